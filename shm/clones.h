@@ -1,0 +1,16 @@
+/* Function multiversioning: SFSHM_CLONES before a function definition compiles it for several instruction sets, and the
+ * dynamic linker picks one when the program is loaded. Only where that exists (x86-64 with ifunc of glibc) and not
+ * under sanitizers: the resolvers would run before the sanitizer's own start. */
+#ifndef SFSHM_CLONES_H
+#define SFSHM_CLONES_H
+
+#include <stdint.h> /* with any header of glibc comes __GLIBC__ */
+
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 &&         \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define SFSHM_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define SFSHM_CLONES
+#endif
+
+#endif

@@ -1,0 +1,25 @@
+/* The vectorised loops: two dense ranges combined, for every base type and op, in clones for several instruction sets.
+ * All clones give bitwise the same results: elements are independent, and products and sums are never contracted.
+ * Any thread. */
+#include "shm/kernels_dense.h"
+#include "shm/clones.h"
+
+#if defined(__GNUC__) && !defined(__clang__)
+/* What -O2 leaves out: vectorising loops whose length isn't known */
+#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic", "fp-contract=off")
+#endif
+
+#define DENSE(op, suffix, type, expression)                                                                            \
+  void sfshm_dense_##op##_##suffix(char *restrict to, const char *restrict from, size_t size_bytes)                    \
+  {                                                                                                                    \
+    size_t n = size_bytes / sizeof(type);                                                                              \
+    for (size_t i = 0; i < n; i++)                                                                                     \
+      sfshm_##op##_##suffix(to + i * sizeof(type), from + i * sizeof(type), sizeof(type));                             \
+  }
+#define CLONED_DENSE(op, suffix, type, expression) SFSHM_CLONES DENSE(op, suffix, type, expression)
+
+SFSHM_SCALAR_TABLE(CLONED_DENSE)
+
+/* No clones: where the machine has fused multiply-adds, GCC (12) makes complex products of them in spite of
+ * -ffp-contract=off, and the clones' results would differ in the last bit. */
+SFSHM_COMPLEX_TABLE(DENSE)

@@ -1,0 +1,114 @@
+/* The arithmetic of one element: to = to op from, for every base type and op. Part of the kernels; see kernels.h.
+ *
+ * Elements are loaded and stored through memcpy, a plain move on every machine that matters: neither packed data nor
+ * arrays need be aligned, and arrays may be of any declared type. Integers are combined as unsigned numbers of their
+ * size, except in max and min: that is the same in two's complement, and wraps without undefined behaviour. */
+#ifndef SFSHM_KERNELS_ELEMENTS_H
+#define SFSHM_KERNELS_ELEMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define SFSHM_INLINE static inline __attribute__((always_inline, unused))
+
+/* Expressions of the value present and the one that comes in. 1u: small types are promoted to unsigned int, not int. */
+#define SFSHM_EXPR_SUM(present, in) ((present) + (in))
+#define SFSHM_EXPR_PROD(present, in) (1u * (present) * (in))
+#define SFSHM_EXPR_REAL_PROD(present, in) ((present) * (in))
+#define SFSHM_EXPR_MAX(present, in) ((in) > (present) ? (in) : (present)) /* NaN: present stays, in is ignored */
+#define SFSHM_EXPR_MIN(present, in) ((in) < (present) ? (in) : (present))
+#define SFSHM_EXPR_LAND(present, in) (((present) != 0) & ((in) != 0))
+#define SFSHM_EXPR_LOR(present, in) (((present) != 0) | ((in) != 0))
+#define SFSHM_EXPR_LXOR(present, in) (((present) != 0) ^ ((in) != 0))
+#define SFSHM_EXPR_BAND(present, in) ((present) & (in))
+#define SFSHM_EXPR_BOR(present, in) ((present) | (in))
+#define SFSHM_EXPR_BXOR(present, in) ((present) ^ (in))
+
+/* X(op, base suffix, C type, expression): all elements with one component. */
+#define SFSHM_SCALARS_OF_BITS(X, bits)                                                                                 \
+  X(sum, u##bits, uint##bits##_t, SFSHM_EXPR_SUM)                                                                      \
+  X(prod, u##bits, uint##bits##_t, SFSHM_EXPR_PROD)                                                                    \
+  X(max, u##bits, uint##bits##_t, SFSHM_EXPR_MAX)                                                                      \
+  X(min, u##bits, uint##bits##_t, SFSHM_EXPR_MIN)                                                                      \
+  X(max, i##bits, int##bits##_t, SFSHM_EXPR_MAX)                                                                       \
+  X(min, i##bits, int##bits##_t, SFSHM_EXPR_MIN)                                                                       \
+  X(land, u##bits, uint##bits##_t, SFSHM_EXPR_LAND)                                                                    \
+  X(lor, u##bits, uint##bits##_t, SFSHM_EXPR_LOR)                                                                      \
+  X(lxor, u##bits, uint##bits##_t, SFSHM_EXPR_LXOR)                                                                    \
+  X(band, u##bits, uint##bits##_t, SFSHM_EXPR_BAND)                                                                    \
+  X(bor, u##bits, uint##bits##_t, SFSHM_EXPR_BOR)                                                                      \
+  X(bxor, u##bits, uint##bits##_t, SFSHM_EXPR_BXOR)
+
+#define SFSHM_SCALARS_REAL(X, suffix, type)                                                                            \
+  X(sum, suffix, type, SFSHM_EXPR_SUM)                                                                                 \
+  X(prod, suffix, type, SFSHM_EXPR_REAL_PROD)                                                                          \
+  X(max, suffix, type, SFSHM_EXPR_MAX)                                                                                 \
+  X(min, suffix, type, SFSHM_EXPR_MIN)
+
+#define SFSHM_SCALAR_TABLE(X)                                                                                          \
+  SFSHM_SCALARS_OF_BITS(X, 8)                                                                                          \
+  SFSHM_SCALARS_OF_BITS(X, 16)                                                                                         \
+  SFSHM_SCALARS_OF_BITS(X, 32)                                                                                         \
+  SFSHM_SCALARS_OF_BITS(X, 64)                                                                                         \
+  SFSHM_SCALARS_REAL(X, f32, float)                                                                                    \
+  SFSHM_SCALARS_REAL(X, f64, double)
+
+/* X(op, base suffix, C type, unused): complex elements. */
+#define SFSHM_COMPLEX_TABLE(X)                                                                                         \
+  X(sum, c32, sfshm_c32_t, )                                                                                           \
+  X(prod, c32, sfshm_c32_t, )                                                                                          \
+  X(sum, c64, sfshm_c64_t, )                                                                                           \
+  X(prod, c64, sfshm_c64_t, )
+
+#define SFSHM_ELEMENT_TABLE(X) SFSHM_SCALAR_TABLE(X) SFSHM_COMPLEX_TABLE(X)
+
+#define SFSHM_SCALAR_ELEMENT(op, suffix, type, expression)                                                             \
+  SFSHM_INLINE void sfshm_##op##_##suffix(char *to, const char *from, size_t size_bytes)                               \
+  {                                                                                                                    \
+    (void)size_bytes;                                                                                                  \
+    type present, in;                                                                                                  \
+    memcpy(&present, to, sizeof present);                                                                              \
+    memcpy(&in, from, sizeof in);                                                                                      \
+    present = (type)expression(present, in);                                                                           \
+    memcpy(to, &present, sizeof present);                                                                              \
+  }
+SFSHM_SCALAR_TABLE(SFSHM_SCALAR_ELEMENT)
+#undef SFSHM_SCALAR_ELEMENT
+
+typedef struct sfshm_c32 {
+  float re, im;
+} sfshm_c32_t;
+
+typedef struct sfshm_c64 {
+  double re, im;
+} sfshm_c64_t;
+
+/* The product is the textbook one. C's own `*` calls a function that repairs infinities where that gives NaN (annex G
+ * of the standard); as in Fortran and in most numerical libraries we leave them be. */
+#define SFSHM_COMPLEX_ELEMENTS(suffix)                                                                                 \
+  SFSHM_INLINE void sfshm_sum_##suffix(char *to, const char *from, size_t size_bytes)                                  \
+  {                                                                                                                    \
+    (void)size_bytes;                                                                                                  \
+    sfshm_##suffix##_t a, b;                                                                                           \
+    memcpy(&a, to, sizeof a);                                                                                          \
+    memcpy(&b, from, sizeof b);                                                                                        \
+    a.re += b.re;                                                                                                      \
+    a.im += b.im;                                                                                                      \
+    memcpy(to, &a, sizeof a);                                                                                          \
+  }                                                                                                                    \
+  SFSHM_INLINE void sfshm_prod_##suffix(char *to, const char *from, size_t size_bytes)                                 \
+  {                                                                                                                    \
+    (void)size_bytes;                                                                                                  \
+    sfshm_##suffix##_t a, b, r;                                                                                        \
+    memcpy(&a, to, sizeof a);                                                                                          \
+    memcpy(&b, from, sizeof b);                                                                                        \
+    r.re = a.re * b.re - a.im * b.im;                                                                                  \
+    r.im = a.re * b.im + a.im * b.re;                                                                                  \
+    memcpy(to, &r, sizeof r);                                                                                          \
+  }
+SFSHM_COMPLEX_ELEMENTS(c32)
+SFSHM_COMPLEX_ELEMENTS(c64)
+#undef SFSHM_COMPLEX_ELEMENTS
+
+#endif

@@ -1,0 +1,150 @@
+/* A lane: the ordered stream of messages from one rank to another on one graph, through memory of the reader.
+ *
+ *      writer                                      reader's inbox
+ *   tx.posted ──── slot[posted % 8] ──────────▶  stamp, desc, up to 112 bytes of payload
+ *              └── cell[posted % 8] ──────────▶  larger payloads, if cells have been granted
+ *                                                  writer's inbox
+ *   tx.consumed ◀── control.consumed ◀──────────  rx.received, told every 4 messages, or at once if the writer asks
+ *   tx.cells    ◀── control.grant ... ◀─────────  new cells, when the writer asked for larger ones
+ *
+ * Each side polls memory of its own. A slot is free when the message 8 before has been consumed. One writer thread and
+ * one reader thread at a time; the functions never block and make no system call. */
+#ifndef SFSHM_LANE_H
+#define SFSHM_LANE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SFSHM_LANE_SLOTS 8u
+#define SFSHM_LANE_ACK_INTERVAL (SFSHM_LANE_SLOTS / 2) /* below the number of slots, or a full lane would stay full */
+#define SFSHM_INLINE_BYTES 112u
+
+/* Two lines: the second is fetched together with the first by the adjacent-line prefetch of most processors, and with
+ * one only for up to 48 bytes. */
+typedef struct sfshm_slot {
+  _Alignas(128) _Atomic uint64_t stamp; /* number of the message, from 1; stored last */
+  uint64_t desc;                        /* see shm/message.h */
+  uint8_t payload[SFSHM_INLINE_BYTES];
+} sfshm_slot_t;
+_Static_assert(sizeof(sfshm_slot_t) == 128 && offsetof(sfshm_slot_t, payload) == 16, "layout version 1");
+
+/* In the writer's inbox, written by the reader. */
+typedef struct sfshm_lane_control {
+  _Alignas(128) _Atomic uint64_t consumed; /* messages that the reader is done with */
+  _Atomic uint64_t grants;                 /* how often cells were granted; stored after the three below */
+  uint64_t segment;                        /* of the reader's inbox */
+  uint64_t offset;
+  uint64_t cell_bytes;
+} sfshm_lane_control_t;
+_Static_assert(sizeof(sfshm_lane_control_t) == 128, "layout version 1");
+
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "flags shared between processes must be lock-free");
+
+typedef struct sfshm_lane_tx {
+  sfshm_slot_t *slots;
+  const sfshm_lane_control_t *control;
+  uint8_t *cells; /* NULL: none granted yet */
+  size_t cell_bytes;
+  uint64_t posted;
+  uint64_t consumed; /* as last seen */
+  uint64_t grants;   /* as last taken */
+} sfshm_lane_tx_t;
+
+typedef struct sfshm_lane_rx {
+  sfshm_slot_t *slots;
+  sfshm_lane_control_t *control;
+  const uint8_t *cells;
+  size_t cell_bytes;
+  uint64_t received;
+  uint64_t told; /* value of control->consumed */
+} sfshm_lane_rx_t;
+
+/* The slot for the next message, NULL while all are in use. Pairs with the release in sfshm_lane_consume: the reader's
+ * reads of the slot's last use come before our writes. */
+static inline sfshm_slot_t *sfshm_lane_claim(sfshm_lane_tx_t *tx)
+{
+  if (tx->posted - tx->consumed >= SFSHM_LANE_SLOTS) {
+    tx->consumed = atomic_load_explicit(&tx->control->consumed, memory_order_acquire);
+    if (tx->posted - tx->consumed >= SFSHM_LANE_SLOTS)
+      return NULL;
+  }
+  return &tx->slots[tx->posted % SFSHM_LANE_SLOTS];
+}
+
+/* The cell that belongs to the claimed slot. */
+static inline uint8_t *sfshm_lane_tx_cell(const sfshm_lane_tx_t *tx)
+{
+  return tx->cells + tx->posted % SFSHM_LANE_SLOTS * tx->cell_bytes;
+}
+
+/* Publishes the claimed slot and what was written to it and its cell; returns the message's number. */
+static inline uint64_t sfshm_lane_post(sfshm_lane_tx_t *tx, sfshm_slot_t *slot, uint64_t desc)
+{
+  slot->desc = desc;
+  /* Pairs with the acquire in sfshm_lane_peek. */
+  atomic_store_explicit(&slot->stamp, ++tx->posted, memory_order_release);
+  return tx->posted;
+}
+
+/* Whether the reader has consumed that message. */
+static inline bool sfshm_lane_is_consumed(sfshm_lane_tx_t *tx, uint64_t message)
+{
+  if (tx->consumed < message)
+    tx->consumed = atomic_load_explicit(&tx->control->consumed, memory_order_acquire);
+  return tx->consumed >= message;
+}
+
+/* Whether cells were granted that have not been taken yet; their fields are then stable until the writer asks again. */
+static inline bool sfshm_lane_has_grant(const sfshm_lane_tx_t *tx)
+{
+  /* Pairs with the release in sfshm_lane_grant. */
+  return atomic_load_explicit(&tx->control->grants, memory_order_acquire) != tx->grants;
+}
+
+static inline void sfshm_lane_take_grant(sfshm_lane_tx_t *tx, void *cells)
+{
+  tx->cells = cells;
+  tx->cell_bytes = (size_t)tx->control->cell_bytes;
+  tx->grants++;
+}
+
+/* The next message if it has arrived, else NULL. It stays valid until sfshm_lane_consume. */
+static inline const sfshm_slot_t *sfshm_lane_peek(const sfshm_lane_rx_t *rx)
+{
+  const sfshm_slot_t *slot = &rx->slots[rx->received % SFSHM_LANE_SLOTS];
+  return atomic_load_explicit(&slot->stamp, memory_order_acquire) == rx->received + 1 ? slot : NULL;
+}
+
+static inline const uint8_t *sfshm_lane_rx_cell(const sfshm_lane_rx_t *rx)
+{
+  return rx->cells + rx->received % SFSHM_LANE_SLOTS * rx->cell_bytes;
+}
+
+/* Gives the message's slot back. Returns whether the writer was told, who then may have to be woken. */
+static inline bool sfshm_lane_consume(sfshm_lane_rx_t *rx, bool tell_now)
+{
+  rx->received++;
+  if (!tell_now && rx->received - rx->told < SFSHM_LANE_ACK_INTERVAL)
+    return false;
+  rx->told = rx->received;
+  /* Pairs with the acquires in sfshm_lane_claim and sfshm_lane_is_consumed. */
+  atomic_store_explicit(&rx->control->consumed, rx->told, memory_order_release);
+  return true;
+}
+
+/* Grants cells; only in answer to the writer's request, which is the message now at the head of the lane. */
+static inline void sfshm_lane_grant(sfshm_lane_rx_t *rx, uint64_t segment, uint64_t offset, const void *cells,
+                                    size_t cell_bytes)
+{
+  rx->cells = cells;
+  rx->cell_bytes = cell_bytes;
+  rx->control->segment = segment;
+  rx->control->offset = offset;
+  rx->control->cell_bytes = cell_bytes;
+  uint64_t grants = atomic_load_explicit(&rx->control->grants, memory_order_relaxed);
+  atomic_store_explicit(&rx->control->grants, grants + 1, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* What a message on a lane says about itself: its operation, so that collective calls that do not match are detected by
+ * the first message, and how its payload travels. */
+#ifndef SFSHM_MESSAGE_H
+#define SFSHM_MESSAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shm/unit.h"
+
+typedef enum sfshm_operation {
+  SFSHM_BCAST = 0,
+  SFSHM_REDUCE = 1,
+} sfshm_operation_t;
+
+typedef enum sfshm_method {
+  SFSHM_METHOD_INLINE = 0,   /* payload in the slot */
+  SFSHM_METHOD_CELL = 1,     /* payload, or a piece of it, in the slot's cell */
+  SFSHM_METHOD_IN_PLACE = 2, /* slot names a segment: the reader takes the data from there, then tells the writer */
+  SFSHM_METHOD_VM_READ = 3,  /* slot holds an address: the reader uses process_vm_readv, then tells the writer */
+  SFSHM_METHOD_GROW = 4,     /* no payload: the writer asks for larger cells */
+} sfshm_method_t;
+
+/* Payloads of the methods that have one of a fixed form. */
+typedef struct sfshm_in_place {
+  uint64_t segment; /* of the writer's sf_alloc memory */
+  uint64_t offset;  /* of vertex 0 of the writer's buffer in it; may be anything if vertex 0 is not used */
+} sfshm_in_place_t;
+
+typedef struct sfshm_vm_read {
+  uint64_t address; /* of vertex 0 of the writer's buffer */
+} sfshm_vm_read_t;
+
+typedef struct sfshm_grow {
+  uint64_t cell_bytes;
+} sfshm_grow_t;
+
+/* The descriptor: from the low end 24 bits operation number, 2 kind, 5 base type, 5 op, 25 block count, 3 method. */
+#define SFSHM_DESC_SEQUENCE_BITS 24
+#define SFSHM_DESC_SEQUENCE_MASK ((UINT64_C(1) << SFSHM_DESC_SEQUENCE_BITS) - 1)
+#define SFSHM_DESC_METHOD_SHIFT 61
+#define SFSHM_DESC_MATCH_MASK ((UINT64_C(1) << SFSHM_DESC_METHOD_SHIFT) - 1)
+
+/* Everything but sequence and method. */
+static inline uint64_t sfshm_desc_signature(sfshm_operation_t operation, sfshm_unit_t unit, sfshm_op_t op)
+{
+  return (uint64_t)operation << 24 | (uint64_t)unit.base << 26 | (uint64_t)op << 31 |
+         ((uint64_t)unit.count & ((1u << 25) - 1)) << 36;
+}
+
+static inline sfshm_method_t sfshm_desc_method(uint64_t desc)
+{
+  return (sfshm_method_t)(desc >> SFSHM_DESC_METHOD_SHIFT);
+}
+
+static inline uint64_t sfshm_desc_with_method(uint64_t match, sfshm_method_t method)
+{
+  return match | (uint64_t)method << SFSHM_DESC_METHOD_SHIFT;
+}
+
+/* Writes e.g. "bcast(double x 3, sum)". */
+void sfshm_desc_text(uint64_t desc, char *text, size_t text_bytes);
+
+#endif

@@ -1,0 +1,179 @@
+/* Creating, verifying and mapping shared memory regions. Any thread; no state of its own. */
+#include "shm/region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shm/error.h"
+
+#define HUGE_PAGE_BYTES (2u << 20)
+
+static const char *kind_name(sfshm_region_kind_t kind)
+{
+  static const char *const names[] = {"?", "inbox", "alloc", "counters", "edges", "board"};
+  return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : "?";
+}
+
+/* Seals without which a region of that kind is refused. */
+static int required_seals(sfshm_region_kind_t kind)
+{
+  int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+  if (kind == SFSHM_REGION_EDGES)
+    seals |= F_SEAL_WRITE;
+  else if (kind != SFSHM_REGION_INBOX)
+    seals |= F_SEAL_FUTURE_WRITE;
+  return seals;
+}
+
+static size_t round_to_pages(size_t length_bytes)
+{
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  return (length_bytes + page - 1) / page * page;
+}
+
+static void write_header(void *base, sfshm_region_kind_t kind, size_t length_bytes)
+{
+  sfshm_region_header_t *header = base;
+  header->magic = SFSHM_REGION_MAGIC;
+  header->length_bytes = length_bytes;
+  header->kind = (uint32_t)kind;
+  header->owner_pid = (int32_t)getpid();
+  /* Pairs with the acquire in check_header: who sees the version sees the rest. */
+  atomic_store_explicit(&header->version, SFSHM_LAYOUT_VERSION, memory_order_release);
+}
+
+sf_status_t sfshm_region_commit(const sfshm_region_t *region, size_t offset, size_t length_bytes)
+{
+  int error;
+  do
+    error = fallocate(region->fd, 0, (off_t)offset, (off_t)length_bytes) ? errno : 0;
+  while (error == EINTR);
+  if (error == 0)
+    return SF_OK;
+  errno = error;
+  return sfshm_error_errno(error == ENOSPC ? SF_ERR_NOMEM : SF_ERR_SYS, "allocating %zu bytes of shared memory",
+                           length_bytes);
+}
+
+sf_status_t sfshm_region_create(const char *name, sfshm_region_kind_t kind, size_t length_bytes,
+                                sfshm_sealing_t sealing, sfshm_commit_t commit, sfshm_region_t *region_p)
+{
+  sfshm_region_t region = {.length_bytes = round_to_pages(length_bytes)};
+  sf_status_t status = SF_OK;
+  region.fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (region.fd < 0)
+    return sfshm_error_errno(SF_ERR_SYS, "memfd_create(\"%s\")", name);
+  if (ftruncate(region.fd, (off_t)region.length_bytes) != 0) {
+    status = sfshm_error_errno(SF_ERR_NOMEM, "region \"%s\" of %zu bytes", name, region.length_bytes);
+    goto err_close;
+  }
+  status =
+      sfshm_region_commit(&region, 0, commit == SFSHM_COMMIT_ALL ? region.length_bytes : sizeof(sfshm_region_header_t));
+  if (status != SF_OK)
+    goto err_close;
+  region.base = mmap(NULL, region.length_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0);
+  if (region.base == MAP_FAILED) {
+    status = sfshm_error_errno(SF_ERR_NOMEM, "mapping region \"%s\" of %zu bytes", name, region.length_bytes);
+    goto err_close;
+  }
+  if (region.length_bytes >= 2 * HUGE_PAGE_BYTES)
+    (void)madvise(region.base, region.length_bytes, MADV_HUGEPAGE); /* a wish; not every kernel grants it */
+  write_header(region.base, kind, region.length_bytes);
+  int seals = F_SEAL_SHRINK | F_SEAL_GROW | (sealing == SFSHM_SEAL_FUTURE_WRITE ? F_SEAL_FUTURE_WRITE : 0);
+  if (fcntl(region.fd, F_ADD_SEALS, seals) != 0) {
+    status = sfshm_error_errno(SF_ERR_SYS, "sealing region \"%s\"", name);
+    goto err_unmap;
+  }
+  *region_p = region;
+  return SF_OK;
+
+err_unmap:
+  munmap(region.base, region.length_bytes);
+err_close:
+  close(region.fd);
+  return status;
+}
+
+sf_status_t sfshm_region_freeze(sfshm_region_t *region)
+{
+  munmap(region->base, region->length_bytes);
+  region->base = NULL;
+  if (fcntl(region->fd, F_ADD_SEALS, F_SEAL_WRITE) != 0)
+    return sfshm_error_errno(SF_ERR_SYS, "sealing a region against writing");
+  /* Private: before Linux 6.7 a region sealed against writing can't be mapped shared, not even for reading. */
+  void *base = mmap(NULL, region->length_bytes, PROT_READ, MAP_PRIVATE, region->fd, 0);
+  if (base == MAP_FAILED)
+    return sfshm_error_errno(SF_ERR_NOMEM, "mapping a frozen region of %zu bytes", region->length_bytes);
+  region->base = base;
+  return SF_OK;
+}
+
+sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, size_t *length_p)
+{
+  struct stat info;
+  int seals = fcntl(fd, F_GET_SEALS);
+  if (seals < 0)
+    return sfshm_error_errno(SF_ERR_PROTO, "%s region: the descriptor is no memfd", kind_name(kind));
+  int required = required_seals(kind);
+  if ((seals & required) != required)
+    return sfshm_error(SF_ERR_PROTO, "%s region: seals 0x%x expected, 0x%x found", kind_name(kind), (unsigned)required,
+                       (unsigned)seals);
+  if (fstat(fd, &info) != 0)
+    return sfshm_error_errno(SF_ERR_SYS, "%s region: fstat", kind_name(kind));
+  if (info.st_size < (off_t)sizeof(sfshm_region_header_t) || (uint64_t)info.st_size > max_bytes)
+    return sfshm_error(SF_ERR_PROTO, "%s region: %zu to %llu bytes expected, %lld found", kind_name(kind),
+                       sizeof(sfshm_region_header_t), (unsigned long long)max_bytes, (long long)info.st_size);
+  *length_p = (size_t)info.st_size;
+  return SF_OK;
+}
+
+static sf_status_t check_header(const sfshm_region_header_t *header, sfshm_region_kind_t kind, size_t length_bytes)
+{
+  uint32_t version = atomic_load_explicit(&header->version, memory_order_acquire);
+  if (header->magic != SFSHM_REGION_MAGIC)
+    return sfshm_error(SF_ERR_PROTO, "%s region: magic 0x%llx expected, 0x%llx found", kind_name(kind),
+                       (unsigned long long)SFSHM_REGION_MAGIC, (unsigned long long)header->magic);
+  if (version != SFSHM_LAYOUT_VERSION)
+    return sfshm_error(SF_ERR_VERSION, "%s region: layout version %u expected, %u found", kind_name(kind),
+                       SFSHM_LAYOUT_VERSION, version);
+  if (header->kind != (uint32_t)kind || header->length_bytes != length_bytes)
+    return sfshm_error(SF_ERR_PROTO, "%s region: header says kind %u and %llu bytes, expected %u and %zu",
+                       kind_name(kind), header->kind, (unsigned long long)header->length_bytes, (unsigned)kind,
+                       length_bytes);
+  return SF_OK;
+}
+
+sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, sfshm_access_t access,
+                             sfshm_region_t *region_p)
+{
+  sfshm_region_t region = {.fd = -1};
+  sf_status_t status = sfshm_region_verify(fd, kind, max_bytes, &region.length_bytes);
+  if (status != SF_OK)
+    return status;
+  int protection = access == SFSHM_READ_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
+  int sharing = kind == SFSHM_REGION_EDGES ? MAP_PRIVATE : MAP_SHARED; /* see sfshm_region_freeze */
+  region.base = mmap(NULL, region.length_bytes, protection, sharing, fd, 0);
+  if (region.base == MAP_FAILED)
+    return sfshm_error_errno(SF_ERR_NOMEM, "mapping %s region of %zu bytes", kind_name(kind), region.length_bytes);
+  status = check_header(region.base, kind, region.length_bytes);
+  if (status != SF_OK) {
+    munmap(region.base, region.length_bytes);
+    return status;
+  }
+  *region_p = region;
+  return SF_OK;
+}
+
+void sfshm_region_destroy(sfshm_region_t *region)
+{
+  if (region->base == NULL)
+    return;
+  munmap(region->base, region->length_bytes);
+  if (region->fd >= 0)
+    close(region->fd);
+  *region = (sfshm_region_t){.fd = -1};
+}

@@ -1,0 +1,74 @@
+/* Shared memory regions: sealed memfds that say what they are. Whoever's data it is creates, allocates and seals a
+ * region; whoever receives a descriptor verifies seals, size and header before using the memory. Layout and rules are
+ * described in docs/shm-protocol.md. */
+#ifndef SFSHM_REGION_H
+#define SFSHM_REGION_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#define SFSHM_REGION_MAGIC UINT64_C(0x314d48534d46533c)
+#define SFSHM_LAYOUT_VERSION 1u
+
+typedef enum sfshm_region_kind {
+  SFSHM_REGION_INBOX = 1,    /* a rank's slots and wake line: its peers write */
+  SFSHM_REGION_ALLOC = 2,    /* memory of sf_alloc: peers read */
+  SFSHM_REGION_COUNTERS = 3, /* a rank's counters: the daemon and tools read */
+  SFSHM_REGION_EDGES = 4,    /* a rank's edge list: immutable */
+  SFSHM_REGION_BOARD = 5,    /* the daemon's node board: clients read */
+} sfshm_region_kind_t;
+
+/* Stands at the start of every region. version is stored last, with release order, when the rest is filled in. */
+typedef struct sfshm_region_header {
+  uint64_t magic;
+  uint64_t length_bytes; /* of the whole region, this header included */
+  uint32_t kind;
+  int32_t owner_pid; /* as its owner sees it; information only */
+  _Atomic uint32_t version;
+  uint32_t reserved[25];
+} sfshm_region_header_t;
+_Static_assert(sizeof(sfshm_region_header_t) == 128, "layout version 1");
+
+/* A region mapped into this process. */
+typedef struct sfshm_region {
+  int fd; /* -1 once it has been closed or given away */
+  void *base;
+  size_t length_bytes;
+} sfshm_region_t;
+
+/* How a new region is sealed once its owner has mapped it. All are sealed against shrinking and growing. */
+typedef enum sfshm_sealing {
+  SFSHM_SEAL_SIZE,         /* others may write */
+  SFSHM_SEAL_FUTURE_WRITE, /* only this mapping can write */
+} sfshm_sealing_t;
+
+/* Whether a new region's pages are allocated now (no SIGBUS later), or by sfshm_region_commit. */
+typedef enum sfshm_commit { SFSHM_COMMIT_ALL, SFSHM_COMMIT_LATER } sfshm_commit_t;
+
+/* Makes and maps a region of length_bytes (rounded up to pages), zeroed, with its header. name shows in /proc/PID/maps.
+ */
+sf_status_t sfshm_region_create(const char *name, sfshm_region_kind_t kind, size_t length_bytes,
+                                sfshm_sealing_t sealing, sfshm_commit_t commit, sfshm_region_t *region_p);
+
+/* Allocates pages of a region made with SFSHM_COMMIT_LATER. */
+sf_status_t sfshm_region_commit(const sfshm_region_t *region, size_t offset, size_t length_bytes);
+
+/* Turns a region that this process alone has mapped into an immutable one, mapped read-only: F_SEAL_WRITE. */
+sf_status_t sfshm_region_freeze(sfshm_region_t *region);
+
+/* Verifies without mapping that fd is a region of that kind, sealed as its kind demands, of at most max_bytes. */
+sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, size_t *length_p);
+
+typedef enum sfshm_access { SFSHM_READ_ONLY, SFSHM_READ_WRITE } sfshm_access_t;
+
+/* Verifies and maps a received region. The descriptor stays the caller's; region_p->fd is -1. */
+sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, sfshm_access_t access,
+                             sfshm_region_t *region_p);
+
+/* Unmaps and closes. A zeroed or destroyed region is accepted. */
+void sfshm_region_destroy(sfshm_region_t *region);
+
+#endif

@@ -1,0 +1,95 @@
+/* Tables of base types and ops: sizes, names, and which op is defined for what. Constant data; any thread. */
+#include "shm/unit.h"
+
+/* What the ops need to know about a base type. */
+typedef enum base_class { CLASS_INTEGER = 1, CLASS_REAL = 2, CLASS_COMPLEX = 4, CLASS_OPAQUE = 8 } base_class_t;
+
+#define CLASS_ARITHMETIC (CLASS_INTEGER | CLASS_REAL | CLASS_COMPLEX)
+
+static const struct {
+  size_t size_bytes;
+  const char *name;
+} bases[SFSHM_BASE_COUNT] = {
+#define BASE_ROW(name, type, text) [SFSHM_BASE_##name] = {sizeof(type), text},
+    SFSHM_BASE_TABLE(BASE_ROW)
+#undef BASE_ROW
+        [SFSHM_BASE_OPAQUE] = {1, "opaque"},
+};
+
+static const char *const op_names[SFSHM_OP_COUNT] = {
+#define OP_NAME(name, text) [SFSHM_OP_##name] = text,
+    SFSHM_OP_TABLE(OP_NAME)
+#undef OP_NAME
+};
+
+/* Classes of base types that each op is defined for. */
+static const uint8_t op_classes[SFSHM_OP_COUNT] = {
+    [SFSHM_OP_REPLACE] = CLASS_ARITHMETIC | CLASS_OPAQUE,
+    [SFSHM_OP_SUM] = CLASS_ARITHMETIC,
+    [SFSHM_OP_PROD] = CLASS_ARITHMETIC,
+    [SFSHM_OP_MAX] = CLASS_INTEGER | CLASS_REAL,
+    [SFSHM_OP_MIN] = CLASS_INTEGER | CLASS_REAL,
+    [SFSHM_OP_LAND] = CLASS_INTEGER,
+    [SFSHM_OP_LOR] = CLASS_INTEGER,
+    [SFSHM_OP_LXOR] = CLASS_INTEGER,
+    [SFSHM_OP_BAND] = CLASS_INTEGER,
+    [SFSHM_OP_BOR] = CLASS_INTEGER,
+    [SFSHM_OP_BXOR] = CLASS_INTEGER,
+};
+
+/* The numbers may come from another process: they are compared as unsigned, whatever the type of the enums. */
+static bool base_known(sfshm_base_t base)
+{
+  return (unsigned)base < SFSHM_BASE_COUNT;
+}
+
+static bool op_known(sfshm_op_t op)
+{
+  return (unsigned)op < SFSHM_OP_COUNT;
+}
+
+static base_class_t class_of(sfshm_base_t base)
+{
+  switch (base) {
+  case SFSHM_BASE_FLOAT:
+  case SFSHM_BASE_DOUBLE:
+    return CLASS_REAL;
+  case SFSHM_BASE_FLOAT_COMPLEX:
+  case SFSHM_BASE_DOUBLE_COMPLEX:
+    return CLASS_COMPLEX;
+  case SFSHM_BASE_OPAQUE:
+    return CLASS_OPAQUE;
+  default:
+    return CLASS_INTEGER;
+  }
+}
+
+size_t sfshm_base_size(sfshm_base_t base)
+{
+  return base_known(base) ? bases[base].size_bytes : 0;
+}
+
+size_t sfshm_unit_size(sfshm_unit_t unit)
+{
+  return sfshm_base_size(unit.base) * (size_t)unit.count;
+}
+
+const char *sfshm_base_name(sfshm_base_t base)
+{
+  return base_known(base) ? bases[base].name : "?";
+}
+
+const char *sfshm_op_name(sfshm_op_t op)
+{
+  return op_known(op) ? op_names[op] : "?";
+}
+
+bool sfshm_op_applies(sfshm_op_t op, sfshm_base_t base)
+{
+  return op_known(op) && base_known(base) && (op_classes[op] & class_of(base)) != 0;
+}
+
+bool sfshm_op_order_free(sfshm_op_t op, sfshm_base_t base)
+{
+  return op != SFSHM_OP_REPLACE && sfshm_op_applies(op, base) && class_of(base) == CLASS_INTEGER;
+}

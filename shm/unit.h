@@ -1,0 +1,73 @@
+/* Units and ops as both sides of the shared memory see them: the data at each vertex and how values are combined.
+ * Plain values, no handles: the public handles of libsfclient wrap these. */
+#ifndef SFSHM_UNIT_H
+#define SFSHM_UNIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(enumerator suffix, C type, text). The numbers travel between processes: append, never renumber. */
+#define SFSHM_BASE_TABLE(X)                                                                                            \
+  X(INT8, int8_t, "int8")                                                                                              \
+  X(UINT8, uint8_t, "uint8")                                                                                           \
+  X(INT16, int16_t, "int16")                                                                                           \
+  X(UINT16, uint16_t, "uint16")                                                                                        \
+  X(INT32, int32_t, "int32")                                                                                           \
+  X(UINT32, uint32_t, "uint32")                                                                                        \
+  X(INT64, int64_t, "int64")                                                                                           \
+  X(UINT64, uint64_t, "uint64")                                                                                        \
+  X(FLOAT, float, "float")                                                                                             \
+  X(DOUBLE, double, "double")                                                                                          \
+  X(FLOAT_COMPLEX, float _Complex, "float complex")                                                                    \
+  X(DOUBLE_COMPLEX, double _Complex, "double complex")
+
+typedef enum sfshm_base {
+#define SFSHM_BASE_ENUM(name, type, text) SFSHM_BASE_##name,
+  SFSHM_BASE_TABLE(SFSHM_BASE_ENUM)
+#undef SFSHM_BASE_ENUM
+      SFSHM_BASE_OPAQUE, /* bytes without arithmetic */
+  SFSHM_BASE_COUNT
+} sfshm_base_t;
+
+/* X(enumerator suffix, text). Numbers travel between processes: append, never renumber. */
+#define SFSHM_OP_TABLE(X)                                                                                              \
+  X(REPLACE, "replace")                                                                                                \
+  X(SUM, "sum")                                                                                                        \
+  X(PROD, "prod")                                                                                                      \
+  X(MAX, "max")                                                                                                        \
+  X(MIN, "min")                                                                                                        \
+  X(LAND, "land")                                                                                                      \
+  X(LOR, "lor")                                                                                                        \
+  X(LXOR, "lxor")                                                                                                      \
+  X(BAND, "band")                                                                                                      \
+  X(BOR, "bor")                                                                                                        \
+  X(BXOR, "bxor")
+
+typedef enum sfshm_op {
+#define SFSHM_OP_ENUM(name, text) SFSHM_OP_##name,
+  SFSHM_OP_TABLE(SFSHM_OP_ENUM)
+#undef SFSHM_OP_ENUM
+      SFSHM_OP_COUNT
+} sfshm_op_t;
+
+/* count consecutive base elements; for OPAQUE count is the size in bytes. */
+typedef struct sfshm_unit {
+  sfshm_base_t base;
+  int64_t count;
+} sfshm_unit_t;
+
+/* Bytes of one base element (1 for OPAQUE), and of the whole unit. */
+size_t sfshm_base_size(sfshm_base_t base);
+size_t sfshm_unit_size(sfshm_unit_t unit);
+
+const char *sfshm_base_name(sfshm_base_t base); /* "?" for numbers out of range */
+const char *sfshm_op_name(sfshm_op_t op);
+
+/* Whether the op is defined for the base type. */
+bool sfshm_op_applies(sfshm_op_t op, sfshm_base_t base);
+
+/* Whether combining in any order gives bitwise the same result: integers and bitwise ops, max and min of integers. */
+bool sfshm_op_order_free(sfshm_op_t op, sfshm_base_t base);
+
+#endif
