@@ -1,0 +1,141 @@
+/* One end of a control connection: its socket, a reader and a writer. The two fail separately: whoever gets a refused
+ * frame can still send an Error, and whoever finds the other end closed can still read what it said before. Used by
+ * one thread at a time. */
+#include "proto/conn.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/reader.h"
+#include "proto/writer.h"
+#include "shm/error.h"
+
+struct sfproto_conn {
+  int fd;
+  sfproto_reader_t reader;
+  sfproto_writer_t writer;
+};
+
+sf_status_t sfproto_conn_create(int fd, sfproto_conn_t **conn_p)
+{
+  sfproto_conn_t *conn = calloc(1, sizeof *conn);
+  if (conn == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a control connection");
+  conn->fd = fd;
+  *conn_p = conn;
+  return SF_OK;
+}
+
+void sfproto_conn_destroy(sfproto_conn_t *conn)
+{
+  if (conn == NULL)
+    return;
+  sfproto_reader_release(&conn->reader);
+  sfproto_writer_release(&conn->writer);
+  close(conn->fd);
+  free(conn);
+}
+
+int sfproto_conn_fd(const sfproto_conn_t *conn)
+{
+  return conn->fd;
+}
+
+sf_status_t sfproto_conn_queue(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds)
+{
+  return sfproto_writer_queue(&conn->writer, message, fds, nfds);
+}
+
+sf_status_t sfproto_conn_flush(sfproto_conn_t *conn)
+{
+  return sfproto_writer_flush(&conn->writer, conn->fd);
+}
+
+size_t sfproto_conn_queued_bytes(const sfproto_conn_t *conn)
+{
+  return conn->writer.queued_bytes;
+}
+
+sf_status_t sfproto_conn_read(sfproto_conn_t *conn)
+{
+  return sfproto_reader_read(&conn->reader, conn->fd);
+}
+
+bool sfproto_conn_next(sfproto_conn_t *conn, sfproto_incoming_t *incoming)
+{
+  return sfproto_reader_next(&conn->reader, incoming);
+}
+
+void sfproto_incoming_free(sfproto_incoming_t *incoming)
+{
+  if (incoming->message != NULL)
+    sfproto__message__free_unpacked(incoming->message, NULL);
+  for (int i = 0; i < incoming->nfds; i++)
+    if (incoming->fds[i] >= 0)
+      close(incoming->fds[i]);
+  incoming->message = NULL;
+  incoming->nfds = 0;
+}
+
+/* ---- Blocking forms ---- */
+
+static int64_t now_ms(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Waits for events at most until deadline_ms, INT64_MAX for ever. SF_OK also when a signal came or time is up. */
+static sf_status_t wait_for(int fd, short events, int64_t deadline_ms)
+{
+  int timeout = -1;
+  if (deadline_ms != INT64_MAX) {
+    int64_t left = deadline_ms - now_ms();
+    timeout = left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+  }
+  struct pollfd pollfd = {.fd = fd, .events = events};
+  if (poll(&pollfd, 1, timeout) < 0 && errno != EINTR)
+    return sfshm_error_errno(SF_ERR_SYS, "cannot wait for the control connection");
+  return SF_OK;
+}
+
+/* What an error leaves in the queue goes out before the next message. */
+sf_status_t sfproto_conn_send(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds)
+{
+  sf_status_t status = sfproto_conn_queue(conn, message, fds, nfds);
+  if (status != SF_OK)
+    return status;
+  for (;;) {
+    status = sfproto_conn_flush(conn);
+    if (status != SF_OK || sfproto_conn_queued_bytes(conn) == 0)
+      return status;
+    status = wait_for(conn->fd, POLLOUT, INT64_MAX);
+    if (status != SF_OK)
+      return status;
+  }
+}
+
+sf_status_t sfproto_conn_receive(sfproto_conn_t *conn, int64_t timeout_ms, sfproto_incoming_t *incoming)
+{
+  int64_t start_ms = now_ms();
+  int64_t deadline_ms = timeout_ms < 0 || timeout_ms > INT64_MAX - start_ms ? INT64_MAX : start_ms + timeout_ms;
+  for (;;) {
+    if (sfproto_conn_next(conn, incoming))
+      return SF_OK;
+    sf_status_t status = sfproto_conn_read(conn);
+    if (sfproto_conn_next(conn, incoming))
+      return SF_OK;
+    if (status != SF_OK)
+      return status;
+    if (now_ms() >= deadline_ms)
+      return sfshm_error(SF_ERR_TIMEOUT, "no message came within %lld ms", (long long)timeout_ms);
+    status = wait_for(conn->fd, POLLIN, deadline_ms);
+    if (status != SF_OK)
+      return status;
+  }
+}

@@ -1,0 +1,56 @@
+/* One end of a control connection: frames of sfproto messages with descriptors over a Unix stream socket, as
+ * docs/control-protocol.md describes. Works on blocking and on non-blocking sockets; used by one thread at a time. */
+#ifndef SFPROTO_CONN_H
+#define SFPROTO_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "proto/sf_control.pb-c.h"
+
+#define SFPROTO_VERSION 1u
+#define SFPROTO_MAGIC 0x43464453u
+#define SFPROTO_MAX_FDS 64
+#define SFPROTO_MAX_LENGTH (1u << 20)
+
+typedef struct sfproto_conn sfproto_conn_t;
+
+/* A received message and the descriptors that came with it; both are the receiver's to free. */
+typedef struct sfproto_incoming {
+  Sfproto__Message *message;
+  int fds[SFPROTO_MAX_FDS];
+  int nfds;
+} sfproto_incoming_t;
+
+/* Takes over a connected socket. */
+sf_status_t sfproto_conn_create(int fd, sfproto_conn_t **conn_p);
+void sfproto_conn_destroy(sfproto_conn_t *conn); /* closes; NULL is accepted */
+int sfproto_conn_fd(const sfproto_conn_t *conn);
+
+/* Appends a message to the output queue. fds are duplicated: the caller keeps its own. SF_ERR_LIMIT if the message is
+ * longer than a frame may be or nfds too large. */
+sf_status_t sfproto_conn_queue(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds);
+
+/* Writes as much of the queue as the socket takes without blocking (MSG_DONTWAIT, MSG_NOSIGNAL). SF_OK also when
+ * something is left; SF_ERR_DAEMON_LOST when the other end is gone. */
+sf_status_t sfproto_conn_flush(sfproto_conn_t *conn);
+size_t sfproto_conn_queued_bytes(const sfproto_conn_t *conn);
+
+/* Reads what is there without blocking. SF_OK also when nothing is; SF_ERR_DAEMON_LOST at end of file or reset;
+ * SF_ERR_PROTO and SF_ERR_VERSION for what the protocol forbids, with a detail; SF_ERR_LIMIT when this process is out
+ * of descriptors (MSG_CTRUNC). Messages that were complete before the offence can still be taken. */
+sf_status_t sfproto_conn_read(sfproto_conn_t *conn);
+
+/* Takes the next complete message: true and *incoming filled, or false. */
+bool sfproto_conn_next(sfproto_conn_t *conn, sfproto_incoming_t *incoming);
+void sfproto_incoming_free(sfproto_incoming_t *incoming); /* frees the message, closes descriptors left (fd >= 0) */
+
+/* Blocking forms for clients and tools: flush everything; wait for one message. timeout_ms < 0: for ever. EINTR is
+ * handled. SF_ERR_TIMEOUT, else as above. */
+sf_status_t sfproto_conn_send(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds);
+sf_status_t sfproto_conn_receive(sfproto_conn_t *conn, int64_t timeout_ms, sfproto_incoming_t *incoming);
+
+#endif

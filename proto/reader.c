@@ -1,0 +1,309 @@
+/* The input side of a control connection: what the other end sends is checked here before anybody sees it. Used by the
+ * connection's thread. */
+#include "proto/reader.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/frame.h"
+#include "shm/error.h"
+
+/* Enough for most messages and for several at a time. */
+#define MIN_DATA_BYTES ((size_t)8192)
+
+/* Reading stops when messages of as many bytes wait to be taken, so that a flood stays in the socket. */
+#define MAX_READY_BYTES ((size_t)65536)
+
+struct sfproto_ready {
+  sfproto_ready_t *next;
+  size_t length_bytes;
+  sfproto_incoming_t incoming;
+};
+
+static void drop_batches(sfproto_reader_t *reader)
+{
+  for (int b = 0; b < reader->nbatches; b++)
+    for (int i = 0; i < reader->batches[b].nfds; i++)
+      close(reader->batches[b].fds[i]);
+  reader->nbatches = 0;
+}
+
+static void drop_data(sfproto_reader_t *reader)
+{
+  free(reader->data);
+  reader->data = NULL;
+  reader->size_bytes = 0;
+  reader->used_bytes = 0;
+}
+
+void sfproto_reader_release(sfproto_reader_t *reader)
+{
+  sfproto_incoming_t incoming;
+  while (sfproto_reader_next(reader, &incoming))
+    sfproto_incoming_free(&incoming);
+  drop_batches(reader);
+  drop_data(reader);
+}
+
+bool sfproto_reader_next(sfproto_reader_t *reader, sfproto_incoming_t *incoming)
+{
+  sfproto_ready_t *ready = reader->first;
+  if (ready == NULL)
+    return false;
+  reader->first = ready->next;
+  if (reader->first == NULL)
+    reader->last = NULL;
+  reader->ready_bytes -= ready->length_bytes;
+  *incoming = ready->incoming;
+  free(ready);
+  return true;
+}
+
+/* ---- Descriptors ---- */
+
+/* At most one batch is left from earlier calls: parse refuses every other one as soon as the bytes that came with it
+ * cannot contain the start of a frame, and of an incomplete frame only the start is in question. */
+static void add_batch(sfproto_reader_t *reader, const sfproto_batch_t *batch)
+{
+  assert(reader->nbatches < 2);
+  reader->batches[reader->nbatches++] = *batch;
+}
+
+static void remove_first_batch(sfproto_reader_t *reader)
+{
+  assert(reader->nbatches > 0);
+  if (--reader->nbatches > 0)
+    reader->batches[0] = reader->batches[1];
+}
+
+static sf_status_t out_of_fds(uint64_t position)
+{
+  return sfshm_error(SF_ERR_LIMIT,
+                     "descriptors sent around byte %" PRIu64
+                     " of the connection could not be received: the limit of open files (ulimit -n) is reached",
+                     position);
+}
+
+static sf_status_t stray_fds(const sfproto_batch_t *batch)
+{
+  return sfshm_error(SF_ERR_PROTO,
+                     "%d descriptors came with bytes %" PRIu64 " to %" PRIu64
+                     " of the connection, where no frame that announces descriptors starts",
+                     batch->nfds, batch->start, batch->end - 1);
+}
+
+/* Whether the frame from start, of nfds descriptors, has those and no others came before end, where it ends or, if its
+ * header is still incomplete, where what was received ends. */
+static sf_status_t check_fds(const sfproto_reader_t *reader, uint64_t start, uint64_t end, int nfds)
+{
+  const sfproto_batch_t *first = reader->nbatches > 0 ? &reader->batches[0] : NULL;
+  bool own = nfds > 0 && first != NULL && first->start <= start;
+  if (own && first->truncated)
+    return out_of_fds(first->start);
+  if (nfds > 0 && (!own || first->nfds != nfds))
+    return sfshm_error(SF_ERR_PROTO,
+                       "frame at byte %" PRIu64 " of the connection: %d descriptors came, its header says %d", start,
+                       own ? first->nfds : 0, nfds);
+  for (int b = own ? 1 : 0; b < reader->nbatches; b++)
+    if (reader->batches[b].end <= end)
+      return stray_fds(&reader->batches[b]);
+  return SF_OK;
+}
+
+/* Of an incomplete header: descriptors that came with its first byte may be its own, later ones cannot. */
+static sf_status_t check_fds_early(const sfproto_reader_t *reader, uint64_t start)
+{
+  for (int b = 0; b < reader->nbatches; b++)
+    if (reader->batches[b].start > start)
+      return stray_fds(&reader->batches[b]);
+  return SF_OK;
+}
+
+/* ---- Frames ---- */
+
+/* Makes a message of the packed bytes and of the first batch of descriptors, if it announces any. */
+static sf_status_t deliver(sfproto_reader_t *reader, const sfproto_header_t *header, const uint8_t *packed,
+                           uint64_t position)
+{
+  sfproto_ready_t *ready = calloc(1, sizeof *ready);
+  if (ready == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a received message");
+  ready->incoming.message = sfproto__message__unpack(NULL, header->length, packed);
+  if (ready->incoming.message == NULL) {
+    free(ready);
+    return sfshm_error(SF_ERR_PROTO,
+                       "frame at byte %" PRIu64 " of the connection: its %u bytes are not a message of this protocol",
+                       position, header->length);
+  }
+  if (header->nfds > 0) {
+    ready->incoming.nfds = header->nfds;
+    memcpy(ready->incoming.fds, reader->batches[0].fds, header->nfds * sizeof(int));
+    remove_first_batch(reader);
+  }
+  ready->length_bytes = SFPROTO_HEADER_BYTES + header->length;
+  reader->ready_bytes += ready->length_bytes;
+  if (reader->last != NULL)
+    reader->last->next = ready;
+  else
+    reader->first = ready;
+  reader->last = ready;
+  return SF_OK;
+}
+
+/* Takes the frame at *offset of the data if it is complete, and moves *offset behind it. */
+static sf_status_t take_frame(sfproto_reader_t *reader, size_t *offset)
+{
+  uint64_t start = reader->position + *offset;
+  const uint8_t *bytes = reader->data + *offset;
+  size_t available = reader->used_bytes - *offset;
+  sfproto_header_t header;
+  sf_status_t status = sfproto_header_check(bytes, available, start, &header);
+  if (status != SF_OK)
+    return status;
+  if (available < SFPROTO_HEADER_BYTES)
+    return check_fds_early(reader, start);
+  size_t length = SFPROTO_HEADER_BYTES + header.length;
+  status = check_fds(reader, start, start + length, header.nfds);
+  if (status != SF_OK || available < length)
+    return status;
+  status = deliver(reader, &header, bytes + SFPROTO_HEADER_BYTES, start);
+  if (status == SF_OK)
+    *offset += length;
+  return status;
+}
+
+static sf_status_t take_frames(sfproto_reader_t *reader)
+{
+  size_t offset = 0;
+  size_t before;
+  sf_status_t status;
+  do {
+    before = offset;
+    status = take_frame(reader, &offset);
+  } while (status == SF_OK && offset > before);
+  reader->used_bytes -= offset;
+  reader->position += offset;
+  memmove(reader->data, reader->data + offset, reader->used_bytes);
+  return status;
+}
+
+/* ---- Reading ---- */
+
+/* Makes the data as large as the frame that it starts with needs; a large buffer does not outlive its frame. */
+static sf_status_t fit_data(sfproto_reader_t *reader)
+{
+  size_t size = MIN_DATA_BYTES;
+  if (reader->used_bytes >= SFPROTO_HEADER_BYTES) {
+    sfproto_header_t header; /* checked when it came */
+    memcpy(&header, reader->data, sizeof header);
+    if (size < SFPROTO_HEADER_BYTES + header.length)
+      size = SFPROTO_HEADER_BYTES + header.length;
+  }
+  if (size == reader->size_bytes)
+    return SF_OK;
+  uint8_t *data = realloc(reader->data, size);
+  if (data == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a frame of %zu bytes", size);
+  reader->data = data;
+  reader->size_bytes = size;
+  return SF_OK;
+}
+
+static void collect_fds(struct msghdr *msg, sfproto_batch_t *batch)
+{
+  for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg); cmsg != NULL; cmsg = CMSG_NXTHDR(msg, cmsg)) {
+    if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS)
+      continue;
+    size_t bytes = cmsg->cmsg_len - CMSG_LEN(0);
+    memcpy(batch->fds + batch->nfds, CMSG_DATA(cmsg), bytes);
+    batch->nfds += (int)(bytes / sizeof(int));
+  }
+  batch->truncated = (msg->msg_flags & MSG_CTRUNC) != 0;
+}
+
+/* As recvmsg, into the free part of the data. */
+static ssize_t receive(sfproto_reader_t *reader, int fd, sfproto_batch_t *batch)
+{
+  union {
+    struct cmsghdr align;
+    char space[CMSG_SPACE(sizeof batch->fds)];
+  } control;
+  struct iovec rest = {.iov_base = reader->data + reader->used_bytes,
+                       .iov_len = reader->size_bytes - reader->used_bytes};
+  struct msghdr msg = {
+      .msg_iov = &rest, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof batch->fds)};
+  ssize_t received;
+  do
+    received = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  while (received < 0 && errno == EINTR);
+  batch->nfds = 0;
+  batch->truncated = false;
+  if (received > 0) {
+    batch->start = reader->position + reader->used_bytes;
+    batch->end = batch->start + (uint64_t)received;
+    collect_fds(&msg, batch);
+  }
+  return received;
+}
+
+static sf_status_t end_of_stream(const sfproto_reader_t *reader)
+{
+  if (reader->used_bytes > 0)
+    return sfshm_error(SF_ERR_DAEMON_LOST,
+                       "the other end closed the control connection in the middle of the frame at byte %" PRIu64,
+                       reader->position);
+  return sfshm_error(SF_ERR_DAEMON_LOST, "the other end closed the control connection");
+}
+
+/* One recvmsg and what follows from it; *more_p tells whether there may be more to read. */
+static sf_status_t read_once(sfproto_reader_t *reader, int fd, bool *more_p)
+{
+  sf_status_t status = fit_data(reader);
+  if (status != SF_OK)
+    return status;
+  sfproto_batch_t batch;
+  ssize_t received = receive(reader, fd, &batch);
+  *more_p = received > 0;
+  if (received == 0)
+    return end_of_stream(reader);
+  if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+    return SF_OK;
+  if (received < 0)
+    return sfshm_error_errno(errno == ECONNRESET ? SF_ERR_DAEMON_LOST : SF_ERR_SYS,
+                             "cannot read from the control connection");
+  reader->used_bytes += (size_t)received;
+  if (batch.nfds > 0 || batch.truncated)
+    add_batch(reader, &batch);
+  status = take_frames(reader);
+  return status == SF_OK && batch.truncated ? out_of_fds(batch.start) : status;
+}
+
+/* The first error is final: nothing that comes after it could be trusted to start where a frame does. */
+static void fail(sfproto_reader_t *reader, sf_status_t status)
+{
+  reader->status = status;
+  snprintf(reader->detail, sizeof reader->detail, "%s", sfshm_error_detail());
+  drop_batches(reader);
+  drop_data(reader);
+}
+
+sf_status_t sfproto_reader_read(sfproto_reader_t *reader, int fd)
+{
+  if (reader->status != SF_OK)
+    return sfshm_error(reader->status, "%s", reader->detail);
+  bool more = true;
+  while (more && reader->ready_bytes < MAX_READY_BYTES) {
+    sf_status_t status = read_once(reader, fd, &more);
+    if (status != SF_OK) {
+      fail(reader, status);
+      return status;
+    }
+  }
+  return SF_OK;
+}

@@ -1,0 +1,178 @@
+/* The output side of a control connection. Each sendmsg carries bytes of one frame only: descriptors travel with the
+ * first byte of theirs, and the kernel attaches descriptors to a whole sendmsg. Used by the connection's thread. */
+#include "proto/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/conn.h"
+#include "proto/frame.h"
+#include "shm/error.h"
+
+struct sfproto_output {
+  sfproto_output_t *next;
+  size_t length_bytes;
+  size_t sent_bytes;
+  int nfds; /* still to be sent */
+  int fds[SFPROTO_MAX_FDS];
+  uint8_t bytes[];
+};
+
+static void close_fds(sfproto_output_t *output)
+{
+  for (int i = 0; i < output->nfds; i++)
+    close(output->fds[i]);
+  output->nfds = 0;
+}
+
+static void free_output(sfproto_output_t *output)
+{
+  close_fds(output);
+  free(output);
+}
+
+void sfproto_writer_release(sfproto_writer_t *writer)
+{
+  while (writer->first != NULL) {
+    sfproto_output_t *output = writer->first;
+    writer->first = output->next;
+    free_output(output);
+  }
+  *writer = (sfproto_writer_t){0};
+}
+
+static sf_status_t duplicate_fds(sfproto_output_t *output, const int fds[], int nfds)
+{
+  for (int i = 0; i < nfds; i++) {
+    int fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+      return sfshm_error_errno(errno == EBADF ? SF_ERR_ARG : SF_ERR_LIMIT,
+                               "cannot duplicate descriptor %d (number %d of %d of a message)", fds[i], i, nfds);
+    output->fds[output->nfds++] = fd;
+  }
+  return SF_OK;
+}
+
+static sf_status_t check_limits(size_t length, int nfds)
+{
+  if (length > SFPROTO_MAX_LENGTH)
+    return sfshm_error(SF_ERR_LIMIT, "message of %zu bytes, a frame holds at most %u", length, SFPROTO_MAX_LENGTH);
+  if (nfds < 0 || nfds > SFPROTO_MAX_FDS)
+    return sfshm_error(SF_ERR_LIMIT, "message with %d descriptors, a frame holds at most %d", nfds, SFPROTO_MAX_FDS);
+  return SF_OK;
+}
+
+/* The message as it travels, without descriptors yet; NULL when memory is short. */
+static sfproto_output_t *pack(const Sfproto__Message *message, size_t length, int nfds)
+{
+  sfproto_output_t *output = malloc(sizeof *output + SFPROTO_HEADER_BYTES + length);
+  if (output == NULL)
+    return NULL;
+  *output = (sfproto_output_t){.length_bytes = SFPROTO_HEADER_BYTES + length};
+  sfproto_header_t header = sfproto_header_make(length, nfds);
+  memcpy(output->bytes, &header, sizeof header);
+  sfproto__message__pack(message, output->bytes + SFPROTO_HEADER_BYTES);
+  return output;
+}
+
+static void append(sfproto_writer_t *writer, sfproto_output_t *output)
+{
+  if (writer->last != NULL)
+    writer->last->next = output;
+  else
+    writer->first = output;
+  writer->last = output;
+  writer->queued_bytes += output->length_bytes;
+}
+
+sf_status_t sfproto_writer_queue(sfproto_writer_t *writer, const Sfproto__Message *message, const int fds[], int nfds)
+{
+  size_t length = sfproto__message__get_packed_size(message);
+  sf_status_t status = check_limits(length, nfds);
+  if (status != SF_OK)
+    return status;
+  sfproto_output_t *output = pack(message, length, nfds);
+  if (output == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a message of %zu bytes", length);
+  status = duplicate_fds(output, fds, nfds);
+  if (status != SF_OK) {
+    free_output(output);
+    return status;
+  }
+  append(writer, output);
+  return SF_OK;
+}
+
+/* Sends what is left of the frame, as sendmsg. */
+static ssize_t send_rest(sfproto_output_t *output, int fd)
+{
+  union {
+    struct cmsghdr align;
+    char space[CMSG_SPACE(SFPROTO_MAX_FDS * sizeof(int))];
+  } control;
+  struct iovec rest = {.iov_base = output->bytes + output->sent_bytes,
+                       .iov_len = output->length_bytes - output->sent_bytes};
+  struct msghdr msg = {.msg_iov = &rest, .msg_iovlen = 1};
+  if (output->nfds > 0) {
+    size_t fds_bytes = (size_t)output->nfds * sizeof(int);
+    memset(&control, 0, sizeof control);
+    msg.msg_control = &control;
+    msg.msg_controllen = CMSG_SPACE(fds_bytes);
+    struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+    cmsg->cmsg_level = SOL_SOCKET;
+    cmsg->cmsg_type = SCM_RIGHTS;
+    cmsg->cmsg_len = CMSG_LEN(fds_bytes);
+    memcpy(CMSG_DATA(cmsg), output->fds, fds_bytes);
+  }
+  ssize_t sent;
+  do
+    sent = sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent;
+}
+
+static void account(sfproto_writer_t *writer, size_t sent_bytes)
+{
+  sfproto_output_t *output = writer->first;
+  close_fds(output); /* they went with the first byte, and must not go again */
+  output->sent_bytes += sent_bytes;
+  writer->queued_bytes -= sent_bytes;
+  if (output->sent_bytes < output->length_bytes)
+    return;
+  writer->first = output->next;
+  if (writer->first == NULL)
+    writer->last = NULL;
+  free_output(output);
+}
+
+static sf_status_t send_error(void)
+{
+  switch (errno) {
+  case EPIPE:
+  case ECONNRESET:
+    return sfshm_error_errno(SF_ERR_DAEMON_LOST, "the other end of the control connection is gone");
+  case ETOOMANYREFS:
+    return sfshm_error_errno(SF_ERR_LIMIT, "too many descriptors of this user are under way in sockets");
+  default:
+    return sfshm_error_errno(SF_ERR_SYS, "cannot write to the control connection");
+  }
+}
+
+sf_status_t sfproto_writer_flush(sfproto_writer_t *writer, int fd)
+{
+  while (writer->first != NULL) {
+    ssize_t sent = send_rest(writer->first, fd);
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+      return SF_OK;
+    if (sent < 0)
+      return send_error();
+    account(writer, (size_t)sent);
+  }
+  return SF_OK;
+}

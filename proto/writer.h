@@ -1,0 +1,31 @@
+/* The output side of a control connection: frames that wait until the socket takes them, with duplicates of their
+ * descriptors. Used by the thread that uses the connection. */
+#ifndef SFPROTO_WRITER_H
+#define SFPROTO_WRITER_H
+
+#include <stddef.h>
+
+#include <sf/sf_status.h>
+
+#include "proto/sf_control.pb-c.h"
+
+typedef struct sfproto_output sfproto_output_t;
+
+/* All zero: empty. */
+typedef struct sfproto_writer {
+  sfproto_output_t *first;
+  sfproto_output_t *last;
+  size_t queued_bytes;
+} sfproto_writer_t;
+
+void sfproto_writer_release(sfproto_writer_t *writer);
+
+/* SF_ERR_LIMIT: the message or the number of descriptors is too large, or this process is out of descriptors;
+ * SF_ERR_ARG: an entry of fds is no open descriptor. */
+sf_status_t sfproto_writer_queue(sfproto_writer_t *writer, const Sfproto__Message *message, const int fds[], int nfds);
+
+/* Writes what the socket takes without blocking. SF_ERR_DAEMON_LOST when the other end is gone; SF_ERR_LIMIT when more
+ * descriptors of this user are under way than the system permits: the frame stays queued and can be flushed later. */
+sf_status_t sfproto_writer_flush(sfproto_writer_t *writer, int fd);
+
+#endif
