@@ -1,0 +1,95 @@
+/* The listener thread: see alerts.h. */
+#include "client/alerts.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/context.h"
+#include "client/graph.h"
+#include "shm/error.h"
+
+#define STACK_BYTES ((size_t)256 << 10) /* far above the least that Linux wants */
+
+sf_status_t sfc_alerts_open(sfc_alerts_t *alerts)
+{
+  int ends[2];
+  *alerts = (sfc_alerts_t){.daemon_end = -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return sfshm_error_errno(SF_ERR_SYS, "socket pair for alerts");
+  sf_status_t status = sfproto_conn_create(ends[0], &alerts->conn);
+  if (status != SF_OK) {
+    close(ends[1]);
+    return status;
+  }
+  alerts->daemon_end = ends[1];
+  return SF_OK;
+}
+
+static void carry_out(sf_context_t *context, const Sfproto__Alert *alert)
+{
+  const char *detail = alert->detail != NULL ? alert->detail : "";
+  switch (alert->kind) {
+  case SFPROTO__ALERT__KIND__JOB_FAILED:
+    sfc_context_fail(context, alert->has_status ? (sf_status_t)alert->status : SF_ERR_RANK_FAILED, detail);
+    break;
+  case SFPROTO__ALERT__KIND__GRAPH_FAILED:
+    sfc_graph_failed(context, alert->graph, detail);
+    break;
+  case SFPROTO__ALERT__KIND__GRAPH_RETIRED:
+    sfc_graph_retired(context, alert->graph);
+    break;
+  case SFPROTO__ALERT__KIND__SEGMENT_REMOVED:
+    sfc_peers_forget(&context->peers, alert->rank, alert->segment);
+    break;
+  default: /* of a newer daemon; nothing that an older client has to know */
+    break;
+  }
+}
+
+static void *listen_for_alerts(void *argument)
+{
+  sf_context_t *context = argument;
+  sfproto_incoming_t incoming;
+  while (sfproto_conn_receive(context->alerts.conn, -1, &incoming) == SF_OK) {
+    if (incoming.message->body_case == SFPROTO__MESSAGE__BODY_ALERT)
+      carry_out(context, incoming.message->alert);
+    sfproto_incoming_free(&incoming);
+  }
+  /* Also the end of sf_finalize comes here: then nobody looks any more. */
+  sfc_context_fail(context, SF_ERR_DAEMON_LOST, "sfd has closed the connection or died");
+  return NULL;
+}
+
+sf_status_t sfc_alerts_start(sfc_alerts_t *alerts, sf_context_t *context)
+{
+  sigset_t all, before;
+  pthread_attr_t attributes;
+  sigfillset(&all);
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits it: signals are the application's */
+  int error = pthread_create(&alerts->thread, &attributes, listen_for_alerts, context);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+  if (error != 0)
+    return sfshm_error(SF_ERR_SYS, "starting the alert listener: %s", strerror(error));
+  pthread_setname_np(alerts->thread, "sf-alerts");
+  alerts->running = true;
+  return SF_OK;
+}
+
+void sfc_alerts_close(sfc_alerts_t *alerts)
+{
+  if (alerts->running) {
+    shutdown(sfproto_conn_fd(alerts->conn), SHUT_RDWR);
+    pthread_join(alerts->thread, NULL);
+    alerts->running = false;
+  }
+  if (alerts->daemon_end >= 0)
+    close(alerts->daemon_end);
+  alerts->daemon_end = -1;
+  sfproto_conn_destroy(alerts->conn);
+  alerts->conn = NULL;
+}

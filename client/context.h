@@ -1,0 +1,75 @@
+/* One process as one rank of a job. */
+#ifndef SFC_CONTEXT_H
+#define SFC_CONTEXT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include <sf/sf.h>
+
+#include "client/alerts.h"
+#include "client/control.h"
+#include "client/heap.h"
+#include "client/memory.h"
+#include "client/peer.h"
+#include "shm/board.h"
+#include "shm/counters.h"
+#include "shm/inbox.h"
+
+typedef struct sfc_retiring sfc_retiring_t;
+
+struct sf_group {
+  sf_context_t *context;
+  uint64_t number; /* the daemon's */
+  int32_t rank;
+  int32_t size;
+  int32_t *ranks;   /* in the job; NULL for the group of all */
+  sf_group_t *next; /* in the context's list */
+};
+
+struct sf_context {
+  int32_t rank;
+  int32_t size;
+  uint32_t generation; /* of the process that called sf_init: a forked child is refused */
+  bool readable;       /* other ranks can read this process's private memory, as far as is known */
+  uint64_t job;
+  char *name;
+
+  sfc_control_t control;
+  sfc_alerts_t alerts;
+  sfshm_region_t board_region;
+  const sfshm_board_t *board;
+  sfshm_region_t counters_region;
+  sfshm_counters_t *counters;
+
+  _Atomic uint64_t last_segment;
+  sfc_heap_t inbox; /* slots and cells */
+  sfc_heap_t alloc; /* memory of sf_alloc */
+  sfshm_wake_t *wake;
+  sfc_peers_t peers;
+  sfc_memory_t memory;
+  uint64_t probe_value; /* a word of known value for the others' probes */
+
+  pthread_mutex_t lock; /* the fields below */
+  sf_group_t *groups;   /* but the world */
+  sf_graph_t *graphs;
+  sfc_retiring_t *retiring; /* lanes of destroyed graphs, until nobody touches them any more */
+  _Atomic int failed;       /* sf_status_t; why nothing of the job can go on */
+  char failure_detail[512]; /* written before failed */
+  sf_group_t world;
+};
+
+/* Raised in every forked child: what it inherited from its parent is not its own. */
+extern uint32_t sfc_process_generation;
+
+/* Refuses NULL, and use in a child of the process that called sf_init. */
+sf_status_t sfc_context_check(const sf_context_t *context, const char *function);
+
+/* SF_OK, or the job's failure with its detail. */
+sf_status_t sfc_context_failure(const sf_context_t *context);
+
+/* Records that the job failed, fails its graphs, and wakes the threads that wait. The first reason stays. */
+void sfc_context_fail(sf_context_t *context, sf_status_t status, const char *detail);
+
+#endif

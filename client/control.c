@@ -1,0 +1,183 @@
+/* Control connection of a client: see control.h. */
+#include "client/control.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/address.h"
+#include "shm/error.h"
+
+/* An answer that came while its request's thread was not the one that read. */
+struct sfc_answer {
+  sfc_answer_t *next;
+  sfproto_incoming_t incoming;
+};
+
+sf_status_t sfc_control_open(sfc_control_t *control, const char *socket_path)
+{
+  int fd;
+  *control = (sfc_control_t){0};
+  sf_status_t status = sfproto_connect(socket_path, &fd);
+  if (status == SF_OK)
+    status = sfproto_conn_create(fd, &control->conn); /* closes fd if it fails */
+  if (status != SF_OK)
+    return status;
+  pthread_mutex_init(&control->lock, NULL);
+  pthread_cond_init(&control->changed, NULL);
+  return SF_OK;
+}
+
+void sfc_control_close(sfc_control_t *control)
+{
+  if (control->conn == NULL)
+    return;
+  while (control->answers != NULL) {
+    sfc_answer_t *answer = control->answers;
+    control->answers = answer->next;
+    sfproto_incoming_free(&answer->incoming);
+    free(answer);
+  }
+  sfproto_conn_destroy(control->conn);
+  free(control->broken_detail);
+  pthread_cond_destroy(&control->changed);
+  pthread_mutex_destroy(&control->lock);
+  *control = (sfc_control_t){0};
+}
+
+static sf_status_t broken_status(const sfc_control_t *control)
+{
+  return sfshm_error(control->broken, "%s", control->broken_detail != NULL ? control->broken_detail : "");
+}
+
+static sf_status_t break_connection(sfc_control_t *control, sf_status_t status)
+{
+  if (control->broken == SF_OK) {
+    control->broken = status;
+    control->broken_detail = strdup(sfshm_error_detail());
+  }
+  return broken_status(control);
+}
+
+sf_status_t sfc_control_send(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds)
+{
+  pthread_mutex_lock(&control->lock);
+  sf_status_t status;
+  if (control->broken != SF_OK) {
+    status = broken_status(control);
+  } else {
+    message->request = ++control->last_request;
+    status = sfproto_conn_send(control->conn, message, fds, nfds);
+    /* Before it closes, a daemon that refuses says why: leave that to be received. */
+    if (status == SF_ERR_DAEMON_LOST)
+      status = SF_OK;
+  }
+  pthread_mutex_unlock(&control->lock);
+  return status;
+}
+
+/* Takes the answer to a request out of the list; request 0 in an answer concerns everybody: a final Error. */
+static bool take_answer(sfc_control_t *control, uint64_t request, sfproto_incoming_t *incoming)
+{
+  for (sfc_answer_t **link = &control->answers; *link != NULL; link = &(*link)->next) {
+    sfc_answer_t *answer = *link;
+    if (answer->incoming.message->request != request)
+      continue;
+    *incoming = answer->incoming;
+    *link = answer->next;
+    free(answer);
+    return true;
+  }
+  return false;
+}
+
+/* Appends, so that answers to one request keep their order. */
+static sf_status_t keep_answer(sfc_control_t *control, sfproto_incoming_t *incoming)
+{
+  const Sfproto__Message *message = incoming->message;
+  if (message->request == 0 && message->body_case == SFPROTO__MESSAGE__BODY_ERROR) {
+    sf_status_t status = sfshm_error((sf_status_t)message->error->status, "%s", message->error->detail);
+    sfproto_incoming_free(incoming);
+    return status;
+  }
+  sfc_answer_t *answer = malloc(sizeof *answer);
+  if (answer == NULL) {
+    sfproto_incoming_free(incoming);
+    return sfshm_error(SF_ERR_NOMEM, "keeping an answer of the daemon");
+  }
+  *answer = (sfc_answer_t){.incoming = *incoming};
+  sfc_answer_t **link = &control->answers;
+  while (*link != NULL)
+    link = &(*link)->next;
+  *link = answer;
+  return SF_OK;
+}
+
+/* Reads one message for whomever it is, with the lock released meanwhile. */
+static void read_for_all(sfc_control_t *control)
+{
+  sfproto_incoming_t incoming;
+  control->reading = true;
+  pthread_mutex_unlock(&control->lock);
+  sf_status_t status = sfproto_conn_receive(control->conn, -1, &incoming);
+  pthread_mutex_lock(&control->lock);
+  control->reading = false;
+  if (status == SF_OK)
+    status = keep_answer(control, &incoming);
+  if (status != SF_OK)
+    (void)break_connection(control, status);
+  pthread_cond_broadcast(&control->changed);
+}
+
+static sf_status_t await_answer(sfc_control_t *control, uint64_t request, sfproto_incoming_t *incoming)
+{
+  sf_status_t status = SF_OK;
+  pthread_mutex_lock(&control->lock);
+  while (!take_answer(control, request, incoming)) {
+    if (control->broken != SF_OK) {
+      status = broken_status(control);
+      break;
+    }
+    if (control->reading)
+      pthread_cond_wait(&control->changed, &control->lock);
+    else
+      read_for_all(control);
+  }
+  pthread_mutex_unlock(&control->lock);
+  return status;
+}
+
+sf_status_t sfc_control_receive(sfc_control_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
+                                sfproto_incoming_t *incoming)
+{
+  sf_status_t status = await_answer(control, request, incoming);
+  if (status != SF_OK)
+    return status;
+  const Sfproto__Message *message = incoming->message;
+  if (message->body_case == expected)
+    return SF_OK;
+  if (message->body_case == SFPROTO__MESSAGE__BODY_ERROR)
+    status = sfshm_error((sf_status_t)message->error->status, "%s", message->error->detail);
+  else
+    status = sfshm_error(SF_ERR_PROTO, "the daemon answered with message %d where %d was expected",
+                         (int)message->body_case, (int)expected);
+  sfproto_incoming_free(incoming);
+  return status == SF_OK ? SF_ERR_INTERNAL : status;
+}
+
+sf_status_t sfc_control_call(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds,
+                             Sfproto__Message__BodyCase expected, sfproto_incoming_t *incoming)
+{
+  sf_status_t status = sfc_control_send(control, message, fds, nfds);
+  if (status != SF_OK)
+    return status;
+  return sfc_control_receive(control, message->request, expected, incoming);
+}
+
+sf_status_t sfc_control_tell(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds)
+{
+  sfproto_incoming_t incoming;
+  sf_status_t status = sfc_control_call(control, message, fds, nfds, SFPROTO__MESSAGE__BODY_DONE, &incoming);
+  if (status == SF_OK)
+    sfproto_incoming_free(&incoming);
+  return status;
+}

@@ -1,0 +1,44 @@
+/* Requests to the daemon and their answers, over the control connection. Any thread: several requests may be waiting at
+ * once; whoever waits reads for all. */
+#ifndef SFC_CONTROL_H
+#define SFC_CONTROL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/conn.h"
+
+typedef struct sfc_answer sfc_answer_t;
+
+typedef struct sfc_control {
+  sfproto_conn_t *conn;
+  pthread_mutex_t lock;   /* the fields below, and writing to conn */
+  pthread_cond_t changed; /* an answer came, the connection broke, or nobody reads any more */
+  uint64_t last_request;
+  bool reading;        /* some thread is in sfproto_conn_receive */
+  sf_status_t broken;  /* SF_OK, or why nothing more will come */
+  char *broken_detail; /* NULL: none */
+  sfc_answer_t *answers;
+} sfc_control_t;
+
+/* Connects to the daemon's socket. */
+sf_status_t sfc_control_open(sfc_control_t *control, const char *socket_path);
+void sfc_control_close(sfc_control_t *control);
+
+/* Sends a request; fills in its number, by which the answer is found. The descriptors stay the caller's. */
+sf_status_t sfc_control_send(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds);
+
+/* Waits for the next answer to that request, which must have the body expected. An Error from the daemon becomes its
+ * status and detail. *incoming is the caller's to free. */
+sf_status_t sfc_control_receive(sfc_control_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
+                                sfproto_incoming_t *incoming);
+
+/* Both of these. */
+sf_status_t sfc_control_call(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds,
+                             Sfproto__Message__BodyCase expected, sfproto_incoming_t *incoming);
+
+/* A request that is answered by Done. */
+sf_status_t sfc_control_tell(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds);
+
+#endif

@@ -1,0 +1,41 @@
+/* From the edges that the application gives to the edge list that the ranks share: checked, sorted by (root rank, root
+ * index, leaf index), in the shortest form. Any thread. */
+#ifndef SFC_EDGES_H
+#define SFC_EDGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shm/edges.h"
+
+/* Edges as given: 64-bit indices if wide, else 32-bit ones. leaf_index may be NULL. */
+typedef struct sfc_edge_input {
+  int64_t nroots;
+  int64_t nleaves;
+  const void *leaf_index;
+  const int32_t *root_rank;
+  const void *root_index;
+  bool wide;
+} sfc_edge_input_t;
+
+/* One block of the list. */
+typedef struct sfc_edge_part {
+  int32_t rank; /* that owns the roots */
+  uint64_t offset;
+  int64_t nedges;
+  int64_t nvalues;
+} sfc_edge_part_t;
+
+typedef struct sfc_edge_list {
+  sfshm_region_t region;  /* frozen; base NULL without edges */
+  sfc_edge_part_t *parts; /* by rank; that of the rank itself included */
+  int32_t nparts;
+} sfc_edge_list_t;
+
+/* Checks the input and makes the list. The root indices of other ranks are checked by their owners. *bad_leaf_p: the
+ * leaf that an error concerns, -1 if none in particular. */
+sf_status_t sfc_edge_list_make(const sfc_edge_input_t *input, int32_t rank, int32_t size, sfc_edge_list_t *list_p,
+                               int64_t *bad_leaf_p);
+void sfc_edge_list_destroy(sfc_edge_list_t *list);
+
+#endif

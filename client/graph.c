@@ -1,0 +1,200 @@
+/* Graphs after set-up: failing, information, destruction. */
+#include "client/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/context.h"
+#include "client/operation.h"
+#include "shm/error.h"
+
+/* Shared memory of a destroyed graph. Others may still write to it until every rank has destroyed the graph. */
+struct sfc_retiring {
+  sfc_retiring_t *next;
+  uint64_t graph;
+  int32_t nblocks;
+  sfc_block_t blocks[];
+};
+
+sf_status_t sfc_graph_failure(const sf_graph_t *graph)
+{
+  /* Pairs with the release in sfc_graph_fail: who sees the status sees the text. */
+  int failed = atomic_load_explicit(&graph->failed, memory_order_acquire);
+  return failed == SF_OK ? SF_OK : sfshm_error((sf_status_t)failed, "%s", graph->failure_detail);
+}
+
+void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
+{
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the owner and the listener may both find a reason */
+  pthread_mutex_lock(&lock);
+  if (atomic_load_explicit(&graph->failed, memory_order_relaxed) == SF_OK) {
+    strncpy(graph->failure_detail, detail, sizeof graph->failure_detail - 1);
+    atomic_store_explicit(&graph->failed, status, memory_order_release);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void sfc_graph_failed(sf_context_t *context, uint64_t number, const char *detail)
+{
+  pthread_mutex_lock(&context->lock);
+  for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next)
+    if (graph->number == number)
+      sfc_graph_fail(graph, SF_ERR_MISMATCH, detail);
+  pthread_mutex_unlock(&context->lock);
+  sfshm_wake_slow(context->wake);
+}
+
+static void free_retiring(sf_context_t *context, sfc_retiring_t *retiring)
+{
+  for (int32_t i = 0; i < retiring->nblocks; i++)
+    sfc_heap_give(&context->inbox, &retiring->blocks[i]);
+  free(retiring);
+}
+
+void sfc_graph_retired(sf_context_t *context, uint64_t number)
+{
+  pthread_mutex_lock(&context->lock);
+  sfc_retiring_t **link = &context->retiring;
+  while (*link != NULL && (*link)->graph != number)
+    link = &(*link)->next;
+  sfc_retiring_t *retiring = *link;
+  if (retiring != NULL)
+    *link = retiring->next;
+  pthread_mutex_unlock(&context->lock);
+  if (retiring != NULL)
+    free_retiring(context, retiring);
+}
+
+void sfc_graph_drop_retiring(sf_context_t *context)
+{
+  while (context->retiring != NULL) {
+    sfc_retiring_t *retiring = context->retiring;
+    context->retiring = retiring->next;
+    free(retiring); /* the blocks go with the heap */
+  }
+}
+
+/* Remembers the graph's shared memory until the daemon says that nobody touches it. Without memory for that it stays
+ * taken until the context ends. */
+static void retire_memory(sf_graph_t *graph)
+{
+  sf_context_t *context = graph->context;
+  sfc_retiring_t *retiring = malloc(sizeof *retiring + ((size_t)graph->nlanes + 1) * sizeof retiring->blocks[0]);
+  if (retiring == NULL)
+    return;
+  *retiring = (sfc_retiring_t){.graph = graph->number};
+  if (graph->shared.address != NULL)
+    retiring->blocks[retiring->nblocks++] = graph->shared;
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    if (graph->lanes[i].rx_cells.address != NULL)
+      retiring->blocks[retiring->nblocks++] = graph->lanes[i].rx_cells;
+  pthread_mutex_lock(&context->lock);
+  retiring->next = context->retiring;
+  context->retiring = retiring;
+  pthread_mutex_unlock(&context->lock);
+}
+
+/* Adds the graph's counts to the rank's totals and frees its entry. The totals have several writers over time, one
+ * under the lock at a time. */
+static void settle_counts(sf_graph_t *graph)
+{
+  sfshm_counters_t *counters = graph->context->counters;
+  if (graph->counts == NULL)
+    return;
+#define SETTLE(field, text)                                                                                            \
+  sfshm_count(&counters->total.field, atomic_load_explicit(&graph->counts->field, memory_order_relaxed));
+  SFSHM_COUNTER_TABLE(SETTLE)
+#undef SETTLE
+  for (int i = 0; i < SFSHM_COUNTED_GRAPHS; i++) {
+    sfshm_graph_counters_t *entry = &counters->graphs[i];
+    if (&entry->counts == graph->counts)
+      atomic_store_explicit(&entry->graph, 0, memory_order_release);
+  }
+  graph->counts = NULL;
+}
+
+static void unlink_graph(sf_graph_t *graph)
+{
+  sf_context_t *context = graph->context;
+  pthread_mutex_lock(&context->lock);
+  sf_graph_t **link = &context->graphs;
+  while (*link != NULL && *link != graph)
+    link = &(*link)->next;
+  if (*link != NULL)
+    *link = graph->next;
+  settle_counts(graph);
+  pthread_mutex_unlock(&context->lock);
+}
+
+static void free_requests(sf_request_t *request)
+{
+  while (request != NULL) {
+    sf_request_t *next = request->next;
+    free(request);
+    request = next;
+  }
+}
+
+void sfc_graph_free(sf_graph_t *graph)
+{
+  if (graph == NULL)
+    return;
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    sfc_link_destroy(&graph->lanes[i].as_root);
+    sfc_link_destroy(&graph->lanes[i].as_leaf);
+  }
+  sfc_link_destroy(&graph->self);
+  for (int32_t i = 0; i < graph->nlists; i++)
+    sfshm_region_destroy(&graph->lists[i]);
+  free_requests(graph->free_requests);
+  free_requests(graph->persistent);
+  free(graph->lists);
+  free(graph->lanes);
+  free(graph->senders[0]);
+  free(graph->reduce_turns);
+  free(graph->expecting);
+  free(graph->table);
+  free(graph);
+}
+
+sf_status_t sf_graph_destroy(sf_graph_t *graph)
+{
+  Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  if (graph == NULL)
+    return SF_OK;
+  sf_context_t *context = graph->context;
+  sf_status_t status = sfc_context_check(context, __func__);
+  if (status != SF_OK)
+    return status;
+  if (graph->in_flight > 0)
+    return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: %d operations are in flight", graph->in_flight);
+  unlink_graph(graph);
+  retire_memory(graph);
+  destroy.graph = graph->number;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
+  message.graph_destroy = &destroy;
+  (void)sfc_control_tell(&context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
+  sfc_graph_free(graph);
+  return SF_OK;
+}
+
+sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p)
+{
+  if (graph == NULL || info_p == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_graph_info: %s is NULL", graph == NULL ? "graph" : "info_p");
+  sf_graph_info_t info = {.nroots = graph->nroots,
+                          .nleaves = graph->nleaves,
+                          .leaf_space = graph->leaf_max + 1,
+                          .nleaves_self = graph->self.nedges,
+                          .operations = graph->last_sequence};
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    const sfc_lane_t *lane = &graph->lanes[i];
+    info.nroot_ranks += lane->as_leaf.nedges > 0;
+    info.nleaf_ranks += lane->as_root.nedges > 0;
+    info.nroot_values_sent += lane->as_root.nvalues;
+    info.nroot_contributions += lane->as_root.nedges;
+  }
+  *info_p = info;
+  return SF_OK;
+}

@@ -1,0 +1,128 @@
+/* A graph instance: the plan of this rank, its lanes to the other ranks, and its operations in flight. Used by one
+ * thread at a time, except for failed and failure_detail, which the listener sets. */
+#ifndef SFC_GRAPH_H
+#define SFC_GRAPH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sf/sf.h>
+
+#include "client/heap.h"
+#include "client/link.h"
+#include "client/memory.h"
+#include "client/peer.h"
+#include "shm/counters.h"
+#include "shm/lane.h"
+#include "shm/message.h"
+
+typedef struct sfc_thread sfc_thread_t; /* what one thread has begun and not ended: see progress.h */
+
+/* Where in an operation's data a lane stands: values done, and bytes of the next one when units are split. */
+typedef struct sfc_cursor {
+  int64_t value;
+  size_t bytes;
+} sfc_cursor_t;
+
+/* All that concerns one other rank with which this one shares edges. Messages of both operations share its lanes. */
+typedef struct sfc_lane {
+  sf_graph_t *graph;
+  sfc_peer_t *peer;
+  int32_t rank;       /* in the group */
+  bool peer_can_read; /* the other end can read this process's private memory */
+  sfc_link_t as_root; /* its leaves on roots here: sent in a bcast, received in a reduce */
+  sfc_link_t as_leaf; /* leaves here on its roots: received in a bcast, sent in a reduce */
+
+  sfshm_lane_tx_t tx;
+  bool tx_stalled;                          /* on the graph's list of lanes that have something to send and could not */
+  bool tx_grow_asked;                       /* larger cells have been asked for */
+  uint64_t tx_sequence;                     /* operation to send next, or being sent */
+  sfc_cursor_t tx_cursor;                   /* within it */
+  uint32_t tx_unread;                       /* messages in awaiting */
+  sf_request_t *awaiting[SFSHM_LANE_SLOTS]; /* by message: operations that end only when it has been read in place */
+
+  sfshm_lane_rx_t rx;
+  sf_request_t *rx_request; /* operation whose data comes next; NULL: none begun */
+  sfc_cursor_t rx_cursor;
+  sfc_block_t rx_cells;    /* granted to the other end */
+  uint64_t mapped_segment; /* of the peer, last read in place */
+  const char *mapped_base; /* NULL: none */
+  size_t mapped_bytes;
+} sfc_lane_t;
+
+/* A buffer's place in the application's memory, remembered because programs use the same ones again and again. */
+typedef struct sfc_seen_buffer {
+  const void *address;
+  uint64_t epoch;
+  sfc_memory_ref_t ref;
+} sfc_seen_buffer_t;
+
+typedef enum sfc_buffer { SFC_BUFFER_ROOT, SFC_BUFFER_LEAF, SFC_BUFFERS } sfc_buffer_t;
+
+#define SFC_SELF_TURN (-1)
+
+struct sf_graph {
+  sf_context_t *context;
+  uint64_t number; /* the daemon's */
+  uint32_t flags;
+  int32_t rank;
+  int64_t nroots;
+  int64_t nleaves;
+  int64_t root_max; /* highest root that has a leaf, on any rank; -1: none */
+  int64_t leaf_max;
+  uint32_t generation;
+
+  sfc_link_t self;   /* edges that never leave the process */
+  sfc_lane_t *lanes; /* by rank of the other end */
+  int32_t nlanes;
+  sfc_lane_t **senders[2];   /* by operation: lanes on which it is sent from here */
+  sfc_lane_t **receivers[2]; /* and received here */
+  int32_t nsenders[2];
+  int32_t nreceivers[2];
+  int32_t *reduce_turns; /* receivers of a reduce and SFC_SELF_TURN, by rank: the order of combining */
+  int32_t nreduce_turns;
+  bool roots_shared; /* some root here has leaves on more than one rank, so that the order matters */
+
+  uint64_t last_sequence;  /* of operations begun */
+  uint64_t first_sequence; /* of the oldest that is in the table */
+  sf_request_t **table;    /* operations in flight by sequence, a ring of table_mask + 1 */
+  uint64_t table_mask;
+  int32_t in_flight;
+  int32_t nstalled;       /* lanes with tx_stalled */
+  uint32_t nunread;       /* messages awaiting a reader, over all lanes */
+  sfc_lane_t **expecting; /* lanes with rx_request */
+  int32_t nexpecting;
+  sfc_thread_t *thread; /* that has operations in flight here */
+  sf_graph_t *thread_previous;
+  sf_graph_t *thread_next;
+  sf_request_t *free_requests;
+  sf_request_t *persistent;
+  sfc_seen_buffer_t seen[2][SFC_BUFFERS];
+  sfshm_counter_set_t *counts; /* in the counters region, or own_counts if all entries there are taken */
+  sfshm_counter_set_t own_counts;
+
+  _Atomic int failed;       /* sf_status_t */
+  char failure_detail[512]; /* written before failed */
+
+  sfc_block_t shared;    /* slots and control lines of all lanes, in the inbox */
+  sfshm_region_t *lists; /* edge lists in use: the own one and those of the leaf ranks */
+  int32_t nlists;
+  sf_graph_t *next; /* in the context's list */
+};
+
+/* SF_OK, or why the graph (or its job) has failed, with the detail. */
+sf_status_t sfc_graph_failure(const sf_graph_t *graph);
+
+/* Marks the graph failed; the first reason stays. Any thread. */
+void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail);
+
+/* What the daemon says of graphs, by number. The listener. */
+void sfc_graph_failed(sf_context_t *context, uint64_t number, const char *detail);
+void sfc_graph_retired(sf_context_t *context, uint64_t number);
+
+/* Frees the shared memory of destroyed graphs, and a graph without telling anybody: at the end of the context. */
+void sfc_graph_drop_retiring(sf_context_t *context);
+void sfc_graph_free(sf_graph_t *graph);
+
+#endif

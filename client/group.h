@@ -1,0 +1,19 @@
+/* Groups of ranks. */
+#ifndef SFC_GROUP_H
+#define SFC_GROUP_H
+
+#include "client/context.h"
+
+/* Fills in context->world. */
+void sfc_group_init_world(sf_context_t *context);
+
+/* Frees the groups that the application has not destroyed. */
+void sfc_groups_free(sf_context_t *context);
+
+/* Job rank of the group's member. */
+static inline int32_t sfc_group_job_rank(const sf_group_t *group, int32_t rank)
+{
+  return group->ranks == NULL ? rank : group->ranks[rank];
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* Memory of this rank that other ranks reach: blocks out of shared segments that the daemon hands to whoever asks. Two
+ * of them: the inbox (slots, cells; peers write) and the memory of sf_alloc (peers read). Any thread. */
+#ifndef SFC_HEAP_H
+#define SFC_HEAP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/control.h"
+#include "shm/region.h"
+
+typedef struct sfc_segment sfc_segment_t;
+
+typedef struct sfc_heap {
+  sfshm_region_kind_t kind;
+  sfc_control_t *control;
+  _Atomic uint64_t *last_segment; /* of the rank; segment numbers are never used again */
+  size_t segment_bytes;           /* of an ordinary segment; larger blocks get one of their own */
+  pthread_mutex_t lock;
+  sfc_segment_t *segments;
+} sfc_heap_t;
+
+typedef struct sfc_block {
+  void *address;
+  size_t length_bytes;
+  uint64_t segment;
+  uint64_t offset;
+} sfc_block_t;
+
+#define SFC_BLOCK_ALIGN 128u
+
+void sfc_heap_init(sfc_heap_t *heap, sfshm_region_kind_t kind, sfc_control_t *control, _Atomic uint64_t *last_segment,
+                   size_t segment_bytes);
+/* Unmaps everything. The daemon is not told: it drops a rank's segments when the rank leaves. */
+void sfc_heap_destroy(sfc_heap_t *heap);
+
+/* Adds the region as a segment that the daemon already knows, with its first used_bytes taken for good. */
+sf_status_t sfc_heap_adopt(sfc_heap_t *heap, const sfshm_region_t *region, uint64_t segment, size_t used_bytes);
+
+/* A zeroed block. May ask the daemon to publish a new segment. */
+sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p);
+
+/* Gives it back; a segment made for it alone is removed. */
+void sfc_heap_give(sfc_heap_t *heap, const sfc_block_t *block);
+
+#endif

@@ -1,0 +1,274 @@
+/* libsfclient: star-forest communication through the node's sfd. The only header an application needs; nothing here
+ * needs MPI (sf_mpi.h adapts MPI communicators, datatypes and ops).
+ *
+ * A star forest connects each *root* (a value that some rank owns) with zero or more *leaves* (copies, on any ranks).
+ * Operations move data along its edges. The model is that of J. Brown, "Star forests as a parallel communication
+ * model" (2011), and of J. Zhang et al., "The PetscSF Scalable Communication Layer" (IEEE TPDS 2022), cited below as
+ * [SF] and [PetscSF].
+ *
+ * Conventions
+ *  - Every fallible function returns SF_OK (0) or a negative sf_status_t; sf_error_detail() then tells which object was
+ *    concerned, what was expected and what was found. Results come last, in parameters ending in _p, and are written
+ *    only on success.
+ *  - "Collective" means: every rank of the group calls it, in the same order. Only functions marked "blocking" wait for
+ *    other ranks.
+ *  - Handles are opaque. Whoever created one destroys it. Destroy functions accept NULL.
+ *  - Threads: different graphs may be used by different threads at once; a graph by one thread at a time, and an
+ *    operation is ended by the thread that began it. Contexts, groups and memory may be used from any thread.
+ *  - A process forked from one that called sf_init must not use the library's objects: SF_ERR_STATE.
+ *  - After SF_ERR_RANK_FAILED, SF_ERR_DAEMON_LOST or SF_ERR_MISMATCH the contents of result buffers are undefined. */
+#ifndef SF_H
+#define SF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SF_VERSION_MAJOR 0
+#define SF_VERSION_MINOR 1
+#define SF_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define SF_CHECK_RESULT __attribute__((warn_unused_result))
+#else
+#define SF_CHECK_RESULT
+#endif
+
+typedef struct sf_context sf_context_t; /* this process as one rank of a job, connected to its node's sfd */
+typedef struct sf_group sf_group_t;     /* ordered subset of the job's ranks */
+typedef struct sf_graph sf_graph_t;     /* a star forest over a group, set up */
+typedef struct sf_request sf_request_t; /* an operation begun and not ended, or a persistent one */
+typedef struct sf_region sf_region_t;   /* registered memory */
+typedef struct sf_type sf_type_t;       /* unit: the data at each vertex */
+typedef struct sf_op sf_op_t;           /* how arriving data and present data are combined */
+
+/* ---- Errors ------------------------------------------------------------------------------------------------------ */
+
+/* Fixed text of a status code; never NULL, also for unknown codes. Static storage. */
+const char *sf_strerror(sf_status_t status);
+
+/* What exactly went wrong in this thread's last failed call: which object, what was expected, what was found. Empty if
+ * none failed. Valid until the thread's next call into the library. */
+const char *sf_error_detail(void);
+
+/* Version of the library that is loaded, as "major.minor.patch". */
+const char *sf_version(void);
+
+/* ---- Job --------------------------------------------------------------------------------------------------------- */
+
+/* How to join a job. Initialise with SF_INIT_OPTIONS_DEFAULT; fields left at their default are taken from the
+ * environment. */
+typedef struct sf_init_options {
+  const char *socket_path; /* NULL: SF_SOCKET, else $XDG_RUNTIME_DIR/sfd.sock, else /tmp/sfd-UID/sfd.sock */
+  const char *job;         /* job identity, the same on all ranks. NULL: SF_JOB, else what the MPI launcher sets */
+  const char *key;         /* secret that the ranks share; ranks with another key are refused. NULL: SF_JOB_KEY or "" */
+  int32_t rank;            /* this process, 0..size-1. -1: SF_RANK, else Open MPI's or Hydra's variables */
+  int32_t size;            /* number of ranks of the job. -1: SF_SIZE, else Open MPI's or Hydra's variables */
+  int64_t timeout_ms;      /* how long to wait for the other ranks; -1: SF_TIMEOUT_MS, else the daemon's join-timeout */
+} sf_init_options_t;
+
+#define SF_INIT_OPTIONS_DEFAULT                                                                                        \
+  {                                                                                                                    \
+    NULL, NULL, NULL, -1, -1, -1                                                                                       \
+  }
+
+/* Joins the job. Collective over the job, blocking until all ranks joined. options may be NULL (all from the
+ * environment). The context is the caller's, to be given to sf_finalize.
+ * SF_ERR_NO_DAEMON: nothing answers at the socket. SF_ERR_ARG: rank, size or job missing or out of range, or another
+ * process holds this rank. SF_ERR_VERSION: the daemon speaks another protocol version. SF_ERR_PERM: job of another user
+ * or with another key. SF_ERR_TIMEOUT: the detail names the ranks that did not come. */
+SF_CHECK_RESULT sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p);
+
+/* Leaves the job and frees the context and the memory that sf_alloc gave. Does not wait for other ranks. All requests
+ * must have been ended (SF_ERR_STATE otherwise, nothing is freed); graphs, groups and regions still there are
+ * destroyed. NULL is accepted. A process that ends without it counts as failed. */
+sf_status_t sf_finalize(sf_context_t *context);
+
+/* This process's rank in the job, and the job's size. */
+int32_t sf_rank(const sf_context_t *context);
+int32_t sf_size(const sf_context_t *context);
+
+/* ---- Groups ------------------------------------------------------------------------------------------------------ */
+
+/* The group of all ranks in job order. Belongs to the context; never destroy it. */
+sf_group_t *sf_group_world(sf_context_t *context);
+
+/* Makes the group whose member i is job rank ranks[i]. Collective and blocking over the listed ranks only; calls are
+ * matched by the list and the tag, so groups may be made in any order. Ranks are distinct and the caller is among them
+ * (else SF_ERR_ARG). */
+SF_CHECK_RESULT sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t ranks[], int32_t tag,
+                                            sf_group_t **group_p);
+
+/* Frees the group. Graphs made on it stay usable. Local. */
+sf_status_t sf_group_destroy(sf_group_t *group);
+
+/* This process's rank in the group, and the group's size. */
+int32_t sf_group_rank(const sf_group_t *group);
+int32_t sf_group_size(const sf_group_t *group);
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+typedef enum sf_memory_kind {
+  SF_MEMORY_HOST = 0, /* ordinary memory of the host */
+} sf_memory_kind_t;
+
+/* Memory that the other ranks of the node can read in place: operations on large dense parts of it cost one copy.
+ * len_bytes > 0; aligned to 128 bytes; zeroed. Local. SF_ERR_NOMEM when the memory is not there (pages are
+ * allocated now, never by a later fault). */
+SF_CHECK_RESULT sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p);
+
+/* Frees memory from sf_alloc. No operation on it may be in flight. NULL is accepted. SF_ERR_ARG: not such memory. */
+sf_status_t sf_free(sf_context_t *context, void *address);
+
+/* Declares len_bytes at address to be used in operations. Host memory is then read by other ranks directly
+ * (process_vm_readv) where a probe at joining showed that this is permitted and where that is faster; otherwise
+ * registering changes nothing but the checks: an operation that would touch bytes beyond a region is refused
+ * (SF_ERR_RANGE). Local. The memory must stay valid until sf_unregister. SF_ERR_EXISTS: overlaps another region. */
+SF_CHECK_RESULT sf_status_t sf_register(sf_context_t *context, void *address, size_t len_bytes, sf_memory_kind_t kind,
+                                        sf_region_t **region_p);
+
+/* Ends a registration. No operation on the memory may be in flight. NULL is accepted. */
+sf_status_t sf_unregister(sf_region_t *region);
+
+/* ---- Units and ops ----------------------------------------------------------------------------------------------- */
+
+extern const sf_type_t *const SF_INT8,
+    *const SF_UINT8, *const SF_INT16, *const SF_UINT16, *const SF_INT32,
+                                                            *const SF_UINT32,
+                                                                *const SF_INT64,
+                                                                    *const SF_UINT64,
+                                                                        *const SF_FLOAT,
+                                                                            *const SF_DOUBLE,
+                                                                                *const SF_FLOAT_COMPLEX,
+                                                                                    *const SF_DOUBLE_COMPLEX;
+
+/* A unit of count (>= 1) consecutive values of base, combined value by value. base may be a block itself. */
+SF_CHECK_RESULT sf_status_t sf_type_create_block(int64_t count, const sf_type_t *base, const sf_type_t **type_p);
+
+/* A unit of size_bytes (>= 1) bytes without arithmetic: SF_REPLACE only. */
+SF_CHECK_RESULT sf_status_t sf_type_create_opaque(int64_t size_bytes, const sf_type_t **type_p);
+
+/* Frees a created unit; operations begun with it are not affected. Predefined units and NULL are accepted, and kept. */
+sf_status_t sf_type_destroy(const sf_type_t *type);
+
+/* Size of one unit in bytes. */
+size_t sf_type_size(const sf_type_t *type);
+
+/* Ops. REPLACE: all units. SUM, PROD: all but opaque; integers wrap. MAX, MIN: integers and floating point (a NaN that
+ * is present stays, one that arrives is ignored). LAND..LXOR (logical, result 0 or 1) and BAND..BXOR (bitwise):
+ * integers. */
+extern const sf_op_t *const SF_REPLACE,
+    *const SF_SUM, *const SF_PROD, *const SF_MAX, *const SF_MIN, *const SF_LAND, *const SF_LOR,
+                                                                                     *const SF_LXOR,
+                                                                                         *const SF_BAND,
+                                                                                             *const SF_BOR,
+                                                                                                 *const SF_BXOR;
+
+/* ---- Graphs ------------------------------------------------------------------------------------------------------ */
+
+enum {
+  SF_GRAPH_DEFAULT = 0,
+  SF_GRAPH_COPY = 1 << 0, /* never read buffers of other ranks in place: an end then never waits for a reader */
+};
+
+/* Makes a star forest over the group [PetscSF 3.1]. This rank owns roots 0..nroots-1 and nleaves leaves; leaf i has
+ * index leaf_index[i] (NULL: i) in the leaf buffer and is connected to root root_index[i] of group rank root_rank[i].
+ * Leaf indices are distinct and >= 0; roots may have any number of leaves, also none; a leaf's root may be on the rank
+ * itself. The arrays may be reused at return. flags: SF_GRAPH_*, the same on all ranks.
+ * Collective and blocking over the group. If the input of one rank is bad, all ranks return the same error: that of the
+ * lowest rank and leaf. SF_ERR_ARG: negative sizes, NULL arrays, duplicate leaf. SF_ERR_RANGE: root rank or root index
+ * out of range. SF_ERR_MISMATCH: flags differ. */
+SF_CHECK_RESULT sf_status_t sf_graph_create(sf_group_t *group, int64_t nroots, int64_t nleaves,
+                                            const int64_t leaf_index[], const int32_t root_rank[],
+                                            const int64_t root_index[], uint32_t flags, sf_graph_t **graph_p);
+
+/* The same with 32-bit indices. Ranks may mix the two forms. */
+SF_CHECK_RESULT sf_status_t sf_graph_create_i32(sf_group_t *group, int64_t nroots, int64_t nleaves,
+                                                const int32_t leaf_index[], const int32_t root_rank[],
+                                                const int32_t root_index[], uint32_t flags, sf_graph_t **graph_p);
+
+/* Frees the graph. Collective, does not block. Its operations must have been ended (SF_ERR_STATE), its persistent
+ * requests are freed with it. NULL is accepted. */
+sf_status_t sf_graph_destroy(sf_graph_t *graph);
+
+typedef struct sf_graph_info {
+  int64_t nroots;              /* roots of this rank */
+  int64_t nleaves;             /* connected leaves of this rank */
+  int64_t leaf_space;          /* 1 + the highest connected leaf index, 0 without leaves: units in a leaf buffer */
+  int64_t nleaves_self;        /* of those leaves, how many have their root on this rank */
+  int32_t nroot_ranks;         /* other ranks that own roots of this rank's leaves */
+  int32_t nleaf_ranks;         /* other ranks that have leaves of this rank's roots */
+  int64_t nroot_values_sent;   /* values that this rank sends in a bcast: each root once per leaf rank */
+  int64_t nroot_contributions; /* values that reach this rank in a reduce from other ranks */
+  uint64_t operations;         /* operations begun on it by this rank */
+} sf_graph_info_t;
+
+/* This rank's view of the graph. Local. */
+sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p);
+
+/* ---- Operations -------------------------------------------------------------------------------------------------- */
+
+/* All are collective over the graph's group, and matched by order: ranks that call different operations get
+ * SF_ERR_MISMATCH with a text that names both sides, at this or their next call on the graph, which is then unusable.
+ *
+ * rootdata and leafdata are arrays of units, at least nroots and leaf_space long. Between begin and end neither may be
+ * altered, and the one that receives may not be read. They may be the same array if no vertex is both a connected root
+ * and a connected leaf there. Any number of operations may be in flight on a graph, ended in any order; operations in
+ * flight at the same time must not share a receiving vertex, nor read what another receives.
+ *
+ * Begin never waits for another rank. Wait and test make progress on everything that the thread has begun. An end may
+ * wait until the other ranks have read buffers in place; SF_GRAPH_COPY rules that out.
+ *
+ * Errors of all: SF_ERR_ARG (NULL where data is needed, unit without this op), SF_ERR_RANGE (a buffer inside a
+ * registered region or sf_alloc memory that ends before the last vertex), SF_ERR_RANK_FAILED, SF_ERR_DAEMON_LOST,
+ * SF_ERR_MISMATCH. */
+
+/* leaf = leaf op root, for every edge [PetscSF 3.2(1)]. */
+SF_CHECK_RESULT sf_status_t sf_bcast_begin(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata,
+                                           void *leafdata, const sf_op_t *op, sf_request_t **request_p);
+SF_CHECK_RESULT sf_status_t sf_bcast(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata, void *leafdata,
+                                     const sf_op_t *op);
+
+/* root = root op leaf_1 op leaf_2 ..., leaves in ascending (group rank, leaf index) order: the result is bitwise the
+ * same in every run [PetscSF 3.2(1)]. With SF_REPLACE the highest (rank, leaf) wins. */
+SF_CHECK_RESULT sf_status_t sf_reduce_begin(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
+                                            void *rootdata, const sf_op_t *op, sf_request_t **request_p);
+SF_CHECK_RESULT sf_status_t sf_reduce(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *rootdata,
+                                      const sf_op_t *op);
+
+/* Persistent forms: everything is checked and looked up once; sf_start begins, sf_wait or sf_test ends, and the request
+ * can be started again. Making one is local; starting it is what is collective. */
+SF_CHECK_RESULT sf_status_t sf_bcast_init(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata,
+                                          void *leafdata, const sf_op_t *op, sf_request_t **request_p);
+SF_CHECK_RESULT sf_status_t sf_reduce_init(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
+                                           void *rootdata, const sf_op_t *op, sf_request_t **request_p);
+
+/* Begins a persistent request that is not in flight (SF_ERR_STATE otherwise). */
+SF_CHECK_RESULT sf_status_t sf_start(sf_request_t *request);
+
+/* Begins several persistent requests in the order given: the same as sf_start for each, with one wake-up for all. Ends
+ * at the first that fails; those before it are in flight. */
+SF_CHECK_RESULT sf_status_t sf_start_all(int32_t count, sf_request_t *const requests[]);
+
+/* Ends the operation: blocks until its buffers may be used again and results are there. A request of begin is freed and
+ * *request set to NULL, also on failure; a persistent one is kept, to be started again. NULL requests, and persistent
+ * ones not in flight, return at once. */
+SF_CHECK_RESULT sf_status_t sf_wait(sf_request_t **request);
+SF_CHECK_RESULT sf_status_t sf_wait_all(int32_t count, sf_request_t *requests[]); /* ends all; the first error */
+
+/* As sf_wait if the operation is complete, with *done_p true; else makes progress and returns with *done_p false. */
+SF_CHECK_RESULT sf_status_t sf_test(sf_request_t **request, bool *done_p);
+
+/* Frees a persistent request that is not in flight (SF_ERR_STATE otherwise) and sets it to NULL. NULL is accepted. */
+sf_status_t sf_request_free(sf_request_t **request);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,242 @@
+/* sf_alloc, sf_register and looking addresses up: see memory.h. Any thread. */
+#include "client/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/context.h"
+#include "shm/error.h"
+#include "shm/message.h"
+
+struct sf_region {
+  sf_context_t *context;
+  char *address;
+  size_t length_bytes;
+  sfc_memory_class_t class;
+  uint64_t number;
+  sfc_block_t block; /* ALLOC */
+};
+
+void sfc_memory_init(sfc_memory_t *memory)
+{
+  *memory = (sfc_memory_t){0};
+  pthread_mutex_init(&memory->lock, NULL);
+  atomic_store(&memory->epoch, 1);
+}
+
+void sfc_memory_destroy(sfc_memory_t *memory)
+{
+  for (size_t i = 0; i < memory->n; i++)
+    free(memory->regions[i]);
+  free(memory->regions);
+  pthread_mutex_destroy(&memory->lock);
+}
+
+/* Index of the first region that ends after the address. */
+static size_t lower_bound(const sfc_memory_t *memory, const char *address)
+{
+  size_t low = 0, high = memory->n;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (memory->regions[middle]->address + memory->regions[middle]->length_bytes <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static struct sf_region *covering(const sfc_memory_t *memory, const char *address)
+{
+  size_t i = lower_bound(memory, address);
+  return i < memory->n && memory->regions[i]->address <= address ? memory->regions[i] : NULL;
+}
+
+sfc_memory_ref_t sfc_memory_find(sfc_memory_t *memory, const void *address)
+{
+  sfc_memory_ref_t ref = {.class = SFC_MEMORY_UNKNOWN};
+  pthread_mutex_lock(&memory->lock);
+  const struct sf_region *region = covering(memory, address);
+  if (region != NULL) {
+    size_t before = (size_t)((const char *)address - region->address);
+    ref = (sfc_memory_ref_t){.class = region->class,
+                             .bytes_left = region->length_bytes - before,
+                             .segment = region->block.segment,
+                             .offset = region->block.offset + before};
+  }
+  pthread_mutex_unlock(&memory->lock);
+  return ref;
+}
+
+static sf_status_t insert(sfc_memory_t *memory, struct sf_region *region)
+{
+  sf_status_t status = SF_OK;
+  pthread_mutex_lock(&memory->lock);
+  size_t i = lower_bound(memory, region->address);
+  if (i < memory->n && memory->regions[i]->address < region->address + region->length_bytes) {
+    status = sfshm_error(SF_ERR_EXISTS, "region %p..+%zu overlaps region %llu at %p..+%zu", (void *)region->address,
+                         region->length_bytes, (unsigned long long)memory->regions[i]->number,
+                         (void *)memory->regions[i]->address, memory->regions[i]->length_bytes);
+    goto out;
+  }
+  if (memory->n == memory->room) {
+    size_t room = memory->room == 0 ? 16 : 2 * memory->room;
+    struct sf_region **regions = realloc(memory->regions, room * sizeof *regions);
+    if (regions == NULL) {
+      status = sfshm_error(SF_ERR_NOMEM, "table of %zu regions", room);
+      goto out;
+    }
+    memory->regions = regions;
+    memory->room = room;
+  }
+  memmove(&memory->regions[i + 1], &memory->regions[i], (memory->n - i) * sizeof(struct sf_region *));
+  memory->regions[i] = region;
+  memory->n++;
+  region->number = ++memory->last_region;
+  atomic_fetch_add(&memory->epoch, 1);
+out:
+  pthread_mutex_unlock(&memory->lock);
+  return status;
+}
+
+static void take_out(sfc_memory_t *memory, const struct sf_region *region)
+{
+  pthread_mutex_lock(&memory->lock);
+  size_t i = lower_bound(memory, region->address);
+  memory->n--;
+  memmove(&memory->regions[i], &memory->regions[i + 1], (memory->n - i) * sizeof(struct sf_region *));
+  atomic_fetch_add(&memory->epoch, 1);
+  pthread_mutex_unlock(&memory->lock);
+}
+
+/* How the others reach it, as sfctl shows it: the numbers of sfshm_method_t. */
+static sf_status_t announce(const struct sf_region *region)
+{
+  sf_context_t *context = region->context;
+  Sfproto__RegionAdd add = SFPROTO__REGION_ADD__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  sfc_peer_t *self;
+  sf_status_t status = sfc_peers_find(&context->peers, context->rank, &self);
+  if (status != SF_OK)
+    return status;
+  add.region = region->number;
+  add.length = region->length_bytes;
+  add.kind = (uint32_t)region->class;
+  add.method = region->class == SFC_MEMORY_ALLOC ? SFSHM_METHOD_IN_PLACE
+               : context->readable               ? SFSHM_METHOD_VM_READ
+                                                 : SFSHM_METHOD_CELL;
+  message.body_case = SFPROTO__MESSAGE__BODY_REGION_ADD;
+  message.region_add = &add;
+  return sfc_control_tell(&context->control, &message, NULL, 0);
+}
+
+static void withdraw(const struct sf_region *region)
+{
+  Sfproto__RegionRemove remove = SFPROTO__REGION_REMOVE__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  remove.region = region->number;
+  message.body_case = SFPROTO__MESSAGE__BODY_REGION_REMOVE;
+  message.region_remove = &remove;
+  (void)sfc_control_tell(&region->context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
+}
+
+/* Enters a region in the table and tells the daemon; frees it on failure. */
+static sf_status_t enter(struct sf_region *region)
+{
+  sf_status_t status = insert(&region->context->memory, region);
+  if (status != SF_OK) {
+    free(region);
+    return status;
+  }
+  status = announce(region);
+  if (status != SF_OK) {
+    take_out(&region->context->memory, region);
+    free(region);
+  }
+  return status;
+}
+
+sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
+{
+  sfc_block_t block;
+  sf_status_t status = sfc_context_check(context, __func__);
+  if (status != SF_OK)
+    return status;
+  if (len_bytes == 0 || address_p == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_alloc: %s", len_bytes == 0 ? "0 bytes" : "address_p is NULL");
+  struct sf_region *region = malloc(sizeof *region);
+  if (region == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "sf_alloc: bookkeeping");
+  status = sfc_heap_take(&context->alloc, len_bytes, &block);
+  if (status != SF_OK) {
+    free(region);
+    return status;
+  }
+  *region = (struct sf_region){.context = context,
+                               .address = block.address,
+                               .length_bytes = len_bytes,
+                               .class = SFC_MEMORY_ALLOC,
+                               .block = block};
+  status = enter(region);
+  if (status != SF_OK) {
+    sfc_heap_give(&context->alloc, &block);
+    return status;
+  }
+  *address_p = block.address;
+  return SF_OK;
+}
+
+sf_status_t sf_free(sf_context_t *context, void *address)
+{
+  if (address == NULL)
+    return SF_OK;
+  sf_status_t status = sfc_context_check(context, __func__);
+  if (status != SF_OK)
+    return status;
+  pthread_mutex_lock(&context->memory.lock);
+  struct sf_region *region = covering(&context->memory, address);
+  pthread_mutex_unlock(&context->memory.lock);
+  if (region == NULL || region->class != SFC_MEMORY_ALLOC || region->address != address)
+    return sfshm_error(SF_ERR_ARG, "sf_free: %p was not given by sf_alloc", address);
+  take_out(&context->memory, region);
+  withdraw(region);
+  sfc_heap_give(&context->alloc, &region->block);
+  free(region);
+  return SF_OK;
+}
+
+sf_status_t sf_register(sf_context_t *context, void *address, size_t len_bytes, sf_memory_kind_t kind,
+                        sf_region_t **region_p)
+{
+  sf_status_t status = sfc_context_check(context, __func__);
+  if (status != SF_OK)
+    return status;
+  if (address == NULL || len_bytes == 0 || region_p == NULL || (uintptr_t)address + len_bytes < len_bytes)
+    return sfshm_error(SF_ERR_ARG, "sf_register: address %p, %zu bytes, region_p %p", address, len_bytes,
+                       (void *)region_p);
+  if (kind != SF_MEMORY_HOST)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "sf_register: memory kind %d; this version knows SF_MEMORY_HOST only",
+                       (int)kind);
+  struct sf_region *region = malloc(sizeof *region);
+  if (region == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "sf_register: bookkeeping");
+  *region = (struct sf_region){
+      .context = context, .address = address, .length_bytes = len_bytes, .class = SFC_MEMORY_REGISTERED};
+  status = enter(region);
+  if (status == SF_OK)
+    *region_p = region;
+  return status;
+}
+
+sf_status_t sf_unregister(sf_region_t *region)
+{
+  if (region == NULL)
+    return SF_OK;
+  sf_status_t status = sfc_context_check(region->context, __func__);
+  if (status != SF_OK)
+    return status;
+  take_out(&region->context->memory, region);
+  withdraw(region);
+  free(region);
+  return SF_OK;
+}

@@ -1,0 +1,48 @@
+/* The application's memory as the library knows it: allocations of sf_alloc and registered regions, by address. */
+#ifndef SFC_MEMORY_H
+#define SFC_MEMORY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sf/sf.h>
+
+#include "client/heap.h"
+
+typedef enum sfc_memory_class {
+  SFC_MEMORY_UNKNOWN,    /* neither of the two */
+  SFC_MEMORY_ALLOC,      /* sf_alloc: readable by the ranks of the node in place */
+  SFC_MEMORY_REGISTERED, /* sf_register */
+} sfc_memory_class_t;
+
+/* Where an address lies. */
+typedef struct sfc_memory_ref {
+  sfc_memory_class_t class;
+  size_t bytes_left; /* from the address to the end of its allocation or region */
+  uint64_t segment;  /* ALLOC: where the others find it */
+  uint64_t offset;
+} sfc_memory_ref_t;
+
+typedef struct sfc_memory {
+  pthread_mutex_t lock;
+  struct sf_region **regions; /* by address; they don't overlap */
+  size_t n;
+  size_t room;
+  uint64_t last_region;
+  _Atomic uint64_t epoch; /* raised by every change: answers of sfc_memory_find hold until then */
+} sfc_memory_t;
+
+void sfc_memory_init(sfc_memory_t *memory);
+void sfc_memory_destroy(sfc_memory_t *memory);
+
+/* Looks an address up. */
+sfc_memory_ref_t sfc_memory_find(sfc_memory_t *memory, const void *address);
+
+static inline uint64_t sfc_memory_epoch(const sfc_memory_t *memory)
+{
+  return atomic_load_explicit(&memory->epoch, memory_order_acquire);
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* The planner: see method.h. Stateless. */
+#include "client/method.h"
+
+#define LINE_BYTES 64u
+
+size_t sfc_method_cell_bytes(size_t payload_bytes)
+{
+  size_t cell_bytes = 256;
+  while (cell_bytes < payload_bytes && cell_bytes < SFC_CELL_BYTES_MAX)
+    cell_bytes *= 2;
+  return cell_bytes;
+}
+
+/* All costs are of the two ranks together: what one saves the other's core can do. Each run beyond the first costs a
+ * line that nothing has fetched ahead. */
+sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane, const sfc_memory_ref_t *source_ref,
+                                 const sfshm_pattern_t *pattern, int64_t runs, size_t bytes)
+{
+  uint64_t lines = bytes / LINE_BYTES + 1;
+  uint64_t jumps = (uint64_t)runs - 1;
+  if (source_ref->class == SFC_MEMORY_UNKNOWN || (lane->graph->flags & SF_GRAPH_COPY) != 0)
+    return SFSHM_METHOD_CELL;
+  uint64_t packed = jumps * costs->local_line_ps + lines * ((uint64_t)costs->local_stream_ps + costs->remote_stream_ps);
+  if (source_ref->class == SFC_MEMORY_ALLOC) {
+    uint64_t in_place = jumps * costs->remote_line_ps + lines * costs->remote_stream_ps + costs->handshake_ps;
+    return in_place < packed ? SFSHM_METHOD_IN_PLACE : SFSHM_METHOD_CELL;
+  }
+  if (!lane->peer_can_read || pattern->kind != SFSHM_PATTERN_CONTIGUOUS)
+    return SFSHM_METHOD_CELL;
+  uint64_t vm_read = costs->vm_read_call_ps + lines * costs->vm_read_stream_ps + costs->handshake_ps;
+  return vm_read < packed ? SFSHM_METHOD_VM_READ : SFSHM_METHOD_CELL;
+}

@@ -1,0 +1,104 @@
+/* Contexts and groups from MPI communicators. The thread that calls MPI. */
+#include <sf/sf_mpi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "client/mpi/error.h"
+#include "shm/error.h"
+
+/* What rank 0 tells the others. */
+typedef struct sfmpi_identity {
+  char job[64];
+  char key[40];
+} sfmpi_identity_t;
+
+static sf_status_t make_identity(sfmpi_identity_t *identity)
+{
+  uint64_t random[3];
+  if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+    return sfshm_error_errno(SF_ERR_SYS, "sf_mpi_init: getrandom");
+  snprintf(identity->job, sizeof identity->job, "mpi-%d-%016llx", (int)getpid(), (unsigned long long)random[0]);
+  snprintf(identity->key, sizeof identity->key, "%016llx%016llx", (unsigned long long)random[1],
+           (unsigned long long)random[2]);
+  return SF_OK;
+}
+
+/* Everybody learns whether all succeeded; who did while another did not gives up what it has. */
+static sf_status_t agree(MPI_Comm comm, sf_status_t status, const char *what)
+{
+  int mine = status != SF_OK, any = 0;
+  char detail[512];
+  snprintf(detail, sizeof detail, "%s", sfshm_error_detail()); /* MPI calls below don't touch it, but ours might */
+  sf_status_t mpi = sfmpi_check(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, comm), what);
+  if (status != SF_OK)
+    return sfshm_error(status, "%s", detail);
+  if (mpi != SF_OK)
+    return mpi;
+  return any ? sfshm_error(SF_ERR_RANK_FAILED, "%s failed on another process of the communicator", what) : SF_OK;
+}
+
+sf_status_t sf_mpi_init(MPI_Comm comm, const sf_init_options_t *options, sf_context_t **context_p)
+{
+  sf_init_options_t filled = SF_INIT_OPTIONS_DEFAULT;
+  sfmpi_identity_t identity = {.job = ""};
+  int rank = 0, size = 0;
+  if (options != NULL)
+    filled = *options;
+  sf_status_t status = SF_OK;
+  if (context_p == NULL)
+    status = sfshm_error(SF_ERR_ARG, "sf_mpi_init: context_p is NULL");
+  else if (filled.job != NULL || filled.key != NULL || filled.rank != -1 || filled.size != -1)
+    status = sfshm_error(SF_ERR_ARG, "sf_mpi_init: job, key, rank and size come from the communicator");
+  sf_status_t mpi = sfmpi_check(MPI_Comm_rank(comm, &rank), "sf_mpi_init: MPI_Comm_rank");
+  if (mpi == SF_OK)
+    mpi = sfmpi_check(MPI_Comm_size(comm, &size), "sf_mpi_init: MPI_Comm_size");
+  if (mpi != SF_OK)
+    return mpi;
+  if (rank == 0 && status == SF_OK)
+    status = make_identity(&identity);
+  mpi = sfmpi_check(MPI_Bcast(&identity, (int)sizeof identity, MPI_BYTE, 0, comm), "sf_mpi_init: MPI_Bcast");
+  if (status == SF_OK)
+    status = mpi;
+  status = agree(comm, status, "sf_mpi_init"); /* before the others wait for one that will not come */
+  if (status != SF_OK)
+    return status;
+  filled.job = identity.job;
+  filled.key = identity.key;
+  filled.rank = rank;
+  filled.size = size;
+  sf_context_t *context = NULL;
+  status = agree(comm, sf_init(&filled, &context), "sf_init");
+  if (status != SF_OK) {
+    (void)sf_finalize(context);
+    return status;
+  }
+  *context_p = context;
+  return SF_OK;
+}
+
+/* Tag of the groups made here; sf_group_create's other callers have all others. */
+#define GROUP_TAG (-0x4d5049)
+
+sf_status_t sf_mpi_group(sf_context_t *context, MPI_Comm comm, sf_group_t **group_p)
+{
+  int size = 0;
+  if (context == NULL || group_p == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_mpi_group: %s is NULL", context == NULL ? "context" : "group_p");
+  sf_status_t status = sfmpi_check(MPI_Comm_size(comm, &size), "sf_mpi_group: MPI_Comm_size");
+  if (status != SF_OK)
+    return status;
+  int32_t *ranks = malloc((size_t)size * sizeof *ranks);
+  if (ranks == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "sf_mpi_group: list of %d ranks", size);
+  int32_t rank = sf_rank(context);
+  status =
+      sfmpi_check(MPI_Allgather(&rank, 1, MPI_INT32_T, ranks, 1, MPI_INT32_T, comm), "sf_mpi_group: MPI_Allgather");
+  if (status == SF_OK)
+    status = sf_group_create(context, size, ranks, GROUP_TAG, group_p);
+  free(ranks);
+  return status;
+}

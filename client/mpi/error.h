@@ -1,0 +1,12 @@
+/* Errors of MPI calls. */
+#ifndef SFMPI_ERROR_H
+#define SFMPI_ERROR_H
+
+#include <mpi.h>
+
+#include <sf/sf.h>
+
+/* SF_OK for MPI_SUCCESS; else SF_ERR_SYS with what was tried and MPI's own text. */
+sf_status_t sfmpi_check(int code, const char *what);
+
+#endif

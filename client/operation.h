@@ -1,0 +1,47 @@
+/* Operations in flight. */
+#ifndef SFC_OPERATION_H
+#define SFC_OPERATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/graph.h"
+#include "shm/kernels.h"
+
+struct sf_request {
+  sf_graph_t *graph;
+  sf_request_t *next; /* in the graph's list of free or of persistent requests */
+  bool persistent;
+  bool in_flight;
+  sfshm_operation_t operation;
+  bool ordered;          /* contributions must be combined in the order of their ranks */
+  int32_t turn;          /* whose contribution is next: index in reduce_turns */
+  int32_t sends_left;    /* lanes that have not posted everything, or whose reader is not done in place */
+  int32_t receives_left; /* lanes from which something is still to come */
+  uint64_t sequence;     /* number of the operation on the graph, from 1 */
+  uint64_t match;        /* descriptor of its messages, but for the method */
+  uint64_t signature;
+  sfshm_unit_t unit;
+  sfshm_op_t op;
+  size_t unit_bytes;
+  const sfshm_kernels_t *move;    /* for packing */
+  const sfshm_kernels_t *combine; /* for unpacking with the op */
+  const char *root;
+  const char *leaf;
+  const char *source; /* root or leaf: what is sent */
+  char *target;       /* the other one */
+  sfc_memory_ref_t source_ref;
+};
+
+static inline bool sfc_request_is_complete(const sf_request_t *request)
+{
+  return request->sends_left == 0 && request->receives_left == 0;
+}
+
+/* Applies the edges within the rank. */
+void sfc_request_do_self(sf_request_t *request);
+
+/* Moves an ordered reduce on to the next contribution that has to come from another rank. */
+void sfc_request_advance(sf_request_t *request);
+
+#endif

@@ -1,0 +1,53 @@
+/* The other ranks of the node as this one reaches them: their segments mapped here, their wake words, and whether their
+ * private memory can be read. Any thread. */
+#ifndef SFC_PEER_H
+#define SFC_PEER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "client/control.h"
+#include "shm/region.h"
+#include "shm/wait.h"
+
+typedef struct sfc_mapped sfc_mapped_t;
+
+typedef struct sfc_peer {
+  int32_t rank; /* in the job */
+  pid_t pid;
+  uint64_t probe_address; /* where it keeps a word of known value, to try process_vm_readv on */
+  uint64_t probe_value;
+  bool probed;
+  bool can_read;
+  sfshm_wake_t *wake; /* NULL until its inbox is mapped */
+  sfc_mapped_t *segments;
+} sfc_peer_t;
+
+typedef struct sfc_peers {
+  sfc_control_t *control;
+  pthread_mutex_t lock;
+  sfc_peer_t *entries; /* by rank; the ranks of this node, this one included */
+  int32_t n;
+} sfc_peers_t;
+
+/* Takes the local ranks from the daemon's welcome. */
+sf_status_t sfc_peers_init(sfc_peers_t *peers, sfc_control_t *control, const Sfproto__Welcome *welcome);
+void sfc_peers_destroy(sfc_peers_t *peers);
+
+/* SF_ERR_NOT_FOUND for a rank that is not on this node. */
+sf_status_t sfc_peers_find(sfc_peers_t *peers, int32_t rank, sfc_peer_t **peer_p);
+
+/* Whether this process may read that one's private memory: tried once, by reading a word of known value, so that other
+ * pid namespaces and security modules are found out whatever their rules. */
+bool sfc_peer_can_read(sfc_peers_t *peers, sfc_peer_t *peer);
+
+/* Base and length of one of its segments, mapped at first use with the daemon's help. Segment 0 is its inbox; mapping
+ * it also finds the wake word. */
+sf_status_t sfc_peer_segment(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t segment, void **base_p, size_t *length_p);
+
+/* Lets go of a segment that its owner has removed. */
+void sfc_peers_forget(sfc_peers_t *peers, int32_t rank, uint64_t segment);
+
+#endif

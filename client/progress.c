@@ -1,0 +1,117 @@
+/* Progress and waiting: see progress.h. */
+#include "client/progress.h"
+
+#include "client/context.h"
+#include "client/transfer.h"
+#include "shm/error.h"
+
+/* About 100 us of spinning; whoever has not come by then is not about to. */
+#define SPINS 4000
+
+static _Thread_local sfc_thread_t thread_self;
+
+sfc_thread_t *sfc_thread_self(void)
+{
+  return &thread_self;
+}
+
+void sfc_thread_flush_slow(sfc_thread_t *thread)
+{
+  sfshm_publish_barrier();
+  for (int i = 0; i < thread->nwakes; i++)
+    sfshm_wake(thread->wakes[i]);
+  thread->nwakes = 0;
+}
+
+/* Goes on with what a stalled lane could not send, and with the requests begun since. */
+static bool resume_sends(sfc_lane_t *lane)
+{
+  sf_graph_t *graph = lane->graph;
+  uint64_t before = lane->tx.posted;
+  while (lane->tx_sequence <= graph->last_sequence) {
+    sf_request_t *request = graph->table[lane->tx_sequence & graph->table_mask];
+    if (request != NULL && sfc_lane_sends(lane, request->operation) && !sfc_lane_send(lane, request))
+      return lane->tx.posted != before;
+    lane->tx_sequence++;
+    lane->tx_cursor = (sfc_cursor_t){0};
+  }
+  lane->tx_stalled = false;
+  graph->nstalled--;
+  return true;
+}
+
+static bool is_failed(const sf_graph_t *graph)
+{
+  return atomic_load_explicit(&graph->failed, memory_order_relaxed) != SF_OK;
+}
+
+static bool progress_sends(sf_graph_t *graph)
+{
+  bool moved = false;
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    sfc_lane_t *lane = &graph->lanes[i];
+    if (lane->tx_unread > 0)
+      moved |= sfc_lane_check_read(lane);
+    if (lane->tx_stalled)
+      moved |= resume_sends(lane);
+  }
+  return moved;
+}
+
+static bool progress_graph(sf_graph_t *graph)
+{
+  bool moved = false;
+  if (is_failed(graph))
+    return false;
+  if (graph->nstalled > 0 || graph->nunread > 0)
+    moved |= progress_sends(graph);
+  int32_t kept = 0, n = graph->nexpecting;
+  for (int32_t i = 0; i < n; i++) {
+    sfc_lane_t *lane = graph->expecting[i];
+    moved |= sfc_lane_receive(lane);
+    if (lane->rx_request != NULL)
+      graph->expecting[kept++] = lane;
+  }
+  graph->nexpecting = kept;
+  return moved;
+}
+
+bool sfc_thread_progress(sfc_thread_t *thread)
+{
+  bool moved = false;
+  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
+    moved |= progress_graph(graph);
+  sfc_thread_flush(thread);
+  return moved;
+}
+
+/* Nothing has come for a while: perhaps because somebody called something else. */
+static void check_matches(const sfc_thread_t *thread)
+{
+  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
+    for (int32_t i = 0; i < graph->nlanes && !is_failed(graph); i++)
+      sfc_lane_check_match(&graph->lanes[i]);
+}
+
+sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  sf_context_t *context = graph->context;
+  sfshm_waiter_t waiter;
+  sfshm_waiter_start(&waiter, context->board, SPINS);
+  for (;;) {
+    bool moved = sfc_thread_progress(thread);
+    if (is_failed(graph))
+      return sfc_graph_failure(graph);
+    if (sfc_request_is_complete(request))
+      return SF_OK;
+    if (moved || sfshm_waiter_step(&waiter) == SFSHM_WAIT_LOOK)
+      continue;
+    check_matches(thread);
+    sfshm_wake_arm(context->wake);
+    if (sfc_thread_progress(thread) || sfc_request_is_complete(request) || is_failed(graph))
+      continue;
+    sfshm_count(&context->counters->sleeps, 1);
+    sfshm_wake_sleep(context->wake, -1);
+  }
+}

@@ -1,0 +1,44 @@
+/* Progress of everything that a thread has begun, and waiting. There is no other progress than that of calls into the
+ * library: data move when their owner begins an operation and when it waits. */
+#ifndef SFC_PROGRESS_H
+#define SFC_PROGRESS_H
+
+#include <stdbool.h>
+
+#include "client/operation.h"
+#include "shm/wait.h"
+
+#define SFC_PENDING_WAKES 32
+
+struct sfc_thread {
+  sf_graph_t *graphs; /* with operations in flight */
+  int nwakes;         /* ranks to which something has been published since the last flush */
+  sfshm_wake_t *wakes[SFC_PENDING_WAKES];
+};
+
+sfc_thread_t *sfc_thread_self(void);
+
+void sfc_thread_flush_slow(sfc_thread_t *thread);
+
+/* Wakes those ranks that sleep among the ones to which something was published. Before every wait and return. */
+static inline void sfc_thread_flush(sfc_thread_t *thread)
+{
+  if (thread->nwakes > 0)
+    sfc_thread_flush_slow(thread);
+}
+
+/* Notes that something was published to a rank. */
+static inline void sfc_thread_note(sfc_thread_t *thread, sfshm_wake_t *wake)
+{
+  if (thread->nwakes == SFC_PENDING_WAKES)
+    sfc_thread_flush_slow(thread);
+  thread->wakes[thread->nwakes++] = wake;
+}
+
+/* Looks once at everything; whether anything moved. */
+bool sfc_thread_progress(sfc_thread_t *thread);
+
+/* Progress until the request is complete or its graph has failed. */
+sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request);
+
+#endif

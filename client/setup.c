@@ -1,0 +1,580 @@
+/* Making a graph, together with the other ranks of its group and the daemon:
+ *
+ *   check and sort the edges, freeze the list        each rank, in parallel
+ *   GraphCreate  ──▶ daemon ──▶  GraphPeers          who has leaves on whose roots, and the lists that say where
+ *   check the roots, make links, prepare slots       each rank, in parallel
+ *   GraphCommit  ──▶ daemon ──▶  GraphReady          all succeeded: where each other's slots are
+ *
+ * An error of any rank, in either half, becomes the error of all. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/context.h"
+#include "client/edges.h"
+#include "client/graph.h"
+#include "client/group.h"
+#include "client/transfer.h"
+#include "shm/error.h"
+
+#define MAX_LIST_BYTES ((uint64_t)1 << 44)
+
+/* Bytes in the inbox for the messages of one other rank: its slots, then our control line that it writes. */
+#define LANE_BYTES (SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t) + sizeof(sfshm_lane_control_t))
+
+/* A leaf rank's edge list, as GraphPeers brought it. */
+typedef struct sfc_peer_list {
+  int32_t rank;
+  sfshm_region_t region;
+  uint64_t offset;
+  int64_t nedges;
+  int64_t nvalues;
+} sfc_peer_list_t;
+
+typedef struct sfc_setup {
+  sf_group_t *group;
+  sf_graph_t *graph;
+  sfc_edge_list_t own;
+  sfc_peer_list_t *peers; /* by rank */
+  int32_t npeers;
+  /* The error found here with the lowest (rank, leaf), if any. */
+  sf_status_t status;
+  int32_t error_rank;
+  int64_t error_leaf;
+  char error_detail[400];
+} sfc_setup_t;
+
+/* Notes an error that concerns the leaf (-1: none in particular) of a rank, with the thread's detail text. */
+static void note_error(sfc_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf)
+{
+  if (setup->status != SF_OK && (setup->error_rank < rank || (setup->error_rank == rank && setup->error_leaf <= leaf)))
+    return;
+  setup->status = status;
+  setup->error_rank = rank;
+  setup->error_leaf = leaf;
+  char where[64];
+  if (leaf >= 0)
+    snprintf(where, sizeof where, "rank %d, leaf %lld", rank, (long long)leaf);
+  else
+    snprintf(where, sizeof where, "rank %d", rank);
+  snprintf(setup->error_detail, sizeof setup->error_detail, "sf_graph_create: %s: %s", where, sfshm_error_detail());
+}
+
+static void fill_error(const sfc_setup_t *setup, Sfproto__SetupError *error)
+{
+  sfproto__setup_error__init(error);
+  error->status = setup->status;
+  error->rank = setup->error_rank;
+  error->leaf = setup->error_leaf;
+  error->detail = (char *)(uintptr_t)setup->error_detail; /* only read; protobuf-c has no const */
+}
+
+/* ---- First half -------------------------------------------------------------------------------------------------- */
+
+static sf_status_t check_input(const sfc_edge_input_t *input)
+{
+  if (input->nroots < 0 || input->nleaves < 0)
+    return sfshm_error(SF_ERR_ARG, "nroots %lld, nleaves %lld", (long long)input->nroots, (long long)input->nleaves);
+  if (input->nleaves > 0 && (input->root_rank == NULL || input->root_index == NULL))
+    return sfshm_error(SF_ERR_ARG, "%s is NULL with %lld leaves", input->root_rank == NULL ? "root_rank" : "root_index",
+                       (long long)input->nleaves);
+  return SF_OK;
+}
+
+static void make_own_list(sfc_setup_t *setup, const sfc_edge_input_t *input)
+{
+  int64_t bad_leaf = -1;
+  sf_status_t status = check_input(input);
+  if (status == SF_OK)
+    status = sfc_edge_list_make(input, setup->group->rank, setup->group->size, &setup->own, &bad_leaf);
+  if (status != SF_OK)
+    note_error(setup, status, setup->group->rank, bad_leaf);
+}
+
+/* Sends GraphCreate with the blocks for other ranks, or the error. */
+static sf_status_t send_create(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags, uint64_t *request_p)
+{
+  Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__SetupError error;
+  int32_t nparts = setup->status == SF_OK ? setup->own.nparts : 0;
+  Sfproto__EdgeBlock *blocks = calloc((size_t)nparts + 1, sizeof *blocks);
+  Sfproto__EdgeBlock **pointers = calloc((size_t)nparts + 1, sizeof *pointers);
+  sf_status_t status = SF_ERR_NOMEM;
+  if (blocks == NULL || pointers == NULL) {
+    sfshm_error(SF_ERR_NOMEM, "sf_graph_create: message about %d root ranks", nparts);
+    goto out;
+  }
+  for (int32_t i = 0; i < nparts; i++) {
+    const sfc_edge_part_t *part = &setup->own.parts[i];
+    if (part->rank == setup->group->rank)
+      continue;
+    Sfproto__EdgeBlock *block = &blocks[create.n_blocks];
+    sfproto__edge_block__init(block);
+    block->rank = part->rank;
+    block->offset = part->offset;
+    block->nedges = part->nedges;
+    block->nvalues = part->nvalues;
+    pointers[create.n_blocks++] = block;
+  }
+  create.group = setup->group->number;
+  create.nroots = input->nroots < 0 ? 0 : input->nroots;
+  create.nleaves = input->nleaves < 0 ? 0 : input->nleaves;
+  create.flags = flags;
+  create.blocks = pointers;
+  if (setup->status != SF_OK) {
+    fill_error(setup, &error);
+    create.error = &error;
+  }
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
+  message.graph_create = &create;
+  status =
+      sfc_control_send(&setup->group->context->control, &message, &setup->own.region.fd, create.n_blocks > 0 ? 1 : 0);
+  *request_p = message.request;
+out:
+  free(blocks);
+  free(pointers);
+  return status;
+}
+
+/* Takes the lists out of one GraphPeers message. An error is noted, for the commit to tell. */
+static void add_peers(sfc_setup_t *setup, const sfproto_incoming_t *incoming)
+{
+  const Sfproto__GraphPeers *told = incoming->message->graph_peers;
+  setup->graph->number = told->graph;
+  if (incoming->nfds != (int)told->n_blocks) {
+    note_error(setup, sfshm_error(SF_ERR_PROTO, "%zu edge lists with %d descriptors", told->n_blocks, incoming->nfds),
+               setup->group->rank, -1);
+    return;
+  }
+  sfc_peer_list_t *peers = realloc(setup->peers, ((size_t)setup->npeers + told->n_blocks + 1) * sizeof *setup->peers);
+  if (peers == NULL) {
+    note_error(setup, sfshm_error(SF_ERR_NOMEM, "table of leaf ranks"), setup->group->rank, -1);
+    return;
+  }
+  setup->peers = peers;
+  for (size_t i = 0; i < told->n_blocks; i++) {
+    const Sfproto__EdgeBlock *block = told->blocks[i];
+    sfc_peer_list_t *peer = &setup->peers[setup->npeers];
+    *peer = (sfc_peer_list_t){
+        .rank = block->rank, .offset = block->offset, .nedges = block->nedges, .nvalues = block->nvalues};
+    sf_status_t status =
+        sfshm_region_map(incoming->fds[i], SFSHM_REGION_EDGES, MAX_LIST_BYTES, SFSHM_READ_ONLY, &peer->region);
+    if (status != SF_OK)
+      note_error(setup, status, block->rank, -1);
+    else
+      setup->npeers++;
+  }
+}
+
+static int by_rank(const void *a, const void *b)
+{
+  int32_t x = ((const sfc_peer_list_t *)a)->rank, y = ((const sfc_peer_list_t *)b)->rank;
+  return (x > y) - (x < y);
+}
+
+static sf_status_t receive_peers(sfc_setup_t *setup, uint64_t request)
+{
+  sfproto_incoming_t incoming;
+  bool more = true;
+  while (more) {
+    sf_status_t status =
+        sfc_control_receive(&setup->group->context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_PEERS, &incoming);
+    if (status != SF_OK)
+      return status;
+    add_peers(setup, &incoming);
+    more = incoming.message->graph_peers->more;
+    sfproto_incoming_free(&incoming);
+  }
+  if (setup->npeers > 0)
+    qsort(setup->peers, (size_t)setup->npeers, sizeof *setup->peers, by_rank);
+  return SF_OK;
+}
+
+/* ---- Plan -------------------------------------------------------------------------------------------------------- */
+
+static sf_status_t own_link(sfc_setup_t *setup, const sfc_edge_part_t *part, sfc_link_t *link)
+{
+  sfshm_edges_t edges;
+  int64_t leaf, root;
+  sf_status_t status =
+      sfshm_edges_open(&setup->own.region, part->offset, part->nedges, part->nvalues, INT64_MAX, &edges, &leaf, &root);
+  return status == SF_OK ? sfc_link_init(link, &edges) : status;
+}
+
+/* The link of a leaf rank's list; a bad root index is an error of that rank's leaf. */
+static void peer_link(sfc_setup_t *setup, const sfc_peer_list_t *peer, sfc_link_t *link)
+{
+  sfshm_edges_t edges;
+  int64_t bad_leaf = -1, bad_root;
+  sf_status_t status = sfshm_edges_open(&peer->region, peer->offset, peer->nedges, peer->nvalues, setup->graph->nroots,
+                                        &edges, &bad_leaf, &bad_root);
+  if (status == SF_ERR_RANGE)
+    status = sfshm_error(SF_ERR_RANGE, "root index %lld on rank %d, which has %lld roots", (long long)bad_root,
+                         setup->group->rank, (long long)setup->graph->nroots);
+  if (status == SF_OK)
+    status = sfc_link_init(link, &edges);
+  if (status != SF_OK)
+    note_error(setup, status, peer->rank, bad_leaf);
+}
+
+/* One lane per rank with which there are edges in either direction: merges the two lists, both by rank. */
+static sf_status_t make_lanes(sfc_setup_t *setup)
+{
+  sf_graph_t *graph = setup->graph;
+  int32_t own = 0, peer = 0;
+  graph->lanes = calloc((size_t)setup->own.nparts + (size_t)setup->npeers + 1, sizeof *graph->lanes);
+  if (graph->lanes == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "lanes to other ranks");
+  while (own < setup->own.nparts || peer < setup->npeers) {
+    sf_status_t status = SF_OK;
+    int32_t own_rank = own < setup->own.nparts ? setup->own.parts[own].rank : INT32_MAX;
+    int32_t peer_rank = peer < setup->npeers ? setup->peers[peer].rank : INT32_MAX;
+    if (own_rank == graph->rank) {
+      status = own_link(setup, &setup->own.parts[own++], &graph->self);
+      if (status != SF_OK)
+        return status;
+      continue;
+    }
+    sfc_lane_t *lane = &graph->lanes[graph->nlanes++];
+    *lane = (sfc_lane_t){.graph = graph, .rank = own_rank < peer_rank ? own_rank : peer_rank};
+    if (own_rank == lane->rank)
+      status = own_link(setup, &setup->own.parts[own++], &lane->as_leaf);
+    if (peer_rank == lane->rank)
+      peer_link(setup, &setup->peers[peer++], &lane->as_root);
+    if (status == SF_OK)
+      status = sfc_peers_find(&graph->context->peers, sfc_group_job_rank(setup->group, lane->rank), &lane->peer);
+    if (status != SF_OK)
+      return status;
+  }
+  return SF_OK;
+}
+
+/* The graph keeps the lists: its patterns lie in them. */
+static sf_status_t keep_lists(sfc_setup_t *setup)
+{
+  sf_graph_t *graph = setup->graph;
+  graph->lists = calloc((size_t)setup->npeers + 1, sizeof *graph->lists);
+  if (graph->lists == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "table of edge lists");
+  for (int32_t i = 0; i < setup->npeers; i++) {
+    graph->lists[graph->nlists++] = setup->peers[i].region;
+    setup->peers[i].region = (sfshm_region_t){.fd = -1};
+  }
+  graph->lists[graph->nlists++] = setup->own.region;
+  setup->own.region = (sfshm_region_t){.fd = -1};
+  return SF_OK;
+}
+
+/* Adds the roots to the set; true if one was in it. */
+static bool add_roots(uint64_t *set, const sfshm_pattern_t *roots)
+{
+  bool shared = false;
+  for (int64_t i = 0; i < roots->n; i++) {
+    uint64_t root = (uint64_t)sfshm_pattern_at(roots, i), bit = UINT64_C(1) << (root & 63);
+    shared |= (set[root >> 6] & bit) != 0;
+    set[root >> 6] |= bit;
+  }
+  return shared;
+}
+
+/* Whether some root here has leaves on several ranks. */
+static sf_status_t find_shared_roots(sf_graph_t *graph)
+{
+  int32_t sources = graph->self.nedges > 0;
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    sources += graph->lanes[i].as_root.nedges > 0;
+  if (sources < 2)
+    return SF_OK;
+  uint64_t *set = calloc((size_t)graph->root_max / 64 + 1, sizeof *set);
+  if (set == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "looking for shared roots");
+  if (graph->self.nedges > 0)
+    graph->roots_shared |= add_roots(set, &graph->self.value_root);
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    if (graph->lanes[i].as_root.nedges > 0)
+      graph->roots_shared |= add_roots(set, &graph->lanes[i].as_root.value_root);
+  free(set);
+  return SF_OK;
+}
+
+static void find_bounds(sf_graph_t *graph)
+{
+  graph->root_max = graph->leaf_max = -1;
+  if (graph->self.nedges > 0) {
+    graph->root_max = graph->self.root_max;
+    graph->leaf_max = graph->self.leaf_max;
+  }
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    const sfc_lane_t *lane = &graph->lanes[i];
+    if (lane->as_root.nedges > 0 && lane->as_root.root_max > graph->root_max)
+      graph->root_max = lane->as_root.root_max;
+    if (lane->as_leaf.nedges > 0 && lane->as_leaf.leaf_max > graph->leaf_max)
+      graph->leaf_max = lane->as_leaf.leaf_max;
+  }
+}
+
+/* Lists of lanes by what they do, and the order of combining. */
+static sf_status_t make_tables(sf_graph_t *graph)
+{
+  size_t n = (size_t)graph->nlanes;
+  sfc_lane_t **lists = calloc(4 * n + 1, sizeof *lists);
+  graph->senders[0] = lists;
+  graph->expecting = calloc(n + 1, sizeof *graph->expecting);
+  graph->reduce_turns = calloc(n + 2, sizeof *graph->reduce_turns);
+  graph->table = calloc(4, sizeof *graph->table);
+  if (lists == NULL || graph->expecting == NULL || graph->reduce_turns == NULL || graph->table == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "tables of %zu lanes", n);
+  graph->table_mask = 3;
+  graph->first_sequence = 1;
+  for (int operation = 0; operation < 2; operation++) {
+    graph->senders[operation] = lists + (size_t)operation * 2 * n;
+    graph->receivers[operation] = graph->senders[operation] + n;
+    for (int32_t i = 0; i < graph->nlanes; i++) {
+      sfc_lane_t *lane = &graph->lanes[i];
+      if (sfc_lane_sends(lane, (sfshm_operation_t)operation))
+        graph->senders[operation][graph->nsenders[operation]++] = lane;
+      if (sfc_lane_receives(lane, (sfshm_operation_t)operation))
+        graph->receivers[operation][graph->nreceivers[operation]++] = lane;
+    }
+  }
+  bool self_pending = graph->self.nedges > 0;
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    if (self_pending && graph->lanes[i].rank > graph->rank) {
+      graph->reduce_turns[graph->nreduce_turns++] = SFC_SELF_TURN;
+      self_pending = false;
+    }
+    if (graph->lanes[i].as_root.nedges > 0)
+      graph->reduce_turns[graph->nreduce_turns++] = i;
+  }
+  if (self_pending)
+    graph->reduce_turns[graph->nreduce_turns++] = SFC_SELF_TURN;
+  return SF_OK;
+}
+
+/* Slots into which the others write, and control lines. */
+static sf_status_t make_slots(sf_graph_t *graph)
+{
+  if (graph->nlanes == 0)
+    return SF_OK;
+  sf_status_t status = sfc_heap_take(&graph->context->inbox, (size_t)graph->nlanes * LANE_BYTES, &graph->shared);
+  if (status != SF_OK)
+    return status;
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    char *memory = (char *)graph->shared.address + (size_t)i * LANE_BYTES;
+    graph->lanes[i].rx.slots = (sfshm_slot_t *)(void *)memory;
+    graph->lanes[i].tx.control = (sfshm_lane_control_t *)(void *)(memory + SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t));
+  }
+  return SF_OK;
+}
+
+static void make_plan(sfc_setup_t *setup)
+{
+  sf_graph_t *graph = setup->graph;
+  if (setup->status != SF_OK)
+    return;
+  sf_status_t status = make_lanes(setup);
+  if (setup->status != SF_OK) /* found in a peer's list */
+    return;
+  find_bounds(graph);
+  if (status == SF_OK)
+    status = keep_lists(setup);
+  if (status == SF_OK)
+    status = find_shared_roots(graph);
+  if (status == SF_OK)
+    status = make_tables(graph);
+  if (status == SF_OK)
+    status = make_slots(graph);
+  if (status != SF_OK)
+    note_error(setup, status, setup->group->rank, -1);
+}
+
+/* ---- Second half ------------------------------------------------------------------------------------------------- */
+
+static void describe_lane(const sf_graph_t *graph, int32_t i, Sfproto__LaneEnd *end)
+{
+  const sfc_lane_t *lane = &graph->lanes[i];
+  uint64_t offset = graph->shared.offset + (uint64_t)i * LANE_BYTES;
+  sfproto__lane_end__init(end);
+  end->rank = lane->rank;
+  end->job_rank = graph->context->rank;
+  end->segment = graph->shared.segment;
+  end->slots = offset;
+  end->control = offset + SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t);
+  end->can_read = sfc_peer_can_read(&graph->context->peers, lane->peer);
+}
+
+static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
+{
+  const sf_graph_t *graph = setup->graph;
+  Sfproto__GraphCommit message_commit = SFPROTO__GRAPH_COMMIT__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__SetupError error;
+  int32_t nlanes = setup->status == SF_OK ? graph->nlanes : 0;
+  Sfproto__LaneEnd *ends = calloc((size_t)nlanes + 1, sizeof *ends);
+  Sfproto__LaneEnd **pointers = calloc((size_t)nlanes + 1, sizeof *pointers);
+  if (ends == NULL || pointers == NULL) {
+    note_error(setup, sfshm_error(SF_ERR_NOMEM, "message about %d lanes", nlanes), setup->group->rank, -1);
+    nlanes = 0;
+  }
+  for (int32_t i = 0; i < nlanes; i++) {
+    describe_lane(graph, i, &ends[i]);
+    pointers[i] = &ends[i];
+  }
+  message_commit.graph = graph->number;
+  message_commit.n_lanes = (size_t)nlanes;
+  message_commit.lanes = pointers;
+  if (setup->status != SF_OK) {
+    fill_error(setup, &error);
+    message_commit.error = &error;
+  }
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_COMMIT;
+  message.graph_commit = &message_commit;
+  sf_status_t status =
+      sfc_control_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_READY, ready);
+  free(ends);
+  free(pointers);
+  return status;
+}
+
+/* Connects the lane to the other end's slots and control line. */
+static sf_status_t connect_lane(sfc_lane_t *lane, const Sfproto__LaneEnd *end)
+{
+  sfc_peers_t *peers = &lane->graph->context->peers;
+  void *base;
+  size_t length;
+  sf_status_t status = sfc_peer_segment(peers, lane->peer, 0, &base, &length); /* finds the wake word too */
+  if (status == SF_OK && end->segment != 0)
+    status = sfc_peer_segment(peers, lane->peer, end->segment, &base, &length);
+  if (status != SF_OK)
+    return status;
+  if (length < LANE_BYTES || end->slots > length - LANE_BYTES || end->control > length - sizeof(sfshm_lane_control_t) ||
+      end->slots % SFC_BLOCK_ALIGN != 0 || end->control % SFC_BLOCK_ALIGN != 0)
+    return sfshm_error(SF_ERR_PROTO, "rank %d says that its slots are outside of its memory", lane->rank);
+  lane->tx.slots = (sfshm_slot_t *)(void *)((char *)base + end->slots);
+  lane->rx.control = (sfshm_lane_control_t *)(void *)((char *)base + end->control);
+  lane->peer_can_read = end->can_read;
+  return SF_OK;
+}
+
+static sf_status_t connect_lanes(sf_graph_t *graph, const Sfproto__GraphReady *ready)
+{
+  sf_status_t status = SF_OK;
+  if (ready->n_lanes != (size_t)graph->nlanes)
+    return sfshm_error(SF_ERR_PROTO, "%d lanes expected, %zu told", graph->nlanes, ready->n_lanes);
+  for (size_t i = 0; i < ready->n_lanes && status == SF_OK; i++) {
+    int32_t k = 0; /* usually the same order */
+    if (graph->lanes[i].rank == ready->lanes[i]->rank)
+      k = (int32_t)i;
+    while (k < graph->nlanes && graph->lanes[k].rank != ready->lanes[i]->rank)
+      k++;
+    if (k == graph->nlanes || graph->lanes[k].tx.slots != NULL)
+      return sfshm_error(SF_ERR_PROTO, "no lane to rank %d", ready->lanes[i]->rank);
+    status = connect_lane(&graph->lanes[k], ready->lanes[i]);
+  }
+  return status;
+}
+
+/* Enters the graph in the context's list, and finds room for its counts. */
+static void enter(sf_graph_t *graph)
+{
+  sf_context_t *context = graph->context;
+  pthread_mutex_lock(&context->lock);
+  graph->counts = &graph->own_counts;
+  for (int i = 0; i < SFSHM_COUNTED_GRAPHS; i++) {
+    sfshm_graph_counters_t *entry = &context->counters->graphs[i];
+    if (atomic_load_explicit(&entry->graph, memory_order_relaxed) != 0)
+      continue;
+    memset(&entry->counts, 0, sizeof entry->counts);
+    atomic_store_explicit(&entry->graph, graph->number, memory_order_release);
+    graph->counts = &entry->counts;
+    break;
+  }
+  graph->next = context->graphs;
+  context->graphs = graph;
+  int failed = atomic_load_explicit(&context->failed, memory_order_relaxed);
+  if (failed != SF_OK)
+    sfc_graph_fail(graph, (sf_status_t)failed, context->failure_detail);
+  pthread_mutex_unlock(&context->lock);
+}
+
+/* ---- The whole --------------------------------------------------------------------------------------------------- */
+
+static void free_setup(sfc_setup_t *setup)
+{
+  for (int32_t i = 0; i < setup->npeers; i++)
+    sfshm_region_destroy(&setup->peers[i].region);
+  free(setup->peers);
+  sfc_edge_list_destroy(&setup->own);
+}
+
+static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags)
+{
+  uint64_t request;
+  sfproto_incoming_t ready;
+  make_own_list(setup, input);
+  sf_status_t status = send_create(setup, input, flags, &request);
+  if (status == SF_OK)
+    status = receive_peers(setup, request);
+  if (status != SF_OK)
+    return status;
+  make_plan(setup);
+  status = commit(setup, &ready);
+  if (status != SF_OK)
+    return status;
+  status = connect_lanes(setup->graph, ready.message->graph_ready);
+  sfproto_incoming_free(&ready);
+  enter(setup->graph);
+  if (status != SF_OK) /* the others believe that the graph is ready: let them know */
+    sfc_graph_fail_everywhere(setup->graph, status, sfshm_error_detail());
+  return SF_OK;
+}
+
+static sf_status_t create(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags, sf_graph_t **graph_p)
+{
+  if (group == NULL || graph_p == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_graph_create: %s is NULL", group == NULL ? "group" : "graph_p");
+  sf_context_t *context = group->context;
+  sf_status_t status = sfc_context_check(context, "sf_graph_create");
+  if (status == SF_OK)
+    status = sfc_context_failure(context);
+  if (status == SF_OK && (flags & ~(uint32_t)SF_GRAPH_COPY) != 0)
+    status = sfshm_error(SF_ERR_ARG, "sf_graph_create: unknown flags 0x%x", flags);
+  if (status != SF_OK)
+    return status;
+  sf_graph_t *graph = calloc(1, sizeof *graph);
+  if (graph == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "sf_graph_create: graph");
+  graph->context = context;
+  graph->generation = context->generation;
+  graph->flags = flags;
+  graph->rank = group->rank;
+  graph->nroots = input->nroots;
+  graph->nleaves = input->nleaves;
+  sfc_setup_t setup = {.group = group, .graph = graph, .own = {.region = {.fd = -1}}};
+  status = run_setup(&setup, input, flags);
+  free_setup(&setup);
+  if (status != SF_OK) {
+    if (graph->shared.address != NULL)
+      sfc_heap_give(&context->inbox, &graph->shared); /* nobody has been told of it */
+    sfc_graph_free(graph);
+    return status;
+  }
+  *graph_p = graph;
+  return SF_OK;
+}
+
+sf_status_t sf_graph_create(sf_group_t *group, int64_t nroots, int64_t nleaves, const int64_t leaf_index[],
+                            const int32_t root_rank[], const int64_t root_index[], uint32_t flags, sf_graph_t **graph_p)
+{
+  sfc_edge_input_t input = {nroots, nleaves, leaf_index, root_rank, root_index, true};
+  return create(group, &input, flags, graph_p);
+}
+
+sf_status_t sf_graph_create_i32(sf_group_t *group, int64_t nroots, int64_t nleaves, const int32_t leaf_index[],
+                                const int32_t root_rank[], const int32_t root_index[], uint32_t flags,
+                                sf_graph_t **graph_p)
+{
+  sfc_edge_input_t input = {nroots, nleaves, leaf_index, root_rank, root_index, false};
+  return create(group, &input, flags, graph_p);
+}
