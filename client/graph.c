@@ -148,6 +148,8 @@ void sfc_graph_free(sf_graph_t *graph)
     sfshm_region_destroy(&graph->lists[i]);
   free_requests(graph->free_requests);
   free_requests(graph->persistent);
+  free(graph->recent[0]);
+  free(graph->recent[1]);
   free(graph->lists);
   free(graph->lanes);
   free(graph->senders[0]);

@@ -51,15 +51,6 @@ typedef struct sfc_lane {
   size_t mapped_bytes;
 } sfc_lane_t;
 
-/* A buffer's place in the application's memory, remembered because programs use the same ones again and again. */
-typedef struct sfc_seen_buffer {
-  const void *address;
-  uint64_t epoch;
-  sfc_memory_ref_t ref;
-} sfc_seen_buffer_t;
-
-typedef enum sfc_buffer { SFC_BUFFER_ROOT, SFC_BUFFER_LEAF, SFC_BUFFERS } sfc_buffer_t;
-
 #define SFC_SELF_TURN (-1)
 
 struct sf_graph {
@@ -97,8 +88,8 @@ struct sf_graph {
   sf_graph_t *thread_previous;
   sf_graph_t *thread_next;
   sf_request_t *free_requests;
+  sf_request_t *recent[2]; /* by operation: the last one ended, still filled in, as the next is often the same */
   sf_request_t *persistent;
-  sfc_seen_buffer_t seen[2][SFC_BUFFERS];
   sfshm_counter_set_t *counts; /* in the counters region, or own_counts if all entries there are taken */
   sfshm_counter_set_t own_counts;
 

@@ -16,17 +16,6 @@ static const char *operation_name(sfshm_operation_t operation)
   return operation == SFSHM_BCAST ? "bcast" : "reduce";
 }
 
-/* Where a buffer lies, looked up only when it is another one than last time. */
-static sfc_memory_ref_t look_up(sf_graph_t *graph, sfshm_operation_t operation, sfc_buffer_t which, const void *address)
-{
-  sfc_memory_t *memory = &graph->context->memory;
-  sfc_seen_buffer_t *seen = &graph->seen[operation][which];
-  uint64_t epoch = sfc_memory_epoch(memory);
-  if (seen->address != address || seen->epoch != epoch)
-    *seen = (sfc_seen_buffer_t){.address = address, .epoch = epoch, .ref = sfc_memory_find(memory, address)};
-  return seen->ref;
-}
-
 /* A buffer must be there if a vertex of it takes part, and must not end before the last one. */
 static sf_status_t check_buffer(const sf_request_t *request, const char *name, const void *address, int64_t last,
                                 const sfc_memory_ref_t *ref)
@@ -47,17 +36,24 @@ static sf_status_t check_buffer(const sf_request_t *request, const char *name, c
   return SF_OK;
 }
 
-/* Looks both buffers up and checks them. */
+/* Looks both buffers up and checks them, unless nothing has changed since that was done. */
 static sf_status_t prepare_buffers(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
-  sfc_memory_ref_t root = look_up(graph, request->operation, SFC_BUFFER_ROOT, request->root);
-  sfc_memory_ref_t leaf = look_up(graph, request->operation, SFC_BUFFER_LEAF, request->leaf);
+  sfc_memory_t *memory = &graph->context->memory;
+  uint64_t epoch = sfc_memory_epoch(memory);
+  if (request->memory_epoch == epoch)
+    return SF_OK;
+  sfc_memory_ref_t root = sfc_memory_find(memory, request->root);
+  sfc_memory_ref_t leaf = sfc_memory_find(memory, request->leaf);
   sf_status_t status = check_buffer(request, "rootdata", request->root, graph->root_max, &root);
   if (status == SF_OK)
     status = check_buffer(request, "leafdata", request->leaf, graph->leaf_max, &leaf);
+  if (status != SF_OK)
+    return status;
   request->source_ref = request->operation == SFSHM_BCAST ? root : leaf;
-  return status;
+  request->memory_epoch = epoch;
+  return SF_OK;
 }
 
 static sf_status_t check_call(const sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
@@ -123,10 +119,31 @@ static sf_status_t make_request(sf_graph_t *graph, sfshm_operation_t operation, 
   return SF_OK;
 }
 
+/* Keeps a request for the next operation: filled in, if it was begun. */
 static void recycle(sf_request_t *request)
 {
-  request->next = request->graph->free_requests;
-  request->graph->free_requests = request;
+  sf_graph_t *graph = request->graph;
+  if (graph->recent[request->operation] == NULL && !request->persistent) {
+    graph->recent[request->operation] = request;
+    return;
+  }
+  request->next = graph->free_requests;
+  graph->free_requests = request;
+}
+
+/* The last ended request of the graph if this call has the same arguments. Everything has been checked then. */
+static sf_request_t *take_recent(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
+                                 const void *rootdata, const void *leafdata, const sf_op_t *op)
+{
+  if (graph == NULL || unit == NULL || op == NULL || graph->generation != sfc_process_generation)
+    return NULL;
+  sf_request_t *request = graph->recent[operation];
+  if (request == NULL || request->root != rootdata || request->leaf != leafdata ||
+      request->unit.base != unit->unit.base || request->unit.count != unit->unit.count || request->op != op->op ||
+      request->memory_epoch != sfc_memory_epoch(&graph->context->memory))
+    return NULL;
+  graph->recent[operation] = NULL;
+  return request;
 }
 
 void sfc_request_do_self(sf_request_t *request)
@@ -260,15 +277,18 @@ static sf_status_t begin(sf_request_t *request, sfc_thread_t *thread)
 static sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
                                   const void *rootdata, void *leafdata, const sf_op_t *op, sf_request_t **request_p)
 {
-  sf_request_t *request = NULL;
   sfc_thread_t *thread = sfc_thread_self();
-  sf_status_t status = check_call(graph, operation, unit, op, request_p);
-  if (status == SF_OK)
-    status = sfc_graph_failure(graph);
-  if (status == SF_OK)
-    status = make_request(graph, operation, unit, rootdata, leafdata, op, false, &request);
-  if (status != SF_OK)
-    return status;
+  sf_status_t status;
+  sf_request_t *request = request_p == NULL ? NULL : take_recent(graph, operation, unit, rootdata, leafdata, op);
+  if (request == NULL) {
+    status = check_call(graph, operation, unit, op, request_p);
+    if (status == SF_OK)
+      status = sfc_graph_failure(graph);
+    if (status == SF_OK)
+      status = make_request(graph, operation, unit, rootdata, leafdata, op, false, &request);
+    if (status != SF_OK)
+      return status;
+  }
   status = begin(request, thread);
   sfc_thread_flush(thread);
   if (status != SF_OK) {

@@ -31,6 +31,7 @@ struct sf_request {
   const char *source; /* root or leaf: what is sent */
   char *target;       /* the other one */
   sfc_memory_ref_t source_ref;
+  uint64_t memory_epoch; /* when the buffers were looked up */
 };
 
 static inline bool sfc_request_is_complete(const sf_request_t *request)

@@ -6,7 +6,8 @@
 #include "shm/error.h"
 
 /* About 100 us of spinning; whoever has not come by then is not about to. */
-#define SPINS 4000
+#define SPINS 400
+#define LOOKS_AT_ONCE 20
 
 static _Thread_local sfc_thread_t thread_self;
 
@@ -85,6 +86,16 @@ bool sfc_thread_progress(sfc_thread_t *thread)
   return moved;
 }
 
+/* Looks for a moment at where the next message will most likely arrive, more closely than progress can. */
+static void spin_for_arrival(const sf_graph_t *graph)
+{
+  if (graph->nexpecting == 0)
+    return;
+  const sfshm_lane_rx_t *rx = &graph->expecting[0]->rx;
+  for (int i = 0; i < LOOKS_AT_ONCE && !sfshm_lane_has_message(rx); i++)
+    sfshm_cpu_relax();
+}
+
 /* Nothing has come for a while: perhaps because somebody called something else. */
 static void check_matches(const sfc_thread_t *thread)
 {
@@ -100,11 +111,13 @@ sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
   sfshm_waiter_t waiter;
   sfshm_waiter_start(&waiter, context->board, SPINS);
   for (;;) {
+    if (waiter.spins_left > 0)
+      spin_for_arrival(graph);
     bool moved = sfc_thread_progress(thread);
-    if (is_failed(graph))
-      return sfc_graph_failure(graph);
     if (sfc_request_is_complete(request))
       return SF_OK;
+    if (is_failed(graph))
+      return sfc_graph_failure(graph);
     if (moved || sfshm_waiter_step(&waiter) == SFSHM_WAIT_LOOK)
       continue;
     check_matches(thread);

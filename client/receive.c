@@ -285,7 +285,7 @@ bool sfc_lane_receive(sfc_lane_t *lane)
     sf_request_t *request = lane->rx_request;
     if (request->ordered && graph->reduce_turns[request->turn] != (int32_t)(lane - graph->lanes))
       break;
-    const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx);
+    const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx, &lane->tx);
     if (slot == NULL)
       break;
     uint64_t desc = slot->desc; /* once: the other end could change it */
@@ -314,7 +314,7 @@ void sfc_lane_check_match(sfc_lane_t *lane)
   sf_graph_t *graph = lane->graph;
   if (lane->rx_request != NULL)
     return; /* then sfc_lane_receive compares */
-  const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx);
+  const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx, &lane->tx);
   if (slot == NULL)
     return;
   uint64_t desc = slot->desc;

@@ -24,7 +24,7 @@ static inline sfc_outgoing_t outgoing(const sfc_lane_t *lane, sfshm_operation_t 
 
 static void post(sfc_lane_t *lane, sfshm_slot_t *slot, const sf_request_t *request, sfshm_method_t method)
 {
-  (void)sfshm_lane_post(&lane->tx, slot, sfshm_desc_with_method(request->match, method));
+  sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, method));
   sfc_thread_note(lane->graph->thread, lane->peer->wake);
   sfshm_count(&lane->graph->counts->messages_sent, 1);
 }

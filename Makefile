@@ -1,0 +1,301 @@
+# Builds sfd, libsfclient, the tools, examples and tests, all below $(BUILD).
+#
+#   make            build everything but the tests
+#   make demo       watch a parallel solver work; MATRIX=FILE.mtx gives it a matrix, DEMO_ARGS further arguments
+#   make check      build and run the tests; TESTS="build/tests/unit/test_x ..." runs some of them
+#   make asan tsan  the tests under the address and undefined-behaviour, or the thread sanitizer; without MPI
+#   make bench      measure, and compare with the targets
+#   make fuzz       fuzz with clang's libFuzzer, FUZZ_SECONDS for each target
+#   make lint       layout, include directions, headers, scripts
+#   make examples   docs/examples only
+#   make install uninstall    with PREFIX and DESTDIR
+#   make deps       install the Debian packages that are missing (demo and check do it by themselves)
+#   make clean
+#
+# Variables: CC, CFLAGS, LDFLAGS, MPICC (make MPICC=mpicc.mpich), BUILD, PREFIX, DESTDIR; V=1 shows whole commands.
+# Sources are found by wildcards: a new file needs no line here.
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.DEFAULT_GOAL := all
+
+# ---- What to build with ----
+
+BUILD = build
+PREFIX = /usr/local
+CFLAGS ?= -O2 -g
+MPICC ?= $(if $(shell command -v mpicc.openmpi),mpicc.openmpi,mpicc)
+MPIRUN := $(shell command -v $(subst mpicc,mpirun,$(MPICC)))
+FUZZ_SECONDS = 60
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+
+VERSION := $(shell sed -n 's/^.define SF_VERSION_[A-Z]* //p' client/include/sf/sf.h | paste -sd.)
+SOVERSION := $(firstword $(subst ., ,$(VERSION)))
+
+# A variant is a build directory of its own and this list of sanitizers: make asan, tsan, fuzz. It has no MPI parts,
+# because the MPI library's own reports would hide ours.
+SANITIZE =
+fuzzing := $(findstring fuzzer,$(SANITIZE))
+with_mpi := $(if $(SANITIZE),,yes)
+
+# Flags of own code; those of the user come behind them.
+PREPROCESS = -D_GNU_SOURCE -I. -I$(BUILD) -Ishm/include -Iclient/include
+WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wconversion $(if $(SANITIZE),,-Werror)
+LANGUAGE = -std=gnu11 -fPIC -fno-semantic-interposition -ffp-contract=off -pthread
+INSTRUMENT = $(if $(SANITIZE),-fsanitize=$(SANITIZE:fuzzer%=fuzzer-no-link%) -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer)
+COMPILE_FLAGS = $(PREPROCESS) $(PACKAGE_CFLAGS) $(LANGUAGE) $(WARNINGS) $(CFLAGS) $(INSTRUMENT)
+LINK_FLAGS = -pthread -Wl,--as-needed $(CFLAGS) $(INSTRUMENT) $(LDFLAGS)
+
+# ---- What it builds upon ----
+
+PACKAGES = libuv libprotobuf-c hwloc
+CHECK_LIBS := $(shell pkg-config --libs check 2>/dev/null)
+PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) check 2>/dev/null)
+DAEMON_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+CLIENT_LIBS := $(shell pkg-config --libs libprotobuf-c 2>/dev/null) -lm
+
+# Debian's PETSc is built with Open MPI. Its headers are system headers: their warnings are not ours.
+ifeq ($(findstring Open MPI,$(shell $(MPICC) --showme:version 2>&1)),)
+without_petsc := $(MPICC) is not the Open MPI that it needs
+else
+petsc_path := $(lastword $(sort $(dir $(wildcard /usr/lib/petscdir/*/*-real/lib/pkgconfig/petsc.pc))))
+petsc := PKG_CONFIG_PATH=$(petsc_path):$(PKG_CONFIG_PATH) pkg-config
+PETSC_LIBS := $(shell $(petsc) --libs petsc 2>/dev/null)
+PETSC_CFLAGS := $(if $(PETSC_LIBS),-DSFPERF_WITH_PETSC \
+	$(patsubst -I%,-isystem %,$(shell $(petsc) --cflags-only-I petsc)))
+without_petsc := $(if $(PETSC_LIBS),,petsc-dev is not installed)
+endif
+
+# ---- Sources, and what is made of them ----
+
+find_sources = $(sort $(wildcard $(1:%=%/*.c) $(1:%=%/*/*.c)))
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+programs = $(patsubst %.c,$(BUILD)/%,$(1))
+with_mpi_only = $(if $(with_mpi),$(1))
+without_main = $(filter-out %/main.o,$(1))
+
+generated := $(BUILD)/proto/sf_control.pb-c.h
+shared_objects := $(call objects,$(call find_sources,shm proto)) $(BUILD)/obj/proto/sf_control.pb-c.o
+client_objects := $(shared_objects) $(call objects,$(filter-out client/mpi/%,$(call find_sources,client)))
+adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/mpi/*.c)))
+daemon_objects := $(call objects,$(call find_sources,daemon))
+sfctl_objects := $(call objects,$(call find_sources,tools/sfctl))
+sfrun_objects := $(call objects,$(call find_sources,tools/sfrun))
+sfperf_objects := $(call with_mpi_only,$(call objects,$(call find_sources,tools/sfperf)))
+example_sources := $(call with_mpi_only,$(wildcard docs/examples/*.c))
+mpi_test_sources := $(call with_mpi_only,$(wildcard tests/mpi/*.c))
+# Tests of sfperf's parts need MPI as it does.
+sfperf_test_sources := $(wildcard tests/unit/test_sfperf_*.c)
+test_sources := $(filter-out $(if $(with_mpi),,$(sfperf_test_sources)),\
+	$(wildcard tests/unit/test_*.c tests/system/test_*.c))
+fuzz_sources := $(wildcard tests/fuzz/fuzz_*.c)
+help_objects := $(call objects,$(filter-out tests/unit/test_% tests/system/test_%,\
+	$(wildcard tests/unit/*.c tests/system/*.c)))
+
+# A program is left out while it has no main.
+program_if = $(if $(filter %/main.o,$(2)),$(BUILD)/$(1))
+native_tools := $(call program_if,sfd,$(daemon_objects)) $(call program_if,sfctl,$(sfctl_objects)) \
+	$(call program_if,sfrun,$(sfrun_objects))
+sfperf := $(call program_if,sfperf,$(sfperf_objects))
+tools := $(native_tools) $(sfperf)
+examples := $(patsubst docs/examples/%.c,$(BUILD)/examples/%,$(example_sources))
+tests := $(call programs,$(test_sources))
+mpi_tests := $(call programs,$(mpi_test_sources))
+fuzzers := $(call programs,$(fuzz_sources))
+sfperf_tests := $(call with_mpi_only,$(call programs,$(sfperf_test_sources)))
+mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(sfperf_tests)
+
+client_library := $(BUILD)/libsfclient.a
+adapter_library := $(if $(adapter_objects),$(BUILD)/libsfclient_mpi.a)
+shared_libraries := $(patsubst %.a,%.so.$(VERSION),$(client_library) $(adapter_library))
+# For tests: everything that has no main.
+daemon_library := $(if $(daemon_objects),$(BUILD)/libsfd.a)
+tools_library := $(BUILD)/libsftools.a
+help_library := $(if $(help_objects),$(BUILD)/libsftest.a)
+test_libraries := $(help_library) $(tools_library) $(daemon_library) $(client_library)
+
+# What make check runs. Models and the sanitizers have nothing to say to each other.
+TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/test_*.sh)
+
+.PHONY: all examples demo check asan tsan fuzz bench lint install uninstall deps clean run-tests run-fuzz FORCE
+
+all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(examples)
+	@$(if $(and $(sfperf),$(without_petsc)),echo "note: sfperf was built without PETSc: $(without_petsc)",:)
+
+examples: $(examples)
+
+# ---- Compiling ----
+
+show = $(if $(V),,@printf '%-6s %s\n' '$(1)' '$@';)
+COMPILER = $(CC)
+mpi_objects := $(adapter_objects) $(sfperf_objects) $(call with_mpi_only,$(call objects,\
+	$(example_sources) $(mpi_test_sources) $(sfperf_test_sources)))
+all_objects := $(sort $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
+	$(help_objects) $(call objects,$(test_sources) $(fuzz_sources)))
+
+# A stamp changes when its text does: other flags, or another list of sources.
+stamp_compile = $(CC) $(LANGUAGE) $(WARNINGS) $(CFLAGS) $(INSTRUMENT) $(PACKAGE_CFLAGS)
+stamp_link = $(LDFLAGS) $(all_objects:$(BUILD)/%=%)
+stamp_mpi = $(MPICC) $(PETSC_CFLAGS) $(PETSC_LIBS)
+$(BUILD)/%.stamp: FORCE
+	@mkdir -p $(@D)
+	@echo '$(stamp_$*)' | cmp -s - $@ || echo '$(stamp_$*)' >$@
+
+$(BUILD)/%.pb-c.c $(BUILD)/%.pb-c.h: %.proto
+	@pkg-config --exists $(PACKAGES) && command -v protoc-c >/dev/null || \
+		{ echo "prerequisites are missing: run make deps"; exit 1; }
+	@mkdir -p $(@D)
+	$(call show,PROTOC)protoc-c --c_out=$(BUILD) $<
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/compile.stamp | $(generated)
+	@mkdir -p $(@D)
+	$(call show,CC)$(COMPILER) $(COMPILE_FLAGS) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/%.pb-c.o: $(BUILD)/%.pb-c.c $(BUILD)/compile.stamp
+	@mkdir -p $(@D)
+	$(call show,CC)$(CC) $(COMPILE_FLAGS) -w -c -o $@ $<
+
+$(mpi_objects): $(BUILD)/mpi.stamp
+$(mpi_objects): private COMPILER = $(MPICC)
+$(sfperf_objects): private EXTRA_CFLAGS = $(PETSC_CFLAGS)
+ifeq ($(fuzzing),)
+$(call objects,$(fuzz_sources)): private EXTRA_CFLAGS = -DSFTEST_STANDALONE
+endif
+
+-include $(all_objects:.o=.d)
+
+# ---- Linking ----
+
+LINKER = $(CC)
+archives := $(client_library) $(adapter_library) $(daemon_library) $(tools_library) $(help_library)
+all_programs := $(tools) $(examples) $(mpi_tests) $(tests) $(fuzzers)
+
+$(client_library): $(client_objects)
+$(adapter_library): $(adapter_objects)
+$(daemon_library): $(call without_main,$(daemon_objects))
+$(tools_library): $(call without_main,$(sfctl_objects) $(sfrun_objects) $(sfperf_objects))
+$(help_library): $(help_objects)
+$(archives): $(BUILD)/link.stamp
+	@mkdir -p $(@D)
+	$(call show,AR)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+$(BUILD)/sfd: $(daemon_objects) $(shared_objects)
+$(BUILD)/sfctl: $(sfctl_objects) $(client_library)
+$(BUILD)/sfrun: $(sfrun_objects) $(client_library)
+$(BUILD)/sfperf: $(sfperf_objects) $(client_library)
+$(examples): $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(adapter_library) $(client_library)
+$(mpi_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(adapter_library) $(client_library)
+$(tests) $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
+
+LIBS = $(CLIENT_LIBS)
+$(BUILD)/sfd: private LIBS = $(DAEMON_LIBS) -lm
+$(BUILD)/sfperf: private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
+$(tests) $(fuzzers): private LIBS = $(CHECK_LIBS) $(DAEMON_LIBS) -lm
+$(sfperf_tests): private LIBS += $(PETSC_LIBS)
+$(fuzzers): private LIBS += $(if $(fuzzing),-fsanitize=fuzzer)
+$(mpi_programs): $(BUILD)/mpi.stamp
+$(mpi_programs): private LINKER = $(MPICC)
+$(all_programs): $(BUILD)/link.stamp
+	@mkdir -p $(@D)
+	$(call show,LINK)$(LINKER) $(LINK_FLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
+
+# Shared libraries export what their symbol map names, and have the usual links beside them.
+$(BUILD)/libsfclient.so.$(VERSION): $(client_objects)
+$(BUILD)/libsfclient_mpi.so.$(VERSION): $(adapter_objects) $(BUILD)/libsfclient.so.$(VERSION) $(BUILD)/mpi.stamp
+$(BUILD)/libsfclient_mpi.so.$(VERSION): private LINKER = $(MPICC)
+$(BUILD)/libsfclient_mpi.so.$(VERSION): private LIBS = -L$(BUILD) -lsfclient
+$(shared_libraries): $(BUILD)/%.so.$(VERSION): client/%.map $(BUILD)/link.stamp
+	$(call show,LINK)$(LINKER) $(LINK_FLAGS) -shared -Wl,-soname,$*.so.$(SOVERSION) -Wl,--version-script=$< \
+		$(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(LIBS)
+	@ln -sf $(@F) $(BUILD)/$*.so.$(SOVERSION)
+	@ln -sf $*.so.$(SOVERSION) $(BUILD)/$*.so
+
+# ---- Trying and testing ----
+
+# As many jobs as cores, unless the caller said how many.
+SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
+ifneq ($(MPIRUN),)
+export SFRUN_MPIRUN = $(MPIRUN)
+endif
+
+deps:
+	@.ci/deps
+
+demo: deps
+	@$(SUBMAKE) all
+	$(BUILD)/sfrun -n 4 -- $(BUILD)/examples/cg $(if $(MATRIX),--matrix '$(MATRIX)') $(DEMO_ARGS)
+
+check: deps
+	@$(SUBMAKE) run-tests
+
+asan: deps
+	@$(SUBMAKE) BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS='-O1 -g' run-tests
+
+tsan: deps
+	@$(SUBMAKE) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS='-O1 -g' run-tests
+
+run-tests: all $(tests) $(mpi_tests) $(fuzzers)
+	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' tests/run $(TESTS)
+
+bench: deps
+	@$(SUBMAKE) all
+	BUILD='$(BUILD)' tests/bench/run
+
+fuzz:
+	@if command -v clang >/dev/null; then \
+		$(SUBMAKE) BUILD=$(BUILD)/fuzz SANITIZE=fuzzer,address,undefined CC=clang run-fuzz; \
+	else \
+		echo "skipped: fuzzing needs clang"; \
+	fi
+
+run-fuzz: $(fuzzers)
+	@for fuzzer in $(fuzzers); do \
+		mkdir -p $$fuzzer.corpus && $$fuzzer -max_total_time=$(FUZZ_SECONDS) $$fuzzer.corpus || exit 1; \
+	done
+
+lint: $(generated)
+	@CC='$(CC)' MPICC='$(MPICC)' .ci/lint $(PREPROCESS) $(LANGUAGE) $(WARNINGS) $(PACKAGE_CFLAGS)
+
+# ---- Installing ----
+
+bin := $(DESTDIR)$(PREFIX)/bin
+lib := $(DESTDIR)$(PREFIX)/lib
+include := $(DESTDIR)$(PREFIX)/include
+man := $(DESTDIR)$(PREFIX)/share/man
+libraries := $(client_library) $(adapter_library)
+library_names := $(notdir $(libraries:.a=))
+public_headers := $(wildcard client/include/sf/*.h shm/include/sf/*.h)
+man_pages := $(wildcard docs/man/*.[18])
+# docs/man/sfd.8 goes to man8/sfd.8
+installed_man = $(man)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+
+install: all
+	install -d '$(bin)' '$(lib)/pkgconfig' '$(include)/sf'
+	install $(tools) '$(bin)'
+	install -m 644 $(libraries) $(shared_libraries) '$(lib)'
+	for name in $(library_names); do \
+		ln -sf $$name.so.$(VERSION) '$(lib)'/$$name.so.$(SOVERSION) && \
+		ln -sf $$name.so.$(SOVERSION) '$(lib)'/$$name.so || exit 1; \
+	done
+	for name in $(library_names:lib%=%); do \
+		sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@MPICC@|$(MPICC)|' client/$$name.pc.in \
+			>'$(lib)'/pkgconfig/$$name.pc || exit 1; \
+	done
+	install -m 644 $(public_headers) '$(include)/sf'
+	$(foreach page,$(man_pages),install -D -m 644 $(page) '$(call installed_man,$(page))' &&) :
+	$(if $(DESTDIR),,-ldconfig 2>/dev/null)
+
+uninstall:
+	rm -f $(patsubst %,'$(bin)/%',$(notdir $(tools)))
+	rm -f $(foreach name,$(library_names),$(patsubst %,'$(lib)/$(name).%',a so so.$(SOVERSION) so.$(VERSION)))
+	rm -f $(patsubst lib%,'$(lib)/pkgconfig/%.pc',$(library_names))
+	rm -f $(patsubst %,'$(include)/sf/%',$(notdir $(public_headers)))
+	rm -f $(foreach page,$(man_pages),'$(call installed_man,$(page))')
+	-rmdir '$(include)/sf' 2>/dev/null
+
+clean:
+	rm -rf $(BUILD)

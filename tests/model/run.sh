@@ -1,0 +1,37 @@
+#!/bin/bash
+# Checks one model with Spin: run.sh FILE.pml. First all its states for deadlocks and failing assertions, then each of
+# its ltl properties, over runs in which every process that can go on does so at last.
+set -eu
+model=$(realpath "$1")
+name=$(basename "$model" .pml)
+
+if ! command -v spin >/dev/null; then
+  echo "skipped: spin is not installed"
+  exit 77
+fi
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/$name.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+cp "$model" model.pml
+spin -a model.pml
+
+# verify WHAT PAN-OPTION...: pan must have seen the whole state space and found nothing.
+verify() {
+  echo "== $name: $1"
+  shift
+  ./pan "$@" >output 2>&1 || true
+  cat output
+  if ! grep -q 'errors: 0' output || grep -qE 'max search depth too small|out of memory' output; then
+    [ ! -e model.pml.trail ] || spin -t -p -g -l model.pml | tail -n 100
+    exit 1
+  fi
+}
+
+"${CC:-cc}" -O2 -w -DSAFETY -DNOCLAIM -o pan pan.c
+verify "deadlocks and assertions" -m1000000
+
+"${CC:-cc}" -O2 -w -DNFAIR=4 -o pan pan.c
+for property in $(sed -n 's/^[[:space:]]*ltl[[:space:]]\{1,\}\([A-Za-z_0-9]*\).*/\1/p' model.pml); do
+  verify "$property" -a -f -m1000000 -N "$property"
+done
