@@ -6,6 +6,11 @@
 #include "shm/kernels_loops.h"
 #include "shm/kernels_move.h"
 
+#if defined(__GNUC__) && !defined(__clang__)
+/* Vectorising is left to the dense loops. Here it is of no use, and complex products would be fused: see there. */
+#pragma GCC optimize("no-tree-vectorize", "fp-contract=off")
+#endif
+
 /* Blocks from this size on are worth a call of the vectorised loop. */
 #define DENSE_BLOCK_BYTES 64
 

@@ -5,7 +5,7 @@
 #include "shm/clones.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* What -O2 leaves out: vectorising loops whose length isn't known */
+/* What -O2 leaves out: vectorising loops whose length isn't known. */
 #pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic", "fp-contract=off")
 #endif
 
@@ -20,6 +20,22 @@
 
 SFSHM_SCALAR_TABLE(CLONED_DENSE)
 
-/* No clones: where the machine has fused multiply-adds, GCC (12) makes complex products of them in spite of
- * -ffp-contract=off, and the clones' results would differ in the last bit. */
-SFSHM_COMPLEX_TABLE(DENSE)
+/* Complex sums are sums of twice as many components. */
+void sfshm_dense_sum_c32(char *restrict to, const char *restrict from, size_t size_bytes)
+{
+  sfshm_dense_sum_f32(to, from, size_bytes);
+}
+
+void sfshm_dense_sum_c64(char *restrict to, const char *restrict from, size_t size_bytes)
+{
+  sfshm_dense_sum_f64(to, from, size_bytes);
+}
+
+/* Where the machine has fused multiply-adds, GCC (12) makes vectorised complex products of them in spite of
+ * -ffp-contract=off, and the last bit would depend on the machine: so there are no clones, and builds for such a
+ * machine don't vectorise. */
+#if defined(__FMA__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-vectorize")
+#endif
+DENSE(prod, c32, sfshm_c32_t, )
+DENSE(prod, c64, sfshm_c64_t, )

@@ -4,11 +4,14 @@
  *   tx.posted ──── slot[posted % 8] ──────────▶  stamp, desc, up to 112 bytes of payload
  *              └── cell[posted % 8] ──────────▶  larger payloads, if cells have been granted
  *                                                  writer's inbox
- *   tx.consumed ◀── control.consumed ◀──────────  rx.received, told every 4 messages, or at once if the writer asks
- *   tx.cells    ◀── control.grant ... ◀─────────  new cells, when the writer asked for larger ones
+ *   tx.consumed ◀── control.consumed ◀──────────  rx.received
+ *   tx.cells    ◀── control.grants ... ◀────────  new cells, when the writer asked for larger ones
  *
- * Each side polls memory of its own. A slot is free when the message 8 before has been consumed. One writer thread and
- * one reader thread at a time; the functions never block and make no system call. */
+ * Each side polls memory of its own. A slot is free when the message 8 before has been consumed. The reader says what
+ * it has consumed in the stamps of its own messages on the lane that goes the other way, which costs nothing; if it has
+ * none to send, in control.consumed, after 4 messages or at once if the writer waits for it.
+ *
+ * One thread at a time uses both lanes of a pair; the functions never block and make no system call. */
 #ifndef SFSHM_LANE_H
 #define SFSHM_LANE_H
 
@@ -24,7 +27,7 @@
 /* Two lines: the second is fetched together with the first by the adjacent-line prefetch of most processors, and with
  * one only for up to 48 bytes. */
 typedef struct sfshm_slot {
-  _Alignas(128) _Atomic uint64_t stamp; /* number of the message, from 1; stored last */
+  _Alignas(128) _Atomic uint64_t stamp; /* number of the message, from 1, and what was consumed; stored last */
   uint64_t desc;                        /* see shm/message.h */
   uint8_t payload[SFSHM_INLINE_BYTES];
 } sfshm_slot_t;
@@ -42,6 +45,12 @@ _Static_assert(sizeof(sfshm_lane_control_t) == 128, "layout version 1");
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "flags shared between processes must be lock-free");
 
+/* The stamp's lower bits number the message, the upper ones hold the lowest bits of what its writer has consumed on the
+ * other lane: enough, as never more messages than slots are outstanding. At 10^8 messages a second the numbers last for
+ * a month. */
+#define SFSHM_STAMP_BITS 48
+#define SFSHM_STAMP_MASK ((UINT64_C(1) << SFSHM_STAMP_BITS) - 1)
+
 typedef struct sfshm_lane_tx {
   sfshm_slot_t *slots;
   const sfshm_lane_control_t *control;
@@ -58,15 +67,23 @@ typedef struct sfshm_lane_rx {
   const uint8_t *cells;
   size_t cell_bytes;
   uint64_t received;
-  uint64_t told; /* value of control->consumed */
+  uint64_t told; /* what the writer has been told of it */
 } sfshm_lane_rx_t;
 
-/* The slot for the next message, NULL while all are in use. Pairs with the release in sfshm_lane_consume: the reader's
- * reads of the slot's last use come before our writes. */
+/* Looks at control.consumed, which stands behind if the reader used stamps instead. Pairs with the release in
+ * sfshm_lane_consume: the reader's reads of a slot come before our next writes to it. */
+static inline void sfshm_lane_refresh(sfshm_lane_tx_t *tx)
+{
+  uint64_t consumed = atomic_load_explicit(&tx->control->consumed, memory_order_acquire);
+  if (consumed > tx->consumed)
+    tx->consumed = consumed;
+}
+
+/* The slot for the next message, NULL while all are in use. */
 static inline sfshm_slot_t *sfshm_lane_claim(sfshm_lane_tx_t *tx)
 {
   if (tx->posted - tx->consumed >= SFSHM_LANE_SLOTS) {
-    tx->consumed = atomic_load_explicit(&tx->control->consumed, memory_order_acquire);
+    sfshm_lane_refresh(tx);
     if (tx->posted - tx->consumed >= SFSHM_LANE_SLOTS)
       return NULL;
   }
@@ -79,20 +96,23 @@ static inline uint8_t *sfshm_lane_tx_cell(const sfshm_lane_tx_t *tx)
   return tx->cells + tx->posted % SFSHM_LANE_SLOTS * tx->cell_bytes;
 }
 
-/* Publishes the claimed slot and what was written to it and its cell; returns the message's number. */
-static inline uint64_t sfshm_lane_post(sfshm_lane_tx_t *tx, sfshm_slot_t *slot, uint64_t desc)
+/* Publishes the claimed slot and what was written to it and its cell. rx is the lane that goes the other way: what was
+ * consumed there is told with it. */
+static inline void sfshm_lane_post(sfshm_lane_tx_t *tx, sfshm_lane_rx_t *rx, sfshm_slot_t *slot, uint64_t desc)
 {
+  rx->told = rx->received;
   slot->desc = desc;
+  tx->posted++;
   /* Pairs with the acquire in sfshm_lane_peek. */
-  atomic_store_explicit(&slot->stamp, ++tx->posted, memory_order_release);
-  return tx->posted;
+  atomic_store_explicit(&slot->stamp, rx->told << SFSHM_STAMP_BITS | (tx->posted & SFSHM_STAMP_MASK),
+                        memory_order_release);
 }
 
 /* Whether the reader has consumed that message. */
 static inline bool sfshm_lane_is_consumed(sfshm_lane_tx_t *tx, uint64_t message)
 {
   if (tx->consumed < message)
-    tx->consumed = atomic_load_explicit(&tx->control->consumed, memory_order_acquire);
+    sfshm_lane_refresh(tx);
   return tx->consumed >= message;
 }
 
@@ -110,11 +130,26 @@ static inline void sfshm_lane_take_grant(sfshm_lane_tx_t *tx, void *cells)
   tx->grants++;
 }
 
-/* The next message if it has arrived, else NULL. It stays valid until sfshm_lane_consume. */
-static inline const sfshm_slot_t *sfshm_lane_peek(const sfshm_lane_rx_t *rx)
+/* Whether the next message has arrived. */
+static inline bool sfshm_lane_has_message(const sfshm_lane_rx_t *rx)
 {
   const sfshm_slot_t *slot = &rx->slots[rx->received % SFSHM_LANE_SLOTS];
-  return atomic_load_explicit(&slot->stamp, memory_order_acquire) == rx->received + 1 ? slot : NULL;
+  uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+  return (stamp & SFSHM_STAMP_MASK) == ((rx->received + 1) & SFSHM_STAMP_MASK);
+}
+
+/* The next message if it has arrived, else NULL. It stays valid until sfshm_lane_consume. tx is the lane that goes the
+ * other way: the message says what was consumed there. */
+static inline const sfshm_slot_t *sfshm_lane_peek(const sfshm_lane_rx_t *rx, sfshm_lane_tx_t *tx)
+{
+  const sfshm_slot_t *slot = &rx->slots[rx->received % SFSHM_LANE_SLOTS];
+  uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+  if ((stamp & SFSHM_STAMP_MASK) != ((rx->received + 1) & SFSHM_STAMP_MASK))
+    return NULL;
+  uint16_t news = (uint16_t)((stamp >> SFSHM_STAMP_BITS) - tx->consumed);
+  if (news <= tx->posted - tx->consumed) /* else control.consumed was ahead of it */
+    tx->consumed += news;
+  return slot;
 }
 
 static inline const uint8_t *sfshm_lane_rx_cell(const sfshm_lane_rx_t *rx)

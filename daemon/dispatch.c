@@ -1,0 +1,76 @@
+/* From a received message to its handler. The daemon's thread. */
+#include "daemon/dispatch.h"
+
+#include "daemon/graph.h"
+#include "daemon/group.h"
+#include "daemon/job.h"
+#include "daemon/join.h"
+#include "daemon/query.h"
+#include "daemon/segment.h"
+#include "daemon/setup.h"
+
+typedef void (*handler_t)(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+
+typedef struct route {
+  const char *name;
+  sfd_session_state_t state; /* the only one in which it may come */
+  int min_fds;
+  int max_fds;
+  handler_t handle;
+} route_t;
+
+#define BODY(name) [SFPROTO__MESSAGE__BODY_##name]
+
+static const route_t routes[] = {
+    BODY(HELLO) = {"Hello", SFD_SESSION_NEW, 0, 3, sfd_join_handle_hello},
+    BODY(GOODBYE) = {"Goodbye", SFD_SESSION_RUNNING, 0, 0, sfd_job_handle_goodbye},
+    BODY(SEGMENT_ADD) = {"SegmentAdd", SFD_SESSION_RUNNING, 1, 1, sfd_segment_handle_add},
+    BODY(SEGMENT_REMOVE) = {"SegmentRemove", SFD_SESSION_RUNNING, 0, 0, sfd_segment_handle_remove},
+    BODY(SEGMENT_GET) = {"SegmentGet", SFD_SESSION_RUNNING, 0, 0, sfd_segment_handle_get},
+    BODY(REGION_ADD) = {"RegionAdd", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_add},
+    BODY(REGION_REMOVE) = {"RegionRemove", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_remove},
+    BODY(GROUP_CREATE) = {"GroupCreate", SFD_SESSION_RUNNING, 0, 0, sfd_group_handle_create},
+    BODY(GROUP_DESTROY) = {"GroupDestroy", SFD_SESSION_RUNNING, 0, 0, sfd_group_handle_destroy},
+    BODY(GRAPH_CREATE) = {"GraphCreate", SFD_SESSION_RUNNING, 0, 1, sfd_setup_handle_create},
+    BODY(GRAPH_COMMIT) = {"GraphCommit", SFD_SESSION_RUNNING, 0, 0, sfd_setup_handle_commit},
+    BODY(GRAPH_DESTROY) = {"GraphDestroy", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_destroy},
+    BODY(GRAPH_FAIL) = {"GraphFail", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_fail},
+    BODY(QUERY) = {"Query", SFD_SESSION_TOOL, 0, 0, sfd_query_handle},
+};
+
+static const char *state_text(sfd_session_state_t state)
+{
+  switch (state) {
+  case SFD_SESSION_NEW:
+    return "before Hello";
+  case SFD_SESSION_TOOL:
+    return "from a tool";
+  case SFD_SESSION_JOINING:
+    return "before Welcome";
+  case SFD_SESSION_LEFT:
+    return "after Goodbye";
+  default:
+    return "from a client";
+  }
+}
+
+static const route_t *find_route(const Sfproto__Message *message)
+{
+  size_t body = (size_t)message->body_case;
+  return body < sizeof routes / sizeof routes[0] && routes[body].handle != NULL ? &routes[body] : NULL;
+}
+
+void sfd_dispatch(sfd_session_t *session, sfproto_incoming_t *incoming)
+{
+  const Sfproto__Message *message = incoming->message;
+  const route_t *route = find_route(message);
+  if (route == NULL)
+    sfd_session_refuse(session, message->request, SF_ERR_PROTO, "message with field %d, which is no request",
+                       (int)message->body_case);
+  else if (route->state != session->state)
+    sfd_session_refuse(session, message->request, SF_ERR_PROTO, "%s %s", route->name, state_text(session->state));
+  else if (incoming->nfds < route->min_fds || incoming->nfds > route->max_fds)
+    sfd_session_refuse(session, message->request, SF_ERR_PROTO, "%s with %d descriptors", route->name, incoming->nfds);
+  else
+    route->handle(session, message, incoming->fds, incoming->nfds);
+}

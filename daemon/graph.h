@@ -1,0 +1,58 @@
+/* Graphs, as far as the daemon knows them: who is in them, and how far their life has come.
+ *
+ *   GATHERING ---all sent their edges---> COMMITTING ---all sent their lanes---> READY ---all destroyed it---> gone
+ *       |                                     |                                    \--GraphFail--> FAILED --> gone
+ *       \--- error: all are told, gone        \--- error: each is told when it commits, then gone
+ *
+ * The first two are set-up (setup.h). Lists of a job's graphs are in order of their ids. */
+#ifndef SFD_GRAPH_H
+#define SFD_GRAPH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "daemon/group.h"
+#include "daemon/job.h"
+
+struct sfd_setup;
+
+typedef enum sfd_graph_state {
+  SFD_GRAPH_GATHERING,
+  SFD_GRAPH_COMMITTING,
+  SFD_GRAPH_READY,
+  SFD_GRAPH_FAILED,
+} sfd_graph_state_t;
+
+typedef struct sfd_graph {
+  uint64_t id; /* first: the key */
+  TAILQ_ENTRY(sfd_graph) entry;
+  TAILQ_ENTRY(sfd_graph) gathering_entry; /* of its group */
+  sfd_group_t *group;
+  uint64_t number; /* among the graphs of its group */
+  sfd_graph_state_t state;
+  struct sfd_setup *setup; /* NULL when set-up is over */
+  int64_t nroots;          /* of all ranks */
+  int64_t nleaves;
+  int32_t npairs; /* ordered pairs of distinct ranks with edges */
+  int32_t ndestroyed;
+  char *detail;     /* FAILED: why */
+  bool destroyed[]; /* by group rank; also when it has left */
+} sfd_graph_t;
+
+/* A new graph of the group, in state GATHERING; NULL without memory. */
+sfd_graph_t *sfd_graph_create(sfd_group_t *group);
+
+/* Takes it out of all tables and frees it, silently; with it its group if that is not known any more. */
+void sfd_graph_free(sfd_graph_t *graph);
+
+sfd_graph_t *sfd_graph_find(const sfd_job_t *job, uint64_t id);
+
+/* A rank leaves: the graphs that it still has count as destroyed by it. */
+void sfd_graphs_leave(sfd_rank_t *rank);
+void sfd_graphs_free(sfd_job_t *job);
+
+void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+
+#endif

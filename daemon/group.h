@@ -1,0 +1,62 @@
+/* Groups: ordered subsets of a job's ranks. While it is forming, a group waits for all members to ask for it. A group
+ * is known by its id until all its members have destroyed it or left; it is there until its last graph is gone, too. */
+#ifndef SFD_GROUP_H
+#define SFD_GROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "daemon/job.h"
+
+typedef struct sfd_group_member {
+  int32_t rank;     /* of the job */
+  bool here;        /* forming: has asked for it; later: has not destroyed it, nor left */
+  uint64_t request; /* forming: to be answered */
+  uint64_t ngraphs; /* graph creations that it has taken part in, to match them by order */
+} sfd_group_member_t;
+
+typedef struct sfd_group {
+  uint64_t id; /* first: the key */
+  TAILQ_ENTRY(sfd_group) entry;
+  sfd_job_t *job;
+  uint32_t hash; /* of tag and ranks */
+  int32_t tag;
+  int32_t size;
+  int32_t nhere;
+  int32_t references;              /* its table's, and one of each graph */
+  bool over_limit;                 /* forming: an error for all when they have come */
+  struct sfd_graph_list gathering; /* graphs that wait for members' first round, in order of creation */
+  sfd_group_member_t members[];
+} sfd_group_t;
+
+/* The group of all ranks, with the job's id. */
+sf_status_t sfd_group_create_world(sfd_job_t *job);
+
+sfd_group_t *sfd_group_find(const sfd_job_t *job, uint64_t id);
+
+/* A job rank's number in the group, -1 if it is no member. */
+int32_t sfd_group_rank_of(const sfd_group_t *group, int32_t job_rank);
+
+/* The job's rank at that place. */
+sfd_rank_t *sfd_group_member(const sfd_group_t *group, int32_t group_rank);
+
+void sfd_group_retain(sfd_group_t *group);
+void sfd_group_release(sfd_group_t *group);
+
+/* Whether all members can still take part in something new; if not the request has been answered, naming one. */
+bool sfd_group_complete(const sfd_group_t *group, sfd_rank_t *rank, uint64_t request);
+
+/* A rank leaves, with the text that says so. */
+void sfd_groups_leave(sfd_rank_t *rank, const char *text);
+
+/* Answers all who wait. */
+void sfd_groups_fail(sfd_job_t *job, sf_status_t status, const char *detail);
+
+/* Frees everything, silently; the job's graphs are gone. */
+void sfd_groups_free(sfd_job_t *job);
+
+void sfd_group_handle_create(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_group_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+
+#endif

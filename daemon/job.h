@@ -1,0 +1,140 @@
+/* Jobs and their ranks: the programs that the daemon serves.
+ *
+ *   JOINING ---all came---> RUNNING
+ *      |                       |
+ *      \----- a rank died -----+----> FAILED
+ *
+ * A job is there while a session is attached to it, except that a job whose ranks waited too long is forgotten at once.
+ * A failed job, and one of which a rank has left, takes nobody in. */
+#ifndef SFD_JOB_H
+#define SFD_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include <sf/sf_status.h>
+
+#include "daemon/board.h"
+#include "daemon/server.h"
+#include "daemon/session.h"
+#include "daemon/text.h"
+
+#define SFD_NAME_SIZE 256
+
+/* Bounds on what ranks can make the daemon keep, beside the options. */
+#define SFD_MAX_PENDING 1024 /* requests of a rank that wait for others */
+#define SFD_MAX_GROUPS 16384 /* of a job */
+#define SFD_MAX_GRAPHS 65536 /* of a job */
+#define SFD_MAX_REGION_BYTES (UINT64_C(1) << 46)
+
+struct sfd_segment;
+struct sfd_registered;
+struct sfd_group;
+struct sfd_graph;
+TAILQ_HEAD(sfd_segment_list, sfd_segment);
+TAILQ_HEAD(sfd_registered_list, sfd_registered);
+TAILQ_HEAD(sfd_group_list, sfd_group);
+TAILQ_HEAD(sfd_graph_list, sfd_graph);
+
+typedef enum sfd_rank_state { SFD_RANK_JOINED, SFD_RANK_LEFT, SFD_RANK_FAILED } sfd_rank_state_t;
+
+typedef struct sfd_rank {
+  struct sfd_job *job;
+  int32_t number;
+  sfd_rank_state_t state;
+  sfd_session_t *session; /* NULL when it is closed */
+  pid_t pid;              /* as the daemon sees it, else as the client said */
+  int32_t client_pid;     /* as the client sees it */
+  uint64_t probe_address;
+  uint64_t probe_value;
+  uint64_t hello_request;
+  int32_t npending; /* requests that wait for others */
+  char program[SFD_NAME_SIZE];
+  sfd_cpus_t cpus;
+  int counters_fd;
+  void *segments_by_number; /* tsearch */
+  struct sfd_segment_list segments;
+  int64_t nsegments;
+  void *regions_by_number; /* tsearch */
+  struct sfd_registered_list regions;
+  int64_t nregions;
+} sfd_rank_t;
+
+typedef enum sfd_job_state { SFD_JOB_JOINING, SFD_JOB_RUNNING, SFD_JOB_FAILED } sfd_job_state_t;
+
+typedef struct sfd_job {
+  sfd_server_t *server;
+  TAILQ_ENTRY(sfd_job) entry;
+  uint64_t id;
+  uid_t uid;
+  char name[SFD_NAME_SIZE];
+  char key[SFD_NAME_SIZE];
+  sfd_job_state_t state;
+  char detail[SFD_TEXT_SIZE]; /* FAILED: why */
+  bool forgotten;             /* no longer to be found by name */
+  uint64_t created_ms;
+  uv_timer_t join_timer; /* until the earliest deadline of those who wait */
+  int32_t size;
+  int32_t njoined;         /* ranks that came */
+  int32_t nleft;           /* ranks that said Goodbye */
+  int32_t nattached;       /* sessions */
+  int64_t nheld_fds;       /* that its ranks make the daemon keep */
+  struct sfd_group *world; /* NULL once all have left */
+  void *groups_by_id;      /* tsearch */
+  struct sfd_group_list groups;
+  struct sfd_group_list forming; /* waiting for members, in order of creation */
+  int32_t ngroups;               /* both */
+  void *graphs_by_id;            /* tsearch */
+  struct sfd_graph_list graphs;  /* by id */
+  int32_t ngraphs;
+  sfd_rank_t *ranks[]; /* NULL: did not come */
+} sfd_job_t;
+
+/* The job of that user and name, or NULL. */
+sfd_job_t *sfd_job_find(const sfd_server_t *server, uid_t uid, const char *name);
+
+/* SF_ERR_NOMEM with nothing left behind. */
+sf_status_t sfd_job_create(sfd_server_t *server, uid_t uid, const char *name, const char *key, int32_t size,
+                           sfd_job_t **job_p);
+
+/* Makes rank number the session's. */
+sf_status_t sfd_job_attach(sfd_job_t *job, int32_t number, sfd_session_t *session, sfd_rank_t **rank_p);
+
+/* The session is gone; the last one takes the job with it. */
+void sfd_job_detach(sfd_rank_t *rank);
+
+/* As if it had never come; the same for the last one. */
+void sfd_job_withdraw(sfd_rank_t *rank);
+
+/* The rank's session ends: a failure unless the rank has left. reason "": it died. */
+void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason);
+
+/* Goodbye. */
+void sfd_job_handle_goodbye(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+
+/* Lets go of the name: who comes with it from now on founds a new job. */
+void sfd_job_forget(sfd_job_t *job);
+
+/* Counts a descriptor of a segment or edge list that is kept for the job. SF_ERR_LIMIT: the job, or all jobs, have so
+ * many that others would come too short. */
+sf_status_t sfd_job_hold_fd(sfd_job_t *job);
+
+/* Closes it; -1 is accepted. */
+void sfd_job_close_fd(sfd_job_t *job, int fd);
+
+/* Whether the job has failed; if so the request has been answered with the reason. */
+bool sfd_job_answer_failed(sfd_rank_t *rank, uint64_t request);
+
+/* Whether the rank may have one more request that waits for others; if not the request has been answered. */
+bool sfd_rank_may_wait(sfd_rank_t *rank, uint64_t request);
+
+/* Whether a rank has a session that can be told something. */
+bool sfd_rank_connected(const sfd_rank_t *rank);
+
+/* "rank 3 (pid 1234, cg) of job "x"" */
+void sfd_rank_describe(const sfd_rank_t *rank, char *text, size_t text_size);
+
+#endif

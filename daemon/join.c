@@ -1,0 +1,273 @@
+/* Joining. The daemon's thread. */
+#include "daemon/join.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/job.h"
+#include "daemon/log.h"
+#include "daemon/segment.h"
+#include "shm/counters.h"
+#include "shm/error.h"
+
+#define CLIENT_FDS 3
+#define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
+#define MAX_COUNTERS_BYTES ((uint64_t)1 << 20)
+
+/* ---- Welcome ---- */
+
+static void send_welcome(sfd_session_t *session, uint64_t request, uint64_t job_id, Sfproto__LocalRank *ranks[],
+                         size_t nranks, const int fds[], int nfds)
+{
+  char software[] = SFD_SOFTWARE;
+  Sfproto__Welcome welcome = SFPROTO__WELCOME__INIT;
+  welcome.software = software;
+  welcome.job_id = job_id;
+  welcome.local_ranks = ranks;
+  welcome.n_local_ranks = nranks;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.request = request;
+  message.body_case = SFPROTO__MESSAGE__BODY_WELCOME;
+  message.welcome = &welcome;
+  sfd_session_send(session, &message, fds, nfds);
+}
+
+static Sfproto__LocalRank local_rank(const sfd_rank_t *rank)
+{
+  Sfproto__LocalRank local = SFPROTO__LOCAL_RANK__INIT;
+  local.rank = rank->number;
+  local.pid = rank->client_pid;
+  local.probe_address = rank->probe_address;
+  local.probe_value = rank->probe_value;
+  return local;
+}
+
+static void refuse_all(sfd_job_t *job, sf_status_t status, const char *detail)
+{
+  for (int32_t r = 0; r < job->size; r++)
+    if (job->ranks[r] != NULL)
+      sfd_session_refuse(job->ranks[r]->session, job->ranks[r]->hello_request, status, "%s", detail);
+}
+
+static void welcome_all(sfd_job_t *job)
+{
+  size_t n = (size_t)job->size;
+  Sfproto__LocalRank *locals = calloc(n, sizeof *locals);
+  Sfproto__LocalRank **pointers = calloc(n, sizeof *pointers);
+  if (locals == NULL || pointers == NULL) {
+    refuse_all(job, SF_ERR_NOMEM, "no memory for the list of ranks");
+    goto out;
+  }
+  for (size_t r = 0; r < n; r++) {
+    locals[r] = local_rank(job->ranks[r]);
+    pointers[r] = &locals[r];
+  }
+  job->state = SFD_JOB_RUNNING;
+  uv_timer_stop(&job->join_timer);
+  sfd_log(SFD_LOG_JOB, SFD_INFO, "job \"%s\" (%" PRIu64 ") of uid %u runs with %d ranks", job->name, job->id, job->uid,
+          job->size);
+  for (size_t r = 0; r < n; r++) {
+    sfd_session_t *session = job->ranks[r]->session;
+    if (session->state == SFD_SESSION_JOINING)
+      session->state = SFD_SESSION_RUNNING;
+    send_welcome(session, job->ranks[r]->hello_request, job->id, pointers, n, &job->server->board->region.fd, 1);
+  }
+out:
+  free(pointers);
+  free(locals);
+}
+
+/* ---- Time-out ---- */
+
+static bool is_missing(const void *context, int32_t r)
+{
+  const sfd_job_t *job = context;
+  return job->ranks[r] == NULL;
+}
+
+static void on_join_timeout(uv_timer_t *timer)
+{
+  sfd_job_t *job = timer->data;
+  char missing[SFD_TEXT_SIZE / 2];
+  char text[SFD_TEXT_SIZE];
+  sfd_text_ranges(missing, sizeof missing, job->size, is_missing, job);
+  snprintf(text, sizeof text, "%d of %d ranks of job \"%.64s\" did not come in time: rank%s %s",
+           job->size - job->njoined, job->size, job->name, job->size - job->njoined > 1 ? "s" : "", missing);
+  sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
+  sfd_job_forget(job);
+  int32_t size = job->size;
+  for (int32_t r = 0; r < size; r++) { /* detaching the last one ends the job */
+    sfd_rank_t *rank = job->ranks[r];
+    if (rank == NULL || rank->session == NULL)
+      continue;
+    bool last = job->nattached == 1;
+    sfd_session_dismiss(rank->session, rank->hello_request, SF_ERR_TIMEOUT, text);
+    sfd_job_detach(rank);
+    if (last)
+      return;
+  }
+}
+
+/* The earliest of those who wait counts for all. */
+static void set_deadline(sfd_job_t *job, int64_t timeout_ms)
+{
+  uint64_t timeout = (uint64_t)(timeout_ms > MAX_TIMEOUT_MS ? MAX_TIMEOUT_MS : timeout_ms);
+  if (!uv_is_active((uv_handle_t *)&job->join_timer) || uv_timer_get_due_in(&job->join_timer) > timeout)
+    uv_timer_start(&job->join_timer, on_join_timeout, timeout, 0);
+}
+
+/* ---- Hello ---- */
+
+static sf_status_t check_user(const sfd_session_t *session)
+{
+  uid_t owner = session->server->uid;
+  if (owner == 0 || session->uid == owner)
+    return SF_OK;
+  return sfshm_error(SF_ERR_PERM, "this sfd serves uid %u only, not uid %u", owner, session->uid);
+}
+
+static sf_status_t check_fields(const sfd_server_t *server, const Sfproto__Hello *hello)
+{
+  if (!sfd_text_is_name(hello->job))
+    return sfshm_error(SF_ERR_ARG, "the job's name must have 1 to 255 printable ASCII characters");
+  if (hello->key != NULL && strlen(hello->key) >= SFD_NAME_SIZE)
+    return sfshm_error(SF_ERR_ARG, "the job's key has %zu characters, at most 255 are allowed", strlen(hello->key));
+  if (!hello->has_rank || !hello->has_size)
+    return sfshm_error(SF_ERR_ARG, "Hello of a client without rank or size");
+  if (hello->size < 1 || hello->rank < 0 || hello->rank >= hello->size)
+    return sfshm_error(SF_ERR_ARG, "rank %d of job \"%.64s\" is not in 0..size-1, the size being %d", hello->rank,
+                       hello->job, hello->size);
+  if (hello->size > server->options->max_ranks)
+    return sfshm_error(SF_ERR_LIMIT, "job \"%.64s\" has %d ranks, at most %lld are allowed (option max-ranks)",
+                       hello->job, hello->size, (long long)server->options->max_ranks);
+  if (hello->has_timeout_ms && hello->timeout_ms < 0)
+    return sfshm_error(SF_ERR_ARG, "time-out of %lld ms", (long long)hello->timeout_ms);
+  return SF_OK;
+}
+
+static sf_status_t check_against_job(const sfd_job_t *job, const Sfproto__Hello *hello)
+{
+  if (strcmp(job->key, hello->key != NULL ? hello->key : "") != 0)
+    return sfshm_error(SF_ERR_PERM, "job \"%.64s\" has another key", job->name);
+  if (job->size != hello->size)
+    return sfshm_error(SF_ERR_ARG, "rank %d says that job \"%.64s\" has %d ranks, those before it said %d", hello->rank,
+                       job->name, hello->size, job->size);
+  if (job->state == SFD_JOB_FAILED)
+    return sfshm_error(SF_ERR_STATE, "job \"%.64s\" has failed and is not over yet: %.300s", job->name, job->detail);
+  if (job->nleft > 0)
+    return sfshm_error(SF_ERR_STATE, "ranks of job \"%.64s\" have left already, and it is not over yet", job->name);
+  if (job->ranks[hello->rank] != NULL)
+    return sfshm_error(SF_ERR_EXISTS, "job \"%.64s\" has a rank %d already, pid %d", job->name, hello->rank,
+                       (int)job->ranks[hello->rank]->pid);
+  return SF_OK;
+}
+
+static sf_status_t verify_counters(int fd)
+{
+  size_t length;
+  sf_status_t status = sfshm_region_verify(fd, SFSHM_REGION_COUNTERS, MAX_COUNTERS_BYTES, &length);
+  if (status == SF_OK && length < sizeof(sfshm_counters_t))
+    return sfshm_error(SF_ERR_ARG, "counters region of %zu bytes, expected at least %zu", length,
+                       sizeof(sfshm_counters_t));
+  return status;
+}
+
+static void describe_rank(sfd_rank_t *rank, const Sfproto__Message *message)
+{
+  const Sfproto__Hello *hello = message->hello;
+  rank->hello_request = message->request;
+  rank->client_pid = hello->has_pid ? hello->pid : rank->pid;
+  if (rank->pid == 0)
+    rank->pid = rank->client_pid;
+  rank->probe_address = hello->probe_address;
+  rank->probe_value = hello->probe_value;
+  sfd_text_printable(rank->program, sizeof rank->program, hello->program);
+}
+
+/* Takes over the descriptors. */
+static sf_status_t take_fds(sfd_session_t *session, sfd_rank_t *rank, int fds[])
+{
+  int alert_fd = fds[0];
+  fds[0] = -1;
+  sf_status_t status = sfd_session_watch_client(session, alert_fd);
+  if (status == SF_OK)
+    status = sfd_segment_add(rank, 0, 0, true, fds[1]);
+  if (status != SF_OK)
+    return status;
+  fds[1] = -1;
+  status = verify_counters(fds[2]);
+  if (status != SF_OK)
+    return status;
+  rank->counters_fd = fds[2];
+  fds[2] = -1;
+  return SF_OK;
+}
+
+/* Finds or makes the job and gives the session its place. */
+static sf_status_t take_place(sfd_session_t *session, const Sfproto__Hello *hello, sfd_rank_t **rank_p)
+{
+  sfd_job_t *job = sfd_job_find(session->server, session->uid, hello->job);
+  sf_status_t status;
+  if (job == NULL) {
+    status = sfd_job_create(session->server, session->uid, hello->job, hello->key != NULL ? hello->key : "",
+                            hello->size, &job);
+  } else {
+    status = check_against_job(job, hello);
+  }
+  return status == SF_OK ? sfd_job_attach(job, hello->rank, session, rank_p) : status;
+}
+
+static void join_tool(sfd_session_t *session, uint64_t request)
+{
+  session->state = SFD_SESSION_TOOL;
+  uv_timer_stop(&session->timer);
+  send_welcome(session, request, 0, NULL, 0, NULL, 0);
+}
+
+static sf_status_t join_client(sfd_session_t *session, const Sfproto__Message *message, int fds[], sfd_rank_t **rank_p)
+{
+  sf_status_t status = check_fields(session->server, message->hello);
+  if (status != SF_OK)
+    return status;
+  sfd_rank_t *rank;
+  status = take_place(session, message->hello, &rank);
+  if (status != SF_OK)
+    return status;
+  describe_rank(rank, message);
+  status = take_fds(session, rank, fds);
+  if (status != SF_OK) {
+    sfd_job_withdraw(rank);
+    return status;
+  }
+  session->state = SFD_SESSION_JOINING;
+  *rank_p = rank;
+  return SF_OK;
+}
+
+void sfd_join_handle_hello(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__Hello *hello = message->hello;
+  bool tool = hello->role == SFPROTO__HELLO__ROLE__TOOL;
+  int expected_fds = tool ? 0 : CLIENT_FDS;
+  sfd_rank_t *rank = NULL;
+  sf_status_t status = check_user(session);
+  if (status == SF_OK && nfds != expected_fds)
+    status = sfshm_error(SF_ERR_PROTO, "Hello with %d descriptors, expected %d", nfds, expected_fds);
+  if (status == SF_OK && !tool)
+    status = join_client(session, message, fds, &rank);
+  if (status != SF_OK) {
+    sfd_session_refuse(session, message->request, status, "%s", sfshm_error_detail());
+    return;
+  }
+  if (tool) {
+    join_tool(session, message->request);
+    return;
+  }
+  sfd_job_t *job = rank->job;
+  if (job->njoined == job->size)
+    welcome_all(job);
+  else
+    set_deadline(job, hello->has_timeout_ms ? hello->timeout_ms : job->server->options->join_timeout_ms);
+}

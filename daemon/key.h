@@ -1,0 +1,15 @@
+/* Finding things by number: search trees (tsearch) of structs that begin with their key, a uint64_t. */
+#ifndef SFD_KEY_H
+#define SFD_KEY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The struct with that key, or NULL. */
+void *sfd_key_find(void *root, uint64_t key);
+
+/* Whether there was memory for it; the key must be new. */
+bool sfd_key_insert(void **root, void *object);
+void sfd_key_remove(void **root, void *object);
+
+#endif

@@ -1,0 +1,195 @@
+/* Log lines and the levels at which components print. Runs on the daemon's only thread. */
+#include "daemon/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/suggest.h"
+#include "shm/error.h"
+
+#define TEXT_SIZE 1024 /* of a message, before escaping */
+#define ITEM_SIZE 64   /* of one entry of a list of levels; no valid one is as long */
+#define NOT_FOUND (-1)
+
+#define LOG_NAME(id, name) [id] = name,
+static const char *const component_names[] = {SFD_LOG_COMPONENT_TABLE(LOG_NAME)};
+static const char *const level_names[] = {SFD_LOG_LEVEL_TABLE(LOG_NAME)};
+#undef LOG_NAME
+
+#define LOG_INFO(id, name) [id] = SFD_INFO,
+sfd_log_levels_t sfd_log_levels = {{SFD_LOG_COMPONENT_TABLE(LOG_INFO)}};
+#undef LOG_INFO
+
+static bool show_time;
+
+static int find_name(const char *const names[], int count, const char *word)
+{
+  for (int i = 0; i < count; i++)
+    if (strcmp(names[i], word) == 0)
+      return i;
+  return NOT_FOUND;
+}
+
+/* An unknown level or component: names the closest one, and all of them. */
+static sf_status_t unknown_name(const char *what, const char *const names[], int count, const char *word)
+{
+  char known[128] = "", hint[SFD_SUGGEST_HINT_SIZE];
+  sfd_suggest_t suggest = {.word = word};
+  for (int i = 0; i < count; i++) {
+    sfd_suggest_show(&suggest, names[i]);
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", names[i]);
+  }
+  return sfshm_error(SF_ERR_ARG, "unknown log %s '%s'%s; expected one of %s", what, word,
+                     sfd_suggest_hint(&suggest, hint), known);
+}
+
+/* Copies the entry that begins at *cursor_p, without blanks around it, and moves the cursor behind its comma (NULL
+ * after the last entry). */
+static sf_status_t next_item(const char **cursor_p, char item[ITEM_SIZE])
+{
+  const char *begin = *cursor_p + strspn(*cursor_p, " \t"), *comma = strchr(begin, ',');
+  size_t length = comma ? (size_t)(comma - begin) : strlen(begin);
+  while (length > 0 && (begin[length - 1] == ' ' || begin[length - 1] == '\t'))
+    length--;
+  if (length == 0)
+    return sfshm_error(SF_ERR_ARG, "empty entry in the list; expected LEVEL or COMPONENT=LEVEL between commas");
+  if (length >= ITEM_SIZE)
+    return sfshm_error(SF_ERR_ARG, "entry '%.60s...' is too long; expected LEVEL or COMPONENT=LEVEL", begin);
+  memcpy(item, begin, length);
+  item[length] = '\0';
+  *cursor_p = comma ? comma + 1 : NULL;
+  return SF_OK;
+}
+
+/* Splits "component=level" or "level"; *component_p is NOT_FOUND for the latter. */
+static sf_status_t parse_item(char *item, int *component_p, uint8_t *level_p)
+{
+  char *equals = strchr(item, '=');
+  int component = NOT_FOUND;
+  if (equals) {
+    *equals = '\0';
+    component = find_name(component_names, SFD_LOG_COMPONENTS, item);
+    if (component == NOT_FOUND)
+      return unknown_name("component", component_names, SFD_LOG_COMPONENTS, item);
+  }
+  const char *word = equals ? equals + 1 : item;
+  int level = find_name(level_names, SFD_LOG_LEVELS, word);
+  if (level == NOT_FOUND)
+    return unknown_name("level", level_names, SFD_LOG_LEVELS, word);
+  *component_p = component;
+  *level_p = (uint8_t)level;
+  return SF_OK;
+}
+
+sf_status_t sfd_log_parse(const char *spec, sfd_log_levels_t *levels_p)
+{
+  sfd_log_levels_t levels = {{0}};
+  bool named[SFD_LOG_COMPONENTS] = {false};
+  uint8_t others = SFD_INFO;
+  for (const char *cursor = spec; cursor;) {
+    char item[ITEM_SIZE];
+    int component = NOT_FOUND;
+    uint8_t level = SFD_INFO;
+    sf_status_t status = next_item(&cursor, item);
+    if (!status)
+      status = parse_item(item, &component, &level);
+    if (status)
+      return status;
+    if (component == NOT_FOUND) {
+      others = level;
+    } else {
+      levels.level[component] = level;
+      named[component] = true;
+    }
+  }
+  for (int i = 0; i < SFD_LOG_COMPONENTS; i++)
+    if (!named[i])
+      levels.level[i] = others;
+  *levels_p = levels;
+  return SF_OK;
+}
+
+sf_status_t sfd_log_configure(const char *spec)
+{
+  return sfd_log_parse(spec, &sfd_log_levels);
+}
+
+void sfd_log_show_time(bool show)
+{
+  show_time = show;
+}
+
+/* Writes "", or the time and a blank. */
+static void format_time(char *buffer, size_t size)
+{
+  buffer[0] = '\0';
+  if (!show_time)
+    return;
+  struct timespec now;
+  struct tm utc;
+  clock_gettime(CLOCK_REALTIME, &now);
+  gmtime_r(&now.tv_sec, &utc);
+  size_t length = strftime(buffer, size, "%Y-%m-%dT%H:%M:%S", &utc);
+  snprintf(buffer + length, size - length, ".%03dZ ", (int)(now.tv_nsec / 1000000));
+}
+
+/* Appends text so that it stays one line of printable ASCII. out has room for four bytes for each of text. */
+static char *append_escaped(char *out, const char *text)
+{
+  static const char digits[] = "0123456789abcdef";
+  for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+    if (*p >= ' ' && *p <= '~') {
+      *out++ = (char)*p;
+    } else {
+      *out++ = '\\';
+      if (*p == '\n' || *p == '\t') {
+        *out++ = *p == '\n' ? 'n' : 't';
+      } else {
+        *out++ = 'x';
+        *out++ = digits[*p >> 4];
+        *out++ = digits[*p & 15];
+      }
+    }
+  }
+  return out;
+}
+
+/* One write per line, so that lines of several processes don't mix. */
+static void write_line(const char *line, size_t length)
+{
+  while (length > 0) {
+    ssize_t written = write(STDERR_FILENO, line, length);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return;
+    line += written;
+    length -= (size_t)written;
+  }
+}
+
+void sfd_log_write(sfd_log_component_t component, sfd_log_level_t level, const char *format, ...)
+{
+  int saved_errno = errno;
+  char text[TEXT_SIZE], time_text[64], line[128 + 4 * TEXT_SIZE];
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (length < 0)
+    snprintf(text, sizeof text, "(message can't be formatted: %s)", format);
+  else if (length >= TEXT_SIZE)
+    memcpy(text + TEXT_SIZE - 4, "...", 4);
+  format_time(time_text, sizeof time_text);
+  int prefix = snprintf(line, 128, "%ssfd[%d] %s %s: ", time_text, (int)getpid(), level_names[level],
+                        component_names[component]);
+  char *end = append_escaped(line + prefix, text);
+  *end++ = '\n';
+  write_line(line, (size_t)(end - line));
+  errno = saved_errno;
+}

@@ -1,0 +1,115 @@
+/* sfd: from options to the end of the event loop. One thread. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "daemon/calibrate.h"
+#include "daemon/listen.h"
+#include "daemon/log.h"
+#include "daemon/options.h"
+#include "daemon/server.h"
+#include "shm/error.h"
+
+/* Every client costs several descriptors. */
+static void raise_descriptor_limit(void)
+{
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    sfd_log(SFD_LOG_MAIN, SFD_WARN, "cannot raise the limit of open files: %s", strerror(errno));
+}
+
+static void announce_ready(int64_t fd)
+{
+  static const char text[] = "READY=1\n";
+  if (fd < 0)
+    return;
+  if (write((int)fd, text, sizeof text - 1) < 0)
+    sfd_log(SFD_LOG_MAIN, SFD_WARN, "cannot write to descriptor %lld (option ready-fd): %s", (long long)fd,
+            strerror(errno));
+  close((int)fd);
+}
+
+static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int listen_fd)
+{
+  sfshm_costs_t costs = {0};
+  sfd_server_t *server;
+  if (options->calibrate)
+    sfd_calibrate(&costs);
+  sf_status_t status = sfd_server_create(loop, options, listen_fd, &costs, &server);
+  if (status != SF_OK)
+    return status;
+  announce_ready(options->ready_fd);
+  uv_run(loop, UV_RUN_DEFAULT);
+  sfd_server_destroy(server);
+  return SF_OK;
+}
+
+static sf_status_t serve(const sfd_options_t *options)
+{
+  uv_loop_t loop;
+  int error = uv_loop_init(&loop);
+  if (error != 0)
+    return sfshm_error(SF_ERR_SYS, "cannot make an event loop: %s", uv_strerror(error));
+  int listen_fd;
+  sf_status_t status = sfd_listen(options->socket, &listen_fd);
+  if (status == SF_OK) {
+    status = serve_on(&loop, options, listen_fd);
+    sfd_listen_close(listen_fd);
+  }
+  uv_run(&loop, UV_RUN_DEFAULT);
+  uv_loop_close(&loop);
+  return status;
+}
+
+/* What the log says goes where the options say from here on. */
+static sf_status_t configure_log(const sfd_options_t *options)
+{
+  sf_status_t status = sfd_log_configure(options->log_level);
+  if (status == SF_OK)
+    sfd_log_show_time(options->log_time);
+  return status;
+}
+
+static sf_status_t run(const sfd_options_t *options)
+{
+  if (options->help) {
+    sfd_options_print_help(stdout);
+    return SF_OK;
+  }
+  if (options->version) {
+    puts(SFD_SOFTWARE);
+    return SF_OK;
+  }
+  if (options->print_config) {
+    sfd_options_print_config(options, stdout);
+    return SF_OK;
+  }
+  sf_status_t status = configure_log(options);
+  if (status != SF_OK)
+    return status;
+  signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
+  return serve(options);
+}
+
+int main(int argc, char *argv[])
+{
+  sfd_options_t options;
+  sf_status_t status = sfd_options_parse(argc, argv, environ, &options);
+  if (status == SF_OK) {
+    status = run(&options);
+    sfd_options_free(&options);
+  }
+  if (status == SF_OK)
+    return EXIT_SUCCESS;
+  fprintf(stderr, "sfd: %s (%s)\n", sfshm_error_detail(), sfshm_strerror(status));
+  return EXIT_FAILURE;
+}

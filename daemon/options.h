@@ -1,0 +1,91 @@
+/* The daemon's options: one table from which the command line, the environment and the configuration file are parsed,
+ * and the help and the effective values printed. docs/man/sfd.8 describes each; its test compares both.
+ *
+ * An option NAME is given as --NAME VALUE or --NAME=VALUE, as SFD_NAME (capitals, dashes to underscores) in the
+ * environment, or as a line "NAME = VALUE" of the file that the option config names. The command line wins over the
+ * environment, that over the file, that over the default; within one source the last occurrence wins. Every value
+ * given is checked, also one that another overrides. */
+#ifndef SFD_OPTIONS_H
+#define SFD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <sf/sf_status.h>
+
+typedef enum sfd_option_type {
+  SFD_OPTION_PATH,    /* char *, "" for none */
+  SFD_OPTION_LEVELS,  /* char *, as sfd_log_parse takes it */
+  SFD_OPTION_INTEGER, /* int64_t */
+  SFD_OPTION_SECONDS, /* int64_t milliseconds; written as decimal seconds */
+  SFD_OPTION_BOOL,    /* bool; yes or no; a bare --NAME means yes */
+  SFD_OPTION_ACTION,  /* bool; a bare --NAME that takes no value */
+} sfd_option_type_t;
+
+/* In order of precedence. */
+typedef enum sfd_option_source {
+  SFD_SOURCE_DEFAULT,
+  SFD_SOURCE_FILE,
+  SFD_SOURCE_ENVIRONMENT,
+  SFD_SOURCE_COMMAND_LINE,
+} sfd_option_source_t;
+
+typedef struct sfd_option {
+  const char *name;
+  sfd_option_type_t type;
+  sfd_option_source_t lowest; /* source that may set it: SFD_SOURCE_FILE means any */
+  size_t offset;              /* in sfd_options_t */
+  const char *default_text;
+  int64_t min, max; /* of INTEGER and SECONDS, the latter in milliseconds */
+  const char *unit; /* what a value is, for --help */
+  const char *help;
+} sfd_option_t;
+
+#define SFD_OPTION_COUNT 14
+
+/* Where an effective value came from. */
+typedef struct sfd_option_origin {
+  sfd_option_source_t source;
+  int line; /* of the configuration file */
+} sfd_option_origin_t;
+
+/* The effective values; text belongs to the struct. */
+typedef struct sfd_options {
+  char *config;
+  char *socket;
+  int64_t join_timeout_ms;
+  int64_t max_clients;
+  int64_t max_ranks;
+  int64_t max_segments;
+  int64_t max_regions;
+  bool calibrate;
+  char *log_level;
+  bool log_time;
+  int64_t ready_fd; /* -1: none */
+  bool print_config;
+  bool help;
+  bool version;
+  sfd_option_origin_t origin[SFD_OPTION_COUNT];
+} sfd_options_t;
+
+/* The table, of *count_p rows, in the order in which it is printed. */
+const sfd_option_t *sfd_options_table(size_t *count_p);
+
+/* Parses everything; argv and environment end with NULL. Help or version on the command line: environment and file are
+ * not looked at, so that whoever asks is answered. Neither prints nor exits. On success release with sfd_options_free.
+ * SF_ERR_ARG: unknown name (with a suggestion), bad value (with what was expected) or malformed line (with FILE:LINE);
+ * SF_ERR_SYS: the file can't be read; SF_ERR_LIMIT: the file is longer than 1 MiB; SF_ERR_NOMEM. */
+sf_status_t sfd_options_parse(int argc, char *const argv[], char *const environment[], sfd_options_t *options_p)
+    __attribute__((warn_unused_result));
+void sfd_options_free(sfd_options_t *options); /* NULL is accepted */
+
+/* The text of --help. */
+void sfd_options_print_help(FILE *stream);
+
+/* The text of --print-config: a configuration file of the effective values, each with a comment on its origin. What a
+ * file can't set is commented out. */
+void sfd_options_print_config(const sfd_options_t *options, FILE *stream);
+
+#endif

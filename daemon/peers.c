@@ -1,0 +1,183 @@
+/* Round 1: checking, keeping and turning around edge blocks. The daemon's thread. */
+#include "daemon/peers.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "shm/error.h"
+
+#define BLOCKS_IN_MESSAGE 32
+_Static_assert(BLOCKS_IN_MESSAGE <= SFPROTO_MAX_FDS, "one descriptor for each block");
+
+/* ---- Checking ---- */
+
+static sf_status_t check_block(const Sfproto__EdgeBlock *block, int32_t previous, int32_t size, int32_t place)
+{
+  if (block->rank < 0 || block->rank >= size || block->rank == place)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: block for rank %d of a group of %d", place,
+                       block->rank, size);
+  if (block->rank <= previous)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: block for rank %d after that for rank %d", place,
+                       block->rank, previous);
+  if (block->nedges < 1 || block->nvalues < 1 || block->nvalues > block->nedges)
+    return sfshm_error(SF_ERR_PROTO,
+                       "GraphCreate of group rank %d: block for rank %d with %" PRId64 " edges and %" PRId64 " values",
+                       place, block->rank, block->nedges, block->nvalues);
+  return SF_OK;
+}
+
+static sf_status_t check_blocks(const Sfproto__GraphCreate *create, int32_t size, int32_t place)
+{
+  int64_t left = create->nleaves;
+  int32_t previous = -1;
+  for (size_t i = 0; i < create->n_blocks; i++) {
+    const Sfproto__EdgeBlock *block = create->blocks[i];
+    sf_status_t status = check_block(block, previous, size, place);
+    if (status != SF_OK)
+      return status;
+    if (block->nedges > left)
+      return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: blocks of more than its %" PRId64 " leaves",
+                         place, create->nleaves);
+    left -= block->nedges;
+    previous = block->rank;
+  }
+  return SF_OK;
+}
+
+sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, int32_t size, int32_t place, int nfds)
+{
+  bool blocks = create->n_blocks > 0;
+  if (create->error == NULL && (create->nroots < 0 || create->nleaves < 0))
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: %" PRId64 " roots, %" PRId64 " leaves", place,
+                       create->nroots, create->nleaves);
+  if (create->error != NULL && blocks)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: blocks beside an error", place);
+  if (nfds != (blocks ? 1 : 0))
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: %zu blocks with %d descriptors", place,
+                       create->n_blocks, nfds);
+  return check_blocks(create, size, place);
+}
+
+/* ---- Keeping ---- */
+
+sf_status_t sfd_peers_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)
+{
+  if (create->n_blocks == 0)
+    return SF_OK;
+  member->blocks = calloc(create->n_blocks, sizeof member->blocks[0]);
+  if (member->blocks == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu edge blocks", create->n_blocks);
+  member->nblocks = (int32_t)create->n_blocks;
+  for (int32_t i = 0; i < member->nblocks; i++) {
+    const Sfproto__EdgeBlock *block = create->blocks[i];
+    member->blocks[i] =
+        (sfd_block_t){.rank = block->rank, .offset = block->offset, .nedges = block->nedges, .nvalues = block->nvalues};
+  }
+  return SF_OK;
+}
+
+void sfd_peers_free(sfd_job_t *job, sfd_setup_member_t *member)
+{
+  free(member->blocks);
+  member->blocks = NULL;
+  member->nblocks = 0;
+  sfd_job_close_fd(job, member->edges_fd);
+  member->edges_fd = -1;
+}
+
+/* ---- Turning around ---- */
+
+/* The blocks that lead to each rank: those of rank r are incoming[first[r]] to incoming[first[r + 1] - 1], in ascending
+ * order of the leaf ranks. */
+typedef struct transposed {
+  int32_t *first;
+  struct incoming {
+    int32_t leaf_rank;
+    const sfd_block_t *block;
+  } * incoming;
+} transposed_t;
+
+static void free_transposed(transposed_t *transposed)
+{
+  free(transposed->first);
+  free(transposed->incoming);
+}
+
+/* A counting sort by root rank. first is shifted by two at first so that it ends up where it belongs. */
+static sf_status_t transpose(const sfd_graph_t *graph, transposed_t *transposed)
+{
+  int32_t size = graph->group->size;
+  *transposed = (transposed_t){.first = calloc((size_t)size + 2, sizeof(int32_t)),
+                               .incoming = calloc((size_t)graph->npairs + 1, sizeof(struct incoming))};
+  if (transposed->first == NULL || transposed->incoming == NULL) {
+    free_transposed(transposed);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %d pairs of ranks", graph->npairs);
+  }
+  const sfd_setup_member_t *members = graph->setup->members;
+  for (int32_t leaf = 0; leaf < size; leaf++)
+    for (int32_t i = 0; i < members[leaf].nblocks; i++)
+      transposed->first[members[leaf].blocks[i].rank + 2]++;
+  for (int32_t r = 2; r <= size; r++)
+    transposed->first[r] += transposed->first[r - 1];
+  for (int32_t leaf = 0; leaf < size; leaf++)
+    for (int32_t i = 0; i < members[leaf].nblocks; i++) {
+      const sfd_block_t *block = &members[leaf].blocks[i];
+      transposed->incoming[transposed->first[block->rank + 1]++] = (struct incoming){.leaf_rank = leaf, .block = block};
+    }
+  return SF_OK;
+}
+
+static void send_part(sfd_session_t *session, const sfd_graph_t *graph, uint64_t request,
+                      const struct incoming incoming[], int32_t n, bool more)
+{
+  Sfproto__EdgeBlock blocks[BLOCKS_IN_MESSAGE];
+  Sfproto__EdgeBlock *pointers[BLOCKS_IN_MESSAGE];
+  int fds[BLOCKS_IN_MESSAGE];
+  for (int32_t i = 0; i < n; i++) {
+    const sfd_block_t *block = incoming[i].block;
+    blocks[i] = (Sfproto__EdgeBlock)SFPROTO__EDGE_BLOCK__INIT;
+    blocks[i].rank = incoming[i].leaf_rank;
+    blocks[i].offset = block->offset;
+    blocks[i].nedges = block->nedges;
+    blocks[i].nvalues = block->nvalues;
+    pointers[i] = &blocks[i];
+    fds[i] = graph->setup->members[incoming[i].leaf_rank].edges_fd;
+  }
+  Sfproto__GraphPeers peers = SFPROTO__GRAPH_PEERS__INIT;
+  peers.graph = graph->id;
+  peers.blocks = pointers;
+  peers.n_blocks = (size_t)n;
+  peers.more = more;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.request = request;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_PEERS;
+  message.graph_peers = &peers;
+  sfd_session_send(session, &message, fds, n);
+}
+
+static void send_to(const sfd_graph_t *graph, int32_t place, const transposed_t *transposed)
+{
+  uint64_t request = graph->setup->members[place].request;
+  sfd_session_t *session = sfd_setup_answered(graph, place);
+  if (session == NULL)
+    return;
+  int32_t i = transposed->first[place];
+  int32_t end = transposed->first[place + 1];
+  do {
+    int32_t n = end - i < BLOCKS_IN_MESSAGE ? end - i : BLOCKS_IN_MESSAGE;
+    send_part(session, graph, request, transposed->incoming + i, n, i + n < end);
+    i += n;
+  } while (i < end);
+}
+
+sf_status_t sfd_peers_send(sfd_graph_t *graph)
+{
+  transposed_t transposed;
+  sf_status_t status = transpose(graph, &transposed);
+  if (status != SF_OK)
+    return status;
+  for (int32_t place = 0; place < graph->group->size; place++)
+    send_to(graph, place, &transposed);
+  free_transposed(&transposed);
+  return SF_OK;
+}

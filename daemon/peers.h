@@ -1,0 +1,17 @@
+/* Round 1 of a graph's set-up: edges. */
+#ifndef SFD_PEERS_H
+#define SFD_PEERS_H
+
+#include "daemon/setup.h"
+
+/* Checks what GraphCreate says of a group of that size, sent by member place. */
+sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, int32_t size, int32_t place, int nfds);
+
+/* Copies the blocks; SF_ERR_NOMEM. */
+sf_status_t sfd_peers_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member);
+void sfd_peers_free(sfd_job_t *job, sfd_setup_member_t *member);
+
+/* Tells every member who has leaves on its roots. SF_ERR_NOMEM: nobody has been told. */
+sf_status_t sfd_peers_send(sfd_graph_t *graph);
+
+#endif

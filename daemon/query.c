@@ -1,0 +1,315 @@
+/* Introspection. The daemon's thread. */
+#include "daemon/query.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "daemon/graph.h"
+#include "daemon/group.h"
+#include "daemon/job.h"
+#include "daemon/segment.h"
+
+#define PORTION 64 /* messages */
+
+/* Keeps the answer about one rank below the size of a frame. */
+#define MAX_REGIONS_TOLD 8192
+
+static void tell(sfd_session_t *session, Sfproto__Message *message, const int fds[], int nfds)
+{
+  message->request = session->query.request;
+  session->query.count++;
+  sfd_session_send(session, message, fds, nfds);
+}
+
+static double age_s(const sfd_server_t *server, uint64_t since_ms)
+{
+  return (double)(uv_now(server->loop) - since_ms) / 1000;
+}
+
+/* ---- The daemon ---- */
+
+static void tell_status(sfd_session_t *session)
+{
+  const sfd_server_t *server = session->server;
+  char software[] = SFD_SOFTWARE;
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  socklen_t length = sizeof address - 1; /* leaves a 0 behind the path */
+  (void)getsockname(server->listen_fd, (struct sockaddr *)&address, &length);
+  Sfproto__StatusInfo status = SFPROTO__STATUS_INFO__INIT;
+  status.software = software;
+  status.protocol = SFPROTO_VERSION;
+  status.pid = (int32_t)getpid();
+  status.socket = address.sun_path;
+  status.uptime_s = age_s(server, server->started_ms);
+  status.uid = server->uid;
+  status.cores = sfd_board_cores(server->board);
+  status.jobs = server->statistics.njobs;
+  status.ranks = server->statistics.nranks;
+  status.graphs = server->statistics.ngraphs;
+  status.jobs_total = server->statistics.jobs_total;
+  status.jobs_failed = server->statistics.jobs_failed;
+  status.refused = server->statistics.refused;
+  status.costs_measured = sfd_board_costs_measured(server->board);
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_STATUS_INFO;
+  message.status_info = &status;
+  tell(session, &message, NULL, 0);
+}
+
+/* ---- Jobs ---- */
+
+/* The first job with at least that id that the session may see. */
+static sfd_job_t *visible_job(const sfd_session_t *session, uint64_t id)
+{
+  bool all = session->uid == 0 || session->uid == session->server->uid;
+  sfd_job_t *job;
+  TAILQ_FOREACH(job, &session->server->jobs, entry)
+  {
+    if (job->id >= id && (all || job->uid == session->uid))
+      return job;
+  }
+  return NULL;
+}
+
+static char *job_state(const sfd_job_t *job)
+{
+  static char joining[] = "joining", running[] = "running", failed[] = "failed";
+  return job->state == SFD_JOB_JOINING ? joining : job->state == SFD_JOB_RUNNING ? running : failed;
+}
+
+static bool tell_next_job(sfd_session_t *session)
+{
+  sfd_job_t *job = visible_job(session, session->query.next_job);
+  if (job == NULL)
+    return false;
+  session->query.next_job = job->id + 1;
+  Sfproto__JobInfo info = SFPROTO__JOB_INFO__INIT;
+  info.job_id = job->id;
+  info.name = job->name;
+  info.uid = job->uid;
+  info.size = job->size;
+  info.joined = job->njoined;
+  info.state = job_state(job);
+  info.groups = job->ngroups;
+  info.graphs = job->ngraphs;
+  info.age_s = age_s(session->server, job->created_ms);
+  info.detail = job->state == SFD_JOB_FAILED ? job->detail : NULL;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_JOB_INFO;
+  message.job_info = &info;
+  tell(session, &message, NULL, 0);
+  return true;
+}
+
+/* ---- Ranks ---- */
+
+static char *rank_state(const sfd_rank_t *rank)
+{
+  static char joining[] = "joining", running[] = "running", left[] = "left", failed[] = "failed";
+  if (rank->state == SFD_RANK_LEFT)
+    return left;
+  if (rank->state == SFD_RANK_FAILED)
+    return failed;
+  return rank->job->state == SFD_JOB_JOINING ? joining : running;
+}
+
+static Sfproto__RegionInfo segment_info(const sfd_segment_t *segment)
+{
+  static char inbox[] = "inbox", slots[] = "slots", alloc[] = "alloc", in_place[] = "in-place";
+  Sfproto__RegionInfo info = SFPROTO__REGION_INFO__INIT;
+  info.region = segment->number;
+  info.length = segment->length;
+  info.kind = segment->inbox ? inbox : alloc;
+  info.method = segment->inbox ? slots : in_place;
+  return info;
+}
+
+static Sfproto__RegionInfo registered_info(const sfd_registered_t *region)
+{
+  static char registered[] = "registered", vm_read[] = "vm-read", copied[] = "copied";
+  Sfproto__RegionInfo info = SFPROTO__REGION_INFO__INIT;
+  info.region = region->number;
+  info.length = region->length;
+  info.kind = registered;
+  info.method = region->method == SFPROTO__REGION_ADD__METHOD__VM_READ ? vm_read : copied;
+  return info;
+}
+
+static size_t describe_regions(const sfd_rank_t *rank, Sfproto__RegionInfo regions[], Sfproto__RegionInfo *pointers[],
+                               size_t max)
+{
+  size_t n = 0;
+  const sfd_segment_t *segment;
+  TAILQ_FOREACH(segment, &rank->segments, entry)
+  {
+    if (n < max)
+      regions[n++] = segment_info(segment);
+  }
+  const sfd_registered_t *region;
+  TAILQ_FOREACH(region, &rank->regions, entry)
+  {
+    if (n < max)
+      regions[n++] = registered_info(region);
+  }
+  for (size_t i = 0; i < n; i++)
+    pointers[i] = &regions[i];
+  return n;
+}
+
+static void tell_rank(sfd_session_t *session, sfd_rank_t *rank)
+{
+  size_t max = (size_t)(rank->nsegments + rank->nregions);
+  max = max < MAX_REGIONS_TOLD ? max : MAX_REGIONS_TOLD;
+  Sfproto__RegionInfo *regions = calloc(max + 1, sizeof *regions);
+  Sfproto__RegionInfo **pointers = calloc(max + 1, sizeof *pointers);
+  Sfproto__RankInfo info = SFPROTO__RANK_INFO__INIT;
+  info.job_id = rank->job->id;
+  info.job = rank->job->name;
+  info.rank = rank->number;
+  info.pid = rank->pid;
+  info.state = rank_state(rank);
+  info.program = rank->program;
+  if (regions != NULL && pointers != NULL) {
+    info.n_regions = describe_regions(rank, regions, pointers, max);
+    info.regions = pointers;
+  }
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_RANK_INFO;
+  message.rank_info = &info;
+  tell(session, &message, &rank->counters_fd, 1);
+  free(pointers);
+  free(regions);
+}
+
+static bool tell_next_rank(sfd_session_t *session)
+{
+  sfd_query_t *query = &session->query;
+  sfd_job_t *job;
+  for (; (job = visible_job(session, query->next_job)) != NULL; query->next_job = job->id + 1) {
+    if (job->id != query->next_job)
+      query->next_rank = 0;
+    query->next_job = job->id;
+    while (query->next_rank < job->size && job->ranks[query->next_rank] == NULL)
+      query->next_rank++;
+    if (query->next_rank < job->size) {
+      tell_rank(session, job->ranks[query->next_rank++]);
+      return true;
+    }
+    query->next_rank = 0;
+  }
+  return false;
+}
+
+/* ---- Graphs ---- */
+
+static char *graph_state(const sfd_graph_t *graph)
+{
+  static char setup[] = "setup", ready[] = "ready", failed[] = "failed", retiring[] = "retiring";
+  if (graph->setup != NULL)
+    return setup;
+  if (graph->state == SFD_GRAPH_FAILED || graph->group->job->state == SFD_JOB_FAILED)
+    return failed;
+  return graph->ndestroyed > 0 ? retiring : ready;
+}
+
+static void tell_graph(sfd_session_t *session, const sfd_graph_t *graph)
+{
+  const sfd_group_t *group = graph->group;
+  int32_t *ranks = calloc((size_t)group->size, sizeof *ranks);
+  for (int32_t i = 0; ranks != NULL && i < group->size; i++)
+    ranks[i] = group->members[i].rank;
+  Sfproto__GraphInfo info = SFPROTO__GRAPH_INFO__INIT;
+  info.graph = graph->id;
+  info.job_id = group->job->id;
+  info.job = group->job->name;
+  info.size = group->size;
+  info.nroots = graph->nroots;
+  info.nleaves = graph->nleaves;
+  info.pairs = graph->npairs;
+  info.state = graph_state(graph);
+  info.detail = graph->detail;
+  info.job_ranks = ranks;
+  info.n_job_ranks = ranks != NULL ? (size_t)group->size : 0;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_INFO;
+  message.graph_info = &info;
+  tell(session, &message, NULL, 0);
+  free(ranks);
+}
+
+static bool tell_next_graph(sfd_session_t *session)
+{
+  sfd_query_t *query = &session->query;
+  sfd_job_t *job;
+  for (; (job = visible_job(session, query->next_job)) != NULL; query->next_job = job->id + 1) {
+    if (job->id != query->next_job)
+      query->next_graph = 0;
+    query->next_job = job->id;
+    const sfd_graph_t *graph;
+    TAILQ_FOREACH(graph, &job->graphs, entry)
+    {
+      if (graph->id < query->next_graph)
+        continue;
+      query->next_graph = graph->id + 1;
+      tell_graph(session, graph);
+      return true;
+    }
+    query->next_graph = 0;
+  }
+  return false;
+}
+
+/* ---- Queries ---- */
+
+/* Whether there was something left to tell. */
+static bool tell_next(sfd_session_t *session)
+{
+  switch (session->query.what) {
+  case SFPROTO__QUERY__WHAT__JOBS:
+    return tell_next_job(session);
+  case SFPROTO__QUERY__WHAT__RANKS:
+    return tell_next_rank(session);
+  case SFPROTO__QUERY__WHAT__GRAPHS:
+    return tell_next_graph(session);
+  default:
+    if (session->query.count > 0)
+      return false;
+    tell_status(session);
+    return true;
+  }
+}
+
+static void tell_end(sfd_session_t *session)
+{
+  Sfproto__QueryEnd end = SFPROTO__QUERY_END__INIT;
+  end.count = session->query.count;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.request = session->query.request;
+  message.body_case = SFPROTO__MESSAGE__BODY_QUERY_END;
+  message.query_end = &end;
+  session->query.active = false;
+  sfd_session_send(session, &message, NULL, 0);
+}
+
+void sfd_query_continue(sfd_session_t *session)
+{
+  for (int i = 0; i < PORTION; i++)
+    if (!tell_next(session)) {
+      tell_end(session);
+      return;
+    }
+}
+
+void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  (void)fds;
+  (void)nfds;
+  if (session->query.active) {
+    sfd_session_answer(session, message->request, SF_ERR_STATE, "the query before is not answered yet");
+    return;
+  }
+  session->query = (sfd_query_t){.active = true, .what = message->query->what, .request = message->request};
+  sfd_server_attend(session->server, session);
+}

@@ -1,0 +1,232 @@
+/* Bookkeeping of the ranks' memory; nothing of it is ever mapped here. The daemon's thread. */
+#include "daemon/segment.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "daemon/key.h"
+#include "shm/error.h"
+
+/* ---- Segments ---- */
+
+sfd_segment_t *sfd_segment_find(const sfd_rank_t *rank, uint64_t number)
+{
+  return sfd_key_find(rank->segments_by_number, number);
+}
+
+static bool has_room(const sfd_rank_t *rank)
+{
+  return rank->nsegments < rank->job->server->options->max_segments;
+}
+
+static sf_status_t verify(uint64_t number, uint64_t length, bool inbox, int fd, size_t *length_p)
+{
+  sfshm_region_kind_t kind = inbox ? SFSHM_REGION_INBOX : SFSHM_REGION_ALLOC;
+  sf_status_t status = sfshm_region_verify(fd, kind, SFD_MAX_REGION_BYTES, length_p);
+  if (status == SF_OK && length != 0 && *length_p != length)
+    return sfshm_error(SF_ERR_ARG, "segment %" PRIu64 " has %zu bytes, not %" PRIu64 " as said", number, *length_p,
+                       length);
+  return status;
+}
+
+static void free_segment(sfd_rank_t *rank, sfd_segment_t *segment)
+{
+  sfd_key_remove(&rank->segments_by_number, segment);
+  TAILQ_REMOVE(&rank->segments, segment, entry);
+  rank->nsegments--;
+  sfd_job_close_fd(rank->job, segment->fd);
+  free(segment->holders);
+  free(segment);
+}
+
+sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, bool inbox, int fd)
+{
+  if (sfd_segment_find(rank, number) != NULL)
+    return sfshm_error(SF_ERR_EXISTS, "segment %" PRIu64 " exists", number);
+  if (!has_room(rank))
+    return sfshm_error(SF_ERR_LIMIT, "a rank may have %lld segments (option max-segments)",
+                       (long long)rank->job->server->options->max_segments);
+  size_t found = 0;
+  sf_status_t status = verify(number, length, inbox, fd, &found);
+  if (status != SF_OK)
+    return status;
+  sfd_segment_t *segment = calloc(1, sizeof *segment);
+  if (segment == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for segment %" PRIu64, number);
+  *segment = (sfd_segment_t){.number = number, .length = found, .inbox = inbox, .fd = -1};
+  if (!sfd_key_insert(&rank->segments_by_number, segment)) {
+    free(segment);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for segment %" PRIu64, number);
+  }
+  TAILQ_INSERT_TAIL(&rank->segments, segment, entry);
+  rank->nsegments++;
+  status = sfd_job_hold_fd(rank->job);
+  if (status != SF_OK) {
+    free_segment(rank, segment);
+    return status;
+  }
+  segment->fd = fd;
+  return SF_OK;
+}
+
+static void tell_holders(const sfd_rank_t *rank, const sfd_segment_t *segment)
+{
+  const sfd_job_t *job = rank->job;
+  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
+  alert.kind = SFPROTO__ALERT__KIND__SEGMENT_REMOVED;
+  alert.has_rank = true;
+  alert.rank = rank->number;
+  alert.has_segment = true;
+  alert.segment = segment->number;
+  for (int32_t r = 0; segment->holders != NULL && r < job->size; r++)
+    if ((segment->holders[r / 8] & (1 << r % 8)) && r != rank->number && sfd_rank_connected(job->ranks[r]))
+      sfd_session_send_alert(job->ranks[r]->session, &alert);
+}
+
+static bool note_holder(sfd_segment_t *segment, const sfd_rank_t *holder)
+{
+  if (segment->holders == NULL)
+    segment->holders = calloc((size_t)holder->job->size / 8 + 1, 1);
+  if (segment->holders == NULL)
+    return false;
+  segment->holders[holder->number / 8] |= (uint8_t)(1 << holder->number % 8);
+  return true;
+}
+
+void sfd_segments_leave(sfd_rank_t *rank)
+{
+  for (sfd_segment_t *segment = TAILQ_FIRST(&rank->segments), *next; segment != NULL; segment = next) {
+    next = TAILQ_NEXT(segment, entry);
+    if (segment->inbox)
+      continue;
+    tell_holders(rank, segment);
+    free_segment(rank, segment);
+  }
+}
+
+void sfd_segment_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__SegmentAdd *add = message->segment_add;
+  (void)nfds;
+  sf_status_t status = sfd_segment_add(session->rank, add->segment, add->length, add->inbox, fds[0]);
+  if (status != SF_OK) {
+    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
+    return;
+  }
+  fds[0] = -1;
+  sfd_session_send_done(session, message->request);
+}
+
+void sfd_segment_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  uint64_t number = message->segment_remove->segment;
+  sfd_segment_t *segment = sfd_segment_find(session->rank, number);
+  (void)fds;
+  (void)nfds;
+  if (segment == NULL) {
+    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "there is no segment %" PRIu64, number);
+    return;
+  }
+  tell_holders(session->rank, segment);
+  free_segment(session->rank, segment);
+  sfd_session_send_done(session, message->request);
+}
+
+static void send_segment(sfd_session_t *session, uint64_t request, const sfd_segment_t *segment)
+{
+  Sfproto__Segment answer = SFPROTO__SEGMENT__INIT;
+  answer.length = segment->length;
+  answer.inbox = segment->inbox;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.request = request;
+  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT;
+  message.segment = &answer;
+  sfd_session_send(session, &message, &segment->fd, 1);
+}
+
+void sfd_segment_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__SegmentGet *get = message->segment_get;
+  const sfd_job_t *job = session->rank->job;
+  (void)fds;
+  (void)nfds;
+  if (sfd_job_answer_failed(session->rank, message->request))
+    return;
+  if (get->rank < 0 || get->rank >= job->size) {
+    sfd_session_answer(session, message->request, SF_ERR_ARG, "segment of rank %d: the job has ranks 0 to %d",
+                       get->rank, job->size - 1);
+    return;
+  }
+  sfd_segment_t *segment = sfd_segment_find(job->ranks[get->rank], get->segment);
+  if (segment == NULL)
+    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no segment %" PRIu64, get->rank,
+                       get->segment);
+  else if (!note_holder(segment, session->rank))
+    sfd_session_answer(session, message->request, SF_ERR_NOMEM, "no memory to note who uses segment %" PRIu64,
+                       get->segment);
+  else
+    send_segment(session, message->request, segment);
+}
+
+/* ---- Registered regions ---- */
+
+static sf_status_t add_region(sfd_rank_t *rank, const Sfproto__RegionAdd *add)
+{
+  if (sfd_key_find(rank->regions_by_number, add->region) != NULL)
+    return sfshm_error(SF_ERR_EXISTS, "region %" PRIu64 " exists", add->region);
+  if (rank->nregions >= rank->job->server->options->max_regions)
+    return sfshm_error(SF_ERR_LIMIT, "a rank may register %lld regions (option max-regions)",
+                       (long long)rank->job->server->options->max_regions);
+  sfd_registered_t *region = calloc(1, sizeof *region);
+  if (region == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for region %" PRIu64, add->region);
+  *region = (sfd_registered_t){.number = add->region, .length = add->length, .kind = add->kind, .method = add->method};
+  if (!sfd_key_insert(&rank->regions_by_number, region)) {
+    free(region);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for region %" PRIu64, add->region);
+  }
+  TAILQ_INSERT_TAIL(&rank->regions, region, entry);
+  rank->nregions++;
+  return SF_OK;
+}
+
+static void free_region(sfd_rank_t *rank, sfd_registered_t *region)
+{
+  sfd_key_remove(&rank->regions_by_number, region);
+  TAILQ_REMOVE(&rank->regions, region, entry);
+  rank->nregions--;
+  free(region);
+}
+
+void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  (void)fds;
+  (void)nfds;
+  sf_status_t status = add_region(session->rank, message->region_add);
+  if (status != SF_OK)
+    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
+  else
+    sfd_session_send_done(session, message->request);
+}
+
+void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  uint64_t number = message->region_remove->region;
+  sfd_registered_t *region = sfd_key_find(session->rank->regions_by_number, number);
+  (void)fds;
+  (void)nfds;
+  if (region == NULL) {
+    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "there is no region %" PRIu64, number);
+    return;
+  }
+  free_region(session->rank, region);
+  sfd_session_send_done(session, message->request);
+}
+
+void sfd_segments_free(sfd_rank_t *rank)
+{
+  while (!TAILQ_EMPTY(&rank->segments))
+    free_segment(rank, TAILQ_FIRST(&rank->segments));
+  while (!TAILQ_EMPTY(&rank->regions))
+    free_region(rank, TAILQ_FIRST(&rank->regions));
+}

@@ -1,0 +1,230 @@
+/* The event loop's handles: accepting, signals, attention. The daemon's thread. */
+#include "daemon/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/log.h"
+#include "daemon/session.h"
+#include "shm/error.h"
+
+#define ACCEPTS_AT_ONCE 16
+#define ACCEPT_RETRY_MS 1000
+
+/* Connections above max-clients that are told so; others wait in the socket. */
+#define REFUSED_AT_ONCE 16
+
+uint64_t sfd_server_new_id(sfd_server_t *server)
+{
+  return ++server->last_id;
+}
+
+/* ---- Attention ---- */
+
+void sfd_server_attend(sfd_server_t *server, sfd_session_t *session)
+{
+  if (session->attention)
+    return;
+  session->attention = true;
+  TAILQ_INSERT_TAIL(&server->attention, session, attention_entry);
+}
+
+static void on_attend(uv_prepare_t *prepare)
+{
+  sfd_server_t *server = prepare->data;
+  sfd_session_t *session;
+  while ((session = TAILQ_FIRST(&server->attention)) != NULL) {
+    TAILQ_REMOVE(&server->attention, session, attention_entry);
+    session->attention = false;
+    sfd_session_attend(session);
+  }
+}
+
+/* ---- Accepting ---- */
+
+static void on_listen(uv_poll_t *poll, int status, int events);
+
+static void resume_accepting(sfd_server_t *server)
+{
+  if (server->stopping || server->accepting || server->nsessions >= server->options->max_clients + REFUSED_AT_ONCE)
+    return;
+  server->accepting = true;
+  uv_timer_stop(&server->accept_retry);
+  uv_poll_start(&server->listen_poll, UV_READABLE, on_listen);
+}
+
+static void on_accept_retry(uv_timer_t *timer)
+{
+  resume_accepting(timer->data);
+}
+
+static void pause_accepting(sfd_server_t *server)
+{
+  server->accepting = false;
+  uv_poll_stop(&server->listen_poll);
+}
+
+/* Out of something: until a connection closes, or, if it is others who use it up, for a second. */
+static void out_of_resources(sfd_server_t *server)
+{
+  sfd_log(SFD_LOG_SESSION, SFD_WARN, "cannot accept connections for now: %s", strerror(errno));
+  pause_accepting(server);
+  uv_timer_start(&server->accept_retry, on_accept_retry, ACCEPT_RETRY_MS, 0);
+}
+
+static void begin_session(sfd_server_t *server, int fd)
+{
+  sfd_session_t *session;
+  if (sfd_session_create(server, fd, &session) != SF_OK) {
+    sfd_log(SFD_LOG_SESSION, SFD_WARN, "connection closed: %s", sfshm_error_detail());
+    return;
+  }
+  sfd_log(SFD_LOG_SESSION, SFD_DEBUG, "connection of pid %d, uid %u", (int)session->pid, session->uid);
+  if (server->nsessions > server->options->max_clients)
+    sfd_session_refuse(session, 0, SF_ERR_LIMIT, "the daemon serves at most %lld connections (option max-clients)",
+                       (long long)server->options->max_clients);
+}
+
+/* Whether there may be more to accept. */
+static bool accept_one(sfd_server_t *server)
+{
+  if (server->nsessions >= server->options->max_clients + REFUSED_AT_ONCE) {
+    pause_accepting(server);
+    return false;
+  }
+  int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd >= 0) {
+    begin_session(server, fd);
+    return true;
+  }
+  if (errno == ECONNABORTED || errno == EINTR)
+    return true;
+  if (errno != EAGAIN && errno != EWOULDBLOCK)
+    out_of_resources(server);
+  return false;
+}
+
+static void on_listen(uv_poll_t *poll, int status, int events)
+{
+  sfd_server_t *server = poll->data;
+  (void)events;
+  if (status < 0) { /* libuv has stopped the handle */
+    server->accepting = false;
+    uv_timer_start(&server->accept_retry, on_accept_retry, ACCEPT_RETRY_MS, 0);
+    return;
+  }
+  for (int i = 0; i < ACCEPTS_AT_ONCE && accept_one(server); i++)
+    ;
+}
+
+void sfd_server_session_freed(sfd_server_t *server)
+{
+  server->nsessions--;
+  resume_accepting(server);
+}
+
+/* ---- Beginning and end ---- */
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+  sfd_log(SFD_LOG_MAIN, SFD_INFO, "ending on signal %d", number);
+  sfd_server_stop(signal->data);
+}
+
+/* The loop makes its signal pipe with the first of them; after that the second cannot fail. */
+static sf_status_t init_handles(sfd_server_t *server)
+{
+  int error = uv_signal_init(server->loop, &server->terminate);
+  if (error != 0)
+    return sfshm_error(SF_ERR_SYS, "cannot receive signals: %s", uv_strerror(error));
+  uv_signal_init(server->loop, &server->interrupt);
+  error = uv_poll_init(server->loop, &server->listen_poll, server->listen_fd);
+  if (error != 0) {
+    uv_close((uv_handle_t *)&server->terminate, NULL);
+    uv_close((uv_handle_t *)&server->interrupt, NULL);
+    uv_run(server->loop, UV_RUN_NOWAIT);
+    return sfshm_error(SF_ERR_SYS, "cannot wait for connections: %s", uv_strerror(error));
+  }
+  uv_prepare_init(server->loop, &server->attend);
+  uv_timer_init(server->loop, &server->accept_retry);
+  return SF_OK;
+}
+
+static void start_handles(sfd_server_t *server)
+{
+  server->listen_poll.data = server;
+  server->attend.data = server;
+  server->accept_retry.data = server;
+  server->terminate.data = server;
+  server->interrupt.data = server;
+  uv_prepare_start(&server->attend, on_attend);
+  uv_signal_start(&server->terminate, on_signal, SIGTERM);
+  uv_signal_start(&server->interrupt, on_signal, SIGINT);
+  resume_accepting(server);
+}
+
+/* The rest is for connections, and for what is under way. */
+static int64_t max_held_fds(void)
+{
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT32_MAX)
+    return INT32_MAX;
+  return (int64_t)limit.rlim_cur / 4 * 3;
+}
+
+sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int listen_fd, const sfshm_costs_t *costs,
+                              sfd_server_t **server_p)
+{
+  sfd_server_t *server = calloc(1, sizeof *server);
+  if (server == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for the server");
+  *server = (sfd_server_t){
+      .loop = loop, .options = options, .uid = geteuid(), .listen_fd = listen_fd, .started_ms = uv_now(loop)};
+  TAILQ_INIT(&server->sessions);
+  TAILQ_INIT(&server->attention);
+  TAILQ_INIT(&server->jobs);
+  server->max_held_fds = max_held_fds();
+  sf_status_t status = sfd_board_create(costs, &server->board);
+  if (status != SF_OK)
+    goto err_free;
+  status = init_handles(server);
+  if (status != SF_OK)
+    goto err_board;
+  start_handles(server);
+  *server_p = server;
+  return SF_OK;
+err_board:
+  sfd_board_destroy(server->board);
+err_free:
+  free(server);
+  return status;
+}
+
+void sfd_server_stop(sfd_server_t *server)
+{
+  if (server->stopping)
+    return;
+  server->stopping = true;
+  for (sfd_session_t *session = TAILQ_FIRST(&server->sessions), *next; session != NULL; session = next) {
+    next = TAILQ_NEXT(session, entry);
+    sfd_session_close(session);
+  }
+  uv_close((uv_handle_t *)&server->listen_poll, NULL);
+  uv_close((uv_handle_t *)&server->attend, NULL);
+  uv_close((uv_handle_t *)&server->accept_retry, NULL);
+  uv_close((uv_handle_t *)&server->terminate, NULL);
+  uv_close((uv_handle_t *)&server->interrupt, NULL);
+}
+
+void sfd_server_destroy(sfd_server_t *server)
+{
+  if (server == NULL)
+    return;
+  sfd_board_destroy(server->board);
+  free(server);
+}

@@ -1,0 +1,81 @@
+/* The daemon as a whole: its event loop handles, its connections and jobs. One thread runs the loop and owns everything
+ * in daemon/.
+ *
+ * A turn of the loop: callbacks read messages and change state, but write nothing and end no connection; they only mark
+ * sessions for attention (sfd_server_attend). Before the loop sleeps, the marked sessions are attended to one by one:
+ * their output is written, and those that are to end end, which may mark others. So nothing that a callback works on
+ * disappears under its hands. */
+#ifndef SFD_SERVER_H
+#define SFD_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include <sf/sf_status.h>
+
+#include "daemon/board.h"
+#include "daemon/options.h"
+
+#define SFD_SOFTWARE "sfd 0.1.0"
+
+struct sfd_session;
+struct sfd_job;
+TAILQ_HEAD(sfd_session_list, sfd_session);
+TAILQ_HEAD(sfd_job_list, sfd_job);
+
+/* What sfctl status shows. */
+typedef struct sfd_statistics {
+  int32_t njobs;
+  int32_t nranks;
+  int32_t ngraphs;
+  uint64_t jobs_total;
+  uint64_t jobs_failed;
+  uint64_t refused;
+} sfd_statistics_t;
+
+typedef struct sfd_server {
+  uv_loop_t *loop;
+  const sfd_options_t *options;
+  uid_t uid;
+  int listen_fd;
+  uv_poll_t listen_poll;
+  uv_prepare_t attend;     /* runs once a turn, before the loop sleeps */
+  uv_timer_t accept_retry; /* runs while accepting is paused */
+  uv_signal_t terminate;
+  uv_signal_t interrupt;
+  bool accepting;
+  bool stopping;
+  struct sfd_session_list sessions;
+  struct sfd_session_list attention;
+  int32_t nsessions;
+  void *jobs_by_name;       /* tsearch */
+  struct sfd_job_list jobs; /* by id */
+  uint64_t last_id;         /* of jobs, groups and graphs: never reused */
+  uint64_t started_ms;
+  int64_t nheld_fds; /* of segments and edge lists */
+  int64_t max_held_fds;
+  sfd_board_t *board;
+  sfd_statistics_t statistics;
+} sfd_server_t;
+
+/* Starts serving a listening, non-blocking socket, which stays the caller's, on a loop that the caller runs. The
+ * options must outlive the server. */
+sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int listen_fd, const sfshm_costs_t *costs,
+                              sfd_server_t **server_p);
+
+/* Closes all connections and handles: when the loop has nothing left to do, the server can be destroyed. SIGTERM and
+ * SIGINT do the same. */
+void sfd_server_stop(sfd_server_t *server);
+void sfd_server_destroy(sfd_server_t *server); /* NULL is accepted */
+
+/* Marks a session for attention in this turn of the loop. */
+void sfd_server_attend(sfd_server_t *server, struct sfd_session *session);
+
+/* A connection is gone: its descriptors may let others in. */
+void sfd_server_session_freed(sfd_server_t *server);
+
+uint64_t sfd_server_new_id(sfd_server_t *server);
+
+#endif

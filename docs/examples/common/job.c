@@ -1,0 +1,95 @@
+/* What every parallel example needs around its own work. One thread per rank. */
+#include "docs/examples/common/job.h"
+
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void must(sf_status_t status, const char *what)
+{
+  if (status == SF_OK)
+    return;
+  fprintf(stderr, "%s: %s: %s\n", what, sf_strerror(status), sf_error_detail());
+  MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+}
+
+job_t job_join(void)
+{
+  job_t job = {0};
+  MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &job.size);
+  must(sf_init(NULL, &job.context), "sf_init");
+  if (sf_rank(job.context) != job.rank || sf_size(job.context) != job.size) {
+    fprintf(stderr, "rank %d of %d for MPI is rank %d of %d for sf: are SF_RANK and SF_SIZE set by hand?\n", job.rank,
+            job.size, sf_rank(job.context), sf_size(job.context));
+    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+  }
+  return job;
+}
+
+void say(const job_t *job, const char *format, ...)
+{
+  if (job->rank != 0)
+    return;
+  va_list arguments;
+  va_start(arguments, format);
+  vprintf(format, arguments);
+  va_end(arguments);
+  fflush(stdout);
+}
+
+void check(job_t *job, bool ok, const char *format, ...)
+{
+  if (job->rank != 0)
+    return;
+  job->nfailed += !ok;
+  printf(ok ? "  ok      " : "  FAILED  ");
+  va_list arguments;
+  va_start(arguments, format);
+  vprintf(format, arguments);
+  va_end(arguments);
+  printf("\n");
+  fflush(stdout);
+}
+
+double sum_over_ranks(double value)
+{
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  return value;
+}
+
+double max_over_ranks(double value)
+{
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return value;
+}
+
+bool true_on_all_ranks(bool value)
+{
+  int all = value;
+  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+  return all;
+}
+
+void wait_for_rank_0(void)
+{
+  MPI_Request barrier;
+  int done = 0;
+  MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+  while (MPI_Test(&barrier, &done, MPI_STATUS_IGNORE), !done)
+    usleep(1000);
+}
+
+double *vector_new(const job_t *job, int32_t n)
+{
+  void *address;
+  must(sf_alloc(job->context, sizeof(double) * (size_t)(n > 0 ? n : 1), &address), "sf_alloc");
+  return address;
+}
+
+void vector_free(const job_t *job, double *vector)
+{
+  must(sf_free(job->context, vector), "sf_free");
+}

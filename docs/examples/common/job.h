@@ -1,0 +1,41 @@
+/* What every parallel example needs around its own work: joining the job, ending it on errors, printing once, checks,
+ * and numbers agreed by all ranks. MPI adds up and synchronises; nothing here is on the way of an exchange. */
+#ifndef EXAMPLES_JOB_H
+#define EXAMPLES_JOB_H
+
+#include <sf/sf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct job {
+  sf_context_t *context;
+  int rank, size;
+  int nfailed; /* checks that failed; rank 0 counts */
+} job_t;
+
+/* Joins the job that sfrun describes in the environment. After MPI_Init. */
+job_t job_join(void);
+
+/* Ends the job if a call failed. MPI_Abort, because other ranks may be waiting for this one in MPI. */
+void must(sf_status_t status, const char *what);
+
+/* Prints on rank 0. */
+void say(const job_t *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints the outcome of a check on rank 0, whose ok counts. */
+void check(job_t *job, bool ok, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Collective: the sum or the largest of all ranks' values, or whether it is true on all. */
+double sum_over_ranks(double value);
+double max_over_ranks(double value);
+bool true_on_all_ranks(bool value);
+
+/* A barrier in which ranks sleep: the cores belong to rank 0 while it works alone. */
+void wait_for_rank_0(void);
+
+/* Memory for n doubles that takes part in exchanges. Any memory would do; what sf_alloc gives can be read by the other
+ * ranks of the node in place, which saves a copy. Zeroed. */
+double *vector_new(const job_t *job, int32_t n);
+void vector_free(const job_t *job, double *vector);
+
+#endif

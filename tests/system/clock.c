@@ -1,0 +1,54 @@
+/* Time, seeds and sizes: see clock.h. */
+#include "tests/system/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define SLOWDOWN 10
+#elif defined(__SANITIZE_ADDRESS__)
+#define SLOWDOWN 5
+#else
+#define SLOWDOWN 1
+#endif
+
+int64_t sftest_now_ms(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void sftest_sleep_ms(int64_t ms)
+{
+  struct timespec left = {ms / 1000, ms % 1000 * 1000000};
+  while (nanosleep(&left, &left) != 0 && errno == EINTR)
+    ;
+}
+
+int sftest_seed_is_given(void)
+{
+  return getenv("SF_TEST_SEED") != NULL;
+}
+
+uint64_t sftest_seed(void)
+{
+  const char *text = getenv("SF_TEST_SEED");
+  struct timespec now;
+  if (text != NULL)
+    return strtoull(text, NULL, 0);
+  clock_gettime(CLOCK_REALTIME, &now);
+  return sftest_hash2((uint64_t)now.tv_sec << 30 | (uint64_t)now.tv_nsec, (uint64_t)getpid()) >> 32;
+}
+
+int sftest_scale(int iterations)
+{
+  return iterations > SLOWDOWN ? iterations / SLOWDOWN : 1;
+}
+
+int64_t sftest_limit_ms(int64_t ms)
+{
+  return ms * (SLOWDOWN > 1 ? 3 : 1);
+}

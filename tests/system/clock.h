@@ -1,0 +1,47 @@
+/* Time, seeds and sizes for system tests. */
+#ifndef SFTEST_CLOCK_H
+#define SFTEST_CLOCK_H
+
+#include <stdint.h>
+
+/* Monotonic, the same for all processes. */
+int64_t sftest_now_ms(void);
+void sftest_sleep_ms(int64_t ms);
+
+/* SF_TEST_SEED, or another one every time. */
+uint64_t sftest_seed(void);
+/* Whether SF_TEST_SEED is set: then the test runs only what that seed says. */
+int sftest_seed_is_given(void);
+
+/* The number of iterations, or the limit in ms, that suits this build: sanitizers are slow. */
+int sftest_scale(int iterations);
+int64_t sftest_limit_ms(int64_t ms);
+
+/* Random numbers: splitmix64 (Steele, Lea and Flood 2014). */
+static inline uint64_t sftest_hash(uint64_t x)
+{
+  x += UINT64_C(0x9e3779b97f4a7c15);
+  x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return x ^ (x >> 31);
+}
+
+static inline uint64_t sftest_hash2(uint64_t x, uint64_t y)
+{
+  return sftest_hash(sftest_hash(x) ^ y);
+}
+
+static inline uint64_t sftest_random(uint64_t *state)
+{
+  uint64_t x = *state;
+  *state += UINT64_C(0x9e3779b97f4a7c15);
+  return sftest_hash(x);
+}
+
+/* 0 .. n - 1 */
+static inline int64_t sftest_below(uint64_t *state, int64_t n)
+{
+  return (int64_t)(sftest_random(state) % (uint64_t)n);
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* Real daemons and real jobs for system tests. The process of the test starts an sfd with a socket of its own and forks
+ * the ranks of jobs, which run a C function and join by explicit options; it never uses the library itself. Ranks that
+ * do not end in time are named and killed, and afterwards nothing may be left: see sftest_node_stop. */
+#ifndef SFTEST_HARNESS_H
+#define SFTEST_HARNESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <sf/sf.h>
+
+#include "tests/system/clock.h"
+
+/* ---- A node: one sfd --------------------------------------------------------------------------------------------- */
+
+typedef struct sftest_node {
+  char directory[64];
+  char socket[96];
+  pid_t pid; /* 0: not running */
+} sftest_node_t;
+
+/* Makes the directory and starts sfd, with options ("--name=value", NULL at the end; options may be NULL) besides those
+ * for the socket. Waits until it serves. */
+void sftest_node_start(sftest_node_t *node, const char *const options[]);
+
+/* Kills the daemon with SIGKILL and starts another one on the same socket. */
+void sftest_node_kill(sftest_node_t *node);
+void sftest_node_restart(sftest_node_t *node, const char *const options[]);
+
+/* Ends the daemon with SIGTERM. Fails the test if it does not end well, or if files or child processes are left. */
+void sftest_node_stop(sftest_node_t *node);
+
+/* What the daemon holds: open descriptors, and KiB of resident memory. */
+int sftest_node_count_fds(const sftest_node_t *node);
+long sftest_node_resident_kib(const sftest_node_t *node);
+
+/* Waits until the daemon has that many descriptors; fails the test if it has others after 5 s. */
+void sftest_node_settle(const sftest_node_t *node, int fds);
+
+/* ---- Jobs -------------------------------------------------------------------------------------------------------- */
+
+#define SFTEST_RANKS_MAX 16
+#define SFTEST_NOTE_BYTES 120
+
+/* A rank, in its own process. */
+typedef struct sftest_rank {
+  int32_t rank;
+  int32_t size;
+  sf_init_options_t options; /* for sf_init */
+  void *argument;            /* the job's */
+  char *note;                /* shared with the test: see sftest_at */
+} sftest_rank_t;
+
+/* Its return value becomes the exit status; 0 is success. */
+typedef int (*sftest_rank_fn_t)(sftest_rank_t *self);
+
+typedef struct sftest_job {
+  char name[48];
+  int32_t size;
+  pid_t pids[SFTEST_RANKS_MAX]; /* 0: ended */
+  int status[SFTEST_RANKS_MAX]; /* as of waitpid */
+  char (*notes)[SFTEST_NOTE_BYTES];
+} sftest_job_t;
+
+/* Forks the ranks. argument is what they find in self->argument. */
+void sftest_job_start(sftest_job_t *job, const sftest_node_t *node, int32_t size, sftest_rank_fn_t run, void *argument);
+
+/* Waits until all ranks have ended. If they have not after that time, kills them and fails the test, naming those that
+ * hung and what they did. */
+void sftest_job_wait(sftest_job_t *job, int64_t limit_ms);
+
+/* Collects what has ended so far; whether all have. */
+bool sftest_job_poll(sftest_job_t *job);
+
+/* The signal to one rank that has not ended. */
+void sftest_job_signal(const sftest_job_t *job, int32_t rank, int signal);
+
+/* Fails the test unless the rank (all ranks) ended with exit status 0. */
+void sftest_job_expect_success(const sftest_job_t *job, int32_t rank);
+void sftest_job_expect_all(const sftest_job_t *job);
+
+/* All in one: runs a job, expects success of all ranks, and waits until the daemon has let go of it. */
+void sftest_run_job(const sftest_node_t *node, int32_t size, sftest_rank_fn_t run, void *argument);
+
+/* Memory that the test shares with all ranks forked after this; zeroed. */
+void *sftest_shared(size_t bytes);
+void sftest_shared_free(void *shared, size_t bytes);
+
+/* ---- In ranks ---------------------------------------------------------------------------------------------------- */
+
+/* Notes what the rank is about to do, for reports of hangs and failures. */
+void sftest_at(sftest_rank_t *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* sf_init with the rank's options; ends the process on failure. */
+sf_context_t *sftest_join(sftest_rank_t *self);
+
+/* sf_finalize, which must succeed. */
+void sftest_leave(sftest_rank_t *self, sf_context_t *context);
+
+/* Unless ok, prints place, rank and text, and ends the process. */
+void sftest_require(sftest_rank_t *self, bool ok, const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+#define SFTEST_REQUIRE(self, condition) sftest_require(self, condition, __FILE__, __LINE__, "%s", #condition)
+
+/* The status must be the one expected. */
+#define SFTEST_EXPECT(self, call, expected) sftest_expect(self, call, expected, __FILE__, __LINE__, #call)
+#define SFTEST_OK(self, call) SFTEST_EXPECT(self, call, SF_OK)
+void sftest_expect(sftest_rank_t *self, sf_status_t found, sf_status_t expected, const char *file, int line,
+                   const char *call);
+
+/* The detail of the last error must contain the text. */
+#define SFTEST_DETAIL(self, text) sftest_expect_detail(self, text, __FILE__, __LINE__)
+void sftest_expect_detail(sftest_rank_t *self, const char *text, const char *file, int line);
+
+#endif

@@ -1,0 +1,75 @@
+#!/bin/bash
+# What make install gives: programs that start, a library that exports its interface and nothing else, and pkg-config
+# files by which programs are compiled, linked either way, and run. make uninstall takes all of it away.
+# Needs BUILD, the build directory.
+set -eu
+BUILD=$(realpath "${BUILD:?the build directory}")
+if [ -n "${SANITIZE-}" ]; then
+  echo "skipped: builds with sanitizers are not installed"
+  exit 77
+fi
+
+root=$(mktemp -d "${TMPDIR:-/tmp}/install.XXXXXX")
+trap 'rm -rf "$root"' EXIT
+prefix=/opt/sf
+in_make() { make -s BUILD="$BUILD" DESTDIR="$root" PREFIX=$prefix "$@"; }
+fail() {
+  echo "FAILED: $1"
+  exit 1
+}
+
+in_make install
+export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR
+PKG_CONFIG_LIBDIR=$root$prefix/lib/pkgconfig:$(pkg-config --variable pc_path pkg-config)
+export LD_LIBRARY_PATH=$root$prefix/lib
+version=$(pkg-config --modversion sfclient)
+
+# ---- Programs ----
+
+for program in sfd sfctl sfrun; do
+  "$root$prefix/bin/$program" --version | grep -qF "$version" || fail "$program --version doesn't say $version"
+done
+
+# ---- Library ----
+
+declared=$("${CC:-gcc}" -E -P -Ishm/include -Iclient/include client/include/sf/sf.h |
+  grep -oE '\bsf_[a-z0-9_]+\(|\*const SF_[A-Z0-9_]+' | sed 's/^\*const //; s/($//' | sort)
+exported=$(nm -D --defined-only "$root$prefix/lib/libsfclient.so" |
+  awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
+[ "$declared" = "$exported" ] ||
+  fail "sf.h and libsfclient.so differ: $(diff <(echo "$declared") <(echo "$exported") | grep '^[<>]')"
+
+cat >"$root/program.c" <<'END'
+#include <stdio.h>
+#include <sf/sf.h>
+
+int main(void)
+{
+  puts(sf_version());
+  return 0;
+}
+END
+
+# compile_and_run NAME COMPILER-ARGUMENT...
+compile_and_run() {
+  local name=$1
+  shift
+  "${CC:-gcc}" -Wall -Wextra -Werror "$root/program.c" -o "$root/$name" "$@"
+  [ "$("$root/$name")" = "$version" ] || fail "$name: the library's version is not $version"
+}
+
+read -ra cflags < <(pkg-config --cflags sfclient)
+read -ra libs < <(pkg-config --libs sfclient)
+compile_and_run shared "${cflags[@]}" "${libs[@]}"
+readelf -d "$root/shared" | grep -q 'NEEDED.*libsfclient\.so\.' || fail "shared: not linked with libsfclient.so"
+
+read -ra libs < <(pkg-config --static --libs sfclient)
+compile_and_run static "${cflags[@]}" "${libs[@]/-lsfclient/-l:libsfclient.a}"
+! readelf -d "$root/static" | grep -q 'NEEDED.*libsfclient' || fail "static: linked with libsfclient.so"
+
+# ---- Taking it away ----
+
+in_make uninstall
+rm "$root"/program.c "$root"/shared "$root"/static
+left=$(find "$root" -not -type d)
+[ -z "$left" ] || fail "uninstall left $left"

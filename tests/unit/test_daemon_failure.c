@@ -1,0 +1,329 @@
+/* Death, at every step of a job's life, and the end of the daemon. */
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/job.h"
+#include "daemon/peer.h"
+#include "proto/address.h"
+#include "tests/unit/daemon_graphs.h"
+#include "tests/unit/runner.h"
+
+#define SIZE 3
+
+static sftest_daemon_t daemon_;
+static sftest_client_t other; /* a job that must not notice anything */
+
+static void setup(void)
+{
+  sftest_daemon_start(&daemon_);
+  sftest_join_all(&daemon_, &other, "other", 1);
+}
+
+static void teardown(void)
+{
+  if (other.conn != NULL) {
+    sftest_expect_nothing(&other);
+    sftest_expect_no_alert(&other);
+    sftest_drop(&other);
+  }
+  sftest_daemon_expect_idle(&daemon_);
+  sftest_daemon_stop(&daemon_);
+}
+
+/* ---- A rank dies at every step ---- */
+
+static sftest_client_t clients[SIZE];
+
+typedef enum step {
+  STEP_CONNECTED,
+  STEP_JOINING,
+  STEP_JOINED,
+  STEP_GROUP,
+  STEP_EDGES,
+  STEP_EDGES_OF_ALL,
+  STEP_LANES,
+  STEP_LANES_OF_ALL,
+  STEP_DESTROYED,
+  STEP_GOODBYE,
+  STEPS
+} step_t;
+
+static void send_edges(int first, int end)
+{
+  for (int r = first; r < end; r++) {
+    sftest_edges_t edges = {.group = clients[0].job_id, .nblocks = 1, .ranks = {(r + 1) % SIZE}};
+    sftest_send_edges(&clients[r], &edges);
+  }
+}
+
+static void send_lanes(int first, int end, uint64_t graph)
+{
+  static const int32_t others[SIZE][2] = {{1, 2}, {0, 2}, {0, 1}};
+  for (int r = first; r < end; r++)
+    sftest_send_lanes(&clients[r], graph, others[r], 2, NULL);
+}
+
+/* Brings the job to where ranks 0 and 1 have taken that step. */
+static void bring_to(step_t step)
+{
+  static const int32_t all[] = {0, 1, 2};
+  sftest_peers_t peers = {0};
+  if (step <= STEP_JOINING) {
+    for (int r = 0; r < 2; r++)
+      sftest_connect(&daemon_, &clients[r]);
+    Sfproto__Hello hello;
+    for (int r = 0; r < 2 && step == STEP_JOINING; r++) {
+      sftest_hello_init(&hello, "job", r, SIZE);
+      sftest_send_hello(&clients[r], &hello);
+    }
+    return;
+  }
+  sftest_join_all(&daemon_, clients, "job", SIZE);
+  if (step == STEP_GROUP)
+    for (int r = 0; r < 2; r++)
+      sftest_send_group_create(&clients[r], all, SIZE, 0);
+  if (step >= STEP_EDGES)
+    send_edges(0, step == STEP_EDGES ? 2 : SIZE);
+  for (int r = 0; r < SIZE && step >= STEP_EDGES_OF_ALL; r++)
+    sftest_expect_peers(&clients[r], &peers);
+  if (step >= STEP_LANES)
+    send_lanes(0, step == STEP_LANES ? 2 : SIZE, peers.graph);
+  for (int r = 0; r < SIZE && step >= STEP_LANES_OF_ALL; r++) {
+    sfproto_incoming_t incoming;
+    sftest_expect(&clients[r], SFPROTO__MESSAGE__BODY_GRAPH_READY, &incoming);
+    sfproto_incoming_free(&incoming);
+  }
+  for (int r = 0; r < 2 && step >= STEP_DESTROYED; r++) {
+    sftest_send_graph_destroy(&clients[r], peers.graph);
+    sftest_expect_done(&clients[r]);
+  }
+  if (step == STEP_GOODBYE) {
+    sftest_send_goodbye(&clients[1]);
+    sftest_expect_done(&clients[1]);
+  }
+}
+
+static bool others_wait(step_t step)
+{
+  return step == STEP_JOINING || step == STEP_GROUP || step == STEP_EDGES || step == STEP_LANES;
+}
+
+START_TEST(death_at_every_step)
+{
+  step_t step = (step_t)_i;
+  bring_to(step);
+  sftest_daemon_settle(&daemon_);
+  sftest_drop(&clients[0]);
+  if (step == STEP_CONNECTED)
+    sftest_expect_nothing(&clients[1]);
+  else if (others_wait(step))
+    sftest_expect_error(&clients[1], SF_ERR_RANK_FAILED, "rank 0 (pid");
+  if (step >= STEP_JOINED) {
+    sftest_expect_alert(&clients[2], SFPROTO__ALERT__KIND__JOB_FAILED, "test) of job \"job\" died without sf_finalize");
+    sftest_expect_nothing(&clients[2]);
+  }
+  if (step >= STEP_JOINED && step < STEP_GOODBYE)
+    sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "rank 0 (pid");
+  if (step == STEP_GOODBYE)
+    sftest_expect_no_alert(&clients[1]);
+  ck_assert_uint_eq(daemon_.server->statistics.jobs_failed, step == STEP_CONNECTED ? 0 : 1);
+  sftest_drop_all(clients, step <= STEP_JOINING ? 2 : SIZE);
+}
+END_TEST
+
+START_TEST(all_die_at_once)
+{
+  bring_to((step_t)_i);
+  sftest_drop_all(clients, (step_t)_i <= STEP_JOINING ? 2 : SIZE);
+  sftest_daemon_settle(&daemon_);
+  ck_assert_int_eq(daemon_.server->statistics.njobs, 1);
+}
+END_TEST
+
+START_TEST(goodbye_written_just_before_the_end_is_no_failure)
+{
+  bring_to(STEP_JOINED);
+  for (int r = 0; r < SIZE; r++) {
+    sftest_send_goodbye(&clients[r]);
+    sftest_drop(&clients[r]);
+  }
+  sftest_daemon_settle(&daemon_);
+  ck_assert_uint_eq(daemon_.server->statistics.jobs_failed, 0);
+}
+END_TEST
+
+START_TEST(failed_job_can_be_cleaned_up)
+{
+  bring_to(STEP_LANES_OF_ALL);
+  uint64_t graph = daemon_.server->last_id;
+  sftest_drop(&clients[0]);
+  sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, NULL);
+  sftest_send_graph_destroy(&clients[1], graph);
+  sftest_expect_done(&clients[1]);
+  sftest_send_edges(&clients[1], &(sftest_edges_t){.group = clients[1].job_id});
+  sftest_expect_error(&clients[1], SF_ERR_RANK_FAILED, "rank 0 (pid");
+  sftest_send_lanes(&clients[1], graph, NULL, 0, NULL);
+  sftest_expect_error(&clients[1], SF_ERR_RANK_FAILED, "rank 0 (pid");
+  sftest_send_goodbye(&clients[1]);
+  sftest_expect_done(&clients[1]);
+  sftest_drop_all(clients, SIZE);
+}
+END_TEST
+
+/* ---- Processes ---- */
+
+/* A process that joins as rank 1 of 2 and is killed while a child of its own still holds its sockets. */
+static void run_parent(const char *path, const int report[2])
+{
+  sftest_daemon_t there = {.server = NULL};
+  sftest_client_t client = {.daemon = &there};
+  Sfproto__Hello hello;
+  int fd;
+  int pair[2];
+  if (sfproto_connect(path, &fd) != SF_OK || sfproto_conn_create(fd, &client.conn) != SF_OK ||
+      socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
+    _exit(1);
+  int fds[3] = {pair[1], sftest_region(SFSHM_REGION_INBOX, 4096), sftest_region(SFSHM_REGION_COUNTERS, 1 << 16)};
+  sftest_hello_init(&hello, "job", 1, 2);
+  Sfproto__Message message = sftest_message(&client);
+  message.body_case = SFPROTO__MESSAGE__BODY_HELLO;
+  message.hello = &hello;
+  if (sfproto_conn_send(client.conn, &message, fds, 3) != SF_OK)
+    _exit(1);
+  pid_t child = fork();
+  if (child > 0 && write(report[1], &child, sizeof child) != sizeof child)
+    _exit(1);
+  for (;;)
+    pause();
+}
+
+START_TEST(forked_child_hides_nothing)
+{
+  sftest_client_t first;
+  int report[2];
+  int pidfd = sfd_peer_pidfd(getpid());
+  if (pidfd < 0) {
+    puts("skipped: forked_child_hides_nothing: this kernel has no pidfds");
+    return;
+  }
+  close(pidfd);
+  ck_assert_int_eq(pipe(report), 0);
+  ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* to wait for the child's child, which holds our sockets */
+  sftest_join(&daemon_, &first, "job", 0, 2);
+  pid_t parent = fork();
+  if (parent == 0)
+    run_parent(daemon_.path, report);
+  sfproto_incoming_t incoming;
+  sftest_expect(&first, SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
+  sfproto_incoming_free(&incoming);
+  pid_t child;
+  ck_assert_int_eq(read(report[0], &child, sizeof child), sizeof child);
+  kill(parent, SIGKILL);
+  char text[64];
+  snprintf(text, sizeof text, "rank 1 (pid %d, test) of job \"job\" died", (int)parent);
+  sftest_expect_alert(&first, SFPROTO__ALERT__KIND__JOB_FAILED, text);
+  waitpid(parent, NULL, 0);
+  kill(child, SIGKILL);
+  waitpid(child, NULL, 0);
+  close(report[0]);
+  close(report[1]);
+  sftest_drop(&first);
+}
+END_TEST
+
+/* ---- The daemon's end ---- */
+
+START_TEST(sigterm_closes_everything)
+{
+  bring_to(STEP_EDGES);
+  kill(getpid(), _i == 0 ? SIGTERM : SIGINT);
+  for (int r = 0; r < SIZE; r++) {
+    sftest_expect_closed(&clients[r]);
+    ck_assert_int_eq(sfproto_conn_read(clients[r].alerts), SF_ERR_DAEMON_LOST);
+  }
+  ck_assert_int_eq(uv_run(&daemon_.loop, UV_RUN_DEFAULT), 0); /* nothing keeps the loop */
+  sftest_drop_all(clients, SIZE);
+  sftest_drop(&other);
+}
+END_TEST
+
+/* ---- Running out ---- */
+
+START_TEST(out_of_descriptors)
+{
+  sftest_client_t waiting;
+  struct rlimit limit;
+  ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  sftest_connect(&daemon_, &waiting);
+  int next = dup(STDIN_FILENO);
+  close(next);
+  struct rlimit low = {.rlim_cur = (rlim_t)next, .rlim_max = limit.rlim_max};
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+  sftest_daemon_settle(&daemon_);
+  ck_assert(!daemon_.server->accepting);
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  sftest_drop(&other); /* makes room */
+  sftest_daemon_settle(&daemon_);
+  ck_assert(daemon_.server->accepting);
+  ck_assert_int_eq(daemon_.server->nsessions, 1);
+  sftest_drop(&waiting);
+}
+END_TEST
+
+START_TEST(too_many_connections)
+{
+  sftest_client_t second, third;
+  daemon_.options.max_clients = 2;
+  sftest_tool(&daemon_, &second);
+  sftest_connect(&daemon_, &third);
+  sftest_expect_error(&third, SF_ERR_LIMIT, "max-clients");
+  sftest_expect_closed(&third);
+  sftest_drop(&third);
+  sftest_drop(&second);
+  sftest_daemon_settle(&daemon_);
+  sftest_tool(&daemon_, &third);
+  sftest_drop(&third);
+}
+END_TEST
+
+START_TEST(far_too_many_connections_wait)
+{
+  enum { N = 30 };
+  static sftest_client_t many[N];
+  daemon_.options.max_clients = 2;
+  for (int i = 0; i < N; i++)
+    sftest_connect(&daemon_, &many[i]);
+  sftest_daemon_settle(&daemon_);
+  ck_assert_int_eq(daemon_.server->nsessions, 2 + 16);
+  ck_assert(!daemon_.server->accepting);
+  sftest_drop_all(many, N);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("daemon: failure");
+  TCase *tc = tcase_create("failure");
+  tcase_add_checked_fixture(tc, setup, teardown);
+  tcase_add_loop_test(tc, death_at_every_step, 0, STEPS);
+  tcase_add_loop_test(tc, all_die_at_once, 0, STEPS);
+  tcase_add_test(tc, goodbye_written_just_before_the_end_is_no_failure);
+  tcase_add_test(tc, failed_job_can_be_cleaned_up);
+  tcase_add_test(tc, forked_child_hides_nothing);
+  tcase_add_loop_test(tc, sigterm_closes_everything, 0, 2);
+  tcase_add_test(tc, out_of_descriptors);
+  tcase_add_test(tc, too_many_connections);
+  tcase_add_test(tc, far_too_many_connections_wait);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

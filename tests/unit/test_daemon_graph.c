@@ -1,0 +1,209 @@
+/* The life of graphs that are set up: failing, destroying, retiring. */
+#include <string.h>
+
+#include "daemon/job.h"
+#include "tests/unit/daemon_graphs.h"
+#include "tests/unit/runner.h"
+
+#define SIZE 3
+
+static sftest_daemon_t daemon_;
+static sftest_client_t clients[SIZE];
+
+static void setup(void)
+{
+  sftest_daemon_start(&daemon_);
+  sftest_join_all(&daemon_, clients, "job", SIZE);
+}
+
+static void teardown(void)
+{
+  sftest_drop_all(clients, SIZE);
+  sftest_daemon_expect_idle(&daemon_);
+  sftest_daemon_stop(&daemon_);
+}
+
+static void destroy(int r, uint64_t graph)
+{
+  sftest_send_graph_destroy(&clients[r], graph);
+  sftest_expect_done(&clients[r]);
+}
+
+static void send_fail(int r, uint64_t graph, const char *detail)
+{
+  Sfproto__GraphFail fail = SFPROTO__GRAPH_FAIL__INIT;
+  fail.graph = graph;
+  fail.detail = (char *)(uintptr_t)detail;
+  Sfproto__Message message = sftest_message(&clients[r]);
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
+  message.graph_fail = &fail;
+  sftest_send(&clients[r], &message, NULL, 0);
+}
+
+START_TEST(retired_when_all_have_destroyed_it)
+{
+  uint64_t graph = sftest_ring(clients, SIZE);
+  destroy(2, graph);
+  destroy(0, graph);
+  sftest_expect_no_alert(&clients[0]);
+  destroy(1, graph);
+  for (int r = 0; r < SIZE; r++)
+    sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
+  ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
+}
+END_TEST
+
+START_TEST(destroyed_twice_or_unknown)
+{
+  uint64_t graph = sftest_ring(clients, SIZE);
+  destroy(1, graph);
+  sftest_send_graph_destroy(&clients[1], graph);
+  sftest_expect_error(&clients[1], SF_ERR_NOT_FOUND, "no graph");
+  sftest_send_graph_destroy(&clients[1], graph + 1);
+  sftest_expect_error(&clients[1], SF_ERR_NOT_FOUND, "no graph");
+}
+END_TEST
+
+START_TEST(destroyed_in_set_up)
+{
+  sftest_peers_t peers;
+  for (int r = 0; r < SIZE; r++)
+    sftest_send_edges(&clients[r], &(sftest_edges_t){.group = clients[0].job_id});
+  for (int r = 0; r < SIZE; r++)
+    sftest_expect_peers(&clients[r], &peers);
+  sftest_send_graph_destroy(&clients[1], peers.graph);
+  sftest_expect_error(&clients[1], SF_ERR_STATE, "is being set up");
+}
+END_TEST
+
+START_TEST(who_leaves_destroys)
+{
+  uint64_t graph = sftest_ring(clients, SIZE);
+  destroy(0, graph);
+  sftest_send_goodbye(&clients[1]);
+  sftest_expect_done(&clients[1]);
+  destroy(2, graph);
+  sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
+  sftest_expect_alert(&clients[2], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
+  sftest_expect_no_alert(&clients[1]);
+}
+END_TEST
+
+START_TEST(last_one_leaves)
+{
+  uint64_t graph = sftest_ring(clients, SIZE);
+  destroy(0, graph);
+  for (int r = 1; r < SIZE; r++) {
+    sftest_send_goodbye(&clients[r]);
+    sftest_expect_done(&clients[r]);
+  }
+  sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
+}
+END_TEST
+
+START_TEST(only_the_first_failure_counts)
+{
+  uint64_t graph = sftest_ring(clients, SIZE);
+  send_fail(1, graph, "bcast against\nreduce");
+  sftest_expect_done(&clients[1]);
+  send_fail(2, graph, "something else");
+  sftest_expect_done(&clients[2]);
+  for (int r = 0; r < SIZE; r++) {
+    sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__GRAPH_FAILED, "bcast against?reduce");
+    sftest_expect_no_alert(&clients[r]);
+  }
+  for (int r = 0; r < SIZE; r++)
+    destroy(r, graph);
+  for (int r = 0; r < SIZE; r++)
+    sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
+  send_fail(0, graph, "too late");
+  sftest_expect_error(&clients[0], SF_ERR_NOT_FOUND, "no graph");
+}
+END_TEST
+
+START_TEST(very_long_text_is_cut)
+{
+  static char text[100000];
+  memset(text, 'x', sizeof text - 1);
+  uint64_t graph = sftest_ring(clients, SIZE);
+  send_fail(1, graph, text);
+  sftest_expect_done(&clients[1]);
+  text[SFD_TEXT_SIZE - 1] = '\0';
+  sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_FAILED, text);
+}
+END_TEST
+
+START_TEST(graph_outlives_its_group)
+{
+  static const int32_t ranks[] = {0, 1};
+  sftest_peers_t peers;
+  for (int r = 0; r < 2; r++)
+    sftest_send_group_create(&clients[r], ranks, 2, 0);
+  uint64_t group = sftest_expect_group(&clients[0]);
+  sftest_expect_group(&clients[1]);
+  for (int r = 0; r < 2; r++)
+    sftest_send_edges(&clients[r], &(sftest_edges_t){.group = group});
+  for (int r = 0; r < 2; r++) {
+    sftest_expect_peers(&clients[r], &peers);
+    Sfproto__GroupDestroy away = SFPROTO__GROUP_DESTROY__INIT;
+    away.group = group;
+    Sfproto__Message message = sftest_message(&clients[r]);
+    message.body_case = SFPROTO__MESSAGE__BODY_GROUP_DESTROY;
+    message.group_destroy = &away;
+    sftest_send(&clients[r], &message, NULL, 0);
+    sftest_expect_done(&clients[r]);
+  }
+  for (int r = 0; r < 2; r++)
+    sftest_send_lanes(&clients[r], peers.graph, NULL, 0, NULL);
+  for (int r = 0; r < 2; r++)
+    sftest_expect_ready(&clients[r], peers.graph, r, NULL, 0, NULL);
+  for (int r = 0; r < 2; r++)
+    destroy(r, peers.graph);
+  sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
+  sftest_expect_no_alert(&clients[2]);
+}
+END_TEST
+
+START_TEST(group_destroyed_by_one_fails_what_needs_it)
+{
+  static const int32_t ranks[] = {0, 1};
+  for (int r = 0; r < 2; r++)
+    sftest_send_group_create(&clients[r], ranks, 2, 0);
+  uint64_t group = sftest_expect_group(&clients[0]);
+  sftest_expect_group(&clients[1]);
+  sftest_send_edges(&clients[0], &(sftest_edges_t){.group = group});
+  Sfproto__GroupDestroy away = SFPROTO__GROUP_DESTROY__INIT;
+  away.group = group;
+  Sfproto__Message message = sftest_message(&clients[1]);
+  message.body_case = SFPROTO__MESSAGE__BODY_GROUP_DESTROY;
+  message.group_destroy = &away;
+  sftest_send(&clients[1], &message, NULL, 0);
+  sftest_expect_done(&clients[1]);
+  sftest_expect_error(&clients[0], SF_ERR_STATE, "rank 1 (pid");
+  sftest_send_edges(&clients[0], &(sftest_edges_t){.group = group});
+  sftest_expect_error(&clients[0], SF_ERR_STATE, "has destroyed the group");
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("daemon: graphs");
+  TCase *tc = tcase_create("graph");
+  tcase_add_checked_fixture(tc, setup, teardown);
+  tcase_add_test(tc, retired_when_all_have_destroyed_it);
+  tcase_add_test(tc, destroyed_twice_or_unknown);
+  tcase_add_test(tc, destroyed_in_set_up);
+  tcase_add_test(tc, who_leaves_destroys);
+  tcase_add_test(tc, last_one_leaves);
+  tcase_add_test(tc, only_the_first_failure_counts);
+  tcase_add_test(tc, very_long_text_is_cut);
+  tcase_add_test(tc, graph_outlives_its_group);
+  tcase_add_test(tc, group_destroyed_by_one_fails_what_needs_it);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

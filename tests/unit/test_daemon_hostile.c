@@ -1,0 +1,325 @@
+/* Clients that send garbage, break the rules, or do not read: only their own job suffers. */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/job.h"
+#include "tests/unit/daemon_graphs.h"
+#include "tests/unit/runner.h"
+
+static sftest_daemon_t daemon_;
+static sftest_client_t other[2]; /* a job that must not notice anything */
+
+static void setup(void)
+{
+  sftest_daemon_start(&daemon_);
+  sftest_join_all(&daemon_, other, "other", 2);
+}
+
+static void teardown(void)
+{
+  sftest_ring(other, 2); /* still served */
+  for (int r = 0; r < 2; r++)
+    sftest_expect_no_alert(&other[r]);
+  sftest_drop_all(other, 2);
+  sftest_daemon_expect_idle(&daemon_);
+  sftest_daemon_stop(&daemon_);
+}
+
+static void send_bytes(sftest_client_t *client, const void *bytes, size_t n)
+{
+  ck_assert_int_eq(send(sfproto_conn_fd(client->conn), bytes, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+typedef struct header {
+  uint32_t magic;
+  uint16_t version;
+  uint16_t nfds;
+  uint32_t length;
+  uint32_t reserved;
+} header_t;
+
+START_TEST(garbage_from_a_stranger)
+{
+  sftest_client_t client;
+  sftest_connect(&daemon_, &client);
+  send_bytes(&client, "GET / HTTP/1.1\r\n\r\n", 18);
+  sftest_expect_error(&client, SF_ERR_PROTO, "");
+  sftest_expect_closed(&client);
+  sftest_drop(&client);
+  ck_assert_uint_eq(daemon_.server->statistics.refused, 1);
+}
+END_TEST
+
+START_TEST(other_version)
+{
+  sftest_client_t client;
+  header_t header = {.magic = SFPROTO_MAGIC, .version = SFPROTO_VERSION + 1, .length = 100};
+  sftest_connect(&daemon_, &client);
+  send_bytes(&client, &header, sizeof header);
+  sftest_expect_error(&client, SF_ERR_VERSION, "2");
+  sftest_expect_closed(&client);
+  sftest_drop(&client);
+}
+END_TEST
+
+START_TEST(garbage_from_a_member)
+{
+  sftest_client_t clients[2];
+  header_t header = {.magic = SFPROTO_MAGIC, .version = SFPROTO_VERSION, .length = 4};
+  sftest_join_all(&daemon_, clients, "job", 2);
+  send_bytes(&clients[0], &header, sizeof header);
+  send_bytes(&clients[0], "\xff\xff\xff\xff", 4);
+  sftest_expect_error(&clients[0], SF_ERR_PROTO, "");
+  sftest_expect_closed(&clients[0]);
+  sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "was disconnected: ");
+  sftest_drop_all(clients, 2);
+}
+END_TEST
+
+START_TEST(half_a_frame_and_death)
+{
+  sftest_client_t clients[2];
+  header_t header = {.magic = SFPROTO_MAGIC, .version = SFPROTO_VERSION, .length = 1000};
+  sftest_join_all(&daemon_, clients, "job", 2);
+  send_bytes(&clients[0], &header, sizeof header);
+  sftest_drop(&clients[0]);
+  sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "died without sf_finalize");
+  sftest_drop(&clients[1]);
+}
+END_TEST
+
+/* ---- Messages out of place ---- */
+
+static void expect_out_of_place(sftest_client_t *client, const char *text)
+{
+  sftest_expect_error(client, SF_ERR_PROTO, text);
+  sftest_expect_closed(client);
+}
+
+START_TEST(something_else_before_hello)
+{
+  sftest_client_t client;
+  sftest_connect(&daemon_, &client);
+  sftest_send_goodbye(&client);
+  expect_out_of_place(&client, "Goodbye before Hello");
+  sftest_drop(&client);
+}
+END_TEST
+
+START_TEST(something_before_welcome)
+{
+  sftest_client_t clients[2];
+  sftest_join(&daemon_, &clients[0], "job", 0, 3);
+  sftest_join(&daemon_, &clients[1], "job", 1, 3);
+  sftest_send_goodbye(&clients[0]);
+  expect_out_of_place(&clients[0], "Goodbye before Welcome");
+  sftest_expect_error(&clients[1], SF_ERR_RANK_FAILED, "was disconnected: Goodbye before Welcome");
+  sftest_drop_all(clients, 2);
+}
+END_TEST
+
+START_TEST(hello_twice)
+{
+  sftest_client_t client;
+  Sfproto__Hello hello;
+  sftest_join_all(&daemon_, &client, "job", 1);
+  sfproto_conn_destroy(client.alerts);
+  sftest_hello_init(&hello, "job", 0, 1);
+  sftest_send_hello(&client, &hello);
+  expect_out_of_place(&client, "Hello from a client");
+  sftest_drop(&client);
+  sftest_tool(&daemon_, &client);
+  sftest_send_hello(&client, &hello);
+  expect_out_of_place(&client, "Hello from a tool");
+  sftest_drop(&client);
+}
+END_TEST
+
+START_TEST(something_after_goodbye)
+{
+  sftest_client_t client;
+  sftest_join_all(&daemon_, &client, "job", 1);
+  sftest_send_goodbye(&client);
+  sftest_expect_done(&client);
+  sftest_send_goodbye(&client);
+  expect_out_of_place(&client, "Goodbye after Goodbye");
+  sftest_drop(&client);
+  ck_assert_uint_eq(daemon_.server->statistics.jobs_failed, 0);
+}
+END_TEST
+
+START_TEST(roles_are_kept_apart)
+{
+  sftest_client_t client;
+  sftest_tool(&daemon_, &client);
+  sftest_send_group_create(&client, (int32_t[]){0}, 1, 0);
+  expect_out_of_place(&client, "GroupCreate from a tool");
+  sftest_drop(&client);
+  sftest_join_all(&daemon_, &client, "job", 1);
+  Sfproto__Query query = SFPROTO__QUERY__INIT;
+  query.what = SFPROTO__QUERY__WHAT__STATUS;
+  Sfproto__Message message = sftest_message(&client);
+  message.body_case = SFPROTO__MESSAGE__BODY_QUERY;
+  message.query = &query;
+  sftest_send(&client, &message, NULL, 0);
+  expect_out_of_place(&client, "Query from a client");
+  sftest_drop(&client);
+}
+END_TEST
+
+START_TEST(answers_and_empty_messages_are_no_requests)
+{
+  sftest_client_t client;
+  Sfproto__Done done = SFPROTO__DONE__INIT;
+  sftest_join_all(&daemon_, &client, "job", 1);
+  Sfproto__Message message = sftest_message(&client);
+  if (_i == 1) {
+    message.body_case = SFPROTO__MESSAGE__BODY_DONE;
+    message.done = &done;
+  }
+  sftest_send(&client, &message, NULL, 0);
+  expect_out_of_place(&client, "no request");
+  sftest_drop(&client);
+}
+END_TEST
+
+START_TEST(descriptors_that_nobody_wants)
+{
+  sftest_client_t client;
+  Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
+  int fds[SFPROTO_MAX_FDS];
+  sftest_join_all(&daemon_, &client, "job", 1);
+  for (int i = 0; i < SFPROTO_MAX_FDS; i++)
+    fds[i] = 0;
+  Sfproto__Message message = sftest_message(&client);
+  message.body_case = SFPROTO__MESSAGE__BODY_GOODBYE;
+  message.goodbye = &goodbye;
+  sftest_send(&client, &message, fds, SFPROTO_MAX_FDS);
+  expect_out_of_place(&client, "Goodbye with 64 descriptors");
+  sftest_drop(&client);
+}
+END_TEST
+
+/* ---- Those who do not read ---- */
+
+START_TEST(answers_that_are_not_read)
+{
+  sftest_client_t clients[2];
+  sftest_join_all(&daemon_, clients, "job", 2);
+  for (int i = 0; i < 400000 && daemon_.server->statistics.jobs_failed == 0; i++)
+    sftest_send_graph_destroy(&clients[0], UINT64_MAX);
+  sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "does not read its answers");
+  sftest_drop_all(clients, 2);
+}
+END_TEST
+
+START_TEST(alerts_that_are_not_read)
+{
+  static char detail[500];
+  sftest_client_t client;
+  Sfproto__GraphFail fail = SFPROTO__GRAPH_FAIL__INIT;
+  sftest_peers_t peers;
+  memset(detail, 'x', sizeof detail - 1);
+  sftest_join_all(&daemon_, &client, "job", 1);
+  for (int i = 0; i < 10000 && daemon_.server->statistics.jobs_failed == 0; i++) {
+    sftest_send_edges(&client, &(sftest_edges_t){.group = client.job_id});
+    sftest_expect_peers(&client, &peers);
+    sftest_send_lanes(&client, peers.graph, NULL, 0, NULL);
+    sftest_expect_ready(&client, peers.graph, 0, NULL, 0, NULL);
+    fail.graph = peers.graph;
+    fail.detail = detail;
+    Sfproto__Message message = sftest_message(&client);
+    message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
+    message.graph_fail = &fail;
+    sftest_send(&client, &message, NULL, 0);
+    sfproto_incoming_t incoming;
+    sftest_receive(&client, &incoming);
+    sfproto_incoming_free(&incoming);
+  }
+  sftest_expect_closed(&client);
+  ck_assert_uint_eq(daemon_.server->statistics.jobs_failed, 1);
+  sftest_drop(&client);
+}
+END_TEST
+
+START_TEST(no_hello_at_all)
+{
+  sftest_client_t client;
+  sftest_connect(&daemon_, &client);
+  sftest_daemon_settle(&daemon_);
+  sfd_session_t *session = TAILQ_LAST(&daemon_.server->sessions, sfd_session_list);
+  uv_timer_set_repeat(&session->timer, 1); /* its time passes faster */
+  uv_timer_again(&session->timer);
+  sftest_expect_error(&client, SF_ERR_TIMEOUT, "no Hello");
+  sftest_drop(&client);
+}
+END_TEST
+
+/* Thousands of descriptors in one read, behind a message that ends the connection. */
+START_TEST(flood_of_descriptors)
+{
+  sftest_client_t client;
+  Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
+  int fds[SFPROTO_MAX_FDS] = {0};
+  sftest_connect(&daemon_, &client);
+  int before = sftest_count_fds();
+  for (int i = 0; i < 100; i++) {
+    Sfproto__Message message = sftest_message(&client);
+    message.body_case = SFPROTO__MESSAGE__BODY_GOODBYE;
+    message.goodbye = &goodbye;
+    ck_assert_int_eq(sfproto_conn_queue(client.conn, &message, fds, SFPROTO_MAX_FDS), SF_OK);
+    (void)sfproto_conn_flush(client.conn);
+  }
+  sftest_expect_error(&client, SF_ERR_PROTO, "before Hello");
+  ck_assert_int_lt(sftest_count_fds(), before + SFPROTO_MAX_FDS);
+  sftest_drop(&client);
+}
+END_TEST
+
+START_TEST(last_word_that_is_not_read)
+{
+  sftest_client_t client;
+  sftest_connect(&daemon_, &client);
+  send_bytes(&client, "garbage garbage garbage", 23);
+  sftest_daemon_settle(&daemon_);
+  ck_assert_int_eq(daemon_.server->nsessions, 3);
+  for (int i = 0; i < 150 && daemon_.server->nsessions > 2; i++) {
+    usleep(20000);
+    sftest_daemon_settle(&daemon_);
+  }
+  ck_assert_int_eq(daemon_.server->nsessions, 2); /* it did not close, but had its second */
+  sftest_drop(&client);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("daemon: hostile clients");
+  TCase *tc = tcase_create("hostile");
+  tcase_set_timeout(tc, 30);
+  tcase_add_checked_fixture(tc, setup, teardown);
+  tcase_add_test(tc, garbage_from_a_stranger);
+  tcase_add_test(tc, other_version);
+  tcase_add_test(tc, garbage_from_a_member);
+  tcase_add_test(tc, half_a_frame_and_death);
+  tcase_add_test(tc, something_else_before_hello);
+  tcase_add_test(tc, something_before_welcome);
+  tcase_add_test(tc, hello_twice);
+  tcase_add_test(tc, something_after_goodbye);
+  tcase_add_test(tc, roles_are_kept_apart);
+  tcase_add_loop_test(tc, answers_and_empty_messages_are_no_requests, 0, 2);
+  tcase_add_test(tc, descriptors_that_nobody_wants);
+  tcase_add_test(tc, answers_that_are_not_read);
+  tcase_add_test(tc, alerts_that_are_not_read);
+  tcase_add_test(tc, no_hello_at_all);
+  tcase_add_test(tc, flood_of_descriptors);
+  tcase_add_test(tc, last_word_that_is_not_read);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

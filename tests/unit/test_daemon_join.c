@@ -1,0 +1,391 @@
+/* Joining: the daemon's answers to Hello. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/job.h"
+#include "shm/board.h"
+#include "shm/counters.h"
+#include "tests/unit/daemon_fixture.h"
+#include "tests/unit/runner.h"
+
+static sftest_daemon_t daemon_;
+
+static void setup(void)
+{
+  sftest_daemon_start(&daemon_);
+}
+
+static void teardown(void)
+{
+  sftest_daemon_expect_idle(&daemon_);
+  sftest_daemon_stop(&daemon_);
+}
+
+static void expect_welcome(sftest_client_t *client, int32_t size)
+{
+  sfproto_incoming_t incoming;
+  sftest_expect(client, SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
+  const Sfproto__Welcome *welcome = incoming.message->welcome;
+  ck_assert_str_eq(welcome->software, SFD_SOFTWARE);
+  ck_assert_uint_eq(welcome->n_local_ranks, (size_t)size);
+  for (int32_t r = 0; r < size; r++) {
+    ck_assert_int_eq(welcome->local_ranks[r]->rank, r);
+    ck_assert_int_eq(welcome->local_ranks[r]->pid, getpid());
+    ck_assert_uint_eq(welcome->local_ranks[r]->probe_address, 0x1000 + (uint64_t)r);
+  }
+  client->job_id = welcome->job_id;
+  sfproto_incoming_free(&incoming);
+}
+
+START_TEST(ranks_join_in_any_order)
+{
+  static const int32_t order[] = {2, 0, 3, 1};
+  sftest_client_t clients[4];
+  for (int i = 0; i < 4; i++) {
+    for (int k = 0; k < i; k++)
+      sftest_expect_nothing(&clients[order[k]]);
+    sftest_join(&daemon_, &clients[order[i]], "job", order[i], 4);
+  }
+  for (int r = 0; r < 4; r++)
+    expect_welcome(&clients[r], 4);
+  ck_assert_uint_eq(clients[0].job_id, clients[3].job_id);
+  ck_assert_uint_ne(clients[0].job_id, 0);
+  sftest_drop_all(clients, 4);
+}
+END_TEST
+
+START_TEST(jobs_with_different_names_are_different)
+{
+  sftest_client_t a, b;
+  sftest_join(&daemon_, &a, "a", 0, 1);
+  sftest_join(&daemon_, &b, "b", 0, 1);
+  expect_welcome(&a, 1);
+  expect_welcome(&b, 1);
+  ck_assert_uint_ne(a.job_id, b.job_id);
+  sftest_drop(&a);
+  sftest_drop(&b);
+}
+END_TEST
+
+START_TEST(a_name_can_be_used_again_with_a_new_id)
+{
+  sftest_client_t client;
+  sftest_join(&daemon_, &client, "job", 0, 1);
+  expect_welcome(&client, 1);
+  uint64_t first = client.job_id;
+  sftest_drop(&client);
+  sftest_daemon_expect_idle(&daemon_);
+  sftest_join(&daemon_, &client, "job", 0, 1);
+  expect_welcome(&client, 1);
+  ck_assert_uint_gt(client.job_id, first);
+  sftest_drop(&client);
+}
+END_TEST
+
+START_TEST(board_counts_participants)
+{
+  sftest_client_t clients[2];
+  sftest_join(&daemon_, &clients[0], "job", 0, 2);
+  sftest_join(&daemon_, &clients[1], "job", 1, 2);
+  sfproto_incoming_t incoming;
+  sftest_expect(&clients[0], SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
+  sfshm_region_t region;
+  ck_assert_int_eq(sfshm_region_map(incoming.fds[0], SFSHM_REGION_BOARD, 1 << 20, SFSHM_READ_ONLY, &region), SF_OK);
+  sfproto_incoming_free(&incoming);
+  const sfshm_board_t *board = region.base;
+  ck_assert_uint_eq(atomic_load(&board->participants), 2);
+  ck_assert_uint_ge(atomic_load(&board->cores), 1);
+  sftest_send_goodbye(&clients[0]);
+  sftest_expect_done(&clients[0]);
+  ck_assert_uint_eq(atomic_load(&board->participants), 1);
+  sftest_drop_all(clients, 2);
+  sftest_daemon_settle(&daemon_);
+  ck_assert_uint_eq(atomic_load(&board->participants), 0);
+  ck_assert_uint_ge(atomic_load(&board->cores), 1);
+  sfshm_region_destroy(&region);
+}
+END_TEST
+
+START_TEST(timeout_names_the_missing_ranks)
+{
+  sftest_client_t clients[2];
+  daemon_.options.join_timeout_ms = 30;
+  sftest_join(&daemon_, &clients[0], "job", 1, 8);
+  sftest_join(&daemon_, &clients[1], "job", 5, 8);
+  for (int i = 0; i < 2; i++) {
+    sftest_expect_error(&clients[i], SF_ERR_TIMEOUT, "ranks 0, 2-4, 6-7");
+    sftest_expect_closed(&clients[i]);
+  }
+  ck_assert_int_eq(daemon_.server->statistics.njobs, 0);
+  sftest_drop_all(clients, 2);
+}
+END_TEST
+
+START_TEST(earliest_timeout_counts)
+{
+  sftest_client_t clients[2];
+  Sfproto__Hello hello;
+  sftest_join(&daemon_, &clients[0], "job", 0, 3);
+  sftest_connect(&daemon_, &clients[1]);
+  sftest_hello_init(&hello, "job", 1, 3);
+  hello.has_timeout_ms = true;
+  hello.timeout_ms = 20;
+  sftest_send_hello(&clients[1], &hello);
+  sftest_expect_error(&clients[0], SF_ERR_TIMEOUT, "rank 2");
+  sftest_expect_error(&clients[1], SF_ERR_TIMEOUT, "rank 2");
+  sftest_drop_all(clients, 2);
+}
+END_TEST
+
+START_TEST(forgotten_job_makes_room_at_once)
+{
+  sftest_client_t late, next;
+  daemon_.options.join_timeout_ms = 10;
+  sftest_join(&daemon_, &late, "job", 0, 2);
+  sftest_expect_error(&late, SF_ERR_TIMEOUT, "rank 1");
+  sftest_join(&daemon_, &next, "job", 0, 1);
+  expect_welcome(&next, 1);
+  sftest_drop(&late);
+  sftest_drop(&next);
+}
+END_TEST
+
+/* Sends a Hello to a job of size 2 that waits for its rank 1, and expects a refusal that leaves the job alone. */
+static void expect_refused(const Sfproto__Hello *hello, sf_status_t status, const char *text)
+{
+  sftest_client_t first, refused, second;
+  sftest_join(&daemon_, &first, "job", 0, 2);
+  sftest_connect(&daemon_, &refused);
+  sftest_send_hello(&refused, hello);
+  sftest_expect_error(&refused, status, text);
+  sftest_expect_closed(&refused);
+  sftest_drop(&refused);
+  sftest_expect_nothing(&first);
+  ck_assert_uint_eq(daemon_.server->statistics.refused, 1);
+  sftest_join(&daemon_, &second, "job", 1, 2);
+  expect_welcome(&first, 2);
+  expect_welcome(&second, 2);
+  sftest_drop(&first);
+  sftest_drop(&second);
+}
+
+START_TEST(duplicate_rank_is_refused)
+{
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, "job", 0, 2);
+  expect_refused(&hello, SF_ERR_EXISTS, "has a rank 0 already");
+}
+END_TEST
+
+START_TEST(other_size_is_refused)
+{
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, "job", 1, 3);
+  expect_refused(&hello, SF_ERR_ARG, "has 3 ranks, those before it said 2");
+}
+END_TEST
+
+START_TEST(other_key_is_refused)
+{
+  Sfproto__Hello hello;
+  char key[] = "wrong";
+  sftest_hello_init(&hello, "job", 1, 2);
+  hello.key = key;
+  expect_refused(&hello, SF_ERR_PERM, "another key");
+}
+END_TEST
+
+START_TEST(rank_out_of_range_is_refused)
+{
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, "job", 2, 2);
+  expect_refused(&hello, SF_ERR_ARG, "rank 2");
+}
+END_TEST
+
+START_TEST(negative_rank_is_refused)
+{
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, "job", -1, 2);
+  expect_refused(&hello, SF_ERR_ARG, "rank -1");
+}
+END_TEST
+
+START_TEST(missing_size_is_refused)
+{
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, "job", 1, 2);
+  hello.has_size = false;
+  expect_refused(&hello, SF_ERR_ARG, "without rank or size");
+}
+END_TEST
+
+START_TEST(too_large_job_is_refused)
+{
+  Sfproto__Hello hello;
+  daemon_.options.max_ranks = 4;
+  sftest_hello_init(&hello, "large", 1, 5);
+  expect_refused(&hello, SF_ERR_LIMIT, "max-ranks");
+}
+END_TEST
+
+START_TEST(bad_names_are_refused)
+{
+  static const char *const names[] = {"", "a\nb", "\xc3\xa4"};
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, names[_i], 1, 2);
+  expect_refused(&hello, SF_ERR_ARG, "printable ASCII");
+}
+END_TEST
+
+START_TEST(long_names_are_refused)
+{
+  char name[300];
+  memset(name, 'x', sizeof name);
+  name[256] = '\0';
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, name, 1, 2);
+  expect_refused(&hello, SF_ERR_ARG, "1 to 255");
+}
+END_TEST
+
+START_TEST(negative_timeout_is_refused)
+{
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, "job", 1, 2);
+  hello.has_timeout_ms = true;
+  hello.timeout_ms = -5;
+  expect_refused(&hello, SF_ERR_ARG, "-5");
+}
+END_TEST
+
+/* A Hello for a new job with these descriptors. */
+static void expect_fds_refused(const int fds[], int nfds, sf_status_t status, const char *text)
+{
+  sftest_client_t client;
+  Sfproto__Hello hello;
+  sftest_connect(&daemon_, &client);
+  sftest_hello_init(&hello, "job", 0, 2);
+  Sfproto__Message message = sftest_message(&client);
+  message.body_case = SFPROTO__MESSAGE__BODY_HELLO;
+  message.hello = &hello;
+  sftest_send(&client, &message, fds, nfds);
+  sftest_expect_error(&client, status, text);
+  sftest_expect_closed(&client);
+  ck_assert_int_eq(daemon_.server->statistics.njobs, 0);
+  sftest_drop(&client);
+}
+
+START_TEST(descriptors_are_checked)
+{
+  int pair[2];
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  int inbox = sftest_region(SFSHM_REGION_INBOX, 4096);
+  int counters = sftest_region(SFSHM_REGION_COUNTERS, sizeof(sfshm_counters_t));
+  int small = sftest_region(SFSHM_REGION_COUNTERS, 4096);
+  expect_fds_refused((int[]){pair[0], inbox}, 2, SF_ERR_PROTO, "2 descriptors");
+  expect_fds_refused((int[]){inbox, inbox, counters}, 3, SF_ERR_ARG, "socket");
+  expect_fds_refused((int[]){pair[0], pair[1], counters}, 3, SF_ERR_PROTO, "inbox region");
+  expect_fds_refused((int[]){pair[0], inbox, inbox}, 3, SF_ERR_PROTO, "counters region");
+  expect_fds_refused((int[]){pair[0], inbox, small}, 3, SF_ERR_ARG, "counters region of 4096 bytes");
+  close(pair[0]);
+  close(pair[1]);
+  close(inbox);
+  close(counters);
+  close(small);
+}
+END_TEST
+
+START_TEST(failed_job_takes_nobody_in_until_it_is_over)
+{
+  sftest_client_t clients[2], late;
+  sftest_join_all(&daemon_, clients, "job", 2);
+  sftest_drop(&clients[0]);
+  sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "rank 0 (pid");
+  sftest_join(&daemon_, &late, "job", 0, 2);
+  sftest_expect_error(&late, SF_ERR_STATE, "has failed");
+  sftest_drop(&late);
+  sftest_drop(&clients[1]);
+  sftest_daemon_settle(&daemon_);
+  sftest_join(&daemon_, &late, "job", 0, 1);
+  expect_welcome(&late, 1);
+  sftest_drop(&late);
+}
+END_TEST
+
+START_TEST(job_that_a_rank_has_left_takes_nobody_in)
+{
+  sftest_client_t clients[2], late;
+  sftest_join_all(&daemon_, clients, "job", 2);
+  sftest_send_goodbye(&clients[0]);
+  sftest_expect_done(&clients[0]);
+  sftest_drop(&clients[0]);
+  sftest_join(&daemon_, &late, "job", 0, 2);
+  sftest_expect_error(&late, SF_ERR_STATE, "have left already");
+  sftest_drop(&late);
+  sftest_expect_no_alert(&clients[1]);
+  sftest_drop(&clients[1]);
+}
+END_TEST
+
+START_TEST(death_while_others_wait)
+{
+  sftest_client_t clients[2];
+  sftest_join(&daemon_, &clients[0], "job", 0, 3);
+  sftest_join(&daemon_, &clients[1], "job", 2, 3);
+  sftest_daemon_settle(&daemon_);
+  sftest_drop(&clients[0]);
+  sftest_expect_error(&clients[1], SF_ERR_RANK_FAILED, "rank 0 (pid");
+  sftest_expect_closed(&clients[1]);
+  sftest_drop(&clients[1]);
+}
+END_TEST
+
+START_TEST(other_user_is_refused)
+{
+  sftest_client_t client;
+  daemon_.server->uid = getuid() + 1; /* as if the daemon were somebody else's */
+  sftest_join(&daemon_, &client, "job", 0, 1);
+  sftest_expect_error(&client, SF_ERR_PERM, "serves uid");
+  sftest_drop(&client);
+  sftest_daemon_settle(&daemon_);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("daemon: joining");
+  TCase *tc = tcase_create("join");
+  tcase_add_checked_fixture(tc, setup, teardown);
+  tcase_add_test(tc, ranks_join_in_any_order);
+  tcase_add_test(tc, jobs_with_different_names_are_different);
+  tcase_add_test(tc, a_name_can_be_used_again_with_a_new_id);
+  tcase_add_test(tc, board_counts_participants);
+  tcase_add_test(tc, timeout_names_the_missing_ranks);
+  tcase_add_test(tc, earliest_timeout_counts);
+  tcase_add_test(tc, forgotten_job_makes_room_at_once);
+  tcase_add_test(tc, duplicate_rank_is_refused);
+  tcase_add_test(tc, other_size_is_refused);
+  tcase_add_test(tc, other_key_is_refused);
+  tcase_add_test(tc, rank_out_of_range_is_refused);
+  tcase_add_test(tc, negative_rank_is_refused);
+  tcase_add_test(tc, missing_size_is_refused);
+  tcase_add_test(tc, too_large_job_is_refused);
+  tcase_add_loop_test(tc, bad_names_are_refused, 0, 3);
+  tcase_add_test(tc, long_names_are_refused);
+  tcase_add_test(tc, negative_timeout_is_refused);
+  tcase_add_test(tc, descriptors_are_checked);
+  tcase_add_test(tc, failed_job_takes_nobody_in_until_it_is_over);
+  tcase_add_test(tc, job_that_a_rank_has_left_takes_nobody_in);
+  tcase_add_test(tc, death_while_others_wait);
+  tcase_add_test(tc, other_user_is_refused);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

@@ -1,0 +1,275 @@
+/* Memory: segments that are handed out, regions that are only listed. */
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/peer.h"
+#include "tests/unit/daemon_fixture.h"
+#include "tests/unit/runner.h"
+
+#define SIZE 3
+
+static sftest_daemon_t daemon_;
+static sftest_client_t clients[SIZE];
+
+static void setup(void)
+{
+  sftest_daemon_start(&daemon_);
+  sftest_join_all(&daemon_, clients, "job", SIZE);
+}
+
+static void teardown(void)
+{
+  sftest_drop_all(clients, SIZE);
+  sftest_daemon_expect_idle(&daemon_);
+  sftest_daemon_stop(&daemon_);
+}
+
+static void send_add_fd(sftest_client_t *client, uint64_t segment, uint64_t length, bool inbox, int fd)
+{
+  Sfproto__SegmentAdd add = SFPROTO__SEGMENT_ADD__INIT;
+  add.segment = segment;
+  add.length = length;
+  add.inbox = inbox;
+  Sfproto__Message message = sftest_message(client);
+  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_ADD;
+  message.segment_add = &add;
+  sftest_send(client, &message, &fd, fd >= 0 ? 1 : 0);
+}
+
+static void send_add(sftest_client_t *client, uint64_t segment, bool inbox)
+{
+  int fd = sftest_region(inbox ? SFSHM_REGION_INBOX : SFSHM_REGION_ALLOC, 4096);
+  send_add_fd(client, segment, 4096, inbox, fd);
+  close(fd);
+}
+
+static void send_remove(sftest_client_t *client, uint64_t segment)
+{
+  Sfproto__SegmentRemove away = SFPROTO__SEGMENT_REMOVE__INIT;
+  away.segment = segment;
+  Sfproto__Message message = sftest_message(client);
+  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_REMOVE;
+  message.segment_remove = &away;
+  sftest_send(client, &message, NULL, 0);
+}
+
+static void send_get(sftest_client_t *client, int32_t rank, uint64_t segment)
+{
+  Sfproto__SegmentGet get = SFPROTO__SEGMENT_GET__INIT;
+  get.rank = rank;
+  get.segment = segment;
+  Sfproto__Message message = sftest_message(client);
+  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_GET;
+  message.segment_get = &get;
+  sftest_send(client, &message, NULL, 0);
+}
+
+static void expect_segment(sftest_client_t *client, uint64_t length, bool inbox)
+{
+  sfproto_incoming_t incoming;
+  struct stat info;
+  sftest_expect(client, SFPROTO__MESSAGE__BODY_SEGMENT, &incoming);
+  ck_assert_uint_eq(incoming.message->segment->length, length);
+  ck_assert_int_eq(incoming.message->segment->inbox, inbox);
+  ck_assert_int_eq(incoming.nfds, 1);
+  ck_assert_int_eq(fstat(incoming.fds[0], &info), 0);
+  ck_assert_uint_eq((uint64_t)info.st_size, length);
+  sfproto_incoming_free(&incoming);
+}
+
+START_TEST(inbox_of_hello_can_be_had)
+{
+  send_get(&clients[0], 2, 0);
+  expect_segment(&clients[0], SFTEST_INBOX_BYTES, true);
+  send_get(&clients[2], 2, 0);
+  expect_segment(&clients[2], SFTEST_INBOX_BYTES, true);
+}
+END_TEST
+
+START_TEST(who_has_it_hears_of_its_end)
+{
+  send_add(&clients[0], 7, false);
+  sftest_expect_done(&clients[0]);
+  send_get(&clients[2], 0, 7);
+  expect_segment(&clients[2], 4096, false);
+  send_get(&clients[2], 0, 7);
+  expect_segment(&clients[2], 4096, false);
+  send_get(&clients[0], 0, 7); /* its owner needs no alert */
+  expect_segment(&clients[0], 4096, false);
+  send_remove(&clients[0], 7);
+  sftest_expect_done(&clients[0]);
+  sftest_expect_alert(&clients[2], SFPROTO__ALERT__KIND__SEGMENT_REMOVED, NULL);
+  for (int r = 0; r < SIZE; r++)
+    sftest_expect_no_alert(&clients[r]);
+  send_get(&clients[2], 0, 7);
+  sftest_expect_error(&clients[2], SF_ERR_NOT_FOUND, "rank 0 has no segment 7");
+  send_add(&clients[0], 7, true); /* the number is free again */
+  sftest_expect_done(&clients[0]);
+}
+END_TEST
+
+START_TEST(bad_requests)
+{
+  int inbox = sftest_region(SFSHM_REGION_INBOX, 4096);
+  send_add_fd(&clients[0], 1, 8192, true, inbox);
+  sftest_expect_error(&clients[0], SF_ERR_ARG, "4096 bytes, not 8192");
+  send_add_fd(&clients[0], 1, 4096, false, inbox);
+  sftest_expect_error(&clients[0], SF_ERR_PROTO, "alloc region");
+  close(inbox);
+  send_add(&clients[0], 0, true);
+  sftest_expect_error(&clients[0], SF_ERR_EXISTS, "segment 0");
+  send_remove(&clients[0], 5);
+  sftest_expect_error(&clients[0], SF_ERR_NOT_FOUND, "segment 5");
+  send_get(&clients[0], SIZE, 0);
+  sftest_expect_error(&clients[0], SF_ERR_ARG, "rank 3");
+  send_get(&clients[0], -1, 0);
+  sftest_expect_error(&clients[0], SF_ERR_ARG, "rank -1");
+  send_add(&clients[0], 1, true); /* the connection is as good as before */
+  sftest_expect_done(&clients[0]);
+}
+END_TEST
+
+START_TEST(descriptor_is_missing)
+{
+  send_add_fd(&clients[0], 1, 4096, true, -1);
+  sftest_expect_error(&clients[0], SF_ERR_PROTO, "SegmentAdd with 0 descriptors");
+  sftest_expect_closed(&clients[0]);
+}
+END_TEST
+
+START_TEST(number_of_segments_is_bounded)
+{
+  daemon_.options.max_segments = 3;
+  for (uint64_t s = 1; s < 3; s++) {
+    send_add(&clients[0], s, false);
+    sftest_expect_done(&clients[0]);
+  }
+  send_add(&clients[0], 3, false);
+  sftest_expect_error(&clients[0], SF_ERR_LIMIT, "max-segments");
+  send_remove(&clients[0], 1);
+  sftest_expect_done(&clients[0]);
+  send_add(&clients[0], 3, false);
+  sftest_expect_done(&clients[0]);
+}
+END_TEST
+
+START_TEST(descriptors_are_bounded)
+{
+  daemon_.server->max_held_fds = 9; /* 6 of them for one job, which has 3 inboxes */
+  for (uint64_t s = 1; s <= 3; s++) {
+    send_add(&clients[0], s, false);
+    sftest_expect_done(&clients[0]);
+  }
+  send_add(&clients[1], 1, false);
+  sftest_expect_error(&clients[1], SF_ERR_LIMIT, "keeps 6 descriptors for job \"job\"");
+  sftest_client_t other;
+  sftest_join_all(&daemon_, &other, "other", 1);
+  send_remove(&clients[0], 3);
+  sftest_expect_done(&clients[0]);
+  send_add(&clients[1], 1, false);
+  sftest_expect_done(&clients[1]);
+  sftest_drop(&other);
+}
+END_TEST
+
+START_TEST(who_leaves_takes_memory_along_but_not_its_inboxes)
+{
+  send_add(&clients[0], 1, false);
+  sftest_expect_done(&clients[0]);
+  send_get(&clients[1], 0, 1);
+  expect_segment(&clients[1], 4096, false);
+  send_get(&clients[1], 0, 0);
+  expect_segment(&clients[1], SFTEST_INBOX_BYTES, true);
+  sftest_send_goodbye(&clients[0]);
+  sftest_expect_done(&clients[0]);
+  sftest_drop(&clients[0]);
+  sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__SEGMENT_REMOVED, NULL);
+  sftest_expect_no_alert(&clients[1]);
+  send_get(&clients[2], 0, 0);
+  expect_segment(&clients[2], SFTEST_INBOX_BYTES, true);
+  send_get(&clients[2], 0, 1);
+  sftest_expect_error(&clients[2], SF_ERR_NOT_FOUND, "segment 1");
+}
+END_TEST
+
+START_TEST(memory_of_the_dead_is_given_back)
+{
+  send_add(&clients[0], 1, false);
+  sftest_expect_done(&clients[0]);
+  int before = sftest_count_fds();
+  sftest_drop(&clients[0]);
+  sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "rank 0");
+  sftest_daemon_settle(&daemon_);
+  /* 2 here; there: 2 sockets, inbox, segment, and a pidfd where there are any. Only the counters stay, for sfctl. */
+  int after = sftest_count_fds();
+  int pidfd = sfd_peer_pidfd(getpid());
+  ck_assert_int_eq(before - after, pidfd >= 0 ? 7 : 6);
+  if (pidfd >= 0)
+    close(pidfd);
+  send_get(&clients[1], 0, 0);
+  sftest_expect_error(&clients[1], SF_ERR_RANK_FAILED, "rank 0");
+}
+END_TEST
+
+static void send_region_add(sftest_client_t *client, uint64_t region)
+{
+  Sfproto__RegionAdd add = SFPROTO__REGION_ADD__INIT;
+  add.region = region;
+  add.length = 100;
+  Sfproto__Message message = sftest_message(client);
+  message.body_case = SFPROTO__MESSAGE__BODY_REGION_ADD;
+  message.region_add = &add;
+  sftest_send(client, &message, NULL, 0);
+}
+
+static void send_region_remove(sftest_client_t *client, uint64_t region)
+{
+  Sfproto__RegionRemove away = SFPROTO__REGION_REMOVE__INIT;
+  away.region = region;
+  Sfproto__Message message = sftest_message(client);
+  message.body_case = SFPROTO__MESSAGE__BODY_REGION_REMOVE;
+  message.region_remove = &away;
+  sftest_send(client, &message, NULL, 0);
+}
+
+START_TEST(regions)
+{
+  daemon_.options.max_regions = 2;
+  send_region_add(&clients[0], 1);
+  sftest_expect_done(&clients[0]);
+  send_region_add(&clients[0], 1);
+  sftest_expect_error(&clients[0], SF_ERR_EXISTS, "region 1");
+  send_region_add(&clients[0], 2);
+  sftest_expect_done(&clients[0]);
+  send_region_add(&clients[0], 3);
+  sftest_expect_error(&clients[0], SF_ERR_LIMIT, "max-regions");
+  send_region_remove(&clients[0], 1);
+  sftest_expect_done(&clients[0]);
+  send_region_remove(&clients[0], 1);
+  sftest_expect_error(&clients[0], SF_ERR_NOT_FOUND, "region 1");
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("daemon: memory");
+  TCase *tc = tcase_create("segment");
+  tcase_add_checked_fixture(tc, setup, teardown);
+  tcase_add_test(tc, inbox_of_hello_can_be_had);
+  tcase_add_test(tc, who_has_it_hears_of_its_end);
+  tcase_add_test(tc, bad_requests);
+  tcase_add_test(tc, descriptor_is_missing);
+  tcase_add_test(tc, number_of_segments_is_bounded);
+  tcase_add_test(tc, descriptors_are_bounded);
+  tcase_add_test(tc, who_leaves_takes_memory_along_but_not_its_inboxes);
+  tcase_add_test(tc, memory_of_the_dead_is_given_back);
+  tcase_add_test(tc, regions);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

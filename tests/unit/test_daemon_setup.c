@@ -1,0 +1,436 @@
+/* Graph set-up: both rounds, and what goes wrong in them. */
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/job.h"
+#include "tests/unit/daemon_graphs.h"
+#include "tests/unit/runner.h"
+
+#define SIZE 4
+
+static sftest_daemon_t daemon_;
+static sftest_client_t clients[SIZE];
+
+static void setup(void)
+{
+  sftest_daemon_start(&daemon_);
+  sftest_join_all(&daemon_, clients, "job", SIZE);
+}
+
+static void teardown(void)
+{
+  sftest_drop_all(clients, SIZE);
+  sftest_daemon_expect_idle(&daemon_);
+  sftest_daemon_stop(&daemon_);
+}
+
+static uint64_t world(void)
+{
+  return clients[0].job_id;
+}
+
+/* Round 1 without edges for all but the first n ranks. */
+static void send_empty_from(int n)
+{
+  for (int r = n; r < SIZE; r++)
+    sftest_send_edges(&clients[r], &(sftest_edges_t){.group = world()});
+}
+
+/* Takes empty GraphPeers of all; the graph. */
+static uint64_t expect_empty_peers(void)
+{
+  sftest_peers_t peers;
+  for (int r = 0; r < SIZE; r++) {
+    sftest_expect_peers(&clients[r], &peers);
+    ck_assert_int_eq(peers.n, 0);
+  }
+  return peers.graph;
+}
+
+static void expect_error_on_all(sf_status_t status, const char *text)
+{
+  for (int r = 0; r < SIZE; r++)
+    sftest_expect_error(&clients[r], status, text);
+  ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
+}
+
+START_TEST(blocks_are_turned_around)
+{
+  sftest_peers_t peers;
+  sftest_send_edges(&clients[3], &(sftest_edges_t){.group = world(), .nblocks = 2, .ranks = {0, 1}});
+  sftest_send_edges(&clients[1], &(sftest_edges_t){.group = world(), .nblocks = 1, .ranks = {0}});
+  sftest_send_edges(&clients[2], &(sftest_edges_t){.group = world()});
+  sftest_expect_nothing(&clients[1]);
+  sftest_send_edges(&clients[0], &(sftest_edges_t){.group = world(), .nblocks = 1, .ranks = {3}});
+  sftest_expect_peers(&clients[0], &peers);
+  ck_assert_int_eq(peers.n, 2);
+  ck_assert_int_eq(peers.ranks[0], 1);
+  ck_assert_uint_eq(peers.offsets[0], 128);
+  ck_assert_int_eq(peers.ranks[1], 3);
+  ck_assert_uint_eq(peers.offsets[1], 128);
+  sftest_expect_peers(&clients[1], &peers);
+  ck_assert_int_eq(peers.n, 1);
+  ck_assert_int_eq(peers.ranks[0], 3);
+  ck_assert_uint_eq(peers.offsets[0], 256);
+  sftest_expect_peers(&clients[2], &peers);
+  ck_assert_int_eq(peers.n, 0);
+  sftest_expect_peers(&clients[3], &peers);
+  ck_assert_int_eq(peers.n, 1);
+  ck_assert_int_eq(peers.ranks[0], 0);
+}
+END_TEST
+
+START_TEST(ring)
+{
+  uint64_t first = sftest_ring(clients, SIZE);
+  uint64_t second = sftest_ring(clients, SIZE);
+  ck_assert_uint_gt(second, first);
+  ck_assert_int_eq(daemon_.server->statistics.ngraphs, 2);
+}
+END_TEST
+
+START_TEST(graph_without_edges_between_ranks)
+{
+  send_empty_from(0);
+  uint64_t graph = expect_empty_peers();
+  for (int r = 0; r < SIZE; r++)
+    sftest_send_lanes(&clients[r], graph, NULL, 0, NULL);
+  for (int r = 0; r < SIZE; r++)
+    sftest_expect_ready(&clients[r], graph, r, NULL, 0, NULL);
+}
+END_TEST
+
+START_TEST(graph_on_a_subgroup_translates_ranks)
+{
+  static const int32_t ranks[] = {3, 1};
+  static const int32_t zero[] = {0};
+  static const int32_t one[] = {1};
+  sftest_peers_t peers;
+  sftest_send_group_create(&clients[1], ranks, 2, 0);
+  sftest_send_group_create(&clients[3], ranks, 2, 0);
+  uint64_t group = sftest_expect_group(&clients[1]);
+  sftest_expect_group(&clients[3]);
+  sftest_send_edges(&clients[1], &(sftest_edges_t){.group = group, .nblocks = 1, .ranks = {0}});
+  sftest_send_edges(&clients[3], &(sftest_edges_t){.group = group});
+  sftest_expect_peers(&clients[3], &peers);
+  ck_assert_int_eq(peers.n, 1);
+  ck_assert_int_eq(peers.ranks[0], 1);
+  sftest_expect_peers(&clients[1], &peers);
+  ck_assert_int_eq(peers.n, 0);
+  sftest_send_lanes(&clients[3], peers.graph, one, 1, NULL);
+  sftest_send_lanes(&clients[1], peers.graph, zero, 1, NULL);
+  sftest_expect_ready(&clients[3], peers.graph, 0, one, 1, ranks);
+  sftest_expect_ready(&clients[1], peers.graph, 1, zero, 1, ranks);
+}
+END_TEST
+
+START_TEST(several_at_a_time_are_matched_by_order)
+{
+  sftest_peers_t peers;
+  uint64_t graphs[3];
+  for (int r = SIZE - 1; r >= 0; r--)
+    for (int i = 0; i < 3; i++)
+      sftest_send_edges(&clients[r], &(sftest_edges_t){.group = world(), .flags = (uint32_t)i});
+  for (int r = 0; r < SIZE; r++)
+    for (int i = 0; i < 3; i++) {
+      clients[r].last_request += i == 0 ? (uint64_t)-2 : 1;
+      sftest_expect_peers(&clients[r], &peers);
+      if (r == 0)
+        graphs[i] = peers.graph;
+      ck_assert_uint_eq(peers.graph, graphs[i]);
+    }
+  ck_assert_uint_lt(graphs[0], graphs[1]);
+  ck_assert_uint_lt(graphs[1], graphs[2]);
+}
+END_TEST
+
+START_TEST(lowest_error_of_round_1_wins)
+{
+  Sfproto__SetupError late = sftest_setup_error(SF_ERR_ARG, 3, 0, "third");
+  Sfproto__SetupError early = sftest_setup_error(SF_ERR_RANGE, 1, 17, "first\tone");
+  sftest_send_edges(&clients[3], &(sftest_edges_t){.group = world(), .error = &late});
+  sftest_send_edges(&clients[1], &(sftest_edges_t){.group = world(), .error = &early});
+  sftest_send_edges(&clients[0], &(sftest_edges_t){.group = world(), .nblocks = 1, .ranks = {2}});
+  sftest_send_edges(&clients[2], &(sftest_edges_t){.group = world(), .flags = 1});
+  expect_error_on_all(SF_ERR_RANGE, "first?one");
+  sftest_ring(clients, SIZE); /* the ranks go on */
+}
+END_TEST
+
+START_TEST(flags_that_differ)
+{
+  for (int r = 0; r < SIZE; r++)
+    sftest_send_edges(&clients[r], &(sftest_edges_t){.group = world(), .flags = r == 2 ? 5 : 4});
+  expect_error_on_all(SF_ERR_MISMATCH, "0x4 on group rank 0, 0x5 on group rank 2");
+}
+END_TEST
+
+START_TEST(lowest_error_of_round_2_wins)
+{
+  send_empty_from(0);
+  uint64_t graph = expect_empty_peers();
+  Sfproto__SetupError of_3 = sftest_setup_error(SF_ERR_RANGE, 2, 9, "leaf 9");
+  Sfproto__SetupError of_0 = sftest_setup_error(SF_ERR_RANGE, 2, 10, "leaf 10");
+  sftest_send_lanes(&clients[0], graph, NULL, 0, &of_0);
+  sftest_send_lanes(&clients[1], graph, NULL, 0, NULL);
+  sftest_send_lanes(&clients[3], graph, NULL, 0, &of_3);
+  sftest_expect_nothing(&clients[0]);
+  sftest_send_lanes(&clients[2], graph, NULL, 0, NULL);
+  expect_error_on_all(SF_ERR_RANGE, "leaf 9");
+  sftest_ring(clients, SIZE);
+}
+END_TEST
+
+START_TEST(lanes_must_agree)
+{
+  static const int32_t two[] = {2};
+  send_empty_from(0);
+  uint64_t graph = expect_empty_peers();
+  sftest_send_lanes(&clients[1], graph, two, 1, NULL);
+  for (int r = 0; r < SIZE; r++)
+    if (r != 1)
+      sftest_send_lanes(&clients[r], graph, NULL, 0, NULL);
+  expect_error_on_all(SF_ERR_PROTO, "group rank 1 has a lane to rank 2, which has none");
+}
+END_TEST
+
+/* ---- What a client may not say ---- */
+
+/* The sender is disconnected and its job fails; no other job notices. */
+static void expect_violation(sftest_client_t *client, const char *text)
+{
+  sftest_expect_error(client, SF_ERR_PROTO, text);
+  sftest_expect_closed(client);
+  for (int r = 0; r < SIZE; r++)
+    if (&clients[r] != client)
+      sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__JOB_FAILED, text);
+}
+
+START_TEST(malformed_blocks)
+{
+  static const struct {
+    int32_t ranks[2];
+    const char *text;
+  } cases[] = {
+      {{0, 2}, "block for rank 0 of a group of 4"},
+      {{SIZE, 0}, "block for rank 4"},
+      {{-1, 0}, "block for rank -1"},
+      {{2, 1}, "block for rank 1 after that for rank 2"},
+      {{2, 2}, "block for rank 2 after"},
+  };
+  sftest_edges_t edges = {.group = world(), .nblocks = 2, .ranks = {cases[_i].ranks[0], cases[_i].ranks[1]}};
+  sftest_send_edges(&clients[0], &edges);
+  expect_violation(&clients[0], cases[_i].text);
+}
+END_TEST
+
+static void send_create(sftest_client_t *client, int64_t nedges, int64_t nvalues, uint64_t offset, int fd)
+{
+  Sfproto__EdgeBlock block = SFPROTO__EDGE_BLOCK__INIT;
+  block.rank = 1;
+  block.offset = offset;
+  block.nedges = nedges;
+  block.nvalues = nvalues;
+  Sfproto__EdgeBlock *blocks[] = {&block};
+  Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
+  create.group = world();
+  create.nleaves = 100;
+  create.blocks = blocks;
+  create.n_blocks = 1;
+  Sfproto__Message message = sftest_message(client);
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
+  message.graph_create = &create;
+  sftest_send(client, &message, &fd, fd >= 0 ? 1 : 0);
+}
+
+START_TEST(impossible_numbers)
+{
+  static const struct {
+    int64_t nedges, nvalues;
+    uint64_t offset;
+    const char *text;
+  } cases[] = {
+      {0, 0, 0, "0 edges"},           {5, 6, 0, "5 edges and 6 values"}, {5, -1, 0, "-1 values"},
+      {101, 5, 0, "100 leaves"},      {INT64_MAX, 5, 0, "100 leaves"},   {5, 5, 4096, "block at 4096 of 4096 bytes"},
+      {5, 5, UINT64_MAX, "block at"},
+  };
+  int fd = sftest_region(SFSHM_REGION_EDGES, 4096);
+  send_create(&clients[0], cases[_i].nedges, cases[_i].nvalues, cases[_i].offset, fd);
+  close(fd);
+  expect_violation(&clients[0], cases[_i].text);
+}
+END_TEST
+
+START_TEST(edge_list_is_verified)
+{
+  int fd = sftest_region(SFSHM_REGION_INBOX, 4096); /* its owner can still write into it */
+  send_create(&clients[0], 5, 5, 0, fd);
+  close(fd);
+  expect_violation(&clients[0], "edges region");
+}
+END_TEST
+
+START_TEST(edge_list_is_missing)
+{
+  send_create(&clients[0], 5, 5, 0, -1);
+  expect_violation(&clients[0], "1 blocks with 0 descriptors");
+}
+END_TEST
+
+START_TEST(malformed_errors)
+{
+  Sfproto__SetupError error = _i == 0 ? sftest_setup_error(SF_OK, 0, 0, "") : sftest_setup_error(-1, SIZE, 0, "");
+  sftest_send_edges(&clients[0], &(sftest_edges_t){.group = world(), .error = &error});
+  expect_violation(&clients[0], "malformed error");
+}
+END_TEST
+
+START_TEST(malformed_lanes)
+{
+  static const struct {
+    int32_t ranks[2];
+    const char *text;
+  } cases[] = {
+      {{0, 2}, "lane to rank 0 of a group of 4"}, {{SIZE, 0}, "lane to rank 4"}, {{2, 1}, "after that to rank 2"}};
+  send_empty_from(0);
+  uint64_t graph = expect_empty_peers();
+  sftest_send_lanes(&clients[0], graph, cases[_i].ranks, 2, NULL);
+  expect_violation(&clients[0], cases[_i].text);
+}
+END_TEST
+
+START_TEST(commit_out_of_turn)
+{
+  if (_i == 0) {
+    sftest_send_lanes(&clients[1], 12345, NULL, 0, NULL); /* no such graph */
+  } else if (_i == 1) {
+    sftest_send_edges(&clients[1], &(sftest_edges_t){.group = world()});
+    sftest_send_lanes(&clients[1], world() + 1, NULL, 0, NULL); /* still in round 1 */
+  } else {
+    send_empty_from(0);
+    uint64_t graph = expect_empty_peers();
+    sftest_send_lanes(&clients[1], graph, NULL, 0, NULL);
+    sftest_send_lanes(&clients[1], graph, NULL, 0, NULL); /* twice */
+  }
+  sftest_expect_error(&clients[1], SF_ERR_PROTO, "does not wait for it");
+  sftest_expect_closed(&clients[1]);
+}
+END_TEST
+
+START_TEST(unknown_group)
+{
+  sftest_send_edges(&clients[1], &(sftest_edges_t){.group = 999999});
+  sftest_expect_error(&clients[1], SF_ERR_NOT_FOUND, "no group 999999");
+  sftest_ring(clients, SIZE);
+}
+END_TEST
+
+/* ---- Leaving ---- */
+
+START_TEST(goodbye_before_round_1)
+{
+  send_empty_from(2);
+  sftest_send_goodbye(&clients[0]);
+  sftest_expect_done(&clients[0]);
+  sftest_expect_error(&clients[2], SF_ERR_STATE, "rank 0 (pid");
+  sftest_expect_error(&clients[3], SF_ERR_STATE, "has left");
+  sftest_send_edges(&clients[1], &(sftest_edges_t){.group = world()});
+  sftest_expect_error(&clients[1], SF_ERR_STATE, "has left");
+  ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
+}
+END_TEST
+
+START_TEST(goodbye_before_round_2)
+{
+  send_empty_from(0);
+  uint64_t graph = expect_empty_peers();
+  sftest_send_lanes(&clients[1], graph, NULL, 0, NULL);
+  sftest_send_goodbye(&clients[0]);
+  sftest_expect_done(&clients[0]);
+  sftest_expect_error(&clients[1], SF_ERR_STATE, "has left");
+  sftest_send_lanes(&clients[2], graph, NULL, 0, NULL);
+  sftest_expect_error(&clients[2], SF_ERR_STATE, "rank 0 (pid");
+  ck_assert_int_eq(daemon_.server->statistics.ngraphs, 1);
+  sftest_send_goodbye(&clients[3]);
+  sftest_expect_done(&clients[3]);
+  ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
+}
+END_TEST
+
+/* ---- Many ---- */
+
+START_TEST(many_neighbours_come_in_portions)
+{
+  enum { N = 70 };
+  static sftest_client_t many[N];
+  sftest_peers_t peers;
+  sftest_join_all(&daemon_, many, "many", N);
+  for (int r = 0; r < N; r++) {
+    sftest_edges_t edges = {.group = many[0].job_id};
+    for (int i = 0; i < N; i++)
+      if (i != r)
+        edges.ranks[edges.nblocks++] = i;
+    sftest_send_edges(&many[r], &edges);
+  }
+  for (int r = 0; r < N; r++) {
+    sftest_expect_peers(&many[r], &peers);
+    ck_assert_int_eq(peers.n, N - 1);
+    ck_assert_int_eq(peers.nmessages, 3);
+  }
+  int32_t others[N];
+  for (int round = 0; round < 2; round++)
+    for (int r = 0; r < N; r++) {
+      int32_t n = 0;
+      for (int i = 0; i < N; i++)
+        if (i != r)
+          others[n++] = i;
+      if (round == 0)
+        sftest_send_lanes(&many[r], peers.graph, others, n, NULL);
+      else
+        sftest_expect_ready(&many[r], peers.graph, r, others, n, NULL);
+    }
+  sftest_drop_all(many, N);
+}
+END_TEST
+
+static void add_violations(Suite *s)
+{
+  TCase *tc = tcase_create("violations");
+  tcase_add_checked_fixture(tc, setup, teardown);
+  tcase_add_loop_test(tc, malformed_blocks, 0, 5);
+  tcase_add_loop_test(tc, impossible_numbers, 0, 7);
+  tcase_add_test(tc, edge_list_is_verified);
+  tcase_add_test(tc, edge_list_is_missing);
+  tcase_add_loop_test(tc, malformed_errors, 0, 2);
+  tcase_add_loop_test(tc, malformed_lanes, 0, 3);
+  tcase_add_loop_test(tc, commit_out_of_turn, 0, 3);
+  suite_add_tcase(s, tc);
+}
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("daemon: graph set-up");
+  TCase *tc = tcase_create("rounds");
+  tcase_add_checked_fixture(tc, setup, teardown);
+  tcase_add_test(tc, blocks_are_turned_around);
+  tcase_add_test(tc, ring);
+  tcase_add_test(tc, graph_without_edges_between_ranks);
+  tcase_add_test(tc, graph_on_a_subgroup_translates_ranks);
+  tcase_add_test(tc, several_at_a_time_are_matched_by_order);
+  tcase_add_test(tc, lowest_error_of_round_1_wins);
+  tcase_add_test(tc, flags_that_differ);
+  tcase_add_test(tc, lowest_error_of_round_2_wins);
+  tcase_add_test(tc, lanes_must_agree);
+  tcase_add_test(tc, unknown_group);
+  tcase_add_test(tc, goodbye_before_round_1);
+  tcase_add_test(tc, goodbye_before_round_2);
+  tcase_add_test(tc, many_neighbours_come_in_portions);
+  suite_add_tcase(s, tc);
+  add_violations(s);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

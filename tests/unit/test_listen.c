@@ -1,0 +1,329 @@
+/* The daemon's socket: only one daemon at a time at a path, stale ones replaced, nothing else touched. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/listen.h"
+#include "shm/error.h"
+#include "tests/unit/runner.h"
+
+#define RACERS 4
+#define RACES 1000
+#define NOBODY 65534
+
+static char directory[] = "/tmp/sftest-listen-XXXXXX";
+static char path[64], lock_path[72], marker_path[72];
+
+static void setup(void)
+{
+  ck_assert_ptr_nonnull(mkdtemp(directory));
+  snprintf(path, sizeof path, "%s/s", directory);
+  snprintf(lock_path, sizeof lock_path, "%s.lock", path);
+  snprintf(marker_path, sizeof marker_path, "%s/m", directory);
+}
+
+static void teardown(void)
+{
+  unlink(path);
+  unlink(lock_path);
+  unlink(marker_path);
+  ck_assert_int_eq(rmdir(directory), 0); /* nothing else was left */
+}
+
+static bool exists(const char *name)
+{
+  struct stat file;
+  return lstat(name, &file) == 0;
+}
+
+static bool connects(void)
+{
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int rc = connect(fd, (const struct sockaddr *)&address, sizeof address);
+  close(fd);
+  return rc == 0;
+}
+
+static void write_file(const char *name, const char *text)
+{
+  FILE *file = fopen(name, "we");
+  ck_assert_ptr_nonnull(file);
+  fputs(text, file);
+  ck_assert_int_eq(fclose(file), 0);
+}
+
+static void check_refused(sf_status_t expected, const char *part_of_detail)
+{
+  int fd = -7;
+  ck_assert_int_eq(sfd_listen(path, &fd), expected);
+  ck_assert_int_eq(fd, -7);
+  ck_assert_msg(strstr(sfshm_error_detail(), part_of_detail) != NULL, "'%s' lacks '%s'", sfshm_error_detail(),
+                part_of_detail);
+}
+
+static int check_listens(void)
+{
+  int fd = -1;
+  sf_status_t status = sfd_listen(path, &fd);
+  ck_assert_msg(status == SF_OK, "refused: %s", sfshm_error_detail());
+  ck_assert(connects());
+  return fd;
+}
+
+/* A child that serves at the path until it is killed or, by SIGTERM, ended; returns once it does. */
+static pid_t start_daemon(void)
+{
+  int ready[2];
+  ck_assert_int_eq(pipe(ready), 0);
+  pid_t pid = fork();
+  ck_assert_int_ge(pid, 0);
+  if (pid == 0) {
+    int fd, number;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    if (sfd_listen(path, &fd) != SF_OK || write(ready[1], "r", 1) != 1 || sigwait(&set, &number) != 0)
+      _exit(1);
+    sfd_listen_close(fd);
+    _exit(0);
+  }
+  char byte;
+  close(ready[1]);
+  ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+  close(ready[0]);
+  return pid;
+}
+
+static void kill_daemon(pid_t pid)
+{
+  ck_assert_int_eq(kill(pid, SIGKILL), 0);
+  ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+START_TEST(socket_is_private_and_goes_away)
+{
+  mode_t mask = umask(0);
+  int fd = check_listens();
+  ck_assert_int_eq(umask(mask), 0);
+  struct stat file;
+  ck_assert_int_eq(lstat(path, &file), 0);
+  ck_assert(S_ISSOCK(file.st_mode));
+  ck_assert_int_eq(file.st_mode & 0777, 0600);
+  ck_assert(fcntl(fd, F_GETFL) & O_NONBLOCK);
+  ck_assert(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+  ck_assert(exists(lock_path));
+  sfd_listen_close(fd);
+  ck_assert(!exists(path) && !exists(lock_path));
+  sfd_listen_close(check_listens()); /* and again */
+  sfd_listen_close(-1);
+}
+END_TEST
+
+START_TEST(live_daemon_is_respected)
+{
+  pid_t pid = start_daemon();
+  check_refused(SF_ERR_EXISTS, path);
+  ck_assert(connects());
+  ck_assert(exists(lock_path));
+  kill(pid, SIGSTOP); /* also when it is stopped */
+  check_refused(SF_ERR_EXISTS, path);
+  kill_daemon(pid);
+}
+END_TEST
+
+START_TEST(killed_daemon_is_replaced)
+{
+  kill_daemon(start_daemon());
+  ck_assert(exists(path) && exists(lock_path) && !connects());
+  int fd = check_listens();
+  sfd_listen_close(fd);
+  ck_assert(!exists(path) && !exists(lock_path));
+}
+END_TEST
+
+START_TEST(live_socket_without_lock_is_respected)
+{
+  pid_t pid = start_daemon();
+  ck_assert_int_eq(unlink(lock_path), 0);
+  char expected[128];
+  snprintf(expected, sizeof expected, "%s is in use: process %d serves there", path, (int)pid);
+  check_refused(SF_ERR_EXISTS, expected);
+  ck_assert(connects() && !exists(lock_path));
+  kill_daemon(pid);
+}
+END_TEST
+
+START_TEST(full_queue_is_no_stale_socket)
+{
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+  ck_assert_int_eq(listen(fd, 0), 0);
+  ck_assert(connects());
+  check_refused(SF_ERR_EXISTS, "is in use");
+  ck_assert(exists(path));
+  close(fd);
+}
+END_TEST
+
+START_TEST(socket_of_another_type_is_respected)
+{
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+  int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+  check_refused(SF_ERR_EXISTS, "no stream");
+  ck_assert(exists(path) && !exists(lock_path));
+  close(fd);
+}
+END_TEST
+
+START_TEST(what_is_no_socket_is_left_alone)
+{
+  struct stat file;
+  write_file(path, "precious");
+  check_refused(SF_ERR_EXISTS, "is not a socket");
+  ck_assert_int_eq(lstat(path, &file), 0);
+  ck_assert_int_eq(file.st_size, 8);
+  unlink(path);
+  ck_assert_int_eq(symlink("nowhere", path), 0);
+  check_refused(SF_ERR_EXISTS, "is not a socket");
+  ck_assert(exists(path) && !exists(lock_path));
+  unlink(path);
+  ck_assert_int_eq(mkdir(path, 0700), 0);
+  check_refused(SF_ERR_EXISTS, "is not a socket");
+  ck_assert_int_eq(rmdir(path), 0);
+}
+END_TEST
+
+START_TEST(what_is_no_lock_is_left_alone)
+{
+  write_file(lock_path, "precious");
+  check_refused(SF_ERR_EXISTS, "is not a lock of sfd");
+  ck_assert(exists(lock_path) && !exists(path));
+  unlink(lock_path);
+  ck_assert_int_eq(mkfifo(lock_path, 0600), 0);
+  check_refused(SF_ERR_EXISTS, "is not a lock of sfd");
+  unlink(lock_path);
+  ck_assert_int_eq(symlink(marker_path, lock_path), 0);
+  check_refused(SF_ERR_SYS, "cannot open the lock");
+  ck_assert(!exists(marker_path));
+}
+END_TEST
+
+START_TEST(close_leaves_a_successor_alone)
+{
+  pid_t pid = start_daemon();
+  unlink(path);
+  unlink(lock_path);
+  int status, fd = check_listens();
+  kill(pid, SIGTERM);
+  ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+  ck_assert_int_eq(status, 0);
+  ck_assert(connects() && exists(lock_path));
+  sfd_listen_close(fd);
+}
+END_TEST
+
+START_TEST(places_that_cannot_be_used)
+{
+  int fd;
+  char name[200];
+  memset(name, 'x', sizeof name - 1);
+  name[0] = '/';
+  name[sizeof name - 1] = '\0';
+  ck_assert_int_eq(sfd_listen(name, &fd), SF_ERR_ARG);
+  snprintf(name, sizeof name, "%s/no/s", directory);
+  ck_assert_int_eq(sfd_listen(name, &fd), SF_ERR_SYS);
+  ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "No such file or directory"));
+  snprintf(name, sizeof name, "%s/closed", directory);
+  ck_assert_int_eq(mkdir(name, 0500), 0);
+  strcat(name, "/s");
+  if (geteuid() == 0)
+    ck_assert_int_eq(seteuid(NOBODY), 0);
+  ck_assert_int_eq(sfd_listen(name, &fd), SF_ERR_PERM);
+  if (getuid() == 0)
+    ck_assert_int_eq(seteuid(0), 0);
+  *strrchr(name, '/') = '\0';
+  ck_assert_int_eq(rmdir(name), 0);
+}
+END_TEST
+
+/* One of several processes that take and leave the path; whoever has it must have it alone. */
+static void race(void)
+{
+  int taken = 0;
+  for (int i = 0; i < RACES || taken == 0; i++) {
+    int fd;
+    sf_status_t status = sfd_listen(path, &fd);
+    if (status == SF_ERR_EXISTS)
+      continue;
+    int marker = status == SF_OK ? open(marker_path, O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    if (marker < 0 || !connects()) {
+      fprintf(stderr, "status %d (%s), marker %d\n", status, sfshm_error_detail(), marker);
+      _exit(1);
+    }
+    close(marker);
+    taken++;
+    if (i % 8 == 7 && fork() == 0)
+      _exit(0); /* closing its copies must not release what the parent holds */
+    unlink(marker_path);
+    sfd_listen_close(fd);
+  }
+  _exit(0);
+}
+
+START_TEST(only_one_at_a_time)
+{
+  for (int i = 0; i < RACERS; i++) {
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+      race();
+  }
+  for (int i = 0; i < RACERS; i++) {
+    int status;
+    ck_assert_int_gt(wait(&status), 0);
+    ck_assert_int_eq(status, 0);
+  }
+  ck_assert(!exists(path) && !exists(lock_path));
+}
+END_TEST
+
+static Suite *listen_suite(void)
+{
+  Suite *suite = suite_create("listen");
+  TCase *tcase = tcase_create("listen");
+  tcase_set_timeout(tcase, 60);
+  tcase_add_checked_fixture(tcase, setup, teardown);
+  tcase_add_test(tcase, socket_is_private_and_goes_away);
+  tcase_add_test(tcase, live_daemon_is_respected);
+  tcase_add_test(tcase, killed_daemon_is_replaced);
+  tcase_add_test(tcase, live_socket_without_lock_is_respected);
+  tcase_add_test(tcase, full_queue_is_no_stale_socket);
+  tcase_add_test(tcase, socket_of_another_type_is_respected);
+  tcase_add_test(tcase, what_is_no_socket_is_left_alone);
+  tcase_add_test(tcase, what_is_no_lock_is_left_alone);
+  tcase_add_test(tcase, close_leaves_a_successor_alone);
+  tcase_add_test(tcase, places_that_cannot_be_used);
+  tcase_add_test(tcase, only_one_at_a_time);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(listen_suite());
+}

@@ -1,0 +1,192 @@
+/* The daemon's log: levels by component, and lines that nothing in a message can break. */
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/log.h"
+#include "shm/error.h"
+#include "tests/unit/runner.h"
+
+static int saved_stderr = -1;
+static int capture[2];
+
+static void begin_capture(void)
+{
+  ck_assert_int_eq(pipe(capture), 0);
+  saved_stderr = dup(STDERR_FILENO);
+  ck_assert_int_ge(dup2(capture[1], STDERR_FILENO), 0);
+}
+
+/* Ends the capture and returns what was written, which stays valid until the next call. */
+static const char *captured(void)
+{
+  static char text[16384];
+  ck_assert_int_ge(dup2(saved_stderr, STDERR_FILENO), 0);
+  close(saved_stderr);
+  close(capture[1]);
+  size_t length = 0;
+  ssize_t got;
+  while ((got = read(capture[0], text + length, sizeof text - 1 - length)) > 0)
+    length += (size_t)got;
+  close(capture[0]);
+  text[length] = '\0';
+  return text;
+}
+
+static void check_matches(const char *text, const char *pattern)
+{
+  regex_t regex;
+  ck_assert_int_eq(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
+  int result = regexec(&regex, text, 0, NULL, 0);
+  regfree(&regex);
+  ck_assert_msg(result == 0, "'%s' doesn't match %s", text, pattern);
+}
+
+static void check_refused(const char *spec, const char *part_of_detail)
+{
+  sfd_log_levels_t before = sfd_log_levels;
+  ck_assert_int_eq(sfd_log_configure(spec), SF_ERR_ARG);
+  ck_assert_msg(strstr(sfshm_error_detail(), part_of_detail) != NULL, "'%s' lacks '%s'", sfshm_error_detail(),
+                part_of_detail);
+  ck_assert_mem_eq(&before, &sfd_log_levels, sizeof before);
+}
+
+START_TEST(level_is_info_at_first)
+{
+  for (int i = 0; i < SFD_LOG_COMPONENTS; i++) {
+    ck_assert(sfd_log_enabled((sfd_log_component_t)i, SFD_INFO));
+    ck_assert(!sfd_log_enabled((sfd_log_component_t)i, SFD_DEBUG));
+  }
+}
+END_TEST
+
+START_TEST(bare_level_is_for_components_not_named)
+{
+  static const char *const specs[] = {"warn,session=debug", "session=debug,warn",
+                                      " session=error , session=debug,warn "};
+  for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+    ck_assert_int_eq(sfd_log_configure(specs[i]), SF_OK);
+    ck_assert_int_eq(sfd_log_levels.level[SFD_LOG_SESSION], SFD_DEBUG);
+    ck_assert_int_eq(sfd_log_levels.level[SFD_LOG_MAIN], SFD_WARN);
+    ck_assert_int_eq(sfd_log_levels.level[SFD_LOG_QUERY], SFD_WARN);
+  }
+  ck_assert_int_eq(sfd_log_configure("graph=trace"), SF_OK);
+  ck_assert_int_eq(sfd_log_levels.level[SFD_LOG_GRAPH], SFD_TRACE);
+  ck_assert_int_eq(sfd_log_levels.level[SFD_LOG_JOB], SFD_INFO);
+}
+END_TEST
+
+START_TEST(bad_lists_are_refused_and_change_nothing)
+{
+  check_refused("", "empty entry");
+  check_refused("info,", "empty entry");
+  check_refused(",,", "empty entry");
+  check_refused("inof", "unknown log level 'inof' (did you mean info?)");
+  check_refused("loud", "unknown log level 'loud'; expected one of error, warn, info, debug, trace");
+  check_refused("info,sesion=debug", "unknown log component 'sesion' (did you mean session?)");
+  check_refused("network=debug", "expected one of main, session, job, graph, memory, query");
+  check_refused("job=", "unknown log level ''");
+  check_refused("=info", "unknown log component ''");
+  check_refused("job=info=debug", "unknown log level 'info=debug'");
+  check_refused("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "too long");
+}
+END_TEST
+
+START_TEST(line_has_process_level_and_component)
+{
+  char expected[128];
+  snprintf(expected, sizeof expected, "sfd[%d] warn job: rank 3 of 4\n", (int)getpid());
+  begin_capture();
+  sfd_log(SFD_LOG_JOB, SFD_WARN, "rank %d of %d", 3, 4);
+  ck_assert_str_eq(captured(), expected);
+}
+END_TEST
+
+static int evaluations;
+
+static int evaluate(void)
+{
+  return ++evaluations;
+}
+
+START_TEST(what_is_not_printed_costs_no_arguments)
+{
+  ck_assert_int_eq(sfd_log_configure("error"), SF_OK);
+  begin_capture();
+  sfd_log(SFD_LOG_MAIN, SFD_WARN, "%d", evaluate());
+  sfd_log(SFD_LOG_MAIN, SFD_ERROR, "%d", evaluate());
+  check_matches(captured(), "^sfd\\[[0-9]+\\] error main: 1\n$");
+  ck_assert_int_eq(evaluations, 1);
+}
+END_TEST
+
+START_TEST(time_begins_the_line)
+{
+  sfd_log_show_time(true);
+  begin_capture();
+  sfd_log(SFD_LOG_MAIN, SFD_INFO, "x");
+  check_matches(captured(),
+                "^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{3}Z sfd\\[[0-9]+\\] info "
+                "main: x\n$");
+}
+END_TEST
+
+START_TEST(text_cannot_break_its_line)
+{
+  begin_capture();
+  sfd_log(SFD_LOG_SESSION, SFD_INFO, "job '%s'", "a\nsfd[1] error main: forged\t\r\x1b[31m\x7f\xc2\x9b\xff%n");
+  const char *line = captured();
+  ck_assert_ptr_eq(strchr(line, '\n'), line + strlen(line) - 1);
+  ck_assert_ptr_nonnull(strstr(line, "job 'a\\nsfd[1] error main: forged\\t\\x0d\\x1b[31m\\x7f\\xc2\\x9b\\xff%n'\n"));
+}
+END_TEST
+
+START_TEST(long_text_is_cut)
+{
+  static char text[4096];
+  memset(text, 1, sizeof text - 1); /* the longest escapes */
+  begin_capture();
+  sfd_log(SFD_LOG_MAIN, SFD_INFO, "%s", text);
+  const char *line = captured();
+  const char *begin = strstr(line, ": ") + 2;
+  ck_assert_uint_eq(strlen(begin), 1020 * 4 + 3 + 1);
+  ck_assert_str_eq(begin + 1020 * 4, "...\n");
+}
+END_TEST
+
+START_TEST(errno_is_kept_and_a_closed_stderr_harmless)
+{
+  int saved = dup(STDERR_FILENO);
+  close(STDERR_FILENO);
+  errno = ENOSPC;
+  sfd_log(SFD_LOG_MAIN, SFD_ERROR, "nobody reads this");
+  int kept = errno;
+  dup2(saved, STDERR_FILENO);
+  close(saved);
+  ck_assert_int_eq(kept, ENOSPC);
+}
+END_TEST
+
+static Suite *log_suite(void)
+{
+  Suite *suite = suite_create("log");
+  TCase *tcase = tcase_create("log");
+  tcase_add_test(tcase, level_is_info_at_first);
+  tcase_add_test(tcase, bare_level_is_for_components_not_named);
+  tcase_add_test(tcase, bad_lists_are_refused_and_change_nothing);
+  tcase_add_test(tcase, line_has_process_level_and_component);
+  tcase_add_test(tcase, what_is_not_printed_costs_no_arguments);
+  tcase_add_test(tcase, time_begins_the_line);
+  tcase_add_test(tcase, text_cannot_break_its_line);
+  tcase_add_test(tcase, long_text_is_cut);
+  tcase_add_test(tcase, errno_is_kept_and_a_closed_stderr_harmless);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(log_suite());
+}

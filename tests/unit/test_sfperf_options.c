@@ -1,0 +1,123 @@
+/* Command line of sfperf. */
+#include "tools/sfperf/options.h"
+
+#include <string.h>
+
+#include "shm/error.h"
+#include "tests/unit/runner.h"
+
+#define MAX_WORDS 80
+
+static sf_status_t parse(const char *const words[], sfperf_options_t *options_p)
+{
+  char *argv[MAX_WORDS] = {(char *)(uintptr_t) "exchange"};
+  int argc = 1;
+  for (; words[argc - 1]; argc++)
+    argv[argc] = (char *)(uintptr_t)words[argc - 1];
+  return sfperf_options_parse(argc, argv, options_p);
+}
+
+static sfperf_options_t parse_ok(const char *const words[])
+{
+  sfperf_options_t options;
+  ck_assert_msg(parse(words, &options) == SF_OK, "%s", sfshm_error_detail());
+  return options;
+}
+
+START_TEST(has_defaults)
+{
+  sfperf_options_t options = parse_ok((const char *[]){NULL});
+  ck_assert(!options.json && options.pin);
+  ck_assert_int_eq(options.measure.reps, 9);
+  ck_assert_int_eq(options.sizes[0], 8);
+  ck_assert_int_eq(options.sizes[options.nsizes - 1], 4 << 20);
+  ck_assert_int_eq(options.nedges, 4);
+  ck_assert_int_eq(options.ncases, 5);
+  ck_assert_int_eq(options.stencil, 27);
+}
+END_TEST
+
+START_TEST(takes_options)
+{
+  sfperf_options_t options = parse_ok((const char *[]){
+      "--json",   "--no-pin",     "--reps", "3",     "--sample-ms=5", "--sizes", "8,64K,2M",    "--edges", "7",
+      "--random", "100",          "--grid", "4,5,6", "--stencil",     "7",       "--partition", "rcb",     "--matrix",
+      "a.mtx",    "--contiguous", "1K",     NULL});
+  ck_assert(options.json && !options.pin);
+  ck_assert_int_eq(options.measure.reps, 3);
+  ck_assert_double_eq_tol(options.measure.sample_s, 0.005, 1e-12);
+  ck_assert(options.nsizes == 3 && options.sizes[1] == 65536 && options.sizes[2] == 2097152);
+  ck_assert(options.nedges == 1 && options.edges[0] == 7);
+  ck_assert_int_eq(options.ncases, 4);
+  ck_assert(options.cases[0].kind == SFPERF_CASE_RANDOM && options.cases[0].nleaves == 100);
+  ck_assert(options.cases[1].kind == SFPERF_CASE_GRID && options.cases[1].points[2] == 6);
+  ck_assert(options.cases[2].kind == SFPERF_CASE_MATRIX && strcmp(options.cases[2].path, "a.mtx") == 0);
+  ck_assert(options.cases[3].kind == SFPERF_CASE_CONTIGUOUS && options.cases[3].nleaves == 1024);
+  ck_assert(options.stencil == 7 && options.partition == SFPERF_RCB);
+}
+END_TEST
+
+START_TEST(refuses_bad_words)
+{
+  const char *const bad[][3] = {
+      {"--colour", NULL},
+      {"--reps", NULL},
+      {"extra", NULL},
+      {"--reps", "0"},
+      {"--reps", "102"},
+      {"--reps", "nine"},
+      {"--reps", "9x"},
+      {"--sample-ms", "0"},
+      {"--sizes", ""},
+      {"--sizes", "7"},
+      {"--sizes", "8,"},
+      {"--sizes", "8,,16"},
+      {"--sizes", "2G"},
+      {"--edges", "0"},
+      {"--random", "0"},
+      {"--random", "1,2"},
+      {"--contiguous", "99999999"},
+      {"--grid", "4,5"},
+      {"--grid", "4,5,6,7"},
+      {"--grid", "4,5,0"},
+      {"--stencil", "8"},
+      {"--partition", "metis"},
+      {"--random", "1.5"},
+      {"--random", "nan"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    sfperf_options_t options;
+    ck_assert_msg(parse(bad[i], &options) == SF_ERR_ARG, "accepted: %s %s", bad[i][0], bad[i][1]);
+    ck_assert_msg(strstr(sfshm_error_detail(), bad[i][0]), "\"%s\" does not name %s", sfshm_error_detail(), bad[i][0]);
+  }
+}
+END_TEST
+
+START_TEST(refuses_too_many_patterns)
+{
+  const char *words[MAX_WORDS] = {0};
+  for (int i = 0; i <= SFPERF_MAX_CASES; i++) {
+    words[2 * i] = "--random";
+    words[2 * i + 1] = "1";
+  }
+  sfperf_options_t options;
+  ck_assert_int_eq(parse(words, &options), SF_ERR_ARG);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *all = suite_create("sfperf_options");
+  TCase *tests = tcase_create("options");
+  tcase_add_test(tests, has_defaults);
+  tcase_add_test(tests, takes_options);
+  tcase_add_test(tests, refuses_bad_words);
+  tcase_add_test(tests, refuses_too_many_patterns);
+  suite_add_tcase(all, tests);
+  return all;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

@@ -1,0 +1,113 @@
+/* Tables of base types and ops. */
+#include "shm/unit.h"
+#include "tests/unit/runner.h"
+
+static const sfshm_base_t beyond_bases = SFSHM_BASE_COUNT;
+static const sfshm_op_t beyond_ops = SFSHM_OP_COUNT;
+
+START_TEST(numbers_are_pinned)
+{
+  ck_assert_int_eq(SFSHM_BASE_INT8, 0);
+  ck_assert_int_eq(SFSHM_BASE_DOUBLE, 9);
+  ck_assert_int_eq(SFSHM_BASE_DOUBLE_COMPLEX, 11);
+  ck_assert_int_eq(SFSHM_BASE_OPAQUE, 12);
+  ck_assert_int_eq(SFSHM_BASE_COUNT, 13);
+  ck_assert_int_eq(SFSHM_OP_REPLACE, 0);
+  ck_assert_int_eq(SFSHM_OP_SUM, 1);
+  ck_assert_int_eq(SFSHM_OP_BXOR, 10);
+  ck_assert_int_eq(SFSHM_OP_COUNT, 11);
+}
+END_TEST
+
+START_TEST(sizes)
+{
+  static const size_t expected[SFSHM_BASE_COUNT] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 16, 1};
+  for (int base = 0; base < SFSHM_BASE_COUNT; base++) {
+    ck_assert_uint_eq(sfshm_base_size((sfshm_base_t)base), expected[base]);
+    for (int64_t count = 1; count < 10; count++) {
+      sfshm_unit_t unit = {(sfshm_base_t)base, count};
+      ck_assert_uint_eq(sfshm_unit_size(unit), expected[base] * (size_t)count);
+    }
+  }
+  ck_assert_uint_eq(sfshm_base_size(beyond_bases), 0);
+  ck_assert_uint_eq(sfshm_base_size((sfshm_base_t)-1), 0);
+}
+END_TEST
+
+START_TEST(names)
+{
+  ck_assert_str_eq(sfshm_base_name(SFSHM_BASE_INT8), "int8");
+  ck_assert_str_eq(sfshm_base_name(SFSHM_BASE_DOUBLE_COMPLEX), "double complex");
+  ck_assert_str_eq(sfshm_base_name(SFSHM_BASE_OPAQUE), "opaque");
+  ck_assert_str_eq(sfshm_base_name(beyond_bases), "?");
+  ck_assert_str_eq(sfshm_base_name((sfshm_base_t)-1), "?");
+  ck_assert_str_eq(sfshm_op_name(SFSHM_OP_REPLACE), "replace");
+  ck_assert_str_eq(sfshm_op_name(SFSHM_OP_BXOR), "bxor");
+  ck_assert_str_eq(sfshm_op_name(beyond_ops), "?");
+  ck_assert_str_eq(sfshm_op_name((sfshm_op_t)-1), "?");
+  for (int base = 0; base < SFSHM_BASE_COUNT; base++)
+    ck_assert_ptr_nonnull(sfshm_base_name((sfshm_base_t)base));
+  for (int op = 0; op < SFSHM_OP_COUNT; op++)
+    ck_assert_ptr_nonnull(sfshm_op_name((sfshm_op_t)op));
+}
+END_TEST
+
+/* One row per op, one letter per base: y where the op is defined. */
+static const char *const defined[SFSHM_OP_COUNT] = {
+    "yyyyyyyyyyyyy", /* replace */
+    "yyyyyyyyyyyy-", /* sum */
+    "yyyyyyyyyyyy-", /* prod */
+    "yyyyyyyyyy---", /* max */
+    "yyyyyyyyyy---", /* min */
+    "yyyyyyyy-----", /* land */
+    "yyyyyyyy-----", /* lor */
+    "yyyyyyyy-----", /* lxor */
+    "yyyyyyyy-----", /* band */
+    "yyyyyyyy-----", /* bor */
+    "yyyyyyyy-----", /* bxor */
+};
+
+START_TEST(which_ops_apply)
+{
+  for (int op = 0; op < SFSHM_OP_COUNT; op++) {
+    for (int base = 0; base < SFSHM_BASE_COUNT; base++)
+      ck_assert_msg(sfshm_op_applies((sfshm_op_t)op, (sfshm_base_t)base) == (defined[op][base] == 'y'), "%s of %s",
+                    sfshm_op_name((sfshm_op_t)op), sfshm_base_name((sfshm_base_t)base));
+    ck_assert(!sfshm_op_applies((sfshm_op_t)op, beyond_bases));
+    ck_assert(!sfshm_op_applies((sfshm_op_t)op, (sfshm_base_t)-1));
+  }
+  ck_assert(!sfshm_op_applies(beyond_ops, SFSHM_BASE_INT8));
+  ck_assert(!sfshm_op_applies((sfshm_op_t)-1, SFSHM_BASE_INT8));
+}
+END_TEST
+
+START_TEST(which_ops_are_order_free)
+{
+  for (int op = 0; op < SFSHM_OP_COUNT; op++)
+    for (int base = 0; base < SFSHM_BASE_COUNT; base++) {
+      bool expected = op != SFSHM_OP_REPLACE && base <= SFSHM_BASE_UINT64;
+      ck_assert_msg(sfshm_op_order_free((sfshm_op_t)op, (sfshm_base_t)base) == expected, "%s of %s",
+                    sfshm_op_name((sfshm_op_t)op), sfshm_base_name((sfshm_base_t)base));
+    }
+  ck_assert(!sfshm_op_order_free(beyond_ops, SFSHM_BASE_INT8));
+  ck_assert(!sfshm_op_order_free(SFSHM_OP_SUM, beyond_bases));
+}
+END_TEST
+
+static Suite *unit_suite(void)
+{
+  Suite *suite = suite_create("unit");
+  TCase *tables = tcase_create("tables");
+  tcase_add_test(tables, numbers_are_pinned);
+  tcase_add_test(tables, sizes);
+  tcase_add_test(tables, names);
+  tcase_add_test(tables, which_ops_apply);
+  tcase_add_test(tables, which_ops_are_order_free);
+  suite_add_tcase(suite, tables);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(unit_suite());
+}

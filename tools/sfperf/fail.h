@@ -1,0 +1,21 @@
+/* How sfperf gives up: a measurement that went wrong has no result, so every failure ends all ranks. */
+#ifndef SFPERF_FAIL_H
+#define SFPERF_FAIL_H
+
+#include <stddef.h>
+
+#include <sf/sf_status.h>
+
+/* Prints the text with this rank's number and ends all ranks. */
+_Noreturn void sfperf_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* For errors that every rank finds alike (options, files): rank 0 prints, all exit with exit_code. Collective. */
+_Noreturn void sfperf_fail_all(int exit_code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Fails with the library's texts unless status is SF_OK. what: the call. */
+void sfperf_check(sf_status_t status, const char *what);
+
+/* Memory or failure; len_bytes may be 0. */
+void *sfperf_malloc(size_t len_bytes);
+
+#endif

@@ -1,0 +1,23 @@
+/* What every benchmark is given. */
+#ifndef SFPERF_JOB_H
+#define SFPERF_JOB_H
+
+#include <sf/sf.h>
+
+#include "tools/sfperf/machine.h"
+#include "tools/sfperf/options.h"
+
+typedef struct sfperf_job {
+  int rank;
+  int size;
+  sf_context_t *context;
+  const sfperf_options_t *options;
+  const sfperf_machine_t *machine;
+} sfperf_job_t;
+
+/* The benchmarks. Collective; results are printed by rank 0, failures end the program. */
+void sfperf_pingpong(const sfperf_job_t *job);
+void sfperf_exchange(const sfperf_job_t *job);
+void sfperf_setup(const sfperf_job_t *job);
+
+#endif

@@ -1,0 +1,126 @@
+/* Calls libsfclient. Runs in each rank's only thread, all ranks in step. */
+#include "tools/sfperf/library.h"
+
+#include <stdlib.h>
+
+#include "tools/sfperf/fail.h"
+#include "tools/sfperf/measure.h"
+
+typedef struct state {
+  sf_graph_t *graph;
+  sfperf_vectors_t vectors;
+  const sf_op_t *op;           /* of reduce */
+  sf_request_t *bcast_request; /* persistent ones; NULL where blocking calls are measured */
+  sf_request_t *reduce_request;
+} state_t;
+
+static sf_graph_t *make_graph(const sfperf_task_t *task)
+{
+  const sfperf_pattern_t *pattern = task->pattern;
+  sf_graph_t *graph;
+  sfperf_check(sf_graph_create_i32(sf_group_world(task->context), pattern->nroots, pattern->nleaves, NULL,
+                                   pattern->root_rank, pattern->root_index, SF_GRAPH_DEFAULT, &graph),
+               "sf_graph_create_i32");
+  return graph;
+}
+
+static void *create(const sfperf_task_t *task)
+{
+  state_t *state = sfperf_malloc(sizeof *state);
+  *state = (state_t){
+      .graph = make_graph(task),
+      .vectors = task->vectors,
+      .op = task->sum ? SF_SUM : SF_REPLACE,
+  };
+  return state;
+}
+
+static void *create_persistent(const sfperf_task_t *task)
+{
+  state_t *state = create(task);
+  const sfperf_vectors_t *vectors = &state->vectors;
+  sfperf_check(
+      sf_bcast_init(state->graph, SF_DOUBLE, vectors->roots, vectors->leaves, SF_REPLACE, &state->bcast_request),
+      "sf_bcast_init");
+  sfperf_check(
+      sf_reduce_init(state->graph, SF_DOUBLE, vectors->leaves, vectors->roots, state->op, &state->reduce_request),
+      "sf_reduce_init");
+  return state;
+}
+
+static void destroy(void *opaque)
+{
+  state_t *state = opaque;
+  sfperf_check(sf_request_free(&state->bcast_request), "sf_request_free");
+  sfperf_check(sf_request_free(&state->reduce_request), "sf_request_free");
+  sfperf_check(sf_graph_destroy(state->graph), "sf_graph_destroy");
+  free(state);
+}
+
+static void bcast(void *opaque)
+{
+  const state_t *state = opaque;
+  sfperf_check(sf_bcast(state->graph, SF_DOUBLE, state->vectors.roots, state->vectors.leaves, SF_REPLACE), "sf_bcast");
+}
+
+static void reduce(void *opaque)
+{
+  const state_t *state = opaque;
+  sfperf_check(sf_reduce(state->graph, SF_DOUBLE, state->vectors.leaves, state->vectors.roots, state->op), "sf_reduce");
+}
+
+static void run_persistent(sf_request_t *request)
+{
+  sfperf_check(sf_start(request), "sf_start");
+  sfperf_check(sf_wait(&request), "sf_wait");
+}
+
+static void bcast_persistent(void *opaque)
+{
+  const state_t *state = opaque;
+  run_persistent(state->bcast_request);
+}
+
+static void reduce_persistent(void *opaque)
+{
+  const state_t *state = opaque;
+  run_persistent(state->reduce_request);
+}
+
+static double time_create(const sfperf_task_t *task)
+{
+  double start = sfperf_now();
+  sf_graph_t *graph = make_graph(task);
+  double seconds = sfperf_now() - start;
+  sfperf_check(sf_graph_destroy(graph), "sf_graph_destroy");
+  return seconds;
+}
+
+const sfperf_method_t sfperf_sf_alloc = {
+    .name = "sf_alloc",
+    .in_sf_alloc = true,
+    .create = create,
+    .bcast = bcast,
+    .reduce = reduce,
+    .destroy = destroy,
+};
+
+const sfperf_method_t sfperf_sf_plain = {
+    .name = "sf_plain",
+    .in_sf_alloc = false,
+    .create = create,
+    .bcast = bcast,
+    .reduce = reduce,
+    .destroy = destroy,
+};
+
+const sfperf_method_t sfperf_sf_persistent = {
+    .name = "sf_persistent",
+    .in_sf_alloc = true,
+    .create = create_persistent,
+    .bcast = bcast_persistent,
+    .reduce = reduce_persistent,
+    .destroy = destroy,
+};
+
+const sfperf_creator_t sfperf_sf_creator = {.name = "sf", .create = time_create};

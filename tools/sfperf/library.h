@@ -1,0 +1,15 @@
+/* The library itself as contenders. */
+#ifndef SFPERF_LIBRARY_H
+#define SFPERF_LIBRARY_H
+
+#include "tools/sfperf/method.h"
+
+/* "sf_alloc": blocking operations on memory of sf_alloc. "sf_plain": the same on memory of malloc. "sf_persistent":
+ * persistent requests on memory of sf_alloc. */
+extern const sfperf_method_t sfperf_sf_alloc;
+extern const sfperf_method_t sfperf_sf_plain;
+extern const sfperf_method_t sfperf_sf_persistent;
+
+extern const sfperf_creator_t sfperf_sf_creator; /* "sf" */
+
+#endif

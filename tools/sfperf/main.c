@@ -1,0 +1,103 @@
+/* sfperf: measures the library beside its peers and the limits of the machine. An MPI program of one thread a rank,
+ * started by sfrun; only judge runs without MPI. */
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sf/sf.h>
+
+#include "shm/error.h"
+#include "tools/sfperf/fail.h"
+#include "tools/sfperf/job.h"
+#include "tools/sfperf/judge.h"
+#include "tools/sfperf/petsc.h"
+
+enum { EXIT_USAGE = 2 };
+
+static const struct {
+  const char *name;
+  void (*run)(const sfperf_job_t *job);
+  bool pair; /* runs on two ranks of one node; the others on two or more ranks */
+} benches[] = {
+    {"pingpong", sfperf_pingpong, true},
+    {"exchange", sfperf_exchange, false},
+    {"setup", sfperf_setup, false},
+};
+
+/* Index of the benchmark, -1 if there is none of this name. */
+static int find_bench(const char *name)
+{
+  for (int i = 0; i < (int)(sizeof benches / sizeof benches[0]); i++)
+    if (strcmp(name, benches[i].name) == 0)
+      return i;
+  return -1;
+}
+
+/* Handles what needs no other ranks; false if MPI is wanted. */
+static bool run_alone(int argc, char *argv[], int *exit_code_p)
+{
+  const char *command = argc > 1 ? argv[1] : "--help";
+  if (strcmp(command, "--help") == 0) {
+    sfperf_options_help(stdout);
+    *exit_code_p = argc > 1 ? EXIT_SUCCESS : EXIT_USAGE;
+    return true;
+  }
+  if (strcmp(command, "--version") == 0) {
+    printf("sfperf %s\n", sf_version());
+    *exit_code_p = EXIT_SUCCESS;
+    return true;
+  }
+  if (strcmp(command, "judge") == 0) {
+    *exit_code_p = sfperf_judge(argc - 1, argv + 1);
+    return true;
+  }
+  return false;
+}
+
+static void check_ranks(int bench, const sfperf_machine_t *machine)
+{
+  const char *name = benches[bench].name;
+  if (machine->ranks < 2)
+    sfperf_fail_all(EXIT_USAGE, "%s needs two ranks or more: sfrun -n 2 sfperf %s", name, name);
+  if (benches[bench].pair && (machine->ranks > 2 || !machine->one_node))
+    sfperf_fail_all(EXIT_USAGE, "%s needs two ranks of one node: sfrun -n 2 sfperf %s", name, name);
+}
+
+/* Joins the job and runs one benchmark. Collective. */
+static void run_bench(int bench, const sfperf_options_t *options)
+{
+  sfperf_machine_t machine;
+  sfperf_job_t job = {.options = options, .machine = &machine};
+  MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &job.size);
+  sfperf_machine_init(&machine, options->pin); /* first: the library counts the cores that it may use */
+  check_ranks(bench, &machine);
+  sfperf_petsc_start();
+  sf_status_t status = sf_init(NULL, &job.context);
+  if (status != SF_OK)
+    sfperf_fail("sf_init: %s (%s); start with: sfrun -n %d sfperf %s", sf_strerror(status), sf_error_detail(), job.size,
+                benches[bench].name);
+  benches[bench].run(&job);
+  MPI_Barrier(MPI_COMM_WORLD); /* nobody leaves while others may still wait for it */
+  sfperf_check(sf_finalize(job.context), "sf_finalize");
+  sfperf_petsc_stop();
+}
+
+int main(int argc, char *argv[])
+{
+  int exit_code;
+  if (run_alone(argc, argv, &exit_code))
+    return exit_code;
+  MPI_Init(&argc, &argv);
+  int bench = find_bench(argv[1]);
+  if (bench < 0)
+    sfperf_fail_all(EXIT_USAGE, "unknown benchmark %s: pingpong, exchange or setup", argv[1]);
+  sfperf_options_t options;
+  if (sfperf_options_parse(argc - 1, argv + 1, &options) != SF_OK)
+    sfperf_fail_all(EXIT_USAGE, "%s", sfshm_error_detail());
+  run_bench(bench, &options);
+  MPI_Finalize();
+  return EXIT_SUCCESS;
+}

@@ -1,0 +1,252 @@
+/* One table of options: parsing and help come from it. Runs before anything is measured. */
+#include "tools/sfperf/options.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/error.h"
+
+typedef sf_status_t take_option_t(sfperf_options_t *options, const char *text);
+
+static take_option_t take_json, take_reps, take_sample_ms, take_no_pin, take_sizes, take_random, take_contiguous,
+    take_grid, take_stencil, take_partition, take_matrix, take_edges;
+
+static const struct {
+  const char *name;
+  const char *argument; /* NULL: takes none */
+  take_option_t *take;
+  const char *help;
+} table[] = {
+    {"json", NULL, take_json, "print one JSON object a line instead of tables"},
+    {"reps", "N", take_reps, "repetitions, interleaved over all contenders (9)"},
+    {"sample-ms", "MS", take_sample_ms, "about how long each sample takes (20)"},
+    {"no-pin", NULL, take_no_pin, "leave ranks that the launcher has not bound where they are"},
+    {"sizes", "LIST", take_sizes, "pingpong: bytes, e.g. 8,64K,2M (8 to 4M)"},
+    {"random", "N", take_random, "exchange: each rank N leaves on random roots among 100 N of the others"},
+    {"contiguous", "N", take_contiguous, "exchange: each rank N leaves on the first N roots of the next"},
+    {"grid", "NX,NY,NZ", take_grid, "exchange: ghost points of a grid"},
+    {"stencil", "7|27", take_stencil, "of --grid (27)"},
+    {"partition", "slab|rcb", take_partition, "of --grid: slabs along z, or boxes (slab)"},
+    {"matrix", "FILE.mtx", take_matrix, "exchange: off-diagonal columns of a Matrix Market file"},
+    {"edges", "LIST", take_edges, "setup: edges of each rank (100,1000,10000,100000)"},
+};
+
+enum { NOPTIONS = sizeof table / sizeof table[0] };
+
+static sf_status_t refuse(const char *option, const char *text, const char *expected)
+{
+  return sfshm_error(SF_ERR_ARG, "--%s: expected %s, found '%s'", option, expected, text);
+}
+
+/* Reads a number with an optional suffix K, M or G (powers of 1024); *end_p is where it stopped. */
+static bool parse_size(const char *text, const char **end_p, int64_t *number_p)
+{
+  const char suffixes[] = "KMG";
+  char *end;
+  double number = strtod(text, &end);
+  if (end == text || !(number >= 0) || number > 0x1p40)
+    return false;
+  const char *suffix = *end ? strchr(suffixes, *end) : NULL;
+  if (suffix) {
+    number *= (double)((int64_t)1 << (10 * (suffix - suffixes + 1)));
+    end++;
+  }
+  *number_p = (int64_t)number;
+  *end_p = end;
+  return (double)*number_p == number;
+}
+
+/* Reads up to most numbers of at least least, separated by commas; false if something else stands there. */
+static bool parse_list(const char *text, int64_t least, int most, int64_t numbers[], int *count_p)
+{
+  int count = 0;
+  do {
+    if (count == most || !parse_size(text, &text, &numbers[count]) || numbers[count] < least)
+      return false;
+    count++;
+  } while (*text++ == ',');
+  *count_p = count;
+  return text[-1] == '\0';
+}
+
+static bool parse_number(const char *text, int64_t least, int64_t most, int64_t *number_p)
+{
+  int count;
+  return parse_list(text, least, 1, number_p, &count) && *number_p <= most;
+}
+
+static sf_status_t take_json(sfperf_options_t *options, const char *text)
+{
+  (void)text;
+  options->json = true;
+  return SF_OK;
+}
+
+static sf_status_t take_no_pin(sfperf_options_t *options, const char *text)
+{
+  (void)text;
+  options->pin = false;
+  return SF_OK;
+}
+
+static sf_status_t take_reps(sfperf_options_t *options, const char *text)
+{
+  int64_t number;
+  if (!parse_number(text, 1, SFPERF_MAX_REPS, &number))
+    return refuse("reps", text, "a number from 1 to 101");
+  options->measure.reps = (int)number;
+  return SF_OK;
+}
+
+static sf_status_t take_sample_ms(sfperf_options_t *options, const char *text)
+{
+  int64_t number;
+  if (!parse_number(text, 1, 10000, &number))
+    return refuse("sample-ms", text, "milliseconds from 1 to 10000");
+  options->measure.sample_s = 1e-3 * (double)number;
+  return SF_OK;
+}
+
+static sf_status_t take_sizes(sfperf_options_t *options, const char *text)
+{
+  bool good = parse_list(text, 8, SFPERF_MAX_CASES, options->sizes, &options->nsizes);
+  for (int i = 0; good && i < options->nsizes; i++)
+    good = options->sizes[i] % 8 == 0 && options->sizes[i] <= (int64_t)1 << 30;
+  return good ? SF_OK : refuse("sizes", text, "up to 32 multiples of 8 from 8 to 1G, separated by commas");
+}
+
+static sf_status_t take_edges(sfperf_options_t *options, const char *text)
+{
+  bool good = parse_list(text, 1, SFPERF_MAX_CASES, options->edges, &options->nedges);
+  for (int i = 0; good && i < options->nedges; i++)
+    good = options->edges[i] <= 10000000;
+  return good ? SF_OK : refuse("edges", text, "up to 32 numbers from 1 to 10000000, separated by commas");
+}
+
+static sf_status_t add_case(sfperf_options_t *options, const sfperf_case_t *one)
+{
+  if (options->ncases == SFPERF_MAX_CASES)
+    return sfshm_error(SF_ERR_ARG, "more than %d patterns in one run", SFPERF_MAX_CASES);
+  options->cases[options->ncases++] = *one;
+  return SF_OK;
+}
+
+static sf_status_t take_random(sfperf_options_t *options, const char *text)
+{
+  sfperf_case_t one = {.kind = SFPERF_CASE_RANDOM};
+  if (!parse_number(text, 1, 10000000, &one.nleaves))
+    return refuse("random", text, "a number from 1 to 10000000");
+  return add_case(options, &one);
+}
+
+static sf_status_t take_contiguous(sfperf_options_t *options, const char *text)
+{
+  sfperf_case_t one = {.kind = SFPERF_CASE_CONTIGUOUS};
+  if (!parse_number(text, 1, 10000000, &one.nleaves))
+    return refuse("contiguous", text, "a number from 1 to 10000000");
+  return add_case(options, &one);
+}
+
+static sf_status_t take_grid(sfperf_options_t *options, const char *text)
+{
+  sfperf_case_t one = {.kind = SFPERF_CASE_GRID};
+  int count;
+  bool good = parse_list(text, 1, 3, one.points, &count) && count == 3;
+  for (int d = 0; good && d < 3; d++)
+    good = one.points[d] <= 1000000;
+  return good ? add_case(options, &one) : refuse("grid", text, "three numbers from 1 to 1000000: NX,NY,NZ");
+}
+
+static sf_status_t take_matrix(sfperf_options_t *options, const char *text)
+{
+  return add_case(options, &(sfperf_case_t){.kind = SFPERF_CASE_MATRIX, .path = text});
+}
+
+static sf_status_t take_stencil(sfperf_options_t *options, const char *text)
+{
+  int64_t number;
+  if (!parse_number(text, 7, 27, &number) || (number != 7 && number != 27))
+    return refuse("stencil", text, "7 or 27");
+  options->stencil = (int)number;
+  return SF_OK;
+}
+
+static sf_status_t take_partition(sfperf_options_t *options, const char *text)
+{
+  if (strcmp(text, "slab") == 0)
+    options->partition = SFPERF_SLABS;
+  else if (strcmp(text, "rcb") == 0)
+    options->partition = SFPERF_RCB;
+  else
+    return refuse("partition", text, "slab or rcb");
+  return SF_OK;
+}
+
+static void set_defaults(sfperf_options_t *options)
+{
+  *options = (sfperf_options_t){
+      .pin = true,
+      .measure = {.reps = 9, .sample_s = 0.02},
+      .nsizes = 12,
+      .sizes = {8, 32, 128, 512, 2048, 8192, 32768, 65536, 131072, 524288, 2097152, 4194304},
+      .nedges = 4,
+      .edges = {100, 1000, 10000, 100000},
+      .stencil = 27,
+      .partition = SFPERF_SLABS,
+  };
+}
+
+/* What exchange measures when no pattern is named. */
+static void default_cases(sfperf_options_t *options)
+{
+  for (int64_t nleaves = 100; nleaves <= 100000; nleaves *= 10)
+    options->cases[options->ncases++] = (sfperf_case_t){.kind = SFPERF_CASE_RANDOM, .nleaves = nleaves};
+  options->cases[options->ncases++] = (sfperf_case_t){.kind = SFPERF_CASE_CONTIGUOUS, .nleaves = 10000};
+}
+
+sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *options_p)
+{
+  struct option longs[NOPTIONS + 1] = {0};
+  for (int i = 0; i < NOPTIONS; i++)
+    longs[i] = (struct option){.name = table[i].name, .has_arg = table[i].argument != NULL, .val = i};
+  sfperf_options_t options;
+  set_defaults(&options);
+  optind = 0; /* start afresh, whoever used getopt before */
+  opterr = 0; /* one rank prints, not all */
+  int found;
+  while ((found = getopt_long(argc, argv, "+:", longs, NULL)) != -1) {
+    if (found == ':')
+      return sfshm_error(SF_ERR_ARG, "%s needs an argument", argv[optind - 1]);
+    if (found < 0 || found >= NOPTIONS)
+      return sfshm_error(SF_ERR_ARG, "unknown option %s; sfperf --help lists them", argv[optind - 1]);
+    sf_status_t status = table[found].take(&options, optarg);
+    if (status != SF_OK)
+      return status;
+  }
+  if (optind < argc)
+    return sfshm_error(SF_ERR_ARG, "unexpected argument %s", argv[optind]);
+  if (options.ncases == 0)
+    default_cases(&options);
+  *options_p = options;
+  return SF_OK;
+}
+
+void sfperf_options_help(FILE *file)
+{
+  fputs("usage: sfrun -n 2 sfperf pingpong|exchange|setup [options]\n"
+        "       sfperf judge THRESHOLDS [RESULTS...]\n"
+        "\n"
+        "  pingpong  one-way time of bcast and reduce between two ranks\n"
+        "  exchange  ghost exchange between all ranks\n"
+        "  setup     creation of graphs\n"
+        "  judge     compare JSON results with a table of thresholds\n"
+        "\n",
+        file);
+  for (int i = 0; i < NOPTIONS; i++) {
+    char usage[32];
+    snprintf(usage, sizeof usage, "--%s %s", table[i].name, table[i].argument ? table[i].argument : "");
+    fprintf(file, "  %-22s %s\n", usage, table[i].help);
+  }
+  fputs("  --help, --version\n", file);
+}

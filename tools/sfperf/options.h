@@ -1,0 +1,51 @@
+/* Command line of sfperf. */
+#ifndef SFPERF_OPTIONS_H
+#define SFPERF_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <sf/sf_status.h>
+
+#include "tools/sfperf/grid.h"
+#include "tools/sfperf/measure.h"
+
+#define SFPERF_MAX_CASES 32
+
+typedef enum sfperf_case_kind {
+  SFPERF_CASE_RANDOM,
+  SFPERF_CASE_CONTIGUOUS,
+  SFPERF_CASE_GRID,
+  SFPERF_CASE_MATRIX,
+} sfperf_case_kind_t;
+
+/* One pattern to measure. */
+typedef struct sfperf_case {
+  sfperf_case_kind_t kind;
+  int64_t nleaves;   /* random, contiguous: leaves of each rank */
+  int64_t points[3]; /* grid */
+  const char *path;  /* matrix; part of argv */
+} sfperf_case_t;
+
+typedef struct sfperf_options {
+  bool json;
+  bool pin;
+  sfperf_measure_t measure;
+  int nsizes; /* of pingpong */
+  int64_t sizes[SFPERF_MAX_CASES];
+  int nedges; /* of setup */
+  int64_t edges[SFPERF_MAX_CASES];
+  int ncases; /* of exchange */
+  sfperf_case_t cases[SFPERF_MAX_CASES];
+  int stencil; /* of all grids */
+  sfperf_partition_t partition;
+} sfperf_options_t;
+
+/* Reads what follows the name of the benchmark (argv[0] here). SF_ERR_ARG: the detail says what is wrong. */
+sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *options_p);
+
+/* Prints the usage with one line for each option. */
+void sfperf_options_help(FILE *file);
+
+#endif

@@ -1,0 +1,147 @@
+/* pingpong: the paper's sf_pingpong [PetscSF 5.1]: a bcast from the roots of rank 0 to the leaves of rank 1 and a
+ * reduce with replace back, against plain MPI, PetscSF and the limits of the machine. Runs in both ranks' only threads.
+ */
+#include "tools/sfperf/job.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+
+#include "tools/sfperf/library.h"
+#include "tools/sfperf/limits.h"
+#include "tools/sfperf/method.h"
+#include "tools/sfperf/petsc.h"
+#include "tools/sfperf/raw_mpi.h"
+#include "tools/sfperf/report.h"
+
+enum { MAX_METHODS = 4, MAX_CONTENDERS = MAX_METHODS + 3, WAYS = 2 };
+
+/* One star-forest contender of one size. */
+typedef struct side {
+  const sfperf_method_t *method;
+  void *state;
+} side_t;
+
+/* Everything of one size. */
+typedef struct round {
+  sfperf_pattern_t pattern;
+  sfperf_edges_t edges;
+  sfperf_vectors_t plain;
+  sfperf_vectors_t shared;
+  side_t sides[MAX_METHODS];
+  int nsides;
+  sfperf_mpi_pingpong_t mpi;
+} round_t;
+
+static double run_side(void *opaque, int64_t iterations)
+{
+  const side_t *side = opaque;
+  double start = sfperf_now();
+  for (int64_t i = 0; i < iterations; i++) {
+    side->method->bcast(side->state);
+    side->method->reduce(side->state);
+  }
+  return sfperf_now() - start;
+}
+
+static void add_side(const sfperf_job_t *job, round_t *round, const sfperf_method_t *method)
+{
+  sfperf_task_t task = {
+      .context = job->context,
+      .pattern = &round->pattern,
+      .edges = &round->edges,
+      .vectors = method->in_sf_alloc ? round->shared : round->plain,
+  };
+  side_t *side = &round->sides[round->nsides++];
+  *side = (side_t){.method = method, .state = method->create(&task)};
+  sfperf_method_verify(method, side->state, &task);
+}
+
+static void round_init(const sfperf_job_t *job, round_t *round, int64_t len_bytes)
+{
+  int64_t count = len_bytes / (int64_t)sizeof(double);
+  round->nsides = 0;
+  sfperf_pattern_pair(job->rank, count, &round->pattern);
+  sfperf_edges_init(&round->edges, &round->pattern);
+  sfperf_vectors_init(&round->plain, job->context, false, round->pattern.nroots, round->pattern.nleaves);
+  sfperf_vectors_init(&round->shared, job->context, true, round->pattern.nroots, round->pattern.nleaves);
+  add_side(job, round, &sfperf_sf_alloc);
+  add_side(job, round, &sfperf_sf_plain);
+  add_side(job, round, &sfperf_sf_persistent);
+  if (sfperf_petsc_methods[0])
+    add_side(job, round, sfperf_petsc_methods[0]);
+  round->mpi = (sfperf_mpi_pingpong_t){
+      .rank = job->rank,
+      .count = (int)count,
+      .buffer = job->rank == 0 ? round->plain.roots : round->plain.leaves,
+  };
+}
+
+static void round_free(const sfperf_job_t *job, round_t *round)
+{
+  for (int i = 0; i < round->nsides; i++)
+    round->sides[i].method->destroy(round->sides[i].state);
+  sfperf_vectors_free(&round->plain, job->context, false);
+  sfperf_vectors_free(&round->shared, job->context, true);
+  sfperf_edges_free(&round->edges);
+  sfperf_pattern_free(&round->pattern);
+}
+
+/* The columns: star forests, MPI, and the limits, of which the cache line comes last since it has no room for more than
+ * a few values. */
+static int list_contenders(round_t *round, sfperf_limits_t *limits, sfperf_contender_t contenders[MAX_CONTENDERS])
+{
+  int count = 0;
+  for (; count < round->nsides; count++)
+    contenders[count] = (sfperf_contender_t){
+        .name = round->sides[count].method->name, .run = run_side, .state = &round->sides[count], .operations = WAYS};
+  contenders[count++] =
+      (sfperf_contender_t){.name = "mpi", .run = sfperf_mpi_pingpong_run, .state = &round->mpi, .operations = WAYS};
+  contenders[count++] =
+      (sfperf_contender_t){.name = "one_copy", .run = sfperf_limits_copy_run, .state = limits, .operations = WAYS};
+  contenders[count++] =
+      (sfperf_contender_t){.name = "line_bounce", .run = sfperf_limits_line_run, .state = limits, .operations = WAYS};
+  return count;
+}
+
+static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, sfperf_limits_t *limits, int64_t len_bytes)
+{
+  round_t round;
+  sfperf_contender_t contenders[MAX_CONTENDERS];
+  char name[32];
+  round_init(job, &round, len_bytes);
+  limits->len_bytes = len_bytes;
+  int count = list_contenders(&round, limits, contenders);
+  int measured = len_bytes <= SFPERF_LINE_PAYLOAD ? count : count - 1;
+  sfperf_measure(&job->options->measure, contenders, measured);
+  snprintf(name, sizeof name, "%lld", (long long)len_bytes);
+  sfperf_report_result(report, &(sfperf_result_t){
+                                   .case_name = name,
+                                   .op = "oneway",
+                                   .bytes = len_bytes,
+                                   .contenders = contenders,
+                                   .columns = count,
+                                   .measured = measured,
+                               });
+  round_free(job, &round);
+}
+
+void sfperf_pingpong(const sfperf_job_t *job)
+{
+  const sfperf_options_t *options = job->options;
+  sfperf_report_t report = {
+      .printing = job->rank == 0,
+      .json = options->json,
+      .reps = options->measure.reps,
+      .ranks = job->size,
+      .bench = "pingpong",
+  };
+  sfperf_report_start(&report, "bcast to rank 1 and reduce back, one way, by bytes", job->machine);
+  int64_t most = 0;
+  for (int i = 0; i < options->nsizes; i++)
+    most = options->sizes[i] > most ? options->sizes[i] : most;
+  sfperf_limits_t limits;
+  sfperf_limits_init(&limits, job->rank, most);
+  for (int i = 0; i < options->nsizes; i++)
+    measure_size(job, &report, &limits, options->sizes[i]);
+  sfperf_limits_free(&limits);
+}

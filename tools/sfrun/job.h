@@ -1,0 +1,11 @@
+/* The identity of the job that sfrun starts, as its ranks find it in the environment. */
+#ifndef SFRUN_JOB_H
+#define SFRUN_JOB_H
+
+#include <sf/sf_status.h>
+
+/* Sets SF_SOCKET to socket_path, SF_JOB to a name that no other job has, SF_JOB_KEY to a random 128-bit key; unsets
+ * SF_RANK and SF_SIZE, which would otherwise give all ranks the rank of a surrounding job. */
+sf_status_t sfrun_job_set_environment(const char *socket_path);
+
+#endif

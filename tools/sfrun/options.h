@@ -1,0 +1,40 @@
+/* sfrun's command line: its own long options from one table, mpirun's options, and the program. */
+#ifndef SFRUN_OPTIONS_H
+#define SFRUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <sf/sf_status.h>
+
+typedef enum sfrun_launcher {
+  SFRUN_LAUNCHER_MPIRUN = 0,
+  SFRUN_LAUNCHER_LOCAL, /* sfrun starts the ranks itself, no MPI */
+} sfrun_launcher_t;
+
+/* Texts point into argv. */
+typedef struct sfrun_options {
+  bool help, version, quiet;
+  sfrun_launcher_t launcher;
+  const char *mpirun;       /* NULL: not given */
+  const char *sfd;          /* NULL: not given */
+  const char *log_level;    /* NULL: not given */
+  const char *daemon_log;   /* NULL: sfrun's standard error */
+  int64_t grace_ms;         /* local launcher */
+  const char **sfd_options; /* "KEY=VALUE", nsfd_options of them; owned */
+  int nsfd_options;
+  int32_t nranks;           /* 0: not given */
+  const char **mpirun_args; /* in the order given, -n included, nmpirun_args of them; owned */
+  int nmpirun_args;
+  char **program; /* the program and its arguments, ended by NULL; NULL only with help or version */
+} sfrun_options_t;
+
+/* Fills *options_p, to be freed with sfrun_options_free. With --help or --version the rest of the line is not looked
+ * at. SF_ERR_ARG, with a text that names the option, when the line makes no sense. */
+sf_status_t sfrun_options_parse(int argc, char *argv[], sfrun_options_t *options_p);
+void sfrun_options_free(sfrun_options_t *options);
+
+void sfrun_options_print_help(FILE *file);
+
+#endif

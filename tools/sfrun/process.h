@@ -1,0 +1,45 @@
+/* Starting and ending one child process. */
+#ifndef SFRUN_PROCESS_H
+#define SFRUN_PROCESS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <sf/sf_status.h>
+
+/* What is started and how. Descriptors that are -1 are inherited. All others of sfrun are close-on-exec. */
+typedef struct sfrun_command {
+  const char *path;        /* with a slash */
+  const char *const *argv; /* ended by NULL */
+  char *const *variables;  /* "NAME=VALUE" to set in the child, ended by NULL; NULL: none */
+  int death_signal;        /* that the child gets if sfrun dies */
+  bool own_group;          /* makes a process group of its own */
+  int stdin_fd, stdout_fd, stderr_fd;
+  int kept_fd; /* stays open under its number; -1: none */
+} sfrun_command_t;
+
+/* Finds the executable as the shell does: with a slash as it is, else in PATH. SF_ERR_NOT_FOUND or SF_ERR_PERM (found,
+ * but can't be executed). */
+sf_status_t sfrun_find_program(const char *name, char path_p[PATH_MAX]);
+
+/* Starts the command; the errors include that of execve. SF_ERR_NOT_FOUND, SF_ERR_PERM, SF_ERR_SYS. */
+sf_status_t sfrun_spawn(const sfrun_command_t *command, pid_t *pid_p);
+
+/* Waits at most timeout_ms for a child to end, and reaps it: true, with *wait_status_p. SIGCHLD must be blocked. */
+bool sfrun_wait_for(pid_t pid, int64_t timeout_ms, int *wait_status_p);
+
+/* Ends a child: SIGTERM, after timeout_ms SIGKILL. Returns its wait status; *killed_p tells if it took SIGKILL. */
+int sfrun_end_child(pid_t pid, int64_t timeout_ms, bool *killed_p);
+
+/* 0..255 as a shell gives it: the exit status, or 128 + signal. */
+int sfrun_exit_code(int wait_status);
+
+/* "exit status 3" or "signal 9 (Killed)". Static storage. */
+const char *sfrun_describe_end(int wait_status);
+
+/* Milliseconds of the monotonic clock. */
+int64_t sfrun_now_ms(void);
+
+#endif
