@@ -17,6 +17,7 @@
 
 .DELETE_ON_ERROR:
 .SECONDARY:
+.SECONDEXPANSION:
 .DEFAULT_GOAL := all
 
 # ---- What to build with ----
@@ -86,14 +87,16 @@ sfctl_objects := $(call objects,$(call find_sources,tools/sfctl))
 sfrun_objects := $(call objects,$(call find_sources,tools/sfrun))
 sfperf_objects := $(call with_mpi_only,$(call objects,$(call find_sources,tools/sfperf)))
 example_sources := $(call with_mpi_only,$(wildcard docs/examples/*.c))
+example_common := $(call with_mpi_only,$(call objects,$(wildcard docs/examples/common/*.c)))
 mpi_test_sources := $(call with_mpi_only,$(wildcard tests/mpi/*.c))
-# Tests of sfperf's parts need MPI as it does.
-sfperf_test_sources := $(wildcard tests/unit/test_sfperf_*.c)
-test_sources := $(filter-out $(if $(with_mpi),,$(sfperf_test_sources)),\
+# Tests of parts of MPI programs need MPI as these do.
+mpi_part_test_sources := $(wildcard tests/unit/test_sfperf_*.c \
+	$(patsubst docs/examples/common/%,tests/unit/test_%,$(wildcard docs/examples/common/*.c)))
+test_sources := $(filter-out $(if $(with_mpi),,$(mpi_part_test_sources)),\
 	$(wildcard tests/unit/test_*.c tests/system/test_*.c))
 fuzz_sources := $(wildcard tests/fuzz/fuzz_*.c)
-help_objects := $(call objects,$(filter-out tests/unit/test_% tests/system/test_%,\
-	$(wildcard tests/unit/*.c tests/system/*.c)))
+# What the tests of one folder share.
+help_objects_of = $(call objects,$(filter-out tests/$(1)/test_%,$(wildcard tests/$(1)/*.c)))
 
 # A program is left out while it has no main.
 program_if = $(if $(filter %/main.o,$(2)),$(BUILD)/$(1))
@@ -105,8 +108,8 @@ examples := $(patsubst docs/examples/%.c,$(BUILD)/examples/%,$(example_sources))
 tests := $(call programs,$(test_sources))
 mpi_tests := $(call programs,$(mpi_test_sources))
 fuzzers := $(call programs,$(fuzz_sources))
-sfperf_tests := $(call with_mpi_only,$(call programs,$(sfperf_test_sources)))
-mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(sfperf_tests)
+mpi_part_tests := $(call with_mpi_only,$(call programs,$(mpi_part_test_sources)))
+mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(mpi_part_tests)
 
 client_library := $(BUILD)/libsfclient.a
 adapter_library := $(if $(adapter_objects),$(BUILD)/libsfclient_mpi.a)
@@ -114,8 +117,8 @@ shared_libraries := $(patsubst %.a,%.so.$(VERSION),$(client_library) $(adapter_l
 # For tests: everything that has no main.
 daemon_library := $(if $(daemon_objects),$(BUILD)/libsfd.a)
 tools_library := $(BUILD)/libsftools.a
-help_library := $(if $(help_objects),$(BUILD)/libsftest.a)
-test_libraries := $(help_library) $(tools_library) $(daemon_library) $(client_library)
+help_libraries := $(BUILD)/libsftest-unit.a $(BUILD)/libsftest-system.a
+test_libraries := $(tools_library) $(daemon_library) $(client_library)
 
 # What make check runs. Models and the sanitizers have nothing to say to each other.
 TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/test_*.sh)
@@ -132,9 +135,9 @@ examples: $(examples)
 show = $(if $(V),,@printf '%-6s %s\n' '$(1)' '$@';)
 COMPILER = $(CC)
 mpi_objects := $(adapter_objects) $(sfperf_objects) $(call with_mpi_only,$(call objects,\
-	$(example_sources) $(mpi_test_sources) $(sfperf_test_sources)))
+	$(example_sources) $(wildcard docs/examples/common/*.c) $(mpi_test_sources) $(mpi_part_test_sources)))
 all_objects := $(sort $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
-	$(help_objects) $(call objects,$(test_sources) $(fuzz_sources)))
+	$(call help_objects_of,unit) $(call help_objects_of,system) $(call objects,$(test_sources) $(fuzz_sources)))
 
 # A stamp changes when its text does: other flags, or another list of sources.
 stamp_compile = $(CC) $(LANGUAGE) $(WARNINGS) $(CFLAGS) $(INSTRUMENT) $(PACKAGE_CFLAGS)
@@ -170,14 +173,14 @@ endif
 # ---- Linking ----
 
 LINKER = $(CC)
-archives := $(client_library) $(adapter_library) $(daemon_library) $(tools_library) $(help_library)
+archives := $(client_library) $(adapter_library) $(daemon_library) $(tools_library) $(help_libraries)
 all_programs := $(tools) $(examples) $(mpi_tests) $(tests) $(fuzzers)
 
 $(client_library): $(client_objects)
 $(adapter_library): $(adapter_objects)
 $(daemon_library): $(call without_main,$(daemon_objects))
 $(tools_library): $(call without_main,$(sfctl_objects) $(sfrun_objects) $(sfperf_objects))
-$(help_library): $(help_objects)
+$(help_libraries): $(BUILD)/libsftest-%.a: $$(call help_objects_of,$$*)
 $(archives): $(BUILD)/link.stamp
 	@mkdir -p $(@D)
 	$(call show,AR)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
@@ -186,15 +189,17 @@ $(BUILD)/sfd: $(daemon_objects) $(shared_objects)
 $(BUILD)/sfctl: $(sfctl_objects) $(client_library)
 $(BUILD)/sfrun: $(sfrun_objects) $(client_library)
 $(BUILD)/sfperf: $(sfperf_objects) $(client_library)
-$(examples): $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(adapter_library) $(client_library)
+$(examples): $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(example_common) $(adapter_library) $(client_library)
 $(mpi_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(adapter_library) $(client_library)
-$(tests) $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
+$(mpi_part_tests): $(example_common)
+$(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(@D)).a $(test_libraries)
+$(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
 
 LIBS = $(CLIENT_LIBS)
 $(BUILD)/sfd: private LIBS = $(DAEMON_LIBS) -lm
 $(BUILD)/sfperf: private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
 $(tests) $(fuzzers): private LIBS = $(CHECK_LIBS) $(DAEMON_LIBS) -lm
-$(sfperf_tests): private LIBS += $(PETSC_LIBS)
+$(mpi_part_tests): private LIBS += $(PETSC_LIBS)
 $(fuzzers): private LIBS += $(if $(fuzzing),-fsanitize=fuzzer)
 $(mpi_programs): $(BUILD)/mpi.stamp
 $(mpi_programs): private LINKER = $(MPICC)

@@ -27,32 +27,52 @@ typedef struct sfc_scan {
   int64_t root_max;
 } sfc_scan_t;
 
-static inline __attribute__((always_inline)) sfc_scan_t scan_as(sfc_edge_input_t input, int32_t size)
+/* Also counts the edges to each rank, a run of equal ranks at a time. */
+static inline __attribute__((always_inline)) sfc_scan_t scan_as(sfc_edge_input_t input, int32_t size, int64_t count[])
 {
   sfc_scan_t scan = {.leaves_ascend = true, .leaf_max = -1, .root_max = -1};
-  int64_t previous = -1, lowest = 0;
+  int64_t previous = -1, lowest = 0, run = 0;
+  int32_t run_rank = 0;
   for (int64_t i = 0; i < input.nleaves; i++) {
     int64_t leaf = leaf_at(&input, i), root = root_at(&input, i);
-    scan.bad |= (uint32_t)input.root_rank[i] >= (uint32_t)size;
+    if (input.root_rank[i] != run_rank) {
+      if (input.root_rank[i] < 0 || input.root_rank[i] >= size) {
+        scan.bad = true;
+        return scan;
+      }
+      count[run_rank] += run;
+      run_rank = input.root_rank[i];
+      run = 0;
+    }
+    run++;
     lowest |= leaf | root; /* negative if one of them is */
     scan.leaves_ascend &= leaf > previous;
     previous = leaf;
     scan.leaf_max = leaf > scan.leaf_max ? leaf : scan.leaf_max;
     scan.root_max = root > scan.root_max ? root : scan.root_max;
   }
-  scan.bad |= lowest < 0;
+  count[run_rank] += run;
+  scan.bad = lowest < 0;
   return scan;
 }
 
-/* One loop for each width, so that none decides per element. */
-static sfc_scan_t scan_input(const sfc_edge_input_t *input, int32_t size)
+/* One loop for each form, so that none decides per element. */
+static sfc_scan_t scan_input(const sfc_edge_input_t *input, int32_t size, int64_t count[])
 {
   sfc_edge_input_t form = *input;
+  if (input->leaf_index == NULL) {
+    form.leaf_index = NULL;
+    form.wide = true;
+    if (input->wide)
+      return scan_as(form, size, count);
+    form.wide = false;
+    return scan_as(form, size, count);
+  }
   form.wide = true;
   if (input->wide)
-    return scan_as(form, size);
+    return scan_as(form, size, count);
   form.wide = false;
-  return scan_as(form, size);
+  return scan_as(form, size, count);
 }
 
 /* The error with the lowest leaf. */
@@ -123,144 +143,211 @@ static sf_status_t check_distinct(const sfc_edge_input_t *input, const sfc_scan_
   return lowest == INT64_MAX ? SF_OK : duplicate_error(lowest, bad_leaf_p);
 }
 
-/* Scratch memory of the making of one list. */
+/* The making of one list. */
 typedef struct sfc_making {
-  sfc_edge_t *edges; /* by rank, then sorted */
-  sfc_edge_t *scratch;
-  int64_t *start; /* by rank: first edge; size + 1 */
-  int64_t *index; /* three arrays of nleaves: distinct roots, leaves, values */
-  int64_t nleaves;
+  int64_t *start; /* by rank: first edge; size + 1 entries, and one for counting */
+  int64_t *root;  /* by rank, each rank's edges as they were given */
+  int64_t *leaf;
+  int64_t *value; /* only for ranks with roots that have several leaves; NULL until one is met */
+  uint64_t *seen; /* set of roots, empty between ranks; NULL until it is needed */
+  sfshm_edges_t *blocks;
 } sfc_making_t;
 
 static void free_making(sfc_making_t *making)
 {
-  free(making->edges);
-  free(making->scratch);
   free(making->start);
-  free(making->index);
+  free(making->root);
+  free(making->value);
+  free(making->seen);
+  free(making->blocks);
 }
 
-static sf_status_t alloc_making(sfc_making_t *making, int64_t nleaves, int32_t size)
+static inline __attribute__((always_inline)) void bucket_as(sfc_edge_input_t input, int64_t next[],
+                                                            const sfc_making_t *making)
 {
-  size_t n = (size_t)nleaves;
-  *making = (sfc_making_t){.edges = malloc(n * sizeof(sfc_edge_t)),
-                           .scratch = malloc(n * sizeof(sfc_edge_t)),
-                           .start = calloc((size_t)size + 2, sizeof(int64_t)),
-                           .index = malloc(3 * n * sizeof(int64_t)),
-                           .nleaves = nleaves};
-  if (making->edges != NULL && making->scratch != NULL && making->start != NULL && making->index != NULL)
-    return SF_OK;
-  free_making(making);
-  return sfshm_error(SF_ERR_NOMEM, "sorting %zu edges", n);
+  for (int64_t i = 0; i < input.nleaves;) {
+    int32_t rank = input.root_rank[i];
+    int64_t to = next[rank];
+    for (; i < input.nleaves && input.root_rank[i] == rank; i++, to++) {
+      making->root[to] = root_at(&input, i);
+      making->leaf[to] = leaf_at(&input, i);
+    }
+    next[rank] = to;
+  }
 }
 
-/* Distributes the edges to their root ranks, keeping their order. */
+/* Distributes the edges to their root ranks, keeping their order. start holds the counts, shifted by two. */
 static void bucket_by_rank(const sfc_edge_input_t *input, int32_t size, sfc_making_t *making)
 {
   int64_t *next = making->start + 1; /* next[r]: where rank r's next edge goes; at the end start[r + 1] */
-  for (int64_t i = 0; i < input->nleaves; i++)
-    next[input->root_rank[i] + 1]++;
   for (int32_t r = 1; r <= size; r++)
     next[r] += next[r - 1];
-  for (int64_t i = 0; i < input->nleaves; i++)
-    making->edges[next[input->root_rank[i]]++] = (sfc_edge_t){root_at(input, i), leaf_at(input, i)};
+  sfc_edge_input_t form = *input;
+  form.wide = true;
+  if (input->wide) {
+    bucket_as(form, next, making);
+  } else {
+    form.wide = false;
+    bucket_as(form, next, making);
+  }
 }
 
-/* The three patterns of a block, over the scratch arrays. */
-static sfshm_edges_t describe(const sfc_making_t *making, int64_t first, int64_t n)
+static bool ascends(const int64_t index[], int64_t n)
 {
-  const sfc_edge_t *edges = making->edges + first;
-  int64_t *roots = making->index + first;
-  int64_t *leaves = roots + making->nleaves;
-  int64_t *values = leaves + making->nleaves;
+  uint64_t bad = 0; /* collected without a branch, so that the loop vectorises */
+  for (int64_t i = 1; i < n; i++)
+    bad |= (uint64_t)(index[i - 1] >= index[i]);
+  return bad == 0;
+}
+
+/* Whether two edges have the same root. A set of bits if the indices are dense enough, else they are sorted. */
+static sf_status_t find_duplicates(sfc_making_t *making, const int64_t root[], int64_t n, int64_t root_max, bool *any_p)
+{
+  *any_p = false;
+  if (ascends(root, n))
+    return SF_OK;
+  if (root_max / 256 > n) { /* a set larger than 32 bytes an edge: leave it to the sorting */
+    *any_p = true;
+    return SF_OK;
+  }
+  if (making->seen == NULL)
+    making->seen = calloc((size_t)root_max / 64 + 1, sizeof *making->seen);
+  if (making->seen == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "looking for roots with several leaves");
+  for (int64_t i = 0; i < n; i++) {
+    uint64_t bit = UINT64_C(1) << (root[i] & 63), *word = &making->seen[root[i] >> 6];
+    *any_p |= (*word & bit) != 0;
+    *word |= bit;
+  }
+  for (int64_t i = 0; i < n; i++)
+    making->seen[root[i] >> 6] = 0;
+  return SF_OK;
+}
+
+/* Sorts the edges by (root, leaf), and numbers the distinct roots, which it moves to the front. */
+static sf_status_t merge_duplicates(sfc_making_t *making, const sfc_scan_t *scan, int64_t nleaves, int64_t first,
+                                    int64_t n, int64_t *nvalues_p)
+{
+  sfc_edge_t *edges = malloc(2 * (size_t)n * sizeof *edges);
+  if (making->value == NULL)
+    making->value = malloc((size_t)nleaves * sizeof *making->value);
+  if (edges == NULL || making->value == NULL) {
+    free(edges);
+    return sfshm_error(SF_ERR_NOMEM, "sorting %lld edges", (long long)n);
+  }
+  int64_t *root = making->root + first, *leaf = making->leaf + first, *value = making->value + first;
   int64_t nvalues = 0;
+  for (int64_t e = 0; e < n; e++)
+    edges[e] = (sfc_edge_t){root[e], leaf[e]};
+  sfc_sort_edges(edges, edges + n, n, scan->root_max, scan->leaf_max);
   for (int64_t e = 0; e < n; e++) {
     if (e == 0 || edges[e].root != edges[e - 1].root)
-      roots[nvalues++] = edges[e].root;
-    leaves[e] = edges[e].leaf;
-    values[e] = nvalues - 1;
+      root[nvalues++] = edges[e].root;
+    leaf[e] = edges[e].leaf;
+    value[e] = nvalues - 1;
   }
-  return (sfshm_edges_t){.value_root = sfshm_pattern_from_index64(roots, nvalues),
-                         .leaf = sfshm_pattern_from_index64(leaves, n),
-                         .edge_value = sfshm_pattern_from_index64(values, nvalues == n ? 0 : n)};
+  free(edges);
+  *nvalues_p = nvalues;
+  return SF_OK;
 }
 
-/* Bytes of a pattern's index array in the list. */
-static size_t stored_bytes(const sfshm_pattern_t *pattern)
+/* The three patterns of one rank's edges. */
+static sf_status_t describe(sfc_making_t *making, const sfc_scan_t *scan, int64_t nleaves, int64_t first, int64_t n,
+                            sfshm_edges_t *block)
+{
+  bool duplicates;
+  int64_t nvalues = n;
+  sf_status_t status = find_duplicates(making, making->root + first, n, scan->root_max, &duplicates);
+  if (status == SF_OK && duplicates)
+    status = merge_duplicates(making, scan, nleaves, first, n, &nvalues);
+  if (status != SF_OK)
+    return status;
+  *block = (sfshm_edges_t){.value_root = sfshm_pattern_from_index64(making->root + first, nvalues),
+                           .leaf = sfshm_pattern_from_index64(making->leaf + first, n)};
+  if (nvalues != n)
+    block->edge_value = sfshm_pattern_from_index64(making->value + first, n);
+  block->roots = sfshm_pattern_survey(&block->value_root);
+  block->leaves = sfshm_pattern_survey(&block->leaf);
+  return SF_OK;
+}
+
+/* Bytes of a pattern's index array in the list, which are as narrow as its highest index allows. */
+static size_t stored_bytes(const sfshm_pattern_t *pattern, int64_t max)
 {
   if (pattern->kind != SFSHM_PATTERN_INDEX64)
     return 0;
-  size_t width = sfshm_pattern_max(pattern) <= UINT32_MAX ? sizeof(uint32_t) : sizeof(int64_t);
+  size_t width = max <= UINT32_MAX ? sizeof(uint32_t) : sizeof(int64_t);
   return ((size_t)pattern->n * width + 63) / 64 * 64;
 }
 
-static void store(const sfshm_pattern_t *pattern, char *base, size_t *end, sfshm_stored_pattern_t *stored)
+static void store(const sfshm_pattern_t *pattern, int64_t max, char *image, size_t *end, sfshm_stored_pattern_t *stored)
 {
   *stored = (sfshm_stored_pattern_t){
       .kind = (uint32_t)pattern->kind, .n = pattern->n, .start = pattern->start, .stride = pattern->stride};
   if (pattern->kind != SFSHM_PATTERN_INDEX64)
     return;
   stored->offset = *end;
-  if (sfshm_pattern_max(pattern) <= UINT32_MAX) {
-    uint32_t *narrow = (uint32_t *)(void *)(base + *end);
+  if (max <= UINT32_MAX) {
+    uint32_t *narrow = (uint32_t *)(void *)(image + *end);
     stored->kind = SFSHM_PATTERN_INDEX32;
     for (int64_t i = 0; i < pattern->n; i++)
       narrow[i] = (uint32_t)pattern->index64[i];
   } else {
-    memcpy(base + *end, pattern->index64, (size_t)pattern->n * sizeof(int64_t));
+    memcpy(image + *end, pattern->index64, (size_t)pattern->n * sizeof(int64_t));
   }
-  *end += stored_bytes(pattern);
+  *end += stored_bytes(pattern, max);
 }
 
-static sf_status_t write_region(const sfshm_edges_t blocks[], sfc_edge_list_t *list)
+/* Lays the blocks and then their arrays out in memory, and publishes that. */
+static sf_status_t publish(const sfshm_edges_t blocks[], sfc_edge_list_t *list)
 {
   size_t bytes = sizeof(sfshm_region_header_t) + (size_t)list->nparts * sizeof(sfshm_edge_block_t);
   size_t end = bytes;
   for (int32_t i = 0; i < list->nparts; i++)
-    bytes += stored_bytes(&blocks[i].value_root) + stored_bytes(&blocks[i].leaf) + stored_bytes(&blocks[i].edge_value);
-  sf_status_t status =
-      sfshm_region_create("sf-edges", SFSHM_REGION_EDGES, bytes, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL, &list->region);
-  if (status != SF_OK)
-    return status;
-  char *base = list->region.base;
+    bytes += stored_bytes(&blocks[i].value_root, blocks[i].roots.max) +
+             stored_bytes(&blocks[i].leaf, blocks[i].leaves.max) +
+             stored_bytes(&blocks[i].edge_value, list->parts[i].nvalues);
+  char *image = aligned_alloc(128, (bytes + 127) / 128 * 128);
+  if (image == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "edge list of %zu bytes", bytes);
+  memset(image, 0, sizeof(sfshm_region_header_t));
   for (int32_t i = 0; i < list->nparts; i++) {
-    sfshm_edge_block_t *block = (sfshm_edge_block_t *)(void *)(base + list->parts[i].offset);
-    store(&blocks[i].value_root, base, &end, &block->value_root);
-    store(&blocks[i].leaf, base, &end, &block->leaf);
-    store(&blocks[i].edge_value, base, &end, &block->edge_value);
+    sfshm_edge_block_t block = {.reserved = 0};
+    store(&blocks[i].value_root, blocks[i].roots.max, image, &end, &block.value_root);
+    store(&blocks[i].leaf, blocks[i].leaves.max, image, &end, &block.leaf);
+    store(&blocks[i].edge_value, list->parts[i].nvalues, image, &end, &block.edge_value);
+    memcpy(image + list->parts[i].offset, &block, sizeof block);
   }
-  return sfshm_region_freeze(&list->region);
+  sf_status_t status = sfshm_region_publish("sf-edges", SFSHM_REGION_EDGES, image, bytes, &list->region);
+  free(image);
+  return status;
 }
 
-/* Sorts and describes each rank's edges, then writes them out. */
-static sf_status_t make_blocks(sfc_making_t *making, int32_t size, const sfc_scan_t *scan, sfc_edge_list_t *list)
+static sf_status_t make_blocks(sfc_making_t *making, int32_t size, const sfc_scan_t *scan, int64_t nleaves,
+                               sfc_edge_list_t *list)
 {
   int32_t nparts = 0;
   for (int32_t r = 0; r < size; r++)
     nparts += making->start[r + 1] > making->start[r];
-  sfshm_edges_t *blocks = malloc((size_t)nparts * sizeof *blocks);
+  making->blocks = calloc((size_t)nparts, sizeof *making->blocks);
   list->parts = malloc((size_t)nparts * sizeof *list->parts);
-  if (blocks == NULL || list->parts == NULL) {
-    free(blocks);
+  if (making->blocks == NULL || list->parts == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of %d root ranks", nparts);
-  }
   for (int32_t r = 0; r < size; r++) {
     int64_t first = making->start[r], n = making->start[r + 1] - first;
     if (n == 0)
       continue;
-    sfc_sort_edges(making->edges + first, making->scratch, n, scan->root_max, scan->leaf_max);
-    sfshm_edges_t *block = &blocks[list->nparts];
-    *block = describe(making, first, n);
+    sf_status_t status = describe(making, scan, nleaves, first, n, &making->blocks[list->nparts]);
+    if (status != SF_OK)
+      return status;
     list->parts[list->nparts] =
         (sfc_edge_part_t){.rank = r,
                           .offset = sizeof(sfshm_region_header_t) + (size_t)list->nparts * sizeof(sfshm_edge_block_t),
                           .nedges = n,
-                          .nvalues = block->value_root.n};
+                          .nvalues = making->blocks[list->nparts].value_root.n};
     list->nparts++;
   }
-  sf_status_t status = write_region(blocks, list);
-  free(blocks);
-  return status;
+  return publish(making->blocks, list);
 }
 
 /* Root indices on the rank itself are its own to check. */
@@ -278,17 +365,14 @@ static sf_status_t check_own_roots(const sfc_edge_input_t *input, int32_t rank, 
                      (long long)input->nroots);
 }
 
-sf_status_t sfc_edge_list_make(const sfc_edge_input_t *input, int32_t rank, int32_t size, sfc_edge_list_t *list_p,
-                               int64_t *bad_leaf_p)
+/* Checks the input and fills the list in. */
+static sf_status_t make(const sfc_edge_input_t *input, int32_t rank, int32_t size, sfc_making_t *making,
+                        sfc_edge_list_t *list, int64_t *bad_leaf_p)
 {
-  sfc_making_t making;
-  sfc_edge_list_t list = {.region = {.fd = -1}};
-  *bad_leaf_p = -1;
-  if (input->nleaves == 0) {
-    *list_p = list;
-    return SF_OK;
-  }
-  sfc_scan_t scan = scan_input(input, size);
+  making->start = calloc((size_t)size + 2, sizeof *making->start);
+  if (making->start == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "table of %d ranks", size);
+  sfc_scan_t scan = scan_input(input, size, making->start + 2);
   if (scan.bad)
     return find_bad(input, size, bad_leaf_p);
   sf_status_t status = check_distinct(input, &scan, bad_leaf_p);
@@ -296,11 +380,23 @@ sf_status_t sfc_edge_list_make(const sfc_edge_input_t *input, int32_t rank, int3
     status = check_own_roots(input, rank, bad_leaf_p);
   if (status != SF_OK)
     return status;
-  status = alloc_making(&making, input->nleaves, size);
-  if (status != SF_OK)
-    return status;
-  bucket_by_rank(input, size, &making);
-  status = make_blocks(&making, size, &scan, &list);
+  making->root = malloc(2 * (size_t)input->nleaves * sizeof *making->root);
+  if (making->root == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "sorting %lld edges", (long long)input->nleaves);
+  making->leaf = making->root + input->nleaves;
+  bucket_by_rank(input, size, making);
+  return make_blocks(making, size, &scan, input->nleaves, list);
+}
+
+sf_status_t sfc_edge_list_make(const sfc_edge_input_t *input, int32_t rank, int32_t size, sfc_edge_list_t *list_p,
+                               int64_t *bad_leaf_p)
+{
+  sfc_making_t making = {0};
+  sfc_edge_list_t list = {.region = {.fd = -1}};
+  sf_status_t status = SF_OK;
+  *bad_leaf_p = -1;
+  if (input->nleaves > 0)
+    status = make(input, rank, size, &making, &list, bad_leaf_p);
   free_making(&making);
   if (status != SF_OK) {
     sfc_edge_list_destroy(&list);

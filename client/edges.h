@@ -1,5 +1,5 @@
-/* From the edges that the application gives to the edge list that the ranks share: checked, sorted by (root rank, root
- * index, leaf index), in the shortest form. Any thread. */
+/* From the edges that the application gives to the edge list that the ranks share: checked, by root rank, in the
+ * shortest form. Any thread. */
 #ifndef SFC_EDGES_H
 #define SFC_EDGES_H
 
@@ -27,7 +27,7 @@ typedef struct sfc_edge_part {
 } sfc_edge_part_t;
 
 typedef struct sfc_edge_list {
-  sfshm_region_t region;  /* frozen; base NULL without edges */
+  sfshm_region_t region;  /* immutable; base NULL without edges */
   sfc_edge_part_t *parts; /* by rank; that of the rank itself included */
   int32_t nparts;
 } sfc_edge_list_t;

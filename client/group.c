@@ -128,6 +128,12 @@ sf_status_t sf_group_destroy(sf_group_t *group)
   if (*link != NULL)
     *link = group->next;
   pthread_mutex_unlock(&context->lock);
+  Sfproto__GroupDestroy destroy = SFPROTO__GROUP_DESTROY__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  destroy.group = group->number;
+  message.body_case = SFPROTO__MESSAGE__BODY_GROUP_DESTROY;
+  message.group_destroy = &destroy;
+  (void)sfc_control_tell(&context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
   free_group(group);
   return SF_OK;
 }

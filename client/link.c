@@ -5,27 +5,6 @@
 
 #include "shm/error.h"
 
-/* Number of maximal pieces of consecutive ascending indices. */
-static int64_t count_runs(const sfshm_pattern_t *pattern)
-{
-  int64_t runs = 1;
-  switch (pattern->kind) {
-  case SFSHM_PATTERN_CONTIGUOUS:
-    return 1;
-  case SFSHM_PATTERN_STRIDED:
-    return pattern->n;
-  case SFSHM_PATTERN_INDEX32:
-    for (int64_t i = 1; i < pattern->n; i++)
-      runs += pattern->index32[i] != pattern->index32[i - 1] + 1;
-    return runs;
-  case SFSHM_PATTERN_INDEX64:
-    for (int64_t i = 1; i < pattern->n; i++)
-      runs += pattern->index64[i] != pattern->index64[i - 1] + 1;
-    return runs;
-  }
-  return pattern->n;
-}
-
 /* edge_root[e] = value_root[edge_value[e]]. */
 static sf_status_t expand_roots(sfc_link_t *link)
 {
@@ -55,10 +34,10 @@ sf_status_t sfc_link_init(sfc_link_t *link, const sfshm_edges_t *edges)
       .edge_root = edges->value_root,
       .edge_value = edges->edge_value,
       .leaf = edges->leaf,
-      .root_max = sfshm_pattern_at(&edges->value_root, edges->value_root.n - 1),
-      .leaf_max = sfshm_pattern_max(&edges->leaf),
-      .root_runs = count_runs(&edges->value_root),
-      .leaf_runs = count_runs(&edges->leaf),
+      .root_max = edges->roots.max,
+      .leaf_max = edges->leaves.max,
+      .root_runs = edges->roots.runs,
+      .leaf_runs = edges->leaves.runs,
   };
   return edges->edge_value.n > 0 ? expand_roots(link) : SF_OK;
 }

@@ -12,8 +12,8 @@
 typedef struct sfc_link {
   int64_t nvalues;            /* distinct roots; 0: no edges */
   int64_t nedges;             /* leaves */
-  sfshm_pattern_t value_root; /* root of each value, ascending */
-  sfshm_pattern_t edge_root;  /* root of each edge, in (root, leaf) order */
+  sfshm_pattern_t value_root; /* root of each value, all different */
+  sfshm_pattern_t edge_root;  /* root of each edge */
   sfshm_pattern_t edge_value; /* value of each edge; n == 0: edges and values are the same */
   sfshm_pattern_t leaf;       /* leaf of each edge */
   int64_t root_max;           /* highest indices */

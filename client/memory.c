@@ -6,7 +6,6 @@
 
 #include "client/context.h"
 #include "shm/error.h"
-#include "shm/message.h"
 
 struct sf_region {
   sf_context_t *context;
@@ -109,22 +108,17 @@ static void take_out(sfc_memory_t *memory, const struct sf_region *region)
   pthread_mutex_unlock(&memory->lock);
 }
 
-/* How the others reach it, as sfctl shows it: the numbers of sfshm_method_t. */
+/* Tells the daemon of a registered region and how the others reach it, for sfctl. Memory of sf_alloc is in segments, of
+ * which it knows. */
 static sf_status_t announce(const struct sf_region *region)
 {
   sf_context_t *context = region->context;
   Sfproto__RegionAdd add = SFPROTO__REGION_ADD__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  sfc_peer_t *self;
-  sf_status_t status = sfc_peers_find(&context->peers, context->rank, &self);
-  if (status != SF_OK)
-    return status;
   add.region = region->number;
   add.length = region->length_bytes;
-  add.kind = (uint32_t)region->class;
-  add.method = region->class == SFC_MEMORY_ALLOC ? SFSHM_METHOD_IN_PLACE
-               : context->readable               ? SFSHM_METHOD_VM_READ
-                                                 : SFSHM_METHOD_CELL;
+  add.kind = SF_MEMORY_HOST;
+  add.method = context->readable ? SFPROTO__REGION_ADD__METHOD__VM_READ : SFPROTO__REGION_ADD__METHOD__COPIED;
   message.body_case = SFPROTO__MESSAGE__BODY_REGION_ADD;
   message.region_add = &add;
   return sfc_control_tell(&context->control, &message, NULL, 0);
@@ -138,22 +132,6 @@ static void withdraw(const struct sf_region *region)
   message.body_case = SFPROTO__MESSAGE__BODY_REGION_REMOVE;
   message.region_remove = &remove;
   (void)sfc_control_tell(&region->context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
-}
-
-/* Enters a region in the table and tells the daemon; frees it on failure. */
-static sf_status_t enter(struct sf_region *region)
-{
-  sf_status_t status = insert(&region->context->memory, region);
-  if (status != SF_OK) {
-    free(region);
-    return status;
-  }
-  status = announce(region);
-  if (status != SF_OK) {
-    take_out(&region->context->memory, region);
-    free(region);
-  }
-  return status;
 }
 
 sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
@@ -177,9 +155,10 @@ sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
                                .length_bytes = len_bytes,
                                .class = SFC_MEMORY_ALLOC,
                                .block = block};
-  status = enter(region);
+  status = insert(&context->memory, region);
   if (status != SF_OK) {
     sfc_heap_give(&context->alloc, &block);
+    free(region);
     return status;
   }
   *address_p = block.address;
@@ -199,7 +178,6 @@ sf_status_t sf_free(sf_context_t *context, void *address)
   if (region == NULL || region->class != SFC_MEMORY_ALLOC || region->address != address)
     return sfshm_error(SF_ERR_ARG, "sf_free: %p was not given by sf_alloc", address);
   take_out(&context->memory, region);
-  withdraw(region);
   sfc_heap_give(&context->alloc, &region->block);
   free(region);
   return SF_OK;
@@ -222,9 +200,19 @@ sf_status_t sf_register(sf_context_t *context, void *address, size_t len_bytes, 
     return sfshm_error(SF_ERR_NOMEM, "sf_register: bookkeeping");
   *region = (struct sf_region){
       .context = context, .address = address, .length_bytes = len_bytes, .class = SFC_MEMORY_REGISTERED};
-  status = enter(region);
-  if (status == SF_OK)
-    *region_p = region;
+  status = insert(&context->memory, region);
+  if (status != SF_OK)
+    goto err_free;
+  status = announce(region);
+  if (status != SF_OK)
+    goto err_take_out;
+  *region_p = region;
+  return SF_OK;
+
+err_take_out:
+  take_out(&context->memory, region);
+err_free:
+  free(region);
   return status;
 }
 

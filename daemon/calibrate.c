@@ -24,8 +24,7 @@
 #define BOUNCES 2000u
 #define TURN_TIMEOUT_NS 20000000
 
-/* Plausible values of present machines, for when nothing can be measured. */
-static const sfshm_costs_t defaults = {
+const sfshm_costs_t sfd_default_costs = {
     .local_line_ps = 1500,
     .local_stream_ps = 1200,
     .remote_line_ps = 20000,
@@ -214,7 +213,8 @@ static bool measure(sfd_bench_t *bench, sfshm_costs_t *costs)
   measure_local(bench, &lowest);
   bool done = measure_vm_read(bench, &lowest);
   if (!done) /* forbidden here, which is found out again where it matters */
-    lowest.vm_read_call_ps = defaults.vm_read_call_ps, lowest.vm_read_stream_ps = defaults.vm_read_stream_ps;
+    lowest.vm_read_call_ps = sfd_default_costs.vm_read_call_ps,
+    lowest.vm_read_stream_ps = sfd_default_costs.vm_read_stream_ps;
   if (pthread_create(&helper, NULL, take_turns, bench) != 0)
     return false;
   done = measure_remote(bench, &lowest);
@@ -235,7 +235,7 @@ void sfd_calibrate(sfshm_costs_t *costs_p)
   cpu_set_t allowed;
   size_t spread_bytes = (size_t)SPREAD_LINES * LINE_BYTES;
   sfd_bench_t bench = {0};
-  *costs_p = defaults;
+  *costs_p = sfd_default_costs;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || !choose_cores(&allowed, bench.cores))
     return;
   bench.lines = mmap(NULL, 2 * spread_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

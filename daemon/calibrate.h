@@ -4,7 +4,11 @@
 
 #include "shm/board.h"
 
-/* Fills *costs_p: measured, or defaults (measured 0) where that is not possible. Blocks for a fraction of a second. */
+/* Costs that are plausible for present machines (measured: 0). */
+extern const sfshm_costs_t sfd_default_costs;
+
+/* Fills *costs_p with what it measures, or with the defaults where that is not possible. Blocks for a fraction of a
+ * second. */
 void sfd_calibrate(sfshm_costs_t *costs_p);
 
 #endif

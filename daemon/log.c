@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/suggest.h"
 #include "shm/error.h"
+#include "shm/suggest.h"
 
 #define TEXT_SIZE 1024 /* of a message, before escaping */
 #define ITEM_SIZE 64   /* of one entry of a list of levels; no valid one is as long */
@@ -37,15 +37,15 @@ static int find_name(const char *const names[], int count, const char *word)
 /* An unknown level or component: names the closest one, and all of them. */
 static sf_status_t unknown_name(const char *what, const char *const names[], int count, const char *word)
 {
-  char known[128] = "", hint[SFD_SUGGEST_HINT_SIZE];
-  sfd_suggest_t suggest = {.word = word};
+  char known[128] = "", hint[SFSHM_SUGGEST_HINT_SIZE];
+  sfshm_suggest_t suggest = {.word = word};
   for (int i = 0; i < count; i++) {
-    sfd_suggest_show(&suggest, names[i]);
+    sfshm_suggest_show(&suggest, names[i]);
     size_t used = strlen(known);
     snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", names[i]);
   }
   return sfshm_error(SF_ERR_ARG, "unknown log %s '%s'%s; expected one of %s", what, word,
-                     sfd_suggest_hint(&suggest, hint), known);
+                     sfshm_suggest_hint(&suggest, hint), known);
 }
 
 /* Copies the entry that begins at *cursor_p, without blanks around it, and moves the cursor behind its comma (NULL

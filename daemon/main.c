@@ -39,7 +39,7 @@ static void announce_ready(int64_t fd)
 
 static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int listen_fd)
 {
-  sfshm_costs_t costs = {0};
+  sfshm_costs_t costs = sfd_default_costs;
   sfd_server_t *server;
   if (options->calibrate)
     sfd_calibrate(&costs);

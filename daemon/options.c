@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "daemon/option_value.h"
-#include "daemon/suggest.h"
 #include "shm/error.h"
+#include "shm/suggest.h"
 
 #define NAME_SIZE 64          /* of an option's name with its prefix; no valid one is as long */
 #define LABEL_SIZE 320        /* of an option's name with the place where it was found */
@@ -139,14 +139,14 @@ static const sfd_option_t *find_option(sfd_option_source_t source, const char *s
 
 static sf_status_t unknown_option(const sfd_place_t *place, const char *spelled)
 {
-  char names[SFD_OPTION_COUNT][NAME_SIZE], hint[SFD_SUGGEST_HINT_SIZE];
-  sfd_suggest_t suggest = {.word = spelled};
+  char names[SFD_OPTION_COUNT][NAME_SIZE], hint[SFSHM_SUGGEST_HINT_SIZE];
+  sfshm_suggest_t suggest = {.word = spelled};
   for (size_t i = 0; i < SFD_OPTION_COUNT; i++) {
     spelled_name(place->source, table[i].name, names[i]);
     if (place->source >= table[i].lowest)
-      sfd_suggest_show(&suggest, names[i]);
+      sfshm_suggest_show(&suggest, names[i]);
   }
-  sfd_suggest_hint(&suggest, hint);
+  sfshm_suggest_hint(&suggest, hint);
   if (place->source == SFD_SOURCE_FILE)
     return sfshm_error(SF_ERR_ARG, "%.200s:%d: unknown option '%.60s'%s", place->file, place->line, spelled, hint);
   if (place->source == SFD_SOURCE_ENVIRONMENT)

@@ -44,24 +44,6 @@ static sf_status_t open_pattern(const sfshm_region_t *region, const sfshm_stored
   return SF_OK;
 }
 
-/* Whether the pattern is strictly ascending from a value >= 0. */
-static bool ascends(const sfshm_pattern_t *pattern)
-{
-  if (pattern->kind == SFSHM_PATTERN_CONTIGUOUS)
-    return true;
-  if (pattern->kind == SFSHM_PATTERN_STRIDED)
-    return pattern->stride > 0;
-  uint32_t bad = 0; /* summed up without a branch, so that the loop vectorises */
-  if (pattern->kind == SFSHM_PATTERN_INDEX32) {
-    for (int64_t i = 1; i < pattern->n; i++)
-      bad |= pattern->index32[i - 1] >= pattern->index32[i];
-    return bad == 0;
-  }
-  for (int64_t i = 1; i < pattern->n; i++)
-    bad |= pattern->index64[i - 1] >= pattern->index64[i];
-  return bad == 0 && (pattern->n == 0 || pattern->index64[0] >= 0);
-}
-
 /* Whether edge_value runs over 0..nvalues-1 in steps of 0 and 1. */
 static bool numbers_values(const sfshm_pattern_t *edge_value, int64_t nvalues)
 {
@@ -108,11 +90,13 @@ sf_status_t sfshm_edges_open(const sfshm_region_t *region, uint64_t offset, int6
     status = open_pattern(region, &block.edge_value, "values", nvalues == nedges ? 0 : nedges, &edges.edge_value);
   if (status != SF_OK)
     return status;
-  if (!ascends(&edges.value_root) || sfshm_pattern_min(&edges.leaf) < 0)
-    return sfshm_error(SF_ERR_PROTO, "edge list: roots not ascending, or a negative leaf");
+  edges.roots = sfshm_pattern_survey(&edges.value_root);
+  edges.leaves = sfshm_pattern_survey(&edges.leaf);
+  if (edges.roots.min < 0 || edges.leaves.min < 0)
+    return sfshm_error(SF_ERR_PROTO, "edge list: negative root or leaf");
   if (nvalues != nedges && !numbers_values(&edges.edge_value, nvalues))
     return sfshm_error(SF_ERR_PROTO, "edge list: values not numbered 0..%lld in order", (long long)nvalues - 1);
-  if (sfshm_pattern_at(&edges.value_root, nvalues - 1) >= nroots) {
+  if (edges.roots.max >= nroots) {
     find_bad_root(&edges, nroots, bad_leaf_p, bad_root_p);
     return sfshm_error(SF_ERR_RANGE, "root index %lld, but there are %lld roots", (long long)*bad_root_p,
                        (long long)nroots);

@@ -1,10 +1,12 @@
 /* The edge list of one rank for one graph: an immutable region with one block per root rank. The rank that made it and
  * the rank that owns the roots both use it in place as (part of) their plan.
  *
- * In a block edges are sorted by (root index, leaf index). A block holds three patterns, each in its shortest form:
- *   value_root  the distinct roots, ascending: what a bcast sends, each once
+ * A block holds three patterns, each in its shortest form:
+ *   value_root  the distinct roots: what a bcast sends, each once
  *   leaf        the leaf of each edge: what a reduce sends
  *   edge_value  for each edge the number of its root among the distinct ones; only if some root has several leaves here
+ * Where each root has one leaf edges are in the order in which the application gave them; else they are sorted by
+ * (root index, leaf index), so that edges of one value lie together and are combined in the order of leaves.
  * Index arrays stand behind the blocks, at offsets from the region's start, aligned to their width. */
 #ifndef SFSHM_EDGES_H
 #define SFSHM_EDGES_H
@@ -39,10 +41,12 @@ typedef struct sfshm_edges {
   sfshm_pattern_t value_root;
   sfshm_pattern_t leaf;
   sfshm_pattern_t edge_value;
+  sfshm_pattern_survey_t roots; /* of value_root */
+  sfshm_pattern_survey_t leaves;
 } sfshm_edges_t;
 
-/* Opens the block at offset and checks it completely: the arrays lie in the region, roots ascend strictly and lie in
- * 0..nroots-1, values are numbered without gaps. SF_ERR_RANGE for a root index that is too large: *bad_leaf_p is
+/* Opens the block at offset and checks it completely: the arrays lie in the region, roots lie in 0..nroots-1, leaves
+ * are not negative, values are numbered without gaps. SF_ERR_RANGE for a root index that is too large: *bad_leaf_p is
  * then the leaf of the first such edge and *bad_root_p the index. SF_ERR_PROTO for a malformed block. */
 sf_status_t sfshm_edges_open(const sfshm_region_t *region, uint64_t offset, int64_t nedges, int64_t nvalues,
                              int64_t nroots, sfshm_edges_t *edges_p, int64_t *bad_leaf_p, int64_t *bad_root_p);

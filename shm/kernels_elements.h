@@ -84,9 +84,9 @@ typedef struct sfshm_c64 {
   double re, im;
 } sfshm_c64_t;
 
-/* The product is the textbook one. C's own `*` calls a function that repairs infinities where that gives NaN (annex G
- * of the standard); as in Fortran and in most numerical libraries we leave them be. Components are moved one by one:
- * GCC (12) keeps a struct that memcpy filled in an integer register. */
+/* The product is the textbook one, always. C's own `*` calls a function that repairs infinities where that gives NaN
+ * (annex G of the standard); here they stay NaN. Components are moved one by one: GCC (12) keeps a struct that memcpy
+ * filled in an integer register. */
 #define SFSHM_COMPLEX_ELEMENTS(suffix, component_suffix, type)                                                         \
   SFSHM_INLINE void sfshm_sum_##suffix(char *to, const char *from, size_t size_bytes)                                  \
   {                                                                                                                    \

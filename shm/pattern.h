@@ -46,12 +46,17 @@ static inline int64_t sfshm_pattern_at(const sfshm_pattern_t *pattern, int64_t i
   }
 }
 
+/* What one pass over a pattern finds. */
+typedef struct sfshm_pattern_survey {
+  int64_t min;  /* 0 if there are no vertices */
+  int64_t max;  /* -1 if there are none */
+  int64_t runs; /* maximal pieces of consecutive ascending vertices */
+} sfshm_pattern_survey_t;
+
+sfshm_pattern_survey_t sfshm_pattern_survey(const sfshm_pattern_t *pattern);
+
 /* Highest and lowest vertex; -1 and 0 when n is 0. */
 int64_t sfshm_pattern_max(const sfshm_pattern_t *pattern);
 int64_t sfshm_pattern_min(const sfshm_pattern_t *pattern);
-
-/* Estimate of the number of distinct 64-byte lines that visiting all vertices in order touches, for units of unit_size
- * bytes in an aligned array: a vertex on the same line as the one before it costs nothing. */
-int64_t sfshm_pattern_lines(const sfshm_pattern_t *pattern, int64_t unit_size_bytes);
 
 #endif

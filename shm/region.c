@@ -98,17 +98,43 @@ err_close:
   return status;
 }
 
-sf_status_t sfshm_region_freeze(sfshm_region_t *region)
+static sf_status_t write_all(int fd, const char *bytes, size_t length_bytes)
 {
-  munmap(region->base, region->length_bytes);
-  region->base = NULL;
-  if (fcntl(region->fd, F_ADD_SEALS, F_SEAL_WRITE) != 0)
-    return sfshm_error_errno(SF_ERR_SYS, "sealing a region against writing");
-  /* Private: before Linux 6.7 a region sealed against writing can't be mapped shared, not even for reading. */
-  void *base = mmap(NULL, region->length_bytes, PROT_READ, MAP_PRIVATE, region->fd, 0);
-  if (base == MAP_FAILED)
-    return sfshm_error_errno(SF_ERR_NOMEM, "mapping a frozen region of %zu bytes", region->length_bytes);
-  region->base = base;
+  while (length_bytes > 0) {
+    ssize_t written = write(fd, bytes, length_bytes);
+    if (written < 0 && errno != EINTR)
+      return sfshm_error_errno(errno == ENOSPC ? SF_ERR_NOMEM : SF_ERR_SYS, "writing a region");
+    if (written > 0) {
+      bytes += written;
+      length_bytes -= (size_t)written;
+    }
+  }
+  return SF_OK;
+}
+
+/* Written rather than mapped: no page has to be cleared, faulted in and unmapped again. */
+sf_status_t sfshm_region_publish(const char *name, sfshm_region_kind_t kind, void *image, size_t length_bytes,
+                                 sfshm_region_t *region_p)
+{
+  sfshm_region_t region = {.length_bytes = length_bytes};
+  region.fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (region.fd < 0)
+    return sfshm_error_errno(SF_ERR_SYS, "memfd_create(\"%s\")", name);
+  write_header(image, kind, length_bytes);
+  sf_status_t status = write_all(region.fd, image, length_bytes);
+  if (status == SF_OK && fcntl(region.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
+    status = sfshm_error_errno(SF_ERR_SYS, "sealing region \"%s\"", name);
+  if (status == SF_OK) {
+    /* Private: before Linux 6.7 a region sealed against writing can't be mapped shared, not even for reading. */
+    region.base = mmap(NULL, length_bytes, PROT_READ, MAP_PRIVATE, region.fd, 0);
+    if (region.base == MAP_FAILED)
+      status = sfshm_error_errno(SF_ERR_NOMEM, "mapping region \"%s\" of %zu bytes", name, length_bytes);
+  }
+  if (status != SF_OK) {
+    close(region.fd);
+    return status;
+  }
+  *region_p = region;
   return SF_OK;
 }
 
@@ -155,7 +181,7 @@ sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_byte
   if (status != SF_OK)
     return status;
   int protection = access == SFSHM_READ_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
-  int sharing = kind == SFSHM_REGION_EDGES ? MAP_PRIVATE : MAP_SHARED; /* see sfshm_region_freeze */
+  int sharing = kind == SFSHM_REGION_EDGES ? MAP_PRIVATE : MAP_SHARED; /* see sfshm_region_publish */
   region.base = mmap(NULL, region.length_bytes, protection, sharing, fd, 0);
   if (region.base == MAP_FAILED)
     return sfshm_error_errno(SF_ERR_NOMEM, "mapping %s region of %zu bytes", kind_name(kind), region.length_bytes);

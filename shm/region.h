@@ -56,8 +56,10 @@ sf_status_t sfshm_region_create(const char *name, sfshm_region_kind_t kind, size
 /* Allocates pages of a region made with SFSHM_COMMIT_LATER. */
 sf_status_t sfshm_region_commit(const sfshm_region_t *region, size_t offset, size_t length_bytes);
 
-/* Turns a region that this process alone has mapped into an immutable one, mapped read-only: F_SEAL_WRITE. */
-sf_status_t sfshm_region_freeze(sfshm_region_t *region);
+/* Makes an immutable region (F_SEAL_WRITE) with the contents of image, whose first sizeof(sfshm_region_header_t) bytes
+ * are filled in here, and maps it for reading. */
+sf_status_t sfshm_region_publish(const char *name, sfshm_region_kind_t kind, void *image, size_t length_bytes,
+                                 sfshm_region_t *region_p);
 
 /* Verifies without mapping that fd is a region of that kind, sealed as its kind demands, of at most max_bytes. */
 sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, size_t *length_p);

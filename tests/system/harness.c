@@ -27,6 +27,23 @@ void sftest_shared_free(void *shared, size_t bytes)
   munmap(shared, bytes);
 }
 
+/* ---- Seeds ------------------------------------------------------------------------------------------------------- */
+
+static uint64_t seed_in_use;
+static bool has_seed;
+
+void sftest_use_seed(uint64_t seed)
+{
+  seed_in_use = seed;
+  has_seed = true;
+}
+
+static void show_seed(void)
+{
+  if (has_seed)
+    fprintf(stderr, "SF_TEST_SEED=%llu repeats this\n", (unsigned long long)seed_in_use);
+}
+
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 
 /* The child. It ends together with the test, whatever ends that. */
@@ -96,6 +113,7 @@ bool sftest_job_poll(sftest_job_t *job)
 /* Names the ranks that have not ended, and kills them. */
 static void end_hanging(sftest_job_t *job, int64_t limit_ms)
 {
+  show_seed();
   const char *pause_s = getenv("SF_TEST_PAUSE"); /* seconds to look at them with a debugger */
   for (int32_t rank = 0; rank < job->size; rank++) {
     if (job->pids[rank] != 0)
@@ -138,8 +156,10 @@ void sftest_job_signal(const sftest_job_t *job, int32_t rank, int signal)
 void sftest_job_expect_success(const sftest_job_t *job, int32_t rank)
 {
   int status = job->status[rank];
-  ck_assert_msg(job->pids[rank] == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0, "rank %d of %d: %s %d", rank,
-                job->size, WIFSIGNALED(status) ? "signal" : "exit status",
+  bool ok = job->pids[rank] == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (!ok)
+    show_seed();
+  ck_assert_msg(ok, "rank %d of %d: %s %d", rank, job->size, WIFSIGNALED(status) ? "signal" : "exit status",
                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
@@ -170,7 +190,7 @@ void sftest_at(sftest_rank_t *self, const char *format, ...)
 }
 
 /* Prints in one write, as other ranks may print too, and ends the process without leak checks and handlers. */
-static void fail(const sftest_rank_t *self, const char *file, int line, const char *text)
+static void report_failure(const sftest_rank_t *self, const char *file, int line, const char *text)
 {
   char whole[2048];
   int n = snprintf(whole, sizeof whole, "%s:%d: rank %d of %d (pid %d), at: %s: %s\n", file, line, self->rank,
@@ -189,7 +209,7 @@ void sftest_require(sftest_rank_t *self, bool ok, const char *file, int line, co
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  fail(self, file, line, text);
+  report_failure(self, file, line, text);
 }
 
 void sftest_expect(sftest_rank_t *self, sf_status_t found, sf_status_t expected, const char *file, int line,

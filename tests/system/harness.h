@@ -81,6 +81,9 @@ void sftest_job_signal(const sftest_job_t *job, int32_t rank, int signal);
 void sftest_job_expect_success(const sftest_job_t *job, int32_t rank);
 void sftest_job_expect_all(const sftest_job_t *job);
 
+/* The seed that the ranks work with, printed if one of them fails. */
+void sftest_use_seed(uint64_t seed);
+
 /* All in one: runs a job, expects success of all ranks, and waits until the daemon has let go of it. */
 void sftest_run_job(const sftest_node_t *node, int32_t size, sftest_rank_fn_t run, void *argument);
 

@@ -30,10 +30,17 @@ static const struct {
   const char *name;
   const sf_op_t *const *handle;
 } ops[] = {
-    [SFTEST_REPLACE] = {"replace", &SF_REPLACE}, [SFTEST_SUM] = {"sum", &SF_SUM}, [SFTEST_PROD] = {"prod", &SF_PROD},
-    [SFTEST_MAX] = {"max", &SF_MAX},             [SFTEST_MIN] = {"min", &SF_MIN}, [SFTEST_LAND] = {"land", &SF_LAND},
-    [SFTEST_LOR] = {"lor", &SF_LOR},             [SFTEST_LXOR] = {"lxor", &SF_LXOR}, [SFTEST_BAND] = {"band", &SF_BAND},
-    [SFTEST_BOR] = {"bor", &SF_BOR},             [SFTEST_BXOR] = {"bxor", &SF_BXOR},
+    [SFTEST_REPLACE] = {"replace", &SF_REPLACE},
+    [SFTEST_SUM] = {"sum", &SF_SUM},
+    [SFTEST_PROD] = {"prod", &SF_PROD},
+    [SFTEST_MAX] = {"max", &SF_MAX},
+    [SFTEST_MIN] = {"min", &SF_MIN},
+    [SFTEST_LAND] = {"land", &SF_LAND},
+    [SFTEST_LOR] = {"lor", &SF_LOR},
+    [SFTEST_LXOR] = {"lxor", &SF_LXOR},
+    [SFTEST_BAND] = {"band", &SF_BAND},
+    [SFTEST_BOR] = {"bor", &SF_BOR},
+    [SFTEST_BXOR] = {"bxor", &SF_BXOR},
 };
 
 size_t sftest_base_size(sftest_base_t base)
@@ -97,14 +104,18 @@ void sftest_describe(sftest_unit_t unit, sftest_op_t op, char *text, size_t text
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
 
+/* Factors whose logarithms are 0 on average, so that long products neither vanish nor overflow. */
+#define REAL_SCALE 0.6796
+#define COMPLEX_SCALE 0.4753
+
 /* Real values of all magnitudes for sums and comparisons, close to 1 for products, now and then a NaN for max and min.
  */
-static double make_real(sftest_op_t op, uint64_t bits)
+static double make_real(sftest_op_t op, uint64_t bits, double scale)
 {
   double fraction = 1.0 + (double)(bits >> 12 & 0xfffff) / 1048576.0; /* [1, 2) */
   double sign = (bits & 1) != 0 ? -1.0 : 1.0;
   if (op == SFTEST_PROD)
-    return sign * fraction * ((bits & 2) != 0 ? 0.5 : 1.0);
+    return sign * fraction * scale;
   if ((op == SFTEST_MAX || op == SFTEST_MIN) && (bits >> 2 & 15) == 0)
     return (double)NAN;
   return sign * ldexp(fraction, (int)(bits >> 40 & 31) - 16);
@@ -132,10 +143,10 @@ static void make_element(sftest_base_t base, sftest_op_t op, uint64_t bits, char
     uint64_t integer = make_integer(op, bits);
     memcpy(to, &integer, bases[base].size); /* little-endian: the low bytes */
   } else if (is_real(base)) {
-    put_real(base, make_real(op, bits), to);
+    put_real(base, make_real(op, bits, REAL_SCALE), to);
   } else {
-    put_real(base, make_real(op, bits), to);
-    put_real(base, make_real(op, sftest_hash(bits)), to + bases[base].size / 2);
+    put_real(base, make_real(op, bits, COMPLEX_SCALE), to);
+    put_real(base, make_real(op, sftest_hash(bits), COMPLEX_SCALE), to + bases[base].size / 2);
   }
 }
 

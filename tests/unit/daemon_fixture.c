@@ -119,15 +119,25 @@ void sftest_send(sftest_client_t *client, const Sfproto__Message *message, const
   }
 }
 
+static int edges_region(size_t length_bytes)
+{
+  sfshm_region_t region;
+  char *image = calloc(1, length_bytes);
+  ck_assert_ptr_nonnull(image);
+  ck_assert_int_eq(sfshm_region_publish("sftest", SFSHM_REGION_EDGES, image, length_bytes, &region), SF_OK);
+  free(image);
+  int fd = dup(region.fd);
+  sfshm_region_destroy(&region);
+  return fd;
+}
+
 int sftest_region(sfshm_region_kind_t kind, size_t length_bytes)
 {
   sfshm_region_t region;
   sfshm_sealing_t sealing = kind == SFSHM_REGION_INBOX ? SFSHM_SEAL_SIZE : SFSHM_SEAL_FUTURE_WRITE;
   if (kind == SFSHM_REGION_EDGES)
-    sealing = SFSHM_SEAL_SIZE;
+    return edges_region(length_bytes);
   ck_assert_int_eq(sfshm_region_create("sftest", kind, length_bytes, sealing, SFSHM_COMMIT_ALL, &region), SF_OK);
-  if (kind == SFSHM_REGION_EDGES)
-    ck_assert_int_eq(sfshm_region_freeze(&region), SF_OK);
   int fd = dup(region.fd);
   ck_assert_int_ge(fd, 0);
   sfshm_region_destroy(&region);

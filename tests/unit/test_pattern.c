@@ -94,12 +94,12 @@ START_TEST(nothing)
     ck_assert_int_eq(patterns[i].n, 0);
     ck_assert_int_eq(sfshm_pattern_max(&patterns[i]), -1);
     ck_assert_int_eq(sfshm_pattern_min(&patterns[i]), 0);
-    ck_assert_int_eq(sfshm_pattern_lines(&patterns[i], 8), 0);
+    ck_assert_int_eq(sfshm_pattern_survey(&patterns[i]).runs, 0);
   }
   sfshm_pattern_t general = {.kind = SFSHM_PATTERN_INDEX32};
   ck_assert_int_eq(sfshm_pattern_max(&general), -1);
   ck_assert_int_eq(sfshm_pattern_min(&general), 0);
-  ck_assert_int_eq(sfshm_pattern_lines(&general, 8), 0);
+  ck_assert_int_eq(sfshm_pattern_survey(&general).runs, 0);
 }
 END_TEST
 
@@ -122,48 +122,6 @@ START_TEST(extreme_indices)
   ck_assert_int_eq(pattern.kind, SFSHM_PATTERN_STRIDED);
   ck_assert_int_eq(sfshm_pattern_max(&pattern), INT64_MAX);
   ck_assert_int_eq(sfshm_pattern_min(&pattern), 0);
-  (void)sfshm_pattern_lines(&pattern, 1 << 20); /* whatever it says, without undefined behaviour */
-}
-END_TEST
-
-/* Distinct lines, counted by marking them. */
-static int64_t count_lines(const sfshm_pattern_t *pattern, int64_t size)
-{
-  static bool touched[(MAX_VERTEX + 1) * MAX_UNIT / 64 + 1];
-  memset(touched, 0, sizeof touched);
-  int64_t lines = 0;
-  for (int64_t i = 0; i < pattern->n; i++)
-    for (int64_t byte = 0; byte < size; byte++) {
-      bool *line = &touched[(sfshm_pattern_at(pattern, i) * size + byte) / 64];
-      lines += !*line;
-      *line = true;
-    }
-  return lines;
-}
-
-START_TEST(lines_of_regular_patterns_are_exact)
-{
-  start_random();
-  for (int round = 0; round < 4000; round++) {
-    int64_t n = 1 + (int64_t)random_below(MAX_N);
-    int64_t size = 1 + (int64_t)random_below(random_below(2) ? 20 : MAX_UNIT);
-    int64_t widest = (MAX_VERTEX - 300) / n;
-    int64_t stride = 1 + (int64_t)random_below((uint64_t)widest);
-    sfshm_pattern_t pattern = sfshm_pattern_contiguous((int64_t)random_below(200), n);
-    if (stride > 1) {
-      pattern.kind = SFSHM_PATTERN_STRIDED;
-      pattern.stride = stride;
-    }
-    if (stride > 1 && random_below(2)) {
-      pattern.start += (n - 1) * stride;
-      pattern.stride = -stride;
-    }
-    int64_t expected = count_lines(&pattern, size);
-    int64_t lines = sfshm_pattern_lines(&pattern, size);
-    ck_assert_msg(lines == expected, "start %lld stride %lld n %lld unit %lld: %lld, expected %lld",
-                  (long long)pattern.start, (long long)pattern.stride, (long long)n, (long long)size, (long long)lines,
-                  (long long)expected);
-  }
 }
 END_TEST
 
@@ -182,36 +140,30 @@ static int64_t random_indices(uint32_t index32[], int64_t index64[], bool ascend
   return n;
 }
 
-START_TEST(lines_of_general_patterns)
+static int64_t count_runs(const int64_t index[], int64_t n)
+{
+  int64_t runs = 1;
+  for (int64_t i = 1; i < n; i++)
+    runs += index[i] != index[i - 1] + 1;
+  return runs;
+}
+
+START_TEST(runs)
 {
   start_random();
   uint32_t index32[MAX_N];
   int64_t index64[MAX_N];
   for (int round = 0; round < 1000; round++) {
-    bool ascending = round % 2;
-    int64_t n = random_indices(index32, index64, ascending);
-    int64_t size = 1 + (int64_t)random_below(100);
-    sfshm_pattern_t pattern32 = {.kind = SFSHM_PATTERN_INDEX32, .n = n, .index32 = index32};
-    sfshm_pattern_t pattern64 = {.kind = SFSHM_PATTERN_INDEX64, .n = n, .index64 = index64};
-    int64_t distinct = count_lines(&pattern32, size);
-    int64_t lines = sfshm_pattern_lines(&pattern32, size);
-    ck_assert_int_eq(sfshm_pattern_lines(&pattern64, size), lines);
-    ck_assert_int_ge(lines, distinct);
-    ck_assert_int_le(lines, n * (size / 64 + 2));
-    if (ascending)
-      ck_assert_int_eq(lines, distinct);
+    int64_t n = random_indices(index32, index64, round % 2);
+    if (round % 3 == 0)
+      fill(index32, index64, 2000, (int64_t)random_below(11) - 5, n);
+    for (int64_t i = 1; i < n; i++)
+      if (round % 3 == 1 && random_below(2))
+        index32[i] = (uint32_t)(index64[i] = index64[i - 1] + 1);
+    sfshm_pattern_t patterns[] = {sfshm_pattern_from_index32(index32, n), sfshm_pattern_from_index64(index64, n)};
+    for (int i = 0; i < 2; i++)
+      ck_assert_int_eq(sfshm_pattern_survey(&patterns[i]).runs, count_runs(index64, n));
   }
-}
-END_TEST
-
-START_TEST(shuffled_range_has_no_more_lines_than_the_range)
-{
-  uint32_t index[256];
-  for (uint32_t i = 0; i < 256; i++)
-    index[i] = i * 37 % 256;
-  sfshm_pattern_t pattern = sfshm_pattern_from_index32(index, 256);
-  ck_assert_int_eq(pattern.kind, SFSHM_PATTERN_INDEX32);
-  ck_assert_int_eq(sfshm_pattern_lines(&pattern, 8), 32);
 }
 END_TEST
 
@@ -252,9 +204,7 @@ static Suite *pattern_suite(void)
   suite_add_tcase(suite, forms);
   TCase *lines = tcase_create("cache lines");
   tcase_set_timeout(lines, 60);
-  tcase_add_test(lines, lines_of_regular_patterns_are_exact);
-  tcase_add_test(lines, lines_of_general_patterns);
-  tcase_add_test(lines, shuffled_range_has_no_more_lines_than_the_range);
+  tcase_add_test(lines, runs);
   suite_add_tcase(suite, lines);
   return suite;
 }

@@ -81,13 +81,15 @@ typedef struct sf_init_options {
 /* Joins the job. Collective over the job, blocking until all ranks joined. options may be NULL (all from the
  * environment). The context is the caller's, to be given to sf_finalize.
  * SF_ERR_NO_DAEMON: nothing answers at the socket. SF_ERR_ARG: rank, size or job missing or out of range, or another
- * process holds this rank. SF_ERR_VERSION: the daemon speaks another protocol version. SF_ERR_PERM: job of another user
- * or with another key. SF_ERR_TIMEOUT: the detail names the ranks that did not come. */
+ * size than that of the ranks before. SF_ERR_EXISTS: another process holds this rank. SF_ERR_STATE: a rank of the job
+ * has failed or left already. SF_ERR_VERSION: the daemon speaks another protocol version. SF_ERR_PERM: job of another
+ * user or with another key. SF_ERR_TIMEOUT: the detail names the ranks that did not come. */
 SF_CHECK_RESULT sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p);
 
 /* Leaves the job and frees the context and the memory that sf_alloc gave. Does not wait for other ranks. All requests
  * must have been ended (SF_ERR_STATE otherwise, nothing is freed); graphs, groups and regions still there are
- * destroyed. NULL is accepted. A process that ends without it counts as failed. */
+ * destroyed. NULL is accepted. A process that ends without it counts as failed. Of a job that has failed it returns the
+ * failure, having freed everything all the same. */
 sf_status_t sf_finalize(sf_context_t *context);
 
 /* This process's rank in the job, and the job's size. */

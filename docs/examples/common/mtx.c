@@ -222,9 +222,11 @@ static bool check_diagonal_and_duplicates(reader_t *reader, const entry_t *by_ro
   int64_t ndiagonal = 0;
   for (int64_t k = 0; k < reader->nentries; k++) {
     const entry_t *e = &by_row[k];
-    if (k > 0 && e->row == e[-1].row && e->column == e[-1].column)
-      return refuse(reader, e->line, "entry (%d, %d) was given before, in line %" PRId64, e->row + 1, e->column + 1,
-                    e[-1].line);
+    if (k > 0 && e->row == e[-1].row && e->column == e[-1].column) {
+      bool mirrored = reader->symmetric && e->row < e->column; /* name it as the file does */
+      return refuse(reader, e->line, "entry (%d, %d) was given before, in line %" PRId64,
+                    1 + (mirrored ? e->column : e->row), 1 + (mirrored ? e->row : e->column), e[-1].line);
+    }
     if (e->row != e->column)
       continue;
     if (e->row != ndiagonal)

@@ -1,5 +1,5 @@
 /* Edit distances for "did you mean". No state; any thread. */
-#include "daemon/suggest.h"
+#include "shm/suggest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static size_t edit_distance(const char *a, const char *b)
   return row[columns];
 }
 
-void sfd_suggest_show(sfd_suggest_t *suggest, const char *name)
+void sfshm_suggest_show(sfshm_suggest_t *suggest, const char *name)
 {
   size_t length = strlen(suggest->word);
   if (length > MAX_LENGTH || strlen(name) > MAX_LENGTH)
@@ -43,10 +43,10 @@ void sfd_suggest_show(sfd_suggest_t *suggest, const char *name)
   suggest->distance = distance;
 }
 
-const char *sfd_suggest_hint(const sfd_suggest_t *suggest, char hint[SFD_SUGGEST_HINT_SIZE])
+const char *sfshm_suggest_hint(const sfshm_suggest_t *suggest, char hint[SFSHM_SUGGEST_HINT_SIZE])
 {
   hint[0] = '\0';
   if (suggest->best)
-    snprintf(hint, SFD_SUGGEST_HINT_SIZE, " (did you mean %s?)", suggest->best);
+    snprintf(hint, SFSHM_SUGGEST_HINT_SIZE, " (did you mean %s?)", suggest->best);
   return hint;
 }

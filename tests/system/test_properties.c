@@ -1,0 +1,470 @@
+/* Bcast and reduce on random graphs, in every form and kind of memory, with every unit and op, compared bit by bit with
+ * a serial model. Each job does a few random cases, all functions of one seed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/buffers.h"
+#include "tests/system/model_graph.h"
+#include "tests/unit/runner.h"
+
+#define GRAPHS_MAX 3
+#define OPERATIONS_MAX 20
+#define ROUNDS 3 /* how often persistent requests are started */
+
+/* How large the cases are. */
+typedef struct sizes {
+  int64_t vertices;
+  int64_t many_vertices;  /* now and then */
+  int64_t bytes;          /* of one array */
+  int32_t operations_max; /* in flight */
+  int ncases;             /* of one job */
+  uint64_t seed;
+} sizes_t;
+
+static const sizes_t small_sizes = {
+    .vertices = 200, .many_vertices = 4000, .bytes = 300000, .operations_max = 20, .ncases = 12};
+static const sizes_t large_sizes = {
+    .vertices = 100000, .many_vertices = 300000, .bytes = 4 << 20, .operations_max = 3, .ncases = 3};
+
+typedef enum form {
+  FORM_BLOCKING,
+  FORM_WAIT,
+  FORM_TEST,
+  FORM_MIXED,
+  FORM_WAIT_ALL,
+  FORM_PERSISTENT,
+  FORM_COUNT
+} form_t;
+
+/* One operation of a case on one rank. */
+typedef struct act {
+  sftest_operation_t operation;
+  sf_graph_t *real;
+  const sf_type_t *type;
+  sftest_memory_t memory[2]; /* by side */
+  sftest_buffer_t buffers[2];
+  bool one_array;
+  char *before; /* of the array that sends: it must not change */
+  sf_request_t *request;
+  bool ended;
+} act_t;
+
+typedef struct scene {
+  sftest_rank_t *self;
+  sf_context_t *context;
+  sf_group_t *group;
+  int32_t rank;    /* in the group */
+  uint64_t random; /* the same on all ranks */
+  uint64_t own;    /* this rank's own choices */
+  form_t form;
+  int32_t ngraphs;
+  sftest_graph_t graphs[GRAPHS_MAX];
+  sf_graph_t *real[GRAPHS_MAX];
+  int32_t nacts;
+  act_t acts[OPERATIONS_MAX];
+} scene_t;
+
+/* ---- Choosing ---------------------------------------------------------------------------------------------------- */
+
+/* One value, few, many, and now and then more than a cell holds. */
+static int64_t choose_count(uint64_t *random, sftest_base_t base)
+{
+  int64_t size = (int64_t)sftest_base_size(base);
+  switch (sftest_below(random, 16)) {
+  case 0:
+    return 1000;
+  case 1:
+    return 65536 / size + 1 + sftest_below(random, 1000);
+  case 2:
+  case 3:
+    return 4 + sftest_below(random, 30);
+  case 4:
+  case 5:
+    return 2;
+  case 6:
+  case 7:
+    return 3;
+  default:
+    return base == SFTEST_OPAQUE ? 1 + sftest_below(random, 40) : 1;
+  }
+}
+
+static int64_t largest_array(const sftest_graph_t *graph)
+{
+  int64_t largest = 1;
+  for (int32_t rank = 0; rank < graph->size; rank++)
+    if (sftest_graph_space(graph, rank) > largest)
+      largest = sftest_graph_space(graph, rank);
+  return largest;
+}
+
+static void choose_operation(scene_t *scene, const sizes_t *sizes, act_t *act)
+{
+  uint64_t *random = &scene->random;
+  int32_t graph = (int32_t)sftest_below(random, scene->ngraphs);
+  sftest_operation_t *operation = &act->operation;
+  operation->graph = &scene->graphs[graph];
+  operation->bcast = sftest_below(random, 2) == 0;
+  operation->unit.base = (sftest_base_t)sftest_below(random, SFTEST_BASE_COUNT);
+  operation->unit.count = choose_count(random, operation->unit.base);
+  int64_t room = sizes->bytes / (largest_array(operation->graph) * (int64_t)sftest_base_size(operation->unit.base));
+  if (operation->unit.count > room)
+    operation->unit.count = room < 1 ? 1 : room;
+  do
+    operation->op = (sftest_op_t)sftest_below(random, SFTEST_OP_COUNT);
+  while (!sftest_op_applies(operation->op, operation->unit.base));
+  operation->seed = sftest_random(random);
+  act->one_array = operation->graph->one_array && sftest_below(random, 2) == 0;
+  act->real = scene->real[graph];
+  act->memory[0] = (sftest_memory_t)sftest_below(&scene->own, SFTEST_MEMORY_COUNT);
+  act->memory[1] = (sftest_memory_t)sftest_below(&scene->own, SFTEST_MEMORY_COUNT);
+}
+
+/* ---- One operation ----------------------------------------------------------------------------------------------- */
+
+static sftest_side_t target_side(const act_t *act)
+{
+  return act->operation.bcast ? SFTEST_LEAVES : SFTEST_ROOTS;
+}
+
+static int64_t side_bytes(const scene_t *scene, const act_t *act, sftest_side_t side)
+{
+  return sftest_operation_vertices(&act->operation, side, scene->rank) * (int64_t)sftest_unit_size(act->operation.unit);
+}
+
+static void make_buffers(scene_t *scene, act_t *act)
+{
+  for (int side = 0; side < 2; side++) {
+    if (side == SFTEST_LEAVES && act->one_array)
+      act->buffers[side] = act->buffers[SFTEST_ROOTS];
+    else
+      sftest_buffer_make(scene->self, scene->context, act->memory[side], side_bytes(scene, act, (sftest_side_t)side),
+                         sftest_random(&scene->own), &act->buffers[side]);
+  }
+  act->type = sftest_unit_make(act->operation.unit);
+}
+
+static void free_buffers(scene_t *scene, act_t *act)
+{
+  SFTEST_OK(scene->self, sf_type_destroy(act->type));
+  sftest_buffer_free(scene->self, &act->buffers[SFTEST_ROOTS]);
+  if (!act->one_array)
+    sftest_buffer_free(scene->self, &act->buffers[SFTEST_LEAVES]);
+}
+
+static void fill(scene_t *scene, act_t *act)
+{
+  for (int side = 0; side < 2; side++)
+    sftest_operation_fill(&act->operation, (sftest_side_t)side, scene->rank, act->buffers[side].data);
+}
+
+static void report_difference(scene_t *scene, const act_t *act, sftest_side_t side, int64_t byte, const char *expected)
+{
+  char text[80];
+  const sftest_operation_t *operation = &act->operation;
+  int64_t unit_bytes = (int64_t)sftest_unit_size(operation->unit);
+  int64_t size = (int64_t)sftest_base_size(operation->unit.base), at = byte / size * size;
+  const unsigned char *found = (const unsigned char *)act->buffers[side].data + at;
+  sftest_describe(operation->unit, operation->op, text, sizeof text);
+  char bytes[2][40] = {"", ""};
+  for (int64_t i = 0; i < size; i++) {
+    snprintf(bytes[0] + 2 * i, 3, "%02x", found[i]);
+    snprintf(bytes[1] + 2 * i, 3, "%02x", ((const unsigned char *)expected)[at + i]);
+  }
+  sftest_require(scene->self, false, __FILE__, __LINE__,
+                 "operation %d of %d, form %d, %s, %s: group rank %d of %d, %s (%s memory) %lld, value %lld: found %s, "
+                 "expected %s (bytes in memory order)",
+                 (int)(act - scene->acts), scene->nacts, (int)scene->form, operation->bcast ? "bcast" : "reduce", text,
+                 scene->rank, operation->graph->size, side == SFTEST_ROOTS ? "root" : "leaf",
+                 sftest_memory_name(act->memory[side]), (long long)(byte / unit_bytes),
+                 (long long)(byte % unit_bytes / size), bytes[0], bytes[1]);
+}
+
+/* Compares both arrays as a whole with what they must hold now. */
+static void check(scene_t *scene, const act_t *act)
+{
+  for (int side = 0; side < 2; side++) {
+    int64_t bytes = side_bytes(scene, act, (sftest_side_t)side);
+    char *expected = malloc((size_t)bytes + 1);
+    sftest_operation_fill(&act->operation, (sftest_side_t)side, scene->rank, expected);
+    if ((sftest_side_t)side == target_side(act) || act->one_array)
+      sftest_operation_apply(&act->operation, scene->rank, expected);
+    int64_t byte = sftest_first_difference(act->buffers[side].data, expected, bytes);
+    if (byte >= 0)
+      report_difference(scene, act, (sftest_side_t)side, byte, expected);
+    free(expected);
+  }
+}
+
+static sf_status_t begin(act_t *act)
+{
+  const sf_op_t *op = sftest_op_handle(act->operation.op);
+  char *roots = act->buffers[SFTEST_ROOTS].data, *leaves = act->buffers[SFTEST_LEAVES].data;
+  return act->operation.bcast ? sf_bcast_begin(act->real, act->type, roots, leaves, op, &act->request)
+                              : sf_reduce_begin(act->real, act->type, leaves, roots, op, &act->request);
+}
+
+static sf_status_t do_blocking(act_t *act)
+{
+  const sf_op_t *op = sftest_op_handle(act->operation.op);
+  char *roots = act->buffers[SFTEST_ROOTS].data, *leaves = act->buffers[SFTEST_LEAVES].data;
+  return act->operation.bcast ? sf_bcast(act->real, act->type, roots, leaves, op)
+                              : sf_reduce(act->real, act->type, leaves, roots, op);
+}
+
+static sf_status_t init(act_t *act)
+{
+  const sf_op_t *op = sftest_op_handle(act->operation.op);
+  char *roots = act->buffers[SFTEST_ROOTS].data, *leaves = act->buffers[SFTEST_LEAVES].data;
+  return act->operation.bcast ? sf_bcast_init(act->real, act->type, roots, leaves, op, &act->request)
+                              : sf_reduce_init(act->real, act->type, leaves, roots, op, &act->request);
+}
+
+/* ---- Forms ------------------------------------------------------------------------------------------------------- */
+
+/* Ends one of the operations begun: which, and how, is each rank's own choice. */
+static void end_some(scene_t *scene, int32_t nbegun)
+{
+  int32_t first = (int32_t)sftest_below(&scene->own, nbegun), i = first;
+  while (scene->acts[i].ended && (i = (i + 1) % nbegun) != first)
+    ;
+  act_t *act = &scene->acts[i];
+  if (act->ended)
+    return;
+  bool test = scene->form == FORM_TEST || (scene->form != FORM_WAIT && sftest_below(&scene->own, 2) == 0);
+  act->ended = true;
+  sftest_at(scene->self, "%s of operation %d", test ? "sf_test" : "sf_wait", i);
+  if (test)
+    SFTEST_OK(scene->self, sf_test(&act->request, &act->ended));
+  else
+    SFTEST_OK(scene->self, sf_wait(&act->request));
+  if (act->ended)
+    check(scene, act);
+}
+
+static bool all_ended(const scene_t *scene)
+{
+  for (int32_t i = 0; i < scene->nacts; i++)
+    if (!scene->acts[i].ended)
+      return false;
+  return true;
+}
+
+static void play_blocking(scene_t *scene)
+{
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    sftest_at(scene->self, "blocking operation %d", i);
+    fill(scene, &scene->acts[i]);
+    SFTEST_OK(scene->self, do_blocking(&scene->acts[i]));
+    check(scene, &scene->acts[i]);
+  }
+}
+
+static void play_split(scene_t *scene)
+{
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    fill(scene, &scene->acts[i]);
+    sftest_at(scene->self, "begin of operation %d", i);
+    SFTEST_OK(scene->self, begin(&scene->acts[i]));
+    if (scene->form == FORM_MIXED && sftest_below(&scene->own, 3) == 0)
+      end_some(scene, i + 1);
+  }
+  while (!all_ended(scene))
+    end_some(scene, scene->nacts);
+}
+
+static void play_wait_all(scene_t *scene)
+{
+  sf_request_t *requests[OPERATIONS_MAX];
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    fill(scene, &scene->acts[i]);
+    SFTEST_OK(scene->self, begin(&scene->acts[i]));
+    requests[scene->nacts - 1 - i] = scene->acts[i].request;
+  }
+  sftest_at(scene->self, "sf_wait_all of %d", scene->nacts);
+  SFTEST_OK(scene->self, sf_wait_all(scene->nacts, requests));
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    SFTEST_REQUIRE(scene->self, requests[i] == NULL);
+    check(scene, &scene->acts[i]);
+  }
+}
+
+static void play_persistent(scene_t *scene)
+{
+  sf_request_t *requests[OPERATIONS_MAX];
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    SFTEST_OK(scene->self, init(&scene->acts[i]));
+    requests[i] = scene->acts[i].request;
+  }
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int32_t i = 0; i < scene->nacts; i++) {
+      scene->acts[i].operation.seed = sftest_random(&scene->random);
+      scene->acts[i].ended = false;
+      fill(scene, &scene->acts[i]);
+    }
+    sftest_at(scene->self, "sf_start_all of %d, round %d", scene->nacts, round);
+    int32_t some = (int32_t)sftest_below(&scene->own, scene->nacts + 1); /* the rest one by one */
+    SFTEST_OK(scene->self, sf_start_all(some, requests));
+    for (int32_t i = some; i < scene->nacts; i++)
+      SFTEST_OK(scene->self, sf_start(requests[i]));
+    while (!all_ended(scene))
+      end_some(scene, scene->nacts);
+  }
+  for (int32_t i = 0; i < scene->nacts; i++)
+    SFTEST_OK(scene->self, sf_request_free(&scene->acts[i].request));
+}
+
+static void play(scene_t *scene)
+{
+  switch (scene->form) {
+  case FORM_BLOCKING:
+    play_blocking(scene);
+    break;
+  case FORM_WAIT_ALL:
+    play_wait_all(scene);
+    break;
+  case FORM_PERSISTENT:
+    play_persistent(scene);
+    break;
+  default:
+    play_split(scene);
+    break;
+  }
+}
+
+/* ---- A case ------------------------------------------------------------------------------------------------------ */
+
+/* The world, or some of its ranks in some order; NULL if this rank is not in it. The world is the context's. */
+static sf_group_t *choose_group(scene_t *scene)
+{
+  uint64_t *random = &scene->random;
+  int32_t world = scene->self->size, ranks[SFTEST_GROUP_MAX];
+  if (sftest_below(random, 2) == 0)
+    return sf_group_world(scene->context);
+  for (int32_t i = 0; i < world; i++)
+    ranks[i] = i;
+  for (int32_t i = world - 1; i > 0; i--) {
+    int32_t k = (int32_t)sftest_below(random, i + 1), kept = ranks[i];
+    ranks[i] = ranks[k];
+    ranks[k] = kept;
+  }
+  int32_t size = 1 + (int32_t)sftest_below(random, world), tag = (int32_t)sftest_random(random);
+  sf_group_t *group = NULL;
+  for (int32_t i = 0; i < size; i++) {
+    if (ranks[i] != sf_rank(scene->context))
+      continue;
+    SFTEST_OK(scene->self, sf_group_create(scene->context, size, ranks, tag, &group));
+    SFTEST_REQUIRE(scene->self, sf_group_rank(group) == i && sf_group_size(group) == size);
+  }
+  return group;
+}
+
+static void make_graphs(scene_t *scene, const sizes_t *sizes)
+{
+  scene->ngraphs = 1 + (int32_t)sftest_below(&scene->random, GRAPHS_MAX);
+  for (int32_t i = 0; i < scene->ngraphs; i++) {
+    int64_t max = sftest_below(&scene->random, 12) == 0 ? sizes->many_vertices : sizes->vertices;
+    uint64_t seed = sftest_random(&scene->random);
+    uint32_t flags = sftest_below(&scene->random, 4) == 0 ? SF_GRAPH_COPY : SF_GRAPH_DEFAULT;
+    sftest_at(scene->self, "creation of graph %d", i);
+    sftest_graph_make(&scene->graphs[i], seed, sf_group_size(scene->group), max);
+    SFTEST_OK(scene->self, sftest_graph_create(&scene->graphs[i], scene->group, sftest_below(&scene->own, 2) == 0,
+                                               flags, &scene->real[i]));
+    sftest_graph_check_info(scene->self, &scene->graphs[i], scene->real[i], scene->rank);
+  }
+}
+
+static void run_case(scene_t *scene, const sizes_t *sizes)
+{
+  scene->group = choose_group(scene);
+  if (scene->group == NULL)
+    return;
+  scene->rank = sf_group_rank(scene->group);
+  make_graphs(scene, sizes);
+  scene->form = (form_t)sftest_below(&scene->random, FORM_COUNT);
+  scene->nacts = 1 + (int32_t)sftest_below(&scene->random, sizes->operations_max);
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    choose_operation(scene, sizes, &scene->acts[i]);
+    make_buffers(scene, &scene->acts[i]);
+  }
+  play(scene);
+  for (int32_t i = 0; i < scene->nacts; i++)
+    free_buffers(scene, &scene->acts[i]);
+  for (int32_t i = 0; i < scene->ngraphs; i++) {
+    sftest_at(scene->self, "destruction of graph %d", i);
+    SFTEST_OK(scene->self, sf_graph_destroy(scene->real[i]));
+    sftest_graph_free(&scene->graphs[i]);
+  }
+  if (scene->group != sf_group_world(scene->context))
+    SFTEST_OK(scene->self, sf_group_destroy(scene->group));
+}
+
+static int run_cases(sftest_rank_t *self)
+{
+  const sizes_t *sizes = self->argument;
+  sf_context_t *context = sftest_join(self);
+  scene_t *scene = malloc(sizeof *scene);
+  for (int i = 0; i < sizes->ncases; i++) {
+    uint64_t seed = sftest_hash2(sizes->seed, (uint64_t)i);
+    *scene =
+        (scene_t){.self = self, .context = context, .random = seed, .own = sftest_hash2(seed, (uint64_t)self->rank)};
+    run_case(scene, sizes);
+  }
+  free(scene);
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* ---- Jobs -------------------------------------------------------------------------------------------------------- */
+
+/* Jobs until the time is over; one, if a seed is given. */
+static void run_jobs(const sizes_t *sizes, int64_t budget_ms)
+{
+  sftest_node_t node;
+  sftest_node_start(&node, NULL);
+  int64_t until = sftest_now_ms() + budget_ms;
+  int fds = sftest_node_count_fds(&node), njobs = 0;
+  do {
+    sizes_t job_sizes = *sizes;
+    sftest_job_t job;
+    job_sizes.seed = sftest_seed();
+    sftest_use_seed(job_sizes.seed);
+    int32_t size = 1 + (int32_t)(sftest_hash(job_sizes.seed) % SFTEST_GROUP_MAX);
+    sftest_job_start(&job, &node, size, run_cases, &job_sizes);
+    sftest_job_wait(&job, sftest_limit_ms(30000));
+    sftest_job_expect_all(&job);
+    sftest_node_settle(&node, fds);
+    njobs++;
+  } while (!sftest_seed_is_given() && sftest_now_ms() < until);
+  printf("%d jobs of %d cases\n", njobs, sizes->ncases);
+  sftest_node_stop(&node);
+}
+
+START_TEST(small_graphs)
+{
+  run_jobs(&small_sizes, 22000);
+}
+END_TEST
+
+START_TEST(large_graphs)
+{
+  run_jobs(&large_sizes, 10000);
+}
+END_TEST
+
+static Suite *properties_suite(void)
+{
+  Suite *suite = suite_create("properties");
+  TCase *cases = tcase_create("properties");
+  tcase_set_timeout(cases, 240);
+  tcase_add_test(cases, small_graphs);
+  tcase_add_test(cases, large_graphs);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(properties_suite());
+}
