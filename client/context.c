@@ -54,7 +54,7 @@ void sfc_context_fail(sf_context_t *context, sf_status_t status, const char *det
       sfc_graph_fail(graph, status, detail);
   }
   pthread_mutex_unlock(&context->lock);
-  sfshm_wake_slow(context->wake);
+  sfshm_wake_always(context->wake);
 }
 
 static sf_status_t make_regions(sf_context_t *context, sfshm_region_t *inbox_p)

@@ -145,19 +145,22 @@ static sf_status_t check_distinct(const sfc_edge_input_t *input, const sfc_scan_
 
 /* The making of one list. */
 typedef struct sfc_making {
+  sfc_scan_t scan;
   int64_t *start; /* by rank: first edge; size + 1 entries, and one for counting */
   int64_t *root;  /* by rank, each rank's edges as they were given */
   int64_t *leaf;
-  int64_t *value; /* only for ranks with roots that have several leaves; NULL until one is met */
   uint64_t *seen; /* set of roots, empty between ranks; NULL until it is needed */
   sfshm_edges_t *blocks;
+  int64_t **extra; /* by block: values of extra edges; NULL: none */
 } sfc_making_t;
 
-static void free_making(sfc_making_t *making)
+static void free_making(sfc_making_t *making, int32_t nblocks)
 {
+  for (int32_t i = 0; making->extra != NULL && i < nblocks; i++)
+    free(making->extra[i]);
+  free(making->extra);
   free(making->start);
   free(making->root);
-  free(making->value);
   free(making->seen);
   free(making->blocks);
 }
@@ -200,72 +203,161 @@ static bool ascends(const int64_t index[], int64_t n)
   return bad == 0;
 }
 
-/* Whether two edges have the same root. A set of bits if the indices are dense enough, else they are sorted. */
-static sf_status_t find_duplicates(sfc_making_t *making, const int64_t root[], int64_t n, int64_t root_max, bool *any_p)
+static inline bool contains(const uint64_t set[], int64_t root)
 {
-  *any_p = false;
-  if (ascends(root, n))
-    return SF_OK;
-  if (root_max / 256 > n) { /* a set larger than 32 bytes an edge: leave it to the sorting */
-    *any_p = true;
-    return SF_OK;
-  }
-  if (making->seen == NULL)
-    making->seen = calloc((size_t)root_max / 64 + 1, sizeof *making->seen);
-  if (making->seen == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "looking for roots with several leaves");
-  for (int64_t i = 0; i < n; i++) {
-    uint64_t bit = UINT64_C(1) << (root[i] & 63), *word = &making->seen[root[i] >> 6];
-    *any_p |= (*word & bit) != 0;
-    *word |= bit;
-  }
-  for (int64_t i = 0; i < n; i++)
-    making->seen[root[i] >> 6] = 0;
-  return SF_OK;
+  return (set[root >> 6] >> (root & 63) & 1) != 0;
 }
 
-/* Sorts the edges by (root, leaf), and numbers the distinct roots, which it moves to the front. */
-static sf_status_t merge_duplicates(sfc_making_t *making, const sfc_scan_t *scan, int64_t nleaves, int64_t first,
-                                    int64_t n, int64_t *nvalues_p)
+/* Counts the edges to roots that an edge before them leads to; the set then holds all roots. */
+static int64_t count_extras(uint64_t seen[], const int64_t root[], int64_t n)
 {
-  sfc_edge_t *edges = malloc(2 * (size_t)n * sizeof *edges);
-  if (making->value == NULL)
-    making->value = malloc((size_t)nleaves * sizeof *making->value);
-  if (edges == NULL || making->value == NULL) {
-    free(edges);
-    return sfshm_error(SF_ERR_NOMEM, "sorting %lld edges", (long long)n);
+  int64_t nextra = 0;
+  for (int64_t i = 0; i < n; i++) {
+    nextra += contains(seen, root[i]);
+    seen[root[i] >> 6] |= UINT64_C(1) << (root[i] & 63);
   }
-  int64_t *root = making->root + first, *leaf = making->leaf + first, *value = making->value + first;
+  return nextra;
+}
+
+static void clear(uint64_t seen[], const int64_t root[], int64_t n)
+{
+  for (int64_t i = 0; i < n; i++)
+    seen[root[i] >> 6] = 0;
+}
+
+/* Moves the first edge to each root to the front, in their order, and the others to extra. The set is empty, and empty
+ * again afterwards. */
+static int64_t part_with_set(uint64_t seen[], int64_t root[], int64_t leaf[], int64_t n, sfc_edge_t extra[])
+{
   int64_t nvalues = 0;
-  for (int64_t e = 0; e < n; e++)
-    edges[e] = (sfc_edge_t){root[e], leaf[e]};
-  sfc_sort_edges(edges, edges + n, n, scan->root_max, scan->leaf_max);
-  for (int64_t e = 0; e < n; e++) {
-    if (e == 0 || edges[e].root != edges[e - 1].root)
-      root[nvalues++] = edges[e].root;
-    leaf[e] = edges[e].leaf;
-    value[e] = nvalues - 1;
+  for (int64_t i = 0; i < n; i++) {
+    if (contains(seen, root[i])) {
+      extra[i - nvalues] = (sfc_edge_t){root[i], leaf[i]};
+      continue;
+    }
+    seen[root[i] >> 6] |= UINT64_C(1) << (root[i] & 63);
+    root[nvalues] = root[i];
+    leaf[nvalues++] = leaf[i];
   }
-  free(edges);
+  clear(seen, root, nvalues);
+  return nvalues;
+}
+
+/* The values with extra edges, as (root, value). The set is empty before and after. */
+static int64_t pick_shared(uint64_t seen[], const int64_t root[], int64_t nvalues, const sfc_edge_t extra[],
+                           int64_t nextra, sfc_edge_t picked[])
+{
+  int64_t n = 0;
+  for (int64_t e = 0; e < nextra; e++)
+    seen[extra[e].root >> 6] |= UINT64_C(1) << (extra[e].root & 63);
+  for (int64_t i = 0; i < nvalues; i++)
+    if (contains(seen, root[i]))
+      picked[n++] = (sfc_edge_t){root[i], i};
+  for (int64_t e = 0; e < nextra; e++)
+    seen[extra[e].root >> 6] = 0;
+  return n;
+}
+
+/* The same by sorting, for sparse roots or leaves in disorder: values are then in the order of their roots. */
+static int64_t part_by_sorting(const sfc_scan_t *scan, int64_t root[], int64_t leaf[], int64_t n, sfc_edge_t edges[],
+                               sfc_edge_t scratch[])
+{
+  int64_t nvalues = 0;
+  for (int64_t i = 0; i < n; i++)
+    edges[i] = (sfc_edge_t){root[i], leaf[i]};
+  sfc_sort_edges(edges, scratch, n, scan->root_max, scan->leaf_max);
+  for (int64_t i = 0; i < n; i++) {
+    if (nvalues > 0 && edges[i].root == root[nvalues - 1]) {
+      edges[i - nvalues] = edges[i];
+    } else {
+      root[nvalues] = edges[i].root;
+      leaf[nvalues++] = edges[i].leaf;
+    }
+  }
+  return nvalues;
+}
+
+/* Puts the values in place of the roots in the extra edges, and these in the order of (value, leaf). picked holds
+ * (root, value) of all that occur. */
+static void number_extras(const sfc_scan_t *scan, sfc_edge_t picked[], int64_t npicked, sfc_edge_t extra[],
+                          int64_t nextra, int64_t nvalues, sfc_edge_t scratch[])
+{
+  int64_t v = 0;
+  sfc_sort_edges(picked, scratch, npicked, scan->root_max, nvalues);
+  sfc_sort_edges(extra, scratch, nextra, scan->root_max, scan->leaf_max);
+  for (int64_t e = 0; e < nextra; e++) {
+    while (picked[v].root != extra[e].root)
+      v++;
+    extra[e].root = picked[v].leaf;
+  }
+  sfc_sort_edges(extra, scratch, nextra, nvalues, scan->leaf_max);
+}
+
+/* Puts the edges of a rank some of whose roots have several leaves in the order that shm/edges.h demands. *extra_p: the
+ * values of the extra edges. */
+static sf_status_t set_extras_apart(sfc_making_t *making, int64_t root[], int64_t leaf[], int64_t n, bool use_set,
+                                    int64_t *nvalues_p, int64_t **extra_p)
+{
+  sfc_edge_t *extra = malloc(3 * (size_t)n * sizeof *extra);
+  if (extra == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "sorting %lld edges", (long long)n);
+  sfc_edge_t *picked = extra + n, *scratch = picked + n;
+  int64_t npicked = 0;
+  int64_t nvalues = use_set ? part_with_set(making->seen, root, leaf, n, extra)
+                            : part_by_sorting(&making->scan, root, leaf, n, extra, scratch);
+  int64_t nextra = n - nvalues;
+  if (use_set) {
+    npicked = pick_shared(making->seen, root, nvalues, extra, nextra, picked);
+  } else {
+    for (; npicked < nvalues; npicked++)
+      picked[npicked] = (sfc_edge_t){root[npicked], npicked};
+  }
+  number_extras(&making->scan, picked, npicked, extra, nextra, nvalues, scratch);
+  int64_t *values = malloc((size_t)nextra * sizeof *values + 1);
+  if (values != NULL) {
+    for (int64_t e = 0; e < nextra; e++) {
+      values[e] = extra[e].root;
+      leaf[nvalues + e] = extra[e].leaf;
+    }
+  }
+  free(extra);
   *nvalues_p = nvalues;
-  return SF_OK;
+  *extra_p = values;
+  return values != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "%lld extra edges", (long long)nextra);
+}
+
+/* Looks for roots with several leaves, and sets their extra edges apart. A set of bits serves if it is not larger than
+ * 32 bytes an edge, and if edges that come first have the lower leaves. */
+static sf_status_t find_extras(sfc_making_t *making, int64_t root[], int64_t leaf[], int64_t n, int64_t *nvalues_p,
+                               int64_t **extra_p)
+{
+  const sfc_scan_t *scan = &making->scan;
+  *nvalues_p = n;
+  *extra_p = NULL;
+  if (ascends(root, n))
+    return SF_OK;
+  if (!scan->leaves_ascend || scan->root_max / 256 > n)
+    return set_extras_apart(making, root, leaf, n, false, nvalues_p, extra_p);
+  if (making->seen == NULL)
+    making->seen = calloc((size_t)scan->root_max / 64 + 1, sizeof *making->seen);
+  if (making->seen == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "looking for roots with several leaves");
+  int64_t nextra = count_extras(making->seen, root, n);
+  clear(making->seen, root, n);
+  return nextra == 0 ? SF_OK : set_extras_apart(making, root, leaf, n, true, nvalues_p, extra_p);
 }
 
 /* The three patterns of one rank's edges. */
-static sf_status_t describe(sfc_making_t *making, const sfc_scan_t *scan, int64_t nleaves, int64_t first, int64_t n,
-                            sfshm_edges_t *block)
+static sf_status_t describe(sfc_making_t *making, int64_t first, int64_t n, sfshm_edges_t *block, int64_t **extra_p)
 {
-  bool duplicates;
-  int64_t nvalues = n;
-  sf_status_t status = find_duplicates(making, making->root + first, n, scan->root_max, &duplicates);
-  if (status == SF_OK && duplicates)
-    status = merge_duplicates(making, scan, nleaves, first, n, &nvalues);
+  int64_t nvalues;
+  sf_status_t status = find_extras(making, making->root + first, making->leaf + first, n, &nvalues, extra_p);
   if (status != SF_OK)
     return status;
   *block = (sfshm_edges_t){.value_root = sfshm_pattern_from_index64(making->root + first, nvalues),
                            .leaf = sfshm_pattern_from_index64(making->leaf + first, n)};
   if (nvalues != n)
-    block->edge_value = sfshm_pattern_from_index64(making->value + first, n);
+    block->extra_value = sfshm_pattern_from_index64(*extra_p, n - nvalues);
   block->roots = sfshm_pattern_survey(&block->value_root);
   block->leaves = sfshm_pattern_survey(&block->leaf);
   return SF_OK;
@@ -286,6 +378,8 @@ static void store(const sfshm_pattern_t *pattern, int64_t max, char *image, size
       .kind = (uint32_t)pattern->kind, .n = pattern->n, .start = pattern->start, .stride = pattern->stride};
   if (pattern->kind != SFSHM_PATTERN_INDEX64)
     return;
+  size_t bytes = stored_bytes(pattern, max);
+  memset(image + *end + bytes - 64, 0, 64); /* what lies behind the array must not be other memory of this process */
   stored->offset = *end;
   if (max <= UINT32_MAX) {
     uint32_t *narrow = (uint32_t *)(void *)(image + *end);
@@ -295,7 +389,7 @@ static void store(const sfshm_pattern_t *pattern, int64_t max, char *image, size
   } else {
     memcpy(image + *end, pattern->index64, (size_t)pattern->n * sizeof(int64_t));
   }
-  *end += stored_bytes(pattern, max);
+  *end += bytes;
 }
 
 /* Lays the blocks and then their arrays out in memory, and publishes that. */
@@ -306,7 +400,7 @@ static sf_status_t publish(const sfshm_edges_t blocks[], sfc_edge_list_t *list)
   for (int32_t i = 0; i < list->nparts; i++)
     bytes += stored_bytes(&blocks[i].value_root, blocks[i].roots.max) +
              stored_bytes(&blocks[i].leaf, blocks[i].leaves.max) +
-             stored_bytes(&blocks[i].edge_value, list->parts[i].nvalues);
+             stored_bytes(&blocks[i].extra_value, list->parts[i].nvalues);
   char *image = aligned_alloc(128, (bytes + 127) / 128 * 128);
   if (image == NULL)
     return sfshm_error(SF_ERR_NOMEM, "edge list of %zu bytes", bytes);
@@ -315,7 +409,7 @@ static sf_status_t publish(const sfshm_edges_t blocks[], sfc_edge_list_t *list)
     sfshm_edge_block_t block = {.reserved = 0};
     store(&blocks[i].value_root, blocks[i].roots.max, image, &end, &block.value_root);
     store(&blocks[i].leaf, blocks[i].leaves.max, image, &end, &block.leaf);
-    store(&blocks[i].edge_value, list->parts[i].nvalues, image, &end, &block.edge_value);
+    store(&blocks[i].extra_value, list->parts[i].nvalues, image, &end, &block.extra_value);
     memcpy(image + list->parts[i].offset, &block, sizeof block);
   }
   sf_status_t status = sfshm_region_publish("sf-edges", SFSHM_REGION_EDGES, image, bytes, &list->region);
@@ -323,28 +417,28 @@ static sf_status_t publish(const sfshm_edges_t blocks[], sfc_edge_list_t *list)
   return status;
 }
 
-static sf_status_t make_blocks(sfc_making_t *making, int32_t size, const sfc_scan_t *scan, int64_t nleaves,
-                               sfc_edge_list_t *list)
+static sf_status_t make_blocks(sfc_making_t *making, int32_t size, sfc_edge_list_t *list)
 {
-  int32_t nparts = 0;
+  size_t nparts = 0;
   for (int32_t r = 0; r < size; r++)
     nparts += making->start[r + 1] > making->start[r];
-  making->blocks = calloc((size_t)nparts, sizeof *making->blocks);
-  list->parts = malloc((size_t)nparts * sizeof *list->parts);
-  if (making->blocks == NULL || list->parts == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "table of %d root ranks", nparts);
+  making->blocks = calloc(nparts, sizeof *making->blocks);
+  making->extra = calloc(nparts + 1, sizeof *making->extra); /* one more: see sfc_edge_list_make */
+  list->parts = malloc(nparts * sizeof *list->parts);
+  if (making->blocks == NULL || making->extra == NULL || list->parts == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "table of %zu root ranks", nparts);
   for (int32_t r = 0; r < size; r++) {
     int64_t first = making->start[r], n = making->start[r + 1] - first;
     if (n == 0)
       continue;
-    sf_status_t status = describe(making, scan, nleaves, first, n, &making->blocks[list->nparts]);
+    int32_t i = list->nparts;
+    sf_status_t status = describe(making, first, n, &making->blocks[i], &making->extra[i]);
     if (status != SF_OK)
       return status;
-    list->parts[list->nparts] =
-        (sfc_edge_part_t){.rank = r,
-                          .offset = sizeof(sfshm_region_header_t) + (size_t)list->nparts * sizeof(sfshm_edge_block_t),
-                          .nedges = n,
-                          .nvalues = making->blocks[list->nparts].value_root.n};
+    list->parts[i] = (sfc_edge_part_t){.rank = r,
+                                       .offset = sizeof(sfshm_region_header_t) + (size_t)i * sizeof(sfshm_edge_block_t),
+                                       .nedges = n,
+                                       .nvalues = making->blocks[i].value_root.n};
     list->nparts++;
   }
   return publish(making->blocks, list);
@@ -372,11 +466,11 @@ static sf_status_t make(const sfc_edge_input_t *input, int32_t rank, int32_t siz
   making->start = calloc((size_t)size + 2, sizeof *making->start);
   if (making->start == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of %d ranks", size);
-  sfc_scan_t scan = scan_input(input, size, making->start + 2);
-  if (scan.bad)
+  making->scan = scan_input(input, size, making->start + 2);
+  if (making->scan.bad)
     return find_bad(input, size, bad_leaf_p);
-  sf_status_t status = check_distinct(input, &scan, bad_leaf_p);
-  if (status == SF_OK && scan.root_max >= input->nroots)
+  sf_status_t status = check_distinct(input, &making->scan, bad_leaf_p);
+  if (status == SF_OK && making->scan.root_max >= input->nroots)
     status = check_own_roots(input, rank, bad_leaf_p);
   if (status != SF_OK)
     return status;
@@ -385,19 +479,19 @@ static sf_status_t make(const sfc_edge_input_t *input, int32_t rank, int32_t siz
     return sfshm_error(SF_ERR_NOMEM, "sorting %lld edges", (long long)input->nleaves);
   making->leaf = making->root + input->nleaves;
   bucket_by_rank(input, size, making);
-  return make_blocks(making, size, &scan, input->nleaves, list);
+  return make_blocks(making, size, list);
 }
 
 sf_status_t sfc_edge_list_make(const sfc_edge_input_t *input, int32_t rank, int32_t size, sfc_edge_list_t *list_p,
                                int64_t *bad_leaf_p)
 {
-  sfc_making_t making = {0};
+  sfc_making_t making = {.start = NULL};
   sfc_edge_list_t list = {.region = {.fd = -1}};
   sf_status_t status = SF_OK;
   *bad_leaf_p = -1;
   if (input->nleaves > 0)
     status = make(input, rank, size, &making, &list, bad_leaf_p);
-  free_making(&making);
+  free_making(&making, list.nparts + 1); /* also that of the block that could not be finished */
   if (status != SF_OK) {
     sfc_edge_list_destroy(&list);
     return status;

@@ -41,7 +41,7 @@ void sfc_graph_failed(sf_context_t *context, uint64_t number, const char *detail
     if (graph->number == number)
       sfc_graph_fail(graph, SF_ERR_MISMATCH, detail);
   pthread_mutex_unlock(&context->lock);
-  sfshm_wake_slow(context->wake);
+  sfshm_wake_always(context->wake);
 }
 
 static void free_retiring(sf_context_t *context, sfc_retiring_t *retiring)
@@ -113,7 +113,7 @@ static void settle_counts(sf_graph_t *graph)
   graph->counts = NULL;
 }
 
-static void unlink_graph(sf_graph_t *graph)
+void sfc_graph_unlink(sf_graph_t *graph)
 {
   sf_context_t *context = graph->context;
   pthread_mutex_lock(&context->lock);
@@ -171,7 +171,7 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
     return status;
   if (graph->in_flight > 0)
     return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: %d operations are in flight", graph->in_flight);
-  unlink_graph(graph);
+  sfc_graph_unlink(graph);
   retire_memory(graph);
   destroy.graph = graph->number;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;

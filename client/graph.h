@@ -45,13 +45,12 @@ typedef struct sfc_lane {
   sfshm_lane_rx_t rx;
   sf_request_t *rx_request; /* operation whose data comes next; NULL: none begun */
   sfc_cursor_t rx_cursor;
-  sfc_block_t rx_cells;    /* granted to the other end */
-  uint64_t mapped_segment; /* of the peer, last read in place */
-  const char *mapped_base; /* NULL: none */
-  size_t mapped_bytes;
+  bool rx_awaited;      /* the other end has been told that its message is waited for */
+  sfc_block_t rx_cells; /* granted to the other end */
 } sfc_lane_t;
 
 #define SFC_SELF_TURN (-1)
+#define SFC_HISTORY 16 /* operations; more than a lane holds messages */
 
 struct sf_graph {
   sf_context_t *context;
@@ -75,9 +74,10 @@ struct sf_graph {
   int32_t nreduce_turns;
   bool roots_shared; /* some root here has leaves on more than one rank, so that the order matters */
 
-  uint64_t last_sequence;  /* of operations begun */
-  uint64_t first_sequence; /* of the oldest that is in the table */
-  sf_request_t **table;    /* operations in flight by sequence, a ring of table_mask + 1 */
+  uint64_t last_sequence;        /* of operations begun */
+  uint64_t first_sequence;       /* of the oldest that is in the table */
+  uint64_t history[SFC_HISTORY]; /* descriptors of the last operations begun, for texts about mismatches */
+  sf_request_t **table;          /* operations in flight by sequence, a ring of table_mask + 1 */
   uint64_t table_mask;
   int32_t in_flight;
   int32_t nstalled;       /* lanes with tx_stalled */
@@ -111,6 +111,9 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail);
 /* What the daemon says of graphs, by number. The listener. */
 void sfc_graph_failed(sf_context_t *context, uint64_t number, const char *detail);
 void sfc_graph_retired(sf_context_t *context, uint64_t number);
+
+/* Takes the graph out of the context's list, if it is there: from then on the listener does not know it. */
+void sfc_graph_unlink(sf_graph_t *graph);
 
 /* Frees the shared memory of destroyed graphs, and a graph without telling anybody: at the end of the context. */
 void sfc_graph_drop_retiring(sf_context_t *context);

@@ -5,23 +5,16 @@
 
 #include "shm/error.h"
 
-/* edge_root[e] = value_root[edge_value[e]]. */
-static sf_status_t expand_roots(sfc_link_t *link)
+/* extra_root[e] = value_root[extra_value[e]]. */
+static sf_status_t find_extra_roots(sfc_link_t *link)
 {
-  int64_t n = link->nedges;
-  bool narrow = link->root_max <= UINT32_MAX;
-  link->own_index = malloc((size_t)n * (narrow ? sizeof(uint32_t) : sizeof(int64_t)));
+  int64_t n = link->extra_value.n;
+  link->own_index = malloc((size_t)n * sizeof *link->own_index);
   if (link->own_index == NULL)
     return sfshm_error(SF_ERR_NOMEM, "plan of %lld edges", (long long)n);
-  for (int64_t e = 0; e < n; e++) {
-    int64_t root = sfshm_pattern_at(&link->value_root, sfshm_pattern_at(&link->edge_value, e));
-    if (narrow)
-      ((uint32_t *)link->own_index)[e] = (uint32_t)root;
-    else
-      ((int64_t *)link->own_index)[e] = root;
-  }
-  link->edge_root =
-      narrow ? sfshm_pattern_from_index32(link->own_index, n) : sfshm_pattern_from_index64(link->own_index, n);
+  for (int64_t e = 0; e < n; e++)
+    link->own_index[e] = sfshm_pattern_at(&link->value_root, sfshm_pattern_at(&link->extra_value, e));
+  link->extra_root = sfshm_pattern_from_index64(link->own_index, n);
   return SF_OK;
 }
 
@@ -31,15 +24,15 @@ sf_status_t sfc_link_init(sfc_link_t *link, const sfshm_edges_t *edges)
       .nvalues = edges->value_root.n,
       .nedges = edges->leaf.n,
       .value_root = edges->value_root,
-      .edge_root = edges->value_root,
-      .edge_value = edges->edge_value,
       .leaf = edges->leaf,
+      .extra_value = edges->extra_value,
+      .extra_leaf = sfshm_pattern_slice(&edges->leaf, edges->value_root.n, edges->extra_value.n),
       .root_max = edges->roots.max,
       .leaf_max = edges->leaves.max,
       .root_runs = edges->roots.runs,
       .leaf_runs = edges->leaves.runs,
   };
-  return edges->edge_value.n > 0 ? expand_roots(link) : SF_OK;
+  return edges->extra_value.n > 0 ? find_extra_roots(link) : SF_OK;
 }
 
 void sfc_link_destroy(sfc_link_t *link)
@@ -48,13 +41,13 @@ void sfc_link_destroy(sfc_link_t *link)
   *link = (sfc_link_t){0};
 }
 
-/* First edge that carries the value or a later one. */
-static int64_t first_edge(const sfc_link_t *link, int64_t value)
+/* First extra edge that carries the value or a later one. */
+static int64_t first_extra(const sfc_link_t *link, int64_t value)
 {
-  int64_t low = 0, high = link->nedges;
+  int64_t low = 0, high = link->extra_value.n;
   while (low < high) {
     int64_t middle = low + (high - low) / 2;
-    if (sfshm_pattern_at(&link->edge_value, middle) < value)
+    if (sfshm_pattern_at(&link->extra_value, middle) < value)
       low = middle + 1;
     else
       high = middle;
@@ -62,12 +55,64 @@ static int64_t first_edge(const sfc_link_t *link, int64_t value)
   return low;
 }
 
-int64_t sfc_link_edges_of(const sfc_link_t *link, int64_t first, int64_t n, int64_t *edge_p)
+static void unpack_to_leaves(const sfc_link_t *link, const sfc_combine_t *combine, int64_t first, int64_t n,
+                             const void *packed, void *target)
 {
-  if (link->edge_value.n == 0) {
-    *edge_p = first;
-    return n;
+  combine->kernels->unpack(combine->unit, &link->leaf, first, n, packed, target);
+  if (link->extra_value.n == 0)
+    return;
+  int64_t extra = first_extra(link, first), end = first_extra(link, first + n);
+  combine->kernels->scatter(combine->unit, &link->extra_value, first, packed, &link->extra_leaf, target, extra,
+                            end - extra);
+}
+
+static void unpack_to_roots(const sfc_link_t *link, const sfc_combine_t *combine, int64_t first, int64_t n,
+                            const char *packed, void *target)
+{
+  int64_t plain = first + n <= link->nvalues ? n : first < link->nvalues ? link->nvalues - first : 0;
+  if (plain > 0)
+    combine->kernels->unpack(combine->unit, &link->value_root, first, plain, packed, target);
+  if (plain < n)
+    combine->kernels->unpack(combine->unit, &link->extra_root, first + plain - link->nvalues, n - plain,
+                             packed + (size_t)plain * combine->unit_bytes, target);
+}
+
+void sfc_link_unpack(const sfc_link_t *link, sfshm_operation_t operation, const sfc_combine_t *combine, int64_t first,
+                     int64_t n, const void *packed, void *target)
+{
+  if (operation == SFSHM_BCAST)
+    unpack_to_leaves(link, combine, first, n, packed, target);
+  else
+    unpack_to_roots(link, combine, first, n, packed, target);
+}
+
+void sfc_link_unpack_part(const sfc_link_t *link, sfshm_operation_t operation, const sfc_combine_t *part,
+                          size_t unit_bytes, int64_t value, size_t offset, const void *packed, void *target)
+{
+  static const sfshm_pattern_t one = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = 1, .stride = 1};
+  char *base = (char *)target + offset;
+  if (operation == SFSHM_REDUCE) {
+    int64_t root = value < link->nvalues ? sfshm_pattern_at(&link->value_root, value)
+                                         : sfshm_pattern_at(&link->extra_root, value - link->nvalues);
+    part->kernels->unpack(part->unit, &one, 0, 1, packed, base + (size_t)root * unit_bytes);
+    return;
   }
-  *edge_p = first_edge(link, first);
-  return (first + n == link->nvalues ? link->nedges : first_edge(link, first + n)) - *edge_p;
+  part->kernels->unpack(part->unit, &one, 0, 1, packed,
+                        base + (size_t)sfshm_pattern_at(&link->leaf, value) * unit_bytes);
+  int64_t end = first_extra(link, value + 1);
+  for (int64_t e = first_extra(link, value); e < end; e++)
+    part->kernels->unpack(part->unit, &one, 0, 1, packed,
+                          base + (size_t)sfshm_pattern_at(&link->extra_leaf, e) * unit_bytes);
+}
+
+void sfc_link_apply(const sfc_link_t *link, sfshm_operation_t operation, const sfc_combine_t *combine,
+                    const void *source, void *target)
+{
+  bool bcast = operation == SFSHM_BCAST;
+  int64_t nextra = link->extra_value.n;
+  combine->kernels->scatter(combine->unit, bcast ? &link->value_root : &link->leaf, 0, source,
+                            bcast ? &link->leaf : &link->value_root, target, 0, link->nvalues);
+  if (nextra > 0)
+    combine->kernels->scatter(combine->unit, bcast ? &link->extra_root : &link->extra_leaf, 0, source,
+                              bcast ? &link->extra_leaf : &link->extra_root, target, 0, nextra);
 }

@@ -1,4 +1,5 @@
-/* A link: the edges between this rank and one other (or itself), in one direction, ready for the kernels. */
+/* A link: the edges between this rank and one other (or itself), in one direction, ready for the kernels. Which edges
+ * are extra ones is explained in shm/edges.h. */
 #ifndef SFC_LINK_H
 #define SFC_LINK_H
 
@@ -8,26 +9,51 @@
 
 #include "shm/edges.h"
 #include "shm/kernels.h"
+#include "shm/message.h"
 
 typedef struct sfc_link {
-  int64_t nvalues;            /* distinct roots; 0: no edges */
-  int64_t nedges;             /* leaves */
-  sfshm_pattern_t value_root; /* root of each value, all different */
-  sfshm_pattern_t edge_root;  /* root of each edge */
-  sfshm_pattern_t edge_value; /* value of each edge; n == 0: edges and values are the same */
-  sfshm_pattern_t leaf;       /* leaf of each edge */
-  int64_t root_max;           /* highest indices */
+  int64_t nvalues;             /* distinct roots; 0: no edges */
+  int64_t nedges;              /* leaves; nedges - nvalues are extra */
+  sfshm_pattern_t value_root;  /* root of each value, and of the edge of the same number */
+  sfshm_pattern_t leaf;        /* leaf of each edge */
+  sfshm_pattern_t extra_value; /* of each extra edge: value, root, leaf */
+  sfshm_pattern_t extra_root;
+  sfshm_pattern_t extra_leaf;
+  int64_t root_max; /* highest indices */
   int64_t leaf_max;
   int64_t root_runs; /* pieces of consecutive roots, and of consecutive leaves: what packing one by one would cost */
   int64_t leaf_runs;
-  void *own_index; /* edge_root's array if edges and values differ */
+  int64_t *own_index; /* extra_root's array */
 } sfc_link_t;
+
+/* A unit, and the kernels that combine it with what is there. */
+typedef struct sfc_combine {
+  sfshm_unit_t unit;
+  size_t unit_bytes;
+  const sfshm_kernels_t *kernels;
+} sfc_combine_t;
 
 /* Makes a link from checked edges, whose memory stays in use. */
 sf_status_t sfc_link_init(sfc_link_t *link, const sfshm_edges_t *edges);
 void sfc_link_destroy(sfc_link_t *link);
 
-/* The link's edges that carry values first .. first + n - 1: *edge_p the first, returns their number. */
-int64_t sfc_link_edges_of(const sfc_link_t *link, int64_t first, int64_t n, int64_t *edge_p);
+/* Number of values that a message carries: the distinct roots in a bcast, all leaves in a reduce. */
+static inline int64_t sfc_link_count(const sfc_link_t *link, sfshm_operation_t operation)
+{
+  return operation == SFSHM_BCAST ? link->nvalues : link->nedges;
+}
+
+/* Combines n packed values, the first being number first of the message, into the target: leaves or roots. */
+void sfc_link_unpack(const sfc_link_t *link, sfshm_operation_t operation, const sfc_combine_t *combine, int64_t first,
+                     int64_t n, const void *packed, void *target);
+
+/* The same for bytes from offset on of value number value, for units too large to be sent in one piece. Both are
+ * multiples of the base type's size. part: unit and kernels of so many bytes. */
+void sfc_link_unpack_part(const sfc_link_t *link, sfshm_operation_t operation, const sfc_combine_t *part,
+                          size_t unit_bytes, int64_t value, size_t offset, const void *packed, void *target);
+
+/* Combines straight from the source buffer (roots or leaves) into the target. */
+void sfc_link_apply(const sfc_link_t *link, sfshm_operation_t operation, const sfc_combine_t *combine,
+                    const void *source, void *target);
 
 #endif

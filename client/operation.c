@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "client/context.h"
+#include "client/match.h"
 #include "client/progress.h"
 #include "client/transfer.h"
 #include "client/type.h"
@@ -26,9 +27,9 @@ static sf_status_t check_buffer(const sf_request_t *request, const char *name, c
   if (address == NULL)
     return sfshm_error(SF_ERR_ARG, "%s: %s is NULL, but vertex %lld takes part", operation_name(request->operation),
                        name, (long long)last);
-  if (__builtin_mul_overflow((uint64_t)last + 1, (uint64_t)request->unit_bytes, &need))
+  if (__builtin_mul_overflow((uint64_t)last + 1, (uint64_t)request->combine.unit_bytes, &need))
     return sfshm_error(SF_ERR_RANGE, "%s: %s: %lld units of %zu bytes", operation_name(request->operation), name,
-                       (long long)last + 1, request->unit_bytes);
+                       (long long)last + 1, request->combine.unit_bytes);
   if (ref->class != SFC_MEMORY_UNKNOWN && ref->bytes_left < need)
     return sfshm_error(SF_ERR_RANGE, "%s: %s at %p needs %llu bytes, but its %s ends after %zu",
                        operation_name(request->operation), name, address, (unsigned long long)need,
@@ -95,11 +96,9 @@ static sf_status_t make_request(sf_graph_t *graph, sfshm_operation_t operation, 
       .operation = operation,
       .ordered = !bcast && graph->roots_shared && !sfshm_op_order_free(op->op, unit->unit.base),
       .signature = sfshm_desc_signature(operation, unit->unit, op->op),
-      .unit = unit->unit,
       .op = op->op,
-      .unit_bytes = sfshm_unit_size(unit->unit),
+      .combine = {unit->unit, sfshm_unit_size(unit->unit), sfshm_kernels_find(unit->unit, op->op)},
       .move = sfshm_kernels_find(unit->unit, SFSHM_OP_REPLACE),
-      .combine = sfshm_kernels_find(unit->unit, op->op),
       .root = rootdata,
       .leaf = leafdata,
       .source = bcast ? rootdata : leafdata,
@@ -139,8 +138,8 @@ static sf_request_t *take_recent(sf_graph_t *graph, sfshm_operation_t operation,
     return NULL;
   sf_request_t *request = graph->recent[operation];
   if (request == NULL || request->root != rootdata || request->leaf != leafdata ||
-      request->unit.base != unit->unit.base || request->unit.count != unit->unit.count || request->op != op->op ||
-      request->memory_epoch != sfc_memory_epoch(&graph->context->memory))
+      request->combine.unit.base != unit->unit.base || request->combine.unit.count != unit->unit.count ||
+      request->op != op->op || request->memory_epoch != sfc_memory_epoch(&graph->context->memory))
     return NULL;
   graph->recent[operation] = NULL;
   return request;
@@ -149,13 +148,8 @@ static sf_request_t *take_recent(sf_graph_t *graph, sfshm_operation_t operation,
 void sfc_request_do_self(sf_request_t *request)
 {
   const sfc_link_t *self = &request->graph->self;
-  if (request->operation == SFSHM_BCAST)
-    request->combine->scatter(request->unit, &self->edge_root, 0, request->source, &self->leaf, request->target, 0,
-                              self->nedges);
-  else
-    request->combine->scatter(request->unit, &self->leaf, 0, request->source, &self->edge_root, request->target, 0,
-                              self->nedges);
-  sfshm_count(&request->graph->counts->bytes_self, (uint64_t)self->nedges * request->unit_bytes);
+  sfc_link_apply(self, request->operation, &request->combine, request->source, request->target);
+  sfshm_count(&request->graph->counts->bytes_self, (uint64_t)self->nedges * request->combine.unit_bytes);
 }
 
 void sfc_request_advance(sf_request_t *request)
@@ -259,6 +253,7 @@ static sf_status_t begin(sf_request_t *request, sfc_thread_t *thread)
   request->sequence = ++graph->last_sequence;
   request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
   graph->table[request->sequence & graph->table_mask] = request;
+  graph->history[request->sequence % SFC_HISTORY] = request->match;
   graph->in_flight++;
   request->in_flight = true;
   request->sends_left = graph->nsenders[request->operation];
@@ -267,6 +262,7 @@ static sf_status_t begin(sf_request_t *request, sfc_thread_t *thread)
   sfshm_count(request->operation == SFSHM_BCAST ? &graph->counts->bcasts : &graph->counts->reduces, 1);
   begin_sends(request);
   begin_receives(request);
+  sfc_graph_check_unexpected(graph, request->operation);
   if (request->ordered)
     sfc_request_advance(request);
   else if (graph->self.nedges > 0)
@@ -421,7 +417,7 @@ sf_status_t sf_test(sf_request_t **request, bool *done_p)
   sf_status_t status = check_end(request, thread, __func__);
   if (status != SF_OK)
     return status;
-  (void)sfc_thread_progress(thread);
+  sfc_thread_test(thread);
   status = sfc_graph_failure((*request)->graph);
   bool done = status != SF_OK || sfc_request_is_complete(*request);
   if (done)

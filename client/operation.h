@@ -21,11 +21,9 @@ struct sf_request {
   uint64_t sequence;     /* number of the operation on the graph, from 1 */
   uint64_t match;        /* descriptor of its messages, but for the method */
   uint64_t signature;
-  sfshm_unit_t unit;
   sfshm_op_t op;
-  size_t unit_bytes;
-  const sfshm_kernels_t *move;    /* for packing */
-  const sfshm_kernels_t *combine; /* for unpacking with the op */
+  sfc_combine_t combine;       /* unit, and the kernels for unpacking with the op */
+  const sfshm_kernels_t *move; /* for packing */
   const char *root;
   const char *leaf;
   const char *source; /* root or leaf: what is sent */

@@ -13,6 +13,8 @@ struct sfc_mapped {
   sfc_mapped_t *next;
   uint64_t number;
   sfshm_region_t region;
+  int32_t pins;
+  bool removed; /* not in the list any more; goes with the last pin */
 };
 
 static int by_rank(const void *a, const void *b)
@@ -39,6 +41,12 @@ sf_status_t sfc_peers_init(sfc_peers_t *peers, sfc_control_t *control, const Sfp
   return SF_OK;
 }
 
+static void free_mapped(sfc_mapped_t *mapped)
+{
+  sfshm_region_destroy(&mapped->region);
+  free(mapped);
+}
+
 void sfc_peers_destroy(sfc_peers_t *peers)
 {
   if (peers->entries == NULL)
@@ -47,8 +55,7 @@ void sfc_peers_destroy(sfc_peers_t *peers)
     while (peers->entries[i].segments != NULL) {
       sfc_mapped_t *mapped = peers->entries[i].segments;
       peers->entries[i].segments = mapped->next;
-      sfshm_region_destroy(&mapped->region);
-      free(mapped);
+      free_mapped(mapped);
     }
   }
   free(peers->entries);
@@ -115,7 +122,7 @@ err_free:
   return status;
 }
 
-sf_status_t sfc_peer_segment(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t segment, void **base_p, size_t *length_p)
+sf_status_t sfc_peer_pin(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t segment, sfc_pinned_t *pinned_p)
 {
   sf_status_t status = SF_OK;
   pthread_mutex_lock(&peers->lock);
@@ -125,11 +132,31 @@ sf_status_t sfc_peer_segment(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t segm
   if (mapped == NULL)
     status = map_segment(peers, peer, segment, &mapped);
   if (status == SF_OK) {
-    *base_p = mapped->region.base;
-    *length_p = mapped->region.length_bytes;
+    mapped->pins++;
+    *pinned_p = (sfc_pinned_t){mapped, mapped->region.base, mapped->region.length_bytes};
   }
   pthread_mutex_unlock(&peers->lock);
   return status;
+}
+
+void sfc_peer_unpin(sfc_peers_t *peers, const sfc_pinned_t *pinned)
+{
+  pthread_mutex_lock(&peers->lock);
+  if (--pinned->mapped->pins == 0 && pinned->mapped->removed)
+    free_mapped(pinned->mapped);
+  pthread_mutex_unlock(&peers->lock);
+}
+
+sf_status_t sfc_peer_segment(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t segment, void **base_p, size_t *length_p)
+{
+  sfc_pinned_t pinned;
+  sf_status_t status = sfc_peer_pin(peers, peer, segment, &pinned);
+  if (status != SF_OK)
+    return status;
+  *base_p = pinned.base;
+  *length_p = pinned.length_bytes;
+  sfc_peer_unpin(peers, &pinned);
+  return SF_OK;
 }
 
 void sfc_peers_forget(sfc_peers_t *peers, int32_t rank, uint64_t segment)
@@ -143,8 +170,9 @@ void sfc_peers_forget(sfc_peers_t *peers, int32_t rank, uint64_t segment)
     if (mapped->number != segment || segment == 0)
       continue;
     *link = mapped->next;
-    sfshm_region_destroy(&mapped->region);
-    free(mapped);
+    mapped->removed = true;
+    if (mapped->pins == 0)
+      free_mapped(mapped);
     break;
   }
   pthread_mutex_unlock(&peers->lock);

@@ -47,6 +47,18 @@ bool sfc_peer_can_read(sfc_peers_t *peers, sfc_peer_t *peer);
  * it also finds the wake word. */
 sf_status_t sfc_peer_segment(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t segment, void **base_p, size_t *length_p);
 
+/* A segment that stays mapped, also if its owner removes it meanwhile. */
+typedef struct sfc_pinned {
+  sfc_mapped_t *mapped;
+  void *base;
+  size_t length_bytes;
+} sfc_pinned_t;
+
+/* As sfc_peer_segment, for memory of sf_alloc: its owner may free it while it is being read, if the operation has
+ * failed there. */
+sf_status_t sfc_peer_pin(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t segment, sfc_pinned_t *pinned_p);
+void sfc_peer_unpin(sfc_peers_t *peers, const sfc_pinned_t *pinned);
+
 /* Lets go of a segment that its owner has removed. */
 void sfc_peers_forget(sfc_peers_t *peers, int32_t rank, uint64_t segment);
 

@@ -2,12 +2,16 @@
 #include "client/progress.h"
 
 #include "client/context.h"
+#include "client/match.h"
 #include "client/transfer.h"
 #include "shm/error.h"
 
 /* About 100 us of spinning; whoever has not come by then is not about to. */
 #define SPINS 400
 #define LOOKS_AT_ONCE 20
+
+/* Tests in vain after which a mismatch is looked for. */
+#define IDLE_TESTS 1024
 
 static _Thread_local sfc_thread_t thread_self;
 
@@ -104,6 +108,14 @@ static void check_matches(const sfc_thread_t *thread)
       sfc_lane_check_match(&graph->lanes[i]);
 }
 
+void sfc_thread_test(sfc_thread_t *thread)
+{
+  if (sfc_thread_progress(thread))
+    thread->idle_tests = 0;
+  else if (++thread->idle_tests % IDLE_TESTS == 0)
+    check_matches(thread);
+}
+
 sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
@@ -120,11 +132,11 @@ sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
       return sfc_graph_failure(graph);
     if (moved || sfshm_waiter_step(&waiter) == SFSHM_WAIT_LOOK)
       continue;
-    check_matches(thread);
-    sfshm_wake_arm(context->wake);
+    uint32_t ticket = sfshm_wake_arm(context->wake);
+    check_matches(thread); /* part of the last look: what comes later wakes */
     if (sfc_thread_progress(thread) || sfc_request_is_complete(request) || is_failed(graph))
       continue;
     sfshm_count(&context->counters->sleeps, 1);
-    sfshm_wake_sleep(context->wake, -1);
+    sfshm_wake_sleep(context->wake, ticket, -1);
   }
 }

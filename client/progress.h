@@ -11,8 +11,9 @@
 #define SFC_PENDING_WAKES 32
 
 struct sfc_thread {
-  sf_graph_t *graphs; /* with operations in flight */
-  int nwakes;         /* ranks to which something has been published since the last flush */
+  sf_graph_t *graphs;  /* with operations in flight */
+  uint32_t idle_tests; /* since something moved */
+  int nwakes;          /* ranks to which something has been published since the last flush */
   sfshm_wake_t *wakes[SFC_PENDING_WAKES];
 };
 
@@ -37,6 +38,9 @@ static inline void sfc_thread_note(sfc_thread_t *thread, sfshm_wake_t *wake)
 
 /* Looks once at everything; whether anything moved. */
 bool sfc_thread_progress(sfc_thread_t *thread);
+
+/* The same for tests, of which many may follow one another. */
+void sfc_thread_test(sfc_thread_t *thread);
 
 /* Progress until the request is complete or its graph has failed. */
 sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request);

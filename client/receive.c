@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include "client/context.h"
+#include "client/match.h"
 #include "client/method.h"
 #include "client/progress.h"
 #include "client/transfer.h"
@@ -17,46 +18,20 @@ static inline const sfc_link_t *incoming_link(const sfc_lane_t *lane, sfshm_oper
   return operation == SFSHM_BCAST ? &lane->as_leaf : &lane->as_root;
 }
 
-/* Number of values that a message of the operation carries on the link in all. */
-static inline int64_t incoming_values(const sfc_link_t *link, sfshm_operation_t operation)
-{
-  return operation == SFSHM_BCAST ? link->nvalues : link->nedges;
-}
-
-/* Where the values go: the leaves in a bcast, the roots in a reduce. */
-static inline const sfshm_pattern_t *target_pattern(const sfc_link_t *link, sfshm_operation_t operation)
-{
-  return operation == SFSHM_BCAST ? &link->leaf : &link->edge_root;
-}
-
-/* Combines n packed values, the first being number first of the message, into the target. */
 static void unpack_values(const sf_request_t *request, const sfc_link_t *link, int64_t first, int64_t n,
                           const void *packed)
 {
-  const sfshm_pattern_t *target = target_pattern(link, request->operation);
-  if (request->operation == SFSHM_REDUCE || link->edge_value.n == 0) {
-    request->combine->unpack(request->unit, target, first, n, packed, request->target);
-    return;
-  }
-  int64_t edge;
-  int64_t nedges = sfc_link_edges_of(link, first, n, &edge);
-  request->combine->scatter(request->unit, &link->edge_value, first, packed, target, request->target, edge, nedges);
+  sfc_link_unpack(link, request->operation, &request->combine, first, n, packed, request->target);
 }
 
 /* Combines a part of one value that is larger than a cell. */
 static void unpack_part(const sf_request_t *request, const sfc_link_t *link, sfc_cursor_t at, size_t bytes,
                         const void *packed)
 {
-  const sfshm_pattern_t *target = target_pattern(link, request->operation);
-  sfshm_unit_t part = {request->unit.base, (int64_t)(bytes / sfshm_base_size(request->unit.base))};
-  sfshm_pattern_t one = sfshm_pattern_contiguous(0, 1);
-  int64_t edge = at.value, nedges = 1;
-  if (request->operation == SFSHM_BCAST)
-    nedges = sfc_link_edges_of(link, at.value, 1, &edge);
-  const sfshm_kernels_t *kernels = sfshm_kernels_find(part, request->op);
-  for (int64_t e = edge; e < edge + nedges; e++)
-    kernels->unpack(part, &one, 0, 1, packed,
-                    request->target + (size_t)sfshm_pattern_at(target, e) * request->unit_bytes + at.bytes);
+  sfshm_unit_t unit = {request->combine.unit.base, (int64_t)(bytes / sfshm_base_size(request->combine.unit.base))};
+  sfc_combine_t part = {unit, bytes, sfshm_kernels_find(unit, request->op)};
+  sfc_link_unpack_part(link, request->operation, &part, request->combine.unit_bytes, at.value, at.bytes, packed,
+                       request->target);
 }
 
 /* Takes the piece at the cursor out of a cell and moves the cursor on. */
@@ -64,9 +39,9 @@ static size_t take_piece(sfc_lane_t *lane, const sf_request_t *request, const sf
 {
   sfc_cursor_t *cursor = &lane->rx_cursor;
   const uint8_t *cell = sfshm_lane_rx_cell(&lane->rx);
-  size_t unit_bytes = request->unit_bytes, cell_bytes = lane->rx.cell_bytes;
+  size_t unit_bytes = request->combine.unit_bytes, cell_bytes = lane->rx.cell_bytes;
   if (unit_bytes <= cell_bytes) {
-    int64_t n = incoming_values(link, request->operation) - cursor->value;
+    int64_t n = sfc_link_count(link, request->operation) - cursor->value;
     if ((uint64_t)n > cell_bytes / unit_bytes)
       n = (int64_t)(cell_bytes / unit_bytes);
     unpack_values(request, link, cursor->value, n, cell);
@@ -101,45 +76,35 @@ static sf_status_t grant(sfc_lane_t *lane, const sfshm_slot_t *slot)
   return SF_OK;
 }
 
-/* The other end's buffer in its sf_alloc memory, checked to hold all that will be read. */
-static sf_status_t locate(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
-                          const sfshm_slot_t *slot, const char **buffer_p)
+/* Checks that the other end's buffer, in its sf_alloc memory, holds all that will be read. */
+static sf_status_t check_extent(const sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
+                                uint64_t offset, size_t length_bytes)
 {
-  sfshm_in_place_t where;
-  memcpy(&where, slot->payload, sizeof where);
-  if (lane->mapped_base == NULL || lane->mapped_segment != where.segment) {
-    void *base;
-    sf_status_t status =
-        sfc_peer_segment(&lane->graph->context->peers, lane->peer, where.segment, &base, &lane->mapped_bytes);
-    if (status != SF_OK)
-      return status;
-    lane->mapped_base = base;
-    lane->mapped_segment = where.segment;
-  }
   uint64_t need;
   int64_t last = request->operation == SFSHM_BCAST ? link->root_max : link->leaf_max;
-  if (__builtin_mul_overflow((uint64_t)last + 1, (uint64_t)request->unit_bytes, &need) ||
-      where.offset > lane->mapped_bytes || lane->mapped_bytes - where.offset < need)
+  if (__builtin_mul_overflow((uint64_t)last + 1, (uint64_t)request->combine.unit_bytes, &need) ||
+      offset > length_bytes || length_bytes - offset < need)
     return sfshm_error(SF_ERR_RANGE, "rank %d offers a buffer that ends before vertex %lld", lane->rank,
                        (long long)last);
-  *buffer_p = lane->mapped_base + where.offset;
   return SF_OK;
 }
 
 static sf_status_t read_in_place(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
                                  const sfshm_slot_t *slot)
 {
-  const char *buffer = NULL;
-  sf_status_t status = locate(lane, request, link, slot, &buffer);
+  sfc_peers_t *peers = &lane->graph->context->peers;
+  sfshm_in_place_t where;
+  sfc_pinned_t pinned;
+  memcpy(&where, slot->payload, sizeof where);
+  sf_status_t status = sfc_peer_pin(peers, lane->peer, where.segment, &pinned);
   if (status != SF_OK)
     return status;
-  if (request->operation == SFSHM_BCAST)
-    request->combine->scatter(request->unit, &link->edge_root, 0, buffer, &link->leaf, request->target, 0,
-                              link->nedges);
-  else
-    request->combine->scatter(request->unit, &link->leaf, 0, buffer, &link->edge_root, request->target, 0,
-                              link->nedges);
-  return SF_OK;
+  status = check_extent(lane, request, link, where.offset, pinned.length_bytes);
+  if (status == SF_OK)
+    sfc_link_apply(link, request->operation, &request->combine, (const char *)pinned.base + where.offset,
+                   request->target);
+  sfc_peer_unpin(peers, &pinned);
+  return status;
 }
 
 static sf_status_t vm_read(const sfc_lane_t *lane, uint64_t address, void *to, size_t bytes)
@@ -150,6 +115,9 @@ static sf_status_t vm_read(const sfc_lane_t *lane, uint64_t address, void *to, s
     ssize_t n = process_vm_readv(lane->peer->pid, &local, 1, &remote, 1, 0);
     if (n > 0)
       done += (size_t)n;
+    else if (n < 0 && errno == ESRCH)
+      return sfshm_error(SF_ERR_RANK_FAILED, "rank %d (pid %d) died before its memory was read", lane->peer->rank,
+                         (int)lane->peer->pid);
     else if (n == 0 || errno != EINTR)
       return sfshm_error_errno(SF_ERR_SYS, "reading %zu bytes of registered memory of rank %d", bytes, lane->rank);
   }
@@ -163,13 +131,12 @@ static sf_status_t read_private(sfc_lane_t *lane, const sf_request_t *request, c
 {
   sfshm_vm_read_t where;
   memcpy(&where, slot->payload, sizeof where);
-  int64_t n = incoming_values(link, request->operation);
+  int64_t n = sfc_link_count(link, request->operation);
   const sfshm_pattern_t *source = request->operation == SFSHM_BCAST ? &link->value_root : &link->leaf;
-  const sfshm_pattern_t *target = target_pattern(link, request->operation);
-  size_t unit_bytes = request->unit_bytes;
+  const sfshm_pattern_t *target = request->operation == SFSHM_BCAST ? &link->leaf : &link->value_root;
+  size_t unit_bytes = request->combine.unit_bytes;
   uint64_t address = where.address + (uint64_t)source->start * unit_bytes;
-  bool one_to_one = request->operation == SFSHM_REDUCE || link->edge_value.n == 0;
-  if (one_to_one && request->op == SFSHM_OP_REPLACE && target->kind == SFSHM_PATTERN_CONTIGUOUS)
+  if (link->extra_value.n == 0 && request->op == SFSHM_OP_REPLACE && target->kind == SFSHM_PATTERN_CONTIGUOUS)
     return vm_read(lane, address, request->target + (size_t)target->start * unit_bytes, (size_t)n * unit_bytes);
   _Alignas(64) char bounce[BOUNCE_BYTES];
   sf_status_t status = SF_OK;
@@ -200,9 +167,9 @@ static sf_status_t take_message(sfc_lane_t *lane, const sf_request_t *request, c
                                 bool *complete_p, bool *tell_p)
 {
   const sfc_link_t *link = incoming_link(lane, request->operation);
-  int64_t n = incoming_values(link, request->operation);
+  int64_t n = sfc_link_count(link, request->operation);
   sf_status_t status = SF_OK;
-  size_t bytes = (size_t)n * request->unit_bytes;
+  size_t bytes = (size_t)n * request->combine.unit_bytes;
   *complete_p = true;
   *tell_p = false;
   switch (sfshm_desc_method(slot->desc)) {
@@ -236,23 +203,6 @@ static sf_status_t take_message(sfc_lane_t *lane, const sf_request_t *request, c
   }
   sfshm_count(&lane->graph->counts->bytes_received, bytes);
   return status;
-}
-
-static void fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, uint64_t theirs)
-{
-  char own[64], other[64], detail[256];
-  sf_graph_t *graph = lane->graph;
-  unsigned long long own_number = sequence & SFSHM_DESC_SEQUENCE_MASK, other_number = theirs & SFSHM_DESC_SEQUENCE_MASK;
-  sfshm_desc_text(mine, own, sizeof own);
-  sfshm_desc_text(theirs, other, sizeof other);
-  if (own_number == other_number)
-    snprintf(detail, sizeof detail, "graph %llu, operation %llu: rank %d called %s, rank %d called %s",
-             (unsigned long long)graph->number, own_number, graph->rank, own, lane->rank, other);
-  else
-    snprintf(detail, sizeof detail,
-             "graph %llu: rank %d waits for operation %llu, %s; rank %d sent for operation %llu, %s",
-             (unsigned long long)graph->number, graph->rank, own_number, own, lane->rank, other_number, other);
-  sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
 }
 
 /* Ends the lane's part in its request and turns to the next one that it has something to receive for. */
@@ -290,12 +240,14 @@ bool sfc_lane_receive(sfc_lane_t *lane)
       break;
     uint64_t desc = slot->desc; /* once: the other end could change it */
     if ((desc & SFSHM_DESC_MATCH_MASK) != request->match) {
-      fail_mismatch(lane, request->match, request->sequence, desc);
+      sfc_lane_fail_mismatch(lane, request->match, request->sequence, desc);
       return true;
     }
     bool complete, tell;
     sf_status_t status = take_message(lane, request, slot, &complete, &tell);
     if (status != SF_OK) {
+      if (status == SF_ERR_RANK_FAILED)
+        break; /* perhaps because of another rank that died first: which one the daemon will say */
       sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
       return true;
     }
@@ -303,26 +255,9 @@ bool sfc_lane_receive(sfc_lane_t *lane)
       sfc_thread_note(graph->thread, lane->peer->wake);
     sfshm_count(&graph->counts->messages_received, 1);
     moved = true;
+    sfc_lane_end_wait(lane);
     if (complete)
       finish_receive(lane);
   }
   return moved;
-}
-
-void sfc_lane_check_match(sfc_lane_t *lane)
-{
-  sf_graph_t *graph = lane->graph;
-  if (lane->rx_request != NULL)
-    return; /* then sfc_lane_receive compares */
-  const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx, &lane->tx);
-  if (slot == NULL)
-    return;
-  uint64_t desc = slot->desc;
-  for (uint64_t sequence = graph->first_sequence; sequence <= graph->last_sequence; sequence++) {
-    const sf_request_t *request = graph->table[sequence & graph->table_mask];
-    if (request != NULL && (sequence & SFSHM_DESC_SEQUENCE_MASK) == (desc & SFSHM_DESC_SEQUENCE_MASK)) {
-      fail_mismatch(lane, request->match, sequence, desc);
-      return;
-    }
-  }
 }

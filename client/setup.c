@@ -519,12 +519,12 @@ static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, 
   if (status != SF_OK)
     return status;
   make_plan(setup);
+  enter(setup->graph); /* first: once it is ready others may fail it, and the listener must find it then */
   status = commit(setup, &ready);
   if (status != SF_OK)
     return status;
   status = connect_lanes(setup->graph, ready.message->graph_ready);
   sfproto_incoming_free(&ready);
-  enter(setup->graph);
   if (status != SF_OK) /* the others believe that the graph is ready: let them know */
     sfc_graph_fail_everywhere(setup->graph, status, sfshm_error_detail());
   return SF_OK;
@@ -557,6 +557,7 @@ static sf_status_t create(sf_group_t *group, const sfc_edge_input_t *input, uint
   if (status != SF_OK) {
     if (graph->shared.address != NULL)
       sfc_heap_give(&context->inbox, &graph->shared); /* nobody has been told of it */
+    sfc_graph_unlink(graph);
     sfc_graph_free(graph);
     return status;
   }

@@ -29,12 +29,31 @@ static void post(sfc_lane_t *lane, sfshm_slot_t *slot, const sf_request_t *reque
   sfshm_count(&lane->graph->counts->messages_sent, 1);
 }
 
+/* The other end has read what that entry of awaiting stands for. */
+static void settle(sfc_lane_t *lane, sf_request_t **entry)
+{
+  (*entry)->sends_left--;
+  *entry = NULL;
+  lane->tx_unread--;
+  lane->graph->nunread--;
+}
+
+/* The slot for the next message, if there is one. The message before in that slot has been consumed then. */
+static sfshm_slot_t *claim(sfc_lane_t *lane)
+{
+  sfshm_slot_t *slot = sfshm_lane_claim(&lane->tx, &lane->rx);
+  sf_request_t **entry = &lane->awaiting[lane->tx.posted % SFSHM_LANE_SLOTS];
+  if (slot != NULL && *entry != NULL)
+    settle(lane, entry);
+  return slot;
+}
+
 static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgoing_t *out, size_t bytes)
 {
-  sfshm_slot_t *slot = sfshm_lane_claim(&lane->tx);
+  sfshm_slot_t *slot = claim(lane);
   if (slot == NULL)
     return false;
-  request->move->pack(request->unit, out->pattern, 0, out->n, request->source, slot->payload);
+  request->move->pack(request->combine.unit, out->pattern, 0, out->n, request->source, slot->payload);
   post(lane, slot, request, SFSHM_METHOD_INLINE);
   sfshm_count(&lane->graph->counts->bytes_inline, bytes);
   request->sends_left--;
@@ -44,7 +63,7 @@ static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
 /* Says where the data are; the request ends when the other end has read them. */
 static bool send_reference(sfc_lane_t *lane, sf_request_t *request, sfshm_method_t method, size_t bytes)
 {
-  sfshm_slot_t *slot = sfshm_lane_claim(&lane->tx);
+  sfshm_slot_t *slot = claim(lane);
   if (slot == NULL)
     return false;
   if (method == SFSHM_METHOD_IN_PLACE) {
@@ -70,7 +89,7 @@ static bool have_cells(sfc_lane_t *lane, const sf_request_t *request, size_t pay
   if (lane->tx.cell_bytes >= wanted)
     return true;
   if (!lane->tx_grow_asked) {
-    sfshm_slot_t *slot = sfshm_lane_claim(&lane->tx);
+    sfshm_slot_t *slot = claim(lane);
     if (slot == NULL)
       return false;
     sfshm_grow_t grow = {wanted};
@@ -100,12 +119,12 @@ static bool have_cells(sfc_lane_t *lane, const sf_request_t *request, size_t pay
 static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out, uint8_t *cell)
 {
   sfc_cursor_t *cursor = &lane->tx_cursor;
-  size_t unit_bytes = request->unit_bytes, cell_bytes = lane->tx.cell_bytes;
+  size_t unit_bytes = request->combine.unit_bytes, cell_bytes = lane->tx.cell_bytes;
   if (unit_bytes <= cell_bytes) {
     int64_t n = out->n - cursor->value;
     if ((uint64_t)n > cell_bytes / unit_bytes)
       n = (int64_t)(cell_bytes / unit_bytes);
-    request->move->pack(request->unit, out->pattern, cursor->value, n, request->source, cell);
+    request->move->pack(request->combine.unit, out->pattern, cursor->value, n, request->source, cell);
     cursor->value += n;
     return (size_t)n * unit_bytes;
   }
@@ -123,7 +142,7 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
   if (!have_cells(lane, request, bytes))
     return false;
   while (lane->tx_cursor.value < out->n) {
-    sfshm_slot_t *slot = sfshm_lane_claim(&lane->tx);
+    sfshm_slot_t *slot = claim(lane);
     if (slot == NULL)
       return false;
     size_t piece_bytes = pack_piece(lane, request, out, sfshm_lane_tx_cell(&lane->tx));
@@ -137,7 +156,7 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
 bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
 {
   sfc_outgoing_t out = outgoing(lane, request->operation);
-  size_t bytes = (size_t)out.n * request->unit_bytes;
+  size_t bytes = (size_t)out.n * request->combine.unit_bytes;
   if (bytes <= SFSHM_INLINE_BYTES)
     return send_inline(lane, request, &out, bytes);
   /* A request that has begun in pieces goes on in pieces: the choice is the same each time, as nothing that it depends
@@ -153,15 +172,12 @@ bool sfc_lane_check_read(sfc_lane_t *lane)
   bool moved = false;
   uint64_t oldest = lane->tx.posted < SFSHM_LANE_SLOTS ? 0 : lane->tx.posted - SFSHM_LANE_SLOTS;
   for (uint64_t message = oldest; message < lane->tx.posted && lane->tx_unread > 0; message++) {
-    sf_request_t **slot = &lane->awaiting[message % SFSHM_LANE_SLOTS];
-    if (*slot == NULL)
+    sf_request_t **entry = &lane->awaiting[message % SFSHM_LANE_SLOTS];
+    if (*entry == NULL)
       continue;
     if (!sfshm_lane_is_consumed(&lane->tx, message + 1))
       break;
-    (*slot)->sends_left--;
-    *slot = NULL;
-    lane->tx_unread--;
-    lane->graph->nunread--;
+    settle(lane, entry);
     moved = true;
   }
   return moved;

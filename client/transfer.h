@@ -25,10 +25,6 @@ bool sfc_lane_check_read(sfc_lane_t *lane);
 /* Takes what has arrived for lane->rx_request, and for the requests behind it. Whether anything moved. */
 bool sfc_lane_receive(sfc_lane_t *lane);
 
-/* Looks whether the other end has called something else than this rank: a message for an operation in which this lane
- * has nothing to receive. Fails the graph then. */
-void sfc_lane_check_match(sfc_lane_t *lane);
-
 /* Fails the graph for all ranks. */
 void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail);
 

@@ -18,6 +18,8 @@
 
 #define HELLO_TIMEOUT_MS 10000
 #define LINGER_MS 1000
+#define THROWS_AT_ONCE 16
+#define CLIENT_FDS 3 /* of Hello; nothing else that comes here has more */
 #define MAX_QUEUED_BYTES ((size_t)8 << 20)
 #define MAX_QUEUED_ALERT_BYTES ((size_t)1 << 20)
 
@@ -195,10 +197,13 @@ void sfd_session_send_alert(sfd_session_t *session, Sfproto__Alert *alert)
 
 /* ---- Input ---- */
 
+/* Several reads at a time, as none goes beyond a frame that has descriptors. */
 static void throw_input_away(sfd_session_t *session)
 {
   char waste[16384];
-  ssize_t received = recv(sfproto_conn_fd(session->conn), waste, sizeof waste, MSG_DONTWAIT);
+  ssize_t received = 1;
+  for (int i = 0; i < THROWS_AT_ONCE && received > 0; i++)
+    received = recv(sfproto_conn_fd(session->conn), waste, sizeof waste, MSG_DONTWAIT);
   if (received == 0 || (received < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
     sfd_session_lose(session);
 }
@@ -339,6 +344,7 @@ sf_status_t sfd_session_create(sfd_server_t *server, int fd, sfd_session_t **ses
     close(fd);
     goto err_free;
   }
+  sfproto_conn_limit_fds(session->conn, CLIENT_FDS);
   status = init_poll(session, &session->poll, fd, "a connection");
   if (status != SF_OK)
     goto err_conn;

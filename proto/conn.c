@@ -45,6 +45,11 @@ int sfproto_conn_fd(const sfproto_conn_t *conn)
   return conn->fd;
 }
 
+void sfproto_conn_limit_fds(sfproto_conn_t *conn, int max_fds)
+{
+  conn->reader.max_fds = max_fds;
+}
+
 sf_status_t sfproto_conn_queue(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds)
 {
   return sfproto_writer_queue(&conn->writer, message, fds, nfds);

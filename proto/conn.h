@@ -30,6 +30,10 @@ sf_status_t sfproto_conn_create(int fd, sfproto_conn_t **conn_p);
 void sfproto_conn_destroy(sfproto_conn_t *conn); /* closes; NULL is accepted */
 int sfproto_conn_fd(const sfproto_conn_t *conn);
 
+/* Frames with more descriptors are refused from now on, however many their header announces: those of a frame that
+ * never becomes complete are kept meanwhile. */
+void sfproto_conn_limit_fds(sfproto_conn_t *conn, int max_fds);
+
 /* Appends a message to the output queue. fds are duplicated: the caller keeps its own. SF_ERR_LIMIT if the message is
  * longer than a frame may be or nfds too large. */
 sf_status_t sfproto_conn_queue(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds);

@@ -116,6 +116,18 @@ static sf_status_t check_fds(const sfproto_reader_t *reader, uint64_t start, uin
   return SF_OK;
 }
 
+/* Refuses what is too many as soon as it has come, not when the frame is complete. */
+static sf_status_t check_number(const sfproto_reader_t *reader, const sfproto_batch_t *batch)
+{
+  int max_fds = reader->max_fds == 0 ? SFPROTO_MAX_FDS : reader->max_fds;
+  if (batch->nfds <= max_fds)
+    return SF_OK;
+  return sfshm_error(SF_ERR_PROTO,
+                     "%d descriptors came with bytes %" PRIu64 " to %" PRIu64
+                     " of the connection, at most %d are accepted",
+                     batch->nfds, batch->start, batch->end - 1, max_fds);
+}
+
 /* Of an incomplete header: descriptors that came with its first byte may be its own, later ones cannot. */
 static sf_status_t check_fds_early(const sfproto_reader_t *reader, uint64_t start)
 {
@@ -281,6 +293,8 @@ static sf_status_t read_once(sfproto_reader_t *reader, int fd, bool *more_p)
   if (batch.nfds > 0 || batch.truncated)
     add_batch(reader, &batch);
   status = take_frames(reader);
+  if (status == SF_OK)
+    status = check_number(reader, &batch);
   return status == SF_OK && batch.truncated ? out_of_fds(batch.start) : status;
 }
 

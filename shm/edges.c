@@ -44,25 +44,27 @@ static sf_status_t open_pattern(const sfshm_region_t *region, const sfshm_stored
   return SF_OK;
 }
 
-/* Whether edge_value runs over 0..nvalues-1 in steps of 0 and 1. */
-static bool numbers_values(const sfshm_pattern_t *edge_value, int64_t nvalues)
+/* Whether the values of the extra edges ascend and are below nvalues. */
+static bool extras_are_sound(const sfshm_pattern_t *extra_value, int64_t nvalues)
 {
-  int64_t expected = 0;
-  for (int64_t i = 0; i < edge_value->n; i++) {
-    int64_t value = sfshm_pattern_at(edge_value, i);
-    if (value != expected && (i == 0 || value != ++expected))
+  int64_t previous = 0;
+  for (int64_t i = 0; i < extra_value->n; i++) {
+    int64_t value = sfshm_pattern_at(extra_value, i);
+    if (value < previous || value >= nvalues)
       return false;
+    previous = value;
   }
-  return edge_value->n > 0 && expected == nvalues - 1;
+  return true;
 }
 
-/* The first edge in list order whose root is not below nroots. */
+/* The lowest leaf whose root is not below nroots, and that root. */
 static void find_bad_root(const sfshm_edges_t *edges, int64_t nroots, int64_t *leaf_p, int64_t *root_p)
 {
   *leaf_p = INT64_MAX;
   *root_p = -1;
   for (int64_t edge = 0; edge < edges->leaf.n; edge++) {
-    int64_t value = edges->edge_value.n > 0 ? sfshm_pattern_at(&edges->edge_value, edge) : edge;
+    int64_t nvalues = edges->value_root.n;
+    int64_t value = edge < nvalues ? edge : sfshm_pattern_at(&edges->extra_value, edge - nvalues);
     int64_t root = sfshm_pattern_at(&edges->value_root, value);
     int64_t leaf = sfshm_pattern_at(&edges->leaf, edge);
     if (root >= nroots && leaf < *leaf_p) {
@@ -87,15 +89,16 @@ sf_status_t sfshm_edges_open(const sfshm_region_t *region, uint64_t offset, int6
   if (status == SF_OK)
     status = open_pattern(region, &block.leaf, "leaves", nedges, &edges.leaf);
   if (status == SF_OK)
-    status = open_pattern(region, &block.edge_value, "values", nvalues == nedges ? 0 : nedges, &edges.edge_value);
+    status = open_pattern(region, &block.extra_value, "values of extra edges", nedges - nvalues, &edges.extra_value);
   if (status != SF_OK)
     return status;
   edges.roots = sfshm_pattern_survey(&edges.value_root);
   edges.leaves = sfshm_pattern_survey(&edges.leaf);
   if (edges.roots.min < 0 || edges.leaves.min < 0)
     return sfshm_error(SF_ERR_PROTO, "edge list: negative root or leaf");
-  if (nvalues != nedges && !numbers_values(&edges.edge_value, nvalues))
-    return sfshm_error(SF_ERR_PROTO, "edge list: values not numbered 0..%lld in order", (long long)nvalues - 1);
+  if (!extras_are_sound(&edges.extra_value, nvalues))
+    return sfshm_error(SF_ERR_PROTO, "edge list: values of extra edges descend, or are not in 0..%lld",
+                       (long long)nvalues - 1);
   if (edges.roots.max >= nroots) {
     find_bad_root(&edges, nroots, bad_leaf_p, bad_root_p);
     return sfshm_error(SF_ERR_RANGE, "root index %lld, but there are %lld roots", (long long)*bad_root_p,

@@ -1,12 +1,13 @@
 /* The edge list of one rank for one graph: an immutable region with one block per root rank. The rank that made it and
  * the rank that owns the roots both use it in place as (part of) their plan.
  *
- * A block holds three patterns, each in its shortest form:
- *   value_root  the distinct roots: what a bcast sends, each once
- *   leaf        the leaf of each edge: what a reduce sends
- *   edge_value  for each edge the number of its root among the distinct ones; only if some root has several leaves here
- * Where each root has one leaf edges are in the order in which the application gave them; else they are sorted by
- * (root index, leaf index), so that edges of one value lie together and are combined in the order of leaves.
+ * A root that several leaves of the rank share is sent once in a bcast: values are the distinct roots, and edges beyond
+ * the first to the same root are extra ones. A block holds three patterns, each in its shortest form:
+ *   value_root   the distinct roots
+ *   leaf         the leaf of each edge: first of the edges 0..nvalues-1, which carry the values of the same numbers and
+ *                have the lowest leaf of their root; then of the extra edges
+ *   extra_value  the value that each extra edge carries, ascending; edges of one value by ascending leaf
+ * So going through the edges in order meets the leaves of each root in ascending order, as a reduce needs it.
  * Index arrays stand behind the blocks, at offsets from the region's start, aligned to their width. */
 #ifndef SFSHM_EDGES_H
 #define SFSHM_EDGES_H
@@ -31,7 +32,7 @@ _Static_assert(sizeof(sfshm_stored_pattern_t) == 40, "layout version 1");
 typedef struct sfshm_edge_block {
   sfshm_stored_pattern_t value_root;
   sfshm_stored_pattern_t leaf;
-  sfshm_stored_pattern_t edge_value; /* n == 0: every root has one leaf here */
+  sfshm_stored_pattern_t extra_value; /* n == 0: every root has one leaf here */
   uint64_t reserved;
 } sfshm_edge_block_t;
 _Static_assert(sizeof(sfshm_edge_block_t) == 128, "layout version 1");
@@ -40,7 +41,7 @@ _Static_assert(sizeof(sfshm_edge_block_t) == 128, "layout version 1");
 typedef struct sfshm_edges {
   sfshm_pattern_t value_root;
   sfshm_pattern_t leaf;
-  sfshm_pattern_t edge_value;
+  sfshm_pattern_t extra_value;
   sfshm_pattern_survey_t roots; /* of value_root */
   sfshm_pattern_survey_t leaves;
 } sfshm_edges_t;

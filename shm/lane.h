@@ -9,7 +9,9 @@
  *
  * Each side polls memory of its own. A slot is free when the message 8 before has been consumed. The reader says what
  * it has consumed in the stamps of its own messages on the lane that goes the other way, which costs nothing; if it has
- * none to send, in control.consumed, after 4 messages or at once if the writer waits for it.
+ * none to send, in control.consumed, after 4 messages or at once if the writer waits for it. A writer that finds no
+ * free slot looks at both, also at the stamps of messages whose turn to be read has not come. tests/model/lane.pml is
+ * the model of this.
  *
  * One thread at a time uses both lanes of a pair; the functions never block and make no system call. */
 #ifndef SFSHM_LANE_H
@@ -40,15 +42,16 @@ typedef struct sfshm_lane_control {
   uint64_t segment;                        /* of the reader's inbox */
   uint64_t offset;
   uint64_t cell_bytes;
+  _Atomic uint64_t awaited; /* descriptor of the message that the reader has waited for in vain; 0: none */
 } sfshm_lane_control_t;
 _Static_assert(sizeof(sfshm_lane_control_t) == 128, "layout version 1");
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "flags shared between processes must be lock-free");
 
-/* The stamp's lower bits number the message, the upper ones hold the lowest bits of what its writer has consumed on the
- * other lane: enough, as never more messages than slots are outstanding. At 10^8 messages a second the numbers last for
- * a month. */
-#define SFSHM_STAMP_BITS 48
+/* The stamp's lower half numbers the message, the upper one holds the lowest bits of what its writer has consumed on
+ * the other lane. Numbers may wrap round: what a slot holds is at most 8 messages old. What was consumed may be old
+ * news when it is read, if messages wait to be read while the other lane goes on, but not 2^32 messages old. */
+#define SFSHM_STAMP_BITS 32
 #define SFSHM_STAMP_MASK ((UINT64_C(1) << SFSHM_STAMP_BITS) - 1)
 
 typedef struct sfshm_lane_tx {
@@ -70,6 +73,20 @@ typedef struct sfshm_lane_rx {
   uint64_t told; /* what the writer has been told of it */
 } sfshm_lane_rx_t;
 
+/* Whether that message has arrived in the slot of that stamp. */
+static inline bool sfshm_stamp_is_of(uint64_t stamp, uint64_t message)
+{
+  return (stamp & SFSHM_STAMP_MASK) == (message & SFSHM_STAMP_MASK);
+}
+
+/* Takes from a stamp of the lane that goes the other way what has been consumed, unless that is known already. */
+static inline void sfshm_lane_note(sfshm_lane_tx_t *tx, uint64_t stamp)
+{
+  uint32_t news = (uint32_t)((stamp >> SFSHM_STAMP_BITS) - tx->consumed);
+  if (news <= tx->posted - tx->consumed)
+    tx->consumed += news;
+}
+
 /* Looks at control.consumed, which stands behind if the reader used stamps instead. Pairs with the release in
  * sfshm_lane_consume: the reader's reads of a slot come before our next writes to it. */
 static inline void sfshm_lane_refresh(sfshm_lane_tx_t *tx)
@@ -79,11 +96,25 @@ static inline void sfshm_lane_refresh(sfshm_lane_tx_t *tx)
     tx->consumed = consumed;
 }
 
-/* The slot for the next message, NULL while all are in use. */
-static inline sfshm_slot_t *sfshm_lane_claim(sfshm_lane_tx_t *tx)
+/* Looks at everything that may say what has been consumed: the stamps of messages not yet read as well, because it may
+ * be that none of them is read before another one has been posted. */
+static inline void sfshm_lane_refresh_fully(sfshm_lane_tx_t *tx, const sfshm_lane_rx_t *rx)
+{
+  sfshm_lane_refresh(tx);
+  for (uint64_t message = rx->received + 1; message <= rx->received + SFSHM_LANE_SLOTS; message++) {
+    const sfshm_slot_t *slot = &rx->slots[(message - 1) % SFSHM_LANE_SLOTS];
+    uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+    if (!sfshm_stamp_is_of(stamp, message))
+      return;
+    sfshm_lane_note(tx, stamp);
+  }
+}
+
+/* The slot for the next message, NULL while all are in use. rx is the lane that goes the other way. */
+static inline sfshm_slot_t *sfshm_lane_claim(sfshm_lane_tx_t *tx, const sfshm_lane_rx_t *rx)
 {
   if (tx->posted - tx->consumed >= SFSHM_LANE_SLOTS) {
-    sfshm_lane_refresh(tx);
+    sfshm_lane_refresh_fully(tx, rx);
     if (tx->posted - tx->consumed >= SFSHM_LANE_SLOTS)
       return NULL;
   }
@@ -134,8 +165,7 @@ static inline void sfshm_lane_take_grant(sfshm_lane_tx_t *tx, void *cells)
 static inline bool sfshm_lane_has_message(const sfshm_lane_rx_t *rx)
 {
   const sfshm_slot_t *slot = &rx->slots[rx->received % SFSHM_LANE_SLOTS];
-  uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
-  return (stamp & SFSHM_STAMP_MASK) == ((rx->received + 1) & SFSHM_STAMP_MASK);
+  return sfshm_stamp_is_of(atomic_load_explicit(&slot->stamp, memory_order_acquire), rx->received + 1);
 }
 
 /* The next message if it has arrived, else NULL. It stays valid until sfshm_lane_consume. tx is the lane that goes the
@@ -144,11 +174,9 @@ static inline const sfshm_slot_t *sfshm_lane_peek(const sfshm_lane_rx_t *rx, sfs
 {
   const sfshm_slot_t *slot = &rx->slots[rx->received % SFSHM_LANE_SLOTS];
   uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
-  if ((stamp & SFSHM_STAMP_MASK) != ((rx->received + 1) & SFSHM_STAMP_MASK))
+  if (!sfshm_stamp_is_of(stamp, rx->received + 1))
     return NULL;
-  uint16_t news = (uint16_t)((stamp >> SFSHM_STAMP_BITS) - tx->consumed);
-  if (news <= tx->posted - tx->consumed) /* else control.consumed was ahead of it */
-    tx->consumed += news;
+  sfshm_lane_note(tx, stamp);
   return slot;
 }
 
@@ -167,6 +195,18 @@ static inline bool sfshm_lane_consume(sfshm_lane_rx_t *rx, bool tell_now)
   /* Pairs with the acquires in sfshm_lane_claim and sfshm_lane_is_consumed. */
   atomic_store_explicit(&rx->control->consumed, rx->told, memory_order_release);
   return true;
+}
+
+/* Says what this rank waits for from the other end, and asks what that one waits for from here. Sequentially consistent
+ * both: of two ranks that first say and then ask, one at least learns what the other says. */
+static inline void sfshm_lane_await(const sfshm_lane_rx_t *rx, uint64_t desc)
+{
+  atomic_store_explicit(&rx->control->awaited, desc, memory_order_seq_cst);
+}
+
+static inline uint64_t sfshm_lane_awaited(const sfshm_lane_tx_t *tx)
+{
+  return atomic_load_explicit(&tx->control->awaited, memory_order_seq_cst);
 }
 
 /* Grants cells; only in answer to the writer's request, which is the message now at the head of the lane. */

@@ -46,6 +46,20 @@ static inline int64_t sfshm_pattern_at(const sfshm_pattern_t *pattern, int64_t i
   }
 }
 
+/* Vertices first .. first + n - 1 of the pattern, as a pattern. */
+static inline sfshm_pattern_t sfshm_pattern_slice(const sfshm_pattern_t *pattern, int64_t first, int64_t n)
+{
+  sfshm_pattern_t slice = *pattern;
+  slice.n = n;
+  if (pattern->kind == SFSHM_PATTERN_INDEX32)
+    slice.index32 += first;
+  else if (pattern->kind == SFSHM_PATTERN_INDEX64)
+    slice.index64 += first;
+  else
+    slice.start += first * pattern->stride;
+  return slice;
+}
+
 /* What one pass over a pattern finds. */
 typedef struct sfshm_pattern_survey {
   int64_t min;  /* 0 if there are no vertices */

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,6 +13,7 @@
 #include "shm/error.h"
 
 #define HUGE_PAGE_BYTES (2u << 20)
+#define CHECKED_BYTES ((size_t)64 << 20) /* asked for at once: compared with what the machine has */
 
 static const char *kind_name(sfshm_region_kind_t kind)
 {
@@ -46,9 +49,29 @@ static void write_header(void *base, sfshm_region_kind_t kind, size_t length_byt
   atomic_store_explicit(&header->version, SFSHM_LAYOUT_VERSION, memory_order_release);
 }
 
+/* Whether the machine lacks the memory. fallocate would take all that there is before it noticed, and the kernel would
+ * kill processes to find more. */
+static bool exceeds_memory(size_t length_bytes)
+{
+  char line[128];
+  unsigned long long kib, available_kib = 0;
+  if (length_bytes < CHECKED_BYTES)
+    return false;
+  FILE *file = fopen("/proc/meminfo", "re");
+  if (file == NULL)
+    return false;
+  while (fgets(line, sizeof line, file) != NULL)
+    if (sscanf(line, "MemAvailable: %llu", &kib) == 1 || sscanf(line, "SwapFree: %llu", &kib) == 1)
+      available_kib += kib;
+  fclose(file);
+  return available_kib > 0 && length_bytes / 1024 > available_kib;
+}
+
 sf_status_t sfshm_region_commit(const sfshm_region_t *region, size_t offset, size_t length_bytes)
 {
   int error;
+  if (exceeds_memory(length_bytes))
+    return sfshm_error(SF_ERR_NOMEM, "%zu bytes of shared memory are more than the machine has left", length_bytes);
   do
     error = fallocate(region->fd, 0, (off_t)offset, (off_t)length_bytes) ? errno : 0;
   while (error == EINTR);

@@ -20,17 +20,34 @@ static int64_t now_ns(void)
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-void sfshm_wake_sleep(sfshm_wake_t *wake, int64_t timeout_ns)
+void sfshm_wake_sleep(sfshm_wake_t *wake, uint32_t ticket, int64_t timeout_ns)
 {
   struct timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
   /* Not FUTEX_PRIVATE: the waker is another process. EAGAIN, EINTR and ETIMEDOUT all mean: look again. */
-  (void)syscall(SYS_futex, &wake->armed, FUTEX_WAIT, 1, timeout_ns < 0 ? NULL : &timeout, NULL, 0);
+  (void)syscall(SYS_futex, &wake->word, FUTEX_WAIT, ticket, timeout_ns < 0 ? NULL : &timeout, NULL, 0);
 }
 
+/* Of several wakers one disarms. Adding 1 clears the lowest bit and counts. */
 void sfshm_wake_slow(sfshm_wake_t *wake)
 {
-  if (atomic_exchange_explicit(&wake->armed, 0, memory_order_seq_cst) != 0)
-    (void)syscall(SYS_futex, &wake->armed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+  uint32_t word = atomic_fetch_or_explicit(&wake->word, 0, memory_order_seq_cst);
+  while ((word & SFSHM_WAKE_ARMED) != 0) {
+    if (!atomic_compare_exchange_weak_explicit(&wake->word, &word, word + 1, memory_order_seq_cst,
+                                               memory_order_seq_cst))
+      continue;
+    (void)syscall(SYS_futex, &wake->word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    return;
+  }
+}
+
+void sfshm_wake_always(sfshm_wake_t *wake)
+{
+  uint32_t word = atomic_load_explicit(&wake->word, memory_order_relaxed), counted;
+  do
+    counted = (word | SFSHM_WAKE_ARMED) + 1;
+  while (
+      !atomic_compare_exchange_weak_explicit(&wake->word, &word, counted, memory_order_seq_cst, memory_order_seq_cst));
+  (void)syscall(SYS_futex, &wake->word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 sfshm_wait_step_t sfshm_waiter_step_slow(sfshm_waiter_t *waiter)

@@ -1,15 +1,17 @@
 /* Waiting for another process: spin, then yield the core, then sleep in the kernel.
  *
- * Sleeping uses one word in the sleeper's inbox, the wake word:
+ * Sleeping uses one word in the sleeper's inbox, the wake word. Its lowest bit says that it is armed, the others count
+ * how often it was disarmed:
  *
  *     sleeper                                  waker
- *     armed = 1                                publish (release store of a flag)
+ *     ticket = word |= 1                       publish (release store of a flag)
  *     look at all flags once more              order the publication before the next load
- *     futex_wait(armed, 1)                     if armed: if exchange(armed, 0) futex_wake
+ *     futex_wait(word, ticket)                 if armed: if compare_exchange(word, word + 1) futex_wake
  *
  * Either the sleeper's second look sees the publication, or the waker sees the armed word: both sides order a store
  * before a load of the other's word. Only a waker disarms; a sleeper that finds work leaves the word armed, at the cost
- * of one wake-up too many. tests/model/wake.pml is the model of this. */
+ * of one wake-up too many. Threads of one process share the word: the count keeps one of them, which arms it again,
+ * from hiding a wake-up from another that is about to sleep. tests/model/wake.pml is the model of this. */
 #ifndef SFSHM_WAIT_H
 #define SFSHM_WAIT_H
 
@@ -20,21 +22,12 @@
 #include "shm/board.h"
 
 typedef struct sfshm_wake {
-  _Alignas(128) _Atomic uint32_t armed;
+  _Alignas(128) _Atomic uint32_t word;
 } sfshm_wake_t;
 _Static_assert(sizeof(sfshm_wake_t) == 128, "layout version 1");
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "wake words shared between processes must be lock-free");
 
-/* Declared by a sleeper before its last look. Sequentially consistent: ordered before the loads of that look. */
-static inline void sfshm_wake_arm(sfshm_wake_t *wake)
-{
-  atomic_exchange_explicit(&wake->armed, 1, memory_order_seq_cst);
-}
-
-/* Sleeps until woken, if the word is still armed; at most timeout_ns (< 0: for ever). May return early. */
-void sfshm_wake_sleep(sfshm_wake_t *wake, int64_t timeout_ns);
-
-void sfshm_wake_slow(sfshm_wake_t *wake);
+#define SFSHM_WAKE_ARMED 1u
 
 /* To be called once between publishing on any number of lanes and sfshm_wake for their readers. Thread sanitizer does
  * not understand fences; there the word is read by a read-modify-write, which orders as well and costs more. */
@@ -45,14 +38,34 @@ static inline void sfshm_publish_barrier(void)
 #endif
 }
 
+/* Declared by a sleeper before its last look. The barrier, which pairs with that of the waker, orders it before the
+ * loads of that look. Returns the ticket for sfshm_wake_sleep. */
+static inline uint32_t sfshm_wake_arm(sfshm_wake_t *wake)
+{
+  uint32_t word = atomic_fetch_or_explicit(&wake->word, SFSHM_WAKE_ARMED, memory_order_seq_cst);
+  sfshm_publish_barrier();
+  return word | SFSHM_WAKE_ARMED;
+}
+
+/* Sleeps until woken, if nobody has been woken since the ticket was given; at most timeout_ns (< 0: for ever). May
+ * return early. */
+void sfshm_wake_sleep(sfshm_wake_t *wake, uint32_t ticket, int64_t timeout_ns);
+
+void sfshm_wake_slow(sfshm_wake_t *wake);
+
+/* Wakes the word's sleepers whatever the word says: a waker may have died between disarming it and waking them. For
+ * failures of the job. */
+void sfshm_wake_always(sfshm_wake_t *wake);
+
 /* Wakes the word's sleepers, if any. A load of a line that nobody writes, in the common case. */
 static inline void sfshm_wake(sfshm_wake_t *wake)
 {
 #ifdef __SANITIZE_THREAD__
-  if (atomic_fetch_or_explicit(&wake->armed, 0, memory_order_seq_cst) != 0)
+  uint32_t word = atomic_fetch_or_explicit(&wake->word, 0, memory_order_seq_cst);
 #else
-  if (atomic_load_explicit(&wake->armed, memory_order_relaxed) != 0)
+  uint32_t word = atomic_load_explicit(&wake->word, memory_order_relaxed);
 #endif
+  if ((word & SFSHM_WAKE_ARMED) != 0)
     sfshm_wake_slow(wake);
 }
 

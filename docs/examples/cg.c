@@ -398,7 +398,7 @@ static int run(job_t *job, problem_t *problem)
   wait_for_rank_0();
   matrix_free(job, &m);
   if (job->nfailed > 0)
-    say(job, "\n%d checks FAILED: see above.\n", job->nfailed);
+    say(job, "\n%d check(s) FAILED: see above.\n", job->nfailed);
   else
     say(job, "\nAll checks passed%s.\n", converged ? "" : ", but the iteration did NOT converge");
   return job->nfailed > 0 ? EXIT_CHECK_FAILED : converged ? EXIT_SUCCESS : EXIT_NOT_CONVERGED;

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Checks one model with Spin: run.sh FILE.pml. First all its states for deadlocks and failing assertions, then each of
-# its ltl properties, over runs in which every process that can go on does so at last.
+# its ltl properties, over runs in which every process that can go on does so at last. A line of the model that says
+# "run.sh: must fail with -DNAME" names a variant in which the first of these must find an error.
 set -eu
 model=$(realpath "$1")
 name=$(basename "$model" .pml)
@@ -34,4 +35,15 @@ verify "deadlocks and assertions" -m1000000
 "${CC:-cc}" -O2 -w -DNFAIR=4 -o pan pan.c
 for property in $(sed -n 's/^[[:space:]]*ltl[[:space:]]\{1,\}\([A-Za-z_0-9]*\).*/\1/p' model.pml); do
   verify "$property" -a -f -m1000000 -N "$property"
+done
+
+for variant in $(sed -n 's/.*run\.sh: must fail with \(-D[A-Z_]*\).*/\1/p' model.pml); do
+  echo "== $name: must fail with $variant"
+  spin -a "$variant" model.pml
+  "${CC:-cc}" -O2 -w -DSAFETY -DNOCLAIM -o pan pan.c
+  ./pan -m1000000 >output 2>&1 || true
+  if ! grep -qE 'errors: [1-9]' output; then
+    cat output
+    exit 1
+  fi
 done

@@ -28,7 +28,7 @@ void sftest_sleep_ms(int64_t ms)
     ;
 }
 
-int sftest_seed_is_given(void)
+bool sftest_seed_is_given(void)
 {
   return getenv("SF_TEST_SEED") != NULL;
 }
@@ -41,6 +41,11 @@ uint64_t sftest_seed(void)
     return strtoull(text, NULL, 0);
   clock_gettime(CLOCK_REALTIME, &now);
   return sftest_hash2((uint64_t)now.tv_sec << 30 | (uint64_t)now.tv_nsec, (uint64_t)getpid()) >> 32;
+}
+
+bool sftest_is_sanitized(void)
+{
+  return SLOWDOWN > 1;
 }
 
 int sftest_scale(int iterations)

@@ -2,6 +2,7 @@
 #ifndef SFTEST_CLOCK_H
 #define SFTEST_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Monotonic, the same for all processes. */
@@ -11,9 +12,10 @@ void sftest_sleep_ms(int64_t ms);
 /* SF_TEST_SEED, or another one every time. */
 uint64_t sftest_seed(void);
 /* Whether SF_TEST_SEED is set: then the test runs only what that seed says. */
-int sftest_seed_is_given(void);
+bool sftest_seed_is_given(void);
 
-/* The number of iterations, or the limit in ms, that suits this build: sanitizers are slow. */
+/* Whether this build has a sanitizer; the number of iterations, or the limit in ms, that suits it, as they are slow. */
+bool sftest_is_sanitized(void);
 int sftest_scale(int iterations);
 int64_t sftest_limit_ms(int64_t ms);
 

@@ -29,14 +29,18 @@ void sftest_node_start(sftest_node_t *node, const char *const options[]);
 void sftest_node_kill(sftest_node_t *node);
 void sftest_node_restart(sftest_node_t *node, const char *const options[]);
 
-/* Ends the daemon with SIGTERM. Fails the test if it does not end well, or if files or child processes are left. */
+/* Ends the daemon with SIGTERM. Fails the test if it does not end well. */
+void sftest_node_end(sftest_node_t *node);
+
+/* The same unless it has ended already, then removes the directory. Fails the test if files or child processes are
+ * left. */
 void sftest_node_stop(sftest_node_t *node);
 
 /* What the daemon holds: open descriptors, and KiB of resident memory. */
 int sftest_node_count_fds(const sftest_node_t *node);
 long sftest_node_resident_kib(const sftest_node_t *node);
 
-/* Waits until the daemon has that many descriptors; fails the test if it has others after 5 s. */
+/* Waits until the daemon has that many descriptors; fails the test if it has others after 15 s. */
 void sftest_node_settle(const sftest_node_t *node, int fds);
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */

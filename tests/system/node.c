@@ -18,6 +18,7 @@
 #define OPTIONS_MAX 16
 #define START_MS 10000
 #define STOP_MS 5000
+#define SETTLE_MS 15000 /* connections that never said Hello are closed after 10 s */
 
 /* Path of sfd: in BUILD, else where this program's build directory is. */
 static void find_sfd(char path[PATH_MAX])
@@ -81,8 +82,9 @@ static void start_sfd(sftest_node_t *node, const char *const options[])
   struct pollfd ready = {.fd = ends[0], .events = POLLIN};
   ck_assert_msg(poll(&ready, 1, (int)sftest_limit_ms(START_MS)) == 1, "sfd is not ready");
   ssize_t n = read(ends[0], text, sizeof text);
-  close(ends[0]);
   ck_assert_msg(n == 8 && memcmp(text, "READY=1\n", 8) == 0, "sfd has not started");
+  ck_assert_int_eq(read(ends[0], text, sizeof text), 0); /* it closes its end: from now on its descriptors count */
+  close(ends[0]);
 }
 
 void sftest_node_start(sftest_node_t *node, const char *const options[])
@@ -108,9 +110,10 @@ void sftest_node_restart(sftest_node_t *node, const char *const options[])
   start_sfd(node, options);
 }
 
-static void expect_end(sftest_node_t *node)
+void sftest_node_end(sftest_node_t *node)
 {
   int status = 0;
+  kill(node->pid, SIGTERM);
   pid_t ended = 0;
   int64_t until = sftest_now_ms() + sftest_limit_ms(STOP_MS);
   while ((ended = waitpid(node->pid, &status, WNOHANG)) == 0 && sftest_now_ms() < until)
@@ -133,12 +136,10 @@ static void remove_remains(const sftest_node_t *node)
 
 void sftest_node_stop(sftest_node_t *node)
 {
-  if (node->pid != 0) {
-    kill(node->pid, SIGTERM);
-    expect_end(node);
-  } else {
+  if (node->pid != 0)
+    sftest_node_end(node);
+  else
     remove_remains(node);
-  }
   ck_assert_msg(rmdir(node->directory) == 0, "%s: %s", node->directory, strerror(errno));
   errno = 0;
   ck_assert_msg(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD, "child processes are left");
@@ -174,7 +175,7 @@ long sftest_node_resident_kib(const sftest_node_t *node)
 
 void sftest_node_settle(const sftest_node_t *node, int fds)
 {
-  int64_t until = sftest_now_ms() + 5000;
+  int64_t until = sftest_now_ms() + SETTLE_MS;
   int found;
   while ((found = sftest_node_count_fds(node)) != fds && sftest_now_ms() < until)
     sftest_sleep_ms(1);

@@ -95,8 +95,8 @@ expect_no_directory() {
 
 # Waits at most 20 s for a command to succeed.
 eventually() {
-  local try
-  for try in $(seq 200); do
+  local _
+  for _ in $(seq 200); do
     if "$@" 2>/dev/null; then return 0; fi
     sleep 0.1
   done
@@ -162,7 +162,7 @@ expect_out "mode of the directory" 700
 started=$SECONDS
 local_run -n 2 --grace 1 sh -c '[ $SF_RANK = 1 ] && exit 3; trap "" TERM; exec sleep 60'
 expect_rc "grace" 3
-expect_err "grace" "killing 1 rank"
+expect_err "grace" "killing 1 rank that outlived rank 1"
 [ $((SECONDS - started)) -lt 20 ] || fail "grace: took $((SECONDS - started)) s"
 expect_clean "grace"
 local_run -n 2 --grace 30 sh -c '[ $SF_RANK = 1 ] && exit 3; sleep 0.5; echo done'
@@ -268,7 +268,7 @@ expect_rc "Open MPI" 0
 [[ $out == *"<--oversubscribe>"$'\n'"<--bind-to>"$'\n'"<none>"* ]] || fail "Open MPI: more ranks than cores"
 expect_err "Open MPI" "adding"
 [ "$(wc -l <"$work/err")" -eq 1 ] || fail "Open MPI: one line expected"
-[ $root = no ] || expect_err "Open MPI" "as root"
+[ "$root" = no ] || expect_err "Open MPI" "as root"
 [[ $root = no || $out == "<--allow-run-as-root>"* ]] || fail "Open MPI: root"
 expect_clean "Open MPI"
 FAKE_MPI="mpirun (Open MPI) 4.1.4" run --quiet --mpirun "$work/mpirun" -n "$many" true

@@ -88,8 +88,8 @@ int sfrun_supervise(sfrun_children_t *children, sfrun_daemon_t *daemon, int sign
     }
     int64_t left_ms = counting ? deadline_ms - sfrun_now_ms() : -1;
     if (counting && left_ms <= 0) {
-      fprintf(stderr, "sfrun: killing %d ranks that outlived rank %d by %lld s\n", nleft, children->first_bad,
-              (long long)children->grace_ms / 1000);
+      fprintf(stderr, "sfrun: killing %d %s that outlived rank %d by %lld s\n", nleft, nleft == 1 ? "rank" : "ranks",
+              children->first_bad, (long long)children->grace_ms / 1000);
       sfrun_kill_children(children);
       break;
     }

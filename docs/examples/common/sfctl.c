@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +24,8 @@ static bool find_beside(char path[PATH_MAX])
     return false;
   *slash = '\0';
   int needed = snprintf(path, PATH_MAX, "%s/../sfctl", self);
-  return needed < PATH_MAX && access(path, X_OK) == 0;
+  struct stat found;
+  return needed < PATH_MAX && stat(path, &found) == 0 && S_ISREG(found.st_mode) && access(path, X_OK) == 0;
 }
 
 sfctl_outcome_t sfctl_show(const char *what)

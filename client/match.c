@@ -1,0 +1,96 @@
+/* Calls that do not match: see match.h. The thread that uses the graph. */
+#include "client/match.h"
+
+#include <stdio.h>
+
+#include "client/transfer.h"
+
+/* How the operation was called here, as a descriptor; 0 if that is not known any more. */
+static uint64_t called_here(const sf_graph_t *graph, uint64_t sequence)
+{
+  uint64_t match = graph->history[sequence % SFC_HISTORY];
+  return sequence > 0 && ((match ^ sequence) & SFSHM_DESC_SEQUENCE_MASK) == 0 ? match : 0;
+}
+
+/* The latest operation begun here whose number ends like the descriptor's; 0 if that one is still to come. */
+static uint64_t find_sequence(const sf_graph_t *graph, uint64_t desc)
+{
+  uint64_t behind = (graph->last_sequence - desc) & SFSHM_DESC_SEQUENCE_MASK;
+  return behind <= SFSHM_DESC_SEQUENCE_MASK / 2 && behind < graph->last_sequence ? graph->last_sequence - behind : 0;
+}
+
+void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, uint64_t theirs)
+{
+  char own[64] = "something else", other[64], detail[256];
+  sf_graph_t *graph = lane->graph;
+  unsigned long long own_number = sequence & SFSHM_DESC_SEQUENCE_MASK, other_number = theirs & SFSHM_DESC_SEQUENCE_MASK;
+  if (mine != 0)
+    sfshm_desc_text(mine, own, sizeof own);
+  sfshm_desc_text(theirs, other, sizeof other);
+  if (own_number == other_number)
+    snprintf(detail, sizeof detail, "graph %llu, operation %llu: rank %d called %s, rank %d called %s",
+             (unsigned long long)graph->number, own_number, graph->rank, own, lane->rank, other);
+  else
+    snprintf(detail, sizeof detail,
+             "graph %llu: rank %d waits for operation %llu, %s; rank %d sent for operation %llu, %s",
+             (unsigned long long)graph->number, graph->rank, own_number, own, lane->rank, other_number, other);
+  sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
+}
+
+/* A message of an operation that was begun here and has nothing to receive on this lane. One of an operation still to
+ * come is none of our business yet. */
+static void check_unexpected(sfc_lane_t *lane)
+{
+  const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx, &lane->tx);
+  if (slot == NULL)
+    return;
+  uint64_t desc = slot->desc & SFSHM_DESC_MATCH_MASK, sequence = find_sequence(lane->graph, desc);
+  if (sequence != 0)
+    sfc_lane_fail_mismatch(lane, called_here(lane->graph, sequence), sequence, desc);
+}
+
+/* A message for the request that the lane receives for, whose turn may not have come. */
+static bool check_expected(sfc_lane_t *lane)
+{
+  const sf_request_t *request = lane->rx_request;
+  const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx, &lane->tx);
+  if (slot == NULL)
+    return true;
+  uint64_t desc = slot->desc & SFSHM_DESC_MATCH_MASK;
+  if (desc == request->match)
+    return true;
+  sfc_lane_fail_mismatch(lane, request->match, request->sequence, desc);
+  return false;
+}
+
+/* What the other end waits for, if the operation is in flight here too. */
+static void check_awaited(sfc_lane_t *lane)
+{
+  const sf_graph_t *graph = lane->graph;
+  uint64_t desc = sfshm_lane_awaited(&lane->tx) & SFSHM_DESC_MATCH_MASK, sequence = find_sequence(graph, desc);
+  if (desc == 0 || sequence < graph->first_sequence)
+    return;
+  const sf_request_t *request = graph->table[sequence & graph->table_mask];
+  if (request != NULL && request->match != desc)
+    sfc_lane_fail_mismatch(lane, request->match, sequence, desc);
+}
+
+void sfc_lane_check_match(sfc_lane_t *lane)
+{
+  if (lane->rx_request == NULL) {
+    check_unexpected(lane);
+  } else if (check_expected(lane)) {
+    sfshm_lane_await(&lane->rx, lane->rx_request->match);
+    lane->rx_awaited = true;
+  }
+  check_awaited(lane);
+}
+
+void sfc_graph_check_unexpected(sf_graph_t *graph, sfshm_operation_t operation)
+{
+  for (int32_t i = 0; i < graph->nsenders[operation]; i++) {
+    sfc_lane_t *lane = graph->senders[operation][i];
+    if (lane->rx_request == NULL && sfshm_lane_has_message(&lane->rx))
+      check_unexpected(lane);
+  }
+}

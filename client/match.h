@@ -1,0 +1,31 @@
+/* Finding collective calls that do not match. Most are found by the receiver of a message, which compares what the
+ * message says with what it expects. That is not enough when a rank receives nothing, or both wait for each other: see
+ * sfc_lane_check_match. */
+#ifndef SFC_MATCH_H
+#define SFC_MATCH_H
+
+#include "client/operation.h"
+
+/* Fails the graph for all ranks: here operation number sequence is, or was, called as mine says, there as theirs. */
+void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, uint64_t theirs);
+
+/* Looks at what the other end has called: at a message for an operation in which this lane receives nothing, at one
+ * that waits for its turn, and at what the other end waits for, in exchange for what is waited for here. To be called
+ * before sleeping and after testing in vain for long: of two ranks that wait for each other the one that comes later
+ * sees it. */
+void sfc_lane_check_match(sfc_lane_t *lane);
+
+/* The first of these three alone, for lanes that receive nothing in the operation just begun: a look at a line that has
+ * not changed, as a rule. */
+void sfc_graph_check_unexpected(sf_graph_t *graph, sfshm_operation_t operation);
+
+/* The message that was waited for has come. */
+static inline void sfc_lane_end_wait(sfc_lane_t *lane)
+{
+  if (!lane->rx_awaited)
+    return;
+  sfshm_lane_await(&lane->rx, 0);
+  lane->rx_awaited = false;
+}
+
+#endif

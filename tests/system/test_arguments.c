@@ -1,0 +1,385 @@
+/* Arguments and states that the interface refuses, by one rank alone: each with the documented error, and with nothing
+ * broken afterwards. Errors that concern several ranks are in test_setup_errors.c and test_mismatch.c. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/system/harness.h"
+#include "tests/unit/runner.h"
+
+#define N 100
+
+/* A rank alone with a graph of self edges: leaf i is connected to root i. */
+typedef struct scene {
+  sftest_rank_t *self;
+  sf_context_t *context;
+  sf_graph_t *graph;
+  double roots[N];
+  double leaves[N];
+} scene_t;
+
+static void make_graph(scene_t *scene)
+{
+  int32_t ranks[N] = {0};
+  int64_t roots[N];
+  for (int64_t i = 0; i < N; i++)
+    roots[i] = i;
+  SFTEST_OK(scene->self, sf_graph_create(sf_group_world(scene->context), N, N, NULL, ranks, roots, 0, &scene->graph));
+}
+
+/* Everything still works. */
+static void expect_working(scene_t *scene)
+{
+  for (int i = 0; i < N; i++)
+    scene->roots[i] = i + 0.5;
+  memset(scene->leaves, 0, sizeof scene->leaves);
+  SFTEST_OK(scene->self, sf_bcast(scene->graph, SF_DOUBLE, scene->roots, scene->leaves, SF_REPLACE));
+  SFTEST_REQUIRE(scene->self, memcmp(scene->roots, scene->leaves, sizeof scene->roots) == 0);
+}
+
+/* ---- Arguments --------------------------------------------------------------------------------------------------- */
+
+static void refuse_init(scene_t *scene)
+{
+  sf_init_options_t options = scene->self->options;
+  sf_context_t *none = NULL;
+  SFTEST_EXPECT(scene->self, sf_init(&options, NULL), SF_ERR_ARG);
+  options.rank = options.size;
+  SFTEST_EXPECT(scene->self, sf_init(&options, &none), SF_ERR_ARG);
+  options = scene->self->options;
+  options.size = 0;
+  SFTEST_EXPECT(scene->self, sf_init(&options, &none), SF_ERR_ARG);
+  options.size = -1;
+  SFTEST_EXPECT(scene->self, sf_init(&options, &none), SF_ERR_ARG);
+  options = scene->self->options;
+  options.timeout_ms = -2;
+  SFTEST_EXPECT(scene->self, sf_init(&options, &none), SF_ERR_ARG);
+  SFTEST_REQUIRE(scene->self, none == NULL);
+  SFTEST_OK(scene->self, sf_finalize(NULL));
+  SFTEST_REQUIRE(scene->self, sf_rank(NULL) == -1 && sf_size(NULL) == -1 && sf_group_world(NULL) == NULL);
+}
+
+static void refuse_groups(scene_t *scene)
+{
+  sf_group_t *group = NULL;
+  int32_t zero = 0, one = 1, twice[] = {0, 0}, negative = -1;
+  SFTEST_EXPECT(scene->self, sf_group_create(NULL, 1, &zero, 0, &group), SF_ERR_ARG);
+  SFTEST_EXPECT(scene->self, sf_group_create(scene->context, 0, &zero, 0, &group), SF_ERR_ARG);
+  SFTEST_EXPECT(scene->self, sf_group_create(scene->context, 1, NULL, 0, &group), SF_ERR_ARG);
+  SFTEST_EXPECT(scene->self, sf_group_create(scene->context, 1, &zero, 0, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(scene->self, sf_group_create(scene->context, 1, &one, 0, &group), SF_ERR_ARG);
+  SFTEST_EXPECT(scene->self, sf_group_create(scene->context, 1, &negative, 0, &group), SF_ERR_ARG);
+  SFTEST_EXPECT(scene->self, sf_group_create(scene->context, 2, twice, 0, &group), SF_ERR_ARG);
+  SFTEST_DETAIL(scene->self, "twice");
+  SFTEST_EXPECT(scene->self, sf_group_destroy(sf_group_world(scene->context)), SF_ERR_ARG);
+  SFTEST_OK(scene->self, sf_group_destroy(NULL));
+  SFTEST_REQUIRE(scene->self, group == NULL && sf_group_rank(NULL) == -1 && sf_group_size(NULL) == -1);
+  SFTEST_OK(scene->self, sf_group_create(scene->context, 1, &zero, 7, &group));
+  SFTEST_REQUIRE(scene->self, sf_group_rank(group) == 0 && sf_group_size(group) == 1);
+  SFTEST_OK(scene->self, sf_group_destroy(group));
+}
+
+static void refuse_memory(scene_t *scene)
+{
+  sftest_rank_t *self = scene->self;
+  void *address = NULL;
+  sf_region_t *region = NULL, *other = NULL;
+  char *memory = malloc(1000);
+  SFTEST_EXPECT(self, sf_alloc(NULL, 10, &address), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_alloc(scene->context, 0, &address), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_alloc(scene->context, 10, NULL), SF_ERR_ARG);
+  SFTEST_REQUIRE(self, sf_alloc(scene->context, SIZE_MAX / 2, &address) != SF_OK && address == NULL);
+  SFTEST_EXPECT(self, sf_alloc(scene->context, (size_t)1 << 45, &address), SF_ERR_NOMEM);
+  SFTEST_OK(self, sf_alloc(scene->context, 1000, &address));
+  SFTEST_EXPECT(self, sf_free(scene->context, (char *)address + 1), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_free(scene->context, memory), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_register(scene->context, address, 100, SF_MEMORY_HOST, &region), SF_ERR_EXISTS);
+  SFTEST_OK(self, sf_free(scene->context, address));
+  SFTEST_EXPECT(self, sf_free(scene->context, address), SF_ERR_ARG);
+  SFTEST_OK(self, sf_free(scene->context, NULL));
+  SFTEST_EXPECT(self, sf_register(NULL, memory, 100, SF_MEMORY_HOST, &region), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_register(scene->context, NULL, 100, SF_MEMORY_HOST, &region), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_register(scene->context, memory, 0, SF_MEMORY_HOST, &region), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_register(scene->context, memory, SIZE_MAX, SF_MEMORY_HOST, &region), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_register(scene->context, memory, 100, SF_MEMORY_HOST, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_register(scene->context, memory, 100, (sf_memory_kind_t)99, &region), SF_ERR_UNSUPPORTED);
+  SFTEST_OK(self, sf_register(scene->context, memory + 100, 100, SF_MEMORY_HOST, &region));
+  SFTEST_EXPECT(self, sf_register(scene->context, memory, 101, SF_MEMORY_HOST, &other), SF_ERR_EXISTS);
+  SFTEST_EXPECT(self, sf_register(scene->context, memory + 199, 100, SF_MEMORY_HOST, &other), SF_ERR_EXISTS);
+  SFTEST_EXPECT(self, sf_register(scene->context, memory + 120, 10, SF_MEMORY_HOST, &other), SF_ERR_EXISTS);
+  SFTEST_OK(self, sf_register(scene->context, memory + 200, 100, SF_MEMORY_HOST, &other));
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_register(scene->context, memory, 200, SF_MEMORY_HOST, &region));
+  SFTEST_OK(self, sf_unregister(other));
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_unregister(NULL));
+  free(memory);
+}
+
+static void refuse_units(scene_t *scene)
+{
+  sftest_rank_t *self = scene->self;
+  const sf_type_t *type = NULL, *nested = NULL;
+  SFTEST_EXPECT(self, sf_type_create_block(0, SF_DOUBLE, &type), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_type_create_block(2, NULL, &type), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_type_create_block(2, SF_DOUBLE, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_type_create_block(INT64_MAX, SF_DOUBLE, &type), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_type_create_opaque(0, &type), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_type_create_opaque(-5, &type), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_type_create_opaque(5, NULL), SF_ERR_ARG);
+  SFTEST_REQUIRE(self, type == NULL);
+  SFTEST_OK(self, sf_type_create_block(3, SF_INT16, &type));
+  SFTEST_OK(self, sf_type_create_block(5, type, &nested));
+  SFTEST_REQUIRE(self, sf_type_size(type) == 6 && sf_type_size(nested) == 30 && sf_type_size(SF_DOUBLE_COMPLEX) == 16);
+  SFTEST_OK(self, sf_type_destroy(type));
+  SFTEST_OK(self, sf_type_destroy(nested));
+  SFTEST_OK(self, sf_type_destroy(SF_DOUBLE));
+  SFTEST_OK(self, sf_type_destroy(NULL));
+  SFTEST_REQUIRE(self, sf_type_size(SF_DOUBLE) == 8);
+}
+
+static void refuse_graphs(scene_t *scene)
+{
+  sftest_rank_t *self = scene->self;
+  sf_group_t *world = sf_group_world(scene->context);
+  sf_graph_t *graph = NULL;
+  sf_graph_info_t info;
+  int32_t ranks[2] = {0, 0};
+  int64_t roots[2] = {0, 0}, twice[2] = {3, 3}, negative[2] = {4, -1}, beyond[2] = {0, 5};
+  int32_t no_rank[2] = {0, 1};
+  SFTEST_EXPECT(self, sf_graph_create(NULL, 5, 2, NULL, ranks, roots, 0, &graph), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_create(world, 5, 2, NULL, ranks, roots, 0, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_create(world, 5, 2, NULL, ranks, roots, 1u << 20, &graph), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_create(world, -1, 0, NULL, ranks, roots, 0, &graph), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_create(world, 5, -1, NULL, ranks, roots, 0, &graph), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_create(world, 5, 2, NULL, NULL, roots, 0, &graph), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_create(world, 5, 2, NULL, ranks, NULL, 0, &graph), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_create(world, 5, 2, twice, ranks, roots, 0, &graph), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "leaf 3");
+  SFTEST_REQUIRE(self, sf_graph_create(world, 5, 2, negative, ranks, roots, 0, &graph) != SF_OK);
+  SFTEST_EXPECT(self, sf_graph_create(world, 5, 2, NULL, ranks, beyond, 0, &graph), SF_ERR_RANGE);
+  SFTEST_DETAIL(self, "leaf 1");
+  SFTEST_EXPECT(self, sf_graph_create(world, 5, 2, NULL, no_rank, roots, 0, &graph), SF_ERR_RANGE);
+  SFTEST_REQUIRE(self, graph == NULL);
+  SFTEST_EXPECT(self, sf_graph_info(NULL, &info), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_info(scene->graph, NULL), SF_ERR_ARG);
+  SFTEST_OK(self, sf_graph_destroy(NULL));
+  SFTEST_OK(self, sf_graph_create(world, 0, 0, NULL, NULL, NULL, 0, &graph)); /* nothing at all is a graph */
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, NULL, NULL, SF_SUM));
+  SFTEST_OK(self, sf_reduce(graph, SF_DOUBLE, NULL, NULL, SF_SUM));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+}
+
+static void refuse_operations(scene_t *scene)
+{
+  sftest_rank_t *self = scene->self;
+  sf_request_t *request = NULL;
+  sf_graph_t *graph = scene->graph;
+  const sf_type_t *opaque;
+  double *roots = scene->roots, *leaves = scene->leaves;
+  SFTEST_EXPECT(self, sf_bcast(NULL, SF_DOUBLE, roots, leaves, SF_SUM), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_bcast(graph, NULL, roots, leaves, SF_SUM), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_bcast(graph, SF_DOUBLE, NULL, leaves, SF_SUM), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_bcast(graph, SF_DOUBLE, roots, NULL, SF_SUM), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_reduce(NULL, SF_DOUBLE, leaves, roots, SF_SUM), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_reduce(graph, SF_DOUBLE, NULL, roots, SF_SUM), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_reduce(graph, SF_DOUBLE, leaves, NULL, SF_SUM), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_bcast_begin(graph, SF_DOUBLE, roots, leaves, SF_SUM, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_bcast_init(graph, SF_DOUBLE, NULL, leaves, SF_SUM, &request), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_reduce_init(graph, SF_DOUBLE, NULL, roots, SF_SUM, &request), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_BAND), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "double");
+  SFTEST_EXPECT(self, sf_bcast(graph, SF_FLOAT, roots, leaves, SF_LAND), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_bcast(graph, SF_FLOAT_COMPLEX, roots, leaves, SF_MAX), SF_ERR_ARG);
+  SFTEST_OK(self, sf_type_create_opaque(8, &opaque));
+  SFTEST_EXPECT(self, sf_bcast(graph, opaque, roots, leaves, SF_SUM), SF_ERR_ARG);
+  SFTEST_OK(self, sf_bcast(graph, opaque, roots, leaves, SF_REPLACE));
+  SFTEST_OK(self, sf_type_destroy(opaque));
+  SFTEST_REQUIRE(self, request == NULL);
+}
+
+static void refuse_short_memory(scene_t *scene)
+{
+  sftest_rank_t *self = scene->self;
+  sf_region_t *region;
+  void *address;
+  double *roots = scene->roots, *leaves = scene->leaves;
+  sf_request_t *request = NULL;
+  SFTEST_OK(self, sf_register(scene->context, leaves, sizeof scene->leaves - 1, SF_MEMORY_HOST, &region));
+  SFTEST_EXPECT(self, sf_bcast(scene->graph, SF_DOUBLE, roots, leaves, SF_SUM), SF_ERR_RANGE);
+  SFTEST_EXPECT(self, sf_reduce(scene->graph, SF_DOUBLE, leaves, roots, SF_SUM), SF_ERR_RANGE);
+  SFTEST_EXPECT(self, sf_bcast_init(scene->graph, SF_DOUBLE, roots, leaves, SF_SUM, &request), SF_ERR_RANGE);
+  SFTEST_OK(self, sf_bcast(scene->graph, SF_FLOAT, roots, leaves, SF_SUM));
+  SFTEST_OK(self, sf_unregister(region));
+  /* What was checked when the request was made must be checked again: the region is new. */
+  SFTEST_OK(self, sf_bcast_init(scene->graph, SF_DOUBLE, roots, leaves, SF_SUM, &request));
+  SFTEST_OK(self, sf_register(scene->context, leaves, sizeof scene->leaves - 1, SF_MEMORY_HOST, &region));
+  SFTEST_EXPECT(self, sf_start(request), SF_ERR_RANGE);
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_start(request));
+  SFTEST_OK(self, sf_wait(&request));
+  SFTEST_OK(self, sf_request_free(&request));
+  SFTEST_OK(self, sf_alloc(scene->context, sizeof scene->roots, &address));
+  SFTEST_OK(self, sf_bcast(scene->graph, SF_DOUBLE, address, leaves, SF_REPLACE));
+  SFTEST_EXPECT(self, sf_bcast(scene->graph, SF_DOUBLE, (char *)address + 1, leaves, SF_REPLACE), SF_ERR_RANGE);
+  SFTEST_OK(self, sf_free(scene->context, address));
+}
+
+/* ---- States ------------------------------------------------------------------------------------------------------ */
+
+static void refuse_requests(scene_t *scene)
+{
+  sftest_rank_t *self = scene->self;
+  sf_request_t *begun = NULL, *persistent = NULL, *none = NULL;
+  bool done = false;
+  double *roots = scene->roots, *leaves = scene->leaves;
+  SFTEST_EXPECT(self, sf_wait(NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_test(NULL, &done), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_test(&none, NULL), SF_ERR_ARG);
+  SFTEST_OK(self, sf_test(&none, &done));
+  SFTEST_REQUIRE(self, done);
+  SFTEST_OK(self, sf_wait(&none));
+  SFTEST_EXPECT(self, sf_wait_all(-1, &none), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_wait_all(1, NULL), SF_ERR_ARG);
+  SFTEST_OK(self, sf_wait_all(0, NULL));
+  SFTEST_EXPECT(self, sf_start(NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_start_all(1, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_start_all(-1, NULL), SF_ERR_ARG);
+  SFTEST_OK(self, sf_start_all(0, NULL));
+  SFTEST_OK(self, sf_request_free(&none));
+  SFTEST_OK(self, sf_request_free(NULL));
+  SFTEST_OK(self, sf_bcast_begin(scene->graph, SF_DOUBLE, roots, leaves, SF_REPLACE, &begun));
+  SFTEST_EXPECT(self, sf_start(begun), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_request_free(&begun), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_graph_destroy(scene->graph), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_finalize(scene->context), SF_ERR_STATE);
+  SFTEST_OK(self, sf_wait(&begun));
+  SFTEST_REQUIRE(self, begun == NULL);
+  SFTEST_OK(self, sf_bcast_init(scene->graph, SF_DOUBLE, roots, leaves, SF_REPLACE, &persistent));
+  SFTEST_OK(self, sf_wait(&persistent));
+  SFTEST_OK(self, sf_test(&persistent, &done));
+  SFTEST_REQUIRE(self, persistent != NULL && done);
+  SFTEST_OK(self, sf_start(persistent));
+  SFTEST_EXPECT(self, sf_start(persistent), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_request_free(&persistent), SF_ERR_STATE);
+  SFTEST_OK(self, sf_wait(&persistent));
+  SFTEST_OK(self, sf_request_free(&persistent));
+  SFTEST_REQUIRE(self, persistent == NULL);
+}
+
+static void *wait_elsewhere(void *argument)
+{
+  sf_request_t **request = argument;
+  bool done;
+  sf_status_t status = sf_wait(request);
+  if (status == SF_ERR_STATE)
+    status = sf_test(request, &done);
+  return (void *)(intptr_t)status;
+}
+
+static void refuse_other_thread(scene_t *scene)
+{
+  pthread_t thread;
+  void *result;
+  sf_request_t *request;
+  SFTEST_OK(scene->self, sf_bcast_begin(scene->graph, SF_DOUBLE, scene->roots, scene->leaves, SF_REPLACE, &request));
+  SFTEST_REQUIRE(scene->self, pthread_create(&thread, NULL, wait_elsewhere, &request) == 0);
+  pthread_join(thread, &result);
+  SFTEST_EXPECT(scene->self, (sf_status_t)(intptr_t)result, SF_ERR_STATE);
+  SFTEST_OK(scene->self, sf_wait(&request));
+}
+
+/* Nothing of the parent's may be used in the child, and nothing of it is harmed. */
+static void use_in_child(scene_t *scene, sf_request_t *begun, sf_request_t *persistent)
+{
+  sftest_rank_t *self = scene->self;
+  int32_t zero = 0;
+  int64_t root = 0;
+  bool done;
+  sf_group_t *group;
+  sf_graph_t *graph;
+  sf_request_t *request;
+  void *address;
+  SFTEST_EXPECT(self, sf_alloc(scene->context, 10, &address), SF_ERR_STATE);
+  SFTEST_DETAIL(self, "child");
+  SFTEST_EXPECT(self, sf_group_create(scene->context, 1, &zero, 0, &group), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_graph_create(sf_group_world(scene->context), 1, 1, NULL, &zero, &root, 0, &graph),
+                SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_bcast(scene->graph, SF_DOUBLE, scene->roots, scene->leaves, SF_SUM), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_reduce_init(scene->graph, SF_DOUBLE, scene->leaves, scene->roots, SF_SUM, &request),
+                SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_start(persistent), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_wait(&begun), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_test(&begun, &done), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_graph_destroy(scene->graph), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_finalize(scene->context), SF_ERR_STATE);
+  _exit(0);
+}
+
+static void refuse_child(scene_t *scene)
+{
+  int status = -1;
+  sf_request_t *begun, *persistent;
+  SFTEST_OK(scene->self, sf_bcast_init(scene->graph, SF_DOUBLE, scene->roots, scene->leaves, SF_REPLACE, &persistent));
+  SFTEST_OK(scene->self, sf_bcast_begin(scene->graph, SF_DOUBLE, scene->roots, scene->leaves, SF_REPLACE, &begun));
+  pid_t child = fork();
+  if (child == 0)
+    use_in_child(scene, begun, persistent);
+  SFTEST_REQUIRE(scene->self, waitpid(child, &status, 0) == child && status == 0);
+  SFTEST_OK(scene->self, sf_wait(&begun));
+}
+
+static int refuse_all(sftest_rank_t *self)
+{
+  static const struct {
+    const char *name;
+    void (*run)(scene_t *scene);
+  } parts[] = {{"init", refuse_init},
+               {"groups", refuse_groups},
+               {"memory", refuse_memory},
+               {"units", refuse_units},
+               {"graphs", refuse_graphs},
+               {"operations", refuse_operations},
+               {"short memory", refuse_short_memory},
+               {"requests", refuse_requests},
+               {"other thread", refuse_other_thread},
+               {"child", refuse_child}};
+  scene_t *scene = calloc(1, sizeof *scene);
+  *scene = (scene_t){.self = self, .context = sftest_join(self)};
+  make_graph(scene);
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    sftest_at(self, "%s", parts[i].name);
+    parts[i].run(scene);
+    expect_working(scene);
+  }
+  sftest_leave(self, scene->context); /* with the graph: it is freed with the context */
+  free(scene);
+  return 0;
+}
+
+START_TEST(one_rank_alone)
+{
+  sftest_node_t node;
+  sftest_node_start(&node, NULL);
+  sftest_run_job(&node, 1, refuse_all, NULL);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+static Suite *arguments_suite(void)
+{
+  Suite *suite = suite_create("arguments");
+  TCase *cases = tcase_create("arguments");
+  tcase_set_timeout(cases, 120);
+  tcase_add_test(cases, one_rank_alone);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(arguments_suite());
+}

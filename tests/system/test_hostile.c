@@ -1,0 +1,113 @@
+/* Hostile clients of all kinds, one by one and all at once, at full speed: sfd stays alive and answers, another job
+ * works on, and afterwards nothing is left of them. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/system/hostile.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define ASSAULT_MS 1000  /* of each kind alone */
+#define ALL_MS 3000      /* of all together */
+#define ANSWER_MS 3000   /* within which a new job must have been served, on busy cores */
+#define GROWTH_KIB 16384 /* of sfd, that the allocator may keep */
+
+static const struct {
+  const char *name;
+  sftest_rank_fn_t run;
+  int32_t size;
+} kinds[] = {
+    {"garbage", sftest_send_garbage, 1},         {"fragments", sftest_send_fragments, 1},
+    {"descriptors", sftest_send_descriptors, 1}, {"connections", sftest_flood_connections, 1},
+    {"requests", sftest_flood_requests, 1},      {"alerts", sftest_flood_alerts, 1},
+    {"scribbling", sftest_scribble, 2},
+};
+#define NKINDS ((int)(sizeof kinds / sizeof kinds[0]))
+
+/* A few of them at work. */
+typedef struct battle {
+  sftest_job_t jobs[NKINDS];
+  sftest_assault_t *assaults;
+} battle_t;
+
+/* New jobs are served all the time. */
+static void watch(const sftest_node_t *node, int64_t duration_ms)
+{
+  int64_t until = sftest_now_ms() + duration_ms, slowest_ms = 0;
+  while (sftest_now_ms() < until) {
+    int64_t before = sftest_now_ms();
+    sftest_expect_serving(node);
+    int64_t took = sftest_now_ms() - before;
+    slowest_ms = took > slowest_ms ? took : slowest_ms;
+    ck_assert_msg(kill(node->pid, 0) == 0, "sfd has died");
+  }
+  ck_assert_msg(slowest_ms < sftest_limit_ms(ANSWER_MS), "a job took %lld ms", (long long)slowest_ms);
+}
+
+static void fight(const sftest_node_t *node, int first, int last, int64_t duration_ms)
+{
+  battle_t *battle = calloc(1, sizeof *battle);
+  int fds = sftest_node_count_fds(node);
+  battle->assaults = sftest_shared((size_t)NKINDS * sizeof *battle->assaults);
+  for (int i = first; i <= last; i++)
+    sftest_job_start(&battle->jobs[i], node, kinds[i].size, kinds[i].run, &battle->assaults[i]);
+  watch(node, duration_ms);
+  for (int i = first; i <= last; i++)
+    battle->assaults[i].over = true;
+  for (int i = first; i <= last; i++) {
+    sftest_job_wait(&battle->jobs[i], sftest_limit_ms(10000));
+    printf("%s: %lld attempts\n", kinds[i].name, (long long)battle->assaults[i].attempts);
+    ck_assert_msg(battle->assaults[i].attempts > 0, "%s: no attempt", kinds[i].name);
+  }
+  sftest_node_settle(node, fds);
+  sftest_shared_free(battle->assaults, (size_t)NKINDS * sizeof *battle->assaults);
+  free(battle);
+}
+
+static void run_fight(int first, int last, int64_t duration_ms)
+{
+  sftest_node_t node;
+  sftest_bystander_t bystander;
+  uint64_t seed = sftest_seed();
+  sftest_use_seed(seed);
+  sftest_node_start(&node, NULL);
+  sftest_expect_serving(&node);
+  sftest_bystander_start(&bystander, &node);
+  long before_kib = sftest_node_resident_kib(&node);
+  fight(&node, first, last, duration_ms);
+  sftest_bystander_stop(&bystander);
+  sftest_expect_serving(&node);
+  long grown_kib = sftest_node_resident_kib(&node) - before_kib;
+  printf("sfd has grown by %ld KiB\n", grown_kib);
+  ck_assert_msg(sftest_is_sanitized() || grown_kib < GROWTH_KIB, "sfd has grown by %ld KiB", grown_kib);
+  sftest_node_stop(&node);
+}
+
+START_TEST(alone)
+{
+  run_fight(_i, _i, ASSAULT_MS);
+}
+END_TEST
+
+START_TEST(together)
+{
+  run_fight(0, NKINDS - 1, ALL_MS);
+}
+END_TEST
+
+static Suite *hostile_suite(void)
+{
+  Suite *suite = suite_create("hostile");
+  TCase *cases = tcase_create("hostile");
+  tcase_set_timeout(cases, 120);
+  tcase_add_loop_test(cases, alone, 0, NKINDS);
+  tcase_add_test(cases, together);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(hostile_suite());
+}

@@ -1,0 +1,120 @@
+/* A daemon whose clients wait or compute sleeps: it uses next to no time and little memory, and wakes at most once a
+ * second. Ranks that wait for long sleep too. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 4
+#define WATCH_MS 5000
+#define MAX_DAEMON_SHARE 0.002 /* of a core */
+#define MAX_WAITING_SHARE 0.01
+#define MAX_RESIDENT_KIB 16384
+
+typedef struct quiet {
+  _Atomic int32_t nready;
+  _Atomic bool over;
+} quiet_t;
+
+/* Ranks 2 and 3 wait for data of ranks 3 and 0; ranks 0 and 1 call nothing. */
+static int be_quiet(sftest_rank_t *self)
+{
+  quiet_t *quiet = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = NULL;
+  void *memory;
+  double roots[10] = {0}, leaves[10];
+  SFTEST_OK(self, sf_alloc(context, 1000000, &memory));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, 0, &graph));
+  sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  quiet->nready++;
+  while (self->rank < 2 && !quiet->over)
+    sftest_sleep_ms(50);
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* Seconds of processor time that the process has used, all threads together. */
+static double used_s(pid_t pid)
+{
+  clockid_t clock;
+  struct timespec used;
+  ck_assert_int_eq(clock_getcpuclockid(pid, &clock), 0);
+  ck_assert_int_eq(clock_gettime(clock, &used), 0);
+  return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
+/* How often the process has gone to sleep. */
+static long count_sleeps(pid_t pid)
+{
+  char path[64], line[128];
+  long n = -1;
+  snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+  FILE *file = fopen(path, "re");
+  ck_assert_ptr_nonnull(file);
+  while (n < 0 && fgets(line, sizeof line, file) != NULL)
+    if (sscanf(line, "voluntary_ctxt_switches: %ld", &n) != 1)
+      n = -1;
+  fclose(file);
+  return n;
+}
+
+static void watch(const sftest_node_t *node, pid_t waiting)
+{
+  double daemon_s = used_s(node->pid), waiting_s = used_s(waiting);
+  long sleeps = count_sleeps(node->pid);
+  sftest_sleep_ms(WATCH_MS);
+  double daemon_share = (used_s(node->pid) - daemon_s) * 1000 / WATCH_MS;
+  double waiting_share = (used_s(waiting) - waiting_s) * 1000 / WATCH_MS;
+  sleeps = count_sleeps(node->pid) - sleeps;
+  long kib = sftest_node_resident_kib(node);
+  printf("idle sfd: %.4f %% of a core, woken %ld times in %d s, %ld KiB resident; waiting rank: %.4f %%\n",
+         100 * daemon_share, sleeps, WATCH_MS / 1000, kib, 100 * waiting_share);
+  ck_assert_msg(sleeps <= WATCH_MS / 1000 + 1, "the idle daemon woke %ld times", sleeps);
+  if (sftest_is_sanitized()) /* has needs of its own */
+    return;
+  ck_assert_msg(daemon_share < MAX_DAEMON_SHARE, "the idle daemon uses %.2f %% of a core", 100 * daemon_share);
+  ck_assert_msg(waiting_share < MAX_WAITING_SHARE, "a waiting rank uses %.2f %% of a core", 100 * waiting_share);
+  ck_assert_msg(kib < MAX_RESIDENT_KIB, "the daemon has %ld KiB", kib);
+}
+
+START_TEST(idle)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  quiet_t *quiet = sftest_shared(sizeof *quiet);
+  static const char *const options[] = {"--calibrate=yes", NULL}; /* as users start it */
+  sftest_node_start(&node, options);
+  sftest_job_start(&job, &node, RANKS, be_quiet, quiet);
+  while (quiet->nready < RANKS && !sftest_job_poll(&job))
+    sftest_sleep_ms(1);
+  sftest_sleep_ms(500);
+  watch(&node, job.pids[2]);
+  quiet->over = true;
+  sftest_job_wait(&job, sftest_limit_ms(10000));
+  sftest_job_expect_all(&job);
+  sftest_node_stop(&node);
+  sftest_shared_free(quiet, sizeof *quiet);
+}
+END_TEST
+
+static Suite *idle_suite(void)
+{
+  Suite *suite = suite_create("idle");
+  TCase *cases = tcase_create("idle");
+  tcase_set_timeout(cases, 60);
+  tcase_add_test(cases, idle);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(idle_suite());
+}

@@ -1,0 +1,113 @@
+/* Simple work: see work.h. */
+#include "tests/system/work.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+#define LARGE 100000
+
+sf_status_t sftest_ring_create(sf_group_t *group, int64_t n, uint32_t flags, sf_graph_t **graph_p)
+{
+  int32_t next = (sf_group_rank(group) + 1) % sf_group_size(group);
+  int32_t *ranks = malloc(((size_t)n + 1) * sizeof *ranks);
+  int64_t *roots = malloc(((size_t)n + 1) * sizeof *roots);
+  for (int64_t i = 0; i < n; i++) {
+    ranks[i] = next;
+    roots[i] = i;
+  }
+  sf_status_t status = sf_graph_create(group, n, n, NULL, ranks, roots, flags, graph_p);
+  free(ranks);
+  free(roots);
+  return status;
+}
+
+void sftest_ring_expect_working(sftest_rank_t *self, sf_group_t *group, sf_graph_t *graph, int64_t n)
+{
+  int32_t rank = sf_group_rank(group), next = (rank + 1) % sf_group_size(group);
+  double *roots = malloc((size_t)n * sizeof *roots), *leaves = calloc((size_t)n, sizeof *leaves);
+  for (int64_t i = 0; i < n; i++)
+    roots[i] = (double)i + 1000000.0 * rank;
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  for (int64_t i = 0; i < n; i++)
+    SFTEST_REQUIRE(self, leaves[i] == (double)i + 1000000.0 * next);
+  free(roots);
+  free(leaves);
+}
+
+/* ---- Bystanders -------------------------------------------------------------------------------------------------- */
+
+/* One round: rank 0 says in its data whether another one follows. */
+static bool play_round(sftest_rank_t *self, sf_group_t *world, sf_graph_t *small, sf_graph_t *large, int32_t round)
+{
+  struct sftest_bystander_shared *shared = self->argument;
+  int32_t mine[2] = {self->rank != 0 || !shared->stop, round}, others[2] = {0}, sum[2] = {1, 1};
+  int64_t before = sftest_now_ms();
+  SFTEST_OK(self, sf_bcast(small, SF_INT32, mine, others, SF_REPLACE));
+  SFTEST_REQUIRE(self, others[1] == round);
+  SFTEST_OK(self, sf_reduce(small, SF_INT32, mine, sum, SF_SUM));
+  SFTEST_REQUIRE(self, sum[1] == round + 1);
+  if (round % 10 == 0)
+    sftest_ring_expect_working(self, world, large, LARGE);
+  int64_t took = sftest_now_ms() - before;
+  if (took > shared->longest_ms)
+    shared->longest_ms = took;
+  return self->rank == 0 ? mine[0] : others[0];
+}
+
+static int stand_by(sftest_rank_t *self)
+{
+  struct sftest_bystander_shared *shared = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *world = sf_group_world(context);
+  sf_graph_t *small = NULL, *large = NULL;
+  SFTEST_OK(self, sftest_ring_create(world, 2, 0, &small));
+  SFTEST_OK(self, sftest_ring_create(world, LARGE, 0, &large));
+  sftest_at(self, "its rounds");
+  for (int32_t round = 0; play_round(self, world, small, large, round); round++) {
+    shared->rounds = round + 1;
+    sftest_sleep_ms(1); /* leaves the cores to the others, mostly */
+  }
+  SFTEST_OK(self, sf_graph_destroy(small));
+  SFTEST_OK(self, sf_graph_destroy(large));
+  sftest_leave(self, context);
+  return 0;
+}
+
+void sftest_bystander_start(sftest_bystander_t *bystander, const sftest_node_t *node)
+{
+  bystander->shared = sftest_shared(sizeof *bystander->shared);
+  sftest_job_start(&bystander->job, node, 2, stand_by, bystander->shared);
+  while (bystander->shared->rounds == 0 && !sftest_job_poll(&bystander->job))
+    sftest_sleep_ms(1);
+}
+
+void sftest_bystander_stop(sftest_bystander_t *bystander)
+{
+  int64_t rounds = bystander->shared->rounds, longest_ms = bystander->shared->longest_ms;
+  sftest_sleep_ms(100);
+  ck_assert_msg(bystander->shared->rounds > rounds, "the other job has stopped working");
+  bystander->shared->stop = true;
+  sftest_job_wait(&bystander->job, sftest_limit_ms(10000));
+  sftest_job_expect_all(&bystander->job);
+  ck_assert_msg(longest_ms < sftest_limit_ms(2000), "the other job stood still for %lld ms", (long long)longest_ms);
+  sftest_shared_free(bystander->shared, sizeof *bystander->shared);
+}
+
+static int serve_once(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = NULL;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, 0, &graph));
+  sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+void sftest_expect_serving(const sftest_node_t *node)
+{
+  sftest_job_t job;
+  sftest_job_start(&job, node, 3, serve_once, NULL);
+  sftest_job_wait(&job, sftest_limit_ms(10000));
+  sftest_job_expect_all(&job);
+}

@@ -1,0 +1,210 @@
+/* What processes of different builds share: sizes and offsets in shared memory, and numbers that travel. Whoever
+ * changes one of these changes SFSHM_LAYOUT_VERSION or the protocol's version, its list of changes, and this file. */
+#include <stddef.h>
+
+#include "proto/conn.h"
+#include "shm/board.h"
+#include "shm/counters.h"
+#include "shm/edges.h"
+#include "shm/inbox.h"
+#include "shm/lane.h"
+#include "shm/message.h"
+#include "tests/unit/runner.h"
+
+#define expect_offset(type, field, offset) ck_assert_uint_eq(offsetof(type, field), offset)
+#define expect_size(type, bytes) ck_assert_uint_eq(sizeof(type), bytes)
+
+START_TEST(region_headers)
+{
+  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 1);
+  ck_assert_uint_eq(SFSHM_REGION_MAGIC, UINT64_C(0x314d48534d46533c));
+  expect_size(sfshm_region_header_t, 128);
+  expect_offset(sfshm_region_header_t, magic, 0);
+  expect_offset(sfshm_region_header_t, length_bytes, 8);
+  expect_offset(sfshm_region_header_t, kind, 16);
+  expect_offset(sfshm_region_header_t, owner_pid, 20);
+  expect_offset(sfshm_region_header_t, version, 24);
+  ck_assert_int_eq(SFSHM_REGION_INBOX, 1);
+  ck_assert_int_eq(SFSHM_REGION_ALLOC, 2);
+  ck_assert_int_eq(SFSHM_REGION_COUNTERS, 3);
+  ck_assert_int_eq(SFSHM_REGION_EDGES, 4);
+  ck_assert_int_eq(SFSHM_REGION_BOARD, 5);
+}
+END_TEST
+
+START_TEST(inboxes)
+{
+  expect_size(sfshm_inbox_t, 256);
+  expect_offset(sfshm_inbox_t, header, 0);
+  expect_offset(sfshm_inbox_t, wake, 128);
+  expect_size(sfshm_wake_t, 128);
+  expect_offset(sfshm_wake_t, word, 0);
+  ck_assert_uint_eq(SFSHM_WAKE_ARMED, 1);
+}
+END_TEST
+
+START_TEST(lanes)
+{
+  ck_assert_uint_eq(SFSHM_LANE_SLOTS, 8);
+  ck_assert_uint_eq(SFSHM_LANE_ACK_INTERVAL, 4);
+  ck_assert_uint_eq(SFSHM_INLINE_BYTES, 112);
+  ck_assert_uint_eq(SFSHM_STAMP_BITS, 32);
+  expect_size(sfshm_slot_t, 128);
+  ck_assert_uint_eq(_Alignof(sfshm_slot_t), 128);
+  expect_offset(sfshm_slot_t, stamp, 0);
+  expect_offset(sfshm_slot_t, desc, 8);
+  expect_offset(sfshm_slot_t, payload, 16);
+  expect_size(sfshm_lane_control_t, 128);
+  ck_assert_uint_eq(_Alignof(sfshm_lane_control_t), 128);
+  expect_offset(sfshm_lane_control_t, consumed, 0);
+  expect_offset(sfshm_lane_control_t, grants, 8);
+  expect_offset(sfshm_lane_control_t, segment, 16);
+  expect_offset(sfshm_lane_control_t, offset, 24);
+  expect_offset(sfshm_lane_control_t, cell_bytes, 32);
+  expect_offset(sfshm_lane_control_t, awaited, 40);
+}
+END_TEST
+
+START_TEST(messages)
+{
+  ck_assert_int_eq(SFSHM_BCAST, 0);
+  ck_assert_int_eq(SFSHM_REDUCE, 1);
+  ck_assert_int_eq(SFSHM_METHOD_INLINE, 0);
+  ck_assert_int_eq(SFSHM_METHOD_CELL, 1);
+  ck_assert_int_eq(SFSHM_METHOD_IN_PLACE, 2);
+  ck_assert_int_eq(SFSHM_METHOD_VM_READ, 3);
+  ck_assert_int_eq(SFSHM_METHOD_GROW, 4);
+  ck_assert_uint_eq(SFSHM_DESC_SEQUENCE_BITS, 24);
+  ck_assert_uint_eq(SFSHM_DESC_METHOD_SHIFT, 61);
+  expect_size(sfshm_in_place_t, 16);
+  expect_offset(sfshm_in_place_t, segment, 0);
+  expect_offset(sfshm_in_place_t, offset, 8);
+  expect_size(sfshm_vm_read_t, 8);
+  expect_size(sfshm_grow_t, 8);
+}
+END_TEST
+
+START_TEST(edge_lists)
+{
+  expect_size(sfshm_stored_pattern_t, 40);
+  expect_offset(sfshm_stored_pattern_t, kind, 0);
+  expect_offset(sfshm_stored_pattern_t, n, 8);
+  expect_offset(sfshm_stored_pattern_t, start, 16);
+  expect_offset(sfshm_stored_pattern_t, stride, 24);
+  expect_offset(sfshm_stored_pattern_t, offset, 32);
+  expect_size(sfshm_edge_block_t, 128);
+  expect_offset(sfshm_edge_block_t, value_root, 0);
+  expect_offset(sfshm_edge_block_t, leaf, 40);
+  expect_offset(sfshm_edge_block_t, extra_value, 80);
+  ck_assert_int_eq(SFSHM_PATTERN_CONTIGUOUS, 0);
+  ck_assert_int_eq(SFSHM_PATTERN_STRIDED, 1);
+  ck_assert_int_eq(SFSHM_PATTERN_INDEX32, 2);
+  ck_assert_int_eq(SFSHM_PATTERN_INDEX64, 3);
+}
+END_TEST
+
+START_TEST(boards)
+{
+  expect_size(sfshm_board_t, 384);
+  expect_offset(sfshm_board_t, costs, 128);
+  expect_offset(sfshm_board_t, cores, 256);
+  expect_offset(sfshm_board_t, participants, 260);
+  expect_size(sfshm_costs_t, 32);
+  expect_offset(sfshm_costs_t, local_line_ps, 0);
+  expect_offset(sfshm_costs_t, local_stream_ps, 4);
+  expect_offset(sfshm_costs_t, remote_line_ps, 8);
+  expect_offset(sfshm_costs_t, remote_stream_ps, 12);
+  expect_offset(sfshm_costs_t, vm_read_call_ps, 16);
+  expect_offset(sfshm_costs_t, vm_read_stream_ps, 20);
+  expect_offset(sfshm_costs_t, handshake_ps, 24);
+  expect_offset(sfshm_costs_t, measured, 28);
+}
+END_TEST
+
+START_TEST(counters)
+{
+  expect_size(sfshm_counter_set_t, 88);
+  expect_offset(sfshm_counter_set_t, bcasts, 0);
+  expect_offset(sfshm_counter_set_t, reduces, 8);
+  expect_offset(sfshm_counter_set_t, completed, 16);
+  expect_offset(sfshm_counter_set_t, messages_sent, 24);
+  expect_offset(sfshm_counter_set_t, bytes_inline, 32);
+  expect_offset(sfshm_counter_set_t, bytes_slots, 40);
+  expect_offset(sfshm_counter_set_t, bytes_in_place, 48);
+  expect_offset(sfshm_counter_set_t, bytes_vm_read, 56);
+  expect_offset(sfshm_counter_set_t, bytes_self, 64);
+  expect_offset(sfshm_counter_set_t, messages_received, 72);
+  expect_offset(sfshm_counter_set_t, bytes_received, 80);
+  expect_size(sfshm_graph_counters_t, 128);
+  expect_offset(sfshm_graph_counters_t, graph, 0);
+  expect_offset(sfshm_graph_counters_t, counts, 8);
+  expect_offset(sfshm_counters_t, total, 128);
+  expect_offset(sfshm_counters_t, sleeps, 216);
+  expect_offset(sfshm_counters_t, graphs, 256);
+  ck_assert_uint_eq(SFSHM_COUNTED_GRAPHS, 255);
+  expect_size(sfshm_counters_t, 256 + 255 * 128);
+}
+END_TEST
+
+START_TEST(units_and_ops)
+{
+  const sfshm_base_t bases[] = {
+      SFSHM_BASE_INT8,          SFSHM_BASE_UINT8,          SFSHM_BASE_INT16,  SFSHM_BASE_UINT16, SFSHM_BASE_INT32,
+      SFSHM_BASE_UINT32,        SFSHM_BASE_INT64,          SFSHM_BASE_UINT64, SFSHM_BASE_FLOAT,  SFSHM_BASE_DOUBLE,
+      SFSHM_BASE_FLOAT_COMPLEX, SFSHM_BASE_DOUBLE_COMPLEX, SFSHM_BASE_OPAQUE, SFSHM_BASE_COUNT};
+  const sfshm_op_t ops[] = {SFSHM_OP_REPLACE, SFSHM_OP_SUM,  SFSHM_OP_PROD, SFSHM_OP_MAX,
+                            SFSHM_OP_MIN,     SFSHM_OP_LAND, SFSHM_OP_LOR,  SFSHM_OP_LXOR,
+                            SFSHM_OP_BAND,    SFSHM_OP_BOR,  SFSHM_OP_BXOR, SFSHM_OP_COUNT};
+  for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++)
+    ck_assert_uint_eq((unsigned)bases[i], i);
+  for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+    ck_assert_uint_eq((unsigned)ops[i], i);
+}
+END_TEST
+
+START_TEST(status_codes)
+{
+  const sf_status_t codes[] = {
+      SF_OK,          SF_ERR_ARG,       SF_ERR_RANGE,       SF_ERR_NOMEM,       SF_ERR_SYS,      SF_ERR_PROTO,
+      SF_ERR_VERSION, SF_ERR_NO_DAEMON, SF_ERR_DAEMON_LOST, SF_ERR_RANK_FAILED, SF_ERR_MISMATCH, SF_ERR_TIMEOUT,
+      SF_ERR_PERM,    SF_ERR_EXISTS,    SF_ERR_STATE,       SF_ERR_UNSUPPORTED, SF_ERR_LIMIT,    SF_ERR_NOT_FOUND,
+      SF_ERR_INTERNAL};
+  for (int i = 0; i < (int)(sizeof codes / sizeof codes[0]); i++)
+    ck_assert_int_eq(codes[i], -i);
+#define COUNT_STATUS(name, value, text) +1
+  ck_assert_int_eq(SF_STATUS_TABLE(COUNT_STATUS), (int)(sizeof codes / sizeof codes[0]));
+#undef COUNT_STATUS
+}
+END_TEST
+
+START_TEST(control_protocol)
+{
+  ck_assert_uint_eq(SFPROTO_VERSION, 1);
+  ck_assert_uint_eq(SFPROTO_MAGIC, 0x43464453u);
+  ck_assert_int_eq(SFPROTO_MAX_FDS, 64);
+  ck_assert_uint_eq(SFPROTO_MAX_LENGTH, 1u << 20);
+}
+END_TEST
+
+static Suite *layout_suite(void)
+{
+  Suite *suite = suite_create("layout");
+  TCase *tcase = tcase_create("layout");
+  tcase_add_test(tcase, region_headers);
+  tcase_add_test(tcase, inboxes);
+  tcase_add_test(tcase, lanes);
+  tcase_add_test(tcase, messages);
+  tcase_add_test(tcase, edge_lists);
+  tcase_add_test(tcase, boards);
+  tcase_add_test(tcase, counters);
+  tcase_add_test(tcase, units_and_ops);
+  tcase_add_test(tcase, status_codes);
+  tcase_add_test(tcase, control_protocol);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(layout_suite());
+}

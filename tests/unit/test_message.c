@@ -1,0 +1,114 @@
+/* Message descriptors: every field keeps to its bits, and the text says what was called. */
+#include "shm/message.h"
+
+#include <string.h>
+
+#include "tests/unit/runner.h"
+
+#define MAX_COUNT ((INT64_C(1) << 25) - 1)
+
+static uint64_t signature(sfshm_operation_t operation, sfshm_base_t base, int64_t count, sfshm_op_t op)
+{
+  return sfshm_desc_signature(operation, (sfshm_unit_t){base, count}, op);
+}
+
+START_TEST(fields_do_not_overlap)
+{
+  uint64_t operations = signature(SFSHM_REDUCE, 0, 0, 0) | signature((sfshm_operation_t)3, 0, 0, 0);
+  uint64_t bases = signature(0, (sfshm_base_t)31, 0, 0);
+  uint64_t ops = signature(0, 0, 0, (sfshm_op_t)31);
+  uint64_t counts = signature(0, 0, MAX_COUNT, 0);
+  uint64_t methods = sfshm_desc_with_method(0, (sfshm_method_t)7);
+  uint64_t fields[] = {SFSHM_DESC_SEQUENCE_MASK, operations, bases, ops, counts, methods};
+  uint64_t all = 0;
+  for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+    ck_assert_uint_eq(all & fields[i], 0);
+    all |= fields[i];
+  }
+  ck_assert_uint_eq(all, UINT64_MAX);
+  ck_assert_uint_eq(SFSHM_DESC_MATCH_MASK, ~methods);
+}
+END_TEST
+
+START_TEST(counts_stay_in_their_field)
+{
+  const int64_t counts[] = {1, MAX_COUNT, MAX_COUNT + 1, INT64_C(1) << 40, INT64_MAX};
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    uint64_t with = signature(SFSHM_BCAST, SFSHM_BASE_DOUBLE, counts[i], SFSHM_OP_SUM);
+    uint64_t without = signature(SFSHM_BCAST, SFSHM_BASE_DOUBLE, 0, SFSHM_OP_SUM);
+    ck_assert_uint_eq(with & ~signature(0, 0, MAX_COUNT, 0), without);
+  }
+}
+END_TEST
+
+START_TEST(methods_come_back)
+{
+  uint64_t match = (signature(SFSHM_REDUCE, SFSHM_BASE_OPAQUE, MAX_COUNT, SFSHM_OP_BXOR) | SFSHM_DESC_SEQUENCE_MASK);
+  for (sfshm_method_t method = SFSHM_METHOD_INLINE; method <= SFSHM_METHOD_GROW; method++) {
+    uint64_t desc = sfshm_desc_with_method(match, method);
+    ck_assert_int_eq(sfshm_desc_method(desc), method);
+    ck_assert_uint_eq(desc & SFSHM_DESC_MATCH_MASK, match);
+  }
+}
+END_TEST
+
+START_TEST(different_calls_differ)
+{
+  uint64_t mine = signature(SFSHM_BCAST, SFSHM_BASE_INT32, 3, SFSHM_OP_MAX);
+  ck_assert_uint_ne(mine, signature(SFSHM_REDUCE, SFSHM_BASE_INT32, 3, SFSHM_OP_MAX));
+  ck_assert_uint_ne(mine, signature(SFSHM_BCAST, SFSHM_BASE_UINT32, 3, SFSHM_OP_MAX));
+  ck_assert_uint_ne(mine, signature(SFSHM_BCAST, SFSHM_BASE_INT32, 4, SFSHM_OP_MAX));
+  ck_assert_uint_ne(mine, signature(SFSHM_BCAST, SFSHM_BASE_INT32, 3, SFSHM_OP_MIN));
+}
+END_TEST
+
+static void expect_text(uint64_t desc, const char *expected)
+{
+  char text[64];
+  sfshm_desc_text(desc, text, sizeof text);
+  ck_assert_str_eq(text, expected);
+}
+
+START_TEST(texts)
+{
+  expect_text(signature(SFSHM_BCAST, SFSHM_BASE_DOUBLE, 3, SFSHM_OP_SUM), "bcast(double x 3, sum)");
+  expect_text(signature(SFSHM_REDUCE, SFSHM_BASE_INT8, 1, SFSHM_OP_BXOR), "reduce(int8, bxor)");
+  expect_text(signature(SFSHM_BCAST, SFSHM_BASE_OPAQUE, MAX_COUNT, SFSHM_OP_REPLACE),
+              "bcast(opaque x 33554431, replace)");
+  expect_text(sfshm_desc_with_method(signature(SFSHM_REDUCE, SFSHM_BASE_DOUBLE_COMPLEX, 1, SFSHM_OP_PROD) | 12345,
+                                     SFSHM_METHOD_GROW),
+              "reduce(double complex, prod)");
+}
+END_TEST
+
+/* What a peer wrote may be anything. */
+START_TEST(texts_of_garbage)
+{
+  expect_text(UINT64_MAX, "?(? x 33554431, ?)");
+  expect_text(0, "bcast(int8 x 0, replace)");
+  char text[8];
+  memset(text, 'x', sizeof text);
+  sfshm_desc_text(UINT64_MAX, text, sizeof text - 1);
+  ck_assert_str_eq(text, "?(? x ");
+  ck_assert_int_eq(text[sizeof text - 1], 'x');
+}
+END_TEST
+
+static Suite *message_suite(void)
+{
+  Suite *suite = suite_create("message");
+  TCase *tcase = tcase_create("message");
+  tcase_add_test(tcase, fields_do_not_overlap);
+  tcase_add_test(tcase, counts_stay_in_their_field);
+  tcase_add_test(tcase, methods_come_back);
+  tcase_add_test(tcase, different_calls_differ);
+  tcase_add_test(tcase, texts);
+  tcase_add_test(tcase, texts_of_garbage);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(message_suite());
+}

@@ -1,0 +1,195 @@
+/* The planner's decisions where they are clear, and at extremes. */
+#include "client/method.h"
+
+#include "tests/unit/runner.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+#define ALL_CELLS (SFSHM_LANE_SLOTS * SFC_CELL_BYTES_MAX)
+
+/* A machine as many are. */
+static const sfshm_costs_t usual = {.local_line_ps = 3000,
+                                    .local_stream_ps = 2000,
+                                    .remote_line_ps = 40000,
+                                    .remote_stream_ps = 5000,
+                                    .vm_read_call_ps = 500000,
+                                    .vm_read_stream_ps = 6000,
+                                    .handshake_ps = 100000,
+                                    .measured = 1};
+
+static sf_graph_t graph;
+static sfc_lane_t lane;
+
+static void setup(void)
+{
+  graph = (sf_graph_t){.flags = SF_GRAPH_DEFAULT};
+  lane = (sfc_lane_t){.graph = &graph, .peer_can_read = true, .as_root = {.nvalues = 1}, .as_leaf = {.nvalues = 1}};
+}
+
+/* What is chosen for bytes in so many pieces. */
+static sfshm_method_t choose_with(const sfshm_costs_t *costs, sfc_memory_class_t class, int64_t runs, size_t bytes)
+{
+  const sfc_memory_ref_t ref = {.class = class, .bytes_left = bytes};
+  sfshm_pattern_t pattern = sfshm_pattern_contiguous(0, (int64_t)(bytes / 8));
+  if (runs > 1) {
+    pattern.kind = SFSHM_PATTERN_STRIDED;
+    pattern.stride = 3;
+  }
+  return sfc_method_choose(costs, &lane, &ref, &pattern, runs, bytes);
+}
+
+static sfshm_method_t choose(sfc_memory_class_t class, int64_t runs, size_t bytes)
+{
+  return choose_with(&usual, class, runs, bytes);
+}
+
+START_TEST(memory_that_nobody_else_can_reach_is_packed)
+{
+  for (size_t bytes = 120; bytes < 1000 * MIB; bytes *= 2)
+    ck_assert_int_eq(choose(SFC_MEMORY_UNKNOWN, 1, bytes), SFSHM_METHOD_CELL);
+  lane.peer_can_read = false;
+  for (size_t bytes = 120; bytes < 1000 * MIB; bytes *= 2)
+    ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, 1, bytes), SFSHM_METHOD_CELL);
+  ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, MIB), SFSHM_METHOD_IN_PLACE); /* needs no such right */
+}
+END_TEST
+
+START_TEST(a_graph_may_demand_copies)
+{
+  graph.flags = SF_GRAPH_COPY;
+  for (size_t bytes = 120; bytes < 1000 * MIB; bytes *= 2) {
+    ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, bytes), SFSHM_METHOD_CELL);
+    ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, 1, bytes), SFSHM_METHOD_CELL);
+  }
+}
+END_TEST
+
+START_TEST(large_dense_memory_is_read_where_it_is)
+{
+  ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, 2 * MIB), SFSHM_METHOD_IN_PLACE);
+  ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, 1, 2 * MIB), SFSHM_METHOD_VM_READ);
+}
+END_TEST
+
+START_TEST(scattered_values_are_packed_by_their_owner)
+{
+  for (size_t bytes = 120; bytes < 1000 * MIB; bytes *= 2) {
+    ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, (int64_t)(bytes / 8), bytes), SFSHM_METHOD_CELL);
+    ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, (int64_t)(bytes / 8), bytes), SFSHM_METHOD_CELL);
+  }
+}
+END_TEST
+
+/* process_vm_readv reads one piece at a time. */
+START_TEST(private_memory_is_read_only_in_one_piece)
+{
+  ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, 2, 100 * MIB), SFSHM_METHOD_CELL);
+  ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 2, 100 * MIB), SFSHM_METHOD_IN_PLACE);
+}
+END_TEST
+
+START_TEST(small_parts_are_not_worth_a_handshake)
+{
+  ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, SFSHM_INLINE_BYTES + 8), SFSHM_METHOD_CELL);
+  ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, 1, SFSHM_INLINE_BYTES + 8), SFSHM_METHOD_CELL);
+}
+END_TEST
+
+/* Its own core has nothing else to do then, and begin returns at once. */
+START_TEST(a_rank_that_only_sends_packs_what_the_cells_hold)
+{
+  for (int i = 0; i < 2; i++) {
+    lane.as_root.nvalues = i;
+    lane.as_leaf.nvalues = 1 - i;
+    ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, ALL_CELLS), SFSHM_METHOD_CELL);
+    ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, ALL_CELLS + 1), SFSHM_METHOD_IN_PLACE);
+  }
+}
+END_TEST
+
+/* Who reads large parts in place does so with larger ones, and with less scattered ones. */
+START_TEST(choices_change_once)
+{
+  for (int64_t piece_bytes = 8; piece_bytes <= 1 << 20; piece_bytes *= 2) {
+    bool in_place = false;
+    for (size_t bytes = (size_t)piece_bytes; bytes < 1000 * MIB; bytes *= 2) {
+      sfshm_method_t method = choose(SFC_MEMORY_ALLOC, (int64_t)bytes / piece_bytes, bytes);
+      ck_assert(method == SFSHM_METHOD_IN_PLACE || !in_place);
+      in_place = method == SFSHM_METHOD_IN_PLACE;
+    }
+  }
+  for (size_t bytes = 1 * KIB; bytes < 1000 * MIB; bytes *= 4) {
+    bool cell = false;
+    for (int64_t runs = 1; runs <= (int64_t)(bytes / 8); runs *= 2) {
+      sfshm_method_t method = choose(SFC_MEMORY_ALLOC, runs, bytes);
+      ck_assert(method == SFSHM_METHOD_CELL || !cell);
+      cell = method == SFSHM_METHOD_CELL;
+    }
+  }
+}
+END_TEST
+
+/* Costs come from measurements, which may be odd. */
+START_TEST(extreme_costs)
+{
+  const sfshm_costs_t nothing = {0};
+  const sfshm_costs_t all = {.local_line_ps = UINT32_MAX,
+                             .local_stream_ps = UINT32_MAX,
+                             .remote_line_ps = UINT32_MAX,
+                             .remote_stream_ps = UINT32_MAX,
+                             .vm_read_call_ps = UINT32_MAX,
+                             .vm_read_stream_ps = UINT32_MAX,
+                             .handshake_ps = UINT32_MAX};
+  ck_assert_int_eq(choose_with(&nothing, SFC_MEMORY_ALLOC, 1, MIB), SFSHM_METHOD_CELL);
+  ck_assert_int_eq(choose_with(&all, SFC_MEMORY_ALLOC, 1, MIB), SFSHM_METHOD_IN_PLACE);
+  ck_assert_int_eq(choose_with(&all, SFC_MEMORY_REGISTERED, 1, MIB), SFSHM_METHOD_VM_READ);
+  sfshm_costs_t costs = usual;
+  costs.handshake_ps = UINT32_MAX; /* 4 ms */
+  ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, MIB), SFSHM_METHOD_CELL);
+  ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, (size_t)1 << 40), SFSHM_METHOD_IN_PLACE);
+  costs = usual;
+  costs.vm_read_stream_ps = UINT32_MAX;
+  ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_REGISTERED, 1, 100 * MIB), SFSHM_METHOD_CELL);
+  ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, 100 * MIB), SFSHM_METHOD_IN_PLACE);
+}
+END_TEST
+
+START_TEST(sizes_of_cells)
+{
+  ck_assert_uint_eq(sfc_method_cell_bytes(0), 256);
+  ck_assert_uint_eq(sfc_method_cell_bytes(256), 256);
+  ck_assert_uint_eq(sfc_method_cell_bytes(257), 512);
+  ck_assert_uint_eq(sfc_method_cell_bytes(SFC_CELL_BYTES_MAX - 1), SFC_CELL_BYTES_MAX);
+  ck_assert_uint_eq(sfc_method_cell_bytes(SIZE_MAX), SFC_CELL_BYTES_MAX);
+  for (size_t bytes = 0; bytes < 3 * SFC_CELL_BYTES_MAX; bytes += 7) {
+    size_t cell_bytes = sfc_method_cell_bytes(bytes);
+    ck_assert(cell_bytes >= bytes || cell_bytes == SFC_CELL_BYTES_MAX);
+    ck_assert(cell_bytes / 2 < bytes || cell_bytes == 256);
+    ck_assert_uint_eq(sfc_method_cell_bytes(cell_bytes), cell_bytes); /* how a reader knows an honest wish */
+  }
+}
+END_TEST
+
+static Suite *method_suite(void)
+{
+  Suite *suite = suite_create("method");
+  TCase *tcase = tcase_create("method");
+  tcase_add_checked_fixture(tcase, setup, NULL);
+  tcase_add_test(tcase, memory_that_nobody_else_can_reach_is_packed);
+  tcase_add_test(tcase, a_graph_may_demand_copies);
+  tcase_add_test(tcase, large_dense_memory_is_read_where_it_is);
+  tcase_add_test(tcase, scattered_values_are_packed_by_their_owner);
+  tcase_add_test(tcase, private_memory_is_read_only_in_one_piece);
+  tcase_add_test(tcase, small_parts_are_not_worth_a_handshake);
+  tcase_add_test(tcase, a_rank_that_only_sends_packs_what_the_cells_hold);
+  tcase_add_test(tcase, choices_change_once);
+  tcase_add_test(tcase, extreme_costs);
+  tcase_add_test(tcase, sizes_of_cells);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(method_suite());
+}

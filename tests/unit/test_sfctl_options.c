@@ -1,0 +1,181 @@
+/* sfctl's command line, and that help and man page name all of it. Runs in the root of the repository. */
+#include "tools/sfctl/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/error.h"
+#include "tests/unit/runner.h"
+
+#define MAX_WORDS 16
+#define MAN_PAGE "docs/man/sfctl.1"
+
+static sf_status_t parse(const char *const words[], sfctl_options_t *options_p)
+{
+  char *argv[MAX_WORDS] = {(char *)(uintptr_t) "sfctl"};
+  int argc = 1;
+  for (; words[argc - 1] != NULL; argc++)
+    argv[argc] = (char *)(uintptr_t)words[argc - 1];
+  return sfctl_options_parse(argc, argv, options_p);
+}
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
+
+static sfctl_options_t parse_ok(const char *const words[])
+{
+  sfctl_options_t options;
+  sf_status_t status = parse(words, &options);
+  ck_assert_msg(status == SF_OK, "status %d: %s", status, sfshm_error_detail());
+  return options;
+}
+
+static void expect_error(const char *const words[], const char *text)
+{
+  sfctl_options_t options, before;
+  memset(&options, 0x5a, sizeof options);
+  before = options;
+  ck_assert_int_eq(parse(words, &options), SF_ERR_ARG);
+  ck_assert_msg(strstr(sfshm_error_detail(), text) != NULL, "\"%s\" is not in \"%s\"", text, sfshm_error_detail());
+  ck_assert_mem_eq(&options, &before, sizeof options);
+}
+
+START_TEST(defaults)
+{
+  sfctl_options_t options = parse_ok(WORDS("status"));
+  ck_assert_int_eq(options.command, SFPROTO__QUERY__WHAT__STATUS);
+  ck_assert(!options.help && !options.version && !options.json && !options.regions);
+  ck_assert_ptr_null(options.socket);
+  ck_assert_ptr_null(options.job);
+  ck_assert_int_eq(options.timeout_ms, 5000);
+}
+END_TEST
+
+START_TEST(commands)
+{
+  ck_assert_int_eq(parse_ok(WORDS("jobs")).command, SFPROTO__QUERY__WHAT__JOBS);
+  ck_assert_int_eq(parse_ok(WORDS("ranks")).command, SFPROTO__QUERY__WHAT__RANKS);
+  ck_assert_int_eq(parse_ok(WORDS("graphs")).command, SFPROTO__QUERY__WHAT__GRAPHS);
+  ck_assert_str_eq(parse_ok(WORDS("graphs", "cg")).job, "cg");
+  ck_assert_str_eq(parse_ok(WORDS("jobs", "jobs")).job, "jobs");
+  ck_assert_str_eq(parse_ok(WORDS("jobs", "--", "--json")).job, "--json");
+  ck_assert_int_eq(parse_ok(WORDS("--", "ranks")).command, SFPROTO__QUERY__WHAT__RANKS);
+}
+END_TEST
+
+START_TEST(options_before_and_after)
+{
+  sfctl_options_t options = parse_ok(WORDS("--json", "--socket", "/s", "ranks", "--regions", "job", "--timeout=0.25"));
+  ck_assert(options.json && options.regions);
+  ck_assert_str_eq(options.socket, "/s");
+  ck_assert_str_eq(options.job, "job");
+  ck_assert_int_eq(options.timeout_ms, 250);
+  ck_assert_str_eq(parse_ok(WORDS("status", "--socket=a", "--socket=b=c")).socket, "b=c");
+}
+END_TEST
+
+START_TEST(timeouts)
+{
+  static const char *const bad[] = {"0",   "0.0001", "-1",   "",  "x",     "1s",    "1e3",
+                                    "nan", "inf",    "0x10", ".", "1.2.3", "604801"};
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    expect_error(WORDS("status", "--timeout", bad[i]), "expected seconds from 0.001 to 604800");
+  ck_assert_int_eq(parse_ok(WORDS("status", "--timeout", "604800")).timeout_ms, 604800000);
+  ck_assert_int_eq(parse_ok(WORDS("status", "--timeout", ".001")).timeout_ms, 1);
+}
+END_TEST
+
+START_TEST(unknown_words)
+{
+  expect_error(WORDS(), "no command given");
+  expect_error(WORDS("--json"), "no command given");
+  expect_error(WORDS("job"), "unknown command \"job\" (did you mean jobs?)");
+  expect_error(WORDS(""), "unknown command \"\";");
+  expect_error(WORDS("everything"), "unknown command \"everything\";");
+  expect_error(WORDS("status", "--jsn"), "unknown option --jsn (did you mean --json?)");
+  expect_error(WORDS("status", "--sokcet=/s"), "unknown option --sokcet (did you mean --socket?)");
+  expect_error(WORDS("status", "-j"), "unknown option -j;");
+  expect_error(WORDS("status", "-"), "unknown option -;");
+  expect_error(WORDS("status", "-="), "unknown option -;");
+  expect_error(WORDS("status", "--=x"), "unknown option --;");
+  expect_error(WORDS("status", "--js"), "unknown option --js (did you mean --json?)");
+}
+END_TEST
+
+START_TEST(words_that_do_not_belong)
+{
+  expect_error(WORDS("status", "job"), "unexpected argument \"job\"; usage: sfctl status");
+  expect_error(WORDS("jobs", "a", "b"), "unexpected argument \"b\"; usage: sfctl jobs [JOB]");
+  expect_error(WORDS("jobs", "--regions"), "--regions goes with the command ranks, not with jobs");
+  expect_error(WORDS("status", "--json=yes"), "--json takes no value, found \"yes\"");
+  expect_error(WORDS("status", "--socket"), "--socket: PATH is missing");
+  expect_error(WORDS("status", "--socket="), "--socket: expected PATH, found an empty text");
+}
+END_TEST
+
+START_TEST(help_and_version_need_nothing_else)
+{
+  ck_assert(parse_ok(WORDS("--help", "--nonsense")).help);
+  ck_assert(parse_ok(WORDS("jobs", "--version", "a", "b")).version);
+}
+END_TEST
+
+static char *read_man_page(void)
+{
+  static char text[1 << 16];
+  FILE *file = fopen(MAN_PAGE, "re");
+  ck_assert_msg(file != NULL, "no " MAN_PAGE " in the current directory");
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  return text;
+}
+
+static char *read_help(void)
+{
+  char *text;
+  size_t length;
+  FILE *file = open_memstream(&text, &length);
+  sfctl_options_print_help(file);
+  fclose(file);
+  return text;
+}
+
+START_TEST(everything_is_documented)
+{
+  char *man = read_man_page(), *help = read_help(), wanted[64];
+  const char *name;
+  for (size_t i = 0; (name = sfctl_options_option_name(i)) != NULL; i++) {
+    snprintf(wanted, sizeof wanted, "\\-\\-%s", name);
+    ck_assert_msg(strstr(man, wanted) != NULL, "--%s is not in " MAN_PAGE, name);
+    snprintf(wanted, sizeof wanted, "  --%s ", name);
+    ck_assert_msg(strstr(help, wanted) != NULL, "--%s is not in the help", name);
+  }
+  for (size_t i = 0; (name = sfctl_options_command_name(i)) != NULL; i++) {
+    snprintf(wanted, sizeof wanted, "\n.TP\n.B%s %s", i == 0 ? "" : "R", name);
+    ck_assert_msg(strstr(man, wanted) != NULL, "%s is not in " MAN_PAGE, name);
+    snprintf(wanted, sizeof wanted, "\n  %s ", name);
+    ck_assert_msg(strstr(help, wanted) != NULL, "%s is not in the help", name);
+  }
+  free(help);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("sfctl: options");
+  TCase *tc = tcase_create("options");
+  tcase_add_test(tc, defaults);
+  tcase_add_test(tc, commands);
+  tcase_add_test(tc, options_before_and_after);
+  tcase_add_test(tc, timeouts);
+  tcase_add_test(tc, unknown_words);
+  tcase_add_test(tc, words_that_do_not_belong);
+  tcase_add_test(tc, help_and_version_need_nothing_else);
+  tcase_add_test(tc, everything_is_documented);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

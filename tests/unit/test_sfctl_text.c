@@ -1,0 +1,159 @@
+/* Sizes, durations, escapes and columns for people. */
+#include "tools/sfctl/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/runner.h"
+#include "tools/sfctl/table.h"
+
+START_TEST(bytes)
+{
+  static const struct {
+    uint64_t bytes;
+    const char *expected;
+  } cases[] = {
+      {0, "0 B"},
+      {1023, "1023 B"},
+      {1024, "1.0 KiB"},
+      {1536, "1.5 KiB"},
+      {1024 * 1024 - 1, "1.0 MiB"}, /* not 1024.0 KiB */
+      {UINT64_C(64) << 20, "64.0 MiB"},
+      {UINT64_C(3) << 30, "3.0 GiB"},
+      {UINT64_C(1) << 40, "1.0 TiB"},
+      {UINT64_C(1) << 50, "1.0 PiB"},
+      {UINT64_MAX, "16.0 EiB"},
+  };
+  char text[SFCTL_TEXT_SIZE];
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    ck_assert_str_eq(sfctl_text_bytes(cases[i].bytes, text), cases[i].expected);
+}
+END_TEST
+
+START_TEST(durations)
+{
+  static const struct {
+    double seconds;
+    const char *expected;
+  } cases[] = {
+      {0, "0.0 s"},          {9.94, "9.9 s"},      {9.96, "9 s"},       {59.9, "59 s"}, {60, "1 min 00 s"},
+      {3599, "59 min 59 s"}, {3600, "1 h 00 min"}, {90061, "1 d 01 h"}, {-1, "-"},      {NAN, "-"},
+      {INFINITY, "-"},       {1e300, "-"},
+  };
+  char text[SFCTL_TEXT_SIZE];
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    ck_assert_str_eq(sfctl_text_duration(cases[i].seconds, text), cases[i].expected);
+}
+END_TEST
+
+START_TEST(printable)
+{
+  char text[16];
+  ck_assert_str_eq(sfctl_text_printable("a b~", text, sizeof text), "a b~");
+  ck_assert_str_eq(sfctl_text_printable("\x1b[2J", text, sizeof text), "\\x1b[2J");
+  ck_assert_str_eq(sfctl_text_printable("\n\t\x7f\xc3", text, sizeof text), "\\n\\t\\x7f\\xc3");
+  ck_assert_str_eq(sfctl_text_printable("\xff\xff\xff\xff", text, sizeof text), "\\xff\\xff\\xff"); /* none is cut */
+  ck_assert_str_eq(sfctl_text_printable("x", text, 1), "");
+  char whole[SFCTL_PRINTABLE_SIZE(2)];
+  ck_assert_str_eq(sfctl_text_printable("\xff\x01", whole, sizeof whole), "\\xff\\x01");
+}
+END_TEST
+
+/* ---- Tables ---- */
+
+static const sfctl_column_t columns[] = {{"NAME", SFCTL_LEFT}, {"N", SFCTL_RIGHT}, {"TEXT", SFCTL_LEFT}};
+
+static void expect_table(sfctl_table_t *table, const char *expected)
+{
+  char *text;
+  size_t length;
+  FILE *file = open_memstream(&text, &length);
+  ck_assert_int_eq(sfctl_table_print(table, file), SF_OK);
+  fclose(file);
+  ck_assert_str_eq(text, expected);
+  free(text);
+  sfctl_table_clear(table);
+}
+
+START_TEST(columns_adapt)
+{
+  sfctl_table_t table = {.columns = columns, .ncolumns = 3};
+  sfctl_table_cell(&table, "a");
+  sfctl_table_cell(&table, "%d", 12345);
+  sfctl_table_cell(&table, "x");
+  sfctl_table_cell(&table, "a longer one");
+  sfctl_table_cell(&table, "1");
+  sfctl_table_cell(&table, "%s", "");
+  expect_table(&table, "NAME              N  TEXT\n"
+                       "a             12345  x\n"
+                       "a longer one      1  -\n");
+}
+END_TEST
+
+START_TEST(notes_stand_outside)
+{
+  sfctl_table_t table = {.columns = columns, .ncolumns = 3};
+  for (int row = 0; row < 2; row++) {
+    for (int i = 0; i < 3; i++)
+      sfctl_table_cell(&table, "%d", i);
+    sfctl_table_note(&table, "a note that is wider than all columns together %d", row);
+  }
+  expect_table(&table, "NAME  N  TEXT\n"
+                       "0     1  2\n"
+                       "    a note that is wider than all columns together 0\n"
+                       "0     1  2\n"
+                       "    a note that is wider than all columns together 1\n");
+}
+END_TEST
+
+START_TEST(without_titles)
+{
+  static const sfctl_column_t untitled[] = {{NULL, SFCTL_LEFT}, {NULL, SFCTL_RIGHT}};
+  sfctl_table_t table = {.columns = untitled, .ncolumns = 2};
+  sfctl_table_cell(&table, "key");
+  sfctl_table_cell(&table, "\x1b[31m");
+  sfctl_table_cell(&table, "longer");
+  sfctl_table_cell(&table, "1");
+  expect_table(&table, "key     \\x1b[31m\n"
+                       "longer         1\n");
+}
+END_TEST
+
+START_TEST(many_rows)
+{
+  sfctl_table_t table = {.columns = columns, .ncolumns = 3};
+  char *text;
+  size_t length, nlines = 0;
+  for (int i = 0; i < 3000; i++)
+    sfctl_table_cell(&table, "%d", i);
+  FILE *file = open_memstream(&text, &length);
+  ck_assert_int_eq(sfctl_table_print(&table, file), SF_OK);
+  fclose(file);
+  for (size_t i = 0; i < length; i++)
+    nlines += text[i] == '\n';
+  ck_assert_uint_eq(nlines, 1001);
+  free(text);
+  sfctl_table_clear(&table);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("sfctl: text");
+  TCase *tc = tcase_create("text");
+  tcase_add_test(tc, bytes);
+  tcase_add_test(tc, durations);
+  tcase_add_test(tc, printable);
+  tcase_add_test(tc, columns_adapt);
+  tcase_add_test(tc, notes_stand_outside);
+  tcase_add_test(tc, without_titles);
+  tcase_add_test(tc, many_rows);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

@@ -1,0 +1,14 @@
+/* Asking for all that a command shows. */
+#ifndef SFCTL_COLLECT_H
+#define SFCTL_COLLECT_H
+
+#include "tools/sfctl/connection.h"
+#include "tools/sfctl/list.h"
+
+/* Asks for what, of one job if job is not NULL: of all jobs of that name, or without any of the one with that number.
+ * To be cleared by the caller. SF_ERR_NOT_FOUND: there is no such job that this user may see; others as
+ * sfctl_connect. */
+sf_status_t sfctl_collect(sfctl_connection_t *connection, Sfproto__Query__What what, const char *job,
+                          sfctl_list_t *list_p);
+
+#endif

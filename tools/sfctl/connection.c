@@ -1,0 +1,176 @@
+/* The connection to the daemon, as a tool. The one thread of sfctl. */
+#include "tools/sfctl/connection.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sf/sf.h>
+
+#include "proto/address.h"
+#include "shm/error.h"
+
+static int64_t now_ms(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The daemon's end, by the name that it gave itself. */
+static void note_path(sfctl_connection_t *connection, int fd)
+{
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  socklen_t length = sizeof address;
+  (void)getpeername(fd, (struct sockaddr *)&address, &length);
+  snprintf(connection->path, sizeof connection->path, "%.*s", (int)sizeof address.sun_path, address.sun_path);
+}
+
+/* ---- Messages ---- */
+
+/* A daemon that refuses a connection says why and closes it, maybe before it has read anything: so what can't be sent
+ * for that reason is no error until nothing is there to be read either. */
+static sf_status_t send_request(sfctl_connection_t *connection, Sfproto__Message *message)
+{
+  message->request = ++connection->last_request;
+  sf_status_t status = sfproto_conn_send(connection->conn, message, NULL, 0);
+  return status == SF_ERR_DAEMON_LOST ? SF_OK : status;
+}
+
+static sf_status_t error_from_daemon(const Sfproto__Error *error)
+{
+  sf_status_t status = error->status < 0 ? (sf_status_t)error->status : SF_ERR_PROTO;
+  return sfshm_error(status, "sfd answers: %s", error->detail[0] != '\0' ? error->detail : sfshm_strerror(status));
+}
+
+/* The next message of the answer to the last request. */
+static sf_status_t receive(sfctl_connection_t *connection, sfproto_incoming_t *incoming)
+{
+  int64_t left_ms = connection->deadline_ms - now_ms();
+  sf_status_t status = sfproto_conn_receive(connection->conn, left_ms > 0 ? left_ms : 0, incoming);
+  if (status == SF_ERR_TIMEOUT)
+    return sfshm_error(status, "the sfd at %s has not answered within %g s (--timeout)", connection->path,
+                       (double)connection->timeout_ms / 1000);
+  if (status == SF_ERR_DAEMON_LOST)
+    return sfshm_error(status, "the sfd at %s has ended or closed the connection", connection->path);
+  if (status != SF_OK)
+    return status;
+  const Sfproto__Message *message = incoming->message;
+  if (message->body_case == SFPROTO__MESSAGE__BODY_ERROR)
+    status = error_from_daemon(message->error);
+  else if (message->request != connection->last_request)
+    status = sfshm_error(SF_ERR_PROTO, "sfd answers request %llu, expected %llu", (unsigned long long)message->request,
+                         (unsigned long long)connection->last_request);
+  if (status != SF_OK)
+    sfproto_incoming_free(incoming);
+  return status;
+}
+
+static sf_status_t unexpected(const Sfproto__Message *message, int expected)
+{
+  return sfshm_error(SF_ERR_PROTO, "sfd answers with message %d, expected %d (field numbers of sfproto.Message)",
+                     (int)message->body_case, expected);
+}
+
+/* ---- Joining ---- */
+
+static sf_status_t say_hello(sfctl_connection_t *connection)
+{
+  char software[32];
+  snprintf(software, sizeof software, "sfctl %d.%d.%d", SF_VERSION_MAJOR, SF_VERSION_MINOR, SF_VERSION_PATCH);
+  Sfproto__Hello hello = SFPROTO__HELLO__INIT;
+  hello.role = SFPROTO__HELLO__ROLE__TOOL;
+  hello.software = software;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_HELLO;
+  message.hello = &hello;
+  sfproto_incoming_t incoming;
+  sf_status_t status = send_request(connection, &message);
+  if (status == SF_OK)
+    status = receive(connection, &incoming);
+  if (status != SF_OK)
+    return status;
+  if (incoming.message->body_case != SFPROTO__MESSAGE__BODY_WELCOME)
+    status = unexpected(incoming.message, SFPROTO__MESSAGE__BODY_WELCOME);
+  sfproto_incoming_free(&incoming);
+  return status;
+}
+
+sf_status_t sfctl_connect(const char *socket_path, int64_t timeout_ms, sfctl_connection_t *connection_p)
+{
+  sfctl_connection_t connection = {.timeout_ms = timeout_ms, .deadline_ms = now_ms() + timeout_ms};
+  int fd;
+  sf_status_t status = sfproto_connect(socket_path, &fd);
+  if (status != SF_OK)
+    return status;
+  note_path(&connection, fd);
+  status = sfproto_conn_create(fd, &connection.conn);
+  if (status != SF_OK) {
+    close(fd);
+    return status;
+  }
+  status = say_hello(&connection);
+  if (status != SF_OK) {
+    sfctl_disconnect(&connection);
+    return status;
+  }
+  *connection_p = connection;
+  return SF_OK;
+}
+
+void sfctl_disconnect(sfctl_connection_t *connection)
+{
+  sfproto_conn_destroy(connection->conn);
+  connection->conn = NULL;
+}
+
+/* ---- Queries ---- */
+
+static Sfproto__Message__BodyCase body_of(Sfproto__Query__What what)
+{
+  switch (what) {
+  case SFPROTO__QUERY__WHAT__JOBS:
+    return SFPROTO__MESSAGE__BODY_JOB_INFO;
+  case SFPROTO__QUERY__WHAT__RANKS:
+    return SFPROTO__MESSAGE__BODY_RANK_INFO;
+  case SFPROTO__QUERY__WHAT__GRAPHS:
+    return SFPROTO__MESSAGE__BODY_GRAPH_INFO;
+  default:
+    return SFPROTO__MESSAGE__BODY_STATUS_INFO;
+  }
+}
+
+/* The messages of the answer, and its end, which says how many they were. */
+static sf_status_t take_answer(sfctl_connection_t *connection, Sfproto__Message__BodyCase expected, sfctl_take_t take,
+                               void *context)
+{
+  for (int32_t count = 0;; count++) {
+    sfproto_incoming_t incoming;
+    sf_status_t status = receive(connection, &incoming);
+    if (status != SF_OK)
+      return status;
+    Sfproto__Message__BodyCase body = incoming.message->body_case;
+    if (body == expected)
+      status = take(context, &incoming);
+    else if (body != SFPROTO__MESSAGE__BODY_QUERY_END)
+      status = unexpected(incoming.message, (int)expected);
+    else if (incoming.message->query_end->count != count)
+      status = sfshm_error(SF_ERR_PROTO, "sfd answers with %d messages, and says that they are %d", count,
+                           incoming.message->query_end->count);
+    sfproto_incoming_free(&incoming);
+    if (status != SF_OK || body == SFPROTO__MESSAGE__BODY_QUERY_END)
+      return status;
+  }
+}
+
+sf_status_t sfctl_query(sfctl_connection_t *connection, Sfproto__Query__What what, sfctl_take_t take, void *context)
+{
+  Sfproto__Query query = SFPROTO__QUERY__INIT;
+  query.what = what;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_QUERY;
+  message.query = &query;
+  sf_status_t status = send_request(connection, &message);
+  return status == SF_OK ? take_answer(connection, body_of(what), take, context) : status;
+}

@@ -1,0 +1,33 @@
+/* The connection to the daemon, as a tool. */
+#ifndef SFCTL_CONNECTION_H
+#define SFCTL_CONNECTION_H
+
+#include <stdint.h>
+#include <sys/un.h>
+
+#include <sf/sf_status.h>
+
+#include "proto/conn.h"
+
+typedef struct sfctl_connection {
+  sfproto_conn_t *conn;
+  char path[sizeof(((struct sockaddr_un *)0)->sun_path) + 1]; /* of the socket, for texts */
+  int64_t timeout_ms;                                         /* for texts */
+  int64_t deadline_ms;                                        /* of everything, on the monotonic clock */
+  uint64_t last_request;
+} sfctl_connection_t;
+
+/* Connects and says hello. All that is asked over this connection must be answered within timeout_ms from now. Blocks
+ * until the answer is there. SF_ERR_NO_DAEMON, SF_ERR_VERSION, SF_ERR_TIMEOUT, SF_ERR_DAEMON_LOST, SF_ERR_PROTO, or
+ * what the daemon answers (SF_ERR_PERM, SF_ERR_LIMIT). */
+sf_status_t sfctl_connect(const char *socket_path, int64_t timeout_ms, sfctl_connection_t *connection_p);
+void sfctl_disconnect(sfctl_connection_t *connection);
+
+/* Gets one message of an answer; may keep incoming->message, by setting it to NULL. Other than SF_OK ends the query. */
+typedef sf_status_t (*sfctl_take_t)(void *context, sfproto_incoming_t *incoming);
+
+/* Sends the query and hands each message of the answer to take. Errors as above. After an error the connection is of
+ * no more use. */
+sf_status_t sfctl_query(sfctl_connection_t *connection, Sfproto__Query__What what, sfctl_take_t take, void *context);
+
+#endif

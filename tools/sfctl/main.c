@@ -1,0 +1,96 @@
+/* sfctl: asks a running sfd, prints the answer. One thread. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <sf/sf.h>
+
+#include "shm/error.h"
+#include "tools/sfctl/collect.h"
+#include "tools/sfctl/connection.h"
+#include "tools/sfctl/options.h"
+#include "tools/sfctl/print.h"
+#include "tools/sfctl/text.h"
+
+/* Documented in docs/man/sfctl.1. */
+enum { EXIT_REQUEST_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DAEMON = 3, EXIT_VERSION = 4 };
+
+static int report(sf_status_t status)
+{
+  char text[SFCTL_PRINTABLE_SIZE(512)];
+  const char *detail = sfshm_error_detail();
+  sfctl_text_printable(*detail != '\0' ? detail : sfshm_strerror(status), text, sizeof text);
+  fprintf(stderr, "sfctl: %s\n", text);
+  if (status == SF_ERR_NO_DAEMON)
+    return EXIT_NO_DAEMON;
+  return status == SF_ERR_VERSION ? EXIT_VERSION : EXIT_REQUEST_FAILED;
+}
+
+/* Every rank that the daemon tells of comes with a descriptor, and several are under way at a time. */
+static void raise_descriptor_limit(void)
+{
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit); /* a daemon with few ranks needs no more */
+}
+
+/* Everything is known before the first line is printed: an error leaves no half of an answer behind. */
+static sf_status_t ask(const sfctl_options_t *options, sfctl_list_t *list_p)
+{
+  sfctl_connection_t connection;
+  sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
+  if (status != SF_OK)
+    return status;
+  status = sfctl_collect(&connection, options->command, options->job, list_p);
+  sfctl_disconnect(&connection);
+  return status;
+}
+
+static sf_status_t run(const sfctl_options_t *options)
+{
+  sfctl_list_t list;
+  sf_status_t status = ask(options, &list);
+  if (status != SF_OK)
+    return status;
+  if (options->json)
+    status = sfctl_print_json(options->command, &list, stdout);
+  else
+    status = sfctl_print_text(options->command, &list, options->regions, stdout);
+  sfctl_list_clear(&list);
+  return status;
+}
+
+/* What could not be written, also because the disk is full, is an error. */
+static sf_status_t close_output(void)
+{
+  errno = 0;
+  bool failed = ferror(stdout) != 0;
+  if (fclose(stdout) == 0 && !failed)
+    return SF_OK;
+  return errno != 0 ? sfshm_error_errno(SF_ERR_SYS, "cannot write the output")
+                    : sfshm_error(SF_ERR_SYS, "cannot write the output");
+}
+
+int main(int argc, char *argv[])
+{
+  sfctl_options_t options;
+  sf_status_t status = sfctl_options_parse(argc, argv, &options);
+  if (status != SF_OK) {
+    report(status);
+    return EXIT_USAGE;
+  }
+  raise_descriptor_limit();
+  if (options.help)
+    sfctl_options_print_help(stdout);
+  else if (options.version)
+    printf("sfctl %d.%d.%d\n", SF_VERSION_MAJOR, SF_VERSION_MINOR, SF_VERSION_PATCH);
+  else
+    status = run(&options);
+  if (status == SF_OK)
+    status = close_output();
+  return status == SF_OK ? EXIT_SUCCESS : report(status);
+}

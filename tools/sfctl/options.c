@@ -1,0 +1,227 @@
+/* sfctl's command line. One table row per command and option parses and documents it. Single-threaded. */
+#include "tools/sfctl/options.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/error.h"
+#include "shm/suggest.h"
+
+#define TIMEOUT_DEFAULT_MS 5000
+#define TIMEOUT_MIN_S 0.001
+#define TIMEOUT_MAX_S 604800.0
+
+typedef struct command {
+  const char *name, *argument, *help;
+  Sfproto__Query__What what;
+} command_t;
+
+static const command_t commands[] = {
+    {"status", NULL, "the daemon: version, process, socket, what it serves", SFPROTO__QUERY__WHAT__STATUS},
+    {"jobs", "[JOB]", "its jobs", SFPROTO__QUERY__WHAT__JOBS},
+    {"ranks", "[JOB]", "their ranks: operations, bytes, memory and how others reach it", SFPROTO__QUERY__WHAT__RANKS},
+    {"graphs", "[JOB]", "their graphs: sizes, operations, bytes by the way they went", SFPROTO__QUERY__WHAT__GRAPHS},
+};
+#define NCOMMANDS (sizeof commands / sizeof commands[0])
+
+typedef enum kind { KIND_FLAG, KIND_TEXT, KIND_SECONDS } kind_t;
+
+typedef struct row {
+  const char *name, *argument, *help;
+  kind_t kind;
+  size_t offset; /* of the field in sfctl_options_t */
+} row_t;
+
+#define FIELD(name) offsetof(sfctl_options_t, name)
+
+static const row_t rows[] = {
+    {"help", NULL, "print this and end", KIND_FLAG, FIELD(help)},
+    {"version", NULL, "print the version and end", KIND_FLAG, FIELD(version)},
+    {"json", NULL, "print JSON: one object, or an array of them", KIND_FLAG, FIELD(json)},
+    {"regions", NULL, "with ranks: list each region of memory, not sums", KIND_FLAG, FIELD(regions)},
+    {"socket", "PATH", "the daemon's socket; default: SF_SOCKET, else where sfd puts it", KIND_TEXT, FIELD(socket)},
+    {"timeout", "SECONDS", "how long the daemon may take; default 5", KIND_SECONDS, FIELD(timeout_ms)},
+};
+#define NROWS (sizeof rows / sizeof rows[0])
+
+/* The line while it is read. */
+typedef struct parser {
+  int argc, at;
+  char *const *argv;
+  const command_t *command; /* NULL: none yet */
+  bool only_words;          /* after "--" */
+  sfctl_options_t options;
+} parser_t;
+
+const char *sfctl_options_command_name(size_t index)
+{
+  return index < NCOMMANDS ? commands[index].name : NULL;
+}
+
+const char *sfctl_options_option_name(size_t index)
+{
+  return index < NROWS ? rows[index].name : NULL;
+}
+
+/* ---- Options ---- */
+
+static sf_status_t parse_seconds(const row_t *row, const char *text, int64_t *ms_p)
+{
+  char *end = NULL;
+  /* strtod takes more than decimal numbers */
+  double seconds = *text != '\0' && text[strspn(text, "0123456789.")] == '\0' ? strtod(text, &end) : NAN;
+  if (end == NULL || *end != '\0' || !(seconds >= TIMEOUT_MIN_S && seconds <= TIMEOUT_MAX_S))
+    return sfshm_error(SF_ERR_ARG, "--%s \"%.80s\": expected seconds from %g to %.0f", row->name, text, TIMEOUT_MIN_S,
+                       TIMEOUT_MAX_S);
+  *ms_p = (int64_t)(seconds * 1000 + 0.5);
+  return SF_OK;
+}
+
+static sf_status_t apply(const row_t *row, sfctl_options_t *options, const char *value)
+{
+  void *field = (char *)options + row->offset;
+  switch (row->kind) {
+  case KIND_FLAG:
+    *(bool *)field = true;
+    return SF_OK;
+  case KIND_SECONDS:
+    return parse_seconds(row, value, field);
+  case KIND_TEXT:
+    if (*value == '\0')
+      return sfshm_error(SF_ERR_ARG, "--%s: expected %s, found an empty text", row->name, row->argument);
+    *(const char **)field = value;
+    return SF_OK;
+  }
+  return SF_ERR_INTERNAL;
+}
+
+static sf_status_t unknown_option(const char *word, size_t length)
+{
+  char known[NROWS][32], spelled[64], hint[SFSHM_SUGGEST_HINT_SIZE];
+  snprintf(spelled, sizeof spelled, "%.*s", (int)(length < 60 ? length : 60), word);
+  sfshm_suggest_t suggest = {.word = spelled};
+  for (size_t i = 0; i < NROWS; i++) {
+    snprintf(known[i], sizeof known[i], "--%s", rows[i].name);
+    sfshm_suggest_show(&suggest, known[i]);
+  }
+  return sfshm_error(SF_ERR_ARG, "unknown option %s%s; see sfctl --help", spelled, sfshm_suggest_hint(&suggest, hint));
+}
+
+static const row_t *find_row(const char *word, size_t length)
+{
+  for (size_t i = 0; i < NROWS; i++)
+    if (strncmp(word, "--", 2) == 0 && strlen(rows[i].name) == length - 2 &&
+        strncmp(word + 2, rows[i].name, length - 2) == 0)
+      return &rows[i];
+  return NULL;
+}
+
+static sf_status_t take_option(parser_t *parser)
+{
+  const char *word = parser->argv[parser->at++];
+  const char *equals = strchr(word, '=');
+  size_t length = strcspn(word, "=");
+  const row_t *row = find_row(word, length);
+  if (row == NULL)
+    return unknown_option(word, length);
+  if (row->argument == NULL && equals != NULL)
+    return sfshm_error(SF_ERR_ARG, "--%s takes no value, found \"%.80s\"", row->name, equals + 1);
+  if (row->argument != NULL && equals == NULL && parser->at == parser->argc)
+    return sfshm_error(SF_ERR_ARG, "--%s: %s is missing", row->name, row->argument);
+  const char *value = equals != NULL ? equals + 1 : row->argument != NULL ? parser->argv[parser->at++] : NULL;
+  return apply(row, &parser->options, value);
+}
+
+/* ---- Commands ---- */
+
+static sf_status_t take_command(parser_t *parser, const char *word)
+{
+  char hint[SFSHM_SUGGEST_HINT_SIZE];
+  sfshm_suggest_t suggest = {.word = word};
+  for (size_t i = 0; i < NCOMMANDS; i++) {
+    if (strcmp(word, commands[i].name) == 0) {
+      parser->command = &commands[i];
+      parser->options.command = commands[i].what;
+      return SF_OK;
+    }
+    sfshm_suggest_show(&suggest, commands[i].name);
+  }
+  return sfshm_error(SF_ERR_ARG, "unknown command \"%.80s\"%s; see sfctl --help", word,
+                     sfshm_suggest_hint(&suggest, hint));
+}
+
+static sf_status_t take_word(parser_t *parser)
+{
+  const char *word = parser->argv[parser->at++];
+  if (parser->command == NULL)
+    return take_command(parser, word);
+  if (parser->command->argument == NULL || parser->options.job != NULL)
+    return sfshm_error(SF_ERR_ARG, "unexpected argument \"%.80s\"; usage: sfctl %s%s%s", word, parser->command->name,
+                       parser->command->argument != NULL ? " " : "",
+                       parser->command->argument != NULL ? parser->command->argument : "");
+  parser->options.job = word;
+  return SF_OK;
+}
+
+static sf_status_t take(parser_t *parser)
+{
+  const char *word = parser->argv[parser->at];
+  if (parser->only_words || word[0] != '-')
+    return take_word(parser);
+  if (strcmp(word, "--") != 0)
+    return take_option(parser);
+  parser->only_words = true;
+  parser->at++;
+  return SF_OK;
+}
+
+static sf_status_t check_complete(const parser_t *parser)
+{
+  if (parser->command == NULL)
+    return sfshm_error(SF_ERR_ARG, "no command given: expected status, jobs, ranks or graphs; see sfctl --help");
+  if (parser->options.regions && parser->options.command != SFPROTO__QUERY__WHAT__RANKS)
+    return sfshm_error(SF_ERR_ARG, "--regions goes with the command ranks, not with %s", parser->command->name);
+  return SF_OK;
+}
+
+sf_status_t sfctl_options_parse(int argc, char *const argv[], sfctl_options_t *options_p)
+{
+  parser_t parser = {.argc = argc, .argv = argv, .at = 1, .options = {.timeout_ms = TIMEOUT_DEFAULT_MS}};
+  const sfctl_options_t *options = &parser.options;
+  while (parser.at < argc && !options->help && !options->version) {
+    sf_status_t status = take(&parser);
+    if (status != SF_OK)
+      return status;
+  }
+  sf_status_t status = options->help || options->version ? SF_OK : check_complete(&parser);
+  if (status == SF_OK)
+    *options_p = *options;
+  return status;
+}
+
+/* ---- Help ---- */
+
+static void print_line(FILE *file, const char *prefix, const char *name, const char *argument, const char *help)
+{
+  char usage[40];
+  snprintf(usage, sizeof usage, "%s%s %s", prefix, name, argument != NULL ? argument : "");
+  fprintf(file, "  %-20s %s\n", usage, help);
+}
+
+void sfctl_options_print_help(FILE *file)
+{
+  fputs("usage: sfctl [options] COMMAND [JOB]\n\n"
+        "Looks into a running sfd and the jobs that it serves, without disturbing them.\n\n"
+        "Commands:\n",
+        file);
+  for (size_t i = 0; i < NCOMMANDS; i++)
+    print_line(file, "", commands[i].name, commands[i].argument, commands[i].help);
+  fputs("\nJOB is a job's name or number. Options:\n", file);
+  for (size_t i = 0; i < NROWS; i++)
+    print_line(file, "--", rows[i].name, rows[i].argument, rows[i].help);
+  fputs("\nExit status: 0 done, 1 the request failed, 2 wrong usage, 3 no daemon, 4 daemon of another version.\n"
+        "See sfctl(1).\n",
+        file);
+}

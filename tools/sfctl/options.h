@@ -1,0 +1,33 @@
+/* sfctl's command line: commands and long options, each from one table. */
+#ifndef SFCTL_OPTIONS_H
+#define SFCTL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <sf/sf_status.h>
+
+#include "proto/sf_control.pb-c.h"
+
+/* Texts point into argv. */
+typedef struct sfctl_options {
+  bool help, version, json, regions;
+  const char *socket; /* NULL: not given */
+  int64_t timeout_ms;
+  Sfproto__Query__What command;
+  const char *job; /* NULL: all */
+} sfctl_options_t;
+
+/* Fills *options_p. With --help or --version the rest of the line is not looked at. SF_ERR_ARG, with a text that names
+ * the word and the nearest known one, when the line makes no sense. */
+sf_status_t sfctl_options_parse(int argc, char *const argv[], sfctl_options_t *options_p);
+
+void sfctl_options_print_help(FILE *file);
+
+/* The names of commands (without dashes) and options, for comparison with the man page: the one with that index, NULL
+ * beyond the last. */
+const char *sfctl_options_command_name(size_t index);
+const char *sfctl_options_option_name(size_t index);
+
+#endif

@@ -1,0 +1,138 @@
+/* What was collected, as JSON. Names are documented in docs/man/sfctl.1: add, never change. The one thread of sfctl. */
+#include "shm/error.h"
+#include "tools/sfctl/json.h"
+#include "tools/sfctl/print.h"
+
+static void print_status(sfctl_json_t *json, const Sfproto__StatusInfo *info)
+{
+  sfctl_json_begin_object(json, NULL);
+  sfctl_json_string(json, "software", info->software);
+  sfctl_json_uint(json, "protocol", info->protocol);
+  sfctl_json_int(json, "pid", info->pid);
+  sfctl_json_string(json, "socket", info->socket);
+  sfctl_json_double(json, "uptime_s", info->uptime_s);
+  sfctl_json_uint(json, "uid", info->uid);
+  sfctl_json_int(json, "cores", info->cores);
+  sfctl_json_int(json, "jobs", info->jobs);
+  sfctl_json_int(json, "ranks", info->ranks);
+  sfctl_json_int(json, "graphs", info->graphs);
+  sfctl_json_uint(json, "jobs_total", info->jobs_total);
+  sfctl_json_uint(json, "jobs_failed", info->jobs_failed);
+  sfctl_json_uint(json, "refused", info->refused);
+  sfctl_json_bool(json, "costs_measured", info->costs_measured);
+  sfctl_json_end_object(json);
+}
+
+static void print_job(sfctl_json_t *json, const Sfproto__JobInfo *info)
+{
+  sfctl_json_begin_object(json, NULL);
+  sfctl_json_uint(json, "job_id", info->job_id);
+  sfctl_json_string(json, "job", info->name);
+  sfctl_json_uint(json, "uid", info->uid);
+  sfctl_json_int(json, "size", info->size);
+  sfctl_json_int(json, "joined", info->joined);
+  sfctl_json_string(json, "state", info->state);
+  sfctl_json_int(json, "groups", info->groups);
+  sfctl_json_int(json, "graphs", info->graphs);
+  sfctl_json_double(json, "age_s", info->age_s);
+  sfctl_json_string(json, "detail", info->detail);
+  sfctl_json_end_object(json);
+}
+
+static void print_counts(sfctl_json_t *json, const sfctl_counts_t *counts)
+{
+#define PRINT(field, text) sfctl_json_uint(json, #field, counts->field);
+  SFSHM_COUNTER_TABLE(PRINT)
+#undef PRINT
+}
+
+static void print_regions(sfctl_json_t *json, const Sfproto__RankInfo *info)
+{
+  sfctl_json_begin_array(json, "regions");
+  for (size_t i = 0; i < info->n_regions; i++) {
+    const Sfproto__RegionInfo *region = info->regions[i];
+    sfctl_json_begin_object(json, NULL);
+    sfctl_json_uint(json, "region", region->region);
+    sfctl_json_string(json, "kind", region->kind);
+    sfctl_json_uint(json, "length_bytes", region->length);
+    sfctl_json_string(json, "method", region->method);
+    sfctl_json_end_object(json);
+  }
+  sfctl_json_end_array(json);
+}
+
+static void print_rank(sfctl_json_t *json, const sfctl_item_t *item)
+{
+  const Sfproto__RankInfo *info = item->message->rank_info;
+  sfctl_json_begin_object(json, NULL);
+  sfctl_json_uint(json, "job_id", info->job_id);
+  sfctl_json_string(json, "job", info->job);
+  sfctl_json_int(json, "rank", info->rank);
+  sfctl_json_int(json, "pid", info->pid);
+  sfctl_json_string(json, "state", info->state);
+  sfctl_json_string(json, "program", info->program);
+  if (item->ncounted > 0) {
+    sfctl_json_begin_object(json, "counters");
+    print_counts(json, &item->counts);
+    sfctl_json_uint(json, "sleeps", item->sleeps);
+    sfctl_json_end_object(json);
+  } else {
+    sfctl_json_null(json, "counters");
+  }
+  print_regions(json, info);
+  sfctl_json_end_object(json);
+}
+
+static void print_graph(sfctl_json_t *json, const sfctl_item_t *item)
+{
+  const Sfproto__GraphInfo *info = item->message->graph_info;
+  sfctl_json_begin_object(json, NULL);
+  sfctl_json_uint(json, "graph", info->graph);
+  sfctl_json_uint(json, "job_id", info->job_id);
+  sfctl_json_string(json, "job", info->job);
+  sfctl_json_int(json, "size", info->size);
+  sfctl_json_int(json, "nroots", info->nroots);
+  sfctl_json_int(json, "nleaves", info->nleaves);
+  sfctl_json_int(json, "pairs", info->pairs);
+  sfctl_json_string(json, "state", info->state);
+  sfctl_json_string(json, "detail", info->detail);
+  sfctl_json_begin_array(json, "job_ranks");
+  for (size_t i = 0; i < info->n_job_ranks; i++)
+    sfctl_json_int(json, NULL, info->job_ranks[i]);
+  sfctl_json_end_array(json);
+  if (item->ncounted > 0) {
+    sfctl_json_begin_object(json, "counters");
+    sfctl_json_int(json, "ranks_counted", item->ncounted);
+    print_counts(json, &item->counts);
+    sfctl_json_end_object(json);
+  } else {
+    sfctl_json_null(json, "counters");
+  }
+  sfctl_json_end_object(json);
+}
+
+static void print_item(sfctl_json_t *json, Sfproto__Query__What what, const sfctl_item_t *item)
+{
+  if (what == SFPROTO__QUERY__WHAT__JOBS)
+    print_job(json, item->message->job_info);
+  else if (what == SFPROTO__QUERY__WHAT__RANKS)
+    print_rank(json, item);
+  else
+    print_graph(json, item);
+}
+
+sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfctl_list_t *list, FILE *file)
+{
+  sfctl_json_t json = {.file = file};
+  if (what == SFPROTO__QUERY__WHAT__STATUS) {
+    if (list->count != 1)
+      return sfshm_error(SF_ERR_PROTO, "sfd answers with %zu messages about its status, expected 1", list->count);
+    print_status(&json, list->items[0].message->status_info);
+    return SF_OK;
+  }
+  sfctl_json_begin_array(&json, NULL);
+  for (size_t i = 0; i < list->count; i++)
+    print_item(&json, what, &list->items[i]);
+  sfctl_json_end_array(&json);
+  return SF_OK;
+}

@@ -1,0 +1,153 @@
+/* Text in columns. The one thread of sfctl. */
+#include "tools/sfctl/table.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/error.h"
+#include "tools/sfctl/text.h"
+
+#define GAP 2 /* blanks between columns */
+#define MAX_COLUMNS 16
+
+struct sfctl_cell {
+  char *text; /* escaped */
+  bool note;
+};
+
+/* ---- Filling ---- */
+
+static sf_status_t no_memory(void)
+{
+  return sfshm_error(SF_ERR_NOMEM, "no memory for a table");
+}
+
+static sf_status_t reserve(sfctl_table_t *table)
+{
+  if (table->ncells < table->capacity)
+    return SF_OK;
+  size_t capacity = table->capacity > 0 ? 2 * table->capacity : 64;
+  sfctl_cell_t *cells = reallocarray(table->cells, capacity, sizeof *cells);
+  if (cells == NULL)
+    return no_memory();
+  table->cells = cells;
+  table->capacity = capacity;
+  return SF_OK;
+}
+
+static sf_status_t escape(const char *text, char **escaped_p)
+{
+  size_t size = SFCTL_PRINTABLE_SIZE(strlen(text));
+  char *escaped = malloc(size);
+  if (escaped == NULL)
+    return no_memory();
+  sfctl_text_printable(text, escaped, size);
+  *escaped_p = escaped;
+  return SF_OK;
+}
+
+static void add(sfctl_table_t *table, bool note, const char *format, va_list args)
+{
+  char *text = NULL;
+  if (table->status != SF_OK)
+    return;
+  table->status = reserve(table);
+  if (table->status == SF_OK && vasprintf(&text, format, args) < 0) {
+    text = NULL; /* vasprintf leaves it undefined */
+    table->status = no_memory();
+  }
+  char *escaped = NULL;
+  if (table->status == SF_OK)
+    table->status = escape(*text != '\0' ? text : "-", &escaped);
+  if (table->status == SF_OK)
+    table->cells[table->ncells++] = (sfctl_cell_t){.text = escaped, .note = note};
+  free(text);
+}
+
+void sfctl_table_cell(sfctl_table_t *table, const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  add(table, false, format, args);
+  va_end(args);
+}
+
+void sfctl_table_note(sfctl_table_t *table, const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  add(table, true, format, args);
+  va_end(args);
+}
+
+void sfctl_table_clear(sfctl_table_t *table)
+{
+  for (size_t i = 0; i < table->ncells; i++)
+    free(table->cells[i].text);
+  free(table->cells);
+  table->cells = NULL;
+  table->ncells = table->capacity = 0;
+}
+
+/* ---- Printing ---- */
+
+static void widen(int *width, const char *text)
+{
+  int length = (int)strlen(text);
+  if (length > *width)
+    *width = length;
+}
+
+static void measure(const sfctl_table_t *table, int widths[])
+{
+  size_t column = 0;
+  for (size_t c = 0; c < table->ncolumns; c++) {
+    widths[c] = 0;
+    if (table->columns[c].title != NULL)
+      widen(&widths[c], table->columns[c].title);
+  }
+  for (size_t i = 0; i < table->ncells; i++) {
+    if (table->cells[i].note)
+      continue;
+    widen(&widths[column], table->cells[i].text);
+    column = (column + 1) % table->ncolumns;
+  }
+}
+
+/* Without blanks at the end of the line. */
+static void print_cell(const sfctl_table_t *table, const int widths[], size_t column, const char *text, FILE *file)
+{
+  bool last = column + 1 == table->ncolumns;
+  if (table->columns[column].align == SFCTL_RIGHT)
+    fprintf(file, "%*s", widths[column], text);
+  else
+    fprintf(file, "%-*s", last ? 0 : widths[column], text);
+  fprintf(file, "%*s", last ? 0 : GAP, "");
+  if (last)
+    fputc('\n', file);
+}
+
+sf_status_t sfctl_table_print(const sfctl_table_t *table, FILE *file)
+{
+  int widths[MAX_COLUMNS];
+  size_t column = 0;
+  if (table->status != SF_OK)
+    return table->status;
+  if (table->ncolumns > MAX_COLUMNS)
+    return sfshm_error(SF_ERR_INTERNAL, "table of %zu columns, at most %d", table->ncolumns, MAX_COLUMNS);
+  measure(table, widths);
+  for (size_t c = 0; c < table->ncolumns && table->columns[0].title != NULL; c++)
+    print_cell(table, widths, c, table->columns[c].title, file);
+  for (size_t i = 0; i < table->ncells; i++) {
+    const sfctl_cell_t *cell = &table->cells[i];
+    if (cell->note) {
+      fprintf(file, "    %s\n", cell->text);
+      continue;
+    }
+    print_cell(table, widths, column, cell->text, file);
+    column = (column + 1) % table->ncolumns;
+  }
+  return SF_OK;
+}

@@ -1,0 +1,38 @@
+/* Text in columns that are as wide as their widest cell. */
+#ifndef SFCTL_TABLE_H
+#define SFCTL_TABLE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include <sf/sf_status.h>
+
+typedef enum sfctl_align { SFCTL_LEFT, SFCTL_RIGHT } sfctl_align_t;
+
+typedef struct sfctl_column {
+  const char *title; /* NULL in all columns: no line of titles */
+  sfctl_align_t align;
+} sfctl_column_t;
+
+typedef struct sfctl_cell sfctl_cell_t;
+
+/* Start with {.columns = ..., .ncolumns = ...}, add the cells row by row, print, clear. What runs out of memory on the
+ * way is reported by print. */
+typedef struct sfctl_table {
+  const sfctl_column_t *columns;
+  size_t ncolumns;
+  sfctl_cell_t *cells;
+  size_t ncells, capacity;
+  sf_status_t status;
+} sfctl_table_t;
+
+/* The next cell. What is not printable is escaped; an empty text becomes "-". */
+void sfctl_table_cell(sfctl_table_t *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A line below the row that is complete, indented, outside the columns. */
+void sfctl_table_note(sfctl_table_t *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+sf_status_t sfctl_table_print(const sfctl_table_t *table, FILE *file);
+void sfctl_table_clear(sfctl_table_t *table);
+
+#endif
