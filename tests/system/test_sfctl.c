@@ -1,0 +1,302 @@
+/* sfctl against a real daemon with real jobs: what it shows of them. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_MS 20000
+
+static const char *const out = sftest_sfctl_out;
+static const char *const err = sftest_sfctl_err;
+
+/* The member of the object that stands on the line which contains the fragment. */
+static uint64_t number_of(const char *fragment, const char *member)
+{
+  char line[SFTEST_SFCTL_MAX_OUTPUT], name[64];
+  const char *found = strstr(out, fragment);
+  ck_assert_msg(found != NULL, "\"%s\" is not in: %s", fragment, out);
+  while (found > out && found[-1] != '\n')
+    found--;
+  snprintf(line, sizeof line, "%.*s", (int)strcspn(found, "\n"), found);
+  snprintf(name, sizeof name, "\"%s\":", member);
+  const char *value = strstr(line, name);
+  ck_assert_msg(value != NULL, "no %s in: %s", member, line);
+  return strtoull(value + strlen(name), NULL, 10);
+}
+
+/* Whatever way they went; which one is chosen is not sfctl's. */
+static uint64_t sent_bytes(const char *fragment)
+{
+  return number_of(fragment, "bytes_inline") + number_of(fragment, "bytes_slots") +
+         number_of(fragment, "bytes_in_place") + number_of(fragment, "bytes_vm_read");
+}
+
+/* ---- Jobs to look at --------------------------------------------------------------------------------------------- */
+
+#define RANKS 2
+#define UNITS 100
+#define BCASTS 3
+#define REDUCES 2
+#define REGISTERED_BYTES 12345
+
+typedef struct scene {
+  _Atomic int32_t nready;
+  _Atomic bool over;
+} scene_t;
+
+static void await_the_end(sftest_rank_t *self)
+{
+  scene_t *scene = self->argument;
+  scene->nready++;
+  sftest_at(self, "being looked at");
+  while (!scene->over)
+    sftest_sleep_ms(5);
+}
+
+/* Exchanges data on a graph that lives on, and on one that does not. */
+static int work(sftest_rank_t *self)
+{
+  static double roots[UNITS], leaves[UNITS];
+  static char registered[REGISTERED_BYTES];
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *world = sf_group_world(context);
+  sf_graph_t *gone, *graph;
+  sf_region_t *region;
+  void *memory;
+  SFTEST_OK(self, sf_alloc(context, 100000, &memory));
+  SFTEST_OK(self, sf_register(context, registered, sizeof registered, SF_MEMORY_HOST, &region));
+  SFTEST_OK(self, sftest_ring_create(world, UNITS, SF_GRAPH_DEFAULT, &gone));
+  SFTEST_OK(self, sf_bcast(gone, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  SFTEST_OK(self, sf_graph_destroy(gone));
+  SFTEST_OK(self, sftest_ring_create(world, UNITS, SF_GRAPH_DEFAULT, &graph));
+  for (int i = 0; i < BCASTS; i++)
+    SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  for (int i = 0; i < REDUCES; i++)
+    SFTEST_OK(self, sf_reduce(graph, SF_DOUBLE, leaves, roots, SF_SUM));
+  await_the_end(self);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+static void start_job(sftest_job_t *job, const sftest_node_t *node, sftest_rank_fn_t run, scene_t *scene,
+                      int32_t nready)
+{
+  sftest_job_start(job, node, RANKS, run, scene);
+  while (scene->nready < nready && !sftest_job_poll(job))
+    sftest_sleep_ms(1);
+  ck_assert_msg(scene->nready == nready, "the job has ended before it could be looked at");
+}
+
+static void end_job(sftest_job_t *job, scene_t *scene)
+{
+  scene->over = true;
+  sftest_job_wait(job, sftest_limit_ms(LIMIT_MS));
+}
+
+static void look_at_status(const sftest_node_t *node)
+{
+  char pid[32], socket[128];
+  sftest_sfctl(node->socket, WORDS("status"), 0);
+  sftest_expect_in(out, "socket   ");
+  sftest_expect_in(out, node->socket);
+  sftest_expect_in(out, "jobs     1; since it started 1, of which 0 failed\n");
+  sftest_expect_in(out, "ranks    2\n");
+  sftest_sfctl(node->socket, WORDS("status", "--json"), 0);
+  snprintf(pid, sizeof pid, "\"pid\":%d,", (int)node->pid);
+  snprintf(socket, sizeof socket, "\"socket\":\"%s\",", node->socket);
+  sftest_expect_in(out, pid);
+  sftest_expect_in(out, socket);
+  sftest_expect_in(out, "\"jobs\":1,\"ranks\":2,\"graphs\":");
+  sftest_expect_in(out, "\"costs_measured\":false}\n");
+  ck_assert_int_eq(sftest_count_lines(out), 1);
+}
+
+static void look_at_jobs(const sftest_node_t *node, const char *name)
+{
+  char wanted[128];
+  sftest_sfctl(node->socket, WORDS("jobs"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 2);
+  sftest_expect_in(out, name);
+  sftest_expect_in(out, "running     2/2");
+  sftest_sfctl(node->socket, WORDS("--json", "jobs"), 0);
+  snprintf(wanted, sizeof wanted, "\"job\":\"%s\",\"uid\":%u,\"size\":2,\"joined\":2,\"state\":\"running\",", name,
+           (unsigned)getuid());
+  sftest_expect_in(out, wanted);
+}
+
+static void look_at_ranks(const sftest_node_t *node, const sftest_job_t *job)
+{
+  sftest_sfctl(node->socket, WORDS("ranks"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 1 + RANKS);
+  sftest_expect_in(out, "1 slots (");
+  sftest_sfctl(node->socket, WORDS("ranks", "--regions"), 0);
+  sftest_expect_in(out, "    inbox ");
+  sftest_expect_in(out, "    registered    12.1 KiB  "); /* read by others or copied, as is permitted here */
+  sftest_sfctl(node->socket, WORDS("ranks", "--json"), 0);
+  for (int32_t rank = 0; rank < RANKS; rank++) {
+    char fragment[32];
+    snprintf(fragment, sizeof fragment, "\"rank\":%d,", rank);
+    ck_assert_uint_eq(number_of(fragment, "pid"), (uint64_t)job->pids[rank]);
+    ck_assert_uint_eq(number_of(fragment, "bcasts"), BCASTS + 1);
+    ck_assert_uint_eq(number_of(fragment, "reduces"), REDUCES);
+    ck_assert_uint_eq(number_of(fragment, "completed"), BCASTS + REDUCES + 1);
+    ck_assert_uint_eq(number_of(fragment, "bytes_received"), (BCASTS + REDUCES + 1) * UNITS * sizeof(double));
+    ck_assert_uint_eq(sent_bytes(fragment), number_of(fragment, "bytes_received"));
+  }
+}
+
+static void look_at_graphs(const sftest_node_t *node)
+{
+  sftest_sfctl(node->socket, WORDS("graphs"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 2);
+  sftest_expect_in(out, "ready");
+  sftest_sfctl(node->socket, WORDS("graphs", "--json"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 3);
+  sftest_expect_in(out,
+                   "\"size\":2,\"nroots\":200,\"nleaves\":200,\"pairs\":2,\"state\":\"ready\",\"detail\":null,"
+                   "\"job_ranks\":[0,1],\"counters\":{\"ranks_counted\":2,\"bcasts\":3,\"reduces\":2,\"completed\":5,");
+  ck_assert_uint_eq(sent_bytes("\"graph\":"), RANKS * (BCASTS + REDUCES) * UNITS * sizeof(double));
+}
+
+static void choose_a_job(const sftest_node_t *node, const char *name)
+{
+  char number[32], wrong[64];
+  sftest_sfctl(node->socket, WORDS("jobs", "--json", name), 0);
+  snprintf(number, sizeof number, "%llu", (unsigned long long)number_of(name, "job_id"));
+  sftest_sfctl(node->socket, WORDS("graphs", number), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 2);
+  snprintf(wrong, sizeof wrong, "%sx", name);
+  sftest_sfctl(node->socket, WORDS("ranks", wrong), 1);
+  sftest_expect_in(err, "did you mean ");
+  sftest_expect_in(err, name);
+}
+
+START_TEST(a_job)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_node_start(&node, NULL);
+  int fds = sftest_node_count_fds(&node);
+  start_job(&job, &node, work, scene, RANKS);
+  int fds_with_job = sftest_node_count_fds(&node);
+  look_at_status(&node);
+  look_at_jobs(&node, job.name);
+  look_at_ranks(&node, &job);
+  look_at_graphs(&node);
+  choose_a_job(&node, job.name);
+  sftest_node_settle(&node, fds_with_job);
+  end_job(&job, scene);
+  sftest_job_expect_all(&job);
+  sftest_node_settle(&node, fds);
+  sftest_sfctl(node.socket, WORDS("jobs"), 0);
+  ck_assert_str_eq(out, "no jobs\n");
+  sftest_sfctl(node.socket, WORDS("ranks", "--json"), 0);
+  ck_assert_str_eq(out, "[]\n");
+  sftest_node_stop(&node);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
+/* Rank 1 dies when rank 0 has all its data; rank 0 stays. */
+static int fail_job(sftest_rank_t *self)
+{
+  scene_t *scene = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  sftest_ring_expect_working(self, sf_group_world(context), graph, UNITS);
+  while (self->rank == 1) {
+    if (scene->nready > 0)
+      raise(SIGKILL);
+    sftest_sleep_ms(1);
+  }
+  await_the_end(self);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  (void)sf_finalize(context); /* may still tell of it */
+  return 0;
+}
+
+START_TEST(a_job_that_failed)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_node_start(&node, NULL);
+  start_job(&job, &node, fail_job, scene, 1);
+  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+  do
+    sftest_sfctl(node.socket, WORDS("jobs"), 0);
+  while (strstr(out, "failed") == NULL && sftest_now_ms() < until);
+  sftest_expect_in(out, "failed");
+  sftest_expect_in(out, "\n    rank 1 (pid ");
+  sftest_sfctl(node.socket, WORDS("jobs", "--json"), 0);
+  sftest_expect_in(out, "\"state\":\"failed\"");
+  sftest_expect_in(out, "\"detail\":\"rank 1 (pid ");
+  sftest_sfctl(node.socket, WORDS("ranks", "--json"), 0);
+  sftest_expect_in(out, "\"state\":\"running\"");
+  sftest_expect_in(out, "\"state\":\"failed\"");
+  ck_assert_uint_eq(number_of("\"state\":\"failed\"", "bcasts"), 1); /* its counters outlive it */
+  sftest_sfctl(node.socket, WORDS("graphs", "--json"), 0);
+  sftest_expect_in(out, "\"state\":\"failed\"");
+  end_job(&job, scene);
+  sftest_job_expect_success(&job, 0);
+  sftest_node_stop(&node);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
+/* Rank 1 joins late. */
+static int come_late(sftest_rank_t *self)
+{
+  if (self->rank == 1)
+    await_the_end(self);
+  sftest_leave(self, sftest_join(self));
+  return 0;
+}
+
+START_TEST(a_job_that_joins)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_node_start(&node, NULL);
+  start_job(&job, &node, come_late, scene, 1);
+  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+  do
+    sftest_sfctl(node.socket, WORDS("jobs", "--json"), 0);
+  while (strstr(out, "\"joined\":1,\"state\":\"joining\"") == NULL && sftest_now_ms() < until);
+  sftest_expect_in(out, "\"joined\":1,\"state\":\"joining\"");
+  sftest_sfctl(node.socket, WORDS("ranks"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 2);
+  sftest_expect_in(out, "joining");
+  end_job(&job, scene);
+  sftest_job_expect_all(&job);
+  sftest_node_stop(&node);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
+static Suite *sfctl_suite(void)
+{
+  Suite *suite = suite_create("sfctl");
+  TCase *cases = tcase_create("jobs");
+  tcase_set_timeout(cases, 120);
+  tcase_add_test(cases, a_job);
+  tcase_add_test(cases, a_job_that_failed);
+  tcase_add_test(cases, a_job_that_joins);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(sfctl_suite());
+}

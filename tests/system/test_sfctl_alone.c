@@ -1,0 +1,169 @@
+/* sfctl where no daemon answers as it should: usage, none there, stuck ones, strange ones; and a disk that is full. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/frame.h"
+#include "proto/sf_control.pb-c.h"
+#include "tests/system/harness.h"
+#include "tests/system/sfctl.h"
+#include "tests/unit/runner.h"
+
+static const char *const out = sftest_sfctl_out;
+static const char *const err = sftest_sfctl_err;
+
+START_TEST(usage)
+{
+  sftest_sfctl("/nowhere", WORDS("--help"), 0);
+  sftest_expect_in(out, "usage: sfctl ");
+  sftest_sfctl("/nowhere", WORDS("--version"), 0);
+  sftest_expect_in(out, "sfctl ");
+  sftest_sfctl("/nowhere", WORDS(), 2);
+  sftest_sfctl("/nowhere", WORDS("stauts"), 2);
+  sftest_expect_in(err, "did you mean status?");
+  sftest_sfctl("/nowhere", WORDS("status", "--jsno"), 2);
+  sftest_expect_in(err, "did you mean --json?");
+}
+END_TEST
+
+START_TEST(no_daemon)
+{
+  char path[200];
+  sftest_sfctl("/nowhere/sfd.sock", WORDS("status"), 3);
+  sftest_expect_in(err, "no sfd answers at /nowhere/sfd.sock");
+  sftest_sfctl("/nowhere/sfd.sock", WORDS("status", "--socket", "/elsewhere/s"), 3);
+  sftest_expect_in(err, "/elsewhere/s");
+  memset(path, 'p', sizeof path - 1);
+  path[sizeof path - 1] = '\0';
+  sftest_sfctl(path, WORDS("status"), 1);
+  sftest_expect_in(err, "199 bytes");
+}
+END_TEST
+
+START_TEST(stopped_daemon)
+{
+  sftest_node_t node;
+  sftest_node_start(&node, NULL);
+  kill(node.pid, SIGSTOP);
+  int64_t started = sftest_now_ms();
+  sftest_sfctl(node.socket, WORDS("jobs", "--timeout", "0.3"), 1);
+  sftest_expect_in(err, node.socket);
+  sftest_expect_in(err, "has not answered within 0.3 s (--timeout)");
+  ck_assert_int_ge(sftest_now_ms() - started, 300);
+  ck_assert_int_le(sftest_now_ms() - started, sftest_limit_ms(3000));
+  kill(node.pid, SIGCONT);
+  sftest_sfctl(node.socket, WORDS("jobs"), 0);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+START_TEST(full_disk)
+{
+  static const char *const words[] = {"status", "--help", "--version"};
+  sftest_node_t node;
+  sftest_sfctl_t run;
+  sftest_node_start(&node, NULL);
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    sftest_sfctl_start(&run, node.socket, WORDS(words[i]), "/dev/full");
+    sftest_sfctl_finish(&run);
+    sftest_sfctl_expect(1);
+    sftest_expect_in(err, "cannot write the output: ");
+  }
+  sftest_node_stop(&node);
+}
+END_TEST
+
+/* ---- Strange daemons --------------------------------------------------------------------------------------------- */
+
+/* Runs sfctl against one that says these bytes and closes the connection. */
+static void run_against(const void *bytes, size_t length, int expected)
+{
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  char directory[] = "/tmp/sftest-sfctl-XXXXXX";
+  sftest_sfctl_t run;
+  ck_assert_ptr_nonnull(mkdtemp(directory));
+  snprintf(address.sun_path, sizeof address.sun_path, "%s/s", directory);
+  int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+  ck_assert_int_eq(listen(listener, 1), 0);
+  sftest_sfctl_start(&run, address.sun_path, WORDS("status"), NULL);
+  int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+  ck_assert_int_eq(send(fd, bytes, length, MSG_NOSIGNAL), (ssize_t)length);
+  close(fd);
+  close(listener);
+  unlink(address.sun_path);
+  rmdir(directory);
+  sftest_sfctl_finish(&run);
+  sftest_sfctl_expect(expected);
+}
+
+START_TEST(another_version)
+{
+  sfproto_header_t header = sfproto_header_make(0, 0);
+  header.version++;
+  run_against(&header, sizeof header, 4);
+  sftest_expect_in(err, "version 2 ");
+  sftest_expect_in(err, "version 1");
+}
+END_TEST
+
+START_TEST(garbage)
+{
+  static const char text[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
+  run_against(text, sizeof text, 1);
+  sftest_expect_in(err, "magic");
+}
+END_TEST
+
+START_TEST(a_daemon_that_ends)
+{
+  run_against("", 0, 1);
+  sftest_expect_in(err, "has ended or closed the connection");
+}
+END_TEST
+
+/* Its text must not command the terminal. */
+START_TEST(a_daemon_that_refuses)
+{
+  uint8_t frame[256];
+  Sfproto__Error error = SFPROTO__ERROR__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  char detail[] = "no\x1b[2J\nmore";
+  error.status = SF_ERR_LIMIT;
+  error.detail = detail;
+  message.body_case = SFPROTO__MESSAGE__BODY_ERROR;
+  message.error = &error;
+  size_t length = sfproto__message__pack(&message, frame + sizeof(sfproto_header_t));
+  sfproto_header_t header = sfproto_header_make(length, 0);
+  memcpy(frame, &header, sizeof header);
+  run_against(frame, sizeof header + length, 1);
+  ck_assert_str_eq(err, "sfctl: sfd answers: no\\x1b[2J\\nmore\n");
+}
+END_TEST
+
+static Suite *sfctl_suite(void)
+{
+  Suite *suite = suite_create("sfctl alone");
+  TCase *cases = tcase_create("alone");
+  tcase_set_timeout(cases, 60);
+  tcase_add_test(cases, usage);
+  tcase_add_test(cases, no_daemon);
+  tcase_add_test(cases, stopped_daemon);
+  tcase_add_test(cases, full_disk);
+  tcase_add_test(cases, another_version);
+  tcase_add_test(cases, garbage);
+  tcase_add_test(cases, a_daemon_that_ends);
+  tcase_add_test(cases, a_daemon_that_refuses);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(sfctl_suite());
+}
