@@ -52,7 +52,7 @@ LINK_FLAGS = -pthread -Wl,--as-needed $(CFLAGS) $(INSTRUMENT) $(LDFLAGS)
 
 # ---- What it builds upon ----
 
-PACKAGES = libuv libprotobuf-c hwloc
+PACKAGES = libuv libprotobuf-c
 CHECK_LIBS := $(shell pkg-config --libs check 2>/dev/null)
 PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) check 2>/dev/null)
 DAEMON_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
