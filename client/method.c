@@ -11,18 +11,11 @@ size_t sfc_method_cell_bytes(size_t payload_bytes)
   return cell_bytes;
 }
 
-/* Whether the two ranks send to each other in every operation, so that both their cores are busy packing and
- * unpacking. Otherwise one of them would only wait. */
-static bool goes_both_ways(const sfc_lane_t *lane)
-{
-  return lane->as_root.nvalues > 0 && lane->as_leaf.nvalues > 0;
-}
-
-/* What fits into the cells of a lane is out of its writer's hands when begin returns, and writer and reader work side
- * by side on larger payloads; reading in place keeps the writer waiting for the reader, but saves a copy. So if only
- * one side has something to send, in place pays for payloads larger than all cells together. If both have, every copy
- * saved is time saved: costs are then those of the two cores together. Each jump costs a line that nothing has fetched
- * ahead. The writer learns of the end through two messages, and each of the ranks has to look for them. */
+/* What fits into the cells of a lane is out of its writer's hands when begin returns, and for larger payloads writer
+ * and reader work side by side; reading in place keeps the writer waiting for the reader, but saves a copy. So in place
+ * is for payloads larger than all cells together. Costs are those of the two cores together. Each jump costs a line
+ * that nothing has fetched ahead. The writer learns of the end through two messages, and each of the ranks has to look
+ * for them. */
 sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane, const sfc_memory_ref_t *source_ref,
                                  const sfshm_pattern_t *pattern, int64_t runs, size_t bytes)
 {
@@ -31,7 +24,7 @@ sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *l
   uint64_t end_ps = 4 * (uint64_t)costs->handshake_ps;
   if (source_ref->class == SFC_MEMORY_UNKNOWN || (lane->graph->flags & SF_GRAPH_COPY) != 0)
     return SFSHM_METHOD_CELL;
-  if (bytes <= SFSHM_LANE_SLOTS * SFC_CELL_BYTES_MAX && !goes_both_ways(lane))
+  if (bytes <= SFSHM_LANE_SLOTS * SFC_CELL_BYTES_MAX)
     return SFSHM_METHOD_CELL;
   uint64_t packed = jumps * costs->local_line_ps + lines * ((uint64_t)costs->local_stream_ps + costs->remote_stream_ps);
   if (source_ref->class == SFC_MEMORY_ALLOC) {
