@@ -81,6 +81,7 @@ int sfrun_supervise(sfrun_children_t *children, sfrun_daemon_t *daemon, int sign
 {
   int64_t deadline_ms = 0;
   bool counting = false;
+  int ending = 0;
   for (int32_t nleft; (nleft = reap(children, daemon)) > 0;) {
     if (!counting && children->are_ranks && children->first_bad >= 0) {
       deadline_ms = sfrun_now_ms() + children->grace_ms;
@@ -96,8 +97,14 @@ int sfrun_supervise(sfrun_children_t *children, sfrun_daemon_t *daemon, int sign
     struct pollfd pollfd = {.fd = signal_fd, .events = POLLIN};
     poll(&pollfd, 1, (int)left_ms);
     for (struct signalfd_siginfo info; sfrun_signals_take(signal_fd, &info);)
-      if (info.ssi_signo != SIGCHLD)
+      if (info.ssi_signo != SIGCHLD) {
         forward(children, &info);
+        if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT || info.ssi_signo == SIGHUP)
+          ending = (int)info.ssi_signo;
+      }
   }
+  /* Hydra's mpirun may return 0 though its ranks failed when they were told to end. */
+  if (!children->are_ranks && children->code == 0 && ending != 0)
+    return 128 + ending;
   return children->code;
 }
