@@ -29,16 +29,13 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-case ${FAKE_SFD-} in
-fail) echo "fake sfd: cannot listen" >&2; exit 3 ;;
-silent) ;;
-*) echo READY=1 >&"$ready" ;;
-esac
-[ "${FAKE_SFD-}" = silent ] || exec {ready}>&-
+[ "${FAKE_SFD-}" != fail ] || { echo "fake sfd: cannot listen" >&2; exit 3; }
 : >"$socket"
-echo "pid $$" >>"$here/daemon"
 sleep 300 {ready}>&- >&- 2>&- &
 trap 'kill $!; rm -f "$socket"; echo stopped >>"$here/daemon"; exit 0' TERM
+echo "pid $$" >>"$here/daemon"
+# Ready comes last: sfrun may send SIGTERM right after it.
+[ "${FAKE_SFD-}" = silent ] || { echo READY=1 >&"$ready"; exec {ready}>&-; }
 [ "${FAKE_SFD-}" != early ] || { kill $!; exit 4; }
 wait
 END
