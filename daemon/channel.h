@@ -1,0 +1,113 @@
+/* Channels: messages between daemons, over a fabric's streams. One channel per other node, opened when it is first sent
+ * to or when the other node does so.
+ *
+ * Messages of one channel arrive in the order in which they were sent. While no send is under way a message goes at
+ * once, in a frame of its own; while one is, further messages gather and go together in the next frame: coalescing
+ * under load, with no timer and no added latency. Payloads are sent from, and received into, memory that the users
+ * name: they are not copied, except small ones, which the sender copies into the frame.
+ *
+ * One thread, that of the loop. Handlers may send; they are never called from within a function of the channels. */
+#ifndef SFD_CHANNEL_H
+#define SFD_CHANNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "daemon/fabric/fabric.h"
+
+/* The fixed part of a message. What the fields mean is said where the kind is defined; the channels only look at
+ * payload_bytes, and count messages by kind. */
+typedef struct sfd_message_head {
+  uint16_t kind; /* below SFD_MESSAGE_KINDS */
+  uint16_t flags;
+  uint32_t payload_bytes; /* larger payloads are the user's to split */
+  uint64_t job;
+  uint64_t object; /* group or graph */
+  uint64_t desc;
+  uint32_t a;
+  uint32_t b;
+} sfd_message_head_t;
+_Static_assert(sizeof(sfd_message_head_t) == 40, "frame version 1");
+
+#define SFD_MESSAGE_KINDS 16
+
+/* Payload up to this size that the receiver wants from the channel's own memory; see place. */
+#define SFD_CHANNEL_CONTROL_MAX (1u << 20)
+
+typedef struct sfd_channels sfd_channels_t;
+
+/* Answers of place. */
+typedef enum sfd_placing {
+  SFD_PLACE_HERE,    /* at *buffer_p, which stays valid until arrived, or lost */
+  SFD_PLACE_CHANNEL, /* in the channel's memory, valid while arrived is called; at most SFD_CHANNEL_CONTROL_MAX */
+  SFD_PLACE_NOWHERE, /* the payload is thrown away, arrived is not called */
+  SFD_PLACE_REFUSE,  /* malformed: the channel is closed with SF_ERR_PROTO and the thread's detail */
+} sfd_placing_t;
+
+typedef struct sfd_channel_handlers {
+  /* A message with a payload begins to arrive. */
+  sfd_placing_t (*place)(void *owner, int32_t node, const sfd_message_head_t *head, void **buffer_p);
+
+  /* A message is complete. payload is NULL if it has none. SF_OK, or an error that closes the channel. */
+  sf_status_t (*arrived)(void *owner, int32_t node, const sfd_message_head_t *head, void *payload);
+
+  /* The channel ended while a payload was arriving at a buffer that place gave. Comes before down. */
+  void (*lost)(void *owner, int32_t node, const sfd_message_head_t *head);
+
+  /* The channel has ended: everything queued is lost, and every done has been called with the status. The detail names
+   * the node and the reason. */
+  void (*down)(void *owner, int32_t node, sf_status_t status, const char *detail);
+
+  /* sfd_channels_close has come to its end. */
+  void (*closed)(void *owner);
+} sfd_channel_handlers_t;
+
+/* The message's payload can be reused: it has been handed to the fabric (SF_OK), or is lost. */
+typedef void (*sfd_channel_done_t)(void *context, sf_status_t status);
+
+/* What sfctl shows of a channel. */
+typedef struct sfd_channel_counts {
+  uint64_t messages_sent[SFD_MESSAGE_KINDS];
+  uint64_t messages_received[SFD_MESSAGE_KINDS];
+  uint64_t payload_sent[SFD_MESSAGE_KINDS]; /* bytes, headers apart */
+  uint64_t payload_received[SFD_MESSAGE_KINDS];
+  uint64_t frames_sent;
+  uint64_t frames_received;
+  uint64_t bytes_sent; /* everything */
+  uint64_t bytes_received;
+  uint64_t queued_messages; /* now */
+  uint64_t queued_bytes;
+} sfd_channel_counts_t;
+
+typedef enum sfd_channel_state { SFD_CHANNEL_CLOSED, SFD_CHANNEL_OPENING, SFD_CHANNEL_OPEN } sfd_channel_state_t;
+
+/* Takes the fabric's events over; the fabric is destroyed with the channels. */
+sf_status_t sfd_channels_create(sfd_fabric_t *fabric, const sfd_channel_handlers_t *handlers, void *owner,
+                                sfd_channels_t **channels_p);
+
+/* Ends all channels; closed follows, then destroy is allowed. */
+void sfd_channels_close(sfd_channels_t *channels);
+void sfd_channels_destroy(sfd_channels_t *channels); /* NULL is accepted */
+
+int32_t sfd_channels_node(const sfd_channels_t *channels);
+int32_t sfd_channels_nnodes(const sfd_channels_t *channels);
+
+/* Queues a message of head->payload_bytes bytes of payload, opening the channel if need be. With done the payload must
+ * stay as it is until done is called, from the loop; without, it is copied. SF_ERR_LIMIT: more copied payload waits
+ * than a channel may keep (the other node does not take it). SF_ERR_NOMEM. On an error done is not called. */
+sf_status_t sfd_channel_send(sfd_channels_t *channels, int32_t node, const sfd_message_head_t *head,
+                             const void *payload, sfd_channel_done_t done, void *context);
+
+/* Ends a channel because of what arrived on it; down follows, from the loop. */
+void sfd_channel_fail(sfd_channels_t *channels, int32_t node, sf_status_t status, const char *detail);
+
+sfd_channel_state_t sfd_channel_state(const sfd_channels_t *channels, int32_t node);
+const sfd_channel_counts_t *sfd_channel_counts(const sfd_channels_t *channels, int32_t node);
+
+/* Holds back all sends of a channel, so that messages gather, or lets them go again. For tests. */
+void sfd_channel_hold(sfd_channels_t *channels, int32_t node, bool hold);
+
+#endif

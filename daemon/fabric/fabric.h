@@ -1,0 +1,78 @@
+/* A fabric carries bytes between the daemons of a cluster: one ordered, reliable stream in each direction between every
+ * two of them. What the bytes mean is the business of the channels (daemon/channel.h), which are the only user.
+ *
+ *   loop   daemons in one process, stepped by hand: for tests
+ *   tcp    peers from a list: for daemons that systemd or sfrun starts
+ *   mpi    the daemons are an MPI job of their own
+ *
+ * Nodes are numbered 0..nnodes-1, the same on all daemons. Every function and every event is called on the loop's
+ * thread; events are never called from within a function of the fabric. Buffers given to send are only read and must
+ * stay until the event sent. At most one send and one connect per node is under way at a time. */
+#ifndef SFD_FABRIC_H
+#define SFD_FABRIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include <sf/sf_status.h>
+
+typedef struct sfd_fabric sfd_fabric_t;
+
+/* What a fabric tells its user; owner is the user's. */
+typedef struct sfd_fabric_events {
+  /* The stream to and from the node is there: because connect was called here, or there. */
+  void (*up)(void *owner, int32_t node);
+
+  /* The stream has ended, or could not be made; detail says why and names the node. What was not yet reported as sent
+   * is lost, its buffers are free again. Connecting anew is possible: it makes a new stream. */
+  void (*down)(void *owner, int32_t node, sf_status_t status, const char *detail);
+
+  /* The send under way to the node is over: its buffers can be reused. Says nothing of its arrival. */
+  void (*sent)(void *owner, int32_t node);
+
+  /* Where the next bytes from the node are to be written, and how many of them at most (> 0). The fabric fills the
+   * memory with no more than that and calls got; it may ask again without having used the answer. A NULL buffer: the
+   * user refuses the stream and has called, or will call, disconnect; the fabric stops reading. */
+  size_t (*want)(void *owner, int32_t node, void **buffer_p);
+
+  /* So many bytes have been written where want last said. */
+  void (*got)(void *owner, int32_t node, size_t nbytes);
+
+  /* close has come to its end: the fabric calls nothing any more and can be destroyed. */
+  void (*closed)(void *owner);
+} sfd_fabric_events_t;
+
+/* A fabric's functions. Every fabric embeds struct sfd_fabric as its first member. */
+typedef struct sfd_fabric_functions {
+  const char *name;
+
+  /* Begins to make the stream to a node; up or down follows. Connecting to a node with which there is a stream already,
+   * or to this node itself, is the caller's error. */
+  void (*connect)(sfd_fabric_t *fabric, int32_t node);
+
+  /* Sends the pieces, in order, as part of the stream. The array iov is copied, the memory it points to is not. */
+  void (*send)(sfd_fabric_t *fabric, int32_t node, const struct iovec iov[], int niov);
+
+  /* Ends the stream to a node at once; down does not follow, and a send under way is over. */
+  void (*disconnect)(sfd_fabric_t *fabric, int32_t node);
+
+  /* Ends everything; closed follows. */
+  void (*close)(sfd_fabric_t *fabric);
+
+  /* Frees a closed fabric. */
+  void (*destroy)(sfd_fabric_t *fabric);
+
+  /* Text about a node for people: "node 2 (tcp 10.0.0.3:7411)". */
+  void (*describe)(const sfd_fabric_t *fabric, int32_t node, char *text, size_t text_size);
+} sfd_fabric_functions_t;
+
+struct sfd_fabric {
+  const sfd_fabric_functions_t *functions;
+  const sfd_fabric_events_t *events; /* set by the user before anything else is called */
+  void *owner;
+  int32_t node; /* this daemon's number */
+  int32_t nnodes;
+};
+
+#endif
