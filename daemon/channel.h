@@ -58,14 +58,19 @@ typedef struct sfd_channel_handlers {
   void (*lost)(void *owner, int32_t node, const sfd_message_head_t *head);
 
   /* The channel has ended: everything queued is lost, and every done has been called with the status. The detail names
-   * the node and the reason. */
+   * the node and the reason. What is sent to the node from now on opens the channel anew. */
   void (*down)(void *owner, int32_t node, sf_status_t status, const char *detail);
 
   /* sfd_channels_close has come to its end. */
   void (*closed)(void *owner);
+
+  /* Something is to be told that cannot be told now, because a function of the channels is on the stack: call
+   * sfd_channels_run_deferred soon, from the loop. The only handler that is called from within functions. */
+  void (*deferred)(void *owner);
 } sfd_channel_handlers_t;
 
-/* The message's payload can be reused: it has been handed to the fabric (SF_OK), or is lost. */
+/* The message's payload can be reused: it has been handed to the fabric (SF_OK), or is lost. May send other messages.
+ */
 typedef void (*sfd_channel_done_t)(void *context, sf_status_t status);
 
 /* What sfctl shows of a channel. */
@@ -74,34 +79,45 @@ typedef struct sfd_channel_counts {
   uint64_t messages_received[SFD_MESSAGE_KINDS];
   uint64_t payload_sent[SFD_MESSAGE_KINDS]; /* bytes, headers apart */
   uint64_t payload_received[SFD_MESSAGE_KINDS];
-  uint64_t frames_sent;
+  uint64_t frames_sent; /* hellos apart */
   uint64_t frames_received;
   uint64_t bytes_sent; /* everything */
   uint64_t bytes_received;
-  uint64_t queued_messages; /* now */
-  uint64_t queued_bytes;
+  uint64_t queued_messages; /* now, with those under way */
+  uint64_t queued_bytes;    /* their payload */
 } sfd_channel_counts_t;
 
 typedef enum sfd_channel_state { SFD_CHANNEL_CLOSED, SFD_CHANNEL_OPENING, SFD_CHANNEL_OPEN } sfd_channel_state_t;
 
-/* Takes the fabric's events over; the fabric is destroyed with the channels. */
+/* Takes the fabric's events over; the fabric is destroyed with the channels. SF_ERR_NOMEM: it stays the caller's. */
 sf_status_t sfd_channels_create(sfd_fabric_t *fabric, const sfd_channel_handlers_t *handlers, void *owner,
                                 sfd_channels_t **channels_p);
 
-/* Ends all channels; closed follows, then destroy is allowed. */
+/* What the daemons at both ends of a channel must agree on: the software and the name of the cluster, of at most 63
+ * printable characters each; "" at first. Before the first channel is opened. SF_ERR_ARG, SF_ERR_STATE. */
+sf_status_t sfd_channels_set_greeting(sfd_channels_t *channels, const char *software, const char *cluster);
+
+/* Tells what handlers->deferred was called for. From the loop, not from within a handler or done. */
+void sfd_channels_run_deferred(sfd_channels_t *channels);
+
+/* Ends all channels: every done is called and every lost, but no down; closed follows, then destroy is allowed. */
 void sfd_channels_close(sfd_channels_t *channels);
 void sfd_channels_destroy(sfd_channels_t *channels); /* NULL is accepted */
 
 int32_t sfd_channels_node(const sfd_channels_t *channels);
 int32_t sfd_channels_nnodes(const sfd_channels_t *channels);
 
+/* Memory that a channel may take for what waits to be sent: frames and copied payloads. */
+#define SFD_CHANNEL_QUEUE_MAX (64u << 20)
+
 /* Queues a message of head->payload_bytes bytes of payload, opening the channel if need be. With done the payload must
- * stay as it is until done is called, from the loop; without, it is copied. SF_ERR_LIMIT: more copied payload waits
- * than a channel may keep (the other node does not take it). SF_ERR_NOMEM. On an error done is not called. */
+ * stay as it is until done is called, from the loop; without, it is copied. SF_ERR_LIMIT: SFD_CHANNEL_QUEUE_MAX is
+ * reached (the other node does not take what is sent). SF_ERR_NOMEM. Between the end of a channel and its down: the
+ * status that down will have. On an error done is not called. */
 sf_status_t sfd_channel_send(sfd_channels_t *channels, int32_t node, const sfd_message_head_t *head,
                              const void *payload, sfd_channel_done_t done, void *context);
 
-/* Ends a channel because of what arrived on it; down follows, from the loop. */
+/* Ends a channel because of what arrived on it; down follows, from the loop. What ends already keeps its reason. */
 void sfd_channel_fail(sfd_channels_t *channels, int32_t node, sf_status_t status, const char *detail);
 
 sfd_channel_state_t sfd_channel_state(const sfd_channels_t *channels, int32_t node);

@@ -6,8 +6,9 @@
  *   mpi    the daemons are an MPI job of their own
  *
  * Nodes are numbered 0..nnodes-1, the same on all daemons. Every function and every event is called on the loop's
- * thread; events are never called from within a function of the fabric. Buffers given to send are only read and must
- * stay until the event sent. At most one send and one connect per node is under way at a time. */
+ * thread; events are never called from within a function of the fabric, but functions are called from within events:
+ * after an event the stream that it was about may be gone. Buffers given to send are only read and must stay until the
+ * event sent. At most one send and one connect per node is under way at a time. */
 #ifndef SFD_FABRIC_H
 #define SFD_FABRIC_H
 
@@ -54,7 +55,8 @@ typedef struct sfd_fabric_functions {
   /* Sends the pieces, in order, as part of the stream. The array iov is copied, the memory it points to is not. */
   void (*send)(sfd_fabric_t *fabric, int32_t node, const struct iovec iov[], int niov);
 
-  /* Ends the stream to a node at once; down does not follow, and a send under way is over. */
+  /* Ends the stream to a node at once, or gives up making it; no event of it follows, and a send under way is over. It
+   * may be connected to anew right away. */
   void (*disconnect)(sfd_fabric_t *fabric, int32_t node);
 
   /* Ends everything; closed follows. */

@@ -1,0 +1,270 @@
+/* What channels do with messages. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/frame.h"
+#include "shm/error.h"
+#include "tests/unit/channel_fixture.h"
+#include "tests/unit/runner.h"
+
+static sftest_cluster_t cluster;
+static sftest_node_t *const nodes = cluster.nodes;
+
+static void setup(void)
+{
+  sftest_cluster_start(&cluster, 3);
+}
+
+static void teardown(void)
+{
+  sftest_cluster_stop(&cluster);
+}
+
+static void send_one(int32_t from, int32_t to, uint64_t number, const void *payload, size_t nbytes, sftest_done_t *done)
+{
+  ck_assert_int_eq(sftest_send_message(&cluster, from, to, number, payload, nbytes, done), SF_OK);
+}
+
+static const sfd_channel_counts_t *counts(int32_t node, int32_t other)
+{
+  return sfd_channel_counts(nodes[node].channels, other);
+}
+
+/* Every head arrives as it was sent, and each message in a frame of its own. */
+START_TEST(alone)
+{
+  const sfd_message_head_t head = {
+      .kind = 15, .flags = 77, .payload_bytes = 5, .job = 1ull << 60, .object = 2, .desc = 3, .a = 4, .b = 5};
+  ck_assert_int_eq(sfd_channel_state(nodes[0].channels, 1), SFD_CHANNEL_CLOSED);
+  ck_assert_int_eq(sfd_channel_send(nodes[0].channels, 1, &head, "five", NULL, NULL), SF_OK);
+  ck_assert_int_eq(sfd_channel_state(nodes[0].channels, 1), SFD_CHANNEL_OPENING);
+  sftest_cluster_run(&cluster);
+  ck_assert_int_eq(sfd_channel_state(nodes[0].channels, 1), SFD_CHANNEL_OPEN);
+  ck_assert_int_eq(sfd_channel_state(nodes[1].channels, 0), SFD_CHANNEL_OPEN);
+  sftest_expect_arrival(&nodes[1], 0, 3, "five", 5);
+  ck_assert_mem_eq(&nodes[1].arrivals[0].head, &head, sizeof head);
+  send_one(0, 1, 8, NULL, 0, NULL);
+  sftest_cluster_run(&cluster);
+  sftest_expect_arrival(&nodes[1], 1, 8, NULL, 0);
+  ck_assert_uint_eq(counts(0, 1)->frames_sent, 2);
+  ck_assert_uint_eq(counts(1, 0)->frames_received, 2);
+  ck_assert_uint_eq(nodes[2].narrivals, 0);
+}
+END_TEST
+
+START_TEST(all_sizes)
+{
+  static const size_t sizes[] = {1, 7, 8, 511, 512, 513, 4095, 16383, 16384, 16385, 70000, 1 << 20};
+  static const sfd_placing_t placings[] = {SFD_PLACE_HERE, SFD_PLACE_CHANNEL};
+  uint8_t *payload = malloc(1 << 20);
+  for (size_t i = 0; i < 1 << 20; i++)
+    payload[i] = (uint8_t)(i * 7 + i / 256);
+  nodes[1].placing = placings[_i % 2];
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    sftest_done_t done = {0};
+    send_one(0, 1, i, payload, sizes[i], _i < 2 ? &done : NULL);
+    ck_assert_int_eq(done.calls, 0);
+    sftest_cluster_run(&cluster);
+    ck_assert_int_eq(done.calls, _i < 2 ? 1 : 0);
+    ck_assert_int_eq(done.status, SF_OK);
+    sftest_expect_arrival(&nodes[1], i, i, payload, sizes[i]);
+  }
+  free(payload);
+}
+END_TEST
+
+START_TEST(unwanted)
+{
+  static uint8_t payload[100000];
+  nodes[1].placing = SFD_PLACE_NOWHERE;
+  send_one(0, 1, 1, payload, sizeof payload, NULL);
+  send_one(0, 1, 2, payload, 9, NULL);
+  send_one(0, 1, 3, NULL, 0, NULL);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(nodes[1].narrivals, 1);
+  sftest_expect_arrival(&nodes[1], 0, 3, NULL, 0);
+  ck_assert_uint_eq(counts(1, 0)->messages_received[1], 3);
+}
+END_TEST
+
+/* What is sent while a frame is under way goes together, and in order. */
+START_TEST(gathering)
+{
+  sftest_done_t done = {0};
+  static uint8_t payload[1000] = {1, 2, 3};
+  send_one(0, 1, 0, NULL, 0, NULL);
+  sftest_cluster_run(&cluster);
+  sfd_loop_hold(cluster.hub, 0, 1, true);
+  for (uint64_t i = 1; i <= 9; i++)
+    send_one(0, 1, i, payload, i % 3 == 0 ? 1000 : i, i % 2 == 0 ? &done : NULL);
+  ck_assert_uint_eq(counts(0, 1)->queued_messages, 9);
+  ck_assert_uint_eq(counts(0, 1)->queued_bytes, 3027);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(nodes[1].narrivals, 1);
+  sfd_loop_hold(cluster.hub, 0, 1, false);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(nodes[1].narrivals, 10);
+  for (uint64_t i = 1; i <= 9; i++)
+    sftest_expect_arrival(&nodes[1], i, i, payload, i % 3 == 0 ? 1000 : i);
+  ck_assert_uint_eq(counts(0, 1)->frames_sent, 3);
+  ck_assert_uint_eq(counts(0, 1)->queued_messages, 0);
+  ck_assert_uint_eq(counts(0, 1)->queued_bytes, 0);
+  ck_assert_int_eq(done.calls, 4);
+}
+END_TEST
+
+/* The number of messages, the table and the payloads of a frame are bounded. */
+START_TEST(frames_are_bounded)
+{
+  static uint8_t payload[1 << 20];
+  sfd_channel_hold(nodes[0].channels, 1, true);
+  for (uint64_t i = 0; i < 600; i++)
+    send_one(0, 1, i, NULL, 0, NULL);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(counts(0, 1)->bytes_sent, 0);
+  sfd_channel_hold(nodes[0].channels, 1, false);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(counts(0, 1)->frames_sent, 3);
+  sfd_channel_hold(nodes[0].channels, 1, true);
+  for (uint64_t i = 0; i < 100; i++)
+    send_one(0, 1, i, payload, 512, NULL);
+  sfd_channel_hold(nodes[0].channels, 1, false);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(counts(0, 1)->frames_sent, 6);
+  sfd_channel_hold(nodes[0].channels, 1, true);
+  for (uint64_t i = 0; i < 10; i++)
+    send_one(0, 1, i, payload, sizeof payload, NULL);
+  sfd_channel_hold(nodes[0].channels, 1, false);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(counts(0, 1)->frames_sent, 9);
+  ck_assert_uint_eq(nodes[1].narrivals, 710);
+}
+END_TEST
+
+START_TEST(counting)
+{
+  static uint8_t payload[1001];
+  send_one(0, 1, 1, payload, 1001, NULL);
+  send_one(0, 1, 2, payload, 10, NULL);
+  send_one(1, 0, 3, payload, 3, NULL);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(counts(0, 1)->messages_sent[1], 2);
+  ck_assert_uint_eq(counts(0, 1)->payload_sent[1], 1011);
+  ck_assert_uint_eq(counts(0, 1)->messages_sent[0], 0);
+  ck_assert_uint_eq(counts(1, 0)->messages_received[1], 2);
+  ck_assert_uint_eq(counts(1, 0)->payload_received[1], 1011);
+  ck_assert_uint_eq(counts(0, 1)->payload_received[1], 3);
+  ck_assert_uint_eq(counts(0, 1)->bytes_sent, counts(1, 0)->bytes_received);
+  ck_assert_uint_eq(counts(1, 0)->bytes_sent, counts(0, 1)->bytes_received);
+  ck_assert_uint_eq(counts(1, 0)->bytes_sent, 32 + sizeof(sfd_hello_t) + 32 + 40 + 8);
+  ck_assert_uint_eq(counts(0, 2)->bytes_sent, 0);
+}
+END_TEST
+
+/* Memory is bounded when the other node takes nothing; by the limit nothing is broken. */
+START_TEST(limited)
+{
+  enum { NBYTES = 1 << 20 };
+  static uint8_t payload[NBYTES];
+  size_t accepted = 0;
+  sfd_loop_hold(cluster.hub, 0, 1, true);
+  while (sftest_send_message(&cluster, 0, 1, accepted, payload, NBYTES, NULL) == SF_OK)
+    accepted++;
+  ck_assert_int_eq(sftest_send_message(&cluster, 0, 1, 0, payload, NBYTES, NULL), SF_ERR_LIMIT);
+  ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "node 1 does not take what is sent to it"));
+  ck_assert_uint_gt(accepted, 60);
+  ck_assert_uint_le(accepted, 64);
+  size_t small = 0;
+  sftest_done_t done = {0};
+  while (sftest_send_message(&cluster, 0, 1, accepted, payload, 512, &done) == SF_OK)
+    small++;
+  ck_assert_uint_lt(small, 4096);
+  sfd_loop_hold(cluster.hub, 0, 1, false);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(nodes[1].narrivals, accepted + small);
+  ck_assert_uint_eq((unsigned)done.calls, small);
+  send_one(0, 1, 5, payload, NBYTES, NULL);
+}
+END_TEST
+
+static sf_status_t answer(sftest_node_t *node, const sfd_message_head_t *head)
+{
+  const sftest_arrival_t *arrival = &node->arrivals[node->narrivals - 1];
+  if (head->desc == 0)
+    return SF_OK;
+  return sftest_send_message(&cluster, node->number, arrival->from, head->desc - 1, "pong", 5, NULL);
+}
+
+START_TEST(handlers_may_send)
+{
+  nodes[0].on_arrived = answer;
+  nodes[1].on_arrived = answer;
+  send_one(0, 1, 100, NULL, 0, NULL);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(nodes[0].narrivals, 50);
+  ck_assert_uint_eq(nodes[1].narrivals, 51);
+}
+END_TEST
+
+START_TEST(both_open)
+{
+  send_one(0, 1, 1, NULL, 0, NULL);
+  send_one(1, 0, 2, NULL, 0, NULL);
+  sftest_cluster_run(&cluster);
+  sftest_expect_arrival(&nodes[1], 0, 1, NULL, 0);
+  sftest_expect_arrival(&nodes[0], 0, 2, NULL, 0);
+  ck_assert_int_eq(nodes[0].ndown + nodes[1].ndown, 0);
+}
+END_TEST
+
+/* A burst of frames of odd sizes is read in large pieces, which hold many frames and cut them anywhere. */
+START_TEST(burst)
+{
+  enum { NMESSAGES = 60 };
+  static uint8_t payload[16384];
+  sftest_done_t done = {0};
+  nodes[1].placing = _i % 2 == 0 ? SFD_PLACE_CHANNEL : SFD_PLACE_HERE;
+  for (size_t i = 0; i < sizeof payload; i++)
+    payload[i] = (uint8_t)(i * 31 + i / 256);
+  send_one(0, 1, 0, NULL, 0, NULL);
+  sftest_cluster_run(&cluster);
+  sfd_loop_set_delay(cluster.hub, SFD_LOOP_DELAY_MAX); /* the first one holds up the others */
+  for (size_t i = 1; i <= NMESSAGES; i++) {
+    for (size_t j = 0; j < 8; j++)
+      send_one(0, 1, 8 * i + j, payload, 1 + (i * 1009 + j * j * 77) % (j == 7 ? 8000 : 600), &done);
+    sftest_cluster_step(&cluster);
+    sfd_loop_set_delay(cluster.hub, 0);
+  }
+  ck_assert_uint_eq(nodes[1].narrivals, 1);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(nodes[1].narrivals, 1 + 8 * NMESSAGES);
+  for (size_t n = 1, i = 1; i <= NMESSAGES; i++)
+    for (size_t j = 0; j < 8; j++)
+      sftest_expect_arrival(&nodes[1], n++, 8 * i + j, payload, 1 + (i * 1009 + j * j * 77) % (j == 7 ? 8000 : 600));
+  ck_assert_int_eq(done.calls, 8 * NMESSAGES);
+}
+END_TEST
+
+static TCase *message_tests(void)
+{
+  TCase *tests = tcase_create("messages");
+  tcase_add_checked_fixture(tests, setup, teardown);
+  tcase_add_test(tests, alone);
+  tcase_add_loop_test(tests, all_sizes, 0, 4);
+  tcase_add_loop_test(tests, burst, 0, 2);
+  tcase_add_test(tests, unwanted);
+  tcase_add_test(tests, gathering);
+  tcase_add_test(tests, frames_are_bounded);
+  tcase_add_test(tests, counting);
+  tcase_add_test(tests, limited);
+  tcase_add_test(tests, handlers_may_send);
+  tcase_add_test(tests, both_open);
+  return tests;
+}
+
+int main(void)
+{
+  Suite *suite = suite_create("channel");
+  suite_add_tcase(suite, message_tests());
+  return sftest_run(suite);
+}
