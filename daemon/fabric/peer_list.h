@@ -1,0 +1,47 @@
+/* The daemons of a cluster as people write them: HOST:PORT, where HOST is an IPv4 address, an IPv6 address in brackets,
+ * or a name. A node's number is its position in the list. */
+#ifndef SFD_PEER_LIST_H
+#define SFD_PEER_LIST_H
+
+#include <netdb.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#define SFD_PEER_TEXT_SIZE 264 /* of an address as text */
+#define SFD_MAX_NODES 65536
+
+typedef struct sfd_peer_address {
+  char *host; /* without brackets */
+  uint16_t port;
+} sfd_peer_address_t;
+
+typedef struct sfd_peer_list {
+  sfd_peer_address_t *peers;
+  int32_t count;
+} sfd_peer_list_t;
+
+/* One address; free host. SF_ERR_ARG, SF_ERR_NOMEM. */
+sf_status_t sfd_peer_address_parse(const char *text, sfd_peer_address_t *address_p) __attribute__((warn_unused_result));
+void sfd_peer_address_print(const sfd_peer_address_t *address, char *text, size_t text_size);
+
+/* The socket addresses of an address whose host is no name, or NULL; free with freeaddrinfo. Asks nobody. */
+struct addrinfo *sfd_peer_address_numeric(const sfd_peer_address_t *address);
+
+/* The port as getaddrinfo wants it. */
+void sfd_peer_address_service(const sfd_peer_address_t *address, char service[8]);
+
+/* Parses "HOST:PORT,HOST:PORT,..." or, if the text has a slash in it, reads the file of that name: one address a line,
+ * from # on a line is comment. SF_ERR_ARG: malformed, empty, or an address occurs twice; SF_ERR_LIMIT; SF_ERR_SYS: the
+ * file cannot be read; SF_ERR_NOMEM. */
+sf_status_t sfd_peer_list_create(const char *text, sfd_peer_list_t *list_p) __attribute__((warn_unused_result));
+void sfd_peer_list_free(sfd_peer_list_t *list); /* twice is allowed */
+
+/* The number of the one peer whose host is this host: by its name or one of its addresses; names that say nothing by
+ * themselves are resolved, which may block. Only peers with that port are looked at, if it is not 0. SF_ERR_NOT_FOUND:
+ * none; SF_ERR_ARG: several; SF_ERR_SYS. */
+sf_status_t sfd_peer_list_find(const sfd_peer_list_t *list, uint16_t port, int32_t *node_p)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,208 @@
+/* What two daemons say before their stream begins: see tcp_auth.h. The loop's thread. */
+#include <endian.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "daemon/fabric/tcp_internal.h"
+#include "daemon/log.h"
+
+/* Strangers are nobody's business; for a peer that this side connects to somebody waits. */
+static void fail(sfd_tcp_conn_t *conn, sfd_tcp_hope_t hope, sf_status_t status, const char *reason)
+{
+  if (conn->outgoing) {
+    sfd_tcp_attempt_failed(conn->tcp->peers[conn->node].attempt, hope, status, reason);
+    return;
+  }
+  sfd_log(SFD_LOG_MAIN, SFD_DEBUG, "tcp: a connection from somebody who %s is dropped", reason);
+  sfd_tcp_conn_drop(conn);
+}
+
+static void fail_errno(sfd_tcp_conn_t *conn, int error)
+{
+  bool started = error == ECONNREFUSED || error == ECONNRESET || error == EPIPE;
+  char reason[128];
+  snprintf(reason, sizeof reason, "can't be connected to: %s", strerror(error));
+  fail(conn, started ? SFD_TCP_LATER : SFD_TCP_ELSEWHERE, started ? SF_ERR_NO_DAEMON : SF_ERR_SYS, reason);
+}
+
+/* Messages are far smaller than the buffer of a new socket: one that does not fit means that something is wrong. */
+static bool say(sfd_tcp_conn_t *conn, const void *message, size_t size)
+{
+  return send(conn->fd, message, size, MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+/* ---- Connecting ---- */
+
+/* A port in the range from which the kernel chooses may have been chosen for this very connection: then it leads from
+ * itself to itself, and nobody listens there. */
+static bool is_own_reflection(int fd)
+{
+  struct sockaddr_storage here, there;
+  socklen_t here_size = sizeof here, there_size = sizeof there;
+  memset(&here, 0, sizeof here);
+  memset(&there, 0, sizeof there);
+  return getsockname(fd, (struct sockaddr *)&here, &here_size) == 0 &&
+         getpeername(fd, (struct sockaddr *)&there, &there_size) == 0 && here_size == there_size &&
+         memcmp(&here, &there, here_size) == 0;
+}
+
+void sfd_tcp_handshake_connected(sfd_tcp_conn_t *conn)
+{
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+    error = errno;
+  if (error == 0 && is_own_reflection(conn->fd))
+    error = ECONNREFUSED;
+  if (error != 0) {
+    fail_errno(conn, error);
+    return;
+  }
+  sfd_tcp_hello_make(&conn->hello, conn->tcp->fabric.node, conn->node, conn->tcp->fabric.nnodes);
+  if (!say(conn, &conn->hello, sizeof conn->hello)) {
+    fail_errno(conn, errno);
+    return;
+  }
+  conn->state = SFD_TCP_CHALLENGED;
+  sfd_tcp_conn_limit(conn, SFD_TCP_HANDSHAKE_TIMEOUT_MS);
+}
+
+/* What the peer has against it, and what is said of that. */
+static void refused(sfd_tcp_conn_t *conn, uint32_t refusal)
+{
+  static const struct {
+    sf_status_t status;
+    const char *reason;
+  } refusals[] = {
+      [SFD_TCP_OTHER_VERSION] = {SF_ERR_VERSION, "is an sfd of another version"},
+      [SFD_TCP_OTHER_SIZE] = {SF_ERR_ARG, "counts another number of nodes: the lists of peers differ"},
+      [SFD_TCP_OTHER_NODE] = {SF_ERR_ARG, "says that it is another node: the lists of peers differ"},
+      [SFD_TCP_UNKNOWN_NODE] = {SF_ERR_ARG, "says that there is no such node as this one: the lists of peers differ"},
+  };
+  if (refusal >= sizeof refusals / sizeof refusals[0])
+    fail(conn, SFD_TCP_HOPELESS, SF_ERR_PROTO, "refuses for an unknown reason");
+  else
+    fail(conn, SFD_TCP_HOPELESS, refusals[refusal].status, refusals[refusal].reason);
+}
+
+static void challenged(sfd_tcp_conn_t *conn)
+{
+  const sfd_tcp_challenge_t *challenge = &conn->input.challenge;
+  sfd_tcp_proof_t proof;
+  if (le32toh(challenge->magic) != SFD_TCP_MAGIC) {
+    fail(conn, SFD_TCP_HOPELESS, SF_ERR_PROTO, "is no sfd: it does not answer as one");
+    return;
+  }
+  if (le32toh(challenge->refusal) != SFD_TCP_WELCOME) {
+    refused(conn, le32toh(challenge->refusal));
+    return;
+  }
+  if (!sfd_tcp_challenge_is_true(challenge, &conn->tcp->key, &conn->hello)) {
+    fail(conn, SFD_TCP_HOPELESS, SF_ERR_PERM, "has another key than this node: the key files differ");
+    return;
+  }
+  sfd_tcp_proof_make(&proof, &conn->tcp->key, &conn->hello, challenge);
+  if (!say(conn, &proof, sizeof proof))
+    fail_errno(conn, errno);
+  else
+    conn->state = SFD_TCP_JUDGED;
+}
+
+static void judged(sfd_tcp_conn_t *conn)
+{
+  if (le32toh(conn->input.verdict.accepted) == 1)
+    sfd_tcp_peer_judged(conn);
+  else
+    fail(conn, SFD_TCP_HOPELESS, SF_ERR_PROTO, "gives no valid answer to the proof of the key");
+}
+
+/* ---- Being connected to ---- */
+
+/* The reason is told without knowing to whom: it says little, and makes wrong lists easy to find. */
+static void greeted(sfd_tcp_conn_t *conn)
+{
+  const sfd_tcp_t *tcp = conn->tcp;
+  conn->hello = conn->input.hello;
+  if (le32toh(conn->hello.magic) != SFD_TCP_MAGIC) {
+    fail(conn, SFD_TCP_HOPELESS, SF_ERR_PROTO, "does not greet as an sfd");
+    return;
+  }
+  int32_t node = -1;
+  sfd_tcp_refusal_t refusal = sfd_tcp_hello_check(&conn->hello, tcp->fabric.node, tcp->fabric.nnodes, &node);
+  if (refusal == SFD_TCP_WELCOME)
+    sfd_tcp_challenge_make(&conn->challenge, &tcp->key, &conn->hello);
+  else
+    sfd_tcp_challenge_refuse(&conn->challenge, refusal);
+  bool said = say(conn, &conn->challenge, sizeof conn->challenge);
+  if (!said || refusal != SFD_TCP_WELCOME) {
+    fail(conn, SFD_TCP_HOPELESS, SF_ERR_ARG, said ? "has another version or list of peers" : "takes no answer");
+    return;
+  }
+  conn->node = node;
+  conn->state = SFD_TCP_PROVING;
+}
+
+static void proven(sfd_tcp_conn_t *conn)
+{
+  if (sfd_tcp_proof_is_true(&conn->input.proof, &conn->tcp->key, &conn->hello, &conn->challenge))
+    sfd_tcp_peer_proven(conn);
+  else
+    fail(conn, SFD_TCP_HOPELESS, SF_ERR_PERM, "has another key");
+}
+
+bool sfd_tcp_handshake_accept(sfd_tcp_conn_t *conn)
+{
+  const sfd_tcp_verdict_t verdict = {.accepted = htole32(1)};
+  return say(conn, &verdict, sizeof verdict);
+}
+
+static void too_early(sfd_tcp_conn_t *conn)
+{
+  fail(conn, SFD_TCP_HOPELESS, SF_ERR_PROTO, "speaks before it was accepted");
+}
+
+/* ---- Both ---- */
+
+/* What each state waits for. Not a byte more is read: what follows belongs to the stream. */
+static const struct {
+  size_t size;
+  void (*arrived)(sfd_tcp_conn_t *conn);
+} steps[] = {
+    [SFD_TCP_CHALLENGED] = {sizeof(sfd_tcp_challenge_t), challenged},
+    [SFD_TCP_JUDGED] = {sizeof(sfd_tcp_verdict_t), judged},
+    [SFD_TCP_GREETED] = {sizeof(sfd_tcp_hello_t), greeted},
+    [SFD_TCP_PROVING] = {sizeof(sfd_tcp_proof_t), proven},
+    [SFD_TCP_PARKED] = {1, too_early},
+};
+
+void sfd_tcp_handshake_readable(sfd_tcp_conn_t *conn)
+{
+  size_t size = steps[conn->state].size;
+  ssize_t n = recv(conn->fd, conn->input.bytes + conn->have_bytes, size - conn->have_bytes, 0);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    return;
+  if (n < 0) {
+    fail_errno(conn, errno);
+    return;
+  }
+  if (n == 0) {
+    fail(conn, SFD_TCP_LATER, SF_ERR_NO_DAEMON, "closes the connection before it has shown the key");
+    return;
+  }
+  conn->have_bytes += (size_t)n;
+  if (conn->have_bytes < size)
+    return;
+  conn->have_bytes = 0;
+  steps[conn->state].arrived(conn);
+}
+
+void sfd_tcp_handshake_timeout(sfd_tcp_conn_t *conn)
+{
+  if (conn->state == SFD_TCP_CONNECTING)
+    fail(conn, SFD_TCP_ELSEWHERE, SF_ERR_TIMEOUT, "does not answer");
+  else
+    fail(conn, SFD_TCP_LATER, SF_ERR_TIMEOUT, "takes too long to show the key");
+}

@@ -1,0 +1,217 @@
+/* What the parts of the tcp fabric share.
+ *
+ *   tcp.c            the fabric as a whole; what it reports later than it happens
+ *   tcp_listen.c     the listening socket and who connects to it
+ *   tcp_attempt.c    connecting to a peer: resolving, trying again
+ *   tcp_conn.c       one TCP connection, whatever it is used for
+ *   tcp_handshake.c  from connecting or being connected to until both have shown the key
+ *   tcp_peer.c       which of the connections with a peer becomes the stream
+ *   tcp_stream.c     the stream
+ *   tcp_watch.c      links that became silent while something was being sent
+ *
+ * All run on the loop's thread. Functions that call the user's events are marked: whatever they were given may be
+ * dropped when they return, but its memory stays until the loop's next turn. */
+#ifndef SFD_TCP_INTERNAL_H
+#define SFD_TCP_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include <sf/sf_status.h>
+
+#include "daemon/fabric/fabric.h"
+#include "daemon/fabric/peer_list.h"
+#include "daemon/fabric/tcp_auth.h"
+
+#define SFD_TCP_HANDSHAKE_TIMEOUT_MS 3000
+#define SFD_TCP_SYN_TIMEOUT_MS 3000
+#define SFD_TCP_MAX_PENDING 128 /* connections from others that are no stream yet */
+#define SFD_TCP_DETAIL_SIZE 512
+#define SFD_TCP_NODE_TEXT_SIZE (SFD_PEER_TEXT_SIZE + 32)
+
+/* The life of a connection:
+ *
+ *   CONNECTING -> CHALLENGED -> JUDGED ----------------> UP -> CLOSED     if made here (outgoing)
+ *                 GREETED -> PROVING -> (PARKED) ------> UP -> CLOSED     if made there
+ *
+ * and from every state to CLOSED. The names say what this side waits for. */
+typedef enum sfd_tcp_state {
+  SFD_TCP_CONNECTING, /* for the kernel */
+  SFD_TCP_CHALLENGED, /* for the challenge; the hello is sent */
+  SFD_TCP_JUDGED,     /* for the verdict; the proof is sent */
+  SFD_TCP_GREETED,    /* for the hello */
+  SFD_TCP_PROVING,    /* for the proof; the challenge is sent */
+  SFD_TCP_PARKED,     /* for this side's own attempt; the verdict is due */
+  SFD_TCP_UP,
+  SFD_TCP_CLOSED,
+} sfd_tcp_state_t;
+
+typedef struct sfd_tcp sfd_tcp_t;
+
+typedef struct sfd_tcp_conn {
+  sfd_tcp_t *tcp;
+  int32_t node; /* -1: not said yet */
+  sfd_tcp_state_t state;
+  bool outgoing;
+  int fd;
+  int events; /* polled for */
+  int nhandles;
+  uv_poll_t poll;
+  uv_timer_t timer; /* until it is UP */
+  TAILQ_ENTRY(sfd_tcp_conn) pending_entry;
+  bool pending;
+
+  /* Of the handshake */
+  sfd_tcp_hello_t hello;
+  sfd_tcp_challenge_t challenge;
+  union {
+    sfd_tcp_hello_t hello;
+    sfd_tcp_challenge_t challenge;
+    sfd_tcp_proof_t proof;
+    sfd_tcp_verdict_t verdict;
+    uint8_t bytes[1];
+  } input;
+  size_t have_bytes; /* of the input */
+
+  /* Of the stream */
+  bool refused; /* the user takes no more */
+  bool sending;
+  bool sent_due;        /* to be reported */
+  int error;            /* errno; down is to be reported */
+  struct iovec *pieces; /* not sent yet: those from first on */
+  int first_piece;
+  int npieces;
+  int capacity;
+  TAILQ_ENTRY(sfd_tcp_conn) watch_entry;
+  bool watched;
+  bool suspect;
+} sfd_tcp_conn_t;
+TAILQ_HEAD(sfd_tcp_conn_list, sfd_tcp_conn);
+
+typedef struct sfd_tcp_attempt sfd_tcp_attempt_t;
+
+typedef struct sfd_tcp_peer {
+  sfd_tcp_conn_t *stream; /* UP */
+  sfd_tcp_conn_t *parked;
+  sfd_tcp_attempt_t *attempt;
+  bool starved; /* no memory for an attempt: to be reported */
+  bool attended;
+  TAILQ_ENTRY(sfd_tcp_peer) entry;
+} sfd_tcp_peer_t;
+TAILQ_HEAD(sfd_tcp_peer_list, sfd_tcp_peer);
+
+struct sfd_tcp {
+  sfd_fabric_t fabric; /* first */
+  uv_loop_t *loop;
+  sfd_peer_list_t list;
+  sfd_tcp_key_t key;
+  uint64_t connect_timeout_ms;
+  bool closing;
+  int64_t nopen; /* things that the loop still holds: handles of the fabric, connections, attempts */
+
+  int listen_fd;
+  uv_poll_t listen_poll;
+  uv_timer_t accept_retry; /* runs while no descriptors are left */
+  struct sfd_tcp_conn_list pending;
+  int npending;
+
+  struct sfd_tcp_peer_list attention; /* something is to be reported */
+  uv_check_t settle;                  /* reports it, after the turn's callbacks, */
+  uv_idle_t hurry;                    /* or at the beginning of the next one, and keeps the loop from sleeping */
+
+  uv_timer_t watch; /* runs while watched is not empty */
+  struct sfd_tcp_conn_list watched;
+
+  sfd_tcp_peer_t peers[];
+};
+
+/* ---- tcp.c ---- */
+
+/* Has the peer looked at later in this turn, for what can't be reported at once. */
+void sfd_tcp_attend(sfd_tcp_t *tcp, int32_t node);
+
+/* One of the nopen things has gone. The last one ends a closing fabric: calls the user. */
+void sfd_tcp_released(sfd_tcp_t *tcp);
+
+void sfd_tcp_describe(const sfd_tcp_t *tcp, int32_t node, char text[SFD_TCP_NODE_TEXT_SIZE]);
+
+/* ---- tcp_listen.c ---- */
+
+/* The socket that the options ask for; listening. */
+sf_status_t sfd_tcp_listen(const char *bind_to, const sfd_peer_address_t *own, int given_fd, int *fd_p)
+    __attribute__((warn_unused_result));
+
+/* The port that a socket is bound to. SF_ERR_ARG: it is no such TCP socket. */
+sf_status_t sfd_tcp_port(int fd, uint16_t *port_p) __attribute__((warn_unused_result));
+void sfd_tcp_accept_start(sfd_tcp_t *tcp);
+
+/* ---- tcp_attempt.c ---- */
+
+typedef enum sfd_tcp_hope {
+  SFD_TCP_HOPELESS,  /* trying again would bring the same */
+  SFD_TCP_ELSEWHERE, /* another address of the peer may do */
+  SFD_TCP_LATER,     /* the same one may do later */
+} sfd_tcp_hope_t;
+
+void sfd_tcp_attempt_begin(sfd_tcp_t *tcp, int32_t node);
+void sfd_tcp_attempt_end(sfd_tcp_attempt_t *attempt); /* NULL is accepted */
+sfd_tcp_conn_t *sfd_tcp_attempt_conn(const sfd_tcp_attempt_t *attempt);
+
+/* Its connection is gone, or becomes the stream. */
+void sfd_tcp_attempt_forget(sfd_tcp_attempt_t *attempt);
+
+/* Its connection failed and is dropped; tries again or gives up. The reason follows the peer's description. May call
+ * the user, if a connection made by the peer takes its place. */
+void sfd_tcp_attempt_failed(sfd_tcp_attempt_t *attempt, sfd_tcp_hope_t hope, sf_status_t status, const char *reason);
+
+/* ---- tcp_conn.c ---- */
+
+/* Owns the descriptor, also when it fails and returns NULL. */
+sfd_tcp_conn_t *sfd_tcp_conn_create(sfd_tcp_t *tcp, int fd, int32_t node, sfd_tcp_state_t state);
+
+/* Closes it, and nobody refers to it any more. */
+void sfd_tcp_conn_drop(sfd_tcp_conn_t *conn);
+
+/* Polls for what its state needs. */
+void sfd_tcp_conn_poll(sfd_tcp_conn_t *conn);
+void sfd_tcp_conn_limit(sfd_tcp_conn_t *conn, uint64_t timeout_ms);
+
+/* ---- tcp_handshake.c ---- */
+
+void sfd_tcp_handshake_connected(sfd_tcp_conn_t *conn);
+void sfd_tcp_handshake_readable(sfd_tcp_conn_t *conn); /* may call the user */
+void sfd_tcp_handshake_timeout(sfd_tcp_conn_t *conn);  /* may call the user */
+
+/* The verdict; whether it could be sent. */
+bool sfd_tcp_handshake_accept(sfd_tcp_conn_t *conn);
+
+/* ---- tcp_peer.c ---- */
+
+void sfd_tcp_peer_judged(sfd_tcp_conn_t *conn);      /* outgoing, accepted by the peer; calls the user */
+void sfd_tcp_peer_proven(sfd_tcp_conn_t *conn);      /* made by the peer, which has the key; may call the user */
+bool sfd_tcp_peer_take_parked(sfd_tcp_peer_t *peer); /* whether there was one; may call the user */
+void sfd_tcp_peer_forget(sfd_tcp_conn_t *conn);
+void sfd_tcp_peer_disconnect(sfd_tcp_t *tcp, int32_t node);
+
+/* ---- tcp_stream.c ---- */
+
+void sfd_tcp_stream_send(sfd_tcp_conn_t *conn, const struct iovec iov[], int niov);
+void sfd_tcp_stream_ready(sfd_tcp_conn_t *conn, int events); /* calls the user */
+
+/* Down will be reported. */
+void sfd_tcp_stream_fail(sfd_tcp_conn_t *conn, int error);
+
+/* Reports what is due. */
+void sfd_tcp_stream_settle(sfd_tcp_conn_t *conn);                                       /* calls the user */
+void sfd_tcp_stream_lost(sfd_tcp_conn_t *conn, sf_status_t status, const char *reason); /* drops; calls the user */
+
+/* ---- tcp_watch.c ---- */
+
+/* Something has been sent. */
+void sfd_tcp_watch(sfd_tcp_conn_t *conn);
+void sfd_tcp_unwatch(sfd_tcp_conn_t *conn);
+
+#endif

@@ -1,0 +1,463 @@
+/* Who must not get into a tcp fabric: strangers of all kinds, peers with another key or list. */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/fabric/tcp_auth.h"
+#include "tests/unit/runner.h"
+#include "tests/unit/tcp_cluster.h"
+
+#define STRANGERS 300
+#define MAX_STRANGERS 128 /* that wait at a time */
+
+static sfd_tcp_key_t key;
+
+static void setup(void)
+{
+  sftest_tcp_setup();
+  ck_assert_int_eq(sfd_tcp_key_read(sftest_tcp.key_file, &key), SF_OK);
+}
+
+static bool has_up(void)
+{
+  return sftest_tcp_end(0, 1)->up && sftest_tcp_end(1, 0)->up;
+}
+
+static bool is_down_at_0(void)
+{
+  return sftest_tcp_end(0, 1)->ndowns > 0;
+}
+
+static bool is_open(int fd)
+{
+  char byte;
+  return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
+static int the_stranger;
+
+static bool is_thrown_out(void)
+{
+  char bytes[100];
+  ssize_t n = recv(the_stranger, bytes, sizeof bytes, MSG_DONTWAIT);
+  return n == 0 || (n < 0 && errno != EAGAIN);
+}
+
+static bool is_answered(void)
+{
+  struct pollfd poll_fd = {.fd = the_stranger, .events = POLLIN};
+  return poll(&poll_fd, 1, 0) > 0;
+}
+
+/* The fabric sees to it without being told to wait for it. */
+static void expect_thrown_out(int fd, double limit_s)
+{
+  the_stranger = fd;
+  for (double end = sftest_tcp_now_s() + limit_s; !is_thrown_out();) {
+    ck_assert_msg(sftest_tcp_now_s() < end, "still connected after %g s", limit_s);
+    sftest_tcp_run_for(0.01);
+  }
+  close(fd);
+}
+
+/* As is what a peer would say. */
+static void say(int fd, const void *bytes, size_t size)
+{
+  ck_assert_int_eq(send(fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
+}
+
+static void hear(int fd, void *bytes, size_t size)
+{
+  the_stranger = fd;
+  while (!is_answered())
+    sftest_tcp_run_for(0.005);
+  ck_assert_int_eq(recv(fd, bytes, size, MSG_WAITALL), (ssize_t)size);
+}
+
+/* ---- Strangers ---- */
+
+START_TEST(garbage_is_dropped_at_once)
+{
+  uint8_t garbage[1000];
+  sftest_tcp_create_all(2);
+  for (int round = 0; round < 20; round++) {
+    for (size_t i = 0; i < sizeof garbage; i++)
+      garbage[i] = (uint8_t)sftest_tcp_random(256);
+    int fd = sftest_tcp_stranger(0);
+    say(fd, garbage, sizeof(sfd_tcp_hello_t) + sftest_tcp_random(sizeof garbage - sizeof(sfd_tcp_hello_t)));
+    expect_thrown_out(fd, 1);
+  }
+  sftest_tcp_close_all();
+}
+END_TEST
+
+/* Silent ones, and ones that say half of a hello: in number bounded, in time too, and peers still get in. */
+START_TEST(strangers_do_not_stay)
+{
+  static int fds[STRANGERS];
+  int nopen = 0;
+  sftest_tcp_create_all(2);
+  int nfds = sftest_tcp_count_fds();
+  for (int i = 0; i < STRANGERS; i++) {
+    fds[i] = sftest_tcp_stranger(0);
+    if (i % 2)
+      say(fds[i], "SFDT\1\0\0", 7);
+    if (i % 10 == 0)
+      sftest_tcp_run_for(0.002);
+  }
+  double begin = sftest_tcp_now_s();
+  sftest_tcp_run_for(0.1);
+  for (int i = 0; i < STRANGERS; i++)
+    nopen += is_open(fds[i]);
+  ck_assert_int_eq(nopen, MAX_STRANGERS);
+  sftest_tcp_connect(1, 0);
+  sftest_tcp_run_until(has_up, 1);
+  sftest_tcp_send(0, 1, 1000000);
+  sftest_tcp_send(1, 0, 1000000);
+  sftest_tcp_run_until(sftest_tcp_all_sent, 5);
+  for (int i = 0; i < STRANGERS; i++)
+    expect_thrown_out(fds[i], 5);
+  ck_assert(sftest_tcp_now_s() - begin < 4.5);
+  ck_assert(has_up());
+  ck_assert_int_le(sftest_tcp_count_fds(), nfds + 8); /* the stream, and what the loop made when it first ran */
+  sftest_tcp_close_all();
+}
+END_TEST
+
+/* A true hello of node 1 to node 0. */
+static void greet(int fd, sfd_tcp_hello_t *hello, sfd_tcp_challenge_t *challenge)
+{
+  sfd_tcp_hello_make(hello, 1, 0, 2);
+  say(fd, hello, sizeof *hello);
+  hear(fd, challenge, sizeof *challenge);
+}
+
+START_TEST(wrong_proof_is_dropped)
+{
+  sfd_tcp_key_t other;
+  sfd_tcp_hello_t hello;
+  sfd_tcp_challenge_t challenge;
+  sfd_tcp_proof_t proof;
+  ck_assert_int_eq(sfd_tcp_key_read(sftest_tcp.other_key_file, &other), SF_OK);
+  sftest_tcp_create_all(2);
+  int fd = sftest_tcp_stranger(0);
+  greet(fd, &hello, &challenge);
+  ck_assert(sfd_tcp_challenge_is_true(&challenge, &key, &hello));
+  if (_i == 0)
+    sfd_tcp_proof_make(&proof, &other, &hello, &challenge);
+  else
+    memcpy(&proof, challenge.code, sizeof proof); /* its own words back */
+  say(fd, &proof, sizeof proof);
+  expect_thrown_out(fd, 1);
+  ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 0);
+  sftest_tcp_close_all();
+}
+END_TEST
+
+/* The proof of another connection, overheard, is worth nothing. */
+START_TEST(old_proof_is_dropped)
+{
+  sfd_tcp_hello_t hello;
+  sfd_tcp_challenge_t challenge;
+  sfd_tcp_proof_t proof;
+  uint32_t verdict;
+  sftest_tcp_create_all(2);
+  int first = sftest_tcp_stranger(0);
+  greet(first, &hello, &challenge);
+  sfd_tcp_proof_make(&proof, &key, &hello, &challenge);
+  say(first, &proof, sizeof proof);
+  hear(first, &verdict, sizeof verdict);
+  ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 1);
+  int second = sftest_tcp_stranger(0);
+  say(second, &hello, sizeof hello);
+  hear(second, &challenge, sizeof challenge);
+  say(second, &proof, sizeof proof);
+  expect_thrown_out(second, 1);
+  ck_assert(sftest_tcp_end(0, 1)->up);
+  close(first);
+  sftest_tcp_run_until(is_down_at_0, 1);
+  sftest_tcp_close_all();
+}
+END_TEST
+
+/* A peer that proves the key and sends data right behind it: they are the stream's. One byte at a time. */
+START_TEST(stream_begins_behind_the_proof)
+{
+  sfd_tcp_hello_t hello;
+  sfd_tcp_challenge_t challenge;
+  sfd_tcp_proof_t proof;
+  sftest_tcp_create_all(2);
+  int fd = sftest_tcp_stranger(0);
+  sfd_tcp_hello_make(&hello, 1, 0, 2);
+  for (size_t i = 0; i < sizeof hello; i++) {
+    say(fd, (const char *)&hello + i, 1);
+    if (i % 8 == 0)
+      sftest_tcp_run_for(0.002);
+  }
+  hear(fd, &challenge, sizeof challenge);
+  sfd_tcp_proof_make(&proof, &key, &hello, &challenge);
+  uint8_t message[sizeof proof + 8];
+  memcpy(message, &proof, sizeof proof);
+  for (uint64_t i = 0; i < 8; i++)
+    message[sizeof proof + i] = sftest_tcp_content(1, 0, i);
+  say(fd, message, sizeof message);
+  sftest_tcp_run_for(0.1);
+  ck_assert(sftest_tcp_end(0, 1)->up);
+  ck_assert_uint_eq(sftest_tcp_end(0, 1)->got, 8);
+  close(fd);
+  sftest_tcp_run_until(is_down_at_0, 1);
+  sftest_tcp_close_all();
+}
+END_TEST
+
+/* ---- Two connections between the same two ---- */
+
+/* Node 0 connects to node 1, which is played here up to the verdict. */
+static int take_attempt(void)
+{
+  sfd_tcp_hello_t hello;
+  sfd_tcp_challenge_t challenge;
+  sfd_tcp_proof_t proof;
+  sftest_tcp_connect(0, 1);
+  sftest_tcp_run_for(0.02);
+  int fd = accept(sftest_tcp.listen_fds[1], NULL, NULL);
+  ck_assert_int_ge(fd, 0);
+  hear(fd, &hello, sizeof hello);
+  sfd_tcp_challenge_make(&challenge, &key, &hello);
+  say(fd, &challenge, sizeof challenge);
+  hear(fd, &proof, sizeof proof);
+  ck_assert(sfd_tcp_proof_is_true(&proof, &key, &hello, &challenge));
+  return fd;
+}
+
+static void create_alone(void)
+{
+  sfd_tcp_options_t options = sftest_tcp_options(0, 2);
+  ck_assert_int_eq(listen(sftest_tcp.listen_fds[1], 8), 0);
+  sftest_tcp_create(0, &options);
+}
+
+static int begin_proof(sfd_tcp_proof_t *proof)
+{
+  sfd_tcp_hello_t hello;
+  sfd_tcp_challenge_t challenge;
+  int fd = sftest_tcp_stranger(0);
+  greet(fd, &hello, &challenge);
+  sfd_tcp_proof_make(proof, &key, &hello, &challenge);
+  return fd;
+}
+
+/* Node 1 connects too, and its proof comes before the verdict on node 0's attempt, or after it. Either way that of node
+ * 0 is the stream, and the other connection's end does it no harm. Only who begins when there is a stream means it. */
+START_TEST(stream_is_replaced_by_a_later_connection_only)
+{
+  const sfd_tcp_verdict_t verdict = {.accepted = htole32(1)};
+  uint32_t heard;
+  sfd_tcp_proof_t proof;
+  create_alone();
+  int other = begin_proof(&proof);
+  int attempt = take_attempt();
+  if (_i == 0)
+    say(other, &proof, sizeof proof);
+  sftest_tcp_run_for(0.05);
+  ck_assert(is_open(other));
+  ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 0);
+  say(attempt, &verdict, sizeof verdict);
+  if (_i == 1) {
+    sftest_tcp_run_for(0.05);
+    send(other, &proof, sizeof proof, MSG_NOSIGNAL);
+  }
+  expect_thrown_out(other, 1);
+  ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 1);
+  ck_assert_int_eq(sftest_tcp_end(0, 1)->ndowns, 0);
+
+  other = begin_proof(&proof);
+  ck_assert_int_eq(sftest_tcp_end(0, 1)->ndowns, 0);
+  say(other, &proof, sizeof proof);
+  hear(other, &heard, sizeof heard);
+  ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 2);
+  ck_assert_int_eq(sftest_tcp_end(0, 1)->ndowns, 1);
+  expect_thrown_out(attempt, 1);
+  close(other);
+  sftest_tcp_run_until(is_down_at_0, 1);
+  sftest_tcp_close_all();
+}
+END_TEST
+
+/* Who waits for the verdict has nothing to say. */
+START_TEST(nothing_is_said_before_the_verdict)
+{
+  sfd_tcp_proof_t proof;
+  create_alone();
+  int other = begin_proof(&proof);
+  int attempt = take_attempt();
+  say(other, &proof, sizeof proof);
+  sftest_tcp_run_for(0.05);
+  ck_assert(is_open(other));
+  say(other, "x", 1);
+  expect_thrown_out(other, 1);
+  ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 0);
+  close(attempt);
+  sftest_tcp_close_all();
+}
+END_TEST
+
+/* ---- Peers that do not fit ---- */
+
+static void create_pair(const sfd_tcp_options_t *zero, const sfd_tcp_options_t *one)
+{
+  sftest_tcp_create(0, zero);
+  sftest_tcp_create(1, one);
+}
+
+static void expect_failure(int node, int peer, sf_status_t status, const char *words)
+{
+  const sftest_tcp_end_t *end = sftest_tcp_end(node, peer);
+  for (double limit = sftest_tcp_now_s() + 5; end->ndowns == 0 && sftest_tcp_now_s() < limit;)
+    sftest_tcp_run_for(0.01);
+  ck_assert_int_eq(end->ndowns, 1);
+  ck_assert_int_eq(end->nups, 0);
+  ck_assert_msg(end->status == status && strstr(end->detail, words) != NULL, "%d: %s", end->status, end->detail);
+  ck_assert_int_eq(sftest_tcp_end(peer, node)->nups, 0);
+}
+
+START_TEST(peer_with_another_key)
+{
+  sfd_tcp_options_t zero = sftest_tcp_options(0, 2), one = sftest_tcp_options(1, 2);
+  one.key_file = sftest_tcp.other_key_file;
+  create_pair(&zero, &one);
+  sftest_tcp_connect(0, 1);
+  sftest_tcp_connect(1, 0);
+  expect_failure(0, 1, SF_ERR_PERM, "key");
+  expect_failure(1, 0, SF_ERR_PERM, "key");
+  sftest_tcp_close_all();
+}
+END_TEST
+
+START_TEST(peer_with_a_longer_list)
+{
+  sfd_tcp_options_t zero = sftest_tcp_options(0, 3);
+  sftest_tcp_create(0, &zero);
+  sfd_tcp_options_t one = sftest_tcp_options(1, 2);
+  sftest_tcp_create(1, &one);
+  sftest_tcp_connect(0, 1);
+  expect_failure(0, 1, SF_ERR_ARG, "number of nodes");
+  sftest_tcp_connect(1, 0);
+  expect_failure(1, 0, SF_ERR_ARG, "number of nodes");
+  sftest_tcp_close_all();
+}
+END_TEST
+
+START_TEST(peer_with_another_number)
+{
+  sfd_tcp_options_t zero = sftest_tcp_options(0, 3), other = sftest_tcp_options(2, 3);
+  sftest_tcp_create(0, &zero);
+  sftest_tcp_create(1, &other); /* listens where node 1 should */
+  sftest_tcp_connect(0, 1);
+  expect_failure(0, 1, SF_ERR_ARG, "another node");
+  sftest_tcp_close_all();
+}
+END_TEST
+
+START_TEST(peer_that_has_this_ones_number)
+{
+  sfd_tcp_options_t zero = sftest_tcp_options(0, 2), other = sftest_tcp_options(0, 2);
+  char swapped[64];
+  snprintf(swapped, sizeof swapped, "127.0.0.1:%u,127.0.0.1:%u", sftest_tcp.ports[1], sftest_tcp.ports[0]);
+  other.peers = swapped;
+  sftest_tcp_create(0, &zero);
+  sftest_tcp_create(1, &other);
+  sftest_tcp_connect(1, 1); /* it calls itself node 0, and finds at node 1's address one that does so too */
+  const sftest_tcp_end_t *end = sftest_tcp_end(1, 1);
+  for (int i = 0; i < 100 && end->ndowns == 0; i++)
+    sftest_tcp_run_for(0.01);
+  ck_assert_int_eq(end->status, SF_ERR_ARG);
+  sftest_tcp_close_all();
+}
+END_TEST
+
+START_TEST(peer_of_another_version)
+{
+  sfd_tcp_hello_t hello;
+  sfd_tcp_challenge_t challenge;
+  sftest_tcp_create_all(2);
+  int fd = sftest_tcp_stranger(0);
+  sfd_tcp_hello_make(&hello, 1, 0, 2);
+  hello.version++;
+  say(fd, &hello, sizeof hello);
+  hear(fd, &challenge, sizeof challenge);
+  ck_assert_uint_eq(challenge.refusal, SFD_TCP_OTHER_VERSION);
+  expect_thrown_out(fd, 1);
+  sftest_tcp_close_all();
+}
+END_TEST
+
+/* Something else serves at the peer's address: it answers in its own way, not at all, or hangs up. */
+START_TEST(peer_that_is_no_daemon)
+{
+  static const struct {
+    const char *answer;
+    sf_status_t status;
+    const char *words;
+  } cases[] = {{"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request",
+                SF_ERR_PROTO, "no sfd"},
+               {NULL, SF_ERR_TIMEOUT, "too long"},
+               {"", SF_ERR_NO_DAEMON, "onnection"}};
+  sfd_tcp_options_t zero = sftest_tcp_options(0, 2);
+  zero.connect_timeout_ms = 100;
+  ck_assert_int_eq(listen(sftest_tcp.listen_fds[1], 8), 0);
+  fcntl(sftest_tcp.listen_fds[1], F_SETFL, O_NONBLOCK);
+  sftest_tcp_create(0, &zero);
+  sftest_tcp_connect(0, 1);
+  int fd = -1;
+  for (double end = sftest_tcp_now_s() + 5; sftest_tcp_now_s() < end && !is_down_at_0();) {
+    sftest_tcp_run_for(0.02);
+    if (fd < 0 || (cases[_i].answer != NULL && cases[_i].answer[0] == '\0')) {
+      int next = accept(sftest_tcp.listen_fds[1], NULL, NULL);
+      fd = next >= 0 ? next : fd;
+    }
+    if (fd >= 0 && cases[_i].answer != NULL && cases[_i].answer[0] != '\0')
+      send(fd, cases[_i].answer, strlen(cases[_i].answer), MSG_NOSIGNAL);
+    else if (fd >= 0 && cases[_i].answer != NULL) {
+      close(fd);
+      fd = -1;
+    }
+  }
+  expect_failure(0, 1, cases[_i].status, cases[_i].words);
+  sftest_tcp_close_all();
+  if (fd >= 0)
+    close(fd);
+}
+END_TEST
+
+static Suite *strangers_suite(void)
+{
+  Suite *suite = suite_create("fabric_tcp_strangers");
+  TCase *tcase = tcase_create("fabric_tcp_strangers");
+  tcase_set_timeout(tcase, 60);
+  tcase_add_checked_fixture(tcase, setup, sftest_tcp_teardown);
+  tcase_add_test(tcase, garbage_is_dropped_at_once);
+  tcase_add_test(tcase, strangers_do_not_stay);
+  tcase_add_loop_test(tcase, wrong_proof_is_dropped, 0, 2);
+  tcase_add_test(tcase, old_proof_is_dropped);
+  tcase_add_test(tcase, stream_begins_behind_the_proof);
+  tcase_add_loop_test(tcase, stream_is_replaced_by_a_later_connection_only, 0, 2);
+  tcase_add_test(tcase, nothing_is_said_before_the_verdict);
+  tcase_add_test(tcase, peer_with_another_key);
+  tcase_add_test(tcase, peer_with_a_longer_list);
+  tcase_add_test(tcase, peer_with_another_number);
+  tcase_add_test(tcase, peer_that_has_this_ones_number);
+  tcase_add_test(tcase, peer_of_another_version);
+  tcase_add_loop_test(tcase, peer_that_is_no_daemon, 0, 3);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(strangers_suite());
+}
