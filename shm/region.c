@@ -17,7 +17,8 @@
 
 static const char *kind_name(sfshm_region_kind_t kind)
 {
-  static const char *const names[] = {"?", "inbox", "alloc", "counters", "edges", "board"};
+  static const char *const names[] = {"?",     "inbox", "alloc",     "counters",    "edges",
+                                      "board", "ring",  "trunk map", "trunk board", "exchange"};
   return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : "?";
 }
 
@@ -25,11 +26,18 @@ static const char *kind_name(sfshm_region_kind_t kind)
 static int required_seals(sfshm_region_kind_t kind)
 {
   int seals = F_SEAL_SHRINK | F_SEAL_GROW;
-  if (kind == SFSHM_REGION_EDGES)
-    seals |= F_SEAL_WRITE;
-  else if (kind != SFSHM_REGION_INBOX)
-    seals |= F_SEAL_FUTURE_WRITE;
-  return seals;
+  switch (kind) {
+  case SFSHM_REGION_EDGES:
+  case SFSHM_REGION_TRUNK_MAP:
+    return seals | F_SEAL_WRITE;
+  case SFSHM_REGION_INBOX:
+  case SFSHM_REGION_RING:
+  case SFSHM_REGION_TRUNK_BOARD:
+  case SFSHM_REGION_EXCHANGE:
+    return seals;
+  default:
+    return seals | F_SEAL_FUTURE_WRITE;
+  }
 }
 
 static size_t round_to_pages(size_t length_bytes)
@@ -204,7 +212,7 @@ sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_byte
   if (status != SF_OK)
     return status;
   int protection = access == SFSHM_READ_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
-  int sharing = kind == SFSHM_REGION_EDGES ? MAP_PRIVATE : MAP_SHARED; /* see sfshm_region_publish */
+  int sharing = (required_seals(kind) & F_SEAL_WRITE) != 0 ? MAP_PRIVATE : MAP_SHARED; /* see sfshm_region_publish */
   region.base = mmap(NULL, region.length_bytes, protection, sharing, fd, 0);
   if (region.base == MAP_FAILED)
     return sfshm_error_errno(SF_ERR_NOMEM, "mapping %s region of %zu bytes", kind_name(kind), region.length_bytes);

@@ -14,11 +14,15 @@
 #define SFSHM_LAYOUT_VERSION 1u
 
 typedef enum sfshm_region_kind {
-  SFSHM_REGION_INBOX = 1,    /* a rank's slots and wake line: its peers write */
-  SFSHM_REGION_ALLOC = 2,    /* memory of sf_alloc: peers read */
-  SFSHM_REGION_COUNTERS = 3, /* a rank's counters: the daemon and tools read */
-  SFSHM_REGION_EDGES = 4,    /* a rank's edge list: immutable */
-  SFSHM_REGION_BOARD = 5,    /* the daemon's node board: clients read */
+  SFSHM_REGION_INBOX = 1,       /* a rank's slots and wake line: its peers write */
+  SFSHM_REGION_ALLOC = 2,       /* memory of sf_alloc: peers read */
+  SFSHM_REGION_COUNTERS = 3,    /* a rank's counters: the daemon and tools read */
+  SFSHM_REGION_EDGES = 4,       /* a rank's edge list: immutable */
+  SFSHM_REGION_BOARD = 5,       /* the daemon's node board: clients read */
+  SFSHM_REGION_RING = 6,        /* a rank's submission ring: its daemon reads */
+  SFSHM_REGION_TRUNK_MAP = 7,   /* which roots and leaves are connected with other nodes: immutable */
+  SFSHM_REGION_TRUNK_BOARD = 8, /* flow of messages to and from other nodes: the daemon's, ranks write */
+  SFSHM_REGION_EXCHANGE = 9,    /* slots of these messages: the daemon's, ranks write */
 } sfshm_region_kind_t;
 
 /* Stands at the start of every region. version is stored last, with release order, when the rest is filled in. */

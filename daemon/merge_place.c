@@ -1,0 +1,300 @@
+/* Placing roots, values and contributions: see merge_place.h. Any thread.
+ *
+ * Going through an owner's pieces by ascending rank, a root that has not been met gets the next position. So positions
+ * are in the order of leads and of their lists, the roots of a lead stand together, and a value whose position lies
+ * before the first one of its own rank is a contribution beside the lead's. */
+#include "daemon/merge_place.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/merge_image.h"
+#include "shm/error.h"
+
+/* ---- Blocks and owners ------------------------------------------------------------------------------------------- */
+
+static void add_piece(sfd_positions_t *positions, const sfd_merge_block_t *block)
+{
+  sfd_owner_t *last = positions->nowners > 0 ? &positions->owners[positions->nowners - 1] : NULL;
+  if (last == NULL || last->rank != block->owner) {
+    assert(last == NULL || last->rank < block->owner);
+    last = &positions->owners[positions->nowners++];
+    *last = (sfd_owner_t){.rank = block->owner, .first_piece = positions->npieces};
+  }
+  assert(last->npieces == 0 || positions->pieces[positions->npieces - 1].block->rank < block->rank);
+  positions->pieces[positions->npieces++] = (sfd_piece_t){.block = block, .owner = last, .edge = positions->nedges};
+  last->npieces++;
+  last->n += block->edges->value_root.n; /* with those counted twice, until it is placed */
+  positions->most_pieces = last->npieces > positions->most_pieces ? last->npieces : positions->most_pieces;
+  positions->nvalues += block->edges->value_root.n;
+  positions->nedges += block->edges->leaf.n;
+}
+
+/* Lists pieces and owners, and sums them up. */
+static sf_status_t list_blocks(sfd_positions_t *positions, const sfd_merge_block_t blocks[], int32_t nblocks)
+{
+  positions->pieces = malloc((size_t)nblocks * sizeof *positions->pieces);
+  positions->owners = malloc((size_t)nblocks * sizeof *positions->owners);
+  if (positions->pieces == NULL || positions->owners == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "merging %d edge blocks", nblocks);
+  for (int32_t b = 0; b < nblocks; b++) {
+    int64_t n = blocks[b].edges->leaf.n;
+    if (n > UINT32_MAX || positions->nedges + n > UINT32_MAX)
+      return sfshm_error(SF_ERR_LIMIT, "more than %lld edges between two nodes", (long long)UINT32_MAX);
+    add_piece(positions, &blocks[b]);
+  }
+  for (int32_t i = 0; i < positions->nowners; i++)
+    if (positions->owners[i].npieces > 1)
+      positions->ncrowded += positions->owners[i].n;
+  return SF_OK;
+}
+
+static sf_status_t take_memory(sfd_positions_t *positions)
+{
+  size_t n = (size_t)positions->ncrowded;
+  if (n == 0)
+    return SF_OK;
+  positions->spots = sfd_take_memory(n * sizeof *positions->spots);
+  positions->key = sfd_take_memory(n * sizeof *positions->key);
+  positions->from = sfd_take_memory(n * sizeof *positions->from);
+  if (positions->spots == NULL || positions->key == NULL || positions->from == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "merging %zu values", n);
+  return SF_OK;
+}
+
+/* ---- Positions --------------------------------------------------------------------------------------------------- */
+
+/* Places the values of one piece; its keys are key[i] - base, and may stand where from is written. Without branches:
+ * whether a root has been met is as good as random. Returns whether a root is there twice. */
+static bool place_values(sfd_owner_t *owner, uint32_t table[], const uint32_t key[], uint32_t base, int64_t nvalues,
+                         int32_t rank, uint32_t from[])
+{
+  uint32_t n = (uint32_t)owner->n, first = (uint32_t)owner->first, twice = 0;
+  for (int64_t i = 0; i < nvalues; i++) {
+    uint32_t k = key[i] - base, met = table[k];
+    uint32_t fresh = -(uint32_t)(met == 0); /* all bits, or none */
+    uint32_t position = (n & fresh) | ((met - 1) & ~fresh);
+    sfd_spot_t *spot = &owner->spots[position];
+    owner->key[n] = k; /* this and the next are the root's if it has not been met */
+    owner->spots[n] = (sfd_spot_t){0, 0};
+    table[k] = position + 1;
+    twice |= ~fresh & (uint32_t)(spot->winner == rank);
+    *spot = (sfd_spot_t){spot->contributors + 1, rank};
+    from[i] = first + position;
+    n -= fresh;
+  }
+  owner->n = n;
+  return twice != 0;
+}
+
+/* An empty table for all keys. */
+static sf_status_t clear_table(sfd_positions_t *positions, uint32_t nkeys)
+{
+  if (nkeys > positions->table_size) {
+    free(positions->table);
+    positions->table = sfd_take_memory((size_t)nkeys * sizeof *positions->table);
+    positions->table_size = positions->table != NULL ? nkeys : 0;
+  }
+  if (positions->table == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "table of %u roots", nkeys);
+  memset(positions->table, 0, (size_t)nkeys * sizeof *positions->table);
+  return SF_OK;
+}
+
+/* own_key: where keys of sorted roots are, else NULL. */
+static sf_status_t place_piece(sfd_positions_t *positions, sfd_owner_t *owner, sfd_piece_t *piece,
+                               const uint32_t own_key[])
+{
+  const sfshm_pattern_t *root = &piece->block->edges->value_root;
+  uint32_t *from = positions->from + positions->from_used;
+  const uint32_t *key = own_key;
+  uint32_t base = 0;
+  if (own_key == NULL && root->kind == SFSHM_PATTERN_INDEX32) {
+    key = root->index32;
+    base = (uint32_t)owner->keys.base;
+  } else if (own_key == NULL) {
+    sfd_write_narrow(root, owner->keys.base, from);
+    key = from;
+  }
+  piece->first = owner->first + owner->n;
+  if (place_values(owner, positions->table, key, base, root->n, piece->block->rank, from))
+    return sfshm_error(SF_ERR_PROTO, "edge list of rank %d: a root of rank %d is there twice", piece->block->rank,
+                       owner->rank);
+  piece->nled = owner->first + owner->n - piece->first;
+  if (piece->nled < root->n) {
+    piece->from = from;
+    positions->from_used += root->n;
+  }
+  return SF_OK;
+}
+
+/* Places what several ranks have leaves on. */
+static sf_status_t place_crowd(sfd_positions_t *positions, sfd_owner_t *owner)
+{
+  sfd_piece_t *pieces = positions->pieces + owner->first_piece;
+  uint32_t *own_key = positions->from + positions->from_used; /* read before from is written there */
+  int64_t nvalues = owner->n;
+  sf_status_t status = sfd_keys_init(&owner->keys, pieces->block, owner->npieces, nvalues, own_key);
+  if (status == SF_OK)
+    status = clear_table(positions, owner->keys.nkeys);
+  owner->n = 0;
+  owner->spots = positions->spots + positions->spots_used;
+  owner->key = positions->key + positions->spots_used;
+  for (int32_t i = 0; i < owner->npieces && status == SF_OK; i++) {
+    status = place_piece(positions, owner, &pieces[i], owner->keys.sorted != NULL ? own_key : NULL);
+    own_key += pieces[i].block->edges->value_root.n;
+  }
+  positions->spots_used += owner->n;
+  positions->nstaged += nvalues - owner->n;
+  return status;
+}
+
+static sf_status_t place_owners(sfd_positions_t *positions)
+{
+  sf_status_t status = SF_OK;
+  for (int32_t i = 0; i < positions->nowners && status == SF_OK; i++) {
+    sfd_owner_t *owner = &positions->owners[i];
+    owner->first = positions->npositions;
+    if (owner->npieces > 1) {
+      status = place_crowd(positions, owner);
+    } else {
+      positions->pieces[owner->first_piece].first = owner->first;
+      positions->pieces[owner->first_piece].nled = owner->n;
+    }
+    positions->npositions += owner->n;
+  }
+  return status;
+}
+
+/* ---- Staging ----------------------------------------------------------------------------------------------------- */
+
+/* The spot of a position; positions have to be asked for in ascending order, beginning with the first owner. */
+static inline sfd_spot_t *find_spot(const sfd_owner_t **owner, uint32_t position)
+{
+  while (position >= (*owner)->first + (*owner)->n)
+    (*owner)++;
+  return &(*owner)->spots[position - (*owner)->first];
+}
+
+/* Returns the end of the layer. Writes one entry behind it. */
+static int64_t make_first_layer(const sfd_positions_t *positions)
+{
+  int64_t end = 0;
+  for (int32_t o = 0; o < positions->nowners; o++) {
+    const sfd_owner_t *owner = &positions->owners[o];
+    for (int64_t i = 0; owner->spots != NULL && i < owner->n; i++) {
+      positions->staged[end] = (uint32_t)(owner->first + i);
+      end += owner->spots[i].contributors > 1;
+    }
+  }
+  return end;
+}
+
+/* The layer behind the last one. */
+static int64_t make_next_layer(const sfd_positions_t *positions)
+{
+  const sfd_owner_t *owner = positions->owners;
+  int64_t begin = positions->layer_first[positions->nlayers - 1], end = positions->layer_first[positions->nlayers];
+  for (int64_t unit = begin, stop = end; unit < stop; unit++) {
+    uint32_t position = positions->staged[unit];
+    positions->staged[end] = position;
+    positions->next[unit] = (uint32_t)end;
+    end += find_spot(&owner, position)->contributors > positions->nlayers + 1;
+  }
+  return end;
+}
+
+/* From now on spots tell where contributors go to. */
+static void turn_spots(const sfd_positions_t *positions)
+{
+  const sfd_owner_t *owner = positions->owners;
+  for (int64_t unit = 0; unit < positions->layer_first[1]; unit++)
+    find_spot(&owner, positions->staged[unit])->contributors = (uint32_t)unit;
+}
+
+static sf_status_t make_layers(sfd_positions_t *positions)
+{
+  size_t n = (size_t)positions->nstaged;
+  positions->layer_first = calloc((size_t)positions->most_pieces, sizeof *positions->layer_first);
+  positions->staged = sfd_take_memory((n + 1) * sizeof *positions->staged);
+  if (positions->layer_first == NULL || positions->staged == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "staging of %zu values", n);
+  positions->layer_first[++positions->nlayers] = make_first_layer(positions);
+  if (positions->layer_first[1] < positions->nstaged) {
+    positions->next = sfd_take_memory(n * sizeof *positions->next);
+    if (positions->next == NULL)
+      return sfshm_error(SF_ERR_NOMEM, "staging of %zu values", n);
+  }
+  while (positions->layer_first[positions->nlayers] < positions->nstaged) {
+    int64_t end = make_next_layer(positions);
+    positions->layer_first[++positions->nlayers] = end;
+  }
+  turn_spots(positions);
+  return SF_OK;
+}
+
+/* The led ones of these spots have no unit to look for: theirs stands for the contribution after them. */
+static inline __attribute__((always_inline)) void stage_values(const sfd_piece_t *piece, const uint32_t next[],
+                                                               uint32_t units, uint32_t to[])
+{
+  const sfd_owner_t *owner = piece->owner;
+  int64_t n = piece->block->edges->value_root.n;
+  uint32_t owner_first = (uint32_t)owner->first, first = (uint32_t)piece->first;
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t position = piece->from[i];
+    sfd_spot_t *spot = &owner->spots[position - owner_first];
+    uint32_t unit = spot->contributors;
+    bool led = position >= first;
+    to[i] = led ? position : units + unit;
+    if (next != NULL)
+      spot->contributors = led ? unit : next[led ? 0 : unit];
+  }
+}
+
+void sfd_positions_stage(const sfd_positions_t *positions, const sfd_piece_t *piece, uint32_t to[])
+{
+  if (positions->next != NULL)
+    stage_values(piece, positions->next, (uint32_t)positions->npositions, to);
+  else
+    stage_values(piece, NULL, (uint32_t)positions->npositions, to);
+}
+
+/* ---- The whole --------------------------------------------------------------------------------------------------- */
+
+sf_status_t sfd_positions_find(const sfd_merge_block_t blocks[], int32_t nblocks, bool uncombined,
+                               sfd_positions_t *positions_p)
+{
+  sfd_positions_t positions = {.uncombined = uncombined};
+  sf_status_t status = list_blocks(&positions, blocks, nblocks);
+  if (status == SF_OK)
+    status = take_memory(&positions);
+  if (status == SF_OK)
+    status = place_owners(&positions);
+  if (uncombined)
+    positions.nstaged = 0;
+  if (status == SF_OK && positions.nstaged > 0)
+    status = make_layers(&positions);
+  free(positions.table);
+  positions.table = NULL;
+  if (status == SF_OK)
+    *positions_p = positions;
+  else
+    sfd_positions_destroy(&positions);
+  return status;
+}
+
+void sfd_positions_destroy(sfd_positions_t *positions)
+{
+  for (int32_t i = 0; i < positions->nowners; i++)
+    sfd_keys_destroy(&positions->owners[i].keys);
+  free(positions->pieces);
+  free(positions->owners);
+  free(positions->spots);
+  free(positions->key);
+  free(positions->from);
+  free(positions->staged);
+  free(positions->next);
+  free(positions->layer_first);
+  *positions = (sfd_positions_t){0};
+}
