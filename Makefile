@@ -52,7 +52,7 @@ LINK_FLAGS = -pthread -Wl,--as-needed $(CFLAGS) $(INSTRUMENT) $(LDFLAGS)
 
 # ---- What it builds upon ----
 
-PACKAGES = libuv libprotobuf-c
+PACKAGES = libuv libprotobuf-c libsystemd libsodium
 CHECK_LIBS := $(shell pkg-config --libs check 2>/dev/null)
 PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) check 2>/dev/null)
 DAEMON_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
@@ -78,11 +78,11 @@ programs = $(patsubst %.c,$(BUILD)/%,$(1))
 with_mpi_only = $(if $(with_mpi),$(1))
 without_main = $(filter-out %/main.o,$(1))
 
-generated := $(BUILD)/proto/sf_control.pb-c.h
+generated := $(BUILD)/proto/sf_control.pb-c.h $(BUILD)/proto/sf_peer.pb-c.h
 shared_objects := $(call objects,$(call find_sources,shm proto)) $(BUILD)/obj/proto/sf_control.pb-c.o
 client_objects := $(shared_objects) $(call objects,$(filter-out client/mpi/%,$(call find_sources,client)))
 adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/mpi/*.c)))
-daemon_objects := $(call objects,$(call find_sources,daemon))
+daemon_objects := $(call objects,$(call find_sources,daemon)) $(BUILD)/obj/proto/sf_peer.pb-c.o
 sfctl_objects := $(call objects,$(call find_sources,tools/sfctl))
 sfrun_objects := $(call objects,$(call find_sources,tools/sfrun))
 sfperf_objects := $(call with_mpi_only,$(call objects,$(call find_sources,tools/sfperf)))
@@ -271,6 +271,9 @@ bin := $(DESTDIR)$(PREFIX)/bin
 lib := $(DESTDIR)$(PREFIX)/lib
 include := $(DESTDIR)$(PREFIX)/include
 man := $(DESTDIR)$(PREFIX)/share/man
+units := $(DESTDIR)$(PREFIX)/lib/systemd/system
+tmpfiles := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
+config_examples := $(DESTDIR)$(PREFIX)/share/doc/sfd/examples
 libraries := $(client_library) $(adapter_library)
 library_names := $(notdir $(libraries:.a=))
 public_headers := $(wildcard client/include/sf/*.h shm/include/sf/*.h)
@@ -279,7 +282,7 @@ man_pages := $(wildcard docs/man/*.[18])
 installed_man = $(man)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
 install: all
-	install -d '$(bin)' '$(lib)/pkgconfig' '$(include)/sf'
+	install -d '$(bin)' '$(lib)/pkgconfig' '$(include)/sf' '$(units)'
 	install $(tools) '$(bin)'
 	install -m 644 $(libraries) $(shared_libraries) '$(lib)'
 	for name in $(library_names); do \
@@ -292,6 +295,10 @@ install: all
 	done
 	install -m 644 $(public_headers) '$(include)/sf'
 	$(foreach page,$(man_pages),install -D -m 644 $(page) '$(call installed_man,$(page))' &&) :
+	sed 's|@PREFIX@|$(PREFIX)|' systemd/sfd.service.in >'$(units)/sfd.service'
+	install -m 644 systemd/sfd.socket '$(units)'
+	install -D -m 644 systemd/sfd.tmpfiles '$(tmpfiles)/sfd.conf'
+	install -D -m 644 systemd/sfd.conf '$(config_examples)/sfd.conf'
 	$(if $(DESTDIR),,-ldconfig 2>/dev/null)
 
 uninstall:
@@ -300,7 +307,8 @@ uninstall:
 	rm -f $(patsubst lib%,'$(lib)/pkgconfig/%.pc',$(library_names))
 	rm -f $(patsubst %,'$(include)/sf/%',$(notdir $(public_headers)))
 	rm -f $(foreach page,$(man_pages),'$(call installed_man,$(page))')
-	-rmdir '$(include)/sf' 2>/dev/null
+	rm -f '$(units)/sfd.service' '$(units)/sfd.socket' '$(tmpfiles)/sfd.conf' '$(config_examples)/sfd.conf'
+	-rmdir '$(include)/sf' '$(config_examples)' '$(patsubst %/,%,$(dir $(config_examples)))' 2>/dev/null
 
 clean:
 	rm -rf $(BUILD)

@@ -35,7 +35,7 @@ static void carry_out(sf_context_t *context, const Sfproto__Alert *alert)
     sfc_context_fail(context, alert->has_status ? (sf_status_t)alert->status : SF_ERR_RANK_FAILED, detail);
     break;
   case SFPROTO__ALERT__KIND__GRAPH_FAILED:
-    sfc_graph_failed(context, alert->graph, detail);
+    sfc_graph_failed(context, alert->graph, alert->has_status ? (sf_status_t)alert->status : SF_ERR_MISMATCH, detail);
     break;
   case SFPROTO__ALERT__KIND__GRAPH_RETIRED:
     sfc_graph_retired(context, alert->graph);

@@ -79,6 +79,22 @@ static sf_status_t make_regions(sf_context_t *context, sfshm_region_t *inbox_p)
   return SF_OK;
 }
 
+/* Which rank is on which node, if there are several. */
+static sf_status_t take_nodes(sf_context_t *context, const Sfproto__Welcome *welcome)
+{
+  context->node = welcome->node;
+  if (welcome->n_rank_nodes == 0)
+    return SF_OK;
+  if (welcome->n_rank_nodes != (size_t)context->size)
+    return sfshm_error(SF_ERR_PROTO, "welcome with the nodes of %zu ranks out of %d", welcome->n_rank_nodes,
+                       context->size);
+  context->rank_nodes = malloc((size_t)context->size * sizeof *context->rank_nodes);
+  if (context->rank_nodes == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "table of %d ranks", context->size);
+  memcpy(context->rank_nodes, welcome->rank_nodes, (size_t)context->size * sizeof *context->rank_nodes);
+  return SF_OK;
+}
+
 /* Says who this is and waits until all ranks have done so. */
 static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, const sfshm_region_t *inbox)
 {
@@ -116,6 +132,8 @@ static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, c
   if (status == SF_OK && context->board_region.length_bytes < sizeof(sfshm_board_t))
     status = sfshm_error(SF_ERR_PROTO, "node board of %zu bytes", context->board_region.length_bytes);
   if (status == SF_OK)
+    status = take_nodes(context, welcome);
+  if (status == SF_OK)
     status = sfc_peers_init(&context->peers, &context->control, welcome);
   context->board = context->board_region.base;
   sfproto_incoming_free(&incoming);
@@ -151,7 +169,9 @@ static void free_context(sf_context_t *context)
   }
   sfshm_region_destroy(&context->counters_region);
   sfshm_region_destroy(&context->board_region);
+  sfc_submitter_destroy(&context->submitter);
   sfc_control_close(&context->control);
+  free(context->rank_nodes);
   pthread_mutex_destroy(&context->lock);
   free(context);
 }
@@ -175,6 +195,7 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
   context->rank = identity.rank;
   context->size = identity.size;
   sfc_memory_init(&context->memory);
+  sfc_submitter_init(&context->submitter, &context->control, &context->failed);
   if (getrandom(&context->probe_value, sizeof context->probe_value, GRND_NONBLOCK) < 0)
     context->probe_value = (uint64_t)(uintptr_t)context; /* only has to differ from what others have there */
   status = sfc_alerts_open(&context->alerts);

@@ -13,6 +13,7 @@
 #include "client/heap.h"
 #include "client/memory.h"
 #include "client/peer.h"
+#include "client/submit.h"
 #include "shm/board.h"
 #include "shm/counters.h"
 #include "shm/inbox.h"
@@ -35,8 +36,11 @@ struct sf_context {
   bool readable;       /* other ranks can read this process's private memory, as far as is known */
   uint64_t job;
   char *name;
+  int32_t node;        /* this one */
+  int32_t *rank_nodes; /* by rank of the job; NULL: all are here */
 
   sfc_control_t control;
+  sfc_submitter_t submitter;
   sfc_alerts_t alerts;
   sfshm_region_t board_region;
   const sfshm_board_t *board;
@@ -62,6 +66,12 @@ struct sf_context {
 
 /* Raised in every forked child: what it inherited from its parent is not its own. */
 extern uint32_t sfc_process_generation;
+
+/* The node of a rank of the job. */
+static inline int32_t sfc_context_node_of(const sf_context_t *context, int32_t job_rank)
+{
+  return context->rank_nodes == NULL ? context->node : context->rank_nodes[job_rank];
+}
 
 /* Refuses NULL, and use in a child of the process that called sf_init. */
 sf_status_t sfc_context_check(const sf_context_t *context, const char *function);

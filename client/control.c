@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "proto/address.h"
 #include "shm/error.h"
@@ -22,10 +23,13 @@ sf_status_t sfc_control_open(sfc_control_t *control, const char *socket_path)
   int fd;
   *control = (sfc_control_t){0};
   sf_status_t status = sfproto_connect(socket_path, &fd);
-  if (status == SF_OK)
-    status = sfproto_conn_create(fd, &control->conn); /* closes fd if it fails */
   if (status != SF_OK)
     return status;
+  status = sfproto_conn_create(fd, &control->conn);
+  if (status != SF_OK) {
+    close(fd);
+    return status;
+  }
   pthread_mutex_init(&control->lock, NULL);
   pthread_cond_init(&control->changed, NULL);
   return SF_OK;

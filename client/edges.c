@@ -438,7 +438,8 @@ static sf_status_t make_blocks(sfc_making_t *making, int32_t size, sfc_edge_list
     list->parts[i] = (sfc_edge_part_t){.rank = r,
                                        .offset = sizeof(sfshm_region_header_t) + (size_t)i * sizeof(sfshm_edge_block_t),
                                        .nedges = n,
-                                       .nvalues = making->blocks[i].value_root.n};
+                                       .nvalues = making->blocks[i].value_root.n,
+                                       .root_max = sfshm_pattern_max(&making->blocks[i].value_root)};
     list->nparts++;
   }
   return publish(making->blocks, list);

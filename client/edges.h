@@ -24,6 +24,7 @@ typedef struct sfc_edge_part {
   uint64_t offset;
   int64_t nedges;
   int64_t nvalues;
+  int64_t root_max; /* highest root index */
 } sfc_edge_part_t;
 
 typedef struct sfc_edge_list {

@@ -6,6 +6,7 @@
 
 #include "client/context.h"
 #include "client/operation.h"
+#include "client/trunk.h"
 #include "shm/error.h"
 
 /* Shared memory of a destroyed graph. Others may still write to it until every rank has destroyed the graph. */
@@ -34,12 +35,12 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
   pthread_mutex_unlock(&lock);
 }
 
-void sfc_graph_failed(sf_context_t *context, uint64_t number, const char *detail)
+void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
 {
   pthread_mutex_lock(&context->lock);
   for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next)
     if (graph->number == number)
-      sfc_graph_fail(graph, SF_ERR_MISMATCH, detail);
+      sfc_graph_fail(graph, status, detail);
   pthread_mutex_unlock(&context->lock);
   sfshm_wake_always(context->wake);
 }
@@ -153,7 +154,10 @@ void sfc_graph_free(sf_graph_t *graph)
   free(graph->lists);
   free(graph->lanes);
   free(graph->senders[0]);
-  free(graph->reduce_turns);
+  if (graph->winner_turns != graph->turns)
+    free(graph->winner_turns);
+  free(graph->turns);
+  sfc_trunks_free(graph->trunks);
   free(graph->expecting);
   free(graph->table);
   free(graph);

@@ -25,14 +25,19 @@ typedef struct sfc_cursor {
   size_t bytes;
 } sfc_cursor_t;
 
-/* All that concerns one other rank with which this one shares edges. Messages of both operations share its lanes. */
+struct sfc_trunk;
+struct sfc_trunks;
+
+/* All that concerns one other rank with which this one shares edges. Messages of both operations share its lanes. Or,
+ * with a trunk, all that concerns the ranks of one other node: then the links only say how much there is. */
 typedef struct sfc_lane {
   sf_graph_t *graph;
   sfc_peer_t *peer;
-  int32_t rank;       /* in the group */
-  bool peer_can_read; /* the other end can read this process's private memory */
-  sfc_link_t as_root; /* its leaves on roots here: sent in a bcast, received in a reduce */
-  sfc_link_t as_leaf; /* leaves here on its roots: received in a bcast, sent in a reduce */
+  struct sfc_trunk *trunk; /* NULL: a rank of this node */
+  int32_t rank;            /* in the group; that of a trunk's lane is the number of the node */
+  bool peer_can_read;      /* the other end can read this process's private memory */
+  sfc_link_t as_root;      /* its leaves on roots here: sent in a bcast, received in a reduce */
+  sfc_link_t as_leaf;      /* leaves here on its roots: received in a bcast, sent in a reduce */
 
   sfshm_lane_tx_t tx;
   bool tx_stalled;                          /* on the graph's list of lanes that have something to send and could not */
@@ -50,6 +55,13 @@ typedef struct sfc_lane {
 } sfc_lane_t;
 
 #define SFC_SELF_TURN (-1)
+
+/* Whose contributions to a reduce come next. */
+typedef struct sfc_turn {
+  int32_t rank; /* in the group: turns are by rank */
+  int32_t lane; /* or SFC_SELF_TURN */
+} sfc_turn_t;
+
 #define SFC_HISTORY 16 /* operations; more than a lane holds messages */
 
 struct sf_graph {
@@ -70,8 +82,10 @@ struct sf_graph {
   sfc_lane_t **receivers[2]; /* and received here */
   int32_t nsenders[2];
   int32_t nreceivers[2];
-  int32_t *reduce_turns; /* receivers of a reduce and SFC_SELF_TURN, by rank: the order of combining */
-  int32_t nreduce_turns;
+  sfc_turn_t *turns; /* of receivers of a reduce and this rank itself: the order of combining */
+  int32_t nturns;
+  sfc_turn_t *winner_turns; /* the same for replace */
+  int32_t nwinner_turns;
   bool roots_shared; /* some root here has leaves on more than one rank, so that the order matters */
 
   uint64_t last_sequence;        /* of operations begun */
@@ -96,7 +110,9 @@ struct sf_graph {
   _Atomic int failed;       /* sf_status_t */
   char failure_detail[512]; /* written before failed */
 
-  sfc_block_t shared;    /* slots and control lines of all lanes, in the inbox */
+  sfc_block_t shared;        /* slots and control lines of all lanes, in the inbox */
+  struct sfc_trunks *trunks; /* NULL: no edges between nodes */
+
   sfshm_region_t *lists; /* edge lists in use: the own one and those of the leaf ranks */
   int32_t nlists;
   sf_graph_t *next; /* in the context's list */
@@ -109,7 +125,7 @@ sf_status_t sfc_graph_failure(const sf_graph_t *graph);
 void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail);
 
 /* What the daemon says of graphs, by number. The listener. */
-void sfc_graph_failed(sf_context_t *context, uint64_t number, const char *detail);
+void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
 void sfc_graph_retired(sf_context_t *context, uint64_t number);
 
 /* Takes the graph out of the context's list, if it is there: from then on the listener does not know it. */

@@ -4,16 +4,17 @@
 #include <stdio.h>
 
 #include "client/transfer.h"
+#include "client/trunk.h"
 
 /* How the operation was called here, as a descriptor; 0 if that is not known any more. */
-static uint64_t called_here(const sf_graph_t *graph, uint64_t sequence)
+uint64_t sfc_graph_called(const sf_graph_t *graph, uint64_t sequence)
 {
   uint64_t match = graph->history[sequence % SFC_HISTORY];
   return sequence > 0 && ((match ^ sequence) & SFSHM_DESC_SEQUENCE_MASK) == 0 ? match : 0;
 }
 
 /* The latest operation begun here whose number ends like the descriptor's; 0 if that one is still to come. */
-static uint64_t find_sequence(const sf_graph_t *graph, uint64_t desc)
+uint64_t sfc_graph_find_sequence(const sf_graph_t *graph, uint64_t desc)
 {
   uint64_t behind = (graph->last_sequence - desc) & SFSHM_DESC_SEQUENCE_MASK;
   return behind <= SFSHM_DESC_SEQUENCE_MASK / 2 && behind < graph->last_sequence ? graph->last_sequence - behind : 0;
@@ -27,13 +28,14 @@ void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, 
   if (mine != 0)
     sfshm_desc_text(mine, own, sizeof own);
   sfshm_desc_text(theirs, other, sizeof other);
+  const char *there = lane->trunk != NULL ? "node" : "rank";
   if (own_number == other_number)
-    snprintf(detail, sizeof detail, "graph %llu, operation %llu: rank %d called %s, rank %d called %s",
-             (unsigned long long)graph->number, own_number, graph->rank, own, lane->rank, other);
+    snprintf(detail, sizeof detail, "graph %llu, operation %llu: rank %d called %s, %s %d called %s",
+             (unsigned long long)graph->number, own_number, graph->rank, own, there, lane->rank, other);
   else
     snprintf(detail, sizeof detail,
-             "graph %llu: rank %d waits for operation %llu, %s; rank %d sent for operation %llu, %s",
-             (unsigned long long)graph->number, graph->rank, own_number, own, lane->rank, other_number, other);
+             "graph %llu: rank %d waits for operation %llu, %s; %s %d sent for operation %llu, %s",
+             (unsigned long long)graph->number, graph->rank, own_number, own, there, lane->rank, other_number, other);
   sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
 }
 
@@ -44,9 +46,9 @@ static void check_unexpected(sfc_lane_t *lane)
   const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx, &lane->tx);
   if (slot == NULL)
     return;
-  uint64_t desc = slot->desc & SFSHM_DESC_MATCH_MASK, sequence = find_sequence(lane->graph, desc);
+  uint64_t desc = slot->desc & SFSHM_DESC_MATCH_MASK, sequence = sfc_graph_find_sequence(lane->graph, desc);
   if (sequence != 0)
-    sfc_lane_fail_mismatch(lane, called_here(lane->graph, sequence), sequence, desc);
+    sfc_lane_fail_mismatch(lane, sfc_graph_called(lane->graph, sequence), sequence, desc);
 }
 
 /* A message for the request that the lane receives for, whose turn may not have come. */
@@ -67,7 +69,8 @@ static bool check_expected(sfc_lane_t *lane)
 static void check_awaited(sfc_lane_t *lane)
 {
   const sf_graph_t *graph = lane->graph;
-  uint64_t desc = sfshm_lane_awaited(&lane->tx) & SFSHM_DESC_MATCH_MASK, sequence = find_sequence(graph, desc);
+  uint64_t desc = sfshm_lane_awaited(&lane->tx) & SFSHM_DESC_MATCH_MASK,
+           sequence = sfc_graph_find_sequence(graph, desc);
   if (desc == 0 || sequence < graph->first_sequence)
     return;
   const sf_request_t *request = graph->table[sequence & graph->table_mask];
@@ -77,6 +80,10 @@ static void check_awaited(sfc_lane_t *lane)
 
 void sfc_lane_check_match(sfc_lane_t *lane)
 {
+  if (lane->trunk != NULL) {
+    sfc_trunk_check_match(lane);
+    return;
+  }
   if (lane->rx_request == NULL) {
     check_unexpected(lane);
   } else if (check_expected(lane)) {
@@ -90,7 +97,7 @@ void sfc_graph_check_unexpected(sf_graph_t *graph, sfshm_operation_t operation)
 {
   for (int32_t i = 0; i < graph->nsenders[operation]; i++) {
     sfc_lane_t *lane = graph->senders[operation][i];
-    if (lane->rx_request == NULL && sfshm_lane_has_message(&lane->rx))
+    if (lane->trunk == NULL && lane->rx_request == NULL && sfshm_lane_has_message(&lane->rx))
       check_unexpected(lane);
   }
 }

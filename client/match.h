@@ -6,6 +6,12 @@
 
 #include "client/operation.h"
 
+/* How the operation was called here, as a descriptor; 0 if that is not known any more. */
+uint64_t sfc_graph_called(const sf_graph_t *graph, uint64_t sequence);
+
+/* The latest operation begun here whose number ends like the descriptor's; 0 if that one is still to come. */
+uint64_t sfc_graph_find_sequence(const sf_graph_t *graph, uint64_t desc);
+
 /* Fails the graph for all ranks: here operation number sequence is, or was, called as mine says, there as theirs. */
 void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, uint64_t theirs);
 

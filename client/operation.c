@@ -7,6 +7,7 @@
 #include "client/match.h"
 #include "client/progress.h"
 #include "client/transfer.h"
+#include "client/trunk.h"
 #include "client/type.h"
 #include "shm/error.h"
 
@@ -95,6 +96,8 @@ static sf_status_t make_request(sf_graph_t *graph, sfshm_operation_t operation, 
       .persistent = persistent,
       .operation = operation,
       .ordered = !bcast && graph->roots_shared && !sfshm_op_order_free(op->op, unit->unit.base),
+      .turns = op->op == SFSHM_OP_REPLACE ? graph->winner_turns : graph->turns,
+      .nturns = op->op == SFSHM_OP_REPLACE ? graph->nwinner_turns : graph->nturns,
       .signature = sfshm_desc_signature(operation, unit->unit, op->op),
       .op = op->op,
       .combine = {unit->unit, sfshm_unit_size(unit->unit), sfshm_kernels_find(unit->unit, op->op)},
@@ -154,8 +157,7 @@ void sfc_request_do_self(sf_request_t *request)
 
 void sfc_request_advance(sf_request_t *request)
 {
-  const sf_graph_t *graph = request->graph;
-  while (request->turn < graph->nreduce_turns && graph->reduce_turns[request->turn] == SFC_SELF_TURN) {
+  while (request->turn < request->nturns && request->turns[request->turn].lane == SFC_SELF_TURN) {
     sfc_request_do_self(request);
     request->turn++;
   }
@@ -260,6 +262,8 @@ static sf_status_t begin(sf_request_t *request, sfc_thread_t *thread)
   request->receives_left = graph->nreceivers[request->operation];
   request->turn = 0;
   sfshm_count(request->operation == SFSHM_BCAST ? &graph->counts->bcasts : &graph->counts->reduces, 1);
+  if (graph->trunks != NULL)
+    sfc_trunks_check_begun(graph, request);
   begin_sends(request);
   begin_receives(request);
   sfc_graph_check_unexpected(graph, request->operation);

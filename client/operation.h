@@ -14,8 +14,10 @@ struct sf_request {
   bool persistent;
   bool in_flight;
   sfshm_operation_t operation;
-  bool ordered;          /* contributions must be combined in the order of their ranks */
-  int32_t turn;          /* whose contribution is next: index in reduce_turns */
+  bool ordered;            /* contributions must be combined in the order of their ranks */
+  const sfc_turn_t *turns; /* then: whose contributions they are */
+  int32_t nturns;
+  int32_t turn;          /* and which is next */
   int32_t sends_left;    /* lanes that have not posted everything, or whose reader is not done in place */
   int32_t receives_left; /* lanes from which something is still to come */
   uint64_t sequence;     /* number of the operation on the graph, from 1 */
@@ -42,5 +44,18 @@ void sfc_request_do_self(sf_request_t *request);
 
 /* Moves an ordered reduce on to the next contribution that has to come from another rank. */
 void sfc_request_advance(sf_request_t *request);
+
+/* Whether the next contribution to an ordered reduce is that of a lane. */
+static inline bool sfc_request_is_turn(const sf_request_t *request, const sfc_lane_t *lane)
+{
+  return request->turns[request->turn].lane == (int32_t)(lane - request->graph->lanes);
+}
+
+/* It has been combined. */
+static inline void sfc_request_end_turn(sf_request_t *request)
+{
+  request->turn++;
+  sfc_request_advance(request);
+}
 
 #endif

@@ -1,14 +1,20 @@
 /* Progress and waiting: see progress.h. */
 #include "client/progress.h"
 
+#include <time.h>
+
 #include "client/context.h"
 #include "client/match.h"
 #include "client/transfer.h"
+#include "client/trunk.h"
 #include "shm/error.h"
 
 /* About 100 us of spinning; whoever has not come by then is not about to. */
 #define SPINS 400
 #define LOOKS_AT_ONCE 20
+
+/* How long to wait for other nodes before asking what they called. */
+#define ASK_AFTER_NS INT64_C(1000000000)
 
 /* Tests in vain after which a mismatch is looked for. */
 #define IDLE_TESTS 1024
@@ -32,11 +38,11 @@ void sfc_thread_flush_slow(sfc_thread_t *thread)
 static bool resume_sends(sfc_lane_t *lane)
 {
   sf_graph_t *graph = lane->graph;
-  uint64_t before = lane->tx.posted;
+  uint64_t before = lane->tx.posted, first = lane->tx_sequence;
   while (lane->tx_sequence <= graph->last_sequence) {
     sf_request_t *request = graph->table[lane->tx_sequence & graph->table_mask];
     if (request != NULL && sfc_lane_sends(lane, request->operation) && !sfc_lane_send(lane, request))
-      return lane->tx.posted != before;
+      return lane->tx.posted != before || lane->tx_sequence != first;
     lane->tx_sequence++;
     lane->tx_cursor = (sfc_cursor_t){0};
   }
@@ -95,7 +101,13 @@ static void spin_for_arrival(const sf_graph_t *graph)
 {
   if (graph->nexpecting == 0)
     return;
-  const sfshm_lane_rx_t *rx = &graph->expecting[0]->rx;
+  const sfc_lane_t *lane = graph->expecting[0];
+  if (lane->trunk != NULL) {
+    for (int i = 0; i < LOOKS_AT_ONCE && !sfc_trunk_has_message(lane); i++)
+      sfshm_cpu_relax();
+    return;
+  }
+  const sfshm_lane_rx_t *rx = &lane->rx;
   for (int i = 0; i < LOOKS_AT_ONCE && !sfshm_lane_has_message(rx); i++)
     sfshm_cpu_relax();
 }
@@ -116,11 +128,24 @@ void sfc_thread_test(sfc_thread_t *thread)
     check_matches(thread);
 }
 
+/* Other nodes are asked when nothing has come from them for long; each time only once. */
+static void ask_in_vain(sf_graph_t *graph, int64_t *began_ns)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  int64_t now_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+  if (*began_ns == 0)
+    *began_ns = now_ns;
+  else if (now_ns - *began_ns >= ASK_AFTER_NS)
+    sfc_trunks_ask(graph);
+}
+
 sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
   sf_context_t *context = graph->context;
   sfshm_waiter_t waiter;
+  int64_t began_ns = 0; /* to sleep */
   sfshm_waiter_start(&waiter, context->board, SPINS);
   for (;;) {
     if (waiter.spins_left > 0)
@@ -137,6 +162,8 @@ sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
     if (sfc_thread_progress(thread) || sfc_request_is_complete(request) || is_failed(graph))
       continue;
     sfshm_count(&context->counters->sleeps, 1);
-    sfshm_wake_sleep(context->wake, ticket, -1);
+    sfshm_wake_sleep(context->wake, ticket, graph->trunks != NULL ? ASK_AFTER_NS : -1);
+    if (graph->trunks != NULL)
+      ask_in_vain(graph, &began_ns);
   }
 }

@@ -9,6 +9,7 @@
 #include "client/method.h"
 #include "client/progress.h"
 #include "client/transfer.h"
+#include "client/trunk.h"
 #include "shm/error.h"
 
 #define BOUNCE_BYTES ((size_t)32 << 10)
@@ -205,8 +206,7 @@ static sf_status_t take_message(sfc_lane_t *lane, const sf_request_t *request, c
   return status;
 }
 
-/* Ends the lane's part in its request and turns to the next one that it has something to receive for. */
-static void finish_receive(sfc_lane_t *lane)
+void sfc_lane_finish_receive(sfc_lane_t *lane)
 {
   sf_graph_t *graph = lane->graph;
   sf_request_t *request = lane->rx_request;
@@ -214,10 +214,6 @@ static void finish_receive(sfc_lane_t *lane)
   lane->rx_cursor = (sfc_cursor_t){0};
   lane->rx_request = NULL;
   request->receives_left--;
-  if (request->ordered) {
-    request->turn++;
-    sfc_request_advance(request);
-  }
   while (++sequence <= graph->last_sequence) {
     sf_request_t *next = graph->table[sequence & graph->table_mask];
     if (next != NULL && sfc_lane_receives(lane, next->operation)) {
@@ -229,11 +225,13 @@ static void finish_receive(sfc_lane_t *lane)
 
 bool sfc_lane_receive(sfc_lane_t *lane)
 {
+  if (lane->trunk != NULL)
+    return sfc_trunk_receive(lane);
   sf_graph_t *graph = lane->graph;
   bool moved = false;
   while (lane->rx_request != NULL) {
     sf_request_t *request = lane->rx_request;
-    if (request->ordered && graph->reduce_turns[request->turn] != (int32_t)(lane - graph->lanes))
+    if (request->ordered && !sfc_request_is_turn(request, lane))
       break;
     const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx, &lane->tx);
     if (slot == NULL)
@@ -256,8 +254,11 @@ bool sfc_lane_receive(sfc_lane_t *lane)
     sfshm_count(&graph->counts->messages_received, 1);
     moved = true;
     sfc_lane_end_wait(lane);
-    if (complete)
-      finish_receive(lane);
+    if (complete) {
+      sfc_lane_finish_receive(lane);
+      if (request->ordered)
+        sfc_request_end_turn(request);
+    }
   }
   return moved;
 }

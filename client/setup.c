@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/context.h"
 #include "client/edges.h"
 #include "client/graph.h"
 #include "client/group.h"
 #include "client/transfer.h"
+#include "client/trunk.h"
 #include "shm/error.h"
 
 #define MAX_LIST_BYTES ((uint64_t)1 << 44)
@@ -37,6 +39,11 @@ typedef struct sfc_setup {
   sfc_edge_list_t own;
   sfc_peer_list_t *peers; /* by rank */
   int32_t npeers;
+  sfc_trunk_block_t *remote; /* blocks of the own list that lead to other nodes, by rank */
+  int32_t nremote;
+  uint32_t *sides; /* of the trunk map, in which this rank takes part */
+  size_t nsides;
+  int map_fd;
   /* The error found here with the lowest (rank, leaf), if any. */
   sf_status_t status;
   int32_t error_rank;
@@ -115,6 +122,8 @@ static sf_status_t send_create(sfc_setup_t *setup, const sfc_edge_input_t *input
     block->offset = part->offset;
     block->nedges = part->nedges;
     block->nvalues = part->nvalues;
+    block->has_root_max = true;
+    block->root_max = part->root_max;
     pointers[create.n_blocks++] = block;
   }
   create.group = setup->group->number;
@@ -142,7 +151,7 @@ static void add_peers(sfc_setup_t *setup, const sfproto_incoming_t *incoming)
 {
   const Sfproto__GraphPeers *told = incoming->message->graph_peers;
   setup->graph->number = told->graph;
-  if (incoming->nfds != (int)told->n_blocks) {
+  if (incoming->nfds != (int)told->n_blocks + (told->n_sides > 0)) {
     note_error(setup, sfshm_error(SF_ERR_PROTO, "%zu edge lists with %d descriptors", told->n_blocks, incoming->nfds),
                setup->group->rank, -1);
     return;
@@ -167,6 +176,23 @@ static void add_peers(sfc_setup_t *setup, const sfproto_incoming_t *incoming)
   }
 }
 
+/* What the last message says of trunks. */
+static void take_sides(sfc_setup_t *setup, sfproto_incoming_t *incoming)
+{
+  const Sfproto__GraphPeers *told = incoming->message->graph_peers;
+  if (told->n_sides == 0 || setup->status != SF_OK)
+    return;
+  setup->sides = malloc(told->n_sides * sizeof *setup->sides);
+  if (setup->sides == NULL) {
+    note_error(setup, sfshm_error(SF_ERR_NOMEM, "table of trunks"), setup->group->rank, -1);
+    return;
+  }
+  memcpy(setup->sides, told->sides, told->n_sides * sizeof *setup->sides);
+  setup->nsides = told->n_sides;
+  setup->map_fd = incoming->fds[told->n_blocks];
+  incoming->fds[told->n_blocks] = -1;
+}
+
 static int by_rank(const void *a, const void *b)
 {
   int32_t x = ((const sfc_peer_list_t *)a)->rank, y = ((const sfc_peer_list_t *)b)->rank;
@@ -183,6 +209,7 @@ static sf_status_t receive_peers(sfc_setup_t *setup, uint64_t request)
     if (status != SF_OK)
       return status;
     add_peers(setup, &incoming);
+    take_sides(setup, &incoming);
     more = incoming.message->graph_peers->more;
     sfproto_incoming_free(&incoming);
   }
@@ -218,13 +245,30 @@ static void peer_link(sfc_setup_t *setup, const sfc_peer_list_t *peer, sfc_link_
     note_error(setup, status, peer->rank, bad_leaf);
 }
 
-/* One lane per rank with which there are edges in either direction: merges the two lists, both by rank. */
+static int32_t node_of(const sfc_setup_t *setup, int32_t rank)
+{
+  return sfc_context_node_of(setup->group->context, sfc_group_job_rank(setup->group, rank));
+}
+
+/* A block that leads to a rank of another node. */
+static sf_status_t add_remote(sfc_setup_t *setup, const sfc_edge_part_t *part, int32_t node)
+{
+  int64_t leaf, root;
+  sfc_trunk_block_t *block = &setup->remote[setup->nremote++];
+  block->node = node;
+  return sfshm_edges_open(&setup->own.region, part->offset, part->nedges, part->nvalues, INT64_MAX, &block->edges,
+                          &leaf, &root);
+}
+
+/* One lane per rank of the node with which there are edges in either direction: merges the two lists, both by rank.
+ * Blocks that lead to other nodes are put aside. */
 static sf_status_t make_lanes(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
   int32_t own = 0, peer = 0;
-  graph->lanes = calloc((size_t)setup->own.nparts + (size_t)setup->npeers + 1, sizeof *graph->lanes);
-  if (graph->lanes == NULL)
+  graph->lanes = calloc((size_t)setup->own.nparts + (size_t)setup->npeers + setup->nsides + 1, sizeof *graph->lanes);
+  setup->remote = malloc(((size_t)setup->own.nparts + 1) * sizeof *setup->remote);
+  if (graph->lanes == NULL || setup->remote == NULL)
     return sfshm_error(SF_ERR_NOMEM, "lanes to other ranks");
   while (own < setup->own.nparts || peer < setup->npeers) {
     sf_status_t status = SF_OK;
@@ -232,6 +276,13 @@ static sf_status_t make_lanes(sfc_setup_t *setup)
     int32_t peer_rank = peer < setup->npeers ? setup->peers[peer].rank : INT32_MAX;
     if (own_rank == graph->rank) {
       status = own_link(setup, &setup->own.parts[own++], &graph->self);
+      if (status != SF_OK)
+        return status;
+      continue;
+    }
+    int32_t node = own < setup->own.nparts ? node_of(setup, own_rank) : graph->context->node;
+    if (node != graph->context->node) {
+      status = add_remote(setup, &setup->own.parts[own++], node);
       if (status != SF_OK)
         return status;
       continue;
@@ -282,8 +333,13 @@ static bool add_roots(uint64_t *set, const sfshm_pattern_t *roots)
 static sf_status_t find_shared_roots(sf_graph_t *graph)
 {
   int32_t sources = graph->self.nedges > 0;
-  for (int32_t i = 0; i < graph->nlanes; i++)
-    sources += graph->lanes[i].as_root.nedges > 0;
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    const sfc_lane_t *lane = &graph->lanes[i];
+    sources += lane->as_root.nedges > 0;
+    /* Several ranks of one node may want a root: then its turns are in order among themselves, but not apart. */
+    if (lane->trunk != NULL && lane->trunk->uncombined && lane->trunk->nturns > 1)
+      sources++;
+  }
   if (sources < 2)
     return SF_OK;
   uint64_t *set = calloc((size_t)graph->root_max / 64 + 1, sizeof *set);
@@ -296,6 +352,42 @@ static sf_status_t find_shared_roots(sf_graph_t *graph)
       graph->roots_shared |= add_roots(set, &graph->lanes[i].as_root.value_root);
   free(set);
   return SF_OK;
+}
+
+/* A lane for each trunk, behind those of ranks. The links say how much there is; the values are the trunk's business.
+ */
+static void add_trunk_lanes(sf_graph_t *graph)
+{
+  for (int32_t i = 0; i < graph->trunks->ntrunks; i++) {
+    sfc_trunk_t *trunk = &graph->trunks->trunks[i];
+    sfc_lane_t *lane = &graph->lanes[graph->nlanes++];
+    *lane = (sfc_lane_t){.graph = graph, .trunk = trunk, .rank = trunk->node};
+    if (trunk->as_root.in_use)
+      lane->as_root = (sfc_link_t){.nvalues = trunk->root.n,
+                                   .nedges = trunk->root.n,
+                                   .value_root = trunk->root,
+                                   .root_max = sfshm_pattern_max(&trunk->root)};
+    if (trunk->as_leaf.in_use) {
+      int64_t leaf = sfshm_pattern_max(&trunk->leaf), extra = sfshm_pattern_max(&trunk->extra_leaf);
+      lane->as_leaf = (sfc_link_t){.nvalues = trunk->nvalues,
+                                   .nedges = trunk->nvalues + trunk->extra_leaf.n,
+                                   .leaf_max = leaf > extra ? leaf : extra};
+    }
+  }
+}
+
+static sf_status_t make_trunks(sfc_setup_t *setup)
+{
+  sf_graph_t *graph = setup->graph;
+  if (setup->nsides == 0)
+    return setup->nremote == 0 ? SF_OK : sfshm_error(SF_ERR_PROTO, "no trunks for edges to other nodes");
+  sf_status_t status =
+      sfc_trunks_open(graph, setup->map_fd, setup->sides, setup->nsides, setup->remote, setup->nremote);
+  if (status == SF_OK)
+    status = sfc_submitter_open(&graph->context->submitter);
+  if (status == SF_OK)
+    add_trunk_lanes(graph);
+  return status;
 }
 
 static void find_bounds(sf_graph_t *graph)
@@ -314,16 +406,15 @@ static void find_bounds(sf_graph_t *graph)
   }
 }
 
-/* Lists of lanes by what they do, and the order of combining. */
+/* Lists of lanes by what they do. */
 static sf_status_t make_tables(sf_graph_t *graph)
 {
   size_t n = (size_t)graph->nlanes;
   sfc_lane_t **lists = calloc(4 * n + 1, sizeof *lists);
   graph->senders[0] = lists;
   graph->expecting = calloc(n + 1, sizeof *graph->expecting);
-  graph->reduce_turns = calloc(n + 2, sizeof *graph->reduce_turns);
   graph->table = calloc(4, sizeof *graph->table);
-  if (lists == NULL || graph->expecting == NULL || graph->reduce_turns == NULL || graph->table == NULL)
+  if (lists == NULL || graph->expecting == NULL || graph->table == NULL)
     return sfshm_error(SF_ERR_NOMEM, "tables of %zu lanes", n);
   graph->table_mask = 3;
   graph->first_sequence = 1;
@@ -338,29 +429,71 @@ static sf_status_t make_tables(sf_graph_t *graph)
         graph->receivers[operation][graph->nreceivers[operation]++] = lane;
     }
   }
-  bool self_pending = graph->self.nedges > 0;
-  for (int32_t i = 0; i < graph->nlanes; i++) {
-    if (self_pending && graph->lanes[i].rank > graph->rank) {
-      graph->reduce_turns[graph->nreduce_turns++] = SFC_SELF_TURN;
-      self_pending = false;
-    }
-    if (graph->lanes[i].as_root.nedges > 0)
-      graph->reduce_turns[graph->nreduce_turns++] = i;
-  }
-  if (self_pending)
-    graph->reduce_turns[graph->nreduce_turns++] = SFC_SELF_TURN;
   return SF_OK;
+}
+
+static int by_turn(const void *a, const void *b)
+{
+  const sfc_turn_t *x = a, *y = b;
+  return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank) : (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+/* The order of combining; winners: with replace. */
+static sf_status_t make_turns(const sf_graph_t *graph, bool winners, sfc_turn_t **turns_p, int32_t *nturns_p)
+{
+  size_t max = (size_t)graph->nlanes + 1;
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    if (graph->lanes[i].trunk != NULL)
+      max += (size_t)(winners ? graph->lanes[i].trunk->nwinner_turns : graph->lanes[i].trunk->nturns);
+  sfc_turn_t *turns = malloc(max * sizeof *turns);
+  if (turns == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "turns of %zu ranks", max);
+  int32_t n = 0;
+  if (graph->self.nedges > 0)
+    turns[n++] = (sfc_turn_t){graph->rank, SFC_SELF_TURN};
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    const sfc_trunk_t *trunk = graph->lanes[i].trunk;
+    if (trunk == NULL && graph->lanes[i].as_root.nedges > 0)
+      turns[n++] = (sfc_turn_t){graph->lanes[i].rank, i};
+    for (int32_t t = 0; trunk != NULL && t < (winners ? trunk->nwinner_turns : trunk->nturns); t++)
+      turns[n++] = (sfc_turn_t){(winners ? trunk->winner_turns : trunk->turns)[t].rank, i};
+  }
+  qsort(turns, (size_t)n, sizeof *turns, by_turn);
+  *turns_p = turns;
+  *nturns_p = n;
+  return SF_OK;
+}
+
+static sf_status_t order_turns(sf_graph_t *graph)
+{
+  bool different = false;
+  sf_status_t status = make_turns(graph, false, &graph->turns, &graph->nturns);
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    different |= graph->lanes[i].trunk != NULL && graph->lanes[i].trunk->winner_turns != graph->lanes[i].trunk->turns;
+  graph->winner_turns = graph->turns;
+  graph->nwinner_turns = graph->nturns;
+  if (status != SF_OK || !different)
+    return status;
+  graph->winner_turns = NULL;
+  return make_turns(graph, true, &graph->winner_turns, &graph->nwinner_turns);
+}
+
+/* How many of the lanes, the first ones, lead to ranks of this node. */
+static int32_t lanes_to_ranks(const sf_graph_t *graph)
+{
+  return graph->nlanes - (graph->trunks != NULL ? graph->trunks->ntrunks : 0);
 }
 
 /* Slots into which the others write, and control lines. */
 static sf_status_t make_slots(sf_graph_t *graph)
 {
-  if (graph->nlanes == 0)
+  int32_t n = lanes_to_ranks(graph);
+  if (n == 0)
     return SF_OK;
-  sf_status_t status = sfc_heap_take(&graph->context->inbox, (size_t)graph->nlanes * LANE_BYTES, &graph->shared);
+  sf_status_t status = sfc_heap_take(&graph->context->inbox, (size_t)n * LANE_BYTES, &graph->shared);
   if (status != SF_OK)
     return status;
-  for (int32_t i = 0; i < graph->nlanes; i++) {
+  for (int32_t i = 0; i < n; i++) {
     char *memory = (char *)graph->shared.address + (size_t)i * LANE_BYTES;
     graph->lanes[i].rx.slots = (sfshm_slot_t *)(void *)memory;
     graph->lanes[i].tx.control = (sfshm_lane_control_t *)(void *)(memory + SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t));
@@ -376,6 +509,8 @@ static void make_plan(sfc_setup_t *setup)
   sf_status_t status = make_lanes(setup);
   if (setup->status != SF_OK) /* found in a peer's list */
     return;
+  if (status == SF_OK)
+    status = make_trunks(setup);
   find_bounds(graph);
   if (status == SF_OK)
     status = keep_lists(setup);
@@ -383,6 +518,8 @@ static void make_plan(sfc_setup_t *setup)
     status = find_shared_roots(graph);
   if (status == SF_OK)
     status = make_tables(graph);
+  if (status == SF_OK)
+    status = order_turns(graph);
   if (status == SF_OK)
     status = make_slots(graph);
   if (status != SF_OK)
@@ -410,7 +547,7 @@ static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
   Sfproto__GraphCommit message_commit = SFPROTO__GRAPH_COMMIT__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   Sfproto__SetupError error;
-  int32_t nlanes = setup->status == SF_OK ? graph->nlanes : 0;
+  int32_t nlanes = setup->status == SF_OK ? lanes_to_ranks(graph) : 0;
   Sfproto__LaneEnd *ends = calloc((size_t)nlanes + 1, sizeof *ends);
   Sfproto__LaneEnd **pointers = calloc((size_t)nlanes + 1, sizeof *pointers);
   if (ends == NULL || pointers == NULL) {
@@ -460,15 +597,16 @@ static sf_status_t connect_lane(sfc_lane_t *lane, const Sfproto__LaneEnd *end)
 static sf_status_t connect_lanes(sf_graph_t *graph, const Sfproto__GraphReady *ready)
 {
   sf_status_t status = SF_OK;
-  if (ready->n_lanes != (size_t)graph->nlanes)
-    return sfshm_error(SF_ERR_PROTO, "%d lanes expected, %zu told", graph->nlanes, ready->n_lanes);
+  int32_t n = lanes_to_ranks(graph);
+  if (ready->n_lanes != (size_t)n)
+    return sfshm_error(SF_ERR_PROTO, "%d lanes expected, %zu told", n, ready->n_lanes);
   for (size_t i = 0; i < ready->n_lanes && status == SF_OK; i++) {
     int32_t k = 0; /* usually the same order */
     if (graph->lanes[i].rank == ready->lanes[i]->rank)
       k = (int32_t)i;
-    while (k < graph->nlanes && graph->lanes[k].rank != ready->lanes[i]->rank)
+    while (k < n && graph->lanes[k].rank != ready->lanes[i]->rank)
       k++;
-    if (k == graph->nlanes || graph->lanes[k].tx.slots != NULL)
+    if (k == n || graph->lanes[k].tx.slots != NULL)
       return sfshm_error(SF_ERR_PROTO, "no lane to rank %d", ready->lanes[i]->rank);
     status = connect_lane(&graph->lanes[k], ready->lanes[i]);
   }
@@ -505,6 +643,10 @@ static void free_setup(sfc_setup_t *setup)
   for (int32_t i = 0; i < setup->npeers; i++)
     sfshm_region_destroy(&setup->peers[i].region);
   free(setup->peers);
+  free(setup->remote);
+  free(setup->sides);
+  if (setup->map_fd >= 0)
+    close(setup->map_fd);
   sfc_edge_list_destroy(&setup->own);
 }
 
@@ -524,6 +666,9 @@ static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, 
   if (status != SF_OK)
     return status;
   status = connect_lanes(setup->graph, ready.message->graph_ready);
+  if (status == SF_OK && setup->graph->trunks != NULL)
+    status = ready.nfds == 1 ? sfc_trunks_connect(setup->graph, ready.fds[0])
+                             : sfshm_error(SF_ERR_PROTO, "trunks without their board");
   sfproto_incoming_free(&ready);
   if (status != SF_OK) /* the others believe that the graph is ready: let them know */
     sfc_graph_fail_everywhere(setup->graph, status, sfshm_error_detail());
@@ -538,7 +683,7 @@ static sf_status_t create(sf_group_t *group, const sfc_edge_input_t *input, uint
   sf_status_t status = sfc_context_check(context, "sf_graph_create");
   if (status == SF_OK)
     status = sfc_context_failure(context);
-  if (status == SF_OK && (flags & ~(uint32_t)SF_GRAPH_COPY) != 0)
+  if (status == SF_OK && (flags & ~(uint32_t)(SF_GRAPH_COPY | SF_GRAPH_REPRODUCIBLE)) != 0)
     status = sfshm_error(SF_ERR_ARG, "sf_graph_create: unknown flags 0x%x", flags);
   if (status != SF_OK)
     return status;
@@ -551,7 +696,7 @@ static sf_status_t create(sf_group_t *group, const sfc_edge_input_t *input, uint
   graph->rank = group->rank;
   graph->nroots = input->nroots;
   graph->nleaves = input->nleaves;
-  sfc_setup_t setup = {.group = group, .graph = graph, .own = {.region = {.fd = -1}}};
+  sfc_setup_t setup = {.group = group, .graph = graph, .own = {.region = {.fd = -1}}, .map_fd = -1};
   status = run_setup(&setup, input, flags);
   free_setup(&setup);
   if (status != SF_OK) {

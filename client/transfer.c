@@ -6,6 +6,7 @@
 #include "client/context.h"
 #include "client/method.h"
 #include "client/progress.h"
+#include "client/trunk.h"
 #include "shm/error.h"
 
 /* What a lane sends in an operation. */
@@ -155,6 +156,8 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
 
 bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
 {
+  if (lane->trunk != NULL)
+    return sfc_trunk_send(lane, request);
   sfc_outgoing_t out = outgoing(lane, request->operation);
   size_t bytes = (size_t)out.n * request->combine.unit_bytes;
   if (bytes <= SFSHM_INLINE_BYTES)
@@ -190,6 +193,8 @@ void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char
   sfc_graph_fail(graph, status, detail);
   fail.graph = graph->number;
   fail.detail = graph->failure_detail;
+  fail.has_status = true;
+  fail.status = status;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
   message.graph_fail = &fail;
   (void)sfc_control_tell(&graph->context->control, &message, NULL, 0); /* the failure itself is what counts */

@@ -25,6 +25,9 @@ bool sfc_lane_check_read(sfc_lane_t *lane);
 /* Takes what has arrived for lane->rx_request, and for the requests behind it. Whether anything moved. */
 bool sfc_lane_receive(sfc_lane_t *lane);
 
+/* Ends the lane's part in the request that it receives for, and turns to the next one. */
+void sfc_lane_finish_receive(sfc_lane_t *lane);
+
 /* Fails the graph for all ranks. */
 void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail);
 

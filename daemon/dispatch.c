@@ -8,6 +8,8 @@
 #include "daemon/query.h"
 #include "daemon/segment.h"
 #include "daemon/setup.h"
+#include "daemon/submission.h"
+#include "daemon/trunks.h"
 
 typedef void (*handler_t)(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
@@ -35,6 +37,8 @@ static const route_t routes[] = {
     BODY(GRAPH_COMMIT) = {"GraphCommit", SFD_SESSION_RUNNING, 0, 0, sfd_setup_handle_commit},
     BODY(GRAPH_DESTROY) = {"GraphDestroy", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_destroy},
     BODY(GRAPH_FAIL) = {"GraphFail", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_fail},
+    BODY(EXCHANGE_GET) = {"ExchangeGet", SFD_SESSION_RUNNING, 0, 0, sfd_trunks_handle_exchange_get},
+    BODY(RING_OPEN) = {"RingOpen", SFD_SESSION_RUNNING, 1, 1, sfd_submission_handle_open},
     BODY(QUERY) = {"Query", SFD_SESSION_TOOL, 0, 0, sfd_query_handle},
 };
 

@@ -7,38 +7,62 @@
 
 #include "daemon/key.h"
 #include "daemon/log.h"
+#include "daemon/network.h"
 #include "daemon/setup.h"
+#include "daemon/trunks.h"
+#include "shm/error.h"
 
 sfd_graph_t *sfd_graph_create(sfd_group_t *group)
 {
   sfd_job_t *job = group->job;
-  sfd_graph_t *graph = calloc(1, sizeof *graph + (size_t)group->size * sizeof graph->destroyed[0]);
+  sfd_graph_t *graph = calloc(1, sizeof *graph + (size_t)group->nlocals * sizeof graph->destroyed[0]);
   if (graph == NULL)
     return NULL;
-  graph->id = sfd_server_new_id(job->server);
+  graph->serial = sfd_server_new_serial(job->server);
   graph->group = group;
-  if (!sfd_key_insert(&job->graphs_by_id, graph)) {
-    free(graph);
-    return NULL;
-  }
   sfd_group_retain(group);
   TAILQ_INSERT_TAIL(&job->graphs, graph, entry);
-  TAILQ_INSERT_TAIL(&group->gathering, graph, gathering_entry);
+  TAILQ_INSERT_TAIL(&group->setups, graph, setups_entry);
   job->ngraphs++;
   job->server->statistics.ngraphs++;
   return graph;
 }
 
+sf_status_t sfd_graph_number(sfd_graph_t *graph, uint64_t id)
+{
+  graph->id = id;
+  if (sfd_key_insert(&graph->group->job->graphs_by_id, graph))
+    return SF_OK;
+  graph->id = 0;
+  return sfshm_error(SF_ERR_NOMEM, "no memory for a graph");
+}
+
+/* It is no longer among those that are being set up. */
+static void end_setup(sfd_graph_t *graph)
+{
+  if (graph->setup == NULL)
+    return;
+  TAILQ_REMOVE(&graph->group->setups, graph, setups_entry);
+  sfd_setup_free(graph);
+}
+
+void sfd_graph_set_up(sfd_graph_t *graph)
+{
+  if (graph->state != SFD_GRAPH_FAILED)
+    graph->state = SFD_GRAPH_READY;
+  end_setup(graph);
+}
+
 void sfd_graph_free(sfd_graph_t *graph)
 {
   sfd_job_t *job = graph->group->job;
-  if (graph->state == SFD_GRAPH_GATHERING)
-    TAILQ_REMOVE(&graph->group->gathering, graph, gathering_entry);
+  end_setup(graph);
+  sfd_trunks_free(graph->trunks);
   TAILQ_REMOVE(&job->graphs, graph, entry);
-  sfd_key_remove(&job->graphs_by_id, graph);
+  if (graph->id != 0)
+    sfd_key_remove(&job->graphs_by_id, graph);
   job->ngraphs--;
   job->server->statistics.ngraphs--;
-  sfd_setup_free(graph);
   sfd_group_release(graph->group);
   free(graph->detail);
   free(graph);
@@ -49,27 +73,29 @@ sfd_graph_t *sfd_graph_find(const sfd_job_t *job, uint64_t id)
   return sfd_key_find(job->graphs_by_id, id);
 }
 
-static void alert_members(const sfd_graph_t *graph, Sfproto__Alert__Kind kind, char *detail)
+static void alert_members(const sfd_graph_t *graph, Sfproto__Alert__Kind kind, sf_status_t status, char *detail)
 {
   Sfproto__Alert alert = SFPROTO__ALERT__INIT;
   alert.kind = kind;
   alert.has_graph = true;
   alert.graph = graph->id;
+  alert.has_status = status != SF_OK;
+  alert.status = status;
   alert.detail = detail;
-  for (int32_t i = 0; i < graph->group->size; i++) {
-    const sfd_rank_t *rank = sfd_group_member(graph->group, i);
+  for (int32_t i = 0; i < graph->group->nlocals; i++) {
+    const sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[i]);
     if (sfd_rank_connected(rank))
       sfd_session_send_alert(rank->session, &alert);
   }
 }
 
 /* Set-up is over and the member has not destroyed it yet. */
-static void destroy_for(sfd_graph_t *graph, int32_t place)
+static void destroy_for(sfd_graph_t *graph, int32_t local)
 {
-  graph->destroyed[place] = true;
-  if (++graph->ndestroyed < graph->group->size)
+  graph->destroyed[local] = true;
+  if (++graph->ndestroyed < graph->group->nlocals)
     return;
-  alert_members(graph, SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
+  alert_members(graph, SFPROTO__ALERT__KIND__GRAPH_RETIRED, SF_OK, NULL);
   sfd_graph_free(graph);
 }
 
@@ -78,8 +104,9 @@ void sfd_graphs_leave(sfd_rank_t *rank)
   for (sfd_graph_t *graph = TAILQ_FIRST(&rank->job->graphs), *next; graph != NULL; graph = next) {
     next = TAILQ_NEXT(graph, entry);
     int32_t place = sfd_group_rank_of(graph->group, rank->number);
-    if (graph->setup == NULL && place >= 0 && !graph->destroyed[place])
-      destroy_for(graph, place);
+    int32_t local = place >= 0 ? sfd_group_local(graph->group, place) : -1;
+    if (graph->setup == NULL && local >= 0 && !graph->destroyed[local])
+      destroy_for(graph, local);
   }
 }
 
@@ -91,11 +118,12 @@ void sfd_graphs_free(sfd_job_t *job)
 
 /* The graph of that id that is set up and that this rank has not destroyed, or NULL: then the request has been
  * answered. */
-static sfd_graph_t *find_ready(sfd_session_t *session, uint64_t request, uint64_t id, int32_t *place_p)
+static sfd_graph_t *find_ready(sfd_session_t *session, uint64_t request, uint64_t id, int32_t *local_p)
 {
   sfd_graph_t *graph = sfd_graph_find(session->rank->job, id);
   int32_t place = graph != NULL ? sfd_group_rank_of(graph->group, session->rank->number) : -1;
-  if (place < 0 || graph->destroyed[place]) {
+  int32_t local = place >= 0 ? sfd_group_local(graph->group, place) : -1;
+  if (local < 0 || graph->destroyed[local]) {
     sfd_session_answer(session, request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64, session->rank->number, id);
     return NULL;
   }
@@ -103,38 +131,80 @@ static sfd_graph_t *find_ready(sfd_session_t *session, uint64_t request, uint64_
     sfd_session_answer(session, request, SF_ERR_STATE, "graph %" PRIu64 " is being set up", id);
     return NULL;
   }
-  *place_p = place;
+  *local_p = local;
   return graph;
 }
 
 void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
-  int32_t place;
-  sfd_graph_t *graph = find_ready(session, message->request, message->graph_destroy->graph, &place);
+  int32_t local;
+  sfd_graph_t *graph = find_ready(session, message->request, message->graph_destroy->graph, &local);
   (void)fds;
   (void)nfds;
   if (graph == NULL)
     return;
   sfd_session_send_done(session, message->request);
-  destroy_for(graph, place);
+  destroy_for(graph, local);
+}
+
+/* ---- Failing ---- */
+
+static void fail_here(sfd_graph_t *graph, sf_status_t status, const char *text)
+{
+  char detail[SFD_TEXT_SIZE];
+  sfd_text_printable(detail, sizeof detail, text);
+  graph->state = SFD_GRAPH_FAILED;
+  graph->detail = strdup(detail); /* without memory sfctl shows none */
+  sfd_log(SFD_LOG_GRAPH, SFD_INFO, "graph %" PRIu64 " of job \"%s\" failed: %s", graph->id, graph->group->job->name,
+          detail);
+  alert_members(graph, SFPROTO__ALERT__KIND__GRAPH_FAILED, status, detail);
+}
+
+static void tell_nodes(const sfd_graph_t *graph, sf_status_t status, const char *detail)
+{
+  const sfd_group_t *group = graph->group;
+  Sfpeer__GraphFail fail = SFPEER__GRAPH_FAIL__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  fail.job = group->job->id;
+  fail.graph = graph->id;
+  fail.status = status;
+  fail.detail = (char *)(uintptr_t)detail; /* only read */
+  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_FAIL;
+  message.graph_fail = &fail;
+  for (int32_t i = 0; i < group->nnodes; i++)
+    if (i != group->node_position)
+      sfd_network_send(group->job->server, group->nodes[i], &message);
+}
+
+void sfd_graph_fail(sfd_graph_t *graph, sf_status_t status, const char *detail)
+{
+  if (graph->state == SFD_GRAPH_FAILED)
+    return;
+  tell_nodes(graph, status, detail);
+  fail_here(graph, status, detail);
+}
+
+sf_status_t sfd_graph_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__GraphFail *fail = message->graph_fail;
+  const sfd_job_t *job = sfd_job_find_id(server, fail->job);
+  sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, fail->graph) : NULL;
+  (void)node;
+  if (graph != NULL && graph->state != SFD_GRAPH_FAILED)
+    fail_here(graph, fail->status < SF_OK ? (sf_status_t)fail->status : SF_ERR_MISMATCH, fail->detail);
+  return SF_OK;
 }
 
 void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
-  int32_t place;
-  sfd_graph_t *graph = find_ready(session, message->request, message->graph_fail->graph, &place);
+  const Sfproto__GraphFail *fail = message->graph_fail;
+  int32_t local;
+  sfd_graph_t *graph = find_ready(session, message->request, fail->graph, &local);
   (void)fds;
   (void)nfds;
   if (graph == NULL)
     return;
-  if (graph->state != SFD_GRAPH_FAILED) {
-    char detail[SFD_TEXT_SIZE];
-    sfd_text_printable(detail, sizeof detail, message->graph_fail->detail);
-    graph->state = SFD_GRAPH_FAILED;
-    graph->detail = strdup(detail); /* without memory sfctl shows none */
-    sfd_log(SFD_LOG_GRAPH, SFD_INFO, "graph %" PRIu64 " of job \"%s\" failed: %s", graph->id, session->rank->job->name,
-            detail);
-    alert_members(graph, SFPROTO__ALERT__KIND__GRAPH_FAILED, detail);
-  }
+  sfd_graph_fail(graph, fail->has_status && fail->status < SF_OK ? (sf_status_t)fail->status : SF_ERR_MISMATCH,
+                 fail->detail);
   sfd_session_send_done(session, message->request);
 }

@@ -4,7 +4,8 @@
  *       |                                     |                                    \--GraphFail--> FAILED --> gone
  *       \--- error: all are told, gone        \--- error: each is told when it commits, then gone
  *
- * The first two are set-up (setup.h). Lists of a job's graphs are in order of their ids. */
+ * The first two are set-up (setup.h). Every node of a graph's group has its own part of it, which is gone when the
+ * members there have destroyed it. Lists of a job's graphs are in order of their serial numbers. */
 #ifndef SFD_GRAPH_H
 #define SFD_GRAPH_H
 
@@ -16,6 +17,7 @@
 #include "daemon/job.h"
 
 struct sfd_setup;
+struct sfd_trunks;
 
 typedef enum sfd_graph_state {
   SFD_GRAPH_GATHERING,
@@ -25,23 +27,36 @@ typedef enum sfd_graph_state {
 } sfd_graph_state_t;
 
 typedef struct sfd_graph {
-  uint64_t id; /* first: the key */
+  uint64_t id; /* first: the key; the same on all nodes; 0 until round 1 of its set-up is over */
   TAILQ_ENTRY(sfd_graph) entry;
-  TAILQ_ENTRY(sfd_graph) gathering_entry; /* of its group */
+  TAILQ_ENTRY(sfd_graph) setups_entry; /* of its group */
+  uint64_t serial;
   sfd_group_t *group;
   uint64_t number; /* among the graphs of its group */
   sfd_graph_state_t state;
-  struct sfd_setup *setup; /* NULL when set-up is over */
-  int64_t nroots;          /* of all ranks */
+  struct sfd_setup *setup;   /* NULL when set-up is over */
+  struct sfd_trunks *trunks; /* NULL: it has no edges between this node and others */
+  int64_t nroots;            /* of all ranks */
   int64_t nleaves;
-  int32_t npairs; /* ordered pairs of distinct ranks with edges */
+  int64_t npairs; /* ordered pairs of distinct ranks with edges */
   int32_t ndestroyed;
   char *detail;     /* FAILED: why */
-  bool destroyed[]; /* by group rank; also when it has left */
+  bool destroyed[]; /* by member of this node; also when it has left */
 } sfd_graph_t;
 
 /* A new graph of the group, in state GATHERING; NULL without memory. */
 sfd_graph_t *sfd_graph_create(sfd_group_t *group);
+
+/* Gives it its id. SF_ERR_NOMEM. */
+sf_status_t sfd_graph_number(sfd_graph_t *graph, uint64_t id);
+
+/* Set-up is over. */
+void sfd_graph_set_up(sfd_graph_t *graph);
+
+/* Fails a graph on all its nodes; only the first reason counts. */
+void sfd_graph_fail(sfd_graph_t *graph, sf_status_t status, const char *detail);
+
+sf_status_t sfd_graph_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 /* Takes it out of all tables and frees it, silently; with it its group if that is not known any more. */
 void sfd_graph_free(sfd_graph_t *graph);

@@ -8,6 +8,7 @@
 #include "daemon/graph.h"
 #include "daemon/key.h"
 #include "daemon/log.h"
+#include "daemon/network.h"
 #include "daemon/setup.h"
 #include "shm/error.h"
 
@@ -21,6 +22,41 @@ static uint32_t hash_of(int32_t tag, const int32_t ranks[], size_t n)
   return hash;
 }
 
+static int compare_nodes(const void *a, const void *b)
+{
+  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Which nodes it is on, and who is here. */
+static bool place_members(sfd_group_t *group)
+{
+  int32_t here = sfd_network_node(group->job->server);
+  group->nodes = malloc((size_t)group->size * sizeof *group->nodes);
+  group->locals = malloc((size_t)group->size * sizeof *group->locals);
+  if (group->nodes == NULL || group->locals == NULL)
+    return false;
+  for (int32_t i = 0; i < group->size; i++) {
+    group->nodes[i] = sfd_job_node_of(group->job, group->members[i].rank);
+    if (group->nodes[i] == here)
+      group->locals[group->nlocals++] = i;
+  }
+  qsort(group->nodes, (size_t)group->size, sizeof *group->nodes, compare_nodes);
+  for (int32_t i = 0; i < group->size; i++)
+    if (i == 0 || group->nodes[i] != group->nodes[i - 1])
+      group->nodes[group->nnodes++] = group->nodes[i];
+  while (group->nodes[group->node_position] < here && group->node_position < group->nnodes - 1)
+    group->node_position++;
+  return true;
+}
+
+static void free_group(sfd_group_t *group)
+{
+  free(group->nodes);
+  free(group->locals);
+  free(group);
+}
+
 /* A group that nobody has asked for yet; ranks NULL: all of the job. */
 static sfd_group_t *new_group(sfd_job_t *job, int32_t tag, const int32_t ranks[], int32_t size)
 {
@@ -31,10 +67,23 @@ static sfd_group_t *new_group(sfd_job_t *job, int32_t tag, const int32_t ranks[]
   group->tag = tag;
   group->size = size;
   group->references = 1;
-  TAILQ_INIT(&group->gathering);
+  group->forming.lowest = -1;
+  TAILQ_INIT(&group->setups);
   for (int32_t i = 0; i < size; i++)
     group->members[i].rank = ranks != NULL ? ranks[i] : i;
+  if (!place_members(group)) {
+    free_group(group);
+    return NULL;
+  }
   return group;
+}
+
+/* From now on it has all its members. */
+static void complete(sfd_group_t *group)
+{
+  group->nhere = group->size;
+  for (int32_t i = 0; i < group->size; i++)
+    group->members[i].here = true;
 }
 
 sf_status_t sfd_group_create_world(sfd_job_t *job)
@@ -43,11 +92,9 @@ sf_status_t sfd_group_create_world(sfd_job_t *job)
   if (group == NULL)
     return SF_ERR_NOMEM;
   group->id = job->id;
-  group->nhere = group->size;
-  for (int32_t i = 0; i < group->size; i++)
-    group->members[i].here = true;
+  complete(group);
   if (!sfd_key_insert(&job->groups_by_id, group)) {
-    free(group);
+    free_group(group);
     return SF_ERR_NOMEM;
   }
   TAILQ_INSERT_TAIL(&job->groups, group, entry);
@@ -76,6 +123,25 @@ sfd_rank_t *sfd_group_member(const sfd_group_t *group, int32_t group_rank)
   return group->job->ranks[group->members[group_rank].rank];
 }
 
+int32_t sfd_group_local(const sfd_group_t *group, int32_t place)
+{
+  const int32_t *found = bsearch(&place, group->locals, (size_t)group->nlocals, sizeof *group->locals, compare_nodes);
+  return found != NULL ? (int32_t)(found - group->locals) : -1;
+}
+
+int32_t *sfd_group_ranks(const sfd_group_t *group)
+{
+  int32_t *ranks = malloc((size_t)group->size * sizeof *ranks);
+  for (int32_t i = 0; ranks != NULL && i < group->size; i++)
+    ranks[i] = group->members[i].rank;
+  return ranks;
+}
+
+void sfd_group_free_ranks(int32_t *ranks)
+{
+  free(ranks);
+}
+
 void sfd_group_retain(sfd_group_t *group)
 {
   group->references++;
@@ -84,7 +150,7 @@ void sfd_group_retain(sfd_group_t *group)
 void sfd_group_release(sfd_group_t *group)
 {
   if (--group->references == 0)
-    free(group);
+    free_group(group);
 }
 
 /* Nobody can refer to it any more, except graphs. */
@@ -106,11 +172,10 @@ bool sfd_group_complete(const sfd_group_t *group, sfd_rank_t *rank, uint64_t req
   int32_t i = 0;
   while (group->members[i].here)
     i++;
-  const sfd_rank_t *absent = sfd_group_member(group, i);
   char text[SFD_TEXT_SIZE];
-  sfd_rank_describe(absent, text, sizeof text);
+  sfd_job_describe_rank(group->job, group->members[i].rank, text, sizeof text);
   sfd_session_answer(rank->session, request, SF_ERR_STATE, "%.400s has %s", text,
-                     absent->state == SFD_RANK_JOINED ? "destroyed the group" : "left");
+                     group->job->left[group->members[i].rank] ? "left" : "destroyed the group");
   return false;
 }
 
@@ -141,22 +206,36 @@ static sf_status_t check_list(const sfd_rank_t *rank, const Sfproto__GroupCreate
   return status;
 }
 
-static bool same_list(const sfd_group_t *group, const Sfproto__GroupCreate *create)
+/* What identifies a group while it is being formed. */
+typedef struct sfd_group_list_key {
+  uint32_t hash;
+  int32_t tag;
+  const int32_t *ranks;
+  size_t n;
+} sfd_group_key_t;
+
+static sfd_group_key_t make_key(int32_t tag, const int32_t ranks[], size_t n)
 {
+  return (sfd_group_key_t){.hash = hash_of(tag, ranks, n), .tag = tag, .ranks = ranks, .n = n};
+}
+
+static bool is_formed_by(const sfd_group_t *group, const sfd_group_key_t *key)
+{
+  if (group->hash != key->hash || group->tag != key->tag || (size_t)group->size != key->n)
+    return false;
   for (int32_t i = 0; i < group->size; i++)
-    if (group->members[i].rank != create->ranks[i])
+    if (group->members[i].rank != key->ranks[i])
       return false;
   return true;
 }
 
-/* The first one that is formed by this list and tag and has not heard of the rank; its place there in *place_p. */
-static sfd_group_t *find_forming(sfd_rank_t *rank, const Sfproto__GroupCreate *create, uint32_t hash, int32_t *place_p)
+/* The first one that is formed by the key and has not heard of the rank; its place there in *place_p. */
+static sfd_group_t *find_forming(const sfd_rank_t *rank, const sfd_group_key_t *key, int32_t *place_p)
 {
   sfd_group_t *group;
   TAILQ_FOREACH(group, &rank->job->forming, entry)
   {
-    if (group->hash != hash || group->tag != create->tag || (size_t)group->size != create->n_ranks ||
-        !same_list(group, create))
+    if (!is_formed_by(group, key))
       continue;
     *place_p = sfd_group_rank_of(group, rank->number);
     if (!group->members[*place_p].here)
@@ -165,17 +244,16 @@ static sfd_group_t *find_forming(sfd_rank_t *rank, const Sfproto__GroupCreate *c
   return NULL;
 }
 
-static sfd_group_t *begin_forming(sfd_rank_t *rank, const Sfproto__GroupCreate *create, uint32_t hash, int32_t *place_p)
+static sfd_group_t *begin_forming(sfd_job_t *job, const sfd_group_key_t *key)
 {
-  sfd_job_t *job = rank->job;
-  sfd_group_t *group = new_group(job, create->tag, create->ranks, (int32_t)create->n_ranks);
+  sfd_group_t *group = new_group(job, key->tag, key->ranks, (int32_t)key->n);
   if (group == NULL)
     return NULL;
-  group->hash = hash;
-  group->over_limit = job->ngroups >= SFD_MAX_GROUPS;
+  group->hash = key->hash;
+  if (job->ngroups >= SFD_MAX_GROUPS)
+    sfd_setup_error_note(&group->forming.error, SF_ERR_LIMIT, -1, -1, "the job has too many groups");
   TAILQ_INSERT_TAIL(&job->forming, group, entry);
   job->ngroups++;
-  *place_p = sfd_group_rank_of(group, rank->number);
   return group;
 }
 
@@ -189,7 +267,8 @@ static void end_forming(sfd_group_t *group)
 static void fail_forming(sfd_group_t *group, sf_status_t status, const char *detail)
 {
   end_forming(group);
-  for (int32_t i = 0; i < group->size; i++) {
+  for (int32_t k = 0; k < group->nlocals; k++) {
+    int32_t i = group->locals[k];
     sfd_rank_t *rank = sfd_group_member(group, i);
     if (!group->members[i].here)
       continue;
@@ -207,7 +286,8 @@ static void announce(const sfd_group_t *group)
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_GROUP;
   message.group = &answer;
-  for (int32_t i = 0; i < group->size; i++) {
+  for (int32_t k = 0; k < group->nlocals; k++) {
+    int32_t i = group->locals[k];
     sfd_rank_t *rank = sfd_group_member(group, i);
     rank->npending--;
     message.request = group->members[i].request;
@@ -216,33 +296,72 @@ static void announce(const sfd_group_t *group)
   }
 }
 
-static void finish_forming(sfd_group_t *group)
+void sfd_group_formed(sfd_group_t *group, uint64_t id)
 {
   sfd_job_t *job = group->job;
-  group->id = sfd_server_new_id(job->server);
-  if (group->over_limit) {
-    fail_forming(group, SF_ERR_LIMIT, "the job has too many groups");
-    return;
-  }
-  if (!sfd_key_insert(&job->groups_by_id, group)) {
-    fail_forming(group, SF_ERR_NOMEM, "no memory for the group");
+  sfd_setup_error_t *error = &group->forming.error;
+  group->id = id;
+  if (error->status == SF_OK && !sfd_key_insert(&job->groups_by_id, group))
+    sfd_setup_error_note(error, SF_ERR_NOMEM, -1, -1, "no memory for the group");
+  if (error->status != SF_OK) {
+    fail_forming(group, error->status, error->detail);
     return;
   }
   end_forming(group);
   TAILQ_INSERT_TAIL(&job->groups, group, entry);
   job->ngroups++;
   announce(group);
+  complete(group);
+}
+
+static bool nobody_left(const sfd_job_t *job, const int32_t ranks[], size_t n)
+{
+  for (size_t i = 0; i < n; i++)
+    if (ranks[i] < 0 || ranks[i] >= job->size || job->left[ranks[i]])
+      return false;
+  return true;
+}
+
+sfd_agreement_t *sfd_group_find_agreement(sfd_job_t *job, int32_t node, int32_t tag, const int32_t ranks[], size_t n,
+                                          sfd_group_t **group_p)
+{
+  sfd_group_key_t key = make_key(tag, ranks, n);
+  sfd_group_t *group;
+  if (n == 0 || n > (size_t)job->size || !nobody_left(job, ranks, n))
+    return NULL;
+  TAILQ_FOREACH(group, &job->forming, entry)
+  {
+    if (is_formed_by(group, &key) && !sfd_agreement_heard(group, &group->forming, node))
+      break;
+  }
+  if (group == NULL)
+    group = begin_forming(job, &key);
+  *group_p = group;
+  return group != NULL ? &group->forming : NULL;
+}
+
+sfd_agreement_t *sfd_group_find_told(sfd_job_t *job, int32_t tag, const int32_t ranks[], size_t n,
+                                     sfd_group_t **group_p)
+{
+  sfd_group_key_t key = make_key(tag, ranks, n);
+  sfd_group_t *group;
+  TAILQ_FOREACH(group, &job->forming, entry)
+  {
+    if (is_formed_by(group, &key) && group->forming.told)
+      break;
+  }
+  *group_p = group;
+  return group != NULL ? &group->forming : NULL;
 }
 
 /* Whether none of the list has left; if not the request has been answered. */
 static bool all_present(sfd_rank_t *rank, const Sfproto__GroupCreate *create, uint64_t request)
 {
   for (size_t i = 0; i < create->n_ranks; i++) {
-    const sfd_rank_t *other = rank->job->ranks[create->ranks[i]];
-    if (other->state == SFD_RANK_JOINED)
+    if (!rank->job->left[create->ranks[i]])
       continue;
     char text[SFD_TEXT_SIZE];
-    sfd_rank_describe(other, text, sizeof text);
+    sfd_job_describe_rank(rank->job, create->ranks[i], text, sizeof text);
     sfd_session_answer(rank->session, request, SF_ERR_STATE, "%.400s has left", text);
     return false;
   }
@@ -264,34 +383,40 @@ void sfd_group_handle_create(sfd_session_t *session, const Sfproto__Message *mes
   }
   if (!all_present(rank, create, message->request) || !sfd_rank_may_wait(rank, message->request))
     return;
-  uint32_t hash = hash_of(create->tag, create->ranks, create->n_ranks);
+  sfd_group_key_t key = make_key(create->tag, create->ranks, create->n_ranks);
   int32_t place;
-  sfd_group_t *group = find_forming(rank, create, hash, &place);
+  sfd_group_t *group = find_forming(rank, &key, &place);
   if (group == NULL)
-    group = begin_forming(rank, create, hash, &place);
+    group = begin_forming(rank->job, &key);
   if (group == NULL) {
     sfd_session_refuse(session, message->request, SF_ERR_NOMEM, "no memory for a group of %zu ranks", create->n_ranks);
     return;
   }
+  place = sfd_group_rank_of(group, rank->number);
   group->members[place].here = true;
   group->members[place].request = message->request;
   rank->npending++;
-  if (++group->nhere == group->size)
-    finish_forming(group);
+  if (++group->nhere == group->nlocals)
+    sfd_agreement_arrive(group, SFPEER__ARRIVE__KIND__GROUP, 0, &group->forming);
 }
 
 /* ---- Leaving and failing ---- */
 
-/* The member takes part in nothing new; who waits for that is told so. */
+/* The member takes part in nothing new. */
+static void mark_gone(sfd_group_t *group, int32_t place)
+{
+  group->members[place].here = false;
+  if (--group->nhere == 0)
+    unlist(group);
+}
+
+/* A member of this node: who waits for it is told so. */
 static void remove_member(sfd_group_t *group, int32_t place, const char *text)
 {
   if (place < 0 || !group->members[place].here)
     return;
-  group->members[place].here = false;
-  group->nhere--;
   sfd_setups_member_gone(group, place, text);
-  if (group->nhere == 0)
-    unlist(group);
+  mark_gone(group, place);
 }
 
 void sfd_groups_leave(sfd_rank_t *rank, const char *text)
@@ -306,6 +431,76 @@ void sfd_groups_leave(sfd_rank_t *rank, const char *text)
     next = TAILQ_NEXT(group, entry);
     remove_member(group, sfd_group_rank_of(group, rank->number), text);
   }
+}
+
+void sfd_groups_peer_left(sfd_job_t *job, int32_t number)
+{
+  for (sfd_group_t *group = TAILQ_FIRST(&job->groups), *next; group != NULL; group = next) {
+    next = TAILQ_NEXT(group, entry);
+    int32_t place = sfd_group_rank_of(group, number);
+    if (place >= 0 && group->members[place].here)
+      mark_gone(group, place);
+  }
+}
+
+/* A member that has left; -1: none has. */
+static int32_t find_left(const sfd_group_t *group)
+{
+  for (int32_t i = 0; i < group->size; i++)
+    if (group->job->left[group->members[i].rank])
+      return group->members[i].rank;
+  return -1;
+}
+
+void sfd_groups_sweep(sfd_job_t *job)
+{
+  char text[SFD_TEXT_SIZE];
+  for (sfd_group_t *group = TAILQ_FIRST(&job->forming), *next; group != NULL; group = next) {
+    next = TAILQ_NEXT(group, entry);
+    int32_t left = find_left(group);
+    if (left < 0)
+      continue;
+    sfd_job_describe_rank(job, left, text, sizeof text);
+    sfd_text_append(text, sizeof text, " has left");
+    fail_forming(group, SF_ERR_STATE, text);
+  }
+  for (sfd_group_t *group = TAILQ_FIRST(&job->groups), *next; group != NULL; group = next) {
+    next = TAILQ_NEXT(group, entry);
+    if (group->nhere < group->size)
+      sfd_setups_sweep(group);
+  }
+}
+
+sf_status_t sfd_group_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__GroupLeft *left = message->group_left;
+  sfd_job_t *job = sfd_job_find_id(server, left->job);
+  sfd_group_t *group = job != NULL ? sfd_group_find(job, left->group) : NULL;
+  int32_t place = group != NULL ? sfd_group_rank_of(group, left->rank) : -1;
+  if (place < 0)
+    return SF_OK;
+  if (left->rank < 0 || left->rank >= job->size || sfd_job_node_of(job, left->rank) != node)
+    return sfshm_error(SF_ERR_PROTO, "node %d says that rank %d has destroyed a group, which is not there", node,
+                       left->rank);
+  if (group->members[place].here)
+    mark_gone(group, place);
+  sfd_job_sweep_later(job);
+  return SF_OK;
+}
+
+/* Tells the other nodes of a group that a member has destroyed it. */
+static void tell_destroyed(const sfd_group_t *group, int32_t number)
+{
+  Sfpeer__GroupLeft left = SFPEER__GROUP_LEFT__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  left.job = group->job->id;
+  left.group = group->id;
+  left.rank = number;
+  message.body_case = SFPEER__MESSAGE__BODY_GROUP_LEFT;
+  message.group_left = &left;
+  for (int32_t i = 0; i < group->nnodes; i++)
+    if (i != group->node_position)
+      sfd_network_send(group->job->server, group->nodes[i], &message);
 }
 
 void sfd_groups_fail(sfd_job_t *job, sf_status_t status, const char *detail)
@@ -343,6 +538,7 @@ void sfd_group_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
   char text[SFD_TEXT_SIZE];
   sfd_rank_describe(rank, text, sizeof text);
   sfd_text_append(text, sizeof text, " has destroyed the group");
+  tell_destroyed(group, rank->number);
   remove_member(group, place, text);
   sfd_session_send_done(session, message->request);
 }

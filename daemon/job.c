@@ -8,12 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/assembly.h"
 #include "daemon/graph.h"
 #include "daemon/group.h"
+#include "daemon/key.h"
 #include "daemon/log.h"
+#include "daemon/network.h"
 #include "daemon/segment.h"
 #include "daemon/setup.h"
+#include "daemon/submission.h"
 #include "shm/error.h"
+#include "shm/inbox.h"
 
 /* ---- The table ---- */
 
@@ -32,6 +37,11 @@ sfd_job_t *sfd_job_find(const sfd_server_t *server, uid_t uid, const char *name)
   return node != NULL ? *node : NULL;
 }
 
+sfd_job_t *sfd_job_find_id(const sfd_server_t *server, uint64_t id)
+{
+  return sfd_key_find(server->jobs_by_id, id);
+}
+
 void sfd_job_forget(sfd_job_t *job)
 {
   if (!job->forgotten)
@@ -46,8 +56,13 @@ static sfd_job_t *new_job(sfd_server_t *server, uid_t uid, const char *name, con
   sfd_job_t *job = calloc(1, sizeof *job + (size_t)size * sizeof job->ranks[0]);
   if (job == NULL)
     return NULL;
+  job->left = calloc((size_t)size, sizeof job->left[0]);
+  if (job->left == NULL) {
+    free(job);
+    return NULL;
+  }
   job->server = server;
-  job->id = sfd_server_new_id(server);
+  job->serial = sfd_server_new_serial(server);
   job->uid = uid;
   snprintf(job->name, sizeof job->name, "%s", name);
   snprintf(job->key, sizeof job->key, "%s", key);
@@ -59,28 +74,46 @@ static sfd_job_t *new_job(sfd_server_t *server, uid_t uid, const char *name, con
   return job;
 }
 
+static void free_job(sfd_job_t *job)
+{
+  free(job->left);
+  free(job->rank_nodes);
+  free(job);
+}
+
 sf_status_t sfd_job_create(sfd_server_t *server, uid_t uid, const char *name, const char *key, int32_t size,
                            sfd_job_t **job_p)
 {
   sfd_job_t *job = new_job(server, uid, name, key, size);
   if (job == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", size);
-  if (sfd_group_create_world(job) != SF_OK)
-    goto err_free;
-  if (tsearch(job, &server->jobs_by_name, compare) == NULL)
-    goto err_groups;
+  if (tsearch(job, &server->jobs_by_name, compare) == NULL) {
+    free_job(job);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", size);
+  }
   TAILQ_INSERT_TAIL(&server->jobs, job, entry);
-  uv_timer_init(server->loop, &job->join_timer);
-  job->join_timer.data = job;
+  uv_timer_init(server->loop, &job->timer);
+  job->timer.data = job;
   server->statistics.njobs++;
   server->statistics.jobs_total++;
   *job_p = job;
   return SF_OK;
-err_groups:
-  sfd_groups_free(job);
-err_free:
-  free(job);
-  return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", size);
+}
+
+sf_status_t sfd_job_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes)
+{
+  job->id = id;
+  job->rank_nodes = rank_nodes;
+  uv_timer_stop(&job->timer);
+  if (sfd_group_create_world(job) != SF_OK || !sfd_key_insert(&job->server->jobs_by_id, job))
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", job->size);
+  job->state = SFD_JOB_RUNNING;
+  return SF_OK;
+}
+
+int32_t sfd_job_node_of(const sfd_job_t *job, int32_t number)
+{
+  return job->rank_nodes != NULL ? job->rank_nodes[number] : sfd_network_node(job->server);
 }
 
 sf_status_t sfd_job_attach(sfd_job_t *job, int32_t number, sfd_session_t *session, sfd_rank_t **rank_p)
@@ -110,6 +143,8 @@ sf_status_t sfd_job_attach(sfd_job_t *job, int32_t number, sfd_session_t *sessio
 static void free_rank(sfd_rank_t *rank)
 {
   sfd_segments_free(rank);
+  sfd_submission_close(rank->submission);
+  sfshm_region_destroy(&rank->inbox);
   if (rank->counters_fd >= 0)
     close(rank->counters_fd);
   free(rank);
@@ -117,7 +152,7 @@ static void free_rank(sfd_rank_t *rank)
 
 static void on_job_closed(uv_handle_t *handle)
 {
-  free(handle->data);
+  free_job(handle->data);
 }
 
 static void end_job(sfd_job_t *job)
@@ -125,6 +160,8 @@ static void end_job(sfd_job_t *job)
   sfd_server_t *server = job->server;
   sfd_log(SFD_LOG_JOB, SFD_INFO, "job \"%s\" (%" PRIu64 ") of uid %u is over", job->name, job->id, job->uid);
   sfd_job_forget(job);
+  if (sfd_job_find_id(server, job->id) == job)
+    sfd_key_remove(&server->jobs_by_id, job);
   TAILQ_REMOVE(&server->jobs, job, entry);
   server->statistics.njobs--;
   sfd_graphs_free(job);
@@ -132,7 +169,7 @@ static void end_job(sfd_job_t *job)
   for (int32_t r = 0; r < job->size; r++)
     if (job->ranks[r] != NULL)
       free_rank(job->ranks[r]);
-  uv_close((uv_handle_t *)&job->join_timer, on_job_closed);
+  uv_close((uv_handle_t *)&job->timer, on_job_closed);
 }
 
 /* The rank takes part in nothing any more. */
@@ -197,6 +234,33 @@ bool sfd_rank_connected(const sfd_rank_t *rank)
   return rank != NULL && rank->session != NULL && rank->state == SFD_RANK_JOINED;
 }
 
+sf_status_t sfd_rank_find_wake(sfd_rank_t *rank)
+{
+  const sfd_segment_t *segment = sfd_segment_find(rank, 0);
+  if (rank->wake != NULL)
+    return SF_OK;
+  if (segment == NULL)
+    return sfshm_error(SF_ERR_STATE, "rank %d has no inbox any more", rank->number);
+  sf_status_t status =
+      sfshm_region_map(segment->fd, SFSHM_REGION_INBOX, SFD_MAX_REGION_BYTES, SFSHM_READ_WRITE, &rank->inbox);
+  if (status == SF_OK && rank->inbox.length_bytes < sizeof(sfshm_inbox_t)) {
+    status = sfshm_error(SF_ERR_PROTO, "inbox of rank %d has %zu bytes", rank->number, rank->inbox.length_bytes);
+    sfshm_region_destroy(&rank->inbox);
+  }
+  if (status == SF_OK)
+    rank->wake = &((sfshm_inbox_t *)rank->inbox.base)->wake;
+  return status;
+}
+
+void sfd_job_describe_rank(const sfd_job_t *job, int32_t number, char *text, size_t text_size)
+{
+  if (job->ranks[number] != NULL)
+    sfd_rank_describe(job->ranks[number], text, text_size);
+  else
+    snprintf(text, text_size, "rank %d (on node %d) of job \"%.128s\"", number, sfd_job_node_of(job, number),
+             job->name);
+}
+
 void sfd_rank_describe(const sfd_rank_t *rank, char *text, size_t text_size)
 {
   snprintf(text, text_size, "rank %d (pid %d%s%.64s) of job \"%.128s\"", rank->number, (int)rank->pid,
@@ -239,20 +303,106 @@ static void dismiss_joining(sfd_job_t *job)
       sfd_session_dismiss(job->ranks[r]->session, job->ranks[r]->hello_request, SF_ERR_RANK_FAILED, job->detail);
 }
 
-static void fail_job(sfd_job_t *job)
+/* Calls tell for each other node that has ranks of the running job. */
+static void tell_nodes(const sfd_job_t *job, const Sfpeer__Message *message)
+{
+  const sfd_group_t *world = job->world;
+  for (int32_t i = 0; world != NULL && i < world->nnodes; i++)
+    if (i != world->node_position)
+      sfd_network_send(job->server, world->nodes[i], message);
+}
+
+static void tell_failure(const sfd_job_t *job)
+{
+  Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  fail.job = job->id;
+  fail.status = SF_ERR_RANK_FAILED;
+  fail.detail = (char *)(uintptr_t)job->detail; /* only read */
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
+  message.job_fail = &fail;
+  tell_nodes(job, &message);
+}
+
+/* The failure as it concerns this node, the detail being in place. */
+static void fail_here(sfd_job_t *job)
 {
   bool joining = job->state == SFD_JOB_JOINING;
   job->state = SFD_JOB_FAILED;
   job->server->statistics.jobs_failed++;
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", job->detail);
-  uv_timer_stop(&job->join_timer);
+  uv_timer_stop(&job->timer);
   if (joining) {
+    sfd_assembly_withdraw(job);
     dismiss_joining(job);
     return;
   }
   sfd_groups_fail(job, SF_ERR_RANK_FAILED, job->detail);
   sfd_setups_fail(job, SF_ERR_RANK_FAILED, job->detail);
   tell_failed(job);
+}
+
+void sfd_job_fail(sfd_job_t *job, const char *detail)
+{
+  if (job->state == SFD_JOB_FAILED)
+    return;
+  if (detail != job->detail)
+    sfd_text_printable(job->detail, sizeof job->detail, detail);
+  if (job->state == SFD_JOB_RUNNING)
+    tell_failure(job);
+  fail_here(job);
+}
+
+bool sfd_job_failed_early(const sfd_server_t *server, uint64_t id)
+{
+  for (int i = 0; i < SFD_FAILED_EARLY; i++)
+    if (server->failed_early[i] == id)
+      return true;
+  return false;
+}
+
+sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobFail *fail = message->job_fail;
+  sfd_job_t *job = sfd_job_find_id(server, fail->job);
+  (void)node;
+  if (job == NULL)
+    server->failed_early[server->nfailed_early++ % SFD_FAILED_EARLY] = fail->job;
+  if (job == NULL || job->state != SFD_JOB_RUNNING)
+    return SF_OK;
+  sfd_text_printable(job->detail, sizeof job->detail, fail->detail);
+  fail_here(job);
+  return SF_OK;
+}
+
+static bool has_ranks_on(const sfd_job_t *job, int32_t node)
+{
+  for (int32_t i = 0; job->world != NULL && i < job->world->nnodes; i++)
+    if (job->world->nodes[i] == node)
+      return true;
+  return false;
+}
+
+/* Whether ranks there may still be needed. */
+static bool is_needed(const sfd_job_t *job, int32_t node)
+{
+  for (int32_t r = 0; r < job->size; r++)
+    if (job->rank_nodes[r] == node && !job->left[r])
+      return true;
+  return false;
+}
+
+void sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail)
+{
+  char text[SFD_TEXT_SIZE];
+  sfd_assemblies_node_lost(server, node, detail);
+  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
+    next = TAILQ_NEXT(job, entry);
+    if (job->state != SFD_JOB_RUNNING || job->rank_nodes == NULL || !has_ranks_on(job, node) || !is_needed(job, node))
+      continue;
+    snprintf(text, sizeof text, "node %d, which has ranks of job \"%.64s\", is lost: %.300s", node, job->name, detail);
+    sfd_job_fail(job, text);
+  }
 }
 
 void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason)
@@ -269,10 +419,49 @@ void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason)
     sfd_text_append(job->detail, sizeof job->detail, " died without sf_finalize");
   else
     sfd_text_append(job->detail, sizeof job->detail, " was disconnected: %s", reason);
-  fail_job(job);
+  sfd_job_fail(job, job->detail);
 }
 
 /* ---- Goodbye ---- */
+
+static void tell_left(const sfd_rank_t *rank)
+{
+  Sfpeer__JobLeft left = SFPEER__JOB_LEFT__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  left.job = rank->job->id;
+  left.rank = rank->number;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_LEFT;
+  message.job_left = &left;
+  tell_nodes(rank->job, &message);
+}
+
+/* What the rank took part in before it left may still be on its way. */
+#define SWEEP_AFTER_MS 1000
+
+static void on_sweep(uv_timer_t *timer)
+{
+  sfd_groups_sweep(timer->data);
+}
+
+void sfd_job_sweep_later(sfd_job_t *job)
+{
+  if (job->state == SFD_JOB_RUNNING)
+    uv_timer_start(&job->timer, on_sweep, SWEEP_AFTER_MS, 0);
+}
+
+sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobLeft *left = message->job_left;
+  sfd_job_t *job = sfd_job_find_id(server, left->job);
+  if (job == NULL || job->state != SFD_JOB_RUNNING)
+    return SF_OK;
+  if (left->rank < 0 || left->rank >= job->size || sfd_job_node_of(job, left->rank) != node || job->left[left->rank])
+    return sfshm_error(SF_ERR_PROTO, "node %d says that rank %d has left, which is not there", node, left->rank);
+  job->left[left->rank] = true;
+  sfd_groups_peer_left(job, left->rank);
+  sfd_job_sweep_later(job);
+  return SF_OK;
+}
 
 static void leave(sfd_rank_t *rank)
 {
@@ -281,6 +470,8 @@ static void leave(sfd_rank_t *rank)
   sfd_log(SFD_LOG_JOB, SFD_DEBUG, "%s leaves", text);
   sfd_text_append(text, sizeof text, " has left");
   rank->job->nleft++;
+  rank->job->left[rank->number] = true;
+  tell_left(rank);
   rank->session->state = SFD_SESSION_LEFT;
   retire_rank(rank, SFD_RANK_LEFT);
   sfd_segments_leave(rank);

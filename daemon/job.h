@@ -21,6 +21,9 @@
 #include "daemon/server.h"
 #include "daemon/session.h"
 #include "daemon/text.h"
+#include "proto/sf_peer.pb-c.h"
+#include "shm/region.h"
+#include "shm/wait.h"
 
 #define SFD_NAME_SIZE 256
 
@@ -41,6 +44,7 @@ TAILQ_HEAD(sfd_graph_list, sfd_graph);
 
 typedef enum sfd_rank_state { SFD_RANK_JOINED, SFD_RANK_LEFT, SFD_RANK_FAILED } sfd_rank_state_t;
 
+/* A rank of this node. */
 typedef struct sfd_rank {
   struct sfd_job *job;
   int32_t number;
@@ -55,7 +59,10 @@ typedef struct sfd_rank {
   char program[SFD_NAME_SIZE];
   sfd_cpus_t cpus;
   int counters_fd;
-  void *segments_by_number; /* tsearch */
+  sfshm_region_t inbox;              /* mapped when the rank is to be woken */
+  sfshm_wake_t *wake;                /* in it; NULL before */
+  struct sfd_submission *submission; /* NULL: it has no ring */
+  void *segments_by_number;          /* tsearch */
   struct sfd_segment_list segments;
   int64_t nsegments;
   void *regions_by_number; /* tsearch */
@@ -66,9 +73,10 @@ typedef struct sfd_rank {
 typedef enum sfd_job_state { SFD_JOB_JOINING, SFD_JOB_RUNNING, SFD_JOB_FAILED } sfd_job_state_t;
 
 typedef struct sfd_job {
+  uint64_t id; /* first: the key; 0 until all ranks have come */
   sfd_server_t *server;
   TAILQ_ENTRY(sfd_job) entry;
-  uint64_t id;
+  uint64_t serial;
   uid_t uid;
   char name[SFD_NAME_SIZE];
   char key[SFD_NAME_SIZE];
@@ -76,10 +84,12 @@ typedef struct sfd_job {
   char detail[SFD_TEXT_SIZE]; /* FAILED: why */
   bool forgotten;             /* no longer to be found by name */
   uint64_t created_ms;
-  uv_timer_t join_timer; /* until the earliest deadline of those who wait */
+  uv_timer_t timer; /* joining alone: until the earliest deadline of those who wait; running: see sfd_job_sweep_later */
   int32_t size;
-  int32_t njoined;         /* ranks that came */
-  int32_t nleft;           /* ranks that said Goodbye */
+  int32_t njoined;         /* ranks that came, to this node */
+  int32_t nleft;           /* of these, ranks that said Goodbye */
+  bool *left;              /* by rank, of all nodes */
+  int32_t *rank_nodes;     /* by rank; NULL: all are here */
   int32_t nattached;       /* sessions */
   int64_t nheld_fds;       /* that its ranks make the daemon keep */
   struct sfd_group *world; /* NULL once all have left */
@@ -90,11 +100,14 @@ typedef struct sfd_job {
   void *graphs_by_id;            /* tsearch */
   struct sfd_graph_list graphs;  /* by id */
   int32_t ngraphs;
-  sfd_rank_t *ranks[]; /* NULL: did not come */
+  sfd_rank_t *ranks[]; /* NULL: did not come, or is on another node */
 } sfd_job_t;
 
 /* The job of that user and name, or NULL. */
 sfd_job_t *sfd_job_find(const sfd_server_t *server, uid_t uid, const char *name);
+
+/* The running job of that id, or NULL. */
+sfd_job_t *sfd_job_find_id(const sfd_server_t *server, uint64_t id);
 
 /* SF_ERR_NOMEM with nothing left behind. */
 sf_status_t sfd_job_create(sfd_server_t *server, uid_t uid, const char *name, const char *key, int32_t size,
@@ -115,6 +128,30 @@ void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason);
 /* Goodbye. */
 void sfd_job_handle_goodbye(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
+/* All ranks have come: rank_nodes is taken over (NULL: all are here). SF_ERR_NOMEM. */
+sf_status_t sfd_job_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes);
+
+/* On which node a rank is. */
+int32_t sfd_job_node_of(const sfd_job_t *job, int32_t number);
+
+/* Something made the job impossible: all are told, and nothing new can begin. */
+void sfd_job_fail(sfd_job_t *job, const char *detail);
+
+/* Whether another node has told of a job's failure before this one has heard of its start. */
+bool sfd_job_failed_early(const sfd_server_t *server, uint64_t id);
+
+/* Something has left on another node: in a while those who wait for it in vain are told. */
+void sfd_job_sweep_later(sfd_job_t *job);
+
+/* A node is lost, and with it the jobs that have ranks there. */
+void sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail);
+
+sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+
+/* Finds the way to wake a rank. */
+sf_status_t sfd_rank_find_wake(sfd_rank_t *rank);
+
 /* Lets go of the name: who comes with it from now on founds a new job. */
 void sfd_job_forget(sfd_job_t *job);
 
@@ -133,6 +170,9 @@ bool sfd_rank_may_wait(sfd_rank_t *rank, uint64_t request);
 
 /* Whether a rank has a session that can be told something. */
 bool sfd_rank_connected(const sfd_rank_t *rank);
+
+/* The same for any rank of the job; of one on another node less is known. */
+void sfd_job_describe_rank(const sfd_job_t *job, int32_t number, char *text, size_t text_size);
 
 /* "rank 3 (pid 1234, cg) of job "x"" */
 void sfd_rank_describe(const sfd_rank_t *rank, char *text, size_t text_size);

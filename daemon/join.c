@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/assembly.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
+#include "daemon/network.h"
 #include "daemon/segment.h"
 #include "shm/counters.h"
 #include "shm/error.h"
@@ -18,15 +20,21 @@
 
 /* ---- Welcome ---- */
 
-static void send_welcome(sfd_session_t *session, uint64_t request, uint64_t job_id, Sfproto__LocalRank *ranks[],
+static void send_welcome(sfd_session_t *session, uint64_t request, const sfd_job_t *job, Sfproto__LocalRank *ranks[],
                          size_t nranks, const int fds[], int nfds)
 {
   char software[] = SFD_SOFTWARE;
   Sfproto__Welcome welcome = SFPROTO__WELCOME__INIT;
   welcome.software = software;
-  welcome.job_id = job_id;
   welcome.local_ranks = ranks;
   welcome.n_local_ranks = nranks;
+  welcome.has_node = true;
+  welcome.node = sfd_network_node(session->server);
+  if (job != NULL) {
+    welcome.job_id = job->id;
+    welcome.rank_nodes = job->rank_nodes;
+    welcome.n_rank_nodes = job->rank_nodes != NULL ? (size_t)job->size : 0;
+  }
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.request = request;
   message.body_case = SFPROTO__MESSAGE__BODY_WELCOME;
@@ -53,30 +61,66 @@ static void refuse_all(sfd_job_t *job, sf_status_t status, const char *detail)
 
 static void welcome_all(sfd_job_t *job)
 {
-  size_t n = (size_t)job->size;
-  Sfproto__LocalRank *locals = calloc(n, sizeof *locals);
-  Sfproto__LocalRank **pointers = calloc(n, sizeof *pointers);
+  size_t n = 0;
+  Sfproto__LocalRank *locals = calloc((size_t)job->njoined, sizeof *locals);
+  Sfproto__LocalRank **pointers = calloc((size_t)job->njoined, sizeof *pointers);
   if (locals == NULL || pointers == NULL) {
     refuse_all(job, SF_ERR_NOMEM, "no memory for the list of ranks");
     goto out;
   }
-  for (size_t r = 0; r < n; r++) {
-    locals[r] = local_rank(job->ranks[r]);
-    pointers[r] = &locals[r];
-  }
-  job->state = SFD_JOB_RUNNING;
-  uv_timer_stop(&job->join_timer);
-  sfd_log(SFD_LOG_JOB, SFD_INFO, "job \"%s\" (%" PRIu64 ") of uid %u runs with %d ranks", job->name, job->id, job->uid,
-          job->size);
-  for (size_t r = 0; r < n; r++) {
+  for (int32_t r = 0; r < job->size; r++)
+    if (job->ranks[r] != NULL) {
+      locals[n] = local_rank(job->ranks[r]);
+      pointers[n] = &locals[n];
+      n++;
+    }
+  for (int32_t r = 0; r < job->size; r++) {
+    if (job->ranks[r] == NULL)
+      continue;
     sfd_session_t *session = job->ranks[r]->session;
     if (session->state == SFD_SESSION_JOINING)
       session->state = SFD_SESSION_RUNNING;
-    send_welcome(session, job->ranks[r]->hello_request, job->id, pointers, n, &job->server->board->region.fd, 1);
+    send_welcome(session, job->ranks[r]->hello_request, job, pointers, n, &job->server->board->region.fd, 1);
   }
 out:
   free(pointers);
   free(locals);
+}
+
+void sfd_join_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes)
+{
+  if (sfd_job_start(job, id, rank_nodes) != SF_OK) {
+    refuse_all(job, SF_ERR_NOMEM, sfshm_error_detail());
+    return;
+  }
+  sfd_log(SFD_LOG_JOB, SFD_INFO, "job \"%s\" (%" PRIu64 ") of uid %u runs with %d ranks, %d of them here", job->name,
+          job->id, job->uid, job->size, job->njoined);
+  welcome_all(job);
+}
+
+void sfd_join_dismiss(sfd_job_t *job, int32_t number, sf_status_t status, const char *detail)
+{
+  sfd_rank_t *rank = job->ranks[number];
+  if (rank == NULL || rank->session == NULL)
+    return;
+  sfd_session_dismiss(rank->session, rank->hello_request, status, detail);
+  sfd_job_withdraw(rank);
+}
+
+void sfd_join_dismiss_all(sfd_job_t *job, sf_status_t status, const char *detail)
+{
+  sfd_job_forget(job);
+  int32_t size = job->size;
+  for (int32_t r = 0; r < size; r++) { /* detaching the last one ends the job */
+    sfd_rank_t *rank = job->ranks[r];
+    if (rank == NULL || rank->session == NULL)
+      continue;
+    bool last = job->nattached == 1;
+    sfd_session_dismiss(rank->session, rank->hello_request, status, detail);
+    sfd_job_detach(rank);
+    if (last)
+      return;
+  }
 }
 
 /* ---- Time-out ---- */
@@ -96,26 +140,15 @@ static void on_join_timeout(uv_timer_t *timer)
   snprintf(text, sizeof text, "%d of %d ranks of job \"%.64s\" did not come in time: rank%s %s",
            job->size - job->njoined, job->size, job->name, job->size - job->njoined > 1 ? "s" : "", missing);
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
-  sfd_job_forget(job);
-  int32_t size = job->size;
-  for (int32_t r = 0; r < size; r++) { /* detaching the last one ends the job */
-    sfd_rank_t *rank = job->ranks[r];
-    if (rank == NULL || rank->session == NULL)
-      continue;
-    bool last = job->nattached == 1;
-    sfd_session_dismiss(rank->session, rank->hello_request, SF_ERR_TIMEOUT, text);
-    sfd_job_detach(rank);
-    if (last)
-      return;
-  }
+  sfd_join_dismiss_all(job, SF_ERR_TIMEOUT, text);
 }
 
 /* The earliest of those who wait counts for all. */
 static void set_deadline(sfd_job_t *job, int64_t timeout_ms)
 {
   uint64_t timeout = (uint64_t)(timeout_ms > MAX_TIMEOUT_MS ? MAX_TIMEOUT_MS : timeout_ms);
-  if (!uv_is_active((uv_handle_t *)&job->join_timer) || uv_timer_get_due_in(&job->join_timer) > timeout)
-    uv_timer_start(&job->join_timer, on_join_timeout, timeout, 0);
+  if (!uv_is_active((uv_handle_t *)&job->timer) || uv_timer_get_due_in(&job->timer) > timeout)
+    uv_timer_start(&job->timer, on_join_timeout, timeout, 0);
 }
 
 /* ---- Hello ---- */
@@ -222,8 +255,9 @@ static sf_status_t take_place(sfd_session_t *session, const Sfproto__Hello *hell
 static void join_tool(sfd_session_t *session, uint64_t request)
 {
   session->state = SFD_SESSION_TOOL;
+  sfd_strangers_remove(session);
   uv_timer_stop(&session->timer);
-  send_welcome(session, request, 0, NULL, 0, NULL, 0);
+  send_welcome(session, request, NULL, NULL, 0, NULL, 0);
 }
 
 static sf_status_t join_client(sfd_session_t *session, const Sfproto__Message *message, int fds[], sfd_rank_t **rank_p)
@@ -242,6 +276,7 @@ static sf_status_t join_client(sfd_session_t *session, const Sfproto__Message *m
     return status;
   }
   session->state = SFD_SESSION_JOINING;
+  sfd_strangers_remove(session);
   *rank_p = rank;
   return SF_OK;
 }
@@ -266,8 +301,11 @@ void sfd_join_handle_hello(sfd_session_t *session, const Sfproto__Message *messa
     return;
   }
   sfd_job_t *job = rank->job;
-  if (job->njoined == job->size)
-    welcome_all(job);
+  int64_t timeout_ms = hello->has_timeout_ms ? hello->timeout_ms : job->server->options->join_timeout_ms;
+  if (job->server->network != NULL)
+    sfd_assembly_rank_came(rank, timeout_ms);
+  else if (job->njoined == job->size)
+    sfd_join_start(job, sfd_server_new_id(job->server), NULL);
   else
-    set_deadline(job, hello->has_timeout_ms ? hello->timeout_ms : job->server->options->join_timeout_ms);
+    set_deadline(job, timeout_ms);
 }

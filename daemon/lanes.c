@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/segment.h"
+#include "daemon/trunks.h"
 #include "shm/error.h"
 
 /* ---- Checking ---- */
@@ -23,16 +24,17 @@ static sf_status_t check_memory(const Sfproto__LaneEnd *lane, const sfd_rank_t *
   return SF_OK;
 }
 
-sf_status_t sfd_lanes_check(const Sfproto__GraphCommit *commit, const sfd_rank_t *rank, int32_t size, int32_t place)
+sf_status_t sfd_lanes_check(const Sfproto__GraphCommit *commit, const sfd_rank_t *rank, const sfd_group_t *group,
+                            int32_t place)
 {
   int32_t previous = -1;
   if (commit->error != NULL && commit->n_lanes > 0)
     return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: lanes beside an error", place);
   for (size_t i = 0; i < commit->n_lanes; i++) {
     const Sfproto__LaneEnd *lane = commit->lanes[i];
-    if (lane->rank < 0 || lane->rank >= size || lane->rank == place)
+    if (lane->rank < 0 || lane->rank >= group->size || lane->rank == place || sfd_group_local(group, lane->rank) < 0)
       return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: lane to rank %d of a group of %d", place,
-                         lane->rank, size);
+                         lane->rank, group->size);
     if (lane->rank <= previous)
       return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: lane to rank %d after that to rank %d", place,
                          lane->rank, previous);
@@ -72,10 +74,10 @@ static int compare_lane(const void *key, const void *element)
   return (rank > lane->rank) - (rank < lane->rank);
 }
 
-/* What member from says for member to; NULL: nothing. */
+/* What one member says for another, both by place; NULL: nothing. */
 static const sfd_lane_t *find_lane(const sfd_graph_t *graph, int32_t from, int32_t to)
 {
-  const sfd_setup_member_t *member = &graph->setup->members[from];
+  const sfd_setup_member_t *member = sfd_setup_member(graph, from);
   if (member->nlanes == 0)
     return NULL;
   return bsearch(&to, member->lanes, (size_t)member->nlanes, sizeof member->lanes[0], compare_lane);
@@ -83,8 +85,9 @@ static const sfd_lane_t *find_lane(const sfd_graph_t *graph, int32_t from, int32
 
 sf_status_t sfd_lanes_agree(const sfd_graph_t *graph)
 {
-  for (int32_t place = 0; place < graph->group->size; place++) {
-    const sfd_setup_member_t *member = &graph->setup->members[place];
+  for (int32_t local = 0; local < graph->group->nlocals; local++) {
+    const sfd_setup_member_t *member = &graph->setup->members[local];
+    int32_t place = graph->group->locals[local];
     for (int32_t i = 0; i < member->nlanes; i++)
       if (find_lane(graph, member->lanes[i].rank, place) == NULL)
         return sfshm_error(SF_ERR_PROTO, "group rank %d has a lane to rank %d, which has none to it", place,
@@ -94,9 +97,10 @@ sf_status_t sfd_lanes_agree(const sfd_graph_t *graph)
 }
 
 /* What the others said for a member: it named the same ones. */
-static void collect(const sfd_graph_t *graph, int32_t place, Sfproto__LaneEnd lanes[], Sfproto__LaneEnd *pointers[])
+static void collect(const sfd_graph_t *graph, int32_t local, Sfproto__LaneEnd lanes[], Sfproto__LaneEnd *pointers[])
 {
-  const sfd_setup_member_t *member = &graph->setup->members[place];
+  const sfd_setup_member_t *member = &graph->setup->members[local];
+  int32_t place = graph->group->locals[local];
   for (int32_t i = 0; i < member->nlanes; i++) {
     int32_t other = member->lanes[i].rank;
     const sfd_lane_t *lane = find_lane(graph, other, place);
@@ -111,24 +115,25 @@ static void collect(const sfd_graph_t *graph, int32_t place, Sfproto__LaneEnd la
   }
 }
 
-static void send_ready(sfd_graph_t *graph, int32_t place, Sfproto__LaneEnd *lanes[])
+static void send_ready(sfd_graph_t *graph, int32_t local, Sfproto__LaneEnd *lanes[])
 {
+  int board_fd = graph->trunks != NULL ? sfd_trunks_board_fd(graph->trunks) : -1;
   Sfproto__GraphReady ready = SFPROTO__GRAPH_READY__INIT;
   ready.graph = graph->id;
   ready.lanes = lanes;
-  ready.n_lanes = (size_t)graph->setup->members[place].nlanes;
+  ready.n_lanes = (size_t)graph->setup->members[local].nlanes;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.request = graph->setup->members[place].request;
+  message.request = graph->setup->members[local].request;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_READY;
   message.graph_ready = &ready;
-  sfd_session_t *session = sfd_setup_answered(graph, place);
+  sfd_session_t *session = sfd_setup_answered(graph, local);
   if (session != NULL)
-    sfd_session_send(session, &message, NULL, 0);
+    sfd_session_send(session, &message, &board_fd, board_fd >= 0 ? 1 : 0);
 }
 
 sf_status_t sfd_lanes_send(sfd_graph_t *graph)
 {
-  size_t size = (size_t)graph->group->size;
+  size_t size = (size_t)graph->group->nlocals;
   Sfproto__LaneEnd *lanes = calloc(size, sizeof *lanes);
   Sfproto__LaneEnd **pointers = calloc(size, sizeof *pointers);
   sf_status_t status = SF_OK;
@@ -136,9 +141,9 @@ sf_status_t sfd_lanes_send(sfd_graph_t *graph)
     status = sfshm_error(SF_ERR_NOMEM, "no memory for the lanes of %zu ranks", size);
     goto out;
   }
-  for (int32_t place = 0; place < graph->group->size; place++) {
-    collect(graph, place, lanes, pointers);
-    send_ready(graph, place, pointers);
+  for (int32_t local = 0; local < graph->group->nlocals; local++) {
+    collect(graph, local, lanes, pointers);
+    send_ready(graph, local, pointers);
   }
 out:
   free(pointers);

@@ -4,8 +4,9 @@
 
 #include "daemon/setup.h"
 
-/* Checks what GraphCommit of a rank, member place of a group of that size, says. */
-sf_status_t sfd_lanes_check(const Sfproto__GraphCommit *commit, const sfd_rank_t *rank, int32_t size, int32_t place);
+/* Checks what GraphCommit of a rank, member place of the group, says. */
+sf_status_t sfd_lanes_check(const Sfproto__GraphCommit *commit, const sfd_rank_t *rank, const sfd_group_t *group,
+                            int32_t place);
 
 /* Copies the lanes; SF_ERR_NOMEM. */
 sf_status_t sfd_lanes_store(const Sfproto__GraphCommit *commit, sfd_setup_member_t *member);

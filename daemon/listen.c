@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "proto/address.h"
@@ -21,7 +22,7 @@
 
 /* The one socket of this process. */
 static struct {
-  int lock_fd;
+  int lock_fd; /* -1: none, also when the socket was passed */
   struct sockaddr_un address;
   char lock_path[sizeof((struct sockaddr_un *)0)->sun_path + sizeof LOCK_SUFFIX];
   dev_t device; /* of the socket's file, with inode */
@@ -164,12 +165,18 @@ static sf_status_t clear_path(void)
   return status;
 }
 
-/* ---- The socket ---- */
+/* ---- A new socket ---- */
+
+/* What no file gets: see listen.h. */
+static mode_t closed_bits(void)
+{
+  return geteuid() == 0 ? S_IXUSR | S_IXGRP | S_IXOTH : S_IXUSR | S_IRWXG | S_IRWXO;
+}
 
 static sf_status_t bind_socket(int fd)
 {
   const char *path = listener.address.sun_path;
-  mode_t mask = umask(S_IXUSR | S_IRWXG | S_IRWXO);
+  mode_t mask = umask(closed_bits());
   int rc = bind(fd, (const struct sockaddr *)&listener.address, sizeof listener.address);
   umask(mask);
   if (rc != 0)
@@ -206,9 +213,8 @@ static sf_status_t open_socket(int *fd_p)
   return status;
 }
 
-sf_status_t sfd_listen(const char *path, int *fd_p)
+static sf_status_t listen_anew(const char *path, int *fd_p)
 {
-  assert(listener.lock_fd < 0);
   sf_status_t status = sfproto_address(path, true, &listener.address);
   if (status)
     return status;
@@ -222,12 +228,89 @@ sf_status_t sfd_listen(const char *path, int *fd_p)
   return status;
 }
 
+/* ---- A socket that was passed ---- */
+
+/* Two names of one file are as good as the same name. */
+static sf_status_t check_given_path(const char *path)
+{
+  struct stat given, passed;
+  const char *found = listener.address.sun_path;
+  if (!path || !path[0] || strcmp(path, found) == 0)
+    return SF_OK;
+  if (stat(path, &given) == 0 && stat(found, &passed) == 0 && same_file(&given, &passed))
+    return SF_OK;
+  return sfshm_error(SF_ERR_ARG, "the service manager passed the socket %s, the option socket says %s", found, path);
+}
+
+static sf_status_t check_passed(const char *path, int fd)
+{
+  struct sockaddr_un address = {0};
+  socklen_t size = sizeof address - 1; /* it may come without a zero at its end */
+  if (sd_is_socket_unix(fd, SOCK_STREAM, 1, NULL, 0) <= 0 || getsockname(fd, (struct sockaddr *)&address, &size) != 0 ||
+      address.sun_path[0] == '\0')
+    return sfshm_error(SF_ERR_ARG, "what the service manager passed is not a listening Unix stream socket with a path");
+  listener.address = address;
+  return check_given_path(path);
+}
+
+/* Listening again makes the daemon, instead of who made the socket, what the other end sees by SO_PEERCRED. */
+static sf_status_t take_passed(const char *path, int fd)
+{
+  sf_status_t status = check_passed(path, fd);
+  if (status)
+    return status;
+  int flags = fcntl(fd, F_GETFL);
+  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 || listen(fd, SOMAXCONN) != 0)
+    return path_error("serve at", listener.address.sun_path);
+  return SF_OK;
+}
+
+static sf_status_t listen_passed(const char *path, int count, int *fd_p)
+{
+  sf_status_t status;
+  if (count == 1)
+    status = take_passed(path, SD_LISTEN_FDS_START);
+  else
+    status = sfshm_error(SF_ERR_ARG, "the service manager passed %d descriptors, expected one socket", count);
+  for (int i = 0; status && i < count; i++)
+    close(SD_LISTEN_FDS_START + i);
+  if (!status)
+    *fd_p = SD_LISTEN_FDS_START;
+  return status;
+}
+
+/* ---- Either ---- */
+
+sf_status_t sfd_listen(const char *path, int *fd_p)
+{
+  assert(listener.lock_fd < 0);
+  int count = sd_listen_fds(1);
+  if (count < 0)
+    return sfshm_error(SF_ERR_SYS, "cannot take the sockets that the service manager passed: %s", strerror(-count));
+  return count > 0 ? listen_passed(path, count, fd_p) : listen_anew(path, fd_p);
+}
+
+const char *sfd_listen_path(void)
+{
+  return listener.address.sun_path;
+}
+
+static bool is_ours(void)
+{
+  struct stat file;
+  return lstat(listener.address.sun_path, &file) == 0 && file.st_dev == listener.device &&
+         file.st_ino == listener.inode;
+}
+
 void sfd_listen_close(int fd)
 {
   if (fd < 0)
     return;
-  struct stat file;
-  if (lstat(listener.address.sun_path, &file) == 0 && file.st_dev == listener.device && file.st_ino == listener.inode)
+  if (listener.lock_fd < 0) { /* it was passed */
+    close(fd);
+    return;
+  }
+  if (is_ours())
     unlink(listener.address.sun_path);
   close(fd);
   release_lock();

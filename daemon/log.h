@@ -19,7 +19,8 @@
   X(SFD_LOG_JOB, "job")                                                                                                \
   X(SFD_LOG_GRAPH, "graph")                                                                                            \
   X(SFD_LOG_MEMORY, "memory")                                                                                          \
-  X(SFD_LOG_QUERY, "query")
+  X(SFD_LOG_QUERY, "query")                                                                                            \
+  X(SFD_LOG_NETWORK, "network")
 
 /* X(id, name), from what is always printed to what is printed least often. */
 #define SFD_LOG_LEVEL_TABLE(X)                                                                                         \

@@ -11,9 +11,12 @@
 #include "daemon/calibrate.h"
 #include "daemon/listen.h"
 #include "daemon/log.h"
+#include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
 #include "shm/error.h"
+
+#define EXIT_BAD_OPTION 2
 
 /* Every client costs several descriptors. */
 static void raise_descriptor_limit(void)
@@ -46,10 +49,17 @@ static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int l
   sf_status_t status = sfd_server_create(loop, options, listen_fd, &costs, &server);
   if (status != SF_OK)
     return status;
-  announce_ready(options->ready_fd);
+  status = sfd_server_connect(server);
+  if (status == SF_OK) {
+    announce_ready(options->ready_fd);
+    sfd_notify_ready(sfd_listen_path());
+  } else {
+    sfd_server_stop(server);
+  }
   uv_run(loop, UV_RUN_DEFAULT);
+  sfd_notify_stopping();
   sfd_server_destroy(server);
-  return SF_OK;
+  return status;
 }
 
 static sf_status_t serve(const sfd_options_t *options)
@@ -100,16 +110,21 @@ static sf_status_t run(const sfd_options_t *options)
   return serve(options);
 }
 
+static int report(sf_status_t status, int exit_status)
+{
+  if (status == SF_OK)
+    return EXIT_SUCCESS;
+  fprintf(stderr, "sfd: %s (%s)\n", sfshm_error_detail(), sfshm_strerror(status));
+  return exit_status;
+}
+
 int main(int argc, char *argv[])
 {
   sfd_options_t options;
   sf_status_t status = sfd_options_parse(argc, argv, environ, &options);
-  if (status == SF_OK) {
-    status = run(&options);
-    sfd_options_free(&options);
-  }
-  if (status == SF_OK)
-    return EXIT_SUCCESS;
-  fprintf(stderr, "sfd: %s (%s)\n", sfshm_error_detail(), sfshm_strerror(status));
-  return EXIT_FAILURE;
+  if (status != SF_OK)
+    return report(status, EXIT_BAD_OPTION);
+  status = run(&options);
+  sfd_options_free(&options);
+  return report(status, EXIT_FAILURE);
 }

@@ -43,7 +43,7 @@ typedef struct sfd_option {
   const char *help;
 } sfd_option_t;
 
-#define SFD_OPTION_COUNT 14
+#define SFD_OPTION_COUNT 22
 
 /* Where an effective value came from. */
 typedef struct sfd_option_origin {
@@ -56,6 +56,14 @@ typedef struct sfd_options {
   char *config;
   char *socket;
   int64_t join_timeout_ms;
+  char *fabric;
+  char *peers;
+  int64_t node; /* -1: to be found in the list of peers */
+  char *peer_key;
+  char *bind;
+  int64_t fabric_fd; /* -1: none */
+  char *cluster;
+  int64_t connect_timeout_ms;
   int64_t max_clients;
   int64_t max_ranks;
   int64_t max_segments;

@@ -4,10 +4,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "daemon/trunks.h"
 #include "shm/error.h"
 
 #define BLOCKS_IN_MESSAGE 32
-_Static_assert(BLOCKS_IN_MESSAGE <= SFPROTO_MAX_FDS, "one descriptor for each block");
+_Static_assert(BLOCKS_IN_MESSAGE < SFPROTO_MAX_FDS, "one descriptor for each block, and that of the trunk map");
 
 /* ---- Checking ---- */
 
@@ -70,8 +71,11 @@ sf_status_t sfd_peers_store(const Sfproto__GraphCreate *create, sfd_setup_member
   member->nblocks = (int32_t)create->n_blocks;
   for (int32_t i = 0; i < member->nblocks; i++) {
     const Sfproto__EdgeBlock *block = create->blocks[i];
-    member->blocks[i] =
-        (sfd_block_t){.rank = block->rank, .offset = block->offset, .nedges = block->nedges, .nvalues = block->nvalues};
+    member->blocks[i] = (sfd_block_t){.rank = block->rank,
+                                      .offset = block->offset,
+                                      .nedges = block->nedges,
+                                      .nvalues = block->nvalues,
+                                      .root_max = block->has_root_max ? block->root_max : -1};
   }
   return SF_OK;
 }
@@ -87,12 +91,12 @@ void sfd_peers_free(sfd_job_t *job, sfd_setup_member_t *member)
 
 /* ---- Turning around ---- */
 
-/* The blocks that lead to each rank: those of rank r are incoming[first[r]] to incoming[first[r + 1] - 1], in ascending
- * order of the leaf ranks. */
+/* The blocks that lead to each rank of this node: those of local member i are incoming[first[i]] to
+ * incoming[first[i + 1] - 1], in ascending order of the leaf ranks. */
 typedef struct transposed {
   int32_t *first;
   struct incoming {
-    int32_t leaf_rank;
+    int32_t leaf; /* member of this node */
     const sfd_block_t *block;
   } * incoming;
 } transposed_t;
@@ -106,48 +110,62 @@ static void free_transposed(transposed_t *transposed)
 /* A counting sort by root rank. first is shifted by two at first so that it ends up where it belongs. */
 static sf_status_t transpose(const sfd_graph_t *graph, transposed_t *transposed)
 {
-  int32_t size = graph->group->size;
-  *transposed = (transposed_t){.first = calloc((size_t)size + 2, sizeof(int32_t)),
-                               .incoming = calloc((size_t)graph->npairs + 1, sizeof(struct incoming))};
+  const sfd_group_t *group = graph->group;
+  const sfd_setup_member_t *members = graph->setup->members;
+  int32_t n = group->nlocals, nblocks = 0;
+  for (int32_t leaf = 0; leaf < n; leaf++)
+    nblocks += members[leaf].nblocks;
+  *transposed = (transposed_t){.first = calloc((size_t)n + 2, sizeof(int32_t)),
+                               .incoming = calloc((size_t)nblocks + 1, sizeof(struct incoming))};
   if (transposed->first == NULL || transposed->incoming == NULL) {
     free_transposed(transposed);
-    return sfshm_error(SF_ERR_NOMEM, "no memory for %d pairs of ranks", graph->npairs);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %d pairs of ranks", nblocks);
   }
-  const sfd_setup_member_t *members = graph->setup->members;
-  for (int32_t leaf = 0; leaf < size; leaf++)
-    for (int32_t i = 0; i < members[leaf].nblocks; i++)
-      transposed->first[members[leaf].blocks[i].rank + 2]++;
-  for (int32_t r = 2; r <= size; r++)
+  for (int32_t leaf = 0; leaf < n; leaf++)
+    for (int32_t i = 0; i < members[leaf].nblocks; i++) {
+      int32_t owner = sfd_group_local(group, members[leaf].blocks[i].rank);
+      if (owner >= 0)
+        transposed->first[owner + 2]++;
+    }
+  for (int32_t r = 2; r <= n; r++)
     transposed->first[r] += transposed->first[r - 1];
-  for (int32_t leaf = 0; leaf < size; leaf++)
+  for (int32_t leaf = 0; leaf < n; leaf++)
     for (int32_t i = 0; i < members[leaf].nblocks; i++) {
       const sfd_block_t *block = &members[leaf].blocks[i];
-      transposed->incoming[transposed->first[block->rank + 1]++] = (struct incoming){.leaf_rank = leaf, .block = block};
+      int32_t owner = sfd_group_local(group, block->rank);
+      if (owner >= 0)
+        transposed->incoming[transposed->first[owner + 1]++] = (struct incoming){.leaf = leaf, .block = block};
     }
   return SF_OK;
 }
 
+/* The last message to a member also names the sides of trunks in which it takes part. */
 static void send_part(sfd_session_t *session, const sfd_graph_t *graph, uint64_t request,
-                      const struct incoming incoming[], int32_t n, bool more)
+                      const struct incoming incoming[], int32_t n, uint32_t sides[], uint32_t nsides, bool more)
 {
   Sfproto__EdgeBlock blocks[BLOCKS_IN_MESSAGE];
   Sfproto__EdgeBlock *pointers[BLOCKS_IN_MESSAGE];
-  int fds[BLOCKS_IN_MESSAGE];
+  int fds[BLOCKS_IN_MESSAGE + 1];
   for (int32_t i = 0; i < n; i++) {
     const sfd_block_t *block = incoming[i].block;
     blocks[i] = (Sfproto__EdgeBlock)SFPROTO__EDGE_BLOCK__INIT;
-    blocks[i].rank = incoming[i].leaf_rank;
+    blocks[i].rank = graph->group->locals[incoming[i].leaf];
     blocks[i].offset = block->offset;
     blocks[i].nedges = block->nedges;
     blocks[i].nvalues = block->nvalues;
     pointers[i] = &blocks[i];
-    fds[i] = graph->setup->members[incoming[i].leaf_rank].edges_fd;
+    fds[i] = graph->setup->members[incoming[i].leaf].edges_fd;
   }
   Sfproto__GraphPeers peers = SFPROTO__GRAPH_PEERS__INIT;
   peers.graph = graph->id;
   peers.blocks = pointers;
   peers.n_blocks = (size_t)n;
   peers.more = more;
+  if (!more && nsides > 0) {
+    peers.sides = sides;
+    peers.n_sides = nsides;
+    fds[n++] = sfd_trunks_map_fd(graph->trunks);
+  }
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.request = request;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_PEERS;
@@ -155,17 +173,18 @@ static void send_part(sfd_session_t *session, const sfd_graph_t *graph, uint64_t
   sfd_session_send(session, &message, fds, n);
 }
 
-static void send_to(const sfd_graph_t *graph, int32_t place, const transposed_t *transposed)
+static void send_to(const sfd_graph_t *graph, int32_t local, const transposed_t *transposed, uint32_t sides[])
 {
-  uint64_t request = graph->setup->members[place].request;
-  sfd_session_t *session = sfd_setup_answered(graph, place);
+  uint64_t request = graph->setup->members[local].request;
+  uint32_t nsides = graph->trunks != NULL ? sfd_trunks_sides_of(graph->trunks, graph->group->locals[local], sides) : 0;
+  sfd_session_t *session = sfd_setup_answered(graph, local);
   if (session == NULL)
     return;
-  int32_t i = transposed->first[place];
-  int32_t end = transposed->first[place + 1];
+  int32_t i = transposed->first[local];
+  int32_t end = transposed->first[local + 1];
   do {
     int32_t n = end - i < BLOCKS_IN_MESSAGE ? end - i : BLOCKS_IN_MESSAGE;
-    send_part(session, graph, request, transposed->incoming + i, n, i + n < end);
+    send_part(session, graph, request, transposed->incoming + i, n, sides, nsides, i + n < end);
     i += n;
   } while (i < end);
 }
@@ -173,11 +192,15 @@ static void send_to(const sfd_graph_t *graph, int32_t place, const transposed_t 
 sf_status_t sfd_peers_send(sfd_graph_t *graph)
 {
   transposed_t transposed;
+  uint32_t *sides = malloc((graph->trunks != NULL ? sfd_trunks_nsides(graph->trunks) : 0) * sizeof *sides + 1);
+  if (sides == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for the sides of trunks");
   sf_status_t status = transpose(graph, &transposed);
-  if (status != SF_OK)
-    return status;
-  for (int32_t place = 0; place < graph->group->size; place++)
-    send_to(graph, place, &transposed);
-  free_transposed(&transposed);
-  return SF_OK;
+  if (status == SF_OK) {
+    for (int32_t i = 0; i < graph->group->nlocals; i++)
+      send_to(graph, i, &transposed, sides);
+    free_transposed(&transposed);
+  }
+  free(sides);
+  return status;
 }

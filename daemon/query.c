@@ -60,14 +60,14 @@ static void tell_status(sfd_session_t *session)
 
 /* ---- Jobs ---- */
 
-/* The first job with at least that id that the session may see. */
-static sfd_job_t *visible_job(const sfd_session_t *session, uint64_t id)
+/* The first job from that serial number on that the session may see. */
+static sfd_job_t *visible_job(const sfd_session_t *session, uint64_t serial)
 {
   bool all = session->uid == 0 || session->uid == session->server->uid;
   sfd_job_t *job;
   TAILQ_FOREACH(job, &session->server->jobs, entry)
   {
-    if (job->id >= id && (all || job->uid == session->uid))
+    if (job->serial >= serial && (all || job->uid == session->uid))
       return job;
   }
   return NULL;
@@ -84,7 +84,7 @@ static bool tell_next_job(sfd_session_t *session)
   sfd_job_t *job = visible_job(session, session->query.next_job);
   if (job == NULL)
     return false;
-  session->query.next_job = job->id + 1;
+  session->query.next_job = job->serial + 1;
   Sfproto__JobInfo info = SFPROTO__JOB_INFO__INIT;
   info.job_id = job->id;
   info.name = job->name;
@@ -187,10 +187,10 @@ static bool tell_next_rank(sfd_session_t *session)
 {
   sfd_query_t *query = &session->query;
   sfd_job_t *job;
-  for (; (job = visible_job(session, query->next_job)) != NULL; query->next_job = job->id + 1) {
-    if (job->id != query->next_job)
+  for (; (job = visible_job(session, query->next_job)) != NULL; query->next_job = job->serial + 1) {
+    if (job->serial != query->next_job)
       query->next_rank = 0;
-    query->next_job = job->id;
+    query->next_job = job->serial;
     while (query->next_rank < job->size && job->ranks[query->next_rank] == NULL)
       query->next_rank++;
     if (query->next_rank < job->size) {
@@ -227,7 +227,7 @@ static void tell_graph(sfd_session_t *session, const sfd_graph_t *graph)
   info.size = group->size;
   info.nroots = graph->nroots;
   info.nleaves = graph->nleaves;
-  info.pairs = graph->npairs;
+  info.pairs = graph->npairs < INT32_MAX ? (int32_t)graph->npairs : INT32_MAX;
   info.state = graph_state(graph);
   info.detail = graph->detail;
   info.job_ranks = ranks;
@@ -243,16 +243,16 @@ static bool tell_next_graph(sfd_session_t *session)
 {
   sfd_query_t *query = &session->query;
   sfd_job_t *job;
-  for (; (job = visible_job(session, query->next_job)) != NULL; query->next_job = job->id + 1) {
-    if (job->id != query->next_job)
+  for (; (job = visible_job(session, query->next_job)) != NULL; query->next_job = job->serial + 1) {
+    if (job->serial != query->next_job)
       query->next_graph = 0;
-    query->next_job = job->id;
+    query->next_job = job->serial;
     const sfd_graph_t *graph;
     TAILQ_FOREACH(graph, &job->graphs, entry)
     {
-      if (graph->id < query->next_graph)
+      if (graph->serial < query->next_graph)
         continue;
-      query->next_graph = graph->id + 1;
+      query->next_graph = graph->serial + 1;
       tell_graph(session, graph);
       return true;
     }

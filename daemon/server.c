@@ -9,8 +9,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/assembly.h"
 #include "daemon/log.h"
+#include "daemon/network.h"
 #include "daemon/session.h"
+#include "daemon/submission.h"
 #include "shm/error.h"
 
 #define ACCEPTS_AT_ONCE 16
@@ -19,9 +22,16 @@
 /* Connections above max-clients that are told so; others wait in the socket. */
 #define REFUSED_AT_ONCE 16
 
+#define ATTENTION_ROUNDS 16
+
 uint64_t sfd_server_new_id(sfd_server_t *server)
 {
-  return ++server->last_id;
+  return ++server->last_id * (uint64_t)sfd_network_nnodes(server) + (uint64_t)sfd_network_node(server);
+}
+
+uint64_t sfd_server_new_serial(sfd_server_t *server)
+{
+  return ++server->last_serial;
 }
 
 /* ---- Attention ---- */
@@ -34,15 +44,37 @@ void sfd_server_attend(sfd_server_t *server, sfd_session_t *session)
   TAILQ_INSERT_TAIL(&server->attention, session, attention_entry);
 }
 
-static void on_attend(uv_prepare_t *prepare)
+static void attend_sessions(sfd_server_t *server)
 {
-  sfd_server_t *server = prepare->data;
   sfd_session_t *session;
   while ((session = TAILQ_FIRST(&server->attention)) != NULL) {
     TAILQ_REMOVE(&server->attention, session, attention_entry);
     session->attention = false;
     sfd_session_attend(session);
   }
+}
+
+static void on_busy(uv_idle_t *busy)
+{
+  (void)busy; /* that it runs keeps the loop from sleeping */
+}
+
+/* What one of them does may be work for another. A client or node that never stops does not keep the loop from others:
+ * after some rounds it goes on without sleeping. */
+static void on_attend(uv_prepare_t *prepare)
+{
+  sfd_server_t *server = prepare->data;
+  bool more = true;
+  for (int round = 0; round < ATTENTION_ROUNDS && more; round++) {
+    more = sfd_submissions_attend(server);
+    attend_sessions(server);
+    more |= sfd_network_attend(server->network);
+    more |= !TAILQ_EMPTY(&server->attention);
+  }
+  if (more)
+    uv_idle_start(&server->busy, on_busy);
+  else
+    uv_idle_stop(&server->busy);
 }
 
 /* ---- Accepting ---- */
@@ -151,6 +183,7 @@ static sf_status_t init_handles(sfd_server_t *server)
     return sfshm_error(SF_ERR_SYS, "cannot wait for connections: %s", uv_strerror(error));
   }
   uv_prepare_init(server->loop, &server->attend);
+  uv_idle_init(server->loop, &server->busy);
   uv_timer_init(server->loop, &server->accept_retry);
   return SF_OK;
 }
@@ -188,6 +221,8 @@ sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int
   TAILQ_INIT(&server->sessions);
   TAILQ_INIT(&server->attention);
   TAILQ_INIT(&server->jobs);
+  TAILQ_INIT(&server->assemblies);
+  TAILQ_INIT(&server->submissions);
   server->max_held_fds = max_held_fds();
   sf_status_t status = sfd_board_create(costs, &server->board);
   if (status != SF_OK)
@@ -205,6 +240,21 @@ err_free:
   return status;
 }
 
+sf_status_t sfd_server_connect(sfd_server_t *server)
+{
+  return sfd_network_create(server, &server->network);
+}
+
+static void close_handles(sfd_server_t *server)
+{
+  uv_close((uv_handle_t *)&server->listen_poll, NULL);
+  uv_close((uv_handle_t *)&server->attend, NULL);
+  uv_close((uv_handle_t *)&server->busy, NULL);
+  uv_close((uv_handle_t *)&server->accept_retry, NULL);
+  uv_close((uv_handle_t *)&server->terminate, NULL);
+  uv_close((uv_handle_t *)&server->interrupt, NULL);
+}
+
 void sfd_server_stop(sfd_server_t *server)
 {
   if (server->stopping)
@@ -214,17 +264,18 @@ void sfd_server_stop(sfd_server_t *server)
     next = TAILQ_NEXT(session, entry);
     sfd_session_close(session);
   }
-  uv_close((uv_handle_t *)&server->listen_poll, NULL);
-  uv_close((uv_handle_t *)&server->attend, NULL);
-  uv_close((uv_handle_t *)&server->accept_retry, NULL);
-  uv_close((uv_handle_t *)&server->terminate, NULL);
-  uv_close((uv_handle_t *)&server->interrupt, NULL);
+  sfd_assemblies_free(server);
+  if (server->network != NULL)
+    sfd_network_close(server->network, close_handles);
+  else
+    close_handles(server);
 }
 
 void sfd_server_destroy(sfd_server_t *server)
 {
   if (server == NULL)
     return;
+  sfd_network_destroy(server->network);
   sfd_board_destroy(server->board);
   free(server);
 }

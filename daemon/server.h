@@ -17,13 +17,22 @@
 
 #include "daemon/board.h"
 #include "daemon/options.h"
+#include "daemon/strangers.h"
+
+#define SFD_FAILED_EARLY 32
 
 #define SFD_SOFTWARE "sfd 0.1.0"
 
 struct sfd_session;
 struct sfd_job;
+struct sfd_network;
+struct sfd_arriving;
+struct sfd_submission;
 TAILQ_HEAD(sfd_session_list, sfd_session);
 TAILQ_HEAD(sfd_job_list, sfd_job);
+TAILQ_HEAD(sfd_submission_list, sfd_submission);
+struct sfd_assembly;
+TAILQ_HEAD(sfd_assembly_list, sfd_assembly);
 
 /* What sfctl status shows. */
 typedef struct sfd_statistics {
@@ -49,21 +58,34 @@ typedef struct sfd_server {
   bool stopping;
   struct sfd_session_list sessions;
   struct sfd_session_list attention;
+  struct sfd_stranger_list strangers;
   int32_t nsessions;
   void *jobs_by_name;       /* tsearch */
-  struct sfd_job_list jobs; /* by id */
+  void *jobs_by_id;         /* tsearch; those that run */
+  struct sfd_job_list jobs; /* by serial number */
   uint64_t last_id;         /* of jobs, groups and graphs: never reused */
+  uint64_t last_serial;
   uint64_t started_ms;
   int64_t nheld_fds; /* of segments and edge lists */
   int64_t max_held_fds;
   sfd_board_t *board;
   sfd_statistics_t statistics;
+  struct sfd_network *network;   /* NULL: alone */
+  struct sfd_arriving *arriving; /* by node */
+  struct sfd_assembly_list assemblies;
+  uint64_t failed_early[SFD_FAILED_EARLY]; /* ids of jobs that failed elsewhere before they were known here; a ring */
+  uint32_t nfailed_early;
+  struct sfd_submission_list submissions;
+  uv_idle_t busy; /* runs while the loop must not sleep */
 } sfd_server_t;
 
 /* Starts serving a listening, non-blocking socket, which stays the caller's, on a loop that the caller runs. The
  * options must outlive the server. */
 sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int listen_fd, const sfshm_costs_t *costs,
                               sfd_server_t **server_p);
+
+/* Joins the other daemons that the options name, if any. Before the loop runs. */
+sf_status_t sfd_server_connect(sfd_server_t *server);
 
 /* Closes all connections and handles: when the loop has nothing left to do, the server can be destroyed. SIGTERM and
  * SIGINT do the same. */
@@ -76,6 +98,10 @@ void sfd_server_attend(sfd_server_t *server, struct sfd_session *session);
 /* A connection is gone: its descriptors may let others in. */
 void sfd_server_session_freed(sfd_server_t *server);
 
+/* Different on all daemons of a cluster. */
 uint64_t sfd_server_new_id(sfd_server_t *server);
+
+/* For lists in the order in which things came. */
+uint64_t sfd_server_new_serial(sfd_server_t *server);
 
 #endif

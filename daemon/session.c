@@ -66,6 +66,7 @@ void sfd_session_close(sfd_session_t *session)
   if (session->attention)
     TAILQ_REMOVE(&server->attention, session, attention_entry);
   TAILQ_REMOVE(&server->sessions, session, entry);
+  sfd_strangers_remove(session);
   close_handle((uv_handle_t *)&session->poll);
   close_handle((uv_handle_t *)&session->timer);
   if (session->alerts != NULL)
@@ -331,6 +332,20 @@ static sf_status_t init_poll(sfd_session_t *session, uv_poll_t *poll, int fd, co
   return SF_OK;
 }
 
+/* Ends a stranger for whom there is no room. It is sent the reason, but gets no time to take it, in which it would go
+ * on using up a place. There may be thousands a second: too many for the log. */
+static void crowd_out(sfd_session_t *session)
+{
+  sfd_log(SFD_LOG_SESSION, SFD_DEBUG, "no room for pid %d, uid %u, which says no Hello", (int)session->pid,
+          session->uid);
+  if (serves(session)) {
+    session->server->statistics.refused++;
+    sfd_session_send_error(session, 0, SF_ERR_LIMIT, "too many connections have not said Hello");
+    (void)sfproto_conn_flush(session->conn);
+  }
+  sfd_session_lose(session);
+}
+
 sf_status_t sfd_session_create(sfd_server_t *server, int fd, sfd_session_t **session_p)
 {
   sfd_session_t *session = calloc(1, sizeof *session);
@@ -356,6 +371,9 @@ sf_status_t sfd_session_create(sfd_server_t *server, int fd, sfd_session_t **ses
   TAILQ_INSERT_TAIL(&server->sessions, session, entry);
   server->nsessions++;
   sfd_server_attend(server, session);
+  sfd_session_t *surplus = sfd_strangers_add(session);
+  if (surplus != NULL)
+    crowd_out(surplus);
   *session_p = session;
   return SF_OK;
 err_conn:

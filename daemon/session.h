@@ -3,6 +3,7 @@
  *   NEW ---Hello---> JOINING ---all came---> RUNNING ---Goodbye---> LEFT
  *    |  \--Hello---> TOOL
  *    \___any____> ENDING (last word is on its way; input is thrown away) ---written, read, or 1 s---> LOST
+ *   NEW or its ENDING ---too many of them---> LOST
  *    any ---closed, died, can't be served---> LOST ---attended to---> CLOSED (handles are closing) ---> freed
  *
  * Only attention (see server.h) takes a session out of its job and to CLOSED. */
@@ -48,7 +49,10 @@ typedef struct sfd_session {
   sfd_server_t *server;
   TAILQ_ENTRY(sfd_session) entry;
   TAILQ_ENTRY(sfd_session) attention_entry;
+  LIST_ENTRY(sfd_session) stranger_entry;
   bool attention;
+  bool is_stranger; /* see strangers.h */
+  bool has_sibling; /* while it was a stranger, its process had another one */
   sfd_session_state_t state;
   sfproto_conn_t *conn;
   sfproto_conn_t *alerts; /* NULL until it is a client */

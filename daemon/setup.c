@@ -8,20 +8,24 @@
 #include "daemon/lanes.h"
 #include "daemon/log.h"
 #include "daemon/peers.h"
+#include "daemon/trunks.h"
+#include "daemon/wants.h"
+#include "shm/edges.h"
 #include "shm/error.h"
 
 /* ---- State ---- */
 
 static sf_status_t begin(sfd_group_t *group, uint64_t number, sfd_graph_t **graph_p)
 {
-  sfd_setup_t *setup = calloc(1, sizeof *setup + (size_t)group->size * sizeof setup->members[0]);
+  sfd_setup_t *setup = calloc(1, sizeof *setup + (size_t)group->nlocals * sizeof setup->members[0]);
   sfd_graph_t *graph = setup != NULL ? sfd_graph_create(group) : NULL;
   if (graph == NULL) {
     free(setup);
     return sfshm_error(SF_ERR_NOMEM, "no memory for a graph of %d ranks", group->size);
   }
-  for (int32_t i = 0; i < group->size; i++)
+  for (int32_t i = 0; i < group->nlocals; i++)
     setup->members[i].edges_fd = -1;
+  setup->agreement.lowest = -1;
   graph->setup = setup;
   graph->number = number;
   if (group->job->ngraphs > SFD_MAX_GRAPHS)
@@ -34,7 +38,8 @@ void sfd_setup_free(sfd_graph_t *graph)
 {
   if (graph->setup == NULL)
     return;
-  for (int32_t i = 0; i < graph->group->size; i++) {
+  sfd_wants_free(graph->setup->wants);
+  for (int32_t i = 0; i < graph->group->nlocals; i++) {
     sfd_peers_free(graph->group->job, &graph->setup->members[i]);
     free(graph->setup->members[i].lanes);
   }
@@ -42,57 +47,58 @@ void sfd_setup_free(sfd_graph_t *graph)
   graph->setup = NULL;
 }
 
+sfd_setup_member_t *sfd_setup_member(const sfd_graph_t *graph, int32_t place)
+{
+  return &graph->setup->members[sfd_group_local(graph->group, place)];
+}
+
+sfd_graph_t *sfd_setup_find(const sfd_group_t *group, uint64_t number)
+{
+  sfd_graph_t *graph;
+  TAILQ_FOREACH(graph, &group->setups, setups_entry)
+  {
+    if (graph->number == number)
+      return graph;
+  }
+  return NULL;
+}
+
+sfd_graph_t *sfd_setup_find_gathering(sfd_group_t *group, uint64_t number)
+{
+  sfd_graph_t *graph = sfd_setup_find(group, number);
+  if (graph == NULL && group->nhere == group->size && begin(group, number, &graph) != SF_OK)
+    return NULL;
+  return graph;
+}
+
+sfd_agreement_t *sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, bool lanes)
+{
+  sfd_graph_t *graph = lanes ? sfd_setup_find(group, number) : sfd_setup_find_gathering(group, number);
+  if (graph == NULL || graph->state != (lanes ? SFD_GRAPH_COMMITTING : SFD_GRAPH_GATHERING))
+    return NULL;
+  return &graph->setup->agreement;
+}
+
+/* ---- Errors ---- */
+
 void sfd_setup_note_error(sfd_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf, const char *detail)
 {
-  sfd_setup_error_t *error = &setup->error;
-  if (error->status != SF_OK && (error->rank < rank || (error->rank == rank && error->leaf <= leaf)))
-    return;
-  error->status = status;
-  error->rank = rank;
-  error->leaf = leaf;
-  sfd_text_printable(error->detail, sizeof error->detail, detail);
+  sfd_setup_error_note(&setup->agreement.error, status, rank, leaf, detail);
 }
 
-/* ---- Answering ---- */
-
-/* The member has said its part of this round and waits for the others. */
-static void arrive(sfd_graph_t *graph, int32_t place, uint64_t request)
+void sfd_setup_note_bad_root(sfd_setup_t *setup, int32_t rank, const sfd_block_t *block, const sfshm_region_t *list,
+                             int64_t nroots)
 {
-  sfd_setup_member_t *member = &graph->setup->members[place];
-  member->here = true;
-  member->waiting = true;
-  member->request = request;
-  graph->setup->nhere++;
-  sfd_group_member(graph->group, place)->npending++;
-}
-
-sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t place)
-{
-  sfd_rank_t *rank = sfd_group_member(graph->group, place);
-  if (!graph->setup->members[place].waiting)
-    return NULL;
-  graph->setup->members[place].waiting = false;
-  rank->npending--;
-  return sfd_rank_connected(rank) ? rank->session : NULL;
-}
-
-/* Gives all who wait the error. */
-static void answer_error(const sfd_graph_t *graph, sf_status_t status, const char *detail)
-{
-  for (int32_t i = 0; i < graph->group->size; i++) {
-    sfd_session_t *session = sfd_setup_answered(graph, i);
-    if (session != NULL)
-      sfd_session_send_error(session, graph->setup->members[i].request, status, detail);
-  }
-}
-
-static void end_with_error(sfd_graph_t *graph)
-{
-  const sfd_setup_error_t *error = &graph->setup->error;
-  sfd_log(SFD_LOG_GRAPH, SFD_INFO, "graph %" PRIu64 " of job \"%s\" is not set up: %s", graph->id,
-          graph->group->job->name, error->detail);
-  answer_error(graph, error->status, error->detail);
-  sfd_graph_free(graph);
+  sfshm_edges_t edges;
+  int64_t leaf, root;
+  char text[SFD_TEXT_SIZE];
+  if (sfshm_edges_open(list, block->offset, block->nedges, block->nvalues, nroots, &edges, &leaf, &root) !=
+      SF_ERR_RANGE)
+    return; /* what else is wrong with it its readers will find */
+  snprintf(text, sizeof text,
+           "sf_graph_create: rank %d, leaf %" PRId64 ": root index %" PRId64 " on rank %d, which has %" PRId64 " roots",
+           rank, leaf, root, block->rank, nroots);
+  sfd_setup_note_error(setup, SF_ERR_RANGE, rank, leaf, text);
 }
 
 /* What a rank found wrong; false: it is malformed. */
@@ -106,66 +112,147 @@ static bool take_error(sfd_graph_t *graph, const Sfproto__SetupError *error)
   return true;
 }
 
-/* ---- Round 1 ---- */
+/* ---- Answering ---- */
 
-static void compare_flags(const sfd_graph_t *graph)
+/* The member has said its part of this round and waits for the others. */
+static void arrive(sfd_graph_t *graph, int32_t place, uint64_t request)
 {
-  const sfd_setup_member_t *members = graph->setup->members;
-  for (int32_t i = 1; i < graph->group->size; i++) {
-    if (members[i].flags == members[0].flags)
-      continue;
-    char text[SFD_TEXT_SIZE];
-    snprintf(text, sizeof text, "graph flags differ: 0x%x on group rank 0, 0x%x on group rank %d", members[0].flags,
-             members[i].flags, i);
-    sfd_setup_note_error(graph->setup, SF_ERR_MISMATCH, 0, -1, text);
-    return;
+  sfd_setup_member_t *member = sfd_setup_member(graph, place);
+  member->here = true;
+  member->waiting = true;
+  member->request = request;
+  graph->setup->nhere++;
+  sfd_group_member(graph->group, place)->npending++;
+}
+
+sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t local)
+{
+  sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[local]);
+  if (!graph->setup->members[local].waiting)
+    return NULL;
+  graph->setup->members[local].waiting = false;
+  rank->npending--;
+  return sfd_rank_connected(rank) ? rank->session : NULL;
+}
+
+/* Gives all who wait the error. */
+static void answer_error(const sfd_graph_t *graph, sf_status_t status, const char *detail)
+{
+  for (int32_t i = 0; i < graph->group->nlocals; i++) {
+    sfd_session_t *session = sfd_setup_answered(graph, i);
+    if (session != NULL)
+      sfd_session_send_error(session, graph->setup->members[i].request, status, detail);
   }
 }
 
-static void begin_round_2(sfd_graph_t *graph)
+static void end_with_error(sfd_graph_t *graph)
 {
-  graph->setup->nhere = 0;
-  for (int32_t i = 0; i < graph->group->size; i++) {
-    graph->setup->members[i].here = false;
-    sfd_peers_free(graph->group->job, &graph->setup->members[i]);
+  const sfd_setup_error_t *error = &graph->setup->agreement.error;
+  sfd_log(SFD_LOG_GRAPH, SFD_INFO, "graph %" PRIu64 " of job \"%s\" is not set up: %s", graph->id,
+          graph->group->job->name, error->detail);
+  answer_error(graph, error->status, error->detail);
+  sfd_graph_free(graph);
+}
+
+/* ---- Round 1 ---- */
+
+/* Roots of this node's ranks that its own ranks want: those of other nodes answer themselves. */
+static void check_local_roots(sfd_graph_t *graph)
+{
+  const sfd_group_t *group = graph->group;
+  for (int32_t i = 0; i < group->nlocals; i++) {
+    const sfd_setup_member_t *member = &graph->setup->members[i];
+    for (int32_t b = 0; b < member->nblocks; b++) {
+      const sfd_block_t *block = &member->blocks[b];
+      int32_t owner = sfd_group_local(group, block->rank);
+      if (owner < 0 || graph->setup->members[owner].wrong || block->root_max < graph->setup->members[owner].nroots)
+        continue;
+      sfshm_region_t list;
+      if (sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &list) != SF_OK)
+        continue;
+      sfd_setup_note_bad_root(graph->setup, group->locals[i], block, &list, graph->setup->members[owner].nroots);
+      sfshm_region_destroy(&list);
+    }
   }
+}
+
+void sfd_setup_edges_done(sfd_graph_t *graph)
+{
+  sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_EDGES, graph->number, &graph->setup->agreement);
 }
 
 static void finish_round_1(sfd_graph_t *graph)
 {
-  sfd_setup_t *setup = graph->setup;
-  TAILQ_REMOVE(&graph->group->gathering, graph, gathering_entry);
-  graph->state = SFD_GRAPH_COMMITTING;
-  if (setup->error.status == SF_OK)
-    compare_flags(graph);
-  if (setup->error.status == SF_OK && sfd_peers_send(graph) != SF_OK)
-    sfd_setup_note_error(setup, SF_ERR_NOMEM, -1, -1, sfshm_error_detail());
-  if (setup->error.status == SF_OK)
-    begin_round_2(graph);
+  check_local_roots(graph);
+  sfd_wants_members_came(graph);
+  if (graph->setup->agreement.error.status == SF_OK && graph->group->nnodes > 1)
+    sfd_wants_begin(graph);
   else
-    end_with_error(graph);
+    sfd_setup_edges_done(graph);
 }
 
-static int64_t add_saturating(int64_t a, int64_t b)
+static void begin_round_2(sfd_graph_t *graph)
 {
-  int64_t sum;
-  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+  sfd_setup_t *setup = graph->setup;
+  sfd_wants_free(setup->wants);
+  setup->wants = NULL;
+  setup->nhere = 0;
+  setup->agreement = (sfd_agreement_t){.lowest = -1};
+  for (int32_t i = 0; i < graph->group->nlocals; i++) {
+    setup->members[i].here = false;
+    sfd_peers_free(graph->group->job, &setup->members[i]);
+  }
+}
+
+/* The others go on to round 2, where they will hear of it. */
+static void fail_round_2(sfd_graph_t *graph, sf_status_t status, const char *detail)
+{
+  answer_error(graph, status, detail);
+  begin_round_2(graph);
+  sfd_setup_note_error(graph->setup, status, -1, -1, detail);
+  for (int32_t i = 0; i < graph->group->nlocals; i++)
+    graph->setup->members[i].here = true;
+  graph->setup->nhere = graph->group->nlocals;
+  sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_LANES, graph->number, &graph->setup->agreement);
+}
+
+void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
+{
+  sfd_graph_t *graph = sfd_setup_find(group, number);
+  const sfd_agreement_t *agreement = &graph->setup->agreement;
+  if (agreement->error.status != SF_OK) {
+    end_with_error(graph);
+    return;
+  }
+  graph->nroots = agreement->nroots;
+  graph->nleaves = agreement->nleaves;
+  graph->npairs = agreement->npairs;
+  graph->state = SFD_GRAPH_COMMITTING;
+  sf_status_t status = sfd_graph_number(graph, id);
+  if (status == SF_OK)
+    status = sfd_wants_make_trunks(graph);
+  if (status == SF_OK)
+    status = sfd_peers_send(graph);
+  if (status == SF_OK)
+    begin_round_2(graph);
+  else
+    fail_round_2(graph, status, sfshm_error_detail());
 }
 
 /* Takes over the edge list's descriptor. */
 static sf_status_t store_edges(sfd_graph_t *graph, int32_t place, const Sfproto__GraphCreate *create, int fds[],
                                int nfds)
 {
-  sfd_setup_member_t *member = &graph->setup->members[place];
+  sfd_setup_member_t *member = sfd_setup_member(graph, place);
+  sfd_agreement_t *agreement = &graph->setup->agreement;
   sf_status_t status = sfd_peers_store(create, member);
   if (status != SF_OK)
     return status;
-  member->flags = create->flags;
-  graph->npairs += member->nblocks;
-  if (create->error == NULL) {
-    graph->nroots = add_saturating(graph->nroots, create->nroots);
-    graph->nleaves = add_saturating(graph->nleaves, create->nleaves);
-  }
+  member->nroots = create->nroots;
+  member->wrong = create->error != NULL;
+  sfd_agreement_add_flags(agreement, place, create->flags);
+  if (create->error == NULL)
+    sfd_agreement_add_counts(agreement, create->nroots, create->nleaves, member->nblocks);
   if (nfds == 0)
     return SF_OK;
   status = sfd_job_hold_fd(graph->group->job);
@@ -174,21 +261,6 @@ static sf_status_t store_edges(sfd_graph_t *graph, int32_t place, const Sfproto_
   member->edges_fd = fds[0];
   fds[0] = -1;
   return SF_OK;
-}
-
-/* The graph that the member's next creation belongs to. */
-static sf_status_t find_gathering(sfd_group_t *group, int32_t place, sfd_graph_t **graph_p)
-{
-  uint64_t number = group->members[place].ngraphs;
-  sfd_graph_t *graph;
-  TAILQ_FOREACH(graph, &group->gathering, gathering_entry)
-  {
-    if (graph->number != number)
-      continue;
-    *graph_p = graph;
-    return SF_OK;
-  }
-  return begin(group, number, graph_p);
 }
 
 static sf_status_t verify_edges(const Sfproto__GraphCreate *create, int32_t size, int32_t place, int fds[], int nfds)
@@ -209,19 +281,20 @@ static sf_status_t enter_round_1(sfd_group_t *group, int32_t place, const Sfprot
                                  int nfds)
 {
   const Sfproto__GraphCreate *create = message->graph_create;
-  sfd_graph_t *graph = NULL;
   sf_status_t status = verify_edges(create, group->size, place, fds, nfds);
-  if (status == SF_OK)
-    status = find_gathering(group, place, &graph);
-  if (status == SF_OK && !take_error(graph, create->error))
-    status = sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: malformed error", place);
-  if (status == SF_OK)
-    status = store_edges(graph, place, create, fds, nfds);
+  if (status != SF_OK)
+    return status;
+  sfd_graph_t *graph = sfd_setup_find_gathering(group, group->members[place].ngraphs);
+  if (graph == NULL)
+    return SF_ERR_NOMEM;
+  if (!take_error(graph, create->error))
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: malformed error", place);
+  status = store_edges(graph, place, create, fds, nfds);
   if (status != SF_OK)
     return status;
   group->members[place].ngraphs++;
   arrive(graph, place, message->request);
-  if (graph->setup->nhere == group->size)
+  if (graph->setup->nhere == group->nlocals)
     finish_round_1(graph);
   return SF_OK;
 }
@@ -250,43 +323,41 @@ void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *mes
 static void finish_round_2(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
-  if (setup->error.status == SF_OK && sfd_lanes_agree(graph) != SF_OK)
+  if (setup->agreement.error.status == SF_OK && sfd_lanes_agree(graph) != SF_OK)
     sfd_setup_note_error(setup, SF_ERR_PROTO, -1, -1, sfshm_error_detail());
-  if (setup->error.status == SF_OK && sfd_lanes_send(graph) != SF_OK)
-    sfd_setup_note_error(setup, SF_ERR_NOMEM, -1, -1, sfshm_error_detail());
-  if (setup->error.status != SF_OK) {
+  sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_LANES, graph->number, &setup->agreement);
+}
+
+void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)
+{
+  sfd_graph_t *graph = sfd_setup_find(group, number);
+  if (graph->setup->agreement.error.status != SF_OK) {
     end_with_error(graph);
     return;
   }
-  graph->state = SFD_GRAPH_READY;
-  sfd_setup_free(graph);
-}
-
-/* Answers all who are here; who comes later gets the same; when all came the graph is forgotten. */
-static void settle_doomed(sfd_graph_t *graph)
-{
-  const sfd_setup_t *setup = graph->setup;
-  if (setup->nhere == graph->group->size)
-    end_with_error(graph);
-  else
-    answer_error(graph, setup->error.status, setup->error.detail);
+  if (sfd_lanes_send(graph) != SF_OK) {
+    /* Other nodes believe that the graph is there. */
+    sfd_graph_fail(graph, SF_ERR_NOMEM, sfshm_error_detail());
+    answer_error(graph, SF_ERR_NOMEM, sfshm_error_detail());
+    sfd_graph_free(graph);
+    return;
+  }
+  sfd_graph_set_up(graph);
 }
 
 static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t place, const sfd_rank_t *rank,
                                  const Sfproto__Message *message)
 {
   const Sfproto__GraphCommit *commit = message->graph_commit;
-  sf_status_t status = sfd_lanes_check(commit, rank, graph->group->size, place);
+  sf_status_t status = sfd_lanes_check(commit, rank, graph->group, place);
   if (status == SF_OK)
-    status = sfd_lanes_store(commit, &graph->setup->members[place]);
+    status = sfd_lanes_store(commit, sfd_setup_member(graph, place));
   if (status != SF_OK)
     return status;
-  if (!graph->setup->doomed && !take_error(graph, commit->error))
+  if (!take_error(graph, commit->error))
     return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: malformed error", place);
   arrive(graph, place, message->request);
-  if (graph->setup->doomed)
-    settle_doomed(graph);
-  else if (graph->setup->nhere == graph->group->size)
+  if (graph->setup->nhere == graph->group->nlocals)
     finish_round_2(graph);
   return SF_OK;
 }
@@ -301,7 +372,7 @@ void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *mes
     return;
   sfd_graph_t *graph = sfd_graph_find(rank->job, id);
   int32_t place = graph != NULL ? sfd_group_rank_of(graph->group, rank->number) : -1;
-  if (place < 0 || graph->state != SFD_GRAPH_COMMITTING || graph->setup->members[place].here) {
+  if (place < 0 || graph->state != SFD_GRAPH_COMMITTING || sfd_setup_member(graph, place)->here) {
     sfd_session_refuse(session, message->request, SF_ERR_PROTO,
                        "GraphCommit of rank %d for graph %" PRIu64 ", which does not wait for it", rank->number, id);
     return;
@@ -313,29 +384,42 @@ void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *mes
 
 /* ---- Leaving and failing ---- */
 
+/* That it can't be set up comes before what is wrong with it. */
+static void note_gone(sfd_graph_t *graph, const char *text)
+{
+  graph->setup->agreement.error.status = SF_OK;
+  sfd_setup_note_error(graph->setup, SF_ERR_STATE, -1, -1, text);
+}
+
 void sfd_setups_member_gone(sfd_group_t *group, int32_t place, const char *text)
 {
-  for (sfd_graph_t *graph = TAILQ_FIRST(&group->gathering), *next; graph != NULL; graph = next) {
-    next = TAILQ_NEXT(graph, gathering_entry);
-    if (graph->setup->members[place].here)
+  for (sfd_graph_t *graph = TAILQ_FIRST(&group->setups), *next; graph != NULL; graph = next) {
+    next = TAILQ_NEXT(graph, setups_entry);
+    if (graph->state != SFD_GRAPH_GATHERING || sfd_setup_member(graph, place)->here)
       continue;
-    graph->setup->error.status = SF_OK; /* that it can't be set up comes before what is wrong with it */
-    sfd_setup_note_error(graph->setup, SF_ERR_STATE, -1, -1, text);
+    note_gone(graph, text);
     end_with_error(graph);
   }
 }
 
-static void doom(sfd_graph_t *graph, int32_t place, const char *text)
+void sfd_setups_sweep(sfd_group_t *group)
 {
-  sfd_setup_t *setup = graph->setup;
-  setup->members[place].here = true;
-  setup->nhere++;
-  if (!setup->doomed) {
-    setup->doomed = true;
-    setup->error.status = SF_OK; /* as in sfd_setups_member_gone */
-    sfd_setup_note_error(setup, SF_ERR_STATE, -1, -1, text);
+  char text[SFD_TEXT_SIZE];
+  int32_t gone = 0;
+  while (gone < group->size && group->members[gone].here)
+    gone++;
+  if (gone == group->size)
+    return;
+  sfd_job_describe_rank(group->job, group->members[gone].rank, text, sizeof text);
+  sfd_text_append(text, sizeof text,
+                  group->job->left[group->members[gone].rank] ? " has left" : " has destroyed the group");
+  for (sfd_graph_t *graph = TAILQ_FIRST(&group->setups), *next; graph != NULL; graph = next) {
+    next = TAILQ_NEXT(graph, setups_entry);
+    if (graph->state != SFD_GRAPH_GATHERING)
+      continue;
+    note_gone(graph, text);
+    end_with_error(graph);
   }
-  settle_doomed(graph);
 }
 
 void sfd_setups_leave(sfd_rank_t *rank, const char *text)
@@ -345,8 +429,12 @@ void sfd_setups_leave(sfd_rank_t *rank, const char *text)
     if (graph->state != SFD_GRAPH_COMMITTING)
       continue;
     int32_t place = sfd_group_rank_of(graph->group, rank->number);
-    if (place >= 0 && !graph->setup->members[place].here)
-      doom(graph, place, text);
+    if (place < 0 || sfd_setup_member(graph, place)->here)
+      continue;
+    sfd_setup_member(graph, place)->here = true;
+    note_gone(graph, text);
+    if (++graph->setup->nhere == graph->group->nlocals)
+      finish_round_2(graph);
   }
 }
 

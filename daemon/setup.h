@@ -1,18 +1,20 @@
-/* Setting up graphs: two rounds in which every rank of the group says something, the daemon waits for all, and tells
- * each what the others said for it.
+/* Setting up graphs: two rounds in which every rank of the group says something, the daemons wait for all and agree
+ * (agreement.h), and tell each what the others said for it.
  *
- *   round 1, GATHERING    edges:  who has leaves on whose roots   -> GraphPeers  (peers.h)
+ *   round 1, GATHERING    edges:  who has leaves on whose roots   -> GraphPeers  (peers.h; between nodes: wants.h)
  *   round 2, COMMITTING   lanes:  where who writes                -> GraphReady  (lanes.h)
  *
  * An error of one rank is the answer for all in the round in which it came; of several that of the lowest (rank, leaf).
- * A set-up for which a rank is missing that has left is doomed: whoever comes gets that error at once. */
+ * Here are the ranks of this node; members are numbered as in the group's list of them. */
 #ifndef SFD_SETUP_H
 #define SFD_SETUP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/agreement.h"
 #include "daemon/graph.h"
+#include "shm/region.h"
 
 /* Edges that lead from one rank to one root rank, in its edge list. */
 typedef struct sfd_block {
@@ -20,6 +22,7 @@ typedef struct sfd_block {
   uint64_t offset;
   int64_t nedges;
   int64_t nvalues;
+  int64_t root_max; /* as the rank says; -1: it does not */
 } sfd_block_t;
 
 /* Where the rank at the other end writes. */
@@ -34,8 +37,9 @@ typedef struct sfd_lane {
 typedef struct sfd_setup_member {
   bool here;    /* has said its part of this round, or has left */
   bool waiting; /* for the answer */
+  bool wrong;   /* its input is: nroots means nothing */
   uint64_t request;
-  uint32_t flags;
+  int64_t nroots;
   int edges_fd;        /* -1: none */
   sfd_block_t *blocks; /* ascending ranks; round 1 only */
   int32_t nblocks;
@@ -43,17 +47,10 @@ typedef struct sfd_setup_member {
   int32_t nlanes;
 } sfd_setup_member_t;
 
-typedef struct sfd_setup_error {
-  sf_status_t status; /* SF_OK: none */
-  int32_t rank;       /* of the group */
-  int64_t leaf;
-  char detail[SFD_TEXT_SIZE];
-} sfd_setup_error_t;
-
 typedef struct sfd_setup {
   int32_t nhere;
-  bool doomed;
-  sfd_setup_error_t error;
+  sfd_agreement_t agreement; /* of this round */
+  struct sfd_wants *wants;   /* what goes between nodes in round 1; NULL: nothing */
   sfd_setup_member_t members[];
 } sfd_setup_t;
 
@@ -62,13 +59,40 @@ void sfd_setup_free(sfd_graph_t *graph); /* without set-up nothing happens */
 /* Records an error; the lowest (rank, leaf) of all stays. */
 void sfd_setup_note_error(sfd_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf, const char *detail);
 
-/* To be called when a member's request is answered: it doesn't wait any more. NULL: there is nobody to tell. */
-sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t place);
+/* An edge of group rank `rank` leads to a root that the owner does not have: finds and records the rank's lowest such
+ * leaf. */
+void sfd_setup_note_bad_root(sfd_setup_t *setup, int32_t rank, const sfd_block_t *block, const sfshm_region_t *list,
+                             int64_t nroots);
 
-/* A member leaves the group: set-ups that would need it can't begin. */
+/* The member of this node at that place of the group. */
+sfd_setup_member_t *sfd_setup_member(const sfd_graph_t *graph, int32_t place);
+
+/* The graph with that number among those of the group that is being set up, or NULL. */
+sfd_graph_t *sfd_setup_find(const sfd_group_t *group, uint64_t number);
+
+/* The same, begun if need be; NULL also if a member of the group has left. */
+sfd_graph_t *sfd_setup_find_gathering(sfd_group_t *group, uint64_t number);
+
+/* The agreement of the graph's round 1 or 2; NULL as above. */
+sfd_agreement_t *sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, bool lanes);
+
+/* What concerns other nodes has been said: this node's part of round 1 is over. */
+void sfd_setup_edges_done(sfd_graph_t *graph);
+
+/* All nodes have agreed. */
+void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id);
+void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number);
+
+/* To be called when a member's request is answered: it doesn't wait any more. NULL: there is nobody to tell. */
+sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t local);
+
+/* A member of this node leaves the group: set-ups that would need it can't begin. */
 void sfd_setups_member_gone(sfd_group_t *group, int32_t place, const char *text);
 
-/* A rank leaves: set-ups in the middle of which it is are doomed. */
+/* Members of other nodes have left: set-ups that need them can't begin. */
+void sfd_setups_sweep(sfd_group_t *group);
+
+/* A rank of this node leaves: set-ups in the middle of which it is fail. */
 void sfd_setups_leave(sfd_rank_t *rank, const char *text);
 
 /* Answers all who wait and forgets all graphs that are being set up. */

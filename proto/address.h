@@ -13,8 +13,11 @@
  */
 sf_status_t sfproto_address(const char *path, bool create, struct sockaddr_un *address);
 
-/* Connects a new close-on-exec stream socket. SF_ERR_NO_DAEMON with the path and how to start one (sfrun, or sfd) if
- * nothing answers. */
+/* Connects a new close-on-exec stream socket, to the address that sfproto_address finds for path; makes no directory.
+ * Blocks while the daemon's queue of connections is full, but 5 s at most, as a daemon that is stopped never makes
+ * room. SF_ERR_NO_DAEMON with the path and how to start one (sfrun, or sfd): nothing answers there, or not within that
+ * time; SF_ERR_PERM: the socket is closed to this user, or its directory is not what sfproto_address demands;
+ * SF_ERR_ARG as there; SF_ERR_SYS. */
 sf_status_t sfproto_connect(const char *path, int *fd_p);
 
 #endif

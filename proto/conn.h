@@ -25,7 +25,7 @@ typedef struct sfproto_incoming {
   int nfds;
 } sfproto_incoming_t;
 
-/* Takes over a connected socket. */
+/* Takes over a connected socket; on failure it stays the caller's. */
 sf_status_t sfproto_conn_create(int fd, sfproto_conn_t **conn_p);
 void sfproto_conn_destroy(sfproto_conn_t *conn); /* closes; NULL is accepted */
 int sfproto_conn_fd(const sfproto_conn_t *conn);

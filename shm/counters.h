@@ -21,7 +21,9 @@
   X(bytes_vm_read, "payload bytes offered in registered memory, read by process_vm_readv")                             \
   X(bytes_self, "payload bytes on edges within the rank")                                                              \
   X(messages_received, "messages from other ranks")                                                                    \
-  X(bytes_received, "payload bytes received from other ranks")
+  X(bytes_received, "payload bytes received from other ranks")                                                         \
+  X(bytes_to_nodes, "payload bytes packed for other nodes")                                                            \
+  X(bytes_from_nodes, "payload bytes of other nodes unpacked")
 
 typedef struct sfshm_counter_set {
 #define SFSHM_COUNTER_FIELD(field, text) _Atomic uint64_t field;
@@ -33,7 +35,7 @@ typedef struct sfshm_counter_set {
 typedef struct sfshm_graph_counters {
   _Atomic uint64_t graph;
   sfshm_counter_set_t counts;
-  uint64_t reserved[4];
+  uint64_t reserved[2];
 } sfshm_graph_counters_t;
 _Static_assert(sizeof(sfshm_graph_counters_t) == 128, "layout version 1");
 
@@ -43,7 +45,7 @@ typedef struct sfshm_counters {
   sfshm_region_header_t header;
   sfshm_counter_set_t total;
   _Atomic uint64_t sleeps; /* waits that went to sleep */
-  uint64_t reserved[4];
+  uint64_t reserved[2];
   sfshm_graph_counters_t graphs[SFSHM_COUNTED_GRAPHS];
 } sfshm_counters_t;
 _Static_assert(sizeof(sfshm_counters_t) == 128 + 128 + 255 * 128, "layout version 1");

@@ -123,7 +123,7 @@ END_TEST
 
 START_TEST(counters)
 {
-  expect_size(sfshm_counter_set_t, 88);
+  expect_size(sfshm_counter_set_t, 104);
   expect_offset(sfshm_counter_set_t, bcasts, 0);
   expect_offset(sfshm_counter_set_t, reduces, 8);
   expect_offset(sfshm_counter_set_t, completed, 16);
@@ -135,11 +135,13 @@ START_TEST(counters)
   expect_offset(sfshm_counter_set_t, bytes_self, 64);
   expect_offset(sfshm_counter_set_t, messages_received, 72);
   expect_offset(sfshm_counter_set_t, bytes_received, 80);
+  expect_offset(sfshm_counter_set_t, bytes_to_nodes, 88);
+  expect_offset(sfshm_counter_set_t, bytes_from_nodes, 96);
   expect_size(sfshm_graph_counters_t, 128);
   expect_offset(sfshm_graph_counters_t, graph, 0);
   expect_offset(sfshm_graph_counters_t, counts, 8);
   expect_offset(sfshm_counters_t, total, 128);
-  expect_offset(sfshm_counters_t, sleeps, 216);
+  expect_offset(sfshm_counters_t, sleeps, 232);
   expect_offset(sfshm_counters_t, graphs, 256);
   ck_assert_uint_eq(SFSHM_COUNTED_GRAPHS, 255);
   expect_size(sfshm_counters_t, 256 + 255 * 128);

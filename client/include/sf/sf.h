@@ -177,6 +177,10 @@ extern const sf_op_t *const SF_REPLACE,
 enum {
   SF_GRAPH_DEFAULT = 0,
   SF_GRAPH_COPY = 1 << 0, /* never read buffers of other ranks in place: an end then never waits for a reader */
+
+  /* Contributions of a reduce travel between nodes one by one, instead of combined on the node that they come from, so
+   * that the result does not depend on which rank is on which node, also where the op rounds. Costs bandwidth. */
+  SF_GRAPH_REPRODUCIBLE = 1 << 1,
 };
 
 /* Makes a star forest over the group [PetscSF 3.1]. This rank owns roots 0..nroots-1 and nleaves leaves; leaf i has
@@ -184,9 +188,8 @@ enum {
  * Leaf indices are distinct and >= 0; roots may have any number of leaves, also none; a leaf's root may be on the rank
  * itself. The arrays may be reused at return. flags: SF_GRAPH_*, the same on all ranks.
  * Collective and blocking over the group. If the input of one rank is bad, all ranks return the same error: that of the
- * lowest rank and leaf, where errors that a rank finds in its own input come before root indices that their owner finds
- * too high. SF_ERR_ARG: negative sizes, NULL arrays, duplicate leaf. SF_ERR_RANGE: negative leaf index; root rank or
- * root index out of range. SF_ERR_MISMATCH: flags differ. */
+ * lowest rank and leaf. SF_ERR_ARG: negative sizes, NULL arrays, duplicate leaf. SF_ERR_RANGE: negative leaf index;
+ * root rank or root index out of range. SF_ERR_MISMATCH: flags differ. */
 SF_CHECK_RESULT sf_status_t sf_graph_create(sf_group_t *group, int64_t nroots, int64_t nleaves,
                                             const int64_t leaf_index[], const int32_t root_rank[],
                                             const int64_t root_index[], uint32_t flags, sf_graph_t **graph_p);

@@ -1,0 +1,36 @@
+/* Handing requests to the daemon through the rank's submission ring. */
+#ifndef SFC_SUBMIT_H
+#define SFC_SUBMIT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "client/control.h"
+#include "shm/region.h"
+#include "shm/trunk.h"
+
+typedef struct sfc_submitter {
+  pthread_mutex_t lock; /* opening */
+  sfc_control_t *control;
+  const _Atomic int *failed; /* not 0 when the job has, or its daemon is gone */
+  sfshm_region_t region;     /* the ring; base NULL until a graph needs it */
+  int doorbell;              /* eventfd */
+} sfc_submitter_t;
+
+void sfc_submitter_init(sfc_submitter_t *submitter, sfc_control_t *control, const _Atomic int *failed);
+void sfc_submitter_destroy(sfc_submitter_t *submitter);
+
+/* Makes the ring and gives it to the daemon, if that was not done before. Any thread. */
+sf_status_t sfc_submitter_open(sfc_submitter_t *submitter);
+
+/* One submission; see shm/trunk.h for the fields. Waits, spinning, while the ring is full, which is until the daemon
+ * runs; gives up when the job has failed or the daemon is gone. lazy: the daemon
+ * may read it when something else wakes it. Any thread. */
+void sfc_submit(sfc_submitter_t *submitter, sfshm_submission_t kind, uint64_t graph, uint32_t side, uint64_t message,
+                uint64_t desc, uint64_t size, bool lazy);
+
+#endif

@@ -1,0 +1,266 @@
+/* Operations over trunks: see trunk.h. The thread that uses the graph. */
+#include "client/trunk.h"
+
+#include <stdlib.h>
+
+#include "client/context.h"
+#include "client/match.h"
+#include "client/transfer.h"
+#include "shm/error.h"
+
+#define MAX_EXCHANGE_BYTES ((uint64_t)1 << 46)
+
+/* ---- Slots ------------------------------------------------------------------------------------------------------- */
+
+static sf_status_t ask_for_exchange(sf_graph_t *graph, uint64_t class_bytes, sfshm_region_t *region_p)
+{
+  Sfproto__ExchangeGet get = SFPROTO__EXCHANGE_GET__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  sfproto_incoming_t incoming;
+  get.graph = graph->number;
+  get.class_bytes = class_bytes;
+  message.body_case = SFPROTO__MESSAGE__BODY_EXCHANGE_GET;
+  message.exchange_get = &get;
+  sf_status_t status =
+      sfc_control_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_EXCHANGE, &incoming);
+  if (status != SF_OK)
+    return status;
+  if (incoming.nfds == 1)
+    status = sfshm_region_map(incoming.fds[0], SFSHM_REGION_EXCHANGE, MAX_EXCHANGE_BYTES, SFSHM_READ_WRITE, region_p);
+  else
+    status = sfshm_error(SF_ERR_PROTO, "exchange with %d descriptors", incoming.nfds);
+  sfproto_incoming_free(&incoming);
+  return status;
+}
+
+static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, sfc_exchange_t **exchange_p)
+{
+  sfc_trunks_t *trunks = graph->trunks;
+  uint32_t nsides = trunks->map->nsides;
+  uint64_t length;
+  sfc_exchange_t *exchange = calloc(1, sizeof *exchange + nsides * sizeof exchange->slots[0]);
+  if (exchange == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "exchange of %u sides", nsides);
+  exchange->class_bytes = class_bytes;
+  sf_status_t status =
+      sfshm_exchange_layout(trunks->map->sides, nsides, class_bytes, MAX_EXCHANGE_BYTES, exchange->slots, &length);
+  if (status == SF_OK)
+    status = ask_for_exchange(graph, class_bytes, &exchange->region);
+  if (status == SF_OK && exchange->region.length_bytes < length) {
+    status = sfshm_error(SF_ERR_PROTO, "exchange of %zu bytes, %llu expected", exchange->region.length_bytes,
+                         (unsigned long long)length);
+    sfshm_region_destroy(&exchange->region);
+  }
+  if (status != SF_OK) {
+    free(exchange);
+    return status;
+  }
+  exchange->next = trunks->exchanges;
+  trunks->exchanges = exchange;
+  *exchange_p = exchange;
+  return SF_OK;
+}
+
+/* The exchange for the request's unit; at first use of its class the daemon makes it. NULL: the graph has failed. */
+static const sfc_exchange_t *find_exchange(const sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  uint64_t class_bytes = sfshm_exchange_class(request->combine.unit_bytes);
+  sfc_exchange_t *exchange = graph->trunks->exchanges;
+  while (exchange != NULL && exchange->class_bytes != class_bytes)
+    exchange = exchange->next;
+  if (exchange != NULL)
+    return exchange;
+  sf_status_t status = class_bytes != 0 ? add_exchange(graph, class_bytes, &exchange)
+                                        : sfshm_error(SF_ERR_LIMIT, "unit of %zu bytes", request->combine.unit_bytes);
+  if (status == SF_OK)
+    return exchange;
+  sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
+  return NULL;
+}
+
+static char *send_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side, uint64_t message)
+{
+  const sfshm_side_slots_t *slots = &exchange->slots[side->number];
+  return (char *)exchange->region.base + slots->send + message % SFSHM_TRUNK_SLOTS * slots->send_stride;
+}
+
+static const char *receive_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side, uint64_t message)
+{
+  const sfshm_side_slots_t *slots = &exchange->slots[side->number];
+  return (const char *)exchange->region.base + slots->receive + message % SFSHM_TRUNK_SLOTS * slots->receive_stride;
+}
+
+static sfc_trunk_side_t *sending_side(sfc_trunk_t *trunk, sfshm_operation_t operation)
+{
+  return operation == SFSHM_BCAST ? &trunk->as_root : &trunk->as_leaf;
+}
+
+static sfc_trunk_side_t *receiving_side(sfc_trunk_t *trunk, sfshm_operation_t operation)
+{
+  return operation == SFSHM_BCAST ? &trunk->as_leaf : &trunk->as_root;
+}
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+/* Contributions to roots: the first one of each value is written, further ones of this rank are combined with it, in
+ * ascending order of leaves. */
+static void pack_contributions(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot)
+{
+  const sfc_combine_t *combine = &request->combine;
+  request->move->scatter(combine->unit, &trunk->leaf, 0, request->source, &trunk->to, slot, 0, trunk->nvalues);
+  if (trunk->extra_leaf.n > 0)
+    (trunk->uncombined ? request->move : combine->kernels)
+        ->scatter(combine->unit, &trunk->extra_leaf, 0, request->source, &trunk->extra_to, slot, 0,
+                  trunk->extra_leaf.n);
+}
+
+/* Adds what was staged to its positions. The layers were checked when the map was opened: their order is that of the
+ * contributing ranks. */
+static sf_status_t combine_staged(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot)
+{
+  const sfc_combine_t *combine = &request->combine;
+  for (uint32_t k = 0; k < trunk->leaf_image.header.nlayers; k++) {
+    sfshm_pattern_t positions;
+    int64_t first;
+    sf_status_t status = sfshm_leaf_layer_open(&trunk->leaf_image, k, &positions, &first);
+    if (status != SF_OK)
+      return status;
+    const char *units = slot + (size_t)(trunk->leaf_image.header.reduce_values + first) * combine->unit_bytes;
+    combine->kernels->unpack(combine->unit, &positions, 0, positions.n, units, slot);
+  }
+  return SF_OK;
+}
+
+/* The rank's part is in the slot; whoever is last submits the message. */
+static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t *side, char *slot)
+{
+  sf_graph_t *graph = lane->graph;
+  uint64_t message = ++side->sent;
+  /* Releases this rank's part and acquires those of the others. */
+  uint64_t packed =
+      atomic_fetch_add_explicit(&side->flow->packed[message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
+  if (packed % (uint64_t)side->told->nmembers != 0)
+    return;
+  if (request->operation == SFSHM_REDUCE && lane->trunk->leaf_image.header.nlayers > 0) {
+    sf_status_t status = combine_staged(lane->trunk, request, slot);
+    if (status != SF_OK) {
+      sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
+      return;
+    }
+  }
+  sfc_submit(&graph->context->submitter, SFSHM_SUBMIT_SEND, graph->number, side->number, message, request->match,
+             request->combine.unit_bytes, false);
+}
+
+bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
+{
+  sfc_trunk_t *trunk = lane->trunk;
+  sfc_trunk_side_t *side = sending_side(trunk, request->operation);
+  const sfc_combine_t *combine = &request->combine;
+  if (atomic_load_explicit(&side->flow->granted, memory_order_acquire) <= side->sent)
+    return false;
+  const sfc_exchange_t *exchange = find_exchange(request);
+  if (exchange == NULL)
+    return false;
+  char *slot = send_slot(exchange, side, side->sent + 1);
+  size_t bytes;
+  if (request->operation == SFSHM_BCAST) {
+    bytes = (size_t)trunk->root.n * combine->unit_bytes;
+    request->move->pack(combine->unit, &trunk->root, 0, trunk->root.n, request->source,
+                        slot + (size_t)trunk->first * combine->unit_bytes);
+  } else {
+    bytes = (size_t)trunk->nvalues * combine->unit_bytes;
+    pack_contributions(trunk, request, slot);
+  }
+  post(lane, request, side, slot);
+  request->sends_left--;
+  sfshm_count(&lane->graph->counts->bytes_to_nodes, bytes);
+  return true;
+}
+
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
+
+bool sfc_trunk_has_message(const sfc_lane_t *lane)
+{
+  sfc_trunk_side_t *side = receiving_side(lane->trunk, lane->rx_request->operation);
+  return atomic_load_explicit(&side->flow->arrived, memory_order_acquire) > side->received;
+}
+
+static void unpack_to_leaves(const sfc_trunk_t *trunk, const sf_request_t *request, const char *slot)
+{
+  const sfc_combine_t *combine = &request->combine;
+  combine->kernels->scatter(combine->unit, &trunk->from, 0, slot, &trunk->leaf, request->target, 0, trunk->nvalues);
+  if (trunk->extra_leaf.n > 0)
+    combine->kernels->scatter(combine->unit, &trunk->extra_from, 0, slot, &trunk->extra_leaf, request->target, 0,
+                              trunk->extra_leaf.n);
+}
+
+static void unpack_turn(const sfc_trunk_turn_t *turn, const sf_request_t *request, const char *slot)
+{
+  const sfc_combine_t *combine = &request->combine;
+  combine->kernels->scatter(combine->unit, &turn->position, 0, slot, &turn->root, request->target, 0, turn->root.n);
+}
+
+/* Combines the turns that have come, from the cursor on. Whether all have. */
+static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const char *slot)
+{
+  const sfc_trunk_t *trunk = lane->trunk;
+  bool winners = request->op == SFSHM_OP_REPLACE;
+  const sfc_trunk_turn_t *turns = winners ? trunk->winner_turns : trunk->turns;
+  int32_t nturns = winners ? trunk->nwinner_turns : trunk->nturns;
+  int64_t *at = &lane->rx_cursor.value;
+  while (*at < nturns && (!request->ordered || sfc_request_is_turn(request, lane))) {
+    unpack_turn(&turns[(*at)++], request, slot);
+    if (request->ordered)
+      sfc_request_end_turn(request);
+  }
+  return *at == nturns;
+}
+
+/* All of this rank's part has been read; whoever is last tells the daemon, which may take its time unless the other
+ * node's slots run out. */
+static void consume(sfc_lane_t *lane, sfc_trunk_side_t *side)
+{
+  sf_graph_t *graph = lane->graph;
+  uint64_t message = ++side->received;
+  uint64_t consumed =
+      atomic_fetch_add_explicit(&side->flow->consumed[message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
+  if (consumed % (uint64_t)side->told->nmembers == 0)
+    sfc_submit(&graph->context->submitter, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message, 0, 0,
+               message % (SFSHM_TRUNK_SLOTS / 2) != 0);
+}
+
+bool sfc_trunk_receive(sfc_lane_t *lane)
+{
+  sf_graph_t *graph = lane->graph;
+  bool moved = false;
+  while (lane->rx_request != NULL && sfc_trunk_has_message(lane)) {
+    sf_request_t *request = lane->rx_request;
+    sfc_trunk_side_t *side = receiving_side(lane->trunk, request->operation);
+    uint64_t message = side->received + 1;
+    uint64_t desc = atomic_load_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], memory_order_relaxed);
+    if ((desc & SFSHM_DESC_MATCH_MASK) != request->match) {
+      sfc_lane_fail_mismatch(lane, request->match, request->sequence, desc & SFSHM_DESC_MATCH_MASK);
+      return true;
+    }
+    if (request->ordered && !sfc_request_is_turn(request, lane))
+      break;
+    const sfc_exchange_t *exchange = find_exchange(request);
+    if (exchange == NULL)
+      return true;
+    const char *slot = receive_slot(exchange, side, message);
+    moved = true;
+    if (request->operation == SFSHM_BCAST)
+      unpack_to_leaves(lane->trunk, request, slot);
+    else if (!unpack_to_roots(lane, request, slot))
+      break;
+    sfshm_count(
+        &graph->counts->bytes_from_nodes,
+        (uint64_t)sfc_link_count(request->operation == SFSHM_BCAST ? &lane->as_leaf : &lane->as_root, SFSHM_BCAST) *
+            request->combine.unit_bytes);
+    consume(lane, side);
+    sfc_lane_finish_receive(lane);
+  }
+  return moved;
+}

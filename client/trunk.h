@@ -1,0 +1,119 @@
+/* Trunks of a graph as one rank uses them: its part of what travels between its node and others. See shm/trunk.h for
+ * sides, positions, slots and the flow of messages; a trunk is also one of the graph's lanes, of which it carries the
+ * queue of operations to send and to receive. */
+#ifndef SFC_TRUNK_H
+#define SFC_TRUNK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/graph.h"
+#include "client/operation.h"
+#include "shm/trunk.h"
+
+/* Contributions of a reduce's message that are combined in the turn of one rank. */
+typedef struct sfc_trunk_turn {
+  int32_t rank;             /* in the group */
+  sfshm_pattern_t position; /* in the message */
+  sfshm_pattern_t root;
+} sfc_trunk_turn_t;
+
+/* One side: what is sent, and what is received. */
+typedef struct sfc_trunk_side {
+  uint32_t number; /* in the map; only if in_use */
+  bool in_use;
+  const sfshm_trunk_side_t *told;
+  sfshm_flow_t *flow;
+  uint64_t sent;     /* messages that this rank has written its part of */
+  uint64_t received; /* and read */
+} sfc_trunk_side_t;
+
+typedef struct sfc_trunk {
+  int32_t node;
+  bool uncombined;
+
+  /* Roots here, leaves there. */
+  sfc_trunk_side_t as_root;
+  int64_t first;           /* position of this rank's first root in a bcast's message */
+  sfshm_pattern_t root;    /* of each position from there on */
+  sfc_trunk_turn_t *turns; /* of a reduce, by rank */
+  int32_t nturns;
+  sfc_trunk_turn_t *winner_turns; /* of a reduce with replace, by rank; the same as turns if nobody beside them wins */
+  int32_t nwinner_turns;
+
+  /* Leaves here, roots there. Edges that carry values of their own, then extra ones: see shm/edges.h. */
+  sfc_trunk_side_t as_leaf;
+  int64_t nvalues;
+  sfshm_pattern_t leaf; /* of each value */
+  sfshm_pattern_t from; /* its position in a bcast's message */
+  sfshm_pattern_t to;   /* the unit of a reduce's slot that it goes to */
+  sfshm_pattern_t extra_leaf;
+  sfshm_pattern_t extra_from;
+  sfshm_pattern_t extra_to;
+  sfshm_image_t leaf_image; /* staging layers */
+
+  void *arrays[8]; /* what the patterns above refer to and no region holds */
+  int32_t narrays;
+} sfc_trunk_t;
+
+/* Slots for one class of units. */
+typedef struct sfc_exchange {
+  struct sfc_exchange *next;
+  uint64_t class_bytes;
+  sfshm_region_t region;
+  sfshm_side_slots_t slots[]; /* by side of the map */
+} sfc_exchange_t;
+
+/* Everything of one graph that concerns other nodes. */
+typedef struct sfc_trunks {
+  sfshm_region_t map_region;
+  const sfshm_trunk_map_t *map;
+  sfshm_region_t board_region;
+  sfshm_trunk_board_t *board;
+  sfc_exchange_t *exchanges;
+  sfc_trunk_t *trunks; /* by node */
+  int32_t ntrunks;
+} sfc_trunks_t;
+
+/* ---- Set-up ------------------------------------------------------------------------------------------------------ */
+
+/* One block of the rank's own edge list that leads to a rank of another node. */
+typedef struct sfc_trunk_block {
+  int32_t node; /* where its roots are */
+  sfshm_edges_t edges;
+} sfc_trunk_block_t;
+
+/* Makes the graph's trunks from the map's descriptor and the sides in it that concern this rank. blocks: of the rank's
+ * own list, by root rank. SF_ERR_PROTO if map and blocks do not fit together; SF_ERR_RANGE for a root that the graph
+ * does not have here. */
+sf_status_t sfc_trunks_open(sf_graph_t *graph, int map_fd, const uint32_t sides[], size_t nsides,
+                            const sfc_trunk_block_t blocks[], int32_t nblocks);
+
+/* Connects them with the board. */
+sf_status_t sfc_trunks_connect(sf_graph_t *graph, int board_fd);
+
+/* NULL is accepted. */
+void sfc_trunks_free(sfc_trunks_t *trunks);
+
+/* ---- Operations -------------------------------------------------------------------------------------------------- */
+
+/* As sfc_lane_send and sfc_lane_receive. */
+bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request);
+bool sfc_trunk_receive(sfc_lane_t *lane);
+
+/* Whether something has arrived for the lane's request. */
+bool sfc_trunk_has_message(const sfc_lane_t *lane);
+
+/* ---- Matching ---------------------------------------------------------------------------------------------------- */
+
+/* Compares the operation just begun with what the other ranks of the node have begun; fails the graph if they differ.
+ */
+void sfc_trunks_check_begun(sf_graph_t *graph, const sf_request_t *request);
+
+/* Looks at messages that were not to come, and at what the other node waits for. */
+void sfc_trunk_check_match(sfc_lane_t *lane);
+
+/* Asks the other nodes what they called, having waited for long. */
+void sfc_trunks_ask(sf_graph_t *graph);
+
+#endif

@@ -1,0 +1,81 @@
+/* Finding collective calls that do not match, between the ranks of a node and between nodes. Messages over trunks carry
+ * descriptors, as those of lanes do; but a message is sent for all members of a side by the last of them, and a rank
+ * that calls something else may keep it from ever being sent. So the ranks of a node also compare what they begin, on
+ * the board; and who has waited for long asks the other node. The thread that uses the graph. */
+#include <stdio.h>
+
+#include "client/context.h"
+#include "client/match.h"
+#include "client/transfer.h"
+#include "client/trunk.h"
+
+static void fail_on_node(sf_graph_t *graph, uint64_t mine, uint64_t theirs)
+{
+  char own[64], other[64], detail[256];
+  sfshm_desc_text(mine, own, sizeof own);
+  sfshm_desc_text(theirs, other, sizeof other);
+  snprintf(detail, sizeof detail, "graph %llu, operation %llu: rank %d called %s, another rank of its node called %s",
+           (unsigned long long)graph->number, (unsigned long long)(mine & SFSHM_DESC_SEQUENCE_MASK), graph->rank, own,
+           other);
+  sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
+}
+
+/* Whether descriptor a is of an earlier operation than b; their numbers are close to each other. */
+static bool is_older(uint64_t a, uint64_t b)
+{
+  uint64_t behind = (b - a) & SFSHM_DESC_SEQUENCE_MASK;
+  return behind != 0 && behind <= SFSHM_DESC_SEQUENCE_MASK / 2;
+}
+
+void sfc_trunks_check_begun(sf_graph_t *graph, const sf_request_t *request)
+{
+  _Atomic uint64_t *entry = &graph->trunks->board->history[request->sequence % SFSHM_TRUNK_HISTORY];
+  uint64_t mine = request->match, there = atomic_load_explicit(entry, memory_order_relaxed);
+  while (there != mine && (there == 0 || is_older(there, mine)))
+    if (atomic_compare_exchange_weak_explicit(entry, &there, mine, memory_order_relaxed, memory_order_relaxed))
+      return;
+  if (there != mine && ((there ^ mine) & SFSHM_DESC_SEQUENCE_MASK) == 0)
+    fail_on_node(graph, mine, there);
+}
+
+/* The descriptor is of the other node's call of an operation that was called differently here. */
+static void compare(sfc_lane_t *lane, uint64_t desc)
+{
+  uint64_t sequence = sfc_graph_find_sequence(lane->graph, desc);
+  uint64_t mine = sequence != 0 ? sfc_graph_called(lane->graph, sequence) : 0;
+  if (mine != 0 && mine != desc)
+    sfc_lane_fail_mismatch(lane, mine, sequence, desc);
+}
+
+static void check_side(sfc_lane_t *lane, const sfc_trunk_side_t *side)
+{
+  if (!side->in_use)
+    return;
+  if (atomic_load_explicit(&side->flow->arrived, memory_order_acquire) > side->received)
+    compare(lane,
+            atomic_load_explicit(&side->flow->descs[(side->received + 1) % SFSHM_TRUNK_SLOTS], memory_order_relaxed) &
+                SFSHM_DESC_MATCH_MASK);
+  uint64_t awaited = atomic_load_explicit(&side->flow->awaited, memory_order_relaxed);
+  if (awaited != 0)
+    compare(lane, awaited & SFSHM_DESC_MATCH_MASK);
+}
+
+void sfc_trunk_check_match(sfc_lane_t *lane)
+{
+  check_side(lane, &lane->trunk->as_root);
+  check_side(lane, &lane->trunk->as_leaf);
+}
+
+void sfc_trunks_ask(sf_graph_t *graph)
+{
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    sfc_lane_t *lane = &graph->lanes[i];
+    const sf_request_t *request = lane->rx_request;
+    if (lane->trunk == NULL || request == NULL || lane->rx_awaited || sfc_trunk_has_message(lane))
+      continue;
+    const sfc_trunk_side_t *side = request->operation == SFSHM_BCAST ? &lane->trunk->as_leaf : &lane->trunk->as_root;
+    lane->rx_awaited = true;
+    sfc_submit(&graph->context->submitter, SFSHM_SUBMIT_AWAIT, graph->number, side->number, 0, request->match, 0,
+               false);
+  }
+}

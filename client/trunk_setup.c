@@ -1,0 +1,335 @@
+/* Making a rank's trunks out of its node's map and its own edges. The thread that makes the graph. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/context.h"
+#include "client/trunk.h"
+#include "shm/error.h"
+
+_Static_assert(SF_GRAPH_REPRODUCIBLE == SFSHM_GRAPH_UNCOMBINED, "the daemon reads this flag");
+
+#define MAX_MAP_BYTES ((uint64_t)1 << 44)
+#define MAX_BOARD_BYTES ((uint64_t)1 << 32)
+
+/* ---- Arrays of indices ------------------------------------------------------------------------------------------- */
+
+/* Memory that the trunk frees in the end. */
+static int64_t *take_array(sfc_trunk_t *trunk, int64_t n)
+{
+  int64_t *array = malloc(((size_t)n + 1) * sizeof *array);
+  if (array == NULL)
+    sfshm_error(SF_ERR_NOMEM, "plan of %lld values", (long long)n);
+  else
+    trunk->arrays[trunk->narrays++] = array;
+  return array;
+}
+
+/* result[i] = pattern[at[i]] */
+static sf_status_t look_up(sfc_trunk_t *trunk, const sfshm_pattern_t *pattern, const sfshm_pattern_t *at,
+                           sfshm_pattern_t *result_p)
+{
+  int64_t *array = take_array(trunk, at->n);
+  if (array == NULL)
+    return SF_ERR_NOMEM;
+  for (int64_t i = 0; i < at->n; i++)
+    array[i] = sfshm_pattern_at(pattern, sfshm_pattern_at(at, i));
+  *result_p = sfshm_pattern_from_index64(array, at->n);
+  return SF_OK;
+}
+
+/* ---- Leaves here ------------------------------------------------------------------------------------------------- */
+
+typedef struct sfc_counted {
+  int64_t nvalues;
+  int64_t nextras;
+} sfc_counted_t;
+
+static sfc_counted_t count_edges(const sfc_trunk_t *trunk, const sfc_trunk_block_t blocks[], int32_t nblocks)
+{
+  sfc_counted_t counted = {0};
+  for (int32_t i = 0; i < nblocks; i++) {
+    if (blocks[i].node != trunk->node)
+      continue;
+    counted.nvalues += blocks[i].edges.value_root.n;
+    counted.nextras += blocks[i].edges.extra_value.n;
+  }
+  return counted;
+}
+
+/* The leaves of the blocks one behind the other: those of values, and of extra edges with the numbers of their values;
+ * slot_edge: the place of each extra edge among all edges, as an uncombined graph sends them. */
+static sf_status_t join_blocks(sfc_trunk_t *trunk, const sfc_trunk_block_t blocks[], int32_t nblocks,
+                               const sfc_counted_t *counted, sfshm_pattern_t *extra_value_p)
+{
+  int64_t *leaf = take_array(trunk, counted->nvalues);
+  int64_t *extra_leaf = take_array(trunk, counted->nextras);
+  int64_t *extra_value = take_array(trunk, counted->nextras);
+  int64_t value = 0, extra = 0;
+  if (leaf == NULL || extra_leaf == NULL || extra_value == NULL)
+    return SF_ERR_NOMEM;
+  for (int32_t i = 0; i < nblocks; i++) {
+    const sfshm_edges_t *edges = &blocks[i].edges;
+    int64_t n = edges->value_root.n;
+    if (blocks[i].node != trunk->node)
+      continue;
+    for (int64_t e = 0; e < edges->extra_value.n; e++, extra++) {
+      extra_leaf[extra] = sfshm_pattern_at(&edges->leaf, n + e);
+      extra_value[extra] = value + sfshm_pattern_at(&edges->extra_value, e);
+    }
+    for (int64_t v = 0; v < n; v++)
+      leaf[value++] = sfshm_pattern_at(&edges->leaf, v);
+  }
+  trunk->nvalues = value;
+  trunk->leaf = sfshm_pattern_from_index64(leaf, value);
+  trunk->extra_leaf = sfshm_pattern_from_index64(extra_leaf, extra);
+  *extra_value_p = sfshm_pattern_from_index64(extra_value, extra);
+  return SF_OK;
+}
+
+/* Uncombined, the image says for all edges, block by block, where they go: values apart from extra ones here. */
+static sf_status_t split_targets(sfc_trunk_t *trunk, const sfc_trunk_block_t blocks[], int32_t nblocks,
+                                 const sfc_counted_t *counted, const sfshm_pattern_t *to)
+{
+  int64_t *value_to = take_array(trunk, counted->nvalues);
+  int64_t *extra_to = take_array(trunk, counted->nextras);
+  int64_t value = 0, extra = 0, edge = 0;
+  if (value_to == NULL || extra_to == NULL)
+    return SF_ERR_NOMEM;
+  for (int32_t i = 0; i < nblocks; i++) {
+    if (blocks[i].node != trunk->node)
+      continue;
+    for (int64_t v = 0; v < blocks[i].edges.value_root.n; v++)
+      value_to[value++] = sfshm_pattern_at(to, edge++);
+    for (int64_t e = 0; e < blocks[i].edges.extra_value.n; e++)
+      extra_to[extra++] = sfshm_pattern_at(to, edge++);
+  }
+  trunk->to = sfshm_pattern_from_index64(value_to, value);
+  trunk->extra_to = sfshm_pattern_from_index64(extra_to, extra);
+  return SF_OK;
+}
+
+static sf_status_t open_leaves(sfc_trunk_t *trunk, int32_t rank, const sfshm_image_t *image,
+                               const sfc_trunk_block_t blocks[], int32_t nblocks)
+{
+  sfc_counted_t counted = count_edges(trunk, blocks, nblocks);
+  int64_t part = sfshm_image_find(image, rank);
+  sfshm_leaf_positions_t positions;
+  sfshm_pattern_t extra_value;
+  if (part < 0 || counted.nvalues == 0)
+    return sfshm_error(SF_ERR_PROTO, "trunk to node %d: %lld values here, the map has %s", trunk->node,
+                       (long long)counted.nvalues, part < 0 ? "none" : "some");
+  sf_status_t status =
+      sfshm_leaf_part_open(image, (uint32_t)part, counted.nvalues, counted.nvalues + counted.nextras, &positions);
+  if (status == SF_OK)
+    status = join_blocks(trunk, blocks, nblocks, &counted, &extra_value);
+  if (status != SF_OK)
+    return status;
+  trunk->leaf_image = *image;
+  trunk->uncombined = image->header.uncombined != 0;
+  trunk->from = positions.from;
+  trunk->to = positions.to;
+  if (trunk->uncombined)
+    status = split_targets(trunk, blocks, nblocks, &counted, &positions.to);
+  if (status == SF_OK && counted.nextras > 0)
+    status = look_up(trunk, &trunk->from, &extra_value, &trunk->extra_from);
+  if (status == SF_OK && counted.nextras > 0 && !trunk->uncombined)
+    status = look_up(trunk, &trunk->to, &extra_value, &trunk->extra_to);
+  return status;
+}
+
+/* ---- Roots here -------------------------------------------------------------------------------------------------- */
+
+static int by_winner(const void *a, const void *b)
+{
+  const int64_t *x = a, *y = b; /* winner, position, root */
+  return x[0] != y[0] ? (x[0] > y[0]) - (x[0] < y[0]) : (x[1] > y[1]) - (x[1] < y[1]);
+}
+
+/* Cuts the sorted triples into turns, one for each winner. */
+static sf_status_t cut_winners(sfc_trunk_t *trunk, const int64_t (*triples)[3], int64_t n)
+{
+  int64_t *position = take_array(trunk, n), *root = take_array(trunk, n);
+  int32_t nturns = 0;
+  if (position == NULL || root == NULL)
+    return SF_ERR_NOMEM;
+  for (int64_t i = 0; i < n; i++) {
+    position[i] = triples[i][1];
+    root[i] = triples[i][2];
+    nturns += i == 0 || triples[i][0] != triples[i - 1][0];
+  }
+  trunk->winner_turns = calloc((size_t)nturns, sizeof *trunk->winner_turns);
+  if (trunk->winner_turns == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "turns of %d ranks", nturns);
+  for (int64_t i = 0, begin = 0; i < n; i++) {
+    if (i + 1 < n && triples[i + 1][0] == triples[i][0])
+      continue;
+    trunk->winner_turns[trunk->nwinner_turns++] =
+        (sfc_trunk_turn_t){.rank = (int32_t)triples[i][0],
+                           .position = sfshm_pattern_from_index64(position + begin, i + 1 - begin),
+                           .root = sfshm_pattern_from_index64(root + begin, i + 1 - begin)};
+    begin = i + 1;
+  }
+  return SF_OK;
+}
+
+/* With replace a contribution counts in the turn of the highest rank that has part in it. */
+static sf_status_t find_winners(sfc_trunk_t *trunk, const sfshm_root_turn_t turns[], int32_t nturns)
+{
+  bool different = false;
+  int64_t n = 0, i = 0;
+  for (int32_t t = 0; t < nturns; t++) {
+    n += turns[t].root.n;
+    different |= turns[t].winners != NULL;
+  }
+  if (!different) {
+    trunk->winner_turns = trunk->turns;
+    trunk->nwinner_turns = trunk->nturns;
+    return SF_OK;
+  }
+  int64_t(*triples)[3] = malloc((size_t)n * sizeof *triples);
+  if (triples == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "winners of %lld contributions", (long long)n);
+  for (int32_t t = 0; t < nturns; t++)
+    for (int64_t k = 0; k < turns[t].root.n; k++, i++) {
+      triples[i][0] = turns[t].winners != NULL ? turns[t].winners[k] : turns[t].rank;
+      triples[i][1] = turns[t].first + k;
+      triples[i][2] = sfshm_pattern_at(&turns[t].root, k);
+    }
+  qsort(triples, (size_t)n, sizeof *triples, by_winner);
+  sf_status_t status = cut_winners(trunk, (const int64_t(*)[3])triples, n);
+  free(triples);
+  return status;
+}
+
+static sf_status_t open_turns(sfc_trunk_t *trunk, const sfshm_image_t *image, const sfshm_root_roots_t *part,
+                              int64_t nroots)
+{
+  sf_status_t status = SF_OK;
+  sfshm_root_turn_t *turns = calloc(part->nsegments + 1, sizeof *turns);
+  trunk->turns = calloc(part->nsegments + 1, sizeof *trunk->turns);
+  if (turns == NULL || trunk->turns == NULL)
+    status = sfshm_error(SF_ERR_NOMEM, "turns of %u ranks", part->nsegments);
+  for (uint32_t i = 0; i < part->nsegments && status == SF_OK; i++) {
+    status = sfshm_root_segment_open(image, part, i, nroots, &turns[i]);
+    if (status != SF_OK)
+      break;
+    trunk->turns[trunk->nturns++] =
+        (sfc_trunk_turn_t){.rank = turns[i].rank,
+                           .position = sfshm_pattern_contiguous(turns[i].first, turns[i].root.n),
+                           .root = turns[i].root};
+  }
+  if (status == SF_OK)
+    status = find_winners(trunk, turns, trunk->nturns);
+  free(turns);
+  return status;
+}
+
+static sf_status_t open_roots(sfc_trunk_t *trunk, int32_t rank, int64_t nroots, const sfshm_image_t *image)
+{
+  int64_t i = sfshm_image_find(image, rank);
+  sfshm_root_roots_t part;
+  if (i < 0)
+    return sfshm_error(SF_ERR_PROTO, "trunk to node %d: the map has no roots of rank %d", trunk->node, rank);
+  sf_status_t status = sfshm_root_part_open(image, (uint32_t)i, nroots, &part);
+  if (status != SF_OK)
+    return status;
+  trunk->uncombined = image->header.uncombined != 0;
+  trunk->first = part.first;
+  trunk->root = part.root;
+  return open_turns(trunk, image, &part, nroots);
+}
+
+/* ---- The whole --------------------------------------------------------------------------------------------------- */
+
+static sfc_trunk_t *trunk_to(sfc_trunks_t *trunks, int32_t node)
+{
+  sfc_trunk_t *last = trunks->ntrunks > 0 ? &trunks->trunks[trunks->ntrunks - 1] : NULL;
+  if (last != NULL && last->node == node)
+    return last;
+  last = &trunks->trunks[trunks->ntrunks++];
+  last->node = node;
+  return last;
+}
+
+static sf_status_t open_side(sf_graph_t *graph, uint32_t number, const sfc_trunk_block_t blocks[], int32_t nblocks)
+{
+  sfc_trunks_t *trunks = graph->trunks;
+  if (number >= trunks->map->nsides)
+    return sfshm_error(SF_ERR_PROTO, "side %u of a map that has %u", number, trunks->map->nsides);
+  const sfshm_trunk_side_t *told = &trunks->map->sides[number];
+  sfc_trunk_t *trunk = trunk_to(trunks, told->node);
+  bool as_root = told->role == SFSHM_AS_ROOT;
+  sfc_trunk_side_t *side = as_root ? &trunk->as_root : &trunk->as_leaf;
+  if (side->in_use || told->nmembers < 1)
+    return sfshm_error(SF_ERR_PROTO, "side %u of the map is told twice, or has no members", number);
+  *side = (sfc_trunk_side_t){.number = number, .in_use = true, .told = told};
+  sfshm_image_t image;
+  sf_status_t status = sfshm_image_open((const char *)trunks->map_region.base + told->image, told->image_bytes,
+                                        as_root ? SFSHM_ROOT_IMAGE_MAGIC : SFSHM_LEAF_IMAGE_MAGIC, &image);
+  if (status != SF_OK)
+    return status;
+  return as_root ? open_roots(trunk, graph->rank, graph->nroots, &image)
+                 : open_leaves(trunk, graph->rank, &image, blocks, nblocks);
+}
+
+sf_status_t sfc_trunks_open(sf_graph_t *graph, int map_fd, const uint32_t sides[], size_t nsides,
+                            const sfc_trunk_block_t blocks[], int32_t nblocks)
+{
+  sfc_trunks_t *trunks = calloc(1, sizeof *trunks);
+  graph->trunks = trunks;
+  if (trunks == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "trunks");
+  trunks->trunks = calloc(nsides + 1, sizeof *trunks->trunks);
+  if (trunks->trunks == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "%zu trunks", nsides);
+  sf_status_t status =
+      sfshm_region_map(map_fd, SFSHM_REGION_TRUNK_MAP, MAX_MAP_BYTES, SFSHM_READ_ONLY, &trunks->map_region);
+  if (status == SF_OK)
+    status = sfshm_trunk_map_open(&trunks->map_region, &trunks->map);
+  for (size_t i = 0; i < nsides && status == SF_OK; i++)
+    status = open_side(graph, sides[i], blocks, nblocks);
+  return status;
+}
+
+sf_status_t sfc_trunks_connect(sf_graph_t *graph, int board_fd)
+{
+  sfc_trunks_t *trunks = graph->trunks;
+  sf_status_t status =
+      sfshm_region_map(board_fd, SFSHM_REGION_TRUNK_BOARD, MAX_BOARD_BYTES, SFSHM_READ_WRITE, &trunks->board_region);
+  if (status != SF_OK)
+    return status;
+  if (trunks->board_region.length_bytes < sfshm_trunk_board_bytes(trunks->map->nsides))
+    return sfshm_error(SF_ERR_PROTO, "trunk board of %zu bytes for %u sides", trunks->board_region.length_bytes,
+                       trunks->map->nsides);
+  trunks->board = trunks->board_region.base;
+  for (int32_t i = 0; i < trunks->ntrunks; i++) {
+    sfc_trunk_t *trunk = &trunks->trunks[i];
+    trunk->as_root.flow = &trunks->board->flows[trunk->as_root.number];
+    trunk->as_leaf.flow = &trunks->board->flows[trunk->as_leaf.number];
+  }
+  return SF_OK;
+}
+
+void sfc_trunks_free(sfc_trunks_t *trunks)
+{
+  if (trunks == NULL)
+    return;
+  for (int32_t i = 0; i < trunks->ntrunks; i++) {
+    sfc_trunk_t *trunk = &trunks->trunks[i];
+    for (int32_t k = 0; k < trunk->narrays; k++)
+      free(trunk->arrays[k]);
+    if (trunk->winner_turns != trunk->turns)
+      free(trunk->winner_turns);
+    free(trunk->turns);
+  }
+  while (trunks->exchanges != NULL) {
+    sfc_exchange_t *exchange = trunks->exchanges;
+    trunks->exchanges = exchange->next;
+    sfshm_region_destroy(&exchange->region);
+    free(exchange);
+  }
+  sfshm_region_destroy(&trunks->map_region);
+  sfshm_region_destroy(&trunks->board_region);
+  free(trunks->trunks);
+  free(trunks);
+}

@@ -1,0 +1,272 @@
+/* Agreements: see agreement.h. The daemon's thread. */
+#include "daemon/agreement.h"
+
+#include <stdio.h>
+
+#include "daemon/group.h"
+#include "daemon/job.h"
+#include "daemon/network.h"
+#include "daemon/setup.h"
+#include "shm/error.h"
+
+/* ---- What was said ----------------------------------------------------------------------------------------------- */
+
+void sfd_setup_error_note(sfd_setup_error_t *error, sf_status_t status, int32_t rank, int64_t leaf, const char *detail)
+{
+  if (error->status != SF_OK && (error->rank < rank || (error->rank == rank && error->leaf <= leaf)))
+    return;
+  error->status = status;
+  error->rank = rank;
+  error->leaf = leaf;
+  sfd_text_printable(error->detail, sizeof error->detail, detail);
+}
+
+static int64_t add_saturating(int64_t a, int64_t b)
+{
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+void sfd_agreement_add_flags(sfd_agreement_t *agreement, int32_t member, uint32_t flags)
+{
+  bool first = agreement->lowest < 0;
+  if (!first && agreement->flags != flags) {
+    bool lower = member < agreement->lowest;
+    char text[SFD_TEXT_SIZE];
+    snprintf(text, sizeof text, "graph flags differ: 0x%x on group rank %d, 0x%x on group rank %d",
+             lower ? flags : agreement->flags, lower ? member : agreement->lowest, lower ? agreement->flags : flags,
+             lower ? agreement->lowest : member);
+    /* Behind every error that a rank found in its own edges. */
+    sfd_setup_error_note(&agreement->error, SF_ERR_MISMATCH, INT32_MAX, -1, text);
+  }
+  if (first || member < agreement->lowest) {
+    agreement->lowest = member;
+    agreement->flags = flags;
+  }
+}
+
+void sfd_agreement_add_counts(sfd_agreement_t *agreement, int64_t nroots, int64_t nleaves, int64_t npairs)
+{
+  agreement->nroots = add_saturating(agreement->nroots, nroots);
+  agreement->nleaves = add_saturating(agreement->nleaves, nleaves);
+  agreement->npairs = add_saturating(agreement->npairs, npairs);
+}
+
+/* ---- The tree ---------------------------------------------------------------------------------------------------- */
+
+static int32_t parent_of(int32_t position)
+{
+  return (position - 1) / SFD_TREE_CHILDREN;
+}
+
+static int32_t first_child(int32_t position)
+{
+  return SFD_TREE_CHILDREN * position + 1;
+}
+
+/* The children that a node has, as bits. */
+static uint8_t all_children(const sfd_group_t *group)
+{
+  int32_t first = first_child(group->node_position), n = group->nnodes - first;
+  return n <= 0 ? 0 : n >= SFD_TREE_CHILDREN ? UINT8_MAX : (uint8_t)((1u << n) - 1);
+}
+
+/* Whose child the sender is; its bit, or 0 if it is none of this node's. */
+static uint8_t child_bit(const sfd_group_t *group, int32_t node)
+{
+  int32_t first = first_child(group->node_position);
+  for (int32_t i = first; i < first + SFD_TREE_CHILDREN && i < group->nnodes; i++)
+    if (group->nodes[i] == node)
+      return (uint8_t)(1u << (i - first));
+  return 0;
+}
+
+bool sfd_agreement_heard(const sfd_group_t *group, const sfd_agreement_t *agreement, int32_t node)
+{
+  uint8_t bit = child_bit(group, node);
+  return bit == 0 || (agreement->children & bit) != 0;
+}
+
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
+
+static void fill_error(Sfpeer__SetupError *to, sfd_setup_error_t *from)
+{
+  sfpeer__setup_error__init(to);
+  to->status = from->status;
+  to->rank = from->rank;
+  to->leaf = from->leaf;
+  to->detail = from->detail;
+}
+
+static int32_t *list_ranks(const sfd_group_t *group, Sfpeer__Arrive__Kind kind)
+{
+  return kind == SFPEER__ARRIVE__KIND__GROUP ? sfd_group_ranks(group) : NULL;
+}
+
+static void tell_parent(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
+{
+  Sfpeer__Arrive arrive = SFPEER__ARRIVE__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__SetupError error;
+  arrive.kind = kind;
+  arrive.job = group->job->id;
+  arrive.has_group = arrive.has_number = arrive.has_tag = arrive.has_lowest = arrive.has_flags = true;
+  arrive.has_nroots = arrive.has_nleaves = arrive.has_npairs = true;
+  arrive.group = group->id;
+  arrive.number = number;
+  arrive.tag = group->tag;
+  arrive.ranks = list_ranks(group, kind);
+  arrive.n_ranks = arrive.ranks != NULL ? (size_t)group->size : 0;
+  arrive.lowest = agreement->lowest;
+  arrive.flags = agreement->flags;
+  arrive.nroots = agreement->nroots;
+  arrive.nleaves = agreement->nleaves;
+  arrive.npairs = agreement->npairs;
+  if (agreement->error.status != SF_OK) {
+    fill_error(&error, &agreement->error);
+    arrive.error = &error;
+  }
+  message.body_case = SFPEER__MESSAGE__BODY_ARRIVE;
+  message.arrive = &arrive;
+  sfd_network_send(group->job->server, group->nodes[parent_of(group->node_position)], &message);
+  sfd_group_free_ranks(arrive.ranks);
+}
+
+static void tell_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
+                          sfd_agreement_t *agreement)
+{
+  Sfpeer__Release release = SFPEER__RELEASE__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__SetupError error;
+  int32_t first = first_child(group->node_position);
+  if (first >= group->nnodes)
+    return;
+  release.kind = kind;
+  release.job = group->job->id;
+  release.has_group = release.has_number = release.has_tag = release.has_id = true;
+  release.has_nroots = release.has_nleaves = release.has_npairs = true;
+  release.group = kind == SFPEER__ARRIVE__KIND__GROUP ? 0 : group->id;
+  release.number = number;
+  release.tag = group->tag;
+  release.ranks = list_ranks(group, kind);
+  release.n_ranks = release.ranks != NULL ? (size_t)group->size : 0;
+  release.id = id;
+  release.nroots = agreement->nroots;
+  release.nleaves = agreement->nleaves;
+  release.npairs = agreement->npairs;
+  if (agreement->error.status != SF_OK) {
+    fill_error(&error, &agreement->error);
+    release.error = &error;
+  }
+  message.body_case = SFPEER__MESSAGE__BODY_RELEASE;
+  message.release = &release;
+  for (int32_t i = first; i < first + SFD_TREE_CHILDREN && i < group->nnodes; i++)
+    sfd_network_send(group->job->server, group->nodes[i], &message);
+  sfd_group_free_ranks(release.ranks);
+}
+
+/* ---- Going up and down ------------------------------------------------------------------------------------------- */
+
+/* What was agreed reaches this node: down to the children, and to those who wait here. */
+static void release_here(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
+                         sfd_agreement_t *agreement)
+{
+  tell_children(group, kind, number, id, agreement);
+  switch (kind) {
+  case SFPEER__ARRIVE__KIND__GROUP:
+    sfd_group_formed(group, id);
+    break;
+  case SFPEER__ARRIVE__KIND__GRAPH_EDGES:
+    sfd_setup_edges_agreed(group, number, id);
+    break;
+  default:
+    sfd_setup_lanes_agreed(group, number);
+    break;
+  }
+}
+
+static void advance(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
+{
+  if (agreement->told || !agreement->here || agreement->children != all_children(group))
+    return;
+  agreement->told = true;
+  if (group->node_position > 0) {
+    tell_parent(group, kind, number, agreement);
+    return;
+  }
+  uint64_t id = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES ? 0 : sfd_server_new_id(group->job->server);
+  release_here(group, kind, number, id, agreement);
+}
+
+void sfd_agreement_arrive(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
+{
+  agreement->here = true;
+  advance(group, kind, number, agreement);
+}
+
+static void add_subtree(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive)
+{
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES) {
+    sfd_agreement_add_flags(agreement, arrive->lowest, arrive->flags);
+    sfd_agreement_add_counts(agreement, arrive->nroots, arrive->nleaves, arrive->npairs);
+  }
+  if (arrive->error != NULL)
+    sfd_setup_error_note(&agreement->error, arrive->error->status, arrive->error->rank, arrive->error->leaf,
+                         arrive->error->detail);
+}
+
+sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__Arrive *arrive = message->arrive;
+  sfd_job_t *job = sfd_job_find_id(server, arrive->job);
+  sfd_group_t *group = NULL;
+  sfd_agreement_t *agreement = NULL;
+  if (job == NULL || job->state != SFD_JOB_RUNNING)
+    return SF_OK; /* its ranks here have ended; the others learn that otherwise */
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GROUP) {
+    agreement = sfd_group_find_agreement(job, node, arrive->tag, arrive->ranks, arrive->n_ranks, &group);
+  } else {
+    group = sfd_group_find(job, arrive->group);
+    if (group != NULL)
+      agreement = sfd_setup_find_agreement(group, arrive->number, arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_LANES);
+  }
+  if (agreement == NULL)
+    return SF_OK; /* a member here has left meanwhile: the others have been told */
+  uint8_t bit = child_bit(group, node);
+  if (bit == 0 || (agreement->children & bit) != 0)
+    return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement twice, or to the wrong node", node);
+  agreement->children |= bit;
+  add_subtree(agreement, arrive);
+  advance(group, arrive->kind, arrive->number, agreement);
+  return SF_OK;
+}
+
+sf_status_t sfd_agreement_handle_release(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__Release *release = message->release;
+  sfd_job_t *job = sfd_job_find_id(server, release->job);
+  sfd_group_t *group = NULL;
+  sfd_agreement_t *agreement = NULL;
+  if (job == NULL || job->state != SFD_JOB_RUNNING)
+    return SF_OK;
+  if (release->kind == SFPEER__ARRIVE__KIND__GROUP) {
+    agreement = sfd_group_find_told(job, release->tag, release->ranks, release->n_ranks, &group);
+  } else {
+    group = sfd_group_find(job, release->group);
+    if (group != NULL)
+      agreement = sfd_setup_find_agreement(group, release->number, release->kind == SFPEER__ARRIVE__KIND__GRAPH_LANES);
+  }
+  if (agreement == NULL)
+    return SF_OK;
+  if (!agreement->told || group->node_position == 0 || group->nodes[parent_of(group->node_position)] != node)
+    return sfshm_error(SF_ERR_PROTO, "node %d answers an agreement that is not its business", node);
+  agreement->nroots = release->nroots;
+  agreement->nleaves = release->nleaves;
+  agreement->npairs = release->npairs;
+  agreement->error.status = SF_OK;
+  if (release->error != NULL)
+    sfd_setup_error_note(&agreement->error, release->error->status, release->error->rank, release->error->leaf,
+                         release->error->detail);
+  release_here(group, release->kind, release->number, release->id, agreement);
+  return SF_OK;
+}

@@ -1,0 +1,284 @@
+/* The network: see network.h. The daemon's thread. */
+#include "daemon/network.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/agreement.h"
+#include "daemon/assembly.h"
+#include "daemon/fabric/tcp.h"
+#include "daemon/job.h"
+#include "daemon/log.h"
+#include "daemon/trunks.h"
+#include "daemon/wants.h"
+#include "shm/error.h"
+
+/* A done that sfd_channel_send did not accept. */
+typedef struct sfd_refused_send {
+  struct sfd_refused_send *next;
+  sfd_channel_done_t done;
+  void *context;
+  sf_status_t status;
+} sfd_refused_send_t;
+
+struct sfd_network {
+  sfd_server_t *server;
+  sfd_channels_t *channels;
+  bool deferred;
+  sfd_refused_send_t *refused;
+  void (*closed)(sfd_server_t *server);
+};
+
+/* ---- Control messages -------------------------------------------------------------------------------------------- */
+
+typedef sf_status_t (*handler_t)(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+
+#define BODY(name) [SFPEER__MESSAGE__BODY_##name]
+
+static const handler_t handlers[] = {
+    BODY(JOB_JOIN) = sfd_assembly_handle_join,     BODY(JOB_WITHDRAW) = sfd_assembly_handle_withdraw,
+    BODY(JOB_REFUSE) = sfd_assembly_handle_refuse, BODY(JOB_START) = sfd_assembly_handle_start,
+    BODY(JOB_FAIL) = sfd_job_handle_peer_fail,     BODY(JOB_LEFT) = sfd_job_handle_peer_left,
+    BODY(ARRIVE) = sfd_agreement_handle_arrive,    BODY(RELEASE) = sfd_agreement_handle_release,
+    BODY(GROUP_LEFT) = sfd_group_handle_peer_left, BODY(WANTED) = sfd_wants_handle_wanted,
+    BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
+};
+
+static sf_status_t handle_control(sfd_server_t *server, int32_t node, const void *payload, size_t bytes)
+{
+  Sfpeer__Message *message = sfpeer__message__unpack(NULL, bytes, payload);
+  if (message == NULL)
+    return sfshm_error(SF_ERR_PROTO, "node %d sent %zu bytes that are no control message", node, bytes);
+  size_t body = (size_t)message->body_case;
+  sf_status_t status = SF_OK;
+  if (body < sizeof handlers / sizeof handlers[0] && handlers[body] != NULL)
+    status = handlers[body](server, node, message);
+  else
+    status = sfshm_error(SF_ERR_PROTO, "node %d sent a control message with field %zu", node, body);
+  sfpeer__message__free_unpacked(message, NULL);
+  return status;
+}
+
+/* ---- Channels ---------------------------------------------------------------------------------------------------- */
+
+static sfd_placing_t on_place(void *owner, int32_t node, const sfd_message_head_t *head, void **buffer_p)
+{
+  sfd_network_t *network = owner;
+  switch (head->kind) {
+  case SFD_PEER_CONTROL:
+    return SFD_PLACE_CHANNEL;
+  case SFD_PEER_WANTS:
+    return sfd_wants_place(network->server, node, head, buffer_p);
+  case SFD_PEER_DATA:
+    return sfd_trunks_place(network->server, node, head, buffer_p);
+  default:
+    sfshm_error(SF_ERR_PROTO, "node %d sent a message of kind %u with a payload", node, head->kind);
+    return SFD_PLACE_REFUSE;
+  }
+}
+
+static sf_status_t on_arrived(void *owner, int32_t node, const sfd_message_head_t *head, void *payload)
+{
+  sfd_server_t *server = ((sfd_network_t *)owner)->server;
+  switch (head->kind) {
+  case SFD_PEER_CONTROL:
+    return handle_control(server, node, payload, head->payload_bytes);
+  case SFD_PEER_WANTS:
+    return sfd_wants_arrived(server, node, head, payload);
+  case SFD_PEER_DATA:
+    return sfd_trunks_data(server, node, head);
+  case SFD_PEER_CREDIT:
+    return sfd_trunks_credit(server, node, head);
+  case SFD_PEER_AWAIT:
+    return sfd_trunks_awaited(server, node, head);
+  default:
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a message of kind %u", node, head->kind);
+  }
+}
+
+static void on_lost(void *owner, int32_t node, const sfd_message_head_t *head)
+{
+  sfd_server_t *server = ((sfd_network_t *)owner)->server;
+  if (head->kind == SFD_PEER_WANTS)
+    sfd_wants_lost(server, node);
+  else if (head->kind == SFD_PEER_DATA)
+    sfd_trunks_data_lost(server, node);
+}
+
+static void on_down(void *owner, int32_t node, sf_status_t status, const char *detail)
+{
+  const sfd_network_t *network = owner;
+  sfd_log(SFD_LOG_NETWORK, SFD_WARN, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
+  sfd_jobs_node_lost(network->server, node, detail);
+}
+
+static void on_closed(void *owner)
+{
+  const sfd_network_t *network = owner;
+  network->closed(network->server);
+}
+
+static void on_deferred(void *owner)
+{
+  ((sfd_network_t *)owner)->deferred = true;
+}
+
+static const sfd_channel_handlers_t channel_handlers = {
+    .place = on_place,
+    .arrived = on_arrived,
+    .lost = on_lost,
+    .down = on_down,
+    .closed = on_closed,
+    .deferred = on_deferred,
+};
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+/* The caller learns from the loop that the message did not go. */
+static void refuse_send(sfd_network_t *network, sf_status_t status, sfd_channel_done_t done, void *context)
+{
+  sfd_refused_send_t *refused = malloc(sizeof *refused);
+  if (refused == NULL)
+    abort(); /* memory that nobody would ever give back */
+  *refused = (sfd_refused_send_t){network->refused, done, context, status};
+  network->refused = refused;
+}
+
+static void run_refused(sfd_network_t *network)
+{
+  while (network->refused != NULL) {
+    sfd_refused_send_t *refused = network->refused;
+    network->refused = refused->next;
+    refused->done(refused->context, refused->status);
+    free(refused);
+  }
+}
+
+void sfd_network_send_payload(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, const void *payload,
+                              sfd_channel_done_t done, void *context)
+{
+  sfd_network_t *network = server->network;
+  sf_status_t status = sfd_channel_send(network->channels, node, head, payload, done, context);
+  if (status == SF_OK)
+    return;
+  sfd_channel_fail(network->channels, node, status, sfshm_error_detail());
+  if (done != NULL)
+    refuse_send(network, status, done, context);
+}
+
+void sfd_network_send(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  size_t bytes = sfpeer__message__get_packed_size(message);
+  sfd_message_head_t head = {.kind = SFD_PEER_CONTROL, .payload_bytes = (uint32_t)bytes};
+  uint8_t small[1024];
+  uint8_t *packed = bytes <= sizeof small ? small : malloc(bytes);
+  if (packed == NULL || bytes > SFD_CHANNEL_CONTROL_MAX) {
+    char detail[SFD_TEXT_SIZE];
+    snprintf(detail, sizeof detail, "a control message of %zu bytes can't be sent", bytes);
+    sfd_channel_fail(server->network->channels, node, SF_ERR_LIMIT, detail);
+  } else {
+    sfpeer__message__pack(message, packed);
+    sfd_network_send_payload(server, node, &head, packed, NULL, NULL);
+  }
+  if (packed != small)
+    free(packed);
+}
+
+/* ---- Beginning and end ------------------------------------------------------------------------------------------- */
+
+int32_t sfd_network_node(const sfd_server_t *server)
+{
+  return server->network != NULL ? sfd_channels_node(server->network->channels) : 0;
+}
+
+int32_t sfd_network_nnodes(const sfd_server_t *server)
+{
+  return server->network != NULL ? sfd_channels_nnodes(server->network->channels) : 1;
+}
+
+const sfd_channels_t *sfd_network_channels(const sfd_server_t *server)
+{
+  return server->network != NULL ? server->network->channels : NULL;
+}
+
+sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, sfd_network_t **network_p)
+{
+  sf_status_t status = SF_ERR_NOMEM;
+  sfd_network_t *network = calloc(1, sizeof *network);
+  server->arriving = calloc((size_t)fabric->nnodes, sizeof *server->arriving);
+  if (network == NULL || server->arriving == NULL) {
+    sfshm_error(SF_ERR_NOMEM, "no memory for a network of %d nodes", fabric->nnodes);
+    goto err_free;
+  }
+  network->server = server;
+  status = sfd_channels_create(fabric, &channel_handlers, network, &network->channels);
+  if (status == SF_OK)
+    status = sfd_channels_set_greeting(network->channels, SFD_SOFTWARE, server->options->cluster);
+  if (status != SF_OK)
+    goto err_free;
+  *network_p = network;
+  return SF_OK;
+err_free:
+  free(server->arriving);
+  server->arriving = NULL;
+  free(network);
+  return status;
+}
+
+static sf_status_t make_fabric(sfd_server_t *server, sfd_fabric_t **fabric_p)
+{
+  const sfd_options_t *options = server->options;
+  if (strcmp(options->fabric, "tcp") != 0)
+    return sfshm_error(SF_ERR_ARG, "option fabric: none or tcp expected, \"%.64s\" found", options->fabric);
+  sfd_tcp_options_t tcp = {
+      .peers = options->peers,
+      .node = (int32_t)options->node,
+      .key_file = options->peer_key,
+      .bind = options->bind[0] != '\0' ? options->bind : NULL,
+      .listen_fd = (int)options->fabric_fd,
+      .connect_timeout_ms = options->connect_timeout_ms,
+  };
+  return sfd_tcp_create(server->loop, &tcp, fabric_p);
+}
+
+sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p)
+{
+  sfd_fabric_t *fabric;
+  *network_p = NULL;
+  if (strcmp(server->options->fabric, "none") == 0)
+    return SF_OK;
+  sf_status_t status = make_fabric(server, &fabric);
+  if (status != SF_OK)
+    return status;
+  return sfd_network_create_over(server, fabric, network_p);
+}
+
+bool sfd_network_attend(sfd_network_t *network)
+{
+  if (network == NULL || (!network->deferred && network->refused == NULL))
+    return false;
+  run_refused(network);
+  if (network->deferred) {
+    network->deferred = false;
+    sfd_channels_run_deferred(network->channels);
+  }
+  return true;
+}
+
+void sfd_network_close(sfd_network_t *network, void (*closed)(sfd_server_t *server))
+{
+  network->closed = closed;
+  sfd_channels_close(network->channels);
+}
+
+void sfd_network_destroy(sfd_network_t *network)
+{
+  if (network == NULL)
+    return;
+  run_refused(network);
+  sfd_channels_destroy(network->channels);
+  free(network->server->arriving);
+  network->server->arriving = NULL;
+  free(network);
+}

@@ -1,0 +1,60 @@
+/* The daemon among others: its channels to the daemons of other nodes, and what comes through them. A daemon that was
+ * not told of others is alone: it has no network, and is node 0 of 1. */
+#ifndef SFD_NETWORK_H
+#define SFD_NETWORK_H
+
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "daemon/channel.h"
+#include "daemon/server.h"
+#include "proto/sf_peer.pb-c.h"
+
+/* Kinds of messages on channels. */
+typedef enum sfd_peer_kind {
+  SFD_PEER_CONTROL = 0, /* payload: a packed Sfpeer__Message */
+  SFD_PEER_WANTS = 1,   /* a root image for the graph creation number desc of group object; setup.h */
+  SFD_PEER_DATA = 2,    /* units of message b on a trunk's side (flags: the receiver's role), of a bytes each; object:
+                           graph; desc: the operation's descriptor; trunks.h */
+  SFD_PEER_CREDIT = 3,  /* messages up to b of that side (flags: the receiver's role) have been consumed */
+  SFD_PEER_AWAIT = 4,   /* the sender waits for a message for desc, which the receiver's side would send */
+} sfd_peer_kind_t;
+
+typedef struct sfd_network sfd_network_t;
+
+/* What is arriving from a node, one message at a time, and needs to be let go of if it is lost. */
+typedef struct sfd_arriving {
+  struct sfd_trunks *trunks;
+  void *image;
+} sfd_arriving_t;
+
+/* Makes the fabric that the options name and the channels over it. *network_p is NULL if the daemon is to be alone. */
+sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p);
+
+/* The same over a fabric that the caller made (tests): it is destroyed with the network. */
+sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, sfd_network_t **network_p);
+
+/* Ends all channels; closed is called when that is done, and then sfd_network_destroy is allowed. NULL is accepted. */
+void sfd_network_close(sfd_network_t *network, void (*closed)(sfd_server_t *server));
+void sfd_network_destroy(sfd_network_t *network);
+
+/* What has to be done before the loop sleeps; whether there was something. NULL is accepted. */
+bool sfd_network_attend(sfd_network_t *network);
+
+/* For sfctl; NULL if the daemon is alone. */
+const sfd_channels_t *sfd_network_channels(const sfd_server_t *server);
+
+int32_t sfd_network_node(const sfd_server_t *server);
+int32_t sfd_network_nnodes(const sfd_server_t *server);
+
+/* Sends a control message. A node that can't be sent to is lost: jobs that are there are failed later, from the loop;
+ * the caller need not care. */
+void sfd_network_send(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+
+/* Sends a head with payload; see sfd_channel_send, except that errors are treated as above, after which done is called
+ * from the loop. */
+void sfd_network_send_payload(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, const void *payload,
+                              sfd_channel_done_t done, void *context);
+
+#endif

@@ -1,0 +1,11 @@
+/* What the daemon tells the service manager that started it, if one did: see sd_notify(3). */
+#ifndef SFD_NOTIFY_H
+#define SFD_NOTIFY_H
+
+/* Clients are served, at the socket of that path. */
+void sfd_notify_ready(const char *path);
+
+/* The daemon is about to end. */
+void sfd_notify_stopping(void);
+
+#endif

@@ -1,0 +1,37 @@
+/* Submission rings of the ranks: opening them, and taking what they hold before the loop sleeps. */
+#ifndef SFD_SUBMISSION_H
+#define SFD_SUBMISSION_H
+
+#include <stdbool.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include "daemon/server.h"
+#include "daemon/session.h"
+#include "shm/ring.h"
+
+struct sfd_rank;
+
+typedef struct sfd_submission {
+  TAILQ_ENTRY(sfd_submission) entry; /* of the server's rings */
+  struct sfd_rank *rank;
+  sfshm_region_t region;
+  sfshm_ring_reader_t reader;
+  int doorbell; /* eventfd; the rank has a duplicate */
+  uv_poll_t poll;
+} sfd_submission_t;
+
+/* RingOpen: takes a rank's ring, which it may do once. */
+void sfd_submission_handle_open(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+
+/* The rank is gone. NULL is accepted. */
+void sfd_submission_close(sfd_submission_t *submission);
+
+/* Takes what the rings hold; when nothing is left they are armed: the ranks ring the doorbell from then on. Returns
+ * whether something may still be there, so that the loop must not sleep. */
+bool sfd_submissions_attend(sfd_server_t *server);
+
+/* What one entry asks for; trunk_send.c. */
+void sfd_trunks_submit(struct sfd_rank *rank, const sfshm_ring_entry_t *entry);
+
+#endif

@@ -1,0 +1,104 @@
+/* Trunks: what other nodes send arrives in slots. The daemon's thread. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/job.h"
+#include "daemon/network.h"
+#include "daemon/text.h"
+#include "daemon/trunks_internal.h"
+#include "shm/error.h"
+
+sfd_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
+                                 sfd_trunks_t **trunks_p)
+{
+  const sfd_job_t *job = sfd_job_find_id(server, head->job);
+  const sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, head->object) : NULL;
+  sfd_trunks_t *trunks = graph != NULL ? graph->trunks : NULL;
+  if (trunks == NULL || graph->state == SFD_GRAPH_FAILED)
+    return NULL;
+  uint32_t low = 0, high = trunks->nsides;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    const sfshm_trunk_side_t *told = &trunks->sides[middle].told;
+    if (told->node < node || (told->node == node && told->role < head->flags))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low == trunks->nsides || trunks->sides[low].told.node != node || trunks->sides[low].told.role != head->flags)
+    return NULL;
+  *trunks_p = trunks;
+  return &trunks->sides[low];
+}
+
+static sf_status_t check_data(const sfd_side_t *side, int32_t node, const sfd_message_head_t *head)
+{
+  if ((uint32_t)(side->arrived + 1) != head->b || side->arrived >= side->consumed + SFSHM_TRUNK_SLOTS)
+    return sfshm_error(SF_ERR_PROTO,
+                       "node %d sends message %u of graph %" PRIu64 ", %" PRIu64 " have arrived and %" PRIu64
+                       " been consumed",
+                       node, head->b, head->object, side->arrived, side->consumed);
+  if (head->a == 0 || (uint64_t)side->told.receive_values * head->a != head->payload_bytes)
+    return sfshm_error(SF_ERR_PROTO, "node %d sends %u bytes for %" PRId64 " units of %u bytes of graph %" PRIu64, node,
+                       head->payload_bytes, side->told.receive_values, head->a, head->object);
+  return SF_OK;
+}
+
+sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
+{
+  sfd_trunks_t *trunks;
+  sfd_exchange_t *exchange;
+  const sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
+  if (side == NULL)
+    return SFD_PLACE_NOWHERE;
+  if (check_data(side, node, head) != SF_OK)
+    return SFD_PLACE_REFUSE;
+  sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class(head->a), &exchange);
+  if (status != SF_OK) {
+    sfd_trunks_fail(trunks, status, sfshm_error_detail());
+    return SFD_PLACE_NOWHERE;
+  }
+  const sfshm_side_slots_t *slots = &exchange->slots[side - trunks->sides];
+  *buffer_p =
+      (char *)exchange->region.base + slots->receive + (side->arrived + 1) % SFSHM_TRUNK_SLOTS * slots->receive_stride;
+  sfd_trunks_hold(trunks);
+  server->arriving[node].trunks = trunks;
+  return SFD_PLACE_HERE;
+}
+
+static sfd_trunks_t *take_arriving(sfd_server_t *server, int32_t node)
+{
+  sfd_trunks_t *trunks = server->arriving[node].trunks;
+  server->arriving[node].trunks = NULL;
+  return trunks;
+}
+
+sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
+{
+  sfd_trunks_t *held = take_arriving(server, node), *trunks;
+  sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
+  if (side != NULL && trunks == held) {
+    uint64_t message = ++side->arrived;
+    atomic_store_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], head->desc, memory_order_relaxed);
+    atomic_store_explicit(&side->flow->arrived, message, memory_order_release);
+    sfd_side_wake(trunks, side);
+  }
+  sfd_trunks_release(held);
+  return SF_OK;
+}
+
+void sfd_trunks_data_lost(sfd_server_t *server, int32_t node)
+{
+  sfd_trunks_release(take_arriving(server, node));
+}
+
+sf_status_t sfd_trunks_awaited(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
+{
+  sfd_trunks_t *trunks;
+  sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
+  if (side != NULL) {
+    atomic_store_explicit(&side->flow->awaited, head->desc, memory_order_relaxed);
+    sfd_side_wake(trunks, side);
+  }
+  return SF_OK;
+}

@@ -1,0 +1,185 @@
+/* Trunks: what ranks submit goes to the other nodes. What a rank says is checked; the worst that a false number can do
+ * is to fail the graph that it names, of the rank's own job. The daemon's thread. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/job.h"
+#include "daemon/network.h"
+#include "daemon/submission.h"
+#include "daemon/text.h"
+#include "daemon/trunks_internal.h"
+#include "shm/error.h"
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+/* Members may write the slots of messages that the other node has consumed and that have left. */
+static void grant(sfd_trunks_t *trunks, sfd_side_t *side)
+{
+  uint64_t granted = (side->done < side->credited ? side->done : side->credited) + SFSHM_TRUNK_SLOTS;
+  if (granted == atomic_load_explicit(&side->flow->granted, memory_order_relaxed))
+    return;
+  atomic_store_explicit(&side->flow->granted, granted, memory_order_release);
+  if (trunks->graph != NULL)
+    sfd_side_wake(trunks, side);
+}
+
+static void on_sent(void *context, sf_status_t status)
+{
+  const sfd_departure_t *departure = context;
+  sfd_trunks_t *trunks = departure->trunks;
+  sfd_side_t *side = &trunks->sides[departure->side];
+  (void)status; /* the channel's end fails the job */
+  side->done++;
+  grant(trunks, side);
+  sfd_trunks_release(trunks);
+}
+
+static void send_message(sfd_trunks_t *trunks, uint32_t number, const sfd_submitted_t *submitted, uint64_t bytes,
+                         const void *slot)
+{
+  sfd_side_t *side = &trunks->sides[number];
+  sfd_message_head_t head = {
+      .kind = SFD_PEER_DATA,
+      .flags = sfd_other_role(side->told.role),
+      .payload_bytes = (uint32_t)bytes,
+      .job = trunks->graph->group->job->id,
+      .object = trunks->graph->id,
+      .desc = submitted->desc,
+      .a = (uint32_t)submitted->unit_bytes,
+      .b = (uint32_t)side->sent,
+  };
+  sfd_trunks_hold(trunks);
+  sfd_network_send_payload(trunks->server, side->told.node, &head, slot, on_sent, &trunks->departures[number]);
+}
+
+/* Sends what is next, as far as it has been submitted. */
+static void advance(sfd_trunks_t *trunks, uint32_t number)
+{
+  sfd_side_t *side = &trunks->sides[number];
+  for (;;) {
+    sfd_submitted_t *next = &side->submitted[(side->sent + 1) % SFSHM_TRUNK_SLOTS];
+    sfd_exchange_t *exchange;
+    if (!next->waiting)
+      return;
+    next->waiting = false;
+    side->sent++;
+    sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class((size_t)next->unit_bytes), &exchange);
+    if (status != SF_OK) {
+      sfd_trunks_fail(trunks, status, sfshm_error_detail());
+      return;
+    }
+    const sfshm_side_slots_t *slots = &exchange->slots[number];
+    send_message(trunks, number, next, (uint64_t)side->told.send_values * next->unit_bytes,
+                 (const char *)exchange->region.base + slots->send +
+                     side->sent % SFSHM_TRUNK_SLOTS * slots->send_stride);
+  }
+}
+
+static void fail(sfd_trunks_t *trunks, const sfd_rank_t *rank, sf_status_t status, const char *what, uint64_t value)
+{
+  char text[SFD_TEXT_SIZE];
+  snprintf(text, sizeof text, "rank %d submitted %s %" PRIu64, rank->number, what, value);
+  sfd_trunks_fail(trunks, status, text);
+}
+
+static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
+{
+  sfd_side_t *side = &trunks->sides[entry->a];
+  uint64_t granted = (side->done < side->credited ? side->done : side->credited) + SFSHM_TRUNK_SLOTS;
+  sfd_submitted_t *submitted = &side->submitted[entry->message % SFSHM_TRUNK_SLOTS];
+  uint64_t bytes;
+  if (entry->message <= side->sent || entry->message > granted || submitted->waiting) {
+    fail(trunks, rank, SF_ERR_PROTO, "message", entry->message);
+    return;
+  }
+  if (entry->size == 0 || entry->size > UINT32_MAX ||
+      __builtin_mul_overflow((uint64_t)side->told.send_values, entry->size, &bytes) || bytes > UINT32_MAX) {
+    fail(trunks, rank, SF_ERR_LIMIT, "a message to another node that is larger than 4 GiB: units of bytes",
+         entry->size);
+    return;
+  }
+  *submitted = (sfd_submitted_t){.waiting = true, .unit_bytes = entry->size, .desc = entry->desc};
+  advance(trunks, entry->a);
+}
+
+/* ---- Credits ----------------------------------------------------------------------------------------------------- */
+
+/* Tells the other node now and then what has been consumed: at the latest when half of its slots are. */
+static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
+{
+  sfd_side_t *side = &trunks->sides[entry->a];
+  if (entry->message <= side->consumed)
+    return; /* the rings of two ranks are not read in the order of what they say */
+  if (entry->message > side->arrived) {
+    fail(trunks, rank, SF_ERR_PROTO, "consumption of message", entry->message);
+    return;
+  }
+  side->consumed = entry->message;
+  if (side->consumed - side->credits_sent < SFSHM_TRUNK_SLOTS / 2)
+    return;
+  side->credits_sent = side->consumed;
+  sfd_message_head_t head = {
+      .kind = SFD_PEER_CREDIT,
+      .flags = sfd_other_role(side->told.role),
+      .job = trunks->graph->group->job->id,
+      .object = trunks->graph->id,
+      .b = (uint32_t)side->consumed,
+  };
+  sfd_network_send_payload(trunks->server, side->told.node, &head, NULL, NULL, NULL);
+}
+
+static void submit_await(const sfd_trunks_t *trunks, const sfshm_ring_entry_t *entry)
+{
+  const sfd_side_t *side = &trunks->sides[entry->a];
+  sfd_message_head_t head = {
+      .kind = SFD_PEER_AWAIT,
+      .flags = sfd_other_role(side->told.role),
+      .job = trunks->graph->group->job->id,
+      .object = trunks->graph->id,
+      .desc = entry->desc,
+  };
+  sfd_network_send_payload(trunks->server, side->told.node, &head, NULL, NULL, NULL);
+}
+
+sf_status_t sfd_trunks_credit(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
+{
+  sfd_trunks_t *trunks;
+  sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
+  if (side == NULL)
+    return SF_OK;
+  uint64_t credited = sfd_message_number(head->b, side->credited);
+  if (credited <= side->credited || credited > side->sent)
+    return sfshm_error(SF_ERR_PROTO,
+                       "node %d has consumed message %" PRIu64 " of graph %" PRIu64 ", sent were %" PRIu64, node,
+                       credited, head->object, side->sent);
+  side->credited = credited;
+  grant(trunks, side);
+  return SF_OK;
+}
+
+/* ---- From the rings ---------------------------------------------------------------------------------------------- */
+
+void sfd_trunks_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
+{
+  const sfd_graph_t *graph = sfd_graph_find(rank->job, entry->graph);
+  sfd_trunks_t *trunks = graph != NULL ? graph->trunks : NULL;
+  if (trunks == NULL || graph->state == SFD_GRAPH_FAILED || sfd_group_rank_of(graph->group, rank->number) < 0)
+    return; /* it may have been failed meanwhile */
+  if (entry->a >= trunks->nsides) {
+    fail(trunks, rank, SF_ERR_PROTO, "something for side", entry->a);
+    return;
+  }
+  switch (entry->kind) {
+  case SFSHM_SUBMIT_SEND:
+    submit_send(trunks, rank, entry);
+    break;
+  case SFSHM_SUBMIT_CREDIT:
+    submit_credit(trunks, rank, entry);
+    break;
+  case SFSHM_SUBMIT_AWAIT:
+    submit_await(trunks, entry);
+    break;
+  default:
+    fail(trunks, rank, SF_ERR_PROTO, "a request of kind", entry->kind);
+  }
+}

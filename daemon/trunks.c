@@ -1,0 +1,292 @@
+/* Trunks: their regions, members and end. The daemon's thread. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/job.h"
+#include "daemon/log.h"
+#include "daemon/trunks_internal.h"
+#include "shm/error.h"
+
+#define MAX_EXCHANGE_BYTES (UINT64_C(1) << 40)
+
+/* ---- Map --------------------------------------------------------------------------------------------------------- */
+
+static uint64_t align(uint64_t bytes)
+{
+  return (bytes + 127) & ~UINT64_C(127);
+}
+
+static sf_status_t describe_side(const sfd_trunk_source_t *source, sfshm_trunk_side_t *told)
+{
+  bool as_root = source->role == SFSHM_AS_ROOT;
+  sfshm_image_t image;
+  sf_status_t status = sfshm_image_open(source->image, source->image_bytes,
+                                        as_root ? SFSHM_ROOT_IMAGE_MAGIC : SFSHM_LEAF_IMAGE_MAGIC, &image);
+  if (status != SF_OK)
+    return status;
+  const sfshm_image_header_t *header = &image.header;
+  *told = (sfshm_trunk_side_t){
+      .node = source->node,
+      .role = source->role,
+      .nmembers = (int32_t)header->nparts,
+      .send_values = as_root ? header->bcast_values : header->reduce_values,
+      .send_units = as_root ? header->bcast_values : header->reduce_values + header->staged,
+      .receive_values = as_root ? header->reduce_values : header->bcast_values,
+      .image_bytes = source->image_bytes,
+  };
+  return SF_OK;
+}
+
+static sf_status_t make_map(sfd_trunks_t *trunks, const sfd_trunk_source_t sources[])
+{
+  uint64_t bytes = align(sizeof(sfshm_trunk_map_t) + trunks->nsides * sizeof(sfshm_trunk_side_t));
+  for (uint32_t i = 0; i < trunks->nsides; i++) {
+    sf_status_t status = describe_side(&sources[i], &trunks->sides[i].told);
+    if (status != SF_OK)
+      return status;
+    trunks->sides[i].told.image = bytes;
+    bytes += align(sources[i].image_bytes);
+  }
+  sfshm_trunk_map_t *map = calloc(1, bytes);
+  if (map == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a trunk map of %" PRIu64 " bytes", bytes);
+  map->nsides = trunks->nsides;
+  for (uint32_t i = 0; i < trunks->nsides; i++) {
+    map->sides[i] = trunks->sides[i].told;
+    memcpy((char *)map + map->sides[i].image, sources[i].image, sources[i].image_bytes);
+  }
+  sf_status_t status = sfshm_region_publish("sf-trunks", SFSHM_REGION_TRUNK_MAP, map, bytes, &trunks->map);
+  free(map);
+  return status;
+}
+
+/* ---- Members ----------------------------------------------------------------------------------------------------- */
+
+/* Ranks are the first field of the parts of both kinds of images. */
+static int32_t part_rank(const sfshm_image_t *image, uint32_t i)
+{
+  size_t size = image->header.magic == SFSHM_ROOT_IMAGE_MAGIC ? sizeof(sfshm_root_part_t) : sizeof(sfshm_leaf_part_t);
+  int32_t rank;
+  memcpy(&rank, (const char *)image->base + image->header.parts + i * size, sizeof rank);
+  return rank;
+}
+
+/* Who takes part, with a way to wake each. */
+static sf_status_t find_members(sfd_trunks_t *trunks, sfd_side_t *side, const sfd_trunk_source_t *source)
+{
+  const sfd_group_t *group = trunks->graph->group;
+  sfshm_image_t image;
+  sf_status_t status =
+      sfshm_image_open(source->image, source->image_bytes,
+                       source->role == SFSHM_AS_ROOT ? SFSHM_ROOT_IMAGE_MAGIC : SFSHM_LEAF_IMAGE_MAGIC, &image);
+  if (status != SF_OK)
+    return status;
+  side->members = calloc(image.header.nparts, sizeof side->members[0]);
+  if (side->members == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %u members of a trunk", image.header.nparts);
+  for (uint32_t i = 0; i < image.header.nparts && status == SF_OK; i++) {
+    int32_t member = part_rank(&image, i);
+    sfd_rank_t *rank = member >= 0 && member < group->size ? sfd_group_member(group, member) : NULL;
+    if (rank == NULL)
+      return sfshm_error(SF_ERR_PROTO, "trunk to node %d names group rank %d, which is not here", source->node, member);
+    side->members[i] = member;
+    status = sfd_rank_find_wake(rank);
+  }
+  return status;
+}
+
+void sfd_side_wake(const sfd_trunks_t *trunks, const sfd_side_t *side)
+{
+  sfshm_publish_barrier();
+  for (int32_t i = 0; i < side->told.nmembers; i++) {
+    const sfd_rank_t *rank = sfd_group_member(trunks->graph->group, side->members[i]);
+    if (rank != NULL && rank->wake != NULL)
+      sfshm_wake(rank->wake);
+  }
+}
+
+uint32_t sfd_trunks_nsides(const sfd_trunks_t *trunks)
+{
+  return trunks->nsides;
+}
+
+uint32_t sfd_trunks_sides_of(const sfd_trunks_t *trunks, int32_t member, uint32_t sides[])
+{
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < trunks->nsides; i++)
+    for (int32_t k = 0; k < trunks->sides[i].told.nmembers; k++)
+      if (trunks->sides[i].members[k] == member)
+        sides[n++] = i;
+  return n;
+}
+
+/* ---- Board ------------------------------------------------------------------------------------------------------- */
+
+static sf_status_t make_board(sfd_trunks_t *trunks)
+{
+  sf_status_t status =
+      sfshm_region_create("sf-trunk-board", SFSHM_REGION_TRUNK_BOARD, sfshm_trunk_board_bytes(trunks->nsides),
+                          SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL, &trunks->board);
+  if (status != SF_OK)
+    return status;
+  sfshm_trunk_board_t *board = trunks->board.base;
+  for (uint32_t i = 0; i < trunks->nsides; i++) {
+    trunks->sides[i].flow = &board->flows[i];
+    atomic_store_explicit(&board->flows[i].granted, SFSHM_TRUNK_SLOTS, memory_order_relaxed);
+  }
+  return SF_OK;
+}
+
+int sfd_trunks_map_fd(const sfd_trunks_t *trunks)
+{
+  return trunks->map.fd;
+}
+
+int sfd_trunks_board_fd(const sfd_trunks_t *trunks)
+{
+  return trunks->board.fd;
+}
+
+/* ---- Beginning and end ------------------------------------------------------------------------------------------- */
+
+static void free_trunks(sfd_trunks_t *trunks)
+{
+  while (trunks->exchanges != NULL) {
+    sfd_exchange_t *exchange = trunks->exchanges;
+    trunks->exchanges = exchange->next;
+    sfshm_region_destroy(&exchange->region);
+    free(exchange);
+  }
+  for (uint32_t i = 0; i < trunks->nsides; i++)
+    free(trunks->sides[i].members);
+  sfshm_region_destroy(&trunks->map);
+  sfshm_region_destroy(&trunks->board);
+  free(trunks->departures);
+  free(trunks);
+}
+
+sf_status_t sfd_trunks_create(sfd_graph_t *graph, const sfd_trunk_source_t sources[], uint32_t nsources)
+{
+  if (nsources == 0)
+    return SF_OK;
+  sfd_trunks_t *trunks = calloc(1, sizeof *trunks + nsources * sizeof trunks->sides[0]);
+  if (trunks == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %u sides of trunks", nsources);
+  trunks->graph = graph;
+  trunks->server = graph->group->job->server;
+  trunks->nsides = nsources;
+  trunks->departures = calloc(nsources, sizeof trunks->departures[0]);
+  sf_status_t status =
+      trunks->departures != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "no memory for %u sides of trunks", nsources);
+  if (status == SF_OK)
+    status = make_map(trunks, sources);
+  for (uint32_t i = 0; i < nsources && status == SF_OK; i++) {
+    trunks->departures[i] = (sfd_departure_t){trunks, i};
+    status = find_members(trunks, &trunks->sides[i], &sources[i]);
+  }
+  if (status == SF_OK)
+    status = make_board(trunks);
+  if (status != SF_OK) {
+    free_trunks(trunks);
+    return status;
+  }
+  graph->trunks = trunks;
+  return SF_OK;
+}
+
+void sfd_trunks_free(sfd_trunks_t *trunks)
+{
+  if (trunks == NULL)
+    return;
+  trunks->graph = NULL;
+  if (trunks->nunder_way == 0)
+    free_trunks(trunks);
+}
+
+void sfd_trunks_hold(sfd_trunks_t *trunks)
+{
+  trunks->nunder_way++;
+}
+
+void sfd_trunks_release(sfd_trunks_t *trunks)
+{
+  if (--trunks->nunder_way == 0 && trunks->graph == NULL)
+    free_trunks(trunks);
+}
+
+void sfd_trunks_fail(sfd_trunks_t *trunks, sf_status_t status, const char *detail)
+{
+  if (trunks->graph != NULL)
+    sfd_graph_fail(trunks->graph, status, detail);
+}
+
+/* ---- Exchanges --------------------------------------------------------------------------------------------------- */
+
+static sf_status_t make_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd_exchange_t **exchange_p)
+{
+  sfd_exchange_t *exchange = calloc(1, sizeof *exchange + trunks->nsides * sizeof exchange->slots[0]);
+  const sfshm_trunk_map_t *map = trunks->map.base;
+  uint64_t length;
+  if (exchange == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for an exchange of %u sides", trunks->nsides);
+  exchange->class_bytes = class_bytes;
+  sf_status_t status =
+      sfshm_exchange_layout(map->sides, trunks->nsides, class_bytes, MAX_EXCHANGE_BYTES, exchange->slots, &length);
+  if (status == SF_OK)
+    status = sfshm_region_create("sf-exchange", SFSHM_REGION_EXCHANGE, length, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL,
+                                 &exchange->region);
+  if (status != SF_OK) {
+    free(exchange);
+    return status;
+  }
+  exchange->next = trunks->exchanges;
+  trunks->exchanges = exchange;
+  *exchange_p = exchange;
+  return SF_OK;
+}
+
+sf_status_t sfd_trunks_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd_exchange_t **exchange_p)
+{
+  for (sfd_exchange_t *exchange = trunks->exchanges; exchange != NULL; exchange = exchange->next)
+    if (exchange->class_bytes == class_bytes) {
+      *exchange_p = exchange;
+      return SF_OK;
+    }
+  return make_exchange(trunks, class_bytes, exchange_p);
+}
+
+static bool is_class(uint64_t class_bytes)
+{
+  return class_bytes <= INT64_MAX && sfshm_exchange_class((size_t)class_bytes) == class_bytes;
+}
+
+void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__ExchangeGet *get = message->exchange_get;
+  const sfd_graph_t *graph = sfd_graph_find(session->rank->job, get->graph);
+  sfd_exchange_t *exchange;
+  (void)fds;
+  (void)nfds;
+  if (graph == NULL || graph->trunks == NULL || sfd_group_rank_of(graph->group, session->rank->number) < 0) {
+    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64 " over nodes",
+                       session->rank->number, get->graph);
+    return;
+  }
+  if (get->class_bytes == 0 || !is_class(get->class_bytes)) {
+    sfd_session_refuse(session, message->request, SF_ERR_PROTO, "ExchangeGet for units of %" PRIu64 " bytes",
+                       get->class_bytes);
+    return;
+  }
+  sf_status_t status = sfd_trunks_exchange(graph->trunks, get->class_bytes, &exchange);
+  if (status != SF_OK) {
+    sfd_session_answer(session, message->request, status, "%s", sfshm_error_detail());
+    return;
+  }
+  Sfproto__Exchange answer = SFPROTO__EXCHANGE__INIT;
+  Sfproto__Message reply = SFPROTO__MESSAGE__INIT;
+  reply.request = message->request;
+  reply.body_case = SFPROTO__MESSAGE__BODY_EXCHANGE;
+  reply.exchange = &answer;
+  sfd_session_send(session, &reply, &exchange->region.fd, 1);
+}

@@ -1,0 +1,59 @@
+/* Trunks of a graph: its data between this node and others. See shm/trunk.h for what ranks and daemon share; here is
+ * the daemon's side: it makes the regions, sends the messages that ranks submit through their rings, and receives into
+ * slots what other daemons send. */
+#ifndef SFD_TRUNKS_H
+#define SFD_TRUNKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "daemon/channel.h"
+#include "daemon/graph.h"
+#include "daemon/server.h"
+#include "daemon/session.h"
+#include "shm/trunk.h"
+
+typedef struct sfd_trunks sfd_trunks_t;
+
+/* One side, as set-up found it. */
+typedef struct sfd_trunk_source {
+  int32_t node; /* the other one */
+  sfshm_trunk_role_t role;
+  const void *image; /* checked, the caller's */
+  size_t image_bytes;
+} sfd_trunk_source_t;
+
+/* Makes graph->trunks: the map of the sides (given by ascending (node, role)) and the board. Messages may arrive from
+ * then on. Without sides nothing happens. SF_ERR_NOMEM, SF_ERR_LIMIT. */
+sf_status_t sfd_trunks_create(sfd_graph_t *graph, const sfd_trunk_source_t sources[], uint32_t nsources);
+
+/* Frees graph->trunks; sends under way keep what they need. NULL is accepted. */
+void sfd_trunks_free(sfd_trunks_t *trunks);
+
+int sfd_trunks_map_fd(const sfd_trunks_t *trunks);
+int sfd_trunks_board_fd(const sfd_trunks_t *trunks);
+
+/* The sides in which a member of the group takes part: their numbers in the map; returns how many. sides has room for
+ * sfd_trunks_nsides. */
+uint32_t sfd_trunks_nsides(const sfd_trunks_t *trunks);
+uint32_t sfd_trunks_sides_of(const sfd_trunks_t *trunks, int32_t member, uint32_t sides[]);
+
+/* A rank is gone: nobody is woken there any more. */
+void sfd_trunks_rank_gone(sfd_trunks_t *trunks, int32_t member);
+
+/* ---- What comes from ranks ---- */
+
+void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+
+/* ---- What comes from other nodes ---- */
+
+sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p);
+sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
+sf_status_t sfd_trunks_credit(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
+sf_status_t sfd_trunks_awaited(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
+void sfd_trunks_data_lost(sfd_server_t *server, int32_t node);
+
+#endif

@@ -1,0 +1,470 @@
+/* Wants: see wants.h. The daemon's thread, except for merge_all, which may run in a worker thread. */
+#include "daemon/wants.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/merge.h"
+#include "daemon/network.h"
+#include "daemon/setup.h"
+#include "daemon/trunks.h"
+#include "shm/error.h"
+#include "shm/trunk.h"
+
+/* Below this many edges merging takes less time than waking a thread for it. */
+#define MERGE_INLINE_EDGES 16384
+
+/* One block that leads to another node. */
+typedef struct sfd_want {
+  int32_t node;
+  int32_t owner;
+  int32_t rank;
+  const sfd_block_t *block;
+  const sfshm_region_t *list;
+  sfshm_edges_t edges;
+} sfd_want_t;
+
+/* What this node wants from another one. */
+typedef struct sfd_wanted {
+  int32_t node;
+  int32_t first; /* among the wants */
+  int32_t nwants;
+  bool answered;
+  sfd_merge_t merge;
+} sfd_wanted_t;
+
+/* The work of merging; lives on by itself when the set-up is given up meanwhile. */
+typedef struct sfd_merging {
+  uv_work_t work;
+  sfd_graph_t *graph; /* NULL: given up */
+  sfshm_region_t *lists;
+  int32_t nlists;
+  sfd_block_t *blocks; /* copies */
+  sfd_want_t *wants;   /* by (node, owner, rank) */
+  int32_t nwants;
+  int64_t nedges;
+  sfd_wanted_t *wanted; /* by node */
+  int32_t nwanted;
+  bool uncombined;
+  sf_status_t status;
+  char detail[SFD_TEXT_SIZE];
+} sfd_merging_t;
+
+/* A root image that came from another node. */
+typedef struct sfd_asked {
+  int32_t node;
+  void *image;
+  size_t bytes;
+  bool answered;
+} sfd_asked_t;
+
+struct sfd_wants {
+  sfd_merging_t *merging; /* NULL: nothing is wanted from others */
+  bool merged;
+  int32_t nunanswered;
+  sfd_asked_t *asked;
+  int32_t nasked;
+};
+
+/* ---- Beginning and end ------------------------------------------------------------------------------------------- */
+
+static void free_merging(sfd_merging_t *merging)
+{
+  for (int32_t i = 0; i < merging->nlists; i++)
+    sfshm_region_destroy(&merging->lists[i]);
+  for (int32_t i = 0; i < merging->nwanted; i++)
+    sfd_merge_free(&merging->wanted[i].merge);
+  free(merging->lists);
+  free(merging->blocks);
+  free(merging->wants);
+  free(merging->wanted);
+  free(merging);
+}
+
+void sfd_wants_free(sfd_wants_t *wants)
+{
+  if (wants == NULL)
+    return;
+  for (int32_t i = 0; i < wants->nasked; i++)
+    free(wants->asked[i].image);
+  free(wants->asked);
+  if (wants->merging != NULL && wants->merged)
+    free_merging(wants->merging);
+  else if (wants->merging != NULL)
+    wants->merging->graph = NULL;
+  free(wants);
+}
+
+static sfd_wants_t *wants_of(sfd_graph_t *graph)
+{
+  if (graph->setup->wants == NULL)
+    graph->setup->wants = calloc(1, sizeof(sfd_wants_t));
+  return graph->setup->wants;
+}
+
+/* ---- Merging ----------------------------------------------------------------------------------------------------- */
+
+static int compare_wants(const void *a, const void *b)
+{
+  const sfd_want_t *x = a, *y = b;
+  if (x->node != y->node)
+    return (x->node > y->node) - (x->node < y->node);
+  if (x->owner != y->owner)
+    return (x->owner > y->owner) - (x->owner < y->owner);
+  return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Blocks of a member that lead to other nodes. */
+static int32_t count_wants(const sfd_graph_t *graph, const sfd_setup_member_t *member)
+{
+  int32_t n = 0;
+  for (int32_t b = 0; b < member->nblocks; b++)
+    n += sfd_group_local(graph->group, member->blocks[b].rank) < 0;
+  return n;
+}
+
+static sf_status_t add_member(sfd_merging_t *merging, const sfd_graph_t *graph, int32_t local)
+{
+  const sfd_group_t *group = graph->group;
+  const sfd_setup_member_t *member = &graph->setup->members[local];
+  if (count_wants(graph, member) == 0)
+    return SF_OK;
+  sfshm_region_t *list = &merging->lists[merging->nlists];
+  sf_status_t status =
+      sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, list);
+  if (status != SF_OK)
+    return status;
+  merging->nlists++;
+  for (int32_t b = 0; b < member->nblocks; b++) {
+    const sfd_block_t *block = &member->blocks[b];
+    if (sfd_group_local(group, block->rank) >= 0)
+      continue;
+    merging->blocks[merging->nwants] = *block;
+    merging->wants[merging->nwants] =
+        (sfd_want_t){.node = sfd_job_node_of(group->job, group->members[block->rank].rank),
+                     .owner = block->rank,
+                     .rank = group->locals[local],
+                     .block = &merging->blocks[merging->nwants],
+                     .list = list};
+    merging->nwants++;
+    merging->nedges += block->nedges;
+  }
+  return SF_OK;
+}
+
+static void find_nodes(sfd_merging_t *merging)
+{
+  qsort(merging->wants, (size_t)merging->nwants, sizeof merging->wants[0], compare_wants);
+  for (int32_t i = 0; i < merging->nwants; i++) {
+    sfd_wanted_t *last = merging->nwanted > 0 ? &merging->wanted[merging->nwanted - 1] : NULL;
+    if (last == NULL || last->node != merging->wants[i].node)
+      merging->wanted[merging->nwanted++] = (sfd_wanted_t){.node = merging->wants[i].node, .first = i, .nwants = 1};
+    else
+      last->nwants++;
+  }
+}
+
+static sf_status_t collect(sfd_graph_t *graph, sfd_merging_t **merging_p)
+{
+  int32_t n = 0, nlocals = graph->group->nlocals;
+  for (int32_t i = 0; i < nlocals; i++)
+    n += count_wants(graph, &graph->setup->members[i]);
+  *merging_p = NULL;
+  if (n == 0)
+    return SF_OK;
+  sfd_merging_t *merging = calloc(1, sizeof *merging);
+  if (merging == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %d blocks of edges", n);
+  merging->graph = graph;
+  merging->uncombined = (graph->setup->agreement.flags & SFSHM_GRAPH_UNCOMBINED) != 0;
+  merging->lists = calloc((size_t)nlocals, sizeof merging->lists[0]);
+  merging->blocks = calloc((size_t)n, sizeof merging->blocks[0]);
+  merging->wants = calloc((size_t)n, sizeof merging->wants[0]);
+  merging->wanted = calloc((size_t)n, sizeof merging->wanted[0]);
+  sf_status_t status = SF_OK;
+  if (merging->lists == NULL || merging->blocks == NULL || merging->wants == NULL || merging->wanted == NULL)
+    status = sfshm_error(SF_ERR_NOMEM, "no memory for %d blocks of edges", n);
+  for (int32_t i = 0; i < nlocals && status == SF_OK; i++)
+    status = add_member(merging, graph, i);
+  if (status != SF_OK) {
+    free_merging(merging);
+    return status;
+  }
+  find_nodes(merging);
+  *merging_p = merging;
+  return SF_OK;
+}
+
+static sf_status_t merge_one(sfd_merging_t *merging, sfd_wanted_t *wanted)
+{
+  sfd_merge_block_t *blocks = calloc((size_t)wanted->nwants, sizeof *blocks);
+  sf_status_t status = blocks != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "merging %d blocks", wanted->nwants);
+  for (int32_t i = 0; i < wanted->nwants && status == SF_OK; i++) {
+    sfd_want_t *want = &merging->wants[wanted->first + i];
+    int64_t leaf, root;
+    blocks[i] = (sfd_merge_block_t){want->owner, want->rank, &want->edges};
+    status = sfshm_edges_open(want->list, want->block->offset, want->block->nedges, want->block->nvalues, INT64_MAX,
+                              &want->edges, &leaf, &root);
+  }
+  if (status == SF_OK)
+    status = sfd_merge_make(blocks, wanted->nwants, merging->uncombined, &wanted->merge);
+  if (status == SF_OK && wanted->merge.root_image_bytes > UINT32_MAX)
+    status = sfshm_error(SF_ERR_LIMIT, "a plan of %zu bytes is larger than a message between nodes may be",
+                         wanted->merge.root_image_bytes);
+  free(blocks);
+  return status;
+}
+
+static void merge_all(uv_work_t *work)
+{
+  sfd_merging_t *merging = work->data;
+  for (int32_t i = 0; i < merging->nwanted && merging->status == SF_OK; i++)
+    merging->status = merge_one(merging, &merging->wanted[i]);
+  if (merging->status != SF_OK)
+    sfd_text_printable(merging->detail, sizeof merging->detail, sfshm_error_detail());
+}
+
+/* ---- Asking ------------------------------------------------------------------------------------------------------ */
+
+static void send_image(const sfd_graph_t *graph, const sfd_wanted_t *wanted)
+{
+  sfd_message_head_t head = {
+      .kind = SFD_PEER_WANTS,
+      .payload_bytes = (uint32_t)wanted->merge.root_image_bytes,
+      .job = graph->group->job->id,
+      .object = graph->group->id,
+      .desc = graph->number,
+  };
+  /* Copied: the set-up may end before it has left. */
+  sfd_network_send_payload(graph->group->job->server, wanted->node, &head, wanted->merge.root_image, NULL, NULL);
+}
+
+static void after_merging(sfd_graph_t *graph)
+{
+  sfd_wants_t *wants = graph->setup->wants;
+  const sfd_merging_t *merging = wants->merging;
+  wants->merged = true;
+  if (merging->status != SF_OK) {
+    sfd_setup_note_error(graph->setup, merging->status, graph->group->locals[0], -1, merging->detail);
+    sfd_setup_edges_done(graph);
+    return;
+  }
+  wants->nunanswered = merging->nwanted;
+  for (int32_t i = 0; i < merging->nwanted; i++)
+    send_image(graph, &merging->wanted[i]);
+}
+
+static void on_merged(uv_work_t *work, int status)
+{
+  sfd_merging_t *merging = work->data;
+  (void)status;
+  if (merging->graph == NULL)
+    free_merging(merging);
+  else
+    after_merging(merging->graph);
+}
+
+void sfd_wants_begin(sfd_graph_t *graph)
+{
+  sfd_merging_t *merging = NULL;
+  sfd_wants_t *wants = wants_of(graph);
+  sf_status_t status = wants != NULL ? collect(graph, &merging) : sfshm_error(SF_ERR_NOMEM, "wants of a graph");
+  if (status != SF_OK)
+    sfd_setup_note_error(graph->setup, status, graph->group->locals[0], -1, sfshm_error_detail());
+  if (merging == NULL) {
+    sfd_setup_edges_done(graph);
+    return;
+  }
+  wants->merging = merging;
+  merging->work.data = merging;
+  if (merging->nedges > MERGE_INLINE_EDGES &&
+      uv_queue_work(graph->group->job->server->loop, &merging->work, merge_all, on_merged) == 0)
+    return;
+  merge_all(&merging->work);
+  after_merging(graph);
+}
+
+/* ---- Being asked ------------------------------------------------------------------------------------------------- */
+
+static sf_status_t open_asked(const sfd_asked_t *asked, sfshm_image_t *image)
+{
+  return sfshm_image_open(asked->image, asked->bytes, SFSHM_ROOT_IMAGE_MAGIC, image);
+}
+
+static const sfshm_root_part_t *parts_of(const sfshm_image_t *image)
+{
+  return (const sfshm_root_part_t *)(const void *)((const char *)image->base + image->header.parts);
+}
+
+/* Says how many roots the owners have; that of one whose input is wrong does not matter any more. */
+static void answer(const sfd_graph_t *graph, sfd_asked_t *asked)
+{
+  const sfd_group_t *group = graph->group;
+  Sfpeer__Wanted wanted = SFPEER__WANTED__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  sfshm_image_t image;
+  asked->answered = true;
+  if (open_asked(asked, &image) != SF_OK)
+    return; /* checked when it came */
+  uint32_t n = image.header.nparts;
+  int32_t *owners = calloc(n, sizeof *owners);
+  int64_t *nroots = calloc(n, sizeof *nroots);
+  for (uint32_t i = 0; owners != NULL && nroots != NULL && i < n; i++) {
+    owners[i] = parts_of(&image)[i].rank;
+    const sfd_setup_member_t *member = sfd_setup_member(graph, owners[i]);
+    nroots[i] = member->wrong ? INT64_MAX : member->nroots;
+  }
+  wanted.job = group->job->id;
+  wanted.group = group->id;
+  wanted.number = graph->number;
+  wanted.owners = owners;
+  wanted.nroots = nroots;
+  wanted.n_owners = wanted.n_nroots = owners != NULL && nroots != NULL ? n : 0;
+  message.body_case = SFPEER__MESSAGE__BODY_WANTED;
+  message.wanted = &wanted;
+  sfd_network_send(group->job->server, asked->node, &message);
+  free(owners);
+  free(nroots);
+}
+
+void sfd_wants_members_came(sfd_graph_t *graph)
+{
+  sfd_wants_t *wants = graph->setup->wants;
+  for (int32_t i = 0; wants != NULL && i < wants->nasked; i++)
+    if (!wants->asked[i].answered)
+      answer(graph, &wants->asked[i]);
+}
+
+sfd_placing_t sfd_wants_place(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
+{
+  if (sfd_job_find_id(server, head->job) == NULL)
+    return SFD_PLACE_NOWHERE;
+  *buffer_p = malloc(head->payload_bytes);
+  if (*buffer_p != NULL) {
+    server->arriving[node].image = *buffer_p;
+    return SFD_PLACE_HERE;
+  }
+  sfshm_error(SF_ERR_NOMEM, "plan of %u bytes from node %d", head->payload_bytes, node);
+  return SFD_PLACE_REFUSE;
+}
+
+static sf_status_t check_image(const sfd_group_t *group, int32_t node, const void *image_memory, size_t bytes)
+{
+  sfshm_image_t image;
+  sf_status_t status = sfshm_image_open(image_memory, bytes, SFSHM_ROOT_IMAGE_MAGIC, &image);
+  if (status == SF_OK)
+    status = sfshm_root_image_check(&image);
+  for (uint32_t i = 0; status == SF_OK && i < image.header.nparts; i++)
+    if (parts_of(&image)[i].rank < 0 || sfd_group_local(group, parts_of(&image)[i].rank) < 0)
+      status = sfshm_error(SF_ERR_PROTO, "node %d wants roots of group rank %d, which is not here", node,
+                           parts_of(&image)[i].rank);
+  return status;
+}
+
+static sf_status_t keep(sfd_graph_t *graph, int32_t node, void *image, size_t bytes)
+{
+  sfd_wants_t *wants = wants_of(graph);
+  sfd_asked_t *asked = wants != NULL ? realloc(wants->asked, ((size_t)wants->nasked + 1) * sizeof *wants->asked) : NULL;
+  if (asked == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "plan from node %d", node);
+  wants->asked = asked;
+  wants->asked[wants->nasked] = (sfd_asked_t){.node = node, .image = image, .bytes = bytes};
+  wants->nasked++;
+  if (graph->setup->nhere == graph->group->nlocals)
+    answer(graph, &wants->asked[wants->nasked - 1]);
+  return SF_OK;
+}
+
+sf_status_t sfd_wants_arrived(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *image)
+{
+  server->arriving[node].image = NULL;
+  sfd_job_t *job = sfd_job_find_id(server, head->job);
+  sfd_group_t *group = job != NULL && job->state == SFD_JOB_RUNNING ? sfd_group_find(job, head->object) : NULL;
+  sfd_graph_t *graph = group != NULL ? sfd_setup_find_gathering(group, head->desc) : NULL;
+  if (graph == NULL || graph->state != SFD_GRAPH_GATHERING) {
+    free(image); /* the set-up has been given up here: the other node will hear of that */
+    return SF_OK;
+  }
+  sf_status_t status = check_image(group, node, image, head->payload_bytes);
+  if (status == SF_OK)
+    status = keep(graph, node, image, head->payload_bytes);
+  if (status != SF_OK)
+    free(image);
+  return status;
+}
+
+void sfd_wants_lost(sfd_server_t *server, int32_t node)
+{
+  free(server->arriving[node].image);
+  server->arriving[node].image = NULL;
+}
+
+/* ---- Being answered ---------------------------------------------------------------------------------------------- */
+
+static sfd_wanted_t *find_wanted(sfd_wants_t *wants, int32_t node)
+{
+  for (int32_t i = 0; wants->merging != NULL && wants->merged && i < wants->merging->nwanted; i++)
+    if (wants->merging->wanted[i].node == node && !wants->merging->wanted[i].answered)
+      return &wants->merging->wanted[i];
+  return NULL;
+}
+
+static void check_roots(sfd_graph_t *graph, const sfd_want_t *want, const Sfpeer__Wanted *told)
+{
+  for (size_t i = 0; i < told->n_owners; i++)
+    if (told->owners[i] == want->owner && want->edges.roots.max >= told->nroots[i])
+      sfd_setup_note_bad_root(graph->setup, want->rank, want->block, want->list, told->nroots[i]);
+}
+
+sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__Wanted *told = message->wanted;
+  const sfd_job_t *job = sfd_job_find_id(server, told->job);
+  const sfd_group_t *group = job != NULL ? sfd_group_find(job, told->group) : NULL;
+  sfd_graph_t *graph = group != NULL ? sfd_setup_find(group, told->number) : NULL;
+  if (graph == NULL)
+    return SF_OK;
+  sfd_wants_t *wants = graph->setup->wants;
+  sfd_wanted_t *wanted = wants != NULL ? find_wanted(wants, node) : NULL;
+  if (wanted == NULL || told->n_owners != told->n_nroots)
+    return sfshm_error(SF_ERR_PROTO, "node %d answers what it was not asked", node);
+  wanted->answered = true;
+  for (int32_t i = 0; i < wanted->nwants; i++)
+    check_roots(graph, &wants->merging->wants[wanted->first + i], told);
+  if (--wants->nunanswered == 0)
+    sfd_setup_edges_done(graph);
+  return SF_OK;
+}
+
+/* ---- Trunks ------------------------------------------------------------------------------------------------------ */
+
+static int compare_sources(const void *a, const void *b)
+{
+  const sfd_trunk_source_t *x = a, *y = b;
+  return x->node != y->node ? (x->node > y->node) - (x->node < y->node) : (x->role > y->role) - (x->role < y->role);
+}
+
+sf_status_t sfd_wants_make_trunks(sfd_graph_t *graph)
+{
+  const sfd_wants_t *wants = graph->setup->wants;
+  if (wants == NULL)
+    return SF_OK;
+  int32_t nwanted = wants->merging != NULL ? wants->merging->nwanted : 0;
+  uint32_t n = 0;
+  sfd_trunk_source_t *sources = calloc((size_t)nwanted + (size_t)wants->nasked + 1, sizeof *sources);
+  if (sources == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "trunks of a graph");
+  for (int32_t i = 0; i < nwanted; i++) {
+    const sfd_wanted_t *wanted = &wants->merging->wanted[i];
+    sources[n++] =
+        (sfd_trunk_source_t){wanted->node, SFSHM_AS_LEAF, wanted->merge.leaf_image, wanted->merge.leaf_image_bytes};
+  }
+  for (int32_t i = 0; i < wants->nasked; i++)
+    sources[n++] =
+        (sfd_trunk_source_t){wants->asked[i].node, SFSHM_AS_ROOT, wants->asked[i].image, wants->asked[i].bytes};
+  qsort(sources, n, sizeof *sources, compare_sources);
+  sf_status_t status = sfd_trunks_create(graph, sources, n);
+  free(sources);
+  return status;
+}
