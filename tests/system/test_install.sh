@@ -30,6 +30,17 @@ for program in sfd sfctl sfrun; do
   "$root$prefix/bin/$program" --version | grep -qF "$version" || fail "$program --version doesn't say $version"
 done
 
+# ---- Files for systemd ----
+
+unit=$root$prefix/lib/systemd/system/sfd.service
+grep -qxF "ExecStart=$prefix/bin/sfd" "$unit" || fail "sfd.service: $(grep ExecStart "$unit")"
+! grep -n '@' "$unit" | grep -v 'SystemCallFilter=' || fail "sfd.service: that is not filled in"
+for file in lib/systemd/system/sfd.socket lib/tmpfiles.d/sfd.conf share/doc/sfd/examples/sfd.conf; do
+  [ -s "$root$prefix/$file" ] || fail "$file is not installed"
+done
+"$root$prefix/bin/sfd" --config "$root$prefix/share/doc/sfd/examples/sfd.conf" --print-config >/dev/null ||
+  fail "the example of a configuration file"
+
 # ---- Library ----
 
 declared=$("${CC:-gcc}" -E -P -Ishm/include -Iclient/include client/include/sf/sf.h |

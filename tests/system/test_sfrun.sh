@@ -50,7 +50,19 @@ fi
 printf '<%s>\n' "$@"
 echo "yield=${OMPI_MCA_mpi_yield_when_idle-}"
 END
-chmod +x "$work/sfd" "$work/mpirun"
+
+# An mpirun that says it is there, waits for a signal, and ends with the status FAKE_STATUS.
+cat >"$work/waiting-mpirun" <<'END'
+#!/bin/bash
+if [ "$*" = --version ]; then
+  echo "HYDRA build details:"
+  exit
+fi
+for s in INT TERM HUP USR1; do trap "exit $FAKE_STATUS" $s; done
+echo "$$" >>"$(dirname "$0")/ranks"
+for i in {1..300}; do sleep 0.1; done
+END
+chmod +x "$work/sfd" "$work/mpirun" "$work/waiting-mpirun"
 
 # ---- Helpers ----
 
@@ -279,20 +291,40 @@ FAKE_MPI="something else" run --mpirun "$work/mpirun" -n 1 true
 expect_out "unknown MPI" "<-n>"$'\n'"<1>"$'\n'"<true>"$'\n'"yield="
 expect_err "unknown MPI" "can't be told"
 
+# What was told to end is no success, even if mpirun says so; what mpirun says otherwise stands.
+while read -r signal status expected; do
+  export FAKE_STATUS=$status
+  start --mpirun "$work/waiting-mpirun" -n 1 true
+  eventually has_lines "$work/ranks" 1 || fail "mpirun told SIG$signal: it doesn't start"
+  kill -s "$signal" $pid
+  collect
+  expect_rc "mpirun that ends with status $status on SIG$signal" "$expected"
+  expect_clean "mpirun that ends with status $status on SIG$signal"
+done <<'END'
+TERM 0 143
+INT 0 130
+HUP 0 129
+USR1 0 0
+TERM 7 7
+TERM 1 1
+END
+
 # ---- The MPIs that are there ----
 
+# The programs live for a moment: on busy cores Hydra's mpirun dies of SIGPIPE, and their output with it, when its
+# helper process has ended with them before mpirun has told it all.
 with_mpi() { # PATH VARIABLE-OF-RANK VARIABLE-OF-SIZE
-  run --mpirun "$1" -n 3 sh -c "echo \$$2/\$$3 \$SF_JOB \$SF_JOB_KEY \$SF_SOCKET"
+  run --mpirun "$1" -n 3 sh -c "sleep 0.2; echo \$$2/\$$3 \$SF_JOB \$SF_JOB_KEY \$SF_SOCKET"
   expect_rc "$1" 0
   [ "$(cut -d' ' -f1 "$work/out" | sort | tr '\n' ' ')" = "0/3 1/3 2/3 " ] || fail "$1: ranks"
   [ "$(cut -d' ' -f2- "$work/out" | sort -u | wc -l)" -eq 1 ] || fail "$1: identity"
   expect_clean "$1"
-  SF_RANK=5 SF_SIZE=6 run --quiet --mpirun "$1" -n 1 sh -c 'echo "${SF_RANK-none} ${SF_SIZE-none}"'
+  SF_RANK=5 SF_SIZE=6 run --quiet --mpirun "$1" -n 1 sh -c 'sleep 0.2; echo "${SF_RANK-none} ${SF_SIZE-none}"'
   expect_out "$1: rank of a surrounding job" "none none"
-  run --mpirun "$1" -n 1 sh -c 'exit 5'
+  run --mpirun "$1" -n 1 sh -c 'sleep 0.2; exit 5'
   expect_rc "$1: exit status" 5
   expect_clean "$1: exit status"
-  run --quiet --mpirun "$1" -n 1 printf '<%s>' 'two words' '*'
+  run --quiet --mpirun "$1" -n 1 sh -c 'sleep 0.2; printf "<%s>" "$@"' - 'two words' '*'
   expect_out "$1: arguments" "<two words><*>"
   start --mpirun "$1" -n 2 "$work/rank"
   eventually has_lines "$work/ranks" 2 || fail "$1: ranks don't start"

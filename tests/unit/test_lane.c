@@ -474,6 +474,8 @@ static Suite *lane_suite(void)
   tcase_add_test(steps, counters_wrap_round);
   suite_add_tcase(suite, steps);
   TCase *threads = tcase_create("two threads");
+  /* Where other processes keep the cores busy, every turn of the two takes a time slice. */
+  tcase_set_timeout(threads, 180);
   tcase_add_test(threads, both_ways_at_full_speed);
   tcase_add_test(threads, one_way_at_full_speed);
   tcase_add_test(threads, one_that_reads_late);

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -111,15 +113,20 @@ static void kill_daemon(pid_t pid)
   ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
 
-START_TEST(socket_is_private_and_goes_away)
+static mode_t mode_of_socket(void)
 {
-  mode_t mask = umask(0);
-  int fd = check_listens();
-  ck_assert_int_eq(umask(mask), 0);
   struct stat file;
   ck_assert_int_eq(lstat(path, &file), 0);
   ck_assert(S_ISSOCK(file.st_mode));
-  ck_assert_int_eq(file.st_mode & 0777, 0600);
+  return file.st_mode & 07777;
+}
+
+START_TEST(socket_has_its_mode_and_goes_away)
+{
+  mode_t mask = umask(_i == 0 ? 0 : 0777);
+  int fd = check_listens();
+  ck_assert_int_eq(umask(mask), _i == 0 ? 0 : 0777);
+  ck_assert_int_eq(mode_of_socket(), geteuid() == 0 ? 0666 : 0600);
   ck_assert(fcntl(fd, F_GETFL) & O_NONBLOCK);
   ck_assert(fcntl(fd, F_GETFD) & FD_CLOEXEC);
   ck_assert(exists(lock_path));
@@ -127,6 +134,19 @@ START_TEST(socket_is_private_and_goes_away)
   ck_assert(!exists(path) && !exists(lock_path));
   sfd_listen_close(check_listens()); /* and again */
   sfd_listen_close(-1);
+}
+END_TEST
+
+START_TEST(socket_of_an_ordinary_user_is_private)
+{
+  if (geteuid() != 0)
+    return; /* the test before has seen it */
+  ck_assert_int_eq(chown(directory, NOBODY, NOBODY), 0);
+  ck_assert_int_eq(seteuid(NOBODY), 0);
+  int fd = check_listens();
+  ck_assert_int_eq(mode_of_socket(), 0600);
+  sfd_listen_close(fd);
+  ck_assert_int_eq(seteuid(0), 0);
 }
 END_TEST
 
@@ -261,6 +281,92 @@ START_TEST(places_that_cannot_be_used)
 }
 END_TEST
 
+/* ---- Sockets that are passed ---- */
+
+static int make_listener(int type, const char *name, size_t length)
+{
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  memcpy(address.sun_path, name, length);
+  int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+  socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+  ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, size), 0);
+  if (type == SOCK_STREAM)
+    ck_assert_int_eq(listen(fd, 1), 0);
+  return fd;
+}
+
+/* In a process of its own, in which fd is what a service manager passed, count times: sfd_listen's status and detail.
+ */
+static sf_status_t listen_with(int fd, int count, const char *given, char detail[512])
+{
+  int ends[2];
+  sf_status_t status = SF_ERR_INTERNAL;
+  ck_assert_int_eq(pipe(ends), 0);
+  pid_t pid = fork();
+  ck_assert_int_ge(pid, 0);
+  if (pid == 0) {
+    char text[16];
+    int found = -1, source = fcntl(fd, F_DUPFD, 20), out = fcntl(ends[1], F_DUPFD, 20);
+    for (int i = 0; i < count; i++)
+      dup2(source, 3 + i);
+    snprintf(text, sizeof text, "%d", (int)getpid());
+    setenv("LISTEN_PID", text, 1);
+    snprintf(text, sizeof text, "%d", count);
+    setenv("LISTEN_FDS", text, 1);
+    status = sfd_listen(given, &found);
+    bool taken = found == 3 && (fcntl(3, F_GETFL) & O_NONBLOCK) && (fcntl(3, F_GETFD) & FD_CLOEXEC) &&
+                 strcmp(sfd_listen_path(), path) == 0;
+    if (status == SF_OK ? !taken || getenv("LISTEN_FDS") != NULL : fcntl(3, F_GETFD) != -1 || found != -1)
+      status = SF_ERR_INTERNAL;
+    if (status == SF_OK)
+      sfd_listen_close(found);
+    dprintf(out, "%s", sfshm_error_detail());
+    _exit(-status);
+  }
+  close(ends[1]);
+  ssize_t length = read(ends[0], detail, 511);
+  detail[length > 0 ? length : 0] = '\0';
+  close(ends[0]);
+  ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+  ck_assert(WIFEXITED(status));
+  return -WEXITSTATUS(status);
+}
+
+START_TEST(passed_socket_is_taken_and_left)
+{
+  char detail[512], same[80];
+  int fd = make_listener(SOCK_STREAM, path, strlen(path) + 1);
+  snprintf(same, sizeof same, "%s/./s", directory);
+  const char *const given[] = {NULL, "", path, same};
+  for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
+    ck_assert_msg(listen_with(fd, 1, given[i], detail) == SF_OK, "%s", detail);
+  ck_assert(exists(path) && !exists(lock_path) && connects());
+  close(fd);
+}
+END_TEST
+
+START_TEST(what_is_passed_is_checked)
+{
+  char detail[512], abstract[32];
+  int stream = make_listener(SOCK_STREAM, path, strlen(path) + 1);
+  int datagram = make_listener(SOCK_DGRAM, marker_path, strlen(marker_path) + 1);
+  int length = snprintf(abstract + 1, sizeof abstract - 1, "sftest-%d", (int)getpid());
+  abstract[0] = '\0';
+  int nameless = make_listener(SOCK_STREAM, abstract, (size_t)length + 1);
+  ck_assert_int_eq(listen_with(stream, 1, lock_path, detail), SF_ERR_ARG);
+  ck_assert_ptr_nonnull(strstr(detail, "the option socket says"));
+  ck_assert_int_eq(listen_with(stream, 2, path, detail), SF_ERR_ARG);
+  ck_assert_ptr_nonnull(strstr(detail, "2 descriptors, expected one"));
+  ck_assert_int_eq(listen_with(datagram, 1, NULL, detail), SF_ERR_ARG);
+  ck_assert_ptr_nonnull(strstr(detail, "is not a listening Unix stream socket"));
+  ck_assert_int_eq(listen_with(nameless, 1, NULL, detail), SF_ERR_ARG);
+  ck_assert_ptr_nonnull(strstr(detail, "with a path"));
+  close(stream);
+  close(datagram);
+  close(nameless);
+}
+END_TEST
+
 /* One of several processes that take and leave the path; whoever has it must have it alone. */
 static void race(void)
 {
@@ -308,7 +414,8 @@ static Suite *listen_suite(void)
   TCase *tcase = tcase_create("listen");
   tcase_set_timeout(tcase, 60);
   tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, socket_is_private_and_goes_away);
+  tcase_add_loop_test(tcase, socket_has_its_mode_and_goes_away, 0, 2);
+  tcase_add_test(tcase, socket_of_an_ordinary_user_is_private);
   tcase_add_test(tcase, live_daemon_is_respected);
   tcase_add_test(tcase, killed_daemon_is_replaced);
   tcase_add_test(tcase, live_socket_without_lock_is_respected);
@@ -318,6 +425,8 @@ static Suite *listen_suite(void)
   tcase_add_test(tcase, what_is_no_lock_is_left_alone);
   tcase_add_test(tcase, close_leaves_a_successor_alone);
   tcase_add_test(tcase, places_that_cannot_be_used);
+  tcase_add_test(tcase, passed_socket_is_taken_and_left);
+  tcase_add_test(tcase, what_is_passed_is_checked);
   tcase_add_test(tcase, only_one_at_a_time);
   suite_add_tcase(suite, tcase);
   return suite;

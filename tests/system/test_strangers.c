@@ -1,0 +1,170 @@
+/* Processes that connect and never say Hello, more often than sfd serves connections, do not keep others out: neither
+ * those of their own user, nor, where sfd is root's, those of another one. */
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proto/address.h"
+#include "tests/system/hostile.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define MAX_CLIENTS "--max-clients=256"
+#define HELD 400 /* by each process: more than that */
+#define ASSAULT_MS 1500
+#define NOBODY 65534
+
+/* ---- Users ------------------------------------------------------------------------------------------------------- */
+
+/* The rank goes on as another user. The test's directory may be closed to that one above the socket. */
+static void become_nobody(sftest_rank_t *self)
+{
+  char directory[128];
+  snprintf(directory, sizeof directory, "%s", self->options.socket_path);
+  *strrchr(directory, '/') = '\0';
+  SFTEST_REQUIRE(self, chdir(directory) == 0);
+  self->options.socket_path = "sfd.sock";
+  SFTEST_REQUIRE(self, setgroups(0, NULL) == 0 && setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
+  prctl(PR_SET_DUMPABLE, 1); /* as a process that began as this user */
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static int work(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = NULL;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 100000, 0, &graph));
+  sftest_ring_expect_working(self, sf_group_world(context), graph, 100000);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+static int work_as_nobody(sftest_rank_t *self)
+{
+  become_nobody(self);
+  return work(self);
+}
+
+/* ---- Strangers --------------------------------------------------------------------------------------------------- */
+
+static int hold_connections(sftest_rank_t *self)
+{
+  sftest_assault_t *assault = self->argument;
+  int held[HELD];
+  struct rlimit limit;
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  memset(held, -1, sizeof held);
+  for (int i = 0; !assault->over; i = (i + 1) % HELD) {
+    if (held[i] >= 0)
+      close(held[i]);
+    held[i] = -1;
+    if (sfproto_connect(self->options.socket_path, &held[i]) == SF_OK)
+      assault->attempts++;
+  }
+  return 0;
+}
+
+static int hold_connections_as_nobody(sftest_rank_t *self)
+{
+  become_nobody(self);
+  return hold_connections(self);
+}
+
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
+
+static void start_node(sftest_node_t *node)
+{
+  sftest_node_start(node, (const char *const[]){MAX_CLIENTS, NULL});
+  ck_assert_int_eq(chmod(node->directory, 0711), 0);
+}
+
+static void expect_working(const sftest_node_t *node, int32_t size, sftest_rank_fn_t run)
+{
+  sftest_job_t job;
+  sftest_job_start(&job, node, size, run, NULL);
+  sftest_job_wait(&job, sftest_limit_ms(10000));
+  sftest_job_expect_all(&job);
+}
+
+/* While strangers come, jobs of ranks that do run are served one after the other. */
+static void resist(int nstrangers, sftest_rank_fn_t strangers, sftest_rank_fn_t run)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  start_node(&node);
+  int fds = sftest_node_count_fds(&node), served = 0;
+  sftest_assault_t *assault = sftest_shared(sizeof *assault);
+  sftest_job_start(&job, &node, nstrangers, strangers, assault);
+  while (assault->attempts < nstrangers * HELD && !sftest_job_poll(&job))
+    sftest_sleep_ms(1);
+  for (int64_t until = sftest_now_ms() + ASSAULT_MS; sftest_now_ms() < until; served++)
+    expect_working(&node, 2, run);
+  assault->over = true;
+  sftest_job_wait(&job, sftest_limit_ms(10000));
+  sftest_job_expect_all(&job);
+  printf("%lld connections without Hello; %d jobs served\n", (long long)assault->attempts, served);
+  sftest_node_settle(&node, fds);
+  sftest_shared_free(assault, sizeof *assault);
+  sftest_node_stop(&node);
+}
+
+START_TEST(of_the_same_user)
+{
+  resist(_i, hold_connections, work);
+}
+END_TEST
+
+START_TEST(of_another_user)
+{
+  resist(2, hold_connections_as_nobody, work);
+}
+END_TEST
+
+START_TEST(of_root)
+{
+  resist(2, hold_connections, work_as_nobody);
+}
+END_TEST
+
+/* Large enough graphs that the ranks try to reach each other's memory. */
+START_TEST(root_serves_all_users)
+{
+  sftest_node_t node;
+  start_node(&node);
+  int fds = sftest_node_count_fds(&node);
+  expect_working(&node, 4, work_as_nobody);
+  expect_working(&node, 4, work);
+  sftest_node_settle(&node, fds);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+static Suite *strangers_suite(void)
+{
+  Suite *suite = suite_create("strangers");
+  TCase *cases = tcase_create("strangers");
+  tcase_set_timeout(cases, 60);
+  tcase_add_loop_test(cases, of_the_same_user, 1, 4);
+  if (getuid() == 0) {
+    tcase_add_test(cases, of_another_user);
+    tcase_add_test(cases, of_root);
+    tcase_add_test(cases, root_serves_all_users);
+  } else {
+    puts("part skipped: several users need root");
+  }
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(strangers_suite());
+}
