@@ -146,7 +146,8 @@ sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
   sf_context_t *context = graph->context;
   sfshm_waiter_t waiter;
   int64_t began_ns = 0; /* to sleep */
-  sfshm_waiter_start(&waiter, context->board, SPINS);
+  /* What comes from another node comes through the daemon, which may need this core. */
+  sfshm_waiter_start(&waiter, context->board, graph->trunks == NULL ? SPINS : 0);
   for (;;) {
     if (waiter.spins_left > 0)
       spin_for_arrival(graph);

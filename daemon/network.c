@@ -87,6 +87,7 @@ static sf_status_t on_arrived(void *owner, int32_t node, const sfd_message_head_
   case SFD_PEER_WANTS:
     return sfd_wants_arrived(server, node, head, payload);
   case SFD_PEER_DATA:
+    sfd_server_moved(server);
     return sfd_trunks_data(server, node, head);
   case SFD_PEER_CREDIT:
     return sfd_trunks_credit(server, node, head);

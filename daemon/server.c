@@ -2,6 +2,7 @@
 #include "daemon/server.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 #define REFUSED_AT_ONCE 16
 
 #define ATTENTION_ROUNDS 16
+#define EXPECT_NS 50000
 
 uint64_t sfd_server_new_id(sfd_server_t *server)
 {
@@ -54,24 +56,50 @@ static void attend_sessions(sfd_server_t *server)
   }
 }
 
+/* That it runs keeps the loop from sleeping; ranks that share the core with it come first. */
 static void on_busy(uv_idle_t *busy)
 {
-  (void)busy; /* that it runs keeps the loop from sleeping */
+  (void)busy;
+  sched_yield();
 }
 
-/* What one of them does may be work for another. A client or node that never stops does not keep the loop from others:
- * after some rounds it goes on without sleeping. */
-static void on_attend(uv_prepare_t *prepare)
+/* What one of them does may be work for another. A client or node that never stops does not keep the loop from others.
+ */
+static bool attend_all(sfd_server_t *server)
 {
-  sfd_server_t *server = prepare->data;
   bool more = true;
   for (int round = 0; round < ATTENTION_ROUNDS && more; round++) {
-    more = sfd_submissions_attend(server);
+    more = sfd_submissions_take(server);
+    if (more)
+      sfd_server_moved(server);
     attend_sessions(server);
     more |= sfd_network_attend(server->network);
     more |= !TAILQ_EMPTY(&server->attention);
   }
-  if (more)
+  return more;
+}
+
+void sfd_server_moved(sfd_server_t *server)
+{
+  server->last_moved_ns = uv_hrtime();
+}
+
+/* While data move between nodes the next will come soon: for a moment the loop looks for it without sleeping, so that
+ * nobody has to be woken by the kernel. */
+static bool expects_more(const sfd_server_t *server)
+{
+  return server->last_moved_ns != 0 && uv_hrtime() - server->last_moved_ns < EXPECT_NS;
+}
+
+static void on_attend(uv_prepare_t *prepare)
+{
+  sfd_server_t *server = prepare->data;
+  bool awake = attend_all(server) || expects_more(server);
+  if (!awake) {
+    server->last_moved_ns = 0;
+    awake = !sfd_submissions_arm(server);
+  }
+  if (awake)
     uv_idle_start(&server->busy, on_busy);
   else
     uv_idle_stop(&server->busy);

@@ -76,7 +76,8 @@ typedef struct sfd_server {
   uint64_t failed_early[SFD_FAILED_EARLY]; /* ids of jobs that failed elsewhere before they were known here; a ring */
   uint32_t nfailed_early;
   struct sfd_submission_list submissions;
-  uv_idle_t busy; /* runs while the loop must not sleep */
+  uv_idle_t busy;         /* runs while the loop must not sleep */
+  uint64_t last_moved_ns; /* when something last went to or came from another node */
 } sfd_server_t;
 
 /* Starts serving a listening, non-blocking socket, which stays the caller's, on a loop that the caller runs. The
@@ -94,6 +95,9 @@ void sfd_server_destroy(sfd_server_t *server); /* NULL is accepted */
 
 /* Marks a session for attention in this turn of the loop. */
 void sfd_server_attend(sfd_server_t *server, struct sfd_session *session);
+
+/* Data have gone to, or come from, another node. */
+void sfd_server_moved(sfd_server_t *server);
 
 /* A connection is gone: its descriptors may let others in. */
 void sfd_server_session_freed(sfd_server_t *server);

@@ -90,17 +90,27 @@ void sfd_submission_handle_open(sfd_session_t *session, const Sfproto__Message *
   sfd_session_send(session, &answer, &rank->submission->doorbell, 1);
 }
 
-bool sfd_submissions_attend(sfd_server_t *server)
+bool sfd_submissions_take(sfd_server_t *server)
 {
-  bool left = false;
+  bool taken = false;
   sfd_submission_t *submission;
   sfshm_ring_entry_t entry;
   TAILQ_FOREACH(submission, &server->submissions, entry)
   {
-    while (sfshm_ring_take(&submission->reader, &entry))
+    for (; sfshm_ring_take(&submission->reader, &entry); taken = true)
       sfd_trunks_submit(submission->rank, &entry);
-    sfshm_ring_arm(&submission->reader);
-    left |= !sfshm_ring_is_empty(&submission->reader);
   }
-  return left;
+  return taken;
+}
+
+bool sfd_submissions_arm(sfd_server_t *server)
+{
+  bool empty = true;
+  sfd_submission_t *submission;
+  TAILQ_FOREACH(submission, &server->submissions, entry)
+  {
+    sfshm_ring_arm(&submission->reader);
+    empty &= sfshm_ring_is_empty(&submission->reader);
+  }
+  return empty;
 }

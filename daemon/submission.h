@@ -1,4 +1,4 @@
-/* Submission rings of the ranks: opening them, and taking what they hold before the loop sleeps. */
+/* Submission rings of the ranks: opening them, and taking what they hold. */
 #ifndef SFD_SUBMISSION_H
 #define SFD_SUBMISSION_H
 
@@ -27,9 +27,11 @@ void sfd_submission_handle_open(sfd_session_t *session, const Sfproto__Message *
 /* The rank is gone. NULL is accepted. */
 void sfd_submission_close(sfd_submission_t *submission);
 
-/* Takes what the rings hold; when nothing is left they are armed: the ranks ring the doorbell from then on. Returns
- * whether something may still be there, so that the loop must not sleep. */
-bool sfd_submissions_attend(sfd_server_t *server);
+/* Takes what the rings hold, a bounded part of it at a time. Whether there was anything. */
+bool sfd_submissions_take(sfd_server_t *server);
+
+/* Before the loop sleeps: from now on the ranks ring the doorbell. False: something has come meanwhile. */
+bool sfd_submissions_arm(sfd_server_t *server);
 
 /* What one entry asks for; trunk_send.c. */
 void sfd_trunks_submit(struct sfd_rank *rank, const sfshm_ring_entry_t *entry);
