@@ -83,6 +83,7 @@ static sf_status_t make_regions(sf_context_t *context, sfshm_region_t *inbox_p)
 static sf_status_t take_nodes(sf_context_t *context, const Sfproto__Welcome *welcome)
 {
   context->node = welcome->node;
+  context->nnodes = welcome->node + 1;
   if (welcome->n_rank_nodes == 0)
     return SF_OK;
   if (welcome->n_rank_nodes != (size_t)context->size)
@@ -92,6 +93,9 @@ static sf_status_t take_nodes(sf_context_t *context, const Sfproto__Welcome *wel
   if (context->rank_nodes == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of %d ranks", context->size);
   memcpy(context->rank_nodes, welcome->rank_nodes, (size_t)context->size * sizeof *context->rank_nodes);
+  for (int32_t r = 0; r < context->size; r++)
+    if (context->rank_nodes[r] >= context->nnodes)
+      context->nnodes = context->rank_nodes[r] + 1;
   return SF_OK;
 }
 

@@ -37,6 +37,7 @@ struct sf_context {
   uint64_t job;
   char *name;
   int32_t node;        /* this one */
+  int32_t nnodes;      /* nodes are numbered 0 .. nnodes-1; some may have no rank of the job */
   int32_t *rank_nodes; /* by rank of the job; NULL: all are here */
 
   sfc_control_t control;
