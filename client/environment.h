@@ -21,13 +21,21 @@ typedef struct sfc_identity {
 /* Fills *identity_p. options may be NULL. What the options leave open comes from the environment; an empty variable
  * counts as unset.
  *
- * Rank and size always come from one place, the first of: the options; SF_RANK and SF_SIZE; what Open MPI sets; what
- * MPICH's Hydra (and other launchers with PMI) sets. The job is that of the options, else SF_JOB, else what the
- * launcher that gave rank and size sets (any launcher, if they were given explicitly).
+ * Rank and size always come from one place, the first of
+ *   1. the options
+ *   2. SF_RANK and SF_SIZE
+ *   3. Open MPI: OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE       job: PMIX_NAMESPACE, OMPI_MCA_ess_base_jobid
+ *   4. MPICH's Hydra, and others with PMI: PMI_RANK, PMI_SIZE     job: PMI_JOBID (Hydra sets none)
+ *   5. PMIx by Slurm's srun: PMIX_RANK, with Slurm's size         job: PMIX_NAMESPACE
+ *   6. Slurm's srun: SLURM_PROCID, SLURM_STEP_NUM_TASKS or        job: SLURM_JOB_ID.SLURM_STEP_ID
+ *      SLURM_NTASKS, in a step only: batch scripts and shells of an allocation are no ranks
+ * The job is that of the options, else SF_JOB, else that of the launcher that gave rank and size (of the first that
+ * gives one, if they were given by 1 or 2), with a prefix that keeps the launchers apart.
  *
  * SF_ERR_ARG, with a text that names the variable and its value, or says what to set: something is missing, is no
- * number, out of range, given by halves, or two launchers disagree. SF_ERR_UNSUPPORTED: the process was started by
- * MPI_Comm_spawn and the options don't say everything: the environment is then partly its parent's. */
+ * number, out of range, given by halves, or Open MPI and PMI disagree. SF_ERR_UNSUPPORTED: the process was started by
+ * MPI_Comm_spawn and the options don't say everything: the environment is then partly its parent's. That is seen by
+ * OMPI_PARENT_PORT, PMI_SPAWNED, or by an SF_JOB that was made from another PMIX_NAMESPACE than the process's. */
 SF_CHECK_RESULT sf_status_t sfc_environment_resolve(const sf_init_options_t *options, sfc_identity_t *identity_p);
 
 #endif

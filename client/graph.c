@@ -196,8 +196,8 @@ sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p)
                           .operations = graph->last_sequence};
   for (int32_t i = 0; i < graph->nlanes; i++) {
     const sfc_lane_t *lane = &graph->lanes[i];
-    info.nroot_ranks += lane->as_leaf.nedges > 0;
-    info.nleaf_ranks += lane->as_root.nedges > 0;
+    info.nroot_ranks += lane->trunk != NULL ? lane->trunk->nroot_ranks : lane->as_leaf.nedges > 0;
+    info.nleaf_ranks += lane->trunk != NULL ? lane->trunk->nturns : lane->as_root.nedges > 0;
     info.nroot_values_sent += lane->as_root.nvalues;
     info.nroot_contributions += lane->as_root.nedges;
   }

@@ -370,6 +370,14 @@ static int by_sending_order(const void *a, const void *b, void *context)
   return (x > y) - (x < y);
 }
 
+static int64_t count_contributions(const sfc_trunk_t *trunk)
+{
+  int64_t n = 0;
+  for (int32_t i = 0; i < trunk->nturns; i++)
+    n += trunk->turns[i].root.n;
+  return n;
+}
+
 /* A lane for each trunk, behind those of ranks. The links say how much there is; the values are the trunk's business.
  */
 static void add_trunk_lanes(sf_graph_t *graph)
@@ -382,7 +390,7 @@ static void add_trunk_lanes(sf_graph_t *graph)
     *lane = (sfc_lane_t){.graph = graph, .trunk = trunk, .rank = trunk->node};
     if (trunk->as_root.in_use)
       lane->as_root = (sfc_link_t){.nvalues = trunk->root.n,
-                                   .nedges = trunk->root.n,
+                                   .nedges = count_contributions(trunk),
                                    .value_root = trunk->root,
                                    .root_max = sfshm_pattern_max(&trunk->root)};
     if (trunk->as_leaf.in_use) {

@@ -255,10 +255,10 @@ bool sfc_trunk_receive(sfc_lane_t *lane)
       unpack_to_leaves(lane->trunk, request, slot);
     else if (!unpack_to_roots(lane, request, slot))
       break;
-    sfshm_count(
-        &graph->counts->bytes_from_nodes,
-        (uint64_t)sfc_link_count(request->operation == SFSHM_BCAST ? &lane->as_leaf : &lane->as_root, SFSHM_BCAST) *
-            request->combine.unit_bytes);
+    sfshm_count(&graph->counts->bytes_from_nodes,
+                (uint64_t)sfc_link_count(request->operation == SFSHM_BCAST ? &lane->as_leaf : &lane->as_root,
+                                         request->operation) *
+                    request->combine.unit_bytes);
     consume(lane, side);
     sfc_lane_finish_receive(lane);
   }

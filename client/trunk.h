@@ -43,6 +43,7 @@ typedef struct sfc_trunk {
 
   /* Leaves here, roots there. Edges that carry values of their own, then extra ones: see shm/edges.h. */
   sfc_trunk_side_t as_leaf;
+  int32_t nroot_ranks;
   int64_t nvalues;
   sfshm_pattern_t leaf; /* of each value */
   sfshm_pattern_t from; /* its position in a bcast's message */

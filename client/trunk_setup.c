@@ -40,6 +40,7 @@ static sf_status_t look_up(sfc_trunk_t *trunk, const sfshm_pattern_t *pattern, c
 /* ---- Leaves here ------------------------------------------------------------------------------------------------- */
 
 typedef struct sfc_counted {
+  int32_t nblocks;
   int64_t nvalues;
   int64_t nextras;
 } sfc_counted_t;
@@ -50,6 +51,7 @@ static sfc_counted_t count_edges(const sfc_trunk_t *trunk, const sfc_trunk_block
   for (int32_t i = 0; i < nblocks; i++) {
     if (blocks[i].node != trunk->node)
       continue;
+    counted.nblocks++;
     counted.nvalues += blocks[i].edges.value_root.n;
     counted.nextras += blocks[i].edges.extra_value.n;
   }
@@ -125,6 +127,7 @@ static sf_status_t open_leaves(sfc_trunk_t *trunk, int32_t rank, const sfshm_ima
   if (status != SF_OK)
     return status;
   trunk->leaf_image = *image;
+  trunk->nroot_ranks = counted.nblocks;
   trunk->uncombined = image->header.uncombined != 0;
   trunk->from = positions.from;
   trunk->to = positions.to;

@@ -63,13 +63,15 @@ const char *sf_version(void);
 /* ---- Job --------------------------------------------------------------------------------------------------------- */
 
 /* How to join a job. Initialise with SF_INIT_OPTIONS_DEFAULT; fields left at their default are taken from the
- * environment. */
+ * environment. Of launchers the first counts that has set its variables: Open MPI, MPICH's Hydra and others with PMI,
+ * PMIx, Slurm. Processes started by MPI_Comm_spawn have to fill in job, rank and size (SF_ERR_UNSUPPORTED otherwise).
+ */
 typedef struct sf_init_options {
   const char *socket_path; /* NULL: SF_SOCKET, else $XDG_RUNTIME_DIR/sfd.sock, else /tmp/sfd-UID/sfd.sock */
-  const char *job;         /* job identity, the same on all ranks. NULL: SF_JOB, else what the MPI launcher sets */
+  const char *job;         /* job identity, the same on all ranks. NULL: SF_JOB, else the launcher's, as below */
   const char *key;         /* secret that the ranks share; ranks with another key are refused. NULL: SF_JOB_KEY or "" */
-  int32_t rank;            /* this process, 0..size-1. -1: SF_RANK, else Open MPI's or Hydra's variables */
-  int32_t size;            /* number of ranks of the job. -1: SF_SIZE, else Open MPI's or Hydra's variables */
+  int32_t rank;            /* this process, 0..size-1. -1: SF_RANK, else the launcher's */
+  int32_t size;            /* number of ranks of the job. -1: SF_SIZE, else the launcher's */
   int64_t timeout_ms;      /* how long to wait for the other ranks; -1: SF_TIMEOUT_MS, else the daemon's join-timeout */
 } sf_init_options_t;
 
@@ -209,9 +211,10 @@ typedef struct sf_graph_info {
   int64_t leaf_space;          /* 1 + the highest connected leaf index, 0 without leaves: units in a leaf buffer */
   int64_t nleaves_self;        /* of those leaves, how many have their root on this rank */
   int32_t nroot_ranks;         /* other ranks that own roots of this rank's leaves */
-  int32_t nleaf_ranks;         /* other ranks that have leaves of this rank's roots */
-  int64_t nroot_values_sent;   /* values that this rank sends in a bcast: each root once per leaf rank */
-  int64_t nroot_contributions; /* values that reach this rank in a reduce from other ranks */
+  int32_t nleaf_ranks;         /* other ranks that have leaves of this rank's roots; of another node at least one */
+  int64_t nroot_values_sent;   /* values that this rank sends in a bcast: each root once per leaf rank of its node and
+                                  once per other node */
+  int64_t nroot_contributions; /* values that reach this rank in a reduce from other ranks and nodes */
   uint64_t operations;         /* operations begun on it by this rank */
 } sf_graph_info_t;
 
