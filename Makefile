@@ -56,6 +56,7 @@ PACKAGES = libuv libprotobuf-c libsystemd libsodium
 CHECK_LIBS := $(shell pkg-config --libs check 2>/dev/null)
 PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) check 2>/dev/null)
 DAEMON_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+UV_LIBS := $(shell pkg-config --libs libuv 2>/dev/null)
 CLIENT_LIBS := $(shell pkg-config --libs libprotobuf-c 2>/dev/null) -lm
 
 # Debian's PETSc is built with Open MPI. Its headers are system headers: their warnings are not ours.
@@ -83,12 +84,15 @@ shared_objects := $(call objects,$(call find_sources,shm proto)) $(BUILD)/obj/pr
 client_objects := $(shared_objects) $(call objects,$(filter-out client/mpi/%,$(call find_sources,client)))
 adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/mpi/*.c)))
 daemon_objects := $(call objects,$(call find_sources,daemon)) $(BUILD)/obj/proto/sf_peer.pb-c.o
+# The mpi fabric is a library that sfd loads when it is told to: sfd itself is built, and runs, without MPI.
+plugin_objects := $(call with_mpi_only,$(call objects,$(wildcard daemon/fabric/mpi/*.c)))
 sfctl_objects := $(call objects,$(call find_sources,tools/sfctl))
 sfrun_objects := $(call objects,$(call find_sources,tools/sfrun))
 sfperf_objects := $(call with_mpi_only,$(call objects,$(call find_sources,tools/sfperf)))
 example_sources := $(call with_mpi_only,$(wildcard docs/examples/*.c))
 example_common := $(call with_mpi_only,$(call objects,$(wildcard docs/examples/common/*.c)))
 mpi_test_sources := $(call with_mpi_only,$(wildcard tests/mpi/*.c))
+mpi_test_common := $(call with_mpi_only,$(call objects,$(wildcard tests/mpi/common/*.c)))
 # Tests of parts of MPI programs need MPI as these do.
 mpi_part_test_sources := $(wildcard tests/unit/test_sfperf_*.c \
 	$(patsubst docs/examples/common/%,tests/unit/test_%,$(wildcard docs/examples/common/*.c)))
@@ -113,6 +117,7 @@ mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(mpi_part_tests)
 
 client_library := $(BUILD)/libsfclient.a
 adapter_library := $(if $(adapter_objects),$(BUILD)/libsfclient_mpi.a)
+mpi_plugin := $(if $(plugin_objects),$(BUILD)/libsfd_mpi.so)
 shared_libraries := $(patsubst %.a,%.so.$(VERSION),$(client_library) $(adapter_library))
 # For tests: everything that has no main.
 daemon_library := $(if $(daemon_objects),$(BUILD)/libsfd.a)
@@ -125,7 +130,7 @@ TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(w
 
 .PHONY: all examples demo check asan tsan fuzz bench lint install uninstall deps clean run-tests run-fuzz FORCE
 
-all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(examples)
+all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(examples)
 	@$(if $(and $(sfperf),$(without_petsc)),echo "note: sfperf was built without PETSc: $(without_petsc)",:)
 
 examples: $(examples)
@@ -134,8 +139,9 @@ examples: $(examples)
 
 show = $(if $(V),,@printf '%-6s %s\n' '$(1)' '$@';)
 COMPILER = $(CC)
-mpi_objects := $(adapter_objects) $(sfperf_objects) $(call with_mpi_only,$(call objects,\
-	$(example_sources) $(wildcard docs/examples/common/*.c) $(mpi_test_sources) $(mpi_part_test_sources)))
+mpi_objects := $(adapter_objects) $(plugin_objects) $(sfperf_objects) $(mpi_test_common) \
+	$(call with_mpi_only,$(call objects,$(example_sources) $(wildcard docs/examples/common/*.c) $(mpi_test_sources) \
+	$(mpi_part_test_sources)))
 all_objects := $(sort $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
 	$(call help_objects_of,unit) $(call help_objects_of,system) $(call objects,$(test_sources) $(fuzz_sources)))
 
@@ -190,7 +196,7 @@ $(BUILD)/sfctl: $(sfctl_objects) $(client_library)
 $(BUILD)/sfrun: $(sfrun_objects) $(client_library)
 $(BUILD)/sfperf: $(sfperf_objects) $(client_library)
 $(examples): $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(example_common) $(adapter_library) $(client_library)
-$(mpi_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(adapter_library) $(client_library)
+$(mpi_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(mpi_test_common) $(adapter_library) $(test_libraries)
 $(mpi_part_tests): $(example_common)
 $(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(@D)).a $(test_libraries)
 $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
@@ -199,6 +205,7 @@ LIBS = $(CLIENT_LIBS)
 $(BUILD)/sfd: private LIBS = $(DAEMON_LIBS) -lm
 $(BUILD)/sfperf: private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
 $(tests) $(fuzzers): private LIBS = $(CHECK_LIBS) $(DAEMON_LIBS) -lm
+$(mpi_tests): private LIBS = $(DAEMON_LIBS) -lm
 $(mpi_part_tests): private LIBS += $(PETSC_LIBS)
 $(fuzzers): private LIBS += $(if $(fuzzing),-fsanitize=fuzzer)
 $(mpi_programs): $(BUILD)/mpi.stamp
@@ -217,6 +224,12 @@ $(shared_libraries): $(BUILD)/%.so.$(VERSION): client/%.map $(BUILD)/link.stamp
 		$(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(LIBS)
 	@ln -sf $(@F) $(BUILD)/$*.so.$(SOVERSION)
 	@ln -sf $*.so.$(SOVERSION) $(BUILD)/$*.so
+
+# Its own copy of shm/error.c: nothing needs to be exported by sfd.
+$(mpi_plugin): $(plugin_objects) $(call objects,shm/error.c) daemon/fabric/mpi/libsfd_mpi.map $(BUILD)/link.stamp \
+		$(BUILD)/mpi.stamp
+	$(call show,LINK)$(MPICC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) \
+		-Wl,--version-script=daemon/fabric/mpi/libsfd_mpi.map -Wl,-z,defs -o $@ $(filter %.o,$^) $(UV_LIBS)
 
 # ---- Trying and testing ----
 
@@ -282,9 +295,10 @@ man_pages := $(wildcard docs/man/*.[18])
 installed_man = $(man)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
 install: all
-	install -d '$(bin)' '$(lib)/pkgconfig' '$(include)/sf' '$(units)'
+	install -d '$(bin)' '$(lib)/pkgconfig' '$(include)/sf' '$(units)' $(if $(mpi_plugin),'$(lib)/sfd')
 	install $(tools) '$(bin)'
 	install -m 644 $(libraries) $(shared_libraries) '$(lib)'
+	$(if $(mpi_plugin),install -m 644 $(mpi_plugin) '$(lib)/sfd')
 	for name in $(library_names); do \
 		ln -sf $$name.so.$(VERSION) '$(lib)'/$$name.so.$(SOVERSION) && \
 		ln -sf $$name.so.$(SOVERSION) '$(lib)'/$$name.so || exit 1; \
@@ -308,7 +322,8 @@ uninstall:
 	rm -f $(patsubst %,'$(include)/sf/%',$(notdir $(public_headers)))
 	rm -f $(foreach page,$(man_pages),'$(call installed_man,$(page))')
 	rm -f '$(units)/sfd.service' '$(units)/sfd.socket' '$(tmpfiles)/sfd.conf' '$(config_examples)/sfd.conf'
-	-rmdir '$(include)/sf' '$(config_examples)' '$(patsubst %/,%,$(dir $(config_examples)))' 2>/dev/null
+	rm -f '$(lib)/sfd/libsfd_mpi.so'
+	-rmdir '$(include)/sf' '$(lib)/sfd' '$(config_examples)' '$(patsubst %/,%,$(dir $(config_examples)))' 2>/dev/null
 
 clean:
 	rm -rf $(BUILD)

@@ -7,6 +7,8 @@
 
 #include "daemon/agreement.h"
 #include "daemon/assembly.h"
+#include "daemon/early.h"
+#include "daemon/fabric/plugin.h"
 #include "daemon/fabric/tcp.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
@@ -26,12 +28,14 @@ struct sfd_network {
   sfd_server_t *server;
   sfd_channels_t *channels;
   bool deferred;
+  sfd_early_t early;
   sfd_refused_send_t *refused;
   void (*closed)(sfd_server_t *server);
 };
 
 /* ---- Control messages -------------------------------------------------------------------------------------------- */
 
+/* SF_ERR_NOT_FOUND: what it is about has not begun here, see early.h. Other errors end the channel. */
 typedef sf_status_t (*handler_t)(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 #define BODY(name) [SFPEER__MESSAGE__BODY_##name]
@@ -78,14 +82,63 @@ static sfd_placing_t on_place(void *owner, int32_t node, const sfd_message_head_
   }
 }
 
+/* The channel's memory is not to be kept. */
+static sf_status_t keep_control(sfd_network_t *network, int32_t node, const sfd_message_head_t *head,
+                                const void *payload)
+{
+  void *copy = malloc((size_t)head->payload_bytes + 1);
+  if (copy == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a message of node %d", node);
+  memcpy(copy, payload, head->payload_bytes);
+  sf_status_t status = sfd_early_keep(&network->early, uv_now(network->server->loop), node, head, copy);
+  if (status != SF_OK)
+    free(copy);
+  return status;
+}
+
+static sf_status_t control_arrived(sfd_network_t *network, int32_t node, const sfd_message_head_t *head,
+                                   const void *payload)
+{
+  sf_status_t status = handle_control(network->server, node, payload, head->payload_bytes);
+  return status == SF_ERR_NOT_FOUND ? keep_control(network, node, head, payload) : status;
+}
+
+static sf_status_t wants_arrived(sfd_network_t *network, int32_t node, const sfd_message_head_t *head, void *image)
+{
+  network->server->arriving[node].image = NULL;
+  sf_status_t status = sfd_wants_arrived(network->server, node, head, image);
+  if (status != SF_ERR_NOT_FOUND)
+    return status;
+  status = sfd_early_keep(&network->early, uv_now(network->server->loop), node, head, image);
+  if (status != SF_OK)
+    free(image);
+  return status;
+}
+
+static sf_status_t deliver_again(void *context, int32_t node, const sfd_message_head_t *head, void *payload)
+{
+  sfd_network_t *network = context;
+  sf_status_t status = head->kind == SFD_PEER_WANTS
+                           ? sfd_wants_arrived(network->server, node, head, payload)
+                           : handle_control(network->server, node, payload, head->payload_bytes);
+  if (status == SF_ERR_NOT_FOUND)
+    return status;
+  if (status != SF_OK)
+    sfd_channel_fail(network->channels, node, status, sfshm_error_detail());
+  if (head->kind != SFD_PEER_WANTS)
+    free(payload);
+  return SF_OK;
+}
+
 static sf_status_t on_arrived(void *owner, int32_t node, const sfd_message_head_t *head, void *payload)
 {
-  sfd_server_t *server = ((sfd_network_t *)owner)->server;
+  sfd_network_t *network = owner;
+  sfd_server_t *server = network->server;
   switch (head->kind) {
   case SFD_PEER_CONTROL:
-    return handle_control(server, node, payload, head->payload_bytes);
+    return control_arrived(network, node, head, payload);
   case SFD_PEER_WANTS:
-    return sfd_wants_arrived(server, node, head, payload);
+    return wants_arrived(network, node, head, payload);
   case SFD_PEER_DATA:
     sfd_server_moved(server);
     return sfd_trunks_data(server, node, head);
@@ -213,6 +266,7 @@ sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, 
     goto err_free;
   }
   network->server = server;
+  sfd_early_init(&network->early);
   status = sfd_channels_create(fabric, &channel_handlers, network, &network->channels);
   if (status == SF_OK)
     status = sfd_channels_set_greeting(network->channels, SFD_SOFTWARE, server->options->cluster);
@@ -230,8 +284,10 @@ err_free:
 static sf_status_t make_fabric(sfd_server_t *server, sfd_fabric_t **fabric_p)
 {
   const sfd_options_t *options = server->options;
+  if (strcmp(options->fabric, "mpi") == 0)
+    return sfd_plugin_mpi_fabric(options->plugin_dir, server->loop, NULL, NULL, fabric_p);
   if (strcmp(options->fabric, "tcp") != 0)
-    return sfshm_error(SF_ERR_ARG, "option fabric: none or tcp expected, \"%.64s\" found", options->fabric);
+    return sfshm_error(SF_ERR_ARG, "option fabric: none, tcp or mpi expected, \"%.64s\" found", options->fabric);
   sfd_tcp_options_t tcp = {
       .peers = options->peers,
       .node = (int32_t)options->node,
@@ -255,10 +311,19 @@ sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p)
   return sfd_network_create_over(server, fabric, network_p);
 }
 
+void sfd_network_begun(sfd_server_t *server)
+{
+  if (server->network != NULL)
+    server->network->early.begun = true;
+}
+
 bool sfd_network_attend(sfd_network_t *network)
 {
-  if (network == NULL || (!network->deferred && network->refused == NULL))
+  if (network == NULL)
     return false;
+  bool delivered = sfd_early_attend(&network->early, deliver_again, network);
+  if (!network->deferred && network->refused == NULL)
+    return delivered;
   run_refused(network);
   if (network->deferred) {
     network->deferred = false;
@@ -278,6 +343,7 @@ void sfd_network_destroy(sfd_network_t *network)
   if (network == NULL)
     return;
   run_refused(network);
+  sfd_early_free(&network->early);
   sfd_channels_destroy(network->channels);
   free(network->server->arriving);
   network->server->arriving = NULL;

@@ -43,7 +43,7 @@ typedef struct sfd_option {
   const char *help;
 } sfd_option_t;
 
-#define SFD_OPTION_COUNT 22
+#define SFD_OPTION_COUNT 23
 
 /* Where an effective value came from. */
 typedef struct sfd_option_origin {
@@ -62,6 +62,7 @@ typedef struct sfd_options {
   char *peer_key;
   char *bind;
   int64_t fabric_fd; /* -1: none */
+  char *plugin_dir;
   char *cluster;
   int64_t connect_timeout_ms;
   int64_t max_clients;

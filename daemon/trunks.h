@@ -41,9 +41,6 @@ int sfd_trunks_board_fd(const sfd_trunks_t *trunks);
 uint32_t sfd_trunks_nsides(const sfd_trunks_t *trunks);
 uint32_t sfd_trunks_sides_of(const sfd_trunks_t *trunks, int32_t member, uint32_t sides[]);
 
-/* A rank is gone: nobody is woken there any more. */
-void sfd_trunks_rank_gone(sfd_trunks_t *trunks, int32_t member);
-
 /* ---- What comes from ranks ---- */
 
 void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
