@@ -52,6 +52,7 @@ static void be_rank(const sftest_job_t *job, const sftest_node_t *node, int32_t 
 {
   sftest_rank_t self = {.rank = rank,
                         .size = job->size,
+                        .places = job->places,
                         .options = {.socket_path = node->socket,
                                     .job = job->name,
                                     .key = "sesame",
@@ -70,9 +71,17 @@ static void be_rank(const sftest_job_t *job, const sftest_node_t *node, int32_t 
 
 void sftest_job_start(sftest_job_t *job, const sftest_node_t *node, int32_t size, sftest_rank_fn_t run, void *argument)
 {
+  static const int32_t places[SFTEST_RANKS_MAX];
+  sftest_job_start_over(job, node, places, size, run, argument);
+}
+
+void sftest_job_start_over(sftest_job_t *job, const sftest_node_t nodes[], const int32_t places[], int32_t size,
+                           sftest_rank_fn_t run, void *argument)
+{
   static int number;
   *job = (sftest_job_t){.size = size};
   ck_assert_int_le(size, SFTEST_RANKS_MAX);
+  memcpy(job->places, places, (size_t)size * sizeof places[0]);
   snprintf(job->name, sizeof job->name, "test-%d-%d", (int)getpid(), ++number);
   job->notes = sftest_shared(sizeof *job->notes * SFTEST_RANKS_MAX);
   fflush(NULL);
@@ -80,7 +89,7 @@ void sftest_job_start(sftest_job_t *job, const sftest_node_t *node, int32_t size
     job->pids[rank] = fork();
     ck_assert_int_ge(job->pids[rank], 0);
     if (job->pids[rank] == 0)
-      be_rank(job, node, rank, run, argument);
+      be_rank(job, &nodes[places[rank]], rank, run, argument);
   }
 }
 

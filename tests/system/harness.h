@@ -18,12 +18,18 @@
 typedef struct sftest_node {
   char directory[64];
   char socket[96];
-  pid_t pid; /* 0: not running */
+  char log[96];  /* file for what sfd prints, made if it is not "" */
+  int fabric_fd; /* what sfd inherits for its option --fabric-fd, besides options; 0: nothing */
+  pid_t pid;     /* 0: not running */
 } sftest_node_t;
 
 /* Makes the directory and starts sfd, with options ("--name=value", NULL at the end; options may be NULL) besides those
  * for the socket. Waits until it serves. */
 void sftest_node_start(sftest_node_t *node, const char *const options[]);
+
+/* The two halves of it. */
+void sftest_node_prepare(sftest_node_t *node);
+void sftest_node_launch(sftest_node_t *node, const char *const options[]);
 
 /* Kills the daemon with SIGKILL and starts another one on the same socket. */
 void sftest_node_kill(sftest_node_t *node);
@@ -35,6 +41,9 @@ void sftest_node_end(sftest_node_t *node);
 /* The same unless it has ended already, then removes the directory. Fails the test if files or child processes are
  * left. */
 void sftest_node_stop(sftest_node_t *node);
+
+/* The same where the test goes on with other processes. */
+void sftest_node_remove(sftest_node_t *node);
 
 /* What the daemon holds: open descriptors, and KiB of resident memory. */
 int sftest_node_count_fds(const sftest_node_t *node);
@@ -52,6 +61,7 @@ void sftest_node_settle(const sftest_node_t *node, int fds);
 typedef struct sftest_rank {
   int32_t rank;
   int32_t size;
+  const int32_t *places;     /* number of the node of each rank; all 0 on one node */
   sf_init_options_t options; /* for sf_init */
   void *argument;            /* the job's */
   char *note;                /* shared with the test: see sftest_at */
@@ -63,6 +73,7 @@ typedef int (*sftest_rank_fn_t)(sftest_rank_t *self);
 typedef struct sftest_job {
   char name[48];
   int32_t size;
+  int32_t places[SFTEST_RANKS_MAX];
   pid_t pids[SFTEST_RANKS_MAX]; /* 0: ended */
   int status[SFTEST_RANKS_MAX]; /* as of waitpid */
   char (*notes)[SFTEST_NOTE_BYTES];
@@ -70,6 +81,10 @@ typedef struct sftest_job {
 
 /* Forks the ranks. argument is what they find in self->argument. */
 void sftest_job_start(sftest_job_t *job, const sftest_node_t *node, int32_t size, sftest_rank_fn_t run, void *argument);
+
+/* The same over several nodes: rank r is on nodes[places[r]]. */
+void sftest_job_start_over(sftest_job_t *job, const sftest_node_t nodes[], const int32_t places[], int32_t size,
+                           sftest_rank_fn_t run, void *argument);
 
 /* Waits until all ranks have ended. If they have not after that time, kills them and fails the test, naming those that
  * hung and what they did. */

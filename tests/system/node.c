@@ -36,8 +36,9 @@ static void find_sfd(char path[PATH_MAX])
   strcat(path, "/sfd");
 }
 
-static void make_directory(sftest_node_t *node)
+void sftest_node_prepare(sftest_node_t *node)
 {
+  *node = (sftest_node_t){0};
   const char *parent = getenv("TMPDIR");
   if (parent == NULL || strlen(parent) > 40)
     parent = "/tmp";
@@ -46,10 +47,17 @@ static void make_directory(sftest_node_t *node)
   snprintf(node->socket, sizeof node->socket, "%s/sfd.sock", node->directory);
 }
 
+static void open_log(const sftest_node_t *node)
+{
+  int fd = open(node->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
+    _exit(126);
+}
+
 /* The child that becomes sfd. It ends together with the test. */
 static void become_sfd(const sftest_node_t *node, const char *const options[], int ready_fd)
 {
-  char path[PATH_MAX], ready[16];
+  char path[PATH_MAX], ready[16], fabric_fd[32];
   const char *arguments[OPTIONS_MAX + 10];
   int n = 0;
   find_sfd(path);
@@ -60,15 +68,21 @@ static void become_sfd(const sftest_node_t *node, const char *const options[], i
     arguments[n++] = fixed[i];
   for (int i = 0; options != NULL && options[i] != NULL && i < OPTIONS_MAX; i++)
     arguments[n++] = options[i];
+  snprintf(fabric_fd, sizeof fabric_fd, "--fabric-fd=%d", node->fabric_fd);
+  if (node->fabric_fd != 0)
+    arguments[n++] = fabric_fd;
   arguments[n] = NULL;
   fcntl(ready_fd, F_SETFD, 0);
+  fcntl(node->fabric_fd, F_SETFD, 0);
+  if (node->log[0] != '\0')
+    open_log(node);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   execv(path, (char *const *)(uintptr_t)arguments); /* execv takes them const in all but name */
   fprintf(stderr, "%s: %s\n", path, strerror(errno));
   _exit(127);
 }
 
-static void start_sfd(sftest_node_t *node, const char *const options[])
+void sftest_node_launch(sftest_node_t *node, const char *const options[])
 {
   int ends[2];
   char text[16];
@@ -89,9 +103,8 @@ static void start_sfd(sftest_node_t *node, const char *const options[])
 
 void sftest_node_start(sftest_node_t *node, const char *const options[])
 {
-  *node = (sftest_node_t){0};
-  make_directory(node);
-  start_sfd(node, options);
+  sftest_node_prepare(node);
+  sftest_node_launch(node, options);
 }
 
 void sftest_node_kill(sftest_node_t *node)
@@ -107,7 +120,7 @@ void sftest_node_restart(sftest_node_t *node, const char *const options[])
 {
   if (node->pid != 0)
     sftest_node_kill(node);
-  start_sfd(node, options);
+  sftest_node_launch(node, options);
 }
 
 void sftest_node_end(sftest_node_t *node)
@@ -134,13 +147,18 @@ static void remove_remains(const sftest_node_t *node)
   unlink(node->socket);
 }
 
-void sftest_node_stop(sftest_node_t *node)
+void sftest_node_remove(sftest_node_t *node)
 {
   if (node->pid != 0)
     sftest_node_end(node);
   else
     remove_remains(node);
   ck_assert_msg(rmdir(node->directory) == 0, "%s: %s", node->directory, strerror(errno));
+}
+
+void sftest_node_stop(sftest_node_t *node)
+{
+  sftest_node_remove(node);
   errno = 0;
   ck_assert_msg(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD, "child processes are left");
 }

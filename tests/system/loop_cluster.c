@@ -1,0 +1,206 @@
+/* Daemons over the loop fabric: see loop_cluster.h. */
+#include "tests/system/loop_cluster.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "daemon/calibrate.h"
+#include "daemon/fabric/loop.h"
+#include "daemon/log.h"
+#include "daemon/network.h"
+#include "daemon/options.h"
+#include "daemon/server.h"
+
+#define ORDER_LOOK_MS 2
+#define ORDER_LIMIT_S 20
+
+/* The process of the daemons. */
+typedef struct sftest_daemons {
+  sftest_loop_cluster_t *cluster;
+  uv_loop_t loop;
+  sfd_loop_hub_t *hub;
+  sfd_server_t *servers[SFTEST_LOOP_NODES];
+  uv_prepare_t step;
+  uv_idle_t busy;
+  uv_timer_t look;
+  uv_signal_t end;
+} sftest_daemons_t;
+
+/* ---- The daemons ------------------------------------------------------------------------------------------------- */
+
+static void must(bool good, const char *what)
+{
+  if (good)
+    return;
+  fprintf(stderr, "loop cluster: %s failed\n", what);
+  _exit(1);
+}
+
+static int listen_at(const char *path)
+{
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  must(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 64) == 0, "listening");
+  return fd;
+}
+
+static void on_busy(uv_idle_t *busy)
+{
+  (void)busy;
+}
+
+static void on_step(uv_prepare_t *step)
+{
+  sftest_daemons_t *daemons = step->data;
+  sfd_loop_step(daemons->hub);
+  /* The servers look at what came in their own prepare handles, which may have run before. */
+  if (sfd_loop_pending(daemons->hub))
+    uv_idle_start(&daemons->busy, on_busy);
+  else
+    uv_idle_stop(&daemons->busy);
+}
+
+static uint64_t carry_out(sftest_daemons_t *daemons, sftest_loop_order_t what, int32_t a, int32_t b)
+{
+  const sfd_channels_t *channels = sfd_network_channels(daemons->servers[a]);
+  switch (what) {
+  case SFTEST_LOOP_HOLD:
+  case SFTEST_LOOP_LET_GO:
+    sfd_channel_hold((sfd_channels_t *)(uintptr_t)channels, b, what == SFTEST_LOOP_HOLD);
+    return 0;
+  case SFTEST_LOOP_FRAMES:
+    return sfd_channel_counts(channels, b)->frames_sent;
+  case SFTEST_LOOP_QUEUED:
+    return sfd_channel_counts(channels, b)->queued_messages;
+  case SFTEST_LOOP_CUT:
+    sfd_loop_cut(daemons->hub, a, b);
+    return 0;
+  }
+  return 0;
+}
+
+static void on_look(uv_timer_t *timer)
+{
+  sftest_daemons_t *daemons = timer->data;
+  sftest_loop_orders_t *orders = daemons->cluster->orders;
+  uint32_t given = atomic_load(&orders->given);
+  if (given == atomic_load(&orders->done))
+    return;
+  uint64_t result = carry_out(daemons, (sftest_loop_order_t)atomic_load(&orders->what), atomic_load(&orders->a),
+                              atomic_load(&orders->b));
+  atomic_store(&orders->result, result);
+  atomic_store(&orders->done, given);
+}
+
+static void on_end(uv_signal_t *signal, int number)
+{
+  sftest_daemons_t *daemons = signal->data;
+  (void)number;
+  for (int32_t i = 0; i < daemons->cluster->n; i++)
+    sfd_server_stop(daemons->servers[i]);
+  uv_close((uv_handle_t *)&daemons->look, NULL);
+  uv_close((uv_handle_t *)&daemons->end, NULL);
+  /* The fabrics close in steps: what steps them must not keep the loop alive for itself. */
+  uv_unref((uv_handle_t *)&daemons->step);
+}
+
+static void run_daemons(sftest_loop_cluster_t *cluster, unsigned delay, uint64_t seed, int ready_fd)
+{
+  static sftest_daemons_t daemons;
+  static sfd_options_t options;
+  char *arguments[] = {(char[]){"sfd"}, (char[]){"--calibrate=no"}, (char[]){"--log-level=error"}, NULL};
+  char *nothing[] = {NULL};
+  daemons.cluster = cluster;
+  must(uv_loop_init(&daemons.loop) == 0, "uv_loop_init");
+  must(sfd_options_parse(3, arguments, nothing, &options) == SF_OK, "options");
+  must(sfd_log_configure(options.log_level) == SF_OK, "log");
+  daemons.hub = sfd_loop_hub_create(cluster->n);
+  must(daemons.hub != NULL, "hub");
+  sfd_loop_set_delay(daemons.hub, delay);
+  sfd_loop_set_chunks(daemons.hub, seed);
+  for (int32_t i = 0; i < cluster->n; i++) {
+    sfd_server_t **server = &daemons.servers[i];
+    must(sfd_server_create(&daemons.loop, &options, listen_at(cluster->nodes[i].socket), &sfd_default_costs, server) ==
+             SF_OK,
+         "server");
+    must(sfd_network_create_over(*server, sfd_loop_fabric(daemons.hub, i), &(*server)->network) == SF_OK, "network");
+  }
+  uv_prepare_init(&daemons.loop, &daemons.step);
+  uv_idle_init(&daemons.loop, &daemons.busy);
+  uv_timer_init(&daemons.loop, &daemons.look);
+  uv_signal_init(&daemons.loop, &daemons.end);
+  daemons.step.data = daemons.look.data = daemons.end.data = &daemons;
+  uv_prepare_start(&daemons.step, on_step);
+  uv_timer_start(&daemons.look, on_look, ORDER_LOOK_MS, ORDER_LOOK_MS);
+  uv_signal_start(&daemons.end, on_end, SIGUSR1);
+  must(write(ready_fd, "r", 1) == 1, "telling");
+  close(ready_fd);
+  uv_run(&daemons.loop, UV_RUN_DEFAULT);
+  for (int32_t i = 0; i < cluster->n; i++)
+    sfd_server_destroy(daemons.servers[i]);
+  sfd_loop_hub_destroy(daemons.hub);
+  sfd_options_free(&options);
+  _exit(0);
+}
+
+/* ---- The test ---------------------------------------------------------------------------------------------------- */
+
+void sftest_loop_cluster_start(sftest_loop_cluster_t *cluster, int32_t n, unsigned delay, uint64_t seed)
+{
+  int ends[2];
+  char byte;
+  *cluster = (sftest_loop_cluster_t){.n = n};
+  cluster->orders = mmap(NULL, sizeof *cluster->orders, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ck_assert_ptr_ne(cluster->orders, MAP_FAILED);
+  for (int32_t i = 0; i < n; i++)
+    sftest_node_prepare(&cluster->nodes[i]);
+  ck_assert_int_eq(pipe(ends), 0);
+  cluster->pid = fork();
+  ck_assert_int_ge(cluster->pid, 0);
+  if (cluster->pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(ends[0]);
+    run_daemons(cluster, delay, seed, ends[1]);
+  }
+  close(ends[1]);
+  ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+  close(ends[0]);
+}
+
+uint64_t sftest_loop_cluster_order(sftest_loop_cluster_t *cluster, sftest_loop_order_t what, int32_t a, int32_t b)
+{
+  sftest_loop_orders_t *orders = cluster->orders;
+  atomic_store(&orders->what, what);
+  atomic_store(&orders->a, a);
+  atomic_store(&orders->b, b);
+  uint32_t given = atomic_fetch_add(&orders->given, 1) + 1;
+  int64_t limit = sftest_now_ms() + ORDER_LIMIT_S * 1000;
+  while (atomic_load(&orders->done) != given) {
+    ck_assert_msg(sftest_now_ms() < limit, "the daemons do not carry out an order");
+    usleep(500);
+  }
+  return atomic_load(&orders->result);
+}
+
+void sftest_loop_cluster_stop(sftest_loop_cluster_t *cluster)
+{
+  int status;
+  kill(cluster->pid, SIGUSR1);
+  ck_assert_int_eq(waitpid(cluster->pid, &status, 0), cluster->pid);
+  ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the daemons ended with status 0x%x", (unsigned)status);
+  for (int32_t i = 0; i < cluster->n; i++) {
+    sftest_node_remove(&cluster->nodes[i]);
+  }
+  munmap(cluster->orders, sizeof *cluster->orders);
+}

@@ -1,0 +1,47 @@
+/* Several daemons in one process, connected by the loop fabric: for tests in which the way between nodes is slow, cut
+ * to pieces, held up or broken on purpose. The process is forked from the test and stepped by its event loop. */
+#ifndef SFTEST_LOOP_CLUSTER_H
+#define SFTEST_LOOP_CLUSTER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "tests/system/harness.h"
+
+#define SFTEST_LOOP_NODES 4
+
+/* What the test and the process of the daemons tell each other. */
+typedef struct sftest_loop_orders {
+  _Atomic uint32_t given; /* number of the last order */
+  _Atomic uint32_t done;
+  _Atomic int32_t what; /* sftest_loop_order_t */
+  _Atomic int32_t a;
+  _Atomic int32_t b;
+  _Atomic uint64_t result;
+} sftest_loop_orders_t;
+
+typedef enum sftest_loop_order {
+  SFTEST_LOOP_HOLD,   /* sends from node a to node b gather */
+  SFTEST_LOOP_LET_GO, /* and go */
+  SFTEST_LOOP_FRAMES, /* result: frames sent so far from a to b */
+  SFTEST_LOOP_QUEUED, /* result: messages that wait to be sent from a to b */
+  SFTEST_LOOP_CUT,    /* the stream between a and b ends */
+} sftest_loop_order_t;
+
+typedef struct sftest_loop_cluster {
+  sftest_node_t nodes[SFTEST_LOOP_NODES]; /* for sftest_job_start_over; pid 0 */
+  int32_t n;
+  pid_t pid;
+  sftest_loop_orders_t *orders;
+} sftest_loop_cluster_t;
+
+/* Starts n daemons. Bytes take that many steps from one to the next, and with a seed they arrive in random pieces. */
+void sftest_loop_cluster_start(sftest_loop_cluster_t *cluster, int32_t n, unsigned delay, uint64_t seed);
+
+/* Gives an order and waits until it has been carried out. */
+uint64_t sftest_loop_cluster_order(sftest_loop_cluster_t *cluster, sftest_loop_order_t what, int32_t a, int32_t b);
+
+/* Ends the daemons; fails the test if they do not end well. */
+void sftest_loop_cluster_stop(sftest_loop_cluster_t *cluster);
+
+#endif

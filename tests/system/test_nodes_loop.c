@@ -1,0 +1,193 @@
+/* Daemons of several nodes in one process, over the loop fabric: what gathers while a send is held up, and streams that
+ * are slow, broken into pieces, or cut. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/loop_cluster.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define GRAPHS 8
+#define VALUES 500
+
+/* What test and ranks tell each other. */
+typedef struct shared {
+  _Atomic int ready;
+  _Atomic int go;
+  _Atomic int32_t rounds;
+} shared_t;
+
+static void await(const _Atomic int *word, int value)
+{
+  while (atomic_load(word) < value)
+    sftest_sleep_ms(1);
+}
+
+/* Roots on rank 0, a leaf on rank 1 for each. */
+static sf_status_t make_graph(sf_context_t *context, int64_t n, sf_graph_t **graph_p)
+{
+  bool leaves = sf_rank(context) == 1;
+  int32_t *ranks = calloc((size_t)n, sizeof *ranks);
+  int64_t *roots = calloc((size_t)n, sizeof *roots);
+  for (int64_t i = 0; i < n; i++)
+    roots[i] = i;
+  sf_status_t status = sf_graph_create(sf_group_world(context), leaves ? 0 : n, leaves ? n : 0, NULL, ranks, roots,
+                                       SF_GRAPH_DEFAULT, graph_p);
+  free(ranks);
+  free(roots);
+  return status;
+}
+
+/* ---- Gathering --------------------------------------------------------------------------------------------------- */
+
+static int start_eight(sftest_rank_t *self)
+{
+  shared_t *shared = self->argument;
+  static double root[GRAPHS][VALUES], leaf[GRAPHS][VALUES];
+  sf_graph_t *graphs[GRAPHS];
+  sf_request_t *requests[GRAPHS];
+  sf_context_t *context = sftest_join(self);
+  for (int g = 0; g < GRAPHS; g++) {
+    SFTEST_OK(self, make_graph(context, VALUES, &graphs[g]));
+    SFTEST_OK(self, sf_bcast_init(graphs[g], SF_DOUBLE, root[g], leaf[g], SF_REPLACE, &requests[g]));
+  }
+  for (int round = 0; round < 2; round++) { /* the first one makes the exchanges */
+    for (int g = 0; g < GRAPHS; g++)
+      for (int i = 0; i < VALUES; i++)
+        root[g][i] = 1e6 * round + 1e3 * g + i;
+    if (round == 1) {
+      atomic_fetch_add(&shared->ready, 1);
+      await(&shared->go, 1);
+    }
+    SFTEST_OK(self, sf_start_all(GRAPHS, requests));
+    SFTEST_OK(self, sf_wait_all(GRAPHS, requests));
+    if (round == 1) { /* the test counts what has been sent so far */
+      atomic_fetch_add(&shared->ready, 1);
+      await(&shared->go, 2);
+    }
+    for (int g = 0; g < GRAPHS && self->rank == 1; g++)
+      for (int i = 0; i < VALUES; i++)
+        SFTEST_REQUIRE(self, leaf[g][i] == 1e6 * round + 1e3 * g + i);
+  }
+  for (int g = 0; g < GRAPHS; g++) {
+    SFTEST_OK(self, sf_request_free(&requests[g]));
+    SFTEST_OK(self, sf_graph_destroy(graphs[g]));
+  }
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(messages_gather_while_a_send_is_held)
+{
+  static const int32_t places[] = {0, 1};
+  sftest_loop_cluster_t cluster;
+  sftest_job_t job;
+  shared_t *shared = sftest_shared(sizeof *shared);
+  sftest_loop_cluster_start(&cluster, 2, 0, 0);
+  sftest_job_start_over(&job, cluster.nodes, places, 2, start_eight, shared);
+  await(&shared->ready, 2);
+  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 0, 1);
+  uint64_t before = sftest_loop_cluster_order(&cluster, SFTEST_LOOP_FRAMES, 0, 1);
+  atomic_store(&shared->go, 1);
+  int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
+  while (sftest_loop_cluster_order(&cluster, SFTEST_LOOP_QUEUED, 0, 1) < GRAPHS)
+    ck_assert_msg(sftest_now_ms() < limit, "the messages of %d graphs do not gather", GRAPHS);
+  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 0, 1);
+  await(&shared->ready, 4);
+  uint64_t frames = sftest_loop_cluster_order(&cluster, SFTEST_LOOP_FRAMES, 0, 1) - before;
+  ck_assert_msg(frames <= 2, "%llu frames", (unsigned long long)frames);
+  atomic_store(&shared->go, 2);
+  sftest_job_wait(&job, sftest_limit_ms(20000));
+  sftest_job_expect_all(&job);
+  sftest_loop_cluster_stop(&cluster);
+  sftest_shared_free(shared, sizeof *shared);
+}
+END_TEST
+
+/* ---- Slow and broken streams ------------------------------------------------------------------------------------- */
+
+static int exchange_much(sftest_rank_t *self)
+{
+  sf_graph_t *graph;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 20000, SF_GRAPH_DEFAULT, &graph));
+  for (int i = 0; i < 10; i++)
+    sftest_ring_expect_working(self, sf_group_world(context), graph, 20000);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(slow_streams_in_pieces)
+{
+  static const int32_t places[] = {0, 1, 2, 3, 3, 0};
+  sftest_loop_cluster_t cluster;
+  sftest_job_t job;
+  sftest_loop_cluster_start(&cluster, 4, (unsigned)_i * 20, sftest_seed() | 1);
+  sftest_job_start_over(&job, cluster.nodes, places, 6, exchange_much, NULL);
+  sftest_job_wait(&job, sftest_limit_ms(30000));
+  sftest_job_expect_all(&job);
+  sftest_loop_cluster_stop(&cluster);
+}
+END_TEST
+
+/* Exchanges until something is lost, of which every rank hears. */
+static int exchange_until_lost(sftest_rank_t *self)
+{
+  shared_t *shared = self->argument;
+  double root[VALUES] = {0}, leaf[VALUES];
+  sf_graph_t *graph;
+  sf_status_t status;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), VALUES, SF_GRAPH_DEFAULT, &graph));
+  do {
+    status = sf_bcast(graph, SF_DOUBLE, root, leaf, SF_REPLACE);
+    if (self->rank == 0 && status == SF_OK)
+      atomic_fetch_add(&shared->rounds, 1);
+  } while (status == SF_OK);
+  SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
+  SFTEST_DETAIL(self, "node");
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
+  return 0;
+}
+
+START_TEST(cut_links)
+{
+  static const int32_t places[] = {0, 1, 2, 1};
+  uint64_t random = sftest_seed();
+  for (int round = 0; round < sftest_scale(12); round++) {
+    sftest_loop_cluster_t cluster;
+    sftest_job_t job;
+    shared_t *shared = sftest_shared(sizeof *shared);
+    sftest_loop_cluster_start(&cluster, 3, 1, 0);
+    sftest_job_start_over(&job, cluster.nodes, places, 4, exchange_until_lost, shared);
+    while (atomic_load(&shared->rounds) < 3)
+      sftest_sleep_ms(1);
+    sftest_sleep_ms(sftest_below(&random, 20));
+    sftest_loop_cluster_order(&cluster, SFTEST_LOOP_CUT, 1, 2);
+    sftest_job_wait(&job, sftest_limit_ms(5000));
+    sftest_job_expect_all(&job);
+    sftest_loop_cluster_stop(&cluster);
+    sftest_shared_free(shared, sizeof *shared);
+  }
+}
+END_TEST
+
+static Suite *nodes_loop_suite(void)
+{
+  Suite *suite = suite_create("nodes_loop");
+  TCase *tcase = tcase_create("nodes_loop");
+  tcase_add_test(tcase, messages_gather_while_a_send_is_held);
+  tcase_add_loop_test(tcase, slow_streams_in_pieces, 0, 3);
+  tcase_add_test(tcase, cut_links);
+  tcase_set_timeout(tcase, 120);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(nodes_loop_suite());
+}
