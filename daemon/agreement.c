@@ -221,7 +221,9 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
   sfd_job_t *job = sfd_job_find_id(server, arrive->job);
   sfd_group_t *group = NULL;
   sfd_agreement_t *agreement = NULL;
-  if (job == NULL || job->state != SFD_JOB_RUNNING)
+  if (job == NULL)
+    return SF_ERR_NOT_FOUND;
+  if (job->state != SFD_JOB_RUNNING)
     return SF_OK; /* its ranks here have ended; the others learn that otherwise */
   if (arrive->kind == SFPEER__ARRIVE__KIND__GROUP) {
     agreement = sfd_group_find_agreement(job, node, arrive->tag, arrive->ranks, arrive->n_ranks, &group);

@@ -15,17 +15,18 @@
 #define DIGEST_BYTES 32
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
 
-/* A job that is joining, at its home. */
+/* A job that is joining, or that runs, at its home. */
 typedef struct sfd_assembly {
   TAILQ_ENTRY(sfd_assembly) entry;
   sfd_server_t *server;
+  uint64_t job; /* 0: it is joining */
   uint32_t uid;
   char name[SFD_NAME_SIZE];
   uint8_t digest[DIGEST_BYTES]; /* of the key */
   int32_t size;
   int32_t ncame;
   uv_timer_t timer;     /* until the earliest deadline */
-  int32_t rank_nodes[]; /* -1: has not come */
+  int32_t rank_nodes[]; /* -1: has not come, or it is over where the rank was */
 } sfd_assembly_t;
 
 /* ---- Home -------------------------------------------------------------------------------------------------------- */
@@ -60,7 +61,7 @@ static sfd_assembly_t *find(const sfd_server_t *server, uint32_t uid, const char
   sfd_assembly_t *assembly;
   TAILQ_FOREACH(assembly, &server->assemblies, entry)
   {
-    if (assembly->uid == uid && strcmp(assembly->name, name) == 0)
+    if (assembly->job == 0 && assembly->uid == uid && strcmp(assembly->name, name) == 0)
       return assembly;
   }
   return NULL;
@@ -149,15 +150,59 @@ static void start(sfd_assembly_t *assembly)
 {
   Sfpeer__JobStart started = SFPEER__JOB_START__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  assembly->job = sfd_server_new_id(assembly->server);
+  uv_timer_stop(&assembly->timer);
   started.uid = assembly->uid;
   started.name = assembly->name;
-  started.job = sfd_server_new_id(assembly->server);
+  started.job = assembly->job;
   started.rank_nodes = assembly->rank_nodes;
   started.n_rank_nodes = (size_t)assembly->size;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_START;
   message.job_start = &started;
   send_to_all(assembly, sfd_assembly_handle_start, &message);
-  forget(assembly);
+}
+
+/* Nothing of the job is left on the node; with the last one it is forgotten. */
+static void leave_node(sfd_assembly_t *assembly, int32_t node)
+{
+  bool left = false;
+  for (int32_t r = 0; r < assembly->size; r++) {
+    if (assembly->rank_nodes[r] == node)
+      assembly->rank_nodes[r] = -1;
+    left |= assembly->rank_nodes[r] >= 0;
+  }
+  if (!left)
+    forget(assembly);
+}
+
+sf_status_t sfd_assembly_handle_over(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  sfd_assembly_t *assembly;
+  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  {
+    if (assembly->job == message->job_over->job)
+      break;
+  }
+  if (assembly != NULL)
+    leave_node(assembly, node);
+  return SF_OK;
+}
+
+/* Of a job that runs: its other nodes are told. */
+static void fail_running(sfd_assembly_t *assembly, int32_t node, const char *text)
+{
+  Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  fail.job = assembly->job;
+  fail.status = SF_ERR_RANK_FAILED;
+  fail.detail = (char *)(uintptr_t)text; /* only read; protobuf-c has no const */
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
+  message.job_fail = &fail;
+  for (int32_t r = 0; r < assembly->size; r++)
+    if (assembly->rank_nodes[r] == node)
+      assembly->rank_nodes[r] = -1;
+  send_to_all(assembly, sfd_job_handle_peer_fail, &message);
+  leave_node(assembly, node);
 }
 
 static sf_status_t begin(sfd_server_t *server, const Sfpeer__JobJoin *join, sfd_assembly_t **assembly_p)
@@ -258,6 +303,19 @@ void sfd_assembly_rank_came(sfd_rank_t *rank, int64_t timeout_ms)
   send_to(server, home_of(server, job->uid, job->name), sfd_assembly_handle_join, &message);
 }
 
+void sfd_assembly_over(sfd_job_t *job)
+{
+  Sfpeer__JobOver over = SFPEER__JOB_OVER__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  sfd_server_t *server = job->server;
+  if (job->rank_nodes == NULL || server->stopping)
+    return;
+  over.job = job->id;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_OVER;
+  message.job_over = &over;
+  send_to(server, home_of(server, job->uid, job->name), sfd_assembly_handle_over, &message);
+}
+
 void sfd_assembly_withdraw(sfd_job_t *job)
 {
   Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
@@ -292,8 +350,8 @@ sf_status_t sfd_assembly_handle_refuse(sfd_server_t *server, int32_t node, const
   return SF_OK;
 }
 
-/* The job runs, but not here any more: the other nodes have to know. */
-static void tell_impossible(sfd_server_t *server, const Sfpeer__JobStart *started)
+/* The job runs, but not here any more: the other nodes and the home have to know. */
+static void tell_impossible(sfd_server_t *server, int32_t home, const Sfpeer__JobStart *started)
 {
   static char detail[] = "a rank went while the job was joining";
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
@@ -310,6 +368,11 @@ static void tell_impossible(sfd_server_t *server, const Sfpeer__JobStart *starte
       sfd_network_send(server, other, &message);
     previous = other;
   }
+  Sfpeer__JobOver over = SFPEER__JOB_OVER__INIT;
+  over.job = started->job;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_OVER;
+  message.job_over = &over;
+  send_to(server, home, sfd_assembly_handle_over, &message);
 }
 
 /* Whether the ranks that are here are those of which the home knows. */
@@ -325,9 +388,14 @@ sf_status_t sfd_assembly_handle_start(sfd_server_t *server, int32_t node, const 
 {
   const Sfpeer__JobStart *started = message->job_start;
   sfd_job_t *job = sfd_job_find(server, started->uid, started->name);
-  (void)node;
+  for (size_t r = 0; r < started->n_rank_nodes; r++)
+    if (started->rank_nodes[r] < 0 || started->rank_nodes[r] >= sfd_network_nnodes(server))
+      return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with rank %zu on node %d", node, r,
+                         started->rank_nodes[r]);
+  if (sfd_job_find_id(server, started->job) != NULL)
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with the id of another job", node);
   if (job == NULL || job->state != SFD_JOB_JOINING || started->n_rank_nodes != (size_t)job->size) {
-    tell_impossible(server, started);
+    tell_impossible(server, node, started);
     return SF_OK;
   }
   int32_t *rank_nodes = malloc((size_t)job->size * sizeof *rank_nodes);
@@ -352,8 +420,10 @@ void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *de
     bool waits = false;
     for (int32_t r = 0; r < assembly->size; r++)
       waits |= assembly->rank_nodes[r] == node;
-    if (waits)
+    if (waits && assembly->job == 0)
       refuse_all(assembly, SF_ERR_RANK_FAILED, text);
+    else if (waits)
+      fail_running(assembly, node, text);
   }
   for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
     next = TAILQ_NEXT(job, entry);

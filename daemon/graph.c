@@ -9,6 +9,7 @@
 #include "daemon/log.h"
 #include "daemon/network.h"
 #include "daemon/setup.h"
+#include "daemon/submission.h"
 #include "daemon/trunks.h"
 #include "shm/error.h"
 
@@ -51,6 +52,7 @@ void sfd_graph_set_up(sfd_graph_t *graph)
   if (graph->state != SFD_GRAPH_FAILED)
     graph->state = SFD_GRAPH_READY;
   end_setup(graph);
+  sfd_network_begun(graph->group->job->server);
 }
 
 void sfd_graph_free(sfd_graph_t *graph)
@@ -143,6 +145,7 @@ void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
   (void)nfds;
   if (graph == NULL)
     return;
+  sfd_submission_take_all(session->rank->submission); /* its last messages may still be in the ring */
   sfd_session_send_done(session, message->request);
   destroy_for(graph, local);
 }
@@ -190,6 +193,8 @@ sf_status_t sfd_graph_handle_peer_fail(sfd_server_t *server, int32_t node, const
   const sfd_job_t *job = sfd_job_find_id(server, fail->job);
   sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, fail->graph) : NULL;
   (void)node;
+  if (graph != NULL && graph->state == SFD_GRAPH_COMMITTING)
+    return SF_ERR_NOT_FOUND; /* there it was ready before */
   if (graph != NULL && graph->state != SFD_GRAPH_FAILED)
     fail_here(graph, fail->status < SF_OK ? (sf_status_t)fail->status : SF_ERR_MISMATCH, fail->detail);
   return SF_OK;

@@ -296,6 +296,25 @@ static void announce(const sfd_group_t *group)
   }
 }
 
+/* The member takes part in nothing new. */
+static void mark_gone(sfd_group_t *group, int32_t place)
+{
+  group->members[place].here = false;
+  if (--group->nhere == 0)
+    unlist(group);
+}
+
+/* Who has left while the group was being formed. */
+static void forget_left(sfd_group_t *group)
+{
+  int32_t nhere = group->nhere;
+  for (int32_t i = 0; i < group->size && nhere > 0; i++)
+    if (group->job->left[group->members[i].rank]) {
+      nhere--;
+      mark_gone(group, i);
+    }
+}
+
 void sfd_group_formed(sfd_group_t *group, uint64_t id)
 {
   sfd_job_t *job = group->job;
@@ -312,6 +331,8 @@ void sfd_group_formed(sfd_group_t *group, uint64_t id)
   job->ngroups++;
   announce(group);
   complete(group);
+  forget_left(group);
+  sfd_network_begun(job->server);
 }
 
 static bool nobody_left(const sfd_job_t *job, const int32_t ranks[], size_t n)
@@ -402,14 +423,6 @@ void sfd_group_handle_create(sfd_session_t *session, const Sfproto__Message *mes
 
 /* ---- Leaving and failing ---- */
 
-/* The member takes part in nothing new. */
-static void mark_gone(sfd_group_t *group, int32_t place)
-{
-  group->members[place].here = false;
-  if (--group->nhere == 0)
-    unlist(group);
-}
-
 /* A member of this node: who waits for it is told so. */
 static void remove_member(sfd_group_t *group, int32_t place, const char *text)
 {
@@ -477,6 +490,8 @@ sf_status_t sfd_group_handle_peer_left(sfd_server_t *server, int32_t node, const
   sfd_job_t *job = sfd_job_find_id(server, left->job);
   sfd_group_t *group = job != NULL ? sfd_group_find(job, left->group) : NULL;
   int32_t place = group != NULL ? sfd_group_rank_of(group, left->rank) : -1;
+  if (job == NULL || (group == NULL && job->state == SFD_JOB_RUNNING))
+    return SF_ERR_NOT_FOUND;
   if (place < 0)
     return SF_OK;
   if (left->rank < 0 || left->rank >= job->size || sfd_job_node_of(job, left->rank) != node)

@@ -108,6 +108,7 @@ sf_status_t sfd_job_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes)
   if (sfd_group_create_world(job) != SF_OK || !sfd_key_insert(&job->server->jobs_by_id, job))
     return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", job->size);
   job->state = SFD_JOB_RUNNING;
+  sfd_network_begun(job->server);
   return SF_OK;
 }
 
@@ -160,6 +161,7 @@ static void end_job(sfd_job_t *job)
   sfd_server_t *server = job->server;
   sfd_log(SFD_LOG_JOB, SFD_INFO, "job \"%s\" (%" PRIu64 ") of uid %u is over", job->name, job->id, job->uid);
   sfd_job_forget(job);
+  sfd_assembly_over(job);
   if (sfd_job_find_id(server, job->id) == job)
     sfd_key_remove(&server->jobs_by_id, job);
   TAILQ_REMOVE(&server->jobs, job, entry);
@@ -453,7 +455,9 @@ sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const S
 {
   const Sfpeer__JobLeft *left = message->job_left;
   sfd_job_t *job = sfd_job_find_id(server, left->job);
-  if (job == NULL || job->state != SFD_JOB_RUNNING)
+  if (job == NULL)
+    return SF_ERR_NOT_FOUND;
+  if (job->state != SFD_JOB_RUNNING)
     return SF_OK;
   if (left->rank < 0 || left->rank >= job->size || sfd_job_node_of(job, left->rank) != node || job->left[left->rank])
     return sfshm_error(SF_ERR_PROTO, "node %d says that rank %d has left, which is not there", node, left->rank);
@@ -469,6 +473,7 @@ static void leave(sfd_rank_t *rank)
   sfd_rank_describe(rank, text, sizeof text);
   sfd_log(SFD_LOG_JOB, SFD_DEBUG, "%s leaves", text);
   sfd_text_append(text, sizeof text, " has left");
+  sfd_submission_take_all(rank->submission); /* the last messages of its graphs may still be in the ring */
   rank->job->nleft++;
   rank->job->left[rank->number] = true;
   tell_left(rank);

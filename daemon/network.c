@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "daemon/agreement.h"
 #include "daemon/assembly.h"
@@ -43,10 +44,10 @@ typedef sf_status_t (*handler_t)(sfd_server_t *server, int32_t node, const Sfpee
 static const handler_t handlers[] = {
     BODY(JOB_JOIN) = sfd_assembly_handle_join,     BODY(JOB_WITHDRAW) = sfd_assembly_handle_withdraw,
     BODY(JOB_REFUSE) = sfd_assembly_handle_refuse, BODY(JOB_START) = sfd_assembly_handle_start,
-    BODY(JOB_FAIL) = sfd_job_handle_peer_fail,     BODY(JOB_LEFT) = sfd_job_handle_peer_left,
-    BODY(ARRIVE) = sfd_agreement_handle_arrive,    BODY(RELEASE) = sfd_agreement_handle_release,
-    BODY(GROUP_LEFT) = sfd_group_handle_peer_left, BODY(WANTED) = sfd_wants_handle_wanted,
-    BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
+    BODY(JOB_OVER) = sfd_assembly_handle_over,     BODY(JOB_FAIL) = sfd_job_handle_peer_fail,
+    BODY(JOB_LEFT) = sfd_job_handle_peer_left,     BODY(ARRIVE) = sfd_agreement_handle_arrive,
+    BODY(RELEASE) = sfd_agreement_handle_release,  BODY(GROUP_LEFT) = sfd_group_handle_peer_left,
+    BODY(WANTED) = sfd_wants_handle_wanted,        BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
 };
 
 static sf_status_t handle_control(sfd_server_t *server, int32_t node, const void *payload, size_t bytes)
@@ -256,6 +257,14 @@ const sfd_channels_t *sfd_network_channels(const sfd_server_t *server)
   return server->network != NULL ? server->network->channels : NULL;
 }
 
+/* Other daemons may still know ids of one that was here before. */
+static uint64_t first_id(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_sec << 20;
+}
+
 sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, sfd_network_t **network_p)
 {
   sf_status_t status = SF_ERR_NOMEM;
@@ -266,6 +275,7 @@ sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, 
     goto err_free;
   }
   network->server = server;
+  server->last_id = first_id();
   sfd_early_init(&network->early);
   status = sfd_channels_create(fabric, &channel_handlers, network, &network->channels);
   if (status == SF_OK)

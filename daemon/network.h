@@ -24,10 +24,10 @@ typedef enum sfd_peer_kind {
 typedef struct sfd_network sfd_network_t;
 
 /* What is arriving from a node, one message at a time, and needs to be let go of if it is lost. */
-typedef struct sfd_arriving {
+typedef struct sfd_arrival {
   struct sfd_trunks *trunks;
   void *image;
-} sfd_arriving_t;
+} sfd_arrival_t;
 
 /* Makes the fabric that the options name and the channels over it. *network_p is NULL if the daemon is to be alone. */
 sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p);
@@ -38,6 +38,9 @@ sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, 
 /* Ends all channels; closed is called when that is done, and then sfd_network_destroy is allowed. NULL is accepted. */
 void sfd_network_close(sfd_network_t *network, void (*closed)(sfd_server_t *server));
 void sfd_network_destroy(sfd_network_t *network);
+
+/* A job, group or graph has begun here: messages about it that came too early are delivered, soon. */
+void sfd_network_begun(sfd_server_t *server);
 
 /* What has to be done before the loop sleeps; whether there was something. NULL is accepted. */
 bool sfd_network_attend(sfd_network_t *network);

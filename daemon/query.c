@@ -1,6 +1,7 @@
 /* Introspection. The daemon's thread. */
 #include "daemon/query.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -9,14 +10,17 @@
 #include "daemon/graph.h"
 #include "daemon/group.h"
 #include "daemon/job.h"
+#include "daemon/network.h"
+#include "daemon/query_nodes.h"
 #include "daemon/segment.h"
+#include "daemon/submission.h"
 
 #define PORTION 64 /* messages */
 
 /* Keeps the answer about one rank below the size of a frame. */
 #define MAX_REGIONS_TOLD 8192
 
-static void tell(sfd_session_t *session, Sfproto__Message *message, const int fds[], int nfds)
+void sfd_query_tell(sfd_session_t *session, Sfproto__Message *message, const int fds[], int nfds)
 {
   message->request = session->query.request;
   session->query.count++;
@@ -52,16 +56,19 @@ static void tell_status(sfd_session_t *session)
   status.jobs_failed = server->statistics.jobs_failed;
   status.refused = server->statistics.refused;
   status.costs_measured = sfd_board_costs_measured(server->board);
+  status.fabric = (char *)(uintptr_t)sfd_query_fabric(sfd_network_channels(server)); /* only read */
+  status.has_node = status.has_nodes = true;
+  status.node = sfd_network_node(server);
+  status.nodes = sfd_network_nnodes(server);
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_STATUS_INFO;
   message.status_info = &status;
-  tell(session, &message, NULL, 0);
+  sfd_query_tell(session, &message, NULL, 0);
 }
 
 /* ---- Jobs ---- */
 
-/* The first job from that serial number on that the session may see. */
-static sfd_job_t *visible_job(const sfd_session_t *session, uint64_t serial)
+sfd_job_t *sfd_query_visible_job(const sfd_session_t *session, uint64_t serial)
 {
   bool all = session->uid == 0 || session->uid == session->server->uid;
   sfd_job_t *job;
@@ -79,9 +86,27 @@ static char *job_state(const sfd_job_t *job)
   return job->state == SFD_JOB_JOINING ? joining : job->state == SFD_JOB_RUNNING ? running : failed;
 }
 
+/* On how many nodes it has ranks; 0: that is not known. */
+static int32_t count_nodes(const sfd_job_t *job)
+{
+  int32_t count = 0;
+  if (job->rank_nodes == NULL)
+    return job->id != 0;
+  bool *seen = calloc((size_t)sfd_network_nnodes(job->server), sizeof *seen);
+  for (int32_t r = 0; seen != NULL && r < job->size; r++) {
+    int32_t node = job->rank_nodes[r];
+    if (node < 0 || node >= sfd_network_nnodes(job->server) || seen[node])
+      continue;
+    seen[node] = true;
+    count++;
+  }
+  free(seen);
+  return count;
+}
+
 static bool tell_next_job(sfd_session_t *session)
 {
-  sfd_job_t *job = visible_job(session, session->query.next_job);
+  sfd_job_t *job = sfd_query_visible_job(session, session->query.next_job);
   if (job == NULL)
     return false;
   session->query.next_job = job->serial + 1;
@@ -90,7 +115,11 @@ static bool tell_next_job(sfd_session_t *session)
   info.name = job->name;
   info.uid = job->uid;
   info.size = job->size;
-  info.joined = job->njoined;
+  info.joined = job->id != 0 ? job->size : job->njoined;
+  info.has_here = true;
+  info.here = job->njoined;
+  info.nodes = count_nodes(job);
+  info.has_nodes = info.nodes > 0;
   info.state = job_state(job);
   info.groups = job->ngroups;
   info.graphs = job->ngraphs;
@@ -99,7 +128,7 @@ static bool tell_next_job(sfd_session_t *session)
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_JOB_INFO;
   message.job_info = &info;
-  tell(session, &message, NULL, 0);
+  sfd_query_tell(session, &message, NULL, 0);
   return true;
 }
 
@@ -171,6 +200,8 @@ static void tell_rank(sfd_session_t *session, sfd_rank_t *rank)
   info.pid = rank->pid;
   info.state = rank_state(rank);
   info.program = rank->program;
+  info.has_ring_depth = rank->submission != NULL;
+  info.ring_depth = rank->submission != NULL ? sfshm_ring_depth(&rank->submission->reader) : 0;
   if (regions != NULL && pointers != NULL) {
     info.n_regions = describe_regions(rank, regions, pointers, max);
     info.regions = pointers;
@@ -178,7 +209,7 @@ static void tell_rank(sfd_session_t *session, sfd_rank_t *rank)
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_RANK_INFO;
   message.rank_info = &info;
-  tell(session, &message, &rank->counters_fd, 1);
+  sfd_query_tell(session, &message, &rank->counters_fd, 1);
   free(pointers);
   free(regions);
 }
@@ -187,7 +218,7 @@ static bool tell_next_rank(sfd_session_t *session)
 {
   sfd_query_t *query = &session->query;
   sfd_job_t *job;
-  for (; (job = visible_job(session, query->next_job)) != NULL; query->next_job = job->serial + 1) {
+  for (; (job = sfd_query_visible_job(session, query->next_job)) != NULL; query->next_job = job->serial + 1) {
     if (job->serial != query->next_job)
       query->next_rank = 0;
     query->next_job = job->serial;
@@ -204,7 +235,7 @@ static bool tell_next_rank(sfd_session_t *session)
 
 /* ---- Graphs ---- */
 
-static char *graph_state(const sfd_graph_t *graph)
+char *sfd_query_graph_state(const sfd_graph_t *graph)
 {
   static char setup[] = "setup", ready[] = "ready", failed[] = "failed", retiring[] = "retiring";
   if (graph->setup != NULL)
@@ -228,14 +259,14 @@ static void tell_graph(sfd_session_t *session, const sfd_graph_t *graph)
   info.nroots = graph->nroots;
   info.nleaves = graph->nleaves;
   info.pairs = graph->npairs < INT32_MAX ? (int32_t)graph->npairs : INT32_MAX;
-  info.state = graph_state(graph);
+  info.state = sfd_query_graph_state(graph);
   info.detail = graph->detail;
   info.job_ranks = ranks;
   info.n_job_ranks = ranks != NULL ? (size_t)group->size : 0;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_INFO;
   message.graph_info = &info;
-  tell(session, &message, NULL, 0);
+  sfd_query_tell(session, &message, NULL, 0);
   free(ranks);
 }
 
@@ -243,7 +274,7 @@ static bool tell_next_graph(sfd_session_t *session)
 {
   sfd_query_t *query = &session->query;
   sfd_job_t *job;
-  for (; (job = visible_job(session, query->next_job)) != NULL; query->next_job = job->serial + 1) {
+  for (; (job = sfd_query_visible_job(session, query->next_job)) != NULL; query->next_job = job->serial + 1) {
     if (job->serial != query->next_job)
       query->next_graph = 0;
     query->next_job = job->serial;
@@ -273,6 +304,10 @@ static bool tell_next(sfd_session_t *session)
     return tell_next_rank(session);
   case SFPROTO__QUERY__WHAT__GRAPHS:
     return tell_next_graph(session);
+  case SFPROTO__QUERY__WHAT__PEERS:
+    return sfd_query_tell_next_peer(session, sfd_network_channels(session->server));
+  case SFPROTO__QUERY__WHAT__PLAN:
+    return sfd_query_tell_next_plan(session);
   default:
     if (session->query.count > 0)
       return false;
@@ -310,6 +345,13 @@ void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, i
     sfd_session_answer(session, message->request, SF_ERR_STATE, "the query before is not answered yet");
     return;
   }
-  session->query = (sfd_query_t){.active = true, .what = message->query->what, .request = message->request};
+  const Sfproto__Query *query = message->query;
+  if (query->what == SFPROTO__QUERY__WHAT__PLAN && !sfd_query_has_graph(session, query->graph)) {
+    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND,
+                       "no graph %" PRIu64 " is known here, or it is another user's", query->graph);
+    return;
+  }
+  session->query =
+      (sfd_query_t){.active = true, .what = query->what, .request = message->request, .next_graph = query->graph};
   sfd_server_attend(session->server, session);
 }

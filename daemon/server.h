@@ -26,7 +26,7 @@
 struct sfd_session;
 struct sfd_job;
 struct sfd_network;
-struct sfd_arriving;
+struct sfd_arrival;
 struct sfd_submission;
 TAILQ_HEAD(sfd_session_list, sfd_session);
 TAILQ_HEAD(sfd_job_list, sfd_job);
@@ -71,7 +71,7 @@ typedef struct sfd_server {
   sfd_board_t *board;
   sfd_statistics_t statistics;
   struct sfd_network *network;   /* NULL: alone */
-  struct sfd_arriving *arriving; /* by node */
+  struct sfd_arrival *arriving; /* by node */
   struct sfd_assembly_list assemblies;
   uint64_t failed_early[SFD_FAILED_EARLY]; /* ids of jobs that failed elsewhere before they were known here; a ring */
   uint32_t nfailed_early;

@@ -185,8 +185,8 @@ static void finish_round_1(sfd_graph_t *graph)
 {
   check_local_roots(graph);
   sfd_wants_members_came(graph);
-  if (graph->setup->agreement.error.status == SF_OK && graph->group->nnodes > 1)
-    sfd_wants_begin(graph);
+  if (graph->group->nnodes > 1)
+    sfd_wants_begin(graph); /* also after an error: another rank may have a lower one */
   else
     sfd_setup_edges_done(graph);
 }

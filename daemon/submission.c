@@ -90,6 +90,16 @@ void sfd_submission_handle_open(sfd_session_t *session, const Sfproto__Message *
   sfd_session_send(session, &answer, &rank->submission->doorbell, 1);
 }
 
+void sfd_submission_take_all(sfd_submission_t *submission)
+{
+  sfshm_ring_entry_t entry;
+  uint32_t left = submission != NULL ? sfshm_ring_depth(&submission->reader) : 0;
+  if (submission != NULL)
+    submission->reader.taken = 0; /* a turn of its own */
+  for (; left > 0 && sfshm_ring_take(&submission->reader, &entry); left--)
+    sfd_trunks_submit(submission->rank, &entry);
+}
+
 bool sfd_submissions_take(sfd_server_t *server)
 {
   bool taken = false;

@@ -30,6 +30,10 @@ void sfd_submission_close(sfd_submission_t *submission);
 /* Takes what the rings hold, a bounded part of it at a time. Whether there was anything. */
 bool sfd_submissions_take(sfd_server_t *server);
 
+/* Takes all that one rank has submitted so far: what it says by a message that comes later may end a graph. NULL is
+ * accepted. */
+void sfd_submission_take_all(sfd_submission_t *submission);
+
 /* Before the loop sleeps: from now on the ranks ring the doorbell. False: something has come meanwhile. */
 bool sfd_submissions_arm(sfd_server_t *server);
 

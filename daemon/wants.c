@@ -338,8 +338,6 @@ void sfd_wants_members_came(sfd_graph_t *graph)
 
 sfd_placing_t sfd_wants_place(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
 {
-  if (sfd_job_find_id(server, head->job) == NULL)
-    return SFD_PLACE_NOWHERE;
   *buffer_p = malloc(head->payload_bytes);
   if (*buffer_p != NULL) {
     server->arriving[node].image = *buffer_p;
@@ -378,9 +376,11 @@ static sf_status_t keep(sfd_graph_t *graph, int32_t node, void *image, size_t by
 
 sf_status_t sfd_wants_arrived(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *image)
 {
-  server->arriving[node].image = NULL;
   sfd_job_t *job = sfd_job_find_id(server, head->job);
-  sfd_group_t *group = job != NULL && job->state == SFD_JOB_RUNNING ? sfd_group_find(job, head->object) : NULL;
+  bool running = job != NULL && job->state == SFD_JOB_RUNNING;
+  sfd_group_t *group = running ? sfd_group_find(job, head->object) : NULL;
+  if (job == NULL || (running && group == NULL))
+    return SF_ERR_NOT_FOUND;
   sfd_graph_t *graph = group != NULL ? sfd_setup_find_gathering(group, head->desc) : NULL;
   if (graph == NULL || graph->state != SFD_GRAPH_GATHERING) {
     free(image); /* the set-up has been given up here: the other node will hear of that */

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "shm/error.h"
@@ -169,6 +171,21 @@ sf_status_t sfshm_region_publish(const char *name, sfshm_region_kind_t kind, voi
   return SF_OK;
 }
 
+/* Pages of a memfd that can be written can be punched out in spite of its seals. Ordinary ones come back when they are
+ * touched; huge ones may be used up by then, and whoever maps them would die of SIGBUS. */
+static sf_status_t check_pages(int fd, sfshm_region_kind_t kind)
+{
+  struct statfs info;
+  if ((required_seals(kind) & F_SEAL_WRITE) != 0)
+    return SF_OK;
+  if (fstatfs(fd, &info) != 0)
+    return sfshm_error_errno(SF_ERR_PROTO, "%s region: fstatfs", kind_name(kind));
+  if (info.f_type != TMPFS_MAGIC)
+    return sfshm_error(SF_ERR_PROTO, "%s region: a memfd of ordinary pages expected, file system 0x%lx found",
+                       kind_name(kind), (unsigned long)info.f_type);
+  return SF_OK;
+}
+
 sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, size_t *length_p)
 {
   struct stat info;
@@ -185,7 +202,7 @@ sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_b
     return sfshm_error(SF_ERR_PROTO, "%s region: %zu to %llu bytes expected, %lld found", kind_name(kind),
                        sizeof(sfshm_region_header_t), (unsigned long long)max_bytes, (long long)info.st_size);
   *length_p = (size_t)info.st_size;
-  return SF_OK;
+  return check_pages(fd, kind);
 }
 
 static sf_status_t check_header(const sfshm_region_header_t *header, sfshm_region_kind_t kind, size_t length_bytes)

@@ -1,9 +1,6 @@
 /* Making and opening submission rings. Any thread; no state of its own. */
 #include "shm/ring.h"
 
-#include <linux/magic.h>
-#include <sys/vfs.h>
-
 #include "shm/error.h"
 
 static bool is_capacity(uint32_t capacity)
@@ -30,19 +27,6 @@ sf_status_t sfshm_ring_create(uint32_t capacity, sfshm_region_t *region_p)
   return SF_OK;
 }
 
-/* Pages of a memfd can be punched out in spite of its seals. Ordinary ones come back when they are touched; huge ones
- * may be used up by then, and the daemon would die of SIGBUS. */
-static sf_status_t check_pages(int fd)
-{
-  struct statfs info;
-  if (fstatfs(fd, &info) != 0)
-    return sfshm_error_errno(SF_ERR_PROTO, "ring region: fstatfs");
-  if (info.f_type != TMPFS_MAGIC)
-    return sfshm_error(SF_ERR_PROTO, "ring region: a memfd of ordinary pages expected, file system 0x%lx found",
-                       (unsigned long)info.f_type);
-  return SF_OK;
-}
-
 sf_status_t sfshm_ring_reader_init(sfshm_ring_t *ring, size_t length_bytes, sfshm_ring_reader_t *reader_p)
 {
   if (length_bytes < sizeof(sfshm_ring_t))
@@ -63,9 +47,7 @@ sf_status_t sfshm_ring_open(int fd, sfshm_region_t *region_p, sfshm_ring_reader_
   sfshm_region_t region;
   /* A few pages more than the largest has: its length is rounded up, whatever a page is. */
   uint64_t max_bytes = ring_bytes(SFSHM_RING_MAX_CAPACITY) + (UINT64_C(1) << 16);
-  sf_status_t status = check_pages(fd);
-  if (status == SF_OK)
-    status = sfshm_region_map(fd, SFSHM_REGION_RING, max_bytes, SFSHM_READ_WRITE, &region);
+  sf_status_t status = sfshm_region_map(fd, SFSHM_REGION_RING, max_bytes, SFSHM_READ_WRITE, &region);
   if (status != SF_OK)
     return status;
   status = sfshm_ring_reader_init(region.base, region.length_bytes, reader_p);

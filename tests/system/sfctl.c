@@ -124,3 +124,17 @@ int sftest_count_lines(const char *text)
     n += *text == '\n';
   return n;
 }
+
+uint64_t sftest_sfctl_number(const char *fragment, const char *member)
+{
+  char line[SFTEST_SFCTL_MAX_OUTPUT], name[64];
+  const char *found = strstr(sftest_sfctl_out, fragment);
+  ck_assert_msg(found != NULL, "\"%s\" is not in: %s", fragment, sftest_sfctl_out);
+  while (found > sftest_sfctl_out && found[-1] != '\n')
+    found--;
+  snprintf(line, sizeof line, "%.*s", (int)strcspn(found, "\n"), found);
+  snprintf(name, sizeof name, "\"%s\":", member);
+  const char *value = strstr(line, name);
+  ck_assert_msg(value != NULL, "no %s in: %s", member, line);
+  return strtoull(value + strlen(name), NULL, 10);
+}

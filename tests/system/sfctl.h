@@ -2,6 +2,7 @@
 #ifndef SFTEST_SFCTL_H
 #define SFTEST_SFCTL_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #define SFTEST_SFCTL_MAX_OUTPUT 32768
@@ -32,5 +33,8 @@ void sftest_sfctl(const char *socket, const char *const words[], int code);
 
 void sftest_expect_in(const char *text, const char *wanted);
 int sftest_count_lines(const char *text);
+
+/* In the output: the member of the object that stands on the first line which contains the fragment. */
+uint64_t sftest_sfctl_number(const char *fragment, const char *member);
 
 #endif

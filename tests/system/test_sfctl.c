@@ -15,26 +15,11 @@
 static const char *const out = sftest_sfctl_out;
 static const char *const err = sftest_sfctl_err;
 
-/* The member of the object that stands on the line which contains the fragment. */
-static uint64_t number_of(const char *fragment, const char *member)
-{
-  char line[SFTEST_SFCTL_MAX_OUTPUT], name[64];
-  const char *found = strstr(out, fragment);
-  ck_assert_msg(found != NULL, "\"%s\" is not in: %s", fragment, out);
-  while (found > out && found[-1] != '\n')
-    found--;
-  snprintf(line, sizeof line, "%.*s", (int)strcspn(found, "\n"), found);
-  snprintf(name, sizeof name, "\"%s\":", member);
-  const char *value = strstr(line, name);
-  ck_assert_msg(value != NULL, "no %s in: %s", member, line);
-  return strtoull(value + strlen(name), NULL, 10);
-}
-
 /* Whatever way they went; which one is chosen is not sfctl's. */
 static uint64_t sent_bytes(const char *fragment)
 {
-  return number_of(fragment, "bytes_inline") + number_of(fragment, "bytes_slots") +
-         number_of(fragment, "bytes_in_place") + number_of(fragment, "bytes_vm_read");
+  return sftest_sfctl_number(fragment, "bytes_inline") + sftest_sfctl_number(fragment, "bytes_slots") +
+         sftest_sfctl_number(fragment, "bytes_in_place") + sftest_sfctl_number(fragment, "bytes_vm_read");
 }
 
 /* ---- Jobs to look at --------------------------------------------------------------------------------------------- */
@@ -114,8 +99,23 @@ static void look_at_status(const sftest_node_t *node)
   sftest_expect_in(out, pid);
   sftest_expect_in(out, socket);
   sftest_expect_in(out, "\"jobs\":1,\"ranks\":2,\"graphs\":");
-  sftest_expect_in(out, "\"costs_measured\":false}\n");
+  sftest_expect_in(out, "\"costs_measured\":false,\"fabric\":\"none\",\"node\":0,\"nodes\":1}\n");
   ck_assert_int_eq(sftest_count_lines(out), 1);
+}
+
+static void look_for_other_nodes(const sftest_node_t *node)
+{
+  char number[32];
+  sftest_sfctl(node->socket, WORDS("peers"), 0);
+  ck_assert_str_eq(out, "no peers: this sfd is alone\n");
+  sftest_sfctl(node->socket, WORDS("peers", "--json"), 0);
+  ck_assert_str_eq(out, "[]\n");
+  sftest_sfctl(node->socket, WORDS("graphs", "--json"), 0);
+  snprintf(number, sizeof number, "%llu", (unsigned long long)sftest_sfctl_number("\"graph\":", "graph"));
+  sftest_sfctl(node->socket, WORDS("plan", number), 0);
+  sftest_expect_in(out, ": ready, 2 ranks, seen from node 0\nno edges between this node and others\n");
+  sftest_sfctl(node->socket, WORDS("plan", "0"), 1);
+  sftest_expect_in(err, "no graph 0 is known here");
 }
 
 static void look_at_jobs(const sftest_node_t *node, const char *name)
@@ -124,7 +124,7 @@ static void look_at_jobs(const sftest_node_t *node, const char *name)
   sftest_sfctl(node->socket, WORDS("jobs"), 0);
   ck_assert_int_eq(sftest_count_lines(out), 2);
   sftest_expect_in(out, name);
-  sftest_expect_in(out, "running     2/2");
+  sftest_expect_in(out, "running     2/2     2      1 ");
   sftest_sfctl(node->socket, WORDS("--json", "jobs"), 0);
   snprintf(wanted, sizeof wanted, "\"job\":\"%s\",\"uid\":%u,\"size\":2,\"joined\":2,\"state\":\"running\",", name,
            (unsigned)getuid());
@@ -143,12 +143,12 @@ static void look_at_ranks(const sftest_node_t *node, const sftest_job_t *job)
   for (int32_t rank = 0; rank < RANKS; rank++) {
     char fragment[32];
     snprintf(fragment, sizeof fragment, "\"rank\":%d,", rank);
-    ck_assert_uint_eq(number_of(fragment, "pid"), (uint64_t)job->pids[rank]);
-    ck_assert_uint_eq(number_of(fragment, "bcasts"), BCASTS + 1);
-    ck_assert_uint_eq(number_of(fragment, "reduces"), REDUCES);
-    ck_assert_uint_eq(number_of(fragment, "completed"), BCASTS + REDUCES + 1);
-    ck_assert_uint_eq(number_of(fragment, "bytes_received"), (BCASTS + REDUCES + 1) * UNITS * sizeof(double));
-    ck_assert_uint_eq(sent_bytes(fragment), number_of(fragment, "bytes_received"));
+    ck_assert_uint_eq(sftest_sfctl_number(fragment, "pid"), (uint64_t)job->pids[rank]);
+    ck_assert_uint_eq(sftest_sfctl_number(fragment, "bcasts"), BCASTS + 1);
+    ck_assert_uint_eq(sftest_sfctl_number(fragment, "reduces"), REDUCES);
+    ck_assert_uint_eq(sftest_sfctl_number(fragment, "completed"), BCASTS + REDUCES + 1);
+    ck_assert_uint_eq(sftest_sfctl_number(fragment, "bytes_received"), (BCASTS + REDUCES + 1) * UNITS * sizeof(double));
+    ck_assert_uint_eq(sent_bytes(fragment), sftest_sfctl_number(fragment, "bytes_received"));
   }
 }
 
@@ -169,7 +169,7 @@ static void choose_a_job(const sftest_node_t *node, const char *name)
 {
   char number[32], wrong[64];
   sftest_sfctl(node->socket, WORDS("jobs", "--json", name), 0);
-  snprintf(number, sizeof number, "%llu", (unsigned long long)number_of(name, "job_id"));
+  snprintf(number, sizeof number, "%llu", (unsigned long long)sftest_sfctl_number(name, "job_id"));
   sftest_sfctl(node->socket, WORDS("graphs", number), 0);
   ck_assert_int_eq(sftest_count_lines(out), 2);
   snprintf(wrong, sizeof wrong, "%sx", name);
@@ -191,6 +191,7 @@ START_TEST(a_job)
   look_at_jobs(&node, job.name);
   look_at_ranks(&node, &job);
   look_at_graphs(&node);
+  look_for_other_nodes(&node);
   choose_a_job(&node, job.name);
   sftest_node_settle(&node, fds_with_job);
   end_job(&job, scene);
@@ -243,7 +244,7 @@ START_TEST(a_job_that_failed)
   sftest_sfctl(node.socket, WORDS("ranks", "--json"), 0);
   sftest_expect_in(out, "\"state\":\"running\"");
   sftest_expect_in(out, "\"state\":\"failed\"");
-  ck_assert_uint_eq(number_of("\"state\":\"failed\"", "bcasts"), 1); /* its counters outlive it */
+  ck_assert_uint_eq(sftest_sfctl_number("\"state\":\"failed\"", "bcasts"), 1); /* its counters outlive it */
   sftest_sfctl(node.socket, WORDS("graphs", "--json"), 0);
   sftest_expect_in(out, "\"state\":\"failed\"");
   end_job(&job, scene);

@@ -83,7 +83,7 @@ static void expect_job(const char *name, const char *state, int32_t size, int32_
   ck_assert_int_eq(info->size, size);
   ck_assert_int_eq(info->joined, joined);
   ck_assert_uint_eq(info->uid, getuid());
-  ck_assert_int_eq(info->groups, 1);
+  ck_assert_int_eq(info->groups, strcmp(state, "joining") == 0 ? 0 : 1);
   ck_assert(detail == NULL ? info->detail == NULL : strstr(info->detail, detail) != NULL);
   sfproto_incoming_free(&incoming);
 }

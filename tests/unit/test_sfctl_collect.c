@@ -296,6 +296,65 @@ START_TEST(many_graphs_and_ranks)
 }
 END_TEST
 
+/* ---- Over nodes ---- */
+
+START_TEST(peers)
+{
+  static const Sfproto__Query__What asked[] = {SFPROTO__QUERY__WHAT__PEERS};
+  Sfproto__PeerInfo info = SFPROTO__PEER_INFO__INIT;
+  info.description = word("node 2 (loop)");
+  info.state = word("open");
+  info.node = 2;
+  say(SFPROTO__MESSAGE__BODY_PEER_INFO, &info, NULL, 0);
+  say_end(1);
+  collect(SFPROTO__QUERY__WHAT__PEERS, NULL, 1);
+  ck_assert_int_eq(list.items[0].message->peer_info->node, 2);
+  expect_asked(asked, 1);
+}
+END_TEST
+
+static void say_plan(void)
+{
+  Sfproto__PlanInfo info = SFPROTO__PLAN_INFO__INIT;
+  info.graph = 17;
+  info.job = word("job");
+  info.state = word("ready");
+  say(SFPROTO__MESSAGE__BODY_PLAN_INFO, &info, NULL, 0);
+}
+
+START_TEST(plan)
+{
+  sfproto_incoming_t incoming;
+  say_plan();
+  say_plan();
+  say_end(2);
+  ck_assert_int_eq(sfctl_collect_plan(&connection, 17, &list), SF_OK);
+  ck_assert_uint_eq(list.count, 2);
+  ck_assert_int_eq(sfproto_conn_receive(daemon_, 0, &incoming), SF_OK);
+  ck_assert_int_eq(incoming.message->query->what, SFPROTO__QUERY__WHAT__PLAN);
+  ck_assert_uint_eq(incoming.message->query->graph, 17);
+  sfproto_incoming_free(&incoming);
+}
+END_TEST
+
+/* The daemon knew it when it was asked, and not any more when it was to answer. */
+START_TEST(plan_of_a_graph_that_goes)
+{
+  say_end(0);
+  ck_assert_int_eq(sfctl_collect_plan(&connection, 17, &list), SF_ERR_NOT_FOUND);
+  ck_assert_str_eq(sfshm_error_detail(), "graph 17 has just been destroyed");
+}
+END_TEST
+
+START_TEST(plan_cut_off)
+{
+  say_plan();
+  say_end(2);
+  ck_assert_int_eq(sfctl_collect_plan(&connection, 17, &list), SF_ERR_PROTO);
+  ck_assert_uint_eq(list.count, 0);
+}
+END_TEST
+
 /* ---- Daemons that answer badly ---- */
 
 START_TEST(an_error)
@@ -403,6 +462,10 @@ static Suite *suite(void)
   tcase_add_test(tc, false_counters);
   tcase_add_test(tc, no_graphs_no_question_for_ranks);
   tcase_add_test(tc, many_graphs_and_ranks);
+  tcase_add_test(tc, peers);
+  tcase_add_test(tc, plan);
+  tcase_add_test(tc, plan_of_a_graph_that_goes);
+  tcase_add_test(tc, plan_cut_off);
   suite_add_tcase(s, tc);
   suite_add_tcase(s, bad_answers());
   return s;

@@ -55,10 +55,24 @@ START_TEST(commands)
   ck_assert_int_eq(parse_ok(WORDS("jobs")).command, SFPROTO__QUERY__WHAT__JOBS);
   ck_assert_int_eq(parse_ok(WORDS("ranks")).command, SFPROTO__QUERY__WHAT__RANKS);
   ck_assert_int_eq(parse_ok(WORDS("graphs")).command, SFPROTO__QUERY__WHAT__GRAPHS);
+  ck_assert_int_eq(parse_ok(WORDS("peers")).command, SFPROTO__QUERY__WHAT__PEERS);
   ck_assert_str_eq(parse_ok(WORDS("graphs", "cg")).job, "cg");
   ck_assert_str_eq(parse_ok(WORDS("jobs", "jobs")).job, "jobs");
   ck_assert_str_eq(parse_ok(WORDS("jobs", "--", "--json")).job, "--json");
   ck_assert_int_eq(parse_ok(WORDS("--", "ranks")).command, SFPROTO__QUERY__WHAT__RANKS);
+}
+END_TEST
+
+START_TEST(graph_numbers)
+{
+  static const char *const bad[] = {"", "x", "-1", "+1", " 1", "1x", "0x10", "18446744073709551616"};
+  ck_assert_int_eq(parse_ok(WORDS("plan", "17")).command, SFPROTO__QUERY__WHAT__PLAN);
+  ck_assert_uint_eq(parse_ok(WORDS("--json", "plan", "18446744073709551615")).graph, UINT64_MAX);
+  ck_assert_ptr_null(parse_ok(WORDS("plan", "17")).job);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    expect_error(WORDS("plan", "--", bad[i]), "expected the number of a graph");
+  expect_error(WORDS("plan"), "plan: GRAPH is missing");
+  expect_error(WORDS("plan", "1", "2"), "unexpected argument \"2\"; usage: sfctl plan GRAPH");
 }
 END_TEST
 
@@ -103,6 +117,7 @@ END_TEST
 
 START_TEST(words_that_do_not_belong)
 {
+  expect_error(WORDS("peers", "job"), "unexpected argument \"job\"; usage: sfctl peers");
   expect_error(WORDS("status", "job"), "unexpected argument \"job\"; usage: sfctl status");
   expect_error(WORDS("jobs", "a", "b"), "unexpected argument \"b\"; usage: sfctl jobs [JOB]");
   expect_error(WORDS("jobs", "--regions"), "--regions goes with the command ranks, not with jobs");
@@ -165,6 +180,7 @@ static Suite *suite(void)
   TCase *tc = tcase_create("options");
   tcase_add_test(tc, defaults);
   tcase_add_test(tc, commands);
+  tcase_add_test(tc, graph_numbers);
   tcase_add_test(tc, options_before_and_after);
   tcase_add_test(tc, timeouts);
   tcase_add_test(tc, unknown_words);

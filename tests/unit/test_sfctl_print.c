@@ -21,6 +21,8 @@ static Sfproto__StatusInfo status_info;
 static Sfproto__JobInfo job_info;
 static Sfproto__RankInfo rank_info;
 static Sfproto__GraphInfo graph_info;
+static Sfproto__PeerInfo peer_info;
+static Sfproto__PlanInfo plan_info;
 
 static char *word(const char *text)
 {
@@ -94,11 +96,11 @@ static void set_counts(void)
 #define COUNTS                                                                                                         \
   "\"bcasts\":1234567,\"reduces\":8,\"completed\":10,\"messages_sent\":14,\"bytes_inline\":13,"                        \
   "\"bytes_slots\":1610612736,\"bytes_in_place\":15,\"bytes_vm_read\":14,\"bytes_self\":11,\"messages_received\":18,"  \
-  "\"bytes_received\":18446744073709551615"
+  "\"bytes_received\":18446744073709551615,\"bytes_to_nodes\":15,\"bytes_from_nodes\":17"
 
 /* ---- The daemon ---- */
 
-START_TEST(status)
+static void set_status(void)
 {
   status_info = (Sfproto__StatusInfo)SFPROTO__STATUS_INFO__INIT;
   status_info.software = word("sfd 0.1.0");
@@ -117,21 +119,49 @@ START_TEST(status)
   status_info.costs_measured = true;
   message.body_case = SFPROTO__MESSAGE__BODY_STATUS_INFO;
   message.status_info = &status_info;
-  expect_text(SFPROTO__QUERY__WHAT__STATUS, false,
-              "daemon   sfd 0.1.0, protocol version 1\n"
-              "process  42, of uid 1000\n"
-              "socket   /run/sfd.sock\n"
-              "up       1 h 02 min\n"
-              "cores    2\n"
-              "costs    measured\n"
-              "jobs     1; since it started 10000000000, of which 2 failed\n"
-              "ranks    4\n"
-              "graphs   3\n"
-              "refused  1 connection\n");
+}
+
+#define STATUS_BEGIN                                                                                                   \
+  "daemon   sfd 0.1.0, protocol version 1\n"                                                                           \
+  "process  42, of uid 1000\n"                                                                                         \
+  "socket   /run/sfd.sock\n"                                                                                           \
+  "up       1 h 02 min\n"                                                                                              \
+  "cores    2\n"                                                                                                       \
+  "costs    measured\n"                                                                                                \
+  "jobs     1; since it started 10000000000, of which 2 failed\n"                                                      \
+  "ranks    4\n"                                                                                                       \
+  "graphs   3\n"
+#define STATUS_END "refused  1 connection\n"
+
+START_TEST(status)
+{
+  set_status();
+  expect_text(SFPROTO__QUERY__WHAT__STATUS, false, STATUS_BEGIN STATUS_END);
+  status_info.fabric = word("none");
+  status_info.has_node = status_info.has_nodes = true;
+  status_info.nodes = 1;
+  expect_text(SFPROTO__QUERY__WHAT__STATUS, false, STATUS_BEGIN "fabric   none; this sfd is alone\n" STATUS_END);
+  status_info.fabric = word("tcp");
+  status_info.node = 3;
+  status_info.nodes = 5;
+  expect_text(SFPROTO__QUERY__WHAT__STATUS, false, STATUS_BEGIN "fabric   tcp; this is node 3 of 5\n" STATUS_END);
+}
+END_TEST
+
+START_TEST(status_as_json)
+{
+  set_status();
   expect_json(SFPROTO__QUERY__WHAT__STATUS,
               "{\"software\":\"sfd 0.1.0\",\"protocol\":1,\"pid\":42,\"socket\":\"/run/sfd.sock\","
               "\"uptime_s\":3725.500,\"uid\":1000,\"cores\":2,\"jobs\":1,\"ranks\":4,\"graphs\":3,"
-              "\"jobs_total\":10000000000,\"jobs_failed\":2,\"refused\":1,\"costs_measured\":true}\n");
+              "\"jobs_total\":10000000000,\"jobs_failed\":2,\"refused\":1,\"costs_measured\":true,"
+              "\"fabric\":null,\"node\":null,\"nodes\":null}\n");
+  status_info.fabric = word("tcp");
+  status_info.has_node = status_info.has_nodes = true;
+  status_info.nodes = 2;
+  char *text = print(SFPROTO__QUERY__WHAT__STATUS, true, false);
+  ck_assert_ptr_nonnull(strstr(text, "\"fabric\":\"tcp\",\"node\":0,\"nodes\":2}\n"));
+  free(text);
 }
 END_TEST
 
@@ -161,12 +191,19 @@ START_TEST(jobs)
   message.body_case = SFPROTO__MESSAGE__BODY_JOB_INFO;
   message.job_info = &job_info;
   expect_text(SFPROTO__QUERY__WHAT__JOBS, false,
-              "ID  JOB   UID  STATE   JOINED  GROUPS  GRAPHS         AGE\n"
-              " 7  cg   1000  failed     3/4       1       2  1 min 01 s\n"
+              "ID  JOB   UID  STATE   JOINED  HERE  NODES  GROUPS  GRAPHS         AGE\n"
+              " 7  cg   1000  failed     3/4     -      -       1       2  1 min 01 s\n"
               "    rank 2\\nis gone\n");
   expect_json(SFPROTO__QUERY__WHAT__JOBS,
               "[\n{\"job_id\":7,\"job\":\"cg\",\"uid\":1000,\"size\":4,\"joined\":3,\"state\":\"failed\",\"groups\":1,"
-              "\"graphs\":2,\"age_s\":61.000,\"detail\":\"rank 2\\nis gone\"}\n]\n");
+              "\"graphs\":2,\"age_s\":61.000,\"detail\":\"rank 2\\nis gone\",\"here\":null,\"nodes\":null}\n]\n");
+  job_info.has_here = job_info.has_nodes = true;
+  job_info.here = 2;
+  job_info.nodes = 12;
+  job_info.detail = NULL;
+  expect_text(SFPROTO__QUERY__WHAT__JOBS, false,
+              "ID  JOB   UID  STATE   JOINED  HERE  NODES  GROUPS  GRAPHS         AGE\n"
+              " 7  cg   1000  failed     3/4     2     12       1       2  1 min 01 s\n");
 }
 END_TEST
 
@@ -198,9 +235,18 @@ static void set_rank(void)
   message.rank_info = &rank_info;
 }
 
+#define RANK_TITLES                                                                                                    \
+  "JOB  RANK   PID  STATE    PROGRAM         BCASTS  REDUCES     SENT  RECEIVED  SELF  TO-NODES  FROM-NODES  "         \
+  "SLEEPS  RING  REGIONS\n"
+#define RANK_LINE                                                                                                      \
+  "cg      3  4711  running  p\\x1b[2J\\xff\"  1234567        8  1.5 GiB  16.0 EiB  11 B      15 B        17 B  "      \
+  "    12"
+
 START_TEST(ranks)
 {
   set_rank();
+  rank_info.has_ring_depth = true;
+  rank_info.ring_depth = 5;
   set_counts();
   set_region(0, "inbox", 1 << 16, "slots");
   set_region(1, "alloc", 1 << 20, "in-place");
@@ -209,23 +255,22 @@ START_TEST(ranks)
   rank_info.regions = region_pointers;
   rank_info.n_regions = 4;
   expect_text(SFPROTO__QUERY__WHAT__RANKS, false,
-              "JOB  RANK   PID  STATE    PROGRAM         BCASTS  REDUCES     SENT  RECEIVED  SELF  SLEEPS  REGIONS\n"
-              "cg      3  4711  running  p\\x1b[2J\\xff\"  1234567        8  1.5 GiB  16.0 EiB  11 B      12  "
-              "1 slots (64.0 KiB), 2 in-place (1.5 MiB), 1 vm-read (100 B)\n");
+              RANK_TITLES RANK_LINE "     5  "
+                                    "1 slots (64.0 KiB), 2 in-place (1.5 MiB), 1 vm-read (100 B)\n");
   expect_text(SFPROTO__QUERY__WHAT__RANKS, true,
-              "JOB  RANK   PID  STATE    PROGRAM         BCASTS  REDUCES     SENT  RECEIVED  SELF  SLEEPS  REGIONS\n"
-              "cg      3  4711  running  p\\x1b[2J\\xff\"  1234567        8  1.5 GiB  16.0 EiB  11 B      12  4\n"
-              "    inbox         64.0 KiB  slots     region 0\n"
-              "    alloc          1.0 MiB  in-place  region 1\n"
-              "    registered       100 B  vm-read   region 2\n"
-              "    alloc        512.0 KiB  in-place  region 3\n");
-  expect_json(SFPROTO__QUERY__WHAT__RANKS,
-              "[\n{\"job_id\":7,\"job\":\"cg\",\"rank\":3,\"pid\":4711,\"state\":\"running\","
-              "\"program\":\"p\\u001b[2J\\ufffd\\\"\",\"counters\":{" COUNTS ",\"sleeps\":12},\"regions\":["
-              "{\"region\":0,\"kind\":\"inbox\",\"length_bytes\":65536,\"method\":\"slots\"},"
-              "{\"region\":1,\"kind\":\"alloc\",\"length_bytes\":1048576,\"method\":\"in-place\"},"
-              "{\"region\":2,\"kind\":\"registered\",\"length_bytes\":100,\"method\":\"vm-read\"},"
-              "{\"region\":3,\"kind\":\"alloc\",\"length_bytes\":524288,\"method\":\"in-place\"}]}\n]\n");
+              RANK_TITLES RANK_LINE "     5  4\n"
+                                    "    inbox         64.0 KiB  slots     region 0\n"
+                                    "    alloc          1.0 MiB  in-place  region 1\n"
+                                    "    registered       100 B  vm-read   region 2\n"
+                                    "    alloc        512.0 KiB  in-place  region 3\n");
+  expect_json(
+      SFPROTO__QUERY__WHAT__RANKS,
+      "[\n{\"job_id\":7,\"job\":\"cg\",\"rank\":3,\"pid\":4711,\"state\":\"running\","
+      "\"program\":\"p\\u001b[2J\\ufffd\\\"\",\"counters\":{" COUNTS ",\"sleeps\":12},\"regions\":["
+      "{\"region\":0,\"kind\":\"inbox\",\"length_bytes\":65536,\"method\":\"slots\"},"
+      "{\"region\":1,\"kind\":\"alloc\",\"length_bytes\":1048576,\"method\":\"in-place\"},"
+      "{\"region\":2,\"kind\":\"registered\",\"length_bytes\":100,\"method\":\"vm-read\"},"
+      "{\"region\":3,\"kind\":\"alloc\",\"length_bytes\":524288,\"method\":\"in-place\"}],\"ring_depth\":5}\n]\n");
 }
 END_TEST
 
@@ -234,11 +279,13 @@ START_TEST(ranks_without_counters)
   set_rank();
   rank_info.program = word("");
   expect_text(SFPROTO__QUERY__WHAT__RANKS, false,
-              "JOB  RANK   PID  STATE    PROGRAM  BCASTS  REDUCES  SENT  RECEIVED  SELF  SLEEPS  REGIONS\n"
-              "cg      3  4711  running  -             -        -     -         -     -       -  -\n");
+              "JOB  RANK   PID  STATE    PROGRAM  BCASTS  REDUCES  SENT  RECEIVED  SELF  TO-NODES  FROM-NODES  "
+              "SLEEPS  RING  REGIONS\n"
+              "cg      3  4711  running  -             -        -     -         -     -         -           -  "
+              "     -     -  -\n");
   expect_json(SFPROTO__QUERY__WHAT__RANKS,
               "[\n{\"job_id\":7,\"job\":\"cg\",\"rank\":3,\"pid\":4711,\"state\":\"running\",\"program\":\"\","
-              "\"counters\":null,\"regions\":[]}\n]\n");
+              "\"counters\":null,\"regions\":[],\"ring_depth\":null}\n]\n");
 }
 END_TEST
 
@@ -294,9 +341,9 @@ START_TEST(graphs)
   set_counts();
   expect_text(SFPROTO__QUERY__WHAT__GRAPHS, false,
               "GRAPH  JOB  RANKS       ROOTS  LEAVES  PAIRS  STATE   BCASTS  REDUCES  INLINE    SLOTS  IN-PLACE  "
-              "VM-READ  SELF\n"
+              "VM-READ  SELF  TO-NODES\n"
               "    9  cg       2  5000000000       6      2  ready  1234567        8    13 B  1.5 GiB      15 B  "
-              "   14 B  11 B\n");
+              "   14 B  11 B      15 B\n");
   expect_json(SFPROTO__QUERY__WHAT__GRAPHS,
               "[\n{\"graph\":9,\"job_id\":7,\"job\":\"cg\",\"size\":2,\"nroots\":5000000000,\"nleaves\":6,\"pairs\":2,"
               "\"state\":\"ready\",\"detail\":null,\"job_ranks\":[2,0],\"counters\":{\"ranks_counted\":2," COUNTS
@@ -311,14 +358,174 @@ START_TEST(graphs_that_failed)
   graph_info.detail = word("bcast here, reduce there");
   expect_text(SFPROTO__QUERY__WHAT__GRAPHS, false,
               "GRAPH  JOB  RANKS       ROOTS  LEAVES  PAIRS  STATE   BCASTS  REDUCES  INLINE  SLOTS  IN-PLACE  "
-              "VM-READ  SELF\n"
+              "VM-READ  SELF  TO-NODES\n"
               "    9  cg       2  5000000000       6      2  failed       -        -       -      -         -  "
-              "      -     -\n"
+              "      -     -         -\n"
               "    bcast here, reduce there\n");
   expect_json(SFPROTO__QUERY__WHAT__GRAPHS,
               "[\n{\"graph\":9,\"job_id\":7,\"job\":\"cg\",\"size\":2,\"nroots\":5000000000,\"nleaves\":6,\"pairs\":2,"
               "\"state\":\"failed\",\"detail\":\"bcast here, reduce there\",\"job_ranks\":[2,0],"
               "\"counters\":null}\n]\n");
+}
+END_TEST
+
+/* ---- Over nodes ---- */
+
+static Sfproto__PeerTraffic traffic[6];
+static Sfproto__PeerTraffic *traffic_pointers[6];
+
+static void set_traffic(size_t i, const char *kind, uint64_t messages, uint64_t bytes)
+{
+  traffic[i] = (Sfproto__PeerTraffic)SFPROTO__PEER_TRAFFIC__INIT;
+  traffic[i].kind = word(kind);
+  traffic[i].messages_sent = messages;
+  traffic[i].messages_received = 10 * messages;
+  traffic[i].payload_sent = bytes;
+  traffic[i].payload_received = 2 * bytes;
+  traffic_pointers[i] = &traffic[i];
+}
+
+static void set_peer(void)
+{
+  peer_info = (Sfproto__PeerInfo)SFPROTO__PEER_INFO__INIT;
+  peer_info.node = 2;
+  peer_info.description = word("node 2 (tcp h\x1b:7411)");
+  peer_info.state = word("open");
+  peer_info.frames_sent = 5;
+  peer_info.frames_received = 60;
+  peer_info.wire_sent = 2000;
+  peer_info.wire_received = UINT64_MAX;
+  peer_info.queued_messages = 3;
+  peer_info.queued_bytes = 1536;
+  message.body_case = SFPROTO__MESSAGE__BODY_PEER_INFO;
+  message.peer_info = &peer_info;
+}
+
+/* Kinds that are neither data nor credits are counted together, also those of a later daemon. */
+START_TEST(peers)
+{
+  set_peer();
+  set_traffic(0, "control", 1, 100);
+  set_traffic(1, "plan", 2, 0);
+  set_traffic(2, "data", 4, 1000);
+  set_traffic(3, "credit", 3, 0);
+  set_traffic(4, "new", 1, 0);
+  peer_info.traffic = traffic_pointers;
+  peer_info.n_traffic = 5;
+  expect_text(SFPROTO__QUERY__WHAT__PEERS, false,
+              "NODE  PEER                     STATE  MESSAGES  DATA  CREDIT  CONTROL  FRAMES          PAYLOAD"
+              "              WIRE       QUEUED\n"
+              "   2  node 2 (tcp h\\x1b:7411)  open     11/110  4/40    3/30     4/40    5/60  1.1 KiB/2.1 KiB"
+              "  2.0 KiB/16.0 EiB  3 (1.5 KiB)\n");
+  peer_info.n_traffic = 1;
+  expect_json(SFPROTO__QUERY__WHAT__PEERS,
+              "[\n{\"node\":2,\"description\":\"node 2 (tcp h\\u001b:7411)\",\"state\":\"open\",\"traffic\":["
+              "{\"kind\":\"control\",\"messages_sent\":1,\"messages_received\":10,\"payload_sent\":100,"
+              "\"payload_received\":200}],\"frames_sent\":5,\"frames_received\":60,\"wire_sent\":2000,"
+              "\"wire_received\":18446744073709551615,\"queued_messages\":3,\"queued_bytes\":1536}\n]\n");
+}
+END_TEST
+
+static Sfproto__PlanSide sides[2];
+static Sfproto__PlanSide *side_pointers[2] = {&sides[0], &sides[1]};
+
+static void set_plan(void)
+{
+  plan_info = (Sfproto__PlanInfo)SFPROTO__PLAN_INFO__INIT;
+  plan_info.graph = 9;
+  plan_info.job_id = 7;
+  plan_info.job = word("c\ng");
+  plan_info.size = 8;
+  plan_info.state = word("ready");
+  plan_info.node = 1;
+  message.body_case = SFPROTO__MESSAGE__BODY_PLAN_INFO;
+  message.plan_info = &plan_info;
+}
+
+static void set_sides(void)
+{
+  sides[0] = (Sfproto__PlanSide)SFPROTO__PLAN_SIDE__INIT;
+  sides[0].as_root = true;
+  sides[0].members = 2;
+  sides[0].bcast_values = INT64_C(5000000000);
+  sides[0].reduce_values = 6;
+  sides[0].contiguous_values = INT64_C(4999999999);
+  sides[0].messages_sent = 11;
+  sides[1] = (Sfproto__PlanSide)SFPROTO__PLAN_SIDE__INIT;
+  sides[1].node = 2;
+  sides[1].members = 3;
+  sides[1].bcast_values = 1000;
+  sides[1].reduce_values = 1000;
+  sides[1].has_values_before = true;
+  sides[1].values_before = 3000;
+  sides[1].contiguous_values = 3000;
+  sides[1].messages_received = 12;
+  plan_info.sides = side_pointers;
+  plan_info.n_sides = 2;
+}
+
+/* A share below all is not rounded up to all. */
+START_TEST(plan)
+{
+  set_plan();
+  set_sides();
+  expect_text(SFPROTO__QUERY__WHAT__PLAN, false,
+              "graph 9 of job c\\ng: ready, 8 ranks, seen from node 1\n"
+              "NODE  HERE    MEMBERS  BCAST  REDUCE      VALUES  REDUCED  BEFORE  CONTIGUOUS  SENT  RECEIVED\n"
+              "   0  roots         2  1 out    1 in  5000000000        6       -         99%    11         0\n"
+              "   2  leaves        3   1 in   1 out        1000     1000    3000        100%     0        12\n");
+  expect_json(SFPROTO__QUERY__WHAT__PLAN,
+              "{\"graph\":9,\"job_id\":7,\"job\":\"c\\ng\",\"size\":8,\"state\":\"ready\",\"node\":1,\"sides\":["
+              "{\"node\":0,\"here\":\"roots\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":5000000000,"
+              "\"reduce_messages\":1,\"reduce_values\":6,\"values_before\":null,"
+              "\"contiguous_values\":4999999999,\"messages_sent\":11,\"messages_received\":0},"
+              "{\"node\":2,\"here\":\"leaves\",\"members\":3,\"bcast_messages\":1,\"bcast_values\":1000,"
+              "\"reduce_messages\":1,\"reduce_values\":1000,\"values_before\":3000,\"contiguous_values\":3000,"
+              "\"messages_sent\":0,\"messages_received\":12}]}\n");
+}
+END_TEST
+
+START_TEST(plan_in_several_messages)
+{
+  static Sfproto__PlanInfo more;
+  static Sfproto__Message second;
+  static sfctl_item_t items[2];
+  const sfctl_list_t both = {.items = items, .count = 2};
+  char *text;
+  size_t length;
+  set_plan();
+  set_sides();
+  more = plan_info;
+  plan_info.n_sides = 1;
+  more.n_sides = 1;
+  more.sides = side_pointers + 1;
+  second = (Sfproto__Message)SFPROTO__MESSAGE__INIT;
+  second.body_case = SFPROTO__MESSAGE__BODY_PLAN_INFO;
+  second.plan_info = &more;
+  items[0].message = &message;
+  items[1].message = &second;
+  FILE *file = open_memstream(&text, &length);
+  ck_assert_int_eq(sfctl_print_text(SFPROTO__QUERY__WHAT__PLAN, &both, false, file), SF_OK);
+  ck_assert_int_eq(sfctl_print_json(SFPROTO__QUERY__WHAT__PLAN, &both, file), SF_OK);
+  fclose(file);
+  ck_assert_ptr_nonnull(strstr(text, "\n   2  leaves "));
+  ck_assert_ptr_nonnull(strstr(text, "},{\"node\":2,\"here\":\"leaves\""));
+  free(text);
+}
+END_TEST
+
+START_TEST(plan_without_edges_to_other_nodes)
+{
+  const sfctl_list_t nothing = {0};
+  set_plan();
+  expect_text(SFPROTO__QUERY__WHAT__PLAN, false,
+              "graph 9 of job c\\ng: ready, 8 ranks, seen from node 1\n"
+              "no edges between this node and others\n");
+  expect_json(SFPROTO__QUERY__WHAT__PLAN,
+              "{\"graph\":9,\"job_id\":7,\"job\":\"c\\ng\",\"size\":8,\"state\":\"ready\",\"node\":1,"
+              "\"sides\":[]}\n");
+  ck_assert_int_eq(sfctl_print_text(SFPROTO__QUERY__WHAT__PLAN, &nothing, false, stdout), SF_ERR_PROTO);
+  ck_assert_int_eq(sfctl_print_json(SFPROTO__QUERY__WHAT__PLAN, &nothing, stdout), SF_ERR_PROTO);
 }
 END_TEST
 
@@ -329,7 +536,8 @@ START_TEST(nothing_there)
     const char *expected;
   } cases[] = {{SFPROTO__QUERY__WHAT__JOBS, "no jobs\n[]\n"},
                {SFPROTO__QUERY__WHAT__RANKS, "no ranks\n[]\n"},
-               {SFPROTO__QUERY__WHAT__GRAPHS, "no graphs\n[]\n"}};
+               {SFPROTO__QUERY__WHAT__GRAPHS, "no graphs\n[]\n"},
+               {SFPROTO__QUERY__WHAT__PEERS, "no peers: this sfd is alone\n[]\n"}};
   const sfctl_list_t nothing = {0};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char *text;
@@ -350,6 +558,7 @@ static Suite *suite(void)
   TCase *tc = tcase_create("print");
   tcase_add_checked_fixture(tc, setup, NULL);
   tcase_add_test(tc, status);
+  tcase_add_test(tc, status_as_json);
   tcase_add_test(tc, status_missing);
   tcase_add_test(tc, jobs);
   tcase_add_test(tc, ranks);
@@ -357,6 +566,10 @@ static Suite *suite(void)
   tcase_add_test(tc, many_methods);
   tcase_add_test(tc, graphs);
   tcase_add_test(tc, graphs_that_failed);
+  tcase_add_test(tc, peers);
+  tcase_add_test(tc, plan);
+  tcase_add_test(tc, plan_in_several_messages);
+  tcase_add_test(tc, plan_without_edges_to_other_nodes);
   tcase_add_test(tc, nothing_there);
   suite_add_tcase(s, tc);
   return s;

@@ -21,6 +21,13 @@ typedef struct collector {
   sfctl_rank_counts_t counts;
 } collector_t;
 
+static sf_status_t ask(sfctl_connection_t *connection, Sfproto__Query__What what, sfctl_take_t take, void *context)
+{
+  Sfproto__Query query = SFPROTO__QUERY__INIT;
+  query.what = what;
+  return sfctl_query(connection, &query, take, context);
+}
+
 static sf_status_t keep(sfctl_list_t *list, sfproto_incoming_t *incoming, sfctl_item_t **item_p)
 {
   sf_status_t status = sfctl_list_add(list, incoming->message, item_p);
@@ -77,7 +84,7 @@ static sf_status_t find_jobs(sfctl_connection_t *connection, collector_t *collec
 {
   char hint[SFSHM_SUGGEST_HINT_SIZE];
   sfshm_suggest_t suggest = {.word = collector->job};
-  sf_status_t status = sfctl_query(connection, SFPROTO__QUERY__WHAT__JOBS, take_job, collector);
+  sf_status_t status = ask(connection, SFPROTO__QUERY__WHAT__JOBS, take_job, collector);
   if (status != SF_OK)
     return status;
   for (size_t i = 0; i < collector->jobs.count; i++)
@@ -202,7 +209,7 @@ static sf_status_t count_graphs(sfctl_connection_t *connection, collector_t *col
 {
   sf_status_t status = make_index(collector);
   if (status == SF_OK && collector->list.count > 0)
-    status = sfctl_query(connection, SFPROTO__QUERY__WHAT__RANKS, take_counters, collector);
+    status = ask(connection, SFPROTO__QUERY__WHAT__RANKS, take_counters, collector);
   free(collector->index);
   return status;
 }
@@ -216,7 +223,7 @@ sf_status_t sfctl_collect(sfctl_connection_t *connection, Sfproto__Query__What w
   collector->job = job;
   sf_status_t status = job != NULL ? find_jobs(connection, collector) : SF_OK;
   if (status == SF_OK)
-    status = sfctl_query(connection, what, take_any, collector);
+    status = ask(connection, what, take_any, collector);
   if (status == SF_OK && what == SFPROTO__QUERY__WHAT__GRAPHS)
     status = count_graphs(connection, collector);
   if (status == SF_OK)
@@ -225,5 +232,30 @@ sf_status_t sfctl_collect(sfctl_connection_t *connection, Sfproto__Query__What w
     sfctl_list_clear(&collector->list);
   sfctl_list_clear(&collector->jobs);
   free(collector);
+  return status;
+}
+
+/* ---- Plans ---- */
+
+static sf_status_t take_plan(void *context, sfproto_incoming_t *incoming)
+{
+  sfctl_item_t *item;
+  return keep(context, incoming, &item);
+}
+
+sf_status_t sfctl_collect_plan(sfctl_connection_t *connection, uint64_t graph, sfctl_list_t *list_p)
+{
+  sfctl_list_t list = {0};
+  Sfproto__Query query = SFPROTO__QUERY__INIT;
+  query.what = SFPROTO__QUERY__WHAT__PLAN;
+  query.has_graph = true;
+  query.graph = graph;
+  sf_status_t status = sfctl_query(connection, &query, take_plan, &list);
+  if (status == SF_OK && list.count == 0)
+    status = sfshm_error(SF_ERR_NOT_FOUND, "graph %" PRIu64 " has just been destroyed", graph);
+  if (status == SF_OK)
+    *list_p = list;
+  else
+    sfctl_list_clear(&list);
   return status;
 }

@@ -11,4 +11,8 @@
 sf_status_t sfctl_collect(sfctl_connection_t *connection, Sfproto__Query__What what, const char *job,
                           sfctl_list_t *list_p);
 
+/* Asks for the plan of the graph with that number. To be cleared by the caller. SF_ERR_NOT_FOUND: there is no such
+ * graph that this user may see; others as above. */
+sf_status_t sfctl_collect_plan(sfctl_connection_t *connection, uint64_t graph, sfctl_list_t *list_p);
+
 #endif

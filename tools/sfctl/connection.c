@@ -136,6 +136,10 @@ static Sfproto__Message__BodyCase body_of(Sfproto__Query__What what)
     return SFPROTO__MESSAGE__BODY_RANK_INFO;
   case SFPROTO__QUERY__WHAT__GRAPHS:
     return SFPROTO__MESSAGE__BODY_GRAPH_INFO;
+  case SFPROTO__QUERY__WHAT__PEERS:
+    return SFPROTO__MESSAGE__BODY_PEER_INFO;
+  case SFPROTO__QUERY__WHAT__PLAN:
+    return SFPROTO__MESSAGE__BODY_PLAN_INFO;
   default:
     return SFPROTO__MESSAGE__BODY_STATUS_INFO;
   }
@@ -164,13 +168,11 @@ static sf_status_t take_answer(sfctl_connection_t *connection, Sfproto__Message_
   }
 }
 
-sf_status_t sfctl_query(sfctl_connection_t *connection, Sfproto__Query__What what, sfctl_take_t take, void *context)
+sf_status_t sfctl_query(sfctl_connection_t *connection, Sfproto__Query *query, sfctl_take_t take, void *context)
 {
-  Sfproto__Query query = SFPROTO__QUERY__INIT;
-  query.what = what;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_QUERY;
-  message.query = &query;
+  message.query = query;
   sf_status_t status = send_request(connection, &message);
-  return status == SF_OK ? take_answer(connection, body_of(what), take, context) : status;
+  return status == SF_OK ? take_answer(connection, body_of(query->what), take, context) : status;
 }

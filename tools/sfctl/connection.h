@@ -28,6 +28,6 @@ typedef sf_status_t (*sfctl_take_t)(void *context, sfproto_incoming_t *incoming)
 
 /* Sends the query and hands each message of the answer to take. Errors as above. After an error the connection is of
  * no more use. */
-sf_status_t sfctl_query(sfctl_connection_t *connection, Sfproto__Query__What what, sfctl_take_t take, void *context);
+sf_status_t sfctl_query(sfctl_connection_t *connection, Sfproto__Query *query, sfctl_take_t take, void *context);
 
 #endif

@@ -45,7 +45,9 @@ static sf_status_t ask(const sfctl_options_t *options, sfctl_list_t *list_p)
   sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
   if (status != SF_OK)
     return status;
-  status = sfctl_collect(&connection, options->command, options->job, list_p);
+  status = options->command == SFPROTO__QUERY__WHAT__PLAN
+               ? sfctl_collect_plan(&connection, options->graph, list_p)
+               : sfctl_collect(&connection, options->command, options->job, list_p);
   sfctl_disconnect(&connection);
   return status;
 }

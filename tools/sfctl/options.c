@@ -1,6 +1,7 @@
 /* sfctl's command line. One table row per command and option parses and documents it. Single-threaded. */
 #include "tools/sfctl/options.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@ static const command_t commands[] = {
     {"jobs", "[JOB]", "its jobs", SFPROTO__QUERY__WHAT__JOBS},
     {"ranks", "[JOB]", "their ranks: operations, bytes, memory and how others reach it", SFPROTO__QUERY__WHAT__RANKS},
     {"graphs", "[JOB]", "their graphs: sizes, operations, bytes by the way they went", SFPROTO__QUERY__WHAT__GRAPHS},
+    {"plan", "GRAPH", "what a graph sends to and gets from other nodes", SFPROTO__QUERY__WHAT__PLAN},
+    {"peers", NULL, "the daemons of other nodes, and what went to them and came", SFPROTO__QUERY__WHAT__PEERS},
 };
 #define NCOMMANDS (sizeof commands / sizeof commands[0])
 
@@ -51,6 +54,7 @@ typedef struct parser {
   int argc, at;
   char *const *argv;
   const command_t *command; /* NULL: none yet */
+  bool has_argument;        /* the command's has come */
   bool only_words;          /* after "--" */
   sfctl_options_t options;
 } parser_t;
@@ -152,15 +156,29 @@ static sf_status_t take_command(parser_t *parser, const char *word)
                      sfshm_suggest_hint(&suggest, hint));
 }
 
+static sf_status_t parse_graph(const char *word, uint64_t *graph_p)
+{
+  char *end;
+  errno = 0;
+  unsigned long long graph = strtoull(word, &end, 10);
+  if (word[0] < '0' || word[0] > '9' || *end != '\0' || errno != 0)
+    return sfshm_error(SF_ERR_ARG, "plan \"%.80s\": expected the number of a graph, as sfctl graphs shows it", word);
+  *graph_p = graph;
+  return SF_OK;
+}
+
 static sf_status_t take_word(parser_t *parser)
 {
   const char *word = parser->argv[parser->at++];
   if (parser->command == NULL)
     return take_command(parser, word);
-  if (parser->command->argument == NULL || parser->options.job != NULL)
+  if (parser->command->argument == NULL || parser->has_argument)
     return sfshm_error(SF_ERR_ARG, "unexpected argument \"%.80s\"; usage: sfctl %s%s%s", word, parser->command->name,
                        parser->command->argument != NULL ? " " : "",
                        parser->command->argument != NULL ? parser->command->argument : "");
+  parser->has_argument = true;
+  if (parser->command->what == SFPROTO__QUERY__WHAT__PLAN)
+    return parse_graph(word, &parser->options.graph);
   parser->options.job = word;
   return SF_OK;
 }
@@ -180,7 +198,10 @@ static sf_status_t take(parser_t *parser)
 static sf_status_t check_complete(const parser_t *parser)
 {
   if (parser->command == NULL)
-    return sfshm_error(SF_ERR_ARG, "no command given: expected status, jobs, ranks or graphs; see sfctl --help");
+    return sfshm_error(SF_ERR_ARG,
+                       "no command given: expected status, jobs, ranks, graphs, plan or peers; see sfctl --help");
+  if (parser->options.command == SFPROTO__QUERY__WHAT__PLAN && !parser->has_argument)
+    return sfshm_error(SF_ERR_ARG, "plan: GRAPH is missing, the number of a graph, as sfctl graphs shows it");
   if (parser->options.regions && parser->options.command != SFPROTO__QUERY__WHAT__RANKS)
     return sfshm_error(SF_ERR_ARG, "--regions goes with the command ranks, not with %s", parser->command->name);
   return SF_OK;
@@ -212,13 +233,13 @@ static void print_line(FILE *file, const char *prefix, const char *name, const c
 
 void sfctl_options_print_help(FILE *file)
 {
-  fputs("usage: sfctl [options] COMMAND [JOB]\n\n"
+  fputs("usage: sfctl [options] COMMAND [JOB|GRAPH]\n\n"
         "Looks into a running sfd and the jobs that it serves, without disturbing them.\n\n"
         "Commands:\n",
         file);
   for (size_t i = 0; i < NCOMMANDS; i++)
     print_line(file, "", commands[i].name, commands[i].argument, commands[i].help);
-  fputs("\nJOB is a job's name or number. Options:\n", file);
+  fputs("\nJOB is a job's name or number, GRAPH a graph's number. Options:\n", file);
   for (size_t i = 0; i < NROWS; i++)
     print_line(file, "--", rows[i].name, rows[i].argument, rows[i].help);
   fputs("\nExit status: 0 done, 1 the request failed, 2 wrong usage, 3 no daemon, 4 daemon of another version.\n"

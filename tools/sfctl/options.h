@@ -17,6 +17,7 @@ typedef struct sfctl_options {
   int64_t timeout_ms;
   Sfproto__Query__What command;
   const char *job; /* NULL: all */
+  uint64_t graph;  /* PLAN: whose */
 } sfctl_options_t;
 
 /* Fills *options_p. With --help or --version the rest of the line is not looked at. SF_ERR_ARG, with a text that names

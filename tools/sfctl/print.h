@@ -13,7 +13,8 @@
  */
 sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfctl_list_t *list, bool regions, FILE *file);
 
-/* One object for the status, an array of objects for anything else. SF_ERR_PROTO: the status is missing. */
+/* One object for the status and for a plan, an array of objects for anything else. SF_ERR_PROTO: the status, or the
+ * plan, is missing. */
 sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfctl_list_t *list, FILE *file);
 
 #endif

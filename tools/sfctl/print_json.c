@@ -3,6 +3,15 @@
 #include "tools/sfctl/json.h"
 #include "tools/sfctl/print.h"
 
+/* What an older daemon, or one that does not know it, leaves out. */
+static void print_optional(sfctl_json_t *json, const char *name, bool known, int64_t value)
+{
+  if (known)
+    sfctl_json_int(json, name, value);
+  else
+    sfctl_json_null(json, name);
+}
+
 static void print_status(sfctl_json_t *json, const Sfproto__StatusInfo *info)
 {
   sfctl_json_begin_object(json, NULL);
@@ -20,6 +29,9 @@ static void print_status(sfctl_json_t *json, const Sfproto__StatusInfo *info)
   sfctl_json_uint(json, "jobs_failed", info->jobs_failed);
   sfctl_json_uint(json, "refused", info->refused);
   sfctl_json_bool(json, "costs_measured", info->costs_measured);
+  sfctl_json_string(json, "fabric", info->fabric);
+  print_optional(json, "node", info->has_node, info->node);
+  print_optional(json, "nodes", info->has_nodes, info->nodes);
   sfctl_json_end_object(json);
 }
 
@@ -36,6 +48,8 @@ static void print_job(sfctl_json_t *json, const Sfproto__JobInfo *info)
   sfctl_json_int(json, "graphs", info->graphs);
   sfctl_json_double(json, "age_s", info->age_s);
   sfctl_json_string(json, "detail", info->detail);
+  print_optional(json, "here", info->has_here, info->here);
+  print_optional(json, "nodes", info->has_nodes, info->nodes);
   sfctl_json_end_object(json);
 }
 
@@ -80,6 +94,7 @@ static void print_rank(sfctl_json_t *json, const sfctl_item_t *item)
     sfctl_json_null(json, "counters");
   }
   print_regions(json, info);
+  print_optional(json, "ring_depth", info->has_ring_depth, info->ring_depth);
   sfctl_json_end_object(json);
 }
 
@@ -111,12 +126,77 @@ static void print_graph(sfctl_json_t *json, const sfctl_item_t *item)
   sfctl_json_end_object(json);
 }
 
+static void print_peer(sfctl_json_t *json, const Sfproto__PeerInfo *info)
+{
+  sfctl_json_begin_object(json, NULL);
+  sfctl_json_int(json, "node", info->node);
+  sfctl_json_string(json, "description", info->description);
+  sfctl_json_string(json, "state", info->state);
+  sfctl_json_begin_array(json, "traffic");
+  for (size_t i = 0; i < info->n_traffic; i++) {
+    const Sfproto__PeerTraffic *traffic = info->traffic[i];
+    sfctl_json_begin_object(json, NULL);
+    sfctl_json_string(json, "kind", traffic->kind);
+    sfctl_json_uint(json, "messages_sent", traffic->messages_sent);
+    sfctl_json_uint(json, "messages_received", traffic->messages_received);
+    sfctl_json_uint(json, "payload_sent", traffic->payload_sent);
+    sfctl_json_uint(json, "payload_received", traffic->payload_received);
+    sfctl_json_end_object(json);
+  }
+  sfctl_json_end_array(json);
+  sfctl_json_uint(json, "frames_sent", info->frames_sent);
+  sfctl_json_uint(json, "frames_received", info->frames_received);
+  sfctl_json_uint(json, "wire_sent", info->wire_sent);
+  sfctl_json_uint(json, "wire_received", info->wire_received);
+  sfctl_json_uint(json, "queued_messages", info->queued_messages);
+  sfctl_json_uint(json, "queued_bytes", info->queued_bytes);
+  sfctl_json_end_object(json);
+}
+
+static void print_side(sfctl_json_t *json, const Sfproto__PlanSide *side)
+{
+  sfctl_json_begin_object(json, NULL);
+  sfctl_json_int(json, "node", side->node);
+  sfctl_json_string(json, "here", side->as_root ? "roots" : "leaves");
+  sfctl_json_int(json, "members", side->members);
+  sfctl_json_int(json, "bcast_messages", side->bcast_values > 0);
+  sfctl_json_int(json, "bcast_values", side->bcast_values);
+  sfctl_json_int(json, "reduce_messages", side->reduce_values > 0);
+  sfctl_json_int(json, "reduce_values", side->reduce_values);
+  print_optional(json, "values_before", side->has_values_before, side->values_before);
+  sfctl_json_int(json, "contiguous_values", side->contiguous_values);
+  sfctl_json_uint(json, "messages_sent", side->messages_sent);
+  sfctl_json_uint(json, "messages_received", side->messages_received);
+  sfctl_json_end_object(json);
+}
+
+/* The messages differ in their sides only. */
+static void print_plan(sfctl_json_t *json, const sfctl_list_t *list)
+{
+  const Sfproto__PlanInfo *info = list->items[0].message->plan_info;
+  sfctl_json_begin_object(json, NULL);
+  sfctl_json_uint(json, "graph", info->graph);
+  sfctl_json_uint(json, "job_id", info->job_id);
+  sfctl_json_string(json, "job", info->job);
+  sfctl_json_int(json, "size", info->size);
+  sfctl_json_string(json, "state", info->state);
+  sfctl_json_int(json, "node", info->node);
+  sfctl_json_begin_array(json, "sides");
+  for (size_t i = 0; i < list->count; i++)
+    for (size_t k = 0; k < list->items[i].message->plan_info->n_sides; k++)
+      print_side(json, list->items[i].message->plan_info->sides[k]);
+  sfctl_json_end_array(json);
+  sfctl_json_end_object(json);
+}
+
 static void print_item(sfctl_json_t *json, Sfproto__Query__What what, const sfctl_item_t *item)
 {
   if (what == SFPROTO__QUERY__WHAT__JOBS)
     print_job(json, item->message->job_info);
   else if (what == SFPROTO__QUERY__WHAT__RANKS)
     print_rank(json, item);
+  else if (what == SFPROTO__QUERY__WHAT__PEERS)
+    print_peer(json, item->message->peer_info);
   else
     print_graph(json, item);
 }
@@ -128,6 +208,12 @@ sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfctl_list_t *list
     if (list->count != 1)
       return sfshm_error(SF_ERR_PROTO, "sfd answers with %zu messages about its status, expected 1", list->count);
     print_status(&json, list->items[0].message->status_info);
+    return SF_OK;
+  }
+  if (what == SFPROTO__QUERY__WHAT__PLAN) {
+    if (list->count == 0)
+      return sfshm_error(SF_ERR_PROTO, "sfd answers with no message about the plan");
+    print_plan(&json, list);
     return SF_OK;
   }
   sfctl_json_begin_array(&json, NULL);

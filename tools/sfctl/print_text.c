@@ -20,6 +20,14 @@ static void add_bytes(sfctl_table_t *table, uint64_t bytes)
   sfctl_table_cell(table, "%s", sfctl_text_bytes(bytes, text));
 }
 
+static void add_optional(sfctl_table_t *table, bool known, int64_t number)
+{
+  if (known)
+    sfctl_table_cell(table, "%" PRId64, number);
+  else
+    sfctl_table_cell(table, "-");
+}
+
 static void add_missing(sfctl_table_t *table, int count)
 {
   for (int i = 0; i < count; i++)
@@ -61,6 +69,13 @@ static sf_status_t print_status(const sfctl_list_t *list, FILE *file)
   sfctl_table_cell(&table, "%d", info->ranks);
   sfctl_table_cell(&table, "graphs");
   sfctl_table_cell(&table, "%d", info->graphs);
+  if (info->fabric != NULL) {
+    sfctl_table_cell(&table, "fabric");
+    if (info->nodes > 1)
+      sfctl_table_cell(&table, "%s; this is node %d of %d", info->fabric, info->node, info->nodes);
+    else
+      sfctl_table_cell(&table, "%s; this sfd is alone", info->fabric);
+  }
   sfctl_table_cell(&table, "refused");
   sfctl_table_cell(&table, "%" PRIu64 " connection%s", info->refused, info->refused == 1 ? "" : "s");
   sf_status_t status = sfctl_table_print(&table, file);
@@ -71,8 +86,9 @@ static sf_status_t print_status(const sfctl_list_t *list, FILE *file)
 /* ---- Jobs ---- */
 
 static const sfctl_column_t job_columns[] = {
-    {"ID", SFCTL_RIGHT},     {"JOB", SFCTL_LEFT},     {"UID", SFCTL_RIGHT},    {"STATE", SFCTL_LEFT},
-    {"JOINED", SFCTL_RIGHT}, {"GROUPS", SFCTL_RIGHT}, {"GRAPHS", SFCTL_RIGHT}, {"AGE", SFCTL_RIGHT},
+    {"ID", SFCTL_RIGHT},     {"JOB", SFCTL_LEFT},   {"UID", SFCTL_RIGHT},   {"STATE", SFCTL_LEFT},
+    {"JOINED", SFCTL_RIGHT}, {"HERE", SFCTL_RIGHT}, {"NODES", SFCTL_RIGHT}, {"GROUPS", SFCTL_RIGHT},
+    {"GRAPHS", SFCTL_RIGHT}, {"AGE", SFCTL_RIGHT},
 };
 
 static void add_job(sfctl_table_t *table, const Sfproto__JobInfo *info)
@@ -83,6 +99,8 @@ static void add_job(sfctl_table_t *table, const Sfproto__JobInfo *info)
   add_number(table, info->uid);
   sfctl_table_cell(table, "%s", info->state);
   sfctl_table_cell(table, "%d/%d", info->joined, info->size);
+  add_optional(table, info->has_here, info->here);
+  add_optional(table, info->has_nodes, info->nodes);
   sfctl_table_cell(table, "%d", info->groups);
   sfctl_table_cell(table, "%d", info->graphs);
   sfctl_table_cell(table, "%s", sfctl_text_duration(info->age_s, age));
@@ -92,15 +110,16 @@ static void add_job(sfctl_table_t *table, const Sfproto__JobInfo *info)
 /* ---- Ranks ---- */
 
 static const sfctl_column_t rank_columns[] = {
-    {"JOB", SFCTL_LEFT},       {"RANK", SFCTL_RIGHT},   {"PID", SFCTL_RIGHT},     {"STATE", SFCTL_LEFT},
-    {"PROGRAM", SFCTL_LEFT},   {"BCASTS", SFCTL_RIGHT}, {"REDUCES", SFCTL_RIGHT}, {"SENT", SFCTL_RIGHT},
-    {"RECEIVED", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},   {"SLEEPS", SFCTL_RIGHT},  {"REGIONS", SFCTL_LEFT},
+    {"JOB", SFCTL_LEFT},       {"RANK", SFCTL_RIGHT},   {"PID", SFCTL_RIGHT},      {"STATE", SFCTL_LEFT},
+    {"PROGRAM", SFCTL_LEFT},   {"BCASTS", SFCTL_RIGHT}, {"REDUCES", SFCTL_RIGHT},  {"SENT", SFCTL_RIGHT},
+    {"RECEIVED", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},   {"TO-NODES", SFCTL_RIGHT}, {"FROM-NODES", SFCTL_RIGHT},
+    {"SLEEPS", SFCTL_RIGHT},   {"RING", SFCTL_RIGHT},   {"REGIONS", SFCTL_LEFT},
 };
 
 static void add_rank_counts(sfctl_table_t *table, const sfctl_item_t *item)
 {
   if (item->ncounted == 0) {
-    add_missing(table, 6);
+    add_missing(table, 8);
     return;
   }
   add_number(table, item->counts.bcasts);
@@ -108,6 +127,8 @@ static void add_rank_counts(sfctl_table_t *table, const sfctl_item_t *item)
   add_bytes(table, sfctl_counts_sent_bytes(&item->counts));
   add_bytes(table, item->counts.bytes_received);
   add_bytes(table, item->counts.bytes_self);
+  add_bytes(table, item->counts.bytes_to_nodes);
+  add_bytes(table, item->counts.bytes_from_nodes);
   add_number(table, item->sleeps);
 }
 
@@ -170,6 +191,7 @@ static void add_rank(sfctl_table_t *table, const sfctl_item_t *item, bool region
   sfctl_table_cell(table, "%s", info->state);
   sfctl_table_cell(table, "%s", info->program);
   add_rank_counts(table, item);
+  add_optional(table, info->has_ring_depth, info->ring_depth);
   if (regions)
     add_regions(table, info);
   else
@@ -179,10 +201,10 @@ static void add_rank(sfctl_table_t *table, const sfctl_item_t *item, bool region
 /* ---- Graphs ---- */
 
 static const sfctl_column_t graph_columns[] = {
-    {"GRAPH", SFCTL_RIGHT},   {"JOB", SFCTL_LEFT},     {"RANKS", SFCTL_RIGHT}, {"ROOTS", SFCTL_RIGHT},
-    {"LEAVES", SFCTL_RIGHT},  {"PAIRS", SFCTL_RIGHT},  {"STATE", SFCTL_LEFT},  {"BCASTS", SFCTL_RIGHT},
-    {"REDUCES", SFCTL_RIGHT}, {"INLINE", SFCTL_RIGHT}, {"SLOTS", SFCTL_RIGHT}, {"IN-PLACE", SFCTL_RIGHT},
-    {"VM-READ", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},
+    {"GRAPH", SFCTL_RIGHT},   {"JOB", SFCTL_LEFT},     {"RANKS", SFCTL_RIGHT},    {"ROOTS", SFCTL_RIGHT},
+    {"LEAVES", SFCTL_RIGHT},  {"PAIRS", SFCTL_RIGHT},  {"STATE", SFCTL_LEFT},     {"BCASTS", SFCTL_RIGHT},
+    {"REDUCES", SFCTL_RIGHT}, {"INLINE", SFCTL_RIGHT}, {"SLOTS", SFCTL_RIGHT},    {"IN-PLACE", SFCTL_RIGHT},
+    {"VM-READ", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},   {"TO-NODES", SFCTL_RIGHT},
 };
 
 static void add_graph(sfctl_table_t *table, const sfctl_item_t *item)
@@ -204,10 +226,116 @@ static void add_graph(sfctl_table_t *table, const sfctl_item_t *item)
     add_bytes(table, counts->bytes_in_place);
     add_bytes(table, counts->bytes_vm_read);
     add_bytes(table, counts->bytes_self);
+    add_bytes(table, counts->bytes_to_nodes);
   } else {
-    add_missing(table, 7);
+    add_missing(table, 8);
   }
   add_detail(table, info->detail);
+}
+
+/* ---- Peers ---- */
+
+/* Figures with a stroke are of what was sent, and of what was received. */
+static const sfctl_column_t peer_columns[] = {
+    {"NODE", SFCTL_RIGHT},    {"PEER", SFCTL_LEFT},    {"STATE", SFCTL_LEFT},    {"MESSAGES", SFCTL_RIGHT},
+    {"DATA", SFCTL_RIGHT},    {"CREDIT", SFCTL_RIGHT}, {"CONTROL", SFCTL_RIGHT}, {"FRAMES", SFCTL_RIGHT},
+    {"PAYLOAD", SFCTL_RIGHT}, {"WIRE", SFCTL_RIGHT},   {"QUEUED", SFCTL_RIGHT},
+};
+
+typedef struct traffic {
+  uint64_t messages_sent, messages_received, payload_sent, payload_received;
+} traffic_t;
+
+static void add_traffic(traffic_t *sum, const Sfproto__PeerTraffic *traffic)
+{
+  sum->messages_sent += traffic->messages_sent;
+  sum->messages_received += traffic->messages_received;
+  sum->payload_sent += traffic->payload_sent;
+  sum->payload_received += traffic->payload_received;
+}
+
+static void add_two(sfctl_table_t *table, uint64_t sent, uint64_t received)
+{
+  sfctl_table_cell(table, "%" PRIu64 "/%" PRIu64, sent, received);
+}
+
+static void add_two_bytes(sfctl_table_t *table, uint64_t sent, uint64_t received)
+{
+  char a[SFCTL_TEXT_SIZE], b[SFCTL_TEXT_SIZE];
+  sfctl_table_cell(table, "%s/%s", sfctl_text_bytes(sent, a), sfctl_text_bytes(received, b));
+}
+
+static void add_peer(sfctl_table_t *table, const Sfproto__PeerInfo *info)
+{
+  char bytes[SFCTL_TEXT_SIZE];
+  traffic_t all = {0}, data = {0}, credit = {0}, control = {0};
+  for (size_t i = 0; i < info->n_traffic; i++) {
+    const Sfproto__PeerTraffic *traffic = info->traffic[i];
+    bool is_data = strcmp(traffic->kind, "data") == 0, is_credit = strcmp(traffic->kind, "credit") == 0;
+    add_traffic(&all, traffic);
+    add_traffic(is_data ? &data : is_credit ? &credit : &control, traffic);
+  }
+  sfctl_table_cell(table, "%d", info->node);
+  sfctl_table_cell(table, "%s", info->description);
+  sfctl_table_cell(table, "%s", info->state);
+  add_two(table, all.messages_sent, all.messages_received);
+  add_two(table, data.messages_sent, data.messages_received);
+  add_two(table, credit.messages_sent, credit.messages_received);
+  add_two(table, control.messages_sent, control.messages_received);
+  add_two(table, info->frames_sent, info->frames_received);
+  add_two_bytes(table, all.payload_sent, all.payload_received);
+  add_two_bytes(table, info->wire_sent, info->wire_received);
+  sfctl_table_cell(table, "%" PRIu64 " (%s)", info->queued_messages, sfctl_text_bytes(info->queued_bytes, bytes));
+}
+
+/* ---- Plans ---- */
+
+static const sfctl_column_t plan_columns[] = {
+    {"NODE", SFCTL_RIGHT},       {"HERE", SFCTL_LEFT},    {"MEMBERS", SFCTL_RIGHT},  {"BCAST", SFCTL_RIGHT},
+    {"REDUCE", SFCTL_RIGHT},     {"VALUES", SFCTL_RIGHT}, {"REDUCED", SFCTL_RIGHT},  {"BEFORE", SFCTL_RIGHT},
+    {"CONTIGUOUS", SFCTL_RIGHT}, {"SENT", SFCTL_RIGHT},   {"RECEIVED", SFCTL_RIGHT},
+};
+
+static void add_side(sfctl_table_t *table, const Sfproto__PlanSide *side)
+{
+  int64_t of = side->has_values_before ? side->values_before : side->bcast_values;
+  sfctl_table_cell(table, "%d", side->node);
+  sfctl_table_cell(table, "%s", side->as_root ? "roots" : "leaves");
+  sfctl_table_cell(table, "%d", side->members);
+  sfctl_table_cell(table, "%d %s", side->bcast_values > 0, side->as_root ? "out" : "in");
+  sfctl_table_cell(table, "%d %s", side->reduce_values > 0, side->as_root ? "in" : "out");
+  sfctl_table_cell(table, "%" PRId64, side->bcast_values);
+  sfctl_table_cell(table, "%" PRId64, side->reduce_values);
+  add_optional(table, side->has_values_before, side->values_before);
+  if (of > 0)
+    sfctl_table_cell(table, "%d%%", (int)(100 * ((double)side->contiguous_values / (double)of))); /* 100: all */
+  else
+    sfctl_table_cell(table, "-");
+  add_number(table, side->messages_sent);
+  add_number(table, side->messages_received);
+}
+
+/* The messages differ in their sides only. */
+static sf_status_t print_plan(const sfctl_list_t *list, FILE *file)
+{
+  sfctl_table_t table = {COLUMNS(plan_columns)};
+  sf_status_t status = SF_OK;
+  size_t nsides = 0;
+  if (list->count == 0)
+    return sfshm_error(SF_ERR_PROTO, "sfd answers with no message about the plan");
+  const Sfproto__PlanInfo *info = list->items[0].message->plan_info;
+  for (size_t i = 0; i < list->count; i++)
+    for (size_t k = 0; k < list->items[i].message->plan_info->n_sides; k++, nsides++)
+      add_side(&table, list->items[i].message->plan_info->sides[k]);
+  char job[SFCTL_PRINTABLE_SIZE(256)];
+  fprintf(file, "graph %" PRIu64 " of job %s: %s, %d ranks, seen from node %d\n", info->graph,
+          sfctl_text_printable(info->job, job, sizeof job), info->state, info->size, info->node);
+  if (nsides > 0)
+    status = sfctl_table_print(&table, file);
+  else
+    fprintf(file, "no edges between this node and others\n");
+  sfctl_table_clear(&table);
+  return status;
 }
 
 /* ---- All ---- */
@@ -247,6 +375,14 @@ static sf_status_t print_graphs(const sfctl_list_t *list, FILE *file)
   return print_table(&table, "graphs", list, file);
 }
 
+static sf_status_t print_peers(const sfctl_list_t *list, FILE *file)
+{
+  sfctl_table_t table = {COLUMNS(peer_columns)};
+  for (size_t i = 0; i < list->count; i++)
+    add_peer(&table, list->items[i].message->peer_info);
+  return print_table(&table, "peers: this sfd is alone", list, file);
+}
+
 sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfctl_list_t *list, bool regions, FILE *file)
 {
   switch (what) {
@@ -256,6 +392,10 @@ sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfctl_list_t *list
     return print_ranks(list, regions, file);
   case SFPROTO__QUERY__WHAT__GRAPHS:
     return print_graphs(list, file);
+  case SFPROTO__QUERY__WHAT__PEERS:
+    return print_peers(list, file);
+  case SFPROTO__QUERY__WHAT__PLAN:
+    return print_plan(list, file);
   default:
     return print_status(list, file);
   }

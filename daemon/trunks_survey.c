@@ -1,0 +1,35 @@
+/* Surveying trunks: see trunks_survey.h. Reads the map, which was checked when it was made and can't have changed. The
+ * daemon's thread. */
+#include "daemon/trunks_survey.h"
+
+#include "daemon/trunks_internal.h"
+
+static const void *at(const sfd_trunks_t *trunks, uint64_t offset)
+{
+  return (const char *)trunks->map.base + offset;
+}
+
+static int64_t contiguous(const sfshm_stored_pattern_t *pattern)
+{
+  return pattern->kind == SFSHM_PATTERN_CONTIGUOUS || pattern->kind == SFSHM_PATTERN_STRIDED ? pattern->n : 0;
+}
+
+void sfd_trunks_survey(const sfd_trunks_t *trunks, uint32_t side, sfd_side_survey_t *survey_p)
+{
+  const sfd_side_t *from = &trunks->sides[side];
+  const sfshm_image_header_t *header = at(trunks, from->told.image);
+  uint64_t parts = from->told.image + header->parts;
+  sfd_side_survey_t survey = {.told = &from->told, .sent = from->sent, .received = from->arrived};
+  if (from->told.role == SFSHM_AS_ROOT) {
+    const sfshm_root_part_t *part = at(trunks, parts);
+    for (uint32_t i = 0; i < header->nparts; i++)
+      survey.contiguous_values += contiguous(&part[i].root);
+  } else {
+    const sfshm_leaf_part_t *part = at(trunks, parts);
+    for (uint32_t i = 0; i < header->nparts; i++) {
+      survey.values_before += part[i].from.n;
+      survey.contiguous_values += contiguous(&part[i].from);
+    }
+  }
+  *survey_p = survey;
+}

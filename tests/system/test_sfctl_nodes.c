@@ -1,0 +1,278 @@
+/* sfctl against two daemons that share a job: peers, plans, and what it shows of the job on each node. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_MS 20000
+#define NODES 2
+#define RANKS 4
+#define UNITS 100 /* roots of each rank, all of which all others want */
+#define SQUARES 10
+#define BCASTS 3
+#define REDUCES 2
+
+static const char *const out = sftest_sfctl_out;
+static const char *const err = sftest_sfctl_err;
+
+/* ---- A job to look at -------------------------------------------------------------------------------------------- */
+
+typedef struct scene {
+  _Atomic int32_t nready;
+  _Atomic bool over;
+} scene_t;
+
+typedef int64_t (*index_t)(int64_t i);
+
+static int64_t itself(int64_t i)
+{
+  return i;
+}
+
+static int64_t square(int64_t i)
+{
+  return i * i;
+}
+
+/* Every rank has n leaves on the same roots of each other rank. */
+static void create_all_to_all(sftest_rank_t *self, sf_group_t *world, int64_t n, index_t index, uint32_t flags,
+                              sf_graph_t **graph_p)
+{
+  int32_t ranks[(RANKS - 1) * UNITS];
+  int64_t roots[(RANKS - 1) * UNITS], nleaves = 0;
+  for (int32_t r = 0; r < RANKS; r++)
+    for (int64_t i = 0; i < n && r != self->rank; i++, nleaves++) {
+      ranks[nleaves] = r;
+      roots[nleaves] = index(i);
+    }
+  SFTEST_OK(self, sf_graph_create(world, UNITS, nleaves, NULL, ranks, roots, flags, graph_p));
+}
+
+static int work(sftest_rank_t *self)
+{
+  static double roots[UNITS], leaves[RANKS * UNITS];
+  static const int32_t first_node[] = {0, 1};
+  scene_t *scene = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *world = sf_group_world(context), *group = NULL;
+  sf_graph_t *all, *scattered, *local = NULL;
+  create_all_to_all(self, world, UNITS, itself, SF_GRAPH_DEFAULT, &all);
+  create_all_to_all(self, world, SQUARES, square, SF_GRAPH_REPRODUCIBLE, &scattered);
+  if (self->places[self->rank] == 0) {
+    SFTEST_OK(self, sf_group_create(context, 2, first_node, 0, &group));
+    SFTEST_OK(self, sftest_ring_create(group, UNITS, SF_GRAPH_DEFAULT, &local));
+  }
+  for (int i = 0; i < BCASTS; i++)
+    SFTEST_OK(self, sf_bcast(all, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  for (int i = 0; i < REDUCES; i++)
+    SFTEST_OK(self, sf_reduce(all, SF_DOUBLE, leaves, roots, SF_SUM));
+  scene->nready++;
+  sftest_at(self, "being looked at");
+  while (!scene->over)
+    sftest_sleep_ms(5);
+  if (local != NULL) {
+    SFTEST_OK(self, sf_graph_destroy(local));
+    SFTEST_OK(self, sf_group_destroy(group));
+  }
+  SFTEST_OK(self, sf_graph_destroy(scattered));
+  SFTEST_OK(self, sf_graph_destroy(all));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* ---- Looking ----------------------------------------------------------------------------------------------------- */
+
+static void look_at_jobs(const sftest_cluster_t *cluster)
+{
+  for (int i = 0; i < NODES; i++) {
+    char wanted[64];
+    sftest_sfctl(cluster->nodes[i].socket, WORDS("status"), 0);
+    snprintf(wanted, sizeof wanted, "fabric   tcp; this is node %d of 2\n", i);
+    sftest_expect_in(out, wanted);
+    sftest_sfctl(cluster->nodes[i].socket, WORDS("status", "--json"), 0);
+    snprintf(wanted, sizeof wanted, "\"fabric\":\"tcp\",\"node\":%d,\"nodes\":2}\n", i);
+    sftest_expect_in(out, wanted);
+    sftest_sfctl(cluster->nodes[i].socket, WORDS("jobs"), 0);
+    sftest_expect_in(out, "running     4/4     2      2 ");
+    sftest_sfctl(cluster->nodes[i].socket, WORDS("jobs", "--json"), 0);
+    sftest_expect_in(out, "\"size\":4,\"joined\":4,\"state\":\"running\"");
+    sftest_expect_in(out, "\"here\":2,\"nodes\":2}");
+  }
+}
+
+/* A rank packs its roots for each bcast; for each reduce its contributions to the ranks of the other node. */
+static void look_at_ranks(const sftest_cluster_t *cluster)
+{
+  for (int i = 0; i < NODES; i++) {
+    sftest_sfctl(cluster->nodes[i].socket, WORDS("ranks"), 0);
+    ck_assert_int_eq(sftest_count_lines(out), 1 + RANKS / NODES);
+    sftest_sfctl(cluster->nodes[i].socket, WORDS("ranks", "--json"), 0);
+    for (int32_t rank = i * RANKS / NODES; rank < (i + 1) * RANKS / NODES; rank++) {
+      char fragment[32];
+      snprintf(fragment, sizeof fragment, "\"rank\":%d,", rank);
+      ck_assert_uint_eq(sftest_sfctl_number(fragment, "bytes_to_nodes"),
+                        (BCASTS + 2 * REDUCES) * UNITS * sizeof(double));
+      ck_assert_uint_eq(sftest_sfctl_number(fragment, "bytes_from_nodes"),
+                        (2 * BCASTS + REDUCES) * UNITS * sizeof(double));
+      ck_assert_uint_le(sftest_sfctl_number(fragment, "ring_depth"), REDUCES + BCASTS); /* credits may be left */
+    }
+  }
+}
+
+/* The number of the graph with so many leaves. */
+static const char *graph_with(const sftest_cluster_t *cluster, int64_t nleaves)
+{
+  static char number[32];
+  char fragment[64];
+  sftest_sfctl(cluster->nodes[0].socket, WORDS("graphs", "--json"), 0);
+  snprintf(fragment, sizeof fragment, "\"nleaves\":%lld,", (long long)nleaves);
+  snprintf(number, sizeof number, "%llu", (unsigned long long)sftest_sfctl_number(fragment, "graph"));
+  return number;
+}
+
+/* Two ranks of each node want the same roots of two ranks of the other. */
+static void look_at_plan(const sftest_cluster_t *cluster)
+{
+  const char *graph = graph_with(cluster, RANKS * (RANKS - 1) * UNITS);
+  for (int i = 0; i < NODES; i++) {
+    char head[128];
+    sftest_sfctl(cluster->nodes[i].socket, WORDS("plan", graph, "--json"), 0);
+    snprintf(head, sizeof head, "{\"graph\":%s,\"job_id\":", graph);
+    sftest_expect_in(out, head);
+    snprintf(head, sizeof head,
+             "\"size\":4,\"state\":\"ready\",\"node\":%d,\"sides\":[{\"node\":%d,\"here\":\"roots\",", i, 1 - i);
+    sftest_expect_in(out, head);
+    sftest_expect_in(out,
+                     "\"here\":\"roots\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":200,\"reduce_messages\":1,"
+                     "\"reduce_values\":200,\"values_before\":null,\"contiguous_values\":200,\"messages_sent\":3,"
+                     "\"messages_received\":2}");
+    sftest_expect_in(out, "\"here\":\"leaves\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":200,"
+                          "\"reduce_messages\":1,\"reduce_values\":200,\"values_before\":400,\"contiguous_values\":400,"
+                          "\"messages_sent\":2,\"messages_received\":3}");
+    sftest_sfctl(cluster->nodes[i].socket, WORDS("plan", graph), 0);
+    ck_assert_int_eq(sftest_count_lines(out), 4);
+    sftest_expect_in(out, "1 out    1 in     200      200       -        100%     3         2\n");
+    sftest_expect_in(out, "1 in   1 out     200      200     400        100%     2         3\n");
+  }
+}
+
+/* Squares follow no simple pattern, and contributions that travel uncombined are as many as there are leaves. */
+static void look_at_scattered_plan(const sftest_cluster_t *cluster)
+{
+  const char *graph = graph_with(cluster, RANKS * (RANKS - 1) * SQUARES);
+  sftest_sfctl(cluster->nodes[1].socket, WORDS("plan", "--json", graph), 0);
+  sftest_expect_in(out,
+                   "\"here\":\"roots\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":20,\"reduce_messages\":1,"
+                   "\"reduce_values\":40,\"values_before\":null,\"contiguous_values\":0,\"messages_sent\":0,");
+  sftest_expect_in(out, "\"reduce_values\":40,\"values_before\":40,\"contiguous_values\":");
+}
+
+static void look_at_local_plan(const sftest_cluster_t *cluster)
+{
+  const char *graph = graph_with(cluster, 2 * UNITS);
+  sftest_sfctl(cluster->nodes[0].socket, WORDS("plan", graph), 0);
+  sftest_expect_in(out, "no edges between this node and others\n");
+  sftest_sfctl(cluster->nodes[1].socket, WORDS("plan", graph), 1);
+  sftest_expect_in(err, " is known here, or it is another user's");
+}
+
+/* Two nodes, all of whose data are those of one graph. */
+static void look_at_peers(const sftest_cluster_t *cluster)
+{
+  char description[64], traffic[160];
+  snprintf(traffic, sizeof traffic,
+           "{\"kind\":\"data\",\"messages_sent\":5,\"messages_received\":5,\"payload_sent\":%zu,"
+           "\"payload_received\":%zu}",
+           (BCASTS + REDUCES) * 2 * UNITS * sizeof(double), (BCASTS + REDUCES) * 2 * UNITS * sizeof(double));
+  for (int i = 0; i < NODES; i++) {
+    snprintf(description, sizeof description, "node %d (tcp 127.0.0.1:%d)", 1 - i, cluster->ports[1 - i]);
+    sftest_sfctl(cluster->nodes[i].socket, WORDS("peers"), 0);
+    ck_assert_int_eq(sftest_count_lines(out), 2);
+    sftest_expect_in(out, description);
+    sftest_expect_in(out, "  open  ");
+    sftest_expect_in(out, "  5/5  ");
+    sftest_expect_in(out, "  0 (0 B)\n");
+    sftest_sfctl(cluster->nodes[i].socket, WORDS("peers", "--json"), 0);
+    ck_assert_int_eq(sftest_count_lines(out), 3);
+    sftest_expect_in(out, traffic);
+    sftest_expect_in(out, "{\"kind\":\"plan\",\"messages_sent\":2,\"messages_received\":2,");
+    ck_assert_uint_gt(sftest_sfctl_number(description, "wire_sent"), 8000);
+    ck_assert_uint_gt(sftest_sfctl_number(description, "wire_received"), 8000);
+    ck_assert_uint_gt(sftest_sfctl_number(description, "frames_sent"), 0);
+  }
+}
+
+START_TEST(a_job_over_two_nodes)
+{
+  sftest_cluster_t cluster;
+  sftest_job_t job;
+  int32_t places[RANKS];
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_cluster_start(&cluster, NODES);
+  sftest_places_block(places, RANKS, NODES);
+  sftest_job_start_over(&job, cluster.nodes, places, RANKS, work, scene);
+  while (scene->nready < RANKS && !sftest_job_poll(&job))
+    sftest_sleep_ms(1);
+  ck_assert_msg(scene->nready == RANKS, "the job has ended before it could be looked at");
+  look_at_jobs(&cluster);
+  look_at_ranks(&cluster);
+  look_at_plan(&cluster);
+  look_at_scattered_plan(&cluster);
+  look_at_local_plan(&cluster);
+  look_at_peers(&cluster);
+  scene->over = true;
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+  sftest_cluster_stop(&cluster);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
+/* ---- Channels that are not open ---------------------------------------------------------------------------------- */
+
+static void await_state(const sftest_cluster_t *cluster, const char *state)
+{
+  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+  char wanted[32];
+  snprintf(wanted, sizeof wanted, "\"state\":\"%s\"", state);
+  do
+    sftest_sfctl(cluster->nodes[0].socket, WORDS("peers", "--json"), 0);
+  while (strstr(out, wanted) == NULL && sftest_now_ms() < until);
+  sftest_expect_in(out, wanted);
+}
+
+START_TEST(a_peer_that_dies)
+{
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, NODES);
+  await_state(&cluster, "closed");
+  ck_assert_uint_eq(sftest_sfctl_number("\"node\":1", "wire_sent"), 0);
+  sftest_cluster_warm(&cluster);
+  await_state(&cluster, "open");
+  sftest_cluster_kill(&cluster, 1);
+  await_state(&cluster, "closed");
+  ck_assert_uint_gt(sftest_sfctl_number("\"node\":1", "wire_sent"), 0); /* what was counted stays */
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("sfctl: nodes");
+  TCase *tc = tcase_create("nodes");
+  tcase_set_timeout(tc, 120);
+  tcase_add_test(tc, a_job_over_two_nodes);
+  tcase_add_test(tc, a_peer_that_dies);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}
