@@ -196,13 +196,16 @@ sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_b
   if ((seals & required) != required)
     return sfshm_error(SF_ERR_PROTO, "%s region: seals 0x%x expected, 0x%x found", kind_name(kind), (unsigned)required,
                        (unsigned)seals);
+  sf_status_t status = check_pages(fd, kind);
+  if (status != SF_OK)
+    return status;
   if (fstat(fd, &info) != 0)
     return sfshm_error_errno(SF_ERR_SYS, "%s region: fstat", kind_name(kind));
   if (info.st_size < (off_t)sizeof(sfshm_region_header_t) || (uint64_t)info.st_size > max_bytes)
     return sfshm_error(SF_ERR_PROTO, "%s region: %zu to %llu bytes expected, %lld found", kind_name(kind),
                        sizeof(sfshm_region_header_t), (unsigned long long)max_bytes, (long long)info.st_size);
   *length_p = (size_t)info.st_size;
-  return check_pages(fd, kind);
+  return SF_OK;
 }
 
 static sf_status_t check_header(const sfshm_region_header_t *header, sfshm_region_kind_t kind, size_t length_bytes)
