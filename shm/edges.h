@@ -1,14 +1,19 @@
 /* The edge list of one rank for one graph: an immutable region with one block per root rank. The rank that made it and
- * the rank that owns the roots both use it in place as (part of) their plan.
+ * the rank that owns the roots both use it, or a copy if it is small, as part of their plan.
  *
  * A root that several leaves of the rank share is sent once in a bcast: values are the distinct roots, and edges beyond
- * the first to the same root are extra ones. A block holds three patterns, each in its shortest form:
+ * the first to the same root are extra ones. A block holds four patterns:
  *   value_root   the distinct roots
- *   leaf         the leaf of each edge: first of the edges 0..nvalues-1, which carry the values of the same numbers and
- *                have the lowest leaf of their root; then of the extra edges
+ *   leaf         the leaf of each edge, in the order in which the edges were given
  *   extra_value  the value that each extra edge carries, ascending; edges of one value by ascending leaf
- * So going through the edges in order meets the leaves of each root in ascending order, as a reduce needs it.
- * Index arrays stand behind the blocks, at offsets from the region's start, aligned to their width. */
+ *   extra_edge   the place of each extra edge in the order given, each once; the other edges there carry the values 0,
+ *                1, ... and have the lowest leaf of their root
+ * Lines of indices are stored as such; but with extra edges value_root is an array, so that no list leads to more work
+ * than its length explains. Arrays stand behind the blocks, at offsets from the region's start, aligned to their width.
+ *
+ * An open block has the edges in the order of the plan: first the edges 0..nvalues-1, which carry the values of the
+ * same numbers; then the extra edges. Going through them in order meets the leaves of each root in ascending order, as
+ * a reduce needs it. */
 #ifndef SFSHM_EDGES_H
 #define SFSHM_EDGES_H
 
@@ -33,23 +38,34 @@ typedef struct sfshm_edge_block {
   sfshm_stored_pattern_t value_root;
   sfshm_stored_pattern_t leaf;
   sfshm_stored_pattern_t extra_value; /* n == 0: every root has one leaf here */
-  uint64_t reserved;
+  sfshm_stored_pattern_t extra_edge;
 } sfshm_edge_block_t;
-_Static_assert(sizeof(sfshm_edge_block_t) == 128, "layout version 1");
+_Static_assert(sizeof(sfshm_edge_block_t) == 160, "layout version 1");
 
-/* The patterns of one block, over the region's memory. */
+/* The patterns of one block, over the region's memory or their own, in their shortest form. */
 typedef struct sfshm_edges {
   sfshm_pattern_t value_root;
-  sfshm_pattern_t leaf;
+  sfshm_pattern_t leaf; /* of each edge, in the plan's order */
   sfshm_pattern_t extra_value;
+  sfshm_pattern_t extra_root;   /* of each extra edge */
   sfshm_pattern_survey_t roots; /* of value_root */
   sfshm_pattern_survey_t leaves;
+  void *memory; /* of patterns that are not in the region; NULL: none */
 } sfshm_edges_t;
 
 /* Opens the block at offset and checks it completely: the arrays lie in the region, roots lie in 0..nroots-1, leaves
  * are not negative, values are numbered without gaps. SF_ERR_RANGE for a root index that is too large: *bad_leaf_p is
- * then the leaf of the first such edge and *bad_root_p the index. SF_ERR_PROTO for a malformed block. */
+ * then the lowest leaf of such edges and *bad_root_p its index. SF_ERR_PROTO for a malformed block. SF_ERR_NOMEM. */
 sf_status_t sfshm_edges_open(const sfshm_region_t *region, uint64_t offset, int64_t nedges, int64_t nvalues,
                              int64_t nroots, sfshm_edges_t *edges_p, int64_t *bad_leaf_p, int64_t *bad_root_p);
+
+/* Opens a block that this process made, in the memory where it made it: at base. Nothing is checked. */
+sf_status_t sfshm_edges_open_own(const void *base, const sfshm_edge_block_t *block, sfshm_edges_t *edges_p);
+
+/* The patterns then lie in a copy of the memory. */
+void sfshm_edges_move(sfshm_edges_t *edges, const void *from, const void *to);
+
+/* Frees what is not in the region. Accepts what is zeroed or closed. */
+void sfshm_edges_close(sfshm_edges_t *edges);
 
 #endif

@@ -69,6 +69,13 @@ typedef struct sfshm_pattern_survey {
 
 sfshm_pattern_survey_t sfshm_pattern_survey(const sfshm_pattern_t *pattern);
 
+/* Whether each vertex is higher than the one before: then they are distinct. */
+bool sfshm_pattern_ascends(const sfshm_pattern_t *pattern);
+
+/* Copies the vertices whose numbers are not in the set (one bit each, lowest first, none beyond n; NULL: the empty
+ * set), in their order, to int64_t or, not wide, to uint32_t, in which they must fit. */
+void sfshm_pattern_copy(const sfshm_pattern_t *pattern, const uint64_t left_out[], bool wide, void *to);
+
 /* Highest and lowest vertex; -1 and 0 when n is 0. */
 int64_t sfshm_pattern_max(const sfshm_pattern_t *pattern);
 int64_t sfshm_pattern_min(const sfshm_pattern_t *pattern);

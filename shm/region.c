@@ -146,8 +146,8 @@ static sf_status_t write_all(int fd, const char *bytes, size_t length_bytes)
 }
 
 /* Written rather than mapped: no page has to be cleared, faulted in and unmapped again. */
-sf_status_t sfshm_region_publish(const char *name, sfshm_region_kind_t kind, void *image, size_t length_bytes,
-                                 sfshm_region_t *region_p)
+sf_status_t sfshm_region_freeze(const char *name, sfshm_region_kind_t kind, void *image, size_t length_bytes,
+                                sfshm_region_t *region_p)
 {
   sfshm_region_t region = {.length_bytes = length_bytes};
   region.fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -157,13 +157,24 @@ sf_status_t sfshm_region_publish(const char *name, sfshm_region_kind_t kind, voi
   sf_status_t status = write_all(region.fd, image, length_bytes);
   if (status == SF_OK && fcntl(region.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
     status = sfshm_error_errno(SF_ERR_SYS, "sealing region \"%s\"", name);
-  if (status == SF_OK) {
-    /* Private: before Linux 6.7 a region sealed against writing can't be mapped shared, not even for reading. */
-    region.base = mmap(NULL, length_bytes, PROT_READ, MAP_PRIVATE, region.fd, 0);
-    if (region.base == MAP_FAILED)
-      status = sfshm_error_errno(SF_ERR_NOMEM, "mapping region \"%s\" of %zu bytes", name, length_bytes);
-  }
-  if (status != SF_OK) {
+  if (status == SF_OK)
+    *region_p = region;
+  else
+    close(region.fd);
+  return status;
+}
+
+sf_status_t sfshm_region_publish(const char *name, sfshm_region_kind_t kind, void *image, size_t length_bytes,
+                                 sfshm_region_t *region_p)
+{
+  sfshm_region_t region;
+  sf_status_t status = sfshm_region_freeze(name, kind, image, length_bytes, &region);
+  if (status != SF_OK)
+    return status;
+  /* Private: before Linux 6.7 a region sealed against writing can't be mapped shared, not even for reading. */
+  region.base = mmap(NULL, length_bytes, PROT_READ, MAP_PRIVATE, region.fd, 0);
+  if (region.base == MAP_FAILED) {
+    status = sfshm_error_errno(SF_ERR_NOMEM, "mapping region \"%s\" of %zu bytes", name, length_bytes);
     close(region.fd);
     return status;
   }
@@ -192,13 +203,13 @@ sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_b
   int seals = fcntl(fd, F_GET_SEALS);
   if (seals < 0)
     return sfshm_error_errno(SF_ERR_PROTO, "%s region: the descriptor is no memfd", kind_name(kind));
+  sf_status_t status = check_pages(fd, kind);
+  if (status != SF_OK)
+    return status;
   int required = required_seals(kind);
   if ((seals & required) != required)
     return sfshm_error(SF_ERR_PROTO, "%s region: seals 0x%x expected, 0x%x found", kind_name(kind), (unsigned)required,
                        (unsigned)seals);
-  sf_status_t status = check_pages(fd, kind);
-  if (status != SF_OK)
-    return status;
   if (fstat(fd, &info) != 0)
     return sfshm_error_errno(SF_ERR_SYS, "%s region: fstat", kind_name(kind));
   if (info.st_size < (off_t)sizeof(sfshm_region_header_t) || (uint64_t)info.st_size > max_bytes)
@@ -245,11 +256,23 @@ sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_byte
   return SF_OK;
 }
 
+sf_status_t sfshm_region_read(int fd, sfshm_region_kind_t kind, size_t length_bytes, void *to)
+{
+  for (size_t done = 0; done < length_bytes;) {
+    ssize_t got = pread(fd, (char *)to + done, length_bytes - done, (off_t)done);
+    if (got == 0 || (got < 0 && errno != EINTR))
+      return sfshm_error_errno(SF_ERR_SYS, "reading %s region of %zu bytes", kind_name(kind), length_bytes);
+    done += got > 0 ? (size_t)got : 0;
+  }
+  return check_header(to, kind, length_bytes);
+}
+
 void sfshm_region_destroy(sfshm_region_t *region)
 {
-  if (region->base == NULL)
+  if (region->length_bytes == 0)
     return;
-  munmap(region->base, region->length_bytes);
+  if (region->base != NULL)
+    munmap(region->base, region->length_bytes);
   if (region->fd >= 0)
     close(region->fd);
   *region = (sfshm_region_t){.fd = -1};

@@ -61,7 +61,11 @@ sf_status_t sfshm_region_create(const char *name, sfshm_region_kind_t kind, size
 sf_status_t sfshm_region_commit(const sfshm_region_t *region, size_t offset, size_t length_bytes);
 
 /* Makes an immutable region (F_SEAL_WRITE) with the contents of image, whose first sizeof(sfshm_region_header_t) bytes
- * are filled in here, and maps it for reading. */
+ * are filled in here. It is not mapped: base is NULL. */
+sf_status_t sfshm_region_freeze(const char *name, sfshm_region_kind_t kind, void *image, size_t length_bytes,
+                                sfshm_region_t *region_p);
+
+/* The same, and maps it for reading. */
 sf_status_t sfshm_region_publish(const char *name, sfshm_region_kind_t kind, void *image, size_t length_bytes,
                                  sfshm_region_t *region_p);
 
@@ -73,6 +77,10 @@ typedef enum sfshm_access { SFSHM_READ_ONLY, SFSHM_READ_WRITE } sfshm_access_t;
 /* Verifies and maps a received region. The descriptor stays the caller's; region_p->fd is -1. */
 sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, sfshm_access_t access,
                              sfshm_region_t *region_p);
+
+/* Reads all of a received region into memory that has room for it: for small ones that is quicker than mapping them. It
+ * is immutable, and its length has been verified. */
+sf_status_t sfshm_region_read(int fd, sfshm_region_kind_t kind, size_t length_bytes, void *to);
 
 /* Unmaps and closes. A zeroed or destroyed region is accepted. */
 void sfshm_region_destroy(sfshm_region_t *region);
