@@ -149,6 +149,41 @@ START_TEST(bad_own_options)
 }
 END_TEST
 
+START_TEST(several_nodes)
+{
+  sfrun_options_t options = parse_ok(WORDS("-n", "4", "prog"));
+  ck_assert_int_eq(options.nnodes, 0);
+  ck_assert_int_eq(options.distribution, SFRUN_BLOCK);
+  ck_assert_int_eq(options.fabric, SFRUN_FABRIC_TCP);
+  ck_assert_ptr_null(options.hostfile);
+  sfrun_options_free(&options);
+  options = parse_ok(WORDS("--nodes", "3", "--distribution=cyclic", "--fabric", "mpi", "-n", "4", "prog"));
+  ck_assert_int_eq(options.nnodes, 3);
+  ck_assert_int_eq(options.distribution, SFRUN_CYCLIC);
+  ck_assert_int_eq(options.fabric, SFRUN_FABRIC_MPI);
+  expect_words(options.mpirun_args, options.nmpirun_args, WORDS("-n", "4"));
+  sfrun_options_free(&options);
+  options = parse_ok(WORDS("--hostfile", "h", "--port", "7411", "-hostfile", "g", "prog"));
+  ck_assert_str_eq(options.hostfile, "h");
+  ck_assert_int_eq(options.port, 7411);
+  expect_words(options.mpirun_args, options.nmpirun_args, WORDS("-hostfile", "g"));
+  sfrun_options_free(&options);
+}
+END_TEST
+
+START_TEST(bad_nodes)
+{
+  expect_error(WORDS("--nodes", "0", "prog"), "--nodes \"0\"");
+  expect_error(WORDS("--nodes", "1025", "prog"), "1 to 1024");
+  expect_error(WORDS("--distribution", "random", "prog"), "--distribution \"random\"");
+  expect_error(WORDS("--fabric", "ucx", "prog"), "--fabric \"ucx\"");
+  expect_error(WORDS("--port", "65536", "prog"), "--port \"65536\"");
+  expect_error(WORDS("--nodes", "2", "--hostfile", "h", "prog"), "not both");
+  expect_error(WORDS("--launcher", "local", "-n", "1", "--hostfile", "h", "prog"), "this host only");
+  expect_error(WORDS("--nodes", "2", "-n", "1", "prog", ":", "-n", "1", "prog"), "several programs");
+}
+END_TEST
+
 START_TEST(no_program)
 {
   expect_error(NO_WORDS, "no program");
@@ -275,6 +310,8 @@ static Suite *sfrun_options_suite(void)
   tcase_add_test(tcase, rank_count);
   tcase_add_test(tcase, bad_rank_count);
   tcase_add_test(tcase, bad_own_options);
+  tcase_add_test(tcase, several_nodes);
+  tcase_add_test(tcase, bad_nodes);
   tcase_add_test(tcase, no_program);
   tcase_add_test(tcase, local_launcher_limits);
   tcase_add_test(tcase, mpirun_options_pass);

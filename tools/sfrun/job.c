@@ -21,7 +21,9 @@ sf_status_t sfrun_job_set_environment(const char *socket_path)
   snprintf(job, sizeof job, "%s-%d-%08" PRIx32, *host ? host : "host", (int)getpid(), (uint32_t)random[2]);
   snprintf(key, sizeof key, "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
 
-  if (setenv("SF_SOCKET", socket_path, 1) || setenv("SF_JOB", job, 1) || setenv("SF_JOB_KEY", key, 1))
+  if (!socket_path)
+    unsetenv("SF_SOCKET");
+  if ((socket_path && setenv("SF_SOCKET", socket_path, 1)) || setenv("SF_JOB", job, 1) || setenv("SF_JOB_KEY", key, 1))
     return sfshm_error_errno(SF_ERR_SYS, "environment of the job");
   unsetenv("SF_RANK");
   unsetenv("SF_SIZE");

@@ -4,8 +4,9 @@
 
 #include <sf/sf_status.h>
 
-/* Sets SF_SOCKET to socket_path, SF_JOB to a name that no other job has, SF_JOB_KEY to a random 128-bit key; unsets
- * SF_RANK and SF_SIZE, which would otherwise give all ranks the rank of a surrounding job. */
+/* Sets SF_SOCKET to socket_path (NULL: unsets it, as the ranks have different ones), SF_JOB to a name that no other job
+ * has, SF_JOB_KEY to a random 128-bit key; unsets SF_RANK and SF_SIZE, which would otherwise give all ranks the rank of
+ * a surrounding job. */
 sf_status_t sfrun_job_set_environment(const char *socket_path);
 
 #endif

@@ -11,20 +11,13 @@
 #include "shm/error.h"
 #include "tools/sfrun/mpirun_options.h"
 #include "tools/sfrun/process.h"
+#include "tools/sfrun/words.h"
 
 #define VARIABLE_PREFIX "SF_"
 
 static bool is_forwarded(const char *variable)
 {
   return strncmp(variable, VARIABLE_PREFIX, strlen(VARIABLE_PREFIX)) == 0;
-}
-
-static size_t count_words(char *const words[])
-{
-  size_t nwords = 0;
-  while (words[nwords])
-    nwords++;
-  return nwords;
 }
 
 /* Open MPI gives ranks on other nodes only variables that -x names. It refuses -x beside its parameter
@@ -37,47 +30,60 @@ static bool needs_forwarding(const sfrun_launch_t *launch)
   return launch->mpi == SFRUN_MPI_OPEN_MPI && !listed;
 }
 
-/* Adds -x NAME for each variable of ours; returns where the next argument goes. The names are copied to text. */
-static const char **add_forwarded(const char **arg, char *text)
+/* The hosts of a Slurm job are known to mpirun. */
+static void add_hosts(const sfrun_launch_t *launch, const sfrun_daemons_t *daemons, sfrun_words_t *words)
 {
-  for (char *const *variable = environ; *variable; variable++) {
-    if (!is_forwarded(*variable))
-      continue;
-    size_t len_bytes = strcspn(*variable, "=");
-    *arg++ = "-x";
-    *arg++ = memcpy(text, *variable, len_bytes);
-    text[len_bytes] = '\0';
-    text += len_bytes + 1;
+  static const char *const mapping[] = {"map-by",   "rank-by", "bynode", "byslot",  "npernode", "ppr",
+                                        "rankfile", "rf",      "ppn",    "perhost", NULL};
+  const sfrun_options_t *options = launch->options;
+  bool open_mpi = launch->mpi == SFRUN_MPI_OPEN_MPI;
+  if (launch->hosts.count && options->hostfile) {
+    sfrun_words_add(words, open_mpi ? "--hostfile" : "-f");
+    sfrun_words_add(words, "%s/" SFRUN_HOSTFILE, daemons->directory);
   }
-  return arg;
+  if (launch->hosts.count && options->distribution == SFRUN_CYCLIC &&
+      !sfrun_mpirun_options_have(options->mpirun_args, options->nmpirun_args, mapping)) {
+    sfrun_words_add(words, open_mpi ? "--map-by" : "-ppn");
+    sfrun_words_add(words, open_mpi ? "node" : "1");
+  }
 }
 
-/* mpirun's argument list, one allocation: pointers, then the names of the forwarded variables. */
-static const char **build_arguments(const sfrun_launch_t *launch)
+/* With several daemons on this host each rank chooses its own. */
+static sf_status_t add_wrapper(const sfrun_launch_t *launch, const sfrun_daemons_t *daemons, sfrun_words_t *words)
+{
+  char self[PATH_MAX];
+  if (daemons->nlocal < 2)
+    return SF_OK;
+  ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (length < 0)
+    return sfshm_error_errno(SF_ERR_SYS, "where sfrun itself is");
+  sfrun_words_add(words, "%.*s", (int)length, self);
+  sfrun_words_add(words, SFRUN_AS_RANK);
+  sfrun_words_add(words, "%s", sfrun_distribution_name(launch->options->distribution));
+  sfrun_words_add(words, "%d", daemons->nlocal);
+  sfrun_words_add(words, "%s", daemons->socket_directory);
+  sfrun_words_add(words, "--");
+  return SF_OK;
+}
+
+static sf_status_t build_words(const sfrun_launch_t *launch, const sfrun_daemons_t *daemons, sfrun_words_t *words)
 {
   const sfrun_options_t *options = launch->options;
-  const sfrun_mpi_additions_t *additions = &launch->additions;
-  size_t nwords = count_words(options->program), nforwarded = 0, text_bytes = 0;
-  for (char *const *variable = environ; *variable; variable++)
+  sfrun_words_add(words, "%s", launch->mpirun_path);
+  for (int i = 0; i < launch->additions.nargs; i++)
+    sfrun_words_add(words, "%s", launch->additions.args[i]);
+  for (char *const *variable = environ; needs_forwarding(launch) && *variable; variable++)
     if (is_forwarded(*variable)) {
-      nforwarded++;
-      text_bytes += strlen(*variable) + 1;
+      sfrun_words_add(words, "-x");
+      sfrun_words_add(words, "%.*s", (int)strcspn(*variable, "="), *variable);
     }
-  size_t npointers = 1 + (size_t)additions->nargs + 2 * nforwarded + (size_t)options->nmpirun_args + nwords + 1;
-  const char **args = calloc(1, npointers * sizeof *args + text_bytes);
-  if (!args)
-    return NULL;
-
-  const char **arg = args;
-  *arg++ = launch->mpirun_path;
-  for (int i = 0; i < additions->nargs; i++)
-    *arg++ = additions->args[i];
-  if (needs_forwarding(launch))
-    arg = add_forwarded(arg, (char *)(args + npointers));
+  add_hosts(launch, daemons, words);
   for (int i = 0; i < options->nmpirun_args; i++)
-    *arg++ = options->mpirun_args[i];
-  memcpy(arg, options->program, nwords * sizeof *arg);
-  return args;
+    sfrun_words_add(words, "%s", options->mpirun_args[i]);
+  sf_status_t status = add_wrapper(launch, daemons, words);
+  for (char **word = options->program; *word; word++)
+    sfrun_words_add(words, "%s", *word);
+  return status ? status : sfrun_words_check(words);
 }
 
 /* mpirun itself looks on other nodes and in other directories; here only what is here is checked, because its own
@@ -86,6 +92,8 @@ static sf_status_t check_program(const sfrun_options_t *options, char path[PATH_
 {
   static const char *const elsewhere[] = {"H",  "host", "hosts", "hostfile", "machinefile", "f",
                                           "wd", "wdir", "path",  "app",      "configfile",  NULL};
+  if (options->hostfile)
+    return SF_OK;
   if (options->launcher == SFRUN_LAUNCHER_MPIRUN &&
       sfrun_mpirun_options_have(options->mpirun_args, options->nmpirun_args, elsewhere))
     return SF_OK;
@@ -124,66 +132,112 @@ static sf_status_t prepare_mpirun(const sfrun_options_t *options, sfrun_launch_t
   return SF_OK;
 }
 
+bool sfrun_launch_has_remote_daemons(const sfrun_launch_t *launch)
+{
+  const sfrun_options_t *options = launch->options;
+  return launch->hosts.count || (options->nnodes > 1 && options->fabric == SFRUN_FABRIC_MPI);
+}
+
+/* A Slurm job over several hosts gets daemons on all, unless the user says how many, or where one is. */
+static sf_status_t find_hosts(const sfrun_options_t *options, sfrun_hosts_t *hosts_p)
+{
+  const char *given = getenv("SF_SOCKET");
+  if (options->hostfile)
+    return sfrun_hosts_read(options->hostfile, hosts_p);
+  if (options->launcher == SFRUN_LAUNCHER_LOCAL || options->nnodes || (given && *given) || !sfrun_hosts_in_slurm())
+    return SF_OK;
+  sf_status_t status = sfrun_hosts_from_slurm(hosts_p);
+  if (!status && !options->quiet)
+    fprintf(stderr,
+            "sfrun: Slurm job over %d hosts: a daemon on each, started by mpirun (--nodes 1: only one, here). This has "
+            "been tried only with stand-ins for Slurm's commands.\n",
+            hosts_p->count);
+  return status;
+}
+
+static sf_status_t check_mpi(const sfrun_launch_t *launch)
+{
+  if (launch->mpi == SFRUN_MPI_UNKNOWN && sfrun_launch_has_remote_daemons(launch))
+    return sfshm_error(SF_ERR_UNSUPPORTED,
+                       "%s: of which MPI this is can't be told from its --version, so that it "
+                       "can't be told how it starts one daemon on each host",
+                       launch->mpirun_path);
+  return SF_OK;
+}
+
 sf_status_t sfrun_launch_prepare(const sfrun_options_t *options, sfrun_launch_t *launch)
 {
   launch->options = options;
   sf_status_t status = check_program(options, launch->program_path);
-  if (!status && options->launcher == SFRUN_LAUNCHER_MPIRUN)
+  if (!status)
+    status = find_hosts(options, &launch->hosts);
+  if (!status && (options->launcher == SFRUN_LAUNCHER_MPIRUN || sfrun_launch_has_remote_daemons(launch)))
     status = prepare_mpirun(options, launch);
-  return status;
+  return status ? status : check_mpi(launch);
 }
 
-static sf_status_t start_mpirun(const sfrun_launch_t *launch, sfrun_children_t *children)
+void sfrun_launch_free(sfrun_launch_t *launch)
 {
+  sfrun_hosts_free(&launch->hosts);
+}
+
+static sf_status_t start_mpirun(const sfrun_launch_t *launch, const sfrun_daemons_t *daemons,
+                                sfrun_children_t *children)
+{
+  sfrun_words_t words = {.nwords = 0};
   if (launch->additions.yield)
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
-  const char **args = build_arguments(launch);
-  if (!args)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for mpirun's arguments");
+  sf_status_t status = build_words(launch, daemons, &words);
   sfrun_command_t command = {.path = launch->mpirun_path,
-                             .argv = args,
+                             .argv = words.words,
                              .death_signal = SIGTERM, /* so that mpirun ends its ranks */
                              .own_group = children->own_groups,
                              .stdin_fd = -1,
                              .stdout_fd = -1,
-                             .stderr_fd = -1,
-                             .kept_fd = -1};
-  sf_status_t status = sfrun_spawn(&command, &children->pids[0]);
-  free(args);
+                             .stderr_fd = -1};
+  if (!status)
+    status = sfrun_spawn(&command, &children->pids[0]);
+  sfrun_words_free(&words);
   return status;
 }
 
 /* As under mpirun, only rank 0 reads standard input. */
-static sf_status_t start_rank(const sfrun_launch_t *launch, int32_t rank, int null_fd, sfrun_children_t *children)
+static sf_status_t start_rank(const sfrun_launch_t *launch, const sfrun_daemons_t *daemons, int32_t rank, int null_fd,
+                              sfrun_children_t *children)
 {
-  char rank_text[32], size_text[32];
+  static const char socket_key[] = "SF_SOCKET=";
+  char rank_text[32], size_text[32], socket_text[sizeof socket_key + SFRUN_SOCKET_BYTES];
+  char *own_socket = daemons->nlocal > 1 ? socket_text : NULL;
+  if (own_socket) {
+    int32_t node = sfrun_node_of_rank(launch->options->distribution, rank, children->nchildren, daemons->nlocal);
+    sfrun_socket_path(daemons->socket_directory, node, daemons->nlocal, stpcpy(socket_text, socket_key));
+  }
   snprintf(rank_text, sizeof rank_text, "SF_RANK=%d", rank);
   snprintf(size_text, sizeof size_text, "SF_SIZE=%d", children->nchildren);
   sfrun_command_t command = {.path = launch->program_path,
                              .argv = (const char *const *)launch->options->program,
-                             .variables = (char *const[]){rank_text, size_text, NULL},
+                             .variables = (char *const[]){rank_text, size_text, own_socket, NULL},
                              .death_signal = SIGKILL,
                              .own_group = children->own_groups,
                              .stdin_fd = rank ? null_fd : -1,
                              .stdout_fd = -1,
-                             .stderr_fd = -1,
-                             .kept_fd = -1};
+                             .stderr_fd = -1};
   return sfrun_spawn(&command, &children->pids[rank]);
 }
 
-static sf_status_t start_ranks(const sfrun_launch_t *launch, sfrun_children_t *children)
+static sf_status_t start_ranks(const sfrun_launch_t *launch, const sfrun_daemons_t *daemons, sfrun_children_t *children)
 {
   int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
   sf_status_t status = SF_OK;
   for (int32_t rank = 0; rank < children->nchildren && !status; rank++)
-    status = start_rank(launch, rank, null_fd, children);
+    status = start_rank(launch, daemons, rank, null_fd, children);
   close(null_fd);
   if (status)
     sfrun_kill_children(children);
   return status;
 }
 
-sf_status_t sfrun_launch_start(const sfrun_launch_t *launch, sfrun_children_t *children)
+sf_status_t sfrun_launch_start(const sfrun_launch_t *launch, const sfrun_daemons_t *daemons, sfrun_children_t *children)
 {
   const sfrun_options_t *options = launch->options;
   bool are_ranks = options->launcher == SFRUN_LAUNCHER_LOCAL;
@@ -195,7 +249,7 @@ sf_status_t sfrun_launch_start(const sfrun_launch_t *launch, sfrun_children_t *c
   children->pids = calloc((size_t)children->nchildren, sizeof *children->pids);
   if (!children->pids)
     return sfshm_error(SF_ERR_NOMEM, "no memory for %d ranks", children->nchildren);
-  return are_ranks ? start_ranks(launch, children) : start_mpirun(launch, children);
+  return are_ranks ? start_ranks(launch, daemons, children) : start_mpirun(launch, daemons, children);
 }
 
 void sfrun_children_free(sfrun_children_t *children)

@@ -6,6 +6,9 @@
 
 #include <sf/sf_status.h>
 
+#include "tools/sfrun/as_rank.h"
+#include "tools/sfrun/daemon.h"
+#include "tools/sfrun/hosts.h"
 #include "tools/sfrun/mpi.h"
 #include "tools/sfrun/options.h"
 #include "tools/sfrun/supervise.h"
@@ -14,17 +17,27 @@
 typedef struct sfrun_launch {
   const sfrun_options_t *options;
   char program_path[PATH_MAX]; /* local launcher only */
-  char mpirun_path[PATH_MAX];  /* this and the following: mpirun launcher only */
+  sfrun_hosts_t hosts;         /* none: only this */
+  char mpirun_path[PATH_MAX];  /* this and the following: if mpirun starts the program or the daemons */
   sfrun_mpi_t mpi;
   sfrun_mpi_additions_t additions;
 } sfrun_launch_t;
 
-/* Finds program, mpirun and what that needs, and says on standard error what is added unless quiet. */
-sf_status_t sfrun_launch_prepare(const sfrun_options_t *options, sfrun_launch_t *launch);
+/* The file with the hosts in the private directory of this host. */
+#define SFRUN_HOSTFILE "hosts"
 
-/* Starts mpirun, or all ranks. The children's memory is freed with sfrun_children_free, also after an error, which
- * leaves nothing running. */
-sf_status_t sfrun_launch_start(const sfrun_launch_t *launch, sfrun_children_t *children);
+/* Finds program, hosts, mpirun and what that needs, and says on standard error what is added unless quiet. Also after
+ * an error sfrun_launch_free must be called. */
+sf_status_t sfrun_launch_prepare(const sfrun_options_t *options, sfrun_launch_t *launch);
+void sfrun_launch_free(sfrun_launch_t *launch);
+
+/* Whether mpirun starts the daemons: on other hosts, or because they use MPI. */
+bool sfrun_launch_has_remote_daemons(const sfrun_launch_t *launch);
+
+/* Starts mpirun, or all ranks, each to find its daemon if they are several. The children's memory is freed with
+ * sfrun_children_free, also after an error, which leaves nothing running. */
+sf_status_t sfrun_launch_start(const sfrun_launch_t *launch, const sfrun_daemons_t *daemons,
+                               sfrun_children_t *children);
 void sfrun_children_free(sfrun_children_t *children);
 
 #endif

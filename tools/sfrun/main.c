@@ -1,17 +1,22 @@
-/* sfrun: runs a program's ranks with a private sfd. One thread; the order here is the order in which things are undone.
+/* sfrun: runs a program's ranks with private daemons. One thread; the order here is the order in which things are
+ * undone.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <sf/sf.h>
 
 #include "proto/address.h"
 #include "shm/error.h"
+#include "tools/sfrun/as_daemon.h"
+#include "tools/sfrun/as_rank.h"
 #include "tools/sfrun/daemon.h"
 #include "tools/sfrun/job.h"
 #include "tools/sfrun/launch.h"
 #include "tools/sfrun/options.h"
+#include "tools/sfrun/remote.h"
 #include "tools/sfrun/signals.h"
 #include "tools/sfrun/supervise.h"
 
@@ -40,31 +45,54 @@ static sf_status_t check_daemon(const char *socket_path)
   return status;
 }
 
-static int run_program(const sfrun_launch_t *launch, sfrun_daemon_t *daemon, int signal_fd)
+static int run_program(const sfrun_launch_t *launch, sfrun_daemons_t *daemons, int signal_fd)
 {
   sfrun_children_t children;
-  sf_status_t status = sfrun_launch_start(launch, &children);
-  int code = status ? report(status) : sfrun_supervise(&children, daemon, signal_fd);
+  sf_status_t status = sfrun_launch_start(launch, daemons, &children);
+  int code = status ? report(status) : sfrun_supervise(&children, daemons, signal_fd);
   sfrun_children_free(&children);
   return code;
 }
 
-static int run_with_daemon(const sfrun_launch_t *launch, int signal_fd)
+/* Our own daemons: their socket, if it is the same for all ranks, and the job. */
+static sf_status_t set_environment(const sfrun_daemons_t *daemons)
 {
-  const char *given = getenv("SF_SOCKET");
-  bool private = !given || !*given;
-  sfrun_daemon_t daemon = {.pid = 0};
+  char socket_path[SFRUN_SOCKET_BYTES];
+  if (daemons->nlocal > 1)
+    return sfrun_job_set_environment(NULL);
+  sfrun_socket_path(daemons->socket_directory, 0, 1, socket_path);
+  return sfrun_job_set_environment(socket_path);
+}
+
+static int run_with_daemons(const sfrun_launch_t *launch, int signal_fd)
+{
+  sfrun_daemons_t daemons = {.nprocesses = 0};
   int interrupted = 0, code = 0;
-  sf_status_t status =
-      private ? sfrun_daemon_start(launch->options, signal_fd, &daemon, &interrupted) : check_daemon(given);
+  sf_status_t status = sfrun_launch_has_remote_daemons(launch)
+                           ? sfrun_remote_start(launch, signal_fd, &daemons, &interrupted)
+                           : sfrun_daemons_start(launch->options, signal_fd, &daemons, &interrupted);
   if (!status)
-    status = sfrun_job_set_environment(private ? daemon.socket : given);
+    status = set_environment(&daemons);
   if (status)
     code = interrupted ? 128 + interrupted : fail(status);
   else
-    code = run_program(launch, &daemon, signal_fd);
-  sfrun_daemon_stop(&daemon);
+    code = run_program(launch, &daemons, signal_fd);
+  sfrun_daemons_stop(&daemons);
   return code;
+}
+
+static int run_with_given(const sfrun_launch_t *launch, const char *socket_path, int signal_fd)
+{
+  sfrun_daemons_t none = {.nprocesses = 0};
+  sf_status_t status = SF_OK;
+  if (launch->options->nnodes > 1 || launch->options->hostfile)
+    status = sfshm_error(SF_ERR_ARG, "SF_SOCKET names a daemon to use, %s asks for several new ones: unset SF_SOCKET",
+                         launch->options->hostfile ? "--hostfile" : "--nodes");
+  if (!status)
+    status = check_daemon(socket_path);
+  if (!status)
+    status = sfrun_job_set_environment(socket_path);
+  return status ? fail(status) : run_program(launch, &none, signal_fd);
 }
 
 static int run(const sfrun_options_t *options)
@@ -75,13 +103,27 @@ static int run(const sfrun_options_t *options)
   if (status)
     return fail(status);
   status = sfrun_launch_prepare(options, &launch);
-  int code = status ? report(status) : run_with_daemon(&launch, signal_fd);
+  const char *given = getenv("SF_SOCKET");
+  int code = 0;
+  if (status)
+    code = report(status);
+  else if (given && *given)
+    code = run_with_given(&launch, given, signal_fd);
+  else
+    code = run_with_daemons(&launch, signal_fd);
+  sfrun_launch_free(&launch);
   close(signal_fd);
   return code;
 }
 
 int main(int argc, char *argv[])
 {
+  if (argc > 1 && strcmp(argv[1], SFRUN_AS_RANK) == 0)
+    return report(sfrun_as_rank(argc, argv));
+  if (argc > 1 && strcmp(argv[1], SFRUN_AS_DAEMON) == 0) {
+    sf_status_t ended = sfrun_as_daemon(argc, argv);
+    return ended ? fail(ended) : EXIT_SUCCESS;
+  }
   sfrun_options_t options;
   sf_status_t status = sfrun_options_parse(argc, argv, &options);
   if (status)

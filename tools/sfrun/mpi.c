@@ -1,22 +1,15 @@
 /* Which MPI an mpirun belongs to, and what that needs here. Single-threaded. */
 #include "tools/sfrun/mpi.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "shm/error.h"
+#include "tools/sfrun/capture.h"
 #include "tools/sfrun/mpirun_options.h"
 #include "tools/sfrun/process.h"
 
-#define VERSION_TIMEOUT_MS 30000
 #define VERSION_TEXT_BYTES 4096
-#define END_TIMEOUT_MS 1000
 
 sf_status_t sfrun_mpi_find(const sfrun_options_t *options, char path_p[PATH_MAX])
 {
@@ -60,51 +53,15 @@ const char *sfrun_mpi_name(sfrun_mpi_t mpi)
   return "unknown MPI";
 }
 
-/* Reads until end of file, a full buffer, or the time-out; always ends the text. */
-static void read_text(int fd, char *text, size_t size_bytes)
-{
-  int64_t deadline_ms = sfrun_now_ms() + VERSION_TIMEOUT_MS;
-  size_t length = 0;
-  while (length < size_bytes - 1) {
-    struct pollfd pollfd = {.fd = fd, .events = POLLIN};
-    int64_t left_ms = deadline_ms - sfrun_now_ms();
-    if (left_ms <= 0 || poll(&pollfd, 1, (int)left_ms) <= 0)
-      break;
-    ssize_t nread = read(fd, text + length, size_bytes - 1 - length);
-    if (nread <= 0)
-      break;
-    length += (size_t)nread;
-  }
-  text[length] = '\0';
-}
-
 sf_status_t sfrun_mpi_detect(const char *path, sfrun_mpi_t *mpi_p)
 {
-  char text[VERSION_TEXT_BYTES];
-  bool killed = false;
-  pid_t pid = 0;
-  int out[2];
-  if (pipe2(out, O_CLOEXEC) != 0)
-    return sfshm_error_errno(SF_ERR_SYS, "pipe for %s --version", path);
-  int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-  sfrun_command_t command = {.path = path,
-                             .argv = (const char *const[]){path, "--version", NULL},
-                             .death_signal = SIGKILL,
-                             .stdin_fd = null_fd,
-                             .stdout_fd = out[1],
-                             .stderr_fd = out[1],
-                             .kept_fd = -1};
-  sf_status_t status = sfrun_spawn(&command, &pid);
-  close(out[1]);
-  if (!status) {
-    read_text(out[0], text, sizeof text);
-    int wait_status = 0;
-    if (!sfrun_wait_for(pid, END_TIMEOUT_MS, &wait_status))
-      sfrun_end_child(pid, END_TIMEOUT_MS, &killed);
+  char *text = NULL;
+  bool ok = false;
+  sf_status_t status =
+      sfrun_capture((const char *const[]){path, "--version", NULL}, true, VERSION_TEXT_BYTES, &text, &ok);
+  if (!status)
     *mpi_p = sfrun_mpi_recognise(text);
-  }
-  close(out[0]);
-  close(null_fd);
+  free(text);
   return status;
 }
 
@@ -122,7 +79,7 @@ static bool nodes_are_named(const sfrun_options_t *options)
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
     if (getenv(variables[i]))
       return true;
-  return user_has(options, names);
+  return options->hostfile || user_has(options, names);
 }
 
 static void add(sfrun_mpi_additions_t *additions, const char *arg)

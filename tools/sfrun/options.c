@@ -12,7 +12,17 @@
 #define GRACE_DEFAULT_MS 10000
 #define GRACE_MAX_S 1000000
 
-typedef enum kind { KIND_FLAG, KIND_TEXT, KIND_SECONDS, KIND_LAUNCHER, KIND_SFD_OPTION } kind_t;
+typedef enum kind {
+  KIND_FLAG,
+  KIND_TEXT,
+  KIND_SECONDS,
+  KIND_LAUNCHER,
+  KIND_NODES,
+  KIND_DISTRIBUTION,
+  KIND_FABRIC,
+  KIND_PORT,
+  KIND_SFD_OPTION
+} kind_t;
 
 typedef struct row {
   const char *name, *argument, *help;
@@ -28,6 +38,13 @@ static const row_t rows[] = {
     {"quiet", NULL, "don't say what is added to mpirun's command line", KIND_FLAG, FIELD(quiet)},
     {"launcher", "NAME", "mpirun (default), or local: sfrun starts the ranks itself, without MPI", KIND_LAUNCHER,
      FIELD(launcher)},
+    {"nodes", "N", "start N daemons on this host, and deal the ranks to them; default 1", KIND_NODES, FIELD(nnodes)},
+    {"distribution", "NAME", "how ranks are dealt to nodes: block (default) or cyclic", KIND_DISTRIBUTION,
+     FIELD(distribution)},
+    {"hostfile", "FILE", "hosts to run on, lines \"HOST slots=N\" or \"HOST:N\": one daemon on each", KIND_TEXT,
+     FIELD(hostfile)},
+    {"fabric", "NAME", "how several daemons reach each other: tcp (default) or mpi", KIND_FABRIC, FIELD(fabric)},
+    {"port", "PORT", "TCP port of the daemons on other hosts; default: one chosen at random", KIND_PORT, FIELD(port)},
     {"mpirun", "PATH", "mpirun to use; default: SFRUN_MPIRUN, else mpirun", KIND_TEXT, FIELD(mpirun)},
     {"sfd", "PATH", "daemon to start; default: the sfd beside sfrun, else in PATH", KIND_TEXT, FIELD(sfd)},
     {"sfd-option", "KEY=VALUE", "give the daemon its option --KEY=VALUE; may be repeated", KIND_SFD_OPTION, 0},
@@ -67,6 +84,23 @@ static sf_status_t parse_launcher(const char *text, sfrun_launcher_t *launcher_p
   return SF_OK;
 }
 
+static sf_status_t parse_fabric(const char *text, sfrun_fabric_t *fabric_p)
+{
+  if (strcmp(text, "tcp") != 0 && strcmp(text, "mpi") != 0)
+    return sfshm_error(SF_ERR_ARG, "--fabric \"%s\": expected tcp or mpi", text);
+  *fabric_p = *text == 't' ? SFRUN_FABRIC_TCP : SFRUN_FABRIC_MPI;
+  return SF_OK;
+}
+
+static sf_status_t parse_small(const char *name, const char *text, int64_t minimum, int64_t maximum, int32_t *value_p)
+{
+  int64_t value = 0;
+  sf_status_t status = parse_count(name, text, minimum, maximum, &value);
+  if (!status)
+    *value_p = (int32_t)value;
+  return status;
+}
+
 static sf_status_t add_sfd_option(sfrun_options_t *options, const char *text)
 {
   const char *equals = strchr(text, '=');
@@ -97,6 +131,14 @@ static sf_status_t apply(const row_t *row, sfrun_options_t *options, const char 
     return status;
   case KIND_LAUNCHER:
     return parse_launcher(value, field);
+  case KIND_NODES:
+    return parse_small("--nodes", value, 1, SFRUN_MAX_NODES, field);
+  case KIND_DISTRIBUTION:
+    return sfrun_distribution_parse(value, field);
+  case KIND_FABRIC:
+    return parse_fabric(value, field);
+  case KIND_PORT:
+    return parse_small("--port", value, 1, UINT16_MAX, field);
   case KIND_SFD_OPTION:
     return add_sfd_option(options, value);
   }
@@ -217,11 +259,29 @@ static sf_status_t parse_options(parser_t *parser)
   return SF_OK;
 }
 
+/* mpirun's ":" begins another program, which would not get its daemon. */
+static sf_status_t check_nodes(const parser_t *parser)
+{
+  const sfrun_options_t *options = &parser->options;
+  if (options->nnodes && options->hostfile)
+    return sfshm_error(SF_ERR_ARG, "--nodes and --hostfile: several daemons on this host, or one on each of several "
+                                   "hosts, not both");
+  if (options->hostfile && options->launcher == SFRUN_LAUNCHER_LOCAL)
+    return sfshm_error(SF_ERR_ARG, "--hostfile: --launcher local starts ranks on this host only");
+  for (int i = parser->at; options->nnodes > 1 && i < parser->argc; i++)
+    if (strcmp(parser->argv[i], ":") == 0)
+      return sfshm_error(SF_ERR_ARG, "--nodes with several programs (\":\") is not supported");
+  return SF_OK;
+}
+
 static sf_status_t check_complete(const parser_t *parser)
 {
   const sfrun_options_t *options = &parser->options;
   if (parser->at == parser->argc)
     return sfshm_error(SF_ERR_ARG, "no program given; usage: sfrun -n RANKS [options] [--] program [arguments]");
+  sf_status_t status = check_nodes(parser);
+  if (status)
+    return status;
   if (options->launcher != SFRUN_LAUNCHER_LOCAL)
     return SF_OK;
   if (parser->mpirun_only)

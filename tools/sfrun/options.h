@@ -8,15 +8,27 @@
 
 #include <sf/sf_status.h>
 
+#include "tools/sfrun/place.h"
+
 typedef enum sfrun_launcher {
   SFRUN_LAUNCHER_MPIRUN = 0,
   SFRUN_LAUNCHER_LOCAL, /* sfrun starts the ranks itself, no MPI */
 } sfrun_launcher_t;
 
+typedef enum sfrun_fabric {
+  SFRUN_FABRIC_TCP = 0,
+  SFRUN_FABRIC_MPI, /* the daemons are an MPI job of their own */
+} sfrun_fabric_t;
+
 /* Texts point into argv. */
 typedef struct sfrun_options {
   bool help, version, quiet;
   sfrun_launcher_t launcher;
+  int32_t nnodes; /* --nodes; 0: not given */
+  sfrun_distribution_t distribution;
+  sfrun_fabric_t fabric;
+  const char *hostfile;     /* NULL: not given */
+  int32_t port;             /* of the daemons on other hosts; 0: chosen at random */
   const char *mpirun;       /* NULL: not given */
   const char *sfd;          /* NULL: not given */
   const char *log_level;    /* NULL: not given */

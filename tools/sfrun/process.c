@@ -95,8 +95,9 @@ static void become(const sfrun_command_t *command, pid_t parent)
   if (redirect(command->stdin_fd, STDIN_FILENO) || redirect(command->stdout_fd, STDOUT_FILENO) ||
       redirect(command->stderr_fd, STDERR_FILENO))
     return;
-  if (command->kept_fd >= 0 && fcntl(command->kept_fd, F_SETFD, 0) != 0)
-    return;
+  for (int i = 0; i < SFRUN_KEPT_FDS; i++)
+    if (command->kept_fds[i] > 0 && fcntl(command->kept_fds[i], F_SETFD, 0) != 0)
+      return;
   for (char *const *variable = command->variables; variable && *variable; variable++)
     putenv(*variable);
   sfrun_signals_restore();
@@ -175,6 +176,24 @@ int sfrun_end_child(pid_t pid, int64_t timeout_ms, bool *killed_p)
     waitpid(pid, &wait_status, 0);
   }
   return wait_status;
+}
+
+int sfrun_end_children(pid_t pids[], int32_t nchildren, int signal, int64_t timeout_ms)
+{
+  int64_t deadline_ms = sfrun_now_ms() + timeout_ms;
+  int nkilled = 0, wait_status = 0;
+  for (int32_t i = 0; i < nchildren; i++)
+    if (pids[i])
+      kill(pids[i], signal);
+  for (int32_t i = 0; i < nchildren; i++) {
+    if (pids[i] && !sfrun_wait_for(pids[i], deadline_ms - sfrun_now_ms(), &wait_status)) {
+      kill(pids[i], SIGKILL);
+      waitpid(pids[i], NULL, 0);
+      nkilled++;
+    }
+    pids[i] = 0;
+  }
+  return nkilled;
 }
 
 int sfrun_exit_code(int wait_status)

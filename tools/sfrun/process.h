@@ -9,15 +9,17 @@
 
 #include <sf/sf_status.h>
 
+#define SFRUN_KEPT_FDS 2
+
 /* What is started and how. Descriptors that are -1 are inherited. All others of sfrun are close-on-exec. */
 typedef struct sfrun_command {
   const char *path;        /* with a slash */
   const char *const *argv; /* ended by NULL */
-  char *const *variables;  /* "NAME=VALUE" to set in the child, ended by NULL; NULL: none */
+  char *const *variables;  /* "NAME=VALUE" to set in the child, "NAME" to unset, ended by NULL; NULL: none */
   int death_signal;        /* that the child gets if sfrun dies */
   bool own_group;          /* makes a process group of its own */
   int stdin_fd, stdout_fd, stderr_fd;
-  int kept_fd; /* stays open under its number; -1: none */
+  int kept_fds[SFRUN_KEPT_FDS]; /* stay open under their numbers; 0 or -1: none */
 } sfrun_command_t;
 
 /* Finds the executable as the shell does: with a slash as it is, else in PATH. SF_ERR_NOT_FOUND or SF_ERR_PERM (found,
@@ -32,6 +34,10 @@ bool sfrun_wait_for(pid_t pid, int64_t timeout_ms, int *wait_status_p);
 
 /* Ends a child: SIGTERM, after timeout_ms SIGKILL. Returns its wait status; *killed_p tells if it took SIGKILL. */
 int sfrun_end_child(pid_t pid, int64_t timeout_ms, bool *killed_p);
+
+/* Ends several children at once, those of pids that aren't 0: the signal, after timeout_ms SIGKILL. Reaps them and sets
+ * pids to 0; returns how many took SIGKILL. */
+int sfrun_end_children(pid_t pids[], int32_t nchildren, int signal, int64_t timeout_ms);
 
 /* 0..255 as a shell gives it: the exit status, or 128 + signal. */
 int sfrun_exit_code(int wait_status);

@@ -59,14 +59,11 @@ static void note_end(sfrun_children_t *children, int32_t rank, int wait_status)
 }
 
 /* Reaps whoever has ended; returns how many children are left. */
-static int32_t reap(sfrun_children_t *children, sfrun_daemon_t *daemon)
+static int32_t reap(sfrun_children_t *children, sfrun_daemons_t *daemons)
 {
   int wait_status = 0;
   for (pid_t pid; (pid = waitpid(-1, &wait_status, WNOHANG)) > 0;) {
-    if (pid == daemon->pid) {
-      daemon->pid = 0;
-      fprintf(stderr, "sfrun: sfd ended before the program (%s)\n", sfrun_describe_end(wait_status));
-    }
+    sfrun_daemons_note_end(daemons, pid, wait_status);
     for (int32_t i = 0; i < children->nchildren; i++)
       if (children->pids[i] == pid)
         note_end(children, i, wait_status);
@@ -77,12 +74,12 @@ static int32_t reap(sfrun_children_t *children, sfrun_daemon_t *daemon)
   return nleft;
 }
 
-int sfrun_supervise(sfrun_children_t *children, sfrun_daemon_t *daemon, int signal_fd)
+int sfrun_supervise(sfrun_children_t *children, sfrun_daemons_t *daemons, int signal_fd)
 {
   int64_t deadline_ms = 0;
   bool counting = false;
   int ending = 0;
-  for (int32_t nleft; (nleft = reap(children, daemon)) > 0;) {
+  for (int32_t nleft; (nleft = reap(children, daemons)) > 0;) {
     if (!counting && children->are_ranks && children->first_bad >= 0) {
       deadline_ms = sfrun_now_ms() + children->grace_ms;
       counting = true;

@@ -25,7 +25,7 @@ bool sfrun_want_own_groups(void);
 /* Forwards signals and waits until all children have ended; kills ranks that outlive the failure of another by
  * grace_ms. Tells if the daemon ends meanwhile. Returns the exit code for sfrun: that of the first child that ended
  * with another code than 0, else 0. */
-int sfrun_supervise(sfrun_children_t *children, sfrun_daemon_t *daemon, int signal_fd);
+int sfrun_supervise(sfrun_children_t *children, sfrun_daemons_t *daemons, int signal_fd);
 
 /* Kills and reaps all children that are left. */
 void sfrun_kill_children(sfrun_children_t *children);

@@ -1,0 +1,379 @@
+#!/bin/bash
+# sfrun with several daemons: on this host, and on the hosts of a cluster of namespaces, where that can be made. With a
+# stand-in for sfd that can be made to fail, then with the real one. Needs BUILD, the build directory.
+set -eu
+BUILD=$(realpath "${BUILD:?the build directory}")
+here=$(dirname "$(realpath "$0")")
+sfrun=$BUILD/sfrun
+[ -x "$sfrun" ] || { echo "skipped: $sfrun is not built"; exit 77; }
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/sfrun-test.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+unset XDG_RUNTIME_DIR SF_SOCKET SF_JOB SF_JOB_KEY SF_RANK SF_SIZE SFRUN_MPIRUN SFD_LOG_LEVEL \
+  OMPI_MCA_mca_base_env_list "${!SLURM_@}"
+mkdir "$work/tmp"
+export TMPDIR=$work/tmp
+
+# A daemon that writes down what it is given; FAKE_SFD=fail or early with FAKE_NODE: the one of that node fails.
+cat >"$work/sfd" <<'END_SFD'
+#!/bin/bash
+here=$(dirname "$0")
+node='' fd='' words="$*"
+while [ $# -gt 0 ]; do
+  case $1 in
+  --socket) socket=$2 ;;
+  --ready-fd) ready=$2 ;;
+  --node) node=$2 ;;
+  --fabric-fd) fd=$2 ;;
+  --peer-key) key=$2 ;;
+  esac
+  shift
+done
+fake=${FAKE_SFD-}
+[ "$node" = "${FAKE_NODE-$node}" ] || fake=
+[ "$fake" != fail ] || { echo "fake sfd: cannot listen" >&2; exit 3; }
+: >"$socket"
+echo "$(hostname) key $(stat -c '%a %s' "${key:-/dev/null}") $(md5sum <"${key:-/dev/null}")" >>"$here/keys"
+[ -z "$fd" ] || echo "fd $(readlink /proc/$$/fd/"$fd" | cut -d: -f1)" >>"$here/keys"
+# The sleeper must hold nothing that mpirun waits to be closed by all: MPICH's leaves much open.
+(
+  for path in /proc/$BASHPID/fd/*; do
+    eval "exec ${path##*/}>&-"
+  done
+  exec sleep 300
+) &
+trap 'kill $!; rm -f "$socket"; echo stopped >>"$here/daemon"; exit 0' TERM
+echo "pid $$ args $words" >>"$here/daemon"
+# Ready comes last: sfrun may send SIGTERM right after it.
+[ "$fake" = silent ] || { echo READY=1 >&"$ready"; exec {ready}>&-; }
+[ "$fake" != early ] || { kill $!; exit 4; }
+wait
+END_SFD
+chmod +x "$work/sfd"
+
+# ---- Helpers ----
+
+nfailed=0
+out='' err='' rc=0
+
+# Runs sfrun with the stand-in daemon; leaves out, err and rc.
+run() {
+  : >"$work/daemon"
+  : >"$work/keys"
+  rc=0
+  "$sfrun" --sfd "$work/sfd" --quiet "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  out=$(<"$work/out") err=$(<"$work/err")
+}
+
+fail() {
+  echo "FAILED: $1"
+  echo "  status $rc"
+  sed 's/^/  out: /' "$work/out"
+  sed 's/^/  err: /' "$work/err"
+  nfailed=$((nfailed + 1))
+}
+
+expect_rc() { [ "$rc" -eq "$2" ] || fail "$1: expected status $2"; }
+expect_err() { [[ $err == *"$2"* ]] || fail "$1: expected '$2' among the messages"; }
+expect_quiet() { [ -z "$err" ] || fail "$1: expected no message"; }
+
+# All N daemons were told to end, and nothing is left.
+expect_clean() { # WHAT N
+  [ "$(grep -c stopped "$work/daemon")" -eq "$2" ] || fail "$1: $2 daemons were to be stopped"
+  [ -z "$(find "$TMPDIR" -mindepth 1 -name 'sfrun-*')" ] || fail "$1: left behind: $(ls "$TMPDIR")"
+}
+
+# The daemon of each rank: lines "RANK NODE" are expected in order.
+expect_nodes() { # WHAT EXPECTED
+  local found
+  found=$(sed 's|/.*sfd\.\([0-9]*\)\.sock|\1|' "$work/out" | sort -n | tr '\n' ' ')
+  [ "$found" = "$2 " ] || fail "$1: expected ranks on nodes '$2', found '$found'"
+}
+
+# Waits at most 20 s for a command to succeed.
+eventually() {
+  local _
+  for _ in $(seq 200); do
+    if "$@" 2>/dev/null; then return 0; fi
+    sleep 0.1
+  done
+  return 1
+}
+
+is_gone() { ! kill -0 "$1"; }
+has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
+is_written() { [ -s "$1" ]; }
+
+# ---- Several daemons on this host ----
+
+rank='echo ${SF_RANK-${OMPI_COMM_WORLD_RANK-$PMI_RANK}} $SF_SOCKET'
+
+local_run() { run --launcher local "$@"; }
+
+local_run --nodes 2 -n 4 sh -c "$rank"
+expect_rc "block" 0
+expect_quiet "block"
+expect_nodes "block" "0 0 1 0 2 1 3 1"
+expect_clean "block" 2
+for node in 0 1; do
+  grep -q "args .*--fabric tcp --peers $TMPDIR/sfrun-....../peers --node $node --peer-key .* --fabric-fd" \
+    "$work/daemon" || fail "arguments of node $node"
+done
+[ "$(grep -c '^fd socket' "$work/keys")" -eq 2 ] || fail "the daemons inherit sockets"
+[ "$(grep -c ' key 600 32 ' "$work/keys")" -eq 2 ] || fail "the key is private"
+[ "$(grep ' key ' "$work/keys" | sort -u | wc -l)" -eq 1 ] || fail "both have the same key"
+first=$(head -n 1 "$work/keys")
+local_run --nodes 2 --distribution cyclic -n 3 sh -c "$rank"
+expect_nodes "cyclic" "0 0 1 1 2 0"
+! grep -qF "$first" "$work/keys" || fail "the same key twice"
+local_run --nodes 3 -n 2 sh -c "$rank; echo peers >&2; cat \$(dirname \$SF_SOCKET)/peers >&2"
+expect_nodes "more nodes than ranks" "0 0 1 1"
+[ "$(grep -c '^127\.0\.0\.1:[0-9]*$' "$work/err")" -eq 6 ] || fail "peers"
+expect_clean "more nodes than ranks" 3
+local_run --nodes 1 -n 2 sh -c 'echo $SF_SOCKET'
+[[ $out == *sfd.sock* ]] || fail "one node"
+! grep -q fabric "$work/daemon" || fail "one node needs no fabric"
+
+FAKE_SFD=fail FAKE_NODE=1 local_run --nodes 3 -n 1 true
+expect_rc "a daemon fails" 125
+expect_err "a daemon fails" "of node 1 ended before it was ready (exit status 3)"
+[ -z "$(ls "$TMPDIR")" ] || fail "a daemon fails: left behind"
+FAKE_SFD=early FAKE_NODE=1 local_run --nodes 2 -n 1 sleep 1
+expect_rc "a daemon ends early" 0
+expect_err "a daemon ends early" "sfd of node 1 ended before the program (exit status 4)"
+expect_clean "a daemon ends early" 1
+local_run --nodes 2 -n 2 sh -c '[ $SF_RANK = 0 ] || exit 6'
+expect_rc "exit status" 6
+expect_clean "exit status" 2
+SF_SOCKET=$work/nobody local_run --nodes 2 -n 1 true
+expect_rc "SF_SOCKET" 125
+expect_err "SF_SOCKET" "unset SF_SOCKET"
+local_run --nodes 2 --keep-daemon-log "$work/log" -n 1 true
+expect_rc "log" 0
+
+# Starts sfrun in the background, as $pid, with ranks that write a line to $work/ranks when they are there.
+start() {
+  : >"$work/daemon"
+  : >"$work/ranks"
+  env --default-signal=INT "$sfrun" --sfd "$work/sfd" --quiet "$@" >"$work/out" 2>"$work/err" </dev/null &
+  pid=$!
+}
+
+collect() {
+  rc=0
+  wait "$pid" || rc=$?
+  out=$(<"$work/out") err=$(<"$work/err")
+}
+
+cat >"$work/rank" <<'END_RANK'
+#!/bin/bash
+for s in INT TERM; do trap "echo $s; exit 9" $s; done
+echo "$$" >>"$(dirname "$0")/ranks"
+for i in {1..300}; do sleep 0.1; done
+END_RANK
+chmod +x "$work/rank"
+
+start --launcher local --nodes 2 -n 2 "$work/rank"
+eventually has_lines "$work/ranks" 2 || fail "ranks don't start"
+kill -s TERM $pid
+collect
+expect_rc "SIGTERM" 9
+expect_clean "SIGTERM" 2
+start --launcher local --nodes 2 -n 2 "$work/rank"
+eventually has_lines "$work/ranks" 2 || fail "ranks don't start"
+kill -9 $pid
+collect
+for daemon in $(sed -n 's/^pid \([0-9]*\).*/\1/p' "$work/daemon"); do
+  eventually is_gone "$daemon" || fail "a daemon outlives sfrun"
+done
+rm -rf "$TMPDIR"/sfrun-* # nobody was left to do it
+FAKE_SFD=silent FAKE_NODE=1 start --launcher local --nodes 2 -n 1 true
+eventually has_lines "$work/daemon" 2 || fail "the silent daemon doesn't start"
+kill $pid
+collect
+expect_rc "SIGTERM while the daemons start" 143
+expect_clean "SIGTERM while the daemons start" 2
+
+for mpirun in mpirun.openmpi mpirun.mpich; do
+  path=$(command -v $mpirun) || { echo "part skipped: no $mpirun"; continue; }
+  run --mpirun "$path" --nodes 2 -n 4 sh -c "$rank"
+  expect_rc "$mpirun" 0
+  expect_nodes "$mpirun" "0 0 1 0 2 1 3 1"
+  expect_clean "$mpirun" 2
+  run --mpirun "$path" --nodes 2 --distribution cyclic -n 3 sh -c "$rank"
+  expect_nodes "$mpirun, cyclic" "0 0 1 1 2 0"
+  run --mpirun "$path" --nodes 2 -n 1 printf '<%s>' 'two words' '' '*' '--as-rank'
+  [ "$out" = "<two words><><*><--as-rank>" ] || fail "$mpirun: arguments"
+  run --mpirun "$path" --nodes 2 -n 1 sh -c 'exit 5'
+  expect_rc "$mpirun: exit status" 5
+done
+rc=0
+"$sfrun" --as-rank block 2 "$work" -- true 2>"$work/err" || rc=$?
+expect_rc "--as-rank without a job" 125
+rc=0
+SF_JOB=j SF_RANK=1 SF_SIZE=2 "$sfrun" --as-rank block 2 "$work" -- true 2>"$work/err" || rc=$?
+err=$(<"$work/err")
+expect_rc "--as-rank without a daemon" 125
+expect_err "--as-rank without a daemon" "no daemon's socket $work/sfd.1.sock"
+
+# ---- Daemons that mpirun starts here ----
+
+for mpirun in mpirun.openmpi mpirun.mpich; do
+  path=$(command -v $mpirun) || continue
+  run --mpirun "$path" --nodes 2 --fabric mpi -n 4 sh -c "$rank"
+  expect_rc "$mpirun, fabric mpi" 0
+  expect_quiet "$mpirun, fabric mpi"
+  expect_nodes "$mpirun, fabric mpi" "0 0 1 0 2 1 3 1"
+  expect_clean "$mpirun, fabric mpi" 2
+  [ "$(grep -c 'args --fabric mpi' "$work/daemon")" -eq 2 ] || fail "$mpirun, fabric mpi: arguments"
+  FAKE_SFD=fail run --mpirun "$path" --nodes 2 --fabric mpi -n 1 true
+  expect_rc "$mpirun, fabric mpi fails" 125
+  expect_err "$mpirun, fabric mpi fails" "fabric mpi is not available"
+done
+
+# ---- Hosts ----
+
+expect_hosts() { # WHAT: the part of the cluster's output behind a line "== WHAT" is the standard input
+  local found expected
+  expected=$(cat)
+  # Open MPI warns when the agent is quicker than itself.
+  found=$(sed -n "/plm:rsh: Warning/d; /^== $1\$/,/^== /{/^== /!p}" "$work/out")
+  [ "$found" = "$expected" ] || fail "hosts, $1: expected '$expected'"
+}
+
+# Runs on the first of three hosts. Their sfrun-* directories are their own.
+cat >"$work/hosts" <<'END_HOSTS'
+#!/bin/bash
+work=$1 sfrun=$2
+export SFRUN_MPIRUN=$3
+run() { echo "== $1"; shift; "$sfrun" --quiet --sfd "$work/sfd" "$@" </dev/null; echo "status $?"; }
+file=(--hostfile "$VCLUSTER_HOSTFILE")
+each() { for host in ${VCLUSTER_HOSTS//,/ }; do "$VCLUSTER_AGENT" "$host" "$1"; done; }
+clean() { # at the latest in a few seconds: who was killed needs a moment
+  for _ in {1..100}; do
+    left=$(each 'ls $TMPDIR | grep ^sfrun; true'; pgrep -f "$work/sfd")
+    [ -n "$left" ] || return
+    sleep 0.1
+  done
+  echo "left behind: $left"
+}
+
+run "hostname" "${file[@]}" -n 6 sh -c 'echo $(hostname) $(ls $(dirname $SF_SOCKET) | tr "\n" " ")' | sort
+clean
+run "cyclic" "${file[@]}" --distribution cyclic -n 3 hostname | sort
+run "other file" --hostfile "$VCLUSTER_MACHINEFILE" -n 1 hostname
+run "one host" --hostfile <(echo vc2) -n 1 hostname
+run "status" "${file[@]}" -n 1 sh -c 'exit 7' 2>/dev/null
+run "early" "${file[@]}" -n 1 sh -c "kill -9 \$(sed -n 's/^pid \([0-9]*\).*vc0:.*/\1/p' '$work/daemon' | tail -n 1); sleep 1" \
+  2>&1 | sed 's/on vc[0-2]/on HOST/'
+clean
+export FAKE_SFD=fail FAKE_NODE=
+run "daemon fails" --mca x y --sfd-option node=7 "${file[@]}" -n 1 hostname 2>/dev/null
+unset FAKE_SFD
+clean
+: >"$work/ps"
+run "secret" "${file[@]}" -n 1 sh -c "ps -eww -o args >'$work/ps'; env | grep -c ^SFRUN_PEER_KEY="
+echo "== killed"
+: >"$work/ranks"
+"$sfrun" --quiet --sfd "$work/sfd" "${file[@]}" -n 2 "$work/rank" </dev/null >/dev/null 2>&1 &
+for _ in {1..100}; do [ "$(wc -l <"$work/ranks")" -lt 2 ] || break; sleep 0.1; done
+kill -9 $!
+wait $! 2>/dev/null
+rm -rf "$TMPDIR"/sfrun-?????? # nobody was left to do it
+clean
+echo "== slurm"
+mkdir "$TMPDIR/bin"
+printf '#!/bin/sh\necho vc0\necho vc1\n' >"$TMPDIR/bin/scontrol"
+chmod +x "$TMPDIR/bin/scontrol"
+PATH=$TMPDIR/bin:$PATH SLURM_JOB_NODELIST='vc[0-1]' SLURM_JOB_NUM_NODES=2 "$sfrun" --sfd "$work/sfd" --quiet -n 1 \
+  hostname </dev/null
+grep -c -- '--peers vc0:[0-9]*,vc1:[0-9]* ' "$work/daemon"
+clean
+echo "== end"
+END_HOSTS
+
+: >"$work/out"
+: >"$work/err"
+rc=0
+"$here/vcluster" 1 true 2>"$work/err" || rc=$?
+has_cluster=yes
+[ $rc -ne 77 ] || { has_cluster=''; echo "part skipped: $(tail -n 1 "$work/err")"; }
+for mpirun in mpirun.openmpi mpirun.mpich; do
+  [ -n "$has_cluster" ] && path=$(command -v $mpirun) || continue
+  : >"$work/daemon"
+  : >"$work/keys"
+  "$here/vcluster" --slots 2 3 bash "$work/hosts" "$work" "$sfrun" "$path" >"$work/out" 2>"$work/err" || fail "$mpirun: cluster"
+  expect_hosts "hostname" <<'END_EXPECTED'
+status 0
+vc0 peer-key sfd.sock
+vc0 peer-key sfd.sock
+vc1 peer-key sfd.sock
+vc1 peer-key sfd.sock
+vc2 peer-key sfd.sock
+vc2 peer-key sfd.sock
+END_EXPECTED
+  printf 'status 0\nvc0\nvc1\nvc2\n' | expect_hosts "cyclic"
+  printf 'vc0\nstatus 0\n' | expect_hosts "other file"
+  printf 'vc2\nstatus 0\n' | expect_hosts "one host"
+  printf 'status 7\n' | expect_hosts "status"
+  printf 'sfrun: sfd on HOST ended before the program (signal 9 (Killed))\nstatus 0\n' | expect_hosts "early"
+  printf 'status 125\n' | expect_hosts "daemon fails"
+  printf '0\nstatus 1\n' | expect_hosts "secret"
+  expect_hosts "killed" </dev/null
+  printf 'vc0\n2\n' | expect_hosts "slurm"
+  grep -q -- --as-daemon "$work/ps" || fail "$mpirun: processes of the daemons"
+  ! grep -q 'PEER_KEY=[0-9a-f]' "$work/ps" || fail "$mpirun: the key is on a command line"
+  [ "$(head -n 3 "$work/keys" | cut -d' ' -f2- | sort -u | grep -c 'key 600 32')" -eq 1 ] ||
+    fail "$mpirun: all hosts have one private key"
+done
+
+# ---- The real daemon ----
+
+# The MPI that the plugin of the fabric is built with.
+plugin_mpi() {
+  [ -e "$BUILD/libsfd_mpi.so" ] || return 0
+  case $(ldd "$BUILD/libsfd_mpi.so") in
+  *libmpich.so*) echo mpirun.mpich ;;
+  *libmpi.so*) echo mpirun.openmpi ;;
+  esac
+}
+
+# Runs a command that must say what hello does on 4 ranks.
+expect_hello() { # WHAT COMMAND...
+  local what=$1
+  shift
+  rc=0
+  "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  expect_rc "$what" 0
+  [ "$(sed 's/ at rank.*//' "$work/out" | sort | tr '\n' ' ')" = \
+    "rank 0: saw 1 rank 1: saw 2 rank 2: saw 3 rank 3: saw 0 " ] || fail "$what"
+  [ -z "$(find "$TMPDIR" -mindepth 1 -name 'sfrun-*')" ] || fail "$what: left behind: $(ls "$TMPDIR")"
+}
+
+hello=$BUILD/examples/hello
+plugin=$(plugin_mpi)
+if [ -x "$BUILD/sfd" ] && [ -x "$hello" ]; then
+  expect_hello "real daemons" "$sfrun" --quiet --launcher local --nodes 2 -n 4 "$hello"
+  expect_hello "real daemons, cyclic" "$sfrun" --quiet --launcher local --nodes 3 --distribution cyclic -n 4 "$hello"
+  for mpirun in mpirun.openmpi mpirun.mpich; do
+    path=$(command -v $mpirun) || continue
+    fabrics=tcp
+    [ $mpirun != "$plugin" ] || fabrics="tcp mpi"
+    for fabric in $fabrics; do
+      expect_hello "$mpirun, real daemons, fabric $fabric" \
+        "$sfrun" --quiet --mpirun "$path" --nodes 2 --fabric $fabric -n 4 "$hello"
+      [ -z "$has_cluster" ] || expect_hello "$mpirun, real daemons on hosts, fabric $fabric" \
+        "$here/vcluster" --slots 2 2 bash -c \
+        "'$sfrun' --quiet --mpirun '$path' --hostfile \$VCLUSTER_HOSTFILE --fabric $fabric -n 4 '$hello'"
+    done
+  done
+  [ -n "$plugin" ] || echo "part skipped: $BUILD/libsfd_mpi.so, for fabric mpi, is not built"
+else
+  echo "part skipped: no $BUILD/sfd or no $hello"
+fi
+
+if [ $nfailed -gt 0 ]; then
+  echo "$nfailed checks failed"
+  exit 1
+fi
+echo "all checks passed"

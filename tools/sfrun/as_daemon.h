@@ -1,0 +1,25 @@
+/* sfrun as mpirun runs it, once for each daemon: starts the daemon on its host and stays beside it. */
+#ifndef SFRUN_AS_DAEMON_H
+#define SFRUN_AS_DAEMON_H
+
+#include <sf/sf_status.h>
+
+#define SFRUN_AS_DAEMON "--as-daemon" /* hidden option */
+#define SFRUN_AS_DAEMON_WORDS 5       /* of the command before sfd: sfrun --as-daemon DIRECTORY NLOCAL -- */
+
+/* The environment variable with the key of the daemons, in hexadecimal digits: a command line could be read by others.
+ */
+#define SFRUN_KEY_VARIABLE "SFRUN_PEER_KEY"
+
+/* The line on standard output that says that a daemon is ready. */
+#define SFRUN_READY_LINE "sfrun-daemon-ready"
+
+/* What makes it end its daemon. mpirun passes this signal on, and does not, as with SIGTERM, kill soon after. */
+#define SFRUN_END_SIGNAL SIGUSR1
+
+/* What argv[2] and the following are: the private directory, which is made here if NLOCAL, the number of daemons that
+ * share it, is 1; "--", the sfd to start and its arguments, to which socket, ready-fd and peer-key are added. Stays
+ * until it is told to end, also when the daemon ends before. */
+sf_status_t sfrun_as_daemon(int argc, char *argv[]);
+
+#endif

@@ -1,0 +1,15 @@
+/* Daemons that mpirun starts: on other hosts, or as an MPI job of their own. */
+#ifndef SFRUN_REMOTE_H
+#define SFRUN_REMOTE_H
+
+#include <sf/sf_status.h>
+
+#include "tools/sfrun/daemon.h"
+#include "tools/sfrun/launch.h"
+
+/* Starts one daemon on each host of the launch, or if it has none, --nodes of them here, and waits until all are ready.
+ * The rest as for sfrun_daemons_start. */
+sf_status_t sfrun_remote_start(const sfrun_launch_t *launch, int signal_fd, sfrun_daemons_t *daemons,
+                               int *interrupted_p);
+
+#endif
