@@ -394,9 +394,10 @@ static bool is_needed(const sfd_job_t *job, int32_t node)
   return false;
 }
 
-void sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail)
+bool sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail)
 {
   char text[SFD_TEXT_SIZE];
+  bool needed = false;
   sfd_assemblies_node_lost(server, node, detail);
   for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
     next = TAILQ_NEXT(job, entry);
@@ -404,7 +405,9 @@ void sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail)
       continue;
     snprintf(text, sizeof text, "node %d, which has ranks of job \"%.64s\", is lost: %.300s", node, job->name, detail);
     sfd_job_fail(job, text);
+    needed = true;
   }
+  return needed;
 }
 
 void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason)

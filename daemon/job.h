@@ -143,8 +143,8 @@ bool sfd_job_failed_early(const sfd_server_t *server, uint64_t id);
 /* Something has left on another node: in a while those who wait for it in vain are told. */
 void sfd_job_sweep_later(sfd_job_t *job);
 
-/* A node is lost, and with it the jobs that have ranks there. */
-void sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail);
+/* A node is lost, and with it the jobs that have ranks there: whether there are any. */
+bool sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail);
 
 sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);

@@ -164,8 +164,8 @@ static void on_lost(void *owner, int32_t node, const sfd_message_head_t *head)
 static void on_down(void *owner, int32_t node, sf_status_t status, const char *detail)
 {
   const sfd_network_t *network = owner;
-  sfd_log(SFD_LOG_NETWORK, SFD_WARN, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
-  sfd_jobs_node_lost(network->server, node, detail);
+  bool needed = sfd_jobs_node_lost(network->server, node, detail);
+  sfd_log(SFD_LOG_NETWORK, needed ? SFD_WARN : SFD_INFO, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
 }
 
 static void on_closed(void *owner)

@@ -92,8 +92,11 @@ void sfd_setup_note_bad_root(sfd_setup_t *setup, int32_t rank, const sfd_block_t
   sfshm_edges_t edges;
   int64_t leaf, root;
   char text[SFD_TEXT_SIZE];
-  if (sfshm_edges_open(list, block->offset, block->nedges, block->nvalues, nroots, &edges, &leaf, &root) !=
-      SF_ERR_RANGE)
+  sf_status_t status =
+      sfshm_edges_open(list, block->offset, block->nedges, block->nvalues, nroots, &edges, &leaf, &root);
+  if (status == SF_OK)
+    sfshm_edges_close(&edges);
+  if (status != SF_ERR_RANGE)
     return; /* what else is wrong with it its readers will find */
   snprintf(text, sizeof text,
            "sf_graph_create: rank %d, leaf %" PRId64 ": root index %" PRId64 " on rank %d, which has %" PRId64 " roots",

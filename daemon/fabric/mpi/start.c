@@ -9,6 +9,19 @@
 #include "daemon/fabric/mpi/internal.h"
 #include "shm/error.h"
 
+/* Processes that another MPI's mpirun starts are jobs of one each. */
+static sf_status_t check_size(const sfd_mpi_t *mpi)
+{
+  static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+  for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+    const char *text = getenv(variables[i]);
+    if (text != NULL && atoi(text) > 1 && mpi->fabric.nnodes == 1)
+      return sfshm_error(SF_ERR_UNSUPPORTED, "started as one of %s processes by the mpirun of another MPI library",
+                         text);
+  }
+  return SF_OK;
+}
+
 static sf_status_t init_mpi(sfd_mpi_t *mpi)
 {
   int initialized = 0, provided = MPI_THREAD_SINGLE;
@@ -21,7 +34,7 @@ static sf_status_t init_mpi(sfd_mpi_t *mpi)
   MPI_Comm_dup(MPI_COMM_WORLD, &mpi->comm);
   MPI_Comm_rank(mpi->comm, &mpi->fabric.node);
   MPI_Comm_size(mpi->comm, &mpi->fabric.nnodes);
-  return SF_OK;
+  return check_size(mpi);
 }
 
 /* Whether all processes reach each other on the loopback address. */
