@@ -3,20 +3,10 @@
 #ifndef SFC_EDGES_H
 #define SFC_EDGES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
+#include "client/buckets.h"
 #include "shm/edges.h"
-
-/* Edges as given: 64-bit indices if wide, else 32-bit ones. leaf_index may be NULL. */
-typedef struct sfc_edge_input {
-  int64_t nroots;
-  int64_t nleaves;
-  const void *leaf_index;
-  const int32_t *root_rank;
-  const void *root_index;
-  bool wide;
-} sfc_edge_input_t;
 
 /* One block of the list. */
 typedef struct sfc_edge_part {
@@ -24,11 +14,12 @@ typedef struct sfc_edge_part {
   uint64_t offset;
   int64_t nedges;
   int64_t nvalues;
-  int64_t root_max; /* highest root index */
+  int64_t root_max;    /* highest root index */
+  sfshm_edges_t edges; /* open, in the list's region */
 } sfc_edge_part_t;
 
 typedef struct sfc_edge_list {
-  sfshm_region_t region;  /* immutable; base NULL without edges */
+  sfshm_region_t region;  /* immutable; zeroed without edges, not mapped (base NULL) if there are no arrays in it */
   sfc_edge_part_t *parts; /* by rank; that of the rank itself included */
   int32_t nparts;
 } sfc_edge_list_t;

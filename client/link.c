@@ -3,22 +3,7 @@
 
 #include <stdlib.h>
 
-#include "shm/error.h"
-
-/* extra_root[e] = value_root[extra_value[e]]. */
-static sf_status_t find_extra_roots(sfc_link_t *link)
-{
-  int64_t n = link->extra_value.n;
-  link->own_index = malloc((size_t)n * sizeof *link->own_index);
-  if (link->own_index == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "plan of %lld edges", (long long)n);
-  for (int64_t e = 0; e < n; e++)
-    link->own_index[e] = sfshm_pattern_at(&link->value_root, sfshm_pattern_at(&link->extra_value, e));
-  link->extra_root = sfshm_pattern_from_index64(link->own_index, n);
-  return SF_OK;
-}
-
-sf_status_t sfc_link_init(sfc_link_t *link, const sfshm_edges_t *edges)
+void sfc_link_init(sfc_link_t *link, sfshm_edges_t *edges, void *list)
 {
   *link = (sfc_link_t){
       .nvalues = edges->value_root.n,
@@ -26,18 +11,21 @@ sf_status_t sfc_link_init(sfc_link_t *link, const sfshm_edges_t *edges)
       .value_root = edges->value_root,
       .leaf = edges->leaf,
       .extra_value = edges->extra_value,
+      .extra_root = edges->extra_root,
       .extra_leaf = sfshm_pattern_slice(&edges->leaf, edges->value_root.n, edges->extra_value.n),
       .root_max = edges->roots.max,
       .leaf_max = edges->leaves.max,
       .root_runs = edges->roots.runs,
       .leaf_runs = edges->leaves.runs,
+      .memory = {edges->memory, list},
   };
-  return edges->extra_value.n > 0 ? find_extra_roots(link) : SF_OK;
+  edges->memory = NULL;
 }
 
 void sfc_link_destroy(sfc_link_t *link)
 {
-  free(link->own_index);
+  free(link->memory[0]);
+  free(link->memory[1]);
   *link = (sfc_link_t){0};
 }
 

@@ -23,7 +23,7 @@ typedef struct sfc_link {
   int64_t leaf_max;
   int64_t root_runs; /* pieces of consecutive roots, and of consecutive leaves: what packing one by one would cost */
   int64_t leaf_runs;
-  int64_t *own_index; /* extra_root's array */
+  void *memory[2]; /* of patterns that are not in a mapped edge list; NULL: none */
 } sfc_link_t;
 
 /* A unit, and the kernels that combine it with what is there. */
@@ -33,8 +33,9 @@ typedef struct sfc_combine {
   const sfshm_kernels_t *kernels;
 } sfc_combine_t;
 
-/* Makes a link from checked edges, whose memory stays in use. */
-sf_status_t sfc_link_init(sfc_link_t *link, const sfshm_edges_t *edges);
+/* Makes a link from open edges, whose list stays in use. It takes over their own memory, and the list's if that came
+ * from malloc (else list is NULL). */
+void sfc_link_init(sfc_link_t *link, sfshm_edges_t *edges, void *list);
 void sfc_link_destroy(sfc_link_t *link);
 
 /* Number of values that a message carries: the distinct roots in a bcast, all leaves in a reduce. */

@@ -13,8 +13,9 @@
 #define SPINS 400
 #define LOOKS_AT_ONCE 20
 
-/* How long to wait for other nodes before asking what they called. */
-#define ASK_AFTER_NS INT64_C(1000000000)
+/* How long to wait for other nodes before asking what they called: at first, and at last. */
+#define ASK_AFTER_NS INT64_C(100000000)
+#define ASK_AGAIN_NS INT64_C(1000000000)
 
 /* Tests in vain after which a mismatch is looked for. */
 #define IDLE_TESTS 1024
@@ -120,24 +121,45 @@ static void check_matches(const sfc_thread_t *thread)
       sfc_lane_check_match(&graph->lanes[i]);
 }
 
-void sfc_thread_test(sfc_thread_t *thread)
-{
-  if (sfc_thread_progress(thread))
-    thread->idle_tests = 0;
-  else if (++thread->idle_tests % IDLE_TESTS == 0)
-    check_matches(thread);
-}
-
-/* Other nodes are asked when nothing has come from them for long; each time only once. */
-static void ask_in_vain(sf_graph_t *graph, int64_t *began_ns)
+static int64_t now_ns(void)
 {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  int64_t now_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-  if (*began_ns == 0)
-    *began_ns = now_ns;
-  else if (now_ns - *began_ns >= ASK_AFTER_NS)
+  return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Other nodes are asked when nothing has come from them for long; for each message only once. */
+static void ask_after_tests(sfc_thread_t *thread)
+{
+  if (thread->idle_ns == 0)
+    thread->idle_ns = now_ns();
+  else if (now_ns() - thread->idle_ns >= ASK_AFTER_NS)
+    for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
+      if (graph->trunks != NULL && !is_failed(graph))
+        sfc_trunks_ask(graph);
+}
+
+void sfc_thread_test(sfc_thread_t *thread)
+{
+  if (sfc_thread_progress(thread)) {
+    thread->idle_tests = 0;
+    thread->idle_ns = 0;
+  } else if (++thread->idle_tests % IDLE_TESTS == 0) {
+    check_matches(thread);
+    ask_after_tests(thread);
+  }
+}
+
+/* The same, for who sleeps. */
+static void ask_in_vain(sf_graph_t *graph, int64_t *began_ns, int64_t *patience_ns)
+{
+  int64_t now = now_ns();
+  if (*began_ns == 0) {
+    *began_ns = now;
+  } else if (now - *began_ns >= *patience_ns) {
     sfc_trunks_ask(graph);
+    *patience_ns = ASK_AGAIN_NS;
+  }
 }
 
 sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
@@ -145,7 +167,7 @@ sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
   sf_graph_t *graph = request->graph;
   sf_context_t *context = graph->context;
   sfshm_waiter_t waiter;
-  int64_t began_ns = 0; /* to sleep */
+  int64_t began_ns = 0, patience_ns = ASK_AFTER_NS; /* of sleeping */
   /* What comes from another node comes through the daemon, which may need this core. */
   sfshm_waiter_start(&waiter, context->board, graph->trunks == NULL ? SPINS : 0);
   for (;;) {
@@ -163,8 +185,8 @@ sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
     if (sfc_thread_progress(thread) || sfc_request_is_complete(request) || is_failed(graph))
       continue;
     sfshm_count(&context->counters->sleeps, 1);
-    sfshm_wake_sleep(context->wake, ticket, graph->trunks != NULL ? ASK_AFTER_NS : -1);
+    sfshm_wake_sleep(context->wake, ticket, graph->trunks != NULL ? patience_ns : -1);
     if (graph->trunks != NULL)
-      ask_in_vain(graph, &began_ns);
+      ask_in_vain(graph, &began_ns, &patience_ns);
   }
 }

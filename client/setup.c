@@ -20,6 +20,7 @@
 #include "shm/error.h"
 
 #define MAX_LIST_BYTES ((uint64_t)1 << 44)
+#define MAX_COPIED_BYTES ((size_t)64 << 10) /* of a list that is sooner read than mapped, touched and unmapped */
 
 /* Bytes in the inbox for the messages of one other rank: its slots, then our control line that it writes. */
 #define LANE_BYTES (SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t) + sizeof(sfshm_lane_control_t))
@@ -28,6 +29,7 @@
 typedef struct sfc_peer_list {
   int32_t rank;
   sfshm_region_t region;
+  void *copy; /* of it, not mapped; NULL: none */
   uint64_t offset;
   int64_t nedges;
   int64_t nvalues;
@@ -146,6 +148,22 @@ out:
   return status;
 }
 
+/* Makes the list accessible that the descriptor is of. */
+static sf_status_t open_list(sfc_peer_list_t *peer, int fd)
+{
+  size_t length;
+  sf_status_t status = sfshm_region_verify(fd, SFSHM_REGION_EDGES, MAX_LIST_BYTES, &length);
+  if (status != SF_OK)
+    return status;
+  if (length > MAX_COPIED_BYTES)
+    return sfshm_region_map(fd, SFSHM_REGION_EDGES, MAX_LIST_BYTES, SFSHM_READ_ONLY, &peer->region);
+  peer->copy = malloc(length);
+  if (peer->copy == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "edge list of %zu bytes", length);
+  peer->region = (sfshm_region_t){.fd = -1, .base = peer->copy, .length_bytes = length};
+  return sfshm_region_read(fd, SFSHM_REGION_EDGES, length, peer->copy);
+}
+
 /* Takes the lists out of one GraphPeers message. An error is noted, for the commit to tell. */
 static void add_peers(sfc_setup_t *setup, const sfproto_incoming_t *incoming)
 {
@@ -167,12 +185,10 @@ static void add_peers(sfc_setup_t *setup, const sfproto_incoming_t *incoming)
     sfc_peer_list_t *peer = &setup->peers[setup->npeers];
     *peer = (sfc_peer_list_t){
         .rank = block->rank, .offset = block->offset, .nedges = block->nedges, .nvalues = block->nvalues};
-    sf_status_t status =
-        sfshm_region_map(incoming->fds[i], SFSHM_REGION_EDGES, MAX_LIST_BYTES, SFSHM_READ_ONLY, &peer->region);
+    setup->npeers++;
+    sf_status_t status = open_list(peer, incoming->fds[i]);
     if (status != SF_OK)
       note_error(setup, status, block->rank, -1);
-    else
-      setup->npeers++;
   }
 }
 
@@ -220,17 +236,8 @@ static sf_status_t receive_peers(sfc_setup_t *setup, uint64_t request)
 
 /* ---- Plan -------------------------------------------------------------------------------------------------------- */
 
-static sf_status_t own_link(sfc_setup_t *setup, const sfc_edge_part_t *part, sfc_link_t *link)
-{
-  sfshm_edges_t edges;
-  int64_t leaf, root;
-  sf_status_t status =
-      sfshm_edges_open(&setup->own.region, part->offset, part->nedges, part->nvalues, INT64_MAX, &edges, &leaf, &root);
-  return status == SF_OK ? sfc_link_init(link, &edges) : status;
-}
-
 /* The link of a leaf rank's list; a bad root index is an error of that rank's leaf. */
-static void peer_link(sfc_setup_t *setup, const sfc_peer_list_t *peer, sfc_link_t *link)
+static void peer_link(sfc_setup_t *setup, sfc_peer_list_t *peer, sfc_link_t *link)
 {
   sfshm_edges_t edges;
   int64_t bad_leaf = -1, bad_root;
@@ -239,10 +246,14 @@ static void peer_link(sfc_setup_t *setup, const sfc_peer_list_t *peer, sfc_link_
   if (status == SF_ERR_RANGE)
     status = sfshm_error(SF_ERR_RANGE, "root index %lld on rank %d, which has %lld roots", (long long)bad_root,
                          setup->group->rank, (long long)setup->graph->nroots);
-  if (status == SF_OK)
-    status = sfc_link_init(link, &edges);
-  if (status != SF_OK)
+  if (status != SF_OK) {
     note_error(setup, status, peer->rank, bad_leaf);
+    return;
+  }
+  sfc_link_init(link, &edges, peer->copy);
+  if (peer->copy != NULL)
+    peer->region = (sfshm_region_t){.fd = -1};
+  peer->copy = NULL;
 }
 
 static int32_t node_of(const sfc_setup_t *setup, int32_t rank)
@@ -250,14 +261,12 @@ static int32_t node_of(const sfc_setup_t *setup, int32_t rank)
   return sfc_context_node_of(setup->group->context, sfc_group_job_rank(setup->group, rank));
 }
 
-/* A block that leads to a rank of another node. */
-static sf_status_t add_remote(sfc_setup_t *setup, const sfc_edge_part_t *part, int32_t node)
+/* A block that leads to a rank of another node. Its memory stays the list's. */
+static void add_remote(sfc_setup_t *setup, const sfc_edge_part_t *part, int32_t node)
 {
-  int64_t leaf, root;
   sfc_trunk_block_t *block = &setup->remote[setup->nremote++];
   block->node = node;
-  return sfshm_edges_open(&setup->own.region, part->offset, part->nedges, part->nvalues, INT64_MAX, &block->edges,
-                          &leaf, &root);
+  block->edges = part->edges;
 }
 
 /* One lane per rank of the node with which there are edges in either direction: merges the two lists, both by rank.
@@ -271,56 +280,74 @@ static sf_status_t make_lanes(sfc_setup_t *setup)
   if (graph->lanes == NULL || setup->remote == NULL)
     return sfshm_error(SF_ERR_NOMEM, "lanes to other ranks");
   while (own < setup->own.nparts || peer < setup->npeers) {
-    sf_status_t status = SF_OK;
     int32_t own_rank = own < setup->own.nparts ? setup->own.parts[own].rank : INT32_MAX;
     int32_t peer_rank = peer < setup->npeers ? setup->peers[peer].rank : INT32_MAX;
     if (own_rank == graph->rank) {
-      status = own_link(setup, &setup->own.parts[own++], &graph->self);
-      if (status != SF_OK)
-        return status;
+      sfc_link_init(&graph->self, &setup->own.parts[own++].edges, NULL);
       continue;
     }
     int32_t node = own < setup->own.nparts ? node_of(setup, own_rank) : graph->context->node;
     if (node != graph->context->node) {
-      status = add_remote(setup, &setup->own.parts[own++], node);
-      if (status != SF_OK)
-        return status;
+      add_remote(setup, &setup->own.parts[own++], node);
       continue;
     }
     sfc_lane_t *lane = &graph->lanes[graph->nlanes++];
     *lane = (sfc_lane_t){.graph = graph, .rank = own_rank < peer_rank ? own_rank : peer_rank};
     if (own_rank == lane->rank)
-      status = own_link(setup, &setup->own.parts[own++], &lane->as_leaf);
+      sfc_link_init(&lane->as_leaf, &setup->own.parts[own++].edges, NULL);
     if (peer_rank == lane->rank)
       peer_link(setup, &setup->peers[peer++], &lane->as_root);
-    if (status == SF_OK)
-      status = sfc_peers_find(&graph->context->peers, sfc_group_job_rank(setup->group, lane->rank), &lane->peer);
+    sf_status_t status =
+        sfc_peers_find(&graph->context->peers, sfc_group_job_rank(setup->group, lane->rank), &lane->peer);
     if (status != SF_OK)
       return status;
   }
   return SF_OK;
 }
 
-/* The graph keeps the lists: its patterns lie in them. */
+static void keep_list(sf_graph_t *graph, sfshm_region_t *region)
+{
+  if (region->length_bytes == 0)
+    return;
+  graph->lists[graph->nlists++] = *region;
+  *region = (sfshm_region_t){.fd = -1};
+}
+
+/* The graph keeps the lists: its patterns lie in them. The last one to close a list also frees it, which need not be
+ * waited for now. */
 static sf_status_t keep_lists(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
   graph->lists = calloc((size_t)setup->npeers + 1, sizeof *graph->lists);
   if (graph->lists == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of edge lists");
-  for (int32_t i = 0; i < setup->npeers; i++) {
-    graph->lists[graph->nlists++] = setup->peers[i].region;
-    setup->peers[i].region = (sfshm_region_t){.fd = -1};
-  }
-  graph->lists[graph->nlists++] = setup->own.region;
-  setup->own.region = (sfshm_region_t){.fd = -1};
+  for (int32_t i = 0; i < setup->npeers; i++)
+    keep_list(graph, &setup->peers[i].region);
+  keep_list(graph, &setup->own.region);
   return SF_OK;
+}
+
+/* As add_roots, of n consecutive roots: 64 at a time. */
+static bool add_run(uint64_t *set, uint64_t first, uint64_t n)
+{
+  bool shared = false;
+  while (n > 0) {
+    uint64_t skipped = first & 63, taken = n < 64 - skipped ? n : 64 - skipped;
+    uint64_t bits = UINT64_MAX >> (64 - taken) << skipped;
+    shared |= (set[first >> 6] & bits) != 0;
+    set[first >> 6] |= bits;
+    first += taken;
+    n -= taken;
+  }
+  return shared;
 }
 
 /* Adds the roots to the set; true if one was in it. */
 static bool add_roots(uint64_t *set, const sfshm_pattern_t *roots)
 {
   bool shared = false;
+  if (roots->kind == SFSHM_PATTERN_CONTIGUOUS)
+    return add_run(set, (uint64_t)roots->start, (uint64_t)roots->n);
   for (int64_t i = 0; i < roots->n; i++) {
     uint64_t root = (uint64_t)sfshm_pattern_at(roots, i), bit = UINT64_C(1) << (root & 63);
     shared |= (set[root >> 6] & bit) != 0;
@@ -666,8 +693,11 @@ static void enter(sf_graph_t *graph)
 
 static void free_setup(sfc_setup_t *setup)
 {
-  for (int32_t i = 0; i < setup->npeers; i++)
-    sfshm_region_destroy(&setup->peers[i].region);
+  for (int32_t i = 0; i < setup->npeers; i++) {
+    if (setup->peers[i].copy == NULL)
+      sfshm_region_destroy(&setup->peers[i].region);
+    free(setup->peers[i].copy);
+  }
   free(setup->peers);
   free(setup->remote);
   free(setup->sides);

@@ -1,85 +1,64 @@
-/* Radix sort of edges, least significant digits first: see sort.h. */
+/* Radix sort of pairs, least significant digits first: see sort.h. */
 #include "client/sort.h"
 
 #include <stdbool.h>
 #include <string.h>
 
+#define FEW 4096 /* pairs for which clearing and adding up many counts would take longer than another pass */
 #define DIGIT_BITS 11
-#define DIGITS (1 << DIGIT_BITS)
-#define INSERTION_LIMIT 48
+#define DIGIT_BITS_OF_FEW 7
+#define INSERTION_LIMIT 32
 
-static inline bool is_before(const sfc_edge_t *a, const sfc_edge_t *b)
-{
-  return a->root != b->root ? a->root < b->root : a->leaf < b->leaf;
-}
-
-static bool is_sorted(const sfc_edge_t edges[], int64_t n)
+static bool is_sorted(const sfc_keyed_t pairs[], int64_t n)
 {
   for (int64_t i = 1; i < n; i++)
-    if (is_before(&edges[i], &edges[i - 1]))
+    if (pairs[i].key < pairs[i - 1].key)
       return false;
   return true;
 }
 
-static bool leaves_ascend(const sfc_edge_t edges[], int64_t n)
-{
-  for (int64_t i = 1; i < n; i++)
-    if (edges[i].leaf < edges[i - 1].leaf)
-      return false;
-  return true;
-}
-
-static void insertion_sort(sfc_edge_t edges[], int64_t n)
+static void insertion_sort(sfc_keyed_t pairs[], int64_t n)
 {
   for (int64_t i = 1; i < n; i++) {
-    sfc_edge_t edge = edges[i];
+    sfc_keyed_t pair = pairs[i];
     int64_t j = i;
-    for (; j > 0 && is_before(&edge, &edges[j - 1]); j--)
-      edges[j] = edges[j - 1];
-    edges[j] = edge;
+    for (; j > 0 && pair.key < pairs[j - 1].key; j--)
+      pairs[j] = pairs[j - 1];
+    pairs[j] = pair;
   }
 }
 
-static inline uint64_t digit(const sfc_edge_t *edge, bool by_root, int shift)
+static void distribute(const sfc_keyed_t from[], sfc_keyed_t to[], int64_t n, int shift, int bits)
 {
-  return (uint64_t)(by_root ? edge->root : edge->leaf) >> shift & (DIGITS - 1);
-}
-
-static inline __attribute__((always_inline)) void distribute(const sfc_edge_t from[], sfc_edge_t to[], int64_t n,
-                                                             bool by_root, int shift)
-{
-  int64_t start[DIGITS] = {0};
+  int64_t start[1 << DIGIT_BITS];
+  uint64_t mask = (UINT64_C(1) << bits) - 1;
+  memset(start, 0, sizeof start[0] << bits);
   for (int64_t i = 0; i < n; i++)
-    start[digit(&from[i], by_root, shift)]++;
+    start[(uint64_t)from[i].key >> shift & mask]++;
   int64_t sum = 0;
-  for (int d = 0; d < DIGITS; d++) {
+  for (uint64_t d = 0; d <= mask; d++) {
     int64_t count = start[d];
     start[d] = sum;
     sum += count;
   }
   for (int64_t i = 0; i < n; i++)
-    to[start[digit(&from[i], by_root, shift)]++] = from[i];
+    to[start[(uint64_t)from[i].key >> shift & mask]++] = from[i];
 }
 
-void sfc_sort_edges(sfc_edge_t edges[], sfc_edge_t scratch[], int64_t n, int64_t root_max, int64_t leaf_max)
+void sfc_sort(sfc_keyed_t pairs[], sfc_keyed_t scratch[], int64_t n, int64_t key_max)
 {
-  sfc_edge_t *from = edges, *to = scratch, *swap;
-  if (is_sorted(edges, n))
+  sfc_keyed_t *from = pairs, *to = scratch, *swap;
+  int bits = n <= FEW ? DIGIT_BITS_OF_FEW : DIGIT_BITS;
+  if (is_sorted(pairs, n))
     return;
   if (n <= INSERTION_LIMIT) {
-    insertion_sort(edges, n);
+    insertion_sort(pairs, n);
     return;
   }
-  if (!leaves_ascend(edges, n)) {
-    for (int shift = 0; shift < 64 && leaf_max >> shift != 0; shift += DIGIT_BITS) {
-      distribute(from, to, n, false, shift);
-      swap = from, from = to, to = swap;
-    }
-  }
-  for (int shift = 0; shift < 64 && root_max >> shift != 0; shift += DIGIT_BITS) {
-    distribute(from, to, n, true, shift);
+  for (int shift = 0; shift < 63 && key_max >> shift != 0; shift += bits) {
+    distribute(from, to, n, shift, bits);
     swap = from, from = to, to = swap;
   }
-  if (from != edges)
-    memcpy(edges, from, (size_t)n * sizeof *edges);
+  if (from != pairs)
+    memcpy(pairs, from, (size_t)n * sizeof *pairs);
 }

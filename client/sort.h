@@ -1,4 +1,4 @@
-/* Sorting of edges. */
+/* Sorting of pairs. */
 #ifndef SFC_SORT_H
 #define SFC_SORT_H
 
@@ -6,14 +6,14 @@
 
 #include <sf/sf_status.h>
 
-/* An edge within one block. */
-typedef struct sfc_edge {
-  int64_t root;
-  int64_t leaf;
-} sfc_edge_t;
+/* A key >= 0, and what goes with it. */
+typedef struct sfc_keyed {
+  int64_t key;
+  int64_t item;
+} sfc_keyed_t;
 
-/* Sorts by (root, leaf). scratch has room for n. root_max and leaf_max bound the values (>= 0), so that only the bits
- * that differ cost time; edges that are in order already cost one look. */
-void sfc_sort_edges(sfc_edge_t edges[], sfc_edge_t scratch[], int64_t n, int64_t root_max, int64_t leaf_max);
+/* Sorts by key; pairs with equal keys keep their order. scratch has room for n. key_max bounds the keys, so that only
+ * the bits that differ cost time; pairs that are in order already cost one look. */
+void sfc_sort(sfc_keyed_t pairs[], sfc_keyed_t scratch[], int64_t n, int64_t key_max);
 
 #endif

@@ -283,6 +283,11 @@ sf_status_t sfd_assembly_handle_withdraw(sfd_server_t *server, int32_t node, con
 
 /* ---- Where ranks come -------------------------------------------------------------------------------------------- */
 
+int32_t sfd_assembly_home(const sfd_job_t *job)
+{
+  return home_of(job->server, job->uid, job->name);
+}
+
 void sfd_assembly_rank_came(sfd_rank_t *rank, int64_t timeout_ms)
 {
   sfd_job_t *job = rank->job;

@@ -12,6 +12,9 @@
 #include "daemon/job.h"
 #include "proto/sf_peer.pb-c.h"
 
+/* The node that assembles a job. */
+int32_t sfd_assembly_home(const sfd_job_t *job);
+
 /* A rank has come to this node. */
 void sfd_assembly_rank_came(sfd_rank_t *rank, int64_t timeout_ms);
 

@@ -39,6 +39,15 @@ void sfd_early_free(sfd_early_t *early)
     drop(early, TAILQ_FIRST(&early->messages));
 }
 
+void sfd_early_forget(sfd_early_t *early, int32_t node)
+{
+  for (sfd_early_message_t *message = TAILQ_FIRST(&early->messages), *next; message != NULL; message = next) {
+    next = TAILQ_NEXT(message, entry);
+    if (message->node == node)
+      drop(early, message);
+  }
+}
+
 static void drop_old(sfd_early_t *early, uint64_t now_ms)
 {
   for (sfd_early_message_t *first; (first = TAILQ_FIRST(&early->messages)) != NULL;) {

@@ -36,6 +36,9 @@ void sfd_early_free(sfd_early_t *early);
 sf_status_t sfd_early_keep(sfd_early_t *early, uint64_t now_ms, int32_t node, const sfd_message_head_t *head,
                            void *payload);
 
+/* Drops what a node has sent that is lost. */
+void sfd_early_forget(sfd_early_t *early, int32_t node);
+
 /* SF_ERR_NOT_FOUND: it is still too early, and the payload is kept; otherwise it has been taken over. */
 typedef sf_status_t (*sfd_early_deliver_t)(void *context, int32_t node, const sfd_message_head_t *head, void *payload);
 

@@ -16,6 +16,7 @@
 
 #define CLIENT_FDS 3
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
+#define HOME_ANSWERS_MS 1000 /* after the deadline */
 #define MAX_COUNTERS_BYTES ((uint64_t)1 << 20)
 
 /* ---- Welcome ---- */
@@ -131,11 +132,27 @@ static bool is_missing(const void *context, int32_t r)
   return job->ranks[r] == NULL;
 }
 
+/* A job over nodes: its home would have told by now who is missing. */
+static void on_home_timeout(sfd_job_t *job)
+{
+  char text[SFD_TEXT_SIZE];
+  snprintf(text, sizeof text,
+           "job \"%.64s\" was not assembled in time: node %d, which does that, does not answer; of %d ranks %d came "
+           "to this node",
+           job->name, sfd_assembly_home(job), job->size, job->njoined);
+  sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
+  sfd_join_dismiss_all(job, SF_ERR_TIMEOUT, text);
+}
+
 static void on_join_timeout(uv_timer_t *timer)
 {
   sfd_job_t *job = timer->data;
   char missing[SFD_TEXT_SIZE / 2];
   char text[SFD_TEXT_SIZE];
+  if (job->server->network != NULL) {
+    on_home_timeout(job);
+    return;
+  }
   sfd_text_ranges(missing, sizeof missing, job->size, is_missing, job);
   snprintf(text, sizeof text, "%d of %d ranks of job \"%.64s\" did not come in time: rank%s %s",
            job->size - job->njoined, job->size, job->name, job->size - job->njoined > 1 ? "s" : "", missing);
@@ -305,9 +322,12 @@ void sfd_join_handle_hello(sfd_session_t *session, const Sfproto__Message *messa
   }
   sfd_job_t *job = rank->job;
   int64_t timeout_ms = hello->has_timeout_ms ? hello->timeout_ms : job->server->options->join_timeout_ms;
-  if (job->server->network != NULL)
+  if (job->server->network != NULL) {
+    set_deadline(job, (timeout_ms < MAX_TIMEOUT_MS ? timeout_ms : MAX_TIMEOUT_MS) + HOME_ANSWERS_MS);
     sfd_assembly_rank_came(rank, timeout_ms);
-  else if (job->njoined == job->size)
+    return;
+  }
+  if (job->njoined == job->size)
     sfd_join_start(job, sfd_server_new_id(job->server), NULL);
   else
     set_deadline(job, timeout_ms);

@@ -163,7 +163,8 @@ static void on_lost(void *owner, int32_t node, const sfd_message_head_t *head)
 
 static void on_down(void *owner, int32_t node, sf_status_t status, const char *detail)
 {
-  const sfd_network_t *network = owner;
+  sfd_network_t *network = owner;
+  sfd_early_forget(&network->early, node);
   bool needed = sfd_jobs_node_lost(network->server, node, detail);
   sfd_log(SFD_LOG_NETWORK, needed ? SFD_WARN : SFD_INFO, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
 }
@@ -257,12 +258,12 @@ const sfd_channels_t *sfd_network_channels(const sfd_server_t *server)
   return server->network != NULL ? server->network->channels : NULL;
 }
 
-/* Other daemons may still know ids of one that was here before. */
+/* Other daemons may still know ids of one that was here before, which has made less than one per microsecond. */
 static uint64_t first_id(void)
 {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  return (uint64_t)now.tv_sec << 20;
+  return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, sfd_network_t **network_p)

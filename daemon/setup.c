@@ -348,6 +348,12 @@ void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)
   sfd_graph_set_up(graph);
 }
 
+/* Those who are here need not wait for the rest. */
+static void answer_doomed(const sfd_graph_t *graph)
+{
+  answer_error(graph, graph->setup->agreement.error.status, graph->setup->agreement.error.detail);
+}
+
 static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t place, const sfd_rank_t *rank,
                                  const Sfproto__Message *message)
 {
@@ -360,6 +366,8 @@ static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t place, const sfd_ra
   if (!take_error(graph, commit->error))
     return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: malformed error", place);
   arrive(graph, place, message->request);
+  if (graph->setup->doomed)
+    answer_doomed(graph);
   if (graph->setup->nhere == graph->group->nlocals)
     finish_round_2(graph);
   return SF_OK;
@@ -435,7 +443,10 @@ void sfd_setups_leave(sfd_rank_t *rank, const char *text)
     if (place < 0 || sfd_setup_member(graph, place)->here)
       continue;
     sfd_setup_member(graph, place)->here = true;
-    note_gone(graph, text);
+    if (!graph->setup->doomed)
+      note_gone(graph, text);
+    graph->setup->doomed = true;
+    answer_doomed(graph);
     if (++graph->setup->nhere == graph->group->nlocals)
       finish_round_2(graph);
   }

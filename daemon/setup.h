@@ -49,6 +49,7 @@ typedef struct sfd_setup_member {
 
 typedef struct sfd_setup {
   int32_t nhere;
+  bool doomed;               /* round 2: a member has left; whoever comes is answered at once */
   sfd_agreement_t agreement; /* of this round */
   struct sfd_wants *wants;   /* what goes between nodes in round 1; NULL: nothing */
   sfd_setup_member_t members[];

@@ -15,6 +15,9 @@
 /* Below this many edges merging takes less time than waking a thread for it. */
 #define MERGE_INLINE_EDGES 16384
 
+/* Merging takes some 24 bytes an edge, also of ranks that only claim to have so many. */
+#define MERGE_MAX_EDGES (INT64_C(1) << 28)
+
 /* One block that leads to another node. */
 typedef struct sfd_want {
   int32_t node;
@@ -148,7 +151,7 @@ static sf_status_t add_member(sfd_merging_t *merging, const sfd_graph_t *graph, 
                      .block = &merging->blocks[merging->nwants],
                      .list = list};
     merging->nwants++;
-    merging->nedges += block->nedges;
+    merging->nedges = block->nedges > INT64_MAX - merging->nedges ? INT64_MAX : merging->nedges + block->nedges;
   }
   return SF_OK;
 }
@@ -187,6 +190,10 @@ static sf_status_t collect(sfd_graph_t *graph, sfd_merging_t **merging_p)
     status = sfshm_error(SF_ERR_NOMEM, "no memory for %d blocks of edges", n);
   for (int32_t i = 0; i < nlocals && status == SF_OK; i++)
     status = add_member(merging, graph, i);
+  if (status == SF_OK && merging->nedges > MERGE_MAX_EDGES)
+    status =
+        sfshm_error(SF_ERR_LIMIT, "%" PRId64 " edges between this node and others, at most %" PRId64 " are possible",
+                    merging->nedges, MERGE_MAX_EDGES);
   if (status != SF_OK) {
     free_merging(merging);
     return status;

@@ -114,12 +114,48 @@ static int64_t find_leaf(const input_t *input, int64_t leaf)
   return -1;
 }
 
+/* The list as the owners of the roots see it. */
+static sfshm_region_t map_list(const sfc_edge_list_t *list)
+{
+  sfshm_region_t region;
+  ck_assert_int_eq(sfshm_region_map(list->region.fd, SFSHM_REGION_EDGES, 1 << 20, SFSHM_READ_ONLY, &region), SF_OK);
+  return region;
+}
+
+static sfshm_edges_t open_part(const sfshm_region_t *region, const sfc_edge_part_t *part)
+{
+  sfshm_edges_t edges;
+  int64_t bad_leaf, bad_root;
+  ck_assert_int_eq(
+      sfshm_edges_open(region, part->offset, part->nedges, part->nvalues, INT64_MAX, &edges, &bad_leaf, &bad_root),
+      SF_OK);
+  return edges;
+}
+
 /* Root of each edge of a block, in order. */
 static int64_t root_of(const sfshm_edges_t *edges, int64_t edge)
 {
   int64_t nvalues = edges->value_root.n;
   int64_t value = edge < nvalues ? edge : sfshm_pattern_at(&edges->extra_value, edge - nvalues);
   return sfshm_pattern_at(&edges->value_root, value);
+}
+
+static void expect_same(const sfshm_pattern_t *a, const sfshm_pattern_t *b)
+{
+  expect(a->kind == b->kind && a->n == b->n, "both ranks see the same form");
+  for (int64_t i = 0; i < a->n; i++)
+    expect(sfshm_pattern_at(a, i) == sfshm_pattern_at(b, i), "both ranks see the same vertices");
+}
+
+/* What the rank itself uses is what others read. */
+static void compare(const sfshm_edges_t *own, const sfshm_edges_t *opened)
+{
+  expect_same(&own->value_root, &opened->value_root);
+  expect_same(&own->leaf, &opened->leaf);
+  expect_same(&own->extra_value, &opened->extra_value);
+  expect_same(&own->extra_root, &opened->extra_root);
+  expect(memcmp(&own->roots, &opened->roots, sizeof own->roots) == 0, "both know the same about the roots");
+  expect(memcmp(&own->leaves, &opened->leaves, sizeof own->leaves) == 0, "both know the same about the leaves");
 }
 
 /* All edges to the rank are there, once; each root is one value, and meets its leaves in ascending order. */
@@ -142,19 +178,22 @@ static void check_part(const input_t *input, const sfc_edge_part_t *part, const 
 
 static void check_list(const input_t *input, const sfc_edge_list_t *list)
 {
-  int64_t nedges = 0, bad_leaf, bad_root;
+  int64_t nedges = 0;
   int32_t previous = -1;
+  sfshm_region_t region = {.base = NULL};
+  if (list->nparts > 0)
+    region = map_list(list);
   for (int32_t p = 0; p < list->nparts; p++) {
     const sfc_edge_part_t *part = &list->parts[p];
-    sfshm_edges_t edges;
     ck_assert_int_gt(part->rank, previous);
     previous = part->rank;
-    ck_assert_int_eq(sfshm_edges_open(&list->region, part->offset, part->nedges, part->nvalues, INT64_MAX, &edges,
-                                      &bad_leaf, &bad_root),
-                     SF_OK);
+    sfshm_edges_t edges = open_part(&region, part);
     check_part(input, part, &edges);
+    compare(&part->edges, &edges);
+    sfshm_edges_close(&edges);
     nedges += part->nedges;
   }
+  sfshm_region_destroy(&region);
   ck_assert_int_eq(nedges, input->n);
 }
 
@@ -168,7 +207,7 @@ START_TEST(lists_hold_the_edges_given)
     make_input(&input, &random);
     ck_assert_int_eq(make_list(&input, input.wide, &list, &bad_leaf), SF_OK);
     ck_assert_int_eq(bad_leaf, -1);
-    ck_assert_int_eq(list.region.base == NULL, input.n == 0);
+    ck_assert_int_eq(list.region.length_bytes == 0, input.n == 0);
     check_list(&input, &list);
     sfc_edge_list_destroy(&list);
     ck_assert_int_eq(list.nparts, 0);
@@ -189,9 +228,13 @@ START_TEST(both_widths_give_the_same_list)
       continue; /* too large for 32 bits, perhaps */
     ck_assert_int_eq(make_list(&input, false, &narrow, &bad_leaf), SF_OK);
     ck_assert_int_eq(make_list(&input, true, &wide, &bad_leaf), SF_OK);
-    ck_assert_uint_eq(narrow.region.length_bytes, wide.region.length_bytes);
-    if (input.n > 0)
-      ck_assert_int_eq(memcmp(narrow.region.base, wide.region.base, wide.region.length_bytes), 0);
+    if (input.n > 0) {
+      sfshm_region_t narrow_region = map_list(&narrow), wide_region = map_list(&wide);
+      ck_assert_uint_eq(narrow_region.length_bytes, wide_region.length_bytes);
+      ck_assert_int_eq(memcmp(narrow_region.base, wide_region.base, wide_region.length_bytes), 0);
+      sfshm_region_destroy(&narrow_region);
+      sfshm_region_destroy(&wide_region);
+    }
     sfc_edge_list_destroy(&narrow);
     sfc_edge_list_destroy(&wide);
   }
@@ -212,7 +255,9 @@ static sfshm_edge_block_t block_of(input_t *input, int64_t n, int64_t leaf, int6
   }
   ck_assert_int_eq(make_list(input, true, &list, &bad_leaf), SF_OK);
   ck_assert_int_eq(list.nparts, 1);
-  memcpy(&block, (const char *)list.region.base + list.parts[0].offset, sizeof block);
+  sfshm_region_t region = map_list(&list);
+  memcpy(&block, (const char *)region.base + list.parts[0].offset, sizeof block);
+  sfshm_region_destroy(&region);
   sfc_edge_list_destroy(&list);
   return block;
 }
@@ -240,6 +285,23 @@ START_TEST(the_shortest_form_is_stored)
 }
 END_TEST
 
+START_TEST(lists_without_arrays_are_not_mapped)
+{
+  static input_t input;
+  sfc_edge_list_t list;
+  int64_t bad_leaf;
+  input = (input_t){.size = 2, .rank = 1, .nroots = 1, .n = 3, .leaf64 = {4, 5, 6}, .root64 = {9, 7, 5}};
+  ck_assert_int_eq(make_list(&input, true, &list, &bad_leaf), SF_OK);
+  ck_assert_ptr_null(list.region.base);
+  ck_assert_int_eq(list.parts[0].edges.value_root.stride, -2);
+  sfc_edge_list_destroy(&list);
+  input.root64[2] = 6;
+  ck_assert_int_eq(make_list(&input, true, &list, &bad_leaf), SF_OK);
+  ck_assert_ptr_nonnull(list.region.base);
+  sfc_edge_list_destroy(&list);
+}
+END_TEST
+
 /* An array is as narrow as its highest index allows. */
 START_TEST(arrays_are_narrow_if_they_can_be)
 {
@@ -248,16 +310,18 @@ START_TEST(arrays_are_narrow_if_they_can_be)
   for (int i = 0; i < 3; i++) {
     sfc_edge_list_t list;
     sfshm_edges_t edges;
-    int64_t bad_leaf, bad_root;
+    int64_t bad_leaf;
     input = (input_t){.size = 1, .nroots = INT64_MAX, .n = 3};
     memcpy(input.leaf64, (const int64_t[]){0, 5, highest[i]}, 24);
     memcpy(input.root64, (const int64_t[]){0, highest[i] - 1, 9}, 24);
     ck_assert_int_eq(make_list(&input, true, &list, &bad_leaf), SF_OK);
-    ck_assert_int_eq(
-        sfshm_edges_open(&list.region, list.parts[0].offset, 3, 3, INT64_MAX, &edges, &bad_leaf, &bad_root), SF_OK);
+    sfshm_region_t region = map_list(&list);
+    edges = open_part(&region, list.parts);
     ck_assert_int_eq(edges.leaf.kind, i == 0 ? SFSHM_PATTERN_INDEX32 : SFSHM_PATTERN_INDEX64);
     ck_assert_int_eq(edges.value_root.kind, i <= 1 ? SFSHM_PATTERN_INDEX32 : SFSHM_PATTERN_INDEX64);
     ck_assert_int_eq(edges.leaves.max, highest[i]);
+    ck_assert_int_eq(list.parts[0].root_max, highest[i] - 1);
+    sfshm_region_destroy(&region);
     check_list(&input, &list);
     sfc_edge_list_destroy(&list);
   }
@@ -270,7 +334,7 @@ START_TEST(no_edges)
   int64_t bad_leaf = -7;
   const sfc_edge_input_t input = {.nroots = 5};
   ck_assert_int_eq(sfc_edge_list_make(&input, 0, 1, &list, &bad_leaf), SF_OK);
-  ck_assert_ptr_null(list.region.base);
+  ck_assert_uint_eq(list.region.length_bytes, 0);
   ck_assert_int_eq(list.nparts, 0);
   ck_assert_int_eq(bad_leaf, -1);
   sfc_edge_list_destroy(&list);
@@ -399,6 +463,7 @@ static Suite *edge_lists_suite(void)
   tcase_add_test(tcase, lists_hold_the_edges_given);
   tcase_add_test(tcase, both_widths_give_the_same_list);
   tcase_add_test(tcase, the_shortest_form_is_stored);
+  tcase_add_test(tcase, lists_without_arrays_are_not_mapped);
   tcase_add_test(tcase, arrays_are_narrow_if_they_can_be);
   tcase_add_test(tcase, no_edges);
   tcase_add_test(tcase, the_lowest_bad_leaf_is_named);

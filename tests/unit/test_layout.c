@@ -92,10 +92,11 @@ START_TEST(edge_lists)
   expect_offset(sfshm_stored_pattern_t, start, 16);
   expect_offset(sfshm_stored_pattern_t, stride, 24);
   expect_offset(sfshm_stored_pattern_t, offset, 32);
-  expect_size(sfshm_edge_block_t, 128);
+  expect_size(sfshm_edge_block_t, 160);
   expect_offset(sfshm_edge_block_t, value_root, 0);
   expect_offset(sfshm_edge_block_t, leaf, 40);
   expect_offset(sfshm_edge_block_t, extra_value, 80);
+  expect_offset(sfshm_edge_block_t, extra_edge, 120);
   ck_assert_int_eq(SFSHM_PATTERN_CONTIGUOUS, 0);
   ck_assert_int_eq(SFSHM_PATTERN_STRIDED, 1);
   ck_assert_int_eq(SFSHM_PATTERN_INDEX32, 2);

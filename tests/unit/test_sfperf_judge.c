@@ -74,8 +74,9 @@ END_TEST
 START_TEST(refuses_bad_thresholds)
 {
   const char *const lines[] = {
-      "t 1 o a total <=",       "t 1 o a total <= 1 b more", "t 1 o a gross <= 1 b",   "t 1 o a total = 1 b",
-      "t 1 o a total <= one b", "t 1 o a total <= 0 b",      "t 1 o a total <= 1us b", "t 1 o a total <= 1 -",
+      "t 1 o a total <=",       "t 1 o a total <= 1 b more", "t 1 o a gross <= 1 b",     "t 1 o a total = 1 b",
+      "t 1 o a total <= one b", "t 1 o a total <= 0 b",      "t 1 o a total <= 1us b",   "t 1 o a total <= 1 -",
+      "t@2 1 o a total <= 1 b", "t@1x2 1 o a total <= 1 b",  "t@2x0 1 o a total <= 1 b", "t@2x2x2 1 o a total <= 1 b",
   };
   sfperf_threshold_t threshold;
   for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
@@ -119,6 +120,22 @@ START_TEST(bad_input_exits_with_2)
 }
 END_TEST
 
+START_TEST(places_are_kept_apart)
+{
+  static const char placed[] =
+      "{\"bench\":\"t\",\"case\":\"1\",\"op\":\"o\",\"contender\":\"a\",\"ranks\":2,\"nodes\":1,\"samples_us\":[1]}\n"
+      "{\"bench\":\"t\",\"case\":\"1\",\"op\":\"o\",\"contender\":\"a\",\"ranks\":4,\"nodes\":2,\"samples_us\":[2]}\n"
+      "{\"bench\":\"t\",\"case\":\"1\",\"op\":\"o\",\"contender\":\"a\",\"ranks\":8,\"nodes\":2,\"samples_us\":[3]}\n"
+      "{\"bench\":\"t\",\"case\":\"1\",\"op\":\"o\",\"contender\":\"b\",\"ranks\":8,\"nodes\":2,\"samples_us\":[6]}\n";
+  ck_assert_int_eq(judge("t 1 o a total <= 1us -\n", placed), 0);
+  ck_assert_int_eq(judge("t * o a total < 1us -\n", placed), 1);
+  ck_assert_int_eq(judge("t@2x2 1 o a total <= 2us -\n", placed), 0);
+  ck_assert_int_eq(judge("t@2x2 1 o a total < 2us -\n", placed), 1);
+  ck_assert_int_eq(judge("t@2x4 * o a total <= 0.5 b\n", placed), 0);
+  ck_assert_int_eq(judge("t@4x2 1 o a total <= 9us -\n", placed), 1);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *all = suite_create("sfperf_judge");
@@ -131,6 +148,7 @@ static Suite *suite(void)
   tcase_add_test(tests, missed_thresholds_exit_with_1);
   tcase_add_test(tests, no_result_is_a_miss_but_no_peer_is_skipped);
   tcase_add_test(tests, bad_input_exits_with_2);
+  tcase_add_test(tests, places_are_kept_apart);
   suite_add_tcase(all, tests);
   return all;
 }

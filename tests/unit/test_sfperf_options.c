@@ -8,13 +8,18 @@
 
 #define MAX_WORDS 80
 
-static sf_status_t parse(const char *const words[], sfperf_options_t *options_p)
+static sf_status_t parse_for(const char *bench, const char *const words[], sfperf_options_t *options_p)
 {
-  char *argv[MAX_WORDS] = {(char *)(uintptr_t) "exchange"};
+  char *argv[MAX_WORDS] = {(char *)(uintptr_t)bench};
   int argc = 1;
   for (; words[argc - 1]; argc++)
     argv[argc] = (char *)(uintptr_t)words[argc - 1];
   return sfperf_options_parse(argc, argv, options_p);
+}
+
+static sf_status_t parse(const char *const words[], sfperf_options_t *options_p)
+{
+  return parse_for("exchange", words, options_p);
 }
 
 static sfperf_options_t parse_ok(const char *const words[])
@@ -37,18 +42,33 @@ START_TEST(has_defaults)
 }
 END_TEST
 
+START_TEST(sizes_depend_on_the_benchmark)
+{
+  sfperf_options_t options;
+  ck_assert_int_eq(parse_for("overlap", (const char *[]){NULL}, &options), SF_OK);
+  ck_assert_int_eq(options.sizes[0], 256 << 10);
+  ck_assert_int_eq(parse_for("incast", (const char *[]){NULL}, &options), SF_OK);
+  ck_assert_int_eq(options.sizes[options.nsizes - 1], 1 << 20);
+  ck_assert_int_eq(parse_for("incast", (const char *[]){"--sizes", "16", NULL}, &options), SF_OK);
+  ck_assert_int_eq(options.nsizes, 1);
+}
+END_TEST
+
 START_TEST(takes_options)
 {
-  sfperf_options_t options = parse_ok((const char *[]){
-      "--json",   "--no-pin",     "--reps", "3",     "--sample-ms=5", "--sizes", "8,64K,2M",    "--edges", "7",
-      "--random", "100",          "--grid", "4,5,6", "--stencil",     "7",       "--partition", "rcb",     "--matrix",
-      "a.mtx",    "--contiguous", "1K",     NULL});
+  sfperf_options_t options =
+      parse_ok((const char *[]){"--json",      "--no-pin",      "--reps",   "3",         "--sample-ms=5",
+                                "--sizes",     "8,64K,2M",      "--edges",  "7",         "--random",
+                                "100",         "--grid",        "4,5,6",    "--stencil", "7",
+                                "--partition", "rcb",           "--matrix", "a.mtx",     "--contiguous",
+                                "1K",          "--overlapping", "30",       NULL});
   ck_assert(options.json && !options.pin);
   ck_assert_int_eq(options.measure.reps, 3);
   ck_assert_double_eq_tol(options.measure.sample_s, 0.005, 1e-12);
   ck_assert(options.nsizes == 3 && options.sizes[1] == 65536 && options.sizes[2] == 2097152);
   ck_assert(options.nedges == 1 && options.edges[0] == 7);
-  ck_assert_int_eq(options.ncases, 4);
+  ck_assert_int_eq(options.ncases, 5);
+  ck_assert(options.cases[4].kind == SFPERF_CASE_OVERLAPPING && options.cases[4].nleaves == 30);
   ck_assert(options.cases[0].kind == SFPERF_CASE_RANDOM && options.cases[0].nleaves == 100);
   ck_assert(options.cases[1].kind == SFPERF_CASE_GRID && options.cases[1].points[2] == 6);
   ck_assert(options.cases[2].kind == SFPERF_CASE_MATRIX && strcmp(options.cases[2].path, "a.mtx") == 0);
@@ -77,6 +97,7 @@ START_TEST(refuses_bad_words)
       {"--random", "0"},
       {"--random", "1,2"},
       {"--contiguous", "99999999"},
+      {"--overlapping", "0"},
       {"--grid", "4,5"},
       {"--grid", "4,5,6,7"},
       {"--grid", "4,5,0"},
@@ -110,6 +131,7 @@ static Suite *suite(void)
   Suite *all = suite_create("sfperf_options");
   TCase *tests = tcase_create("options");
   tcase_add_test(tests, has_defaults);
+  tcase_add_test(tests, sizes_depend_on_the_benchmark);
   tcase_add_test(tests, takes_options);
   tcase_add_test(tests, refuses_bad_words);
   tcase_add_test(tests, refuses_too_many_patterns);

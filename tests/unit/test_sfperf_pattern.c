@@ -265,6 +265,46 @@ START_TEST(bad_matrices_are_refused_with_the_line)
 }
 END_TEST
 
+START_TEST(overlapping_neighbourhoods_share_roots)
+{
+  enum { RANKS = 4, ROOTS = 1000 };
+  sfperf_pattern_t patterns[RANKS];
+  int wanted[RANKS][ROOTS] = {{0}};
+  for (int rank = 0; rank < RANKS; rank++)
+    sfperf_pattern_overlapping(rank, RANKS, ROOTS, &patterns[rank]);
+  for (int rank = 0; rank < RANKS; rank++) {
+    expect_sorted(patterns, rank);
+    ck_assert_int_eq(patterns[rank].nroots, ROOTS);
+    ck_assert_int_gt(patterns[rank].nleaves, 1300); /* half of 3 times 1000, by chance */
+    ck_assert_int_lt(patterns[rank].nleaves, 1700);
+    for (int64_t i = 0; i < patterns[rank].nleaves; i++)
+      wanted[patterns[rank].root_rank[i]][patterns[rank].root_index[i]]++;
+  }
+  int shared = 0;
+  for (int i = 0; i < ROOTS; i++)
+    shared += wanted[0][i] > 1;
+  ck_assert_int_gt(shared, ROOTS / 3); /* half of them, by chance */
+  free_all(patterns, RANKS);
+}
+END_TEST
+
+START_TEST(incast_leads_to_the_first_node)
+{
+  enum { RANKS = 5, ROOTS = 3 };
+  const int node_of_rank[RANKS] = {0, 1, 0, 2, 1};
+  sfperf_pattern_t patterns[RANKS];
+  for (int rank = 0; rank < RANKS; rank++)
+    sfperf_pattern_incast(rank, RANKS, node_of_rank, ROOTS, &patterns[rank]);
+  for (int rank = 0; rank < RANKS; rank++) {
+    bool receives = node_of_rank[rank] == 0;
+    expect_sorted(patterns, rank);
+    ck_assert_int_eq(patterns[rank].nroots, receives ? 0 : ROOTS);
+    ck_assert_int_eq(patterns[rank].nleaves, receives ? 3 * ROOTS : 0); /* from ranks 1, 3 and 4 */
+  }
+  free_all(patterns, RANKS);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *all = suite_create("sfperf_pattern");
@@ -274,6 +314,8 @@ static Suite *suite(void)
   tcase_add_test(tests, random_grids_are_consistent);
   tcase_add_test(tests, random_pattern_repeats_and_stays_in_range);
   tcase_add_test(tests, pair_and_contiguous_are_in_order);
+  tcase_add_test(tests, overlapping_neighbourhoods_share_roots);
+  tcase_add_test(tests, incast_leads_to_the_first_node);
   tcase_add_test(tests, matrices_give_their_off_diagonal_columns);
   tcase_add_test(tests, bad_matrices_are_refused_with_the_line);
   suite_add_tcase(all, tests);

@@ -16,6 +16,7 @@ static sfperf_record_t example(int reps)
       .unit = "us",
       .bytes = 4096,
       .ranks = 2,
+      .nodes = 1,
       .rewrite = 0.25,
       .reps = reps,
   };

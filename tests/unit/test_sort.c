@@ -1,4 +1,4 @@
-/* Sorting of edges against qsort, at every size and width where the way of sorting changes. */
+/* Sorting of pairs against qsort, at every size and width where the way of sorting changes. */
 #include "client/sort.h"
 
 #include "tests/unit/frames.h"
@@ -9,12 +9,13 @@
 
 static unsigned seed;
 
+/* Items are the places before sorting: with them the order is the only stable one. */
 static int compare(const void *a, const void *b)
 {
-  const sfc_edge_t *x = a, *y = b;
-  if (x->root != y->root)
-    return x->root < y->root ? -1 : 1;
-  return (x->leaf > y->leaf) - (x->leaf < y->leaf);
+  const sfc_keyed_t *x = a, *y = b;
+  if (x->key != y->key)
+    return x->key < y->key ? -1 : 1;
+  return (x->item > y->item) - (x->item < y->item);
 }
 
 static int64_t random64(uint64_t *random, int64_t max)
@@ -23,23 +24,25 @@ static int64_t random64(uint64_t *random, int64_t max)
   return (int64_t)(max == INT64_MAX ? bits & INT64_MAX : bits % ((uint64_t)max + 1));
 }
 
-static void expect_sorted(const sfc_edge_t edges[], int64_t n, int64_t root_max, int64_t leaf_max)
+static void expect_sorted(const int64_t keys[], int64_t n, int64_t key_max)
 {
-  static sfc_edge_t sorted[MAX_N + 1], scratch[MAX_N + 1], expected[MAX_N];
-  memcpy(sorted, edges, (size_t)n * sizeof *edges);
-  memcpy(expected, edges, (size_t)n * sizeof *edges);
-  sorted[n] = scratch[n] = (sfc_edge_t){GUARD, GUARD};
-  sfc_sort_edges(sorted, scratch, n, root_max, leaf_max);
+  static sfc_keyed_t sorted[MAX_N + 1], scratch[MAX_N + 1], expected[MAX_N];
+  for (int64_t i = 0; i < n; i++)
+    sorted[i] = expected[i] = (sfc_keyed_t){keys[i], i};
+  sorted[n] = scratch[n] = (sfc_keyed_t){GUARD, GUARD};
+  sfc_sort(sorted, scratch, n, key_max);
   qsort(expected, (size_t)n, sizeof *expected, compare);
   ck_assert_int_eq(memcmp(sorted, expected, (size_t)n * sizeof *expected), 0);
-  ck_assert(sorted[n].root == GUARD && sorted[n].leaf == GUARD);
-  ck_assert(scratch[n].root == GUARD && scratch[n].leaf == GUARD);
+  ck_assert(sorted[n].key == GUARD && sorted[n].item == GUARD);
+  ck_assert(scratch[n].key == GUARD && scratch[n].item == GUARD);
 }
 
-static const int64_t sizes[] = {0, 1, 2, 3, 47, 48, 49, 50, 333, MAX_N};
+static const int64_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 48, 333, 4096, 4097, MAX_N};
 static const int64_t maxima[] = {0,
                                  1,
                                  5,
+                                 127,
+                                 128,
                                  2047,
                                  2048,
                                  (INT64_C(1) << 22) - 1,
@@ -48,49 +51,42 @@ static const int64_t maxima[] = {0,
                                  INT64_C(1) << 33,
                                  (INT64_C(1) << 55) - 1,
                                  INT64_C(1) << 55,
+                                 INT64_C(1) << 62,
                                  INT64_MAX};
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
-START_TEST(random_edges)
+START_TEST(random_keys)
 {
-  static sfc_edge_t edges[MAX_N];
+  static int64_t keys[MAX_N];
   uint64_t random = sftest_random_start(seed, 1);
   for (int s = 0; s < COUNT(sizes); s++)
-    for (int r = 0; r < COUNT(maxima); r++)
-      for (int l = 0; l < COUNT(maxima); l++) {
+    for (int m = 0; m < COUNT(maxima); m++)
+      for (int round = 0; round < 5; round++) {
         for (int64_t i = 0; i < sizes[s]; i++)
-          edges[i] = (sfc_edge_t){random64(&random, maxima[r]), random64(&random, maxima[l])};
-        if (sizes[s] > 0) /* the extremes are there */
-          edges[sizes[s] / 2] = (sfc_edge_t){maxima[r], maxima[l]};
-        expect_sorted(edges, sizes[s], maxima[r], maxima[l]);
+          keys[i] = random64(&random, maxima[m]);
+        if (sizes[s] > 0) /* the extreme is there */
+          keys[sizes[s] / 2] = maxima[m];
+        expect_sorted(keys, sizes[s], maxima[m]);
       }
 }
 END_TEST
 
-/* Leaves that ascend save half of the work; bounds may be larger than need be. */
-START_TEST(edges_nearly_in_order)
+/* Bounds may be larger than need be. */
+START_TEST(keys_nearly_in_order)
 {
-  static sfc_edge_t edges[MAX_N];
+  static int64_t keys[MAX_N];
   uint64_t random = sftest_random_start(seed, 2);
   for (int round = 0; round < 60; round++) {
     int64_t n = sizes[round % COUNT(sizes)];
     for (int64_t i = 0; i < n; i++)
-      edges[i] = (sfc_edge_t){random64(&random, 100), i};
-    expect_sorted(edges, n, 100, INT64_MAX);
+      keys[i] = i / 3;
+    expect_sorted(keys, n, INT64_MAX);
+    if (n > 1)
+      keys[random64(&random, n - 1)] = random64(&random, n);
+    expect_sorted(keys, n, n);
     for (int64_t i = 0; i < n; i++)
-      edges[i] = (sfc_edge_t){i, n - i};
-    expect_sorted(edges, n, INT64_MAX, n);
-    for (int64_t i = 0; i < n; i++)
-      edges[i] = (sfc_edge_t){n - i, i / 3};
-    expect_sorted(edges, n, n, n);
-    if (n > 1) {
-      int64_t one = random64(&random, n - 2);
-      for (int64_t i = 0; i < n; i++)
-        edges[i] = (sfc_edge_t){i, i};
-      edges[one].root = one + 1; /* the same root, and leaves in order */
-      edges[one + 1].leaf = 0;
-      expect_sorted(edges, n, n, n);
-    }
+      keys[i] = n - i / 2;
+    expect_sorted(keys, n, n);
   }
 }
 END_TEST
@@ -99,8 +95,8 @@ static Suite *sort_suite(void)
 {
   Suite *suite = suite_create("sort");
   TCase *tcase = tcase_create("sort");
-  tcase_add_test(tcase, random_edges);
-  tcase_add_test(tcase, edges_nearly_in_order);
+  tcase_add_test(tcase, random_keys);
+  tcase_add_test(tcase, keys_nearly_in_order);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -1,0 +1,182 @@
+/* Finding indices that occur several times, where few do, without sorting all of them: see repeats.h.
+ *
+ * One pass enters a hash of each index in a set of bits. Whoever finds its bit set is suspect: of an index that
+ * occurred before, or of another one with the same hash. A second pass collects the suspects, and whoever came before
+ * them, with the help of a smaller set that knows the suspects only. These few are sorted; then it shows who was
+ * innocent. */
+#include "client/repeats.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/clones.h"
+#include "shm/error.h"
+
+#define BITS_PER_INDEX 32 /* in the first set: about every 64th index is suspected wrongly */
+#define SUSPECT_SHIFT 5   /* the second set is smaller by so many powers of two */
+#define MIN_LOG 12
+#define MAX_LOG 40
+#define ALL_SUSPECT 8 /* if every so many'th is suspect they are all collected without the second pass */
+#define PIECE 4096
+
+/* Multiplicative hashes: those of indices in a line are spread very evenly. */
+static inline uint64_t hash(uint64_t index, int log)
+{
+  return index * UINT64_C(0x9e3779b97f4a7c15) >> (64 - log);
+}
+
+static inline uint64_t suspect_hash(uint64_t index, int log)
+{
+  return index * UINT64_C(0xd6e8feb86659fd93) >> (64 - log);
+}
+
+typedef struct sfc_hunt {
+  uint64_t *seen;
+  uint64_t *suspects;
+  int seen_log; /* bits in the sets */
+  int suspects_log;
+} sfc_hunt_t;
+
+static inline int64_t index_at(const sfshm_pattern_t *index, bool wide, int64_t i)
+{
+  return wide ? index->index64[i] : index->index32[i];
+}
+
+/* Returns the number of suspects. */
+static inline __attribute__((always_inline)) int64_t suspect_as(const sfshm_pattern_t *index, bool wide,
+                                                                sfc_hunt_t hunt)
+{
+  int64_t nsuspects = 0;
+  for (int64_t i = 0; i < index->n; i++) {
+    uint64_t key = (uint64_t)index_at(index, wide, i), place = hash(key, hunt.seen_log);
+    uint64_t word = hunt.seen[place >> 6], bit = UINT64_C(1) << (place & 63);
+    hunt.seen[place >> 6] = word | bit;
+    if (__builtin_expect((word & bit) != 0, 0)) {
+      place = suspect_hash(key, hunt.suspects_log);
+      hunt.suspects[place >> 6] |= UINT64_C(1) << (place & 63);
+      nsuspects++;
+    }
+  }
+  return nsuspects;
+}
+
+SFSHM_CLONES static int64_t suspect(const sfshm_pattern_t *index, const sfc_hunt_t *hunt)
+{
+  return index->kind == SFSHM_PATTERN_INDEX64 ? suspect_as(index, true, *hunt) : suspect_as(index, false, *hunt);
+}
+
+/* Collects the indices first .. end - 1 that are in the set of suspects (all: any). There is room for all of them. */
+static inline __attribute__((always_inline)) int64_t collect_as(const sfshm_pattern_t *index, bool wide, bool all,
+                                                                sfc_hunt_t hunt, int64_t first, int64_t end,
+                                                                sfc_keyed_t places[])
+{
+  int64_t n = 0;
+  for (int64_t i = first; i < end; i++) {
+    int64_t key = index_at(index, wide, i);
+    uint64_t place = suspect_hash((uint64_t)key, hunt.suspects_log);
+    if (all || __builtin_expect((hunt.suspects[place >> 6] >> (place & 63) & 1) != 0, 0))
+      places[n++] = (sfc_keyed_t){key, i};
+  }
+  return n;
+}
+
+SFSHM_CLONES static int64_t collect_piece(const sfshm_pattern_t *index, bool all, const sfc_hunt_t *hunt, int64_t first,
+                                          int64_t end, sfc_keyed_t places[])
+{
+  if (index->kind == SFSHM_PATTERN_INDEX64)
+    return all ? collect_as(index, true, true, *hunt, first, end, places)
+               : collect_as(index, true, false, *hunt, first, end, places);
+  return all ? collect_as(index, false, true, *hunt, first, end, places)
+             : collect_as(index, false, false, *hunt, first, end, places);
+}
+
+/* Enlarges places, if need be, so that there is room for more. */
+static sf_status_t make_room(sfc_keyed_t **places, int64_t n, int64_t more, int64_t *room)
+{
+  if (*room - n >= more)
+    return SF_OK;
+  int64_t larger = 2 * *room + more;
+  sfc_keyed_t *moved = realloc(*places, (size_t)larger * sizeof *moved);
+  if (moved == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "looking for indices that occur several times");
+  *places = moved;
+  *room = larger;
+  return SF_OK;
+}
+
+static sf_status_t collect(const sfshm_pattern_t *index, bool all, const sfc_hunt_t *hunt, sfc_repeats_t *repeats)
+{
+  int64_t room = 0;
+  sf_status_t status = SF_OK;
+  for (int64_t first = 0; first < index->n && status == SF_OK; first += PIECE) {
+    int64_t end = index->n - first > PIECE ? first + PIECE : index->n;
+    status = make_room(&repeats->places, repeats->n, all ? index->n - first : end - first, &room);
+    if (status == SF_OK)
+      repeats->n += collect_piece(index, all, hunt, first, end, repeats->places + repeats->n);
+  }
+  return status;
+}
+
+/* Sorts the places, and forgets those of indices that stand there once. */
+static sf_status_t convict(sfc_repeats_t *repeats)
+{
+  int64_t max = 0, n = 0;
+  sfc_keyed_t *places = repeats->places;
+  repeats->scratch = malloc((size_t)repeats->n * sizeof *repeats->scratch + 1);
+  if (repeats->scratch == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "sorting %lld indices", (long long)repeats->n);
+  for (int64_t i = 0; i < repeats->n; i++)
+    max = places[i].key > max ? places[i].key : max;
+  sfc_sort(places, repeats->scratch, repeats->n, max);
+  for (int64_t i = 0, next; i < repeats->n; i = next) {
+    next = i + 1;
+    while (next < repeats->n && places[next].key == places[i].key)
+      next++;
+    if (next - i < 2)
+      continue;
+    memmove(places + n, places + i, (size_t)(next - i) * sizeof *places);
+    n += next - i;
+  }
+  repeats->n = n;
+  return SF_OK;
+}
+
+static int log_of_bits(int64_t n)
+{
+  int log = MIN_LOG;
+  while (log < MAX_LOG && ((int64_t)1 << log) / BITS_PER_INDEX < n)
+    log++;
+  return log;
+}
+
+sf_status_t sfc_repeats_find(const sfshm_pattern_t *index, sfc_repeats_t *repeats_p)
+{
+  sfc_repeats_t repeats = {.n = 0};
+  sfc_hunt_t hunt = {.seen_log = log_of_bits(index->n)};
+  hunt.suspects_log = hunt.seen_log - SUSPECT_SHIFT;
+  size_t seen_words = (size_t)1 << (hunt.seen_log - 6), suspects_words = (size_t)1 << (hunt.suspects_log - 6);
+  hunt.seen = calloc(seen_words + suspects_words, sizeof *hunt.seen);
+  if (hunt.seen == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "looking for indices that occur several times");
+  hunt.suspects = hunt.seen + seen_words;
+  sf_status_t status = SF_OK;
+  int64_t nsuspects = suspect(index, &hunt);
+  if (nsuspects > 0)
+    status = collect(index, nsuspects > index->n / ALL_SUSPECT, &hunt, &repeats);
+  free(hunt.seen);
+  if (status == SF_OK && repeats.n > 0)
+    status = convict(&repeats);
+  if (status != SF_OK || repeats.n == 0)
+    sfc_repeats_free(&repeats);
+  if (status == SF_OK)
+    *repeats_p = repeats;
+  return status;
+}
+
+void sfc_repeats_free(sfc_repeats_t *repeats)
+{
+  free(repeats->places);
+  free(repeats->scratch);
+  *repeats = (sfc_repeats_t){.n = 0};
+}

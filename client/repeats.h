@@ -1,0 +1,25 @@
+/* Which of many indices occur several times. Any thread. */
+#ifndef SFC_REPEATS_H
+#define SFC_REPEATS_H
+
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "client/sort.h"
+#include "shm/pattern.h"
+
+/* All places where an index stands that also stands elsewhere, as (index, place) in the order of these. */
+typedef struct sfc_repeats {
+  sfc_keyed_t *places;  /* NULL if there are none */
+  sfc_keyed_t *scratch; /* as many, for sorting them differently */
+  int64_t n;
+} sfc_repeats_t;
+
+/* Finds them among indices >= 0. */
+sf_status_t sfc_repeats_find(const sfshm_pattern_t *index, sfc_repeats_t *repeats_p);
+
+/* Accepts what is zeroed or freed. */
+void sfc_repeats_free(sfc_repeats_t *repeats);
+
+#endif

@@ -1,0 +1,54 @@
+/* What sfctl peers --json says, as sfperf reads it. */
+#include "tools/sfperf/daemon.h"
+
+#include "tests/unit/runner.h"
+
+#define PEER(sent, bytes)                                                                                              \
+  "{\"node\":1,\"description\":\"node 1\",\"state\":\"open\",\"traffic\":["                                            \
+  "{\"kind\":\"control\",\"messages_sent\":10,\"messages_received\":11,\"payload_sent\":213,\"payload_received\":3},"  \
+  "{\"kind\":\"data\",\"messages_sent\":" sent ",\"messages_received\":7,\"payload_sent\":" bytes                      \
+  ",\"payload_received\":5},{\"kind\":\"credit\",\"messages_sent\":1,\"payload_sent\":2}],\"wire_sent\":9}"
+
+START_TEST(adds_up_peers)
+{
+  sfperf_traffic_t traffic;
+  ck_assert(sfperf_daemon_parse("[\n" PEER("15374", "17218496") ",\n" PEER("1", "8") "\n]\n", &traffic));
+  ck_assert_uint_eq(traffic.messages, 15375);
+  ck_assert_uint_eq(traffic.payload, 17218504);
+}
+END_TEST
+
+START_TEST(no_peers_is_no_traffic)
+{
+  sfperf_traffic_t traffic = {1, 1};
+  ck_assert(sfperf_daemon_parse("[\n]\n", &traffic));
+  ck_assert_uint_eq(traffic.messages, 0);
+  ck_assert_uint_eq(traffic.payload, 0);
+}
+END_TEST
+
+START_TEST(refuses_something_else)
+{
+  sfperf_traffic_t traffic;
+  ck_assert(!sfperf_daemon_parse("", &traffic));
+  ck_assert(!sfperf_daemon_parse("usage: sfctl", &traffic));
+  ck_assert(!sfperf_daemon_parse("[\n{\"kind\":\"data\",\"sent\":1}]", &traffic));
+  ck_assert(!sfperf_daemon_parse("[\n{\"kind\":\"data\",\"messages_sent\":x,\"payload_sent\":1}]", &traffic));
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *all = suite_create("sfperf_daemon");
+  TCase *tests = tcase_create("daemon");
+  tcase_add_test(tests, adds_up_peers);
+  tcase_add_test(tests, no_peers_is_no_traffic);
+  tcase_add_test(tests, refuses_something_else);
+  suite_add_tcase(all, tests);
+  return all;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}
