@@ -479,7 +479,8 @@ static void leave(sfd_rank_t *rank)
   sfd_submission_take_all(rank->submission); /* the last messages of its graphs may still be in the ring */
   rank->job->nleft++;
   rank->job->left[rank->number] = true;
-  tell_left(rank);
+  if (rank->job->state == SFD_JOB_RUNNING) /* otherwise the others hear of the failure, and not first of this */
+    tell_left(rank);
   rank->session->state = SFD_SESSION_LEFT;
   retire_rank(rank, SFD_RANK_LEFT);
   sfd_segments_leave(rank);

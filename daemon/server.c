@@ -84,8 +84,8 @@ void sfd_server_moved(sfd_server_t *server)
   server->last_moved_ns = uv_hrtime();
 }
 
-/* While data move between nodes the next will come soon: for a moment the loop looks for it without sleeping, so that
- * nobody has to be woken by the kernel. */
+/* While data move between nodes, or a graph is being set up, the next message will come soon: for a moment the loop
+ * looks for it without sleeping, so that nobody has to be woken by the kernel. */
 static bool expects_more(const sfd_server_t *server)
 {
   return server->last_moved_ns != 0 && uv_hrtime() - server->last_moved_ns < EXPECT_NS;

@@ -70,7 +70,7 @@ typedef struct sfd_server {
   int64_t max_held_fds;
   sfd_board_t *board;
   sfd_statistics_t statistics;
-  struct sfd_network *network;   /* NULL: alone */
+  struct sfd_network *network;  /* NULL: alone */
   struct sfd_arrival *arriving; /* by node */
   struct sfd_assembly_list assemblies;
   uint64_t failed_early[SFD_FAILED_EARLY]; /* ids of jobs that failed elsewhere before they were known here; a ring */
@@ -96,7 +96,7 @@ void sfd_server_destroy(sfd_server_t *server); /* NULL is accepted */
 /* Marks a session for attention in this turn of the loop. */
 void sfd_server_attend(sfd_server_t *server, struct sfd_session *session);
 
-/* Data have gone to, or come from, another node. */
+/* Something has happened after which more will come soon: data went to or came from another node, a round of set-up. */
 void sfd_server_moved(sfd_server_t *server);
 
 /* A connection is gone: its descriptors may let others in. */
