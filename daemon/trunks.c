@@ -48,17 +48,17 @@ static sf_status_t make_map(sfd_trunks_t *trunks, const sfd_trunk_source_t sourc
     trunks->sides[i].told.image = bytes;
     bytes += align(sources[i].image_bytes);
   }
-  sfshm_trunk_map_t *map = calloc(1, bytes);
-  if (map == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for a trunk map of %" PRIu64 " bytes", bytes);
+  sf_status_t status = sfshm_region_create("sf-trunks", SFSHM_REGION_TRUNK_MAP, bytes, SFSHM_SEAL_FUTURE_WRITE,
+                                           SFSHM_COMMIT_ALL, &trunks->map);
+  if (status != SF_OK)
+    return status;
+  sfshm_trunk_map_t *map = trunks->map.base;
   map->nsides = trunks->nsides;
   for (uint32_t i = 0; i < trunks->nsides; i++) {
     map->sides[i] = trunks->sides[i].told;
     memcpy((char *)map + map->sides[i].image, sources[i].image, sources[i].image_bytes);
   }
-  sf_status_t status = sfshm_region_publish("sf-trunks", SFSHM_REGION_TRUNK_MAP, map, bytes, &trunks->map);
-  free(map);
-  return status;
+  return SF_OK;
 }
 
 /* ---- Members ----------------------------------------------------------------------------------------------------- */

@@ -10,11 +10,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shm/error.h"
 
 #define HUGE_PAGE_BYTES (2u << 20)
+#define SEALING_TRIES 1000
 #define CHECKED_BYTES ((size_t)64 << 20) /* asked for at once: compared with what the machine has */
 
 static const char *kind_name(sfshm_region_kind_t kind)
@@ -30,7 +32,6 @@ static int required_seals(sfshm_region_kind_t kind)
   int seals = F_SEAL_SHRINK | F_SEAL_GROW;
   switch (kind) {
   case SFSHM_REGION_EDGES:
-  case SFSHM_REGION_TRUNK_MAP:
     return seals | F_SEAL_WRITE;
   case SFSHM_REGION_INBOX:
   case SFSHM_REGION_RING:
@@ -146,6 +147,18 @@ static sf_status_t write_all(int fd, const char *bytes, size_t length_bytes)
 }
 
 /* Written rather than mapped: no page has to be cleared, faulted in and unmapped again. */
+/* The kernel refuses to seal while it holds a page itself for a moment (EBUSY), which it waits for, but not for long.
+ */
+static int seal_all(int fd)
+{
+  const struct timespec pause = {.tv_nsec = 1000000};
+  int tries = 0, error;
+  while ((error = fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)) != 0 && errno == EBUSY &&
+         tries++ < SEALING_TRIES)
+    nanosleep(&pause, NULL);
+  return error;
+}
+
 sf_status_t sfshm_region_freeze(const char *name, sfshm_region_kind_t kind, void *image, size_t length_bytes,
                                 sfshm_region_t *region_p)
 {
@@ -155,7 +168,7 @@ sf_status_t sfshm_region_freeze(const char *name, sfshm_region_kind_t kind, void
     return sfshm_error_errno(SF_ERR_SYS, "memfd_create(\"%s\")", name);
   write_header(image, kind, length_bytes);
   sf_status_t status = write_all(region.fd, image, length_bytes);
-  if (status == SF_OK && fcntl(region.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
+  if (status == SF_OK && seal_all(region.fd) != 0)
     status = sfshm_error_errno(SF_ERR_SYS, "sealing region \"%s\"", name);
   if (status == SF_OK)
     *region_p = region;

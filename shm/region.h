@@ -20,7 +20,7 @@ typedef enum sfshm_region_kind {
   SFSHM_REGION_EDGES = 4,       /* a rank's edge list: immutable */
   SFSHM_REGION_BOARD = 5,       /* the daemon's node board: clients read */
   SFSHM_REGION_RING = 6,        /* a rank's submission ring: its daemon reads */
-  SFSHM_REGION_TRUNK_MAP = 7,   /* which roots and leaves are connected with other nodes: immutable */
+  SFSHM_REGION_TRUNK_MAP = 7,   /* which roots and leaves are connected with other nodes: clients read */
   SFSHM_REGION_TRUNK_BOARD = 8, /* flow of messages to and from other nodes: the daemon's, ranks write */
   SFSHM_REGION_EXCHANGE = 9,    /* slots of these messages: the daemon's, ranks write */
 } sfshm_region_kind_t;

@@ -20,9 +20,9 @@
  * Four things are shared for it:
  *   root image   made by the leaf node's daemon, sent to the root node's: which roots stand at which positions
  *   leaf image   made by the leaf node's daemon for its own ranks: at which positions their values stand
- *   trunk map    an immutable region with the images of all sides on a node (SFSHM_REGION_TRUNK_MAP)
- *   trunk board  a region that the node's members and daemon write: the flow of messages (SFSHM_REGION_TRUNK_BOARD)
- * and the slots, in exchanges (SFSHM_REGION_EXCHANGE), one for each class of unit sizes. */
+ *   trunk map    a region that only the daemon can write, before it gives it away, with the images of all sides on a
+ * node (SFSHM_REGION_TRUNK_MAP) trunk board  a region that the node's members and daemon write: the flow of messages
+ * (SFSHM_REGION_TRUNK_BOARD) and the slots, in exchanges (SFSHM_REGION_EXCHANGE), one for each class of unit sizes. */
 #ifndef SFSHM_TRUNK_H
 #define SFSHM_TRUNK_H
 

@@ -86,7 +86,7 @@ START_TEST(bad_lists_are_refused_and_change_nothing)
   check_refused("inof", "unknown log level 'inof' (did you mean info?)");
   check_refused("loud", "unknown log level 'loud'; expected one of error, warn, info, debug, trace");
   check_refused("info,sesion=debug", "unknown log component 'sesion' (did you mean session?)");
-  check_refused("network=debug", "expected one of main, session, job, graph, memory, query");
+  check_refused("net=debug", "expected one of main, session, job, graph, memory, query, network");
   check_refused("job=", "unknown log level ''");
   check_refused("=info", "unknown log component ''");
   check_refused("job=info=debug", "unknown log level 'info=debug'");
