@@ -1,7 +1,8 @@
 # Builds sfd, libsfclient, the tools, examples and tests, all below $(BUILD).
 #
 #   make            build everything but the tests
-#   make demo       watch a parallel solver work; MATRIX=FILE.mtx gives it a matrix, DEMO_ARGS further arguments
+#   make demo       watch a parallel solver work; MATRIX=FILE.mtx gives it a matrix, DEMO_ARGS further arguments, NODES=2
+#                   spreads it over two daemons, neighbouring ranks on different ones
 #   make check      build and run the tests; TESTS="build/tests/unit/test_x ..." runs some of them
 #   make asan tsan  the tests under the address and undefined-behaviour, or the thread sanitizer; without MPI
 #   make bench      measure, and compare with the targets
@@ -88,6 +89,9 @@ daemon_objects := $(call objects,$(call find_sources,daemon)) $(BUILD)/obj/proto
 plugin_objects := $(call with_mpi_only,$(call objects,$(wildcard daemon/fabric/mpi/*.c)))
 sfctl_objects := $(call objects,$(call find_sources,tools/sfctl))
 sfrun_objects := $(call objects,$(call find_sources,tools/sfrun))
+# By which sfctl doctor finds sfd and MPI as sfrun does.
+sfrun_objects_of_sfctl := $(call objects,$(patsubst %,tools/sfrun/%.c,capture cpus mpi mpirun_options process \
+	sfd_command signals))
 sfperf_objects := $(call with_mpi_only,$(call objects,$(call find_sources,tools/sfperf)))
 example_sources := $(call with_mpi_only,$(wildcard docs/examples/*.c))
 example_common := $(call with_mpi_only,$(call objects,$(wildcard docs/examples/common/*.c)))
@@ -192,7 +196,7 @@ $(archives): $(BUILD)/link.stamp
 	$(call show,AR)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 $(BUILD)/sfd: $(daemon_objects) $(shared_objects)
-$(BUILD)/sfctl: $(sfctl_objects) $(client_library)
+$(BUILD)/sfctl: $(sfctl_objects) $(sfrun_objects_of_sfctl) $(client_library)
 $(BUILD)/sfrun: $(sfrun_objects) $(client_library)
 $(BUILD)/sfperf: $(sfperf_objects) $(client_library)
 $(examples): $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(example_common) $(adapter_library) $(client_library)
@@ -245,7 +249,7 @@ deps:
 
 demo: deps
 	@$(SUBMAKE) all
-	$(BUILD)/sfrun -n 4 -- $(BUILD)/examples/cg $(if $(MATRIX),--matrix '$(MATRIX)') $(DEMO_ARGS)
+	$(BUILD)/sfrun $(if $(NODES),--nodes $(NODES) --distribution cyclic) -n 4 -- $(BUILD)/examples/cg $(if $(MATRIX),--matrix '$(MATRIX)') $(DEMO_ARGS)
 
 check: deps
 	@$(SUBMAKE) run-tests
@@ -287,6 +291,7 @@ man := $(DESTDIR)$(PREFIX)/share/man
 units := $(DESTDIR)$(PREFIX)/lib/systemd/system
 tmpfiles := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
 config_examples := $(DESTDIR)$(PREFIX)/share/doc/sfd/examples
+completions := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 libraries := $(client_library) $(adapter_library)
 library_names := $(notdir $(libraries:.a=))
 public_headers := $(wildcard client/include/sf/*.h shm/include/sf/*.h)
@@ -313,6 +318,7 @@ install: all
 	install -m 644 systemd/sfd.socket '$(units)'
 	install -D -m 644 systemd/sfd.tmpfiles '$(tmpfiles)/sfd.conf'
 	install -D -m 644 systemd/sfd.conf '$(config_examples)/sfd.conf'
+	install -D -m 644 tools/sfctl/completion.bash '$(completions)/sfctl'
 	$(if $(DESTDIR),,-ldconfig 2>/dev/null)
 
 uninstall:
@@ -322,6 +328,7 @@ uninstall:
 	rm -f $(patsubst %,'$(include)/sf/%',$(notdir $(public_headers)))
 	rm -f $(foreach page,$(man_pages),'$(call installed_man,$(page))')
 	rm -f '$(units)/sfd.service' '$(units)/sfd.socket' '$(tmpfiles)/sfd.conf' '$(config_examples)/sfd.conf'
+	rm -f '$(completions)/sfctl'
 	rm -f '$(lib)/sfd/libsfd_mpi.so'
 	-rmdir '$(include)/sf' '$(lib)/sfd' '$(config_examples)' '$(patsubst %/,%,$(dir $(config_examples)))' 2>/dev/null
 

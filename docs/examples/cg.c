@@ -26,6 +26,7 @@
 #include "docs/examples/common/cg_options.h"
 #include "docs/examples/common/csr.h"
 #include "docs/examples/common/job.h"
+#include "docs/examples/common/nodes.h"
 #include "docs/examples/common/problem.h"
 #include "docs/examples/common/race.h"
 #include "docs/examples/common/serial_cg.h"
@@ -315,11 +316,11 @@ static void compare_with_serial(job_t *job, problem_t *problem, const matrix_t *
 
 /* ---- The whole show ---------------------------------------------------------------------------------------------- */
 
-/* On rank 0, while all ranks are still there. */
-static void show_daemon_view(job_t *job)
+/* What rank 0's daemon knows. On rank 0, while all ranks are still there. */
+static void show_daemon_view(job_t *job, const nodes_t *nodes)
 {
-  static const char *const views[] = {"graphs", "ranks"};
-  for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+  static const char *const views[] = {"graphs", "ranks", "peers"};
+  for (int i = 0; i < (nodes->count > 1 ? 3 : 2); i++) {
     say(job, "\n  $ sfctl %s\n", views[i]);
     sfctl_outcome_t outcome = sfctl_show(views[i]);
     if (outcome == SFCTL_NOT_FOUND) {
@@ -370,31 +371,39 @@ static bool solve_and_check(job_t *job, problem_t *problem, matrix_t *m)
   return result.end == CG_CONVERGED;
 }
 
-static void race_exchanges(job_t *job, matrix_t *m)
+static void race_exchanges(job_t *job, const nodes_t *nodes, matrix_t *m)
 {
   race_t race = {m->graph, m->nrows, m->nghosts, m->ghost_rank, m->ghost_index, m->ghosts};
   race_run(job, &race);
+  if (nodes->count < 2)
+    return;
+  if (nodes->one_host)
+    say(job, "  The nodes are daemons on one host: MPI uses its memory, sf the network.\n");
+  say(job, "\n   What one ghost exchange sends between the %d nodes\n", nodes->count);
+  nodes_show_exchange(job, nodes, &race);
 }
 
 /* Returns the exit status, on rank 0. */
-static int run(job_t *job, problem_t *problem)
+static int run(job_t *job, const nodes_t *nodes, problem_t *problem)
 {
   csr_t rows = problem_rows(problem);
   matrix_t m = matrix_new(job, problem->n, &rows);
   csr_free(&rows);
   describe(job, problem, &m);
+  if (nodes->count > 1)
+    say(job, "The ranks are on %d nodes.\n", nodes->count);
   say(job, "\n1. Do values arrive where they belong?\n");
   check_ghosts(job, &m);
   check_transpose(job, &m);
   bool converged = solve_and_check(job, problem, &m);
   say(job, "\n5. One ghost exchange, beside the same in plain MPI (time of the slowest rank)\n");
   if (sum_over_ranks(m.nghosts) > 0)
-    race_exchanges(job, &m);
+    race_exchanges(job, nodes, &m);
   else
     say(job, "  skipped: nothing travels\n");
   say(job, "\n6. What sfd saw\n");
   if (job->rank == 0)
-    show_daemon_view(job);
+    show_daemon_view(job, nodes);
   wait_for_rank_0();
   matrix_free(job, &m);
   if (job->nfailed > 0)
@@ -418,7 +427,9 @@ int main(int argc, char *argv[])
     say(&job, "%s", cg_usage);
     status = EXIT_SUCCESS;
   } else if (problem_load(&options, &problem)) {
-    status = run(&job, &problem);
+    nodes_t nodes = nodes_find(&job);
+    status = run(&job, &nodes, &problem);
+    nodes_free(&nodes);
     problem_free(&problem);
   }
   MPI_Bcast(&status, 1, MPI_INT, 0, MPI_COMM_WORLD);

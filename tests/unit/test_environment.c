@@ -221,6 +221,89 @@ START_TEST(spawned_is_refused)
 }
 END_TEST
 
+START_TEST(slurm)
+{
+  SET("SLURM_PROCID", "1", "SLURM_NTASKS", "8", "SLURM_STEP_NUM_TASKS", "4", "SLURM_JOB_ID", "12", "SLURM_STEP_ID",
+      "3");
+  sfc_identity_t identity = resolve_ok(NULL);
+  ck_assert_int_eq(identity.rank, 1);
+  ck_assert_int_eq(identity.size, 4); /* of the step, not of the allocation */
+  ck_assert_str_eq(identity.job, "slurm-12.3");
+  unsetenv("SLURM_STEP_NUM_TASKS");
+  ck_assert_int_eq(resolve_ok(NULL).size, 8);
+  unsetenv("SLURM_NTASKS");
+  EXPECT_ERROR(NULL, SF_ERR_ARG, "SLURM_PROCID is set but SLURM_STEP_NUM_TASKS is not");
+  SET("SLURM_STEP_NUM_TASKS", "x");
+  EXPECT_ERROR(NULL, SF_ERR_ARG, "SLURM_STEP_NUM_TASKS=\"x\"");
+}
+END_TEST
+
+START_TEST(slurm_without_a_step)
+{
+  SET("SLURM_PROCID", "0", "SLURM_NTASKS", "4", "SLURM_JOB_ID", "12"); /* as in a batch script */
+  EXPECT_ERROR(NULL, SF_ERR_ARG, "no rank");
+  SET("SLURM_STEP_ID", "4294967290", "SLURM_STEP_NUM_TASKS", "1"); /* as in a shell of salloc */
+  EXPECT_ERROR(NULL, SF_ERR_ARG, "no rank");
+  sf_init_options_t options = {NULL, NULL, NULL, 0, 2, -1};
+  EXPECT_ERROR(&options, SF_ERR_ARG, "not the job");
+  SET("SLURM_STEP_ID", "0");
+  ck_assert_str_eq(resolve_ok(&options).job, "slurm-12.0");
+}
+END_TEST
+
+START_TEST(pmix)
+{
+  SET("PMIX_RANK", "2", "PMIX_NAMESPACE", "slurm.pmix.12.3", "SLURM_PROCID", "2", "SLURM_STEP_NUM_TASKS", "4",
+      "SLURM_JOB_ID", "12", "SLURM_STEP_ID", "3");
+  sfc_identity_t identity = resolve_ok(NULL);
+  ck_assert_int_eq(identity.rank, 2);
+  ck_assert_int_eq(identity.size, 4);
+  ck_assert_str_eq(identity.job, "pmix-slurm.pmix.12.3");
+}
+END_TEST
+
+START_TEST(pmix_inside_slurm)
+{
+  /* The step is that of the launcher's daemons: its size is the number of nodes. */
+  SET("PMIX_RANK", "0", "PMIX_NAMESPACE", "prterun-host-77@1", "SLURM_PROCID", "0", "SLURM_STEP_NUM_TASKS", "2",
+      "SLURM_JOB_ID", "12", "SLURM_STEP_ID", "3");
+  EXPECT_ERROR(NULL, SF_ERR_ARG, "PMIX_RANK", "SF_RANK and SF_SIZE");
+  SET("OMPI_COMM_WORLD_RANK", "5", "OMPI_COMM_WORLD_SIZE", "6");
+  sfc_identity_t identity = resolve_ok(NULL);
+  ck_assert_int_eq(identity.rank, 5);
+  ck_assert_int_eq(identity.size, 6);
+  ck_assert_str_eq(identity.job, "pmix-prterun-host-77@1");
+}
+END_TEST
+
+START_TEST(order_of_launchers)
+{
+  SET("SF_JOB", "j", "SLURM_PROCID", "1", "SLURM_STEP_NUM_TASKS", "11", "SLURM_STEP_ID", "0");
+  ck_assert_int_eq(resolve_ok(NULL).size, 11);
+  SET("PMIX_RANK", "1", "PMIX_NAMESPACE", "slurm.pmix.1.0", "SLURM_STEP_NUM_TASKS", "12");
+  ck_assert_int_eq(resolve_ok(NULL).size, 12);
+  SET("PMI_RANK", "1", "PMI_SIZE", "13");
+  ck_assert_int_eq(resolve_ok(NULL).size, 13);
+  unsetenv("PMI_RANK");
+  unsetenv("PMI_SIZE");
+  SET("OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "14");
+  ck_assert_int_eq(resolve_ok(NULL).size, 14);
+  SET("SF_RANK", "1", "SF_SIZE", "15");
+  ck_assert_int_eq(resolve_ok(NULL).size, 15);
+}
+END_TEST
+
+START_TEST(job_of_another_namespace_is_refused)
+{
+  SET("SF_JOB", "pmix-77", "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1", "PMIX_NAMESPACE", "77");
+  ck_assert_str_eq(resolve_ok(NULL).job, "pmix-77");
+  SET("PMIX_NAMESPACE", "78");
+  EXPECT_ERROR(NULL, SF_ERR_UNSUPPORTED, "pmix-77", "78", "MPI_Comm_spawn");
+  SET("SF_JOB", "of-sfrun");
+  ck_assert_str_eq(resolve_ok(NULL).job, "of-sfrun");
+}
+END_TEST
+
 static Suite *environment_suite(void)
 {
   TCase *tcase = tcase_create("environment");
@@ -240,6 +323,12 @@ static Suite *environment_suite(void)
   tcase_add_test(tcase, out_of_range);
   tcase_add_test(tcase, job_too_long);
   tcase_add_test(tcase, spawned_is_refused);
+  tcase_add_test(tcase, slurm);
+  tcase_add_test(tcase, slurm_without_a_step);
+  tcase_add_test(tcase, pmix);
+  tcase_add_test(tcase, pmix_inside_slurm);
+  tcase_add_test(tcase, order_of_launchers);
+  tcase_add_test(tcase, job_of_another_namespace_is_refused);
   Suite *suite = suite_create("environment");
   suite_add_tcase(suite, tcase);
   return suite;

@@ -1,19 +1,14 @@
 /* exchange: every rank gets the values of its ghost points (bcast) and gives back their sums (reduce). Before each
  * operation all contenders rewrite exactly the values that will be sent, as programs do: without that, caches flatter
- * whoever reads in place. Runs in each rank's only thread, all ranks in step. */
+ * whoever reads in place. incast is the same with another pattern. Runs in each rank's only thread, all ranks in step.
+ */
 #include "tools/sfperf/job.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "shm/error.h"
-#include "tools/sfperf/fail.h"
+#include "tools/sfperf/cases.h"
+#include "tools/sfperf/costs.h"
 #include "tools/sfperf/library.h"
-#include "tools/sfperf/matrix.h"
 #include "tools/sfperf/method.h"
 #include "tools/sfperf/petsc.h"
 #include "tools/sfperf/raw_mpi.h"
@@ -100,87 +95,6 @@ static double run_rewrite_leaves(void *opaque, int64_t iterations)
   return sfperf_now() - start;
 }
 
-/* Leaves the job in good order before giving up, so that the daemon need not report a failed rank. */
-static _Noreturn void refuse_file(const sfperf_job_t *job, const char *path, const char *why)
-{
-  char text[512];
-  snprintf(text, sizeof text, "%s: %s", path, why);
-  sf_finalize(job->context);
-  sfperf_fail_all(2, "%s", text);
-}
-
-/* Opens the file and makes the pattern; an error is the same on all ranks. */
-static void make_matrix(const sfperf_job_t *job, const char *path, sfperf_pattern_t *pattern)
-{
-  FILE *file = fopen(path, "re");
-  if (!file)
-    refuse_file(job, path, strerror(errno));
-  if (sfperf_pattern_matrix(job->rank, job->size, file, pattern) != SF_OK)
-    refuse_file(job, path, sfshm_error_detail());
-  fclose(file);
-}
-
-static void make_grid(const sfperf_job_t *job, const sfperf_case_t *one, sfperf_pattern_t *pattern)
-{
-  sfperf_grid_t grid = {
-      .points = {one->points[0], one->points[1], one->points[2]},
-      .stencil = job->options->stencil,
-      .partition = job->options->partition,
-  };
-  sfperf_pattern_grid(job->rank, job->size, &grid, pattern);
-}
-
-static void make_pattern(const sfperf_job_t *job, const sfperf_case_t *one, sfperf_pattern_t *pattern)
-{
-  switch (one->kind) {
-  case SFPERF_CASE_RANDOM:
-    sfperf_pattern_random(job->rank, job->size, one->nleaves, pattern);
-    break;
-  case SFPERF_CASE_CONTIGUOUS:
-    sfperf_pattern_contiguous(job->rank, job->size, one->nleaves, pattern);
-    break;
-  case SFPERF_CASE_GRID:
-    make_grid(job, one, pattern);
-    break;
-  case SFPERF_CASE_MATRIX:
-    make_matrix(job, one->path, pattern);
-    break;
-  }
-}
-
-/* "matrix-" and the file's name without directory and extension, other characters than record.h allows replaced. */
-static void name_matrix(const char *path, char name[SFPERF_NAME_LEN])
-{
-  const char *slash = strrchr(path, '/');
-  snprintf(name, SFPERF_NAME_LEN, "matrix-%.64s", slash ? slash + 1 : path);
-  char *dot = strrchr(name, '.');
-  if (dot)
-    *dot = '\0';
-  for (char *at = name; *at; at++)
-    if (!isalnum((unsigned char)*at) && !strchr("._-", *at))
-      *at = '_';
-}
-
-static void name_case(const sfperf_options_t *options, const sfperf_case_t *one, char name[SFPERF_NAME_LEN])
-{
-  const int64_t *points = one->points;
-  switch (one->kind) {
-  case SFPERF_CASE_RANDOM:
-    snprintf(name, SFPERF_NAME_LEN, "random-%lld", (long long)one->nleaves);
-    break;
-  case SFPERF_CASE_CONTIGUOUS:
-    snprintf(name, SFPERF_NAME_LEN, "contiguous-%lld", (long long)one->nleaves);
-    break;
-  case SFPERF_CASE_GRID:
-    snprintf(name, SFPERF_NAME_LEN, "grid-%lldx%lldx%lld-%dpt-%s", (long long)points[0], (long long)points[1],
-             (long long)points[2], options->stencil, options->partition == SFPERF_RCB ? "rcb" : "slab");
-    break;
-  case SFPERF_CASE_MATRIX:
-    name_matrix(one->path, name);
-    break;
-  }
-}
-
 static void add_side(const sfperf_job_t *job, round_t *round, const sfperf_method_t *method)
 {
   side_t *side = &round->sides[round->nsides++];
@@ -199,8 +113,8 @@ static void add_side(const sfperf_job_t *job, round_t *round, const sfperf_metho
 static void round_init(const sfperf_job_t *job, round_t *round, const sfperf_case_t *one)
 {
   round->nsides = 0;
-  name_case(job->options, one, round->name);
-  make_pattern(job, one, &round->pattern);
+  sfperf_case_name(job->options, one, round->name);
+  sfperf_case_make(job, one, &round->pattern);
   sfperf_edges_init(&round->edges, &round->pattern);
   round->bytes = round->pattern.nleaves * (int64_t)sizeof(double);
   MPI_Allreduce(MPI_IN_PLACE, &round->bytes, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
@@ -222,6 +136,38 @@ static void round_free(const sfperf_job_t *job, round_t *round)
   sfperf_vectors_free(&round->shared, job->context, true);
   sfperf_edges_free(&round->edges);
   sfperf_pattern_free(&round->pattern);
+}
+
+/* What one message for each pair of ranks would cost between nodes, each leaf's value on its own. */
+static void count_pairs(const sfperf_job_t *job, const round_t *round, sfperf_costs_result_t *result)
+{
+  double counts[2] = {0};
+  for (int other = 0; other < job->size; other++)
+    if (job->nodes->of_rank[other] != job->nodes->of_rank[job->rank] && round->edges.leaf_count[other] > 0) {
+      counts[0]++;
+      counts[1] += (double)round->edges.leaf_count[other] * sizeof(double);
+    }
+  MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  result->pair_messages = counts[0];
+  result->pair_payload = counts[1];
+}
+
+/* Over nodes: what every contender costs beside time, in about as many iterations as it was timed with. */
+static void measure_costs(const sfperf_job_t *job, const sfperf_report_t *report, const round_t *round, const char *op,
+                          const sfperf_contender_t contenders[], int count)
+{
+  const int64_t least = 10, most = 10000;
+  sfperf_costs_t costs[MAX_CONTENDERS];
+  for (int c = 0; c < count; c++) {
+    double median_s = 1e-6 * sfperf_stats(contenders[c].samples_us, report->reps).median;
+    int64_t iterations = (int64_t)(job->options->measure.sample_s / median_s);
+    iterations = iterations < least ? least : iterations > most ? most : iterations;
+    costs[c] = sfperf_costs_of(&contenders[c], iterations, job->nodes);
+  }
+  sfperf_costs_result_t result = {
+      .case_name = round->name, .op = op, .contenders = contenders, .costs = costs, .count = count};
+  count_pairs(job, round, &result);
+  sfperf_report_costs(report, &result);
 }
 
 typedef double run_t(void *state, int64_t iterations);
@@ -249,25 +195,36 @@ static void measure_op(const sfperf_job_t *job, sfperf_report_t *report, round_t
                                    .columns = count,
                                    .measured = count,
                                });
+  if (job->nodes->count > 1)
+    measure_costs(job, report, round, op, contenders, count);
+}
+
+static void measure_case(const sfperf_job_t *job, sfperf_report_t *report, const sfperf_case_t *one)
+{
+  round_t round;
+  round_init(job, &round, one);
+  measure_op(job, report, &round, "bcast", run_bcast, run_rewrite_roots);
+  measure_op(job, report, &round, "reduce", run_reduce, run_rewrite_leaves);
+  round_free(job, &round);
 }
 
 void sfperf_exchange(const sfperf_job_t *job)
 {
   const sfperf_options_t *options = job->options;
-  sfperf_report_t report = {
-      .printing = job->rank == 0,
-      .json = options->json,
-      .reps = options->measure.reps,
-      .ranks = job->size,
-      .bench = "exchange",
-  };
+  sfperf_report_t report = sfperf_report_of(job, "exchange");
   sfperf_report_start(&report, "ghost exchange of doubles, sources rewritten each time; net: without the rewriting",
                       job->machine);
-  for (int i = 0; i < options->ncases; i++) {
-    round_t round;
-    round_init(job, &round, &options->cases[i]);
-    measure_op(job, &report, &round, "bcast", run_bcast, run_rewrite_roots);
-    measure_op(job, &report, &round, "reduce", run_reduce, run_rewrite_leaves);
-    round_free(job, &round);
-  }
+  for (int i = 0; i < options->ncases; i++)
+    measure_case(job, &report, &options->cases[i]);
+}
+
+/* incast: the ranks of all other nodes send to those of the first, and back. */
+void sfperf_incast(const sfperf_job_t *job)
+{
+  const sfperf_options_t *options = job->options;
+  sfperf_report_t report = sfperf_report_of(job, "incast");
+  sfperf_report_start(&report, "all nodes to the first (bcast) and back (reduce), by bytes of each rank", job->machine);
+  for (int i = 0; i < options->nsizes; i++)
+    measure_case(job, &report,
+                 &(sfperf_case_t){.kind = SFPERF_CASE_INCAST, .nleaves = options->sizes[i] / (int64_t)sizeof(double)});
 }

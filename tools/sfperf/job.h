@@ -5,6 +5,7 @@
 #include <sf/sf.h>
 
 #include "tools/sfperf/machine.h"
+#include "tools/sfperf/nodes.h"
 #include "tools/sfperf/options.h"
 
 typedef struct sfperf_job {
@@ -13,11 +14,14 @@ typedef struct sfperf_job {
   sf_context_t *context;
   const sfperf_options_t *options;
   const sfperf_machine_t *machine;
+  const sfperf_nodes_t *nodes;
 } sfperf_job_t;
 
 /* The benchmarks. Collective; results are printed by rank 0, failures end the program. */
 void sfperf_pingpong(const sfperf_job_t *job);
 void sfperf_exchange(const sfperf_job_t *job);
 void sfperf_setup(const sfperf_job_t *job);
+void sfperf_overlap(const sfperf_job_t *job);
+void sfperf_incast(const sfperf_job_t *job);
 
 #endif

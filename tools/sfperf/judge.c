@@ -93,6 +93,21 @@ static sf_status_t parse_limit(const char *relation, const char *limit, sfperf_t
   return SF_OK;
 }
 
+/* Takes "@2x4" off the name of the bench. */
+static sf_status_t parse_place(sfperf_threshold_t *threshold)
+{
+  int nodes, each, end = 0;
+  char *at = strchr(threshold->bench, '@');
+  if (!at)
+    return SF_OK;
+  if (sscanf(at, "@%4dx%6d%n", &nodes, &each, &end) != 2 || at[end] != '\0' || nodes < 2 || each < 1)
+    return sfshm_error(SF_ERR_ARG, "expected bench@NODESxRANKS, as exchange@2x4, found '%s'", threshold->bench);
+  *at = '\0';
+  threshold->nodes = nodes;
+  threshold->ranks = nodes * each;
+  return SF_OK;
+}
+
 sf_status_t sfperf_threshold_parse(const char *line, sfperf_threshold_t *threshold_p)
 {
   sfperf_threshold_t threshold = {0};
@@ -101,11 +116,13 @@ sf_status_t sfperf_threshold_parse(const char *line, sfperf_threshold_t *thresho
   int found = sscanf(line, "%95s %95s %95s %95s %7s %7s %31s %95s %n", threshold.bench, threshold.case_name,
                      threshold.op, threshold.contender, value, relation, limit, threshold.peers, &end);
   if (found != 8 || line[end] != '\0')
-    return sfshm_error(SF_ERR_ARG, "expected: bench case op contender total|net <=|< limit peers");
+    return sfshm_error(SF_ERR_ARG, "expected: bench[@NODESxRANKS] case op contender total|net <=|< limit peers");
   threshold.net = strcmp(value, "net") == 0;
   if (!threshold.net && strcmp(value, "total") != 0)
     return sfshm_error(SF_ERR_ARG, "expected total or net, found '%s'", value);
-  sf_status_t status = parse_limit(relation, limit, &threshold);
+  sf_status_t status = parse_place(&threshold);
+  if (status == SF_OK)
+    status = parse_limit(relation, limit, &threshold);
   if (status == SF_OK)
     *threshold_p = threshold;
   return status;
@@ -135,13 +152,22 @@ sfperf_outcome_t sfperf_judge_pair(const sfperf_record_t *record, const sfperf_r
   return (sfperf_outcome_t){stats.median, stats.q1, stats.q3};
 }
 
+/* Whether the record was measured on the nodes and ranks that the threshold is about. */
+static bool is_placed(const sfperf_record_t *record, const sfperf_threshold_t *threshold)
+{
+  if (threshold->nodes == 0)
+    return record->nodes <= 1;
+  return record->nodes == threshold->nodes && record->ranks == threshold->ranks;
+}
+
 static const sfperf_record_t *find(const results_t *results, const sfperf_threshold_t *threshold, const char *case_name,
                                    const char *contender)
 {
   for (int i = 0; i < results->count; i++) {
     const sfperf_record_t *record = &results->records[i];
-    if (strcmp(record->bench, threshold->bench) == 0 && strcmp(record->case_name, case_name) == 0 &&
-        strcmp(record->op, threshold->op) == 0 && strcmp(record->contender, contender) == 0)
+    if (is_placed(record, threshold) && strcmp(record->bench, threshold->bench) == 0 &&
+        strcmp(record->case_name, case_name) == 0 && strcmp(record->op, threshold->op) == 0 &&
+        strcmp(record->contender, contender) == 0)
       return record;
   }
   return NULL;
@@ -166,8 +192,10 @@ static const sfperf_record_t *best_peer(const results_t *results, const sfperf_t
 
 static void print_figure(const sfperf_threshold_t *threshold, const char *case_name, const char *peer)
 {
-  char figure[4 * SFPERF_NAME_LEN];
-  snprintf(figure, sizeof figure, "%s %s %s%s: %s%s%s", threshold->bench, case_name, threshold->op,
+  char figure[4 * SFPERF_NAME_LEN], place[32] = "";
+  if (threshold->nodes)
+    snprintf(place, sizeof place, "@%dx%d", threshold->nodes, threshold->ranks / threshold->nodes);
+  snprintf(figure, sizeof figure, "%s%s %s %s%s: %s%s%s", threshold->bench, place, case_name, threshold->op,
            threshold->net ? " net" : "", threshold->contender, *peer ? " / " : "", peer);
   printf("%-68s", figure);
 }
@@ -177,7 +205,7 @@ static void print_outcome(const sfperf_threshold_t *threshold, const sfperf_outc
   char spread[64], limit[SFPERF_NAME_LEN + 64];
   snprintf(spread, sizeof spread, "%.3g..%.3g", outcome->q1, outcome->q3);
   snprintf(limit, sizeof limit, "%s %.4g%s", threshold->strict ? "<" : "<=", threshold->limit, threshold->unit);
-  printf(" %8.3g  %-15s %-10s", outcome->median, spread, limit);
+  printf(" %8.3g  %-15s %-14s", outcome->median, spread, limit);
 }
 
 static bool is_met(const sfperf_threshold_t *threshold, double value)
@@ -264,7 +292,7 @@ int sfperf_judge(int argc, char *argv[])
   session_t session = {.results = &results};
   sf_status_t status = read_results(argc - 2, argv + 2, &results);
   if (status == SF_OK) {
-    printf("%-68s %8s  %-15s %-10s%s\n", "figure", "median", "quartiles", "limit", "verdict");
+    printf("%-68s %8s  %-15s %-14s%s\n", "figure", "median", "quartiles", "limit", "verdict");
     status = each_line_of(argv[1], judge_line, &session);
   }
   free(results.records);

@@ -19,6 +19,8 @@ typedef struct sfperf_outcome {
 /* One line of the table: the figure, and what it is measured by. */
 typedef struct sfperf_threshold {
   char bench[SFPERF_NAME_LEN];
+  int nodes;                       /* of a bench named "exchange@2x4": two nodes, */
+  int ranks;                       /* with four ranks each; both 0 without: one node, any number of ranks */
   char case_name[SFPERF_NAME_LEN]; /* "*": every case there is a result of */
   char op[SFPERF_NAME_LEN];
   char contender[SFPERF_NAME_LEN];
@@ -29,8 +31,8 @@ typedef struct sfperf_threshold {
   char peers[SFPERF_NAME_LEN]; /* contenders separated by '|', the fastest counts; "-": none */
 } sfperf_threshold_t;
 
-/* Reads one line "bench case op contender total|net <=|< limit[unit] peers". SF_ERR_ARG: the detail says what was
- * expected. */
+/* Reads one line "bench[@NODESxRANKS] case op contender total|net <=|< limit[unit] peers". SF_ERR_ARG: the detail says
+ * what was expected. */
 sf_status_t sfperf_threshold_parse(const char *line, sfperf_threshold_t *threshold_p);
 
 /* The samples of one record against those of its peer (NULL: none), pair by pair. Both have at least one. */

@@ -12,6 +12,7 @@ typedef struct state {
   const sf_op_t *op;           /* of reduce */
   sf_request_t *bcast_request; /* persistent ones; NULL where blocking calls are measured */
   sf_request_t *reduce_request;
+  sf_request_t *begun; /* by the operations in two parts */
 } state_t;
 
 static sf_graph_t *make_graph(const sfperf_task_t *task)
@@ -87,6 +88,28 @@ static void reduce_persistent(void *opaque)
   run_persistent(state->reduce_request);
 }
 
+static void bcast_begin(void *opaque)
+{
+  state_t *state = opaque;
+  const sfperf_vectors_t *vectors = &state->vectors;
+  sfperf_check(sf_bcast_begin(state->graph, SF_DOUBLE, vectors->roots, vectors->leaves, SF_REPLACE, &state->begun),
+               "sf_bcast_begin");
+}
+
+static void reduce_begin(void *opaque)
+{
+  state_t *state = opaque;
+  const sfperf_vectors_t *vectors = &state->vectors;
+  sfperf_check(sf_reduce_begin(state->graph, SF_DOUBLE, vectors->leaves, vectors->roots, state->op, &state->begun),
+               "sf_reduce_begin");
+}
+
+static void end(void *opaque)
+{
+  state_t *state = opaque;
+  sfperf_check(sf_wait(&state->begun), "sf_wait");
+}
+
 static double time_create(const sfperf_task_t *task)
 {
   double start = sfperf_now();
@@ -103,6 +126,10 @@ const sfperf_method_t sfperf_sf_alloc = {
     .bcast = bcast,
     .reduce = reduce,
     .destroy = destroy,
+    .bcast_begin = bcast_begin,
+    .bcast_end = end,
+    .reduce_begin = reduce_begin,
+    .reduce_end = end,
 };
 
 const sfperf_method_t sfperf_sf_plain = {
@@ -112,6 +139,10 @@ const sfperf_method_t sfperf_sf_plain = {
     .bcast = bcast,
     .reduce = reduce,
     .destroy = destroy,
+    .bcast_begin = bcast_begin,
+    .bcast_end = end,
+    .reduce_begin = reduce_begin,
+    .reduce_end = end,
 };
 
 const sfperf_method_t sfperf_sf_persistent = {

@@ -1,6 +1,7 @@
 /* Binding of ranks to cores. Runs in each rank's only thread, all ranks in step. */
 #include "tools/sfperf/machine.h"
 
+#include <limits.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ static void pin_to(int core)
     sfperf_fail("cannot bind to core %d; --no-pin leaves the ranks where they are", core);
 }
 
-/* Decides from the masks of this node's ranks; all of them come to the same result. */
+/* Decides from the masks of this machine's ranks; all of them come to the same result. */
 static sfperf_bound_by_t bind_rank(const cpu_set_t masks[], int count, int me, bool pin)
 {
   if (disjoint(masks, count))
@@ -76,21 +77,49 @@ static bool more_ranks_than_cores(const cpu_set_t masks[], int count)
   return CPU_COUNT(&all) < count;
 }
 
-static void bind_node(sfperf_machine_t *machine, bool pin)
+/* A number of the running kernel: hosts that share cores, as network namespaces and containers do, share it. */
+static int kernel_number(void)
 {
-  MPI_Comm node;
+  unsigned int number = 0;
+  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+  if (file && fscanf(file, "%8x", &number) != 1)
+    number = 0;
+  if (file)
+    fclose(file);
+  return (int)(number & INT_MAX);
+}
+
+/* The ranks among whom cores are dealt. */
+static MPI_Comm ranks_of_kernel(void)
+{
+  MPI_Comm comm;
+  MPI_Comm_split(MPI_COMM_WORLD, kernel_number(), 0, &comm);
+  return comm;
+}
+
+static bool is_one_host(int ranks)
+{
+  MPI_Comm host;
+  int count;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  MPI_Comm_size(host, &count);
+  MPI_Comm_free(&host);
+  return count == ranks;
+}
+
+static void bind_ranks(sfperf_machine_t *machine, bool pin)
+{
+  MPI_Comm kernel = ranks_of_kernel();
   int count, me;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  MPI_Comm_size(node, &count);
-  MPI_Comm_rank(node, &me);
+  MPI_Comm_size(kernel, &count);
+  MPI_Comm_rank(kernel, &me);
   cpu_set_t mine = my_mask();
   cpu_set_t *masks = sfperf_malloc((size_t)count * sizeof masks[0]);
-  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, masks, sizeof mine, MPI_BYTE, node);
-  machine->one_node = count == machine->ranks;
+  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, masks, sizeof mine, MPI_BYTE, kernel);
   machine->cores_shared = more_ranks_than_cores(masks, count);
   machine->bound_by = bind_rank(masks, count, me, pin);
   free(masks);
-  MPI_Comm_free(&node);
+  MPI_Comm_free(&kernel);
 }
 
 /* First and last core that this rank may use. */
@@ -144,7 +173,8 @@ void sfperf_machine_init(sfperf_machine_t *machine, bool pin)
 {
   *machine = (sfperf_machine_t){0};
   MPI_Comm_size(MPI_COMM_WORLD, &machine->ranks);
-  bind_node(machine, pin);
+  machine->one_host = is_one_host(machine->ranks);
+  bind_ranks(machine, pin);
   list_cores(machine);
   machine->mpi_yields = mpi_yields();
 }

@@ -19,11 +19,12 @@ enum { EXIT_USAGE = 2 };
 static const struct {
   const char *name;
   void (*run)(const sfperf_job_t *job);
-  bool pair; /* runs on two ranks of one node; the others on two or more ranks */
+  bool pair;  /* runs on two ranks; the others on two or more */
+  bool nodes; /* needs two nodes or more */
 } benches[] = {
-    {"pingpong", sfperf_pingpong, true},
-    {"exchange", sfperf_exchange, false},
-    {"setup", sfperf_setup, false},
+    {"pingpong", sfperf_pingpong, true, false}, {"exchange", sfperf_exchange, false, false},
+    {"setup", sfperf_setup, false, false},      {"overlap", sfperf_overlap, true, false},
+    {"incast", sfperf_incast, false, true},
 };
 
 /* Index of the benchmark, -1 if there is none of this name. */
@@ -61,15 +62,27 @@ static void check_ranks(int bench, const sfperf_machine_t *machine)
   const char *name = benches[bench].name;
   if (machine->ranks < 2)
     sfperf_fail_all(EXIT_USAGE, "%s needs two ranks or more: sfrun -n 2 sfperf %s", name, name);
-  if (benches[bench].pair && (machine->ranks > 2 || !machine->one_node))
-    sfperf_fail_all(EXIT_USAGE, "%s needs two ranks of one node: sfrun -n 2 sfperf %s", name, name);
+  if (benches[bench].pair && machine->ranks > 2)
+    sfperf_fail_all(EXIT_USAGE, "%s needs two ranks: sfrun -n 2 sfperf %s", name, name);
+}
+
+static void check_nodes(int bench, const sfperf_job_t *job)
+{
+  if (!benches[bench].nodes || job->nodes->count > 1)
+    return;
+  sf_status_t status = sf_finalize(job->context); /* the daemon need not report failed ranks */
+  sfperf_petsc_stop();
+  sfperf_check(status, "sf_finalize");
+  sfperf_fail_all(EXIT_USAGE, "%s needs two nodes or more: sfrun --nodes 2 -n %d sfperf %s", benches[bench].name,
+                  job->size, benches[bench].name);
 }
 
 /* Joins the job and runs one benchmark. Collective. */
 static void run_bench(int bench, const sfperf_options_t *options)
 {
   sfperf_machine_t machine;
-  sfperf_job_t job = {.options = options, .machine = &machine};
+  sfperf_nodes_t nodes;
+  sfperf_job_t job = {.options = options, .machine = &machine, .nodes = &nodes};
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job.size);
   sfperf_machine_init(&machine, options->pin); /* first: the library counts the cores that it may use */
@@ -79,7 +92,10 @@ static void run_bench(int bench, const sfperf_options_t *options)
   if (status != SF_OK)
     sfperf_fail("sf_init: %s (%s); start with: sfrun -n %d sfperf %s", sf_strerror(status), sf_error_detail(), job.size,
                 benches[bench].name);
+  sfperf_nodes_init(&nodes, job.context);
+  check_nodes(bench, &job);
   benches[bench].run(&job);
+  sfperf_nodes_free(&nodes);
   MPI_Barrier(MPI_COMM_WORLD); /* nobody leaves while others may still wait for it */
   sfperf_check(sf_finalize(job.context), "sf_finalize");
   sfperf_petsc_stop();
@@ -93,7 +109,7 @@ int main(int argc, char *argv[])
   MPI_Init(&argc, &argv);
   int bench = find_bench(argv[1]);
   if (bench < 0)
-    sfperf_fail_all(EXIT_USAGE, "unknown benchmark %s: pingpong, exchange or setup", argv[1]);
+    sfperf_fail_all(EXIT_USAGE, "unknown benchmark %s: pingpong, exchange, setup, overlap or incast", argv[1]);
   sfperf_options_t options;
   if (sfperf_options_parse(argc - 1, argv + 1, &options) != SF_OK)
     sfperf_fail_all(EXIT_USAGE, "%s", sfshm_error_detail());

@@ -86,14 +86,40 @@ static void check_roots(const char *name, const sfperf_task_t *task, int rank)
   free(expected);
 }
 
-void sfperf_method_verify(const sfperf_method_t *method, void *state, const sfperf_task_t *task)
+static void check_bcast(const sfperf_method_t *method, void *state, const sfperf_task_t *task, bool parts)
 {
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   fill(task, rank);
-  method->bcast(state);
+  if (parts) {
+    method->bcast_begin(state);
+    method->bcast_end(state);
+  } else {
+    method->bcast(state);
+  }
   check_leaves(method->name, task);
+}
+
+static void check_reduce(const sfperf_method_t *method, void *state, const sfperf_task_t *task, bool parts)
+{
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   fill(task, rank);
-  method->reduce(state);
+  if (parts) {
+    method->reduce_begin(state);
+    method->reduce_end(state);
+  } else {
+    method->reduce(state);
+  }
   check_roots(method->name, task, rank);
+}
+
+void sfperf_method_verify(const sfperf_method_t *method, void *state, const sfperf_task_t *task)
+{
+  check_bcast(method, state, task, false);
+  check_reduce(method, state, task, false);
+  if (!method->bcast_begin)
+    return;
+  check_bcast(method, state, task, true);
+  check_reduce(method, state, task, true);
 }

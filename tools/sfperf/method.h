@@ -33,6 +33,12 @@ typedef struct sfperf_method {
   void (*bcast)(void *state);                 /* roots replace leaves */
   void (*reduce)(void *state);
   void (*destroy)(void *state);
+
+  /* The same in two parts, between which other work may be done; NULL where a method has no such parts. */
+  void (*bcast_begin)(void *state);
+  void (*bcast_end)(void *state);
+  void (*reduce_begin)(void *state);
+  void (*reduce_end)(void *state);
 } sfperf_method_t;
 
 /* Graph creation alone: makes the pattern known once, returns the seconds that took, destroys what was made. */
@@ -48,7 +54,7 @@ void sfperf_vectors_init(sfperf_vectors_t *vectors, sf_context_t *context, bool 
 void sfperf_vectors_free(sfperf_vectors_t *vectors, sf_context_t *context, bool in_sf_alloc);
 
 /* Does one bcast and one reduce with known values and fails if any result differs from an independent calculation.
- * Collective. */
+ * Where a method has parts, the same again with these. Collective. */
 void sfperf_method_verify(const sfperf_method_t *method, void *state, const sfperf_task_t *task);
 
 #endif

@@ -10,7 +10,7 @@
 typedef sf_status_t take_option_t(sfperf_options_t *options, const char *text);
 
 static take_option_t take_json, take_reps, take_sample_ms, take_no_pin, take_sizes, take_random, take_contiguous,
-    take_grid, take_stencil, take_partition, take_matrix, take_edges;
+    take_overlapping, take_grid, take_stencil, take_partition, take_matrix, take_edges;
 
 static const struct {
   const char *name;
@@ -22,9 +22,10 @@ static const struct {
     {"reps", "N", take_reps, "repetitions, interleaved over all contenders (9)"},
     {"sample-ms", "MS", take_sample_ms, "about how long each sample takes (20)"},
     {"no-pin", NULL, take_no_pin, "leave ranks that the launcher has not bound where they are"},
-    {"sizes", "LIST", take_sizes, "pingpong: bytes, e.g. 8,64K,2M (8 to 4M)"},
+    {"sizes", "LIST", take_sizes, "pingpong, overlap, incast: bytes, e.g. 8,64K,2M"},
     {"random", "N", take_random, "exchange: each rank N leaves on random roots among 100 N of the others"},
     {"contiguous", "N", take_contiguous, "exchange: each rank N leaves on the first N roots of the next"},
+    {"overlapping", "N", take_overlapping, "exchange: each rank N roots, and leaves on half of those of all others"},
     {"grid", "NX,NY,NZ", take_grid, "exchange: ghost points of a grid"},
     {"stencil", "7|27", take_stencil, "of --grid (27)"},
     {"partition", "slab|rcb", take_partition, "of --grid: slabs along z, or boxes (slab)"},
@@ -148,6 +149,14 @@ static sf_status_t take_contiguous(sfperf_options_t *options, const char *text)
   return add_case(options, &one);
 }
 
+static sf_status_t take_overlapping(sfperf_options_t *options, const char *text)
+{
+  sfperf_case_t one = {.kind = SFPERF_CASE_OVERLAPPING};
+  if (!parse_number(text, 1, 1000000, &one.nleaves))
+    return refuse("overlapping", text, "a number from 1 to 1000000");
+  return add_case(options, &one);
+}
+
 static sf_status_t take_grid(sfperf_options_t *options, const char *text)
 {
   sfperf_case_t one = {.kind = SFPERF_CASE_GRID};
@@ -183,18 +192,34 @@ static sf_status_t take_partition(sfperf_options_t *options, const char *text)
   return SF_OK;
 }
 
-static void set_defaults(sfperf_options_t *options)
+static void set_sizes(sfperf_options_t *options, const char *bench)
+{
+  static const int64_t pingpong[] = {8, 32, 128, 512, 2048, 8192, 32768, 65536, 131072, 524288, 2097152, 4194304};
+  static const int64_t incast[] = {8, 1024, 65536, 1048576};
+  static const int64_t overlap[] = {262144, 1048576, 4194304};
+  const int64_t *sizes = pingpong;
+  options->nsizes = sizeof pingpong / sizeof pingpong[0];
+  if (strcmp(bench, "incast") == 0) {
+    sizes = incast;
+    options->nsizes = sizeof incast / sizeof incast[0];
+  } else if (strcmp(bench, "overlap") == 0) {
+    sizes = overlap;
+    options->nsizes = sizeof overlap / sizeof overlap[0];
+  }
+  memcpy(options->sizes, sizes, (size_t)options->nsizes * sizeof sizes[0]);
+}
+
+static void set_defaults(sfperf_options_t *options, const char *bench)
 {
   *options = (sfperf_options_t){
       .pin = true,
       .measure = {.reps = 9, .sample_s = 0.02},
-      .nsizes = 12,
-      .sizes = {8, 32, 128, 512, 2048, 8192, 32768, 65536, 131072, 524288, 2097152, 4194304},
       .nedges = 4,
       .edges = {100, 1000, 10000, 100000},
       .stencil = 27,
       .partition = SFPERF_SLABS,
   };
+  set_sizes(options, bench);
 }
 
 /* What exchange measures when no pattern is named. */
@@ -211,7 +236,7 @@ sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *optio
   for (int i = 0; i < NOPTIONS; i++)
     longs[i] = (struct option){.name = table[i].name, .has_arg = table[i].argument != NULL, .val = i};
   sfperf_options_t options;
-  set_defaults(&options);
+  set_defaults(&options, argv[0]);
   optind = 0; /* start afresh, whoever used getopt before */
   opterr = 0; /* one rank prints, not all */
   int found;
@@ -234,12 +259,14 @@ sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *optio
 
 void sfperf_options_help(FILE *file)
 {
-  fputs("usage: sfrun -n 2 sfperf pingpong|exchange|setup [options]\n"
+  fputs("usage: sfrun [--nodes N] -n 2 sfperf pingpong|exchange|setup|overlap|incast [options]\n"
         "       sfperf judge THRESHOLDS [RESULTS...]\n"
         "\n"
         "  pingpong  one-way time of bcast and reduce between two ranks\n"
         "  exchange  ghost exchange between all ranks\n"
         "  setup     creation of graphs\n"
+        "  overlap   one rank computes while its partner waits for its data\n"
+        "  incast    all nodes send to one\n"
         "  judge     compare JSON results with a table of thresholds\n"
         "\n",
         file);

@@ -16,6 +16,8 @@
 typedef enum sfperf_case_kind {
   SFPERF_CASE_RANDOM,
   SFPERF_CASE_CONTIGUOUS,
+  SFPERF_CASE_OVERLAPPING,
+  SFPERF_CASE_INCAST,
   SFPERF_CASE_GRID,
   SFPERF_CASE_MATRIX,
 } sfperf_case_kind_t;
@@ -23,7 +25,7 @@ typedef enum sfperf_case_kind {
 /* One pattern to measure. */
 typedef struct sfperf_case {
   sfperf_case_kind_t kind;
-  int64_t nleaves;   /* random, contiguous: leaves of each rank */
+  int64_t nleaves;   /* random, contiguous: leaves of each rank; overlapping, incast: roots */
   int64_t points[3]; /* grid */
   const char *path;  /* matrix; part of argv */
 } sfperf_case_t;
@@ -32,7 +34,7 @@ typedef struct sfperf_options {
   bool json;
   bool pin;
   sfperf_measure_t measure;
-  int nsizes; /* of pingpong */
+  int nsizes; /* of pingpong, overlap and incast */
   int64_t sizes[SFPERF_MAX_CASES];
   int nedges; /* of setup */
   int64_t edges[SFPERF_MAX_CASES];
@@ -42,7 +44,8 @@ typedef struct sfperf_options {
   sfperf_partition_t partition;
 } sfperf_options_t;
 
-/* Reads what follows the name of the benchmark (argv[0] here). SF_ERR_ARG: the detail says what is wrong. */
+/* Reads what follows the name of the benchmark (argv[0] here, on which some defaults depend). SF_ERR_ARG: the detail
+ * says what is wrong. */
 sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *options_p);
 
 /* Prints the usage with one line for each option. */

@@ -1,6 +1,7 @@
 /* Patterns made from formulas. Runs in each rank's only thread; nothing is communicated. */
 #include "tools/sfperf/pattern.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "tools/sfperf/fail.h"
@@ -60,4 +61,34 @@ void sfperf_pattern_contiguous(int rank, int size, int64_t nleaves, sfperf_patte
     pattern_p->root_rank[i] = (rank + 1) % size;
     pattern_p->root_index[i] = (int32_t)i;
   }
+}
+
+void sfperf_pattern_overlapping(int rank, int size, int64_t nroots, sfperf_pattern_t *pattern_p)
+{
+  sfperf_pattern_init(pattern_p, nroots, (size - 1) * nroots); /* at most */
+  uint64_t state = (uint64_t)rank + 7;
+  int64_t nleaves = 0;
+  for (int other = 0; other < size; other++)
+    for (int64_t i = 0; i < nroots && other != rank; i++)
+      if (next_random(&state) >> 63) {
+        pattern_p->root_rank[nleaves] = other;
+        pattern_p->root_index[nleaves] = (int32_t)i;
+        nleaves++;
+      }
+  pattern_p->nleaves = nleaves;
+}
+
+void sfperf_pattern_incast(int rank, int size, const int node_of_rank[], int64_t nroots, sfperf_pattern_t *pattern_p)
+{
+  int outside = 0;
+  for (int other = 0; other < size; other++)
+    outside += node_of_rank[other] != 0;
+  bool receives = node_of_rank[rank] == 0;
+  sfperf_pattern_init(pattern_p, receives ? 0 : nroots, receives ? outside * nroots : 0);
+  int64_t leaf = 0;
+  for (int other = 0; receives && other < size; other++)
+    for (int64_t i = 0; i < nroots && node_of_rank[other] != 0; i++, leaf++) {
+      pattern_p->root_rank[leaf] = other;
+      pattern_p->root_index[leaf] = (int32_t)i;
+    }
 }

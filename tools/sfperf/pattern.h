@@ -24,6 +24,13 @@ void sfperf_pattern_random(int rank, int size, int64_t nleaves, sfperf_pattern_t
 /* nleaves leaves on the first nleaves of the next rank's 100 nleaves roots: one plane of a grid. Needs two ranks. */
 void sfperf_pattern_contiguous(int rank, int size, int64_t nleaves, sfperf_pattern_t *pattern_p);
 
+/* nroots roots on each rank, and leaves on a random half of those of every other rank: several ranks of a node then
+ * need the same roots. The same in every run. Needs two ranks. */
+void sfperf_pattern_overlapping(int rank, int size, int64_t nroots, sfperf_pattern_t *pattern_p);
+
+/* nroots roots on each rank that is not on node 0; each rank of node 0 has a leaf on each of them. */
+void sfperf_pattern_incast(int rank, int size, const int node_of_rank[], int64_t nroots, sfperf_pattern_t *pattern_p);
+
 /* Memory for nleaves leaves; the edges are for the caller to fill in. */
 void sfperf_pattern_init(sfperf_pattern_t *pattern, int64_t nroots, int64_t nleaves);
 

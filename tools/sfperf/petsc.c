@@ -96,20 +96,44 @@ static void destroy(void *opaque)
   free(state);
 }
 
-static void bcast(void *opaque)
+static void bcast_begin(void *opaque)
 {
   const state_t *state = opaque;
   const sfperf_vectors_t *vectors = &state->vectors;
   check(PetscSFBcastBegin(state->sf, MPI_DOUBLE, vectors->roots, vectors->leaves, MPI_REPLACE), "PetscSFBcastBegin");
+}
+
+static void bcast_end(void *opaque)
+{
+  const state_t *state = opaque;
+  const sfperf_vectors_t *vectors = &state->vectors;
   check(PetscSFBcastEnd(state->sf, MPI_DOUBLE, vectors->roots, vectors->leaves, MPI_REPLACE), "PetscSFBcastEnd");
 }
 
-static void reduce(void *opaque)
+static void reduce_begin(void *opaque)
 {
   const state_t *state = opaque;
   const sfperf_vectors_t *vectors = &state->vectors;
   check(PetscSFReduceBegin(state->sf, MPI_DOUBLE, vectors->leaves, vectors->roots, state->op), "PetscSFReduceBegin");
+}
+
+static void reduce_end(void *opaque)
+{
+  const state_t *state = opaque;
+  const sfperf_vectors_t *vectors = &state->vectors;
   check(PetscSFReduceEnd(state->sf, MPI_DOUBLE, vectors->leaves, vectors->roots, state->op), "PetscSFReduceEnd");
+}
+
+static void bcast(void *state)
+{
+  bcast_begin(state);
+  bcast_end(state);
+}
+
+static void reduce(void *state)
+{
+  reduce_begin(state);
+  reduce_end(state);
 }
 
 static double time_create(const sfperf_task_t *task)
@@ -132,6 +156,10 @@ static const sfperf_method_t petsc_basic = {
     .bcast = bcast,
     .reduce = reduce,
     .destroy = destroy,
+    .bcast_begin = bcast_begin,
+    .bcast_end = bcast_end,
+    .reduce_begin = reduce_begin,
+    .reduce_end = reduce_end,
 };
 
 static const sfperf_method_t petsc_neighbor = {
@@ -141,6 +169,10 @@ static const sfperf_method_t petsc_neighbor = {
     .bcast = bcast,
     .reduce = reduce,
     .destroy = destroy,
+    .bcast_begin = bcast_begin,
+    .bcast_end = bcast_end,
+    .reduce_begin = reduce_begin,
+    .reduce_end = reduce_end,
 };
 
 static const sfperf_creator_t petsc_creator = {.name = "petsc_basic", .create = time_create};

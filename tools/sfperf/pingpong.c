@@ -3,8 +3,7 @@
  */
 #include "tools/sfperf/job.h"
 
-#include <mpi.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "tools/sfperf/library.h"
 #include "tools/sfperf/limits.h"
@@ -86,8 +85,8 @@ static void round_free(const sfperf_job_t *job, round_t *round)
   sfperf_pattern_free(&round->pattern);
 }
 
-/* The columns: star forests, MPI, and the limits, of which the cache line comes last since it has no room for more than
- * a few values. */
+/* The columns: star forests, MPI, and the limits of a node (NULL: there are two nodes), of which the cache line comes
+ * last since it has no room for more than a few values. */
 static int list_contenders(round_t *round, sfperf_limits_t *limits, sfperf_contender_t contenders[MAX_CONTENDERS])
 {
   int count = 0;
@@ -96,6 +95,8 @@ static int list_contenders(round_t *round, sfperf_limits_t *limits, sfperf_conte
         .name = round->sides[count].method->name, .run = run_side, .state = &round->sides[count], .operations = WAYS};
   contenders[count++] =
       (sfperf_contender_t){.name = "mpi", .run = sfperf_mpi_pingpong_run, .state = &round->mpi, .operations = WAYS};
+  if (!limits)
+    return count;
   contenders[count++] =
       (sfperf_contender_t){.name = "one_copy", .run = sfperf_limits_copy_run, .state = limits, .operations = WAYS};
   contenders[count++] =
@@ -109,9 +110,10 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, sfper
   sfperf_contender_t contenders[MAX_CONTENDERS];
   char name[32];
   round_init(job, &round, len_bytes);
-  limits->len_bytes = len_bytes;
+  if (limits)
+    limits->len_bytes = len_bytes;
   int count = list_contenders(&round, limits, contenders);
-  int measured = len_bytes <= SFPERF_LINE_PAYLOAD ? count : count - 1;
+  int measured = limits && len_bytes > SFPERF_LINE_PAYLOAD ? count - 1 : count;
   sfperf_measure(&job->options->measure, contenders, measured);
   snprintf(name, sizeof name, "%lld", (long long)len_bytes);
   sfperf_report_result(report, &(sfperf_result_t){
@@ -125,23 +127,27 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, sfper
   round_free(job, &round);
 }
 
-void sfperf_pingpong(const sfperf_job_t *job)
+static int64_t largest_size(const sfperf_options_t *options)
 {
-  const sfperf_options_t *options = job->options;
-  sfperf_report_t report = {
-      .printing = job->rank == 0,
-      .json = options->json,
-      .reps = options->measure.reps,
-      .ranks = job->size,
-      .bench = "pingpong",
-  };
-  sfperf_report_start(&report, "bcast to rank 1 and reduce back, one way, by bytes", job->machine);
   int64_t most = 0;
   for (int i = 0; i < options->nsizes; i++)
     most = options->sizes[i] > most ? options->sizes[i] : most;
+  return most;
+}
+
+void sfperf_pingpong(const sfperf_job_t *job)
+{
+  const sfperf_options_t *options = job->options;
+  sfperf_report_t report = sfperf_report_of(job, "pingpong");
+  sfperf_report_start(&report, "bcast to rank 1 and reduce back, one way, by bytes", job->machine);
+  bool share_memory = job->machine->one_host && job->nodes->count == 1;
+  if (!share_memory)
+    sfperf_report_note(&report, "one_copy and line_bounce are left out: they are limits of one node, these are two");
   sfperf_limits_t limits;
-  sfperf_limits_init(&limits, job->rank, most);
+  if (share_memory)
+    sfperf_limits_init(&limits, job->rank, largest_size(options));
   for (int i = 0; i < options->nsizes; i++)
-    measure_size(job, &report, &limits, options->sizes[i]);
-  sfperf_limits_free(&limits);
+    measure_size(job, &report, share_memory ? &limits : NULL, options->sizes[i]);
+  if (share_memory)
+    sfperf_limits_free(&limits);
 }

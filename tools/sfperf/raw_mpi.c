@@ -146,3 +146,72 @@ const sfperf_method_t sfperf_mpi_neighbor = {
     .reduce = reduce,
     .destroy = destroy,
 };
+
+/* One message along all edges of the pair. */
+typedef struct pair {
+  bool has_roots;
+  int count;
+  sfperf_vectors_t vectors;
+  MPI_Request request;
+} pair_t;
+
+static void *pair_create(const sfperf_task_t *task)
+{
+  pair_t *pair = sfperf_malloc(sizeof *pair);
+  bool has_roots = task->pattern->nroots > 0;
+  *pair = (pair_t){
+      .has_roots = has_roots,
+      .count = (int)(has_roots ? task->pattern->nroots : task->pattern->nleaves),
+      .vectors = task->vectors,
+  };
+  return pair;
+}
+
+static void pair_bcast_begin(void *opaque)
+{
+  pair_t *pair = opaque;
+  if (pair->has_roots)
+    MPI_Isend(pair->vectors.roots, pair->count, MPI_DOUBLE, 1, 1, MPI_COMM_WORLD, &pair->request);
+  else
+    MPI_Irecv(pair->vectors.leaves, pair->count, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD, &pair->request);
+}
+
+static void pair_reduce_begin(void *opaque)
+{
+  pair_t *pair = opaque;
+  if (pair->has_roots)
+    MPI_Irecv(pair->vectors.roots, pair->count, MPI_DOUBLE, 1, 1, MPI_COMM_WORLD, &pair->request);
+  else
+    MPI_Isend(pair->vectors.leaves, pair->count, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD, &pair->request);
+}
+
+static void pair_end(void *opaque)
+{
+  pair_t *pair = opaque;
+  MPI_Wait(&pair->request, MPI_STATUS_IGNORE);
+}
+
+static void pair_bcast(void *opaque)
+{
+  pair_bcast_begin(opaque);
+  pair_end(opaque);
+}
+
+static void pair_reduce(void *opaque)
+{
+  pair_reduce_begin(opaque);
+  pair_end(opaque);
+}
+
+const sfperf_method_t sfperf_mpi_pair = {
+    .name = "mpi",
+    .in_sf_alloc = false,
+    .create = pair_create,
+    .bcast = pair_bcast,
+    .reduce = pair_reduce,
+    .destroy = free,
+    .bcast_begin = pair_bcast_begin,
+    .bcast_end = pair_end,
+    .reduce_begin = pair_reduce_begin,
+    .reduce_end = pair_end,
+};

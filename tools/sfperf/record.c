@@ -18,7 +18,7 @@ void sfperf_record_write(const sfperf_record_t *record, FILE *file)
           record->case_name, record->op, record->contender);
   if (record->bytes >= 0)
     fprintf(file, ",\"bytes\":%lld", (long long)record->bytes);
-  fprintf(file, ",\"ranks\":%d", record->ranks);
+  fprintf(file, ",\"ranks\":%d,\"nodes\":%d", record->ranks, record->nodes);
   fprintf(file, ",\"median_%s\":%.5g,\"min_%s\":%.5g,\"q1_%s\":%.5g,\"q3_%s\":%.5g,\"max_%s\":%.5g", unit, stats.median,
           unit, stats.min, unit, stats.q1, unit, stats.q3, unit, stats.max);
   fprintf(file, ",\"rewrite_%s\":%.5g,\"net_median_%s\":%.5g", unit, record->rewrite, unit,
@@ -111,6 +111,8 @@ static void set_number(sfperf_record_t *record, const char *name, double number)
     record->bytes = (int64_t)number;
   else if (strcmp(name, "ranks") == 0)
     record->ranks = (int)number;
+  else if (strcmp(name, "nodes") == 0)
+    record->nodes = (int)number;
   else if (strncmp(name, "rewrite_", strlen("rewrite_")) == 0)
     record->rewrite = number;
 }

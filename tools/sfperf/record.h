@@ -12,13 +12,14 @@
 #define SFPERF_NAME_LEN 96
 
 typedef struct sfperf_record {
-  char bench[SFPERF_NAME_LEN];     /* "pingpong", "exchange", "setup" */
+  char bench[SFPERF_NAME_LEN];     /* "pingpong", "exchange", "setup", ... */
   char case_name[SFPERF_NAME_LEN]; /* "65536", "random-1000": what was measured */
   char op[SFPERF_NAME_LEN];        /* "oneway", "bcast", "reduce", "create" */
   char contender[SFPERF_NAME_LEN]; /* who did it */
   char unit[SFPERF_NAME_LEN];      /* of the samples: "us" in sfperf's own records */
   int64_t bytes;                   /* payload of one operation over all ranks; -1: none */
   int ranks;                       /* 0: does not matter */
+  int nodes;                       /* that they are on; 0: does not matter */
   double rewrite;                  /* part of every sample that only rewrites the sources, in the same unit */
   int reps;                        /* number of samples */
   double samples[SFPERF_MAX_REPS]; /* in the order measured */

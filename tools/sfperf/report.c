@@ -24,9 +24,10 @@ static const char *mpi_version(char text[MPI_MAX_LIBRARY_VERSION_STRING])
 
 static void start_json(const sfperf_report_t *report, const sfperf_machine_t *machine, const char *mpi)
 {
-  printf("{\"bench\":\"%s\",\"case\":\"machine\",\"ranks\":%d,\"cores\":\"%s\",\"bound_by\":\"%s\",\"mpi\":\"%s\","
+  printf("{\"bench\":\"%s\",\"case\":\"machine\",\"ranks\":%d,\"nodes\":%d,\"cores\":\"%s\",\"bound_by\":\"%s\","
+         "\"mpi\":\"%s\","
          "\"mpi_waits\":\"%s\",\"petsc\":\"%s\",\"sf\":\"%s\"}\n",
-         report->bench, report->ranks, machine->cores, sfperf_bound_by_name(machine->bound_by), mpi,
+         report->bench, report->ranks, report->nodes, machine->cores, sfperf_bound_by_name(machine->bound_by), mpi,
          machine->mpi_yields ? "yielding" : "polling", sfperf_petsc_version(), sf_version());
 }
 
@@ -36,9 +37,22 @@ static void start_table(const sfperf_report_t *report, const char *title, const 
   printf("# %s: %s\n", report->bench, title);
   printf("# microseconds: median of %d interleaved repetitions and their interquartile range in %% of it\n",
          report->reps);
-  printf("# %d ranks on cores %s, bound by %s; %s, waiting by %s; PETSc %s\n", report->ranks, machine->cores,
-         sfperf_bound_by_name(machine->bound_by), mpi, machine->mpi_yields ? "yielding" : "polling",
+  printf("# %d ranks on %d node%s, cores %s, bound by %s; %s, waiting by %s; PETSc %s\n", report->ranks, report->nodes,
+         report->nodes == 1 ? "" : "s", machine->cores, sfperf_bound_by_name(machine->bound_by), mpi,
+         machine->mpi_yields ? "yielding" : "polling",
          *sfperf_petsc_version() ? sfperf_petsc_version() : "not built in");
+}
+
+sfperf_report_t sfperf_report_of(const sfperf_job_t *job, const char *bench)
+{
+  return (sfperf_report_t){
+      .printing = job->rank == 0,
+      .json = job->options->json,
+      .reps = job->options->measure.reps,
+      .ranks = job->size,
+      .nodes = job->nodes->count,
+      .bench = bench,
+  };
 }
 
 void sfperf_report_start(sfperf_report_t *report, const char *title, const sfperf_machine_t *machine)
@@ -55,21 +69,28 @@ void sfperf_report_start(sfperf_report_t *report, const char *title, const sfper
   fflush(stdout);
 }
 
+/* A record without samples. */
+static sfperf_record_t make_record(const sfperf_report_t *report, const char *case_name, const char *op,
+                                   const char *contender, const char *unit)
+{
+  sfperf_record_t record = {.bytes = -1, .ranks = report->ranks, .nodes = report->nodes};
+  snprintf(record.bench, sizeof record.bench, "%s", report->bench);
+  snprintf(record.case_name, sizeof record.case_name, "%s", case_name);
+  snprintf(record.op, sizeof record.op, "%s", op);
+  snprintf(record.contender, sizeof record.contender, "%s", contender);
+  snprintf(record.unit, sizeof record.unit, "%s", unit);
+  return record;
+}
+
 static void print_json(const sfperf_report_t *report, const sfperf_result_t *result)
 {
   for (int c = 0; c < result->measured; c++) {
-    sfperf_record_t record = {
-        .unit = "us",
-        .bytes = result->bytes,
-        .ranks = report->ranks,
-        .rewrite = result->rewrite_us,
-        .reps = report->reps,
-    };
-    snprintf(record.bench, sizeof record.bench, "%s", report->bench);
-    snprintf(record.case_name, sizeof record.case_name, "%s", result->case_name);
-    snprintf(record.op, sizeof record.op, "%s", result->op);
-    snprintf(record.contender, sizeof record.contender, "%s", result->contenders[c].name);
-    memcpy(record.samples, result->contenders[c].samples_us, (size_t)report->reps * sizeof record.samples[0]);
+    const sfperf_contender_t *contender = &result->contenders[c];
+    sfperf_record_t record = make_record(report, result->case_name, result->op, contender->name, "us");
+    record.bytes = result->bytes;
+    record.rewrite = result->rewrite_us;
+    record.reps = report->reps;
+    memcpy(record.samples, contender->samples_us, (size_t)report->reps * sizeof record.samples[0]);
     sfperf_record_write(&record, stdout);
   }
 }
@@ -79,7 +100,7 @@ static void print_headings(sfperf_report_t *report, const sfperf_result_t *resul
   if (report->nheadings == result->columns)
     return;
   report->nheadings = result->columns;
-  printf("%-26s %-6s %-5s", "case", "op", "time");
+  printf("%-26s %-9s %-5s", "case", "op", "time");
   for (int c = 0; c < result->columns; c++)
     printf(" %15s", result->contenders[c].name);
   putchar('\n');
@@ -88,7 +109,7 @@ static void print_headings(sfperf_report_t *report, const sfperf_result_t *resul
 /* One row; rewrite_us is taken off every sample. */
 static void print_row(const sfperf_report_t *report, const sfperf_result_t *result, const char *time, double rewrite_us)
 {
-  printf("%-26s %-6s %-5s", result->case_name, result->op, time);
+  printf("%-26s %-9s %-5s", result->case_name, result->op, time);
   for (int c = 0; c < result->columns; c++) {
     if (c >= result->measured) {
       printf(" %15s", "-");
@@ -113,5 +134,68 @@ void sfperf_report_result(sfperf_report_t *report, const sfperf_result_t *result
     if (result->rewrite_us > 0)
       print_row(report, result, "net", result->rewrite_us);
   }
+  fflush(stdout);
+}
+
+void sfperf_report_note(const sfperf_report_t *report, const char *text)
+{
+  if (report->printing && !report->json)
+    printf("# %s\n", text);
+}
+
+/* One figure of costs as a record; the op's name says which. */
+static void print_cost(const sfperf_report_t *report, const sfperf_costs_result_t *result, const char *contender,
+                       const char *what, const char *unit, double value)
+{
+  char op[SFPERF_NAME_LEN];
+  snprintf(op, sizeof op, "%s-%s", result->op, what);
+  sfperf_record_t record = make_record(report, result->case_name, op, contender, unit);
+  record.reps = 1;
+  record.samples[0] = value;
+  sfperf_record_write(&record, stdout);
+}
+
+static void print_costs_json(const sfperf_report_t *report, const sfperf_costs_result_t *result, int told)
+{
+  for (int c = 0; c < result->count; c++) {
+    print_cost(report, result, result->contenders[c].name, "cpu", "us", result->costs[c].cpu_us);
+    print_cost(report, result, result->contenders[c].name, "wire", "bytes", result->costs[c].wire);
+  }
+  if (told < result->count) {
+    const char *name = result->contenders[told].name;
+    print_cost(report, result, name, "messages", "messages", result->costs[told].messages);
+    print_cost(report, result, name, "payload", "bytes", result->costs[told].payload);
+  }
+  print_cost(report, result, "rank_pairs", "messages", "messages", result->pair_messages);
+  print_cost(report, result, "rank_pairs", "payload", "bytes", result->pair_payload);
+}
+
+static void print_costs_table(const sfperf_costs_result_t *result, int told)
+{
+  printf("%-26s %-9s %-5s", result->case_name, result->op, "cpu");
+  for (int c = 0; c < result->count; c++)
+    printf(" %10.3f     ", result->costs[c].cpu_us);
+  printf("\n%-26s %-9s %-5s", result->case_name, result->op, "wire");
+  for (int c = 0; c < result->count; c++)
+    printf(" %10.0f B   ", result->costs[c].wire);
+  if (told < result->count)
+    printf("\n# %s between nodes, %s: %g messages, %g bytes of payload; ", result->op, result->contenders[told].name,
+           result->costs[told].messages, result->costs[told].payload);
+  else
+    printf("\n# %s between nodes: the daemons don't tell; ", result->op);
+  printf("one message for each pair of ranks: %g messages, %g bytes\n", result->pair_messages, result->pair_payload);
+}
+
+void sfperf_report_costs(const sfperf_report_t *report, const sfperf_costs_result_t *result)
+{
+  int told = 0;
+  if (!report->printing)
+    return;
+  while (told < result->count && !(result->costs[told].told && result->costs[told].messages > 0))
+    told++;
+  if (report->json)
+    print_costs_json(report, result, told);
+  else
+    print_costs_table(result, told);
   fflush(stdout);
 }

@@ -68,13 +68,7 @@ static void measure(const sfperf_job_t *job, sfperf_report_t *report, const char
 void sfperf_setup(const sfperf_job_t *job)
 {
   const sfperf_options_t *options = job->options;
-  sfperf_report_t report = {
-      .printing = job->rank == 0,
-      .json = options->json,
-      .reps = options->measure.reps,
-      .ranks = job->size,
-      .bench = "setup",
-  };
+  sfperf_report_t report = sfperf_report_of(job, "setup");
   sfperf_report_start(&report, "creation of a graph, by pattern and edges of each rank", job->machine);
   for (int i = 0; i < options->nedges; i++) {
     sfperf_pattern_t pattern;

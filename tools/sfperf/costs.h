@@ -1,0 +1,23 @@
+/* What operations cost beside time: processor time, bytes on the network, and messages between the daemons. All
+ * contenders are measured alike, by what the kernel counts. */
+#ifndef SFPERF_COSTS_H
+#define SFPERF_COSTS_H
+
+#include <stdbool.h>
+
+#include "tools/sfperf/measure.h"
+#include "tools/sfperf/nodes.h"
+
+/* Of one operation, over all ranks, daemons and hosts. */
+typedef struct sfperf_costs {
+  double cpu_us;   /* of ranks and daemons, waiting by polling included */
+  double wire;     /* bytes that left the network interfaces, headers included; disturbed by other programs */
+  bool told;       /* the daemons told the rest */
+  double messages; /* data messages between daemons */
+  double payload;  /* their payload, bytes */
+} sfperf_costs_t;
+
+/* Runs so many iterations of the contender and counts. Collective, the same result on all ranks. */
+sfperf_costs_t sfperf_costs_of(const sfperf_contender_t *contender, int64_t iterations, const sfperf_nodes_t *nodes);
+
+#endif

@@ -1,0 +1,162 @@
+/* overlap: rank 0 begins an operation, computes, and ends it; its partner begins and at once waits. Who lets data
+ * travel meanwhile needs as long as the computation alone, who does not needs the time of both. Runs in both ranks'
+ * only threads. */
+#include "tools/sfperf/job.h"
+
+#include <mpi.h>
+#include <stdio.h>
+
+#include "tools/sfperf/compute.h"
+#include "tools/sfperf/library.h"
+#include "tools/sfperf/method.h"
+#include "tools/sfperf/petsc.h"
+#include "tools/sfperf/raw_mpi.h"
+#include "tools/sfperf/report.h"
+#include "tools/sfperf/stats.h"
+
+enum { MAX_METHODS = 4, MAX_CONTENDERS = MAX_METHODS + 1 };
+
+/* The computation is so much longer than the slowest contender's communication alone: it could hide all of it. */
+#define COMPUTATION_SHARE 1.2
+
+/* One contender; the computation alone has no method. */
+typedef struct side {
+  const sfperf_method_t *method;
+  void *state;
+  bool sends;    /* rank 0 sends to its partner, else it receives */
+  int64_t steps; /* of computation between begin and end; 0 on rank 1 */
+} side_t;
+
+/* Everything of one size. */
+typedef struct round {
+  sfperf_pattern_t pattern;
+  sfperf_edges_t edges;
+  sfperf_vectors_t plain;
+  sfperf_vectors_t shared;
+  side_t sides[MAX_CONTENDERS];
+  int nsides;
+} round_t;
+
+static void begin(const side_t *side)
+{
+  if (side->method && side->sends)
+    side->method->bcast_begin(side->state);
+  else if (side->method)
+    side->method->reduce_begin(side->state);
+}
+
+static void end(const side_t *side)
+{
+  if (side->method && side->sends)
+    side->method->bcast_end(side->state);
+  else if (side->method)
+    side->method->reduce_end(side->state);
+}
+
+/* Both begin together every time, or a rank that need not wait would run ahead. */
+static double run(void *opaque, int64_t iterations)
+{
+  const side_t *side = opaque;
+  double seconds = 0;
+  for (int64_t i = 0; i < iterations; i++) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = sfperf_now();
+    begin(side);
+    sfperf_compute(side->steps);
+    end(side);
+    seconds += sfperf_now() - start;
+  }
+  return seconds;
+}
+
+static void add_side(const sfperf_job_t *job, round_t *round, const sfperf_method_t *method)
+{
+  sfperf_task_t task = {
+      .context = job->context,
+      .pattern = &round->pattern,
+      .edges = &round->edges,
+      .vectors = method->in_sf_alloc ? round->shared : round->plain,
+  };
+  side_t *side = &round->sides[round->nsides++];
+  *side = (side_t){.method = method, .state = method->create(&task)};
+  sfperf_method_verify(method, side->state, &task);
+}
+
+static void round_init(const sfperf_job_t *job, round_t *round, int64_t len_bytes)
+{
+  round->nsides = 0;
+  sfperf_pattern_pair(job->rank, len_bytes / (int64_t)sizeof(double), &round->pattern);
+  sfperf_edges_init(&round->edges, &round->pattern);
+  sfperf_vectors_init(&round->plain, job->context, false, round->pattern.nroots, round->pattern.nleaves);
+  sfperf_vectors_init(&round->shared, job->context, true, round->pattern.nroots, round->pattern.nleaves);
+  add_side(job, round, &sfperf_sf_alloc);
+  add_side(job, round, &sfperf_sf_plain);
+  if (sfperf_petsc_methods[0])
+    add_side(job, round, sfperf_petsc_methods[0]);
+  add_side(job, round, &sfperf_mpi_pair);
+}
+
+static void round_free(const sfperf_job_t *job, round_t *round)
+{
+  for (int i = 0; i < round->nsides; i++)
+    round->sides[i].method->destroy(round->sides[i].state);
+  sfperf_vectors_free(&round->plain, job->context, false);
+  sfperf_vectors_free(&round->shared, job->context, true);
+  sfperf_edges_free(&round->edges);
+  sfperf_pattern_free(&round->pattern);
+}
+
+/* Measures all contenders, with the computation beside them if there is one; returns the median of the slowest. */
+static double measure(const sfperf_job_t *job, sfperf_report_t *report, round_t *round, int64_t len_bytes, bool sends,
+                      int64_t steps)
+{
+  sfperf_contender_t contenders[MAX_CONTENDERS];
+  int count = round->nsides;
+  for (int c = 0; c < count; c++) {
+    round->sides[c].sends = sends;
+    round->sides[c].steps = job->rank == 0 ? steps : 0;
+    contenders[c] = (sfperf_contender_t){
+        .name = round->sides[c].method->name, .run = run, .state = &round->sides[c], .operations = 1};
+  }
+  side_t alone = {.steps = job->rank == 0 ? steps : 0};
+  contenders[count] = (sfperf_contender_t){.name = "computation", .run = run, .state = &alone, .operations = 1};
+  int measured = steps > 0 ? count + 1 : count;
+  sfperf_measure(&job->options->measure, contenders, measured);
+
+  char name[32], op[32];
+  snprintf(name, sizeof name, "%lld", (long long)len_bytes);
+  snprintf(op, sizeof op, "%s%s", sends ? "send" : "recv", steps > 0 ? "+work" : "");
+  sfperf_report_result(report, &(sfperf_result_t){
+                                   .case_name = name,
+                                   .op = op,
+                                   .bytes = len_bytes,
+                                   .contenders = contenders,
+                                   .columns = count + 1,
+                                   .measured = measured,
+                               });
+  double slowest = 0;
+  for (int c = 0; c < count; c++) {
+    double median = sfperf_stats(contenders[c].samples_us, job->options->measure.reps).median;
+    slowest = median > slowest ? median : slowest;
+  }
+  return slowest;
+}
+
+void sfperf_overlap(const sfperf_job_t *job)
+{
+  const sfperf_options_t *options = job->options;
+  sfperf_report_t report = sfperf_report_of(job, "overlap");
+  sfperf_report_start(&report, "rank 0 sends or receives, and computes (+work) between begin and end, by bytes",
+                      job->machine);
+  double steps_per_us = sfperf_compute_calibrate();
+  MPI_Bcast(&steps_per_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  for (int i = 0; i < options->nsizes; i++) {
+    round_t round;
+    round_init(job, &round, options->sizes[i]);
+    for (int sends = 1; sends >= 0; sends--) {
+      double alone_us = measure(job, &report, &round, options->sizes[i], sends, 0);
+      measure(job, &report, &round, options->sizes[i], sends, (int64_t)(COMPUTATION_SHARE * alone_us * steps_per_us));
+    }
+    round_free(job, &round);
+  }
+}
