@@ -142,44 +142,68 @@ static sf_status_t open_leaves(sfc_trunk_t *trunk, int32_t rank, const sfshm_ima
 
 /* ---- Roots here -------------------------------------------------------------------------------------------------- */
 
-static int by_winner(const void *a, const void *b)
+static int32_t winner_of(const sfshm_root_turn_t *turn, int64_t i)
 {
-  const int64_t *x = a, *y = b; /* winner, position, root */
-  return x[0] != y[0] ? (x[0] > y[0]) - (x[0] < y[0]) : (x[1] > y[1]) - (x[1] < y[1]);
+  return turn->winners != NULL ? turn->winners[i] : turn->rank;
 }
 
-/* Cuts the sorted triples into turns, one for each winner. */
-static sf_status_t cut_winners(sfc_trunk_t *trunk, const int64_t (*triples)[3], int64_t n)
+/* How many contributions each rank wins, from 1 on: so that sums of them are where each rank's begin. */
+static int64_t *count_winners(int32_t job_size, const sfshm_root_turn_t turns[], int32_t nturns, int32_t *nranks_p)
 {
-  int64_t *position = take_array(trunk, n), *root = take_array(trunk, n);
+  int32_t highest = 0;
+  for (int32_t t = 0; t < nturns; t++)
+    for (int64_t i = 0; i < turns[t].root.n; i++)
+      if (winner_of(&turns[t], i) > highest)
+        highest = winner_of(&turns[t], i);
+  int64_t *begins = highest < job_size ? calloc((size_t)highest + 2, sizeof *begins) : NULL;
+  for (int32_t t = 0; begins != NULL && t < nturns; t++)
+    for (int64_t i = 0; i < turns[t].root.n; i++)
+      begins[winner_of(&turns[t], i) + 1]++;
+  *nranks_p = highest + 1;
+  return begins;
+}
+
+/* Sorts the contributions by winner; begins[r] ends up where those of the next rank begin. */
+static void sort_by_winner(const sfshm_root_turn_t turns[], int32_t nturns, int64_t begins[], int32_t nranks,
+                           int64_t position[], int64_t root[])
+{
+  for (int32_t r = 0; r < nranks; r++)
+    begins[r + 1] += begins[r];
+  for (int32_t t = 0; t < nturns; t++)
+    for (int64_t i = 0; i < turns[t].root.n; i++) {
+      int64_t to = begins[winner_of(&turns[t], i)]++;
+      position[to] = turns[t].first + i;
+      root[to] = sfshm_pattern_at(&turns[t].root, i);
+    }
+}
+
+/* One turn for each rank that wins something. */
+static sf_status_t cut_winners(sfc_trunk_t *trunk, const int64_t ends[], int32_t nranks, const int64_t position[],
+                               const int64_t root[])
+{
   int32_t nturns = 0;
-  if (position == NULL || root == NULL)
-    return SF_ERR_NOMEM;
-  for (int64_t i = 0; i < n; i++) {
-    position[i] = triples[i][1];
-    root[i] = triples[i][2];
-    nturns += i == 0 || triples[i][0] != triples[i - 1][0];
-  }
+  for (int32_t r = 0; r < nranks; r++)
+    nturns += ends[r] > (r > 0 ? ends[r - 1] : 0);
   trunk->winner_turns = calloc((size_t)nturns, sizeof *trunk->winner_turns);
   if (trunk->winner_turns == NULL)
     return sfshm_error(SF_ERR_NOMEM, "turns of %d ranks", nturns);
-  for (int64_t i = 0, begin = 0; i < n; i++) {
-    if (i + 1 < n && triples[i + 1][0] == triples[i][0])
-      continue;
-    trunk->winner_turns[trunk->nwinner_turns++] =
-        (sfc_trunk_turn_t){.rank = (int32_t)triples[i][0],
-                           .position = sfshm_pattern_from_index64(position + begin, i + 1 - begin),
-                           .root = sfshm_pattern_from_index64(root + begin, i + 1 - begin)};
-    begin = i + 1;
+  for (int32_t r = 0; r < nranks; r++) {
+    int64_t begin = r > 0 ? ends[r - 1] : 0, n = ends[r] - begin;
+    if (n > 0)
+      trunk->winner_turns[trunk->nwinner_turns++] =
+          (sfc_trunk_turn_t){.rank = r,
+                             .position = sfshm_pattern_from_index64(position + begin, n),
+                             .root = sfshm_pattern_from_index64(root + begin, n)};
   }
   return SF_OK;
 }
 
 /* With replace a contribution counts in the turn of the highest rank that has part in it. */
-static sf_status_t find_winners(sfc_trunk_t *trunk, const sfshm_root_turn_t turns[], int32_t nturns)
+static sf_status_t find_winners(sfc_trunk_t *trunk, int32_t job_size, const sfshm_root_turn_t turns[], int32_t nturns)
 {
   bool different = false;
-  int64_t n = 0, i = 0;
+  int64_t n = 0;
+  int32_t nranks;
   for (int32_t t = 0; t < nturns; t++) {
     n += turns[t].root.n;
     different |= turns[t].winners != NULL;
@@ -189,23 +213,21 @@ static sf_status_t find_winners(sfc_trunk_t *trunk, const sfshm_root_turn_t turn
     trunk->nwinner_turns = trunk->nturns;
     return SF_OK;
   }
-  int64_t(*triples)[3] = malloc((size_t)n * sizeof *triples);
-  if (triples == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "winners of %lld contributions", (long long)n);
-  for (int32_t t = 0; t < nturns; t++)
-    for (int64_t k = 0; k < turns[t].root.n; k++, i++) {
-      triples[i][0] = turns[t].winners != NULL ? turns[t].winners[k] : turns[t].rank;
-      triples[i][1] = turns[t].first + k;
-      triples[i][2] = sfshm_pattern_at(&turns[t].root, k);
-    }
-  qsort(triples, (size_t)n, sizeof *triples, by_winner);
-  sf_status_t status = cut_winners(trunk, (const int64_t(*)[3])triples, n);
-  free(triples);
+  int64_t *begins = count_winners(job_size, turns, nturns, &nranks);
+  int64_t *position = take_array(trunk, n), *root = take_array(trunk, n);
+  sf_status_t status = begins != NULL && position != NULL && root != NULL
+                           ? SF_OK
+                           : sfshm_error(SF_ERR_NOMEM, "winners of %lld contributions", (long long)n);
+  if (status == SF_OK) {
+    sort_by_winner(turns, nturns, begins, nranks, position, root);
+    status = cut_winners(trunk, begins, nranks, position, root);
+  }
+  free(begins);
   return status;
 }
 
-static sf_status_t open_turns(sfc_trunk_t *trunk, const sfshm_image_t *image, const sfshm_root_roots_t *part,
-                              int64_t nroots)
+static sf_status_t open_turns(sfc_trunk_t *trunk, const sf_graph_t *graph, const sfshm_image_t *image,
+                              const sfshm_root_roots_t *part)
 {
   sf_status_t status = SF_OK;
   sfshm_root_turn_t *turns = calloc(part->nsegments + 1, sizeof *turns);
@@ -213,7 +235,7 @@ static sf_status_t open_turns(sfc_trunk_t *trunk, const sfshm_image_t *image, co
   if (turns == NULL || trunk->turns == NULL)
     status = sfshm_error(SF_ERR_NOMEM, "turns of %u ranks", part->nsegments);
   for (uint32_t i = 0; i < part->nsegments && status == SF_OK; i++) {
-    status = sfshm_root_segment_open(image, part, i, nroots, &turns[i]);
+    status = sfshm_root_segment_open(image, part, i, graph->nroots, &turns[i]);
     if (status != SF_OK)
       break;
     trunk->turns[trunk->nturns++] =
@@ -222,24 +244,24 @@ static sf_status_t open_turns(sfc_trunk_t *trunk, const sfshm_image_t *image, co
                            .root = turns[i].root};
   }
   if (status == SF_OK)
-    status = find_winners(trunk, turns, trunk->nturns);
+    status = find_winners(trunk, graph->context->size, turns, trunk->nturns);
   free(turns);
   return status;
 }
 
-static sf_status_t open_roots(sfc_trunk_t *trunk, int32_t rank, int64_t nroots, const sfshm_image_t *image)
+static sf_status_t open_roots(sfc_trunk_t *trunk, const sf_graph_t *graph, const sfshm_image_t *image)
 {
-  int64_t i = sfshm_image_find(image, rank);
+  int64_t i = sfshm_image_find(image, graph->rank);
   sfshm_root_roots_t part;
   if (i < 0)
-    return sfshm_error(SF_ERR_PROTO, "trunk to node %d: the map has no roots of rank %d", trunk->node, rank);
-  sf_status_t status = sfshm_root_part_open(image, (uint32_t)i, nroots, &part);
+    return sfshm_error(SF_ERR_PROTO, "trunk to node %d: the map has no roots of rank %d", trunk->node, graph->rank);
+  sf_status_t status = sfshm_root_part_open(image, (uint32_t)i, graph->nroots, &part);
   if (status != SF_OK)
     return status;
   trunk->uncombined = image->header.uncombined != 0;
   trunk->first = part.first;
   trunk->root = part.root;
-  return open_turns(trunk, image, &part, nroots);
+  return open_turns(trunk, graph, image, &part);
 }
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
@@ -271,8 +293,7 @@ static sf_status_t open_side(sf_graph_t *graph, uint32_t number, const sfc_trunk
                                         as_root ? SFSHM_ROOT_IMAGE_MAGIC : SFSHM_LEAF_IMAGE_MAGIC, &image);
   if (status != SF_OK)
     return status;
-  return as_root ? open_roots(trunk, graph->rank, graph->nroots, &image)
-                 : open_leaves(trunk, graph->rank, &image, blocks, nblocks);
+  return as_root ? open_roots(trunk, graph, &image) : open_leaves(trunk, graph->rank, &image, blocks, nblocks);
 }
 
 sf_status_t sfc_trunks_open(sf_graph_t *graph, int map_fd, const uint32_t sides[], size_t nsides,
