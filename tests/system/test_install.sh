@@ -41,6 +41,57 @@ done
 "$root$prefix/bin/sfd" --config "$root$prefix/share/doc/sfd/examples/sfd.conf" --print-config >/dev/null ||
   fail "the example of a configuration file"
 
+# ---- Completion ----
+
+# A stand-in for sfctl, that tells of two jobs and two graphs.
+cat >"$root/sfctl" <<'END'
+#!/bin/bash
+echo "$*" >>"${0%/*}/asked"
+case $1 in
+jobs) printf '[\n{"job_id":1,"job":"cg","uid":0},\n{"job_id":2,"job":"heat-2d","detail":"\\"job\\""},\n{"job_id":3,"job":"a $(b)"}\n]\n' ;;
+graphs) printf '[\n{"graph":17,"job_id":1},\n{"graph":4294967297,"job_id":1}\n]\n' ;;
+esac
+END
+chmod +x "$root/sfctl"
+
+# complete WORD...: the words that bash would offer for the last one, in one line.
+complete_last() {
+  (
+    # shellcheck source=/dev/null
+    . "$root$prefix/share/bash-completion/completions/sfctl"
+    COMP_WORDS=(sfctl "$@")
+    COMP_CWORD=$#
+    export COMP_WORDS COMP_CWORD
+    _sfctl "$root/sfctl" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    echo "${COMPREPLY[*]}"
+  )
+}
+
+# expect_completion EXPECTED WORD...
+expect_completion() {
+  local expected=$1 offered
+  shift
+  offered=$(complete_last "$@") || fail "completion of sfctl $*: exit status $?"
+  [ "$offered" = "$expected" ] || fail "completion of sfctl $*: offers \"$offered\", expected \"$expected\""
+}
+
+words() { "$root$prefix/bin/sfctl" --help | grep -oE "$1" | tr -d ' ' | tr '\n' ' ' | sed 's/ $//'; }
+expect_completion "$(words '^  [a-z]+ ')" ""
+expect_completion "$(words '^  --[a-z]+ ')" --
+expect_completion "plan peers" p
+expect_completion "--json" jobs --j
+expect_completion "cg heat-2d" jobs ""
+expect_completion "heat-2d" --json --timeout 3 ranks h
+expect_completion "" jobs cg ""
+expect_completion "" status ""
+expect_completion "17 4294967297" plan --json ""
+expect_completion "" --timeout ""
+expect_completion "$root/sfctl" --socket "$root/sf"
+expect_completion "$root/sfctl" --socket = "$root/sf"
+grep -qxF "graphs --json" "$root/asked" || fail "completion asks: $(cat "$root/asked")"
+expect_completion "17" --socket = /a/b plan 1
+grep -qxF "graphs --json --socket /a/b" "$root/asked" || fail "completion asks: $(cat "$root/asked")"
+
 # ---- Library ----
 
 declared=$("${CC:-gcc}" -E -P -Ishm/include -Iclient/include client/include/sf/sf.h |
@@ -81,6 +132,6 @@ compile_and_run static "${cflags[@]}" "${libs[@]/-lsfclient/-l:libsfclient.a}"
 # ---- Taking it away ----
 
 in_make uninstall
-rm "$root"/program.c "$root"/shared "$root"/static
+rm "$root"/program.c "$root"/shared "$root"/static "$root"/sfctl "$root"/asked
 left=$(find "$root" -not -type d)
 [ -z "$left" ] || fail "uninstall left $left"

@@ -165,6 +165,64 @@ static void look_at_graphs(const sftest_node_t *node)
   ck_assert_uint_eq(sent_bytes("\"graph\":"), RANKS * (BCASTS + REDUCES) * UNITS * sizeof(double));
 }
 
+/* A whole sample of rank 1, or of the graph. */
+static void expect_sample(const char *name, const char *label, uint64_t value)
+{
+  char begin[64], end[64];
+  snprintf(begin, sizeof begin, "%s{", name);
+  snprintf(end, sizeof end, "%s} %llu", label, (unsigned long long)value);
+  for (const char *line = out; (line = strstr(line, begin)) != NULL; line++) {
+    size_t length = strcspn(line, "\n"), n = strlen(end);
+    if (line[-1] == '\n' && length > n && strncmp(line + length - n, end, n) == 0)
+      return;
+  }
+  ck_abort_msg("no %s{...%s in: %s", name, end, out);
+}
+
+static void look_at_metrics(const sftest_node_t *node, const char *name)
+{
+  char wanted[128];
+  sftest_sfctl(node->socket, WORDS("metrics"), 0);
+  sftest_expect_in(out, "\nsfd_jobs_started_total 1\n");
+  sftest_expect_in(out, "\nsfd_ranks 2\n");
+  snprintf(wanted, sizeof wanted, ",job_name=\"%s\",sfd_job_state=\"running\"} 1\n", name);
+  sftest_expect_in(out, wanted);
+  expect_sample("sfd_rank_bcasts_total", ",rank=\"1\"", BCASTS + 1);
+  expect_sample("sfd_rank_received_bytes_total", ",rank=\"0\",way=\"ranks\"",
+                (BCASTS + REDUCES + 1) * UNITS * sizeof(double));
+  expect_sample("sfd_graph_completed_total", "\"", BCASTS + REDUCES);
+  expect_sample("sfd_graph_ranks_counted", "\"", RANKS);
+  expect_sample("sfd_graph_state", ",sfd_graph_state=\"ready\"", 1);
+  ck_assert_str_eq(out + strlen(out) - 7, "\n# EOF\n");
+}
+
+/* The line of a check says what was found. */
+static void expect_check(const char *verdict, const char *check, const char *found)
+{
+  char begin[64], line[1024];
+  snprintf(begin, sizeof begin, "%-7s  %-10s  ", verdict, check);
+  const char *at = strstr(out, begin);
+  ck_assert_msg(at != NULL && (at == out || at[-1] == '\n'), "no line \"%s\" in: %s", begin, out);
+  snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+  sftest_expect_in(line, found);
+}
+
+static void call_the_doctor(const sftest_node_t *node)
+{
+  char pid[64];
+  snprintf(pid, sizeof pid, " answers: process %d of ", (int)node->pid);
+  sftest_sfctl(node->socket, WORDS("doctor"), 0);
+  expect_check("ok", "socket", node->socket);
+  expect_check("ok", "daemon", pid);
+  sftest_expect_in(out, "2 ranks of 1 jobs on ");
+  expect_check("ok", "fabric", "none: this sfd is alone");
+  expect_check("ok", "sfd", "/sfd: version ");
+  expect_check("ok", "memfd", "");
+  sftest_expect_in(out, " warnings, 0 problems\n");
+  sftest_sfctl(node->socket, WORDS("doctor", "--json"), 0);
+  sftest_expect_in(out, "[\n{\"check\":\"socket\",\"verdict\":\"ok\",\"found\":\"");
+}
+
 static void choose_a_job(const sftest_node_t *node, const char *name)
 {
   char number[32], wrong[64];
@@ -193,6 +251,8 @@ START_TEST(a_job)
   look_at_graphs(&node);
   look_for_other_nodes(&node);
   choose_a_job(&node, job.name);
+  look_at_metrics(&node, job.name);
+  call_the_doctor(&node);
   sftest_node_settle(&node, fds_with_job);
   end_job(&job, scene);
   sftest_job_expect_all(&job);
@@ -285,6 +345,42 @@ START_TEST(a_job_that_joins)
 }
 END_TEST
 
+/* Rank 1 takes part late. */
+static int set_up_late(sftest_rank_t *self)
+{
+  sf_graph_t *graph;
+  sf_context_t *context = sftest_join(self);
+  if (self->rank == 1)
+    await_the_end(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* It has no number yet, by which metrics could tell it from others. */
+START_TEST(a_graph_that_is_set_up)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_node_start(&node, NULL);
+  start_job(&job, &node, set_up_late, scene, 1);
+  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+  do
+    sftest_sfctl(node.socket, WORDS("graphs", "--json"), 0);
+  while (strstr(out, "\"state\":\"setup\"") == NULL && sftest_now_ms() < until);
+  sftest_expect_in(out, "{\"graph\":0,");
+  sftest_sfctl(node.socket, WORDS("metrics"), 0);
+  sftest_expect_in(out, "\nsfd_graphs 1\n");
+  ck_assert_ptr_null(strstr(out, "\nsfd_graph_ranks{"));
+  end_job(&job, scene);
+  sftest_job_expect_all(&job);
+  sftest_node_stop(&node);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
 static Suite *sfctl_suite(void)
 {
   Suite *suite = suite_create("sfctl");
@@ -293,6 +389,7 @@ static Suite *sfctl_suite(void)
   tcase_add_test(cases, a_job);
   tcase_add_test(cases, a_job_that_failed);
   tcase_add_test(cases, a_job_that_joins);
+  tcase_add_test(cases, a_graph_that_is_set_up);
   suite_add_tcase(suite, cases);
   return suite;
 }

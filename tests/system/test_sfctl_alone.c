@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -45,6 +46,59 @@ START_TEST(no_daemon)
 }
 END_TEST
 
+/* Output and exit status of a doctor that finds problems: what is wrong is in the output. */
+static void call_the_doctor(const char *socket, const char *const words[], int code)
+{
+  sftest_sfctl_t run;
+  sftest_sfctl_start(&run, socket, words, NULL);
+  sftest_sfctl_finish(&run);
+  ck_assert_msg(sftest_sfctl_code == code, "exit status %d, expected %d: %s", sftest_sfctl_code, code, out);
+  ck_assert_str_eq(err, "");
+}
+
+START_TEST(no_daemon_but_a_doctor)
+{
+  call_the_doctor("/nowhere/sfd.sock", WORDS("doctor"), 0);
+  sftest_expect_in(out, "ok       socket      /nowhere/sfd.sock (from SF_SOCKET), not there\n");
+  sftest_expect_in(out,
+                   "warning  daemon      no sfd answers at /nowhere/sfd.sock (No such file or directory) -> sfd & ");
+  call_the_doctor("/dev/null", WORDS("doctor", "--json"), 1);
+  sftest_expect_in(
+      out, "{\"check\":\"socket\",\"verdict\":\"problem\",\"found\":\"/dev/null (from SF_SOCKET) is no socket\"");
+  sftest_sfctl("/nowhere/sfd.sock", WORDS("metrics"), 3);
+  sftest_expect_in(err, "no sfd answers at /nowhere/sfd.sock");
+}
+END_TEST
+
+/* A stranger's mpirun and sfd: one that says nothing sensible, one that is of another version. */
+static void write_script(char path[64], const char *directory, const char *name, const char *text)
+{
+  snprintf(path, 64, "%s/%s", directory, name);
+  FILE *file = fopen(path, "we");
+  ck_assert_ptr_nonnull(file);
+  fprintf(file, "#!/bin/sh\necho '%s'\n", text);
+  fclose(file);
+  ck_assert_int_eq(chmod(path, 0700), 0);
+}
+
+START_TEST(strange_mpi)
+{
+  char directory[] = "/tmp/sftest-mpi-XXXXXX", path[64];
+  ck_assert_ptr_nonnull(mkdtemp(directory));
+  write_script(path, directory, "mpirun", "mpirun of nobody 1.2");
+  setenv("SFRUN_MPIRUN", path, 1);
+  call_the_doctor("/nowhere/s", WORDS("doctor"), 0);
+  sftest_expect_in(out, "warning  mpi         unknown MPI 1.2 (/tmp/sftest-mpi-");
+  write_script(path, directory, "mpirun", "mpirun (Open MPI) 9.8.7rc1");
+  call_the_doctor("/nowhere/s", WORDS("doctor"), 0);
+  sftest_expect_in(out, "ok       mpi         Open MPI 9.8.7rc1 (/tmp/sftest-mpi-");
+  unlink(path);
+  call_the_doctor("/nowhere/s", WORDS("doctor"), 0);
+  sftest_expect_in(out, "warning  mpi         mpirun named by SFRUN_MPIRUN: ");
+  rmdir(directory);
+}
+END_TEST
+
 START_TEST(stopped_daemon)
 {
   sftest_node_t node;
@@ -56,6 +110,9 @@ START_TEST(stopped_daemon)
   sftest_expect_in(err, "has not answered within 0.3 s (--timeout)");
   ck_assert_int_ge(sftest_now_ms() - started, 300);
   ck_assert_int_le(sftest_now_ms() - started, sftest_limit_ms(3000));
+  call_the_doctor(node.socket, WORDS("doctor", "--timeout", "0.3"), 1);
+  sftest_expect_in(out, "problem  daemon      the sfd at ");
+  sftest_expect_in(out, "has not answered within 0.3 s");
   kill(node.pid, SIGCONT);
   sftest_sfctl(node.socket, WORDS("jobs"), 0);
   sftest_node_stop(&node);
@@ -64,7 +121,7 @@ END_TEST
 
 START_TEST(full_disk)
 {
-  static const char *const words[] = {"status", "--help", "--version"};
+  static const char *const words[] = {"status", "--help", "--version", "metrics", "doctor"};
   sftest_node_t node;
   sftest_sfctl_t run;
   sftest_node_start(&node, NULL);
@@ -153,6 +210,8 @@ static Suite *sfctl_suite(void)
   tcase_set_timeout(cases, 60);
   tcase_add_test(cases, usage);
   tcase_add_test(cases, no_daemon);
+  tcase_add_test(cases, no_daemon_but_a_doctor);
+  tcase_add_test(cases, strange_mpi);
   tcase_add_test(cases, stopped_daemon);
   tcase_add_test(cases, full_disk);
   tcase_add_test(cases, another_version);

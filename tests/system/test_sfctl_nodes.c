@@ -1,5 +1,7 @@
 /* sfctl against two daemons that share a job: peers, plans, and what it shows of the job on each node. */
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +209,26 @@ static void look_at_peers(const sftest_cluster_t *cluster)
   }
 }
 
+static void expect_doctor(const sftest_node_t *node, int code, const char *wanted)
+{
+  sftest_sfctl_t run;
+  sftest_sfctl_start(&run, node->socket, WORDS("doctor"), NULL);
+  sftest_sfctl_finish(&run);
+  ck_assert_msg(sftest_sfctl_code == code, "exit status %d, expected %d: %s", sftest_sfctl_code, code, out);
+  sftest_expect_in(out, wanted);
+}
+
+static void look_at_metrics(const sftest_cluster_t *cluster)
+{
+  char wanted[128];
+  sftest_sfctl(cluster->nodes[0].socket, WORDS("metrics"), 0);
+  sftest_expect_in(out, "\nsfd_nodes 2\n");
+  sftest_expect_in(out, "\nsfd_peer_state{peer=\"1\",sfd_peer_state=\"open\"} 1\n");
+  snprintf(wanted, sizeof wanted, "\nsfd_peer_payload_sent_bytes_total{peer=\"1\",kind=\"data\"} %zu\n",
+           (BCASTS + REDUCES) * 2 * UNITS * sizeof(double));
+  sftest_expect_in(out, wanted);
+}
+
 START_TEST(a_job_over_two_nodes)
 {
   sftest_cluster_t cluster;
@@ -225,6 +247,8 @@ START_TEST(a_job_over_two_nodes)
   look_at_scattered_plan(&cluster);
   look_at_local_plan(&cluster);
   look_at_peers(&cluster);
+  look_at_metrics(&cluster);
+  expect_doctor(&cluster.nodes[1], 0, "fabric      tcp, node 1 of 2: 1 channels open, 0 not needed yet\n");
   scene->over = true;
   sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all(&job);
@@ -252,11 +276,57 @@ START_TEST(a_peer_that_dies)
   sftest_cluster_start(&cluster, NODES);
   await_state(&cluster, "closed");
   ck_assert_uint_eq(sftest_sfctl_number("\"node\":1", "wire_sent"), 0);
+  expect_doctor(&cluster.nodes[0], 0, "fabric      tcp, node 0 of 2: 0 channels open, 1 not needed yet\n");
   sftest_cluster_warm(&cluster);
   await_state(&cluster, "open");
   sftest_cluster_kill(&cluster, 1);
   await_state(&cluster, "closed");
   ck_assert_uint_gt(sftest_sfctl_number("\"node\":1", "wire_sent"), 0); /* what was counted stays */
+  expect_doctor(&cluster.nodes[0], 0, "warning  fabric      tcp, node 0 of 2: the channel has ended to node 1 (tcp ");
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+static int join_and_leave(sftest_rank_t *self)
+{
+  sftest_leave(self, sftest_join(self));
+  return 0;
+}
+
+#define MANY_JOBS 16
+
+/* Starts jobs until one has its home on the other node, and returns how many; which it is depends on its name. */
+static int start_until_opening(sftest_cluster_t *cluster, sftest_job_t jobs[MANY_JOBS])
+{
+  static const int32_t places[] = {0, 1};
+  bool opening = false;
+  int n = 0;
+  while (!opening && n < MANY_JOBS) {
+    sftest_job_start_over(&jobs[n++], cluster->nodes, places, NODES, join_and_leave, NULL);
+    int64_t until = sftest_now_ms() + sftest_limit_ms(300);
+    while (!opening && sftest_now_ms() < until) {
+      sftest_sfctl(cluster->nodes[0].socket, WORDS("peers", "--json"), 0);
+      opening = strstr(out, "\"state\":\"opening\"") != NULL;
+    }
+  }
+  ck_assert_msg(opening, "%d jobs have all their home on node 0", n);
+  return n;
+}
+
+/* The other daemon is stopped: the kernel takes the connection, nobody answers. */
+START_TEST(a_peer_that_does_not_answer)
+{
+  static sftest_job_t jobs[MANY_JOBS];
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, NODES);
+  kill(cluster.nodes[1].pid, SIGSTOP);
+  int n = start_until_opening(&cluster, jobs);
+  expect_doctor(&cluster.nodes[0], 1, "problem  fabric      tcp, node 0 of 2: no answer from node 1 (tcp ");
+  kill(cluster.nodes[1].pid, SIGCONT);
+  for (int i = 0; i < n; i++) {
+    sftest_job_wait(&jobs[i], sftest_limit_ms(LIMIT_MS));
+    sftest_job_expect_all(&jobs[i]);
+  }
   sftest_cluster_stop(&cluster);
 }
 END_TEST
@@ -268,6 +338,7 @@ static Suite *suite(void)
   tcase_set_timeout(tc, 120);
   tcase_add_test(tc, a_job_over_two_nodes);
   tcase_add_test(tc, a_peer_that_dies);
+  tcase_add_test(tc, a_peer_that_does_not_answer);
   suite_add_tcase(s, tc);
   return s;
 }

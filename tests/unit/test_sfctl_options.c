@@ -56,6 +56,9 @@ START_TEST(commands)
   ck_assert_int_eq(parse_ok(WORDS("ranks")).command, SFPROTO__QUERY__WHAT__RANKS);
   ck_assert_int_eq(parse_ok(WORDS("graphs")).command, SFPROTO__QUERY__WHAT__GRAPHS);
   ck_assert_int_eq(parse_ok(WORDS("peers")).command, SFPROTO__QUERY__WHAT__PEERS);
+  ck_assert_int_eq(parse_ok(WORDS("peers")).task, SFCTL_TASK_QUERY);
+  ck_assert_int_eq(parse_ok(WORDS("metrics")).task, SFCTL_TASK_METRICS);
+  ck_assert_int_eq(parse_ok(WORDS("doctor", "--json")).task, SFCTL_TASK_DOCTOR);
   ck_assert_str_eq(parse_ok(WORDS("graphs", "cg")).job, "cg");
   ck_assert_str_eq(parse_ok(WORDS("jobs", "jobs")).job, "jobs");
   ck_assert_str_eq(parse_ok(WORDS("jobs", "--", "--json")).job, "--json");
@@ -121,6 +124,9 @@ START_TEST(words_that_do_not_belong)
   expect_error(WORDS("status", "job"), "unexpected argument \"job\"; usage: sfctl status");
   expect_error(WORDS("jobs", "a", "b"), "unexpected argument \"b\"; usage: sfctl jobs [JOB]");
   expect_error(WORDS("jobs", "--regions"), "--regions goes with the command ranks, not with jobs");
+  expect_error(WORDS("doctor", "--regions"), "--regions goes with the command ranks, not with doctor");
+  expect_error(WORDS("metrics", "--json"), "--json does not go with metrics");
+  expect_error(WORDS("metrics", "cg"), "unexpected argument \"cg\"; usage: sfctl metrics");
   expect_error(WORDS("status", "--json=yes"), "--json takes no value, found \"yes\"");
   expect_error(WORDS("status", "--socket"), "--socket: PATH is missing");
   expect_error(WORDS("status", "--socket="), "--socket: expected PATH, found an empty text");

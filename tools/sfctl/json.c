@@ -5,31 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Length of the valid UTF-8 sequence (RFC 3629: shortest form, no surrogates, at most U+10FFFF) at text; 0 if there is
- * none. Stops at the terminating 0, which continues nothing. */
-static size_t utf8_length(const unsigned char *text)
-{
-  unsigned char lead = text[0], low = 0x80, high = 0xbf; /* range of the second byte */
-  if (lead < 0x80)
-    return 1;
-  if (lead < 0xc2 || lead > 0xf4)
-    return 0;
-  if (lead == 0xe0)
-    low = 0xa0;
-  else if (lead == 0xed)
-    high = 0x9f;
-  else if (lead == 0xf0)
-    low = 0x90;
-  else if (lead == 0xf4)
-    high = 0x8f;
-  size_t length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  if (text[1] < low || text[1] > high)
-    return 0;
-  for (size_t i = 2; i < length; i++)
-    if ((text[i] & 0xc0) != 0x80)
-      return 0;
-  return length;
-}
+#include "tools/sfctl/text.h"
 
 static void write_ascii(FILE *file, unsigned char c)
 {
@@ -45,17 +21,16 @@ static void write_ascii(FILE *file, unsigned char c)
 
 static void write_string(FILE *file, const char *text)
 {
-  const unsigned char *at = (const unsigned char *)text;
   fputc('"', file);
-  while (*at != 0) {
-    size_t length = utf8_length(at);
+  while (*text != '\0') {
+    size_t length = sfctl_text_utf8_length(text);
     if (length == 0)
       fputs("\\ufffd", file);
     else if (length == 1)
-      write_ascii(file, *at);
+      write_ascii(file, (unsigned char)*text);
     else
-      fwrite(at, 1, length, file);
-    at += length > 0 ? length : 1;
+      fwrite(text, 1, length, file);
+    text += length > 0 ? length : 1;
   }
   fputc('"', file);
 }

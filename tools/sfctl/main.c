@@ -1,5 +1,6 @@
-/* sfctl: asks a running sfd, prints the answer. One thread. */
+/* sfctl: asks a running sfd, prints the answer; or looks for what is wrong. One thread. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,14 @@
 #include "shm/error.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
+#include "tools/sfctl/doctor.h"
+#include "tools/sfctl/metrics.h"
 #include "tools/sfctl/options.h"
 #include "tools/sfctl/print.h"
 #include "tools/sfctl/text.h"
 
 /* Documented in docs/man/sfctl.1. */
-enum { EXIT_REQUEST_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DAEMON = 3, EXIT_VERSION = 4 };
+enum { EXIT_REQUEST_FAILED = 1, EXIT_PROBLEMS = 1, EXIT_USAGE = 2, EXIT_NO_DAEMON = 3, EXIT_VERSION = 4 };
 
 static int report(sf_status_t status)
 {
@@ -52,7 +55,7 @@ static sf_status_t ask(const sfctl_options_t *options, sfctl_list_t *list_p)
   return status;
 }
 
-static sf_status_t run(const sfctl_options_t *options)
+static sf_status_t run_query(const sfctl_options_t *options)
 {
   sfctl_list_t list;
   sf_status_t status = ask(options, &list);
@@ -64,6 +67,48 @@ static sf_status_t run(const sfctl_options_t *options)
     status = sfctl_print_text(options->command, &list, options->regions, stdout);
   sfctl_list_clear(&list);
   return status;
+}
+
+static sf_status_t run_metrics(const sfctl_options_t *options)
+{
+  sfctl_connection_t connection;
+  sfctl_metrics_t metrics;
+  sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
+  if (status != SF_OK)
+    return status;
+  status = sfctl_metrics_collect(&connection, &metrics);
+  sfctl_disconnect(&connection);
+  if (status != SF_OK)
+    return status;
+  status = sfctl_metrics_print(&metrics, stdout);
+  sfctl_metrics_clear(&metrics);
+  return status;
+}
+
+static void run_doctor(const sfctl_options_t *options, bool *problems_p)
+{
+  static sfctl_report_t report; /* large */
+  const sfctl_doctor_t doctor = {.root = "", .socket = options->socket, .timeout_ms = options->timeout_ms};
+  sfctl_doctor_examine(&doctor, &report);
+  if (options->json)
+    sfctl_report_print_json(&report, stdout);
+  else
+    sfctl_report_print_text(&report, stdout);
+  *problems_p = sfctl_report_count(&report, SFCTL_PROBLEM) > 0;
+}
+
+static sf_status_t run(const sfctl_options_t *options, bool *problems_p)
+{
+  switch (options->task) {
+  case SFCTL_TASK_QUERY:
+    return run_query(options);
+  case SFCTL_TASK_METRICS:
+    return run_metrics(options);
+  case SFCTL_TASK_DOCTOR:
+    run_doctor(options, problems_p);
+    return SF_OK;
+  }
+  return SF_ERR_INTERNAL;
 }
 
 /* What could not be written, also because the disk is full, is an error. */
@@ -80,6 +125,7 @@ static sf_status_t close_output(void)
 int main(int argc, char *argv[])
 {
   sfctl_options_t options;
+  bool problems = false;
   sf_status_t status = sfctl_options_parse(argc, argv, &options);
   if (status != SF_OK) {
     report(status);
@@ -91,8 +137,10 @@ int main(int argc, char *argv[])
   else if (options.version)
     printf("sfctl %d.%d.%d\n", SF_VERSION_MAJOR, SF_VERSION_MINOR, SF_VERSION_PATCH);
   else
-    status = run(&options);
+    status = run(&options, &problems);
   if (status == SF_OK)
     status = close_output();
-  return status == SF_OK ? EXIT_SUCCESS : report(status);
+  if (status != SF_OK)
+    return report(status);
+  return problems ? EXIT_PROBLEMS : EXIT_SUCCESS;
 }

@@ -17,15 +17,23 @@
 typedef struct command {
   const char *name, *argument, *help;
   Sfproto__Query__What what;
+  sfctl_task_t task;
 } command_t;
 
 static const command_t commands[] = {
-    {"status", NULL, "the daemon: version, process, socket, what it serves", SFPROTO__QUERY__WHAT__STATUS},
-    {"jobs", "[JOB]", "its jobs", SFPROTO__QUERY__WHAT__JOBS},
-    {"ranks", "[JOB]", "their ranks: operations, bytes, memory and how others reach it", SFPROTO__QUERY__WHAT__RANKS},
-    {"graphs", "[JOB]", "their graphs: sizes, operations, bytes by the way they went", SFPROTO__QUERY__WHAT__GRAPHS},
-    {"plan", "GRAPH", "what a graph sends to and gets from other nodes", SFPROTO__QUERY__WHAT__PLAN},
-    {"peers", NULL, "the daemons of other nodes, and what went to them and came", SFPROTO__QUERY__WHAT__PEERS},
+    {"status", NULL, "the daemon: version, process, socket, what it serves", SFPROTO__QUERY__WHAT__STATUS,
+     SFCTL_TASK_QUERY},
+    {"jobs", "[JOB]", "its jobs", SFPROTO__QUERY__WHAT__JOBS, SFCTL_TASK_QUERY},
+    {"ranks", "[JOB]", "their ranks: operations, bytes, memory and how others reach it", SFPROTO__QUERY__WHAT__RANKS,
+     SFCTL_TASK_QUERY},
+    {"graphs", "[JOB]", "their graphs: sizes, operations, bytes by the way they went", SFPROTO__QUERY__WHAT__GRAPHS,
+     SFCTL_TASK_QUERY},
+    {"plan", "GRAPH", "what a graph sends to and gets from other nodes", SFPROTO__QUERY__WHAT__PLAN, SFCTL_TASK_QUERY},
+    {"peers", NULL, "the daemons of other nodes, and what went to them and came", SFPROTO__QUERY__WHAT__PEERS,
+     SFCTL_TASK_QUERY},
+    {"metrics", NULL, "all of this as OpenMetrics text, for Prometheus", SFPROTO__QUERY__WHAT__STATUS,
+     SFCTL_TASK_METRICS},
+    {"doctor", NULL, "check the installation, say what to mend", SFPROTO__QUERY__WHAT__STATUS, SFCTL_TASK_DOCTOR},
 };
 #define NCOMMANDS (sizeof commands / sizeof commands[0])
 
@@ -148,6 +156,7 @@ static sf_status_t take_command(parser_t *parser, const char *word)
     if (strcmp(word, commands[i].name) == 0) {
       parser->command = &commands[i];
       parser->options.command = commands[i].what;
+      parser->options.task = commands[i].task;
       return SF_OK;
     }
     sfshm_suggest_show(&suggest, commands[i].name);
@@ -199,11 +208,14 @@ static sf_status_t check_complete(const parser_t *parser)
 {
   if (parser->command == NULL)
     return sfshm_error(SF_ERR_ARG,
-                       "no command given: expected status, jobs, ranks, graphs, plan or peers; see sfctl --help");
+                       "no command given: expected status, jobs, ranks, graphs, plan, peers, metrics or doctor; see "
+                       "sfctl --help");
   if (parser->options.command == SFPROTO__QUERY__WHAT__PLAN && !parser->has_argument)
     return sfshm_error(SF_ERR_ARG, "plan: GRAPH is missing, the number of a graph, as sfctl graphs shows it");
   if (parser->options.regions && parser->options.command != SFPROTO__QUERY__WHAT__RANKS)
     return sfshm_error(SF_ERR_ARG, "--regions goes with the command ranks, not with %s", parser->command->name);
+  if (parser->options.json && parser->options.task == SFCTL_TASK_METRICS)
+    return sfshm_error(SF_ERR_ARG, "--json does not go with metrics, which prints OpenMetrics text");
   return SF_OK;
 }
 
@@ -242,7 +254,8 @@ void sfctl_options_print_help(FILE *file)
   fputs("\nJOB is a job's name or number, GRAPH a graph's number. Options:\n", file);
   for (size_t i = 0; i < NROWS; i++)
     print_line(file, "--", rows[i].name, rows[i].argument, rows[i].help);
-  fputs("\nExit status: 0 done, 1 the request failed, 2 wrong usage, 3 no daemon, 4 daemon of another version.\n"
+  fputs("\nExit status: 0 done, 1 the request failed or doctor found problems,\n2 wrong usage, 3 no daemon, 4 daemon "
+        "of another version.\n"
         "See sfctl(1).\n",
         file);
 }

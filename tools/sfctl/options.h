@@ -10,14 +10,21 @@
 
 #include "proto/sf_control.pb-c.h"
 
+typedef enum sfctl_task {
+  SFCTL_TASK_QUERY = 0, /* the daemon is asked one question, command */
+  SFCTL_TASK_METRICS,
+  SFCTL_TASK_DOCTOR,
+} sfctl_task_t;
+
 /* Texts point into argv. */
 typedef struct sfctl_options {
   bool help, version, json, regions;
   const char *socket; /* NULL: not given */
   int64_t timeout_ms;
-  Sfproto__Query__What command;
-  const char *job; /* NULL: all */
-  uint64_t graph;  /* PLAN: whose */
+  sfctl_task_t task;
+  Sfproto__Query__What command; /* of SFCTL_TASK_QUERY */
+  const char *job;              /* NULL: all */
+  uint64_t graph;               /* PLAN: whose */
 } sfctl_options_t;
 
 /* Fills *options_p. With --help or --version the rest of the line is not looked at. SF_ERR_ARG, with a text that names

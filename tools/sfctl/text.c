@@ -61,3 +61,28 @@ const char *sfctl_text_printable(const char *text, char *buffer, size_t size_byt
   }
   return buffer;
 }
+
+size_t sfctl_text_utf8_length(const char *text)
+{
+  const unsigned char *at = (const unsigned char *)text;
+  unsigned char lead = at[0], low = 0x80, high = 0xbf; /* range of the second byte */
+  if (lead < 0x80)
+    return 1;
+  if (lead < 0xc2 || lead > 0xf4)
+    return 0;
+  if (lead == 0xe0)
+    low = 0xa0;
+  else if (lead == 0xed)
+    high = 0x9f;
+  else if (lead == 0xf0)
+    low = 0x90;
+  else if (lead == 0xf4)
+    high = 0x8f;
+  size_t length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  if (at[1] < low || at[1] > high)
+    return 0;
+  for (size_t i = 2; i < length; i++)
+    if ((at[i] & 0xc0) != 0x80)
+      return 0;
+  return length;
+}

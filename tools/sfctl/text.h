@@ -20,4 +20,8 @@ const char *sfctl_text_printable(const char *text, char *buffer, size_t size_byt
 /* Bytes that sfctl_text_printable needs at most. */
 #define SFCTL_PRINTABLE_SIZE(length) (4 * (length) + 1)
 
+/* Length of the valid UTF-8 sequence (RFC 3629: shortest form, no surrogates, at most U+10FFFF) at text; 0 if there is
+ * none. Stops at the terminating 0, which continues nothing. */
+size_t sfctl_text_utf8_length(const char *text);
+
 #endif

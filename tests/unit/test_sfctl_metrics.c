@@ -1,0 +1,444 @@
+/* What sfctl metrics prints of given answers: values, the rules of OpenMetrics, and that the man page names every
+ * family and label. Runs in the root of the repository. */
+#include "tools/sfctl/metrics.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/error.h"
+#include "tests/unit/runner.h"
+
+#define MAN_PAGE "docs/man/sfctl.1"
+
+/* ---- The rules ----------------------------------------------------------------------------------------------------
+ */
+
+#define MAX_FAMILIES 128
+#define MAX_SAMPLES 512
+
+typedef struct family {
+  char name[64], type[16], unit[16];
+  bool has_help;
+} family_t;
+
+/* What has been read of the text. */
+static family_t families[MAX_FAMILIES];
+static char series[MAX_SAMPLES][256]; /* names with labels */
+static int nfamilies, nseries;
+
+static const char *documented(void)
+{
+  static char man[1 << 16];
+  FILE *file = fopen(MAN_PAGE, "re");
+  ck_assert_msg(file != NULL, "no " MAN_PAGE " in the current directory");
+  man[fread(man, 1, sizeof man - 1, file)] = '\0';
+  fclose(file);
+  const char *section = strstr(man, "\n.SH METRICS\n");
+  ck_assert_ptr_nonnull(section);
+  return section;
+}
+
+static void expect_documented(const char *name)
+{
+  const char *found = documented();
+  size_t length = strlen(name);
+  while ((found = strstr(found, name)) != NULL) {
+    if (found[-1] != '_' && !isalnum((unsigned char)found[-1]) && found[length] != '_' &&
+        !isalnum((unsigned char)found[length]))
+      return;
+    found++;
+  }
+  ck_abort_msg("\"%s\" is not in the METRICS of " MAN_PAGE, name);
+}
+
+static size_t name_length(const char *text)
+{
+  return isdigit((unsigned char)*text)
+             ? 0
+             : strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+}
+
+static void begin_family(const char *name, const char *type)
+{
+  for (int i = 0; i < nfamilies; i++)
+    ck_assert_msg(strcmp(families[i].name, name) != 0, "%s comes twice", name);
+  ck_assert_int_lt(nfamilies, MAX_FAMILIES);
+  ck_assert_uint_eq(name_length(name), strlen(name));
+  family_t *family = &families[nfamilies++];
+  *family = (family_t){.has_help = false};
+  snprintf(family->name, sizeof family->name, "%s", name);
+  snprintf(family->type, sizeof family->type, "%s", type);
+  ck_assert_msg(strcmp(type, "gauge") == 0 || strcmp(type, "counter") == 0 || strcmp(type, "info") == 0 ||
+                    strcmp(type, "stateset") == 0,
+                "%s has type %s", name, type);
+  expect_documented(name);
+}
+
+/* "# TYPE", "# UNIT" and "# HELP", in this order, once for each family, before its samples. */
+static void take_metadata(const char *line)
+{
+  char word[8], name[64];
+  int at = 0;
+  ck_assert_msg(sscanf(line, "# %7s %63s %n", word, name, &at) == 2 && at > 0, "no metadata: %s", line);
+  const char *text = line + at;
+  ck_assert_str_ne(text, "");
+  if (strcmp(word, "TYPE") == 0) {
+    begin_family(name, text);
+    return;
+  }
+  ck_assert_int_gt(nfamilies, 0);
+  family_t *family = &families[nfamilies - 1];
+  ck_assert_str_eq(name, family->name);
+  ck_assert(!family->has_help);
+  if (strcmp(word, "HELP") == 0) {
+    family->has_help = true;
+    ck_assert_ptr_null(strpbrk(text, "\\\""));
+    return;
+  }
+  ck_assert_str_eq(word, "UNIT");
+  snprintf(family->unit, sizeof family->unit, "_%s", text);
+  size_t length = strlen(name), unit = strlen(family->unit);
+  ck_assert_msg(length > unit && strcmp(name + length - unit, family->unit) == 0, "%s has unit %s", name, text);
+}
+
+static const char *suffix_of(const char *type)
+{
+  return strcmp(type, "counter") == 0 ? "_total" : strcmp(type, "info") == 0 ? "_info" : "";
+}
+
+/* Returns the character behind the closing quote. */
+static const char *skip_value(const char *text)
+{
+  ck_assert_int_eq(*text, '"');
+  for (text++; *text != '"'; text++) {
+    ck_assert_msg(*text != '\0', "a label's value does not end");
+    if (*text == '\\')
+      ck_assert_msg(*++text == 'n' || *text == '"' || *text == '\\', "escape \\%c", *text);
+  }
+  return text + 1;
+}
+
+/* Returns the character behind the closing brace; all labels differ. of_state: whether the one of a stateset is there.
+ */
+static const char *skip_labels(const char *text, const char *family, bool *of_state)
+{
+  char names[8][64];
+  int n = 0;
+  do {
+    text++; /* the brace or comma */
+    size_t length = name_length(text);
+    ck_assert(length > 0 && length < sizeof names[0] && text[length] == '=' && n < 8);
+    snprintf(names[n], sizeof names[n], "%.*s", (int)length, text);
+    for (int i = 0; i < n; i++)
+      ck_assert_str_ne(names[i], names[n]);
+    expect_documented(names[n]);
+    *of_state = *of_state || strcmp(names[n++], family) == 0;
+    text = skip_value(text + length + 1);
+  } while (*text == ',');
+  ck_assert_int_eq(*text, '}');
+  return text + 1;
+}
+
+static void note_series(const char *line, size_t length)
+{
+  ck_assert(nseries < MAX_SAMPLES && length < sizeof series[0]);
+  snprintf(series[nseries], sizeof series[0], "%.*s", (int)length, line);
+  for (int i = 0; i < nseries; i++)
+    ck_assert_str_ne(series[i], series[nseries]);
+  nseries++;
+}
+
+static void take_sample(const char *line)
+{
+  ck_assert_msg(nfamilies > 0, "before any family: %s", line);
+  const family_t *family = &families[nfamilies - 1];
+  char wanted[80], *end;
+  bool of_state = false;
+  size_t length = name_length(line);
+  snprintf(wanted, sizeof wanted, "%s%s", family->name, suffix_of(family->type));
+  ck_assert_msg(strlen(wanted) == length && strncmp(line, wanted, length) == 0, "in family %s: %s", family->name, line);
+  ck_assert(family->has_help);
+  const char *at = line[length] == '{' ? skip_labels(line + length, family->name, &of_state) : line + length;
+  note_series(line, (size_t)(at - line));
+  ck_assert_int_eq(*at, ' ');
+  double value = strtod(at + 1, &end);
+  ck_assert_msg(end > at + 1 && *end == '\0', "no number at the end: %s", line);
+  bool counts = strcmp(family->type, "counter") == 0, states = strcmp(family->type, "stateset") == 0;
+  ck_assert(!counts || value >= 0);
+  ck_assert(!states || (of_state && (value == 0 || value == 1)));
+  ck_assert(strcmp(family->type, "info") != 0 || value == 1);
+}
+
+static void check_rules(const char *text)
+{
+  char *copy = strdup(text), *rest = copy, *line;
+  size_t length = strlen(text);
+  ck_assert(length > 6 && strcmp(text + length - 7, "\n# EOF\n") == 0);
+  copy[length - 6] = '\0'; /* the mark is the last line, and is there once */
+  ck_assert_ptr_null(strstr(copy, "# EOF"));
+  nfamilies = nseries = 0;
+  while ((line = strsep(&rest, "\n")) != NULL && (rest != NULL || *line != '\0'))
+    if (line[0] == '#')
+      take_metadata(line);
+    else
+      take_sample(line);
+  free(copy);
+}
+
+/* ---- Answers ------------------------------------------------------------------------------------------------------
+ */
+
+static char *word(const char *text)
+{
+  return (char *)(uintptr_t)text; /* protobuf-c has no const */
+}
+
+static Sfproto__Message messages[5];
+static sfctl_item_t items[5];
+static Sfproto__StatusInfo status_info;
+static Sfproto__JobInfo job_info;
+static Sfproto__RankInfo rank_info;
+static Sfproto__GraphInfo graph_info;
+static Sfproto__PeerInfo peer_info;
+static Sfproto__RegionInfo regions[3];
+static Sfproto__RegionInfo *region_pointers[] = {&regions[0], &regions[1], &regions[2]};
+static Sfproto__PeerTraffic traffic[2];
+static Sfproto__PeerTraffic *traffic_pointers[] = {&traffic[0], &traffic[1]};
+static sfctl_metrics_t metrics;
+
+/* It must be escaped, and holds a byte that is not valid UTF-8. */
+#define NAME "c\\g\n\"x\"\xff\xc3\xa9"
+#define JOB "job_id=\"7\",job_name=\"c\\\\g\\n\\\"x\\\"\xef\xbf\xbd\xc3\xa9\""
+
+static sfctl_list_t one(size_t i, Sfproto__Message__BodyCase body)
+{
+  messages[i] = (Sfproto__Message)SFPROTO__MESSAGE__INIT;
+  messages[i].body_case = body;
+  items[i] = (sfctl_item_t){.message = &messages[i]};
+  return (sfctl_list_t){.items = &items[i], .count = 1};
+}
+
+static void set_counts(sfctl_item_t *item)
+{
+  uint64_t next = 100;
+  item->ncounted = 2;
+#define SET(field, text) item->counts.field = next++;
+  SFSHM_COUNTER_TABLE(SET)
+#undef SET
+  item->counts.bytes_received = UINT64_MAX;
+  item->sleeps = 12;
+}
+
+static void set_status(void)
+{
+  metrics.status = one(0, SFPROTO__MESSAGE__BODY_STATUS_INFO);
+  messages[0].status_info = &status_info;
+  status_info = (Sfproto__StatusInfo)SFPROTO__STATUS_INFO__INIT;
+  status_info.software = word("sfd 0.1.0");
+  status_info.protocol = 1;
+  status_info.socket = word("/s");
+  status_info.uptime_s = 3725.5;
+  status_info.cores = 2;
+  status_info.jobs_total = UINT64_C(10000000000);
+  status_info.costs_measured = true;
+}
+
+static void set_job(void)
+{
+  metrics.jobs = one(1, SFPROTO__MESSAGE__BODY_JOB_INFO);
+  messages[1].job_info = &job_info;
+  job_info = (Sfproto__JobInfo)SFPROTO__JOB_INFO__INIT;
+  job_info.job_id = 7;
+  job_info.name = word(NAME);
+  job_info.uid = 1000;
+  job_info.size = 4;
+  job_info.state = word("running");
+}
+
+static void set_rank(void)
+{
+  static const char *const methods[] = {"slots", "in-place", "slots"};
+  metrics.ranks = one(2, SFPROTO__MESSAGE__BODY_RANK_INFO);
+  messages[2].rank_info = &rank_info;
+  set_counts(&items[2]);
+  rank_info = (Sfproto__RankInfo)SFPROTO__RANK_INFO__INIT;
+  rank_info.job_id = 7;
+  rank_info.job = word(NAME);
+  rank_info.rank = 3;
+  rank_info.pid = 42;
+  rank_info.state = word("on holiday");
+  rank_info.program = word("./cg");
+  for (size_t i = 0; i < 3; i++) {
+    regions[i] = (Sfproto__RegionInfo)SFPROTO__REGION_INFO__INIT;
+    regions[i].kind = word("alloc");
+    regions[i].length = 1000 * (i + 1);
+    regions[i].method = word(methods[i]);
+  }
+  rank_info.regions = region_pointers;
+  rank_info.n_regions = 3;
+}
+
+static void set_graph(void)
+{
+  metrics.graphs = one(3, SFPROTO__MESSAGE__BODY_GRAPH_INFO);
+  messages[3].graph_info = &graph_info;
+  set_counts(&items[3]);
+  graph_info = (Sfproto__GraphInfo)SFPROTO__GRAPH_INFO__INIT;
+  graph_info.graph = UINT64_MAX;
+  graph_info.job_id = 7;
+  graph_info.job = word(NAME);
+  graph_info.nroots = INT64_C(5000000000);
+  graph_info.state = word("ready");
+}
+
+static void set_peer(void)
+{
+  metrics.peers = one(4, SFPROTO__MESSAGE__BODY_PEER_INFO);
+  messages[4].peer_info = &peer_info;
+  peer_info = (Sfproto__PeerInfo)SFPROTO__PEER_INFO__INIT;
+  peer_info.node = 2;
+  peer_info.description = word("node 2 (tcp h:7411)");
+  peer_info.state = word("opening");
+  peer_info.wire_sent = 2000;
+  peer_info.queued_bytes = 5;
+  for (size_t i = 0; i < 2; i++) {
+    traffic[i] = (Sfproto__PeerTraffic)SFPROTO__PEER_TRAFFIC__INIT;
+    traffic[i].kind = word(i == 0 ? "data" : "credit");
+    traffic[i].payload_sent = 10 + i;
+  }
+  peer_info.traffic = traffic_pointers;
+  peer_info.n_traffic = 2;
+}
+
+static void setup(void)
+{
+  set_status();
+  set_job();
+  set_rank();
+  set_graph();
+  set_peer();
+}
+
+static char *print(void)
+{
+  char *text;
+  size_t length;
+  FILE *file = open_memstream(&text, &length);
+  ck_assert_int_eq(sfctl_metrics_print(&metrics, file), SF_OK);
+  fclose(file);
+  check_rules(text);
+  return text;
+}
+
+/* Whole lines. */
+static void expect_lines(const char *const lines[])
+{
+  char *text = print(), wanted[400];
+  for (; *lines != NULL; lines++) {
+    snprintf(wanted, sizeof wanted, "\n%s\n", *lines);
+    ck_assert_msg(strstr(text, wanted) != NULL, "no line \"%s\" in: %s", *lines, text);
+  }
+  free(text);
+}
+
+#define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+START_TEST(the_daemon)
+{
+  expect_lines(LINES("# TYPE sfd_uptime_seconds gauge", "# UNIT sfd_uptime_seconds seconds",
+                     "# HELP sfd_uptime_seconds Time since the daemon's start.", "sfd_uptime_seconds 3725.500",
+                     "sfd_build_info{software=\"sfd 0.1.0\",protocol=\"1\",fabric=\"none\"} 1",
+                     "sfd_jobs_started_total 10000000000", "sfd_costs_measured 1"));
+}
+END_TEST
+
+/* An older daemon does not tell of nodes; what is no number is said to be none. */
+START_TEST(what_is_not_known)
+{
+  char *text = print();
+  ck_assert_ptr_null(strstr(text, "\nsfd_nodes "));
+  free(text);
+  status_info.has_nodes = true;
+  status_info.nodes = 2;
+  status_info.uptime_s = 1.0 / 0.0;
+  items[2].ncounted = 0;
+  expect_lines(LINES("sfd_nodes 2", "sfd_uptime_seconds NaN",
+                     "sfd_graph_ranks_counted{" JOB ",graph=\"18446744073709551615\"} 2"));
+  text = print();
+  ck_assert_ptr_null(strstr(text, "\nsfd_rank_bcasts_total"));
+  free(text);
+}
+END_TEST
+
+START_TEST(jobs)
+{
+  expect_lines(LINES("sfd_job_user_info{" JOB ",uid=\"1000\"} 1", "sfd_job_ranks{" JOB "} 4",
+                     "sfd_job_state{" JOB ",sfd_job_state=\"joining\"} 0",
+                     "sfd_job_state{" JOB ",sfd_job_state=\"running\"} 1"));
+}
+END_TEST
+
+START_TEST(ranks)
+{
+#define RANK JOB ",rank=\"3\""
+  expect_lines(LINES(
+      "sfd_rank_process_info{" RANK ",pid=\"42\",program=\"./cg\"} 1",
+      "sfd_rank_state{" RANK ",sfd_rank_state=\"running\"} 0",
+      "sfd_rank_state{" RANK ",sfd_rank_state=\"on holiday\"} 1", "sfd_rank_bcasts_total{" RANK "} 100",
+      "sfd_rank_sent_bytes_total{" RANK ",way=\"inline\"} 104", "sfd_rank_sent_bytes_total{" RANK ",way=\"nodes\"} 111",
+      "sfd_rank_received_bytes_total{" RANK ",way=\"ranks\"} 18446744073709551615",
+      "sfd_rank_sleeps_total{" RANK "} 12", "sfd_rank_regions{" RANK ",kind=\"alloc\",method=\"slots\"} 2",
+      "sfd_rank_region_bytes{" RANK ",kind=\"alloc\",method=\"slots\"} 4000",
+      "sfd_rank_region_bytes{" RANK ",kind=\"alloc\",method=\"in-place\"} 2000"));
+}
+END_TEST
+
+START_TEST(graphs)
+{
+#define GRAPH JOB ",graph=\"18446744073709551615\""
+  expect_lines(LINES("sfd_graph_roots{" GRAPH "} 5000000000", "sfd_graph_reduces_total{" GRAPH "} 101",
+                     "sfd_graph_state{" GRAPH ",sfd_graph_state=\"ready\"} 1"));
+}
+END_TEST
+
+START_TEST(peers)
+{
+  expect_lines(LINES("sfd_peer_address_info{peer=\"2\",description=\"node 2 (tcp h:7411)\"} 1",
+                     "sfd_peer_state{peer=\"2\",sfd_peer_state=\"opening\"} 1",
+                     "sfd_peer_wire_sent_bytes_total{peer=\"2\"} 2000", "sfd_peer_queued_bytes{peer=\"2\"} 5",
+                     "sfd_peer_payload_sent_bytes_total{peer=\"2\",kind=\"credit\"} 11"));
+}
+END_TEST
+
+START_TEST(nothing_but_the_daemon)
+{
+  metrics.jobs.count = metrics.ranks.count = metrics.graphs.count = metrics.peers.count = 0;
+  free(print());
+  ck_assert_int_gt(nfamilies, 50);
+  metrics.status.count = 0;
+  ck_assert_int_eq(sfctl_metrics_print(&metrics, stdout), SF_ERR_PROTO);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("sfctl: metrics");
+  TCase *tc = tcase_create("metrics");
+  tcase_add_checked_fixture(tc, setup, NULL);
+  tcase_add_test(tc, the_daemon);
+  tcase_add_test(tc, what_is_not_known);
+  tcase_add_test(tc, jobs);
+  tcase_add_test(tc, ranks);
+  tcase_add_test(tc, graphs);
+  tcase_add_test(tc, peers);
+  tcase_add_test(tc, nothing_but_the_daemon);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

@@ -1,0 +1,98 @@
+/* OpenMetrics text as a stream of families and samples. The one thread of sfctl. */
+#include "tools/sfctl/openmetrics.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "tools/sfctl/text.h"
+
+void sfctl_openmetrics_family(sfctl_openmetrics_t *metrics, const char *prefix, const char *name, const char *type,
+                              const char *unit, const char *help)
+{
+  snprintf(metrics->family, sizeof metrics->family, "%s%s", prefix, name);
+  fprintf(metrics->file, "# TYPE %s %s\n", metrics->family, type);
+  if (unit != NULL)
+    fprintf(metrics->file, "# UNIT %s %s\n", metrics->family, unit);
+  fprintf(metrics->file, "# HELP %s %s\n", metrics->family, help);
+}
+
+void sfctl_openmetrics_begin(sfctl_openmetrics_t *metrics, const char *suffix)
+{
+  fprintf(metrics->file, "%s%s", metrics->family, suffix);
+  metrics->nlabels = 0;
+}
+
+/* ---- Labels ---- */
+
+static void begin_label(sfctl_openmetrics_t *metrics, const char *name)
+{
+  fprintf(metrics->file, "%c%s=\"", metrics->nlabels++ == 0 ? '{' : ',', name);
+}
+
+static void write_escaped(FILE *file, const char *text)
+{
+  while (*text != '\0') {
+    size_t length = sfctl_text_utf8_length(text);
+    if (length == 0)
+      fputs("\xef\xbf\xbd", file);
+    else if (*text == '\n')
+      fputs("\\n", file);
+    else if (*text == '"' || *text == '\\')
+      fprintf(file, "\\%c", *text);
+    else
+      fwrite(text, 1, length, file);
+    text += length > 0 ? length : 1;
+  }
+}
+
+void sfctl_openmetrics_label(sfctl_openmetrics_t *metrics, const char *name, const char *text)
+{
+  begin_label(metrics, name);
+  write_escaped(metrics->file, text);
+  fputc('"', metrics->file);
+}
+
+void sfctl_openmetrics_label_uint(sfctl_openmetrics_t *metrics, const char *name, uint64_t value)
+{
+  begin_label(metrics, name);
+  fprintf(metrics->file, "%" PRIu64 "\"", value);
+}
+
+void sfctl_openmetrics_label_int(sfctl_openmetrics_t *metrics, const char *name, int64_t value)
+{
+  begin_label(metrics, name);
+  fprintf(metrics->file, "%" PRId64 "\"", value);
+}
+
+/* ---- Values ---- */
+
+static void end_labels(sfctl_openmetrics_t *metrics)
+{
+  fputs(metrics->nlabels > 0 ? "} " : " ", metrics->file);
+}
+
+void sfctl_openmetrics_uint(sfctl_openmetrics_t *metrics, uint64_t value)
+{
+  end_labels(metrics);
+  fprintf(metrics->file, "%" PRIu64 "\n", value);
+}
+
+void sfctl_openmetrics_int(sfctl_openmetrics_t *metrics, int64_t value)
+{
+  end_labels(metrics);
+  fprintf(metrics->file, "%" PRId64 "\n", value);
+}
+
+void sfctl_openmetrics_double(sfctl_openmetrics_t *metrics, double value)
+{
+  end_labels(metrics);
+  if (isfinite(value))
+    fprintf(metrics->file, "%.3f\n", value);
+  else
+    fputs("NaN\n", metrics->file);
+}
+
+void sfctl_openmetrics_end(sfctl_openmetrics_t *metrics)
+{
+  fputs("# EOF\n", metrics->file);
+}
