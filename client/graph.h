@@ -102,7 +102,7 @@ struct sf_graph {
   sf_graph_t *thread_previous;
   sf_graph_t *thread_next;
   sf_request_t *free_requests;
-  sf_request_t *recent[2]; /* by operation: the last one ended, still filled in, as the next is often the same */
+  sf_request_t *recent[2]; /* by operation: one in flight or ended, kept filled in, as the next is often the same */
   sf_request_t *persistent;
   sfshm_counter_set_t *counts; /* in the counters region, or own_counts if all entries there are taken */
   sfshm_counter_set_t own_counts;

@@ -78,6 +78,12 @@ static sf_status_t check_call(const sf_graph_t *graph, sfshm_operation_t operati
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
+static void set_free(sf_request_t *request)
+{
+  request->next = request->graph->free_requests;
+  request->graph->free_requests = request;
+}
+
 static sf_status_t make_request(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
                                 const void *rootdata, void *leafdata, const sf_op_t *op, bool persistent,
                                 sf_request_t **request_p)
@@ -109,10 +115,10 @@ static sf_status_t make_request(sf_graph_t *graph, sfshm_operation_t operation, 
   };
   status = prepare_buffers(request);
   if (status != SF_OK) {
-    request->next = graph->free_requests;
-    graph->free_requests = request;
+    set_free(request);
     return status;
   }
+  sfc_request_find_straight(request);
   if (persistent) {
     request->next = graph->persistent;
     graph->persistent = request;
@@ -121,30 +127,32 @@ static sf_status_t make_request(sf_graph_t *graph, sfshm_operation_t operation, 
   return SF_OK;
 }
 
-/* Keeps a request for the next operation: filled in, if it was begun. */
+/* Keeps a request for the next operation: filled in, unless it is persistent. */
 static void recycle(sf_request_t *request)
 {
-  sf_graph_t *graph = request->graph;
-  if (graph->recent[request->operation] == NULL && !request->persistent) {
-    graph->recent[request->operation] = request;
+  sf_request_t **recent = &request->graph->recent[request->operation], *before = *recent;
+  if (before == request)
+    return;
+  if (request->persistent || (before != NULL && before->in_flight)) {
+    set_free(request);
     return;
   }
-  request->next = graph->free_requests;
-  graph->free_requests = request;
+  *recent = request;
+  if (before != NULL)
+    set_free(before);
 }
 
-/* The last ended request of the graph if this call has the same arguments. Everything has been checked then. */
+/* The recent request of the graph if this call has the same arguments. Everything has been checked then. */
 static sf_request_t *take_recent(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
                                  const void *rootdata, const void *leafdata, const sf_op_t *op)
 {
   if (graph == NULL || unit == NULL || op == NULL || graph->generation != sfc_process_generation)
     return NULL;
   sf_request_t *request = graph->recent[operation];
-  if (request == NULL || request->root != rootdata || request->leaf != leafdata ||
+  if (request == NULL || request->in_flight || request->root != rootdata || request->leaf != leafdata ||
       request->combine.unit.base != unit->unit.base || request->combine.unit.count != unit->unit.count ||
       request->op != op->op || request->memory_epoch != sfc_memory_epoch(&graph->context->memory))
     return NULL;
-  graph->recent[operation] = NULL;
   return request;
 }
 
@@ -166,20 +174,14 @@ void sfc_request_advance(sf_request_t *request)
 /* ---- Beginning --------------------------------------------------------------------------------------------------- */
 
 /* Makes the graph one of those on which the thread makes progress. */
-static sf_status_t attach_thread(sf_graph_t *graph, sfc_thread_t *thread)
+static void attach_thread(sf_graph_t *graph, sfc_thread_t *thread)
 {
-  if (graph->thread == thread)
-    return SF_OK;
-  if (graph->thread != NULL)
-    return sfshm_error(SF_ERR_STATE, "graph %llu has operations in flight that another thread began",
-                       (unsigned long long)graph->number);
   graph->thread = thread;
   graph->thread_previous = NULL;
   graph->thread_next = thread->graphs;
   if (thread->graphs != NULL)
     thread->graphs->thread_previous = graph;
   thread->graphs = graph;
-  return SF_OK;
 }
 
 static void detach_thread(sf_graph_t *graph)
@@ -193,12 +195,15 @@ static void detach_thread(sf_graph_t *graph)
   graph->thread = NULL;
 }
 
-/* Room for one more operation in flight. */
+static bool has_room(const sf_graph_t *graph)
+{
+  return graph->last_sequence - graph->first_sequence + 1 <= graph->table_mask;
+}
+
+/* Room for more operations in flight. */
 static sf_status_t grow_table(sf_graph_t *graph)
 {
   uint64_t size = graph->table_mask + 1;
-  if (graph->last_sequence - graph->first_sequence + 1 < size)
-    return SF_OK;
   sf_request_t **table = calloc(2 * size, sizeof *table);
   if (table == NULL)
     return sfshm_error(SF_ERR_NOMEM, "%llu operations in flight", (unsigned long long)size);
@@ -214,6 +219,7 @@ static void begin_sends(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
   int32_t n = graph->nsenders[request->operation];
+  request->sends_left = n;
   for (int32_t i = 0; i < n; i++) {
     sfc_lane_t *lane = graph->senders[request->operation][i];
     if (lane->tx_stalled)
@@ -232,6 +238,7 @@ static void begin_receives(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
   int32_t n = graph->nreceivers[request->operation];
+  request->receives_left = n;
   for (int32_t i = 0; i < n; i++) {
     sfc_lane_t *lane = graph->receivers[request->operation][i];
     if (lane->rx_request != NULL)
@@ -241,31 +248,42 @@ static void begin_receives(sf_request_t *request)
   }
 }
 
-/* Begins an operation; wakes of other ranks are left to the caller. */
+/* What is to be checked and made ready before a graph takes another operation. */
+static __attribute__((noinline)) sf_status_t prepare_graph(sf_graph_t *graph, const sfc_thread_t *thread)
+{
+  sf_status_t status = sfc_graph_failure(graph);
+  if (status == SF_OK && graph->thread != NULL && graph->thread != thread)
+    status = sfshm_error(SF_ERR_STATE, "graph %llu has operations in flight that another thread began",
+                         (unsigned long long)graph->number);
+  return status == SF_OK && !has_room(graph) ? grow_table(graph) : status;
+}
+
+/* Begins an operation; wakes of other ranks are left to the caller. Sends as early as possible: somebody waits. */
 static sf_status_t begin(sf_request_t *request, sfc_thread_t *thread)
 {
   sf_graph_t *graph = request->graph;
-  sf_status_t status = sfc_graph_failure(graph);
-  if (status == SF_OK)
-    status = grow_table(graph);
-  if (status == SF_OK)
-    status = attach_thread(graph, thread);
-  if (status != SF_OK)
-    return status;
+  if (sfc_graph_is_failed(graph) || (graph->thread != NULL && graph->thread != thread) || !has_room(graph)) {
+    sf_status_t status = prepare_graph(graph, thread);
+    if (status != SF_OK)
+      return status;
+  }
   request->sequence = ++graph->last_sequence;
   request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
-  graph->table[request->sequence & graph->table_mask] = request;
-  graph->history[request->sequence % SFC_HISTORY] = request->match;
-  graph->in_flight++;
-  request->in_flight = true;
-  request->sends_left = graph->nsenders[request->operation];
-  request->receives_left = graph->nreceivers[request->operation];
-  request->turn = 0;
-  sfshm_count(request->operation == SFSHM_BCAST ? &graph->counts->bcasts : &graph->counts->reduces, 1);
   if (graph->trunks != NULL)
     sfc_trunks_check_begun(graph, request);
-  begin_sends(request);
+  bool sent = request->send.lane != NULL && sfc_request_send_straight(request, thread);
+  if (graph->thread == NULL)
+    attach_thread(graph, thread);
+  if (!sent)
+    begin_sends(request);
   begin_receives(request);
+  request->turn = 0;
+  request->in_flight = true;
+  graph->in_flight++;
+  thread->in_flight++;
+  graph->table[request->sequence & graph->table_mask] = request;
+  graph->history[request->sequence % SFC_HISTORY] = request->match;
+  sfshm_count(request->operation == SFSHM_BCAST ? &graph->counts->bcasts : &graph->counts->reduces, 1);
   sfc_graph_check_unexpected(graph, request->operation);
   if (request->ordered)
     sfc_request_advance(request);
@@ -274,18 +292,29 @@ static sf_status_t begin(sf_request_t *request, sfc_thread_t *thread)
   return SF_OK;
 }
 
-static sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
-                                  const void *rootdata, void *leafdata, const sf_op_t *op, sf_request_t **request_p)
+/* A request for a call that is not like the last one. Its arguments are checked before the graph. */
+static __attribute__((noinline)) sf_status_t make_fresh(sf_graph_t *graph, sfshm_operation_t operation,
+                                                        const sf_type_t *unit, const void *rootdata, void *leafdata,
+                                                        const sf_op_t *op, sf_request_t *const *asked_p,
+                                                        sf_request_t **request_p)
+{
+  sf_status_t status = check_call(graph, operation, unit, op, asked_p);
+  if (status == SF_OK)
+    status = sfc_graph_failure(graph);
+  if (status == SF_OK)
+    status = make_request(graph, operation, unit, rootdata, leafdata, op, false, request_p);
+  return status;
+}
+
+static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
+                                         const void *rootdata, void *leafdata, const sf_op_t *op,
+                                         sf_request_t **request_p)
 {
   sfc_thread_t *thread = sfc_thread_self();
   sf_status_t status;
   sf_request_t *request = request_p == NULL ? NULL : take_recent(graph, operation, unit, rootdata, leafdata, op);
   if (request == NULL) {
-    status = check_call(graph, operation, unit, op, request_p);
-    if (status == SF_OK)
-      status = sfc_graph_failure(graph);
-    if (status == SF_OK)
-      status = make_request(graph, operation, unit, rootdata, leafdata, op, false, &request);
+    status = make_fresh(graph, operation, unit, rootdata, leafdata, op, request_p, &request);
     if (status != SF_OK)
       return status;
   }
@@ -357,17 +386,29 @@ static void end(sf_request_t **request_p)
   sf_request_t *request = *request_p;
   sf_graph_t *graph = request->graph;
   graph->table[request->sequence & graph->table_mask] = NULL;
-  while (graph->first_sequence <= graph->last_sequence &&
-         graph->table[graph->first_sequence & graph->table_mask] == NULL)
-    graph->first_sequence++;
   request->in_flight = false;
-  if (--graph->in_flight == 0)
+  graph->thread->in_flight--;
+  if (--graph->in_flight == 0) {
+    graph->first_sequence = graph->last_sequence + 1;
     detach_thread(graph);
+  } else {
+    while (graph->table[graph->first_sequence & graph->table_mask] == NULL)
+      graph->first_sequence++;
+  }
   sfshm_count(&graph->counts->completed, 1);
   if (!request->persistent) {
-    recycle(request);
+    if (graph->recent[request->operation] != request)
+      recycle(request);
     *request_p = NULL;
   }
+}
+
+/* Waits for a request that this thread has begun, and ends it. */
+static inline sf_status_t complete(sf_request_t **request, sfc_thread_t *thread)
+{
+  sf_status_t status = sfc_thread_wait(thread, *request);
+  end(request);
+  return status;
 }
 
 static sf_status_t check_end(sf_request_t **request, const sfc_thread_t *thread, const char *function)
@@ -389,11 +430,7 @@ sf_status_t sf_wait(sf_request_t **request)
   if (*request == NULL || !(*request)->in_flight)
     return SF_OK;
   sf_status_t status = check_end(request, thread, __func__);
-  if (status != SF_OK)
-    return status;
-  status = sfc_thread_wait(thread, *request);
-  end(request);
-  return status;
+  return status == SF_OK ? complete(request, thread) : status;
 }
 
 sf_status_t sf_wait_all(int32_t count, sf_request_t *requests[])
@@ -434,15 +471,15 @@ sf_status_t sf_test(sf_request_t **request, bool *done_p)
 sf_status_t sf_bcast(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata, void *leafdata, const sf_op_t *op)
 {
   sf_request_t *request;
-  sf_status_t status = sf_bcast_begin(graph, unit, rootdata, leafdata, op, &request);
-  return status != SF_OK ? status : sf_wait(&request);
+  sf_status_t status = make_and_begin(graph, SFSHM_BCAST, unit, rootdata, leafdata, op, &request);
+  return status == SF_OK ? complete(&request, sfc_thread_self()) : status;
 }
 
 sf_status_t sf_reduce(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *rootdata, const sf_op_t *op)
 {
   sf_request_t *request;
-  sf_status_t status = sf_reduce_begin(graph, unit, leafdata, rootdata, op, &request);
-  return status != SF_OK ? status : sf_wait(&request);
+  sf_status_t status = make_and_begin(graph, SFSHM_REDUCE, unit, rootdata, (void *)(uintptr_t)leafdata, op, &request);
+  return status == SF_OK ? complete(&request, sfc_thread_self()) : status;
 }
 
 sf_status_t sf_request_free(sf_request_t **request)

@@ -8,6 +8,13 @@
 #include "client/graph.h"
 #include "shm/kernels.h"
 
+/* Consecutive values that fit into a slot, and the one lane that they take; lane is NULL where it is not as simple. */
+typedef struct sfc_straight {
+  sfc_lane_t *lane;
+  char *values; /* in the application's buffer */
+  size_t bytes;
+} sfc_straight_t;
+
 struct sf_request {
   sf_graph_t *graph;
   sf_request_t *next; /* in the graph's list of free or of persistent requests */
@@ -32,6 +39,8 @@ struct sf_request {
   char *target;       /* the other one */
   sfc_memory_ref_t source_ref;
   uint64_t memory_epoch; /* when the buffers were looked up */
+  sfc_straight_t send;   /* all that is to be sent, and to be received */
+  sfc_straight_t receive;
 };
 
 static inline bool sfc_request_is_complete(const sf_request_t *request)

@@ -20,12 +20,7 @@
 /* Tests in vain after which a mismatch is looked for. */
 #define IDLE_TESTS 1024
 
-static _Thread_local sfc_thread_t thread_self;
-
-sfc_thread_t *sfc_thread_self(void)
-{
-  return &thread_self;
-}
+_Thread_local sfc_thread_t sfc_thread_state;
 
 void sfc_thread_flush_slow(sfc_thread_t *thread)
 {
@@ -52,11 +47,6 @@ static bool resume_sends(sfc_lane_t *lane)
   return true;
 }
 
-static bool is_failed(const sf_graph_t *graph)
-{
-  return atomic_load_explicit(&graph->failed, memory_order_relaxed) != SF_OK;
-}
-
 static bool progress_sends(sf_graph_t *graph)
 {
   bool moved = false;
@@ -73,10 +63,8 @@ static bool progress_sends(sf_graph_t *graph)
 static bool progress_graph(sf_graph_t *graph)
 {
   bool moved = false;
-  if (is_failed(graph))
+  if (sfc_graph_is_failed(graph))
     return false;
-  if (graph->nstalled > 0 || graph->nunread > 0)
-    moved |= progress_sends(graph);
   int32_t kept = 0, n = graph->nexpecting;
   for (int32_t i = 0; i < n; i++) {
     sfc_lane_t *lane = graph->expecting[i];
@@ -85,6 +73,8 @@ static bool progress_graph(sf_graph_t *graph)
       graph->expecting[kept++] = lane;
   }
   graph->nexpecting = kept;
+  if (graph->nstalled > 0 || graph->nunread > 0)
+    moved |= progress_sends(graph);
   return moved;
 }
 
@@ -97,27 +87,32 @@ bool sfc_thread_progress(sfc_thread_t *thread)
   return moved;
 }
 
-/* Looks for a moment at where the next message will most likely arrive, more closely than progress can. */
-static void spin_for_arrival(const sf_graph_t *graph)
+/* Looks for a moment at where the next message will most likely arrive, more closely than progress can, and takes it.
+ * Whether anything moved. */
+static bool take_next(sf_graph_t *graph)
 {
-  if (graph->nexpecting == 0)
-    return;
-  const sfc_lane_t *lane = graph->expecting[0];
-  if (lane->trunk != NULL) {
-    for (int i = 0; i < LOOKS_AT_ONCE && !sfc_trunk_has_message(lane); i++)
-      sfshm_cpu_relax();
-    return;
-  }
-  const sfshm_lane_rx_t *rx = &lane->rx;
-  for (int i = 0; i < LOOKS_AT_ONCE && !sfshm_lane_has_message(rx); i++)
+  if (graph->nexpecting == 0 || sfc_graph_is_failed(graph))
+    return false;
+  sfc_lane_t *lane = graph->expecting[0];
+  if (lane->trunk != NULL)
+    return false; /* nobody spins for these */
+  const sfshm_slot_t *slot;
+  for (int looks = 0; (slot = sfshm_lane_peek(&lane->rx, &lane->tx)) == NULL; looks++) {
+    if (looks == LOOKS_AT_ONCE)
+      return false;
     sfshm_cpu_relax();
+  }
+  bool moved = sfc_lane_receive_straight(lane, slot) || sfc_lane_receive(lane);
+  if (lane->rx_request == NULL)
+    graph->expecting[0] = graph->expecting[--graph->nexpecting];
+  return moved;
 }
 
 /* Nothing has come for a while: perhaps because somebody called something else. */
 static void check_matches(const sfc_thread_t *thread)
 {
   for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
-    for (int32_t i = 0; i < graph->nlanes && !is_failed(graph); i++)
+    for (int32_t i = 0; i < graph->nlanes && !sfc_graph_is_failed(graph); i++)
       sfc_lane_check_match(&graph->lanes[i]);
 }
 
@@ -135,7 +130,7 @@ static void ask_after_tests(sfc_thread_t *thread)
     thread->idle_ns = now_ns();
   else if (now_ns() - thread->idle_ns >= ASK_AFTER_NS)
     for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
-      if (graph->trunks != NULL && !is_failed(graph))
+      if (graph->trunks != NULL && !sfc_graph_is_failed(graph))
         sfc_trunks_ask(graph);
 }
 
@@ -167,22 +162,27 @@ sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
   sf_graph_t *graph = request->graph;
   sf_context_t *context = graph->context;
   sfshm_waiter_t waiter;
-  int64_t began_ns = 0, patience_ns = ASK_AFTER_NS; /* of sleeping */
+  int64_t began_ns = 0, patience_ns = ASK_AFTER_NS;               /* of sleeping */
+  if (sfc_request_is_complete(request) && thread->in_flight == 1) /* else it is the others' chance */
+    return SF_OK;
   /* What comes from another node comes through the daemon, which may need this core. */
   sfshm_waiter_start(&waiter, context->board, graph->trunks == NULL ? SPINS : 0);
   for (;;) {
-    if (waiter.spins_left > 0)
-      spin_for_arrival(graph);
-    bool moved = sfc_thread_progress(thread);
+    bool moved = waiter.spins_left > 0 && take_next(graph);
+    if (moved && sfc_request_is_complete(request) && thread->in_flight == 1) {
+      sfc_thread_flush(thread);
+      return SF_OK;
+    }
+    moved |= sfc_thread_progress(thread);
     if (sfc_request_is_complete(request))
       return SF_OK;
-    if (is_failed(graph))
+    if (sfc_graph_is_failed(graph))
       return sfc_graph_failure(graph);
     if (moved || sfshm_waiter_step(&waiter) == SFSHM_WAIT_LOOK)
       continue;
     uint32_t ticket = sfshm_wake_arm(context->wake);
     check_matches(thread); /* part of the last look: what comes later wakes */
-    if (sfc_thread_progress(thread) || sfc_request_is_complete(request) || is_failed(graph))
+    if (sfc_thread_progress(thread) || sfc_request_is_complete(request) || sfc_graph_is_failed(graph))
       continue;
     sfshm_count(&context->counters->sleeps, 1);
     sfshm_wake_sleep(context->wake, ticket, graph->trunks != NULL ? patience_ns : -1);

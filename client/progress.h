@@ -12,13 +12,26 @@
 
 struct sfc_thread {
   sf_graph_t *graphs;  /* with operations in flight */
+  uint32_t in_flight;  /* operations, over all graphs */
   uint32_t idle_tests; /* since something moved */
   int64_t idle_ns;     /* when that was noticed; 0: not yet */
   int nwakes;          /* ranks to which something has been published since the last flush */
   sfshm_wake_t *wakes[SFC_PENDING_WAKES];
 };
 
-sfc_thread_t *sfc_thread_self(void);
+/* Initial-exec: found without a call also in a shared library. */
+extern _Thread_local sfc_thread_t sfc_thread_state __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static inline sfc_thread_t *sfc_thread_self(void)
+{
+  return &sfc_thread_state;
+}
+
+/* Whether the graph has failed; sfc_graph_failure says why. */
+static inline bool sfc_graph_is_failed(const sf_graph_t *graph)
+{
+  return atomic_load_explicit(&graph->failed, memory_order_relaxed) != SF_OK;
+}
 
 void sfc_thread_flush_slow(sfc_thread_t *thread);
 

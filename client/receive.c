@@ -12,12 +12,9 @@
 #include "client/trunk.h"
 #include "shm/error.h"
 
-#define BOUNCE_BYTES ((size_t)32 << 10)
+#define MESSAGES_AT_ONCE (SFSHM_LANE_SLOTS / 2)
 
-static inline const sfc_link_t *incoming_link(const sfc_lane_t *lane, sfshm_operation_t operation)
-{
-  return operation == SFSHM_BCAST ? &lane->as_leaf : &lane->as_root;
-}
+#define BOUNCE_BYTES ((size_t)32 << 10)
 
 static void unpack_values(const sf_request_t *request, const sfc_link_t *link, int64_t first, int64_t n,
                           const void *packed)
@@ -163,17 +160,18 @@ static sf_status_t read_private(sfc_lane_t *lane, const sf_request_t *request, c
   return status;
 }
 
-/* Takes one message of the request. *complete_p: whether it was the lane's last one for it. */
-static sf_status_t take_message(sfc_lane_t *lane, const sf_request_t *request, const sfshm_slot_t *slot,
+/* Takes one message of the request. *complete_p: whether it was the lane's last one for it; *tell_p: whether the writer
+ * waits to hear that it has been taken. */
+static sf_status_t take_message(sfc_lane_t *lane, const sf_request_t *request, const sfshm_slot_t *slot, uint64_t desc,
                                 bool *complete_p, bool *tell_p)
 {
-  const sfc_link_t *link = incoming_link(lane, request->operation);
+  const sfc_link_t *link = sfc_lane_incoming(lane, request->operation);
   int64_t n = sfc_link_count(link, request->operation);
   sf_status_t status = SF_OK;
   size_t bytes = (size_t)n * request->combine.unit_bytes;
   *complete_p = true;
   *tell_p = false;
-  switch (sfshm_desc_method(slot->desc)) {
+  switch (sfshm_desc_method(desc)) {
   case SFSHM_METHOD_INLINE:
     if (bytes > SFSHM_INLINE_BYTES)
       return sfshm_error(SF_ERR_PROTO, "rank %d sent %zu bytes in a slot", lane->rank, bytes);
@@ -206,21 +204,24 @@ static sf_status_t take_message(sfc_lane_t *lane, const sf_request_t *request, c
   return status;
 }
 
-void sfc_lane_finish_receive(sfc_lane_t *lane)
+sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence)
 {
-  sf_graph_t *graph = lane->graph;
-  sf_request_t *request = lane->rx_request;
-  uint64_t sequence = request->sequence;
-  lane->rx_cursor = (sfc_cursor_t){0};
-  lane->rx_request = NULL;
-  request->receives_left--;
+  const sf_graph_t *graph = lane->graph;
   while (++sequence <= graph->last_sequence) {
     sf_request_t *next = graph->table[sequence & graph->table_mask];
-    if (next != NULL && sfc_lane_receives(lane, next->operation)) {
-      lane->rx_request = next;
-      return;
-    }
+    if (next != NULL && sfc_lane_receives(lane, next->operation))
+      return next;
   }
+  return NULL;
+}
+
+static void finish_receive(sfc_lane_t *lane)
+{
+  sf_request_t *request = lane->rx_request;
+  lane->rx_cursor = (sfc_cursor_t){0};
+  sfc_lane_end_request(lane);
+  if (request->ordered)
+    sfc_request_end_turn(request);
 }
 
 bool sfc_lane_receive(sfc_lane_t *lane)
@@ -229,7 +230,7 @@ bool sfc_lane_receive(sfc_lane_t *lane)
     return sfc_trunk_receive(lane);
   sf_graph_t *graph = lane->graph;
   bool moved = false;
-  while (lane->rx_request != NULL) {
+  for (uint32_t messages = 0; lane->rx_request != NULL && messages < MESSAGES_AT_ONCE; messages++) {
     sf_request_t *request = lane->rx_request;
     if (request->ordered && !sfc_request_is_turn(request, lane))
       break;
@@ -242,23 +243,17 @@ bool sfc_lane_receive(sfc_lane_t *lane)
       return true;
     }
     bool complete, tell;
-    sf_status_t status = take_message(lane, request, slot, &complete, &tell);
+    sf_status_t status = take_message(lane, request, slot, desc, &complete, &tell);
     if (status != SF_OK) {
       if (status == SF_ERR_RANK_FAILED)
         break; /* perhaps because of another rank that died first: which one the daemon will say */
       sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
       return true;
     }
-    if (sfshm_lane_consume(&lane->rx, tell))
-      sfc_thread_note(graph->thread, lane->peer->wake);
-    sfshm_count(&graph->counts->messages_received, 1);
+    sfc_lane_end_message(lane, tell);
     moved = true;
-    sfc_lane_end_wait(lane);
-    if (complete) {
-      sfc_lane_finish_receive(lane);
-      if (request->ordered)
-        sfc_request_end_turn(request);
-    }
+    if (complete)
+      finish_receive(lane);
   }
   return moved;
 }

@@ -9,6 +9,11 @@
 #include "client/trunk.h"
 #include "shm/error.h"
 
+/* Values gathered before they go to a cell: see pack_into_cell. */
+#define STAGE_BYTES ((size_t)16 << 10)
+#define STAGED_MIN ((size_t)8 << 10)
+#define STAGED_UNIT_MAX ((size_t)64)
+
 /* What a lane sends in an operation. */
 typedef struct sfc_outgoing {
   const sfshm_pattern_t *pattern; /* in the source */
@@ -30,28 +35,9 @@ static void post(sfc_lane_t *lane, sfshm_slot_t *slot, const sf_request_t *reque
   sfshm_count(&lane->graph->counts->messages_sent, 1);
 }
 
-/* The other end has read what that entry of awaiting stands for. */
-static void settle(sfc_lane_t *lane, sf_request_t **entry)
-{
-  (*entry)->sends_left--;
-  *entry = NULL;
-  lane->tx_unread--;
-  lane->graph->nunread--;
-}
-
-/* The slot for the next message, if there is one. The message before in that slot has been consumed then. */
-static sfshm_slot_t *claim(sfc_lane_t *lane)
-{
-  sfshm_slot_t *slot = sfshm_lane_claim(&lane->tx, &lane->rx);
-  sf_request_t **entry = &lane->awaiting[lane->tx.posted % SFSHM_LANE_SLOTS];
-  if (slot != NULL && *entry != NULL)
-    settle(lane, entry);
-  return slot;
-}
-
 static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgoing_t *out, size_t bytes)
 {
-  sfshm_slot_t *slot = claim(lane);
+  sfshm_slot_t *slot = sfc_lane_claim(lane);
   if (slot == NULL)
     return false;
   request->move->pack(request->combine.unit, out->pattern, 0, out->n, request->source, slot->payload);
@@ -64,7 +50,7 @@ static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
 /* Says where the data are; the request ends when the other end has read them. */
 static bool send_reference(sfc_lane_t *lane, sf_request_t *request, sfshm_method_t method, size_t bytes)
 {
-  sfshm_slot_t *slot = claim(lane);
+  sfshm_slot_t *slot = sfc_lane_claim(lane);
   if (slot == NULL)
     return false;
   if (method == SFSHM_METHOD_IN_PLACE) {
@@ -90,7 +76,7 @@ static bool have_cells(sfc_lane_t *lane, const sf_request_t *request, size_t pay
   if (lane->tx.cell_bytes >= wanted)
     return true;
   if (!lane->tx_grow_asked) {
-    sfshm_slot_t *slot = claim(lane);
+    sfshm_slot_t *slot = sfc_lane_claim(lane);
     if (slot == NULL)
       return false;
     sfshm_grow_t grow = {wanted};
@@ -116,6 +102,27 @@ static bool have_cells(sfc_lane_t *lane, const sf_request_t *request, size_t pay
   return true;
 }
 
+/* Packs n values into a cell. The lines of a cell were last in the reader's cache: stores to them are slow one by one
+ * and fast in a stream, and scattered loads among them make it worse. So values are gathered in lines of our own. */
+static void pack_into_cell(const sf_request_t *request, const sfshm_pattern_t *pattern, int64_t first, int64_t n,
+                           uint8_t *cell)
+{
+  size_t unit_bytes = request->combine.unit_bytes;
+  _Alignas(64) uint8_t stage[STAGE_BYTES];
+  if (pattern->kind == SFSHM_PATTERN_CONTIGUOUS || unit_bytes > STAGED_UNIT_MAX ||
+      (size_t)n * unit_bytes < STAGED_MIN) {
+    request->move->pack(request->combine.unit, pattern, first, n, request->source, cell);
+    return;
+  }
+  int64_t some = (int64_t)(STAGE_BYTES / unit_bytes);
+  for (int64_t done = 0; done < n; done += some, cell += (size_t)some * unit_bytes) {
+    if (some > n - done)
+      some = n - done;
+    request->move->pack(request->combine.unit, pattern, first + done, some, request->source, stage);
+    memcpy(cell, stage, (size_t)some * unit_bytes);
+  }
+}
+
 /* Packs the piece at the cursor into a cell and moves the cursor on. */
 static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out, uint8_t *cell)
 {
@@ -125,7 +132,7 @@ static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sf
     int64_t n = out->n - cursor->value;
     if ((uint64_t)n > cell_bytes / unit_bytes)
       n = (int64_t)(cell_bytes / unit_bytes);
-    request->move->pack(request->combine.unit, out->pattern, cursor->value, n, request->source, cell);
+    pack_into_cell(request, out->pattern, cursor->value, n, cell);
     cursor->value += n;
     return (size_t)n * unit_bytes;
   }
@@ -142,8 +149,10 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
 {
   if (!have_cells(lane, request, bytes))
     return false;
-  while (lane->tx_cursor.value < out->n) {
-    sfshm_slot_t *slot = claim(lane);
+  /* With a reader that keeps up there would be no end, and what comes from there would have to wait. */
+  uint32_t most = lane->tx_stalled ? SFSHM_LANE_SLOTS / 2 : SFSHM_LANE_SLOTS;
+  for (uint32_t pieces = 0; lane->tx_cursor.value < out->n; pieces++) {
+    sfshm_slot_t *slot = pieces < most ? sfc_lane_claim(lane) : NULL;
     if (slot == NULL)
       return false;
     size_t piece_bytes = pack_piece(lane, request, out, sfshm_lane_tx_cell(&lane->tx));
@@ -170,6 +179,36 @@ bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
                                      : send_reference(lane, request, method, bytes);
 }
 
+/* The values of the pattern, if they are consecutive and fit into a slot. */
+static sfc_straight_t find_straight(sfc_lane_t *lane, const sf_request_t *request, const sfshm_pattern_t *pattern,
+                                    int64_t n, const char *buffer)
+{
+  size_t unit_bytes = request->combine.unit_bytes;
+  if (lane->trunk != NULL || pattern->kind != SFSHM_PATTERN_CONTIGUOUS || n <= 0 ||
+      (size_t)n > SFSHM_INLINE_BYTES / unit_bytes)
+    return (sfc_straight_t){0};
+  char *values = (char *)(uintptr_t)buffer + (size_t)pattern->start * unit_bytes;
+  return (sfc_straight_t){lane, values, (size_t)n * unit_bytes};
+}
+
+void sfc_request_find_straight(sf_request_t *request)
+{
+  const sf_graph_t *graph = request->graph;
+  sfshm_operation_t operation = request->operation;
+  if (graph->nsenders[operation] == 1) {
+    sfc_lane_t *lane = graph->senders[operation][0];
+    sfc_outgoing_t out = outgoing(lane, operation);
+    request->send = find_straight(lane, request, out.pattern, out.n, request->source);
+  }
+  if (graph->nreceivers[operation] == 1 && request->op == SFSHM_OP_REPLACE && !request->ordered) {
+    sfc_lane_t *lane = graph->receivers[operation][0];
+    const sfc_link_t *link = sfc_lane_incoming(lane, operation);
+    if (link->extra_value.n == 0)
+      request->receive = find_straight(lane, request, operation == SFSHM_BCAST ? &link->leaf : &link->value_root,
+                                       link->nedges, request->target);
+  }
+}
+
 bool sfc_lane_check_read(sfc_lane_t *lane)
 {
   bool moved = false;
@@ -180,7 +219,7 @@ bool sfc_lane_check_read(sfc_lane_t *lane)
       continue;
     if (!sfshm_lane_is_consumed(&lane->tx, message + 1))
       break;
-    settle(lane, entry);
+    sfc_lane_settle(lane, entry);
     moved = true;
   }
   return moved;

@@ -2,7 +2,8 @@
 #ifndef SFC_TRANSFER_H
 #define SFC_TRANSFER_H
 
-#include "client/operation.h"
+#include "client/match.h"
+#include "client/progress.h"
 
 /* Whether the lane carries data of the operation from here, and to here. */
 static inline bool sfc_lane_sends(const sfc_lane_t *lane, sfshm_operation_t operation)
@@ -15,18 +16,102 @@ static inline bool sfc_lane_receives(const sfc_lane_t *lane, sfshm_operation_t o
   return (operation == SFSHM_BCAST ? lane->as_leaf : lane->as_root).nvalues > 0;
 }
 
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+/* The other end has read what that entry of awaiting stands for. */
+static inline void sfc_lane_settle(sfc_lane_t *lane, sf_request_t **entry)
+{
+  (*entry)->sends_left--;
+  *entry = NULL;
+  lane->tx_unread--;
+  lane->graph->nunread--;
+}
+
+/* The slot for the next message, if there is one. The message before in that slot has been consumed then. */
+static inline sfshm_slot_t *sfc_lane_claim(sfc_lane_t *lane)
+{
+  sfshm_slot_t *slot = sfshm_lane_claim(&lane->tx, &lane->rx);
+  if (slot != NULL && lane->tx_unread > 0) {
+    sf_request_t **entry = &lane->awaiting[lane->tx.posted % SFSHM_LANE_SLOTS];
+    if (*entry != NULL)
+      sfc_lane_settle(lane, entry);
+  }
+  return slot;
+}
+
 /* Sends as much of the request as the lane takes, from lane->tx_cursor on. True when everything has been posted; unless
  * it will be read in place, that ends the lane's part in the request's sends. */
 bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request);
 
+/* Finds out whether the request can go the straight way: a small message costs a few dozen instructions and the way of
+ * one cache line. */
+void sfc_request_find_straight(sf_request_t *request);
+
+/* The straight way to send, where there is one. False if the lane takes nothing now. */
+static inline bool sfc_request_send_straight(sf_request_t *request, sfc_thread_t *thread)
+{
+  const sfc_straight_t *send = &request->send;
+  sfc_lane_t *lane = send->lane;
+  sfshm_slot_t *slot = lane->tx_stalled ? NULL : sfc_lane_claim(lane);
+  if (slot == NULL)
+    return false;
+  sfshm_slot_copy(slot->payload, send->values, send->bytes);
+  sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE));
+  sfc_thread_note(thread, lane->peer->wake);
+  sfshm_count(&request->graph->counts->messages_sent, 1);
+  sfshm_count(&request->graph->counts->bytes_inline, send->bytes);
+  request->sends_left = 0;
+  return true;
+}
+
 /* Ends the parts of requests that the other end has finished reading in place. Whether there were any. */
 bool sfc_lane_check_read(sfc_lane_t *lane);
 
-/* Takes what has arrived for lane->rx_request, and for the requests behind it. Whether anything moved. */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
+
+static inline const sfc_link_t *sfc_lane_incoming(const sfc_lane_t *lane, sfshm_operation_t operation)
+{
+  return operation == SFSHM_BCAST ? &lane->as_leaf : &lane->as_root;
+}
+
+/* Takes what has arrived for lane->rx_request, and for the requests behind it, but not without end. Whether anything
+ * moved. */
 bool sfc_lane_receive(sfc_lane_t *lane);
 
-/* Ends the lane's part in the request that it receives for, and turns to the next one. */
-void sfc_lane_finish_receive(sfc_lane_t *lane);
+/* Gives the slot of the message just taken back; tell: at once, since the writer waits for that. */
+static inline void sfc_lane_end_message(sfc_lane_t *lane, bool tell)
+{
+  if (sfshm_lane_consume(&lane->rx, tell))
+    sfc_thread_note(lane->graph->thread, lane->peer->wake);
+  sfshm_count(&lane->graph->counts->messages_received, 1);
+  sfc_lane_end_wait(lane);
+}
+
+/* The request in flight behind that operation for which the lane has something to receive; NULL: none yet. */
+sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence);
+
+/* Ends the lane's part in its request and turns to the next one. */
+static inline void sfc_lane_end_request(sfc_lane_t *lane)
+{
+  sf_request_t *request = lane->rx_request;
+  bool is_last = request->sequence == lane->graph->last_sequence;
+  request->receives_left--;
+  lane->rx_request = is_last ? NULL : sfc_lane_next_request(lane, request->sequence);
+}
+
+/* The straight way to receive, for the message that has come in that slot. Whether it was one to go that way. */
+static inline bool sfc_lane_receive_straight(sfc_lane_t *lane, const sfshm_slot_t *slot)
+{
+  sf_request_t *request = lane->rx_request;
+  const sfc_straight_t *receive = &request->receive;
+  if (receive->lane != lane || slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE))
+    return false;
+  sfshm_slot_copy(receive->values, slot->payload, receive->bytes);
+  sfshm_count(&lane->graph->counts->bytes_received, receive->bytes);
+  sfc_lane_end_message(lane, false);
+  sfc_lane_end_request(lane);
+  return true;
+}
 
 /* Fails the graph for all ranks. */
 void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail);

@@ -260,7 +260,8 @@ bool sfc_trunk_receive(sfc_lane_t *lane)
                                          request->operation) *
                     request->combine.unit_bytes);
     consume(lane, side);
-    sfc_lane_finish_receive(lane);
+    lane->rx_cursor = (sfc_cursor_t){0};
+    sfc_lane_end_request(lane);
   }
   return moved;
 }

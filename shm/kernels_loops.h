@@ -64,13 +64,22 @@ SFSHM_INLINE int64_t sfshm_place_offset(sfshm_pattern_kind_t kind, sfshm_place_t
   }
 }
 
-/* The one loop. Where the kinds are constants the choices above are made by the compiler. */
+/* The one loop. Where the kinds are constants the choices above are made by the compiler. Only packing by lists and
+ * unpacking are unrolled: of the others nobody would notice, and there are many. */
 SFSHM_INLINE void sfshm_loop(sfshm_visit_t visit, size_t size_bytes, sfshm_pattern_kind_t from_kind,
                              sfshm_part_t from_part, const char *from, sfshm_pattern_kind_t to_kind,
                              sfshm_part_t to_part, char *to, int64_t n)
 {
   sfshm_place_t from_place = sfshm_place(from_kind, from_part);
   sfshm_place_t to_place = sfshm_place(to_kind, to_part);
+  if ((from_kind == SFSHM_PATTERN_INDEX32 && to_kind == SFSHM_PATTERN_STRIDED) ||
+      (from_kind == SFSHM_PATTERN_STRIDED && to_kind == SFSHM_PATTERN_INDEX32)) {
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < n; i++)
+      visit(to + sfshm_place_offset(to_kind, to_place, i, size_bytes),
+            from + sfshm_place_offset(from_kind, from_place, i, size_bytes), size_bytes);
+    return;
+  }
   for (int64_t i = 0; i < n; i++)
     visit(to + sfshm_place_offset(to_kind, to_place, i, size_bytes),
           from + sfshm_place_offset(from_kind, from_place, i, size_bytes), size_bytes);

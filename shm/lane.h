@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define SFSHM_LANE_SLOTS 8u
 #define SFSHM_LANE_ACK_INTERVAL (SFSHM_LANE_SLOTS / 2) /* below the number of slots, or a full lane would stay full */
@@ -72,6 +73,15 @@ typedef struct sfshm_lane_rx {
   uint64_t received;
   uint64_t told; /* what the writer has been told of it */
 } sfshm_lane_rx_t;
+
+/* To and from the payload of a slot: most often one number, which is not worth a call. */
+static inline void sfshm_slot_copy(void *restrict to, const void *restrict from, size_t bytes)
+{
+  if (bytes == sizeof(uint64_t))
+    memcpy(to, from, sizeof(uint64_t));
+  else
+    memcpy(to, from, bytes);
+}
 
 /* Whether that message has arrived in the slot of that stamp. */
 static inline bool sfshm_stamp_is_of(uint64_t stamp, uint64_t message)
