@@ -355,10 +355,26 @@ sf_status_t sfd_assembly_handle_refuse(sfd_server_t *server, int32_t node, const
   return SF_OK;
 }
 
-/* The job runs, but not here any more: the other nodes and the home have to know. */
-static void tell_impossible(sfd_server_t *server, int32_t home, const Sfpeer__JobStart *started)
+/* Why a job that has just been started cannot run; the home did not know yet. job may be NULL. */
+static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, const Sfpeer__JobStart *started,
+                          char text[SFD_TEXT_SIZE])
 {
-  static char detail[] = "a rank went while the job was joining";
+  int32_t here = sfd_network_node(server);
+  size_t lost = 0;
+  if (job != NULL && job->state == SFD_JOB_FAILED) {
+    snprintf(text, SFD_TEXT_SIZE, "%s", job->detail);
+    return;
+  }
+  while (lost + 1 < started->n_rank_nodes &&
+         (started->rank_nodes[lost] != here || (job != NULL && lost < (size_t)job->size && job->ranks[lost] != NULL)))
+    lost++;
+  snprintf(text, SFD_TEXT_SIZE, "rank %zu (on node %d) of job \"%.128s\" went while the job was joining", lost, here,
+           started->name);
+}
+
+/* The job runs, but not here any more: the other nodes and the home have to know. */
+static void tell_impossible(sfd_server_t *server, int32_t home, const Sfpeer__JobStart *started, char *detail)
+{
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   int32_t here = sfd_network_node(server), previous = here;
@@ -392,6 +408,7 @@ static bool is_complete(const sfd_job_t *job, const Sfpeer__JobStart *started)
 sf_status_t sfd_assembly_handle_start(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobStart *started = message->job_start;
+  char text[SFD_TEXT_SIZE];
   sfd_job_t *job = sfd_job_find(server, started->uid, started->name);
   for (size_t r = 0; r < started->n_rank_nodes; r++)
     if (started->rank_nodes[r] < 0 || started->rank_nodes[r] >= sfd_network_nnodes(server))
@@ -400,7 +417,8 @@ sf_status_t sfd_assembly_handle_start(sfd_server_t *server, int32_t node, const 
   if (sfd_job_find_id(server, started->job) != NULL)
     return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with the id of another job", node);
   if (job == NULL || job->state != SFD_JOB_JOINING || started->n_rank_nodes != (size_t)job->size) {
-    tell_impossible(server, node, started);
+    describe_loss(server, job, started, text);
+    tell_impossible(server, node, started, text);
     return SF_OK;
   }
   int32_t *rank_nodes = malloc((size_t)job->size * sizeof *rank_nodes);
@@ -410,9 +428,10 @@ sf_status_t sfd_assembly_handle_start(sfd_server_t *server, int32_t node, const 
   }
   memcpy(rank_nodes, started->rank_nodes, (size_t)job->size * sizeof *rank_nodes);
   bool complete = is_complete(job, started);
+  describe_loss(server, job, started, text);
   sfd_join_start(job, started->job, rank_nodes);
-  if (!complete || sfd_job_failed_early(server, started->job))
-    sfd_job_fail(job, "a rank went while the job was joining");
+  if (!complete)
+    sfd_job_fail(job, text);
   return SF_OK;
 }
 

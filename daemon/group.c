@@ -553,7 +553,8 @@ void sfd_group_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
   char text[SFD_TEXT_SIZE];
   sfd_rank_describe(rank, text, sizeof text);
   sfd_text_append(text, sizeof text, " has destroyed the group");
-  tell_destroyed(group, rank->number);
+  if (rank->job->state == SFD_JOB_RUNNING) /* otherwise the others hear of the failure, and not first of this */
+    tell_destroyed(group, rank->number);
   remove_member(group, place, text);
   sfd_session_send_done(session, message->request);
 }

@@ -355,22 +355,14 @@ void sfd_job_fail(sfd_job_t *job, const char *detail)
   fail_here(job);
 }
 
-bool sfd_job_failed_early(const sfd_server_t *server, uint64_t id)
-{
-  for (int i = 0; i < SFD_FAILED_EARLY; i++)
-    if (server->failed_early[i] == id)
-      return true;
-  return false;
-}
-
 sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobFail *fail = message->job_fail;
   sfd_job_t *job = sfd_job_find_id(server, fail->job);
   (void)node;
   if (job == NULL)
-    server->failed_early[server->nfailed_early++ % SFD_FAILED_EARLY] = fail->job;
-  if (job == NULL || job->state != SFD_JOB_RUNNING)
+    return SF_ERR_NOT_FOUND;
+  if (job->state != SFD_JOB_RUNNING)
     return SF_OK;
   sfd_text_printable(job->detail, sizeof job->detail, fail->detail);
   fail_here(job);

@@ -137,9 +137,6 @@ int32_t sfd_job_node_of(const sfd_job_t *job, int32_t number);
 /* Something made the job impossible: all are told, and nothing new can begin. */
 void sfd_job_fail(sfd_job_t *job, const char *detail);
 
-/* Whether another node has told of a job's failure before this one has heard of its start. */
-bool sfd_job_failed_early(const sfd_server_t *server, uint64_t id);
-
 /* Something has left on another node: in a while those who wait for it in vain are told. */
 void sfd_job_sweep_later(sfd_job_t *job);
 

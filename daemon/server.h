@@ -19,8 +19,6 @@
 #include "daemon/options.h"
 #include "daemon/strangers.h"
 
-#define SFD_FAILED_EARLY 32
-
 #define SFD_SOFTWARE "sfd 0.1.0"
 
 struct sfd_session;
@@ -73,8 +71,6 @@ typedef struct sfd_server {
   struct sfd_network *network;  /* NULL: alone */
   struct sfd_arrival *arriving; /* by node */
   struct sfd_assembly_list assemblies;
-  uint64_t failed_early[SFD_FAILED_EARLY]; /* ids of jobs that failed elsewhere before they were known here; a ring */
-  uint32_t nfailed_early;
   struct sfd_submission_list submissions;
   uv_idle_t busy;         /* runs while the loop must not sleep */
   uint64_t last_moved_ns; /* when something last went to or came from another node */

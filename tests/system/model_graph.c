@@ -205,47 +205,82 @@ sf_status_t sftest_graph_create(const sftest_graph_t *graph, sf_group_t *group, 
   return status;
 }
 
-/* Distinct roots of one rank that have leaves on another one. */
-static int64_t count_values(const sftest_graph_t *graph, int32_t root_rank, int32_t leaf_rank, int64_t *nedges_p)
+/* Distinct roots of one rank that have leaves on some of the ranks. */
+static int64_t count_values(const sftest_graph_t *graph, int32_t root_rank, const bool leaf_ranks[], int64_t *nedges_p)
 {
-  const sftest_part_t *part = &graph->parts[leaf_rank];
   char *seen = calloc((size_t)graph->parts[root_rank].nroots + 1, 1);
   int64_t n = 0;
   *nedges_p = 0;
-  for (int64_t i = 0; i < part->nleaves; i++) {
-    if (part->edges[i].root_rank != root_rank)
-      continue;
-    n += !seen[part->edges[i].root];
-    seen[part->edges[i].root] = 1;
-    (*nedges_p)++;
+  for (int32_t rank = 0; rank < graph->size; rank++) {
+    const sftest_part_t *part = &graph->parts[rank];
+    for (int64_t i = 0; leaf_ranks[rank] && i < part->nleaves; i++) {
+      if (part->edges[i].root_rank != root_rank)
+        continue;
+      n += !seen[part->edges[i].root];
+      seen[part->edges[i].root] = 1;
+      (*nedges_p)++;
+    }
   }
   free(seen);
   return n;
 }
 
-void sftest_graph_check_info(sftest_rank_t *self, const sftest_graph_t *graph, const sf_graph_t *real, int32_t rank)
+/* What the library says of leaf ranks on other nodes is between the number of nodes and that of ranks. */
+typedef struct expected_info {
+  sf_graph_info_t info; /* nleaf_ranks: the lowest */
+  int32_t nleaf_ranks;
+} expected_info_t;
+
+/* Adds what a rank has to do with a peer: another rank of its node, or all ranks of another node. */
+static void expect_peer(const sftest_graph_t *graph, int32_t rank, const bool peer[], bool combined,
+                        expected_info_t *expected)
+{
+  int64_t nedges, nsent = count_values(graph, rank, peer, &nedges);
+  expected->info.nroot_values_sent += nsent;
+  expected->info.nroot_contributions += combined ? nsent : nedges;
+  expected->info.nleaf_ranks += nsent > 0;
+  for (int32_t other = 0; other < graph->size; other++) {
+    bool self[SFTEST_GROUP_MAX] = {false}, one[SFTEST_GROUP_MAX] = {false};
+    self[rank] = one[other] = true;
+    if (!peer[other])
+      continue;
+    expected->info.nroot_ranks += count_values(graph, other, self, &nedges) > 0;
+    expected->nleaf_ranks += count_values(graph, rank, one, &nedges) > 0;
+  }
+}
+
+/* The peers of a rank, each at its lowest rank. */
+static void expect_peers(const sftest_graph_t *graph, int32_t rank, const int32_t places[], bool combined,
+                         expected_info_t *expected)
+{
+  for (int32_t other = 0; other < graph->size; other++) {
+    bool remote = places[other] != places[rank], lowest = true, peer[SFTEST_GROUP_MAX] = {false};
+    for (int32_t i = 0; i < graph->size; i++)
+      peer[i] = remote ? places[i] == places[other] : i == other;
+    for (int32_t i = 0; i < other; i++)
+      lowest &= !peer[i];
+    if (other != rank && lowest)
+      expect_peer(graph, rank, peer, remote && combined, expected);
+  }
+}
+
+void sftest_graph_check_info(sftest_rank_t *self, const sftest_graph_t *graph, const sf_graph_t *real, int32_t rank,
+                             const int32_t places[], bool combined)
 {
   const sftest_part_t *part = &graph->parts[rank];
-  sf_graph_info_t info, expected = {.nroots = part->nroots, .nleaves = part->nleaves, .leaf_space = part->leaf_space};
-  for (int32_t other = 0; other < graph->size; other++) {
-    int64_t nsent, nsent_edges, nreceived_edges;
-    nsent = count_values(graph, rank, other, &nsent_edges);
-    (void)count_values(graph, other, rank, &nreceived_edges);
-    if (other == rank) {
-      expected.nleaves_self = nsent_edges;
-      continue;
-    }
-    expected.nroot_ranks += nreceived_edges > 0;
-    expected.nleaf_ranks += nsent_edges > 0;
-    expected.nroot_values_sent += nsent;
-    expected.nroot_contributions += nsent_edges;
-  }
+  expected_info_t all = {{.nroots = part->nroots, .nleaves = part->nleaves, .leaf_space = part->leaf_space}, 0};
+  sf_graph_info_t info, *expected = &all.info;
+  bool own[SFTEST_GROUP_MAX] = {false};
+  own[rank] = true;
+  (void)count_values(graph, rank, own, &expected->nleaves_self);
+  expect_peers(graph, rank, places, combined, &all);
   SFTEST_OK(self, sf_graph_info(real, &info));
-  SFTEST_REQUIRE(self, info.nroots == expected.nroots && info.nleaves == expected.nleaves);
-  SFTEST_REQUIRE(self, info.leaf_space == expected.leaf_space && info.nleaves_self == expected.nleaves_self);
-  SFTEST_REQUIRE(self, info.nroot_ranks == expected.nroot_ranks && info.nleaf_ranks == expected.nleaf_ranks);
-  SFTEST_REQUIRE(self, info.nroot_values_sent == expected.nroot_values_sent);
-  SFTEST_REQUIRE(self, info.nroot_contributions == expected.nroot_contributions && info.operations == 0);
+  SFTEST_REQUIRE(self, info.nroots == expected->nroots && info.nleaves == expected->nleaves);
+  SFTEST_REQUIRE(self, info.leaf_space == expected->leaf_space && info.nleaves_self == expected->nleaves_self);
+  SFTEST_REQUIRE(self, info.nroot_ranks == expected->nroot_ranks);
+  SFTEST_REQUIRE(self, info.nleaf_ranks >= expected->nleaf_ranks && info.nleaf_ranks <= all.nleaf_ranks);
+  SFTEST_REQUIRE(self, info.nroot_values_sent == expected->nroot_values_sent);
+  SFTEST_REQUIRE(self, info.nroot_contributions == expected->nroot_contributions && info.operations == 0);
 }
 
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
@@ -274,26 +309,139 @@ void sftest_operation_fill(const sftest_operation_t *operation, sftest_side_t si
     value_at(operation, side, rank, vertex, array + (size_t)vertex * unit_bytes);
 }
 
-void sftest_operation_apply(const sftest_operation_t *operation, int32_t rank, char *target)
+/* What has been combined for the roots of one rank. */
+typedef struct partial {
+  const sftest_operation_t *operation;
+  char *values;
+  int32_t *lowest; /* rank that contributed; -1: nobody */
+} partial_t;
+
+static partial_t new_partial(const sftest_operation_t *operation, int64_t nroots)
+{
+  partial_t partial = {operation, malloc(((size_t)nroots + 1) * sftest_unit_size(operation->unit)),
+                       malloc(((size_t)nroots + 1) * sizeof(int32_t))};
+  for (int64_t root = 0; root < nroots; root++)
+    partial.lowest[root] = -1;
+  return partial;
+}
+
+static void free_partial(partial_t *partial)
+{
+  free(partial->values);
+  free(partial->lowest);
+}
+
+static void add_to_partial(partial_t *partial, int64_t root, int32_t rank, const char *value)
+{
+  size_t unit_bytes = sftest_unit_size(partial->operation->unit);
+  char *present = partial->values + (size_t)root * unit_bytes;
+  if (partial->lowest[root] >= 0) {
+    sftest_combine(partial->operation->unit, partial->operation->op, present, value);
+    return;
+  }
+  partial->lowest[root] = rank;
+  memcpy(present, value, unit_bytes);
+}
+
+/* The contributions of one rank to another one's roots. */
+static void combine_rank(const sftest_operation_t *operation, int32_t leaf_rank, int32_t root_rank, partial_t *partial)
+{
+  const sftest_part_t *part = &operation->graph->parts[leaf_rank];
+  char *value = malloc(sftest_unit_size(operation->unit));
+  for (int64_t i = 0; i < part->nleaves; i++) {
+    if (part->edges[i].root_rank != root_rank)
+      continue;
+    value_at(operation, SFTEST_LEAVES, leaf_rank, part->edges[i].leaf, value);
+    add_to_partial(partial, part->edges[i].root, leaf_rank, value);
+  }
+  free(value);
+}
+
+/* Those of the node of which first is the lowest rank. */
+static partial_t combine_node(const sftest_operation_t *operation, int32_t first, int32_t root_rank)
+{
+  int64_t nroots = operation->graph->parts[root_rank].nroots;
+  size_t unit_bytes = sftest_unit_size(operation->unit);
+  partial_t whole = new_partial(operation, nroots);
+  for (int32_t rank = first; rank < operation->graph->size; rank++) {
+    if (operation->places[rank] != operation->places[first])
+      continue;
+    partial_t one = new_partial(operation, nroots);
+    combine_rank(operation, rank, root_rank, &one);
+    for (int64_t root = 0; root < nroots; root++)
+      if (one.lowest[root] >= 0)
+        add_to_partial(&whole, root, rank, one.values + (size_t)root * unit_bytes);
+    free_partial(&one);
+  }
+  return whole;
+}
+
+static int32_t lowest_of_node(const sftest_operation_t *operation, int32_t rank)
+{
+  int32_t lowest = 0;
+  while (operation->places[lowest] != operation->places[rank])
+    lowest++;
+  return lowest;
+}
+
+/* One rank's leaves in turn, into what the owner of the roots has. */
+static void apply_edges(const sftest_operation_t *operation, int32_t leaf_rank, int32_t rank, char *target)
 {
   size_t unit_bytes = sftest_unit_size(operation->unit);
+  const sftest_part_t *part = &operation->graph->parts[leaf_rank];
   char *value = malloc(unit_bytes);
-  const sftest_graph_t *graph = operation->graph;
-  int32_t first = operation->bcast ? rank : 0, last = operation->bcast ? rank : graph->size - 1;
-  for (int32_t leaf_rank = first; leaf_rank <= last; leaf_rank++) {
-    const sftest_part_t *part = &graph->parts[leaf_rank];
-    for (int64_t i = 0; i < part->nleaves; i++) {
-      const sftest_edge_t *edge = &part->edges[i];
-      if (operation->bcast) {
-        value_at(operation, SFTEST_ROOTS, edge->root_rank, edge->root, value);
-        sftest_combine(operation->unit, operation->op, target + (size_t)edge->leaf * unit_bytes, value);
-      } else if (edge->root_rank == rank) {
-        value_at(operation, SFTEST_LEAVES, leaf_rank, edge->leaf, value);
-        sftest_combine(operation->unit, operation->op, target + (size_t)edge->root * unit_bytes, value);
-      }
+  for (int64_t i = 0; i < part->nleaves; i++) {
+    const sftest_edge_t *edge = &part->edges[i];
+    if (operation->bcast) {
+      value_at(operation, SFTEST_ROOTS, edge->root_rank, edge->root, value);
+      sftest_combine(operation->unit, operation->op, target + (size_t)edge->leaf * unit_bytes, value);
+    } else if (edge->root_rank == rank) {
+      value_at(operation, SFTEST_LEAVES, leaf_rank, edge->leaf, value);
+      sftest_combine(operation->unit, operation->op, target + (size_t)edge->root * unit_bytes, value);
     }
   }
   free(value);
+}
+
+static void apply_partial(const sftest_operation_t *operation, const partial_t *partial, int32_t turn, int64_t nroots,
+                          char *target)
+{
+  size_t unit_bytes = sftest_unit_size(operation->unit);
+  for (int64_t root = 0; root < nroots; root++)
+    if (partial->lowest[root] == turn)
+      sftest_combine(operation->unit, operation->op, target + (size_t)root * unit_bytes,
+                     partial->values + (size_t)root * unit_bytes);
+}
+
+static void reduce_over_nodes(const sftest_operation_t *operation, int32_t rank, char *target)
+{
+  partial_t partials[SFTEST_GROUP_MAX]; /* at the lowest rank of each node */
+  int64_t nroots = operation->graph->parts[rank].nroots;
+  for (int32_t turn = 0; turn < operation->graph->size; turn++) {
+    if (operation->places[turn] == operation->places[rank]) {
+      apply_edges(operation, turn, rank, target);
+      continue;
+    }
+    int32_t lowest = lowest_of_node(operation, turn);
+    if (lowest == turn)
+      partials[lowest] = combine_node(operation, lowest, rank);
+    apply_partial(operation, &partials[lowest], turn, nroots, target);
+  }
+  for (int32_t turn = 0; turn < operation->graph->size; turn++)
+    if (operation->places[turn] != operation->places[rank] && lowest_of_node(operation, turn) == turn)
+      free_partial(&partials[turn]);
+}
+
+void sftest_operation_apply(const sftest_operation_t *operation, int32_t rank, char *target)
+{
+  if (operation->bcast) {
+    apply_edges(operation, rank, rank, target);
+  } else if (operation->places != NULL && operation->op != SFTEST_REPLACE) {
+    reduce_over_nodes(operation, rank, target);
+  } else {
+    for (int32_t leaf_rank = 0; leaf_rank < operation->graph->size; leaf_rank++)
+      apply_edges(operation, leaf_rank, rank, target);
+  }
 }
 
 int64_t sftest_first_difference(const char *a, const char *b, int64_t bytes)

@@ -44,8 +44,10 @@ sf_status_t sftest_graph_create(const sftest_graph_t *graph, sf_group_t *group, 
 /* Units in an array that holds all roots and leaves of the rank. */
 int64_t sftest_graph_space(const sftest_graph_t *graph, int32_t rank);
 
-/* Fails the rank unless sf_graph_info says of the graph what the model says. */
-void sftest_graph_check_info(sftest_rank_t *self, const sftest_graph_t *graph, const sf_graph_t *real, int32_t rank);
+/* Fails the rank unless sf_graph_info says of the graph what the model says, the ranks being on these nodes. combined:
+ * another node sends one contribution to each root. */
+void sftest_graph_check_info(sftest_rank_t *self, const sftest_graph_t *graph, const sf_graph_t *real, int32_t rank,
+                             const int32_t places[], bool combined);
 
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
 
@@ -57,6 +59,10 @@ typedef struct sftest_operation {
   sftest_unit_t unit;
   sftest_op_t op;
   uint64_t seed;
+
+  /* The node of each rank if contributions of one node are combined before they travel: those of each rank, then those
+   * of the ranks, and the owner takes the result in the turn of the lowest of them. NULL: one by one. */
+  const int32_t *places;
 } sftest_operation_t;
 
 typedef enum sftest_side { SFTEST_ROOTS, SFTEST_LEAVES } sftest_side_t;

@@ -1,10 +1,12 @@
-/* Collective calls that do not match: instead of corruption or a hang every rank of the graph gets SF_ERR_MISMATCH with
- * a text that names both sides, at this call or a later one; other graphs of the job go on working. */
+/* Collective calls that do not match, of ranks on one node or on several: instead of corruption or a hang every rank of
+ * the graph gets SF_ERR_MISMATCH with a text that names both sides, at this call or a later one; other graphs of the
+ * job go on working. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/system/buffers.h"
+#include "tests/system/cluster.h"
 #include "tests/unit/runner.h"
 
 #define CALLS 3      /* of the graph, until when everybody must have noticed */
@@ -140,7 +142,7 @@ static void expect_mismatch(sftest_rank_t *self, const mismatch_t *mismatch, sf_
   SFTEST_DETAIL(self, mismatch->texts[0]);
   SFTEST_DETAIL(self, mismatch->texts[1]);
   const char *first = strstr(sf_error_detail(), "rank ");
-  SFTEST_REQUIRE(self, first != NULL && strstr(first + 1, "rank ") != NULL);
+  SFTEST_REQUIRE(self, first != NULL && (strstr(first + 1, "rank ") != NULL || strstr(first, "node ") != NULL));
   double value[2];
   SFTEST_EXPECT(self, sf_bcast(graph, SF_DOUBLE, value, value, SF_REPLACE), SF_ERR_MISMATCH); /* for good */
 }
@@ -188,13 +190,23 @@ static void run_mismatch(sftest_rank_t *self, sf_context_t *context, const plan_
   SFTEST_OK(self, sf_type_destroy(right));
 }
 
+/* Between nodes it makes no difference which kind of memory it is. */
+static bool is_over_nodes(const sftest_rank_t *self)
+{
+  for (int32_t rank = 0; rank < self->size; rank++)
+    if (self->places[rank] != self->places[0])
+      return true;
+  return false;
+}
+
 static int run_plans(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);
   sf_graph_t *other = make_graph(self, context, RING);
   plan_t plan = {.mismatch = self->argument};
+  int nmemories = is_over_nodes(self) ? 1 : SFTEST_MEMORY_COUNT;
   for (int form = 0; form < FORM_COUNT; form++) {
-    for (int memory = 0; memory < SFTEST_MEMORY_COUNT; memory++) {
+    for (int memory = 0; memory < nmemories; memory++) {
       plan.form = (form_t)form;
       plan.memory = (sftest_memory_t)memory;
       run_mismatch(self, context, &plan, other);
@@ -215,13 +227,35 @@ START_TEST(noticed)
 }
 END_TEST
 
+/* Ranks that do not match are on one node, or on two; there are nodes with one rank. */
+static const int32_t placements[][4] = {{0, 0, 1, 1}, {0, 1, 0, 1}, {1, 0, 0, 0}, {0, 1, 2, 3}};
+#define NPLACEMENTS (sizeof placements / sizeof placements[0])
+
+START_TEST(noticed_over_nodes)
+{
+  sftest_cluster_t cluster;
+  mismatch_t chosen = mismatches[_i];
+  sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
+  sftest_cluster_warm(&cluster);
+  for (size_t i = 0; i < 2; i++)
+    sftest_cluster_run(&cluster, placements[((size_t)_i + i) % NPLACEMENTS], 4, run_plans, &chosen);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+static void add_case(Suite *suite, const char *name, const TTest *test)
+{
+  TCase *cases = tcase_create(name);
+  tcase_set_timeout(cases, 120);
+  tcase_add_loop_test(cases, test, 0, (int)NMISMATCHES);
+  suite_add_tcase(suite, cases);
+}
+
 static Suite *mismatch_suite(void)
 {
   Suite *suite = suite_create("mismatch");
-  TCase *cases = tcase_create("mismatch");
-  tcase_set_timeout(cases, 120);
-  tcase_add_loop_test(cases, noticed, 0, (int)NMISMATCHES);
-  suite_add_tcase(suite, cases);
+  add_case(suite, "one node", noticed);
+  add_case(suite, "nodes", noticed_over_nodes);
   return suite;
 }
 

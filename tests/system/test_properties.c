@@ -1,10 +1,12 @@
 /* Bcast and reduce on random graphs, in every form and kind of memory, with every unit and op, compared bit by bit with
- * a serial model. Each job does a few random cases, all functions of one seed. */
+ * a serial model, on one node and over several, with the ranks placed in every way. Each job does a few random cases,
+ * all functions of one seed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/system/buffers.h"
+#include "tests/system/cluster.h"
 #include "tests/system/model_graph.h"
 #include "tests/unit/runner.h"
 
@@ -54,12 +56,14 @@ typedef struct scene {
   sftest_rank_t *self;
   sf_context_t *context;
   sf_group_t *group;
-  int32_t rank;    /* in the group */
-  uint64_t random; /* the same on all ranks */
-  uint64_t own;    /* this rank's own choices */
+  int32_t rank;                     /* in the group */
+  int32_t places[SFTEST_GROUP_MAX]; /* of the group's ranks */
+  uint64_t random;                  /* the same on all ranks */
+  uint64_t own;                     /* this rank's own choices */
   form_t form;
   int32_t ngraphs;
   sftest_graph_t graphs[GRAPHS_MAX];
+  uint32_t flags[GRAPHS_MAX];
   sf_graph_t *real[GRAPHS_MAX];
   int32_t nacts;
   act_t acts[OPERATIONS_MAX];
@@ -115,6 +119,7 @@ static void choose_operation(scene_t *scene, const sizes_t *sizes, act_t *act)
     operation->op = (sftest_op_t)sftest_below(random, SFTEST_OP_COUNT);
   while (!sftest_op_applies(operation->op, operation->unit.base));
   operation->seed = sftest_random(random);
+  operation->places = (scene->flags[graph] & SF_GRAPH_REPRODUCIBLE) == 0 ? scene->places : NULL;
   act->one_array = operation->graph->one_array && sftest_below(random, 2) == 0;
   act->real = scene->real[graph];
   act->memory[0] = (sftest_memory_t)sftest_below(&scene->own, SFTEST_MEMORY_COUNT);
@@ -340,6 +345,7 @@ static sf_group_t *choose_group(scene_t *scene)
 {
   uint64_t *random = &scene->random;
   int32_t world = scene->self->size, ranks[SFTEST_GROUP_MAX];
+  memcpy(scene->places, scene->self->places, (size_t)world * sizeof scene->places[0]);
   if (sftest_below(random, 2) == 0)
     return sf_group_world(scene->context);
   for (int32_t i = 0; i < world; i++)
@@ -352,6 +358,7 @@ static sf_group_t *choose_group(scene_t *scene)
   int32_t size = 1 + (int32_t)sftest_below(random, world), tag = (int32_t)sftest_random(random);
   sf_group_t *group = NULL;
   for (int32_t i = 0; i < size; i++) {
+    scene->places[i] = scene->self->places[ranks[i]];
     if (ranks[i] != sf_rank(scene->context))
       continue;
     SFTEST_OK(scene->self, sf_group_create(scene->context, size, ranks, tag, &group));
@@ -367,11 +374,15 @@ static void make_graphs(scene_t *scene, const sizes_t *sizes)
     int64_t max = sftest_below(&scene->random, 12) == 0 ? sizes->many_vertices : sizes->vertices;
     uint64_t seed = sftest_random(&scene->random);
     uint32_t flags = sftest_below(&scene->random, 4) == 0 ? SF_GRAPH_COPY : SF_GRAPH_DEFAULT;
+    if (sftest_below(&scene->random, 2) == 0)
+      flags |= SF_GRAPH_REPRODUCIBLE;
+    scene->flags[i] = flags;
     sftest_at(scene->self, "creation of graph %d", i);
     sftest_graph_make(&scene->graphs[i], seed, sf_group_size(scene->group), max);
     SFTEST_OK(scene->self, sftest_graph_create(&scene->graphs[i], scene->group, sftest_below(&scene->own, 2) == 0,
                                                flags, &scene->real[i]));
-    sftest_graph_check_info(scene->self, &scene->graphs[i], scene->real[i], scene->rank);
+    sftest_graph_check_info(scene->self, &scene->graphs[i], scene->real[i], scene->rank, scene->places,
+                            (flags & SF_GRAPH_REPRODUCIBLE) == 0);
   }
 }
 
@@ -418,49 +429,92 @@ static int run_cases(sftest_rank_t *self)
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 
-/* Jobs until the time is over; one, if a seed is given. */
-static void run_jobs(const sizes_t *sizes, int64_t budget_ms)
+static void choose_places(int32_t places[], int32_t size, int32_t max_nodes, uint64_t *random)
 {
-  sftest_node_t node;
-  sftest_node_start(&node, NULL);
+  int32_t nnodes = max_nodes == 1 ? 1 : 2 + (int32_t)sftest_below(random, max_nodes - 1);
+  switch (sftest_below(random, 4)) {
+  case 0:
+    sftest_places_block(places, size, nnodes);
+    break;
+  case 1:
+    sftest_places_cyclic(places, size, nnodes);
+    break;
+  default:
+    sftest_places_random(places, size, nnodes, random);
+    break;
+  }
+}
+
+static void run_job(const sftest_cluster_t *cluster, const sizes_t *sizes)
+{
+  sizes_t job_sizes = *sizes;
+  sftest_job_t job;
+  int32_t places[SFTEST_GROUP_MAX];
+  job_sizes.seed = sftest_seed();
+  sftest_use_seed(job_sizes.seed);
+  uint64_t random = sftest_hash(job_sizes.seed);
+  int32_t size = 1 + (int32_t)(random % SFTEST_GROUP_MAX);
+  choose_places(places, size, cluster->nnodes, &random);
+  sftest_job_start_over(&job, cluster->nodes, places, size, run_cases, &job_sizes);
+  sftest_job_wait(&job, sftest_limit_ms(30000));
+  sftest_job_expect_all(&job);
+  sftest_cluster_settle(cluster);
+}
+
+/* Jobs until the time is over; one, if a seed is given. */
+static void run_jobs(const sizes_t *sizes, int32_t max_nodes, int64_t budget_ms)
+{
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, max_nodes);
+  sftest_cluster_warm(&cluster);
   int64_t until = sftest_now_ms() + budget_ms;
-  int fds = sftest_node_count_fds(&node), njobs = 0;
+  int njobs = 0;
   do {
-    sizes_t job_sizes = *sizes;
-    sftest_job_t job;
-    job_sizes.seed = sftest_seed();
-    sftest_use_seed(job_sizes.seed);
-    int32_t size = 1 + (int32_t)(sftest_hash(job_sizes.seed) % SFTEST_GROUP_MAX);
-    sftest_job_start(&job, &node, size, run_cases, &job_sizes);
-    sftest_job_wait(&job, sftest_limit_ms(30000));
-    sftest_job_expect_all(&job);
-    sftest_node_settle(&node, fds);
+    run_job(&cluster, sizes);
     njobs++;
   } while (!sftest_seed_is_given() && sftest_now_ms() < until);
-  printf("%d jobs of %d cases\n", njobs, sizes->ncases);
-  sftest_node_stop(&node);
+  printf("%d jobs of %d cases on up to %d nodes\n", njobs, sizes->ncases, max_nodes);
+  sftest_cluster_stop(&cluster);
 }
 
 START_TEST(small_graphs)
 {
-  run_jobs(&small_sizes, 22000);
+  run_jobs(&small_sizes, 1, 22000);
 }
 END_TEST
 
 START_TEST(large_graphs)
 {
-  run_jobs(&large_sizes, 10000);
+  run_jobs(&large_sizes, 1, 10000);
 }
 END_TEST
+
+START_TEST(small_graphs_over_nodes)
+{
+  run_jobs(&small_sizes, SFTEST_NODES_MAX, 12000);
+}
+END_TEST
+
+START_TEST(large_graphs_over_nodes)
+{
+  run_jobs(&large_sizes, SFTEST_NODES_MAX, 5000);
+}
+END_TEST
+
+static void add_case(Suite *suite, const char *name, const TTest *small, const TTest *large)
+{
+  TCase *cases = tcase_create(name);
+  tcase_set_timeout(cases, 240);
+  tcase_add_test(cases, small);
+  tcase_add_test(cases, large);
+  suite_add_tcase(suite, cases);
+}
 
 static Suite *properties_suite(void)
 {
   Suite *suite = suite_create("properties");
-  TCase *cases = tcase_create("properties");
-  tcase_set_timeout(cases, 240);
-  tcase_add_test(cases, small_graphs);
-  tcase_add_test(cases, large_graphs);
-  suite_add_tcase(suite, cases);
+  add_case(suite, "one node", small_graphs, large_graphs);
+  add_case(suite, "nodes", small_graphs_over_nodes, large_graphs_over_nodes);
   return suite;
 }
 

@@ -1,9 +1,10 @@
-/* Joining and making graphs when ranks disagree or one of them has bad input: everybody gets the same error, and what
- * is not concerned goes on working. */
+/* Joining and making graphs when ranks disagree or one of them has bad input, on one node and over several: everybody
+ * gets the same error, and what is not concerned goes on working. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/system/cluster.h"
 #include "tests/system/harness.h"
 #include "tests/unit/runner.h"
 
@@ -148,6 +149,30 @@ static int make_bad_graphs(sftest_rank_t *self)
   return 0;
 }
 
+/* ---- Over nodes -------------------------------------------------------------------------------------------------- */
+
+static const int32_t placements[][RANKS] = {{0, 0, 1, 1}, {0, 1, 0, 1}, {1, 0, 0, 0}, {0, 0, 2, 0}, {3, 2, 1, 0}};
+#define NPLACEMENTS (sizeof placements / sizeof placements[0])
+
+static sftest_cluster_t cluster;
+
+static void start_cluster(void)
+{
+  sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
+  sftest_cluster_warm(&cluster);
+}
+
+static void stop_cluster(void)
+{
+  sftest_cluster_stop(&cluster);
+}
+
+START_TEST(bad_graphs_over_nodes)
+{
+  sftest_cluster_run(&cluster, placements[_i], RANKS, make_bad_graphs, NULL);
+}
+END_TEST
+
 START_TEST(bad_graphs)
 {
   sftest_node_t node;
@@ -177,6 +202,12 @@ static int leave_early(sftest_rank_t *self)
   sftest_leave(self, context);
   return 0;
 }
+
+START_TEST(rank_that_left_over_nodes)
+{
+  sftest_cluster_run(&cluster, placements[_i], RANKS, leave_early, NULL);
+}
+END_TEST
 
 START_TEST(rank_that_left)
 {
@@ -232,6 +263,12 @@ static int join_incomplete(sftest_rank_t *self)
   SFTEST_REQUIRE(self, sftest_now_ms() - before < sftest_limit_ms(3000));
   return 0;
 }
+
+START_TEST(missing_ranks_over_nodes)
+{
+  sftest_cluster_run(&cluster, placements[_i], RANKS, join_incomplete, NULL);
+}
+END_TEST
 
 /* The daemon's own limit, which no option of the clients exceeds. */
 static int join_late(sftest_rank_t *self)
@@ -300,6 +337,14 @@ static int join_wrongly(sftest_rank_t *self)
   return 0;
 }
 
+START_TEST(wrong_ranks_over_nodes)
+{
+  progress_t *progress = sftest_shared(sizeof *progress);
+  sftest_cluster_run(&cluster, placements[_i] + 2, 2, join_wrongly, progress);
+  sftest_shared_free(progress, sizeof *progress);
+}
+END_TEST
+
 START_TEST(wrong_ranks)
 {
   sftest_node_t node;
@@ -314,7 +359,7 @@ END_TEST
 static Suite *errors_suite(void)
 {
   Suite *suite = suite_create("set-up errors");
-  TCase *cases = tcase_create("set-up errors");
+  TCase *cases = tcase_create("one node"), *over_nodes = tcase_create("nodes");
   tcase_set_timeout(cases, 120);
   tcase_add_test(cases, bad_graphs);
   tcase_add_test(cases, rank_that_left);
@@ -322,6 +367,13 @@ static Suite *errors_suite(void)
   tcase_add_test(cases, missing_ranks);
   tcase_add_test(cases, wrong_ranks);
   suite_add_tcase(suite, cases);
+  tcase_set_timeout(over_nodes, 120);
+  tcase_add_checked_fixture(over_nodes, start_cluster, stop_cluster);
+  tcase_add_loop_test(over_nodes, bad_graphs_over_nodes, 0, (int)NPLACEMENTS);
+  tcase_add_loop_test(over_nodes, rank_that_left_over_nodes, 0, (int)NPLACEMENTS);
+  tcase_add_loop_test(over_nodes, missing_ranks_over_nodes, 0, 2);
+  tcase_add_loop_test(over_nodes, wrong_ranks_over_nodes, 0, 2);
+  suite_add_tcase(suite, over_nodes);
   return suite;
 }
 

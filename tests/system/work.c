@@ -73,12 +73,22 @@ static int stand_by(sftest_rank_t *self)
   return 0;
 }
 
-void sftest_bystander_start(sftest_bystander_t *bystander, const sftest_node_t *node)
+static void start_bystander(sftest_bystander_t *bystander, const sftest_node_t nodes[], const int32_t places[2])
 {
   bystander->shared = sftest_shared(sizeof *bystander->shared);
-  sftest_job_start(&bystander->job, node, 2, stand_by, bystander->shared);
+  sftest_job_start_over(&bystander->job, nodes, places, 2, stand_by, bystander->shared);
   while (bystander->shared->rounds == 0 && !sftest_job_poll(&bystander->job))
     sftest_sleep_ms(1);
+}
+
+void sftest_bystander_start(sftest_bystander_t *bystander, const sftest_node_t *node)
+{
+  start_bystander(bystander, node, (const int32_t[]){0, 0});
+}
+
+void sftest_bystander_start_over(sftest_bystander_t *bystander, const sftest_node_t nodes[2])
+{
+  start_bystander(bystander, nodes, (const int32_t[]){0, 1});
 }
 
 void sftest_bystander_stop(sftest_bystander_t *bystander)

@@ -25,6 +25,9 @@ typedef struct sftest_bystander {
 
 void sftest_bystander_start(sftest_bystander_t *bystander, const sftest_node_t *node);
 
+/* The same on two nodes. */
+void sftest_bystander_start_over(sftest_bystander_t *bystander, const sftest_node_t nodes[2]);
+
 /* Ends it. Fails the test unless it has gone on working without an error. */
 void sftest_bystander_stop(sftest_bystander_t *bystander);
 

@@ -1,0 +1,221 @@
+/* Clusters for system tests: see cluster.h. Runs in the process of the test. */
+#include "tests/system/cluster.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/system/work.h"
+
+/* ---- Ports ------------------------------------------------------------------------------------------------------- */
+
+/* A socket bound to the port, 0: to any. That several are bound is no conflict as long as one of them listens. */
+static int bind_port(int port)
+{
+  struct sockaddr_in address = {
+      .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  ck_assert_msg(bind(fd, (const struct sockaddr *)&address, sizeof address) == 0, "port %d: %s", port, strerror(errno));
+  return fd;
+}
+
+static int port_of(int fd)
+{
+  struct sockaddr_in address;
+  socklen_t size = sizeof address;
+  ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+  return ntohs(address.sin_port);
+}
+
+static void reserve_ports(sftest_cluster_t *cluster)
+{
+  for (int32_t i = 0; i < cluster->nnodes; i++) {
+    size_t length = strlen(cluster->peers);
+    cluster->reserved[i] = bind_port(0);
+    cluster->ports[i] = port_of(cluster->reserved[i]);
+    snprintf(cluster->peers + length, sizeof cluster->peers - length, "%s127.0.0.1:%d", i > 0 ? "," : "",
+             cluster->ports[i]);
+  }
+}
+
+/* ---- Daemons ----------------------------------------------------------------------------------------------------- */
+
+static void key_path(const sftest_node_t *node, char path[128])
+{
+  snprintf(path, 128, "%s/key", node->directory);
+}
+
+static void write_key(const sftest_node_t *node)
+{
+  static const char key[] = "what only the daemons of this test know";
+  char path[128];
+  key_path(node, path);
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  ck_assert_int_eq(write(fd, key, sizeof key), (ssize_t)sizeof key);
+  close(fd);
+}
+
+static void launch(sftest_cluster_t *cluster, int32_t number)
+{
+  sftest_node_t *node = &cluster->nodes[number];
+  char peers[sizeof cluster->peers + 16], me[32], path[128], key[160], level[64];
+  if (cluster->nnodes == 1) {
+    sftest_node_launch(node, NULL);
+    return;
+  }
+  key_path(node, path);
+  snprintf(peers, sizeof peers, "--peers=%s", cluster->peers);
+  snprintf(me, sizeof me, "--node=%d", number);
+  snprintf(key, sizeof key, "--peer-key=%s", path);
+  snprintf(level, sizeof level, "--log-level=%s", cluster->log_level != NULL ? cluster->log_level : "error");
+  node->fabric_fd = bind_port(cluster->ports[number]);
+  sftest_node_launch(node, (const char *const[]){"--fabric=tcp", peers, me, key, level, NULL});
+  close(node->fabric_fd);
+}
+
+void sftest_cluster_start_logging(sftest_cluster_t *cluster, int32_t nnodes, const char *log_level)
+{
+  *cluster = (sftest_cluster_t){.nnodes = nnodes, .log_level = log_level};
+  ck_assert_int_le(nnodes, SFTEST_NODES_MAX);
+  reserve_ports(cluster);
+  for (int32_t i = 0; i < nnodes; i++) {
+    sftest_node_t *node = &cluster->nodes[i];
+    sftest_node_prepare(node);
+    write_key(node);
+    if (log_level != NULL)
+      snprintf(node->log, sizeof node->log, "%s/log", node->directory);
+    launch(cluster, i);
+  }
+}
+
+void sftest_cluster_start(sftest_cluster_t *cluster, int32_t nnodes)
+{
+  sftest_cluster_start_logging(cluster, nnodes, NULL);
+}
+
+void sftest_cluster_kill(sftest_cluster_t *cluster, int32_t node)
+{
+  sftest_node_kill(&cluster->nodes[node]);
+}
+
+void sftest_cluster_restart(sftest_cluster_t *cluster, int32_t node)
+{
+  if (cluster->nodes[node].pid != 0)
+    sftest_cluster_kill(cluster, node);
+  launch(cluster, node);
+}
+
+void sftest_cluster_stop(sftest_cluster_t *cluster)
+{
+  for (int32_t i = 0; i < cluster->nnodes; i++) {
+    sftest_node_t *node = &cluster->nodes[i];
+    char path[128];
+    key_path(node, path);
+    unlink(path);
+    if (node->log[0] != '\0')
+      unlink(node->log);
+    close(cluster->reserved[i]);
+    sftest_node_remove(node);
+  }
+  errno = 0;
+  ck_assert_msg(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD, "child processes are left");
+}
+
+/* ---- What they hold ---------------------------------------------------------------------------------------------- */
+
+/* Each rank has leaves on the roots of all others: so every two nodes have something to say to each other. */
+static int talk_to_all(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = NULL;
+  int32_t ranks[SFTEST_NODES_MAX];
+  int64_t roots[SFTEST_NODES_MAX] = {0};
+  for (int32_t i = 0; i < self->size; i++)
+    ranks[i] = i;
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, self->size, NULL, ranks, roots, 0, &graph));
+  int32_t mine = 100 + self->rank, all[SFTEST_NODES_MAX] = {0};
+  SFTEST_OK(self, sf_bcast(graph, SF_INT32, &mine, all, SF_REPLACE));
+  for (int32_t i = 0; i < self->size; i++)
+    SFTEST_REQUIRE(self, all[i] == 100 + i);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* Descriptors stay the same for a while. */
+static void await_rest(const sftest_node_t *node)
+{
+  int fds = -1, again;
+  for (int same = 0; same < 20; fds = again) {
+    again = sftest_node_count_fds(node);
+    same = again == fds ? same + 1 : 0;
+    sftest_sleep_ms(2);
+  }
+}
+
+void sftest_cluster_warm(sftest_cluster_t *cluster)
+{
+  sftest_job_t job;
+  int32_t places[SFTEST_NODES_MAX];
+  sftest_places_cyclic(places, cluster->nnodes, cluster->nnodes);
+  sftest_job_start_over(&job, cluster->nodes, places, cluster->nnodes, talk_to_all, NULL);
+  sftest_job_wait(&job, sftest_limit_ms(15000));
+  sftest_job_expect_all(&job);
+  for (int32_t i = 0; i < cluster->nnodes; i++) {
+    await_rest(&cluster->nodes[i]);
+    cluster->fds[i] = sftest_node_count_fds(&cluster->nodes[i]);
+  }
+}
+
+void sftest_cluster_settle(const sftest_cluster_t *cluster)
+{
+  for (int32_t i = 0; i < cluster->nnodes; i++)
+    sftest_node_settle(&cluster->nodes[i], cluster->fds[i]);
+}
+
+/* ---- Jobs -------------------------------------------------------------------------------------------------------- */
+
+void sftest_places_block(int32_t places[], int32_t size, int32_t nnodes)
+{
+  for (int32_t rank = 0; rank < size; rank++)
+    places[rank] = rank * nnodes / size;
+}
+
+void sftest_places_cyclic(int32_t places[], int32_t size, int32_t nnodes)
+{
+  for (int32_t rank = 0; rank < size; rank++)
+    places[rank] = rank % nnodes;
+}
+
+void sftest_places_random(int32_t places[], int32_t size, int32_t nnodes, uint64_t *random)
+{
+  int32_t alone = (int32_t)sftest_below(random, size), favourite = (int32_t)sftest_below(random, nnodes);
+  int64_t style = sftest_below(random, 3);
+  for (int32_t rank = 0; rank < size; rank++) {
+    if (style == 0) /* all but one together */
+      places[rank] = rank == alone ? (favourite + 1) % nnodes : favourite;
+    else if (style == 1 && sftest_below(random, 2) == 0)
+      places[rank] = favourite;
+    else
+      places[rank] = (int32_t)sftest_below(random, nnodes);
+  }
+}
+
+void sftest_cluster_run(const sftest_cluster_t *cluster, const int32_t places[], int32_t size, sftest_rank_fn_t run,
+                        void *argument)
+{
+  sftest_job_t job;
+  sftest_job_start_over(&job, cluster->nodes, places, size, run, argument);
+  sftest_job_wait(&job, sftest_limit_ms(15000));
+  sftest_job_expect_all(&job);
+  sftest_cluster_settle(cluster);
+}

@@ -1,0 +1,116 @@
+/* Collective calls over nodes that do not match although nobody could see it from a message: between ranks that share
+ * no edge, or far from where others wait. Everybody gets the error at this call or the next one. What test_mismatch
+ * tries on one node it tries over nodes too. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/cluster.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 6
+#define LATE_MS 5000
+
+/* Who has leaves on whose roots: each rank but 0 on those of its parent. */
+typedef enum shape {
+  CHAIN, /* on those of the rank before */
+  STAR,  /* on those of rank 0: the others share no edge */
+} shape_t;
+
+typedef struct call {
+  bool bcast;
+  const sf_type_t *const *unit;
+  const sf_op_t *const *op;
+} call_t;
+
+typedef struct mismatch {
+  const char *name;
+  call_t calls[2];
+  const char *texts[2];
+} mismatch_t;
+
+static const mismatch_t mismatches[] = {
+    {"kind", {{true, &SF_INT64, &SF_SUM}, {false, &SF_INT64, &SF_SUM}}, {"bcast(", "reduce("}},
+    {"unit", {{true, &SF_INT64, &SF_SUM}, {true, &SF_DOUBLE, &SF_SUM}}, {"int64", "double"}},
+    {"op", {{false, &SF_INT64, &SF_SUM}, {false, &SF_INT64, &SF_MAX}}, {"sum", "max"}},
+};
+#define NMISMATCHES (sizeof mismatches / sizeof mismatches[0])
+
+typedef struct plan {
+  const mismatch_t *mismatch;
+  shape_t shape;
+  int32_t odd_rank; /* that makes the second call */
+} plan_t;
+
+static sf_graph_t *make_graph(sftest_rank_t *self, sf_context_t *context, shape_t shape)
+{
+  sf_graph_t *graph = NULL;
+  int32_t parent = shape == CHAIN ? self->rank - 1 : 0;
+  int64_t root = 0;
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, self->rank > 0, NULL, &parent, &root, SF_GRAPH_DEFAULT,
+                                  &graph));
+  return graph;
+}
+
+static sf_status_t do_call(sf_graph_t *graph, const call_t *call)
+{
+  int64_t root = 1, leaf = 2;
+  return call->bcast ? sf_bcast(graph, *call->unit, &root, &leaf, *call->op)
+                     : sf_reduce(graph, *call->unit, &leaf, &root, *call->op);
+}
+
+/* Who is not concerned may call it a few times before word has come. */
+static int call_wrongly(sftest_rank_t *self)
+{
+  const plan_t *plan = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = make_graph(self, context, plan->shape), *other = make_graph(self, context, CHAIN);
+  const call_t *call = &plan->mismatch->calls[self->rank == plan->odd_rank];
+  sf_status_t status = SF_OK;
+  sftest_at(self, "%s, odd rank %d", plan->mismatch->name, plan->odd_rank);
+  for (int64_t until = sftest_now_ms() + sftest_limit_ms(LATE_MS); status == SF_OK && sftest_now_ms() < until;) {
+    status = do_call(graph, call);
+    sftest_sleep_ms(2);
+  }
+  SFTEST_EXPECT(self, status, SF_ERR_MISMATCH);
+  SFTEST_DETAIL(self, plan->mismatch->texts[0]);
+  SFTEST_DETAIL(self, plan->mismatch->texts[1]);
+  SFTEST_EXPECT(self, do_call(graph, call), SF_ERR_MISMATCH);
+  sftest_at(self, "another graph");
+  SFTEST_OK(self, do_call(other, &plan->mismatch->calls[0]));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_graph_destroy(other));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(noticed)
+{
+  static const int32_t placements[][RANKS] = {{0, 0, 0, 1, 1, 1}, {0, 1, 2, 0, 1, 2}, {0, 1, 1, 1, 2, 3}};
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
+  sftest_cluster_warm(&cluster);
+  for (size_t i = 0; i < sizeof placements / sizeof placements[0]; i++)
+    for (int shape = CHAIN; shape <= STAR; shape++)
+      for (int32_t odd_rank = 0; odd_rank < RANKS; odd_rank += 2 + (odd_rank == 2)) {
+        plan_t plan = {&mismatches[_i], (shape_t)shape, odd_rank};
+        sftest_cluster_run(&cluster, placements[i], RANKS, call_wrongly, &plan);
+      }
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+static Suite *mismatch_suite(void)
+{
+  Suite *suite = suite_create("mismatch over nodes");
+  TCase *cases = tcase_create("mismatch over nodes");
+  tcase_set_timeout(cases, 120);
+  tcase_add_loop_test(cases, noticed, 0, (int)NMISMATCHES);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(mismatch_suite());
+}
