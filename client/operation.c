@@ -468,14 +468,17 @@ sf_status_t sf_test(sf_request_t **request, bool *done_p)
   return status;
 }
 
-sf_status_t sf_bcast(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata, void *leafdata, const sf_op_t *op)
+/* Flattened: on small data a blocking operation takes little more than a line between two cores, and calls show. */
+__attribute__((flatten)) sf_status_t sf_bcast(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata,
+                                              void *leafdata, const sf_op_t *op)
 {
   sf_request_t *request;
   sf_status_t status = make_and_begin(graph, SFSHM_BCAST, unit, rootdata, leafdata, op, &request);
   return status == SF_OK ? complete(&request, sfc_thread_self()) : status;
 }
 
-sf_status_t sf_reduce(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *rootdata, const sf_op_t *op)
+__attribute__((flatten)) sf_status_t sf_reduce(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
+                                               void *rootdata, const sf_op_t *op)
 {
   sf_request_t *request;
   sf_status_t status = make_and_begin(graph, SFSHM_REDUCE, unit, rootdata, (void *)(uintptr_t)leafdata, op, &request);

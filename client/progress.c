@@ -87,11 +87,11 @@ bool sfc_thread_progress(sfc_thread_t *thread)
   return moved;
 }
 
-/* Looks for a moment at where the next message will most likely arrive, more closely than progress can, and takes it.
- * Whether anything moved. */
+/* Looks for a moment at where the next message will most likely arrive, more closely than progress can, and takes it if
+ * it goes the straight way: whether it did. All others are for progress, which gives everybody a turn. */
 static bool take_next(sf_graph_t *graph)
 {
-  if (graph->nexpecting == 0 || sfc_graph_is_failed(graph))
+  if (graph->nexpecting == 0 || graph->nstalled > 0 || sfc_graph_is_failed(graph))
     return false;
   sfc_lane_t *lane = graph->expecting[0];
   if (lane->trunk != NULL)
@@ -102,10 +102,11 @@ static bool take_next(sf_graph_t *graph)
       return false;
     sfshm_cpu_relax();
   }
-  bool moved = sfc_lane_receive_straight(lane, slot) || sfc_lane_receive(lane);
+  if (!sfc_lane_receive_straight(lane, slot))
+    return false;
   if (lane->rx_request == NULL)
     graph->expecting[0] = graph->expecting[--graph->nexpecting];
-  return moved;
+  return true;
 }
 
 /* Nothing has come for a while: perhaps because somebody called something else. */

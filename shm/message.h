@@ -35,17 +35,26 @@ typedef struct sfshm_grow {
   uint64_t cell_bytes;
 } sfshm_grow_t;
 
-/* The descriptor: from the low end 24 bits operation number, 2 kind, 5 base type, 5 op, 25 block count, 3 method. */
+/* The descriptor: from the low end 24 bits operation number, 2 kind, 5 base type, 5 op, 25 block count, 3 method.
+ * Counts from SFSHM_DESC_COUNT_HASHED on are hashed into the upper half of the field's values. */
+#define SFSHM_DESC_COUNT_HASHED (INT64_C(1) << 24)
 #define SFSHM_DESC_SEQUENCE_BITS 24
 #define SFSHM_DESC_SEQUENCE_MASK ((UINT64_C(1) << SFSHM_DESC_SEQUENCE_BITS) - 1)
 #define SFSHM_DESC_METHOD_SHIFT 61
 #define SFSHM_DESC_MATCH_MASK ((UINT64_C(1) << SFSHM_DESC_METHOD_SHIFT) - 1)
 
+/* The count as a descriptor says it. */
+static inline uint64_t sfshm_desc_count(int64_t count)
+{
+  uint64_t hash = (uint64_t)count * UINT64_C(0x9e3779b97f4a7c15) >> 40;
+  return count >= 0 && count < SFSHM_DESC_COUNT_HASHED ? (uint64_t)count : (uint64_t)SFSHM_DESC_COUNT_HASHED | hash;
+}
+
 /* Everything but sequence and method. */
 static inline uint64_t sfshm_desc_signature(sfshm_operation_t operation, sfshm_unit_t unit, sfshm_op_t op)
 {
   return (uint64_t)operation << 24 | (uint64_t)unit.base << 26 | (uint64_t)op << 31 |
-         ((uint64_t)unit.count & ((1u << 25) - 1)) << 36;
+         sfshm_desc_count(unit.count) << 36;
 }
 
 static inline sfshm_method_t sfshm_desc_method(uint64_t desc)
@@ -58,7 +67,7 @@ static inline uint64_t sfshm_desc_with_method(uint64_t match, sfshm_method_t met
   return match | (uint64_t)method << SFSHM_DESC_METHOD_SHIFT;
 }
 
-/* Writes e.g. "bcast(double x 3, sum)". */
+/* Writes e.g. "bcast(double x 3, sum)"; of hashed counts "x many" and the hash. */
 void sfshm_desc_text(uint64_t desc, char *text, size_t text_bytes);
 
 #endif

@@ -1,8 +1,10 @@
-/* The sending end of a lane: requests whose data are read in place end when the reader says so, not before and not
- * never. The other end is played by hand. */
+/* The ends of a lane: requests whose data are read in place end when the reader says so, not before and not never;
+ * large data go in pieces, not too many at once; small ones go straight where they can. The other end is played by
+ * hand. */
 #include "client/transfer.h"
 
 #include "client/context.h"
+#include "client/method.h"
 #include "client/progress.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
@@ -145,6 +147,237 @@ START_TEST(every_request_ends_in_time)
 }
 END_TEST
 
+/* ---- Pieces ------------------------------------------------------------------------------------------------------ */
+
+#define CELL_VALUES ((int64_t)(SFC_CELL_BYTES_MAX / sizeof(double)))
+
+static double cells[SFSHM_LANE_SLOTS * CELL_VALUES];
+static uint32_t scattered[LARGE];
+
+static void give_cells(void)
+{
+  end.lane.tx.cells = (uint8_t *)cells;
+  end.lane.tx.cell_bytes = SFC_CELL_BYTES_MAX;
+}
+
+/* Starts to send n values that lie scattered in memory that nobody can read in place. */
+static bool send_scattered(sf_request_t *request, int64_t n)
+{
+  const sfshm_unit_t unit = {SFSHM_BASE_DOUBLE, 1};
+  for (int64_t i = 0; i < LARGE; i++) {
+    values[i] = (double)i;
+    scattered[i] = (uint32_t)(i * 7919 % LARGE); /* a prime: all different */
+  }
+  *request = (sf_request_t){.graph = &end.graph,
+                            .operation = SFSHM_BCAST,
+                            .sends_left = 1,
+                            .combine = {unit, sizeof(double), NULL},
+                            .move = sfshm_kernels_find(unit, SFSHM_OP_REPLACE),
+                            .source = (const char *)values};
+  end.lane.as_root.nvalues = n;
+  end.lane.as_root.value_root = (sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX32, .n = n, .index32 = scattered};
+  return sfc_lane_send(&end.lane, request);
+}
+
+/* The next piece holds these values. */
+static void expect_piece(int64_t first, int64_t n)
+{
+  const double *cell = cells + (size_t)(end.reader.received % SFSHM_LANE_SLOTS) * CELL_VALUES;
+  for (int64_t i = 0; i < n; i++)
+    if (cell[i] != (double)scattered[first + i])
+      ck_abort_msg("value %lld is %g", (long long)(first + i), cell[i]);
+  ck_assert(read_message());
+}
+
+START_TEST(scattered_values_fill_the_cells)
+{
+  const int64_t counts[] = {15, 1023, 1024, 1025, 2047, 2048, 2049, CELL_VALUES, CELL_VALUES + 1, 3 * CELL_VALUES - 5};
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    setup();
+    give_cells();
+    ck_assert(send_scattered(&requests[0], counts[i]));
+    ck_assert_int_eq(requests[0].sends_left, 0);
+    for (int64_t first = 0; first < counts[i]; first += CELL_VALUES)
+      expect_piece(first, counts[i] - first < CELL_VALUES ? counts[i] - first : CELL_VALUES);
+    ck_assert(!read_message());
+    ck_assert_uint_eq(end.counts.bytes_slots, (uint64_t)counts[i] * sizeof(double));
+  }
+}
+END_TEST
+
+/* Who goes on with a send gives others their turn after half of the slots, even if the reader has freed all. */
+START_TEST(going_on_stops_after_some_pieces)
+{
+  give_cells();
+  ck_assert(!send_scattered(&requests[0], LARGE)); /* 16 pieces */
+  ck_assert_uint_eq(end.lane.tx.posted, SFSHM_LANE_SLOTS);
+  end.lane.tx_stalled = true;
+  for (uint64_t posted = SFSHM_LANE_SLOTS; posted < 16; posted += SFSHM_LANE_SLOTS / 2) {
+    ck_assert_uint_eq(end.lane.tx.posted, posted);
+    while (end.reader.received < posted)
+      expect_piece((int64_t)end.reader.received * CELL_VALUES, CELL_VALUES);
+    ck_assert(sfc_lane_send(&end.lane, &requests[0]) == (posted + SFSHM_LANE_SLOTS / 2 == 16));
+  }
+  ck_assert_int_eq(requests[0].sends_left, 0);
+}
+END_TEST
+
+/* ---- The straight way -------------------------------------------------------------------------------------------- */
+
+static sfc_lane_t *const only_lane[] = {&end.lane, &end.lane};
+static double target[LARGE];
+
+/* A request that sends n values to the lane and receives as many from it. */
+static sf_request_t exchange(sfshm_operation_t operation, sfshm_op_t op, int64_t n)
+{
+  const sfshm_unit_t unit = {SFSHM_BASE_DOUBLE, 1};
+  sfc_link_t link = {
+      .nvalues = n, .nedges = n, .value_root = sfshm_pattern_contiguous(3, n), .leaf = sfshm_pattern_contiguous(5, n)};
+  end.lane.as_root = end.lane.as_leaf = link;
+  for (int o = 0; o < 2; o++) {
+    end.graph.senders[o] = end.graph.receivers[o] = (sfc_lane_t **)(uintptr_t)only_lane;
+    end.graph.nsenders[o] = end.graph.nreceivers[o] = 1;
+  }
+  end.graph.last_sequence = 1;
+  return (sf_request_t){.graph = &end.graph,
+                        .operation = operation,
+                        .sequence = 1,
+                        .sends_left = 1,
+                        .receives_left = 1,
+                        .match = 77,
+                        .op = op,
+                        .combine = {unit, sizeof(double), sfshm_kernels_find(unit, op)},
+                        .move = sfshm_kernels_find(unit, SFSHM_OP_REPLACE),
+                        .source = (const char *)values,
+                        .target = (char *)target};
+}
+
+START_TEST(small_consecutive_values_go_straight)
+{
+  for (int operation = 0; operation < 2; operation++)
+    for (int64_t n = 1; n <= 14; n++) {
+      setup();
+      sf_request_t request = exchange((sfshm_operation_t)operation, SFSHM_OP_REPLACE, n);
+      sfc_request_find_straight(&request);
+      ck_assert_ptr_eq(request.send.lane, &end.lane);
+      ck_assert_ptr_eq(request.send.values, (char *)(values + (operation == SFSHM_BCAST ? 3 : 5)));
+      ck_assert_uint_eq(request.send.bytes, (size_t)n * sizeof(double));
+      ck_assert_ptr_eq(request.receive.lane, &end.lane);
+      ck_assert_ptr_eq(request.receive.values, (char *)(target + (operation == SFSHM_BCAST ? 5 : 3)));
+      ck_assert_uint_eq(request.receive.bytes, (size_t)n * sizeof(double));
+    }
+}
+END_TEST
+
+static void expect_straight(const sf_request_t *request, bool send, bool receive)
+{
+  sf_request_t found = *request;
+  sfc_request_find_straight(&found);
+  ck_assert_int_eq(found.send.lane != NULL, send);
+  ck_assert_int_eq(found.receive.lane != NULL, receive);
+}
+
+START_TEST(others_take_the_long_way)
+{
+  sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 15);
+  expect_straight(&request, false, false);
+  request = exchange(SFSHM_REDUCE, SFSHM_OP_SUM, 2);
+  expect_straight(&request, true, false);
+  request = exchange(SFSHM_REDUCE, SFSHM_OP_REPLACE, 2);
+  request.ordered = true;
+  expect_straight(&request, true, false);
+  request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 2);
+  end.lane.as_root.value_root.kind = SFSHM_PATTERN_STRIDED;
+  expect_straight(&request, false, true);
+  request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 2);
+  end.lane.as_leaf.extra_value.n = 1;
+  expect_straight(&request, true, false);
+  request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 2);
+  end.graph.nsenders[SFSHM_BCAST] = end.graph.nreceivers[SFSHM_BCAST] = 2;
+  expect_straight(&request, false, false);
+}
+END_TEST
+
+/* What arrives is the same message, whichever way it went. */
+START_TEST(both_ways_send_the_same)
+{
+  for (int64_t n = 1; n <= 14; n++) {
+    sfshm_slot_t sent[2];
+    for (int straight = 0; straight < 2; straight++) {
+      setup();
+      for (int64_t i = 0; i < n + 5; i++)
+        values[i] = (double)(i + n);
+      sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, n);
+      sfc_request_find_straight(&request);
+      ck_assert(straight ? sfc_request_send_straight(&request, &end.thread) : sfc_lane_send(&end.lane, &request));
+      ck_assert_int_eq(request.sends_left, 0);
+      ck_assert_uint_eq(end.counts.messages_sent, 1);
+      ck_assert_uint_eq(end.counts.bytes_inline, (uint64_t)n * sizeof(double));
+      ck_assert_int_eq(end.thread.nwakes, 1);
+      memcpy(&sent[straight], &end.slots[0], sizeof sent[0]);
+    }
+    ck_assert_mem_eq(&sent[0], &sent[1], sizeof sent[0]);
+  }
+}
+END_TEST
+
+START_TEST(a_lane_that_is_full_or_stalled_takes_nothing_straight)
+{
+  sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 1);
+  sfc_request_find_straight(&request);
+  end.lane.tx_stalled = true;
+  ck_assert(!sfc_request_send_straight(&request, &end.thread));
+  end.lane.tx_stalled = false;
+  for (uint32_t i = 0; i < SFSHM_LANE_SLOTS; i++)
+    ck_assert(sfc_request_send_straight(&request, &end.thread));
+  ck_assert(!sfc_request_send_straight(&request, &end.thread));
+  ck_assert_uint_eq(end.lane.tx.posted, SFSHM_LANE_SLOTS);
+}
+END_TEST
+
+/* The lane's own slots, as if the other end had written there. */
+static void arrive(uint64_t desc, const double payload[], int64_t n)
+{
+  memcpy(end.own_slots[0].payload, payload, (size_t)n * sizeof payload[0]);
+  end.own_slots[0].desc = desc;
+  end.own_slots[0].stamp = 1;
+}
+
+START_TEST(straight_values_land_in_their_place)
+{
+  const double payload[] = {1.5, 2.5, 3.5};
+  sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 3);
+  sfc_request_find_straight(&request);
+  end.lane.rx_request = &request;
+  memset(target, 0, sizeof target);
+  arrive(request.match, payload, 3);
+  ck_assert(sfc_lane_receive_straight(&end.lane, &end.own_slots[0]));
+  ck_assert_mem_eq(target + 5, payload, sizeof payload);
+  ck_assert(target[4] == 0 && target[8] == 0);
+  ck_assert_ptr_null(end.lane.rx_request);
+  ck_assert_int_eq(request.receives_left, 0);
+  ck_assert_uint_eq(end.lane.rx.received, 1);
+  ck_assert_uint_eq(end.counts.bytes_received, sizeof payload);
+  ck_assert_uint_eq(end.counts.messages_received, 1);
+}
+END_TEST
+
+/* A message of another operation or another method is left to who says what is wrong, or knows what to do. */
+START_TEST(other_messages_are_left)
+{
+  const double payload[] = {1.5, 2.5, 3.5};
+  sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 3);
+  sfc_request_find_straight(&request);
+  end.lane.rx_request = &request;
+  arrive(request.match + 1, payload, 3);
+  ck_assert(!sfc_lane_receive_straight(&end.lane, &end.own_slots[0]));
+  arrive(sfshm_desc_with_method(request.match, SFSHM_METHOD_CELL), payload, 3);
+  ck_assert(!sfc_lane_receive_straight(&end.lane, &end.own_slots[0]));
+  ck_assert_uint_eq(end.lane.rx.received, 0);
+  ck_assert_int_eq(request.receives_left, 1);
+}
+END_TEST
+
 static Suite *transfer_suite(void)
 {
   Suite *suite = suite_create("transfer");
@@ -154,6 +387,14 @@ static Suite *transfer_suite(void)
   tcase_add_test(tcase, data_read_in_place_are_awaited);
   tcase_add_test(tcase, a_slot_used_again_ends_what_was_there);
   tcase_add_test(tcase, every_request_ends_in_time);
+  tcase_add_test(tcase, scattered_values_fill_the_cells);
+  tcase_add_test(tcase, going_on_stops_after_some_pieces);
+  tcase_add_test(tcase, small_consecutive_values_go_straight);
+  tcase_add_test(tcase, others_take_the_long_way);
+  tcase_add_test(tcase, both_ways_send_the_same);
+  tcase_add_test(tcase, a_lane_that_is_full_or_stalled_takes_nothing_straight);
+  tcase_add_test(tcase, straight_values_land_in_their_place);
+  tcase_add_test(tcase, other_messages_are_left);
   suite_add_tcase(suite, tcase);
   return suite;
 }
