@@ -20,11 +20,11 @@
 /* Keeps the answer about one rank below the size of a frame. */
 #define MAX_REGIONS_TOLD 8192
 
-void sfd_query_tell(sfd_session_t *session, Sfproto__Message *message, const int fds[], int nfds)
+void sfd_query_tell(sfd_query_t *query, Sfproto__Message *message, const int fds[], int nfds)
 {
-  message->request = session->query.request;
-  session->query.count++;
-  sfd_session_send(session, message, fds, nfds);
+  message->request = query->request;
+  query->count++;
+  query->tell(query->context, message, fds, nfds);
 }
 
 static double age_s(const sfd_server_t *server, uint64_t since_ms)
@@ -34,9 +34,9 @@ static double age_s(const sfd_server_t *server, uint64_t since_ms)
 
 /* ---- The daemon ---- */
 
-static void tell_status(sfd_session_t *session)
+static void tell_status(sfd_query_t *query)
 {
-  const sfd_server_t *server = session->server;
+  const sfd_server_t *server = query->server;
   char software[] = SFD_SOFTWARE;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   socklen_t length = sizeof address - 1; /* leaves a 0 behind the path */
@@ -63,18 +63,18 @@ static void tell_status(sfd_session_t *session)
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_STATUS_INFO;
   message.status_info = &status;
-  sfd_query_tell(session, &message, NULL, 0);
+  sfd_query_tell(query, &message, NULL, 0);
 }
 
 /* ---- Jobs ---- */
 
-sfd_job_t *sfd_query_visible_job(const sfd_session_t *session, uint64_t serial)
+sfd_job_t *sfd_query_visible_job(const sfd_query_t *query, uint64_t serial)
 {
-  bool all = session->uid == 0 || session->uid == session->server->uid;
+  bool all = query->uid == 0 || query->uid == query->server->uid;
   sfd_job_t *job;
-  TAILQ_FOREACH(job, &session->server->jobs, entry)
+  TAILQ_FOREACH(job, &query->server->jobs, entry)
   {
-    if (job->serial >= serial && (all || job->uid == session->uid))
+    if (job->serial >= serial && (all || job->uid == query->uid))
       return job;
   }
   return NULL;
@@ -104,12 +104,12 @@ static int32_t count_nodes(const sfd_job_t *job)
   return count;
 }
 
-static bool tell_next_job(sfd_session_t *session)
+static bool tell_next_job(sfd_query_t *query)
 {
-  sfd_job_t *job = sfd_query_visible_job(session, session->query.next_job);
+  sfd_job_t *job = sfd_query_visible_job(query, query->next_job);
   if (job == NULL)
     return false;
-  session->query.next_job = job->serial + 1;
+  query->next_job = job->serial + 1;
   Sfproto__JobInfo info = SFPROTO__JOB_INFO__INIT;
   info.job_id = job->id;
   info.name = job->name;
@@ -123,12 +123,12 @@ static bool tell_next_job(sfd_session_t *session)
   info.state = job_state(job);
   info.groups = job->ngroups;
   info.graphs = job->ngraphs;
-  info.age_s = age_s(session->server, job->created_ms);
+  info.age_s = age_s(query->server, job->created_ms);
   info.detail = job->state == SFD_JOB_FAILED ? job->detail : NULL;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_JOB_INFO;
   message.job_info = &info;
-  sfd_query_tell(session, &message, NULL, 0);
+  sfd_query_tell(query, &message, NULL, 0);
   return true;
 }
 
@@ -187,7 +187,7 @@ static size_t describe_regions(const sfd_rank_t *rank, Sfproto__RegionInfo regio
   return n;
 }
 
-static void tell_rank(sfd_session_t *session, sfd_rank_t *rank)
+static void tell_rank(sfd_query_t *query, sfd_rank_t *rank)
 {
   size_t max = (size_t)(rank->nsegments + rank->nregions);
   max = max < MAX_REGIONS_TOLD ? max : MAX_REGIONS_TOLD;
@@ -209,23 +209,22 @@ static void tell_rank(sfd_session_t *session, sfd_rank_t *rank)
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_RANK_INFO;
   message.rank_info = &info;
-  sfd_query_tell(session, &message, &rank->counters_fd, 1);
+  sfd_query_tell(query, &message, &rank->counters_fd, 1);
   free(pointers);
   free(regions);
 }
 
-static bool tell_next_rank(sfd_session_t *session)
+static bool tell_next_rank(sfd_query_t *query)
 {
-  sfd_query_t *query = &session->query;
   sfd_job_t *job;
-  for (; (job = sfd_query_visible_job(session, query->next_job)) != NULL; query->next_job = job->serial + 1) {
+  for (; (job = sfd_query_visible_job(query, query->next_job)) != NULL; query->next_job = job->serial + 1) {
     if (job->serial != query->next_job)
       query->next_rank = 0;
     query->next_job = job->serial;
     while (query->next_rank < job->size && job->ranks[query->next_rank] == NULL)
       query->next_rank++;
     if (query->next_rank < job->size) {
-      tell_rank(session, job->ranks[query->next_rank++]);
+      tell_rank(query, job->ranks[query->next_rank++]);
       return true;
     }
     query->next_rank = 0;
@@ -245,7 +244,7 @@ char *sfd_query_graph_state(const sfd_graph_t *graph)
   return graph->ndestroyed > 0 ? retiring : ready;
 }
 
-static void tell_graph(sfd_session_t *session, const sfd_graph_t *graph)
+static void tell_graph(sfd_query_t *query, const sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;
   int32_t *ranks = calloc((size_t)group->size, sizeof *ranks);
@@ -266,15 +265,14 @@ static void tell_graph(sfd_session_t *session, const sfd_graph_t *graph)
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_INFO;
   message.graph_info = &info;
-  sfd_query_tell(session, &message, NULL, 0);
+  sfd_query_tell(query, &message, NULL, 0);
   free(ranks);
 }
 
-static bool tell_next_graph(sfd_session_t *session)
+static bool tell_next_graph(sfd_query_t *query)
 {
-  sfd_query_t *query = &session->query;
   sfd_job_t *job;
-  for (; (job = sfd_query_visible_job(session, query->next_job)) != NULL; query->next_job = job->serial + 1) {
+  for (; (job = sfd_query_visible_job(query, query->next_job)) != NULL; query->next_job = job->serial + 1) {
     if (job->serial != query->next_job)
       query->next_graph = 0;
     query->next_job = job->serial;
@@ -284,7 +282,7 @@ static bool tell_next_graph(sfd_session_t *session)
       if (graph->serial < query->next_graph)
         continue;
       query->next_graph = graph->serial + 1;
-      tell_graph(session, graph);
+      tell_graph(query, graph);
       return true;
     }
     query->next_graph = 0;
@@ -294,24 +292,23 @@ static bool tell_next_graph(sfd_session_t *session)
 
 /* ---- Queries ---- */
 
-/* Whether there was something left to tell. */
-static bool tell_next(sfd_session_t *session)
+bool sfd_query_tell_next(sfd_query_t *query)
 {
-  switch (session->query.what) {
+  switch (query->what) {
   case SFPROTO__QUERY__WHAT__JOBS:
-    return tell_next_job(session);
+    return tell_next_job(query);
   case SFPROTO__QUERY__WHAT__RANKS:
-    return tell_next_rank(session);
+    return tell_next_rank(query);
   case SFPROTO__QUERY__WHAT__GRAPHS:
-    return tell_next_graph(session);
+    return tell_next_graph(query);
   case SFPROTO__QUERY__WHAT__PEERS:
-    return sfd_query_tell_next_peer(session, sfd_network_channels(session->server));
+    return sfd_query_tell_next_peer(query, sfd_network_channels(query->server));
   case SFPROTO__QUERY__WHAT__PLAN:
-    return sfd_query_tell_next_plan(session);
+    return sfd_query_tell_next_plan(query);
   default:
-    if (session->query.count > 0)
+    if (query->count > 0)
       return false;
-    tell_status(session);
+    tell_status(query);
     return true;
   }
 }
@@ -331,10 +328,15 @@ static void tell_end(sfd_session_t *session)
 void sfd_query_continue(sfd_session_t *session)
 {
   for (int i = 0; i < PORTION; i++)
-    if (!tell_next(session)) {
+    if (!sfd_query_tell_next(&session->query)) {
       tell_end(session);
       return;
     }
+}
+
+static void tell_session(void *context, const Sfproto__Message *message, const int fds[], int nfds)
+{
+  sfd_session_send(context, message, fds, nfds);
 }
 
 void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
@@ -346,12 +348,19 @@ void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, i
     return;
   }
   const Sfproto__Query *query = message->query;
-  if (query->what == SFPROTO__QUERY__WHAT__PLAN && !sfd_query_has_graph(session, query->graph)) {
+  const sfd_query_t asked = {.server = session->server,
+                             .uid = session->uid,
+                             .tell = tell_session,
+                             .context = session,
+                             .active = true,
+                             .what = query->what,
+                             .request = message->request,
+                             .next_graph = query->graph};
+  if (query->what == SFPROTO__QUERY__WHAT__PLAN && !sfd_query_has_graph(&asked, query->graph)) {
     sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND,
                        "no graph %" PRIu64 " is known here, or it is another user's", query->graph);
     return;
   }
-  session->query =
-      (sfd_query_t){.active = true, .what = query->what, .request = message->request, .next_graph = query->graph};
+  session->query = asked;
   sfd_server_attend(session->server, session);
 }

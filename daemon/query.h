@@ -13,13 +13,16 @@ void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, i
 /* Tells the next portion of the active query. */
 void sfd_query_continue(sfd_session_t *session);
 
+/* Tells the next message of the answer; whether there was one left. */
+bool sfd_query_tell_next(sfd_query_t *query);
+
 /* ---- For query_nodes.c ---- */
 
 /* One message of the answer. */
-void sfd_query_tell(sfd_session_t *session, Sfproto__Message *message, const int fds[], int nfds);
+void sfd_query_tell(sfd_query_t *query, Sfproto__Message *message, const int fds[], int nfds);
 
-/* The first job from that serial number on that the session may see; NULL: there is none. */
-struct sfd_job *sfd_query_visible_job(const sfd_session_t *session, uint64_t serial);
+/* The first job from that serial number on that who asks may see; NULL: there is none. */
+struct sfd_job *sfd_query_visible_job(const sfd_query_t *query, uint64_t serial);
 
 /* setup, ready, failed, retiring */
 char *sfd_query_graph_state(const struct sfd_graph *graph);

@@ -42,7 +42,7 @@ static void describe_traffic(const sfd_channel_counts_t *counts, Sfproto__PeerTr
   }
 }
 
-static void tell_peer(sfd_session_t *session, const sfd_channels_t *channels, int32_t node)
+static void tell_peer(sfd_query_t *query, const sfd_channels_t *channels, int32_t node)
 {
   const sfd_channel_counts_t *counts = sfd_channel_counts(channels, node);
   Sfproto__PeerTraffic traffic[NKINDS];
@@ -65,34 +65,34 @@ static void tell_peer(sfd_session_t *session, const sfd_channels_t *channels, in
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_PEER_INFO;
   message.peer_info = &info;
-  sfd_query_tell(session, &message, NULL, 0);
+  sfd_query_tell(query, &message, NULL, 0);
 }
 
-bool sfd_query_tell_next_peer(sfd_session_t *session, const sfd_channels_t *channels)
+bool sfd_query_tell_next_peer(sfd_query_t *query, const sfd_channels_t *channels)
 {
-  int32_t *next = &session->query.next_rank;
+  int32_t *next = &query->next_rank;
   if (channels != NULL && *next == sfd_channels_node(channels))
     ++*next;
   if (channels == NULL || *next >= sfd_channels_nnodes(channels))
     return false;
-  tell_peer(session, channels, (*next)++);
+  tell_peer(query, channels, (*next)++);
   return true;
 }
 
 /* ---- Plans ---- */
 
-static const sfd_graph_t *find_graph(const sfd_session_t *session, uint64_t id)
+static const sfd_graph_t *find_graph(const sfd_query_t *query, uint64_t id)
 {
   const sfd_graph_t *graph = NULL;
-  const sfd_job_t *job = sfd_query_visible_job(session, 0);
-  for (; job != NULL && graph == NULL; job = sfd_query_visible_job(session, job->serial + 1))
+  const sfd_job_t *job = sfd_query_visible_job(query, 0);
+  for (; job != NULL && graph == NULL; job = sfd_query_visible_job(query, job->serial + 1))
     graph = sfd_graph_find(job, id);
   return graph;
 }
 
-bool sfd_query_has_graph(const sfd_session_t *session, uint64_t graph)
+bool sfd_query_has_graph(const sfd_query_t *query, uint64_t graph)
 {
-  return find_graph(session, graph) != NULL;
+  return find_graph(query, graph) != NULL;
 }
 
 static Sfproto__PlanSide plan_side(const sfd_trunks_t *trunks, uint32_t number)
@@ -114,7 +114,7 @@ static Sfproto__PlanSide plan_side(const sfd_trunks_t *trunks, uint32_t number)
   return side;
 }
 
-static void tell_plan(sfd_session_t *session, const sfd_graph_t *graph, uint32_t first, uint32_t n)
+static void tell_plan(sfd_query_t *query, const sfd_graph_t *graph, uint32_t first, uint32_t n)
 {
   const sfd_group_t *group = graph->group;
   Sfproto__PlanSide sides[SIDES_IN_MESSAGE];
@@ -135,21 +135,21 @@ static void tell_plan(sfd_session_t *session, const sfd_graph_t *graph, uint32_t
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_PLAN_INFO;
   message.plan_info = &info;
-  sfd_query_tell(session, &message, NULL, 0);
+  sfd_query_tell(query, &message, NULL, 0);
 }
 
 /* At least one message, also of a graph without edges to other nodes. */
-bool sfd_query_tell_next_plan(sfd_session_t *session)
+bool sfd_query_tell_next_plan(sfd_query_t *query)
 {
-  const sfd_graph_t *graph = find_graph(session, session->query.next_graph);
+  const sfd_graph_t *graph = find_graph(query, query->next_graph);
   if (graph == NULL)
     return false; /* it has gone meanwhile */
-  uint32_t first = (uint32_t)session->query.next_rank;
+  uint32_t first = (uint32_t)query->next_rank;
   uint32_t nsides = graph->trunks != NULL ? sfd_trunks_nsides(graph->trunks) : 0;
   uint32_t n = nsides - first < SIDES_IN_MESSAGE ? nsides - first : SIDES_IN_MESSAGE;
-  if (session->query.count > 0 && n == 0)
+  if (query->count > 0 && n == 0)
     return false;
-  session->query.next_rank += (int32_t)n;
-  tell_plan(session, graph, first, n);
+  query->next_rank += (int32_t)n;
+  tell_plan(query, graph, first, n);
   return true;
 }

@@ -36,6 +36,11 @@ typedef enum sfd_session_state {
 
 /* A query that is being answered: what has been told, and where to go on. */
 typedef struct sfd_query {
+  sfd_server_t *server;
+  uid_t uid; /* who asks */
+  void (*tell)(void *context, const Sfproto__Message *message, const int fds[],
+               int nfds); /* the descriptors stay here */
+  void *context;
   bool active;
   Sfproto__Query__What what;
   uint64_t request;

@@ -14,7 +14,7 @@
 static sfctl_connection_t connection;
 static sfproto_conn_t *daemon_;
 static uint64_t request; /* that is being answered */
-static sfctl_list_t list;
+static sfreport_list_t list;
 
 static void setup(void)
 {
@@ -28,7 +28,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-  sfctl_list_clear(&list);
+  sfreport_list_clear(&list);
   sfctl_disconnect(&connection);
   sfproto_conn_destroy(daemon_);
 }
@@ -122,7 +122,7 @@ static void expect_error(Sfproto__Query__What what, const char *job, sf_status_t
 
 static void expect_graph(size_t i, uint64_t graph, int32_t ncounted, uint64_t bcasts, uint64_t bytes_slots)
 {
-  const sfctl_item_t *item = &list.items[i];
+  const sfreport_item_t *item = &list.items[i];
   ck_assert_uint_eq(item->message->graph_info->graph, graph);
   ck_assert_int_eq(item->ncounted, ncounted);
   ck_assert_uint_eq(item->counts.bcasts, bcasts);

@@ -1,5 +1,5 @@
 /* Reading a rank's counters, also those of a rank that writes nonsense. */
-#include "tools/sfctl/counters.h"
+#include "report/counters.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include "tests/unit/runner.h"
 
 static sfshm_region_t region;
-static sfctl_rank_counts_t counts;
+static sfreport_rank_counts_t counts;
 
 static sfshm_counters_t *make_region(size_t length_bytes)
 {
@@ -36,7 +36,7 @@ START_TEST(sums)
   shared->graphs[1].counts.bcasts = 99; /* of a free entry */
   shared->graphs[SFSHM_COUNTED_GRAPHS - 1].graph = 6;
   shared->graphs[SFSHM_COUNTED_GRAPHS - 1].counts.reduces = 2;
-  ck_assert_int_eq(sfctl_counters_read(region.fd, &counts), SF_OK);
+  ck_assert_int_eq(sfreport_counters_read(region.fd, &counts), SF_OK);
   ck_assert_uint_eq(counts.total.bcasts, 11);
   ck_assert_uint_eq(counts.total.reduces, 2);
   ck_assert_uint_eq(counts.total.bytes_slots, 1024);
@@ -52,7 +52,7 @@ START_TEST(nonsense)
 {
   sfshm_counters_t *shared = make_region(sizeof *shared);
   memset((char *)shared + sizeof shared->header, 0xff, sizeof *shared - sizeof shared->header);
-  ck_assert_int_eq(sfctl_counters_read(region.fd, &counts), SF_OK);
+  ck_assert_int_eq(sfreport_counters_read(region.fd, &counts), SF_OK);
   ck_assert_int_eq(counts.ngraphs, SFSHM_COUNTED_GRAPHS);
   ck_assert_uint_eq(counts.total.bcasts, (uint64_t)0 - (SFSHM_COUNTED_GRAPHS + 1)); /* wrapped */
 }
@@ -60,7 +60,7 @@ END_TEST
 
 static void expect_refused(int fd, sf_status_t expected, const char *text)
 {
-  ck_assert_int_eq(sfctl_counters_read(fd, &counts), expected);
+  ck_assert_int_eq(sfreport_counters_read(fd, &counts), expected);
   ck_assert_msg(strstr(sfshm_error_detail(), text) != NULL, "\"%s\" is not in \"%s\"", text, sfshm_error_detail());
 }
 
@@ -96,12 +96,12 @@ END_TEST
 
 START_TEST(merging_ranks_of_a_graph)
 {
-  sfctl_counts_t sum = {.bcasts = 99};
-  const sfctl_counts_t a = {.bcasts = 5, .reduces = 2, .completed = 7, .bytes_inline = 8, .messages_sent = 7};
-  const sfctl_counts_t b = {.bcasts = 6, .reduces = 2, .completed = 6, .bytes_inline = 16, .messages_sent = 8};
-  sfctl_counts_merge(&sum, &a, true);
+  sfreport_counts_t sum = {.bcasts = 99};
+  const sfreport_counts_t a = {.bcasts = 5, .reduces = 2, .completed = 7, .bytes_inline = 8, .messages_sent = 7};
+  const sfreport_counts_t b = {.bcasts = 6, .reduces = 2, .completed = 6, .bytes_inline = 16, .messages_sent = 8};
+  sfreport_counts_merge(&sum, &a, true);
   ck_assert_mem_eq(&sum, &a, sizeof sum);
-  sfctl_counts_merge(&sum, &b, false);
+  sfreport_counts_merge(&sum, &b, false);
   ck_assert_uint_eq(sum.bcasts, 6);
   ck_assert_uint_eq(sum.reduces, 2);
   ck_assert_uint_eq(sum.completed, 6);
@@ -112,13 +112,13 @@ END_TEST
 
 START_TEST(sent_bytes)
 {
-  const sfctl_counts_t each = {.bytes_inline = 1,
-                               .bytes_slots = 10,
-                               .bytes_in_place = 100,
-                               .bytes_vm_read = 1000,
-                               .bytes_self = 10000,
-                               .bytes_received = 100000};
-  ck_assert_uint_eq(sfctl_counts_sent_bytes(&each), 1111);
+  const sfreport_counts_t each = {.bytes_inline = 1,
+                                  .bytes_slots = 10,
+                                  .bytes_in_place = 100,
+                                  .bytes_vm_read = 1000,
+                                  .bytes_self = 10000,
+                                  .bytes_received = 100000};
+  ck_assert_uint_eq(sfreport_counts_sent_bytes(&each), 1111);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* What sfctl metrics prints of given answers: values, the rules of OpenMetrics, and that the man page names every
  * family and label. Runs in the root of the repository. */
-#include "tools/sfctl/metrics.h"
+#include "report/metrics.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -196,7 +196,7 @@ static char *word(const char *text)
 }
 
 static Sfproto__Message messages[5];
-static sfctl_item_t items[5];
+static sfreport_item_t items[5];
 static Sfproto__StatusInfo status_info;
 static Sfproto__JobInfo job_info;
 static Sfproto__RankInfo rank_info;
@@ -206,21 +206,21 @@ static Sfproto__RegionInfo regions[3];
 static Sfproto__RegionInfo *region_pointers[] = {&regions[0], &regions[1], &regions[2]};
 static Sfproto__PeerTraffic traffic[2];
 static Sfproto__PeerTraffic *traffic_pointers[] = {&traffic[0], &traffic[1]};
-static sfctl_metrics_t metrics;
+static sfreport_metrics_t metrics;
 
 /* It must be escaped, and holds a byte that is not valid UTF-8. */
 #define NAME "c\\g\n\"x\"\xff\xc3\xa9"
 #define JOB "job_id=\"7\",job_name=\"c\\\\g\\n\\\"x\\\"\xef\xbf\xbd\xc3\xa9\""
 
-static sfctl_list_t one(size_t i, Sfproto__Message__BodyCase body)
+static sfreport_list_t one(size_t i, Sfproto__Message__BodyCase body)
 {
   messages[i] = (Sfproto__Message)SFPROTO__MESSAGE__INIT;
   messages[i].body_case = body;
-  items[i] = (sfctl_item_t){.message = &messages[i]};
-  return (sfctl_list_t){.items = &items[i], .count = 1};
+  items[i] = (sfreport_item_t){.message = &messages[i]};
+  return (sfreport_list_t){.items = &items[i], .count = 1};
 }
 
-static void set_counts(sfctl_item_t *item)
+static void set_counts(sfreport_item_t *item)
 {
   uint64_t next = 100;
   item->ncounted = 2;
@@ -326,7 +326,7 @@ static char *print(void)
   char *text;
   size_t length;
   FILE *file = open_memstream(&text, &length);
-  ck_assert_int_eq(sfctl_metrics_print(&metrics, file), SF_OK);
+  ck_assert_int_eq(sfreport_metrics_print(&metrics, file), SF_OK);
   fclose(file);
   check_rules(text);
   return text;
@@ -418,7 +418,7 @@ START_TEST(nothing_but_the_daemon)
   free(print());
   ck_assert_int_gt(nfamilies, 50);
   metrics.status.count = 0;
-  ck_assert_int_eq(sfctl_metrics_print(&metrics, stdout), SF_ERR_PROTO);
+  ck_assert_int_eq(sfreport_metrics_print(&metrics, stdout), SF_ERR_PROTO);
 }
 END_TEST
 

@@ -14,8 +14,8 @@
 #define HOSTILE "p\x1b[2J\xff\""
 
 static Sfproto__Message message;
-static sfctl_item_t item;
-static const sfctl_list_t list = {.items = &item, .count = 1};
+static sfreport_item_t item;
+static const sfreport_list_t list = {.items = &item, .count = 1};
 
 static Sfproto__StatusInfo status_info;
 static Sfproto__JobInfo job_info;
@@ -32,7 +32,7 @@ static char *word(const char *text)
 static void setup(void)
 {
   message = (Sfproto__Message)SFPROTO__MESSAGE__INIT;
-  item = (sfctl_item_t){.message = &message};
+  item = (sfreport_item_t){.message = &message};
 }
 
 static char *print(Sfproto__Query__What what, bool json, bool regions)
@@ -167,7 +167,7 @@ END_TEST
 
 START_TEST(status_missing)
 {
-  const sfctl_list_t nothing = {0};
+  const sfreport_list_t nothing = {0};
   ck_assert_int_eq(sfctl_print_text(SFPROTO__QUERY__WHAT__STATUS, &nothing, false, stdout), SF_ERR_PROTO);
   ck_assert_int_eq(sfctl_print_json(SFPROTO__QUERY__WHAT__STATUS, &nothing, stdout), SF_ERR_PROTO);
 }
@@ -489,8 +489,8 @@ START_TEST(plan_in_several_messages)
 {
   static Sfproto__PlanInfo more;
   static Sfproto__Message second;
-  static sfctl_item_t items[2];
-  const sfctl_list_t both = {.items = items, .count = 2};
+  static sfreport_item_t items[2];
+  const sfreport_list_t both = {.items = items, .count = 2};
   char *text;
   size_t length;
   set_plan();
@@ -516,7 +516,7 @@ END_TEST
 
 START_TEST(plan_without_edges_to_other_nodes)
 {
-  const sfctl_list_t nothing = {0};
+  const sfreport_list_t nothing = {0};
   set_plan();
   expect_text(SFPROTO__QUERY__WHAT__PLAN, false,
               "graph 9 of job c\\ng: ready, 8 ranks, seen from node 1\n"
@@ -538,7 +538,7 @@ START_TEST(nothing_there)
                {SFPROTO__QUERY__WHAT__RANKS, "no ranks\n[]\n"},
                {SFPROTO__QUERY__WHAT__GRAPHS, "no graphs\n[]\n"},
                {SFPROTO__QUERY__WHAT__PEERS, "no peers: this sfd is alone\n[]\n"}};
-  const sfctl_list_t nothing = {0};
+  const sfreport_list_t nothing = {0};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char *text;
     size_t length;

@@ -1,5 +1,5 @@
 /* Sizes, durations, escapes and columns for people. */
-#include "tools/sfctl/text.h"
+#include "report/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,9 +25,9 @@ START_TEST(bytes)
       {UINT64_C(1) << 50, "1.0 PiB"},
       {UINT64_MAX, "16.0 EiB"},
   };
-  char text[SFCTL_TEXT_SIZE];
+  char text[SFREPORT_TEXT_SIZE];
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-    ck_assert_str_eq(sfctl_text_bytes(cases[i].bytes, text), cases[i].expected);
+    ck_assert_str_eq(sfreport_text_bytes(cases[i].bytes, text), cases[i].expected);
 }
 END_TEST
 
@@ -41,22 +41,22 @@ START_TEST(durations)
       {3599, "59 min 59 s"}, {3600, "1 h 00 min"}, {90061, "1 d 01 h"}, {-1, "-"},      {NAN, "-"},
       {INFINITY, "-"},       {1e300, "-"},
   };
-  char text[SFCTL_TEXT_SIZE];
+  char text[SFREPORT_TEXT_SIZE];
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-    ck_assert_str_eq(sfctl_text_duration(cases[i].seconds, text), cases[i].expected);
+    ck_assert_str_eq(sfreport_text_duration(cases[i].seconds, text), cases[i].expected);
 }
 END_TEST
 
 START_TEST(printable)
 {
   char text[16];
-  ck_assert_str_eq(sfctl_text_printable("a b~", text, sizeof text), "a b~");
-  ck_assert_str_eq(sfctl_text_printable("\x1b[2J", text, sizeof text), "\\x1b[2J");
-  ck_assert_str_eq(sfctl_text_printable("\n\t\x7f\xc3", text, sizeof text), "\\n\\t\\x7f\\xc3");
-  ck_assert_str_eq(sfctl_text_printable("\xff\xff\xff\xff", text, sizeof text), "\\xff\\xff\\xff"); /* none is cut */
-  ck_assert_str_eq(sfctl_text_printable("x", text, 1), "");
-  char whole[SFCTL_PRINTABLE_SIZE(2)];
-  ck_assert_str_eq(sfctl_text_printable("\xff\x01", whole, sizeof whole), "\\xff\\x01");
+  ck_assert_str_eq(sfreport_text_printable("a b~", text, sizeof text), "a b~");
+  ck_assert_str_eq(sfreport_text_printable("\x1b[2J", text, sizeof text), "\\x1b[2J");
+  ck_assert_str_eq(sfreport_text_printable("\n\t\x7f\xc3", text, sizeof text), "\\n\\t\\x7f\\xc3");
+  ck_assert_str_eq(sfreport_text_printable("\xff\xff\xff\xff", text, sizeof text), "\\xff\\xff\\xff"); /* none is cut */
+  ck_assert_str_eq(sfreport_text_printable("x", text, 1), "");
+  char whole[SFREPORT_PRINTABLE_SIZE(2)];
+  ck_assert_str_eq(sfreport_text_printable("\xff\x01", whole, sizeof whole), "\\xff\\x01");
 }
 END_TEST
 

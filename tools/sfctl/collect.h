@@ -2,17 +2,21 @@
 #ifndef SFCTL_COLLECT_H
 #define SFCTL_COLLECT_H
 
+#include "report/list.h"
+#include "report/metrics.h"
 #include "tools/sfctl/connection.h"
-#include "tools/sfctl/list.h"
 
 /* Asks for what, of one job if job is not NULL: of all jobs of that name, or without any of the one with that number.
  * To be cleared by the caller. SF_ERR_NOT_FOUND: there is no such job that this user may see; others as
  * sfctl_connect. */
 sf_status_t sfctl_collect(sfctl_connection_t *connection, Sfproto__Query__What what, const char *job,
-                          sfctl_list_t *list_p);
+                          sfreport_list_t *list_p);
 
 /* Asks for the plan of the graph with that number. To be cleared by the caller. SF_ERR_NOT_FOUND: there is no such
  * graph that this user may see; others as above. */
-sf_status_t sfctl_collect_plan(sfctl_connection_t *connection, uint64_t graph, sfctl_list_t *list_p);
+sf_status_t sfctl_collect_plan(sfctl_connection_t *connection, uint64_t graph, sfreport_list_t *list_p);
+
+/* Asks for everything. Errors as sfctl_collect; then there is nothing to clear. */
+sf_status_t sfctl_collect_metrics(sfctl_connection_t *connection, sfreport_metrics_t *metrics_p);
 
 #endif

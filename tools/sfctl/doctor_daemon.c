@@ -13,11 +13,11 @@
 #include <sf/sf.h>
 
 #include "proto/address.h"
+#include "report/text.h"
 #include "shm/error.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
 #include "tools/sfctl/doctor.h"
-#include "tools/sfctl/text.h"
 
 #define OPENING_MS 500 /* a peer that is there answers sooner */
 
@@ -150,12 +150,12 @@ static bool is_own_version(const char *software)
 
 static void judge_daemon(const Sfproto__StatusInfo *info, sfctl_report_t *report)
 {
-  char user[64], uptime[SFCTL_TEXT_SIZE];
+  char user[64], uptime[SFREPORT_TEXT_SIZE];
   bool same = is_own_version(info->software);
   sfctl_report_add(report, "daemon", same ? SFCTL_FINE : SFCTL_WARNING,
                    "%s answers: process %d of %s, up %s; this is sfctl %d.%d.%d, protocol version %u", info->software,
-                   info->pid, user_name(info->uid, user), sfctl_text_duration(info->uptime_s, uptime), SF_VERSION_MAJOR,
-                   SF_VERSION_MINOR, SF_VERSION_PATCH, info->protocol);
+                   info->pid, user_name(info->uid, user), sfreport_text_duration(info->uptime_s, uptime),
+                   SF_VERSION_MAJOR, SF_VERSION_MINOR, SF_VERSION_PATCH, info->protocol);
   if (!same)
     sfctl_report_advise(report, "start the daemon anew after an update, or call the sfctl that belongs to it");
 }
@@ -190,7 +190,7 @@ static void count_in(group_t *group, const Sfproto__PeerInfo *info)
 
 /* Channels are opened when there is something to say, and stay open: one that is closed has not been needed, or has
  * broken. */
-static peers_t sort_peers(const sfctl_list_t *list)
+static peers_t sort_peers(const sfreport_list_t *list)
 {
   peers_t peers = {0};
   for (size_t i = 0; i < list->count; i++) {
@@ -215,7 +215,7 @@ static const char *name_group(const group_t *group, char text[160])
   return text;
 }
 
-static void judge_peers(const Sfproto__StatusInfo *info, const sfctl_list_t *list, sfctl_report_t *report)
+static void judge_peers(const Sfproto__StatusInfo *info, const sfreport_list_t *list, sfctl_report_t *report)
 {
   char text[160];
   peers_t peers = sort_peers(list);
@@ -234,7 +234,7 @@ static void judge_peers(const Sfproto__StatusInfo *info, const sfctl_list_t *lis
   }
 }
 
-static bool any_is_opening(const sfctl_list_t *list)
+static bool any_is_opening(const sfreport_list_t *list)
 {
   for (size_t i = 0; i < list->count; i++)
     if (strcmp(list->items[i].message->peer_info->state, "opening") == 0)
@@ -242,13 +242,13 @@ static bool any_is_opening(const sfctl_list_t *list)
   return false;
 }
 
-static sf_status_t collect_peers(sfctl_connection_t *connection, sfctl_list_t *list_p)
+static sf_status_t collect_peers(sfctl_connection_t *connection, sfreport_list_t *list_p)
 {
   const struct timespec while_opening = {.tv_nsec = OPENING_MS * 1000000L};
   sf_status_t status = sfctl_collect(connection, SFPROTO__QUERY__WHAT__PEERS, NULL, list_p);
   if (status != SF_OK || !any_is_opening(list_p))
     return status;
-  sfctl_list_clear(list_p);
+  sfreport_list_clear(list_p);
   nanosleep(&while_opening, NULL);
   return sfctl_collect(connection, SFPROTO__QUERY__WHAT__PEERS, NULL, list_p);
 }
@@ -256,7 +256,7 @@ static sf_status_t collect_peers(sfctl_connection_t *connection, sfctl_list_t *l
 static sf_status_t examine_fabric(sfctl_connection_t *connection, const Sfproto__StatusInfo *info,
                                   sfctl_report_t *report)
 {
-  sfctl_list_t list;
+  sfreport_list_t list;
   if (info->fabric == NULL || info->nodes <= 1) {
     sfctl_report_add(report, "fabric", SFCTL_FINE, "%s: this sfd is alone, jobs have one node",
                      info->fabric != NULL ? info->fabric : "none");
@@ -266,7 +266,7 @@ static sf_status_t examine_fabric(sfctl_connection_t *connection, const Sfproto_
   if (status != SF_OK)
     return status;
   judge_peers(info, &list, report);
-  sfctl_list_clear(&list);
+  sfreport_list_clear(&list);
   return SF_OK;
 }
 
@@ -274,7 +274,7 @@ static sf_status_t examine_fabric(sfctl_connection_t *connection, const Sfproto_
 
 static sf_status_t ask(sfctl_connection_t *connection, sfctl_report_t *report)
 {
-  sfctl_list_t list;
+  sfreport_list_t list;
   sf_status_t status = sfctl_collect(connection, SFPROTO__QUERY__WHAT__STATUS, NULL, &list);
   if (status != SF_OK)
     return status;
@@ -286,7 +286,7 @@ static sf_status_t ask(sfctl_connection_t *connection, sfctl_report_t *report)
   } else {
     status = sfshm_error(SF_ERR_PROTO, "sfd answers with %zu messages about its status, expected 1", list.count);
   }
-  sfctl_list_clear(&list);
+  sfreport_list_clear(&list);
   return status;
 }
 

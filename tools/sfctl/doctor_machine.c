@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report/text.h"
 #include "tools/sfctl/doctor.h"
-#include "tools/sfctl/text.h"
 #include "tools/sfrun/cpus.h"
 
 #define FULL_PERCENT 90 /* of a memory limit */
@@ -143,18 +143,18 @@ static uint64_t machine_memory(const sfctl_doctor_t *doctor)
 
 static void examine_memory(const sfctl_doctor_t *doctor, sfctl_report_t *report)
 {
-  char text[4096], path[PATH_MAX], a[SFCTL_TEXT_SIZE], b[SFCTL_TEXT_SIZE];
+  char text[4096], path[PATH_MAX], a[SFREPORT_TEXT_SIZE], b[SFREPORT_TEXT_SIZE];
   uint64_t limit = UINT64_MAX, total = machine_memory(doctor);
   const hierarchy_t *kind = read_text(doctor, "/proc/self/cgroup", text, sizeof text) ? find_cgroup(text, path) : NULL;
   if (kind == NULL || !find_limit(doctor, kind, path, &limit) || limit >= total) {
     sfctl_report_add(report, "memory", SFCTL_FINE, "%s, not limited by a cgroup",
-                     total != UINT64_MAX ? sfctl_text_bytes(total, a) : "not known how much");
+                     total != UINT64_MAX ? sfreport_text_bytes(total, a) : "not known how much");
     return;
   }
   uint64_t used = memory_in_use(doctor, kind, path);
   bool full = used > limit / 100 * FULL_PERCENT;
   sfctl_report_add(report, "memory", full ? SFCTL_WARNING : SFCTL_FINE, "limited by a cgroup to %s, %s in use",
-                   sfctl_text_bytes(limit, a), sfctl_text_bytes(used, b));
+                   sfreport_text_bytes(limit, a), sfreport_text_bytes(used, b));
   if (full)
     sfctl_report_advise(report, "raise the container's or the job's memory limit: shared memory counts too");
 }

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "report/text.h"
 #include "tools/sfctl/doctor.h"
-#include "tools/sfctl/text.h"
 
 #define FEW_FILES 4096 /* a daemon with some hundred ranks needs more */
 
@@ -43,11 +43,11 @@ static void examine_files(sfctl_report_t *report)
 static void examine_locked_memory(sfctl_report_t *report)
 {
   struct rlimit limit = {0};
-  char bytes[SFCTL_TEXT_SIZE];
+  char bytes[SFREPORT_TEXT_SIZE];
   if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
     return;
   sfctl_report_add(report, "memlock", SFCTL_FINE, "%s of locked memory; sfd locks none",
-                   limit.rlim_cur == RLIM_INFINITY ? "any amount" : sfctl_text_bytes(limit.rlim_cur, bytes));
+                   limit.rlim_cur == RLIM_INFINITY ? "any amount" : sfreport_text_bytes(limit.rlim_cur, bytes));
 }
 
 /* ---- Shared memory ---- */

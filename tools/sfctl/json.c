@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tools/sfctl/text.h"
+#include "report/text.h"
 
 static void write_ascii(FILE *file, unsigned char c)
 {
@@ -23,7 +23,7 @@ static void write_string(FILE *file, const char *text)
 {
   fputc('"', file);
   while (*text != '\0') {
-    size_t length = sfctl_text_utf8_length(text);
+    size_t length = sfreport_text_utf8_length(text);
     if (length == 0)
       fputs("\\ufffd", file);
     else if (length == 1)

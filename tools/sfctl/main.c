@@ -8,23 +8,23 @@
 
 #include <sf/sf.h>
 
+#include "report/metrics.h"
+#include "report/text.h"
 #include "shm/error.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
 #include "tools/sfctl/doctor.h"
-#include "tools/sfctl/metrics.h"
 #include "tools/sfctl/options.h"
 #include "tools/sfctl/print.h"
-#include "tools/sfctl/text.h"
 
 /* Documented in docs/man/sfctl.1. */
 enum { EXIT_REQUEST_FAILED = 1, EXIT_PROBLEMS = 1, EXIT_USAGE = 2, EXIT_NO_DAEMON = 3, EXIT_VERSION = 4 };
 
 static int report(sf_status_t status)
 {
-  char text[SFCTL_PRINTABLE_SIZE(512)];
+  char text[SFREPORT_PRINTABLE_SIZE(512)];
   const char *detail = sfshm_error_detail();
-  sfctl_text_printable(*detail != '\0' ? detail : sfshm_strerror(status), text, sizeof text);
+  sfreport_text_printable(*detail != '\0' ? detail : sfshm_strerror(status), text, sizeof text);
   fprintf(stderr, "sfctl: %s\n", text);
   if (status == SF_ERR_NO_DAEMON)
     return EXIT_NO_DAEMON;
@@ -42,7 +42,7 @@ static void raise_descriptor_limit(void)
 }
 
 /* Everything is known before the first line is printed: an error leaves no half of an answer behind. */
-static sf_status_t ask(const sfctl_options_t *options, sfctl_list_t *list_p)
+static sf_status_t ask(const sfctl_options_t *options, sfreport_list_t *list_p)
 {
   sfctl_connection_t connection;
   sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
@@ -57,7 +57,7 @@ static sf_status_t ask(const sfctl_options_t *options, sfctl_list_t *list_p)
 
 static sf_status_t run_query(const sfctl_options_t *options)
 {
-  sfctl_list_t list;
+  sfreport_list_t list;
   sf_status_t status = ask(options, &list);
   if (status != SF_OK)
     return status;
@@ -65,23 +65,23 @@ static sf_status_t run_query(const sfctl_options_t *options)
     status = sfctl_print_json(options->command, &list, stdout);
   else
     status = sfctl_print_text(options->command, &list, options->regions, stdout);
-  sfctl_list_clear(&list);
+  sfreport_list_clear(&list);
   return status;
 }
 
 static sf_status_t run_metrics(const sfctl_options_t *options)
 {
   sfctl_connection_t connection;
-  sfctl_metrics_t metrics;
+  sfreport_metrics_t metrics;
   sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
   if (status != SF_OK)
     return status;
-  status = sfctl_metrics_collect(&connection, &metrics);
+  status = sfctl_collect_metrics(&connection, &metrics);
   sfctl_disconnect(&connection);
   if (status != SF_OK)
     return status;
-  status = sfctl_metrics_print(&metrics, stdout);
-  sfctl_metrics_clear(&metrics);
+  status = sfreport_metrics_print(&metrics, stdout);
+  sfreport_metrics_clear(&metrics);
   return status;
 }
 

@@ -7,14 +7,14 @@
 
 #include <sf/sf_status.h>
 
-#include "tools/sfctl/list.h"
+#include "report/list.h"
 
 /* Tables. regions: each region of each rank on a line of its own. SF_ERR_NOMEM; errors of writing stay in the stream.
  */
-sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfctl_list_t *list, bool regions, FILE *file);
+sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfreport_list_t *list, bool regions, FILE *file);
 
 /* One object for the status and for a plan, an array of objects for anything else. SF_ERR_PROTO: the status, or the
  * plan, is missing. */
-sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfctl_list_t *list, FILE *file);
+sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfreport_list_t *list, FILE *file);
 
 #endif

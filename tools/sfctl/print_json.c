@@ -53,7 +53,7 @@ static void print_job(sfctl_json_t *json, const Sfproto__JobInfo *info)
   sfctl_json_end_object(json);
 }
 
-static void print_counts(sfctl_json_t *json, const sfctl_counts_t *counts)
+static void print_counts(sfctl_json_t *json, const sfreport_counts_t *counts)
 {
 #define PRINT(field, text) sfctl_json_uint(json, #field, counts->field);
   SFSHM_COUNTER_TABLE(PRINT)
@@ -75,7 +75,7 @@ static void print_regions(sfctl_json_t *json, const Sfproto__RankInfo *info)
   sfctl_json_end_array(json);
 }
 
-static void print_rank(sfctl_json_t *json, const sfctl_item_t *item)
+static void print_rank(sfctl_json_t *json, const sfreport_item_t *item)
 {
   const Sfproto__RankInfo *info = item->message->rank_info;
   sfctl_json_begin_object(json, NULL);
@@ -98,7 +98,7 @@ static void print_rank(sfctl_json_t *json, const sfctl_item_t *item)
   sfctl_json_end_object(json);
 }
 
-static void print_graph(sfctl_json_t *json, const sfctl_item_t *item)
+static void print_graph(sfctl_json_t *json, const sfreport_item_t *item)
 {
   const Sfproto__GraphInfo *info = item->message->graph_info;
   sfctl_json_begin_object(json, NULL);
@@ -171,7 +171,7 @@ static void print_side(sfctl_json_t *json, const Sfproto__PlanSide *side)
 }
 
 /* The messages differ in their sides only. */
-static void print_plan(sfctl_json_t *json, const sfctl_list_t *list)
+static void print_plan(sfctl_json_t *json, const sfreport_list_t *list)
 {
   const Sfproto__PlanInfo *info = list->items[0].message->plan_info;
   sfctl_json_begin_object(json, NULL);
@@ -189,7 +189,7 @@ static void print_plan(sfctl_json_t *json, const sfctl_list_t *list)
   sfctl_json_end_object(json);
 }
 
-static void print_item(sfctl_json_t *json, Sfproto__Query__What what, const sfctl_item_t *item)
+static void print_item(sfctl_json_t *json, Sfproto__Query__What what, const sfreport_item_t *item)
 {
   if (what == SFPROTO__QUERY__WHAT__JOBS)
     print_job(json, item->message->job_info);
@@ -201,7 +201,7 @@ static void print_item(sfctl_json_t *json, Sfproto__Query__What what, const sfct
     print_graph(json, item);
 }
 
-sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfctl_list_t *list, FILE *file)
+sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfreport_list_t *list, FILE *file)
 {
   sfctl_json_t json = {.file = file};
   if (what == SFPROTO__QUERY__WHAT__STATUS) {

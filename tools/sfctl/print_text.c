@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/text.h"
 #include "shm/error.h"
 #include "tools/sfctl/print.h"
 #include "tools/sfctl/table.h"
-#include "tools/sfctl/text.h"
 
 #define COLUMNS(array) .columns = (array), .ncolumns = sizeof(array) / sizeof(array)[0]
 
@@ -16,8 +16,8 @@ static void add_number(sfctl_table_t *table, uint64_t number)
 
 static void add_bytes(sfctl_table_t *table, uint64_t bytes)
 {
-  char text[SFCTL_TEXT_SIZE];
-  sfctl_table_cell(table, "%s", sfctl_text_bytes(bytes, text));
+  char text[SFREPORT_TEXT_SIZE];
+  sfctl_table_cell(table, "%s", sfreport_text_bytes(bytes, text));
 }
 
 static void add_optional(sfctl_table_t *table, bool known, int64_t number)
@@ -42,11 +42,11 @@ static void add_detail(sfctl_table_t *table, const char *detail)
 
 /* ---- The daemon ---- */
 
-static sf_status_t print_status(const sfctl_list_t *list, FILE *file)
+static sf_status_t print_status(const sfreport_list_t *list, FILE *file)
 {
   static const sfctl_column_t columns[] = {{NULL, SFCTL_LEFT}, {NULL, SFCTL_LEFT}};
   sfctl_table_t table = {COLUMNS(columns)};
-  char uptime[SFCTL_TEXT_SIZE];
+  char uptime[SFREPORT_TEXT_SIZE];
   if (list->count != 1)
     return sfshm_error(SF_ERR_PROTO, "sfd answers with %zu messages about its status, expected 1", list->count);
   const Sfproto__StatusInfo *info = list->items[0].message->status_info;
@@ -57,7 +57,7 @@ static sf_status_t print_status(const sfctl_list_t *list, FILE *file)
   sfctl_table_cell(&table, "socket");
   sfctl_table_cell(&table, "%s", info->socket);
   sfctl_table_cell(&table, "up");
-  sfctl_table_cell(&table, "%s", sfctl_text_duration(info->uptime_s, uptime));
+  sfctl_table_cell(&table, "%s", sfreport_text_duration(info->uptime_s, uptime));
   sfctl_table_cell(&table, "cores");
   sfctl_table_cell(&table, "%d", info->cores);
   sfctl_table_cell(&table, "costs");
@@ -93,7 +93,7 @@ static const sfctl_column_t job_columns[] = {
 
 static void add_job(sfctl_table_t *table, const Sfproto__JobInfo *info)
 {
-  char age[SFCTL_TEXT_SIZE];
+  char age[SFREPORT_TEXT_SIZE];
   add_number(table, info->job_id);
   sfctl_table_cell(table, "%s", info->name);
   add_number(table, info->uid);
@@ -103,7 +103,7 @@ static void add_job(sfctl_table_t *table, const Sfproto__JobInfo *info)
   add_optional(table, info->has_nodes, info->nodes);
   sfctl_table_cell(table, "%d", info->groups);
   sfctl_table_cell(table, "%d", info->graphs);
-  sfctl_table_cell(table, "%s", sfctl_text_duration(info->age_s, age));
+  sfctl_table_cell(table, "%s", sfreport_text_duration(info->age_s, age));
   add_detail(table, info->detail);
 }
 
@@ -116,7 +116,7 @@ static const sfctl_column_t rank_columns[] = {
     {"SLEEPS", SFCTL_RIGHT},   {"RING", SFCTL_RIGHT},   {"REGIONS", SFCTL_LEFT},
 };
 
-static void add_rank_counts(sfctl_table_t *table, const sfctl_item_t *item)
+static void add_rank_counts(sfctl_table_t *table, const sfreport_item_t *item)
 {
   if (item->ncounted == 0) {
     add_missing(table, 8);
@@ -124,7 +124,7 @@ static void add_rank_counts(sfctl_table_t *table, const sfctl_item_t *item)
   }
   add_number(table, item->counts.bcasts);
   add_number(table, item->counts.reduces);
-  add_bytes(table, sfctl_counts_sent_bytes(&item->counts));
+  add_bytes(table, sfreport_counts_sent_bytes(&item->counts));
   add_bytes(table, item->counts.bytes_received);
   add_bytes(table, item->counts.bytes_self);
   add_bytes(table, item->counts.bytes_to_nodes);
@@ -144,7 +144,7 @@ static bool is_told(const Sfproto__RankInfo *info, size_t region)
 /* "3 in-place (1.5 MiB)": the regions with that one's method. */
 static int write_sum(const Sfproto__RankInfo *info, size_t region, char *text, size_t size)
 {
-  char bytes[SFCTL_TEXT_SIZE];
+  char bytes[SFREPORT_TEXT_SIZE];
   const char *method = info->regions[region]->method;
   uint64_t length = 0;
   size_t count = 0;
@@ -154,7 +154,7 @@ static int write_sum(const Sfproto__RankInfo *info, size_t region, char *text, s
     length += info->regions[i]->length;
     count++;
   }
-  return snprintf(text, size, "%zu %.40s (%s)", count, method, sfctl_text_bytes(length, bytes));
+  return snprintf(text, size, "%zu %.40s (%s)", count, method, sfreport_text_bytes(length, bytes));
 }
 
 static void add_region_sums(sfctl_table_t *table, const Sfproto__RankInfo *info)
@@ -173,16 +173,16 @@ static void add_region_sums(sfctl_table_t *table, const Sfproto__RankInfo *info)
 
 static void add_regions(sfctl_table_t *table, const Sfproto__RankInfo *info)
 {
-  char bytes[SFCTL_TEXT_SIZE];
+  char bytes[SFREPORT_TEXT_SIZE];
   sfctl_table_cell(table, "%zu", info->n_regions);
   for (size_t i = 0; i < info->n_regions; i++) {
     const Sfproto__RegionInfo *region = info->regions[i];
-    sfctl_table_note(table, "%-10s  %10s  %-8s  region %" PRIu64, region->kind, sfctl_text_bytes(region->length, bytes),
-                     region->method, region->region);
+    sfctl_table_note(table, "%-10s  %10s  %-8s  region %" PRIu64, region->kind,
+                     sfreport_text_bytes(region->length, bytes), region->method, region->region);
   }
 }
 
-static void add_rank(sfctl_table_t *table, const sfctl_item_t *item, bool regions)
+static void add_rank(sfctl_table_t *table, const sfreport_item_t *item, bool regions)
 {
   const Sfproto__RankInfo *info = item->message->rank_info;
   sfctl_table_cell(table, "%s", info->job);
@@ -207,10 +207,10 @@ static const sfctl_column_t graph_columns[] = {
     {"VM-READ", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},   {"TO-NODES", SFCTL_RIGHT},
 };
 
-static void add_graph(sfctl_table_t *table, const sfctl_item_t *item)
+static void add_graph(sfctl_table_t *table, const sfreport_item_t *item)
 {
   const Sfproto__GraphInfo *info = item->message->graph_info;
-  const sfctl_counts_t *counts = &item->counts;
+  const sfreport_counts_t *counts = &item->counts;
   add_number(table, info->graph);
   sfctl_table_cell(table, "%s", info->job);
   sfctl_table_cell(table, "%d", info->size);
@@ -261,13 +261,13 @@ static void add_two(sfctl_table_t *table, uint64_t sent, uint64_t received)
 
 static void add_two_bytes(sfctl_table_t *table, uint64_t sent, uint64_t received)
 {
-  char a[SFCTL_TEXT_SIZE], b[SFCTL_TEXT_SIZE];
-  sfctl_table_cell(table, "%s/%s", sfctl_text_bytes(sent, a), sfctl_text_bytes(received, b));
+  char a[SFREPORT_TEXT_SIZE], b[SFREPORT_TEXT_SIZE];
+  sfctl_table_cell(table, "%s/%s", sfreport_text_bytes(sent, a), sfreport_text_bytes(received, b));
 }
 
 static void add_peer(sfctl_table_t *table, const Sfproto__PeerInfo *info)
 {
-  char bytes[SFCTL_TEXT_SIZE];
+  char bytes[SFREPORT_TEXT_SIZE];
   traffic_t all = {0}, data = {0}, credit = {0}, control = {0};
   for (size_t i = 0; i < info->n_traffic; i++) {
     const Sfproto__PeerTraffic *traffic = info->traffic[i];
@@ -285,7 +285,7 @@ static void add_peer(sfctl_table_t *table, const Sfproto__PeerInfo *info)
   add_two(table, info->frames_sent, info->frames_received);
   add_two_bytes(table, all.payload_sent, all.payload_received);
   add_two_bytes(table, info->wire_sent, info->wire_received);
-  sfctl_table_cell(table, "%" PRIu64 " (%s)", info->queued_messages, sfctl_text_bytes(info->queued_bytes, bytes));
+  sfctl_table_cell(table, "%" PRIu64 " (%s)", info->queued_messages, sfreport_text_bytes(info->queued_bytes, bytes));
 }
 
 /* ---- Plans ---- */
@@ -316,7 +316,7 @@ static void add_side(sfctl_table_t *table, const Sfproto__PlanSide *side)
 }
 
 /* The messages differ in their sides only. */
-static sf_status_t print_plan(const sfctl_list_t *list, FILE *file)
+static sf_status_t print_plan(const sfreport_list_t *list, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(plan_columns)};
   sf_status_t status = SF_OK;
@@ -327,9 +327,9 @@ static sf_status_t print_plan(const sfctl_list_t *list, FILE *file)
   for (size_t i = 0; i < list->count; i++)
     for (size_t k = 0; k < list->items[i].message->plan_info->n_sides; k++, nsides++)
       add_side(&table, list->items[i].message->plan_info->sides[k]);
-  char job[SFCTL_PRINTABLE_SIZE(256)];
+  char job[SFREPORT_PRINTABLE_SIZE(256)];
   fprintf(file, "graph %" PRIu64 " of job %s: %s, %d ranks, seen from node %d\n", info->graph,
-          sfctl_text_printable(info->job, job, sizeof job), info->state, info->size, info->node);
+          sfreport_text_printable(info->job, job, sizeof job), info->state, info->size, info->node);
   if (nsides > 0)
     status = sfctl_table_print(&table, file);
   else
@@ -340,7 +340,7 @@ static sf_status_t print_plan(const sfctl_list_t *list, FILE *file)
 
 /* ---- All ---- */
 
-static sf_status_t print_table(sfctl_table_t *table, const char *name, const sfctl_list_t *list, FILE *file)
+static sf_status_t print_table(sfctl_table_t *table, const char *name, const sfreport_list_t *list, FILE *file)
 {
   sf_status_t status = SF_OK;
   if (list->count > 0)
@@ -351,7 +351,7 @@ static sf_status_t print_table(sfctl_table_t *table, const char *name, const sfc
   return status;
 }
 
-static sf_status_t print_jobs(const sfctl_list_t *list, FILE *file)
+static sf_status_t print_jobs(const sfreport_list_t *list, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(job_columns)};
   for (size_t i = 0; i < list->count; i++)
@@ -359,7 +359,7 @@ static sf_status_t print_jobs(const sfctl_list_t *list, FILE *file)
   return print_table(&table, "jobs", list, file);
 }
 
-static sf_status_t print_ranks(const sfctl_list_t *list, bool regions, FILE *file)
+static sf_status_t print_ranks(const sfreport_list_t *list, bool regions, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(rank_columns)};
   for (size_t i = 0; i < list->count; i++)
@@ -367,7 +367,7 @@ static sf_status_t print_ranks(const sfctl_list_t *list, bool regions, FILE *fil
   return print_table(&table, "ranks", list, file);
 }
 
-static sf_status_t print_graphs(const sfctl_list_t *list, FILE *file)
+static sf_status_t print_graphs(const sfreport_list_t *list, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(graph_columns)};
   for (size_t i = 0; i < list->count; i++)
@@ -375,7 +375,7 @@ static sf_status_t print_graphs(const sfctl_list_t *list, FILE *file)
   return print_table(&table, "graphs", list, file);
 }
 
-static sf_status_t print_peers(const sfctl_list_t *list, FILE *file)
+static sf_status_t print_peers(const sfreport_list_t *list, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(peer_columns)};
   for (size_t i = 0; i < list->count; i++)
@@ -383,7 +383,7 @@ static sf_status_t print_peers(const sfctl_list_t *list, FILE *file)
   return print_table(&table, "peers: this sfd is alone", list, file);
 }
 
-sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfctl_list_t *list, bool regions, FILE *file)
+sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfreport_list_t *list, bool regions, FILE *file)
 {
   switch (what) {
   case SFPROTO__QUERY__WHAT__JOBS:

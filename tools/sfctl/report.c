@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <stdarg.h>
 
+#include "report/text.h"
 #include "tools/sfctl/json.h"
-#include "tools/sfctl/text.h"
 
 static const char *name_of(sfctl_verdict_t verdict)
 {
@@ -47,9 +47,9 @@ void sfctl_report_print_text(const sfctl_report_t *report, FILE *file)
 {
   for (size_t i = 0; i < report->count; i++) {
     const sfctl_finding_t *finding = &report->findings[i];
-    char found[SFCTL_PRINTABLE_SIZE(sizeof finding->found)], advice[SFCTL_PRINTABLE_SIZE(sizeof finding->advice)];
-    sfctl_text_printable(finding->found, found, sizeof found);
-    sfctl_text_printable(finding->advice, advice, sizeof advice);
+    char found[SFREPORT_PRINTABLE_SIZE(sizeof finding->found)], advice[SFREPORT_PRINTABLE_SIZE(sizeof finding->advice)];
+    sfreport_text_printable(finding->found, found, sizeof found);
+    sfreport_text_printable(finding->advice, advice, sizeof advice);
     fprintf(file, "%-7s  %-10s  %s%s%s\n", name_of(finding->verdict), finding->check, found,
             advice[0] != '\0' ? " -> " : "", advice);
   }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/text.h"
 #include "shm/error.h"
-#include "tools/sfctl/text.h"
 
 #define GAP 2 /* blanks between columns */
 #define MAX_COLUMNS 16
@@ -39,11 +39,11 @@ static sf_status_t reserve(sfctl_table_t *table)
 
 static sf_status_t escape(const char *text, char **escaped_p)
 {
-  size_t size = SFCTL_PRINTABLE_SIZE(strlen(text));
+  size_t size = SFREPORT_PRINTABLE_SIZE(strlen(text));
   char *escaped = malloc(size);
   if (escaped == NULL)
     return no_memory();
-  sfctl_text_printable(text, escaped, size);
+  sfreport_text_printable(text, escaped, size);
   *escaped_p = escaped;
   return SF_OK;
 }

@@ -1,13 +1,13 @@
-/* OpenMetrics text as a stream of families and samples. The one thread of sfctl. */
-#include "tools/sfctl/openmetrics.h"
+/* OpenMetrics text as a stream of families and samples. One thread. */
+#include "report/openmetrics.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-#include "tools/sfctl/text.h"
+#include "report/text.h"
 
-void sfctl_openmetrics_family(sfctl_openmetrics_t *metrics, const char *prefix, const char *name, const char *type,
-                              const char *unit, const char *help)
+void sfreport_openmetrics_family(sfreport_openmetrics_t *metrics, const char *prefix, const char *name,
+                                 const char *type, const char *unit, const char *help)
 {
   snprintf(metrics->family, sizeof metrics->family, "%s%s", prefix, name);
   fprintf(metrics->file, "# TYPE %s %s\n", metrics->family, type);
@@ -16,7 +16,7 @@ void sfctl_openmetrics_family(sfctl_openmetrics_t *metrics, const char *prefix, 
   fprintf(metrics->file, "# HELP %s %s\n", metrics->family, help);
 }
 
-void sfctl_openmetrics_begin(sfctl_openmetrics_t *metrics, const char *suffix)
+void sfreport_openmetrics_begin(sfreport_openmetrics_t *metrics, const char *suffix)
 {
   fprintf(metrics->file, "%s%s", metrics->family, suffix);
   metrics->nlabels = 0;
@@ -24,7 +24,7 @@ void sfctl_openmetrics_begin(sfctl_openmetrics_t *metrics, const char *suffix)
 
 /* ---- Labels ---- */
 
-static void begin_label(sfctl_openmetrics_t *metrics, const char *name)
+static void begin_label(sfreport_openmetrics_t *metrics, const char *name)
 {
   fprintf(metrics->file, "%c%s=\"", metrics->nlabels++ == 0 ? '{' : ',', name);
 }
@@ -32,7 +32,7 @@ static void begin_label(sfctl_openmetrics_t *metrics, const char *name)
 static void write_escaped(FILE *file, const char *text)
 {
   while (*text != '\0') {
-    size_t length = sfctl_text_utf8_length(text);
+    size_t length = sfreport_text_utf8_length(text);
     if (length == 0)
       fputs("\xef\xbf\xbd", file);
     else if (*text == '\n')
@@ -45,20 +45,20 @@ static void write_escaped(FILE *file, const char *text)
   }
 }
 
-void sfctl_openmetrics_label(sfctl_openmetrics_t *metrics, const char *name, const char *text)
+void sfreport_openmetrics_label(sfreport_openmetrics_t *metrics, const char *name, const char *text)
 {
   begin_label(metrics, name);
   write_escaped(metrics->file, text);
   fputc('"', metrics->file);
 }
 
-void sfctl_openmetrics_label_uint(sfctl_openmetrics_t *metrics, const char *name, uint64_t value)
+void sfreport_openmetrics_label_uint(sfreport_openmetrics_t *metrics, const char *name, uint64_t value)
 {
   begin_label(metrics, name);
   fprintf(metrics->file, "%" PRIu64 "\"", value);
 }
 
-void sfctl_openmetrics_label_int(sfctl_openmetrics_t *metrics, const char *name, int64_t value)
+void sfreport_openmetrics_label_int(sfreport_openmetrics_t *metrics, const char *name, int64_t value)
 {
   begin_label(metrics, name);
   fprintf(metrics->file, "%" PRId64 "\"", value);
@@ -66,24 +66,24 @@ void sfctl_openmetrics_label_int(sfctl_openmetrics_t *metrics, const char *name,
 
 /* ---- Values ---- */
 
-static void end_labels(sfctl_openmetrics_t *metrics)
+static void end_labels(sfreport_openmetrics_t *metrics)
 {
   fputs(metrics->nlabels > 0 ? "} " : " ", metrics->file);
 }
 
-void sfctl_openmetrics_uint(sfctl_openmetrics_t *metrics, uint64_t value)
+void sfreport_openmetrics_uint(sfreport_openmetrics_t *metrics, uint64_t value)
 {
   end_labels(metrics);
   fprintf(metrics->file, "%" PRIu64 "\n", value);
 }
 
-void sfctl_openmetrics_int(sfctl_openmetrics_t *metrics, int64_t value)
+void sfreport_openmetrics_int(sfreport_openmetrics_t *metrics, int64_t value)
 {
   end_labels(metrics);
   fprintf(metrics->file, "%" PRId64 "\n", value);
 }
 
-void sfctl_openmetrics_double(sfctl_openmetrics_t *metrics, double value)
+void sfreport_openmetrics_double(sfreport_openmetrics_t *metrics, double value)
 {
   end_labels(metrics);
   if (isfinite(value))
@@ -92,7 +92,7 @@ void sfctl_openmetrics_double(sfctl_openmetrics_t *metrics, double value)
     fputs("NaN\n", metrics->file);
 }
 
-void sfctl_openmetrics_end(sfctl_openmetrics_t *metrics)
+void sfreport_openmetrics_end(sfreport_openmetrics_t *metrics)
 {
   fputs("# EOF\n", metrics->file);
 }

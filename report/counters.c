@@ -1,5 +1,5 @@
-/* Reading a rank's counters region. The one thread of sfctl. */
-#include "tools/sfctl/counters.h"
+/* Reading a rank's counters region. One thread. */
+#include "report/counters.h"
 
 #include "shm/error.h"
 #include "shm/region.h"
@@ -11,9 +11,9 @@ static uint64_t load(const _Atomic uint64_t *counter)
   return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-static sfctl_counts_t load_set(const sfshm_counter_set_t *set)
+static sfreport_counts_t load_set(const sfshm_counter_set_t *set)
 {
-  sfctl_counts_t counts;
+  sfreport_counts_t counts;
 #define LOAD(field, text) counts.field = load(&set->field);
   SFSHM_COUNTER_TABLE(LOAD)
 #undef LOAD
@@ -22,7 +22,7 @@ static sfctl_counts_t load_set(const sfshm_counter_set_t *set)
 
 /* A graph that its rank destroys at this moment may be missing in the total once: its counts move there before its
  * entry is freed, and the total is read first. */
-static void load_all(const sfshm_counters_t *counters, sfctl_rank_counts_t *counts)
+static void load_all(const sfshm_counters_t *counters, sfreport_rank_counts_t *counts)
 {
   counts->total = load_set(&counters->total);
   counts->sleeps = load(&counters->sleeps);
@@ -31,13 +31,13 @@ static void load_all(const sfshm_counters_t *counters, sfctl_rank_counts_t *coun
     uint64_t graph = load(&counters->graphs[i].graph);
     if (graph == 0)
       continue;
-    sfctl_graph_counts_t *entry = &counts->graphs[counts->ngraphs++];
-    *entry = (sfctl_graph_counts_t){.graph = graph, .counts = load_set(&counters->graphs[i].counts)};
-    sfctl_counts_add(&counts->total, &entry->counts);
+    sfreport_graph_counts_t *entry = &counts->graphs[counts->ngraphs++];
+    *entry = (sfreport_graph_counts_t){.graph = graph, .counts = load_set(&counters->graphs[i].counts)};
+    sfreport_counts_add(&counts->total, &entry->counts);
   }
 }
 
-sf_status_t sfctl_counters_read(int fd, sfctl_rank_counts_t *counts_p)
+sf_status_t sfreport_counters_read(int fd, sfreport_rank_counts_t *counts_p)
 {
   sfshm_region_t region;
   sf_status_t status = sfshm_region_map(fd, SFSHM_REGION_COUNTERS, MAX_REGION_BYTES, SFSHM_READ_ONLY, &region);
@@ -52,7 +52,7 @@ sf_status_t sfctl_counters_read(int fd, sfctl_rank_counts_t *counts_p)
   return status;
 }
 
-void sfctl_counts_add(sfctl_counts_t *sum, const sfctl_counts_t *counts)
+void sfreport_counts_add(sfreport_counts_t *sum, const sfreport_counts_t *counts)
 {
 #define ADD(field, text) sum->field += counts->field;
   SFSHM_COUNTER_TABLE(ADD)
@@ -69,21 +69,21 @@ static uint64_t min(uint64_t a, uint64_t b)
   return a < b ? a : b;
 }
 
-void sfctl_counts_merge(sfctl_counts_t *sum, const sfctl_counts_t *counts, bool first)
+void sfreport_counts_merge(sfreport_counts_t *sum, const sfreport_counts_t *counts, bool first)
 {
   if (first) {
     *sum = *counts;
     return;
   }
-  sfctl_counts_t merged = *sum;
-  sfctl_counts_add(&merged, counts);
+  sfreport_counts_t merged = *sum;
+  sfreport_counts_add(&merged, counts);
   merged.bcasts = max(sum->bcasts, counts->bcasts);
   merged.reduces = max(sum->reduces, counts->reduces);
   merged.completed = min(sum->completed, counts->completed);
   *sum = merged;
 }
 
-uint64_t sfctl_counts_sent_bytes(const sfctl_counts_t *counts)
+uint64_t sfreport_counts_sent_bytes(const sfreport_counts_t *counts)
 {
   return counts->bytes_inline + counts->bytes_slots + counts->bytes_in_place + counts->bytes_vm_read;
 }

@@ -1,6 +1,6 @@
 /* The counters of a rank as plain numbers. Whatever a rank writes there is data, never trusted. */
-#ifndef SFCTL_COUNTERS_H
-#define SFCTL_COUNTERS_H
+#ifndef SFREPORT_COUNTERS_H
+#define SFREPORT_COUNTERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,36 +10,36 @@
 #include "shm/counters.h"
 
 /* The fields of sfshm_counter_set_t. */
-typedef struct sfctl_counts {
-#define SFCTL_COUNT_FIELD(field, text) uint64_t field;
-  SFSHM_COUNTER_TABLE(SFCTL_COUNT_FIELD)
-#undef SFCTL_COUNT_FIELD
-} sfctl_counts_t;
+typedef struct sfreport_counts {
+#define SFREPORT_COUNT_FIELD(field, text) uint64_t field;
+  SFSHM_COUNTER_TABLE(SFREPORT_COUNT_FIELD)
+#undef SFREPORT_COUNT_FIELD
+} sfreport_counts_t;
 
-typedef struct sfctl_graph_counts {
+typedef struct sfreport_graph_counts {
   uint64_t graph;
-  sfctl_counts_t counts;
-} sfctl_graph_counts_t;
+  sfreport_counts_t counts;
+} sfreport_graph_counts_t;
 
-typedef struct sfctl_rank_counts {
-  sfctl_counts_t total; /* of the graphs below, and of those that are no more */
+typedef struct sfreport_rank_counts {
+  sfreport_counts_t total; /* of the graphs below, and of those that are no more */
   uint64_t sleeps;
   int ngraphs;
-  sfctl_graph_counts_t graphs[SFSHM_COUNTED_GRAPHS]; /* those that live */
-} sfctl_rank_counts_t;
+  sfreport_graph_counts_t graphs[SFSHM_COUNTED_GRAPHS]; /* those that live */
+} sfreport_rank_counts_t;
 
 /* Reads every counter once, with relaxed loads and without any lock: the rank does not notice. The descriptor stays
  * the caller's. SF_ERR_PROTO: not a region of counters; SF_ERR_VERSION: of another layout; SF_ERR_NOMEM, SF_ERR_SYS. */
-sf_status_t sfctl_counters_read(int fd, sfctl_rank_counts_t *counts_p);
+sf_status_t sfreport_counters_read(int fd, sfreport_rank_counts_t *counts_p);
 
 /* Adds each field; sums wrap, as what is added may be nonsense. */
-void sfctl_counts_add(sfctl_counts_t *sum, const sfctl_counts_t *counts);
+void sfreport_counts_add(sfreport_counts_t *sum, const sfreport_counts_t *counts);
 
 /* One more rank's counts of a graph. Operations are collective, so those begun are what the rank furthest ahead has
  * begun, and those completed what the last rank has; the rest is added. first: *sum holds nothing yet. */
-void sfctl_counts_merge(sfctl_counts_t *sum, const sfctl_counts_t *counts, bool first);
+void sfreport_counts_merge(sfreport_counts_t *sum, const sfreport_counts_t *counts, bool first);
 
 /* Payload bytes to other ranks, whatever way they went. */
-uint64_t sfctl_counts_sent_bytes(const sfctl_counts_t *counts);
+uint64_t sfreport_counts_sent_bytes(const sfreport_counts_t *counts);
 
 #endif

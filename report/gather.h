@@ -1,0 +1,27 @@
+/* Puts together what the daemon tells, message by message, with the counters that belong to it. A rank can write what
+ * it likes into its counters, so they count only for its own job's graphs. */
+#ifndef SFREPORT_GATHER_H
+#define SFREPORT_GATHER_H
+
+#include "report/counters.h"
+#include "report/list.h"
+
+/* Start with {0}; large. */
+typedef struct sfreport_gather {
+  sfreport_list_t list;
+  sfreport_item_t **index; /* of the graphs in it, by job and number */
+  sfreport_rank_counts_t counts;
+} sfreport_gather_t;
+
+/* Appends the message, which is then the list's. counters_fd: of a rank, its counters; -1: none. SF_ERR_NOMEM: it stays
+ * the caller's. */
+sf_status_t sfreport_gather_add(sfreport_gather_t *gather, Sfproto__Message *message, int counters_fd);
+
+/* All graphs have been added, and now their counters come: from each rank, in any order. SF_ERR_NOMEM. */
+sf_status_t sfreport_gather_begin_counting(sfreport_gather_t *gather);
+void sfreport_gather_count(sfreport_gather_t *gather, const Sfproto__Message *rank, int counters_fd);
+
+/* The list stays, and is the caller's to clear. */
+void sfreport_gather_end(sfreport_gather_t *gather);
+
+#endif
