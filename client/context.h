@@ -26,6 +26,7 @@ struct sf_group {
   int32_t rank;
   int32_t size;
   int32_t *ranks;   /* in the job; NULL for the group of all */
+  int32_t nholders; /* the application and the group's graphs; not counted for the group of all */
   sf_group_t *next; /* in the context's list */
 };
 

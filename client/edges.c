@@ -199,7 +199,7 @@ static sf_status_t lay_out(sfc_making_t *making, sfc_edge_list_t *list)
     sfshm_edge_block_t block = store_block(making, bucket, &making->extras[i]);
     memcpy(making->image + offset, &block, sizeof block);
     list->parts[i] = (sfc_edge_part_t){
-        .rank = bucket->rank, .offset = offset, .nedges = block.leaf.n, .nvalues = block.value_root.n};
+        .rank = bucket->rank, .offset = offset, .nedges = block.leaf.n, .nvalues = block.value_root.n, .block = block};
     list->nparts++;
     sf_status_t status = sfshm_edges_open_own(making->image, &block, &list->parts[i].edges);
     if (status != SF_OK)

@@ -14,7 +14,8 @@ typedef struct sfc_edge_part {
   uint64_t offset;
   int64_t nedges;
   int64_t nvalues;
-  int64_t root_max;    /* highest root index */
+  int64_t root_max; /* highest root index */
+  sfshm_edge_block_t block;
   sfshm_edges_t edges; /* open, in the list's region */
 } sfc_edge_part_t;
 

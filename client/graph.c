@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "client/context.h"
+#include "client/group.h"
 #include "client/operation.h"
+#include "client/origin.h"
 #include "client/trunk.h"
 #include "shm/error.h"
 
@@ -152,6 +154,7 @@ void sfc_graph_free(sf_graph_t *graph)
   free(graph->recent[0]);
   free(graph->recent[1]);
   free(graph->lists);
+  free(graph->origin);
   free(graph->lanes);
   free(graph->senders[0]);
   if (graph->winner_turns != graph->turns)
@@ -181,6 +184,7 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
   message.graph_destroy = &destroy;
   (void)sfc_control_tell(&context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
+  sfc_group_let_go(graph->group);
   sfc_graph_free(graph);
   return SF_OK;
 }
@@ -203,4 +207,11 @@ sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p)
   }
   *info_p = info;
   return SF_OK;
+}
+
+sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_t root_rank[], int64_t root_index[])
+{
+  if (graph == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_graph_edges: graph is NULL");
+  return sfc_origin_read(graph->origin, graph->leaf_max + 1, leaf_index, root_rank, root_index);
 }

@@ -66,6 +66,7 @@ typedef struct sfc_turn {
 
 struct sf_graph {
   sf_context_t *context;
+  sf_group_t *group;
   uint64_t number; /* the daemon's */
   uint32_t flags;
   int32_t rank;
@@ -115,7 +116,8 @@ struct sf_graph {
 
   sfshm_region_t *lists; /* edge lists in use: the own one and those of the leaf ranks */
   int32_t nlists;
-  sf_graph_t *next; /* in the context's list */
+  struct sfc_origin *origin; /* the edges as given */
+  sf_graph_t *next;          /* in the context's list */
 };
 
 /* SF_OK, or why the graph (or its job) has failed, with the detail. */

@@ -88,7 +88,7 @@ sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t r
     goto err_free;
   }
   memcpy(copy, ranks, (size_t)size * sizeof *copy);
-  *group = (sf_group_t){.context = context, .rank = rank, .size = size, .ranks = copy};
+  *group = (sf_group_t){.context = context, .rank = rank, .size = size, .ranks = copy, .nholders = 1};
   status = ask_daemon(context, size, ranks, tag, &group->number);
   if (status != SF_OK)
     goto err_free;
@@ -111,30 +111,58 @@ static void free_group(sf_group_t *group)
   free(group);
 }
 
-sf_status_t sf_group_destroy(sf_group_t *group)
+sf_group_t *sfc_group_hold(sf_group_t *group)
 {
-  if (group == NULL)
-    return SF_OK;
-  sf_context_t *context = group->context;
-  sf_status_t status = sfc_context_check(context, __func__);
-  if (status != SF_OK)
-    return status;
-  if (group == &context->world)
-    return sfshm_error(SF_ERR_ARG, "sf_group_destroy: the group of all ranks belongs to the context");
-  pthread_mutex_lock(&context->lock);
-  sf_group_t **link = &context->groups;
+  pthread_mutex_lock(&group->context->lock);
+  group->nholders++;
+  pthread_mutex_unlock(&group->context->lock);
+  return group;
+}
+
+/* Takes the group out of the context's list, under its lock. */
+static void unlink_group(sf_group_t *group)
+{
+  sf_group_t **link = &group->context->groups;
   while (*link != NULL && *link != group)
     link = &(*link)->next;
   if (*link != NULL)
     *link = group->next;
-  pthread_mutex_unlock(&context->lock);
+}
+
+static void tell_destroyed(sf_group_t *group)
+{
   Sfproto__GroupDestroy destroy = SFPROTO__GROUP_DESTROY__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   destroy.group = group->number;
   message.body_case = SFPROTO__MESSAGE__BODY_GROUP_DESTROY;
   message.group_destroy = &destroy;
-  (void)sfc_control_tell(&context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
+  (void)sfc_control_tell(&group->context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
+}
+
+void sfc_group_let_go(sf_group_t *group)
+{
+  sf_context_t *context = group->context;
+  pthread_mutex_lock(&context->lock);
+  bool last = --group->nholders == 0 && group != &context->world;
+  if (last)
+    unlink_group(group);
+  pthread_mutex_unlock(&context->lock);
+  if (!last)
+    return;
+  tell_destroyed(group);
   free_group(group);
+}
+
+sf_status_t sf_group_destroy(sf_group_t *group)
+{
+  if (group == NULL)
+    return SF_OK;
+  sf_status_t status = sfc_context_check(group->context, __func__);
+  if (status != SF_OK)
+    return status;
+  if (group == &group->context->world)
+    return sfshm_error(SF_ERR_ARG, "sf_group_destroy: the group of all ranks belongs to the context");
+  sfc_group_let_go(group);
   return SF_OK;
 }
 

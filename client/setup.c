@@ -15,6 +15,7 @@
 #include "client/edges.h"
 #include "client/graph.h"
 #include "client/group.h"
+#include "client/origin.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
 #include "shm/error.h"
@@ -323,8 +324,9 @@ static sf_status_t keep_lists(sfc_setup_t *setup)
     return sfshm_error(SF_ERR_NOMEM, "table of edge lists");
   for (int32_t i = 0; i < setup->npeers; i++)
     keep_list(graph, &setup->peers[i].region);
+  sf_status_t status = sfc_origin_make(&setup->own, &graph->origin);
   keep_list(graph, &setup->own.region);
-  return SF_OK;
+  return status;
 }
 
 /* As add_roots, of n consecutive roots: 64 at a time. */
@@ -747,6 +749,7 @@ static sf_status_t create(sf_group_t *group, const sfc_edge_input_t *input, uint
   if (graph == NULL)
     return sfshm_error(SF_ERR_NOMEM, "sf_graph_create: graph");
   graph->context = context;
+  graph->group = sfc_group_hold(group);
   graph->generation = context->generation;
   graph->flags = flags;
   graph->rank = group->rank;
@@ -759,6 +762,7 @@ static sf_status_t create(sf_group_t *group, const sfc_edge_input_t *input, uint
     if (graph->shared.address != NULL)
       sfc_heap_give(&context->inbox, &graph->shared); /* nobody has been told of it */
     sfc_graph_unlink(graph);
+    sfc_group_let_go(group);
     sfc_graph_free(graph);
     return status;
   }

@@ -264,6 +264,21 @@ static void expect_peers(const sftest_graph_t *graph, int32_t rank, const int32_
   }
 }
 
+/* The library knows the edges still. */
+static void check_edges(sftest_rank_t *self, const sftest_part_t *part, const sf_graph_t *real)
+{
+  size_t n = (size_t)part->nleaves + 1;
+  int64_t *leaves = malloc(n * sizeof *leaves), *roots = malloc(n * sizeof *roots);
+  int32_t *ranks = malloc(n * sizeof *ranks);
+  SFTEST_OK(self, sf_graph_edges(real, leaves, ranks, roots));
+  for (int64_t i = 0; i < part->nleaves; i++)
+    SFTEST_REQUIRE(self, leaves[i] == part->edges[i].leaf && ranks[i] == part->edges[i].root_rank &&
+                             roots[i] == part->edges[i].root);
+  free(leaves);
+  free(roots);
+  free(ranks);
+}
+
 void sftest_graph_check_info(sftest_rank_t *self, const sftest_graph_t *graph, const sf_graph_t *real, int32_t rank,
                              const int32_t places[], bool combined)
 {
@@ -274,6 +289,7 @@ void sftest_graph_check_info(sftest_rank_t *self, const sftest_graph_t *graph, c
   own[rank] = true;
   (void)count_values(graph, rank, own, &expected->nleaves_self);
   expect_peers(graph, rank, places, combined, &all);
+  check_edges(self, part, real);
   SFTEST_OK(self, sf_graph_info(real, &info));
   SFTEST_REQUIRE(self, info.nroots == expected->nroots && info.nleaves == expected->nleaves);
   SFTEST_REQUIRE(self, info.leaf_space == expected->leaf_space && info.nleaves_self == expected->nleaves_self);

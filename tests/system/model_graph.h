@@ -44,8 +44,8 @@ sf_status_t sftest_graph_create(const sftest_graph_t *graph, sf_group_t *group, 
 /* Units in an array that holds all roots and leaves of the rank. */
 int64_t sftest_graph_space(const sftest_graph_t *graph, int32_t rank);
 
-/* Fails the rank unless sf_graph_info says of the graph what the model says, the ranks being on these nodes. combined:
- * another node sends one contribution to each root. */
+/* Fails the rank unless sf_graph_info and sf_graph_edges say of the graph what the model says, the ranks being on these
+ * nodes. combined: another node sends one contribution to each root. */
 void sftest_graph_check_info(sftest_rank_t *self, const sftest_graph_t *graph, const sf_graph_t *real, int32_t rank,
                              const int32_t places[], bool combined);
 

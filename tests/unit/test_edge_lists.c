@@ -1,6 +1,9 @@
 /* Making edge lists of random edges, compared with a naive reading of what they must hold; and of bad ones. */
 #include "client/edges.h"
 
+#include <stdlib.h>
+
+#include "client/origin.h"
 #include "shm/error.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
@@ -197,6 +200,28 @@ static void check_list(const input_t *input, const sfc_edge_list_t *list)
   ck_assert_int_eq(nedges, input->n);
 }
 
+/* The edges can be read again, by leaf, all of them and each of the arrays alone. */
+static void check_origin(const input_t *input, const sfc_edge_list_t *list)
+{
+  static int64_t leaf[MAX_EDGES], root[MAX_EDGES], lone[MAX_EDGES];
+  static int32_t rank[MAX_EDGES];
+  sfc_origin_t *origin;
+  int64_t leaf_space = 0;
+  for (int64_t i = 0; i < input->n; i++)
+    leaf_space = input->leaf64[i] < leaf_space ? leaf_space : input->leaf64[i] + 1;
+  ck_assert_int_eq(sfc_origin_make(list, &origin), SF_OK);
+  ck_assert_int_eq(sfc_origin_count(origin), input->n);
+  ck_assert_int_eq(sfc_origin_read(origin, leaf_space, leaf, rank, root), SF_OK);
+  ck_assert_int_eq(sfc_origin_read(origin, leaf_space, NULL, NULL, lone), SF_OK);
+  for (int64_t i = 0; i < input->n; i++) {
+    int64_t given = find_leaf(input, leaf[i]);
+    expect(given >= 0 && (i == 0 || leaf[i - 1] < leaf[i]), "each leaf was given, and they ascend");
+    expect(input->root_rank[given] == rank[i] && input->root64[given] == root[i], "its root is the one given");
+    expect(lone[i] == root[i], "one array alone is the same");
+  }
+  free(origin);
+}
+
 START_TEST(lists_hold_the_edges_given)
 {
   static input_t input;
@@ -209,6 +234,7 @@ START_TEST(lists_hold_the_edges_given)
     ck_assert_int_eq(bad_leaf, -1);
     ck_assert_int_eq(list.region.length_bytes == 0, input.n == 0);
     check_list(&input, &list);
+    check_origin(&input, &list);
     sfc_edge_list_destroy(&list);
     ck_assert_int_eq(list.nparts, 0);
     sfc_edge_list_destroy(&list);

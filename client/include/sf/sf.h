@@ -280,4 +280,6 @@ sf_status_t sf_request_free(sf_request_t **request);
 #ifdef __cplusplus
 }
 #endif
+
+#include <sf/sf_edges.h>
 #endif

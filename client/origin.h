@@ -1,0 +1,34 @@
+/* The edges of this rank as they were given to a graph, readable again out of its edge list. Any thread. */
+#ifndef SFC_ORIGIN_H
+#define SFC_ORIGIN_H
+
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "client/edges.h"
+#include "client/sort.h"
+
+/* The edges to one rank. */
+typedef struct sfc_origin_part {
+  int32_t rank;
+  sfshm_edge_block_t block;
+} sfc_origin_part_t;
+
+typedef struct sfc_origin {
+  const void *base; /* of the list, which somebody else keeps; NULL: there are no arrays in it */
+  int32_t nparts;
+  sfc_origin_part_t parts[]; /* by rank */
+} sfc_origin_t;
+
+/* Notes where the list's blocks are. The caller frees the origin, before the list's region. */
+sf_status_t sfc_origin_make(const sfc_edge_list_t *list, sfc_origin_t **origin_p);
+
+/* Number of edges. */
+int64_t sfc_origin_count(const sfc_origin_t *origin);
+
+/* Writes the edges in ascending order of their leaves. leaf_space: 1 + the highest leaf. Arrays may be NULL. */
+sf_status_t sfc_origin_read(const sfc_origin_t *origin, int64_t leaf_space, int64_t leaf_index[], int32_t root_rank[],
+                            int64_t root_index[]);
+
+#endif
