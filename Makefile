@@ -81,8 +81,8 @@ with_mpi_only = $(if $(with_mpi),$(1))
 without_main = $(filter-out %/main.o,$(1))
 
 generated := $(BUILD)/proto/sf_control.pb-c.h $(BUILD)/proto/sf_peer.pb-c.h
-shared_objects := $(call objects,$(call find_sources,shm proto)) $(BUILD)/obj/proto/sf_control.pb-c.o
-report_objects := $(call objects,$(call find_sources,report))
+shared_objects := $(call objects,$(call find_sources,shm) $(wildcard proto/*.c)) $(BUILD)/obj/proto/sf_control.pb-c.o
+report_objects := $(call objects,$(call find_sources,proto/report))
 client_objects := $(shared_objects) $(call objects,$(filter-out client/mpi/%,$(call find_sources,client)))
 adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/mpi/*.c)))
 daemon_objects := $(call objects,$(call find_sources,daemon)) $(report_objects) $(BUILD)/obj/proto/sf_peer.pb-c.o

@@ -1,5 +1,5 @@
 /* Reading a rank's counters, also those of a rank that writes nonsense. */
-#include "report/counters.h"
+#include "proto/report/counters.h"
 
 #include <string.h>
 #include <sys/mman.h>

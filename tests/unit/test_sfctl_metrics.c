@@ -1,6 +1,6 @@
 /* What sfctl metrics prints of given answers: values, the rules of OpenMetrics, and that the man page names every
  * family and label. Runs in the root of the repository. */
-#include "report/metrics.h"
+#include "proto/report/metrics.h"
 
 #include <ctype.h>
 #include <stdbool.h>

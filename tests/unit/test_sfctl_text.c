@@ -1,5 +1,5 @@
 /* Sizes, durations, escapes and columns for people. */
-#include "report/text.h"
+#include "proto/report/text.h"
 
 #include <math.h>
 #include <stdlib.h>

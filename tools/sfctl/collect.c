@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/gather.h"
+#include "proto/report/gather.h"
 #include "shm/error.h"
 #include "shm/suggest.h"
 

@@ -2,8 +2,8 @@
 #ifndef SFCTL_COLLECT_H
 #define SFCTL_COLLECT_H
 
-#include "report/list.h"
-#include "report/metrics.h"
+#include "proto/report/list.h"
+#include "proto/report/metrics.h"
 #include "tools/sfctl/connection.h"
 
 /* Asks for what, of one job if job is not NULL: of all jobs of that name, or without any of the one with that number.

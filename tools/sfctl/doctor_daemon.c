@@ -13,7 +13,7 @@
 #include <sf/sf.h>
 
 #include "proto/address.h"
-#include "report/text.h"
+#include "proto/report/text.h"
 #include "shm/error.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"

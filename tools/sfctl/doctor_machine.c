@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/text.h"
+#include "proto/report/text.h"
 #include "tools/sfctl/doctor.h"
 #include "tools/sfrun/cpus.h"
 

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "report/text.h"
+#include "proto/report/text.h"
 #include "tools/sfctl/doctor.h"
 
 #define FEW_FILES 4096 /* a daemon with some hundred ranks needs more */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/text.h"
+#include "proto/report/text.h"
 
 static void write_ascii(FILE *file, unsigned char c)
 {

@@ -8,8 +8,8 @@
 
 #include <sf/sf.h>
 
-#include "report/metrics.h"
-#include "report/text.h"
+#include "proto/report/metrics.h"
+#include "proto/report/text.h"
 #include "shm/error.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"

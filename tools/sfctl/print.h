@@ -7,7 +7,7 @@
 
 #include <sf/sf_status.h>
 
-#include "report/list.h"
+#include "proto/report/list.h"
 
 /* Tables. regions: each region of each rank on a line of its own. SF_ERR_NOMEM; errors of writing stay in the stream.
  */

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report/text.h"
+#include "proto/report/text.h"
 #include "shm/error.h"
 #include "tools/sfctl/print.h"
 #include "tools/sfctl/table.h"

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdarg.h>
 
-#include "report/text.h"
+#include "proto/report/text.h"
 #include "tools/sfctl/json.h"
 
 static const char *name_of(sfctl_verdict_t verdict)

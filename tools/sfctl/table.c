@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/text.h"
+#include "proto/report/text.h"
 #include "shm/error.h"
 
 #define GAP 2 /* blanks between columns */

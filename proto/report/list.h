@@ -6,8 +6,8 @@
 
 #include <sf/sf_status.h>
 
+#include "proto/report/counters.h"
 #include "proto/sf_control.pb-c.h"
-#include "report/counters.h"
 
 typedef struct sfreport_item {
   Sfproto__Message *message;

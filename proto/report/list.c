@@ -1,5 +1,5 @@
 /* A growing array of messages. One thread. */
-#include "report/list.h"
+#include "proto/report/list.h"
 
 #include <stdlib.h>
 

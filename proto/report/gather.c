@@ -1,5 +1,5 @@
 /* Messages and counters put together: see gather.h. One thread. */
-#include "report/gather.h"
+#include "proto/report/gather.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* What each kind of message tells in plain values: one table row for each family. Names are documented in
  * docs/man/sfctl.1: add, never change. Pure functions. */
-#include "report/metrics_kinds.h"
+#include "proto/report/metrics_kinds.h"
 
 #define FIELDS(array) .fields = (array), .nfields = sizeof(array) / sizeof(array)[0]
 

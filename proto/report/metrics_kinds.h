@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
+#include "proto/report/openmetrics.h"
 #include "proto/sf_control.pb-c.h"
-#include "report/openmetrics.h"
 
 typedef enum sfreport_metric_type { SFREPORT_METRIC_GAUGE, SFREPORT_METRIC_COUNTER } sfreport_metric_type_t;
 typedef enum sfreport_metric_value {

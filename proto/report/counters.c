@@ -1,5 +1,5 @@
 /* Reading a rank's counters region. One thread. */
-#include "report/counters.h"
+#include "proto/report/counters.h"
 
 #include "shm/error.h"
 #include "shm/region.h"

@@ -1,10 +1,10 @@
 /* OpenMetrics text as a stream of families and samples. One thread. */
-#include "report/openmetrics.h"
+#include "proto/report/openmetrics.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-#include "report/text.h"
+#include "proto/report/text.h"
 
 void sfreport_openmetrics_family(sfreport_openmetrics_t *metrics, const char *prefix, const char *name,
                                  const char *type, const char *unit, const char *help)

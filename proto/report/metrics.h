@@ -6,7 +6,7 @@
 
 #include <sf/sf_status.h>
 
-#include "report/list.h"
+#include "proto/report/list.h"
 
 /* Start with {0}. */
 typedef struct sfreport_metrics {

@@ -1,13 +1,13 @@
 /* What was collected, as OpenMetrics text. Names are documented in docs/man/sfctl.1: add, never change. Plain values
  * have their tables in metrics_kinds.c; families that need more than that have a function each. One thread. */
-#include "report/metrics.h"
+#include "proto/report/metrics.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "report/metrics_kinds.h"
-#include "report/openmetrics.h"
+#include "proto/report/metrics_kinds.h"
+#include "proto/report/openmetrics.h"
 #include "shm/error.h"
 
 void sfreport_metrics_clear(sfreport_metrics_t *metrics)

@@ -3,8 +3,8 @@
 #ifndef SFREPORT_GATHER_H
 #define SFREPORT_GATHER_H
 
-#include "report/counters.h"
-#include "report/list.h"
+#include "proto/report/counters.h"
+#include "proto/report/list.h"
 
 /* Start with {0}; large. */
 typedef struct sfreport_gather {

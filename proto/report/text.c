@@ -1,5 +1,5 @@
 /* Figures and foreign text for people. Pure functions. */
-#include "report/text.h"
+#include "proto/report/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
