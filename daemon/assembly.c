@@ -1,19 +1,21 @@
 /* Assemblies: see assembly.h. The daemon's thread. */
 #include "daemon/assembly.h"
 
+#include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
+#include "daemon/home.h"
 #include "daemon/join.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
 #include "shm/error.h"
 
-#define DIGEST_BYTES 32
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
+#define REMEMBER_MOVED_MS 60000
 
 /* A job that is joining, or that runs, at its home. */
 typedef struct sfd_assembly {
@@ -22,39 +24,14 @@ typedef struct sfd_assembly {
   uint64_t job; /* 0: it is joining */
   uint32_t uid;
   char name[SFD_NAME_SIZE];
-  uint8_t digest[DIGEST_BYTES]; /* of the key */
+  uint8_t digest[SFD_HOME_DIGEST_BYTES]; /* of the key */
   int32_t size;
   int32_t ncame;
+  int32_t moved_to;     /* the home is another one now, for who still comes here; -1: it is not. size is 0 then */
+  int32_t *all_nodes;   /* of a job that ran before this node became its home; else NULL */
   uv_timer_t timer;     /* until the earliest deadline */
   int32_t rank_nodes[]; /* -1: has not come, or it is over where the rank was */
 } sfd_assembly_t;
-
-/* ---- Home -------------------------------------------------------------------------------------------------------- */
-
-static void make_digest(const char *text, uint8_t digest[DIGEST_BYTES])
-{
-  (void)crypto_generichash(digest, DIGEST_BYTES, (const uint8_t *)text, strlen(text), NULL, 0);
-}
-
-/* The same on all nodes. */
-static int32_t home_of(const sfd_server_t *server, uint32_t uid, const char *name)
-{
-  uint32_t hash = 2166136261u ^ uid; /* FNV-1a */
-  for (const char *p = name; *p != '\0'; p++)
-    hash = (hash ^ (uint8_t)*p) * 16777619u;
-  return (int32_t)(hash % (uint32_t)sfd_network_nnodes(server));
-}
-
-typedef sf_status_t (*handler_t)(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
-
-/* To this node itself a message goes without a channel. */
-static void send_to(sfd_server_t *server, int32_t node, handler_t handler, const Sfpeer__Message *message)
-{
-  if (node == sfd_network_node(server))
-    (void)handler(server, node, message);
-  else
-    sfd_network_send(server, node, message);
-}
 
 static sfd_assembly_t *find(const sfd_server_t *server, uint32_t uid, const char *name)
 {
@@ -67,9 +44,22 @@ static sfd_assembly_t *find(const sfd_server_t *server, uint32_t uid, const char
   return NULL;
 }
 
+static sfd_assembly_t *find_running(const sfd_server_t *server, uint64_t job)
+{
+  sfd_assembly_t *assembly;
+  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  {
+    if (assembly->job == job)
+      break;
+  }
+  return assembly;
+}
+
 static void on_timer_closed(uv_handle_t *handle)
 {
-  free(handle->data);
+  sfd_assembly_t *assembly = handle->data;
+  free(assembly->all_nodes);
+  free(assembly);
 }
 
 static void forget(sfd_assembly_t *assembly)
@@ -84,8 +74,8 @@ void sfd_assemblies_free(sfd_server_t *server)
     forget(TAILQ_FIRST(&server->assemblies));
 }
 
-/* Calls send_to once for each node that ranks have come to. */
-static void send_to_all(const sfd_assembly_t *assembly, handler_t handler, const Sfpeer__Message *message)
+/* Calls sfd_home_send once for each node that ranks have come to. */
+static void send_to_all(const sfd_assembly_t *assembly, sfd_home_handler_t handler, const Sfpeer__Message *message)
 {
   int32_t nnodes = sfd_network_nnodes(assembly->server);
   bool *has = calloc((size_t)nnodes, sizeof *has);
@@ -94,7 +84,7 @@ static void send_to_all(const sfd_assembly_t *assembly, handler_t handler, const
       has[assembly->rank_nodes[r]] = true;
   for (int32_t node = 0; node < nnodes; node++)
     if (has == NULL || has[node])
-      send_to(assembly->server, node, handler, message);
+      sfd_home_send(assembly->server, node, handler, message);
   free(has);
 }
 
@@ -112,7 +102,7 @@ static void refuse(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *jo
   refusal.n_ranks = join->n_ranks;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_REFUSE;
   message.job_refuse = &refusal;
-  send_to(server, node, sfd_assembly_handle_refuse, &message);
+  sfd_home_send(server, node, sfd_home_handle_refuse, &message);
 }
 
 static void refuse_all(sfd_assembly_t *assembly, sf_status_t status, const char *detail)
@@ -125,13 +115,18 @@ static void refuse_all(sfd_assembly_t *assembly, sf_status_t status, const char 
   refusal.detail = (char *)(uintptr_t)detail; /* only read; protobuf-c has no const */
   message.body_case = SFPEER__MESSAGE__BODY_JOB_REFUSE;
   message.job_refuse = &refusal;
-  send_to_all(assembly, sfd_assembly_handle_refuse, &message);
+  send_to_all(assembly, sfd_home_handle_refuse, &message);
   forget(assembly);
 }
 
 static bool is_missing(const void *context, int32_t rank)
 {
   return ((const sfd_assembly_t *)context)->rank_nodes[rank] < 0;
+}
+
+static int32_t position_of(const sfd_assembly_t *assembly)
+{
+  return sfd_home_position(assembly->server, assembly->uid, assembly->name, sfd_network_node(assembly->server));
 }
 
 static void on_timeout(uv_timer_t *timer)
@@ -142,24 +137,45 @@ static void on_timeout(uv_timer_t *timer)
   sfd_text_ranges(missing, sizeof missing, assembly->size, is_missing, assembly);
   snprintf(text, sizeof text, "%d of %d ranks of job \"%.64s\" did not come in time: rank%s %s", nmissing,
            assembly->size, assembly->name, nmissing > 1 ? "s" : "", missing);
+  if (position_of(assembly) > 0)
+    sfd_text_append(text, sizeof text, "; node %d assembled the job because node %d was not to be reached",
+                    sfd_network_node(assembly->server),
+                    sfd_home_first(assembly->server, assembly->uid, assembly->name));
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
   refuse_all(assembly, SF_ERR_TIMEOUT, text);
 }
 
-static void start(sfd_assembly_t *assembly)
+/* To one node, or to all with ranks (-1). */
+static void send_start(sfd_assembly_t *assembly, int32_t *rank_nodes, int32_t node)
 {
   Sfpeer__JobStart started = SFPEER__JOB_START__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  assembly->job = sfd_server_new_id(assembly->server);
-  uv_timer_stop(&assembly->timer);
   started.uid = assembly->uid;
   started.name = assembly->name;
   started.job = assembly->job;
-  started.rank_nodes = assembly->rank_nodes;
+  started.rank_nodes = rank_nodes;
   started.n_rank_nodes = (size_t)assembly->size;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_START;
   message.job_start = &started;
-  send_to_all(assembly, sfd_assembly_handle_start, &message);
+  if (node >= 0)
+    sfd_home_send(assembly->server, node, sfd_home_handle_start, &message);
+  else
+    send_to_all(assembly, sfd_home_handle_start, &message);
+}
+
+static void start(sfd_assembly_t *assembly)
+{
+  assembly->job = sfd_server_new_id(assembly->server);
+  uv_timer_stop(&assembly->timer);
+  send_start(assembly, assembly->rank_nodes, -1);
+}
+
+static bool has_node(const sfd_assembly_t *assembly, int32_t node)
+{
+  for (int32_t r = 0; r < assembly->size; r++)
+    if (assembly->rank_nodes[r] == node)
+      return true;
+  return false;
 }
 
 /* Nothing of the job is left on the node; with the last one it is forgotten. */
@@ -177,12 +193,7 @@ static void leave_node(sfd_assembly_t *assembly, int32_t node)
 
 sf_status_t sfd_assembly_handle_over(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
-  sfd_assembly_t *assembly;
-  TAILQ_FOREACH(assembly, &server->assemblies, entry)
-  {
-    if (assembly->job == message->job_over->job)
-      break;
-  }
+  sfd_assembly_t *assembly = find_running(server, message->job_over->job);
   if (assembly != NULL)
     leave_node(assembly, node);
   return SF_OK;
@@ -205,17 +216,18 @@ static void fail_running(sfd_assembly_t *assembly, int32_t node, const char *tex
   leave_node(assembly, node);
 }
 
-static sf_status_t begin(sfd_server_t *server, const Sfpeer__JobJoin *join, sfd_assembly_t **assembly_p)
+static sf_status_t new_assembly(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
+                                sfd_assembly_t **assembly_p)
 {
-  sfd_assembly_t *assembly = calloc(1, sizeof *assembly + (size_t)join->size * sizeof assembly->rank_nodes[0]);
+  sfd_assembly_t *assembly = calloc(1, sizeof *assembly + (size_t)size * sizeof assembly->rank_nodes[0]);
   if (assembly == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", join->size);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", size);
   assembly->server = server;
-  assembly->uid = join->uid;
-  snprintf(assembly->name, sizeof assembly->name, "%s", join->name);
-  memcpy(assembly->digest, join->key_digest.data, DIGEST_BYTES);
-  assembly->size = join->size;
-  for (int32_t r = 0; r < join->size; r++)
+  assembly->uid = uid;
+  snprintf(assembly->name, sizeof assembly->name, "%s", name);
+  assembly->size = size;
+  assembly->moved_to = -1;
+  for (int32_t r = 0; r < size; r++)
     assembly->rank_nodes[r] = -1;
   uv_timer_init(server->loop, &assembly->timer);
   assembly->timer.data = assembly;
@@ -224,9 +236,156 @@ static sf_status_t begin(sfd_server_t *server, const Sfpeer__JobJoin *join, sfd_
   return SF_OK;
 }
 
+/* ---- In place of another home ------------------------------------------------------------------------------------ */
+
+/* To one node (-1: to all that ranks have come to). */
+static void send_moved(const sfd_assembly_t *assembly, int32_t home, int32_t node)
+{
+  Sfpeer__JobMoved moved = SFPEER__JOB_MOVED__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  moved.uid = assembly->uid;
+  moved.name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
+  moved.home = home;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_MOVED;
+  message.job_moved = &moved;
+  if (node >= 0)
+    sfd_home_send(assembly->server, node, sfd_home_handle_moved, &message);
+  else
+    send_to_all(assembly, sfd_home_handle_moved, &message);
+}
+
+/* Who came here could not reach the homes before this one, or not any more. Others may: whom they have is told to come
+ * here. If none of them can be reached from here either, so be it. */
+static void tell_homes_before(const sfd_assembly_t *assembly)
+{
+  sfd_server_t *server = assembly->server;
+  int32_t here = sfd_network_node(server), first = sfd_home_first(server, assembly->uid, assembly->name);
+  for (int32_t node = first; node != here; node = (node + 1) % sfd_network_nnodes(server))
+    send_moved(assembly, here, node);
+}
+
+static void on_moved_long_ago(uv_timer_t *timer)
+{
+  forget(timer->data);
+}
+
+/* Those who came before are told, and those who come yet are told then. */
+static void move_to(sfd_assembly_t *assembly, int32_t home)
+{
+  assembly->moved_to = home;
+  send_moved(assembly, home, -1);
+  assembly->size = 0;
+  uv_timer_start(&assembly->timer, on_moved_long_ago, REMEMBER_MOVED_MS, 0);
+}
+
+sf_status_t sfd_assembly_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobMoved *moved = message->job_moved;
+  if (!sfd_text_is_name(moved->name) || moved->home < 0 || moved->home >= sfd_network_nnodes(server))
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobMoved", node);
+  sfd_assembly_t *assembly = find(server, moved->uid, moved->name);
+  int32_t home = assembly != NULL && assembly->moved_to >= 0 ? assembly->moved_to : sfd_network_node(server);
+  if (sfd_home_position(server, moved->uid, moved->name, moved->home) >
+      sfd_home_position(server, moved->uid, moved->name, home)) {
+    if (assembly != NULL || new_assembly(server, moved->uid, moved->name, 0, &assembly) == SF_OK)
+      move_to(assembly, moved->home);
+  }
+  return sfd_home_handle_moved(server, node, message);
+}
+
+/* ---- In place of the home of a job that runs --------------------------------------------------------------------- */
+
+static void add_node(sfd_assembly_t *assembly, int32_t node)
+{
+  for (int32_t r = 0; r < assembly->size; r++)
+    if (assembly->all_nodes[r] == node)
+      assembly->rank_nodes[r] = node;
+}
+
+/* Whether ranks that come from a node are those that it has of the running job, of whose start it never heard. */
+static bool runs_there(const sfd_assembly_t *running, int32_t node, const int32_t ranks[], size_t nranks)
+{
+  bool runs = running->all_nodes != NULL && !has_node(running, node);
+  for (size_t i = 0; i < nranks && runs; i++)
+    runs = ranks[i] < running->size && running->all_nodes[ranks[i]] == node;
+  return runs;
+}
+
+static void start_late(sfd_assembly_t *running, int32_t node)
+{
+  add_node(running, node);
+  send_start(running, running->all_nodes, node);
+}
+
+/* Those who wait here for others that run already. */
+static void start_waiting(sfd_assembly_t *running)
+{
+  sfd_assembly_t *waiting = find(running->server, running->uid, running->name);
+  if (waiting == NULL || waiting->size != running->size)
+    return;
+  for (int32_t r = 0; r < waiting->size; r++)
+    if (waiting->rank_nodes[r] >= 0 && !has_node(running, waiting->rank_nodes[r]) &&
+        running->all_nodes[r] == waiting->rank_nodes[r])
+      start_late(running, waiting->rank_nodes[r]);
+  forget(waiting);
+}
+
+static bool start_if_runs(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join)
+{
+  sfd_assembly_t *assembly;
+  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  {
+    if (assembly->uid == join->uid && strcmp(assembly->name, join->name) == 0 &&
+        runs_there(assembly, node, join->ranks, join->n_ranks)) {
+      start_late(assembly, node);
+      return true;
+    }
+  }
+  return false;
+}
+
+sf_status_t sfd_assembly_handle_runs(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobRuns *runs = message->job_runs;
+  sfd_assembly_t *assembly = find_running(server, runs->job);
+  bool good = sfd_text_is_name(runs->name) && runs->job != 0 && runs->n_rank_nodes <= INT32_MAX &&
+              (assembly == NULL || (assembly->size == (int32_t)runs->n_rank_nodes && assembly->all_nodes != NULL));
+  for (size_t r = 0; r < runs->n_rank_nodes && good; r++)
+    good = runs->rank_nodes[r] >= 0 && runs->rank_nodes[r] < sfd_network_nnodes(server);
+  if (!good)
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobRuns", node);
+  if (assembly == NULL) {
+    size_t bytes = runs->n_rank_nodes * sizeof runs->rank_nodes[0];
+    int32_t *all_nodes = malloc(bytes + 1);
+    if (all_nodes == NULL ||
+        new_assembly(server, runs->uid, runs->name, (int32_t)runs->n_rank_nodes, &assembly) != SF_OK) {
+      free(all_nodes);
+      return SF_OK; /* nobody watches over the job */
+    }
+    memcpy(all_nodes, runs->rank_nodes, bytes);
+    assembly->job = runs->job;
+    assembly->all_nodes = all_nodes;
+  }
+  add_node(assembly, node);
+  start_waiting(assembly);
+  return SF_OK;
+}
+
+/* ---- Joining ----------------------------------------------------------------------------------------------------- */
+
+static sf_status_t begin(sfd_server_t *server, const Sfpeer__JobJoin *join, sfd_assembly_t **assembly_p)
+{
+  sf_status_t status = new_assembly(server, join->uid, join->name, join->size, assembly_p);
+  if (status != SF_OK)
+    return status;
+  memcpy((*assembly_p)->digest, join->key_digest.data, SFD_HOME_DIGEST_BYTES);
+  tell_homes_before(*assembly_p);
+  return SF_OK;
+}
+
 static sf_status_t check_join(const sfd_assembly_t *assembly, const Sfpeer__JobJoin *join)
 {
-  if (sodium_memcmp(assembly->digest, join->key_digest.data, DIGEST_BYTES) != 0)
+  if (sodium_memcmp(assembly->digest, join->key_digest.data, SFD_HOME_DIGEST_BYTES) != 0)
     return sfshm_error(SF_ERR_PERM, "job \"%.64s\" has another key", join->name);
   if (assembly->size != join->size)
     return sfshm_error(SF_ERR_ARG, "rank %d says that job \"%.64s\" has %d ranks, those before it said %d",
@@ -249,11 +408,18 @@ sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const S
 {
   const Sfpeer__JobJoin *join = message->job_join;
   sfd_assembly_t *assembly = find(server, join->uid, join->name);
-  if (join->key_digest.len != DIGEST_BYTES || !sfd_text_is_name(join->name) || join->size < 1 || join->n_ranks < 1)
+  if (join->key_digest.len != SFD_HOME_DIGEST_BYTES || !sfd_text_is_name(join->name) || join->size < 1 ||
+      join->n_ranks < 1)
     return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobJoin", node);
   for (size_t i = 0; i < join->n_ranks; i++)
     if (join->ranks[i] < 0 || join->ranks[i] >= join->size)
       return sfshm_error(SF_ERR_PROTO, "node %d sent a JobJoin for rank %d of %d", node, join->ranks[i], join->size);
+  if (start_if_runs(server, node, join))
+    return SF_OK;
+  if (assembly != NULL && assembly->moved_to >= 0) {
+    send_moved(assembly, assembly->moved_to, node);
+    return SF_OK;
+  }
   sf_status_t status = assembly == NULL ? begin(server, join, &assembly) : check_join(assembly, join);
   if (status != SF_OK) {
     refuse(server, node, join, status);
@@ -271,167 +437,27 @@ sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const S
   return SF_OK;
 }
 
+/* All ranks are on that node, and run: there is nothing to be assembled. */
+static void refuse_others(sfd_assembly_t *assembly, int32_t node)
+{
+  char text[SFD_TEXT_SIZE];
+  snprintf(text, sizeof text, "job \"%.64s\" runs, with all its ranks on node %d", assembly->name, node);
+  for (int32_t r = 0; r < assembly->size; r++)
+    if (assembly->rank_nodes[r] == node)
+      assembly->rank_nodes[r] = -1;
+  refuse_all(assembly, SF_ERR_EXISTS, text);
+}
+
 sf_status_t sfd_assembly_handle_withdraw(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobWithdraw *withdraw = message->job_withdraw;
   sfd_assembly_t *assembly = find(server, withdraw->uid, withdraw->name);
-  (void)node;
-  if (assembly != NULL)
+  if (assembly == NULL || assembly->moved_to >= 0)
+    return SF_OK;
+  if (withdraw->status == SF_OK)
+    refuse_others(assembly, node);
+  else
     refuse_all(assembly, withdraw->status < SF_OK ? (sf_status_t)withdraw->status : SF_ERR_INTERNAL, withdraw->detail);
-  return SF_OK;
-}
-
-/* ---- Where ranks come -------------------------------------------------------------------------------------------- */
-
-int32_t sfd_assembly_home(const sfd_job_t *job)
-{
-  return home_of(job->server, job->uid, job->name);
-}
-
-void sfd_assembly_rank_came(sfd_rank_t *rank, int64_t timeout_ms)
-{
-  sfd_job_t *job = rank->job;
-  sfd_server_t *server = job->server;
-  Sfpeer__JobJoin join = SFPEER__JOB_JOIN__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  uint8_t digest[DIGEST_BYTES];
-  make_digest(job->key, digest);
-  join.uid = job->uid;
-  join.name = job->name;
-  join.key_digest = (ProtobufCBinaryData){sizeof digest, digest};
-  join.size = job->size;
-  join.ranks = &rank->number;
-  join.n_ranks = 1;
-  join.timeout_ms = timeout_ms;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_JOIN;
-  message.job_join = &join;
-  send_to(server, home_of(server, job->uid, job->name), sfd_assembly_handle_join, &message);
-}
-
-void sfd_assembly_over(sfd_job_t *job)
-{
-  Sfpeer__JobOver over = SFPEER__JOB_OVER__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  sfd_server_t *server = job->server;
-  if (job->rank_nodes == NULL || server->stopping)
-    return;
-  over.job = job->id;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_OVER;
-  message.job_over = &over;
-  send_to(server, home_of(server, job->uid, job->name), sfd_assembly_handle_over, &message);
-}
-
-void sfd_assembly_withdraw(sfd_job_t *job)
-{
-  Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  sfd_server_t *server = job->server;
-  if (server->network == NULL || server->stopping)
-    return;
-  withdraw.uid = job->uid;
-  withdraw.name = job->name;
-  withdraw.status = SF_ERR_RANK_FAILED;
-  withdraw.detail = job->detail;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_WITHDRAW;
-  message.job_withdraw = &withdraw;
-  send_to(server, home_of(server, job->uid, job->name), sfd_assembly_handle_withdraw, &message);
-}
-
-sf_status_t sfd_assembly_handle_refuse(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
-{
-  const Sfpeer__JobRefuse *refusal = message->job_refuse;
-  sfd_job_t *job = sfd_job_find(server, refusal->uid, refusal->name);
-  sf_status_t status = refusal->status < SF_OK ? (sf_status_t)refusal->status : SF_ERR_INTERNAL;
-  (void)node;
-  if (job == NULL || job->state != SFD_JOB_JOINING)
-    return SF_OK;
-  if (refusal->n_ranks == 0) {
-    sfd_join_dismiss_all(job, status, refusal->detail);
-    return SF_OK;
-  }
-  for (size_t i = 0; i < refusal->n_ranks; i++)
-    if (refusal->ranks[i] >= 0 && refusal->ranks[i] < job->size)
-      sfd_join_dismiss(job, refusal->ranks[i], status, refusal->detail);
-  return SF_OK;
-}
-
-/* Why a job that has just been started cannot run; the home did not know yet. job may be NULL. */
-static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, const Sfpeer__JobStart *started,
-                          char text[SFD_TEXT_SIZE])
-{
-  int32_t here = sfd_network_node(server);
-  size_t lost = 0;
-  if (job != NULL && job->state == SFD_JOB_FAILED) {
-    snprintf(text, SFD_TEXT_SIZE, "%s", job->detail);
-    return;
-  }
-  while (lost + 1 < started->n_rank_nodes &&
-         (started->rank_nodes[lost] != here || (job != NULL && lost < (size_t)job->size && job->ranks[lost] != NULL)))
-    lost++;
-  snprintf(text, SFD_TEXT_SIZE, "rank %zu (on node %d) of job \"%.128s\" went while the job was joining", lost, here,
-           started->name);
-}
-
-/* The job runs, but not here any more: the other nodes and the home have to know. */
-static void tell_impossible(sfd_server_t *server, int32_t home, const Sfpeer__JobStart *started, char *detail)
-{
-  Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  int32_t here = sfd_network_node(server), previous = here;
-  fail.job = started->job;
-  fail.status = SF_ERR_RANK_FAILED;
-  fail.detail = detail;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
-  message.job_fail = &fail;
-  for (size_t r = 0; r < started->n_rank_nodes; r++) {
-    int32_t other = started->rank_nodes[r]; /* a node may be told several times */
-    if (other != here && other != previous && other >= 0 && other < sfd_network_nnodes(server))
-      sfd_network_send(server, other, &message);
-    previous = other;
-  }
-  Sfpeer__JobOver over = SFPEER__JOB_OVER__INIT;
-  over.job = started->job;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_OVER;
-  message.job_over = &over;
-  send_to(server, home, sfd_assembly_handle_over, &message);
-}
-
-/* Whether the ranks that are here are those of which the home knows. */
-static bool is_complete(const sfd_job_t *job, const Sfpeer__JobStart *started)
-{
-  for (int32_t r = 0; r < job->size; r++)
-    if ((job->ranks[r] != NULL) != (started->rank_nodes[r] == sfd_network_node(job->server)))
-      return false;
-  return true;
-}
-
-sf_status_t sfd_assembly_handle_start(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
-{
-  const Sfpeer__JobStart *started = message->job_start;
-  char text[SFD_TEXT_SIZE];
-  sfd_job_t *job = sfd_job_find(server, started->uid, started->name);
-  for (size_t r = 0; r < started->n_rank_nodes; r++)
-    if (started->rank_nodes[r] < 0 || started->rank_nodes[r] >= sfd_network_nnodes(server))
-      return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with rank %zu on node %d", node, r,
-                         started->rank_nodes[r]);
-  if (sfd_job_find_id(server, started->job) != NULL)
-    return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with the id of another job", node);
-  if (job == NULL || job->state != SFD_JOB_JOINING || started->n_rank_nodes != (size_t)job->size) {
-    describe_loss(server, job, started, text);
-    tell_impossible(server, node, started, text);
-    return SF_OK;
-  }
-  int32_t *rank_nodes = malloc((size_t)job->size * sizeof *rank_nodes);
-  if (rank_nodes == NULL) {
-    sfd_join_dismiss_all(job, SF_ERR_NOMEM, "no memory for the table of ranks");
-    return SF_OK;
-  }
-  memcpy(rank_nodes, started->rank_nodes, (size_t)job->size * sizeof *rank_nodes);
-  bool complete = is_complete(job, started);
-  describe_loss(server, job, started, text);
-  sfd_join_start(job, started->job, rank_nodes);
-  if (!complete)
-    sfd_job_fail(job, text);
   return SF_OK;
 }
 
@@ -441,17 +467,11 @@ void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *de
   snprintf(text, sizeof text, "node %d is lost: %.400s", node, detail);
   for (sfd_assembly_t *assembly = TAILQ_FIRST(&server->assemblies), *next; assembly != NULL; assembly = next) {
     next = TAILQ_NEXT(assembly, entry);
-    bool waits = false;
-    for (int32_t r = 0; r < assembly->size; r++)
-      waits |= assembly->rank_nodes[r] == node;
-    if (waits && assembly->job == 0)
+    if (!has_node(assembly, node))
+      continue;
+    if (assembly->job == 0)
       refuse_all(assembly, SF_ERR_RANK_FAILED, text);
-    else if (waits)
+    else
       fail_running(assembly, node, text);
-  }
-  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
-    next = TAILQ_NEXT(job, entry);
-    if (job->state == SFD_JOB_JOINING && home_of(server, job->uid, job->name) == node)
-      sfd_join_dismiss_all(job, SF_ERR_RANK_FAILED, text);
   }
 }

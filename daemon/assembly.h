@@ -1,7 +1,13 @@
-/* Assembling jobs whose ranks come to several nodes. While a job is joining, one node is its home, chosen by user and
- * name: the others tell it which ranks have come, it finds out when all have, or that some do not come in time, and
- * tells the others. While the job runs the home watches over its nodes: those that share nothing have no channel to
- * each other, and would not notice a loss. A daemon that is alone does without. */
+/* Assembling jobs whose ranks come to several nodes: what their home does. While a job is joining, one node is its
+ * home, chosen by user and name (home.h): the others tell it which ranks have come, it finds out when all have, or that
+ * some do not come in time, and tells the others. While the job runs the home watches over its nodes: those that share
+ * nothing have no channel to each other, and would not notice a loss. A daemon that is alone does without.
+ *
+ *   JOINING ---all came---> RUNNING --over on all nodes--> forgotten
+ *      |                       ^
+ *      |                       `--- JobRuns: its home was another one, which is lost
+ *      `--- JobMoved: another one is its home ---> MOVED, for a minute
+ */
 #ifndef SFD_ASSEMBLY_H
 #define SFD_ASSEMBLY_H
 
@@ -12,20 +18,7 @@
 #include "daemon/job.h"
 #include "proto/sf_peer.pb-c.h"
 
-/* The node that assembles a job. */
-int32_t sfd_assembly_home(const sfd_job_t *job);
-
-/* A rank has come to this node. */
-void sfd_assembly_rank_came(sfd_rank_t *rank, int64_t timeout_ms);
-
-/* A job that is joining has failed here, for the reason in its detail. */
-void sfd_assembly_withdraw(sfd_job_t *job);
-
-/* The part of a running job that this node has is over. */
-void sfd_assembly_over(sfd_job_t *job);
-
-/* A node is lost: jobs that wait for it, or of which it is the home, do not come about; jobs of which this node is
- * the home, and that run there, fail. */
+/* A node is lost: of the jobs of which this node is the home those that have ranks there do not come about, or fail. */
 void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *detail);
 
 /* Forgets everything, silently. */
@@ -33,8 +26,14 @@ void sfd_assemblies_free(sfd_server_t *server);
 
 sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 sf_status_t sfd_assembly_handle_withdraw(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
-sf_status_t sfd_assembly_handle_refuse(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 sf_status_t sfd_assembly_handle_over(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
-sf_status_t sfd_assembly_handle_start(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+
+/* A job that runs has lost its home. */
+sf_status_t sfd_assembly_handle_runs(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+
+/* Another node, of a higher position, is the home of a job. Nodes may disagree about which nodes are lost, and so about
+ * the home: who takes the place of others as home of a job tells those by this message, and it is passed on to all that
+ * have come to them. So the highest one that anybody chose becomes the home for all, as far as they can be reached. */
+sf_status_t sfd_assembly_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 #endif

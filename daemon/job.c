@@ -11,6 +11,7 @@
 #include "daemon/assembly.h"
 #include "daemon/graph.h"
 #include "daemon/group.h"
+#include "daemon/home.h"
 #include "daemon/key.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
@@ -161,7 +162,7 @@ static void end_job(sfd_job_t *job)
   sfd_server_t *server = job->server;
   sfd_log(SFD_LOG_JOB, SFD_INFO, "job \"%s\" (%" PRIu64 ") of uid %u is over", job->name, job->id, job->uid);
   sfd_job_forget(job);
-  sfd_assembly_over(job);
+  sfd_home_over(job);
   if (sfd_job_find_id(server, job->id) == job)
     sfd_key_remove(&server->jobs_by_id, job);
   TAILQ_REMOVE(&server->jobs, job, entry);
@@ -335,7 +336,7 @@ static void fail_here(sfd_job_t *job)
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", job->detail);
   uv_timer_stop(&job->timer);
   if (joining) {
-    sfd_assembly_withdraw(job);
+    sfd_home_withdraw(job);
     dismiss_joining(job);
     return;
   }
@@ -391,6 +392,7 @@ bool sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail)
   char text[SFD_TEXT_SIZE];
   bool needed = false;
   sfd_assemblies_node_lost(server, node, detail);
+  sfd_home_node_lost(server, node, detail);
   for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
     next = TAILQ_NEXT(job, entry);
     if (job->state != SFD_JOB_RUNNING || job->rank_nodes == NULL || !has_ranks_on(job, node) || !is_needed(job, node))

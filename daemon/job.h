@@ -90,6 +90,8 @@ typedef struct sfd_job {
   int32_t nleft;           /* of these, ranks that said Goodbye */
   bool *left;              /* by rank, of all nodes */
   int32_t *rank_nodes;     /* by rank; NULL: all are here */
+  int32_t home;            /* node; see home.h */
+  bool home_knows;         /* that ranks have come here */
   int32_t nattached;       /* sessions */
   int64_t nheld_fds;       /* that its ranks make the daemon keep */
   struct sfd_group *world; /* NULL once all have left */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/assembly.h"
+#include "daemon/home.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
@@ -16,7 +16,6 @@
 
 #define CLIENT_FDS 3
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
-#define HOME_ANSWERS_MS 1000 /* after the deadline */
 #define MAX_COUNTERS_BYTES ((uint64_t)1 << 20)
 
 /* ---- Welcome ---- */
@@ -139,7 +138,7 @@ static void on_home_timeout(sfd_job_t *job)
   snprintf(text, sizeof text,
            "job \"%.64s\" was not assembled in time: node %d, which does that, does not answer; of %d ranks %d came "
            "to this node",
-           job->name, sfd_assembly_home(job), job->size, job->njoined);
+           job->name, job->home, job->size, job->njoined);
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
   sfd_join_dismiss_all(job, SF_ERR_TIMEOUT, text);
 }
@@ -322,13 +321,13 @@ void sfd_join_handle_hello(sfd_session_t *session, const Sfproto__Message *messa
   }
   sfd_job_t *job = rank->job;
   int64_t timeout_ms = hello->has_timeout_ms ? hello->timeout_ms : job->server->options->join_timeout_ms;
-  if (job->server->network != NULL) {
-    set_deadline(job, (timeout_ms < MAX_TIMEOUT_MS ? timeout_ms : MAX_TIMEOUT_MS) + HOME_ANSWERS_MS);
-    sfd_assembly_rank_came(rank, timeout_ms);
-    return;
-  }
-  if (job->njoined == job->size)
+  if (job->njoined == job->size) {
+    sfd_home_all_here(job);
     sfd_join_start(job, sfd_server_new_id(job->server), NULL);
-  else
+  } else if (job->server->network != NULL) {
+    set_deadline(job, (timeout_ms < MAX_TIMEOUT_MS ? timeout_ms : MAX_TIMEOUT_MS) + SFD_HOME_ANSWERS_MS);
+    sfd_home_rank_came(rank, timeout_ms);
+  } else {
     set_deadline(job, timeout_ms);
+  }
 }

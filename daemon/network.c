@@ -11,11 +11,15 @@
 #include "daemon/early.h"
 #include "daemon/fabric/plugin.h"
 #include "daemon/fabric/tcp.h"
+#include "daemon/home.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
 #include "daemon/trunks.h"
 #include "daemon/wants.h"
 #include "shm/error.h"
+
+/* So long nobody waits for a node that was lost, unless it is heard of again. */
+#define LOST_FOR_MS 60000
 
 /* A done that sfd_channel_send did not accept. */
 typedef struct sfd_refused_send {
@@ -32,6 +36,7 @@ struct sfd_network {
   sfd_early_t early;
   sfd_refused_send_t *refused;
   void (*closed)(sfd_server_t *server);
+  uint64_t lost_ms[]; /* by node: when it was last lost; 0: never */
 };
 
 /* ---- Control messages -------------------------------------------------------------------------------------------- */
@@ -42,12 +47,13 @@ typedef sf_status_t (*handler_t)(sfd_server_t *server, int32_t node, const Sfpee
 #define BODY(name) [SFPEER__MESSAGE__BODY_##name]
 
 static const handler_t handlers[] = {
-    BODY(JOB_JOIN) = sfd_assembly_handle_join,     BODY(JOB_WITHDRAW) = sfd_assembly_handle_withdraw,
-    BODY(JOB_REFUSE) = sfd_assembly_handle_refuse, BODY(JOB_START) = sfd_assembly_handle_start,
-    BODY(JOB_OVER) = sfd_assembly_handle_over,     BODY(JOB_FAIL) = sfd_job_handle_peer_fail,
-    BODY(JOB_LEFT) = sfd_job_handle_peer_left,     BODY(ARRIVE) = sfd_agreement_handle_arrive,
-    BODY(RELEASE) = sfd_agreement_handle_release,  BODY(GROUP_LEFT) = sfd_group_handle_peer_left,
-    BODY(WANTED) = sfd_wants_handle_wanted,        BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
+    BODY(JOB_JOIN) = sfd_assembly_handle_join,    BODY(JOB_WITHDRAW) = sfd_assembly_handle_withdraw,
+    BODY(JOB_REFUSE) = sfd_home_handle_refuse,    BODY(JOB_START) = sfd_home_handle_start,
+    BODY(JOB_MOVED) = sfd_assembly_handle_moved,  BODY(JOB_RUNS) = sfd_assembly_handle_runs,
+    BODY(JOB_OVER) = sfd_assembly_handle_over,    BODY(JOB_FAIL) = sfd_job_handle_peer_fail,
+    BODY(JOB_LEFT) = sfd_job_handle_peer_left,    BODY(ARRIVE) = sfd_agreement_handle_arrive,
+    BODY(RELEASE) = sfd_agreement_handle_release, BODY(GROUP_LEFT) = sfd_group_handle_peer_left,
+    BODY(WANTED) = sfd_wants_handle_wanted,       BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
 };
 
 static sf_status_t handle_control(sfd_server_t *server, int32_t node, const void *payload, size_t bytes)
@@ -164,6 +170,7 @@ static void on_lost(void *owner, int32_t node, const sfd_message_head_t *head)
 static void on_down(void *owner, int32_t node, sf_status_t status, const char *detail)
 {
   sfd_network_t *network = owner;
+  network->lost_ms[node] = uv_now(network->server->loop);
   sfd_early_forget(&network->early, node);
   bool needed = sfd_jobs_node_lost(network->server, node, detail);
   sfd_log(SFD_LOG_NETWORK, needed ? SFD_WARN : SFD_INFO, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
@@ -253,6 +260,14 @@ int32_t sfd_network_nnodes(const sfd_server_t *server)
   return server->network != NULL ? sfd_channels_nnodes(server->network->channels) : 1;
 }
 
+bool sfd_network_is_lost(const sfd_server_t *server, int32_t node)
+{
+  const sfd_network_t *network = server->network;
+  return network != NULL && network->lost_ms[node] != 0 &&
+         uv_now(server->loop) - network->lost_ms[node] < LOST_FOR_MS &&
+         sfd_channel_state(network->channels, node) != SFD_CHANNEL_OPEN;
+}
+
 const sfd_channels_t *sfd_network_channels(const sfd_server_t *server)
 {
   return server->network != NULL ? server->network->channels : NULL;
@@ -269,7 +284,7 @@ static uint64_t first_id(void)
 sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, sfd_network_t **network_p)
 {
   sf_status_t status = SF_ERR_NOMEM;
-  sfd_network_t *network = calloc(1, sizeof *network);
+  sfd_network_t *network = calloc(1, sizeof *network + (size_t)fabric->nnodes * sizeof network->lost_ms[0]);
   server->arriving = calloc((size_t)fabric->nnodes, sizeof *server->arriving);
   if (network == NULL || server->arriving == NULL) {
     sfshm_error(SF_ERR_NOMEM, "no memory for a network of %d nodes", fabric->nnodes);

@@ -14,6 +14,7 @@ typedef struct sftest_cluster {
   int reserved[SFTEST_NODES_MAX]; /* sockets that keep the ports while no daemon listens there */
   char peers[32 * SFTEST_NODES_MAX];
   const char *log_level; /* NULL: sfd's errors go where those of the test go; else logs are files in the directories */
+  int connect_timeout_s; /* of daemons that are started from now on; 0: as ever */
   int fds[SFTEST_NODES_MAX]; /* descriptors of each daemon while no job is there: see sftest_cluster_warm */
 } sftest_cluster_t;
 

@@ -1,0 +1,180 @@
+/* Jobs over nodes whose home, the node that assembles them, is lost before, while, or after they join. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define NODES SFTEST_NODES_MAX
+#define MANY_JOBS 64
+#define DEAD 2 /* node */
+
+static sftest_cluster_t cluster;
+
+/* As daemons choose it if none is lost: docs/peer-protocol.md. */
+static int32_t home_of(const char *name)
+{
+  uint32_t hash = 2166136261u ^ (uint32_t)getuid();
+  for (const char *p = name; *p != '\0'; p++)
+    hash = (hash ^ (unsigned char)*p) * 16777619u;
+  return (int32_t)(hash % NODES);
+}
+
+static int join_and_work(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* Starts jobs of two ranks until so many of them have their home on the node. */
+static int start_jobs(sftest_job_t jobs[MANY_JOBS], const int32_t places[2], int32_t home, int want)
+{
+  int n = 0, found = 0;
+  for (; found < want && n < MANY_JOBS; n++) {
+    sftest_job_start_over(&jobs[n], cluster.nodes, places, 2, join_and_work, NULL);
+    found += home_of(jobs[n].name) == home;
+  }
+  ck_assert_int_eq(found, want);
+  return n;
+}
+
+static void expect_jobs(sftest_job_t jobs[], int n, int64_t limit_ms)
+{
+  int64_t limit = sftest_now_ms() + sftest_limit_ms(limit_ms);
+  for (int i = 0; i < n; i++) {
+    int64_t left = limit - sftest_now_ms();
+    sftest_job_wait(&jobs[i], left > 0 ? left : 0);
+    sftest_job_expect_all(&jobs[i]);
+  }
+}
+
+/* Nobody has talked to anybody yet, so nobody knows of the loss. */
+START_TEST(a_job_on_one_node_needs_no_home)
+{
+  static sftest_job_t jobs[MANY_JOBS];
+  static const int32_t places[] = {1, 1};
+  sftest_cluster_start(&cluster, NODES);
+  sftest_cluster_kill(&cluster, DEAD);
+  int n = start_jobs(jobs, places, DEAD, 2);
+  expect_jobs(jobs, n, 3000);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+START_TEST(another_node_takes_the_place_of_a_lost_home)
+{
+  static sftest_job_t jobs[MANY_JOBS];
+  static const int32_t places[] = {0, 1};
+  sftest_cluster_start(&cluster, NODES);
+  cluster.connect_timeout_s = 1;
+  for (int32_t node = 0; node < NODES; node++)
+    sftest_cluster_restart(&cluster, node);
+  sftest_cluster_kill(&cluster, DEAD);
+  /* They find out. */
+  int n = start_jobs(jobs, places, DEAD, 1);
+  expect_jobs(jobs, n, 4000);
+  /* They know. */
+  n = start_jobs(jobs, places, DEAD, 2);
+  expect_jobs(jobs, n, 900);
+  /* So is the next one. */
+  sftest_cluster_kill(&cluster, DEAD + 1);
+  n = start_jobs(jobs, places, DEAD, 2);
+  expect_jobs(jobs, n, 4000);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+/* Node 0 believes that the home is lost, the home itself knows better: it sends those who ask it where node 0 went. */
+START_TEST(nodes_that_disagree_about_the_home_meet)
+{
+  static sftest_job_t jobs[MANY_JOBS];
+  static const int32_t places[] = {0, DEAD}, others[] = {0, 1};
+  sftest_cluster_start(&cluster, NODES);
+  sftest_cluster_warm(&cluster);
+  for (int round = 0; round < 3; round++) {
+    sftest_cluster_kill(&cluster, DEAD);
+    sftest_sleep_ms(20);
+    sftest_cluster_restart(&cluster, DEAD);
+    int n = start_jobs(jobs, places, DEAD, 2);
+    expect_jobs(jobs, n, 4000);
+    n = start_jobs(jobs, others, DEAD, 1);
+    expect_jobs(jobs, n, 4000);
+  }
+  sftest_cluster_warm(&cluster);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+typedef struct shared {
+  _Atomic int ready;
+  _Atomic int go;
+} shared_t;
+
+static int work_without_home(sftest_rank_t *self)
+{
+  shared_t *shared = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  atomic_fetch_add(&shared->ready, 1);
+  while (atomic_load(&shared->go) == 0)
+    sftest_sleep_ms(1);
+  for (int i = 0; i < 20; i++)
+    sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(a_job_outlives_its_home)
+{
+  static sftest_job_t jobs[MANY_JOBS];
+  static const int32_t places[] = {0, 1};
+  shared_t *shared = sftest_shared(sizeof *shared);
+  int n = 0;
+  sftest_cluster_start(&cluster, NODES);
+  sftest_cluster_warm(&cluster);
+  do
+    sftest_job_start_over(&jobs[n], cluster.nodes, places, 2, work_without_home, shared);
+  while (home_of(jobs[n++].name) != DEAD && n < MANY_JOBS);
+  while (atomic_load(&shared->ready) < 2 * n)
+    sftest_sleep_ms(1);
+  sftest_cluster_kill(&cluster, DEAD);
+  sftest_sleep_ms(100);
+  /* A new job is assembled as ever, and the old ones end well. */
+  static sftest_job_t more[MANY_JOBS];
+  int nmore = start_jobs(more, places, DEAD, 1);
+  expect_jobs(more, nmore, 4000);
+  atomic_store(&shared->go, 1);
+  expect_jobs(jobs, n, 4000);
+  sftest_cluster_restart(&cluster, DEAD);
+  sftest_cluster_warm(&cluster);
+  sftest_cluster_stop(&cluster);
+  sftest_shared_free(shared, sizeof *shared);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *suite = suite_create("homes");
+  TCase *cases = tcase_create("homes");
+  tcase_set_timeout(cases, 60);
+  tcase_add_test(cases, a_job_on_one_node_needs_no_home);
+  tcase_add_test(cases, another_node_takes_the_place_of_a_lost_home);
+  tcase_add_test(cases, nodes_that_disagree_about_the_home_meet);
+  tcase_add_test(cases, a_job_outlives_its_home);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}
