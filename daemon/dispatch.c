@@ -1,6 +1,7 @@
 /* From a received message to its handler. The daemon's thread. */
 #include "daemon/dispatch.h"
 
+#include "daemon/control.h"
 #include "daemon/graph.h"
 #include "daemon/group.h"
 #include "daemon/job.h"
@@ -39,6 +40,7 @@ static const route_t routes[] = {
     BODY(GRAPH_FAIL) = {"GraphFail", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_fail},
     BODY(EXCHANGE_GET) = {"ExchangeGet", SFD_SESSION_RUNNING, 0, 0, sfd_trunks_handle_exchange_get},
     BODY(RING_OPEN) = {"RingOpen", SFD_SESSION_RUNNING, 1, 1, sfd_submission_handle_open},
+    BODY(CONTROL) = {"Control", SFD_SESSION_TOOL, 0, 0, sfd_control_handle},
     BODY(QUERY) = {"Query", SFD_SESSION_TOOL, 0, 0, sfd_query_handle},
 };
 

@@ -36,16 +36,20 @@ static int32_t position_of(const sfd_job_t *job, int32_t node)
 
 /* The first node from a position on of which it is not known that it is lost, or -1. Nodes may know different things,
  * and so choose different ones: see sfd_assembly_handle_moved. */
-static int32_t choose(const sfd_job_t *job, int32_t position)
+static int32_t choose_for(const sfd_server_t *server, uint32_t uid, const char *name, int32_t position)
 {
-  const sfd_server_t *server = job->server;
-  int32_t nnodes = sfd_network_nnodes(server), first = sfd_home_first(server, job->uid, job->name);
+  int32_t nnodes = sfd_network_nnodes(server), first = sfd_home_first(server, uid, name);
   for (int32_t p = position; p < nnodes; p++) {
     int32_t node = (first + p) % nnodes;
     if (node == sfd_network_node(server) || !sfd_network_is_lost(server, node))
       return node;
   }
   return -1;
+}
+
+static int32_t choose(const sfd_job_t *job, int32_t position)
+{
+  return choose_for(job->server, job->uid, job->name, position);
 }
 
 /* ---- Joining ----------------------------------------------------------------------------------------------------- */
@@ -109,6 +113,22 @@ void sfd_home_withdraw(sfd_job_t *job)
 {
   if (job->server->network != NULL && !job->server->stopping && job->home_knows)
     send_withdraw(job, SF_ERR_RANK_FAILED, job->detail);
+}
+
+void sfd_home_refuse(sfd_server_t *server, uid_t uid, const char *name, const char *detail)
+{
+  Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  int32_t home = choose_for(server, uid, name, 0);
+  if (server->network == NULL || server->stopping || home < 0)
+    return;
+  withdraw.uid = uid;
+  withdraw.name = (char *)(uintptr_t)name; /* only read */
+  withdraw.status = SF_ERR_STATE;
+  withdraw.detail = (char *)(uintptr_t)detail;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_WITHDRAW;
+  message.job_withdraw = &withdraw;
+  sfd_home_send(server, home, sfd_assembly_handle_withdraw, &message);
 }
 
 void sfd_home_over(sfd_job_t *job)

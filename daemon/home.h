@@ -34,6 +34,9 @@ void sfd_home_all_here(sfd_job_t *job);
 /* A job that is joining has failed here, for the reason in its detail. */
 void sfd_home_withdraw(sfd_job_t *job);
 
+/* This node takes nobody of that job in (SF_ERR_STATE): those who wait for it at other nodes are told. */
+void sfd_home_refuse(sfd_server_t *server, uid_t uid, const char *name, const char *detail);
+
 /* The part of a running job that this node has is over. */
 void sfd_home_over(sfd_job_t *job);
 

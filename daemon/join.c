@@ -257,11 +257,23 @@ static sf_status_t take_fds(sfd_session_t *session, sfd_rank_t *rank, int fds[])
   return SF_OK;
 }
 
+static sf_status_t refuse_new_job(const sfd_session_t *session, const Sfproto__Hello *hello)
+{
+  char text[SFD_TEXT_SIZE];
+  const sfd_server_t *server = session->server;
+  snprintf(text, sizeof text, "node %d takes no new jobs, as job \"%.64s\" would be: %.300s", sfd_network_node(server),
+           hello->job, server->drained_by);
+  sfd_home_refuse(session->server, session->uid, hello->job, text);
+  return sfshm_error(SF_ERR_STATE, "%s", text);
+}
+
 /* Finds or makes the job and gives the session its place. */
 static sf_status_t take_place(sfd_session_t *session, const Sfproto__Hello *hello, sfd_rank_t **rank_p)
 {
   sfd_job_t *job = sfd_job_find(session->server, session->uid, hello->job);
   sf_status_t status;
+  if (job == NULL && session->server->drained)
+    return refuse_new_job(session, hello);
   if (job == NULL) {
     status = sfd_job_create(session->server, session->uid, hello->job, hello->key != NULL ? hello->key : "",
                             hello->size, &job);

@@ -119,6 +119,49 @@ sf_status_t sfd_log_configure(const char *spec)
   return sfd_log_parse(spec, &sfd_log_levels);
 }
 
+sf_status_t sfd_log_adjust(const char *spec)
+{
+  sfd_log_levels_t levels = sfd_log_levels;
+  for (const char *cursor = spec; cursor;) {
+    char item[ITEM_SIZE];
+    int component = NOT_FOUND;
+    uint8_t level = SFD_INFO;
+    sf_status_t status = next_item(&cursor, item);
+    if (!status)
+      status = parse_item(item, &component, &level);
+    if (status)
+      return status;
+    for (int i = 0; i < SFD_LOG_COMPONENTS; i++)
+      if (component == NOT_FOUND || component == i)
+        levels.level[i] = level;
+  }
+  sfd_log_levels = levels;
+  return SF_OK;
+}
+
+/* The level that most components have. */
+static uint8_t usual_level(void)
+{
+  int count[SFD_LOG_LEVELS] = {0};
+  uint8_t usual = 0;
+  for (int i = 0; i < SFD_LOG_COMPONENTS; i++)
+    count[sfd_log_levels.level[i]]++;
+  for (uint8_t level = 0; level < SFD_LOG_LEVELS; level++)
+    if (count[level] > count[usual])
+      usual = level;
+  return usual;
+}
+
+void sfd_log_describe(char text[SFD_LOG_SPEC_SIZE])
+{
+  uint8_t usual = usual_level();
+  int used = snprintf(text, SFD_LOG_SPEC_SIZE, "%s", level_names[usual]);
+  for (int i = 0; i < SFD_LOG_COMPONENTS && used < SFD_LOG_SPEC_SIZE; i++)
+    if (sfd_log_levels.level[i] != usual)
+      used += snprintf(text + used, SFD_LOG_SPEC_SIZE - (size_t)used, ",%s=%s", component_names[i],
+                       level_names[sfd_log_levels.level[i]]);
+}
+
 void sfd_log_show_time(bool show)
 {
   show_time = show;

@@ -50,6 +50,14 @@ sf_status_t sfd_log_parse(const char *spec, sfd_log_levels_t *levels_p) __attrib
 /* Puts such a list into effect, or changes nothing and returns what sfd_log_parse does. */
 sf_status_t sfd_log_configure(const char *spec) __attribute__((warn_unused_result));
 
+/* The same on top of what is in effect: components that the list neither names nor means keep their levels. A bare
+ * level holds for all, entries behind it for their components. */
+sf_status_t sfd_log_adjust(const char *spec) __attribute__((warn_unused_result));
+
+/* What is in effect, as such a list. */
+#define SFD_LOG_SPEC_SIZE 256
+void sfd_log_describe(char text[SFD_LOG_SPEC_SIZE]);
+
 /* Whether lines begin with the time (UTC, milliseconds). Not at first. */
 void sfd_log_show_time(bool show);
 

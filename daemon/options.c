@@ -366,23 +366,23 @@ void sfd_options_print_help(FILE *stream)
         stream);
 }
 
-static void print_origin(const sfd_options_t *options, size_t index, FILE *stream)
+void sfd_options_origin(const sfd_options_t *options, size_t index, char *text, size_t size)
 {
   const sfd_option_origin_t *origin = &options->origin[index];
   char name[NAME_SIZE];
   switch (origin->source) {
   case SFD_SOURCE_DEFAULT:
-    fputs("default\n", stream);
+    snprintf(text, size, "default");
     break;
   case SFD_SOURCE_FILE:
-    fprintf(stream, "%s:%d\n", options->config, origin->line);
+    snprintf(text, size, "%s:%d", options->config, origin->line);
     break;
   case SFD_SOURCE_ENVIRONMENT:
     environment_name(table[index].name, name);
-    fprintf(stream, "environment %s\n", name);
+    snprintf(text, size, "environment %s", name);
     break;
   case SFD_SOURCE_COMMAND_LINE:
-    fputs("command line\n", stream);
+    snprintf(text, size, "command line");
     break;
   }
 }
@@ -392,10 +392,10 @@ void sfd_options_print_config(const sfd_options_t *options, FILE *stream)
   for (size_t i = 0; i < SFD_OPTION_COUNT; i++) {
     if (table[i].type == SFD_OPTION_ACTION)
       continue;
-    char buffer[SFD_OPTION_TEXT_SIZE];
+    char buffer[SFD_OPTION_TEXT_SIZE], origin[SFD_OPTION_ORIGIN_SIZE];
     const char *prefix = table[i].lowest == SFD_SOURCE_FILE ? "" : "# ";
     int width = fprintf(stream, "%s%s = %s", prefix, table[i].name, sfd_option_text(&table[i], options, buffer));
-    fprintf(stream, "%*s  # ", width < 28 ? 28 - width : 0, "");
-    print_origin(options, i, stream);
+    sfd_options_origin(options, i, origin, sizeof origin);
+    fprintf(stream, "%*s  # %s\n", width < 28 ? 28 - width : 0, "", origin);
   }
 }

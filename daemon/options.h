@@ -90,6 +90,11 @@ sf_status_t sfd_options_parse(int argc, char *const argv[], char *const environm
     __attribute__((warn_unused_result));
 void sfd_options_free(sfd_options_t *options); /* NULL is accepted */
 
+/* Where the value of the option with that index in the table came from: "default", "FILE:LINE", "environment SFD_NAME"
+ * or "command line". */
+#define SFD_OPTION_ORIGIN_SIZE 4128
+void sfd_options_origin(const sfd_options_t *options, size_t index, char *text, size_t size);
+
 /* The text of --help. */
 void sfd_options_print_help(FILE *stream);
 

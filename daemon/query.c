@@ -11,6 +11,7 @@
 #include "daemon/group.h"
 #include "daemon/job.h"
 #include "daemon/network.h"
+#include "daemon/query_config.h"
 #include "daemon/query_nodes.h"
 #include "daemon/segment.h"
 #include "daemon/submission.h"
@@ -57,6 +58,8 @@ static void tell_status(sfd_query_t *query)
   status.refused = server->statistics.refused;
   status.costs_measured = sfd_board_costs_measured(server->board);
   status.fabric = (char *)(uintptr_t)sfd_query_fabric(sfd_network_channels(server)); /* only read */
+  status.has_drained = true;
+  status.drained = server->drained;
   status.has_node = status.has_nodes = true;
   status.node = sfd_network_node(server);
   status.nodes = sfd_network_nnodes(server);
@@ -303,6 +306,8 @@ bool sfd_query_tell_next(sfd_query_t *query)
     return tell_next_graph(query);
   case SFPROTO__QUERY__WHAT__PEERS:
     return sfd_query_tell_next_peer(query, sfd_network_channels(query->server));
+  case SFPROTO__QUERY__WHAT__CONFIG:
+    return sfd_query_tell_next_option(query);
   case SFPROTO__QUERY__WHAT__PLAN:
     return sfd_query_tell_next_plan(query);
   default:
@@ -356,6 +361,11 @@ void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, i
                              .what = query->what,
                              .request = message->request,
                              .next_graph = query->graph};
+  if (protobuf_c_enum_descriptor_get_value(&sfproto__query__what__descriptor, (int)query->what) == NULL) {
+    sfd_session_answer(session, message->request, SF_ERR_UNSUPPORTED, "%s knows no query %d", SFD_SOFTWARE,
+                       (int)query->what);
+    return;
+  }
   if (query->what == SFPROTO__QUERY__WHAT__PLAN && !sfd_query_has_graph(&asked, query->graph)) {
     sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND,
                        "no graph %" PRIu64 " is known here, or it is another user's", query->graph);

@@ -95,6 +95,10 @@ static void on_attend(uv_prepare_t *prepare)
 {
   sfd_server_t *server = prepare->data;
   bool awake = attend_all(server) || expects_more(server);
+  if (server->ending) {
+    sfd_server_stop(server);
+    return;
+  }
   if (!awake) {
     server->last_moved_ns = 0;
     awake = !sfd_submissions_arm(server);
@@ -297,6 +301,11 @@ void sfd_server_stop(sfd_server_t *server)
     sfd_network_close(server->network, close_handles);
   else
     close_handles(server);
+}
+
+void sfd_server_end(sfd_server_t *server)
+{
+  server->ending = true;
 }
 
 void sfd_server_destroy(sfd_server_t *server)

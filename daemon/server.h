@@ -18,6 +18,7 @@
 #include "daemon/board.h"
 #include "daemon/options.h"
 #include "daemon/strangers.h"
+#include "daemon/text.h"
 
 #define SFD_SOFTWARE "sfd 0.1.0"
 
@@ -54,6 +55,10 @@ typedef struct sfd_server {
   uv_signal_t interrupt;
   bool accepting;
   bool stopping;
+  bool ending;  /* to be stopped at the end of this turn of the loop */
+  bool drained; /* takes no new jobs; why: */
+  char drained_by[SFD_TEXT_SIZE];
+  char logged_by[SFD_TEXT_SIZE]; /* who changed what is logged; "": nobody */
   struct sfd_session_list sessions;
   struct sfd_session_list attention;
   struct sfd_stranger_list strangers;
@@ -88,6 +93,9 @@ sf_status_t sfd_server_connect(sfd_server_t *server);
  * SIGINT do the same. */
 void sfd_server_stop(sfd_server_t *server);
 void sfd_server_destroy(sfd_server_t *server); /* NULL is accepted */
+
+/* The same at the end of this turn of the loop, when what is to be said has been said. */
+void sfd_server_end(sfd_server_t *server);
 
 /* Marks a session for attention in this turn of the loop. */
 void sfd_server_attend(sfd_server_t *server, struct sfd_session *session);

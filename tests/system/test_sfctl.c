@@ -99,7 +99,7 @@ static void look_at_status(const sftest_node_t *node)
   sftest_expect_in(out, pid);
   sftest_expect_in(out, socket);
   sftest_expect_in(out, "\"jobs\":1,\"ranks\":2,\"graphs\":");
-  sftest_expect_in(out, "\"costs_measured\":false,\"fabric\":\"none\",\"node\":0,\"nodes\":1}\n");
+  sftest_expect_in(out, "\"costs_measured\":false,\"fabric\":\"none\",\"node\":0,\"nodes\":1,\"drained\":false}\n");
   ck_assert_int_eq(sftest_count_lines(out), 1);
 }
 

@@ -97,7 +97,7 @@ static void look_at_jobs(const sftest_cluster_t *cluster)
     snprintf(wanted, sizeof wanted, "fabric   tcp; this is node %d of 2\n", i);
     sftest_expect_in(out, wanted);
     sftest_sfctl(cluster->nodes[i].socket, WORDS("status", "--json"), 0);
-    snprintf(wanted, sizeof wanted, "\"fabric\":\"tcp\",\"node\":%d,\"nodes\":2}\n", i);
+    snprintf(wanted, sizeof wanted, "\"fabric\":\"tcp\",\"node\":%d,\"nodes\":2,\"drained\":false}\n", i);
     sftest_expect_in(out, wanted);
     sftest_sfctl(cluster->nodes[i].socket, WORDS("jobs"), 0);
     sftest_expect_in(out, "running     4/4     2      2 ");

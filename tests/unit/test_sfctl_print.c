@@ -155,12 +155,12 @@ START_TEST(status_as_json)
               "{\"software\":\"sfd 0.1.0\",\"protocol\":1,\"pid\":42,\"socket\":\"/run/sfd.sock\","
               "\"uptime_s\":3725.500,\"uid\":1000,\"cores\":2,\"jobs\":1,\"ranks\":4,\"graphs\":3,"
               "\"jobs_total\":10000000000,\"jobs_failed\":2,\"refused\":1,\"costs_measured\":true,"
-              "\"fabric\":null,\"node\":null,\"nodes\":null}\n");
+              "\"fabric\":null,\"node\":null,\"nodes\":null,\"drained\":false}\n");
   status_info.fabric = word("tcp");
   status_info.has_node = status_info.has_nodes = true;
   status_info.nodes = 2;
   char *text = print(SFPROTO__QUERY__WHAT__STATUS, true, false);
-  ck_assert_ptr_nonnull(strstr(text, "\"fabric\":\"tcp\",\"node\":0,\"nodes\":2}\n"));
+  ck_assert_ptr_nonnull(strstr(text, "\"fabric\":\"tcp\",\"node\":0,\"nodes\":2,\"drained\":false}\n"));
   free(text);
 }
 END_TEST
@@ -196,7 +196,8 @@ START_TEST(jobs)
               "    rank 2\\nis gone\n");
   expect_json(SFPROTO__QUERY__WHAT__JOBS,
               "[\n{\"job_id\":7,\"job\":\"cg\",\"uid\":1000,\"size\":4,\"joined\":3,\"state\":\"failed\",\"groups\":1,"
-              "\"graphs\":2,\"age_s\":61.000,\"detail\":\"rank 2\\nis gone\",\"here\":null,\"nodes\":null}\n]\n");
+              "\"graphs\":2,\"age_s\":61.000,\"detail\":\"rank 2\\nis "
+              "gone\",\"here\":null,\"nodes\":null}\n]\n");
   job_info.has_here = job_info.has_nodes = true;
   job_info.here = 2;
   job_info.nodes = 12;

@@ -57,8 +57,9 @@ _sfctl_argument() {
     esac
   done
   case $command in
-  jobs | ranks | graphs) _sfctl_jobs "$program" ;;
+  jobs | ranks | graphs | kill) _sfctl_jobs "$program" ;;
   plan) _sfctl_graphs "$program" ;;
+  log) echo error warn info debug trace ;;
   esac
 }
 
@@ -79,9 +80,9 @@ _sfctl() {
   [[ $previous != --timeout ]] || return
   read -r command at < <(_sfctl_command)
   if [[ $current == -* ]]; then
-    words='--help --version --json --regions --socket --timeout'
+    words='--help --version --json --regions --socket --timeout --undo --force'
   elif [[ -z ${command-} ]]; then
-    words='status jobs ranks graphs plan peers metrics doctor'
+    words='status jobs ranks graphs plan peers metrics doctor config log drain kill shutdown'
   else
     words=$(_sfctl_argument "$program" "$command" "$at")
   fi

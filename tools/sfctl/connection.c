@@ -140,6 +140,8 @@ static Sfproto__Message__BodyCase body_of(Sfproto__Query__What what)
     return SFPROTO__MESSAGE__BODY_PEER_INFO;
   case SFPROTO__QUERY__WHAT__PLAN:
     return SFPROTO__MESSAGE__BODY_PLAN_INFO;
+  case SFPROTO__QUERY__WHAT__CONFIG:
+    return SFPROTO__MESSAGE__BODY_CONFIG_INFO;
   default:
     return SFPROTO__MESSAGE__BODY_STATUS_INFO;
   }
@@ -175,4 +177,25 @@ sf_status_t sfctl_query(sfctl_connection_t *connection, Sfproto__Query *query, s
   message.query = query;
   sf_status_t status = send_request(connection, &message);
   return status == SF_OK ? take_answer(connection, body_of(query->what), take, context) : status;
+}
+
+/* ---- Control ---- */
+
+sf_status_t sfctl_request(sfctl_connection_t *connection, Sfproto__Control *control, sfctl_take_t take, void *context)
+{
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  sfproto_incoming_t incoming;
+  message.body_case = SFPROTO__MESSAGE__BODY_CONTROL;
+  message.control = control;
+  sf_status_t status = send_request(connection, &message);
+  if (status == SF_OK)
+    status = receive(connection, &incoming);
+  if (status != SF_OK)
+    return status;
+  if (incoming.message->body_case == SFPROTO__MESSAGE__BODY_CONTROLLED)
+    status = take(context, &incoming);
+  else
+    status = unexpected(incoming.message, SFPROTO__MESSAGE__BODY_CONTROLLED);
+  sfproto_incoming_free(&incoming);
+  return status;
 }

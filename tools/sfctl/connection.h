@@ -30,4 +30,8 @@ typedef sf_status_t (*sfctl_take_t)(void *context, sfproto_incoming_t *incoming)
  * no more use. */
 sf_status_t sfctl_query(sfctl_connection_t *connection, Sfproto__Query *query, sfctl_take_t take, void *context);
 
+/* Sends the request, waits until it has been carried out, and hands the answer to take, a Controlled. Errors as above.
+ */
+sf_status_t sfctl_request(sfctl_connection_t *connection, Sfproto__Control *control, sfctl_take_t take, void *context);
+
 #endif

@@ -13,6 +13,7 @@
 #include "shm/error.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
+#include "tools/sfctl/control.h"
 #include "tools/sfctl/doctor.h"
 #include "tools/sfctl/options.h"
 #include "tools/sfctl/print.h"
@@ -104,6 +105,8 @@ static sf_status_t run(const sfctl_options_t *options, bool *problems_p)
     return run_query(options);
   case SFCTL_TASK_METRICS:
     return run_metrics(options);
+  case SFCTL_TASK_CONTROL:
+    return sfctl_control(options, stdout);
   case SFCTL_TASK_DOCTOR:
     run_doctor(options, problems_p);
     return SF_OK;

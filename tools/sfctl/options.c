@@ -16,24 +16,28 @@
 
 typedef struct command {
   const char *name, *argument, *help;
-  Sfproto__Query__What what;
   sfctl_task_t task;
+  int what; /* Sfproto__Query__What or Sfproto__Control__Action */
+  int min_words, max_words;
 } command_t;
 
+#define QUERY(name) SFCTL_TASK_QUERY, SFPROTO__QUERY__WHAT__##name
+#define CONTROL(name) SFCTL_TASK_CONTROL, SFPROTO__CONTROL__ACTION__##name
+
 static const command_t commands[] = {
-    {"status", NULL, "the daemon: version, process, socket, what it serves", SFPROTO__QUERY__WHAT__STATUS,
-     SFCTL_TASK_QUERY},
-    {"jobs", "[JOB]", "its jobs", SFPROTO__QUERY__WHAT__JOBS, SFCTL_TASK_QUERY},
-    {"ranks", "[JOB]", "their ranks: operations, bytes, memory and how others reach it", SFPROTO__QUERY__WHAT__RANKS,
-     SFCTL_TASK_QUERY},
-    {"graphs", "[JOB]", "their graphs: sizes, operations, bytes by the way they went", SFPROTO__QUERY__WHAT__GRAPHS,
-     SFCTL_TASK_QUERY},
-    {"plan", "GRAPH", "what a graph sends to and gets from other nodes", SFPROTO__QUERY__WHAT__PLAN, SFCTL_TASK_QUERY},
-    {"peers", NULL, "the daemons of other nodes, and what went to them and came", SFPROTO__QUERY__WHAT__PEERS,
-     SFCTL_TASK_QUERY},
-    {"metrics", NULL, "all of this as OpenMetrics text, for Prometheus", SFPROTO__QUERY__WHAT__STATUS,
-     SFCTL_TASK_METRICS},
-    {"doctor", NULL, "check the installation, say what to mend", SFPROTO__QUERY__WHAT__STATUS, SFCTL_TASK_DOCTOR},
+    {"status", NULL, "the daemon: version, process, socket, what it serves", QUERY(STATUS), 0, 0},
+    {"jobs", "[JOB]", "its jobs", QUERY(JOBS), 0, 1},
+    {"ranks", "[JOB]", "their ranks: operations, bytes, memory and how others reach it", QUERY(RANKS), 0, 1},
+    {"graphs", "[JOB]", "their graphs: sizes, operations, bytes by the way they went", QUERY(GRAPHS), 0, 1},
+    {"plan", "GRAPH", "what a graph sends to and gets from other nodes", QUERY(PLAN), 1, 1},
+    {"peers", NULL, "the daemons of other nodes, and what went to them and came", QUERY(PEERS), 0, 0},
+    {"metrics", NULL, "all of this as OpenMetrics text, for Prometheus", SFCTL_TASK_METRICS, 0, 0, 0},
+    {"doctor", NULL, "check the installation, say what to mend", SFCTL_TASK_DOCTOR, 0, 0, 0},
+    {"config", NULL, "the daemon's options, and where they come from", QUERY(CONFIG), 0, 0},
+    {"log", "[LEVEL [COMPONENT]]", "what the daemon logs; with LEVEL: change it", CONTROL(LOG), 0, 2},
+    {"drain", NULL, "let no new jobs in; --undo: let them in again", CONTROL(DRAIN), 0, 0},
+    {"kill", "JOB", "end a job: its ranks get an error that says who did it", CONTROL(KILL), 1, 1},
+    {"shutdown", NULL, "end the daemon, if it has no jobs; --force: in any case", CONTROL(SHUTDOWN), 0, 0},
 };
 #define NCOMMANDS (sizeof commands / sizeof commands[0])
 
@@ -42,18 +46,23 @@ typedef enum kind { KIND_FLAG, KIND_TEXT, KIND_SECONDS } kind_t;
 typedef struct row {
   const char *name, *argument, *help;
   kind_t kind;
-  size_t offset; /* of the field in sfctl_options_t */
+  size_t offset;        /* of the field in sfctl_options_t */
+  const char *commands; /* with which it goes, with a blank around each; NULL: all */
 } row_t;
 
 #define FIELD(name) offsetof(sfctl_options_t, name)
 
 static const row_t rows[] = {
-    {"help", NULL, "print this and end", KIND_FLAG, FIELD(help)},
-    {"version", NULL, "print the version and end", KIND_FLAG, FIELD(version)},
-    {"json", NULL, "print JSON: one object, or an array of them", KIND_FLAG, FIELD(json)},
-    {"regions", NULL, "with ranks: list each region of memory, not sums", KIND_FLAG, FIELD(regions)},
-    {"socket", "PATH", "the daemon's socket; default: SF_SOCKET, else where sfd puts it", KIND_TEXT, FIELD(socket)},
-    {"timeout", "SECONDS", "how long the daemon may take; default 5", KIND_SECONDS, FIELD(timeout_ms)},
+    {"help", NULL, "print this and end", KIND_FLAG, FIELD(help), NULL},
+    {"version", NULL, "print the version and end", KIND_FLAG, FIELD(version), NULL},
+    {"json", NULL, "print JSON: one object, or an array of them", KIND_FLAG, FIELD(json),
+     " status jobs ranks graphs plan peers doctor config log drain kill shutdown "},
+    {"regions", NULL, "with ranks: list each region of memory, not sums", KIND_FLAG, FIELD(regions), " ranks "},
+    {"socket", "PATH", "the daemon's socket; default: SF_SOCKET, else where sfd puts it", KIND_TEXT, FIELD(socket),
+     NULL},
+    {"timeout", "SECONDS", "how long the daemon may take; default 5", KIND_SECONDS, FIELD(timeout_ms), NULL},
+    {"undo", NULL, "with drain: let new jobs in again", KIND_FLAG, FIELD(undo), " drain "},
+    {"force", NULL, "with shutdown: also if there are jobs", KIND_FLAG, FIELD(force), " shutdown "},
 };
 #define NROWS (sizeof rows / sizeof rows[0])
 
@@ -62,8 +71,9 @@ typedef struct parser {
   int argc, at;
   char *const *argv;
   const command_t *command; /* NULL: none yet */
-  bool has_argument;        /* the command's has come */
-  bool only_words;          /* after "--" */
+  int nwords;               /* behind it */
+  bool given[NROWS];
+  bool only_words; /* after "--" */
   sfctl_options_t options;
 } parser_t;
 
@@ -143,6 +153,7 @@ static sf_status_t take_option(parser_t *parser)
   if (row->argument != NULL && equals == NULL && parser->at == parser->argc)
     return sfshm_error(SF_ERR_ARG, "--%s: %s is missing", row->name, row->argument);
   const char *value = equals != NULL ? equals + 1 : row->argument != NULL ? parser->argv[parser->at++] : NULL;
+  parser->given[row - rows] = true;
   return apply(row, &parser->options, value);
 }
 
@@ -155,8 +166,11 @@ static sf_status_t take_command(parser_t *parser, const char *word)
   for (size_t i = 0; i < NCOMMANDS; i++) {
     if (strcmp(word, commands[i].name) == 0) {
       parser->command = &commands[i];
-      parser->options.command = commands[i].what;
       parser->options.task = commands[i].task;
+      if (commands[i].task == SFCTL_TASK_QUERY)
+        parser->options.command = (Sfproto__Query__What)commands[i].what;
+      else if (commands[i].task == SFCTL_TASK_CONTROL)
+        parser->options.action = (Sfproto__Control__Action)commands[i].what;
       return SF_OK;
     }
     sfshm_suggest_show(&suggest, commands[i].name);
@@ -176,19 +190,24 @@ static sf_status_t parse_graph(const char *word, uint64_t *graph_p)
   return SF_OK;
 }
 
+static bool is_query(const parser_t *parser, Sfproto__Query__What what)
+{
+  return parser->command->task == SFCTL_TASK_QUERY && parser->options.command == what;
+}
+
 static sf_status_t take_word(parser_t *parser)
 {
   const char *word = parser->argv[parser->at++];
   if (parser->command == NULL)
     return take_command(parser, word);
-  if (parser->command->argument == NULL || parser->has_argument)
+  if (parser->nwords >= parser->command->max_words)
     return sfshm_error(SF_ERR_ARG, "unexpected argument \"%.80s\"; usage: sfctl %s%s%s", word, parser->command->name,
                        parser->command->argument != NULL ? " " : "",
                        parser->command->argument != NULL ? parser->command->argument : "");
-  parser->has_argument = true;
-  if (parser->command->what == SFPROTO__QUERY__WHAT__PLAN)
+  parser->options.words[parser->nwords++] = word;
+  if (is_query(parser, SFPROTO__QUERY__WHAT__PLAN))
     return parse_graph(word, &parser->options.graph);
-  parser->options.job = word;
+  parser->options.job = parser->options.words[0];
   return SF_OK;
 }
 
@@ -204,18 +223,45 @@ static sf_status_t take(parser_t *parser)
   return SF_OK;
 }
 
+static sf_status_t no_command(void)
+{
+  char names[256] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < NCOMMANDS && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                             i == 0               ? ""
+                             : i + 1 == NCOMMANDS ? " or "
+                                                  : ", ",
+                             commands[i].name);
+  return sfshm_error(SF_ERR_ARG, "no command given: expected %s; see sfctl --help", names);
+}
+
+static bool goes_with(const row_t *row, const command_t *command)
+{
+  char name[32];
+  snprintf(name, sizeof name, " %s ", command->name);
+  return row->commands == NULL || strstr(row->commands, name) != NULL;
+}
+
+static sf_status_t misplaced(const row_t *row, const command_t *command)
+{
+  if (strlen(row->commands) > 40)
+    return sfshm_error(SF_ERR_ARG, "--%s does not go with %s", row->name, command->name);
+  return sfshm_error(SF_ERR_ARG, "--%s goes with the command%.*s, not with %s", row->name,
+                     (int)strlen(row->commands) - 1, row->commands, command->name);
+}
+
 static sf_status_t check_complete(const parser_t *parser)
 {
-  if (parser->command == NULL)
-    return sfshm_error(SF_ERR_ARG,
-                       "no command given: expected status, jobs, ranks, graphs, plan, peers, metrics or doctor; see "
-                       "sfctl --help");
-  if (parser->options.command == SFPROTO__QUERY__WHAT__PLAN && !parser->has_argument)
-    return sfshm_error(SF_ERR_ARG, "plan: GRAPH is missing, the number of a graph, as sfctl graphs shows it");
-  if (parser->options.regions && parser->options.command != SFPROTO__QUERY__WHAT__RANKS)
-    return sfshm_error(SF_ERR_ARG, "--regions goes with the command ranks, not with %s", parser->command->name);
-  if (parser->options.json && parser->options.task == SFCTL_TASK_METRICS)
-    return sfshm_error(SF_ERR_ARG, "--json does not go with metrics, which prints OpenMetrics text");
+  const command_t *command = parser->command;
+  if (command == NULL)
+    return no_command();
+  if (parser->nwords < command->min_words)
+    return sfshm_error(SF_ERR_ARG, "%s: %s is missing, as sfctl %s shows it", command->name, command->argument,
+                       is_query(parser, SFPROTO__QUERY__WHAT__PLAN) ? "graphs" : "jobs");
+  for (size_t i = 0; i < NROWS; i++)
+    if (parser->given[i] && !goes_with(&rows[i], command))
+      return misplaced(&rows[i], command);
   return SF_OK;
 }
 
@@ -240,13 +286,13 @@ static void print_line(FILE *file, const char *prefix, const char *name, const c
 {
   char usage[40];
   snprintf(usage, sizeof usage, "%s%s %s", prefix, name, argument != NULL ? argument : "");
-  fprintf(file, "  %-20s %s\n", usage, help);
+  fprintf(file, "  %-24s %s\n", usage, help);
 }
 
 void sfctl_options_print_help(FILE *file)
 {
   fputs("usage: sfctl [options] COMMAND [JOB|GRAPH]\n\n"
-        "Looks into a running sfd and the jobs that it serves, without disturbing them.\n\n"
+        "Looks into a running sfd and the jobs that it serves, without disturbing them, or tells it what to do.\n\n"
         "Commands:\n",
         file);
   for (size_t i = 0; i < NCOMMANDS; i++)

@@ -14,17 +14,22 @@ typedef enum sfctl_task {
   SFCTL_TASK_QUERY = 0, /* the daemon is asked one question, command */
   SFCTL_TASK_METRICS,
   SFCTL_TASK_DOCTOR,
+  SFCTL_TASK_CONTROL, /* the daemon is made to do something: action */
 } sfctl_task_t;
+
+#define SFCTL_WORDS_MAX 2
 
 /* Texts point into argv. */
 typedef struct sfctl_options {
-  bool help, version, json, regions;
+  bool help, version, json, regions, undo, force;
   const char *socket; /* NULL: not given */
   int64_t timeout_ms;
   sfctl_task_t task;
-  Sfproto__Query__What command; /* of SFCTL_TASK_QUERY */
-  const char *job;              /* NULL: all */
-  uint64_t graph;               /* PLAN: whose */
+  Sfproto__Query__What command;       /* of SFCTL_TASK_QUERY */
+  Sfproto__Control__Action action;    /* of SFCTL_TASK_CONTROL */
+  const char *words[SFCTL_WORDS_MAX]; /* behind the command; NULL beyond the last */
+  const char *job;                    /* the first of them where that is a job; NULL: all */
+  uint64_t graph;                     /* PLAN: whose */
 } sfctl_options_t;
 
 /* Fills *options_p. With --help or --version the rest of the line is not looked at. SF_ERR_ARG, with a text that names

@@ -32,6 +32,16 @@ static void print_status(sfctl_json_t *json, const Sfproto__StatusInfo *info)
   sfctl_json_string(json, "fabric", info->fabric);
   print_optional(json, "node", info->has_node, info->node);
   print_optional(json, "nodes", info->has_nodes, info->nodes);
+  sfctl_json_bool(json, "drained", info->drained);
+  sfctl_json_end_object(json);
+}
+
+static void print_option(sfctl_json_t *json, const Sfproto__ConfigInfo *info)
+{
+  sfctl_json_begin_object(json, NULL);
+  sfctl_json_string(json, "name", info->name);
+  sfctl_json_string(json, "value", info->value);
+  sfctl_json_string(json, "origin", info->origin);
   sfctl_json_end_object(json);
 }
 
@@ -197,6 +207,8 @@ static void print_item(sfctl_json_t *json, Sfproto__Query__What what, const sfre
     print_rank(json, item);
   else if (what == SFPROTO__QUERY__WHAT__PEERS)
     print_peer(json, item->message->peer_info);
+  else if (what == SFPROTO__QUERY__WHAT__CONFIG)
+    print_option(json, item->message->config_info);
   else
     print_graph(json, item);
 }

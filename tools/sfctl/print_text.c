@@ -76,6 +76,10 @@ static sf_status_t print_status(const sfreport_list_t *list, FILE *file)
     else
       sfctl_table_cell(&table, "%s; this sfd is alone", info->fabric);
   }
+  if (info->drained) {
+    sfctl_table_cell(&table, "drained");
+    sfctl_table_cell(&table, "takes no new jobs");
+  }
   sfctl_table_cell(&table, "refused");
   sfctl_table_cell(&table, "%" PRIu64 " connection%s", info->refused, info->refused == 1 ? "" : "s");
   sf_status_t status = sfctl_table_print(&table, file);
@@ -383,6 +387,20 @@ static sf_status_t print_peers(const sfreport_list_t *list, FILE *file)
   return print_table(&table, "peers: this sfd is alone", list, file);
 }
 
+static const sfctl_column_t option_columns[] = {{"OPTION", SFCTL_LEFT}, {"VALUE", SFCTL_LEFT}, {"FROM", SFCTL_LEFT}};
+
+static sf_status_t print_config(const sfreport_list_t *list, FILE *file)
+{
+  sfctl_table_t table = {COLUMNS(option_columns)};
+  for (size_t i = 0; i < list->count; i++) {
+    const Sfproto__ConfigInfo *info = list->items[i].message->config_info;
+    sfctl_table_cell(&table, "%s", info->name);
+    sfctl_table_cell(&table, "%s", info->value);
+    sfctl_table_cell(&table, "%s", info->origin);
+  }
+  return print_table(&table, "options", list, file);
+}
+
 sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfreport_list_t *list, bool regions, FILE *file)
 {
   switch (what) {
@@ -396,6 +414,8 @@ sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfreport_list_t *l
     return print_peers(list, file);
   case SFPROTO__QUERY__WHAT__PLAN:
     return print_plan(list, file);
+  case SFPROTO__QUERY__WHAT__CONFIG:
+    return print_config(list, file);
   default:
     return print_status(list, file);
   }

@@ -1,0 +1,144 @@
+/* sfctl drain, kill, shutdown and log. The one thread of sfctl. */
+#include "tools/sfctl/control.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proto/report/text.h"
+#include "shm/error.h"
+#include "tools/sfctl/connection.h"
+#include "tools/sfctl/json.h"
+
+typedef struct answer {
+  const sfctl_options_t *options;
+  Sfproto__Message *message; /* a Controlled */
+} answer_t;
+
+static sf_status_t take_answer(void *context, sfproto_incoming_t *incoming)
+{
+  answer_t *answer = context;
+  answer->message = incoming->message;
+  incoming->message = NULL;
+  return SF_OK;
+}
+
+/* ---- Waiting for the daemon's end ---- */
+
+/* What a service manager or script does next must find the socket free. -1: its process can't be seen from here. */
+static int watch_process(pid_t pid)
+{
+  return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static sf_status_t take_pid(void *context, sfproto_incoming_t *incoming)
+{
+  *(pid_t *)context = incoming->message->status_info->pid;
+  return SF_OK;
+}
+
+static sf_status_t find_process(sfctl_connection_t *connection, int *pidfd_p)
+{
+  pid_t pid = -1;
+  Sfproto__Query query = SFPROTO__QUERY__INIT;
+  query.what = SFPROTO__QUERY__WHAT__STATUS;
+  sf_status_t status = sfctl_query(connection, &query, take_pid, &pid);
+  *pidfd_p = status == SF_OK && pid > 0 ? watch_process(pid) : -1;
+  return status;
+}
+
+static sf_status_t await_end(const sfctl_options_t *options, int pidfd)
+{
+  struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
+  int timeout_ms = options->timeout_ms < INT32_MAX ? (int)options->timeout_ms : INT32_MAX;
+  if (pidfd >= 0 && poll(&poll_fd, 1, timeout_ms) == 0)
+    return sfshm_error(SF_ERR_TIMEOUT, "the sfd has not ended within %g s (--timeout)",
+                       (double)options->timeout_ms / 1000);
+  return SF_OK;
+}
+
+/* ---- Asking ---- */
+
+static void fill(const sfctl_options_t *options, Sfproto__Control *control, char **levels_p)
+{
+  const char *const *words = options->words;
+  control->action = options->action;
+  if (options->action == SFPROTO__CONTROL__ACTION__DRAIN && options->undo)
+    control->action = SFPROTO__CONTROL__ACTION__UNDRAIN;
+  if (options->action == SFPROTO__CONTROL__ACTION__KILL)
+    control->job = (char *)(uintptr_t)words[0]; /* only read */
+  control->has_force = options->force;
+  control->force = options->force;
+  if (options->action != SFPROTO__CONTROL__ACTION__LOG || words[0] == NULL)
+    return;
+  if (asprintf(levels_p, "%s%s%s", words[1] != NULL ? words[1] : "", words[1] != NULL ? "=" : "", words[0]) < 0)
+    *levels_p = NULL;
+  control->levels = *levels_p;
+}
+
+static sf_status_t request(sfctl_connection_t *connection, answer_t *answer)
+{
+  Sfproto__Control control = SFPROTO__CONTROL__INIT;
+  char *levels = NULL;
+  fill(answer->options, &control, &levels);
+  if (answer->options->action == SFPROTO__CONTROL__ACTION__LOG && answer->options->words[0] != NULL && levels == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a list of levels");
+  sf_status_t status = sfctl_request(connection, &control, take_answer, answer);
+  free(levels);
+  return status;
+}
+
+static sf_status_t ask(sfctl_connection_t *connection, answer_t *answer)
+{
+  int pidfd = -1;
+  sf_status_t status = SF_OK;
+  if (answer->options->action == SFPROTO__CONTROL__ACTION__SHUTDOWN)
+    status = find_process(connection, &pidfd);
+  if (status == SF_OK)
+    status = request(connection, answer);
+  if (status == SF_OK)
+    status = await_end(answer->options, pidfd);
+  if (pidfd >= 0)
+    close(pidfd);
+  return status;
+}
+
+/* ---- Printing ---- */
+
+static void print(const answer_t *answer, FILE *file)
+{
+  static const char *const names[] = {"drain", "undrain", "kill", "shutdown", "log"};
+  const Sfproto__Controlled *controlled = answer->message->controlled;
+  bool undo = answer->options->undo;
+  if (!answer->options->json) {
+    char text[SFREPORT_PRINTABLE_SIZE(512)];
+    fprintf(file, "%s\n", sfreport_text_printable(controlled->text, text, sizeof text));
+    return;
+  }
+  sfctl_json_t json = {.file = file};
+  sfctl_json_begin_object(&json, NULL);
+  sfctl_json_string(&json, "action", undo ? "undrain" : names[answer->options->action]);
+  sfctl_json_string(&json, "text", controlled->text);
+  if (controlled->has_jobs)
+    sfctl_json_int(&json, "jobs", controlled->jobs);
+  else
+    sfctl_json_null(&json, "jobs");
+  sfctl_json_end_object(&json);
+}
+
+sf_status_t sfctl_control(const sfctl_options_t *options, FILE *file)
+{
+  sfctl_connection_t connection;
+  answer_t answer = {.options = options};
+  sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
+  if (status != SF_OK)
+    return status;
+  status = ask(&connection, &answer);
+  sfctl_disconnect(&connection);
+  if (status == SF_OK)
+    print(&answer, file);
+  if (answer.message != NULL)
+    sfproto__message__free_unpacked(answer.message, NULL);
+  return status;
+}
