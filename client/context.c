@@ -57,13 +57,12 @@ void sfc_context_fail(sf_context_t *context, sf_status_t status, const char *det
   sfshm_wake_always(context->wake);
 }
 
-static sf_status_t make_regions(sf_context_t *context, sfshm_region_t *inbox_p)
+static sf_status_t make_regions(sf_context_t *context, const sfc_identity_t *identity, sfshm_region_t *inbox_p)
 {
-  sf_status_t status = sfshm_region_create("sf-counters", SFSHM_REGION_COUNTERS, sizeof(sfshm_counters_t),
-                                           SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_ALL, &context->counters_region);
+  sf_status_t status = sfc_counters_open(&context->counters, identity->job, program_invocation_short_name,
+                                         identity->rank, identity->size);
   if (status != SF_OK)
     return status;
-  context->counters = context->counters_region.base;
   sfc_heap_init(&context->inbox, SFSHM_REGION_INBOX, &context->control, &context->last_segment, INBOX_BYTES);
   sfc_heap_init(&context->alloc, SFSHM_REGION_ALLOC, &context->control, &context->last_segment, ALLOC_BYTES);
   status =
@@ -105,7 +104,7 @@ static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, c
   Sfproto__Hello hello = SFPROTO__HELLO__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   sfproto_incoming_t incoming;
-  int fds[] = {context->alerts.daemon_end, inbox->fd, context->counters_region.fd};
+  int fds[] = {context->alerts.daemon_end, inbox->fd, context->counters.region.fd};
   char software[32];
   snprintf(software, sizeof software, "libsfclient %s", sf_version());
   hello.role = SFPROTO__HELLO__ROLE__CLIENT;
@@ -140,6 +139,8 @@ static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, c
   if (status == SF_OK)
     status = sfc_peers_init(&context->peers, &context->control, welcome);
   context->board = context->board_region.base;
+  if (status == SF_OK)
+    sfc_counters_joined(&context->counters, context->job, context->node);
   sfproto_incoming_free(&incoming);
   return status;
 }
@@ -171,7 +172,7 @@ static void free_context(sf_context_t *context)
     sfc_heap_destroy(&context->inbox);
     sfc_heap_destroy(&context->alloc);
   }
-  sfshm_region_destroy(&context->counters_region);
+  sfc_counters_close(&context->counters);
   sfshm_region_destroy(&context->board_region);
   sfc_submitter_destroy(&context->submitter);
   sfc_control_close(&context->control);
@@ -206,7 +207,7 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
   if (status == SF_OK)
     status = sfc_control_open(&context->control, identity.socket_path);
   if (status == SF_OK)
-    status = make_regions(context, &inbox);
+    status = make_regions(context, &identity, &inbox);
   if (status == SF_OK)
     status = join(context, &identity, &inbox);
   if (status == SF_OK) {

@@ -10,12 +10,12 @@
 
 #include "client/alerts.h"
 #include "client/control.h"
+#include "client/counters.h"
 #include "client/heap.h"
 #include "client/memory.h"
 #include "client/peer.h"
 #include "client/submit.h"
 #include "shm/board.h"
-#include "shm/counters.h"
 #include "shm/inbox.h"
 
 typedef struct sfc_retiring sfc_retiring_t;
@@ -46,8 +46,7 @@ struct sf_context {
   sfc_alerts_t alerts;
   sfshm_region_t board_region;
   const sfshm_board_t *board;
-  sfshm_region_t counters_region;
-  sfshm_counters_t *counters;
+  sfc_counters_t counters;
 
   _Atomic uint64_t last_segment;
   sfc_heap_t inbox; /* slots and cells */

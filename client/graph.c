@@ -97,25 +97,6 @@ static void retire_memory(sf_graph_t *graph)
   pthread_mutex_unlock(&context->lock);
 }
 
-/* Adds the graph's counts to the rank's totals and frees its entry. The totals have several writers over time, one
- * under the lock at a time. */
-static void settle_counts(sf_graph_t *graph)
-{
-  sfshm_counters_t *counters = graph->context->counters;
-  if (graph->counts == NULL)
-    return;
-#define SETTLE(field, text)                                                                                            \
-  sfshm_count(&counters->total.field, atomic_load_explicit(&graph->counts->field, memory_order_relaxed));
-  SFSHM_COUNTER_TABLE(SETTLE)
-#undef SETTLE
-  for (int i = 0; i < SFSHM_COUNTED_GRAPHS; i++) {
-    sfshm_graph_counters_t *entry = &counters->graphs[i];
-    if (&entry->counts == graph->counts)
-      atomic_store_explicit(&entry->graph, 0, memory_order_release);
-  }
-  graph->counts = NULL;
-}
-
 void sfc_graph_unlink(sf_graph_t *graph)
 {
   sf_context_t *context = graph->context;
@@ -125,7 +106,7 @@ void sfc_graph_unlink(sf_graph_t *graph)
     link = &(*link)->next;
   if (*link != NULL)
     *link = graph->next;
-  settle_counts(graph);
+  sfc_counters_settle(&context->counters, graph);
   pthread_mutex_unlock(&context->lock);
 }
 

@@ -52,6 +52,8 @@ typedef struct sfc_lane {
   sfc_cursor_t rx_cursor;
   bool rx_awaited;      /* the other end has been told that its message is waited for */
   sfc_block_t rx_cells; /* granted to the other end */
+
+  sfshm_lane_counters_t *counts; /* in the counters region, or the graph's rest */
 } sfc_lane_t;
 
 #define SFC_SELF_TURN (-1)
@@ -69,7 +71,8 @@ struct sf_graph {
   sf_group_t *group;
   uint64_t number; /* the daemon's */
   uint32_t flags;
-  int32_t rank;
+  int32_t rank; /* in the group, which has size ranks */
+  int32_t size;
   int64_t nroots;
   int64_t nleaves;
   int64_t root_max; /* highest root that has a leaf, on any rank; -1: none */
@@ -105,8 +108,9 @@ struct sf_graph {
   sf_request_t *free_requests;
   sf_request_t *recent[2]; /* by operation: one in flight or ended, kept filled in, as the next is often the same */
   sf_request_t *persistent;
-  sfshm_counter_set_t *counts; /* in the counters region, or own_counts if all entries there are taken */
-  sfshm_counter_set_t own_counts;
+  sfshm_graph_counters_t *counts; /* in the counters region, or own_counts if all entries there are taken */
+  sfshm_graph_counters_t *own_counts;
+  const char *place; /* where the application made it; only during set-up, NULL: not known */
 
   _Atomic int failed;       /* sf_status_t */
   char failure_detail[512]; /* written before failed */

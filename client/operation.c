@@ -283,7 +283,7 @@ static sf_status_t begin(sf_request_t *request, sfc_thread_t *thread)
   thread->in_flight++;
   graph->table[request->sequence & graph->table_mask] = request;
   graph->history[request->sequence % SFC_HISTORY] = request->match;
-  sfshm_count(request->operation == SFSHM_BCAST ? &graph->counts->bcasts : &graph->counts->reduces, 1);
+  sfshm_count(&graph->counts->begun[request->operation], 1);
   sfc_graph_check_unexpected(graph, request->operation);
   if (request->ordered)
     sfc_request_advance(request);

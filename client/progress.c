@@ -185,7 +185,7 @@ sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
     check_matches(thread); /* part of the last look: what comes later wakes */
     if (sfc_thread_progress(thread) || sfc_request_is_complete(request) || sfc_graph_is_failed(graph))
       continue;
-    sfshm_count(&context->counters->sleeps, 1);
+    sfshm_count(&context->counters.shared->sleeps, 1);
     sfshm_wake_sleep(context->wake, ticket, graph->trunks != NULL ? patience_ns : -1);
     if (graph->trunks != NULL)
       ask_in_vain(graph, &began_ns, &patience_ns);

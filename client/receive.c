@@ -200,7 +200,7 @@ static sf_status_t take_message(sfc_lane_t *lane, const sf_request_t *request, c
   default:
     return sfshm_error(SF_ERR_PROTO, "rank %d sent a message of unknown form", lane->rank);
   }
-  sfshm_count(&lane->graph->counts->bytes_received, bytes);
+  sfshm_count(&lane->counts->bytes_received, bytes);
   return status;
 }
 
@@ -218,6 +218,8 @@ sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence)
 static void finish_receive(sfc_lane_t *lane)
 {
   sf_request_t *request = lane->rx_request;
+  if (request->operation == SFSHM_BCAST && lane->as_leaf.extra_value.n > 0)
+    sfshm_count(&lane->counts->bytes_saved, (uint64_t)lane->as_leaf.extra_value.n * request->combine.unit_bytes);
   lane->rx_cursor = (sfc_cursor_t){0};
   sfc_lane_end_request(lane);
   if (request->ordered)

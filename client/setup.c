@@ -669,20 +669,13 @@ static sf_status_t connect_lanes(sf_graph_t *graph, const Sfproto__GraphReady *r
 }
 
 /* Enters the graph in the context's list, and finds room for its counts. */
-static void enter(sf_graph_t *graph)
+static void enter(sfc_setup_t *setup)
 {
+  sf_graph_t *graph = setup->graph;
   sf_context_t *context = graph->context;
   pthread_mutex_lock(&context->lock);
-  graph->counts = &graph->own_counts;
-  for (int i = 0; i < SFSHM_COUNTED_GRAPHS; i++) {
-    sfshm_graph_counters_t *entry = &context->counters->graphs[i];
-    if (atomic_load_explicit(&entry->graph, memory_order_relaxed) != 0)
-      continue;
-    memset(&entry->counts, 0, sizeof entry->counts);
-    atomic_store_explicit(&entry->graph, graph->number, memory_order_release);
-    graph->counts = &entry->counts;
-    break;
-  }
+  if (setup->status == SF_OK && sfc_counters_enter(&context->counters, graph) != SF_OK)
+    note_error(setup, SF_ERR_NOMEM, setup->group->rank, -1);
   graph->next = context->graphs;
   context->graphs = graph;
   int failed = atomic_load_explicit(&context->failed, memory_order_relaxed);
@@ -719,7 +712,7 @@ static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, 
   if (status != SF_OK)
     return status;
   make_plan(setup);
-  enter(setup->graph); /* first: once it is ready others may fail it, and the listener must find it then */
+  enter(setup); /* first: once it is ready others may fail it, and the listener must find it then */
   status = commit(setup, &ready);
   if (status != SF_OK)
     return status;
@@ -753,6 +746,7 @@ static sf_status_t create(sf_group_t *group, const sfc_edge_input_t *input, uint
   graph->generation = context->generation;
   graph->flags = flags;
   graph->rank = group->rank;
+  graph->size = group->size;
   graph->nroots = input->nroots;
   graph->nleaves = input->nleaves;
   sfc_setup_t setup = {.group = group, .graph = graph, .own = {.region = {.fd = -1}}, .map_fd = -1};

@@ -32,7 +32,7 @@ static void post(sfc_lane_t *lane, sfshm_slot_t *slot, const sf_request_t *reque
 {
   sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, method));
   sfc_thread_note(lane->graph->thread, lane->peer->wake);
-  sfshm_count(&lane->graph->counts->messages_sent, 1);
+  sfshm_count(&lane->counts->messages_sent, 1);
 }
 
 static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgoing_t *out, size_t bytes)
@@ -42,7 +42,7 @@ static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
     return false;
   request->move->pack(request->combine.unit, out->pattern, 0, out->n, request->source, slot->payload);
   post(lane, slot, request, SFSHM_METHOD_INLINE);
-  sfshm_count(&lane->graph->counts->bytes_inline, bytes);
+  sfshm_count(&lane->counts->bytes_inline, bytes);
   request->sends_left--;
   return true;
 }
@@ -56,11 +56,11 @@ static bool send_reference(sfc_lane_t *lane, sf_request_t *request, sfshm_method
   if (method == SFSHM_METHOD_IN_PLACE) {
     sfshm_in_place_t where = {request->source_ref.segment, request->source_ref.offset};
     memcpy(slot->payload, &where, sizeof where);
-    sfshm_count(&lane->graph->counts->bytes_in_place, bytes);
+    sfshm_count(&lane->counts->bytes_in_place, bytes);
   } else {
     sfshm_vm_read_t where = {(uint64_t)(uintptr_t)request->source};
     memcpy(slot->payload, &where, sizeof where);
-    sfshm_count(&lane->graph->counts->bytes_vm_read, bytes);
+    sfshm_count(&lane->counts->bytes_vm_read, bytes);
   }
   lane->awaiting[lane->tx.posted % SFSHM_LANE_SLOTS] = request;
   lane->tx_unread++;
@@ -157,7 +157,7 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
       return false;
     size_t piece_bytes = pack_piece(lane, request, out, sfshm_lane_tx_cell(&lane->tx));
     post(lane, slot, request, SFSHM_METHOD_CELL);
-    sfshm_count(&lane->graph->counts->bytes_slots, piece_bytes);
+    sfshm_count(&lane->counts->bytes_slots, piece_bytes);
   }
   request->sends_left--;
   return true;

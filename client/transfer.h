@@ -58,8 +58,8 @@ static inline bool sfc_request_send_straight(sf_request_t *request, sfc_thread_t
   sfshm_slot_copy(slot->payload, send->values, send->bytes);
   sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE));
   sfc_thread_note(thread, lane->peer->wake);
-  sfshm_count(&request->graph->counts->messages_sent, 1);
-  sfshm_count(&request->graph->counts->bytes_inline, send->bytes);
+  sfshm_count(&lane->counts->messages_sent, 1);
+  sfshm_count(&lane->counts->bytes_inline, send->bytes);
   request->sends_left = 0;
   return true;
 }
@@ -83,7 +83,7 @@ static inline void sfc_lane_end_message(sfc_lane_t *lane, bool tell)
 {
   if (sfshm_lane_consume(&lane->rx, tell))
     sfc_thread_note(lane->graph->thread, lane->peer->wake);
-  sfshm_count(&lane->graph->counts->messages_received, 1);
+  sfshm_count(&lane->counts->messages_received, 1);
   sfc_lane_end_wait(lane);
 }
 
@@ -107,7 +107,7 @@ static inline bool sfc_lane_receive_straight(sfc_lane_t *lane, const sfshm_slot_
   if (receive->lane != lane || slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE))
     return false;
   sfshm_slot_copy(receive->values, slot->payload, receive->bytes);
-  sfshm_count(&lane->graph->counts->bytes_received, receive->bytes);
+  sfshm_count(&lane->counts->bytes_received, receive->bytes);
   sfc_lane_end_message(lane, false);
   sfc_lane_end_request(lane);
   return true;

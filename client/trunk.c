@@ -149,6 +149,9 @@ static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t
       return;
     }
   }
+  sfshm_count(&lane->counts->node_messages_sent, 1);
+  sfshm_count(&lane->counts->node_values_sent, (uint64_t)side->told->send_values);
+  sfshm_count(&lane->counts->node_bytes_sent, (uint64_t)side->told->send_values * request->combine.unit_bytes);
   sfc_submit(&graph->context->submitter, SFSHM_SUBMIT_SEND, graph->number, side->number, message, request->match,
              request->combine.unit_bytes, false);
 }
@@ -170,12 +173,15 @@ bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
     request->move->pack(combine->unit, &trunk->root, 0, trunk->root.n, request->source,
                         slot + (size_t)trunk->first * combine->unit_bytes);
   } else {
-    bytes = (size_t)trunk->nvalues * combine->unit_bytes;
+    bytes = (size_t)(trunk->nvalues + (trunk->uncombined ? trunk->extra_leaf.n : 0)) * combine->unit_bytes;
+    if (!trunk->uncombined)
+      sfshm_count(&lane->counts->bytes_saved, (uint64_t)trunk->extra_leaf.n * combine->unit_bytes);
     pack_contributions(trunk, request, slot);
   }
   post(lane, request, side, slot);
   request->sends_left--;
-  sfshm_count(&lane->graph->counts->bytes_to_nodes, bytes);
+  sfshm_count(&lane->counts->messages_sent, 1);
+  sfshm_count(&lane->counts->bytes_slots, bytes);
   return true;
 }
 
@@ -218,22 +224,36 @@ static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const char 
   return *at == nturns;
 }
 
+static void count_received(sfc_lane_t *lane, const sf_request_t *request)
+{
+  bool bcast = request->operation == SFSHM_BCAST;
+  const sfc_link_t *link = bcast ? &lane->as_leaf : &lane->as_root;
+  sfshm_count(&lane->counts->messages_received, 1);
+  sfshm_count(&lane->counts->bytes_received,
+              (uint64_t)sfc_link_count(link, request->operation) * request->combine.unit_bytes);
+  if (bcast)
+    sfshm_count(&lane->counts->bytes_saved, (uint64_t)lane->trunk->extra_leaf.n * request->combine.unit_bytes);
+}
+
 /* All of this rank's part has been read; whoever is last tells the daemon, which may take its time unless the other
  * node's slots run out. */
-static void consume(sfc_lane_t *lane, sfc_trunk_side_t *side)
+static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t *side)
 {
   sf_graph_t *graph = lane->graph;
   uint64_t message = ++side->received;
   uint64_t consumed =
       atomic_fetch_add_explicit(&side->flow->consumed[message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
-  if (consumed % (uint64_t)side->told->nmembers == 0)
-    sfc_submit(&graph->context->submitter, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message, 0, 0,
-               message % (SFSHM_TRUNK_SLOTS / 2) != 0);
+  if (consumed % (uint64_t)side->told->nmembers != 0)
+    return;
+  sfshm_count(&lane->counts->node_messages_received, 1);
+  sfshm_count(&lane->counts->node_values_received, (uint64_t)side->told->receive_values);
+  sfshm_count(&lane->counts->node_bytes_received, (uint64_t)side->told->receive_values * request->combine.unit_bytes);
+  sfc_submit(&graph->context->submitter, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message, 0, 0,
+             message % (SFSHM_TRUNK_SLOTS / 2) != 0);
 }
 
 bool sfc_trunk_receive(sfc_lane_t *lane)
 {
-  sf_graph_t *graph = lane->graph;
   bool moved = false;
   while (lane->rx_request != NULL && sfc_trunk_has_message(lane)) {
     sf_request_t *request = lane->rx_request;
@@ -255,11 +275,8 @@ bool sfc_trunk_receive(sfc_lane_t *lane)
       unpack_to_leaves(lane->trunk, request, slot);
     else if (!unpack_to_roots(lane, request, slot))
       break;
-    sfshm_count(&graph->counts->bytes_from_nodes,
-                (uint64_t)sfc_link_count(request->operation == SFSHM_BCAST ? &lane->as_leaf : &lane->as_root,
-                                         request->operation) *
-                    request->combine.unit_bytes);
-    consume(lane, side);
+    count_received(lane, request);
+    consume(lane, request, side);
     lane->rx_cursor = (sfc_cursor_t){0};
     sfc_lane_end_request(lane);
   }

@@ -16,7 +16,7 @@
 
 #define CLIENT_FDS 3
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
-#define MAX_COUNTERS_BYTES ((uint64_t)1 << 20)
+#define MAX_COUNTERS_BYTES ((uint64_t)16 << 20)
 
 /* ---- Welcome ---- */
 

@@ -1,15 +1,17 @@
-/* A rank's counters: plain values in a region of its own, written by the rank alone (relaxed stores, no read-modify-
- * write on the hot path) and mapped read-only by sfctl. Values only grow; a reader may see one counter of an operation
- * before another. */
+/* A rank's counters, and what it does at the moment: a region of its own, written by the rank alone (relaxed stores, no
+ * read-modify-write on the hot path) and mapped read-only by whoever looks. It says by itself whose it is, so that it
+ * can be read without the daemon's help. Counters only grow; a reader may see one counter of an operation before
+ * another. docs/shm-protocol.md says how to read it; shm/counters_read.h does. */
 #ifndef SFSHM_COUNTERS_H
 #define SFSHM_COUNTERS_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "shm/region.h"
 
-/* X(field, text). Every field is a counter since the rank or the graph began. */
+/* X(field, text). What is told of a rank or a graph: sums over its lanes, and what belongs to no lane. */
 #define SFSHM_COUNTER_TABLE(X)                                                                                         \
   X(bcasts, "bcast operations begun")                                                                                  \
   X(reduces, "reduce operations begun")                                                                                \
@@ -23,7 +25,21 @@
   X(messages_received, "messages from other ranks")                                                                    \
   X(bytes_received, "payload bytes received from other ranks")                                                         \
   X(bytes_to_nodes, "payload bytes packed for other nodes")                                                            \
-  X(bytes_from_nodes, "payload bytes of other nodes unpacked")
+  X(bytes_from_nodes, "payload bytes of other nodes unpacked")                                                         \
+  X(bytes_saved, "payload bytes not carried, as several leaves of the rank share a root")                              \
+  X(node_messages_sent, "messages to other nodes that the rank was the last to fill")                                  \
+  X(node_bytes_sent, "payload bytes of these")                                                                         \
+  X(node_values_sent, "values in these")                                                                               \
+  X(node_messages_received, "messages of other nodes that the rank was the last to read")                              \
+  X(node_bytes_received, "payload bytes of these")                                                                     \
+  X(node_values_received, "values in these")                                                                           \
+  X(values_wanted, "values of leaves whose roots other ranks own, in operations begun")                                \
+  X(values_carried, "values that travel for these, one for each root that the rank wants")                             \
+  X(waits, "waits that were longer than spinning")                                                                     \
+  X(waited_ns, "time in these, spinning not included")                                                                 \
+  X(samples, "operations of which the time was taken")                                                                 \
+  X(pack_ns, "time in which these packed and sent")                                                                    \
+  X(unpack_ns, "time in which these unpacked")
 
 typedef struct sfshm_counter_set {
 #define SFSHM_COUNTER_FIELD(field, text) _Atomic uint64_t field;
@@ -31,29 +47,131 @@ typedef struct sfshm_counter_set {
 #undef SFSHM_COUNTER_FIELD
 } sfshm_counter_set_t;
 
-/* Counters of one graph; graph 0: entry free. */
-typedef struct sfshm_graph_counters {
-  _Atomic uint64_t graph;
-  sfshm_counter_set_t counts;
-  uint64_t reserved[2];
-} sfshm_graph_counters_t;
-_Static_assert(sizeof(sfshm_graph_counters_t) == 128, "layout version 1");
+/* ---- Lanes ------------------------------------------------------------------------------------------------------- */
 
-#define SFSHM_COUNTED_GRAPHS 255 /* graphs beyond that count only in the rank's totals */
+typedef enum sfshm_peer_kind {
+  SFSHM_PEER_NONE = 0, /* entry free */
+  SFSHM_PEER_RANK = 1, /* another rank of the node */
+  SFSHM_PEER_NODE = 2, /* another node, with all its ranks */
+} sfshm_peer_kind_t;
+
+/* X(field). Of bytes, those of a node are bytes_slots and bytes_received: packed and unpacked by this rank. */
+#define SFSHM_LANE_COUNTER_TABLE(X)                                                                                    \
+  X(messages_sent)                                                                                                     \
+  X(bytes_inline)                                                                                                      \
+  X(messages_received)                                                                                                 \
+  X(bytes_received)                                                                                                    \
+  X(bytes_slots)                                                                                                       \
+  X(bytes_in_place)                                                                                                    \
+  X(bytes_vm_read)                                                                                                     \
+  X(bytes_saved)                                                                                                       \
+  X(node_messages_sent)                                                                                                \
+  X(node_bytes_sent)                                                                                                   \
+  X(node_values_sent)                                                                                                  \
+  X(node_messages_received)                                                                                            \
+  X(node_bytes_received)                                                                                               \
+  X(node_values_received)                                                                                              \
+  X(values_wanted)                                                                                                     \
+  X(values_carried)                                                                                                    \
+  X(waits)                                                                                                             \
+  X(waited_ns)
+
+#define SFSHM_AWAITS_MESSAGE 1u /* the rank waits for a message of the lane */
+#define SFSHM_AWAITS_READER 2u  /* the rank waits until the lane takes more, or has been read */
+
+/* All that passes between the rank and one other on one graph. */
+typedef struct sfshm_lane_counters {
+  _Atomic uint32_t kind; /* sfshm_peer_kind_t */
+  int32_t peer;          /* rank in the job, or node; -1: several that got no entries of their own */
+#define SFSHM_LANE_COUNTER_FIELD(field) _Atomic uint64_t field;
+  SFSHM_LANE_COUNTER_TABLE(SFSHM_LANE_COUNTER_FIELD)
+#undef SFSHM_LANE_COUNTER_FIELD
+  uint64_t graph;            /* 0: of all graphs that are gone */
+  uint64_t leaf_edges;       /* edges from roots there to leaves here: constant, as are the next two */
+  uint64_t leaf_values;      /* values that travel for them in a bcast */
+  uint64_t reduce_values;    /* and in a reduce */
+  _Atomic uint32_t awaiting; /* SFSHM_AWAITS_*, while the graph's wait_since_ns is not 0 */
+  uint32_t reserved1;
+  uint64_t reserved2[8];
+} sfshm_lane_counters_t;
+_Static_assert(sizeof(sfshm_lane_counters_t) == 256, "layout version 2");
+
+/* ---- Graphs ------------------------------------------------------------------------------------------------------ */
+
+#define SFSHM_KINDS 4 /* of operations: sfshm_operation_t */
+#define SFSHM_LATENCY_BUCKETS                                                                                          \
+  32                           /* bucket b: from 2^b ns to below 2^(b+1); the first and last one take what is beyond */
+#define SFSHM_SAMPLED_EVERY 64 /* operations of a graph, of which one has its time taken */
+#define SFSHM_PLACE_BYTES 96
+
+typedef struct sfshm_graph_counters {
+  _Atomic uint64_t graph; /* its number; 0: entry free */
+  _Atomic uint64_t begun[SFSHM_KINDS];
+  _Atomic uint64_t completed;
+  _Atomic uint64_t bytes_self;
+  uint64_t created_ns; /* CLOCK_MONOTONIC; constant, as are the next ones */
+  int32_t rank;        /* in the group */
+  int32_t size;        /* of the group */
+  uint32_t first_lane; /* of its entries, which follow one another by peer; nlanes 0: its lanes, if any, are in rest */
+  uint32_t nlanes;
+  int64_t nroots;
+  int64_t nleaves;
+  char place[SFSHM_PLACE_BYTES]; /* "file:line" of the call that made it; "": not known */
+
+  /* Who waits, having spun in vain. Written since_ns last, and 0 first. */
+  _Atomic uint64_t wait_since_ns; /* CLOCK_MONOTONIC; 0: nobody */
+  _Atomic uint64_t wait_sequence; /* number of the operation that is waited for, from 1 */
+  _Atomic uint64_t wait_desc;     /* and its descriptor: shm/message.h */
+
+  _Atomic uint64_t samples;
+  _Atomic uint64_t pack_ns;
+  _Atomic uint64_t unpack_ns;
+  uint64_t reserved[10];
+  _Atomic uint32_t latency[SFSHM_KINDS][SFSHM_LATENCY_BUCKETS]; /* from begin to end, of the sampled ones */
+  sfshm_lane_counters_t rest[2]; /* lanes without an entry of their own: to ranks, to nodes */
+} sfshm_graph_counters_t;
+_Static_assert(sizeof(sfshm_graph_counters_t) == 1344, "layout version 2");
+
+/* ---- The whole --------------------------------------------------------------------------------------------------- */
+
+#define SFSHM_COUNTED_GRAPHS 255 /* graphs beyond that count only in the rank's totals, when they are destroyed */
+#define SFSHM_COUNTED_LANES 4096
 
 typedef struct sfshm_counters {
   sfshm_region_header_t header;
-  sfshm_counter_set_t total;
-  _Atomic uint64_t sleeps; /* waits that went to sleep */
-  uint64_t reserved[2];
-  sfshm_graph_counters_t graphs[SFSHM_COUNTED_GRAPHS];
+  _Atomic uint32_t changes;     /* odd while entries are made or freed */
+  int32_t rank;                 /* in the job */
+  int32_t size;                 /* of the job */
+  int32_t node;                 /* this one; from when job is not 0 on */
+  _Atomic uint64_t job;         /* its number; 0: not joined yet */
+  _Atomic uint64_t sleeps;      /* waits that went to sleep */
+  _Atomic uint32_t graphs_used; /* entries beyond have never been used, nor have their pages */
+  _Atomic uint32_t lanes_used;
+  char job_name[256];
+  char program[64];
+  uint8_t reserved[24];
+  sfshm_counter_set_t total; /* of graphs that are gone */
+  _Alignas(4096) sfshm_graph_counters_t graphs[SFSHM_COUNTED_GRAPHS];
+  _Alignas(4096) sfshm_lane_counters_t lanes[SFSHM_COUNTED_LANES];
 } sfshm_counters_t;
-_Static_assert(sizeof(sfshm_counters_t) == 128 + 128 + 255 * 128, "layout version 1");
+_Static_assert(offsetof(sfshm_counters_t, graphs) == 4096, "layout version 2");
+_Static_assert(offsetof(sfshm_counters_t, lanes) == 4096 + 84 * 4096, "layout version 2");
+_Static_assert(sizeof(sfshm_counters_t) == 4096 + 84 * 4096 + 4096 * 256, "layout version 2");
+
+/* Adds what is counted of a lane, and of a graph apart from its lanes, to sums of this process. */
+void sfshm_counters_add_lane(sfshm_counter_set_t *sum, const sfshm_lane_counters_t *lane);
+void sfshm_counters_add_graph(sfshm_counter_set_t *sum, const sfshm_graph_counters_t *graph);
 
 /* Adds to a counter of this process: a load and a store, no locked instruction. One writer per counter. */
 static inline void sfshm_count(_Atomic uint64_t *counter, uint64_t amount)
 {
   atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount, memory_order_relaxed);
+}
+
+/* Likewise below 2^32, where it wraps. */
+static inline void sfshm_count_one32(_Atomic uint32_t *counter)
+{
+  atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
 #endif

@@ -1,10 +1,7 @@
 /* Reading a rank's counters region. One thread. */
 #include "proto/report/counters.h"
 
-#include "shm/error.h"
-#include "shm/region.h"
-
-#define MAX_REGION_BYTES (1u << 20) /* far above what a region of counters has with any page size */
+#include "shm/counters_read.h"
 
 static uint64_t load(const _Atomic uint64_t *counter)
 {
@@ -20,36 +17,33 @@ static sfreport_counts_t load_set(const sfshm_counter_set_t *set)
   return counts;
 }
 
-/* A graph that its rank destroys at this moment may be missing in the total once: its counts move there before its
- * entry is freed, and the total is read first. */
-static void load_all(const sfshm_counters_t *counters, sfreport_rank_counts_t *counts)
+static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *counts)
 {
-  counts->total = load_set(&counters->total);
-  counts->sleeps = load(&counters->sleeps);
+  sfshm_counter_set_t total = {0};
+  sfshm_counters_sum_all(copy, &total);
+  counts->total = load_set(&total);
+  counts->sleeps = load(&copy->sleeps);
   counts->ngraphs = 0;
-  for (int i = 0; i < SFSHM_COUNTED_GRAPHS; i++) {
-    uint64_t graph = load(&counters->graphs[i].graph);
-    if (graph == 0)
+  for (uint32_t i = 0; i < copy->graphs_used; i++) {
+    const sfshm_graph_counters_t *graph = &copy->graphs[i];
+    sfshm_counter_set_t sum = {0};
+    if (load(&graph->graph) == 0)
       continue;
-    sfreport_graph_counts_t *entry = &counts->graphs[counts->ngraphs++];
-    *entry = (sfreport_graph_counts_t){.graph = graph, .counts = load_set(&counters->graphs[i].counts)};
-    sfreport_counts_add(&counts->total, &entry->counts);
+    sfshm_counters_sum_graph(copy, graph, &sum);
+    counts->graphs[counts->ngraphs++] = (sfreport_graph_counts_t){load(&graph->graph), load_set(&sum)};
   }
 }
 
 sf_status_t sfreport_counters_read(int fd, sfreport_rank_counts_t *counts_p)
 {
-  sfshm_region_t region;
-  sf_status_t status = sfshm_region_map(fd, SFSHM_REGION_COUNTERS, MAX_REGION_BYTES, SFSHM_READ_ONLY, &region);
+  sfshm_counters_t *copy;
+  bool torn; /* then a graph that is made or destroyed at this moment may be missing, or be there twice */
+  sf_status_t status = sfshm_counters_copy(fd, &copy, &torn);
   if (status != SF_OK)
     return status;
-  if (region.length_bytes < sizeof(sfshm_counters_t))
-    status = sfshm_error(SF_ERR_PROTO, "counters region: %zu bytes expected, %zu found", sizeof(sfshm_counters_t),
-                         region.length_bytes);
-  else
-    load_all(region.base, counts_p);
-  sfshm_region_destroy(&region);
-  return status;
+  load_all(copy, counts_p);
+  sfshm_counters_free(copy);
+  return SF_OK;
 }
 
 void sfreport_counts_add(sfreport_counts_t *sum, const sfreport_counts_t *counts)

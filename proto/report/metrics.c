@@ -110,7 +110,7 @@ static void print_kind(sfreport_openmetrics_t *out, const sfreport_metric_kind_t
 
 /* ---- Counters of ranks and graphs ---- */
 
-/* A counter; rows of one name follow each other, and differ in the way. */
+/* A counter; rows of one name follow each other, and differ in the way. Those in seconds are counted in ns. */
 typedef struct count {
   const char *name, *unit, *help, *way; /* way: NULL: no such label */
   size_t offset;
@@ -132,6 +132,20 @@ static const count_t counts[] = {
     {"sent_bytes", "bytes", sent_help, "nodes", AT(bytes_to_nodes)},
     {"received_bytes", "bytes", "Payload received, by where it came from.", "ranks", AT(bytes_received)},
     {"received_bytes", "bytes", "Payload received, by where it came from.", "nodes", AT(bytes_from_nodes)},
+    {"saved_bytes", "bytes", "Payload not carried, as several leaves of a rank share a root.", NULL, AT(bytes_saved)},
+    {"node_messages_sent", NULL, "Messages to other nodes, whole.", NULL, AT(node_messages_sent)},
+    {"node_sent_bytes", "bytes", "Payload of the messages to other nodes.", NULL, AT(node_bytes_sent)},
+    {"node_values_sent", NULL, "Values in the messages to other nodes.", NULL, AT(node_values_sent)},
+    {"node_messages_received", NULL, "Messages of other nodes, whole.", NULL, AT(node_messages_received)},
+    {"node_received_bytes", "bytes", "Payload of the messages of other nodes.", NULL, AT(node_bytes_received)},
+    {"node_values_received", NULL, "Values in the messages of other nodes.", NULL, AT(node_values_received)},
+    {"values_wanted", NULL, "Values of leaves whose roots other ranks own.", NULL, AT(values_wanted)},
+    {"values_carried", NULL, "Values that travel for them, once for each root and rank.", NULL, AT(values_carried)},
+    {"waits", NULL, "Waits longer than spinning.", NULL, AT(waits)},
+    {"waited_seconds", "seconds", "Time in these.", NULL, AT(waited_ns)},
+    {"samples", NULL, "Operations of which the time was taken.", NULL, AT(samples)},
+    {"pack_seconds", "seconds", "Time in which these packed and sent.", NULL, AT(pack_ns)},
+    {"unpack_seconds", "seconds", "Time in which these unpacked.", NULL, AT(unpack_ns)},
 };
 #undef AT
 #define NCOUNTS (sizeof counts / sizeof counts[0])
@@ -148,7 +162,11 @@ static void print_count(sfreport_openmetrics_t *out, const sfreport_metric_kind_
     kind->label(out, kind->body(item->message));
     if (count->way != NULL)
       sfreport_openmetrics_label(out, "way", count->way);
-    sfreport_openmetrics_uint(out, *(const uint64_t *)(const void *)((const char *)&item->counts + count->offset));
+    uint64_t value = *(const uint64_t *)(const void *)((const char *)&item->counts + count->offset);
+    if (count->unit != NULL && strcmp(count->unit, "seconds") == 0)
+      sfreport_openmetrics_double(out, (double)value / 1e9);
+    else
+      sfreport_openmetrics_uint(out, value);
   }
 }
 

@@ -130,7 +130,7 @@ static void expect_rank(int32_t rank, const char *state, size_t nregions)
     ck_assert_uint_eq(info->regions[1]->region, 9);
   }
   ck_assert_int_eq(incoming.nfds, 1);
-  ck_assert_int_eq(sfshm_region_map(incoming.fds[0], SFSHM_REGION_COUNTERS, 1 << 20, SFSHM_READ_ONLY, &counters),
+  ck_assert_int_eq(sfshm_region_map(incoming.fds[0], SFSHM_REGION_COUNTERS, 16 << 20, SFSHM_READ_ONLY, &counters),
                    SF_OK);
   sfshm_region_destroy(&counters);
   sfproto_incoming_free(&incoming);

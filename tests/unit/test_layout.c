@@ -16,7 +16,7 @@
 
 START_TEST(region_headers)
 {
-  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 1);
+  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 2);
   ck_assert_uint_eq(SFSHM_REGION_MAGIC, UINT64_C(0x314d48534d46533c));
   expect_size(sfshm_region_header_t, 128);
   expect_offset(sfshm_region_header_t, magic, 0);
@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(counters)
 {
-  expect_size(sfshm_counter_set_t, 104);
+  expect_size(sfshm_counter_set_t, 216);
   expect_offset(sfshm_counter_set_t, bcasts, 0);
   expect_offset(sfshm_counter_set_t, reduces, 8);
   expect_offset(sfshm_counter_set_t, completed, 16);
@@ -138,14 +138,86 @@ START_TEST(counters)
   expect_offset(sfshm_counter_set_t, bytes_received, 80);
   expect_offset(sfshm_counter_set_t, bytes_to_nodes, 88);
   expect_offset(sfshm_counter_set_t, bytes_from_nodes, 96);
-  expect_size(sfshm_graph_counters_t, 128);
+  expect_offset(sfshm_counter_set_t, bytes_saved, 104);
+  expect_offset(sfshm_counter_set_t, node_messages_sent, 112);
+  expect_offset(sfshm_counter_set_t, node_bytes_sent, 120);
+  expect_offset(sfshm_counter_set_t, node_values_sent, 128);
+  expect_offset(sfshm_counter_set_t, node_messages_received, 136);
+  expect_offset(sfshm_counter_set_t, node_bytes_received, 144);
+  expect_offset(sfshm_counter_set_t, node_values_received, 152);
+  expect_offset(sfshm_counter_set_t, values_wanted, 160);
+  expect_offset(sfshm_counter_set_t, values_carried, 168);
+  expect_offset(sfshm_counter_set_t, waits, 176);
+  expect_offset(sfshm_counter_set_t, waited_ns, 184);
+  expect_offset(sfshm_counter_set_t, samples, 192);
+  expect_offset(sfshm_counter_set_t, pack_ns, 200);
+  expect_offset(sfshm_counter_set_t, unpack_ns, 208);
+  expect_size(sfshm_lane_counters_t, 256);
+  expect_offset(sfshm_lane_counters_t, kind, 0);
+  expect_offset(sfshm_lane_counters_t, peer, 4);
+  expect_offset(sfshm_lane_counters_t, messages_sent, 8);
+  expect_offset(sfshm_lane_counters_t, bytes_inline, 16);
+  expect_offset(sfshm_lane_counters_t, messages_received, 24);
+  expect_offset(sfshm_lane_counters_t, bytes_received, 32);
+  expect_offset(sfshm_lane_counters_t, bytes_slots, 40);
+  expect_offset(sfshm_lane_counters_t, bytes_in_place, 48);
+  expect_offset(sfshm_lane_counters_t, bytes_vm_read, 56);
+  expect_offset(sfshm_lane_counters_t, bytes_saved, 64);
+  expect_offset(sfshm_lane_counters_t, node_messages_sent, 72);
+  expect_offset(sfshm_lane_counters_t, node_bytes_sent, 80);
+  expect_offset(sfshm_lane_counters_t, node_values_sent, 88);
+  expect_offset(sfshm_lane_counters_t, node_messages_received, 96);
+  expect_offset(sfshm_lane_counters_t, node_bytes_received, 104);
+  expect_offset(sfshm_lane_counters_t, node_values_received, 112);
+  expect_offset(sfshm_lane_counters_t, values_wanted, 120);
+  expect_offset(sfshm_lane_counters_t, values_carried, 128);
+  expect_offset(sfshm_lane_counters_t, waits, 136);
+  expect_offset(sfshm_lane_counters_t, waited_ns, 144);
+  expect_offset(sfshm_lane_counters_t, graph, 152);
+  expect_offset(sfshm_lane_counters_t, leaf_edges, 160);
+  expect_offset(sfshm_lane_counters_t, leaf_values, 168);
+  expect_offset(sfshm_lane_counters_t, reduce_values, 176);
+  expect_offset(sfshm_lane_counters_t, awaiting, 184);
+  expect_size(sfshm_graph_counters_t, 1344);
   expect_offset(sfshm_graph_counters_t, graph, 0);
-  expect_offset(sfshm_graph_counters_t, counts, 8);
-  expect_offset(sfshm_counters_t, total, 128);
-  expect_offset(sfshm_counters_t, sleeps, 232);
-  expect_offset(sfshm_counters_t, graphs, 256);
+  expect_offset(sfshm_graph_counters_t, begun, 8);
+  expect_offset(sfshm_graph_counters_t, completed, 40);
+  expect_offset(sfshm_graph_counters_t, bytes_self, 48);
+  expect_offset(sfshm_graph_counters_t, created_ns, 56);
+  expect_offset(sfshm_graph_counters_t, rank, 64);
+  expect_offset(sfshm_graph_counters_t, size, 68);
+  expect_offset(sfshm_graph_counters_t, first_lane, 72);
+  expect_offset(sfshm_graph_counters_t, nlanes, 76);
+  expect_offset(sfshm_graph_counters_t, nroots, 80);
+  expect_offset(sfshm_graph_counters_t, nleaves, 88);
+  expect_offset(sfshm_graph_counters_t, place, 96);
+  expect_offset(sfshm_graph_counters_t, wait_since_ns, 192);
+  expect_offset(sfshm_graph_counters_t, wait_sequence, 200);
+  expect_offset(sfshm_graph_counters_t, wait_desc, 208);
+  expect_offset(sfshm_graph_counters_t, samples, 216);
+  expect_offset(sfshm_graph_counters_t, pack_ns, 224);
+  expect_offset(sfshm_graph_counters_t, unpack_ns, 232);
+  expect_offset(sfshm_graph_counters_t, latency, 320);
+  expect_offset(sfshm_graph_counters_t, rest, 832);
+  expect_offset(sfshm_counters_t, changes, 128);
+  expect_offset(sfshm_counters_t, rank, 132);
+  expect_offset(sfshm_counters_t, size, 136);
+  expect_offset(sfshm_counters_t, node, 140);
+  expect_offset(sfshm_counters_t, job, 144);
+  expect_offset(sfshm_counters_t, sleeps, 152);
+  expect_offset(sfshm_counters_t, graphs_used, 160);
+  expect_offset(sfshm_counters_t, lanes_used, 164);
+  expect_offset(sfshm_counters_t, job_name, 168);
+  expect_offset(sfshm_counters_t, program, 424);
+  expect_offset(sfshm_counters_t, total, 512);
+  expect_offset(sfshm_counters_t, graphs, 4096);
+  expect_offset(sfshm_counters_t, lanes, 85 * 4096);
   ck_assert_uint_eq(SFSHM_COUNTED_GRAPHS, 255);
-  expect_size(sfshm_counters_t, 256 + 255 * 128);
+  ck_assert_uint_eq(SFSHM_COUNTED_LANES, 4096);
+  ck_assert_int_eq(SFSHM_PEER_NONE, 0);
+  ck_assert_int_eq(SFSHM_PEER_RANK, 1);
+  ck_assert_int_eq(SFSHM_PEER_NODE, 2);
+  expect_size(sfshm_counters_t, 85 * 4096 + 4096 * 256);
 }
 END_TEST
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shm/error.h"
+#include "shm/message.h"
 #include "shm/region.h"
 #include "tests/unit/runner.h"
 
@@ -89,10 +90,12 @@ static void say_rank(uint64_t job_id, int32_t rank, uint64_t graph, uint64_t bca
   sfshm_counters_t *counters = region.base;
   counters->sleeps = 3;
   counters->graphs[7].graph = graph;
-  counters->graphs[7].counts.bcasts = bcasts;
-  counters->graphs[7].counts.bytes_slots = 100;
+  counters->graphs_used = 10;
+  counters->graphs[7].begun[SFSHM_BCAST] = bcasts;
+  counters->graphs[7].rest[0].kind = SFSHM_PEER_RANK;
+  counters->graphs[7].rest[0].bytes_slots = 100;
   counters->graphs[9].graph = other_graph;
-  counters->graphs[9].counts.bcasts = bcasts;
+  counters->graphs[9].begun[SFSHM_BCAST] = bcasts;
   say_rank_with(job_id, rank, &region.fd, 1);
   sfshm_region_destroy(&region);
 }

@@ -5,7 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "shm/counters_read.h"
 #include "shm/error.h"
+#include "shm/message.h"
 #include "tests/unit/runner.h"
 
 static sfshm_region_t region;
@@ -24,26 +26,54 @@ static void teardown(void)
   sfshm_region_destroy(&region);
 }
 
+/* A lane of a rank, or of a node, that has sent n bytes in slots, 2n inline, and received 3n. */
+static void fill_lane(sfshm_lane_counters_t *lane, sfshm_peer_kind_t kind, uint64_t n)
+{
+  lane->kind = kind;
+  lane->messages_sent = 1;
+  lane->bytes_slots = n;
+  lane->bytes_inline = 2 * n;
+  lane->bytes_received = 3 * n;
+  lane->leaf_edges = 10;
+  lane->leaf_values = 7;
+  lane->reduce_values = 8;
+}
+
 START_TEST(sums)
 {
   sfshm_counters_t *shared = make_region(sizeof *shared);
+  shared->graphs_used = SFSHM_COUNTED_GRAPHS;
+  shared->lanes_used = 20;
   shared->total.bcasts = 10;
   shared->total.bytes_slots = 1000;
+  shared->total.values_wanted = 100;
   shared->sleeps = 7;
   shared->graphs[0].graph = 5;
-  shared->graphs[0].counts.bcasts = 1;
-  shared->graphs[0].counts.bytes_slots = 24;
-  shared->graphs[1].counts.bcasts = 99; /* of a free entry */
+  shared->graphs[0].begun[SFSHM_BCAST] = 3;
+  shared->graphs[0].begun[SFSHM_REDUCE] = 2;
+  shared->graphs[0].first_lane = 4;
+  shared->graphs[0].nlanes = 2;
+  fill_lane(&shared->lanes[3], SFSHM_PEER_RANK, 1 << 20); /* of another graph */
+  fill_lane(&shared->lanes[4], SFSHM_PEER_RANK, 24);
+  fill_lane(&shared->lanes[5], SFSHM_PEER_NODE, 100);
+  fill_lane(&shared->graphs[0].rest[0], SFSHM_PEER_RANK, 10000);
+  shared->graphs[1].begun[SFSHM_BCAST] = 99; /* of a free entry */
   shared->graphs[SFSHM_COUNTED_GRAPHS - 1].graph = 6;
-  shared->graphs[SFSHM_COUNTED_GRAPHS - 1].counts.reduces = 2;
+  shared->graphs[SFSHM_COUNTED_GRAPHS - 1].begun[SFSHM_REDUCE] = 2;
   ck_assert_int_eq(sfreport_counters_read(region.fd, &counts), SF_OK);
-  ck_assert_uint_eq(counts.total.bcasts, 11);
-  ck_assert_uint_eq(counts.total.reduces, 2);
-  ck_assert_uint_eq(counts.total.bytes_slots, 1024);
+  ck_assert_uint_eq(counts.total.bcasts, 13);
+  ck_assert_uint_eq(counts.total.reduces, 4);
+  ck_assert_uint_eq(counts.total.messages_sent, 2);
+  ck_assert_uint_eq(counts.total.bytes_slots, 11024);
+  ck_assert_uint_eq(counts.total.bytes_to_nodes, 100);
+  ck_assert_uint_eq(counts.total.bytes_received, 30072);
+  ck_assert_uint_eq(counts.total.bytes_from_nodes, 300);
+  ck_assert_uint_eq(counts.total.values_wanted, 100 + 3 * 5 * 10);
+  ck_assert_uint_eq(counts.total.values_carried, 3 * (3 * 7 + 2 * 8));
   ck_assert_uint_eq(counts.sleeps, 7);
   ck_assert_int_eq(counts.ngraphs, 2);
   ck_assert_uint_eq(counts.graphs[0].graph, 5);
-  ck_assert_uint_eq(counts.graphs[0].counts.bytes_slots, 24);
+  ck_assert_uint_eq(counts.graphs[0].counts.bytes_slots, 10024);
   ck_assert_uint_eq(counts.graphs[1].graph, 6);
 }
 END_TEST
@@ -55,6 +85,38 @@ START_TEST(nonsense)
   ck_assert_int_eq(sfreport_counters_read(region.fd, &counts), SF_OK);
   ck_assert_int_eq(counts.ngraphs, SFSHM_COUNTED_GRAPHS);
   ck_assert_uint_eq(counts.total.bcasts, (uint64_t)0 - (SFSHM_COUNTED_GRAPHS + 1)); /* wrapped */
+}
+END_TEST
+
+START_TEST(copies)
+{
+  sfshm_counters_t *shared = make_region(sizeof *shared), *copy;
+  bool torn;
+  shared->graphs_used = UINT32_MAX;
+  shared->lanes_used = 10;
+  memset(shared->job_name, 'x', sizeof shared->job_name);
+  shared->program[0] = '\033';
+  shared->graphs[3].graph = 77;
+  shared->graphs[3].first_lane = 8;
+  shared->graphs[3].nlanes = 3; /* one too many */
+  shared->graphs[4].graph = 78;
+  shared->graphs[4].first_lane = 8;
+  shared->graphs[4].nlanes = 2;
+  ck_assert_int_eq(sfshm_counters_copy(region.fd, &copy, &torn), SF_OK);
+  ck_assert(!torn);
+  ck_assert_uint_eq(copy->graphs_used, SFSHM_COUNTED_GRAPHS);
+  ck_assert_uint_eq(strlen(copy->job_name), sizeof copy->job_name - 1);
+  ck_assert_str_eq(copy->program, "?");
+  ck_assert_ptr_eq(sfshm_counters_find_graph(copy, 77), &copy->graphs[3]);
+  ck_assert_ptr_null(sfshm_counters_find_graph(copy, 0));
+  ck_assert_ptr_null(sfshm_counters_find_graph(copy, 79));
+  ck_assert_uint_eq(copy->graphs[3].nlanes, 0);
+  ck_assert_uint_eq(copy->graphs[4].nlanes, 2);
+  sfshm_counters_free(copy);
+  shared->changes = 1; /* a rank that was stopped where it makes entries */
+  ck_assert_int_eq(sfshm_counters_copy(region.fd, &copy, &torn), SF_OK);
+  ck_assert(torn);
+  sfshm_counters_free(copy);
 }
 END_TEST
 
@@ -129,6 +191,7 @@ static Suite *suite(void)
   tcase_add_checked_fixture(tc, NULL, teardown);
   tcase_add_test(tc, sums);
   tcase_add_test(tc, nonsense);
+  tcase_add_test(tc, copies);
   tcase_add_test(tc, too_short);
   tcase_add_test(tc, another_version);
   tcase_add_test(tc, not_a_region);

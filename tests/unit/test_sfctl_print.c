@@ -96,7 +96,10 @@ static void set_counts(void)
 #define COUNTS                                                                                                         \
   "\"bcasts\":1234567,\"reduces\":8,\"completed\":10,\"messages_sent\":14,\"bytes_inline\":13,"                        \
   "\"bytes_slots\":1610612736,\"bytes_in_place\":15,\"bytes_vm_read\":14,\"bytes_self\":11,\"messages_received\":18,"  \
-  "\"bytes_received\":18446744073709551615,\"bytes_to_nodes\":15,\"bytes_from_nodes\":17"
+  "\"bytes_received\":18446744073709551615,\"bytes_to_nodes\":15,\"bytes_from_nodes\":17,\"bytes_saved\":12,\"node_"   \
+  "messages_sent\":19,\"node_bytes_sent\":16,\"node_values_sent\":17,\"node_messages_received\":23,\"node_bytes_"      \
+  "received\":20,\"node_values_received\":21,\"values_wanted\":14,\"values_carried\":15,\"waits\":6,\"waited_ns\":10," \
+  "\"samples\":8,\"pack_ns\":8,\"unpack_ns\":10"
 
 /* ---- The daemon ---- */
 

@@ -20,7 +20,8 @@ static struct {
   sfshm_board_t board;
   sf_graph_t graph;
   sfc_thread_t thread;
-  sfshm_counter_set_t counts;
+  sfshm_graph_counters_t graph_counts;
+  sfshm_lane_counters_t counts;
   sfc_peer_t peer;
   sfshm_wake_t wake;
   sfc_lane_t lane;
@@ -38,9 +39,9 @@ static void setup(void)
   memset(&end, 0, sizeof end);
   end.board.costs.local_stream_ps = 1000000; /* so that large data are read in place */
   end.context.board = &end.board;
-  end.graph = (sf_graph_t){.context = &end.context, .thread = &end.thread, .counts = &end.counts};
+  end.graph = (sf_graph_t){.context = &end.context, .thread = &end.thread, .counts = &end.graph_counts};
   end.peer.wake = &end.wake;
-  end.lane = (sfc_lane_t){.graph = &end.graph, .peer = &end.peer};
+  end.lane = (sfc_lane_t){.graph = &end.graph, .peer = &end.peer, .counts = &end.counts};
   end.lane.as_leaf.nvalues = 1;
   end.lane.as_root.root_runs = 1;
   end.lane.tx = (sfshm_lane_tx_t){.slots = end.slots, .control = &end.control};

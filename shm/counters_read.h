@@ -1,0 +1,38 @@
+/* Reading a rank's counters region: a copy in private memory, checked, so that what the rank does meanwhile, or however
+ * wrong it is, harms nobody. Needs nothing but the region. */
+#ifndef SFSHM_COUNTERS_READ_H
+#define SFSHM_COUNTERS_READ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "shm/counters.h"
+
+/* Copies what is in use; free it with sfshm_counters_free. In the copy graphs_used and lanes_used are within the
+ * tables, entries of lanes within lanes_used, and texts printable and ended by a 0. Everything else is as the rank
+ * wrote it: numbers that may mean nothing. *torn_p: entries were being made or freed all the time, so that one may be
+ * missing or there twice; a rank that was stopped or died in the middle of that. The descriptor stays the caller's.
+ * SF_ERR_PROTO: not a region of counters; SF_ERR_VERSION: of another layout; SF_ERR_NOMEM, SF_ERR_SYS. */
+sf_status_t sfshm_counters_copy(int fd, sfshm_counters_t **copy_p, bool *torn_p);
+void sfshm_counters_free(sfshm_counters_t *copy);
+
+/* Of the copy. All that the rank has counted for one of its graphs, its lanes included; added to *sum. */
+void sfshm_counters_sum_graph(const sfshm_counters_t *copy, const sfshm_graph_counters_t *graph,
+                              sfshm_counter_set_t *sum);
+
+/* The same for the rank: all graphs, and those that are gone. */
+void sfshm_counters_sum_all(const sfshm_counters_t *copy, sfshm_counter_set_t *sum);
+
+/* The values of one lane in the operations that the rank has begun: how many its leaves want (one for each edge), and
+ * how many travel to it or from it for that. graph NULL: the lane's own entry says it, as it is of graphs that are
+ * gone.
+ */
+void sfshm_counters_lane_values(const sfshm_graph_counters_t *graph, const sfshm_lane_counters_t *lane,
+                                uint64_t *wanted_p, uint64_t *carried_p);
+
+/* The graph of that number, or NULL. */
+const sfshm_graph_counters_t *sfshm_counters_find_graph(const sfshm_counters_t *copy, uint64_t graph);
+
+#endif
