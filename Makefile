@@ -81,14 +81,16 @@ with_mpi_only = $(if $(with_mpi),$(1))
 without_main = $(filter-out %/main.o,$(1))
 
 generated := $(BUILD)/proto/sf_control.pb-c.h $(BUILD)/proto/sf_peer.pb-c.h
-shared_objects := $(call objects,$(call find_sources,shm) $(wildcard proto/*.c)) $(BUILD)/obj/proto/sf_control.pb-c.o
+# Not of the client: what tools and the daemon plan with.
+merge_objects := $(call objects,$(wildcard shm/merge/*.c))
+shared_objects := $(call objects,$(filter-out shm/merge/%,$(call find_sources,shm)) $(wildcard proto/*.c)) $(BUILD)/obj/proto/sf_control.pb-c.o
 report_objects := $(call objects,$(call find_sources,proto/report))
 client_objects := $(shared_objects) $(call objects,$(filter-out client/mpi/%,$(call find_sources,client)))
 adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/mpi/*.c)))
-daemon_objects := $(call objects,$(call find_sources,daemon)) $(report_objects) $(BUILD)/obj/proto/sf_peer.pb-c.o
+daemon_objects := $(call objects,$(call find_sources,daemon)) $(report_objects) $(merge_objects) $(BUILD)/obj/proto/sf_peer.pb-c.o
 # The mpi fabric is a library that sfd loads when it is told to: sfd itself is built, and runs, without MPI.
 plugin_objects := $(call with_mpi_only,$(call objects,$(wildcard daemon/fabric/mpi/*.c)))
-sfctl_objects := $(call objects,$(call find_sources,tools/sfctl)) $(report_objects)
+sfctl_objects := $(call objects,$(call find_sources,tools/sfctl)) $(report_objects) $(merge_objects)
 sfrun_objects := $(call objects,$(call find_sources,tools/sfrun))
 # By which sfctl doctor finds sfd and MPI as sfrun does.
 sfrun_objects_of_sfctl := $(call objects,$(patsubst %,tools/sfrun/%.c,capture cpus mpi mpirun_options process \
@@ -190,7 +192,7 @@ all_programs := $(tools) $(examples) $(mpi_tests) $(tests) $(fuzzers)
 $(client_library): $(client_objects)
 $(adapter_library): $(adapter_objects)
 $(daemon_library): $(call without_main,$(daemon_objects))
-$(tools_library): $(filter-out $(report_objects),$(call without_main,$(sfctl_objects) $(sfrun_objects) $(sfperf_objects)))
+$(tools_library): $(filter-out $(report_objects) $(merge_objects),$(call without_main,$(sfctl_objects) $(sfrun_objects) $(sfperf_objects)))
 $(help_libraries): $(BUILD)/libsftest-%.a: $$(call help_objects_of,$$*)
 $(archives): $(BUILD)/link.stamp
 	@mkdir -p $(@D)

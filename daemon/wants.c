@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/merge.h"
 #include "daemon/network.h"
 #include "daemon/setup.h"
 #include "daemon/trunks.h"
 #include "shm/error.h"
+#include "shm/merge/merge.h"
 #include "shm/trunk.h"
 
 /* Below this many edges merging takes less time than waking a thread for it. */
@@ -34,7 +34,7 @@ typedef struct sfd_wanted {
   int32_t first; /* among the wants */
   int32_t nwants;
   bool answered;
-  sfd_merge_t merge;
+  sfshm_merge_t merge;
 } sfd_wanted_t;
 
 /* The work of merging; lives on by itself when the set-up is given up meanwhile. */
@@ -77,7 +77,7 @@ static void free_merging(sfd_merging_t *merging)
   for (int32_t i = 0; i < merging->nlists; i++)
     sfshm_region_destroy(&merging->lists[i]);
   for (int32_t i = 0; i < merging->nwanted; i++)
-    sfd_merge_free(&merging->wanted[i].merge);
+    sfshm_merge_free(&merging->wanted[i].merge);
   free(merging->lists);
   free(merging->blocks);
   free(merging->wants);
@@ -205,17 +205,17 @@ static sf_status_t collect(sfd_graph_t *graph, sfd_merging_t **merging_p)
 
 static sf_status_t merge_one(sfd_merging_t *merging, sfd_wanted_t *wanted)
 {
-  sfd_merge_block_t *blocks = calloc((size_t)wanted->nwants, sizeof *blocks);
+  sfshm_merge_block_t *blocks = calloc((size_t)wanted->nwants, sizeof *blocks);
   sf_status_t status = blocks != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "merging %d blocks", wanted->nwants);
   for (int32_t i = 0; i < wanted->nwants && status == SF_OK; i++) {
     sfd_want_t *want = &merging->wants[wanted->first + i];
     int64_t leaf, root;
-    blocks[i] = (sfd_merge_block_t){want->owner, want->rank, &want->edges};
+    blocks[i] = (sfshm_merge_block_t){want->owner, want->rank, &want->edges};
     status = sfshm_edges_open(want->list, want->block->offset, want->block->nedges, want->block->nvalues, INT64_MAX,
                               &want->edges, &leaf, &root);
   }
   if (status == SF_OK)
-    status = sfd_merge_make(blocks, wanted->nwants, merging->uncombined, &wanted->merge);
+    status = sfshm_merge_make(blocks, wanted->nwants, merging->uncombined, &wanted->merge);
   if (status == SF_OK && wanted->merge.root_image_bytes > UINT32_MAX)
     status = sfshm_error(SF_ERR_LIMIT, "a plan of %zu bytes is larger than a message between nodes may be",
                          wanted->merge.root_image_bytes);

@@ -1,6 +1,6 @@
 /* Merging edge blocks of a node: random instances, whose images are used as ranks use them and compared with a serial
  * model; and images spoilt at random, which have to be refused or to stay within their limits. */
-#include "daemon/merge.h"
+#include "shm/merge/merge.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,8 +76,8 @@ typedef struct instance {
   int32_t ranks[MAX_RANKS];
   int32_t nblocks;
   block_t blocks[MAX_BLOCKS];
-  sfd_merge_block_t given[MAX_BLOCKS];
-  sfd_merge_t merge;
+  sfshm_merge_block_t given[MAX_BLOCKS];
+  sfshm_merge_t merge;
 } instance_t;
 
 static void make_owner(owner_t *owner, int32_t rank)
@@ -168,9 +168,9 @@ static void make_instance(instance_t *instance)
       block_t *block = &instance->blocks[instance->nblocks];
       make_block(block, &instance->owners[o], &next_leaf[r]);
       instance->given[instance->nblocks++] =
-          (sfd_merge_block_t){.owner = instance->owners[o].rank, .rank = instance->ranks[r], .edges = &block->edges};
+          (sfshm_merge_block_t){.owner = instance->owners[o].rank, .rank = instance->ranks[r], .edges = &block->edges};
     }
-  expect(sfd_merge_make(instance->given, instance->nblocks, instance->uncombined, &instance->merge) == SF_OK,
+  expect(sfshm_merge_make(instance->given, instance->nblocks, instance->uncombined, &instance->merge) == SF_OK,
          "images are made");
 }
 
@@ -219,7 +219,7 @@ static int64_t universe_number(const owner_t *owner, int64_t root)
 
 static void open_image(const instance_t *instance, bool root, sfshm_image_t *image)
 {
-  const sfd_merge_t *merge = &instance->merge;
+  const sfshm_merge_t *merge = &instance->merge;
   expect(sfshm_image_open(root ? merge->root_image : merge->leaf_image,
                           root ? merge->root_image_bytes : merge->leaf_image_bytes,
                           root ? SFSHM_ROOT_IMAGE_MAGIC : SFSHM_LEAF_IMAGE_MAGIC, image) == SF_OK,
@@ -421,7 +421,7 @@ START_TEST(random_instances_give_what_the_serial_model_gives)
     make_instance(&instance);
     check_bcast(&instance);
     check_reduce(&instance);
-    sfd_merge_free(&instance.merge);
+    sfshm_merge_free(&instance.merge);
   }
 }
 END_TEST
@@ -545,7 +545,7 @@ START_TEST(spoilt_images_are_refused_or_stay_in_range)
   start_random(2);
   for (int i = 0; i < 1000; i++) {
     make_instance(&instance);
-    sfd_merge_t *merge = &instance.merge;
+    sfshm_merge_t *merge = &instance.merge;
     for (int k = 0; k < 60; k++) {
       size_t root_bytes = below(8) ? merge->root_image_bytes : (size_t)below((int64_t)merge->root_image_bytes);
       size_t leaf_bytes = below(8) ? merge->leaf_image_bytes : (size_t)below((int64_t)merge->leaf_image_bytes);
@@ -559,7 +559,7 @@ START_TEST(spoilt_images_are_refused_or_stay_in_range)
       free(root);
       free(leaf);
     }
-    sfd_merge_free(merge);
+    sfshm_merge_free(merge);
   }
   expect(naccepted > 1000 && nrefused > 1000, "many images have to be looked at closely");
 }
@@ -581,12 +581,12 @@ START_TEST(one_rank_alone_has_its_own_order)
 {
   static const uint32_t any_roots[] = {9, 2, 7, 4}, strided[] = {10, 13, 16};
   sfshm_edges_t first = edges_to(any_roots, 4), second = edges_to(strided, 3);
-  const sfd_merge_block_t blocks[] = {{2, 5, &first}, {3, 5, &second}};
-  sfd_merge_t merge;
+  const sfshm_merge_block_t blocks[] = {{2, 5, &first}, {3, 5, &second}};
+  sfshm_merge_t merge;
   sfshm_image_t root, leaf;
   sfshm_leaf_positions_t positions;
   sfshm_root_roots_t part;
-  ck_assert_int_eq(sfd_merge_make(blocks, 2, false, &merge), SF_OK);
+  ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_OK);
   ck_assert_int_eq(merge.values_before, 7);
   ck_assert_uint_eq(merge.leaf_image_bytes, sizeof(sfshm_image_header_t) + sizeof(sfshm_leaf_part_t));
   ck_assert_int_eq(sfshm_image_open(merge.leaf_image, merge.leaf_image_bytes, SFSHM_LEAF_IMAGE_MAGIC, &leaf), SF_OK);
@@ -601,27 +601,27 @@ START_TEST(one_rank_alone_has_its_own_order)
   ck_assert_int_eq(sfshm_root_part_open(&root, 1, 17, &part), SF_OK);
   ck_assert_int_eq(part.root.kind, SFSHM_PATTERN_STRIDED);
   ck_assert_int_eq(part.first, 4);
-  sfd_merge_free(&merge);
-  sfd_merge_free(&merge);
+  sfshm_merge_free(&merge);
+  sfshm_merge_free(&merge);
 }
 END_TEST
 
 START_TEST(disjoint_consecutive_roots_need_no_arrays)
 {
   sfshm_edges_t edges[3];
-  sfd_merge_block_t blocks[3];
-  sfd_merge_t merge;
+  sfshm_merge_block_t blocks[3];
+  sfshm_merge_t merge;
   for (int32_t i = 0; i < 3; i++) {
     edges[i] = (sfshm_edges_t){.value_root = sfshm_pattern_contiguous(1000 * i, 1000),
                                .leaf = sfshm_pattern_contiguous(0, 1000),
                                .roots = {1000 * i, 1000 * i + 999, 1}};
-    blocks[i] = (sfd_merge_block_t){0, 7 + i, &edges[i]};
+    blocks[i] = (sfshm_merge_block_t){0, 7 + i, &edges[i]};
   }
-  ck_assert_int_eq(sfd_merge_make(blocks, 3, false, &merge), SF_OK);
+  ck_assert_int_eq(sfshm_merge_make(blocks, 3, false, &merge), SF_OK);
   ck_assert_uint_eq(merge.leaf_image_bytes, sizeof(sfshm_image_header_t) + 3 * sizeof(sfshm_leaf_part_t));
   ck_assert_uint_eq(merge.root_image_bytes,
                     sizeof(sfshm_image_header_t) + sizeof(sfshm_root_part_t) + 3 * sizeof(sfshm_root_segment_t));
-  sfd_merge_free(&merge);
+  sfshm_merge_free(&merge);
 }
 END_TEST
 
@@ -629,13 +629,13 @@ START_TEST(contributors_fill_layers_in_order)
 {
   static const uint32_t roots[] = {3, 1, 2};
   sfshm_edges_t all = edges_to(roots, 3), two = edges_to(roots + 1, 2), one = edges_to(roots + 1, 1);
-  const sfd_merge_block_t blocks[] = {{0, 1, &all}, {0, 4, &two}, {0, 6, &one}};
-  sfd_merge_t merge;
+  const sfshm_merge_block_t blocks[] = {{0, 1, &all}, {0, 4, &two}, {0, 6, &one}};
+  sfshm_merge_t merge;
   sfshm_image_t leaf;
   sfshm_pattern_t positions;
   sfshm_leaf_positions_t part;
   int64_t first;
-  ck_assert_int_eq(sfd_merge_make(blocks, 3, false, &merge), SF_OK);
+  ck_assert_int_eq(sfshm_merge_make(blocks, 3, false, &merge), SF_OK);
   ck_assert_int_eq(sfshm_image_open(merge.leaf_image, merge.leaf_image_bytes, SFSHM_LEAF_IMAGE_MAGIC, &leaf), SF_OK);
   ck_assert_uint_eq(leaf.header.nlayers, 2);
   ck_assert_int_eq(sfshm_leaf_layer_open(&leaf, 0, &positions, &first), SF_OK);
@@ -648,7 +648,7 @@ START_TEST(contributors_fill_layers_in_order)
   ck_assert_int_eq(sfshm_leaf_part_open(&leaf, 2, 1, 1, &part), SF_OK);
   ck_assert_int_eq(part.from.start, 1);
   ck_assert_int_eq(part.to.start, 5);
-  sfd_merge_free(&merge);
+  sfshm_merge_free(&merge);
 }
 END_TEST
 
@@ -656,14 +656,14 @@ START_TEST(what_cannot_be_merged)
 {
   static const uint32_t twice[] = {3, 1, 3}, once[] = {8};
   sfshm_edges_t bad = edges_to(twice, 3), good = edges_to(once, 1);
-  const sfd_merge_block_t blocks[] = {{0, 1, &good}, {0, 4, &bad}};
-  sfd_merge_t merge;
-  ck_assert_int_eq(sfd_merge_make(blocks, 2, false, &merge), SF_ERR_PROTO);
+  const sfshm_merge_block_t blocks[] = {{0, 1, &good}, {0, 4, &bad}};
+  sfshm_merge_t merge;
+  ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_ERR_PROTO);
   ck_assert_str_eq(sfshm_error_detail(), "edge list of rank 4: a root of rank 0 is there twice");
   good.leaf.n = UINT32_MAX;
-  ck_assert_int_eq(sfd_merge_make(blocks, 2, false, &merge), SF_ERR_LIMIT);
+  ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_ERR_LIMIT);
   good.leaf.n = INT64_MAX;
-  ck_assert_int_eq(sfd_merge_make(blocks, 2, false, &merge), SF_ERR_LIMIT);
+  ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_ERR_LIMIT);
 }
 END_TEST
 

@@ -1,11 +1,11 @@
 /* Keys of roots: see merge_keys.h. Any thread. */
-#include "daemon/merge_keys.h"
+#include "shm/merge/keys.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/merge_image.h"
 #include "shm/error.h"
+#include "shm/merge/draft.h"
 
 /* Bytes of a table with room for all keys are at most 4 times this for each value; otherwise roots are sorted. */
 #define MAX_SPREAD 8
@@ -14,7 +14,7 @@
 
 /* ---- Indices of patterns ----------------------------------------------------------------------------------------- */
 
-void sfd_write_narrow(const sfshm_pattern_t *pattern, int64_t base, uint32_t index[])
+void sfshm_write_narrow(const sfshm_pattern_t *pattern, int64_t base, uint32_t index[])
 {
   uint32_t low = (uint32_t)base; /* differences are below 2^32, so that the lower halves suffice */
   switch (pattern->kind) {
@@ -32,7 +32,7 @@ void sfd_write_narrow(const sfshm_pattern_t *pattern, int64_t base, uint32_t ind
   }
 }
 
-void sfd_write_wide(const sfshm_pattern_t *pattern, int64_t index[])
+void sfshm_write_wide(const sfshm_pattern_t *pattern, int64_t index[])
 {
   switch (pattern->kind) {
   case SFSHM_PATTERN_INDEX32:
@@ -87,7 +87,7 @@ static sfd_sorted_t *sort(sfd_sorted_t entries[], sfd_sorted_t scratch[], int64_
 }
 
 /* Roots less the base, which sorting then takes fewer passes for. */
-static void list_roots(const sfd_merge_block_t blocks[], int32_t nblocks, int64_t base, sfd_sorted_t entries[])
+static void list_roots(const sfshm_merge_block_t blocks[], int32_t nblocks, int64_t base, sfd_sorted_t entries[])
 {
   uint64_t value = 0;
   for (int32_t b = 0; b < nblocks; b++) {
@@ -97,7 +97,7 @@ static void list_roots(const sfd_merge_block_t blocks[], int32_t nblocks, int64_
   }
 }
 
-static void number_roots(sfd_keys_t *keys, const sfd_sorted_t entries[], int64_t n, uint32_t key_of_value[])
+static void number_roots(sfshm_keys_t *keys, const sfd_sorted_t entries[], int64_t n, uint32_t key_of_value[])
 {
   keys->nkeys = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -107,14 +107,14 @@ static void number_roots(sfd_keys_t *keys, const sfd_sorted_t entries[], int64_t
   }
 }
 
-static sf_status_t number_sorted(sfd_keys_t *keys, const sfd_merge_block_t blocks[], int32_t nblocks, int64_t nvalues,
-                                 uint32_t key_of_value[])
+static sf_status_t number_sorted(sfshm_keys_t *keys, const sfshm_merge_block_t blocks[], int32_t nblocks,
+                                 int64_t nvalues, uint32_t key_of_value[])
 {
-  sfd_sorted_t *entries = sfd_take_memory(2 * (size_t)nvalues * sizeof *entries);
-  keys->sorted = sfd_take_memory((size_t)nvalues * sizeof *keys->sorted);
+  sfd_sorted_t *entries = sfshm_take_memory(2 * (size_t)nvalues * sizeof *entries);
+  keys->sorted = sfshm_take_memory((size_t)nvalues * sizeof *keys->sorted);
   if (entries == NULL || keys->sorted == NULL) {
     free(entries);
-    sfd_keys_destroy(keys);
+    sfshm_keys_destroy(keys);
     return sfshm_error(SF_ERR_NOMEM, "sorting %lld roots of rank %d", (long long)nvalues, blocks[0].owner);
   }
   list_roots(blocks, nblocks, keys->base, entries);
@@ -126,8 +126,8 @@ static sf_status_t number_sorted(sfd_keys_t *keys, const sfd_merge_block_t block
 
 /* ---- Keys -------------------------------------------------------------------------------------------------------- */
 
-sf_status_t sfd_keys_init(sfd_keys_t *keys, const sfd_merge_block_t blocks[], int32_t nblocks, int64_t nvalues,
-                          uint32_t key_of_value[])
+sf_status_t sfshm_keys_init(sfshm_keys_t *keys, const sfshm_merge_block_t blocks[], int32_t nblocks, int64_t nvalues,
+                            uint32_t key_of_value[])
 {
   int64_t min = INT64_MAX, max = 0;
   for (int32_t b = 0; b < nblocks; b++) {
@@ -135,20 +135,20 @@ sf_status_t sfd_keys_init(sfd_keys_t *keys, const sfd_merge_block_t blocks[], in
     min = roots->min < min ? roots->min : min;
     max = roots->max > max ? roots->max : max;
   }
-  *keys = (sfd_keys_t){.base = min, .root_max = max};
+  *keys = (sfshm_keys_t){.base = min, .root_max = max};
   if (max - min >= UINT32_MAX || (max - min) / MAX_SPREAD > nvalues)
     return number_sorted(keys, blocks, nblocks, nvalues, key_of_value);
   keys->nkeys = (uint32_t)(max - min) + 1;
   return SF_OK;
 }
 
-void sfd_keys_destroy(sfd_keys_t *keys)
+void sfshm_keys_destroy(sfshm_keys_t *keys)
 {
   free(keys->sorted);
-  *keys = (sfd_keys_t){0};
+  *keys = (sfshm_keys_t){0};
 }
 
-void sfd_keys_write_roots(const sfd_keys_t *keys, const uint32_t key[], int64_t n, void *roots)
+void sfshm_keys_write_roots(const sfshm_keys_t *keys, const uint32_t key[], int64_t n, void *roots)
 {
   uint32_t *narrow = roots, low = (uint32_t)keys->base;
   int64_t *wide = roots;

@@ -1,49 +1,49 @@
 /* Where roots, values and contributions stand in the messages between two nodes: what the images of a merge say. */
-#ifndef SFD_MERGE_PLACE_H
-#define SFD_MERGE_PLACE_H
+#ifndef SFSHM_MERGE_PLACE_H
+#define SFSHM_MERGE_PLACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <sf/sf_status.h>
 
-#include "daemon/merge.h"
-#include "daemon/merge_keys.h"
+#include "shm/merge/keys.h"
+#include "shm/merge/merge.h"
 
 /* A root of an owner that several ranks have leaves on. */
-typedef struct sfd_spot {
+typedef struct sfshm_spot {
   uint32_t contributors; /* once layers are made: the staging unit of the next of them, if there is more than one */
   int32_t winner;        /* the highest of them */
-} sfd_spot_t;
+} sfshm_spot_t;
 
-typedef struct sfd_owner {
+typedef struct sfshm_owner {
   int32_t rank;
   int32_t first_piece;
   int32_t npieces;
-  int64_t first;     /* position of its first root */
-  int64_t n;         /* of its roots */
-  sfd_spot_t *spots; /* by position; NULL: one piece, whose own order the positions have */
-  uint32_t *key;     /* of each spot's root */
-  sfd_keys_t keys;
-} sfd_owner_t;
+  int64_t first;       /* position of its first root */
+  int64_t n;           /* of its roots */
+  sfshm_spot_t *spots; /* by position; NULL: one piece, whose own order the positions have */
+  uint32_t *key;       /* of each spot's root */
+  sfshm_keys_t keys;
+} sfshm_owner_t;
 
 /* One block, placed. */
-typedef struct sfd_piece {
-  const sfd_merge_block_t *block;
-  const sfd_owner_t *owner;
+typedef struct sfshm_piece {
+  const sfshm_merge_block_t *block;
+  const sfshm_owner_t *owner;
   int64_t first; /* positions first .. first + nled - 1: the roots that its rank leads, in the order of its values */
   int64_t nled;
   int64_t edge;         /* uncombined: position of its first edge's contribution */
   const uint32_t *from; /* position of each value; NULL: first, first + 1, ... */
-} sfd_piece_t;
+} sfshm_piece_t;
 
-typedef struct sfd_positions {
+typedef struct sfshm_positions {
   bool uncombined;
   int32_t npieces;
   int32_t nowners;
-  int32_t most_pieces; /* of one owner */
-  sfd_piece_t *pieces; /* as the blocks */
-  sfd_owner_t *owners;
+  int32_t most_pieces;   /* of one owner */
+  sfshm_piece_t *pieces; /* as the blocks */
+  sfshm_owner_t *owners;
   int64_t nvalues;  /* of all blocks */
   int64_t nedges;   /* of all blocks */
   int64_t ncrowded; /* values of owners with several pieces */
@@ -57,22 +57,22 @@ typedef struct sfd_positions {
   uint32_t *next;       /* unit of the next contributor to the same position; NULL: there is one layer at most */
 
   /* Memory of owners and pieces, and how much they have taken. */
-  sfd_spot_t *spots;
+  sfshm_spot_t *spots;
   uint32_t *key;
   uint32_t *from;
   int64_t spots_used;
   int64_t from_used;
   uint32_t *table; /* position + 1 of each key, in its owner's; 0: not met */
   uint32_t table_size;
-} sfd_positions_t;
+} sfshm_positions_t;
 
 /* Places everything. */
-sf_status_t sfd_positions_find(const sfd_merge_block_t blocks[], int32_t nblocks, bool uncombined,
-                               sfd_positions_t *positions_p);
-void sfd_positions_destroy(sfd_positions_t *positions);
+sf_status_t sfshm_positions_find(const sfshm_merge_block_t blocks[], int32_t nblocks, bool uncombined,
+                                 sfshm_positions_t *positions_p);
+void sfshm_positions_destroy(sfshm_positions_t *positions);
 
 /* Writes down the unit that each value's contribution goes to. Pieces of one owner have to be asked in their order, and
  * once. */
-void sfd_positions_stage(const sfd_positions_t *positions, const sfd_piece_t *piece, uint32_t to[]);
+void sfshm_positions_stage(const sfshm_positions_t *positions, const sfshm_piece_t *piece, uint32_t to[]);
 
 #endif

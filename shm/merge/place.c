@@ -3,27 +3,27 @@
  * Going through an owner's pieces by ascending rank, a root that has not been met gets the next position. So positions
  * are in the order of leads and of their lists, the roots of a lead stand together, and a value whose position lies
  * before the first one of its own rank is a contribution beside the lead's. */
-#include "daemon/merge_place.h"
+#include "shm/merge/place.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/merge_image.h"
 #include "shm/error.h"
+#include "shm/merge/draft.h"
 
 /* ---- Blocks and owners ------------------------------------------------------------------------------------------- */
 
-static void add_piece(sfd_positions_t *positions, const sfd_merge_block_t *block)
+static void add_piece(sfshm_positions_t *positions, const sfshm_merge_block_t *block)
 {
-  sfd_owner_t *last = positions->nowners > 0 ? &positions->owners[positions->nowners - 1] : NULL;
+  sfshm_owner_t *last = positions->nowners > 0 ? &positions->owners[positions->nowners - 1] : NULL;
   if (last == NULL || last->rank != block->owner) {
     assert(last == NULL || last->rank < block->owner);
     last = &positions->owners[positions->nowners++];
-    *last = (sfd_owner_t){.rank = block->owner, .first_piece = positions->npieces};
+    *last = (sfshm_owner_t){.rank = block->owner, .first_piece = positions->npieces};
   }
   assert(last->npieces == 0 || positions->pieces[positions->npieces - 1].block->rank < block->rank);
-  positions->pieces[positions->npieces++] = (sfd_piece_t){.block = block, .owner = last, .edge = positions->nedges};
+  positions->pieces[positions->npieces++] = (sfshm_piece_t){.block = block, .owner = last, .edge = positions->nedges};
   last->npieces++;
   last->n += block->edges->value_root.n; /* with those counted twice, until it is placed */
   positions->most_pieces = last->npieces > positions->most_pieces ? last->npieces : positions->most_pieces;
@@ -32,7 +32,7 @@ static void add_piece(sfd_positions_t *positions, const sfd_merge_block_t *block
 }
 
 /* Lists pieces and owners, and sums them up. */
-static sf_status_t list_blocks(sfd_positions_t *positions, const sfd_merge_block_t blocks[], int32_t nblocks)
+static sf_status_t list_blocks(sfshm_positions_t *positions, const sfshm_merge_block_t blocks[], int32_t nblocks)
 {
   positions->pieces = malloc((size_t)nblocks * sizeof *positions->pieces);
   positions->owners = malloc((size_t)nblocks * sizeof *positions->owners);
@@ -50,14 +50,14 @@ static sf_status_t list_blocks(sfd_positions_t *positions, const sfd_merge_block
   return SF_OK;
 }
 
-static sf_status_t take_memory(sfd_positions_t *positions)
+static sf_status_t take_memory(sfshm_positions_t *positions)
 {
   size_t n = (size_t)positions->ncrowded;
   if (n == 0)
     return SF_OK;
-  positions->spots = sfd_take_memory(n * sizeof *positions->spots);
-  positions->key = sfd_take_memory(n * sizeof *positions->key);
-  positions->from = sfd_take_memory(n * sizeof *positions->from);
+  positions->spots = sfshm_take_memory(n * sizeof *positions->spots);
+  positions->key = sfshm_take_memory(n * sizeof *positions->key);
+  positions->from = sfshm_take_memory(n * sizeof *positions->from);
   if (positions->spots == NULL || positions->key == NULL || positions->from == NULL)
     return sfshm_error(SF_ERR_NOMEM, "merging %zu values", n);
   return SF_OK;
@@ -67,7 +67,7 @@ static sf_status_t take_memory(sfd_positions_t *positions)
 
 /* Places the values of one piece; its keys are key[i] - base, and may stand where from is written. Without branches:
  * whether a root has been met is as good as random. Returns whether a root is there twice. */
-static bool place_values(sfd_owner_t *owner, uint32_t table[], const uint32_t key[], uint32_t base, int64_t nvalues,
+static bool place_values(sfshm_owner_t *owner, uint32_t table[], const uint32_t key[], uint32_t base, int64_t nvalues,
                          int32_t rank, uint32_t from[])
 {
   uint32_t n = (uint32_t)owner->n, first = (uint32_t)owner->first, twice = 0;
@@ -75,12 +75,12 @@ static bool place_values(sfd_owner_t *owner, uint32_t table[], const uint32_t ke
     uint32_t k = key[i] - base, met = table[k];
     uint32_t fresh = -(uint32_t)(met == 0); /* all bits, or none */
     uint32_t position = (n & fresh) | ((met - 1) & ~fresh);
-    sfd_spot_t *spot = &owner->spots[position];
+    sfshm_spot_t *spot = &owner->spots[position];
     owner->key[n] = k; /* this and the next are the root's if it has not been met */
-    owner->spots[n] = (sfd_spot_t){0, 0};
+    owner->spots[n] = (sfshm_spot_t){0, 0};
     table[k] = position + 1;
     twice |= ~fresh & (uint32_t)(spot->winner == rank);
-    *spot = (sfd_spot_t){spot->contributors + 1, rank};
+    *spot = (sfshm_spot_t){spot->contributors + 1, rank};
     from[i] = first + position;
     n -= fresh;
   }
@@ -89,11 +89,11 @@ static bool place_values(sfd_owner_t *owner, uint32_t table[], const uint32_t ke
 }
 
 /* An empty table for all keys. */
-static sf_status_t clear_table(sfd_positions_t *positions, uint32_t nkeys)
+static sf_status_t clear_table(sfshm_positions_t *positions, uint32_t nkeys)
 {
   if (nkeys > positions->table_size) {
     free(positions->table);
-    positions->table = sfd_take_memory((size_t)nkeys * sizeof *positions->table);
+    positions->table = sfshm_take_memory((size_t)nkeys * sizeof *positions->table);
     positions->table_size = positions->table != NULL ? nkeys : 0;
   }
   if (positions->table == NULL)
@@ -103,7 +103,7 @@ static sf_status_t clear_table(sfd_positions_t *positions, uint32_t nkeys)
 }
 
 /* own_key: where keys of sorted roots are, else NULL. */
-static sf_status_t place_piece(sfd_positions_t *positions, sfd_owner_t *owner, sfd_piece_t *piece,
+static sf_status_t place_piece(sfshm_positions_t *positions, sfshm_owner_t *owner, sfshm_piece_t *piece,
                                const uint32_t own_key[])
 {
   const sfshm_pattern_t *root = &piece->block->edges->value_root;
@@ -114,7 +114,7 @@ static sf_status_t place_piece(sfd_positions_t *positions, sfd_owner_t *owner, s
     key = root->index32;
     base = (uint32_t)owner->keys.base;
   } else if (own_key == NULL) {
-    sfd_write_narrow(root, owner->keys.base, from);
+    sfshm_write_narrow(root, owner->keys.base, from);
     key = from;
   }
   piece->first = owner->first + owner->n;
@@ -130,12 +130,12 @@ static sf_status_t place_piece(sfd_positions_t *positions, sfd_owner_t *owner, s
 }
 
 /* Places what several ranks have leaves on. */
-static sf_status_t place_crowd(sfd_positions_t *positions, sfd_owner_t *owner)
+static sf_status_t place_crowd(sfshm_positions_t *positions, sfshm_owner_t *owner)
 {
-  sfd_piece_t *pieces = positions->pieces + owner->first_piece;
+  sfshm_piece_t *pieces = positions->pieces + owner->first_piece;
   uint32_t *own_key = positions->from + positions->from_used; /* read before from is written there */
   int64_t nvalues = owner->n;
-  sf_status_t status = sfd_keys_init(&owner->keys, pieces->block, owner->npieces, nvalues, own_key);
+  sf_status_t status = sfshm_keys_init(&owner->keys, pieces->block, owner->npieces, nvalues, own_key);
   if (status == SF_OK)
     status = clear_table(positions, owner->keys.nkeys);
   owner->n = 0;
@@ -150,11 +150,11 @@ static sf_status_t place_crowd(sfd_positions_t *positions, sfd_owner_t *owner)
   return status;
 }
 
-static sf_status_t place_owners(sfd_positions_t *positions)
+static sf_status_t place_owners(sfshm_positions_t *positions)
 {
   sf_status_t status = SF_OK;
   for (int32_t i = 0; i < positions->nowners && status == SF_OK; i++) {
-    sfd_owner_t *owner = &positions->owners[i];
+    sfshm_owner_t *owner = &positions->owners[i];
     owner->first = positions->npositions;
     if (owner->npieces > 1) {
       status = place_crowd(positions, owner);
@@ -170,7 +170,7 @@ static sf_status_t place_owners(sfd_positions_t *positions)
 /* ---- Staging ----------------------------------------------------------------------------------------------------- */
 
 /* The spot of a position; positions have to be asked for in ascending order, beginning with the first owner. */
-static inline sfd_spot_t *find_spot(const sfd_owner_t **owner, uint32_t position)
+static inline sfshm_spot_t *find_spot(const sfshm_owner_t **owner, uint32_t position)
 {
   while (position >= (*owner)->first + (*owner)->n)
     (*owner)++;
@@ -178,11 +178,11 @@ static inline sfd_spot_t *find_spot(const sfd_owner_t **owner, uint32_t position
 }
 
 /* Returns the end of the layer. Writes one entry behind it. */
-static int64_t make_first_layer(const sfd_positions_t *positions)
+static int64_t make_first_layer(const sfshm_positions_t *positions)
 {
   int64_t end = 0;
   for (int32_t o = 0; o < positions->nowners; o++) {
-    const sfd_owner_t *owner = &positions->owners[o];
+    const sfshm_owner_t *owner = &positions->owners[o];
     for (int64_t i = 0; owner->spots != NULL && i < owner->n; i++) {
       positions->staged[end] = (uint32_t)(owner->first + i);
       end += owner->spots[i].contributors > 1;
@@ -192,9 +192,9 @@ static int64_t make_first_layer(const sfd_positions_t *positions)
 }
 
 /* The layer behind the last one. */
-static int64_t make_next_layer(const sfd_positions_t *positions)
+static int64_t make_next_layer(const sfshm_positions_t *positions)
 {
-  const sfd_owner_t *owner = positions->owners;
+  const sfshm_owner_t *owner = positions->owners;
   int64_t begin = positions->layer_first[positions->nlayers - 1], end = positions->layer_first[positions->nlayers];
   for (int64_t unit = begin, stop = end; unit < stop; unit++) {
     uint32_t position = positions->staged[unit];
@@ -206,23 +206,23 @@ static int64_t make_next_layer(const sfd_positions_t *positions)
 }
 
 /* From now on spots tell where contributors go to. */
-static void turn_spots(const sfd_positions_t *positions)
+static void turn_spots(const sfshm_positions_t *positions)
 {
-  const sfd_owner_t *owner = positions->owners;
+  const sfshm_owner_t *owner = positions->owners;
   for (int64_t unit = 0; unit < positions->layer_first[1]; unit++)
     find_spot(&owner, positions->staged[unit])->contributors = (uint32_t)unit;
 }
 
-static sf_status_t make_layers(sfd_positions_t *positions)
+static sf_status_t make_layers(sfshm_positions_t *positions)
 {
   size_t n = (size_t)positions->nstaged;
   positions->layer_first = calloc((size_t)positions->most_pieces, sizeof *positions->layer_first);
-  positions->staged = sfd_take_memory((n + 1) * sizeof *positions->staged);
+  positions->staged = sfshm_take_memory((n + 1) * sizeof *positions->staged);
   if (positions->layer_first == NULL || positions->staged == NULL)
     return sfshm_error(SF_ERR_NOMEM, "staging of %zu values", n);
   positions->layer_first[++positions->nlayers] = make_first_layer(positions);
   if (positions->layer_first[1] < positions->nstaged) {
-    positions->next = sfd_take_memory(n * sizeof *positions->next);
+    positions->next = sfshm_take_memory(n * sizeof *positions->next);
     if (positions->next == NULL)
       return sfshm_error(SF_ERR_NOMEM, "staging of %zu values", n);
   }
@@ -235,15 +235,15 @@ static sf_status_t make_layers(sfd_positions_t *positions)
 }
 
 /* The led ones of these spots have no unit to look for: theirs stands for the contribution after them. */
-static inline __attribute__((always_inline)) void stage_values(const sfd_piece_t *piece, const uint32_t next[],
+static inline __attribute__((always_inline)) void stage_values(const sfshm_piece_t *piece, const uint32_t next[],
                                                                uint32_t units, uint32_t to[])
 {
-  const sfd_owner_t *owner = piece->owner;
+  const sfshm_owner_t *owner = piece->owner;
   int64_t n = piece->block->edges->value_root.n;
   uint32_t owner_first = (uint32_t)owner->first, first = (uint32_t)piece->first;
   for (int64_t i = 0; i < n; i++) {
     uint32_t position = piece->from[i];
-    sfd_spot_t *spot = &owner->spots[position - owner_first];
+    sfshm_spot_t *spot = &owner->spots[position - owner_first];
     uint32_t unit = spot->contributors;
     bool led = position >= first;
     to[i] = led ? position : units + unit;
@@ -252,7 +252,7 @@ static inline __attribute__((always_inline)) void stage_values(const sfd_piece_t
   }
 }
 
-void sfd_positions_stage(const sfd_positions_t *positions, const sfd_piece_t *piece, uint32_t to[])
+void sfshm_positions_stage(const sfshm_positions_t *positions, const sfshm_piece_t *piece, uint32_t to[])
 {
   if (positions->next != NULL)
     stage_values(piece, positions->next, (uint32_t)positions->npositions, to);
@@ -262,10 +262,10 @@ void sfd_positions_stage(const sfd_positions_t *positions, const sfd_piece_t *pi
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
-sf_status_t sfd_positions_find(const sfd_merge_block_t blocks[], int32_t nblocks, bool uncombined,
-                               sfd_positions_t *positions_p)
+sf_status_t sfshm_positions_find(const sfshm_merge_block_t blocks[], int32_t nblocks, bool uncombined,
+                                 sfshm_positions_t *positions_p)
 {
-  sfd_positions_t positions = {.uncombined = uncombined};
+  sfshm_positions_t positions = {.uncombined = uncombined};
   sf_status_t status = list_blocks(&positions, blocks, nblocks);
   if (status == SF_OK)
     status = take_memory(&positions);
@@ -280,14 +280,14 @@ sf_status_t sfd_positions_find(const sfd_merge_block_t blocks[], int32_t nblocks
   if (status == SF_OK)
     *positions_p = positions;
   else
-    sfd_positions_destroy(&positions);
+    sfshm_positions_destroy(&positions);
   return status;
 }
 
-void sfd_positions_destroy(sfd_positions_t *positions)
+void sfshm_positions_destroy(sfshm_positions_t *positions)
 {
   for (int32_t i = 0; i < positions->nowners; i++)
-    sfd_keys_destroy(&positions->owners[i].keys);
+    sfshm_keys_destroy(&positions->owners[i].keys);
   free(positions->pieces);
   free(positions->owners);
   free(positions->spots);
@@ -296,5 +296,5 @@ void sfd_positions_destroy(sfd_positions_t *positions)
   free(positions->staged);
   free(positions->next);
   free(positions->layer_first);
-  *positions = (sfd_positions_t){0};
+  *positions = (sfshm_positions_t){0};
 }

@@ -1,25 +1,25 @@
 /* The images of a merge: see merge.h. Any thread. */
-#include "daemon/merge.h"
+#include "shm/merge/merge.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/merge_image.h"
-#include "daemon/merge_place.h"
 #include "shm/error.h"
+#include "shm/merge/draft.h"
+#include "shm/merge/place.h"
 #include "shm/trunk.h"
 
-static int64_t nvalues_of(const sfd_piece_t *piece)
+static int64_t nvalues_of(const sfshm_piece_t *piece)
 {
   return piece->block->edges->value_root.n;
 }
 
-static int64_t nedges_of(const sfd_piece_t *piece)
+static int64_t nedges_of(const sfshm_piece_t *piece)
 {
   return piece->block->edges->leaf.n;
 }
 
-static sfshm_image_header_t make_header(const sfd_positions_t *positions, uint32_t magic)
+static sfshm_image_header_t make_header(const sfshm_positions_t *positions, uint32_t magic)
 {
   return (sfshm_image_header_t){.magic = magic,
                                 .uncombined = positions->uncombined,
@@ -29,7 +29,7 @@ static sfshm_image_header_t make_header(const sfd_positions_t *positions, uint32
 
 /* ---- Root image -------------------------------------------------------------------------------------------------- */
 
-static size_t root_width(const sfd_positions_t *positions)
+static size_t root_width(const sfshm_positions_t *positions)
 {
   for (int32_t i = 0; i < positions->npieces; i++)
     if (positions->pieces[i].block->edges->roots.max > UINT32_MAX)
@@ -38,55 +38,55 @@ static size_t root_width(const sfd_positions_t *positions)
 }
 
 /* Not more than this. */
-static size_t root_image_bytes(const sfd_positions_t *positions)
+static size_t root_image_bytes(const sfshm_positions_t *positions)
 {
   size_t width = root_width(positions);
   size_t bytes = sizeof(sfshm_image_header_t) + (size_t)positions->nowners * sizeof(sfshm_root_part_t) +
                  (size_t)positions->npieces * sizeof(sfshm_root_segment_t);
   for (int32_t i = 0; i < positions->nowners; i++)
-    bytes += sfd_image_array_bytes(positions->owners[i].n, width);
+    bytes += sfshm_draft_array_bytes(positions->owners[i].n, width);
   for (int32_t i = 0; i < positions->npieces; i++) {
-    const sfd_piece_t *piece = &positions->pieces[i];
-    bytes += positions->uncombined ? sfd_image_array_bytes(nedges_of(piece), width)
-                                   : sfd_image_array_bytes(piece->nled, sizeof(int32_t));
+    const sfshm_piece_t *piece = &positions->pieces[i];
+    bytes += positions->uncombined ? sfshm_draft_array_bytes(nedges_of(piece), width)
+                                   : sfshm_draft_array_bytes(piece->nled, sizeof(int32_t));
   }
   return bytes;
 }
 
-static sfshm_stored_pattern_t store_roots(const sfd_positions_t *positions, const sfd_owner_t *owner,
-                                          sfd_image_t *image)
+static sfshm_stored_pattern_t store_roots(const sfshm_positions_t *positions, const sfshm_owner_t *owner,
+                                          sfshm_draft_t *image)
 {
   const sfshm_edges_t *edges = positions->pieces[owner->first_piece].block->edges;
   if (owner->npieces == 1)
-    return sfd_image_store(image, &edges->value_root, edges->roots.max);
-  sfd_keys_write_roots(&owner->keys, owner->key, owner->n, sfd_image_end(image));
-  return sfd_image_keep_pattern(image, owner->n, owner->keys.root_max > UINT32_MAX);
+    return sfshm_draft_store(image, &edges->value_root, edges->roots.max);
+  sfshm_keys_write_roots(&owner->keys, owner->key, owner->n, sfshm_draft_end(image));
+  return sfshm_draft_keep_pattern(image, owner->n, owner->keys.root_max > UINT32_MAX);
 }
 
-static uint64_t store_winners(const sfd_piece_t *piece, sfd_image_t *image)
+static uint64_t store_winners(const sfshm_piece_t *piece, sfshm_draft_t *image)
 {
-  int32_t *winners = sfd_image_end(image), others = 0;
+  int32_t *winners = sfshm_draft_end(image), others = 0;
   if (piece->owner->spots == NULL)
     return 0;
-  const sfd_spot_t *spots = piece->owner->spots + (piece->first - piece->owner->first);
+  const sfshm_spot_t *spots = piece->owner->spots + (piece->first - piece->owner->first);
   for (int64_t i = 0; i < piece->nled; i++) {
     winners[i] = spots[i].winner;
     others |= winners[i] ^ piece->block->rank;
   }
-  return others != 0 ? sfd_image_keep(image, (size_t)piece->nled * sizeof *winners) : 0;
+  return others != 0 ? sfshm_draft_keep(image, (size_t)piece->nled * sizeof *winners) : 0;
 }
 
 /* The root of each edge: of those with the values first, then of the extra ones. */
-static sfshm_stored_pattern_t store_edge_roots(const sfshm_edges_t *edges, sfd_image_t *image)
+static sfshm_stored_pattern_t store_edge_roots(const sfshm_edges_t *edges, sfshm_draft_t *image)
 {
   int64_t nvalues = edges->value_root.n;
   bool wide = edges->roots.max > UINT32_MAX;
-  uint32_t *narrow_root = sfd_image_end(image);
-  int64_t *wide_root = sfd_image_end(image);
+  uint32_t *narrow_root = sfshm_draft_end(image);
+  int64_t *wide_root = sfshm_draft_end(image);
   if (wide)
-    sfd_write_wide(&edges->value_root, wide_root);
+    sfshm_write_wide(&edges->value_root, wide_root);
   else
-    sfd_write_narrow(&edges->value_root, 0, narrow_root);
+    sfshm_write_narrow(&edges->value_root, 0, narrow_root);
   for (int64_t e = 0; e < edges->extra_value.n; e++) {
     int64_t value = sfshm_pattern_at(&edges->extra_value, e);
     if (wide)
@@ -94,59 +94,60 @@ static sfshm_stored_pattern_t store_edge_roots(const sfshm_edges_t *edges, sfd_i
     else
       narrow_root[nvalues + e] = narrow_root[value];
   }
-  return sfd_image_keep_pattern(image, edges->leaf.n, wide);
+  return sfshm_draft_keep_pattern(image, edges->leaf.n, wide);
 }
 
 /* root: those of the whole part. */
-static sfshm_root_segment_t make_segment(const sfd_positions_t *positions, const sfd_piece_t *piece,
-                                         const sfshm_stored_pattern_t *root, sfd_image_t *image)
+static sfshm_root_segment_t make_segment(const sfshm_positions_t *positions, const sfshm_piece_t *piece,
+                                         const sfshm_stored_pattern_t *root, sfshm_draft_t *image)
 {
   sfshm_root_segment_t segment = {.rank = piece->block->rank,
                                   .first = positions->uncombined ? piece->edge : piece->first};
   if (positions->uncombined && nedges_of(piece) > piece->nled)
     segment.root = store_edge_roots(piece->block->edges, image);
   else
-    segment.root = sfd_image_slice(image, root, piece->first - piece->owner->first, piece->nled);
+    segment.root = sfshm_draft_slice(image, root, piece->first - piece->owner->first, piece->nled);
   if (!positions->uncombined)
     segment.winners = store_winners(piece, image);
   return segment;
 }
 
 /* Ranks that lead no root of an owner have no turn there, unless contributions travel uncombined. */
-static bool has_segment(const sfd_positions_t *positions, const sfd_piece_t *piece)
+static bool has_segment(const sfshm_positions_t *positions, const sfshm_piece_t *piece)
 {
   return positions->uncombined || piece->nled > 0;
 }
 
-static sfshm_root_part_t make_root_part(const sfd_positions_t *positions, const sfd_owner_t *owner, sfd_image_t *image)
+static sfshm_root_part_t make_root_part(const sfshm_positions_t *positions, const sfshm_owner_t *owner,
+                                        sfshm_draft_t *image)
 {
-  const sfd_piece_t *pieces = positions->pieces + owner->first_piece;
+  const sfshm_piece_t *pieces = positions->pieces + owner->first_piece;
   sfshm_root_part_t part = {.rank = owner->rank, .first = owner->first};
   for (int32_t i = 0; i < owner->npieces; i++)
     part.nsegments += has_segment(positions, &pieces[i]);
-  part.segments = sfd_image_append(image, part.nsegments * sizeof(sfshm_root_segment_t));
+  part.segments = sfshm_draft_append(image, part.nsegments * sizeof(sfshm_root_segment_t));
   part.root = store_roots(positions, owner, image);
-  sfshm_root_segment_t *segment = sfd_image_at(image, part.segments);
+  sfshm_root_segment_t *segment = sfshm_draft_at(image, part.segments);
   for (int32_t i = 0; i < owner->npieces; i++)
     if (has_segment(positions, &pieces[i]))
       *segment++ = make_segment(positions, &pieces[i], &part.root, image);
   return part;
 }
 
-static sf_status_t make_root_image(const sfd_positions_t *positions, sfd_image_t *image)
+static sf_status_t make_root_image(const sfshm_positions_t *positions, sfshm_draft_t *image)
 {
   sfshm_image_header_t header = make_header(positions, SFSHM_ROOT_IMAGE_MAGIC);
-  sf_status_t status = sfd_image_init(image, root_image_bytes(positions));
+  sf_status_t status = sfshm_draft_init(image, root_image_bytes(positions));
   if (status != SF_OK)
     return status;
-  sfd_image_append(image, sizeof header);
+  sfshm_draft_append(image, sizeof header);
   header.nparts = (uint32_t)positions->nowners;
-  header.parts = sfd_image_append(image, header.nparts * sizeof(sfshm_root_part_t));
-  sfshm_root_part_t *parts = sfd_image_at(image, header.parts);
+  header.parts = sfshm_draft_append(image, header.nparts * sizeof(sfshm_root_part_t));
+  sfshm_root_part_t *parts = sfshm_draft_at(image, header.parts);
   for (int32_t i = 0; i < positions->nowners; i++)
     parts[i] = make_root_part(positions, &positions->owners[i], image);
   memcpy(image->base, &header, sizeof header);
-  sfd_image_finish(image);
+  sfshm_draft_finish(image);
   return SF_OK;
 }
 
@@ -154,14 +155,14 @@ static sf_status_t make_root_image(const sfd_positions_t *positions, sfd_image_t
 
 static int by_rank(const void *a, const void *b)
 {
-  const sfd_piece_t *x = *(const sfd_piece_t *const *)a, *y = *(const sfd_piece_t *const *)b;
+  const sfshm_piece_t *x = *(const sfshm_piece_t *const *)a, *y = *(const sfshm_piece_t *const *)b;
   if (x->block->rank != y->block->rank)
     return x->block->rank < y->block->rank ? -1 : 1;
   return (x > y) - (x < y); /* as the blocks: by owner */
 }
 
 /* Pieces of the same rank from first on. */
-static int32_t count_same_rank(const sfd_piece_t *const pieces[], int32_t first, int32_t npieces)
+static int32_t count_same_rank(const sfshm_piece_t *const pieces[], int32_t first, int32_t npieces)
 {
   int32_t end = first + 1;
   while (end < npieces && pieces[end]->block->rank == pieces[first]->block->rank)
@@ -169,7 +170,7 @@ static int32_t count_same_rank(const sfd_piece_t *const pieces[], int32_t first,
   return end - first;
 }
 
-static size_t leaf_image_bytes(const sfd_positions_t *positions, size_t nparts)
+static size_t leaf_image_bytes(const sfshm_positions_t *positions, size_t nparts)
 {
   size_t nto = (size_t)(positions->uncombined ? positions->nedges : positions->nvalues);
   size_t indices = (size_t)positions->nvalues + nto + (size_t)positions->nstaged;
@@ -186,10 +187,10 @@ static void write_consecutive(int64_t first, int64_t n, uint32_t index[])
 
 /* The patterns of one rank's pieces. Those that are all led by the rank and stand behind each other need no array. */
 
-static sfshm_stored_pattern_t store_from(const sfd_piece_t *const pieces[], int32_t npieces, sfd_image_t *image)
+static sfshm_stored_pattern_t store_from(const sfshm_piece_t *const pieces[], int32_t npieces, sfshm_draft_t *image)
 {
   int64_t end = pieces[0]->first, n = 0;
-  uint32_t *index = sfd_image_end(image);
+  uint32_t *index = sfshm_draft_end(image);
   bool joined = true;
   for (int32_t i = 0; i < npieces; i++) {
     joined = joined && pieces[i]->from == NULL && pieces[i]->first == end;
@@ -205,15 +206,15 @@ static sfshm_stored_pattern_t store_from(const sfd_piece_t *const pieces[], int3
       memcpy(index + n, pieces[i]->from, (size_t)nvalues * sizeof *index);
     n += nvalues;
   }
-  return sfd_image_keep_pattern(image, n, false);
+  return sfshm_draft_keep_pattern(image, n, false);
 }
 
 /* from: the stored one, which it equals if nothing is staged. */
-static sfshm_stored_pattern_t store_to(const sfd_positions_t *positions, const sfd_piece_t *const pieces[],
-                                       int32_t npieces, const sfshm_stored_pattern_t *from, sfd_image_t *image)
+static sfshm_stored_pattern_t store_to(const sfshm_positions_t *positions, const sfshm_piece_t *const pieces[],
+                                       int32_t npieces, const sfshm_stored_pattern_t *from, sfshm_draft_t *image)
 {
   int64_t n = 0;
-  uint32_t *index = sfd_image_end(image);
+  uint32_t *index = sfshm_draft_end(image);
   bool staged = false;
   for (int32_t i = 0; i < npieces; i++)
     staged = staged || pieces[i]->from != NULL;
@@ -224,17 +225,17 @@ static sfshm_stored_pattern_t store_to(const sfd_positions_t *positions, const s
     if (pieces[i]->from == NULL)
       write_consecutive(pieces[i]->first, nvalues, index + n);
     else
-      sfd_positions_stage(positions, pieces[i], index + n);
+      sfshm_positions_stage(positions, pieces[i], index + n);
     n += nvalues;
   }
-  return sfd_image_keep_pattern(image, n, false);
+  return sfshm_draft_keep_pattern(image, n, false);
 }
 
-static sfshm_stored_pattern_t store_to_uncombined(const sfd_piece_t *const pieces[], int32_t npieces,
-                                                  sfd_image_t *image)
+static sfshm_stored_pattern_t store_to_uncombined(const sfshm_piece_t *const pieces[], int32_t npieces,
+                                                  sfshm_draft_t *image)
 {
   int64_t end = pieces[0]->edge, n = 0;
-  uint32_t *index = sfd_image_end(image);
+  uint32_t *index = sfshm_draft_end(image);
   bool joined = true;
   for (int32_t i = 0; i < npieces; i++) {
     joined = joined && pieces[i]->edge == end;
@@ -246,32 +247,32 @@ static sfshm_stored_pattern_t store_to_uncombined(const sfd_piece_t *const piece
     write_consecutive(pieces[i]->edge, nedges_of(pieces[i]), index + n);
     n += nedges_of(pieces[i]);
   }
-  return sfd_image_keep_pattern(image, n, false);
+  return sfshm_draft_keep_pattern(image, n, false);
 }
 
-static sfshm_stored_pattern_t store_layer(const sfd_positions_t *positions, uint32_t k, sfd_image_t *image)
+static sfshm_stored_pattern_t store_layer(const sfshm_positions_t *positions, uint32_t k, sfshm_draft_t *image)
 {
   int64_t first = positions->layer_first[k], n = positions->layer_first[k + 1] - first;
-  memcpy(sfd_image_end(image), positions->staged + first, (size_t)n * sizeof *positions->staged);
-  return sfd_image_keep_pattern(image, n, false);
+  memcpy(sfshm_draft_end(image), positions->staged + first, (size_t)n * sizeof *positions->staged);
+  return sfshm_draft_keep_pattern(image, n, false);
 }
 
 /* pieces: by (rank, owner). */
-static sf_status_t fill_leaf_image(const sfd_positions_t *positions, const sfd_piece_t *const pieces[],
-                                   sfd_image_t *image)
+static sf_status_t fill_leaf_image(const sfshm_positions_t *positions, const sfshm_piece_t *const pieces[],
+                                   sfshm_draft_t *image)
 {
   sfshm_image_header_t header = make_header(positions, SFSHM_LEAF_IMAGE_MAGIC);
   header.staged = positions->nstaged;
   header.nlayers = positions->nlayers;
   for (int32_t i = 0; i < positions->npieces; i += count_same_rank(pieces, i, positions->npieces))
     header.nparts++;
-  sf_status_t status = sfd_image_init(image, leaf_image_bytes(positions, header.nparts));
+  sf_status_t status = sfshm_draft_init(image, leaf_image_bytes(positions, header.nparts));
   if (status != SF_OK)
     return status;
-  sfd_image_append(image, sizeof header);
-  header.parts = sfd_image_append(image, header.nparts * sizeof(sfshm_leaf_part_t));
-  header.layers = sfd_image_append(image, header.nlayers * sizeof(sfshm_stored_pattern_t));
-  sfshm_leaf_part_t *part = sfd_image_at(image, header.parts);
+  sfshm_draft_append(image, sizeof header);
+  header.parts = sfshm_draft_append(image, header.nparts * sizeof(sfshm_leaf_part_t));
+  header.layers = sfshm_draft_append(image, header.nlayers * sizeof(sfshm_stored_pattern_t));
+  sfshm_leaf_part_t *part = sfshm_draft_at(image, header.parts);
   for (int32_t i = 0, n; i < positions->npieces; i += n, part++) {
     n = count_same_rank(pieces, i, positions->npieces);
     part->rank = pieces[i]->block->rank;
@@ -279,17 +280,17 @@ static sf_status_t fill_leaf_image(const sfd_positions_t *positions, const sfd_p
     part->to = positions->uncombined ? store_to_uncombined(pieces + i, n, image)
                                      : store_to(positions, pieces + i, n, &part->from, image);
   }
-  sfshm_stored_pattern_t *layers = sfd_image_at(image, header.layers);
+  sfshm_stored_pattern_t *layers = sfshm_draft_at(image, header.layers);
   for (uint32_t k = 0; k < header.nlayers; k++)
     layers[k] = store_layer(positions, k, image);
   memcpy(image->base, &header, sizeof header);
-  sfd_image_finish(image);
+  sfshm_draft_finish(image);
   return SF_OK;
 }
 
-static sf_status_t make_leaf_image(const sfd_positions_t *positions, sfd_image_t *image)
+static sf_status_t make_leaf_image(const sfshm_positions_t *positions, sfshm_draft_t *image)
 {
-  const sfd_piece_t **pieces = malloc((size_t)positions->npieces * sizeof *pieces);
+  const sfshm_piece_t **pieces = malloc((size_t)positions->npieces * sizeof *pieces);
   if (pieces == NULL)
     return sfshm_error(SF_ERR_NOMEM, "trunk image of %d edge blocks", positions->npieces);
   for (int32_t i = 0; i < positions->npieces; i++)
@@ -302,33 +303,34 @@ static sf_status_t make_leaf_image(const sfd_positions_t *positions, sfd_image_t
 
 /* ---- Both -------------------------------------------------------------------------------------------------------- */
 
-sf_status_t sfd_merge_make(const sfd_merge_block_t blocks[], int32_t nblocks, bool uncombined, sfd_merge_t *merge_p)
+sf_status_t sfshm_merge_make(const sfshm_merge_block_t blocks[], int32_t nblocks, bool uncombined,
+                             sfshm_merge_t *merge_p)
 {
-  sfd_positions_t positions;
-  sfd_image_t root = {0}, leaf = {0};
-  sf_status_t status = sfd_positions_find(blocks, nblocks, uncombined, &positions);
+  sfshm_positions_t positions;
+  sfshm_draft_t root = {0}, leaf = {0};
+  sf_status_t status = sfshm_positions_find(blocks, nblocks, uncombined, &positions);
   if (status != SF_OK)
     return status;
   status = make_root_image(&positions, &root);
   if (status == SF_OK)
     status = make_leaf_image(&positions, &leaf);
   if (status == SF_OK) {
-    *merge_p = (sfd_merge_t){.root_image = root.base,
-                             .root_image_bytes = root.length_bytes,
-                             .leaf_image = leaf.base,
-                             .leaf_image_bytes = leaf.length_bytes,
-                             .values_before = positions.nvalues};
+    *merge_p = (sfshm_merge_t){.root_image = root.base,
+                               .root_image_bytes = root.length_bytes,
+                               .leaf_image = leaf.base,
+                               .leaf_image_bytes = leaf.length_bytes,
+                               .values_before = positions.nvalues};
   } else {
     free(root.base);
     free(leaf.base);
   }
-  sfd_positions_destroy(&positions);
+  sfshm_positions_destroy(&positions);
   return status;
 }
 
-void sfd_merge_free(sfd_merge_t *merge)
+void sfshm_merge_free(sfshm_merge_t *merge)
 {
   free(merge->root_image);
   free(merge->leaf_image);
-  *merge = (sfd_merge_t){0};
+  *merge = (sfshm_merge_t){0};
 }

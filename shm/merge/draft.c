@@ -1,18 +1,18 @@
 /* Images in the making: see merge_image.h. Any thread. */
-#include "daemon/merge_image.h"
+#include "shm/merge/draft.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "daemon/merge_keys.h"
 #include "shm/error.h"
+#include "shm/merge/keys.h"
 
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 #define MUCH_BYTES ((size_t)256 << 10)
 
-void *sfd_take_memory(size_t bytes)
+void *sfshm_take_memory(size_t bytes)
 {
   if (bytes < MUCH_BYTES || bytes > SIZE_MAX - HUGE_PAGE_BYTES)
     return malloc(bytes);
@@ -23,22 +23,22 @@ void *sfd_take_memory(size_t bytes)
   return memory;
 }
 
-sf_status_t sfd_image_init(sfd_image_t *image, size_t capacity_bytes)
+sf_status_t sfshm_draft_init(sfshm_draft_t *image, size_t capacity_bytes)
 {
-  *image = (sfd_image_t){.base = sfd_take_memory(capacity_bytes), .capacity_bytes = capacity_bytes};
+  *image = (sfshm_draft_t){.base = sfshm_take_memory(capacity_bytes), .capacity_bytes = capacity_bytes};
   return image->base != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "trunk image of %zu bytes", capacity_bytes);
 }
 
-uint64_t sfd_image_append(sfd_image_t *image, size_t bytes)
+uint64_t sfshm_draft_append(sfshm_draft_t *image, size_t bytes)
 {
-  memset(sfd_image_end(image), 0, bytes);
-  return sfd_image_keep(image, bytes);
+  memset(sfshm_draft_end(image), 0, bytes);
+  return sfshm_draft_keep(image, bytes);
 }
 
-uint64_t sfd_image_keep(sfd_image_t *image, size_t bytes)
+uint64_t sfshm_draft_keep(sfshm_draft_t *image, size_t bytes)
 {
   uint64_t offset = image->length_bytes;
-  size_t padded = sfd_image_array_bytes((int64_t)bytes, 1);
+  size_t padded = sfshm_draft_array_bytes((int64_t)bytes, 1);
   assert(padded <= image->capacity_bytes - image->length_bytes);
   memset(image->base + offset + bytes, 0, padded - bytes);
   image->length_bytes += padded;
@@ -55,13 +55,13 @@ static sfshm_stored_pattern_t describe(const sfshm_pattern_t *pattern, uint64_t 
                                   .offset = arithmetic ? 0 : offset};
 }
 
-sfshm_stored_pattern_t sfd_image_keep_pattern(sfd_image_t *image, int64_t n, bool wide)
+sfshm_stored_pattern_t sfshm_draft_keep_pattern(sfshm_draft_t *image, int64_t n, bool wide)
 {
-  sfshm_pattern_t pattern =
-      wide ? sfshm_pattern_from_index64(sfd_image_end(image), n) : sfshm_pattern_from_index32(sfd_image_end(image), n);
+  sfshm_pattern_t pattern = wide ? sfshm_pattern_from_index64(sfshm_draft_end(image), n)
+                                 : sfshm_pattern_from_index32(sfshm_draft_end(image), n);
   sfshm_stored_pattern_t stored = describe(&pattern, image->length_bytes);
   if (pattern.kind == SFSHM_PATTERN_INDEX32 || pattern.kind == SFSHM_PATTERN_INDEX64)
-    sfd_image_keep(image, (size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t)));
+    sfshm_draft_keep(image, (size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t)));
   return stored;
 }
 
@@ -79,22 +79,22 @@ static sfshm_pattern_t shortest(const sfshm_pattern_t *pattern)
   return arithmetic;
 }
 
-sfshm_stored_pattern_t sfd_image_store(sfd_image_t *image, const sfshm_pattern_t *pattern, int64_t max)
+sfshm_stored_pattern_t sfshm_draft_store(sfshm_draft_t *image, const sfshm_pattern_t *pattern, int64_t max)
 {
   sfshm_pattern_t found = shortest(pattern);
   bool wide = max > UINT32_MAX;
   if (found.kind == SFSHM_PATTERN_CONTIGUOUS || found.kind == SFSHM_PATTERN_STRIDED)
     return describe(&found, 0);
   if (wide)
-    sfd_write_wide(&found, sfd_image_end(image));
+    sfshm_write_wide(&found, sfshm_draft_end(image));
   else
-    sfd_write_narrow(&found, 0, sfd_image_end(image));
+    sfshm_write_narrow(&found, 0, sfshm_draft_end(image));
   found.kind = wide ? SFSHM_PATTERN_INDEX64 : SFSHM_PATTERN_INDEX32;
-  return describe(&found, sfd_image_keep(image, (size_t)found.n * (wide ? sizeof(int64_t) : sizeof(uint32_t))));
+  return describe(&found, sfshm_draft_keep(image, (size_t)found.n * (wide ? sizeof(int64_t) : sizeof(uint32_t))));
 }
 
-sfshm_stored_pattern_t sfd_image_slice(const sfd_image_t *image, const sfshm_stored_pattern_t *stored, int64_t first,
-                                       int64_t n)
+sfshm_stored_pattern_t sfshm_draft_slice(const sfshm_draft_t *image, const sfshm_stored_pattern_t *stored,
+                                         int64_t first, int64_t n)
 {
   if (n == stored->n)
     return *stored;
@@ -105,16 +105,16 @@ sfshm_stored_pattern_t sfd_image_slice(const sfd_image_t *image, const sfshm_sto
   uint64_t offset = stored->offset;
   if (pattern.kind == SFSHM_PATTERN_INDEX32) {
     offset += (uint64_t)first * sizeof(uint32_t);
-    pattern.index32 = sfd_image_at(image, offset);
+    pattern.index32 = sfshm_draft_at(image, offset);
   } else if (pattern.kind == SFSHM_PATTERN_INDEX64) {
     offset += (uint64_t)first * sizeof(int64_t);
-    pattern.index64 = sfd_image_at(image, offset);
+    pattern.index64 = sfshm_draft_at(image, offset);
   }
   pattern = shortest(&pattern);
   return describe(&pattern, offset);
 }
 
-void sfd_image_finish(sfd_image_t *image)
+void sfshm_draft_finish(sfshm_draft_t *image)
 {
   if (image->length_bytes > image->capacity_bytes / 2)
     return;
