@@ -406,7 +406,7 @@ static void end(sf_request_t **request_p)
 /* Waits for a request that this thread has begun, and ends it. */
 static inline sf_status_t complete(sf_request_t **request, sfc_thread_t *thread)
 {
-  sf_status_t status = sfc_thread_wait(thread, *request);
+  sf_status_t status = sfc_thread_wait(thread, *request, -1);
   end(request);
   return status;
 }
@@ -431,6 +431,30 @@ sf_status_t sf_wait(sf_request_t **request)
     return SF_OK;
   sf_status_t status = check_end(request, thread, __func__);
   return status == SF_OK ? complete(request, thread) : status;
+}
+
+sf_status_t sf_wait_for(sf_request_t **request, int64_t timeout_ns, bool *done_p)
+{
+  sfc_thread_t *thread = sfc_thread_self();
+  if (request == NULL || done_p == NULL || timeout_ns < 0)
+    return sfshm_error(SF_ERR_ARG, "sf_wait_for: request %p, timeout %lld ns, done_p %p", (void *)request,
+                       (long long)timeout_ns, (void *)done_p);
+  bool done = *request == NULL || !(*request)->in_flight;
+  if (!done) {
+    sf_status_t status = check_end(request, thread, __func__);
+    if (status != SF_OK)
+      return status;
+    status = sfc_thread_wait(thread, *request, timeout_ns);
+    done = status != SF_OK || sfc_request_is_complete(*request);
+    if (done) {
+      thread->idle_ns = 0;
+      end(request);
+    }
+    if (status != SF_OK)
+      return status;
+  }
+  *done_p = done;
+  return SF_OK;
 }
 
 sf_status_t sf_wait_all(int32_t count, sf_request_t *requests[])

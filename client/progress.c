@@ -158,12 +158,21 @@ static void ask_in_vain(sf_graph_t *graph, int64_t *began_ns, int64_t *patience_
   }
 }
 
-sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
+/* How long to sleep before time is up: 0 when it is. The clock starts at the first call. */
+static int64_t left_of(int64_t timeout_ns, int64_t *end_ns)
+{
+  int64_t now = now_ns();
+  if (*end_ns == 0)
+    *end_ns = now + timeout_ns;
+  return *end_ns > now ? *end_ns - now : 0;
+}
+
+sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns)
 {
   sf_graph_t *graph = request->graph;
   sf_context_t *context = graph->context;
   sfshm_waiter_t waiter;
-  int64_t began_ns = 0, patience_ns = ASK_AFTER_NS;               /* of sleeping */
+  int64_t began_ns = 0, patience_ns = ASK_AFTER_NS, end_ns = 0;   /* of sleeping */
   if (sfc_request_is_complete(request) && thread->in_flight == 1) /* else it is the others' chance */
     return SF_OK;
   /* What comes from another node comes through the daemon, which may need this core. */
@@ -181,12 +190,21 @@ sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request)
       return sfc_graph_failure(graph);
     if (moved || sfshm_waiter_step(&waiter) == SFSHM_WAIT_LOOK)
       continue;
+    int64_t sleep_ns = graph->trunks != NULL ? patience_ns : -1;
+    if (timeout_ns >= 0) {
+      int64_t left_ns = left_of(timeout_ns, &end_ns);
+      if (left_ns == 0) {
+        ask_after_tests(thread); /* so that who always waits for moments only finds out, too */
+        return SF_OK;
+      }
+      sleep_ns = sleep_ns < 0 || left_ns < sleep_ns ? left_ns : sleep_ns;
+    }
     uint32_t ticket = sfshm_wake_arm(context->wake);
     check_matches(thread); /* part of the last look: what comes later wakes */
     if (sfc_thread_progress(thread) || sfc_request_is_complete(request) || sfc_graph_is_failed(graph))
       continue;
     sfshm_count(&context->counters.shared->sleeps, 1);
-    sfshm_wake_sleep(context->wake, ticket, graph->trunks != NULL ? patience_ns : -1);
+    sfshm_wake_sleep(context->wake, ticket, sleep_ns);
     if (graph->trunks != NULL)
       ask_in_vain(graph, &began_ns, &patience_ns);
   }

@@ -56,7 +56,8 @@ bool sfc_thread_progress(sfc_thread_t *thread);
 /* The same for tests, of which many may follow one another. */
 void sfc_thread_test(sfc_thread_t *thread);
 
-/* Progress until the request is complete or its graph has failed. */
-sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request);
+/* Progress until the request is complete or its graph has failed, or, unless it is negative, until about timeout_ns
+ * have passed. */
+sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns);
 
 #endif

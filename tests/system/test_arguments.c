@@ -242,6 +242,12 @@ static void refuse_requests(scene_t *scene)
   SFTEST_OK(self, sf_test(&none, &done));
   SFTEST_REQUIRE(self, done);
   SFTEST_OK(self, sf_wait(&none));
+  SFTEST_EXPECT(self, sf_wait_for(NULL, 1, &done), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_wait_for(&none, 1, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_wait_for(&none, -1, &done), SF_ERR_ARG);
+  done = false;
+  SFTEST_OK(self, sf_wait_for(&none, 0, &done));
+  SFTEST_REQUIRE(self, done);
   SFTEST_EXPECT(self, sf_wait_all(-1, &none), SF_ERR_ARG);
   SFTEST_EXPECT(self, sf_wait_all(1, NULL), SF_ERR_ARG);
   SFTEST_OK(self, sf_wait_all(0, NULL));

@@ -87,8 +87,8 @@ static sf_status_t end_by_testing(sf_request_t **request)
 {
   bool done = false;
   sf_status_t status = SF_OK;
-  while (!done && status == SF_OK)
-    status = sf_test(request, &done);
+  for (int64_t tries = 1; !done && status == SF_OK; tries++)
+    status = tries % 1000 == 0 ? sf_wait_for(request, 1000000, &done) : sf_test(request, &done);
   return status;
 }
 

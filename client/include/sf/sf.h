@@ -271,6 +271,11 @@ SF_CHECK_RESULT sf_status_t sf_start_all(int32_t count, sf_request_t *const requ
 SF_CHECK_RESULT sf_status_t sf_wait(sf_request_t **request);
 SF_CHECK_RESULT sf_status_t sf_wait_all(int32_t count, sf_request_t *requests[]); /* ends all; the first error */
 
+/* As sf_wait, but for about timeout_ns nanoseconds at most: *done_p tells whether the operation has ended. For those
+ * who have to look after something else now and then, such as the progress of an MPI library. SF_ERR_ARG: timeout_ns is
+ * negative. */
+SF_CHECK_RESULT sf_status_t sf_wait_for(sf_request_t **request, int64_t timeout_ns, bool *done_p);
+
 /* As sf_wait if the operation is complete, with *done_p true; else makes progress and returns with *done_p false. */
 SF_CHECK_RESULT sf_status_t sf_test(sf_request_t **request, bool *done_p);
 

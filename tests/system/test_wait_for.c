@@ -1,0 +1,85 @@
+/* Waiting for a limited time: an end that gives up, sleeping meanwhile, and is tried again. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 2
+#define LATE_MS 300 /* how much later rank 1 is */
+
+static int64_t used_ms(void)
+{
+  struct timespec used;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * 1000 + used.tv_nsec / 1000000;
+}
+
+/* Waits in portions; at least one must end in vain. */
+static void wait_in_portions(sftest_rank_t *self, sf_request_t **request, bool persistent)
+{
+  bool done = true;
+  int64_t start_ms = sftest_now_ms(), start_used_ms = used_ms();
+  SFTEST_OK(self, sf_wait_for(request, 5000000, &done));
+  SFTEST_REQUIRE(self, !done && *request != NULL);
+  SFTEST_REQUIRE(self, sftest_now_ms() - start_ms >= 5);
+  while (!done)
+    SFTEST_OK(self, sf_wait_for(request, 20000000, &done));
+  SFTEST_REQUIRE(self, persistent == (*request != NULL));
+  SFTEST_REQUIRE(self, sftest_now_ms() - start_ms >= LATE_MS - 100);
+  SFTEST_REQUIRE(self, sftest_is_sanitized() || used_ms() - start_used_ms < LATE_MS / 2);
+}
+
+static int be_patient(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = NULL;
+  sf_request_t *request = NULL;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 1, 0, &graph));
+  for (int round = 0; round < 2; round++) {
+    double root = self->rank + 10 * round, leaf = -1;
+    bool persistent = round == 1, done = false;
+    sftest_ring_expect_working(self, sf_group_world(context), graph, 1); /* all are here */
+    if (self->rank == 1)
+      sftest_sleep_ms(LATE_MS);
+    if (persistent) {
+      SFTEST_OK(self, sf_bcast_init(graph, SF_DOUBLE, &root, &leaf, SF_REPLACE, &request));
+      SFTEST_OK(self, sf_start(request));
+    } else {
+      SFTEST_OK(self, sf_bcast_begin(graph, SF_DOUBLE, &root, &leaf, SF_REPLACE, &request));
+    }
+    if (self->rank == 0)
+      wait_in_portions(self, &request, persistent);
+    else
+      SFTEST_OK(self, sf_wait(&request));
+    SFTEST_OK(self, sf_wait_for(&request, 0, &done));
+    SFTEST_REQUIRE(self, done && leaf == (self->rank + 1) % self->size + 10 * round);
+    SFTEST_OK(self, sf_request_free(&request));
+  }
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(gives_up)
+{
+  sftest_node_t node;
+  sftest_node_start(&node, NULL);
+  sftest_run_job(&node, RANKS, be_patient, NULL);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+static Suite *wait_for_suite(void)
+{
+  Suite *suite = suite_create("wait_for");
+  TCase *cases = tcase_create("wait_for");
+  tcase_add_test(cases, gives_up);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(wait_for_suite());
+}
