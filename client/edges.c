@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cluster.h"
 #include "client/extras.h"
 #include "client/repeats.h"
 #include "shm/error.h"
@@ -91,6 +92,7 @@ static sf_status_t check(const sfc_edge_input_t *input, const sfc_buckets_t *buc
 typedef struct sfc_making {
   sfc_buckets_t buckets;
   sfc_extras_t *extras; /* by bucket */
+  sfc_cluster_t *clusters;
   char *image;
   size_t length_bytes;
 } sfc_making_t;
@@ -99,7 +101,10 @@ static void free_making(sfc_making_t *making)
 {
   for (int32_t i = 0; making->extras != NULL && i < making->buckets.n; i++)
     sfc_extras_free(&making->extras[i]);
+  for (int32_t i = 0; making->clusters != NULL && i < making->buckets.n; i++)
+    sfc_cluster_free(&making->clusters[i]);
   free(making->extras);
+  free(making->clusters);
   free(making->image);
   sfc_buckets_free(&making->buckets);
 }
@@ -236,11 +241,15 @@ static sf_status_t make(const sfc_edge_input_t *input, int32_t rank, int32_t siz
   if (status != SF_OK)
     return status;
   making->extras = calloc((size_t)buckets->n, sizeof *making->extras);
+  making->clusters = calloc((size_t)buckets->n, sizeof *making->clusters);
   list->parts = malloc((size_t)buckets->n * sizeof *list->parts);
-  if (making->extras == NULL || list->parts == NULL)
+  if (making->extras == NULL || making->clusters == NULL || list->parts == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of %d root ranks", buckets->n);
-  for (int32_t i = 0; i < buckets->n && status == SF_OK; i++)
-    status = sfc_extras_find(&buckets->bucket[i], buckets->leaves_ascend, &making->extras[i]);
+  for (int32_t i = 0; i < buckets->n && status == SF_OK; i++) {
+    status = sfc_cluster(&buckets->bucket[i], &making->clusters[i]);
+    if (status == SF_OK)
+      status = sfc_extras_find(&buckets->bucket[i], &making->clusters[i], buckets->leaves_ascend, &making->extras[i]);
+  }
   return status == SF_OK ? publish(making, list) : status;
 }
 

@@ -131,10 +131,13 @@ static void pair_places(sfc_repeats_t *repeats, sfc_pairs_t *pairs)
   }
 }
 
-static sf_status_t find_spread(const sfc_bucket_t *bucket, bool leaves_ascend, int64_t root_max, sfc_pairs_t *pairs)
+static sf_status_t find_spread(const sfc_bucket_t *bucket, const sfc_cluster_t *cluster, bool leaves_ascend,
+                               int64_t root_max, sfc_pairs_t *pairs)
 {
   sfc_repeats_t repeats = {.n = 0};
-  sf_status_t status = sfc_repeats_find(&bucket->root, &repeats);
+  sf_status_t status = cluster->memory != NULL
+                           ? sfc_repeats_find_clustered(bucket->root.index32, bucket->root.n, cluster->shift, &repeats)
+                           : sfc_repeats_find(&bucket->root, &repeats);
   if (!leaves_ascend)
     order_by_leaf(bucket, root_max, &repeats);
   pair_places(&repeats, pairs);
@@ -177,7 +180,8 @@ static sf_status_t take_pairs(const sfc_bucket_t *bucket, sfc_pairs_t *pairs, sf
   return SF_OK;
 }
 
-sf_status_t sfc_extras_find(const sfc_bucket_t *bucket, bool leaves_ascend, sfc_extras_t *extras_p)
+sf_status_t sfc_extras_find(const sfc_bucket_t *bucket, const sfc_cluster_t *cluster, bool leaves_ascend,
+                            sfc_extras_t *extras_p)
 {
   int64_t n = bucket->root.n;
   sfc_pairs_t pairs = {.n = 0};
@@ -189,7 +193,7 @@ sf_status_t sfc_extras_find(const sfc_bucket_t *bucket, bool leaves_ascend, sfc_
   if (root_max / DENSE < n && n < NONE)
     status = find_dense(bucket, leaves_ascend, root_max, &pairs);
   else
-    status = find_spread(bucket, leaves_ascend, root_max, &pairs);
+    status = find_spread(bucket, cluster, leaves_ascend, root_max, &pairs);
   if (status == SF_OK && pairs.n > 0)
     status = take_pairs(bucket, &pairs, extras_p);
   free_pairs(&pairs);

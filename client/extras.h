@@ -8,6 +8,7 @@
 #include <sf/sf_status.h>
 
 #include "client/buckets.h"
+#include "client/cluster.h"
 
 /* In the order that shm/edges.h demands. */
 typedef struct sfc_extras {
@@ -17,8 +18,9 @@ typedef struct sfc_extras {
   uint64_t *set;  /* all these places */
 } sfc_extras_t;
 
-/* Finds them. leaves_ascend: those of the bucket do. */
-sf_status_t sfc_extras_find(const sfc_bucket_t *bucket, bool leaves_ascend, sfc_extras_t *extras_p);
+/* Finds them. leaves_ascend: those of the bucket do, or did before it was clustered. */
+sf_status_t sfc_extras_find(const sfc_bucket_t *bucket, const sfc_cluster_t *cluster, bool leaves_ascend,
+                            sfc_extras_t *extras_p);
 
 /* Accepts what is zeroed or freed. */
 void sfc_extras_free(sfc_extras_t *extras);

@@ -174,6 +174,117 @@ sf_status_t sfc_repeats_find(const sfshm_pattern_t *index, sfc_repeats_t *repeat
   return status;
 }
 
+/* ---- Clustered indices ---- */
+
+#define FEW_AGAIN 16 /* up to so many in a region, the earlier ones are searched for one by one */
+
+/* One region of indices: first .. end - 1, and the places where an index was seen again, if these are few. */
+typedef struct sfc_region {
+  const uint32_t *index;
+  int64_t first;
+  int64_t end;
+  int64_t again[FEW_AGAIN];
+  int64_t nagain; /* also beyond those */
+} sfc_region_t;
+
+/* Finds the end of the region and stamps its indices with its number, counted from 1. */
+static void enter_region(sfc_region_t *region, int64_t n, int shift, uint16_t number, uint16_t stamps[])
+{
+  const uint32_t *index = region->index;
+  uint32_t high = index[region->first] >> shift, mask = (UINT32_C(1) << shift) - 1;
+  int64_t i = region->first;
+  region->nagain = 0;
+  for (; i < n && index[i] >> shift == high; i++) {
+    uint16_t *stamp = &stamps[index[i] & mask];
+    if (__builtin_expect(*stamp == number, 0)) {
+      if (region->nagain < FEW_AGAIN)
+        region->again[region->nagain] = i;
+      region->nagain++;
+    }
+    *stamp = number;
+  }
+  region->end = i;
+}
+
+/* How often the index stands from first on, before end. */
+SFSHM_CLONES static uint32_t count_equal(const uint32_t index[], int64_t first, int64_t end, uint32_t value)
+{
+  uint32_t n = 0;
+  for (int64_t i = first; i < end; i++)
+    n += index[i] == value;
+  return n;
+}
+
+/* Appends the place of the first of several equal indices, unless they have been met before, and that of this one. */
+static void append_again(const sfc_region_t *region, int64_t place, sfc_repeats_t *repeats)
+{
+  uint32_t value = region->index[place];
+  if (count_equal(region->index, region->first, place, value) == 1) {
+    int64_t first = region->first;
+    while (region->index[first] != value)
+      first++;
+    repeats->places[repeats->n++] = (sfc_keyed_t){value, first};
+  }
+  repeats->places[repeats->n++] = (sfc_keyed_t){value, place};
+}
+
+/* Appends those places of the region whose index stands at several. They are sorted: all of them, if the repeated ones
+ * are not few. */
+static sf_status_t append_region(const sfc_region_t *region, int64_t *room, sfc_repeats_t *repeats)
+{
+  bool all = region->nagain > FEW_AGAIN;
+  int64_t most = all ? region->end - region->first : 2 * region->nagain;
+  sf_status_t status = make_room(&repeats->places, repeats->n, most, room);
+  if (status != SF_OK)
+    return status;
+  sfc_repeats_t part = {.places = repeats->places + repeats->n};
+  if (all)
+    for (int64_t i = region->first; i < region->end; i++)
+      part.places[part.n++] = (sfc_keyed_t){region->index[i], i};
+  else
+    for (int64_t i = 0; i < region->nagain; i++)
+      append_again(region, region->again[i], &part);
+  status = convict(&part);
+  free(part.scratch);
+  repeats->n += part.n;
+  return status;
+}
+
+static sf_status_t find_in_regions(const uint32_t index[], int64_t n, int shift, uint16_t stamps[],
+                                   sfc_repeats_t *repeats)
+{
+  int64_t room = 0;
+  uint16_t number = 0;
+  sf_status_t status = SF_OK;
+  sfc_region_t region = {.index = index};
+  for (; region.first < n && status == SF_OK; region.first = region.end) {
+    enter_region(&region, n, shift, ++number, stamps);
+    if (region.nagain > 0)
+      status = append_region(&region, &room, repeats);
+  }
+  if (status != SF_OK || repeats->n == 0)
+    return status;
+  repeats->scratch = malloc((size_t)repeats->n * sizeof *repeats->scratch);
+  if (repeats->scratch == NULL)
+    status = sfshm_error(SF_ERR_NOMEM, "sorting %lld indices", (long long)repeats->n);
+  return status;
+}
+
+sf_status_t sfc_repeats_find_clustered(const uint32_t index[], int64_t n, int shift, sfc_repeats_t *repeats_p)
+{
+  sfc_repeats_t repeats = {.n = 0};
+  uint16_t *stamps = calloc((size_t)1 << shift, sizeof *stamps);
+  if (stamps == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "looking for indices that occur several times");
+  sf_status_t status = find_in_regions(index, n, shift, stamps, &repeats);
+  free(stamps);
+  if (status != SF_OK || repeats.n == 0)
+    sfc_repeats_free(&repeats);
+  if (status == SF_OK)
+    *repeats_p = repeats;
+  return status;
+}
+
 void sfc_repeats_free(sfc_repeats_t *repeats)
 {
   free(repeats->places);

@@ -19,6 +19,10 @@ typedef struct sfc_repeats {
 /* Finds them among indices >= 0. */
 sf_status_t sfc_repeats_find(const sfshm_pattern_t *index, sfc_repeats_t *repeats_p);
 
+/* The same among indices in the order of index >> shift, of which there are fewer than UINT16_MAX: a table of one such
+ * region tells what occurred. */
+sf_status_t sfc_repeats_find_clustered(const uint32_t index[], int64_t n, int shift, sfc_repeats_t *repeats_p);
+
 /* Accepts what is zeroed or freed. */
 void sfc_repeats_free(sfc_repeats_t *repeats);
 
