@@ -10,7 +10,7 @@
 #define SAMPLES 64         /* steps that are looked at */
 #define FAR 512            /* roots to another page of doubles */
 #define MIN_SPAN (1 << 18) /* roots that no cache next to a core holds */
-#define MAX_REGIONS 1024     /* that a pass can write to side by side */
+#define MAX_REGIONS 1024   /* that a pass can write to side by side */
 #define MIN_SHIFT 9        /* a region is no smaller than a page */
 
 /* Whether most steps from one root to the next lead to another page. */
@@ -95,7 +95,7 @@ sf_status_t sfc_cluster(sfc_bucket_t *bucket, sfc_cluster_t *cluster_p)
   free(pairs);
   bucket->root = sfshm_pattern_from_index32(indices, n);
   bucket->leaf = sfshm_pattern_from_index32(indices + n, n);
-  *cluster_p = (sfc_cluster_t){.memory = indices, .shift = shift};
+  *cluster_p = (sfc_cluster_t){.memory = indices, .shift = shift, .root_max = root_max};
   return SF_OK;
 }
 

@@ -12,6 +12,7 @@
 typedef struct sfc_cluster {
   void *memory; /* of the bucket's patterns; NULL: it stayed as it was */
   int shift;
+  int64_t root_max;
 } sfc_cluster_t;
 
 /* Orders the edges of the bucket by the region in which their roots lie, if they are many and jump about: then whoever

@@ -153,17 +153,36 @@ static sfshm_stored_pattern_t store(sfc_making_t *making, const sfshm_pattern_t 
   return is_array(pattern) ? store_array(making, pattern, NULL, pattern->n) : store_line(pattern);
 }
 
-static sfshm_edge_block_t store_block(sfc_making_t *making, const sfc_bucket_t *bucket, const sfc_extras_t *extras)
+/* The leaves of a clustered bucket in the plan's order, so that nobody has to arrange them: first those of values. */
+static sfshm_stored_pattern_t store_arranged(sfc_making_t *making, const sfc_bucket_t *bucket,
+                                             const sfc_extras_t *extras)
 {
+  sfshm_stored_pattern_t stored = store_array(making, &bucket->leaf, extras->set, bucket->leaf.n - extras->n);
+  uint32_t *leaf = (uint32_t *)(void *)(making->image + stored.offset) + stored.n;
+  for (int64_t e = 0; e < extras->n; e++)
+    leaf[e] = (uint32_t)sfshm_pattern_at(&bucket->leaf, extras->edge[e]);
+  stored.n = bucket->leaf.n;
+  making->length_bytes = stored.offset + array_bytes(stored.n, false);
+  memset(leaf + extras->n, 0, making->length_bytes - stored.offset - (size_t)stored.n * sizeof *leaf);
+  return stored;
+}
+
+static sfshm_edge_block_t store_block(sfc_making_t *making, int32_t i)
+{
+  const sfc_bucket_t *bucket = &making->buckets.bucket[i];
+  const sfc_extras_t *extras = &making->extras[i];
   sfshm_pattern_t value = sfshm_pattern_from_index64(extras->value, extras->n);
   sfshm_pattern_t edge = sfshm_pattern_from_index64(extras->edge, extras->n);
+  bool arranged = extras->n > 0 && making->clusters[i].memory != NULL && bucket->leaf.kind == SFSHM_PATTERN_INDEX32;
   sfshm_edge_block_t block;
   if (extras->n > 0)
     block.value_root = store_array(making, &bucket->root, extras->set, bucket->root.n - extras->n);
   else
     block.value_root = store(making, &bucket->root);
-  block.leaf = store(making, &bucket->leaf);
+  block.leaf = arranged ? store_arranged(making, bucket, extras) : store(making, &bucket->leaf);
   block.extra_value = store(making, &value);
+  if (arranged)
+    edge = sfshm_pattern_contiguous(block.value_root.n, extras->n);
   block.extra_edge = store(making, &edge);
   return block;
 }
@@ -201,7 +220,7 @@ static sf_status_t lay_out(sfc_making_t *making, sfc_edge_list_t *list)
   memset(making->image, 0, making->length_bytes);
   for (int32_t i = 0; i < making->buckets.n; i++, offset += sizeof(sfshm_edge_block_t)) {
     const sfc_bucket_t *bucket = &making->buckets.bucket[i];
-    sfshm_edge_block_t block = store_block(making, bucket, &making->extras[i]);
+    sfshm_edge_block_t block = store_block(making, i);
     memcpy(making->image + offset, &block, sizeof block);
     list->parts[i] = (sfc_edge_part_t){
         .rank = bucket->rank, .offset = offset, .nedges = block.leaf.n, .nvalues = block.value_root.n, .block = block};

@@ -189,7 +189,7 @@ sf_status_t sfc_extras_find(const sfc_bucket_t *bucket, const sfc_cluster_t *clu
   *extras_p = (sfc_extras_t){.n = 0};
   if (sfshm_pattern_ascends(&bucket->root) || bucket->root.kind == SFSHM_PATTERN_STRIDED)
     return SF_OK;
-  int64_t root_max = sfshm_pattern_max(&bucket->root);
+  int64_t root_max = cluster->memory != NULL ? cluster->root_max : sfshm_pattern_max(&bucket->root);
   if (root_max / DENSE < n && n < NONE)
     status = find_dense(bucket, leaves_ascend, root_max, &pairs);
   else

@@ -19,8 +19,8 @@ typedef struct sfc_link {
   sfshm_pattern_t extra_value; /* of each extra edge: value, root, leaf */
   sfshm_pattern_t extra_root;
   sfshm_pattern_t extra_leaf;
-  int64_t root_max; /* highest indices */
-  int64_t leaf_max;
+  int64_t root_max;  /* highest indices */
+  int64_t leaf_max;  /* of another rank's list perhaps SFSHM_EDGES_UNKNOWN */
   int64_t root_runs; /* pieces of consecutive roots, and of consecutive leaves: what packing one by one would cost */
   int64_t leaf_runs;
   void *memory[2]; /* of patterns that are not in a mapped edge list; NULL: none */

@@ -80,6 +80,8 @@ static sf_status_t check_extent(const sfc_lane_t *lane, const sf_request_t *requ
 {
   uint64_t need;
   int64_t last = request->operation == SFSHM_BCAST ? link->root_max : link->leaf_max;
+  if (last < 0) /* the leaves of a list of the other end: see shm/edges.h */
+    last = sfshm_pattern_max(&link->leaf);
   if (__builtin_mul_overflow((uint64_t)last + 1, (uint64_t)request->combine.unit_bytes, &need) ||
       offset > length_bytes || length_bytes - offset < need)
     return sfshm_error(SF_ERR_RANGE, "rank %d offers a buffer that ends before vertex %lld", lane->rank,

@@ -132,6 +132,30 @@ static void order_leaves(const sfshm_pattern_t *given, const uint64_t extras[], 
   *pattern_p = wide ? sfshm_pattern_from_index64(leaf, given->n) : sfshm_pattern_from_index32(leaf, given->n);
 }
 
+/* Whether the extra edges stand behind the others, in their order: then the leaves are in the plan's order. */
+static bool are_arranged(const sfshm_pattern_t *extra_edge, int64_t nvalues)
+{
+  return extra_edge->kind == SFSHM_PATTERN_CONTIGUOUS && extra_edge->start == nvalues;
+}
+
+static void find_extra_roots(const sfshm_edges_t *edges, int64_t roots[])
+{
+  for (int64_t e = 0; e < edges->extra_value.n; e++)
+    roots[e] = sfshm_pattern_at(&edges->value_root, sfshm_pattern_at(&edges->extra_value, e));
+}
+
+/* With extra edges whose leaves are in order. */
+static sf_status_t take_arranged(sfshm_edges_t *edges)
+{
+  int64_t *roots = malloc((size_t)edges->extra_value.n * sizeof *roots);
+  if (roots == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "plan of %lld extra edges", (long long)edges->extra_value.n);
+  find_extra_roots(edges, roots);
+  edges->extra_root = sfshm_pattern_from_index64(roots, edges->extra_value.n);
+  edges->memory = roots;
+  return SF_OK;
+}
+
 /* With extra edges: makes what the block does not hold as the plan needs it. */
 static sf_status_t arrange(const sfshm_pattern_t *given, int64_t leaf_max, const sfshm_pattern_t *extra_edge,
                            sfshm_edges_t *edges)
@@ -147,10 +171,10 @@ static sf_status_t arrange(const sfshm_pattern_t *given, int64_t leaf_max, const
     status =
         sfshm_error(SF_ERR_PROTO, "edge list: extra edges occur twice, or are not in 0..%lld", (long long)given->n - 1);
   if (status == SF_OK) {
-    for (size_t e = 0; e < nextra; e++)
-      roots[e] = sfshm_pattern_at(&edges->value_root, sfshm_pattern_at(&edges->extra_value, (int64_t)e));
+    find_extra_roots(edges, roots);
     edges->extra_root = sfshm_pattern_from_index64(roots, extra_edge->n);
     order_leaves(given, extras, extra_edge, wide, roots + nextra, &edges->leaf);
+    edges->leaf_in_memory = true;
     edges->memory = roots;
     roots = NULL;
   }
@@ -223,14 +247,18 @@ static void find_bad_root(const sfshm_edges_t *edges, int64_t nroots, int64_t *l
 
 /* ---- Opening ---- */
 
-/* Checks and arranges a block whose patterns lie in the region. */
-static sf_status_t open_block(const void *base, const sfshm_edge_block_t *block, sfshm_edges_t *edges)
+/* Checks and arranges a block whose patterns lie in the region. foreign: of the leaves only what must be known. */
+static sf_status_t open_block(const void *base, const sfshm_edge_block_t *block, bool foreign, sfshm_edges_t *edges)
 {
   sfshm_pattern_t given = stored_pattern(base, &block->leaf), extra_edge = stored_pattern(base, &block->extra_edge);
   edges->value_root = stored_pattern(base, &block->value_root);
   edges->extra_value = stored_pattern(base, &block->extra_value);
   edges->roots = sfshm_pattern_survey(&edges->value_root);
-  edges->leaves = sfshm_pattern_survey(&given);
+  bool arranged = extra_edge.n == 0 || are_arranged(&extra_edge, edges->value_root.n);
+  if (foreign && arranged && given.kind == SFSHM_PATTERN_INDEX32)
+    edges->leaves = (sfshm_pattern_survey_t){0, SFSHM_EDGES_UNKNOWN, SFSHM_EDGES_UNKNOWN};
+  else
+    edges->leaves = sfshm_pattern_survey(&given);
   edges->leaf = given;
   if (edges->roots.min < 0 || edges->leaves.min < 0)
     return sfshm_error(SF_ERR_PROTO, "edge list: negative root or leaf");
@@ -239,11 +267,11 @@ static sf_status_t open_block(const void *base, const sfshm_edge_block_t *block,
   if (!values_are_sound(&edges->extra_value, edges->value_root.n))
     return sfshm_error(SF_ERR_PROTO, "edge list: values of extra edges descend, or are not in 0..%lld",
                        (long long)edges->value_root.n - 1);
-  sf_status_t status = arrange(&given, edges->leaves.max, &extra_edge, edges);
-  if (status == SF_OK) {
-    edges->value_root = shorten(&edges->value_root);
+  sf_status_t status = arranged ? take_arranged(edges) : arrange(&given, edges->leaves.max, &extra_edge, edges);
+  if (status == SF_OK && !arranged)
     edges->leaves = sfshm_pattern_survey(&edges->leaf);
-  }
+  if (status == SF_OK)
+    edges->value_root = shorten(&edges->value_root);
   return status;
 }
 
@@ -258,7 +286,7 @@ sf_status_t sfshm_edges_open(const sfshm_region_t *region, uint64_t offset, int6
   memcpy(&block, (const char *)region->base + offset, sizeof block);
   sf_status_t status = check_block(region, &block, nedges, nvalues);
   if (status == SF_OK)
-    status = open_block(region->base, &block, &edges);
+    status = open_block(region->base, &block, true, &edges);
   if (status == SF_OK && edges.roots.max >= nroots) {
     if (is_line(&edges.value_root) && edges.extra_value.n == 0)
       find_bad_on_line(&edges, nroots, bad_leaf_p, bad_root_p);
@@ -276,7 +304,7 @@ sf_status_t sfshm_edges_open(const sfshm_region_t *region, uint64_t offset, int6
 sf_status_t sfshm_edges_open_own(const void *base, const sfshm_edge_block_t *block, sfshm_edges_t *edges_p)
 {
   sfshm_edges_t edges = {.memory = NULL};
-  sf_status_t status = open_block(base, block, &edges);
+  sf_status_t status = open_block(base, block, false, &edges);
   if (status == SF_OK)
     *edges_p = edges;
   return status;
@@ -294,7 +322,7 @@ void sfshm_edges_move(sfshm_edges_t *edges, const void *from, const void *to)
 {
   move_pattern(&edges->value_root, from, to);
   move_pattern(&edges->extra_value, from, to);
-  if (edges->memory == NULL)
+  if (!edges->leaf_in_memory)
     move_pattern(&edges->leaf, from, to);
 }
 

@@ -4,7 +4,8 @@
  * A root that several leaves of the rank share is sent once in a bcast: values are the distinct roots, and edges beyond
  * the first to the same root are extra ones. A block holds four patterns:
  *   value_root   the distinct roots
- *   leaf         the leaf of each edge, in the order in which the edges were given
+ *   leaf         the leaf of each edge, in the order given: that of the application, or by regions of roots if these
+ *                are many and scattered
  *   extra_value  the value that each extra edge carries, ascending; edges of one value by ascending leaf
  *   extra_edge   the place of each extra edge in the order given, each once; the other edges there carry the values 0,
  *                1, ... and have the lowest leaf of their root
@@ -47,14 +48,18 @@ typedef struct sfshm_edges {
   sfshm_pattern_t value_root;
   sfshm_pattern_t leaf; /* of each edge, in the plan's order */
   sfshm_pattern_t extra_value;
-  sfshm_pattern_t extra_root;   /* of each extra edge */
-  sfshm_pattern_survey_t roots; /* of value_root */
-  sfshm_pattern_survey_t leaves;
+  sfshm_pattern_t extra_root;    /* of each extra edge */
+  sfshm_pattern_survey_t roots;  /* of value_root */
+  sfshm_pattern_survey_t leaves; /* SFSHM_EDGES_UNKNOWN: nobody has looked at all of them */
+  bool leaf_in_memory;
   void *memory; /* of patterns that are not in the region; NULL: none */
 } sfshm_edges_t;
 
+#define SFSHM_EDGES_UNKNOWN (-2)
+
 /* Opens the block at offset and checks it completely: the arrays lie in the region, roots lie in 0..nroots-1, leaves
- * are not negative, values are numbered without gaps. SF_ERR_RANGE for a root index that is too large: *bad_leaf_p is
+ * are not negative, values are numbered without gaps. An array of leaves that can neither be negative nor has to be
+ * arranged is not read: its pages need not be here. SF_ERR_RANGE for a root index that is too large: *bad_leaf_p is
  * then the lowest leaf of such edges and *bad_root_p its index. SF_ERR_PROTO for a malformed block. SF_ERR_NOMEM. */
 sf_status_t sfshm_edges_open(const sfshm_region_t *region, uint64_t offset, int64_t nedges, int64_t nvalues,
                              int64_t nroots, sfshm_edges_t *edges_p, int64_t *bad_leaf_p, int64_t *bad_root_p);

@@ -96,6 +96,47 @@ START_TEST(lines)
 }
 END_TEST
 
+/* Puts the indices in the order of their regions. */
+static void cluster(uint32_t index[], int64_t n, int shift)
+{
+  static sfc_keyed_t keyed[MAX_N], scratch[MAX_N];
+  for (int64_t i = 0; i < n; i++)
+    keyed[i] = (sfc_keyed_t){index[i] >> shift, index[i]};
+  sfc_sort(keyed, scratch, n, UINT32_MAX);
+  for (int64_t i = 0; i < n; i++)
+    index[i] = (uint32_t)keyed[i].item;
+}
+
+/* With none, few and many repeated in a region. */
+START_TEST(clustered_indices)
+{
+  static int64_t wide[MAX_N];
+  static uint32_t index[MAX_N];
+  static sfc_keyed_t expected[MAX_N];
+  static const int shifts[] = {9, 10, 14, 20};
+  uint64_t random = sftest_random_start(seed, 3);
+  for (int round = 0; round < 400; round++) {
+    int64_t n = 1 + sftest_random(&random) % (round % 10 == 0 ? MAX_N : 500);
+    int shift = shifts[sftest_random(&random) % 4];
+    uint32_t span = 1000u << shift;
+    if (round % 3 == 0)
+      span = (uint32_t)n / (1 + sftest_random(&random) % 4) + 1;
+    for (int64_t i = 0; i < n; i++)
+      index[i] = sftest_random(&random) % 50 == 0 && i > 0 ? index[i - 1] : sftest_random(&random) % span;
+    cluster(index, n, shift);
+    for (int64_t i = 0; i < n; i++)
+      wide[i] = index[i];
+    int64_t nexpected = sort_all(wide, n, expected);
+    sfc_repeats_t repeats;
+    ck_assert_int_eq(sfc_repeats_find_clustered(index, n, shift, &repeats), SF_OK);
+    ck_assert_int_eq(repeats.n, nexpected);
+    if (nexpected > 0)
+      ck_assert_int_eq(memcmp(repeats.places, expected, (size_t)nexpected * sizeof *expected), 0);
+    sfc_repeats_free(&repeats);
+  }
+}
+END_TEST
+
 START_TEST(no_indices)
 {
   check(NULL, 0);
@@ -108,6 +149,7 @@ static Suite *repeats_suite(void)
   TCase *tcase = tcase_create("repeats");
   tcase_add_test(tcase, random_indices);
   tcase_add_test(tcase, lines);
+  tcase_add_test(tcase, clustered_indices);
   tcase_add_test(tcase, no_indices);
   suite_add_tcase(suite, tcase);
   return suite;
