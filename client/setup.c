@@ -6,6 +6,8 @@
  *   GraphCommit  ──▶ daemon ──▶  GraphReady          all succeeded: where each other's slots are
  *
  * An error of any rank, in either half, becomes the error of all. */
+#include "client/setup.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,7 @@ typedef struct sfc_peer_list {
 } sfc_peer_list_t;
 
 typedef struct sfc_setup {
+  const char *caller;
   sf_group_t *group;
   sf_graph_t *graph;
   sfc_edge_list_t own;
@@ -67,7 +70,7 @@ static void note_error(sfc_setup_t *setup, sf_status_t status, int32_t rank, int
     snprintf(where, sizeof where, "rank %d, leaf %lld", rank, (long long)leaf);
   else
     snprintf(where, sizeof where, "rank %d", rank);
-  snprintf(setup->error_detail, sizeof setup->error_detail, "sf_graph_create: %s: %s", where, sfshm_error_detail());
+  snprintf(setup->error_detail, sizeof setup->error_detail, "%s: %s: %s", setup->caller, where, sfshm_error_detail());
 }
 
 static void fill_error(const sfc_setup_t *setup, Sfproto__SetupError *error)
@@ -94,6 +97,8 @@ static sf_status_t check_input(const sfc_edge_input_t *input)
 static void make_own_list(sfc_setup_t *setup, const sfc_edge_input_t *input)
 {
   int64_t bad_leaf = -1;
+  if (setup->status != SF_OK) /* found before */
+    return;
   sf_status_t status = check_input(input);
   if (status == SF_OK)
     status = sfc_edge_list_make(input, setup->group->rank, setup->group->size, &setup->own, &bad_leaf);
@@ -112,7 +117,7 @@ static sf_status_t send_create(sfc_setup_t *setup, const sfc_edge_input_t *input
   Sfproto__EdgeBlock **pointers = calloc((size_t)nparts + 1, sizeof *pointers);
   sf_status_t status = SF_ERR_NOMEM;
   if (blocks == NULL || pointers == NULL) {
-    sfshm_error(SF_ERR_NOMEM, "sf_graph_create: message about %d root ranks", nparts);
+    sfshm_error(SF_ERR_NOMEM, "%s: message about %d root ranks", setup->caller, nparts);
     goto out;
   }
   for (int32_t i = 0; i < nparts; i++) {
@@ -726,21 +731,23 @@ static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, 
   return SF_OK;
 }
 
-static sf_status_t create(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags, sf_graph_t **graph_p)
+sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags,
+                             const sfc_finding_t *finding, sf_graph_t **graph_p)
 {
+  const char *caller = finding->caller;
   if (group == NULL || graph_p == NULL)
-    return sfshm_error(SF_ERR_ARG, "sf_graph_create: %s is NULL", group == NULL ? "group" : "graph_p");
+    return sfshm_error(SF_ERR_ARG, "%s: %s is NULL", caller, group == NULL ? "group" : "graph_p");
   sf_context_t *context = group->context;
-  sf_status_t status = sfc_context_check(context, "sf_graph_create");
+  sf_status_t status = sfc_context_check(context, caller);
   if (status == SF_OK)
     status = sfc_context_failure(context);
   if (status == SF_OK && (flags & ~(uint32_t)(SF_GRAPH_COPY | SF_GRAPH_REPRODUCIBLE)) != 0)
-    status = sfshm_error(SF_ERR_ARG, "sf_graph_create: unknown flags 0x%x", flags);
+    status = sfshm_error(SF_ERR_ARG, "%s: unknown flags 0x%x", caller, flags);
   if (status != SF_OK)
     return status;
   sf_graph_t *graph = calloc(1, sizeof *graph);
   if (graph == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "sf_graph_create: graph");
+    return sfshm_error(SF_ERR_NOMEM, "%s: graph", caller);
   graph->context = context;
   graph->group = sfc_group_hold(group);
   graph->generation = context->generation;
@@ -749,7 +756,9 @@ static sf_status_t create(sf_group_t *group, const sfc_edge_input_t *input, uint
   graph->size = group->size;
   graph->nroots = input->nroots;
   graph->nleaves = input->nleaves;
-  sfc_setup_t setup = {.group = group, .graph = graph, .own = {.region = {.fd = -1}}, .map_fd = -1};
+  sfc_setup_t setup = {.caller = caller, .group = group, .graph = graph, .own = {.region = {.fd = -1}}, .map_fd = -1};
+  if (finding->status != SF_OK)
+    note_error(&setup, sfshm_error(finding->status, "%s", finding->detail), group->rank, finding->leaf);
   status = run_setup(&setup, input, flags);
   free_setup(&setup);
   if (status != SF_OK) {
@@ -764,11 +773,13 @@ static sf_status_t create(sf_group_t *group, const sfc_edge_input_t *input, uint
   return SF_OK;
 }
 
+static const sfc_finding_t plain = {.caller = "sf_graph_create"};
+
 sf_status_t sf_graph_create(sf_group_t *group, int64_t nroots, int64_t nleaves, const int64_t leaf_index[],
                             const int32_t root_rank[], const int64_t root_index[], uint32_t flags, sf_graph_t **graph_p)
 {
   sfc_edge_input_t input = {nroots, nleaves, leaf_index, root_rank, root_index, true};
-  return create(group, &input, flags, graph_p);
+  return sfc_graph_create(group, &input, flags, &plain, graph_p);
 }
 
 sf_status_t sf_graph_create_i32(sf_group_t *group, int64_t nroots, int64_t nleaves, const int32_t leaf_index[],
@@ -776,5 +787,5 @@ sf_status_t sf_graph_create_i32(sf_group_t *group, int64_t nroots, int64_t nleav
                                 sf_graph_t **graph_p)
 {
   sfc_edge_input_t input = {nroots, nleaves, leaf_index, root_rank, root_index, false};
-  return create(group, &input, flags, graph_p);
+  return sfc_graph_create(group, &input, flags, &plain, graph_p);
 }

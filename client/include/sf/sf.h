@@ -286,5 +286,7 @@ sf_status_t sf_request_free(sf_request_t **request);
 }
 #endif
 
+#include <sf/sf_algebra.h>
 #include <sf/sf_edges.h>
+#include <sf/sf_section.h>
 #endif

@@ -1,0 +1,232 @@
+/* Deriving graphs: see derive.h. */
+#include "client/algebra/derive.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/graph.h"
+#include "client/setup.h"
+#include "client/transfer.h"
+#include "shm/error.h"
+
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
+
+static bool same_group(const sf_group_t *a, const sf_group_t *b)
+{
+  if (a == b)
+    return true;
+  if (a->context != b->context || a->size != b->size)
+    return false;
+  for (int32_t i = 0; i < a->size; i++)
+    if (sfc_group_job_rank(a, i) != sfc_group_job_rank(b, i))
+      return false;
+  return true;
+}
+
+sf_status_t sfc_derive_check(const char *caller, const sf_graph_t *graph, const void *result)
+{
+  if (graph == NULL || result == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: %s", caller,
+                       graph == NULL ? "a graph is NULL" : "there is no place for the result");
+  return sfc_context_check(graph->context, caller);
+}
+
+sf_status_t sfc_derive_check_two(const char *caller, const sf_graph_t *a, const sf_graph_t *b, const void *result)
+{
+  sf_status_t status = sfc_derive_check(caller, a, result);
+  if (status == SF_OK)
+    status = sfc_derive_check(caller, b, result);
+  if (status == SF_OK && !same_group(a->group, b->group))
+    status = sfshm_error(SF_ERR_ARG, "%s: the graphs are of different groups, of %d and %d ranks", caller,
+                         a->group->size, b->group->size);
+  return status;
+}
+
+sf_status_t sfc_derive_check_group(const char *caller, const sf_group_t *group, const void *result)
+{
+  if (group == NULL || result == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: %s", caller,
+                       group == NULL ? "the group is NULL" : "there is no place for the result");
+  return sfc_context_check(group->context, caller);
+}
+
+/* ---- On the way -------------------------------------------------------------------------------------------------- */
+
+void sfc_derive_begin(sfc_derive_t *derive, const char *caller, sf_group_t *group, uint32_t flags)
+{
+  *derive = (sfc_derive_t){.caller = caller, .group = group, .flags = flags, .bad_leaf = -1};
+}
+
+void sfc_derive_note(sfc_derive_t *derive, sf_status_t status, int64_t leaf)
+{
+  if (status == SF_OK || derive->status != SF_OK)
+    return;
+  derive->status = status;
+  derive->bad_leaf = leaf;
+  strncpy(derive->detail, sfshm_error_detail(), sizeof derive->detail - 1);
+}
+
+void *sfc_derive_array(sfc_derive_t *derive, int64_t n, size_t element_bytes)
+{
+  bool fits = n >= 0 && (uint64_t)n < SIZE_MAX;
+  assert(derive->narrays < SFC_DERIVE_ARRAYS);
+  void *array = fits ? calloc((size_t)n + 1, element_bytes) : NULL;
+  if (array == NULL) {
+    sfc_derive_note(derive, sfshm_error(SF_ERR_NOMEM, "array of %lld elements", (long long)n), -1);
+    derive->starved = true;
+    return NULL;
+  }
+  derive->arrays[derive->narrays++] = array;
+  return array;
+}
+
+sfc_place_t *sfc_derive_places(sfc_derive_t *derive, int64_t n)
+{
+  sfc_place_t *places = sfc_derive_array(derive, n, sizeof *places);
+  for (int64_t i = 0; places != NULL && i < n; i++)
+    places[i] = (sfc_place_t){-1, -1};
+  return places;
+}
+
+void sfc_derive_read(sfc_derive_t *derive, const sf_graph_t *graph, sfc_edges_t *edges)
+{
+  int64_t n = graph->nleaves;
+  edges->leaf = sfc_derive_array(derive, n, sizeof *edges->leaf);
+  edges->root_rank = sfc_derive_array(derive, n, sizeof *edges->root_rank);
+  edges->root = sfc_derive_array(derive, n, sizeof *edges->root);
+  edges->n = 0;
+  if (derive->starved)
+    return;
+  sf_status_t status = sf_graph_edges(graph, edges->leaf, edges->root_rank, edges->root);
+  if (status == SF_OK)
+    edges->n = n;
+  sfc_derive_note(derive, status, -1);
+  derive->starved |= status != SF_OK;
+}
+
+void sfc_derive_room(sfc_derive_t *derive, int64_t n)
+{
+  derive->edges.leaf = sfc_derive_array(derive, n, sizeof *derive->edges.leaf);
+  derive->edges.root_rank = sfc_derive_array(derive, n, sizeof *derive->edges.root_rank);
+  derive->edges.root = sfc_derive_array(derive, n, sizeof *derive->edges.root);
+  derive->room = derive->starved ? 0 : n;
+}
+
+/* ---- Exchanges --------------------------------------------------------------------------------------------------- */
+
+typedef sf_status_t sfc_exchange_fn_t(sf_graph_t *graph, const sf_type_t *unit, const void *from, void *to,
+                                      const sf_op_t *op);
+
+static void exchange(sfc_derive_t *derive, sf_graph_t *graph, sfc_exchange_fn_t *operation, const sf_type_t *base,
+                     int64_t count, const void *from, void *to, const sf_op_t *op)
+{
+  const sf_type_t *unit = base;
+  if (graph == NULL)
+    return;
+  sf_status_t status = derive->starved ? SF_ERR_NOMEM : SF_OK;
+  if (status == SF_OK && count > 1)
+    status = sf_type_create_block(count, base, &unit);
+  if (status != SF_OK) {
+    sfc_derive_note(derive, status, -1);
+    sfc_graph_fail_everywhere(graph, status, derive->detail);
+    return;
+  }
+  sfc_derive_note(derive, operation(graph, unit, from, to, op), -1);
+  (void)sf_type_destroy(unit);
+}
+
+void sfc_derive_bcast(sfc_derive_t *derive, sf_graph_t *graph, const sf_type_t *base, int64_t count, const void *root,
+                      void *leaf)
+{
+  exchange(derive, graph, sf_bcast, base, count, root, leaf, SF_REPLACE);
+}
+
+void sfc_derive_reduce(sfc_derive_t *derive, sf_graph_t *graph, const sf_type_t *base, int64_t count, const void *leaf,
+                       void *root, const sf_op_t *op)
+{
+  exchange(derive, graph, sf_reduce, base, count, leaf, root, op);
+}
+
+/* ---- Set-up ------------------------------------------------------------------------------------------------------ */
+
+static sf_status_t make(const sfc_derive_t *derive, int64_t nroots, const sfc_edges_t *edges, uint32_t flags,
+                        sf_graph_t **graph_p)
+{
+  sfc_finding_t finding = {derive->caller, derive->status, derive->bad_leaf, derive->detail};
+  sfc_edge_input_t input = {nroots, edges->n, edges->leaf, edges->root_rank, edges->root, true};
+  if (derive->status != SF_OK)
+    input = (sfc_edge_input_t){.wide = true};
+  return sfc_graph_create(derive->group, &input, flags, &finding, graph_p);
+}
+
+void sfc_derive_drop(sfc_derive_t *derive)
+{
+  while (derive->narrays > 0)
+    free(derive->arrays[--derive->narrays]);
+}
+
+sf_status_t sfc_derive_end(sfc_derive_t *derive, sf_graph_t **graph_p)
+{
+  sf_status_t status = derive->agreed ? sfshm_error(derive->status, "%s", derive->detail)
+                                      : make(derive, derive->nroots, &derive->edges, derive->flags, graph_p);
+  sfc_derive_drop(derive);
+  return status;
+}
+
+void sfc_derive_pass(sfc_derive_t *part, sfc_derive_t *whole)
+{
+  sfc_derive_drop(part);
+  whole->starved |= part->starved;
+  if (part->status != SF_OK)
+    sfc_derive_note(whole, sfshm_error(part->status, "%s", part->detail), part->bad_leaf);
+}
+
+sf_graph_t *sfc_derive_helper(sfc_derive_t *derive, int64_t nroots, const sfc_edges_t *edges)
+{
+  sf_graph_t *graph = NULL;
+  if (derive->agreed)
+    return NULL;
+  sf_status_t status = make(derive, nroots, edges, SF_GRAPH_DEFAULT, &graph);
+  derive->agreed = status != SF_OK;
+  if (derive->agreed)
+    derive->status = SF_OK; /* what was noted here is in it */
+  sfc_derive_note(derive, status, -1);
+  return graph;
+}
+
+/* The cheapest agreement that there is: the set-up of a graph without edges. */
+sf_status_t sfc_derive_agree(sfc_derive_t *derive)
+{
+  const sfc_edges_t none = {.n = 0};
+  sf_graph_t *graph = sfc_derive_helper(derive, 0, &none);
+  if (graph != NULL)
+    (void)sf_graph_destroy(graph);
+  sfc_derive_drop(derive);
+  return derive->status == SF_OK ? SF_OK : sfshm_error(derive->status, "%s", derive->detail);
+}
+
+static void allgather_edges(const sfc_derive_t *derive, int64_t count, sfc_edges_t *edges)
+{
+  for (int32_t rank = 0; edges->n < count * derive->group->size; rank++)
+    for (int64_t i = 0; i < count; i++, edges->n++) {
+      edges->root_rank[edges->n] = rank;
+      edges->root[edges->n] = i;
+    }
+}
+
+const int64_t *sfc_derive_allgather(sfc_derive_t *derive, int64_t count, const int64_t mine[])
+{
+  int64_t n = count * derive->group->size;
+  int64_t *all = sfc_derive_array(derive, n, sizeof *all);
+  sfc_edges_t edges = {0, NULL, sfc_derive_array(derive, n, sizeof *edges.root_rank),
+                       sfc_derive_array(derive, n, sizeof *edges.root)};
+  if (!derive->starved)
+    allgather_edges(derive, count, &edges);
+  sf_graph_t *graph = sfc_derive_helper(derive, count, &edges);
+  if (graph == NULL)
+    return NULL;
+  sfc_derive_bcast(derive, graph, SF_INT64, 1, mine, all);
+  (void)sf_graph_destroy(graph);
+  return derive->status == SF_OK ? all : NULL;
+}

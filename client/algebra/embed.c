@@ -1,0 +1,66 @@
+/* Graphs with some of the edges of others. */
+#include <stdint.h>
+
+#include "client/algebra/derive.h"
+#include "client/graph.h"
+#include "shm/error.h"
+
+/* Marks what is selected of 0..n-1. An index beyond them is refused, or ignored, as it says; a negative one refused. */
+static uint8_t *mark(sfc_derive_t *derive, int64_t n, int64_t nselected, const int64_t selected[], bool refuse)
+{
+  uint8_t *marks = sfc_derive_array(derive, n, sizeof *marks);
+  if (nselected < 0 || (nselected > 0 && selected == NULL)) {
+    sfc_derive_note(derive,
+                    sfshm_error(SF_ERR_ARG, "%lld selected, in list %p", (long long)nselected, (void *)selected), -1);
+    return marks;
+  }
+  for (int64_t i = 0; marks != NULL && i < nselected; i++) {
+    if (selected[i] >= 0 && selected[i] < n)
+      marks[selected[i]] = 1;
+    else if (selected[i] < 0 || refuse)
+      sfc_derive_note(derive,
+                      sfshm_error(SF_ERR_RANGE, "selected index %lld, in place %lld of the list; 0..%lld expected",
+                                  (long long)selected[i], (long long)i, (long long)n - 1),
+                      -1);
+  }
+  return marks;
+}
+
+/* The edges of marked leaves. */
+static void keep_marked(sfc_derive_t *derive, const sf_graph_t *graph, const uint8_t leaf_marks[])
+{
+  sfc_edges_t edges;
+  sfc_derive_read(derive, graph, &edges);
+  sfc_derive_room(derive, edges.n);
+  for (int64_t i = 0; leaf_marks != NULL && i < edges.n; i++)
+    if (leaf_marks[edges.leaf[i]] != 0)
+      sfc_derive_add(derive, edges.leaf[i], edges.root_rank[i], edges.root[i]);
+}
+
+sf_status_t sf_graph_embed_roots(sf_graph_t *graph, int64_t n, const int64_t selected_roots[], sf_graph_t **embedded_p)
+{
+  sfc_derive_t derive;
+  sf_status_t status = sfc_derive_check(__func__, graph, embedded_p);
+  if (status != SF_OK)
+    return status;
+  sfc_derive_begin(&derive, __func__, graph->group, graph->flags);
+  derive.nroots = graph->nroots;
+  uint8_t *roots = mark(&derive, graph->nroots, n, selected_roots, true);
+  uint8_t *leaves = sfc_derive_array(&derive, graph->leaf_max + 1, sizeof *leaves);
+  sfc_derive_bcast(&derive, graph, SF_UINT8, 1, roots, leaves);
+  keep_marked(&derive, graph, leaves);
+  return sfc_derive_end(&derive, embedded_p);
+}
+
+sf_status_t sf_graph_embed_leaves(sf_graph_t *graph, int64_t n, const int64_t selected_leaves[],
+                                  sf_graph_t **embedded_p)
+{
+  sfc_derive_t derive;
+  sf_status_t status = sfc_derive_check(__func__, graph, embedded_p);
+  if (status != SF_OK)
+    return status;
+  sfc_derive_begin(&derive, __func__, graph->group, graph->flags);
+  derive.nroots = graph->nroots;
+  keep_marked(&derive, graph, mark(&derive, graph->leaf_max + 1, n, selected_leaves, false));
+  return sfc_derive_end(&derive, embedded_p);
+}

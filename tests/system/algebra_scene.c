@@ -1,0 +1,92 @@
+/* Jobs for tests of graph algebra: see algebra_scene.h. */
+#include "tests/system/algebra_scene.h"
+
+#include <stdio.h>
+
+#include "tests/system/cluster.h"
+
+#define CASES 5
+
+typedef struct arguments {
+  uint64_t seed;
+  const part_t *parts;
+} arguments_t;
+
+void scene_make(scene_t *scene, sftest_forest_t *forest, sf_graph_t **graph_p)
+{
+  sftest_forest_random(forest, sftest_random(&scene->random), scene->size, MAX_VERTICES);
+  sftest_forest_create(scene->self, forest, scene->group, graph_p);
+}
+
+void scene_destroy(scene_t *scene, sf_graph_t *graph)
+{
+  SFTEST_OK(scene->self, sf_graph_destroy(graph));
+}
+
+void scene_expect(scene_t *scene, sftest_forest_t *expected, sf_graph_t *graph)
+{
+  sftest_forest_expect(scene->self, expected, scene->group, graph);
+  scene_destroy(scene, graph);
+  sftest_forest_free(expected);
+}
+
+/* The group of all, or the first few ranks in reverse; NULL: this rank is not in it. */
+static sf_group_t *choose_group(sf_context_t *context, uint64_t *random)
+{
+  int32_t ranks[SFTEST_GROUP_MAX], size = sf_size(context);
+  sf_group_t *group;
+  if (sftest_below(random, 2) == 0)
+    return sf_group_world(context);
+  size = 1 + (int32_t)sftest_below(random, size);
+  for (int32_t i = 0; i < size; i++)
+    ranks[i] = size - 1 - i;
+  if (sf_rank(context) >= size)
+    return NULL;
+  return sf_group_create(context, size, ranks, 7, &group) == SF_OK ? group : NULL;
+}
+
+static int run_cases(sftest_rank_t *self)
+{
+  const arguments_t *arguments = self->argument;
+  sf_context_t *context = sftest_join(self);
+  for (int i = 0; i < CASES; i++) {
+    uint64_t seed = sftest_hash2(arguments->seed, (uint64_t)i);
+    sf_group_t *group = choose_group(context, &seed);
+    if (group == NULL)
+      continue;
+    scene_t scene = {self, group, sf_group_rank(group), sf_group_size(group), sftest_hash(seed)};
+    for (const part_t *part = arguments->parts; part->name != NULL; part++) {
+      sftest_at(self, "case %d: %s", i, part->name);
+      part->run(&scene);
+    }
+    if (group != sf_group_world(context))
+      SFTEST_OK(self, sf_group_destroy(group));
+  }
+  sftest_leave(self, context);
+  return 0;
+}
+
+void scene_run_jobs(const part_t parts[], int32_t nnodes, int64_t budget_ms)
+{
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, nnodes);
+  sftest_cluster_warm(&cluster);
+  int64_t until = sftest_now_ms() + budget_ms;
+  int njobs = 0;
+  do {
+    sftest_job_t job;
+    int32_t places[SFTEST_GROUP_MAX];
+    arguments_t arguments = {sftest_seed(), parts};
+    sftest_use_seed(arguments.seed);
+    uint64_t random = sftest_hash(arguments.seed);
+    int32_t size = 1 + (int32_t)sftest_below(&random, SFTEST_GROUP_MAX);
+    sftest_places_random(places, size, nnodes, &random);
+    sftest_job_start_over(&job, cluster.nodes, places, size, run_cases, &arguments);
+    sftest_job_wait(&job, sftest_limit_ms(30000));
+    sftest_job_expect_all(&job);
+    sftest_cluster_settle(&cluster);
+    njobs++;
+  } while (!sftest_seed_is_given() && sftest_now_ms() < until);
+  printf("%d jobs of %d cases on up to %d nodes\n", njobs, CASES, nnodes);
+  sftest_cluster_stop(&cluster);
+}

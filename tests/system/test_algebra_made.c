@@ -1,0 +1,324 @@
+/* Graphs made of numbers, names, patterns and sections, copies and orders, compared with a serial model. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/algebra_scene.h"
+#include "tests/unit/runner.h"
+
+/* ---- Global numbers ---------------------------------------------------------------------------------------------- */
+
+static void global(scene_t *scene)
+{
+  sftest_forest_t forest;
+  sf_graph_t *real;
+  sftest_forest_random(&forest, sftest_random(&scene->random), scene->size, MAX_VERTICES);
+  int64_t n = forest.n[scene->rank];
+  int64_t *leaves = malloc(((size_t)n + 1) * sizeof *leaves), *numbers = malloc(((size_t)n + 1) * sizeof *numbers);
+  for (int64_t i = 0; i < n; i++) {
+    const sftest_edge_t *edge = &forest.edges[scene->rank][i];
+    leaves[i] = edge->leaf;
+    numbers[i] = sftest_forest_first(&forest, edge->root_rank) + edge->root;
+  }
+  leaves[n] = 5;
+  numbers[n] = -1; /* is not connected, so that its index does not matter */
+  SFTEST_OK(scene->self, sf_graph_create_global(scene->group, forest.nroots[scene->rank], n + 1, leaves, numbers,
+                                                SF_GRAPH_DEFAULT, &real));
+  free(leaves);
+  free(numbers);
+  scene_expect(scene, &forest, real);
+}
+
+static void layouts(scene_t *scene)
+{
+  sftest_forest_t forest;
+  sf_graph_t *real;
+  int64_t nleaves[SFTEST_GROUP_MAX], number = 0;
+  sftest_forest_init(&forest, scene->size);
+  for (int32_t rank = 0; rank < scene->size; rank++) {
+    forest.nroots[rank] = sftest_below(&scene->random, 4) == 0 ? 0 : sftest_below(&scene->random, MAX_VERTICES);
+    nleaves[rank] = sftest_below(&scene->random, 4) == 0 ? 0 : sftest_below(&scene->random, MAX_VERTICES);
+  }
+  SFTEST_OK(scene->self, sf_graph_from_layouts(scene->group, forest.nroots[scene->rank], nleaves[scene->rank],
+                                               SF_GRAPH_DEFAULT, &real));
+  for (int32_t rank = 0, owner = 0; rank < scene->size; rank++)
+    for (int64_t i = 0; i < nleaves[rank] && number < sftest_forest_total(&forest); i++, number++) {
+      while (number >= sftest_forest_first(&forest, owner + 1))
+        owner++;
+      sftest_forest_add(&forest, rank, i, owner, number - sftest_forest_first(&forest, owner));
+    }
+  scene_expect(scene, &forest, real);
+}
+
+/* A list of names with random indices. */
+typedef struct names {
+  int64_t n;
+  int64_t name[MAX_VERTICES];
+  int64_t index[MAX_VERTICES];
+} names_t;
+
+static void choose_names(uint64_t *random, int64_t nnames, names_t *names)
+{
+  names->n = sftest_below(random, 4) == 0 ? 0 : sftest_below(random, MAX_VERTICES);
+  for (int64_t i = 0; i < names->n; i++) {
+    names->name[i] =
+        nnames == 0 || sftest_below(random, 8) == 0 ? -1 - sftest_below(random, 3) : sftest_below(random, nnames);
+    names->index[i] = 2 * i + sftest_below(random, 2);
+  }
+}
+
+static void matching(scene_t *scene)
+{
+  names_t roots[SFTEST_GROUP_MAX], leaves[SFTEST_GROUP_MAX];
+  sftest_forest_t forest;
+  sf_graph_t *real;
+  int64_t nnames = sftest_below(&scene->random, 3 * MAX_VERTICES);
+  bool given = sftest_below(&scene->random, 2) == 0, space = sftest_below(&scene->random, 2) == 0;
+  sftest_forest_init(&forest, scene->size);
+  for (int32_t rank = 0; rank < scene->size; rank++) {
+    choose_names(&scene->random, nnames, &roots[rank]);
+    choose_names(&scene->random, nnames, &leaves[rank]);
+    forest.nroots[rank] = space ? 2 * MAX_VERTICES : 0;
+    for (int64_t i = 0; i < roots[rank].n; i++) {
+      int64_t root = given ? roots[rank].index[i] : i;
+      if (roots[rank].name[i] >= 0 && root >= forest.nroots[rank])
+        forest.nroots[rank] = root + 1;
+    }
+  }
+  const names_t *own_roots = &roots[scene->rank], *own_leaves = &leaves[scene->rank];
+  sf_match_t match = {nnames,           space ? 2 * MAX_VERTICES : 0,    own_roots->n,
+                      own_roots->name,  given ? own_roots->index : NULL, own_leaves->n,
+                      own_leaves->name, given ? own_leaves->index : NULL};
+  SFTEST_OK(scene->self, sf_graph_create_matching(scene->group, &match, SF_GRAPH_DEFAULT, &real));
+  for (int32_t rank = 0; rank < scene->size; rank++)
+    for (int64_t i = 0; i < leaves[rank].n; i++)
+      for (int32_t r = 0; r < scene->size; r++)
+        for (int64_t k = 0; k < roots[r].n; k++)
+          if (leaves[rank].name[i] >= 0 && leaves[rank].name[i] == roots[r].name[k])
+            sftest_forest_add(&forest, rank, given ? leaves[rank].index[i] : i, r, given ? roots[r].index[k] : k);
+  scene_expect(scene, &forest, real);
+}
+
+/* ---- Patterns ---------------------------------------------------------------------------------------------------- */
+
+static void expect_pattern(scene_t *scene, sf_graph_t *graph, sf_pattern_t expected)
+{
+  sf_pattern_t found = SF_PATTERN_NONE;
+  SFTEST_OK(scene->self, sf_graph_find_pattern(graph, &found));
+  if (scene->size == 1 && expected != SF_PATTERN_NONE)
+    expected = SF_PATTERN_ALLGATHER;
+  sftest_require(scene->self, found == expected, __FILE__, __LINE__, "pattern %d, expected %d", (int)found,
+                 (int)expected);
+}
+
+static void gathering(scene_t *scene, sf_pattern_t pattern)
+{
+  sftest_forest_t forest;
+  sf_graph_t *real;
+  int32_t root_rank = (int32_t)sftest_below(&scene->random, scene->size);
+  sftest_forest_init(&forest, scene->size);
+  for (int32_t rank = 0; rank < scene->size; rank++)
+    forest.nroots[rank] = rank == 0 ? 1 + sftest_below(&scene->random, 5) : sftest_below(&scene->random, 20);
+  for (int32_t rank = 0; rank < scene->size; rank++)
+    for (int32_t r = 0; r < scene->size && (pattern == SF_PATTERN_ALLGATHER || rank == root_rank); r++)
+      for (int64_t i = 0; i < forest.nroots[r]; i++)
+        sftest_forest_add(&forest, rank, sftest_forest_first(&forest, r) + i, r, i);
+  SFTEST_OK(scene->self, sf_graph_create_pattern(scene->group, pattern, forest.nroots[scene->rank], root_rank,
+                                                 SF_GRAPH_DEFAULT, &real));
+  expect_pattern(scene, real, pattern);
+  scene_expect(scene, &forest, real);
+}
+
+static void all_to_all(scene_t *scene)
+{
+  sftest_forest_t forest;
+  sf_graph_t *real;
+  int64_t n = 1 + sftest_below(&scene->random, 5);
+  sftest_forest_init(&forest, scene->size);
+  for (int32_t rank = 0; rank < scene->size; rank++) {
+    forest.nroots[rank] = n * scene->size;
+    for (int64_t leaf = 0; leaf < n * scene->size; leaf++)
+      sftest_forest_add(&forest, rank, leaf, (int32_t)(leaf / n), rank * n + leaf % n);
+  }
+  SFTEST_OK(scene->self, sf_graph_create_pattern(scene->group, SF_PATTERN_ALLTOALL, n, 0, SF_GRAPH_DEFAULT, &real));
+  expect_pattern(scene, real, SF_PATTERN_ALLTOALL);
+  scene_expect(scene, &forest, real);
+}
+
+static void patterns(scene_t *scene)
+{
+  sf_graph_t *graph;
+  sftest_forest_t forest;
+  gathering(scene, SF_PATTERN_ALLGATHER);
+  gathering(scene, SF_PATTERN_GATHER);
+  all_to_all(scene);
+  sftest_forest_init(&forest, scene->size); /* one leaf is missing in an allgather of two roots each */
+  for (int32_t rank = 0; rank < scene->size; rank++) {
+    forest.nroots[rank] = 2;
+    for (int64_t i = 0; i < 2 * scene->size - (rank == scene->size - 1); i++)
+      sftest_forest_add(&forest, rank, i, (int32_t)(i / 2), i % 2);
+  }
+  sftest_forest_create(scene->self, &forest, scene->group, &graph);
+  expect_pattern(scene, graph, SF_PATTERN_NONE);
+  scene_destroy(scene, graph);
+  sftest_forest_free(&forest);
+}
+
+/* ---- Copies ------------------------------------------------------------------------------------------------------ */
+
+static void duplicate(scene_t *scene)
+{
+  sftest_forest_t forest, other;
+  sf_graph_t *graph, *copy, *changed;
+  bool equal = false;
+  scene_make(scene, &forest, &graph);
+  SFTEST_OK(scene->self, sf_graph_duplicate(graph, SF_GRAPH_REPRODUCIBLE, &copy));
+  SFTEST_OK(scene->self, sf_graph_equal(graph, copy, &equal));
+  SFTEST_REQUIRE(scene->self, equal);
+  sftest_forest_init(&other, scene->size); /* the same but for what one rank has */
+  int32_t odd = (int32_t)sftest_below(&scene->random, scene->size);
+  for (int32_t rank = 0; rank < scene->size; rank++) {
+    other.nroots[rank] = forest.nroots[rank];
+    for (int64_t i = 0; i < forest.n[rank]; i++)
+      sftest_forest_add(&other, rank, forest.edges[rank][i].leaf + (rank == odd && i == forest.n[rank] - 1),
+                        forest.edges[rank][i].root_rank, forest.edges[rank][i].root);
+  }
+  other.nroots[odd] += forest.n[odd] == 0;
+  sftest_forest_create(scene->self, &other, scene->group, &changed);
+  SFTEST_OK(scene->self, sf_graph_equal(copy, changed, &equal));
+  SFTEST_REQUIRE(scene->self, !equal);
+  scene_destroy(scene, changed);
+  scene_destroy(scene, graph);
+  scene_expect(scene, &forest, copy);
+  sftest_forest_free(&other);
+}
+
+static bool comes_before(const sftest_edge_t *a, const sftest_edge_t *b)
+{
+  if (a->root_rank != b->root_rank)
+    return a->root_rank < b->root_rank;
+  return a->root != b->root ? a->root < b->root : a->leaf < b->leaf;
+}
+
+static void rank_order(scene_t *scene)
+{
+  sftest_forest_t forest, ordered;
+  sf_graph_t *graph, *real;
+  int64_t old[8 * MAX_VERTICES];
+  scene_make(scene, &forest, &graph);
+  SFTEST_OK(scene->self, sf_graph_rank_order(graph, old, &real));
+  scene_destroy(scene, graph);
+  sftest_forest_init(&ordered, scene->size);
+  for (int32_t rank = 0; rank < scene->size; rank++) {
+    ordered.nroots[rank] = forest.nroots[rank];
+    for (int64_t i = 0; i < forest.n[rank]; i++) {
+      int64_t place = 0;
+      for (int64_t k = 0; k < forest.n[rank]; k++)
+        place += comes_before(&forest.edges[rank][k], &forest.edges[rank][i]);
+      sftest_forest_add(&ordered, rank, place, forest.edges[rank][i].root_rank, forest.edges[rank][i].root);
+      SFTEST_REQUIRE(scene->self, rank != scene->rank || old[place] == forest.edges[rank][i].leaf);
+    }
+  }
+  scene_expect(scene, &ordered, real);
+  sftest_forest_free(&forest);
+}
+
+/* ---- Sections ---------------------------------------------------------------------------------------------------- */
+
+static int64_t size_of(uint64_t seed, int32_t rank, int64_t point)
+{
+  return (int64_t)(sftest_hash2(sftest_hash2(seed, (uint64_t)rank), (uint64_t)point) % 4);
+}
+
+/* Points lie in the array of units in ascending order, with gaps if wide. */
+static void offsets_of(uint64_t seed, int32_t rank, int64_t npoints, bool wide, int64_t sizes[], int64_t offsets[])
+{
+  int64_t next = 0;
+  for (int64_t i = 0; i < npoints; i++) {
+    sizes[i] = size_of(seed, rank, i);
+    offsets[i] = next;
+    next += sizes[i] + (wide && sizes[i] > 1);
+  }
+}
+
+static int64_t extent_of(int64_t npoints, const int64_t sizes[], const int64_t offsets[])
+{
+  int64_t extent = 0;
+  for (int64_t i = 0; i < npoints; i++)
+    if (sizes[i] > 0 && offsets[i] + sizes[i] > extent)
+      extent = offsets[i] + sizes[i];
+  return extent;
+}
+
+static void sections(scene_t *scene)
+{
+  enum { POINTS = 8 * MAX_VERTICES };
+  sftest_forest_t forest, units;
+  sf_graph_t *graph, *real;
+  uint64_t seed = sftest_random(&scene->random);
+  bool wide = sftest_below(&scene->random, 2) == 0;
+  static int64_t sizes[SFTEST_GROUP_MAX][POINTS], offsets[SFTEST_GROUP_MAX][POINTS];
+  int64_t leaf_size[POINTS], leaf_offset[POINTS], extent = -1;
+  scene_make(scene, &forest, &graph);
+  sftest_forest_init(&units, scene->size);
+  for (int32_t rank = 0; rank < scene->size; rank++) {
+    offsets_of(seed, rank, forest.nroots[rank], wide, sizes[rank], offsets[rank]);
+    units.nroots[rank] = extent_of(forest.nroots[rank], sizes[rank], offsets[rank]);
+  }
+  sf_section_t roots = {forest.nroots[scene->rank], sizes[scene->rank], wide ? offsets[scene->rank] : NULL};
+  SFTEST_OK(scene->self, sf_section_migrate(graph, &roots, leaf_size, leaf_offset, &extent));
+  for (int32_t rank = 0; rank < scene->size; rank++) {
+    int64_t next = 0, space = sftest_forest_space(&forest, rank);
+    for (int64_t leaf = 0; leaf < space; leaf++) {
+      const sftest_edge_t *edge = sftest_forest_find(&forest, rank, leaf);
+      int64_t size = edge == NULL ? 0 : size_of(seed, edge->root_rank, edge->root);
+      if (rank == scene->rank)
+        SFTEST_REQUIRE(scene->self, leaf_size[leaf] == size && leaf_offset[leaf] == next);
+      for (int64_t k = 0; k < size; k++)
+        sftest_forest_add(&units, rank, next + k, edge->root_rank, offsets[edge->root_rank][edge->root] + k);
+      next += size;
+    }
+    SFTEST_REQUIRE(scene->self, rank != scene->rank || extent == next);
+  }
+  sf_section_t leaves = {sftest_forest_space(&forest, scene->rank), leaf_size,
+                         sftest_below(&scene->random, 2) == 0 ? leaf_offset : NULL};
+  SFTEST_OK(scene->self, sf_section_graph(graph, &roots, &leaves, &real));
+  scene_destroy(scene, graph);
+  scene_expect(scene, &units, real);
+  sftest_forest_free(&forest);
+}
+
+/* ---- All of it --------------------------------------------------------------------------------------------------- */
+
+static const part_t parts[] = {
+    {"global", global},       {"layouts", layouts},       {"matching", matching}, {"patterns", patterns},
+    {"duplicate", duplicate}, {"rank_order", rank_order}, {"sections", sections}, {NULL, NULL},
+};
+
+START_TEST(on_one_node)
+{
+  scene_run_jobs(parts, 1, 1000);
+}
+END_TEST
+
+START_TEST(over_nodes)
+{
+  scene_run_jobs(parts, 3, 1500);
+}
+END_TEST
+
+static Suite *algebra_suite(void)
+{
+  Suite *suite = suite_create("algebra of numbers");
+  TCase *cases = tcase_create("properties");
+  tcase_set_timeout(cases, 240);
+  tcase_add_test(cases, on_one_node);
+  tcase_add_test(cases, over_nodes);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(algebra_suite());
+}
