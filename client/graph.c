@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/composite.h"
 #include "client/context.h"
 #include "client/group.h"
+#include "client/multi.h"
 #include "client/operation.h"
-#include "client/origin.h"
 #include "client/trunk.h"
 #include "shm/error.h"
 
@@ -131,11 +132,14 @@ void sfc_graph_free(sf_graph_t *graph)
   for (int32_t i = 0; i < graph->nlists; i++)
     sfshm_region_destroy(&graph->lists[i]);
   free_requests(graph->free_requests);
+  sfc_composites_drop(graph->persistent);
   free_requests(graph->persistent);
   free(graph->recent[0]);
   free(graph->recent[1]);
   free(graph->lists);
   free(graph->origin);
+  sfc_composites_free(graph->composites);
+  sfc_multi_free(graph);
   free(graph->lanes);
   free(graph->senders[0]);
   if (graph->winner_turns != graph->turns)
@@ -157,8 +161,12 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
   sf_status_t status = sfc_context_check(context, __func__);
   if (status != SF_OK)
     return status;
-  if (graph->in_flight > 0)
-    return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: %d operations are in flight", graph->in_flight);
+  if (graph->parent != NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_graph_destroy: the multi-graph of graph %llu goes with that",
+                       (unsigned long long)graph->parent->number);
+  if (graph->in_flight > 0 || sfc_multi_is_busy(graph))
+    return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: operations are in flight");
+  sfc_multi_destroy(graph);
   sfc_graph_unlink(graph);
   retire_memory(graph);
   destroy.graph = graph->number;
@@ -188,11 +196,4 @@ sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p)
   }
   *info_p = info;
   return SF_OK;
-}
-
-sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_t root_rank[], int64_t root_index[])
-{
-  if (graph == NULL)
-    return sfshm_error(SF_ERR_ARG, "sf_graph_edges: graph is NULL");
-  return sfc_origin_read(graph->origin, graph->leaf_max + 1, leaf_index, root_rank, root_index);
 }

@@ -120,8 +120,11 @@ struct sf_graph {
 
   sfshm_region_t *lists; /* edge lists in use: the own one and those of the leaf ranks */
   int32_t nlists;
-  struct sfc_origin *origin; /* the edges as given */
-  sf_graph_t *next;          /* in the context's list */
+  struct sfc_origin *origin;        /* the edges as given */
+  struct sfc_multi *multi;          /* what has been found out about them; NULL: nothing yet */
+  sf_graph_t *parent;               /* of which this is the multi-graph */
+  struct sfc_composite *composites; /* not in use, kept for the next operation */
+  sf_graph_t *next;                 /* in the context's list */
 };
 
 /* SF_OK, or why the graph (or its job) has failed, with the detail. */

@@ -3,144 +3,17 @@
 
 #include <stdlib.h>
 
+#include "client/composite.h"
 #include "client/context.h"
 #include "client/match.h"
 #include "client/progress.h"
+#include "client/request.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
 #include "client/type.h"
 #include "shm/error.h"
 
-/* ---- Checking ---------------------------------------------------------------------------------------------------- */
-
-static const char *operation_name(sfshm_operation_t operation)
-{
-  return operation == SFSHM_BCAST ? "bcast" : "reduce";
-}
-
-/* A buffer must be there if a vertex of it takes part, and must not end before the last one. */
-static sf_status_t check_buffer(const sf_request_t *request, const char *name, const void *address, int64_t last,
-                                const sfc_memory_ref_t *ref)
-{
-  uint64_t need;
-  if (last < 0)
-    return SF_OK;
-  if (address == NULL)
-    return sfshm_error(SF_ERR_ARG, "%s: %s is NULL, but vertex %lld takes part", operation_name(request->operation),
-                       name, (long long)last);
-  if (__builtin_mul_overflow((uint64_t)last + 1, (uint64_t)request->combine.unit_bytes, &need))
-    return sfshm_error(SF_ERR_RANGE, "%s: %s: %lld units of %zu bytes", operation_name(request->operation), name,
-                       (long long)last + 1, request->combine.unit_bytes);
-  if (ref->class != SFC_MEMORY_UNKNOWN && ref->bytes_left < need)
-    return sfshm_error(SF_ERR_RANGE, "%s: %s at %p needs %llu bytes, but its %s ends after %zu",
-                       operation_name(request->operation), name, address, (unsigned long long)need,
-                       ref->class == SFC_MEMORY_ALLOC ? "sf_alloc memory" : "registered region", ref->bytes_left);
-  return SF_OK;
-}
-
-/* Looks both buffers up and checks them, unless nothing has changed since that was done. */
-static sf_status_t prepare_buffers(sf_request_t *request)
-{
-  sf_graph_t *graph = request->graph;
-  sfc_memory_t *memory = &graph->context->memory;
-  uint64_t epoch = sfc_memory_epoch(memory);
-  if (request->memory_epoch == epoch)
-    return SF_OK;
-  sfc_memory_ref_t root = sfc_memory_find(memory, request->root);
-  sfc_memory_ref_t leaf = sfc_memory_find(memory, request->leaf);
-  sf_status_t status = check_buffer(request, "rootdata", request->root, graph->root_max, &root);
-  if (status == SF_OK)
-    status = check_buffer(request, "leafdata", request->leaf, graph->leaf_max, &leaf);
-  if (status != SF_OK)
-    return status;
-  request->source_ref = request->operation == SFSHM_BCAST ? root : leaf;
-  request->memory_epoch = epoch;
-  return SF_OK;
-}
-
-static sf_status_t check_call(const sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
-                              const sf_op_t *op, sf_request_t *const *request_p)
-{
-  const char *name = operation_name(operation);
-  if (graph == NULL || unit == NULL || op == NULL || request_p == NULL)
-    return sfshm_error(SF_ERR_ARG, "%s: %s is NULL", name,
-                       graph == NULL  ? "graph"
-                       : unit == NULL ? "unit"
-                       : op == NULL   ? "op"
-                                      : "request_p");
-  if (graph->generation != sfc_process_generation)
-    return sfshm_error(SF_ERR_STATE, "%s: in a child of the process that called sf_init", name);
-  if (!sfshm_op_applies(op->op, unit->unit.base))
-    return sfshm_error(SF_ERR_ARG, "%s: op %s is not defined for %s", name, sfshm_op_name(op->op),
-                       sfshm_base_name(unit->unit.base));
-  return SF_OK;
-}
-
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
-
-static void set_free(sf_request_t *request)
-{
-  request->next = request->graph->free_requests;
-  request->graph->free_requests = request;
-}
-
-static sf_status_t make_request(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
-                                const void *rootdata, void *leafdata, const sf_op_t *op, bool persistent,
-                                sf_request_t **request_p)
-{
-  sf_status_t status = check_call(graph, operation, unit, op, request_p);
-  if (status != SF_OK)
-    return status;
-  sf_request_t *request = graph->free_requests;
-  if (request != NULL)
-    graph->free_requests = request->next;
-  else if ((request = malloc(sizeof *request)) == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "%s: request", operation_name(operation));
-  bool bcast = operation == SFSHM_BCAST;
-  *request = (sf_request_t){
-      .graph = graph,
-      .persistent = persistent,
-      .operation = operation,
-      .ordered = !bcast && graph->roots_shared && !sfshm_op_order_free(op->op, unit->unit.base),
-      .turns = op->op == SFSHM_OP_REPLACE ? graph->winner_turns : graph->turns,
-      .nturns = op->op == SFSHM_OP_REPLACE ? graph->nwinner_turns : graph->nturns,
-      .signature = sfshm_desc_signature(operation, unit->unit, op->op),
-      .op = op->op,
-      .combine = {unit->unit, sfshm_unit_size(unit->unit), sfshm_kernels_find(unit->unit, op->op)},
-      .move = sfshm_kernels_find(unit->unit, SFSHM_OP_REPLACE),
-      .root = rootdata,
-      .leaf = leafdata,
-      .source = bcast ? rootdata : leafdata,
-      .target = bcast ? leafdata : (void *)(uintptr_t)rootdata,
-  };
-  status = prepare_buffers(request);
-  if (status != SF_OK) {
-    set_free(request);
-    return status;
-  }
-  sfc_request_find_straight(request);
-  if (persistent) {
-    request->next = graph->persistent;
-    graph->persistent = request;
-  }
-  *request_p = request;
-  return SF_OK;
-}
-
-/* Keeps a request for the next operation: filled in, unless it is persistent. */
-static void recycle(sf_request_t *request)
-{
-  sf_request_t **recent = &request->graph->recent[request->operation], *before = *recent;
-  if (before == request)
-    return;
-  if (request->persistent || (before != NULL && before->in_flight)) {
-    set_free(request);
-    return;
-  }
-  *recent = request;
-  if (before != NULL)
-    set_free(before);
-}
 
 /* The recent request of the graph if this call has the same arguments. Everything has been checked then. */
 static sf_request_t *take_recent(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
@@ -195,9 +68,9 @@ static void detach_thread(sf_graph_t *graph)
   graph->thread = NULL;
 }
 
-static bool has_room(const sf_graph_t *graph)
+static bool has_room(const sf_graph_t *graph, uint64_t noperations)
 {
-  return graph->last_sequence - graph->first_sequence + 1 <= graph->table_mask;
+  return graph->last_sequence - graph->first_sequence + noperations <= graph->table_mask;
 }
 
 /* Room for more operations in flight. */
@@ -248,25 +121,21 @@ static void begin_receives(sf_request_t *request)
   }
 }
 
-/* What is to be checked and made ready before a graph takes another operation. */
-static __attribute__((noinline)) sf_status_t prepare_graph(sf_graph_t *graph, const sfc_thread_t *thread)
+/* What is to be checked and made ready before a graph takes one or two more operations. */
+static __attribute__((noinline)) sf_status_t prepare_graph(sf_graph_t *graph, const sfc_thread_t *thread,
+                                                           uint64_t noperations)
 {
   sf_status_t status = sfc_graph_failure(graph);
   if (status == SF_OK && graph->thread != NULL && graph->thread != thread)
     status = sfshm_error(SF_ERR_STATE, "graph %llu has operations in flight that another thread began",
                          (unsigned long long)graph->number);
-  return status == SF_OK && !has_room(graph) ? grow_table(graph) : status;
+  return status == SF_OK && !has_room(graph, noperations) ? grow_table(graph) : status;
 }
 
 /* Begins an operation; wakes of other ranks are left to the caller. Sends as early as possible: somebody waits. */
-static sf_status_t begin(sf_request_t *request, sfc_thread_t *thread)
+static inline void launch(sf_request_t *request, sfc_thread_t *thread)
 {
   sf_graph_t *graph = request->graph;
-  if (sfc_graph_is_failed(graph) || (graph->thread != NULL && graph->thread != thread) || !has_room(graph)) {
-    sf_status_t status = prepare_graph(graph, thread);
-    if (status != SF_OK)
-      return status;
-  }
   request->sequence = ++graph->last_sequence;
   request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
   if (graph->trunks != NULL)
@@ -287,23 +156,85 @@ static sf_status_t begin(sf_request_t *request, sfc_thread_t *thread)
   sfc_graph_check_unexpected(graph, request->operation);
   if (request->ordered)
     sfc_request_advance(request);
-  else if (graph->self.nedges > 0)
+  else if (graph->self.nedges > 0 && !request->held)
     sfc_request_do_self(request);
+}
+
+static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread)
+{
+  sf_graph_t *graph = request->graph;
+  if (sfc_graph_is_failed(graph) || (graph->thread != NULL && graph->thread != thread) || !has_room(graph, 1)) {
+    sf_status_t status = prepare_graph(graph, thread, 1);
+    if (status != SF_OK)
+      return status;
+  }
+  launch(request, thread);
+  return SF_OK;
+}
+
+sf_status_t sfc_request_begin_two(sf_request_t *first, sf_request_t *second, sfc_thread_t *thread)
+{
+  sf_status_t status = prepare_graph(first->graph, thread, 2);
+  if (status != SF_OK)
+    return status;
+  launch(first, thread);
+  if (second != NULL)
+    launch(second, thread);
+  return SF_OK;
+}
+
+void sfc_request_lift(sf_request_t *request)
+{
+  request->held = false;
+  if (request->graph->self.nedges > 0)
+    sfc_request_do_self(request);
+}
+
+/* Checks the arguments and makes a call of them. On a multi-graph the operations have names of their own. */
+static sf_status_t check_call(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
+                              const void *rootdata, const void *leafdata, const sf_op_t *op, bool persistent,
+                              sf_request_t **request_p, sfc_call_t *call_p)
+{
+  sfshm_call_t name = operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE;
+  if (graph != NULL && graph->parent != NULL && op == SF_REPLACE)
+    name = operation == SFSHM_BCAST ? SFSHM_CALL_SCATTER : SFSHM_CALL_GATHER;
+  sf_status_t status = sfc_call_check_op(sfshm_call_name(name), graph, unit, op, request_p);
+  if (status != SF_OK)
+    return status;
+  *call_p = (sfc_call_t){.graph = graph,
+                         .operation = operation,
+                         .unit = unit->unit,
+                         .op = op->op,
+                         .signature = sfshm_desc_signature(name, unit->unit, op->op),
+                         .root = rootdata,
+                         .leaf = leafdata,
+                         .persistent = persistent};
   return SF_OK;
 }
 
 /* A request for a call that is not like the last one. Its arguments are checked before the graph. */
 static __attribute__((noinline)) sf_status_t make_fresh(sf_graph_t *graph, sfshm_operation_t operation,
                                                         const sf_type_t *unit, const void *rootdata, void *leafdata,
-                                                        const sf_op_t *op, sf_request_t *const *asked_p,
+                                                        const sf_op_t *op, sf_request_t **asked_p,
                                                         sf_request_t **request_p)
 {
-  sf_status_t status = check_call(graph, operation, unit, op, asked_p);
+  sfc_call_t call;
+  sf_status_t status = check_call(graph, operation, unit, rootdata, leafdata, op, false, asked_p, &call);
   if (status == SF_OK)
     status = sfc_graph_failure(graph);
-  if (status == SF_OK)
-    status = make_request(graph, operation, unit, rootdata, leafdata, op, false, request_p);
-  return status;
+  return status == SF_OK ? sfc_request_make(&call, request_p) : status;
+}
+
+/* Operations with an op of the application. */
+static sfc_composite_call_t of_application(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
+                                           const void *rootdata, const void *leafdata, const sf_op_t *op)
+{
+  return (sfc_composite_call_t){.call = operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE,
+                                .graph = graph,
+                                .unit = unit,
+                                .root = rootdata,
+                                .leaf = leafdata,
+                                .op = op};
 }
 
 static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
@@ -314,6 +245,10 @@ static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t op
   sf_status_t status;
   sf_request_t *request = request_p == NULL ? NULL : take_recent(graph, operation, unit, rootdata, leafdata, op);
   if (request == NULL) {
+    if (op != NULL && op->function != NULL) {
+      sfc_composite_call_t call = of_application(graph, operation, unit, rootdata, leafdata, op);
+      return sfc_composite_make_and_begin(&call, request_p);
+    }
     status = make_fresh(graph, operation, unit, rootdata, leafdata, op, request_p, &request);
     if (status != SF_OK)
       return status;
@@ -321,7 +256,7 @@ static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t op
   status = begin(request, thread);
   sfc_thread_flush(thread);
   if (status != SF_OK) {
-    recycle(request);
+    sfc_request_recycle(request);
     return status;
   }
   *request_p = request;
@@ -340,16 +275,30 @@ sf_status_t sf_reduce_begin(sf_graph_t *graph, const sf_type_t *unit, const void
   return make_and_begin(graph, SFSHM_REDUCE, unit, rootdata, (void *)(uintptr_t)leafdata, op, request_p);
 }
 
+static sf_status_t make_persistent(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
+                                   const void *rootdata, const void *leafdata, const sf_op_t *op,
+                                   sf_request_t **request_p)
+{
+  sfc_call_t call;
+  if (op != NULL && op->function != NULL) {
+    sfc_composite_call_t composite = of_application(graph, operation, unit, rootdata, leafdata, op);
+    composite.persistent = true;
+    return sfc_composite_make(&composite, request_p);
+  }
+  sf_status_t status = check_call(graph, operation, unit, rootdata, leafdata, op, true, request_p, &call);
+  return status == SF_OK ? sfc_request_make(&call, request_p) : status;
+}
+
 sf_status_t sf_bcast_init(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata, void *leafdata,
                           const sf_op_t *op, sf_request_t **request_p)
 {
-  return make_request(graph, SFSHM_BCAST, unit, rootdata, leafdata, op, true, request_p);
+  return make_persistent(graph, SFSHM_BCAST, unit, rootdata, leafdata, op, request_p);
 }
 
 sf_status_t sf_reduce_init(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *rootdata,
                            const sf_op_t *op, sf_request_t **request_p)
 {
-  return make_request(graph, SFSHM_REDUCE, unit, rootdata, (void *)(uintptr_t)leafdata, op, true, request_p);
+  return make_persistent(graph, SFSHM_REDUCE, unit, rootdata, leafdata, op, request_p);
 }
 
 sf_status_t sf_start_all(int32_t count, sf_request_t *const requests[])
@@ -366,7 +315,9 @@ sf_status_t sf_start_all(int32_t count, sf_request_t *const requests[])
       status = sfshm_error(SF_ERR_STATE, "sf_start: in a child of the process that called sf_init");
     else if (request->in_flight)
       status = sfshm_error(SF_ERR_STATE, "sf_start: request %d is in flight", i);
-    else if ((status = prepare_buffers(request)) == SF_OK)
+    else if (request->composite != NULL)
+      status = sfc_composite_begin(request, thread);
+    else if ((status = sfc_request_prepare(request)) == SF_OK)
       status = begin(request, thread);
   }
   sfc_thread_flush(thread);
@@ -381,9 +332,8 @@ sf_status_t sf_start(sf_request_t *request)
 /* ---- Ending ------------------------------------------------------------------------------------------------------ */
 
 /* Takes the operation out of flight. */
-static void end(sf_request_t **request_p)
+static inline void end(sf_request_t *request)
 {
-  sf_request_t *request = *request_p;
   sf_graph_t *graph = request->graph;
   graph->table[request->sequence & graph->table_mask] = NULL;
   request->in_flight = false;
@@ -396,18 +346,31 @@ static void end(sf_request_t **request_p)
       graph->first_sequence++;
   }
   sfshm_count(&graph->counts->completed, 1);
-  if (!request->persistent) {
-    if (graph->recent[request->operation] != request)
-      recycle(request);
+  if (!request->persistent && graph->recent[request->operation] != request)
+    sfc_request_recycle(request);
+}
+
+void sfc_request_end(sf_request_t *request)
+{
+  end(request);
+}
+
+/* The same with the application's handle. */
+static inline void end_handle(sf_request_t **request_p)
+{
+  sf_request_t *request = *request_p;
+  if (!request->persistent)
     *request_p = NULL;
-  }
+  end(request);
 }
 
 /* Waits for a request that this thread has begun, and ends it. */
 static inline sf_status_t complete(sf_request_t **request, sfc_thread_t *thread)
 {
+  if ((*request)->composite != NULL)
+    return sfc_composite_wait(request, thread, -1, NULL);
   sf_status_t status = sfc_thread_wait(thread, *request, -1);
-  end(request);
+  end_handle(request);
   return status;
 }
 
@@ -444,11 +407,13 @@ sf_status_t sf_wait_for(sf_request_t **request, int64_t timeout_ns, bool *done_p
     sf_status_t status = check_end(request, thread, __func__);
     if (status != SF_OK)
       return status;
+    if ((*request)->composite != NULL)
+      return sfc_composite_wait(request, thread, timeout_ns, done_p);
     status = sfc_thread_wait(thread, *request, timeout_ns);
     done = status != SF_OK || sfc_request_is_complete(*request);
     if (done) {
       thread->idle_ns = 0;
-      end(request);
+      end_handle(request);
     }
     if (status != SF_OK)
       return status;
@@ -482,11 +447,13 @@ sf_status_t sf_test(sf_request_t **request, bool *done_p)
   sf_status_t status = check_end(request, thread, __func__);
   if (status != SF_OK)
     return status;
+  if ((*request)->composite != NULL)
+    return sfc_composite_test(request, thread, done_p);
   sfc_thread_test(thread);
   status = sfc_graph_failure((*request)->graph);
   bool done = status != SF_OK || sfc_request_is_complete(*request);
   if (done)
-    end(request);
+    end_handle(request);
   if (status == SF_OK)
     *done_p = done;
   return status;
@@ -513,15 +480,13 @@ sf_status_t sf_request_free(sf_request_t **request)
 {
   if (request == NULL || *request == NULL)
     return SF_OK;
-  sf_graph_t *graph = (*request)->graph;
   if (!(*request)->persistent || (*request)->in_flight)
     return sfshm_error(SF_ERR_STATE, "sf_request_free: the request is %s",
                        (*request)->persistent ? "in flight" : "not persistent: sf_wait frees it");
-  sf_request_t **link = &graph->persistent;
-  while (*link != *request)
-    link = &(*link)->next;
-  *link = (*request)->next;
-  recycle(*request);
+  if ((*request)->composite != NULL)
+    sfc_composite_free(*request);
+  else
+    sfc_request_retire(*request);
   *request = NULL;
   return SF_OK;
 }

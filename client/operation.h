@@ -17,9 +17,11 @@ typedef struct sfc_straight {
 
 struct sf_request {
   sf_graph_t *graph;
-  sf_request_t *next; /* in the graph's list of free or of persistent requests */
+  sf_request_t *next;              /* in the graph's list of free or of persistent requests */
+  struct sfc_composite *composite; /* of which it is a part; NULL: it is complete by itself */
   bool persistent;
   bool in_flight;
+  bool held; /* its sends have to wait until this is lifted */
   sfshm_operation_t operation;
   bool ordered;            /* contributions must be combined in the order of their ranks */
   const sfc_turn_t *turns; /* then: whose contributions they are */
@@ -47,6 +49,15 @@ static inline bool sfc_request_is_complete(const sf_request_t *request)
 {
   return request->sends_left == 0 && request->receives_left == 0;
 }
+
+/* Begins one operation, or two of the same graph right behind each other (second may be NULL). */
+sf_status_t sfc_request_begin_two(sf_request_t *first, sf_request_t *second, sfc_thread_t *thread);
+
+/* Lets the sends of a request go that was held when it began. */
+void sfc_request_lift(sf_request_t *request);
+
+/* Takes the operation out of flight, and gives the request back unless it is persistent. */
+void sfc_request_end(sf_request_t *request);
 
 /* Applies the edges within the rank. */
 void sfc_request_do_self(sf_request_t *request);

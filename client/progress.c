@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "client/composite.h"
 #include "client/context.h"
 #include "client/match.h"
 #include "client/transfer.h"
@@ -83,6 +84,8 @@ bool sfc_thread_progress(sfc_thread_t *thread)
   bool moved = false;
   for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
     moved |= progress_graph(graph);
+  if (thread->composites != NULL)
+    moved |= sfc_composites_progress(thread);
   sfc_thread_flush(thread);
   return moved;
 }

@@ -11,11 +11,12 @@
 #define SFC_PENDING_WAKES 32
 
 struct sfc_thread {
-  sf_graph_t *graphs;  /* with operations in flight */
-  uint32_t in_flight;  /* operations, over all graphs */
-  uint32_t idle_tests; /* since something moved */
-  int64_t idle_ns;     /* when that was noticed; 0: not yet */
-  int nwakes;          /* ranks to which something has been published since the last flush */
+  sf_graph_t *graphs;               /* with operations in flight */
+  uint32_t in_flight;               /* operations, over all graphs */
+  struct sfc_composite *composites; /* of which something is to be done here yet */
+  uint32_t idle_tests;              /* since something moved */
+  int64_t idle_ns;                  /* when that was noticed; 0: not yet */
+  int nwakes;                       /* ranks to which something has been published since the last flush */
   sfshm_wake_t *wakes[SFC_PENDING_WAKES];
 };
 

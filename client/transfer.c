@@ -165,6 +165,8 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
 
 bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
 {
+  if (request->held)
+    return false;
   if (lane->trunk != NULL)
     return sfc_trunk_send(lane, request);
   sfc_outgoing_t out = outgoing(lane, request->operation);

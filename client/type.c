@@ -15,7 +15,7 @@ SFSHM_BASE_TABLE(DEFINE_TYPE)
 #undef DEFINE_TYPE
 
 #define DEFINE_OP(name, text)                                                                                          \
-  static const sf_op_t op_##name = {SFSHM_OP_##name};                                                                  \
+  static const sf_op_t op_##name = {.op = SFSHM_OP_##name};                                                            \
   const sf_op_t *const SF_##name = &op_##name;
 SFSHM_OP_TABLE(DEFINE_OP)
 #undef DEFINE_OP
@@ -61,4 +61,23 @@ sf_status_t sf_type_destroy(const sf_type_t *type)
 size_t sf_type_size(const sf_type_t *type)
 {
   return type == NULL ? 0 : sfshm_unit_size(type->unit);
+}
+
+sf_status_t sf_op_create(sf_op_function_t function, void *context, const sf_op_t **op_p)
+{
+  if (function == NULL || op_p == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_op_create: %s is NULL", function == NULL ? "function" : "op_p");
+  sf_op_t *op = malloc(sizeof *op);
+  if (op == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "op");
+  *op = (sf_op_t){SFSHM_OP_APPLICATION, function, context};
+  *op_p = op;
+  return SF_OK;
+}
+
+sf_status_t sf_op_destroy(const sf_op_t *op)
+{
+  if (op != NULL && op->function != NULL)
+    free((void *)(uintptr_t)op); /* made by sf_op_create, where it was not const yet */
+  return SF_OK;
 }

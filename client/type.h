@@ -13,6 +13,8 @@ struct sf_type {
 
 struct sf_op {
   sfshm_op_t op;
+  sf_op_function_t function; /* of the application; NULL: a predefined op */
+  void *context;
 };
 
 #endif

@@ -36,6 +36,7 @@ typedef struct sfshm_grow {
 } sfshm_grow_t;
 
 /* The descriptor: from the low end 24 bits operation number, 2 kind, 5 base type, 5 op, 25 block count, 3 method.
+ * The highest bit of the op marks a fetch_op.
  * Counts from SFSHM_DESC_COUNT_HASHED on are hashed into the upper half of the field's values. */
 #define SFSHM_DESC_COUNT_HASHED (INT64_C(1) << 24)
 #define SFSHM_DESC_SEQUENCE_BITS 24
@@ -50,10 +51,20 @@ static inline uint64_t sfshm_desc_count(int64_t count)
   return count >= 0 && count < SFSHM_DESC_COUNT_HASHED ? (uint64_t)count : (uint64_t)SFSHM_DESC_COUNT_HASHED | hash;
 }
 
+/* What an application called. Gather and scatter are a reduce and a bcast on another graph. */
+typedef enum sfshm_call {
+  SFSHM_CALL_BCAST = SFSHM_BCAST,
+  SFSHM_CALL_REDUCE = SFSHM_REDUCE,
+  SFSHM_CALL_SCATTER = 2,
+  SFSHM_CALL_GATHER = 3,
+  SFSHM_CALL_FETCH = 16 << 2, /* with one of the two above: half of a fetch_op; the op is the application's */
+} sfshm_call_t;
+
 /* Everything but sequence and method. */
-static inline uint64_t sfshm_desc_signature(sfshm_operation_t operation, sfshm_unit_t unit, sfshm_op_t op)
+static inline uint64_t sfshm_desc_signature(sfshm_call_t call, sfshm_unit_t unit, sfshm_op_t op)
 {
-  return (uint64_t)operation << 24 | (uint64_t)unit.base << 26 | (uint64_t)op << 31 |
+  uint64_t fetch = (uint64_t)call & SFSHM_CALL_FETCH;
+  return ((uint64_t)call & 3) << 24 | (uint64_t)unit.base << 26 | ((uint64_t)op | fetch >> 2) << 31 |
          sfshm_desc_count(unit.count) << 36;
 }
 
@@ -66,6 +77,10 @@ static inline uint64_t sfshm_desc_with_method(uint64_t match, sfshm_method_t met
 {
   return match | (uint64_t)method << SFSHM_DESC_METHOD_SHIFT;
 }
+
+/* The name of what was called, as in the text. */
+const char *sfshm_call_name(sfshm_call_t call);
+const char *sfshm_desc_operation(uint64_t desc);
 
 /* Writes e.g. "bcast(double x 3, sum)"; of hashed counts "x many" and the hash. */
 void sfshm_desc_text(uint64_t desc, char *text, size_t text_bytes);

@@ -48,8 +48,10 @@ typedef enum sfshm_op {
 #define SFSHM_OP_ENUM(name, text) SFSHM_OP_##name,
   SFSHM_OP_TABLE(SFSHM_OP_ENUM)
 #undef SFSHM_OP_ENUM
-      SFSHM_OP_COUNT
+      SFSHM_OP_COUNT,
+  SFSHM_OP_APPLICATION = 15 /* some function of the application: known to messages only */
 } sfshm_op_t;
+_Static_assert(SFSHM_OP_COUNT <= SFSHM_OP_APPLICATION, "4 bits of a descriptor");
 
 /* count consecutive base elements; for OPAQUE count is the size in bytes. */
 typedef struct sfshm_unit {

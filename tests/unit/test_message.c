@@ -8,14 +8,14 @@
 #define MAX_COUNT (SFSHM_DESC_COUNT_HASHED - 1) /* that is said as it is */
 #define COUNT_BITS (UINT64_C(0x1ffffff) << 36)
 
-static uint64_t signature(sfshm_operation_t operation, sfshm_base_t base, int64_t count, sfshm_op_t op)
+static uint64_t signature(sfshm_call_t operation, sfshm_base_t base, int64_t count, sfshm_op_t op)
 {
   return sfshm_desc_signature(operation, (sfshm_unit_t){base, count}, op);
 }
 
 START_TEST(fields_do_not_overlap)
 {
-  uint64_t operations = signature(SFSHM_REDUCE, 0, 0, 0) | signature((sfshm_operation_t)3, 0, 0, 0);
+  uint64_t operations = signature(SFSHM_CALL_REDUCE, 0, 0, 0) | signature(SFSHM_CALL_GATHER, 0, 0, 0);
   uint64_t bases = signature(0, (sfshm_base_t)31, 0, 0);
   uint64_t ops = signature(0, 0, 0, (sfshm_op_t)31);
   uint64_t counts = COUNT_BITS;
@@ -35,8 +35,8 @@ START_TEST(counts_stay_in_their_field)
 {
   const int64_t counts[] = {1, MAX_COUNT, MAX_COUNT + 1, INT64_C(1) << 40, INT64_MAX};
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-    uint64_t with = signature(SFSHM_BCAST, SFSHM_BASE_DOUBLE, counts[i], SFSHM_OP_SUM);
-    uint64_t without = signature(SFSHM_BCAST, SFSHM_BASE_DOUBLE, 0, SFSHM_OP_SUM);
+    uint64_t with = signature(SFSHM_CALL_BCAST, SFSHM_BASE_DOUBLE, counts[i], SFSHM_OP_SUM);
+    uint64_t without = signature(SFSHM_CALL_BCAST, SFSHM_BASE_DOUBLE, 0, SFSHM_OP_SUM);
     ck_assert_uint_eq(with & ~COUNT_BITS, without);
   }
 }
@@ -44,7 +44,8 @@ END_TEST
 
 START_TEST(methods_come_back)
 {
-  uint64_t match = (signature(SFSHM_REDUCE, SFSHM_BASE_OPAQUE, MAX_COUNT, SFSHM_OP_BXOR) | SFSHM_DESC_SEQUENCE_MASK);
+  uint64_t match =
+      (signature(SFSHM_CALL_REDUCE, SFSHM_BASE_OPAQUE, MAX_COUNT, SFSHM_OP_BXOR) | SFSHM_DESC_SEQUENCE_MASK);
   for (sfshm_method_t method = SFSHM_METHOD_INLINE; method <= SFSHM_METHOD_GROW; method++) {
     uint64_t desc = sfshm_desc_with_method(match, method);
     ck_assert_int_eq(sfshm_desc_method(desc), method);
@@ -55,11 +56,11 @@ END_TEST
 
 START_TEST(different_calls_differ)
 {
-  uint64_t mine = signature(SFSHM_BCAST, SFSHM_BASE_INT32, 3, SFSHM_OP_MAX);
-  ck_assert_uint_ne(mine, signature(SFSHM_REDUCE, SFSHM_BASE_INT32, 3, SFSHM_OP_MAX));
-  ck_assert_uint_ne(mine, signature(SFSHM_BCAST, SFSHM_BASE_UINT32, 3, SFSHM_OP_MAX));
-  ck_assert_uint_ne(mine, signature(SFSHM_BCAST, SFSHM_BASE_INT32, 4, SFSHM_OP_MAX));
-  ck_assert_uint_ne(mine, signature(SFSHM_BCAST, SFSHM_BASE_INT32, 3, SFSHM_OP_MIN));
+  uint64_t mine = signature(SFSHM_CALL_BCAST, SFSHM_BASE_INT32, 3, SFSHM_OP_MAX);
+  ck_assert_uint_ne(mine, signature(SFSHM_CALL_REDUCE, SFSHM_BASE_INT32, 3, SFSHM_OP_MAX));
+  ck_assert_uint_ne(mine, signature(SFSHM_CALL_BCAST, SFSHM_BASE_UINT32, 3, SFSHM_OP_MAX));
+  ck_assert_uint_ne(mine, signature(SFSHM_CALL_BCAST, SFSHM_BASE_INT32, 4, SFSHM_OP_MAX));
+  ck_assert_uint_ne(mine, signature(SFSHM_CALL_BCAST, SFSHM_BASE_INT32, 3, SFSHM_OP_MIN));
 }
 END_TEST
 
@@ -89,11 +90,18 @@ static void expect_text(uint64_t desc, const char *expected)
 
 START_TEST(texts)
 {
-  expect_text(signature(SFSHM_BCAST, SFSHM_BASE_DOUBLE, 3, SFSHM_OP_SUM), "bcast(double x 3, sum)");
-  expect_text(signature(SFSHM_REDUCE, SFSHM_BASE_INT8, 1, SFSHM_OP_BXOR), "reduce(int8, bxor)");
-  expect_text(signature(SFSHM_BCAST, SFSHM_BASE_OPAQUE, MAX_COUNT, SFSHM_OP_REPLACE),
+  expect_text(signature(SFSHM_CALL_BCAST, SFSHM_BASE_DOUBLE, 3, SFSHM_OP_SUM), "bcast(double x 3, sum)");
+  expect_text(signature(SFSHM_CALL_REDUCE, SFSHM_BASE_INT8, 1, SFSHM_OP_BXOR), "reduce(int8, bxor)");
+  expect_text(signature(SFSHM_CALL_GATHER, SFSHM_BASE_INT8, 2, SFSHM_OP_REPLACE), "gather(int8 x 2, replace)");
+  expect_text(signature(SFSHM_CALL_SCATTER, SFSHM_BASE_INT8, 1, SFSHM_OP_REPLACE), "scatter(int8, replace)");
+  expect_text(signature(SFSHM_CALL_REDUCE, SFSHM_BASE_OPAQUE, 1, SFSHM_OP_APPLICATION),
+              "reduce(opaque, application's op)");
+  for (int half = SFSHM_CALL_SCATTER; half <= SFSHM_CALL_GATHER; half++)
+    expect_text(signature((sfshm_call_t)(SFSHM_CALL_FETCH | half), SFSHM_BASE_INT8, 1, SFSHM_OP_MAX),
+                "fetch_op(int8, max)");
+  expect_text(signature(SFSHM_CALL_BCAST, SFSHM_BASE_OPAQUE, MAX_COUNT, SFSHM_OP_REPLACE),
               "bcast(opaque x 16777215, replace)");
-  expect_text(sfshm_desc_with_method(signature(SFSHM_REDUCE, SFSHM_BASE_DOUBLE_COMPLEX, 1, SFSHM_OP_PROD) | 12345,
+  expect_text(sfshm_desc_with_method(signature(SFSHM_CALL_REDUCE, SFSHM_BASE_DOUBLE_COMPLEX, 1, SFSHM_OP_PROD) | 12345,
                                      SFSHM_METHOD_GROW),
               "reduce(double complex, prod)");
 }
@@ -102,12 +110,13 @@ END_TEST
 /* What a peer wrote may be anything. */
 START_TEST(texts_of_garbage)
 {
-  expect_text(UINT64_MAX, "?(? x many [ffffff], ?)");
+  expect_text(UINT64_MAX, "fetch_op(? x many [ffffff], application's op)");
+  expect_text(signature(SFSHM_CALL_BCAST, (sfshm_base_t)31, 1, (sfshm_op_t)14), "bcast(?, ?)");
   expect_text(0, "bcast(int8 x 0, replace)");
   char text[8];
   memset(text, 'x', sizeof text);
   sfshm_desc_text(UINT64_MAX, text, sizeof text - 1);
-  ck_assert_str_eq(text, "?(? x ");
+  ck_assert_str_eq(text, "fetch_");
   ck_assert_int_eq(text[sizeof text - 1], 'x');
 }
 END_TEST

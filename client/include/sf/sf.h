@@ -174,6 +174,19 @@ extern const sf_op_t *const SF_REPLACE,
                                                                                              *const SF_BOR,
                                                                                                  *const SF_BXOR;
 
+/* Combines n units: inout[i] = inout[i] op in[i]. Both are arrays of units of unit_bytes each, aligned for any type of
+ * that size, and no other memory. Called by threads that are inside of an operation; must not call this library. */
+typedef void (*sf_op_function_t)(const void *in, void *inout, int64_t n, size_t unit_bytes, void *context);
+
+/* An op of the application, for all units: the function has to know what they are. Contributions to a reduce or a
+ * fetch_op are combined by the rank that owns the root, one after the other in ascending (group rank, leaf index)
+ * order; they travel uncombined. So the function need be neither associative nor commutative. All ranks call with ops
+ * of the same meaning: that is not checked. A reduce makes the multi-graph as a gather does. */
+SF_CHECK_RESULT sf_status_t sf_op_create(sf_op_function_t function, void *context, const sf_op_t **op_p);
+
+/* Frees a created op; operations begun with it are not affected. Predefined ops and NULL are accepted, and kept. */
+sf_status_t sf_op_destroy(const sf_op_t *op);
+
 /* ---- Graphs ------------------------------------------------------------------------------------------------------ */
 
 enum {
@@ -251,12 +264,47 @@ SF_CHECK_RESULT sf_status_t sf_reduce_begin(sf_graph_t *graph, const sf_type_t *
 SF_CHECK_RESULT sf_status_t sf_reduce(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *rootdata,
                                       const sf_op_t *op);
 
+/* gather: the values of all leaves of a root come to lie side by side at the root, in ascending (group rank, leaf
+ * index) order. scatter: each leaf gets the value of its own from there [PetscSF 3.2]. slotdata is the array of roots
+ * of the multi-graph (see sf_graph_multi): the values of root i's leaves behind those of root i-1's. Vertices are those
+ * of the multi-graph.
+ * Without a multi-graph begin makes it, which is collective and blocks. As nothing goes on meanwhile, no operation may
+ * be in flight then: call sf_graph_multi before to rule that out. */
+SF_CHECK_RESULT sf_status_t sf_gather_begin(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
+                                            void *slotdata, sf_request_t **request_p);
+SF_CHECK_RESULT sf_status_t sf_gather(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *slotdata);
+SF_CHECK_RESULT sf_status_t sf_scatter_begin(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata,
+                                             void *leafdata, sf_request_t **request_p);
+SF_CHECK_RESULT sf_status_t sf_scatter(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata, void *leafdata);
+
+/* Fetch-and-op [PetscSF 3.2(2)]: the leaves of a root are met in ascending (group rank, leaf index) order; each finds
+ * in leafupdate what the root was before, and then root = root op leaf. So afterwards the root is what a reduce makes
+ * of it, each contribution being combined by itself. Values do not depend on timing, nor on which rank is on which
+ * node. For every unit and op of bcast and reduce; an op of the application, too. leafupdate is an array of leaves as
+ * leafdata is, and may be the same. Each contribution travels to the owner of the root by itself, over nodes too, where
+ * a reduce would send one for each node: that is the price of the values fetched. The owner needs memory for all of
+ * them while the operation is in flight, and keeps it for the next one. The multi-graph is made as in gather. */
+SF_CHECK_RESULT sf_status_t sf_fetch_op_begin(sf_graph_t *graph, const sf_type_t *unit, void *rootdata,
+                                              const void *leafdata, void *leafupdate, const sf_op_t *op,
+                                              sf_request_t **request_p);
+SF_CHECK_RESULT sf_status_t sf_fetch_op(sf_graph_t *graph, const sf_type_t *unit, void *rootdata, const void *leafdata,
+                                        void *leafupdate, const sf_op_t *op);
+
 /* Persistent forms: everything is checked and looked up once; sf_start begins, sf_wait or sf_test ends, and the request
  * can be started again. Making one is local; starting it is what is collective. */
 SF_CHECK_RESULT sf_status_t sf_bcast_init(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata,
                                           void *leafdata, const sf_op_t *op, sf_request_t **request_p);
 SF_CHECK_RESULT sf_status_t sf_reduce_init(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                            void *rootdata, const sf_op_t *op, sf_request_t **request_p);
+
+/* The same; init is collective and blocks where begin does. */
+SF_CHECK_RESULT sf_status_t sf_gather_init(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
+                                           void *slotdata, sf_request_t **request_p);
+SF_CHECK_RESULT sf_status_t sf_scatter_init(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata,
+                                            void *leafdata, sf_request_t **request_p);
+SF_CHECK_RESULT sf_status_t sf_fetch_op_init(sf_graph_t *graph, const sf_type_t *unit, void *rootdata,
+                                             const void *leafdata, void *leafupdate, const sf_op_t *op,
+                                             sf_request_t **request_p);
 
 /* Begins a persistent request that is not in flight (SF_ERR_STATE otherwise). */
 SF_CHECK_RESULT sf_status_t sf_start(sf_request_t *request);

@@ -1,0 +1,383 @@
+/* Multi-graphs: see multi.h. */
+#include "client/multi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/context.h"
+#include "client/group.h"
+#include "shm/error.h"
+
+static sf_status_t need_multi(sf_graph_t *graph)
+{
+  if (graph->multi == NULL)
+    graph->multi = calloc(1, sizeof *graph->multi);
+  return graph->multi != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "multi-graph");
+}
+
+/* Whether all ranks of the graph's group are on this node: then all of them know. */
+static bool is_local(const sf_graph_t *graph)
+{
+  const sf_group_t *group = graph->group;
+  for (int32_t rank = 0; rank < group->size; rank++)
+    if (sfc_context_node_of(group->context, sfc_group_job_rank(group, rank)) != group->context->node)
+      return false;
+  return true;
+}
+
+/* A rank for which something has failed still has to take part in the set-up for which the others wait: with input that
+ * makes it fail for all of them. */
+static sf_status_t create(sf_status_t before, sf_graph_t *graph, int64_t nroots, int64_t nleaves, const int64_t leaf[],
+                          const int32_t rank[], const int64_t root[], uint32_t flags, sf_graph_t **graph_p)
+{
+  char detail[256];
+  if (before == SF_OK)
+    return sf_graph_create(graph->group, nroots, nleaves, leaf, rank, root, flags, graph_p);
+  snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
+  (void)!sf_graph_create(graph->group, -1, 0, NULL, NULL, NULL, flags, graph_p);
+  return sfshm_error(before, "%s", detail);
+}
+
+/* ---- Edges by rank ----------------------------------------------------------------------------------------------- */
+
+sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
+{
+  sf_status_t status = need_multi(graph);
+  if (status == SF_OK && !graph->multi->has_root_ranks) {
+    status = sfc_ranks_of_roots(graph, &graph->multi->root_ranks);
+    graph->multi->has_root_ranks = status == SF_OK;
+  }
+  if (status == SF_OK)
+    *ranks_p = &graph->multi->root_ranks;
+  return status;
+}
+
+/* The directory: what ranks have to tell each other before they know the edges. */
+typedef struct directory {
+  sf_graph_t *graph;
+  int64_t *by_root_rank; /* leaves of the graph: by number in root_ranks */
+  int64_t *by_rank;      /* its roots */
+} directory_t;
+
+static sf_status_t open_directory(sf_status_t before, sf_graph_t *graph, directory_t *directory)
+{
+  const sfc_ranks_t *root_ranks = &graph->multi->root_ranks;
+  int32_t size = graph->group->size, n = root_ranks->nranks;
+  int64_t *own = malloc(((size_t)n + 1) * sizeof *own);
+  *directory = (directory_t){.by_root_rank = malloc(((size_t)n + 1) * sizeof(int64_t)),
+                             .by_rank = calloc((size_t)size, sizeof(int64_t))};
+  if (before == SF_OK && (own == NULL || directory->by_root_rank == NULL || directory->by_rank == NULL))
+    before = sfshm_error(SF_ERR_NOMEM, "directory of %d ranks", size);
+  for (int32_t i = 0; i < n && own != NULL; i++)
+    own[i] = graph->rank;
+  sf_status_t status =
+      create(before, graph, size, n, NULL, root_ranks->ranks, own, SF_GRAPH_DEFAULT, &directory->graph);
+  free(own);
+  return status;
+}
+
+static sf_status_t close_directory(sf_status_t before, directory_t *directory)
+{
+  sf_status_t status = sf_graph_destroy(directory->graph);
+  free(directory->by_root_rank);
+  free(directory->by_rank);
+  return before != SF_OK ? before : status;
+}
+
+/* Learns how many edges each leaf rank has, and makes room for them. */
+static sf_status_t count_leaf_ranks(sf_graph_t *graph, directory_t *directory)
+{
+  sfc_multi_t *multi = graph->multi;
+  int32_t nranks = 0;
+  int64_t nedges = 0;
+  for (int32_t i = 0; i < multi->root_ranks.nranks; i++)
+    directory->by_root_rank[i] = multi->root_ranks.offset[i + 1] - multi->root_ranks.offset[i];
+  sf_status_t status = sf_reduce(directory->graph, SF_INT64, directory->by_root_rank, directory->by_rank, SF_REPLACE);
+  if (status != SF_OK)
+    return status;
+  for (int32_t rank = 0; rank < graph->group->size; rank++) {
+    nranks += directory->by_rank[rank] > 0;
+    nedges += directory->by_rank[rank];
+  }
+  status = sfc_ranks_alloc(nranks, nedges, &multi->leaf_ranks);
+  for (int32_t rank = 0, i = 0; rank < graph->group->size && status == SF_OK; rank++) {
+    if (directory->by_rank[rank] == 0)
+      continue;
+    multi->leaf_ranks.ranks[i] = rank;
+    multi->leaf_ranks.offset[i + 1] = multi->leaf_ranks.offset[i] + directory->by_rank[rank];
+    i++;
+  }
+  return status;
+}
+
+/* Tells the leaf ranks where their edges come, and makes the graph of edges. */
+static sf_status_t connect_edges(sf_status_t before, sf_graph_t *graph, directory_t *directory)
+{
+  sfc_multi_t *multi = graph->multi;
+  const sfc_ranks_t *roots = &multi->root_ranks, *leaves = &multi->leaf_ranks;
+  size_t n = (size_t)graph->nleaves + 1;
+  int32_t *rank = malloc(n * sizeof *rank);
+  int64_t *root = malloc(n * sizeof *root);
+  for (int32_t i = 0; i < leaves->nranks; i++)
+    directory->by_rank[leaves->ranks[i]] = leaves->offset[i];
+  sf_status_t told = sf_bcast(directory->graph, SF_INT64, directory->by_rank, directory->by_root_rank, SF_REPLACE);
+  if (before == SF_OK)
+    before = told;
+  if (before == SF_OK && (rank == NULL || root == NULL))
+    before = sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)graph->nleaves);
+  for (int32_t i = 0; i < roots->nranks && before == SF_OK; i++)
+    for (int64_t k = roots->offset[i]; k < roots->offset[i + 1]; k++) {
+      rank[k] = roots->ranks[i];
+      root[k] = directory->by_root_rank[i] + k - roots->offset[i];
+    }
+  int64_t nedges = before == SF_OK ? leaves->offset[leaves->nranks] : 0;
+  sf_status_t status = create(before, graph, nedges, graph->nleaves, NULL, rank, root, SF_GRAPH_DEFAULT, &multi->edges);
+  free(rank);
+  free(root);
+  return status;
+}
+
+/* Makes the graph of edges. local: the leaf ranks are known. */
+static sf_status_t make_edges(sf_status_t before, sf_graph_t *graph, bool local)
+{
+  directory_t directory;
+  sf_status_t status = open_directory(before, graph, &directory);
+  if (status == SF_OK && !local)
+    before = count_leaf_ranks(graph, &directory);
+  if (status == SF_OK)
+    status = connect_edges(before, graph, &directory);
+  return close_directory(status, &directory);
+}
+
+static sf_status_t hear_of_edges(sf_graph_t *graph)
+{
+  sfc_multi_t *multi = graph->multi;
+  sf_request_t *requests[2] = {NULL, NULL};
+  sf_status_t status =
+      sf_reduce_begin(multi->edges, SF_INT64, multi->root_ranks.root, multi->leaf_ranks.root, SF_REPLACE, &requests[0]);
+  if (status == SF_OK)
+    status = sf_reduce_begin(multi->edges, SF_INT64, multi->root_ranks.leaf, multi->leaf_ranks.leaf, SF_REPLACE,
+                             &requests[1]);
+  sf_status_t ended = sf_wait_all(2, requests);
+  return status != SF_OK ? status : ended;
+}
+
+/* What all ranks do in the same order, whatever fails here. */
+static sf_status_t find_leaf_ranks(sf_graph_t *graph)
+{
+  const sfc_ranks_t *roots;
+  sf_status_t status = sfc_multi_root_ranks(graph, &roots);
+  if (graph->multi == NULL)
+    return status;
+  if (is_local(graph))
+    return status == SF_OK ? sfc_ranks_of_leaves(graph, &graph->multi->leaf_ranks) : status;
+  status = make_edges(status, graph, false);
+  if (status == SF_OK)
+    status = hear_of_edges(graph);
+  if (status != SF_OK) {
+    (void)sf_graph_destroy(graph->multi->edges);
+    graph->multi->edges = NULL;
+    sfc_ranks_free(&graph->multi->leaf_ranks);
+  }
+  return status;
+}
+
+sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
+{
+  sf_status_t status = need_multi(graph);
+  if (status == SF_OK && !graph->multi->has_leaf_ranks) {
+    status = find_leaf_ranks(graph);
+    graph->multi->has_leaf_ranks = status == SF_OK;
+  }
+  if (status == SF_OK)
+    *ranks_p = &graph->multi->leaf_ranks;
+  return status;
+}
+
+/* ---- The multi-graph --------------------------------------------------------------------------------------------- */
+
+/* Where the slots of each root begin; nroots + 1 numbers, for the caller to free. */
+static int64_t *first_slots(const sf_graph_t *graph)
+{
+  const sfc_ranks_t *leaves = &graph->multi->leaf_ranks;
+  int64_t *first = calloc((size_t)graph->nroots + 1, sizeof *first);
+  if (first == NULL)
+    return NULL;
+  for (int64_t i = 0; i < leaves->offset[leaves->nranks]; i++)
+    first[leaves->root[i] + 1]++;
+  for (int64_t root = 0; root < graph->nroots; root++)
+    first[root + 1] += first[root];
+  return first;
+}
+
+/* Tells the leaf ranks the slots of their edges. */
+static sf_status_t tell_slots(sf_status_t before, sf_graph_t *graph, int64_t slots[])
+{
+  const sfc_ranks_t *leaves = &graph->multi->leaf_ranks;
+  int64_t n = leaves->offset[leaves->nranks];
+  int64_t *next = before == SF_OK ? first_slots(graph) : NULL;
+  int64_t *by_edge = calloc((size_t)n + 1, sizeof *by_edge);
+  if (before == SF_OK && (next == NULL || by_edge == NULL))
+    before = sfshm_error(SF_ERR_NOMEM, "slots of %lld edges", (long long)n);
+  for (int64_t i = 0; i < n && before == SF_OK; i++)
+    by_edge[i] = next[leaves->root[i]]++;
+  sf_status_t status = SF_OK;
+  if (by_edge != NULL && slots != NULL)
+    status = sf_bcast(graph->multi->edges, SF_INT64, by_edge, slots, SF_REPLACE);
+  free(next);
+  free(by_edge);
+  return before != SF_OK ? before : status;
+}
+
+static sf_status_t connect_slots(sf_status_t before, sf_graph_t *graph, const int64_t slots[], sf_graph_t **multi_p)
+{
+  const sfc_ranks_t *roots = &graph->multi->root_ranks, *leaves = &graph->multi->leaf_ranks;
+  int32_t *rank = malloc(((size_t)graph->nleaves + 1) * sizeof *rank);
+  if (before == SF_OK && rank == NULL)
+    before = sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)graph->nleaves);
+  for (int32_t i = 0; i < roots->nranks && before == SF_OK; i++)
+    for (int64_t k = roots->offset[i]; k < roots->offset[i + 1]; k++)
+      rank[k] = roots->ranks[i];
+  int64_t nslots = before == SF_OK ? leaves->offset[leaves->nranks] : 0;
+  sf_status_t status = create(before, graph, nslots, graph->nleaves, roots->leaf, rank, slots, graph->flags, multi_p);
+  free(rank);
+  return status;
+}
+
+static sf_status_t make_graph(sf_graph_t *graph)
+{
+  const sfc_ranks_t *leaves;
+  sfc_multi_t *multi = graph->multi;
+  sf_status_t status = sfc_multi_leaf_ranks(graph, &leaves), before = status;
+  if (status != SF_OK && !is_local(graph))
+    return status; /* for all */
+  if (multi->edges == NULL)
+    status = make_edges(before, graph, true);
+  if (status != SF_OK)
+    return status;
+  int64_t *slots = malloc(((size_t)graph->nleaves + 1) * sizeof *slots);
+  before = slots == NULL ? sfshm_error(SF_ERR_NOMEM, "%lld slots", (long long)graph->nleaves) : SF_OK;
+  before = tell_slots(before, graph, slots);
+  status = connect_slots(before, graph, slots, &multi->graph);
+  free(slots);
+  if (status != SF_OK)
+    return status;
+  multi->graph->parent = graph;
+  sf_graph_t *edges = multi->edges;
+  multi->edges = NULL;
+  return sf_graph_destroy(edges);
+}
+
+sf_status_t sfc_multi_graph(sf_graph_t *graph, sf_graph_t **multi_p)
+{
+  sf_status_t status = sfc_graph_failure(graph);
+  if (status == SF_OK)
+    status = need_multi(graph);
+  if (status == SF_OK && graph->multi->graph == NULL)
+    status = make_graph(graph);
+  if (status == SF_OK)
+    *multi_p = graph->multi->graph;
+  return status;
+}
+
+/* ---- Rounds ------------------------------------------------------------------------------------------------------ */
+
+/* How often a round occurs: of each edge, how many edges of its root come before it. end: by round. */
+static int64_t count_rounds(const sfc_ranks_t *leaves, int64_t seen[], int64_t end[])
+{
+  int64_t nrounds = 0;
+  for (int64_t i = 0; i < leaves->offset[leaves->nranks]; i++) {
+    int64_t round = seen[leaves->root[i]]++;
+    end[round]++;
+    nrounds = round < nrounds ? nrounds : round + 1;
+  }
+  return nrounds;
+}
+
+/* Puts slots and roots in the order of rounds; within a round that of the roots, as slots are. */
+static void fill_rounds(const sf_graph_t *graph, const int64_t first[], int64_t next[], int64_t slot[], int64_t root[])
+{
+  for (int64_t r = 0; r < graph->nroots; r++)
+    for (int64_t s = first[r]; s < first[r + 1]; s++) {
+      int64_t place = next[s - first[r]]++;
+      slot[place] = s;
+      root[place] = r;
+    }
+}
+
+static sf_status_t make_rounds(sf_graph_t *graph)
+{
+  sfc_multi_t *multi = graph->multi;
+  int64_t n = multi->leaf_ranks.offset[multi->leaf_ranks.nranks], start = 0;
+  int64_t *first = first_slots(graph), *seen = calloc((size_t)graph->nroots + 1, sizeof *seen);
+  int64_t *next = calloc((size_t)n + 1, sizeof *next), *order = malloc((2 * (size_t)n + 1) * sizeof *order);
+  int64_t nrounds = 0;
+  sfc_round_t *rounds = NULL;
+  if (first != NULL && seen != NULL && next != NULL && order != NULL) {
+    nrounds = count_rounds(&multi->leaf_ranks, seen, next);
+    rounds = malloc(((size_t)nrounds + 1) * sizeof *rounds);
+  }
+  if (rounds != NULL) {
+    for (int64_t i = 0; i < nrounds; i++) { /* sizes become starts */
+      int64_t size = next[i];
+      next[i] = start;
+      start += size;
+    }
+    fill_rounds(graph, first, next, order, order + n);
+    for (int64_t i = 0; i < nrounds; i++) {
+      int64_t begin = i == 0 ? 0 : next[i - 1], size = next[i] - begin;
+      rounds[i].slot = sfshm_pattern_from_index64(order + begin, size);
+      rounds[i].root = sfshm_pattern_from_index64(order + n + begin, size);
+    }
+    multi->order = order;
+    multi->rounds = rounds;
+    multi->nrounds = nrounds;
+    order = NULL;
+  }
+  free(first);
+  free(seen);
+  free(next);
+  free(order);
+  return rounds != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "order of %lld contributions", (long long)n);
+}
+
+sf_status_t sfc_multi_rounds(sf_graph_t *graph, const sfc_round_t **rounds_p, int64_t *nrounds_p)
+{
+  sf_status_t status = graph->multi->rounds == NULL ? make_rounds(graph) : SF_OK;
+  if (status == SF_OK) {
+    *rounds_p = graph->multi->rounds;
+    *nrounds_p = graph->multi->nrounds;
+  }
+  return status;
+}
+
+/* ---- Ending ------------------------------------------------------------------------------------------------------ */
+
+bool sfc_multi_is_busy(const sf_graph_t *graph)
+{
+  const sf_graph_t *multi = graph->multi != NULL ? graph->multi->graph : NULL;
+  return multi != NULL && (multi->in_flight > 0 || sfc_multi_is_busy(multi));
+}
+
+void sfc_multi_destroy(sf_graph_t *graph)
+{
+  sfc_multi_t *multi = graph->multi;
+  if (multi == NULL)
+    return;
+  if (multi->graph != NULL)
+    multi->graph->parent = NULL;
+  (void)sf_graph_destroy(multi->graph); /* none is in flight */
+  (void)sf_graph_destroy(multi->edges);
+}
+
+void sfc_multi_free(sf_graph_t *graph)
+{
+  sfc_multi_t *multi = graph->multi;
+  if (multi == NULL)
+    return;
+  sfc_ranks_free(&multi->root_ranks);
+  sfc_ranks_free(&multi->leaf_ranks);
+  free(multi->order);
+  free(multi->rounds);
+  free(multi);
+}

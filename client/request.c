@@ -1,0 +1,155 @@
+/* Requests: checking what an operation is called with, filling them in, keeping them for the next one. The thread that
+ * uses the graph. */
+#include "client/request.h"
+
+#include <stdlib.h>
+
+#include "client/transfer.h"
+#include "client/type.h"
+#include "shm/error.h"
+
+/* ---- Checking ---------------------------------------------------------------------------------------------------- */
+
+sf_status_t sfc_buffer_check(const char *name, const char *buffer, const void *address, int64_t last, size_t unit_bytes,
+                             const sfc_memory_ref_t *ref)
+{
+  uint64_t need;
+  if (last < 0)
+    return SF_OK;
+  if (address == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: %s is NULL, but vertex %lld takes part", name, buffer, (long long)last);
+  if (__builtin_mul_overflow((uint64_t)last + 1, (uint64_t)unit_bytes, &need))
+    return sfshm_error(SF_ERR_RANGE, "%s: %s: %lld units of %zu bytes", name, buffer, (long long)last + 1, unit_bytes);
+  if (ref->class != SFC_MEMORY_UNKNOWN && ref->bytes_left < need)
+    return sfshm_error(SF_ERR_RANGE, "%s: %s at %p needs %llu bytes, but its %s ends after %zu", name, buffer, address,
+                       (unsigned long long)need,
+                       ref->class == SFC_MEMORY_ALLOC ? "sf_alloc memory" : "registered region", ref->bytes_left);
+  return SF_OK;
+}
+
+sf_status_t sfc_request_look_up(sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  sfc_memory_t *memory = &graph->context->memory;
+  const char *name = sfshm_desc_operation(request->signature);
+  size_t unit_bytes = request->combine.unit_bytes;
+  uint64_t epoch = sfc_memory_epoch(memory);
+  sfc_memory_ref_t root = sfc_memory_find(memory, request->root);
+  sfc_memory_ref_t leaf = sfc_memory_find(memory, request->leaf);
+  sf_status_t status = sfc_buffer_check(name, "rootdata", request->root, graph->root_max, unit_bytes, &root);
+  if (status == SF_OK)
+    status = sfc_buffer_check(name, "leafdata", request->leaf, graph->leaf_max, unit_bytes, &leaf);
+  if (status != SF_OK)
+    return status;
+  request->source_ref = request->operation == SFSHM_BCAST ? root : leaf;
+  request->memory_epoch = epoch;
+  return SF_OK;
+}
+
+sf_status_t sfc_call_check(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,
+                           sf_request_t **request_p)
+{
+  if (graph == NULL || unit == NULL || op == NULL || request_p == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: %s is NULL", name,
+                       graph == NULL  ? "graph"
+                       : unit == NULL ? "unit"
+                       : op == NULL   ? "op"
+                                      : "request_p");
+  if (graph->generation != sfc_process_generation)
+    return sfshm_error(SF_ERR_STATE, "%s: in a child of the process that called sf_init", name);
+  return SF_OK;
+}
+
+sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,
+                              sf_request_t **request_p)
+{
+  sf_status_t status = sfc_call_check(name, graph, unit, op, request_p);
+  if (status == SF_OK && !sfshm_op_applies(op->op, unit->unit.base))
+    status = sfshm_error(SF_ERR_ARG, "%s: op %s is not defined for %s", name, sfshm_op_name(op->op),
+                         sfshm_base_name(unit->unit.base));
+  return status;
+}
+
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
+
+static void set_free(sf_request_t *request)
+{
+  request->next = request->graph->free_requests;
+  request->graph->free_requests = request;
+}
+
+static sf_request_t *take_free(sf_graph_t *graph)
+{
+  sf_request_t *request = graph->free_requests;
+  if (request == NULL)
+    return malloc(sizeof *request);
+  graph->free_requests = request->next;
+  return request;
+}
+
+static void fill_in(sf_request_t *request, const sfc_call_t *call)
+{
+  sf_graph_t *graph = call->graph;
+  bool bcast = call->operation == SFSHM_BCAST, replace = call->op == SFSHM_OP_REPLACE;
+  *request = (sf_request_t){
+      .graph = graph,
+      .persistent = call->persistent,
+      .operation = call->operation,
+      .ordered = !bcast && graph->roots_shared && !sfshm_op_order_free(call->op, call->unit.base),
+      .turns = replace ? graph->winner_turns : graph->turns,
+      .nturns = replace ? graph->nwinner_turns : graph->nturns,
+      .signature = call->signature,
+      .op = call->op,
+      .combine = {call->unit, sfshm_unit_size(call->unit), sfshm_kernels_find(call->unit, call->op)},
+      .move = sfshm_kernels_find(call->unit, SFSHM_OP_REPLACE),
+      .root = call->root,
+      .leaf = call->leaf,
+      .source = bcast ? call->root : call->leaf,
+      .target = (void *)(uintptr_t)(bcast ? call->leaf : call->root), /* what the caller lets be written */
+  };
+}
+
+sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p)
+{
+  sf_graph_t *graph = call->graph;
+  sf_request_t *request = take_free(graph);
+  if (request == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "%s: request", sfshm_desc_operation(call->signature));
+  fill_in(request, call);
+  sf_status_t status = sfc_request_look_up(request);
+  if (status != SF_OK) {
+    set_free(request);
+    return status;
+  }
+  sfc_request_find_straight(request);
+  if (call->persistent) {
+    request->next = graph->persistent;
+    graph->persistent = request;
+  }
+  *request_p = request;
+  return SF_OK;
+}
+
+/* Keeps a request for the next operation: filled in, unless it is persistent or part of another one. */
+void sfc_request_recycle(sf_request_t *request)
+{
+  sf_request_t **recent = &request->graph->recent[request->operation], *before = *recent;
+  if (before == request)
+    return;
+  if (request->persistent || request->composite != NULL || (before != NULL && before->in_flight)) {
+    set_free(request);
+    return;
+  }
+  *recent = request;
+  if (before != NULL)
+    set_free(before);
+}
+
+void sfc_request_retire(sf_request_t *request)
+{
+  sf_request_t **link = &request->graph->persistent;
+  while (*link != request)
+    link = &(*link)->next;
+  *link = request->next;
+  sfc_request_recycle(request);
+}

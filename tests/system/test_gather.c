@@ -1,0 +1,700 @@
+/* Gather, scatter and fetch_op, and operations with ops of the application, on random graphs, in every form, with every
+ * unit and op, compared bit by bit with a serial model, on one node and over several, with the ranks placed in every
+ * way; and what the library tells of the edges that they depend on. Each job does a few random cases, all functions of
+ * one seed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/buffers.h"
+#include "tests/system/cluster.h"
+#include "tests/system/model_graph.h"
+#include "tests/unit/runner.h"
+
+#define GRAPHS_MAX 2
+#define ACTS_MAX 12
+#define ROUNDS 3 /* how often persistent requests are started */
+#define CASES 8  /* of one job */
+#define BYTES_MAX 200000
+
+typedef enum kind { KIND_GATHER, KIND_SCATTER, KIND_FETCH, KIND_REDUCE, KIND_BCAST, KIND_COUNT } kind_t;
+typedef enum place { PLACE_ROOTS, PLACE_SLOTS, PLACE_LEAVES, PLACE_UPDATE, PLACE_COUNT } place_t;
+typedef enum form { FORM_BLOCKING, FORM_SPLIT, FORM_ALL, FORM_PERSISTENT, FORM_COUNT } form_t;
+
+/* A graph, and what follows from it. */
+typedef struct model {
+  sftest_graph_t graph;
+  int64_t nslots[SFTEST_GROUP_MAX];
+  int64_t *slot[SFTEST_GROUP_MAX]; /* of each edge, by leaf, on the rank of its root */
+  sf_graph_t *real;
+} model_t;
+
+typedef struct act {
+  kind_t kind;
+  const model_t *model;
+  sftest_unit_t unit;
+  sftest_op_t op;
+  bool own_op;    /* op is one of the test */
+  bool one_array; /* leafupdate is leafdata */
+  uint64_t seed;
+  const sf_type_t *type;
+  const sf_op_t *handle;
+  sftest_buffer_t buffers[PLACE_COUNT];
+  sf_request_t *request;
+  bool ended;
+} act_t;
+
+typedef struct scene {
+  sftest_rank_t *self;
+  sf_context_t *context;
+  sf_group_t *group;
+  int32_t rank;
+  uint64_t random; /* the same on all ranks */
+  uint64_t own;    /* this rank's own choices */
+  form_t form;
+  int32_t nmodels;
+  model_t models[GRAPHS_MAX];
+  int32_t nacts;
+  act_t acts[ACTS_MAX];
+} scene_t;
+
+/* ---- Model ------------------------------------------------------------------------------------------------------- */
+
+/* Numbers the slots: by root, then rank, then leaf. */
+static void number_slots(model_t *model)
+{
+  const sftest_graph_t *graph = &model->graph;
+  int64_t *next[SFTEST_GROUP_MAX];
+  for (int32_t rank = 0; rank < graph->size; rank++)
+    next[rank] = calloc((size_t)graph->parts[rank].nroots + 2, sizeof(int64_t));
+  for (int32_t rank = 0; rank < graph->size; rank++)
+    for (int64_t i = 0; i < graph->parts[rank].nleaves; i++)
+      next[graph->parts[rank].edges[i].root_rank][graph->parts[rank].edges[i].root + 1]++;
+  for (int32_t rank = 0; rank < graph->size; rank++)
+    for (int64_t root = 0; root < graph->parts[rank].nroots; root++)
+      next[rank][root + 1] += next[rank][root];
+  for (int32_t rank = 0; rank < graph->size; rank++)
+    model->nslots[rank] = next[rank][graph->parts[rank].nroots];
+  for (int32_t rank = 0; rank < graph->size; rank++) {
+    const sftest_part_t *part = &graph->parts[rank];
+    model->slot[rank] = malloc(((size_t)part->nleaves + 1) * sizeof(int64_t));
+    for (int64_t i = 0; i < part->nleaves; i++)
+      model->slot[rank][i] = next[part->edges[i].root_rank][part->edges[i].root]++;
+  }
+  for (int32_t rank = 0; rank < graph->size; rank++)
+    free(next[rank]);
+}
+
+static void free_model(model_t *model)
+{
+  for (int32_t rank = 0; rank < model->graph.size; rank++)
+    free(model->slot[rank]);
+  sftest_graph_free(&model->graph);
+}
+
+static int64_t vertices(const act_t *act, place_t place, int32_t rank)
+{
+  const sftest_part_t *part = &act->model->graph.parts[rank];
+  return place == PLACE_ROOTS ? part->nroots : place == PLACE_SLOTS ? act->model->nslots[rank] : part->leaf_space;
+}
+
+static void value_at(const act_t *act, place_t place, int32_t rank, int64_t vertex, void *value)
+{
+  uint64_t seed = sftest_hash2(act->seed, (uint64_t)rank * PLACE_COUNT + (uint64_t)place);
+  sftest_make_value(act->unit, act->op, sftest_hash2(seed, (uint64_t)vertex), value);
+}
+
+static void fill(const act_t *act, place_t place, int32_t rank, char *array)
+{
+  size_t unit_bytes = sftest_unit_size(act->unit);
+  for (int64_t vertex = 0; vertex < vertices(act, place, rank); vertex++)
+    value_at(act, place, rank, vertex, array + (size_t)vertex * unit_bytes);
+}
+
+/* Neither associative nor commutative. */
+static void mix(const void *in, void *inout, int64_t n, size_t unit_bytes, void *context)
+{
+  const unsigned char *from = in;
+  unsigned char *to = inout;
+  for (size_t i = 0; i < (size_t)n * unit_bytes; i++)
+    to[i] = (unsigned char)(to[i] * 31 + from[i] + *(const int *)context);
+}
+
+static int mix_by = 7;
+
+static void combine(const act_t *act, void *present, const void *in)
+{
+  if (act->own_op)
+    mix(in, present, 1, sftest_unit_size(act->unit), &mix_by);
+  else
+    sftest_combine(act->unit, act->op, present, in);
+}
+
+/* What the rank's leaves contribute to the roots of one rank, or all; what they fetch goes to update, if that is not
+ * NULL. */
+static void contribute(const act_t *act, int32_t leaf_rank, int32_t root_rank, char *roots, char *update)
+{
+  size_t unit_bytes = sftest_unit_size(act->unit);
+  const sftest_part_t *part = &act->model->graph.parts[leaf_rank];
+  char *value = malloc(unit_bytes);
+  for (int64_t i = 0; i < part->nleaves; i++) {
+    const sftest_edge_t *edge = &part->edges[i];
+    if (edge->root_rank != root_rank)
+      continue;
+    value_at(act, PLACE_LEAVES, leaf_rank, edge->leaf, value);
+    char *root = roots + (size_t)edge->root * unit_bytes;
+    if (update != NULL)
+      memcpy(update + (size_t)edge->leaf * unit_bytes, root, unit_bytes);
+    combine(act, root, value);
+  }
+  free(value);
+}
+
+/* What becomes of the roots of a rank; what a rank fetches from there. */
+static void expect_roots(const act_t *act, int32_t root_rank, int32_t rank, char *roots, char *update)
+{
+  fill(act, PLACE_ROOTS, root_rank, roots);
+  for (int32_t leaf_rank = 0; leaf_rank < act->model->graph.size; leaf_rank++)
+    contribute(act, leaf_rank, root_rank, roots, leaf_rank == rank ? update : NULL);
+}
+
+static void expect_update(const act_t *act, int32_t rank, char *update)
+{
+  for (int32_t root_rank = 0; root_rank < act->model->graph.size; root_rank++) {
+    int64_t nroots = act->model->graph.parts[root_rank].nroots;
+    char *roots = malloc((size_t)nroots * sftest_unit_size(act->unit) + 1);
+    expect_roots(act, root_rank, rank, roots, update);
+    free(roots);
+  }
+}
+
+static void expect_slots(const act_t *act, int32_t rank, char *slots)
+{
+  const sftest_graph_t *graph = &act->model->graph;
+  for (int32_t leaf_rank = 0; leaf_rank < graph->size; leaf_rank++)
+    for (int64_t i = 0; i < graph->parts[leaf_rank].nleaves; i++) {
+      const sftest_edge_t *edge = &graph->parts[leaf_rank].edges[i];
+      if (edge->root_rank == rank)
+        value_at(act, PLACE_LEAVES, leaf_rank, edge->leaf,
+                 slots + (size_t)act->model->slot[leaf_rank][i] * sftest_unit_size(act->unit));
+    }
+}
+
+/* The leaves of a scatter, or of a bcast. */
+static void expect_leaves(const act_t *act, int32_t rank, char *leaves)
+{
+  size_t unit_bytes = sftest_unit_size(act->unit);
+  const sftest_part_t *part = &act->model->graph.parts[rank];
+  char *value = malloc(unit_bytes);
+  for (int64_t i = 0; i < part->nleaves; i++) {
+    const sftest_edge_t *edge = &part->edges[i];
+    char *leaf = leaves + (size_t)edge->leaf * unit_bytes;
+    if (act->kind == KIND_SCATTER) {
+      value_at(act, PLACE_SLOTS, edge->root_rank, act->model->slot[rank][i], leaf);
+    } else {
+      value_at(act, PLACE_ROOTS, edge->root_rank, edge->root, value);
+      combine(act, leaf, value);
+    }
+  }
+  free(value);
+}
+
+/* What the array holds after the operation. */
+static void expect(const act_t *act, place_t place, int32_t rank, char *array)
+{
+  fill(act, place, rank, array);
+  if (place == PLACE_SLOTS && act->kind == KIND_GATHER)
+    expect_slots(act, rank, array);
+  if (place == PLACE_ROOTS && (act->kind == KIND_FETCH || act->kind == KIND_REDUCE))
+    expect_roots(act, rank, rank, array, NULL);
+  if (place == PLACE_LEAVES && (act->kind == KIND_SCATTER || act->kind == KIND_BCAST))
+    expect_leaves(act, rank, array);
+  if (act->kind == KIND_FETCH && place == (act->one_array ? PLACE_LEAVES : PLACE_UPDATE))
+    expect_update(act, rank, array);
+}
+
+/* ---- One operation ----------------------------------------------------------------------------------------------- */
+
+static int64_t choose_count(uint64_t *random, sftest_base_t base)
+{
+  int64_t size = (int64_t)sftest_base_size(base);
+  switch (sftest_below(random, 12)) {
+  case 0:
+    return 1000;
+  case 1:
+    return 40000 / size + 1 + sftest_below(random, 100);
+  case 2:
+  case 3:
+    return 1 + sftest_below(random, 9);
+  default:
+    return 1;
+  }
+}
+
+static void choose(scene_t *scene, act_t *act)
+{
+  uint64_t *random = &scene->random;
+  const model_t *model = &scene->models[sftest_below(random, scene->nmodels)];
+  int64_t most = 1;
+  *act = (act_t){.kind = (kind_t)sftest_below(random, KIND_COUNT), .model = model, .seed = sftest_random(random)};
+  act->own_op =
+      act->kind == KIND_REDUCE || act->kind == KIND_BCAST || (act->kind == KIND_FETCH && sftest_below(random, 5) == 0);
+  act->one_array = act->kind == KIND_FETCH && sftest_below(random, 4) == 0;
+  for (int32_t rank = 0; rank < model->graph.size; rank++)
+    for (int place = 0; place < PLACE_UPDATE; place++)
+      most = vertices(act, (place_t)place, rank) > most ? vertices(act, (place_t)place, rank) : most;
+  do {
+    act->unit.base = (sftest_base_t)sftest_below(random, SFTEST_BASE_COUNT);
+    act->unit.count = choose_count(random, act->unit.base);
+  } while (act->unit.count > 1 && (int64_t)sftest_unit_size(act->unit) * most > BYTES_MAX);
+  do {
+    act->op = (sftest_op_t)sftest_below(random, SFTEST_OP_COUNT);
+  } while (!sftest_op_applies(act->op, act->unit.base));
+}
+
+static void make_act(scene_t *scene, act_t *act)
+{
+  size_t unit_bytes = sftest_unit_size(act->unit);
+  act->type = sftest_unit_make(act->unit);
+  act->handle = sftest_op_handle(act->op);
+  if (act->own_op)
+    SFTEST_OK(scene->self, sf_op_create(mix, &mix_by, &act->handle));
+  for (int place = 0; place < PLACE_COUNT; place++)
+    sftest_buffer_make(scene->self, scene->context, (sftest_memory_t)sftest_below(&scene->own, SFTEST_MEMORY_COUNT),
+                       vertices(act, (place_t)place, scene->rank) * (int64_t)unit_bytes, sftest_random(&scene->own),
+                       &act->buffers[place]);
+}
+
+static void free_act(scene_t *scene, act_t *act)
+{
+  SFTEST_OK(scene->self, sf_type_destroy(act->type));
+  if (act->own_op)
+    SFTEST_OK(scene->self, sf_op_destroy(act->handle));
+  for (int place = 0; place < PLACE_COUNT; place++)
+    sftest_buffer_free(scene->self, &act->buffers[place]);
+}
+
+static void prepare(scene_t *scene, act_t *act)
+{
+  act->ended = false;
+  for (int place = 0; place < PLACE_COUNT; place++)
+    fill(act, (place_t)place, scene->rank, act->buffers[place].data);
+}
+
+static void check(scene_t *scene, const act_t *act)
+{
+  static const char *const kinds[] = {"gather", "scatter", "fetch_op", "reduce", "bcast"};
+  static const char *const places[] = {"root", "slot", "leaf", "leafupdate"};
+  char text[80];
+  sftest_describe(act->unit, act->op, text, sizeof text);
+  for (int place = 0; place < PLACE_COUNT; place++) {
+    int64_t unit_bytes = (int64_t)sftest_unit_size(act->unit);
+    int64_t bytes = vertices(act, (place_t)place, scene->rank) * unit_bytes;
+    char *expected = malloc((size_t)bytes + 1);
+    expect(act, (place_t)place, scene->rank, expected);
+    int64_t byte = sftest_first_difference(act->buffers[place].data, expected, bytes);
+    sftest_require(scene->self, byte < 0, __FILE__, __LINE__,
+                   "%s, %s%s, form %d, operation %d of %d: group rank %d of %d, %s %lld, byte %lld differs",
+                   kinds[act->kind], text, act->own_op ? " (own op)" : "", (int)scene->form, (int)(act - scene->acts),
+                   scene->nacts, scene->rank, act->model->graph.size, places[place], (long long)(byte / unit_bytes),
+                   (long long)(byte % unit_bytes));
+    free(expected);
+  }
+}
+
+typedef struct arrays {
+  char *roots, *slots, *leaves, *update;
+} arrays_t;
+
+static arrays_t arrays_of(const act_t *act)
+{
+  return (arrays_t){act->buffers[PLACE_ROOTS].data, act->buffers[PLACE_SLOTS].data, act->buffers[PLACE_LEAVES].data,
+                    act->buffers[act->one_array ? PLACE_LEAVES : PLACE_UPDATE].data};
+}
+
+static sf_status_t do_blocking(const act_t *act)
+{
+  arrays_t a = arrays_of(act);
+  sf_graph_t *graph = act->model->real;
+  switch (act->kind) {
+  case KIND_GATHER:
+    return sf_gather(graph, act->type, a.leaves, a.slots);
+  case KIND_SCATTER:
+    return sf_scatter(graph, act->type, a.slots, a.leaves);
+  case KIND_FETCH:
+    return sf_fetch_op(graph, act->type, a.roots, a.leaves, a.update, act->handle);
+  case KIND_REDUCE:
+    return sf_reduce(graph, act->type, a.leaves, a.roots, act->handle);
+  default:
+    return sf_bcast(graph, act->type, a.roots, a.leaves, act->handle);
+  }
+}
+
+static sf_status_t begin(act_t *act)
+{
+  arrays_t a = arrays_of(act);
+  sf_graph_t *graph = act->model->real;
+  switch (act->kind) {
+  case KIND_GATHER:
+    return sf_gather_begin(graph, act->type, a.leaves, a.slots, &act->request);
+  case KIND_SCATTER:
+    return sf_scatter_begin(graph, act->type, a.slots, a.leaves, &act->request);
+  case KIND_FETCH:
+    return sf_fetch_op_begin(graph, act->type, a.roots, a.leaves, a.update, act->handle, &act->request);
+  case KIND_REDUCE:
+    return sf_reduce_begin(graph, act->type, a.leaves, a.roots, act->handle, &act->request);
+  default:
+    return sf_bcast_begin(graph, act->type, a.roots, a.leaves, act->handle, &act->request);
+  }
+}
+
+static sf_status_t init(act_t *act)
+{
+  arrays_t a = arrays_of(act);
+  sf_graph_t *graph = act->model->real;
+  switch (act->kind) {
+  case KIND_GATHER:
+    return sf_gather_init(graph, act->type, a.leaves, a.slots, &act->request);
+  case KIND_SCATTER:
+    return sf_scatter_init(graph, act->type, a.slots, a.leaves, &act->request);
+  case KIND_FETCH:
+    return sf_fetch_op_init(graph, act->type, a.roots, a.leaves, a.update, act->handle, &act->request);
+  case KIND_REDUCE:
+    return sf_reduce_init(graph, act->type, a.leaves, a.roots, act->handle, &act->request);
+  default:
+    return sf_bcast_init(graph, act->type, a.roots, a.leaves, act->handle, &act->request);
+  }
+}
+
+/* ---- Forms ------------------------------------------------------------------------------------------------------- */
+
+/* Ends one of the operations begun: which, and how, is each rank's own choice. */
+static void end_some(scene_t *scene, int32_t nbegun)
+{
+  int32_t first = (int32_t)sftest_below(&scene->own, nbegun), i = first;
+  while (scene->acts[i].ended && (i = (i + 1) % nbegun) != first)
+    ;
+  act_t *act = &scene->acts[i];
+  if (act->ended)
+    return;
+  int64_t way = sftest_below(&scene->own, 3);
+  act->ended = true;
+  sftest_at(scene->self, "%s of operation %d, kind %d", way > 0 ? "sf_wait" : "sf_test", i, (int)act->kind);
+  if (way == 0)
+    SFTEST_OK(scene->self, sf_test(&act->request, &act->ended));
+  else if (way == 1)
+    SFTEST_OK(scene->self, sf_wait_for(&act->request, sftest_below(&scene->own, 100000), &act->ended));
+  else
+    SFTEST_OK(scene->self, sf_wait(&act->request));
+  if (act->ended)
+    check(scene, act);
+}
+
+static bool all_ended(const scene_t *scene)
+{
+  for (int32_t i = 0; i < scene->nacts; i++)
+    if (!scene->acts[i].ended)
+      return false;
+  return true;
+}
+
+/* Where several operations are in flight the multi-graphs have to be there. */
+static void make_multis(scene_t *scene)
+{
+  sf_graph_t *multi;
+  for (int32_t i = 0; i < scene->nmodels; i++)
+    SFTEST_OK(scene->self, sf_graph_multi(scene->models[i].real, &multi));
+}
+
+static void play_split(scene_t *scene)
+{
+  make_multis(scene);
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    prepare(scene, &scene->acts[i]);
+    sftest_at(scene->self, "begin of operation %d, kind %d", i, (int)scene->acts[i].kind);
+    SFTEST_OK(scene->self, begin(&scene->acts[i]));
+    if (sftest_below(&scene->own, 3) == 0)
+      end_some(scene, i + 1);
+  }
+  while (!all_ended(scene))
+    end_some(scene, scene->nacts);
+}
+
+static void play_all(scene_t *scene)
+{
+  sf_request_t *requests[ACTS_MAX];
+  make_multis(scene);
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    prepare(scene, &scene->acts[i]);
+    SFTEST_OK(scene->self, begin(&scene->acts[i]));
+    requests[scene->nacts - 1 - i] = scene->acts[i].request;
+  }
+  sftest_at(scene->self, "sf_wait_all of %d", scene->nacts);
+  SFTEST_OK(scene->self, sf_wait_all(scene->nacts, requests));
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    SFTEST_REQUIRE(scene->self, requests[i] == NULL);
+    check(scene, &scene->acts[i]);
+  }
+}
+
+static void play_persistent(scene_t *scene)
+{
+  sf_request_t *requests[ACTS_MAX];
+  bool keep = sftest_below(&scene->random, 2) == 0; /* they go with their graph */
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    sftest_at(scene->self, "init of operation %d, kind %d", i, (int)scene->acts[i].kind);
+    SFTEST_OK(scene->self, init(&scene->acts[i]));
+    requests[i] = scene->acts[i].request;
+  }
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int32_t i = 0; i < scene->nacts; i++) {
+      scene->acts[i].seed = sftest_random(&scene->random);
+      prepare(scene, &scene->acts[i]);
+    }
+    sftest_at(scene->self, "sf_start_all of %d, round %d", scene->nacts, round);
+    SFTEST_OK(scene->self, sf_start_all(scene->nacts, requests));
+    SFTEST_EXPECT(scene->self, sf_start(requests[0]), SF_ERR_STATE);
+    while (!all_ended(scene))
+      end_some(scene, scene->nacts);
+  }
+  for (int32_t i = 0; i < scene->nacts && !keep; i++)
+    SFTEST_OK(scene->self, sf_request_free(&scene->acts[i].request));
+}
+
+static void play_blocking(scene_t *scene)
+{
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    sftest_at(scene->self, "blocking operation %d, kind %d", i, (int)scene->acts[i].kind);
+    prepare(scene, &scene->acts[i]);
+    SFTEST_OK(scene->self, do_blocking(&scene->acts[i]));
+    check(scene, &scene->acts[i]);
+  }
+}
+
+/* ---- What is told of the edges ----------------------------------------------------------------------------------- */
+
+static void check_ranks(scene_t *scene, const model_t *model, bool of_leaves)
+{
+  sf_graph_ranks_t ranks;
+  int32_t at = 0;
+  if (of_leaves)
+    SFTEST_OK(scene->self, sf_graph_leaf_ranks(model->real, &ranks));
+  else
+    SFTEST_OK(scene->self, sf_graph_root_ranks(model->real, &ranks));
+  SFTEST_REQUIRE(scene->self, ranks.offset[0] == 0);
+  for (int32_t other = 0; other < model->graph.size; other++) {
+    const sftest_part_t *part = &model->graph.parts[of_leaves ? other : scene->rank];
+    int64_t n = 0, first = at < ranks.nranks ? ranks.offset[at] : 0;
+    for (int64_t i = 0; i < part->nleaves; i++) {
+      if (part->edges[i].root_rank != (of_leaves ? scene->rank : other))
+        continue;
+      SFTEST_REQUIRE(scene->self, at < ranks.nranks && ranks.ranks[at] == other && first + n < ranks.offset[at + 1]);
+      SFTEST_REQUIRE(scene->self, ranks.leaf_index[first + n] == part->edges[i].leaf);
+      SFTEST_REQUIRE(scene->self, ranks.root_index[first + n] == part->edges[i].root);
+      n++;
+    }
+    SFTEST_REQUIRE(scene->self, n == 0 || ranks.offset[at + 1] == first + n);
+    at += n > 0;
+  }
+  SFTEST_REQUIRE(scene->self, at == ranks.nranks);
+}
+
+static void check_degrees(scene_t *scene, const model_t *model)
+{
+  const sftest_graph_t *graph = &model->graph;
+  int64_t nroots = graph->parts[scene->rank].nroots, *expected = calloc((size_t)nroots + 1, sizeof *expected);
+  int64_t *found = malloc(((size_t)nroots + 1) * sizeof *found);
+  for (int32_t rank = 0; rank < graph->size; rank++)
+    for (int64_t i = 0; i < graph->parts[rank].nleaves; i++)
+      if (graph->parts[rank].edges[i].root_rank == scene->rank)
+        expected[graph->parts[rank].edges[i].root]++;
+  SFTEST_OK(scene->self, sf_graph_degrees(model->real, found));
+  for (int64_t root = 0; root < nroots; root++)
+    SFTEST_REQUIRE(scene->self, found[root] == expected[root]);
+  free(expected);
+  free(found);
+}
+
+/* The multi-graph connects each leaf with its slot, and belongs to its graph. */
+static void check_multi(scene_t *scene, const model_t *model)
+{
+  const sftest_part_t *part = &model->graph.parts[scene->rank];
+  sf_graph_t *multi, *again;
+  sf_graph_info_t info;
+  size_t n = (size_t)part->nleaves + 1;
+  int64_t *leaf = malloc(n * sizeof *leaf), *root = malloc(n * sizeof *root);
+  int32_t *rank = malloc(n * sizeof *rank);
+  SFTEST_OK(scene->self, sf_graph_multi(model->real, &multi));
+  SFTEST_OK(scene->self, sf_graph_multi(model->real, &again));
+  SFTEST_REQUIRE(scene->self, multi == again);
+  SFTEST_EXPECT(scene->self, sf_graph_destroy(multi), SF_ERR_ARG);
+  SFTEST_OK(scene->self, sf_graph_info(multi, &info));
+  SFTEST_REQUIRE(scene->self, info.nroots == model->nslots[scene->rank] && info.nleaves == part->nleaves);
+  SFTEST_OK(scene->self, sf_graph_edges(multi, leaf, rank, root));
+  for (int64_t i = 0; i < part->nleaves; i++)
+    SFTEST_REQUIRE(scene->self, leaf[i] == part->edges[i].leaf && rank[i] == part->edges[i].root_rank &&
+                                    root[i] == model->slot[scene->rank][i]);
+  free(leaf);
+  free(root);
+  free(rank);
+}
+
+/* Some of these questions, in some order. */
+static void ask(scene_t *scene, const model_t *model)
+{
+  for (int64_t n = sftest_below(&scene->random, 5); n > 0; n--) {
+    int64_t question = sftest_below(&scene->random, 4);
+    sftest_at(scene->self, "question %lld", (long long)question);
+    if (question < 2)
+      check_ranks(scene, model, question == 0);
+    else if (question == 2)
+      check_degrees(scene, model);
+    else
+      check_multi(scene, model);
+  }
+}
+
+/* ---- A case ------------------------------------------------------------------------------------------------------ */
+
+/* The world, or a group of some ranks backwards that is destroyed while its graphs are still there. */
+static sf_group_t *choose_group(scene_t *scene)
+{
+  int32_t world = scene->self->size, ranks[SFTEST_GROUP_MAX], n = 0;
+  if (sftest_below(&scene->random, 2) == 0)
+    return sf_group_world(scene->context);
+  uint64_t set = sftest_random(&scene->random);
+  for (int32_t rank = world - 1; rank >= 0; rank--)
+    if ((set >> rank & 1) != 0)
+      ranks[n++] = rank;
+  if ((set >> scene->self->rank & 1) == 0)
+    return NULL;
+  sf_group_t *group;
+  SFTEST_OK(scene->self, sf_group_create(scene->context, n, ranks, 5, &group));
+  return group;
+}
+
+static void make_models(scene_t *scene)
+{
+  scene->nmodels = 1 + (int32_t)sftest_below(&scene->random, GRAPHS_MAX);
+  for (int32_t i = 0; i < scene->nmodels; i++) {
+    model_t *model = &scene->models[i];
+    uint32_t flags = (uint32_t)sftest_below(&scene->random, 4); /* all combinations */
+    int64_t most = sftest_below(&scene->random, 8) == 0 ? 2500 : 120;
+    *model = (model_t){.real = NULL};
+    sftest_at(scene->self, "creation of graph %d", i);
+    sftest_graph_make(&model->graph, sftest_random(&scene->random), sf_group_size(scene->group), most);
+    number_slots(model);
+    SFTEST_OK(scene->self,
+              sftest_graph_create(&model->graph, scene->group, sftest_below(&scene->own, 2) == 0, flags, &model->real));
+  }
+}
+
+static void run_case(scene_t *scene)
+{
+  scene->group = choose_group(scene);
+  if (scene->group == NULL)
+    return;
+  scene->rank = sf_group_rank(scene->group);
+  make_models(scene);
+  if (scene->group != sf_group_world(scene->context))
+    SFTEST_OK(scene->self, sf_group_destroy(scene->group));
+  for (int32_t i = 0; i < scene->nmodels; i++)
+    ask(scene, &scene->models[i]);
+  scene->form = (form_t)sftest_below(&scene->random, FORM_COUNT);
+  scene->nacts = 1 + (int32_t)sftest_below(&scene->random, ACTS_MAX);
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    choose(scene, &scene->acts[i]);
+    make_act(scene, &scene->acts[i]);
+  }
+  static void (*const play[])(scene_t *) = {play_blocking, play_split, play_all, play_persistent};
+  play[scene->form](scene);
+  for (int32_t i = 0; i < scene->nmodels; i++)
+    ask(scene, &scene->models[i]);
+  for (int32_t i = 0; i < scene->nacts; i++)
+    free_act(scene, &scene->acts[i]);
+  for (int32_t i = 0; i < scene->nmodels; i++) {
+    sftest_at(scene->self, "destruction of graph %d", i);
+    SFTEST_OK(scene->self, sf_graph_destroy(scene->models[i].real));
+    free_model(&scene->models[i]);
+  }
+}
+
+static int run_cases(sftest_rank_t *self)
+{
+  uint64_t job_seed = *(const uint64_t *)self->argument;
+  sf_context_t *context = sftest_join(self);
+  scene_t *scene = malloc(sizeof *scene);
+  for (int i = 0; i < CASES; i++) {
+    uint64_t seed = sftest_hash2(job_seed, (uint64_t)i);
+    *scene =
+        (scene_t){.self = self, .context = context, .random = seed, .own = sftest_hash2(seed, (uint64_t)self->rank)};
+    run_case(scene);
+  }
+  free(scene);
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* ---- Jobs -------------------------------------------------------------------------------------------------------- */
+
+static void run_job(const sftest_cluster_t *cluster)
+{
+  sftest_job_t job;
+  int32_t places[SFTEST_GROUP_MAX];
+  uint64_t seed = sftest_seed(), random = sftest_hash(seed);
+  sftest_use_seed(seed);
+  int32_t size = 1 + (int32_t)sftest_below(&random, SFTEST_GROUP_MAX);
+  int32_t nnodes = cluster->nnodes == 1 ? 1 : 2 + (int32_t)sftest_below(&random, cluster->nnodes - 1);
+  if (sftest_below(&random, 2) == 0)
+    sftest_places_cyclic(places, size, nnodes);
+  else
+    sftest_places_random(places, size, nnodes, &random);
+  sftest_job_start_over(&job, cluster->nodes, places, size, run_cases, &seed);
+  sftest_job_wait(&job, sftest_limit_ms(30000));
+  sftest_job_expect_all(&job);
+  sftest_cluster_settle(cluster);
+}
+
+/* Jobs until the time is over; one, if a seed is given. */
+static void run_jobs(int32_t max_nodes, int64_t budget_ms)
+{
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, max_nodes);
+  sftest_cluster_warm(&cluster);
+  int64_t until = sftest_now_ms() + budget_ms;
+  int njobs = 0;
+  do {
+    run_job(&cluster);
+    njobs++;
+  } while (!sftest_seed_is_given() && sftest_now_ms() < until);
+  printf("%d jobs of %d cases on up to %d nodes\n", njobs, CASES, max_nodes);
+  sftest_cluster_stop(&cluster);
+}
+
+START_TEST(one_node)
+{
+  run_jobs(1, 2500);
+}
+END_TEST
+
+START_TEST(several_nodes)
+{
+  run_jobs(3, 3500);
+}
+END_TEST
+
+static Suite *gather_suite(void)
+{
+  Suite *suite = suite_create("gather");
+  TCase *cases = tcase_create("random");
+  tcase_set_timeout(cases, 120);
+  tcase_add_test(cases, one_node);
+  tcase_add_test(cases, several_nodes);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(gather_suite());
+}
