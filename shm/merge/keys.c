@@ -50,17 +50,17 @@ void sfshm_write_wide(const sfshm_pattern_t *pattern, int64_t index[])
 
 /* ---- Sorting ----------------------------------------------------------------------------------------------------- */
 
-typedef struct sfd_sorted {
+typedef struct sfshm_sorted {
   uint64_t root;
   uint64_t value; /* its number in the owner's blocks */
-} sfd_sorted_t;
+} sfshm_sorted_t;
 
-static inline uint32_t digit(const sfd_sorted_t *entry, int shift)
+static inline uint32_t digit(const sfshm_sorted_t *entry, int shift)
 {
   return (uint32_t)(entry->root >> shift) & (DIGITS - 1);
 }
 
-static void distribute(const sfd_sorted_t from[], sfd_sorted_t to[], int64_t n, int shift)
+static void distribute(const sfshm_sorted_t from[], sfshm_sorted_t to[], int64_t n, int shift)
 {
   int64_t start[DIGITS] = {0}, sum = 0;
   for (int64_t i = 0; i < n; i++)
@@ -75,11 +75,11 @@ static void distribute(const sfd_sorted_t from[], sfd_sorted_t to[], int64_t n, 
 }
 
 /* By radix, least significant digits first: no choice of roots makes it slow. Returns where the result is. */
-static sfd_sorted_t *sort(sfd_sorted_t entries[], sfd_sorted_t scratch[], int64_t n, uint64_t max)
+static sfshm_sorted_t *sort(sfshm_sorted_t entries[], sfshm_sorted_t scratch[], int64_t n, uint64_t max)
 {
   for (int shift = 0; shift < 64 && max >> shift != 0; shift += DIGIT_BITS) {
     distribute(entries, scratch, n, shift);
-    sfd_sorted_t *swap = entries;
+    sfshm_sorted_t *swap = entries;
     entries = scratch;
     scratch = swap;
   }
@@ -87,17 +87,17 @@ static sfd_sorted_t *sort(sfd_sorted_t entries[], sfd_sorted_t scratch[], int64_
 }
 
 /* Roots less the base, which sorting then takes fewer passes for. */
-static void list_roots(const sfshm_merge_block_t blocks[], int32_t nblocks, int64_t base, sfd_sorted_t entries[])
+static void list_roots(const sfshm_merge_block_t blocks[], int32_t nblocks, int64_t base, sfshm_sorted_t entries[])
 {
   uint64_t value = 0;
   for (int32_t b = 0; b < nblocks; b++) {
     const sfshm_pattern_t *root = &blocks[b].edges->value_root;
     for (int64_t i = 0; i < root->n; i++, value++)
-      entries[value] = (sfd_sorted_t){(uint64_t)(sfshm_pattern_at(root, i) - base), value};
+      entries[value] = (sfshm_sorted_t){(uint64_t)(sfshm_pattern_at(root, i) - base), value};
   }
 }
 
-static void number_roots(sfshm_keys_t *keys, const sfd_sorted_t entries[], int64_t n, uint32_t key_of_value[])
+static void number_roots(sfshm_keys_t *keys, const sfshm_sorted_t entries[], int64_t n, uint32_t key_of_value[])
 {
   keys->nkeys = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -110,7 +110,7 @@ static void number_roots(sfshm_keys_t *keys, const sfd_sorted_t entries[], int64
 static sf_status_t number_sorted(sfshm_keys_t *keys, const sfshm_merge_block_t blocks[], int32_t nblocks,
                                  int64_t nvalues, uint32_t key_of_value[])
 {
-  sfd_sorted_t *entries = sfshm_take_memory(2 * (size_t)nvalues * sizeof *entries);
+  sfshm_sorted_t *entries = sfshm_take_memory(2 * (size_t)nvalues * sizeof *entries);
   keys->sorted = sfshm_take_memory((size_t)nvalues * sizeof *keys->sorted);
   if (entries == NULL || keys->sorted == NULL) {
     free(entries);
@@ -118,7 +118,7 @@ static sf_status_t number_sorted(sfshm_keys_t *keys, const sfshm_merge_block_t b
     return sfshm_error(SF_ERR_NOMEM, "sorting %lld roots of rank %d", (long long)nvalues, blocks[0].owner);
   }
   list_roots(blocks, nblocks, keys->base, entries);
-  const sfd_sorted_t *sorted = sort(entries, entries + nvalues, nvalues, (uint64_t)(keys->root_max - keys->base));
+  const sfshm_sorted_t *sorted = sort(entries, entries + nvalues, nvalues, (uint64_t)(keys->root_max - keys->base));
   number_roots(keys, sorted, nvalues, key_of_value);
   free(entries);
   return SF_OK;

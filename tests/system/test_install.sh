@@ -77,7 +77,7 @@ expect_completion() {
 
 words() { "$root$prefix/bin/sfctl" --help | grep -oE "$1" | tr -d ' ' | tr '\n' ' ' | sed 's/ $//'; }
 expect_completion "$(words '^  [a-z]+ ')" ""
-expect_completion "$(words '^  --[a-z]+ ')" --
+expect_completion "$(words '^  --[a-z-]+ ')" --
 expect_completion "plan peers" p
 expect_completion "--json" jobs --j
 expect_completion "cg heat-2d" jobs ""

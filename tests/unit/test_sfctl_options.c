@@ -133,6 +133,43 @@ START_TEST(words_that_do_not_belong)
 }
 END_TEST
 
+START_TEST(plans_of_what_does_not_exist)
+{
+  sfctl_options_t options = parse_ok(WORDS("plan", "--grid", "8x8", "--ranks", "4", "--per-node=2", "--parts", "rows"));
+  ck_assert_int_eq(options.task, SFCTL_TASK_PLAN);
+  ck_assert_str_eq(options.grid, "8x8");
+  ck_assert_str_eq(options.parts, "rows");
+  ck_assert_str_eq(options.distribution, "block");
+  ck_assert(options.ranks == 4 && options.per_node == 2 && options.unit == 8 && !options.pairs);
+  expect_error(WORDS("plan", "--grid", "8", "--ranks", "4"), "--ranks and --per-node say what to plan for");
+  expect_error(WORDS("plan", "--grid", "8", "--matrix", "m"), "only one of GRAPH, --matrix and --grid");
+  expect_error(WORDS("plan", "17", "--matrix", "m"), "only one of GRAPH, --matrix and --grid");
+  expect_error(WORDS("plan", "17", "--pairs"), "--pairs goes with --matrix or --grid, not with a graph");
+  expect_error(WORDS("jobs", "--pairs"), "--pairs goes with the command plan, not with jobs");
+  expect_error(WORDS("plan", "--ranks", "0"), "expected a whole number from 1 to 16777216");
+  expect_error(WORDS("plan", "--ranks", "x"), "expected a whole number");
+  expect_error(WORDS("plan", "--parts", "box"), "--parts \"box\": expected boxes|rows");
+  expect_error(WORDS("plan", "--parts", ""), "expected boxes|rows");
+}
+END_TEST
+
+START_TEST(what_to_do)
+{
+  sfctl_options_t options = parse_ok(WORDS("log", "debug", "session"));
+  ck_assert_int_eq(options.task, SFCTL_TASK_CONTROL);
+  ck_assert_int_eq(options.action, SFPROTO__CONTROL__ACTION__LOG);
+  ck_assert_str_eq(options.words[0], "debug");
+  ck_assert_str_eq(options.words[1], "session");
+  ck_assert_ptr_null(parse_ok(WORDS("log")).words[0]);
+  ck_assert_str_eq(parse_ok(WORDS("kill", "cg")).words[0], "cg");
+  ck_assert(parse_ok(WORDS("drain", "--undo")).undo);
+  ck_assert(parse_ok(WORDS("shutdown", "--force")).force);
+  expect_error(WORDS("kill"), "kill: JOB is missing");
+  expect_error(WORDS("log", "a", "b", "c"), "unexpected argument \"c\"; usage: sfctl log [LEVEL [COMPONENT]]");
+  expect_error(WORDS("drain", "--force"), "--force goes with the command shutdown, not with drain");
+}
+END_TEST
+
 START_TEST(help_and_version_need_nothing_else)
 {
   ck_assert(parse_ok(WORDS("--help", "--nonsense")).help);
@@ -160,12 +197,20 @@ static char *read_help(void)
   return text;
 }
 
+/* As the man page has it. */
+static void escape_dashes(const char *name, char wanted[64])
+{
+  char *to = wanted + sprintf(wanted, "\\-\\-");
+  for (; *name != '\0'; name++)
+    to += sprintf(to, "%s%c", *name == '-' ? "\\" : "", *name);
+}
+
 START_TEST(everything_is_documented)
 {
   char *man = read_man_page(), *help = read_help(), wanted[64];
   const char *name;
   for (size_t i = 0; (name = sfctl_options_option_name(i)) != NULL; i++) {
-    snprintf(wanted, sizeof wanted, "\\-\\-%s", name);
+    escape_dashes(name, wanted);
     ck_assert_msg(strstr(man, wanted) != NULL, "--%s is not in " MAN_PAGE, name);
     snprintf(wanted, sizeof wanted, "  --%s ", name);
     ck_assert_msg(strstr(help, wanted) != NULL, "--%s is not in the help", name);
@@ -191,6 +236,8 @@ static Suite *suite(void)
   tcase_add_test(tc, timeouts);
   tcase_add_test(tc, unknown_words);
   tcase_add_test(tc, words_that_do_not_belong);
+  tcase_add_test(tc, plans_of_what_does_not_exist);
+  tcase_add_test(tc, what_to_do);
   tcase_add_test(tc, help_and_version_need_nothing_else);
   tcase_add_test(tc, everything_is_documented);
   suite_add_tcase(s, tc);

@@ -30,7 +30,7 @@ _sfctl_command() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
     case $word in
-    --socket | --timeout)
+    --socket | --timeout | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit)
       [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
       ((i++))
       ;;
@@ -48,7 +48,7 @@ _sfctl_argument() {
   local program=$1 command=$2 at=$3 i
   for ((i = at + 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
-    --socket | --timeout)
+    --socket | --timeout | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit)
       [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
       ((i++))
       ;;
@@ -72,15 +72,23 @@ _sfctl() {
   elif [[ $previous == = ]]; then
     previous=${COMP_WORDS[COMP_CWORD - 2]}
   fi
-  if [[ $previous == --socket ]]; then
+  if [[ $previous == --socket || $previous == --matrix ]]; then
     compopt -o filenames 2>/dev/null
     mapfile -t COMPREPLY < <(compgen -f -- "$current")
     return
   fi
-  [[ $previous != --timeout ]] || return
+  case $previous in
+  --parts) words='boxes rows' ;;
+  --distribution) words='block cyclic' ;;
+  --timeout | --grid | --stencil | --ranks | --per-node | --unit) return ;;
+  esac
+  if [[ -n ${words-} ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+    return
+  fi
   read -r command at < <(_sfctl_command)
   if [[ $current == -* ]]; then
-    words='--help --version --json --regions --socket --timeout --undo --force'
+    words='--help --version --json --regions --socket --timeout --matrix --grid --stencil --parts --ranks --per-node --distribution --unit --pairs --undo --force'
   elif [[ -z ${command-} ]]; then
     words='status jobs ranks graphs plan peers metrics doctor config log drain kill shutdown'
   else

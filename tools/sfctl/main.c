@@ -16,6 +16,7 @@
 #include "tools/sfctl/control.h"
 #include "tools/sfctl/doctor.h"
 #include "tools/sfctl/options.h"
+#include "tools/sfctl/plan.h"
 #include "tools/sfctl/print.h"
 
 /* Documented in docs/man/sfctl.1. */
@@ -105,6 +106,8 @@ static sf_status_t run(const sfctl_options_t *options, bool *problems_p)
     return run_query(options);
   case SFCTL_TASK_METRICS:
     return run_metrics(options);
+  case SFCTL_TASK_PLAN:
+    return sfctl_plan(options, stdout);
   case SFCTL_TASK_CONTROL:
     return sfctl_control(options, stdout);
   case SFCTL_TASK_DOCTOR:

@@ -11,6 +11,7 @@
 #include "shm/suggest.h"
 
 #define TIMEOUT_DEFAULT_MS 5000
+#define MAX_INTEGER (INT64_C(1) << 24)
 #define TIMEOUT_MIN_S 0.001
 #define TIMEOUT_MAX_S 604800.0
 
@@ -29,7 +30,7 @@ static const command_t commands[] = {
     {"jobs", "[JOB]", "its jobs", QUERY(JOBS), 0, 1},
     {"ranks", "[JOB]", "their ranks: operations, bytes, memory and how others reach it", QUERY(RANKS), 0, 1},
     {"graphs", "[JOB]", "their graphs: sizes, operations, bytes by the way they went", QUERY(GRAPHS), 0, 1},
-    {"plan", "GRAPH", "what a graph sends to and gets from other nodes", QUERY(PLAN), 1, 1},
+    {"plan", "GRAPH", "what a graph sends, or, with --matrix or --grid, would send", QUERY(PLAN), 0, 1},
     {"peers", NULL, "the daemons of other nodes, and what went to them and came", QUERY(PEERS), 0, 0},
     {"metrics", NULL, "all of this as OpenMetrics text, for Prometheus", SFCTL_TASK_METRICS, 0, 0, 0},
     {"doctor", NULL, "check the installation, say what to mend", SFCTL_TASK_DOCTOR, 0, 0, 0},
@@ -41,7 +42,7 @@ static const command_t commands[] = {
 };
 #define NCOMMANDS (sizeof commands / sizeof commands[0])
 
-typedef enum kind { KIND_FLAG, KIND_TEXT, KIND_SECONDS } kind_t;
+typedef enum kind { KIND_FLAG, KIND_TEXT, KIND_CHOICE, KIND_SECONDS, KIND_INTEGER } kind_t;
 
 typedef struct row {
   const char *name, *argument, *help;
@@ -61,6 +62,15 @@ static const row_t rows[] = {
     {"socket", "PATH", "the daemon's socket; default: SF_SOCKET, else where sfd puts it", KIND_TEXT, FIELD(socket),
      NULL},
     {"timeout", "SECONDS", "how long the daemon may take; default 5", KIND_SECONDS, FIELD(timeout_ms), NULL},
+    {"matrix", "FILE", "plan for a Matrix Market file, rows in blocks", KIND_TEXT, FIELD(matrix), " plan "},
+    {"grid", "AxBxC", "plan for a grid of so many points", KIND_TEXT, FIELD(grid), " plan "},
+    {"stencil", "POINTS", "of the grid: 3, 5, 7, 9 or 27; default 7", KIND_INTEGER, FIELD(stencil), " plan "},
+    {"parts", "boxes|rows", "how the grid is dealt out; default boxes", KIND_CHOICE, FIELD(parts), " plan "},
+    {"ranks", "COUNT", "ranks to plan for", KIND_INTEGER, FIELD(ranks), " plan "},
+    {"per-node", "COUNT", "of these on a node", KIND_INTEGER, FIELD(per_node), " plan "},
+    {"distribution", "block|cyclic", "which of them; default block", KIND_CHOICE, FIELD(distribution), " plan "},
+    {"unit", "BYTES", "size of a value; default 8", KIND_INTEGER, FIELD(unit), " plan "},
+    {"pairs", NULL, "each pair of nodes, too", KIND_FLAG, FIELD(pairs), " plan "},
     {"undo", NULL, "with drain: let new jobs in again", KIND_FLAG, FIELD(undo), " drain "},
     {"force", NULL, "with shutdown: also if there are jobs", KIND_FLAG, FIELD(force), " shutdown "},
 };
@@ -101,6 +111,33 @@ static sf_status_t parse_seconds(const row_t *row, const char *text, int64_t *ms
   return SF_OK;
 }
 
+static sf_status_t parse_integer(const row_t *row, const char *text, int64_t *value_p)
+{
+  char *end;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < 1 || value > MAX_INTEGER)
+    return sfshm_error(SF_ERR_ARG, "--%s \"%.80s\": expected a whole number from 1 to %lld", row->name, text,
+                       (long long)MAX_INTEGER);
+  *value_p = value;
+  return SF_OK;
+}
+
+/* The words that may be chosen are the argument's name. */
+static sf_status_t parse_choice(const row_t *row, const char *text, const char **value_p)
+{
+  for (const char *word = row->argument;; word += strcspn(word, "|") + 1) {
+    size_t length = strcspn(word, "|");
+    if (strlen(text) == length && strncmp(word, text, length) == 0) {
+      *value_p = text;
+      return SF_OK;
+    }
+    if (word[length] == '\0')
+      break;
+  }
+  return sfshm_error(SF_ERR_ARG, "--%s \"%.80s\": expected %s", row->name, text, row->argument);
+}
+
 static sf_status_t apply(const row_t *row, sfctl_options_t *options, const char *value)
 {
   void *field = (char *)options + row->offset;
@@ -108,6 +145,10 @@ static sf_status_t apply(const row_t *row, sfctl_options_t *options, const char 
   case KIND_FLAG:
     *(bool *)field = true;
     return SF_OK;
+  case KIND_INTEGER:
+    return parse_integer(row, value, field);
+  case KIND_CHOICE:
+    return parse_choice(row, value, field);
   case KIND_SECONDS:
     return parse_seconds(row, value, field);
   case KIND_TEXT:
@@ -251,14 +292,36 @@ static sf_status_t misplaced(const row_t *row, const command_t *command)
                      (int)strlen(row->commands) - 1, row->commands, command->name);
 }
 
+/* A graph, a matrix or a grid; of the latter two on how many ranks. */
+static sf_status_t check_plan(const parser_t *parser)
+{
+  const sfctl_options_t *options = &parser->options;
+  int given = parser->nwords + (options->matrix != NULL) + (options->grid != NULL);
+  if (given == 0)
+    return sfshm_error(
+        SF_ERR_ARG, "plan: GRAPH is missing, the number of a graph, as sfctl graphs shows it; or --matrix or --grid");
+  if (given > 1)
+    return sfshm_error(SF_ERR_ARG, "plan: only one of GRAPH, --matrix and --grid can be given");
+  if (parser->nwords == 0 && (options->ranks == 0 || options->per_node == 0))
+    return sfshm_error(SF_ERR_ARG, "plan: --ranks and --per-node say what to plan for");
+  for (size_t i = 0; i < NROWS && parser->nwords > 0; i++)
+    if (parser->given[i] && rows[i].commands != NULL && strcmp(rows[i].commands, " plan ") == 0)
+      return sfshm_error(SF_ERR_ARG, "plan: --%s goes with --matrix or --grid, not with a graph", rows[i].name);
+  return SF_OK;
+}
+
 static sf_status_t check_complete(const parser_t *parser)
 {
   const command_t *command = parser->command;
   if (command == NULL)
     return no_command();
   if (parser->nwords < command->min_words)
-    return sfshm_error(SF_ERR_ARG, "%s: %s is missing, as sfctl %s shows it", command->name, command->argument,
-                       is_query(parser, SFPROTO__QUERY__WHAT__PLAN) ? "graphs" : "jobs");
+    return sfshm_error(SF_ERR_ARG, "%s: %s is missing", command->name, command->argument);
+  if (is_query(parser, SFPROTO__QUERY__WHAT__PLAN)) {
+    sf_status_t status = check_plan(parser);
+    if (status != SF_OK)
+      return status;
+  }
   for (size_t i = 0; i < NROWS; i++)
     if (parser->given[i] && !goes_with(&rows[i], command))
       return misplaced(&rows[i], command);
@@ -267,7 +330,12 @@ static sf_status_t check_complete(const parser_t *parser)
 
 sf_status_t sfctl_options_parse(int argc, char *const argv[], sfctl_options_t *options_p)
 {
-  parser_t parser = {.argc = argc, .argv = argv, .at = 1, .options = {.timeout_ms = TIMEOUT_DEFAULT_MS}};
+  parser_t parser = {
+      .argc = argc,
+      .argv = argv,
+      .at = 1,
+      .options = {
+          .timeout_ms = TIMEOUT_DEFAULT_MS, .stencil = 7, .unit = 8, .parts = "boxes", .distribution = "block"}};
   const sfctl_options_t *options = &parser.options;
   while (parser.at < argc && !options->help && !options->version) {
     sf_status_t status = take(&parser);
@@ -275,9 +343,12 @@ sf_status_t sfctl_options_parse(int argc, char *const argv[], sfctl_options_t *o
       return status;
   }
   sf_status_t status = options->help || options->version ? SF_OK : check_complete(&parser);
-  if (status == SF_OK)
-    *options_p = *options;
-  return status;
+  if (status != SF_OK)
+    return status;
+  *options_p = *options;
+  if (options->matrix != NULL || options->grid != NULL)
+    options_p->task = SFCTL_TASK_PLAN;
+  return SF_OK;
 }
 
 /* ---- Help ---- */

@@ -14,6 +14,7 @@ typedef enum sfctl_task {
   SFCTL_TASK_QUERY = 0, /* the daemon is asked one question, command */
   SFCTL_TASK_METRICS,
   SFCTL_TASK_DOCTOR,
+  SFCTL_TASK_PLAN,    /* of what does not exist */
   SFCTL_TASK_CONTROL, /* the daemon is made to do something: action */
 } sfctl_task_t;
 
@@ -30,6 +31,12 @@ typedef struct sfctl_options {
   const char *words[SFCTL_WORDS_MAX]; /* behind the command; NULL beyond the last */
   const char *job;                    /* the first of them where that is a job; NULL: all */
   uint64_t graph;                     /* PLAN: whose */
+  /* PLAN of what does not exist: of the one that is not NULL */
+  const char *matrix, *grid;
+  const char *parts;        /* boxes or rows */
+  const char *distribution; /* block or cyclic */
+  int64_t stencil, ranks, per_node, unit;
+  bool pairs;
 } sfctl_options_t;
 
 /* Fills *options_p. With --help or --version the rest of the line is not looked at. SF_ERR_ARG, with a text that names

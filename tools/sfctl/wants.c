@@ -1,0 +1,95 @@
+/* What ranks want: see wants.h. The one thread of sfctl. */
+#include "tools/sfctl/wants.h"
+
+#include <stdlib.h>
+
+#include "shm/error.h"
+
+static sf_status_t reserve(void **array, size_t *capacity, size_t needed, size_t width)
+{
+  if (needed <= *capacity)
+    return SF_OK;
+  size_t larger = needed > 2 * *capacity ? needed : 2 * *capacity;
+  void *moved = reallocarray(*array, larger, width);
+  if (moved == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu roots that a rank wants", larger);
+  *array = moved;
+  *capacity = larger;
+  return SF_OK;
+}
+
+static sf_status_t find_want(sfctl_wants_t *wants, int32_t owner, sfctl_want_t **want_p)
+{
+  if (wants->nwants == wants->begin || wants->wants[wants->nwants - 1].owner != owner) {
+    void *array = wants->wants;
+    sf_status_t status = reserve(&array, &wants->wants_capacity, wants->nwants + 1, sizeof *wants->wants);
+    wants->wants = array;
+    if (status != SF_OK)
+      return status;
+    wants->wants[wants->nwants++] = (sfctl_want_t){.owner = owner, .first = (int64_t)wants->nroots};
+  }
+  *want_p = &wants->wants[wants->nwants - 1];
+  return SF_OK;
+}
+
+sf_status_t sfctl_wants_add(sfctl_wants_t *wants, int32_t owner, int64_t first, int64_t n)
+{
+  sfctl_want_t *want;
+  void *array = wants->root;
+  if (n <= 0)
+    return SF_OK;
+  sf_status_t status = reserve(&array, &wants->roots_capacity, wants->nroots + (size_t)n, sizeof *wants->root);
+  wants->root = array;
+  if (status == SF_OK)
+    status = find_want(wants, owner, &want);
+  if (status != SF_OK)
+    return status;
+  for (int64_t i = 0; i < n; i++)
+    wants->root[wants->nroots++] = first + i;
+  want->n += n;
+  return SF_OK;
+}
+
+void sfctl_wants_empty(sfctl_wants_t *wants)
+{
+  wants->nwants = wants->nroots = wants->begin = 0;
+}
+
+void sfctl_wants_begin(sfctl_wants_t *wants)
+{
+  wants->begin = wants->nwants;
+}
+
+void sfctl_wants_free(sfctl_wants_t *wants)
+{
+  free(wants->wants);
+  free(wants->root);
+  *wants = (sfctl_wants_t){0};
+}
+
+/* ---- Rows ---- */
+
+int64_t sfctl_rows_first(int64_t n, int32_t nranks, int32_t rank)
+{
+  return (int64_t)((__int128)n * rank / nranks);
+}
+
+int32_t sfctl_rows_owner(int64_t n, int32_t nranks, int64_t row)
+{
+  return (int32_t)((((__int128)row + 1) * nranks - 1) / n);
+}
+
+sf_status_t sfctl_wants_add_rows(sfctl_wants_t *wants, int64_t n, int32_t nranks, int32_t rank, int64_t first,
+                                 int64_t end)
+{
+  while (first < end) {
+    int32_t owner = sfctl_rows_owner(n, nranks, first);
+    int64_t begin = sfctl_rows_first(n, nranks, owner), last = sfctl_rows_first(n, nranks, owner + 1);
+    int64_t until = end < last ? end : last;
+    sf_status_t status = owner != rank ? sfctl_wants_add(wants, owner, first - begin, until - first) : SF_OK;
+    if (status != SF_OK)
+      return status;
+    first = until;
+  }
+  return SF_OK;
+}
