@@ -72,6 +72,15 @@ PETSC_CFLAGS := $(if $(PETSC_LIBS),-DSFPERF_WITH_PETSC \
 without_petsc := $(if $(PETSC_LIBS),,petsc-dev is not installed)
 endif
 
+# CUDA: the plugin must build where nvcc is. No driver or device is needed for that.
+CUDA_HOME ?= /usr/local/cuda
+NVCC := $(or $(wildcard $(CUDA_HOME)/bin/nvcc),$(shell command -v nvcc))
+cuda_root := $(patsubst %/bin/,%,$(dir $(NVCC)))
+CUDA_CFLAGS := $(if $(NVCC),-isystem $(cuda_root)/include)
+CUDA_LIBS := -L$(firstword $(wildcard $(cuda_root)/lib64/stubs $(cuda_root)/lib/stubs)) -lcuda
+CUDA_ARCHITECTURES := -gencode arch=compute_75,code=[sm_75,compute_75] -gencode arch=compute_80,code=sm_80 \
+	-gencode arch=compute_90,code=sm_90
+
 # ---- Sources, and what is made of them ----
 
 find_sources = $(sort $(wildcard $(1:%=%/*.c) $(1:%=%/*/*.c)))
@@ -81,15 +90,17 @@ with_mpi_only = $(if $(with_mpi),$(1))
 without_main = $(filter-out %/main.o,$(1))
 
 generated := $(BUILD)/proto/sf_control.pb-c.h $(BUILD)/proto/sf_peer.pb-c.h
+shared_objects := $(call objects,$(wildcard shm/*.c proto/*.c)) $(BUILD)/obj/proto/sf_control.pb-c.o
 # Not of the client: what tools and the daemon plan with.
 merge_objects := $(call objects,$(wildcard shm/merge/*.c))
-shared_objects := $(call objects,$(filter-out shm/merge/%,$(call find_sources,shm)) $(wildcard proto/*.c)) $(BUILD)/obj/proto/sf_control.pb-c.o
 report_objects := $(call objects,$(call find_sources,proto/report))
 client_objects := $(shared_objects) $(call objects,$(filter-out client/mpi/%,$(call find_sources,client)))
 adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/mpi/*.c)))
 daemon_objects := $(call objects,$(call find_sources,daemon)) $(report_objects) $(merge_objects) $(BUILD)/obj/proto/sf_peer.pb-c.o
 # The mpi fabric is a library that sfd loads when it is told to: sfd itself is built, and runs, without MPI.
 plugin_objects := $(call with_mpi_only,$(call objects,$(wildcard daemon/fabric/mpi/*.c)))
+# So is what works on memory of CUDA devices.
+cuda_objects := $(if $(NVCC),$(call objects,$(wildcard shm/cuda/*.c)))
 sfctl_objects := $(call objects,$(call find_sources,tools/sfctl)) $(report_objects) $(merge_objects)
 sfrun_objects := $(call objects,$(call find_sources,tools/sfrun))
 # By which sfctl doctor finds sfd and MPI as sfrun does.
@@ -125,6 +136,9 @@ mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(mpi_part_tests)
 client_library := $(BUILD)/libsfclient.a
 adapter_library := $(if $(adapter_objects),$(BUILD)/libsfclient_mpi.a)
 mpi_plugin := $(if $(plugin_objects),$(BUILD)/libsfd_mpi.so)
+cuda_plugin := $(if $(cuda_objects),$(BUILD)/libsf_cuda.so)
+# A driver without a device, for tests.
+fake_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libcuda.so.1)
 shared_libraries := $(patsubst %.a,%.so.$(VERSION),$(client_library) $(adapter_library))
 # For tests: everything that has no main.
 daemon_library := $(if $(daemon_objects),$(BUILD)/libsfd.a)
@@ -137,7 +151,8 @@ TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(w
 
 .PHONY: all examples demo check asan tsan fuzz bench lint install uninstall deps clean run-tests run-fuzz FORCE
 
-all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(examples)
+all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(cuda_plugin) $(examples)
+	@$(if $(cuda_plugin),:,echo "note: no support for memory of CUDA devices: nvcc was not found")
 	@$(if $(and $(sfperf),$(without_petsc)),echo "note: sfperf was built without PETSc: $(without_petsc)",:)
 
 examples: $(examples)
@@ -149,7 +164,7 @@ COMPILER = $(CC)
 mpi_objects := $(adapter_objects) $(plugin_objects) $(sfperf_objects) $(mpi_test_common) \
 	$(call with_mpi_only,$(call objects,$(example_sources) $(wildcard docs/examples/common/*.c) $(mpi_test_sources) \
 	$(mpi_part_test_sources)))
-all_objects := $(sort $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
+all_objects := $(sort $(cuda_objects) $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
 	$(call help_objects_of,unit) $(call help_objects_of,system) $(call objects,$(test_sources) $(fuzz_sources)))
 
 # A stamp changes when its text does: other flags, or another list of sources.
@@ -177,6 +192,8 @@ $(BUILD)/obj/%.pb-c.o: $(BUILD)/%.pb-c.c $(BUILD)/compile.stamp
 $(mpi_objects): $(BUILD)/mpi.stamp
 $(mpi_objects): private COMPILER = $(MPICC)
 $(sfperf_objects): private EXTRA_CFLAGS = $(PETSC_CFLAGS)
+$(cuda_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) -DSFSHM_CUDA_FATBIN='"$(BUILD)/obj/shm/cuda/kernels.fatbin"'
+$(BUILD)/obj/shm/cuda/plugin.o: $(BUILD)/obj/shm/cuda/kernels.fatbin
 ifeq ($(fuzzing),)
 $(call objects,$(fuzz_sources)): private EXTRA_CFLAGS = -DSFTEST_STANDALONE
 endif
@@ -238,6 +255,24 @@ $(mpi_plugin): $(plugin_objects) $(call objects,shm/error.c) daemon/fabric/mpi/l
 	$(call show,LINK)$(MPICC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) \
 		-Wl,--version-script=daemon/fabric/mpi/libsfd_mpi.map -Wl,-z,defs -o $@ $(filter %.o,$^) $(UV_LIBS)
 
+# Without contraction to fused multiply-add results are those of the host, bit by bit.
+$(BUILD)/obj/shm/cuda/kernels.fatbin: shm/cuda/kernels.cu shm/cuda/kernels.h shm/unit.h
+	@mkdir -p $(@D)
+	$(call show,NVCC)$(NVCC) -I. -fmad=false -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror \
+		-Xfatbin -compress-all $(CUDA_ARCHITECTURES) -fatbin -o $@ $<
+
+# Needs the driver's library, which is why it is a library of its own.
+$(cuda_plugin): $(cuda_objects) $(call objects,shm/error.c shm/pattern.c shm/unit.c $(wildcard shm/kernels*.c)) \
+		shm/cuda/libsf_cuda.map $(BUILD)/link.stamp
+	$(call show,LINK)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=shm/cuda/libsf_cuda.map \
+		$(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(CUDA_LIBS)
+
+$(fake_cuda): tests/cuda/fake_driver.c tests/cuda/fake_driver.h tests/cuda/fake_kernel.h shm/cuda/kernels.cu \
+		shm/cuda/kernels.h $(BUILD)/compile.stamp
+	@mkdir -p $(@D)
+	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -Wl,-soname,$(@F) -o $@ \
+		tests/cuda/fake_driver.c -x c -include tests/cuda/fake_kernel.h shm/cuda/kernels.cu
+
 # ---- Trying and testing ----
 
 # As many jobs as cores, unless the caller said how many.
@@ -263,7 +298,7 @@ asan: deps
 tsan: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS='-O1 -g' run-tests
 
-run-tests: all $(tests) $(mpi_tests) $(fuzzers)
+run-tests: all $(tests) $(mpi_tests) $(fuzzers) $(fake_cuda)
 	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' tests/run $(TESTS)
 
 bench: deps
@@ -283,7 +318,8 @@ run-fuzz: $(fuzzers)
 	done
 
 lint: $(generated)
-	@CC='$(CC)' MPICC='$(MPICC)' .ci/lint $(PREPROCESS) $(LANGUAGE) $(WARNINGS) $(PACKAGE_CFLAGS)
+	@CC='$(CC)' MPICC='$(MPICC)' NVCC='$(NVCC)' .ci/lint $(PREPROCESS) $(LANGUAGE) $(WARNINGS) $(PACKAGE_CFLAGS) \
+		$(CUDA_CFLAGS)
 
 # ---- Installing ----
 
@@ -307,6 +343,7 @@ install: all
 	install $(tools) '$(bin)'
 	install -m 644 $(libraries) $(shared_libraries) '$(lib)'
 	$(if $(mpi_plugin),install -m 644 $(mpi_plugin) '$(lib)/sfd')
+	$(if $(cuda_plugin),install -m 644 $(cuda_plugin) '$(lib)')
 	for name in $(library_names); do \
 		ln -sf $$name.so.$(VERSION) '$(lib)'/$$name.so.$(SOVERSION) && \
 		ln -sf $$name.so.$(SOVERSION) '$(lib)'/$$name.so || exit 1; \
@@ -332,7 +369,7 @@ uninstall:
 	rm -f $(foreach page,$(man_pages),'$(call installed_man,$(page))')
 	rm -f '$(units)/sfd.service' '$(units)/sfd.socket' '$(tmpfiles)/sfd.conf' '$(config_examples)/sfd.conf'
 	rm -f '$(completions)/sfctl'
-	rm -f '$(lib)/sfd/libsfd_mpi.so'
+	rm -f '$(lib)/sfd/libsfd_mpi.so' '$(lib)/libsf_cuda.so'
 	-rmdir '$(include)/sf' '$(lib)/sfd' '$(config_examples)' '$(patsubst %/,%,$(dir $(config_examples)))' 2>/dev/null
 
 clean:

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "client/context.h"
+#include "client/device.h"
 #include "client/multi.h"
 #include "client/origin.h"
 #include "shm/error.h"
@@ -13,9 +14,16 @@
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
+static void free_own_round(sfc_composite_t *composite)
+{
+  if (composite->own_round != NULL)
+    sfc_device_forget_patterns();
+  free(composite->own_round);
+}
+
 static void free_composite(sfc_composite_t *composite)
 {
-  free(composite->own_round);
+  free_own_round(composite);
   free(composite->scratch);
   free(composite);
 }
@@ -161,7 +169,7 @@ static sfc_composite_t *take_free(sf_graph_t *graph)
   if (composite == NULL)
     return calloc(1, sizeof *composite);
   graph->composites = composite->next;
-  free(composite->own_round);
+  free_own_round(composite);
   *composite = (sfc_composite_t){.scratch = composite->scratch, .scratch_bytes = composite->scratch_bytes};
   return composite;
 }
@@ -169,6 +177,20 @@ static sfc_composite_t *take_free(sf_graph_t *graph)
 static const char *target_name(const sfc_composite_t *composite)
 {
   return composite->call == SFSHM_CALL_BCAST ? "leafdata" : "rootdata";
+}
+
+/* Kernels for where the target is. */
+static sf_status_t choose_kernels(sfc_composite_t *composite)
+{
+  sfshm_unit_t unit = composite->combine.unit;
+  composite->move = sfc_kernels_find(composite->devices, unit, SFSHM_OP_REPLACE);
+  if (composite->op.function != NULL)
+    return SF_OK;
+  composite->combine.kernels = sfc_kernels_find(composite->devices, unit, composite->op.op);
+  if (composite->combine.kernels == NULL)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "%s: %s of %s on a device", sfshm_call_name(composite->call),
+                       sfshm_op_name(composite->op.op), sfshm_base_name(unit.base));
+  return SF_OK;
 }
 
 /* The engine checks the other buffers. */
@@ -183,6 +205,12 @@ static sf_status_t look_up_target(sfc_composite_t *composite)
   int64_t last = composite->call == SFSHM_CALL_BCAST ? graph->leaf_max : graph->root_max;
   sf_status_t status = sfc_buffer_check(sfshm_call_name(composite->call), target_name(composite), composite->target,
                                         last, composite->combine.unit_bytes, &ref);
+  const void *const addresses[] = {composite->target};
+  const sfc_memory_ref_t *const refs[] = {&ref};
+  if (status == SF_OK)
+    status = sfc_devices_choose(sfshm_call_name(composite->call), addresses, refs, 1, &composite->devices);
+  if (status == SF_OK)
+    status = choose_kernels(composite);
   if (status == SF_OK)
     composite->memory_epoch = epoch;
   return status;
@@ -282,9 +310,6 @@ static sf_status_t make(sfc_composite_t *composite, const sfc_composite_call_t *
   composite->persistent = call->persistent;
   composite->op = *call->op;
   composite->combine = (sfc_combine_t){.unit = call->unit->unit, .unit_bytes = sfshm_unit_size(call->unit->unit)};
-  composite->move = sfshm_kernels_find(call->unit->unit, SFSHM_OP_REPLACE);
-  if (call->op->function == NULL)
-    composite->combine.kernels = sfshm_kernels_find(call->unit->unit, call->op->op);
   sf_status_t status = multi == NULL ? make_bcast(composite, call) : make_gather(composite, call, multi);
   return status == SF_OK ? look_up_target(composite) : status;
 }
@@ -357,6 +382,17 @@ sf_status_t sfc_composite_make_and_begin(const sfc_composite_call_t *call, sf_re
   return status;
 }
 
+/* What it has come to, once it is complete. */
+static sf_status_t check_devices(const sfc_composite_t *composite, sf_status_t status)
+{
+  const sfshm_device_ops_t *devices = composite->devices;
+  if (devices == NULL)
+    devices = composite->first->devices;
+  if (devices == NULL && composite->second != NULL)
+    devices = composite->second->devices;
+  return status != SF_OK || devices == NULL ? status : sfc_devices_check(composite->graph, devices);
+}
+
 /* Takes both parts out of flight. */
 static void end(sf_request_t **request, sfc_thread_t *thread)
 {
@@ -388,8 +424,10 @@ sf_status_t sfc_composite_wait(sf_request_t **request, sfc_thread_t *thread, int
   if (status == SF_OK && composite->second != NULL && sfc_request_is_complete(composite->first))
     status = sfc_thread_wait(thread, composite->second, timeout_ns);
   bool done = status != SF_OK || is_complete(composite);
-  if (done)
+  if (done) {
+    status = check_devices(composite, status);
     end(request, thread);
+  }
   if (status == SF_OK && done_p != NULL)
     *done_p = done;
   return status;
@@ -401,8 +439,10 @@ sf_status_t sfc_composite_test(sf_request_t **request, sfc_thread_t *thread, boo
   sfc_thread_test(thread);
   sf_status_t status = sfc_graph_failure(composite->first->graph);
   bool done = status != SF_OK || is_complete(composite);
-  if (done)
+  if (done) {
+    status = check_devices(composite, status);
     end(request, thread);
+  }
   if (status == SF_OK)
     *done_p = done;
   return status;

@@ -34,9 +34,10 @@ typedef struct sfc_composite {
   sf_op_t op;
   sfc_combine_t combine; /* kernels: NULL for an op of the application */
   const sfshm_kernels_t *move;
-  char *target;                   /* roots, or leaves */
-  uint64_t memory_epoch;          /* when that was looked up */
-  const struct sfc_round *rounds; /* which contributions meet which vertices of the target, one after the other */
+  const sfshm_device_ops_t *devices; /* if the target is on one; NULL: it is not */
+  char *target;                      /* roots, or leaves */
+  uint64_t memory_epoch;             /* when that was looked up */
+  const struct sfc_round *rounds;    /* which contributions meet which vertices of the target, one after the other */
   int64_t nrounds;
   struct sfc_round *own_round; /* of a bcast */
 

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "client/device.h"
+
 void sfc_link_init(sfc_link_t *link, sfshm_edges_t *edges, void *list)
 {
   *link = (sfc_link_t){
@@ -24,6 +26,7 @@ void sfc_link_init(sfc_link_t *link, sfshm_edges_t *edges, void *list)
 
 void sfc_link_destroy(sfc_link_t *link)
 {
+  sfc_device_forget_patterns();
   free(link->memory[0]);
   free(link->memory[1]);
   *link = (sfc_link_t){0};

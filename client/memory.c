@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/context.h"
+#include "client/device.h"
 #include "shm/error.h"
 
 struct sf_region {
@@ -25,8 +26,11 @@ void sfc_memory_init(sfc_memory_t *memory)
 
 void sfc_memory_destroy(sfc_memory_t *memory)
 {
-  for (size_t i = 0; i < memory->n; i++)
+  for (size_t i = 0; i < memory->n; i++) {
+    if (memory->regions[i]->class == SFC_MEMORY_DEVICE)
+      sfc_device_detach(memory->regions[i]->address);
     free(memory->regions[i]);
+  }
   free(memory->regions);
   pthread_mutex_destroy(&memory->lock);
 }
@@ -117,8 +121,10 @@ static sf_status_t announce(const struct sf_region *region)
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   add.region = region->number;
   add.length = region->length_bytes;
-  add.kind = SF_MEMORY_HOST;
-  add.method = context->readable ? SFPROTO__REGION_ADD__METHOD__VM_READ : SFPROTO__REGION_ADD__METHOD__COPIED;
+  add.kind = region->class == SFC_MEMORY_DEVICE ? SF_MEMORY_CUDA : SF_MEMORY_HOST;
+  add.method = region->class == SFC_MEMORY_DEVICE ? SFPROTO__REGION_ADD__METHOD__STAGED
+               : context->readable                ? SFPROTO__REGION_ADD__METHOD__VM_READ
+                                                  : SFPROTO__REGION_ADD__METHOD__COPIED;
   message.body_case = SFPROTO__MESSAGE__BODY_REGION_ADD;
   message.region_add = &add;
   return sfc_control_tell(&context->control, &message, NULL, 0);
@@ -183,6 +189,17 @@ sf_status_t sf_free(sf_context_t *context, void *address)
   return SF_OK;
 }
 
+/* Device memory by its kind, or because the driver says so. */
+static sf_status_t attach_device(void *address, size_t len_bytes, sf_memory_kind_t kind, bool *attached_p)
+{
+  *attached_p = false;
+  if (kind == SF_MEMORY_HOST || (kind == SF_MEMORY_DETECT && !sfc_device_holds(address)))
+    return SF_OK;
+  sf_status_t status = sfc_device_attach(address, len_bytes);
+  *attached_p = status == SF_OK;
+  return status;
+}
+
 sf_status_t sf_register(sf_context_t *context, void *address, size_t len_bytes, sf_memory_kind_t kind,
                         sf_region_t **region_p)
 {
@@ -192,17 +209,22 @@ sf_status_t sf_register(sf_context_t *context, void *address, size_t len_bytes, 
   if (address == NULL || len_bytes == 0 || region_p == NULL || (uintptr_t)address + len_bytes < len_bytes)
     return sfshm_error(SF_ERR_ARG, "sf_register: address %p, %zu bytes, region_p %p", address, len_bytes,
                        (void *)region_p);
-  if (kind != SF_MEMORY_HOST)
-    return sfshm_error(SF_ERR_UNSUPPORTED, "sf_register: memory kind %d; this version knows SF_MEMORY_HOST only",
-                       (int)kind);
+  if (kind != SF_MEMORY_HOST && kind != SF_MEMORY_CUDA && kind != SF_MEMORY_DETECT)
+    return sfshm_error(SF_ERR_ARG, "sf_register: memory kind %d", (int)kind);
+  bool on_device;
   struct sf_region *region = malloc(sizeof *region);
   if (region == NULL)
     return sfshm_error(SF_ERR_NOMEM, "sf_register: bookkeeping");
-  *region = (struct sf_region){
-      .context = context, .address = address, .length_bytes = len_bytes, .class = SFC_MEMORY_REGISTERED};
-  status = insert(&context->memory, region);
+  status = attach_device(address, len_bytes, kind, &on_device);
   if (status != SF_OK)
     goto err_free;
+  *region = (struct sf_region){.context = context,
+                               .address = address,
+                               .length_bytes = len_bytes,
+                               .class = on_device ? SFC_MEMORY_DEVICE : SFC_MEMORY_REGISTERED};
+  status = insert(&context->memory, region);
+  if (status != SF_OK)
+    goto err_detach;
   status = announce(region);
   if (status != SF_OK)
     goto err_take_out;
@@ -211,6 +233,9 @@ sf_status_t sf_register(sf_context_t *context, void *address, size_t len_bytes, 
 
 err_take_out:
   take_out(&context->memory, region);
+err_detach:
+  if (on_device)
+    sfc_device_detach(address);
 err_free:
   free(region);
   return status;
@@ -224,6 +249,8 @@ sf_status_t sf_unregister(sf_region_t *region)
   if (status != SF_OK)
     return status;
   take_out(&region->context->memory, region);
+  if (region->class == SFC_MEMORY_DEVICE)
+    sfc_device_detach(region->address);
   withdraw(region);
   free(region);
   return SF_OK;

@@ -15,6 +15,7 @@ typedef enum sfc_memory_class {
   SFC_MEMORY_UNKNOWN,    /* neither of the two */
   SFC_MEMORY_ALLOC,      /* sf_alloc: readable by the ranks of the node in place */
   SFC_MEMORY_REGISTERED, /* sf_register */
+  SFC_MEMORY_DEVICE,     /* sf_register, of a device: out of the processor's reach */
 } sfc_memory_class_t;
 
 /* Where an address lies. */

@@ -22,7 +22,8 @@ sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *l
   uint64_t lines = bytes / LINE_BYTES + 1;
   uint64_t jumps = (uint64_t)runs - 1;
   uint64_t end_ps = 4 * (uint64_t)costs->handshake_ps;
-  if (source_ref->class == SFC_MEMORY_UNKNOWN || (lane->graph->flags & SF_GRAPH_COPY) != 0)
+  if (source_ref->class == SFC_MEMORY_UNKNOWN || source_ref->class == SFC_MEMORY_DEVICE ||
+      (lane->graph->flags & SF_GRAPH_COPY) != 0)
     return SFSHM_METHOD_CELL;
   if (bytes <= SFSHM_LANE_SLOTS * SFC_CELL_BYTES_MAX)
     return SFSHM_METHOD_CELL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "client/context.h"
+#include "client/device.h"
 #include "client/group.h"
 #include "shm/error.h"
 
@@ -375,6 +376,7 @@ void sfc_multi_free(sf_graph_t *graph)
   sfc_multi_t *multi = graph->multi;
   if (multi == NULL)
     return;
+  sfc_device_forget_patterns();
   sfc_ranks_free(&multi->root_ranks);
   sfc_ranks_free(&multi->leaf_ranks);
   free(multi->order);

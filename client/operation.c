@@ -364,12 +364,18 @@ static inline void end_handle(sf_request_t **request_p)
   end(request);
 }
 
+/* What it has come to, once it is complete. */
+static inline sf_status_t check_devices(const sf_request_t *request, sf_status_t status)
+{
+  return status != SF_OK || request->devices == NULL ? status : sfc_devices_check(request->graph, request->devices);
+}
+
 /* Waits for a request that this thread has begun, and ends it. */
 static inline sf_status_t complete(sf_request_t **request, sfc_thread_t *thread)
 {
   if ((*request)->composite != NULL)
     return sfc_composite_wait(request, thread, -1, NULL);
-  sf_status_t status = sfc_thread_wait(thread, *request, -1);
+  sf_status_t status = check_devices(*request, sfc_thread_wait(thread, *request, -1));
   end_handle(request);
   return status;
 }
@@ -412,6 +418,7 @@ sf_status_t sf_wait_for(sf_request_t **request, int64_t timeout_ns, bool *done_p
     status = sfc_thread_wait(thread, *request, timeout_ns);
     done = status != SF_OK || sfc_request_is_complete(*request);
     if (done) {
+      status = check_devices(*request, status);
       thread->idle_ns = 0;
       end_handle(request);
     }
@@ -452,8 +459,10 @@ sf_status_t sf_test(sf_request_t **request, bool *done_p)
   sfc_thread_test(thread);
   status = sfc_graph_failure((*request)->graph);
   bool done = status != SF_OK || sfc_request_is_complete(*request);
-  if (done)
+  if (done) {
+    status = check_devices(*request, status);
     end_handle(request);
+  }
   if (status == SF_OK)
     *done_p = done;
   return status;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "client/graph.h"
+#include "shm/device.h"
 #include "shm/kernels.h"
 
 /* Consecutive values that fit into a slot, and the one lane that they take; lane is NULL where it is not as simple. */
@@ -33,8 +34,9 @@ struct sf_request {
   uint64_t match;        /* descriptor of its messages, but for the method */
   uint64_t signature;
   sfshm_op_t op;
-  sfc_combine_t combine;       /* unit, and the kernels for unpacking with the op */
-  const sfshm_kernels_t *move; /* for packing */
+  sfc_combine_t combine;             /* unit, and the kernels for unpacking with the op */
+  const sfshm_kernels_t *move;       /* for packing */
+  const sfshm_device_ops_t *devices; /* if the root's or the leaf's data are on one; NULL: they are not */
   const char *root;
   const char *leaf;
   const char *source; /* root or leaf: what is sent */
@@ -44,6 +46,13 @@ struct sf_request {
   sfc_straight_t send;   /* all that is to be sent, and to be received */
   sfc_straight_t receive;
 };
+
+/* Kernels for data on devices; devices is NULL if there are none. */
+static inline const sfshm_kernels_t *sfc_kernels_find(const sfshm_device_ops_t *devices, sfshm_unit_t unit,
+                                                      sfshm_op_t op)
+{
+  return devices == NULL ? sfshm_kernels_find(unit, op) : devices->kernels(unit, op);
+}
 
 static inline bool sfc_request_is_complete(const sf_request_t *request)
 {

@@ -27,7 +27,7 @@ static void unpack_part(const sf_request_t *request, const sfc_link_t *link, sfc
                         const void *packed)
 {
   sfshm_unit_t unit = {request->combine.unit.base, (int64_t)(bytes / sfshm_base_size(request->combine.unit.base))};
-  sfc_combine_t part = {unit, bytes, sfshm_kernels_find(unit, request->op)};
+  sfc_combine_t part = {unit, bytes, sfc_kernels_find(request->devices, unit, request->op)};
   sfc_link_unpack_part(link, request->operation, &part, request->combine.unit_bytes, at.value, at.bytes, packed,
                        request->target);
 }
@@ -136,7 +136,8 @@ static sf_status_t read_private(sfc_lane_t *lane, const sf_request_t *request, c
   const sfshm_pattern_t *target = request->operation == SFSHM_BCAST ? &link->leaf : &link->value_root;
   size_t unit_bytes = request->combine.unit_bytes;
   uint64_t address = where.address + (uint64_t)source->start * unit_bytes;
-  if (link->extra_value.n == 0 && request->op == SFSHM_OP_REPLACE && target->kind == SFSHM_PATTERN_CONTIGUOUS)
+  if (link->extra_value.n == 0 && request->op == SFSHM_OP_REPLACE && target->kind == SFSHM_PATTERN_CONTIGUOUS &&
+      request->devices == NULL)
     return vm_read(lane, address, request->target + (size_t)target->start * unit_bytes, (size_t)n * unit_bytes);
   _Alignas(64) char bounce[BOUNCE_BYTES];
   sf_status_t status = SF_OK;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "client/device.h"
 #include "client/transfer.h"
 #include "client/type.h"
 #include "shm/error.h"
@@ -27,6 +28,41 @@ sf_status_t sfc_buffer_check(const char *name, const char *buffer, const void *a
   return SF_OK;
 }
 
+sf_status_t sfc_devices_choose(const char *name, const void *const addresses[], const sfc_memory_ref_t *const refs[],
+                               int n, const sfshm_device_ops_t **devices_p)
+{
+  *devices_p = NULL;
+  for (int i = 0; i < n; i++) {
+    sf_status_t status = refs[i]->class == SFC_MEMORY_UNKNOWN ? sfc_device_refuse(name, addresses[i]) : SF_OK;
+    if (status != SF_OK)
+      return status;
+    if (refs[i]->class == SFC_MEMORY_DEVICE)
+      *devices_p = sfc_device_loaded();
+  }
+  return SF_OK;
+}
+
+sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devices)
+{
+  sf_status_t status = devices->check();
+  if (status == SF_OK)
+    return SF_OK;
+  sfc_graph_fail_everywhere(graph, status, devices->detail());
+  return sfc_graph_failure(graph);
+}
+
+/* Kernels for where the data are. */
+static sf_status_t choose_kernels(sf_request_t *request, const char *name)
+{
+  sfshm_unit_t unit = request->combine.unit;
+  request->combine.kernels = sfc_kernels_find(request->devices, unit, request->op);
+  request->move = sfc_kernels_find(request->devices, unit, SFSHM_OP_REPLACE);
+  if (request->combine.kernels == NULL)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "%s: %s of %s on a device", name, sfshm_op_name(request->op),
+                       sfshm_base_name(unit.base));
+  return SF_OK;
+}
+
 sf_status_t sfc_request_look_up(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
@@ -39,6 +75,12 @@ sf_status_t sfc_request_look_up(sf_request_t *request)
   sf_status_t status = sfc_buffer_check(name, "rootdata", request->root, graph->root_max, unit_bytes, &root);
   if (status == SF_OK)
     status = sfc_buffer_check(name, "leafdata", request->leaf, graph->leaf_max, unit_bytes, &leaf);
+  const void *const addresses[] = {request->root, request->leaf};
+  const sfc_memory_ref_t *const refs[] = {&root, &leaf};
+  if (status == SF_OK)
+    status = sfc_devices_choose(name, addresses, refs, 2, &request->devices);
+  if (status == SF_OK)
+    status = choose_kernels(request, name);
   if (status != SF_OK)
     return status;
   request->source_ref = request->operation == SFSHM_BCAST ? root : leaf;
@@ -100,8 +142,7 @@ static void fill_in(sf_request_t *request, const sfc_call_t *call)
       .nturns = replace ? graph->nwinner_turns : graph->nturns,
       .signature = call->signature,
       .op = call->op,
-      .combine = {call->unit, sfshm_unit_size(call->unit), sfshm_kernels_find(call->unit, call->op)},
-      .move = sfshm_kernels_find(call->unit, SFSHM_OP_REPLACE),
+      .combine = {.unit = call->unit, .unit_bytes = sfshm_unit_size(call->unit)},
       .root = call->root,
       .leaf = call->leaf,
       .source = bcast ? call->root : call->leaf,

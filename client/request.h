@@ -30,6 +30,15 @@ sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const s
 sf_status_t sfc_buffer_check(const char *name, const char *buffer, const void *address, int64_t last, size_t unit_bytes,
                              const sfc_memory_ref_t *ref);
 
+/* The devices' kernels if one of the buffers is on a device, else NULL. SF_ERR_ARG for memory of a device that is not
+ * registered. */
+sf_status_t sfc_devices_choose(const char *name, const void *const addresses[], const sfc_memory_ref_t *const refs[],
+                               int n, const sfshm_device_ops_t **devices_p);
+
+/* Kernels of devices can't say that they have failed: then what was sent, or has come, is nothing to go on with, and
+ * the graph fails for all ranks. To be called before an operation's end is reported. */
+sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devices);
+
 /* Fills a request in and checks its buffers. */
 sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p);
 

@@ -110,7 +110,7 @@ static void pack_into_cell(const sf_request_t *request, const sfshm_pattern_t *p
   size_t unit_bytes = request->combine.unit_bytes;
   _Alignas(64) uint8_t stage[STAGE_BYTES];
   if (pattern->kind == SFSHM_PATTERN_CONTIGUOUS || unit_bytes > STAGED_UNIT_MAX ||
-      (size_t)n * unit_bytes < STAGED_MIN) {
+      (size_t)n * unit_bytes < STAGED_MIN || request->devices != NULL) {
     request->move->pack(request->combine.unit, pattern, first, n, request->source, cell);
     return;
   }
@@ -121,6 +121,14 @@ static void pack_into_cell(const sf_request_t *request, const sfshm_pattern_t *p
     request->move->pack(request->combine.unit, pattern, first + done, some, request->source, stage);
     memcpy(cell, stage, (size_t)some * unit_bytes);
   }
+}
+
+/* Copies a part of one value that is larger than a cell. */
+static void copy_part(const sf_request_t *request, const char *from, size_t bytes, uint8_t *cell)
+{
+  static const sfshm_pattern_t one = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = 1, .stride = 1};
+  sfshm_unit_t part = {SFSHM_BASE_OPAQUE, (int64_t)bytes};
+  sfc_kernels_find(request->devices, part, SFSHM_OP_REPLACE)->pack(part, &one, 0, 1, from, cell);
 }
 
 /* Packs the piece at the cursor into a cell and moves the cursor on. */
@@ -138,7 +146,7 @@ static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sf
   }
   size_t bytes = unit_bytes - cursor->bytes < cell_bytes ? unit_bytes - cursor->bytes : cell_bytes;
   int64_t vertex = sfshm_pattern_at(out->pattern, cursor->value);
-  memcpy(cell, request->source + (size_t)vertex * unit_bytes + cursor->bytes, bytes);
+  copy_part(request, request->source + (size_t)vertex * unit_bytes + cursor->bytes, bytes, cell);
   cursor->bytes += bytes;
   if (cursor->bytes == unit_bytes)
     *cursor = (sfc_cursor_t){cursor->value + 1, 0};
@@ -186,7 +194,7 @@ static sfc_straight_t find_straight(sfc_lane_t *lane, const sf_request_t *reques
                                     int64_t n, const char *buffer)
 {
   size_t unit_bytes = request->combine.unit_bytes;
-  if (lane->trunk != NULL || pattern->kind != SFSHM_PATTERN_CONTIGUOUS || n <= 0 ||
+  if (lane->trunk != NULL || request->devices != NULL || pattern->kind != SFSHM_PATTERN_CONTIGUOUS || n <= 0 ||
       (size_t)n > SFSHM_INLINE_BYTES / unit_bytes)
     return (sfc_straight_t){0};
   char *values = (char *)(uintptr_t)buffer + (size_t)pattern->start * unit_bytes;

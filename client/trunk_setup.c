@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "client/context.h"
+#include "client/device.h"
 #include "client/trunk.h"
 #include "shm/error.h"
 
@@ -338,6 +339,7 @@ void sfc_trunks_free(sfc_trunks_t *trunks)
 {
   if (trunks == NULL)
     return;
+  sfc_device_forget_patterns();
   for (int32_t i = 0; i < trunks->ntrunks; i++) {
     sfc_trunk_t *trunk = &trunks->trunks[i];
     for (int32_t k = 0; k < trunk->narrays; k++)

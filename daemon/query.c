@@ -160,12 +160,14 @@ static Sfproto__RegionInfo segment_info(const sfd_segment_t *segment)
 
 static Sfproto__RegionInfo registered_info(const sfd_registered_t *region)
 {
-  static char registered[] = "registered", vm_read[] = "vm-read", copied[] = "copied";
+  static char registered[] = "registered", device[] = "device";
+  static char vm_read[] = "vm-read", copied[] = "copied", staged[] = "staged";
   Sfproto__RegionInfo info = SFPROTO__REGION_INFO__INIT;
   info.region = region->number;
   info.length = region->length;
-  info.kind = registered;
-  info.method = region->method == SFPROTO__REGION_ADD__METHOD__VM_READ ? vm_read : copied;
+  bool on_device = region->method == SFPROTO__REGION_ADD__METHOD__STAGED;
+  info.kind = on_device ? device : registered;
+  info.method = on_device ? staged : region->method == SFPROTO__REGION_ADD__METHOD__VM_READ ? vm_read : copied;
   return info;
 }
 

@@ -104,7 +104,7 @@ static void refuse_memory(scene_t *scene)
   SFTEST_EXPECT(self, sf_register(scene->context, memory, 0, SF_MEMORY_HOST, &region), SF_ERR_ARG);
   SFTEST_EXPECT(self, sf_register(scene->context, memory, SIZE_MAX, SF_MEMORY_HOST, &region), SF_ERR_ARG);
   SFTEST_EXPECT(self, sf_register(scene->context, memory, 100, SF_MEMORY_HOST, NULL), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_register(scene->context, memory, 100, (sf_memory_kind_t)99, &region), SF_ERR_UNSUPPORTED);
+  SFTEST_EXPECT(self, sf_register(scene->context, memory, 100, (sf_memory_kind_t)99, &region), SF_ERR_ARG);
   SFTEST_OK(self, sf_register(scene->context, memory + 100, 100, SF_MEMORY_HOST, &region));
   SFTEST_EXPECT(self, sf_register(scene->context, memory, 101, SF_MEMORY_HOST, &other), SF_ERR_EXISTS);
   SFTEST_EXPECT(self, sf_register(scene->context, memory + 199, 100, SF_MEMORY_HOST, &other), SF_ERR_EXISTS);

@@ -260,7 +260,7 @@ static void make_act(scene_t *scene, act_t *act)
   if (act->own_op)
     SFTEST_OK(scene->self, sf_op_create(mix, &mix_by, &act->handle));
   for (int place = 0; place < PLACE_COUNT; place++)
-    sftest_buffer_make(scene->self, scene->context, (sftest_memory_t)sftest_below(&scene->own, SFTEST_MEMORY_COUNT),
+    sftest_buffer_make(scene->self, scene->context, (sftest_memory_t)sftest_below(&scene->own, sftest_memory_count()),
                        vertices(act, (place_t)place, scene->rank) * (int64_t)unit_bytes, sftest_random(&scene->own),
                        &act->buffers[place]);
 }
@@ -278,7 +278,9 @@ static void prepare(scene_t *scene, act_t *act)
 {
   act->ended = false;
   for (int place = 0; place < PLACE_COUNT; place++)
-    fill(act, (place_t)place, scene->rank, act->buffers[place].data);
+    fill(act, (place_t)place, scene->rank, act->buffers[place].view);
+  for (int place = 0; place < PLACE_COUNT; place++)
+    sftest_buffer_put(&act->buffers[place]);
 }
 
 static void check(scene_t *scene, const act_t *act)
@@ -292,7 +294,8 @@ static void check(scene_t *scene, const act_t *act)
     int64_t bytes = vertices(act, (place_t)place, scene->rank) * unit_bytes;
     char *expected = malloc((size_t)bytes + 1);
     expect(act, (place_t)place, scene->rank, expected);
-    int64_t byte = sftest_first_difference(act->buffers[place].data, expected, bytes);
+    sftest_buffer_get(&act->buffers[place]);
+    int64_t byte = sftest_first_difference(act->buffers[place].view, expected, bytes);
     sftest_require(scene->self, byte < 0, __FILE__, __LINE__,
                    "%s, %s%s, form %d, operation %d of %d: group rank %d of %d, %s %lld, byte %lld differs",
                    kinds[act->kind], text, act->own_op ? " (own op)" : "", (int)scene->form, (int)(act - scene->acts),

@@ -65,7 +65,7 @@ static void one_round(run_t *run)
 {
   static const int64_t sizes[] = {1, 10, 3000, 50000};
   int64_t n = sizes[sftest_below(&run->random, 4)];
-  sftest_memory_t memory = (sftest_memory_t)sftest_below(&run->random, SFTEST_MEMORY_COUNT);
+  sftest_memory_t memory = (sftest_memory_t)sftest_below(&run->random, SFTEST_HOST_MEMORY_COUNT);
   int32_t ranks[RANKS_MAX], tag = (int32_t)sftest_below(&run->random, 100);
   sf_group_t *group = NULL;
   sf_graph_t *graph = NULL;

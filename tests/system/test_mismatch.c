@@ -204,7 +204,7 @@ static int run_plans(sftest_rank_t *self)
   sf_context_t *context = sftest_join(self);
   sf_graph_t *other = make_graph(self, context, RING);
   plan_t plan = {.mismatch = self->argument};
-  int nmemories = is_over_nodes(self) ? 1 : SFTEST_MEMORY_COUNT;
+  int nmemories = is_over_nodes(self) ? 1 : SFTEST_HOST_MEMORY_COUNT;
   for (int form = 0; form < FORM_COUNT; form++) {
     for (int memory = 0; memory < nmemories; memory++) {
       plan.form = (form_t)form;

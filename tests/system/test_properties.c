@@ -122,8 +122,8 @@ static void choose_operation(scene_t *scene, const sizes_t *sizes, act_t *act)
   operation->places = (scene->flags[graph] & SF_GRAPH_REPRODUCIBLE) == 0 ? scene->places : NULL;
   act->one_array = operation->graph->one_array && sftest_below(random, 2) == 0;
   act->real = scene->real[graph];
-  act->memory[0] = (sftest_memory_t)sftest_below(&scene->own, SFTEST_MEMORY_COUNT);
-  act->memory[1] = (sftest_memory_t)sftest_below(&scene->own, SFTEST_MEMORY_COUNT);
+  act->memory[0] = (sftest_memory_t)sftest_below(&scene->own, sftest_memory_count());
+  act->memory[1] = (sftest_memory_t)sftest_below(&scene->own, sftest_memory_count());
 }
 
 /* ---- One operation ----------------------------------------------------------------------------------------------- */
@@ -161,7 +161,9 @@ static void free_buffers(scene_t *scene, act_t *act)
 static void fill(scene_t *scene, act_t *act)
 {
   for (int side = 0; side < 2; side++)
-    sftest_operation_fill(&act->operation, (sftest_side_t)side, scene->rank, act->buffers[side].data);
+    sftest_operation_fill(&act->operation, (sftest_side_t)side, scene->rank, act->buffers[side].view);
+  for (int side = 0; side < 2; side++)
+    sftest_buffer_put(&act->buffers[side]);
 }
 
 static void report_difference(scene_t *scene, const act_t *act, sftest_side_t side, int64_t byte, const char *expected)
@@ -170,7 +172,7 @@ static void report_difference(scene_t *scene, const act_t *act, sftest_side_t si
   const sftest_operation_t *operation = &act->operation;
   int64_t unit_bytes = (int64_t)sftest_unit_size(operation->unit);
   int64_t size = (int64_t)sftest_base_size(operation->unit.base), at = byte / size * size;
-  const unsigned char *found = (const unsigned char *)act->buffers[side].data + at;
+  const unsigned char *found = (const unsigned char *)act->buffers[side].view + at;
   sftest_describe(operation->unit, operation->op, text, sizeof text);
   char bytes[2][40] = {"", ""};
   for (int64_t i = 0; i < size; i++) {
@@ -195,7 +197,8 @@ static void check(scene_t *scene, const act_t *act)
     sftest_operation_fill(&act->operation, (sftest_side_t)side, scene->rank, expected);
     if ((sftest_side_t)side == target_side(act) || act->one_array)
       sftest_operation_apply(&act->operation, scene->rank, expected);
-    int64_t byte = sftest_first_difference(act->buffers[side].data, expected, bytes);
+    sftest_buffer_get(&act->buffers[side]);
+    int64_t byte = sftest_first_difference(act->buffers[side].view, expected, bytes);
     if (byte >= 0)
       report_difference(scene, act, (sftest_side_t)side, byte, expected);
     free(expected);

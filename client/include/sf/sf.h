@@ -119,7 +119,9 @@ int32_t sf_group_size(const sf_group_t *group);
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 typedef enum sf_memory_kind {
-  SF_MEMORY_HOST = 0, /* ordinary memory of the host */
+  SF_MEMORY_HOST = 0,   /* ordinary memory of the host */
+  SF_MEMORY_CUDA = 1,   /* memory of a CUDA device, from the driver or the runtime */
+  SF_MEMORY_DETECT = 2, /* the one or the other: in a process that uses CUDA, the driver is asked */
 } sf_memory_kind_t;
 
 /* Memory that the other ranks of the node can read in place: operations on large dense parts of it cost one copy.
@@ -133,7 +135,14 @@ sf_status_t sf_free(sf_context_t *context, void *address);
 /* Declares len_bytes at address to be used in operations. Host memory is then read by other ranks directly
  * (process_vm_readv) where a probe at joining showed that this is permitted and where that is faster; otherwise
  * registering changes nothing but the checks: an operation that would touch bytes beyond a region is refused
- * (SF_ERR_RANGE). Local. The memory must stay valid until sf_unregister. SF_ERR_EXISTS: overlaps another region. */
+ * (SF_ERR_RANGE). Local. The memory must stay valid until sf_unregister. SF_ERR_EXISTS: overlaps another region.
+ *
+ * Memory of a CUDA device must be registered before operations may use it; root and leaf data may be on different
+ * devices, or one of them on the host. Values are packed, combined and unpacked on the device, with the same results as
+ * on the host, and pass through pinned memory of this process. Operations don't know of streams: what writes the data
+ * must have ended before begin, and after the end they may be used by any stream. Arithmetic needs data aligned to the
+ * base type. SF_ERR_UNSUPPORTED: no driver, no device, or libsf_cuda.so (SF_CUDA_PLUGIN, else beside the library) is
+ * not there. SF_ERR_ARG: the address is not memory of a device, or the allocation ends before. */
 SF_CHECK_RESULT sf_status_t sf_register(sf_context_t *context, void *address, size_t len_bytes, sf_memory_kind_t kind,
                                         sf_region_t **region_p);
 

@@ -1,0 +1,79 @@
+/* What the files of the CUDA plugin share. One lock for all: kernels of one process run one after the other anyway. */
+#ifndef SFSHM_CUDA_INTERNAL_H
+#define SFSHM_CUDA_INTERNAL_H
+
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shm/cuda/kernels.h"
+#include "shm/device.h"
+
+#define SFSHM_CUDA_HALVES 2
+#define SFSHM_CUDA_BOUNCE_BYTES ((size_t)256 << 10) /* of a half */
+
+/* Kernels by number: a scatter and an ordered one for each type of element. */
+typedef enum sfshm_cuda_element {
+#define SFSHM_CUDA_ENUM(suffix, ...) SFSHM_CUDA_##suffix,
+  SFSHM_CUDA_MOVES(SFSHM_CUDA_ENUM) SFSHM_CUDA_INTEGERS(SFSHM_CUDA_ENUM) SFSHM_CUDA_REALS(SFSHM_CUDA_ENUM)
+      SFSHM_CUDA_COMPLEXES(SFSHM_CUDA_ENUM)
+#undef SFSHM_CUDA_ENUM
+          SFSHM_CUDA_ELEMENT_COUNT
+} sfshm_cuda_element_t;
+
+/* A copy of an index array on a device. */
+typedef struct sfshm_cuda_plan {
+  struct sfshm_cuda_plan *next;
+  const void *index; /* the host's: key, with n */
+  int64_t n;
+  CUdeviceptr copy;
+  bool surveyed;     /* then: */
+  bool ordered;      /* vertices occur several times */
+  CUdeviceptr order; /* see sfshm_cuda_scatter_t */
+  CUdeviceptr begin;
+  int64_t nvertices;
+} sfshm_cuda_plan_t;
+
+typedef struct sfshm_cuda_device {
+  bool is_open;
+  CUcontext context; /* the primary one, which the application's runtime uses, too */
+  CUstream stream;
+  CUmodule module;
+  CUfunction scatter[SFSHM_CUDA_ELEMENT_COUNT];
+  CUfunction ordered[SFSHM_CUDA_ELEMENT_COUNT];
+  char *bounce[SFSHM_CUDA_HALVES]; /* pinned, mapped */
+  CUevent bounced[SFSHM_CUDA_HALVES];
+  sfshm_cuda_plan_t *plans;
+} sfshm_cuda_device_t;
+
+/* SF_OK or what the driver's result means, with `what` in the detail. */
+sf_status_t sfshm_cuda_status(CUresult result, const char *what);
+
+/* With the lock held: the device, opened at first use, its context made current; leave takes it off again. */
+sf_status_t sfshm_cuda_enter(int32_t device, sfshm_cuda_device_t **device_p);
+void sfshm_cuda_leave(void);
+
+/* With the lock held: the device of an attached address; -1: none. */
+int32_t sfshm_cuda_device_of(const void *address);
+
+void sfshm_cuda_lock(void);
+void sfshm_cuda_unlock(void);
+
+/* Remembers the first failure, with this thread's error detail. */
+void sfshm_cuda_fail(sf_status_t status);
+bool sfshm_cuda_has_failed(void);
+
+/* The pattern for kernels of the device that has been entered. *plan_p: NULL for patterns without indices. */
+sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern,
+                            sfshm_cuda_pattern_t *device_pattern_p, sfshm_cuda_plan_t **plan_p);
+
+/* Finds out whether the pattern's vertices are distinct, and makes the plan ordered if not. */
+sf_status_t sfshm_cuda_plan_order(sfshm_cuda_plan_t *plan, const sfshm_pattern_t *pattern);
+
+/* Frees all plans of the device that has been entered. */
+void sfshm_cuda_plans_free(sfshm_cuda_device_t *device);
+
+/* See sfshm_device_ops_t. */
+const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op);
+
+#endif

@@ -1,0 +1,160 @@
+/* The device's loops over elements, one kernel for each type of element: to op= from, by patterns. Compiled by nvcc;
+ * the subset of C++ that is C, so that a C compiler can make host functions of it, given SF_KERNEL, SF_INLINE, SF_FIRST
+ * and SF_STEP: tests without a device run these.
+ *
+ * Plain stores: in the plain form no vertex occurs twice among the targets, and in the ordered form one thread has all
+ * contributions to a vertex and combines them in their order. So results are those of the host's kernels bit by bit
+ * (compiled without contraction to fused multiply-add). */
+#ifdef __cplusplus
+#define _Static_assert static_assert
+#endif
+#include "shm/cuda/kernels.h"
+#include "shm/unit.h"
+
+#ifndef SF_KERNEL
+#define SF_KERNEL extern "C" __global__ void
+#define SF_INLINE static __device__ __forceinline__
+#define SF_FIRST ((int64_t)blockIdx.x * blockDim.x + threadIdx.x)
+#define SF_STEP ((int64_t)gridDim.x * blockDim.x)
+#endif
+
+SF_INLINE int64_t vertex_at(const sfshm_cuda_pattern_t *pattern, int64_t i)
+{
+  if (pattern->kind == SFSHM_CUDA_INDEX32)
+    return ((const uint32_t *)pattern->index)[i];
+  if (pattern->kind == SFSHM_CUDA_INDEX64)
+    return ((const int64_t *)pattern->index)[i];
+  return pattern->start + i * pattern->stride;
+}
+
+/* Position of element k of unit number i, in elements. */
+SF_INLINE int64_t from_at(const sfshm_cuda_scatter_t *args, int64_t i, int64_t k)
+{
+  return (vertex_at(&args->from_pattern, i) - args->from_bias) * args->count + k;
+}
+
+SF_INLINE int64_t to_at(const sfshm_cuda_scatter_t *args, int64_t i, int64_t k)
+{
+  return vertex_at(&args->to_pattern, i) * args->count + k;
+}
+
+/* Both forms of a kernel, from a function that combines one element. */
+#define DEFINE_KERNELS(suffix, type)                                                                                   \
+  SF_KERNEL sf_scatter_##suffix(sfshm_cuda_scatter_t args)                                                             \
+  {                                                                                                                    \
+    const type *from = (const type *)args.from;                                                                        \
+    type *to = (type *)args.to;                                                                                        \
+    for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP) {                                                \
+      int64_t i = args.first + e / args.count, k = e % args.count;                                                     \
+      combine_##suffix(&to[to_at(&args, i, k)], &from[from_at(&args, i, k)], args.op);                                 \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  SF_KERNEL sf_ordered_##suffix(sfshm_cuda_scatter_t args)                                                             \
+  {                                                                                                                    \
+    const type *from = (const type *)args.from;                                                                        \
+    type *to = (type *)args.to;                                                                                        \
+    for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP) {                                        \
+      int64_t v = e / args.count, k = e % args.count;                                                                  \
+      for (int64_t j = args.begin[v]; j < args.begin[v + 1]; j++) {                                                    \
+        int64_t i = args.order[j];                                                                                     \
+        if (i >= args.first && i < args.first + args.n)                                                                \
+          combine_##suffix(&to[to_at(&args, i, k)], &from[from_at(&args, i, k)], args.op);                             \
+      }                                                                                                                \
+    }                                                                                                                  \
+  }
+
+#define DEFINE_MOVE(suffix, type)                                                                                      \
+  SF_INLINE void combine_##suffix(type *to, const type *from, int32_t op)                                              \
+  {                                                                                                                    \
+    (void)op;                                                                                                          \
+    *to = *from;                                                                                                       \
+  }                                                                                                                    \
+  DEFINE_KERNELS(suffix, type)
+SFSHM_CUDA_MOVES(DEFINE_MOVE)
+
+/* Integers are combined as unsigned numbers, and wrap; 1u because small types are promoted to int otherwise. */
+#define DEFINE_INTEGER(suffix, type, compared)                                                                         \
+  SF_INLINE void combine_##suffix(type *to, const type *from, int32_t op)                                              \
+  {                                                                                                                    \
+    type present = *to, in = *from;                                                                                    \
+    switch (op) {                                                                                                      \
+    case SFSHM_OP_SUM:                                                                                                 \
+      *to = (type)(present + in);                                                                                      \
+      break;                                                                                                           \
+    case SFSHM_OP_PROD:                                                                                                \
+      *to = (type)(1u * present * in);                                                                                 \
+      break;                                                                                                           \
+    case SFSHM_OP_MAX:                                                                                                 \
+      *to = (compared)in > (compared)present ? in : present;                                                           \
+      break;                                                                                                           \
+    case SFSHM_OP_MIN:                                                                                                 \
+      *to = (compared)in < (compared)present ? in : present;                                                           \
+      break;                                                                                                           \
+    case SFSHM_OP_LAND:                                                                                                \
+      *to = (type)((present != 0) & (in != 0));                                                                        \
+      break;                                                                                                           \
+    case SFSHM_OP_LOR:                                                                                                 \
+      *to = (type)((present != 0) | (in != 0));                                                                        \
+      break;                                                                                                           \
+    case SFSHM_OP_LXOR:                                                                                                \
+      *to = (type)((present != 0) ^ (in != 0));                                                                        \
+      break;                                                                                                           \
+    case SFSHM_OP_BAND:                                                                                                \
+      *to = (type)(present & in);                                                                                      \
+      break;                                                                                                           \
+    case SFSHM_OP_BOR:                                                                                                 \
+      *to = (type)(present | in);                                                                                      \
+      break;                                                                                                           \
+    case SFSHM_OP_BXOR:                                                                                                \
+      *to = (type)(present ^ in);                                                                                      \
+      break;                                                                                                           \
+    default:                                                                                                           \
+      break;                                                                                                           \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  DEFINE_KERNELS(suffix, type)
+SFSHM_CUDA_INTEGERS(DEFINE_INTEGER)
+
+/* In max and min a NaN that is present stays, and one that comes in is ignored. */
+#define DEFINE_REAL(suffix, type)                                                                                      \
+  SF_INLINE void combine_##suffix(type *to, const type *from, int32_t op)                                              \
+  {                                                                                                                    \
+    type present = *to, in = *from;                                                                                    \
+    switch (op) {                                                                                                      \
+    case SFSHM_OP_SUM:                                                                                                 \
+      *to = present + in;                                                                                              \
+      break;                                                                                                           \
+    case SFSHM_OP_PROD:                                                                                                \
+      *to = present * in;                                                                                              \
+      break;                                                                                                           \
+    case SFSHM_OP_MAX:                                                                                                 \
+      *to = in > present ? in : present;                                                                               \
+      break;                                                                                                           \
+    case SFSHM_OP_MIN:                                                                                                 \
+      *to = in < present ? in : present;                                                                               \
+      break;                                                                                                           \
+    default:                                                                                                           \
+      break;                                                                                                           \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  DEFINE_KERNELS(suffix, type)
+SFSHM_CUDA_REALS(DEFINE_REAL)
+
+/* The product is the textbook one, as on the host. */
+#define DEFINE_COMPLEX(suffix, type)                                                                                   \
+  typedef struct element_##suffix {                                                                                    \
+    type re, im;                                                                                                       \
+  } element_##suffix##_t;                                                                                              \
+  SF_INLINE void combine_##suffix(element_##suffix##_t *to, const element_##suffix##_t *from, int32_t op)              \
+  {                                                                                                                    \
+    element_##suffix##_t present = *to, in = *from;                                                                    \
+    if (op == SFSHM_OP_SUM) {                                                                                          \
+      to->re = present.re + in.re;                                                                                     \
+      to->im = present.im + in.im;                                                                                     \
+    } else if (op == SFSHM_OP_PROD) {                                                                                  \
+      to->re = present.re * in.re - present.im * in.im;                                                                \
+      to->im = present.re * in.im + present.im * in.re;                                                                \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  DEFINE_KERNELS(suffix, element_##suffix##_t)
+SFSHM_CUDA_COMPLEXES(DEFINE_COMPLEX)

@@ -1,0 +1,61 @@
+/* Arguments of the device kernels: by value, the same on both sides of a launch. C and CUDA. */
+#ifndef SFSHM_CUDA_KERNELS_H
+#define SFSHM_CUDA_KERNELS_H
+
+#include <stdint.h>
+
+enum { SFSHM_CUDA_STRIDED, SFSHM_CUDA_INDEX32, SFSHM_CUDA_INDEX64 };
+
+typedef struct sfshm_cuda_pattern {
+  int32_t kind;
+  int64_t start; /* STRIDED: start + i * stride */
+  int64_t stride;
+  const void *index; /* device memory */
+} sfshm_cuda_pattern_t;
+
+/* to[to_pattern(i)] op= from[from_pattern(i) - from_bias] for first <= i < first + n. */
+typedef struct sfshm_cuda_scatter {
+  const char *from;
+  char *to;
+  sfshm_cuda_pattern_t from_pattern;
+  sfshm_cuda_pattern_t to_pattern;
+  int64_t from_bias;
+  int64_t first;
+  int64_t n;
+  int64_t count; /* elements of a unit */
+  int32_t op;    /* sfshm_op_t */
+
+  /* Ordered form, where vertices of to_pattern occur several times: numbers i sorted by vertex and ascending for each
+   * vertex, and where in them each vertex begins, and behind the last. */
+  const int64_t *order;
+  const int64_t *begin;
+  int64_t nvertices;
+} sfshm_cuda_scatter_t;
+
+/* X(suffix, element type): elements that are moved, by size. */
+#define SFSHM_CUDA_MOVES(X)                                                                                            \
+  X(1, uint8_t)                                                                                                        \
+  X(2, uint16_t)                                                                                                       \
+  X(4, uint32_t)                                                                                                       \
+  X(8, uint64_t)
+
+/* X(suffix, unsigned type, type that max and min compare). */
+#define SFSHM_CUDA_INTEGERS(X)                                                                                         \
+  X(i8, uint8_t, int8_t)                                                                                               \
+  X(u8, uint8_t, uint8_t)                                                                                              \
+  X(i16, uint16_t, int16_t)                                                                                            \
+  X(u16, uint16_t, uint16_t)                                                                                           \
+  X(i32, uint32_t, int32_t)                                                                                            \
+  X(u32, uint32_t, uint32_t)                                                                                           \
+  X(i64, uint64_t, int64_t)                                                                                            \
+  X(u64, uint64_t, uint64_t)
+
+#define SFSHM_CUDA_REALS(X)                                                                                            \
+  X(f32, float)                                                                                                        \
+  X(f64, double)
+
+#define SFSHM_CUDA_COMPLEXES(X)                                                                                        \
+  X(c32, float)                                                                                                        \
+  X(c64, double)
+
+#endif

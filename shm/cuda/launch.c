@@ -1,0 +1,351 @@
+/* The kernels of the plugin: from any memory to any other. What does not lie on one device goes through pinned memory
+ * in two halves, one of which the host fills or empties while the device works on the other. */
+#include <string.h>
+
+#include "shm/cuda/internal.h"
+#include "shm/error.h"
+
+#define BLOCK_THREADS 256
+#define MAX_BLOCKS 65535
+
+/* One scatter as the host's kernels take it. */
+typedef struct job {
+  sfshm_unit_t unit;
+  sfshm_op_t op;
+  const sfshm_pattern_t *from_pattern;
+  int64_t from_bias;
+  const char *from;
+  const sfshm_pattern_t *to_pattern;
+  char *to;
+  int64_t first;
+  int64_t n;
+} job_t;
+
+/* Units that lie one behind the other, number first at the beginning. */
+static sfshm_pattern_t packed_from(int64_t first, int64_t n)
+{
+  return sfshm_pattern_contiguous(-first, first + n);
+}
+
+static sfshm_cuda_element_t element_of_size(size_t size_bytes)
+{
+  return size_bytes == 1   ? SFSHM_CUDA_1
+         : size_bytes == 2 ? SFSHM_CUDA_2
+         : size_bytes == 4 ? SFSHM_CUDA_4
+                           : SFSHM_CUDA_8;
+}
+
+/* Kernel and number of elements per unit. Moves take the widest elements to which size and addresses are aligned. */
+static sfshm_cuda_element_t choose_element(const job_t *job, int64_t *count_p)
+{
+  static const sfshm_cuda_element_t by_base[SFSHM_BASE_COUNT] = {
+      [SFSHM_BASE_INT8] = SFSHM_CUDA_i8,           [SFSHM_BASE_UINT8] = SFSHM_CUDA_u8,
+      [SFSHM_BASE_INT16] = SFSHM_CUDA_i16,         [SFSHM_BASE_UINT16] = SFSHM_CUDA_u16,
+      [SFSHM_BASE_INT32] = SFSHM_CUDA_i32,         [SFSHM_BASE_UINT32] = SFSHM_CUDA_u32,
+      [SFSHM_BASE_INT64] = SFSHM_CUDA_i64,         [SFSHM_BASE_UINT64] = SFSHM_CUDA_u64,
+      [SFSHM_BASE_FLOAT] = SFSHM_CUDA_f32,         [SFSHM_BASE_DOUBLE] = SFSHM_CUDA_f64,
+      [SFSHM_BASE_FLOAT_COMPLEX] = SFSHM_CUDA_c32, [SFSHM_BASE_DOUBLE_COMPLEX] = SFSHM_CUDA_c64,
+  };
+  *count_p = job->unit.count;
+  if (job->op != SFSHM_OP_REPLACE)
+    return by_base[job->unit.base];
+  uintptr_t bits = (uintptr_t)job->from | (uintptr_t)job->to | sfshm_unit_size(job->unit);
+  size_t size_bytes = (size_t)(bits & (~bits + 1));
+  if (size_bytes > 8)
+    size_bytes = 8;
+  *count_p = (int64_t)(sfshm_unit_size(job->unit) / size_bytes);
+  return element_of_size(size_bytes);
+}
+
+/* Arithmetic needs addresses that are aligned to components of the base type, as every device allocation is. */
+static sf_status_t check_alignment(const job_t *job)
+{
+  size_t base = sfshm_base_size(job->unit.base);
+  size_t component =
+      job->unit.base == SFSHM_BASE_FLOAT_COMPLEX || job->unit.base == SFSHM_BASE_DOUBLE_COMPLEX ? base / 2 : base;
+  if (job->op != SFSHM_OP_REPLACE && (((uintptr_t)job->from | (uintptr_t)job->to) & (component - 1)) != 0)
+    return sfshm_error(SF_ERR_ARG, "CUDA: buffer at %p or %p is not aligned to %s", (const void *)job->from,
+                       (void *)job->to, sfshm_base_name(job->unit.base));
+  return SF_OK;
+}
+
+/* All memory of the job can be reached by the device. */
+static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
+{
+  sfshm_cuda_scatter_t args = {
+      .from = job->from, .to = job->to, .from_bias = job->from_bias, .first = job->first, .n = job->n, .op = job->op};
+  sfshm_cuda_plan_t *from_plan, *to_plan;
+  sf_status_t status = check_alignment(job);
+  if (status == SF_OK)
+    status = sfshm_cuda_plan(device, job->from_pattern, &args.from_pattern, &from_plan);
+  if (status == SF_OK)
+    status = sfshm_cuda_plan(device, job->to_pattern, &args.to_pattern, &to_plan);
+  if (status == SF_OK && to_plan != NULL)
+    status = sfshm_cuda_plan_order(to_plan, job->to_pattern);
+  if (status != SF_OK)
+    return status;
+  sfshm_cuda_element_t element = choose_element(job, &args.count);
+  bool ordered = to_plan != NULL && to_plan->ordered;
+  int64_t nthreads = args.n * args.count;
+  if (ordered) {
+    args.order = (const int64_t *)(uintptr_t)to_plan->order;
+    args.begin = (const int64_t *)(uintptr_t)to_plan->begin;
+    args.nvertices = to_plan->nvertices;
+    nthreads = args.nvertices * args.count;
+  }
+  int64_t nblocks = (nthreads + BLOCK_THREADS - 1) / BLOCK_THREADS;
+  void *parameters[] = {&args};
+  return sfshm_cuda_status(cuLaunchKernel(ordered ? device->ordered[element] : device->scatter[element],
+                                          (unsigned)(nblocks < MAX_BLOCKS ? nblocks : MAX_BLOCKS), 1, 1, BLOCK_THREADS,
+                                          1, 1, 0, device->stream, parameters, NULL),
+                           "launching a kernel");
+}
+
+static sf_status_t synchronise(sfshm_cuda_device_t *device)
+{
+  return sfshm_cuda_status(cuStreamSynchronize(device->stream), "waiting for a kernel");
+}
+
+/* ---- Through pinned memory --------------------------------------------------------------------------------------- */
+
+static void run_on_host(const job_t *job)
+{
+  sfshm_kernels_find(job->unit, job->op)
+      ->scatter(job->unit, job->from_pattern, job->from_bias, job->from, job->to_pattern, job->to, job->first, job->n);
+}
+
+/* The part of the job that is the chunk's, from its source to a half. */
+static job_t to_half(const job_t *job, int64_t first, int64_t n, const sfshm_pattern_t *packed, char *half)
+{
+  return (job_t){.unit = job->unit,
+                 .op = SFSHM_OP_REPLACE,
+                 .from_pattern = job->from_pattern,
+                 .from_bias = job->from_bias,
+                 .from = job->from,
+                 .to_pattern = packed,
+                 .to = half,
+                 .first = first,
+                 .n = n};
+}
+
+/* And from there to its target. */
+static job_t from_half(const job_t *job, int64_t first, int64_t n, const sfshm_pattern_t *packed, const char *half)
+{
+  return (job_t){.unit = job->unit,
+                 .op = job->op,
+                 .from_pattern = packed,
+                 .from = half,
+                 .to_pattern = job->to_pattern,
+                 .to = job->to,
+                 .first = first,
+                 .n = n};
+}
+
+static int64_t chunk_units(const job_t *job)
+{
+  return (int64_t)(SFSHM_CUDA_BOUNCE_BYTES / sfshm_unit_size(job->unit));
+}
+
+static int64_t chunk_at(const job_t *job, int64_t done)
+{
+  int64_t some = chunk_units(job);
+  return some < job->n - done ? some : job->n - done;
+}
+
+static sf_status_t record(sfshm_cuda_device_t *device, int half)
+{
+  return sfshm_cuda_status(cuEventRecord(device->bounced[half], device->stream), "cuEventRecord");
+}
+
+static sf_status_t await(sfshm_cuda_device_t *device, int half)
+{
+  return sfshm_cuda_status(cuEventSynchronize(device->bounced[half]), "waiting for a kernel");
+}
+
+/* Packs a chunk into a half, by the device. */
+static sf_status_t begin_fetch(sfshm_cuda_device_t *device, const job_t *job, int64_t done, int half)
+{
+  int64_t n = chunk_at(job, done), first = job->first + done;
+  sfshm_pattern_t packed = packed_from(first, n);
+  job_t part = to_half(job, first, n, &packed, device->bounce[half]);
+  sf_status_t status = launch(device, &part);
+  return status == SF_OK ? record(device, half) : status;
+}
+
+static sf_status_t device_to_host(sfshm_cuda_device_t *device, const job_t *job)
+{
+  int half = 0;
+  sf_status_t status = begin_fetch(device, job, 0, half);
+  for (int64_t done = 0, n; done < job->n && status == SF_OK; done += n, half = !half) {
+    int64_t first = job->first + done;
+    n = chunk_at(job, done);
+    if (done + n < job->n)
+      status = begin_fetch(device, job, done + n, !half);
+    if (status == SF_OK)
+      status = await(device, half);
+    sfshm_pattern_t packed = packed_from(first, n);
+    job_t part = from_half(job, first, n, &packed, device->bounce[half]);
+    if (status == SF_OK)
+      run_on_host(&part);
+  }
+  return status;
+}
+
+static sf_status_t host_to_device(sfshm_cuda_device_t *device, const job_t *job)
+{
+  int half = 0;
+  sf_status_t status = SF_OK;
+  for (int64_t done = 0, n; done < job->n && status == SF_OK; done += n, half = !half) {
+    int64_t first = job->first + done;
+    n = chunk_at(job, done);
+    sfshm_pattern_t packed = packed_from(first, n);
+    job_t fill = to_half(job, first, n, &packed, device->bounce[half]);
+    job_t use = from_half(job, first, n, &packed, device->bounce[half]);
+    if (done >= SFSHM_CUDA_HALVES * chunk_units(job))
+      status = await(device, half);
+    if (status != SF_OK)
+      break;
+    run_on_host(&fill);
+    status = launch(device, &use);
+    if (status == SF_OK)
+      status = record(device, half);
+  }
+  return status == SF_OK ? synchronise(device) : status;
+}
+
+/* ---- Which way --------------------------------------------------------------------------------------------------- */
+
+static sf_status_t run_on_device(int32_t number, const job_t *job,
+                                 sf_status_t (*way)(sfshm_cuda_device_t *device, const job_t *job))
+{
+  sfshm_cuda_device_t *device;
+  sf_status_t status = sfshm_cuda_enter(number, &device);
+  if (status != SF_OK)
+    return status;
+  status = way(device, job);
+  sfshm_cuda_leave();
+  return status;
+}
+
+static sf_status_t within_device(sfshm_cuda_device_t *device, const job_t *job)
+{
+  sf_status_t status = launch(device, job);
+  return status == SF_OK ? synchronise(device) : status;
+}
+
+/* From one device to another, chunk by chunk, each of them using its own half. */
+static sf_status_t between_devices(int32_t from, int32_t to, const job_t *job)
+{
+  static char packed_units[SFSHM_CUDA_BOUNCE_BYTES]; /* under the lock */
+  sf_status_t status = SF_OK;
+  for (int64_t done = 0, n; done < job->n && status == SF_OK; done += n) {
+    int64_t first = job->first + done;
+    n = chunk_at(job, done);
+    sfshm_pattern_t packed = packed_from(first, n);
+    job_t fetch = to_half(job, first, n, &packed, packed_units), use = from_half(job, first, n, &packed, packed_units);
+    status = run_on_device(from, &fetch, device_to_host);
+    if (status == SF_OK)
+      status = run_on_device(to, &use, host_to_device);
+  }
+  return status;
+}
+
+static sf_status_t run_job(const job_t *job)
+{
+  int32_t from = sfshm_cuda_device_of(job->from), to = sfshm_cuda_device_of(job->to);
+  if (from >= 0 && to >= 0)
+    return from == to ? run_on_device(to, job, within_device) : between_devices(from, to, job);
+  if (from >= 0)
+    return run_on_device(from, job, device_to_host);
+  if (to >= 0)
+    return run_on_device(to, job, host_to_device);
+  run_on_host(job);
+  return SF_OK;
+}
+
+/* Units that don't fit into a half go element by element range. */
+static sf_status_t run_large_units(const job_t *job)
+{
+  static const sfshm_pattern_t one = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = 1, .stride = 1};
+  size_t unit_bytes = sfshm_unit_size(job->unit), base_bytes = sfshm_base_size(job->unit.base);
+  int64_t most = (int64_t)(SFSHM_CUDA_BOUNCE_BYTES / base_bytes);
+  sf_status_t status = SF_OK;
+  for (int64_t i = job->first; i < job->first + job->n; i++)
+    for (int64_t done = 0, n; done < job->unit.count && status == SF_OK; done += n) {
+      size_t offset = (size_t)done * base_bytes;
+      n = job->unit.count - done < most ? job->unit.count - done : most;
+      job_t part = {.unit = {job->unit.base, n}, .op = job->op, .from_pattern = &one, .to_pattern = &one, .n = 1};
+      part.from = job->from + (sfshm_pattern_at(job->from_pattern, i) - job->from_bias) * (int64_t)unit_bytes + offset;
+      part.to = job->to + sfshm_pattern_at(job->to_pattern, i) * (int64_t)unit_bytes + offset;
+      status = run_job(&part);
+    }
+  return status;
+}
+
+static void run(const job_t *job)
+{
+  if (job->n <= 0 || sfshm_cuda_has_failed())
+    return;
+  sfshm_cuda_lock();
+  sf_status_t status = chunk_units(job) > 0 ? run_job(job) : run_large_units(job);
+  if (status != SF_OK)
+    sfshm_cuda_fail(status);
+  sfshm_cuda_unlock();
+}
+
+/* ---- Tables ------------------------------------------------------------------------------------------------------ */
+
+static void pack(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n, const void *array,
+                 void *packed)
+{
+  sfshm_pattern_t to = packed_from(first, n);
+  run(&(job_t){.unit = unit,
+               .op = SFSHM_OP_REPLACE,
+               .from_pattern = pattern,
+               .from = array,
+               .to_pattern = &to,
+               .to = packed,
+               .first = first,
+               .n = n});
+}
+
+/* Kernels don't get their op as an argument, but by what they are. */
+#define DEFINE_TABLE(name, text)                                                                                       \
+  static void unpack_##name(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n,               \
+                            const void *packed, void *array)                                                           \
+  {                                                                                                                    \
+    sfshm_pattern_t from = packed_from(first, n);                                                                      \
+    run(&(job_t){.unit = unit,                                                                                         \
+                 .op = SFSHM_OP_##name,                                                                                \
+                 .from_pattern = &from,                                                                                \
+                 .from = packed,                                                                                       \
+                 .to_pattern = pattern,                                                                                \
+                 .to = array,                                                                                          \
+                 .first = first,                                                                                       \
+                 .n = n});                                                                                             \
+  }                                                                                                                    \
+  static void scatter_##name(sfshm_unit_t unit, const sfshm_pattern_t *from_pattern, int64_t from_bias,                \
+                             const void *from, const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n)  \
+  {                                                                                                                    \
+    run(&(job_t){.unit = unit,                                                                                         \
+                 .op = SFSHM_OP_##name,                                                                                \
+                 .from_pattern = from_pattern,                                                                         \
+                 .from_bias = from_bias,                                                                               \
+                 .from = from,                                                                                         \
+                 .to_pattern = to_pattern,                                                                             \
+                 .to = to,                                                                                             \
+                 .first = first,                                                                                       \
+                 .n = n});                                                                                             \
+  }                                                                                                                    \
+  static const sfshm_kernels_t table_##name = {pack, unpack_##name, scatter_##name};
+SFSHM_OP_TABLE(DEFINE_TABLE)
+
+const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op)
+{
+  static const sfshm_kernels_t *const tables[SFSHM_OP_COUNT] = {
+#define TABLE(name, text) [SFSHM_OP_##name] = &table_##name,
+      SFSHM_OP_TABLE(TABLE)
+#undef TABLE
+  };
+  return unit.count >= 1 && sfshm_op_applies(op, unit.base) ? tables[op] : NULL;
+}

@@ -1,0 +1,149 @@
+/* Copies of index arrays on devices, and the order of contributions where vertices occur several times. With the lock
+ * held, the device entered. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/cuda/internal.h"
+#include "shm/error.h"
+
+typedef struct occurrence {
+  int64_t vertex;
+  int64_t number;
+} occurrence_t;
+
+static sf_status_t upload(const void *from, size_t bytes, CUdeviceptr *to_p)
+{
+  CUdeviceptr to = 0;
+  sf_status_t status = sfshm_cuda_status(cuMemAlloc(&to, bytes), "cuMemAlloc for indices");
+  if (status != SF_OK)
+    return status;
+  status = sfshm_cuda_status(cuMemcpyHtoD(to, from, bytes), "copying indices");
+  if (status != SF_OK)
+    cuMemFree(to);
+  else
+    *to_p = to;
+  return status;
+}
+
+static void plan_free(sfshm_cuda_plan_t *plan)
+{
+  if (plan->copy != 0)
+    cuMemFree(plan->copy);
+  if (plan->order != 0)
+    cuMemFree(plan->order);
+  if (plan->begin != 0)
+    cuMemFree(plan->begin);
+  free(plan);
+}
+
+void sfshm_cuda_plans_free(sfshm_cuda_device_t *device)
+{
+  for (sfshm_cuda_plan_t *plan = device->plans, *next; plan != NULL; plan = next) {
+    next = plan->next;
+    plan_free(plan);
+  }
+  device->plans = NULL;
+}
+
+static sf_status_t find_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern, sfshm_cuda_plan_t **plan_p)
+{
+  bool wide = pattern->kind == SFSHM_PATTERN_INDEX64;
+  const void *index = wide ? (const void *)pattern->index64 : pattern->index32;
+  for (sfshm_cuda_plan_t *plan = device->plans; plan != NULL; plan = plan->next)
+    if (plan->index == index && plan->n == pattern->n) {
+      *plan_p = plan;
+      return SF_OK;
+    }
+  sfshm_cuda_plan_t *plan = calloc(1, sizeof *plan);
+  if (plan == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "plan of %lld indices", (long long)pattern->n);
+  size_t bytes = (size_t)pattern->n * (wide ? sizeof(int64_t) : sizeof(uint32_t));
+  sf_status_t status = upload(index, bytes, &plan->copy);
+  if (status != SF_OK) {
+    free(plan);
+    return status;
+  }
+  plan->index = index;
+  plan->n = pattern->n;
+  plan->next = device->plans;
+  device->plans = plan;
+  *plan_p = plan;
+  return SF_OK;
+}
+
+sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern,
+                            sfshm_cuda_pattern_t *device_pattern_p, sfshm_cuda_plan_t **plan_p)
+{
+  if (pattern->kind != SFSHM_PATTERN_INDEX32 && pattern->kind != SFSHM_PATTERN_INDEX64) {
+    *device_pattern_p = (sfshm_cuda_pattern_t){SFSHM_CUDA_STRIDED, pattern->start, pattern->stride, NULL};
+    *plan_p = NULL;
+    return SF_OK;
+  }
+  sf_status_t status = find_plan(device, pattern, plan_p);
+  if (status == SF_OK)
+    *device_pattern_p = (sfshm_cuda_pattern_t){
+        .kind = pattern->kind == SFSHM_PATTERN_INDEX64 ? SFSHM_CUDA_INDEX64 : SFSHM_CUDA_INDEX32,
+        .index = (const void *)(uintptr_t)(*plan_p)->copy,
+    };
+  return status;
+}
+
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
+
+static int compare(const void *left, const void *right)
+{
+  const occurrence_t *a = left, *b = right;
+  if (a->vertex != b->vertex)
+    return a->vertex < b->vertex ? -1 : 1;
+  return a->number < b->number ? -1 : 1;
+}
+
+/* Sorts the occurrences into order and begin; returns the number of different vertices. */
+static int64_t sort_occurrences(const sfshm_pattern_t *pattern, occurrence_t *occurrences, int64_t *order,
+                                int64_t *begin)
+{
+  int64_t n = pattern->n, nvertices = 0;
+  for (int64_t i = 0; i < n; i++)
+    occurrences[i] = (occurrence_t){sfshm_pattern_at(pattern, i), i};
+  qsort(occurrences, (size_t)n, sizeof *occurrences, compare);
+  for (int64_t i = 0; i < n; i++) {
+    order[i] = occurrences[i].number;
+    if (i == 0 || occurrences[i].vertex != occurrences[i - 1].vertex)
+      begin[nvertices++] = i;
+  }
+  begin[nvertices] = n;
+  return nvertices;
+}
+
+static sf_status_t make_order(sfshm_cuda_plan_t *plan, const sfshm_pattern_t *pattern)
+{
+  size_t n = (size_t)pattern->n;
+  occurrence_t *occurrences = malloc(n * sizeof *occurrences);
+  int64_t *order = malloc(n * sizeof *order), *begin = malloc((n + 1) * sizeof *begin);
+  sf_status_t status = SF_OK;
+  if (occurrences == NULL || order == NULL || begin == NULL) {
+    status = sfshm_error(SF_ERR_NOMEM, "order of %zu contributions", n);
+    goto out;
+  }
+  plan->nvertices = sort_occurrences(pattern, occurrences, order, begin);
+  if (plan->nvertices == pattern->n)
+    goto out;
+  status = upload(order, n * sizeof *order, &plan->order);
+  if (status == SF_OK)
+    status = upload(begin, (size_t)(plan->nvertices + 1) * sizeof *begin, &plan->begin);
+  plan->ordered = status == SF_OK;
+out:
+  free(occurrences);
+  free(order);
+  free(begin);
+  return status;
+}
+
+sf_status_t sfshm_cuda_plan_order(sfshm_cuda_plan_t *plan, const sfshm_pattern_t *pattern)
+{
+  if (plan->surveyed)
+    return SF_OK;
+  sf_status_t status = sfshm_pattern_ascends(pattern) ? SF_OK : make_order(plan, pattern);
+  plan->surveyed = status == SF_OK;
+  return status;
+}

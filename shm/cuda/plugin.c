@@ -1,0 +1,325 @@
+/* The CUDA plugin: driver, devices and attached memory. By the driver's interface alone, so that it works beside any
+ * runtime of the application. Any thread. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/cuda/internal.h"
+#include "shm/error.h"
+
+#define MAX_DEVICES 64
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+/* The kernels for all architectures, made by nvcc. */
+extern const char sfshm_cuda_fatbin[];
+__asm__(".section .rodata\n"
+        ".balign 16\n"
+        ".hidden sfshm_cuda_fatbin\n"
+        ".global sfshm_cuda_fatbin\n"
+        "sfshm_cuda_fatbin:\n"
+        ".incbin " TEXT(SFSHM_CUDA_FATBIN) "\n"
+                                           ".byte 0\n"
+                                           ".previous\n");
+
+static const char *const element_names[] = {
+#define NAME(suffix, ...) #suffix,
+    SFSHM_CUDA_MOVES(NAME) SFSHM_CUDA_INTEGERS(NAME) SFSHM_CUDA_REALS(NAME) SFSHM_CUDA_COMPLEXES(NAME)
+#undef NAME
+};
+
+typedef struct attached {
+  sfshm_device_range_t range;
+  int64_t times;
+} attached_t;
+
+static struct {
+  pthread_mutex_t lock;
+  int ndevices;
+  sfshm_cuda_device_t devices[MAX_DEVICES];
+  attached_t *attached; /* by address */
+  size_t nattached;
+  size_t room;
+  _Atomic int failed; /* sf_status_t */
+  char failure[512];
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void sfshm_cuda_lock(void)
+{
+  pthread_mutex_lock(&state.lock);
+}
+
+void sfshm_cuda_unlock(void)
+{
+  pthread_mutex_unlock(&state.lock);
+}
+
+/* ---- Failures ---------------------------------------------------------------------------------------------------- */
+
+sf_status_t sfshm_cuda_status(CUresult result, const char *what)
+{
+  const char *name = NULL, *text = NULL;
+  if (result == CUDA_SUCCESS)
+    return SF_OK;
+  cuGetErrorName(result, &name);
+  cuGetErrorString(result, &text);
+  sf_status_t status = result == CUDA_ERROR_OUT_OF_MEMORY ? SF_ERR_NOMEM
+                       : result == CUDA_ERROR_NO_DEVICE || result == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+                           ? SF_ERR_UNSUPPORTED
+                           : SF_ERR_SYS;
+  return sfshm_error(status, "CUDA: %s: %s (%s)", what, text != NULL ? text : "unknown error",
+                     name != NULL ? name : "?");
+}
+
+void sfshm_cuda_fail(sf_status_t status)
+{
+  if (sfshm_cuda_has_failed())
+    return;
+  strncpy(state.failure, sfshm_error_detail(), sizeof state.failure - 1);
+  atomic_store(&state.failed, status);
+}
+
+bool sfshm_cuda_has_failed(void)
+{
+  return atomic_load(&state.failed) != SF_OK;
+}
+
+static sf_status_t check(void)
+{
+  sf_status_t status = (sf_status_t)atomic_load(&state.failed);
+  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", state.failure);
+}
+
+/* ---- Devices ----------------------------------------------------------------------------------------------------- */
+
+static sf_status_t open_driver(void)
+{
+  sf_status_t status = sfshm_cuda_status(cuInit(0), "cuInit");
+  if (status == SF_OK)
+    status = sfshm_cuda_status(cuDeviceGetCount(&state.ndevices), "cuDeviceGetCount");
+  if (status == SF_OK && state.ndevices == 0)
+    status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the driver has no device");
+  if (state.ndevices > MAX_DEVICES)
+    state.ndevices = MAX_DEVICES;
+  return status;
+}
+
+static sf_status_t find_functions(sfshm_cuda_device_t *device)
+{
+  sf_status_t status = SF_OK;
+  for (int i = 0; i < SFSHM_CUDA_ELEMENT_COUNT && status == SF_OK; i++) {
+    char name[32] = "sf_scatter_";
+    strncat(name, element_names[i], sizeof name - sizeof "sf_scatter_");
+    status = sfshm_cuda_status(cuModuleGetFunction(&device->scatter[i], device->module, name), name);
+    if (status != SF_OK)
+      break;
+    memcpy(name, "sf_ordered_", sizeof "sf_ordered_" - 1);
+    status = sfshm_cuda_status(cuModuleGetFunction(&device->ordered[i], device->module, name), name);
+  }
+  return status;
+}
+
+static sf_status_t make_bounce(sfshm_cuda_device_t *device)
+{
+  sf_status_t status = SF_OK;
+  for (int half = 0; half < SFSHM_CUDA_HALVES && status == SF_OK; half++) {
+    status = sfshm_cuda_status(cuEventCreate(&device->bounced[half], CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    if (status == SF_OK)
+      status = sfshm_cuda_status(cuMemHostAlloc((void **)&device->bounce[half], SFSHM_CUDA_BOUNCE_BYTES,
+                                                CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+                                 "cuMemHostAlloc");
+  }
+  return status;
+}
+
+static void close_device(sfshm_cuda_device_t *device, CUdevice number)
+{
+  for (int half = 0; half < SFSHM_CUDA_HALVES; half++) {
+    if (device->bounce[half] != NULL)
+      cuMemFreeHost(device->bounce[half]);
+    if (device->bounced[half] != NULL)
+      cuEventDestroy(device->bounced[half]);
+  }
+  if (device->module != NULL)
+    cuModuleUnload(device->module);
+  if (device->stream != NULL)
+    cuStreamDestroy(device->stream);
+  sfshm_cuda_leave();
+  cuDevicePrimaryCtxRelease(number);
+  *device = (sfshm_cuda_device_t){0};
+}
+
+/* The device's context is current afterwards. */
+static sf_status_t open_device(sfshm_cuda_device_t *device, int32_t number)
+{
+  CUdevice handle;
+  sf_status_t status = sfshm_cuda_status(cuDeviceGet(&handle, number), "cuDeviceGet");
+  if (status == SF_OK)
+    status = sfshm_cuda_status(cuDevicePrimaryCtxRetain(&device->context, handle), "cuDevicePrimaryCtxRetain");
+  if (status != SF_OK)
+    return status;
+  status = sfshm_cuda_status(cuCtxPushCurrent(device->context), "cuCtxPushCurrent");
+  if (status != SF_OK) {
+    cuDevicePrimaryCtxRelease(handle);
+    return status;
+  }
+  status = sfshm_cuda_status(cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  if (status == SF_OK)
+    status = sfshm_cuda_status(cuModuleLoadData(&device->module, sfshm_cuda_fatbin), "loading kernels");
+  if (status == SF_OK)
+    status = find_functions(device);
+  if (status == SF_OK)
+    status = make_bounce(device);
+  if (status != SF_OK) {
+    close_device(device, handle);
+    return status;
+  }
+  device->is_open = true;
+  return SF_OK;
+}
+
+sf_status_t sfshm_cuda_enter(int32_t number, sfshm_cuda_device_t **device_p)
+{
+  sfshm_cuda_device_t *device = &state.devices[number];
+  sf_status_t status = device->is_open ? sfshm_cuda_status(cuCtxPushCurrent(device->context), "cuCtxPushCurrent")
+                                       : open_device(device, number);
+  if (status == SF_OK)
+    *device_p = device;
+  return status;
+}
+
+void sfshm_cuda_leave(void)
+{
+  CUcontext context;
+  cuCtxPopCurrent(&context);
+}
+
+static void forget_patterns(void)
+{
+  sfshm_cuda_device_t *device;
+  sfshm_cuda_lock();
+  for (int32_t i = 0; i < state.ndevices; i++) {
+    if (state.devices[i].plans == NULL || sfshm_cuda_enter(i, &device) != SF_OK)
+      continue;
+    sfshm_cuda_plans_free(device);
+    sfshm_cuda_leave();
+  }
+  sfshm_cuda_unlock();
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+static sf_status_t find(const void *address, sfshm_device_range_t *range_p)
+{
+  CUmemorytype type = 0;
+  int ordinal = -1;
+  CUdeviceptr start = 0, pointer = (CUdeviceptr)(uintptr_t)address;
+  size_t length_bytes = 0;
+  CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                      CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+  void *values[] = {&type, &ordinal, &start, &length_bytes};
+  CUresult result = cuPointerGetAttributes(4, attributes, values, pointer);
+  if (result == CUDA_ERROR_INVALID_VALUE || (result == CUDA_SUCCESS && type != CU_MEMORYTYPE_DEVICE))
+    return sfshm_error(SF_ERR_NOT_FOUND, "%p is not CUDA device memory", address);
+  sf_status_t status = sfshm_cuda_status(result, "cuPointerGetAttributes");
+  if (status == SF_OK && (ordinal < 0 || ordinal >= state.ndevices))
+    status = sfshm_error(SF_ERR_LIMIT, "CUDA: memory of device %d, of which %d are known", ordinal, state.ndevices);
+  if (status == SF_OK)
+    *range_p = (sfshm_device_range_t){(void *)(uintptr_t)start, length_bytes, ordinal};
+  return status;
+}
+
+/* Index of the first attached allocation that ends after the address. */
+static size_t lower_bound(const char *address)
+{
+  size_t low = 0, high = state.nattached;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    const sfshm_device_range_t *range = &state.attached[middle].range;
+    if ((const char *)range->base + range->length_bytes <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static attached_t *find_attached(const void *address)
+{
+  size_t i = lower_bound(address);
+  return i < state.nattached && (const char *)state.attached[i].range.base <= (const char *)address ? &state.attached[i]
+                                                                                                    : NULL;
+}
+
+int32_t sfshm_cuda_device_of(const void *address)
+{
+  const attached_t *attached = find_attached(address);
+  return attached != NULL ? attached->range.device : -1;
+}
+
+static sf_status_t insert(const sfshm_device_range_t *range)
+{
+  if (state.nattached == state.room) {
+    size_t room = state.room == 0 ? 16 : 2 * state.room;
+    attached_t *attached = realloc(state.attached, room * sizeof *attached);
+    if (attached == NULL)
+      return sfshm_error(SF_ERR_NOMEM, "table of %zu allocations on devices", room);
+    state.attached = attached;
+    state.room = room;
+  }
+  size_t i = lower_bound(range->base);
+  memmove(&state.attached[i + 1], &state.attached[i], (state.nattached - i) * sizeof state.attached[0]);
+  state.attached[i] = (attached_t){*range, 1};
+  state.nattached++;
+  return SF_OK;
+}
+
+static sf_status_t attach(const sfshm_device_range_t *range)
+{
+  sfshm_cuda_device_t *device;
+  sfshm_cuda_lock();
+  attached_t *attached = find_attached(range->base);
+  sf_status_t status = sfshm_cuda_enter(range->device, &device); /* what can't work is to be known now */
+  if (status == SF_OK) {
+    sfshm_cuda_leave();
+    if (attached != NULL)
+      attached->times++;
+    else
+      status = insert(range);
+  }
+  sfshm_cuda_unlock();
+  return status;
+}
+
+static void detach(const void *address)
+{
+  sfshm_cuda_lock();
+  attached_t *attached = find_attached(address);
+  if (attached != NULL && --attached->times == 0) {
+    size_t behind = --state.nattached - (size_t)(attached - state.attached);
+    memmove(attached, attached + 1, behind * sizeof *attached);
+  }
+  sfshm_cuda_unlock();
+}
+
+/* ---- The plugin -------------------------------------------------------------------------------------------------- */
+
+const sfshm_device_ops_t *sfshm_device_plugin(void);
+
+const sfshm_device_ops_t *sfshm_device_plugin(void)
+{
+  static const sfshm_device_ops_t ops = {
+      .version = SFSHM_DEVICE_VERSION,
+      .name = "cuda",
+      .detail = sfshm_error_detail,
+      .open = open_driver,
+      .find = find,
+      .attach = attach,
+      .detach = detach,
+      .kernels = sfshm_cuda_kernels,
+      .check = check,
+      .forget_patterns = forget_patterns,
+  };
+  return &ops;
+}

@@ -1,0 +1,492 @@
+/* The stand-in for the CUDA driver: see fake_driver.h. Memory of devices is out of the host's reach but while the
+ * driver itself works on it, so that touching it faults as it does on a real device. Streams do their work at a random
+ * moment between being told and being waited for. One lock for all. */
+#include "tests/cuda/fake_driver.h"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shm/cuda/kernels.h"
+#include "tests/cuda/fake_kernel.h"
+
+#define MAX_DEVICES 8
+#define MAX_DEPTH 16
+#define MAX_LANES 7 /* threads that a launch is run as */
+
+_Thread_local int64_t sftest_cuda_first;
+_Thread_local int64_t sftest_cuda_step;
+
+typedef void kernel_t(sfshm_cuda_scatter_t args);
+
+struct CUctx_st {
+  int device;
+  int retained;
+};
+
+struct CUfunc_st {
+  struct CUfunc_st *next;
+  kernel_t *run;
+};
+
+struct CUmod_st {
+  CUfunction functions;
+};
+
+/* Work that a stream has been told to do. */
+typedef struct work {
+  struct work *next;
+  uint64_t number;
+  kernel_t *run;
+  sfshm_cuda_scatter_t args;
+} work_t;
+
+struct CUstream_st {
+  work_t *first;
+  work_t **last;
+  uint64_t told;
+};
+
+struct CUevent_st {
+  CUstream stream;
+  uint64_t number; /* of the last work before it */
+};
+
+typedef struct memory {
+  struct memory *next;
+  char *base;
+  size_t length_bytes;
+  size_t mapped_bytes;
+  int device; /* -1: pinned */
+} memory_t;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct CUctx_st contexts[MAX_DEVICES];
+static int ndevices = -1;
+static memory_t *memories;
+static uint64_t seed;
+static CUresult sticky;
+
+static _Thread_local CUcontext stack[MAX_DEPTH];
+static _Thread_local int depth;
+
+/* ---- Faults and chance ------------------------------------------------------------------------------------------- */
+
+static uint64_t chance(void)
+{
+  seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return seed >> 33;
+}
+
+/* Whether this call is the one that is to fail. */
+static bool is_to_fail(const char *function)
+{
+  static char wanted[64];
+  static int left = -1;
+  if (left < 0) {
+    const char *text = getenv("SFTEST_CUDA_FAIL"), *colon = text != NULL ? strchr(text, ':') : NULL;
+    left = 0;
+    if (colon != NULL && (size_t)(colon - text) < sizeof wanted) {
+      memcpy(wanted, text, (size_t)(colon - text));
+      left = atoi(colon + 1);
+    }
+  }
+  return left > 0 && strcmp(wanted, function) == 0 && --left == 0;
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+static void open_memory(bool open)
+{
+  for (memory_t *memory = memories; memory != NULL; memory = memory->next)
+    if (memory->device >= 0)
+      mprotect(memory->base, memory->mapped_bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+static memory_t **find_memory(uintptr_t address)
+{
+  memory_t **link = &memories;
+  while (*link != NULL && address - (uintptr_t)(*link)->base >= (*link)->length_bytes)
+    link = &(*link)->next;
+  return link;
+}
+
+static CUresult make_memory(int device, size_t bytes, void **base_p)
+{
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (bytes + page - 1) & ~(page - 1);
+  if (bytes == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  char *base = mmap(NULL, mapped, device >= 0 ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memory_t *memory = malloc(sizeof *memory);
+  if (base == MAP_FAILED || memory == NULL)
+    abort();
+  *memory = (memory_t){memories, base, bytes, mapped, device};
+  memories = memory;
+  *base_p = base;
+  return CUDA_SUCCESS;
+}
+
+static CUresult free_memory(uintptr_t address)
+{
+  memory_t **link = find_memory(address), *memory = *link;
+  if (memory == NULL || (uintptr_t)memory->base != address)
+    return CUDA_ERROR_INVALID_VALUE;
+  munmap(memory->base, memory->mapped_bytes);
+  *link = memory->next;
+  free(memory);
+  return CUDA_SUCCESS;
+}
+
+sftest_cuda_live_fn_t sftest_cuda_live;
+
+int64_t sftest_cuda_live(void)
+{
+  int64_t n = 0;
+  pthread_mutex_lock(&lock);
+  for (const memory_t *memory = memories; memory != NULL; memory = memory->next)
+    n++;
+  pthread_mutex_unlock(&lock);
+  return n;
+}
+
+/* ---- Work -------------------------------------------------------------------------------------------------------- */
+
+/* As a few threads, one after the other, in any order. */
+static void run_work(const work_t *work)
+{
+  int64_t n = 1 + (int64_t)(chance() % MAX_LANES), shift = (int64_t)(chance() % (uint64_t)n);
+  sftest_cuda_step = n;
+  for (int64_t i = 0; i < n; i++) {
+    sftest_cuda_first = (i + shift) % n;
+    work->run(work->args);
+  }
+}
+
+/* All that the stream was told up to that number. */
+static void catch_up(CUstream stream, uint64_t number)
+{
+  open_memory(true);
+  while (stream->first != NULL && stream->first->number <= number) {
+    work_t *work = stream->first;
+    run_work(work);
+    stream->first = work->next;
+    if (stream->first == NULL)
+      stream->last = &stream->first;
+    free(work);
+  }
+  open_memory(false);
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ, unsigned blockDimX,
+                        unsigned blockDimY, unsigned blockDimZ, unsigned sharedMemBytes, CUstream stream,
+                        void **kernelParams, void **extra)
+{
+  work_t *work = calloc(1, sizeof *work);
+  (void)sharedMemBytes;
+  if (work == NULL)
+    abort();
+  pthread_mutex_lock(&lock);
+  if (is_to_fail("cuLaunchKernel"))
+    sticky = CUDA_ERROR_LAUNCH_FAILED;
+  CUresult result = sticky;
+  if (depth == 0)
+    result = CUDA_ERROR_INVALID_CONTEXT;
+  if (gridDimX == 0 || gridDimY * gridDimZ != 1 || blockDimX == 0 || blockDimX > 1024 || blockDimY * blockDimZ != 1 ||
+      extra != NULL)
+    result = CUDA_ERROR_INVALID_VALUE;
+  if (result == CUDA_SUCCESS) {
+    work->number = ++stream->told;
+    work->run = f->run;
+    memcpy(&work->args, kernelParams[0], sizeof work->args);
+    *stream->last = work;
+    stream->last = &work->next;
+    if (chance() % 2 == 0)
+      catch_up(stream, chance() % (stream->told + 1));
+  } else {
+    free(work);
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+CUresult cuStreamCreate(CUstream *stream, unsigned flags)
+{
+  (void)flags;
+  if (depth == 0)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  *stream = calloc(1, sizeof **stream);
+  (*stream)->last = &(*stream)->first;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+  pthread_mutex_lock(&lock);
+  catch_up(stream, stream->told);
+  CUresult result = sticky;
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+CUresult cuStreamDestroy(CUstream stream)
+{
+  cuStreamSynchronize(stream);
+  free(stream);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned flags)
+{
+  (void)flags;
+  *event = calloc(1, sizeof **event);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+  pthread_mutex_lock(&lock);
+  event->stream = stream;
+  event->number = stream->told;
+  pthread_mutex_unlock(&lock);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+  pthread_mutex_lock(&lock);
+  if (event->stream != NULL)
+    catch_up(event->stream, event->number);
+  CUresult result = sticky;
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+CUresult cuEventDestroy(CUevent event)
+{
+  free(event);
+  return CUDA_SUCCESS;
+}
+
+/* ---- Devices ----------------------------------------------------------------------------------------------------- */
+
+CUresult cuInit(unsigned flags)
+{
+  const char *devices = getenv("SFTEST_CUDA_DEVICES"), *text = getenv("SFTEST_CUDA_SEED");
+  if (flags != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (is_to_fail("cuInit"))
+    return CUDA_ERROR_NO_DEVICE;
+  seed = text != NULL ? strtoull(text, NULL, 0) : 1;
+  ndevices = devices != NULL ? atoi(devices) : 2;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+  if (ndevices < 0)
+    return CUDA_ERROR_NOT_INITIALIZED;
+  *count = ndevices;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+  if (ordinal < 0 || ordinal >= ndevices)
+    return CUDA_ERROR_INVALID_DEVICE;
+  *device = ordinal;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+  contexts[device].device = device;
+  contexts[device].retained++;
+  *context = &contexts[device];
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice device)
+{
+  return contexts[device].retained-- > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuCtxPushCurrent(CUcontext context)
+{
+  if (depth == MAX_DEPTH)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  stack[depth++] = context;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent(CUcontext *context)
+{
+  if (depth == 0)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  *context = stack[--depth];
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+  uint32_t magic;
+  memcpy(&magic, image, sizeof magic);
+  if (magic != 0xBA55ED50u) /* of a fat binary */
+    return CUDA_ERROR_INVALID_IMAGE;
+  *module = calloc(1, sizeof **module);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+  Dl_info info;
+  if (!dladdr((void *)cuInit, &info))
+    return CUDA_ERROR_UNKNOWN;
+  void *library = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  void *run = library != NULL ? dlsym(library, name) : NULL;
+  if (run == NULL)
+    return CUDA_ERROR_NOT_FOUND;
+  *function = calloc(1, sizeof **function);
+  (*function)->next = module->functions;
+  memcpy(&(*function)->run, &run, sizeof run);
+  module->functions = *function;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleUnload(CUmodule module)
+{
+  for (CUfunction function = module->functions, next; function != NULL; function = next) {
+    next = function->next;
+    free(function);
+  }
+  free(module);
+  return CUDA_SUCCESS;
+}
+
+/* ---- Allocating and copying -------------------------------------------------------------------------------------- */
+
+CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
+{
+  void *base = NULL;
+  if (depth == 0)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  pthread_mutex_lock(&lock);
+  CUresult result =
+      is_to_fail("cuMemAlloc") ? CUDA_ERROR_OUT_OF_MEMORY : make_memory(stack[depth - 1]->device, bytes, &base);
+  pthread_mutex_unlock(&lock);
+  if (result == CUDA_SUCCESS)
+    *pointer = (CUdeviceptr)(uintptr_t)base;
+  return result;
+}
+
+CUresult cuMemFree(CUdeviceptr pointer)
+{
+  pthread_mutex_lock(&lock);
+  CUresult result = free_memory((uintptr_t)pointer);
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
+{
+  (void)flags;
+  pthread_mutex_lock(&lock);
+  CUresult result = is_to_fail("cuMemHostAlloc") ? CUDA_ERROR_OUT_OF_MEMORY : make_memory(-1, bytes, pointer);
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+CUresult cuMemFreeHost(void *pointer)
+{
+  return cuMemFree((CUdeviceptr)(uintptr_t)pointer);
+}
+
+static CUresult copy(void *to, const void *from, size_t bytes)
+{
+  pthread_mutex_lock(&lock);
+  open_memory(true);
+  memcpy(to, from, bytes);
+  open_memory(false);
+  CUresult result = sticky;
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
+{
+  return copy((void *)(uintptr_t)to, from, bytes);
+}
+
+CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
+{
+  return copy(to, (const void *)(uintptr_t)from, bytes);
+}
+
+CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute *attributes, void **values, CUdeviceptr pointer)
+{
+  pthread_mutex_lock(&lock);
+  const memory_t *memory = *find_memory((uintptr_t)pointer);
+  for (unsigned i = 0; i < n; i++) {
+    if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+      *(CUmemorytype *)values[i] = memory == NULL ? 0 : memory->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    else if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+      *(int *)values[i] = memory != NULL && memory->device >= 0 ? memory->device : -2;
+    else if (attributes[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+      *(CUdeviceptr *)values[i] = memory != NULL ? (CUdeviceptr)(uintptr_t)memory->base : 0;
+    else if (attributes[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
+      *(size_t *)values[i] = memory != NULL ? memory->length_bytes : 0;
+    else
+      abort();
+  }
+  pthread_mutex_unlock(&lock);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **text)
+{
+  *text = error == CUDA_ERROR_OUT_OF_MEMORY   ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : error == CUDA_ERROR_NO_DEVICE     ? "CUDA_ERROR_NO_DEVICE"
+          : error == CUDA_ERROR_LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED"
+                                              : "CUDA_ERROR_OTHER";
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text)
+{
+  *text = error == CUDA_ERROR_OUT_OF_MEMORY   ? "out of memory"
+          : error == CUDA_ERROR_NO_DEVICE     ? "no CUDA-capable device is detected"
+          : error == CUDA_ERROR_LAUNCH_FAILED ? "unspecified launch failure"
+                                              : "other error";
+  return CUDA_SUCCESS;
+}
+
+/* ---- For tests --------------------------------------------------------------------------------------------------- */
+
+sftest_cuda_alloc_fn_t sftest_cuda_alloc;
+sftest_cuda_free_fn_t sftest_cuda_free;
+sftest_cuda_copy_fn_t sftest_cuda_copy;
+
+void *sftest_cuda_alloc(int device, size_t len_bytes)
+{
+  void *base = NULL;
+  pthread_mutex_lock(&lock);
+  CUresult result = make_memory(device, len_bytes, &base);
+  pthread_mutex_unlock(&lock);
+  return result == CUDA_SUCCESS ? base : NULL;
+}
+
+void sftest_cuda_free(void *address)
+{
+  if (address != NULL && cuMemFree((CUdeviceptr)(uintptr_t)address) != CUDA_SUCCESS)
+    abort();
+}
+
+void sftest_cuda_copy(void *to, const void *from, size_t len_bytes)
+{
+  copy(to, from, len_bytes);
+}

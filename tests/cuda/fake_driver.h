@@ -1,0 +1,23 @@
+/* A stand-in for the CUDA driver: what tests ask of it beside cuda.h. Loaded before the plugin, as libcuda.so.1.
+ *
+ * It shows that protocol, lifetimes, order of stream operations and arithmetic are right. It shows nothing about speed,
+ * the memory order of a real device, or access between devices. */
+#ifndef SFTEST_CUDA_FAKE_DRIVER_H
+#define SFTEST_CUDA_FAKE_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Environment: SFTEST_CUDA_DEVICES, the number of devices (2); SFTEST_CUDA_SEED, of the moments at which streams do
+ * their work; SFTEST_CUDA_FAIL="FUNCTION:N", whose call number N, counted from 1, fails, and all after it if it was a
+ * launch. */
+
+/* Found by dlsym. Memory of a device, or NULL; and copying between any memory. */
+typedef void *sftest_cuda_alloc_fn_t(int device, size_t len_bytes);
+typedef void sftest_cuda_free_fn_t(void *address);
+typedef void sftest_cuda_copy_fn_t(void *to, const void *from, size_t len_bytes);
+
+/* Number of allocations that live, pinned memory included. */
+typedef int64_t sftest_cuda_live_fn_t(void);
+
+#endif

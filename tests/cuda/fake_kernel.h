@@ -1,0 +1,16 @@
+/* Makes host functions of the device's kernels: see shm/cuda/kernels.cu. Included before anything else. */
+#ifndef SFTEST_CUDA_FAKE_KERNEL_H
+#define SFTEST_CUDA_FAKE_KERNEL_H
+
+#include <stdint.h>
+
+#define SF_KERNEL __attribute__((visibility("default"))) void
+#define SF_INLINE static inline
+#define SF_FIRST sftest_cuda_first
+#define SF_STEP sftest_cuda_step
+
+/* The thread that the kernel is being run for, and how many there are. */
+extern _Thread_local int64_t sftest_cuda_first;
+extern _Thread_local int64_t sftest_cuda_step;
+
+#endif

@@ -1,0 +1,59 @@
+/* The stand-in for the CUDA driver in a rank: see fake_device.h. */
+#include "tests/system/fake_device.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/cuda/fake_driver.h"
+
+static struct {
+  bool tried;
+  sftest_cuda_alloc_fn_t *alloc;
+  sftest_cuda_free_fn_t *free;
+  sftest_cuda_copy_fn_t *copy;
+} fake;
+
+/* Before the plugin, which finds it by its name then. */
+static void *load_driver(void)
+{
+  char driver[PATH_MAX], plugin[PATH_MAX];
+  const char *build = getenv("BUILD");
+  snprintf(driver, sizeof driver, "%s/tests/cuda/libcuda.so.1", build != NULL ? build : "build");
+  snprintf(plugin, sizeof plugin, "%s/libsf_cuda.so", build != NULL ? build : "build");
+  if (access(driver, R_OK) != 0 || access(plugin, R_OK) != 0)
+    return NULL;
+  setenv("SF_CUDA_PLUGIN", plugin, 1);
+  return dlopen(driver, RTLD_NOW | RTLD_GLOBAL);
+}
+
+bool sftest_device_is_there(void)
+{
+  if (!fake.tried) {
+    void *driver = load_driver();
+    fake.tried = true;
+    if (driver != NULL) {
+      fake.alloc = (sftest_cuda_alloc_fn_t *)dlsym(driver, "sftest_cuda_alloc");
+      fake.free = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free");
+      fake.copy = (sftest_cuda_copy_fn_t *)dlsym(driver, "sftest_cuda_copy");
+    }
+  }
+  return fake.alloc != NULL;
+}
+
+void *sftest_device_alloc(int device, size_t len_bytes)
+{
+  return fake.alloc(device, len_bytes);
+}
+
+void sftest_device_free(void *address)
+{
+  fake.free(address);
+}
+
+void sftest_device_copy(void *to, const void *from, size_t len_bytes)
+{
+  fake.copy(to, from, len_bytes);
+}

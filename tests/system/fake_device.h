@@ -1,0 +1,17 @@
+/* Memory of devices that are not there: a stand-in for the CUDA driver (tests/cuda), loaded into a rank. */
+#ifndef SFTEST_FAKE_DEVICE_H
+#define SFTEST_FAKE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SFTEST_DEVICES 2
+
+/* Loads it into this process at the first call. False where the CUDA plugin was not built. */
+bool sftest_device_is_there(void);
+
+void *sftest_device_alloc(int device, size_t len_bytes);
+void sftest_device_free(void *address);
+void sftest_device_copy(void *to, const void *from, size_t len_bytes);
+
+#endif

@@ -1,0 +1,215 @@
+/* Memory of devices, on a stand-in for the driver: what is refused, what failures do, and what sfctl shows. That
+ * operations are right on any mix of memory is for test_properties. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/fake_device.h"
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_MS 20000
+#define UNITS 100
+
+static void expect_detail(sftest_rank_t *self, const char *words)
+{
+  sftest_require(self, strstr(sf_error_detail(), words) != NULL, __FILE__, __LINE__, "\"%s\" lacks \"%s\"",
+                 sf_error_detail(), words);
+}
+
+static void run(int32_t nranks, sftest_rank_fn_t function)
+{
+  sftest_node_t node;
+  sftest_node_start(&node, NULL);
+  sftest_run_job(&node, nranks, function, NULL);
+  sftest_node_stop(&node);
+}
+
+/* ---- Registering ------------------------------------------------------------------------------------------------- */
+
+static int register_without_driver(sftest_rank_t *self)
+{
+  static double memory[UNITS];
+  sf_region_t *region = NULL;
+  sf_context_t *context = sftest_join(self);
+  setenv("SF_CUDA_PLUGIN", "/nowhere/libsf_cuda.so", 1);
+  SFTEST_EXPECT(self, sf_register(context, memory, sizeof memory, SF_MEMORY_CUDA, &region), SF_ERR_UNSUPPORTED);
+  expect_detail(self, "/nowhere/libsf_cuda.so");
+  SFTEST_REQUIRE(self, region == NULL);
+  SFTEST_OK(self, sf_register(context, memory, sizeof memory, SF_MEMORY_DETECT, &region));
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+static int register_badly(sftest_rank_t *self)
+{
+  static double memory[UNITS];
+  sf_region_t *region = NULL, *other = NULL;
+  sf_context_t *context = sftest_join(self);
+  char *device = sftest_device_is_there() ? sftest_device_alloc(1, 1000) : NULL;
+  SFTEST_EXPECT(self, sf_register(context, memory, sizeof memory, SF_MEMORY_CUDA, &region), SF_ERR_ARG);
+  expect_detail(self, "is not CUDA device memory");
+  SFTEST_EXPECT(self, sf_register(context, device + 10, 991, SF_MEMORY_CUDA, &region), SF_ERR_ARG);
+  expect_detail(self, "991 bytes");
+  expect_detail(self, "device 1 ends after 990");
+  SFTEST_OK(self, sf_register(context, device + 10, 500, SF_MEMORY_CUDA, &region));
+  SFTEST_EXPECT(self, sf_register(context, device, 11, SF_MEMORY_DETECT, &other), SF_ERR_EXISTS);
+  SFTEST_OK(self, sf_register(context, device + 510, 490, SF_MEMORY_DETECT, &other));
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_finalize(context)); /* with a region left */
+  sftest_device_free(device);
+  return 0;
+}
+
+/* ---- Operations -------------------------------------------------------------------------------------------------- */
+
+/* A device's data must be registered, and must not end before the last vertex. */
+static int use_badly(sftest_rank_t *self)
+{
+  double leaves[UNITS];
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  sf_region_t *region = NULL;
+  char *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof leaves + 8) : NULL;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  SFTEST_EXPECT(self, sf_bcast(graph, SF_DOUBLE, device + 8, leaves, SF_REPLACE), SF_ERR_RANGE);
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_EXPECT(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE), SF_ERR_ARG);
+  expect_detail(self, "memory of device 0 that is not registered");
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
+/* A kernel that fails on one rank fails the graph on all. */
+static int fail_in_kernels(sftest_rank_t *self)
+{
+  double leaves[UNITS];
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  sf_region_t *region = NULL;
+  if (self->rank == 1)
+    setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:5", 1);
+  char *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof leaves) : NULL;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  sf_status_t status = SF_OK;
+  for (int i = 0; i < 1000 && status == SF_OK; i++)
+    status = sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE);
+  SFTEST_EXPECT(self, status, SF_ERR_SYS);
+  expect_detail(self, "CUDA_ERROR_LAUNCH_FAILED");
+  SFTEST_OK(self, sf_unregister(region));
+  (void)sf_graph_destroy(graph);
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
+/* ---- sfctl ------------------------------------------------------------------------------------------------------- */
+
+static int be_looked_at(sftest_rank_t *self)
+{
+  sf_region_t *region = NULL;
+  sf_context_t *context = sftest_join(self);
+  char *device = sftest_device_is_there() ? sftest_device_alloc(0, 4096) : NULL;
+  SFTEST_OK(self, sf_register(context, device, 4096, SF_MEMORY_DETECT, &region));
+  sftest_sfctl(self->options.socket_path, (const char *const[]){"ranks", "--regions", NULL}, 0);
+  SFTEST_REQUIRE(self, strstr(sftest_sfctl_out, "device") != NULL && strstr(sftest_sfctl_out, "staged") != NULL);
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
+/* ---- Cycles ------------------------------------------------------------------------------------------------------ */
+
+/* Allocating, exchanging and freeing many times, mostly at the same addresses. */
+static int cycle(sftest_rank_t *self)
+{
+  double expected[UNITS], found[UNITS];
+  sf_context_t *context = sftest_join(self);
+  for (int round = 0; round < 200; round++) {
+    int32_t left = (self->rank + self->size - 1) % self->size;
+    sf_graph_t *graph;
+    sf_region_t *regions[2] = {NULL, NULL};
+    double *roots = sftest_device_is_there() ? sftest_device_alloc(round % SFTEST_DEVICES, sizeof expected) : NULL;
+    double *leaves = sftest_device_alloc(0, sizeof expected);
+    SFTEST_OK(self, sf_register(context, roots, sizeof expected, SF_MEMORY_CUDA, &regions[0]));
+    SFTEST_OK(self, sf_register(context, leaves, sizeof expected, SF_MEMORY_CUDA, &regions[1]));
+    SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+    for (int i = 0; i < UNITS; i++) {
+      expected[i] = 1000.0 * self->rank + i + round;
+      found[i] = 0;
+    }
+    sftest_device_copy(roots, expected, sizeof expected);
+    sftest_device_copy(leaves, found, sizeof found);
+    SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+    sftest_device_copy(found, leaves, sizeof found);
+    for (int i = 0; i < UNITS; i++)
+      SFTEST_REQUIRE(self, found[i] == 1000.0 * left + i + round);
+    SFTEST_OK(self, sf_unregister(regions[0]));
+    sftest_device_free(roots);
+    SFTEST_OK(self, sf_graph_destroy(graph));
+    SFTEST_OK(self, sf_unregister(regions[1]));
+    sftest_device_free(leaves);
+  }
+  SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+START_TEST(test_without_driver)
+{
+  run(1, register_without_driver);
+}
+END_TEST
+
+START_TEST(test_register)
+{
+  run(1, register_badly);
+}
+END_TEST
+
+START_TEST(test_use)
+{
+  run(1, use_badly);
+}
+END_TEST
+
+START_TEST(test_kernels_fail)
+{
+  run(3, fail_in_kernels);
+}
+END_TEST
+
+START_TEST(test_sfctl)
+{
+  run(1, be_looked_at);
+}
+END_TEST
+
+START_TEST(test_cycles)
+{
+  run(2, cycle);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("device");
+  TCase *tests = tcase_create("device");
+  tcase_add_test(tests, test_without_driver);
+  if (sftest_device_is_there()) {
+    tcase_add_test(tests, test_register);
+    tcase_add_test(tests, test_use);
+    tcase_add_test(tests, test_kernels_fail);
+    tcase_add_test(tests, test_sfctl);
+    tcase_add_test(tests, test_cycles);
+  } else {
+    printf("note: the CUDA plugin was not built: only its absence is tested\n");
+  }
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}

@@ -1,0 +1,274 @@
+/* The CUDA plugin's kernels against the host's, on a stand-in for the driver: every unit and op, any mix of memory. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shm/device.h"
+#include "tests/cuda/fake_driver.h"
+#include "tests/unit/runner.h"
+
+#define ROUNDS 1200
+#define MAX_N 60
+#define SPACE (4 * MAX_N) /* vertices of an array */
+
+static const sfshm_device_ops_t *device;
+static sftest_cuda_alloc_fn_t *cuda_alloc;
+static sftest_cuda_free_fn_t *cuda_free;
+static sftest_cuda_copy_fn_t *cuda_copy;
+static sftest_cuda_live_fn_t *cuda_live;
+
+static uint64_t state;
+
+static int64_t random_below(int64_t bound)
+{
+  state += UINT64_C(0x9e3779b97f4a7c15);
+  uint64_t z = (state ^ (state >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return (int64_t)((z ^ (z >> 31)) % (uint64_t)bound);
+}
+
+/* ---- Loading ----------------------------------------------------------------------------------------------------- */
+
+static void *load(const char *below)
+{
+  char path[PATH_MAX];
+  const char *build = getenv("BUILD");
+  snprintf(path, sizeof path, "%s/%s", build != NULL ? build : "build", below);
+  return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
+}
+
+/* False where the plugin was not built. */
+static bool load_all(void)
+{
+  void *driver = load("tests/cuda/libcuda.so.1"), *plugin = driver != NULL ? load("libsf_cuda.so") : NULL;
+  if (plugin == NULL)
+    return false;
+  cuda_alloc = (sftest_cuda_alloc_fn_t *)dlsym(driver, "sftest_cuda_alloc");
+  cuda_free = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free");
+  cuda_copy = (sftest_cuda_copy_fn_t *)dlsym(driver, "sftest_cuda_copy");
+  cuda_live = (sftest_cuda_live_fn_t *)dlsym(driver, "sftest_cuda_live");
+  device = ((sfshm_device_plugin_fn_t)dlsym(plugin, SFSHM_DEVICE_PLUGIN_SYMBOL))();
+  return true;
+}
+
+/* ---- Arrays, some of them on a device ---------------------------------------------------------------------------- */
+
+typedef struct array {
+  size_t length_bytes;
+  char *host;   /* what must be in it */
+  char *actual; /* the same memory, if it is the host's */
+  int where;    /* device; -1: host */
+} array_t;
+
+static array_t array_make(size_t length_bytes, int where)
+{
+  array_t array = {length_bytes, malloc(length_bytes), NULL, where};
+  for (size_t i = 0; i < length_bytes; i++)
+    array.host[i] = (char)random_below(100);
+  array.actual = where < 0 ? malloc(length_bytes) : cuda_alloc(where, length_bytes);
+  ck_assert_ptr_nonnull(array.actual);
+  cuda_copy(array.actual, array.host, length_bytes);
+  if (where >= 0) {
+    sfshm_device_range_t range = {array.actual, length_bytes, where}, found;
+    ck_assert_int_eq(device->find(array.actual + length_bytes / 2, &found), SF_OK);
+    ck_assert_ptr_eq(found.base, range.base);
+    ck_assert_uint_eq(found.length_bytes, range.length_bytes);
+    ck_assert_int_eq(found.device, where);
+    ck_assert_int_eq(device->attach(&range), SF_OK);
+  }
+  return array;
+}
+
+static void array_check_and_free(array_t *array)
+{
+  char *copy = malloc(array->length_bytes);
+  cuda_copy(copy, array->actual, array->length_bytes);
+  ck_assert_mem_eq(copy, array->host, array->length_bytes);
+  free(copy);
+  free(array->host);
+  if (array->where >= 0) {
+    device->detach(array->actual);
+    cuda_free(array->actual);
+  } else {
+    free(array->actual);
+  }
+}
+
+/* ---- Patterns ---------------------------------------------------------------------------------------------------- */
+
+typedef struct indices {
+  uint32_t index32[MAX_N];
+  int64_t index64[MAX_N];
+} indices_t;
+
+/* Any vertices: of targets, too, some occur several times. */
+static sfshm_pattern_t random_pattern(int64_t n, indices_t *indices)
+{
+  int64_t kind = random_below(4);
+  if (kind == 0)
+    return sfshm_pattern_contiguous(random_below(SPACE - n), n);
+  if (kind == 1)
+    return (sfshm_pattern_t){SFSHM_PATTERN_STRIDED, n, random_below(SPACE - 3 * n), 3, {NULL}};
+  int64_t spread = random_below(2) == 0 ? SPACE : MAX_N / 4;
+  for (int64_t i = 0; i < n; i++) {
+    indices->index64[i] = random_below(spread);
+    indices->index32[i] = (uint32_t)indices->index64[i];
+  }
+  sfshm_pattern_t pattern = {.n = n};
+  pattern.kind = kind == 2 ? SFSHM_PATTERN_INDEX32 : SFSHM_PATTERN_INDEX64;
+  if (kind == 2)
+    pattern.index32 = indices->index32;
+  else
+    pattern.index64 = indices->index64;
+  return pattern;
+}
+
+static sfshm_unit_t random_unit(void)
+{
+  sfshm_base_t base = (sfshm_base_t)random_below(SFSHM_BASE_OPAQUE + 1);
+  return (sfshm_unit_t){base, 1 + random_below(base == SFSHM_BASE_OPAQUE || random_below(3) == 0 ? 40 : 1)};
+}
+
+static sfshm_op_t random_op(sfshm_unit_t unit)
+{
+  sfshm_op_t op;
+  do
+    op = (sfshm_op_t)random_below(SFSHM_OP_COUNT);
+  while (!sfshm_op_applies(op, unit.base));
+  return op;
+}
+
+static int random_place(void)
+{
+  return (int)random_below(3) - 1;
+}
+
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
+
+static void try_kernels(sfshm_unit_t unit, int64_t max_n, int64_t space)
+{
+  indices_t from_indices, to_indices;
+  size_t unit_bytes = sfshm_unit_size(unit);
+  sfshm_op_t op = random_op(unit);
+  int64_t n = 1 + random_below(max_n), first = random_below(n), some = 1 + random_below(n - first);
+  sfshm_pattern_t from_pattern = random_pattern(n, &from_indices), to_pattern = random_pattern(n, &to_indices);
+  if (space < SPACE)
+    from_pattern = to_pattern = sfshm_pattern_contiguous(0, n);
+  array_t from = array_make((size_t)space * unit_bytes, random_place());
+  array_t to = array_make((size_t)space * unit_bytes, random_place());
+  array_t packed = array_make((size_t)n * unit_bytes, random_place());
+  const sfshm_kernels_t *tested = device->kernels(unit, op), *model = sfshm_kernels_find(unit, op);
+  ck_assert_ptr_nonnull(tested);
+  model->pack(unit, &from_pattern, first, some, from.host, packed.host);
+  tested->pack(unit, &from_pattern, first, some, from.actual, packed.actual);
+  model->unpack(unit, &to_pattern, first, some, packed.host, to.host);
+  tested->unpack(unit, &to_pattern, first, some, packed.actual, to.actual);
+  model->scatter(unit, &from_pattern, 0, from.host, &to_pattern, to.host, first, some);
+  tested->scatter(unit, &from_pattern, 0, from.actual, &to_pattern, to.actual, first, some);
+  sfshm_pattern_t shifted = sfshm_pattern_contiguous(first + 7, n);
+  model->scatter(unit, &shifted, first + 7, packed.host, &to_pattern, to.host, 0, some);
+  tested->scatter(unit, &shifted, first + 7, packed.actual, &to_pattern, to.actual, 0, some);
+  ck_assert_int_eq(device->check(), SF_OK);
+  device->forget_patterns();
+  array_check_and_free(&from);
+  array_check_and_free(&to);
+  array_check_and_free(&packed);
+}
+
+START_TEST(test_random)
+{
+  for (int round = 0; round < ROUNDS; round++)
+    try_kernels(random_unit(), MAX_N, SPACE);
+}
+END_TEST
+
+/* More than fits into the pinned memory: many units, and units that don't fit one by one. */
+START_TEST(test_large)
+{
+  for (int round = 0; round < 30; round++) {
+    try_kernels((sfshm_unit_t){SFSHM_BASE_DOUBLE, 20000}, 10, 10);
+    try_kernels((sfshm_unit_t){SFSHM_BASE_UINT16, 300001}, 3, 3);
+  }
+}
+END_TEST
+
+START_TEST(test_nothing_is_left)
+{
+  int64_t before;
+  try_kernels(random_unit(), MAX_N, SPACE);
+  before = cuda_live(); /* pinned memory of devices that have been opened */
+  for (int round = 0; round < 100; round++)
+    try_kernels(random_unit(), MAX_N, SPACE);
+  ck_assert_int_le(cuda_live(), before + 4);
+}
+END_TEST
+
+START_TEST(test_host_memory_is_none)
+{
+  int word = 0;
+  sfshm_device_range_t range;
+  ck_assert_int_eq(device->find(&word, &range), SF_ERR_NOT_FOUND);
+}
+END_TEST
+
+/* A failure stays, nothing more is tried, and nothing crashes. */
+START_TEST(test_launch_fails)
+{
+  sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
+  sfshm_pattern_t all = sfshm_pattern_contiguous(0, 8);
+  int32_t packed[8] = {0};
+  array_t array = array_make(sizeof packed, 0);
+  for (int i = 0; i < 5; i++)
+    device->kernels(unit, SFSHM_OP_SUM)->unpack(unit, &all, 0, 8, packed, array.actual);
+  ck_assert_int_eq(device->check(), SF_ERR_SYS);
+  ck_assert_ptr_nonnull(strstr(device->detail(), "CUDA_ERROR_LAUNCH_FAILED"));
+}
+END_TEST
+
+static void open_devices(void)
+{
+  state = 42;
+  ck_assert_int_eq(device->open(), SF_OK);
+}
+
+static void open_to_fail(void)
+{
+  setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:3", 1);
+  open_devices();
+}
+
+START_TEST(test_no_device)
+{
+  setenv("SFTEST_CUDA_FAIL", "cuInit:1", 1);
+  ck_assert_int_eq(device->open(), SF_ERR_UNSUPPORTED);
+  ck_assert_ptr_nonnull(strstr(device->detail(), "no CUDA-capable device"));
+}
+END_TEST
+
+static TCase *make_case(Suite *suite, const char *name, SFun setup)
+{
+  TCase *tests = tcase_create(name);
+  if (setup != NULL)
+    tcase_add_checked_fixture(tests, setup, NULL);
+  suite_add_tcase(suite, tests);
+  return tests;
+}
+
+int main(void)
+{
+  if (!load_all()) {
+    printf("skipped: the CUDA plugin was not built: no nvcc\n");
+    return 77;
+  }
+  Suite *suite = suite_create("cuda");
+  TCase *working = make_case(suite, "working", open_devices);
+  tcase_add_test(working, test_random);
+  tcase_add_test(working, test_large);
+  tcase_add_test(working, test_nothing_is_left);
+  tcase_add_test(working, test_host_memory_is_none);
+  tcase_add_test(make_case(suite, "failing", open_to_fail), test_launch_fails);
+  tcase_add_test(make_case(suite, "none", NULL), test_no_device);
+  return sftest_run(suite);
+}
