@@ -14,6 +14,12 @@
 SFSHM_BASE_TABLE(DEFINE_TYPE)
 #undef DEFINE_TYPE
 
+#define DEFINE_PAIR(name, value_type, index_type, text)                                                                \
+  static const sf_type_t type_##name = {{SFSHM_BASE_##name, 1}, true};                                                 \
+  const sf_type_t *const SF_##name = &type_##name;
+SFSHM_PAIR_TABLE(DEFINE_PAIR)
+#undef DEFINE_PAIR
+
 #define DEFINE_OP(name, text)                                                                                          \
   static const sf_op_t op_##name = {.op = SFSHM_OP_##name};                                                            \
   const sf_op_t *const SF_##name = &op_##name;

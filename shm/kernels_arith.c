@@ -60,12 +60,18 @@ SFSHM_ELEMENT_TABLE(DEFINE_KERNELS)
 #define COMPLEX_CELLS(BASE, suffix, size_bytes)                                                                        \
   CELL(sum, SUM, BASE, suffix, size_bytes), CELL(prod, PROD, BASE, suffix, size_bytes)
 
+#define PAIR_CELLS(NAME, size_bytes)                                                                                   \
+  CELL(maxloc, MAXLOC, NAME, NAME, size_bytes), CELL(minloc, MINLOC, NAME, NAME, size_bytes)
+
 /* [op][base][block] */
-static const sfshm_kernels_t kernels[SFSHM_OP_COUNT][SFSHM_BASE_OPAQUE][2] = {
+static const sfshm_kernels_t kernels[SFSHM_OP_COUNT][SFSHM_BASE_COUNT][2] = {
     INTEGER_CELLS(INT8, i8, u8, 1),     INTEGER_CELLS(UINT8, u8, u8, 1),      INTEGER_CELLS(INT16, i16, u16, 2),
     INTEGER_CELLS(UINT16, u16, u16, 2), INTEGER_CELLS(INT32, i32, u32, 4),    INTEGER_CELLS(UINT32, u32, u32, 4),
     INTEGER_CELLS(INT64, i64, u64, 8),  INTEGER_CELLS(UINT64, u64, u64, 8),   REAL_CELLS(FLOAT, f32, 4),
     REAL_CELLS(DOUBLE, f64, 8),         COMPLEX_CELLS(FLOAT_COMPLEX, c32, 8), COMPLEX_CELLS(DOUBLE_COMPLEX, c64, 16),
+    PAIR_CELLS(INT16_INT32, 8),         PAIR_CELLS(INT32_INT32, 8),           PAIR_CELLS(INT64_INT32, 16),
+    PAIR_CELLS(INT64_INT64, 16),        PAIR_CELLS(FLOAT_INT32, 8),           PAIR_CELLS(DOUBLE_INT32, 16),
+    PAIR_CELLS(DOUBLE_INT64, 16),
 };
 
 const sfshm_kernels_t *sfshm_kernels_arith(sfshm_op_t op, sfshm_base_t base, bool block)

@@ -39,3 +39,6 @@ void sfshm_dense_sum_c64(char *restrict to, const char *restrict from, size_t si
 #endif
 DENSE(prod, c32, sfshm_c32_t, )
 DENSE(prod, c64, sfshm_c64_t, )
+
+/* What is kept of a pair depends on comparisons: nothing to vectorise. */
+SFSHM_PAIR_OPS_TABLE(DENSE)

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shm/unit.h"
+
 #define SFSHM_INLINE static inline __attribute__((always_inline, unused))
 
 /* Expressions of the value present and the one that comes in. 1u: small types are promoted to unsigned int, not int. */
@@ -18,6 +20,8 @@
 #define SFSHM_EXPR_REAL_PROD(present, in) ((present) * (in))
 #define SFSHM_EXPR_MAX(present, in) ((in) > (present) ? (in) : (present)) /* NaN: present stays, in is ignored */
 #define SFSHM_EXPR_MIN(present, in) ((in) < (present) ? (in) : (present))
+#define SFSHM_EXPR_ABOVE(present, in) ((in) > (present))
+#define SFSHM_EXPR_BELOW(present, in) ((in) < (present))
 #define SFSHM_EXPR_LAND(present, in) (((present) != 0) & ((in) != 0))
 #define SFSHM_EXPR_LOR(present, in) (((present) != 0) | ((in) != 0))
 #define SFSHM_EXPR_LXOR(present, in) (((present) != 0) ^ ((in) != 0))
@@ -61,7 +65,20 @@
   X(sum, c64, sfshm_c64_t, )                                                                                           \
   X(prod, c64, sfshm_c64_t, )
 
-#define SFSHM_ELEMENT_TABLE(X) SFSHM_SCALAR_TABLE(X) SFSHM_COMPLEX_TABLE(X)
+/* X(op, base suffix, C type, comparison that decides): pairs of value and index. */
+#define SFSHM_PAIR_OPS(X, name)                                                                                        \
+  X(maxloc, name, sfshm_##name##_t, SFSHM_EXPR_ABOVE)                                                                  \
+  X(minloc, name, sfshm_##name##_t, SFSHM_EXPR_BELOW)
+#define SFSHM_PAIR_OPS_TABLE(X)                                                                                        \
+  SFSHM_PAIR_OPS(X, INT16_INT32)                                                                                       \
+  SFSHM_PAIR_OPS(X, INT32_INT32)                                                                                       \
+  SFSHM_PAIR_OPS(X, INT64_INT32)                                                                                       \
+  SFSHM_PAIR_OPS(X, INT64_INT64)                                                                                       \
+  SFSHM_PAIR_OPS(X, FLOAT_INT32)                                                                                       \
+  SFSHM_PAIR_OPS(X, DOUBLE_INT32)                                                                                      \
+  SFSHM_PAIR_OPS(X, DOUBLE_INT64)
+
+#define SFSHM_ELEMENT_TABLE(X) SFSHM_SCALAR_TABLE(X) SFSHM_COMPLEX_TABLE(X) SFSHM_PAIR_OPS_TABLE(X)
 
 #define SFSHM_SCALAR_ELEMENT(op, suffix, type, expression)                                                             \
   SFSHM_INLINE void sfshm_##op##_##suffix(char *to, const char *from, size_t size_bytes)                               \
@@ -110,5 +127,22 @@ typedef struct sfshm_c64 {
 SFSHM_COMPLEX_ELEMENTS(c32, f32, float)
 SFSHM_COMPLEX_ELEMENTS(c64, f64, double)
 #undef SFSHM_COMPLEX_ELEMENTS
+
+/* The higher (lower) value wins; of equal ones that with the lower index. What lies between value and index, or behind
+ * them, stays as it is: so the result does not depend on the order, for integers. */
+#define SFSHM_PAIR_ELEMENT(op, suffix, type, decides)                                                                  \
+  SFSHM_INLINE void sfshm_##op##_##suffix(char *to, const char *from, size_t size_bytes)                               \
+  {                                                                                                                    \
+    (void)size_bytes;                                                                                                  \
+    type present, in;                                                                                                  \
+    memcpy(&present, to, sizeof present);                                                                              \
+    memcpy(&in, from, sizeof in);                                                                                      \
+    if (!decides(present.value, in.value) && !(in.value == present.value && in.index < present.index))                 \
+      return;                                                                                                          \
+    memcpy(to + offsetof(type, value), &in.value, sizeof in.value);                                                    \
+    memcpy(to + offsetof(type, index), &in.index, sizeof in.index);                                                    \
+  }
+SFSHM_PAIR_OPS_TABLE(SFSHM_PAIR_ELEMENT)
+#undef SFSHM_PAIR_ELEMENT
 
 #endif

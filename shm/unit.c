@@ -2,9 +2,17 @@
 #include "shm/unit.h"
 
 /* What the ops need to know about a base type. */
-typedef enum base_class { CLASS_INTEGER = 1, CLASS_REAL = 2, CLASS_COMPLEX = 4, CLASS_OPAQUE = 8 } base_class_t;
+typedef enum base_class {
+  CLASS_INTEGER = 1,
+  CLASS_REAL = 2,
+  CLASS_COMPLEX = 4,
+  CLASS_OPAQUE = 8,
+  CLASS_INTEGER_PAIR = 16,
+  CLASS_REAL_PAIR = 32
+} base_class_t;
 
 #define CLASS_ARITHMETIC (CLASS_INTEGER | CLASS_REAL | CLASS_COMPLEX)
+#define CLASS_PAIR (CLASS_INTEGER_PAIR | CLASS_REAL_PAIR)
 
 static const struct {
   size_t size_bytes;
@@ -14,6 +22,9 @@ static const struct {
     SFSHM_BASE_TABLE(BASE_ROW)
 #undef BASE_ROW
         [SFSHM_BASE_OPAQUE] = {1, "opaque"},
+#define PAIR_ROW(name, value_type, index_type, text) [SFSHM_BASE_##name] = {sizeof(sfshm_##name##_t), text},
+    SFSHM_PAIR_TABLE(PAIR_ROW)
+#undef PAIR_ROW
 };
 
 static const char *const op_names[SFSHM_OP_COUNT] = {
@@ -24,7 +35,7 @@ static const char *const op_names[SFSHM_OP_COUNT] = {
 
 /* Classes of base types that each op is defined for. */
 static const uint8_t op_classes[SFSHM_OP_COUNT] = {
-    [SFSHM_OP_REPLACE] = CLASS_ARITHMETIC | CLASS_OPAQUE,
+    [SFSHM_OP_REPLACE] = CLASS_ARITHMETIC | CLASS_OPAQUE | CLASS_PAIR,
     [SFSHM_OP_SUM] = CLASS_ARITHMETIC,
     [SFSHM_OP_PROD] = CLASS_ARITHMETIC,
     [SFSHM_OP_MAX] = CLASS_INTEGER | CLASS_REAL,
@@ -35,6 +46,8 @@ static const uint8_t op_classes[SFSHM_OP_COUNT] = {
     [SFSHM_OP_BAND] = CLASS_INTEGER,
     [SFSHM_OP_BOR] = CLASS_INTEGER,
     [SFSHM_OP_BXOR] = CLASS_INTEGER,
+    [SFSHM_OP_MAXLOC] = CLASS_PAIR,
+    [SFSHM_OP_MINLOC] = CLASS_PAIR,
 };
 
 /* The numbers may come from another process: they are compared as unsigned, whatever the type of the enums. */
@@ -59,6 +72,15 @@ static base_class_t class_of(sfshm_base_t base)
     return CLASS_COMPLEX;
   case SFSHM_BASE_OPAQUE:
     return CLASS_OPAQUE;
+  case SFSHM_BASE_INT16_INT32:
+  case SFSHM_BASE_INT32_INT32:
+  case SFSHM_BASE_INT64_INT32:
+  case SFSHM_BASE_INT64_INT64:
+    return CLASS_INTEGER_PAIR;
+  case SFSHM_BASE_FLOAT_INT32:
+  case SFSHM_BASE_DOUBLE_INT32:
+  case SFSHM_BASE_DOUBLE_INT64:
+    return CLASS_REAL_PAIR;
   default:
     return CLASS_INTEGER;
   }
@@ -91,5 +113,6 @@ bool sfshm_op_applies(sfshm_op_t op, sfshm_base_t base)
 
 bool sfshm_op_order_free(sfshm_op_t op, sfshm_base_t base)
 {
-  return op != SFSHM_OP_REPLACE && sfshm_op_applies(op, base) && class_of(base) == CLASS_INTEGER;
+  return op != SFSHM_OP_REPLACE && sfshm_op_applies(op, base) &&
+         (class_of(base) & (CLASS_INTEGER | CLASS_INTEGER_PAIR)) != 0;
 }

@@ -22,12 +22,33 @@
   X(FLOAT_COMPLEX, float _Complex, "float complex")                                                                    \
   X(DOUBLE_COMPLEX, double _Complex, "double complex")
 
+/* X(enumerator suffix, C type of the value, of the index, text): pairs, laid out as C does. */
+#define SFSHM_PAIR_TABLE(X)                                                                                            \
+  X(INT16_INT32, int16_t, int32_t, "int16/int32")                                                                      \
+  X(INT32_INT32, int32_t, int32_t, "int32/int32")                                                                      \
+  X(INT64_INT32, int64_t, int32_t, "int64/int32")                                                                      \
+  X(INT64_INT64, int64_t, int64_t, "int64/int64")                                                                      \
+  X(FLOAT_INT32, float, int32_t, "float/int32")                                                                        \
+  X(DOUBLE_INT32, double, int32_t, "double/int32")                                                                     \
+  X(DOUBLE_INT64, double, int64_t, "double/int64")
+
+#define SFSHM_PAIR_TYPE(name, value_type, index_type, text)                                                            \
+  typedef struct sfshm_##name {                                                                                        \
+    value_type value;                                                                                                  \
+    index_type index;                                                                                                  \
+  } sfshm_##name##_t;
+SFSHM_PAIR_TABLE(SFSHM_PAIR_TYPE)
+#undef SFSHM_PAIR_TYPE
+
 typedef enum sfshm_base {
 #define SFSHM_BASE_ENUM(name, type, text) SFSHM_BASE_##name,
   SFSHM_BASE_TABLE(SFSHM_BASE_ENUM)
 #undef SFSHM_BASE_ENUM
       SFSHM_BASE_OPAQUE, /* bytes without arithmetic */
-  SFSHM_BASE_COUNT
+#define SFSHM_PAIR_ENUM(name, value_type, index_type, text) SFSHM_BASE_##name,
+  SFSHM_PAIR_TABLE(SFSHM_PAIR_ENUM)
+#undef SFSHM_PAIR_ENUM
+      SFSHM_BASE_COUNT
 } sfshm_base_t;
 
 /* X(enumerator suffix, text). Numbers travel between processes: append, never renumber. */
@@ -42,7 +63,9 @@ typedef enum sfshm_base {
   X(LXOR, "lxor")                                                                                                      \
   X(BAND, "band")                                                                                                      \
   X(BOR, "bor")                                                                                                        \
-  X(BXOR, "bxor")
+  X(BXOR, "bxor")                                                                                                      \
+  X(MAXLOC, "maxloc")                                                                                                  \
+  X(MINLOC, "minloc")
 
 typedef enum sfshm_op {
 #define SFSHM_OP_ENUM(name, text) SFSHM_OP_##name,
@@ -69,7 +92,8 @@ const char *sfshm_op_name(sfshm_op_t op);
 /* Whether the op is defined for the base type. */
 bool sfshm_op_applies(sfshm_op_t op, sfshm_base_t base);
 
-/* Whether combining in any order gives bitwise the same result: integers and bitwise ops, max and min of integers. */
+/* Whether combining in any order gives bitwise the same result: all ops of integers but replace, and of pairs of
+ * integers. */
 bool sfshm_op_order_free(sfshm_op_t op, sfshm_base_t base);
 
 #endif

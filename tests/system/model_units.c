@@ -24,6 +24,25 @@ static const struct {
     [SFTEST_FLOAT_COMPLEX] = {"float complex", 8, &SF_FLOAT_COMPLEX},
     [SFTEST_DOUBLE_COMPLEX] = {"double complex", 16, &SF_DOUBLE_COMPLEX},
     [SFTEST_OPAQUE] = {"opaque", 1, NULL},
+    [SFTEST_INT16_INT32] = {"int16/int32", 8, &SF_INT16_INT32},
+    [SFTEST_INT32_INT32] = {"int32/int32", 8, &SF_INT32_INT32},
+    [SFTEST_INT64_INT32] = {"int64/int32", 16, &SF_INT64_INT32},
+    [SFTEST_INT64_INT64] = {"int64/int64", 16, &SF_INT64_INT64},
+    [SFTEST_FLOAT_INT32] = {"float/int32", 8, &SF_FLOAT_INT32},
+    [SFTEST_DOUBLE_INT32] = {"double/int32", 16, &SF_DOUBLE_INT32},
+    [SFTEST_DOUBLE_INT64] = {"double/int64", 16, &SF_DOUBLE_INT64},
+};
+
+/* Of pairs: what the value is, and the index, which stands at a multiple of its size. */
+static const struct {
+  sftest_base_t value;
+  sftest_base_t index;
+  size_t index_at;
+} pairs[SFTEST_BASE_COUNT] = {
+    [SFTEST_INT16_INT32] = {SFTEST_INT16, SFTEST_INT32, 4},   [SFTEST_INT32_INT32] = {SFTEST_INT32, SFTEST_INT32, 4},
+    [SFTEST_INT64_INT32] = {SFTEST_INT64, SFTEST_INT32, 8},   [SFTEST_INT64_INT64] = {SFTEST_INT64, SFTEST_INT64, 8},
+    [SFTEST_FLOAT_INT32] = {SFTEST_FLOAT, SFTEST_INT32, 4},   [SFTEST_DOUBLE_INT32] = {SFTEST_DOUBLE, SFTEST_INT32, 8},
+    [SFTEST_DOUBLE_INT64] = {SFTEST_DOUBLE, SFTEST_INT64, 8},
 };
 
 static const struct {
@@ -41,6 +60,8 @@ static const struct {
     [SFTEST_BAND] = {"band", &SF_BAND},
     [SFTEST_BOR] = {"bor", &SF_BOR},
     [SFTEST_BXOR] = {"bxor", &SF_BXOR},
+    [SFTEST_MAXLOC] = {"maxloc", &SF_MAXLOC},
+    [SFTEST_MINLOC] = {"minloc", &SF_MINLOC},
 };
 
 size_t sftest_base_size(sftest_base_t base)
@@ -68,10 +89,17 @@ static bool is_real(sftest_base_t base)
   return base == SFTEST_FLOAT || base == SFTEST_DOUBLE;
 }
 
+static bool is_pair(sftest_base_t base)
+{
+  return base > SFTEST_OPAQUE;
+}
+
 bool sftest_op_applies(sftest_op_t op, sftest_base_t base)
 {
   if (op == SFTEST_REPLACE)
     return true;
+  if (op >= SFTEST_MAXLOC || is_pair(base))
+    return op >= SFTEST_MAXLOC && is_pair(base);
   if (op == SFTEST_SUM || op == SFTEST_PROD)
     return base != SFTEST_OPAQUE;
   if (op == SFTEST_MAX || op == SFTEST_MIN)
@@ -137,9 +165,23 @@ static void put_real(sftest_base_t base, double value, void *to)
     memcpy(to, &value, sizeof value);
 }
 
+/* Few values, so that the index decides now and then. */
+static void make_pair(sftest_base_t base, uint64_t bits, char *to)
+{
+  int64_t value = (int64_t)(bits & 7) - 4, index = (int64_t)sftest_hash(bits);
+  memset(to, 0, bases[base].size);
+  if (is_integer(pairs[base].value))
+    memcpy(to, &value, bases[pairs[base].value].size);
+  else
+    put_real(pairs[base].value, (bits >> 8 & 7) == 0 ? (double)NAN : (double)value, to);
+  memcpy(to + pairs[base].index_at, &index, bases[pairs[base].index].size);
+}
+
 static void make_element(sftest_base_t base, sftest_op_t op, uint64_t bits, char *to)
 {
-  if (is_integer(base) || base == SFTEST_OPAQUE) {
+  if (is_pair(base)) {
+    make_pair(base, bits, to);
+  } else if (is_integer(base) || base == SFTEST_OPAQUE) {
     uint64_t integer = make_integer(op, bits);
     memcpy(to, &integer, bases[base].size); /* little-endian: the low bytes */
   } else if (is_real(base)) {
@@ -251,6 +293,42 @@ static void combine_double_pairs(sftest_op_t op, double a[2], const double b[2])
   a[1] = im;
 }
 
+/* Below 0, 0 or above as a is to b; *nan_p: neither. */
+static int compare_values(sftest_base_t base, const char *a, const char *b, bool *nan_p)
+{
+  float f[2];
+  double d[2];
+  *nan_p = false;
+  if (is_integer(base)) {
+    uint64_t x = get_integer(base, a), y = get_integer(base, b);
+    return less(base, y, x) - less(base, x, y);
+  }
+  memcpy(&d[0], a, sizeof d[0]);
+  memcpy(&d[1], b, sizeof d[1]);
+  if (base == SFTEST_FLOAT) {
+    memcpy(&f[0], a, sizeof f[0]);
+    memcpy(&f[1], b, sizeof f[1]);
+    d[0] = (double)f[0];
+    d[1] = (double)f[1];
+  }
+  *nan_p = isnan(d[0]) || isnan(d[1]);
+  return (d[0] > d[1]) - (d[0] < d[1]);
+}
+
+static void combine_pairs(sftest_base_t base, sftest_op_t op, char *present, const char *in)
+{
+  size_t at = pairs[base].index_at;
+  bool nan;
+  int order = compare_values(pairs[base].value, in, present, &nan);
+  if (op == SFTEST_MINLOC)
+    order = -order;
+  if (order == 0 && !nan)
+    order = (int64_t)get_integer(pairs[base].index, in + at) < (int64_t)get_integer(pairs[base].index, present + at);
+  if (order <= 0 || nan)
+    return;
+  memcpy(present, in, bases[base].size);
+}
+
 static void combine_element(sftest_base_t base, sftest_op_t op, void *present, const void *in)
 {
   union {
@@ -258,6 +336,10 @@ static void combine_element(sftest_base_t base, sftest_op_t op, void *present, c
     double d[2];
   } a, b;
   size_t size = bases[base].size;
+  if (is_pair(base)) {
+    combine_pairs(base, op, present, in);
+    return;
+  }
   if (is_integer(base)) {
     uint64_t result = combine_integers(base, op, get_integer(base, present), get_integer(base, in));
     memcpy(present, &result, size);

@@ -37,6 +37,27 @@ static bool is_integer(sfshm_base_t base)
   return base <= SFSHM_BASE_UINT64;
 }
 
+/* Pairs: the bases of value and index. */
+static bool is_pair(sfshm_base_t base, sfshm_base_t *value_p, sfshm_base_t *index_p)
+{
+  static const sfshm_base_t parts[][3] = {
+      {SFSHM_BASE_INT16_INT32, SFSHM_BASE_INT16, SFSHM_BASE_INT32},
+      {SFSHM_BASE_INT32_INT32, SFSHM_BASE_INT32, SFSHM_BASE_INT32},
+      {SFSHM_BASE_INT64_INT32, SFSHM_BASE_INT64, SFSHM_BASE_INT32},
+      {SFSHM_BASE_INT64_INT64, SFSHM_BASE_INT64, SFSHM_BASE_INT64},
+      {SFSHM_BASE_FLOAT_INT32, SFSHM_BASE_FLOAT, SFSHM_BASE_INT32},
+      {SFSHM_BASE_DOUBLE_INT32, SFSHM_BASE_DOUBLE, SFSHM_BASE_INT32},
+      {SFSHM_BASE_DOUBLE_INT64, SFSHM_BASE_DOUBLE, SFSHM_BASE_INT64},
+  };
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    if (parts[i][0] == base) {
+      *value_p = parts[i][1];
+      *index_p = parts[i][2];
+      return true;
+    }
+  return false;
+}
+
 static bool is_float(sfshm_base_t base)
 {
   return base == SFSHM_BASE_FLOAT || base == SFSHM_BASE_FLOAT_COMPLEX;
@@ -140,10 +161,48 @@ static void model_real(sfshm_base_t base, sfshm_op_t op, unsigned char *to, cons
   }
 }
 
+static int64_t load_signed(sfshm_base_t base, const unsigned char *at)
+{
+  int64_t value = 0;
+  size_t size = sfshm_base_size(base);
+  memcpy(&value, at, size);
+  return (int64_t)((uint64_t)value << (64 - 8 * size)) >> (64 - 8 * size);
+}
+
+/* Below 0, 0 or above as a is to b; 0 with a NaN, of which the flag tells. */
+static int compare_values(sfshm_base_t base, const unsigned char *a, const unsigned char *b, bool *nan_p)
+{
+  if (is_integer(base)) {
+    int64_t x = load_signed(base, a), y = load_signed(base, b);
+    *nan_p = false;
+    return (x > y) - (x < y);
+  }
+  double x = load_real(base, a, 0), y = load_real(base, b, 0);
+  *nan_p = isnan(x) || isnan(y);
+  return (x > y) - (x < y);
+}
+
+/* An index stands at a multiple of its size behind the value. */
+static void model_pair(sfshm_base_t value, sfshm_base_t index, sfshm_op_t op, unsigned char *to,
+                       const unsigned char *from)
+{
+  size_t align = sfshm_base_size(index), at = (sfshm_base_size(value) + align - 1) / align * align;
+  bool nan;
+  int order = compare_values(value, from, to, &nan);
+  bool lower = load_signed(index, from + at) < load_signed(index, to + at);
+  if (nan || (order == 0 ? !lower : (order > 0) != (op == SFSHM_OP_MAXLOC)))
+    return;
+  memcpy(to, from, sfshm_base_size(value));
+  memcpy(to + at, from + at, align);
+}
+
 static void model_element(sfshm_base_t base, sfshm_op_t op, unsigned char *to, const unsigned char *from)
 {
+  sfshm_base_t value, index;
   if (op == SFSHM_OP_REPLACE)
     memcpy(to, from, sfshm_base_size(base));
+  else if (is_pair(base, &value, &index))
+    model_pair(value, index, op, to, from);
   else if (is_integer(base))
     model_integer(base, op, to, from);
   else if (op == SFSHM_OP_PROD && components(base) == 2)
@@ -172,14 +231,31 @@ static void fill_real(sfshm_base_t base, unsigned char *at)
   }
 }
 
+/* Values that are often equal, and anything behind them. */
+static void fill_pair(sfshm_base_t base, sfshm_base_t value, unsigned char *at)
+{
+  int64_t number = random_below(5) - 2;
+  for (size_t i = 0; i < sfshm_base_size(base); i++)
+    at[i] = (unsigned char)random_bits();
+  if (is_integer(value))
+    memcpy(at, &number, sfshm_base_size(value));
+  else if (random_below(2) == 0)
+    store_real(value, at, 0, (double)number);
+  else
+    fill_real(value, at);
+}
+
 /* Integers are 0 or 1 at times, for the logical ops. */
 static void fill(sfshm_base_t base, unsigned char *start, size_t len_bytes)
 {
   size_t size = base == SFSHM_BASE_OPAQUE ? 8 : sfshm_base_size(base);
+  sfshm_base_t value, index;
   for (size_t at = 0; at < len_bytes; at += size) {
     uint64_t bits = random_below(3) ? random_bits() : (uint64_t)random_below(2);
     if (base == SFSHM_BASE_OPAQUE)
       memcpy(start + at, &bits, size < len_bytes - at ? size : len_bytes - at);
+    else if (is_pair(base, &value, &index))
+      fill_pair(base, value, start + at);
     else if (is_integer(base))
       memcpy(start + at, &bits, size);
     else
@@ -216,7 +292,7 @@ static bool same_element(sfshm_base_t base, const unsigned char *a, const unsign
 {
   if (memcmp(a, b, sfshm_base_size(base)) == 0)
     return true;
-  if (is_integer(base) || base == SFSHM_BASE_OPAQUE)
+  if (is_integer(base) || base >= SFSHM_BASE_OPAQUE)
     return false;
   for (size_t k = 0; k < components(base); k++) {
     double x = load_real(base, a, k);

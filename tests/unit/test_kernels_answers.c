@@ -100,6 +100,23 @@ START_TEST(sums_go_in_order)
 }
 END_TEST
 
+START_TEST(pairs_keep_the_lower_index)
+{
+#define PAIR(type, value, index) (sfshm_##type##_t){value, index}
+#define EXPECT_PAIR(type, op, value1, index1, value2, index2, value3, index3)                                          \
+  EXPECT_COMBINED(type, sfshm_##type##_t, op, (PAIR(type, value1, index1)), (PAIR(type, value2, index2)),              \
+                  (PAIR(type, value3, index3)))
+  EXPECT_PAIR(INT32_INT32, MAXLOC, 5, 3, 7, 9, 7, 9);
+  EXPECT_PAIR(INT32_INT32, MAXLOC, 7, 3, 5, 2, 7, 3);
+  EXPECT_PAIR(INT32_INT32, MINLOC, 5, 3, 5, 2, 5, 2);
+  EXPECT_PAIR(INT64_INT64, MINLOC, -5, 3, 5, 2, -5, 3);
+  EXPECT_PAIR(INT64_INT64, MAXLOC, 1, INT64_MAX, 1, INT64_MIN, 1, INT64_MIN);
+  EXPECT_PAIR(FLOAT_INT32, MAXLOC, -1.0f, 1, -2.0f, 0, -1.0f, 1);
+  EXPECT_PAIR(DOUBLE_INT64, MINLOC, -1.0, 1, -2.0, 7, -2.0, 7);
+  EXPECT_PAIR(DOUBLE_INT64, MAXLOC, 3.0, 1, (double)NAN, 0, 3.0, 1);
+}
+END_TEST
+
 START_TEST(found_where_the_op_applies)
 {
   for (int op = -1; op <= SFSHM_OP_COUNT; op++)
@@ -135,6 +152,7 @@ static Suite *answers_suite(void)
   tcase_add_test(answers, integers_wrap);
   tcase_add_test(answers, signs_count_in_max_and_min);
   tcase_add_test(answers, logical_ops_give_0_or_1);
+  tcase_add_test(answers, pairs_keep_the_lower_index);
   tcase_add_test(answers, nan_present_stays_and_arriving_is_ignored);
   tcase_add_test(answers, last_of_several_replaces);
   tcase_add_test(answers, sums_go_in_order);

@@ -223,13 +223,16 @@ END_TEST
 
 START_TEST(units_and_ops)
 {
-  const sfshm_base_t bases[] = {
-      SFSHM_BASE_INT8,          SFSHM_BASE_UINT8,          SFSHM_BASE_INT16,  SFSHM_BASE_UINT16, SFSHM_BASE_INT32,
-      SFSHM_BASE_UINT32,        SFSHM_BASE_INT64,          SFSHM_BASE_UINT64, SFSHM_BASE_FLOAT,  SFSHM_BASE_DOUBLE,
-      SFSHM_BASE_FLOAT_COMPLEX, SFSHM_BASE_DOUBLE_COMPLEX, SFSHM_BASE_OPAQUE, SFSHM_BASE_COUNT};
-  const sfshm_op_t ops[] = {SFSHM_OP_REPLACE, SFSHM_OP_SUM,  SFSHM_OP_PROD, SFSHM_OP_MAX,
-                            SFSHM_OP_MIN,     SFSHM_OP_LAND, SFSHM_OP_LOR,  SFSHM_OP_LXOR,
-                            SFSHM_OP_BAND,    SFSHM_OP_BOR,  SFSHM_OP_BXOR, SFSHM_OP_COUNT};
+  const sfshm_base_t bases[] = {SFSHM_BASE_INT8,         SFSHM_BASE_UINT8,         SFSHM_BASE_INT16,
+                                SFSHM_BASE_UINT16,       SFSHM_BASE_INT32,         SFSHM_BASE_UINT32,
+                                SFSHM_BASE_INT64,        SFSHM_BASE_UINT64,        SFSHM_BASE_FLOAT,
+                                SFSHM_BASE_DOUBLE,       SFSHM_BASE_FLOAT_COMPLEX, SFSHM_BASE_DOUBLE_COMPLEX,
+                                SFSHM_BASE_OPAQUE,       SFSHM_BASE_INT16_INT32,   SFSHM_BASE_INT32_INT32,
+                                SFSHM_BASE_INT64_INT32,  SFSHM_BASE_INT64_INT64,   SFSHM_BASE_FLOAT_INT32,
+                                SFSHM_BASE_DOUBLE_INT32, SFSHM_BASE_DOUBLE_INT64,  SFSHM_BASE_COUNT};
+  const sfshm_op_t ops[] = {SFSHM_OP_REPLACE, SFSHM_OP_SUM,    SFSHM_OP_PROD,   SFSHM_OP_MAX,  SFSHM_OP_MIN,
+                            SFSHM_OP_LAND,    SFSHM_OP_LOR,    SFSHM_OP_LXOR,   SFSHM_OP_BAND, SFSHM_OP_BOR,
+                            SFSHM_OP_BXOR,    SFSHM_OP_MAXLOC, SFSHM_OP_MINLOC, SFSHM_OP_COUNT};
   for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++)
     ck_assert_uint_eq((unsigned)bases[i], i);
   for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)

@@ -17,6 +17,15 @@ START_TEST(predefined_units)
   ck_assert_uint_eq(sf_type_size(SF_##name), sizeof(type)); /* still there */
   SFSHM_BASE_TABLE(EXPECT_BASE)
 #undef EXPECT_BASE
+#define EXPECT_PAIR(name, value_type, index_type, text)                                                                \
+  ck_assert_uint_eq(sf_type_size(SF_##name), sizeof(struct {                                                           \
+                      value_type v;                                                                                    \
+                      index_type i;                                                                                    \
+                    }));                                                                                               \
+  ck_assert_int_eq(SF_##name->unit.base, SFSHM_BASE_##name);                                                           \
+  ck_assert_int_eq(sf_type_destroy(SF_##name), SF_OK);
+  SFSHM_PAIR_TABLE(EXPECT_PAIR)
+#undef EXPECT_PAIR
 #define EXPECT_OP(name, text) ck_assert_int_eq(SF_##name->op, SFSHM_OP_##name);
   SFSHM_OP_TABLE(EXPECT_OP)
 #undef EXPECT_OP

@@ -11,17 +11,20 @@ START_TEST(numbers_are_pinned)
   ck_assert_int_eq(SFSHM_BASE_DOUBLE, 9);
   ck_assert_int_eq(SFSHM_BASE_DOUBLE_COMPLEX, 11);
   ck_assert_int_eq(SFSHM_BASE_OPAQUE, 12);
-  ck_assert_int_eq(SFSHM_BASE_COUNT, 13);
+  ck_assert_int_eq(SFSHM_BASE_INT16_INT32, 13);
+  ck_assert_int_eq(SFSHM_BASE_DOUBLE_INT64, 19);
+  ck_assert_int_eq(SFSHM_BASE_COUNT, 20);
   ck_assert_int_eq(SFSHM_OP_REPLACE, 0);
   ck_assert_int_eq(SFSHM_OP_SUM, 1);
   ck_assert_int_eq(SFSHM_OP_BXOR, 10);
-  ck_assert_int_eq(SFSHM_OP_COUNT, 11);
+  ck_assert_int_eq(SFSHM_OP_MINLOC, 12);
+  ck_assert_int_eq(SFSHM_OP_COUNT, 13);
 }
 END_TEST
 
 START_TEST(sizes)
 {
-  static const size_t expected[SFSHM_BASE_COUNT] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 16, 1};
+  static const size_t expected[SFSHM_BASE_COUNT] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 16, 1, 8, 8, 16, 16, 8, 16, 16};
   for (int base = 0; base < SFSHM_BASE_COUNT; base++) {
     ck_assert_uint_eq(sfshm_base_size((sfshm_base_t)base), expected[base]);
     for (int64_t count = 1; count < 10; count++) {
@@ -54,17 +57,19 @@ END_TEST
 
 /* One row per op, one letter per base: y where the op is defined. */
 static const char *const defined[SFSHM_OP_COUNT] = {
-    "yyyyyyyyyyyyy", /* replace */
-    "yyyyyyyyyyyy-", /* sum */
-    "yyyyyyyyyyyy-", /* prod */
-    "yyyyyyyyyy---", /* max */
-    "yyyyyyyyyy---", /* min */
-    "yyyyyyyy-----", /* land */
-    "yyyyyyyy-----", /* lor */
-    "yyyyyyyy-----", /* lxor */
-    "yyyyyyyy-----", /* band */
-    "yyyyyyyy-----", /* bor */
-    "yyyyyyyy-----", /* bxor */
+    "yyyyyyyyyyyyyyyyyyyy", /* replace */
+    "yyyyyyyyyyyy--------", /* sum */
+    "yyyyyyyyyyyy--------", /* prod */
+    "yyyyyyyyyy----------", /* max */
+    "yyyyyyyyyy----------", /* min */
+    "yyyyyyyy------------", /* land */
+    "yyyyyyyy------------", /* lor */
+    "yyyyyyyy------------", /* lxor */
+    "yyyyyyyy------------", /* band */
+    "yyyyyyyy------------", /* bor */
+    "yyyyyyyy------------", /* bxor */
+    "-------------yyyyyyy", /* maxloc */
+    "-------------yyyyyyy", /* minloc */
 };
 
 START_TEST(which_ops_apply)
@@ -85,7 +90,9 @@ START_TEST(which_ops_are_order_free)
 {
   for (int op = 0; op < SFSHM_OP_COUNT; op++)
     for (int base = 0; base < SFSHM_BASE_COUNT; base++) {
-      bool expected = op != SFSHM_OP_REPLACE && base <= SFSHM_BASE_UINT64;
+      bool pair = base >= SFSHM_BASE_INT16_INT32 && base <= SFSHM_BASE_INT64_INT64;
+      bool expected = (op != SFSHM_OP_REPLACE && op < SFSHM_OP_MAXLOC && base <= SFSHM_BASE_UINT64) ||
+                      (op >= SFSHM_OP_MAXLOC && pair);
       ck_assert_msg(sfshm_op_order_free((sfshm_op_t)op, (sfshm_base_t)base) == expected, "%s of %s",
                     sfshm_op_name((sfshm_op_t)op), sfshm_base_name((sfshm_base_t)base));
     }

@@ -151,15 +151,29 @@ sf_status_t sf_unregister(sf_region_t *region);
 
 /* ---- Units and ops ----------------------------------------------------------------------------------------------- */
 
-extern const sf_type_t *const SF_INT8,
-    *const SF_UINT8, *const SF_INT16, *const SF_UINT16, *const SF_INT32,
-                                                            *const SF_UINT32,
-                                                                *const SF_INT64,
-                                                                    *const SF_UINT64,
-                                                                        *const SF_FLOAT,
-                                                                            *const SF_DOUBLE,
-                                                                                *const SF_FLOAT_COMPLEX,
-                                                                                    *const SF_DOUBLE_COMPLEX;
+/* Numbers. */
+extern const sf_type_t *const SF_INT8;
+extern const sf_type_t *const SF_UINT8;
+extern const sf_type_t *const SF_INT16;
+extern const sf_type_t *const SF_UINT16;
+extern const sf_type_t *const SF_INT32;
+extern const sf_type_t *const SF_UINT32;
+extern const sf_type_t *const SF_INT64;
+extern const sf_type_t *const SF_UINT64;
+extern const sf_type_t *const SF_FLOAT;
+extern const sf_type_t *const SF_DOUBLE;
+extern const sf_type_t *const SF_FLOAT_COMPLEX;
+extern const sf_type_t *const SF_DOUBLE_COMPLEX;
+
+/* Pairs of a value and an index, for SF_MAXLOC and SF_MINLOC: as C lays out struct { value type; index type; }, with
+ * what that leaves free between or behind them. SF_INT32_INT32 is MPI's MPI_2INT, SF_DOUBLE_INT32 is MPI_DOUBLE_INT. */
+extern const sf_type_t *const SF_INT16_INT32;
+extern const sf_type_t *const SF_INT32_INT32;
+extern const sf_type_t *const SF_INT64_INT32;
+extern const sf_type_t *const SF_INT64_INT64;
+extern const sf_type_t *const SF_FLOAT_INT32;
+extern const sf_type_t *const SF_DOUBLE_INT32;
+extern const sf_type_t *const SF_DOUBLE_INT64;
 
 /* A unit of count (>= 1) consecutive values of base, combined value by value. base may be a block itself. */
 SF_CHECK_RESULT sf_status_t sf_type_create_block(int64_t count, const sf_type_t *base, const sf_type_t **type_p);
@@ -173,15 +187,28 @@ sf_status_t sf_type_destroy(const sf_type_t *type);
 /* Size of one unit in bytes. */
 size_t sf_type_size(const sf_type_t *type);
 
-/* Ops. REPLACE: all units. SUM, PROD: all but opaque; integers wrap. MAX, MIN: integers and floating point (a NaN that
- * is present stays, one that arrives is ignored). LAND..LXOR (logical, result 0 or 1) and BAND..BXOR (bitwise):
- * integers. */
-extern const sf_op_t *const SF_REPLACE,
-    *const SF_SUM, *const SF_PROD, *const SF_MAX, *const SF_MIN, *const SF_LAND, *const SF_LOR,
-                                                                                     *const SF_LXOR,
-                                                                                         *const SF_BAND,
-                                                                                             *const SF_BOR,
-                                                                                                 *const SF_BXOR;
+/* All units: what arrives takes the place of what is there. */
+extern const sf_op_t *const SF_REPLACE;
+
+/* Numbers; integers wrap. */
+extern const sf_op_t *const SF_SUM;
+extern const sf_op_t *const SF_PROD;
+
+/* Integers and floating point; a NaN that is present stays, one that arrives is ignored. */
+extern const sf_op_t *const SF_MAX;
+extern const sf_op_t *const SF_MIN;
+
+/* Integers: logical, with the result 0 or 1, and bitwise. */
+extern const sf_op_t *const SF_LAND;
+extern const sf_op_t *const SF_LOR;
+extern const sf_op_t *const SF_LXOR;
+extern const sf_op_t *const SF_BAND;
+extern const sf_op_t *const SF_BOR;
+extern const sf_op_t *const SF_BXOR;
+
+/* Pairs: the pair with the higher (lower) value, of equal ones that with the lower index. NaN as in max and min. */
+extern const sf_op_t *const SF_MAXLOC;
+extern const sf_op_t *const SF_MINLOC;
 
 /* Combines n units: inout[i] = inout[i] op in[i]. Both are arrays of units of unit_bytes each, aligned for any type of
  * that size, and no other memory. Called by threads that are inside of an operation; must not call this library. */
