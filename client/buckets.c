@@ -14,6 +14,7 @@
 #endif
 
 #define PIECE 32
+#define TRIAL 256 /* edges after which it shows how long runs are */
 
 /* ---- Ranks ---- */
 
@@ -39,6 +40,12 @@ static inline int64_t run_end(const int32_t rank[], int64_t i, int64_t n)
   return i;
 }
 
+/* Whether the runs of so many edges are so short that looking for their ends only costs. */
+static inline bool are_short(int64_t nruns, int64_t nedges)
+{
+  return nruns > nedges / 8;
+}
+
 /* How the edges are spread over the ranks; by rank. */
 typedef struct sfc_spread {
   int64_t *count;
@@ -47,9 +54,27 @@ typedef struct sfc_spread {
   int64_t nruns;
 } sfc_spread_t;
 
+/* The same edge by edge, where ranks change too often for runs to be worth looking for: every one counts as a run. */
+static bool count_singly(const int32_t root_rank[], int64_t first, int64_t n, int32_t size, sfc_spread_t *spread)
+{
+  for (int64_t i = first; i < n; i++) {
+    if ((uint32_t)root_rank[i] >= (uint32_t)size)
+      return false;
+    spread->count[root_rank[i]]++;
+  }
+  for (int32_t r = 0; r < size; r++)
+    spread->nranks += spread->count[r] > 0;
+  spread->nruns += n - first;
+  return true;
+}
+
 static bool count_ranks(const sfc_edge_input_t *input, int32_t size, sfc_spread_t *spread)
 {
   for (int64_t i = 0, end; i < input->nleaves; i = end) {
+    if (i >= TRIAL && are_short(spread->nruns, i)) {
+      spread->nranks = 0;
+      return count_singly(input->root_rank, i, input->nleaves, size, spread);
+    }
     int32_t rank = input->root_rank[i];
     if (rank < 0 || rank >= size)
       return false;
@@ -121,11 +146,13 @@ static inline __attribute__((always_inline)) void put(const sfshm_pattern_t *fro
 }
 
 static inline __attribute__((always_inline)) void distribute_as(sfshm_pattern_t from, sfshm_pattern_kind_t kind,
-                                                                const int32_t root_rank[], int64_t next[], bool wide,
-                                                                void *to)
+                                                                const int32_t root_rank[], bool singly, int64_t next[],
+                                                                bool wide, void *to)
 {
   from.kind = kind;
-  for (int64_t i = 0, end; i < from.n; i = end) {
+  for (int64_t i = 0; singly && i < from.n; i++)
+    put(&from, i, 1, wide, to, next[root_rank[i]]++);
+  for (int64_t i = 0, end; !singly && i < from.n; i = end) {
     int32_t rank = root_rank[i];
     end = run_end(root_rank, i, from.n);
     put(&from, i, end - i, wide, to, next[rank]);
@@ -148,12 +175,13 @@ static sf_status_t distribute(const sfc_spread_t *spread, const int32_t root_ran
     return sfshm_error(SF_ERR_NOMEM, "distributing %lld edges", (long long)from.n);
   }
   memcpy(next, spread->first, (size_t)size * sizeof *next);
+  bool singly = are_short(spread->nruns, from.n);
   if (from.kind == SFSHM_PATTERN_INDEX32 && !wide)
-    distribute_as(from, SFSHM_PATTERN_INDEX32, root_rank, next, false, to);
+    distribute_as(from, SFSHM_PATTERN_INDEX32, root_rank, singly, next, false, to);
   else if (from.kind == SFSHM_PATTERN_CONTIGUOUS && !wide)
-    distribute_as(from, SFSHM_PATTERN_CONTIGUOUS, root_rank, next, false, to);
+    distribute_as(from, SFSHM_PATTERN_CONTIGUOUS, root_rank, singly, next, false, to);
   else
-    distribute_as(from, from.kind, root_rank, next, true, to);
+    distribute_as(from, from.kind, root_rank, singly, next, true, to);
   free(next);
   free(*memory);
   *memory = to;

@@ -4,28 +4,13 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "shm/error.h"
 #include "shm/merge/keys.h"
 
-#define HUGE_PAGE_BYTES ((size_t)2 << 20)
-#define MUCH_BYTES ((size_t)256 << 10)
-
-void *sfshm_take_memory(size_t bytes)
-{
-  if (bytes < MUCH_BYTES || bytes > SIZE_MAX - HUGE_PAGE_BYTES)
-    return malloc(bytes);
-  size_t rounded = (bytes + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
-  void *memory = aligned_alloc(HUGE_PAGE_BYTES, rounded);
-  if (memory != NULL)
-    (void)madvise(memory, rounded, MADV_HUGEPAGE); /* a wish; not every kernel grants it */
-  return memory;
-}
-
 sf_status_t sfshm_draft_init(sfshm_draft_t *image, size_t capacity_bytes)
 {
-  *image = (sfshm_draft_t){.base = sfshm_take_memory(capacity_bytes), .capacity_bytes = capacity_bytes};
+  *image = (sfshm_draft_t){.base = malloc(capacity_bytes), .capacity_bytes = capacity_bytes};
   return image->base != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "trunk image of %zu bytes", capacity_bytes);
 }
 

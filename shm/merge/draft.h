@@ -22,10 +22,6 @@ static inline size_t sfshm_draft_array_bytes(int64_t n, size_t width)
   return ((size_t)n * width + 7) / 8 * 8;
 }
 
-/* Memory as malloc gives it, to be freed so; much of it in huge pages, where the kernel has some: clearing small pages
- * one by one would take longer than a merge. */
-void *sfshm_take_memory(size_t bytes);
-
 sf_status_t sfshm_draft_init(sfshm_draft_t *image, size_t capacity_bytes);
 
 /* Appends bytes, zeroed; there must be room. Returns their offset. */

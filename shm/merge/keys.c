@@ -110,8 +110,8 @@ static void number_roots(sfshm_keys_t *keys, const sfshm_sorted_t entries[], int
 static sf_status_t number_sorted(sfshm_keys_t *keys, const sfshm_merge_block_t blocks[], int32_t nblocks,
                                  int64_t nvalues, uint32_t key_of_value[])
 {
-  sfshm_sorted_t *entries = sfshm_take_memory(2 * (size_t)nvalues * sizeof *entries);
-  keys->sorted = sfshm_take_memory((size_t)nvalues * sizeof *keys->sorted);
+  sfshm_sorted_t *entries = malloc(2 * (size_t)nvalues * sizeof *entries);
+  keys->sorted = malloc((size_t)nvalues * sizeof *keys->sorted);
   if (entries == NULL || keys->sorted == NULL) {
     free(entries);
     sfshm_keys_destroy(keys);

@@ -55,9 +55,9 @@ static sf_status_t take_memory(sfshm_positions_t *positions)
   size_t n = (size_t)positions->ncrowded;
   if (n == 0)
     return SF_OK;
-  positions->spots = sfshm_take_memory(n * sizeof *positions->spots);
-  positions->key = sfshm_take_memory(n * sizeof *positions->key);
-  positions->from = sfshm_take_memory(n * sizeof *positions->from);
+  positions->spots = malloc(n * sizeof *positions->spots);
+  positions->key = malloc(n * sizeof *positions->key);
+  positions->from = malloc(n * sizeof *positions->from);
   if (positions->spots == NULL || positions->key == NULL || positions->from == NULL)
     return sfshm_error(SF_ERR_NOMEM, "merging %zu values", n);
   return SF_OK;
@@ -93,7 +93,7 @@ static sf_status_t clear_table(sfshm_positions_t *positions, uint32_t nkeys)
 {
   if (nkeys > positions->table_size) {
     free(positions->table);
-    positions->table = sfshm_take_memory((size_t)nkeys * sizeof *positions->table);
+    positions->table = malloc((size_t)nkeys * sizeof *positions->table);
     positions->table_size = positions->table != NULL ? nkeys : 0;
   }
   if (positions->table == NULL)
@@ -217,12 +217,12 @@ static sf_status_t make_layers(sfshm_positions_t *positions)
 {
   size_t n = (size_t)positions->nstaged;
   positions->layer_first = calloc((size_t)positions->most_pieces, sizeof *positions->layer_first);
-  positions->staged = sfshm_take_memory((n + 1) * sizeof *positions->staged);
+  positions->staged = malloc((n + 1) * sizeof *positions->staged);
   if (positions->layer_first == NULL || positions->staged == NULL)
     return sfshm_error(SF_ERR_NOMEM, "staging of %zu values", n);
   positions->layer_first[++positions->nlayers] = make_first_layer(positions);
   if (positions->layer_first[1] < positions->nstaged) {
-    positions->next = sfshm_take_memory(n * sizeof *positions->next);
+    positions->next = malloc(n * sizeof *positions->next);
     if (positions->next == NULL)
       return sfshm_error(SF_ERR_NOMEM, "staging of %zu values", n);
   }
