@@ -70,6 +70,9 @@ PETSC_LIBS := $(shell $(petsc) --libs petsc 2>/dev/null)
 PETSC_CFLAGS := $(if $(PETSC_LIBS),-DSFPERF_WITH_PETSC \
 	$(patsubst -I%,-isystem %,$(shell $(petsc) --cflags-only-I petsc)))
 without_petsc := $(if $(PETSC_LIBS),,petsc-dev is not installed)
+# A field that only newer versions have.
+petsc_sfimpl := $(firstword $(wildcard $(patsubst %,%/petsc/private/sfimpl.h,$(filter-out -isystem,$(PETSC_CFLAGS)))))
+PETSC_FIELDS := $(if $(petsc_sfimpl),$(if $(shell grep -w 'PetscBool *collective;' $(petsc_sfimpl)),-DSFPETSC_HAS_COLLECTIVE))
 endif
 
 # CUDA: the plugin must build where nvcc is. No driver or device is needed for that.
@@ -94,8 +97,11 @@ shared_objects := $(call objects,$(wildcard shm/*.c proto/*.c)) $(BUILD)/obj/pro
 # Not of the client: what tools and the daemon plan with.
 merge_objects := $(call objects,$(wildcard shm/merge/*.c))
 report_objects := $(call objects,$(call find_sources,proto/report))
-client_objects := $(shared_objects) $(call objects,$(filter-out client/mpi/%,$(call find_sources,client)))
+client_objects := $(shared_objects) $(call objects,$(filter-out client/mpi/% client/petsc/%,$(call find_sources,client)))
 adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/mpi/*.c)))
+# What PETSc loads: where PETSc and its private headers are.
+petsc_objects := $(if $(petsc_sfimpl),$(call with_mpi_only,$(call objects,$(wildcard client/petsc/*.c))))
+petsc_test_objects := $(if $(petsc_objects),$(call objects,$(wildcard tests/petsc/*.c)))
 daemon_objects := $(call objects,$(call find_sources,daemon)) $(report_objects) $(merge_objects) $(BUILD)/obj/proto/sf_peer.pb-c.o
 # The mpi fabric is a library that sfd loads when it is told to: sfd itself is built, and runs, without MPI.
 plugin_objects := $(call with_mpi_only,$(call objects,$(wildcard daemon/fabric/mpi/*.c)))
@@ -131,7 +137,8 @@ tests := $(call programs,$(test_sources))
 mpi_tests := $(call programs,$(mpi_test_sources))
 fuzzers := $(call programs,$(fuzz_sources))
 mpi_part_tests := $(call with_mpi_only,$(call programs,$(mpi_part_test_sources)))
-mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(mpi_part_tests)
+petsc_tests := $(if $(petsc_test_objects),$(BUILD)/tests/petsc/cases)
+mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(mpi_part_tests) $(petsc_tests)
 
 client_library := $(BUILD)/libsfclient.a
 adapter_library := $(if $(adapter_objects),$(BUILD)/libsfclient_mpi.a)
@@ -139,6 +146,7 @@ mpi_plugin := $(if $(plugin_objects),$(BUILD)/libsfd_mpi.so)
 cuda_plugin := $(if $(cuda_objects),$(BUILD)/libsf_cuda.so)
 # A driver without a device, for tests.
 fake_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libcuda.so.1)
+petsc_library := $(if $(petsc_objects),$(BUILD)/libsfclient_petsc.so)
 shared_libraries := $(patsubst %.a,%.so.$(VERSION),$(client_library) $(adapter_library))
 # For tests: everything that has no main.
 daemon_library := $(if $(daemon_objects),$(BUILD)/libsfd.a)
@@ -151,9 +159,10 @@ TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(w
 
 .PHONY: all examples demo check asan tsan fuzz bench lint install uninstall deps clean run-tests run-fuzz FORCE
 
-all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(cuda_plugin) $(examples)
+all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(cuda_plugin) $(petsc_library) \
+		$(examples)
 	@$(if $(cuda_plugin),:,echo "note: no support for memory of CUDA devices: nvcc was not found")
-	@$(if $(and $(sfperf),$(without_petsc)),echo "note: sfperf was built without PETSc: $(without_petsc)",:)
+	@$(if $(and $(sfperf),$(without_petsc)),echo "note: the adapter for PETSc is left out and sfperf does without: $(without_petsc)",:)
 
 examples: $(examples)
 
@@ -161,7 +170,8 @@ examples: $(examples)
 
 show = $(if $(V),,@printf '%-6s %s\n' '$(1)' '$@';)
 COMPILER = $(CC)
-mpi_objects := $(adapter_objects) $(plugin_objects) $(sfperf_objects) $(mpi_test_common) \
+mpi_objects := $(adapter_objects) $(petsc_objects) $(petsc_test_objects) $(plugin_objects) $(sfperf_objects) \
+	$(mpi_test_common) \
 	$(call with_mpi_only,$(call objects,$(example_sources) $(wildcard docs/examples/common/*.c) $(mpi_test_sources) \
 	$(mpi_part_test_sources)))
 all_objects := $(sort $(cuda_objects) $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
@@ -170,7 +180,7 @@ all_objects := $(sort $(cuda_objects) $(client_objects) $(daemon_objects) $(sfct
 # A stamp changes when its text does: other flags, or another list of sources.
 stamp_compile = $(CC) $(LANGUAGE) $(WARNINGS) $(CFLAGS) $(INSTRUMENT) $(PACKAGE_CFLAGS)
 stamp_link = $(LDFLAGS) $(all_objects:$(BUILD)/%=%)
-stamp_mpi = $(MPICC) $(PETSC_CFLAGS) $(PETSC_LIBS)
+stamp_mpi = $(MPICC) $(PETSC_CFLAGS) $(PETSC_FIELDS) $(PETSC_LIBS)
 $(BUILD)/%.stamp: FORCE
 	@mkdir -p $(@D)
 	@echo '$(stamp_$*)' | cmp -s - $@ || echo '$(stamp_$*)' >$@
@@ -191,7 +201,8 @@ $(BUILD)/obj/%.pb-c.o: $(BUILD)/%.pb-c.c $(BUILD)/compile.stamp
 
 $(mpi_objects): $(BUILD)/mpi.stamp
 $(mpi_objects): private COMPILER = $(MPICC)
-$(sfperf_objects): private EXTRA_CFLAGS = $(PETSC_CFLAGS)
+$(sfperf_objects) $(petsc_test_objects): private EXTRA_CFLAGS = $(PETSC_CFLAGS)
+$(petsc_objects): private EXTRA_CFLAGS = $(PETSC_CFLAGS) $(PETSC_FIELDS)
 $(cuda_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) -DSFSHM_CUDA_FATBIN='"$(BUILD)/obj/shm/cuda/kernels.fatbin"'
 $(BUILD)/obj/shm/cuda/plugin.o: $(BUILD)/obj/shm/cuda/kernels.fatbin
 ifeq ($(fuzzing),)
@@ -204,7 +215,7 @@ endif
 
 LINKER = $(CC)
 archives := $(client_library) $(adapter_library) $(daemon_library) $(tools_library) $(help_libraries)
-all_programs := $(tools) $(examples) $(mpi_tests) $(tests) $(fuzzers)
+all_programs := $(tools) $(examples) $(mpi_tests) $(petsc_tests) $(tests) $(fuzzers)
 
 $(client_library): $(client_objects)
 $(adapter_library): $(adapter_objects)
@@ -221,6 +232,7 @@ $(BUILD)/sfrun: $(sfrun_objects) $(client_library)
 $(BUILD)/sfperf: $(sfperf_objects) $(client_library)
 $(examples): $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(example_common) $(adapter_library) $(client_library)
 $(mpi_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(mpi_test_common) $(adapter_library) $(test_libraries)
+$(petsc_tests): $(petsc_test_objects)
 $(mpi_part_tests): $(example_common)
 $(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(@D)).a $(test_libraries)
 $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
@@ -231,6 +243,7 @@ $(BUILD)/sfperf: private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
 $(tests) $(fuzzers): private LIBS = $(CHECK_LIBS) $(DAEMON_LIBS) -lm
 $(mpi_tests): private LIBS = $(DAEMON_LIBS) -lm
 $(mpi_part_tests): private LIBS += $(PETSC_LIBS)
+$(petsc_tests): private LIBS = $(PETSC_LIBS)
 $(fuzzers): private LIBS += $(if $(fuzzing),-fsanitize=fuzzer)
 $(mpi_programs): $(BUILD)/mpi.stamp
 $(mpi_programs): private LINKER = $(MPICC)
@@ -248,6 +261,14 @@ $(shared_libraries): $(BUILD)/%.so.$(VERSION): client/%.map $(BUILD)/link.stamp
 		$(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(LIBS)
 	@ln -sf $(@F) $(BUILD)/$*.so.$(SOVERSION)
 	@ln -sf $*.so.$(SOVERSION) $(BUILD)/$*.so
+
+# PETSc closes what it has loaded before MPI ends, but MPI's attributes call it still: it stays. It finds the others
+# beside it, wherever that is.
+$(petsc_library): $(petsc_objects) $(call objects,shm/unit.c) client/libsfclient_petsc.map $(shared_libraries) \
+		$(BUILD)/link.stamp $(BUILD)/mpi.stamp
+	$(call show,LINK)$(MPICC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libsfclient_petsc.map \
+		-Wl,-z,defs -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -o $@ $(filter %.o,$^) -L$(BUILD) -lsfclient_mpi -lsfclient \
+		$(PETSC_LIBS)
 
 # Its own copy of shm/error.c: nothing needs to be exported by sfd.
 $(mpi_plugin): $(plugin_objects) $(call objects,shm/error.c) daemon/fabric/mpi/libsfd_mpi.map $(BUILD)/link.stamp \
@@ -298,7 +319,7 @@ asan: deps
 tsan: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS='-O1 -g' run-tests
 
-run-tests: all $(tests) $(mpi_tests) $(fuzzers) $(fake_cuda)
+run-tests: all $(tests) $(mpi_tests) $(petsc_tests) $(fuzzers) $(fake_cuda)
 	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' tests/run $(TESTS)
 
 bench: deps
@@ -318,8 +339,8 @@ run-fuzz: $(fuzzers)
 	done
 
 lint: $(generated)
-	@CC='$(CC)' MPICC='$(MPICC)' NVCC='$(NVCC)' .ci/lint $(PREPROCESS) $(LANGUAGE) $(WARNINGS) $(PACKAGE_CFLAGS) \
-		$(CUDA_CFLAGS)
+	@CC='$(CC)' MPICC='$(MPICC)' NVCC='$(NVCC)' PETSC_CFLAGS='$(PETSC_CFLAGS)' .ci/lint $(PREPROCESS) $(LANGUAGE) \
+		$(WARNINGS) $(PACKAGE_CFLAGS) $(CUDA_CFLAGS)
 
 # ---- Installing ----
 
@@ -341,7 +362,7 @@ installed_man = $(man)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 install: all
 	install -d '$(bin)' '$(lib)/pkgconfig' '$(include)/sf' '$(units)' $(if $(mpi_plugin),'$(lib)/sfd')
 	install $(tools) '$(bin)'
-	install -m 644 $(libraries) $(shared_libraries) '$(lib)'
+	install -m 644 $(libraries) $(shared_libraries) $(petsc_library) '$(lib)'
 	$(if $(mpi_plugin),install -m 644 $(mpi_plugin) '$(lib)/sfd')
 	$(if $(cuda_plugin),install -m 644 $(cuda_plugin) '$(lib)')
 	for name in $(library_names); do \
@@ -369,7 +390,7 @@ uninstall:
 	rm -f $(foreach page,$(man_pages),'$(call installed_man,$(page))')
 	rm -f '$(units)/sfd.service' '$(units)/sfd.socket' '$(tmpfiles)/sfd.conf' '$(config_examples)/sfd.conf'
 	rm -f '$(completions)/sfctl'
-	rm -f '$(lib)/sfd/libsfd_mpi.so' '$(lib)/libsf_cuda.so'
+	rm -f '$(lib)/sfd/libsfd_mpi.so' '$(lib)/libsf_cuda.so' '$(lib)/libsfclient_petsc.so'
 	-rmdir '$(include)/sf' '$(lib)/sfd' '$(config_examples)' '$(patsubst %/,%,$(dir $(config_examples)))' 2>/dev/null
 
 clean:

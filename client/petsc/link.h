@@ -1,0 +1,54 @@
+/* Operations on one PetscSF: persistent requests by the arguments of the call, kept for the next one alike. */
+#ifndef SFPETSC_LINK_H
+#define SFPETSC_LINK_H
+
+#include "client/petsc/petsc.h"
+#include "client/petsc/unit.h"
+
+typedef enum sfpetsc_kind { SFPETSC_BCAST, SFPETSC_REDUCE } sfpetsc_kind_t;
+
+/* What tells operations apart. */
+typedef struct sfpetsc_call {
+  sfpetsc_kind_t kind;
+  MPI_Datatype datatype;
+  uint64_t unit; /* number of sfpetsc_unit_t */
+  const sf_op_t *op;
+  const void *root;
+  const void *leaf;
+} sfpetsc_call_t;
+
+typedef struct sfpetsc_link {
+  sfpetsc_call_t call;
+  sf_request_t *request;
+  PetscBool in_flight;
+  uint64_t used; /* when, in operations */
+} sfpetsc_link_t;
+
+typedef struct sfpetsc_links {
+  sfpetsc_link_t *links;
+  int count;
+  int room;
+  int recent; /* the one begun last */
+  uint64_t clock;
+} sfpetsc_links_t;
+
+/* An idle link for the call, or NULL. */
+sfpetsc_link_t *sfpetsc_links_find(sfpetsc_links_t *links, const sfpetsc_call_t *call);
+
+/* The link in flight that a call of end means, or NULL: with the same datatype, else with an equivalent one. */
+sfpetsc_link_t *sfpetsc_links_find_begun(sfpetsc_links_t *links, sfpetsc_kind_t kind, MPI_Datatype datatype,
+                                         const void *root, const void *leaf);
+
+/* Room for another one, if need be by freeing the one that was not used for longest. Without request. */
+PetscErrorCode sfpetsc_links_add(sfpetsc_links_t *links, const sfpetsc_call_t *call, sfpetsc_link_t **link_p);
+
+/* Begins the operation of a link that has its request. */
+PetscErrorCode sfpetsc_link_begin(sfpetsc_links_t *links, sfpetsc_link_t *link);
+
+/* Ends it; MPI goes on while it waits. */
+PetscErrorCode sfpetsc_link_end(sfpetsc_link_t *link);
+
+/* Frees all, but not the requests: these go with the graph. */
+PetscErrorCode sfpetsc_links_free(sfpetsc_links_t *links);
+
+#endif

@@ -1,0 +1,118 @@
+/* What the cases share, and main: see cases.h. */
+#include "tests/petsc/cases.h"
+
+#include <string.h>
+
+uint64_t mix(uint64_t x)
+{
+  x += UINT64_C(0x9e3779b97f4a7c15);
+  x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return x ^ (x >> 31);
+}
+
+PetscInt pick(uint64_t key, PetscInt below)
+{
+  return (PetscInt)(mix(key) % (uint64_t)below);
+}
+
+int my_rank(MPI_Comm comm)
+{
+  int rank;
+  MPI_Comm_rank(comm, &rank);
+  return rank;
+}
+
+int its_size(MPI_Comm comm)
+{
+  int size;
+  MPI_Comm_size(comm, &size);
+  return size;
+}
+
+void digest_int(digest_t *digest, PetscInt value)
+{
+  digest->value = mix(digest->value ^ (uint64_t)value);
+}
+
+void digest_real(digest_t *digest, double value)
+{
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  digest->value = mix(digest->value ^ bits);
+}
+
+PetscErrorCode digest_vec(digest_t *digest, Vec vec)
+{
+  const PetscScalar *values;
+  PetscInt n;
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(vec, &n));
+  PetscCall(VecGetArrayRead(vec, &values));
+  for (PetscInt i = 0; i < n; i++)
+    digest_real(digest, PetscRealPart(values[i]));
+  PetscCall(VecRestoreArrayRead(vec, &values));
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode digest_mat(digest_t *digest, Mat mat)
+{
+  PetscInt first, last, ncols;
+  const PetscInt *cols;
+  const PetscScalar *values;
+  PetscFunctionBegin;
+  PetscCall(MatGetOwnershipRange(mat, &first, &last));
+  for (PetscInt row = first; row < last; row++) {
+    PetscCall(MatGetRow(mat, row, &ncols, &cols, &values));
+    for (PetscInt k = 0; k < ncols; k++) {
+      digest_int(digest, cols[k]);
+      digest_real(digest, PetscRealPart(values[k]));
+    }
+    PetscCall(MatRestoreRow(mat, row, &ncols, &cols, &values));
+  }
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode digest_print(const digest_t *digest, const char *name)
+{
+  uint64_t mine = mix(digest->value + (uint64_t)my_rank(PETSC_COMM_WORLD)), all;
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, PETSC_COMM_WORLD));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %016llx\n", name, (unsigned long long)all));
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode fill_vec(Vec vec, uint64_t key)
+{
+  PetscScalar *values;
+  PetscInt first, last;
+  PetscFunctionBegin;
+  PetscCall(VecGetOwnershipRange(vec, &first, &last));
+  PetscCall(VecGetArray(vec, &values));
+  for (PetscInt i = first; i < last; i++)
+    values[i - first] = (PetscScalar)pick(key * 1000003 + (uint64_t)i, 97);
+  PetscCall(VecRestoreArray(vec, &values));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode main_cases(void)
+{
+  PetscFunctionBegin;
+  PetscCall(case_scatter());
+  PetscCall(case_matrix());
+  PetscCall(case_grid());
+  PetscCall(case_mesh());
+  PetscCall(case_forest());
+  PetscCall(case_algebra());
+  PetscCall(case_comms());
+  PetscFunctionReturn(0);
+}
+
+int main(int argc, char **argv)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(main_cases());
+  PetscCall(PetscFinalize());
+  return 0;
+}

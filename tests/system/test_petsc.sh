@@ -1,0 +1,78 @@
+#!/bin/bash
+# A PETSc program gives the same output with its own star forests and with those of sfd, whichever of them does the
+# work: on one node and over several, in ordinary memory and in memory that the ranks of a node share. What users see
+# without a daemon. Needs BUILD, the build directory.
+set -eu
+BUILD=$(realpath "${BUILD:?the build directory}")
+[ -z "${SANITIZE-}" ] || { echo "skipped: PETSc and MPI have reports of their own"; exit 77; }
+adapter=$BUILD/libsfclient_petsc.so
+cases=$BUILD/tests/petsc/cases
+for file in "$BUILD/sfd" "$BUILD/sfrun" "$adapter" "$cases"; do
+  [ -e "$file" ] || { echo "skipped: $file is not built: petsc-dev with its private headers, and its MPI, are needed"; exit 77; }
+done
+work=$(mktemp -d "${TMPDIR:-/tmp}/petsc-test.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+  echo "FAILED: $*"
+  grep -v 'Configure options' "$work/err" | head -n 40
+  exit 1
+}
+
+# run OUTPUT SFRUN-OPTION... -- PETSC-OPTION...
+run() {
+  local output=$1 options=()
+  shift
+  while [ "$1" != -- ]; do
+    options+=("$1")
+    shift
+  done
+  shift
+  timeout 120 "$BUILD/sfrun" --quiet "${options[@]}" -- "$cases" "$@" >"$output" 2>"$work/err" ||
+    fail "${options[*]} -- $*: exit status $?"
+}
+
+# same_with NAME SFRUN-OPTION... -- PETSC-OPTION...
+same_with() {
+  local name=$1
+  shift
+  run "$work/found" "$@" -dll_append "$adapter" -sf_type sfd
+  diff "$work/expected" "$work/found" || fail "$name: the output differs from that of -sf_type basic"
+  echo "$name: the same $(wc -l <"$work/found") lines"
+}
+
+# The library must have done most of it, or the comparison says nothing.
+expect_used() {
+  local by_sfd by_mpi
+  read -r by_sfd by_mpi < <(sed -n 's/.*graph of sfd: yes; operations: \([0-9]*\) by sfd, \([0-9]*\) by MPI/\1 \2/p' \
+    "$work/err")
+  [ "${by_sfd:-0}" -gt 50 ] || fail "${by_sfd:-no} operations by sfd, ${by_mpi:-all} by MPI"
+}
+
+run "$work/expected" -n 4 -- -sf_type basic
+[ "$(wc -l <"$work/expected")" -gt 80 ] || fail "the program said too little"
+same_with "one node" -n 4 -- -show
+expect_used
+same_with "from the first operation on" -n 4 -- -sfd_setup_after 0
+same_with "shared memory" -n 4 -- -sfd_setup_after 1 -sfd_malloc 1024
+same_with "two nodes" --nodes 2 -n 4 -- -sfd_setup_after 0 -show
+expect_used
+same_with "three nodes, dealt out" --nodes 3 --distribution cyclic -n 4 -- -sfd_setup_after 2
+run "$work/expected" -n 1 -- -sf_type basic
+same_with "alone" -n 1 --
+
+# Without a daemon: an error that says what to do, not a hang; a program that does not use it is not disturbed.
+expect_error() { # TEXT COMMAND...
+  local text=$1
+  shift
+  ! timeout 20 "$@" >"$work/out" 2>"$work/err" || fail "$*: an error was expected"
+  grep -q -- "$text" "$work/err" || fail "$*: expected '$text'"
+}
+export SF_SOCKET=$work/nobody.sock OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+expect_error "no sfd answers at $work/nobody.sock" "$cases" -dll_append "$adapter" -sf_type sfd
+expect_error "sfrun -n 4" "$cases" -dll_append "$adapter" -sf_type sfd
+expect_error "-sfd_setup_after -1: a number of operations expected" "$cases" -dll_append "$adapter" -sfd_setup_after -1
+expect_error "-sfd_malloc 0: the smallest number" "$cases" -dll_append "$adapter" -sfd_malloc 0
+timeout 60 "$cases" -dll_append "$adapter" -sf_type basic >"$work/found" 2>"$work/err" || fail "not used, no daemon"
+diff "$work/expected" "$work/found" || fail "not used, no daemon: the output differs"
+echo "all is the same"
