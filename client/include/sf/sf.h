@@ -30,10 +30,12 @@
 extern "C" {
 #endif
 
+/* Version of this header. */
 #define SF_VERSION_MAJOR 0
 #define SF_VERSION_MINOR 1
 #define SF_VERSION_PATCH 0
 
+/* Said of functions whose status must be looked at. */
 #if defined(__GNUC__)
 #define SF_CHECK_RESULT __attribute__((warn_unused_result))
 #else
@@ -75,6 +77,7 @@ typedef struct sf_init_options {
   int64_t timeout_ms;      /* how long to wait for the other ranks; -1: SF_TIMEOUT_MS, else the daemon's join-timeout */
 } sf_init_options_t;
 
+/* Everything from the environment. */
 #define SF_INIT_OPTIONS_DEFAULT                                                                                        \
   {                                                                                                                    \
     NULL, NULL, NULL, -1, -1, -1                                                                                       \
@@ -118,6 +121,7 @@ int32_t sf_group_size(const sf_group_t *group);
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
+/* Where memory is. */
 typedef enum sf_memory_kind {
   SF_MEMORY_HOST = 0,   /* ordinary memory of the host */
   SF_MEMORY_CUDA = 1,   /* memory of a CUDA device, from the driver or the runtime */
@@ -226,7 +230,7 @@ sf_status_t sf_op_destroy(const sf_op_t *op);
 /* ---- Graphs ------------------------------------------------------------------------------------------------------ */
 
 enum {
-  SF_GRAPH_DEFAULT = 0,
+  SF_GRAPH_DEFAULT = 0,   /* none of them */
   SF_GRAPH_COPY = 1 << 0, /* never read buffers of other ranks in place: an end then never waits for a reader */
 
   /* Contributions of a reduce travel between nodes one by one, instead of combined on the node that they come from, so
@@ -254,6 +258,7 @@ SF_CHECK_RESULT sf_status_t sf_graph_create_i32(sf_group_t *group, int64_t nroot
  * requests are freed with it. NULL is accepted. */
 sf_status_t sf_graph_destroy(sf_graph_t *graph);
 
+/* One rank's view of a graph. */
 typedef struct sf_graph_info {
   int64_t nroots;              /* roots of this rank */
   int64_t nleaves;             /* connected leaves of this rank */

@@ -96,25 +96,25 @@ SF_CHECK_RESULT sf_status_t sf_graph_create_global(sf_group_t *group, int64_t nr
 SF_CHECK_RESULT sf_status_t sf_graph_from_layouts(sf_group_t *group, int64_t nroots, int64_t nleaves, uint32_t flags,
                                                   sf_graph_t **graph_p);
 
-/* Connects by names: of this rank's roots, number root_index[i] (NULL: i) offers the name root_name[i], i < nroots; its
- * leaf leaf_index[i] (NULL: i) wants the name leaf_name[i], i < nleaves, and is connected to the root that offers that
- * name, on whatever rank, if one does. Names are 0..nnames-1; negative ones offer and want nothing. If several roots
- * offer a name, the one of the highest rank gets it, and on that rank the one listed last. Ranks find each other by a
- * directory of names that is dealt out over all of them: no rank holds more than its part and its own lists. Each rank
- * gets root_space roots (0: 1 + the highest offered index). nnames is the same on all ranks.
- * SF_ERR_ARG: negative sizes, NULL arrays, duplicate leaf. SF_ERR_RANGE: a name >= nnames, a negative index, a root
- * index >= root_space. SF_ERR_MISMATCH: flags or nnames differ. */
+/* Who offers and wants names on one rank: for sf_graph_create_matching. Names are 0..nnames-1; negative ones offer and
+ * want nothing. */
 typedef struct sf_match {
-  int64_t nnames;
-  int64_t root_space;
-  int64_t nroots; /* of the following two */
-  const int64_t *root_name;
-  const int64_t *root_index;
-  int64_t nleaves;
-  const int64_t *leaf_name;
-  const int64_t *leaf_index;
+  int64_t nnames;            /* the same on all ranks */
+  int64_t root_space;        /* roots that this rank gets; 0: 1 + the highest index offered */
+  int64_t nroots;            /* of the following two arrays */
+  const int64_t *root_name;  /* that is offered */
+  const int64_t *root_index; /* by this root; NULL: by the roots 0, 1, ... */
+  int64_t nleaves;           /* of the following two arrays */
+  const int64_t *leaf_name;  /* that is wanted */
+  const int64_t *leaf_index; /* by this leaf; NULL: by the leaves 0, 1, ... */
 } sf_match_t;
 
+/* Connects each leaf that wants a name with the root that offers it, on whatever rank; a leaf whose name nobody offers
+ * stays unconnected. If several roots offer a name, the one of the highest rank gets it, and on that rank the one with
+ * the highest place in the list. Ranks find each other by a directory of names that is dealt out over all of them: no
+ * rank holds more than its part and its own lists.
+ * SF_ERR_ARG: negative sizes, NULL arrays, duplicate leaf. SF_ERR_RANGE: a name >= nnames, a negative index, a root
+ * index >= root_space. SF_ERR_MISMATCH: flags or nnames differ. */
 SF_CHECK_RESULT sf_status_t sf_graph_create_matching(sf_group_t *group, const sf_match_t *match, uint32_t flags,
                                                      sf_graph_t **graph_p);
 
@@ -152,6 +152,7 @@ SF_CHECK_RESULT sf_status_t sf_graph_rank_order(sf_graph_t *graph, int64_t old_l
 /* Whether both have the same numbers of roots and the same edges, on all ranks. Flags are not compared. */
 SF_CHECK_RESULT sf_status_t sf_graph_equal(sf_graph_t *a, sf_graph_t *b, bool *equal_p);
 
+/* How a graph is written. */
 typedef enum sf_view_format {
   SF_VIEW_TEXT = 0, /* for people; consecutive edges in one line */
   SF_VIEW_JSON = 1, /* an object: rank, nroots, nleaves, leaf_space, edges as arrays [leaf, root rank, root] */

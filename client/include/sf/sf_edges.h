@@ -22,7 +22,7 @@ SF_CHECK_RESULT sf_status_t sf_graph_degrees(sf_graph_t *graph, int64_t degrees[
  * the lists, by ascending leaf index: in the same order at both ends. Only ranks with edges are in it, by ascending
  * rank; the rank itself may be one of them. The arrays belong to the graph and stay valid until its destruction. */
 typedef struct sf_graph_ranks {
-  int32_t nranks;
+  int32_t nranks;            /* of the following arrays */
   const int32_t *ranks;      /* nranks, in the group */
   const int64_t *offset;     /* nranks + 1 */
   const int64_t *root_index; /* on the rank that owns the root */

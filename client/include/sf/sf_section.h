@@ -17,7 +17,7 @@ extern "C" {
 
 /* Where the units of points are. The arrays, of npoints elements, are the caller's and are only read. */
 typedef struct sf_section {
-  int64_t npoints;
+  int64_t npoints;       /* vertices that have units */
   const int64_t *size;   /* units of each point, >= 0; NULL: one each */
   const int64_t *offset; /* where they begin in the array of units; NULL: the points follow one another */
 } sf_section_t;

@@ -25,6 +25,7 @@
   X(SF_ERR_NOT_FOUND, -17, "not found")                                                                                \
   X(SF_ERR_INTERNAL, -18, "internal error")
 
+/* How a function went. */
 typedef enum sf_status {
 #define SF_STATUS_ENUM(name, value, text) name = (value),
   SF_STATUS_TABLE(SF_STATUS_ENUM)
