@@ -8,7 +8,8 @@
 #   make bench      measure, and compare with the targets
 #   make fuzz       fuzz with clang's libFuzzer, FUZZ_SECONDS for each target
 #   make lint       layout, include directions, headers, scripts
-#   make examples   docs/examples only
+#   make examples   build docs/examples and run them; EXAMPLES="product migrate" runs some of them
+#   make docs       the API reference, from the public headers; what is not documented there is an error
 #   make install uninstall    with PREFIX and DESTDIR
 #   make deps       install the Debian packages that are missing (demo and check do it by themselves)
 #   make clean
@@ -157,14 +158,16 @@ test_libraries := $(tools_library) $(daemon_library) $(client_library)
 # What make check runs. Models and the sanitizers have nothing to say to each other.
 TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/test_*.sh)
 
-.PHONY: all examples demo check asan tsan fuzz bench lint install uninstall deps clean run-tests run-fuzz FORCE
+.PHONY: all examples demo check asan tsan fuzz bench lint docs install uninstall deps clean run-tests run-fuzz FORCE
 
 all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(cuda_plugin) $(petsc_library) \
 		$(examples)
 	@$(if $(cuda_plugin),:,echo "note: no support for memory of CUDA devices: nvcc was not found")
 	@$(if $(and $(sfperf),$(without_petsc)),echo "note: the adapter for PETSc is left out and sfperf does without: $(without_petsc)",:)
 
-examples: $(examples)
+examples: deps
+	@$(SUBMAKE) all
+	@BUILD='$(BUILD)' docs/examples/run $(EXAMPLES)
 
 # ---- Compiling ----
 
@@ -337,6 +340,13 @@ run-fuzz: $(fuzzers)
 	@for fuzzer in $(fuzzers); do \
 		mkdir -p $$fuzzer.corpus && $$fuzzer -max_total_time=$(FUZZ_SECONDS) $$fuzzer.corpus || exit 1; \
 	done
+
+docs:
+	@if command -v doxygen >/dev/null; then \
+		mkdir -p '$(BUILD)' && BUILD='$(BUILD)' doxygen docs/Doxyfile && echo '$(BUILD)/docs/html/index.html'; \
+	else \
+		echo "docs: skipped: doxygen is not installed"; \
+	fi
 
 lint: $(generated)
 	@CC='$(CC)' MPICC='$(MPICC)' NVCC='$(NVCC)' PETSC_CFLAGS='$(PETSC_CFLAGS)' .ci/lint $(PREPROCESS) $(LANGUAGE) \

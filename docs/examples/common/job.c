@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 void must(sf_status_t status, const char *what)
@@ -27,6 +28,35 @@ job_t job_join(void)
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
   }
   return job;
+}
+
+int job_end(job_t *job)
+{
+  int nfailed = job->nfailed;
+  if (nfailed > 0)
+    say(job, "\n%d check(s) FAILED: see above.\n", nfailed);
+  else
+    say(job, "\nAll checks passed.\n");
+  MPI_Bcast(&nfailed, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  must(sf_finalize(job->context), "sf_finalize");
+  MPI_Finalize();
+  return nfailed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int32_t number_argument(job_t *job, int argc, char *argv[], const char *what, int32_t least, int32_t most,
+                        int32_t otherwise)
+{
+  char *end = NULL;
+  if (argc < 2)
+    return otherwise;
+  long number = strtol(argv[1], &end, 10);
+  if (argc == 2 && end != argv[1] && *end == '\0' && number >= least && number <= most)
+    return (int32_t)number;
+  bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
+  say(job, "usage: sfrun -n RANKS -- %s [%s, %d to %d; otherwise %d]\n", argv[0], what, least, most, otherwise);
+  must(sf_finalize(job->context), "sf_finalize");
+  MPI_Finalize();
+  exit(help ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 void say(const job_t *job, const char *format, ...)

@@ -16,6 +16,14 @@ typedef struct job {
 /* Joins the job that sfrun describes in the environment. After MPI_Init. */
 job_t job_join(void);
 
+/* Says how the checks went, leaves the job and ends MPI. Returns the exit status, the same on all ranks. */
+int job_end(job_t *job);
+
+/* The only argument of an example, a number from least to most; without it the number is otherwise. Anything else ends
+ * the program with a text on how to call it. */
+int32_t number_argument(job_t *job, int argc, char *argv[], const char *what, int32_t least, int32_t most,
+                        int32_t otherwise);
+
 /* Ends the job if a call failed. MPI_Abort, because other ranks may be waiting for this one in MPI. */
 void must(sf_status_t status, const char *what);
 

@@ -1,0 +1,41 @@
+#!/bin/bash
+# The examples in small, over two nodes and on fewer rows than ranks: they check themselves against serial computations.
+# Needs BUILD, the build directory. (hello and cg have a test of their own: test_mtx.sh.)
+set -eu
+BUILD=$(realpath "${BUILD:?the build directory}")
+[ -z "${SANITIZE-}" ] || { echo "skipped: the sanitizers' reports about MPI itself would drown ours"; exit 77; }
+for program in sfd sfrun examples/product examples/migrate; do
+  [ -x "$BUILD/$program" ] || { echo "skipped: $BUILD/$program is not built"; exit 77; }
+done
+work=$(mktemp -d "${TMPDIR:-/tmp}/examples-test.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+  echo "FAILED: $*"
+  cat "$work/out"
+  exit 1
+}
+
+# run STATUS SFRUN-OPTIONS -- PROGRAM [ARGS]
+run() {
+  local expected=$1 status=0 options=()
+  shift
+  while [ "$1" != -- ]; do
+    options+=("$1")
+    shift
+  done
+  "$BUILD/sfrun" "${options[@]}" -- "$BUILD/examples/$2" "${@:3}" >"$work/out" 2>&1 || status=$?
+  [ $status = "$expected" ] || fail "${options[*]} $*: exit status $status, expected $expected"
+  if [ "$expected" = 0 ] && { grep -q FAILED "$work/out" || ! grep -q '^  ok ' "$work/out"; }; then
+    fail "${options[*]} $*: no check passed"
+  fi
+}
+
+run 0 --nodes 2 --distribution cyclic -n 3 -- product 1000
+run 0 --nodes 2 -n 4 -- assembly 20
+run 0 --nodes 2 --distribution cyclic -n 3 -- submatrix 500
+run 0 --nodes 2 -n 3 -- galerkin 500
+run 0 --nodes 2 --distribution cyclic -n 4 -- migrate 6
+run 0 -n 4 -- galerkin 3
+run 1 -n 1 -- product none
+grep -q '^usage: ' "$work/out" || fail "no usage of product"
