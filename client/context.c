@@ -141,6 +141,7 @@ static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, c
   context->board = context->board_region.base;
   if (status == SF_OK)
     sfc_counters_joined(&context->counters, context->job, context->node);
+  context->claims.possible = context->alloc.sealed_by_daemon = welcome->has_workers && welcome->workers;
   sfproto_incoming_free(&incoming);
   return status;
 }
@@ -174,6 +175,7 @@ static void free_context(sf_context_t *context)
   }
   sfc_counters_close(&context->counters);
   sfshm_region_destroy(&context->board_region);
+  sfc_claims_destroy(&context->claims);
   sfc_submitter_destroy(&context->submitter);
   sfc_control_close(&context->control);
   free(context->rank_nodes);
@@ -201,6 +203,7 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
   context->size = identity.size;
   sfc_memory_init(&context->memory);
   sfc_submitter_init(&context->submitter, &context->control, &context->failed);
+  sfc_claims_init(&context->claims);
   if (getrandom(&context->probe_value, sizeof context->probe_value, GRND_NONBLOCK) < 0)
     context->probe_value = (uint64_t)(uintptr_t)context; /* only has to differ from what others have there */
   status = sfc_alerts_open(&context->alerts);

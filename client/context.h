@@ -9,6 +9,7 @@
 #include <sf/sf.h>
 
 #include "client/alerts.h"
+#include "client/claims.h"
 #include "client/control.h"
 #include "client/counters.h"
 #include "client/heap.h"
@@ -43,6 +44,7 @@ struct sf_context {
 
   sfc_control_t control;
   sfc_submitter_t submitter;
+  sfc_claims_t claims;
   sfc_alerts_t alerts;
   sfshm_region_t board_region;
   const sfshm_board_t *board;

@@ -8,6 +8,7 @@
 #include "client/context.h"
 #include "client/group.h"
 #include "client/multi.h"
+#include "client/offload.h"
 #include "client/operation.h"
 #include "client/trunk.h"
 #include "shm/error.h"
@@ -127,6 +128,7 @@ void sfc_graph_free(sf_graph_t *graph)
   for (int32_t i = 0; i < graph->nlanes; i++) {
     sfc_link_destroy(&graph->lanes[i].as_root);
     sfc_link_destroy(&graph->lanes[i].as_leaf);
+    sfc_offload_free_lane(&graph->lanes[i]);
   }
   sfc_link_destroy(&graph->self);
   for (int32_t i = 0; i < graph->nlists; i++)

@@ -27,6 +27,7 @@ typedef struct sfc_cursor {
 
 struct sfc_trunk;
 struct sfc_trunks;
+struct sfc_offers;
 
 /* All that concerns one other rank with which this one shares edges. Messages of both operations share its lanes. Or,
  * with a trunk, all that concerns the ranks of one other node: then the links only say how much there is. */
@@ -54,6 +55,7 @@ typedef struct sfc_lane {
   sfc_block_t rx_cells; /* granted to the other end */
 
   sfshm_lane_counters_t *counts; /* in the counters region, or the graph's rest */
+  struct sfc_offers *offers;     /* to the daemon's workers: see offload.h; NULL: none yet */
 } sfc_lane_t;
 
 #define SFC_SELF_TURN (-1)

@@ -125,7 +125,7 @@ static sf_status_t add_segment(sfc_heap_t *heap, size_t block_bytes, sfc_segment
   bool inbox = heap->kind == SFSHM_REGION_INBOX;
   sf_status_t status = sfshm_region_create(
       inbox ? "sf-inbox" : "sf-alloc", heap->kind, own ? used_bytes + block_bytes : heap->segment_bytes,
-      inbox ? SFSHM_SEAL_SIZE : SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_LATER, &region);
+      inbox || heap->sealed_by_daemon ? SFSHM_SEAL_SIZE : SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_LATER, &region);
   if (status != SF_OK)
     return status;
   status = make_segment(&region, ++*heap->last_segment, used_bytes, &segment);

@@ -19,6 +19,7 @@ typedef struct sfc_heap {
   sfc_control_t *control;
   _Atomic uint64_t *last_segment; /* of the rank; segment numbers are never used again */
   size_t segment_bytes;           /* of an ordinary segment */
+  bool sealed_by_daemon;          /* it sets the last seal of what is not an inbox, having mapped it for writing */
   pthread_mutex_t lock;
   sfc_segment_t *segments;
 } sfc_heap_t;

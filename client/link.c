@@ -96,6 +96,19 @@ void sfc_link_unpack_part(const sfc_link_t *link, sfshm_operation_t operation, c
                           base + (size_t)sfshm_pattern_at(&link->extra_leaf, e) * unit_bytes);
 }
 
+sfshm_paths_t sfc_link_paths(const sfc_link_t *link, sfshm_operation_t operation)
+{
+  bool bcast = operation == SFSHM_BCAST;
+  return (sfshm_paths_t){
+      .nvalues = link->nvalues,
+      .from = bcast ? link->value_root : link->leaf,
+      .to = bcast ? link->leaf : link->value_root,
+      .extra_value = link->extra_value,
+      .extra_from = bcast ? link->extra_root : link->extra_leaf,
+      .extra_to = bcast ? link->extra_leaf : link->extra_root,
+  };
+}
+
 void sfc_link_apply(const sfc_link_t *link, sfshm_operation_t operation, const sfc_combine_t *combine,
                     const void *source, void *target)
 {

@@ -10,6 +10,7 @@
 #include "shm/edges.h"
 #include "shm/kernels.h"
 #include "shm/message.h"
+#include "shm/paths.h"
 
 typedef struct sfc_link {
   int64_t nvalues;             /* distinct roots; 0: no edges */
@@ -52,6 +53,9 @@ void sfc_link_unpack(const sfc_link_t *link, sfshm_operation_t operation, const 
  * multiples of the base type's size. part: unit and kernels of so many bytes. */
 void sfc_link_unpack_part(const sfc_link_t *link, sfshm_operation_t operation, const sfc_combine_t *part,
                           size_t unit_bytes, int64_t value, size_t offset, const void *packed, void *target);
+
+/* The same edges as ways straight from the source buffer to the target. */
+sfshm_paths_t sfc_link_paths(const sfc_link_t *link, sfshm_operation_t operation);
 
 /* Combines straight from the source buffer (roots or leaves) into the target. */
 void sfc_link_apply(const sfc_link_t *link, sfshm_operation_t operation, const sfc_combine_t *combine,

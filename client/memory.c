@@ -151,6 +151,7 @@ sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
   struct sf_region *region = malloc(sizeof *region);
   if (region == NULL)
     return sfshm_error(SF_ERR_NOMEM, "sf_alloc: bookkeeping");
+  sfc_claims_open(context); /* before requests look at buffers in it */
   status = sfc_heap_take(&context->alloc, len_bytes, &block);
   if (status != SF_OK) {
     free(region);

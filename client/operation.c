@@ -6,6 +6,7 @@
 #include "client/composite.h"
 #include "client/context.h"
 #include "client/match.h"
+#include "client/offload.h"
 #include "client/progress.h"
 #include "client/request.h"
 #include "client/transfer.h"
@@ -132,14 +133,16 @@ static __attribute__((noinline)) sf_status_t prepare_graph(sf_graph_t *graph, co
   return status == SF_OK && !has_room(graph, noperations) ? grow_table(graph) : status;
 }
 
-/* Begins an operation; wakes of other ranks are left to the caller. Sends as early as possible: somebody waits. */
-static inline void launch(sf_request_t *request, sfc_thread_t *thread)
+/* Begins an operation; wakes of other ranks are left to the caller. Sends as early as possible: somebody waits. apart:
+ * the owner will do something else before it ends it. */
+static inline void launch(sf_request_t *request, sfc_thread_t *thread, bool apart)
 {
   sf_graph_t *graph = request->graph;
   request->sequence = ++graph->last_sequence;
   request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
   if (graph->trunks != NULL)
     sfc_trunks_check_begun(graph, request);
+  request->offers = apart ? sfc_offload_begun(request) : 0;
   bool sent = request->send.lane != NULL && sfc_request_send_straight(request, thread);
   if (graph->thread == NULL)
     attach_thread(graph, thread);
@@ -154,13 +157,15 @@ static inline void launch(sf_request_t *request, sfc_thread_t *thread)
   graph->history[request->sequence % SFC_HISTORY] = request->match;
   sfshm_count(&graph->counts->begun[request->operation], 1);
   sfc_graph_check_unexpected(graph, request->operation);
+  if ((request->offers & SFC_OFFER_TARGET) != 0)
+    sfc_offload_targets(request);
   if (request->ordered)
     sfc_request_advance(request);
   else if (graph->self.nedges > 0 && !request->held)
     sfc_request_do_self(request);
 }
 
-static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread)
+static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, bool apart)
 {
   sf_graph_t *graph = request->graph;
   if (sfc_graph_is_failed(graph) || (graph->thread != NULL && graph->thread != thread) || !has_room(graph, 1)) {
@@ -168,7 +173,7 @@ static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread)
     if (status != SF_OK)
       return status;
   }
-  launch(request, thread);
+  launch(request, thread, apart);
   return SF_OK;
 }
 
@@ -177,9 +182,9 @@ sf_status_t sfc_request_begin_two(sf_request_t *first, sf_request_t *second, sfc
   sf_status_t status = prepare_graph(first->graph, thread, 2);
   if (status != SF_OK)
     return status;
-  launch(first, thread);
+  launch(first, thread, false);
   if (second != NULL)
-    launch(second, thread);
+    launch(second, thread, false);
   return SF_OK;
 }
 
@@ -239,7 +244,7 @@ static sfc_composite_call_t of_application(sf_graph_t *graph, sfshm_operation_t 
 
 static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
                                          const void *rootdata, void *leafdata, const sf_op_t *op,
-                                         sf_request_t **request_p)
+                                         sf_request_t **request_p, bool apart)
 {
   sfc_thread_t *thread = sfc_thread_self();
   sf_status_t status;
@@ -253,7 +258,7 @@ static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t op
     if (status != SF_OK)
       return status;
   }
-  status = begin(request, thread);
+  status = begin(request, thread, apart);
   sfc_thread_flush(thread);
   if (status != SF_OK) {
     sfc_request_recycle(request);
@@ -266,13 +271,13 @@ static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t op
 sf_status_t sf_bcast_begin(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata, void *leafdata,
                            const sf_op_t *op, sf_request_t **request_p)
 {
-  return make_and_begin(graph, SFSHM_BCAST, unit, rootdata, leafdata, op, request_p);
+  return make_and_begin(graph, SFSHM_BCAST, unit, rootdata, leafdata, op, request_p, true);
 }
 
 sf_status_t sf_reduce_begin(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *rootdata,
                             const sf_op_t *op, sf_request_t **request_p)
 {
-  return make_and_begin(graph, SFSHM_REDUCE, unit, rootdata, (void *)(uintptr_t)leafdata, op, request_p);
+  return make_and_begin(graph, SFSHM_REDUCE, unit, rootdata, (void *)(uintptr_t)leafdata, op, request_p, true);
 }
 
 static sf_status_t make_persistent(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
@@ -318,7 +323,7 @@ sf_status_t sf_start_all(int32_t count, sf_request_t *const requests[])
     else if (request->composite != NULL)
       status = sfc_composite_begin(request, thread);
     else if ((status = sfc_request_prepare(request)) == SF_OK)
-      status = begin(request, thread);
+      status = begin(request, thread, true);
   }
   sfc_thread_flush(thread);
   return status;
@@ -335,6 +340,8 @@ sf_status_t sf_start(sf_request_t *request)
 static inline void end(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
+  if ((request->offers & SFC_OFFER_TARGET) != 0)
+    sfc_offload_end(request);
   graph->table[request->sequence & graph->table_mask] = NULL;
   request->in_flight = false;
   graph->thread->in_flight--;
@@ -473,7 +480,7 @@ __attribute__((flatten)) sf_status_t sf_bcast(sf_graph_t *graph, const sf_type_t
                                               void *leafdata, const sf_op_t *op)
 {
   sf_request_t *request;
-  sf_status_t status = make_and_begin(graph, SFSHM_BCAST, unit, rootdata, leafdata, op, &request);
+  sf_status_t status = make_and_begin(graph, SFSHM_BCAST, unit, rootdata, leafdata, op, &request, false);
   return status == SF_OK ? complete(&request, sfc_thread_self()) : status;
 }
 
@@ -481,7 +488,8 @@ __attribute__((flatten)) sf_status_t sf_reduce(sf_graph_t *graph, const sf_type_
                                                void *rootdata, const sf_op_t *op)
 {
   sf_request_t *request;
-  sf_status_t status = make_and_begin(graph, SFSHM_REDUCE, unit, rootdata, (void *)(uintptr_t)leafdata, op, &request);
+  sf_status_t status =
+      make_and_begin(graph, SFSHM_REDUCE, unit, rootdata, (void *)(uintptr_t)leafdata, op, &request, false);
   return status == SF_OK ? complete(&request, sfc_thread_self()) : status;
 }
 

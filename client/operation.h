@@ -16,6 +16,10 @@ typedef struct sfc_straight {
   size_t bytes;
 } sfc_straight_t;
 
+/* What of an operation may be offered to the daemon's workers: see offload.h. */
+#define SFC_OFFER_SOURCE 1u
+#define SFC_OFFER_TARGET 2u
+
 struct sf_request {
   sf_graph_t *graph;
   sf_request_t *next;              /* in the graph's list of free or of persistent requests */
@@ -42,6 +46,9 @@ struct sf_request {
   const char *source; /* root or leaf: what is sent */
   char *target;       /* the other one */
   sfc_memory_ref_t source_ref;
+  sfc_memory_ref_t target_ref;
+  uint32_t may_offer;    /* parts that could be offered: SFC_OFFER_*; 0 as a rule */
+  uint32_t offers;       /* that are, of the operation in flight */
   uint64_t memory_epoch; /* when the buffers were looked up */
   sfc_straight_t send;   /* all that is to be sent, and to be received */
   sfc_straight_t receive;

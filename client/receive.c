@@ -7,6 +7,7 @@
 #include "client/context.h"
 #include "client/match.h"
 #include "client/method.h"
+#include "client/offload.h"
 #include "client/progress.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
@@ -89,9 +90,13 @@ static sf_status_t check_extent(const sfc_lane_t *lane, const sf_request_t *requ
   return SF_OK;
 }
 
+/* *pending_p: workers of the daemon are in the middle of some of it, and nothing is left to be done here. */
 static sf_status_t read_in_place(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
-                                 const sfshm_slot_t *slot)
+                                 const sfshm_slot_t *slot, bool *pending_p)
 {
+  sfc_offer_t *offer = sfc_offload_target(lane, request);
+  if (offer != NULL && sfc_offload_target_done(lane, request, offer))
+    return SF_OK;
   sfc_peers_t *peers = &lane->graph->context->peers;
   sfshm_in_place_t where;
   sfc_pinned_t pinned;
@@ -100,9 +105,11 @@ static sf_status_t read_in_place(sfc_lane_t *lane, const sf_request_t *request, 
   if (status != SF_OK)
     return status;
   status = check_extent(lane, request, link, where.offset, pinned.length_bytes);
-  if (status == SF_OK)
-    sfc_link_apply(link, request->operation, &request->combine, (const char *)pinned.base + where.offset,
-                   request->target);
+  const char *source = (const char *)pinned.base + where.offset;
+  if (status == SF_OK && offer != NULL)
+    *pending_p = !sfc_offload_share(lane, request, offer, source);
+  else if (status == SF_OK)
+    sfc_link_apply(link, request->operation, &request->combine, source, request->target);
   sfc_peer_unpin(peers, &pinned);
   return status;
 }
@@ -164,16 +171,16 @@ static sf_status_t read_private(sfc_lane_t *lane, const sf_request_t *request, c
 }
 
 /* Takes one message of the request. *complete_p: whether it was the lane's last one for it; *tell_p: whether the writer
- * waits to hear that it has been taken. */
+ * waits to hear that it has been taken; *pending_p: it has not been taken yet, as others are at it. */
 static sf_status_t take_message(sfc_lane_t *lane, const sf_request_t *request, const sfshm_slot_t *slot, uint64_t desc,
-                                bool *complete_p, bool *tell_p)
+                                bool *complete_p, bool *tell_p, bool *pending_p)
 {
   const sfc_link_t *link = sfc_lane_incoming(lane, request->operation);
   int64_t n = sfc_link_count(link, request->operation);
   sf_status_t status = SF_OK;
   size_t bytes = (size_t)n * request->combine.unit_bytes;
   *complete_p = true;
-  *tell_p = false;
+  *tell_p = *pending_p = false;
   switch (sfshm_desc_method(desc)) {
   case SFSHM_METHOD_INLINE:
     if (bytes > SFSHM_INLINE_BYTES)
@@ -187,8 +194,10 @@ static sf_status_t take_message(sfc_lane_t *lane, const sf_request_t *request, c
     *complete_p = lane->rx_cursor.value == n;
     break;
   case SFSHM_METHOD_IN_PLACE:
-    status = read_in_place(lane, request, link, slot);
+    status = read_in_place(lane, request, link, slot, pending_p);
     *tell_p = true;
+    if (*pending_p)
+      return status;
     break;
   case SFSHM_METHOD_VM_READ:
     status = read_private(lane, request, link, slot);
@@ -247,14 +256,18 @@ bool sfc_lane_receive(sfc_lane_t *lane)
       sfc_lane_fail_mismatch(lane, request->match, request->sequence, desc);
       return true;
     }
-    bool complete, tell;
-    sf_status_t status = take_message(lane, request, slot, desc, &complete, &tell);
+    bool complete, tell, pending;
+    if (lane->offers != NULL)
+      sfc_offload_note_method(lane, request, sfshm_desc_method(desc));
+    sf_status_t status = take_message(lane, request, slot, desc, &complete, &tell, &pending);
     if (status != SF_OK) {
       if (status == SF_ERR_RANK_FAILED)
         break; /* perhaps because of another rank that died first: which one the daemon will say */
       sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
       return true;
     }
+    if (pending)
+      break;
     sfc_lane_end_message(lane, tell);
     moved = true;
     if (complete)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "client/device.h"
+#include "client/offload.h"
 #include "client/transfer.h"
 #include "client/type.h"
 #include "shm/error.h"
@@ -84,6 +85,8 @@ sf_status_t sfc_request_look_up(sf_request_t *request)
   if (status != SF_OK)
     return status;
   request->source_ref = request->operation == SFSHM_BCAST ? root : leaf;
+  request->target_ref = request->operation == SFSHM_BCAST ? leaf : root;
+  request->may_offer = sfc_offload_parts(request);
   request->memory_epoch = epoch;
   return SF_OK;
 }

@@ -71,11 +71,9 @@ static void ring_doorbell(const sfc_submitter_t *submitter)
     ;
 }
 
-void sfc_submit(sfc_submitter_t *submitter, sfshm_submission_t kind, uint64_t graph, uint32_t side, uint64_t message,
-                uint64_t desc, uint64_t size, bool lazy)
+void sfc_submit_entry(sfc_submitter_t *submitter, const sfshm_ring_entry_t *entry, bool lazy)
 {
   sfshm_ring_t *ring = submitter->region.base;
-  sfshm_ring_entry_t entry = {.kind = kind, .graph = graph, .message = message, .desc = desc, .a = side, .size = size};
   uint64_t position;
   while (!sfshm_ring_claim(ring, 1, &position)) {
     if (sfshm_ring_needs_wake(ring))
@@ -84,7 +82,14 @@ void sfc_submit(sfc_submitter_t *submitter, sfshm_submission_t kind, uint64_t gr
       return;
     sched_yield();
   }
-  sfshm_ring_publish(ring, position, &entry);
+  sfshm_ring_publish(ring, position, entry);
   if (!lazy && sfshm_ring_needs_wake(ring))
     ring_doorbell(submitter);
+}
+
+void sfc_submit(sfc_submitter_t *submitter, sfshm_submission_t kind, uint64_t graph, uint32_t side, uint64_t message,
+                uint64_t desc, uint64_t size, bool lazy)
+{
+  sfshm_ring_entry_t entry = {.kind = kind, .graph = graph, .message = message, .desc = desc, .a = side, .size = size};
+  sfc_submit_entry(submitter, &entry, lazy);
 }

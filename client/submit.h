@@ -11,6 +11,7 @@
 
 #include "client/control.h"
 #include "shm/region.h"
+#include "shm/ring.h"
 #include "shm/trunk.h"
 
 typedef struct sfc_submitter {
@@ -28,8 +29,11 @@ void sfc_submitter_destroy(sfc_submitter_t *submitter);
 sf_status_t sfc_submitter_open(sfc_submitter_t *submitter);
 
 /* One submission; see shm/trunk.h for the fields. Waits, spinning, while the ring is full, which is until the daemon
- * runs; gives up when the job has failed or the daemon is gone. lazy: the daemon
- * may read it when something else wakes it. Any thread. */
+ * runs; gives up when the job has failed or the daemon is gone. lazy: the daemon may read it when something else wakes
+ * it. Any thread. */
+void sfc_submit_entry(sfc_submitter_t *submitter, const sfshm_ring_entry_t *entry, bool lazy);
+
+/* The same for what concerns trunks. */
 void sfc_submit(sfc_submitter_t *submitter, sfshm_submission_t kind, uint64_t graph, uint32_t side, uint64_t message,
                 uint64_t desc, uint64_t size, bool lazy);
 

@@ -66,6 +66,8 @@ static bool send_reference(sfc_lane_t *lane, sf_request_t *request, sfshm_method
   lane->tx_unread++;
   lane->graph->nunread++;
   post(lane, slot, request, method);
+  if (sfc_offload_sends(request, bytes))
+    sfc_offload_source(lane, request);
   return true;
 }
 
@@ -183,8 +185,10 @@ bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
     return send_inline(lane, request, &out, bytes);
   /* A request that has begun in pieces goes on in pieces: the choice is the same each time, as nothing that it depends
    * on changes while the request is in flight. */
-  sfshm_method_t method =
-      sfc_method_choose(&lane->graph->context->board->costs, lane, &request->source_ref, out.pattern, out.runs, bytes);
+  sfshm_method_t method = sfc_offload_sends(request, bytes)
+                              ? SFSHM_METHOD_IN_PLACE
+                              : sfc_method_choose(&lane->graph->context->board->costs, lane, &request->source_ref,
+                                                  out.pattern, out.runs, bytes);
   return method == SFSHM_METHOD_CELL ? send_pieces(lane, request, &out, bytes)
                                      : send_reference(lane, request, method, bytes);
 }
@@ -227,8 +231,11 @@ bool sfc_lane_check_read(sfc_lane_t *lane)
     sf_request_t **entry = &lane->awaiting[message % SFSHM_LANE_SLOTS];
     if (*entry == NULL)
       continue;
-    if (!sfshm_lane_is_consumed(&lane->tx, message + 1))
+    bool consumed = sfshm_lane_is_consumed(&lane->tx, message + 1);
+    if (!consumed && lane->offers == NULL)
       break;
+    if (!consumed && !sfc_offload_source_done(lane, message))
+      continue; /* but others behind it may be */
     sfc_lane_settle(lane, entry);
     moved = true;
   }

@@ -3,6 +3,7 @@
 #define SFC_TRANSFER_H
 
 #include "client/match.h"
+#include "client/offload.h"
 #include "client/progress.h"
 
 /* Whether the lane carries data of the operation from here, and to here. */
@@ -21,6 +22,8 @@ static inline bool sfc_lane_receives(const sfc_lane_t *lane, sfshm_operation_t o
 /* The other end has read what that entry of awaiting stands for. */
 static inline void sfc_lane_settle(sfc_lane_t *lane, sf_request_t **entry)
 {
+  if (lane->offers != NULL)
+    sfc_offload_end_source(lane, (uint64_t)(entry - lane->awaiting));
   (*entry)->sends_left--;
   *entry = NULL;
   lane->tx_unread--;

@@ -32,11 +32,32 @@ static sfshm_board_t *memory(const sfd_board_t *board)
   return board->region.base;
 }
 
+static int32_t count_workers(const sfd_board_t *board, int32_t participants)
+{
+  int32_t spare = board->own_cores - participants;
+  if (board->workers >= 0)
+    return board->workers;
+  return spare < 0 ? 0 : spare < SFD_MAX_SPARE_WORKERS ? spare : SFD_MAX_SPARE_WORKERS;
+}
+
+int32_t sfd_board_max_workers(const sfd_board_t *board)
+{
+  return count_workers(board, 1);
+}
+
 /* Hints for the clients' waiting: nothing depends on the order in which they are seen. */
 static void publish(sfd_board_t *board)
 {
   atomic_store_explicit(&memory(board)->cores, (uint32_t)sfd_board_cores(board), memory_order_relaxed);
   atomic_store_explicit(&memory(board)->participants, (uint32_t)board->participants, memory_order_relaxed);
+  atomic_store_explicit(&memory(board)->workers, (uint32_t)count_workers(board, board->participants),
+                        memory_order_relaxed);
+}
+
+void sfd_board_set_workers(sfd_board_t *board, int32_t workers)
+{
+  board->workers = workers;
+  publish(board);
 }
 
 sf_status_t sfd_board_create(const sfshm_costs_t *costs, sfd_board_t **board_p)

@@ -6,6 +6,7 @@
 #include "daemon/group.h"
 #include "daemon/job.h"
 #include "daemon/join.h"
+#include "daemon/offload.h"
 #include "daemon/query.h"
 #include "daemon/segment.h"
 #include "daemon/setup.h"
@@ -41,6 +42,7 @@ static const route_t routes[] = {
     BODY(EXCHANGE_GET) = {"ExchangeGet", SFD_SESSION_RUNNING, 0, 0, sfd_trunks_handle_exchange_get},
     BODY(RING_OPEN) = {"RingOpen", SFD_SESSION_RUNNING, 1, 1, sfd_submission_handle_open},
     BODY(CONTROL) = {"Control", SFD_SESSION_TOOL, 0, 0, sfd_control_handle},
+    BODY(CLAIMS_OPEN) = {"ClaimsOpen", SFD_SESSION_RUNNING, 1, 1, sfd_offload_handle_claims},
     BODY(QUERY) = {"Query", SFD_SESSION_TOOL, 0, 0, sfd_query_handle},
 };
 

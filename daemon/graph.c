@@ -8,6 +8,7 @@
 #include "daemon/key.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
+#include "daemon/offload.h"
 #include "daemon/setup.h"
 #include "daemon/submission.h"
 #include "daemon/trunks.h"
@@ -60,6 +61,7 @@ void sfd_graph_free(sfd_graph_t *graph)
   sfd_job_t *job = graph->group->job;
   end_setup(graph);
   sfd_trunks_free(graph->trunks);
+  sfd_offload_free(graph->offload);
   TAILQ_REMOVE(&job->graphs, graph, entry);
   if (graph->id != 0)
     sfd_key_remove(&job->graphs_by_id, graph);

@@ -18,6 +18,7 @@
 
 struct sfd_setup;
 struct sfd_trunks;
+struct sfd_offload;
 
 typedef enum sfd_graph_state {
   SFD_GRAPH_GATHERING,
@@ -34,9 +35,10 @@ typedef struct sfd_graph {
   sfd_group_t *group;
   uint64_t number; /* among the graphs of its group */
   sfd_graph_state_t state;
-  struct sfd_setup *setup;   /* NULL when set-up is over */
-  struct sfd_trunks *trunks; /* NULL: it has no edges between this node and others */
-  int64_t nroots;            /* of all ranks */
+  struct sfd_setup *setup;     /* NULL when set-up is over */
+  struct sfd_trunks *trunks;   /* NULL: it has no edges between this node and others */
+  struct sfd_offload *offload; /* NULL: nothing of it is offloaded */
+  int64_t nroots;              /* of all ranks */
   int64_t nleaves;
   int64_t npairs; /* ordered pairs of distinct ranks with edges */
   int32_t ndestroyed;

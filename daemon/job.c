@@ -15,6 +15,7 @@
 #include "daemon/key.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
+#include "daemon/offload.h"
 #include "daemon/segment.h"
 #include "daemon/setup.h"
 #include "daemon/submission.h"
@@ -146,6 +147,7 @@ static void free_rank(sfd_rank_t *rank)
 {
   sfd_segments_free(rank);
   sfd_submission_close(rank->submission);
+  sfd_offload_close(rank->offers);
   sfshm_region_destroy(&rank->inbox);
   if (rank->counters_fd >= 0)
     close(rank->counters_fd);

@@ -35,6 +35,7 @@
 
 struct sfd_segment;
 struct sfd_registered;
+struct sfd_offer_rank;
 struct sfd_group;
 struct sfd_graph;
 TAILQ_HEAD(sfd_segment_list, sfd_segment);
@@ -62,6 +63,7 @@ typedef struct sfd_rank {
   sfshm_region_t inbox;              /* mapped when the rank is to be woken */
   sfshm_wake_t *wake;                /* in it; NULL before */
   struct sfd_submission *submission; /* NULL: it has no ring */
+  struct sfd_offer_rank *offers;     /* NULL: it offers no work */
   void *segments_by_number;          /* tsearch */
   struct sfd_segment_list segments;
   int64_t nsegments;

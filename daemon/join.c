@@ -10,6 +10,7 @@
 #include "daemon/job.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
+#include "daemon/offload.h"
 #include "daemon/segment.h"
 #include "shm/counters.h"
 #include "shm/error.h"
@@ -29,6 +30,8 @@ static void send_welcome(sfd_session_t *session, uint64_t request, const sfd_job
   welcome.local_ranks = ranks;
   welcome.n_local_ranks = nranks;
   welcome.has_node = true;
+  welcome.has_workers = true;
+  welcome.workers = sfd_offload_is_on(session->server);
   welcome.node = sfd_network_node(session->server);
   if (job != NULL) {
     welcome.job_id = job->id;

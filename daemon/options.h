@@ -43,7 +43,7 @@ typedef struct sfd_option {
   const char *help;
 } sfd_option_t;
 
-#define SFD_OPTION_COUNT 23
+#define SFD_OPTION_COUNT 24
 
 /* Where an effective value came from. */
 typedef struct sfd_option_origin {
@@ -70,6 +70,7 @@ typedef struct sfd_options {
   int64_t max_segments;
   int64_t max_regions;
   bool calibrate;
+  int64_t offload_workers; /* -1: by the number of cores */
   char *log_level;
   bool log_time;
   int64_t ready_fd; /* -1: none */

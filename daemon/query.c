@@ -11,6 +11,7 @@
 #include "daemon/group.h"
 #include "daemon/job.h"
 #include "daemon/network.h"
+#include "daemon/offload.h"
 #include "daemon/query_config.h"
 #include "daemon/query_nodes.h"
 #include "daemon/segment.h"
@@ -207,6 +208,8 @@ static void tell_rank(sfd_query_t *query, sfd_rank_t *rank)
   info.program = rank->program;
   info.has_ring_depth = rank->submission != NULL;
   info.ring_depth = rank->submission != NULL ? sfshm_ring_depth(&rank->submission->reader) : 0;
+  info.has_offloaded_bytes = rank->offers != NULL;
+  info.offloaded_bytes = sfd_offload_bytes(rank->offers);
   if (regions != NULL && pointers != NULL) {
     info.n_regions = describe_regions(rank, regions, pointers, max);
     info.regions = pointers;

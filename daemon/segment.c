@@ -1,10 +1,12 @@
-/* Bookkeeping of the ranks' memory; nothing of it is ever mapped here. The daemon's thread. */
+/* Bookkeeping of the ranks' memory. The daemon's thread. */
 #include "daemon/segment.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "daemon/key.h"
+#include "daemon/mapping.h"
+#include "daemon/offload.h"
 #include "shm/error.h"
 
 /* ---- Segments ---- */
@@ -35,8 +37,41 @@ static void free_segment(sfd_rank_t *rank, sfd_segment_t *segment)
   TAILQ_REMOVE(&rank->segments, segment, entry);
   rank->nsegments--;
   sfd_job_close_fd(rank->job, segment->fd);
+  sfd_mapping_release(segment->mapping);
   free(segment->holders);
   free(segment);
+}
+
+/* Maps memory of sf_alloc for the workers, which has to be done before it gets its last seal. Where that does not work
+ * the ranks do without workers: NULL. */
+static sfd_mapping_t *map_for_workers(const sfd_rank_t *rank, bool inbox, int fd)
+{
+  sfshm_region_t region;
+  if (inbox || !sfd_offload_is_on(rank->job->server) ||
+      sfshm_region_map_last(fd, SFSHM_REGION_ALLOC, SFD_MAX_REGION_BYTES, &region) != SF_OK)
+    return NULL;
+  sfd_mapping_t *mapping = sfd_mapping_create(&region);
+  if (mapping == NULL)
+    sfshm_region_destroy(&region);
+  return mapping;
+}
+
+/* A segment in the rank's tables, without its descriptor. */
+static sf_status_t enter_segment(sfd_rank_t *rank, uint64_t number, uint64_t length, bool inbox,
+                                 sfd_segment_t **segment_p)
+{
+  sfd_segment_t *segment = calloc(1, sizeof *segment);
+  if (segment == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for segment %" PRIu64, number);
+  *segment = (sfd_segment_t){.number = number, .length = length, .inbox = inbox, .fd = -1};
+  if (!sfd_key_insert(&rank->segments_by_number, segment)) {
+    free(segment);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for segment %" PRIu64, number);
+  }
+  TAILQ_INSERT_TAIL(&rank->segments, segment, entry);
+  rank->nsegments++;
+  *segment_p = segment;
+  return SF_OK;
 }
 
 sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, bool inbox, int fd)
@@ -47,19 +82,16 @@ sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, 
     return sfshm_error(SF_ERR_LIMIT, "a rank may have %lld segments (option max-segments)",
                        (long long)rank->job->server->options->max_segments);
   size_t found = 0;
+  sfd_segment_t *segment = NULL;
+  sfd_mapping_t *mapping = map_for_workers(rank, inbox, fd);
   sf_status_t status = verify(number, length, inbox, fd, &found);
-  if (status != SF_OK)
+  if (status == SF_OK)
+    status = enter_segment(rank, number, found, inbox, &segment);
+  if (status != SF_OK) {
+    sfd_mapping_release(mapping);
     return status;
-  sfd_segment_t *segment = calloc(1, sizeof *segment);
-  if (segment == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for segment %" PRIu64, number);
-  *segment = (sfd_segment_t){.number = number, .length = found, .inbox = inbox, .fd = -1};
-  if (!sfd_key_insert(&rank->segments_by_number, segment)) {
-    free(segment);
-    return sfshm_error(SF_ERR_NOMEM, "no memory for segment %" PRIu64, number);
   }
-  TAILQ_INSERT_TAIL(&rank->segments, segment, entry);
-  rank->nsegments++;
+  segment->mapping = mapping;
   status = sfd_job_hold_fd(rank->job);
   if (status != SF_OK) {
     free_segment(rank, segment);

@@ -1,5 +1,6 @@
 /* What ranks tell about their memory: segments, of which the daemon hands out descriptors, and registered regions, of
- * which it only keeps what sfctl shows. */
+ * which it only keeps what sfctl shows. Memory of sf_alloc is mapped, too, if there may be workers that copy from and
+ * to it (offload.h). */
 #ifndef SFD_SEGMENT_H
 #define SFD_SEGMENT_H
 
@@ -15,7 +16,8 @@ typedef struct sfd_segment {
   uint64_t length;
   bool inbox;
   int fd;
-  uint8_t *holders; /* bit r: job rank r asked for it; NULL: nobody did */
+  struct sfd_mapping *mapping; /* for workers; NULL: none */
+  uint8_t *holders;            /* bit r: job rank r asked for it; NULL: nobody did */
 } sfd_segment_t;
 
 typedef struct sfd_registered {

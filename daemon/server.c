@@ -15,6 +15,7 @@
 #include "daemon/network.h"
 #include "daemon/session.h"
 #include "daemon/submission.h"
+#include "daemon/workers.h"
 #include "shm/error.h"
 
 #define ACCEPTS_AT_ONCE 16
@@ -242,6 +243,17 @@ static int64_t max_held_fds(void)
   return (int64_t)limit.rlim_cur / 4 * 3;
 }
 
+/* Threads that copy for clients, as many as the options or the cores allow. Clients can do without. */
+static void make_workers(sfd_server_t *server)
+{
+  sfd_board_set_workers(server->board, (int32_t)server->options->offload_workers);
+  int32_t n = sfd_board_max_workers(server->board);
+  if (n == 0 || sfd_workers_create(server->loop, n, &server->workers) == SF_OK)
+    return;
+  sfd_log(SFD_LOG_MAIN, SFD_WARN, "nothing will be offloaded: %s", sfshm_error_detail());
+  sfd_board_set_workers(server->board, 0);
+}
+
 sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int listen_fd, const sfshm_costs_t *costs,
                               sfd_server_t **server_p)
 {
@@ -262,6 +274,7 @@ sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int
   status = init_handles(server);
   if (status != SF_OK)
     goto err_board;
+  make_workers(server);
   start_handles(server);
   *server_p = server;
   return SF_OK;
@@ -279,6 +292,8 @@ sf_status_t sfd_server_connect(sfd_server_t *server)
 
 static void close_handles(sfd_server_t *server)
 {
+  sfd_workers_close(server->workers);
+  server->workers = NULL;
   uv_close((uv_handle_t *)&server->listen_poll, NULL);
   uv_close((uv_handle_t *)&server->attend, NULL);
   uv_close((uv_handle_t *)&server->busy, NULL);

@@ -27,6 +27,7 @@ struct sfd_job;
 struct sfd_network;
 struct sfd_arrival;
 struct sfd_submission;
+struct sfd_workers;
 TAILQ_HEAD(sfd_session_list, sfd_session);
 TAILQ_HEAD(sfd_job_list, sfd_job);
 TAILQ_HEAD(sfd_submission_list, sfd_submission);
@@ -77,8 +78,9 @@ typedef struct sfd_server {
   struct sfd_arrival *arriving; /* by node */
   struct sfd_assembly_list assemblies;
   struct sfd_submission_list submissions;
-  uv_idle_t busy;         /* runs while the loop must not sleep */
-  uint64_t last_moved_ns; /* when something last went to or came from another node */
+  struct sfd_workers *workers; /* NULL: nothing is offloaded */
+  uv_idle_t busy;              /* runs while the loop must not sleep */
+  uint64_t last_moved_ns;      /* when something last went to or came from another node */
 } sfd_server_t;
 
 /* Starts serving a listening, non-blocking socket, which stays the caller's, on a loop that the caller runs. The

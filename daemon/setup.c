@@ -7,6 +7,7 @@
 
 #include "daemon/lanes.h"
 #include "daemon/log.h"
+#include "daemon/offload.h"
 #include "daemon/peers.h"
 #include "daemon/trunks.h"
 #include "daemon/wants.h"
@@ -197,6 +198,7 @@ static void finish_round_1(sfd_graph_t *graph)
 static void begin_round_2(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
+  sfd_offload_keep_lists(graph);
   sfd_wants_free(setup->wants);
   setup->wants = NULL;
   setup->nhere = 0;

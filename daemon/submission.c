@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "daemon/job.h"
+#include "daemon/offload.h"
 #include "daemon/text.h"
 #include "shm/error.h"
+#include "shm/trunk.h"
 
 /* What woke the loop is all that matters; the rings are read before it sleeps again. */
 static void on_doorbell(uv_poll_t *poll, int status, int events)
@@ -90,6 +92,14 @@ void sfd_submission_handle_open(sfd_session_t *session, const Sfproto__Message *
   sfd_session_send(session, &answer, &rank->submission->doorbell, 1);
 }
 
+static void carry_out(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
+{
+  if (entry->kind == SFSHM_SUBMIT_SOURCE || entry->kind == SFSHM_SUBMIT_TARGET)
+    sfd_offload_submit(rank, entry);
+  else
+    sfd_trunks_submit(rank, entry);
+}
+
 void sfd_submission_take_all(sfd_submission_t *submission)
 {
   sfshm_ring_entry_t entry;
@@ -97,7 +107,7 @@ void sfd_submission_take_all(sfd_submission_t *submission)
   if (submission != NULL)
     submission->reader.taken = 0; /* a turn of its own */
   for (; left > 0 && sfshm_ring_take(&submission->reader, &entry); left--)
-    sfd_trunks_submit(submission->rank, &entry);
+    carry_out(submission->rank, &entry);
 }
 
 bool sfd_submissions_take(sfd_server_t *server)
@@ -108,7 +118,7 @@ bool sfd_submissions_take(sfd_server_t *server)
   TAILQ_FOREACH(submission, &server->submissions, entry)
   {
     for (; sfshm_ring_take(&submission->reader, &entry); taken = true)
-      sfd_trunks_submit(submission->rank, &entry);
+      carry_out(submission->rank, &entry);
   }
   return taken;
 }

@@ -73,6 +73,22 @@ static inline sfshm_method_t sfshm_desc_method(uint64_t desc)
   return (sfshm_method_t)(desc >> SFSHM_DESC_METHOD_SHIFT);
 }
 
+/* Its parts; the count may be a hash. Whether they are in range is for the reader to see. */
+static inline sfshm_operation_t sfshm_desc_direction(uint64_t desc)
+{
+  return (sfshm_operation_t)(desc >> 24 & 1); /* a scatter is a bcast, a gather a reduce, to lanes */
+}
+
+static inline sfshm_unit_t sfshm_desc_unit(uint64_t desc)
+{
+  return (sfshm_unit_t){(sfshm_base_t)(desc >> 26 & 31), (int64_t)(desc >> 36 & ((UINT64_C(1) << 25) - 1))};
+}
+
+static inline sfshm_op_t sfshm_desc_op(uint64_t desc)
+{
+  return (sfshm_op_t)(desc >> 31 & 31);
+}
+
 static inline uint64_t sfshm_desc_with_method(uint64_t match, sfshm_method_t method)
 {
   return match | (uint64_t)method << SFSHM_DESC_METHOD_SHIFT;

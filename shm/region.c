@@ -21,8 +21,8 @@
 
 static const char *kind_name(sfshm_region_kind_t kind)
 {
-  static const char *const names[] = {"?",     "inbox", "alloc",     "counters",    "edges",
-                                      "board", "ring",  "trunk map", "trunk board", "exchange"};
+  static const char *const names[] = {"?",    "inbox",     "alloc",       "counters", "edges", "board",
+                                      "ring", "trunk map", "trunk board", "exchange", "claims"};
   return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : "?";
 }
 
@@ -37,6 +37,7 @@ static int required_seals(sfshm_region_kind_t kind)
   case SFSHM_REGION_RING:
   case SFSHM_REGION_TRUNK_BOARD:
   case SFSHM_REGION_EXCHANGE:
+  case SFSHM_REGION_CLAIMS:
     return seals;
   default:
     return seals | F_SEAL_FUTURE_WRITE;
@@ -210,7 +211,7 @@ static sf_status_t check_pages(int fd, sfshm_region_kind_t kind)
   return SF_OK;
 }
 
-sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, size_t *length_p)
+static sf_status_t verify_sealed(int fd, sfshm_region_kind_t kind, int required, uint64_t max_bytes, size_t *length_p)
 {
   struct stat info;
   int seals = fcntl(fd, F_GET_SEALS);
@@ -219,7 +220,6 @@ sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_b
   sf_status_t status = check_pages(fd, kind);
   if (status != SF_OK)
     return status;
-  int required = required_seals(kind);
   if ((seals & required) != required)
     return sfshm_error(SF_ERR_PROTO, "%s region: seals 0x%x expected, 0x%x found", kind_name(kind), (unsigned)required,
                        (unsigned)seals);
@@ -230,6 +230,11 @@ sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_b
                        sizeof(sfshm_region_header_t), (unsigned long long)max_bytes, (long long)info.st_size);
   *length_p = (size_t)info.st_size;
   return SF_OK;
+}
+
+sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, size_t *length_p)
+{
+  return verify_sealed(fd, kind, required_seals(kind), max_bytes, length_p);
 }
 
 static sf_status_t check_header(const sfshm_region_header_t *header, sfshm_region_kind_t kind, size_t length_bytes)
@@ -261,6 +266,32 @@ sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_byte
   if (region.base == MAP_FAILED)
     return sfshm_error_errno(SF_ERR_NOMEM, "mapping %s region of %zu bytes", kind_name(kind), region.length_bytes);
   status = check_header(region.base, kind, region.length_bytes);
+  if (status != SF_OK) {
+    munmap(region.base, region.length_bytes);
+    return status;
+  }
+  *region_p = region;
+  return SF_OK;
+}
+
+sf_status_t sfshm_region_map_last(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, sfshm_region_t *region_p)
+{
+  sfshm_region_t region = {.fd = -1};
+  sf_status_t status = verify_sealed(fd, kind, F_SEAL_SHRINK | F_SEAL_GROW, max_bytes, &region.length_bytes);
+  if (status != SF_OK)
+    return status;
+  region.base = mmap(NULL, region.length_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (region.base == MAP_FAILED) {
+    bool sealed_before = errno == EPERM;
+    status = sfshm_error_errno(sealed_before ? SF_ERR_PERM : SF_ERR_NOMEM, "mapping %s region of %zu bytes",
+                               kind_name(kind), region.length_bytes);
+    if (!sealed_before)
+      (void)fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+    return status;
+  }
+  status = check_header(region.base, kind, region.length_bytes);
+  if (status == SF_OK && fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0)
+    status = sfshm_error_errno(SF_ERR_PROTO, "%s region: sealing", kind_name(kind));
   if (status != SF_OK) {
     munmap(region.base, region.length_bytes);
     return status;

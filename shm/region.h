@@ -23,6 +23,7 @@ typedef enum sfshm_region_kind {
   SFSHM_REGION_TRUNK_MAP = 7,   /* which roots and leaves are connected with other nodes: clients read */
   SFSHM_REGION_TRUNK_BOARD = 8, /* flow of messages to and from other nodes: the daemon's, ranks write */
   SFSHM_REGION_EXCHANGE = 9,    /* slots of these messages: the daemon's, ranks write */
+  SFSHM_REGION_CLAIMS = 10,     /* a rank's offers to the daemon's workers: both write */
 } sfshm_region_kind_t;
 
 /* Stands at the start of every region. version is stored last, with release order, when the rest is filled in. */
@@ -77,6 +78,11 @@ typedef enum sfshm_access { SFSHM_READ_ONLY, SFSHM_READ_WRITE } sfshm_access_t;
 /* Verifies and maps a received region. The descriptor stays the caller's; region_p->fd is -1. */
 sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, sfshm_access_t access,
                              sfshm_region_t *region_p);
+
+/* Maps a region for writing whose maker has left the last seal, F_SEAL_FUTURE_WRITE, to this process, and sets it: from
+ * then on nobody else can map it so. SF_ERR_PERM if it had been set already. SF_ERR_NOMEM: it is sealed all
+ * the same. After other failures it is as it was. */
+sf_status_t sfshm_region_map_last(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, sfshm_region_t *region_p);
 
 /* Reads all of a received region into memory that has room for it: for small ones that is quicker than mapping them. It
  * is immutable, and its length has been verified. */

@@ -201,6 +201,12 @@ typedef enum sfshm_submission {
   SFSHM_SUBMIT_SEND = 1,   /* the message's slot is full */
   SFSHM_SUBMIT_CREDIT = 2, /* the message, and those before it, have been consumed by all members */
   SFSHM_SUBMIT_AWAIT = 3,  /* a message for desc has not come for long: ask the other node what it called */
+
+  /* Offers to the daemon's workers, for graph, operation number message, descriptor desc without its method; a is the
+   * rank at the other end (in the group), b the number of the offerer's claim, size its ticket, more[0] and more[1] the
+   * segment and the offset of vertex 0 of the offerer's buffer. */
+  SFSHM_SUBMIT_SOURCE = 4, /* to read from here, by the writer */
+  SFSHM_SUBMIT_TARGET = 5, /* to write to here, by the reader */
 } sfshm_submission_t;
 
 /* Operations begun on the node: each member of the graph compares what it calls with what others called; see

@@ -90,6 +90,9 @@ const sfreport_metric_kind_t sfreport_metric_job = {.prefix = "sfd_job_",
 static const sfreport_metric_t rank_fields[] = {
     {"ring_depth", SFREPORT_METRIC_GAUGE, NULL, "Requests in the submission ring that the daemon has not taken yet.",
      SFREPORT_METRIC_UINT32, AT(ring_depth), AT(has_ring_depth)},
+    {"offloaded_bytes", SFREPORT_METRIC_COUNTER, "bytes",
+     "Bytes that the daemon's workers have copied into its memory.", SFREPORT_METRIC_UINT64, AT(offloaded_bytes),
+     AT(has_offloaded_bytes)},
 };
 #undef AT
 

@@ -488,6 +488,7 @@ END_TEST
 
 START_TEST(large_graphs)
 {
+  setenv("SFD_OFFLOAD_WORKERS", "2", 1); /* for the daemons: what is large and in sf_alloc memory they copy, too */
   run_jobs(&large_sizes, 1, 10000);
 }
 END_TEST
@@ -500,6 +501,7 @@ END_TEST
 
 START_TEST(large_graphs_over_nodes)
 {
+  setenv("SFD_OFFLOAD_WORKERS", "2", 1);
   run_jobs(&large_sizes, SFTEST_NODES_MAX, 5000);
 }
 END_TEST

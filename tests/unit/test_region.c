@@ -327,7 +327,9 @@ START_TEST(headers_are_checked)
   expect_refused(&header, SF_ERR_PROTO, "magic");
   header = good_header(SFSHM_REGION_ALLOC);
   header.version = 0; /* not filled in yet */
-  expect_refused(&header, SF_ERR_VERSION, "layout version 1 expected, 0 found");
+  char text[64];
+  snprintf(text, sizeof text, "layout version %u expected, 0 found", SFSHM_LAYOUT_VERSION);
+  expect_refused(&header, SF_ERR_VERSION, text);
   header.version = SFSHM_LAYOUT_VERSION + 1;
   expect_refused(&header, SF_ERR_VERSION, "layout version");
   header = good_header(SFSHM_REGION_COUNTERS);

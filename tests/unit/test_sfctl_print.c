@@ -241,7 +241,7 @@ static void set_rank(void)
 
 #define RANK_TITLES                                                                                                    \
   "JOB  RANK   PID  STATE    PROGRAM         BCASTS  REDUCES     SENT  RECEIVED  SELF  TO-NODES  FROM-NODES  "         \
-  "SLEEPS  RING  REGIONS\n"
+  "SLEEPS  RING  OFFLOADED  REGIONS\n"
 #define RANK_LINE                                                                                                      \
   "cg      3  4711  running  p\\x1b[2J\\xff\"  1234567        8  1.5 GiB  16.0 EiB  11 B      15 B        17 B  "      \
   "    12"
@@ -251,6 +251,8 @@ START_TEST(ranks)
   set_rank();
   rank_info.has_ring_depth = true;
   rank_info.ring_depth = 5;
+  rank_info.has_offloaded_bytes = true;
+  rank_info.offloaded_bytes = 3072;
   set_counts();
   set_region(0, "inbox", 1 << 16, "slots");
   set_region(1, "alloc", 1 << 20, "in-place");
@@ -259,22 +261,22 @@ START_TEST(ranks)
   rank_info.regions = region_pointers;
   rank_info.n_regions = 4;
   expect_text(SFPROTO__QUERY__WHAT__RANKS, false,
-              RANK_TITLES RANK_LINE "     5  "
+              RANK_TITLES RANK_LINE "     5    3.0 KiB  "
                                     "1 slots (64.0 KiB), 2 in-place (1.5 MiB), 1 vm-read (100 B)\n");
   expect_text(SFPROTO__QUERY__WHAT__RANKS, true,
-              RANK_TITLES RANK_LINE "     5  4\n"
+              RANK_TITLES RANK_LINE "     5    3.0 KiB  4\n"
                                     "    inbox         64.0 KiB  slots     region 0\n"
                                     "    alloc          1.0 MiB  in-place  region 1\n"
                                     "    registered       100 B  vm-read   region 2\n"
                                     "    alloc        512.0 KiB  in-place  region 3\n");
-  expect_json(
-      SFPROTO__QUERY__WHAT__RANKS,
-      "[\n{\"job_id\":7,\"job\":\"cg\",\"rank\":3,\"pid\":4711,\"state\":\"running\","
-      "\"program\":\"p\\u001b[2J\\ufffd\\\"\",\"counters\":{" COUNTS ",\"sleeps\":12},\"regions\":["
-      "{\"region\":0,\"kind\":\"inbox\",\"length_bytes\":65536,\"method\":\"slots\"},"
-      "{\"region\":1,\"kind\":\"alloc\",\"length_bytes\":1048576,\"method\":\"in-place\"},"
-      "{\"region\":2,\"kind\":\"registered\",\"length_bytes\":100,\"method\":\"vm-read\"},"
-      "{\"region\":3,\"kind\":\"alloc\",\"length_bytes\":524288,\"method\":\"in-place\"}],\"ring_depth\":5}\n]\n");
+  expect_json(SFPROTO__QUERY__WHAT__RANKS,
+              "[\n{\"job_id\":7,\"job\":\"cg\",\"rank\":3,\"pid\":4711,\"state\":\"running\","
+              "\"program\":\"p\\u001b[2J\\ufffd\\\"\",\"counters\":{" COUNTS ",\"sleeps\":12},\"regions\":["
+              "{\"region\":0,\"kind\":\"inbox\",\"length_bytes\":65536,\"method\":\"slots\"},"
+              "{\"region\":1,\"kind\":\"alloc\",\"length_bytes\":1048576,\"method\":\"in-place\"},"
+              "{\"region\":2,\"kind\":\"registered\",\"length_bytes\":100,\"method\":\"vm-read\"},"
+              "{\"region\":3,\"kind\":\"alloc\",\"length_bytes\":524288,\"method\":\"in-place\"}],\"ring_depth\":5,"
+              "\"offloaded_bytes\":3072}\n]\n");
 }
 END_TEST
 
@@ -284,12 +286,13 @@ START_TEST(ranks_without_counters)
   rank_info.program = word("");
   expect_text(SFPROTO__QUERY__WHAT__RANKS, false,
               "JOB  RANK   PID  STATE    PROGRAM  BCASTS  REDUCES  SENT  RECEIVED  SELF  TO-NODES  FROM-NODES  "
-              "SLEEPS  RING  REGIONS\n"
+              "SLEEPS  RING  OFFLOADED  REGIONS\n"
               "cg      3  4711  running  -             -        -     -         -     -         -           -  "
-              "     -     -  -\n");
+              "     -     -          -  -\n");
   expect_json(SFPROTO__QUERY__WHAT__RANKS,
               "[\n{\"job_id\":7,\"job\":\"cg\",\"rank\":3,\"pid\":4711,\"state\":\"running\",\"program\":\"\","
-              "\"counters\":null,\"regions\":[],\"ring_depth\":null}\n]\n");
+              "\"counters\":null,\"regions\":[],\"ring_depth\":null,"
+              "\"offloaded_bytes\":null}\n]\n");
 }
 END_TEST
 

@@ -105,6 +105,7 @@ static void print_rank(sfctl_json_t *json, const sfreport_item_t *item)
   }
   print_regions(json, info);
   print_optional(json, "ring_depth", info->has_ring_depth, info->ring_depth);
+  print_optional(json, "offloaded_bytes", info->has_offloaded_bytes, (int64_t)info->offloaded_bytes);
   sfctl_json_end_object(json);
 }
 

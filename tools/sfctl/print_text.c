@@ -114,10 +114,10 @@ static void add_job(sfctl_table_t *table, const Sfproto__JobInfo *info)
 /* ---- Ranks ---- */
 
 static const sfctl_column_t rank_columns[] = {
-    {"JOB", SFCTL_LEFT},       {"RANK", SFCTL_RIGHT},   {"PID", SFCTL_RIGHT},      {"STATE", SFCTL_LEFT},
-    {"PROGRAM", SFCTL_LEFT},   {"BCASTS", SFCTL_RIGHT}, {"REDUCES", SFCTL_RIGHT},  {"SENT", SFCTL_RIGHT},
-    {"RECEIVED", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},   {"TO-NODES", SFCTL_RIGHT}, {"FROM-NODES", SFCTL_RIGHT},
-    {"SLEEPS", SFCTL_RIGHT},   {"RING", SFCTL_RIGHT},   {"REGIONS", SFCTL_LEFT},
+    {"JOB", SFCTL_LEFT},       {"RANK", SFCTL_RIGHT},   {"PID", SFCTL_RIGHT},       {"STATE", SFCTL_LEFT},
+    {"PROGRAM", SFCTL_LEFT},   {"BCASTS", SFCTL_RIGHT}, {"REDUCES", SFCTL_RIGHT},   {"SENT", SFCTL_RIGHT},
+    {"RECEIVED", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},   {"TO-NODES", SFCTL_RIGHT},  {"FROM-NODES", SFCTL_RIGHT},
+    {"SLEEPS", SFCTL_RIGHT},   {"RING", SFCTL_RIGHT},   {"OFFLOADED", SFCTL_RIGHT}, {"REGIONS", SFCTL_LEFT},
 };
 
 static void add_rank_counts(sfctl_table_t *table, const sfreport_item_t *item)
@@ -196,6 +196,10 @@ static void add_rank(sfctl_table_t *table, const sfreport_item_t *item, bool reg
   sfctl_table_cell(table, "%s", info->program);
   add_rank_counts(table, item);
   add_optional(table, info->has_ring_depth, info->ring_depth);
+  if (info->has_offloaded_bytes)
+    add_bytes(table, info->offloaded_bytes);
+  else
+    sfctl_table_cell(table, "-");
   if (regions)
     add_regions(table, info);
   else

@@ -128,9 +128,10 @@ typedef enum sf_memory_kind {
   SF_MEMORY_DETECT = 2, /* the one or the other: in a process that uses CUDA, the driver is asked */
 } sf_memory_kind_t;
 
-/* Memory that the other ranks of the node can read in place: operations on large dense parts of it cost one copy.
- * len_bytes > 0; aligned to 128 bytes; zeroed. Local. SF_ERR_NOMEM when the memory is not there (pages are
- * allocated now, never by a later fault). */
+/* Memory that the other ranks of the node can read in place: operations on large dense parts of it cost one copy. Where
+ * the node has a core to spare its daemon makes these copies between such memory while both ranks compute, in
+ * operations that are begun and ended by separate calls. len_bytes > 0; aligned to 128 bytes; zeroed. Local.
+ * SF_ERR_NOMEM when the memory is not there (pages are allocated now, never by a later fault). */
 SF_CHECK_RESULT sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p);
 
 /* Frees memory from sf_alloc. No operation on it may be in flight. NULL is accepted. SF_ERR_ARG: not such memory. */

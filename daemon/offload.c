@@ -1,0 +1,393 @@
+/* Matching what writers and readers offer: see offload.h. The daemon's thread. */
+#include "daemon/offload.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+#include "daemon/graph.h"
+#include "daemon/group.h"
+#include "daemon/key.h"
+#include "daemon/offload_job.h"
+#include "daemon/segment.h"
+#include "daemon/setup.h"
+#include "shm/error.h"
+#include "shm/inbox.h"
+#include "shm/lane.h"
+#include "shm/trunk.h"
+
+/* Jobs of a reader that are not over: as many as it has claims. */
+#define MAX_JOBS ((int32_t)SFSHM_CLAIMS)
+
+bool sfd_offload_is_on(const sfd_server_t *server)
+{
+  return server->workers != NULL;
+}
+
+/* ---- Ranks ------------------------------------------------------------------------------------------------------- */
+
+struct sfd_offer_rank {
+  int64_t uses;
+  sfshm_region_t claims_region;
+  sfshm_region_t inbox;
+  sfshm_claims_t *claims;
+  sfshm_wake_t *wake;
+  int32_t njobs; /* as reader */
+  uint64_t bytes;
+};
+
+static void release_offers(sfd_offer_rank_t *offers)
+{
+  if (--offers->uses > 0)
+    return;
+  sfshm_region_destroy(&offers->claims_region);
+  sfshm_region_destroy(&offers->inbox);
+  free(offers);
+}
+
+void sfd_offload_close(sfd_offer_rank_t *offers)
+{
+  if (offers != NULL)
+    release_offers(offers);
+}
+
+uint64_t sfd_offload_bytes(const sfd_offer_rank_t *offers)
+{
+  return offers != NULL ? offers->bytes : 0;
+}
+
+static sf_status_t map_rank(sfd_offer_rank_t *offers, const sfd_rank_t *rank, int fd)
+{
+  const sfd_segment_t *segment = sfd_segment_find(rank, 0);
+  if (segment == NULL)
+    return sfshm_error(SF_ERR_STATE, "rank %d has no inbox any more", rank->number);
+  sf_status_t status =
+      sfshm_region_map(fd, SFSHM_REGION_CLAIMS, SFD_MAX_REGION_BYTES, SFSHM_READ_WRITE, &offers->claims_region);
+  if (status == SF_OK && offers->claims_region.length_bytes < sizeof(sfshm_claims_t))
+    status = sfshm_error(SF_ERR_PROTO, "claims region: %zu bytes expected, %zu found", sizeof(sfshm_claims_t),
+                         offers->claims_region.length_bytes);
+  if (status == SF_OK)
+    status = sfshm_region_map(segment->fd, SFSHM_REGION_INBOX, SFD_MAX_REGION_BYTES, SFSHM_READ_WRITE, &offers->inbox);
+  if (status == SF_OK && offers->inbox.length_bytes < sizeof(sfshm_inbox_t))
+    status = sfshm_error(SF_ERR_PROTO, "inbox of rank %d has %zu bytes", rank->number, offers->inbox.length_bytes);
+  return status;
+}
+
+static sf_status_t open_offers(const sfd_rank_t *rank, int fd, sfd_offer_rank_t **offers_p)
+{
+  sfd_offer_rank_t *offers = calloc(1, sizeof *offers);
+  if (offers == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for the claims of rank %d", rank->number);
+  *offers = (sfd_offer_rank_t){.uses = 1, .claims_region.fd = -1, .inbox.fd = -1};
+  sf_status_t status = map_rank(offers, rank, fd);
+  if (status != SF_OK) {
+    release_offers(offers);
+    return status;
+  }
+  offers->claims = offers->claims_region.base;
+  offers->wake = &((sfshm_inbox_t *)offers->inbox.base)->wake;
+  *offers_p = offers;
+  return SF_OK;
+}
+
+void sfd_offload_handle_claims(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  sfd_rank_t *rank = session->rank;
+  sf_status_t status = SF_OK;
+  (void)nfds;
+  if (!sfd_offload_is_on(session->server))
+    status = sfshm_error(SF_ERR_UNSUPPORTED, "this daemon has no workers (option offload-workers)");
+  else if (rank->offers != NULL)
+    status = sfshm_error(SF_ERR_PROTO, "second ClaimsOpen of rank %d", rank->number);
+  else
+    status = open_offers(rank, fds[0], &rank->offers);
+  if (status == SF_OK)
+    sfd_session_send_done(session, message->request);
+  else
+    sfd_session_refuse(session, message->request, status, "%s", sfshm_error_detail());
+}
+
+/* ---- Graphs ------------------------------------------------------------------------------------------------------ */
+
+/* The edges of one member of this node. */
+typedef struct list {
+  int fd; /* -1: none, or mapped already */
+  sfd_mapping_t *mapping;
+  sfd_block_t *blocks;
+  int32_t nblocks;
+  int64_t nroots;
+} list_t;
+
+struct sfd_offload {
+  sfd_graph_t *graph;
+  void *pairs; /* tsearch */
+  int32_t nlists;
+  list_t lists[]; /* by member of this node */
+};
+
+/* What one rank has said of an operation. */
+typedef struct offer {
+  uint64_t sequence; /* 0: nothing */
+  uint64_t desc;
+  uint64_t segment;
+  uint64_t offset;
+  uint32_t ticket;
+  uint32_t claim;
+} offer_t;
+
+/* The edges between two ranks and the operations on them, in one direction. What is offered last wins: who is so much
+ * behind will not be matched any more. */
+typedef struct pair {
+  uint64_t key; /* first */
+  sfd_route_t *route;
+  offer_t sources[SFSHM_LANE_SLOTS];
+  offer_t targets[SFSHM_LANE_SLOTS];
+} pair_t;
+
+void sfd_offload_keep_lists(sfd_graph_t *graph)
+{
+  const sfd_group_t *group = graph->group;
+  sfd_server_t *server = group->job->server;
+  if (!sfd_offload_is_on(server) || group->nlocals < 2 || server->nheld_fds > server->max_held_fds / 4)
+    return;
+  sfd_offload_t *offload = calloc(1, sizeof *offload + (size_t)group->nlocals * sizeof offload->lists[0]);
+  if (offload == NULL)
+    return;
+  offload->graph = graph;
+  offload->nlists = group->nlocals;
+  for (int32_t i = 0; i < group->nlocals; i++) {
+    sfd_setup_member_t *member = &graph->setup->members[i];
+    offload->lists[i] = (list_t){member->edges_fd, NULL, member->blocks, member->nblocks, member->nroots};
+    member->edges_fd = -1;
+    member->blocks = NULL;
+    member->nblocks = 0;
+  }
+  graph->offload = offload;
+}
+
+static void free_pair(void *opaque)
+{
+  pair_t *pair = opaque;
+  sfd_route_release(pair->route);
+  free(pair);
+}
+
+void sfd_offload_free(sfd_offload_t *offload)
+{
+  if (offload == NULL)
+    return;
+  tdestroy(offload->pairs, free_pair);
+  for (int32_t i = 0; i < offload->nlists; i++) {
+    sfd_job_close_fd(offload->graph->group->job, offload->lists[i].fd);
+    sfd_mapping_release(offload->lists[i].mapping);
+    free(offload->lists[i].blocks);
+  }
+  free(offload);
+}
+
+/* The member's edge list, mapped at first use. */
+static sfd_mapping_t *map_list(const sfd_offload_t *offload, list_t *list)
+{
+  sfshm_region_t region;
+  if (list->mapping != NULL || list->fd < 0)
+    return list->mapping;
+  if (sfshm_region_map(list->fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &region) == SF_OK) {
+    list->mapping = sfd_mapping_create(&region);
+    if (list->mapping == NULL)
+      sfshm_region_destroy(&region);
+  }
+  sfd_job_close_fd(offload->graph->group->job, list->fd);
+  list->fd = -1;
+  return list->mapping;
+}
+
+static const sfd_block_t *find_block(const list_t *list, int32_t owner)
+{
+  int32_t low = 0, high = list->nblocks;
+  while (low < high) {
+    int32_t middle = low + (high - low) / 2;
+    if (list->blocks[middle].rank < owner)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < list->nblocks && list->blocks[low].rank == owner ? &list->blocks[low] : NULL;
+}
+
+/* The way from the roots of one rank to the leaves of another or back; both by place in the group. */
+static sfd_route_t *make_route(const sfd_offload_t *offload, int32_t owner, int32_t leaf, sfshm_operation_t operation)
+{
+  const sfd_group_t *group = offload->graph->group;
+  list_t *list = (list_t *)&offload->lists[sfd_group_local(group, leaf)];
+  const sfd_block_t *block = find_block(list, owner);
+  sfd_mapping_t *mapping = block != NULL ? map_list(offload, list) : NULL;
+  if (mapping == NULL)
+    return NULL;
+  sfd_route_t *route = sfd_route_create(sfd_mapping_hold(mapping), block->offset, block->nedges, block->nvalues,
+                                        offload->lists[sfd_group_local(group, owner)].nroots, operation);
+  if (route == NULL)
+    sfd_mapping_release(mapping);
+  return route;
+}
+
+/* The pair of an operation, made at first use; NULL if there is no such. */
+static pair_t *find_pair(sfd_offload_t *offload, int32_t writer, int32_t reader, sfshm_operation_t operation)
+{
+  uint64_t key = (uint64_t)operation << 62 | (uint64_t)(uint32_t)writer << 31 | (uint32_t)reader;
+  pair_t *pair = sfd_key_find(offload->pairs, key);
+  if (pair != NULL)
+    return pair;
+  bool bcast = operation == SFSHM_BCAST;
+  sfd_route_t *route = make_route(offload, bcast ? writer : reader, bcast ? reader : writer, operation);
+  pair = route != NULL ? calloc(1, sizeof *pair) : NULL;
+  if (pair == NULL) {
+    sfd_route_release(route);
+    return NULL;
+  }
+  pair->key = key;
+  pair->route = route;
+  if (sfd_key_insert(&offload->pairs, pair))
+    return pair;
+  free_pair(pair);
+  return NULL;
+}
+
+/* ---- Jobs -------------------------------------------------------------------------------------------------------- */
+
+typedef struct job {
+  sfd_work_t work; /* first */
+  sfd_copy_t copy;
+  uint64_t bytes; /* copied */
+  sfd_offer_rank_t *writer;
+  sfd_offer_rank_t *reader;
+  sfd_mapping_t *source;
+  sfd_mapping_t *target;
+} job_t;
+
+static void run_job(sfd_work_t *work)
+{
+  job_t *job = (job_t *)work;
+  job->bytes = sfd_copy_run(&job->copy);
+}
+
+static void free_job(job_t *job)
+{
+  sfd_route_release(job->copy.route);
+  sfd_mapping_release(job->source);
+  sfd_mapping_release(job->target);
+  release_offers(job->writer);
+  release_offers(job->reader);
+  free(job);
+}
+
+static void end_job(sfd_work_t *work)
+{
+  job_t *job = (job_t *)work;
+  job->reader->njobs--;
+  job->reader->bytes += job->bytes;
+  free_job(job);
+}
+
+/* Where an offer's buffer is, if it is in memory of the rank that the daemon has mapped. */
+static bool find_extent(const sfd_rank_t *rank, const offer_t *offer, sfd_mapping_t **mapping_p, sfd_extent_t *extent_p)
+{
+  const sfd_segment_t *segment = sfd_segment_find(rank, offer->segment);
+  if (segment == NULL || segment->mapping == NULL || offer->offset > segment->length)
+    return false;
+  *mapping_p = segment->mapping;
+  *extent_p = (sfd_extent_t){(char *)segment->mapping->region.base + offer->offset, segment->length - offer->offset};
+  return true;
+}
+
+static sfd_claimant_t claimant(const sfd_offer_rank_t *offers, const offer_t *offer)
+{
+  return (sfd_claimant_t){&offers->claims->claims[offer->claim], offer->ticket, offers->wake};
+}
+
+static void submit_job(sfd_server_t *server, const pair_t *pair, const sfd_rank_t *writer, const offer_t *source,
+                       const sfd_rank_t *reader, const offer_t *target)
+{
+  job_t *job = calloc(1, sizeof *job);
+  if (job == NULL)
+    return;
+  sfd_copy_t *copy = &job->copy;
+  copy->unit = sfshm_desc_unit(target->desc);
+  copy->op = sfshm_desc_op(target->desc);
+  if (!find_extent(writer, source, &job->source, &copy->source) ||
+      !find_extent(reader, target, &job->target, &copy->target)) {
+    free(job);
+    return;
+  }
+  copy->route = pair->route;
+  copy->route->uses++;
+  copy->writer = claimant(writer->offers, source);
+  copy->reader = claimant(reader->offers, target);
+  job->writer = writer->offers;
+  job->reader = reader->offers;
+  job->writer->uses++;
+  job->reader->uses++;
+  job->reader->njobs++;
+  sfd_mapping_hold(job->source);
+  sfd_mapping_hold(job->target);
+  job->work.run = run_job;
+  job->work.done = end_job;
+  if (!sfd_workers_submit(server->workers, &job->work))
+    end_job(&job->work);
+}
+
+/* ---- Offers ------------------------------------------------------------------------------------------------------ */
+
+/* Both have offered the operation: unless they mean different things, which they will find out themselves. */
+static void match(const sfd_graph_t *graph, pair_t *pair, const sfd_rank_t *writer, offer_t *source,
+                  const sfd_rank_t *reader, offer_t *target)
+{
+  bool same = source->desc == target->desc && reader->offers->njobs < MAX_JOBS;
+  if (same && graph->state == SFD_GRAPH_READY && writer->offers != NULL)
+    submit_job(graph->group->job->server, pair, writer, source, reader, target);
+  source->sequence = target->sequence = 0;
+}
+
+/* Whether the descriptor is one of something that can be offloaded, and of that number. */
+static bool is_sound(const sfshm_ring_entry_t *entry)
+{
+  sfshm_unit_t unit = sfshm_desc_unit(entry->desc);
+  return unit.base < SFSHM_BASE_COUNT && unit.count > 0 && unit.count < SFSHM_DESC_COUNT_HASHED &&
+         sfshm_op_applies(sfshm_desc_op(entry->desc), unit.base) && (entry->desc & ~SFSHM_DESC_MATCH_MASK) == 0 &&
+         (entry->desc & SFSHM_DESC_SEQUENCE_MASK) == (entry->message & SFSHM_DESC_SEQUENCE_MASK) &&
+         entry->message != 0 && entry->b < SFSHM_CLAIMS;
+}
+
+/* The rank of this node at that place of the group, if it offers work. */
+static const sfd_rank_t *find_offering(const sfd_group_t *group, uint32_t place)
+{
+  if (place >= (uint32_t)group->size || sfd_group_local(group, (int32_t)place) < 0)
+    return NULL;
+  const sfd_rank_t *rank = sfd_group_member(group, (int32_t)place);
+  return rank != NULL && rank->offers != NULL ? rank : NULL;
+}
+
+void sfd_offload_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
+{
+  sfd_graph_t *graph = sfd_graph_find(rank->job, entry->graph);
+  if (graph == NULL || graph->offload == NULL || graph->state != SFD_GRAPH_READY || rank->offers == NULL ||
+      !is_sound(entry))
+    return;
+  int32_t place = sfd_group_rank_of(graph->group, rank->number);
+  const sfd_rank_t *other = find_offering(graph->group, entry->a);
+  if (place < 0 || other == NULL)
+    return;
+  bool is_source = entry->kind == SFSHM_SUBMIT_SOURCE;
+  int32_t writer = is_source ? place : (int32_t)entry->a, reader = is_source ? (int32_t)entry->a : place;
+  pair_t *pair = find_pair(graph->offload, writer, reader, sfshm_desc_direction(entry->desc));
+  if (pair == NULL)
+    return;
+  offer_t *source = &pair->sources[entry->message % SFSHM_LANE_SLOTS];
+  offer_t *target = &pair->targets[entry->message % SFSHM_LANE_SLOTS];
+  *(is_source ? source : target) = (offer_t){.sequence = entry->message,
+                                             .desc = entry->desc,
+                                             .segment = entry->more[0],
+                                             .offset = entry->more[1],
+                                             .ticket = (uint32_t)entry->size,
+                                             .claim = entry->b};
+  if (source->sequence == target->sequence)
+    match(graph, pair, is_source ? rank : other, source, is_source ? other : rank, target);
+}
