@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "client/mpi/error.h"
+#include "client/mpi/layout.h"
 #include "shm/error.h"
 
 /* The unit for an integer of so many bytes. */
@@ -22,8 +23,8 @@ static const sf_type_t *integer_unit(size_t size_bytes, bool is_signed)
   }
 }
 
-/* NULL: none corresponds. Handles of predefined datatypes are not constants everywhere, so no table. */
-static const sf_type_t *predefined_unit(MPI_Datatype d)
+/* Handles of predefined datatypes are not constants everywhere, so no table. */
+const sf_type_t *sfmpi_predefined_unit(MPI_Datatype d)
 {
   if (d == MPI_DOUBLE)
     return SF_DOUBLE;
@@ -59,66 +60,40 @@ static const sf_type_t *predefined_unit(MPI_Datatype d)
     return SF_INT64;
   if (d == MPI_WCHAR)
     return integer_unit(sizeof(wchar_t), (wchar_t)-1 < 0);
+  if (d == MPI_2INT)
+    return SF_INT32_INT32;
+  if (d == MPI_SHORT_INT)
+    return SF_INT16_INT32;
+  if (d == MPI_LONG_INT)
+    return sizeof(long) == sizeof(int64_t) ? SF_INT64_INT32 : SF_INT32_INT32;
+  if (d == MPI_FLOAT_INT)
+    return SF_FLOAT_INT32;
+  if (d == MPI_DOUBLE_INT)
+    return SF_DOUBLE_INT32;
   return NULL;
-}
-
-static const char *combiner_name(int combiner)
-{
-  switch (combiner) {
-  case MPI_COMBINER_NAMED:
-    return "a predefined datatype without a counterpart";
-  case MPI_COMBINER_VECTOR:
-    return "a vector";
-  case MPI_COMBINER_INDEXED:
-    return "an indexed datatype";
-  case MPI_COMBINER_STRUCT:
-    return "a struct";
-  case MPI_COMBINER_RESIZED:
-    return "a resized datatype";
-  default:
-    return "of another kind";
-  }
-}
-
-/* The unit of count old ones; old is freed if it is not predefined, as MPI_Type_get_contents hands out a reference. */
-static sf_status_t block_of(int count, MPI_Datatype old, const sf_type_t **type_p)
-{
-  const sf_type_t *base;
-  int integers, addresses, datatypes, combiner;
-  sf_status_t status = sf_mpi_type(old, &base);
-  if (MPI_Type_get_envelope(old, &integers, &addresses, &datatypes, &combiner) == MPI_SUCCESS &&
-      combiner != MPI_COMBINER_NAMED)
-    MPI_Type_free(&old);
-  if (status != SF_OK)
-    return status;
-  status = sf_type_create_block(count, base, type_p);
-  (void)sf_type_destroy(base);
-  return status;
 }
 
 sf_status_t sf_mpi_type(MPI_Datatype datatype, const sf_type_t **type_p)
 {
-  int integers, addresses, datatypes, combiner;
+  sfmpi_layout_t layout;
+  sfmpi_run_t whole;
   if (type_p == NULL || datatype == MPI_DATATYPE_NULL)
     return sfshm_error(SF_ERR_ARG, "sf_mpi_type: %s", type_p == NULL ? "type_p is NULL" : "MPI_DATATYPE_NULL");
-  const sf_type_t *unit = predefined_unit(datatype);
+  const sf_type_t *unit = sfmpi_predefined_unit(datatype);
   if (unit != NULL) {
     *type_p = unit;
     return SF_OK;
   }
-  sf_status_t status = sfmpi_check(MPI_Type_get_envelope(datatype, &integers, &addresses, &datatypes, &combiner),
-                                   "sf_mpi_type: MPI_Type_get_envelope");
+  sf_status_t status = sfmpi_layout_make(datatype, &layout);
   if (status != SF_OK)
     return status;
-  if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP)
-    return sfshm_error(SF_ERR_UNSUPPORTED,
-                       "sf_mpi_type: the datatype is %s; predefined ones and contiguous blocks of them are supported",
-                       combiner_name(combiner));
-  int count = 1;
-  MPI_Datatype old;
-  status = sfmpi_check(MPI_Type_get_contents(datatype, integers, addresses, datatypes, &count, NULL, &old),
-                       "sf_mpi_type: MPI_Type_get_contents");
-  return status == SF_OK ? block_of(count, old, type_p) : status;
+  status = sfmpi_layout_join(&layout, &whole);
+  sfmpi_layout_free(&layout);
+  if (status != SF_OK)
+    return status;
+  if (whole.base == NULL)
+    return sf_type_create_opaque(whole.count, type_p);
+  return sf_type_create_block(whole.count, whole.base, type_p);
 }
 
 sf_status_t sf_mpi_op(MPI_Op op, const sf_op_t **op_p)
@@ -128,7 +103,8 @@ sf_status_t sf_mpi_op(MPI_Op op, const sf_op_t **op_p)
     const sf_op_t *sf;
   } table[] = {{MPI_REPLACE, SF_REPLACE}, {MPI_SUM, SF_SUM},   {MPI_PROD, SF_PROD}, {MPI_MAX, SF_MAX},
                {MPI_MIN, SF_MIN},         {MPI_LAND, SF_LAND}, {MPI_LOR, SF_LOR},   {MPI_LXOR, SF_LXOR},
-               {MPI_BAND, SF_BAND},       {MPI_BOR, SF_BOR},   {MPI_BXOR, SF_BXOR}};
+               {MPI_BAND, SF_BAND},       {MPI_BOR, SF_BOR},   {MPI_BXOR, SF_BXOR}, {MPI_MAXLOC, SF_MAXLOC},
+               {MPI_MINLOC, SF_MINLOC}};
   if (op_p == NULL)
     return sfshm_error(SF_ERR_ARG, "sf_mpi_op: op_p is NULL");
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -137,5 +113,5 @@ sf_status_t sf_mpi_op(MPI_Op op, const sf_op_t **op_p)
       return SF_OK;
     }
   }
-  return sfshm_error(SF_ERR_UNSUPPORTED, "sf_mpi_op: predefined ops without MAXLOC and MINLOC are supported");
+  return sfshm_error(SF_ERR_UNSUPPORTED, "sf_mpi_op: no predefined op; sf_op_create makes one of a function");
 }

@@ -21,12 +21,20 @@ SF_CHECK_RESULT sf_status_t sf_mpi_init(MPI_Comm comm, const sf_init_options_t *
  * communicator and blocking. */
 SF_CHECK_RESULT sf_status_t sf_mpi_group(sf_context_t *context, MPI_Comm comm, sf_group_t **group_p);
 
-/* The unit that corresponds to an MPI datatype: the predefined integer, floating-point, complex and byte types of C,
- * and MPI_Type_contiguous and MPI_Type_dup of these, to any depth. *type_p is to be given to sf_type_destroy. Local.
- * SF_ERR_UNSUPPORTED: any other datatype, with its kind in the detail. */
+/* The unit that corresponds to an MPI datatype. *type_p is to be given to sf_type_destroy. Local.
+ *  - Predefined integer, floating-point, complex and byte types of C, and the pairs of MPI_MAXLOC: the unit of the same
+ *    name. MPI_BYTE is an unsigned integer, as ops take it for one.
+ *  - Derived datatypes, made in whatever way, whose values are all of one such type and fill the extent without gaps,
+ * in whatever order: a block.
+ *  - Other datatypes that fill their extent, but for gaps as C leaves them in a struct, which are then copied with it:
+ *    an opaque unit, for SF_REPLACE. Predefined types without a counterpart, such as long double, are opaque, too.
+ * A datatype that stands for a part of its extent (every third value, say) is refused: let the graph say which vertices
+ * take part. SF_ERR_UNSUPPORTED: such a datatype, with its first gap in the detail; values that overlap; subarrays and
+ * distributed arrays; more than 65536 pieces. */
 SF_CHECK_RESULT sf_status_t sf_mpi_type(MPI_Datatype datatype, const sf_type_t **type_p);
 
-/* The op that corresponds to a predefined MPI op. Local. SF_ERR_UNSUPPORTED: user-defined ops, MAXLOC, MINLOC. */
+/* The op that corresponds to a predefined MPI op, also MPI_MAXLOC and MPI_MINLOC. Local. SF_ERR_UNSUPPORTED: others;
+ * see sf_op_create. */
 SF_CHECK_RESULT sf_status_t sf_mpi_op(MPI_Op op, const sf_op_t **op_p);
 
 #ifdef __cplusplus
