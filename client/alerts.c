@@ -43,6 +43,9 @@ static void carry_out(sf_context_t *context, const Sfproto__Alert *alert)
   case SFPROTO__ALERT__KIND__SEGMENT_REMOVED:
     sfc_peers_forget(&context->peers, alert->rank, alert->segment);
     break;
+  case SFPROTO__ALERT__KIND__REGION_REVOKED:
+    sfc_peers_revoke(&context->peers, alert->rank, alert->region);
+    break;
   default: /* of a newer daemon; nothing that an older client has to know */
     break;
   }

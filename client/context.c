@@ -246,6 +246,8 @@ sf_status_t sf_finalize(sf_context_t *context)
     return status;
   if (is_busy(context))
     return sfshm_error(SF_ERR_STATE, "sf_finalize: operations are in flight");
+  sfc_peers_close_devices(&context->peers);
+  sfc_memory_withdraw_shared(&context->memory);
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_GOODBYE;

@@ -124,6 +124,18 @@ void sfc_device_detach(const void *address)
     ops->detach(address);
 }
 
+bool sfc_device_share(const void *address, sfshm_device_handle_t *handle_p, uint64_t *offset_p)
+{
+  const sfshm_device_ops_t *ops = sfc_device_loaded();
+  const char *wanted = getenv("SF_DEVICE_SHARE");
+  sfshm_device_range_t range;
+  if (ops == NULL || (wanted != NULL && strcmp(wanted, "off") == 0) || ops->find(address, &range) != SF_OK ||
+      ops->share(address, handle_p) != SF_OK)
+    return false;
+  *offset_p = (uint64_t)((const char *)address - (const char *)range.base);
+  return true;
+}
+
 sf_status_t sfc_device_refuse(const char *name, const void *address)
 {
   sfshm_device_range_t range;

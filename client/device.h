@@ -21,6 +21,10 @@ bool sfc_device_holds(const void *address);
 sf_status_t sfc_device_attach(void *address, size_t len_bytes);
 void sfc_device_detach(const void *address);
 
+/* A handle by which other ranks of the node open the allocation, and where in that the address is. False: they can't,
+ * or the environment says SF_DEVICE_SHARE=off. */
+bool sfc_device_share(const void *address, sfshm_device_handle_t *handle_p, uint64_t *offset_p);
+
 /* SF_ERR_ARG for memory of a device that is not registered: the processor must not touch it. */
 sf_status_t sfc_device_refuse(const char *name, const void *address);
 

@@ -14,6 +14,7 @@ struct sf_region {
   size_t length_bytes;
   sfc_memory_class_t class;
   uint64_t number;
+  bool shared;       /* DEVICE: others may open it */
   sfc_block_t block; /* ALLOC */
 };
 
@@ -64,8 +65,9 @@ sfc_memory_ref_t sfc_memory_find(sfc_memory_t *memory, const void *address)
     size_t before = (size_t)((const char *)address - region->address);
     ref = (sfc_memory_ref_t){.class = region->class,
                              .bytes_left = region->length_bytes - before,
-                             .segment = region->block.segment,
-                             .offset = region->block.offset + before};
+                             .segment = region->class == SFC_MEMORY_DEVICE ? region->number : region->block.segment,
+                             .offset = region->block.offset + before,
+                             .shared = region->shared};
   }
   pthread_mutex_unlock(&memory->lock);
   return ref;
@@ -112,24 +114,37 @@ static void take_out(sfc_memory_t *memory, const struct sf_region *region)
   pthread_mutex_unlock(&memory->lock);
 }
 
-/* Tells the daemon of a registered region and how the others reach it, for sfctl. Memory of sf_alloc is in segments, of
- * which it knows. */
-static sf_status_t announce(const struct sf_region *region)
+static Sfproto__RegionAdd__Method method_of(const struct sf_region *region)
+{
+  if (region->class == SFC_MEMORY_DEVICE)
+    return region->shared ? SFPROTO__REGION_ADD__METHOD__DEVICE : SFPROTO__REGION_ADD__METHOD__STAGED;
+  return region->context->readable ? SFPROTO__REGION_ADD__METHOD__VM_READ : SFPROTO__REGION_ADD__METHOD__COPIED;
+}
+
+/* Tells the daemon of a registered region and how the others reach it. Memory of sf_alloc is in segments, of which it
+ * knows. */
+static sf_status_t announce(struct sf_region *region)
 {
   sf_context_t *context = region->context;
+  sfshm_device_handle_t handle;
   Sfproto__RegionAdd add = SFPROTO__REGION_ADD__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  if (region->class == SFC_MEMORY_DEVICE)
+    region->shared = sfc_device_share(region->address, &handle, &add.offset);
   add.region = region->number;
   add.length = region->length_bytes;
   add.kind = region->class == SFC_MEMORY_DEVICE ? SF_MEMORY_CUDA : SF_MEMORY_HOST;
-  add.method = region->class == SFC_MEMORY_DEVICE ? SFPROTO__REGION_ADD__METHOD__STAGED
-               : context->readable                ? SFPROTO__REGION_ADD__METHOD__VM_READ
-                                                  : SFPROTO__REGION_ADD__METHOD__COPIED;
+  add.method = method_of(region);
+  add.has_handle = region->shared;
+  add.handle.data = handle.bytes;
+  add.handle.len = sizeof handle.bytes;
+  add.has_offset = region->shared;
   message.body_case = SFPROTO__MESSAGE__BODY_REGION_ADD;
   message.region_add = &add;
   return sfc_control_tell(&context->control, &message, NULL, 0);
 }
 
+/* Of shared memory of a device the daemon has everybody let go first. */
 static void withdraw(const struct sf_region *region)
 {
   Sfproto__RegionRemove remove = SFPROTO__REGION_REMOVE__INIT;
@@ -240,6 +255,15 @@ err_detach:
 err_free:
   free(region);
   return status;
+}
+
+void sfc_memory_withdraw_shared(sfc_memory_t *memory)
+{
+  for (size_t i = 0; i < memory->n; i++)
+    if (memory->regions[i]->shared) {
+      withdraw(memory->regions[i]);
+      memory->regions[i]->shared = false;
+    }
 }
 
 sf_status_t sf_unregister(sf_region_t *region)

@@ -22,8 +22,9 @@ typedef enum sfc_memory_class {
 typedef struct sfc_memory_ref {
   sfc_memory_class_t class;
   size_t bytes_left; /* from the address to the end of its allocation or region */
-  uint64_t segment;  /* ALLOC: where the others find it */
+  uint64_t segment;  /* ALLOC: where the others find it; DEVICE: number of the region */
   uint64_t offset;
+  bool shared; /* DEVICE: other ranks may open it */
 } sfc_memory_ref_t;
 
 typedef struct sfc_memory {
@@ -37,6 +38,9 @@ typedef struct sfc_memory {
 
 void sfc_memory_init(sfc_memory_t *memory);
 void sfc_memory_destroy(sfc_memory_t *memory);
+
+/* Has the other ranks let go of all memory of devices. At the end of the context. */
+void sfc_memory_withdraw_shared(sfc_memory_t *memory);
 
 /* Looks an address up. */
 sfc_memory_ref_t sfc_memory_find(sfc_memory_t *memory, const void *address);

@@ -22,6 +22,8 @@ sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *l
   uint64_t lines = bytes / LINE_BYTES + 1;
   uint64_t jumps = (uint64_t)runs - 1;
   uint64_t end_ps = 4 * (uint64_t)costs->handshake_ps;
+  if (source_ref->class == SFC_MEMORY_DEVICE && source_ref->shared && (lane->graph->flags & SF_GRAPH_COPY) == 0)
+    return SFSHM_METHOD_DEVICE;
   if (source_ref->class == SFC_MEMORY_UNKNOWN || source_ref->class == SFC_MEMORY_DEVICE ||
       (lane->graph->flags & SF_GRAPH_COPY) != 0)
     return SFSHM_METHOD_CELL;

@@ -13,6 +13,7 @@
 #include "shm/wait.h"
 
 typedef struct sfc_mapped sfc_mapped_t;
+typedef struct sfc_opened sfc_opened_t;
 
 typedef struct sfc_peer {
   int32_t rank; /* in the job */
@@ -23,6 +24,7 @@ typedef struct sfc_peer {
   bool can_read;
   sfshm_wake_t *wake; /* NULL until its inbox is mapped */
   sfc_mapped_t *segments;
+  sfc_opened_t *devices; /* regions of its devices; see peer_device.c */
 } sfc_peer_t;
 
 typedef struct sfc_peers {
@@ -58,6 +60,21 @@ typedef struct sfc_pinned {
  * failed there. */
 sf_status_t sfc_peer_pin(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t segment, sfc_pinned_t *pinned_p);
 void sfc_peer_unpin(sfc_peers_t *peers, const sfc_pinned_t *pinned);
+
+/* The same for a region of its devices, opened at first use. SF_ERR_UNSUPPORTED: this process can't. */
+typedef struct sfc_pinned_device {
+  sfc_opened_t *opened;
+  void *base; /* of the region, for kernels of the device only */
+  size_t length_bytes;
+} sfc_pinned_device_t;
+
+sf_status_t sfc_peer_pin_device(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t region, sfc_pinned_device_t *pinned_p);
+void sfc_peer_unpin_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned);
+
+/* Closes a region whose owner waits for that, at once or when it is not pinned any more; and all of them, at the end.
+ */
+void sfc_peers_revoke(sfc_peers_t *peers, int32_t rank, uint64_t region);
+void sfc_peers_close_devices(sfc_peers_t *peers);
 
 /* Lets go of a segment that its owner has removed. */
 void sfc_peers_forget(sfc_peers_t *peers, int32_t rank, uint64_t segment);

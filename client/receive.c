@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include "client/context.h"
+#include "client/device.h"
 #include "client/match.h"
 #include "client/method.h"
 #include "client/offload.h"
@@ -114,6 +115,48 @@ static sf_status_t read_in_place(sfc_lane_t *lane, const sf_request_t *request, 
   return status;
 }
 
+/* Tries to open a region, for the writer to know. That it can't is no error: then its values come in pieces. */
+static void answer_devices(sfc_lane_t *lane, const sfshm_slot_t *slot)
+{
+  sfc_peers_t *peers = &lane->graph->context->peers;
+  sfshm_device_data_t where;
+  sfc_pinned_device_t pinned;
+  memcpy(&where, slot->payload, sizeof where);
+  bool can_open = sfc_peer_pin_device(peers, lane->peer, where.region, &pinned) == SF_OK;
+  if (can_open)
+    sfc_peer_unpin_device(peers, lane->peer, &pinned);
+  sfshm_lane_answer_devices(&lane->rx, can_open);
+}
+
+/* Reads the other end's device, by the device's own kernels. They have ended when this returns. */
+static sf_status_t read_device(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
+                               const sfshm_slot_t *slot)
+{
+  sfc_peers_t *peers = &lane->graph->context->peers;
+  const sfshm_device_ops_t *devices;
+  sfshm_device_data_t where;
+  sfc_pinned_device_t pinned;
+  memcpy(&where, slot->payload, sizeof where);
+  sf_status_t status = sfc_peer_pin_device(peers, lane->peer, where.region, &pinned);
+  if (status != SF_OK)
+    return status;
+  devices = sfc_device_loaded();
+  sfc_combine_t combine = request->combine;
+  combine.kernels = devices->kernels(combine.unit, request->op);
+  status = check_extent(lane, request, link, where.offset, pinned.length_bytes);
+  if (status == SF_OK && combine.kernels == NULL)
+    status = sfshm_error(SF_ERR_UNSUPPORTED, "%s of %s on a device", sfshm_op_name(request->op),
+                         sfshm_base_name(combine.unit.base));
+  if (status == SF_OK) {
+    sfc_link_apply(link, request->operation, &combine, (const char *)pinned.base + where.offset, request->target);
+    status = devices->check();
+    if (status != SF_OK)
+      sfshm_error(status, "%s", devices->detail());
+  }
+  sfc_peer_unpin_device(peers, lane->peer, &pinned);
+  return status;
+}
+
 static sf_status_t vm_read(const sfc_lane_t *lane, uint64_t address, void *to, size_t bytes)
 {
   for (size_t done = 0; done < bytes;) {
@@ -201,6 +244,16 @@ static sf_status_t take_message(sfc_lane_t *lane, const sf_request_t *request, c
     break;
   case SFSHM_METHOD_VM_READ:
     status = read_private(lane, request, link, slot);
+    *tell_p = true;
+    break;
+  case SFSHM_METHOD_DEVICE:
+    status = read_device(lane, request, link, slot);
+    *tell_p = true;
+    break;
+  case SFSHM_METHOD_ASK:
+    answer_devices(lane, slot);
+    bytes = 0;
+    *complete_p = false;
     *tell_p = true;
     break;
   case SFSHM_METHOD_GROW:

@@ -53,7 +53,11 @@ static bool send_reference(sfc_lane_t *lane, sf_request_t *request, sfshm_method
   sfshm_slot_t *slot = sfc_lane_claim(lane);
   if (slot == NULL)
     return false;
-  if (method == SFSHM_METHOD_IN_PLACE) {
+  if (method == SFSHM_METHOD_DEVICE) {
+    sfshm_device_data_t where = {request->source_ref.segment, request->source_ref.offset};
+    memcpy(slot->payload, &where, sizeof where);
+    sfshm_count(&lane->counts->bytes_in_place, bytes);
+  } else if (method == SFSHM_METHOD_IN_PLACE) {
     sfshm_in_place_t where = {request->source_ref.segment, request->source_ref.offset};
     memcpy(slot->payload, &where, sizeof where);
     sfshm_count(&lane->counts->bytes_in_place, bytes);
@@ -69,6 +73,21 @@ static bool send_reference(sfc_lane_t *lane, sf_request_t *request, sfshm_method
   if (sfc_offload_sends(request, bytes))
     sfc_offload_source(lane, request);
   return true;
+}
+
+/* Whether the other end has said whether it can open this rank's devices; asks at first use. */
+static bool have_answer(sfc_lane_t *lane, const sf_request_t *request)
+{
+  if (!lane->tx_devices_asked) {
+    sfshm_slot_t *slot = sfc_lane_claim(lane);
+    if (slot == NULL)
+      return false;
+    sfshm_device_data_t where = {request->source_ref.segment, 0};
+    memcpy(slot->payload, &where, sizeof where);
+    post(lane, slot, request, SFSHM_METHOD_ASK);
+    lane->tx_devices_asked = true;
+  }
+  return sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_UNKNOWN;
 }
 
 /* Makes sure that the lane has cells large enough, asking the other end for larger ones if need be. */
@@ -189,6 +208,12 @@ bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
                               ? SFSHM_METHOD_IN_PLACE
                               : sfc_method_choose(&lane->graph->context->board->costs, lane, &request->source_ref,
                                                   out.pattern, out.runs, bytes);
+  if (method == SFSHM_METHOD_DEVICE) {
+    if (!have_answer(lane, request))
+      return false;
+    if (sfshm_lane_devices(&lane->tx) == SFSHM_DEVICES_CLOSED)
+      method = SFSHM_METHOD_CELL;
+  }
   return method == SFSHM_METHOD_CELL ? send_pieces(lane, request, &out, bytes)
                                      : send_reference(lane, request, method, bytes);
 }

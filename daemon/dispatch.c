@@ -8,6 +8,7 @@
 #include "daemon/join.h"
 #include "daemon/offload.h"
 #include "daemon/query.h"
+#include "daemon/region.h"
 #include "daemon/segment.h"
 #include "daemon/setup.h"
 #include "daemon/submission.h"
@@ -33,6 +34,8 @@ static const route_t routes[] = {
     BODY(SEGMENT_GET) = {"SegmentGet", SFD_SESSION_RUNNING, 0, 0, sfd_segment_handle_get},
     BODY(REGION_ADD) = {"RegionAdd", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_add},
     BODY(REGION_REMOVE) = {"RegionRemove", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_remove},
+    BODY(REGION_GET) = {"RegionGet", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_get},
+    BODY(REGION_CLOSED) = {"RegionClosed", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_closed},
     BODY(GROUP_CREATE) = {"GroupCreate", SFD_SESSION_RUNNING, 0, 0, sfd_group_handle_create},
     BODY(GROUP_DESTROY) = {"GroupDestroy", SFD_SESSION_RUNNING, 0, 0, sfd_group_handle_destroy},
     BODY(GRAPH_CREATE) = {"GraphCreate", SFD_SESSION_RUNNING, 0, 1, sfd_setup_handle_create},

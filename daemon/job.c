@@ -16,6 +16,7 @@
 #include "daemon/log.h"
 #include "daemon/network.h"
 #include "daemon/offload.h"
+#include "daemon/region.h"
 #include "daemon/segment.h"
 #include "daemon/setup.h"
 #include "daemon/submission.h"
@@ -146,6 +147,7 @@ sf_status_t sfd_job_attach(sfd_job_t *job, int32_t number, sfd_session_t *sessio
 static void free_rank(sfd_rank_t *rank)
 {
   sfd_segments_free(rank);
+  sfd_regions_free(rank);
   sfd_submission_close(rank->submission);
   sfd_offload_close(rank->offers);
   sfshm_region_destroy(&rank->inbox);
@@ -413,6 +415,7 @@ void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason)
     return;
   retire_rank(rank, SFD_RANK_FAILED);
   sfd_segments_free(rank);
+  sfd_regions_leave(rank);
   if (job->state == SFD_JOB_FAILED)
     return;
   sfd_rank_describe(rank, job->detail, sizeof job->detail);
@@ -480,6 +483,7 @@ static void leave(sfd_rank_t *rank)
   rank->session->state = SFD_SESSION_LEFT;
   retire_rank(rank, SFD_RANK_LEFT);
   sfd_segments_leave(rank);
+  sfd_regions_leave(rank);
   sfd_groups_leave(rank, text);
   sfd_setups_leave(rank, text);
   sfd_graphs_leave(rank);

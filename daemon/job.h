@@ -34,12 +34,12 @@
 #define SFD_MAX_REGION_BYTES (UINT64_C(1) << 46)
 
 struct sfd_segment;
-struct sfd_registered;
+struct sfd_region;
 struct sfd_offer_rank;
 struct sfd_group;
 struct sfd_graph;
 TAILQ_HEAD(sfd_segment_list, sfd_segment);
-TAILQ_HEAD(sfd_registered_list, sfd_registered);
+TAILQ_HEAD(sfd_region_list, sfd_region);
 TAILQ_HEAD(sfd_group_list, sfd_group);
 TAILQ_HEAD(sfd_graph_list, sfd_graph);
 
@@ -68,7 +68,7 @@ typedef struct sfd_rank {
   struct sfd_segment_list segments;
   int64_t nsegments;
   void *regions_by_number; /* tsearch */
-  struct sfd_registered_list regions;
+  struct sfd_region_list regions;
   int64_t nregions;
 } sfd_rank_t;
 

@@ -14,6 +14,7 @@
 #include "daemon/offload.h"
 #include "daemon/query_config.h"
 #include "daemon/query_nodes.h"
+#include "daemon/region.h"
 #include "daemon/segment.h"
 #include "daemon/submission.h"
 
@@ -159,16 +160,17 @@ static Sfproto__RegionInfo segment_info(const sfd_segment_t *segment)
   return info;
 }
 
-static Sfproto__RegionInfo registered_info(const sfd_registered_t *region)
+static Sfproto__RegionInfo registered_info(const sfd_region_t *region)
 {
   static char registered[] = "registered", device[] = "device";
-  static char vm_read[] = "vm-read", copied[] = "copied", staged[] = "staged";
+  static char copied[] = "copied", vm_read[] = "vm-read", staged[] = "staged", in_place[] = "in-place";
+  static char *const methods[] = {copied, vm_read, staged, in_place}; /* by number */
   Sfproto__RegionInfo info = SFPROTO__REGION_INFO__INIT;
   info.region = region->number;
   info.length = region->length;
-  bool on_device = region->method == SFPROTO__REGION_ADD__METHOD__STAGED;
-  info.kind = on_device ? device : registered;
-  info.method = on_device ? staged : region->method == SFPROTO__REGION_ADD__METHOD__VM_READ ? vm_read : copied;
+  bool is_known = region->method < sizeof methods / sizeof methods[0];
+  info.kind = is_known && region->method >= SFPROTO__REGION_ADD__METHOD__STAGED ? device : registered;
+  info.method = methods[is_known ? region->method : SFPROTO__REGION_ADD__METHOD__COPIED];
   return info;
 }
 
@@ -182,7 +184,7 @@ static size_t describe_regions(const sfd_rank_t *rank, Sfproto__RegionInfo regio
     if (n < max)
       regions[n++] = segment_info(segment);
   }
-  const sfd_registered_t *region;
+  const sfd_region_t *region;
   TAILQ_FOREACH(region, &rank->regions, entry)
   {
     if (n < max)

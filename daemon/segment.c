@@ -9,8 +9,6 @@
 #include "daemon/offload.h"
 #include "shm/error.h"
 
-/* ---- Segments ---- */
-
 sfd_segment_t *sfd_segment_find(const sfd_rank_t *rank, uint64_t number)
 {
   return sfd_key_find(rank->segments_by_number, number);
@@ -200,65 +198,8 @@ void sfd_segment_handle_get(sfd_session_t *session, const Sfproto__Message *mess
     send_segment(session, message->request, segment);
 }
 
-/* ---- Registered regions ---- */
-
-static sf_status_t add_region(sfd_rank_t *rank, const Sfproto__RegionAdd *add)
-{
-  if (sfd_key_find(rank->regions_by_number, add->region) != NULL)
-    return sfshm_error(SF_ERR_EXISTS, "region %" PRIu64 " exists", add->region);
-  if (rank->nregions >= rank->job->server->options->max_regions)
-    return sfshm_error(SF_ERR_LIMIT, "a rank may register %lld regions (option max-regions)",
-                       (long long)rank->job->server->options->max_regions);
-  sfd_registered_t *region = calloc(1, sizeof *region);
-  if (region == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for region %" PRIu64, add->region);
-  *region = (sfd_registered_t){.number = add->region, .length = add->length, .kind = add->kind, .method = add->method};
-  if (!sfd_key_insert(&rank->regions_by_number, region)) {
-    free(region);
-    return sfshm_error(SF_ERR_NOMEM, "no memory for region %" PRIu64, add->region);
-  }
-  TAILQ_INSERT_TAIL(&rank->regions, region, entry);
-  rank->nregions++;
-  return SF_OK;
-}
-
-static void free_region(sfd_rank_t *rank, sfd_registered_t *region)
-{
-  sfd_key_remove(&rank->regions_by_number, region);
-  TAILQ_REMOVE(&rank->regions, region, entry);
-  rank->nregions--;
-  free(region);
-}
-
-void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
-{
-  (void)fds;
-  (void)nfds;
-  sf_status_t status = add_region(session->rank, message->region_add);
-  if (status != SF_OK)
-    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
-  else
-    sfd_session_send_done(session, message->request);
-}
-
-void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
-{
-  uint64_t number = message->region_remove->region;
-  sfd_registered_t *region = sfd_key_find(session->rank->regions_by_number, number);
-  (void)fds;
-  (void)nfds;
-  if (region == NULL) {
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "there is no region %" PRIu64, number);
-    return;
-  }
-  free_region(session->rank, region);
-  sfd_session_send_done(session, message->request);
-}
-
 void sfd_segments_free(sfd_rank_t *rank)
 {
   while (!TAILQ_EMPTY(&rank->segments))
     free_segment(rank, TAILQ_FIRST(&rank->segments));
-  while (!TAILQ_EMPTY(&rank->regions))
-    free_region(rank, TAILQ_FIRST(&rank->regions));
 }

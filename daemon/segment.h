@@ -1,6 +1,5 @@
-/* What ranks tell about their memory: segments, of which the daemon hands out descriptors, and registered regions, of
- * which it only keeps what sfctl shows. Memory of sf_alloc is mapped, too, if there may be workers that copy from and
- * to it (offload.h). */
+/* Segments of ranks' memory, of which the daemon hands out descriptors. Memory of sf_alloc is mapped, too, if there may
+ * be workers that copy from and to it (offload.h). */
 #ifndef SFD_SEGMENT_H
 #define SFD_SEGMENT_H
 
@@ -20,14 +19,6 @@ typedef struct sfd_segment {
   uint8_t *holders;            /* bit r: job rank r asked for it; NULL: nobody did */
 } sfd_segment_t;
 
-typedef struct sfd_registered {
-  uint64_t number; /* first: the key */
-  TAILQ_ENTRY(sfd_registered) entry;
-  uint64_t length;
-  uint32_t kind;
-  uint32_t method;
-} sfd_registered_t;
-
 /* Verifies and keeps a segment; on failure the descriptor stays the caller's. length 0: whatever it is. */
 sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, bool inbox, int fd);
 sfd_segment_t *sfd_segment_find(const sfd_rank_t *rank, uint64_t number);
@@ -36,13 +27,11 @@ sfd_segment_t *sfd_segment_find(const sfd_rank_t *rank, uint64_t number);
  * later to the end of the rank's last operations write into them. */
 void sfd_segments_leave(sfd_rank_t *rank);
 
-/* Frees all bookkeeping of a rank's memory, silently. */
+/* Frees all bookkeeping of a rank's segments, silently. */
 void sfd_segments_free(sfd_rank_t *rank);
 
 void sfd_segment_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 void sfd_segment_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 void sfd_segment_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
 #endif

@@ -22,6 +22,12 @@ typedef struct sfshm_device_range {
   int32_t device;
 } sfshm_device_range_t;
 
+/* By which another process of the node opens an allocation. Only plugins know what is in it. */
+#define SFSHM_DEVICE_HANDLE_BYTES 96
+typedef struct sfshm_device_handle {
+  uint8_t bytes[SFSHM_DEVICE_HANDLE_BYTES];
+} sfshm_device_handle_t;
+
 /* What failed functions leave behind is told by detail(): the plugin has its own shm/error.c. */
 typedef struct sfshm_device_ops {
   uint32_t version; /* SFSHM_DEVICE_VERSION */
@@ -38,6 +44,14 @@ typedef struct sfshm_device_ops {
    * an allocation is to be detached, by any address in it; nothing may be in flight there then. */
   sf_status_t (*attach)(const sfshm_device_range_t *range);
   void (*detach)(const void *address);
+
+  /* Lets other processes open the allocation that holds the address. SF_ERR_UNSUPPORTED: it is not made for that. */
+  sf_status_t (*share)(const void *address, sfshm_device_handle_t *handle_p);
+
+  /* Opens an allocation of another process, and attaches it; as often as opened it is to be closed. SF_ERR_UNSUPPORTED:
+   * its device is not there in this process, or the driver refuses. */
+  sf_status_t (*open_shared)(const sfshm_device_handle_t *handle, sfshm_device_range_t *range_p);
+  void (*close_shared)(const void *base);
 
   /* As sfshm_kernels_find; NULL: not on devices. They return when the work is done. */
   const sfshm_kernels_t *(*kernels)(sfshm_unit_t unit, sfshm_op_t op);

@@ -36,6 +36,13 @@ typedef struct sfshm_slot {
 } sfshm_slot_t;
 _Static_assert(sizeof(sfshm_slot_t) == 128 && offsetof(sfshm_slot_t, payload) == 16, "layout version 1");
 
+/* Whether the reader can open regions of the writer's devices; the writer asks at first use. */
+typedef enum sfshm_lane_devices {
+  SFSHM_DEVICES_UNKNOWN = 0,
+  SFSHM_DEVICES_OPEN = 1,
+  SFSHM_DEVICES_CLOSED = 2,
+} sfshm_lane_devices_t;
+
 /* In the writer's inbox, written by the reader. */
 typedef struct sfshm_lane_control {
   _Alignas(128) _Atomic uint64_t consumed; /* messages that the reader is done with */
@@ -44,6 +51,7 @@ typedef struct sfshm_lane_control {
   uint64_t offset;
   uint64_t cell_bytes;
   _Atomic uint64_t awaited; /* descriptor of the message that the reader has waited for in vain; 0: none */
+  _Atomic uint32_t devices; /* sfshm_lane_devices_t, before the question is consumed */
 } sfshm_lane_control_t;
 _Static_assert(sizeof(sfshm_lane_control_t) == 128, "layout version 1");
 
@@ -217,6 +225,19 @@ static inline void sfshm_lane_await(const sfshm_lane_rx_t *rx, uint64_t desc)
 static inline uint64_t sfshm_lane_awaited(const sfshm_lane_tx_t *tx)
 {
   return atomic_load_explicit(&tx->control->awaited, memory_order_seq_cst);
+}
+
+/* Answers the writer's question, which is the message now at the head of the lane. */
+static inline void sfshm_lane_answer_devices(sfshm_lane_rx_t *rx, bool can_open)
+{
+  atomic_store_explicit(&rx->control->devices, can_open ? SFSHM_DEVICES_OPEN : SFSHM_DEVICES_CLOSED,
+                        memory_order_release);
+}
+
+/* The answer. Pairs with the release above. */
+static inline sfshm_lane_devices_t sfshm_lane_devices(const sfshm_lane_tx_t *tx)
+{
+  return (sfshm_lane_devices_t)atomic_load_explicit(&tx->control->devices, memory_order_acquire);
 }
 
 /* Grants cells; only in answer to the writer's request, which is the message now at the head of the lane. */

@@ -19,6 +19,8 @@ typedef enum sfshm_method {
   SFSHM_METHOD_IN_PLACE = 2, /* slot names a segment: the reader takes the data from there, then tells the writer */
   SFSHM_METHOD_VM_READ = 3,  /* slot holds an address: the reader uses process_vm_readv, then tells the writer */
   SFSHM_METHOD_GROW = 4,     /* no payload: the writer asks for larger cells */
+  SFSHM_METHOD_DEVICE = 5,   /* slot names a region of a device: as in place */
+  SFSHM_METHOD_ASK = 6,      /* no payload: the writer asks whether the reader can open regions of its devices */
 } sfshm_method_t;
 
 /* Payloads of the methods that have one of a fixed form. */
@@ -26,6 +28,12 @@ typedef struct sfshm_in_place {
   uint64_t segment; /* of the writer's sf_alloc memory */
   uint64_t offset;  /* of vertex 0 of the writer's buffer in it; may be anything if vertex 0 is not used */
 } sfshm_in_place_t;
+
+/* DEVICE, ASK */
+typedef struct sfshm_device_data {
+  uint64_t region; /* of the writer's */
+  uint64_t offset; /* of vertex 0 of the writer's buffer in it */
+} sfshm_device_data_t;
 
 typedef struct sfshm_vm_read {
   uint64_t address; /* of vertex 0 of the writer's buffer */

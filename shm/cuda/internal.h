@@ -16,7 +16,7 @@
 typedef enum sfshm_cuda_element {
 #define SFSHM_CUDA_ENUM(suffix, ...) SFSHM_CUDA_##suffix,
   SFSHM_CUDA_MOVES(SFSHM_CUDA_ENUM) SFSHM_CUDA_INTEGERS(SFSHM_CUDA_ENUM) SFSHM_CUDA_REALS(SFSHM_CUDA_ENUM)
-      SFSHM_CUDA_COMPLEXES(SFSHM_CUDA_ENUM)
+      SFSHM_CUDA_COMPLEXES(SFSHM_CUDA_ENUM) SFSHM_PAIR_TABLE(SFSHM_CUDA_ENUM)
 #undef SFSHM_CUDA_ENUM
           SFSHM_CUDA_ELEMENT_COUNT
 } sfshm_cuda_element_t;
@@ -74,6 +74,12 @@ sf_status_t sfshm_cuda_plan_order(sfshm_cuda_plan_t *plan, const sfshm_pattern_t
 void sfshm_cuda_plans_free(sfshm_cuda_device_t *device);
 
 /* See sfshm_device_ops_t. */
+sf_status_t sfshm_cuda_find(const void *address, sfshm_device_range_t *range_p);
+sf_status_t sfshm_cuda_attach(const sfshm_device_range_t *range);
+void sfshm_cuda_detach(const void *address);
+sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_p);
+sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, sfshm_device_range_t *range_p);
+void sfshm_cuda_close_shared(const void *base);
 const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op);
 
 #endif

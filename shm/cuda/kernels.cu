@@ -158,3 +158,18 @@ SFSHM_CUDA_REALS(DEFINE_REAL)
   }                                                                                                                    \
   DEFINE_KERNELS(suffix, element_##suffix##_t)
 SFSHM_CUDA_COMPLEXES(DEFINE_COMPLEX)
+
+/* What lies between value and index, or behind them, stays as it is. */
+#define DEFINE_PAIR(suffix, value_type, index_type, text)                                                              \
+  SF_INLINE void combine_##suffix(sfshm_##suffix##_t *to, const sfshm_##suffix##_t *from, int32_t op)                  \
+  {                                                                                                                    \
+    value_type value = from->value;                                                                                    \
+    index_type index = from->index;                                                                                    \
+    bool wins = op == SFSHM_OP_MAXLOC ? value > to->value : value < to->value;                                         \
+    if (wins || (value == to->value && index < to->index)) {                                                           \
+      to->value = value;                                                                                               \
+      to->index = index;                                                                                               \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  DEFINE_KERNELS(suffix, sfshm_##suffix##_t)
+SFSHM_PAIR_TABLE(DEFINE_PAIR)

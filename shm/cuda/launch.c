@@ -38,13 +38,21 @@ static sfshm_cuda_element_t element_of_size(size_t size_bytes)
 /* Kernel and number of elements per unit. Moves take the widest elements to which size and addresses are aligned. */
 static sfshm_cuda_element_t choose_element(const job_t *job, int64_t *count_p)
 {
-  static const sfshm_cuda_element_t by_base[SFSHM_BASE_COUNT] = {
-      [SFSHM_BASE_INT8] = SFSHM_CUDA_i8,           [SFSHM_BASE_UINT8] = SFSHM_CUDA_u8,
-      [SFSHM_BASE_INT16] = SFSHM_CUDA_i16,         [SFSHM_BASE_UINT16] = SFSHM_CUDA_u16,
-      [SFSHM_BASE_INT32] = SFSHM_CUDA_i32,         [SFSHM_BASE_UINT32] = SFSHM_CUDA_u32,
-      [SFSHM_BASE_INT64] = SFSHM_CUDA_i64,         [SFSHM_BASE_UINT64] = SFSHM_CUDA_u64,
-      [SFSHM_BASE_FLOAT] = SFSHM_CUDA_f32,         [SFSHM_BASE_DOUBLE] = SFSHM_CUDA_f64,
-      [SFSHM_BASE_FLOAT_COMPLEX] = SFSHM_CUDA_c32, [SFSHM_BASE_DOUBLE_COMPLEX] = SFSHM_CUDA_c64,
+  static const sfshm_cuda_element_t by_base[SFSHM_BASE_COUNT] = {[SFSHM_BASE_INT8] = SFSHM_CUDA_i8,
+                                                                 [SFSHM_BASE_UINT8] = SFSHM_CUDA_u8,
+                                                                 [SFSHM_BASE_INT16] = SFSHM_CUDA_i16,
+                                                                 [SFSHM_BASE_UINT16] = SFSHM_CUDA_u16,
+                                                                 [SFSHM_BASE_INT32] = SFSHM_CUDA_i32,
+                                                                 [SFSHM_BASE_UINT32] = SFSHM_CUDA_u32,
+                                                                 [SFSHM_BASE_INT64] = SFSHM_CUDA_i64,
+                                                                 [SFSHM_BASE_UINT64] = SFSHM_CUDA_u64,
+                                                                 [SFSHM_BASE_FLOAT] = SFSHM_CUDA_f32,
+                                                                 [SFSHM_BASE_DOUBLE] = SFSHM_CUDA_f64,
+                                                                 [SFSHM_BASE_FLOAT_COMPLEX] = SFSHM_CUDA_c32,
+                                                                 [SFSHM_BASE_DOUBLE_COMPLEX] = SFSHM_CUDA_c64,
+#define PAIR(name, value_type, index_type, text) [SFSHM_BASE_##name] = SFSHM_CUDA_##name,
+                                                                 SFSHM_PAIR_TABLE(PAIR)
+#undef PAIR
   };
   *count_p = job->unit.count;
   if (job->op != SFSHM_OP_REPLACE)
@@ -57,13 +65,27 @@ static sfshm_cuda_element_t choose_element(const job_t *job, int64_t *count_p)
   return element_of_size(size_bytes);
 }
 
-/* Arithmetic needs addresses that are aligned to components of the base type, as every device allocation is. */
+/* Arithmetic needs addresses that are aligned as the base type's members are, as every device allocation is. */
+static size_t alignment_of(sfshm_base_t base)
+{
+  switch (base) {
+#define PAIR(name, value_type, index_type, text)                                                                       \
+  case SFSHM_BASE_##name:                                                                                              \
+    return _Alignof(sfshm_##name##_t);
+    SFSHM_PAIR_TABLE(PAIR)
+#undef PAIR
+  case SFSHM_BASE_FLOAT_COMPLEX:
+  case SFSHM_BASE_DOUBLE_COMPLEX:
+    return sfshm_base_size(base) / 2;
+  default:
+    return sfshm_base_size(base);
+  }
+}
+
 static sf_status_t check_alignment(const job_t *job)
 {
-  size_t base = sfshm_base_size(job->unit.base);
-  size_t component =
-      job->unit.base == SFSHM_BASE_FLOAT_COMPLEX || job->unit.base == SFSHM_BASE_DOUBLE_COMPLEX ? base / 2 : base;
-  if (job->op != SFSHM_OP_REPLACE && (((uintptr_t)job->from | (uintptr_t)job->to) & (component - 1)) != 0)
+  uintptr_t bits = (uintptr_t)job->from | (uintptr_t)job->to;
+  if (job->op != SFSHM_OP_REPLACE && (bits & (alignment_of(job->unit.base) - 1)) != 0)
     return sfshm_error(SF_ERR_ARG, "CUDA: buffer at %p or %p is not aligned to %s", (const void *)job->from,
                        (void *)job->to, sfshm_base_name(job->unit.base));
   return SF_OK;

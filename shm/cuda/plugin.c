@@ -26,6 +26,7 @@ __asm__(".section .rodata\n"
 static const char *const element_names[] = {
 #define NAME(suffix, ...) #suffix,
     SFSHM_CUDA_MOVES(NAME) SFSHM_CUDA_INTEGERS(NAME) SFSHM_CUDA_REALS(NAME) SFSHM_CUDA_COMPLEXES(NAME)
+        SFSHM_PAIR_TABLE(NAME)
 #undef NAME
 };
 
@@ -210,7 +211,7 @@ static void forget_patterns(void)
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
-static sf_status_t find(const void *address, sfshm_device_range_t *range_p)
+sf_status_t sfshm_cuda_find(const void *address, sfshm_device_range_t *range_p)
 {
   CUmemorytype type = 0;
   int ordinal = -1;
@@ -275,7 +276,7 @@ static sf_status_t insert(const sfshm_device_range_t *range)
   return SF_OK;
 }
 
-static sf_status_t attach(const sfshm_device_range_t *range)
+sf_status_t sfshm_cuda_attach(const sfshm_device_range_t *range)
 {
   sfshm_cuda_device_t *device;
   sfshm_cuda_lock();
@@ -292,7 +293,7 @@ static sf_status_t attach(const sfshm_device_range_t *range)
   return status;
 }
 
-static void detach(const void *address)
+void sfshm_cuda_detach(const void *address)
 {
   sfshm_cuda_lock();
   attached_t *attached = find_attached(address);
@@ -314,9 +315,12 @@ const sfshm_device_ops_t *sfshm_device_plugin(void)
       .name = "cuda",
       .detail = sfshm_error_detail,
       .open = open_driver,
-      .find = find,
-      .attach = attach,
-      .detach = detach,
+      .find = sfshm_cuda_find,
+      .attach = sfshm_cuda_attach,
+      .detach = sfshm_cuda_detach,
+      .share = sfshm_cuda_share,
+      .open_shared = sfshm_cuda_open_shared,
+      .close_shared = sfshm_cuda_close_shared,
       .kernels = sfshm_cuda_kernels,
       .check = check,
       .forget_patterns = forget_patterns,

@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -58,13 +59,24 @@ struct CUevent_st {
   uint64_t number; /* of the last work before it */
 };
 
+/* Memory of a device is a file, so that other processes can open it, with a page behind it that counts them. */
 typedef struct memory {
   struct memory *next;
   char *base;
   size_t length_bytes;
   size_t mapped_bytes;
   int device; /* -1: pinned */
+  int fd;
+  bool imported;
+  _Atomic int32_t *users; /* other processes; NULL: pinned */
 } memory_t;
+
+/* What a handle holds. */
+typedef struct ticket {
+  int32_t pid;
+  int32_t fd;
+  uint64_t length_bytes;
+} ticket_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUctx_st contexts[MAX_DEVICES];
@@ -117,27 +129,67 @@ static memory_t **find_memory(uintptr_t address)
   return link;
 }
 
+static size_t page_bytes(void)
+{
+  return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Maps the file, and its last page by itself. */
+static void map_memory(memory_t *memory)
+{
+  size_t page = page_bytes();
+  memory->mapped_bytes = (memory->length_bytes + page - 1) & ~(page - 1);
+  memory->base = mmap(NULL, memory->mapped_bytes, PROT_NONE, MAP_SHARED, memory->fd, 0);
+  memory->users = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd, (off_t)memory->mapped_bytes);
+  if (memory->base == MAP_FAILED || memory->users == MAP_FAILED)
+    abort();
+}
+
+static memory_t *add_memory(int device, size_t bytes)
+{
+  memory_t *memory = calloc(1, sizeof *memory);
+  if (memory == NULL)
+    abort();
+  *memory = (memory_t){.next = memories, .length_bytes = bytes, .device = device, .fd = -1};
+  memories = memory;
+  return memory;
+}
+
 static CUresult make_memory(int device, size_t bytes, void **base_p)
 {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (bytes + page - 1) & ~(page - 1);
   if (bytes == 0)
     return CUDA_ERROR_INVALID_VALUE;
-  char *base = mmap(NULL, mapped, device >= 0 ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  memory_t *memory = malloc(sizeof *memory);
-  if (base == MAP_FAILED || memory == NULL)
-    abort();
-  *memory = (memory_t){memories, base, bytes, mapped, device};
-  memories = memory;
-  *base_p = base;
+  memory_t *memory = add_memory(device, bytes);
+  if (device < 0) {
+    memory->mapped_bytes = bytes;
+    memory->base = aligned_alloc(page_bytes(), (bytes + page_bytes() - 1) & ~(page_bytes() - 1));
+  } else {
+    size_t page = page_bytes();
+    memory->fd = memfd_create("fake-cuda", MFD_CLOEXEC);
+    if (memory->fd < 0 || ftruncate(memory->fd, (off_t)(((bytes + page - 1) & ~(page - 1)) + page)) != 0)
+      abort();
+    map_memory(memory);
+  }
+  *base_p = memory->base;
   return CUDA_SUCCESS;
 }
 
-static CUresult free_memory(uintptr_t address)
+static CUresult free_memory(uintptr_t address, bool imported)
 {
   memory_t **link = find_memory(address), *memory = *link;
-  if (memory == NULL || (uintptr_t)memory->base != address)
+  if (memory == NULL || (uintptr_t)memory->base != address || memory->imported != imported)
     return CUDA_ERROR_INVALID_VALUE;
-  munmap(memory->base, memory->mapped_bytes);
+  if (memory->users != NULL && !imported && *memory->users != 0) {
+    fprintf(stderr, "fake CUDA driver: memory is freed that %d other processes have open\n", (int)*memory->users);
+    abort();
+  }
+  if (memory->users == NULL) {
+    free(memory->base);
+  } else {
+    munmap(memory->base, memory->mapped_bytes);
+    munmap((void *)memory->users, page_bytes());
+    close(memory->fd);
+  }
   *link = memory->next;
   free(memory);
   return CUDA_SUCCESS;
@@ -387,7 +439,7 @@ CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
 CUresult cuMemFree(CUdeviceptr pointer)
 {
   pthread_mutex_lock(&lock);
-  CUresult result = free_memory((uintptr_t)pointer);
+  CUresult result = free_memory((uintptr_t)pointer, false);
   pthread_mutex_unlock(&lock);
   return result;
 }
@@ -404,6 +456,68 @@ CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
 CUresult cuMemFreeHost(void *pointer)
 {
   return cuMemFree((CUdeviceptr)(uintptr_t)pointer);
+}
+
+/* ---- Other processes' memory ------------------------------------------------------------------------------------- */
+
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
+{
+  memset(uuid, 0, sizeof *uuid);
+  uuid->bytes[0] = (char)device;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
+{
+  pthread_mutex_lock(&lock);
+  const memory_t *memory = *find_memory((uintptr_t)pointer);
+  CUresult result = memory != NULL && memory->fd >= 0 && !memory->imported ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  if (is_to_fail("cuIpcGetMemHandle"))
+    result = CUDA_ERROR_NOT_SUPPORTED;
+  if (result == CUDA_SUCCESS) {
+    ticket_t ticket = {getpid(), memory->fd, memory->length_bytes};
+    memset(handle, 0, sizeof *handle);
+    memcpy(handle, &ticket, sizeof ticket);
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+/* As a process can't open its own handles, nor one twice. */
+CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned flags)
+{
+  char path[64];
+  ticket_t ticket;
+  (void)flags;
+  memcpy(&ticket, &handle, sizeof ticket);
+  if (depth == 0 || ticket.pid == getpid())
+    return CUDA_ERROR_INVALID_CONTEXT;
+  if (is_to_fail("cuIpcOpenMemHandle"))
+    return CUDA_ERROR_NOT_SUPPORTED;
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)ticket.pid, (int)ticket.fd);
+  int fd = open(path, O_RDWR | O_CLOEXEC);
+  if (fd < 0)
+    return CUDA_ERROR_NOT_SUPPORTED;
+  pthread_mutex_lock(&lock);
+  memory_t *memory = add_memory(stack[depth - 1]->device, ticket.length_bytes);
+  memory->fd = fd;
+  memory->imported = true;
+  map_memory(memory);
+  ++*memory->users;
+  *pointer = (CUdeviceptr)(uintptr_t)memory->base;
+  pthread_mutex_unlock(&lock);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuIpcCloseMemHandle(CUdeviceptr pointer)
+{
+  pthread_mutex_lock(&lock);
+  const memory_t *memory = *find_memory((uintptr_t)pointer);
+  if (memory != NULL && memory->imported)
+    --*memory->users;
+  CUresult result = free_memory((uintptr_t)pointer, true);
+  pthread_mutex_unlock(&lock);
+  return result;
 }
 
 static CUresult copy(void *to, const void *from, size_t bytes)
@@ -444,6 +558,15 @@ CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute *attributes, voi
       abort();
   }
   pthread_mutex_unlock(&lock);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
+{
+  (void)pointer;
+  if (attribute != CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE)
+    abort();
+  *(int *)data = 1;
   return CUDA_SUCCESS;
 }
 

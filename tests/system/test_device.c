@@ -1,5 +1,6 @@
 /* Memory of devices, on a stand-in for the driver: what is refused, what failures do, and what sfctl shows. That
  * operations are right on any mix of memory is for test_properties. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,11 @@ static int be_looked_at(sftest_rank_t *self)
   char *device = sftest_device_is_there() ? sftest_device_alloc(0, 4096) : NULL;
   SFTEST_OK(self, sf_register(context, device, 4096, SF_MEMORY_DETECT, &region));
   sftest_sfctl(self->options.socket_path, (const char *const[]){"ranks", "--regions", NULL}, 0);
+  SFTEST_REQUIRE(self, strstr(sftest_sfctl_out, "device") != NULL && strstr(sftest_sfctl_out, "in-place") != NULL);
+  SFTEST_OK(self, sf_unregister(region));
+  setenv("SF_DEVICE_SHARE", "off", 1);
+  SFTEST_OK(self, sf_register(context, device, 4096, SF_MEMORY_CUDA, &region));
+  sftest_sfctl(self->options.socket_path, (const char *const[]){"ranks", "--regions", NULL}, 0);
   SFTEST_REQUIRE(self, strstr(sftest_sfctl_out, "device") != NULL && strstr(sftest_sfctl_out, "staged") != NULL);
   SFTEST_OK(self, sf_finalize(context));
   sftest_device_free(device);
@@ -126,37 +132,71 @@ static int be_looked_at(sftest_rank_t *self)
 
 /* ---- Cycles ------------------------------------------------------------------------------------------------------ */
 
-/* Allocating, exchanging and freeing many times, mostly at the same addresses. */
+/* One exchange of doubles between neighbours, on a graph and memory made for it and freed behind it. The driver's
+ * stand-in ends a process that frees what another one has open. */
+static void exchange_once(sftest_rank_t *self, sf_context_t *context, int round, bool leaves_on_device)
+{
+  double expected[UNITS], found[UNITS] = {0};
+  int32_t left = (self->rank + self->size - 1) % self->size;
+  sf_graph_t *graph;
+  sf_region_t *regions[2] = {NULL, NULL};
+  double *roots = sftest_device_is_there() ? sftest_device_alloc(round % SFTEST_DEVICES, sizeof expected) : NULL;
+  double *leaves = leaves_on_device ? sftest_device_alloc(0, sizeof expected) : found;
+  SFTEST_OK(self, sf_register(context, roots, sizeof expected, SF_MEMORY_CUDA, &regions[0]));
+  SFTEST_OK(self, sf_register(context, leaves, sizeof expected, SF_MEMORY_DETECT, &regions[1]));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  for (int i = 0; i < UNITS; i++)
+    expected[i] = 1000.0 * self->rank + i + round;
+  sftest_device_copy(roots, expected, sizeof expected);
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  if (leaves_on_device)
+    sftest_device_copy(found, leaves, sizeof found);
+  for (int i = 0; i < UNITS; i++)
+    SFTEST_REQUIRE(self, found[i] == 1000.0 * left + i + round);
+  SFTEST_OK(self, sf_unregister(regions[0]));
+  sftest_device_free(roots);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_unregister(regions[1]));
+  if (leaves_on_device)
+    sftest_device_free(leaves);
+}
+
 static int cycle(sftest_rank_t *self)
 {
-  double expected[UNITS], found[UNITS];
   sf_context_t *context = sftest_join(self);
-  for (int round = 0; round < 200; round++) {
-    int32_t left = (self->rank + self->size - 1) % self->size;
-    sf_graph_t *graph;
-    sf_region_t *regions[2] = {NULL, NULL};
-    double *roots = sftest_device_is_there() ? sftest_device_alloc(round % SFTEST_DEVICES, sizeof expected) : NULL;
-    double *leaves = sftest_device_alloc(0, sizeof expected);
-    SFTEST_OK(self, sf_register(context, roots, sizeof expected, SF_MEMORY_CUDA, &regions[0]));
-    SFTEST_OK(self, sf_register(context, leaves, sizeof expected, SF_MEMORY_CUDA, &regions[1]));
-    SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
-    for (int i = 0; i < UNITS; i++) {
-      expected[i] = 1000.0 * self->rank + i + round;
-      found[i] = 0;
-    }
-    sftest_device_copy(roots, expected, sizeof expected);
-    sftest_device_copy(leaves, found, sizeof found);
-    SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
-    sftest_device_copy(found, leaves, sizeof found);
-    for (int i = 0; i < UNITS; i++)
-      SFTEST_REQUIRE(self, found[i] == 1000.0 * left + i + round);
-    SFTEST_OK(self, sf_unregister(regions[0]));
-    sftest_device_free(roots);
-    SFTEST_OK(self, sf_graph_destroy(graph));
-    SFTEST_OK(self, sf_unregister(regions[1]));
-    sftest_device_free(leaves);
-  }
+  for (int round = 0; round < 300; round++)
+    exchange_once(self, context, round, round % 3 != 0);
   SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+/* Where a driver lets nobody open others' memory, values are staged; nobody has to ask for it. */
+static int be_refused(sftest_rank_t *self)
+{
+  setenv("SFTEST_CUDA_FAIL", self->rank == 0 ? "cuIpcOpenMemHandle:1" : "cuIpcGetMemHandle:1", 1);
+  sf_context_t *context = sftest_join(self);
+  for (int round = 0; round < 10; round++)
+    exchange_once(self, context, round, true);
+  SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+/* Rank 0 dies while it has rank 1's memory open: nobody waits for it. */
+static int outlive_holder(sftest_rank_t *self)
+{
+  double leaves[UNITS];
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  sf_region_t *region = NULL;
+  void *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof leaves) : NULL;
+  SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE));
+  if (self->rank == 0)
+    raise(SIGKILL);
+  SFTEST_OK(self, sf_unregister(region));
+  (void)sf_graph_destroy(graph);
+  (void)sf_finalize(context);
   return 0;
 }
 
@@ -196,6 +236,24 @@ START_TEST(test_cycles)
 }
 END_TEST
 
+START_TEST(test_refused)
+{
+  run(2, be_refused);
+}
+END_TEST
+
+START_TEST(test_holder_dies)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  sftest_node_start(&node, NULL);
+  sftest_job_start(&job, &node, 2, outlive_holder, NULL);
+  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_expect_success(&job, 1);
+  sftest_node_stop(&node);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("device");
@@ -207,6 +265,8 @@ int main(void)
     tcase_add_test(tests, test_kernels_fail);
     tcase_add_test(tests, test_sfctl);
     tcase_add_test(tests, test_cycles);
+    tcase_add_test(tests, test_refused);
+    tcase_add_test(tests, test_holder_dies);
   } else {
     printf("note: the CUDA plugin was not built: only its absence is tested\n");
   }

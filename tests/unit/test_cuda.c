@@ -127,7 +127,7 @@ static sfshm_pattern_t random_pattern(int64_t n, indices_t *indices)
 
 static sfshm_unit_t random_unit(void)
 {
-  sfshm_base_t base = (sfshm_base_t)random_below(SFSHM_BASE_OPAQUE + 1);
+  sfshm_base_t base = (sfshm_base_t)random_below(SFSHM_BASE_COUNT);
   return (sfshm_unit_t){base, 1 + random_below(base == SFSHM_BASE_OPAQUE || random_below(3) == 0 ? 40 : 1)};
 }
 

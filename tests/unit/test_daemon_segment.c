@@ -1,4 +1,4 @@
-/* Memory: segments that are handed out, regions that are only listed. */
+/* Memory: segments that are handed out. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -212,45 +212,6 @@ START_TEST(memory_of_the_dead_is_given_back)
 }
 END_TEST
 
-static void send_region_add(sftest_client_t *client, uint64_t region)
-{
-  Sfproto__RegionAdd add = SFPROTO__REGION_ADD__INIT;
-  add.region = region;
-  add.length = 100;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_REGION_ADD;
-  message.region_add = &add;
-  sftest_send(client, &message, NULL, 0);
-}
-
-static void send_region_remove(sftest_client_t *client, uint64_t region)
-{
-  Sfproto__RegionRemove away = SFPROTO__REGION_REMOVE__INIT;
-  away.region = region;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_REGION_REMOVE;
-  message.region_remove = &away;
-  sftest_send(client, &message, NULL, 0);
-}
-
-START_TEST(regions)
-{
-  daemon_.options.max_regions = 2;
-  send_region_add(&clients[0], 1);
-  sftest_expect_done(&clients[0]);
-  send_region_add(&clients[0], 1);
-  sftest_expect_error(&clients[0], SF_ERR_EXISTS, "region 1");
-  send_region_add(&clients[0], 2);
-  sftest_expect_done(&clients[0]);
-  send_region_add(&clients[0], 3);
-  sftest_expect_error(&clients[0], SF_ERR_LIMIT, "max-regions");
-  send_region_remove(&clients[0], 1);
-  sftest_expect_done(&clients[0]);
-  send_region_remove(&clients[0], 1);
-  sftest_expect_error(&clients[0], SF_ERR_NOT_FOUND, "region 1");
-}
-END_TEST
-
 static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: memory");
@@ -264,7 +225,6 @@ static Suite *suite(void)
   tcase_add_test(tc, descriptors_are_bounded);
   tcase_add_test(tc, who_leaves_takes_memory_along_but_not_its_inboxes);
   tcase_add_test(tc, memory_of_the_dead_is_given_back);
-  tcase_add_test(tc, regions);
   suite_add_tcase(s, tc);
   return s;
 }

@@ -1,0 +1,243 @@
+/* Registered regions: see region.h. The daemon's thread. */
+#include "daemon/region.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/key.h"
+#include "shm/error.h"
+
+static sfd_region_t *find(const sfd_rank_t *rank, uint64_t number)
+{
+  return sfd_key_find(rank->regions_by_number, number);
+}
+
+/* ---- Adding ------------------------------------------------------------------------------------------------------ */
+
+static sf_status_t check(const sfd_rank_t *rank, const Sfproto__RegionAdd *add)
+{
+  if (find(rank, add->region) != NULL)
+    return sfshm_error(SF_ERR_EXISTS, "region %" PRIu64 " exists", add->region);
+  if (rank->nregions >= rank->job->server->options->max_regions)
+    return sfshm_error(SF_ERR_LIMIT, "a rank may register %lld regions (option max-regions)",
+                       (long long)rank->job->server->options->max_regions);
+  if (add->has_handle && (add->handle.len == 0 || add->handle.len > SFD_MAX_HANDLE_BYTES))
+    return sfshm_error(SF_ERR_ARG, "region %" PRIu64 ": a handle of %zu bytes, 1 to %d expected", add->region,
+                       add->handle.len, SFD_MAX_HANDLE_BYTES);
+  return SF_OK;
+}
+
+static sf_status_t add_region(sfd_rank_t *rank, const Sfproto__RegionAdd *add)
+{
+  sf_status_t status = check(rank, add);
+  if (status != SF_OK)
+    return status;
+  sfd_region_t *region = calloc(1, sizeof *region);
+  if (region == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for region %" PRIu64, add->region);
+  *region = (sfd_region_t){.number = add->region,
+                           .length = add->length,
+                           .kind = add->kind,
+                           .method = add->method,
+                           .handle_bytes = add->has_handle ? add->handle.len : 0,
+                           .offset = add->has_offset ? add->offset : 0};
+  if (region->handle_bytes > 0)
+    memcpy(region->handle, add->handle.data, region->handle_bytes);
+  if (!sfd_key_insert(&rank->regions_by_number, region)) {
+    free(region);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for region %" PRIu64, add->region);
+  }
+  TAILQ_INSERT_TAIL(&rank->regions, region, entry);
+  rank->nregions++;
+  return SF_OK;
+}
+
+void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  (void)fds;
+  (void)nfds;
+  sf_status_t status = add_region(session->rank, message->region_add);
+  if (status != SF_OK)
+    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
+  else
+    sfd_session_send_done(session, message->request);
+}
+
+/* ---- Holders ----------------------------------------------------------------------------------------------------- */
+
+static bool holds(const sfd_region_t *region, int32_t number)
+{
+  return region->holders != NULL && (region->holders[number / 8] & (1 << number % 8)) != 0;
+}
+
+static bool note_holder(sfd_region_t *region, const sfd_rank_t *holder)
+{
+  if (region->holders == NULL)
+    region->holders = calloc((size_t)holder->job->size / 8 + 1, 1);
+  if (region->holders == NULL)
+    return false;
+  if (!holds(region, holder->number)) {
+    region->holders[holder->number / 8] |= (uint8_t)(1 << holder->number % 8);
+    region->nholders++;
+  }
+  return true;
+}
+
+static void tell_holders(const sfd_rank_t *rank, const sfd_region_t *region)
+{
+  const sfd_job_t *job = rank->job;
+  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
+  alert.kind = SFPROTO__ALERT__KIND__REGION_REVOKED;
+  alert.has_rank = true;
+  alert.rank = rank->number;
+  alert.has_region = true;
+  alert.region = region->number;
+  for (int32_t r = 0; region->nholders > 0 && r < job->size; r++)
+    if (holds(region, r) && sfd_rank_connected(job->ranks[r]))
+      sfd_session_send_alert(job->ranks[r]->session, &alert);
+}
+
+static void free_region(sfd_rank_t *rank, sfd_region_t *region)
+{
+  sfd_key_remove(&rank->regions_by_number, region);
+  TAILQ_REMOVE(&rank->regions, region, entry);
+  rank->nregions--;
+  free(region->holders);
+  free(region);
+}
+
+/* The owner has been waiting for that. */
+static void end_removal(sfd_rank_t *rank, sfd_region_t *region)
+{
+  uint64_t request = region->remove_request;
+  free_region(rank, region);
+  rank->npending--;
+  if (sfd_rank_connected(rank))
+    sfd_session_send_done(rank->session, request);
+}
+
+static void drop_holder(sfd_rank_t *owner, sfd_region_t *region, int32_t number)
+{
+  if (!holds(region, number))
+    return;
+  region->holders[number / 8] &= (uint8_t) ~(1 << number % 8);
+  if (--region->nholders == 0 && region->revoked)
+    end_removal(owner, region);
+}
+
+/* The rank holds nothing of others any more. */
+static void release_all(sfd_rank_t *rank)
+{
+  sfd_job_t *job = rank->job;
+  for (int32_t r = 0; r < job->size; r++) {
+    if (job->ranks[r] == NULL)
+      continue;
+    for (sfd_region_t *region = TAILQ_FIRST(&job->ranks[r]->regions), *next; region != NULL; region = next) {
+      next = TAILQ_NEXT(region, entry);
+      drop_holder(job->ranks[r], region, rank->number);
+    }
+  }
+}
+
+void sfd_regions_leave(sfd_rank_t *rank)
+{
+  sfd_region_t *region;
+  release_all(rank);
+  TAILQ_FOREACH(region, &rank->regions, entry)
+  {
+    if (!region->revoked)
+      tell_holders(rank, region);
+  }
+  sfd_regions_free(rank);
+}
+
+void sfd_regions_free(sfd_rank_t *rank)
+{
+  while (!TAILQ_EMPTY(&rank->regions))
+    free_region(rank, TAILQ_FIRST(&rank->regions));
+}
+
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
+
+/* That rank's region, or NULL, having answered. */
+static sfd_region_t *find_of(sfd_session_t *session, uint64_t request, int32_t number, uint64_t region_number)
+{
+  const sfd_job_t *job = session->rank->job;
+  if (number < 0 || number >= job->size) {
+    sfd_session_answer(session, request, SF_ERR_ARG, "region of rank %d: the job has ranks 0 to %d", number,
+                       job->size - 1);
+    return NULL;
+  }
+  sfd_region_t *region = job->ranks[number] != NULL ? find(job->ranks[number], region_number) : NULL;
+  if (region == NULL)
+    sfd_session_answer(session, request, SF_ERR_NOT_FOUND, "rank %d has no region %" PRIu64 " here", number,
+                       region_number);
+  return region;
+}
+
+void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__RegionGet *get = message->region_get;
+  (void)fds;
+  (void)nfds;
+  if (sfd_job_answer_failed(session->rank, message->request))
+    return;
+  sfd_region_t *region = find_of(session, message->request, get->rank, get->region);
+  if (region == NULL)
+    return;
+  if (region->handle_bytes == 0 || region->revoked) {
+    sfd_session_answer(session, message->request, SF_ERR_STATE, "region %" PRIu64 " of rank %d %s", get->region,
+                       get->rank, region->revoked ? "is being removed" : "cannot be opened by others");
+    return;
+  }
+  if (!note_holder(region, session->rank)) {
+    sfd_session_answer(session, message->request, SF_ERR_NOMEM, "no memory to note who uses region %" PRIu64,
+                       get->region);
+    return;
+  }
+  Sfproto__Region answer = SFPROTO__REGION__INIT;
+  Sfproto__Message reply = SFPROTO__MESSAGE__INIT;
+  answer.length = region->length;
+  answer.handle.data = region->handle;
+  answer.handle.len = region->handle_bytes;
+  answer.offset = region->offset;
+  reply.request = message->request;
+  reply.body_case = SFPROTO__MESSAGE__BODY_REGION;
+  reply.region = &answer;
+  sfd_session_send(session, &reply, NULL, 0);
+}
+
+void sfd_region_handle_closed(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__RegionClosed *closed = message->region_closed;
+  sfd_job_t *job = session->rank->job;
+  (void)fds;
+  (void)nfds;
+  sfd_region_t *region = find_of(session, message->request, closed->rank, closed->region);
+  if (region == NULL)
+    return;
+  drop_holder(job->ranks[closed->rank], region, session->rank->number);
+  sfd_session_send_done(session, message->request);
+}
+
+void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  uint64_t number = message->region_remove->region;
+  sfd_region_t *region = find(session->rank, number);
+  (void)fds;
+  (void)nfds;
+  if (region == NULL || region->revoked) {
+    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "there is no region %" PRIu64, number);
+    return;
+  }
+  if (region->nholders == 0) {
+    free_region(session->rank, region);
+    sfd_session_send_done(session, message->request);
+    return;
+  }
+  region->revoked = true;
+  region->remove_request = message->request;
+  session->rank->npending++;
+  tell_holders(session->rank, region);
+}

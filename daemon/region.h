@@ -1,0 +1,45 @@
+/* Regions that ranks have registered. Of most the daemon keeps what sfctl shows; those of devices come with a handle by
+ * which other ranks of the node open the memory: the daemon hands it out, notes who has it, and lets a region go only
+ * when nobody has it open any more. */
+#ifndef SFD_REGION_H
+#define SFD_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "daemon/job.h"
+
+#define SFD_MAX_HANDLE_BYTES 128
+
+/* OPEN ---RegionRemove, nobody has it---> gone
+ *  |                                        ^
+ *  \---RegionRemove---> REVOKED ---the last holder has closed it, or is gone */
+typedef struct sfd_region {
+  uint64_t number; /* first: the key */
+  TAILQ_ENTRY(sfd_region) entry;
+  uint64_t length;
+  uint32_t kind;
+  uint32_t method;
+  size_t handle_bytes; /* 0: it has none */
+  uint8_t handle[SFD_MAX_HANDLE_BYTES];
+  uint64_t offset;
+  uint8_t *holders; /* bit r: job rank r has it open; NULL: nobody ever had */
+  int32_t nholders;
+  bool revoked;
+  uint64_t remove_request; /* then: to be answered */
+} sfd_region_t;
+
+/* A rank that leaves, or is lost: it holds nothing of others any more, and who holds something of it is told. */
+void sfd_regions_leave(sfd_rank_t *rank);
+
+/* Frees all bookkeeping of a rank's regions, silently. */
+void sfd_regions_free(sfd_rank_t *rank);
+
+void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_region_handle_closed(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+
+#endif

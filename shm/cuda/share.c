@@ -1,0 +1,143 @@
+/* Memory of other processes' devices: handles, and what is open. Each allocation is opened once, however often it is
+ * asked for. With the lock held inside. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/cuda/internal.h"
+#include "shm/error.h"
+
+/* What a handle holds. Numbers of devices differ between processes: they are known by their identity. */
+typedef struct content {
+  CUipcMemHandle memory;
+  CUuuid device;
+} content_t;
+_Static_assert(sizeof(content_t) <= SFSHM_DEVICE_HANDLE_BYTES, "a handle holds it");
+
+typedef struct shared {
+  struct shared *next;
+  content_t content;
+  sfshm_device_range_t range;
+  int64_t times;
+} shared_t;
+
+static shared_t *opened;
+
+sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_p)
+{
+  content_t content = {0};
+  sfshm_device_range_t range;
+  CUdevice device;
+  int legacy = 0;
+  CUdeviceptr pointer = (CUdeviceptr)(uintptr_t)address;
+  sf_status_t status = sfshm_cuda_find(address, &range);
+  if (status != SF_OK)
+    return status;
+  if (cuPointerGetAttribute(&legacy, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, pointer) != CUDA_SUCCESS ||
+      !legacy)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: memory at %p is of a kind that other processes can't open", address);
+  status = sfshm_cuda_status(cuDeviceGet(&device, range.device), "cuDeviceGet");
+  if (status == SF_OK)
+    status = sfshm_cuda_status(cuDeviceGetUuid(&content.device, device), "cuDeviceGetUuid");
+  if (status == SF_OK && cuIpcGetMemHandle(&content.memory, (CUdeviceptr)(uintptr_t)range.base) != CUDA_SUCCESS)
+    status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the driver gives no handle for memory at %p", address);
+  if (status != SF_OK)
+    return status;
+  memset(handle_p, 0, sizeof *handle_p);
+  memcpy(handle_p->bytes, &content, sizeof content);
+  return SF_OK;
+}
+
+/* The number that the device has in this process. */
+static sf_status_t find_device(const CUuuid *wanted, int32_t *number_p)
+{
+  int n = 0;
+  CUdevice device;
+  CUuuid found;
+  (void)cuDeviceGetCount(&n);
+  for (int32_t i = 0; i < n; i++)
+    if (cuDeviceGet(&device, i) == CUDA_SUCCESS && cuDeviceGetUuid(&found, device) == CUDA_SUCCESS &&
+        memcmp(&found, wanted, sizeof found) == 0) {
+      *number_p = i;
+      return SF_OK;
+    }
+  return sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the memory's device is not visible to this process");
+}
+
+/* Its own length is the driver's word, not that of the process that sent the handle. */
+static sf_status_t open_handle(shared_t *shared)
+{
+  sfshm_cuda_device_t *device;
+  int32_t number = 0;
+  CUdeviceptr base = 0;
+  sf_status_t status = find_device(&shared->content.device, &number);
+  if (status == SF_OK)
+    status = sfshm_cuda_enter(number, &device);
+  if (status != SF_OK)
+    return status;
+  if (cuIpcOpenMemHandle(&base, shared->content.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS)
+    status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the driver refuses to open memory of another process");
+  if (status == SF_OK)
+    status = sfshm_cuda_find((const void *)(uintptr_t)base, &shared->range);
+  if (status != SF_OK && base != 0)
+    cuIpcCloseMemHandle(base);
+  sfshm_cuda_leave();
+  if (status == SF_OK)
+    shared->range.device = number;
+  return status;
+}
+
+static sf_status_t add(const content_t *content, shared_t **shared_p)
+{
+  shared_t *shared = calloc(1, sizeof *shared);
+  if (shared == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "table of opened memory");
+  shared->content = *content;
+  sf_status_t status = open_handle(shared);
+  if (status != SF_OK) {
+    free(shared);
+    return status;
+  }
+  shared->next = opened;
+  opened = shared;
+  *shared_p = shared;
+  return SF_OK;
+}
+
+sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, sfshm_device_range_t *range_p)
+{
+  content_t content;
+  sf_status_t status = SF_OK;
+  memcpy(&content, handle->bytes, sizeof content);
+  sfshm_cuda_lock();
+  shared_t *shared = opened;
+  while (shared != NULL && memcmp(&shared->content, &content, sizeof content) != 0)
+    shared = shared->next;
+  if (shared == NULL)
+    status = add(&content, &shared);
+  if (status == SF_OK) {
+    shared->times++;
+    *range_p = shared->range;
+  }
+  sfshm_cuda_unlock();
+  return status == SF_OK ? sfshm_cuda_attach(range_p) : status;
+}
+
+void sfshm_cuda_close_shared(const void *base)
+{
+  sfshm_cuda_device_t *device;
+  sfshm_cuda_detach(base);
+  sfshm_cuda_lock();
+  shared_t **link = &opened;
+  while (*link != NULL && (*link)->range.base != base)
+    link = &(*link)->next;
+  shared_t *shared = *link;
+  if (shared != NULL && --shared->times == 0) {
+    if (sfshm_cuda_enter(shared->range.device, &device) == SF_OK) {
+      cuIpcCloseMemHandle((CUdeviceptr)(uintptr_t)base);
+      sfshm_cuda_leave();
+    }
+    *link = shared->next;
+    free(shared);
+  }
+  sfshm_cuda_unlock();
+}
