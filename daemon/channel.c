@@ -164,6 +164,7 @@ sf_status_t sfd_channels_create(sfd_fabric_t *fabric, const sfd_channel_handlers
   channels->handlers = handlers;
   channels->owner = owner;
   LIST_INIT(&channels->ending);
+  LIST_INIT(&channels->lazy);
   TAILQ_INIT(&channels->spare);
   channels->greeting.hello.node = fabric->node;
   channels->greeting.hello.nnodes = fabric->nnodes;

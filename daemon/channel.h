@@ -117,6 +117,13 @@ int32_t sfd_channels_nnodes(const sfd_channels_t *channels);
 sf_status_t sfd_channel_send(sfd_channels_t *channels, int32_t node, const sfd_message_head_t *head,
                              const void *payload, sfd_channel_done_t done, void *context);
 
+/* The same for a head without payload that need not go at once: it goes with the next message, or by
+ * sfd_channels_flush. A second one goes at once, with the first. */
+sf_status_t sfd_channel_send_lazily(sfd_channels_t *channels, int32_t node, const sfd_message_head_t *head);
+
+/* Lets go what was sent lazily; whether there was anything. */
+bool sfd_channels_flush(sfd_channels_t *channels);
+
 /* Ends a channel because of what arrived on it; down follows, from the loop. What ends already keeps its reason. */
 void sfd_channel_fail(sfd_channels_t *channels, int32_t node, sf_status_t status, const char *detail);
 

@@ -54,6 +54,7 @@ typedef struct sfd_sending {
   bool greeting;       /* the hello is with the fabric */
   bool greeted;        /* it has been sent */
   bool held;
+  bool lazy;       /* what is in frames may wait */
   uint32_t number; /* of the next frame */
   size_t memory;   /* that frames and copies take */
 } sfd_sending_t;
@@ -94,6 +95,7 @@ typedef struct sfd_receiving {
 
 typedef struct sfd_channel {
   LIST_ENTRY(sfd_channel) ending; /* in channels->ending, if is_ending */
+  LIST_ENTRY(sfd_channel) lazy;   /* in channels->lazy, if sending.lazy */
   sfd_channels_t *channels;
   int32_t node;
   sfd_channel_state_t state;
@@ -107,6 +109,7 @@ typedef struct sfd_channel {
 } sfd_channel_t;
 
 LIST_HEAD(sfd_ending_list, sfd_channel);
+LIST_HEAD(sfd_lazy_list, sfd_channel);
 
 struct sfd_channels {
   sfd_fabric_t *fabric;
@@ -114,6 +117,7 @@ struct sfd_channels {
   void *owner;
   bool closing;
   struct sfd_ending_list ending;
+  struct sfd_lazy_list lazy;
   struct sfd_frame_list spare;
   unsigned nspare;
   struct { /* the first frame of all channels; not changed while there is one */

@@ -132,9 +132,17 @@ static void send_frame(sfd_channel_t *channel, sfd_frame_t *frame)
   fabric->functions->send(fabric, channel->node, iov, list_pieces(frame, iov));
 }
 
+static void end_laziness(sfd_channel_t *channel)
+{
+  if (channel->sending.lazy)
+    LIST_REMOVE(channel, lazy);
+  channel->sending.lazy = false;
+}
+
 void sfd_sending_advance(sfd_channel_t *channel)
 {
   sfd_sending_t *sending = &channel->sending;
+  end_laziness(channel);
   if (channel->state != SFD_CHANNEL_OPEN || channel->is_ending || channel->channels->closing)
     return;
   if (sending->held || sending->greeting || sending->flying != NULL)
@@ -168,6 +176,7 @@ void sfd_sending_sent(sfd_channel_t *channel)
 void sfd_sending_end(sfd_channel_t *channel, sf_status_t status)
 {
   struct sfd_frame_list lost = TAILQ_HEAD_INITIALIZER(lost);
+  end_laziness(channel);
   TAILQ_CONCAT(&lost, &channel->sending.frames, next);
   channel->sending = (sfd_sending_t){.held = channel->sending.held};
   TAILQ_INIT(&channel->sending.frames);
@@ -276,6 +285,29 @@ sf_status_t sfd_channel_send(sfd_channels_t *channels, int32_t node, const sfd_m
   else
     sfd_sending_advance(channel);
   return SF_OK;
+}
+
+sf_status_t sfd_channel_send_lazily(sfd_channels_t *channels, int32_t node, const sfd_message_head_t *head)
+{
+  sfd_channel_t *channel = channels->channels[node];
+  assert(head->payload_bytes == 0);
+  if (channels->closing || channel == NULL || channel->is_ending || channel->state != SFD_CHANNEL_OPEN ||
+      !TAILQ_EMPTY(&channel->sending.frames))
+    return sfd_channel_send(channels, node, head, NULL, NULL, NULL);
+  sf_status_t status = queue(channel, head, (sfd_part_t){.payload = NULL});
+  if (status != SF_OK)
+    return status;
+  channel->sending.lazy = true;
+  LIST_INSERT_HEAD(&channels->lazy, channel, lazy);
+  return SF_OK;
+}
+
+bool sfd_channels_flush(sfd_channels_t *channels)
+{
+  bool any = false;
+  for (sfd_channel_t *channel; (channel = LIST_FIRST(&channels->lazy)) != NULL; any = true)
+    sfd_sending_advance(channel);
+  return any;
 }
 
 void sfd_channel_hold(sfd_channels_t *channels, int32_t node, bool hold)

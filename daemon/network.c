@@ -18,6 +18,9 @@
 #include "daemon/wants.h"
 #include "shm/error.h"
 
+/* So long messages that need not go at once wait for others: a round trip's answer comes sooner. */
+#define LAZY_NS 20000
+
 /* So long nobody waits for a node that was lost, unless it is heard of again. */
 #define LOST_FOR_MS 60000
 
@@ -36,7 +39,8 @@ struct sfd_network {
   sfd_early_t early;
   sfd_refused_send_t *refused;
   void (*closed)(sfd_server_t *server);
-  uint64_t lost_ms[]; /* by node: when it was last lost; 0: never */
+  uint64_t lazy_since_ns; /* 0: nothing waits to go with something else */
+  uint64_t lost_ms[];     /* by node: when it was last lost; 0: never */
 };
 
 /* ---- Control messages -------------------------------------------------------------------------------------------- */
@@ -228,6 +232,24 @@ void sfd_network_send_payload(sfd_server_t *server, int32_t node, const sfd_mess
   sfd_channel_fail(network->channels, node, status, sfshm_error_detail());
   if (done != NULL)
     refuse_send(network, status, done, context);
+}
+
+void sfd_network_send_lazily(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
+{
+  sfd_network_t *network = server->network;
+  sf_status_t status = sfd_channel_send_lazily(network->channels, node, head);
+  if (status != SF_OK)
+    sfd_channel_fail(network->channels, node, status, sfshm_error_detail());
+  if (network->lazy_since_ns == 0)
+    network->lazy_since_ns = uv_hrtime();
+}
+
+bool sfd_network_flush(sfd_network_t *network, bool now)
+{
+  if (network == NULL || network->lazy_since_ns == 0 || (!now && uv_hrtime() - network->lazy_since_ns < LAZY_NS))
+    return false;
+  network->lazy_since_ns = 0;
+  return sfd_channels_flush(network->channels);
 }
 
 void sfd_network_send(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)

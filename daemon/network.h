@@ -58,6 +58,12 @@ int32_t sfd_network_nnodes(const sfd_server_t *server);
  * the caller need not care. */
 void sfd_network_send(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
+/* Sends a head alone, which need not go at once: see sfd_channel_send_lazily. */
+void sfd_network_send_lazily(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
+
+/* Lets it go if it has waited for a while, or now; whether something goes. NULL is accepted. */
+bool sfd_network_flush(sfd_network_t *network, bool now);
+
 /* Sends a head with payload; see sfd_channel_send, except that errors are treated as above, after which done is called
  * from the loop. */
 void sfd_network_send_payload(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, const void *payload,

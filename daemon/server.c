@@ -100,6 +100,7 @@ static void on_attend(uv_prepare_t *prepare)
     sfd_server_stop(server);
     return;
   }
+  awake |= sfd_network_flush(server->network, !awake);
   if (!awake) {
     server->last_moved_ns = 0;
     awake = !sfd_submissions_arm(server);

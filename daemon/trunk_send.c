@@ -104,7 +104,8 @@ static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfsh
 
 /* ---- Credits ----------------------------------------------------------------------------------------------------- */
 
-/* Tells the other node now and then what has been consumed: at the latest when half of its slots are. */
+/* Tells the other node now and then what has been consumed, if possible along with data: at the latest when half of its
+ * slots are, so that there is time until it needs them. */
 static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   sfd_side_t *side = &trunks->sides[entry->a];
@@ -125,7 +126,7 @@ static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sf
       .object = trunks->graph->id,
       .b = (uint32_t)side->consumed,
   };
-  sfd_network_send_payload(trunks->server, side->told.node, &head, NULL, NULL, NULL);
+  sfd_network_send_lazily(trunks->server, side->told.node, &head);
 }
 
 static void submit_await(const sfd_trunks_t *trunks, const sfshm_ring_entry_t *entry)
