@@ -61,6 +61,17 @@ input
 [ "$(sed 's|/.*/vcluster-[^/]*/run|DIR|' "$work/out")" = "$expected" ] || fail "hosts: $(cat "$work/out" "$work/err")"
 expect_no_traces "normal end"
 
+if [ "$(nproc)" -ge 2 ]; then
+  "$vcluster" --own-cores 2 bash -c 'cores() { sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" "$1"; }
+    $VCLUSTER_AGENT vc0 cat /proc/self/status >$TMPDIR/0; $VCLUSTER_AGENT vc1 cat /proc/self/status >$TMPDIR/1
+    echo "$(cores $TMPDIR/0) $(cores $TMPDIR/1) $(cores /proc/self/status) $(nproc)"' >"$work/out" 2>"$work/err" ||
+    fail "hosts with cores of their own: $(<"$work/err")"
+  read -r first second here count <"$work/out"
+  if [ "$first" = "$second" ] || [ "$first" != "$here" ] || [ "$count" -ne $(($(nproc) / 2)) ]; then
+    fail "hosts with cores of their own: $(<"$work/out")"
+  fi
+fi
+
 # ---- Links ----
 
 # One host sends so many bytes, the other says how many bytes a second arrived, from the first to the last.

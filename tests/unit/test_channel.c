@@ -87,6 +87,45 @@ START_TEST(unwanted)
 }
 END_TEST
 
+static void send_lazily(uint64_t number)
+{
+  const sfd_message_head_t head = {.kind = 2, .desc = number};
+  ck_assert_int_eq(sfd_channel_send_lazily(nodes[0].channels, 1, &head), SF_OK);
+}
+
+/* What may wait goes along with what may not, or with the second that may wait, or when it is let go. */
+START_TEST(lazy)
+{
+  send_lazily(1); /* there is no channel yet: no reason to wait */
+  sftest_cluster_run(&cluster);
+  sftest_expect_arrival(&nodes[1], 0, 1, NULL, 0);
+  send_lazily(2);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(nodes[1].narrivals, 1);
+  send_one(0, 1, 3, "six", 4, NULL);
+  sftest_cluster_run(&cluster);
+  sftest_expect_arrival(&nodes[1], 1, 2, NULL, 0);
+  sftest_expect_arrival(&nodes[1], 2, 3, "six", 4);
+  ck_assert_uint_eq(counts(0, 1)->frames_sent, 2);
+  ck_assert(!sfd_channels_flush(nodes[0].channels));
+  send_lazily(4);
+  send_lazily(5);
+  sftest_cluster_run(&cluster);
+  sftest_expect_arrival(&nodes[1], 4, 5, NULL, 0);
+  send_lazily(6);
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(nodes[1].narrivals, 5);
+  ck_assert(sfd_channels_flush(nodes[0].channels));
+  sftest_cluster_run(&cluster);
+  sftest_expect_arrival(&nodes[1], 5, 6, NULL, 0);
+  ck_assert_uint_eq(counts(0, 1)->frames_sent, 4);
+  send_lazily(7); /* the channel ends with it */
+  sfd_loop_cut(cluster.hub, 0, 1);
+  sftest_cluster_run(&cluster);
+  ck_assert(!sfd_channels_flush(nodes[0].channels));
+}
+END_TEST
+
 /* What is sent while a frame is under way goes together, and in order. */
 START_TEST(gathering)
 {
@@ -253,6 +292,7 @@ static TCase *message_tests(void)
   tcase_add_loop_test(tests, all_sizes, 0, 4);
   tcase_add_loop_test(tests, burst, 0, 2);
   tcase_add_test(tests, unwanted);
+  tcase_add_test(tests, lazy);
   tcase_add_test(tests, gathering);
   tcase_add_test(tests, frames_are_bounded);
   tcase_add_test(tests, counting);
