@@ -1,11 +1,14 @@
 /* Copies by the daemon's workers: operations of which the owner makes no call between begin and end, compared with the
  * values computed edge by edge; ranks that are killed, and graphs that fail, while their memory is being copied to. */
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/context.h"
+#include "client/graph.h"
 #include "tests/system/buffers.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
@@ -89,18 +92,26 @@ typedef struct scene {
   int64_t n;
   bool both; /* neither rank makes a call; else the other one sleeps in sf_wait */
   _Atomic bool waited;
+  _Atomic int32_t narrived;
 } scene_t;
 
-/* Looks at memory only: at what arrives there last, and for some time more. */
+/* Looks at memory only: until everything has arrived in both ranks, and for some time more, in which the worker tells
+ * them. */
 static void wait_for_values(sftest_rank_t *self, const int64_t *data, const int64_t *expected, int64_t n)
 {
+  scene_t *scene = self->argument;
   int64_t until = sftest_now_ms() + sftest_limit_ms(20000);
   for (int64_t i = 0; i < n; i++)
     while (__atomic_load_n(&data[i], __ATOMIC_RELAXED) != expected[i]) {
       SFTEST_REQUIRE(self, sftest_now_ms() < until);
       sftest_sleep_ms(1);
     }
-  sftest_sleep_ms(50);
+  scene->narrived++;
+  while (scene->narrived < 2) {
+    SFTEST_REQUIRE(self, sftest_now_ms() < until);
+    sftest_sleep_ms(1);
+  }
+  sftest_sleep_ms(100);
 }
 
 static void expect_done_at_once(sftest_rank_t *self, sf_request_t **request)
@@ -414,6 +425,81 @@ START_TEST(failed_while_copied)
 }
 END_TEST
 
+/* ---- Garbage ----------------------------------------------------------------------------------------------------- */
+
+enum { LIES = 4000 };
+
+typedef struct stage {
+  uint64_t seed;
+  _Atomic uint64_t said[2]; /* lies, by each rank: they keep step, so that they are matched */
+} stage_t;
+
+/* Most of them could be true. */
+static sfshm_ring_entry_t make_lie(sftest_rank_t *self, const sf_graph_t *graph, uint64_t sequence, uint64_t *shared,
+                                   uint64_t *own)
+{
+  sfshm_unit_t unit = {(sfshm_base_t)sftest_below(shared, 14), 1 + sftest_below(shared, 5)};
+  uint64_t desc = sfshm_desc_signature((sfshm_call_t)sftest_below(shared, 4), unit,
+                                       (sfshm_op_t)(sftest_below(shared, 2) * sftest_below(shared, 13)));
+  sfshm_ring_entry_t lie = {
+      .kind = (self->rank == 0) == (sequence % 2 == 0) ? SFSHM_SUBMIT_SOURCE : SFSHM_SUBMIT_TARGET,
+      .graph = graph->number,
+      .message = sequence,
+      .desc = desc | (sequence & SFSHM_DESC_SEQUENCE_MASK),
+      .a = (uint32_t)(1 - self->rank),
+      .b = (uint32_t)sftest_below(own, SFSHM_CLAIMS),
+      .size = 1 + (uint64_t)sftest_below(own, 3),
+      .more = {1, (uint64_t)sftest_below(own, 1 << 17)},
+  };
+  uint64_t *words = (uint64_t *)(void *)&lie;
+  if (sftest_below(own, 4) == 0) /* any field but the kind may be anything */
+    words[1 + sftest_below(own, 7)] = sftest_random(own) >> sftest_below(own, 64);
+  return lie;
+}
+
+/* Offers work that is not there, in memory that is not there, and writes into the claims meanwhile. */
+static int lie(sftest_rank_t *self)
+{
+  stage_t *stage = self->argument;
+  uint64_t shared = stage->seed, own = sftest_hash2(shared, (uint64_t)self->rank);
+  sf_context_t *context = sftest_join(self);
+  void *memory;
+  sf_graph_t *graph;
+  SFTEST_OK(self, sf_alloc(context, 4 << 20, &memory));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, 0, &graph));
+  for (uint64_t sequence = 1; sequence <= (uint64_t)sftest_scale(LIES); sequence++) {
+    sfshm_ring_entry_t entry = make_lie(self, graph, sequence, &shared, &own);
+    for (uint32_t i = 0; i < SFSHM_CLAIMS; i += 1 + (uint32_t)sftest_below(&own, 8)) {
+      uint32_t taken = sftest_below(&own, 4) == 0 ? (uint32_t)sftest_below(&own, 1 << 16) : 0;
+      sfc_claims_at(&context->claims, i)->word = sfshm_claim_word(1 + (uint32_t)sftest_below(&own, 3), taken, taken);
+    }
+    sfc_submit_entry(&context->submitter, &entry, false);
+    stage->said[self->rank] = sequence;
+    while (stage->said[1 - self->rank] + SFSHM_LANE_SLOTS / 2 < sequence)
+      sched_yield();
+  }
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(lies_do_no_harm)
+{
+  sftest_node_t node;
+  sftest_bystander_t bystander;
+  stage_t *stage = sftest_shared(sizeof *stage);
+  stage->seed = sftest_seed();
+  sftest_use_seed(stage->seed);
+  sftest_node_start(&node, two_workers);
+  sftest_bystander_start(&bystander, &node);
+  sftest_run_job(&node, 2, lie, stage);
+  sftest_bystander_stop(&bystander);
+  sftest_expect_serving(&node);
+  sftest_node_stop(&node);
+  sftest_shared_free(stage, sizeof *stage);
+}
+END_TEST
+
 static Suite *offload_suite(void)
 {
   Suite *suite = suite_create("offload");
@@ -425,6 +511,7 @@ static Suite *offload_suite(void)
   tcase_add_test(cases, off_is_off);
   tcase_add_test(cases, killed_while_copied);
   tcase_add_test(cases, failed_while_copied);
+  tcase_add_test(cases, lies_do_no_harm);
   suite_add_tcase(suite, cases);
   return suite;
 }
