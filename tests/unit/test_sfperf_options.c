@@ -47,6 +47,8 @@ START_TEST(sizes_depend_on_the_benchmark)
   sfperf_options_t options;
   ck_assert_int_eq(parse_for("overlap", (const char *[]){NULL}, &options), SF_OK);
   ck_assert_int_eq(options.sizes[0], 256 << 10);
+  ck_assert_int_eq(parse_for("collective", (const char *[]){NULL}, &options), SF_OK);
+  ck_assert_int_eq(options.sizes[options.nsizes - 1], 64 << 10);
   ck_assert_int_eq(parse_for("incast", (const char *[]){NULL}, &options), SF_OK);
   ck_assert_int_eq(options.sizes[options.nsizes - 1], 1 << 20);
   ck_assert_int_eq(parse_for("incast", (const char *[]){"--sizes", "16", NULL}, &options), SF_OK);

@@ -24,7 +24,7 @@ static const struct {
 } benches[] = {
     {"pingpong", sfperf_pingpong, true, false}, {"exchange", sfperf_exchange, false, false},
     {"setup", sfperf_setup, false, false},      {"overlap", sfperf_overlap, true, false},
-    {"incast", sfperf_incast, false, true},
+    {"incast", sfperf_incast, false, true},     {"collective", sfperf_collective, false, false},
 };
 
 /* Index of the benchmark, -1 if there is none of this name. */

@@ -22,7 +22,7 @@ static const struct {
     {"reps", "N", take_reps, "repetitions, interleaved over all contenders (9)"},
     {"sample-ms", "MS", take_sample_ms, "about how long each sample takes (20)"},
     {"no-pin", NULL, take_no_pin, "leave ranks that the launcher has not bound where they are"},
-    {"sizes", "LIST", take_sizes, "pingpong, overlap, incast: bytes, e.g. 8,64K,2M"},
+    {"sizes", "LIST", take_sizes, "pingpong, overlap, incast, collective: bytes, e.g. 8,64K,2M"},
     {"random", "N", take_random, "exchange: each rank N leaves on random roots among 100 N of the others"},
     {"contiguous", "N", take_contiguous, "exchange: each rank N leaves on the first N roots of the next"},
     {"overlapping", "N", take_overlapping, "exchange: each rank N roots, and leaves on half of those of all others"},
@@ -197,6 +197,7 @@ static void set_sizes(sfperf_options_t *options, const char *bench)
   static const int64_t pingpong[] = {8, 32, 128, 512, 2048, 8192, 32768, 65536, 131072, 524288, 2097152, 4194304};
   static const int64_t incast[] = {8, 1024, 65536, 1048576};
   static const int64_t overlap[] = {262144, 1048576, 4194304};
+  static const int64_t collective[] = {8, 1024, 65536};
   const int64_t *sizes = pingpong;
   options->nsizes = sizeof pingpong / sizeof pingpong[0];
   if (strcmp(bench, "incast") == 0) {
@@ -205,6 +206,9 @@ static void set_sizes(sfperf_options_t *options, const char *bench)
   } else if (strcmp(bench, "overlap") == 0) {
     sizes = overlap;
     options->nsizes = sizeof overlap / sizeof overlap[0];
+  } else if (strcmp(bench, "collective") == 0) {
+    sizes = collective;
+    options->nsizes = sizeof collective / sizeof collective[0];
   }
   memcpy(options->sizes, sizes, (size_t)options->nsizes * sizeof sizes[0]);
 }
@@ -259,7 +263,7 @@ sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *optio
 
 void sfperf_options_help(FILE *file)
 {
-  fputs("usage: sfrun [--nodes N] -n 2 sfperf pingpong|exchange|setup|overlap|incast [options]\n"
+  fputs("usage: sfrun [--nodes N] -n 2 sfperf pingpong|exchange|setup|overlap|incast|collective [options]\n"
         "       sfperf judge THRESHOLDS [RESULTS...]\n"
         "\n"
         "  pingpong  one-way time of bcast and reduce between two ranks\n"

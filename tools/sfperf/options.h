@@ -34,7 +34,7 @@ typedef struct sfperf_options {
   bool json;
   bool pin;
   sfperf_measure_t measure;
-  int nsizes; /* of pingpong, overlap and incast */
+  int nsizes; /* of pingpong, overlap, incast and collective */
   int64_t sizes[SFPERF_MAX_CASES];
   int nedges; /* of setup */
   int64_t edges[SFPERF_MAX_CASES];
