@@ -39,12 +39,26 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
   pthread_mutex_unlock(&lock);
 }
 
+void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail)
+{
+  sf_graph_t *multi = graph->multi != NULL ? graph->multi->graph : NULL;
+  if (graph->parent != NULL)
+    sfc_graph_fail(graph->parent, status, detail);
+  sfc_graph_fail(graph, status, detail);
+  if (multi != NULL)
+    sfc_graph_fail(multi, status, detail);
+}
+
 void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
 {
   pthread_mutex_lock(&context->lock);
-  for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next)
-    if (graph->number == number)
+  for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next) {
+    sf_graph_t *parent = graph->parent;
+    if (graph->number == number && parent != NULL)
+      sfc_graph_fail(parent, status, detail); /* first: who sees the one fail finds the other one failed */
+    if (graph->number == number || (parent != NULL && parent->number == number))
       sfc_graph_fail(graph, status, detail);
+  }
   pthread_mutex_unlock(&context->lock);
   sfshm_wake_always(context->wake);
 }

@@ -53,6 +53,7 @@ typedef struct sfc_lane {
   sf_request_t *rx_request; /* operation whose data comes next; NULL: none begun */
   sfc_cursor_t rx_cursor;
   bool rx_awaited;      /* the other end has been told that its message is waited for */
+  uint64_t rx_multi;    /* or what has been told instead, of the multi-graph: see match.h */
   sfc_block_t rx_cells; /* granted to the other end */
 
   sfshm_lane_counters_t *counts; /* in the counters region, or the graph's rest */
@@ -125,7 +126,7 @@ struct sf_graph {
   int32_t nlists;
   struct sfc_origin *origin;        /* the edges as given */
   struct sfc_multi *multi;          /* what has been found out about them; NULL: nothing yet */
-  sf_graph_t *parent;               /* of which this is the multi-graph */
+  sf_graph_t *parent;               /* of which this is the multi-graph; written under the context's lock */
   struct sfc_composite *composites; /* not in use, kept for the next operation */
   sf_graph_t *next;                 /* in the context's list */
 };
@@ -135,6 +136,9 @@ sf_status_t sfc_graph_failure(const sf_graph_t *graph);
 
 /* Marks the graph failed; the first reason stays. Any thread. */
 void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail);
+
+/* The same with its multi-graph, or the graph of which it is one. The thread that uses the graph. */
+void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail);
 
 /* What the daemon says of graphs, by number. The listener. */
 void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "client/multi.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
 
@@ -39,6 +40,65 @@ void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, 
   sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
 }
 
+/* ---- Multi-graphs ------------------------------------------------------------------------------------------------ */
+
+/* Whether a is ahead of b; both count up to the mask, and are close to each other. */
+static bool is_ahead(uint64_t a, uint64_t b, uint64_t mask)
+{
+  uint64_t by = (a - b) & mask;
+  return by != 0 && by <= mask / 2;
+}
+
+uint64_t sfc_multi_awaited(const sf_graph_t *multi)
+{
+  uint64_t last = multi->last_sequence;
+  return sfshm_desc_of_multi(multi->history[last % SFC_HISTORY], last, multi->parent->last_sequence);
+}
+
+sfc_lane_t *sfc_lane_of_parent(const sfc_lane_t *lane)
+{
+  const sf_graph_t *graph = lane->graph, *parent = graph->parent;
+  int64_t i = lane - graph->lanes;
+  if (parent == NULL || i >= parent->nlanes || parent->lanes[i].rank != lane->rank ||
+      (parent->lanes[i].trunk == NULL) != (lane->trunk == NULL))
+    return NULL;
+  return &parent->lanes[i];
+}
+
+void sfc_lane_check_multi(sfc_lane_t *lane, uint64_t awaited)
+{
+  char own[64] = "something else", detail[256];
+  sf_graph_t *graph = lane->graph;
+  const sf_graph_t *multi = graph->multi != NULL ? graph->multi->graph : NULL;
+  uint64_t on_multi = multi != NULL ? multi->last_sequence : 0, theirs = awaited & SFSHM_DESC_SEQUENCE_MASK;
+  if (!is_ahead(sfshm_desc_on_multi(awaited), on_multi, SFSHM_DESC_COUNT_MASK) ||
+      !is_ahead(graph->last_sequence, theirs, SFSHM_DESC_SEQUENCE_MASK))
+    return;
+  uint64_t behind = (graph->last_sequence - theirs) & SFSHM_DESC_SEQUENCE_MASK;
+  uint64_t mine = sfc_graph_called(graph, graph->last_sequence - behind + 1);
+  if (mine != 0)
+    sfshm_desc_text(mine, own, sizeof own);
+  snprintf(detail, sizeof detail, "graph %llu, operation %llu: rank %d called %s, %s %d called %s",
+           (unsigned long long)graph->number, (unsigned long long)theirs + 1, graph->rank, own,
+           lane->trunk != NULL ? "a rank of node" : "rank", lane->rank, sfshm_desc_operation(awaited));
+  sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
+}
+
+/* Tells the other end of the graph's lane, once, and wakes it: it may have looked before. */
+static void tell_of_multi(const sfc_lane_t *lane)
+{
+  sfc_lane_t *told = sfc_lane_of_parent(lane);
+  uint64_t awaited = lane->graph->parent != NULL ? sfc_multi_awaited(lane->graph) : 0;
+  if (told == NULL || told->rx_request != NULL || (told->rx_awaited && told->rx_multi == awaited))
+    return;
+  sfshm_lane_await(&told->rx, awaited);
+  told->rx_awaited = true;
+  told->rx_multi = awaited;
+  sfc_thread_note(lane->graph->thread, lane->peer->wake);
+}
+
+/* ---- Lanes ------------------------------------------------------------------------------------------------------- */
+
 /* A message of an operation that was begun here and has nothing to receive on this lane. One of an operation still to
  * come is none of our business yet. */
 static void check_unexpected(sfc_lane_t *lane)
@@ -69,8 +129,12 @@ static bool check_expected(sfc_lane_t *lane)
 static void check_awaited(sfc_lane_t *lane)
 {
   const sf_graph_t *graph = lane->graph;
-  uint64_t desc = sfshm_lane_awaited(&lane->tx) & SFSHM_DESC_MATCH_MASK,
-           sequence = sfc_graph_find_sequence(graph, desc);
+  uint64_t awaited = sfshm_lane_awaited(&lane->tx);
+  if (sfc_awaited_is_of_multi(awaited)) {
+    sfc_lane_check_multi(lane, awaited);
+    return;
+  }
+  uint64_t desc = awaited & SFSHM_DESC_MATCH_MASK, sequence = sfc_graph_find_sequence(graph, desc);
   if (desc == 0 || sequence < graph->first_sequence)
     return;
   const sf_request_t *request = graph->table[sequence & graph->table_mask];
@@ -89,7 +153,9 @@ void sfc_lane_check_match(sfc_lane_t *lane)
   } else if (check_expected(lane)) {
     sfshm_lane_await(&lane->rx, lane->rx_request->match);
     lane->rx_awaited = true;
+    lane->rx_multi = 0;
   }
+  tell_of_multi(lane);
   check_awaited(lane);
 }
 

@@ -25,6 +25,21 @@ void sfc_lane_check_match(sfc_lane_t *lane);
  * not changed, as a rule. */
 void sfc_graph_check_unexpected(sf_graph_t *graph, sfshm_operation_t operation);
 
+/* An operation of a multi-graph and one of its graph wait for each other in vain when ranks have called them in
+ * different order, and neither graph sees both. So who waits on a multi-graph also tells on the lanes of the graph how
+ * many operations of each it has begun; whoever waits on the graph compares. awaited: what is told; the other end has
+ * begun an operation that was not begun here, before one that was not begun there. */
+void sfc_lane_check_multi(sfc_lane_t *lane, uint64_t awaited);
+
+static inline bool sfc_awaited_is_of_multi(uint64_t awaited)
+{
+  return sfshm_desc_method(awaited) == SFSHM_DESC_OF_MULTI;
+}
+
+/* What to tell about a multi-graph; the lane of its graph that leads where this one does, NULL if there is none. */
+uint64_t sfc_multi_awaited(const sf_graph_t *multi);
+sfc_lane_t *sfc_lane_of_parent(const sfc_lane_t *lane);
+
 /* The message that was waited for has come. */
 static inline void sfc_lane_end_wait(sfc_lane_t *lane)
 {
@@ -32,6 +47,7 @@ static inline void sfc_lane_end_wait(sfc_lane_t *lane)
     return;
   sfshm_lane_await(&lane->rx, 0);
   lane->rx_awaited = false;
+  lane->rx_multi = 0;
 }
 
 #endif

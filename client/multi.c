@@ -245,6 +245,17 @@ static sf_status_t connect_slots(sf_status_t before, sf_graph_t *graph, const in
   return status;
 }
 
+/* The listener reads it under the lock. */
+static void set_parent(sf_graph_t *multi, sf_graph_t *parent)
+{
+  pthread_mutex_lock(&multi->context->lock);
+  multi->parent = parent;
+  pthread_mutex_unlock(&multi->context->lock);
+  int failed = atomic_load_explicit(&multi->failed, memory_order_acquire); /* before the listener knew the parent */
+  if (parent != NULL && failed != SF_OK)
+    sfc_graph_fail(parent, (sf_status_t)failed, multi->failure_detail);
+}
+
 static sf_status_t make_graph(sf_graph_t *graph)
 {
   const sfc_ranks_t *leaves;
@@ -263,7 +274,7 @@ static sf_status_t make_graph(sf_graph_t *graph)
   free(slots);
   if (status != SF_OK)
     return status;
-  multi->graph->parent = graph;
+  set_parent(multi->graph, graph);
   sf_graph_t *edges = multi->edges;
   multi->edges = NULL;
   return sf_graph_destroy(edges);
@@ -366,7 +377,7 @@ void sfc_multi_destroy(sf_graph_t *graph)
   if (multi == NULL)
     return;
   if (multi->graph != NULL)
-    multi->graph->parent = NULL;
+    set_parent(multi->graph, NULL);
   (void)sf_graph_destroy(multi->graph); /* none is in flight */
   (void)sf_graph_destroy(multi->edges);
 }

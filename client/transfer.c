@@ -271,7 +271,7 @@ void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char
 {
   Sfproto__GraphFail fail = SFPROTO__GRAPH_FAIL__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  sfc_graph_fail(graph, status, detail);
+  sfc_graph_fail_family(graph, status, detail);
   fail.graph = graph->number;
   fail.detail = graph->failure_detail;
   fail.has_status = true;

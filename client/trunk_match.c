@@ -56,7 +56,9 @@ static void check_side(sfc_lane_t *lane, const sfc_trunk_side_t *side)
             atomic_load_explicit(&side->flow->descs[(side->received + 1) % SFSHM_TRUNK_SLOTS], memory_order_relaxed) &
                 SFSHM_DESC_MATCH_MASK);
   uint64_t awaited = atomic_load_explicit(&side->flow->awaited, memory_order_relaxed);
-  if (awaited != 0)
+  if (sfc_awaited_is_of_multi(awaited))
+    sfc_lane_check_multi(lane, awaited);
+  else if (awaited != 0)
     compare(lane, awaited & SFSHM_DESC_MATCH_MASK);
 }
 
@@ -66,11 +68,26 @@ void sfc_trunk_check_match(sfc_lane_t *lane)
   check_side(lane, &lane->trunk->as_leaf);
 }
 
+/* Tells the other node's ranks that wait on the graph how far its multi-graph is here, once. */
+static void tell_of_multi(const sfc_lane_t *lane)
+{
+  sfc_lane_t *told = sfc_lane_of_parent(lane);
+  uint64_t awaited = told != NULL ? sfc_multi_awaited(lane->graph) : 0;
+  if (told == NULL || told->rx_multi == awaited)
+    return;
+  const sfc_trunk_side_t *side = told->trunk->as_leaf.in_use ? &told->trunk->as_leaf : &told->trunk->as_root;
+  told->rx_multi = awaited;
+  sfc_submit(&lane->graph->context->submitter, SFSHM_SUBMIT_AWAIT, told->graph->number, side->number, 0, awaited, 0,
+             false);
+}
+
 void sfc_trunks_ask(sf_graph_t *graph)
 {
   for (int32_t i = 0; i < graph->nlanes; i++) {
     sfc_lane_t *lane = &graph->lanes[i];
     const sf_request_t *request = lane->rx_request;
+    if (lane->trunk != NULL)
+      tell_of_multi(lane);
     if (lane->trunk == NULL || request == NULL || lane->rx_awaited || sfc_trunk_has_message(lane))
       continue;
     const sfc_trunk_side_t *side = request->operation == SFSHM_BCAST ? &lane->trunk->as_leaf : &lane->trunk->as_root;

@@ -102,6 +102,26 @@ static inline uint64_t sfshm_desc_with_method(uint64_t match, sfshm_method_t met
   return match | (uint64_t)method << SFSHM_DESC_METHOD_SHIFT;
 }
 
+/* What is awaited of a multi-graph, told where the graph itself says what it awaits: the last descriptor of the one,
+ * how many operations have been begun on it (in place of the block count), and on the graph (in place of the number).
+ * It has a method that messages never have. */
+#define SFSHM_DESC_OF_MULTI ((sfshm_method_t)7)
+#define SFSHM_DESC_COUNT_SHIFT 36
+#define SFSHM_DESC_COUNT_MASK ((UINT64_C(1) << 25) - 1)
+
+static inline uint64_t sfshm_desc_of_multi(uint64_t last, uint64_t on_multi, uint64_t on_graph)
+{
+  uint64_t call = last & ~(SFSHM_DESC_COUNT_MASK << SFSHM_DESC_COUNT_SHIFT) & ~SFSHM_DESC_SEQUENCE_MASK;
+  return sfshm_desc_with_method((call & SFSHM_DESC_MATCH_MASK) | (on_graph & SFSHM_DESC_SEQUENCE_MASK) |
+                                    (on_multi & SFSHM_DESC_COUNT_MASK) << SFSHM_DESC_COUNT_SHIFT,
+                                SFSHM_DESC_OF_MULTI);
+}
+
+static inline uint64_t sfshm_desc_on_multi(uint64_t desc)
+{
+  return desc >> SFSHM_DESC_COUNT_SHIFT & SFSHM_DESC_COUNT_MASK;
+}
+
 /* The name of what was called, as in the text. */
 const char *sfshm_call_name(sfshm_call_t call);
 const char *sfshm_desc_operation(uint64_t desc);
