@@ -29,10 +29,11 @@ verify() {
   fi
 }
 
-"${CC:-cc}" -O2 -w -DSAFETY -DNOCLAIM -o pan pan.c
+read -ra compiler <<<"${CC:-cc}" # may be several words
+"${compiler[@]}" -O2 -w -DSAFETY -DNOCLAIM -o pan pan.c
 verify "deadlocks and assertions" -m1000000
 
-"${CC:-cc}" -O2 -w -DNFAIR=4 -o pan pan.c
+"${compiler[@]}" -O2 -w -DNFAIR=4 -o pan pan.c
 for property in $(sed -n 's/^[[:space:]]*ltl[[:space:]]\{1,\}\([A-Za-z_0-9]*\).*/\1/p' model.pml); do
   verify "$property" -a -f -m1000000 -N "$property"
 done
@@ -40,7 +41,7 @@ done
 for variant in $(sed -n 's/.*run\.sh: must fail with \(-D[A-Z_]*\).*/\1/p' model.pml); do
   echo "== $name: must fail with $variant"
   spin -a "$variant" model.pml
-  "${CC:-cc}" -O2 -w -DSAFETY -DNOCLAIM -o pan pan.c
+  "${compiler[@]}" -O2 -w -DSAFETY -DNOCLAIM -o pan pan.c
   ./pan -m1000000 >output 2>&1 || true
   if ! grep -qE 'errors: [1-9]' output; then
     cat output

@@ -10,6 +10,7 @@
 #include "daemon/job.h"
 #include "daemon/peer.h"
 #include "proto/address.h"
+#include "shm/counters.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
 
@@ -188,7 +189,8 @@ static void run_parent(const char *path, const int report[2])
   if (sfproto_connect(path, &fd) != SF_OK || sfproto_conn_create(fd, &client.conn) != SF_OK ||
       socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
     _exit(1);
-  int fds[3] = {pair[1], sftest_region(SFSHM_REGION_INBOX, 4096), sftest_region(SFSHM_REGION_COUNTERS, 1 << 16)};
+  int fds[3] = {pair[1], sftest_region(SFSHM_REGION_INBOX, 4096),
+                sftest_region(SFSHM_REGION_COUNTERS, sizeof(sfshm_counters_t))};
   sftest_hello_init(&hello, "job", 1, 2);
   Sfproto__Message message = sftest_message(&client);
   message.body_case = SFPROTO__MESSAGE__BODY_HELLO;
