@@ -13,8 +13,8 @@
 #include "shm/claim.h"
 
 typedef struct sfc_claims {
-  bool possible;        /* the daemon has workers */
-  pthread_mutex_t lock; /* opening */
+  _Atomic bool possible; /* the daemon has workers */
+  pthread_mutex_t lock;  /* opening */
   sfshm_region_t region;
   _Atomic(sfshm_claims_t *) claims; /* NULL: none yet */
   _Atomic uint64_t used[SFSHM_CLAIMS / 64];

@@ -58,6 +58,28 @@ static void reduce_once(worker_t *worker, const sftest_buffer_t buffers[2], int 
     SFTEST_REQUIRE(worker->self, roots[i] == 7 + i * (previous + 1) + round);
 }
 
+/* Fetch and add along the ring, with a gather in flight at the same time: each root has one leaf. */
+static void fetch_once(worker_t *worker, int round)
+{
+  int32_t size = sf_group_size(worker->group), rank = sf_group_rank(worker->group);
+  int32_t previous = (rank + size - 1) % size, next = (rank + 1) % size;
+  int64_t n = worker->n, *data = calloc((size_t)n * 4, sizeof *data);
+  int64_t *roots = data, *leaves = data + n, *update = data + 2 * n, *slots = data + 3 * n;
+  sf_request_t *requests[2];
+  for (int64_t i = 0; i < n; i++) {
+    roots[i] = 1000 * rank + round;
+    leaves[i] = i + rank;
+  }
+  SFTEST_OK(worker->self, sf_fetch_op_begin(worker->graph, SF_INT64, roots, leaves, update, SF_SUM, &requests[1]));
+  SFTEST_OK(worker->self, sf_gather_begin(worker->graph, SF_INT64, leaves, slots, &requests[0]));
+  SFTEST_OK(worker->self, sf_wait_all(2, requests));
+  for (int64_t i = 0; i < n; i++) {
+    SFTEST_REQUIRE(worker->self, slots[i] == i + previous && roots[i] == 1000 * rank + round + i + previous);
+    SFTEST_REQUIRE(worker->self, update[i] == 1000 * next + round);
+  }
+  free(data);
+}
+
 /* Many bcasts in flight, ended from the last to the first. */
 static void bcast_many(worker_t *worker, int round)
 {
@@ -88,6 +110,8 @@ static void *operate(void *argument)
                          &buffers[i]);
     reduce_once(worker, buffers, round);
     bcast_many(worker, round);
+    if (round % 4 == 0)
+      fetch_once(worker, round);
     for (int i = 0; i < 2; i++)
       sftest_buffer_free(worker->self, &buffers[i]);
   }
@@ -98,10 +122,12 @@ static int operate_in_threads(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);
   worker_t workers[THREADS];
+  sf_graph_t *multi;
   make_workers(self, context, workers);
   for (int i = 0; i < THREADS; i++) {
     workers[i].group = sf_group_world(context);
     SFTEST_OK(self, sftest_ring_create(workers[i].group, workers[i].n, 0, &workers[i].graph));
+    SFTEST_OK(self, sf_graph_multi(workers[i].graph, &multi));
   }
   sftest_at(self, "operations");
   run_workers(workers, operate);
@@ -135,6 +161,7 @@ static void *set_up(void *argument)
     SFTEST_OK(worker->self, sf_group_create(worker->context, size, ranks, worker->number, &worker->group));
     SFTEST_OK(worker->self, sftest_ring_create(worker->group, worker->n, 0, &worker->graph));
     sftest_ring_expect_working(worker->self, worker->group, worker->graph, worker->n);
+    fetch_once(worker, round);                                /* with a multi-graph of its own */
     SFTEST_OK(worker->self, sf_group_destroy(worker->group)); /* the graph does not need it any more */
     SFTEST_OK(worker->self, sf_graph_destroy(worker->graph));
   }
