@@ -52,6 +52,9 @@ INSTRUMENT = $(if $(SANITIZE),-fsanitize=$(SANITIZE:fuzzer%=fuzzer-no-link%) -fn
 COMPILE_FLAGS = $(PREPROCESS) $(PACKAGE_CFLAGS) $(LANGUAGE) $(WARNINGS) $(CFLAGS) $(INSTRUMENT)
 LINK_FLAGS = -pthread -Wl,--as-needed $(CFLAGS) $(INSTRUMENT) $(LDFLAGS)
 
+# The library passes on where the application makes things, and is no place itself.
+$(BUILD)/obj/client/%.o: PREPROCESS += -DSF_NO_PLACES
+
 # ---- What it builds upon ----
 
 PACKAGES = libuv libprotobuf-c libsystemd libsodium

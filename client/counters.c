@@ -184,6 +184,13 @@ static uint64_t now_ns(void)
   return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
+/* Of a long path the end says more. */
+static void copy_place(char *to, size_t size, const char *place)
+{
+  size_t length = strlen(place), skipped = length < size ? 0 : length - (size - 1);
+  memcpy(to, place + skipped, length - skipped + 1);
+}
+
 static void describe_graph(const sf_graph_t *graph, sfshm_graph_counters_t *entry)
 {
   entry->created_ns = now_ns();
@@ -191,8 +198,7 @@ static void describe_graph(const sf_graph_t *graph, sfshm_graph_counters_t *entr
   entry->size = graph->size;
   entry->nroots = graph->nroots;
   entry->nleaves = graph->nleaves;
-  if (graph->place != NULL)
-    strncpy(entry->place, graph->place, sizeof entry->place - 1);
+  copy_place(entry->place, sizeof entry->place, graph->place != NULL ? graph->place : "");
 }
 
 sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)

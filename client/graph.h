@@ -106,7 +106,8 @@ struct sf_graph {
   uint32_t nunread;       /* messages awaiting a reader, over all lanes */
   sfc_lane_t **expecting; /* lanes with rx_request */
   int32_t nexpecting;
-  sfc_thread_t *thread; /* that has operations in flight here */
+  sfc_lane_t *last_lane; /* that ended its part in an operation */
+  sfc_thread_t *thread;  /* that has operations in flight here */
   sf_graph_t *thread_previous;
   sf_graph_t *thread_next;
   sf_request_t *free_requests;

@@ -8,6 +8,7 @@
 #include "client/match.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
+#include "client/waiting.h"
 #include "shm/error.h"
 
 /* About 100 us of spinning; whoever has not come by then is not about to. */
@@ -42,6 +43,7 @@ static bool resume_sends(sfc_lane_t *lane)
       return lane->tx.posted != before || lane->tx_sequence != first;
     lane->tx_sequence++;
     lane->tx_cursor = (sfc_cursor_t){0};
+    graph->last_lane = lane;
   }
   lane->tx_stalled = false;
   graph->nstalled--;
@@ -127,12 +129,27 @@ static int64_t now_ns(void)
   return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+/* Who tests in vain waits as well: for the oldest operations of all graphs. */
+static void show_testing(const sfc_thread_t *thread)
+{
+  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
+    sfc_waiting_show(graph, graph->table[graph->first_sequence & graph->table_mask], thread->idle_ns);
+}
+
+static void end_testing(sfc_thread_t *thread)
+{
+  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
+    sfc_waiting_hide(graph);
+  thread->idle_ns = 0;
+}
+
 /* Other nodes are asked when nothing has come from them for long; for each message only once. */
 static void ask_after_tests(sfc_thread_t *thread)
 {
   if (thread->idle_ns == 0)
     thread->idle_ns = now_ns();
-  else if (now_ns() - thread->idle_ns >= ASK_AFTER_NS)
+  show_testing(thread);
+  if (now_ns() - thread->idle_ns >= ASK_AFTER_NS)
     for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
       if (graph->trunks != NULL && !sfc_graph_is_failed(graph))
         sfc_trunks_ask(graph);
@@ -142,7 +159,8 @@ void sfc_thread_test(sfc_thread_t *thread)
 {
   if (sfc_thread_progress(thread)) {
     thread->idle_tests = 0;
-    thread->idle_ns = 0;
+    if (thread->idle_ns != 0)
+      end_testing(thread);
   } else if (++thread->idle_tests % IDLE_TESTS == 0) {
     check_matches(thread);
     ask_after_tests(thread);
@@ -170,18 +188,13 @@ static int64_t left_of(int64_t timeout_ns, int64_t *end_ns)
   return *end_ns > now ? *end_ns - now : 0;
 }
 
-sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns)
+static sf_status_t wait_for(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns, sfshm_waiter_t *waiter)
 {
   sf_graph_t *graph = request->graph;
   sf_context_t *context = graph->context;
-  sfshm_waiter_t waiter;
-  int64_t began_ns = 0, patience_ns = ASK_AFTER_NS, end_ns = 0;   /* of sleeping */
-  if (sfc_request_is_complete(request) && thread->in_flight == 1) /* else it is the others' chance */
-    return SF_OK;
-  /* What comes from another node comes through the daemon, which may need this core. */
-  sfshm_waiter_start(&waiter, context->board, graph->trunks == NULL ? SPINS : 0);
+  int64_t began_ns = 0, patience_ns = ASK_AFTER_NS, end_ns = 0; /* of sleeping */
   for (;;) {
-    bool moved = waiter.spins_left > 0 && take_next(graph);
+    bool moved = waiter->spins_left > 0 && take_next(graph);
     if (moved && sfc_request_is_complete(request) && thread->in_flight == 1) {
       sfc_thread_flush(thread);
       return SF_OK;
@@ -191,7 +204,7 @@ sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t
       return SF_OK;
     if (sfc_graph_is_failed(graph))
       return sfc_graph_failure(graph);
-    if (moved || sfshm_waiter_step(&waiter) == SFSHM_WAIT_LOOK)
+    if (moved || sfshm_waiter_step(waiter) == SFSHM_WAIT_LOOK)
       continue;
     int64_t sleep_ns = graph->trunks != NULL ? patience_ns : -1;
     if (timeout_ns >= 0) {
@@ -207,8 +220,33 @@ sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t
     if (sfc_thread_progress(thread) || sfc_request_is_complete(request) || sfc_graph_is_failed(graph))
       continue;
     sfshm_count(&context->counters.shared->sleeps, 1);
+    sfc_waiting_show(graph, request, thread->idle_ns != 0 ? thread->idle_ns : waiter->since_ns);
     sfshm_wake_sleep(context->wake, ticket, sleep_ns);
     if (graph->trunks != NULL)
       ask_in_vain(graph, &began_ns, &patience_ns);
   }
+}
+
+/* Waiting that goes beyond spinning is counted; what is given up for now goes on to be shown. */
+static void end_waiting(sfc_thread_t *thread, sf_graph_t *graph, const sfshm_waiter_t *waiter, bool over)
+{
+  if (over && thread->idle_ns != 0)
+    end_testing(thread);
+  if (over)
+    sfc_waiting_hide(graph);
+  sfc_waiting_count(graph, waiter->since_ns);
+}
+
+sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns)
+{
+  sf_graph_t *graph = request->graph;
+  sfshm_waiter_t waiter;
+  if (sfc_request_is_complete(request) && thread->in_flight == 1) /* else it is the others' chance */
+    return SF_OK;
+  /* What comes from another node comes through the daemon, which may need this core. */
+  sfshm_waiter_start(&waiter, graph->context->board, graph->trunks == NULL ? SPINS : 0);
+  sf_status_t status = wait_for(thread, request, timeout_ns, &waiter);
+  if (waiter.since_ns != 0)
+    end_waiting(thread, graph, &waiter, status != SF_OK || sfc_request_is_complete(request));
+  return status;
 }

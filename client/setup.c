@@ -18,6 +18,7 @@
 #include "client/graph.h"
 #include "client/group.h"
 #include "client/origin.h"
+#include "client/place.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
 #include "shm/error.h"
@@ -734,7 +735,7 @@ static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, 
 sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags,
                              const sfc_finding_t *finding, sf_graph_t **graph_p)
 {
-  const char *caller = finding->caller;
+  const char *caller = finding->caller, *place = sfc_place_take();
   if (group == NULL || graph_p == NULL)
     return sfshm_error(SF_ERR_ARG, "%s: %s is NULL", caller, group == NULL ? "group" : "graph_p");
   sf_context_t *context = group->context;
@@ -752,6 +753,7 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
   graph->group = sfc_group_hold(group);
   graph->generation = context->generation;
   graph->flags = flags;
+  graph->place = place;
   graph->rank = group->rank;
   graph->size = group->size;
   graph->nroots = input->nroots;

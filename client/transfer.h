@@ -25,6 +25,7 @@ static inline void sfc_lane_settle(sfc_lane_t *lane, sf_request_t **entry)
   if (lane->offers != NULL)
     sfc_offload_end_source(lane, (uint64_t)(entry - lane->awaiting));
   (*entry)->sends_left--;
+  lane->graph->last_lane = lane;
   *entry = NULL;
   lane->tx_unread--;
   lane->graph->nunread--;
@@ -99,6 +100,7 @@ static inline void sfc_lane_end_request(sfc_lane_t *lane)
   sf_request_t *request = lane->rx_request;
   bool is_last = request->sequence == lane->graph->last_sequence;
   request->receives_left--;
+  lane->graph->last_lane = lane;
   lane->rx_request = is_last ? NULL : sfc_lane_next_request(lane, request->sequence);
 }
 

@@ -42,8 +42,9 @@ typedef struct sfd_graph {
   int64_t nleaves;
   int64_t npairs; /* ordered pairs of distinct ranks with edges */
   int32_t ndestroyed;
-  char *detail;     /* FAILED: why */
-  bool destroyed[]; /* by member of this node; also when it has left */
+  uint64_t stall_told; /* number of the operation of which the log has told last that it is stuck */
+  char *detail;        /* FAILED: why */
+  bool destroyed[];    /* by member of this node; also when it has left */
 } sfd_graph_t;
 
 /* A new graph of the group, in state GATHERING; NULL without memory. */

@@ -43,7 +43,7 @@ typedef struct sfd_option {
   const char *help;
 } sfd_option_t;
 
-#define SFD_OPTION_COUNT 24
+#define SFD_OPTION_COUNT 25
 
 /* Where an effective value came from. */
 typedef struct sfd_option_origin {
@@ -71,6 +71,7 @@ typedef struct sfd_options {
   int64_t max_regions;
   bool calibrate;
   int64_t offload_workers; /* -1: by the number of cores */
+  int64_t stall_after_ms;  /* 0: never */
   char *log_level;
   bool log_time;
   int64_t ready_fd; /* -1: none */

@@ -10,13 +10,16 @@
 #include "daemon/graph.h"
 #include "daemon/group.h"
 #include "daemon/job.h"
+#include "daemon/log.h"
 #include "daemon/network.h"
 #include "daemon/offload.h"
 #include "daemon/query_config.h"
 #include "daemon/query_nodes.h"
 #include "daemon/region.h"
 #include "daemon/segment.h"
+#include "daemon/stall.h"
 #include "daemon/submission.h"
+#include "shm/error.h"
 
 #define PORTION 64 /* messages */
 
@@ -224,7 +227,19 @@ static void tell_rank(sfd_query_t *query, sfd_rank_t *rank)
   free(regions);
 }
 
-static bool tell_next_rank(sfd_query_t *query)
+static void tell_state(sfd_query_t *query, sfd_rank_t *rank)
+{
+  Sfproto__Message *message;
+  sf_status_t status = sfd_stall_state(rank, &message);
+  if (status != SF_OK) {
+    sfd_log(SFD_LOG_QUERY, SFD_DEBUG, "rank %d of job \"%s\": %s", rank->number, rank->job->name, sfshm_error_detail());
+    return;
+  }
+  sfd_query_tell(query, message, NULL, 0);
+  sfproto__message__free_unpacked(message, NULL);
+}
+
+static bool tell_next_rank(sfd_query_t *query, void (*tell)(sfd_query_t *query, sfd_rank_t *rank))
 {
   sfd_job_t *job;
   for (; (job = sfd_query_visible_job(query, query->next_job)) != NULL; query->next_job = job->serial + 1) {
@@ -234,7 +249,7 @@ static bool tell_next_rank(sfd_query_t *query)
     while (query->next_rank < job->size && job->ranks[query->next_rank] == NULL)
       query->next_rank++;
     if (query->next_rank < job->size) {
-      tell_rank(query, job->ranks[query->next_rank++]);
+      tell(query, job->ranks[query->next_rank++]);
       return true;
     }
     query->next_rank = 0;
@@ -308,7 +323,9 @@ bool sfd_query_tell_next(sfd_query_t *query)
   case SFPROTO__QUERY__WHAT__JOBS:
     return tell_next_job(query);
   case SFPROTO__QUERY__WHAT__RANKS:
-    return tell_next_rank(query);
+    return tell_next_rank(query, tell_rank);
+  case SFPROTO__QUERY__WHAT__STATES:
+    return tell_next_rank(query, tell_state);
   case SFPROTO__QUERY__WHAT__GRAPHS:
     return tell_next_graph(query);
   case SFPROTO__QUERY__WHAT__PEERS:

@@ -14,6 +14,7 @@
 #include "daemon/log.h"
 #include "daemon/network.h"
 #include "daemon/session.h"
+#include "daemon/stall.h"
 #include "daemon/submission.h"
 #include "daemon/workers.h"
 #include "shm/error.h"
@@ -219,6 +220,7 @@ static sf_status_t init_handles(sfd_server_t *server)
   uv_prepare_init(server->loop, &server->attend);
   uv_idle_init(server->loop, &server->busy);
   uv_timer_init(server->loop, &server->accept_retry);
+  uv_timer_init(server->loop, &server->stalls);
   return SF_OK;
 }
 
@@ -233,6 +235,7 @@ static void start_handles(sfd_server_t *server)
   uv_signal_start(&server->terminate, on_signal, SIGTERM);
   uv_signal_start(&server->interrupt, on_signal, SIGINT);
   resume_accepting(server);
+  sfd_stalls_watch(server);
 }
 
 /* The rest is for connections, and for what is under way. */
@@ -299,6 +302,7 @@ static void close_handles(sfd_server_t *server)
   uv_close((uv_handle_t *)&server->attend, NULL);
   uv_close((uv_handle_t *)&server->busy, NULL);
   uv_close((uv_handle_t *)&server->accept_retry, NULL);
+  uv_close((uv_handle_t *)&server->stalls, NULL);
   uv_close((uv_handle_t *)&server->terminate, NULL);
   uv_close((uv_handle_t *)&server->interrupt, NULL);
 }

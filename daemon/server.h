@@ -79,6 +79,7 @@ typedef struct sfd_server {
   struct sfd_assembly_list assemblies;
   struct sfd_submission_list submissions;
   struct sfd_workers *workers; /* NULL: nothing is offloaded */
+  uv_timer_t stalls;           /* see stall.h */
   uv_idle_t busy;              /* runs while the loop must not sleep */
   uint64_t last_moved_ns;      /* when something last went to or came from another node */
 } sfd_server_t;

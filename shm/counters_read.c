@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "shm/error.h"
 #include "shm/message.h"
@@ -94,6 +95,36 @@ sf_status_t sfshm_counters_copy(int fd, sfshm_counters_t **copy_p, bool *torn_p)
   if (status != SF_OK)
     return status;
   status = copy_region(&region, copy_p, torn_p);
+  sfshm_region_destroy(&region);
+  return status;
+}
+
+static uint64_t longest_wait(const sfshm_counters_t *shared)
+{
+  struct timespec now;
+  uint64_t since_ns, longest = 0;
+  uint32_t n = bounded(atomic_load_explicit(&shared->graphs_used, memory_order_relaxed), SFSHM_COUNTED_GRAPHS);
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  uint64_t now_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+  for (uint32_t i = 0; i < n; i++) {
+    if (load(&shared->graphs[i].graph) == 0 || (since_ns = load(&shared->graphs[i].wait_since_ns)) == 0)
+      continue;
+    if (now_ns > since_ns && now_ns - since_ns > longest)
+      longest = now_ns - since_ns;
+  }
+  return longest;
+}
+
+sf_status_t sfshm_counters_longest_wait(int fd, uint64_t *wait_ns_p)
+{
+  sfshm_region_t region;
+  sf_status_t status = sfshm_region_map(fd, SFSHM_REGION_COUNTERS, MAX_REGION_BYTES, SFSHM_READ_ONLY, &region);
+  if (status != SF_OK)
+    return status;
+  if (region.length_bytes >= sizeof(sfshm_counters_t))
+    *wait_ns_p = longest_wait(region.base);
+  else
+    status = sfshm_error(SF_ERR_PROTO, "counters region of %zu bytes", region.length_bytes);
   sfshm_region_destroy(&region);
   return status;
 }

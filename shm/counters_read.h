@@ -18,6 +18,10 @@
 sf_status_t sfshm_counters_copy(int fd, sfshm_counters_t **copy_p, bool *torn_p);
 void sfshm_counters_free(sfshm_counters_t *copy);
 
+/* How long the rank has waited on any of its graphs, spinning not included; 0: it does not. Without a copy: cheap.
+ * Errors as above. */
+sf_status_t sfshm_counters_longest_wait(int fd, uint64_t *wait_ns_p);
+
 /* Of the copy. All that the rank has counted for one of its graphs, its lanes included; added to *sum. */
 void sfshm_counters_sum_graph(const sfshm_counters_t *copy, const sfshm_graph_counters_t *graph,
                               sfshm_counter_set_t *sum);

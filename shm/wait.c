@@ -52,10 +52,10 @@ void sfshm_wake_always(sfshm_wake_t *wake)
 
 sfshm_wait_step_t sfshm_waiter_step_slow(sfshm_waiter_t *waiter)
 {
-  if (waiter->sleep_after_ns == 0)
-    waiter->sleep_after_ns = now_ns() + YIELD_NS;
+  if (waiter->since_ns == 0)
+    waiter->since_ns = now_ns();
   /* The clock is read now and then only: a yield with nobody else to run is as cheap as reading it. */
-  else if (waiter->rounds++ % 8 == 7 && now_ns() >= waiter->sleep_after_ns)
+  else if (waiter->rounds++ % 8 == 7 && now_ns() >= waiter->since_ns + YIELD_NS)
     return SFSHM_WAIT_SLEEP;
   sched_yield();
   return SFSHM_WAIT_LOOK;

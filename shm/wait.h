@@ -88,8 +88,8 @@ typedef enum sfshm_wait_step {
 /* One wait. Small enough to live on the stack. */
 typedef struct sfshm_waiter {
   uint32_t spins_left;
-  uint32_t rounds;        /* steps taken after spinning */
-  int64_t sleep_after_ns; /* absolute time; 0: not set yet */
+  uint32_t rounds;  /* steps taken after spinning */
+  int64_t since_ns; /* when spinning was over, on CLOCK_MONOTONIC; 0: not yet */
 } sfshm_waiter_t;
 
 /* Spins only while every participant of the node can have a core of its own. */

@@ -159,7 +159,7 @@ START_TEST(spin_then_yield_then_sleep)
   for (int i = 0; i < 1000; i++)
     ck_assert_int_eq(sfshm_waiter_step(&waiter), SFSHM_WAIT_LOOK);
   ck_assert_uint_eq(waiter.spins_left, 0);
-  ck_assert_int_eq(waiter.sleep_after_ns, 0); /* the clock has not been read while spinning */
+  ck_assert_int_eq(waiter.since_ns, 0); /* the clock has not been read while spinning */
   int64_t start = now_ns();
   ck_assert_int_gt(steps_to_sleep(&waiter), 8);
   int64_t took = now_ns() - start;
@@ -172,7 +172,7 @@ START_TEST(oversubscribed_waiters_yield_at_once)
 {
   sfshm_waiter_t waiter = start_waiter(2, 3, 1000000);
   ck_assert_int_eq(sfshm_waiter_step(&waiter), SFSHM_WAIT_LOOK);
-  ck_assert_int_ne(waiter.sleep_after_ns, 0);
+  ck_assert_int_ne(waiter.since_ns, 0);
   steps_to_sleep(&waiter);
   /* Woken for nothing: it sleeps again soon. */
   int64_t start = now_ns();

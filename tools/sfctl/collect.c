@@ -110,6 +110,8 @@ static uint64_t job_of(const Sfproto__Message *message)
   switch (message->body_case) {
   case SFPROTO__MESSAGE__BODY_JOB_INFO:
     return message->job_info->job_id;
+  case SFPROTO__MESSAGE__BODY_RANK_STATE:
+    return message->rank_state->job_id;
   case SFPROTO__MESSAGE__BODY_RANK_INFO:
     return message->rank_info->job_id;
   case SFPROTO__MESSAGE__BODY_GRAPH_INFO:

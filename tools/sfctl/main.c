@@ -18,6 +18,7 @@
 #include "tools/sfctl/options.h"
 #include "tools/sfctl/plan.h"
 #include "tools/sfctl/print.h"
+#include "tools/sfctl/stuck.h"
 
 /* Documented in docs/man/sfctl.1. */
 enum { EXIT_REQUEST_FAILED = 1, EXIT_PROBLEMS = 1, EXIT_USAGE = 2, EXIT_NO_DAEMON = 3, EXIT_VERSION = 4 };
@@ -110,6 +111,8 @@ static sf_status_t run(const sfctl_options_t *options, bool *problems_p)
     return sfctl_plan(options, stdout);
   case SFCTL_TASK_CONTROL:
     return sfctl_control(options, stdout);
+  case SFCTL_TASK_STUCK:
+    return sfctl_stuck(options, stdout, problems_p);
   case SFCTL_TASK_DOCTOR:
     run_doctor(options, problems_p);
     return SF_OK;

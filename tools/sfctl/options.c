@@ -12,6 +12,7 @@
 
 #define TIMEOUT_DEFAULT_MS 5000
 #define MAX_INTEGER (INT64_C(1) << 24)
+#define THRESHOLD_DEFAULT_MS 1000
 #define TIMEOUT_MIN_S 0.001
 #define TIMEOUT_MAX_S 604800.0
 
@@ -32,6 +33,8 @@ static const command_t commands[] = {
     {"graphs", "[JOB]", "their graphs: sizes, operations, bytes by the way they went", QUERY(GRAPHS), 0, 1},
     {"plan", "GRAPH", "what a graph sends, or, with --matrix or --grid, would send", QUERY(PLAN), 0, 1},
     {"peers", NULL, "the daemons of other nodes, and what went to them and came", QUERY(PEERS), 0, 0},
+    {"stuck", "[JOB]", "operations that ranks have waited for too long, and who has not begun them", SFCTL_TASK_STUCK,
+     0, 0, 1},
     {"metrics", NULL, "all of this as OpenMetrics text, for Prometheus", SFCTL_TASK_METRICS, 0, 0, 0},
     {"doctor", NULL, "check the installation, say what to mend", SFCTL_TASK_DOCTOR, 0, 0, 0},
     {"config", NULL, "the daemon's options, and where they come from", QUERY(CONFIG), 0, 0},
@@ -57,7 +60,7 @@ static const row_t rows[] = {
     {"help", NULL, "print this and end", KIND_FLAG, FIELD(help), NULL},
     {"version", NULL, "print the version and end", KIND_FLAG, FIELD(version), NULL},
     {"json", NULL, "print JSON: one object, or an array of them", KIND_FLAG, FIELD(json),
-     " status jobs ranks graphs plan peers doctor config log drain kill shutdown "},
+     " status jobs ranks graphs plan peers stuck doctor config log drain kill shutdown "},
     {"regions", NULL, "with ranks: list each region of memory, not sums", KIND_FLAG, FIELD(regions), " ranks "},
     {"socket", "PATH", "the daemon's socket; default: SF_SOCKET, else where sfd puts it", KIND_TEXT, FIELD(socket),
      NULL},
@@ -71,6 +74,8 @@ static const row_t rows[] = {
     {"distribution", "block|cyclic", "which of them; default block", KIND_CHOICE, FIELD(distribution), " plan "},
     {"unit", "BYTES", "size of a value; default 8", KIND_INTEGER, FIELD(unit), " plan "},
     {"pairs", NULL, "each pair of nodes, too", KIND_FLAG, FIELD(pairs), " plan "},
+    {"threshold", "SECONDS", "with stuck: how long is too long; default 1", KIND_SECONDS, FIELD(threshold_ms),
+     " stuck "},
     {"undo", NULL, "with drain: let new jobs in again", KIND_FLAG, FIELD(undo), " drain "},
     {"force", NULL, "with shutdown: also if there are jobs", KIND_FLAG, FIELD(force), " shutdown "},
 };
@@ -330,12 +335,15 @@ static sf_status_t check_complete(const parser_t *parser)
 
 sf_status_t sfctl_options_parse(int argc, char *const argv[], sfctl_options_t *options_p)
 {
-  parser_t parser = {
-      .argc = argc,
-      .argv = argv,
-      .at = 1,
-      .options = {
-          .timeout_ms = TIMEOUT_DEFAULT_MS, .stencil = 7, .unit = 8, .parts = "boxes", .distribution = "block"}};
+  parser_t parser = {.argc = argc,
+                     .argv = argv,
+                     .at = 1,
+                     .options = {.timeout_ms = TIMEOUT_DEFAULT_MS,
+                                 .threshold_ms = THRESHOLD_DEFAULT_MS,
+                                 .stencil = 7,
+                                 .unit = 8,
+                                 .parts = "boxes",
+                                 .distribution = "block"}};
   const sfctl_options_t *options = &parser.options;
   while (parser.at < argc && !options->help && !options->version) {
     sf_status_t status = take(&parser);

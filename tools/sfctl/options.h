@@ -16,6 +16,7 @@ typedef enum sfctl_task {
   SFCTL_TASK_DOCTOR,
   SFCTL_TASK_PLAN,    /* of what does not exist */
   SFCTL_TASK_CONTROL, /* the daemon is made to do something: action */
+  SFCTL_TASK_STUCK,
 } sfctl_task_t;
 
 #define SFCTL_WORDS_MAX 2
@@ -25,6 +26,7 @@ typedef struct sfctl_options {
   bool help, version, json, regions, undo, force;
   const char *socket; /* NULL: not given */
   int64_t timeout_ms;
+  int64_t threshold_ms;
   sfctl_task_t task;
   Sfproto__Query__What command;       /* of SFCTL_TASK_QUERY */
   Sfproto__Control__Action action;    /* of SFCTL_TASK_CONTROL */

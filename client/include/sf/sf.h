@@ -248,7 +248,7 @@ enum {
  * itself. The arrays may be reused at return. flags: SF_GRAPH_*, the same on all ranks.
  * Collective and blocking over the group. If the input of one rank is bad, all ranks return the same error: that of the
  * lowest rank and leaf. SF_ERR_ARG: negative sizes, NULL arrays, duplicate leaf. SF_ERR_RANGE: negative leaf index;
- * root rank or root index out of range. SF_ERR_MISMATCH: flags differ. */
+ * root rank or root index out of range. SF_ERR_MISMATCH: flags differ. The place of the call is noted: sf_place.h. */
 SF_CHECK_RESULT sf_status_t sf_graph_create(sf_group_t *group, int64_t nroots, int64_t nleaves,
                                             const int64_t leaf_index[], const int32_t root_rank[],
                                             const int64_t root_index[], uint32_t flags, sf_graph_t **graph_p);
@@ -381,5 +381,6 @@ sf_status_t sf_request_free(sf_request_t **request);
 
 #include <sf/sf_algebra.h>
 #include <sf/sf_edges.h>
+#include <sf/sf_place.h>
 #include <sf/sf_section.h>
 #endif

@@ -1,0 +1,8 @@
+/* Where the application makes a graph, between sf_at and the making. */
+#ifndef SFC_PLACE_H
+#define SFC_PLACE_H
+
+/* What sf_at has said last on this thread, once; NULL: nothing since. */
+const char *sfc_place_take(void);
+
+#endif

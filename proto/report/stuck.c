@@ -1,0 +1,217 @@
+/* What is stuck: see stuck.h. */
+#include "proto/report/stuck.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/report/text.h"
+#include "shm/error.h"
+
+#define NAMED_MAX 4 /* ranks named in one line */
+
+const char *sfreport_part_name(sfreport_part_t part)
+{
+  static const char *const names[] = {"waits", "not-begun", "begun", "ended"};
+  return names[part];
+}
+
+/* ---- Finding ----------------------------------------------------------------------------------------------------- */
+
+/* One graph of one rank. */
+typedef struct entry {
+  const Sfproto__RankState *rank;
+  const Sfproto__GraphState *graph;
+} entry_t;
+
+static int compare(uint64_t a, uint64_t b)
+{
+  return a < b ? -1 : a > b;
+}
+
+static int by_graph(const void *a, const void *b)
+{
+  const entry_t *x = a, *y = b;
+  int order = compare(x->rank->job_id, y->rank->job_id);
+  order = order != 0 ? order : compare(x->graph->graph, y->graph->graph);
+  return order != 0 ? order : compare((uint64_t)(int64_t)x->rank->rank, (uint64_t)(int64_t)y->rank->rank);
+}
+
+static bool same_graph(const entry_t *a, const entry_t *b)
+{
+  return a->rank->job_id == b->rank->job_id && a->graph->graph == b->graph->graph;
+}
+
+static size_t count_entries(const sfreport_list_t *states)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < states->count; i++)
+    n += states->items[i].message->rank_state->n_graphs;
+  return n;
+}
+
+static void list_entries(const sfreport_list_t *states, entry_t entries[])
+{
+  size_t n = 0;
+  for (size_t i = 0; i < states->count; i++) {
+    const Sfproto__RankState *rank = states->items[i].message->rank_state;
+    for (size_t k = 0; k < rank->n_graphs; k++)
+      entries[n++] = (entry_t){rank, rank->graphs[k]};
+  }
+  qsort(entries, n, sizeof *entries, by_graph);
+}
+
+/* A graph on which it waits, other than that one. */
+static uint64_t waits_elsewhere(const Sfproto__RankState *rank, uint64_t graph)
+{
+  for (size_t i = 0; i < rank->n_graphs; i++)
+    if (rank->graphs[i]->graph != graph && rank->graphs[i]->has_waiting_ns)
+      return rank->graphs[i]->graph;
+  return 0;
+}
+
+static sfreport_part_t part_of(const Sfproto__GraphState *graph, uint64_t sequence)
+{
+  if (graph->has_waiting_ns)
+    return SFREPORT_WAITS;
+  if (graph->begun < sequence)
+    return SFREPORT_NOT_BEGUN;
+  return graph->completed >= graph->begun || graph->completed >= sequence ? SFREPORT_ENDED : SFREPORT_BEGUN;
+}
+
+static int culprits_first(const void *a, const void *b)
+{
+  const sfreport_stalled_rank_t *x = a, *y = b;
+  bool x_waits = x->part == SFREPORT_WAITS, y_waits = y->part == SFREPORT_WAITS;
+  if (x_waits != y_waits)
+    return x_waits - y_waits;
+  return (x->rank->rank > y->rank->rank) - (x->rank->rank < y->rank->rank);
+}
+
+/* Of the entries of one graph: what has been waited for so long; false: nothing has. */
+static bool survey(const entry_t entries[], size_t n, uint64_t threshold_ns, sfreport_stall_t *stall)
+{
+  bool found = false;
+  for (size_t i = 0; i < n; i++) {
+    const Sfproto__GraphState *graph = entries[i].graph;
+    if (!graph->has_waiting_ns || graph->waiting_ns < threshold_ns)
+      continue;
+    if (!found || graph->wait_sequence < stall->sequence) {
+      stall->sequence = graph->wait_sequence;
+      stall->call = graph->wait_call != NULL ? graph->wait_call : "";
+    }
+    stall->waiting_ns = graph->waiting_ns > stall->waiting_ns ? graph->waiting_ns : stall->waiting_ns;
+    found = true;
+  }
+  return found;
+}
+
+static sf_status_t add_stall(sfreport_stalls_t *stalls, const entry_t entries[], size_t n,
+                             const sfreport_stall_t *surveyed)
+{
+  sfreport_stall_t *list = reallocarray(stalls->stalls, stalls->count + 1, sizeof *list);
+  sfreport_stalled_rank_t *ranks = calloc(n, sizeof *ranks);
+  if (list != NULL)
+    stalls->stalls = list;
+  if (list == NULL || ranks == NULL) {
+    free(ranks);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for the ranks of a graph");
+  }
+  sfreport_stall_t *stall = &list[stalls->count++];
+  *stall = *surveyed;
+  stall->job_id = entries[0].rank->job_id;
+  stall->job = entries[0].rank->job;
+  stall->graph = entries[0].graph->graph;
+  stall->place = entries[0].graph->place;
+  stall->size = entries[0].graph->size;
+  stall->ranks = ranks;
+  stall->nranks = n;
+  for (size_t i = 0; i < n; i++) {
+    sfreport_part_t part = part_of(entries[i].graph, stall->sequence);
+    ranks[i] = (sfreport_stalled_rank_t){entries[i].rank, entries[i].graph, part,
+                                         waits_elsewhere(entries[i].rank, stall->graph)};
+    stall->nculprits += part != SFREPORT_WAITS;
+  }
+  qsort(ranks, n, sizeof *ranks, culprits_first);
+  return SF_OK;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+  const sfreport_stall_t *x = a, *y = b;
+  return compare(y->waiting_ns, x->waiting_ns);
+}
+
+sf_status_t sfreport_stalls_find(const sfreport_list_t *states, uint64_t threshold_ns, sfreport_stalls_t *stalls_p)
+{
+  size_t n = count_entries(states), end;
+  sfreport_stalls_t stalls = {0};
+  sf_status_t status = SF_OK;
+  entry_t *entries = calloc(n + 1, sizeof *entries);
+  if (entries == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu graphs", n);
+  list_entries(states, entries);
+  for (size_t first = 0; first < n && status == SF_OK; first = end) {
+    sfreport_stall_t stall = {0};
+    end = first + 1;
+    while (end < n && same_graph(&entries[first], &entries[end]))
+      end++;
+    if (survey(&entries[first], end - first, threshold_ns, &stall))
+      status = add_stall(&stalls, &entries[first], end - first, &stall);
+  }
+  free(entries);
+  if (status != SF_OK) {
+    sfreport_stalls_clear(&stalls);
+    return status;
+  }
+  if (stalls.count > 0)
+    qsort(stalls.stalls, stalls.count, sizeof *stalls.stalls, longest_first);
+  *stalls_p = stalls;
+  return SF_OK;
+}
+
+void sfreport_stalls_clear(sfreport_stalls_t *stalls)
+{
+  for (size_t i = 0; i < stalls->count; i++)
+    free(stalls->stalls[i].ranks);
+  free(stalls->stalls);
+  *stalls = (sfreport_stalls_t){0};
+}
+
+/* ---- In words ---------------------------------------------------------------------------------------------------- */
+
+void sfreport_stalled_rank_describe(const sfreport_stalled_rank_t *rank, char *text, size_t text_size)
+{
+  static const char *const parts[] = {"waits for it", "has not begun it", "has begun it, but does not wait for its end",
+                                      "has ended it"};
+  char elsewhere[64] = "";
+  if (rank->elsewhere != 0)
+    snprintf(elsewhere, sizeof elsewhere, ": it waits on graph %" PRIu64, rank->elsewhere);
+  snprintf(text, text_size, "rank %d (pid %d, %s) %s%s", rank->rank->rank, rank->rank->pid, rank->rank->process,
+           parts[rank->part], elsewhere);
+}
+
+static void append(char *text, size_t text_size, const char *more)
+{
+  size_t length = strlen(text);
+  snprintf(text + length, text_size - length, "%s", more);
+}
+
+void sfreport_stall_describe(const sfreport_stall_t *stall, char *text, size_t text_size)
+{
+  char duration[SFREPORT_TEXT_SIZE], rank[256];
+  bool known = stall->place[0] != '\0';
+  snprintf(text, text_size, "graph %" PRIu64 "%s%s: %s number %" PRIu64 " has kept ranks waiting for %s", stall->graph,
+           known ? ", made at " : "", stall->place, stall->call, stall->sequence,
+           sfreport_text_duration((double)stall->waiting_ns / 1e9, duration));
+  for (size_t i = 0; i < stall->nculprits && i < NAMED_MAX; i++) {
+    sfreport_stalled_rank_describe(&stall->ranks[i], rank, sizeof rank);
+    append(text, text_size, "; ");
+    append(text, text_size, rank);
+  }
+  if (stall->nculprits > NAMED_MAX) {
+    snprintf(rank, sizeof rank, "; and %zu more", stall->nculprits - NAMED_MAX);
+    append(text, text_size, rank);
+  }
+}

@@ -1,0 +1,63 @@
+/* What is stuck: operations that some rank has waited for too long, and what every rank of their graphs does meanwhile.
+ * Pure functions of RankState messages. */
+#ifndef SFREPORT_STUCK_H
+#define SFREPORT_STUCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "proto/report/list.h"
+
+typedef enum sfreport_part {
+  SFREPORT_WAITS,     /* for the operation, or one on the same graph */
+  SFREPORT_NOT_BEGUN, /* and does not wait there */
+  SFREPORT_BEGUN,     /* and does not wait for its end */
+  SFREPORT_ENDED,     /* and does not wait there */
+} sfreport_part_t;
+
+/* "waits", "not-begun", "begun", "ended" */
+const char *sfreport_part_name(sfreport_part_t part);
+
+/* One rank of a stalled graph. */
+typedef struct sfreport_stalled_rank {
+  const Sfproto__RankState *rank;
+  const Sfproto__GraphState *graph;
+  sfreport_part_t part;
+  uint64_t elsewhere; /* another graph on which it waits; 0: none */
+} sfreport_stalled_rank_t;
+
+/* A graph on which some rank has waited for long. */
+typedef struct sfreport_stall {
+  uint64_t job_id;
+  const char *job;
+  uint64_t graph;
+  const char *place;
+  uint64_t sequence; /* of the oldest operation that is waited for so long */
+  const char *call;
+  uint64_t waiting_ns; /* the longest wait on the graph */
+  int32_t size;        /* ranks of the graph; of some there may be no state */
+  sfreport_stalled_rank_t *ranks;
+  size_t nranks;
+  size_t nculprits; /* of these, how many do not wait on the graph; they come first */
+} sfreport_stall_t;
+
+typedef struct sfreport_stalls {
+  sfreport_stall_t *stalls; /* the longest first */
+  size_t count;
+} sfreport_stalls_t;
+
+/* Finds stalls in a list of RankState messages, which must outlive the result. SF_ERR_NOMEM. */
+sf_status_t sfreport_stalls_find(const sfreport_list_t *states, uint64_t threshold_ns, sfreport_stalls_t *stalls_p);
+void sfreport_stalls_clear(sfreport_stalls_t *stalls);
+
+/* In one line: `graph 3, made at cg.c:120: bcast(double, replace) number 57 has kept ranks waiting for 12 s; rank 3
+ * (pid 103, stopped) has not begun it`. Cut to fit. */
+void sfreport_stall_describe(const sfreport_stall_t *stall, char *text, size_t text_size);
+
+/* `rank 3 (pid 103, stopped) has not begun it` */
+void sfreport_stalled_rank_describe(const sfreport_stalled_rank_t *rank, char *text, size_t text_size);
+
+#endif

@@ -1,0 +1,146 @@
+/* sfctl stuck: a rank that is stopped in the middle of exchanges is named soon, with its process and the place where
+ * the graph was made; also when the daemon does not answer. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/sfctl.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 4
+#define EXCHANGES 1000
+#define STOPPED 2
+#define THRESHOLD "0.5"
+#define THRESHOLD_MS 500
+#define LIMIT_MS 30000
+
+typedef struct scene {
+  _Atomic int32_t done[RANKS]; /* exchanges */
+  _Atomic bool go_on;
+  _Atomic int32_t line; /* where the graph is made */
+} scene_t;
+
+static sftest_cluster_t cluster;
+static sftest_job_t job;
+static scene_t *scene;
+
+static const char *const out = sftest_sfctl_out;
+
+/* Exchanges with both neighbours in a ring. The first is waited for, so that the rank is stopped in the middle. */
+static int exchange(sftest_rank_t *self)
+{
+  scene_t *told = self->argument;
+  sf_context_t *context = sftest_join(self);
+  const int32_t ranks[] = {(self->rank + 1) % self->size, (self->rank + self->size - 1) % self->size};
+  const int64_t roots[] = {0, 0};
+  double root = self->rank, leaves[2];
+  sf_graph_t *graph = NULL;
+  told->line = __LINE__ + 1;
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 2, NULL, ranks, roots, SF_GRAPH_DEFAULT, &graph));
+  for (int i = 0; i < EXCHANGES; i++) {
+    sftest_at(self, "exchange %d", i);
+    SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, &root, leaves, SF_REPLACE));
+    SFTEST_REQUIRE(self, leaves[0] == ranks[0] && leaves[1] == ranks[1]);
+    told->done[self->rank]++;
+    while (i == EXCHANGES / 2 && !told->go_on)
+      sftest_sleep_ms(1);
+  }
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* Stops a rank in the middle; the others go on until they wait for it. */
+static void begin(int32_t nnodes, const int32_t places[])
+{
+  sftest_cluster_start(&cluster, nnodes);
+  scene = sftest_shared(sizeof *scene);
+  sftest_job_start_over(&job, cluster.nodes, places, RANKS, exchange, scene);
+  for (int32_t r = 0; r < RANKS; r++)
+    while (scene->done[r] <= EXCHANGES / 2)
+      sftest_sleep_ms(1);
+  sftest_job_signal(&job, STOPPED, SIGSTOP);
+  scene->go_on = true;
+}
+
+static void end(void)
+{
+  sftest_job_signal(&job, STOPPED, SIGCONT);
+  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_expect_all(&job);
+  sftest_shared_free(scene, sizeof *scene);
+  sftest_cluster_stop(&cluster);
+}
+
+/* Asks until something is stuck, which must be within a second of the threshold. */
+static void ask(const char *socket, bool json)
+{
+  int64_t began_ms = sftest_now_ms();
+  sftest_sfctl_t run;
+  do {
+    sftest_sfctl_start(
+        &run, socket,
+        json ? WORDS("stuck", "--json", "--threshold", THRESHOLD) : WORDS("stuck", "--threshold", THRESHOLD), NULL);
+    sftest_sfctl_finish(&run);
+    ck_assert_str_eq(sftest_sfctl_err, "");
+  } while (sftest_sfctl_code == 0 && sftest_now_ms() - began_ms < sftest_limit_ms(THRESHOLD_MS + 1000));
+  ck_assert_msg(sftest_sfctl_code == 1, "exit status %d: %s", sftest_sfctl_code, out);
+}
+
+/* The rank that has not begun, its process, and the source line. */
+static void expect_named(const char *socket)
+{
+  char wanted[128];
+  ask(socket, true);
+  snprintf(wanted, sizeof wanted, "\"rank\":%d,\"node\":%d,\"pid\":%d,\"process\":\"stopped\"", STOPPED,
+           job.places[STOPPED], (int)job.pids[STOPPED]);
+  sftest_expect_in(out, wanted);
+  snprintf(wanted, sizeof wanted, "\"begun\":%d,\"completed\":%d,\"does\":\"not-begun\",\"waiting_s\":null",
+           EXCHANGES / 2 + 1, EXCHANGES / 2 + 1);
+  sftest_expect_in(out, wanted);
+  snprintf(wanted, sizeof wanted, "\"place\":\"tests/system/test_stuck.c:%d\"", scene->line);
+  sftest_expect_in(out, wanted);
+  sftest_expect_in(out, "\"call\":\"bcast(double, replace)\"");
+  ask(socket, false);
+  snprintf(wanted, sizeof wanted, "rank %d (pid %d, stopped) has not begun it", STOPPED, (int)job.pids[STOPPED]);
+  sftest_expect_in(out, wanted);
+}
+
+START_TEST(on_one_node)
+{
+  char wanted[32];
+  const int32_t places[RANKS] = {0};
+  begin(1, places);
+  expect_named(cluster.nodes[0].socket);
+  snprintf(wanted, sizeof wanted, "\"waits_for_ranks\":[%d]", STOPPED);
+  ask(cluster.nodes[0].socket, true);
+  sftest_expect_in(out, wanted);
+  sftest_expect_in(out, "\"daemon_answers\":true");
+  ck_assert_int_eq(sftest_count_lines(out), 1);
+  kill(cluster.nodes[0].pid, SIGSTOP);
+  expect_named(cluster.nodes[0].socket);
+  ask(cluster.nodes[0].socket, true);
+  sftest_expect_in(out, "\"daemon_answers\":false");
+  kill(cluster.nodes[0].pid, SIGCONT);
+  sftest_sfctl(cluster.nodes[0].socket, WORDS("stuck", "--threshold", "3600"), 0);
+  sftest_expect_in(out, "nothing is stuck: none of 4 ranks has waited for 3600 s\n");
+  end();
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("stuck");
+  TCase *tc = tcase_create("stuck");
+  tcase_set_timeout(tc, 60);
+  tcase_add_test(tc, on_one_node);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

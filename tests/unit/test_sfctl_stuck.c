@@ -1,0 +1,218 @@
+/* Finding what is stuck in given states of ranks, and reading states out of counters. */
+#include "proto/report/stuck.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/report/state.h"
+#include "shm/counters.h"
+#include "shm/message.h"
+#include "tests/unit/runner.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static sfreport_list_t states;
+static sfreport_stalls_t stalls;
+
+static char *copy(const char *text)
+{
+  char *result = strdup(text);
+  ck_assert_ptr_nonnull(result);
+  return result;
+}
+
+static Sfproto__RankState *add_rank(uint64_t job_id, int32_t rank, const char *process)
+{
+  Sfproto__Message *message = malloc(sizeof *message);
+  Sfproto__RankState *state = malloc(sizeof *state);
+  sfreport_item_t *item;
+  sfproto__message__init(message);
+  sfproto__rank_state__init(state);
+  message->body_case = SFPROTO__MESSAGE__BODY_RANK_STATE;
+  message->rank_state = state;
+  state->job_id = job_id;
+  state->rank = rank;
+  state->pid = 100 + rank;
+  state->job = copy("cg");
+  state->program = copy("cg");
+  state->process = copy(process);
+  state->graphs = calloc(4, sizeof(Sfproto__GraphState *));
+  ck_assert_int_eq(sfreport_list_add(&states, message, &item), SF_OK);
+  return state;
+}
+
+/* wait_s 0: it does not wait there. */
+static void add_graph(Sfproto__RankState *rank, uint64_t graph, uint64_t begun, uint64_t completed, uint64_t wait_s,
+                      uint64_t sequence)
+{
+  Sfproto__GraphState *state = malloc(sizeof *state);
+  sfproto__graph_state__init(state);
+  state->graph = graph;
+  state->place = copy("cg.c:12");
+  state->size = 3;
+  state->begun = begun;
+  state->completed = completed;
+  state->has_waiting_ns = state->has_wait_sequence = wait_s > 0;
+  state->waiting_ns = wait_s * SECOND;
+  state->wait_sequence = sequence;
+  state->wait_call = wait_s > 0 ? copy("bcast(double, replace)") : NULL;
+  rank->graphs[rank->n_graphs++] = state;
+}
+
+static void find(uint64_t threshold_s)
+{
+  sfreport_stalls_clear(&stalls);
+  ck_assert_int_eq(sfreport_stalls_find(&states, threshold_s * SECOND, &stalls), SF_OK);
+}
+
+static void teardown(void)
+{
+  sfreport_stalls_clear(&stalls);
+  sfreport_list_clear(&states);
+}
+
+START_TEST(nothing)
+{
+  find(1);
+  ck_assert_uint_eq(stalls.count, 0);
+  add_graph(add_rank(1, 0, "running"), 5, 3, 2, 0, 0);
+  add_graph(add_rank(1, 1, "running"), 5, 3, 2, 1, 3);
+  find(2);
+  ck_assert_uint_eq(stalls.count, 0);
+}
+END_TEST
+
+/* Rank 2 has not begun operation 7, for which 1 waits; 0 is ahead and waits for 1. Other jobs have a graph 5, too. */
+START_TEST(who_has_not_begun)
+{
+  char text[512];
+  add_graph(add_rank(1, 0, "sleeping"), 5, 8, 7, 9, 8);
+  add_graph(add_rank(1, 1, "sleeping"), 5, 7, 6, 10, 7);
+  add_graph(add_rank(1, 2, "stopped"), 5, 6, 6, 0, 0);
+  add_graph(add_rank(2, 0, "running"), 5, 1, 1, 0, 0);
+  find(2);
+  ck_assert_uint_eq(stalls.count, 1);
+  const sfreport_stall_t *stall = &stalls.stalls[0];
+  ck_assert_uint_eq(stall->job_id, 1);
+  ck_assert_uint_eq(stall->graph, 5);
+  ck_assert_uint_eq(stall->sequence, 7);
+  ck_assert_uint_eq(stall->waiting_ns, 10 * SECOND);
+  ck_assert_uint_eq(stall->nranks, 3);
+  ck_assert_uint_eq(stall->nculprits, 1);
+  ck_assert_int_eq(stall->ranks[0].rank->rank, 2);
+  ck_assert_int_eq(stall->ranks[0].part, SFREPORT_NOT_BEGUN);
+  ck_assert_int_eq(stall->ranks[1].rank->rank, 0);
+  ck_assert_int_eq(stall->ranks[1].part, SFREPORT_WAITS);
+  sfreport_stall_describe(stall, text, sizeof text);
+  ck_assert_str_eq(text, "graph 5, made at cg.c:12: bcast(double, replace) number 7 has kept ranks waiting for 10 s; "
+                         "rank 2 (pid 102, stopped) has not begun it");
+  char cut[20];
+  sfreport_stall_describe(stall, cut, sizeof cut);
+  ck_assert_str_eq(cut, "graph 5, made at cg");
+}
+END_TEST
+
+START_TEST(who_has_begun_or_ended)
+{
+  add_graph(add_rank(1, 0, "running"), 5, 7, 7, 0, 0);
+  add_graph(add_rank(1, 1, "running"), 5, 7, 6, 0, 0);
+  add_graph(add_rank(1, 2, "sleeping"), 5, 7, 6, 3, 7);
+  find(2);
+  ck_assert_uint_eq(stalls.count, 1);
+  ck_assert_int_eq(stalls.stalls[0].ranks[0].part, SFREPORT_ENDED);
+  ck_assert_int_eq(stalls.stalls[0].ranks[1].part, SFREPORT_BEGUN);
+  ck_assert_int_eq(stalls.stalls[0].ranks[2].part, SFREPORT_WAITS);
+}
+END_TEST
+
+/* Two ranks wait for each other on two graphs, which they use in different order. */
+START_TEST(who_waits_elsewhere)
+{
+  char text[128];
+  Sfproto__RankState *a = add_rank(1, 0, "sleeping"), *b = add_rank(1, 1, "sleeping");
+  add_graph(a, 5, 1, 0, 4, 1);
+  add_graph(a, 6, 0, 0, 0, 0);
+  add_graph(b, 5, 0, 0, 0, 0);
+  add_graph(b, 6, 1, 0, 3, 1);
+  find(2);
+  ck_assert_uint_eq(stalls.count, 2);
+  ck_assert_uint_eq(stalls.stalls[0].graph, 5);
+  ck_assert_uint_eq(stalls.stalls[0].ranks[0].elsewhere, 6);
+  ck_assert_uint_eq(stalls.stalls[1].graph, 6);
+  sfreport_stalled_rank_describe(&stalls.stalls[1].ranks[0], text, sizeof text);
+  ck_assert_str_eq(text, "rank 0 (pid 100, sleeping) has not begun it: it waits on graph 5");
+}
+END_TEST
+
+START_TEST(states_of_counters)
+{
+  sfshm_region_t region;
+  Sfproto__Message *message;
+  struct timespec now;
+  ck_assert_int_eq(sfshm_region_create("counters", SFSHM_REGION_COUNTERS, sizeof(sfshm_counters_t),
+                                       SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_ALL, &region),
+                   SF_OK);
+  sfshm_counters_t *shared = region.base;
+  shared->graphs_used = 2;
+  shared->lanes_used = 3;
+  strcpy(shared->job_name, "cg");
+  shared->rank = 3;
+  sfshm_graph_counters_t *graph = &shared->graphs[1];
+  graph->graph = 8;
+  strcpy(graph->place, "cg.c:99");
+  graph->begun[SFSHM_BCAST] = 4;
+  graph->begun[SFSHM_REDUCE] = 1;
+  graph->completed = 3;
+  graph->nlanes = 3;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  graph->wait_since_ns = ((uint64_t)now.tv_sec - 100) * SECOND;
+  graph->wait_sequence = 4;
+  graph->wait_desc = sfshm_desc_signature(SFSHM_CALL_REDUCE, (sfshm_unit_t){SFSHM_BASE_DOUBLE, 1}, SFSHM_OP_SUM) | 4;
+  for (int i = 0; i < 3; i++)
+    shared->lanes[i] = (sfshm_lane_counters_t){.kind = i == 2 ? SFSHM_PEER_NODE : SFSHM_PEER_RANK,
+                                               .peer = 10 + i,
+                                               .awaiting = i > 0 ? SFSHM_AWAITS_MESSAGE : 0};
+  ck_assert_int_eq(sfreport_state_read(region.fd, 0, &message), SF_OK);
+  const Sfproto__RankState *state = message->rank_state;
+  ck_assert_str_eq(state->job, "cg");
+  ck_assert_int_eq(state->rank, 3);
+  ck_assert_int_eq(state->pid, (int)getpid());
+  ck_assert_str_eq(state->process, "running");
+  ck_assert_uint_eq(state->n_graphs, 1);
+  ck_assert_uint_eq(state->graphs[0]->begun, 5);
+  ck_assert_uint_eq(state->graphs[0]->completed, 3);
+  ck_assert_uint_ge(state->graphs[0]->waiting_ns, 99 * SECOND);
+  ck_assert_str_eq(state->graphs[0]->wait_call, "reduce(double, sum)");
+  ck_assert_uint_eq(state->graphs[0]->n_awaited_ranks, 1);
+  ck_assert_int_eq(state->graphs[0]->awaited_ranks[0], 11);
+  ck_assert_uint_eq(state->graphs[0]->n_awaited_nodes, 1);
+  ck_assert_int_eq(state->graphs[0]->awaited_nodes[0], 12);
+  sfproto__message__free_unpacked(message, NULL);
+  memset((char *)shared + sizeof shared->header, 0xff, sizeof *shared - sizeof shared->header); /* nonsense */
+  ck_assert_int_eq(sfreport_state_read(region.fd, 0, &message), SF_OK);
+  ck_assert_uint_eq(message->rank_state->n_graphs, SFSHM_COUNTED_GRAPHS);
+  sfproto__message__free_unpacked(message, NULL);
+  sfshm_region_destroy(&region);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("sfctl: stuck");
+  TCase *tc = tcase_create("stuck");
+  tcase_add_checked_fixture(tc, NULL, teardown);
+  tcase_add_test(tc, nothing);
+  tcase_add_test(tc, who_has_not_begun);
+  tcase_add_test(tc, who_has_begun_or_ended);
+  tcase_add_test(tc, who_waits_elsewhere);
+  tcase_add_test(tc, states_of_counters);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

@@ -1,0 +1,98 @@
+/* Reading counters behind the daemon's back: see silent.h. The one thread of sfctl. */
+#include "tools/sfctl/silent.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/address.h"
+#include "proto/report/state.h"
+#include "shm/error.h"
+
+#define COUNTERS_LINK "/memfd:sf-counters"
+
+sf_status_t sfctl_silent_find(const char *socket_path, int32_t *pid_p)
+{
+  struct ucred peer;
+  socklen_t length = sizeof peer;
+  int fd;
+  sf_status_t status = sfproto_connect(socket_path, &fd);
+  if (status != SF_OK)
+    return status;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
+    status = sfshm_error_errno(SF_ERR_SYS, "looking for the process of sfd");
+  else if (peer.pid <= 0)
+    status = sfshm_error(SF_ERR_SYS, "sfd does not answer, and its process can't be seen from here");
+  close(fd);
+  if (status == SF_OK)
+    *pid_p = peer.pid;
+  return status;
+}
+
+static sf_status_t refused(int32_t pid, const char *what)
+{
+  if (errno == EACCES || errno == EPERM)
+    return sfshm_error(
+        SF_ERR_PERM, "sfd (pid %d) does not answer, and %s may not be read: only its own user and root may", pid, what);
+  return sfshm_error_errno(SF_ERR_SYS, "sfd (pid %d) does not answer, and %s can't be read", pid, what);
+}
+
+/* A descriptor of counters is handed on; others, and what is gone meanwhile, are passed over. */
+static sf_status_t visit(int32_t pid, const char *name, sf_status_t (*take)(void *context, int fd), void *context)
+{
+  char path[64], link[64];
+  snprintf(path, sizeof path, "/proc/%d/fd/%.20s", pid, name);
+  ssize_t length = readlink(path, link, sizeof link - 1);
+  if (length < 0)
+    return errno == ENOENT ? SF_OK : refused(pid, path);
+  link[length] = '\0';
+  if (strncmp(link, COUNTERS_LINK, strlen(COUNTERS_LINK)) != 0)
+    return SF_OK;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return errno == ENOENT ? SF_OK : refused(pid, path);
+  sf_status_t status = take(context, fd);
+  close(fd);
+  return status;
+}
+
+sf_status_t sfctl_silent_visit(int32_t pid, sf_status_t (*take)(void *context, int fd), void *context)
+{
+  char path[32];
+  sf_status_t status = SF_OK;
+  snprintf(path, sizeof path, "/proc/%d/fd", pid);
+  DIR *directory = opendir(path);
+  if (directory == NULL)
+    return errno == ENOENT ? sfshm_error(SF_ERR_DAEMON_LOST, "sfd (pid %d) has ended", pid) : refused(pid, path);
+  struct dirent *entry;
+  while (status == SF_OK && (entry = readdir(directory)) != NULL)
+    if (isdigit((unsigned char)entry->d_name[0]))
+      status = visit(pid, entry->d_name, take, context);
+  closedir(directory);
+  return status;
+}
+
+static sf_status_t add_state(void *context, int fd)
+{
+  Sfproto__Message *message;
+  sfreport_item_t *item;
+  if (sfreport_state_read(fd, 0, &message) != SF_OK)
+    return SF_OK;
+  sf_status_t status = sfreport_list_add(context, message, &item);
+  if (status != SF_OK)
+    sfproto__message__free_unpacked(message, NULL);
+  return status;
+}
+
+sf_status_t sfctl_silent_collect(const char *socket_path, sfreport_list_t *list)
+{
+  int32_t pid;
+  sf_status_t status = sfctl_silent_find(socket_path, &pid);
+  return status == SF_OK ? sfctl_silent_visit(pid, add_state, list) : status;
+}

@@ -1,0 +1,85 @@
+/* sfctl stuck: see stuck.h. The one thread of sfctl. */
+#include "tools/sfctl/stuck.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/error.h"
+#include "tools/sfctl/collect.h"
+#include "tools/sfctl/connection.h"
+#include "tools/sfctl/silent.h"
+
+#define PATIENCE_MS 500 /* with a daemon; one that serves answers within a few */
+
+static sf_status_t ask(const sfctl_options_t *options, sfreport_list_t *list_p)
+{
+  sfctl_connection_t connection;
+  int64_t patience_ms = options->timeout_ms < PATIENCE_MS ? options->timeout_ms : PATIENCE_MS;
+  sf_status_t status = sfctl_connect(options->socket, patience_ms, &connection);
+  if (status != SF_OK)
+    return status;
+  status = sfctl_collect(&connection, SFPROTO__QUERY__WHAT__STATES, options->job, list_p);
+  sfctl_disconnect(&connection);
+  return status;
+}
+
+/* By name or number, as the daemon would have chosen. */
+static bool is_job(const Sfproto__RankState *state, const char *job)
+{
+  char number[24];
+  snprintf(number, sizeof number, "%" PRIu64, state->job_id);
+  return job == NULL || strcmp(state->job, job) == 0 || strcmp(number, job) == 0;
+}
+
+static void keep_job(sfreport_list_t *list, const char *job)
+{
+  size_t kept = 0;
+  for (size_t i = 0; i < list->count; i++)
+    if (is_job(list->items[i].message->rank_state, job))
+      list->items[kept++] = list->items[i];
+    else
+      sfproto__message__free_unpacked(list->items[i].message, NULL);
+  list->count = kept;
+}
+
+sf_status_t sfctl_states_collect(const sfctl_options_t *options, sfctl_states_t *states_p)
+{
+  sfctl_states_t states = {0};
+  sf_status_t status = ask(options, &states.list);
+  if (status == SF_ERR_TIMEOUT) {
+    states.silent = true;
+    status = sfctl_silent_collect(options->socket, &states.list);
+    keep_job(&states.list, options->job);
+  }
+  if (status == SF_OK)
+    *states_p = states;
+  else
+    sfreport_list_clear(&states.list);
+  return status;
+}
+
+void sfctl_states_clear(sfctl_states_t *states)
+{
+  sfreport_list_clear(&states->list);
+}
+
+sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_p)
+{
+  sfctl_states_t states;
+  sfreport_stalls_t stalls;
+  sf_status_t status = sfctl_states_collect(options, &states);
+  if (status != SF_OK)
+    return status;
+  status = sfreport_stalls_find(&states.list, (uint64_t)options->threshold_ms * 1000000, &stalls);
+  if (status == SF_OK) {
+    *stuck_p = stalls.count > 0;
+    if (options->json)
+      sfctl_stuck_print_json(&states, &stalls, options->threshold_ms, file);
+    else
+      status = sfctl_stuck_print_text(&states, &stalls, options->threshold_ms, file);
+    sfreport_stalls_clear(&stalls);
+  }
+  sfctl_states_clear(&states);
+  return status;
+}

@@ -1,0 +1,33 @@
+/* sfctl stuck: operations that ranks have waited for too long, and who has not begun them. */
+#ifndef SFCTL_STUCK_H
+#define SFCTL_STUCK_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <sf/sf_status.h>
+
+#include "proto/report/stuck.h"
+#include "tools/sfctl/options.h"
+
+/* What is known of the ranks, and how. */
+typedef struct sfctl_states {
+  sfreport_list_t list; /* RankState messages */
+  bool silent;          /* the daemon does not answer: from the memory of this node's ranks */
+} sfctl_states_t;
+
+/* Asks the daemon; if it does not answer, reads the counters of the ranks of this node behind its back. of one job if
+ * job is not NULL. Errors as sfctl_collect, and sfctl_silent_collect. */
+sf_status_t sfctl_states_collect(const sfctl_options_t *options, sfctl_states_t *states_p);
+void sfctl_states_clear(sfctl_states_t *states);
+
+/* Collects, finds, prints. *stuck_p: whether something is. */
+sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_p);
+
+/* Prints what has been found; names in JSON are listed in docs/man/sfctl.1. */
+sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_stalls_t *stalls, int64_t threshold_ms,
+                                   FILE *file);
+void sfctl_stuck_print_json(const sfctl_states_t *states, const sfreport_stalls_t *stalls, int64_t threshold_ms,
+                            FILE *file);
+
+#endif
