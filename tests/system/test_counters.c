@@ -1,0 +1,255 @@
+/* Counters agree exactly with what was sent: operations, messages, bytes, values before and after they are shared, on
+ * random graphs over two nodes, against an independent count of edges. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/model_graph.h"
+#include "tests/system/sfctl.h"
+#include "tests/unit/runner.h"
+
+#define NODES 2
+#define GRAPHS 6
+#define LIMIT_MS 30000
+#define UNIT sizeof(double)
+
+typedef struct scene {
+  uint64_t seed;
+  int32_t size;
+  int64_t max_vertices;
+  bool destroy; /* the graph, before it is looked at */
+  int bcasts, reduces;
+  _Atomic int32_t nready;
+  _Atomic bool over;
+} scene_t;
+
+static sftest_cluster_t cluster;
+static sftest_graph_t graph;
+static int32_t places[SFTEST_GROUP_MAX];
+
+static void start_cluster(void)
+{
+  sftest_cluster_start(&cluster, NODES);
+}
+
+static void stop_cluster(void)
+{
+  sftest_cluster_stop(&cluster);
+}
+
+/* ---- What is sent ------------------------------------------------------------------------------------------------ */
+
+static int exchange(sftest_rank_t *self)
+{
+  scene_t *scene = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *real = NULL;
+  sftest_graph_make(&graph, scene->seed, scene->size, scene->max_vertices);
+  SFTEST_OK(self, sftest_graph_create(&graph, sf_group_world(context), true, SF_GRAPH_DEFAULT, &real));
+  size_t space = (size_t)sftest_graph_space(&graph, self->rank) + 1;
+  double *roots = calloc(space, sizeof *roots), *leaves = calloc(space, sizeof *leaves);
+  for (int i = 0; i < scene->bcasts; i++)
+    SFTEST_OK(self, sf_bcast(real, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  for (int i = 0; i < scene->reduces; i++)
+    SFTEST_OK(self, sf_reduce(real, SF_DOUBLE, leaves, roots, SF_SUM));
+  if (scene->destroy)
+    SFTEST_OK(self, sf_graph_destroy(real));
+  scene->nready++;
+  sftest_at(self, "being looked at");
+  while (!scene->over)
+    sftest_sleep_ms(1);
+  if (!scene->destroy)
+    SFTEST_OK(self, sf_graph_destroy(real));
+  sftest_leave(self, context);
+  free(roots);
+  free(leaves);
+  sftest_graph_free(&graph);
+  return 0;
+}
+
+/* ---- What is to be counted --------------------------------------------------------------------------------------- */
+
+static int by_root(const void *a, const void *b)
+{
+  const sftest_edge_t *x = a, *y = b;
+  if (x->root_rank != y->root_rank)
+    return x->root_rank < y->root_rank ? -1 : 1;
+  return x->root < y->root ? -1 : x->root > y->root;
+}
+
+/* Edges of leaves of a rank, or of all ranks of a node, on roots of a rank, or of all of a node: how many, and on how
+ * many different roots. Ranks are chosen by leaf_rank >= 0, else by leaf_node, and likewise for roots. */
+typedef struct choice {
+  int32_t leaf_rank, leaf_node, root_rank, root_node;
+} choice_t;
+
+typedef struct number {
+  uint64_t edges, roots;
+} number_t;
+
+static bool chosen(int32_t rank, int32_t wanted_rank, int32_t wanted_node)
+{
+  return wanted_rank >= 0 ? rank == wanted_rank : places[rank] == wanted_node;
+}
+
+static number_t count(choice_t choice)
+{
+  size_t n = 0, room = 0;
+  number_t number = {0};
+  for (int32_t r = 0; r < graph.size; r++)
+    room += (size_t)graph.parts[r].nleaves;
+  sftest_edge_t *edges = calloc(room + 1, sizeof *edges);
+  for (int32_t r = 0; r < graph.size; r++)
+    for (int64_t i = 0; i < graph.parts[r].nleaves && chosen(r, choice.leaf_rank, choice.leaf_node); i++)
+      if (chosen(graph.parts[r].edges[i].root_rank, choice.root_rank, choice.root_node))
+        edges[n++] = graph.parts[r].edges[i];
+  qsort(edges, n, sizeof *edges, by_root);
+  for (size_t i = 0; i < n; i++)
+    number.roots += i == 0 || by_root(&edges[i - 1], &edges[i]) != 0;
+  number.edges = n;
+  free(edges);
+  return number;
+}
+
+typedef struct expected {
+  uint64_t messages_sent, messages_received, sent, received, self, saved, to_nodes, from_nodes, wanted, carried;
+} expected_t;
+
+static expected_t expect_of(const scene_t *scene, int32_t rank)
+{
+  expected_t e = {0};
+  uint64_t b = (uint64_t)scene->bcasts, r = (uint64_t)scene->reduces;
+  e.self = (b + r) * UNIT * count((choice_t){rank, -1, rank, -1}).edges;
+  for (int32_t peer = 0; peer < graph.size; peer++) {
+    if (peer == rank || places[peer] != places[rank])
+      continue;
+    number_t out = count((choice_t){peer, -1, rank, -1}), in = count((choice_t){rank, -1, peer, -1});
+    e.messages_sent += b * (out.edges > 0) + r * (in.edges > 0);
+    e.messages_received += b * (in.edges > 0) + r * (out.edges > 0);
+    e.sent += UNIT * (b * out.roots + r * in.edges);
+    e.received += UNIT * (b * in.roots + r * out.edges);
+    e.saved += UNIT * b * (in.edges - in.roots);
+    e.wanted += (b + r) * in.edges;
+    e.carried += b * in.roots + r * in.edges;
+  }
+  for (int32_t node = 0; node < NODES; node++) {
+    if (node == places[rank])
+      continue;
+    number_t out = count((choice_t){-1, node, rank, -1}), in = count((choice_t){rank, -1, -1, node});
+    e.to_nodes += UNIT * (b * out.roots + r * in.roots);
+    e.from_nodes += UNIT * (b * in.roots + r * out.roots);
+    e.saved += UNIT * (b + r) * (in.edges - in.roots);
+    e.wanted += (b + r) * in.edges;
+    e.carried += (b + r) * in.roots;
+  }
+  return e;
+}
+
+/* ---- What is counted --------------------------------------------------------------------------------------------- */
+
+static uint64_t number_of(int32_t rank, const char *member)
+{
+  char fragment[32];
+  snprintf(fragment, sizeof fragment, "\"rank\":%d,", rank);
+  return sftest_sfctl_number(fragment, member);
+}
+
+static void check_rank(const scene_t *scene, int32_t rank)
+{
+  expected_t e = expect_of(scene, rank);
+  uint64_t sent = number_of(rank, "bytes_inline") + number_of(rank, "bytes_slots") + number_of(rank, "bytes_in_place") +
+                  number_of(rank, "bytes_vm_read");
+  ck_assert_uint_eq(number_of(rank, "bcasts"), (uint64_t)scene->bcasts);
+  ck_assert_uint_eq(number_of(rank, "reduces"), (uint64_t)scene->reduces);
+  ck_assert_uint_eq(number_of(rank, "completed"), (uint64_t)(scene->bcasts + scene->reduces));
+  if (scene->max_vertices <= 14) { /* else payloads are in several pieces */
+    ck_assert_uint_eq(number_of(rank, "messages_sent"), e.messages_sent);
+    ck_assert_uint_eq(number_of(rank, "messages_received"), e.messages_received);
+  }
+  ck_assert_uint_eq(sent, e.sent);
+  ck_assert_uint_eq(number_of(rank, "bytes_received"), e.received);
+  ck_assert_uint_eq(number_of(rank, "bytes_self"), e.self);
+  ck_assert_uint_eq(number_of(rank, "bytes_saved"), e.saved);
+  ck_assert_uint_eq(number_of(rank, "bytes_to_nodes"), e.to_nodes);
+  ck_assert_uint_eq(number_of(rank, "bytes_from_nodes"), e.from_nodes);
+  ck_assert_uint_eq(number_of(rank, "values_wanted"), e.wanted);
+  ck_assert_uint_eq(number_of(rank, "values_carried"), e.carried);
+}
+
+static uint64_t sum_of(const char *member, int32_t node)
+{
+  uint64_t sum = 0;
+  for (int32_t r = 0; r < graph.size; r++)
+    sum += places[r] == node ? number_of(r, member) : 0;
+  return sum;
+}
+
+/* One message for each operation and pair of nodes with edges, with every root once. */
+static void check_node(const scene_t *scene, int32_t node)
+{
+  uint64_t b = (uint64_t)scene->bcasts, r = (uint64_t)scene->reduces;
+  uint64_t out = count((choice_t){-1, 1 - node, -1, node}).roots, in = count((choice_t){-1, node, -1, 1 - node}).roots;
+  ck_assert_uint_eq(sum_of("node_messages_sent", node), b * (out > 0) + r * (in > 0));
+  ck_assert_uint_eq(sum_of("node_messages_received", node), b * (in > 0) + r * (out > 0));
+  ck_assert_uint_eq(sum_of("node_values_sent", node), b * out + r * in);
+  ck_assert_uint_eq(sum_of("node_values_received", node), b * in + r * out);
+  ck_assert_uint_eq(sum_of("node_bytes_sent", node), UNIT * (b * out + r * in));
+  ck_assert_uint_eq(sum_of("node_bytes_received", node), UNIT * (b * in + r * out));
+}
+
+static void run(scene_t *scene, uint64_t seed, int64_t max_vertices)
+{
+  sftest_job_t job;
+  uint64_t random = seed;
+  *scene = (scene_t){.seed = seed, .max_vertices = max_vertices, .destroy = seed % 2 != 0};
+  scene->size = 2 + (int32_t)(sftest_random(&random) % (SFTEST_GROUP_MAX - 1));
+  scene->bcasts = (int)(sftest_random(&random) % 20);
+  scene->reduces = (int)(sftest_random(&random) % 20);
+  sftest_places_random(places, scene->size, NODES, &random);
+  sftest_graph_make(&graph, seed, scene->size, max_vertices);
+  sftest_job_start_over(&job, cluster.nodes, places, scene->size, exchange, scene);
+  while (scene->nready < scene->size && !sftest_job_poll(&job))
+    sftest_sleep_ms(1);
+  for (int32_t node = 0; node < NODES; node++) {
+    sftest_sfctl(cluster.nodes[node].socket, WORDS("ranks", "--json"), 0);
+    for (int32_t r = 0; r < graph.size; r++)
+      if (places[r] == node)
+        check_rank(scene, r);
+    check_node(scene, node);
+  }
+  scene->over = true;
+  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_expect_all(&job);
+  sftest_graph_free(&graph);
+}
+
+START_TEST(random_graphs)
+{
+  scene_t *scene = sftest_shared(sizeof *scene);
+  uint64_t first = sftest_seed();
+  for (uint64_t i = 0; i < GRAPHS; i++) {
+    printf("SF_TEST_SEED=%llu, graph %llu\n", (unsigned long long)first, (unsigned long long)i);
+    fflush(stdout);
+    run(scene, first + i, i < GRAPHS / 2 ? 14 : 20000);
+  }
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("counters");
+  TCase *tc = tcase_create("counters");
+  tcase_set_timeout(tc, 120);
+  tcase_add_checked_fixture(tc, start_cluster, stop_cluster);
+  tcase_add_test(tc, random_graphs);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}
