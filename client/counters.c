@@ -1,6 +1,7 @@
 /* Where a rank counts: see counters.h. */
 #include "client/counters.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -145,6 +146,31 @@ static sfshm_graph_counters_t *take_graph(sfc_counters_t *counters)
   return &shared->graphs[i];
 }
 
+/* ---- The trace --------------------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) sfshm_trace_t *make_trace(sfc_counters_t *counters)
+{
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  sfshm_counters_t *shared = counters->shared;
+  pthread_mutex_lock(&lock);
+  if (!counters->trace_failed && atomic_load_explicit(&shared->traced, memory_order_relaxed) == 0) {
+    if (sfshm_region_commit(&counters->region, offsetof(sfshm_counters_t, trace), sizeof shared->trace) == SF_OK)
+      atomic_store_explicit(&shared->traced, 1, memory_order_release);
+    else
+      counters->trace_failed = true;
+  }
+  bool made = !counters->trace_failed;
+  pthread_mutex_unlock(&lock);
+  return made ? &shared->trace : NULL;
+}
+
+sfshm_trace_t *sfc_counters_trace(sfc_counters_t *counters)
+{
+  if (atomic_load_explicit(&counters->shared->traced, memory_order_acquire) != 0)
+    return &counters->shared->trace;
+  return make_trace(counters);
+}
+
 /* ---- Entering ---------------------------------------------------------------------------------------------------- */
 
 static void describe_lane(const sfc_lane_t *lane, int32_t peer, sfshm_lane_counters_t *entry)
@@ -193,6 +219,7 @@ static void copy_place(char *to, size_t size, const char *place)
 
 static void describe_graph(const sf_graph_t *graph, sfshm_graph_counters_t *entry)
 {
+  entry->made = graph->number;
   entry->created_ns = now_ns();
   entry->rank = graph->rank;
   entry->size = graph->size;

@@ -3,6 +3,7 @@
 #ifndef SFC_COUNTERS_H
 #define SFC_COUNTERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <sf/sf.h>
@@ -17,7 +18,8 @@ typedef struct sfc_counters {
   sfshm_counters_t *shared;
   uint64_t graphs_taken[(SFSHM_COUNTED_GRAPHS + 63) / 64]; /* bits */
   uint64_t lanes_taken[SFSHM_COUNTED_LANES / 64];
-  sfc_gone_t *gone; /* entries of other ranks and nodes that outlive graphs */
+  bool trace_failed; /* there was no memory for it */
+  sfc_gone_t *gone;  /* entries of other ranks and nodes that outlive graphs */
   int32_t ngone;
 } sfc_counters_t;
 
@@ -32,6 +34,9 @@ void sfc_counters_joined(sfc_counters_t *counters, uint64_t job, int32_t node);
 /* Finds entries for the graph and its lanes, and sets their counts. Without room, in the region or in memory, lanes
  * count together, and graphs where nobody can see it until they are gone. SF_ERR_NOMEM: there is no memory at all. */
 sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph);
+
+/* The rank's trace, made at first use; NULL: there is no memory for it. Any thread. */
+sfshm_trace_t *sfc_counters_trace(sfc_counters_t *counters);
 
 /* Adds what the graph has counted to the totals, and frees its entries. */
 void sfc_counters_settle(sfc_counters_t *counters, sf_graph_t *graph);

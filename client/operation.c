@@ -12,6 +12,7 @@
 #include "client/transfer.h"
 #include "client/trunk.h"
 #include "client/type.h"
+#include "client/watch.h"
 #include "shm/error.h"
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
@@ -140,6 +141,8 @@ static inline void launch(sf_request_t *request, sfc_thread_t *thread, bool apar
   sf_graph_t *graph = request->graph;
   request->sequence = ++graph->last_sequence;
   request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
+  if (__builtin_expect(sfc_watch_wanted(request), false))
+    sfc_watch_begin(request);
   if (graph->trunks != NULL)
     sfc_trunks_check_begun(graph, request);
   request->offers = apart ? sfc_offload_begun(request) : 0;
@@ -163,6 +166,8 @@ static inline void launch(sf_request_t *request, sfc_thread_t *thread, bool apar
     sfc_request_advance(request);
   else if (graph->self.nedges > 0 && !request->held)
     sfc_request_do_self(request);
+  if (__builtin_expect(request->watch != 0, false))
+    sfc_watch_begun(request, sent);
 }
 
 static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, bool apart)
@@ -353,6 +358,8 @@ static inline void end(sf_request_t *request)
       graph->first_sequence++;
   }
   sfshm_count(&graph->counts->completed, 1);
+  if (__builtin_expect(request->watch != 0, false))
+    sfc_watch_end(request);
   if (!request->persistent && graph->recent[request->operation] != request)
     sfc_request_recycle(request);
 }

@@ -49,6 +49,9 @@ struct sf_request {
   sfc_memory_ref_t target_ref;
   uint32_t may_offer;    /* parts that could be offered: SFC_OFFER_*; 0 as a rule */
   uint32_t offers;       /* that are, of the operation in flight */
+  uint32_t watch;        /* SFC_SAMPLED, SFC_TRACED: see watch.h */
+  uint64_t began_ns;     /* if it is watched */
+  uint64_t watched_ns;   /* when the last thing happened to it */
   uint64_t memory_epoch; /* when the buffers were looked up */
   sfc_straight_t send;   /* all that is to be sent, and to be received */
   sfc_straight_t receive;

@@ -9,6 +9,7 @@
 #include "client/transfer.h"
 #include "client/trunk.h"
 #include "client/waiting.h"
+#include "client/watch.h"
 #include "shm/error.h"
 
 /* About 100 us of spinning; whoever has not come by then is not about to. */
@@ -39,6 +40,8 @@ static bool resume_sends(sfc_lane_t *lane)
   uint64_t before = lane->tx.posted, first = lane->tx_sequence;
   while (lane->tx_sequence <= graph->last_sequence) {
     sf_request_t *request = graph->table[lane->tx_sequence & graph->table_mask];
+    if (request != NULL && request->watch != 0)
+      sfc_watch_mark(request);
     if (request != NULL && sfc_lane_sends(lane, request->operation) && !sfc_lane_send(lane, request))
       return lane->tx.posted != before || lane->tx_sequence != first;
     lane->tx_sequence++;

@@ -12,6 +12,7 @@
 #include "client/progress.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
+#include "client/watch.h"
 #include "shm/error.h"
 
 #define MESSAGES_AT_ONCE (SFSHM_LANE_SLOTS / 2)
@@ -312,6 +313,8 @@ bool sfc_lane_receive(sfc_lane_t *lane)
     bool complete, tell, pending;
     if (lane->offers != NULL)
       sfc_offload_note_method(lane, request, sfshm_desc_method(desc));
+    if (__builtin_expect(request->watch != 0, false))
+      sfc_watch_mark(request);
     sf_status_t status = take_message(lane, request, slot, desc, &complete, &tell, &pending);
     if (status != SF_OK) {
       if (status == SF_ERR_RANK_FAILED)
@@ -322,6 +325,8 @@ bool sfc_lane_receive(sfc_lane_t *lane)
     if (pending)
       break;
     sfc_lane_end_message(lane, tell);
+    if (__builtin_expect(request->watch != 0, false))
+      sfc_watch_unpacked(request, lane, lane->rx.received, 0);
     moved = true;
     if (complete)
       finish_receive(lane);

@@ -21,6 +21,7 @@
 #include "client/place.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
+#include "client/watch.h"
 #include "shm/error.h"
 
 #define MAX_LIST_BYTES ((uint64_t)1 << 44)
@@ -51,6 +52,7 @@ typedef struct sfc_setup {
   uint32_t *sides; /* of the trunk map, in which this rank takes part */
   size_t nsides;
   int map_fd;
+  sfc_watch_phases_t phases;
   /* The error found here with the lowest (rank, leaf), if any. */
   sf_status_t status;
   int32_t error_rank;
@@ -711,22 +713,31 @@ static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, 
 {
   uint64_t request;
   sfproto_incoming_t ready;
+  const sf_context_t *context = setup->group->context;
+  sfc_watch_phases_t *phases = &setup->phases;
+  sfc_watch_phase(phases, context, 0);
   make_own_list(setup, input);
+  sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_SORT);
   sf_status_t status = send_create(setup, input, flags, &request);
   if (status == SF_OK)
     status = receive_peers(setup, request);
+  sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_GATHER);
   if (status != SF_OK)
     return status;
   make_plan(setup);
+  sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_PLAN);
   enter(setup); /* first: once it is ready others may fail it, and the listener must find it then */
   status = commit(setup, &ready);
   if (status != SF_OK)
     return status;
+  sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_COMMIT);
   status = connect_lanes(setup->graph, ready.message->graph_ready);
   if (status == SF_OK && setup->graph->trunks != NULL)
     status = ready.nfds == 1 ? sfc_trunks_connect(setup->graph, ready.fds[0])
                              : sfshm_error(SF_ERR_PROTO, "trunks without their board");
   sfproto_incoming_free(&ready);
+  sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_CONNECT);
+  sfc_watch_write_phases(setup->graph, phases);
   if (status != SF_OK) /* the others believe that the graph is ready: let them know */
     sfc_graph_fail_everywhere(setup->graph, status, sfshm_error_detail());
   return SF_OK;

@@ -7,6 +7,7 @@
 #include "client/method.h"
 #include "client/progress.h"
 #include "client/trunk.h"
+#include "client/watch.h"
 #include "shm/error.h"
 
 /* Values gathered before they go to a cell: see pack_into_cell. */
@@ -28,11 +29,13 @@ static inline sfc_outgoing_t outgoing(const sfc_lane_t *lane, sfshm_operation_t 
   return (sfc_outgoing_t){&lane->as_leaf.leaf, lane->as_leaf.nedges, lane->as_leaf.leaf_runs};
 }
 
-static void post(sfc_lane_t *lane, sfshm_slot_t *slot, const sf_request_t *request, sfshm_method_t method)
+static void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sfshm_method_t method, size_t bytes)
 {
   sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, method));
   sfc_thread_note(lane->graph->thread, lane->peer->wake);
   sfshm_count(&lane->counts->messages_sent, 1);
+  if (__builtin_expect(request->watch != 0, false))
+    sfc_watch_sent(request, lane, lane->tx.posted, bytes);
 }
 
 static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgoing_t *out, size_t bytes)
@@ -41,7 +44,7 @@ static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
   if (slot == NULL)
     return false;
   request->move->pack(request->combine.unit, out->pattern, 0, out->n, request->source, slot->payload);
-  post(lane, slot, request, SFSHM_METHOD_INLINE);
+  post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
   sfshm_count(&lane->counts->bytes_inline, bytes);
   request->sends_left--;
   return true;
@@ -69,14 +72,14 @@ static bool send_reference(sfc_lane_t *lane, sf_request_t *request, sfshm_method
   lane->awaiting[lane->tx.posted % SFSHM_LANE_SLOTS] = request;
   lane->tx_unread++;
   lane->graph->nunread++;
-  post(lane, slot, request, method);
+  post(lane, slot, request, method, bytes);
   if (sfc_offload_sends(request, bytes))
     sfc_offload_source(lane, request);
   return true;
 }
 
 /* Whether the other end has said whether it can open this rank's devices; asks at first use. */
-static bool have_answer(sfc_lane_t *lane, const sf_request_t *request)
+static bool have_answer(sfc_lane_t *lane, sf_request_t *request)
 {
   if (!lane->tx_devices_asked) {
     sfshm_slot_t *slot = sfc_lane_claim(lane);
@@ -84,14 +87,14 @@ static bool have_answer(sfc_lane_t *lane, const sf_request_t *request)
       return false;
     sfshm_device_data_t where = {request->source_ref.segment, 0};
     memcpy(slot->payload, &where, sizeof where);
-    post(lane, slot, request, SFSHM_METHOD_ASK);
+    post(lane, slot, request, SFSHM_METHOD_ASK, 0);
     lane->tx_devices_asked = true;
   }
   return sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_UNKNOWN;
 }
 
 /* Makes sure that the lane has cells large enough, asking the other end for larger ones if need be. */
-static bool have_cells(sfc_lane_t *lane, const sf_request_t *request, size_t payload_bytes)
+static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_bytes)
 {
   size_t wanted = sfc_method_cell_bytes(payload_bytes);
   if (lane->tx.cell_bytes >= wanted)
@@ -102,7 +105,7 @@ static bool have_cells(sfc_lane_t *lane, const sf_request_t *request, size_t pay
       return false;
     sfshm_grow_t grow = {wanted};
     memcpy(slot->payload, &grow, sizeof grow);
-    post(lane, slot, request, SFSHM_METHOD_GROW);
+    post(lane, slot, request, SFSHM_METHOD_GROW, 0);
     lane->tx_grow_asked = true;
   }
   if (!sfshm_lane_has_grant(&lane->tx))
@@ -185,7 +188,7 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
     if (slot == NULL)
       return false;
     size_t piece_bytes = pack_piece(lane, request, out, sfshm_lane_tx_cell(&lane->tx));
-    post(lane, slot, request, SFSHM_METHOD_CELL);
+    post(lane, slot, request, SFSHM_METHOD_CELL, piece_bytes);
     sfshm_count(&lane->counts->bytes_slots, piece_bytes);
   }
   request->sends_left--;

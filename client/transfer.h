@@ -109,7 +109,8 @@ static inline bool sfc_lane_receive_straight(sfc_lane_t *lane, const sfshm_slot_
 {
   sf_request_t *request = lane->rx_request;
   const sfc_straight_t *receive = &request->receive;
-  if (receive->lane != lane || slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE))
+  if (receive->lane != lane || request->watch != 0 ||
+      slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE))
     return false;
   sfshm_slot_copy(receive->values, slot->payload, receive->bytes);
   sfshm_count(&lane->counts->bytes_received, receive->bytes);

@@ -6,6 +6,7 @@
 #include "client/context.h"
 #include "client/match.h"
 #include "client/transfer.h"
+#include "client/watch.h"
 #include "shm/error.h"
 
 #define MAX_EXCHANGE_BYTES ((uint64_t)1 << 46)
@@ -179,6 +180,8 @@ bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
     pack_contributions(trunk, request, slot);
   }
   post(lane, request, side, slot);
+  if (__builtin_expect(request->watch != 0, false))
+    sfc_watch_sent(request, lane, side->sent, bytes);
   request->sends_left--;
   sfshm_count(&lane->counts->messages_sent, 1);
   sfshm_count(&lane->counts->bytes_slots, bytes);
@@ -224,14 +227,17 @@ static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const char 
   return *at == nturns;
 }
 
+static size_t received_bytes(const sfc_lane_t *lane, const sf_request_t *request)
+{
+  const sfc_link_t *link = request->operation == SFSHM_BCAST ? &lane->as_leaf : &lane->as_root;
+  return (size_t)sfc_link_count(link, request->operation) * request->combine.unit_bytes;
+}
+
 static void count_received(sfc_lane_t *lane, const sf_request_t *request)
 {
-  bool bcast = request->operation == SFSHM_BCAST;
-  const sfc_link_t *link = bcast ? &lane->as_leaf : &lane->as_root;
   sfshm_count(&lane->counts->messages_received, 1);
-  sfshm_count(&lane->counts->bytes_received,
-              (uint64_t)sfc_link_count(link, request->operation) * request->combine.unit_bytes);
-  if (bcast)
+  sfshm_count(&lane->counts->bytes_received, received_bytes(lane, request));
+  if (request->operation == SFSHM_BCAST)
     sfshm_count(&lane->counts->bytes_saved, (uint64_t)lane->trunk->extra_leaf.n * request->combine.unit_bytes);
 }
 
@@ -271,12 +277,16 @@ bool sfc_trunk_receive(sfc_lane_t *lane)
       return true;
     const char *slot = receive_slot(exchange, side, message);
     moved = true;
+    if (__builtin_expect(request->watch != 0, false))
+      sfc_watch_mark(request);
     if (request->operation == SFSHM_BCAST)
       unpack_to_leaves(lane->trunk, request, slot);
     else if (!unpack_to_roots(lane, request, slot))
       break;
     count_received(lane, request);
     consume(lane, request, side);
+    if (__builtin_expect(request->watch != 0, false))
+      sfc_watch_unpacked(request, lane, message, received_bytes(lane, request));
     lane->rx_cursor = (sfc_cursor_t){0};
     sfc_lane_end_request(lane);
   }

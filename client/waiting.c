@@ -1,9 +1,8 @@
 /* What a rank waits for: see waiting.h. */
 #include "client/waiting.h"
 
-#include <time.h>
-
 #include "client/transfer.h"
+#include "client/watch.h"
 
 /* What of the request is still missing on the lane, or of operations before it. */
 static uint32_t missing(const sfc_lane_t *lane, const sf_request_t *request)
@@ -37,11 +36,10 @@ void sfc_waiting_hide(sf_graph_t *graph)
 
 void sfc_waiting_count(const sf_graph_t *graph, int64_t since_ns)
 {
-  struct timespec now;
+  uint64_t now_ns = sfshm_trace_now_ns();
   if (graph->last_lane == NULL)
     return;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  int64_t waited_ns = (int64_t)now.tv_sec * INT64_C(1000000000) + now.tv_nsec - since_ns;
   sfshm_count(&graph->last_lane->counts->waits, 1);
-  sfshm_count(&graph->last_lane->counts->waited_ns, waited_ns > 0 ? (uint64_t)waited_ns : 0);
+  sfshm_count(&graph->last_lane->counts->waited_ns, now_ns - (uint64_t)since_ns);
+  sfc_watch_waited(graph, graph->last_lane, (uint64_t)since_ns, now_ns);
 }

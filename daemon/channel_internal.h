@@ -54,9 +54,10 @@ typedef struct sfd_sending {
   bool greeting;       /* the hello is with the fabric */
   bool greeted;        /* it has been sent */
   bool held;
-  bool lazy;       /* what is in frames may wait */
-  uint32_t number; /* of the next frame */
-  size_t memory;   /* that frames and copies take */
+  bool lazy;                /* what is in frames may wait */
+  uint32_t number;          /* of the next frame */
+  uint64_t flying_since_ns; /* if there is tracing, else 0 */
+  size_t memory;            /* that frames and copies take */
 } sfd_sending_t;
 
 typedef enum sfd_receive_phase {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/channel_internal.h"
+#include "daemon/trace.h"
 #include "shm/error.h"
 
 /* A read after which another one did not find everything: more might be the beginning of a large payload, which would
@@ -227,6 +228,9 @@ static bool take_messages(sfd_channel_t *channel)
     next_message(channel);
   } else {
     channel->counts.frames_received++;
+    if (sfd_trace_ring != NULL)
+      sfd_trace_frame(SFSHM_TRACE_FRAME_IN, channel->node, receiving->header.number, receiving->header.messages,
+                      receiving->header.payload_bytes, 0);
     next_frame(receiving);
   }
   return true;

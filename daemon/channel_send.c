@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/channel_internal.h"
+#include "daemon/trace.h"
 #include "shm/error.h"
 
 /* Frames that are kept for use again, by all channels together. */
@@ -129,6 +130,7 @@ static void send_frame(sfd_channel_t *channel, sfd_frame_t *frame)
   sfd_frame_seal(&frame->header, frame->table);
   channel->sending.flying = frame;
   count_frame(&channel->counts, frame);
+  channel->sending.flying_since_ns = sfd_trace_now_ns();
   fabric->functions->send(fabric, channel->node, iov, list_pieces(frame, iov));
 }
 
@@ -159,6 +161,9 @@ void sfd_sending_sent(sfd_channel_t *channel)
   sfd_sending_t *sending = &channel->sending;
   sfd_frame_t *frame = sending->flying;
   if (frame != NULL) {
+    if (sfd_trace_ring != NULL)
+      sfd_trace_frame(SFSHM_TRACE_FRAME_OUT, channel->node, frame->header.number, frame->header.messages,
+                      frame->header.payload_bytes, sending->flying_since_ns);
     TAILQ_REMOVE(&sending->frames, frame, next);
     sending->flying = NULL;
     sending->memory -= sizeof *frame + frame->copied_bytes;

@@ -7,6 +7,7 @@
 
 #include "daemon/job.h"
 #include "daemon/log.h"
+#include "daemon/trace.h"
 #include "shm/error.h"
 
 /* ---- Who may ---- */
@@ -164,6 +165,24 @@ static sf_status_t change_log(sfd_server_t *server, const sfd_asker_t *asker, co
   return SF_OK;
 }
 
+/* ---- Trace ---- */
+
+static sf_status_t trace(sfd_server_t *server, const sfd_asker_t *asker, bool start, char text[SFD_TEXT_SIZE])
+{
+  char by[SFD_TEXT_SIZE];
+  sf_status_t status = check_master(server, asker, start ? "trace start" : "trace stop");
+  if (status == SF_OK && start)
+    status = sfd_trace_start(server);
+  if (status != SF_OK)
+    return status;
+  if (!start)
+    sfd_trace_stop(server);
+  describe(asker, start ? "trace start" : "trace stop", by);
+  snprintf(text, SFD_TEXT_SIZE, start ? "traces" : "traces no longer");
+  sfd_log(SFD_LOG_MAIN, SFD_INFO, "%s: %s", by, text);
+  return SF_OK;
+}
+
 /* ---- All ---- */
 
 sf_status_t sfd_control_apply(sfd_server_t *server, const sfd_asker_t *asker, const Sfproto__Control *control,
@@ -178,6 +197,10 @@ sf_status_t sfd_control_apply(sfd_server_t *server, const sfd_asker_t *asker, co
     return kill_job(server, asker, control->job, text);
   case SFPROTO__CONTROL__ACTION__SHUTDOWN:
     return shut_down(server, asker, control->has_force && control->force, text);
+  case SFPROTO__CONTROL__ACTION__TRACE_START:
+    return trace(server, asker, true, text);
+  case SFPROTO__CONTROL__ACTION__TRACE_STOP:
+    return trace(server, asker, false, text);
   case SFPROTO__CONTROL__ACTION__LOG:
     return change_log(server, asker, control->levels, text);
   default:

@@ -20,6 +20,7 @@
 #include "daemon/segment.h"
 #include "daemon/setup.h"
 #include "daemon/submission.h"
+#include "daemon/trace.h"
 #include "shm/error.h"
 #include "shm/inbox.h"
 
@@ -151,6 +152,7 @@ static void free_rank(sfd_rank_t *rank)
   sfd_submission_close(rank->submission);
   sfd_offload_close(rank->offers);
   sfshm_region_destroy(&rank->inbox);
+  sfd_trace_keep(rank);
   if (rank->counters_fd >= 0)
     close(rank->counters_fd);
   free(rank);

@@ -19,6 +19,7 @@
 #include "daemon/segment.h"
 #include "daemon/stall.h"
 #include "daemon/submission.h"
+#include "daemon/trace.h"
 #include "shm/error.h"
 
 #define PORTION 64 /* messages */
@@ -315,6 +316,22 @@ static bool tell_next_graph(sfd_query_t *query)
   return false;
 }
 
+/* ---- Clock ---- */
+
+static bool tell_clock(sfd_query_t *query)
+{
+  if (query->count > 0)
+    return false;
+  Sfproto__ClockInfo info = SFPROTO__CLOCK_INFO__INIT;
+  info.node = sfd_network_node(query->server);
+  info.now_ns = sfshm_trace_now_ns();
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_CLOCK_INFO;
+  message.clock_info = &info;
+  sfd_query_tell(query, &message, NULL, 0);
+  return true;
+}
+
 /* ---- Queries ---- */
 
 bool sfd_query_tell_next(sfd_query_t *query)
@@ -326,6 +343,10 @@ bool sfd_query_tell_next(sfd_query_t *query)
     return tell_next_rank(query, tell_rank);
   case SFPROTO__QUERY__WHAT__STATES:
     return tell_next_rank(query, tell_state);
+  case SFPROTO__QUERY__WHAT__TRACE:
+    return sfd_trace_tell_next(query);
+  case SFPROTO__QUERY__WHAT__CLOCK:
+    return tell_clock(query);
   case SFPROTO__QUERY__WHAT__GRAPHS:
     return tell_next_graph(query);
   case SFPROTO__QUERY__WHAT__PEERS:

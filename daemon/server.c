@@ -16,6 +16,7 @@
 #include "daemon/session.h"
 #include "daemon/stall.h"
 #include "daemon/submission.h"
+#include "daemon/trace.h"
 #include "daemon/workers.h"
 #include "shm/error.h"
 
@@ -333,6 +334,7 @@ void sfd_server_destroy(sfd_server_t *server)
   if (server == NULL)
     return;
   sfd_network_destroy(server->network);
+  sfd_trace_forget(server);
   sfd_board_destroy(server->board);
   free(server);
 }

@@ -80,6 +80,8 @@ typedef struct sfd_server {
   struct sfd_submission_list submissions;
   struct sfd_workers *workers; /* NULL: nothing is offloaded */
   uv_timer_t stalls;           /* see stall.h */
+  uint64_t trace_since_ns;     /* when the last trace was started; 0: never */
+  uint64_t trace_until_ns;     /* and stopped; 0: it goes on */
   uv_idle_t busy;              /* runs while the loop must not sleep */
   uint64_t last_moved_ns;      /* when something last went to or came from another node */
 } sfd_server_t;

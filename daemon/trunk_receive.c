@@ -5,6 +5,7 @@
 #include "daemon/job.h"
 #include "daemon/network.h"
 #include "daemon/text.h"
+#include "daemon/trace.h"
 #include "daemon/trunks_internal.h"
 #include "shm/error.h"
 
@@ -79,6 +80,8 @@ sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_messag
   sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
   if (side != NULL && trunks == held) {
     uint64_t message = ++side->arrived;
+    if (sfd_trace_ring != NULL)
+      sfd_trace_message(SFSHM_TRACE_ARRIVE, node, head, message);
     atomic_store_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], head->desc, memory_order_relaxed);
     atomic_store_explicit(&side->flow->arrived, message, memory_order_release);
     sfd_side_wake(trunks, side);

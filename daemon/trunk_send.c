@@ -7,6 +7,7 @@
 #include "daemon/network.h"
 #include "daemon/submission.h"
 #include "daemon/text.h"
+#include "daemon/trace.h"
 #include "daemon/trunks_internal.h"
 #include "shm/error.h"
 
@@ -49,6 +50,8 @@ static void send_message(sfd_trunks_t *trunks, uint32_t number, const sfd_submit
       .b = (uint32_t)side->sent,
   };
   sfd_trunks_hold(trunks);
+  if (sfd_trace_ring != NULL)
+    sfd_trace_message(SFSHM_TRACE_DEPART, side->told.node, &head, side->sent);
   sfd_network_send_payload(trunks->server, side->told.node, &head, slot, on_sent, &trunks->departures[number]);
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "shm/region.h"
+#include "shm/trace.h"
 
 /* X(field, text). What is told of a rank or a graph: sums over its lanes, and what belongs to no lane. */
 #define SFSHM_COUNTER_TABLE(X)                                                                                         \
@@ -126,7 +127,8 @@ typedef struct sfshm_graph_counters {
   _Atomic uint64_t samples;
   _Atomic uint64_t pack_ns;
   _Atomic uint64_t unpack_ns;
-  uint64_t reserved[10];
+  uint64_t made; /* number of the graph that the entry is, or was, of */
+  uint64_t reserved[9];
   _Atomic uint32_t latency[SFSHM_KINDS][SFSHM_LATENCY_BUCKETS]; /* from begin to end, of the sampled ones */
   sfshm_lane_counters_t rest[2]; /* lanes without an entry of their own: to ranks, to nodes */
 } sfshm_graph_counters_t;
@@ -149,14 +151,17 @@ typedef struct sfshm_counters {
   _Atomic uint32_t lanes_used;
   char job_name[256];
   char program[64];
-  uint8_t reserved[24];
+  _Atomic uint32_t traced;
+  uint8_t reserved[20];
   sfshm_counter_set_t total; /* of graphs that are gone */
   _Alignas(4096) sfshm_graph_counters_t graphs[SFSHM_COUNTED_GRAPHS];
   _Alignas(4096) sfshm_lane_counters_t lanes[SFSHM_COUNTED_LANES];
+  _Alignas(4096) sfshm_trace_t trace; /* its pages are there if traced is 1 */
 } sfshm_counters_t;
 _Static_assert(offsetof(sfshm_counters_t, graphs) == 4096, "layout version 2");
 _Static_assert(offsetof(sfshm_counters_t, lanes) == 4096 + 84 * 4096, "layout version 2");
-_Static_assert(sizeof(sfshm_counters_t) == 4096 + 84 * 4096 + 4096 * 256, "layout version 2");
+_Static_assert(offsetof(sfshm_counters_t, trace) == 4096 + 84 * 4096 + 4096 * 256, "layout version 3");
+_Static_assert(sizeof(sfshm_counters_t) == 4096 + 84 * 4096 + 4096 * 256 + 257 * 4096, "layout version 3");
 
 /* Adds what is counted of a lane, and of a graph apart from its lanes, to sums of this process. */
 void sfshm_counters_add_lane(sfshm_counter_set_t *sum, const sfshm_lane_counters_t *lane);

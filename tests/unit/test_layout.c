@@ -16,7 +16,7 @@
 
 START_TEST(region_headers)
 {
-  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 2);
+  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 3);
   ck_assert_uint_eq(SFSHM_REGION_MAGIC, UINT64_C(0x314d48534d46533c));
   expect_size(sfshm_region_header_t, 128);
   expect_offset(sfshm_region_header_t, magic, 0);
@@ -110,6 +110,7 @@ START_TEST(boards)
   expect_offset(sfshm_board_t, costs, 128);
   expect_offset(sfshm_board_t, cores, 256);
   expect_offset(sfshm_board_t, participants, 260);
+  expect_offset(sfshm_board_t, tracing, 268);
   expect_size(sfshm_costs_t, 32);
   expect_offset(sfshm_costs_t, local_line_ps, 0);
   expect_offset(sfshm_costs_t, local_stream_ps, 4);
@@ -217,7 +218,28 @@ START_TEST(counters)
   ck_assert_int_eq(SFSHM_PEER_NONE, 0);
   ck_assert_int_eq(SFSHM_PEER_RANK, 1);
   ck_assert_int_eq(SFSHM_PEER_NODE, 2);
-  expect_size(sfshm_counters_t, 85 * 4096 + 4096 * 256);
+  expect_offset(sfshm_graph_counters_t, made, 240);
+  expect_offset(sfshm_counters_t, traced, 488);
+  expect_offset(sfshm_counters_t, trace, 85 * 4096 + 4096 * 256);
+  expect_size(sfshm_counters_t, 85 * 4096 + 4096 * 256 + 257 * 4096);
+  expect_offset(sfshm_trace_t, next, 0);
+  expect_offset(sfshm_trace_t, events, 128);
+  expect_size(sfshm_trace_t, 128 + 64 * 16384);
+  expect_size(sfshm_trace_record_t, 64);
+  expect_offset(sfshm_trace_record_t, number, 0);
+  expect_offset(sfshm_trace_record_t, begin_ns, 8);
+  expect_offset(sfshm_trace_record_t, end_ns, 16);
+  expect_offset(sfshm_trace_record_t, graph, 24);
+  expect_offset(sfshm_trace_record_t, sequence, 32);
+  expect_offset(sfshm_trace_record_t, message, 40);
+  expect_offset(sfshm_trace_record_t, bytes, 48);
+  expect_offset(sfshm_trace_record_t, peer, 56);
+  expect_offset(sfshm_trace_record_t, kind, 60);
+  expect_offset(sfshm_trace_record_t, flags, 61);
+  expect_offset(sfshm_trace_record_t, thread, 62);
+  ck_assert_int_eq(SFSHM_TRACE_BEGIN, 1);
+  ck_assert_int_eq(SFSHM_TRACE_FRAME_IN, 10);
+  ck_assert_int_eq(SFSHM_TRACE_PHASE_CONNECT, 5);
 }
 END_TEST
 

@@ -30,7 +30,7 @@ _sfctl_command() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
     case $word in
-    --socket | --timeout | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit | --threshold)
+    --socket | --timeout | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit | --threshold | --output)
       [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
       ((i++))
       ;;
@@ -48,7 +48,7 @@ _sfctl_argument() {
   local program=$1 command=$2 at=$3 i
   for ((i = at + 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
-    --socket | --timeout | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit | --threshold)
+    --socket | --timeout | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit | --threshold | --output)
       [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
       ((i++))
       ;;
@@ -60,6 +60,7 @@ _sfctl_argument() {
   jobs | ranks | graphs | stuck | kill) _sfctl_jobs "$program" ;;
   plan) _sfctl_graphs "$program" ;;
   log) echo error warn info debug trace ;;
+  trace) echo start stop dump ;;
   esac
 }
 
@@ -72,7 +73,7 @@ _sfctl() {
   elif [[ $previous == = ]]; then
     previous=${COMP_WORDS[COMP_CWORD - 2]}
   fi
-  if [[ $previous == --socket || $previous == --matrix ]]; then
+  if [[ $previous == --socket || $previous == --matrix || $previous == --output ]]; then
     compopt -o filenames 2>/dev/null
     mapfile -t COMPREPLY < <(compgen -f -- "$current")
     return
@@ -80,7 +81,7 @@ _sfctl() {
   case $previous in
   --parts) words='boxes rows' ;;
   --distribution) words='block cyclic' ;;
-  --timeout | --grid | --stencil | --ranks | --per-node | --unit | --threshold) return ;;
+  --timeout | --grid | --stencil | --ranks | --per-node | --unit | --threshold | --output) return ;;
   esac
   if [[ -n ${words-} ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
@@ -88,9 +89,9 @@ _sfctl() {
   fi
   read -r command at < <(_sfctl_command)
   if [[ $current == -* ]]; then
-    words='--help --version --json --regions --socket --timeout --matrix --grid --stencil --parts --ranks --per-node --distribution --unit --pairs --threshold --undo --force'
+    words='--help --version --json --regions --socket --timeout --matrix --grid --stencil --parts --ranks --per-node --distribution --unit --pairs --threshold --output --undo --force'
   elif [[ -z ${command-} ]]; then
-    words='status jobs ranks graphs plan peers stuck metrics doctor config log drain kill shutdown'
+    words='status jobs ranks graphs plan peers stuck trace metrics doctor config log drain kill shutdown'
   else
     words=$(_sfctl_argument "$program" "$command" "$at")
   fi

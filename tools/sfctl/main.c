@@ -19,6 +19,7 @@
 #include "tools/sfctl/plan.h"
 #include "tools/sfctl/print.h"
 #include "tools/sfctl/stuck.h"
+#include "tools/sfctl/trace.h"
 
 /* Documented in docs/man/sfctl.1. */
 enum { EXIT_REQUEST_FAILED = 1, EXIT_PROBLEMS = 1, EXIT_USAGE = 2, EXIT_NO_DAEMON = 3, EXIT_VERSION = 4 };
@@ -113,6 +114,8 @@ static sf_status_t run(const sfctl_options_t *options, bool *problems_p)
     return sfctl_control(options, stdout);
   case SFCTL_TASK_STUCK:
     return sfctl_stuck(options, stdout, problems_p);
+  case SFCTL_TASK_TRACE:
+    return sfctl_trace(options, stdout);
   case SFCTL_TASK_DOCTOR:
     run_doctor(options, problems_p);
     return SF_OK;

@@ -17,6 +17,7 @@ typedef enum sfctl_task {
   SFCTL_TASK_PLAN,    /* of what does not exist */
   SFCTL_TASK_CONTROL, /* the daemon is made to do something: action */
   SFCTL_TASK_STUCK,
+  SFCTL_TASK_TRACE,
 } sfctl_task_t;
 
 #define SFCTL_WORDS_MAX 2
@@ -27,6 +28,7 @@ typedef struct sfctl_options {
   const char *socket; /* NULL: not given */
   int64_t timeout_ms;
   int64_t threshold_ms;
+  const char *output; /* NULL: standard output */
   sfctl_task_t task;
   Sfproto__Query__What command;       /* of SFCTL_TASK_QUERY */
   Sfproto__Control__Action action;    /* of SFCTL_TASK_CONTROL */

@@ -1,0 +1,145 @@
+/* Watched operations: see watch.h. */
+#include "client/watch.h"
+
+#include "client/counters.h"
+#include "client/trunk.h"
+
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
+
+/* Threads of the process are numbered as they write their first event. */
+static uint16_t thread_number(void)
+{
+  static _Atomic uint32_t last;
+  static _Thread_local uint16_t own;
+  if (own == 0)
+    own = (uint16_t)(atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1);
+  return own;
+}
+
+static void write_event(const sf_graph_t *graph, sfshm_trace_record_t *record)
+{
+  sfshm_trace_t *trace = sfc_counters_trace(&graph->context->counters);
+  if (trace == NULL)
+    return;
+  record->graph = graph->number;
+  record->thread = thread_number();
+  sfshm_trace_write(trace, record);
+}
+
+static sfshm_trace_record_t event_of(const sf_request_t *request, sfshm_trace_kind_t kind, uint64_t begin_ns,
+                                     uint64_t end_ns)
+{
+  return (sfshm_trace_record_t){.begin_ns = begin_ns,
+                                .end_ns = end_ns,
+                                .sequence = request->sequence,
+                                .message = request->match,
+                                .peer = -1,
+                                .kind = (uint8_t)kind,
+                                .flags = request->operation == SFSHM_BCAST ? 0 : SFSHM_TRACE_REDUCE};
+}
+
+static void name_peer(sfshm_trace_record_t *record, const sfc_lane_t *lane)
+{
+  record->peer = lane->trunk != NULL ? lane->trunk->node : lane->peer->rank;
+  record->flags |= lane->trunk != NULL ? SFSHM_TRACE_TO_NODE : 0;
+}
+
+static void write_message(const sf_request_t *request, sfshm_trace_kind_t kind, const sfc_lane_t *lane,
+                          uint64_t message, size_t bytes, uint64_t since_ns)
+{
+  sfshm_trace_record_t record = event_of(request, kind, since_ns, request->watched_ns);
+  record.message = message;
+  record.bytes = bytes;
+  name_peer(&record, lane);
+  write_event(request->graph, &record);
+}
+
+/* ---- Operations -------------------------------------------------------------------------------------------------- */
+
+void sfc_watch_begin(sf_request_t *request)
+{
+  request->watch = (request->sequence % SFSHM_SAMPLED_EVERY == 0 ? SFC_SAMPLED : 0) |
+                   (sfc_watch_traces(request->graph->context) ? SFC_TRACED : 0);
+  request->began_ns = request->watched_ns = sfshm_trace_now_ns();
+}
+
+void sfc_watch_begun(sf_request_t *request, bool sent)
+{
+  if (sent)
+    sfc_watch_sent(request, request->send.lane, request->send.lane->tx.posted, request->send.bytes);
+  if ((request->watch & SFC_TRACED) == 0)
+    return;
+  sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_BEGIN, request->began_ns, request->watched_ns);
+  write_event(request->graph, &record);
+}
+
+void sfc_watch_mark(sf_request_t *request)
+{
+  request->watched_ns = sfshm_trace_now_ns();
+}
+
+void sfc_watch_sent(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes)
+{
+  uint64_t since_ns = request->watched_ns;
+  request->watched_ns = sfshm_trace_now_ns();
+  if ((request->watch & SFC_SAMPLED) != 0)
+    sfshm_count(&request->graph->counts->pack_ns, request->watched_ns - since_ns);
+  if ((request->watch & SFC_TRACED) != 0)
+    write_message(request, SFSHM_TRACE_SEND, lane, message, bytes, since_ns);
+}
+
+void sfc_watch_unpacked(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes)
+{
+  uint64_t since_ns = request->watched_ns;
+  request->watched_ns = sfshm_trace_now_ns();
+  if ((request->watch & SFC_SAMPLED) != 0)
+    sfshm_count(&request->graph->counts->unpack_ns, request->watched_ns - since_ns);
+  if ((request->watch & SFC_TRACED) != 0)
+    write_message(request, SFSHM_TRACE_UNPACK, lane, message, bytes, since_ns);
+}
+
+static unsigned bucket_of(uint64_t ns)
+{
+  unsigned bucket = ns == 0 ? 0 : 63 - (unsigned)__builtin_clzll(ns);
+  return bucket < SFSHM_LATENCY_BUCKETS ? bucket : SFSHM_LATENCY_BUCKETS - 1;
+}
+
+void sfc_watch_end(sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  uint64_t now_ns = sfshm_trace_now_ns();
+  if ((request->watch & SFC_SAMPLED) != 0) {
+    sfshm_count(&graph->counts->samples, 1);
+    sfshm_count_one32(&graph->counts->latency[request->operation][bucket_of(now_ns - request->began_ns)]);
+  }
+  if ((request->watch & SFC_TRACED) != 0) {
+    sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_END, request->began_ns, now_ns);
+    write_event(graph, &record);
+  }
+  request->watch = 0;
+}
+
+/* ---- The rest ---------------------------------------------------------------------------------------------------- */
+
+void sfc_watch_waited(const sf_graph_t *graph, const sfc_lane_t *lane, uint64_t since_ns, uint64_t now_ns)
+{
+  sfshm_trace_record_t record = {
+      .begin_ns = since_ns, .end_ns = now_ns, .peer = -1, .kind = SFSHM_TRACE_WAIT, .sequence = graph->last_sequence};
+  if (!sfc_watch_traces(graph->context))
+    return;
+  if (lane != NULL)
+    name_peer(&record, lane);
+  write_event(graph, &record);
+}
+
+void sfc_watch_write_phases(const sf_graph_t *graph, const sfc_watch_phases_t *phases)
+{
+  for (uint64_t phase = 1; phase <= SFSHM_TRACE_PHASE_CONNECT && phases->ns[phase] != 0; phase++) {
+    sfshm_trace_record_t record = {.begin_ns = phases->ns[phase - 1],
+                                   .end_ns = phases->ns[phase],
+                                   .message = phase,
+                                   .peer = -1,
+                                   .kind = SFSHM_TRACE_SETUP};
+    write_event(graph, &record);
+  }
+}

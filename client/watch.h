@@ -1,0 +1,63 @@
+/* Operations that are watched more closely: of one in SFSHM_SAMPLED_EVERY the time is taken, and while the daemon
+ * traces all leave events. The thread that uses the graph. */
+#ifndef SFC_WATCH_H
+#define SFC_WATCH_H
+
+#include "client/context.h"
+#include "client/operation.h"
+#include "shm/trace.h"
+
+#define SFC_SAMPLED 1u
+#define SFC_TRACED 2u
+
+/* Whether the daemon wants events. */
+static inline bool sfc_watch_traces(const sf_context_t *context)
+{
+  return atomic_load_explicit(&context->board->tracing, memory_order_relaxed) != 0;
+}
+
+/* The request begins: whether it is to be watched. */
+static inline bool sfc_watch_wanted(const sf_request_t *request)
+{
+  return ((request->sequence % SFSHM_SAMPLED_EVERY == 0) | sfc_watch_traces(request->graph->context)) != 0;
+}
+
+/* All of these only for requests with watch != 0. */
+
+/* It begins. */
+void sfc_watch_begin(sf_request_t *request);
+
+/* Its call has done what it could. sent: the straight way. */
+void sfc_watch_begun(sf_request_t *request, bool sent);
+
+/* Something of it goes on: what follows begins now. */
+void sfc_watch_mark(sf_request_t *request);
+
+/* A message, or the rank's part of one to a node, has been packed and sent. */
+void sfc_watch_sent(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes);
+
+/* One that came when it was marked has been unpacked. */
+void sfc_watch_unpacked(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes);
+
+/* It ends. */
+void sfc_watch_end(sf_request_t *request);
+
+/* A wait on the graph, if there is tracing. lane: that ended it; NULL: none did. */
+void sfc_watch_waited(const sf_graph_t *graph, const sfc_lane_t *lane, uint64_t since_ns, uint64_t now_ns);
+
+/* Ends of the phases of a graph's set-up, and its beginning: written when the graph has its number. */
+typedef struct sfc_watch_phases {
+  uint64_t ns[SFSHM_TRACE_PHASE_CONNECT + 1]; /* 0 is the beginning; all 0: nothing is traced */
+} sfc_watch_phases_t;
+
+/* That phase is over. */
+static inline void sfc_watch_phase(sfc_watch_phases_t *phases, const sf_context_t *context, int phase)
+{
+  if (phase == 0 ? sfc_watch_traces(context) : phases->ns[0] != 0)
+    phases->ns[phase] = sfshm_trace_now_ns();
+}
+
+/* Writes those that have been gone through. */
+void sfc_watch_write_phases(const sf_graph_t *graph, const sfc_watch_phases_t *phases);
+
+#endif
