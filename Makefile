@@ -10,6 +10,7 @@
 #   make lint       layout, include directions, headers, scripts
 #   make examples   build docs/examples and run them; EXAMPLES="product migrate" runs some of them
 #   make docs       the API reference, from the public headers; what is not documented there is an error
+#   make pictures   make those of sfctl that the documents show: docs/pictures
 #   make install uninstall    with PREFIX and DESTDIR
 #   make deps       install the Debian packages that are missing (demo and check do it by themselves)
 #   make clean
@@ -58,6 +59,8 @@ $(BUILD)/obj/client/%.o: PREPROCESS += -DSF_NO_PLACES
 # ---- What it builds upon ----
 
 PACKAGES = libuv libprotobuf-c libsystemd libsodium
+# Of sfctl top.
+SCREEN_LIBS := $(shell pkg-config --libs ncursesw 2>/dev/null)
 CHECK_LIBS := $(shell pkg-config --libs check 2>/dev/null)
 PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) check 2>/dev/null)
 DAEMON_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
@@ -161,7 +164,7 @@ test_libraries := $(tools_library) $(daemon_library) $(client_library)
 # What make check runs. Models and the sanitizers have nothing to say to each other.
 TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/test_*.sh)
 
-.PHONY: all examples demo check asan tsan fuzz bench lint docs install uninstall deps clean run-tests run-fuzz FORCE
+.PHONY: all pictures examples demo check asan tsan fuzz bench lint docs install uninstall deps clean run-tests run-fuzz FORCE
 
 all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(cuda_plugin) $(petsc_library) \
 		$(examples)
@@ -192,7 +195,7 @@ $(BUILD)/%.stamp: FORCE
 	@echo '$(stamp_$*)' | cmp -s - $@ || echo '$(stamp_$*)' >$@
 
 $(BUILD)/%.pb-c.c $(BUILD)/%.pb-c.h: %.proto
-	@pkg-config --exists $(PACKAGES) && command -v protoc-c >/dev/null || \
+	@pkg-config --exists $(PACKAGES) ncursesw && command -v protoc-c >/dev/null || \
 		{ echo "prerequisites are missing: run make deps"; exit 1; }
 	@mkdir -p $(@D)
 	$(call show,PROTOC)protoc-c --c_out=$(BUILD) $<
@@ -245,6 +248,7 @@ $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
 
 LIBS = $(CLIENT_LIBS)
 $(BUILD)/sfd: private LIBS = $(DAEMON_LIBS) -lm
+$(BUILD)/sfctl: private LIBS = $(CLIENT_LIBS) $(SCREEN_LIBS)
 $(BUILD)/sfperf: private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
 $(tests) $(fuzzers): private LIBS = $(CHECK_LIBS) $(DAEMON_LIBS) -lm
 $(mpi_tests): private LIBS = $(DAEMON_LIBS) -lm
@@ -331,6 +335,11 @@ run-tests: all $(tests) $(mpi_tests) $(petsc_tests) $(fuzzers) $(fake_cuda)
 bench: deps
 	@$(SUBMAKE) all
 	BUILD='$(BUILD)' tests/bench/run
+
+# Of sfctl, for the documents.
+pictures: deps
+	@$(SUBMAKE) all
+	@BUILD='$(BUILD)' docs/pictures/make
 
 fuzz:
 	@if command -v clang >/dev/null; then \

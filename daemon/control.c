@@ -7,6 +7,7 @@
 
 #include "daemon/job.h"
 #include "daemon/log.h"
+#include "daemon/remote.h"
 #include "daemon/trace.h"
 #include "shm/error.h"
 
@@ -141,7 +142,6 @@ static sf_status_t shut_down(sfd_server_t *server, const sfd_asker_t *asker, boo
   describe(asker, "shutdown", by);
   sfd_log(SFD_LOG_MAIN, SFD_INFO, "ending: %s; %d jobs are lost", by, server->statistics.njobs);
   snprintf(text, SFD_TEXT_SIZE, "ends; %d jobs are lost", server->statistics.njobs);
-  sfd_server_end(server);
   return SF_OK;
 }
 
@@ -208,24 +208,44 @@ sf_status_t sfd_control_apply(sfd_server_t *server, const sfd_asker_t *asker, co
   }
 }
 
-void sfd_control_handle(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_control_answer(const sfd_server_t *server, char text[SFD_TEXT_SIZE], Sfproto__Controlled *controlled)
+{
+  *controlled = (Sfproto__Controlled)SFPROTO__CONTROLLED__INIT;
+  controlled->text = text;
+  controlled->has_jobs = true;
+  controlled->jobs = server->statistics.njobs;
+}
+
+static sf_status_t apply_here(sfd_session_t *session, const Sfproto__Message *message)
 {
   char text[SFD_TEXT_SIZE];
+  Sfproto__Controlled controlled;
   const sfd_asker_t asker = {.uid = session->uid, .pid = session->pid, .node = -1};
-  (void)fds;
-  (void)nfds;
   sf_status_t status = sfd_control_apply(session->server, &asker, message->control, text);
-  if (status != SF_OK) {
-    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
-    return;
-  }
-  Sfproto__Controlled controlled = SFPROTO__CONTROLLED__INIT;
-  controlled.text = text;
-  controlled.has_jobs = true;
-  controlled.jobs = session->server->statistics.njobs;
+  if (status != SF_OK)
+    return status;
+  sfd_control_answer(session->server, text, &controlled);
   Sfproto__Message answer = SFPROTO__MESSAGE__INIT;
   answer.request = message->request;
   answer.body_case = SFPROTO__MESSAGE__BODY_CONTROLLED;
   answer.controlled = &controlled;
   sfd_session_send(session, &answer, NULL, 0);
+  if (sfd_control_ends(message->control))
+    sfd_server_end(session->server);
+  return SF_OK;
+}
+
+void sfd_control_handle(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  (void)fds;
+  (void)nfds;
+  sf_status_t status;
+  if (session->query.active)
+    status = sfshm_error(SF_ERR_STATE, "the query before is not answered yet");
+  else if (message->control->has_node || message->control->all_nodes)
+    status = sfd_remote_begin(session, message);
+  else
+    status = apply_here(session, message);
+  if (status != SF_OK)
+    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
 }

@@ -17,6 +17,15 @@ typedef struct sfd_asker {
 sf_status_t sfd_control_apply(sfd_server_t *server, const sfd_asker_t *asker, const Sfproto__Control *control,
                               char text[SFD_TEXT_SIZE]);
 
+/* Whether the daemon is to end once its answer has been sent, after SF_OK of the above. */
+static inline bool sfd_control_ends(const Sfproto__Control *control)
+{
+  return control->action == SFPROTO__CONTROL__ACTION__SHUTDOWN;
+}
+
+/* The answer; jobs at present. */
+void sfd_control_answer(const sfd_server_t *server, char text[SFD_TEXT_SIZE], Sfproto__Controlled *controlled);
+
 void sfd_control_handle(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
 #endif

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "daemon/agreement.h"
+#include "daemon/ask.h"
 #include "daemon/assembly.h"
 #include "daemon/early.h"
 #include "daemon/fabric/plugin.h"
@@ -14,6 +15,7 @@
 #include "daemon/home.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
+#include "daemon/remote.h"
 #include "daemon/trunks.h"
 #include "daemon/wants.h"
 #include "shm/error.h"
@@ -51,13 +53,22 @@ typedef sf_status_t (*handler_t)(sfd_server_t *server, int32_t node, const Sfpee
 #define BODY(name) [SFPEER__MESSAGE__BODY_##name]
 
 static const handler_t handlers[] = {
-    BODY(JOB_JOIN) = sfd_assembly_handle_join,    BODY(JOB_WITHDRAW) = sfd_assembly_handle_withdraw,
-    BODY(JOB_REFUSE) = sfd_home_handle_refuse,    BODY(JOB_START) = sfd_home_handle_start,
-    BODY(JOB_MOVED) = sfd_assembly_handle_moved,  BODY(JOB_RUNS) = sfd_assembly_handle_runs,
-    BODY(JOB_OVER) = sfd_assembly_handle_over,    BODY(JOB_FAIL) = sfd_job_handle_peer_fail,
-    BODY(JOB_LEFT) = sfd_job_handle_peer_left,    BODY(ARRIVE) = sfd_agreement_handle_arrive,
-    BODY(RELEASE) = sfd_agreement_handle_release, BODY(GROUP_LEFT) = sfd_group_handle_peer_left,
-    BODY(WANTED) = sfd_wants_handle_wanted,       BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
+    BODY(JOB_JOIN) = sfd_assembly_handle_join,
+    BODY(JOB_WITHDRAW) = sfd_assembly_handle_withdraw,
+    BODY(JOB_REFUSE) = sfd_home_handle_refuse,
+    BODY(JOB_START) = sfd_home_handle_start,
+    BODY(JOB_MOVED) = sfd_assembly_handle_moved,
+    BODY(JOB_RUNS) = sfd_assembly_handle_runs,
+    BODY(JOB_OVER) = sfd_assembly_handle_over,
+    BODY(JOB_FAIL) = sfd_job_handle_peer_fail,
+    BODY(JOB_LEFT) = sfd_job_handle_peer_left,
+    BODY(ARRIVE) = sfd_agreement_handle_arrive,
+    BODY(RELEASE) = sfd_agreement_handle_release,
+    BODY(GROUP_LEFT) = sfd_group_handle_peer_left,
+    BODY(WANTED) = sfd_wants_handle_wanted,
+    BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
+    BODY(ASK) = sfd_ask_handle,
+    BODY(TOLD) = sfd_remote_handle_told,
 };
 
 static sf_status_t handle_control(sfd_server_t *server, int32_t node, const void *payload, size_t bytes)
@@ -176,6 +187,7 @@ static void on_down(void *owner, int32_t node, sf_status_t status, const char *d
   sfd_network_t *network = owner;
   network->lost_ms[node] = uv_now(network->server->loop);
   sfd_early_forget(&network->early, node);
+  sfd_remotes_node_lost(network->server, node, detail);
   bool needed = sfd_jobs_node_lost(network->server, node, detail);
   sfd_log(SFD_LOG_NETWORK, needed ? SFD_WARN : SFD_INFO, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
 }

@@ -64,6 +64,8 @@ static const sfd_option_t table[] = {
      "threads that copy for clients while these compute; -1: one for each core that no rank needs, at most 4"},
     {"stall-after", SFD_OPTION_SECONDS, SFD_SOURCE_FILE, NUMBER(stall_after_ms), "30", 0, 7 * 86400000, "SECONDS",
      "how long ranks wait for an operation until the log tells of it, once; 0: it does not"},
+    {"metrics", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(metrics), "", 0, 0, "PATH|PORT",
+     "serve GET /metrics over HTTP, at a Unix socket or a loopback port; empty: not"},
     {"log-level", SFD_OPTION_LEVELS, SFD_SOURCE_FILE, TEXT(log_level), "info", 0, 0, "LEVELS",
      "error, warn, info, debug or trace, for all or by component, as in info,session=debug;\n"
      "      components: main, session, job, graph, memory, query, network"},

@@ -43,7 +43,7 @@ typedef struct sfd_option {
   const char *help;
 } sfd_option_t;
 
-#define SFD_OPTION_COUNT 25
+#define SFD_OPTION_COUNT 26
 
 /* Where an effective value came from. */
 typedef struct sfd_option_origin {
@@ -72,6 +72,7 @@ typedef struct sfd_options {
   bool calibrate;
   int64_t offload_workers; /* -1: by the number of cores */
   int64_t stall_after_ms;  /* 0: never */
+  char *metrics;
   char *log_level;
   bool log_time;
   int64_t ready_fd; /* -1: none */

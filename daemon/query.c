@@ -16,13 +16,18 @@
 #include "daemon/query_config.h"
 #include "daemon/query_nodes.h"
 #include "daemon/region.h"
+#include "daemon/remote.h"
 #include "daemon/segment.h"
 #include "daemon/stall.h"
 #include "daemon/submission.h"
 #include "daemon/trace.h"
+#include "proto/report/counters_pack.h"
 #include "shm/error.h"
 
 #define PORTION 64 /* messages */
+
+/* Of a rank's counters in a message; what is more is left out. */
+#define MAX_COUNTERS_BYTES (512 << 10)
 
 /* Keeps the answer about one rank below the size of a frame. */
 #define MAX_REGIONS_TOLD 8192
@@ -199,6 +204,18 @@ static size_t describe_regions(const sfd_rank_t *rank, Sfproto__RegionInfo regio
   return n;
 }
 
+/* For a tool that can't get the descriptor. NULL: they can't be read. */
+static void *pack_counters(const sfd_rank_t *rank, Sfproto__RankInfo *info)
+{
+  size_t length;
+  void *packed;
+  if (sfreport_counters_pack(rank->counters_fd, MAX_COUNTERS_BYTES, &packed, &length) != SF_OK)
+    return NULL;
+  info->has_counters = true;
+  info->counters = (ProtobufCBinaryData){length, packed};
+  return packed;
+}
+
 static void tell_rank(sfd_query_t *query, sfd_rank_t *rank)
 {
   size_t max = (size_t)(rank->nsegments + rank->nregions);
@@ -223,7 +240,9 @@ static void tell_rank(sfd_query_t *query, sfd_rank_t *rank)
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_RANK_INFO;
   message.rank_info = &info;
-  sfd_query_tell(query, &message, &rank->counters_fd, 1);
+  void *counters = query->self_contained ? pack_counters(rank, &info) : NULL;
+  sfd_query_tell(query, &message, &rank->counters_fd, query->self_contained ? 0 : 1);
+  free(counters);
   free(pointers);
   free(regions);
 }
@@ -363,7 +382,7 @@ bool sfd_query_tell_next(sfd_query_t *query)
   }
 }
 
-static void tell_end(sfd_session_t *session)
+void sfd_query_tell_end(sfd_session_t *session)
 {
   Sfproto__QueryEnd end = SFPROTO__QUERY_END__INIT;
   end.count = session->query.count;
@@ -377,9 +396,13 @@ static void tell_end(sfd_session_t *session)
 
 void sfd_query_continue(sfd_session_t *session)
 {
+  if (session->query.remote != NULL) {
+    sfd_remote_continue(session->query.remote);
+    return;
+  }
   for (int i = 0; i < PORTION; i++)
     if (!sfd_query_tell_next(&session->query)) {
-      tell_end(session);
+      sfd_query_tell_end(session);
       return;
     }
 }
@@ -387,6 +410,18 @@ void sfd_query_continue(sfd_session_t *session)
 static void tell_session(void *context, const Sfproto__Message *message, const int fds[], int nfds)
 {
   sfd_session_send(context, message, fds, nfds);
+}
+
+sf_status_t sfd_query_begin(sfd_query_t *query, const Sfproto__Query *asked)
+{
+  if (protobuf_c_enum_descriptor_get_value(&sfproto__query__what__descriptor, (int)asked->what) == NULL)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "%s knows no query %d", SFD_SOFTWARE, (int)asked->what);
+  if (asked->what == SFPROTO__QUERY__WHAT__PLAN && !sfd_query_has_graph(query, asked->graph))
+    return sfshm_error(SF_ERR_NOT_FOUND, "no graph %" PRIu64 " is known here, or it is another user's", asked->graph);
+  query->active = true;
+  query->what = asked->what;
+  query->next_graph = asked->graph;
+  return SF_OK;
 }
 
 void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
@@ -397,25 +432,19 @@ void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, i
     sfd_session_answer(session, message->request, SF_ERR_STATE, "the query before is not answered yet");
     return;
   }
-  const Sfproto__Query *query = message->query;
-  const sfd_query_t asked = {.server = session->server,
-                             .uid = session->uid,
-                             .tell = tell_session,
-                             .context = session,
-                             .active = true,
-                             .what = query->what,
-                             .request = message->request,
-                             .next_graph = query->graph};
-  if (protobuf_c_enum_descriptor_get_value(&sfproto__query__what__descriptor, (int)query->what) == NULL) {
-    sfd_session_answer(session, message->request, SF_ERR_UNSUPPORTED, "%s knows no query %d", SFD_SOFTWARE,
-                       (int)query->what);
-    return;
-  }
-  if (query->what == SFPROTO__QUERY__WHAT__PLAN && !sfd_query_has_graph(&asked, query->graph)) {
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND,
-                       "no graph %" PRIu64 " is known here, or it is another user's", query->graph);
-    return;
-  }
-  session->query = asked;
-  sfd_server_attend(session->server, session);
+  const Sfproto__Query *asked = message->query;
+  sf_status_t status;
+  session->query = (sfd_query_t){.server = session->server,
+                                 .uid = session->uid,
+                                 .tell = tell_session,
+                                 .context = session,
+                                 .request = message->request};
+  if (asked->has_node || asked->all_nodes)
+    status = sfd_remote_begin(session, message);
+  else
+    status = sfd_query_begin(&session->query, asked);
+  if (status != SF_OK)
+    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
+  else
+    sfd_server_attend(session->server, session);
 }

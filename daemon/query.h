@@ -13,6 +13,13 @@ void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, i
 /* Tells the next portion of the active query. */
 void sfd_query_continue(sfd_session_t *session);
 
+/* Whether what is asked can be answered; who asks and whom to tell are in *query. SF_ERR_UNSUPPORTED; SF_ERR_NOT_FOUND:
+ * no such graph. */
+sf_status_t sfd_query_begin(sfd_query_t *query, const Sfproto__Query *asked);
+
+/* Ends the active query of a session. */
+void sfd_query_tell_end(sfd_session_t *session);
+
 /* Tells the next message of the answer; whether there was one left. */
 bool sfd_query_tell_next(sfd_query_t *query);
 

@@ -12,6 +12,7 @@
 
 #include "daemon/assembly.h"
 #include "daemon/log.h"
+#include "daemon/metrics_server.h"
 #include "daemon/network.h"
 #include "daemon/session.h"
 #include "daemon/stall.h"
@@ -272,6 +273,7 @@ sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int
   TAILQ_INIT(&server->jobs);
   TAILQ_INIT(&server->assemblies);
   TAILQ_INIT(&server->submissions);
+  LIST_INIT(&server->remotes);
   server->max_held_fds = max_held_fds();
   sf_status_t status = sfd_board_create(costs, &server->board);
   if (status != SF_OK)
@@ -292,7 +294,8 @@ err_free:
 
 sf_status_t sfd_server_connect(sfd_server_t *server)
 {
-  return sfd_network_create(server, &server->network);
+  sf_status_t status = sfd_network_create(server, &server->network);
+  return status == SF_OK ? sfd_metrics_server_create(server, &server->metrics) : status;
 }
 
 static void close_handles(sfd_server_t *server)
@@ -318,6 +321,8 @@ void sfd_server_stop(sfd_server_t *server)
     sfd_session_close(session);
   }
   sfd_assemblies_free(server);
+  sfd_metrics_server_close(server->metrics);
+  server->metrics = NULL;
   if (server->network != NULL)
     sfd_network_close(server->network, close_handles);
   else

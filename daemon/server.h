@@ -31,6 +31,9 @@ struct sfd_workers;
 TAILQ_HEAD(sfd_session_list, sfd_session);
 TAILQ_HEAD(sfd_job_list, sfd_job);
 TAILQ_HEAD(sfd_submission_list, sfd_submission);
+struct sfd_remote;
+struct sfd_metrics_server;
+LIST_HEAD(sfd_remote_list, sfd_remote);
 struct sfd_assembly;
 TAILQ_HEAD(sfd_assembly_list, sfd_assembly);
 
@@ -78,12 +81,14 @@ typedef struct sfd_server {
   struct sfd_arrival *arriving; /* by node */
   struct sfd_assembly_list assemblies;
   struct sfd_submission_list submissions;
-  struct sfd_workers *workers; /* NULL: nothing is offloaded */
-  uv_timer_t stalls;           /* see stall.h */
-  uint64_t trace_since_ns;     /* when the last trace was started; 0: never */
-  uint64_t trace_until_ns;     /* and stopped; 0: it goes on */
-  uv_idle_t busy;              /* runs while the loop must not sleep */
-  uint64_t last_moved_ns;      /* when something last went to or came from another node */
+  struct sfd_remote_list remotes;
+  struct sfd_metrics_server *metrics; /* NULL: they are not served */
+  struct sfd_workers *workers;        /* NULL: nothing is offloaded */
+  uv_timer_t stalls;                  /* see stall.h */
+  uint64_t trace_since_ns;            /* when the last trace was started; 0: never */
+  uint64_t trace_until_ns;            /* and stopped; 0: it goes on */
+  uv_idle_t busy;                     /* runs while the loop must not sleep */
+  uint64_t last_moved_ns;             /* when something last went to or came from another node */
 } sfd_server_t;
 
 /* Starts serving a listening, non-blocking socket, which stays the caller's, on a loop that the caller runs. The
@@ -91,7 +96,7 @@ typedef struct sfd_server {
 sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int listen_fd, const sfshm_costs_t *costs,
                               sfd_server_t **server_p);
 
-/* Joins the other daemons that the options name, if any. Before the loop runs. */
+/* Joins the other daemons that the options name, if any, and serves metrics if they say so. Before the loop runs. */
 sf_status_t sfd_server_connect(sfd_server_t *server);
 
 /* Closes all connections and handles: when the loop has nothing left to do, the server can be destroyed. SIGTERM and

@@ -14,6 +14,7 @@
 #include "daemon/log.h"
 #include "daemon/peer.h"
 #include "daemon/query.h"
+#include "daemon/remote.h"
 #include "shm/error.h"
 
 #define HELLO_TIMEOUT_MS 10000
@@ -67,6 +68,8 @@ void sfd_session_close(sfd_session_t *session)
     TAILQ_REMOVE(&server->attention, session, attention_entry);
   TAILQ_REMOVE(&server->sessions, session, entry);
   sfd_strangers_remove(session);
+  sfd_remote_free(session->query.remote);
+  session->query.remote = NULL;
   close_handle((uv_handle_t *)&session->poll);
   close_handle((uv_handle_t *)&session->timer);
   if (session->alerts != NULL)
@@ -285,7 +288,8 @@ static void flush(sfd_session_t *session, sfproto_conn_t *conn, size_t max_bytes
 
 static void wait_for_events(sfd_session_t *session)
 {
-  bool output = sfproto_conn_queued_bytes(session->conn) > 0 || session->query.active;
+  bool output = sfproto_conn_queued_bytes(session->conn) > 0 ||
+                (session->query.active && !sfd_remote_waits(session->query.remote));
   int events = UV_READABLE | (output ? UV_WRITABLE : 0);
   if (events != session->events)
     uv_poll_start(&session->poll, events, on_poll);

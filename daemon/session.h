@@ -48,6 +48,8 @@ typedef struct sfd_query {
   uint64_t next_graph;
   int32_t next_rank;
   int32_t count;
+  bool self_contained;       /* counters go as bytes, not as descriptors */
+  struct sfd_remote *remote; /* NULL: of this node only */
 } sfd_query_t;
 
 typedef struct sfd_session {

@@ -1,7 +1,9 @@
 /* Reading a rank's counters region. One thread. */
 #include "proto/report/counters.h"
 
+#include "proto/report/counters_pack.h"
 #include "shm/counters_read.h"
+#include "shm/error.h"
 
 static uint64_t load(const _Atomic uint64_t *counter)
 {
@@ -39,6 +41,27 @@ sf_status_t sfreport_counters_read(int fd, sfreport_rank_counts_t *counts_p)
   sfshm_counters_t *copy;
   bool torn; /* then a graph that is made or destroyed at this moment may be missing, or be there twice */
   sf_status_t status = sfshm_counters_copy(fd, &copy, &torn);
+  if (status != SF_OK)
+    return status;
+  load_all(copy, counts_p);
+  sfshm_counters_free(copy);
+  return SF_OK;
+}
+
+sf_status_t sfreport_counters_copy_of(const Sfproto__RankInfo *rank, int fd, sfshm_counters_t **copy_p)
+{
+  bool torn;
+  if (fd >= 0)
+    return sfshm_counters_copy(fd, copy_p, &torn);
+  if (rank->has_counters)
+    return sfreport_counters_unpack(rank->counters.data, rank->counters.len, copy_p);
+  return sfshm_error(SF_ERR_NOT_FOUND, "rank %d comes without counters", rank->rank);
+}
+
+sf_status_t sfreport_counters_of(const Sfproto__RankInfo *rank, int fd, sfreport_rank_counts_t *counts_p)
+{
+  sfshm_counters_t *copy;
+  sf_status_t status = sfreport_counters_copy_of(rank, fd, &copy);
   if (status != SF_OK)
     return status;
   load_all(copy, counts_p);

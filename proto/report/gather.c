@@ -6,16 +6,17 @@
 
 #include "shm/error.h"
 
-static bool read_counters(sfreport_gather_t *gather, int fd)
+static bool read_counters(sfreport_gather_t *gather, const Sfproto__RankInfo *rank, int fd)
 {
-  return fd >= 0 && sfreport_counters_read(fd, &gather->counts) == SF_OK;
+  return sfreport_counters_of(rank, fd, &gather->counts) == SF_OK;
 }
 
 sf_status_t sfreport_gather_add(sfreport_gather_t *gather, Sfproto__Message *message, int counters_fd)
 {
   sfreport_item_t *item;
   sf_status_t status = sfreport_list_add(&gather->list, message, &item);
-  if (status == SF_OK && message->body_case == SFPROTO__MESSAGE__BODY_RANK_INFO && read_counters(gather, counters_fd)) {
+  if (status == SF_OK && message->body_case == SFPROTO__MESSAGE__BODY_RANK_INFO &&
+      read_counters(gather, message->rank_info, counters_fd)) {
     item->ncounted = 1;
     item->counts = gather->counts.total;
     item->sleeps = gather->counts.sleeps;
@@ -30,12 +31,18 @@ static int compare_numbers(uint64_t a, uint64_t b)
   return a < b ? -1 : a > b;
 }
 
+/* The order of a graph to the one with those numbers, as told by that node (0 if no node is named). */
+static int compare_graphs(const Sfproto__Message *message, int32_t told_by, uint64_t job_id, uint64_t graph)
+{
+  int order = compare_numbers((uint64_t)message->told_by, (uint64_t)told_by);
+  order = order != 0 ? order : compare_numbers(message->graph_info->job_id, job_id);
+  return order != 0 ? order : compare_numbers(message->graph_info->graph, graph);
+}
+
 static int compare_items(const void *a, const void *b)
 {
-  const Sfproto__GraphInfo *x = (*(sfreport_item_t *const *)a)->message->graph_info;
-  const Sfproto__GraphInfo *y = (*(sfreport_item_t *const *)b)->message->graph_info;
-  int by_job = compare_numbers(x->job_id, y->job_id);
-  return by_job != 0 ? by_job : compare_numbers(x->graph, y->graph);
+  const Sfproto__Message *x = (*(sfreport_item_t *const *)a)->message, *y = (*(sfreport_item_t *const *)b)->message;
+  return compare_graphs(x, y->told_by, y->graph_info->job_id, y->graph_info->graph);
 }
 
 sf_status_t sfreport_gather_begin_counting(sfreport_gather_t *gather)
@@ -50,14 +57,12 @@ sf_status_t sfreport_gather_begin_counting(sfreport_gather_t *gather)
   return SF_OK;
 }
 
-static sfreport_item_t *find_graph(const sfreport_gather_t *gather, uint64_t job_id, uint64_t graph)
+static sfreport_item_t *find_graph(const sfreport_gather_t *gather, const Sfproto__Message *rank, uint64_t graph)
 {
   size_t low = 0, high = gather->list.count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    const Sfproto__GraphInfo *info = gather->index[middle]->message->graph_info;
-    int order = compare_numbers(info->job_id, job_id);
-    order = order != 0 ? order : compare_numbers(info->graph, graph);
+    int order = compare_graphs(gather->index[middle]->message, rank->told_by, rank->rank_info->job_id, graph);
     if (order == 0)
       return gather->index[middle];
     if (order < 0)
@@ -70,11 +75,11 @@ static sfreport_item_t *find_graph(const sfreport_gather_t *gather, uint64_t job
 
 void sfreport_gather_count(sfreport_gather_t *gather, const Sfproto__Message *rank, int counters_fd)
 {
-  if (!read_counters(gather, counters_fd))
+  if (!read_counters(gather, rank->rank_info, counters_fd))
     return;
   for (int i = 0; i < gather->counts.ngraphs; i++) {
     const sfreport_graph_counts_t *entry = &gather->counts.graphs[i];
-    sfreport_item_t *item = find_graph(gather, rank->rank_info->job_id, entry->graph);
+    sfreport_item_t *item = find_graph(gather, rank, entry->graph);
     if (item == NULL) /* made or forgotten since the daemon was asked */
       continue;
     sfreport_counts_merge(&item->counts, &entry->counts, item->ncounted == 0);

@@ -13,7 +13,8 @@ typedef struct sfreport_gather {
   sfreport_rank_counts_t counts;
 } sfreport_gather_t;
 
-/* Appends the message, which is then the list's. counters_fd: of a rank, its counters; -1: none. SF_ERR_NOMEM: it stays
+/* Appends the message, which is then the list's. counters_fd: of a rank, its counters; -1: they are in the
+ * message, or unknown. SF_ERR_NOMEM: it stays
  * the caller's. */
 sf_status_t sfreport_gather_add(sfreport_gather_t *gather, Sfproto__Message *message, int counters_fd);
 

@@ -28,3 +28,20 @@ void sfreport_list_clear(sfreport_list_t *list)
   free(list->items);
   *list = (sfreport_list_t){0};
 }
+
+static int by_node(const void *a, const void *b)
+{
+  const sfreport_item_t *x = a, *y = b;
+  int32_t nx = x->message->told_by, ny = y->message->told_by;
+  if (nx != ny)
+    return nx < ny ? -1 : 1;
+  return (x->place > y->place) - (x->place < y->place);
+}
+
+void sfreport_list_sort(sfreport_list_t *list)
+{
+  for (size_t i = 0; i < list->count; i++)
+    list->items[i].place = i;
+  if (list->count > 0)
+    qsort(list->items, list->count, sizeof list->items[0], by_node);
+}

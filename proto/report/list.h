@@ -15,6 +15,7 @@ typedef struct sfreport_item {
   int32_t ncounted;
   sfreport_counts_t counts;
   uint64_t sleeps; /* ranks only */
+  size_t place;    /* for sorting */
 } sfreport_item_t;
 
 /* Start with {0}. */
@@ -25,6 +26,9 @@ typedef struct sfreport_list {
 
 /* Appends; the message is then the list's. SF_ERR_NOMEM: it stays the caller's. */
 sf_status_t sfreport_list_add(sfreport_list_t *list, Sfproto__Message *message, sfreport_item_t **item_p);
+
+/* By the node that tells; what one node tells stays in its order. */
+void sfreport_list_sort(sfreport_list_t *list);
 void sfreport_list_clear(sfreport_list_t *list);
 
 #endif

@@ -19,6 +19,19 @@ void sfreport_metrics_clear(sfreport_metrics_t *metrics)
   sfreport_list_clear(&metrics->peers);
 }
 
+void sfreport_metrics_drop_unnumbered(sfreport_list_t *graphs)
+{
+  size_t kept = 0;
+  for (size_t i = 0; i < graphs->count; i++) {
+    sfreport_item_t *item = &graphs->items[i];
+    if (item->message->graph_info->graph != 0)
+      graphs->items[kept++] = *item;
+    else
+      sfproto__message__free_unpacked(item->message, NULL);
+  }
+  graphs->count = kept;
+}
+
 /* ---- Plain values ---- */
 
 static void begin_field(sfreport_openmetrics_t *out, const char *prefix, const sfreport_metric_t *field)

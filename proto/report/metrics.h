@@ -13,6 +13,8 @@ typedef struct sfreport_metrics {
   sfreport_list_t status, jobs, ranks, graphs, peers;
 } sfreport_metrics_t;
 
+/* Graphs that are being set up have no number yet: several of them could not be told apart. */
+void sfreport_metrics_drop_unnumbered(sfreport_list_t *graphs);
 void sfreport_metrics_clear(sfreport_metrics_t *metrics);
 
 /* OpenMetrics text with names that docs/man/sfctl.1 lists. SF_ERR_PROTO: the status is missing; errors of writing stay

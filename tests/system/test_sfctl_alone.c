@@ -137,8 +137,25 @@ END_TEST
 
 /* ---- Strange daemons --------------------------------------------------------------------------------------------- */
 
+/* Every command that asks a daemon. */
+static const char *const commands[][4] = {
+    {"status"},    {"jobs", "x"},        {"ranks"},         {"graphs", "--json"}, {"plan", "7"},
+    {"peers"},     {"config"},           {"metrics"},       {"matrix"},           {"ranks", "--all-nodes"},
+    {"drain"},     {"kill", "x"},        {"shutdown"},      {"log", "info"},      {"log", "--node", "1"},
+    {"top", "-b"}, {"top", "jobs", "x"}, {"top", "--json"},
+};
+#define NCOMMANDS (sizeof commands / sizeof commands[0])
+
+static const char *const *words_of(size_t command)
+{
+  static const char *words[5];
+  memset(words, 0, sizeof words);
+  memcpy(words, commands[command], sizeof commands[command]);
+  return words;
+}
+
 /* Runs sfctl against one that says these bytes and closes the connection. */
-static void run_against(const void *bytes, size_t length, int expected)
+static void run_command_against(const char *const words[], const void *bytes, size_t length, int expected)
 {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   char directory[] = "/tmp/sftest-sfctl-XXXXXX";
@@ -148,7 +165,7 @@ static void run_against(const void *bytes, size_t length, int expected)
   int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
   ck_assert_int_eq(listen(listener, 1), 0);
-  sftest_sfctl_start(&run, address.sun_path, WORDS("status"), NULL);
+  sftest_sfctl_start(&run, address.sun_path, words, NULL);
   int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
   ck_assert_int_eq(send(fd, bytes, length, MSG_NOSIGNAL), (ssize_t)length);
   close(fd);
@@ -159,6 +176,11 @@ static void run_against(const void *bytes, size_t length, int expected)
   sftest_sfctl_expect(expected);
 }
 
+static void run_against(const void *bytes, size_t length, int expected)
+{
+  run_command_against(WORDS("status"), bytes, length, expected);
+}
+
 START_TEST(another_version)
 {
   sfproto_header_t header = sfproto_header_make(0, 0);
@@ -166,6 +188,8 @@ START_TEST(another_version)
   run_against(&header, sizeof header, 4);
   sftest_expect_in(err, "version 2 ");
   sftest_expect_in(err, "version 1");
+  for (size_t i = 0; i < NCOMMANDS; i++)
+    run_command_against(words_of(i), &header, sizeof header, 4);
 }
 END_TEST
 
@@ -174,6 +198,58 @@ START_TEST(garbage)
   static const char text[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
   run_against(text, sizeof text, 1);
   sftest_expect_in(err, "magic");
+  for (size_t i = 0; i < NCOMMANDS; i++)
+    run_command_against(words_of(i), text, sizeof text, 1);
+}
+END_TEST
+
+static size_t pack(Sfproto__Message *message, uint8_t *frame)
+{
+  size_t length = sfproto__message__pack(message, frame + sizeof(sfproto_header_t));
+  sfproto_header_t header = sfproto_header_make(length, 0);
+  memcpy(frame, &header, sizeof header);
+  return sizeof header + length;
+}
+
+/* It has just died: what it said before may be cut anywhere. And an answer of another kind is no answer. */
+START_TEST(a_daemon_that_dies)
+{
+  uint8_t bytes[512];
+  char software[] = "sfd 9.9.9";
+  Sfproto__Welcome welcome = SFPROTO__WELCOME__INIT;
+  Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  welcome.software = software;
+  message.request = 1;
+  message.body_case = SFPROTO__MESSAGE__BODY_WELCOME;
+  message.welcome = &welcome;
+  size_t length = pack(&message, bytes);
+  message.request = 2;
+  message.body_case = SFPROTO__MESSAGE__BODY_GOODBYE;
+  message.goodbye = &goodbye;
+  size_t both = length + pack(&message, bytes + length);
+  for (size_t i = 0; i < NCOMMANDS; i++) {
+    run_command_against(words_of(i), bytes, length, 1);
+    sftest_expect_in(err, "has ended or closed the connection");
+    run_command_against(words_of(i), bytes, length - 3, 1);
+    run_command_against(words_of(i), bytes, length + 7, 1);
+    run_command_against(words_of(i), bytes, both, 1);
+    sftest_expect_in(err, "sfd answers with message ");
+  }
+}
+END_TEST
+
+START_TEST(a_socket_that_is_none)
+{
+  char path[] = "/tmp/sftest-file-XXXXXX";
+  int fd = mkstemp(path);
+  ck_assert_int_ge(fd, 0);
+  close(fd);
+  for (size_t i = 0; i < NCOMMANDS; i++) {
+    sftest_sfctl(path, words_of(i), 3);
+    sftest_expect_in(err, path);
+  }
+  unlink(path);
 }
 END_TEST
 
@@ -216,6 +292,8 @@ static Suite *sfctl_suite(void)
   tcase_add_test(cases, full_disk);
   tcase_add_test(cases, another_version);
   tcase_add_test(cases, garbage);
+  tcase_add_test(cases, a_daemon_that_dies);
+  tcase_add_test(cases, a_socket_that_is_none);
   tcase_add_test(cases, a_daemon_that_ends);
   tcase_add_test(cases, a_daemon_that_refuses);
   suite_add_tcase(suite, cases);

@@ -157,7 +157,8 @@ static void look_at_plan(const sftest_cluster_t *cluster)
                           "\"reduce_messages\":1,\"reduce_values\":200,\"values_before\":400,\"contiguous_values\":400,"
                           "\"messages_sent\":2,\"messages_received\":3}");
     sftest_sfctl(cluster->nodes[i].socket, WORDS("plan", graph), 0);
-    ck_assert_int_eq(sftest_count_lines(out), 4);
+    ck_assert_int_eq(sftest_count_lines(out), 5);
+    sftest_expect_in(out, "\nwithin the node: 2 pairs of ranks, 200 values\n");
     sftest_expect_in(out, "1 out    1 in     200      200       -        100%     3         2\n");
     sftest_expect_in(out, "1 in   1 out     200      200     400        100%     2         3\n");
   }

@@ -135,6 +135,20 @@ static pair_t forecast(const char *path)
   return pair;
 }
 
+/* Pairs of ranks of the same node, which daemons do not know: ranks count them. */
+static void compare_within(const sftest_cluster_t *cluster, const char *graph, const pair_t *pair)
+{
+  uint64_t messages = 0, values = 0;
+  for (int node = 0; node < NODES; node++) {
+    sftest_sfctl(cluster->nodes[node].socket, WORDS("plan", graph, "--pairs", "--json"), 0);
+    messages += number_in(out, "\"within\":{", "messages");
+    values += number_in(out, "\"within\":{", "values");
+    sftest_expect_in(out, "\"pairs\":[{\"from\":");
+  }
+  ck_assert_uint_eq(messages, pair->within_messages);
+  ck_assert_uint_eq(values, pair->within_values);
+}
+
 static void compare_plans(const sftest_cluster_t *cluster, const pair_t *pair)
 {
   char graph[32];
@@ -147,6 +161,7 @@ static void compare_plans(const sftest_cluster_t *cluster, const pair_t *pair)
     ck_assert_uint_eq(number_in(out, "\"here\":\"leaves\"", "values_before"), pair->flat_values[node]);
     ck_assert_uint_eq(number_in(out, "\"here\":\"roots\"", "bcast_values"), pair->values[1 - node]);
   }
+  compare_within(cluster, graph, pair);
 }
 
 static void compare_traffic(const sftest_cluster_t *cluster, const pair_t *pair)

@@ -144,7 +144,8 @@ START_TEST(plans_of_what_does_not_exist)
   expect_error(WORDS("plan", "--grid", "8", "--ranks", "4"), "--ranks and --per-node say what to plan for");
   expect_error(WORDS("plan", "--grid", "8", "--matrix", "m"), "only one of GRAPH, --matrix and --grid");
   expect_error(WORDS("plan", "17", "--matrix", "m"), "only one of GRAPH, --matrix and --grid");
-  expect_error(WORDS("plan", "17", "--pairs"), "--pairs goes with --matrix or --grid, not with a graph");
+  expect_error(WORDS("plan", "17", "--unit", "4"), "--unit goes with --matrix or --grid, not with a graph");
+  ck_assert(parse_ok(WORDS("plan", "17", "--pairs")).pairs);
   expect_error(WORDS("jobs", "--pairs"), "--pairs goes with the command plan, not with jobs");
   expect_error(WORDS("plan", "--ranks", "0"), "expected a whole number from 1 to 16777216");
   expect_error(WORDS("plan", "--ranks", "x"), "expected a whole number");

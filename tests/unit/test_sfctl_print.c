@@ -8,6 +8,8 @@
 #include "shm/error.h"
 #include "tests/unit/runner.h"
 
+static const sfctl_print_style_t plain;
+
 #define MAN_PAGE "docs/man/sfctl.1"
 
 /* A name that must be escaped: a terminal would obey it, and it is not valid UTF-8. */
@@ -40,7 +42,8 @@ static char *print(Sfproto__Query__What what, bool json, bool regions)
   char *text;
   size_t length;
   FILE *file = open_memstream(&text, &length);
-  sf_status_t status = json ? sfctl_print_json(what, &list, file) : sfctl_print_text(what, &list, regions, file);
+  const sfctl_print_style_t style = {.regions = regions};
+  sf_status_t status = json ? sfctl_print_json(what, &list, &style, file) : sfctl_print_text(what, &list, &style, file);
   ck_assert_int_eq(status, SF_OK);
   fclose(file);
   return text;
@@ -171,8 +174,8 @@ END_TEST
 START_TEST(status_missing)
 {
   const sfreport_list_t nothing = {0};
-  ck_assert_int_eq(sfctl_print_text(SFPROTO__QUERY__WHAT__STATUS, &nothing, false, stdout), SF_ERR_PROTO);
-  ck_assert_int_eq(sfctl_print_json(SFPROTO__QUERY__WHAT__STATUS, &nothing, stdout), SF_ERR_PROTO);
+  ck_assert_int_eq(sfctl_print_text(SFPROTO__QUERY__WHAT__STATUS, &nothing, &plain, stdout), SF_ERR_PROTO);
+  ck_assert_int_eq(sfctl_print_json(SFPROTO__QUERY__WHAT__STATUS, &nothing, &plain, stdout), SF_ERR_PROTO);
 }
 END_TEST
 
@@ -512,8 +515,8 @@ START_TEST(plan_in_several_messages)
   items[0].message = &message;
   items[1].message = &second;
   FILE *file = open_memstream(&text, &length);
-  ck_assert_int_eq(sfctl_print_text(SFPROTO__QUERY__WHAT__PLAN, &both, false, file), SF_OK);
-  ck_assert_int_eq(sfctl_print_json(SFPROTO__QUERY__WHAT__PLAN, &both, file), SF_OK);
+  ck_assert_int_eq(sfctl_print_text(SFPROTO__QUERY__WHAT__PLAN, &both, &plain, file), SF_OK);
+  ck_assert_int_eq(sfctl_print_json(SFPROTO__QUERY__WHAT__PLAN, &both, &plain, file), SF_OK);
   fclose(file);
   ck_assert_ptr_nonnull(strstr(text, "\n   2  leaves "));
   ck_assert_ptr_nonnull(strstr(text, "},{\"node\":2,\"here\":\"leaves\""));
@@ -531,8 +534,8 @@ START_TEST(plan_without_edges_to_other_nodes)
   expect_json(SFPROTO__QUERY__WHAT__PLAN,
               "{\"graph\":9,\"job_id\":7,\"job\":\"c\\ng\",\"size\":8,\"state\":\"ready\",\"node\":1,"
               "\"sides\":[]}\n");
-  ck_assert_int_eq(sfctl_print_text(SFPROTO__QUERY__WHAT__PLAN, &nothing, false, stdout), SF_ERR_PROTO);
-  ck_assert_int_eq(sfctl_print_json(SFPROTO__QUERY__WHAT__PLAN, &nothing, stdout), SF_ERR_PROTO);
+  ck_assert_int_eq(sfctl_print_text(SFPROTO__QUERY__WHAT__PLAN, &nothing, &plain, stdout), SF_ERR_PROTO);
+  ck_assert_int_eq(sfctl_print_json(SFPROTO__QUERY__WHAT__PLAN, &nothing, &plain, stdout), SF_ERR_PROTO);
 }
 END_TEST
 
@@ -550,8 +553,8 @@ START_TEST(nothing_there)
     char *text;
     size_t length;
     FILE *file = open_memstream(&text, &length);
-    ck_assert_int_eq(sfctl_print_text(cases[i].what, &nothing, false, file), SF_OK);
-    ck_assert_int_eq(sfctl_print_json(cases[i].what, &nothing, file), SF_OK);
+    ck_assert_int_eq(sfctl_print_text(cases[i].what, &nothing, &plain, file), SF_OK);
+    ck_assert_int_eq(sfctl_print_json(cases[i].what, &nothing, &plain, file), SF_OK);
     fclose(file);
     ck_assert_str_eq(text, cases[i].expected);
     free(text);

@@ -89,7 +89,7 @@ static sf_status_t find_jobs(sfctl_connection_t *connection, collector_t *collec
     sfshm_suggest_show(&suggest, name_of(&collector->jobs.items[i]));
   sfshm_suggest_hint(&suggest, hint); /* before the name goes */
   choose_jobs(&collector->jobs, collector->job);
-  if (collector->jobs.count == 0)
+  if (collector->jobs.count == 0 && connection->missing.count == 0)
     return sfshm_error(SF_ERR_NOT_FOUND, "no job \"%.80s\"%s is known to the sfd at %s, or it is another user's",
                        collector->job, hint, connection->path);
   return SF_OK;
@@ -178,6 +178,37 @@ sf_status_t sfctl_collect(sfctl_connection_t *connection, Sfproto__Query__What w
   return status;
 }
 
+/* ---- Ranks, one by one ---- */
+
+typedef struct handing {
+  collector_t *collector;
+  sfctl_take_rank_t take;
+  void *context;
+} handing_t;
+
+static sf_status_t hand_rank(void *context, sfproto_incoming_t *incoming)
+{
+  const handing_t *handing = context;
+  if (!is_meant(handing->collector, job_of(incoming->message)))
+    return SF_OK;
+  return handing->take(handing->context, incoming->message, counters_of(incoming));
+}
+
+sf_status_t sfctl_collect_ranks(sfctl_connection_t *connection, const char *job, sfctl_take_rank_t take, void *context)
+{
+  collector_t *collector = calloc(1, sizeof *collector);
+  if (collector == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for the counters of a rank");
+  handing_t handing = {collector, take, context};
+  collector->job = job;
+  sf_status_t status = job != NULL ? find_jobs(connection, collector) : SF_OK;
+  if (status == SF_OK)
+    status = ask(connection, SFPROTO__QUERY__WHAT__RANKS, hand_rank, &handing);
+  sfreport_list_clear(&collector->jobs);
+  free(collector);
+  return status;
+}
+
 /* ---- Plans ---- */
 
 static sf_status_t take_plan(void *context, sfproto_incoming_t *incoming)
@@ -194,7 +225,7 @@ sf_status_t sfctl_collect_plan(sfctl_connection_t *connection, uint64_t graph, s
   query.has_graph = true;
   query.graph = graph;
   sf_status_t status = sfctl_query(connection, &query, take_plan, &list);
-  if (status == SF_OK && list.count == 0)
+  if (status == SF_OK && list.count == 0 && connection->missing.count == 0)
     status = sfshm_error(SF_ERR_NOT_FOUND, "graph %" PRIu64 " has just been destroyed", graph);
   if (status == SF_OK)
     *list_p = list;
@@ -204,20 +235,6 @@ sf_status_t sfctl_collect_plan(sfctl_connection_t *connection, uint64_t graph, s
 }
 
 /* ---- Metrics ---- */
-
-/* Graphs that are being set up have no number yet: several of them could not be told apart. */
-static void drop_unnumbered(sfreport_list_t *graphs)
-{
-  size_t kept = 0;
-  for (size_t i = 0; i < graphs->count; i++) {
-    sfreport_item_t *item = &graphs->items[i];
-    if (item->message->graph_info->graph != 0)
-      graphs->items[kept++] = *item;
-    else
-      sfproto__message__free_unpacked(item->message, NULL);
-  }
-  graphs->count = kept;
-}
 
 sf_status_t sfctl_collect_metrics(sfctl_connection_t *connection, sfreport_metrics_t *metrics_p)
 {
@@ -237,7 +254,7 @@ sf_status_t sfctl_collect_metrics(sfctl_connection_t *connection, sfreport_metri
     sfreport_metrics_clear(&metrics);
     return status;
   }
-  drop_unnumbered(&metrics.graphs);
+  sfreport_metrics_drop_unnumbered(&metrics.graphs);
   *metrics_p = metrics;
   return SF_OK;
 }

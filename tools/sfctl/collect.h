@@ -12,6 +12,12 @@
 sf_status_t sfctl_collect(sfctl_connection_t *connection, Sfproto__Query__What what, const char *job,
                           sfreport_list_t *list_p);
 
+/* Gets a RankInfo, and the descriptor of the rank's counters, or -1. Other than SF_OK ends the query. */
+typedef sf_status_t (*sfctl_take_rank_t)(void *context, const Sfproto__Message *message, int counters_fd);
+
+/* Asks for ranks, of one job if job is not NULL, and hands each to take. Errors as above. */
+sf_status_t sfctl_collect_ranks(sfctl_connection_t *connection, const char *job, sfctl_take_rank_t take, void *context);
+
 /* Asks for the plan of the graph with that number. To be cleared by the caller. SF_ERR_NOT_FOUND: there is no such
  * graph that this user may see; others as above. */
 sf_status_t sfctl_collect_plan(sfctl_connection_t *connection, uint64_t graph, sfreport_list_t *list_p);

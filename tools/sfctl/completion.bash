@@ -30,7 +30,7 @@ _sfctl_command() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
     case $word in
-    --socket | --timeout | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit | --threshold | --output)
+    --socket | --timeout | --node | --iterations | -n | --delay | -d | --sort | --graph | --by | --format | --count | --interval | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit | --threshold | --output)
       [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
       ((i++))
       ;;
@@ -48,7 +48,7 @@ _sfctl_argument() {
   local program=$1 command=$2 at=$3 i
   for ((i = at + 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
-    --socket | --timeout | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit | --threshold | --output)
+    --socket | --timeout | --node | --iterations | -n | --delay | -d | --sort | --graph | --by | --format | --count | --interval | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit | --threshold | --output)
       [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
       ((i++))
       ;;
@@ -57,8 +57,9 @@ _sfctl_argument() {
     esac
   done
   case $command in
-  jobs | ranks | graphs | stuck | kill) _sfctl_jobs "$program" ;;
+  jobs | ranks | graphs | kill | matrix) _sfctl_jobs "$program" ;;
   plan) _sfctl_graphs "$program" ;;
+  top) echo jobs ranks graphs channels ;;
   log) echo error warn info debug trace ;;
   trace) echo start stop dump ;;
   esac
@@ -81,7 +82,10 @@ _sfctl() {
   case $previous in
   --parts) words='boxes rows' ;;
   --distribution) words='block cyclic' ;;
-  --timeout | --grid | --stencil | --ranks | --per-node | --unit | --threshold | --output) return ;;
+  --by) words='ranks nodes' ;;
+  --format) words='text csv svg' ;;
+  --count) words='bytes messages' ;;
+  --timeout | --node | --iterations | -n | --delay | -d | --sort | --graph | --interval | --grid | --stencil | --ranks | --per-node | --unit | --threshold | --output) return ;;
   esac
   if [[ -n ${words-} ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
@@ -89,9 +93,9 @@ _sfctl() {
   fi
   read -r command at < <(_sfctl_command)
   if [[ $current == -* ]]; then
-    words='--help --version --json --regions --socket --timeout --matrix --grid --stencil --parts --ranks --per-node --distribution --unit --pairs --threshold --output --undo --force'
+    words='--help --version --json --regions --socket --timeout --node --all-nodes --matrix --grid --stencil --parts --ranks --per-node --distribution --unit --pairs --threshold --output --batch --iterations --delay --sort --graph --by --format --count --interval --undo --force'
   elif [[ -z ${command-} ]]; then
-    words='status jobs ranks graphs plan peers stuck trace metrics doctor config log drain kill shutdown'
+    words='status jobs ranks graphs plan top matrix peers stuck trace metrics doctor config log drain kill shutdown'
   else
     words=$(_sfctl_argument "$program" "$command" "$at")
   fi

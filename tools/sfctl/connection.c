@@ -119,10 +119,23 @@ sf_status_t sfctl_connect(const char *socket_path, int64_t timeout_ms, sfctl_con
   return SF_OK;
 }
 
+sfctl_target_t sfctl_target(const sfctl_options_t *options)
+{
+  return (sfctl_target_t){
+      .named = options->node >= 0, .node = options->node >= 0 ? (int32_t)options->node : 0, .all = options->all_nodes};
+}
+
+void sfctl_renew(sfctl_connection_t *connection)
+{
+  connection->deadline_ms = now_ms() + connection->timeout_ms;
+  sfreport_list_clear(&connection->missing);
+}
+
 void sfctl_disconnect(sfctl_connection_t *connection)
 {
   sfproto_conn_destroy(connection->conn);
   connection->conn = NULL;
+  sfreport_list_clear(&connection->missing);
 }
 
 /* ---- Queries ---- */
@@ -153,6 +166,52 @@ static Sfproto__Message__BodyCase body_of(Sfproto__Query__What what)
   }
 }
 
+static sf_status_t error_of_node(const Sfproto__NodeMissing *missing, const char *others)
+{
+  sf_status_t status = missing->status < 0 ? (sf_status_t)missing->status : SF_ERR_PROTO;
+  return sfshm_error(status, "node %d: %s%s", missing->node,
+                     missing->detail[0] != '\0' ? missing->detail : sfshm_strerror(status), others);
+}
+
+/* One node's error is the answer if no other is meant. */
+static sf_status_t take_missing(sfctl_connection_t *connection, sfproto_incoming_t *incoming)
+{
+  sfreport_item_t *item;
+  if (!connection->target.all)
+    return error_of_node(incoming->message->node_missing, "");
+  sf_status_t status = sfreport_list_add(&connection->missing, incoming->message, &item);
+  if (status == SF_OK)
+    incoming->message = NULL;
+  return status;
+}
+
+/* That a job or graph is not known everywhere is no error. */
+sf_status_t sfctl_check_missing(const sfctl_connection_t *connection, size_t nanswers)
+{
+  char others[40] = "";
+  const Sfproto__NodeMissing *first = NULL;
+  size_t count = 0;
+  for (size_t i = 0; i < connection->missing.count; i++) {
+    const Sfproto__NodeMissing *missing = connection->missing.items[i].message->node_missing;
+    if (missing->status == SF_ERR_NOT_FOUND && nanswers > 0)
+      continue;
+    first = first != NULL ? first : missing;
+    count++;
+  }
+  if (first == NULL)
+    return SF_OK;
+  if (count > 1)
+    snprintf(others, sizeof others, " (and %zu more nodes)", count - 1);
+  return error_of_node(first, others);
+}
+
+/* How long other nodes may take: what remains is for this one to say so. */
+static int64_t nodes_timeout_ms(const sfctl_connection_t *connection)
+{
+  int64_t timeout_ms = connection->timeout_ms / 4 * 3;
+  return timeout_ms > 0 ? timeout_ms : 1;
+}
+
 /* The messages of the answer, and its end, which says how many they were. */
 static sf_status_t take_answer(sfctl_connection_t *connection, Sfproto__Message__BodyCase expected, sfctl_take_t take,
                                void *context)
@@ -165,6 +224,8 @@ static sf_status_t take_answer(sfctl_connection_t *connection, Sfproto__Message_
     Sfproto__Message__BodyCase body = incoming.message->body_case;
     if (body == expected)
       status = take(context, &incoming);
+    else if (body == SFPROTO__MESSAGE__BODY_NODE_MISSING)
+      status = take_missing(connection, &incoming);
     else if (body != SFPROTO__MESSAGE__BODY_QUERY_END)
       status = unexpected(incoming.message, (int)expected);
     else if (incoming.message->query_end->count != count)
@@ -181,21 +242,21 @@ sf_status_t sfctl_query(sfctl_connection_t *connection, Sfproto__Query *query, s
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_QUERY;
   message.query = query;
+  query->has_node = connection->target.named;
+  query->node = connection->target.node;
+  query->has_all_nodes = query->all_nodes = connection->target.all;
+  query->has_nodes_timeout_ms = query->has_node || query->all_nodes;
+  query->nodes_timeout_ms = nodes_timeout_ms(connection);
   sf_status_t status = send_request(connection, &message);
   return status == SF_OK ? take_answer(connection, body_of(query->what), take, context) : status;
 }
 
 /* ---- Control ---- */
 
-sf_status_t sfctl_request(sfctl_connection_t *connection, Sfproto__Control *control, sfctl_take_t take, void *context)
+static sf_status_t take_one(sfctl_connection_t *connection, sfctl_take_t take, void *context)
 {
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   sfproto_incoming_t incoming;
-  message.body_case = SFPROTO__MESSAGE__BODY_CONTROL;
-  message.control = control;
-  sf_status_t status = send_request(connection, &message);
-  if (status == SF_OK)
-    status = receive(connection, &incoming);
+  sf_status_t status = receive(connection, &incoming);
   if (status != SF_OK)
     return status;
   if (incoming.message->body_case == SFPROTO__MESSAGE__BODY_CONTROLLED)
@@ -204,4 +265,22 @@ sf_status_t sfctl_request(sfctl_connection_t *connection, Sfproto__Control *cont
     status = unexpected(incoming.message, SFPROTO__MESSAGE__BODY_CONTROLLED);
   sfproto_incoming_free(&incoming);
   return status;
+}
+
+sf_status_t sfctl_request(sfctl_connection_t *connection, Sfproto__Control *control, sfctl_take_t take, void *context)
+{
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  bool elsewhere = connection->target.named || connection->target.all;
+  message.body_case = SFPROTO__MESSAGE__BODY_CONTROL;
+  message.control = control;
+  control->has_node = connection->target.named;
+  control->node = connection->target.node;
+  control->has_all_nodes = control->all_nodes = connection->target.all;
+  control->has_nodes_timeout_ms = elsewhere;
+  control->nodes_timeout_ms = nodes_timeout_ms(connection);
+  sf_status_t status = send_request(connection, &message);
+  if (status != SF_OK)
+    return status;
+  return elsewhere ? take_answer(connection, SFPROTO__MESSAGE__BODY_CONTROLLED, take, context)
+                   : take_one(connection, take, context);
 }

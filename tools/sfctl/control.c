@@ -13,15 +13,17 @@
 
 typedef struct answer {
   const sfctl_options_t *options;
-  Sfproto__Message *message; /* a Controlled */
+  sfreport_list_t list; /* a Controlled of each node */
 } answer_t;
 
 static sf_status_t take_answer(void *context, sfproto_incoming_t *incoming)
 {
   answer_t *answer = context;
-  answer->message = incoming->message;
-  incoming->message = NULL;
-  return SF_OK;
+  sfreport_item_t *item;
+  sf_status_t status = sfreport_list_add(&answer->list, incoming->message, &item);
+  if (status == SF_OK)
+    incoming->message = NULL;
+  return status;
 }
 
 /* ---- Waiting for the daemon's end ---- */
@@ -43,7 +45,10 @@ static sf_status_t find_process(sfctl_connection_t *connection, int *pidfd_p)
   pid_t pid = -1;
   Sfproto__Query query = SFPROTO__QUERY__INIT;
   query.what = SFPROTO__QUERY__WHAT__STATUS;
+  sfctl_target_t target = connection->target;
+  connection->target = (sfctl_target_t){0};
   sf_status_t status = sfctl_query(connection, &query, take_pid, &pid);
+  connection->target = target;
   *pidfd_p = status == SF_OK && pid > 0 ? watch_process(pid) : -1;
   return status;
 }
@@ -93,7 +98,7 @@ static sf_status_t ask(sfctl_connection_t *connection, answer_t *answer)
 {
   int pidfd = -1;
   sf_status_t status = SF_OK;
-  if (answer->options->action == SFPROTO__CONTROL__ACTION__SHUTDOWN)
+  if (answer->options->action == SFPROTO__CONTROL__ACTION__SHUTDOWN && answer->options->node < 0)
     status = find_process(connection, &pidfd);
   if (status == SF_OK)
     status = request(connection, answer);
@@ -106,25 +111,43 @@ static sf_status_t ask(sfctl_connection_t *connection, answer_t *answer)
 
 /* ---- Printing ---- */
 
-static void print(const answer_t *answer, FILE *file)
+static void print_json(sfctl_json_t *json, const sfctl_options_t *options, const Sfproto__Message *message)
 {
   static const char *const names[] = {"drain", "undrain", "kill", "shutdown", "log"};
-  const Sfproto__Controlled *controlled = answer->message->controlled;
-  bool undo = answer->options->undo;
-  if (!answer->options->json) {
-    char text[SFREPORT_PRINTABLE_SIZE(512)];
-    fprintf(file, "%s\n", sfreport_text_printable(controlled->text, text, sizeof text));
-    return;
-  }
-  sfctl_json_t json = {.file = file};
-  sfctl_json_begin_object(&json, NULL);
-  sfctl_json_string(&json, "action", undo ? "undrain" : names[answer->options->action]);
-  sfctl_json_string(&json, "text", controlled->text);
+  const Sfproto__Controlled *controlled = message->controlled;
+  sfctl_json_begin_object(json, NULL);
+  if (message->has_told_by)
+    sfctl_json_int(json, "told_by", message->told_by);
+  sfctl_json_string(json, "action", options->undo ? "undrain" : names[options->action]);
+  sfctl_json_string(json, "text", controlled->text);
   if (controlled->has_jobs)
-    sfctl_json_int(&json, "jobs", controlled->jobs);
+    sfctl_json_int(json, "jobs", controlled->jobs);
   else
-    sfctl_json_null(&json, "jobs");
-  sfctl_json_end_object(&json);
+    sfctl_json_null(json, "jobs");
+  sfctl_json_end_object(json);
+}
+
+static void print_text(const Sfproto__Message *message, FILE *file)
+{
+  char text[SFREPORT_PRINTABLE_SIZE(512)];
+  if (message->has_told_by)
+    fprintf(file, "node %d: ", message->told_by);
+  fprintf(file, "%s\n", sfreport_text_printable(message->controlled->text, text, sizeof text));
+}
+
+static void print(const answer_t *answer, FILE *file)
+{
+  const sfctl_options_t *options = answer->options;
+  sfctl_json_t json = {.file = file};
+  if (options->json && options->all_nodes)
+    sfctl_json_begin_array(&json, NULL);
+  for (size_t i = 0; i < answer->list.count; i++)
+    if (options->json)
+      print_json(&json, options, answer->list.items[i].message);
+    else
+      print_text(answer->list.items[i].message, file);
+  if (options->json && options->all_nodes)
+    sfctl_json_end_array(&json);
 }
 
 sf_status_t sfctl_control(const sfctl_options_t *options, FILE *file)
@@ -134,11 +157,13 @@ sf_status_t sfctl_control(const sfctl_options_t *options, FILE *file)
   sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
   if (status != SF_OK)
     return status;
+  connection.target = sfctl_target(options);
   status = ask(&connection, &answer);
-  sfctl_disconnect(&connection);
-  if (status == SF_OK)
+  if (status == SF_OK) {
     print(&answer, file);
-  if (answer.message != NULL)
-    sfproto__message__free_unpacked(answer.message, NULL);
+    status = sfctl_check_missing(&connection, answer.list.count);
+  }
+  sfctl_disconnect(&connection);
+  sfreport_list_clear(&answer.list);
   return status;
 }

@@ -94,7 +94,8 @@ static sf_status_t collect(maker_t *maker)
     status = add_rank(maker, (int32_t)rank);
     rank += step;
   }
-  qsort(maker->lots, maker->nlots, sizeof *maker->lots, compare_lots);
+  if (maker->nlots > 0)
+    qsort(maker->lots, maker->nlots, sizeof *maker->lots, compare_lots);
   return status;
 }
 

@@ -15,10 +15,12 @@
 #include "tools/sfctl/connection.h"
 #include "tools/sfctl/control.h"
 #include "tools/sfctl/doctor.h"
+#include "tools/sfctl/matrix.h"
 #include "tools/sfctl/options.h"
 #include "tools/sfctl/plan.h"
 #include "tools/sfctl/print.h"
 #include "tools/sfctl/stuck.h"
+#include "tools/sfctl/top.h"
 #include "tools/sfctl/trace.h"
 
 /* Documented in docs/man/sfctl.1. */
@@ -46,30 +48,49 @@ static void raise_descriptor_limit(void)
 }
 
 /* Everything is known before the first line is printed: an error leaves no half of an answer behind. */
-static sf_status_t ask(const sfctl_options_t *options, sfreport_list_t *list_p)
+static sf_status_t ask(const sfctl_options_t *options, sfctl_connection_t *connection, sfreport_list_t *list_p)
+{
+  connection->target = sfctl_target(options);
+  return options->command == SFPROTO__QUERY__WHAT__PLAN
+             ? sfctl_collect_plan(connection, options->graph, list_p)
+             : sfctl_collect(connection, options->command, options->job, list_p);
+}
+
+static sf_status_t print(const sfctl_options_t *options, sfreport_list_t *list, const sfctl_within_t *within)
+{
+  const sfctl_print_style_t style = {
+      .regions = options->regions, .all_nodes = options->all_nodes, .within = within, .pairs = options->pairs};
+  if (options->all_nodes)
+    sfreport_list_sort(list);
+  if (options->json)
+    return sfctl_print_json(options->command, list, &style, stdout);
+  return sfctl_print_text(options->command, list, &style, stdout);
+}
+
+/* What some nodes tell is printed, even if others don't answer. */
+static sf_status_t run_query(const sfctl_options_t *options)
 {
   sfctl_connection_t connection;
+  sfreport_list_t list;
+  sfctl_within_t within = {0};
   sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
   if (status != SF_OK)
     return status;
-  status = options->command == SFPROTO__QUERY__WHAT__PLAN
-               ? sfctl_collect_plan(&connection, options->graph, list_p)
-               : sfctl_collect(&connection, options->command, options->job, list_p);
+  status = ask(options, &connection, &list);
+  if (status == SF_OK && options->command == SFPROTO__QUERY__WHAT__PLAN) {
+    status = sfctl_within_ask(&connection, options->graph, &within);
+    if (status != SF_OK)
+      sfreport_list_clear(&list);
+  }
+  size_t count = status == SF_OK ? list.count : 0;
+  if (status == SF_OK) {
+    status = count > 0 || connection.missing.count == 0 ? print(options, &list, &within) : SF_OK;
+    sfreport_list_clear(&list);
+  }
+  if (status == SF_OK)
+    status = sfctl_check_missing(&connection, count);
+  sfctl_within_free(&within);
   sfctl_disconnect(&connection);
-  return status;
-}
-
-static sf_status_t run_query(const sfctl_options_t *options)
-{
-  sfreport_list_t list;
-  sf_status_t status = ask(options, &list);
-  if (status != SF_OK)
-    return status;
-  if (options->json)
-    status = sfctl_print_json(options->command, &list, stdout);
-  else
-    status = sfctl_print_text(options->command, &list, options->regions, stdout);
-  sfreport_list_clear(&list);
   return status;
 }
 
@@ -108,6 +129,10 @@ static sf_status_t run(const sfctl_options_t *options, bool *problems_p)
     return run_query(options);
   case SFCTL_TASK_METRICS:
     return run_metrics(options);
+  case SFCTL_TASK_TOP:
+    return sfctl_top(options, stdout);
+  case SFCTL_TASK_MATRIX:
+    return sfctl_matrix(options, stdout);
   case SFCTL_TASK_PLAN:
     return sfctl_plan(options, stdout);
   case SFCTL_TASK_CONTROL:

@@ -32,6 +32,8 @@ static const command_t commands[] = {
     {"ranks", "[JOB]", "their ranks: operations, bytes, memory and how others reach it", QUERY(RANKS), 0, 1},
     {"graphs", "[JOB]", "their graphs: sizes, operations, bytes by the way they went", QUERY(GRAPHS), 0, 1},
     {"plan", "GRAPH", "what a graph sends, or, with --matrix or --grid, would send", QUERY(PLAN), 0, 1},
+    {"top", "[VIEW [JOB]]", "what moves, refreshed; VIEW: jobs, ranks, graphs or channels", SFCTL_TASK_TOP, 0, 0, 2},
+    {"matrix", "[JOB]", "who sends how much to whom", SFCTL_TASK_MATRIX, 0, 0, 1},
     {"peers", NULL, "the daemons of other nodes, and what went to them and came", QUERY(PEERS), 0, 0},
     {"stuck", "[JOB]", "operations that ranks have waited for too long, and who has not begun them", SFCTL_TASK_STUCK,
      0, 0, 1},
@@ -47,7 +49,7 @@ static const command_t commands[] = {
 };
 #define NCOMMANDS (sizeof commands / sizeof commands[0])
 
-typedef enum kind { KIND_FLAG, KIND_TEXT, KIND_CHOICE, KIND_SECONDS, KIND_INTEGER } kind_t;
+typedef enum kind { KIND_FLAG, KIND_TEXT, KIND_CHOICE, KIND_SECONDS, KIND_INTEGER, KIND_NODE, KIND_GRAPH } kind_t;
 
 typedef struct row {
   const char *name, *argument, *help;
@@ -56,17 +58,21 @@ typedef struct row {
   const char *commands; /* with which it goes, with a blank around each; NULL: all */
 } row_t;
 
+#define WITH_ALL_NODES " top matrix status jobs ranks graphs plan peers config log drain shutdown "
+#define WITH_NODES WITH_ALL_NODES "kill "
 #define FIELD(name) offsetof(sfctl_options_t, name)
 
 static const row_t rows[] = {
     {"help", NULL, "print this and end", KIND_FLAG, FIELD(help), NULL},
     {"version", NULL, "print the version and end", KIND_FLAG, FIELD(version), NULL},
     {"json", NULL, "print JSON: one object, or an array of them", KIND_FLAG, FIELD(json),
-     " status jobs ranks graphs plan peers stuck trace doctor config log drain kill shutdown "},
+     " top matrix status jobs ranks graphs plan peers stuck trace doctor config log drain kill shutdown "},
     {"regions", NULL, "with ranks: list each region of memory, not sums", KIND_FLAG, FIELD(regions), " ranks "},
     {"socket", "PATH", "the daemon's socket; default: SF_SOCKET, else where sfd puts it", KIND_TEXT, FIELD(socket),
      NULL},
     {"timeout", "SECONDS", "how long the daemon may take; default 5", KIND_SECONDS, FIELD(timeout_ms), NULL},
+    {"node", "NUMBER", "ask the daemon of that node instead, through this one", KIND_NODE, FIELD(node), WITH_NODES},
+    {"all-nodes", NULL, "ask the daemons of all nodes, through this one", KIND_FLAG, FIELD(all_nodes), WITH_ALL_NODES},
     {"matrix", "FILE", "plan for a Matrix Market file, rows in blocks", KIND_TEXT, FIELD(matrix), " plan "},
     {"grid", "AxBxC", "plan for a grid of so many points", KIND_TEXT, FIELD(grid), " plan "},
     {"stencil", "POINTS", "of the grid: 3, 5, 7, 9 or 27; default 7", KIND_INTEGER, FIELD(stencil), " plan "},
@@ -80,6 +86,15 @@ static const row_t rows[] = {
      " stuck "},
     {"output", "FILE", "with trace dump: where to write; default: standard output", KIND_TEXT, FIELD(output),
      " trace "},
+    {"batch", NULL, "with top, -b: plain lines, also on a terminal", KIND_FLAG, FIELD(batch), " top "},
+    {"iterations", "COUNT", "with top, -n: end after so many refreshes", KIND_INTEGER, FIELD(iterations), " top "},
+    {"delay", "SECONDS", "with top, -d: between refreshes; default 1", KIND_SECONDS, FIELD(delay_ms), " top "},
+    {"sort", "COLUMN", "with top: by that column, highest first", KIND_TEXT, FIELD(sort), " top "},
+    {"graph", "NUMBER", "with matrix: of that graph only", KIND_GRAPH, FIELD(graph), " matrix "},
+    {"by", "ranks|nodes", "with matrix: between whom; default ranks", KIND_CHOICE, FIELD(by), " matrix "},
+    {"format", "text|csv|svg", "with matrix; default text", KIND_CHOICE, FIELD(format), " matrix "},
+    {"count", "bytes|messages", "with matrix: what is shaded; default bytes", KIND_CHOICE, FIELD(count), " matrix "},
+    {"interval", "SECONDS", "with matrix: what is sent during so long", KIND_SECONDS, FIELD(interval_ms), " matrix "},
     {"undo", NULL, "with drain: let new jobs in again", KIND_FLAG, FIELD(undo), " drain "},
     {"force", NULL, "with shutdown: also if there are jobs", KIND_FLAG, FIELD(force), " shutdown "},
 };
@@ -120,15 +135,27 @@ static sf_status_t parse_seconds(const row_t *row, const char *text, int64_t *ms
   return SF_OK;
 }
 
-static sf_status_t parse_integer(const row_t *row, const char *text, int64_t *value_p)
+static sf_status_t parse_integer(const row_t *row, const char *text, int64_t min, int64_t *value_p)
 {
   char *end;
   errno = 0;
   long long value = strtoll(text, &end, 10);
-  if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < 1 || value > MAX_INTEGER)
-    return sfshm_error(SF_ERR_ARG, "--%s \"%.80s\": expected a whole number from 1 to %lld", row->name, text,
-                       (long long)MAX_INTEGER);
+  if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < min || value > MAX_INTEGER)
+    return sfshm_error(SF_ERR_ARG, "--%s \"%.80s\": expected a whole number from %lld to %lld", row->name, text,
+                       (long long)min, (long long)MAX_INTEGER);
   *value_p = value;
+  return SF_OK;
+}
+
+static sf_status_t parse_graph(const char *name, const char *word, uint64_t *graph_p)
+{
+  char *end;
+  errno = 0;
+  unsigned long long graph = strtoull(word, &end, 10);
+  if (word[0] < '0' || word[0] > '9' || *end != '\0' || errno != 0)
+    return sfshm_error(SF_ERR_ARG, "%s \"%.80s\": expected the number of a graph, as sfctl graphs shows it", name,
+                       word);
+  *graph_p = graph;
   return SF_OK;
 }
 
@@ -155,7 +182,11 @@ static sf_status_t apply(const row_t *row, sfctl_options_t *options, const char 
     *(bool *)field = true;
     return SF_OK;
   case KIND_INTEGER:
-    return parse_integer(row, value, field);
+    return parse_integer(row, value, 1, field);
+  case KIND_GRAPH:
+    return parse_graph(row->name, value, field);
+  case KIND_NODE:
+    return parse_integer(row, value, 0, field);
   case KIND_CHOICE:
     return parse_choice(row, value, field);
   case KIND_SECONDS:
@@ -181,6 +212,17 @@ static sf_status_t unknown_option(const char *word, size_t length)
   return sfshm_error(SF_ERR_ARG, "unknown option %s%s; see sfctl --help", spelled, sfshm_suggest_hint(&suggest, hint));
 }
 
+/* As in top(1). */
+static const row_t *find_short(const char *word)
+{
+  static const char *const names[][2] = {{"-b", "batch"}, {"-n", "iterations"}, {"-d", "delay"}};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t k = 0; k < NROWS && strcmp(word, names[i][0]) == 0; k++)
+      if (strcmp(rows[k].name, names[i][1]) == 0)
+        return &rows[k];
+  return NULL;
+}
+
 static const row_t *find_row(const char *word, size_t length)
 {
   for (size_t i = 0; i < NROWS; i++)
@@ -196,6 +238,8 @@ static sf_status_t take_option(parser_t *parser)
   const char *equals = strchr(word, '=');
   size_t length = strcspn(word, "=");
   const row_t *row = find_row(word, length);
+  if (row == NULL)
+    row = find_short(word);
   if (row == NULL)
     return unknown_option(word, length);
   if (row->argument == NULL && equals != NULL)
@@ -229,17 +273,6 @@ static sf_status_t take_command(parser_t *parser, const char *word)
                      sfshm_suggest_hint(&suggest, hint));
 }
 
-static sf_status_t parse_graph(const char *word, uint64_t *graph_p)
-{
-  char *end;
-  errno = 0;
-  unsigned long long graph = strtoull(word, &end, 10);
-  if (word[0] < '0' || word[0] > '9' || *end != '\0' || errno != 0)
-    return sfshm_error(SF_ERR_ARG, "plan \"%.80s\": expected the number of a graph, as sfctl graphs shows it", word);
-  *graph_p = graph;
-  return SF_OK;
-}
-
 static bool is_query(const parser_t *parser, Sfproto__Query__What what)
 {
   return parser->command->task == SFCTL_TASK_QUERY && parser->options.command == what;
@@ -256,7 +289,7 @@ static sf_status_t take_word(parser_t *parser)
                        parser->command->argument != NULL ? parser->command->argument : "");
   parser->options.words[parser->nwords++] = word;
   if (is_query(parser, SFPROTO__QUERY__WHAT__PLAN))
-    return parse_graph(word, &parser->options.graph);
+    return parse_graph("plan", word, &parser->options.graph);
   parser->options.job = parser->options.words[0];
   return SF_OK;
 }
@@ -314,7 +347,8 @@ static sf_status_t check_plan(const parser_t *parser)
   if (parser->nwords == 0 && (options->ranks == 0 || options->per_node == 0))
     return sfshm_error(SF_ERR_ARG, "plan: --ranks and --per-node say what to plan for");
   for (size_t i = 0; i < NROWS && parser->nwords > 0; i++)
-    if (parser->given[i] && rows[i].commands != NULL && strcmp(rows[i].commands, " plan ") == 0)
+    if (parser->given[i] && rows[i].commands != NULL && strcmp(rows[i].commands, " plan ") == 0 &&
+        rows[i].offset != FIELD(pairs))
       return sfshm_error(SF_ERR_ARG, "plan: --%s goes with --matrix or --grid, not with a graph", rows[i].name);
   return SF_OK;
 }
@@ -324,6 +358,8 @@ static sf_status_t check_complete(const parser_t *parser)
   const command_t *command = parser->command;
   if (command == NULL)
     return no_command();
+  if (parser->options.node >= 0 && parser->options.all_nodes)
+    return sfshm_error(SF_ERR_ARG, "only one of --node and --all-nodes can be given");
   if (parser->nwords < command->min_words)
     return sfshm_error(SF_ERR_ARG, "%s: %s is missing", command->name, command->argument);
   if (is_query(parser, SFPROTO__QUERY__WHAT__PLAN)) {
@@ -344,6 +380,11 @@ sf_status_t sfctl_options_parse(int argc, char *const argv[], sfctl_options_t *o
                      .at = 1,
                      .options = {.timeout_ms = TIMEOUT_DEFAULT_MS,
                                  .threshold_ms = THRESHOLD_DEFAULT_MS,
+                                 .node = -1,
+                                 .delay_ms = 1000,
+                                 .by = "ranks",
+                                 .format = "text",
+                                 .count = "bytes",
                                  .stencil = 7,
                                  .unit = 8,
                                  .parts = "boxes",

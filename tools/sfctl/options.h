@@ -14,6 +14,8 @@ typedef enum sfctl_task {
   SFCTL_TASK_QUERY = 0, /* the daemon is asked one question, command */
   SFCTL_TASK_METRICS,
   SFCTL_TASK_DOCTOR,
+  SFCTL_TASK_TOP,
+  SFCTL_TASK_MATRIX,
   SFCTL_TASK_PLAN,    /* of what does not exist */
   SFCTL_TASK_CONTROL, /* the daemon is made to do something: action */
   SFCTL_TASK_STUCK,
@@ -24,23 +26,31 @@ typedef enum sfctl_task {
 
 /* Texts point into argv. */
 typedef struct sfctl_options {
-  bool help, version, json, regions, undo, force;
+  bool help, version, json, regions, all_nodes, undo, force;
   const char *socket; /* NULL: not given */
   int64_t timeout_ms;
   int64_t threshold_ms;
   const char *output; /* NULL: standard output */
+  int64_t node;       /* -1: not given */
   sfctl_task_t task;
   Sfproto__Query__What command;       /* of SFCTL_TASK_QUERY */
   Sfproto__Control__Action action;    /* of SFCTL_TASK_CONTROL */
   const char *words[SFCTL_WORDS_MAX]; /* behind the command; NULL beyond the last */
   const char *job;                    /* the first of them where that is a job; NULL: all */
-  uint64_t graph;                     /* PLAN: whose */
+  uint64_t graph;                     /* PLAN: whose; MATRIX: 0: all */
   /* PLAN of what does not exist: of the one that is not NULL */
   const char *matrix, *grid;
   const char *parts;        /* boxes or rows */
   const char *distribution; /* block or cyclic */
   int64_t stencil, ranks, per_node, unit;
   bool pairs;
+  /* TOP */
+  bool batch;
+  int64_t delay_ms, iterations; /* 0: no end */
+  const char *sort;             /* NULL: by the first column */
+  /* MATRIX */
+  const char *by, *format, *count;
+  int64_t interval_ms; /* 0: since the beginning */
 } sfctl_options_t;
 
 /* Fills *options_p. With --help or --version the rest of the line is not looked at. SF_ERR_ARG, with a text that names

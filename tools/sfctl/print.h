@@ -8,13 +8,24 @@
 #include <sf/sf_status.h>
 
 #include "proto/report/list.h"
+#include "tools/sfctl/within.h"
 
-/* Tables. regions: each region of each rank on a line of its own. SF_ERR_NOMEM; errors of writing stay in the stream.
+typedef struct sfctl_print_style {
+  bool regions;                 /* of ranks: each on a line of its own */
+  bool all_nodes;               /* JSON: an array in any case */
+  const sfctl_within_t *within; /* of a plan: pairs of ranks; NULL: not asked for */
+  bool pairs;                   /* each of them */
+} sfctl_print_style_t;
+
+/* Tables, one after the other for each node that tells; the list is then sorted by node. regions: each region of each
+ * rank on a line of its own. SF_ERR_NOMEM; errors of writing stay in the stream.
  */
-sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfreport_list_t *list, bool regions, FILE *file);
+sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfreport_list_t *list, const sfctl_print_style_t *style,
+                             FILE *file);
 
-/* One object for the status and for a plan, an array of objects for anything else. SF_ERR_PROTO: the status, or the
- * plan, is missing. */
-sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfreport_list_t *list, FILE *file);
+/* One object for the status and for a plan, an array of objects for anything else, and for all nodes in any case.
+ * SF_ERR_PROTO: the status, or the plan, is missing. */
+sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfreport_list_t *list, const sfctl_print_style_t *style,
+                             FILE *file);
 
 #endif

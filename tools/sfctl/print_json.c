@@ -12,9 +12,18 @@ static void print_optional(sfctl_json_t *json, const char *name, bool known, int
     sfctl_json_null(json, name);
 }
 
-static void print_status(sfctl_json_t *json, const Sfproto__StatusInfo *info)
+/* An object; which node tells it, if several could. */
+static void begin_item(sfctl_json_t *json, const Sfproto__Message *message)
 {
   sfctl_json_begin_object(json, NULL);
+  if (message->has_told_by)
+    sfctl_json_int(json, "told_by", message->told_by);
+}
+
+static void print_status(sfctl_json_t *json, const Sfproto__Message *message)
+{
+  const Sfproto__StatusInfo *info = message->status_info;
+  begin_item(json, message);
   sfctl_json_string(json, "software", info->software);
   sfctl_json_uint(json, "protocol", info->protocol);
   sfctl_json_int(json, "pid", info->pid);
@@ -36,18 +45,20 @@ static void print_status(sfctl_json_t *json, const Sfproto__StatusInfo *info)
   sfctl_json_end_object(json);
 }
 
-static void print_option(sfctl_json_t *json, const Sfproto__ConfigInfo *info)
+static void print_option(sfctl_json_t *json, const Sfproto__Message *message)
 {
-  sfctl_json_begin_object(json, NULL);
+  const Sfproto__ConfigInfo *info = message->config_info;
+  begin_item(json, message);
   sfctl_json_string(json, "name", info->name);
   sfctl_json_string(json, "value", info->value);
   sfctl_json_string(json, "origin", info->origin);
   sfctl_json_end_object(json);
 }
 
-static void print_job(sfctl_json_t *json, const Sfproto__JobInfo *info)
+static void print_job(sfctl_json_t *json, const Sfproto__Message *message)
 {
-  sfctl_json_begin_object(json, NULL);
+  const Sfproto__JobInfo *info = message->job_info;
+  begin_item(json, message);
   sfctl_json_uint(json, "job_id", info->job_id);
   sfctl_json_string(json, "job", info->name);
   sfctl_json_uint(json, "uid", info->uid);
@@ -88,7 +99,7 @@ static void print_regions(sfctl_json_t *json, const Sfproto__RankInfo *info)
 static void print_rank(sfctl_json_t *json, const sfreport_item_t *item)
 {
   const Sfproto__RankInfo *info = item->message->rank_info;
-  sfctl_json_begin_object(json, NULL);
+  begin_item(json, item->message);
   sfctl_json_uint(json, "job_id", info->job_id);
   sfctl_json_string(json, "job", info->job);
   sfctl_json_int(json, "rank", info->rank);
@@ -112,7 +123,7 @@ static void print_rank(sfctl_json_t *json, const sfreport_item_t *item)
 static void print_graph(sfctl_json_t *json, const sfreport_item_t *item)
 {
   const Sfproto__GraphInfo *info = item->message->graph_info;
-  sfctl_json_begin_object(json, NULL);
+  begin_item(json, item->message);
   sfctl_json_uint(json, "graph", info->graph);
   sfctl_json_uint(json, "job_id", info->job_id);
   sfctl_json_string(json, "job", info->job);
@@ -137,9 +148,10 @@ static void print_graph(sfctl_json_t *json, const sfreport_item_t *item)
   sfctl_json_end_object(json);
 }
 
-static void print_peer(sfctl_json_t *json, const Sfproto__PeerInfo *info)
+static void print_peer(sfctl_json_t *json, const Sfproto__Message *message)
 {
-  sfctl_json_begin_object(json, NULL);
+  const Sfproto__PeerInfo *info = message->peer_info;
+  begin_item(json, message);
   sfctl_json_int(json, "node", info->node);
   sfctl_json_string(json, "description", info->description);
   sfctl_json_string(json, "state", info->state);
@@ -181,11 +193,50 @@ static void print_side(sfctl_json_t *json, const Sfproto__PlanSide *side)
   sfctl_json_end_object(json);
 }
 
-/* The messages differ in their sides only. */
-static void print_plan(sfctl_json_t *json, const sfreport_list_t *list)
+static void print_pairs(sfctl_json_t *json, const sfctl_within_t *within, int32_t node)
 {
-  const Sfproto__PlanInfo *info = list->items[0].message->plan_info;
-  sfctl_json_begin_object(json, NULL);
+  sfctl_json_begin_array(json, "pairs");
+  for (size_t i = 0; i < within->npairs; i++) {
+    const sfctl_pair_t *pair = &within->pairs[i];
+    if (pair->node != node)
+      continue;
+    sfctl_json_begin_object(json, NULL);
+    print_optional(json, "from", pair->from >= 0, pair->from);
+    sfctl_json_int(json, "to", pair->to);
+    sfctl_json_uint(json, "values", pair->values);
+    sfctl_json_uint(json, "edges", pair->edges);
+    sfctl_json_end_object(json);
+  }
+  sfctl_json_end_array(json);
+}
+
+static void print_within(sfctl_json_t *json, const sfctl_print_style_t *style, int32_t node)
+{
+  uint64_t npairs = 0, values = 0, edges = 0;
+  for (size_t i = 0; i < style->within->npairs; i++) {
+    const sfctl_pair_t *pair = &style->within->pairs[i];
+    if (pair->node != node)
+      continue;
+    npairs++;
+    values += pair->values;
+    edges += pair->edges;
+  }
+  sfctl_json_begin_object(json, "within");
+  sfctl_json_uint(json, "messages", npairs);
+  sfctl_json_uint(json, "values", values);
+  sfctl_json_uint(json, "edges", edges);
+  if (style->pairs)
+    print_pairs(json, style->within, node);
+  sfctl_json_end_object(json);
+}
+
+/* The messages of one node differ in their sides only. Returns how many they are. */
+static size_t print_plan(sfctl_json_t *json, const sfctl_print_style_t *style, const sfreport_item_t items[],
+                         size_t count)
+{
+  const Sfproto__PlanInfo *info = items[0].message->plan_info;
+  size_t n = 0;
+  begin_item(json, items[0].message);
   sfctl_json_uint(json, "graph", info->graph);
   sfctl_json_uint(json, "job_id", info->job_id);
   sfctl_json_string(json, "job", info->job);
@@ -193,45 +244,58 @@ static void print_plan(sfctl_json_t *json, const sfreport_list_t *list)
   sfctl_json_string(json, "state", info->state);
   sfctl_json_int(json, "node", info->node);
   sfctl_json_begin_array(json, "sides");
-  for (size_t i = 0; i < list->count; i++)
-    for (size_t k = 0; k < list->items[i].message->plan_info->n_sides; k++)
-      print_side(json, list->items[i].message->plan_info->sides[k]);
+  for (; n < count && items[n].message->told_by == items[0].message->told_by; n++)
+    for (size_t k = 0; k < items[n].message->plan_info->n_sides; k++)
+      print_side(json, items[n].message->plan_info->sides[k]);
   sfctl_json_end_array(json);
+  if (style->within != NULL)
+    print_within(json, style, items[0].message->told_by);
   sfctl_json_end_object(json);
+  return n;
 }
 
 static void print_item(sfctl_json_t *json, Sfproto__Query__What what, const sfreport_item_t *item)
 {
   if (what == SFPROTO__QUERY__WHAT__JOBS)
-    print_job(json, item->message->job_info);
+    print_job(json, item->message);
   else if (what == SFPROTO__QUERY__WHAT__RANKS)
     print_rank(json, item);
   else if (what == SFPROTO__QUERY__WHAT__PEERS)
-    print_peer(json, item->message->peer_info);
+    print_peer(json, item->message);
   else if (what == SFPROTO__QUERY__WHAT__CONFIG)
-    print_option(json, item->message->config_info);
+    print_option(json, item->message);
   else
     print_graph(json, item);
 }
 
-sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfreport_list_t *list, FILE *file)
+/* Those that are told by one message, or few, of each node. */
+static size_t print_whole(sfctl_json_t *json, Sfproto__Query__What what, const sfctl_print_style_t *style,
+                          const sfreport_item_t items[], size_t count)
+{
+  if (what == SFPROTO__QUERY__WHAT__PLAN)
+    return print_plan(json, style, items, count);
+  print_status(json, items[0].message);
+  return 1;
+}
+
+sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfreport_list_t *list, const sfctl_print_style_t *style,
+                             FILE *file)
 {
   sfctl_json_t json = {.file = file};
-  if (what == SFPROTO__QUERY__WHAT__STATUS) {
-    if (list->count != 1)
-      return sfshm_error(SF_ERR_PROTO, "sfd answers with %zu messages about its status, expected 1", list->count);
-    print_status(&json, list->items[0].message->status_info);
-    return SF_OK;
-  }
-  if (what == SFPROTO__QUERY__WHAT__PLAN) {
-    if (list->count == 0)
-      return sfshm_error(SF_ERR_PROTO, "sfd answers with no message about the plan");
-    print_plan(&json, list);
+  bool whole = what == SFPROTO__QUERY__WHAT__STATUS || what == SFPROTO__QUERY__WHAT__PLAN;
+  if (whole && !style->all_nodes) {
+    if (list->count == 0 || (what == SFPROTO__QUERY__WHAT__STATUS && list->count != 1))
+      return sfshm_error(SF_ERR_PROTO, "sfd answers with %zu messages about its %s, expected 1", list->count,
+                         what == SFPROTO__QUERY__WHAT__PLAN ? "plan" : "status");
+    print_whole(&json, what, style, list->items, list->count);
     return SF_OK;
   }
   sfctl_json_begin_array(&json, NULL);
-  for (size_t i = 0; i < list->count; i++)
-    print_item(&json, what, &list->items[i]);
+  for (size_t i = 0; i < list->count;)
+    if (whole)
+      i += print_whole(&json, what, style, list->items + i, list->count - i);
+    else
+      print_item(&json, what, &list->items[i++]);
   sfctl_json_end_array(&json);
   return SF_OK;
 }

@@ -323,8 +323,33 @@ static void add_side(sfctl_table_t *table, const Sfproto__PlanSide *side)
   add_number(table, side->messages_received);
 }
 
+static const sfctl_column_t pair_columns[] = {
+    {"FROM", SFCTL_RIGHT}, {"TO", SFCTL_RIGHT}, {"VALUES", SFCTL_RIGHT}, {"EDGES", SFCTL_RIGHT}};
+
+/* Pairs of ranks of the node that tells of them. */
+static sf_status_t print_within(const sfctl_print_style_t *style, int32_t node, FILE *file)
+{
+  sfctl_table_t table = {COLUMNS(pair_columns)};
+  uint64_t npairs = 0, values = 0;
+  for (size_t i = 0; i < style->within->npairs; i++) {
+    const sfctl_pair_t *pair = &style->within->pairs[i];
+    if (pair->node != node)
+      continue;
+    npairs++;
+    values += pair->values;
+    add_optional(&table, pair->from >= 0, pair->from);
+    sfctl_table_cell(&table, "%d", pair->to);
+    add_number(&table, pair->values);
+    add_number(&table, pair->edges);
+  }
+  fprintf(file, "within the node: %" PRIu64 " pairs of ranks, %" PRIu64 " values\n", npairs, values);
+  sf_status_t status = style->pairs && npairs > 0 ? sfctl_table_print(&table, file) : SF_OK;
+  sfctl_table_clear(&table);
+  return status;
+}
+
 /* The messages differ in their sides only. */
-static sf_status_t print_plan(const sfreport_list_t *list, FILE *file)
+static sf_status_t print_plan(const sfreport_list_t *list, const sfctl_print_style_t *style, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(plan_columns)};
   sf_status_t status = SF_OK;
@@ -343,6 +368,8 @@ static sf_status_t print_plan(const sfreport_list_t *list, FILE *file)
   else
     fprintf(file, "no edges between this node and others\n");
   sfctl_table_clear(&table);
+  if (status == SF_OK && style->within != NULL)
+    status = print_within(style, list->items[0].message->told_by, file);
   return status;
 }
 
@@ -405,22 +432,40 @@ static sf_status_t print_config(const sfreport_list_t *list, FILE *file)
   return print_table(&table, "options", list, file);
 }
 
-sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfreport_list_t *list, bool regions, FILE *file)
+static sf_status_t print_one(Sfproto__Query__What what, const sfreport_list_t *list, const sfctl_print_style_t *style,
+                             FILE *file)
 {
   switch (what) {
   case SFPROTO__QUERY__WHAT__JOBS:
     return print_jobs(list, file);
   case SFPROTO__QUERY__WHAT__RANKS:
-    return print_ranks(list, regions, file);
+    return print_ranks(list, style->regions, file);
   case SFPROTO__QUERY__WHAT__GRAPHS:
     return print_graphs(list, file);
   case SFPROTO__QUERY__WHAT__PEERS:
     return print_peers(list, file);
   case SFPROTO__QUERY__WHAT__PLAN:
-    return print_plan(list, file);
+    return print_plan(list, style, file);
   case SFPROTO__QUERY__WHAT__CONFIG:
     return print_config(list, file);
   default:
     return print_status(list, file);
   }
+}
+
+sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfreport_list_t *list, const sfctl_print_style_t *style,
+                             FILE *file)
+{
+  sf_status_t status = SF_OK;
+  if (list->count == 0 || !list->items[0].message->has_told_by)
+    return print_one(what, list, style, file);
+  for (size_t i = 0, n; i < list->count && status == SF_OK; i += n) {
+    int32_t node = list->items[i].message->told_by;
+    for (n = 1; i + n < list->count && list->items[i + n].message->told_by == node; n++)
+      ;
+    const sfreport_list_t part = {.items = list->items + i, .count = n};
+    fprintf(file, "%snode %d\n", i > 0 ? "\n" : "", node);
+    status = print_one(what, &part, style, file);
+  }
+  return status;
 }

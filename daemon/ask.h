@@ -1,0 +1,17 @@
+/* Answering what a tool at another node asks: in portions, each to a message of its own that says where to go on, so
+ * that nothing is kept here. */
+#ifndef SFD_ASK_H
+#define SFD_ASK_H
+
+#include <sf/sf_status.h>
+
+#include "daemon/server.h"
+#include "proto/sf_peer.pb-c.h"
+
+sf_status_t sfd_ask_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+
+/* The next portion of the answer, for the node itself; take is called once, with a Told. */
+void sfd_ask_here(sfd_server_t *server, const Sfpeer__Ask *ask, void (*take)(void *context, const Sfpeer__Told *told),
+                  void *context);
+
+#endif

@@ -1,0 +1,14 @@
+/* All that sfctl metrics prints, made by the daemon itself. */
+#ifndef SFD_METRICS_TEXT_H
+#define SFD_METRICS_TEXT_H
+
+#include <stddef.h>
+
+#include <sf/sf_status.h>
+
+#include "daemon/server.h"
+
+/* The text is to be freed. SF_ERR_NOMEM. */
+sf_status_t sfd_metrics_text(sfd_server_t *server, char **text_p, size_t *length_p);
+
+#endif

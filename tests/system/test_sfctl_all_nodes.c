@@ -1,0 +1,212 @@
+/* sfctl through one daemon to others: what they tell, tagged by node; nodes that are gone or do not answer. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_MS 20000
+#define NODES 3
+#define RANKS 6
+#define UNITS 100
+#define BCASTS 5
+
+static const char *const out = sftest_sfctl_out;
+static const char *const err = sftest_sfctl_err;
+
+typedef struct scene {
+  _Atomic int32_t nready;
+  _Atomic bool over;
+} scene_t;
+
+static int work(sftest_rank_t *self)
+{
+  static double roots[UNITS], leaves[UNITS];
+  scene_t *scene = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  for (int i = 0; i < BCASTS; i++)
+    SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  scene->nready++;
+  while (!scene->over)
+    sftest_sleep_ms(5);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* The line of a rank, without what differs by how it was asked. */
+static void take_line(int32_t rank, char line[4096])
+{
+  char fragment[32];
+  snprintf(fragment, sizeof fragment, "\"rank\":%d,", rank);
+  const char *at = strstr(out, fragment);
+  ck_assert_msg(at != NULL, "no %s in %s", fragment, out);
+  snprintf(line, 4096, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+/* What other nodes tell of their ranks, counters included, is what they tell themselves. */
+static void compare_ranks(const sftest_cluster_t *cluster, const char *job)
+{
+  static char all[RANKS][4096], own[4096];
+  sftest_sfctl(cluster->nodes[0].socket, WORDS("ranks", "--all-nodes", "--json", job), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 2 + RANKS);
+  for (int32_t rank = 0; rank < RANKS; rank++) {
+    char fragment[32];
+    take_line(rank, all[rank]);
+    snprintf(fragment, sizeof fragment, "\"rank\":%d,", rank);
+    ck_assert_uint_eq(sftest_sfctl_number(fragment, "told_by"), (uint64_t)rank % NODES);
+    ck_assert_uint_eq(sftest_sfctl_number(fragment, "bcasts"), BCASTS);
+  }
+  for (int32_t rank = 0; rank < RANKS; rank++) {
+    size_t length = strlen(all[rank]);
+    sftest_sfctl(cluster->nodes[rank % NODES].socket, WORDS("ranks", "--json"), 0);
+    take_line(rank, own);
+    length -= all[rank][length - 1] == ',';
+    ck_assert_msg(strncmp(own, all[rank], length) == 0, "%s\nis not\n%s", own, all[rank]);
+  }
+}
+
+static void look_at_the_rest(const sftest_cluster_t *cluster)
+{
+  const char *socket = cluster->nodes[1].socket;
+  char graph[32];
+  sftest_sfctl(socket, WORDS("status", "--all-nodes", "--json"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 2 + NODES);
+  sftest_expect_in(out, "{\"told_by\":2,\"software\":");
+  sftest_sfctl(socket, WORDS("status", "--node", "2", "--json"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 1);
+  sftest_expect_in(out, "{\"told_by\":2,");
+  sftest_expect_in(out, cluster->nodes[2].socket);
+  sftest_sfctl(socket, WORDS("graphs", "--node", "0", "--json"), 0);
+  sftest_expect_in(out, "\"counters\":{\"ranks_counted\":2,\"bcasts\":5,");
+  snprintf(graph, sizeof graph, "%llu", (unsigned long long)sftest_sfctl_number("\"graph\"", "graph"));
+  sftest_sfctl(socket, WORDS("plan", "--all-nodes", graph), 0);
+  sftest_expect_in(out, "node 0\ngraph ");
+  sftest_expect_in(out, "seen from node 2\n");
+  sftest_sfctl(socket, WORDS("jobs", "--all-nodes"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 3 * NODES + NODES - 1);
+  sftest_sfctl(socket, WORDS("config", "--node", "1"), 0);
+  sftest_expect_in(out, "max-clients");
+  sftest_sfctl(socket, WORDS("status", "--node", "3"), 1);
+  sftest_expect_in(err, "there is no node 3: the nodes are 0 to 2");
+  sftest_sfctl(socket, WORDS("ranks", "--all-nodes", "nobody"), 1);
+  sftest_expect_in(err, "no job \"nobody\"");
+}
+
+START_TEST(all_of_them)
+{
+  sftest_cluster_t cluster;
+  sftest_job_t job;
+  int32_t places[RANKS];
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_cluster_start(&cluster, NODES);
+  sftest_places_cyclic(places, RANKS, NODES);
+  sftest_job_start_over(&job, cluster.nodes, places, RANKS, work, scene);
+  while (scene->nready < RANKS && !sftest_job_poll(&job))
+    sftest_sleep_ms(1);
+  ck_assert_int_eq(scene->nready, RANKS);
+  compare_ranks(&cluster, job.name);
+  look_at_the_rest(&cluster);
+  scene->over = true;
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+  sftest_cluster_stop(&cluster);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
+/* The others' answers are printed, and the one that is missing is named. */
+static void expect_missing(const char *socket, const char *const words[], const char *text)
+{
+  sftest_sfctl_t run;
+  sftest_sfctl_start(&run, socket, words, NULL);
+  sftest_sfctl_finish(&run);
+  ck_assert_msg(sftest_sfctl_code == 1, "exit status %d: %s%s", sftest_sfctl_code, out, err);
+  sftest_expect_in(err, text);
+}
+
+START_TEST(nodes_that_do_not_answer)
+{
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, NODES);
+  const char *socket = cluster.nodes[0].socket;
+  sftest_sfctl(socket, WORDS("status", "--all-nodes"), 0);
+  kill(cluster.nodes[1].pid, SIGSTOP);
+  int64_t started = sftest_now_ms();
+  expect_missing(socket, WORDS("status", "--all-nodes", "--timeout", "0.8"),
+                 "sfctl: node 1: it has not answered within 0.6 s\n");
+  ck_assert_int_le(sftest_now_ms() - started, sftest_limit_ms(3000));
+  sftest_expect_in(out, "node 0\n");
+  sftest_expect_in(out, "\nnode 2\n");
+  ck_assert_ptr_null(strstr(out, "node 1\n"));
+  sftest_sfctl(socket, WORDS("jobs", "--node", "1", "--timeout", "0.4"), 1);
+  sftest_expect_in(err, "node 1: it has not answered within 0.3 s");
+  kill(cluster.nodes[1].pid, SIGCONT);
+  sftest_sfctl(socket, WORDS("status", "--all-nodes"), 0);
+  sftest_cluster_kill(&cluster, 1);
+  expect_missing(socket, WORDS("status", "--all-nodes", "--json", "--timeout", "1.6"), "sfctl: node 1: ");
+  sftest_expect_in(out, "{\"told_by\":2,");
+  sftest_cluster_restart(&cluster, 1);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+static void expect_end(sftest_node_t *node)
+{
+  int status, tries = 0;
+  while (waitpid(node->pid, &status, WNOHANG) == 0 && tries++ < 5000)
+    sftest_sleep_ms(1);
+  ck_assert_msg(tries < 5000 && WIFEXITED(status) && WEXITSTATUS(status) == 0, "sfd has not ended well");
+  node->pid = 0;
+}
+
+START_TEST(control_over_nodes)
+{
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, NODES);
+  const char *socket = cluster.nodes[0].socket;
+  sftest_sfctl(socket, WORDS("drain", "--all-nodes"), 0);
+  sftest_expect_in(out, "node 2: drained: takes no new jobs; 0 jobs are left\n");
+  ck_assert_int_eq(sftest_count_lines(out), NODES);
+  sftest_sfctl(cluster.nodes[1].socket, WORDS("status", "--json"), 0);
+  sftest_expect_in(out, "\"drained\":true}");
+  sftest_sfctl(socket, WORDS("drain", "--undo", "--all-nodes", "--json"), 0);
+  sftest_expect_in(out, "{\"told_by\":1,\"action\":\"undrain\",\"text\":\"takes new jobs\",\"jobs\":0}");
+  sftest_sfctl(socket, WORDS("log", "--node", "1", "debug", "query"), 0);
+  sftest_expect_in(out, ",query=debug\n");
+  sftest_sfctl(cluster.nodes[1].socket, WORDS("config"), 0);
+  sftest_expect_in(out, " on node 0)\n");
+  sftest_sfctl(socket, WORDS("kill", "--node", "1", "nobody"), 1);
+  sftest_expect_in(err, "node 1: no job \"nobody\" is known here");
+  sftest_sfctl(socket, WORDS("shutdown", "--all-nodes"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), NODES);
+  for (int32_t node = 0; node < NODES; node++)
+    expect_end(&cluster.nodes[node]);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("sfctl: all nodes");
+  TCase *tc = tcase_create("nodes");
+  tcase_set_timeout(tc, 120);
+  tcase_add_test(tc, all_of_them);
+  tcase_add_test(tc, nodes_that_do_not_answer);
+  tcase_add_test(tc, control_over_nodes);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

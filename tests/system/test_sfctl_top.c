@@ -1,0 +1,353 @@
+/* sfctl top and matrix with real jobs: plain lines, JSON, a terminal; exact counts of who sends what to whom. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_MS 20000
+#define RANKS 4
+#define UNITS 50
+#define BCASTS 7
+
+static const char *const out = sftest_sfctl_out;
+static const char *const err = sftest_sfctl_err;
+
+typedef struct scene {
+  _Atomic int32_t nready;
+  _Atomic bool over;
+} scene_t;
+
+/* Leaf i of each rank is on root i of the next one. */
+static int work(sftest_rank_t *self)
+{
+  static double roots[UNITS], leaves[UNITS];
+  scene_t *scene = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  for (int i = 0; i < BCASTS; i++)
+    SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  scene->nready++;
+  while (!scene->over)
+    sftest_sleep_ms(5);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+static void start(sftest_job_t *job, const sftest_cluster_t *cluster, scene_t *scene)
+{
+  int32_t places[RANKS];
+  sftest_places_block(places, RANKS, cluster->nnodes);
+  sftest_job_start_over(job, cluster->nodes, places, RANKS, work, scene);
+  while (scene->nready < RANKS && !sftest_job_poll(job))
+    sftest_sleep_ms(1);
+  ck_assert_int_eq(scene->nready, RANKS);
+}
+
+static void finish(sftest_job_t *job, scene_t *scene)
+{
+  scene->over = true;
+  sftest_job_wait(job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(job);
+}
+
+/* ---- Matrix ------------------------------------------------------------------------------------------------------ */
+
+/* The larger the payload, the more messages a lane may take: of ranks only the bytes are certain. */
+static void expect_flow(const char *from, const char *to, int messages, int bytes)
+{
+  char begin[64], end[64];
+  snprintf(begin, sizeof begin, "\n%s,%s,", from, to);
+  const char *line = strstr(out, begin);
+  ck_assert_msg(line != NULL, "no%s in: %s", begin, out);
+  snprintf(end, sizeof end, messages > 0 ? "%d,%d\n" : ",%.0d%d\n", messages, bytes);
+  ck_assert_msg(strstr(line, end) != NULL, "no %s behind%s in: %s", end, begin, out);
+}
+
+static void look_at_matrix(const sftest_cluster_t *cluster)
+{
+  const int bytes = BCASTS * UNITS * (int)sizeof(double);
+  const char *socket = cluster->nodes[0].socket;
+  char graph[32];
+  sftest_sfctl(socket, WORDS("matrix", "--all-nodes", "--format", "csv"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 1 + RANKS);
+  expect_flow("rank 0", "node 1", BCASTS, bytes);
+  expect_flow("rank 1", "rank 0", 0, bytes);
+  expect_flow("rank 2", "node 0", BCASTS, bytes);
+  expect_flow("rank 3", "rank 2", 0, bytes);
+  sftest_sfctl(socket, WORDS("matrix", "--all-nodes", "--by", "nodes", "--format", "csv"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 3);
+  expect_flow("node 0", "node 1", BCASTS, bytes);
+  expect_flow("node 1", "node 0", BCASTS, bytes);
+  sftest_sfctl(socket, WORDS("graphs", "--json"), 0);
+  snprintf(graph, sizeof graph, "%llu", (unsigned long long)sftest_sfctl_number("\"graph\"", "graph"));
+  sftest_sfctl(socket, WORDS("matrix", "--graph", graph), 0);
+  sftest_expect_in(out, "rank 1|@ |\n"); /* alike, and so both the most */
+  sftest_sfctl(socket, WORDS("matrix", "--graph", "1"), 1);
+  sftest_expect_in(err, "no rank here counts for a graph 1");
+  sftest_sfctl(socket, WORDS("matrix", "--interval", "0.01"), 0);
+  ck_assert_str_eq(out, "nothing has been sent\n");
+  sftest_sfctl(socket, WORDS("matrix", "--format", "svg", "--count", "messages"), 0);
+  ck_assert_ptr_eq(strstr(out, "<svg xmlns="), out);
+  sftest_expect_in(out, "<title>rank 0 to node 1: 7 messages</title>");
+  ck_assert_str_eq(out + strlen(out) - 7, "</svg>\n");
+  sftest_sfctl(socket, WORDS("matrix", "--json"), 0);
+  sftest_expect_in(out, "{\"from\":\"rank 0\",\"to\":\"node 1\",\"messages\":7,\"bytes\":2800}");
+}
+
+/* ---- Plain lines ------------------------------------------------------------------------------------------------- */
+
+static void look_at_lines(const sftest_cluster_t *cluster)
+{
+  const char *socket = cluster->nodes[0].socket;
+  sftest_sfctl(socket, WORDS("top", "-b", "-n", "2", "-d", "0.05"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 2 * (4 + RANKS / 2) + 1);
+  sftest_expect_in(out, ", node 0 of 2: 1 job, 2 ranks, 1 graph\n2 ranks:  0 OPS/s");
+  sftest_expect_in(out, "             RANK JOB              STATE         OPS/s");
+  sftest_sfctl(socket, WORDS("top", "--iterations", "1", "--delay", "0.02", "graphs", "--all-nodes"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 4 + 2);
+  sftest_expect_in(out, "\nAT  ");
+  sftest_sfctl(socket, WORDS("top", "-n", "1", "-d", "0.02", "channels"), 0);
+  sftest_expect_in(out, " open ");
+  sftest_sfctl(socket, WORDS("top", "-n", "3", "-d", "0.02", "--json", "jobs"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 3);
+  sftest_expect_in(out, "\"view\":\"jobs\",\"rows\":[{\"told_by\":0,\"job_id\":");
+  sftest_expect_in(out, "\"state\":\"running\",\"ops_per_s\":0.000,");
+  sftest_sfctl(socket, WORDS("top", "cores"), 1);
+  sftest_expect_in(err, "expected jobs, ranks, graphs or channels");
+  sftest_sfctl(socket, WORDS("top", "ranks", "nobody"), 1);
+  sftest_expect_in(err, "no job \"nobody\"");
+  sftest_sfctl(socket, WORDS("top", "-b", "--sort", "beauty"), 1);
+  sftest_expect_in(err, "ranks have no such column");
+  sftest_sfctl("/nowhere/s", WORDS("top", "-b"), 3);
+}
+
+START_TEST(a_job_over_two_nodes)
+{
+  sftest_cluster_t cluster;
+  sftest_job_t job;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_cluster_start(&cluster, 2);
+  start(&job, &cluster, scene);
+  look_at_matrix(&cluster);
+  look_at_lines(&cluster);
+  finish(&job, scene);
+  sftest_sfctl(cluster.nodes[0].socket, WORDS("matrix"), 0);
+  ck_assert_str_eq(out, "nothing has been sent\n");
+  sftest_cluster_stop(&cluster);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
+/* ---- A terminal -------------------------------------------------------------------------------------------------- */
+
+typedef struct terminal {
+  pid_t pid;
+  int fd;
+  char seen[1 << 18];
+  size_t length, looked;
+} terminal_t;
+
+static void open_terminal(terminal_t *terminal, const char *socket, const char *type)
+{
+  const struct winsize size = {.ws_row = 30, .ws_col = 150};
+  char path[512];
+  const char *build = getenv("BUILD");
+  snprintf(path, sizeof path, "%.400s/sfctl", build != NULL ? build : "build");
+  fflush(NULL);
+  *terminal = (terminal_t){0};
+  terminal->pid = forkpty(&terminal->fd, NULL, NULL, &size);
+  ck_assert_int_ge(terminal->pid, 0);
+  if (terminal->pid > 0)
+    return;
+  setenv("SF_SOCKET", socket, 1);
+  setenv("TERM", type, 1);
+  setenv("LC_ALL", "C.UTF-8", 1);
+  execl(path, path, "top", "--delay", "0.05", (char *)NULL);
+  _exit(127);
+}
+
+/* Reads on; whether there is more to come. */
+static bool read_terminal(terminal_t *terminal)
+{
+  struct pollfd poll_fd = {.fd = terminal->fd, .events = POLLIN};
+  if (poll(&poll_fd, 1, 20) <= 0)
+    return true;
+  size_t room = sizeof terminal->seen - 1 - terminal->length;
+  ssize_t n = read(terminal->fd, terminal->seen + terminal->length, room);
+  if (n <= 0)
+    return n < 0 && errno == EINTR;
+  terminal->length += (size_t)n;
+  return room > (size_t)n;
+}
+
+/* Waits until the text comes, after what has been waited for before. */
+static void await_text(terminal_t *terminal, const char *text)
+{
+  int64_t until = sftest_now_ms() + sftest_limit_ms(10000);
+  const char *found = NULL;
+  while ((found = strstr(terminal->seen + terminal->looked, text)) == NULL && sftest_now_ms() < until)
+    if (!read_terminal(terminal))
+      break;
+  found = strstr(terminal->seen + terminal->looked, text);
+  ck_assert_msg(found != NULL, "\"%s\" does not come: %s", text, terminal->seen + terminal->looked);
+  terminal->looked = (size_t)(found - terminal->seen) + strlen(text);
+}
+
+static void press(terminal_t *terminal, const char *keys)
+{
+  terminal->looked = terminal->length;
+  ck_assert_int_eq(write(terminal->fd, keys, strlen(keys)), (ssize_t)strlen(keys));
+}
+
+static void expect_end(terminal_t *terminal, int code)
+{
+  int status = 0;
+  int64_t until = sftest_now_ms() + sftest_limit_ms(10000);
+  while (waitpid(terminal->pid, &status, WNOHANG) == 0) {
+    if (sftest_now_ms() > until)
+      kill(terminal->pid, SIGKILL);
+    (void)read_terminal(terminal);
+  }
+  ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == code, "sfctl top ended with 0x%x: %s", (unsigned)status,
+                terminal->seen);
+  close(terminal->fd);
+}
+
+START_TEST(on_a_terminal)
+{
+  static terminal_t terminal;
+  sftest_cluster_t cluster;
+  sftest_job_t job;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_cluster_start(&cluster, 1);
+  start(&job, &cluster, scene);
+  open_terminal(&terminal, cluster.nodes[0].socket, "xterm");
+  await_text(&terminal, "1 job, 4 ranks, 1 graph");
+  await_text(&terminal, "[OPS/s]");
+  await_text(&terminal, "running");
+  press(&terminal, ">");
+  await_text(&terminal, "[MSG/s]");
+  press(&terminal, "g");
+  await_text(&terminal, "GRAPH");
+  press(&terminal, "h");
+  await_text(&terminal, "seconds between refreshes");
+  press(&terminal, "j");
+  await_text(&terminal, "1 jobs:");
+  press(&terminal, "d7\n");
+  press(&terminal, "c");
+  await_text(&terminal, "FRAMES/s");
+  press(&terminal, "q");
+  expect_end(&terminal, 0);
+  open_terminal(&terminal, cluster.nodes[0].socket, "xterm");
+  await_text(&terminal, "running");
+  kill(terminal.pid, SIGTERM);
+  expect_end(&terminal, 0);
+  open_terminal(&terminal, cluster.nodes[0].socket, "no-such-terminal");
+  expect_end(&terminal, 1);
+  await_text(&terminal, "try sfctl top --batch");
+  finish(&job, scene);
+  sftest_cluster_stop(&cluster);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
+/* It says so, and goes on when there is one again. */
+START_TEST(a_daemon_that_dies)
+{
+  static terminal_t terminal;
+  sftest_node_t node;
+  sftest_node_start(&node, NULL);
+  open_terminal(&terminal, node.socket, "xterm");
+  await_text(&terminal, "0 ranks:");
+  sftest_node_kill(&node);
+  await_text(&terminal, "sfd at");
+  sftest_node_restart(&node, NULL);
+  press(&terminal, "r");
+  await_text(&terminal, "0 ranks:");
+  press(&terminal, "q");
+  expect_end(&terminal, 0);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+/* ---- At full speed ----------------------------------------------------------------------------------------------- */
+
+static uint64_t sum_of(const char *member)
+{
+  char name[48];
+  uint64_t sum = 0;
+  int n = snprintf(name, sizeof name, "\"%s\":", member);
+  for (const char *at = out; (at = strstr(at, name)) != NULL; at += n)
+    sum += strtoull(at + n, NULL, 10);
+  return sum;
+}
+
+static uint64_t expect_growing(const char *member, uint64_t before)
+{
+  uint64_t now = sum_of(member);
+  ck_assert_msg(now >= before, "%s: %llu after %llu", member, (unsigned long long)now, (unsigned long long)before);
+  return now;
+}
+
+/* Whatever is read while counters are written, they only grow, and by what can be. */
+START_TEST(counters_at_full_speed)
+{
+  sftest_node_t node;
+  sftest_bystander_t bystander;
+  uint64_t begun = 0, received = 0, bytes = 0, first = 0;
+  sftest_node_start(&node, NULL);
+  sftest_bystander_start(&bystander, &node);
+  do
+    sftest_sfctl(node.socket, WORDS("graphs", "--json"), 0);
+  while (strstr(out, "\"state\":\"ready\"") == NULL);
+  for (int i = 0; i < 40; i++) {
+    sftest_sfctl(node.socket, WORDS("ranks", "--json"), 0);
+    begun = expect_growing("bcasts", begun);
+    received = expect_growing("bytes_received", received);
+    first = i == 0 ? begun : first;
+    sftest_sfctl(node.socket, WORDS("matrix", "--json"), 0);
+    bytes = expect_growing("bytes", bytes);
+  }
+  ck_assert_uint_gt(begun, first);
+  ck_assert_uint_le(begun, 4 * ((uint64_t)bystander.shared->rounds + 2)); /* two ranks, a bcast a round */
+  sftest_sfctl(node.socket, WORDS("top", "-b", "-n", "20", "-d", "0.01", "--json"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 20);
+  sftest_sfctl(node.socket, WORDS("top", "-b", "-n", "20", "-d", "0.01", "--json", "graphs"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 20);
+  sftest_expect_in(out, "\"state\":\"ready\",\"ops_per_s\":");
+  sftest_bystander_stop(&bystander);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("sfctl: top and matrix");
+  TCase *tc = tcase_create("top");
+  tcase_set_timeout(tc, 120);
+  tcase_add_test(tc, a_job_over_two_nodes);
+  tcase_add_test(tc, on_a_terminal);
+  tcase_add_test(tc, a_daemon_that_dies);
+  tcase_add_test(tc, counters_at_full_speed);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

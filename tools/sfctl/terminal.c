@@ -1,0 +1,16 @@
+/* Looking at the terminal's kind, apart from who draws: <term.h> defines macros with everyday names. The one thread of
+ * sfctl. */
+#include "tools/sfctl/terminal.h"
+
+#include <curses.h>
+#include <term.h>
+#include <unistd.h>
+
+bool sfctl_terminal_is_known(void)
+{
+  int error;
+  if (setupterm(NULL, STDOUT_FILENO, &error) != OK)
+    return false;
+  del_curterm(cur_term);
+  return true;
+}

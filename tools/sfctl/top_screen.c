@@ -1,0 +1,269 @@
+/* sfctl top on a terminal, by ncurses. The one thread of sfctl. */
+#include "tools/sfctl/top_screen.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <math.h>
+#include <ncurses.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "proto/report/text.h"
+#include "shm/error.h"
+#include "tools/sfctl/terminal.h"
+#include "tools/sfctl/top_text.h"
+
+#define HEAD_LINES 4
+#define DELAY_MIN_MS 10
+#define DELAY_MAX_MS 3600000
+
+enum { PAIR_BAD = 1, PAIR_WAITING };
+
+typedef struct screen {
+  sfctl_top_session_t *session;
+  bool unicode, colours, help;
+  size_t first;      /* row at the top */
+  char message[256]; /* what went wrong; "": nothing */
+} screen_t;
+
+static volatile sig_atomic_t ending;
+
+static void on_signal(int number)
+{
+  ending = number;
+}
+
+/* ---- Drawing ---- */
+
+static void draw_line(int y, const char *line, int attributes)
+{
+  attrset(attributes);
+  mvaddnstr(y, 0, line, -1);
+  attrset((int)A_NORMAL);
+}
+
+static void draw_help(void)
+{
+  static const char *const lines[] = {
+      "j r g c   jobs, ranks, graphs, channels to other nodes",
+      "< >       sort by the column to the left, to the right;  R  the other way round",
+      "d         seconds between refreshes;  space  refresh now",
+      "arrows, page up and down, home   scroll",
+      "h ?       this;  q  end",
+      "",
+      "WAIT is the share of the time in which ranks waited for others, longer than they spin.",
+      "The last column is how its first figure went, each row by its own highest value.",
+  };
+  for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+    draw_line(HEAD_LINES + (int)i, lines[i], (int)A_NORMAL);
+}
+
+/* Colours only say what the text says, too. */
+static int attributes_of(const screen_t *screen, const sfctl_top_row_t *row)
+{
+  if (!screen->colours)
+    return (int)A_NORMAL;
+  if (strcmp(row->state, "failed") == 0)
+    return (int)COLOR_PAIR(PAIR_BAD);
+  if (screen->session->table.view != SFCTL_VIEW_CHANNELS && row->figure[5] > 0.5)
+    return (int)COLOR_PAIR(PAIR_WAITING);
+  return (int)A_NORMAL;
+}
+
+static void draw_rows(screen_t *screen)
+{
+  const sfctl_top_table_t *table = &screen->session->table;
+  char line[SFCTL_TOP_LINE];
+  if (screen->first >= table->nrows)
+    screen->first = table->nrows > 0 ? table->nrows - 1 : 0;
+  for (size_t i = screen->first; i < table->nrows && HEAD_LINES + (int)(i - screen->first) < LINES; i++) {
+    sfctl_top_line(table, &table->rows[i], screen->unicode, line);
+    draw_line(HEAD_LINES + (int)(i - screen->first), line, attributes_of(screen, &table->rows[i]));
+  }
+}
+
+static void draw(screen_t *screen)
+{
+  const sfctl_top_session_t *session = screen->session;
+  char line[SFCTL_TOP_LINE], clock_text[16];
+  time_t now = time(NULL);
+  struct tm local;
+  strftime(clock_text, sizeof clock_text, "%H:%M:%S", localtime_r(&now, &local));
+  erase();
+  sfctl_top_summary(&session->table, clock_text, line);
+  draw_line(0, line, (int)A_NORMAL);
+  sfctl_top_totals(&session->table, line);
+  draw_line(1, line, (int)A_NORMAL);
+  draw_line(2, screen->message, (int)A_BOLD);
+  sfctl_top_titles(&session->table, session->sort, line);
+  draw_line(3, line, (int)A_REVERSE);
+  if (screen->help)
+    draw_help();
+  else
+    draw_rows(screen);
+  refresh();
+}
+
+/* ---- Keys ---- */
+
+static void show_view(screen_t *screen, sfctl_view_t view)
+{
+  sfctl_top_clear(&screen->session->table);
+  screen->session->table.view = view;
+  screen->session->sort = screen->session->sort < SFCTL_TOP_COLUMNS ? screen->session->sort : 0;
+  screen->first = 0;
+  screen->help = false;
+  clearok(stdscr, TRUE);
+}
+
+static void ask_delay(screen_t *screen)
+{
+  char text[16] = "", *end;
+  timeout(-1);
+  echo();
+  curs_set(1);
+  move(2, 0);
+  clrtoeol();
+  mvaddstr(2, 0, "Seconds between refreshes: ");
+  getnstr(text, sizeof text - 1);
+  noecho();
+  curs_set(0);
+  double seconds = strtod(text, &end);
+  if (end != text && *end == '\0' && seconds * 1000 >= DELAY_MIN_MS && seconds * 1000 <= DELAY_MAX_MS)
+    screen->session->delay_ms = (int64_t)(seconds * 1000);
+  else if (text[0] != '\0')
+    snprintf(screen->message, sizeof screen->message, "expected 0.01 to 3600 seconds");
+}
+
+static void scroll_by(screen_t *screen, long lines)
+{
+  long first = (long)screen->first + lines;
+  screen->first = first > 0 ? (size_t)first : 0;
+}
+
+static void sort_by(sfctl_top_session_t *session, int column)
+{
+  session->sort = (column + SFCTL_TOP_COLUMNS) % SFCTL_TOP_COLUMNS;
+  sfctl_top_sort(&session->table, session->sort, session->ascending);
+}
+
+static void move_view(screen_t *screen, int key)
+{
+  long page = LINES > HEAD_LINES + 1 ? LINES - HEAD_LINES - 1 : 1;
+  if (key == KEY_UP || key == KEY_DOWN)
+    scroll_by(screen, key == KEY_UP ? -1 : 1);
+  else if (key == KEY_PPAGE || key == KEY_NPAGE)
+    scroll_by(screen, key == KEY_PPAGE ? -page : page);
+  else if (key == KEY_HOME)
+    screen->first = 0;
+}
+
+/* Whether a new sample is wanted at once. */
+static bool handle_key(screen_t *screen, int key)
+{
+  static const char views[] = "jrgc";
+  sfctl_top_session_t *session = screen->session;
+  const char *view = key > 0 && key < 128 ? strchr(views, key) : NULL;
+  if (view != NULL) {
+    show_view(screen, (sfctl_view_t)(view - views));
+    return true;
+  }
+  if (key == 'q')
+    ending = SIGINT;
+  else if (key == 'h' || key == '?')
+    screen->help = !screen->help;
+  else if (key == '<' || key == '>')
+    sort_by(session, session->sort + (key == '>' ? 1 : -1));
+  else if (key == 'R') {
+    session->ascending = !session->ascending;
+    sort_by(session, session->sort);
+  } else if (key == 'd' || key == 's')
+    ask_delay(screen);
+  else if (key == ' ' || key == '\n')
+    return true;
+  else
+    move_view(screen, key);
+  return false;
+}
+
+/* ---- Running ---- */
+
+/* Until it is time for the next sample. */
+static void wait_for_keys(screen_t *screen)
+{
+  int64_t until_ns = sfctl_top_now_ns() + screen->session->delay_ms * 1000000;
+  bool refresh_now = false;
+  while (!ending && !refresh_now) {
+    int64_t left_ms = (until_ns - sfctl_top_now_ns()) / 1000000;
+    if (left_ms <= 0)
+      return;
+    timeout(left_ms < 1000 ? (int)left_ms : 1000);
+    int key = getch();
+    if (key == ERR)
+      continue;
+    refresh_now = handle_key(screen, key);
+    if (!refresh_now)
+      draw(screen);
+  }
+}
+
+static void take_sample(screen_t *screen)
+{
+  sf_status_t status = sfctl_top_refresh(screen->session);
+  screen->message[0] = '\0';
+  if (status != SF_OK)
+    sfreport_text_printable(sfshm_error_detail(), screen->message, sizeof screen->message);
+}
+
+static void run(screen_t *screen)
+{
+  int64_t iterations = screen->session->options->iterations;
+  for (int64_t i = 0; !ending; i++) {
+    draw(screen);
+    wait_for_keys(screen);
+    if (iterations > 0 && i + 1 >= iterations)
+      return;
+    if (!ending)
+      take_sample(screen);
+  }
+}
+
+static void use_colours(screen_t *screen)
+{
+  const char *no_color = getenv("NO_COLOR");
+  screen->colours = has_colors() && (no_color == NULL || no_color[0] == '\0');
+  if (!screen->colours)
+    return;
+  start_color();
+  use_default_colors();
+  init_pair(PAIR_BAD, COLOR_RED, -1);
+  init_pair(PAIR_WAITING, COLOR_YELLOW, -1);
+}
+
+sf_status_t sfctl_top_screen(sfctl_top_session_t *session)
+{
+  const struct sigaction action = {.sa_handler = on_signal};
+  screen_t screen = {.session = session};
+  sf_status_t status = sfctl_top_refresh(session);
+  if (status != SF_OK)
+    return status;
+  setlocale(LC_CTYPE, "");
+  screen.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+  SCREEN *terminal = sfctl_terminal_is_known() ? newterm(NULL, stdout, stdin) : NULL;
+  if (terminal == NULL)
+    return sfshm_error(SF_ERR_SYS, "the terminal can't be used for a full screen (TERM): try sfctl top --batch");
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+  sigaction(SIGHUP, &action, NULL);
+  cbreak();
+  noecho();
+  keypad(stdscr, TRUE);
+  curs_set(0);
+  use_colours(&screen);
+  run(&screen);
+  endwin();
+  delscreen(terminal);
+  return SF_OK;
+}

@@ -1,0 +1,332 @@
+/* Samples and rates: see top_table.h. The one thread of sfctl. */
+#include "tools/sfctl/top_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "shm/error.h"
+#include "tools/sfctl/collect.h"
+
+const char *const sfctl_view_names[SFCTL_VIEWS] = {"jobs", "ranks", "graphs", "channels"};
+
+/* Of a job, rank or graph; the first one that moves makes the history. */
+enum { OPS, MESSAGES, SENT, RECEIVED, NODES, WAIT, LAST };
+
+static const sfctl_top_column_t columns[SFCTL_VIEWS][SFCTL_TOP_COLUMNS] = {
+    {{"OPS/s", "ops_per_s", SFCTL_FIGURE_RATE},
+     {"MSG/s", "messages_per_s", SFCTL_FIGURE_RATE},
+     {"SENT/s", "sent_bytes_per_s", SFCTL_FIGURE_BYTES},
+     {"RECV/s", "received_bytes_per_s", SFCTL_FIGURE_BYTES},
+     {"NODES/s", "to_nodes_bytes_per_s", SFCTL_FIGURE_BYTES},
+     {"WAIT", "wait_share", SFCTL_FIGURE_SHARE},
+     {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
+    {{"OPS/s", "ops_per_s", SFCTL_FIGURE_RATE},
+     {"MSG/s", "messages_per_s", SFCTL_FIGURE_RATE},
+     {"SENT/s", "sent_bytes_per_s", SFCTL_FIGURE_BYTES},
+     {"RECV/s", "received_bytes_per_s", SFCTL_FIGURE_BYTES},
+     {"NODES/s", "to_nodes_bytes_per_s", SFCTL_FIGURE_BYTES},
+     {"WAIT", "wait_share", SFCTL_FIGURE_SHARE},
+     {"PID", "pid", SFCTL_FIGURE_COUNT}},
+    {{"OPS/s", "ops_per_s", SFCTL_FIGURE_RATE},
+     {"MSG/s", "messages_per_s", SFCTL_FIGURE_RATE},
+     {"SENT/s", "sent_bytes_per_s", SFCTL_FIGURE_BYTES},
+     {"RECV/s", "received_bytes_per_s", SFCTL_FIGURE_BYTES},
+     {"NODES/s", "to_nodes_bytes_per_s", SFCTL_FIGURE_BYTES},
+     {"WAIT", "wait_share", SFCTL_FIGURE_SHARE},
+     {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
+    {{"FRAMES/s", "frames_sent_per_s", SFCTL_FIGURE_RATE},
+     {"MSG/s", "messages_sent_per_s", SFCTL_FIGURE_RATE},
+     {"SENT/s", "wire_sent_bytes_per_s", SFCTL_FIGURE_BYTES},
+     {"RECV/s", "wire_received_bytes_per_s", SFCTL_FIGURE_BYTES},
+     {"DATA/s", "data_sent_bytes_per_s", SFCTL_FIGURE_BYTES},
+     {"RMSG/s", "messages_received_per_s", SFCTL_FIGURE_RATE},
+     {"QUEUED", "queued_messages", SFCTL_FIGURE_COUNT}},
+};
+
+const sfctl_top_column_t *sfctl_top_columns(sfctl_view_t view)
+{
+  return columns[view];
+}
+
+int sfctl_top_find_column(sfctl_view_t view, const char *title)
+{
+  for (int c = 0; c < SFCTL_TOP_COLUMNS; c++)
+    if (strcasecmp(columns[view][c].title, title) == 0 || strcasecmp(columns[view][c].name, title) == 0)
+      return c;
+  return -1;
+}
+
+/* ---- Rows of one sample ---- */
+
+typedef struct sample {
+  sfctl_top_row_t *rows;
+  size_t nrows, capacity;
+} sample_t;
+
+static sf_status_t add_row(sample_t *sample, const sfctl_top_row_t *row)
+{
+  if (sample->nrows == sample->capacity) {
+    size_t capacity = sample->capacity > 0 ? 2 * sample->capacity : 32;
+    sfctl_top_row_t *rows = reallocarray(sample->rows, capacity, sizeof *rows);
+    if (rows == NULL)
+      return sfshm_error(SF_ERR_NOMEM, "no memory for %zu rows", capacity);
+    sample->rows = rows;
+    sample->capacity = capacity;
+  }
+  sample->rows[sample->nrows++] = *row;
+  return SF_OK;
+}
+
+static sfctl_top_row_t make_row(uint64_t node, uint64_t job, uint64_t number, const char *name, const char *state)
+{
+  sfctl_top_row_t row = {.key = {node, job, number}};
+  snprintf(row.name, sizeof row.name, "%s", name);
+  snprintf(row.state, sizeof row.state, "%s", state);
+  return row;
+}
+
+/* What n ranks have counted. Of time waited the mean counts, so that the share is one of the time. */
+static void set_counts(sfctl_top_row_t *row, const sfreport_counts_t *counts, int32_t n)
+{
+  row->total[OPS] = (double)counts->completed;
+  row->total[MESSAGES] = (double)(counts->messages_sent + counts->node_messages_sent);
+  row->total[SENT] = (double)sfreport_counts_sent_bytes(counts);
+  row->total[RECEIVED] = (double)(counts->bytes_received + counts->bytes_from_nodes);
+  row->total[NODES] = (double)counts->bytes_to_nodes;
+  row->total[WAIT] = (double)counts->waited_ns / 1e9 / (n > 0 ? n : 1);
+}
+
+static void set_unknown(sfctl_top_row_t *row)
+{
+  for (int c = 0; c < LAST; c++)
+    row->total[c] = NAN;
+}
+
+static uint64_t node_of(const sfreport_item_t *item)
+{
+  return (uint64_t)item->message->told_by;
+}
+
+static sf_status_t sample_ranks(sample_t *sample, const sfreport_list_t *list)
+{
+  sf_status_t status = SF_OK;
+  for (size_t i = 0; i < list->count && status == SF_OK; i++) {
+    const sfreport_item_t *item = &list->items[i];
+    const Sfproto__RankInfo *info = item->message->rank_info;
+    sfctl_top_row_t row = make_row(node_of(item), info->job_id, (uint64_t)info->rank, info->job, info->state);
+    row.total[LAST] = info->pid;
+    if (item->ncounted > 0)
+      set_counts(&row, &item->counts, 1);
+    else
+      set_unknown(&row);
+    status = add_row(sample, &row);
+  }
+  return status;
+}
+
+static sf_status_t sample_graphs(sample_t *sample, const sfreport_list_t *list)
+{
+  sf_status_t status = SF_OK;
+  for (size_t i = 0; i < list->count && status == SF_OK; i++) {
+    const sfreport_item_t *item = &list->items[i];
+    const Sfproto__GraphInfo *info = item->message->graph_info;
+    sfctl_top_row_t row = make_row(node_of(item), info->job_id, info->graph, info->job, info->state);
+    row.total[LAST] = info->size;
+    if (item->ncounted > 0)
+      set_counts(&row, &item->counts, item->ncounted);
+    else
+      set_unknown(&row);
+    status = add_row(sample, &row);
+  }
+  return status;
+}
+
+/* Sums over the ranks that the daemon tells of. */
+static void add_up(sfreport_counts_t *sum, int32_t *n, const sfreport_list_t *ranks, uint64_t node, uint64_t job_id)
+{
+  for (size_t i = 0; i < ranks->count; i++) {
+    const sfreport_item_t *item = &ranks->items[i];
+    if (item->ncounted == 0 || node_of(item) != node || item->message->rank_info->job_id != job_id)
+      continue;
+    sfreport_counts_merge(sum, &item->counts, *n == 0);
+    ++*n;
+  }
+}
+
+static sf_status_t sample_jobs(sample_t *sample, const sfreport_list_t *list, const sfreport_list_t *ranks)
+{
+  sf_status_t status = SF_OK;
+  for (size_t i = 0; i < list->count && status == SF_OK; i++) {
+    const sfreport_item_t *item = &list->items[i];
+    const Sfproto__JobInfo *info = item->message->job_info;
+    sfctl_top_row_t row = make_row(node_of(item), info->job_id, 0, info->name, info->state);
+    sfreport_counts_t sum = {0};
+    int32_t n = 0;
+    row.total[LAST] = info->size;
+    if (info->job_id != 0)
+      add_up(&sum, &n, ranks, node_of(item), info->job_id);
+    if (n > 0)
+      set_counts(&row, &sum, n);
+    else
+      set_unknown(&row);
+    status = add_row(sample, &row);
+  }
+  return status;
+}
+
+static sf_status_t sample_channels(sample_t *sample, const sfreport_list_t *list)
+{
+  sf_status_t status = SF_OK;
+  for (size_t i = 0; i < list->count && status == SF_OK; i++) {
+    const sfreport_item_t *item = &list->items[i];
+    const Sfproto__PeerInfo *info = item->message->peer_info;
+    sfctl_top_row_t row = make_row(node_of(item), 0, (uint64_t)info->node, info->description, info->state);
+    for (size_t k = 0; k < info->n_traffic; k++) {
+      row.total[1] += (double)info->traffic[k]->messages_sent;
+      row.total[5] += (double)info->traffic[k]->messages_received;
+      if (strcmp(info->traffic[k]->kind, "data") == 0)
+        row.total[4] = (double)info->traffic[k]->payload_sent;
+    }
+    row.total[0] = (double)info->frames_sent;
+    row.total[2] = (double)info->wire_sent;
+    row.total[3] = (double)info->wire_received;
+    row.total[LAST] = (double)info->queued_messages;
+    status = add_row(sample, &row);
+  }
+  return status;
+}
+
+static sf_status_t take_sample(sfctl_view_t view, sample_t *sample, sfctl_connection_t *connection, const char *job)
+{
+  static const Sfproto__Query__What whats[SFCTL_VIEWS] = {SFPROTO__QUERY__WHAT__JOBS, SFPROTO__QUERY__WHAT__RANKS,
+                                                          SFPROTO__QUERY__WHAT__GRAPHS, SFPROTO__QUERY__WHAT__PEERS};
+  sfreport_list_t list = {0}, ranks = {0};
+  sf_status_t status = sfctl_collect(connection, whats[view], view == SFCTL_VIEW_CHANNELS ? NULL : job, &list);
+  if (status == SF_OK && view == SFCTL_VIEW_JOBS)
+    status = sfctl_collect(connection, SFPROTO__QUERY__WHAT__RANKS, job, &ranks);
+  if (status == SF_OK && view == SFCTL_VIEW_JOBS)
+    status = sample_jobs(sample, &list, &ranks);
+  else if (status == SF_OK && view == SFCTL_VIEW_RANKS)
+    status = sample_ranks(sample, &list);
+  else if (status == SF_OK && view == SFCTL_VIEW_GRAPHS)
+    status = sample_graphs(sample, &list);
+  else if (status == SF_OK)
+    status = sample_channels(sample, &list);
+  sfreport_list_clear(&list);
+  sfreport_list_clear(&ranks);
+  return status;
+}
+
+/* ---- Rates ---- */
+
+static int compare_keys(const void *a, const void *b)
+{
+  const sfctl_top_row_t *x = a, *y = b;
+  for (int k = 0; k < 3; k++)
+    if (x->key[k] != y->key[k])
+      return x->key[k] < y->key[k] ? -1 : 1;
+  return 0;
+}
+
+/* A counter that went back is another one's: of a rank of a new job, or nonsense. */
+static double rate(double now, double before, double seconds)
+{
+  return now >= before && seconds > 0 ? (now - before) / seconds : NAN;
+}
+
+static void compare_with_last(sfctl_top_row_t *row, const sfctl_top_row_t *last, sfctl_view_t view, double seconds)
+{
+  for (int c = 0; c < SFCTL_TOP_COLUMNS; c++) {
+    sfctl_figure_t figure = columns[view][c].figure;
+    if (figure == SFCTL_FIGURE_COUNT)
+      row->figure[c] = row->total[c];
+    else
+      row->figure[c] = last != NULL ? rate(row->total[c], last->total[c], seconds) : NAN;
+    if (figure == SFCTL_FIGURE_SHARE && row->figure[c] > 1)
+      row->figure[c] = 1;
+  }
+  if (last == NULL)
+    return;
+  row->known = true;
+  memcpy(row->history, last->history + 1, sizeof row->history - sizeof row->history[0]);
+  row->history[SFCTL_TOP_HISTORY - 1] = isnan(row->figure[0]) ? 0 : (float)row->figure[0];
+}
+
+sf_status_t sfctl_top_sample(sfctl_top_table_t *table, sfctl_connection_t *connection, const char *job, int64_t now_ns)
+{
+  sample_t sample = {0};
+  sfreport_list_t about;
+  double seconds = (double)(now_ns - table->sampled_ns) / 1e9;
+  sf_status_t status = take_sample(table->view, &sample, connection, job);
+  sfctl_target_t target = connection->target;
+  connection->target = (sfctl_target_t){0};
+  if (status == SF_OK)
+    status = sfctl_collect(connection, SFPROTO__QUERY__WHAT__STATUS, NULL, &about);
+  connection->target = target;
+  if (status != SF_OK) {
+    free(sample.rows);
+    return status;
+  }
+  if (table->nrows > 0)
+    qsort(table->rows, table->nrows, sizeof *table->rows, compare_keys);
+  for (size_t i = 0; i < sample.nrows; i++) {
+    const sfctl_top_row_t *last =
+        table->nrows > 0 ? bsearch(&sample.rows[i], table->rows, table->nrows, sizeof *table->rows, compare_keys)
+                         : NULL;
+    compare_with_last(&sample.rows[i], last, table->view, seconds);
+  }
+  if (about.count > 0) {
+    const Sfproto__StatusInfo *info = about.items[0].message->status_info;
+    table->njobs = info->jobs;
+    table->nranks = info->ranks;
+    table->ngraphs = info->graphs;
+    table->node = info->node;
+    table->nnodes = info->nodes;
+    table->uptime_s = info->uptime_s;
+  }
+  sfreport_list_clear(&about);
+  free(table->rows);
+  table->rows = sample.rows;
+  table->nrows = sample.nrows;
+  table->capacity = sample.capacity;
+  table->sampled_ns = now_ns;
+  return SF_OK;
+}
+
+/* ---- Order ---- */
+
+typedef struct order {
+  int column;
+  bool ascending;
+} order_t;
+
+static int compare_figures(const void *a, const void *b, void *context)
+{
+  const sfctl_top_row_t *x = a, *y = b;
+  const order_t *order = context;
+  double fx = x->figure[order->column], fy = y->figure[order->column];
+  if (isnan(fx) != isnan(fy))
+    return isnan(fx) ? 1 : -1; /* what is unknown comes last */
+  if (!isnan(fx) && fx < fy)
+    return order->ascending ? -1 : 1;
+  if (!isnan(fx) && fx > fy)
+    return order->ascending ? 1 : -1;
+  return compare_keys(a, b);
+}
+
+void sfctl_top_sort(sfctl_top_table_t *table, int column, bool ascending)
+{
+  order_t order = {column, ascending};
+  if (table->nrows > 0)
+    qsort_r(table->rows, table->nrows, sizeof *table->rows, compare_figures, &order);
+}
+
+void sfctl_top_clear(sfctl_top_table_t *table)
+{
+  free(table->rows);
+  table->rows = NULL;
+  table->nrows = table->capacity = 0;
+  table->sampled_ns = 0;
+}

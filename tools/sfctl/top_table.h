@@ -1,0 +1,68 @@
+/* What sfctl top shows: rows of figures, which remember the last samples. */
+#ifndef SFCTL_TOP_TABLE_H
+#define SFCTL_TOP_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "tools/sfctl/connection.h"
+
+typedef enum sfctl_view { SFCTL_VIEW_JOBS, SFCTL_VIEW_RANKS, SFCTL_VIEW_GRAPHS, SFCTL_VIEW_CHANNELS } sfctl_view_t;
+#define SFCTL_VIEWS 4
+
+/* How a figure is shown. */
+typedef enum sfctl_figure {
+  SFCTL_FIGURE_COUNT, /* a whole number */
+  SFCTL_FIGURE_RATE,  /* times a second */
+  SFCTL_FIGURE_BYTES, /* bytes a second */
+  SFCTL_FIGURE_SHARE, /* of the time, 0 to 1 */
+} sfctl_figure_t;
+
+typedef struct sfctl_top_column {
+  const char *title; /* as shown, and as --sort takes it in any case */
+  const char *name;  /* in JSON */
+  sfctl_figure_t figure;
+} sfctl_top_column_t;
+
+#define SFCTL_TOP_COLUMNS 7
+#define SFCTL_TOP_HISTORY 16
+
+typedef struct sfctl_top_row {
+  uint64_t key[3]; /* node, job, rank or graph: who it is */
+  char name[64];   /* of the job, or of the other node */
+  char state[16];
+  double total[SFCTL_TOP_COLUMNS];  /* what has been counted since the beginning, where rates are shown */
+  double figure[SFCTL_TOP_COLUMNS]; /* to be shown; NAN: unknown */
+  float history[SFCTL_TOP_HISTORY]; /* of the view's main figure, oldest first */
+  bool known;                       /* there was a sample before */
+} sfctl_top_row_t;
+
+/* Start with {.view = ...}. */
+typedef struct sfctl_top_table {
+  sfctl_view_t view;
+  bool all_nodes; /* rows say at which */
+  sfctl_top_row_t *rows;
+  size_t nrows, capacity;
+  int64_t sampled_ns; /* 0: never */
+  int32_t njobs, nranks, ngraphs, node, nnodes;
+  double uptime_s;
+} sfctl_top_table_t;
+
+extern const char *const sfctl_view_names[SFCTL_VIEWS];
+const sfctl_top_column_t *sfctl_top_columns(sfctl_view_t view);
+
+/* Which column of the view has that title; -1: none. */
+int sfctl_top_find_column(sfctl_view_t view, const char *title);
+
+/* Asks for a sample, from which and from the last one figures are made. job: NULL for all. now_ns: on the monotonic
+ * clock. Errors as sfctl_collect; then the rows are as before. */
+sf_status_t sfctl_top_sample(sfctl_top_table_t *table, sfctl_connection_t *connection, const char *job, int64_t now_ns);
+
+/* Highest first, or lowest; those that are alike by key. */
+void sfctl_top_sort(sfctl_top_table_t *table, int column, bool ascending);
+void sfctl_top_clear(sfctl_top_table_t *table);
+
+#endif

@@ -1,0 +1,81 @@
+/* Pairs of ranks of a node: see within.h. The one thread of sfctl. */
+#include "tools/sfctl/within.h"
+
+#include <stdlib.h>
+
+#include "proto/report/counters.h"
+#include "shm/counters_read.h"
+#include "shm/error.h"
+#include "tools/sfctl/collect.h"
+
+typedef struct asking {
+  uint64_t graph;
+  sfctl_within_t within;
+} asking_t;
+
+static sf_status_t add_lane(sfctl_within_t *within, int32_t node, int32_t rank, const sfshm_lane_counters_t *lane)
+{
+  if (atomic_load_explicit(&lane->kind, memory_order_relaxed) != SFSHM_PEER_RANK || lane->leaf_edges == 0)
+    return SF_OK;
+  if (within->npairs == within->capacity) {
+    size_t capacity = within->capacity > 0 ? 2 * within->capacity : 64;
+    sfctl_pair_t *pairs = reallocarray(within->pairs, capacity, sizeof *pairs);
+    if (pairs == NULL)
+      return sfshm_error(SF_ERR_NOMEM, "no memory for %zu pairs of ranks", capacity);
+    within->pairs = pairs;
+    within->capacity = capacity;
+  }
+  within->pairs[within->npairs++] = (sfctl_pair_t){.node = node,
+                                                   .from = lane->peer,
+                                                   .to = rank,
+                                                   .values = lane->leaf_values,
+                                                   .edges = lane->leaf_edges,
+                                                   .messages = lane->messages_received};
+  return SF_OK;
+}
+
+static sf_status_t take_rank(void *context, const Sfproto__Message *message, int counters_fd)
+{
+  asking_t *asking = context;
+  sfshm_counters_t *copy;
+  sf_status_t status = SF_OK;
+  if (sfreport_counters_copy_of(message->rank_info, counters_fd, &copy) != SF_OK)
+    return SF_OK; /* not known */
+  const sfshm_graph_counters_t *graph = sfshm_counters_find_graph(copy, asking->graph);
+  for (uint32_t i = 0; graph != NULL && i < graph->nlanes && status == SF_OK; i++)
+    status = add_lane(&asking->within, message->told_by, message->rank_info->rank, &copy->lanes[graph->first_lane + i]);
+  if (graph != NULL && status == SF_OK)
+    status = add_lane(&asking->within, message->told_by, message->rank_info->rank, &graph->rest[0]);
+  sfshm_counters_free(copy);
+  return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+  const sfctl_pair_t *x = a, *y = b;
+  if (x->node != y->node)
+    return x->node < y->node ? -1 : 1;
+  if (x->from != y->from)
+    return x->from < y->from ? -1 : 1;
+  return (x->to > y->to) - (x->to < y->to);
+}
+
+sf_status_t sfctl_within_ask(sfctl_connection_t *connection, uint64_t graph, sfctl_within_t *within_p)
+{
+  asking_t asking = {.graph = graph};
+  sf_status_t status = sfctl_collect_ranks(connection, NULL, take_rank, &asking);
+  if (status != SF_OK) {
+    sfctl_within_free(&asking.within);
+    return status;
+  }
+  if (asking.within.npairs > 0)
+    qsort(asking.within.pairs, asking.within.npairs, sizeof *asking.within.pairs, compare);
+  *within_p = asking.within;
+  return SF_OK;
+}
+
+void sfctl_within_free(sfctl_within_t *within)
+{
+  free(within->pairs);
+  *within = (sfctl_within_t){0};
+}

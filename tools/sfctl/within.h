@@ -1,0 +1,31 @@
+/* What a graph sends between ranks of one node: pairs of them, out of their counters. */
+#ifndef SFCTL_WITHIN_H
+#define SFCTL_WITHIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "tools/sfctl/connection.h"
+
+/* Edges from roots of one rank to leaves of another. */
+typedef struct sfctl_pair {
+  int32_t node;     /* that tells of it; 0 if no node was named */
+  int32_t from, to; /* ranks of the job: of the roots, of the leaves; -1: several */
+  uint64_t values;  /* that a bcast carries */
+  uint64_t edges;
+  uint64_t messages; /* that have come this way, of bcasts */
+} sfctl_pair_t;
+
+/* Start with {0}. By node, from and to. */
+typedef struct sfctl_within {
+  sfctl_pair_t *pairs;
+  size_t npairs, capacity;
+} sfctl_within_t;
+
+/* Asks the ranks' counters. Errors as sfctl_collect. */
+sf_status_t sfctl_within_ask(sfctl_connection_t *connection, uint64_t graph, sfctl_within_t *within_p);
+void sfctl_within_free(sfctl_within_t *within);
+
+#endif
