@@ -64,6 +64,18 @@ static sf_status_t choose_kernels(sf_request_t *request, const char *name)
   return SF_OK;
 }
 
+/* What the application calls the buffers. */
+static const char *root_name(const sf_request_t *request)
+{
+  return request->graph->parent != NULL && request->composite == NULL ? "slotdata" : "rootdata";
+}
+
+static const char *leaf_name(const sf_request_t *request)
+{
+  bool fetch = (request->signature & sfshm_desc_signature(SFSHM_CALL_FETCH, (sfshm_unit_t){0}, 0)) != 0;
+  return fetch && request->operation == SFSHM_BCAST ? "leafupdate" : "leafdata";
+}
+
 sf_status_t sfc_request_look_up(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
@@ -73,9 +85,9 @@ sf_status_t sfc_request_look_up(sf_request_t *request)
   uint64_t epoch = sfc_memory_epoch(memory);
   sfc_memory_ref_t root = sfc_memory_find(memory, request->root);
   sfc_memory_ref_t leaf = sfc_memory_find(memory, request->leaf);
-  sf_status_t status = sfc_buffer_check(name, "rootdata", request->root, graph->root_max, unit_bytes, &root);
+  sf_status_t status = sfc_buffer_check(name, root_name(request), request->root, graph->root_max, unit_bytes, &root);
   if (status == SF_OK)
-    status = sfc_buffer_check(name, "leafdata", request->leaf, graph->leaf_max, unit_bytes, &leaf);
+    status = sfc_buffer_check(name, leaf_name(request), request->leaf, graph->leaf_max, unit_bytes, &leaf);
   const void *const addresses[] = {request->root, request->leaf};
   const sfc_memory_ref_t *const refs[] = {&root, &leaf};
   if (status == SF_OK)

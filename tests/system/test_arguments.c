@@ -201,6 +201,64 @@ static void refuse_operations(scene_t *scene)
   SFTEST_REQUIRE(self, request == NULL);
 }
 
+static void add(const void *in, void *inout, int64_t n, size_t unit_bytes, void *context)
+{
+  (void)unit_bytes;
+  (void)context;
+  for (int64_t i = 0; i < n; i++)
+    ((double *)inout)[i] += ((const double *)in)[i];
+}
+
+/* Operations of two steps, and what they stand on. */
+static void refuse_gathers(scene_t *scene)
+{
+  sftest_rank_t *self = scene->self;
+  sf_request_t *request = NULL, *kept;
+  sf_graph_t *graph = scene->graph, *multi = NULL;
+  sf_graph_ranks_t ranks;
+  const sf_op_t *op = NULL;
+  double *roots = scene->roots, *leaves = scene->leaves, *update = malloc(N * sizeof *update);
+  SFTEST_EXPECT(self, sf_op_create(NULL, NULL, &op), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_op_create(add, NULL, NULL), SF_ERR_ARG);
+  SFTEST_OK(self, sf_op_create(add, NULL, &op));
+  SFTEST_OK(self, sf_op_destroy(SF_SUM)); /* kept */
+  SFTEST_OK(self, sf_op_destroy(NULL));
+  SFTEST_EXPECT(self, sf_graph_multi(NULL, &multi), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_multi(graph, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_root_ranks(NULL, &ranks), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_leaf_ranks(graph, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_degrees(graph, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_edges(NULL, NULL, NULL, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_gather(NULL, SF_DOUBLE, leaves, roots), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_gather(graph, NULL, leaves, roots), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "gather: unit is NULL");
+  SFTEST_EXPECT(self, sf_gather(graph, SF_DOUBLE, leaves, NULL), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "gather: slotdata is NULL");
+  SFTEST_EXPECT(self, sf_scatter(graph, SF_DOUBLE, NULL, leaves), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "scatter: slotdata is NULL");
+  SFTEST_EXPECT(self, sf_fetch_op(NULL, SF_DOUBLE, roots, leaves, update, SF_SUM), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_fetch_op(graph, SF_DOUBLE, NULL, leaves, update, SF_SUM), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "fetch_op: rootdata is NULL");
+  SFTEST_EXPECT(self, sf_fetch_op(graph, SF_DOUBLE, roots, NULL, update, SF_SUM), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "fetch_op: leafdata is NULL");
+  SFTEST_EXPECT(self, sf_fetch_op(graph, SF_DOUBLE, roots, leaves, NULL, SF_SUM), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "fetch_op: leafupdate is NULL");
+  SFTEST_EXPECT(self, sf_fetch_op(graph, SF_DOUBLE, roots, leaves, update, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_fetch_op(graph, SF_DOUBLE, roots, leaves, update, SF_MAXLOC), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_fetch_op_begin(graph, SF_DOUBLE, roots, leaves, update, SF_SUM, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_reduce(graph, SF_DOUBLE, NULL, roots, op), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_bcast_init(graph, SF_DOUBLE, roots, NULL, op, &request), SF_ERR_ARG);
+  SFTEST_REQUIRE(self, request == NULL);
+  SFTEST_OK(self, sf_fetch_op_begin(graph, SF_DOUBLE, roots, leaves, update, op, &request));
+  SFTEST_EXPECT(self, sf_graph_destroy(graph), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_finalize(scene->context), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_request_free(&request), SF_ERR_STATE);
+  SFTEST_OK(self, sf_op_destroy(op)); /* operations begun are not affected */
+  SFTEST_OK(self, sf_wait(&request));
+  SFTEST_OK(self, sf_fetch_op_init(graph, SF_DOUBLE, roots, leaves, leaves, SF_SUM, &kept)); /* freed with the graph */
+  free(update);
+}
+
 static void refuse_short_memory(scene_t *scene)
 {
   sftest_rank_t *self = scene->self;
@@ -343,15 +401,11 @@ static int refuse_all(sftest_rank_t *self)
   static const struct {
     const char *name;
     void (*run)(scene_t *scene);
-  } parts[] = {{"init", refuse_init},
-               {"groups", refuse_groups},
-               {"memory", refuse_memory},
-               {"units", refuse_units},
-               {"graphs", refuse_graphs},
-               {"operations", refuse_operations},
-               {"short memory", refuse_short_memory},
-               {"requests", refuse_requests},
-               {"other thread", refuse_other_thread},
+  } parts[] = {{"init", refuse_init},         {"groups", refuse_groups},
+               {"memory", refuse_memory},     {"units", refuse_units},
+               {"graphs", refuse_graphs},     {"operations", refuse_operations},
+               {"gathers", refuse_gathers},   {"short memory", refuse_short_memory},
+               {"requests", refuse_requests}, {"other thread", refuse_other_thread},
                {"child", refuse_child}};
   scene_t *scene = calloc(1, sizeof *scene);
   *scene = (scene_t){.self = self, .context = sftest_join(self)};
