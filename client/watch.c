@@ -69,6 +69,8 @@ void sfc_watch_begun(sf_request_t *request, bool sent)
     sfc_watch_sent(request, request->send.lane, request->send.lane->tx.posted, request->send.bytes);
   if ((request->watch & SFC_TRACED) == 0)
     return;
+  if (request->watched_ns == request->began_ns) /* nothing was sent */
+    request->watched_ns = sfshm_trace_now_ns();
   sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_BEGIN, request->began_ns, request->watched_ns);
   write_event(request->graph, &record);
 }
@@ -107,13 +109,13 @@ static unsigned bucket_of(uint64_t ns)
 void sfc_watch_end(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
-  uint64_t now_ns = sfshm_trace_now_ns();
   if ((request->watch & SFC_SAMPLED) != 0) {
+    request->watched_ns = sfshm_trace_now_ns();
     sfshm_count(&graph->counts->samples, 1);
-    sfshm_count_one32(&graph->counts->latency[request->operation][bucket_of(now_ns - request->began_ns)]);
+    sfshm_count_one32(&graph->counts->latency[request->operation][bucket_of(request->watched_ns - request->began_ns)]);
   }
   if ((request->watch & SFC_TRACED) != 0) {
-    sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_END, request->began_ns, now_ns);
+    sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_END, request->began_ns, request->watched_ns);
     write_event(graph, &record);
   }
   request->watch = 0;

@@ -39,7 +39,7 @@ void sfc_watch_sent(sf_request_t *request, const sfc_lane_t *lane, uint64_t mess
 /* One that came when it was marked has been unpacked. */
 void sfc_watch_unpacked(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes);
 
-/* It ends. */
+/* It ends: for the trace when the last thing happened to it, without another look at the clock. */
 void sfc_watch_end(sf_request_t *request);
 
 /* A wait on the graph, if there is tracing. lane: that ended it; NULL: none did. */

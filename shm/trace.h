@@ -13,14 +13,14 @@
 /* X(id, number, name). What happened from begin_ns to end_ns (the same for what takes no time). sequence is the number
  * of the operation on the graph, message that of the message on the lane, or the side of the trunk, from 1. */
 #define SFSHM_TRACE_TABLE(X)                                                                                           \
-  X(SFSHM_TRACE_BEGIN, 1, "begin")         /* of an operation: what its call did. message: its descriptor */           \
-  X(SFSHM_TRACE_END, 2, "end")             /* of an operation, which began at begin_ns. message: its descriptor */     \
-  X(SFSHM_TRACE_SEND, 3, "send")           /* packed and sent to a rank; or its part of a message to a node packed */  \
-  X(SFSHM_TRACE_UNPACK, 4, "unpack")       /* arrived from a rank or node at begin_ns, then unpacked */                \
-  X(SFSHM_TRACE_WAIT, 5, "wait")           /* spinning not included; for whom came last */                             \
-  X(SFSHM_TRACE_SETUP, 6, "set-up")        /* of a graph; message: which phase, SFSHM_TRACE_PHASE_* */                 \
-  X(SFSHM_TRACE_DEPART, 7, "depart")       /* daemon: a trunk's message was given to the channel */                    \
-  X(SFSHM_TRACE_ARRIVE, 8, "arrive")       /* daemon: a trunk's message has come from a node */                        \
+  X(SFSHM_TRACE_BEGIN, 1, "begin")   /* of an operation: what its call did. message: its descriptor */                 \
+  X(SFSHM_TRACE_END, 2, "end")       /* of an operation, from its begin to its last message. message: as of begin */   \
+  X(SFSHM_TRACE_SEND, 3, "send")     /* packed and sent to a rank; or its part of a message to a node packed */        \
+  X(SFSHM_TRACE_UNPACK, 4, "unpack") /* arrived from a rank or node at begin_ns, then unpacked */                      \
+  X(SFSHM_TRACE_WAIT, 5, "wait")     /* spinning not included; for whom came last */                                   \
+  X(SFSHM_TRACE_SETUP, 6, "set-up")  /* of a graph; message: which phase, SFSHM_TRACE_PHASE_* */                       \
+  X(SFSHM_TRACE_DEPART, 7, "depart") /* daemon: a trunk's message was given to the channel */                          \
+  X(SFSHM_TRACE_ARRIVE, 8, "arrive") /* daemon: a trunk's message has come from a node */                              \
   X(SFSHM_TRACE_FRAME_OUT, 9, "frame out") /* daemon: a frame was given to the fabric; message: how many are in it */  \
   X(SFSHM_TRACE_FRAME_IN, 10, "frame in")  /* daemon: a frame has begun to arrive */
 

@@ -19,6 +19,13 @@ static sfreport_counts_t load_set(const sfshm_counter_set_t *set)
   return counts;
 }
 
+static void load_latency(const sfshm_graph_counters_t *graph, sfreport_latency_t *latency)
+{
+  for (int kind = 0; kind < SFSHM_KINDS; kind++)
+    for (int bucket = 0; bucket < SFSHM_LATENCY_BUCKETS; bucket++)
+      latency->operations[kind][bucket] = atomic_load_explicit(&graph->latency[kind][bucket], memory_order_relaxed);
+}
+
 static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *counts)
 {
   sfshm_counter_set_t total = {0};
@@ -32,7 +39,9 @@ static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *count
     if (load(&graph->graph) == 0)
       continue;
     sfshm_counters_sum_graph(copy, graph, &sum);
-    counts->graphs[counts->ngraphs++] = (sfreport_graph_counts_t){load(&graph->graph), load_set(&sum)};
+    sfreport_graph_counts_t *entry = &counts->graphs[counts->ngraphs++];
+    *entry = (sfreport_graph_counts_t){.graph = load(&graph->graph), .counts = load_set(&sum)};
+    load_latency(graph, &entry->latency);
   }
 }
 
@@ -103,4 +112,11 @@ void sfreport_counts_merge(sfreport_counts_t *sum, const sfreport_counts_t *coun
 uint64_t sfreport_counts_sent_bytes(const sfreport_counts_t *counts)
 {
   return counts->bytes_inline + counts->bytes_slots + counts->bytes_in_place + counts->bytes_vm_read;
+}
+
+void sfreport_latency_add(sfreport_latency_t *sum, const sfreport_latency_t *latency)
+{
+  for (int kind = 0; kind < SFSHM_KINDS; kind++)
+    for (int bucket = 0; bucket < SFSHM_LATENCY_BUCKETS; bucket++)
+      sum->operations[kind][bucket] += latency->operations[kind][bucket];
 }

@@ -17,9 +17,16 @@ typedef struct sfreport_counts {
 #undef SFREPORT_COUNT_FIELD
 } sfreport_counts_t;
 
+/* Of one in SFSHM_SAMPLED_EVERY operations, from begin to end: how many took from 2^bucket to below 2^(bucket + 1) ns,
+ * by sfshm_operation_t. */
+typedef struct sfreport_latency {
+  uint64_t operations[SFSHM_KINDS][SFSHM_LATENCY_BUCKETS];
+} sfreport_latency_t;
+
 typedef struct sfreport_graph_counts {
   uint64_t graph;
   sfreport_counts_t counts;
+  sfreport_latency_t latency;
 } sfreport_graph_counts_t;
 
 typedef struct sfreport_rank_counts {
@@ -44,6 +51,9 @@ void sfreport_counts_add(sfreport_counts_t *sum, const sfreport_counts_t *counts
 /* One more rank's counts of a graph. Operations are collective, so those begun are what the rank furthest ahead has
  * begun, and those completed what the last rank has; the rest is added. first: *sum holds nothing yet. */
 void sfreport_counts_merge(sfreport_counts_t *sum, const sfreport_counts_t *counts, bool first);
+
+/* Adds each bucket. */
+void sfreport_latency_add(sfreport_latency_t *sum, const sfreport_latency_t *latency);
 
 /* Payload bytes to other ranks, whatever way they went. */
 uint64_t sfreport_counts_sent_bytes(const sfreport_counts_t *counts);

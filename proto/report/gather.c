@@ -83,6 +83,7 @@ void sfreport_gather_count(sfreport_gather_t *gather, const Sfproto__Message *ra
     if (item == NULL) /* made or forgotten since the daemon was asked */
       continue;
     sfreport_counts_merge(&item->counts, &entry->counts, item->ncounted == 0);
+    sfreport_latency_add(&item->latency, &entry->latency);
     item->ncounted++;
   }
 }

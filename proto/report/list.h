@@ -14,8 +14,9 @@ typedef struct sfreport_item {
   /* Ranks and graphs: of how many ranks counts are the sum; 0: counts and sleeps are unknown. */
   int32_t ncounted;
   sfreport_counts_t counts;
-  uint64_t sleeps; /* ranks only */
-  size_t place;    /* for sorting */
+  sfreport_latency_t latency; /* graphs only */
+  uint64_t sleeps;            /* ranks only */
+  size_t place;               /* for sorting */
 } sfreport_item_t;
 
 /* Start with {0}. */

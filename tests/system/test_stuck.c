@@ -130,12 +130,29 @@ START_TEST(on_one_node)
 }
 END_TEST
 
+/* From either node. */
+START_TEST(over_two_nodes)
+{
+  char wanted[64];
+  const int32_t places[RANKS] = {0, 0, 1, 1};
+  begin(2, places);
+  expect_named(cluster.nodes[0].socket);
+  expect_named(cluster.nodes[1].socket);
+  ask(cluster.nodes[0].socket, true);
+  snprintf(wanted, sizeof wanted, "\"ranks_known\":%d,\"nodes_missing\":[]", RANKS);
+  sftest_expect_in(out, wanted);
+  sftest_expect_in(out, "\"waits_for_nodes\":[1]");
+  end();
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("stuck");
   TCase *tc = tcase_create("stuck");
   tcase_set_timeout(tc, 60);
   tcase_add_test(tc, on_one_node);
+  tcase_add_test(tc, over_two_nodes);
   suite_add_tcase(s, tc);
   return s;
 }

@@ -51,6 +51,7 @@ START_TEST(sums)
   shared->graphs[0].graph = 5;
   shared->graphs[0].begun[SFSHM_BCAST] = 3;
   shared->graphs[0].begun[SFSHM_REDUCE] = 2;
+  shared->graphs[0].latency[SFSHM_BCAST][12] = 3;
   shared->graphs[0].first_lane = 4;
   shared->graphs[0].nlanes = 2;
   fill_lane(&shared->lanes[3], SFSHM_PEER_RANK, 1 << 20); /* of another graph */
@@ -74,6 +75,7 @@ START_TEST(sums)
   ck_assert_int_eq(counts.ngraphs, 2);
   ck_assert_uint_eq(counts.graphs[0].graph, 5);
   ck_assert_uint_eq(counts.graphs[0].counts.bytes_slots, 10024);
+  ck_assert_uint_eq(counts.graphs[0].latency.operations[SFSHM_BCAST][12], 3);
   ck_assert_uint_eq(counts.graphs[1].graph, 6);
 }
 END_TEST

@@ -94,6 +94,7 @@ static void set_counts(void)
   item.counts.bcasts = 1234567;
   item.counts.bytes_slots = UINT64_C(3) << 29;
   item.counts.bytes_received = UINT64_MAX;
+  item.latency.operations[1][10] = 7;
 }
 
 #define COUNTS                                                                                                         \
@@ -357,7 +358,7 @@ START_TEST(graphs)
   expect_json(SFPROTO__QUERY__WHAT__GRAPHS,
               "[\n{\"graph\":9,\"job_id\":7,\"job\":\"cg\",\"size\":2,\"nroots\":5000000000,\"nleaves\":6,\"pairs\":2,"
               "\"state\":\"ready\",\"detail\":null,\"job_ranks\":[2,0],\"counters\":{\"ranks_counted\":2," COUNTS
-              "}}\n]\n");
+              ",\"latency\":[{\"kind\":\"reduce\",\"from_ns\":1024,\"operations\":7}]}}\n]\n");
 }
 END_TEST
 

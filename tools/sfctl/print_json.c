@@ -81,6 +81,24 @@ static void print_counts(sfctl_json_t *json, const sfreport_counts_t *counts)
 #undef PRINT
 }
 
+/* The buckets that are not empty. */
+static void print_latency(sfctl_json_t *json, const sfreport_latency_t *latency)
+{
+  static const char *const kinds[SFSHM_KINDS] = {"bcast", "reduce", "2", "3"};
+  sfctl_json_begin_array(json, "latency");
+  for (int kind = 0; kind < SFSHM_KINDS; kind++)
+    for (int bucket = 0; bucket < SFSHM_LATENCY_BUCKETS; bucket++) {
+      if (latency->operations[kind][bucket] == 0)
+        continue;
+      sfctl_json_begin_object(json, NULL);
+      sfctl_json_string(json, "kind", kinds[kind]);
+      sfctl_json_uint(json, "from_ns", UINT64_C(1) << bucket);
+      sfctl_json_uint(json, "operations", latency->operations[kind][bucket]);
+      sfctl_json_end_object(json);
+    }
+  sfctl_json_end_array(json);
+}
+
 static void print_regions(sfctl_json_t *json, const Sfproto__RankInfo *info)
 {
   sfctl_json_begin_array(json, "regions");
@@ -141,6 +159,7 @@ static void print_graph(sfctl_json_t *json, const sfreport_item_t *item)
     sfctl_json_begin_object(json, "counters");
     sfctl_json_int(json, "ranks_counted", item->ncounted);
     print_counts(json, &item->counts);
+    print_latency(json, &item->latency);
     sfctl_json_end_object(json);
   } else {
     sfctl_json_null(json, "counters");

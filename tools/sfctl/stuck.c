@@ -12,14 +12,31 @@
 
 #define PATIENCE_MS 500 /* with a daemon; one that serves answers within a few */
 
-static sf_status_t ask(const sfctl_options_t *options, sfreport_list_t *list_p)
+/* Ranks of this node: a daemon that serves answers soon. */
+static sf_status_t ask_here(const sfctl_options_t *options, sfreport_list_t *list_p)
 {
   sfctl_connection_t connection;
   int64_t patience_ms = options->timeout_ms < PATIENCE_MS ? options->timeout_ms : PATIENCE_MS;
   sf_status_t status = sfctl_connect(options->socket, patience_ms, &connection);
   if (status != SF_OK)
     return status;
-  status = sfctl_collect(&connection, SFPROTO__QUERY__WHAT__STATES, options->job, list_p);
+  status = sfctl_collect(&connection, SFPROTO__QUERY__WHAT__STATES, NULL, list_p);
+  sfctl_disconnect(&connection);
+  return status;
+}
+
+/* Ranks of all nodes, or of the one that is named. Those that do not answer are kept for the end. */
+static sf_status_t ask_nodes(const sfctl_options_t *options, sfctl_states_t *states)
+{
+  sfctl_connection_t connection;
+  sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
+  if (status != SF_OK)
+    return status;
+  connection.target = sfctl_target(options);
+  connection.target.all = !connection.target.named;
+  status = sfctl_collect(&connection, SFPROTO__QUERY__WHAT__STATES, NULL, &states->list);
+  states->missing = connection.missing;
+  connection.missing = (sfreport_list_t){0};
   sfctl_disconnect(&connection);
   return status;
 }
@@ -43,25 +60,32 @@ static void keep_job(sfreport_list_t *list, const char *job)
   list->count = kept;
 }
 
-sf_status_t sfctl_states_collect(const sfctl_options_t *options, sfctl_states_t *states_p)
-{
-  sfctl_states_t states = {0};
-  sf_status_t status = ask(options, &states.list);
-  if (status == SF_ERR_TIMEOUT) {
-    states.silent = true;
-    status = sfctl_silent_collect(options->socket, &states.list);
-    keep_job(&states.list, options->job);
-  }
-  if (status == SF_OK)
-    *states_p = states;
-  else
-    sfreport_list_clear(&states.list);
-  return status;
-}
-
 void sfctl_states_clear(sfctl_states_t *states)
 {
   sfreport_list_clear(&states->list);
+  sfreport_list_clear(&states->missing);
+}
+
+sf_status_t sfctl_states_collect(const sfctl_options_t *options, sfctl_states_t *states_p)
+{
+  sfctl_states_t states = {0};
+  sf_status_t status = ask_here(options, &states.list);
+  if (status == SF_OK) {
+    sfreport_list_clear(&states.list);
+    status = ask_nodes(options, &states);
+  } else if (status == SF_ERR_TIMEOUT) {
+    states.silent = true;
+    status = sfctl_silent_collect(options->socket, &states.list);
+  }
+  size_t known = states.list.count;
+  keep_job(&states.list, options->job);
+  if (status == SF_OK && known > 0 && states.list.count == 0)
+    status = sfshm_error(SF_ERR_NOT_FOUND, "no job \"%.80s\" is known, or it is another user's", options->job);
+  if (status == SF_OK)
+    *states_p = states;
+  else
+    sfctl_states_clear(&states);
+  return status;
 }
 
 sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_p)

@@ -12,12 +12,13 @@
 
 /* What is known of the ranks, and how. */
 typedef struct sfctl_states {
-  sfreport_list_t list; /* RankState messages */
-  bool silent;          /* the daemon does not answer: from the memory of this node's ranks */
+  sfreport_list_t list;    /* RankState messages */
+  sfreport_list_t missing; /* NodeMissing messages: nodes that do not answer */
+  bool silent;             /* the daemon does not answer: from the memory of this node's ranks */
 } sfctl_states_t;
 
-/* Asks the daemon; if it does not answer, reads the counters of the ranks of this node behind its back. of one job if
- * job is not NULL. Errors as sfctl_collect, and sfctl_silent_collect. */
+/* Asks the daemon, and by it those of the other nodes; if it does not answer, reads the counters of the ranks of this
+ * node behind its back. of one job if job is not NULL. Errors as sfctl_collect, and sfctl_silent_collect. */
 sf_status_t sfctl_states_collect(const sfctl_options_t *options, sfctl_states_t *states_p);
 void sfctl_states_clear(sfctl_states_t *states);
 

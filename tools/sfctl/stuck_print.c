@@ -83,6 +83,12 @@ sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_
   sf_status_t status = SF_OK;
   if (states->silent)
     fprintf(file, "sfd does not answer; this is read from the memory of its ranks\n");
+  for (size_t i = 0; i < states->missing.count; i++) {
+    char detail[SFREPORT_PRINTABLE_SIZE(511)];
+    const Sfproto__NodeMissing *missing = states->missing.items[i].message->node_missing;
+    fprintf(file, "of node %d nothing is known: %s\n", missing->node,
+            sfreport_text_printable(missing->detail, detail, sizeof detail));
+  }
   if (stalls->count == 0)
     fprintf(file, "nothing is stuck: none of %zu ranks has waited for %g s\n", states->list.count,
             (double)threshold_ms / 1000);
@@ -155,6 +161,10 @@ void sfctl_stuck_print_json(const sfctl_states_t *states, const sfreport_stalls_
   sfctl_json_bool(&json, "daemon_answers", !states->silent);
   sfctl_json_double(&json, "threshold_s", (double)threshold_ms / 1000);
   sfctl_json_uint(&json, "ranks_known", states->list.count);
+  sfctl_json_begin_array(&json, "nodes_missing");
+  for (size_t i = 0; i < states->missing.count; i++)
+    sfctl_json_int(&json, NULL, states->missing.items[i].message->node_missing->node);
+  sfctl_json_end_array(&json);
   sfctl_json_begin_array(&json, "stalls");
   for (size_t i = 0; i < stalls->count; i++)
     print_one(&json, &stalls->stalls[i]);

@@ -12,6 +12,13 @@
 
 #define PINGS 8
 
+/* All nodes, unless one is named. */
+static void set_target(sfctl_connection_t *connection, const sfctl_options_t *options)
+{
+  connection->target = sfctl_target(options);
+  connection->target.all = !connection->target.named;
+}
+
 /* ---- Dump -------------------------------------------------------------------------------------------------------- */
 
 typedef struct dump {
@@ -36,8 +43,11 @@ static sf_status_t take_clock(void *context, sfproto_incoming_t *incoming)
   const Sfproto__ClockInfo *info = incoming->message->clock_info;
   uint64_t now_ns = sfshm_trace_now_ns();
   int64_t half_ns = (int64_t)(now_ns - dump->asked_ns) / 2;
-  const sfctl_clock_t clock = {info->node, (int64_t)(info->now_ns - dump->asked_ns) - half_ns, half_ns};
-  dump->node = info->node;
+  sfctl_clock_t clock = {info->node, (int64_t)(info->now_ns - dump->asked_ns) - half_ns, half_ns};
+  if (dump->node < 0) { /* the one that is asked has the clock by which all is told, which is this one's, too */
+    dump->node = info->node;
+    clock.offset_ns = clock.error_ns = 0;
+  }
   return sfctl_trace_add_clock(&dump->trace, &clock);
 }
 
@@ -49,9 +59,11 @@ static sf_status_t ask(sfctl_connection_t *connection, Sfproto__Query__What what
   return sfctl_query(connection, &query, take, dump);
 }
 
-static sf_status_t collect(sfctl_connection_t *connection, dump_t *dump)
+/* The daemon that is asked first, to know which one it is; then all that are meant. */
+static sf_status_t collect(sfctl_connection_t *connection, const sfctl_options_t *options, dump_t *dump)
 {
-  sf_status_t status = SF_OK;
+  sf_status_t status = ask(connection, SFPROTO__QUERY__WHAT__CLOCK, take_clock, dump);
+  set_target(connection, options);
   for (int i = 0; i < PINGS && status == SF_OK; i++)
     status = ask(connection, SFPROTO__QUERY__WHAT__CLOCK, take_clock, dump);
   if (status == SF_OK)
@@ -82,52 +94,63 @@ static sf_status_t run_dump(const sfctl_options_t *options, FILE *file)
   sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
   if (status != SF_OK)
     return status;
-  status = collect(&connection, &dump);
-  sfctl_disconnect(&connection);
+  status = collect(&connection, options, &dump);
   if (status == SF_OK) {
     sfctl_trace_adjust_clocks(&dump.trace, dump.node);
     status = write_dump(&dump.trace, options->output, file);
   }
+  if (status == SF_OK)
+    status = sfctl_check_missing(&connection, 0);
+  sfctl_disconnect(&connection);
   sfctl_trace_clear(&dump.trace);
   return status;
 }
 
 /* ---- Start and stop ---------------------------------------------------------------------------------------------- */
 
-static sf_status_t take_text(void *context, sfproto_incoming_t *incoming)
-{
-  *(char **)context = strdup(incoming->message->controlled->text);
-  return *(char **)context != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "no memory for an answer");
-}
+typedef struct switched {
+  const sfctl_options_t *options;
+  sfctl_json_t json;
+  bool start;
+} switched_t;
 
-static void print_done(const sfctl_options_t *options, const char *action, const char *text, FILE *file)
+/* A line, or an object, for each node. */
+static sf_status_t print_done(void *context, sfproto_incoming_t *incoming)
 {
+  switched_t *switched = context;
   char printable[SFREPORT_PRINTABLE_SIZE(512)];
-  sfctl_json_t json = {.file = file};
-  if (!options->json) {
-    fprintf(file, "%s\n", sfreport_text_printable(text, printable, sizeof printable));
-    return;
+  const char *text = incoming->message->controlled->text;
+  if (!switched->options->json) {
+    fprintf(switched->json.file, "node %d %s\n", incoming->message->told_by,
+            sfreport_text_printable(text, printable, sizeof printable));
+    return SF_OK;
   }
-  sfctl_json_begin_object(&json, NULL);
-  sfctl_json_string(&json, "action", action);
-  sfctl_json_string(&json, "text", text);
-  sfctl_json_end_object(&json);
+  sfctl_json_begin_object(&switched->json, NULL);
+  sfctl_json_int(&switched->json, "told_by", incoming->message->told_by);
+  sfctl_json_string(&switched->json, "action", switched->start ? "trace start" : "trace stop");
+  sfctl_json_string(&switched->json, "text", text);
+  sfctl_json_end_object(&switched->json);
+  return SF_OK;
 }
 
 static sf_status_t run_switch(const sfctl_options_t *options, bool start, FILE *file)
 {
   sfctl_connection_t connection;
-  char *text = NULL;
+  switched_t switched = {.options = options, .json = {.file = file}, .start = start};
   Sfproto__Control control = SFPROTO__CONTROL__INIT;
   control.action = start ? SFPROTO__CONTROL__ACTION__TRACE_START : SFPROTO__CONTROL__ACTION__TRACE_STOP;
   sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
   if (status != SF_OK)
     return status;
-  status = sfctl_request(&connection, &control, take_text, &text);
-  sfctl_disconnect(&connection);
+  set_target(&connection, options);
+  if (options->json)
+    sfctl_json_begin_array(&switched.json, NULL);
+  status = sfctl_request(&connection, &control, print_done, &switched);
+  if (options->json)
+    sfctl_json_end_array(&switched.json);
   if (status == SF_OK)
-    print_done(options, start ? "trace start" : "trace stop", text, file);
-  free(text);
+    status = sfctl_check_missing(&connection, 0);
+  sfctl_disconnect(&connection);
   return status;
 }
 
