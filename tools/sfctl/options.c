@@ -59,7 +59,7 @@ typedef struct row {
 } row_t;
 
 #define WITH_ALL_NODES " top matrix status jobs ranks graphs plan peers config log drain shutdown "
-#define WITH_NODES WITH_ALL_NODES "kill "
+#define WITH_NODES WITH_ALL_NODES "kill stuck trace "
 #define FIELD(name) offsetof(sfctl_options_t, name)
 
 static const row_t rows[] = {
