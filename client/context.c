@@ -11,6 +11,7 @@
 #include "client/environment.h"
 #include "client/graph.h"
 #include "client/group.h"
+#include "client/plan.h"
 #include "shm/error.h"
 
 /* Addresses only: pages are allocated as blocks are taken. Room for the lanes of thousands of neighbours. */
@@ -165,6 +166,7 @@ static void free_context(sf_context_t *context)
     context->graphs = graph->next;
     sfc_graph_free(graph);
   }
+  sfc_plans_forget(context, NULL);
   sfc_graph_drop_retiring(context);
   sfc_groups_free(context);
   sfc_peers_destroy(&context->peers);

@@ -20,6 +20,8 @@
 #include "shm/inbox.h"
 
 typedef struct sfc_retiring sfc_retiring_t;
+typedef struct sfc_early_failure sfc_early_failure_t;
+struct sfc_plan;
 
 struct sf_group {
   sf_context_t *context;
@@ -61,9 +63,12 @@ struct sf_context {
   pthread_mutex_t lock; /* the fields below */
   sf_group_t *groups;   /* but the world */
   sf_graph_t *graphs;
-  sfc_retiring_t *retiring; /* lanes of destroyed graphs, until nobody touches them any more */
-  _Atomic int failed;       /* sf_status_t; why nothing of the job can go on */
-  char failure_detail[512]; /* written before failed */
+  struct sfc_plan *plans;              /* kept for graphs that are made again, the latest first */
+  int32_t nexpected;                   /* graphs in the making whose numbers are not known */
+  sfc_early_failure_t *early_failures; /* of these, perhaps */
+  sfc_retiring_t *retiring;            /* lanes of destroyed graphs, until nobody touches them any more */
+  _Atomic int failed;                  /* sf_status_t; why nothing of the job can go on */
+  char failure_detail[512];            /* written before failed */
   sf_group_t world;
 };
 

@@ -7,9 +7,11 @@
 #include "client/composite.h"
 #include "client/context.h"
 #include "client/group.h"
+#include "client/instance.h"
 #include "client/multi.h"
 #include "client/offload.h"
 #include "client/operation.h"
+#include "client/plan.h"
 #include "client/trunk.h"
 #include "shm/error.h"
 
@@ -52,13 +54,17 @@ void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *de
 void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
 {
   pthread_mutex_lock(&context->lock);
+  bool known = false;
   for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next) {
     sf_graph_t *parent = graph->parent;
     if (graph->number == number && parent != NULL)
       sfc_graph_fail(parent, status, detail); /* first: who sees the one fail finds the other one failed */
     if (graph->number == number || (parent != NULL && parent->number == number))
       sfc_graph_fail(graph, status, detail);
+    known |= graph->number == number;
   }
+  if (!known)
+    sfc_instance_keep_failure(context, number, status, detail);
   pthread_mutex_unlock(&context->lock);
   sfshm_wake_always(context->wake);
 }
@@ -135,35 +141,45 @@ static void free_requests(sf_request_t *request)
   }
 }
 
-void sfc_graph_free(sf_graph_t *graph)
+/* What would be a plan's. */
+static void free_own_plan(sf_graph_t *graph)
 {
-  if (graph == NULL)
-    return;
   for (int32_t i = 0; i < graph->nlanes; i++) {
     sfc_link_destroy(&graph->lanes[i].as_root);
     sfc_link_destroy(&graph->lanes[i].as_leaf);
-    sfc_offload_free_lane(&graph->lanes[i]);
   }
   sfc_link_destroy(&graph->self);
   for (int32_t i = 0; i < graph->nlists; i++)
     sfshm_region_destroy(&graph->lists[i]);
+  if (graph->winner_turns != graph->turns)
+    free(graph->winner_turns);
+  free(graph->turns);
+  free(graph->lists);
+  free(graph->origin);
+}
+
+void sfc_graph_free(sf_graph_t *graph)
+{
+  if (graph == NULL)
+    return;
   free_requests(graph->free_requests);
   sfc_composites_drop(graph->persistent);
   free_requests(graph->persistent);
   free(graph->recent[0]);
   free(graph->recent[1]);
-  free(graph->lists);
-  free(graph->origin);
   sfc_composites_free(graph->composites);
   sfc_multi_free(graph);
+  if (graph->plan == NULL)
+    free_own_plan(graph);
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    sfc_offload_free_lane(&graph->lanes[i]);
   free(graph->lanes);
   free(graph->senders[0]);
-  if (graph->winner_turns != graph->turns)
-    free(graph->winner_turns);
-  free(graph->turns);
   sfc_trunks_free(graph->trunks);
   free(graph->expecting);
   free(graph->table);
+  if (graph->plan != NULL)
+    sfc_plan_let_go(graph->context, graph->plan);
   free(graph);
 }
 
@@ -191,6 +207,7 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
   (void)sfc_control_tell(&context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
   sfc_group_let_go(graph->group);
   sfc_graph_free(graph);
+  sfc_plans_make_room(context);
   return SF_OK;
 }
 

@@ -123,6 +123,8 @@ struct sf_graph {
   sfc_block_t shared;        /* slots and control lines of all lanes, in the inbox */
   struct sfc_trunks *trunks; /* NULL: no edges between nodes */
 
+  /* With a plan, the patterns of links and trunks, turns and the origin are the plan's. */
+  struct sfc_plan *plan;
   sfshm_region_t *lists; /* edge lists in use: the own one and those of the leaf ranks */
   int32_t nlists;
   struct sfc_origin *origin;        /* the edges as given */

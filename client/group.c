@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/plan.h"
 #include "shm/error.h"
 
 void sfc_group_init_world(sf_context_t *context)
@@ -149,6 +150,7 @@ void sfc_group_let_go(sf_group_t *group)
   pthread_mutex_unlock(&context->lock);
   if (!last)
     return;
+  sfc_plans_forget(context, group);
   tell_destroyed(group);
   free_group(group);
 }

@@ -5,7 +5,8 @@
  *   check the roots, make links, prepare slots       each rank, in parallel
  *   GraphCommit  ──▶ daemon ──▶  GraphReady          all succeeded: where each other's slots are
  *
- * An error of any rank, in either half, becomes the error of all. */
+ * An error of any rank, in either half, becomes the error of all. A graph whose edges all ranks have given before is
+ * made otherwise: see reuse.h. */
 #include "client/setup.h"
 
 #include <stdio.h>
@@ -17,8 +18,10 @@
 #include "client/edges.h"
 #include "client/graph.h"
 #include "client/group.h"
+#include "client/instance.h"
 #include "client/origin.h"
 #include "client/place.h"
+#include "client/reuse.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
 #include "client/watch.h"
@@ -26,9 +29,6 @@
 
 #define MAX_LIST_BYTES ((uint64_t)1 << 44)
 #define MAX_COPIED_BYTES ((size_t)64 << 10) /* of a list that is sooner read than mapped, touched and unmapped */
-
-/* Bytes in the inbox for the messages of one other rank: its slots, then our control line that it writes. */
-#define LANE_BYTES (SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t) + sizeof(sfshm_lane_control_t))
 
 /* A leaf rank's edge list, as GraphPeers brought it. */
 typedef struct sfc_peer_list {
@@ -53,6 +53,8 @@ typedef struct sfc_setup {
   size_t nsides;
   int map_fd;
   sfc_watch_phases_t phases;
+  sfc_given_t *given; /* copy of the edges; NULL: none */
+  sfc_reuse_t reuse;
   /* The error found here with the lowest (rank, leaf), if any. */
   sf_status_t status;
   int32_t error_rank;
@@ -142,6 +144,8 @@ static sf_status_t send_create(sfc_setup_t *setup, const sfc_edge_input_t *input
   create.nleaves = input->nleaves < 0 ? 0 : input->nleaves;
   create.flags = flags;
   create.blocks = pointers;
+  create.has_number = setup->reuse.asked;
+  create.number = setup->reuse.asked_number;
   if (setup->status != SF_OK) {
     fill_error(setup, &error);
     create.error = &error;
@@ -469,32 +473,6 @@ static void find_bounds(sf_graph_t *graph)
   }
 }
 
-/* Lists of lanes by what they do. */
-static sf_status_t make_tables(sf_graph_t *graph)
-{
-  size_t n = (size_t)graph->nlanes;
-  sfc_lane_t **lists = calloc(4 * n + 1, sizeof *lists);
-  graph->senders[0] = lists;
-  graph->expecting = calloc(n + 1, sizeof *graph->expecting);
-  graph->table = calloc(4, sizeof *graph->table);
-  if (lists == NULL || graph->expecting == NULL || graph->table == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "tables of %zu lanes", n);
-  graph->table_mask = 3;
-  graph->first_sequence = 1;
-  for (int operation = 0; operation < 2; operation++) {
-    graph->senders[operation] = lists + (size_t)operation * 2 * n;
-    graph->receivers[operation] = graph->senders[operation] + n;
-    for (int32_t i = 0; i < graph->nlanes; i++) {
-      sfc_lane_t *lane = &graph->lanes[i];
-      if (sfc_lane_sends(lane, (sfshm_operation_t)operation))
-        graph->senders[operation][graph->nsenders[operation]++] = lane;
-      if (sfc_lane_receives(lane, (sfshm_operation_t)operation))
-        graph->receivers[operation][graph->nreceivers[operation]++] = lane;
-    }
-  }
-  return SF_OK;
-}
-
 static int by_turn(const void *a, const void *b)
 {
   const sfc_turn_t *x = a, *y = b;
@@ -541,29 +519,6 @@ static sf_status_t order_turns(sf_graph_t *graph)
   return make_turns(graph, true, &graph->winner_turns, &graph->nwinner_turns);
 }
 
-/* How many of the lanes, the first ones, lead to ranks of this node. */
-static int32_t lanes_to_ranks(const sf_graph_t *graph)
-{
-  return graph->nlanes - (graph->trunks != NULL ? graph->trunks->ntrunks : 0);
-}
-
-/* Slots into which the others write, and control lines. */
-static sf_status_t make_slots(sf_graph_t *graph)
-{
-  int32_t n = lanes_to_ranks(graph);
-  if (n == 0)
-    return SF_OK;
-  sf_status_t status = sfc_heap_take(&graph->context->inbox, (size_t)n * LANE_BYTES, &graph->shared);
-  if (status != SF_OK)
-    return status;
-  for (int32_t i = 0; i < n; i++) {
-    char *memory = (char *)graph->shared.address + (size_t)i * LANE_BYTES;
-    graph->lanes[i].rx.slots = (sfshm_slot_t *)(void *)memory;
-    graph->lanes[i].tx.control = (sfshm_lane_control_t *)(void *)(memory + SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t));
-  }
-  return SF_OK;
-}
-
 static void make_plan(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
@@ -580,29 +535,16 @@ static void make_plan(sfc_setup_t *setup)
   if (status == SF_OK)
     status = find_shared_roots(graph);
   if (status == SF_OK)
-    status = make_tables(graph);
+    status = sfc_instance_make_tables(graph);
   if (status == SF_OK)
     status = order_turns(graph);
   if (status == SF_OK)
-    status = make_slots(graph);
+    status = sfc_instance_make_slots(graph);
   if (status != SF_OK)
     note_error(setup, status, setup->group->rank, -1);
 }
 
 /* ---- Second half ------------------------------------------------------------------------------------------------- */
-
-static void describe_lane(const sf_graph_t *graph, int32_t i, Sfproto__LaneEnd *end)
-{
-  const sfc_lane_t *lane = &graph->lanes[i];
-  uint64_t offset = graph->shared.offset + (uint64_t)i * LANE_BYTES;
-  sfproto__lane_end__init(end);
-  end->rank = lane->rank;
-  end->job_rank = graph->context->rank;
-  end->segment = graph->shared.segment;
-  end->slots = offset;
-  end->control = offset + SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t);
-  end->can_read = sfc_peer_can_read(&graph->context->peers, lane->peer);
-}
 
 static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
 {
@@ -610,7 +552,7 @@ static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
   Sfproto__GraphCommit message_commit = SFPROTO__GRAPH_COMMIT__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   Sfproto__SetupError error;
-  int32_t nlanes = setup->status == SF_OK ? lanes_to_ranks(graph) : 0;
+  int32_t nlanes = setup->status == SF_OK ? sfc_instance_nends(graph) : 0;
   Sfproto__LaneEnd *ends = calloc((size_t)nlanes + 1, sizeof *ends);
   Sfproto__LaneEnd **pointers = calloc((size_t)nlanes + 1, sizeof *pointers);
   if (ends == NULL || pointers == NULL) {
@@ -618,7 +560,7 @@ static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
     nlanes = 0;
   }
   for (int32_t i = 0; i < nlanes; i++) {
-    describe_lane(graph, i, &ends[i]);
+    sfc_instance_describe(graph, i, &ends[i]);
     pointers[i] = &ends[i];
   }
   message_commit.graph = graph->number;
@@ -637,61 +579,6 @@ static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
   return status;
 }
 
-/* Connects the lane to the other end's slots and control line. */
-static sf_status_t connect_lane(sfc_lane_t *lane, const Sfproto__LaneEnd *end)
-{
-  sfc_peers_t *peers = &lane->graph->context->peers;
-  void *base;
-  size_t length;
-  sf_status_t status = sfc_peer_segment(peers, lane->peer, 0, &base, &length); /* finds the wake word too */
-  if (status == SF_OK && end->segment != 0)
-    status = sfc_peer_segment(peers, lane->peer, end->segment, &base, &length);
-  if (status != SF_OK)
-    return status;
-  if (length < LANE_BYTES || end->slots > length - LANE_BYTES || end->control > length - sizeof(sfshm_lane_control_t) ||
-      end->slots % SFC_BLOCK_ALIGN != 0 || end->control % SFC_BLOCK_ALIGN != 0)
-    return sfshm_error(SF_ERR_PROTO, "rank %d says that its slots are outside of its memory", lane->rank);
-  lane->tx.slots = (sfshm_slot_t *)(void *)((char *)base + end->slots);
-  lane->rx.control = (sfshm_lane_control_t *)(void *)((char *)base + end->control);
-  lane->peer_can_read = end->can_read;
-  return SF_OK;
-}
-
-static sf_status_t connect_lanes(sf_graph_t *graph, const Sfproto__GraphReady *ready)
-{
-  sf_status_t status = SF_OK;
-  int32_t n = lanes_to_ranks(graph);
-  if (ready->n_lanes != (size_t)n)
-    return sfshm_error(SF_ERR_PROTO, "%d lanes expected, %zu told", n, ready->n_lanes);
-  for (size_t i = 0; i < ready->n_lanes && status == SF_OK; i++) {
-    int32_t k = 0; /* usually the same order */
-    if (graph->lanes[i].rank == ready->lanes[i]->rank)
-      k = (int32_t)i;
-    while (k < n && graph->lanes[k].rank != ready->lanes[i]->rank)
-      k++;
-    if (k == n || graph->lanes[k].tx.slots != NULL)
-      return sfshm_error(SF_ERR_PROTO, "no lane to rank %d", ready->lanes[i]->rank);
-    status = connect_lane(&graph->lanes[k], ready->lanes[i]);
-  }
-  return status;
-}
-
-/* Enters the graph in the context's list, and finds room for its counts. */
-static void enter(sfc_setup_t *setup)
-{
-  sf_graph_t *graph = setup->graph;
-  sf_context_t *context = graph->context;
-  pthread_mutex_lock(&context->lock);
-  if (setup->status == SF_OK && sfc_counters_enter(&context->counters, graph) != SF_OK)
-    note_error(setup, SF_ERR_NOMEM, setup->group->rank, -1);
-  graph->next = context->graphs;
-  context->graphs = graph;
-  int failed = atomic_load_explicit(&context->failed, memory_order_relaxed);
-  if (failed != SF_OK)
-    sfc_graph_fail(graph, (sf_status_t)failed, context->failure_detail);
-  pthread_mutex_unlock(&context->lock);
-}
-
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
 static void free_setup(sfc_setup_t *setup)
@@ -707,9 +594,10 @@ static void free_setup(sfc_setup_t *setup)
   if (setup->map_fd >= 0)
     close(setup->map_fd);
   sfc_edge_list_destroy(&setup->own);
+  sfc_given_free(setup->given);
 }
 
-static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags)
+static sf_status_t run_full_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags)
 {
   uint64_t request;
   sfproto_incoming_t ready;
@@ -719,6 +607,8 @@ static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, 
   make_own_list(setup, input);
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_SORT);
   sf_status_t status = send_create(setup, input, flags, &request);
+  if (status == SF_OK && setup->status == SF_OK)
+    setup->given = sfc_given_make(input); /* while others are busy, too */
   if (status == SF_OK)
     status = receive_peers(setup, request);
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_GATHER);
@@ -726,21 +616,30 @@ static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, 
     return status;
   make_plan(setup);
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_PLAN);
-  enter(setup); /* first: once it is ready others may fail it, and the listener must find it then */
+  /* First: once it is ready others may fail it, and the listener must find it then. */
+  if (setup->status == SF_OK && sfc_instance_enter(setup->graph, false) != SF_OK)
+    note_error(setup, SF_ERR_NOMEM, setup->group->rank, -1);
   status = commit(setup, &ready);
   if (status != SF_OK)
     return status;
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_COMMIT);
-  status = connect_lanes(setup->graph, ready.message->graph_ready);
-  if (status == SF_OK && setup->graph->trunks != NULL)
-    status = ready.nfds == 1 ? sfc_trunks_connect(setup->graph, ready.fds[0])
-                             : sfshm_error(SF_ERR_PROTO, "trunks without their board");
+  status = sfc_instance_connect(setup->graph, &ready);
   sfproto_incoming_free(&ready);
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_CONNECT);
   sfc_watch_write_phases(setup->graph, phases);
-  if (status != SF_OK) /* the others believe that the graph is ready: let them know */
+  if (status != SF_OK) { /* the others believe that the graph is ready: let them know */
     sfc_graph_fail_everywhere(setup->graph, status, sfshm_error_detail());
+    return SF_OK;
+  }
+  sfc_plan_make(setup->graph, setup->given);
+  setup->given = NULL;
   return SF_OK;
+}
+
+static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags)
+{
+  sf_status_t status = setup->status == SF_OK ? sfc_reuse_try(setup->graph, input, &setup->reuse) : SF_OK;
+  return status == SF_OK && !setup->reuse.done ? run_full_setup(setup, input, flags) : status;
 }
 
 sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags,

@@ -67,6 +67,7 @@ typedef struct sfc_exchange {
 
 /* Everything of one graph that concerns other nodes. */
 typedef struct sfc_trunks {
+  bool shares_plan; /* map_region and the trunks' turns and arrays belong to others, too, one of which frees them */
   sfshm_region_t map_region;
   const sfshm_trunk_map_t *map;
   sfshm_region_t board_region;
@@ -92,6 +93,12 @@ sf_status_t sfc_trunks_open(sf_graph_t *graph, int map_fd, const uint32_t sides[
 
 /* Connects them with the board. */
 sf_status_t sfc_trunks_connect(sf_graph_t *graph, int board_fd);
+
+/* Trunks that share the plan of these, which have carried nothing yet. NULL without memory. */
+sfc_trunks_t *sfc_trunks_copy(const sfc_trunks_t *trunks);
+
+/* The plan is the copy's from now on. */
+void sfc_trunks_own_plan(sfc_trunks_t *copy, sfc_trunks_t *trunks);
 
 /* NULL is accepted. */
 void sfc_trunks_free(sfc_trunks_t *trunks);

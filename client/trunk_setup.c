@@ -335,11 +335,33 @@ sf_status_t sfc_trunks_connect(sf_graph_t *graph, int board_fd)
   return SF_OK;
 }
 
-void sfc_trunks_free(sfc_trunks_t *trunks)
+sfc_trunks_t *sfc_trunks_copy(const sfc_trunks_t *trunks)
 {
-  if (trunks == NULL)
-    return;
-  sfc_device_forget_patterns();
+  sfc_trunks_t *copy = calloc(1, sizeof *copy);
+  sfc_trunk_t *each = malloc(((size_t)trunks->ntrunks + 1) * sizeof *each);
+  if (copy == NULL || each == NULL) {
+    free(copy);
+    free(each);
+    return NULL;
+  }
+  memcpy(each, trunks->trunks, (size_t)trunks->ntrunks * sizeof *each);
+  *copy = (sfc_trunks_t){.shares_plan = true,
+                         .map_region = trunks->map_region,
+                         .map = trunks->map,
+                         .board_region = {.fd = -1},
+                         .trunks = each,
+                         .ntrunks = trunks->ntrunks};
+  return copy;
+}
+
+void sfc_trunks_own_plan(sfc_trunks_t *copy, sfc_trunks_t *trunks)
+{
+  copy->shares_plan = false;
+  trunks->shares_plan = true;
+}
+
+static void free_plan(sfc_trunks_t *trunks)
+{
   for (int32_t i = 0; i < trunks->ntrunks; i++) {
     sfc_trunk_t *trunk = &trunks->trunks[i];
     for (int32_t k = 0; k < trunk->narrays; k++)
@@ -348,13 +370,21 @@ void sfc_trunks_free(sfc_trunks_t *trunks)
       free(trunk->winner_turns);
     free(trunk->turns);
   }
+  sfshm_region_destroy(&trunks->map_region);
+}
+
+void sfc_trunks_free(sfc_trunks_t *trunks)
+{
+  if (trunks == NULL)
+    return;
+  if (!trunks->shares_plan)
+    free_plan(trunks);
   while (trunks->exchanges != NULL) {
     sfc_exchange_t *exchange = trunks->exchanges;
     trunks->exchanges = exchange->next;
     sfshm_region_destroy(&exchange->region);
     free(exchange);
   }
-  sfshm_region_destroy(&trunks->map_region);
   sfshm_region_destroy(&trunks->board_region);
   free(trunks->trunks);
   free(trunks);

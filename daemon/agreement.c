@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "daemon/again.h"
 #include "daemon/group.h"
 #include "daemon/job.h"
 #include "daemon/network.h"
@@ -50,6 +51,14 @@ void sfd_agreement_add_counts(sfd_agreement_t *agreement, int64_t nroots, int64_
   agreement->nroots = add_saturating(agreement->nroots, nroots);
   agreement->nleaves = add_saturating(agreement->nleaves, nleaves);
   agreement->npairs = add_saturating(agreement->npairs, npairs);
+}
+
+void sfd_agreement_add_again(sfd_agreement_t *agreement, uint64_t again)
+{
+  if (agreement->again == 0)
+    agreement->again = again;
+  else if (agreement->again != again)
+    sfd_setup_error_note(&agreement->error, SF_ERR_NOT_FOUND, -1, -1, "ranks name different earlier graphs");
 }
 
 /* ---- The tree ---------------------------------------------------------------------------------------------------- */
@@ -122,6 +131,8 @@ static void tell_parent(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t 
   arrive.nroots = agreement->nroots;
   arrive.nleaves = agreement->nleaves;
   arrive.npairs = agreement->npairs;
+  arrive.has_again = kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN;
+  arrive.again = agreement->again;
   if (agreement->error.status != SF_OK) {
     fill_error(&error, &agreement->error);
     arrive.error = &error;
@@ -165,6 +176,36 @@ static void tell_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
   sfd_group_free_ranks(release.ranks);
 }
 
+/* Tells one child that it can't be. */
+static void release_to(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, int32_t node)
+{
+  Sfpeer__Release release = SFPEER__RELEASE__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__SetupError error = SFPEER__SETUP_ERROR__INIT;
+  error.status = SF_ERR_NOT_FOUND;
+  error.rank = -1;
+  error.leaf = -1;
+  error.detail = (char *)(uintptr_t) "the edges are needed"; /* only read */
+  release.kind = kind;
+  release.job = group->job->id;
+  release.has_group = release.has_number = true;
+  release.group = group->id;
+  release.number = number;
+  release.error = &error;
+  message.body_case = SFPEER__MESSAGE__BODY_RELEASE;
+  message.release = &release;
+  sfd_network_send(group->job->server, node, &message);
+}
+
+void sfd_agreement_refuse(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number,
+                          const sfd_agreement_t *agreement)
+{
+  int32_t first = first_child(group->node_position);
+  for (int32_t i = 0; i < SFD_TREE_CHILDREN; i++)
+    if ((agreement->children >> i & 1) != 0)
+      release_to(group, kind, number, group->nodes[first + i]);
+}
+
 /* ---- Going up and down ------------------------------------------------------------------------------------------- */
 
 /* What was agreed reaches this node: down to the children, and to those who wait here. */
@@ -178,6 +219,9 @@ static void release_here(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t
     break;
   case SFPEER__ARRIVE__KIND__GRAPH_EDGES:
     sfd_setup_edges_agreed(group, number, id);
+    break;
+  case SFPEER__ARRIVE__KIND__GRAPH_AGAIN:
+    sfd_again_agreed(group, number, id);
     break;
   default:
     sfd_setup_lanes_agreed(group, number);
@@ -206,7 +250,9 @@ void sfd_agreement_arrive(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
 
 static void add_subtree(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive)
 {
-  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES) {
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN)
+    sfd_agreement_add_again(agreement, arrive->again);
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES || arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN) {
     sfd_agreement_add_flags(agreement, arrive->lowest, arrive->flags);
     sfd_agreement_add_counts(agreement, arrive->nroots, arrive->nleaves, arrive->npairs);
   }
@@ -230,7 +276,7 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
   } else {
     group = sfd_group_find(job, arrive->group);
     if (group != NULL)
-      agreement = sfd_setup_find_agreement(group, arrive->number, arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_LANES);
+      agreement = sfd_setup_find_agreement(group, arrive->number, arrive->kind);
   }
   if (agreement == NULL)
     return SF_OK; /* a member here has left meanwhile: the others have been told */
@@ -239,7 +285,12 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
     return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement twice, or to the wrong node", node);
   agreement->children |= bit;
   add_subtree(agreement, arrive);
-  advance(group, arrive->kind, arrive->number, agreement);
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES)
+    sfd_again_refuse(sfd_setup_find(group, arrive->number));
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN && sfd_setup_find(group, arrive->number)->setup->refused)
+    release_to(group, arrive->kind, arrive->number, node);
+  else
+    advance(group, arrive->kind, arrive->number, agreement);
   return SF_OK;
 }
 
@@ -256,7 +307,7 @@ sf_status_t sfd_agreement_handle_release(sfd_server_t *server, int32_t node, con
   } else {
     group = sfd_group_find(job, release->group);
     if (group != NULL)
-      agreement = sfd_setup_find_agreement(group, release->number, release->kind == SFPEER__ARRIVE__KIND__GRAPH_LANES);
+      agreement = sfd_setup_find_agreement(group, release->number, release->kind);
   }
   if (agreement == NULL)
     return SF_OK;

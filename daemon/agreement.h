@@ -36,6 +36,7 @@ typedef struct sfd_agreement {
   uint8_t children; /* bit i: the subtree of child i has come */
   int32_t lowest;   /* lowest member so far, -1: none, and its flags */
   uint32_t flags;
+  uint64_t again; /* GRAPH_AGAIN: the earlier graph; 0: nobody has named one yet */
   int64_t nroots; /* sums of what has come */
   int64_t nleaves;
   int64_t npairs;          /* of distinct ranks with edges */
@@ -44,6 +45,8 @@ typedef struct sfd_agreement {
 
 /* Adds what members of this node, or a subtree, said. Different flags are an error that names two members. */
 void sfd_agreement_add_flags(sfd_agreement_t *agreement, int32_t member, uint32_t flags);
+/* Different earlier graphs are an error, too. */
+void sfd_agreement_add_again(sfd_agreement_t *agreement, uint64_t again);
 void sfd_agreement_add_counts(sfd_agreement_t *agreement, int64_t nroots, int64_t nleaves, int64_t npairs);
 
 /* Whether the subtree of a child has come; also true of a node that is no child. */
@@ -52,6 +55,10 @@ bool sfd_agreement_heard(const struct sfd_group *group, const sfd_agreement_t *a
 /* The members of this node have come. */
 void sfd_agreement_arrive(struct sfd_group *group, Sfpeer__Arrive__Kind kind, uint64_t number,
                           sfd_agreement_t *agreement);
+
+/* Answers the children that have said their part with an error, before the members of this node have come. */
+void sfd_agreement_refuse(struct sfd_group *group, Sfpeer__Arrive__Kind kind, uint64_t number,
+                          const sfd_agreement_t *agreement);
 
 sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 sf_status_t sfd_agreement_handle_release(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);

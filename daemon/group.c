@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/again.h"
 #include "daemon/graph.h"
 #include "daemon/key.h"
 #include "daemon/log.h"
@@ -52,6 +53,7 @@ static bool place_members(sfd_group_t *group)
 
 static void free_group(sfd_group_t *group)
 {
+  sfd_again_forget(group);
   free(group->nodes);
   free(group->locals);
   free(group);
@@ -69,6 +71,7 @@ static sfd_group_t *new_group(sfd_job_t *job, int32_t tag, const int32_t ranks[]
   group->references = 1;
   group->forming.lowest = -1;
   TAILQ_INIT(&group->setups);
+  TAILQ_INIT(&group->kept);
   for (int32_t i = 0; i < size; i++)
     group->members[i].rank = ranks != NULL ? ranks[i] : i;
   if (!place_members(group)) {

@@ -10,6 +10,9 @@
 #include "daemon/agreement.h"
 #include "daemon/job.h"
 
+typedef struct sfd_kept sfd_kept_t;
+TAILQ_HEAD(sfd_kept_list, sfd_kept);
+
 typedef struct sfd_group_member {
   int32_t rank;     /* of the job */
   bool here;        /* forming: of this node, has asked for it; later: has not destroyed it, nor left */
@@ -33,6 +36,8 @@ typedef struct sfd_group {
   int32_t nlocals;
   sfd_agreement_t forming;      /* while it is */
   struct sfd_graph_list setups; /* graphs that are being set up, in order of creation */
+  struct sfd_kept_list kept;    /* plans for graphs that are made again, see again.h */
+  int32_t nkept;
   sfd_group_member_t members[];
 } sfd_group_t;
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "daemon/again.h"
 #include "daemon/lanes.h"
 #include "daemon/log.h"
 #include "daemon/offload.h"
@@ -26,7 +27,7 @@ static sf_status_t begin(sfd_group_t *group, uint64_t number, sfd_graph_t **grap
   }
   for (int32_t i = 0; i < group->nlocals; i++)
     setup->members[i].edges_fd = -1;
-  setup->agreement.lowest = -1;
+  setup->agreement.lowest = setup->again.lowest = -1;
   graph->setup = setup;
   graph->number = number;
   if (group->job->ngraphs > SFD_MAX_GRAPHS)
@@ -72,12 +73,13 @@ sfd_graph_t *sfd_setup_find_gathering(sfd_group_t *group, uint64_t number)
   return graph;
 }
 
-sfd_agreement_t *sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, bool lanes)
+sfd_agreement_t *sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind)
 {
+  bool lanes = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES;
   sfd_graph_t *graph = lanes ? sfd_setup_find(group, number) : sfd_setup_find_gathering(group, number);
   if (graph == NULL || graph->state != (lanes ? SFD_GRAPH_COMMITTING : SFD_GRAPH_GATHERING))
     return NULL;
-  return &graph->setup->agreement;
+  return kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN ? &graph->setup->again : &graph->setup->agreement;
 }
 
 /* ---- Errors ---- */
@@ -187,8 +189,10 @@ void sfd_setup_edges_done(sfd_graph_t *graph)
 
 static void finish_round_1(sfd_graph_t *graph)
 {
+  sfd_wants_members_came(graph); /* other nodes may have edges to say in any case */
+  if (sfd_again_settle(graph))
+    return;
   check_local_roots(graph);
-  sfd_wants_members_came(graph);
   if (graph->group->nnodes > 1)
     sfd_wants_begin(graph); /* also after an error: another rank may have a lower one */
   else
@@ -239,6 +243,8 @@ void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   if (status == SF_OK)
     status = sfd_peers_send(graph);
   if (status == SF_OK)
+    sfd_again_keep(graph);
+  if (status == SF_OK)
     begin_round_2(graph);
   else
     fail_round_2(graph, status, sfshm_error_detail());
@@ -282,22 +288,52 @@ static sf_status_t verify_edges(const Sfproto__GraphCreate *create, int32_t size
   return status;
 }
 
-static sf_status_t enter_round_1(sfd_group_t *group, int32_t place, const Sfproto__Message *message, int fds[],
+/* The set-up that the message belongs to. */
+static sf_status_t find_round_1(sfd_group_t *group, int32_t place, const Sfproto__GraphCreate *create,
+                                sfd_graph_t **graph_p)
+{
+  if (!create->has_number) {
+    *graph_p = sfd_setup_find_gathering(group, group->members[place].ngraphs);
+    return *graph_p != NULL ? SF_OK : SF_ERR_NOMEM;
+  }
+  *graph_p = sfd_setup_find(group, create->number);
+  if (*graph_p == NULL || (*graph_p)->state != SFD_GRAPH_GATHERING || !sfd_setup_member(*graph_p, place)->asked)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: edges of number %" PRIu64 " were not asked for",
+                       place, create->number);
+  return SF_OK;
+}
+
+static sf_status_t store_round_1(sfd_graph_t *graph, int32_t place, const Sfproto__GraphCreate *create, int fds[],
                                  int nfds)
 {
-  const Sfproto__GraphCreate *create = message->graph_create;
-  sf_status_t status = verify_edges(create, group->size, place, fds, nfds);
-  if (status != SF_OK)
-    return status;
-  sfd_graph_t *graph = sfd_setup_find_gathering(group, group->members[place].ngraphs);
-  if (graph == NULL)
-    return SF_ERR_NOMEM;
+  if (create->has_again)
+    return sfd_again_store(create, sfd_setup_member(graph, place));
   if (!take_error(graph, create->error))
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: malformed error", place);
-  status = store_edges(graph, place, create, fds, nfds);
+  return store_edges(graph, place, create, fds, nfds);
+}
+
+static sf_status_t enter_round_1(sfd_group_t *group, int32_t place, sfd_session_t *session,
+                                 const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__GraphCreate *create = message->graph_create;
+  sfd_graph_t *graph;
+  sf_status_t status = create->has_again ? sfd_again_check(create, session->rank, group, place, nfds)
+                                         : verify_edges(create, group->size, place, fds, nfds);
+  if (status == SF_OK)
+    status = find_round_1(group, place, create, &graph);
+  if (status == SF_OK && (!create->has_again || !graph->setup->refused))
+    status = store_round_1(graph, place, create, fds, nfds);
   if (status != SF_OK)
     return status;
-  group->members[place].ngraphs++;
+  sfd_setup_member_t *member = sfd_setup_member(graph, place);
+  if (!create->has_number)
+    group->members[place].ngraphs++;
+  member->asked = create->has_again && graph->setup->refused;
+  if (member->asked) {
+    sfd_again_ask(session, message->request, graph->number);
+    return SF_OK;
+  }
   arrive(graph, place, message->request);
   if (graph->setup->nhere == group->nlocals)
     finish_round_1(graph);
@@ -319,7 +355,7 @@ void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *mes
   }
   if (!sfd_group_complete(group, rank, message->request))
     return;
-  sf_status_t status = enter_round_1(group, place, message, fds, nfds);
+  sf_status_t status = enter_round_1(group, place, session, message, fds, nfds);
   if (status != SF_OK)
     sfd_session_refuse(session, message->request, status, "%s", sfshm_error_detail());
 }
@@ -332,6 +368,14 @@ static void finish_round_2(sfd_graph_t *graph)
   if (setup->agreement.error.status == SF_OK && sfd_lanes_agree(graph) != SF_OK)
     sfd_setup_note_error(setup, SF_ERR_PROTO, -1, -1, sfshm_error_detail());
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_LANES, graph->number, &setup->agreement);
+}
+
+void sfd_setup_commit_again(sfd_graph_t *graph, sf_status_t status)
+{
+  graph->setup->agreement = (sfd_agreement_t){.lowest = -1};
+  if (status != SF_OK)
+    sfd_setup_note_error(graph->setup, status, -1, -1, sfshm_error_detail());
+  finish_round_2(graph);
 }
 
 void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)

@@ -40,10 +40,15 @@ typedef struct sfd_setup_member {
   bool wrong;   /* its input is: nroots means nothing */
   uint64_t request;
   int64_t nroots;
+  uint64_t again;  /* the earlier graph whose edges are its own, see again.h; 0: it says what its edges are */
+  bool asked;      /* for its edges, after it had named an earlier graph */
+  int64_t nleaves; /* with again */
+  int32_t nroot_ranks;
+  uint32_t flags;
   int edges_fd;        /* -1: none */
   sfd_block_t *blocks; /* ascending ranks; round 1 only */
   int32_t nblocks;
-  sfd_lane_t *lanes; /* ascending ranks; round 2 only */
+  sfd_lane_t *lanes; /* ascending ranks; round 2, or with again */
   int32_t nlanes;
 } sfd_setup_member_t;
 
@@ -51,6 +56,8 @@ typedef struct sfd_setup {
   int32_t nhere;
   bool doomed;               /* round 2: a member has left; whoever comes is answered at once */
   sfd_agreement_t agreement; /* of this round */
+  sfd_agreement_t again;     /* of nodes whose members all name an earlier graph */
+  bool refused;              /* edges are needed */
   struct sfd_wants *wants;   /* what goes between nodes in round 1; NULL: nothing */
   sfd_setup_member_t members[];
 } sfd_setup_t;
@@ -74,8 +81,8 @@ sfd_graph_t *sfd_setup_find(const sfd_group_t *group, uint64_t number);
 /* The same, begun if need be; NULL also if a member of the group has left. */
 sfd_graph_t *sfd_setup_find_gathering(sfd_group_t *group, uint64_t number);
 
-/* The agreement of the graph's round 1 or 2; NULL as above. */
-sfd_agreement_t *sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, bool lanes);
+/* The agreement of that kind on the graph; NULL as above. */
+sfd_agreement_t *sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind);
 
 /* What concerns other nodes has been said: this node's part of round 1 is over. */
 void sfd_setup_edges_done(sfd_graph_t *graph);
@@ -83,6 +90,9 @@ void sfd_setup_edges_done(sfd_graph_t *graph);
 /* All nodes have agreed. */
 void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id);
 void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number);
+
+/* The graph is to be made again, and its members have said all that round 2 asks for; status: or why it can't. */
+void sfd_setup_commit_again(sfd_graph_t *graph, sf_status_t status);
 
 /* To be called when a member's request is answered: it doesn't wait any more. NULL: there is nobody to tell. */
 sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t local);

@@ -49,10 +49,10 @@ static sf_status_t make_map(sfd_trunks_t *trunks, const sfd_trunk_source_t sourc
     bytes += align(sources[i].image_bytes);
   }
   sf_status_t status = sfshm_region_create("sf-trunks", SFSHM_REGION_TRUNK_MAP, bytes, SFSHM_SEAL_FUTURE_WRITE,
-                                           SFSHM_COMMIT_ALL, &trunks->map);
+                                           SFSHM_COMMIT_ALL, &trunks->plan->map);
   if (status != SF_OK)
     return status;
-  sfshm_trunk_map_t *map = trunks->map.base;
+  sfshm_trunk_map_t *map = trunks->plan->map.base;
   map->nsides = trunks->nsides;
   for (uint32_t i = 0; i < trunks->nsides; i++) {
     map->sides[i] = trunks->sides[i].told;
@@ -72,27 +72,34 @@ static int32_t part_rank(const sfshm_image_t *image, uint32_t i)
   return rank;
 }
 
-/* Who takes part, with a way to wake each. */
-static sf_status_t find_members(sfd_trunks_t *trunks, sfd_side_t *side, const sfd_trunk_source_t *source)
+/* Who takes part in a side. */
+static sf_status_t find_members(const sfd_group_t *group, const sfd_trunk_source_t *source, int32_t **members_p)
 {
-  const sfd_group_t *group = trunks->graph->group;
   sfshm_image_t image;
   sf_status_t status =
       sfshm_image_open(source->image, source->image_bytes,
                        source->role == SFSHM_AS_ROOT ? SFSHM_ROOT_IMAGE_MAGIC : SFSHM_LEAF_IMAGE_MAGIC, &image);
   if (status != SF_OK)
     return status;
-  side->members = calloc(image.header.nparts, sizeof side->members[0]);
-  if (side->members == NULL)
+  *members_p = calloc(image.header.nparts, sizeof **members_p);
+  if (*members_p == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for %u members of a trunk", image.header.nparts);
-  for (uint32_t i = 0; i < image.header.nparts && status == SF_OK; i++) {
+  for (uint32_t i = 0; i < image.header.nparts; i++) {
     int32_t member = part_rank(&image, i);
-    sfd_rank_t *rank = member >= 0 && member < group->size ? sfd_group_member(group, member) : NULL;
-    if (rank == NULL)
+    if (member < 0 || member >= group->size || sfd_group_member(group, member) == NULL)
       return sfshm_error(SF_ERR_PROTO, "trunk to node %d names group rank %d, which is not here", source->node, member);
-    side->members[i] = member;
-    status = sfd_rank_find_wake(rank);
+    (*members_p)[i] = member;
   }
+  return SF_OK;
+}
+
+/* A way to wake each member. */
+static sf_status_t find_wakes(const sfd_trunks_t *trunks)
+{
+  sf_status_t status = SF_OK;
+  for (uint32_t i = 0; i < trunks->nsides; i++)
+    for (int32_t k = 0; k < trunks->sides[i].told.nmembers && status == SF_OK; k++)
+      status = sfd_rank_find_wake(sfd_group_member(trunks->graph->group, trunks->sides[i].members[k]));
   return status;
 }
 
@@ -140,7 +147,7 @@ static sf_status_t make_board(sfd_trunks_t *trunks)
 
 int sfd_trunks_map_fd(const sfd_trunks_t *trunks)
 {
-  return trunks->map.fd;
+  return trunks->plan->map.fd;
 }
 
 int sfd_trunks_board_fd(const sfd_trunks_t *trunks)
@@ -158,41 +165,109 @@ static void free_trunks(sfd_trunks_t *trunks)
     sfshm_region_destroy(&exchange->region);
     free(exchange);
   }
-  for (uint32_t i = 0; i < trunks->nsides; i++)
-    free(trunks->sides[i].members);
-  sfshm_region_destroy(&trunks->map);
+  sfd_trunk_plan_let_go(trunks->plan);
   sfshm_region_destroy(&trunks->board);
   free(trunks->departures);
   free(trunks);
+}
+
+/* Everything but what the plan knows. */
+static sfd_trunks_t *alloc_trunks(sfd_graph_t *graph, uint32_t nsides)
+{
+  sfd_trunks_t *trunks = calloc(1, sizeof *trunks + nsides * sizeof trunks->sides[0]);
+  if (trunks == NULL)
+    return NULL;
+  trunks->departures = calloc(nsides, sizeof trunks->departures[0]);
+  if (trunks->departures == NULL) {
+    free(trunks);
+    return NULL;
+  }
+  trunks->graph = graph;
+  trunks->server = graph->group->job->server;
+  trunks->nsides = nsides;
+  trunks->board.fd = -1;
+  for (uint32_t i = 0; i < nsides; i++)
+    trunks->departures[i] = (sfd_departure_t){trunks, i};
+  return trunks;
+}
+
+static sf_status_t make_plan(sfd_trunks_t *trunks, const sfd_trunk_source_t sources[])
+{
+  sfd_trunk_plan_t *plan = calloc(1, sizeof *plan + trunks->nsides * sizeof plan->members[0]);
+  if (plan == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %u sides of trunks", trunks->nsides);
+  plan->nholders = 1;
+  plan->nsides = trunks->nsides;
+  plan->map.fd = -1;
+  trunks->plan = plan;
+  sf_status_t status = make_map(trunks, sources);
+  for (uint32_t i = 0; i < plan->nsides && status == SF_OK; i++)
+    status = find_members(trunks->graph->group, &sources[i], &plan->members[i]);
+  return status;
+}
+
+static void take_plan(sfd_trunks_t *trunks)
+{
+  const sfshm_trunk_map_t *map = trunks->plan->map.base;
+  for (uint32_t i = 0; i < trunks->nsides; i++) {
+    trunks->sides[i].told = map->sides[i];
+    trunks->sides[i].members = trunks->plan->members[i];
+  }
+}
+
+static sf_status_t finish(sfd_trunks_t *trunks, sf_status_t status)
+{
+  if (status == SF_OK) {
+    take_plan(trunks);
+    status = find_wakes(trunks);
+  }
+  if (status == SF_OK)
+    status = make_board(trunks);
+  if (status != SF_OK)
+    free_trunks(trunks);
+  else
+    trunks->graph->trunks = trunks;
+  return status;
 }
 
 sf_status_t sfd_trunks_create(sfd_graph_t *graph, const sfd_trunk_source_t sources[], uint32_t nsources)
 {
   if (nsources == 0)
     return SF_OK;
-  sfd_trunks_t *trunks = calloc(1, sizeof *trunks + nsources * sizeof trunks->sides[0]);
+  sfd_trunks_t *trunks = alloc_trunks(graph, nsources);
   if (trunks == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for %u sides of trunks", nsources);
-  trunks->graph = graph;
-  trunks->server = graph->group->job->server;
-  trunks->nsides = nsources;
-  trunks->departures = calloc(nsources, sizeof trunks->departures[0]);
-  sf_status_t status =
-      trunks->departures != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "no memory for %u sides of trunks", nsources);
-  if (status == SF_OK)
-    status = make_map(trunks, sources);
-  for (uint32_t i = 0; i < nsources && status == SF_OK; i++) {
-    trunks->departures[i] = (sfd_departure_t){trunks, i};
-    status = find_members(trunks, &trunks->sides[i], &sources[i]);
-  }
-  if (status == SF_OK)
-    status = make_board(trunks);
-  if (status != SF_OK) {
-    free_trunks(trunks);
-    return status;
-  }
-  graph->trunks = trunks;
-  return SF_OK;
+  return finish(trunks, make_plan(trunks, sources));
+}
+
+sf_status_t sfd_trunks_create_again(sfd_graph_t *graph, sfd_trunk_plan_t *plan)
+{
+  if (plan == NULL)
+    return SF_OK;
+  sfd_trunks_t *trunks = alloc_trunks(graph, plan->nsides);
+  if (trunks == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %u sides of trunks", plan->nsides);
+  trunks->plan = plan;
+  plan->nholders++;
+  return finish(trunks, SF_OK);
+}
+
+sfd_trunk_plan_t *sfd_trunks_hold_plan(const sfd_trunks_t *trunks)
+{
+  if (trunks == NULL)
+    return NULL;
+  trunks->plan->nholders++;
+  return trunks->plan;
+}
+
+void sfd_trunk_plan_let_go(sfd_trunk_plan_t *plan)
+{
+  if (plan == NULL || --plan->nholders > 0)
+    return;
+  for (uint32_t i = 0; i < plan->nsides; i++)
+    free(plan->members[i]);
+  sfshm_region_destroy(&plan->map);
+  free(plan);
 }
 
 void sfd_trunks_free(sfd_trunks_t *trunks)
@@ -226,7 +301,7 @@ void sfd_trunks_fail(sfd_trunks_t *trunks, sf_status_t status, const char *detai
 static sf_status_t make_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd_exchange_t **exchange_p)
 {
   sfd_exchange_t *exchange = calloc(1, sizeof *exchange + trunks->nsides * sizeof exchange->slots[0]);
-  const sfshm_trunk_map_t *map = trunks->map.base;
+  const sfshm_trunk_map_t *map = trunks->plan->map.base;
   uint64_t length;
   if (exchange == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for an exchange of %u sides", trunks->nsides);

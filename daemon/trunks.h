@@ -30,6 +30,14 @@ typedef struct sfd_trunk_source {
  * then on. Without sides nothing happens. SF_ERR_NOMEM, SF_ERR_LIMIT. */
 sf_status_t sfd_trunks_create(sfd_graph_t *graph, const sfd_trunk_source_t sources[], uint32_t nsources);
 
+/* What does not change of trunks, for graphs that are made again. NULL is accepted, and held as NULL. */
+typedef struct sfd_trunk_plan sfd_trunk_plan_t;
+sfd_trunk_plan_t *sfd_trunks_hold_plan(const sfd_trunks_t *trunks);
+void sfd_trunk_plan_let_go(sfd_trunk_plan_t *plan);
+
+/* As sfd_trunks_create, out of the plan of an earlier graph of the group; NULL: it has no trunks. */
+sf_status_t sfd_trunks_create_again(sfd_graph_t *graph, sfd_trunk_plan_t *plan);
+
 /* Frees graph->trunks; sends under way keep what they need. NULL is accepted. */
 void sfd_trunks_free(sfd_trunks_t *trunks);
 

@@ -11,6 +11,14 @@ typedef struct sfd_submitted {
   uint64_t desc;
 } sfd_submitted_t;
 
+/* The map, and who takes part in each of its sides. */
+struct sfd_trunk_plan {
+  int32_t nholders;
+  sfshm_region_t map;
+  uint32_t nsides;
+  int32_t *members[]; /* by side */
+};
+
 /* For the done of a message under way. */
 typedef struct sfd_departure {
   struct sfd_trunks *trunks;
@@ -21,7 +29,7 @@ typedef struct sfd_departure {
  * received: consumed <= arrived <= consumed + SFSHM_TRUNK_SLOTS. */
 typedef struct sfd_side {
   sfshm_trunk_side_t told; /* as in the map */
-  int32_t *members;        /* group ranks here that take part, ascending */
+  const int32_t *members;  /* the plan's: group ranks here that take part, ascending */
   sfshm_flow_t *flow;
   sfd_submitted_t submitted[SFSHM_TRUNK_SLOTS];
   uint64_t sent;     /* given to the channel */
@@ -44,7 +52,7 @@ struct sfd_trunks {
   sfd_graph_t *graph; /* NULL: retired, and here only for what is under way */
   sfd_server_t *server;
   int32_t nunder_way; /* messages leaving or arriving, which need the exchanges */
-  sfshm_region_t map;
+  sfd_trunk_plan_t *plan;
   sfshm_region_t board;
   sfd_exchange_t *exchanges;
   sfd_departure_t *departures; /* by side */

@@ -6,7 +6,7 @@
 
 static const void *at(const sfd_trunks_t *trunks, uint64_t offset)
 {
-  return (const char *)trunks->map.base + offset;
+  return (const char *)trunks->plan->map.base + offset;
 }
 
 static int64_t contiguous(const sfshm_stored_pattern_t *pattern)

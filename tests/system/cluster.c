@@ -68,15 +68,15 @@ static void launch(sftest_cluster_t *cluster, int32_t number)
 {
   sftest_node_t *node = &cluster->nodes[number];
   char peers[sizeof cluster->peers + 16], me[32], path[128], key[160], level[64], patience[48];
+  snprintf(level, sizeof level, "--log-level=%s", cluster->log_level != NULL ? cluster->log_level : "error");
   if (cluster->nnodes == 1) {
-    sftest_node_launch(node, NULL);
+    sftest_node_launch(node, cluster->log_level != NULL ? (const char *const[]){level, NULL} : NULL);
     return;
   }
   key_path(node, path);
   snprintf(peers, sizeof peers, "--peers=%s", cluster->peers);
   snprintf(me, sizeof me, "--node=%d", number);
   snprintf(key, sizeof key, "--peer-key=%s", path);
-  snprintf(level, sizeof level, "--log-level=%s", cluster->log_level != NULL ? cluster->log_level : "error");
   snprintf(patience, sizeof patience, "--connect-timeout=%d",
            cluster->connect_timeout_s > 0 ? cluster->connect_timeout_s : 10);
   node->fabric_fd = bind_port(cluster->ports[number]);

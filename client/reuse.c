@@ -1,0 +1,127 @@
+/* Making graphs out of kept plans: see reuse.h. The thread that makes the graph. */
+#include "client/reuse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/context.h"
+#include "client/instance.h"
+#include "client/transfer.h"
+#include "client/trunk.h"
+#include "shm/error.h"
+
+/* All that the graph needs of this rank. Without memory for it the plan is not used. */
+static bool prepare(sf_graph_t *graph, sfc_plan_t *plan)
+{
+  sf_status_t status = sfc_plan_apply(plan, graph);
+  if (status == SF_OK)
+    status = sfc_instance_make_tables(graph);
+  if (status == SF_OK)
+    status = sfc_instance_make_slots(graph);
+  return status == SF_OK;
+}
+
+/* Makes the graph as empty as it was. Nobody has been told of its slots. */
+static void take_back(sf_graph_t *graph)
+{
+  sf_graph_t empty = {.context = graph->context,
+                      .group = graph->group,
+                      .flags = graph->flags,
+                      .rank = graph->rank,
+                      .size = graph->size,
+                      .nroots = graph->nroots,
+                      .nleaves = graph->nleaves,
+                      .place = graph->place,
+                      .generation = graph->generation};
+  if (graph->shared.address != NULL)
+    sfc_heap_give(&graph->context->inbox, &graph->shared);
+  free(graph->lanes);
+  free(graph->senders[0]);
+  free(graph->expecting);
+  free(graph->table);
+  sfc_trunks_free(graph->trunks);
+  sfc_plan_let_go(graph->context, graph->plan);
+  *graph = empty;
+}
+
+static sf_status_t propose(const sf_graph_t *graph, sfproto_incoming_t *ready)
+{
+  Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  int32_t n = sfc_instance_nends(graph);
+  Sfproto__LaneEnd *ends = calloc((size_t)n + 1, sizeof *ends);
+  Sfproto__LaneEnd **pointers = calloc((size_t)n + 1, sizeof *pointers);
+  sf_status_t status = SF_ERR_NOMEM;
+  if (ends == NULL || pointers == NULL) {
+    sfshm_error(SF_ERR_NOMEM, "message about %d lanes", n);
+    goto out;
+  }
+  for (int32_t i = 0; i < n; i++) {
+    sfc_instance_describe(graph, i, &ends[i]);
+    pointers[i] = &ends[i];
+  }
+  create.group = graph->group->number;
+  create.nroots = graph->nroots;
+  create.nleaves = graph->nleaves;
+  create.flags = graph->flags;
+  create.has_again = create.has_nroot_ranks = true;
+  create.again = sfc_plan_number(graph->plan);
+  create.nroot_ranks = sfc_plan_nroot_ranks(graph->plan);
+  create.lanes = pointers;
+  create.n_lanes = (size_t)n;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
+  message.graph_create = &create;
+  status = sfc_control_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_READY, ready);
+out:
+  free(ends);
+  free(pointers);
+  return status;
+}
+
+/* The others believe that the graph is ready: they have to know if it is not. */
+static void finish(sf_graph_t *graph, const sfproto_incoming_t *ready)
+{
+  graph->number = ready->message->graph_ready->graph;
+  sf_status_t status = sfc_instance_enter(graph, true);
+  if (status == SF_OK)
+    status = sfc_instance_connect(graph, ready);
+  if (status != SF_OK)
+    sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
+}
+
+static sf_status_t ask(sf_graph_t *graph, sfc_reuse_t *reuse)
+{
+  sfproto_incoming_t ready;
+  sfc_instance_expect(graph->context);
+  sf_status_t status = propose(graph, &ready);
+  if (status != SF_OK) {
+    sfc_instance_give_up(graph->context);
+    return status;
+  }
+  reuse->asked = ready.message->graph_ready->has_edges_of;
+  reuse->asked_number = ready.message->graph_ready->edges_of;
+  reuse->done = !reuse->asked;
+  if (reuse->done)
+    finish(graph, &ready);
+  else
+    sfc_instance_give_up(graph->context);
+  sfproto_incoming_free(&ready);
+  return SF_OK;
+}
+
+sf_status_t sfc_reuse_try(sf_graph_t *graph, const sfc_edge_input_t *input, sfc_reuse_t *reuse_p)
+{
+  *reuse_p = (sfc_reuse_t){.done = false};
+  sfc_plan_t *plan = sfc_plan_find(graph->group, input, graph->flags);
+  if (plan == NULL)
+    return SF_OK;
+  sf_status_t status = SF_OK;
+  if (prepare(graph, plan))
+    status = ask(graph, reuse_p);
+  if (!reuse_p->done)
+    take_back(graph);
+  else
+    sfc_plan_used(graph->context, plan);
+  sfc_plan_let_go(graph->context, plan);
+  return status;
+}

@@ -1,0 +1,304 @@
+/* Graphs that are made again with the same edges: whether their plans are shared, whatever the ranks do differently,
+ * and whether what is shared carries the right data. On one node and over several. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/model_graph.h"
+#include "tests/unit/runner.h"
+
+#define MODELS 3
+#define LIVE 3
+
+static sftest_cluster_t cluster;
+static uint64_t seed;
+
+static void start_one(void)
+{
+  sftest_cluster_start_logging(&cluster, 1, "debug");
+  sftest_cluster_warm(&cluster);
+}
+
+static void start_three(void)
+{
+  sftest_cluster_start_logging(&cluster, 3, "debug");
+  sftest_cluster_warm(&cluster);
+}
+
+static void stop(void)
+{
+  sftest_cluster_stop(&cluster);
+}
+
+/* How often daemons have found a plan, all together. */
+static int count_shared(void)
+{
+  char line[1024];
+  int n = 0;
+  for (int32_t i = 0; i < cluster.nnodes; i++) {
+    FILE *log = fopen(cluster.nodes[i].log, "r");
+    ck_assert_ptr_nonnull(log);
+    while (fgets(line, sizeof line, log) != NULL)
+      n += strstr(line, "has the plan of graph") != NULL;
+    fclose(log);
+  }
+  return n;
+}
+
+/* ---- Operations -------------------------------------------------------------------------------------------------- */
+
+static int64_t root_value(int32_t rank, int64_t root, int64_t salt)
+{
+  return salt * 1000003 + rank * 100000 + root;
+}
+
+static int64_t leaf_value(int32_t rank, int64_t leaf, int64_t salt)
+{
+  return salt * 7919 + rank * 50000 + leaf;
+}
+
+static void check_bcast(sftest_rank_t *self, const sftest_graph_t *model, sf_graph_t *graph, int64_t salt)
+{
+  const sftest_part_t *part = &model->parts[self->rank];
+  int64_t *roots = calloc((size_t)part->nroots + 1, sizeof *roots);
+  int64_t *leaves = calloc((size_t)part->leaf_space + 1, sizeof *leaves);
+  for (int64_t i = 0; i < part->nroots; i++)
+    roots[i] = root_value(self->rank, i, salt);
+  SFTEST_OK(self, sf_bcast(graph, SF_INT64, roots, leaves, SF_REPLACE));
+  for (int64_t e = 0; e < part->nleaves; e++)
+    SFTEST_REQUIRE(self,
+                   leaves[part->edges[e].leaf] == root_value(part->edges[e].root_rank, part->edges[e].root, salt));
+  free(roots);
+  free(leaves);
+}
+
+static void check_reduce(sftest_rank_t *self, const sftest_graph_t *model, sf_graph_t *graph, int64_t salt)
+{
+  const sftest_part_t *part = &model->parts[self->rank];
+  int64_t *expected = calloc((size_t)part->nroots + 1, sizeof *expected);
+  int64_t *roots = calloc((size_t)part->nroots + 1, sizeof *roots);
+  int64_t *leaves = calloc((size_t)part->leaf_space + 1, sizeof *leaves);
+  for (int64_t i = 0; i < part->leaf_space; i++)
+    leaves[i] = leaf_value(self->rank, i, salt);
+  for (int32_t r = 0; r < model->size; r++)
+    for (int64_t e = 0; e < model->parts[r].nleaves; e++)
+      if (model->parts[r].edges[e].root_rank == self->rank)
+        expected[model->parts[r].edges[e].root] += leaf_value(r, model->parts[r].edges[e].leaf, salt);
+  SFTEST_OK(self, sf_reduce(graph, SF_INT64, leaves, roots, SF_SUM));
+  SFTEST_REQUIRE(self, memcmp(roots, expected, (size_t)part->nroots * sizeof *roots) == 0);
+  free(expected);
+  free(roots);
+  free(leaves);
+}
+
+static void check_graph(sftest_rank_t *self, const sftest_graph_t *model, sf_graph_t *graph, int64_t salt)
+{
+  check_bcast(self, model, graph, salt);
+  check_reduce(self, model, graph, salt);
+}
+
+/* ---- Schedules --------------------------------------------------------------------------------------------------- */
+
+/* The same on all ranks, by the seed. */
+typedef struct schedule {
+  uint64_t seed;
+  int steps;
+  bool alike; /* all ranks always give the same edges in the same form */
+} schedule_t;
+
+typedef struct live {
+  sf_graph_t *graph;
+  int model;
+} live_t;
+
+static void make_one(sftest_rank_t *self, sf_context_t *context, const schedule_t *schedule,
+                     const sftest_graph_t models[], uint64_t *random, live_t *live)
+{
+  static const uint32_t flags[] = {SF_GRAPH_DEFAULT, SF_GRAPH_DEFAULT, SF_GRAPH_COPY, SF_GRAPH_REPRODUCIBLE};
+  uint32_t chosen = flags[schedule->alike ? 0 : sftest_random(random) % 4];
+  bool odd = !schedule->alike && sftest_random(random) % 4 == 0;
+  int32_t odd_rank = (int32_t)(sftest_random(random) % (uint64_t)self->size);
+  live->model = (int)(sftest_random(random) % MODELS);
+  SFTEST_OK(self, sftest_graph_create(&models[live->model], sf_group_world(context), odd && odd_rank == self->rank,
+                                      chosen, &live->graph));
+}
+
+static int follow_schedule(sftest_rank_t *self)
+{
+  const schedule_t *schedule = self->argument;
+  uint64_t random = schedule->seed;
+  sftest_graph_t models[MODELS];
+  live_t live[LIVE] = {{0}};
+  sf_context_t *context = sftest_join(self);
+  for (int m = 0; m < MODELS; m++)
+    sftest_graph_make(&models[m], schedule->seed + (uint64_t)m, self->size, 200);
+  for (int step = 0; step < schedule->steps; step++) {
+    live_t *slot = &live[sftest_random(&random) % LIVE];
+    sftest_at(self, "step %d", step);
+    SFTEST_OK(self, sf_graph_destroy(slot->graph));
+    make_one(self, context, schedule, models, &random, slot);
+    check_graph(self, &models[slot->model], slot->graph, step);
+    const live_t *other = &live[sftest_random(&random) % LIVE]; /* of the same plan, perhaps */
+    if (other->graph != NULL)
+      check_graph(self, &models[other->model], other->graph, step + 1000);
+  }
+  for (int i = 0; i < LIVE; i++)
+    SFTEST_OK(self, sf_graph_destroy(live[i].graph));
+  for (int m = 0; m < MODELS; m++)
+    sftest_graph_free(&models[m]);
+  sftest_leave(self, context);
+  return 0;
+}
+
+static void run_schedule(const int32_t places[], int32_t size, schedule_t schedule, int *shared_p)
+{
+  int before = count_shared();
+  sftest_use_seed(schedule.seed);
+  sftest_cluster_run(&cluster, places, size, follow_schedule, &schedule);
+  *shared_p = count_shared() - before;
+}
+
+static const int32_t here[4] = {0, 0, 0, 0};
+static const int32_t spread[][4] = {{0, 1, 0, 1}, {2, 0, 0, 1}, {1, 1, 1, 2}};
+
+/* All but the first of each model share its plan; daemons of all nodes with ranks say so. */
+START_TEST(alike_on_one_node)
+{
+  int shared;
+  run_schedule(here, 4, (schedule_t){seed, 40, true}, &shared);
+  ck_assert_int_eq(shared, 40 - MODELS);
+}
+END_TEST
+
+START_TEST(alike_over_nodes)
+{
+  static const int nodes[] = {2, 3, 2};
+  int shared;
+  run_schedule(spread[_i], 4, (schedule_t){seed + (uint64_t)_i, 40, true}, &shared);
+  ck_assert_int_eq(shared, (40 - MODELS) * nodes[_i]);
+}
+END_TEST
+
+START_TEST(unlike_on_one_node)
+{
+  int shared;
+  run_schedule(here, 4, (schedule_t){seed + 10, 60, false}, &shared);
+  ck_assert_int_gt(shared, 0);
+  ck_assert_int_lt(shared, 60 - MODELS);
+}
+END_TEST
+
+START_TEST(unlike_over_nodes)
+{
+  int shared;
+  run_schedule(spread[_i], 4, (schedule_t){seed + 20 + (uint64_t)_i, 60, false}, &shared);
+  ck_assert_int_gt(shared, 0);
+}
+END_TEST
+
+/* ---- What must not be shared ------------------------------------------------------------------------------------- */
+
+/* A ring of n edges, the last of which rank 1 moves by so much. */
+static sf_status_t make_ring(sftest_rank_t *self, sf_group_t *group, int64_t n, int64_t moved, sf_graph_t **graph_p)
+{
+  int32_t size = sf_group_size(group), rank = sf_group_rank(group);
+  int32_t *ranks = malloc((size_t)n * sizeof *ranks);
+  int64_t *roots = malloc((size_t)n * sizeof *roots);
+  (void)self;
+  for (int64_t i = 0; i < n; i++) {
+    ranks[i] = (rank + 1) % size;
+    roots[i] = i * i % n;
+  }
+  if (rank == 1)
+    roots[n - 1] = (roots[n - 1] + moved) % (n + moved);
+  sf_status_t status = sf_graph_create(group, n, n, NULL, ranks, roots, SF_GRAPH_DEFAULT, graph_p);
+  free(ranks);
+  free(roots);
+  return status;
+}
+
+/* Good, bad and good ones take turns; nothing of one gets into another. */
+static int spoil_one(sftest_rank_t *self)
+{
+  enum { N = 1000 };
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *world = sf_group_world(context);
+  sf_graph_t *graph = NULL;
+  for (int round = 0; round < 3; round++) {
+    sftest_at(self, "round %d", round);
+    SFTEST_OK(self, make_ring(self, world, N, 0, &graph));
+    SFTEST_OK(self, sf_graph_destroy(graph));
+    sf_graph_t *bad = NULL;
+    int64_t huge = INT64_C(1) << 40;
+    SFTEST_EXPECT(self, make_ring(self, world, N, huge, &bad), SF_ERR_RANGE);
+    SFTEST_DETAIL(self, "rank 1, leaf 999");
+    SFTEST_REQUIRE(self, bad == NULL);
+  }
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(bad_after_good_on_one_node)
+{
+  sftest_cluster_run(&cluster, here, 4, spoil_one, NULL);
+}
+END_TEST
+
+START_TEST(bad_after_good_over_nodes)
+{
+  sftest_cluster_run(&cluster, spread[_i], 4, spoil_one, NULL);
+}
+END_TEST
+
+/* More graphs than plans are kept, on groups that come and go: the oldest are made from their edges again. */
+static int forget(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  const int32_t ranks[] = {2, 0, 3, 1};
+  for (int round = 0; round < 3; round++) {
+    sf_group_t *group;
+    SFTEST_OK(self, sf_group_create(context, 4, ranks, 5, &group));
+    for (int i = 0; i < 24; i++) {
+      sf_graph_t *graph = NULL;
+      sftest_at(self, "round %d, graph %d", round, i);
+      SFTEST_OK(self, make_ring(self, group, 10 + i % 12, 0, &graph)); /* 12 different ones: none is kept long enough */
+      SFTEST_OK(self, sf_graph_destroy(graph));
+    }
+    SFTEST_OK(self, sf_group_destroy(group));
+  }
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(forgotten_plans)
+{
+  int before = count_shared();
+  sftest_cluster_run(&cluster, spread[1], 4, forget, NULL);
+  ck_assert_int_eq(count_shared(), before);
+}
+END_TEST
+
+static Suite *again_suite(void)
+{
+  Suite *suite = suite_create("graphs made again");
+  TCase *one = tcase_create("one node"), *nodes = tcase_create("nodes");
+  tcase_add_unchecked_fixture(one, start_one, stop);
+  tcase_add_test(one, alike_on_one_node);
+  tcase_add_test(one, unlike_on_one_node);
+  tcase_add_test(one, bad_after_good_on_one_node);
+  suite_add_tcase(suite, one);
+  tcase_add_unchecked_fixture(nodes, start_three, stop);
+  tcase_add_loop_test(nodes, alike_over_nodes, 0, 3);
+  tcase_add_loop_test(nodes, unlike_over_nodes, 0, 3);
+  tcase_add_loop_test(nodes, bad_after_good_over_nodes, 0, 3);
+  tcase_add_test(nodes, forgotten_plans);
+  suite_add_tcase(suite, nodes);
+  return suite;
+}
+
+int main(void)
+{
+  seed = sftest_seed();
+  return sftest_run(again_suite());
+}
