@@ -2,6 +2,7 @@
 #include "client/algebra/derive.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +119,14 @@ void sfc_derive_room(sfc_derive_t *derive, int64_t n)
 typedef sf_status_t sfc_exchange_fn_t(sf_graph_t *graph, const sf_type_t *unit, const void *from, void *to,
                                       const sf_op_t *op);
 
+/* This rank cannot take part: the others must not wait for it. */
+static void fail_everywhere(const sfc_derive_t *derive, sf_graph_t *graph)
+{
+  char detail[sizeof derive->detail + 32];
+  snprintf(detail, sizeof detail, "rank %d: %s", derive->group->rank, derive->detail);
+  sfc_graph_fail_everywhere(graph, derive->status, detail);
+}
+
 static void exchange(sfc_derive_t *derive, sf_graph_t *graph, sfc_exchange_fn_t *operation, const sf_type_t *base,
                      int64_t count, const void *from, void *to, const sf_op_t *op)
 {
@@ -129,7 +138,7 @@ static void exchange(sfc_derive_t *derive, sf_graph_t *graph, sfc_exchange_fn_t 
     status = sf_type_create_block(count, base, &unit);
   if (status != SF_OK) {
     sfc_derive_note(derive, status, -1);
-    sfc_graph_fail_everywhere(graph, status, derive->detail);
+    fail_everywhere(derive, graph);
     return;
   }
   sfc_derive_note(derive, operation(graph, unit, from, to, op), -1);

@@ -33,7 +33,7 @@ static void add_edges(sfc_derive_t *derive, const sfc_shape_t *shape)
     sfc_derive_note(derive, sfshm_error(SF_ERR_RANGE, "%d blocks of %lld", derive->group->size, (long long)shape->n),
                     -1);
   sfc_derive_room(derive, nleaves < 0 ? 0 : nleaves);
-  for (int32_t rank = 0; rank < derive->group->size && leaf < nleaves; rank++) {
+  for (int32_t rank = 0; rank < derive->group->size && leaf < nleaves && !derive->starved; rank++) {
     int64_t first = blocks ? derive->group->rank * shape->n : 0;
     int64_t n = blocks ? shape->n : shape->roots.first[rank + 1] - shape->roots.first[rank];
     for (int64_t i = 0; i < n; i++)

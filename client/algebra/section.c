@@ -132,7 +132,7 @@ static int64_t count_edges(sfc_derive_t *derive, const sfc_edges_t *points, cons
   int64_t n = 0;
   for (int64_t i = 0; i < points->n; i++) {
     int64_t leaf = points->leaf[i], size = size_at(leaves, leaf);
-    n += size;
+    n = n < 0 ? n : sfc_sum(n, size);
     if (size == roots[leaf].size || roots[leaf].size < 0)
       continue;
     sfc_derive_note(derive,
@@ -147,7 +147,7 @@ static int64_t count_edges(sfc_derive_t *derive, const sfc_edges_t *points, cons
 static void add_units(sfc_derive_t *derive, const sfc_edges_t *points, const int64_t leaf_offsets[],
                       const extent_t roots[])
 {
-  for (int64_t i = 0; i < points->n; i++) {
+  for (int64_t i = 0; i < points->n && !derive->starved; i++) {
     int64_t leaf = points->leaf[i];
     for (int64_t k = 0; k < roots[leaf].size; k++)
       sfc_derive_add(derive, leaf_offsets[leaf] + k, points->root_rank[i], roots[leaf].offset + k);

@@ -25,7 +25,7 @@ typedef struct columns {
 static void add_columns(sfc_derive_t *derive, const sfc_edges_t *edges, const columns_t *there, int64_t count,
                         int64_t leaf_stride)
 {
-  for (int64_t i = 0; i < edges->n; i++) {
+  for (int64_t i = 0; i < edges->n && !derive->starved; i++) {
     columns_t root = there[edges->leaf[i]];
     if (root.count != count) {
       sfc_derive_note(derive,

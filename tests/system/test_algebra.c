@@ -102,6 +102,13 @@ static void compose_inverse(scene_t *scene)
   check_compose_inverse(scene, &a, &b);
   sftest_forest_free(&a);
   sftest_forest_free(&b);
+  for (int i = 0; i < 6; i++) { /* roots that differ by their ranks alone, or by their indices alone */
+    sftest_forest_random(&a, sftest_random(&scene->random), scene->size, 1 + i % 2);
+    sftest_forest_random(&b, sftest_random(&scene->random), scene->size, 1 + i % 2);
+    check_compose_inverse(scene, &a, &b);
+    sftest_forest_free(&a);
+    sftest_forest_free(&b);
+  }
 }
 
 /* Roots of b with several leaves that lead to one root: the root (r, i) of a leads to (r + 1, i) of b. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/system/cluster.h"
 #include "tests/system/model_algebra.h"
@@ -283,6 +284,64 @@ static int try_alone(sftest_rank_t *self)
   return 0;
 }
 
+/* ---- Without memory, without a group, without a rank --------------------------------------------------------------
+ */
+
+/* Rank 1 has more roots than any array can be long for. That is no error of the graph, but nothing can be composed. */
+static int starve(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *group = sf_group_world(context);
+  sf_graph_t *graph, *huge, *result = NULL;
+  int32_t ranks[] = {1, 0};
+  int64_t roots[] = {0, 0}, leaves[2];
+  SFTEST_OK(self, sf_graph_create(group, 1, 2, NULL, ranks, roots, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_create(group, self->rank == 1 ? INT64_MAX / 2 : 1, 2, NULL, ranks, roots, SF_GRAPH_DEFAULT,
+                                  &huge));
+  SFTEST_EXPECT(self, sf_graph_compose(graph, huge, &result), SF_ERR_NOMEM);
+  SFTEST_DETAIL(self, "rank 1: array of");
+  SFTEST_REQUIRE(self, result == NULL);
+  if (self->rank != 1) /* it waits for values of rank 1 */
+    SFTEST_EXPECT(self, sf_bcast(huge, SF_INT64, roots, leaves, SF_REPLACE), SF_ERR_NOMEM);
+  SFTEST_OK(self, sf_bcast(graph, SF_INT64, roots, leaves, SF_REPLACE));
+  SFTEST_OK(self, sf_graph_destroy(huge));
+  int64_t sizes[] = {INT64_C(1) << 60, 0}, offsets[] = {0, 0};
+  sf_section_t section = {1, sizes, NULL}, section_of_leaves = {2, (int64_t[]){sizes[0], sizes[0]}, offsets};
+  SFTEST_EXPECT(self, sf_section_graph(graph, &section, &section_of_leaves, &result), SF_ERR_NOMEM);
+  SFTEST_REQUIRE(self, result == NULL);
+  SFTEST_OK(self, sf_bcast(graph, SF_INT64, roots, leaves, SF_REPLACE));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* Graphs outlive their group, also in what is made of them. */
+static int outlive_group(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *group;
+  sf_graph_t *graph, *other, *result;
+  int32_t ranks[] = {2, 0, 1}, members[3] = {0, 1, 2};
+  int64_t roots[] = {0, 1, 2}, found[3] = {0};
+  SFTEST_OK(self, sf_group_create(context, 3, ranks, 0, &group));
+  int32_t rank = sf_group_rank(group);
+  SFTEST_OK(self, sf_graph_create(group, 3, 3, NULL, members, roots, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_group_destroy(group));
+  SFTEST_OK(self, sf_group_create(context, 3, ranks, 1, &group)); /* the same ranks in the same order */
+  SFTEST_OK(self, sf_graph_create(group, 3, 1, NULL, &rank, &roots[1], SF_GRAPH_DEFAULT, &other));
+  SFTEST_OK(self, sf_group_destroy(group));
+  SFTEST_OK(self, sf_graph_compose(graph, other, &result)); /* leaf 0 of rank r: leaf 1 of graph, root 1 of rank 1 */
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_graph_destroy(other));
+  for (int i = 0; i < 3; i++)
+    roots[i] = 10 * rank + i;
+  SFTEST_OK(self, sf_bcast(result, SF_INT64, roots, found, SF_REPLACE));
+  SFTEST_REQUIRE(self, found[0] == 11);
+  SFTEST_OK(self, sf_graph_destroy(result));
+  sftest_leave(self, context);
+  return 0;
+}
+
 /* ---- Views ------------------------------------------------------------------------------------------------------- */
 
 static const char text_view[] = "rank 0 of 2: 2 roots, 3 leaves in a space of 5\n"
@@ -340,7 +399,7 @@ static int view(sftest_rank_t *self)
 static const struct {
   sftest_rank_fn_t run;
   int32_t size;
-} jobs[] = {{try_all, RANKS}, {try_alone, 3}, {view, 2}};
+} jobs[] = {{try_all, RANKS}, {try_alone, 3}, {starve, 3}, {outlive_group, 3}, {view, 2}};
 
 START_TEST(over_nodes)
 {
@@ -354,12 +413,57 @@ START_TEST(over_nodes)
 }
 END_TEST
 
+/* Rank 1 dies while the others make graphs, wherever they are then. */
+static int compose_until_lost(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph, *result = NULL;
+  sftest_forest_t ring;
+  make_ring(RANKS, NROOTS, &ring);
+  sftest_forest_create(self, &ring, sf_group_world(context), &graph);
+  sf_status_t status = SF_OK;
+  for (int round = 0; status == SF_OK; round++) {
+    if (self->rank == 1 && sftest_now_ms() > *(const int64_t *)self->argument)
+      _exit(7);
+    status = (round % 2 == 0 ? sf_graph_compose : sf_graph_merge)(graph, graph, &result);
+    if (status == SF_OK)
+      SFTEST_OK(self, sf_graph_destroy(result));
+  }
+  SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
+  SFTEST_DETAIL(self, "rank 1");
+  sftest_forest_free(&ring);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
+  return 0;
+}
+
+START_TEST(a_rank_dies)
+{
+  static const int32_t places[RANKS] = {0, 1, 0, 1};
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, 2);
+  sftest_cluster_warm(&cluster);
+  for (int i = 0; i < sftest_scale(5); i++) {
+    sftest_job_t job;
+    int64_t until = sftest_now_ms() + 50 + 7 * i;
+    sftest_job_start_over(&job, cluster.nodes, places, RANKS, compose_until_lost, &until);
+    sftest_job_wait(&job, sftest_limit_ms(10000));
+    for (int32_t rank = 0; rank < RANKS; rank++)
+      if (rank != 1)
+        sftest_job_expect_success(&job, rank);
+    sftest_cluster_settle(&cluster);
+  }
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
 static Suite *errors_suite(void)
 {
   Suite *suite = suite_create("errors of graph algebra");
   TCase *cases = tcase_create("nodes");
   tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, over_nodes, 0, (int)(sizeof jobs / sizeof jobs[0]));
+  tcase_add_test(cases, a_rank_dies);
   suite_add_tcase(suite, cases);
   return suite;
 }
