@@ -70,7 +70,7 @@ void sfc_derive_note(sfc_derive_t *derive, sf_status_t status, int64_t leaf)
 
 void *sfc_derive_array(sfc_derive_t *derive, int64_t n, size_t element_bytes)
 {
-  bool fits = n >= 0 && (uint64_t)n < SIZE_MAX;
+  bool fits = n >= 0 && (uint64_t)n < PTRDIFF_MAX / element_bytes;
   assert(derive->narrays < SFC_DERIVE_ARRAYS);
   void *array = fits ? calloc((size_t)n + 1, element_bytes) : NULL;
   if (array == NULL) {
