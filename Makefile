@@ -109,6 +109,7 @@ adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/mpi/*.c
 # What PETSc loads: where PETSc and its private headers are.
 petsc_objects := $(if $(petsc_sfimpl),$(call with_mpi_only,$(call objects,$(wildcard client/petsc/*.c))))
 petsc_test_objects := $(if $(petsc_objects),$(call objects,$(wildcard tests/petsc/*.c)))
+petsc_bench_objects := $(if $(petsc_objects),$(call objects,tests/bench/petsc.c))
 daemon_objects := $(call objects,$(call find_sources,daemon)) $(report_objects) $(merge_objects) $(BUILD)/obj/proto/sf_peer.pb-c.o
 # The mpi fabric is a library that sfd loads when it is told to: sfd itself is built, and runs, without MPI.
 plugin_objects := $(call with_mpi_only,$(call objects,$(wildcard daemon/fabric/mpi/*.c)))
@@ -145,7 +146,8 @@ mpi_tests := $(call programs,$(mpi_test_sources))
 fuzzers := $(call programs,$(fuzz_sources))
 mpi_part_tests := $(call with_mpi_only,$(call programs,$(mpi_part_test_sources)))
 petsc_tests := $(if $(petsc_test_objects),$(BUILD)/tests/petsc/cases)
-mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(mpi_part_tests) $(petsc_tests)
+petsc_bench := $(if $(petsc_bench_objects),$(BUILD)/tests/bench/petsc)
+mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(mpi_part_tests) $(petsc_tests) $(petsc_bench)
 
 client_library := $(BUILD)/libsfclient.a
 adapter_library := $(if $(adapter_objects),$(BUILD)/libsfclient_mpi.a)
@@ -179,7 +181,7 @@ examples: deps
 
 show = $(if $(V),,@printf '%-6s %s\n' '$(1)' '$@';)
 COMPILER = $(CC)
-mpi_objects := $(adapter_objects) $(petsc_objects) $(petsc_test_objects) $(plugin_objects) $(sfperf_objects) \
+mpi_objects := $(adapter_objects) $(petsc_objects) $(petsc_test_objects) $(petsc_bench_objects) $(plugin_objects) $(sfperf_objects) \
 	$(mpi_test_common) \
 	$(call with_mpi_only,$(call objects,$(example_sources) $(wildcard docs/examples/common/*.c) $(mpi_test_sources) \
 	$(mpi_part_test_sources)))
@@ -210,7 +212,7 @@ $(BUILD)/obj/%.pb-c.o: $(BUILD)/%.pb-c.c $(BUILD)/compile.stamp
 
 $(mpi_objects): $(BUILD)/mpi.stamp
 $(mpi_objects): private COMPILER = $(MPICC)
-$(sfperf_objects) $(petsc_test_objects): private EXTRA_CFLAGS = $(PETSC_CFLAGS)
+$(sfperf_objects) $(petsc_test_objects) $(petsc_bench_objects): private EXTRA_CFLAGS = $(PETSC_CFLAGS)
 $(petsc_objects): private EXTRA_CFLAGS = $(PETSC_CFLAGS) $(PETSC_FIELDS)
 $(cuda_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) -DSFSHM_CUDA_FATBIN='"$(BUILD)/obj/shm/cuda/kernels.fatbin"'
 $(BUILD)/obj/shm/cuda/plugin.o: $(BUILD)/obj/shm/cuda/kernels.fatbin
@@ -224,7 +226,7 @@ endif
 
 LINKER = $(CC)
 archives := $(client_library) $(adapter_library) $(daemon_library) $(tools_library) $(help_libraries)
-all_programs := $(tools) $(examples) $(mpi_tests) $(petsc_tests) $(tests) $(fuzzers)
+all_programs := $(tools) $(examples) $(mpi_tests) $(petsc_tests) $(petsc_bench) $(tests) $(fuzzers)
 
 $(client_library): $(client_objects)
 $(adapter_library): $(adapter_objects)
@@ -242,6 +244,7 @@ $(BUILD)/sfperf: $(sfperf_objects) $(client_library)
 $(examples): $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(example_common) $(adapter_library) $(client_library)
 $(mpi_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(mpi_test_common) $(adapter_library) $(test_libraries)
 $(petsc_tests): $(petsc_test_objects)
+$(petsc_bench): $(petsc_bench_objects) $(tools_library) $(client_library)
 $(mpi_part_tests): $(example_common)
 $(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(@D)).a $(test_libraries)
 $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
@@ -253,7 +256,7 @@ $(BUILD)/sfperf: private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
 $(tests) $(fuzzers): private LIBS = $(CHECK_LIBS) $(DAEMON_LIBS) -lm
 $(mpi_tests): private LIBS = $(DAEMON_LIBS) -lm
 $(mpi_part_tests): private LIBS += $(PETSC_LIBS)
-$(petsc_tests): private LIBS = $(PETSC_LIBS)
+$(petsc_tests) $(petsc_bench): private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
 $(fuzzers): private LIBS += $(if $(fuzzing),-fsanitize=fuzzer)
 $(mpi_programs): $(BUILD)/mpi.stamp
 $(mpi_programs): private LINKER = $(MPICC)
@@ -333,7 +336,7 @@ run-tests: all $(tests) $(mpi_tests) $(petsc_tests) $(fuzzers) $(fake_cuda)
 	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' tests/run $(TESTS)
 
 bench: deps
-	@$(SUBMAKE) all
+	@$(SUBMAKE) all $(petsc_bench)
 	BUILD='$(BUILD)' tests/bench/run
 
 # Of sfctl, for the documents.
