@@ -146,7 +146,7 @@ mpi_tests := $(call programs,$(mpi_test_sources))
 fuzzers := $(call programs,$(fuzz_sources))
 mpi_part_tests := $(call with_mpi_only,$(call programs,$(mpi_part_test_sources)))
 petsc_tests := $(if $(petsc_test_objects),$(BUILD)/tests/petsc/cases)
-petsc_bench := $(if $(petsc_bench_objects),$(BUILD)/tests/bench/petsc)
+petsc_bench := $(if $(petsc_bench_objects),$(BUILD)/sfbench-petsc)
 mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(mpi_part_tests) $(petsc_tests) $(petsc_bench)
 
 client_library := $(BUILD)/libsfclient.a

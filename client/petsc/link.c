@@ -8,36 +8,42 @@
  * and others may wait for that before they come. */
 #define MPI_EVERY_NS 1000000
 
-static PetscBool same_call(const sfpetsc_call_t *a, const sfpetsc_call_t *b)
+static PetscBool same_buffers(const sfpetsc_call_t *a, const sfpetsc_call_t *b)
 {
-  return (PetscBool)(a->root == b->root && a->leaf == b->leaf && a->kind == b->kind && a->unit == b->unit &&
-                     a->op == b->op);
+  return (PetscBool)(a->root == b->root && a->leaf == b->leaf && a->update == b->update && a->kind == b->kind);
 }
 
 sfpetsc_link_t *sfpetsc_links_find(sfpetsc_links_t *links, const sfpetsc_call_t *call)
 {
   for (int i = 0, at = links->recent; i < links->count; i++, at = at == 0 ? links->count - 1 : at - 1) {
     sfpetsc_link_t *link = &links->links[at];
-    if (!link->in_flight && same_call(&link->call, call))
+    if (!link->in_flight && same_buffers(&link->call, call) && link->call.unit == call->unit &&
+        link->call.op == call->op)
       return link;
   }
   return NULL;
 }
 
-sfpetsc_link_t *sfpetsc_links_find_begun(sfpetsc_links_t *links, sfpetsc_kind_t kind, MPI_Datatype datatype,
-                                         const void *root, const void *leaf)
+sfpetsc_link_t *sfpetsc_links_find_begun(sfpetsc_links_t *links, const sfpetsc_call_t *call)
 {
   sfpetsc_link_t *found = NULL;
   for (int i = 0, at = links->recent; i < links->count; i++, at = at == 0 ? links->count - 1 : at - 1) {
     sfpetsc_link_t *link = &links->links[at];
-    const sfpetsc_call_t *call = &link->call;
-    if (!link->in_flight || call->kind != kind || call->root != root || call->leaf != leaf)
+    if (!link->in_flight || !same_buffers(&link->call, call))
       continue;
-    if (call->datatype == datatype)
+    if (link->call.datatype == call->datatype)
       return link;
     found = link;
   }
   return found;
+}
+
+PetscBool sfpetsc_links_busy(const sfpetsc_links_t *links)
+{
+  for (int i = 0; i < links->count; i++)
+    if (links->links[i].in_flight)
+      return PETSC_TRUE;
+  return PETSC_FALSE;
 }
 
 static sfpetsc_link_t *oldest_idle(sfpetsc_links_t *links)

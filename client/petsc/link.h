@@ -5,7 +5,7 @@
 #include "client/petsc/petsc.h"
 #include "client/petsc/unit.h"
 
-typedef enum sfpetsc_kind { SFPETSC_BCAST, SFPETSC_REDUCE } sfpetsc_kind_t;
+typedef enum sfpetsc_kind { SFPETSC_BCAST, SFPETSC_REDUCE, SFPETSC_FETCH } sfpetsc_kind_t;
 
 /* What tells operations apart. */
 typedef struct sfpetsc_call {
@@ -15,6 +15,7 @@ typedef struct sfpetsc_call {
   const sf_op_t *op;
   const void *root;
   const void *leaf;
+  const void *update; /* of fetch; else NULL */
 } sfpetsc_call_t;
 
 typedef struct sfpetsc_link {
@@ -35,9 +36,12 @@ typedef struct sfpetsc_links {
 /* An idle link for the call, or NULL. */
 sfpetsc_link_t *sfpetsc_links_find(sfpetsc_links_t *links, const sfpetsc_call_t *call);
 
-/* The link in flight that a call of end means, or NULL: with the same datatype, else with an equivalent one. */
-sfpetsc_link_t *sfpetsc_links_find_begun(sfpetsc_links_t *links, sfpetsc_kind_t kind, MPI_Datatype datatype,
-                                         const void *root, const void *leaf);
+/* The link in flight that a call of end means, or NULL: with the same datatype, else with an equivalent one. Unit and
+ * op of the call do not count. */
+sfpetsc_link_t *sfpetsc_links_find_begun(sfpetsc_links_t *links, const sfpetsc_call_t *call);
+
+/* Whether any is in flight. */
+PetscBool sfpetsc_links_busy(const sfpetsc_links_t *links);
 
 /* Room for another one, if need be by freeing the one that was not used for longest. Without request. */
 PetscErrorCode sfpetsc_links_add(sfpetsc_links_t *links, const sfpetsc_call_t *call, sfpetsc_link_t **link_p);

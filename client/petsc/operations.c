@@ -18,10 +18,11 @@ PetscErrorCode sfpetsc_operations_prepare(PetscSF sf)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Graphs are for those who stay, and for results that must not change when one is made. */
-static PetscBool is_time(const sfpetsc_star_t *star, const sf_type_t *type, const sf_op_t *op)
+/* Graphs are for those who stay, for results that must not change when one is made, and for what basic can't do. */
+static PetscBool is_time(const sfpetsc_star_t *star, const sf_type_t *type, const sfpetsc_call_t *call)
 {
-  return (PetscBool)(star->nbegun[0] >= sfpetsc_setup_after || sfpetsc_unit_rounds(type, op));
+  return (PetscBool)(star->nbegun[0] >= sfpetsc_setup_after || sfpetsc_unit_rounds(type, call->op) ||
+                     (call->kind == SFPETSC_FETCH && call->op != SF_SUM));
 }
 
 /* *type_p NULL: by MPI. All ranks get the same answer, as they make the same calls. */
@@ -36,7 +37,7 @@ static PetscErrorCode choose(PetscSF sf, sfpetsc_star_t *star, MPI_Op mpi_op, sf
   PetscCall(sfpetsc_unit_find(call->datatype, &unit));
   PetscCall(sfpetsc_unit_choose(unit, mpi_op, type_p, &call->op));
   call->unit = unit->number;
-  if (*type_p != NULL && star->state == SFPETSC_YOUNG && is_time(star, *type_p, call->op))
+  if (*type_p != NULL && star->state == SFPETSC_YOUNG && is_time(star, *type_p, call))
     PetscCall(sfpetsc_operations_prepare(sf));
   if (star->state != SFPETSC_GRAPH)
     *type_p = NULL;
@@ -52,18 +53,22 @@ static PetscErrorCode choose(PetscSF sf, sfpetsc_star_t *star, MPI_Op mpi_op, sf
 /* The graph begins at the first leaf that there is: PETSc's arrays may begin there, too. */
 static const void *first_of(const sfpetsc_star_t *star, const sf_type_t *type, const void *leaf)
 {
-  return (const char *)leaf + (size_t)star->first_leaf * sf_type_size(type);
+  return leaf == NULL ? NULL : (const char *)leaf + (size_t)star->first_leaf * sf_type_size(type);
 }
 
 static PetscErrorCode make_request(const sfpetsc_star_t *star, const sf_type_t *type, sfpetsc_link_t *link)
 {
   const sfpetsc_call_t *call = &link->call;
-  const void *leaf = first_of(star, type, call->leaf);
+  const void *leaf = first_of(star, type, call->leaf), *update = first_of(star, type, call->update);
   void *target = (void *)(uintptr_t)(call->kind == SFPETSC_BCAST ? leaf : call->root);
   PetscFunctionBegin;
-  PetscCall(sfpetsc_check(call->kind == SFPETSC_BCAST
-                              ? sf_bcast_init(star->graph, type, call->root, target, call->op, &link->request)
-                              : sf_reduce_init(star->graph, type, leaf, target, call->op, &link->request)));
+  if (call->kind == SFPETSC_BCAST)
+    PetscCall(sfpetsc_check(sf_bcast_init(star->graph, type, call->root, target, call->op, &link->request)));
+  else if (call->kind == SFPETSC_REDUCE)
+    PetscCall(sfpetsc_check(sf_reduce_init(star->graph, type, leaf, target, call->op, &link->request)));
+  else
+    PetscCall(sfpetsc_check(
+        sf_fetch_op_init(star->graph, type, target, leaf, (void *)(uintptr_t)update, call->op, &link->request)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -108,13 +113,24 @@ static PetscErrorCode bcast_begin(PetscSF sf, MPI_Datatype datatype, PetscMemTyp
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode bcast_end(PetscSF sf, MPI_Datatype datatype, const void *root, void *leaf, MPI_Op op)
+/* *ended_p: whether it was one of the library's. */
+static PetscErrorCode end(PetscSF sf, const sfpetsc_call_t *call, PetscBool *ended_p)
 {
-  sfpetsc_link_t *link = sfpetsc_links_find_begun(&sfpetsc_star_of(sf)->links, SFPETSC_BCAST, datatype, root, leaf);
+  sfpetsc_link_t *link = sfpetsc_links_find_begun(&sfpetsc_star_of(sf)->links, call);
   PetscFunctionBegin;
+  *ended_p = (PetscBool)(link != NULL);
   if (link != NULL)
     PetscCall(sfpetsc_link_end(link));
-  else
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode bcast_end(PetscSF sf, MPI_Datatype datatype, const void *root, void *leaf, MPI_Op op)
+{
+  sfpetsc_call_t call = {.kind = SFPETSC_BCAST, .datatype = datatype, .root = root, .leaf = leaf};
+  PetscBool ended;
+  PetscFunctionBegin;
+  PetscCall(end(sf, &call, &ended));
+  if (!ended)
     PetscCall(sfpetsc_basic.BcastEnd(sf, datatype, root, leaf, op));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -138,22 +154,51 @@ static PetscErrorCode reduce_begin(PetscSF sf, MPI_Datatype datatype, PetscMemTy
 
 static PetscErrorCode reduce_end(PetscSF sf, MPI_Datatype datatype, const void *leaf, void *root, MPI_Op op)
 {
-  sfpetsc_link_t *link = sfpetsc_links_find_begun(&sfpetsc_star_of(sf)->links, SFPETSC_REDUCE, datatype, root, leaf);
+  sfpetsc_call_t call = {.kind = SFPETSC_REDUCE, .datatype = datatype, .root = root, .leaf = leaf};
+  PetscBool ended;
   PetscFunctionBegin;
-  if (link != NULL)
-    PetscCall(sfpetsc_link_end(link));
-  else
+  PetscCall(end(sf, &call, &ended));
+  if (!ended)
     PetscCall(sfpetsc_basic.ReduceEnd(sf, datatype, leaf, root, op));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The first fetch on a graph makes another one of it, which no operation may be in flight for. */
+static PetscBool can_fetch(const sfpetsc_star_t *star)
+{
+  return (PetscBool)(star->fetched || !sfpetsc_links_busy(&star->links));
 }
 
 static PetscErrorCode fetch_begin(PetscSF sf, MPI_Datatype datatype, PetscMemType root_memory, void *root,
                                   PetscMemType leaf_memory, const void *leaf, void *update, MPI_Op op)
 {
+  sfpetsc_star_t *star = sfpetsc_star_of(sf);
+  sfpetsc_call_t call = {.kind = SFPETSC_FETCH, .datatype = datatype, .root = root, .leaf = leaf, .update = update};
+  const sf_type_t *type;
   PetscFunctionBegin;
   PetscCall(check_memory(root_memory, leaf_memory));
-  sfpetsc_star_of(sf)->nbegun[0]++;
-  PetscCall(sfpetsc_basic.FetchAndOpBegin(sf, datatype, root_memory, root, leaf_memory, leaf, update, op));
+  PetscCall(choose(sf, star, op, &call, &type));
+  if (type != NULL && !can_fetch(star))
+    type = NULL;
+  star->nbegun[type != NULL]++;
+  if (type != NULL) {
+    PetscCall(begin(star, type, &call));
+    star->fetched = PETSC_TRUE;
+  } else {
+    PetscCall(sfpetsc_basic.FetchAndOpBegin(sf, datatype, root_memory, root, leaf_memory, leaf, update, op));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode fetch_end(PetscSF sf, MPI_Datatype datatype, void *root, const void *leaf, void *update,
+                                MPI_Op op)
+{
+  sfpetsc_call_t call = {.kind = SFPETSC_FETCH, .datatype = datatype, .root = root, .leaf = leaf, .update = update};
+  PetscBool ended;
+  PetscFunctionBegin;
+  PetscCall(end(sf, &call, &ended));
+  if (!ended)
+    PetscCall(sfpetsc_basic.FetchAndOpEnd(sf, datatype, root, leaf, update, op));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -164,4 +209,5 @@ void sfpetsc_operations_set(struct _PetscSFOps *ops)
   ops->ReduceBegin = reduce_begin;
   ops->ReduceEnd = reduce_end;
   ops->FetchAndOpBegin = fetch_begin;
+  ops->FetchAndOpEnd = fetch_end;
 }

@@ -22,10 +22,11 @@ typedef enum sfpetsc_state {
 
 typedef struct sfpetsc_star {
   sfpetsc_state_t state;
-  PetscInt64 nbegun[2]; /* operations begun: by MPI, by the library */
-  sf_graph_t *graph;    /* in state GRAPH */
-  PetscInt first_leaf;  /* leaf 0 of the graph is this one of the PetscSF */
-  const PetscSFNode *remote;
+  PetscInt64 nbegun[2];      /* operations begun: by MPI, by the library */
+  sf_graph_t *graph;         /* in state GRAPH */
+  PetscInt first_leaf;       /* leaf 0 of the graph is this one of the PetscSF */
+  const PetscSFNode *remote; /* PETSc's when the graph was made */
+  PetscBool fetched;         /* the graph has what fetch needs */
   sfpetsc_links_t links;
 } sfpetsc_star_t;
 
