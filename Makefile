@@ -121,7 +121,9 @@ sfrun_objects := $(call objects,$(call find_sources,tools/sfrun))
 sfrun_objects_of_sfctl := $(call objects,$(patsubst %,tools/sfrun/%.c,capture cpus mpi mpirun_options process \
 	sfd_command signals))
 sfperf_objects := $(call with_mpi_only,$(call objects,$(call find_sources,tools/sfperf)))
-example_sources := $(call with_mpi_only,$(wildcard docs/examples/*.c))
+petsc_example_sources := $(if $(petsc_objects),$(wildcard docs/examples/petsc_*.c))
+example_sources := $(call with_mpi_only,$(filter-out docs/examples/petsc_%,$(wildcard docs/examples/*.c)) \
+	$(petsc_example_sources))
 example_common := $(call with_mpi_only,$(call objects,$(wildcard docs/examples/common/*.c)))
 mpi_test_sources := $(call with_mpi_only,$(wildcard tests/mpi/*.c))
 mpi_test_common := $(call with_mpi_only,$(call objects,$(wildcard tests/mpi/common/*.c)))
@@ -147,6 +149,7 @@ fuzzers := $(call programs,$(fuzz_sources))
 mpi_part_tests := $(call with_mpi_only,$(call programs,$(mpi_part_test_sources)))
 petsc_tests := $(if $(petsc_test_objects),$(BUILD)/tests/petsc/cases)
 petsc_bench := $(if $(petsc_bench_objects),$(BUILD)/sfbench-petsc)
+petsc_examples := $(patsubst docs/examples/%.c,$(BUILD)/examples/%,$(petsc_example_sources))
 mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(mpi_part_tests) $(petsc_tests) $(petsc_bench)
 
 client_library := $(BUILD)/libsfclient.a
@@ -212,7 +215,8 @@ $(BUILD)/obj/%.pb-c.o: $(BUILD)/%.pb-c.c $(BUILD)/compile.stamp
 
 $(mpi_objects): $(BUILD)/mpi.stamp
 $(mpi_objects): private COMPILER = $(MPICC)
-$(sfperf_objects) $(petsc_test_objects) $(petsc_bench_objects): private EXTRA_CFLAGS = $(PETSC_CFLAGS)
+$(sfperf_objects) $(petsc_test_objects) $(petsc_bench_objects) $(call objects,$(petsc_example_sources)): private \
+	EXTRA_CFLAGS = $(PETSC_CFLAGS)
 $(petsc_objects): private EXTRA_CFLAGS = $(PETSC_CFLAGS) $(PETSC_FIELDS)
 $(cuda_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) -DSFSHM_CUDA_FATBIN='"$(BUILD)/obj/shm/cuda/kernels.fatbin"'
 $(BUILD)/obj/shm/cuda/plugin.o: $(BUILD)/obj/shm/cuda/kernels.fatbin
@@ -256,7 +260,7 @@ $(BUILD)/sfperf: private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
 $(tests) $(fuzzers): private LIBS = $(CHECK_LIBS) $(DAEMON_LIBS) -lm
 $(mpi_tests): private LIBS = $(DAEMON_LIBS) -lm
 $(mpi_part_tests): private LIBS += $(PETSC_LIBS)
-$(petsc_tests) $(petsc_bench): private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
+$(petsc_tests) $(petsc_bench) $(petsc_examples): private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
 $(fuzzers): private LIBS += $(if $(fuzzing),-fsanitize=fuzzer)
 $(mpi_programs): $(BUILD)/mpi.stamp
 $(mpi_programs): private LINKER = $(MPICC)

@@ -4,7 +4,7 @@
 #include "client/petsc/graph.h"
 #include "client/petsc/star.h"
 
-PetscInt sfpetsc_setup_after = 4;
+PetscInt sfpetsc_setup_after = 10;
 
 /* ---- Who does it: the library or MPI ----------------------------------------------------------------------------- */
 

@@ -101,6 +101,13 @@ exported=$(nm -D --defined-only "$root$prefix/lib/libsfclient.so" |
 [ "$declared" = "$exported" ] ||
   fail "sf.h and libsfclient.so differ: $(diff <(echo "$declared") <(echo "$exported") | grep '^[<>]')"
 
+adapter=$root$prefix/lib/libsfclient_petsc.so # where PETSc is
+if [ -e "$BUILD/libsfclient_petsc.so" ]; then
+  [ "$(nm -D --defined-only "$adapter" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }')" = \
+    PetscDLLibraryRegister_sfclient_petsc ] || fail "libsfclient_petsc.so exports more than PETSc looks for, or less"
+  ! ldd "$adapter" | grep 'not found' || fail "libsfclient_petsc.so does not find what it needs"
+fi
+
 cat >"$root/program.c" <<'END'
 #include <stdio.h>
 #include <sf/sf.h>
