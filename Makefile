@@ -77,9 +77,8 @@ PETSC_LIBS := $(shell $(petsc) --libs petsc 2>/dev/null)
 PETSC_CFLAGS := $(if $(PETSC_LIBS),-DSFPERF_WITH_PETSC \
 	$(patsubst -I%,-isystem %,$(shell $(petsc) --cflags-only-I petsc)))
 without_petsc := $(if $(PETSC_LIBS),,petsc-dev is not installed)
-# A field that only newer versions have.
+# Its private headers, with what a type of star forest is made of.
 petsc_sfimpl := $(firstword $(wildcard $(patsubst %,%/petsc/private/sfimpl.h,$(filter-out -isystem,$(PETSC_CFLAGS)))))
-PETSC_FIELDS := $(if $(petsc_sfimpl),$(if $(shell grep -w 'PetscBool *collective;' $(petsc_sfimpl)),-DSFPETSC_HAS_COLLECTIVE))
 endif
 
 # CUDA: the plugin must build where nvcc is. No driver or device is needed for that.
@@ -194,7 +193,7 @@ all_objects := $(sort $(cuda_objects) $(client_objects) $(daemon_objects) $(sfct
 # A stamp changes when its text does: other flags, or another list of sources.
 stamp_compile = $(CC) $(LANGUAGE) $(WARNINGS) $(CFLAGS) $(INSTRUMENT) $(PACKAGE_CFLAGS)
 stamp_link = $(LDFLAGS) $(all_objects:$(BUILD)/%=%)
-stamp_mpi = $(MPICC) $(PETSC_CFLAGS) $(PETSC_FIELDS) $(PETSC_LIBS)
+stamp_mpi = $(MPICC) $(PETSC_CFLAGS) $(PETSC_LIBS)
 $(BUILD)/%.stamp: FORCE
 	@mkdir -p $(@D)
 	@echo '$(stamp_$*)' | cmp -s - $@ || echo '$(stamp_$*)' >$@
@@ -215,9 +214,8 @@ $(BUILD)/obj/%.pb-c.o: $(BUILD)/%.pb-c.c $(BUILD)/compile.stamp
 
 $(mpi_objects): $(BUILD)/mpi.stamp
 $(mpi_objects): private COMPILER = $(MPICC)
-$(sfperf_objects) $(petsc_test_objects) $(petsc_bench_objects) $(call objects,$(petsc_example_sources)): private \
-	EXTRA_CFLAGS = $(PETSC_CFLAGS)
-$(petsc_objects): private EXTRA_CFLAGS = $(PETSC_CFLAGS) $(PETSC_FIELDS)
+$(sfperf_objects) $(petsc_objects) $(petsc_test_objects) $(petsc_bench_objects) \
+	$(call objects,$(petsc_example_sources)): private EXTRA_CFLAGS = $(PETSC_CFLAGS)
 $(cuda_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) -DSFSHM_CUDA_FATBIN='"$(BUILD)/obj/shm/cuda/kernels.fatbin"'
 $(BUILD)/obj/shm/cuda/plugin.o: $(BUILD)/obj/shm/cuda/kernels.fatbin
 ifeq ($(fuzzing),)
@@ -336,7 +334,7 @@ asan: deps
 tsan: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS='-O1 -g' run-tests
 
-run-tests: all $(tests) $(mpi_tests) $(petsc_tests) $(fuzzers) $(fake_cuda)
+run-tests: all $(tests) $(mpi_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda)
 	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' tests/run $(TESTS)
 
 bench: deps

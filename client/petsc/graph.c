@@ -40,11 +40,7 @@ static PetscErrorCode agree(PetscSF sf, int facts[FACTS])
 /* VecScatterRemap may have moved roots behind those that there were before. */
 static PetscErrorCode count_roots(PetscSF sf, PetscInt *nroots_p)
 {
-#if PETSC_VERSION_LT(3, 23, 0)
-  PetscInt nranks;
-#else
-  PetscMPIInt nranks;
-#endif
+  __typeof__(sf->nranks) nranks; /* PetscInt, or PetscMPIInt in newer versions */
   const PetscInt *offsets, *roots;
   PetscFunctionBegin;
   *nroots_p = sf->nroots;

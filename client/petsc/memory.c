@@ -154,14 +154,14 @@ static PetscErrorCode do_realloc(size_t bytes, int line, const char function[], 
 
 PetscErrorCode sfpetsc_memory_use(size_t least_bytes)
 {
+  PetscBool debug;
   PetscFunctionBegin;
-  PetscCheck(PetscTrMalloc != do_malloc, PETSC_COMM_SELF, PETSC_ERR_PLIB, "sfd: PetscMalloc is set already");
+  PetscCall(PetscMallocGetDebug(&debug, NULL, NULL));
+  PetscCheck(!debug, PETSC_COMM_SELF, PETSC_ERR_SUP, "-sfd_malloc: -malloc_debug excludes it");
   other_malloc = PetscTrMalloc;
   other_free = PetscTrFree;
   other_realloc = PetscTrRealloc;
   least = least_bytes;
-  PetscErrorCode error = PetscMallocSet(do_malloc, do_free, do_realloc);
-  PetscCheck(error == PETSC_SUCCESS, PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "-sfd_malloc: PETSc's allocation is set otherwise already; -malloc_debug excludes it");
+  PetscCall(PetscMallocSet(do_malloc, do_free, do_realloc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -143,9 +143,6 @@ PetscErrorCode sfpetsc_star_attach(PetscSF sf)
   sf->ops->Duplicate = duplicate;
   if (sfpetsc_basic.CreateEmbeddedRootSF != NULL)
     sf->ops->CreateEmbeddedRootSF = embed_roots;
-#ifdef SFPETSC_HAS_COLLECTIVE
-  sf->collective = PETSC_TRUE;
-#endif
   sfpetsc_operations_set(sf->ops);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

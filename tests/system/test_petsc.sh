@@ -65,6 +65,13 @@ cases=$BUILD/tests/petsc/cases
 run "$work/expected" -n 1 -- -sf_type basic
 same_with "alone" -n 1 --
 
+# The benchmark that make bench runs, in short.
+if [ -x "$BUILD/sfbench-petsc" ]; then
+  timeout 60 "$BUILD/sfrun" --quiet -n 2 -- "$BUILD/sfbench-petsc" -dll_append "$adapter" -bench_reps 1 \
+    -bench_sample_ms 1 -bench_case random-10,matrix-4 >"$work/out" 2>"$work/err" || fail "sfbench-petsc"
+  [ "$(grep -c '"contender":"petsc_sfd"' "$work/out")" -eq 4 ] || fail "sfbench-petsc: figures of sfd"
+fi
+
 # Without a daemon: an error that says what to do, not a hang; a program that does not use it is not disturbed.
 expect_error() { # TEXT COMMAND...
   local text=$1
@@ -77,6 +84,7 @@ expect_error "no sfd answers at $work/nobody.sock" "$cases" -dll_append "$adapte
 expect_error "sfrun -n 4" "$cases" -dll_append "$adapter" -sf_type sfd
 expect_error "-sfd_setup_after -1: a number of operations expected" "$cases" -dll_append "$adapter" -sfd_setup_after -1
 expect_error "-sfd_malloc 0: the smallest number" "$cases" -dll_append "$adapter" -sfd_malloc 0
+expect_error "-malloc_debug excludes it" "$cases" -dll_append "$adapter" -malloc_debug -sfd_malloc
 timeout 60 "$cases" -dll_append "$adapter" -sf_type basic >"$work/found" 2>"$work/err" || fail "not used, no daemon"
 diff "$work/expected" "$work/found" || fail "not used, no daemon: the output differs"
 echo "all is the same"
