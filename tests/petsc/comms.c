@@ -81,9 +81,9 @@ static PetscErrorCode wait_meanwhile(digest_t *digest)
   PetscCall(make_ring(PETSC_COMM_WORLD, 8, &ring));
   for (int round = 0; round < ROUNDS; round++) {
     values.roots[0] = rank + round;
-    if (rank == 0 && size > 1)
-      PetscCallMPI(MPI_Isend(message, (int)sizeof message, MPI_CHAR, size - 1, 7, PETSC_COMM_WORLD, &request));
-    if (rank == size - 1 && size > 1)
+    if (rank == 0 && size > 1) /* whose leaves are on the roots of process 1 */
+      PetscCallMPI(MPI_Isend(message, (int)sizeof message, MPI_CHAR, 1, 7, PETSC_COMM_WORLD, &request));
+    if (rank == 1)
       PetscCallMPI(MPI_Recv(message, (int)sizeof message, MPI_CHAR, 0, 7, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
     PetscCall(PetscSFBcastBegin(ring, MPI_DOUBLE, values.roots, values.leaves, MPI_REPLACE));
     PetscCall(PetscSFBcastEnd(ring, MPI_DOUBLE, values.roots, values.leaves, MPI_REPLACE));

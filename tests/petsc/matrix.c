@@ -134,6 +134,7 @@ static PetscErrorCode extract(void)
   PetscCall(ISDestroy(&rows));
   PetscCall(ISCreateStride(PETSC_COMM_SELF, 40, 3 + 5 * my_rank(PETSC_COMM_WORLD), 1, &rows));
   PetscCall(MatIncreaseOverlap(a, 1, &rows, 1));
+  PetscCall(ISSort(rows)); /* else the order is that of arrival */
   PetscCall(MatCreateSubMatrices(a, 1, &rows, &rows, MAT_INITIAL_MATRIX, &own));
   PetscCall(digest_mat(&digest, own[0]));
   PetscCall(digest_print(&digest, "with overlap"));
