@@ -51,8 +51,11 @@ expect_used() {
 
 run "$work/expected" -n 4 -- -sf_type basic
 [ "$(wc -l <"$work/expected")" -gt 80 ] || fail "the program said too little"
-same_with "one node" -n 4 -- -show
+same_with "one node" -n 4 -- -show -info "$work/info:sf"
 expect_used
+# The program makes some five hundred star forests, most of them for a moment.
+made=$(grep -c 'sfd: graph made' "$work/info.0")
+((made > 20 && made < 60)) || fail "$made graphs were made"
 same_with "from the first operation on" -n 4 -- -sfd_setup_after 0
 # Open MPI's senders have to help with large messages then: they must while they wait for sfd.
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
