@@ -130,8 +130,8 @@ PetscErrorCode sfpetsc_graph_make(PetscSF sf, sf_graph_t **graph_p, PetscInt *fi
   PetscFunctionBegin;
   *graph_p = NULL;
   *first_leaf_p = sf->nleaves > 0 ? sf->minleaf : 0;
+  PetscCall(agree(sf, facts)); /* by MPI: so all have come before anybody waits without giving MPI a chance */
   PetscCall(sfpetsc_job_group(PetscObjectComm((PetscObject)sf), &group));
-  PetscCall(agree(sf, facts));
   if (group != NULL && facts[REMOTE] && !facts[DUPLICATES])
     PetscCall(make(sf, group, (PetscBool)facts[REMAPPED], graph_p));
   PetscCall(PetscInfo(sf, "sfd: %s\n",

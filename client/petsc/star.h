@@ -30,7 +30,7 @@ typedef struct sfpetsc_star {
   sfpetsc_links_t links;
 } sfpetsc_star_t;
 
-/* Options -sfd_setup_after: how many operations on a PetscSF MPI does before a graph is made. */
+/* Option -sfd_setup_after: how many operations on a PetscSF MPI does before a graph is made. */
 extern PetscInt sfpetsc_setup_after;
 
 /* Makes a basic PetscSF one of the adapter's type. Local. */
