@@ -52,6 +52,8 @@ static sf_status_t answer_query(sfd_server_t *server, const Sfpeer__Ask *ask, co
   bool more = true;
   if (status != SF_OK)
     return status;
+  if (ask->from != NULL && (ask->from->rank < 0 || ask->from->count < 0))
+    return sfshm_error(SF_ERR_PROTO, "a question of another node goes on at rank %d", ask->from->rank);
   if (ask->from != NULL) {
     query.next_job = ask->from->job;
     query.next_graph = ask->from->graph;

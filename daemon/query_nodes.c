@@ -146,6 +146,8 @@ bool sfd_query_tell_next_plan(sfd_query_t *query)
     return false; /* it has gone meanwhile */
   uint32_t first = (uint32_t)query->next_rank;
   uint32_t nsides = graph->trunks != NULL ? sfd_trunks_nsides(graph->trunks) : 0;
+  if (first > nsides) /* another node says where to go on */
+    first = nsides;
   uint32_t n = nsides - first < SIDES_IN_MESSAGE ? nsides - first : SIDES_IN_MESSAGE;
   if (query->count > 0 && n == 0)
     return false;
