@@ -252,6 +252,7 @@ sf_status_t sf_finalize(sf_context_t *context)
   sfc_memory_withdraw_shared(&context->memory);
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  sfc_submitter_settle(&context->submitter);
   message.body_case = SFPROTO__MESSAGE__BODY_GOODBYE;
   message.goodbye = &goodbye;
   status = sfc_control_tell(&context->control, &message, NULL, 0);

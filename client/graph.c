@@ -201,6 +201,8 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
   sfc_multi_destroy(graph);
   sfc_graph_unlink(graph);
   retire_memory(graph);
+  if (graph->trunks != NULL)
+    sfc_submitter_settle(&context->submitter);
   destroy.graph = graph->number;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
   message.graph_destroy = &destroy;

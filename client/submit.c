@@ -93,3 +93,14 @@ void sfc_submit(sfc_submitter_t *submitter, sfshm_submission_t kind, uint64_t gr
   sfshm_ring_entry_t entry = {.kind = kind, .graph = graph, .message = message, .desc = desc, .a = side, .size = size};
   sfc_submit_entry(submitter, &entry, lazy);
 }
+
+void sfc_submitter_settle(const sfc_submitter_t *submitter)
+{
+  const sfshm_ring_t *ring = submitter->region.base;
+  if (ring == NULL)
+    return;
+  uint64_t until = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+  while (!sfshm_ring_is_published(ring, until) &&
+         atomic_load_explicit(submitter->failed, memory_order_relaxed) == SF_OK)
+    sched_yield();
+}

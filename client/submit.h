@@ -37,4 +37,9 @@ void sfc_submit_entry(sfc_submitter_t *submitter, const sfshm_ring_entry_t *entr
 void sfc_submit(sfc_submitter_t *submitter, sfshm_submission_t kind, uint64_t graph, uint32_t side, uint64_t message,
                 uint64_t desc, uint64_t size, bool lazy);
 
+/* Returns when the daemon can take everything that has been submitted, also by threads that claimed their entry before
+ * those of the caller and have not filled it yet: the daemon waits at theirs. Before a message on the control
+ * connection after which it has no use for the caller's entries any more. Any thread. */
+void sfc_submitter_settle(const sfc_submitter_t *submitter);
+
 #endif

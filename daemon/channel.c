@@ -228,6 +228,16 @@ int32_t sfd_channels_nnodes(const sfd_channels_t *channels)
   return channels->fabric->nnodes;
 }
 
+const char *sfd_channels_fabric(const sfd_channels_t *channels)
+{
+  return channels->fabric->functions->name;
+}
+
+void sfd_channels_describe(const sfd_channels_t *channels, int32_t node, char *text, size_t text_size)
+{
+  channels->fabric->functions->describe(channels->fabric, node, text, text_size);
+}
+
 /* ---- One channel ---- */
 
 sfd_channel_t *sfd_channel_get(sfd_channels_t *channels, int32_t node)

@@ -107,6 +107,10 @@ void sfd_channels_destroy(sfd_channels_t *channels); /* NULL is accepted */
 int32_t sfd_channels_node(const sfd_channels_t *channels);
 int32_t sfd_channels_nnodes(const sfd_channels_t *channels);
 
+/* For people: the fabric's name, and its text about a node. */
+const char *sfd_channels_fabric(const sfd_channels_t *channels);
+void sfd_channels_describe(const sfd_channels_t *channels, int32_t node, char *text, size_t text_size);
+
 /* Memory that a channel may take for what waits to be sent: frames and copied payloads. */
 #define SFD_CHANNEL_QUEUE_MAX (64u << 20)
 

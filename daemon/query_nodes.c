@@ -2,7 +2,7 @@
  */
 #include "daemon/query_nodes.h"
 
-#include "daemon/channel_internal.h"
+#include "daemon/channel.h"
 #include "daemon/graph.h"
 #include "daemon/group.h"
 #include "daemon/job.h"
@@ -19,7 +19,7 @@ static const char *const kinds[] = {"control", "plan", "data", "credit", "await"
 
 const char *sfd_query_fabric(const sfd_channels_t *channels)
 {
-  return channels != NULL ? channels->fabric->functions->name : "none";
+  return channels != NULL ? sfd_channels_fabric(channels) : "none";
 }
 
 static char *channel_state(sfd_channel_state_t state)
@@ -49,7 +49,7 @@ static void tell_peer(sfd_query_t *query, const sfd_channels_t *channels, int32_
   Sfproto__PeerTraffic *pointers[NKINDS];
   char description[SFD_TEXT_SIZE];
   Sfproto__PeerInfo info = SFPROTO__PEER_INFO__INIT;
-  channels->fabric->functions->describe(channels->fabric, node, description, sizeof description);
+  sfd_channels_describe(channels, node, description, sizeof description);
   describe_traffic(counts, traffic, pointers);
   info.node = node;
   info.description = description;

@@ -141,6 +141,21 @@ static inline void sfshm_ring_publish(sfshm_ring_t *ring, uint64_t position, con
   atomic_store_explicit(&slot->stamp, (uint64_t)entry->kind << 32 | (uint32_t)(position + 1), memory_order_release);
 }
 
+/* Whether all entries that any thread has claimed before the position have been published: the daemon can take them. */
+static inline bool sfshm_ring_is_published(const sfshm_ring_t *ring, uint64_t until)
+{
+  uint32_t mask = atomic_load_explicit(&ring->capacity, memory_order_relaxed) - 1;
+  uint64_t position = atomic_load_explicit(&ring->head, memory_order_relaxed);
+  for (; (int64_t)(until - position) > 0; position++) {
+    /* A stamp from the turn before is behind; one from a turn after means that the entry has been taken. Acquire: who
+     * then tells the daemon by another way tells it after the entry. */
+    uint32_t stamp = (uint32_t)atomic_load_explicit(&ring->slots[position & mask].stamp, memory_order_acquire);
+    if ((int32_t)(stamp - (uint32_t)(position + 1)) < 0)
+      return false;
+  }
+  return true;
+}
+
 /* Whether the caller has to signal the daemon's doorbell, after having published. The barrier, which pairs with that of
  * sfshm_ring_arm, orders what was published before the look at the word: either we see it armed, or the daemon's last
  * look sees the entry. Of all producers that see it armed, the exchange chooses one. */

@@ -226,6 +226,33 @@ START_TEST(claims_succeed_whole_or_not_at_all)
 }
 END_TEST
 
+/* Whoever has published its entry can find out whether the daemon could take it. */
+START_TEST(claims_that_are_not_published_are_seen)
+{
+  make_ring(4);
+  uint64_t first, second, at = 0;
+  for (uint64_t count = 1; count <= 9; count += 2, at += 2) { /* more than two turns */
+    sfshm_ring_entry_t entries[] = {entry_of(0, count), entry_of(0, count + 1)};
+    ck_assert(sfshm_ring_is_published(ring, at));
+    ck_assert(sfshm_ring_claim(ring, 1, &first));
+    ck_assert(sfshm_ring_claim(ring, 1, &second));
+    ck_assert(sfshm_ring_is_published(ring, at));
+    ck_assert(!sfshm_ring_is_published(ring, at + 1));
+    sfshm_ring_publish(ring, second, &entries[1]);
+    ck_assert(!sfshm_ring_is_published(ring, at + 2));
+    sfshm_ring_publish(ring, first, &entries[0]);
+    ck_assert(sfshm_ring_is_published(ring, at + 2));
+    take_one(count);
+    take_one(count + 1);
+    ck_assert(sfshm_ring_is_published(ring, at + 2));
+    take_nothing(); /* the producers learn of it */
+    ck_assert(sfshm_ring_is_published(ring, at + 2));
+    ck_assert(sfshm_ring_is_published(ring, at)); /* long ago */
+  }
+  free_ring();
+}
+END_TEST
+
 /* Entries are taken in the order of their claims, whenever they are published. */
 START_TEST(an_entry_not_yet_published_is_waited_for)
 {
@@ -459,6 +486,7 @@ static Suite *ring_suite(void)
   tcase_add_test(steps, first_in_first_out);
   tcase_add_test(steps, claims_succeed_whole_or_not_at_all);
   tcase_add_test(steps, an_entry_not_yet_published_is_waited_for);
+  tcase_add_test(steps, claims_that_are_not_published_are_seen);
   tcase_add_test(steps, room_is_told_by_quarters_and_at_the_end);
   tcase_add_test(steps, a_turn_ends);
   tcase_add_test(steps, numbers_wrap_round);
