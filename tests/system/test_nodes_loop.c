@@ -153,11 +153,14 @@ static int exchange_until_lost(sftest_rank_t *self)
   return 0;
 }
 
+/* SFTEST_ROUNDS says how many. */
 START_TEST(cut_links)
 {
   static const int32_t places[] = {0, 1, 2, 1};
+  const char *text = getenv("SFTEST_ROUNDS");
+  int rounds = text != NULL ? atoi(text) : sftest_scale(12);
   uint64_t random = sftest_seed();
-  for (int round = 0; round < sftest_scale(12); round++) {
+  for (int round = 0; round < rounds; round++) {
     sftest_loop_cluster_t cluster;
     sftest_job_t job;
     shared_t *shared = sftest_shared(sizeof *shared);

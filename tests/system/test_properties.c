@@ -1,13 +1,15 @@
 /* Bcast and reduce on random graphs, in every form and kind of memory, with every unit and op, compared bit by bit with
- * a serial model, on one node and over several, with the ranks placed in every way. Each job does a few random cases,
- * all functions of one seed. */
+ * a serial model, on one node and over several on all fabrics, with the ranks placed in every way. Each job does a few
+ * random cases, all functions of one seed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/system/buffers.h"
 #include "tests/system/cluster.h"
+#include "tests/system/loop_cluster.h"
 #include "tests/system/model_graph.h"
+#include "tests/system/mpi_cluster.h"
 #include "tests/unit/runner.h"
 
 #define GRAPHS_MAX 3
@@ -448,7 +450,7 @@ static void choose_places(int32_t places[], int32_t size, int32_t max_nodes, uin
   }
 }
 
-static void run_job(const sftest_cluster_t *cluster, const sizes_t *sizes)
+static void run_job(const sftest_node_t nodes[], int32_t nnodes, const sizes_t *sizes)
 {
   sizes_t job_sizes = *sizes;
   sftest_job_t job;
@@ -457,52 +459,111 @@ static void run_job(const sftest_cluster_t *cluster, const sizes_t *sizes)
   sftest_use_seed(job_sizes.seed);
   uint64_t random = sftest_hash(job_sizes.seed);
   int32_t size = 1 + (int32_t)(random % SFTEST_GROUP_MAX);
-  choose_places(places, size, cluster->nnodes, &random);
-  sftest_job_start_over(&job, cluster->nodes, places, size, run_cases, &job_sizes);
+  choose_places(places, size, nnodes, &random);
+  sftest_job_start_over(&job, nodes, places, size, run_cases, &job_sizes);
   sftest_job_wait(&job, sftest_limit_ms(30000));
   sftest_job_expect_all(&job);
-  sftest_cluster_settle(cluster);
 }
 
-/* Jobs until the time is over; one, if a seed is given. */
-static void run_jobs(const sizes_t *sizes, int32_t max_nodes, int64_t budget_ms)
+/* Jobs until the time is over; one, if a seed is given. cluster: lets go of what each has used; or NULL. */
+static void run_jobs(const sftest_node_t nodes[], int32_t nnodes, const sftest_cluster_t *cluster, const sizes_t *sizes,
+                     int64_t budget_ms)
+{
+  int64_t until = sftest_now_ms() + budget_ms;
+  int njobs = 0;
+  do {
+    run_job(nodes, nnodes, sizes);
+    if (cluster != NULL)
+      sftest_cluster_settle(cluster);
+    njobs++;
+  } while (!sftest_seed_is_given() && sftest_now_ms() < until);
+  printf("%d jobs of %d cases on up to %d nodes\n", njobs, sizes->ncases, nnodes);
+}
+
+/* SFTEST_SECONDS says for how long, if not for as long as below. */
+static int64_t budget(int64_t usual_ms)
+{
+  const char *text = getenv("SFTEST_SECONDS");
+  return text != NULL ? 1000 * (int64_t)atoi(text) : usual_ms;
+}
+
+static void run_over_tcp(const sizes_t *sizes, int32_t max_nodes, int64_t budget_ms)
 {
   sftest_cluster_t cluster;
   sftest_cluster_start(&cluster, max_nodes);
   sftest_cluster_warm(&cluster);
-  int64_t until = sftest_now_ms() + budget_ms;
-  int njobs = 0;
-  do {
-    run_job(&cluster, sizes);
-    njobs++;
-  } while (!sftest_seed_is_given() && sftest_now_ms() < until);
-  printf("%d jobs of %d cases on up to %d nodes\n", njobs, sizes->ncases, max_nodes);
+  run_jobs(cluster.nodes, max_nodes, &cluster, sizes, budget(budget_ms));
   sftest_cluster_stop(&cluster);
+}
+
+/* Bytes take a while, and arrive in random pieces. */
+static void run_over_loop(const sizes_t *sizes, unsigned delay, int64_t budget_ms)
+{
+  sftest_loop_cluster_t cluster;
+  sftest_loop_cluster_start(&cluster, SFTEST_LOOP_NODES, delay, sftest_seed() | 1);
+  run_jobs(cluster.nodes, SFTEST_LOOP_NODES, NULL, sizes, budget(budget_ms));
+  sftest_loop_cluster_stop(&cluster);
+}
+
+static void run_over_mpi(const sizes_t *sizes, int64_t budget_ms)
+{
+  sftest_mpi_cluster_t cluster;
+  if (sftest_mpi_cluster_lacks() != NULL) {
+    printf("part skipped: %s\n", sftest_mpi_cluster_lacks());
+    return;
+  }
+  sftest_mpi_cluster_start(&cluster, SFTEST_MPI_NODES);
+  run_jobs(cluster.nodes, SFTEST_MPI_NODES, NULL, sizes, budget(budget_ms));
+  sftest_mpi_cluster_stop(&cluster, false);
 }
 
 START_TEST(small_graphs)
 {
-  run_jobs(&small_sizes, 1, 22000);
+  run_over_tcp(&small_sizes, 1, 22000);
 }
 END_TEST
 
 START_TEST(large_graphs)
 {
   setenv("SFD_OFFLOAD_WORKERS", "2", 1); /* for the daemons: what is large and in sf_alloc memory they copy, too */
-  run_jobs(&large_sizes, 1, 10000);
+  run_over_tcp(&large_sizes, 1, 10000);
 }
 END_TEST
 
 START_TEST(small_graphs_over_nodes)
 {
-  run_jobs(&small_sizes, SFTEST_NODES_MAX, 12000);
+  run_over_tcp(&small_sizes, SFTEST_NODES_MAX, 12000);
 }
 END_TEST
 
 START_TEST(large_graphs_over_nodes)
 {
   setenv("SFD_OFFLOAD_WORKERS", "2", 1);
-  run_jobs(&large_sizes, SFTEST_NODES_MAX, 5000);
+  run_over_tcp(&large_sizes, SFTEST_NODES_MAX, 5000);
+}
+END_TEST
+
+START_TEST(small_graphs_over_loop)
+{
+  run_over_loop(&small_sizes, 3, 2500);
+}
+END_TEST
+
+START_TEST(large_graphs_over_loop)
+{
+  run_over_loop(&large_sizes, 0, 1500);
+}
+END_TEST
+
+START_TEST(small_graphs_over_mpi)
+{
+  run_over_mpi(&small_sizes, 2500);
+}
+END_TEST
+
+START_TEST(large_graphs_over_mpi)
+{
+  run_over_mpi(&large_sizes, 1500);
 }
 END_TEST
 
@@ -520,6 +581,8 @@ static Suite *properties_suite(void)
   Suite *suite = suite_create("properties");
   add_case(suite, "one node", small_graphs, large_graphs);
   add_case(suite, "nodes", small_graphs_over_nodes, large_graphs_over_nodes);
+  add_case(suite, "loop", small_graphs_over_loop, large_graphs_over_loop);
+  add_case(suite, "mpi", small_graphs_over_mpi, large_graphs_over_mpi);
   return suite;
 }
 
