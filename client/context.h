@@ -43,6 +43,7 @@ struct sf_context {
   int32_t node;        /* this one */
   int32_t nnodes;      /* nodes are numbered 0 .. nnodes-1; some may have no rank of the job */
   int32_t *rank_nodes; /* by rank of the job; NULL: all are here */
+  bool sends_by_number;
 
   sfc_control_t control;
   sfc_submitter_t submitter;

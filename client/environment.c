@@ -293,6 +293,15 @@ static sf_status_t resolve_timeout(const sf_init_options_t *options, int64_t *ti
   return options->timeout_ms == -1 && text ? parse_number("SF_TIMEOUT_MS", text, INT64_MAX, timeout_ms_p) : SF_OK;
 }
 
+static sf_status_t resolve_send_order(bool *by_number_p)
+{
+  const char *order = variable("SF_SEND_ORDER");
+  *by_number_p = order && strcmp(order, "number") == 0;
+  if (order && !*by_number_p && strcmp(order, "distance") != 0)
+    return sfshm_error(SF_ERR_ARG, "SF_SEND_ORDER: expected distance or number, found \"%.64s\"", order);
+  return SF_OK;
+}
+
 sf_status_t sfc_environment_resolve(const sf_init_options_t *options, sfc_identity_t *identity_p)
 {
   static const sf_init_options_t defaults = SF_INIT_OPTIONS_DEFAULT;
@@ -307,6 +316,8 @@ sf_status_t sfc_environment_resolve(const sf_init_options_t *options, sfc_identi
     status = resolve_job(options, source, &identity);
   if (!status)
     status = resolve_timeout(options, &identity.timeout_ms);
+  if (!status)
+    status = resolve_send_order(&identity.sends_by_number);
   if (status)
     return status;
 

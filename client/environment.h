@@ -2,6 +2,7 @@
 #ifndef SFC_ENVIRONMENT_H
 #define SFC_ENVIRONMENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <sf/sf.h>
@@ -16,6 +17,7 @@ typedef struct sfc_identity {
   int32_t rank;            /* 0..size-1 */
   int32_t size;            /* >= 1 */
   int64_t timeout_ms;      /* -1: the daemon's */
+  bool sends_by_number;    /* SF_SEND_ORDER=number: to other nodes by their numbers, instead of the nearest first */
 } sfc_identity_t;
 
 /* Fills *identity_p. options may be NULL. What the options leave open comes from the environment; an empty variable

@@ -401,6 +401,8 @@ static sf_status_t find_shared_roots(sf_graph_t *graph)
 static int32_t sending_order(const sf_context_t *context, int32_t node)
 {
   int32_t n = context->nnodes, after = (node - context->node + n) % n, before = n - after;
+  if (context->sends_by_number)
+    return node;
   return after <= before ? 2 * after : 2 * before + 1;
 }
 

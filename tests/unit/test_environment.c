@@ -58,6 +58,19 @@ START_TEST(sf_variables)
 }
 END_TEST
 
+START_TEST(send_order)
+{
+  SET("SF_JOB", "j", "SF_RANK", "2", "SF_SIZE", "3");
+  ck_assert(!resolve_ok(NULL).sends_by_number);
+  SET("SF_SEND_ORDER", "distance");
+  ck_assert(!resolve_ok(NULL).sends_by_number);
+  SET("SF_SEND_ORDER", "number");
+  ck_assert(resolve_ok(NULL).sends_by_number);
+  SET("SF_SEND_ORDER", "random");
+  EXPECT_ERROR(NULL, SF_ERR_ARG, "SF_SEND_ORDER", "distance or number", "\"random\"");
+}
+END_TEST
+
 START_TEST(defaults)
 {
   SET("SF_JOB", "j", "SF_RANK", "0", "SF_SIZE", "1", "SF_SOCKET", "", "SF_TIMEOUT_MS", "");
@@ -309,6 +322,7 @@ static Suite *environment_suite(void)
   TCase *tcase = tcase_create("environment");
   tcase_add_checked_fixture(tcase, clear_environment, NULL);
   tcase_add_test(tcase, sf_variables);
+  tcase_add_test(tcase, send_order);
   tcase_add_test(tcase, defaults);
   tcase_add_test(tcase, options_win);
   tcase_add_test(tcase, open_mpi);

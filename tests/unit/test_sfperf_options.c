@@ -105,6 +105,7 @@ START_TEST(refuses_bad_words)
       {"--grid", "4,5,0"},
       {"--stencil", "8"},
       {"--partition", "metis"},
+      {"--send-order", "random"},
       {"--random", "1.5"},
       {"--random", "nan"},
   };

@@ -88,6 +88,8 @@ static void run_bench(int bench, const sfperf_options_t *options)
   sfperf_machine_init(&machine, options->pin); /* first: the library counts the cores that it may use */
   check_ranks(bench, &machine);
   sfperf_petsc_start();
+  if (options->sends_by_number)
+    setenv("SF_SEND_ORDER", "number", 1);
   sf_status_t status = sf_init(NULL, &job.context);
   if (status != SF_OK)
     sfperf_fail("sf_init: %s (%s); start with: sfrun -n %d sfperf %s", sf_strerror(status), sf_error_detail(), job.size,

@@ -10,7 +10,7 @@
 typedef sf_status_t take_option_t(sfperf_options_t *options, const char *text);
 
 static take_option_t take_json, take_reps, take_sample_ms, take_no_pin, take_sizes, take_random, take_contiguous,
-    take_overlapping, take_grid, take_stencil, take_partition, take_matrix, take_edges;
+    take_overlapping, take_grid, take_stencil, take_partition, take_matrix, take_edges, take_send_order;
 
 static const struct {
   const char *name;
@@ -30,6 +30,8 @@ static const struct {
     {"stencil", "7|27", take_stencil, "of --grid (27)"},
     {"partition", "slab|rcb", take_partition, "of --grid: slabs along z, or boxes (slab)"},
     {"matrix", "FILE.mtx", take_matrix, "exchange: off-diagonal columns of a Matrix Market file"},
+    {"send-order", "distance|number", take_send_order,
+     "in which order nodes send: nearest first, or by number (distance)"},
     {"edges", "LIST", take_edges, "setup: edges of each rank (100,1000,10000,100000)"},
 };
 
@@ -190,6 +192,13 @@ static sf_status_t take_partition(sfperf_options_t *options, const char *text)
   else
     return refuse("partition", text, "slab or rcb");
   return SF_OK;
+}
+
+static sf_status_t take_send_order(sfperf_options_t *options, const char *text)
+{
+  options->sends_by_number = strcmp(text, "number") == 0;
+  return options->sends_by_number || strcmp(text, "distance") == 0 ? SF_OK
+                                                                   : refuse("send-order", text, "distance or number");
 }
 
 static void set_sizes(sfperf_options_t *options, const char *bench)

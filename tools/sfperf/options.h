@@ -33,6 +33,7 @@ typedef struct sfperf_case {
 typedef struct sfperf_options {
   bool json;
   bool pin;
+  bool sends_by_number; /* to other nodes */
   sfperf_measure_t measure;
   int nsizes; /* of pingpong, overlap, incast and collective */
   int64_t sizes[SFPERF_MAX_CASES];

@@ -67,7 +67,7 @@ const char *sf_version(void);
 /* How to join a job. Initialise with SF_INIT_OPTIONS_DEFAULT; fields left at their default are taken from the
  * environment. Of launchers the first counts that has set its variables: Open MPI, MPICH's Hydra and others with PMI,
  * PMIx, Slurm. Processes started by MPI_Comm_spawn have to fill in job, rank and size (SF_ERR_UNSUPPORTED otherwise).
- */
+ * For measurements, SF_SEND_ORDER=number has operations send to other nodes by their numbers, not the nearest first. */
 typedef struct sf_init_options {
   const char *socket_path; /* NULL: SF_SOCKET, else $XDG_RUNTIME_DIR/sfd.sock, else /tmp/sfd-UID/sfd.sock */
   const char *job;         /* job identity, the same on all ranks. NULL: SF_JOB, else the launcher's, as below */
