@@ -109,10 +109,20 @@ void sfd_home_all_here(sfd_job_t *job)
     send_withdraw(job, SF_OK, nothing);
 }
 
+static void remember_withdrawn(const sfd_job_t *job)
+{
+  sfd_withdrawn_t *withdrawn = &job->server->withdrawn[job->server->nwithdrawn++ % SFD_WITHDRAWN];
+  withdrawn->uid = job->uid;
+  memcpy(withdrawn->name, job->name, sizeof withdrawn->name);
+  memcpy(withdrawn->detail, job->detail, sizeof withdrawn->detail);
+}
+
 void sfd_home_withdraw(sfd_job_t *job)
 {
-  if (job->server->network != NULL && !job->server->stopping && job->home_knows)
-    send_withdraw(job, SF_ERR_RANK_FAILED, job->detail);
+  if (job->server->network == NULL || job->server->stopping || !job->home_knows)
+    return;
+  remember_withdrawn(job);
+  send_withdraw(job, SF_ERR_RANK_FAILED, job->detail);
 }
 
 void sfd_home_refuse(sfd_server_t *server, uid_t uid, const char *name, const char *detail)
@@ -246,6 +256,16 @@ sf_status_t sfd_home_handle_refuse(sfd_server_t *server, int32_t node, const Sfp
   return SF_OK;
 }
 
+static const char *find_withdrawn(const sfd_server_t *server, uid_t uid, const char *name)
+{
+  for (unsigned i = 1; i <= SFD_WITHDRAWN && i <= server->nwithdrawn; i++) { /* the latest first */
+    const sfd_withdrawn_t *withdrawn = &server->withdrawn[(server->nwithdrawn - i) % SFD_WITHDRAWN];
+    if (withdrawn->uid == uid && strcmp(withdrawn->name, name) == 0)
+      return withdrawn->detail;
+  }
+  return NULL;
+}
+
 /* Why a job that has just been started cannot run; the home did not know yet. job may be NULL. */
 static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, const Sfpeer__JobStart *started,
                           char text[SFD_TEXT_SIZE])
@@ -254,6 +274,11 @@ static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, cons
   size_t lost = 0;
   if (job != NULL && job->state == SFD_JOB_FAILED) {
     snprintf(text, SFD_TEXT_SIZE, "%s", job->detail);
+    return;
+  }
+  const char *withdrawn = job == NULL ? find_withdrawn(server, started->uid, started->name) : NULL;
+  if (withdrawn != NULL) {
+    snprintf(text, SFD_TEXT_SIZE, "%s", withdrawn);
     return;
   }
   while (lost + 1 < started->n_rank_nodes &&

@@ -37,6 +37,14 @@ LIST_HEAD(sfd_remote_list, sfd_remote);
 struct sfd_assembly;
 TAILQ_HEAD(sfd_assembly_list, sfd_assembly);
 
+/* Why a job that was joining has failed here: its home may find that all have come before it hears of that. */
+#define SFD_WITHDRAWN 8
+typedef struct sfd_withdrawn {
+  uid_t uid;
+  char name[256];
+  char detail[SFD_TEXT_SIZE];
+} sfd_withdrawn_t;
+
 /* What sfctl status shows. */
 typedef struct sfd_statistics {
   int32_t njobs;
@@ -80,6 +88,8 @@ typedef struct sfd_server {
   struct sfd_network *network;  /* NULL: alone */
   struct sfd_arrival *arriving; /* by node */
   struct sfd_assembly_list assemblies;
+  sfd_withdrawn_t withdrawn[SFD_WITHDRAWN]; /* the last ones */
+  unsigned nwithdrawn;                      /* so far */
   struct sfd_submission_list submissions;
   struct sfd_remote_list remotes;
   struct sfd_metrics_server *metrics; /* NULL: they are not served */

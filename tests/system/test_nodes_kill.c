@@ -20,6 +20,9 @@
 #define BUDGET_MS 40000
 #define RANKS_MAX 7
 #define JOIN_MS 1500 /* when the victim has not even come */
+#define NOTICED_MS 1000
+#define NOTICED_ALL_MS 3000 /* when MPI ends all daemons: seldom, it holds them up for a second before it kills them   \
+                             */
 
 typedef struct plan {
   bool daemon;    /* is killed */
@@ -180,7 +183,8 @@ static void kill_in_job(const sftest_node_t nodes[], const int32_t places[], int
     if (plan->daemon || rank != plan->victim)
       sftest_job_expect_success(&job, rank);
   int64_t noticed_ms = plan->latest_ms - plan->death_ms;
-  ck_assert_msg(noticed_ms < sftest_limit_ms(1000), "noticed after %lld ms", (long long)noticed_ms);
+  ck_assert_msg(noticed_ms < sftest_limit_ms(plan->takes_all ? NOTICED_ALL_MS : NOTICED_MS), "noticed after %lld ms",
+                (long long)noticed_ms);
   if (noticed_ms > *worst_ms)
     *worst_ms = noticed_ms;
 }
