@@ -21,8 +21,7 @@
 #define RANKS_MAX 7
 #define JOIN_MS 1500 /* when the victim has not even come */
 #define NOTICED_MS 1000
-#define NOTICED_ALL_MS 3000 /* when MPI ends all daemons: seldom, it holds them up for a second before it kills them   \
-                             */
+#define NOTICED_ALL_MS 3000 /* when MPI ends all daemons: seldom it holds them up for a second first */
 
 typedef struct plan {
   bool daemon;    /* is killed */
