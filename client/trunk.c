@@ -5,6 +5,7 @@
 
 #include "client/context.h"
 #include "client/match.h"
+#include "client/offload.h"
 #include "client/transfer.h"
 #include "client/watch.h"
 #include "shm/error.h"
@@ -258,6 +259,17 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
              message % (SFSHM_TRUNK_SLOTS / 2) != 0);
 }
 
+/* Whether the message is to be taken now: not while a worker of the daemon is in the middle of it. *done_p: it has
+ * unpacked everything. */
+static bool may_unpack(sfc_lane_t *lane, const sf_request_t *request, bool *done_p)
+{
+  sfc_offer_t *offer = sfc_offload_target(lane, request);
+  if (offer == NULL || sfc_offload_take_whole(lane, request, offer))
+    return true;
+  *done_p = sfc_offload_target_done(lane, request, offer);
+  return *done_p;
+}
+
 bool sfc_trunk_receive(sfc_lane_t *lane)
 {
   bool moved = false;
@@ -276,12 +288,15 @@ bool sfc_trunk_receive(sfc_lane_t *lane)
     if (exchange == NULL)
       return true;
     const char *slot = receive_slot(exchange, side, message);
+    bool unpacked = false;
+    if (!may_unpack(lane, request, &unpacked))
+      break;
     moved = true;
     if (__builtin_expect(request->watch != 0, false))
       sfc_watch_mark(request);
-    if (request->operation == SFSHM_BCAST)
+    if (!unpacked && request->operation == SFSHM_BCAST)
       unpack_to_leaves(lane->trunk, request, slot);
-    else if (!unpack_to_roots(lane, request, slot))
+    else if (!unpacked && !unpack_to_roots(lane, request, slot))
       break;
     count_received(lane, request);
     consume(lane, request, side);

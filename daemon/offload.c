@@ -8,6 +8,7 @@
 #include "daemon/group.h"
 #include "daemon/key.h"
 #include "daemon/offload_job.h"
+#include "daemon/offload_unpack.h"
 #include "daemon/segment.h"
 #include "daemon/setup.h"
 #include "shm/error.h"
@@ -37,7 +38,7 @@ struct sfd_offer_rank {
 
 static void release_offers(sfd_offer_rank_t *offers)
 {
-  if (--offers->uses > 0)
+  if (offers == NULL || --offers->uses > 0)
     return;
   sfshm_region_destroy(&offers->claims_region);
   sfshm_region_destroy(&offers->inbox);
@@ -46,8 +47,7 @@ static void release_offers(sfd_offer_rank_t *offers)
 
 void sfd_offload_close(sfd_offer_rank_t *offers)
 {
-  if (offers != NULL)
-    release_offers(offers);
+  release_offers(offers);
 }
 
 uint64_t sfd_offload_bytes(const sfd_offer_rank_t *offers)
@@ -124,30 +124,21 @@ struct sfd_offload {
   list_t lists[]; /* by member of this node */
 };
 
-/* What one rank has said of an operation. */
-typedef struct offer {
-  uint64_t sequence; /* 0: nothing */
-  uint64_t desc;
-  uint64_t segment;
-  uint64_t offset;
-  uint32_t ticket;
-  uint32_t claim;
-} offer_t;
-
 /* The edges between two ranks and the operations on them, in one direction. What is offered last wins: who is so much
  * behind will not be matched any more. */
 typedef struct pair {
   uint64_t key; /* first */
   sfd_route_t *route;
-  offer_t sources[SFSHM_LANE_SLOTS];
-  offer_t targets[SFSHM_LANE_SLOTS];
+  sfd_offer_t sources[SFSHM_LANE_SLOTS];
+  sfd_offer_t targets[SFSHM_LANE_SLOTS];
 } pair_t;
 
 void sfd_offload_keep_lists(sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;
   sfd_server_t *server = group->job->server;
-  if (!sfd_offload_is_on(server) || group->nlocals < 2 || server->nheld_fds > server->max_held_fds / 4)
+  if (!sfd_offload_is_on(server) || (group->nlocals < 2 && group->nnodes < 2) ||
+      server->nheld_fds > server->max_held_fds / 4)
     return;
   sfd_offload_t *offload = calloc(1, sizeof *offload + (size_t)group->nlocals * sizeof offload->lists[0]);
   if (offload == NULL)
@@ -198,6 +189,14 @@ static sfd_mapping_t *map_list(const sfd_offload_t *offload, list_t *list)
   sfd_job_close_fd(offload->graph->group->job, list->fd);
   list->fd = -1;
   return list->mapping;
+}
+
+int32_t sfd_offload_blocks(sfd_offload_t *offload, int32_t place, const sfd_block_t **blocks_p, sfd_mapping_t **list_p)
+{
+  list_t *list = &offload->lists[sfd_group_local(offload->graph->group, place)];
+  *blocks_p = list->blocks;
+  *list_p = map_list(offload, list);
+  return list->nblocks;
 }
 
 static const sfd_block_t *find_block(const list_t *list, int32_t owner)
@@ -259,8 +258,9 @@ typedef struct job {
   uint64_t bytes; /* copied */
   sfd_offer_rank_t *writer;
   sfd_offer_rank_t *reader;
-  sfd_mapping_t *source;
+  sfd_mapping_t *source; /* NULL: a slot of the trunks */
   sfd_mapping_t *target;
+  sfd_trunks_t *trunks; /* NULL: none */
 } job_t;
 
 static void run_job(sfd_work_t *work)
@@ -276,6 +276,8 @@ static void free_job(job_t *job)
   sfd_mapping_release(job->target);
   release_offers(job->writer);
   release_offers(job->reader);
+  if (job->trunks != NULL)
+    sfd_trunks_release(job->trunks);
   free(job);
 }
 
@@ -288,7 +290,8 @@ static void end_job(sfd_work_t *work)
 }
 
 /* Where an offer's buffer is, if it is in memory of the rank that the daemon has mapped. */
-static bool find_extent(const sfd_rank_t *rank, const offer_t *offer, sfd_mapping_t **mapping_p, sfd_extent_t *extent_p)
+static bool find_extent(const sfd_rank_t *rank, const sfd_offer_t *offer, sfd_mapping_t **mapping_p,
+                        sfd_extent_t *extent_p)
 {
   const sfd_segment_t *segment = sfd_segment_find(rank, offer->segment);
   if (segment == NULL || segment->mapping == NULL || offer->offset > segment->length)
@@ -298,35 +301,24 @@ static bool find_extent(const sfd_rank_t *rank, const offer_t *offer, sfd_mappin
   return true;
 }
 
-static sfd_claimant_t claimant(const sfd_offer_rank_t *offers, const offer_t *offer)
+static sfd_claimant_t claimant(const sfd_offer_rank_t *offers, const sfd_offer_t *offer)
 {
   return (sfd_claimant_t){&offers->claims->claims[offer->claim], offer->ticket, offers->wake};
 }
 
-static void submit_job(sfd_server_t *server, const pair_t *pair, const sfd_rank_t *writer, const offer_t *source,
-                       const sfd_rank_t *reader, const offer_t *target)
+/* The rest of what a job needs: the reader's part. */
+static void launch(sfd_server_t *server, job_t *job, sfd_route_t *route, const sfd_rank_t *reader,
+                   const sfd_offer_t *target)
 {
-  job_t *job = calloc(1, sizeof *job);
-  if (job == NULL)
-    return;
   sfd_copy_t *copy = &job->copy;
   copy->unit = sfshm_desc_unit(target->desc);
   copy->op = sfshm_desc_op(target->desc);
-  if (!find_extent(writer, source, &job->source, &copy->source) ||
-      !find_extent(reader, target, &job->target, &copy->target)) {
-    free(job);
-    return;
-  }
-  copy->route = pair->route;
+  copy->route = route;
   copy->route->uses++;
-  copy->writer = claimant(writer->offers, source);
   copy->reader = claimant(reader->offers, target);
-  job->writer = writer->offers;
   job->reader = reader->offers;
-  job->writer->uses++;
   job->reader->uses++;
   job->reader->njobs++;
-  sfd_mapping_hold(job->source);
   sfd_mapping_hold(job->target);
   job->work.run = run_job;
   job->work.done = end_job;
@@ -334,11 +326,47 @@ static void submit_job(sfd_server_t *server, const pair_t *pair, const sfd_rank_
     end_job(&job->work);
 }
 
+static void submit_job(sfd_server_t *server, const pair_t *pair, const sfd_rank_t *writer, const sfd_offer_t *source,
+                       const sfd_rank_t *reader, const sfd_offer_t *target)
+{
+  job_t *job = calloc(1, sizeof *job);
+  if (job == NULL)
+    return;
+  sfd_copy_t *copy = &job->copy;
+  if (!find_extent(writer, source, &job->source, &copy->source) ||
+      !find_extent(reader, target, &job->target, &copy->target)) {
+    free(job);
+    return;
+  }
+  copy->writer = claimant(writer->offers, source);
+  job->source = sfd_mapping_hold(job->source);
+  job->writer = writer->offers;
+  job->writer->uses++;
+  launch(server, job, pair->route, reader, target);
+}
+
+void sfd_offload_start_unpack(sfd_trunks_t *trunks, sfd_route_t *route, const sfd_extent_t *source,
+                              const sfd_rank_t *reader, const sfd_offer_t *target)
+{
+  job_t *job = reader->offers != NULL && reader->offers->njobs < MAX_JOBS ? calloc(1, sizeof *job) : NULL;
+  if (job == NULL)
+    return;
+  if (!find_extent(reader, target, &job->target, &job->copy.target)) {
+    free(job);
+    return;
+  }
+  job->copy.source = *source;
+  job->copy.whole = true;
+  job->trunks = trunks;
+  sfd_trunks_hold(trunks);
+  launch(trunks->server, job, route, reader, target);
+}
+
 /* ---- Offers ------------------------------------------------------------------------------------------------------ */
 
 /* Both have offered the operation: unless they mean different things, which they will find out themselves. */
-static void match(const sfd_graph_t *graph, pair_t *pair, const sfd_rank_t *writer, offer_t *source,
-                  const sfd_rank_t *reader, offer_t *target)
+static void match(const sfd_graph_t *graph, pair_t *pair, const sfd_rank_t *writer, sfd_offer_t *source,
+                  const sfd_rank_t *reader, sfd_offer_t *target)
 {
   bool same = source->desc == target->desc && reader->offers->njobs < MAX_JOBS;
   if (same && graph->state == SFD_GRAPH_READY && writer->offers != NULL)
@@ -365,6 +393,16 @@ static const sfd_rank_t *find_offering(const sfd_group_t *group, uint32_t place)
   return rank != NULL && rank->offers != NULL ? rank : NULL;
 }
 
+sfd_offer_t sfd_offload_offer(const sfshm_ring_entry_t *entry)
+{
+  return (sfd_offer_t){.sequence = entry->message,
+                       .desc = entry->desc,
+                       .segment = entry->more[0],
+                       .offset = entry->more[1],
+                       .ticket = (uint32_t)entry->size,
+                       .claim = entry->b};
+}
+
 void sfd_offload_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   sfd_graph_t *graph = sfd_graph_find(rank->job, entry->graph);
@@ -372,7 +410,9 @@ void sfd_offload_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
       !is_sound(entry))
     return;
   int32_t place = sfd_group_rank_of(graph->group, rank->number);
-  const sfd_rank_t *other = find_offering(graph->group, entry->a);
+  if (place >= 0 && entry->kind == SFSHM_SUBMIT_UNPACK)
+    sfd_unpack_submit(graph, place, entry);
+  const sfd_rank_t *other = entry->kind != SFSHM_SUBMIT_UNPACK ? find_offering(graph->group, entry->a) : NULL;
   if (place < 0 || other == NULL)
     return;
   bool is_source = entry->kind == SFSHM_SUBMIT_SOURCE;
@@ -380,14 +420,9 @@ void sfd_offload_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
   pair_t *pair = find_pair(graph->offload, writer, reader, sfshm_desc_direction(entry->desc));
   if (pair == NULL)
     return;
-  offer_t *source = &pair->sources[entry->message % SFSHM_LANE_SLOTS];
-  offer_t *target = &pair->targets[entry->message % SFSHM_LANE_SLOTS];
-  *(is_source ? source : target) = (offer_t){.sequence = entry->message,
-                                             .desc = entry->desc,
-                                             .segment = entry->more[0],
-                                             .offset = entry->more[1],
-                                             .ticket = (uint32_t)entry->size,
-                                             .claim = entry->b};
+  sfd_offer_t *source = &pair->sources[entry->message % SFSHM_LANE_SLOTS];
+  sfd_offer_t *target = &pair->targets[entry->message % SFSHM_LANE_SLOTS];
+  *(is_source ? source : target) = sfd_offload_offer(entry);
   if (source->sequence == target->sequence)
     match(graph, pair, is_source ? rank : other, source, is_source ? other : rank, target);
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "daemon/offload_unpack.h"
 #include "shm/error.h"
 
 /* ---- Routes ------------------------------------------------------------------------------------------------------ */
@@ -29,8 +30,10 @@ void sfd_route_release(sfd_route_t *route)
 {
   if (route == NULL || --route->uses > 0)
     return;
-  if (route->tried && route->status == SF_OK)
+  if (route->tried && route->status == SF_OK && route->plan == NULL)
     sfshm_edges_close(&route->edges);
+  free(route->plan);
+  free(route->memory);
   sfd_mapping_release(route->list);
   pthread_mutex_destroy(&route->lock);
   free(route);
@@ -50,22 +53,30 @@ static void set_paths(sfd_route_t *route)
       .extra_from = bcast ? edges->extra_root : extra_leaf,
       .extra_to = bcast ? extra_leaf : edges->extra_root,
   };
+  route->from_max = bcast ? edges->roots.max : edges->leaves.max;
+  route->to_max = bcast ? edges->leaves.max : edges->roots.max;
 }
 
 /* Checks the whole list, the leaves included, which are to be written. */
-static sf_status_t open_route(sfd_route_t *route)
+static sf_status_t open_edges(sfd_route_t *route)
 {
   int64_t bad_leaf, bad_root;
+  sf_status_t status = sfshm_edges_open(&route->list->region, route->offset, route->nedges, route->nvalues,
+                                        route->nroots, &route->edges, &bad_leaf, &bad_root);
+  if (status != SF_OK)
+    return status;
+  if (route->edges.leaves.max == SFSHM_EDGES_UNKNOWN)
+    route->edges.leaves = sfshm_pattern_survey(&route->edges.leaf);
+  set_paths(route);
+  return SF_OK;
+}
+
+static sf_status_t open_route(sfd_route_t *route)
+{
   pthread_mutex_lock(&route->lock);
-  if (!route->tried) {
-    route->status = sfshm_edges_open(&route->list->region, route->offset, route->nedges, route->nvalues, route->nroots,
-                                     &route->edges, &bad_leaf, &bad_root);
-    if (route->status == SF_OK && route->edges.leaves.max == SFSHM_EDGES_UNKNOWN)
-      route->edges.leaves = sfshm_pattern_survey(&route->edges.leaf);
-    if (route->status == SF_OK)
-      set_paths(route);
-    route->tried = true;
-  }
+  if (!route->tried)
+    route->status = route->plan != NULL ? sfd_unpack_open(route) : open_edges(route);
+  route->tried = true;
   sf_status_t status = route->status;
   pthread_mutex_unlock(&route->lock);
   return status;
@@ -82,20 +93,19 @@ static bool holds(const sfd_extent_t *extent, int64_t last, size_t unit_bytes)
 /* Whether all vertices of the route lie within both buffers. */
 static bool is_within(const sfd_copy_t *copy, size_t unit_bytes)
 {
-  const sfshm_edges_t *edges = &copy->route->edges;
-  bool bcast = copy->route->operation == SFSHM_BCAST;
-  return holds(&copy->source, bcast ? edges->roots.max : edges->leaves.max, unit_bytes) &&
-         holds(&copy->target, bcast ? edges->leaves.max : edges->roots.max, unit_bytes);
+  return holds(&copy->source, copy->route->from_max, unit_bytes) &&
+         holds(&copy->target, copy->route->to_max, unit_bytes);
 }
 
 /* The last piece is done: the writer's buffer is free again, and the reader has everything. */
 static void tell(const sfd_copy_t *copy)
 {
   uint32_t piece;
-  if (sfshm_claim_take(copy->writer.claim, copy->writer.ticket, 1, &piece))
+  if (copy->writer.claim != NULL && sfshm_claim_take(copy->writer.claim, copy->writer.ticket, 1, &piece))
     (void)sfshm_claim_finish(copy->writer.claim, 1);
   sfshm_publish_barrier();
-  sfshm_wake(copy->writer.wake);
+  if (copy->writer.claim != NULL)
+    sfshm_wake(copy->writer.wake);
   sfshm_wake(copy->reader.wake);
 }
 
@@ -108,7 +118,8 @@ uint64_t sfd_copy_run(const sfd_copy_t *copy)
   if (kernels == NULL || open_route(copy->route) != SF_OK || !is_within(copy, unit_bytes))
     return 0;
   const sfshm_paths_t *paths = &copy->route->paths;
-  sfshm_pieces_t pieces = sfshm_pieces(paths->nvalues, unit_bytes);
+  sfshm_pieces_t pieces =
+      copy->whole ? (sfshm_pieces_t){paths->nvalues, paths->nvalues, 1} : sfshm_pieces(paths->nvalues, unit_bytes);
   /* Counted here as well: the word is the reader's to write. */
   for (uint32_t left = pieces.npieces; left > 0; left--) {
     if (!sfshm_claim_take(copy->reader.claim, copy->reader.ticket, pieces.npieces, &piece))

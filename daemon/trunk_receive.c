@@ -4,6 +4,7 @@
 
 #include "daemon/job.h"
 #include "daemon/network.h"
+#include "daemon/offload_unpack.h"
 #include "daemon/text.h"
 #include "daemon/trace.h"
 #include "daemon/trunks_internal.h"
@@ -85,6 +86,7 @@ sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_messag
     atomic_store_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], head->desc, memory_order_relaxed);
     atomic_store_explicit(&side->flow->arrived, message, memory_order_release);
     sfd_side_wake(trunks, side);
+    sfd_unpack_arrived(trunks, side, message, head->desc, head->a);
   }
   sfd_trunks_release(held);
   return SF_OK;

@@ -5,6 +5,7 @@
 
 #include "daemon/job.h"
 #include "daemon/log.h"
+#include "daemon/offload_unpack.h"
 #include "daemon/trunks_internal.h"
 #include "shm/error.h"
 
@@ -165,6 +166,8 @@ static void free_trunks(sfd_trunks_t *trunks)
     sfshm_region_destroy(&exchange->region);
     free(exchange);
   }
+  for (uint32_t i = 0; i < trunks->nsides; i++)
+    sfd_unpacks_free(&trunks->sides[i]);
   sfd_trunk_plan_let_go(trunks->plan);
   sfshm_region_destroy(&trunks->board);
   free(trunks->departures);

@@ -36,8 +36,11 @@ typedef struct sfd_side {
   uint64_t done;     /* their slots are no longer needed */
   uint64_t credited; /* the other node has consumed them */
   uint64_t arrived;
-  uint64_t consumed;     /* by the members */
-  uint64_t credits_sent; /* what the other node knows of it */
+  uint64_t arrived_descs[SFSHM_TRUNK_SLOTS]; /* of the messages in the slots, and bytes of a unit */
+  uint64_t arrived_units[SFSHM_TRUNK_SLOTS];
+  struct sfd_unpack *unpacks; /* by member: what workers may take out of the slots; NULL: nothing */
+  uint64_t consumed;          /* by the members */
+  uint64_t credits_sent;      /* what the other node knows of it */
 } sfd_side_t;
 
 /* Slots for one class of units. */

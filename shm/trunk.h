@@ -207,6 +207,7 @@ typedef enum sfshm_submission {
    * segment and the offset of vertex 0 of the offerer's buffer. */
   SFSHM_SUBMIT_SOURCE = 4, /* to read from here, by the writer */
   SFSHM_SUBMIT_TARGET = 5, /* to write to here, by the reader */
+  SFSHM_SUBMIT_UNPACK = 6, /* the same for what a bcast brings from another node; a is the side's number in the map */
 } sfshm_submission_t;
 
 /* Operations begun on the node: each member of the graph compares what it calls with what others called; see

@@ -10,6 +10,7 @@
 #include "client/context.h"
 #include "client/graph.h"
 #include "tests/system/buffers.h"
+#include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -184,6 +185,25 @@ START_TEST(owner_makes_no_call)
     for (int way = 0; way < 4; way++)
       run_without_calls(&node, (form_t)form, way % 2 == 0, way < 2, form == DENSE ? 8192 : 300000);
   sftest_node_stop(&node);
+}
+END_TEST
+
+/* The same over two nodes: a bcast packs in begin, and a worker unpacks what the other node sends. */
+START_TEST(owner_makes_no_call_over_nodes)
+{
+  sftest_cluster_t cluster;
+  int32_t places[] = {0, 1};
+  setenv("SFD_OFFLOAD_WORKERS", "1", 1);
+  sftest_cluster_start(&cluster, 2);
+  sftest_cluster_warm(&cluster);
+  for (int form = 0; form < FORM_COUNT; form++) {
+    scene_t *scene = sftest_shared(sizeof *scene);
+    *scene = (scene_t){.seed = sftest_seed(), .form = (form_t)form, .bcast = true, .n = 100000, .both = true};
+    sftest_use_seed(scene->seed);
+    sftest_cluster_run(&cluster, places, 2, without_calls, scene);
+    sftest_shared_free(scene, sizeof *scene);
+  }
+  sftest_cluster_stop(&cluster);
 }
 END_TEST
 
@@ -442,7 +462,8 @@ static sfshm_ring_entry_t make_lie(sftest_rank_t *self, const sf_graph_t *graph,
   uint64_t desc = sfshm_desc_signature((sfshm_call_t)sftest_below(shared, 4), unit,
                                        (sfshm_op_t)(sftest_below(shared, 2) * sftest_below(shared, 13)));
   sfshm_ring_entry_t lie = {
-      .kind = (self->rank == 0) == (sequence % 2 == 0) ? SFSHM_SUBMIT_SOURCE : SFSHM_SUBMIT_TARGET,
+      .kind =
+          (self->rank == 0) == (sequence % 2 == 0) ? SFSHM_SUBMIT_SOURCE : SFSHM_SUBMIT_TARGET + (sequence % 5 == 0),
       .graph = graph->number,
       .message = sequence,
       .desc = desc | (sequence & SFSHM_DESC_SEQUENCE_MASK),
@@ -506,6 +527,7 @@ static Suite *offload_suite(void)
   TCase *cases = tcase_create("offload");
   tcase_set_timeout(cases, 120);
   tcase_add_test(cases, owner_makes_no_call);
+  tcase_add_test(cases, owner_makes_no_call_over_nodes);
   tcase_add_test(cases, many_in_flight);
   tcase_add_test(cases, bytes_are_counted);
   tcase_add_test(cases, off_is_off);
