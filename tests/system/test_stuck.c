@@ -130,10 +130,11 @@ START_TEST(on_one_node)
 }
 END_TEST
 
-/* From either node. */
+/* From either node; and what is known if the other node's daemon does not answer. */
 START_TEST(over_two_nodes)
 {
   char wanted[64];
+  sftest_sfctl_t run;
   const int32_t places[RANKS] = {0, 0, 1, 1};
   begin(2, places);
   expect_named(cluster.nodes[0].socket);
@@ -142,6 +143,13 @@ START_TEST(over_two_nodes)
   snprintf(wanted, sizeof wanted, "\"ranks_known\":%d,\"nodes_missing\":[]", RANKS);
   sftest_expect_in(out, wanted);
   sftest_expect_in(out, "\"waits_for_nodes\":[1]");
+  kill(cluster.nodes[1].pid, SIGSTOP);
+  sftest_sfctl_start(&run, cluster.nodes[0].socket,
+                     WORDS("stuck", "--json", "--threshold", THRESHOLD, "--timeout", "1"), NULL);
+  sftest_sfctl_finish(&run);
+  kill(cluster.nodes[1].pid, SIGCONT);
+  ck_assert_int_eq(sftest_sfctl_code, 1);
+  sftest_expect_in(out, "\"ranks_known\":2,\"nodes_missing\":[1]");
   end();
 }
 END_TEST
