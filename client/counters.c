@@ -246,6 +246,21 @@ sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
   return entry != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "counters of a graph");
 }
 
+/* ---- Blocking calls ---------------------------------------------------------------------------------------------- */
+
+void sfc_counters_block(sfc_counters_t *counters, sfshm_blocked_t in, const char *place)
+{
+  sfshm_counters_t *shared = counters->shared;
+  copy_place(shared->blocked_place, sizeof shared->blocked_place, place != NULL ? place : "");
+  atomic_store_explicit(&shared->blocked_in, (uint32_t)in, memory_order_relaxed);
+  atomic_store_explicit(&shared->blocked_since_ns, now_ns(), memory_order_release);
+}
+
+void sfc_counters_unblock(sfc_counters_t *counters)
+{
+  atomic_store_explicit(&counters->shared->blocked_since_ns, 0, memory_order_relaxed);
+}
+
 /* ---- Settling ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t load(const _Atomic uint64_t *counter)

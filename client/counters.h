@@ -35,6 +35,11 @@ void sfc_counters_joined(sfc_counters_t *counters, uint64_t job, int32_t node);
  * count together, and graphs where nobody can see it until they are gone. SF_ERR_NOMEM: there is no memory at all. */
 sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph);
 
+/* The calling thread enters a call that others have to make, too, and comes back. place may be NULL. Of several threads
+ * the last one shows. */
+void sfc_counters_block(sfc_counters_t *counters, sfshm_blocked_t in, const char *place);
+void sfc_counters_unblock(sfc_counters_t *counters);
+
 /* The rank's trace, made at first use; NULL: there is no memory for it. Any thread. */
 sfshm_trace_t *sfc_counters_trace(sfc_counters_t *counters);
 

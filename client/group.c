@@ -90,7 +90,9 @@ sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t r
   }
   memcpy(copy, ranks, (size_t)size * sizeof *copy);
   *group = (sf_group_t){.context = context, .rank = rank, .size = size, .ranks = copy, .nholders = 1};
+  sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GROUP, NULL);
   status = ask_daemon(context, size, ranks, tag, &group->number);
+  sfc_counters_unblock(&context->counters);
   if (status != SF_OK)
     goto err_free;
   pthread_mutex_lock(&context->lock);

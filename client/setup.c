@@ -673,7 +673,9 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
   sfc_setup_t setup = {.caller = caller, .group = group, .graph = graph, .own = {.region = {.fd = -1}}, .map_fd = -1};
   if (finding->status != SF_OK)
     note_error(&setup, sfshm_error(finding->status, "%s", finding->detail), group->rank, finding->leaf);
+  sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GRAPH, place);
   status = run_setup(&setup, input, flags);
+  sfc_counters_unblock(&context->counters);
   free_setup(&setup);
   if (status != SF_OK) {
     if (graph->shared.address != NULL)

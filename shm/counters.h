@@ -136,6 +136,8 @@ _Static_assert(sizeof(sfshm_graph_counters_t) == 1344, "layout version 2");
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
+typedef enum sfshm_blocked { SFSHM_BLOCKED_IN_GROUP = 1, SFSHM_BLOCKED_IN_GRAPH = 2 } sfshm_blocked_t;
+
 #define SFSHM_COUNTED_GRAPHS 255 /* graphs beyond that count only in the rank's totals, when they are destroyed */
 #define SFSHM_COUNTED_LANES 4096
 
@@ -153,7 +155,11 @@ typedef struct sfshm_counters {
   char program[64];
   _Atomic uint32_t traced;
   uint8_t reserved[20];
-  sfshm_counter_set_t total; /* of graphs that are gone */
+  sfshm_counter_set_t total;         /* of graphs that are gone */
+  _Atomic uint64_t blocked_since_ns; /* in a call that others have to make, too, CLOCK_MONOTONIC; 0: in none */
+  _Atomic uint32_t blocked_in;       /* sfshm_blocked_t */
+  uint32_t reserved1;
+  char blocked_place[SFSHM_PLACE_BYTES]; /* where it was called; "": not known */
   _Alignas(4096) sfshm_graph_counters_t graphs[SFSHM_COUNTED_GRAPHS];
   _Alignas(4096) sfshm_lane_counters_t lanes[SFSHM_COUNTED_LANES];
   _Alignas(4096) sfshm_trace_t trace; /* its pages are there if traced is 1 */

@@ -61,6 +61,7 @@ static void check(sfshm_counters_t *copy)
 {
   make_printable(copy->job_name, sizeof copy->job_name);
   make_printable(copy->program, sizeof copy->program);
+  make_printable(copy->blocked_place, sizeof copy->blocked_place);
   for (uint32_t i = 0; i < copy->graphs_used; i++) {
     sfshm_graph_counters_t *graph = &copy->graphs[i];
     make_printable(graph->place, sizeof graph->place);

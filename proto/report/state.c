@@ -135,6 +135,19 @@ static bool fill_graphs(Sfproto__RankState *state, const sfshm_counters_t *copy)
 
 /* ---- The whole ---- */
 
+static bool fill_blocked(Sfproto__RankState *state, const sfshm_counters_t *copy)
+{
+  uint64_t since_ns = load(&copy->blocked_since_ns), now = now_ns();
+  bool group = atomic_load_explicit(&copy->blocked_in, memory_order_relaxed) == SFSHM_BLOCKED_IN_GROUP;
+  if (since_ns == 0)
+    return true;
+  state->has_blocked_ns = true;
+  state->blocked_ns = now > since_ns ? now - since_ns : 0;
+  state->blocked_in = strdup(group ? "sf_group_create" : "sf_graph_create");
+  state->blocked_place = strdup(copy->blocked_place);
+  return state->blocked_in != NULL && state->blocked_place != NULL;
+}
+
 static bool fill_rank(Sfproto__RankState *state, const sfshm_counters_t *copy, int32_t pid)
 {
   sfproto__rank_state__init(state);
@@ -145,7 +158,8 @@ static bool fill_rank(Sfproto__RankState *state, const sfshm_counters_t *copy, i
   state->job = strdup(copy->job_name);
   state->program = strdup(copy->program);
   state->process = strdup(process_state(state->pid));
-  return state->job != NULL && state->program != NULL && state->process != NULL && fill_graphs(state, copy);
+  return state->job != NULL && state->program != NULL && state->process != NULL && fill_blocked(state, copy) &&
+         fill_graphs(state, copy);
 }
 
 sf_status_t sfreport_state_read(int counters_fd, int32_t pid, Sfproto__Message **message_p)

@@ -179,6 +179,12 @@ void sfreport_stalls_clear(sfreport_stalls_t *stalls)
   *stalls = (sfreport_stalls_t){0};
 }
 
+bool sfreport_is_blocked(const Sfproto__RankState *rank, uint64_t threshold_ns)
+{
+  return rank->has_blocked_ns && rank->blocked_ns >= threshold_ns && rank->blocked_in != NULL &&
+         rank->blocked_place != NULL;
+}
+
 /* ---- In words ---------------------------------------------------------------------------------------------------- */
 
 void sfreport_stalled_rank_describe(const sfreport_stalled_rank_t *rank, char *text, size_t text_size)

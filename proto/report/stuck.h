@@ -53,6 +53,9 @@ typedef struct sfreport_stalls {
 sf_status_t sfreport_stalls_find(const sfreport_list_t *states, uint64_t threshold_ns, sfreport_stalls_t *stalls_p);
 void sfreport_stalls_clear(sfreport_stalls_t *stalls);
 
+/* Whether the rank has been that long in a call that others have to make, too. */
+bool sfreport_is_blocked(const Sfproto__RankState *rank, uint64_t threshold_ns);
+
 /* In one line: `graph 3, made at cg.c:120: bcast(double, replace) number 57 has kept ranks waiting for 12 s; rank 3
  * (pid 103, stopped) has not begun it`. Cut to fit. */
 void sfreport_stall_describe(const sfreport_stall_t *stall, char *text, size_t text_size);

@@ -154,6 +154,43 @@ START_TEST(over_two_nodes)
 }
 END_TEST
 
+/* All ranks make a graph but one, which comes later. */
+static int come_late(sftest_rank_t *self)
+{
+  scene_t *told = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = NULL;
+  while (self->rank == STOPPED && !told->go_on)
+    sftest_sleep_ms(1);
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 0, NULL, NULL, NULL, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(in_set_up)
+{
+  char wanted[64];
+  sftest_cluster_start(&cluster, 1);
+  scene = sftest_shared(sizeof *scene);
+  sftest_job_start(&job, &cluster.nodes[0], RANKS, come_late, scene);
+  do
+    ask(cluster.nodes[0].socket, true);
+  while (strstr(out, "\"rank\":3,") == NULL || strstr(out, "\"rank\":0,") == NULL);
+  sftest_expect_in(out, "\"call\":\"sf_graph_create\",\"place\":\"tests/system/test_stuck.c:");
+  snprintf(wanted, sizeof wanted, "\"rank\":%d,", STOPPED);
+  ck_assert_ptr_null(strstr(out, wanted));
+  ask(cluster.nodes[0].socket, false);
+  sftest_expect_in(out, "ranks wait in calls that others have to make, too:\n");
+  ck_assert_int_eq(sftest_count_lines(out), 2 + RANKS);
+  scene->go_on = true;
+  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_expect_all(&job);
+  sftest_shared_free(scene, sizeof *scene);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("stuck");
@@ -161,6 +198,7 @@ static Suite *suite(void)
   tcase_set_timeout(tc, 60);
   tcase_add_test(tc, on_one_node);
   tcase_add_test(tc, over_two_nodes);
+  tcase_add_test(tc, in_set_up);
   suite_add_tcase(s, tc);
   return s;
 }

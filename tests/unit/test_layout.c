@@ -211,6 +211,9 @@ START_TEST(counters)
   expect_offset(sfshm_counters_t, job_name, 168);
   expect_offset(sfshm_counters_t, program, 424);
   expect_offset(sfshm_counters_t, total, 512);
+  expect_offset(sfshm_counters_t, blocked_since_ns, 728);
+  expect_offset(sfshm_counters_t, blocked_in, 736);
+  expect_offset(sfshm_counters_t, blocked_place, 744);
   expect_offset(sfshm_counters_t, graphs, 4096);
   expect_offset(sfshm_counters_t, lanes, 85 * 4096);
   ck_assert_uint_eq(SFSHM_COUNTED_GRAPHS, 255);

@@ -88,6 +88,14 @@ sf_status_t sfctl_states_collect(const sfctl_options_t *options, sfctl_states_t 
   return status;
 }
 
+size_t sfctl_stuck_count_blocked(const sfctl_states_t *states, int64_t threshold_ms)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < states->list.count; i++)
+    n += sfreport_is_blocked(states->list.items[i].message->rank_state, (uint64_t)threshold_ms * 1000000);
+  return n;
+}
+
 sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_p)
 {
   sfctl_states_t states;
@@ -97,7 +105,7 @@ sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_
     return status;
   status = sfreport_stalls_find(&states.list, (uint64_t)options->threshold_ms * 1000000, &stalls);
   if (status == SF_OK) {
-    *stuck_p = stalls.count > 0;
+    *stuck_p = stalls.count > 0 || sfctl_stuck_count_blocked(&states, options->threshold_ms) > 0;
     if (options->json)
       sfctl_stuck_print_json(&states, &stalls, options->threshold_ms, file);
     else

@@ -22,6 +22,9 @@ typedef struct sfctl_states {
 sf_status_t sfctl_states_collect(const sfctl_options_t *options, sfctl_states_t *states_p);
 void sfctl_states_clear(sfctl_states_t *states);
 
+/* Ranks that have been too long in a call that others have to make, too. */
+size_t sfctl_stuck_count_blocked(const sfctl_states_t *states, int64_t threshold_ms);
+
 /* Collects, finds, prints. *stuck_p: whether something is. */
 sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_p);
 

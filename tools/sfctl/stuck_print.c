@@ -77,6 +77,32 @@ static sf_status_t print_stall(const sfreport_stall_t *stall, FILE *file)
   return status;
 }
 
+/* Whose calls are missing the ranks do not know; others of the job that are in no such call are told beside them. */
+static sf_status_t print_blocked(const sfctl_states_t *states, uint64_t threshold_ns, FILE *file)
+{
+  static const sfctl_column_t columns[] = {{"JOB", SFCTL_LEFT},  {"RANK", SFCTL_RIGHT},    {"NODE", SFCTL_RIGHT},
+                                           {"PID", SFCTL_RIGHT}, {"PROCESS", SFCTL_LEFT},  {"WAITS", SFCTL_RIGHT},
+                                           {"IN", SFCTL_LEFT},   {"CALLED AT", SFCTL_LEFT}};
+  sfctl_table_t table = {.columns = columns, .ncolumns = sizeof columns / sizeof columns[0]};
+  for (size_t i = 0; i < states->list.count; i++) {
+    char duration[SFREPORT_TEXT_SIZE];
+    const Sfproto__RankState *rank = states->list.items[i].message->rank_state;
+    bool blocked = sfreport_is_blocked(rank, threshold_ns);
+    sfctl_table_cell(&table, "%s", rank->job);
+    sfctl_table_cell(&table, "%d", rank->rank);
+    sfctl_table_cell(&table, "%d", rank->node);
+    sfctl_table_cell(&table, "%d", rank->pid);
+    sfctl_table_cell(&table, "%s", rank->process);
+    sfctl_table_cell(&table, "%s", blocked ? sfreport_text_duration((double)rank->blocked_ns / 1e9, duration) : "");
+    sfctl_table_cell(&table, "%s", blocked ? rank->blocked_in : "");
+    sfctl_table_cell(&table, "%s", blocked ? rank->blocked_place : "");
+  }
+  fprintf(file, "ranks wait in calls that others have to make, too:\n");
+  sf_status_t status = sfctl_table_print(&table, file);
+  sfctl_table_clear(&table);
+  return status;
+}
+
 sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_stalls_t *stalls, int64_t threshold_ms,
                                    FILE *file)
 {
@@ -89,11 +115,14 @@ sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_
     fprintf(file, "of node %d nothing is known: %s\n", missing->node,
             sfreport_text_printable(missing->detail, detail, sizeof detail));
   }
-  if (stalls->count == 0)
+  size_t nblocked = sfctl_stuck_count_blocked(states, threshold_ms);
+  if (nblocked > 0)
+    status = print_blocked(states, (uint64_t)threshold_ms * 1000000, file);
+  if (stalls->count == 0 && nblocked == 0)
     fprintf(file, "nothing is stuck: none of %zu ranks has waited for %g s\n", states->list.count,
             (double)threshold_ms / 1000);
   for (size_t i = 0; i < stalls->count && status == SF_OK; i++) {
-    if (i > 0)
+    if (i > 0 || nblocked > 0)
       fputc('\n', file);
     status = print_stall(&stalls->stalls[i], file);
   }
@@ -153,6 +182,21 @@ static void print_one(sfctl_json_t *json, const sfreport_stall_t *stall)
   sfctl_json_end_object(json);
 }
 
+static void print_blocked_rank(sfctl_json_t *json, const Sfproto__RankState *rank)
+{
+  sfctl_json_begin_object(json, NULL);
+  sfctl_json_uint(json, "job_id", rank->job_id);
+  sfctl_json_string(json, "job", rank->job);
+  sfctl_json_int(json, "rank", rank->rank);
+  sfctl_json_int(json, "node", rank->node);
+  sfctl_json_int(json, "pid", rank->pid);
+  sfctl_json_string(json, "process", rank->process);
+  sfctl_json_string(json, "call", rank->blocked_in);
+  sfctl_json_string(json, "place", rank->blocked_place[0] != '\0' ? rank->blocked_place : NULL);
+  sfctl_json_double(json, "waiting_s", (double)rank->blocked_ns / 1e9);
+  sfctl_json_end_object(json);
+}
+
 void sfctl_stuck_print_json(const sfctl_states_t *states, const sfreport_stalls_t *stalls, int64_t threshold_ms,
                             FILE *file)
 {
@@ -164,6 +208,11 @@ void sfctl_stuck_print_json(const sfctl_states_t *states, const sfreport_stalls_
   sfctl_json_begin_array(&json, "nodes_missing");
   for (size_t i = 0; i < states->missing.count; i++)
     sfctl_json_int(&json, NULL, states->missing.items[i].message->node_missing->node);
+  sfctl_json_end_array(&json);
+  sfctl_json_begin_array(&json, "blocked");
+  for (size_t i = 0; i < states->list.count; i++)
+    if (sfreport_is_blocked(states->list.items[i].message->rank_state, (uint64_t)threshold_ms * 1000000))
+      print_blocked_rank(&json, states->list.items[i].message->rank_state);
   sfctl_json_end_array(&json);
   sfctl_json_begin_array(&json, "stalls");
   for (size_t i = 0; i < stalls->count; i++)
