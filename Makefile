@@ -4,6 +4,7 @@
 #   make demo       watch a parallel solver work; MATRIX=FILE.mtx gives it a matrix, DEMO_ARGS further arguments, NODES=2
 #                   spreads it over two daemons, neighbouring ranks on different ones
 #   make check      build and run the tests; TESTS="build/tests/unit/test_x ..." runs some of them
+#   make check-gpu  the tests of device memory on the CUDA driver and device that are here; under compute-sanitizer if there
 #   make asan tsan  the tests under the address and undefined-behaviour, or the thread sanitizer; without MPI
 #   make bench      measure, and compare with the targets
 #   make fuzz       fuzz with clang's libFuzzer, FUZZ_SECONDS for each target
@@ -157,6 +158,7 @@ mpi_plugin := $(if $(plugin_objects),$(BUILD)/libsfd_mpi.so)
 cuda_plugin := $(if $(cuda_objects),$(BUILD)/libsf_cuda.so)
 # A driver without a device, for tests.
 fake_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libcuda.so.1)
+real_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libsftest_cuda.so)
 petsc_library := $(if $(petsc_objects),$(BUILD)/libsfclient_petsc.so)
 shared_libraries := $(patsubst %.a,%.so.$(VERSION),$(client_library) $(adapter_library))
 # For tests: everything that has no main.
@@ -168,7 +170,8 @@ test_libraries := $(tools_library) $(daemon_library) $(client_library)
 # What make check runs. Models and the sanitizers have nothing to say to each other.
 TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/test_*.sh)
 
-.PHONY: all pictures examples demo check asan tsan fuzz bench lint docs install uninstall deps clean run-tests run-fuzz FORCE
+.PHONY: all pictures examples demo check check-gpu asan tsan fuzz bench lint docs install uninstall deps clean \
+	run-tests run-fuzz FORCE
 
 all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(cuda_plugin) $(petsc_library) \
 		$(examples)
@@ -303,6 +306,10 @@ $(cuda_plugin): $(cuda_objects) $(call objects,shm/error.c shm/pattern.c shm/uni
 	$(call show,LINK)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=shm/cuda/libsf_cuda.map \
 		$(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(CUDA_LIBS)
 
+$(real_cuda): tests/cuda/real_driver.c tests/cuda/fake_driver.h $(BUILD)/compile.stamp
+	@mkdir -p $(@D)
+	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -o $@ $< $(CUDA_LIBS)
+
 $(fake_cuda): tests/cuda/fake_driver.c tests/cuda/fake_driver.h tests/cuda/fake_kernel.h shm/cuda/kernels.cu \
 		shm/cuda/kernels.h $(BUILD)/compile.stamp
 	@mkdir -p $(@D)
@@ -328,13 +335,24 @@ demo: deps
 check: deps
 	@$(SUBMAKE) run-tests
 
+# The plugin's kernels under the device's own sanitizer, then everything that uses them.
+GPU_TESTS = $(addprefix $(BUILD)/tests/,unit/test_cuda system/test_device system/test_properties system/test_gather)
+COMPUTE_SANITIZER := $(or $(wildcard $(cuda_root)/bin/compute-sanitizer),$(shell command -v compute-sanitizer))
+check-gpu: deps
+	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)
+	@$(SUBMAKE) all $(GPU_TESTS) $(real_cuda)
+	@BUILD='$(BUILD)' SFTEST_CUDA=real $(BUILD)/tests/unit/test_cuda; [ $$? -ne 77 ] # no driver: nothing to check
+	$(if $(COMPUTE_SANITIZER),BUILD='$(BUILD)' SFTEST_CUDA=real '$(COMPUTE_SANITIZER)' --target-processes all \
+		--error-exitcode 9 $(BUILD)/tests/unit/test_cuda,@echo "note: compute-sanitizer was not found")
+	@BUILD='$(BUILD)' SFTEST_CUDA=real CC='$(CC)' tests/run $(GPU_TESTS)
+
 asan: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS='-O1 -g' run-tests
 
 tsan: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS='-O1 -g' run-tests
 
-run-tests: all $(tests) $(mpi_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda)
+run-tests: all $(tests) $(mpi_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda) $(real_cuda)
 	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' tests/run $(TESTS)
 
 bench: deps

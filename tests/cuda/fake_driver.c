@@ -588,6 +588,16 @@ CUresult cuGetErrorString(CUresult error, const char **text)
   return CUDA_SUCCESS;
 }
 
+CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+  return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+}
+
+CUresult cuCtxSynchronize(void)
+{
+  return sticky;
+}
+
 /* ---- For tests --------------------------------------------------------------------------------------------------- */
 
 sftest_cuda_alloc_fn_t sftest_cuda_alloc;

@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where tests find it, or what does the same with a real driver: SFTEST_CUDA=real. */
+#define SFTEST_CUDA_FAKE "tests/cuda/libcuda.so.1"
+#define SFTEST_CUDA_REAL "tests/cuda/libsftest_cuda.so"
+
 /* Environment: SFTEST_CUDA_DEVICES, the number of devices (2); SFTEST_CUDA_SEED, of the moments at which streams do
  * their work; SFTEST_CUDA_FAIL="FUNCTION:N", whose call number N, counted from 1, fails, and all after it if it was a
  * launch. */

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/cuda/fake_driver.h"
@@ -16,12 +17,19 @@ static struct {
   sftest_cuda_copy_fn_t *copy;
 } fake;
 
+bool sftest_device_can_fail(void)
+{
+  const char *which = getenv("SFTEST_CUDA");
+  return which == NULL || strcmp(which, "real") != 0;
+}
+
 /* Before the plugin, which finds it by its name then. */
 static void *load_driver(void)
 {
   char driver[PATH_MAX], plugin[PATH_MAX];
   const char *build = getenv("BUILD");
-  snprintf(driver, sizeof driver, "%s/tests/cuda/libcuda.so.1", build != NULL ? build : "build");
+  snprintf(driver, sizeof driver, "%s/%s", build != NULL ? build : "build",
+           sftest_device_can_fail() ? SFTEST_CUDA_FAKE : SFTEST_CUDA_REAL);
   snprintf(plugin, sizeof plugin, "%s/libsf_cuda.so", build != NULL ? build : "build");
   if (access(driver, R_OK) != 0 || access(plugin, R_OK) != 0)
     return NULL;

@@ -7,6 +7,9 @@
 
 #define SFTEST_DEVICES 2
 
+/* Whether it can be told to fail: not if SFTEST_CUDA=real has a real driver in its place. */
+bool sftest_device_can_fail(void);
+
 /* Loads it into this process at the first call. False where the CUDA plugin was not built. */
 bool sftest_device_is_there(void);
 
