@@ -13,6 +13,9 @@
 #define PORTION_MESSAGES 256
 #define PORTION_BYTES (64u << 10)
 
+/* Far beyond what there can be of anything, and far from where counting ends. */
+#define CURSOR_MAX (INT32_MAX / 2)
+
 typedef struct portion {
   size_t n, bytes;
   ProtobufCBinaryData messages[PORTION_MESSAGES];
@@ -52,7 +55,8 @@ static sf_status_t answer_query(sfd_server_t *server, const Sfpeer__Ask *ask, co
   bool more = true;
   if (status != SF_OK)
     return status;
-  if (ask->from != NULL && (ask->from->rank < 0 || ask->from->count < 0))
+  if (ask->from != NULL &&
+      (ask->from->rank < 0 || ask->from->rank > CURSOR_MAX || ask->from->count < 0 || ask->from->count > CURSOR_MAX))
     return sfshm_error(SF_ERR_PROTO, "a question of another node goes on at rank %d", ask->from->rank);
   if (ask->from != NULL) {
     query.next_job = ask->from->job;

@@ -37,9 +37,9 @@ bool sfd_query_tell_next_option(sfd_query_t *query)
   size_t next = (size_t)query->next_rank;
   while (next < count && table[next].type == SFD_OPTION_ACTION)
     next++;
-  query->next_rank = (int32_t)next + 1;
   if (next >= count)
     return false;
+  query->next_rank = (int32_t)next + 1;
   tell_option(query, next);
   return true;
 }
