@@ -250,10 +250,13 @@ sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
 
 void sfc_counters_block(sfc_counters_t *counters, sfshm_blocked_t in, const char *place)
 {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the text, which threads may write at once */
   sfshm_counters_t *shared = counters->shared;
+  pthread_mutex_lock(&lock);
   copy_place(shared->blocked_place, sizeof shared->blocked_place, place != NULL ? place : "");
   atomic_store_explicit(&shared->blocked_in, (uint32_t)in, memory_order_relaxed);
   atomic_store_explicit(&shared->blocked_since_ns, now_ns(), memory_order_release);
+  pthread_mutex_unlock(&lock);
 }
 
 void sfc_counters_unblock(sfc_counters_t *counters)
