@@ -24,6 +24,7 @@
 #include "client/reuse.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
+#include "client/turns.h"
 #include "client/watch.h"
 #include "shm/error.h"
 
@@ -341,110 +342,6 @@ static sf_status_t keep_lists(sfc_setup_t *setup)
   return status;
 }
 
-/* As add_roots, of n consecutive roots: 64 at a time. */
-static bool add_run(uint64_t *set, uint64_t first, uint64_t n)
-{
-  bool shared = false;
-  while (n > 0) {
-    uint64_t skipped = first & 63, taken = n < 64 - skipped ? n : 64 - skipped;
-    uint64_t bits = UINT64_MAX >> (64 - taken) << skipped;
-    shared |= (set[first >> 6] & bits) != 0;
-    set[first >> 6] |= bits;
-    first += taken;
-    n -= taken;
-  }
-  return shared;
-}
-
-/* Adds the roots to the set; true if one was in it. */
-static bool add_roots(uint64_t *set, const sfshm_pattern_t *roots)
-{
-  bool shared = false;
-  if (roots->kind == SFSHM_PATTERN_CONTIGUOUS)
-    return add_run(set, (uint64_t)roots->start, (uint64_t)roots->n);
-  for (int64_t i = 0; i < roots->n; i++) {
-    uint64_t root = (uint64_t)sfshm_pattern_at(roots, i), bit = UINT64_C(1) << (root & 63);
-    shared |= (set[root >> 6] & bit) != 0;
-    set[root >> 6] |= bit;
-  }
-  return shared;
-}
-
-/* Whether some root here has leaves on several ranks. */
-static sf_status_t find_shared_roots(sf_graph_t *graph)
-{
-  int32_t sources = graph->self.nedges > 0;
-  for (int32_t i = 0; i < graph->nlanes; i++) {
-    const sfc_lane_t *lane = &graph->lanes[i];
-    sources += lane->as_root.nedges > 0;
-    /* Several ranks of one node may want a root: then its turns are in order among themselves, but not apart. */
-    if (lane->trunk != NULL && lane->trunk->uncombined && lane->trunk->nturns > 1)
-      sources++;
-  }
-  if (sources < 2)
-    return SF_OK;
-  uint64_t *set = calloc((size_t)graph->root_max / 64 + 1, sizeof *set);
-  if (set == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "looking for shared roots");
-  if (graph->self.nedges > 0)
-    graph->roots_shared |= add_roots(set, &graph->self.value_root);
-  for (int32_t i = 0; i < graph->nlanes; i++)
-    if (graph->lanes[i].as_root.nedges > 0)
-      graph->roots_shared |= add_roots(set, &graph->lanes[i].as_root.value_root);
-  free(set);
-  return SF_OK;
-}
-
-/* Nodes by their distance on the ring of all nodes, the next one before the previous one: if every node sends in this
- * order, they do not all send to one of them at a time (K. Shafie Khorassani et al., "Designing and Optimizing
- * GPU-aware Nonblocking MPI Neighborhood Collective Communication for PETSc", algorithms 2 and 3). */
-static int32_t sending_order(const sf_context_t *context, int32_t node)
-{
-  int32_t n = context->nnodes, after = (node - context->node + n) % n, before = n - after;
-  if (context->sends_by_number)
-    return node;
-  return after <= before ? 2 * after : 2 * before + 1;
-}
-
-static int by_sending_order(const void *a, const void *b, void *context)
-{
-  int32_t x = sending_order(context, ((const sfc_trunk_t *)a)->node);
-  int32_t y = sending_order(context, ((const sfc_trunk_t *)b)->node);
-  return (x > y) - (x < y);
-}
-
-static int64_t count_contributions(const sfc_trunk_t *trunk)
-{
-  int64_t n = 0;
-  for (int32_t i = 0; i < trunk->nturns; i++)
-    n += trunk->turns[i].root.n;
-  return n;
-}
-
-/* A lane for each trunk, behind those of ranks. The links say how much there is; the values are the trunk's business.
- */
-static void add_trunk_lanes(sf_graph_t *graph)
-{
-  qsort_r(graph->trunks->trunks, (size_t)graph->trunks->ntrunks, sizeof graph->trunks->trunks[0], by_sending_order,
-          graph->context);
-  for (int32_t i = 0; i < graph->trunks->ntrunks; i++) {
-    sfc_trunk_t *trunk = &graph->trunks->trunks[i];
-    sfc_lane_t *lane = &graph->lanes[graph->nlanes++];
-    *lane = (sfc_lane_t){.graph = graph, .trunk = trunk, .rank = trunk->node};
-    if (trunk->as_root.in_use)
-      lane->as_root = (sfc_link_t){.nvalues = trunk->root.n,
-                                   .nedges = count_contributions(trunk),
-                                   .value_root = trunk->root,
-                                   .root_max = sfshm_pattern_max(&trunk->root)};
-    if (trunk->as_leaf.in_use) {
-      int64_t leaf = sfshm_pattern_max(&trunk->leaf), extra = sfshm_pattern_max(&trunk->extra_leaf);
-      lane->as_leaf = (sfc_link_t){.nvalues = trunk->nvalues,
-                                   .nedges = trunk->nvalues + trunk->extra_leaf.n,
-                                   .leaf_max = leaf > extra ? leaf : extra};
-    }
-  }
-}
-
 static sf_status_t make_trunks(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
@@ -455,70 +352,8 @@ static sf_status_t make_trunks(sfc_setup_t *setup)
   if (status == SF_OK)
     status = sfc_submitter_open(&graph->context->submitter);
   if (status == SF_OK)
-    add_trunk_lanes(graph);
+    sfc_trunks_add_lanes(graph);
   return status;
-}
-
-static void find_bounds(sf_graph_t *graph)
-{
-  graph->root_max = graph->leaf_max = -1;
-  if (graph->self.nedges > 0) {
-    graph->root_max = graph->self.root_max;
-    graph->leaf_max = graph->self.leaf_max;
-  }
-  for (int32_t i = 0; i < graph->nlanes; i++) {
-    const sfc_lane_t *lane = &graph->lanes[i];
-    if (lane->as_root.nedges > 0 && lane->as_root.root_max > graph->root_max)
-      graph->root_max = lane->as_root.root_max;
-    if (lane->as_leaf.nedges > 0 && lane->as_leaf.leaf_max > graph->leaf_max)
-      graph->leaf_max = lane->as_leaf.leaf_max;
-  }
-}
-
-static int by_turn(const void *a, const void *b)
-{
-  const sfc_turn_t *x = a, *y = b;
-  return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank) : (x->lane > y->lane) - (x->lane < y->lane);
-}
-
-/* The order of combining; winners: with replace. */
-static sf_status_t make_turns(const sf_graph_t *graph, bool winners, sfc_turn_t **turns_p, int32_t *nturns_p)
-{
-  size_t max = (size_t)graph->nlanes + 1;
-  for (int32_t i = 0; i < graph->nlanes; i++)
-    if (graph->lanes[i].trunk != NULL)
-      max += (size_t)(winners ? graph->lanes[i].trunk->nwinner_turns : graph->lanes[i].trunk->nturns);
-  sfc_turn_t *turns = malloc(max * sizeof *turns);
-  if (turns == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "turns of %zu ranks", max);
-  int32_t n = 0;
-  if (graph->self.nedges > 0)
-    turns[n++] = (sfc_turn_t){graph->rank, SFC_SELF_TURN};
-  for (int32_t i = 0; i < graph->nlanes; i++) {
-    const sfc_trunk_t *trunk = graph->lanes[i].trunk;
-    if (trunk == NULL && graph->lanes[i].as_root.nedges > 0)
-      turns[n++] = (sfc_turn_t){graph->lanes[i].rank, i};
-    for (int32_t t = 0; trunk != NULL && t < (winners ? trunk->nwinner_turns : trunk->nturns); t++)
-      turns[n++] = (sfc_turn_t){(winners ? trunk->winner_turns : trunk->turns)[t].rank, i};
-  }
-  qsort(turns, (size_t)n, sizeof *turns, by_turn);
-  *turns_p = turns;
-  *nturns_p = n;
-  return SF_OK;
-}
-
-static sf_status_t order_turns(sf_graph_t *graph)
-{
-  bool different = false;
-  sf_status_t status = make_turns(graph, false, &graph->turns, &graph->nturns);
-  for (int32_t i = 0; i < graph->nlanes; i++)
-    different |= graph->lanes[i].trunk != NULL && graph->lanes[i].trunk->winner_turns != graph->lanes[i].trunk->turns;
-  graph->winner_turns = graph->turns;
-  graph->nwinner_turns = graph->nturns;
-  if (status != SF_OK || !different)
-    return status;
-  graph->winner_turns = NULL;
-  return make_turns(graph, true, &graph->winner_turns, &graph->nwinner_turns);
 }
 
 static void make_plan(sfc_setup_t *setup)
@@ -531,15 +366,15 @@ static void make_plan(sfc_setup_t *setup)
     return;
   if (status == SF_OK)
     status = make_trunks(setup);
-  find_bounds(graph);
+  sfc_graph_find_bounds(graph);
   if (status == SF_OK)
     status = keep_lists(setup);
   if (status == SF_OK)
-    status = find_shared_roots(graph);
+    status = sfc_graph_find_shared_roots(graph);
   if (status == SF_OK)
     status = sfc_instance_make_tables(graph);
   if (status == SF_OK)
-    status = order_turns(graph);
+    status = sfc_graph_order_turns(graph);
   if (status == SF_OK)
     status = sfc_instance_make_slots(graph);
   if (status != SF_OK)

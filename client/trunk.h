@@ -91,6 +91,10 @@ typedef struct sfc_trunk_block {
 sf_status_t sfc_trunks_open(sf_graph_t *graph, int map_fd, const uint32_t sides[], size_t nsides,
                             const sfc_trunk_block_t blocks[], int32_t nblocks);
 
+/* A lane for each trunk, behind those of ranks and in the order of sending. The links say how much there is; the values
+ * are the trunk's business. */
+void sfc_trunks_add_lanes(sf_graph_t *graph);
+
 /* Connects them with the board. */
 sf_status_t sfc_trunks_connect(sf_graph_t *graph, int board_fd);
 
