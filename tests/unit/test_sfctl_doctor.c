@@ -112,7 +112,7 @@ START_TEST(nothing_is_known)
   expect("cores", SFCTL_FINE, "the load is not known");
   expect("memory", SFCTL_FINE, "not known how much, not limited by a cgroup");
   expect("huge-pages", SFCTL_FINE, "shared memory: not known");
-  expect("gpu", SFCTL_FINE, "no CUDA device; GPU memory is not supported yet");
+  expect("gpu", SFCTL_FINE, "no CUDA driver");
 }
 END_TEST
 
@@ -121,17 +121,19 @@ START_TEST(load_and_devices)
   write_file("/proc/loadavg", "5000.25 1.0 1.0 1/100 4242\n");
   write_file("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "always within_size [advise] never deny force\n");
   write_file("/proc/driver/nvidia/version", "NVRM version: NVIDIA 550\nGCC version: 12\n");
+  setenv("SF_CUDA_PLUGIN", "/nowhere/libsf_cuda.so", 1);
   sfctl_doctor_examine_machine(&doctor, &report);
   expect("cores", SFCTL_WARNING, "load of the last minute 5000.25");
   expect("huge-pages", SFCTL_FINE, "shared memory: advise");
-  expect("gpu", SFCTL_FINE, "NVRM version: NVIDIA 550; GPU memory is not supported yet");
+  expect("gpu", SFCTL_WARNING, "NVRM version: NVIDIA 550, but");
+  expect("gpu", SFCTL_WARNING, "/nowhere/libsf_cuda.so");
   write_file("/proc/loadavg", "0.00 0.01 0.0 1/100 4242\n");
   unlink(strcat(strcpy((char[256]){0}, root), "/proc/driver/nvidia/version"));
   write_file("/dev/nvidiactl", "");
   report.count = 0;
   sfctl_doctor_examine_machine(&doctor, &report);
   expect("cores", SFCTL_FINE, "load of the last minute 0.00");
-  expect("gpu", SFCTL_FINE, "a CUDA device;");
+  expect("gpu", SFCTL_WARNING, "a CUDA device, but");
 }
 END_TEST
 

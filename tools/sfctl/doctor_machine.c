@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/device.h"
 #include "proto/report/text.h"
+#include "shm/error.h"
 #include "tools/sfctl/doctor.h"
 #include "tools/sfrun/cpus.h"
 
@@ -172,18 +174,27 @@ static void examine_huge_pages(const sfctl_doctor_t *doctor, sfctl_report_t *rep
 
 /* ---- Devices ---- */
 
+/* The plugin is tried where there is a driver: as libsfclient would load it here. */
 static void examine_gpu(const sfctl_doctor_t *doctor, sfctl_report_t *report)
 {
   char text[256], device[PATH_MAX];
+  const sfshm_device_ops_t *ops;
   snprintf(device, sizeof device, "%.4000s/dev/nvidiactl", doctor->root);
   bool driver = read_text(doctor, "/proc/driver/nvidia/version", text, sizeof text);
+  if (!driver && access(device, F_OK) != 0) {
+    sfctl_report_add(report, "gpu", SFCTL_FINE, "no CUDA driver: memory of devices is for machines that have one");
+    return;
+  }
   if (driver)
     text[strcspn(text, "\n")] = '\0';
-  if (driver || access(device, F_OK) == 0)
-    sfctl_report_add(report, "gpu", SFCTL_FINE, "%.250s; GPU memory is not supported yet",
+  if (sfc_device_load(&ops) == SF_OK) {
+    sfctl_report_add(report, "gpu", SFCTL_FINE, "%.200s: memory of devices can be registered",
                      driver ? text : "a CUDA device");
-  else
-    sfctl_report_add(report, "gpu", SFCTL_FINE, "no CUDA device; GPU memory is not supported yet");
+    return;
+  }
+  sfctl_report_add(report, "gpu", SFCTL_WARNING, "%.200s, but memory of devices cannot be registered: %s",
+                   driver ? text : "a CUDA device", sfshm_error_detail());
+  sfctl_report_advise(report, "install libsf_cuda.so (built where nvcc is), or name it by SF_CUDA_PLUGIN");
 }
 
 void sfctl_doctor_examine_machine(const sfctl_doctor_t *doctor, sfctl_report_t *report)
