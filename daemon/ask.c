@@ -7,6 +7,7 @@
 #include "daemon/control.h"
 #include "daemon/network.h"
 #include "daemon/query.h"
+#include "daemon/trace.h"
 #include "shm/error.h"
 
 /* Of a portion: it ends with the message that goes beyond. One message is at most a frame of a tool's connection. */
@@ -55,8 +56,9 @@ static sf_status_t answer_query(sfd_server_t *server, const Sfpeer__Ask *ask, co
   bool more = true;
   if (status != SF_OK)
     return status;
-  if (ask->from != NULL &&
-      (ask->from->rank < 0 || ask->from->rank > CURSOR_MAX || ask->from->count < 0 || ask->from->count > CURSOR_MAX))
+  int32_t least = asked->what == SFPROTO__QUERY__WHAT__TRACE ? -SFD_TRACES_KEPT : 0; /* see daemon/trace.c */
+  if (ask->from != NULL && (ask->from->rank < least || ask->from->rank > CURSOR_MAX || ask->from->count < 0 ||
+                            ask->from->count > CURSOR_MAX))
     return sfshm_error(SF_ERR_PROTO, "a question of another node goes on at rank %d", ask->from->rank);
   if (ask->from != NULL) {
     query.next_job = ask->from->job;

@@ -15,6 +15,7 @@
 #define NODES 2
 #define RANKS 4
 #define CALLS 20
+#define JOBS 8
 #define LIMIT_MS 30000
 
 static sftest_cluster_t cluster;
@@ -46,7 +47,7 @@ static int exchange(sftest_rank_t *self)
 
 /* ---- Reading the file -------------------------------------------------------------------------------------------- */
 
-#define MAX_EVENTS 20000
+#define MAX_EVENTS 40000
 #define MAX_DEPTH 16
 
 typedef struct event {
@@ -214,12 +215,17 @@ static void run_job(void)
   sftest_job_expect_all(&job);
 }
 
-static void dump(const char *path)
+static void load(const char *path)
 {
   sftest_sfctl(cluster.nodes[0].socket, WORDS("trace", "dump", "--output", path), 0);
   ck_assert_str_eq(sftest_sfctl_out, "");
   read_file(path);
   ck_assert_int_eq(unlink(path), 0);
+}
+
+static void dump(const char *path)
+{
+  load(path);
   check_rules();
 }
 
@@ -254,6 +260,19 @@ START_TEST(a_job_over_two_nodes)
 }
 END_TEST
 
+/* More than another node's daemon answers at once, of ranks that have gone. */
+START_TEST(several_jobs)
+{
+  char path[128];
+  snprintf(path, sizeof path, "%s/trace.json", cluster.nodes[0].directory);
+  sftest_sfctl(cluster.nodes[0].socket, WORDS("trace", "start"), 0);
+  for (int i = 0; i < JOBS; i++)
+    run_job();
+  load(path);
+  ck_assert_int_eq(count('b', "bcast(double, replace)"), JOBS * CALLS * RANKS);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("trace");
@@ -261,6 +280,7 @@ static Suite *suite(void)
   tcase_set_timeout(tc, 60);
   tcase_add_checked_fixture(tc, start, stop);
   tcase_add_test(tc, a_job_over_two_nodes);
+  tcase_add_test(tc, several_jobs);
   suite_add_tcase(s, tc);
   return s;
 }
