@@ -39,6 +39,8 @@ static int work_until_the_end(sftest_rank_t *self)
     status = sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE);
   SFTEST_EXPECT(self, status, scene->expected);
   SFTEST_DETAIL(self, scene->detail);
+  (void)sf_graph_destroy(graph);
+  (void)sf_finalize(context); /* returns the failure, having freed everything */
   return 0;
 }
 
