@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/sfperf/costs.h"
 #include "tools/sfperf/edges.h"
@@ -328,12 +329,13 @@ static void run_case(const bench_t *bench, const char *name)
   sfperf_pattern_free(&pattern);
 }
 
-/* Ranks with one socket are on one node. */
+/* Ranks of one host with one socket are on one node. */
 static void find_nodes(bench_t *bench)
 {
-  char mine[256] = "", *all = malloc((size_t)bench->size * sizeof mine);
+  char host[128] = "", mine[256] = "", *all = malloc((size_t)bench->size * sizeof mine);
   const char *socket = getenv("SF_SOCKET");
-  snprintf(mine, sizeof mine, "%s", socket == NULL ? "" : socket);
+  gethostname(host, sizeof host - 1);
+  snprintf(mine, sizeof mine, "%s:%s", host, socket == NULL ? "" : socket);
   MPI_Allgather(mine, sizeof mine, MPI_CHAR, all, sizeof mine, MPI_CHAR, MPI_COMM_WORLD);
   sfperf_nodes_t *nodes = &bench->nodes;
   nodes->of_rank = malloc((size_t)bench->size * sizeof *nodes->of_rank);
