@@ -96,19 +96,37 @@ static PetscErrorCode check_memory(PetscMemType root, PetscMemType leaf)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The first fetch on a graph makes another one of it, which no operation may be in flight for. */
+static PetscBool can_fetch(const sfpetsc_star_t *star)
+{
+  return (PetscBool)(star->fetched || !sfpetsc_links_busy(&star->links));
+}
+
+/* *begun_p: whether it is one of the library's; if not, it is for MPI. */
+static PetscErrorCode try_begin(PetscSF sf, MPI_Op op, sfpetsc_call_t *call, PetscBool *begun_p)
+{
+  sfpetsc_star_t *star = sfpetsc_star_of(sf);
+  const sf_type_t *type;
+  PetscFunctionBegin;
+  PetscCall(choose(sf, star, op, call, &type));
+  if (call->kind == SFPETSC_FETCH && !can_fetch(star))
+    type = NULL;
+  star->nbegun[type != NULL]++;
+  if (type != NULL)
+    PetscCall(begin(star, type, call));
+  *begun_p = (PetscBool)(type != NULL);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode bcast_begin(PetscSF sf, MPI_Datatype datatype, PetscMemType root_memory, const void *root,
                                   PetscMemType leaf_memory, void *leaf, MPI_Op op)
 {
-  sfpetsc_star_t *star = sfpetsc_star_of(sf);
   sfpetsc_call_t call = {.kind = SFPETSC_BCAST, .datatype = datatype, .root = root, .leaf = leaf};
-  const sf_type_t *type;
+  PetscBool begun;
   PetscFunctionBegin;
   PetscCall(check_memory(root_memory, leaf_memory));
-  PetscCall(choose(sf, star, op, &call, &type));
-  star->nbegun[type != NULL]++;
-  if (type != NULL)
-    PetscCall(begin(star, type, &call));
-  else
+  PetscCall(try_begin(sf, op, &call, &begun));
+  if (!begun)
     PetscCall(sfpetsc_basic.BcastBegin(sf, datatype, root_memory, root, leaf_memory, leaf, op));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -138,16 +156,12 @@ static PetscErrorCode bcast_end(PetscSF sf, MPI_Datatype datatype, const void *r
 static PetscErrorCode reduce_begin(PetscSF sf, MPI_Datatype datatype, PetscMemType leaf_memory, const void *leaf,
                                    PetscMemType root_memory, void *root, MPI_Op op)
 {
-  sfpetsc_star_t *star = sfpetsc_star_of(sf);
   sfpetsc_call_t call = {.kind = SFPETSC_REDUCE, .datatype = datatype, .root = root, .leaf = leaf};
-  const sf_type_t *type;
+  PetscBool begun;
   PetscFunctionBegin;
   PetscCall(check_memory(root_memory, leaf_memory));
-  PetscCall(choose(sf, star, op, &call, &type));
-  star->nbegun[type != NULL]++;
-  if (type != NULL)
-    PetscCall(begin(star, type, &call));
-  else
+  PetscCall(try_begin(sf, op, &call, &begun));
+  if (!begun)
     PetscCall(sfpetsc_basic.ReduceBegin(sf, datatype, leaf_memory, leaf, root_memory, root, op));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -163,30 +177,18 @@ static PetscErrorCode reduce_end(PetscSF sf, MPI_Datatype datatype, const void *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The first fetch on a graph makes another one of it, which no operation may be in flight for. */
-static PetscBool can_fetch(const sfpetsc_star_t *star)
-{
-  return (PetscBool)(star->fetched || !sfpetsc_links_busy(&star->links));
-}
-
 static PetscErrorCode fetch_begin(PetscSF sf, MPI_Datatype datatype, PetscMemType root_memory, void *root,
                                   PetscMemType leaf_memory, const void *leaf, void *update, MPI_Op op)
 {
-  sfpetsc_star_t *star = sfpetsc_star_of(sf);
   sfpetsc_call_t call = {.kind = SFPETSC_FETCH, .datatype = datatype, .root = root, .leaf = leaf, .update = update};
-  const sf_type_t *type;
+  PetscBool begun;
   PetscFunctionBegin;
   PetscCall(check_memory(root_memory, leaf_memory));
-  PetscCall(choose(sf, star, op, &call, &type));
-  if (type != NULL && !can_fetch(star))
-    type = NULL;
-  star->nbegun[type != NULL]++;
-  if (type != NULL) {
-    PetscCall(begin(star, type, &call));
-    star->fetched = PETSC_TRUE;
-  } else {
+  PetscCall(try_begin(sf, op, &call, &begun));
+  if (begun)
+    sfpetsc_star_of(sf)->fetched = PETSC_TRUE;
+  else
     PetscCall(sfpetsc_basic.FetchAndOpBegin(sf, datatype, root_memory, root, leaf_memory, leaf, update, op));
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

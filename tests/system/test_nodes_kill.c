@@ -21,7 +21,7 @@
 #define RANKS_MAX 7
 #define JOIN_MS 1500 /* when the victim has not even come */
 #define NOTICED_MS 1000
-#define NOTICED_ALL_MS 3000 /* when MPI ends all daemons: seldom it holds them up for a second first */
+#define NOTICED_ALL_MS 3000 /* when MPI ends all daemons: seldom it takes a second longer, and why is not known */
 
 typedef struct plan {
   bool daemon;    /* is killed */

@@ -14,28 +14,18 @@ const char *const sfctl_view_names[SFCTL_VIEWS] = {"jobs", "ranks", "graphs", "c
 /* Of a job, rank or graph; the first one that moves makes the history. */
 enum { OPS, MESSAGES, SENT, RECEIVED, NODES, WAIT, LAST };
 
+#define ACTIVITY                                                                                                       \
+  {"OPS/s", "ops_per_s", SFCTL_FIGURE_RATE}, {"MSG/s", "messages_per_s", SFCTL_FIGURE_RATE},                           \
+      {"SENT/s", "sent_bytes_per_s", SFCTL_FIGURE_BYTES}, {"RECV/s", "received_bytes_per_s", SFCTL_FIGURE_BYTES},      \
+      {"NODES/s", "to_nodes_bytes_per_s", SFCTL_FIGURE_BYTES},                                                         \
+  {                                                                                                                    \
+    "WAIT", "wait_share", SFCTL_FIGURE_SHARE                                                                           \
+  }
+
 static const sfctl_top_column_t columns[SFCTL_VIEWS][SFCTL_TOP_COLUMNS] = {
-    {{"OPS/s", "ops_per_s", SFCTL_FIGURE_RATE},
-     {"MSG/s", "messages_per_s", SFCTL_FIGURE_RATE},
-     {"SENT/s", "sent_bytes_per_s", SFCTL_FIGURE_BYTES},
-     {"RECV/s", "received_bytes_per_s", SFCTL_FIGURE_BYTES},
-     {"NODES/s", "to_nodes_bytes_per_s", SFCTL_FIGURE_BYTES},
-     {"WAIT", "wait_share", SFCTL_FIGURE_SHARE},
-     {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
-    {{"OPS/s", "ops_per_s", SFCTL_FIGURE_RATE},
-     {"MSG/s", "messages_per_s", SFCTL_FIGURE_RATE},
-     {"SENT/s", "sent_bytes_per_s", SFCTL_FIGURE_BYTES},
-     {"RECV/s", "received_bytes_per_s", SFCTL_FIGURE_BYTES},
-     {"NODES/s", "to_nodes_bytes_per_s", SFCTL_FIGURE_BYTES},
-     {"WAIT", "wait_share", SFCTL_FIGURE_SHARE},
-     {"PID", "pid", SFCTL_FIGURE_COUNT}},
-    {{"OPS/s", "ops_per_s", SFCTL_FIGURE_RATE},
-     {"MSG/s", "messages_per_s", SFCTL_FIGURE_RATE},
-     {"SENT/s", "sent_bytes_per_s", SFCTL_FIGURE_BYTES},
-     {"RECV/s", "received_bytes_per_s", SFCTL_FIGURE_BYTES},
-     {"NODES/s", "to_nodes_bytes_per_s", SFCTL_FIGURE_BYTES},
-     {"WAIT", "wait_share", SFCTL_FIGURE_SHARE},
-     {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
+    {ACTIVITY, {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
+    {ACTIVITY, {"PID", "pid", SFCTL_FIGURE_COUNT}},
+    {ACTIVITY, {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
     {{"FRAMES/s", "frames_sent_per_s", SFCTL_FIGURE_RATE},
      {"MSG/s", "messages_sent_per_s", SFCTL_FIGURE_RATE},
      {"SENT/s", "wire_sent_bytes_per_s", SFCTL_FIGURE_BYTES},
