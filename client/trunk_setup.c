@@ -362,6 +362,7 @@ void sfc_trunks_own_plan(sfc_trunks_t *copy, sfc_trunks_t *trunks)
 
 static void free_plan(sfc_trunks_t *trunks)
 {
+  sfc_device_forget_patterns();
   for (int32_t i = 0; i < trunks->ntrunks; i++) {
     sfc_trunk_t *trunk = &trunks->trunks[i];
     for (int32_t k = 0; k < trunk->narrays; k++)
