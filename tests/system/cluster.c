@@ -153,17 +153,6 @@ static int talk_to_all(sftest_rank_t *self)
   return 0;
 }
 
-/* Descriptors stay the same for a while. */
-static void await_rest(const sftest_node_t *node)
-{
-  int fds = -1, again;
-  for (int same = 0; same < 20; fds = again) {
-    again = sftest_node_count_fds(node);
-    same = again == fds ? same + 1 : 0;
-    sftest_sleep_ms(2);
-  }
-}
-
 void sftest_cluster_warm(sftest_cluster_t *cluster)
 {
   sftest_job_t job;
@@ -172,10 +161,8 @@ void sftest_cluster_warm(sftest_cluster_t *cluster)
   sftest_job_start_over(&job, cluster->nodes, places, cluster->nnodes, talk_to_all, NULL);
   sftest_job_wait(&job, sftest_limit_ms(15000));
   sftest_job_expect_all(&job);
-  for (int32_t i = 0; i < cluster->nnodes; i++) {
-    await_rest(&cluster->nodes[i]);
-    cluster->fds[i] = sftest_node_count_fds(&cluster->nodes[i]);
-  }
+  for (int32_t i = 0; i < cluster->nnodes; i++)
+    cluster->fds[i] = sftest_node_rest(&cluster->nodes[i]);
 }
 
 void sftest_cluster_settle(const sftest_cluster_t *cluster)

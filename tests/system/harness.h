@@ -45,8 +45,9 @@ void sftest_node_stop(sftest_node_t *node);
 /* The same where the test goes on with other processes. */
 void sftest_node_remove(sftest_node_t *node);
 
-/* What the daemon holds: open descriptors, and KiB of resident memory. */
-int sftest_node_count_fds(const sftest_node_t *node);
+/* What the daemon holds: open descriptors, once it has let go of those of earlier jobs (nothing changed for a while),
+ * and KiB of resident memory. */
+int sftest_node_rest(const sftest_node_t *node);
 long sftest_node_resident_kib(const sftest_node_t *node);
 
 /* Waits until the daemon has that many descriptors; fails the test if it has others after 15 s. */

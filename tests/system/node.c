@@ -18,6 +18,7 @@
 #define OPTIONS_MAX 16
 #define START_MS 10000
 #define STOP_MS 5000
+#define REST_LOOKS 30
 #define SETTLE_MS 15000 /* connections that never said Hello are closed after 10 s */
 
 /* Path of sfd: in BUILD, else where this program's build directory is. */
@@ -163,7 +164,7 @@ void sftest_node_stop(sftest_node_t *node)
   ck_assert_msg(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD, "child processes are left");
 }
 
-int sftest_node_count_fds(const sftest_node_t *node)
+static int count_fds(const sftest_node_t *node)
 {
   char path[40];
   int n = -2; /* . and .. */
@@ -175,6 +176,17 @@ int sftest_node_count_fds(const sftest_node_t *node)
     n++;
   closedir(directory);
   return n;
+}
+
+int sftest_node_rest(const sftest_node_t *node)
+{
+  int fds = -1, again;
+  for (int same = 0; same < REST_LOOKS; fds = again) {
+    again = count_fds(node);
+    same = again == fds ? same + 1 : 0;
+    sftest_sleep_ms(2);
+  }
+  return fds;
 }
 
 long sftest_node_resident_kib(const sftest_node_t *node)
@@ -195,7 +207,7 @@ void sftest_node_settle(const sftest_node_t *node, int fds)
 {
   int64_t until = sftest_now_ms() + SETTLE_MS;
   int found;
-  while ((found = sftest_node_count_fds(node)) != fds && sftest_now_ms() < until)
+  while ((found = count_fds(node)) != fds && sftest_now_ms() < until)
     sftest_sleep_ms(1);
   ck_assert_msg(found == fds, "sfd has %d descriptors; before the job it had %d", found, fds);
 }

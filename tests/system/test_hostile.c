@@ -48,7 +48,7 @@ static void watch(const sftest_node_t *node, int64_t duration_ms)
 static void fight(const sftest_node_t *node, int first, int last, int64_t duration_ms)
 {
   battle_t *battle = calloc(1, sizeof *battle);
-  int fds = sftest_node_count_fds(node);
+  int fds = sftest_node_rest(node);
   battle->assaults = sftest_shared((size_t)NKINDS * sizeof *battle->assaults);
   for (int i = first; i <= last; i++)
     sftest_job_start(&battle->jobs[i], node, kinds[i].size, kinds[i].run, &battle->assaults[i]);

@@ -164,8 +164,8 @@ START_TEST(kills)
   int64_t until = sftest_now_ms() + BUDGET_MS, worst_ms = 0;
   int n = 0, limit = sftest_seed_is_given() ? 1 : sftest_scale(KILLS);
   sftest_node_start(&node, NULL);
+  int fds = sftest_node_rest(&node);
   sftest_expect_serving(&node);
-  int fds = sftest_node_count_fds(&node);
   long kib = sftest_node_resident_kib(&node);
   sftest_bystander_start(&bystander, &node);
   for (; n < limit && sftest_now_ms() < until; n++)
