@@ -16,9 +16,7 @@
 
 static void free_own_round(sfc_composite_t *composite)
 {
-  if (composite->own_round != NULL)
-    sfc_device_forget_patterns();
-  free(composite->own_round);
+  sfc_device_free_array(composite->own_round);
 }
 
 static void free_composite(sfc_composite_t *composite)
@@ -390,7 +388,7 @@ static sf_status_t check_devices(const sfc_composite_t *composite, sf_status_t s
     devices = composite->first->devices;
   if (devices == NULL && composite->second != NULL)
     devices = composite->second->devices;
-  return status != SF_OK || devices == NULL ? status : sfc_devices_check(composite->graph, devices);
+  return devices == NULL ? status : sfc_devices_check(composite->graph, devices, status);
 }
 
 /* Takes both parts out of flight. */

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -146,9 +147,19 @@ sf_status_t sfc_device_refuse(const char *name, const void *address)
                      range.device);
 }
 
-void sfc_device_forget_patterns(void)
+/* Of what there is room for behind the array, nothing else can be a copy. */
+void sfc_device_free_array(void *array)
 {
   const sfshm_device_ops_t *ops = sfc_device_loaded();
-  if (ops != NULL)
-    ops->forget_patterns();
+  if (array != NULL && ops != NULL)
+    ops->forget(array, malloc_usable_size(array));
+  free(array);
+}
+
+void sfc_device_destroy_region(sfshm_region_t *region)
+{
+  const sfshm_device_ops_t *ops = sfc_device_loaded();
+  if (region->base != NULL && ops != NULL)
+    ops->forget(region->base, region->length_bytes);
+  sfshm_region_destroy(region);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "shm/device.h"
+#include "shm/region.h"
 
 /* The plugin, loaded and opened at the first call that needs it. SF_ERR_UNSUPPORTED: there is no plugin, no driver or
  * no device; which of these, the detail says. */
@@ -28,7 +29,8 @@ bool sfc_device_share(const void *address, sfshm_device_handle_t *handle_p, uint
 /* SF_ERR_ARG for memory of a device that is not registered: the processor must not touch it. */
 sf_status_t sfc_device_refuse(const char *name, const void *address);
 
-/* Index arrays are about to be freed. */
-void sfc_device_forget_patterns(void);
+/* Free what holds index arrays of patterns, and the copies of them that devices have. NULL is fine. */
+void sfc_device_free_array(void *array);
+void sfc_device_destroy_region(sfshm_region_t *region);
 
 #endif

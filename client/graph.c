@@ -6,12 +6,14 @@
 
 #include "client/composite.h"
 #include "client/context.h"
+#include "client/device.h"
 #include "client/group.h"
 #include "client/instance.h"
 #include "client/multi.h"
 #include "client/offload.h"
 #include "client/operation.h"
 #include "client/plan.h"
+#include "client/stage.h"
 #include "client/trunk.h"
 #include "shm/error.h"
 
@@ -132,11 +134,19 @@ void sfc_graph_unlink(sf_graph_t *graph)
   pthread_mutex_unlock(&context->lock);
 }
 
+static void free_request(sf_request_t *request)
+{
+  if (request == NULL)
+    return;
+  sfc_stage_free(request);
+  free(request);
+}
+
 static void free_requests(sf_request_t *request)
 {
   while (request != NULL) {
     sf_request_t *next = request->next;
-    free(request);
+    free_request(request);
     request = next;
   }
 }
@@ -150,7 +160,7 @@ static void free_own_plan(sf_graph_t *graph)
   }
   sfc_link_destroy(&graph->self);
   for (int32_t i = 0; i < graph->nlists; i++)
-    sfshm_region_destroy(&graph->lists[i]);
+    sfc_device_destroy_region(&graph->lists[i]);
   if (graph->winner_turns != graph->turns)
     free(graph->winner_turns);
   free(graph->turns);
@@ -165,8 +175,8 @@ void sfc_graph_free(sf_graph_t *graph)
   free_requests(graph->free_requests);
   sfc_composites_drop(graph->persistent);
   free_requests(graph->persistent);
-  free(graph->recent[0]);
-  free(graph->recent[1]);
+  free_request(graph->recent[0]);
+  free_request(graph->recent[1]);
   sfc_composites_free(graph->composites);
   sfc_multi_free(graph);
   if (graph->plan == NULL)

@@ -26,9 +26,8 @@ void sfc_link_init(sfc_link_t *link, sfshm_edges_t *edges, void *list)
 
 void sfc_link_destroy(sfc_link_t *link)
 {
-  sfc_device_forget_patterns();
-  free(link->memory[0]);
-  free(link->memory[1]);
+  sfc_device_free_array(link->memory[0]);
+  sfc_device_free_array(link->memory[1]);
   *link = (sfc_link_t){0};
 }
 

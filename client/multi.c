@@ -387,10 +387,9 @@ void sfc_multi_free(sf_graph_t *graph)
   sfc_multi_t *multi = graph->multi;
   if (multi == NULL)
     return;
-  sfc_device_forget_patterns();
   sfc_ranks_free(&multi->root_ranks);
   sfc_ranks_free(&multi->leaf_ranks);
-  free(multi->order);
+  sfc_device_free_array(multi->order);
   free(multi->rounds);
   free(multi);
 }

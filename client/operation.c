@@ -381,7 +381,7 @@ static inline void end_handle(sf_request_t **request_p)
 /* What it has come to, once it is complete. */
 static inline sf_status_t check_devices(const sf_request_t *request, sf_status_t status)
 {
-  return status != SF_OK || request->devices == NULL ? status : sfc_devices_check(request->graph, request->devices);
+  return request->devices == NULL ? status : sfc_devices_check(request->graph, request->devices, status);
 }
 
 /* Waits for a request that this thread has begun, and ends it. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/context.h"
+#include "client/device.h"
 #include "client/origin.h"
 #include "client/trunk.h"
 #include "shm/error.h"
@@ -268,7 +269,7 @@ static void free_plan(sfc_plan_t *plan)
   }
   sfc_link_destroy(&plan->self);
   for (int32_t i = 0; i < plan->nlists; i++)
-    sfshm_region_destroy(&plan->lists[i]);
+    sfc_device_destroy_region(&plan->lists[i]);
   if (plan->winner_turns != plan->turns)
     free(plan->winner_turns);
   free(plan->turns);

@@ -6,6 +6,7 @@
 
 #include "client/device.h"
 #include "client/offload.h"
+#include "client/stage.h"
 #include "client/transfer.h"
 #include "client/type.h"
 #include "shm/error.h"
@@ -43,11 +44,11 @@ sf_status_t sfc_devices_choose(const char *name, const void *const addresses[], 
   return SF_OK;
 }
 
-sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devices)
+sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devices, sf_status_t known)
 {
-  sf_status_t status = devices->check();
-  if (status == SF_OK)
-    return SF_OK;
+  sf_status_t status = devices->check(); /* in any case: what was told must have ended when the application goes on */
+  if (known != SF_OK || status == SF_OK)
+    return known;
   sfc_graph_fail_everywhere(graph, status, devices->detail());
   return sfc_graph_failure(graph);
 }
@@ -131,6 +132,7 @@ sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const s
 
 static void set_free(sf_request_t *request)
 {
+  sfc_stage_free(request);
   request->next = request->graph->free_requests;
   request->graph->free_requests = request;
 }

@@ -6,6 +6,7 @@
 #include "client/context.h"
 #include "client/method.h"
 #include "client/progress.h"
+#include "client/stage.h"
 #include "client/trunk.h"
 #include "client/watch.h"
 #include "shm/error.h"
@@ -20,13 +21,38 @@ typedef struct sfc_outgoing {
   const sfshm_pattern_t *pattern; /* in the source */
   int64_t n;
   int64_t runs;
+  const char *source;
+  const sfshm_kernels_t *move; /* from the source's kind of memory to the host */
+  bool of_device;
 } sfc_outgoing_t;
 
-static inline sfc_outgoing_t outgoing(const sfc_lane_t *lane, sfshm_operation_t operation)
+static inline sfc_outgoing_t outgoing(const sfc_lane_t *lane, const sf_request_t *request)
 {
-  if (operation == SFSHM_BCAST)
-    return (sfc_outgoing_t){&lane->as_root.value_root, lane->as_root.nvalues, lane->as_root.root_runs};
-  return (sfc_outgoing_t){&lane->as_leaf.leaf, lane->as_leaf.nedges, lane->as_leaf.leaf_runs};
+  sfc_outgoing_t out = {.source = request->source, .move = request->move, .of_device = request->devices != NULL};
+  if (request->operation == SFSHM_BCAST) {
+    out.pattern = &lane->as_root.value_root;
+    out.n = lane->as_root.nvalues;
+    out.runs = lane->as_root.root_runs;
+  } else {
+    out.pattern = &lane->as_leaf.leaf;
+    out.n = lane->as_leaf.nedges;
+    out.runs = lane->as_leaf.leaf_runs;
+  }
+  return out;
+}
+
+/* What was brought from the device for all lanes at once. */
+static void take_staged(const sfc_lane_t *lane, sf_request_t *request, sfshm_pattern_t *consecutive,
+                        sfc_outgoing_t *out)
+{
+  const char *staged = sfc_stage_find(lane, request);
+  if (staged == NULL)
+    return;
+  *consecutive = sfshm_pattern_contiguous(0, out->n);
+  out->pattern = consecutive;
+  out->source = staged;
+  out->move = sfshm_kernels_find(request->combine.unit, SFSHM_OP_REPLACE);
+  out->of_device = false;
 }
 
 static void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sfshm_method_t method, size_t bytes)
@@ -43,7 +69,7 @@ static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
   sfshm_slot_t *slot = sfc_lane_claim(lane);
   if (slot == NULL)
     return false;
-  request->move->pack(request->combine.unit, out->pattern, 0, out->n, request->source, slot->payload);
+  out->move->pack(request->combine.unit, out->pattern, 0, out->n, out->source, slot->payload);
   post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
   sfshm_count(&lane->counts->bytes_inline, bytes);
   request->sends_left--;
@@ -128,31 +154,34 @@ static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_b
 
 /* Packs n values into a cell. The lines of a cell were last in the reader's cache: stores to them are slow one by one
  * and fast in a stream, and scattered loads among them make it worse. So values are gathered in lines of our own. */
-static void pack_into_cell(const sf_request_t *request, const sfshm_pattern_t *pattern, int64_t first, int64_t n,
+static void pack_into_cell(const sf_request_t *request, const sfc_outgoing_t *out, int64_t first, int64_t n,
                            uint8_t *cell)
 {
+  const sfshm_pattern_t *pattern = out->pattern;
   size_t unit_bytes = request->combine.unit_bytes;
   _Alignas(64) uint8_t stage[STAGE_BYTES];
   if (pattern->kind == SFSHM_PATTERN_CONTIGUOUS || unit_bytes > STAGED_UNIT_MAX ||
-      (size_t)n * unit_bytes < STAGED_MIN || request->devices != NULL) {
-    request->move->pack(request->combine.unit, pattern, first, n, request->source, cell);
+      (size_t)n * unit_bytes < STAGED_MIN || out->of_device) {
+    out->move->pack(request->combine.unit, pattern, first, n, out->source, cell);
     return;
   }
   int64_t some = (int64_t)(STAGE_BYTES / unit_bytes);
   for (int64_t done = 0; done < n; done += some, cell += (size_t)some * unit_bytes) {
     if (some > n - done)
       some = n - done;
-    request->move->pack(request->combine.unit, pattern, first + done, some, request->source, stage);
+    out->move->pack(request->combine.unit, pattern, first + done, some, out->source, stage);
     memcpy(cell, stage, (size_t)some * unit_bytes);
   }
 }
 
 /* Copies a part of one value that is larger than a cell. */
-static void copy_part(const sf_request_t *request, const char *from, size_t bytes, uint8_t *cell)
+static void copy_part(const sf_request_t *request, const sfc_outgoing_t *out, const char *from, size_t bytes,
+                      uint8_t *cell)
 {
   static const sfshm_pattern_t one = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = 1, .stride = 1};
   sfshm_unit_t part = {SFSHM_BASE_OPAQUE, (int64_t)bytes};
-  sfc_kernels_find(request->devices, part, SFSHM_OP_REPLACE)->pack(part, &one, 0, 1, from, cell);
+  sfc_kernels_find(out->of_device ? request->devices : NULL, part, SFSHM_OP_REPLACE)
+      ->pack(part, &one, 0, 1, from, cell);
 }
 
 /* Packs the piece at the cursor into a cell and moves the cursor on. */
@@ -164,13 +193,13 @@ static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sf
     int64_t n = out->n - cursor->value;
     if ((uint64_t)n > cell_bytes / unit_bytes)
       n = (int64_t)(cell_bytes / unit_bytes);
-    pack_into_cell(request, out->pattern, cursor->value, n, cell);
+    pack_into_cell(request, out, cursor->value, n, cell);
     cursor->value += n;
     return (size_t)n * unit_bytes;
   }
   size_t bytes = unit_bytes - cursor->bytes < cell_bytes ? unit_bytes - cursor->bytes : cell_bytes;
   int64_t vertex = sfshm_pattern_at(out->pattern, cursor->value);
-  copy_part(request, request->source + (size_t)vertex * unit_bytes + cursor->bytes, bytes, cell);
+  copy_part(request, out, out->source + (size_t)vertex * unit_bytes + cursor->bytes, bytes, cell);
   cursor->bytes += bytes;
   if (cursor->bytes == unit_bytes)
     *cursor = (sfc_cursor_t){cursor->value + 1, 0};
@@ -201,10 +230,14 @@ bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
     return false;
   if (lane->trunk != NULL)
     return sfc_trunk_send(lane, request);
-  sfc_outgoing_t out = outgoing(lane, request->operation);
+  sfshm_pattern_t consecutive;
+  sfc_outgoing_t out = outgoing(lane, request);
   size_t bytes = (size_t)out.n * request->combine.unit_bytes;
-  if (bytes <= SFSHM_INLINE_BYTES)
+  if (bytes <= SFSHM_INLINE_BYTES) {
+    if (out.of_device)
+      take_staged(lane, request, &consecutive, &out);
     return send_inline(lane, request, &out, bytes);
+  }
   /* A request that has begun in pieces goes on in pieces: the choice is the same each time, as nothing that it depends
    * on changes while the request is in flight. */
   sfshm_method_t method = sfc_offload_sends(request, bytes)
@@ -217,8 +250,20 @@ bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
     if (sfshm_lane_devices(&lane->tx) == SFSHM_DEVICES_CLOSED)
       method = SFSHM_METHOD_CELL;
   }
-  return method == SFSHM_METHOD_CELL ? send_pieces(lane, request, &out, bytes)
-                                     : send_reference(lane, request, method, bytes);
+  if (method != SFSHM_METHOD_CELL)
+    return send_reference(lane, request, method, bytes);
+  if (out.of_device)
+    take_staged(lane, request, &consecutive, &out);
+  return send_pieces(lane, request, &out, bytes);
+}
+
+bool sfc_lane_reads_devices(const sfc_lane_t *lane, const sf_request_t *request)
+{
+  sfc_outgoing_t out = outgoing(lane, request);
+  size_t bytes = (size_t)out.n * request->combine.unit_bytes;
+  return lane->trunk == NULL && bytes > SFSHM_INLINE_BYTES && sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_CLOSED &&
+         sfc_method_choose(&lane->graph->context->board->costs, lane, &request->source_ref, out.pattern, out.runs,
+                           bytes) == SFSHM_METHOD_DEVICE;
 }
 
 /* The values of the pattern, if they are consecutive and fit into a slot. */
@@ -239,7 +284,7 @@ void sfc_request_find_straight(sf_request_t *request)
   sfshm_operation_t operation = request->operation;
   if (graph->nsenders[operation] == 1) {
     sfc_lane_t *lane = graph->senders[operation][0];
-    sfc_outgoing_t out = outgoing(lane, operation);
+    sfc_outgoing_t out = outgoing(lane, request);
     request->send = find_straight(lane, request, out.pattern, out.n, request->source);
   }
   if (graph->nreceivers[operation] == 1 && request->op == SFSHM_OP_REPLACE && !request->ordered) {

@@ -19,6 +19,9 @@ static inline bool sfc_lane_receives(const sfc_lane_t *lane, sfshm_operation_t o
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
+/* Whether the other end reads what the request sends from the device itself, once it has said that it can. */
+bool sfc_lane_reads_devices(const sfc_lane_t *lane, const sf_request_t *request);
+
 /* The other end has read what that entry of awaiting stands for. */
 static inline void sfc_lane_settle(sfc_lane_t *lane, sf_request_t **entry)
 {

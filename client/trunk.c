@@ -2,10 +2,12 @@
 #include "client/trunk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/context.h"
 #include "client/match.h"
 #include "client/offload.h"
+#include "client/stage.h"
 #include "client/transfer.h"
 #include "client/watch.h"
 #include "shm/error.h"
@@ -117,6 +119,22 @@ static void pack_contributions(const sfc_trunk_t *trunk, const sf_request_t *req
                   trunk->extra_leaf.n);
 }
 
+/* The same of what has been brought from a device. */
+static void pack_staged(const sfc_trunk_t *trunk, const sf_request_t *request, const char *staged, char *slot)
+{
+  sfshm_unit_t unit = request->combine.unit;
+  const sfshm_kernels_t *move = sfshm_kernels_find(unit, SFSHM_OP_REPLACE);
+  const sfshm_kernels_t *combine = trunk->uncombined ? move : sfshm_kernels_find(unit, request->op);
+  if (request->operation == SFSHM_BCAST)
+    memcpy(slot + (size_t)trunk->first * request->combine.unit_bytes, staged,
+           (size_t)trunk->root.n * request->combine.unit_bytes);
+  else
+    move->unpack(unit, &trunk->to, 0, trunk->nvalues, staged, slot);
+  if (request->operation == SFSHM_REDUCE && trunk->extra_leaf.n > 0)
+    combine->unpack(unit, &trunk->extra_to, 0, trunk->extra_leaf.n,
+                    staged + (size_t)trunk->nvalues * request->combine.unit_bytes, slot);
+}
+
 /* Adds what was staged to its positions. The layers were checked when the map was opened: their order is that of the
  * contributing ranks. */
 static sf_status_t combine_staged(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot)
@@ -169,16 +187,21 @@ bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
   if (exchange == NULL)
     return false;
   char *slot = send_slot(exchange, side, side->sent + 1);
+  const char *staged = request->devices != NULL ? sfc_stage_find(lane, request) : NULL;
   size_t bytes;
+  if (staged != NULL)
+    pack_staged(trunk, request, staged, slot);
   if (request->operation == SFSHM_BCAST) {
     bytes = (size_t)trunk->root.n * combine->unit_bytes;
-    request->move->pack(combine->unit, &trunk->root, 0, trunk->root.n, request->source,
-                        slot + (size_t)trunk->first * combine->unit_bytes);
+    if (staged == NULL)
+      request->move->pack(combine->unit, &trunk->root, 0, trunk->root.n, request->source,
+                          slot + (size_t)trunk->first * combine->unit_bytes);
   } else {
     bytes = (size_t)(trunk->nvalues + (trunk->uncombined ? trunk->extra_leaf.n : 0)) * combine->unit_bytes;
     if (!trunk->uncombined)
       sfshm_count(&lane->counts->bytes_saved, (uint64_t)trunk->extra_leaf.n * combine->unit_bytes);
-    pack_contributions(trunk, request, slot);
+    if (staged == NULL)
+      pack_contributions(trunk, request, slot);
   }
   post(lane, request, side, slot);
   if (__builtin_expect(request->watch != 0, false))

@@ -362,16 +362,15 @@ void sfc_trunks_own_plan(sfc_trunks_t *copy, sfc_trunks_t *trunks)
 
 static void free_plan(sfc_trunks_t *trunks)
 {
-  sfc_device_forget_patterns();
   for (int32_t i = 0; i < trunks->ntrunks; i++) {
     sfc_trunk_t *trunk = &trunks->trunks[i];
     for (int32_t k = 0; k < trunk->narrays; k++)
-      free(trunk->arrays[k]);
+      sfc_device_free_array(trunk->arrays[k]);
     if (trunk->winner_turns != trunk->turns)
       free(trunk->winner_turns);
     free(trunk->turns);
   }
-  sfshm_region_destroy(&trunks->map_region);
+  sfc_device_destroy_region(&trunks->map_region);
 }
 
 void sfc_trunks_free(sfc_trunks_t *trunks)

@@ -12,7 +12,7 @@
 
 #include "shm/kernels.h"
 
-#define SFSHM_DEVICE_VERSION 1u
+#define SFSHM_DEVICE_VERSION 2u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 
 /* One allocation on a device. */
@@ -53,14 +53,22 @@ typedef struct sfshm_device_ops {
   sf_status_t (*open_shared)(const sfshm_device_handle_t *handle, sfshm_device_range_t *range_p);
   void (*close_shared)(const void *base);
 
-  /* As sfshm_kernels_find; NULL: not on devices. They return when the work is done. */
+  /* As sfshm_kernels_find; NULL: not on devices. What they bring to the host is there when they return. What they bring
+   * to a device may be under way still: their work is done in the order of the calls, as far as it concerns one
+   * device, and check() waits for it. Host memory has been read when they return. */
   const sfshm_kernels_t *(*kernels)(sfshm_unit_t unit, sfshm_op_t op);
 
-  /* Whether kernels have failed, of which they can't tell: the first failure, which stays. */
+  /* Packs the array's vertices of several patterns, one pattern behind the other, into memory of the host: one kernel
+   * for all as long as they fit into the pinned memory. */
+  void (*gather)(sfshm_unit_t unit, const sfshm_pattern_t *const patterns[], int32_t npatterns, const void *array,
+                 void *packed);
+
+  /* Waits for all that kernels have been told. Whether any has failed, of which they can't tell: the first failure,
+   * which stays. */
   sf_status_t (*check)(void);
 
-  /* Index arrays that patterns refer to are about to be freed: copies of them that devices have are let go. */
-  void (*forget_patterns)(void);
+  /* Memory that holds index arrays of patterns is about to be freed: copies of them that devices have are let go. */
+  void (*forget)(const void *base, size_t length_bytes);
 } sfshm_device_ops_t;
 
 /* The only symbol of a plugin. */

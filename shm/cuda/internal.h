@@ -9,7 +9,7 @@
 #include "shm/cuda/kernels.h"
 #include "shm/device.h"
 
-#define SFSHM_CUDA_HALVES 2
+#define SFSHM_CUDA_HALVES 2                         /* of the pinned memory */
 #define SFSHM_CUDA_BOUNCE_BYTES ((size_t)256 << 10) /* of a half */
 
 /* Kernels by number: a scatter and an ordered one for each type of element. */
@@ -34,6 +34,13 @@ typedef struct sfshm_cuda_plan {
   int64_t nvertices;
 } sfshm_cuda_plan_t;
 
+/* By array and length. */
+typedef struct sfshm_cuda_plans {
+  sfshm_cuda_plan_t **buckets;
+  size_t nbuckets; /* 0, or a power of two */
+  size_t n;
+} sfshm_cuda_plans_t;
+
 typedef struct sfshm_cuda_device {
   bool is_open;
   CUcontext context; /* the primary one, which the application's runtime uses, too */
@@ -41,9 +48,15 @@ typedef struct sfshm_cuda_device {
   CUmodule module;
   CUfunction scatter[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction ordered[SFSHM_CUDA_ELEMENT_COUNT];
-  char *bounce[SFSHM_CUDA_HALVES]; /* pinned, mapped */
-  CUevent bounced[SFSHM_CUDA_HALVES];
-  sfshm_cuda_plan_t *plans;
+  CUfunction gather[SFSHM_CUDA_8 + 1];
+  char *bounce[SFSHM_CUDA_HALVES];    /* pinned, mapped */
+  CUevent bounced[SFSHM_CUDA_HALVES]; /* all kernels that use the half are done */
+  CUevent fetched[SFSHM_CUDA_HALVES]; /* a chunk for the host is complete */
+  bool is_used[SFSHM_CUDA_HALVES];    /* bounced has been recorded */
+  int half;                           /* that is being filled */
+  size_t used_bytes;                  /* of it */
+  bool is_busy;                       /* told something that nobody has waited for */
+  sfshm_cuda_plans_t plans;
 } sfshm_cuda_device_t;
 
 /* SF_OK or what the driver's result means, with `what` in the detail. */
@@ -70,8 +83,11 @@ sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *
 /* Finds out whether the pattern's vertices are distinct, and makes the plan ordered if not. */
 sf_status_t sfshm_cuda_plan_order(sfshm_cuda_plan_t *plan, const sfshm_pattern_t *pattern);
 
-/* Frees all plans of the device that has been entered. */
-void sfshm_cuda_plans_free(sfshm_cuda_device_t *device);
+/* Frees the plans of the device that has been entered whose arrays begin in that memory. */
+void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t length_bytes);
+
+/* Waits for all that the device that has been entered was told. */
+sf_status_t sfshm_cuda_settle(sfshm_cuda_device_t *device);
 
 /* See sfshm_device_ops_t. */
 sf_status_t sfshm_cuda_find(const void *address, sfshm_device_range_t *range_p);
@@ -81,5 +97,7 @@ sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_
 sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, sfshm_device_range_t *range_p);
 void sfshm_cuda_close_shared(const void *base);
 const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op);
+void sfshm_cuda_gather(sfshm_unit_t unit, const sfshm_pattern_t *const patterns[], int32_t npatterns, const void *array,
+                       void *packed);
 
 #endif

@@ -38,6 +38,20 @@ SF_INLINE int64_t to_at(const sfshm_cuda_scatter_t *args, int64_t i, int64_t k)
   return vertex_at(&args->to_pattern, i) * args->count + k;
 }
 
+/* The vertex that number i of all sets is. */
+SF_INLINE int64_t gathered_at(const sfshm_cuda_gathers_t *args, int64_t i)
+{
+  int32_t low = 0, high = args->nsets - 1;
+  while (low < high) {
+    int32_t middle = (low + high + 1) / 2;
+    if (args->begin[middle] <= i)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return vertex_at(&args->sets[low], i - args->begin[low]);
+}
+
 /* Both forms of a kernel, from a function that combines one element. */
 #define DEFINE_KERNELS(suffix, type)                                                                                   \
   SF_KERNEL sf_scatter_##suffix(sfshm_cuda_scatter_t args)                                                             \
@@ -69,7 +83,16 @@ SF_INLINE int64_t to_at(const sfshm_cuda_scatter_t *args, int64_t i, int64_t k)
     (void)op;                                                                                                          \
     *to = *from;                                                                                                       \
   }                                                                                                                    \
-  DEFINE_KERNELS(suffix, type)
+  DEFINE_KERNELS(suffix, type)                                                                                         \
+  SF_KERNEL sf_gathers_##suffix(sfshm_cuda_gathers_t args)                                                             \
+  {                                                                                                                    \
+    const type *from = (const type *)args.from;                                                                        \
+    type *to = (type *)args.to;                                                                                        \
+    for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP) {                                                \
+      int64_t i = e / args.count;                                                                                      \
+      to[e] = from[gathered_at(&args, args.first + i) * args.count + e % args.count];                                  \
+    }                                                                                                                  \
+  }
 SFSHM_CUDA_MOVES(DEFINE_MOVE)
 
 /* Integers are combined as unsigned numbers, and wrap; 1u because small types are promoted to int otherwise. */

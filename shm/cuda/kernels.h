@@ -32,6 +32,20 @@ typedef struct sfshm_cuda_scatter {
   int64_t nvertices;
 } sfshm_cuda_scatter_t;
 
+/* to[i] = from[sets(first + i)] for 0 <= i < n, where sets are patterns one behind the other: set s begins at number
+ * begin[s]. By value, too: launches take 4 KiB. */
+#define SFSHM_CUDA_SETS_MAX 64
+typedef struct sfshm_cuda_gathers {
+  const char *from;
+  char *to;
+  int64_t first;
+  int64_t n;
+  int64_t count; /* elements of a unit */
+  int32_t nsets;
+  int64_t begin[SFSHM_CUDA_SETS_MAX];
+  sfshm_cuda_pattern_t sets[SFSHM_CUDA_SETS_MAX];
+} sfshm_cuda_gathers_t;
+
 /* X(suffix, element type): elements that are moved, by size. */
 #define SFSHM_CUDA_MOVES(X)                                                                                            \
   X(1, uint8_t)                                                                                                        \

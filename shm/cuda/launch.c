@@ -7,6 +7,7 @@
 
 #define BLOCK_THREADS 256
 #define MAX_BLOCKS 65535
+#define ALIGN ((size_t)64)
 
 /* One scatter as the host's kernels take it. */
 typedef struct job {
@@ -91,6 +92,16 @@ static sf_status_t check_alignment(const job_t *job)
   return SF_OK;
 }
 
+static sf_status_t start(sfshm_cuda_device_t *device, CUfunction kernel, int64_t nthreads, void *args)
+{
+  int64_t nblocks = (nthreads + BLOCK_THREADS - 1) / BLOCK_THREADS;
+  void *parameters[] = {args};
+  device->is_busy = true;
+  return sfshm_cuda_status(cuLaunchKernel(kernel, (unsigned)(nblocks < MAX_BLOCKS ? nblocks : MAX_BLOCKS), 1, 1,
+                                          BLOCK_THREADS, 1, 1, 0, device->stream, parameters, NULL),
+                           "launching a kernel");
+}
+
 /* All memory of the job can be reached by the device. */
 static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
 {
@@ -115,20 +126,46 @@ static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
     args.nvertices = to_plan->nvertices;
     nthreads = args.nvertices * args.count;
   }
-  int64_t nblocks = (nthreads + BLOCK_THREADS - 1) / BLOCK_THREADS;
-  void *parameters[] = {&args};
-  return sfshm_cuda_status(cuLaunchKernel(ordered ? device->ordered[element] : device->scatter[element],
-                                          (unsigned)(nblocks < MAX_BLOCKS ? nblocks : MAX_BLOCKS), 1, 1, BLOCK_THREADS,
-                                          1, 1, 0, device->stream, parameters, NULL),
-                           "launching a kernel");
+  return start(device, ordered ? device->ordered[element] : device->scatter[element], nthreads, &args);
 }
 
-static sf_status_t synchronise(sfshm_cuda_device_t *device)
+/* ---- Pinned memory ----------------------------------------------------------------------------------------------- */
+
+/* In two halves, each filled from its beginning on by as many as fit; whoever turns to the other one waits until the
+ * kernels are done that use it. */
+
+sf_status_t sfshm_cuda_settle(sfshm_cuda_device_t *device)
 {
-  return sfshm_cuda_status(cuStreamSynchronize(device->stream), "waiting for a kernel");
+  if (!device->is_busy)
+    return SF_OK;
+  sf_status_t status = sfshm_cuda_status(cuStreamSynchronize(device->stream), "waiting for a kernel");
+  device->is_busy = false;
+  device->used_bytes = 0;
+  device->is_used[0] = device->is_used[1] = false;
+  return status;
 }
 
-/* ---- Through pinned memory --------------------------------------------------------------------------------------- */
+static sf_status_t turn_half(sfshm_cuda_device_t *device)
+{
+  sf_status_t status = sfshm_cuda_status(cuEventRecord(device->bounced[device->half], device->stream), "cuEventRecord");
+  device->is_used[device->half] = true;
+  device->half = !device->half;
+  device->used_bytes = 0;
+  if (status == SF_OK && device->is_used[device->half])
+    status = sfshm_cuda_status(cuEventSynchronize(device->bounced[device->half]), "waiting for a kernel");
+  return status;
+}
+
+/* Room for that many bytes, not more than a half has. */
+static sf_status_t reserve(sfshm_cuda_device_t *device, size_t bytes, char **room_p)
+{
+  sf_status_t status = SFSHM_CUDA_BOUNCE_BYTES - device->used_bytes < bytes ? turn_half(device) : SF_OK;
+  *room_p = device->bounce[device->half] + device->used_bytes;
+  size_t aligned = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  device->used_bytes =
+      aligned < SFSHM_CUDA_BOUNCE_BYTES - device->used_bytes ? device->used_bytes + aligned : SFSHM_CUDA_BOUNCE_BYTES;
+  return status;
+}
 
 static void run_on_host(const job_t *job)
 {
@@ -174,65 +211,56 @@ static int64_t chunk_at(const job_t *job, int64_t done)
   return some < job->n - done ? some : job->n - done;
 }
 
-static sf_status_t record(sfshm_cuda_device_t *device, int half)
-{
-  return sfshm_cuda_status(cuEventRecord(device->bounced[half], device->stream), "cuEventRecord");
-}
-
-static sf_status_t await(sfshm_cuda_device_t *device, int half)
-{
-  return sfshm_cuda_status(cuEventSynchronize(device->bounced[half]), "waiting for a kernel");
-}
-
-/* Packs a chunk into a half, by the device. */
-static sf_status_t begin_fetch(sfshm_cuda_device_t *device, const job_t *job, int64_t done, int half)
+/* Tells the device to pack a chunk into pinned memory. */
+static sf_status_t begin_fetch(sfshm_cuda_device_t *device, const job_t *job, int64_t done, int half, char **chunk_p)
 {
   int64_t n = chunk_at(job, done), first = job->first + done;
   sfshm_pattern_t packed = packed_from(first, n);
-  job_t part = to_half(job, first, n, &packed, device->bounce[half]);
-  sf_status_t status = launch(device, &part);
-  return status == SF_OK ? record(device, half) : status;
+  sf_status_t status = reserve(device, (size_t)n * sfshm_unit_size(job->unit), chunk_p);
+  job_t part = to_half(job, first, n, &packed, *chunk_p);
+  if (status == SF_OK)
+    status = launch(device, &part);
+  return status == SF_OK ? sfshm_cuda_status(cuEventRecord(device->fetched[half], device->stream), "cuEventRecord")
+                         : status;
 }
 
 static sf_status_t device_to_host(sfshm_cuda_device_t *device, const job_t *job)
 {
+  char *chunks[SFSHM_CUDA_HALVES];
   int half = 0;
-  sf_status_t status = begin_fetch(device, job, 0, half);
+  sf_status_t status = begin_fetch(device, job, 0, half, &chunks[half]);
   for (int64_t done = 0, n; done < job->n && status == SF_OK; done += n, half = !half) {
     int64_t first = job->first + done;
     n = chunk_at(job, done);
     if (done + n < job->n)
-      status = begin_fetch(device, job, done + n, !half);
+      status = begin_fetch(device, job, done + n, !half, &chunks[!half]);
     if (status == SF_OK)
-      status = await(device, half);
+      status = sfshm_cuda_status(cuEventSynchronize(device->fetched[half]), "waiting for a kernel");
     sfshm_pattern_t packed = packed_from(first, n);
-    job_t part = from_half(job, first, n, &packed, device->bounce[half]);
+    job_t part = from_half(job, first, n, &packed, chunks[half]);
     if (status == SF_OK)
       run_on_host(&part);
   }
   return status;
 }
 
+/* Nobody waits for the last chunks here. */
 static sf_status_t host_to_device(sfshm_cuda_device_t *device, const job_t *job)
 {
-  int half = 0;
+  char *chunk;
   sf_status_t status = SF_OK;
-  for (int64_t done = 0, n; done < job->n && status == SF_OK; done += n, half = !half) {
+  for (int64_t done = 0, n; done < job->n && status == SF_OK; done += n) {
     int64_t first = job->first + done;
     n = chunk_at(job, done);
     sfshm_pattern_t packed = packed_from(first, n);
-    job_t fill = to_half(job, first, n, &packed, device->bounce[half]);
-    job_t use = from_half(job, first, n, &packed, device->bounce[half]);
-    if (done >= SFSHM_CUDA_HALVES * chunk_units(job))
-      status = await(device, half);
+    status = reserve(device, (size_t)n * sfshm_unit_size(job->unit), &chunk);
+    job_t fill = to_half(job, first, n, &packed, chunk), use = from_half(job, first, n, &packed, chunk);
     if (status != SF_OK)
       break;
     run_on_host(&fill);
     status = launch(device, &use);
-    if (status == SF_OK)
-      status = record(device, half);
   }
-  return status == SF_OK ? synchronise(device) : status;
+  return status;
 }
 
 /* ---- Which way --------------------------------------------------------------------------------------------------- */
@@ -247,12 +275,6 @@ static sf_status_t run_on_device(int32_t number, const job_t *job,
   status = way(device, job);
   sfshm_cuda_leave();
   return status;
-}
-
-static sf_status_t within_device(sfshm_cuda_device_t *device, const job_t *job)
-{
-  sf_status_t status = launch(device, job);
-  return status == SF_OK ? synchronise(device) : status;
 }
 
 /* From one device to another, chunk by chunk, each of them using its own half. */
@@ -276,7 +298,7 @@ static sf_status_t run_job(const job_t *job)
 {
   int32_t from = sfshm_cuda_device_of(job->from), to = sfshm_cuda_device_of(job->to);
   if (from >= 0 && to >= 0)
-    return from == to ? run_on_device(to, job, within_device) : between_devices(from, to, job);
+    return from == to ? run_on_device(to, job, launch) : between_devices(from, to, job);
   if (from >= 0)
     return run_on_device(from, job, device_to_host);
   if (to >= 0)
@@ -313,6 +335,90 @@ static void run(const job_t *job)
   if (status != SF_OK)
     sfshm_cuda_fail(status);
   sfshm_cuda_unlock();
+}
+
+/* ---- Gathering --------------------------------------------------------------------------------------------------- */
+
+/* Patterns one behind the other, as a kernel takes them. */
+static sf_status_t make_sets(sfshm_cuda_device_t *device, const sfshm_pattern_t *const patterns[], int32_t npatterns,
+                             sfshm_cuda_gathers_t *args, int64_t *total_p)
+{
+  sfshm_cuda_plan_t *plan;
+  sf_status_t status = SF_OK;
+  int64_t total = 0;
+  for (int32_t i = 0; i < npatterns && status == SF_OK; i++) {
+    args->begin[i] = total;
+    status = sfshm_cuda_plan(device, patterns[i], &args->sets[i], &plan);
+    total += patterns[i]->n;
+  }
+  args->nsets = npatterns;
+  *total_p = total;
+  return status;
+}
+
+/* All of the sets, chunk by chunk. */
+typedef struct gathering {
+  sfshm_cuda_gathers_t args;
+  CUfunction kernel;
+  int64_t total;
+  int64_t chunk;
+  size_t unit_bytes;
+} gathering_t;
+
+static int64_t gather_chunk_at(const gathering_t *gathering, int64_t done)
+{
+  return gathering->total - done < gathering->chunk ? gathering->total - done : gathering->chunk;
+}
+
+static sf_status_t begin_gather(sfshm_cuda_device_t *device, gathering_t *gathering, int64_t done, int half,
+                                char **chunk_p)
+{
+  sfshm_cuda_gathers_t *args = &gathering->args;
+  args->first = done;
+  args->n = gather_chunk_at(gathering, done);
+  sf_status_t status = reserve(device, (size_t)args->n * gathering->unit_bytes, chunk_p);
+  args->to = *chunk_p;
+  if (status == SF_OK)
+    status = start(device, gathering->kernel, args->n * args->count, args);
+  return status == SF_OK ? sfshm_cuda_status(cuEventRecord(device->fetched[half], device->stream), "cuEventRecord")
+                         : status;
+}
+
+/* The device packs one chunk while the host empties the one before. */
+static sf_status_t fetch_gathered(sfshm_cuda_device_t *device, gathering_t *gathering, char *packed)
+{
+  char *chunks[SFSHM_CUDA_HALVES];
+  int half = 0;
+  sf_status_t status = begin_gather(device, gathering, 0, half, &chunks[half]);
+  for (int64_t done = 0, n; done < gathering->total && status == SF_OK; done += n, half = !half) {
+    n = gather_chunk_at(gathering, done);
+    if (done + n < gathering->total)
+      status = begin_gather(device, gathering, done + n, !half, &chunks[!half]);
+    if (status == SF_OK)
+      status = sfshm_cuda_status(cuEventSynchronize(device->fetched[half]), "waiting for a kernel");
+    if (status == SF_OK)
+      memcpy(packed + (size_t)done * gathering->unit_bytes, chunks[half], (size_t)n * gathering->unit_bytes);
+  }
+  return status;
+}
+
+/* At most SFSHM_CUDA_SETS_MAX patterns, of an array on that device, of units that fit into a half. */
+static sf_status_t gather_some(int32_t number, sfshm_unit_t unit, const sfshm_pattern_t *const patterns[],
+                               int32_t npatterns, const void *array, char *packed)
+{
+  sfshm_cuda_device_t *device;
+  gathering_t gathering = {.args = {.from = array}, .unit_bytes = sfshm_unit_size(unit)};
+  sf_status_t status = sfshm_cuda_enter(number, &device);
+  if (status != SF_OK)
+    return status;
+  job_t move = {.unit = unit, .op = SFSHM_OP_REPLACE, .from = array}; /* pinned memory is aligned to any element */
+  gathering.kernel = device->gather[choose_element(&move, &gathering.args.count)];
+  gathering.chunk = (int64_t)(SFSHM_CUDA_BOUNCE_BYTES / gathering.unit_bytes);
+  status = make_sets(device, patterns, npatterns, &gathering.args, &gathering.total);
+  if (status == SF_OK && gathering.total > 0)
+    status = fetch_gathered(device, &gathering, packed);
+  sfshm_cuda_leave();
+  return status;
 }
 
 /* ---- Tables ------------------------------------------------------------------------------------------------------ */
@@ -361,6 +467,31 @@ static void pack(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t firs
   }                                                                                                                    \
   static const sfshm_kernels_t table_##name = {pack, unpack_##name, scatter_##name};
 SFSHM_OP_TABLE(DEFINE_TABLE)
+
+void sfshm_cuda_gather(sfshm_unit_t unit, const sfshm_pattern_t *const patterns[], int32_t npatterns, const void *array,
+                       void *packed)
+{
+  size_t unit_bytes = sfshm_unit_size(unit);
+  char *to = packed;
+  sfshm_cuda_lock();
+  int32_t number = sfshm_cuda_device_of(array);
+  sfshm_cuda_unlock();
+  for (int32_t i = 0, n; i < npatterns && !sfshm_cuda_has_failed(); i += n) {
+    n = npatterns - i < SFSHM_CUDA_SETS_MAX ? npatterns - i : SFSHM_CUDA_SETS_MAX;
+    if (number < 0 || unit_bytes > SFSHM_CUDA_BOUNCE_BYTES) {
+      n = 1;
+      pack(unit, patterns[i], 0, patterns[i]->n, array, to);
+    } else {
+      sfshm_cuda_lock();
+      sf_status_t status = gather_some(number, unit, &patterns[i], n, array, to);
+      if (status != SF_OK)
+        sfshm_cuda_fail(status);
+      sfshm_cuda_unlock();
+    }
+    for (int32_t k = i; k < i + n; k++)
+      to += (size_t)patterns[k]->n * unit_bytes;
+  }
+}
 
 const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op)
 {

@@ -6,6 +6,8 @@
 #include "shm/cuda/internal.h"
 #include "shm/error.h"
 
+#define MIN_BUCKETS 64
+
 typedef struct occurrence {
   int64_t vertex;
   int64_t number;
@@ -36,20 +38,65 @@ static void plan_free(sfshm_cuda_plan_t *plan)
   free(plan);
 }
 
-void sfshm_cuda_plans_free(sfshm_cuda_device_t *device)
+/* ---- Table ------------------------------------------------------------------------------------------------------- */
+
+static sfshm_cuda_plan_t **bucket_of(const sfshm_cuda_plans_t *plans, const void *index, int64_t n)
 {
-  for (sfshm_cuda_plan_t *plan = device->plans, *next; plan != NULL; plan = next) {
-    next = plan->next;
-    plan_free(plan);
-  }
-  device->plans = NULL;
+  uint64_t key = ((uint64_t)(uintptr_t)index ^ (uint64_t)n << 48) * UINT64_C(0x9e3779b97f4a7c15);
+  return &plans->buckets[(key >> 32) & (plans->nbuckets - 1)];
 }
 
-static sf_status_t find_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern, sfshm_cuda_plan_t **plan_p)
+/* Keeps at least one bucket for each plan; without memory for that the lists get longer. */
+static sf_status_t make_room(sfshm_cuda_plans_t *plans)
+{
+  sfshm_cuda_plans_t larger = {.n = plans->n, .nbuckets = plans->nbuckets == 0 ? MIN_BUCKETS : 2 * plans->nbuckets};
+  if (plans->n < plans->nbuckets)
+    return SF_OK;
+  larger.buckets = calloc(larger.nbuckets, sizeof(sfshm_cuda_plan_t *));
+  if (larger.buckets == NULL)
+    return plans->nbuckets > 0 ? SF_OK : sfshm_error(SF_ERR_NOMEM, "table of copied indices");
+  for (size_t i = 0; i < plans->nbuckets; i++)
+    for (sfshm_cuda_plan_t *plan = plans->buckets[i], *next; plan != NULL; plan = next) {
+      sfshm_cuda_plan_t **bucket = bucket_of(&larger, plan->index, plan->n);
+      next = plan->next;
+      plan->next = *bucket;
+      *bucket = plan;
+    }
+  free(plans->buckets);
+  *plans = larger;
+  return SF_OK;
+}
+
+void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t length_bytes)
+{
+  for (size_t i = 0; i < plans->nbuckets; i++) {
+    sfshm_cuda_plan_t **link = &plans->buckets[i];
+    while (*link != NULL) {
+      sfshm_cuda_plan_t *plan = *link;
+      if ((uintptr_t)plan->index - (uintptr_t)base >= length_bytes) {
+        link = &plan->next;
+        continue;
+      }
+      *link = plan->next;
+      plan_free(plan);
+      plans->n--;
+    }
+  }
+  if (plans->n > 0)
+    return;
+  free(plans->buckets);
+  *plans = (sfshm_cuda_plans_t){0};
+}
+
+static sf_status_t find_plan(sfshm_cuda_plans_t *plans, const sfshm_pattern_t *pattern, sfshm_cuda_plan_t **plan_p)
 {
   bool wide = pattern->kind == SFSHM_PATTERN_INDEX64;
   const void *index = wide ? (const void *)pattern->index64 : pattern->index32;
-  for (sfshm_cuda_plan_t *plan = device->plans; plan != NULL; plan = plan->next)
+  sf_status_t status = make_room(plans);
+  if (status != SF_OK)
+    return status;
+  sfshm_cuda_plan_t **bucket = bucket_of(plans, index, pattern->n);
+  for (sfshm_cuda_plan_t *plan = *bucket; plan != NULL; plan = plan->next)
     if (plan->index == index && plan->n == pattern->n) {
       *plan_p = plan;
       return SF_OK;
@@ -58,15 +105,16 @@ static sf_status_t find_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t 
   if (plan == NULL)
     return sfshm_error(SF_ERR_NOMEM, "plan of %lld indices", (long long)pattern->n);
   size_t bytes = (size_t)pattern->n * (wide ? sizeof(int64_t) : sizeof(uint32_t));
-  sf_status_t status = upload(index, bytes, &plan->copy);
+  status = upload(index, bytes, &plan->copy);
   if (status != SF_OK) {
     free(plan);
     return status;
   }
   plan->index = index;
   plan->n = pattern->n;
-  plan->next = device->plans;
-  device->plans = plan;
+  plan->next = *bucket;
+  *bucket = plan;
+  plans->n++;
   *plan_p = plan;
   return SF_OK;
 }
@@ -79,7 +127,7 @@ sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *
     *plan_p = NULL;
     return SF_OK;
   }
-  sf_status_t status = find_plan(device, pattern, plan_p);
+  sf_status_t status = find_plan(&device->plans, pattern, plan_p);
   if (status == SF_OK)
     *device_pattern_p = (sfshm_cuda_pattern_t){
         .kind = pattern->kind == SFSHM_PATTERN_INDEX64 ? SFSHM_CUDA_INDEX64 : SFSHM_CUDA_INDEX32,

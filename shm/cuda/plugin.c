@@ -86,8 +86,27 @@ bool sfshm_cuda_has_failed(void)
   return atomic_load(&state.failed) != SF_OK;
 }
 
+static void settle_all(void)
+{
+  sfshm_cuda_device_t *device;
+  sfshm_cuda_lock();
+  for (int32_t i = 0; i < state.ndevices; i++) {
+    if (!state.devices[i].is_busy)
+      continue;
+    sf_status_t status = sfshm_cuda_enter(i, &device);
+    if (status == SF_OK) {
+      status = sfshm_cuda_settle(device);
+      sfshm_cuda_leave();
+    }
+    if (status != SF_OK)
+      sfshm_cuda_fail(status);
+  }
+  sfshm_cuda_unlock();
+}
+
 static sf_status_t check(void)
 {
+  settle_all();
   sf_status_t status = (sf_status_t)atomic_load(&state.failed);
   return status == SF_OK ? SF_OK : sfshm_error(status, "%s", state.failure);
 }
@@ -117,6 +136,10 @@ static sf_status_t find_functions(sfshm_cuda_device_t *device)
       break;
     memcpy(name, "sf_ordered_", sizeof "sf_ordered_" - 1);
     status = sfshm_cuda_status(cuModuleGetFunction(&device->ordered[i], device->module, name), name);
+    if (status == SF_OK && i <= SFSHM_CUDA_8) {
+      memcpy(name, "sf_gathers_", sizeof "sf_gathers_" - 1);
+      status = sfshm_cuda_status(cuModuleGetFunction(&device->gather[i], device->module, name), name);
+    }
   }
   return status;
 }
@@ -126,6 +149,8 @@ static sf_status_t make_bounce(sfshm_cuda_device_t *device)
   sf_status_t status = SF_OK;
   for (int half = 0; half < SFSHM_CUDA_HALVES && status == SF_OK; half++) {
     status = sfshm_cuda_status(cuEventCreate(&device->bounced[half], CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    if (status == SF_OK)
+      status = sfshm_cuda_status(cuEventCreate(&device->fetched[half], CU_EVENT_DISABLE_TIMING), "cuEventCreate");
     if (status == SF_OK)
       status = sfshm_cuda_status(cuMemHostAlloc((void **)&device->bounce[half], SFSHM_CUDA_BOUNCE_BYTES,
                                                 CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
@@ -141,6 +166,8 @@ static void close_device(sfshm_cuda_device_t *device, CUdevice number)
       cuMemFreeHost(device->bounce[half]);
     if (device->bounced[half] != NULL)
       cuEventDestroy(device->bounced[half]);
+    if (device->fetched[half] != NULL)
+      cuEventDestroy(device->fetched[half]);
   }
   if (device->module != NULL)
     cuModuleUnload(device->module);
@@ -196,14 +223,16 @@ void sfshm_cuda_leave(void)
   cuCtxPopCurrent(&context);
 }
 
-static void forget_patterns(void)
+/* Kernels that use the copies may be under way where an operation has failed. */
+static void forget(const void *base, size_t length_bytes)
 {
   sfshm_cuda_device_t *device;
   sfshm_cuda_lock();
   for (int32_t i = 0; i < state.ndevices; i++) {
-    if (state.devices[i].plans == NULL || sfshm_cuda_enter(i, &device) != SF_OK)
+    if (state.devices[i].plans.n == 0 || sfshm_cuda_enter(i, &device) != SF_OK)
       continue;
-    sfshm_cuda_plans_free(device);
+    if (sfshm_cuda_settle(device) == SF_OK)
+      sfshm_cuda_plans_drop(&device->plans, base, length_bytes);
     sfshm_cuda_leave();
   }
   sfshm_cuda_unlock();
@@ -322,8 +351,9 @@ const sfshm_device_ops_t *sfshm_device_plugin(void)
       .open_shared = sfshm_cuda_open_shared,
       .close_shared = sfshm_cuda_close_shared,
       .kernels = sfshm_cuda_kernels,
+      .gather = sfshm_cuda_gather,
       .check = check,
-      .forget_patterns = forget_patterns,
+      .forget = forget,
   };
   return &ops;
 }

@@ -25,15 +25,22 @@ _Thread_local int64_t sftest_cuda_first;
 _Thread_local int64_t sftest_cuda_step;
 
 typedef void kernel_t(sfshm_cuda_scatter_t args);
+typedef void gathers_t(sfshm_cuda_gathers_t args);
 
 struct CUctx_st {
   int device;
   int retained;
 };
 
+/* One of both. */
+typedef struct either {
+  kernel_t *run;
+  gathers_t *gather;
+} either_t;
+
 struct CUfunc_st {
   struct CUfunc_st *next;
-  kernel_t *run;
+  either_t kernel;
 };
 
 struct CUmod_st {
@@ -44,8 +51,11 @@ struct CUmod_st {
 typedef struct work {
   struct work *next;
   uint64_t number;
-  kernel_t *run;
-  sfshm_cuda_scatter_t args;
+  either_t kernel;
+  union {
+    sfshm_cuda_scatter_t args;
+    sfshm_cuda_gathers_t gathers;
+  };
 } work_t;
 
 struct CUstream_st {
@@ -84,6 +94,7 @@ static int ndevices = -1;
 static memory_t *memories;
 static uint64_t seed;
 static CUresult sticky;
+static int64_t nlaunched;
 
 static _Thread_local CUcontext stack[MAX_DEPTH];
 static _Thread_local int depth;
@@ -216,7 +227,10 @@ static void run_work(const work_t *work)
   sftest_cuda_step = n;
   for (int64_t i = 0; i < n; i++) {
     sftest_cuda_first = (i + shift) % n;
-    work->run(work->args);
+    if (work->kernel.run != NULL)
+      work->kernel.run(work->args);
+    else
+      work->kernel.gather(work->gathers);
   }
 }
 
@@ -254,8 +268,12 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY, unsi
     result = CUDA_ERROR_INVALID_VALUE;
   if (result == CUDA_SUCCESS) {
     work->number = ++stream->told;
-    work->run = f->run;
-    memcpy(&work->args, kernelParams[0], sizeof work->args);
+    work->kernel = f->kernel;
+    if (f->kernel.run != NULL)
+      memcpy(&work->args, kernelParams[0], sizeof work->args);
+    else
+      memcpy(&work->gathers, kernelParams[0], sizeof work->gathers);
+    nlaunched++;
     *stream->last = work;
     stream->last = &work->next;
     if (chance() % 2 == 0)
@@ -405,7 +423,10 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     return CUDA_ERROR_NOT_FOUND;
   *function = calloc(1, sizeof **function);
   (*function)->next = module->functions;
-  memcpy(&(*function)->run, &run, sizeof run);
+  if (strncmp(name, "sf_gathers_", sizeof "sf_gathers_" - 1) == 0)
+    memcpy(&(*function)->kernel.gather, &run, sizeof run);
+  else
+    memcpy(&(*function)->kernel.run, &run, sizeof run);
   module->functions = *function;
   return CUDA_SUCCESS;
 }
@@ -603,6 +624,16 @@ CUresult cuCtxSynchronize(void)
 sftest_cuda_alloc_fn_t sftest_cuda_alloc;
 sftest_cuda_free_fn_t sftest_cuda_free;
 sftest_cuda_copy_fn_t sftest_cuda_copy;
+
+sftest_cuda_launched_fn_t sftest_cuda_launched;
+
+int64_t sftest_cuda_launched(void)
+{
+  pthread_mutex_lock(&lock);
+  int64_t n = nlaunched;
+  pthread_mutex_unlock(&lock);
+  return n;
+}
 
 void *sftest_cuda_alloc(int device, size_t len_bytes)
 {

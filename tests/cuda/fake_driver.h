@@ -24,4 +24,7 @@ typedef void sftest_cuda_copy_fn_t(void *to, const void *from, size_t len_bytes)
 /* Number of allocations that live, pinned memory included. */
 typedef int64_t sftest_cuda_live_fn_t(void);
 
+/* Number of kernels that have been launched in this process. Not with a real driver. */
+typedef int64_t sftest_cuda_launched_fn_t(void);
+
 #endif

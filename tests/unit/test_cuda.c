@@ -18,6 +18,7 @@ static sftest_cuda_alloc_fn_t *cuda_alloc;
 static sftest_cuda_free_fn_t *cuda_free;
 static sftest_cuda_copy_fn_t *cuda_copy;
 static sftest_cuda_live_fn_t *cuda_live;
+static sftest_cuda_launched_fn_t *cuda_launched; /* NULL: a real driver */
 
 static uint64_t state;
 
@@ -56,6 +57,7 @@ static bool load_all(void)
   cuda_free = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free");
   cuda_copy = (sftest_cuda_copy_fn_t *)dlsym(driver, "sftest_cuda_copy");
   cuda_live = (sftest_cuda_live_fn_t *)dlsym(driver, "sftest_cuda_live");
+  cuda_launched = is_real() ? NULL : (sftest_cuda_launched_fn_t *)dlsym(driver, "sftest_cuda_launched");
   device = ((sfshm_device_plugin_fn_t)dlsym(plugin, SFSHM_DEVICE_PLUGIN_SYMBOL))();
   return true;
 }
@@ -183,7 +185,8 @@ static void try_kernels(sfshm_unit_t unit, int64_t max_n, int64_t space)
   model->scatter(unit, &shifted, first + 7, packed.host, &to_pattern, to.host, 0, some);
   tested->scatter(unit, &shifted, first + 7, packed.actual, &to_pattern, to.actual, 0, some);
   ck_assert_int_eq(device->check(), SF_OK);
-  device->forget_patterns();
+  device->forget(&from_indices, sizeof from_indices);
+  device->forget(&to_indices, sizeof to_indices);
   array_check_and_free(&from);
   array_check_and_free(&to);
   array_check_and_free(&packed);
@@ -203,6 +206,84 @@ START_TEST(test_large)
     try_kernels((sfshm_unit_t){SFSHM_BASE_DOUBLE, 20000}, 10, 10);
     try_kernels((sfshm_unit_t){SFSHM_BASE_UINT16, 300001}, 3, 3);
   }
+}
+END_TEST
+
+/* Any number of patterns one behind the other, as packing them one by one does. */
+START_TEST(test_gather)
+{
+  enum { MOST = 150 };
+  static indices_t indices[MOST];
+  sfshm_pattern_t patterns[MOST];
+  const sfshm_pattern_t *sets[MOST];
+  for (int round = 0; round < 40; round++) {
+    sfshm_unit_t unit = round == 0 ? (sfshm_unit_t){SFSHM_BASE_DOUBLE, 2000} : random_unit();
+    int32_t n = 1 + (int32_t)random_below(round == 0 ? 20 : MOST);
+    size_t unit_bytes = sfshm_unit_size(unit), total = 0;
+    array_t array = array_make(SPACE * unit_bytes, random_place());
+    for (int32_t i = 0; i < n; i++) {
+      patterns[i] = random_pattern(1 + random_below(MAX_N), &indices[i]);
+      sets[i] = &patterns[i];
+      total += (size_t)patterns[i].n;
+    }
+    char *expected = malloc(total * unit_bytes), *found = malloc(total * unit_bytes), *at = expected;
+    for (int32_t i = 0; i < n; at += (size_t)patterns[i++].n * unit_bytes)
+      sfshm_kernels_find(unit, SFSHM_OP_REPLACE)->pack(unit, sets[i], 0, sets[i]->n, array.host, at);
+    device->gather(unit, sets, n, array.actual, found);
+    ck_assert_int_eq(device->check(), SF_OK);
+    ck_assert_mem_eq(found, expected, total * unit_bytes);
+    free(expected);
+    free(found);
+    device->forget(indices, sizeof indices);
+    array_check_and_free(&array);
+  }
+}
+END_TEST
+
+/* One launch for all of it, however many patterns. */
+START_TEST(test_gather_is_one_launch)
+{
+  sfshm_unit_t unit = {SFSHM_BASE_DOUBLE, 1};
+  sfshm_pattern_t patterns[50];
+  const sfshm_pattern_t *sets[50];
+  double packed[100];
+  array_t array = array_make(1000, 1);
+  for (int i = 0; i < 50; i++) {
+    patterns[i] = (sfshm_pattern_t){SFSHM_PATTERN_STRIDED, 2, i, 3, {NULL}};
+    sets[i] = &patterns[i];
+  }
+  int64_t live = cuda_live(), before = cuda_launched();
+  device->gather(unit, sets, 50, array.actual, packed);
+  ck_assert_int_eq(cuda_launched(), before + 1);
+  ck_assert_int_eq(cuda_live(), live); /* and no indices are stored */
+  array_free(&array);
+}
+END_TEST
+
+/* Copies of indices are found again, and go by the array that they are of. */
+START_TEST(test_copies_of_indices)
+{
+  enum { N = 300 };
+  static uint32_t index[N][4];
+  sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
+  int32_t packed[4];
+  array_t array = array_make(4000, 0);
+  device->kernels(unit, SFSHM_OP_REPLACE)->pack(unit, &(sfshm_pattern_t){.n = 1}, 0, 1, array.actual, packed);
+  int64_t none = cuda_live();
+  for (int times = 0; times < 2; times++)
+    for (uint32_t i = 0; i < N; i++) {
+      memcpy(index[i], (uint32_t[]){i, 3 * i, i + 1, 7}, sizeof index[i]);
+      sfshm_pattern_t pattern = {.kind = SFSHM_PATTERN_INDEX32, .n = 4, .index32 = index[i]};
+      device->kernels(unit, SFSHM_OP_REPLACE)->pack(unit, &pattern, 0, 4, array.actual, packed);
+    }
+  ck_assert_int_eq(cuda_live(), none + N);
+  device->forget(index[5], sizeof index[5]);
+  ck_assert_int_eq(cuda_live(), none + N - 1);
+  device->forget(index[100], 100 * sizeof index[0]);
+  ck_assert_int_eq(cuda_live(), none + N - 101);
+  device->forget(index, sizeof index);
+  ck_assert_int_eq(cuda_live(), none);
+  array_free(&array);
 }
 END_TEST
 
@@ -281,9 +362,12 @@ int main(void)
   TCase *working = make_case(suite, "working", open_devices);
   tcase_add_test(working, test_random);
   tcase_add_test(working, test_large);
+  tcase_add_test(working, test_gather);
   tcase_add_test(working, test_nothing_is_left);
   tcase_add_test(working, test_host_memory_is_none);
   if (!is_real()) {
+    tcase_add_test(working, test_gather_is_one_launch);
+    tcase_add_test(working, test_copies_of_indices);
     tcase_add_test(make_case(suite, "failing", open_to_fail), test_launch_fails);
     tcase_add_test(make_case(suite, "none", NULL), test_no_device);
   }
