@@ -13,6 +13,7 @@
 #include "client/trunk.h"
 #include "client/type.h"
 #include "client/watch.h"
+#include "shm/calls.h"
 #include "shm/error.h"
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
@@ -158,6 +159,7 @@ static inline void launch(sf_request_t *request, sfc_thread_t *thread, bool apar
   thread->in_flight++;
   graph->table[request->sequence & graph->table_mask] = request;
   graph->history[request->sequence % SFC_HISTORY] = request->match;
+  sfshm_calls_note(graph->counts, &graph->digest, request->sequence, request->match);
   sfshm_count(&graph->counts->begun[request->operation], 1);
   sfc_graph_check_unexpected(graph, request->operation);
   if ((request->offers & SFC_OFFER_TARGET) != 0)

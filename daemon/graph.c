@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/calls.h"
 #include "daemon/key.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
@@ -53,6 +54,7 @@ void sfd_graph_set_up(sfd_graph_t *graph)
   if (graph->state != SFD_GRAPH_FAILED)
     graph->state = SFD_GRAPH_READY;
   end_setup(graph);
+  sfd_calls_watch(graph);
   sfd_network_begun(graph->group->job->server);
 }
 
@@ -62,6 +64,7 @@ void sfd_graph_free(sfd_graph_t *graph)
   end_setup(graph);
   sfd_trunks_free(graph->trunks);
   sfd_offload_free(graph->offload);
+  sfd_calls_free(graph->calls);
   TAILQ_REMOVE(&job->graphs, graph, entry);
   if (graph->id != 0)
     sfd_key_remove(&job->graphs_by_id, graph);

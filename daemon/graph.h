@@ -19,6 +19,7 @@
 struct sfd_setup;
 struct sfd_trunks;
 struct sfd_offload;
+struct sfd_calls;
 
 typedef enum sfd_graph_state {
   SFD_GRAPH_GATHERING,
@@ -38,6 +39,7 @@ typedef struct sfd_graph {
   struct sfd_setup *setup;     /* NULL when set-up is over */
   struct sfd_trunks *trunks;   /* NULL: it has no edges between this node and others */
   struct sfd_offload *offload; /* NULL: nothing of it is offloaded */
+  struct sfd_calls *calls;     /* NULL: nothing is known of what its ranks called */
   int64_t nroots;              /* of all ranks */
   int64_t nleaves;
   int64_t npairs; /* ordered pairs of distinct ranks with edges */

@@ -131,6 +131,7 @@ sf_status_t sfd_job_attach(sfd_job_t *job, int32_t number, sfd_session_t *sessio
   rank->session = session;
   rank->pid = session->pid;
   rank->counters_fd = -1;
+  rank->counters.fd = -1;
   TAILQ_INIT(&rank->segments);
   TAILQ_INIT(&rank->regions);
   job->ranks[number] = rank;
@@ -152,6 +153,7 @@ static void free_rank(sfd_rank_t *rank)
   sfd_submission_close(rank->submission);
   sfd_offload_close(rank->offers);
   sfshm_region_destroy(&rank->inbox);
+  sfshm_region_destroy(&rank->counters);
   sfd_trace_keep(rank);
   if (rank->counters_fd >= 0)
     close(rank->counters_fd);

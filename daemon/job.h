@@ -60,6 +60,7 @@ typedef struct sfd_rank {
   char program[SFD_NAME_SIZE];
   sfd_cpus_t cpus;
   int counters_fd;
+  sfshm_region_t counters;           /* mapped when somebody looks into them often */
   sfshm_region_t inbox;              /* mapped when the rank is to be woken */
   sfshm_wake_t *wake;                /* in it; NULL before */
   struct sfd_submission *submission; /* NULL: it has no ring */

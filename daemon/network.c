@@ -9,6 +9,7 @@
 #include "daemon/agreement.h"
 #include "daemon/ask.h"
 #include "daemon/assembly.h"
+#include "daemon/calls.h"
 #include "daemon/early.h"
 #include "daemon/fabric/plugin.h"
 #include "daemon/fabric/tcp.h"
@@ -52,6 +53,7 @@ typedef sf_status_t (*handler_t)(sfd_server_t *server, int32_t node, const Sfpee
 
 #define BODY(name) [SFPEER__MESSAGE__BODY_##name]
 
+/* clang-format off */
 static const handler_t handlers[] = {
     BODY(JOB_JOIN) = sfd_assembly_handle_join,
     BODY(JOB_WITHDRAW) = sfd_assembly_handle_withdraw,
@@ -67,9 +69,11 @@ static const handler_t handlers[] = {
     BODY(GROUP_LEFT) = sfd_group_handle_peer_left,
     BODY(WANTED) = sfd_wants_handle_wanted,
     BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
+    BODY(GRAPH_CALLS) = sfd_calls_handle,
     BODY(ASK) = sfd_ask_handle,
     BODY(TOLD) = sfd_remote_handle_told,
 };
+/* clang-format on */
 
 static sf_status_t handle_control(sfd_server_t *server, int32_t node, const void *payload, size_t bytes)
 {

@@ -223,6 +223,7 @@ static sf_status_t init_handles(sfd_server_t *server)
   uv_idle_init(server->loop, &server->busy);
   uv_timer_init(server->loop, &server->accept_retry);
   uv_timer_init(server->loop, &server->stalls);
+  uv_timer_init(server->loop, &server->calls);
   return SF_OK;
 }
 
@@ -231,6 +232,7 @@ static void start_handles(sfd_server_t *server)
   server->listen_poll.data = server;
   server->attend.data = server;
   server->accept_retry.data = server;
+  server->calls.data = server;
   server->terminate.data = server;
   server->interrupt.data = server;
   uv_prepare_start(&server->attend, on_attend);
@@ -307,6 +309,7 @@ static void close_handles(sfd_server_t *server)
   uv_close((uv_handle_t *)&server->busy, NULL);
   uv_close((uv_handle_t *)&server->accept_retry, NULL);
   uv_close((uv_handle_t *)&server->stalls, NULL);
+  uv_close((uv_handle_t *)&server->calls, NULL);
   uv_close((uv_handle_t *)&server->terminate, NULL);
   uv_close((uv_handle_t *)&server->interrupt, NULL);
 }

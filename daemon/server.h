@@ -95,6 +95,9 @@ typedef struct sfd_server {
   struct sfd_metrics_server *metrics; /* NULL: they are not served */
   struct sfd_workers *workers;        /* NULL: nothing is offloaded */
   uv_timer_t stalls;                  /* see stall.h */
+  uv_timer_t calls;                   /* see calls.h; runs while there are graphs of several ranks */
+  uint64_t calls_pause_ms;            /* until the next look */
+  uint64_t calls_look;                /* its number */
   uint64_t trace_since_ns;            /* when the last trace was started; 0: never */
   uint64_t trace_until_ns;            /* and stopped; 0: it goes on */
   uv_idle_t busy;                     /* runs while the loop must not sleep */

@@ -104,6 +104,8 @@ _Static_assert(sizeof(sfshm_lane_counters_t) == 256, "layout version 2");
   32                           /* bucket b: from 2^b ns to below 2^(b+1); the first and last one take what is beyond */
 #define SFSHM_SAMPLED_EVERY 64 /* operations of a graph, of which one has its time taken */
 #define SFSHM_PLACE_BYTES 96
+#define SFSHM_CALLS 4 /* operations begun that can be looked at: see calls.h */
+#define SFSHM_CALL_DIGESTS 5
 
 typedef struct sfshm_graph_counters {
   _Atomic uint64_t graph; /* its number; 0: entry free */
@@ -127,8 +129,9 @@ typedef struct sfshm_graph_counters {
   _Atomic uint64_t samples;
   _Atomic uint64_t pack_ns;
   _Atomic uint64_t unpack_ns;
-  uint64_t made; /* number of the graph that the entry is, or was, of */
-  uint64_t reserved[9];
+  uint64_t made;                                                /* number of the graph that the entry is, or was, of */
+  _Atomic uint64_t calls[SFSHM_CALLS];                          /* descriptor of operation s at s % SFSHM_CALLS */
+  _Atomic uint64_t digests[SFSHM_CALL_DIGESTS];                 /* by level, of all operations up to one */
   _Atomic uint32_t latency[SFSHM_KINDS][SFSHM_LATENCY_BUCKETS]; /* from begin to end, of the sampled ones */
   sfshm_lane_counters_t rest[2]; /* lanes without an entry of their own: to ranks, to nodes */
 } sfshm_graph_counters_t;
