@@ -310,11 +310,10 @@ $(real_cuda): tests/cuda/real_driver.c tests/cuda/fake_driver.h $(BUILD)/compile
 	@mkdir -p $(@D)
 	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -o $@ $< $(CUDA_LIBS)
 
-$(fake_cuda): tests/cuda/fake_driver.c tests/cuda/fake_driver.h tests/cuda/fake_kernel.h shm/cuda/kernels.cu \
-		shm/cuda/kernels.h $(BUILD)/compile.stamp
+$(fake_cuda): $(wildcard tests/cuda/fake_*) shm/cuda/kernels.cu shm/cuda/kernels.h $(BUILD)/compile.stamp
 	@mkdir -p $(@D)
 	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -Wl,-soname,$(@F) -o $@ \
-		tests/cuda/fake_driver.c -x c -include tests/cuda/fake_kernel.h shm/cuda/kernels.cu
+		$(wildcard tests/cuda/fake_*.c) -x c -include tests/cuda/fake_kernel.h shm/cuda/kernels.cu
 
 # ---- Trying and testing ----
 

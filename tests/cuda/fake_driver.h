@@ -14,7 +14,7 @@
 
 /* Environment: SFTEST_CUDA_DEVICES, the number of devices (2); SFTEST_CUDA_SEED, of the moments at which streams do
  * their work; SFTEST_CUDA_FAIL="FUNCTION:N", whose call number N, counted from 1, fails, and all after it if it was a
- * launch. */
+ * launch; SFTEST_CUDA_MEMOPS=off, streams know no memory operations. */
 
 /* Found by dlsym. Memory of a device, or NULL; and copying between any memory. */
 typedef void *sftest_cuda_alloc_fn_t(int device, size_t len_bytes);
@@ -26,5 +26,11 @@ typedef int64_t sftest_cuda_live_fn_t(void);
 
 /* Number of kernels that have been launched in this process. Not with a real driver. */
 typedef int64_t sftest_cuda_launched_fn_t(void);
+
+/* A stream of the device that the default stream does not wait for; copying in it. Host memory stays as it is until the
+ * stream has come to it. */
+typedef void *sftest_cuda_stream_create_fn_t(int device);
+typedef void sftest_cuda_stream_fn_t(void *stream);
+typedef void sftest_cuda_stream_copy_fn_t(void *to, const void *from, size_t len_bytes, void *stream);
 
 #endif

@@ -83,6 +83,41 @@ void sftest_cuda_copy(void *to, const void *from, size_t len_bytes)
   leave(0);
 }
 
+sftest_cuda_stream_create_fn_t sftest_cuda_stream_create;
+sftest_cuda_stream_fn_t sftest_cuda_stream_destroy;
+sftest_cuda_stream_fn_t sftest_cuda_stream_finish;
+sftest_cuda_stream_copy_fn_t sftest_cuda_stream_copy;
+
+void *sftest_cuda_stream_create(int device)
+{
+  CUstream stream;
+  CUcontext context;
+  enter(device); /* and never leave it */
+  require(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  require(cuCtxPopCurrent(&context), "cuCtxPopCurrent");
+  return stream;
+}
+
+void sftest_cuda_stream_destroy(void *stream)
+{
+  require(cuStreamDestroy(stream), "cuStreamDestroy");
+}
+
+void sftest_cuda_stream_finish(void *stream)
+{
+  require(cuStreamSynchronize(stream), "cuStreamSynchronize");
+}
+
+/* Memory of the host is pinned or not: either will do. */
+void sftest_cuda_stream_copy(void *to, const void *from, size_t len_bytes, void *stream)
+{
+  CUcontext context;
+  require(cuStreamGetCtx(stream, &context), "cuStreamGetCtx");
+  require(cuCtxPushCurrent(context), "cuCtxPushCurrent");
+  require(cuMemcpyAsync((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, len_bytes, stream), "cuMemcpyAsync");
+  require(cuCtxPopCurrent(&context), "cuCtxPopCurrent");
+}
+
 int64_t sftest_cuda_live(void)
 {
   return nlive;

@@ -1,0 +1,49 @@
+/* What the files of the stand-in for the CUDA driver share. One lock for all; kernels and host functions run without
+ * it. */
+#ifndef SFTEST_CUDA_FAKE_INTERNAL_H
+#define SFTEST_CUDA_FAKE_INTERNAL_H
+
+#include <cuda.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shm/cuda/kernels.h"
+
+#define SFTEST_MAX_DEVICES 8
+
+/* A kernel by the form of its argument. */
+typedef struct sftest_kernel {
+  void (*scatter)(sfshm_cuda_scatter_t args);
+  void (*gather)(sfshm_cuda_gathers_t args);
+} sftest_kernel_t;
+
+struct CUctx_st {
+  int device;
+  int retained;
+};
+
+struct CUfunc_st {
+  struct CUfunc_st *next;
+  sftest_kernel_t kernel;
+};
+
+extern pthread_mutex_t sftest_cuda_lock;
+extern CUresult sftest_cuda_sticky; /* of the first launch that failed */
+
+/* With the lock held: whether this call is the one that is to fail; and a random number. */
+bool sftest_cuda_is_to_fail(const char *function);
+uint64_t sftest_cuda_chance(void);
+
+/* The thread's context; NULL: none. */
+CUcontext sftest_cuda_current(void);
+
+/* With the lock held, as often closed as opened: memory of devices can be touched while it is open. */
+void sftest_cuda_open_memory(void);
+void sftest_cuda_close_memory(void);
+
+/* With the lock held, which is released meanwhile: until the work told so far is done, of all streams or of those that
+ * the default stream waits for. */
+void sftest_cuda_finish(bool all);
+
+#endif
