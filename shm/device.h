@@ -10,6 +10,7 @@
 
 #include <sf/sf_status.h>
 
+#include "shm/device_streams.h"
 #include "shm/kernels.h"
 
 #define SFSHM_DEVICE_VERSION 2u
@@ -69,6 +70,8 @@ typedef struct sfshm_device_ops {
 
   /* Memory that holds index arrays of patterns is about to be freed: copies of them that devices have are let go. */
   void (*forget)(const void *base, size_t length_bytes);
+
+  const sfshm_streams_ops_t *streams;
 } sfshm_device_ops_t;
 
 /* The only symbol of a plugin. */

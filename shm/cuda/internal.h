@@ -100,4 +100,11 @@ const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op);
 void sfshm_cuda_gather(sfshm_unit_t unit, const sfshm_pattern_t *const patterns[], int32_t npatterns, const void *array,
                        void *packed);
 
+/* Launches a kernel on the stream of that device, which has been entered, and returns. */
+sf_status_t sfshm_cuda_scatter_on(sfshm_cuda_device_t *device, sfshm_unit_t unit, sfshm_op_t op,
+                                  const sfshm_pattern_t *from_pattern, int64_t from_bias, const void *from,
+                                  const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n);
+
+extern const sfshm_streams_ops_t sfshm_cuda_streams;
+
 #endif

@@ -1,6 +1,6 @@
 /* The device's loops over elements, one kernel for each type of element: to op= from, by patterns. Compiled by nvcc;
- * the subset of C++ that is C, so that a C compiler can make host functions of it, given SF_KERNEL, SF_INLINE, SF_FIRST
- * and SF_STEP: tests without a device run these.
+ * the subset of C++ that is C, so that a C compiler can make host functions of it, given SF_KERNEL, SF_INLINE, SF_FIRST,
+ * SF_STEP, SF_LOAD and SF_PAUSE: tests without a device run these.
  *
  * Plain stores: in the plain form no vertex occurs twice among the targets, and in the ordered form one thread has all
  * contributions to a vertex and combines them in their order. So results are those of the host's kernels bit by bit
@@ -16,6 +16,8 @@
 #define SF_INLINE static __device__ __forceinline__
 #define SF_FIRST ((int64_t)blockIdx.x * blockDim.x + threadIdx.x)
 #define SF_STEP ((int64_t)gridDim.x * blockDim.x)
+#define SF_LOAD(address) (*(const volatile uint32_t *)(address))
+#define SF_PAUSE() __nanosleep(200)
 #endif
 
 SF_INLINE int64_t vertex_at(const sfshm_cuda_pattern_t *pattern, int64_t i)
@@ -196,3 +198,11 @@ SFSHM_CUDA_COMPLEXES(DEFINE_COMPLEX)
   }                                                                                                                    \
   DEFINE_KERNELS(suffix, sfshm_##suffix##_t)
 SFSHM_PAIR_TABLE(DEFINE_PAIR)
+
+/* Ends when the word at `from` has come to n, or gone beyond: for streams that can't wait by themselves. */
+SF_KERNEL sf_await(sfshm_cuda_scatter_t args)
+{
+  for (int64_t e = SF_FIRST; e < 1; e += SF_STEP)
+    while ((int32_t)(SF_LOAD((const uint32_t *)args.from) - (uint32_t)args.n) < 0)
+      SF_PAUSE();
+}

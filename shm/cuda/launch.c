@@ -502,3 +502,18 @@ const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op)
   };
   return unit.count >= 1 && sfshm_op_applies(op, unit.base) ? tables[op] : NULL;
 }
+
+sf_status_t sfshm_cuda_scatter_on(sfshm_cuda_device_t *device, sfshm_unit_t unit, sfshm_op_t op,
+                                  const sfshm_pattern_t *from_pattern, int64_t from_bias, const void *from,
+                                  const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n)
+{
+  return launch(device, &(job_t){.unit = unit,
+                                 .op = op,
+                                 .from_pattern = from_pattern,
+                                 .from_bias = from_bias,
+                                 .from = from,
+                                 .to_pattern = to_pattern,
+                                 .to = to,
+                                 .first = first,
+                                 .n = n});
+}

@@ -354,6 +354,7 @@ const sfshm_device_ops_t *sfshm_device_plugin(void)
       .gather = sfshm_cuda_gather,
       .check = check,
       .forget = forget,
+      .streams = &sfshm_cuda_streams,
   };
   return &ops;
 }

@@ -2,12 +2,15 @@
 #ifndef SFTEST_CUDA_FAKE_KERNEL_H
 #define SFTEST_CUDA_FAKE_KERNEL_H
 
+#include <sched.h>
 #include <stdint.h>
 
 #define SF_KERNEL __attribute__((visibility("default"))) void
 #define SF_INLINE static inline
 #define SF_FIRST sftest_cuda_first
 #define SF_STEP sftest_cuda_step
+#define SF_LOAD(address) __atomic_load_n(address, __ATOMIC_ACQUIRE)
+#define SF_PAUSE() sched_yield()
 
 /* The thread that the kernel is being run for, and how many there are. */
 extern _Thread_local int64_t sftest_cuda_first;

@@ -1,0 +1,355 @@
+/* Work on the application's streams: see shm/device_streams.h. Nothing is waited for but in open, prepare and close. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/cuda/internal.h"
+#include "shm/device_streams.h"
+#include "shm/error.h"
+
+/* A call of a host function that has been given to a stream; kept until it is done. */
+typedef struct call {
+  struct call *next;
+  _Atomic bool done;
+  void (*function)(void *argument);
+  _Alignas(max_align_t) char argument[];
+} call_t;
+
+struct sfshm_streams {
+  sfshm_cuda_device_t view; /* of the device, with the stream that was chosen, and plans of its own */
+  int32_t device;
+  bool has_memops;
+  bool is_marked;
+  CUevent tail;
+  CUfunction await;
+  call_t *first_call; /* in the order in which they were given */
+  call_t **last_call;
+};
+
+static sf_status_t enter(const sfshm_streams_t *streams)
+{
+  return sfshm_cuda_status(cuCtxPushCurrent(streams->view.context), "cuCtxPushCurrent");
+}
+
+static sf_status_t leave(sf_status_t status)
+{
+  sfshm_cuda_leave();
+  return status;
+}
+
+/* ---- Which device ------------------------------------------------------------------------------------------------ */
+
+static bool is_default(CUstream stream)
+{
+  return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+/* The stream's context. *context_p: NULL for a default stream of nothing that is current. */
+static sf_status_t context_of(CUstream stream, CUcontext *context_p)
+{
+  if (is_default(stream))
+    return sfshm_cuda_status(cuCtxGetCurrent(context_p), "cuCtxGetCurrent");
+  return sfshm_cuda_status(cuStreamGetCtx(stream, context_p), "cuStreamGetCtx");
+}
+
+static sf_status_t device_of(CUcontext context, int32_t *device_p)
+{
+  CUdevice device = 0;
+  sf_status_t status = SF_OK;
+  if (context != NULL) {
+    status = sfshm_cuda_status(cuCtxPushCurrent(context), "cuCtxPushCurrent");
+    if (status != SF_OK)
+      return status;
+    status = leave(sfshm_cuda_status(cuCtxGetDevice(&device), "cuCtxGetDevice"));
+  }
+  *device_p = device;
+  return status;
+}
+
+static sf_status_t choose(sfshm_streams_t *streams, void *stream)
+{
+  CUcontext context = NULL;
+  if (stream == streams->view.stream)
+    return SF_OK;
+  sf_status_t status = context_of(stream, &context);
+  if (status == SF_OK && context != streams->view.context && (context != NULL || !is_default(stream)))
+    status = sfshm_error(SF_ERR_ARG, "CUDA: the stream is not of the primary context of device %d, as those before",
+                         streams->device);
+  if (status == SF_OK)
+    status = enter(streams);
+  if (status != SF_OK)
+    return status;
+  if (streams->is_marked)
+    status = sfshm_cuda_status(cuStreamWaitEvent(stream, streams->tail, 0), "cuStreamWaitEvent");
+  if (status == SF_OK)
+    streams->view.stream = stream;
+  return leave(status);
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+/* Memory operations are tried: what says whether they are there differs between drivers. */
+static bool try_memops(const sfshm_cuda_device_t *device)
+{
+  void *word = NULL;
+  CUdeviceptr seen_at;
+  if (cuMemHostAlloc(&word, sizeof(uint32_t), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS)
+    return false;
+  memset(word, 0, sizeof(uint32_t));
+  bool works = cuMemHostGetDevicePointer(&seen_at, word, 0) == CUDA_SUCCESS &&
+               cuStreamWriteValue32(device->stream, seen_at, 1, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS &&
+               cuStreamWaitValue32(device->stream, seen_at, 1, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS &&
+               cuStreamSynchronize(device->stream) == CUDA_SUCCESS && atomic_load((_Atomic uint32_t *)word) == 1;
+  cuMemFreeHost(word);
+  return works;
+}
+
+/* The device has been entered. */
+static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *device, bool use_memops)
+{
+  sfshm_cuda_device_t *view = &streams->view;
+  view->is_open = true;
+  view->context = device->context;
+  view->module = device->module;
+  memcpy(view->scatter, device->scatter, sizeof view->scatter);
+  memcpy(view->ordered, device->ordered, sizeof view->ordered);
+  streams->has_memops = use_memops && try_memops(device);
+  sf_status_t status = sfshm_cuda_status(cuModuleGetFunction(&streams->await, device->module, "sf_await"), "sf_await");
+  return status == SF_OK ? sfshm_cuda_status(cuEventCreate(&streams->tail, CU_EVENT_DISABLE_TIMING), "cuEventCreate")
+                         : status;
+}
+
+static sf_status_t open_streams(void *stream, bool use_memops, sfshm_streams_t **streams_p)
+{
+  CUcontext context = NULL;
+  sfshm_cuda_device_t *device;
+  sfshm_streams_t *streams = calloc(1, sizeof *streams);
+  if (streams == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "CUDA: streams of a graph");
+  streams->last_call = &streams->first_call;
+  sf_status_t status = context_of(stream, &context);
+  if (status == SF_OK)
+    status = device_of(context, &streams->device);
+  sfshm_cuda_lock();
+  if (status == SF_OK)
+    status = sfshm_cuda_enter(streams->device, &device);
+  if (status == SF_OK) {
+    if (context != NULL && context != device->context)
+      status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the stream is not of its device's primary context");
+    if (status == SF_OK)
+      status = fill_in(streams, device, use_memops);
+    sfshm_cuda_leave();
+  }
+  sfshm_cuda_unlock();
+  if (status == SF_OK) {
+    streams->view.stream = stream;
+    *streams_p = streams;
+  } else {
+    free(streams);
+  }
+  return status;
+}
+
+static void free_calls(sfshm_streams_t *streams, bool all)
+{
+  while (streams->first_call != NULL) {
+    call_t *call = streams->first_call;
+    if (!all && !atomic_load_explicit(&call->done, memory_order_acquire))
+      return;
+    streams->first_call = call->next;
+    if (call->next == NULL)
+      streams->last_call = &streams->first_call;
+    free(call);
+  }
+}
+
+static void close_streams(sfshm_streams_t *streams)
+{
+  sfshm_cuda_lock();
+  if (enter(streams) == SF_OK) {
+    sfshm_cuda_plans_drop(&streams->view.plans, NULL, SIZE_MAX);
+    free(streams->view.plans.buckets);
+    cuEventDestroy(streams->tail);
+    sfshm_cuda_leave();
+  }
+  sfshm_cuda_unlock();
+  free_calls(streams, true);
+  free(streams);
+}
+
+static int32_t get_device(const sfshm_streams_t *streams)
+{
+  return streams->device;
+}
+
+static bool has_memops(const sfshm_streams_t *streams)
+{
+  return streams->has_memops;
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+static sf_status_t pin(sfshm_streams_t *streams, void *address, size_t len_bytes, char **seen_at_p)
+{
+  CUdeviceptr seen_at = 0;
+  sf_status_t status = enter(streams);
+  if (status != SF_OK)
+    return status;
+  status = sfshm_cuda_status(
+      cuMemHostRegister(address, len_bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
+      "pinning shared memory");
+  if (status == SF_OK) {
+    status = sfshm_cuda_status(cuMemHostGetDevicePointer(&seen_at, address, 0), "cuMemHostGetDevicePointer");
+    if (status != SF_OK)
+      cuMemHostUnregister(address);
+  }
+  *seen_at_p = (char *)(uintptr_t)seen_at;
+  return leave(status);
+}
+
+static void unpin(sfshm_streams_t *streams, void *address)
+{
+  if (enter(streams) != SF_OK)
+    return;
+  cuMemHostUnregister(address);
+  sfshm_cuda_leave();
+}
+
+static sf_status_t prepare(sfshm_streams_t *streams, const sfshm_pattern_t *pattern, bool is_target)
+{
+  sfshm_cuda_pattern_t device_pattern;
+  sfshm_cuda_plan_t *plan = NULL;
+  if (pattern->n == 0)
+    return SF_OK;
+  sf_status_t status = enter(streams);
+  if (status != SF_OK)
+    return status;
+  status = sfshm_cuda_plan(&streams->view, pattern, &device_pattern, &plan);
+  if (status == SF_OK && plan != NULL && is_target)
+    status = sfshm_cuda_plan_order(plan, pattern);
+  return leave(status);
+}
+
+/* ---- Work -------------------------------------------------------------------------------------------------------- */
+
+static sf_status_t scatter(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op,
+                           const sfshm_pattern_t *from_pattern, int64_t from_bias, const void *from,
+                           const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n)
+{
+  sf_status_t status = n > 0 ? enter(streams) : SF_OK;
+  return n > 0 && status == SF_OK ? leave(sfshm_cuda_scatter_on(&streams->view, unit, op, from_pattern, from_bias, from,
+                                                                to_pattern, to, first, n))
+                                  : status;
+}
+
+static void run_call(void *argument)
+{
+  call_t *call = argument;
+  call->function(call->argument);
+  atomic_store_explicit(&call->done, true, memory_order_release);
+}
+
+static sf_status_t call_host(sfshm_streams_t *streams, void (*function)(void *argument), const void *argument,
+                             size_t argument_bytes)
+{
+  free_calls(streams, false);
+  call_t *call = malloc(sizeof *call + argument_bytes);
+  if (call == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "CUDA: call of a host function");
+  call->next = NULL;
+  call->function = function;
+  atomic_init(&call->done, false);
+  memcpy(call->argument, argument, argument_bytes);
+  sf_status_t status = enter(streams);
+  if (status == SF_OK)
+    status = leave(sfshm_cuda_status(cuLaunchHostFunc(streams->view.stream, run_call, call), "cuLaunchHostFunc"));
+  if (status != SF_OK) {
+    free(call);
+    return status;
+  }
+  *streams->last_call = call;
+  streams->last_call = &call->next;
+  return SF_OK;
+}
+
+typedef struct doorbell {
+  _Atomic uint32_t *word;
+  uint32_t value;
+} doorbell_t;
+
+static void ring(void *argument)
+{
+  const doorbell_t *doorbell = argument;
+  atomic_store_explicit(doorbell->word, doorbell->value, memory_order_release);
+}
+
+static sf_status_t raise_word(sfshm_streams_t *streams, _Atomic uint32_t *word, char *seen_at, uint32_t value)
+{
+  doorbell_t doorbell = {word, value};
+  if (!streams->has_memops)
+    return call_host(streams, ring, &doorbell, sizeof doorbell);
+  sf_status_t status = enter(streams);
+  return status != SF_OK
+             ? status
+             : leave(sfshm_cuda_status(cuStreamWriteValue32(streams->view.stream, (CUdeviceptr)(uintptr_t)seen_at,
+                                                            value, CU_STREAM_WRITE_VALUE_DEFAULT),
+                                       "cuStreamWriteValue32"));
+}
+
+static sf_status_t launch_await(const sfshm_streams_t *streams, const char *seen_at, uint32_t value)
+{
+  sfshm_cuda_scatter_t args = {.from = seen_at, .n = value};
+  void *parameters[] = {&args};
+  return sfshm_cuda_status(cuLaunchKernel(streams->await, 1, 1, 1, 1, 1, 1, 0, streams->view.stream, parameters, NULL),
+                           "launching a kernel that waits");
+}
+
+static sf_status_t await_word(sfshm_streams_t *streams, char *seen_at, uint32_t value)
+{
+  sf_status_t status = enter(streams);
+  if (status != SF_OK)
+    return status;
+  if (streams->has_memops)
+    status = sfshm_cuda_status(
+        cuStreamWaitValue32(streams->view.stream, (CUdeviceptr)(uintptr_t)seen_at, value, CU_STREAM_WAIT_VALUE_GEQ),
+        "cuStreamWaitValue32");
+  else
+    status = launch_await(streams, seen_at, value);
+  return leave(status);
+}
+
+static sf_status_t mark(sfshm_streams_t *streams)
+{
+  sf_status_t status = enter(streams);
+  if (status == SF_OK)
+    status = leave(sfshm_cuda_status(cuEventRecord(streams->tail, streams->view.stream), "cuEventRecord"));
+  streams->is_marked |= status == SF_OK;
+  return status;
+}
+
+static sf_status_t is_idle(sfshm_streams_t *streams, bool *idle_p)
+{
+  sf_status_t status = enter(streams);
+  if (status != SF_OK)
+    return status;
+  CUresult result = cuEventQuery(streams->tail);
+  *idle_p = result != CUDA_ERROR_NOT_READY;
+  return leave(*idle_p ? sfshm_cuda_status(result, "work on streams") : SF_OK);
+}
+
+const sfshm_streams_ops_t sfshm_cuda_streams = {
+    .open = open_streams,
+    .close = close_streams,
+    .device = get_device,
+    .has_memops = has_memops,
+    .pin = pin,
+    .unpin = unpin,
+    .prepare = prepare,
+    .choose = choose,
+    .scatter = scatter,
+    .raise = raise_word,
+    .await = await_word,
+    .call = call_host,
+    .mark = mark,
+    .is_idle = is_idle,
+};

@@ -1,0 +1,63 @@
+/* Work on streams of devices, given to a plugin by operations that nobody waits for on the host: see
+ * sf/sf_streams.h. Nothing here waits but open, prepare, unpin and close. Results are those of the host's kernels bit
+ * by bit. */
+#ifndef SFSHM_DEVICE_STREAMS_H
+#define SFSHM_DEVICE_STREAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "shm/pattern.h"
+#include "shm/unit.h"
+
+/* One user of streams, which all are of one device: what is given to it is done in the order in which it was given,
+ * also if the streams differ. One thread at a time, but for is_idle. */
+typedef struct sfshm_streams sfshm_streams_t;
+
+typedef struct sfshm_streams_ops {
+  /* A user of streams of that stream's device. In the driver's terms: NULL is the default stream, of the current
+   * context or, if there is none, of the first device. use_memops: memory operations raise and await words where the
+   * driver has them; else host functions and kernels do. */
+  sf_status_t (*open)(void *stream, bool use_memops, sfshm_streams_t **streams_p);
+  /* All that was given must have been done. */
+  void (*close)(sfshm_streams_t *streams);
+
+  int32_t (*device)(const sfshm_streams_t *streams);
+  bool (*has_memops)(const sfshm_streams_t *streams);
+
+  /* Memory that processes share, whole pages: where the device sees it, until it is unpinned. */
+  sf_status_t (*pin)(sfshm_streams_t *streams, void *address, size_t len_bytes, char **seen_at_p);
+  void (*unpin)(sfshm_streams_t *streams, void *address);
+
+  /* Copies what kernels need of the pattern, which stays where it is until close, so that scatter allocates nothing. */
+  sf_status_t (*prepare)(sfshm_streams_t *streams, const sfshm_pattern_t *pattern, bool is_target);
+
+  /* What follows goes to that stream. SF_ERR_ARG: it is of another device. */
+  sf_status_t (*choose)(sfshm_streams_t *streams, void *stream);
+
+  /* As sfshm_kernels_t's scatter, both on the device or in pinned memory as seen from there. */
+  sf_status_t (*scatter)(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op,
+                         const sfshm_pattern_t *from_pattern, int64_t from_bias, const void *from,
+                         const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n);
+
+  /* A word in pinned memory, given as the host sees it and as the device does: sets it when all before is done; holds
+   * back all behind until (int32_t)(word - value) >= 0. */
+  sf_status_t (*raise)(sfshm_streams_t *streams, _Atomic uint32_t *word, char *seen_at, uint32_t value);
+  sf_status_t (*await)(sfshm_streams_t *streams, char *seen_at, uint32_t value);
+
+  /* Calls a function of the host with a copy of the argument, between what is before and behind; it must neither wait
+   * nor call the driver. Not at all if the device has failed. */
+  sf_status_t (*call)(sfshm_streams_t *streams, void (*function)(void *argument), const void *argument,
+                      size_t argument_bytes);
+
+  /* All that was given until now is one piece for is_idle, and for other streams. */
+  sf_status_t (*mark)(sfshm_streams_t *streams);
+
+  /* Whether all pieces are done. A failure of the device: nothing will be done any more. Any thread. */
+  sf_status_t (*is_idle)(sfshm_streams_t *streams, bool *idle_p);
+} sfshm_streams_ops_t;
+
+#endif
