@@ -114,6 +114,14 @@ static void combine_function(const sfc_composite_t *composite, const sfc_piece_t
   composite->move->unpack(unit, vertex, piece->first, piece->n, present, composite->target);
 }
 
+/* Slots are in the order of roots and contributions: each root is met by its contributions one after the other. */
+static void fetch_all(const sfc_composite_t *composite)
+{
+  const sfc_combine_t *combine = &composite->combine;
+  combine->kernels->fetch(combine->unit, composite->slot_root, 0, composite->slot_root->n, composite->scratch,
+                          composite->target);
+}
+
 static void combine_round(const sfc_composite_t *composite, const sfc_round_t *round)
 {
   bool fetch = composite->call == SFSHM_CALL_FETCH;
@@ -141,6 +149,8 @@ static bool advance(sfc_composite_t *composite, sfc_thread_t *thread)
 {
   if (!composite->waiting || composite->first->receives_left > 0 || sfc_graph_is_failed(composite->first->graph))
     return false;
+  if (composite->slot_root != NULL)
+    fetch_all(composite);
   for (int64_t i = 0; i < composite->nrounds; i++)
     combine_round(composite, &composite->rounds[i]);
   leave_thread(composite, thread);
@@ -191,6 +201,19 @@ static sf_status_t choose_kernels(sfc_composite_t *composite)
   return SF_OK;
 }
 
+/* How contributions meet the roots, which depends on the kernels. */
+static sf_status_t choose_order(sfc_composite_t *composite)
+{
+  const sfshm_kernels_t *kernels = composite->combine.kernels;
+  if (composite->call == SFSHM_CALL_BCAST)
+    return SF_OK;
+  composite->slot_root = NULL;
+  composite->nrounds = 0;
+  if (composite->call == SFSHM_CALL_FETCH && kernels != NULL && kernels->fetch != NULL)
+    return sfc_multi_slot_roots(composite->graph, &composite->slot_root);
+  return sfc_multi_rounds(composite->graph, &composite->rounds, &composite->nrounds);
+}
+
 /* The engine checks the other buffers. */
 static sf_status_t look_up_target(sfc_composite_t *composite)
 {
@@ -209,6 +232,8 @@ static sf_status_t look_up_target(sfc_composite_t *composite)
     status = sfc_devices_choose(sfshm_call_name(composite->call), addresses, refs, 1, &composite->devices);
   if (status == SF_OK)
     status = choose_kernels(composite);
+  if (status == SF_OK)
+    status = choose_order(composite);
   if (status == SF_OK)
     composite->memory_epoch = epoch;
   return status;
@@ -279,9 +304,7 @@ static sf_status_t make_bcast(sfc_composite_t *composite, const sfc_composite_ca
 
 static sf_status_t make_gather(sfc_composite_t *composite, const sfc_composite_call_t *call, sf_graph_t *multi)
 {
-  sf_status_t status = sfc_multi_rounds(call->graph, &composite->rounds, &composite->nrounds);
-  if (status == SF_OK)
-    status = make_room(composite, multi->nroots);
+  sf_status_t status = make_room(composite, multi->nroots);
   composite->target = (void *)(uintptr_t)call->root;
   if (status == SF_OK)
     status = make_part(composite, multi, SFSHM_REDUCE, composite->scratch, call->leaf, &composite->first);

@@ -37,6 +37,7 @@ typedef struct sfc_composite {
   const sfshm_device_ops_t *devices; /* if the target is on one; NULL: it is not */
   char *target;                      /* roots, or leaves */
   uint64_t memory_epoch;             /* when that was looked up */
+  const sfshm_pattern_t *slot_root;  /* of a fetch_op that goes through all slots at once; else NULL, and */
   const struct sfc_round *rounds;    /* which contributions meet which vertices of the target, one after the other */
   int64_t nrounds;
   struct sfc_round *own_round; /* of a bcast */

@@ -292,6 +292,46 @@ sf_status_t sfc_multi_graph(sf_graph_t *graph, sf_graph_t **multi_p)
   return status;
 }
 
+/* ---- Roots of slots --------------------------------------------------------------------------------------------- */
+
+static void fill_roots(const int64_t first[], int64_t nroots, bool wide, void *roots)
+{
+  for (int64_t root = 0; root < nroots; root++)
+    for (int64_t slot = first[root]; slot < first[root + 1]; slot++) {
+      if (wide)
+        ((int64_t *)roots)[slot] = root;
+      else
+        ((uint32_t *)roots)[slot] = (uint32_t)root;
+    }
+}
+
+static sf_status_t make_slot_roots(sf_graph_t *graph)
+{
+  sfc_multi_t *multi = graph->multi;
+  int64_t n = multi->leaf_ranks.offset[multi->leaf_ranks.nranks];
+  bool wide = graph->nroots > UINT32_MAX;
+  int64_t *first = first_slots(graph);
+  void *roots = malloc((size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t)) + 1);
+  if (first == NULL || roots == NULL) {
+    free(first);
+    free(roots);
+    return sfshm_error(SF_ERR_NOMEM, "roots of %lld contributions", (long long)n);
+  }
+  fill_roots(first, graph->nroots, wide, roots);
+  multi->slot_roots = roots;
+  multi->slot_root = wide ? sfshm_pattern_from_index64(roots, n) : sfshm_pattern_from_index32(roots, n);
+  free(first);
+  return SF_OK;
+}
+
+sf_status_t sfc_multi_slot_roots(sf_graph_t *graph, const sfshm_pattern_t **roots_p)
+{
+  sf_status_t status = graph->multi->slot_roots == NULL ? make_slot_roots(graph) : SF_OK;
+  if (status == SF_OK)
+    *roots_p = &graph->multi->slot_root;
+  return status;
+}
+
 /* ---- Rounds ------------------------------------------------------------------------------------------------------ */
 
 /* How often a round occurs: of each edge, how many edges of its root come before it. end: by round. */
@@ -389,6 +429,7 @@ void sfc_multi_free(sf_graph_t *graph)
     return;
   sfc_ranks_free(&multi->root_ranks);
   sfc_ranks_free(&multi->leaf_ranks);
+  free(multi->slot_roots);
   sfc_device_free_array(multi->order);
   free(multi->rounds);
   free(multi);

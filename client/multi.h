@@ -26,8 +26,10 @@ typedef struct sfc_multi {
   sfc_ranks_t leaf_ranks;
   sf_graph_t *edges; /* until graph has been made */
   sf_graph_t *graph;
-  int64_t *order;      /* what the rounds refer to */
-  sfc_round_t *rounds; /* all first contributions, all second ones, ... */
+  sfshm_pattern_t slot_root; /* the root of each slot, ascending */
+  void *slot_roots;          /* what that refers to; NULL: not made */
+  int64_t *order;            /* what the rounds refer to */
+  sfc_round_t *rounds;       /* all first contributions, all second ones, ... */
   int64_t nrounds;
 } sfc_multi_t;
 
@@ -40,7 +42,10 @@ sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 /* The multi-graph. Collective and blocking at first use. */
 sf_status_t sfc_multi_graph(sf_graph_t *graph, sf_graph_t **multi_p);
 
-/* The rounds of a graph that has its multi-graph. Local. */
+/* The root of each slot of a graph that has its multi-graph. Local. */
+sf_status_t sfc_multi_slot_roots(sf_graph_t *graph, const sfshm_pattern_t **roots_p);
+
+/* Its rounds. Local. */
 sf_status_t sfc_multi_rounds(sf_graph_t *graph, const sfc_round_t **rounds_p, int64_t *nrounds_p);
 
 /* Whether operations on the multi-graph are in flight. */

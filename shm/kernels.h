@@ -20,10 +20,15 @@ typedef void (*sfshm_scatter_fn_t)(sfshm_unit_t unit, const sfshm_pattern_t *fro
                                    const void *from, const sfshm_pattern_t *to_pattern, void *to, int64_t first,
                                    int64_t n);
 
+/* array[pattern(first + i)] op= packed[i], and packed[i] becomes what was in the array before, i ascending. */
+typedef void (*sfshm_fetch_fn_t)(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n,
+                                 void *packed, void *array);
+
 typedef struct sfshm_kernels {
   sfshm_pack_fn_t pack;
   sfshm_unpack_fn_t unpack;
   sfshm_scatter_fn_t scatter;
+  sfshm_fetch_fn_t fetch; /* NULL: a device may have none */
 } sfshm_kernels_t;
 
 /* Kernels for a unit and an op that applies to it (NULL otherwise). Static storage; two loads to find. */

@@ -37,14 +37,32 @@ static void pack_by_size(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int6
   SFSHM_DEFINE_UNPACK(block_##op##_##suffix, large, block_##op##_##suffix, sfshm_dense_##op##_##suffix,                \
                       sizeof(type) * (size_t)unit.count)                                                               \
   SFSHM_DEFINE_SCATTER(block_##op##_##suffix, large, block_##op##_##suffix, sfshm_dense_##op##_##suffix,               \
-                       sizeof(type) * (size_t)unit.count)
+                       sizeof(type) * (size_t)unit.count)                                                              \
+                                                                                                                       \
+  SFSHM_INLINE void fetch_all_##op##_##suffix(char *restrict to, const char *restrict from, size_t size_bytes)         \
+  {                                                                                                                    \
+    char *in = (char *)(uintptr_t)from; /* packed data, which fetch may write */                                       \
+    type before;                                                                                                       \
+    for (size_t offset = 0; offset < size_bytes; offset += sizeof(type)) {                                             \
+      memcpy(&before, to + offset, sizeof(type));                                                                      \
+      sfshm_##op##_##suffix(to + offset, in + offset, sizeof(type));                                                   \
+      memcpy(in + offset, &before, sizeof(type));                                                                      \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  SFSHM_INLINE void fetch_each_##op##_##suffix(char *to, const char *from, size_t size_bytes)                          \
+  {                                                                                                                    \
+    fetch_all_##op##_##suffix(to, from, size_bytes);                                                                   \
+  }                                                                                                                    \
+  SFSHM_DEFINE_FETCH(op##_##suffix, small, fetch_each_##op##_##suffix, fetch_all_##op##_##suffix, sizeof(type))        \
+  SFSHM_DEFINE_FETCH(block_##op##_##suffix, large, fetch_each_##op##_##suffix, fetch_all_##op##_##suffix,              \
+                     sizeof(type) * (size_t)unit.count)
 
 SFSHM_ELEMENT_TABLE(DEFINE_KERNELS)
 
 #define CELL(op, OP, BASE, suffix, size_bytes)                                                                         \
   [SFSHM_OP_##OP][SFSHM_BASE_##BASE] = {                                                                               \
-      {sfshm_pack_##size_bytes, unpack_##op##_##suffix, scatter_##op##_##suffix},                                      \
-      {pack_by_size, unpack_block_##op##_##suffix, scatter_block_##op##_##suffix},                                     \
+      {sfshm_pack_##size_bytes, unpack_##op##_##suffix, scatter_##op##_##suffix, fetch_##op##_##suffix},               \
+      {pack_by_size, unpack_block_##op##_##suffix, scatter_block_##op##_##suffix, fetch_block_##op##_##suffix},        \
   }
 
 /* ordered: the suffix that max and min go by; all other ops take signed integers as unsigned. */

@@ -140,8 +140,8 @@ SFSHM_INLINE void sfshm_visit_large(sfshm_visit_t visit, sfshm_dense_t dense, si
     sfshm_loop(visit, size_bytes, from_part.pattern->kind, from_part, from, to_part.pattern->kind, to_part, to, n);
 }
 
-/* The three kernels of kernels.h, named sfshm_pack_NAME (visible), unpack_NAME and scatter_NAME (static). flavour:
- * small or large. */
+/* The kernels of kernels.h, named sfshm_pack_NAME (visible), unpack_NAME, scatter_NAME and fetch_NAME (static).
+ * flavour: small or large. What fetch visits at "from" it writes, too. */
 #define SFSHM_DEFINE_PACK(name, flavour, visit, dense, size_bytes)                                                     \
   void sfshm_pack_##name(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n,                  \
                          const void *array, void *packed)                                                              \
@@ -165,6 +165,14 @@ SFSHM_INLINE void sfshm_visit_large(sfshm_visit_t visit, sfshm_dense_t dense, si
     (void)unit;                                                                                                        \
     sfshm_visit_##flavour(visit, dense, size_bytes, (sfshm_part_t){from_pattern, first, from_bias}, from,              \
                           (sfshm_part_t){to_pattern, first, 0}, to, n);                                                \
+  }
+#define SFSHM_DEFINE_FETCH(name, flavour, visit, dense, size_bytes)                                                    \
+  static void fetch_##name(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n, void *packed,  \
+                           void *array)                                                                                \
+  {                                                                                                                    \
+    (void)unit;                                                                                                        \
+    sfshm_visit_##flavour(visit, dense, size_bytes, sfshm_packed_part, packed, (sfshm_part_t){pattern, first, 0},      \
+                          array, n);                                                                                   \
   }
 
 #endif

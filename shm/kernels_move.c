@@ -3,6 +3,8 @@
 
 #include "shm/kernels_loops.h"
 
+#define SWAP_BYTES 64u
+
 SFSHM_INLINE void copy_dense(char *restrict to, const char *restrict from, size_t size_bytes)
 {
   memcpy(to, from, size_bytes);
@@ -14,11 +16,30 @@ SFSHM_INLINE void copy_unit(char *to, const char *from, size_t size_bytes)
   memcpy(to, from, size_bytes);
 }
 
+/* Fetch: the two units are exchanged. */
+SFSHM_INLINE void swap_unit(char *to, const char *from, size_t size_bytes)
+{
+  char *in = (char *)(uintptr_t)from; /* packed data, which fetch may write */
+  char before[SWAP_BYTES];
+  for (size_t done = 0, some; done < size_bytes; done += some) {
+    some = size_bytes - done < SWAP_BYTES ? size_bytes - done : SWAP_BYTES;
+    memcpy(before, to + done, some);
+    memcpy(to + done, in + done, some);
+    memcpy(in + done, before, some);
+  }
+}
+
+SFSHM_INLINE void swap_dense(char *restrict to, const char *restrict from, size_t size_bytes)
+{
+  swap_unit(to, from, size_bytes);
+}
+
 #define DEFINE_MOVE(name, flavour, size_bytes)                                                                         \
   SFSHM_DEFINE_PACK(name, flavour, copy_unit, copy_dense, size_bytes)                                                  \
   SFSHM_DEFINE_UNPACK(name, flavour, copy_unit, copy_dense, size_bytes)                                                \
   SFSHM_DEFINE_SCATTER(name, flavour, copy_unit, copy_dense, size_bytes)                                               \
-  static const sfshm_kernels_t move_##name = {sfshm_pack_##name, unpack_##name, scatter_##name};
+  SFSHM_DEFINE_FETCH(name, flavour, swap_unit, swap_dense, size_bytes)                                                 \
+  static const sfshm_kernels_t move_##name = {sfshm_pack_##name, unpack_##name, scatter_##name, fetch_##name};
 
 DEFINE_MOVE(1, small, 1)
 DEFINE_MOVE(2, small, 2)

@@ -465,7 +465,7 @@ static void pack(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t firs
                  .first = first,                                                                                       \
                  .n = n});                                                                                             \
   }                                                                                                                    \
-  static const sfshm_kernels_t table_##name = {pack, unpack_##name, scatter_##name};
+  static const sfshm_kernels_t table_##name = {pack, unpack_##name, scatter_##name, NULL};
 SFSHM_OP_TABLE(DEFINE_TABLE)
 
 void sfshm_cuda_gather(sfshm_unit_t unit, const sfshm_pattern_t *const patterns[], int32_t npatterns, const void *array,

@@ -410,6 +410,27 @@ static void check_unpack(const trial_t *trial, sfshm_pattern_kind_t kind)
   free(array.memory);
 }
 
+static void check_fetch(const trial_t *trial, sfshm_pattern_kind_t kind)
+{
+  indices_t indices;
+  sfshm_pattern_t pattern = random_pattern(kind, trial->total, 0, &indices);
+  data_t array = data_new(trial->unit, SPACE);
+  data_t packed = data_new(trial->unit, trial->n);
+  unsigned char *expected = data_copy(&array), *fetched = data_copy(&packed);
+  for (int64_t i = 0; i < trial->n; i++) {
+    unsigned char *present = vertex(expected, trial->unit, sfshm_pattern_at(&pattern, trial->first + i));
+    memcpy(vertex(fetched, trial->unit, i), present, sfshm_unit_size(trial->unit));
+    model_unit(trial->unit, trial->op, present, vertex(packed.start, trial->unit, i));
+  }
+  trial->kernels->fetch(trial->unit, &pattern, trial->first, trial->n, packed.start, array.start);
+  expect_data(&array, expected, trial->unit, trial->op);
+  expect_data(&packed, fetched, trial->unit, trial->op);
+  free(fetched);
+  free(expected);
+  free(packed.memory);
+  free(array.memory);
+}
+
 /* From an array of which only vertices bias and above are there. */
 static void check_scatter(const trial_t *trial, sfshm_pattern_kind_t from_kind, sfshm_pattern_kind_t to_kind)
 {
@@ -454,6 +475,7 @@ static void check_all_kinds(sfshm_base_t base, sfshm_op_t op, int64_t count)
     trial_t trial = trial_new(base, op, count);
     check_pack(&trial, (sfshm_pattern_kind_t)from);
     check_unpack(&trial, (sfshm_pattern_kind_t)from);
+    check_fetch(&trial, (sfshm_pattern_kind_t)from);
     for (int to = 0; to < KINDS; to++) {
       trial = trial_new(base, op, count);
       check_scatter(&trial, (sfshm_pattern_kind_t)from, (sfshm_pattern_kind_t)to);

@@ -125,7 +125,7 @@ START_TEST(found_where_the_op_applies)
         const sfshm_kernels_t *kernels = sfshm_kernels_find((sfshm_unit_t){(sfshm_base_t)base, count}, (sfshm_op_t)op);
         bool expected = count >= 1 && sfshm_op_applies((sfshm_op_t)op, (sfshm_base_t)base);
         ck_assert((kernels != NULL) == expected);
-        ck_assert(!kernels || (kernels->pack && kernels->unpack && kernels->scatter));
+        ck_assert(!kernels || (kernels->pack && kernels->unpack && kernels->scatter && kernels->fetch));
       }
 }
 END_TEST
@@ -141,6 +141,7 @@ START_TEST(nothing_to_do_touches_nothing)
         kernels->pack(unit, &patterns[i], 0, 0, NULL, NULL);
         kernels->unpack(unit, &patterns[i], 0, 0, NULL, NULL);
         kernels->scatter(unit, &patterns[i], 0, NULL, &patterns[i], NULL, 0, 0);
+        kernels->fetch(unit, &patterns[i], 0, 0, NULL, NULL);
       }
 }
 END_TEST
