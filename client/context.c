@@ -214,8 +214,11 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
     status = sfc_control_open(&context->control, identity.socket_path);
   if (status == SF_OK)
     status = make_regions(context, &identity, &inbox);
-  if (status == SF_OK)
+  if (status == SF_OK) {
+    sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_INIT, NULL);
     status = join(context, &identity, &inbox);
+    sfc_counters_unblock(&context->counters);
+  }
   if (status == SF_OK) {
     sfc_group_init_world(context);
     probe_neighbour(context);

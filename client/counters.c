@@ -274,7 +274,7 @@ static uint64_t load(const _Atomic uint64_t *counter)
 /* Values of operations are not counted, but follow from how many there were. */
 static void count_values(const sfshm_graph_counters_t *graph, sfshm_lane_counters_t *lane)
 {
-  uint64_t bcasts = load(&graph->begun[SFSHM_BCAST]), reduces = load(&graph->begun[SFSHM_REDUCE]);
+  uint64_t bcasts = sfshm_counters_begun(graph, SFSHM_BCAST), reduces = sfshm_counters_begun(graph, SFSHM_REDUCE);
   sfshm_count(&lane->values_wanted, (bcasts + reduces) * lane->leaf_edges);
   sfshm_count(&lane->values_carried, bcasts * lane->leaf_values + reduces * lane->reduce_values);
 }

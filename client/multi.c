@@ -250,6 +250,8 @@ static void set_parent(sf_graph_t *multi, sf_graph_t *parent)
 {
   pthread_mutex_lock(&multi->context->lock);
   multi->parent = parent;
+  if (parent != NULL)
+    atomic_store_explicit(&multi->counts->multi_of, parent->number, memory_order_relaxed);
   pthread_mutex_unlock(&multi->context->lock);
   int failed = atomic_load_explicit(&multi->failed, memory_order_acquire); /* before the listener knew the parent */
   if (parent != NULL && failed != SF_OK)

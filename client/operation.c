@@ -160,7 +160,7 @@ static inline void launch(sf_request_t *request, sfc_thread_t *thread, bool apar
   graph->table[request->sequence & graph->table_mask] = request;
   graph->history[request->sequence % SFC_HISTORY] = request->match;
   sfshm_calls_note(graph->counts, &graph->digest, request->sequence, request->match);
-  sfshm_count(&graph->counts->begun[request->operation], 1);
+  sfshm_count(&graph->counts->begun[request->kind], 1);
   sfc_graph_check_unexpected(graph, request->operation);
   if ((request->offers & SFC_OFFER_TARGET) != 0)
     sfc_offload_targets(request);
@@ -359,7 +359,7 @@ static inline void end(sf_request_t *request)
     while (graph->table[graph->first_sequence & graph->table_mask] == NULL)
       graph->first_sequence++;
   }
-  sfshm_count(&graph->counts->completed, 1);
+  sfshm_count(&graph->counts->ended[request->kind], 1);
   if (__builtin_expect(request->watch != 0, false))
     sfc_watch_end(request);
   if (!request->persistent && graph->recent[request->operation] != request)

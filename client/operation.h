@@ -26,7 +26,8 @@ struct sf_request {
   struct sfc_composite *composite; /* of which it is a part; NULL: it is complete by itself */
   bool persistent;
   bool in_flight;
-  bool held; /* its sends have to wait until this is lifted */
+  bool held;    /* its sends have to wait until this is lifted */
+  uint8_t kind; /* as it is counted: sfshm_kind_t */
   sfshm_operation_t operation;
   bool ordered;            /* contributions must be combined in the order of their ranks */
   const sfc_turn_t *turns; /* then: whose contributions they are */

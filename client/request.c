@@ -153,6 +153,7 @@ static void fill_in(sf_request_t *request, const sfc_call_t *call)
   *request = (sf_request_t){
       .graph = graph,
       .persistent = call->persistent,
+      .kind = (uint8_t)sfshm_desc_kind(call->signature),
       .operation = call->operation,
       .ordered = !bcast && graph->roots_shared && !sfshm_op_order_free(call->op, call->unit.base),
       .turns = replace ? graph->winner_turns : graph->turns,

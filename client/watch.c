@@ -110,9 +110,12 @@ void sfc_watch_end(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
   if ((request->watch & SFC_SAMPLED) != 0) {
+    sfshm_graph_counters_t *counts = graph->counts;
     request->watched_ns = sfshm_trace_now_ns();
-    sfshm_count(&graph->counts->samples, 1);
-    sfshm_count_one32(&graph->counts->latency[request->operation][bucket_of(request->watched_ns - request->began_ns)]);
+    uint64_t took_ns = request->watched_ns - request->began_ns;
+    sfshm_count(&counts->samples, 1);
+    sfshm_count(&counts->latency_ns[request->kind], took_ns);
+    sfshm_count_one32(&counts->latency[request->kind][bucket_of(took_ns)]);
   }
   if ((request->watch & SFC_TRACED) != 0) {
     sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_END, request->began_ns, request->watched_ns);

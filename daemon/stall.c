@@ -37,6 +37,8 @@ sf_status_t sfd_stall_state(const sfd_rank_t *rank, Sfproto__Message **message_p
   Sfproto__RankState *state = message->rank_state;
   state->job_id = rank->job->id;
   state->rank = rank->number;
+  state->has_job_size = true;
+  state->job_size = rank->job->size;
   state->node = sfd_network_node(rank->job->server);
   if (!replace(&state->job, rank->job->name) || !replace(&state->program, rank->program)) {
     sfproto__message__free_unpacked(message, NULL);

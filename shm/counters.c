@@ -37,10 +37,14 @@ void sfshm_counters_add_lane(sfshm_counter_set_t *sum, const sfshm_lane_counters
 
 void sfshm_counters_add_graph(sfshm_counter_set_t *sum, const sfshm_graph_counters_t *graph)
 {
-  sfshm_count(&sum->bcasts, load(&graph->begun[SFSHM_BCAST]));
-  sfshm_count(&sum->reduces, load(&graph->begun[SFSHM_REDUCE]));
+  sfshm_count(&sum->bcasts, load(&graph->begun[SFSHM_KIND_BCAST]));
+  sfshm_count(&sum->reduces, load(&graph->begun[SFSHM_KIND_REDUCE]));
+  sfshm_count(&sum->gathers, load(&graph->begun[SFSHM_KIND_GATHER]));
+  sfshm_count(&sum->scatters, load(&graph->begun[SFSHM_KIND_SCATTER]));
+  sfshm_count(&sum->fetch_ops, load(&graph->begun[SFSHM_KIND_FETCH_OP]));
+  for (int kind = 0; kind < SFSHM_KINDS; kind++)
+    sfshm_count(&sum->completed, kind != SFSHM_KIND_FETCH_BACK ? load(&graph->ended[kind]) : 0);
 #define ADD(field) sfshm_count(&sum->field, load(&graph->field));
-  ADD(completed)
   ADD(bytes_self)
   ADD(samples)
   ADD(pack_ns)

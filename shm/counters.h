@@ -16,6 +16,9 @@
 #define SFSHM_COUNTER_TABLE(X)                                                                                         \
   X(bcasts, "bcast operations begun")                                                                                  \
   X(reduces, "reduce operations begun")                                                                                \
+  X(gathers, "gather operations begun")                                                                                \
+  X(scatters, "scatter operations begun")                                                                              \
+  X(fetch_ops, "fetch_op operations begun")                                                                            \
   X(completed, "operations ended")                                                                                     \
   X(messages_sent, "messages to other ranks of the node")                                                              \
   X(bytes_inline, "payload bytes sent in the line of the flag")                                                        \
@@ -99,7 +102,17 @@ _Static_assert(sizeof(sfshm_lane_counters_t) == 256, "layout version 2");
 
 /* ---- Graphs ------------------------------------------------------------------------------------------------------ */
 
-#define SFSHM_KINDS 4 /* of operations: sfshm_operation_t */
+/* Operations as they are counted: what was called. The lowest bit is the direction of the messages, as in
+ * sfshm_operation_t. A fetch_op is two of them, of which the second one is the call's. */
+typedef enum sfshm_kind {
+  SFSHM_KIND_BCAST = 0,
+  SFSHM_KIND_REDUCE = 1,
+  SFSHM_KIND_SCATTER = 2,
+  SFSHM_KIND_GATHER = 3,
+  SFSHM_KIND_FETCH_BACK = 4,
+  SFSHM_KIND_FETCH_OP = 5,
+} sfshm_kind_t;
+#define SFSHM_KINDS 6
 #define SFSHM_LATENCY_BUCKETS                                                                                          \
   32                           /* bucket b: from 2^b ns to below 2^(b+1); the first and last one take what is beyond */
 #define SFSHM_SAMPLED_EVERY 64 /* operations of a graph, of which one has its time taken */
@@ -110,7 +123,7 @@ _Static_assert(sizeof(sfshm_lane_counters_t) == 256, "layout version 2");
 typedef struct sfshm_graph_counters {
   _Atomic uint64_t graph; /* its number; 0: entry free */
   _Atomic uint64_t begun[SFSHM_KINDS];
-  _Atomic uint64_t completed;
+  _Atomic uint64_t ended[SFSHM_KINDS];
   _Atomic uint64_t bytes_self;
   uint64_t created_ns; /* CLOCK_MONOTONIC; constant, as are the next ones */
   int32_t rank;        /* in the group */
@@ -129,17 +142,24 @@ typedef struct sfshm_graph_counters {
   _Atomic uint64_t samples;
   _Atomic uint64_t pack_ns;
   _Atomic uint64_t unpack_ns;
-  uint64_t made;                                                /* number of the graph that the entry is, or was, of */
-  _Atomic uint64_t calls[SFSHM_CALLS];                          /* descriptor of operation s at s % SFSHM_CALLS */
-  _Atomic uint64_t digests[SFSHM_CALL_DIGESTS];                 /* by level, of all operations up to one */
-  _Atomic uint32_t latency[SFSHM_KINDS][SFSHM_LATENCY_BUCKETS]; /* from begin to end, of the sampled ones */
+  uint64_t made;                                /* number of the graph that the entry is, or was, of */
+  _Atomic uint64_t multi_of;                    /* the graph of which it is the multi-graph; 0: of none */
+  _Atomic uint64_t calls[SFSHM_CALLS];          /* descriptor of operation s at s % SFSHM_CALLS */
+  _Atomic uint64_t digests[SFSHM_CALL_DIGESTS]; /* by level, of all operations up to one */
+  _Atomic uint64_t latency_ns[SFSHM_KINDS];     /* from begin to end, of the sampled ones: all together, */
+  _Atomic uint32_t latency[SFSHM_KINDS][SFSHM_LATENCY_BUCKETS]; /* and by how long they took */
+  uint64_t reserved[2];
   sfshm_lane_counters_t rest[2]; /* lanes without an entry of their own: to ranks, to nodes */
 } sfshm_graph_counters_t;
-_Static_assert(sizeof(sfshm_graph_counters_t) == 1344, "layout version 2");
+_Static_assert(sizeof(sfshm_graph_counters_t) == 1728, "layout version 4");
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
-typedef enum sfshm_blocked { SFSHM_BLOCKED_IN_GROUP = 1, SFSHM_BLOCKED_IN_GRAPH = 2 } sfshm_blocked_t;
+typedef enum sfshm_blocked {
+  SFSHM_BLOCKED_IN_GROUP = 1,
+  SFSHM_BLOCKED_IN_GRAPH = 2,
+  SFSHM_BLOCKED_IN_INIT = 3,
+} sfshm_blocked_t;
 
 #define SFSHM_COUNTED_GRAPHS 255 /* graphs beyond that count only in the rank's totals, when they are destroyed */
 #define SFSHM_COUNTED_LANES 4096
@@ -168,13 +188,22 @@ typedef struct sfshm_counters {
   _Alignas(4096) sfshm_trace_t trace; /* its pages are there if traced is 1 */
 } sfshm_counters_t;
 _Static_assert(offsetof(sfshm_counters_t, graphs) == 4096, "layout version 2");
-_Static_assert(offsetof(sfshm_counters_t, lanes) == 4096 + 84 * 4096, "layout version 2");
-_Static_assert(offsetof(sfshm_counters_t, trace) == 4096 + 84 * 4096 + 4096 * 256, "layout version 3");
-_Static_assert(sizeof(sfshm_counters_t) == 4096 + 84 * 4096 + 4096 * 256 + 257 * 4096, "layout version 3");
+_Static_assert(offsetof(sfshm_counters_t, lanes) == 4096 + 108 * 4096, "layout version 4");
+_Static_assert(offsetof(sfshm_counters_t, trace) == 4096 + 108 * 4096 + 4096 * 256, "layout version 4");
+_Static_assert(sizeof(sfshm_counters_t) == 4096 + 108 * 4096 + 4096 * 256 + 257 * 4096, "layout version 4");
 
 /* Adds what is counted of a lane, and of a graph apart from its lanes, to sums of this process. */
 void sfshm_counters_add_lane(sfshm_counter_set_t *sum, const sfshm_lane_counters_t *lane);
 void sfshm_counters_add_graph(sfshm_counter_set_t *sum, const sfshm_graph_counters_t *graph);
+
+/* Operations begun whose messages go that way: an sfshm_operation_t. */
+static inline uint64_t sfshm_counters_begun(const sfshm_graph_counters_t *graph, unsigned direction)
+{
+  uint64_t sum = 0;
+  for (unsigned kind = direction; kind < SFSHM_KINDS; kind += 2)
+    sum += atomic_load_explicit(&graph->begun[kind], memory_order_relaxed);
+  return sum;
+}
 
 /* Adds to a counter of this process: a load and a store, no locked instruction. One writer per counter. */
 static inline void sfshm_count(_Atomic uint64_t *counter, uint64_t amount)

@@ -140,8 +140,8 @@ void sfshm_counters_free(sfshm_counters_t *copy)
 void sfshm_counters_lane_values(const sfshm_graph_counters_t *graph, const sfshm_lane_counters_t *lane,
                                 uint64_t *wanted_p, uint64_t *carried_p)
 {
-  uint64_t bcasts = graph != NULL ? load(&graph->begun[SFSHM_BCAST]) : 0;
-  uint64_t reduces = graph != NULL ? load(&graph->begun[SFSHM_REDUCE]) : 0;
+  uint64_t bcasts = graph != NULL ? sfshm_counters_begun(graph, SFSHM_BCAST) : 0;
+  uint64_t reduces = graph != NULL ? sfshm_counters_begun(graph, SFSHM_REDUCE) : 0;
   *wanted_p = load(&lane->values_wanted) + (bcasts + reduces) * lane->leaf_edges;
   *carried_p = load(&lane->values_carried) + bcasts * lane->leaf_values + reduces * lane->reduce_values;
 }

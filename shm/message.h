@@ -87,6 +87,13 @@ static inline sfshm_operation_t sfshm_desc_direction(uint64_t desc)
   return (sfshm_operation_t)(desc >> 24 & 1); /* a scatter is a bcast, a gather a reduce, to lanes */
 }
 
+/* How it is counted: an sfshm_kind_t. */
+static inline unsigned sfshm_desc_kind(uint64_t desc)
+{
+  unsigned call = desc >> 24 & 3;
+  return (desc >> 35 & 1) == 0 ? call : 4 | (call & 1);
+}
+
 static inline sfshm_unit_t sfshm_desc_unit(uint64_t desc)
 {
   return (sfshm_unit_t){(sfshm_base_t)(desc >> 26 & 31), (int64_t)(desc >> 36 & ((UINT64_C(1) << 25) - 1))};

@@ -19,11 +19,22 @@ static sfreport_counts_t load_set(const sfshm_counter_set_t *set)
   return counts;
 }
 
+const char *const sfreport_kind_names[SFREPORT_KINDS] = {"bcast", "reduce", "scatter", "gather", "fetch_op"};
+
+/* Both halves of a fetch_op take about as long as the whole, and either may be sampled. */
+static int kind_of(int kind)
+{
+  return kind < SFSHM_KIND_FETCH_BACK ? kind : SFREPORT_KINDS - 1;
+}
+
 static void load_latency(const sfshm_graph_counters_t *graph, sfreport_latency_t *latency)
 {
-  for (int kind = 0; kind < SFSHM_KINDS; kind++)
+  for (int kind = 0; kind < SFSHM_KINDS; kind++) {
+    latency->sum_ns[kind_of(kind)] += load(&graph->latency_ns[kind]);
     for (int bucket = 0; bucket < SFSHM_LATENCY_BUCKETS; bucket++)
-      latency->operations[kind][bucket] = atomic_load_explicit(&graph->latency[kind][bucket], memory_order_relaxed);
+      latency->operations[kind_of(kind)][bucket] +=
+          atomic_load_explicit(&graph->latency[kind][bucket], memory_order_relaxed);
+  }
 }
 
 static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *counts)
@@ -40,7 +51,8 @@ static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *count
       continue;
     sfshm_counters_sum_graph(copy, graph, &sum);
     sfreport_graph_counts_t *entry = &counts->graphs[counts->ngraphs++];
-    *entry = (sfreport_graph_counts_t){.graph = load(&graph->graph), .counts = load_set(&sum)};
+    *entry = (sfreport_graph_counts_t){
+        .graph = load(&graph->graph), .multi_of = load(&graph->multi_of), .counts = load_set(&sum)};
     load_latency(graph, &entry->latency);
   }
 }
@@ -105,6 +117,9 @@ void sfreport_counts_merge(sfreport_counts_t *sum, const sfreport_counts_t *coun
   sfreport_counts_add(&merged, counts);
   merged.bcasts = max(sum->bcasts, counts->bcasts);
   merged.reduces = max(sum->reduces, counts->reduces);
+  merged.gathers = max(sum->gathers, counts->gathers);
+  merged.scatters = max(sum->scatters, counts->scatters);
+  merged.fetch_ops = max(sum->fetch_ops, counts->fetch_ops);
   merged.completed = min(sum->completed, counts->completed);
   *sum = merged;
 }
@@ -116,7 +131,9 @@ uint64_t sfreport_counts_sent_bytes(const sfreport_counts_t *counts)
 
 void sfreport_latency_add(sfreport_latency_t *sum, const sfreport_latency_t *latency)
 {
-  for (int kind = 0; kind < SFSHM_KINDS; kind++)
+  for (int kind = 0; kind < SFREPORT_KINDS; kind++) {
+    sum->sum_ns[kind] += latency->sum_ns[kind];
     for (int bucket = 0; bucket < SFSHM_LATENCY_BUCKETS; bucket++)
       sum->operations[kind][bucket] += latency->operations[kind][bucket];
+  }
 }

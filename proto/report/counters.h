@@ -17,14 +17,19 @@ typedef struct sfreport_counts {
 #undef SFREPORT_COUNT_FIELD
 } sfreport_counts_t;
 
+/* Kinds of operations, as people call them. */
+#define SFREPORT_KINDS 5
+extern const char *const sfreport_kind_names[SFREPORT_KINDS];
+
 /* Of one in SFSHM_SAMPLED_EVERY operations, from begin to end: how many took from 2^bucket to below 2^(bucket + 1) ns,
- * by sfshm_operation_t. */
+ * and how long all of them together, by kind. */
 typedef struct sfreport_latency {
-  uint64_t operations[SFSHM_KINDS][SFSHM_LATENCY_BUCKETS];
+  uint64_t operations[SFREPORT_KINDS][SFSHM_LATENCY_BUCKETS];
+  uint64_t sum_ns[SFREPORT_KINDS];
 } sfreport_latency_t;
 
 typedef struct sfreport_graph_counts {
-  uint64_t graph;
+  uint64_t graph, multi_of; /* 0: it is no multi-graph */
   sfreport_counts_t counts;
   sfreport_latency_t latency;
 } sfreport_graph_counts_t;

@@ -32,6 +32,16 @@ void sfreport_metrics_drop_unnumbered(sfreport_list_t *graphs)
   graphs->count = kept;
 }
 
+/* Labels of what the sample is of; the node, if nodes were asked by number. */
+static void begin_sample(sfreport_openmetrics_t *out, const sfreport_metric_kind_t *kind, const sfreport_item_t *item,
+                         const char *suffix)
+{
+  sfreport_openmetrics_begin(out, suffix);
+  if (item->message->has_told_by)
+    sfreport_openmetrics_label_int(out, "node", item->message->told_by);
+  kind->label(out, kind->body(item->message));
+}
+
 /* ---- Plain values ---- */
 
 static void begin_field(sfreport_openmetrics_t *out, const char *prefix, const sfreport_metric_t *field)
@@ -78,19 +88,17 @@ static void print_field(sfreport_openmetrics_t *out, const sfreport_metric_kind_
     const void *body = kind->body(list->items[i].message);
     if (field->known != 0 && *(const protobuf_c_boolean *)((const char *)body + field->known) == 0)
       continue;
-    sfreport_openmetrics_begin(out, suffix_of(field));
-    kind->label(out, body);
+    begin_sample(out, kind, &list->items[i], suffix_of(field));
     print_value(out, field, body);
   }
 }
 
 /* ---- States ---- */
 
-static void print_state(sfreport_openmetrics_t *out, const sfreport_metric_kind_t *kind, const void *body,
+static void print_state(sfreport_openmetrics_t *out, const sfreport_metric_kind_t *kind, const sfreport_item_t *item,
                         const char *state, bool holds)
 {
-  sfreport_openmetrics_begin(out, "");
-  kind->label(out, body);
+  begin_sample(out, kind, item, "");
   sfreport_openmetrics_label(out, out->family, state);
   sfreport_openmetrics_int(out, holds);
 }
@@ -100,16 +108,16 @@ static void print_states(sfreport_openmetrics_t *out, const sfreport_metric_kind
 {
   sfreport_openmetrics_family(out, kind->prefix, "state", "stateset", NULL, "Which of its states it is in.");
   for (size_t i = 0; i < list->count; i++) {
-    const void *body = kind->body(list->items[i].message);
-    const char *state = kind->state(body);
+    const sfreport_item_t *item = &list->items[i];
+    const char *state = kind->state(kind->body(item->message));
     bool known = false;
     for (size_t k = 0; kind->states[k] != NULL; k++) {
       bool holds = strcmp(state, kind->states[k]) == 0;
       known = known || holds;
-      print_state(out, kind, body, kind->states[k], holds);
+      print_state(out, kind, item, kind->states[k], holds);
     }
     if (!known)
-      print_state(out, kind, body, state, true);
+      print_state(out, kind, item, state, true);
   }
 }
 
@@ -134,6 +142,9 @@ static const char sent_help[] = "Payload sent on edges, by the way it went.";
 static const count_t counts[] = {
     {"bcasts", NULL, "Operations bcast begun.", NULL, AT(bcasts)},
     {"reduces", NULL, "Operations reduce begun.", NULL, AT(reduces)},
+    {"gathers", NULL, "Operations gather begun.", NULL, AT(gathers)},
+    {"scatters", NULL, "Operations scatter begun.", NULL, AT(scatters)},
+    {"fetch_ops", NULL, "Operations fetch_op begun.", NULL, AT(fetch_ops)},
     {"completed", NULL, "Operations ended.", NULL, AT(completed)},
     {"messages_sent", NULL, "Messages to other ranks of the node.", NULL, AT(messages_sent)},
     {"messages_received", NULL, "Messages from other ranks of the node.", NULL, AT(messages_received)},
@@ -171,13 +182,12 @@ static void print_count(sfreport_openmetrics_t *out, const sfreport_metric_kind_
     const sfreport_item_t *item = &list->items[i];
     if (item->ncounted == 0)
       continue;
-    sfreport_openmetrics_begin(out, "_total");
-    kind->label(out, kind->body(item->message));
+    begin_sample(out, kind, item, "_total");
     if (count->way != NULL)
       sfreport_openmetrics_label(out, "way", count->way);
     uint64_t value = *(const uint64_t *)(const void *)((const char *)&item->counts + count->offset);
     if (count->unit != NULL && strcmp(count->unit, "seconds") == 0)
-      sfreport_openmetrics_double(out, (double)value / 1e9);
+      sfreport_openmetrics_seconds(out, value);
     else
       sfreport_openmetrics_uint(out, value);
   }
@@ -192,16 +202,65 @@ static void print_counts(sfreport_openmetrics_t *out, const sfreport_metric_kind
   }
 }
 
+/* ---- Latency ---- */
+
+#define FIRST_BUCKET 7 /* what took less than 256 ns is in it */
+
+/* The buckets, counted up, the number and the sum. What took longest has no bound. */
+static void print_histogram(sfreport_openmetrics_t *out, const sfreport_item_t *item, int kind)
+{
+  uint64_t operations = 0;
+  for (int bucket = 0; bucket < SFSHM_LATENCY_BUCKETS; bucket++) {
+    operations += item->latency.operations[kind][bucket];
+    if (bucket < FIRST_BUCKET)
+      continue;
+    begin_sample(out, &sfreport_metric_graph, item, "_bucket");
+    sfreport_openmetrics_label(out, "kind", sfreport_kind_names[kind]);
+    if (bucket < SFSHM_LATENCY_BUCKETS - 1)
+      sfreport_openmetrics_label_double(out, "le", (double)((UINT64_C(2) << bucket) - 1) / 1e9);
+    else
+      sfreport_openmetrics_label(out, "le", "+Inf");
+    sfreport_openmetrics_uint(out, operations);
+  }
+  begin_sample(out, &sfreport_metric_graph, item, "_count");
+  sfreport_openmetrics_label(out, "kind", sfreport_kind_names[kind]);
+  sfreport_openmetrics_uint(out, operations);
+  begin_sample(out, &sfreport_metric_graph, item, "_sum");
+  sfreport_openmetrics_label(out, "kind", sfreport_kind_names[kind]);
+  sfreport_openmetrics_seconds(out, item->latency.sum_ns[kind]);
+}
+
+static bool has_samples(const sfreport_item_t *item, int kind)
+{
+  for (int bucket = 0; bucket < SFSHM_LATENCY_BUCKETS; bucket++)
+    if (item->latency.operations[kind][bucket] != 0)
+      return true;
+  return false;
+}
+
+static void print_latency(sfreport_openmetrics_t *out, const sfreport_list_t *list)
+{
+  sfreport_openmetrics_family(out, sfreport_metric_graph.prefix, "latency_seconds", "histogram", "seconds",
+                              "Time from begin to end of the operations of which it was taken, on any rank.");
+  for (size_t i = 0; i < list->count; i++)
+    for (int kind = 0; kind < SFREPORT_KINDS; kind++)
+      if (has_samples(&list->items[i], kind))
+        print_histogram(out, &list->items[i], kind);
+}
+
 /* ---- What is more than one field ---- */
 
-static void print_build(sfreport_openmetrics_t *out, const Sfproto__StatusInfo *info)
+static void print_builds(sfreport_openmetrics_t *out, const sfreport_list_t *list)
 {
   sfreport_openmetrics_family(out, "sfd_", "build", "info", NULL, "The daemon's software.");
-  sfreport_openmetrics_begin(out, "_info");
-  sfreport_openmetrics_label(out, "software", info->software);
-  sfreport_openmetrics_label_uint(out, "protocol", info->protocol);
-  sfreport_openmetrics_label(out, "fabric", info->fabric != NULL ? info->fabric : "none");
-  sfreport_openmetrics_uint(out, 1);
+  for (size_t i = 0; i < list->count; i++) {
+    const Sfproto__StatusInfo *info = list->items[i].message->status_info;
+    begin_sample(out, &sfreport_metric_daemon, &list->items[i], "_info");
+    sfreport_openmetrics_label(out, "software", info->software);
+    sfreport_openmetrics_label_uint(out, "protocol", info->protocol);
+    sfreport_openmetrics_label(out, "fabric", info->fabric != NULL ? info->fabric : "none");
+    sfreport_openmetrics_uint(out, 1);
+  }
 }
 
 static void print_users(sfreport_openmetrics_t *out, const sfreport_list_t *list)
@@ -209,8 +268,7 @@ static void print_users(sfreport_openmetrics_t *out, const sfreport_list_t *list
   sfreport_openmetrics_family(out, sfreport_metric_job.prefix, "user", "info", NULL, "Whose job it is.");
   for (size_t i = 0; i < list->count; i++) {
     const Sfproto__JobInfo *info = list->items[i].message->job_info;
-    sfreport_openmetrics_begin(out, "_info");
-    sfreport_metric_job.label(out, info);
+    begin_sample(out, &sfreport_metric_job, &list->items[i], "_info");
     sfreport_openmetrics_label_uint(out, "uid", info->uid);
     sfreport_openmetrics_uint(out, 1);
   }
@@ -222,8 +280,7 @@ static void print_processes(sfreport_openmetrics_t *out, const sfreport_list_t *
                               "Process and program of the rank.");
   for (size_t i = 0; i < list->count; i++) {
     const Sfproto__RankInfo *info = list->items[i].message->rank_info;
-    sfreport_openmetrics_begin(out, "_info");
-    sfreport_metric_rank.label(out, info);
+    begin_sample(out, &sfreport_metric_rank, &list->items[i], "_info");
     sfreport_openmetrics_label_int(out, "pid", info->pid);
     sfreport_openmetrics_label(out, "program", info->program);
     sfreport_openmetrics_uint(out, 1);
@@ -236,8 +293,7 @@ static void print_sleeps(sfreport_openmetrics_t *out, const sfreport_list_t *lis
   for (size_t i = 0; i < list->count; i++) {
     if (list->items[i].ncounted == 0)
       continue;
-    sfreport_openmetrics_begin(out, "_total");
-    sfreport_metric_rank.label(out, list->items[i].message->rank_info);
+    begin_sample(out, &sfreport_metric_rank, &list->items[i], "_total");
     sfreport_openmetrics_uint(out, list->items[i].sleeps);
   }
 }
@@ -248,8 +304,9 @@ static bool is_alike(const Sfproto__RegionInfo *a, const Sfproto__RegionInfo *b)
 }
 
 /* Samples must differ in their labels: regions of one kind and method are added up where the first of them stands. */
-static void print_regions_of(sfreport_openmetrics_t *out, const Sfproto__RankInfo *info, bool bytes)
+static void print_regions_of(sfreport_openmetrics_t *out, const sfreport_item_t *item, bool bytes)
 {
+  const Sfproto__RankInfo *info = item->message->rank_info;
   for (size_t first = 0; first < info->n_regions; first++) {
     const Sfproto__RegionInfo *region = info->regions[first];
     uint64_t sum = 0;
@@ -262,8 +319,7 @@ static void print_regions_of(sfreport_openmetrics_t *out, const Sfproto__RankInf
     }
     if (told)
       continue;
-    sfreport_openmetrics_begin(out, "");
-    sfreport_metric_rank.label(out, info);
+    begin_sample(out, &sfreport_metric_rank, item, "");
     sfreport_openmetrics_label(out, "kind", region->kind);
     sfreport_openmetrics_label(out, "method", region->method);
     sfreport_openmetrics_uint(out, sum);
@@ -275,11 +331,11 @@ static void print_regions(sfreport_openmetrics_t *out, const sfreport_list_t *li
   sfreport_openmetrics_family(out, sfreport_metric_rank.prefix, "regions", "gauge", NULL,
                               "Regions of memory that the daemon knows.");
   for (size_t i = 0; i < list->count; i++)
-    print_regions_of(out, list->items[i].message->rank_info, false);
+    print_regions_of(out, &list->items[i], false);
   sfreport_openmetrics_family(out, sfreport_metric_rank.prefix, "region_bytes", "gauge", "bytes",
                               "Size of these regions together.");
   for (size_t i = 0; i < list->count; i++)
-    print_regions_of(out, list->items[i].message->rank_info, true);
+    print_regions_of(out, &list->items[i], true);
 }
 
 static void print_counted(sfreport_openmetrics_t *out, const sfreport_list_t *list)
@@ -287,8 +343,7 @@ static void print_counted(sfreport_openmetrics_t *out, const sfreport_list_t *li
   sfreport_openmetrics_family(out, sfreport_metric_graph.prefix, "ranks_counted", "gauge", NULL,
                               "Ranks whose counters are in those of the graph.");
   for (size_t i = 0; i < list->count; i++) {
-    sfreport_openmetrics_begin(out, "");
-    sfreport_metric_graph.label(out, list->items[i].message->graph_info);
+    begin_sample(out, &sfreport_metric_graph, &list->items[i], "");
     sfreport_openmetrics_int(out, list->items[i].ncounted);
   }
 }
@@ -299,8 +354,7 @@ static void print_addresses(sfreport_openmetrics_t *out, const sfreport_list_t *
                               "The node, as the fabric describes it.");
   for (size_t i = 0; i < list->count; i++) {
     const Sfproto__PeerInfo *info = list->items[i].message->peer_info;
-    sfreport_openmetrics_begin(out, "_info");
-    sfreport_metric_peer.label(out, info);
+    begin_sample(out, &sfreport_metric_peer, &list->items[i], "_info");
     sfreport_openmetrics_label(out, "description", info->description);
     sfreport_openmetrics_uint(out, 1);
   }
@@ -312,8 +366,7 @@ static void print_traffic(sfreport_openmetrics_t *out, const sfreport_metric_t *
   for (size_t i = 0; i < list->count; i++) {
     const Sfproto__PeerInfo *info = list->items[i].message->peer_info;
     for (size_t k = 0; k < info->n_traffic; k++) {
-      sfreport_openmetrics_begin(out, suffix_of(field));
-      sfreport_metric_peer.label(out, info);
+      begin_sample(out, &sfreport_metric_peer, &list->items[i], suffix_of(field));
       sfreport_openmetrics_label(out, "kind", info->traffic[k]->kind);
       print_value(out, field, info->traffic[k]);
     }
@@ -323,10 +376,9 @@ static void print_traffic(sfreport_openmetrics_t *out, const sfreport_metric_t *
 sf_status_t sfreport_metrics_print(const sfreport_metrics_t *metrics, FILE *file)
 {
   sfreport_openmetrics_t out = {.file = file};
-  if (metrics->status.count != 1)
-    return sfshm_error(SF_ERR_PROTO, "sfd answers with %zu messages about its status, expected 1",
-                       metrics->status.count);
-  print_build(&out, metrics->status.items[0].message->status_info);
+  if (metrics->status.count == 0)
+    return sfshm_error(SF_ERR_PROTO, "sfd answers without a message about its status");
+  print_builds(&out, &metrics->status);
   print_kind(&out, &sfreport_metric_daemon, &metrics->status);
   print_users(&out, &metrics->jobs);
   print_kind(&out, &sfreport_metric_job, &metrics->jobs);
@@ -338,6 +390,7 @@ sf_status_t sfreport_metrics_print(const sfreport_metrics_t *metrics, FILE *file
   print_kind(&out, &sfreport_metric_graph, &metrics->graphs);
   print_counted(&out, &metrics->graphs);
   print_counts(&out, &sfreport_metric_graph, &metrics->graphs);
+  print_latency(&out, &metrics->graphs);
   print_addresses(&out, &metrics->peers);
   print_kind(&out, &sfreport_metric_peer, &metrics->peers);
   for (size_t i = 0; i < sfreport_metric_ntraffic; i++)

@@ -64,6 +64,12 @@ void sfreport_openmetrics_label_int(sfreport_openmetrics_t *metrics, const char 
   fprintf(metrics->file, "%" PRId64 "\"", value);
 }
 
+void sfreport_openmetrics_label_double(sfreport_openmetrics_t *metrics, const char *name, double value)
+{
+  begin_label(metrics, name);
+  fprintf(metrics->file, "%.10g\"", value);
+}
+
 /* ---- Values ---- */
 
 static void end_labels(sfreport_openmetrics_t *metrics)
@@ -90,6 +96,12 @@ void sfreport_openmetrics_double(sfreport_openmetrics_t *metrics, double value)
     fprintf(metrics->file, "%.3f\n", value);
   else
     fputs("NaN\n", metrics->file);
+}
+
+void sfreport_openmetrics_seconds(sfreport_openmetrics_t *metrics, uint64_t ns)
+{
+  end_labels(metrics);
+  fprintf(metrics->file, "%" PRIu64 ".%09" PRIu64 "\n", ns / 1000000000, ns % 1000000000);
 }
 
 void sfreport_openmetrics_end(sfreport_openmetrics_t *metrics)

@@ -17,15 +17,20 @@ typedef struct sfreport_openmetrics {
 void sfreport_openmetrics_family(sfreport_openmetrics_t *metrics, const char *prefix, const char *name,
                                  const char *type, const char *unit, const char *help);
 
-/* A sample: begin, labels, value. suffix: "_total" of counters, "_info" of infos, else "". */
+/* A sample: begin, labels, value. suffix: "_total" of counters, "_info" of infos, "_bucket",
+ * "_count" and "_sum" of histograms, else "". */
 void sfreport_openmetrics_begin(sfreport_openmetrics_t *metrics, const char *suffix);
 /* Each byte of the text that is not part of valid UTF-8 becomes U+FFFD. */
 void sfreport_openmetrics_label(sfreport_openmetrics_t *metrics, const char *name, const char *text);
 void sfreport_openmetrics_label_uint(sfreport_openmetrics_t *metrics, const char *name, uint64_t value);
 void sfreport_openmetrics_label_int(sfreport_openmetrics_t *metrics, const char *name, int64_t value);
+void sfreport_openmetrics_label_double(sfreport_openmetrics_t *metrics, const char *name, double value);
 void sfreport_openmetrics_uint(sfreport_openmetrics_t *metrics, uint64_t value);
 void sfreport_openmetrics_int(sfreport_openmetrics_t *metrics, int64_t value);
 void sfreport_openmetrics_double(sfreport_openmetrics_t *metrics, double value);
+
+/* Exactly. */
+void sfreport_openmetrics_seconds(sfreport_openmetrics_t *metrics, uint64_t ns);
 
 void sfreport_openmetrics_end(sfreport_openmetrics_t *metrics);
 

@@ -111,7 +111,8 @@ static bool fill_graph(Sfproto__GraphState *state, const sfshm_counters_t *copy,
   state->size = graph->size;
   for (int kind = 0; kind < SFSHM_KINDS; kind++)
     state->begun += load(&graph->begun[kind]);
-  state->completed = load(&graph->completed);
+  for (int kind = 0; kind < SFSHM_KINDS; kind++)
+    state->completed += load(&graph->ended[kind]);
   return state->place != NULL && (since_ns == 0 || add_wait(state, copy, graph, since_ns));
 }
 
@@ -138,12 +139,14 @@ static bool fill_graphs(Sfproto__RankState *state, const sfshm_counters_t *copy)
 static bool fill_blocked(Sfproto__RankState *state, const sfshm_counters_t *copy)
 {
   uint64_t since_ns = load(&copy->blocked_since_ns), now = now_ns();
-  bool group = atomic_load_explicit(&copy->blocked_in, memory_order_relaxed) == SFSHM_BLOCKED_IN_GROUP;
+  uint32_t in = atomic_load_explicit(&copy->blocked_in, memory_order_relaxed);
   if (since_ns == 0)
     return true;
   state->has_blocked_ns = true;
   state->blocked_ns = now > since_ns ? now - since_ns : 0;
-  state->blocked_in = strdup(group ? "sf_group_create" : "sf_graph_create");
+  state->blocked_in = strdup(in == SFSHM_BLOCKED_IN_GROUP  ? "sf_group_create"
+                             : in == SFSHM_BLOCKED_IN_INIT ? "sf_init"
+                                                           : "sf_graph_create");
   state->blocked_place = strdup(copy->blocked_place);
   return state->blocked_in != NULL && state->blocked_place != NULL;
 }
@@ -155,6 +158,8 @@ static bool fill_rank(Sfproto__RankState *state, const sfshm_counters_t *copy, i
   state->job_id = load(&copy->job);
   state->rank = copy->rank;
   state->node = copy->node;
+  state->has_job_size = true;
+  state->job_size = copy->size;
   state->job = strdup(copy->job_name);
   state->program = strdup(copy->program);
   state->process = strdup(process_state(state->pid));

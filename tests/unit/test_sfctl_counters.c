@@ -51,7 +51,14 @@ START_TEST(sums)
   shared->graphs[0].graph = 5;
   shared->graphs[0].begun[SFSHM_BCAST] = 3;
   shared->graphs[0].begun[SFSHM_REDUCE] = 2;
-  shared->graphs[0].latency[SFSHM_BCAST][12] = 3;
+  shared->graphs[0].latency[SFSHM_KIND_BCAST][12] = 3;
+  shared->graphs[0].latency[SFSHM_KIND_FETCH_BACK][12] = 4;
+  shared->graphs[0].latency[SFSHM_KIND_FETCH_OP][12] = 5;
+  shared->graphs[0].latency_ns[SFSHM_KIND_FETCH_BACK] = 40;
+  shared->graphs[0].latency_ns[SFSHM_KIND_FETCH_OP] = 50;
+  for (uint64_t kind = 0; kind < SFSHM_KINDS; kind++)
+    shared->graphs[0].ended[kind] = kind + 1;
+  shared->graphs[0].multi_of = 4;
   shared->graphs[0].first_lane = 4;
   shared->graphs[0].nlanes = 2;
   fill_lane(&shared->lanes[3], SFSHM_PEER_RANK, 1 << 20); /* of another graph */
@@ -76,7 +83,12 @@ START_TEST(sums)
   ck_assert_uint_eq(counts.graphs[0].graph, 5);
   ck_assert_uint_eq(counts.graphs[0].counts.bytes_slots, 10024);
   ck_assert_uint_eq(counts.graphs[0].latency.operations[SFSHM_BCAST][12], 3);
+  ck_assert_uint_eq(counts.graphs[0].latency.operations[SFREPORT_KINDS - 1][12], 9);
+  ck_assert_uint_eq(counts.graphs[0].latency.sum_ns[SFREPORT_KINDS - 1], 90);
+  ck_assert_uint_eq(counts.graphs[0].counts.completed, 1 + 2 + 3 + 4 + 6);
+  ck_assert_uint_eq(counts.graphs[0].multi_of, 4);
   ck_assert_uint_eq(counts.graphs[1].graph, 6);
+  ck_assert_uint_eq(counts.graphs[1].multi_of, 0);
 }
 END_TEST
 

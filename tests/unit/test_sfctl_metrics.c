@@ -3,6 +3,7 @@
 #include "proto/report/metrics.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ static void begin_family(const char *name, const char *type)
   snprintf(family->name, sizeof family->name, "%s", name);
   snprintf(family->type, sizeof family->type, "%s", type);
   ck_assert_msg(strcmp(type, "gauge") == 0 || strcmp(type, "counter") == 0 || strcmp(type, "info") == 0 ||
-                    strcmp(type, "stateset") == 0,
+                    strcmp(type, "stateset") == 0 || strcmp(type, "histogram") == 0,
                 "%s has type %s", name, type);
   expect_documented(name);
 }
@@ -150,6 +151,32 @@ static void note_series(const char *line, size_t length)
   nseries++;
 }
 
+/* Buckets of a histogram, their bounds and counts going up to +Inf, then their number, which is the last count, and
+ * their sum. */
+static void take_histogram(const char *line, const family_t *family)
+{
+  static double bound, below;
+  const char *suffix = line + strlen(family->name), *le = strstr(line, "le=\"");
+  double value = strtod(strrchr(line, ' '), NULL);
+  if (strncmp(suffix, "_bucket{", 8) == 0) {
+    ck_assert_ptr_nonnull(le);
+    double next = strtod(le + 4, NULL);
+    if (bound == INFINITY || below < 0)
+      bound = below = 0;
+    ck_assert_msg(next > bound && value >= below, "out of order: %s", line);
+    bound = next;
+    below = value;
+    return;
+  }
+  ck_assert_msg(bound == INFINITY && le == NULL, "before the last bucket: %s", line);
+  if (strncmp(suffix, "_count{", 7) == 0) {
+    ck_assert(value == below);
+    return;
+  }
+  ck_assert_msg(strncmp(suffix, "_sum{", 5) == 0, "in a histogram: %s", line);
+  below = -1;
+}
+
 static void take_sample(const char *line)
 {
   ck_assert_msg(nfamilies > 0, "before any family: %s", line);
@@ -158,7 +185,9 @@ static void take_sample(const char *line)
   bool of_state = false;
   size_t length = name_length(line);
   snprintf(wanted, sizeof wanted, "%s%s", family->name, suffix_of(family->type));
-  ck_assert_msg(strlen(wanted) == length && strncmp(line, wanted, length) == 0, "in family %s: %s", family->name, line);
+  bool histogram = strcmp(family->type, "histogram") == 0;
+  ck_assert_msg((histogram || strlen(wanted) == length) && strncmp(line, wanted, strlen(wanted)) == 0,
+                "in family %s: %s", family->name, line);
   ck_assert(family->has_help);
   const char *at = line[length] == '{' ? skip_labels(line + length, family->name, &of_state) : line + length;
   note_series(line, (size_t)(at - line));
@@ -167,6 +196,8 @@ static void take_sample(const char *line)
   ck_assert_msg(end > at + 1 && *end == '\0', "no number at the end: %s", line);
   bool counts = strcmp(family->type, "counter") == 0, states = strcmp(family->type, "stateset") == 0;
   ck_assert(!counts || value >= 0);
+  if (histogram)
+    take_histogram(line, family);
   ck_assert(!states || (of_state && (value == 0 || value == 1)));
   ck_assert(strcmp(family->type, "info") != 0 || value == 1);
 }
@@ -387,7 +418,7 @@ START_TEST(ranks)
       "sfd_rank_process_info{" RANK ",pid=\"42\",program=\"./cg\"} 1",
       "sfd_rank_state{" RANK ",sfd_rank_state=\"running\"} 0",
       "sfd_rank_state{" RANK ",sfd_rank_state=\"on holiday\"} 1", "sfd_rank_bcasts_total{" RANK "} 100",
-      "sfd_rank_sent_bytes_total{" RANK ",way=\"inline\"} 104", "sfd_rank_sent_bytes_total{" RANK ",way=\"nodes\"} 111",
+      "sfd_rank_sent_bytes_total{" RANK ",way=\"inline\"} 107", "sfd_rank_sent_bytes_total{" RANK ",way=\"nodes\"} 114",
       "sfd_rank_received_bytes_total{" RANK ",way=\"ranks\"} 18446744073709551615",
       "sfd_rank_sleeps_total{" RANK "} 12", "sfd_rank_regions{" RANK ",kind=\"alloc\",method=\"slots\"} 2",
       "sfd_rank_region_bytes{" RANK ",kind=\"alloc\",method=\"slots\"} 4000",
@@ -399,7 +430,42 @@ START_TEST(graphs)
 {
 #define GRAPH JOB ",graph=\"18446744073709551615\""
   expect_lines(LINES("sfd_graph_roots{" GRAPH "} 5000000000", "sfd_graph_reduces_total{" GRAPH "} 101",
+                     "sfd_graph_fetch_ops_total{" GRAPH "} 104",
                      "sfd_graph_state{" GRAPH ",sfd_graph_state=\"ready\"} 1"));
+}
+END_TEST
+
+START_TEST(latency)
+{
+  items[3].latency.operations[0][6] = 2;
+  items[3].latency.operations[0][10] = 3;
+  items[3].latency.operations[0][31] = 4;
+  items[3].latency.sum_ns[0] = UINT64_C(20000000123);
+  items[3].latency.operations[4][12] = 1;
+#define LATENCY(suffix, labels) "sfd_graph_latency_seconds_" suffix "{" GRAPH ",kind=" labels
+  expect_lines(LINES("# TYPE sfd_graph_latency_seconds histogram", LATENCY("bucket", "\"bcast\",le=\"2.55e-07\"} 2"),
+                     LATENCY("bucket", "\"bcast\",le=\"1.023e-06\"} 2"),
+                     LATENCY("bucket", "\"bcast\",le=\"2.047e-06\"} 5"),
+                     LATENCY("bucket", "\"bcast\",le=\"2.147483647\"} 5"),
+                     LATENCY("bucket", "\"bcast\",le=\"+Inf\"} 9"), LATENCY("count", "\"bcast\"} 9"),
+                     LATENCY("sum", "\"bcast\"} 20.000000123"), LATENCY("count", "\"fetch_op\"} 1")));
+  char *text = print();
+  ck_assert_ptr_null(strstr(text, "kind=\"reduce\""));
+  free(text);
+}
+END_TEST
+
+/* Asked by number, nodes tell who they are. */
+START_TEST(of_nodes)
+{
+  for (int i = 0; i < 5; i++) {
+    messages[i].has_told_by = true;
+    messages[i].told_by = 3;
+  }
+  expect_lines(LINES("sfd_build_info{node=\"3\",software=\"sfd 0.1.0\",protocol=\"1\",fabric=\"none\"} 1",
+                     "sfd_costs_measured{node=\"3\"} 1", "sfd_job_ranks{node=\"3\"," JOB "} 4",
+                     "sfd_rank_sleeps_total{node=\"3\"," RANK "} 12", "sfd_graph_ranks_counted{node=\"3\"," GRAPH "} 2",
+                     "sfd_peer_queued_bytes{node=\"3\",peer=\"2\"} 5"));
 }
 END_TEST
 
@@ -432,6 +498,8 @@ static Suite *suite(void)
   tcase_add_test(tc, jobs);
   tcase_add_test(tc, ranks);
   tcase_add_test(tc, graphs);
+  tcase_add_test(tc, latency);
+  tcase_add_test(tc, of_nodes);
   tcase_add_test(tc, peers);
   tcase_add_test(tc, nothing_but_the_daemon);
   suite_add_tcase(s, tc);

@@ -98,7 +98,8 @@ static void set_counts(void)
 }
 
 #define COUNTS                                                                                                         \
-  "\"bcasts\":1234567,\"reduces\":8,\"completed\":10,\"messages_sent\":14,\"bytes_inline\":13,"                        \
+  "\"bcasts\":1234567,\"reduces\":8,\"gathers\":8,\"scatters\":9,\"fetch_ops\":10,\"completed\":10,\"messages_sent\":" \
+  "14,\"bytes_inline\":13,"                                                                                            \
   "\"bytes_slots\":1610612736,\"bytes_in_place\":15,\"bytes_vm_read\":14,\"bytes_self\":11,\"messages_received\":18,"  \
   "\"bytes_received\":18446744073709551615,\"bytes_to_nodes\":15,\"bytes_from_nodes\":17,\"bytes_saved\":12,\"node_"   \
   "messages_sent\":19,\"node_bytes_sent\":16,\"node_values_sent\":17,\"node_messages_received\":23,\"node_bytes_"      \
@@ -244,10 +245,11 @@ static void set_rank(void)
 }
 
 #define RANK_TITLES                                                                                                    \
-  "JOB  RANK   PID  STATE    PROGRAM         BCASTS  REDUCES     SENT  RECEIVED  SELF  TO-NODES  FROM-NODES  "         \
+  "JOB  RANK   PID  STATE    PROGRAM         BCASTS  REDUCES  OTHERS     SENT  RECEIVED  SELF  TO-NODES  FROM-NODES  " \
   "SLEEPS  RING  OFFLOADED  REGIONS\n"
 #define RANK_LINE                                                                                                      \
-  "cg      3  4711  running  p\\x1b[2J\\xff\"  1234567        8  1.5 GiB  16.0 EiB  11 B      15 B        17 B  "      \
+  "cg      3  4711  running  p\\x1b[2J\\xff\"  1234567        8      27  1.5 GiB  16.0 EiB  11 B      15 B        17 " \
+  "B  "                                                                                                                \
   "    12"
 
 START_TEST(ranks)
@@ -289,9 +291,9 @@ START_TEST(ranks_without_counters)
   set_rank();
   rank_info.program = word("");
   expect_text(SFPROTO__QUERY__WHAT__RANKS, false,
-              "JOB  RANK   PID  STATE    PROGRAM  BCASTS  REDUCES  SENT  RECEIVED  SELF  TO-NODES  FROM-NODES  "
+              "JOB  RANK   PID  STATE    PROGRAM  BCASTS  REDUCES  OTHERS  SENT  RECEIVED  SELF  TO-NODES  FROM-NODES  "
               "SLEEPS  RING  OFFLOADED  REGIONS\n"
-              "cg      3  4711  running  -             -        -     -         -     -         -           -  "
+              "cg      3  4711  running  -             -        -       -     -         -     -         -           -  "
               "     -     -          -  -\n");
   expect_json(SFPROTO__QUERY__WHAT__RANKS,
               "[\n{\"job_id\":7,\"job\":\"cg\",\"rank\":3,\"pid\":4711,\"state\":\"running\",\"program\":\"\","
@@ -350,15 +352,16 @@ START_TEST(graphs)
 {
   set_graph();
   set_counts();
-  expect_text(SFPROTO__QUERY__WHAT__GRAPHS, false,
-              "GRAPH  JOB  RANKS       ROOTS  LEAVES  PAIRS  STATE   BCASTS  REDUCES  INLINE    SLOTS  IN-PLACE  "
-              "VM-READ  SELF  TO-NODES\n"
-              "    9  cg       2  5000000000       6      2  ready  1234567        8    13 B  1.5 GiB      15 B  "
-              "   14 B  11 B      15 B\n");
+  expect_text(
+      SFPROTO__QUERY__WHAT__GRAPHS, false,
+      "GRAPH  JOB  RANKS       ROOTS  LEAVES  PAIRS  STATE   BCASTS  REDUCES  OTHERS  INLINE    SLOTS  IN-PLACE  "
+      "VM-READ  SELF  TO-NODES\n"
+      "    9  cg       2  5000000000       6      2  ready  1234567        8      27    13 B  1.5 GiB      15 B  "
+      "   14 B  11 B      15 B\n");
   expect_json(SFPROTO__QUERY__WHAT__GRAPHS,
               "[\n{\"graph\":9,\"job_id\":7,\"job\":\"cg\",\"size\":2,\"nroots\":5000000000,\"nleaves\":6,\"pairs\":2,"
-              "\"state\":\"ready\",\"detail\":null,\"job_ranks\":[2,0],\"counters\":{\"ranks_counted\":2," COUNTS
-              ",\"latency\":[{\"kind\":\"reduce\",\"from_ns\":1024,\"operations\":7}]}}\n]\n");
+              "\"state\":\"ready\",\"detail\":null,\"multi_of\":null,\"job_ranks\":[2,0],\"counters\":{\"ranks_"
+              "counted\":2," COUNTS ",\"latency\":[{\"kind\":\"reduce\",\"from_ns\":1024,\"operations\":7}]}}\n]\n");
 }
 END_TEST
 
@@ -367,15 +370,17 @@ START_TEST(graphs_that_failed)
   set_graph();
   graph_info.state = word("failed");
   graph_info.detail = word("bcast here, reduce there");
+  item.multi_of = 3;
   expect_text(SFPROTO__QUERY__WHAT__GRAPHS, false,
-              "GRAPH  JOB  RANKS       ROOTS  LEAVES  PAIRS  STATE   BCASTS  REDUCES  INLINE  SLOTS  IN-PLACE  "
+              "GRAPH  JOB  RANKS       ROOTS  LEAVES  PAIRS  STATE   BCASTS  REDUCES  OTHERS  INLINE  SLOTS  IN-PLACE  "
               "VM-READ  SELF  TO-NODES\n"
-              "    9  cg       2  5000000000       6      2  failed       -        -       -      -         -  "
+              "    9  cg       2  5000000000       6      2  failed       -        -       -       -      -         -  "
               "      -     -         -\n"
+              "    the multi-graph of graph 3\n"
               "    bcast here, reduce there\n");
   expect_json(SFPROTO__QUERY__WHAT__GRAPHS,
               "[\n{\"graph\":9,\"job_id\":7,\"job\":\"cg\",\"size\":2,\"nroots\":5000000000,\"nleaves\":6,\"pairs\":2,"
-              "\"state\":\"failed\",\"detail\":\"bcast here, reduce there\",\"job_ranks\":[2,0],"
+              "\"state\":\"failed\",\"detail\":\"bcast here, reduce there\",\"multi_of\":3,\"job_ranks\":[2,0],"
               "\"counters\":null}\n]\n");
 }
 END_TEST

@@ -164,7 +164,7 @@ START_TEST(states_of_counters)
   strcpy(graph->place, "cg.c:99");
   graph->begun[SFSHM_BCAST] = 4;
   graph->begun[SFSHM_REDUCE] = 1;
-  graph->completed = 3;
+  graph->ended[SFSHM_KIND_BCAST] = 3;
   graph->nlanes = 3;
   clock_gettime(CLOCK_MONOTONIC, &now);
   graph->wait_since_ns = ((uint64_t)now.tv_sec - 100) * SECOND;

@@ -179,6 +179,9 @@ static sf_status_t take_missing(sfctl_connection_t *connection, sfproto_incoming
   sfreport_item_t *item;
   if (!connection->target.all)
     return error_of_node(incoming->message->node_missing, "");
+  for (size_t i = 0; i < connection->missing.count; i++)
+    if (connection->missing.items[i].message->node_missing->node == incoming->message->node_missing->node)
+      return SF_OK; /* known from the question before */
   sf_status_t status = sfreport_list_add(&connection->missing, incoming->message, &item);
   if (status == SF_OK)
     incoming->message = NULL;
@@ -205,10 +208,12 @@ sf_status_t sfctl_check_missing(const sfctl_connection_t *connection, size_t nan
   return error_of_node(first, others);
 }
 
-/* How long other nodes may take: what remains is for this one to say so. */
-static int64_t nodes_timeout_ms(const sfctl_connection_t *connection)
+/* How long other nodes may take: what remains is for this one to say so, and for the questions that follow, at each of
+ * which the same nodes may be missing. */
+static int64_t nodes_timeout_ms(sfctl_connection_t *connection)
 {
-  int64_t timeout_ms = connection->timeout_ms / 4 * 3;
+  int questions = connection->questions > 0 ? connection->questions-- : 1;
+  int64_t timeout_ms = (connection->deadline_ms - now_ms()) / 4 * 3 / questions;
   return timeout_ms > 0 ? timeout_ms : 1;
 }
 

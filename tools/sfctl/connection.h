@@ -26,6 +26,7 @@ typedef struct sfctl_connection {
   int64_t deadline_ms;                                        /* of everything, on the monotonic clock */
   uint64_t last_request;
   sfctl_target_t target;   /* whom queries concern */
+  int questions;           /* that are still to come and share the time; 0: only the next one */
   sfreport_list_t missing; /* NodeMissing: what has no answer, if all nodes are meant */
 } sfctl_connection_t;
 

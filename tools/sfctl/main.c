@@ -101,12 +101,17 @@ static sf_status_t run_metrics(const sfctl_options_t *options)
   sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
   if (status != SF_OK)
     return status;
+  connection.target = sfctl_target(options);
   status = sfctl_collect_metrics(&connection, &metrics);
+  if (status == SF_OK) {
+    size_t count = metrics.status.count;
+    if (count > 0 || connection.missing.count == 0)
+      status = sfreport_metrics_print(&metrics, stdout);
+    if (status == SF_OK)
+      status = sfctl_check_missing(&connection, count);
+    sfreport_metrics_clear(&metrics);
+  }
   sfctl_disconnect(&connection);
-  if (status != SF_OK)
-    return status;
-  status = sfreport_metrics_print(&metrics, stdout);
-  sfreport_metrics_clear(&metrics);
   return status;
 }
 

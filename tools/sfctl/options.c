@@ -58,7 +58,7 @@ typedef struct row {
   const char *commands; /* with which it goes, with a blank around each; NULL: all */
 } row_t;
 
-#define WITH_ALL_NODES " top matrix status jobs ranks graphs plan peers config log drain shutdown "
+#define WITH_ALL_NODES " top matrix metrics status jobs ranks graphs plan peers config log drain shutdown "
 #define WITH_NODES WITH_ALL_NODES "kill stuck trace "
 #define FIELD(name) offsetof(sfctl_options_t, name)
 

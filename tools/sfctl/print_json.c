@@ -84,14 +84,13 @@ static void print_counts(sfctl_json_t *json, const sfreport_counts_t *counts)
 /* The buckets that are not empty. */
 static void print_latency(sfctl_json_t *json, const sfreport_latency_t *latency)
 {
-  static const char *const kinds[SFSHM_KINDS] = {"bcast", "reduce", "2", "3"};
   sfctl_json_begin_array(json, "latency");
-  for (int kind = 0; kind < SFSHM_KINDS; kind++)
+  for (int kind = 0; kind < SFREPORT_KINDS; kind++)
     for (int bucket = 0; bucket < SFSHM_LATENCY_BUCKETS; bucket++) {
       if (latency->operations[kind][bucket] == 0)
         continue;
       sfctl_json_begin_object(json, NULL);
-      sfctl_json_string(json, "kind", kinds[kind]);
+      sfctl_json_string(json, "kind", sfreport_kind_names[kind]);
       sfctl_json_uint(json, "from_ns", UINT64_C(1) << bucket);
       sfctl_json_uint(json, "operations", latency->operations[kind][bucket]);
       sfctl_json_end_object(json);
@@ -151,6 +150,10 @@ static void print_graph(sfctl_json_t *json, const sfreport_item_t *item)
   sfctl_json_int(json, "pairs", info->pairs);
   sfctl_json_string(json, "state", info->state);
   sfctl_json_string(json, "detail", info->detail);
+  if (item->multi_of != 0)
+    sfctl_json_uint(json, "multi_of", item->multi_of);
+  else
+    sfctl_json_null(json, "multi_of");
   sfctl_json_begin_array(json, "job_ranks");
   for (size_t i = 0; i < info->n_job_ranks; i++)
     sfctl_json_int(json, NULL, info->job_ranks[i]);

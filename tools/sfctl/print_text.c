@@ -114,20 +114,27 @@ static void add_job(sfctl_table_t *table, const Sfproto__JobInfo *info)
 /* ---- Ranks ---- */
 
 static const sfctl_column_t rank_columns[] = {
-    {"JOB", SFCTL_LEFT},       {"RANK", SFCTL_RIGHT},   {"PID", SFCTL_RIGHT},       {"STATE", SFCTL_LEFT},
-    {"PROGRAM", SFCTL_LEFT},   {"BCASTS", SFCTL_RIGHT}, {"REDUCES", SFCTL_RIGHT},   {"SENT", SFCTL_RIGHT},
-    {"RECEIVED", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},   {"TO-NODES", SFCTL_RIGHT},  {"FROM-NODES", SFCTL_RIGHT},
-    {"SLEEPS", SFCTL_RIGHT},   {"RING", SFCTL_RIGHT},   {"OFFLOADED", SFCTL_RIGHT}, {"REGIONS", SFCTL_LEFT},
+    {"JOB", SFCTL_LEFT},         {"RANK", SFCTL_RIGHT},     {"PID", SFCTL_RIGHT},     {"STATE", SFCTL_LEFT},
+    {"PROGRAM", SFCTL_LEFT},     {"BCASTS", SFCTL_RIGHT},   {"REDUCES", SFCTL_RIGHT}, {"OTHERS", SFCTL_RIGHT},
+    {"SENT", SFCTL_RIGHT},       {"RECEIVED", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},    {"TO-NODES", SFCTL_RIGHT},
+    {"FROM-NODES", SFCTL_RIGHT}, {"SLEEPS", SFCTL_RIGHT},   {"RING", SFCTL_RIGHT},    {"OFFLOADED", SFCTL_RIGHT},
+    {"REGIONS", SFCTL_LEFT},
 };
+
+static uint64_t others(const sfreport_counts_t *counts)
+{
+  return counts->gathers + counts->scatters + counts->fetch_ops;
+}
 
 static void add_rank_counts(sfctl_table_t *table, const sfreport_item_t *item)
 {
   if (item->ncounted == 0) {
-    add_missing(table, 8);
+    add_missing(table, 9);
     return;
   }
   add_number(table, item->counts.bcasts);
   add_number(table, item->counts.reduces);
+  add_number(table, others(&item->counts));
   add_bytes(table, sfreport_counts_sent_bytes(&item->counts));
   add_bytes(table, item->counts.bytes_received);
   add_bytes(table, item->counts.bytes_self);
@@ -209,10 +216,10 @@ static void add_rank(sfctl_table_t *table, const sfreport_item_t *item, bool reg
 /* ---- Graphs ---- */
 
 static const sfctl_column_t graph_columns[] = {
-    {"GRAPH", SFCTL_RIGHT},   {"JOB", SFCTL_LEFT},     {"RANKS", SFCTL_RIGHT},    {"ROOTS", SFCTL_RIGHT},
-    {"LEAVES", SFCTL_RIGHT},  {"PAIRS", SFCTL_RIGHT},  {"STATE", SFCTL_LEFT},     {"BCASTS", SFCTL_RIGHT},
-    {"REDUCES", SFCTL_RIGHT}, {"INLINE", SFCTL_RIGHT}, {"SLOTS", SFCTL_RIGHT},    {"IN-PLACE", SFCTL_RIGHT},
-    {"VM-READ", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},   {"TO-NODES", SFCTL_RIGHT},
+    {"GRAPH", SFCTL_RIGHT},    {"JOB", SFCTL_LEFT},      {"RANKS", SFCTL_RIGHT},  {"ROOTS", SFCTL_RIGHT},
+    {"LEAVES", SFCTL_RIGHT},   {"PAIRS", SFCTL_RIGHT},   {"STATE", SFCTL_LEFT},   {"BCASTS", SFCTL_RIGHT},
+    {"REDUCES", SFCTL_RIGHT},  {"OTHERS", SFCTL_RIGHT},  {"INLINE", SFCTL_RIGHT}, {"SLOTS", SFCTL_RIGHT},
+    {"IN-PLACE", SFCTL_RIGHT}, {"VM-READ", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},   {"TO-NODES", SFCTL_RIGHT},
 };
 
 static void add_graph(sfctl_table_t *table, const sfreport_item_t *item)
@@ -229,6 +236,7 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item)
   if (item->ncounted > 0) {
     add_number(table, counts->bcasts);
     add_number(table, counts->reduces);
+    add_number(table, others(counts));
     add_bytes(table, counts->bytes_inline);
     add_bytes(table, counts->bytes_slots);
     add_bytes(table, counts->bytes_in_place);
@@ -236,8 +244,10 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item)
     add_bytes(table, counts->bytes_self);
     add_bytes(table, counts->bytes_to_nodes);
   } else {
-    add_missing(table, 8);
+    add_missing(table, 9);
   }
+  if (item->multi_of != 0)
+    sfctl_table_note(table, "the multi-graph of graph %" PRIu64, item->multi_of);
   add_detail(table, info->detail);
 }
 

@@ -1,9 +1,11 @@
 /* Printing what is stuck: see stuck.h. The one thread of sfctl. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/report/text.h"
 #include "shm/error.h"
+#include "tools/sfctl/absent.h"
 #include "tools/sfctl/json.h"
 #include "tools/sfctl/stuck.h"
 #include "tools/sfctl/table.h"
@@ -103,6 +105,27 @@ static sf_status_t print_blocked(const sfctl_states_t *states, uint64_t threshol
   return status;
 }
 
+/* Ranks that nobody knows, for instance as they have not come to sf_init. */
+static sf_status_t print_absent(const sfctl_states_t *states, uint64_t threshold_ns, FILE *file)
+{
+  sfctl_absent_t *absent;
+  size_t n;
+  sf_status_t status = sfctl_absent_find(&states->list, threshold_ns, &absent, &n);
+  for (size_t i = 0; i < n && status == SF_OK; i++) {
+    char job[SFREPORT_PRINTABLE_SIZE(255)], ranks[LIST_SIZE] = "";
+    size_t first = i;
+    while (i + 1 < n && absent[i + 1].state == absent[first].state)
+      i++;
+    for (size_t k = first; k <= i; k++)
+      append_peer(ranks, "rank ", absent[k].rank);
+    fprintf(file, "of job %s %zu of %d ranks are not known: %s\n",
+            sfreport_text_printable(absent[first].state->job, job, sizeof job), i + 1 - first,
+            absent[first].state->job_size, ranks);
+  }
+  free(absent);
+  return status;
+}
+
 sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_stalls_t *stalls, int64_t threshold_ms,
                                    FILE *file)
 {
@@ -118,6 +141,8 @@ sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_
   size_t nblocked = sfctl_stuck_count_blocked(states, threshold_ms);
   if (nblocked > 0)
     status = print_blocked(states, (uint64_t)threshold_ms * 1000000, file);
+  if (nblocked > 0 && status == SF_OK)
+    status = print_absent(states, (uint64_t)threshold_ms * 1000000, file);
   if (stalls->count == 0 && nblocked == 0)
     fprintf(file, "nothing is stuck: none of %zu ranks has waited for %g s\n", states->list.count,
             (double)threshold_ms / 1000);
@@ -197,6 +222,27 @@ static void print_blocked_rank(sfctl_json_t *json, const Sfproto__RankState *ran
   sfctl_json_end_object(json);
 }
 
+/* Without memory for them: null. */
+static void print_absent_json(sfctl_json_t *json, const sfreport_list_t *states, uint64_t threshold_ns)
+{
+  sfctl_absent_t *absent;
+  size_t n;
+  if (sfctl_absent_find(states, threshold_ns, &absent, &n) != SF_OK) {
+    sfctl_json_null(json, "absent");
+    return;
+  }
+  sfctl_json_begin_array(json, "absent");
+  for (size_t i = 0; i < n; i++) {
+    sfctl_json_begin_object(json, NULL);
+    sfctl_json_uint(json, "job_id", absent[i].state->job_id);
+    sfctl_json_string(json, "job", absent[i].state->job);
+    sfctl_json_int(json, "rank", absent[i].rank);
+    sfctl_json_end_object(json);
+  }
+  sfctl_json_end_array(json);
+  free(absent);
+}
+
 void sfctl_stuck_print_json(const sfctl_states_t *states, const sfreport_stalls_t *stalls, int64_t threshold_ms,
                             FILE *file)
 {
@@ -214,6 +260,7 @@ void sfctl_stuck_print_json(const sfctl_states_t *states, const sfreport_stalls_
     if (sfreport_is_blocked(states->list.items[i].message->rank_state, (uint64_t)threshold_ms * 1000000))
       print_blocked_rank(&json, states->list.items[i].message->rank_state);
   sfctl_json_end_array(&json);
+  print_absent_json(&json, &states->list, (uint64_t)threshold_ms * 1000000);
   sfctl_json_begin_array(&json, "stalls");
   for (size_t i = 0; i < stalls->count; i++)
     print_one(&json, &stalls->stalls[i]);

@@ -10,7 +10,7 @@
 #include "shm/error.h"
 
 #define GAP 2 /* blanks between columns */
-#define MAX_COLUMNS 16
+#define MAX_COLUMNS 20
 
 struct sfctl_cell {
   char *text; /* escaped */
