@@ -114,7 +114,7 @@ void sftest_sfctl(const char *socket, const char *const words[], int code)
 
 void sftest_expect_in(const char *text, const char *wanted)
 {
-  ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in: %s", wanted, text);
+  ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in: %.3000s", wanted, text);
 }
 
 int sftest_count_lines(const char *text)

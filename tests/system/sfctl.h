@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SFTEST_SFCTL_MAX_OUTPUT 32768
+#define SFTEST_SFCTL_MAX_OUTPUT 131072
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
 

@@ -237,6 +237,99 @@ START_TEST(random_graphs)
 }
 END_TEST
 
+/* ---- Kinds ------------------------------------------------------------------------------------------------------- */
+
+#define GATHERS 3
+#define SCATTERS 5
+#define FETCH_OPS 64 /* so that the time of one is taken */
+
+static int call_each(sftest_rank_t *self)
+{
+  scene_t *scene = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *real = NULL, *multi = NULL;
+  SFTEST_OK(self, sftest_graph_create(&graph, sf_group_world(context), true, SF_GRAPH_DEFAULT, &real));
+  SFTEST_OK(self, sf_graph_multi(real, &multi));
+  size_t space = (size_t)sftest_graph_space(&graph, self->rank) + 1, nslots = 0;
+  for (int32_t r = 0; r < graph.size; r++)
+    nslots += (size_t)graph.parts[r].nleaves;
+  double *roots = calloc(space, sizeof *roots), *leaves = calloc(space, sizeof *leaves);
+  double *updates = calloc(space, sizeof *updates), *slots = calloc(nslots + 1, sizeof *slots);
+  for (int i = 0; i < GATHERS; i++)
+    SFTEST_OK(self, sf_gather(real, SF_DOUBLE, leaves, slots));
+  for (int i = 0; i < SCATTERS; i++)
+    SFTEST_OK(self, sf_scatter(real, SF_DOUBLE, slots, leaves));
+  for (int i = 0; i < FETCH_OPS; i++)
+    SFTEST_OK(self, sf_fetch_op(real, SF_DOUBLE, roots, leaves, updates, SF_SUM));
+  SFTEST_OK(self, sf_bcast(real, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  scene->nready++;
+  sftest_at(self, "being looked at");
+  while (!scene->over)
+    sftest_sleep_ms(1);
+  SFTEST_OK(self, sf_graph_destroy(real));
+  sftest_leave(self, context);
+  free(roots);
+  free(leaves);
+  free(updates);
+  free(slots);
+  sftest_graph_free(&graph);
+  return 0;
+}
+
+static void check_kinds(const char *fragment)
+{
+  ck_assert_uint_eq(sftest_sfctl_number(fragment, "gathers"), GATHERS);
+  ck_assert_uint_eq(sftest_sfctl_number(fragment, "scatters"), SCATTERS);
+  ck_assert_uint_eq(sftest_sfctl_number(fragment, "fetch_ops"), FETCH_OPS);
+}
+
+static void look_at_kinds(int32_t node)
+{
+  char multi[64];
+  int32_t here = 0;
+  sftest_sfctl(cluster.nodes[node].socket, WORDS("ranks", "--json"), 0);
+  for (int32_t r = 0; r < graph.size; r++) {
+    char fragment[32];
+    snprintf(fragment, sizeof fragment, "\"rank\":%d,", r);
+    here += places[r] == node;
+    if (places[r] == node)
+      check_kinds(fragment);
+  }
+  if (here == 0)
+    return;
+  sftest_sfctl(cluster.nodes[node].socket, WORDS("graphs", "--json"), 0);
+  uint64_t real = sftest_sfctl_number("\"multi_of\":null", "graph");
+  snprintf(multi, sizeof multi, "\"multi_of\":%llu,", (unsigned long long)real);
+  check_kinds(multi);
+  ck_assert_uint_eq(sftest_sfctl_number(multi, "completed"), GATHERS + SCATTERS + FETCH_OPS);
+  ck_assert_uint_eq(sftest_sfctl_number(multi, "bcasts"), 0);
+  ck_assert_uint_eq(sftest_sfctl_number(multi, "reduces"), 0);
+  ck_assert_uint_eq(sftest_sfctl_number("\"multi_of\":null", "bcasts"), 1);
+  ck_assert_uint_eq(sftest_sfctl_number("\"multi_of\":null", "fetch_ops"), 0);
+  sftest_expect_in(sftest_sfctl_out, "{\"kind\":\"fetch_op\",");
+}
+
+START_TEST(kinds)
+{
+  sftest_job_t job;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  uint64_t seed = sftest_seed(), random = seed;
+  printf("SF_TEST_SEED=%llu\n", (unsigned long long)seed);
+  sftest_places_random(places, 4, NODES, &random);
+  sftest_graph_make(&graph, seed, 4, 30);
+  sftest_job_start_over(&job, cluster.nodes, places, 4, call_each, scene);
+  while (scene->nready < 4 && !sftest_job_poll(&job))
+    sftest_sleep_ms(1);
+  for (int32_t node = 0; node < NODES; node++)
+    look_at_kinds(node);
+  scene->over = true;
+  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_expect_all(&job);
+  sftest_graph_free(&graph);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("counters");
@@ -244,6 +337,7 @@ static Suite *suite(void)
   tcase_set_timeout(tc, 120);
   tcase_add_checked_fixture(tc, start_cluster, stop_cluster);
   tcase_add_test(tc, random_graphs);
+  tcase_add_test(tc, kinds);
   suite_add_tcase(s, tc);
   return s;
 }

@@ -191,6 +191,42 @@ START_TEST(in_set_up)
 }
 END_TEST
 
+/* All ranks come but one. */
+static int come_last(sftest_rank_t *self)
+{
+  scene_t *told = self->argument;
+  while (self->rank == STOPPED && !told->go_on)
+    sftest_sleep_ms(1);
+  sftest_leave(self, sftest_join(self));
+  return 0;
+}
+
+START_TEST(in_init)
+{
+  char wanted[200];
+  const int32_t places[RANKS] = {0, 0, 1, 1};
+  sftest_cluster_start(&cluster, 2);
+  scene = sftest_shared(sizeof *scene);
+  sftest_job_start_over(&job, cluster.nodes, places, RANKS, come_last, scene);
+  do
+    ask(cluster.nodes[0].socket, true);
+  while (strstr(out, "\"rank\":3,") == NULL || strstr(out, "\"rank\":0,") == NULL ||
+         strstr(out, "\"rank\":1,") == NULL);
+  sftest_expect_in(out, "\"call\":\"sf_init\",\"place\":null,");
+  snprintf(wanted, sizeof wanted, "\"absent\":[{\"job_id\":0,\"job\":\"%s\",\"rank\":%d}],\"stalls\":[]}", job.name,
+           STOPPED);
+  sftest_expect_in(out, wanted);
+  ask(cluster.nodes[0].socket, false);
+  snprintf(wanted, sizeof wanted, "of job %s 1 of %d ranks are not known: rank %d\n", job.name, RANKS, STOPPED);
+  sftest_expect_in(out, wanted);
+  scene->go_on = true;
+  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_expect_all(&job);
+  sftest_shared_free(scene, sizeof *scene);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("stuck");
@@ -199,6 +235,7 @@ static Suite *suite(void)
   tcase_add_test(tc, on_one_node);
   tcase_add_test(tc, over_two_nodes);
   tcase_add_test(tc, in_set_up);
+  tcase_add_test(tc, in_init);
   suite_add_tcase(s, tc);
   return s;
 }
