@@ -124,6 +124,8 @@ static void ask_member(sfd_graph_t *graph, int32_t local)
 static void ask_members(sfd_graph_t *graph)
 {
   graph->setup->refused = true;
+  sfd_trunks_free(graph->trunks); /* made in hope */
+  graph->trunks = NULL;
   for (int32_t i = 0; i < graph->group->nlocals; i++)
     ask_member(graph, i);
 }
@@ -158,10 +160,29 @@ static int32_t count_again(const sfd_graph_t *graph)
   return n;
 }
 
+static sf_status_t make_trunks(sfd_graph_t *graph, uint64_t again)
+{
+  sfd_group_t *group = graph->group;
+  sfd_kept_t *kept = find_kept(group, again);
+  if (group->nnodes == 1)
+    return SF_OK;
+  if (kept == NULL) /* since this node has said so */
+    return sfshm_error(SF_ERR_NOT_FOUND, "the plan of graph %" PRIu64 " is not kept any more", again);
+  TAILQ_REMOVE(&group->kept, kept, entry);
+  TAILQ_INSERT_HEAD(&group->kept, kept, entry);
+  return sfd_trunks_create_again(graph, kept->plan);
+}
+
+/* Two nodes have all that the graph needs before they tell each other, so that nothing is left to be agreed on. */
+static bool prepare_pair(sfd_graph_t *graph)
+{
+  return !sfd_agreement_is_pair(graph->group) || make_trunks(graph, graph->setup->members[0].again) == SF_OK;
+}
+
 bool sfd_again_settle(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
-  if (!is_possible(graph)) {
+  if (!is_possible(graph) || !prepare_pair(graph)) {
     bool some = count_again(graph) > 0;
     sfd_again_refuse(graph);
     return some;
@@ -176,19 +197,6 @@ bool sfd_again_settle(sfd_graph_t *graph)
   return true;
 }
 
-static sf_status_t make_trunks(sfd_graph_t *graph, uint64_t again)
-{
-  sfd_group_t *group = graph->group;
-  sfd_kept_t *kept = find_kept(group, again);
-  if (group->nnodes == 1)
-    return SF_OK;
-  if (kept == NULL) /* since this node has said so */
-    return sfshm_error(SF_ERR_NOT_FOUND, "the plan of graph %" PRIu64 " is not kept any more", again);
-  TAILQ_REMOVE(&group->kept, kept, entry);
-  TAILQ_INSERT_HEAD(&group->kept, kept, entry);
-  return sfd_trunks_create_again(graph, kept->plan);
-}
-
 void sfd_again_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
 {
   sfd_graph_t *graph = sfd_setup_find(group, number);
@@ -201,10 +209,14 @@ void sfd_again_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   graph->nleaves = agreement->nleaves;
   graph->npairs = agreement->npairs;
   graph->state = SFD_GRAPH_COMMITTING;
+  bool prepared = sfd_agreement_is_pair(group);
   sf_status_t status = sfd_graph_number(graph, id);
-  if (status == SF_OK)
+  if (status == SF_OK && !prepared)
     status = make_trunks(graph, agreement->again);
   sfd_log(SFD_LOG_GRAPH, SFD_DEBUG, "graph %" PRIu64 " of job \"%s\" has the plan of graph %" PRIu64, id,
           group->job->name, agreement->again);
-  sfd_setup_commit_again(graph, status);
+  if (prepared)
+    sfd_setup_ready_again(graph, id, status);
+  else
+    sfd_setup_commit_again(graph, status);
 }

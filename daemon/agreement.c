@@ -73,9 +73,22 @@ static int32_t first_child(int32_t position)
   return SFD_TREE_CHILDREN * position + 1;
 }
 
+bool sfd_agreement_is_pair(const sfd_group_t *group)
+{
+  return group->nnodes == 2;
+}
+
+/* Of two nodes each counts as the other's child. */
+static int32_t other_of_pair(const sfd_group_t *group)
+{
+  return group->nodes[1 - group->node_position];
+}
+
 /* The children that a node has, as bits. */
 static uint8_t all_children(const sfd_group_t *group)
 {
+  if (sfd_agreement_is_pair(group))
+    return 1;
   int32_t first = first_child(group->node_position), n = group->nnodes - first;
   return n <= 0 ? 0 : n >= SFD_TREE_CHILDREN ? UINT8_MAX : (uint8_t)((1u << n) - 1);
 }
@@ -83,6 +96,8 @@ static uint8_t all_children(const sfd_group_t *group)
 /* Whose child the sender is; its bit, or 0 if it is none of this node's. */
 static uint8_t child_bit(const sfd_group_t *group, int32_t node)
 {
+  if (sfd_agreement_is_pair(group))
+    return node == other_of_pair(group);
   int32_t first = first_child(group->node_position);
   for (int32_t i = first; i < first + SFD_TREE_CHILDREN && i < group->nnodes; i++)
     if (group->nodes[i] == node)
@@ -112,7 +127,9 @@ static int32_t *list_ranks(const sfd_group_t *group, Sfpeer__Arrive__Kind kind)
   return kind == SFPEER__ARRIVE__KIND__GROUP ? sfd_group_ranks(group) : NULL;
 }
 
-static void tell_parent(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
+/* To the parent, or to the other of two nodes. */
+static void tell(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, uint64_t number,
+                 sfd_agreement_t *agreement)
 {
   Sfpeer__Arrive arrive = SFPEER__ARRIVE__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
@@ -133,13 +150,17 @@ static void tell_parent(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t 
   arrive.npairs = agreement->npairs;
   arrive.has_again = kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN;
   arrive.again = agreement->again;
+  arrive.has_id = agreement->id != 0;
+  arrive.id = agreement->id;
+  arrive.has_both = sfd_agreement_is_pair(group);
+  arrive.both = agreement->children != 0;
   if (agreement->error.status != SF_OK) {
     fill_error(&error, &agreement->error);
     arrive.error = &error;
   }
   message.body_case = SFPEER__MESSAGE__BODY_ARRIVE;
   message.arrive = &arrive;
-  sfd_network_send(group->job->server, group->nodes[parent_of(group->node_position)], &message);
+  sfd_network_send(group->job->server, node, &message);
   sfd_group_free_ranks(arrive.ranks);
 }
 
@@ -150,7 +171,7 @@ static void tell_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   Sfpeer__SetupError error;
   int32_t first = first_child(group->node_position);
-  if (first >= group->nnodes)
+  if (first >= group->nnodes || sfd_agreement_is_pair(group))
     return;
   release.kind = kind;
   release.job = group->job->id;
@@ -203,7 +224,7 @@ void sfd_agreement_refuse(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
   int32_t first = first_child(group->node_position);
   for (int32_t i = 0; i < SFD_TREE_CHILDREN; i++)
     if ((agreement->children >> i & 1) != 0)
-      release_to(group, kind, number, group->nodes[first + i]);
+      release_to(group, kind, number, sfd_agreement_is_pair(group) ? other_of_pair(group) : group->nodes[first + i]);
 }
 
 /* ---- Going up and down ------------------------------------------------------------------------------------------- */
@@ -229,13 +250,35 @@ static void release_here(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t
   }
 }
 
+static bool needs_id(Sfpeer__Arrive__Kind kind)
+{
+  return kind != SFPEER__ARRIVE__KIND__GRAPH_LANES;
+}
+
+/* Of two nodes: tells the other one once, and decides when both parts are there. */
+static void advance_pair(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
+{
+  if (agreement->here && !agreement->told) {
+    agreement->told = true;
+    if (group->node_position == 0 && needs_id(kind))
+      agreement->id = sfd_server_new_id(group->job->server);
+    tell(group, other_of_pair(group), kind, number, agreement);
+  }
+  if (agreement->told && agreement->children != 0)
+    release_here(group, kind, number, agreement->id, agreement);
+}
+
 static void advance(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
 {
+  if (sfd_agreement_is_pair(group)) {
+    advance_pair(group, kind, number, agreement);
+    return;
+  }
   if (agreement->told || !agreement->here || agreement->children != all_children(group))
     return;
   agreement->told = true;
   if (group->node_position > 0) {
-    tell_parent(group, kind, number, agreement);
+    tell(group, group->nodes[parent_of(group->node_position)], kind, number, agreement);
     return;
   }
   uint64_t id = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES ? 0 : sfd_server_new_id(group->job->server);
@@ -261,6 +304,22 @@ static void add_subtree(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive
                          arrive->error->detail);
 }
 
+/* Adds what the other of two nodes says. If that has heard of this one's part before, it says what both come to.
+ * Otherwise both add the same two parts: of two errors of the same place the first node's stays. */
+static void add_other(const sfd_group_t *group, sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive)
+{
+  bool second = group->node_position > 0;
+  sfd_setup_error_t *error = &agreement->error;
+  if (arrive->both)
+    *agreement = (sfd_agreement_t){
+        .here = true, .told = true, .children = agreement->children, .lowest = -1, .id = agreement->id};
+  else if (second && arrive->error != NULL && error->rank == arrive->error->rank && error->leaf == arrive->error->leaf)
+    error->status = SF_OK;
+  if (second)
+    agreement->id = arrive->id;
+  add_subtree(agreement, arrive);
+}
+
 sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__Arrive *arrive = message->arrive;
@@ -283,8 +342,14 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
   uint8_t bit = child_bit(group, node);
   if (bit == 0 || (agreement->children & bit) != 0)
     return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement twice, or to the wrong node", node);
+  bool pair = sfd_agreement_is_pair(group);
+  if (pair && (arrive->both ? !agreement->told : group->node_position > 0 && !arrive->has_id && needs_id(arrive->kind)))
+    return sfshm_error(SF_ERR_PROTO, "node %d speaks for this one in an agreement, or proposes no id", node);
   agreement->children |= bit;
-  add_subtree(agreement, arrive);
+  if (pair)
+    add_other(group, agreement, arrive);
+  else
+    add_subtree(agreement, arrive);
   if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES)
     sfd_again_refuse(sfd_setup_find(group, arrive->number));
   if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN && sfd_setup_find(group, arrive->number)->setup->refused)
@@ -311,7 +376,11 @@ sf_status_t sfd_agreement_handle_release(sfd_server_t *server, int32_t node, con
   }
   if (agreement == NULL)
     return SF_OK;
-  if (!agreement->told || group->node_position == 0 || group->nodes[parent_of(group->node_position)] != node)
+  bool refusal = sfd_agreement_is_pair(group) && release->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN &&
+                 release->error != NULL && node == other_of_pair(group);
+  bool answer = !sfd_agreement_is_pair(group) && group->node_position > 0 &&
+                group->nodes[parent_of(group->node_position)] == node;
+  if (!agreement->told || (!refusal && !answer))
     return sfshm_error(SF_ERR_PROTO, "node %d answers an agreement that is not its business", node);
   agreement->nroots = release->nroots;
   agreement->nleaves = release->nleaves;

@@ -3,6 +3,9 @@
  * the subtrees of its children have come, the node says so to its parent; the root decides, and what it decided goes
  * down the tree. Messages grow neither with the number of nodes nor of ranks. A group on one node has a tree of one.
  *
+ * Of two nodes none waits for the other's answer: each tells the other its part as soon as its members have come, and
+ * both decide, the same, when they have both parts.
+ *
  * What is agreed on is embedded in groups that are being formed, and in set-ups of graphs, once for each round. */
 #ifndef SFD_AGREEMENT_H
 #define SFD_AGREEMENT_H
@@ -32,10 +35,11 @@ void sfd_setup_error_note(sfd_setup_error_t *error, sf_status_t status, int32_t 
 
 typedef struct sfd_agreement {
   bool here;        /* the members of this node have come */
-  bool told;        /* the parent has been told */
+  bool told;        /* the parent, or the other of two nodes, has been told */
   uint8_t children; /* bit i: the subtree of child i has come */
   int32_t lowest;   /* lowest member so far, -1: none, and its flags */
   uint32_t flags;
+  uint64_t id;    /* of two nodes: what the first one proposes */
   uint64_t again; /* GRAPH_AGAIN: the earlier graph; 0: nobody has named one yet */
   int64_t nroots; /* sums of what has come */
   int64_t nleaves;
@@ -48,6 +52,9 @@ void sfd_agreement_add_flags(sfd_agreement_t *agreement, int32_t member, uint32_
 /* Different earlier graphs are an error, too. */
 void sfd_agreement_add_again(sfd_agreement_t *agreement, uint64_t again);
 void sfd_agreement_add_counts(sfd_agreement_t *agreement, int64_t nroots, int64_t nleaves, int64_t npairs);
+
+/* Whether the group is on two nodes, and agrees without a tree. */
+bool sfd_agreement_is_pair(const struct sfd_group *group);
 
 /* Whether the subtree of a child has come; also true of a node that is no child. */
 bool sfd_agreement_heard(const struct sfd_group *group, const sfd_agreement_t *agreement, int32_t node);

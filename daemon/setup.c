@@ -378,6 +378,26 @@ void sfd_setup_commit_again(sfd_graph_t *graph, sf_status_t status)
   finish_round_2(graph);
 }
 
+static void become_ready(sfd_graph_t *graph, uint64_t id, sf_status_t status)
+{
+  if (status == SF_OK)
+    status = sfd_lanes_send(graph);
+  if (status == SF_OK) {
+    sfd_graph_set_up(graph);
+    return;
+  }
+  /* Other nodes believe that the graph is there. */
+  graph->id = id;
+  sfd_graph_fail(graph, status, sfshm_error_detail());
+  answer_error(graph, status, sfshm_error_detail());
+  sfd_graph_free(graph);
+}
+
+void sfd_setup_ready_again(sfd_graph_t *graph, uint64_t id, sf_status_t status)
+{
+  become_ready(graph, id, status);
+}
+
 void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)
 {
   sfd_graph_t *graph = sfd_setup_find(group, number);
@@ -385,14 +405,7 @@ void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)
     end_with_error(graph);
     return;
   }
-  if (sfd_lanes_send(graph) != SF_OK) {
-    /* Other nodes believe that the graph is there. */
-    sfd_graph_fail(graph, SF_ERR_NOMEM, sfshm_error_detail());
-    answer_error(graph, SF_ERR_NOMEM, sfshm_error_detail());
-    sfd_graph_free(graph);
-    return;
-  }
-  sfd_graph_set_up(graph);
+  become_ready(graph, graph->id, SF_OK);
 }
 
 /* Those who are here need not wait for the rest. */

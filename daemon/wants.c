@@ -62,9 +62,18 @@ typedef struct sfd_asked {
   bool answered;
 } sfd_asked_t;
 
+/* How many roots the ranks of the other of two nodes have. */
+typedef struct sfd_told {
+  bool known;
+  size_t n;
+  int32_t *owners; /* ascending */
+  int64_t *nroots;
+} sfd_told_t;
+
 struct sfd_wants {
   sfd_merging_t *merging; /* NULL: nothing is wanted from others */
   bool merged;
+  sfd_told_t told;
   int32_t nunanswered;
   sfd_asked_t *asked;
   int32_t nasked;
@@ -92,6 +101,8 @@ void sfd_wants_free(sfd_wants_t *wants)
   for (int32_t i = 0; i < wants->nasked; i++)
     free(wants->asked[i].image);
   free(wants->asked);
+  free(wants->told.owners);
+  free(wants->told.nroots);
   if (wants->merging != NULL && wants->merged)
     free_merging(wants->merging);
   else if (wants->merging != NULL)
@@ -234,6 +245,96 @@ static void merge_all(uv_work_t *work)
     sfd_text_printable(merging->detail, sizeof merging->detail, sfshm_error_detail());
 }
 
+/* ---- Being answered ---------------------------------------------------------------------------------------------- */
+
+static int compare_ranks(const void *a, const void *b)
+{
+  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Ranks of which nothing was said check what is wanted of them themselves. */
+static void check_roots(sfd_graph_t *graph, const sfd_want_t *want, const sfd_told_t *told)
+{
+  const int32_t *owner =
+      told->n > 0 ? bsearch(&want->owner, told->owners, told->n, sizeof *owner, compare_ranks) : NULL;
+  int64_t nroots = owner != NULL ? told->nroots[owner - told->owners] : INT64_MAX;
+  if (want->edges.roots.max >= nroots)
+    sfd_setup_note_bad_root(graph->setup, want->rank, want->block, want->list, nroots);
+}
+
+static void be_answered(sfd_graph_t *graph, sfd_wanted_t *wanted, const sfd_told_t *told)
+{
+  sfd_wants_t *wants = graph->setup->wants;
+  wanted->answered = true;
+  for (int32_t i = 0; i < wanted->nwants; i++)
+    check_roots(graph, &wants->merging->wants[wanted->first + i], told);
+  if (--wants->nunanswered == 0)
+    sfd_setup_edges_done(graph);
+}
+
+static sfd_wanted_t *find_wanted(sfd_wants_t *wants, int32_t node)
+{
+  for (int32_t i = 0; wants->merging != NULL && wants->merged && i < wants->merging->nwanted; i++)
+    if (wants->merging->wanted[i].node == node && !wants->merging->wanted[i].answered)
+      return &wants->merging->wanted[i];
+  return NULL;
+}
+
+/* Of two nodes the other one says it without being asked, perhaps before anything is wanted of it. */
+static sf_status_t handle_told(sfd_graph_t *graph, int32_t node, const sfd_told_t *told)
+{
+  sfd_wants_t *wants = wants_of(graph);
+  if (wants == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "wants of a graph");
+  if (wants->told.known || graph->state != SFD_GRAPH_GATHERING)
+    return sfshm_error(SF_ERR_PROTO, "node %d tells its numbers of roots twice", node);
+  wants->told = (sfd_told_t){.n = told->n,
+                             .owners = malloc((told->n + 1) * sizeof *told->owners),
+                             .nroots = malloc((told->n + 1) * sizeof *told->nroots)};
+  if (wants->told.owners == NULL || wants->told.nroots == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "numbers of roots of %zu ranks", told->n);
+  for (size_t i = 0; i < told->n; i++) {
+    wants->told.owners[i] = told->owners[i];
+    wants->told.nroots[i] = told->nroots[i];
+  }
+  wants->told.known = true;
+  sfd_wanted_t *wanted = find_wanted(wants, node);
+  if (wanted != NULL)
+    be_answered(graph, wanted, &wants->told);
+  return SF_OK;
+}
+
+static sf_status_t handle_answer(sfd_graph_t *graph, int32_t node, const sfd_told_t *told)
+{
+  sfd_wants_t *wants = graph->setup->wants;
+  sfd_wanted_t *wanted = wants != NULL ? find_wanted(wants, node) : NULL;
+  if (wanted == NULL)
+    return sfshm_error(SF_ERR_PROTO, "node %d answers what it was not asked", node);
+  be_answered(graph, wanted, told);
+  return SF_OK;
+}
+
+sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__Wanted *wanted = message->wanted;
+  const sfd_told_t told = {.n = wanted->n_owners, .owners = wanted->owners, .nroots = wanted->nroots};
+  const sfd_job_t *job = sfd_job_find_id(server, wanted->job);
+  bool running = job != NULL && job->state == SFD_JOB_RUNNING;
+  sfd_group_t *group = running ? sfd_group_find(job, wanted->group) : NULL;
+  if (wanted->n_owners != wanted->n_nroots || (group != NULL && told.n > (size_t)group->size))
+    return sfshm_error(SF_ERR_PROTO, "node %d tells the numbers of roots of %zu ranks", node, told.n);
+  if (job == NULL || (running && group == NULL))
+    return SF_ERR_NOT_FOUND;
+  bool pair = group != NULL && sfd_agreement_is_pair(group);
+  sfd_graph_t *graph = group == NULL ? NULL
+                       : pair        ? sfd_setup_find_gathering(group, wanted->number)
+                                     : sfd_setup_find(group, wanted->number);
+  if (graph == NULL)
+    return SF_OK;
+  return pair ? handle_told(graph, node, &told) : handle_answer(graph, node, &told);
+}
+
 /* ---- Asking ------------------------------------------------------------------------------------------------------ */
 
 static void send_image(const sfd_graph_t *graph, const sfd_wanted_t *wanted)
@@ -262,6 +363,8 @@ static void after_merging(sfd_graph_t *graph)
   wants->nunanswered = merging->nwanted;
   for (int32_t i = 0; i < merging->nwanted; i++)
     send_image(graph, &merging->wanted[i]);
+  if (wants->told.known)
+    be_answered(graph, &merging->wanted[0], &wants->told);
 }
 
 static void on_merged(uv_work_t *work, int status)
@@ -274,9 +377,34 @@ static void on_merged(uv_work_t *work, int status)
     after_merging(merging->graph);
 }
 
+/* Says how many roots these members have; that of one whose input is wrong does not matter any more. */
+static void tell_roots(const sfd_graph_t *graph, int32_t node, const int32_t owners[], size_t n)
+{
+  Sfpeer__Wanted wanted = SFPEER__WANTED__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  int64_t *nroots = calloc(n + 1, sizeof *nroots);
+  for (size_t i = 0; nroots != NULL && i < n; i++) {
+    const sfd_setup_member_t *member = sfd_setup_member(graph, owners[i]);
+    nroots[i] = member->wrong ? INT64_MAX : member->nroots;
+  }
+  wanted.job = graph->group->job->id;
+  wanted.group = graph->group->id;
+  wanted.number = graph->number;
+  wanted.owners = (int32_t *)(uintptr_t)owners; /* only read */
+  wanted.nroots = nroots;
+  wanted.n_owners = wanted.n_nroots = nroots != NULL ? n : 0;
+  message.body_case = SFPEER__MESSAGE__BODY_WANTED;
+  message.wanted = &wanted;
+  sfd_network_send(graph->group->job->server, node, &message);
+  free(nroots);
+}
+
 void sfd_wants_begin(sfd_graph_t *graph)
 {
+  const sfd_group_t *group = graph->group;
   sfd_merging_t *merging = NULL;
+  if (sfd_agreement_is_pair(group)) /* first: so that it is there when the other one has merged */
+    tell_roots(graph, group->nodes[1 - group->node_position], group->locals, (size_t)group->nlocals);
   sfd_wants_t *wants = wants_of(graph);
   sf_status_t status = wants != NULL ? collect(graph, &merging) : sfshm_error(SF_ERR_NOMEM, "wants of a graph");
   if (status != SF_OK)
@@ -306,35 +434,19 @@ static const sfshm_root_part_t *parts_of(const sfshm_image_t *image)
   return (const sfshm_root_part_t *)(const void *)((const char *)image->base + image->header.parts);
 }
 
-/* Says how many roots the owners have; that of one whose input is wrong does not matter any more. */
+/* Of two nodes each has said or will say it in any case. */
 static void answer(const sfd_graph_t *graph, sfd_asked_t *asked)
 {
-  const sfd_group_t *group = graph->group;
-  Sfpeer__Wanted wanted = SFPEER__WANTED__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   sfshm_image_t image;
   asked->answered = true;
-  if (open_asked(asked, &image) != SF_OK)
+  if (sfd_agreement_is_pair(graph->group) || open_asked(asked, &image) != SF_OK)
     return; /* checked when it came */
   uint32_t n = image.header.nparts;
-  int32_t *owners = calloc(n, sizeof *owners);
-  int64_t *nroots = calloc(n, sizeof *nroots);
-  for (uint32_t i = 0; owners != NULL && nroots != NULL && i < n; i++) {
+  int32_t *owners = calloc(n + 1u, sizeof *owners);
+  for (uint32_t i = 0; owners != NULL && i < n; i++)
     owners[i] = parts_of(&image)[i].rank;
-    const sfd_setup_member_t *member = sfd_setup_member(graph, owners[i]);
-    nroots[i] = member->wrong ? INT64_MAX : member->nroots;
-  }
-  wanted.job = group->job->id;
-  wanted.group = group->id;
-  wanted.number = graph->number;
-  wanted.owners = owners;
-  wanted.nroots = nroots;
-  wanted.n_owners = wanted.n_nroots = owners != NULL && nroots != NULL ? n : 0;
-  message.body_case = SFPEER__MESSAGE__BODY_WANTED;
-  message.wanted = &wanted;
-  sfd_network_send(group->job->server, asked->node, &message);
+  tell_roots(graph, asked->node, owners, owners != NULL ? n : 0);
   free(owners);
-  free(nroots);
 }
 
 void sfd_wants_members_came(sfd_graph_t *graph)
@@ -407,43 +519,6 @@ void sfd_wants_lost(sfd_server_t *server, int32_t node)
 {
   free(server->arriving[node].image);
   server->arriving[node].image = NULL;
-}
-
-/* ---- Being answered ---------------------------------------------------------------------------------------------- */
-
-static sfd_wanted_t *find_wanted(sfd_wants_t *wants, int32_t node)
-{
-  for (int32_t i = 0; wants->merging != NULL && wants->merged && i < wants->merging->nwanted; i++)
-    if (wants->merging->wanted[i].node == node && !wants->merging->wanted[i].answered)
-      return &wants->merging->wanted[i];
-  return NULL;
-}
-
-static void check_roots(sfd_graph_t *graph, const sfd_want_t *want, const Sfpeer__Wanted *told)
-{
-  for (size_t i = 0; i < told->n_owners; i++)
-    if (told->owners[i] == want->owner && want->edges.roots.max >= told->nroots[i])
-      sfd_setup_note_bad_root(graph->setup, want->rank, want->block, want->list, told->nroots[i]);
-}
-
-sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
-{
-  const Sfpeer__Wanted *told = message->wanted;
-  const sfd_job_t *job = sfd_job_find_id(server, told->job);
-  const sfd_group_t *group = job != NULL ? sfd_group_find(job, told->group) : NULL;
-  sfd_graph_t *graph = group != NULL ? sfd_setup_find(group, told->number) : NULL;
-  if (graph == NULL)
-    return SF_OK;
-  sfd_wants_t *wants = graph->setup->wants;
-  sfd_wanted_t *wanted = wants != NULL ? find_wanted(wants, node) : NULL;
-  if (wanted == NULL || told->n_owners != told->n_nroots)
-    return sfshm_error(SF_ERR_PROTO, "node %d answers what it was not asked", node);
-  wanted->answered = true;
-  for (int32_t i = 0; i < wanted->nwants; i++)
-    check_roots(graph, &wants->merging->wants[wanted->first + i], told);
-  if (--wants->nunanswered == 0)
-    sfd_setup_edges_done(graph);
-  return SF_OK;
 }
 
 /* ---- Trunks ------------------------------------------------------------------------------------------------------ */
