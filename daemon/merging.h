@@ -1,0 +1,55 @@
+/* Merging: what the ranks of this node want from each other node, of each root once, is made into images for both
+ * ends. Has copies of all that it uses: it may still run in a worker thread when the graph's set-up is given up. */
+#ifndef SFD_MERGING_H
+#define SFD_MERGING_H
+
+#include <uv.h>
+
+#include "daemon/setup.h"
+#include "shm/merge/merge.h"
+
+/* One block that leads to another node. */
+typedef struct sfd_want {
+  int32_t node;
+  int32_t owner;
+  int32_t rank;
+  const sfd_block_t *block;
+  const sfshm_region_t *list;
+  sfshm_edges_t edges;
+} sfd_want_t;
+
+/* What this node wants from another one. */
+typedef struct sfd_wanted {
+  int32_t node;
+  int32_t first; /* among the wants */
+  int32_t nwants;
+  bool answered;
+  sfshm_merge_t merge;
+} sfd_wanted_t;
+
+/* The work of merging; lives on by itself when the set-up is given up meanwhile. */
+typedef struct sfd_merging {
+  uv_work_t work;
+  sfd_graph_t *graph; /* NULL: given up */
+  sfshm_region_t *lists;
+  int32_t nlists;
+  sfd_block_t *blocks; /* copies */
+  sfd_want_t *wants;   /* by (node, owner, rank) */
+  int32_t nwants;
+  int64_t nedges;
+  sfd_wanted_t *wanted; /* by node */
+  int32_t nwanted;
+  bool uncombined;
+  sf_status_t status;
+  char detail[SFD_TEXT_SIZE];
+} sfd_merging_t;
+
+/* What is to be merged: NULL if the ranks want nothing from other nodes. */
+sf_status_t sfd_merging_collect(sfd_graph_t *graph, sfd_merging_t **merging_p);
+
+/* Merges it all, into merging->status at last. Any thread. */
+void sfd_merging_run(uv_work_t *work);
+
+void sfd_merging_free(sfd_merging_t *merging);
+
+#endif
