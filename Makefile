@@ -62,6 +62,8 @@ $(BUILD)/obj/client/%.o: PREPROCESS += -DSF_NO_PLACES
 PACKAGES = libuv libprotobuf-c libsystemd libsodium
 # Of sfctl top.
 SCREEN_LIBS := $(shell pkg-config --libs ncursesw 2>/dev/null)
+# Of sfctl topo; without it that shows devices only.
+HWLOC_LIBS := $(shell pkg-config --libs hwloc 2>/dev/null)
 CHECK_LIBS := $(shell pkg-config --libs check 2>/dev/null)
 PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) check 2>/dev/null)
 DAEMON_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
@@ -219,6 +221,7 @@ $(mpi_objects): $(BUILD)/mpi.stamp
 $(mpi_objects): private COMPILER = $(MPICC)
 $(sfperf_objects) $(petsc_objects) $(petsc_test_objects) $(petsc_bench_objects) \
 	$(call objects,$(petsc_example_sources)): private EXTRA_CFLAGS = $(PETSC_CFLAGS)
+$(BUILD)/obj/tools/sfctl/topo_machine.o: private EXTRA_CFLAGS = $(if $(HWLOC_LIBS),-DSFCTL_WITH_HWLOC)
 $(cuda_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) -DSFSHM_CUDA_FATBIN='"$(BUILD)/obj/shm/cuda/kernels.fatbin"'
 $(BUILD)/obj/shm/cuda/plugin.o: $(BUILD)/obj/shm/cuda/kernels.fatbin
 ifeq ($(fuzzing),)
@@ -256,7 +259,7 @@ $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
 
 LIBS = $(CLIENT_LIBS)
 $(BUILD)/sfd: private LIBS = $(DAEMON_LIBS) -lm
-$(BUILD)/sfctl: private LIBS = $(CLIENT_LIBS) $(SCREEN_LIBS)
+$(BUILD)/sfctl: private LIBS = $(CLIENT_LIBS) $(SCREEN_LIBS) $(HWLOC_LIBS)
 $(BUILD)/sfperf: private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
 $(tests) $(fuzzers): private LIBS = $(CHECK_LIBS) $(DAEMON_LIBS) -lm
 $(mpi_tests): private LIBS = $(DAEMON_LIBS) -lm

@@ -29,6 +29,20 @@ typedef struct sfshm_device_handle {
   uint8_t bytes[SFSHM_DEVICE_HANDLE_BYTES];
 } sfshm_device_handle_t;
 
+typedef struct sfshm_device_info {
+  char name[96];
+  char pci_address[16]; /* 0000:01:00.0 */
+  uint64_t memory_bytes;
+  int32_t driver_version; /* as the driver counts: 13000 for CUDA 13.0 */
+} sfshm_device_info_t;
+
+/* From one device to another. */
+typedef struct sfshm_device_link {
+  bool access;  /* kernels of the first can read the second's memory */
+  bool atomics; /* and change it in one step: the devices are joined by more than PCI */
+  int32_t rank; /* the driver's, of links' speeds: 0 is the fastest */
+} sfshm_device_link_t;
+
 /* What failed functions leave behind is told by detail(): the plugin has its own shm/error.c. */
 typedef struct sfshm_device_ops {
   uint32_t version; /* SFSHM_DEVICE_VERSION */
@@ -37,6 +51,11 @@ typedef struct sfshm_device_ops {
 
   /* Finds driver and devices. Once, before all others. SF_ERR_UNSUPPORTED: there are none. */
   sf_status_t (*open)(void);
+
+  /* How many devices there are, and what they are. */
+  int32_t (*count)(void);
+  sf_status_t (*describe)(int32_t device, sfshm_device_info_t *info_p);
+  sf_status_t (*link)(int32_t from, int32_t to, sfshm_device_link_t *link_p);
 
   /* The allocation that holds the address. SF_ERR_NOT_FOUND: it is not memory of a device. */
   sf_status_t (*find)(const void *address, sfshm_device_range_t *range_p);

@@ -90,6 +90,8 @@ void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t l
 sf_status_t sfshm_cuda_settle(sfshm_cuda_device_t *device);
 
 /* See sfshm_device_ops_t. */
+sf_status_t sfshm_cuda_describe(int32_t device, sfshm_device_info_t *info_p);
+sf_status_t sfshm_cuda_link(int32_t from, int32_t to, sfshm_device_link_t *link_p);
 sf_status_t sfshm_cuda_find(const void *address, sfshm_device_range_t *range_p);
 sf_status_t sfshm_cuda_attach(const sfshm_device_range_t *range);
 void sfshm_cuda_detach(const void *address);

@@ -125,6 +125,11 @@ static sf_status_t open_driver(void)
   return status;
 }
 
+static int32_t count(void)
+{
+  return state.ndevices;
+}
+
 static sf_status_t find_functions(sfshm_cuda_device_t *device)
 {
   sf_status_t status = SF_OK;
@@ -344,6 +349,9 @@ const sfshm_device_ops_t *sfshm_device_plugin(void)
       .name = "cuda",
       .detail = sfshm_error_detail,
       .open = open_driver,
+      .count = count,
+      .describe = sfshm_cuda_describe,
+      .link = sfshm_cuda_link,
       .find = sfshm_cuda_find,
       .attach = sfshm_cuda_attach,
       .detach = sfshm_cuda_detach,

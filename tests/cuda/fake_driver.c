@@ -77,6 +77,45 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
   return CUDA_SUCCESS;
 }
 
+CUresult cuDeviceGetName(char *name, int room, CUdevice device)
+{
+  snprintf(name, (size_t)room, "Stand-in %d", (int)device);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device)
+{
+  (void)device;
+  *bytes = (size_t)1 << 30;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetPCIBusId(char *text, int room, CUdevice device)
+{
+  snprintf(text, (size_t)room, "ffff:%02x:00.0", (unsigned)device);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+  *version = CUDA_VERSION;
+  return CUDA_SUCCESS;
+}
+
+/* Devices 0 and 1 are joined by a fast link, 2 and 3, and so on; the third of each four has none to others. */
+CUresult cuDeviceCanAccessPeer(int *access, CUdevice device, CUdevice peer)
+{
+  *access = device != peer && (device / 2 == peer / 2 || (device % 4 != 2 && peer % 4 != 2));
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device, CUdevice peer)
+{
+  bool fast = device / 2 == peer / 2;
+  *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ? !fast : fast;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
   contexts[device].device = device;

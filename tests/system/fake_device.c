@@ -23,15 +23,32 @@ bool sftest_device_can_fail(void)
   return which == NULL || strcmp(which, "real") != 0;
 }
 
+static bool find_both(char driver[PATH_MAX], char plugin[PATH_MAX])
+{
+  const char *build = getenv("BUILD");
+  snprintf(driver, PATH_MAX, "%s/%s", build != NULL ? build : "build",
+           sftest_device_can_fail() ? SFTEST_CUDA_FAKE : SFTEST_CUDA_REAL);
+  snprintf(plugin, PATH_MAX, "%s/libsf_cuda.so", build != NULL ? build : "build");
+  return access(driver, R_OK) == 0 && access(plugin, R_OK) == 0;
+}
+
+bool sftest_device_for_programs(void)
+{
+  char driver[PATH_MAX], plugin[PATH_MAX], dir[PATH_MAX];
+  if (!find_both(driver, plugin) || realpath(driver, dir) == NULL)
+    return false;
+  *strrchr(dir, '/') = '\0';
+  setenv("SF_CUDA_PLUGIN", plugin, 1);
+  if (sftest_device_can_fail())
+    setenv("LD_LIBRARY_PATH", dir, 1);
+  return true;
+}
+
 /* Before the plugin, which finds it by its name then. */
 static void *load_driver(void)
 {
   char driver[PATH_MAX], plugin[PATH_MAX];
-  const char *build = getenv("BUILD");
-  snprintf(driver, sizeof driver, "%s/%s", build != NULL ? build : "build",
-           sftest_device_can_fail() ? SFTEST_CUDA_FAKE : SFTEST_CUDA_REAL);
-  snprintf(plugin, sizeof plugin, "%s/libsf_cuda.so", build != NULL ? build : "build");
-  if (access(driver, R_OK) != 0 || access(plugin, R_OK) != 0)
+  if (!find_both(driver, plugin))
     return NULL;
   setenv("SF_CUDA_PLUGIN", plugin, 1);
   return dlopen(driver, RTLD_NOW | RTLD_GLOBAL);

@@ -13,6 +13,9 @@ bool sftest_device_can_fail(void);
 /* Loads it into this process at the first call. False where the CUDA plugin was not built. */
 bool sftest_device_is_there(void);
 
+/* Has programs that this process starts find it, beside the plugin. False where the plugin was not built. */
+bool sftest_device_for_programs(void);
+
 void *sftest_device_alloc(int device, size_t len_bytes);
 void sftest_device_free(void *address);
 void sftest_device_copy(void *to, const void *from, size_t len_bytes);

@@ -11,6 +11,7 @@
 
 #include "proto/frame.h"
 #include "proto/sf_control.pb-c.h"
+#include "tests/system/fake_device.h"
 #include "tests/system/harness.h"
 #include "tests/system/sfctl.h"
 #include "tests/unit/runner.h"
@@ -43,6 +44,38 @@ START_TEST(no_daemon)
   path[sizeof path - 1] = '\0';
   sftest_sfctl(path, WORDS("status"), 1);
   sftest_expect_in(err, "199 bytes");
+}
+END_TEST
+
+/* No daemon is needed, nor a device. */
+START_TEST(topology)
+{
+  setenv("SF_CUDA_PLUGIN", "/nowhere/libsf_cuda.so", 1);
+  sftest_sfctl("/nowhere", WORDS("topo"), 0);
+  sftest_expect_in(out, "no devices: ");
+  sftest_expect_in(out, "/nowhere/libsf_cuda.so");
+  sftest_sfctl("/nowhere", WORDS("topo", "--json"), 0);
+  sftest_expect_in(out, "\"devices\":[]");
+  sftest_expect_in(out, "\"numa_nodes\":[");
+}
+END_TEST
+
+/* Four devices of the stand-in for the driver, and how they reach each other. */
+START_TEST(topology_of_devices)
+{
+  if (!sftest_device_can_fail() || !sftest_device_for_programs())
+    return;
+  setenv("SFTEST_CUDA_DEVICES", "4", 1);
+  sftest_sfctl("/nowhere", WORDS("topo"), 0);
+  sftest_expect_in(out, "4 devices, driver for CUDA ");
+  sftest_expect_in(out, "     3  Stand-in 3  1.0 GiB  ffff:03:00.0");
+  sftest_expect_in(out, "   0   1  nvlink     0  -\n   0   2  none       -  -\n   0   3  pci        1  -\n");
+  sftest_sfctl("/nowhere", WORDS("topo", "--json"), 0);
+  sftest_expect_in(out, "\"no_devices\":null");
+  sftest_expect_in(out, "{\"from\":3,\"to\":0,\"access\":\"pci\",\"rank\":1,\"pci\":null}");
+  setenv("SFTEST_CUDA_FAIL", "cuInit:1", 1);
+  sftest_sfctl("/nowhere", WORDS("topo"), 0);
+  sftest_expect_in(out, "no CUDA-capable device");
 }
 END_TEST
 
@@ -287,6 +320,8 @@ static Suite *sfctl_suite(void)
   tcase_add_test(cases, usage);
   tcase_add_test(cases, no_daemon);
   tcase_add_test(cases, no_daemon_but_a_doctor);
+  tcase_add_test(cases, topology);
+  tcase_add_test(cases, topology_of_devices);
   tcase_add_test(cases, strange_mpi);
   tcase_add_test(cases, stopped_daemon);
   tcase_add_test(cases, full_disk);

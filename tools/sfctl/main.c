@@ -21,6 +21,7 @@
 #include "tools/sfctl/print.h"
 #include "tools/sfctl/stuck.h"
 #include "tools/sfctl/top.h"
+#include "tools/sfctl/topo.h"
 #include "tools/sfctl/trace.h"
 
 /* Documented in docs/man/sfctl.1. */
@@ -134,6 +135,8 @@ static sf_status_t run(const sfctl_options_t *options, bool *problems_p)
     return run_query(options);
   case SFCTL_TASK_METRICS:
     return run_metrics(options);
+  case SFCTL_TASK_TOPO:
+    return sfctl_topo(options->json, stdout);
   case SFCTL_TASK_TOP:
     return sfctl_top(options, stdout);
   case SFCTL_TASK_MATRIX:

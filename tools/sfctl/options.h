@@ -14,6 +14,7 @@ typedef enum sfctl_task {
   SFCTL_TASK_QUERY = 0, /* the daemon is asked one question, command */
   SFCTL_TASK_METRICS,
   SFCTL_TASK_DOCTOR,
+  SFCTL_TASK_TOPO,
   SFCTL_TASK_TOP,
   SFCTL_TASK_MATRIX,
   SFCTL_TASK_PLAN,    /* of what does not exist */
