@@ -254,6 +254,8 @@ $(mpi_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(mpi_test_common) $(adapter_library)
 $(petsc_tests): $(petsc_test_objects)
 $(petsc_bench): $(petsc_bench_objects) $(tools_library) $(client_library)
 $(mpi_part_tests): $(example_common)
+# Those that use devices load a driver when they run.
+$(tests): | $(fake_cuda) $(real_cuda)
 $(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(@D)).a $(test_libraries)
 $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
 

@@ -2,6 +2,7 @@
 #include "tests/cuda/fake_driver.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
