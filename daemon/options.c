@@ -32,6 +32,8 @@ static const sfd_option_t table[] = {
      "socket to serve; empty: SF_SOCKET, else $XDG_RUNTIME_DIR/sfd.sock, else /tmp/sfd-UID/sfd.sock"},
     {"join-timeout", SFD_OPTION_SECONDS, SFD_SOURCE_FILE, NUMBER(join_timeout_ms), "60", 1, 7 * 86400000, "SECONDS",
      "longest time that a job may take until all its ranks have joined"},
+    {"hello-timeout", SFD_OPTION_SECONDS, SFD_SOURCE_FILE, NUMBER(hello_timeout_ms), "10", 100, 3600000, "SECONDS",
+     "how long a connection may be open without saying who it is"},
     {"fabric", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(fabric), "none", 0, 0, "none|tcp|mpi",
      "how to reach the daemons of other nodes; mpi: this is one process of an MPI job of daemons"},
     {"peers", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(peers), "", 0, 0, "LIST",

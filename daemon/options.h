@@ -43,7 +43,7 @@ typedef struct sfd_option {
   const char *help;
 } sfd_option_t;
 
-#define SFD_OPTION_COUNT 26
+#define SFD_OPTION_COUNT 27
 
 /* Where an effective value came from. */
 typedef struct sfd_option_origin {
@@ -56,6 +56,7 @@ typedef struct sfd_options {
   char *config;
   char *socket;
   int64_t join_timeout_ms;
+  int64_t hello_timeout_ms;
   char *fabric;
   char *peers;
   int64_t node; /* -1: to be found in the list of peers */

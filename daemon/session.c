@@ -17,7 +17,6 @@
 #include "daemon/remote.h"
 #include "shm/error.h"
 
-#define HELLO_TIMEOUT_MS 10000
 #define LINGER_MS 1000
 #define THROWS_AT_ONCE 16
 #define CLIENT_FDS 3 /* of Hello; nothing else that comes here has more */
@@ -97,7 +96,8 @@ static void on_timeout(uv_timer_t *timer)
 {
   sfd_session_t *session = timer->data;
   if (session->state == SFD_SESSION_NEW)
-    sfd_session_refuse(session, 0, SF_ERR_TIMEOUT, "no Hello came within %d s", HELLO_TIMEOUT_MS / 1000);
+    sfd_session_refuse(session, 0, SF_ERR_TIMEOUT, "no Hello came within %g s",
+                       (double)session->server->options->hello_timeout_ms / 1000);
   else if (session->state == SFD_SESSION_ENDING)
     sfd_session_lose(session);
 }
@@ -370,7 +370,7 @@ sf_status_t sfd_session_create(sfd_server_t *server, int fd, sfd_session_t **ses
   uv_timer_init(server->loop, &session->timer);
   session->timer.data = session;
   session->nhandles++;
-  uv_timer_start(&session->timer, on_timeout, HELLO_TIMEOUT_MS, 0);
+  uv_timer_start(&session->timer, on_timeout, (uint64_t)server->options->hello_timeout_ms, 0);
   sfd_peer_credentials(fd, &session->uid, &session->pid);
   TAILQ_INSERT_TAIL(&server->sessions, session, entry);
   server->nsessions++;

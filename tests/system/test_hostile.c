@@ -71,7 +71,8 @@ static void run_fight(int first, int last, int64_t duration_ms)
   sftest_bystander_t bystander;
   uint64_t seed = sftest_seed();
   sftest_use_seed(seed);
-  sftest_node_start(&node, NULL);
+  sftest_node_start(&node,
+                    (const char *const[]){sftest_is_sanitized() ? "--hello-timeout=6" : "--hello-timeout=2", NULL});
   sftest_expect_serving(&node);
   sftest_bystander_start(&bystander, &node);
   long before_kib = sftest_node_resident_kib(&node);

@@ -69,11 +69,15 @@ chmod +x "$work/sfd" "$work/mpirun" "$work/waiting-mpirun"
 nfailed=0
 out='' err='' rc=0
 
-# Runs sfrun with the stand-in daemon; leaves out, err and rc.
+# Runs sfrun with the stand-in daemon; leaves out, err and rc. Hydra's mpirun may die of SIGPIPE: see with_mpi.
 run() {
-  : >"$work/daemon"
-  rc=0
-  "$sfrun" --sfd "$work/sfd" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  local _
+  for _ in 1 2 3 4 5; do
+    : >"$work/daemon"
+    rc=0
+    "$sfrun" --sfd "$work/sfd" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+    [ $rc -eq 141 ] || break
+  done
   out=$(<"$work/out") err=$(<"$work/err")
 }
 
@@ -312,7 +316,7 @@ END
 # ---- The MPIs that are there ----
 
 # The programs live for a moment: on busy cores Hydra's mpirun dies of SIGPIPE, and their output with it, when its
-# helper process has ended with them before mpirun has told it all.
+# helper process has ended with them before mpirun has told it all. They wait a little, and run tries again.
 with_mpi() { # PATH VARIABLE-OF-RANK VARIABLE-OF-SIZE
   run --mpirun "$1" -n 3 sh -c "sleep 0.2; echo \$$2/\$$3 \$SF_JOB \$SF_JOB_KEY \$SF_SOCKET"
   expect_rc "$1" 0

@@ -56,12 +56,22 @@ chmod +x "$work/sfd"
 nfailed=0
 out='' err='' rc=0
 
+# Runs a command; leaves rc, and what it printed in $work/out and $work/err. On busy cores Hydra's mpirun dies of SIGPIPE
+# when its helper process has ended, with programs that live for a moment, before mpirun has told it all: then once more.
+try() {
+  local _
+  for _ in 1 2 3 4 5; do
+    : >"$work/daemon"
+    : >"$work/keys"
+    rc=0
+    "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+    [ $rc -eq 141 ] || break
+  done
+}
+
 # Runs sfrun with the stand-in daemon; leaves out, err and rc.
 run() {
-  : >"$work/daemon"
-  : >"$work/keys"
-  rc=0
-  "$sfrun" --sfd "$work/sfd" --quiet "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  try "$sfrun" --sfd "$work/sfd" --quiet "$@"
   out=$(<"$work/out") err=$(<"$work/err")
 }
 
@@ -248,7 +258,17 @@ cat >"$work/hosts" <<'END_HOSTS'
 #!/bin/bash
 work=$1 sfrun=$2
 export SFRUN_MPIRUN=$3
-run() { echo "== $1"; shift; "$sfrun" --quiet --sfd "$work/sfd" "$@" </dev/null; echo "status $?"; }
+run() {
+  echo "== $1"
+  shift
+  for _ in 1 2 3 4 5; do # see try
+    "$sfrun" --quiet --sfd "$work/sfd" "$@" </dev/null >"$work/run"
+    status=$?
+    [ $status -eq 141 ] || break
+  done
+  cat "$work/run"
+  echo "status $status"
+}
 file=(--hostfile "$VCLUSTER_HOSTFILE")
 each() { for host in ${VCLUSTER_HOSTS//,/ }; do "$VCLUSTER_AGENT" "$host" "$1"; done; }
 clean() { # at the latest in a few seconds: who was killed needs a moment
@@ -344,8 +364,7 @@ plugin_mpi() {
 expect_hello() { # WHAT COMMAND...
   local what=$1
   shift
-  rc=0
-  "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  try "$@"
   expect_rc "$what" 0
   [ "$(sed 's/ at rank.*//' "$work/out" | sort | tr '\n' ' ')" = \
     "rank 0: saw 1 rank 1: saw 2 rank 2: saw 3 rank 3: saw 0 " ] || fail "$what"

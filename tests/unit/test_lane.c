@@ -7,6 +7,7 @@
 
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/stress.h"
 
 #define SLOTS SFSHM_LANE_SLOTS
 #define CELL_BYTES_MAX 1024
@@ -306,8 +307,6 @@ typedef enum kind { INLINE, CELL, GROW } kind_t;
 typedef struct runner {
   pthread_t thread;
   int me;
-  uint64_t to_send;
-  uint64_t to_receive;
   bool read_late; /* only once everything has been sent, in each of many rounds */
   uint64_t random;
   bool asked; /* for cells */
@@ -316,6 +315,8 @@ typedef struct runner {
 } runner_t;
 
 static _Atomic bool stop;
+static _Atomic uint64_t to_send[2]; /* by each rank; becomes smaller when the time is over */
+static int64_t until_s;
 
 /* Cells of both sizes in turn: those not in use are overwritten by their owner at once. */
 static size_t cell_bytes_of(int grants)
@@ -399,14 +400,15 @@ static void *run(void *argument)
 {
   runner_t *runner = argument;
   uint64_t sent = 0, received = 0, sent_before_reading = 0;
-  while ((sent < runner->to_send || received < runner->to_receive) && !atomic_load(&stop)) {
+  _Atomic uint64_t *mine = &to_send[runner->me], *others = &to_send[1 - runner->me];
+  while ((sent < *mine || received < *others) && !atomic_load(&stop)) {
     bool moved = false;
-    if (sent < runner->to_send && send_one(runner)) {
+    if (sent < *mine && send_one(runner)) {
       sent++;
       moved = true;
     }
-    bool reads = !runner->read_late || sent >= sent_before_reading || sent == runner->to_send;
-    if (reads && received < runner->to_receive && receive_one(runner)) {
+    bool reads = !runner->read_late || sent >= sent_before_reading || sent == *mine;
+    if (reads && received < *others && receive_one(runner)) {
       received++;
       moved = true;
     } else if (reads && runner->read_late) {
@@ -416,6 +418,8 @@ static void *run(void *argument)
       atomic_store(&stop, true);
     if (!moved)
       sched_yield();
+    if ((!moved || sent % 1024 == 0) && sent < *mine && sftest_stress_is_over(until_s))
+      *mine = sent;
   }
   return NULL;
 }
@@ -425,12 +429,12 @@ static void stress(pattern_t pattern)
   runner_t runners[2];
   start_at(UINT32_MAX - 1000, UINT32_MAX - 500); /* stamps wrap round on the way */
   atomic_store(&stop, false);
+  until_s = sftest_stress_until_s();
+  to_send[0] = STRESS_MESSAGES;
+  to_send[1] = pattern == ONE_WAY ? 0 : STRESS_MESSAGES;
   for (int r = 0; r < 2; r++)
-    runners[r] = (runner_t){.me = r,
-                            .to_send = pattern == ONE_WAY && r == 1 ? 0 : STRESS_MESSAGES,
-                            .to_receive = pattern == ONE_WAY && r == 0 ? 0 : STRESS_MESSAGES,
-                            .read_late = pattern == READ_LATE && r == 0,
-                            .random = sftest_random_start(seed, 10 + (unsigned)r)};
+    runners[r] = (runner_t){
+        .me = r, .read_late = pattern == READ_LATE && r == 0, .random = sftest_random_start(seed, 10 + (unsigned)r)};
   for (int r = 0; r < 2; r++)
     ck_assert_int_eq(pthread_create(&runners[r].thread, NULL, run, &runners[r]), 0);
   for (int r = 0; r < 2; r++)
@@ -474,8 +478,7 @@ static Suite *lane_suite(void)
   tcase_add_test(steps, counters_wrap_round);
   suite_add_tcase(suite, steps);
   TCase *threads = tcase_create("two threads");
-  /* Where other processes keep the cores busy, every turn of the two takes a time slice. */
-  tcase_set_timeout(threads, 180);
+  tcase_set_timeout(threads, 60);
   tcase_add_test(threads, both_ways_at_full_speed);
   tcase_add_test(threads, one_way_at_full_speed);
   tcase_add_test(threads, one_that_reads_late);

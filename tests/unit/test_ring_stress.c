@@ -11,6 +11,7 @@
 #include "tests/unit/frames.h"
 #include "tests/unit/ring_entries.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/stress.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define STRESS_ENTRIES 10000u
@@ -20,6 +21,7 @@
 #define MAX_PRODUCERS 8u
 
 static sfshm_ring_t *ring;
+static _Atomic uint32_t *totals; /* shared: how many entries each producer publishes; fewer when the time is over */
 static sfshm_ring_reader_t reader;
 
 typedef struct producer {
@@ -28,6 +30,7 @@ typedef struct producer {
   uint32_t most; /* entries claimed at once */
   uint64_t seed;
   int doorbell;
+  int64_t until_s;
 } producer_t;
 
 static void ring_doorbell(int doorbell)
@@ -42,11 +45,14 @@ static void *produce(void *argument)
 {
   const producer_t *producer = argument;
   uint64_t state = producer->seed;
-  for (uint32_t count = 0; count < STRESS_ENTRIES;) {
+  uint32_t total = STRESS_ENTRIES;
+  for (uint32_t count = 0; count < total;) {
     uint32_t n = 1 + sftest_random(&state) % producer->most;
     uint64_t position;
-    if (n > STRESS_ENTRIES - count)
-      n = STRESS_ENTRIES - count;
+    if (n > total - count)
+      n = total - count;
+    if (sftest_stress_is_over(producer->until_s))
+      totals[producer->number] = total = count + n; /* known before the last of them is there */
     while (!sfshm_ring_claim(ring, n, &position)) {
       ring_doorbell(producer->doorbell);
       sched_yield();
@@ -58,7 +64,7 @@ static void *produce(void *argument)
       sfshm_ring_publish(ring, position + at, &entry);
     }
     count += n;
-    if (count == STRESS_ENTRIES || sftest_random(&state) % 4 != 0)
+    if (count == total || sftest_random(&state) % 4 != 0)
       ring_doorbell(producer->doorbell);
   }
   return NULL;
@@ -77,22 +83,42 @@ static void sleep_until_rung(int doorbell)
   sfshm_ring_disarm(&reader);
 }
 
+static bool has_more(const uint64_t counts[], uint32_t producers)
+{
+  for (uint32_t i = 0; i < producers; i++)
+    if (counts[i] < totals[i])
+      return true;
+  return false;
+}
+
 /* Takes the entries of so many producers: each whole, and in order. */
 static void consume(uint32_t producers, int doorbell)
 {
-  uint64_t counts[MAX_PRODUCERS] = {0}, left = (uint64_t)producers * STRESS_ENTRIES;
-  while (left > 0) {
+  uint64_t counts[MAX_PRODUCERS] = {0};
+  while (has_more(counts, producers)) {
     sfshm_ring_entry_t entry;
     while (sfshm_ring_take(&reader, &entry)) {
       ck_assert_uint_lt(entry.graph, producers);
       expect_entry(&entry, (uint32_t)entry.graph, counts[entry.graph]++);
-      left--;
     }
-    if (left > 0)
+    if (has_more(counts, producers))
       sleep_until_rung(doorbell);
   }
   ck_assert(sfshm_ring_is_empty(&reader));
   ck_assert_uint_eq(sfshm_ring_depth(&reader), 0);
+}
+
+static void setup(void)
+{
+  totals = mmap(NULL, MAX_PRODUCERS * sizeof *totals, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ck_assert_ptr_ne(totals, MAP_FAILED);
+  for (uint32_t i = 0; i < MAX_PRODUCERS; i++)
+    totals[i] = STRESS_ENTRIES;
+}
+
+static void teardown(void)
+{
+  munmap(totals, MAX_PRODUCERS * sizeof *totals);
 }
 
 static uint32_t stress_capacity(int i)
@@ -104,7 +130,8 @@ static uint32_t stress_capacity(int i)
 static producer_t make_producer(uint32_t number, uint32_t capacity, uint64_t seed, int doorbell)
 {
   uint32_t most = capacity < 16 ? capacity : 16;
-  return (producer_t){.number = number, .most = most, .seed = seed + number, .doorbell = doorbell};
+  return (producer_t){
+      .number = number, .most = most, .seed = seed + number, .doorbell = doorbell, .until_s = sftest_stress_until_s()};
 }
 
 /* Through one mapping, so that the thread sanitizer sees whatever race there is. */
@@ -165,6 +192,7 @@ static Suite *ring_stress_suite(void)
 {
   Suite *suite = suite_create("ring under stress");
   TCase *stress = tcase_create("as often as possible");
+  tcase_add_checked_fixture(stress, setup, teardown);
   tcase_add_loop_test(stress, threads, 0, 12);
   tcase_add_loop_test(stress, processes, 0, 4);
   tcase_set_timeout(stress, 30);

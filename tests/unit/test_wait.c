@@ -12,6 +12,7 @@
 #include "shm/inbox.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/stress.h"
 
 #define MS INT64_C(1000000)
 #define LONG_NS (20000 * MS) /* longer than any of these tests takes, if it is as it should be */
@@ -19,7 +20,7 @@
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define STRESS_ROUNDS 5000
 #else
-#define STRESS_ROUNDS 20000
+#define STRESS_ROUNDS 10000
 #endif
 
 static sfshm_wake_t wake;
@@ -316,6 +317,8 @@ typedef struct end {
   _Atomic uint32_t arrived; /* number that the peer has sent */
   unsigned looks;           /* at most, before it sleeps */
   bool begins;
+  int64_t until_s;
+  _Atomic uint32_t last; /* round; the one that begins may say an earlier one */
 } end_t;
 
 /* The word is armed sooner or later, so that this meets the peer's message at every moment of its journey. */
@@ -336,9 +339,11 @@ static void await_number(end_t *end, uint32_t number)
 static void *bounce(void *argument)
 {
   end_t *end = argument;
-  for (uint32_t number = 1; number <= STRESS_ROUNDS; number++) {
+  for (uint32_t number = 1; number <= end->last; number++) {
     if (!end->begins)
       await_number(end, number);
+    else if (sftest_stress_is_over(end->until_s))
+      end->last = end->peer->last = number;
     atomic_store_explicit(&end->peer->arrived, number, memory_order_release);
     sfshm_publish_barrier();
     sfshm_wake(end->peer->wake);
@@ -354,8 +359,14 @@ static void stress(int pairs, unsigned looks)
 {
   static sfshm_wake_t words[2];
   end_t ends[8];
+  int64_t until_s = sftest_stress_until_s();
   for (int i = 0; i < 2 * pairs; i++)
-    ends[i] = (end_t){.wake = &words[i % 2], .peer = &ends[i ^ 1], .looks = looks, .begins = i % 4 == 0 || i % 4 == 3};
+    ends[i] = (end_t){.wake = &words[i % 2],
+                      .peer = &ends[i ^ 1],
+                      .looks = looks,
+                      .begins = i % 4 == 0 || i % 4 == 3,
+                      .until_s = until_s,
+                      .last = STRESS_ROUNDS};
   for (int i = 0; i < 2 * pairs; i++)
     ck_assert_int_eq(pthread_create(&ends[i].thread, NULL, bounce, &ends[i]), 0);
   for (int i = 0; i < 2 * pairs; i++)
