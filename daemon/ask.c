@@ -179,7 +179,7 @@ static void on_last_word_sent(void *context, sf_status_t status)
 static void send_last_word(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   size_t length = sfpeer__message__get_packed_size(message);
-  const sfd_message_head_t head = {.kind = SFD_PEER_CONTROL, .payload_bytes = (uint32_t)length};
+  const sfd_message_head_t head = {.kind = SFD_PEER_CONTROL, .payload_bytes = length};
   last_word_t *word = malloc(sizeof *word + length);
   if (word == NULL) {
     sfd_server_end(server);

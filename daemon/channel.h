@@ -23,14 +23,15 @@
 typedef struct sfd_message_head {
   uint16_t kind; /* below SFD_MESSAGE_KINDS */
   uint16_t flags;
-  uint32_t payload_bytes; /* larger payloads are the user's to split */
+  uint32_t number;
+  uint64_t payload_bytes; /* at most SFD_PAYLOAD_MAX */
   uint64_t job;
   uint64_t object; /* group or graph */
   uint64_t desc;
-  uint32_t a;
-  uint32_t b;
 } sfd_message_head_t;
-_Static_assert(sizeof(sfd_message_head_t) == 40, "frame version 1");
+_Static_assert(sizeof(sfd_message_head_t) == 40, "frame version 2");
+
+#define SFD_PAYLOAD_MAX (UINT64_C(1) << 46)
 
 #define SFD_MESSAGE_KINDS 16
 

@@ -28,7 +28,7 @@
 typedef struct sfd_part {
   const void *payload; /* of a message that is not inline */
   void *copy;          /* the same, if the channel owns it */
-  uint32_t nbytes;
+  uint64_t nbytes;
   sfd_channel_done_t done; /* or NULL */
   void *context;
 } sfd_part_t;
@@ -72,7 +72,7 @@ typedef struct sfd_arriving {
   sfd_placing_t placing;
   sfd_message_head_t head;
   uint8_t *payload; /* NULL if placing is SFD_PLACE_NOWHERE */
-  uint32_t nbytes;  /* so many are there */
+  uint64_t nbytes;  /* so many are there */
 } sfd_arriving_t;
 
 typedef struct sfd_receiving {

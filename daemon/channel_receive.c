@@ -4,6 +4,7 @@
  * While the payloads of a frame arrive its table stays in staging. Frames, tables and heads lie at multiples of 8: the
  * parts of a frame do in the stream, and place_in_staging keeps to the stream's positions. */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +58,7 @@ static void deliver(sfd_channel_t *channel)
 }
 
 /* Memory of the channel for a payload that does not lie in the table. */
-static uint8_t *control_memory(sfd_channel_t *channel, uint32_t nbytes)
+static uint8_t *control_memory(sfd_channel_t *channel, size_t nbytes)
 {
   sfd_receiving_t *receiving = &channel->receiving;
   if (nbytes <= receiving->control_size)
@@ -66,7 +67,7 @@ static uint8_t *control_memory(sfd_channel_t *channel, uint32_t nbytes)
   receiving->control_size = 0;
   receiving->control = malloc(nbytes);
   if (receiving->control == NULL)
-    sfd_channel_end(channel, sfshm_error(SF_ERR_NOMEM, "no memory for a payload of %u bytes", nbytes));
+    sfd_channel_end(channel, sfshm_error(SF_ERR_NOMEM, "no memory for a payload of %zu bytes", nbytes));
   else
     receiving->control_size = nbytes;
   return receiving->control;
@@ -76,11 +77,11 @@ static uint8_t *control_memory(sfd_channel_t *channel, uint32_t nbytes)
 static void place_in_channel(sfd_channel_t *channel, uint8_t *inlined)
 {
   sfd_arriving_t *arriving = &channel->receiving.arriving;
-  uint32_t nbytes = arriving->head.payload_bytes;
+  uint64_t nbytes = arriving->head.payload_bytes;
   if (nbytes > SFD_CHANNEL_CONTROL_MAX)
-    sfd_channel_end(channel,
-                    sfshm_error(SF_ERR_PROTO, "message of kind %u with a payload of %u bytes, expected at most %u",
-                                arriving->head.kind, nbytes, SFD_CHANNEL_CONTROL_MAX));
+    sfd_channel_end(channel, sfshm_error(SF_ERR_PROTO,
+                                         "message of kind %u with a payload of %" PRIu64 " bytes, expected at most %u",
+                                         arriving->head.kind, nbytes, SFD_CHANNEL_CONTROL_MAX));
   else
     arriving->payload = inlined != NULL ? inlined : control_memory(channel, nbytes);
 }
@@ -132,7 +133,7 @@ static void next_message(sfd_channel_t *channel)
 
 static void payload_complete(sfd_channel_t *channel)
 {
-  uint32_t nbytes = channel->receiving.arriving.head.payload_bytes;
+  uint64_t nbytes = channel->receiving.arriving.head.payload_bytes;
   channel->receiving.skip = (uint32_t)(sfd_frame_padded(nbytes) - nbytes);
   deliver(channel);
 }
@@ -160,7 +161,7 @@ static bool take_payload(sfd_channel_t *channel)
   size_t nbytes = at_most(arriving->head.payload_bytes - arriving->nbytes, available(receiving));
   if (arriving->payload != NULL && nbytes > 0)
     memcpy(arriving->payload + arriving->nbytes, receiving->staging + receiving->begin, nbytes);
-  arriving->nbytes += (uint32_t)nbytes;
+  arriving->nbytes += nbytes;
   take(receiving, nbytes);
   if (arriving->nbytes < arriving->head.payload_bytes)
     return false;
@@ -312,7 +313,7 @@ size_t sfd_receiving_want(sfd_channel_t *channel, void **buffer_p)
 static void got_payload(sfd_channel_t *channel, size_t nbytes)
 {
   sfd_receiving_t *receiving = &channel->receiving;
-  receiving->arriving.nbytes += (uint32_t)nbytes;
+  receiving->arriving.nbytes += nbytes;
   receiving->position += nbytes;
   receiving->filled = false;
   if (receiving->arriving.nbytes == receiving->arriving.head.payload_bytes)

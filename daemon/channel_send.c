@@ -1,5 +1,6 @@
 /* Sending: messages gather in frames, frames go one at a time. The loop's thread. */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,7 +242,7 @@ static sf_status_t queue(sfd_channel_t *channel, const sfd_message_head_t *head,
   if (copies) {
     part.copy = malloc(head->payload_bytes);
     if (part.copy == NULL)
-      return sfshm_error(SF_ERR_NOMEM, "no memory for a payload of %u bytes", head->payload_bytes);
+      return sfshm_error(SF_ERR_NOMEM, "no memory for a payload of %" PRIu64 " bytes", head->payload_bytes);
     memcpy(part.copy, part.payload, head->payload_bytes);
     part.payload = part.copy;
   }

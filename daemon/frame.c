@@ -131,8 +131,13 @@ static sf_status_t check_head(const sfd_frame_header_t *header, unsigned i, cons
   if (head->kind >= SFD_MESSAGE_KINDS)
     return sfshm_error(SF_ERR_PROTO, "frame %u: message %u of %u is of kind %u, expected less than %u", header->number,
                        i, header->messages, head->kind, SFD_MESSAGE_KINDS);
+  if (head->payload_bytes > SFD_PAYLOAD_MAX)
+    return sfshm_error(SF_ERR_PROTO,
+                       "frame %u: message %u of %u has a payload of %" PRIu64 " bytes, expected at most %" PRIu64,
+                       header->number, i, header->messages, head->payload_bytes, SFD_PAYLOAD_MAX);
   if (sfd_frame_table_bytes(head) > room)
-    return sfshm_error(SF_ERR_PROTO, "frame %u: message %u of %u has a payload of %u bytes, more than the table holds",
+    return sfshm_error(SF_ERR_PROTO,
+                       "frame %u: message %u of %u has a payload of %" PRIu64 " bytes, more than the table holds",
                        header->number, i, header->messages, head->payload_bytes);
   return SF_OK;
 }

@@ -23,7 +23,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are written as they lie in memory");
 
 #define SFD_FRAME_MAGIC 0x72466673u /* the bytes "sfFr" */
-#define SFD_FRAME_VERSION 1u
+#define SFD_FRAME_VERSION 2u
 #define SFD_FRAME_INLINE_MAX 512u
 #define SFD_FRAME_MESSAGES_MAX 256u
 #define SFD_FRAME_TABLE_MAX (24u << 10)
@@ -43,7 +43,7 @@ typedef struct sfd_frame_header {
   uint32_t header_hash; /* of the header with 0 here */
 } sfd_frame_header_t;
 
-_Static_assert(sizeof(sfd_frame_header_t) == 32, "frame version 1");
+_Static_assert(sizeof(sfd_frame_header_t) == 32, "frame version 2");
 _Static_assert(offsetof(sfd_frame_header_t, version) == 4, "layout of the header");
 _Static_assert(offsetof(sfd_frame_header_t, type) == 6, "layout of the header");
 _Static_assert(SFD_FRAME_TABLE_MAX <= UINT16_MAX, "table_bytes has 16 bits");
@@ -61,12 +61,12 @@ typedef struct sfd_hello {
   char cluster[SFD_HELLO_TEXT_SIZE];
 } sfd_hello_t;
 
-_Static_assert(sizeof(sfd_hello_t) == 136, "frame version 1");
+_Static_assert(sizeof(sfd_hello_t) == 136, "frame version 2");
 
 /* A length with what makes it a multiple of 8. */
-static inline uint64_t sfd_frame_padded(uint32_t nbytes)
+static inline uint64_t sfd_frame_padded(uint64_t nbytes)
 {
-  return ((uint64_t)nbytes + 7) & ~UINT64_C(7);
+  return (nbytes + 7) & ~UINT64_C(7);
 }
 
 static inline bool sfd_frame_is_inline(const sfd_message_head_t *head)

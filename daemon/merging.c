@@ -131,9 +131,6 @@ static sf_status_t merge_one(sfd_merging_t *merging, sfd_wanted_t *wanted)
   }
   if (status == SF_OK)
     status = sfshm_merge_make(blocks, wanted->nwants, merging->uncombined, &wanted->merge);
-  if (status == SF_OK && wanted->merge.root_image_bytes > UINT32_MAX)
-    status = sfshm_error(SF_ERR_LIMIT, "a plan of %zu bytes is larger than a message between nodes may be",
-                         wanted->merge.root_image_bytes);
   for (int32_t i = 0; i < wanted->nwants; i++)
     sfshm_edges_close(&merging->wants[wanted->first + i].edges);
   free(blocks);

@@ -271,7 +271,7 @@ bool sfd_network_flush(sfd_network_t *network, bool now)
 void sfd_network_send(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   size_t bytes = sfpeer__message__get_packed_size(message);
-  sfd_message_head_t head = {.kind = SFD_PEER_CONTROL, .payload_bytes = (uint32_t)bytes};
+  sfd_message_head_t head = {.kind = SFD_PEER_CONTROL, .payload_bytes = bytes};
   uint8_t small[1024];
   uint8_t *packed = bytes <= sizeof small ? small : malloc(bytes);
   if (packed == NULL || bytes > SFD_CHANNEL_CONTROL_MAX) {

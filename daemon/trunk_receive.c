@@ -33,16 +33,23 @@ sfd_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_m
   return &trunks->sides[low];
 }
 
+/* 0: the payload is not that of any unit. */
+static uint64_t unit_bytes_of(const sfd_side_t *side, const sfd_message_head_t *head)
+{
+  uint64_t values = (uint64_t)side->told.receive_values;
+  return values > 0 && head->payload_bytes % values == 0 ? head->payload_bytes / values : 0;
+}
+
 static sf_status_t check_data(const sfd_side_t *side, int32_t node, const sfd_message_head_t *head)
 {
-  if ((uint32_t)(side->arrived + 1) != head->b || side->arrived >= side->consumed + SFSHM_TRUNK_SLOTS)
+  if ((uint32_t)(side->arrived + 1) != head->number || side->arrived >= side->consumed + SFSHM_TRUNK_SLOTS)
     return sfshm_error(SF_ERR_PROTO,
                        "node %d sends message %u of graph %" PRIu64 ", %" PRIu64 " have arrived and %" PRIu64
                        " been consumed",
-                       node, head->b, head->object, side->arrived, side->consumed);
-  if (head->a == 0 || (uint64_t)side->told.receive_values * head->a != head->payload_bytes)
-    return sfshm_error(SF_ERR_PROTO, "node %d sends %u bytes for %" PRId64 " units of %u bytes of graph %" PRIu64, node,
-                       head->payload_bytes, side->told.receive_values, head->a, head->object);
+                       node, head->number, head->object, side->arrived, side->consumed);
+  if (unit_bytes_of(side, head) == 0 || sfshm_exchange_class(unit_bytes_of(side, head)) == 0)
+    return sfshm_error(SF_ERR_PROTO, "node %d sends %" PRIu64 " bytes for %" PRId64 " units of graph %" PRIu64, node,
+                       head->payload_bytes, side->told.receive_values, head->object);
   return SF_OK;
 }
 
@@ -55,7 +62,7 @@ sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_mes
     return SFD_PLACE_NOWHERE;
   if (check_data(side, node, head) != SF_OK)
     return SFD_PLACE_REFUSE;
-  sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class(head->a), &exchange);
+  sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class(unit_bytes_of(side, head)), &exchange);
   if (status != SF_OK) {
     sfd_trunks_fail(trunks, status, sfshm_error_detail());
     return SFD_PLACE_NOWHERE;
@@ -86,7 +93,7 @@ sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_messag
     atomic_store_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], head->desc, memory_order_relaxed);
     atomic_store_explicit(&side->flow->arrived, message, memory_order_release);
     sfd_side_wake(trunks, side);
-    sfd_unpack_arrived(trunks, side, message, head->desc, head->a);
+    sfd_unpack_arrived(trunks, side, message, head->desc, unit_bytes_of(side, head));
   }
   sfd_trunks_release(held);
   return SF_OK;

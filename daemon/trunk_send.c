@@ -42,12 +42,11 @@ static void send_message(sfd_trunks_t *trunks, uint32_t number, const sfd_submit
   sfd_message_head_t head = {
       .kind = SFD_PEER_DATA,
       .flags = sfd_other_role(side->told.role),
-      .payload_bytes = (uint32_t)bytes,
+      .number = (uint32_t)side->sent,
+      .payload_bytes = bytes,
       .job = trunks->graph->group->job->id,
       .object = trunks->graph->id,
       .desc = submitted->desc,
-      .a = (uint32_t)submitted->unit_bytes,
-      .b = (uint32_t)side->sent,
   };
   sfd_trunks_hold(trunks);
   if (sfd_trace_ring != NULL)
@@ -95,9 +94,9 @@ static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfsh
     fail(trunks, rank, SF_ERR_PROTO, "message", entry->message);
     return;
   }
-  if (entry->size == 0 || entry->size > UINT32_MAX ||
-      __builtin_mul_overflow((uint64_t)side->told.send_values, entry->size, &bytes) || bytes > UINT32_MAX) {
-    fail(trunks, rank, SF_ERR_LIMIT, "a message to another node that is larger than 4 GiB: units of bytes",
+  if (entry->size == 0 || sfshm_exchange_class(entry->size) == 0 ||
+      __builtin_mul_overflow((uint64_t)side->told.send_values, entry->size, &bytes) || bytes > SFD_PAYLOAD_MAX) {
+    fail(trunks, rank, SF_ERR_LIMIT, "a message to another node that is larger than 64 TiB: units of bytes",
          entry->size);
     return;
   }
@@ -125,9 +124,9 @@ static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sf
   sfd_message_head_t head = {
       .kind = SFD_PEER_CREDIT,
       .flags = sfd_other_role(side->told.role),
+      .number = (uint32_t)side->consumed,
       .job = trunks->graph->group->job->id,
       .object = trunks->graph->id,
-      .b = (uint32_t)side->consumed,
   };
   sfd_network_send_lazily(trunks->server, side->told.node, &head);
 }
@@ -151,7 +150,7 @@ sf_status_t sfd_trunks_credit(sfd_server_t *server, int32_t node, const sfd_mess
   sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
   if (side == NULL)
     return SF_OK;
-  uint64_t credited = sfd_message_number(head->b, side->credited);
+  uint64_t credited = sfd_message_number(head->number, side->credited);
   if (credited <= side->credited || credited > side->sent)
     return sfshm_error(SF_ERR_PROTO,
                        "node %d has consumed message %" PRIu64 " of graph %" PRIu64 ", sent were %" PRIu64, node,

@@ -157,17 +157,25 @@ sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sf
 
 /* ---- Asking ------------------------------------------------------------------------------------------------------ */
 
-static void send_image(const sfd_graph_t *graph, const sfd_wanted_t *wanted)
+static void on_image_sent(void *image, sf_status_t status)
 {
+  (void)status; /* the channel's end fails the job */
+  free(image);
+}
+
+/* The image is given away: the set-up may end before it has left. */
+static void send_image(const sfd_graph_t *graph, sfd_wanted_t *wanted)
+{
+  void *image = wanted->merge.root_image;
   sfd_message_head_t head = {
       .kind = SFD_PEER_WANTS,
-      .payload_bytes = (uint32_t)wanted->merge.root_image_bytes,
+      .payload_bytes = wanted->merge.root_image_bytes,
       .job = graph->group->job->id,
       .object = graph->group->id,
       .desc = graph->number,
   };
-  /* Copied: the set-up may end before it has left. */
-  sfd_network_send_payload(graph->group->job->server, wanted->node, &head, wanted->merge.root_image, NULL, NULL);
+  wanted->merge.root_image = NULL;
+  sfd_network_send_payload(graph->group->job->server, wanted->node, &head, image, on_image_sent, image);
 }
 
 static void after_merging(sfd_graph_t *graph)
@@ -285,7 +293,7 @@ sfd_placing_t sfd_wants_place(sfd_server_t *server, int32_t node, const sfd_mess
     server->arriving[node].image = *buffer_p;
     return SFD_PLACE_HERE;
   }
-  sfshm_error(SF_ERR_NOMEM, "plan of %u bytes from node %d", head->payload_bytes, node);
+  sfshm_error(SF_ERR_NOMEM, "plan of %" PRIu64 " bytes from node %d", head->payload_bytes, node);
   return SFD_PLACE_REFUSE;
 }
 

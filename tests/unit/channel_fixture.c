@@ -199,7 +199,7 @@ void sftest_cluster_stop(sftest_cluster_t *cluster)
 sf_status_t sftest_send_message(sftest_cluster_t *cluster, int32_t from, int32_t to, uint64_t number,
                                 const void *payload, size_t nbytes, sftest_done_t *done)
 {
-  sfd_message_head_t head = {.kind = 1, .payload_bytes = (uint32_t)nbytes, .desc = number};
+  sfd_message_head_t head = {.kind = 1, .payload_bytes = nbytes, .desc = number};
   return sfd_channel_send(cluster->nodes[from].channels, to, &head, payload, done != NULL ? sftest_done : NULL, done);
 }
 

@@ -34,7 +34,7 @@ static const sfd_channel_counts_t *counts(int32_t node, int32_t other)
 START_TEST(alone)
 {
   const sfd_message_head_t head = {
-      .kind = 15, .flags = 77, .payload_bytes = 5, .job = 1ull << 60, .object = 2, .desc = 3, .a = 4, .b = 5};
+      .kind = 15, .flags = 77, .number = 5, .payload_bytes = 5, .job = 1ull << 60, .object = 2, .desc = 3};
   ck_assert_int_eq(sfd_channel_state(nodes[0].channels, 1), SFD_CHANNEL_CLOSED);
   ck_assert_int_eq(sfd_channel_send(nodes[0].channels, 1, &head, "five", NULL, NULL), SF_OK);
   ck_assert_int_eq(sfd_channel_state(nodes[0].channels, 1), SFD_CHANNEL_OPENING);

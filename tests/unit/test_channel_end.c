@@ -98,7 +98,7 @@ END_TEST
 static sf_status_t refuse(sftest_node_t *node, const sfd_message_head_t *head)
 {
   (void)node;
-  return sfshm_error(SF_ERR_RANGE, "rank %u is not here", head->a);
+  return sfshm_error(SF_ERR_RANGE, "rank %u is not here", head->number);
 }
 
 START_TEST(refused_message)
@@ -371,7 +371,7 @@ START_TEST(newer_daemon)
 {
   sfd_frame_header_t header = {.magic = SFD_FRAME_MAGIC, .version = SFD_FRAME_VERSION + 1};
   feed(&header, sizeof header);
-  sftest_expect_down(&nodes[0], 2, SF_ERR_VERSION, "node 2 (loop): the daemon there speaks version 2");
+  sftest_expect_down(&nodes[0], 2, SF_ERR_VERSION, "node 2 (loop): the daemon there speaks version 3");
 }
 END_TEST
 

@@ -87,14 +87,31 @@ START_TEST(garbage_is_refused_early)
 }
 END_TEST
 
+START_TEST(large_payloads)
+{
+  sfd_message_head_t *head = (sfd_message_head_t *)(void *)((uint8_t *)frame.table + sizeof *head + 16);
+  head->payload_bytes = UINT32_MAX + UINT64_C(2);
+  frame.header.payload_bytes = UINT32_MAX + UINT64_C(9);
+  sfd_frame_seal(&frame.header, frame.table);
+  ck_assert_int_eq(sfd_frame_check_table(&frame.header, (const uint8_t *)frame.table), SF_OK);
+  head->payload_bytes = frame.header.payload_bytes = SFD_PAYLOAD_MAX;
+  sfd_frame_seal(&frame.header, frame.table);
+  ck_assert_int_eq(sfd_frame_check_table(&frame.header, (const uint8_t *)frame.table), SF_OK);
+  head->payload_bytes++;
+  expect_table("has a payload of 70368744177665 bytes, expected at most 70368744177664");
+  head->payload_bytes = UINT64_MAX;
+  expect_table("expected at most");
+}
+END_TEST
+
 /* Of another version only magic and version are looked at: its checksum may be another one. */
 START_TEST(other_version)
 {
-  frame.header.version = 2;
+  frame.header.version = 3;
   frame.header.header_hash++;
   ck_assert_int_eq(check_part(6), SF_ERR_VERSION);
   ck_assert_str_eq(sfshm_error_detail(),
-                   "the daemon there speaks version 2 of the channel protocol, this one version 1");
+                   "the daemon there speaks version 3 of the channel protocol, this one version 2");
 }
 END_TEST
 
@@ -221,6 +238,7 @@ static Suite *frame_suite(void)
   tcase_add_test(tests, wrapped_number);
   tcase_add_test(tests, incomplete_header);
   tcase_add_test(tests, garbage_is_refused_early);
+  tcase_add_test(tests, large_payloads);
   tcase_add_test(tests, other_version);
   tcase_add_test(tests, every_flipped_bit_is_found);
   tcase_add_test(tests, header_fields);

@@ -43,7 +43,7 @@ static uint32_t random_size(void)
 
 static uint8_t content(const sfd_message_head_t *head, size_t i)
 {
-  return (uint8_t)(i * 13 + i / 251 + head->desc * 7 + head->a);
+  return (uint8_t)(i * 13 + i / 251 + head->desc * 7 + head->job);
 }
 
 static void fill(uint8_t *payload, const sfd_message_head_t *head)
@@ -56,20 +56,20 @@ static void check(const uint8_t *payload, const sfd_message_head_t *head)
 {
   for (size_t i = 0; i < head->payload_bytes; i++)
     if (payload[i] != content(head, i))
-      ck_abort_msg("byte %zu of %u is wrong", i, head->payload_bytes);
+      ck_abort_msg("byte %zu of %u is wrong", i, (unsigned)head->payload_bytes);
 }
 
 /* ---- Receiving ---- */
 
 static void take_number(const sftest_node_t *node, const sfd_message_head_t *head)
 {
-  uint64_t *expected = &next_expected[head->a][node->number];
+  uint64_t *expected = &next_expected[head->job][node->number];
   if (lossy)
     ck_assert_uint_ge(head->desc, *expected);
   else
     ck_assert_uint_eq(head->desc, *expected);
   ck_assert_uint_eq(head->kind, head->desc % SFD_MESSAGE_KINDS);
-  ck_assert_uint_eq(head->b, head->payload_bytes);
+  ck_assert_uint_eq(head->number, head->payload_bytes);
   *expected = head->desc + 1;
   narrived++;
 }
@@ -87,7 +87,7 @@ static void on_place(sftest_node_t *node, const sfd_message_head_t *head)
 static sf_status_t on_arrived(sftest_node_t *node, const sfd_message_head_t *head)
 {
   sftest_arrival_t *arrival = &node->arrivals[--node->narrivals];
-  ck_assert_int_eq(arrival->from, (int32_t)head->a);
+  ck_assert_int_eq(arrival->from, (int32_t)head->job);
   take_number(node, head);
   check(arrival->payload, head);
   free(arrival->payload);
@@ -107,8 +107,8 @@ static void on_done(void *context, sf_status_t status)
 static void send_random(int32_t from, int32_t to)
 {
   uint64_t number = next_sent[from][to];
-  sfd_message_head_t head = {.kind = (uint16_t)(number % SFD_MESSAGE_KINDS), .desc = number, .a = (uint32_t)from};
-  head.payload_bytes = head.b = random_size();
+  sfd_message_head_t head = {.kind = (uint16_t)(number % SFD_MESSAGE_KINDS), .desc = number, .job = (uint64_t)from};
+  head.payload_bytes = head.number = random_size();
   uint8_t *payload = malloc(head.payload_bytes);
   fill(payload, &head);
   bool with_done = below(2) == 0;
