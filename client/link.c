@@ -22,6 +22,9 @@ void sfc_link_init(sfc_link_t *link, sfshm_edges_t *edges, void *list)
       .memory = {edges->memory, list},
   };
   edges->memory = NULL;
+  sfshm_pattern_find_box(&link->value_root);
+  if (link->leaf_max != SFSHM_EDGES_UNKNOWN) /* else nobody has touched the list here */
+    sfshm_pattern_find_box(&link->leaf);
 }
 
 void sfc_link_destroy(sfc_link_t *link)

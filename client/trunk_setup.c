@@ -84,6 +84,7 @@ static sf_status_t join_blocks(sfc_trunk_t *trunk, const sfc_trunk_block_t block
   }
   trunk->nvalues = value;
   trunk->leaf = sfshm_pattern_from_index64(leaf, value);
+  sfshm_pattern_find_box(&trunk->leaf);
   trunk->extra_leaf = sfshm_pattern_from_index64(extra_leaf, extra);
   *extra_value_p = sfshm_pattern_from_index64(extra_value, extra);
   return SF_OK;
@@ -243,6 +244,7 @@ static sf_status_t open_turns(sfc_trunk_t *trunk, const sf_graph_t *graph, const
         (sfc_trunk_turn_t){.rank = turns[i].rank,
                            .position = sfshm_pattern_contiguous(turns[i].first, turns[i].root.n),
                            .root = turns[i].root};
+    sfshm_pattern_find_box(&trunk->turns[i].root);
   }
   if (status == SF_OK)
     status = find_winners(trunk, graph->context->size, turns, trunk->nturns);
@@ -262,6 +264,7 @@ static sf_status_t open_roots(sfc_trunk_t *trunk, const sf_graph_t *graph, const
   trunk->uncombined = image->header.uncombined != 0;
   trunk->first = part.first;
   trunk->root = part.root;
+  sfshm_pattern_find_box(&trunk->root);
   return open_turns(trunk, graph, image, &part);
 }
 

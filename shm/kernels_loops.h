@@ -124,11 +124,41 @@ SFSHM_INLINE bool sfshm_dense_done(sfshm_dense_t dense, size_t size_bytes, sfshm
   return true;
 }
 
+/* Line by line, if at least one part is a box and the other one no mere list. Whether it is done. */
+SFSHM_INLINE bool sfshm_lines_done(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
+                                   const char *from, sfshm_part_t to_part, char *to, int64_t n)
+{
+  const sfshm_pattern_t *from_pattern = from_part.pattern, *to_pattern = to_part.pattern;
+  if ((from_pattern->row == 0 && to_pattern->row == 0) || !sfshm_pattern_walks(from_pattern) ||
+      !sfshm_pattern_walks(to_pattern))
+    return false;
+  sfshm_walk_t source = sfshm_walk_begin(from_pattern, from_part.first, from_part.bias);
+  sfshm_walk_t target = sfshm_walk_begin(to_pattern, to_part.first, to_part.bias);
+  for (int64_t some; n > 0; n -= some) {
+    const char *line = from + source.at * (int64_t)size_bytes;
+    char *to_line = to + target.at * (int64_t)size_bytes;
+    some = source.left < target.left ? source.left : target.left;
+    some = some < n ? some : n;
+    if (source.stride == 1 && target.stride == 1)
+      dense(to_line, line, (size_t)some * size_bytes);
+    else {
+      int64_t step = source.stride * (int64_t)size_bytes, to_step = target.stride * (int64_t)size_bytes;
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < some; i++)
+        visit(to_line + i * to_step, line + i * step, size_bytes);
+    }
+    sfshm_walk_on(&source, from_pattern, some);
+    sfshm_walk_on(&target, to_pattern, some);
+  }
+  return true;
+}
+
 /* Small units of constant size: a loop of its own for each pair of kinds. */
 SFSHM_INLINE void sfshm_visit_small(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
                                     const void *from, sfshm_part_t to_part, void *to, int64_t n)
 {
-  if (!sfshm_dense_done(dense, size_bytes, from_part, from, to_part, to, n))
+  if (!sfshm_dense_done(dense, size_bytes, from_part, from, to_part, to, n) &&
+      !sfshm_lines_done(visit, dense, size_bytes, from_part, from, to_part, to, n))
     sfshm_loops(visit, size_bytes, from_part, from, to_part, to, n);
 }
 
@@ -136,7 +166,8 @@ SFSHM_INLINE void sfshm_visit_small(sfshm_visit_t visit, sfshm_dense_t dense, si
 SFSHM_INLINE void sfshm_visit_large(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
                                     const void *from, sfshm_part_t to_part, void *to, int64_t n)
 {
-  if (!sfshm_dense_done(dense, size_bytes, from_part, from, to_part, to, n))
+  if (!sfshm_dense_done(dense, size_bytes, from_part, from, to_part, to, n) &&
+      !sfshm_lines_done(visit, dense, size_bytes, from_part, from, to_part, to, n))
     sfshm_loop(visit, size_bytes, from_part.pattern->kind, from_part, from, to_part.pattern->kind, to_part, to, n);
 }
 

@@ -81,6 +81,77 @@ sfshm_pattern_t sfshm_pattern_from_index64(const int64_t index[], int64_t n)
   return (sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX64, .n = n, .index64 = index};
 }
 
+/* ---- Boxes ---- */
+
+#define MIN_BOX 64 /* vertices */
+#define MIN_ROW 16 /* shorter ones cost as much as reading indices */
+
+static bool row_is_line(const sfshm_pattern_t *pattern, int64_t first, int64_t start)
+{
+  int64_t n = pattern->row, stride = pattern->stride;
+  if (sfshm_pattern_at(pattern, first) != start || !is_line(start, stride, n, sfshm_pattern_at(pattern, first + n - 1)))
+    return false;
+  return pattern->kind == SFSHM_PATTERN_INDEX32 ? steps_equal32(pattern->index32 + first, n, (uint32_t)stride)
+                                                : steps_equal64(pattern->index64 + first, n, (uint64_t)stride);
+}
+
+static bool all_rows_are_lines(const sfshm_pattern_t *pattern)
+{
+  int64_t plane = pattern->row * pattern->rows, offset, start;
+  for (int64_t first = 0; first < pattern->n; first += pattern->row) {
+    int64_t y = first % plane / pattern->row, z = first / plane;
+    if (__builtin_mul_overflow(z, pattern->plane_stride, &offset) ||
+        __builtin_add_overflow(pattern->start + y * pattern->row_stride, offset, &start) ||
+        !row_is_line(pattern, first, start))
+      return false;
+  }
+  return true;
+}
+
+/* How many of the vertices 0, step, 2 step, ... are as far apart as the first two. */
+static int64_t count_line(const sfshm_pattern_t *pattern, int64_t step)
+{
+  int64_t distance = sfshm_pattern_at(pattern, step) - sfshm_pattern_at(pattern, 0), count = 2;
+  while (count * step < pattern->n &&
+         sfshm_pattern_at(pattern, count * step) - sfshm_pattern_at(pattern, (count - 1) * step) == distance)
+    count++;
+  return count;
+}
+
+void sfshm_pattern_find_box(sfshm_pattern_t *pattern)
+{
+  sfshm_pattern_t box = *pattern;
+  if (sfshm_pattern_walks(pattern) || pattern->n < MIN_BOX)
+    return;
+  box.start = sfshm_pattern_at(&box, 0);
+  box.stride = sfshm_pattern_at(&box, 1) - box.start;
+  box.row = count_line(&box, 1);
+  if (box.stride == 0 || box.row < MIN_ROW || box.row == box.n || box.n % box.row != 0)
+    return;
+  box.row_stride = sfshm_pattern_at(&box, box.row) - box.start;
+  box.rows = count_line(&box, box.row);
+  int64_t plane = box.row * box.rows;
+  if (box.n % plane != 0)
+    return;
+  box.plane_stride = plane < box.n ? sfshm_pattern_at(&box, plane) - box.start : 0;
+  if (all_rows_are_lines(&box))
+    *pattern = box;
+}
+
+sfshm_walk_t sfshm_walk_begin(const sfshm_pattern_t *pattern, int64_t first, int64_t bias)
+{
+  if (pattern->row == 0)
+    return (sfshm_walk_t){
+        .at = pattern->start + first * pattern->stride - bias, .stride = pattern->stride, .left = INT64_MAX};
+  int64_t place = first + pattern->skipped, x = place % pattern->row, line = place / pattern->row;
+  int64_t y = line % pattern->rows, z = line / pattern->rows;
+  sfshm_walk_t walk = {.stride = pattern->stride, .left = pattern->row - x, .rows_left = pattern->rows - y};
+  walk.plane_at = pattern->start + z * pattern->plane_stride - bias;
+  walk.row_at = walk.plane_at + y * pattern->row_stride;
+  walk.at = walk.row_at + x * walk.stride;
+  return walk;
+}
+
 /* ---- Survey ---- */
 
 SFSHM_CLONES static sfshm_pattern_survey_t survey_index32(const uint32_t index[], int64_t n)

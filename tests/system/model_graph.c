@@ -6,6 +6,8 @@
 
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
+#define ROW 16 /* vertices, of the faces of boxes */
+
 typedef enum root_style {
   ROOTS_RANDOM,
   ROOTS_ONE,
@@ -14,6 +16,7 @@ typedef enum root_style {
   ROOTS_SELF,
   ROOTS_FEW,
   ROOTS_REVERSED,
+  ROOTS_ROWS,
   ROOT_STYLES
 } root_style_t;
 typedef enum leaf_style {
@@ -23,6 +26,7 @@ typedef enum leaf_style {
   LEAVES_GAPS_PERMUTED,
   LEAVES_STRIDED,
   LEAVES_REVERSED,
+  LEAVES_ROWS,
   LEAF_STYLES
 } leaf_style_t;
 
@@ -76,6 +80,9 @@ static sftest_edge_t choose_root(const sftest_graph_t *graph, root_style_t style
   case ROOTS_FEW:
     root = sftest_below(random, nroots < 3 ? nroots : 3);
     break;
+  case ROOTS_ROWS:
+    root = (i % ROW + i / ROW * (ROW + 3)) % nroots;
+    break;
   case ROOTS_REVERSED:
     root = nroots - 1 - i % nroots;
     break;
@@ -102,7 +109,7 @@ static void choose_leaves(sftest_part_t *part, leaf_style_t style, int64_t base,
   bool gaps = style == LEAVES_GAPS || style == LEAVES_GAPS_PERMUTED;
   for (int64_t i = 0; i < n; i++) {
     part->input[i].leaf = style == LEAVES_REVERSED ? base + n - 1 - i : leaf;
-    leaf += gaps ? 1 + sftest_below(random, 4) : stride;
+    leaf += gaps ? 1 + sftest_below(random, 4) : style == LEAVES_ROWS && (i + 1) % ROW == 0 ? 5 : stride;
   }
   if (style == LEAVES_PERMUTED || style == LEAVES_GAPS_PERMUTED)
     permute(part->input, n, random);
@@ -123,6 +130,8 @@ static void make_part(sftest_graph_t *graph, int32_t rank, uint64_t seed, int64_
       (root_style_t)(choice % 3 == 0 ? choice / 3 % ROOT_STYLES : (uint64_t)sftest_below(&random, ROOT_STYLES));
   leaf_style_t leaves = (leaf_style_t)sftest_below(&random, LEAF_STYLES);
   part->nleaves = rank_with_roots(graph, 0) < 0 ? 0 : random_size(&random, max_vertices);
+  if ((roots == ROOTS_ROWS || leaves == LEAVES_ROWS) && part->nleaves > 4 * ROW)
+    part->nleaves -= part->nleaves % ROW;
   part->input = calloc((size_t)part->nleaves + 1, sizeof *part->input);
   part->edges = calloc((size_t)part->nleaves + 1, sizeof *part->edges);
   for (int64_t i = 0; i < part->nleaves; i++)

@@ -124,7 +124,7 @@ static sfshm_pattern_t random_pattern(int64_t n, indices_t *indices)
   if (kind == 0)
     return sfshm_pattern_contiguous(random_below(SPACE - n), n);
   if (kind == 1)
-    return (sfshm_pattern_t){SFSHM_PATTERN_STRIDED, n, random_below(SPACE - 3 * n), 3, {NULL}};
+    return (sfshm_pattern_t){.kind = SFSHM_PATTERN_STRIDED, .n = n, .start = random_below(SPACE - 3 * n), .stride = 3};
   int64_t spread = random_below(2) == 0 ? SPACE : MAX_N / 4;
   for (int64_t i = 0; i < n; i++) {
     indices->index64[i] = random_below(spread);
@@ -249,7 +249,7 @@ START_TEST(test_gather_is_one_launch)
   double packed[100];
   array_t array = array_make(1000, 1);
   for (int i = 0; i < 50; i++) {
-    patterns[i] = (sfshm_pattern_t){SFSHM_PATTERN_STRIDED, 2, i, 3, {NULL}};
+    patterns[i] = (sfshm_pattern_t){.kind = SFSHM_PATTERN_STRIDED, .n = 2, .start = i, .stride = 3};
     sets[i] = &patterns[i];
   }
   int64_t live = cuda_live(), before = cuda_launched();

@@ -346,6 +346,29 @@ static sfshm_pattern_t random_pattern(sfshm_pattern_kind_t kind, int64_t n, int6
   return pattern;
 }
 
+/* Some of the general ones are boxes, beginning anywhere, that may go through a vertex several times. */
+static sfshm_pattern_t random_form(sfshm_pattern_kind_t kind, int64_t n, int64_t shift, indices_t *indices)
+{
+  sfshm_pattern_t pattern = random_pattern(kind, n, shift, indices);
+  bool general = kind == SFSHM_PATTERN_INDEX32 || kind == SFSHM_PATTERN_INDEX64, up = random_below(2);
+  if (!general || random_below(2))
+    return pattern;
+  pattern.row = 1 + random_below(9);
+  pattern.rows = 1 + random_below(4);
+  pattern.stride = up ? 1 + random_below(2) : -1;
+  pattern.row_stride = random_below(21);
+  pattern.plane_stride = random_below(4);
+  pattern.skipped = random_below(10);
+  pattern.start = shift + 10 + random_below(100);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t place = i + pattern.skipped, line = place / pattern.row;
+    indices->index64[i] = pattern.start + place % pattern.row * pattern.stride +
+                          line % pattern.rows * pattern.row_stride + line / pattern.rows * pattern.plane_stride;
+    indices->index32[i] = (uint32_t)indices->index64[i];
+  }
+  return pattern;
+}
+
 static const int64_t counts[] = {1, 2, 3, 7, 1, 4, 25};
 
 /* One way to call a kernel, all drawn at random but for the kinds. */
@@ -378,7 +401,7 @@ static unsigned char *vertex(unsigned char *array, sfshm_unit_t unit, int64_t nu
 static void check_pack(const trial_t *trial, sfshm_pattern_kind_t kind)
 {
   indices_t indices;
-  sfshm_pattern_t pattern = random_pattern(kind, trial->total, 0, &indices);
+  sfshm_pattern_t pattern = random_form(kind, trial->total, 0, &indices);
   data_t array = data_new(trial->unit, SPACE);
   data_t packed = data_new(trial->unit, trial->n);
   unsigned char *expected = data_copy(&packed);
@@ -396,7 +419,7 @@ static void check_pack(const trial_t *trial, sfshm_pattern_kind_t kind)
 static void check_unpack(const trial_t *trial, sfshm_pattern_kind_t kind)
 {
   indices_t indices;
-  sfshm_pattern_t pattern = random_pattern(kind, trial->total, 0, &indices);
+  sfshm_pattern_t pattern = random_form(kind, trial->total, 0, &indices);
   data_t array = data_new(trial->unit, SPACE);
   data_t packed = data_new(trial->unit, trial->n);
   unsigned char *expected = data_copy(&array);
@@ -413,7 +436,7 @@ static void check_unpack(const trial_t *trial, sfshm_pattern_kind_t kind)
 static void check_fetch(const trial_t *trial, sfshm_pattern_kind_t kind)
 {
   indices_t indices;
-  sfshm_pattern_t pattern = random_pattern(kind, trial->total, 0, &indices);
+  sfshm_pattern_t pattern = random_form(kind, trial->total, 0, &indices);
   data_t array = data_new(trial->unit, SPACE);
   data_t packed = data_new(trial->unit, trial->n);
   unsigned char *expected = data_copy(&array), *fetched = data_copy(&packed);
@@ -435,8 +458,8 @@ static void check_fetch(const trial_t *trial, sfshm_pattern_kind_t kind)
 static void check_scatter(const trial_t *trial, sfshm_pattern_kind_t from_kind, sfshm_pattern_kind_t to_kind)
 {
   indices_t from_indices, to_indices;
-  sfshm_pattern_t from_pattern = random_pattern(from_kind, trial->total, 1000, &from_indices);
-  sfshm_pattern_t to_pattern = random_pattern(to_kind, trial->total, 0, &to_indices);
+  sfshm_pattern_t from_pattern = random_form(from_kind, trial->total, 1000, &from_indices);
+  sfshm_pattern_t to_pattern = random_form(to_kind, trial->total, 0, &to_indices);
   int64_t bias = trial->total > 0 ? sfshm_pattern_min(&from_pattern) - random_below(2) : 0;
   data_t from = data_new(trial->unit, trial->total > 0 ? sfshm_pattern_max(&from_pattern) - bias + 1 : 0);
   data_t to = data_new(trial->unit, SPACE);
@@ -456,8 +479,8 @@ static void check_scatter_within(const trial_t *trial, sfshm_pattern_kind_t from
 {
   indices_t from_indices, to_indices;
   bool upwards = random_below(2);
-  sfshm_pattern_t from_pattern = random_pattern(from_kind, trial->total, upwards ? 0 : SPACE, &from_indices);
-  sfshm_pattern_t to_pattern = random_pattern(to_kind, trial->total, upwards ? SPACE : 0, &to_indices);
+  sfshm_pattern_t from_pattern = random_form(from_kind, trial->total, upwards ? 0 : SPACE, &from_indices);
+  sfshm_pattern_t to_pattern = random_form(to_kind, trial->total, upwards ? SPACE : 0, &to_indices);
   data_t array = data_new(trial->unit, 2 * SPACE);
   unsigned char *expected = data_copy(&array);
   for (int64_t i = 0; i < trial->n; i++)

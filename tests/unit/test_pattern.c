@@ -8,6 +8,7 @@
 #define MAX_N 300
 #define MAX_VERTEX 5000
 #define MAX_UNIT 200
+#define MAX_BOX (23 * 24 * 5)
 
 static uint64_t seed = 20240607;
 static uint64_t state; /* of the random numbers; set at the start of each test */
@@ -83,6 +84,87 @@ START_TEST(one_index_off_the_line_is_general)
       ck_assert_ptr_eq(pattern32.index32, index32);
       ck_assert_ptr_eq(pattern64.index64, index64);
     }
+}
+END_TEST
+
+/* The vertices of a box, one after the other; returns how many. */
+static int64_t fill_box(const sfshm_pattern_t *box, int64_t planes, uint32_t index32[], int64_t index64[])
+{
+  int64_t n = 0;
+  for (int64_t z = 0; z < planes; z++)
+    for (int64_t y = 0; y < box->rows; y++)
+      for (int64_t x = 0; x < box->row; x++, n++) {
+        index64[n] = box->start + x * box->stride + y * box->row_stride + z * box->plane_stride;
+        index32[n] = (uint32_t)index64[n];
+      }
+  return n;
+}
+
+/* Walks through the pattern from each vertex on. */
+static void expect_walks(const sfshm_pattern_t *pattern, const int64_t vertex[])
+{
+  bool same = true;
+  for (int64_t first = 0; first < pattern->n; first += 1 + first / 3) {
+    sfshm_walk_t walk = sfshm_walk_begin(pattern, first, 7);
+    for (int64_t i = first, some; i < pattern->n; i += some) {
+      some = 1 + (int64_t)random_below((uint64_t)walk.left);
+      for (int64_t k = 0; k < some && i + k < pattern->n; k++)
+        same = same && walk.at + k * walk.stride == vertex[i + k] - 7;
+      sfshm_walk_on(&walk, pattern, some);
+    }
+  }
+  ck_assert(same);
+}
+
+static void expect_box(sfshm_pattern_t pattern, const sfshm_pattern_t *box, const int64_t vertex[], int64_t n)
+{
+  sfshm_pattern_find_box(&pattern);
+  ck_assert_int_eq(pattern.row, box->row);
+  ck_assert_int_eq(pattern.rows, box->rows);
+  expect_same_vertices(&pattern, vertex, n);
+  expect_walks(&pattern, vertex);
+  sfshm_pattern_t slice = sfshm_pattern_slice(&pattern, 5, n - 9);
+  slice = sfshm_pattern_slice(&slice, 1, n - 10);
+  expect_walks(&slice, vertex + 6);
+}
+
+static void expect_no_box(sfshm_pattern_t pattern)
+{
+  sfshm_pattern_find_box(&pattern);
+  ck_assert_int_eq(pattern.row, 0);
+}
+
+START_TEST(finds_boxes)
+{
+  static uint32_t index32[MAX_BOX];
+  static int64_t index64[MAX_BOX];
+  start_random();
+  for (int trial = 0; trial < 60; trial++) {
+    int64_t planes = 1 + (int64_t)random_below(5);
+    sfshm_pattern_t box = {.row = 16 + (int64_t)random_below(8), .rows = 16 + (int64_t)random_below(9)};
+    box.stride = random_below(3) == 0 ? -3 : 1 + (int64_t)random_below(3);
+    box.row_stride = 100 * (1 + (int64_t)random_below(4));
+    box.plane_stride = random_below(2) == 0 ? -11000 : 12000;
+    box.start = 100000 + (int64_t)random_below(1000);
+    int64_t n = fill_box(&box, planes, index32, index64);
+    expect_box((sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX32, .n = n, .index32 = index32}, &box, index64, n);
+    expect_box((sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX64, .n = n, .index64 = index64}, &box, index64, n);
+    int64_t off = (int64_t)random_below((uint64_t)n);
+    index32[off]++;
+    index64[off]--;
+    expect_no_box((sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX32, .n = n, .index32 = index32});
+    expect_no_box((sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX64, .n = n, .index64 = index64});
+  }
+}
+END_TEST
+
+/* Indices of others, of which nothing is known but that they are not negative. */
+START_TEST(steps_that_do_not_fit_are_no_box)
+{
+  int64_t index64[64];
+  for (int i = 0; i < 64; i++)
+    index64[i] = i % 4 + i / 4 % 2 * 10 + (i / 8 % 2 == 1 ? INT64_MAX - 20 : 0);
+  expect_no_box((sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX64, .n = 64, .index64 = index64});
 }
 END_TEST
 
@@ -198,6 +280,8 @@ static Suite *pattern_suite(void)
   TCase *forms = tcase_create("forms");
   tcase_add_test(forms, finds_lines);
   tcase_add_test(forms, one_index_off_the_line_is_general);
+  tcase_add_test(forms, finds_boxes);
+  tcase_add_test(forms, steps_that_do_not_fit_are_no_box);
   tcase_add_test(forms, nothing);
   tcase_add_test(forms, extreme_indices);
   tcase_add_test(forms, limits);
