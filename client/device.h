@@ -4,15 +4,8 @@
 
 #include <stdbool.h>
 
-#include "shm/device.h"
+#include "shm/device_load.h"
 #include "shm/region.h"
-
-/* The plugin, loaded and opened at the first call that needs it. SF_ERR_UNSUPPORTED: there is no plugin, no driver or
- * no device; which of these, the detail says. */
-sf_status_t sfc_device_load(const sfshm_device_ops_t **ops_p);
-
-/* The plugin if it has been loaded, else NULL: then no memory of a device is registered. */
-const sfshm_device_ops_t *sfc_device_loaded(void);
 
 /* Whether the process uses a driver of devices, and the address is memory of one. */
 bool sfc_device_holds(const void *address);
@@ -22,8 +15,11 @@ bool sfc_device_holds(const void *address);
 sf_status_t sfc_device_attach(void *address, size_t len_bytes);
 void sfc_device_detach(const void *address);
 
+/* Whether other ranks may read this one's devices: not if the environment says SF_DEVICE_SHARE=off. */
+bool sfc_device_may_share(void);
+
 /* A handle by which other ranks of the node open the allocation, and where in that the address is. False: they can't,
- * or the environment says SF_DEVICE_SHARE=off. */
+ * or may not. */
 bool sfc_device_share(const void *address, sfshm_device_handle_t *handle_p, uint64_t *offset_p);
 
 /* SF_ERR_ARG for memory of a device that is not registered: the processor must not touch it. */

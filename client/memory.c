@@ -15,6 +15,7 @@ struct sf_region {
   sfc_memory_class_t class;
   uint64_t number;
   bool shared;       /* DEVICE: others may open it */
+  void *opened;      /* DEVICE: of the daemon's allocation, as it is here; NULL: it is the application's */
   sfc_block_t block; /* ALLOC */
 };
 
@@ -25,11 +26,19 @@ void sfc_memory_init(sfc_memory_t *memory)
   atomic_store(&memory->epoch, 1);
 }
 
+/* Kernels are not to take addresses in it for a device's any more. */
+static void let_go(const struct sf_region *region)
+{
+  if (region->opened != NULL)
+    sfshm_device_loaded()->close_shared(region->opened);
+  else if (region->class == SFC_MEMORY_DEVICE)
+    sfc_device_detach(region->address);
+}
+
 void sfc_memory_destroy(sfc_memory_t *memory)
 {
   for (size_t i = 0; i < memory->n; i++) {
-    if (memory->regions[i]->class == SFC_MEMORY_DEVICE)
-      sfc_device_detach(memory->regions[i]->address);
+    let_go(memory->regions[i]);
     free(memory->regions[i]);
   }
   free(memory->regions);
@@ -97,7 +106,8 @@ static sf_status_t insert(sfc_memory_t *memory, struct sf_region *region)
   memmove(&memory->regions[i + 1], &memory->regions[i], (memory->n - i) * sizeof(struct sf_region *));
   memory->regions[i] = region;
   memory->n++;
-  region->number = ++memory->last_region;
+  if (region->number == 0)
+    region->number = ++memory->last_region;
   atomic_fetch_add(&memory->epoch, 1);
 out:
   pthread_mutex_unlock(&memory->lock);
@@ -187,6 +197,104 @@ sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
   return SF_OK;
 }
 
+/* ---- On devices -------------------------------------------------------------------------------------------------- */
+
+/* The daemon's answer; the incoming message is the caller's. */
+static sf_status_t ask_for_device_memory(struct sf_region *region, int32_t device, sfproto_incoming_t *incoming)
+{
+  const sfshm_device_ops_t *ops;
+  sfshm_device_identity_t identity;
+  Sfproto__DeviceAlloc alloc = SFPROTO__DEVICE_ALLOC__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  sf_status_t status = sfshm_device_load(&ops);
+  if (status != SF_OK)
+    return status;
+  if (device < 0 || device >= ops->count())
+    return sfshm_error(SF_ERR_ARG, "sf_alloc_on_device: device %d, of which there are %d", device, ops->count());
+  status = ops->identify(device, &identity);
+  if (status != SF_OK)
+    return sfshm_error(status, "%s", ops->detail());
+  pthread_mutex_lock(&region->context->memory.lock);
+  region->number = ++region->context->memory.last_region;
+  pthread_mutex_unlock(&region->context->memory.lock);
+  alloc.region = region->number;
+  alloc.length = region->length_bytes;
+  alloc.device.data = identity.bytes;
+  alloc.device.len = sizeof identity.bytes;
+  message.body_case = SFPROTO__MESSAGE__BODY_DEVICE_ALLOC;
+  message.device_alloc = &alloc;
+  return sfc_control_call(&region->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_REGION, incoming);
+}
+
+/* Opens what the daemon has allocated. */
+static sf_status_t open_device_memory(struct sf_region *region, const Sfproto__Region *told)
+{
+  const sfshm_device_ops_t *ops = sfshm_device_loaded();
+  sfshm_device_handle_t handle;
+  sfshm_device_range_t range;
+  if (told->handle.len != sizeof handle.bytes || told->offset != 0)
+    return sfshm_error(SF_ERR_PROTO, "handle of %zu bytes, %zu expected", told->handle.len, sizeof handle.bytes);
+  memcpy(handle.bytes, told->handle.data, sizeof handle.bytes);
+  sf_status_t status = ops->open_shared(&handle, &range);
+  if (status != SF_OK)
+    return sfshm_error(status, "%s", ops->detail());
+  region->opened = range.base;
+  region->address = range.base;
+  if (range.length_bytes >= region->length_bytes)
+    return SF_OK;
+  return sfshm_error(SF_ERR_PROTO, "the daemon allocated %zu bytes of %zu", range.length_bytes, region->length_bytes);
+}
+
+static sf_status_t alloc_on_device(struct sf_region *region, int32_t device)
+{
+  sfproto_incoming_t incoming;
+  sf_status_t status = ask_for_device_memory(region, device, &incoming);
+  if (status != SF_OK)
+    return status;
+  status = open_device_memory(region, incoming.message->region);
+  sfproto_incoming_free(&incoming);
+  if (status == SF_OK)
+    status = insert(&region->context->memory, region);
+  if (status == SF_OK)
+    return SF_OK;
+  if (region->opened != NULL)
+    let_go(region);
+  withdraw(region);
+  return status;
+}
+
+sf_status_t sf_alloc_on_device(sf_context_t *context, int32_t device, size_t len_bytes, void **address_p)
+{
+  sf_status_t status = sfc_context_check(context, __func__);
+  if (status != SF_OK)
+    return status;
+  if (len_bytes == 0 || address_p == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_alloc_on_device: %s", len_bytes == 0 ? "0 bytes" : "address_p is NULL");
+  struct sf_region *region = malloc(sizeof *region);
+  if (region == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "sf_alloc_on_device: bookkeeping");
+  *region = (struct sf_region){
+      .context = context, .length_bytes = len_bytes, .class = SFC_MEMORY_DEVICE, .shared = sfc_device_may_share()};
+  status = alloc_on_device(region, device);
+  if (status != SF_OK) {
+    free(region);
+    return status;
+  }
+  *address_p = region->address;
+  return SF_OK;
+}
+
+/* ---- Freeing ----------------------------------------------------------------------------------------------------- */
+
+/* The daemon frees it when the other ranks have let it go, too. */
+static void free_on_device(struct sf_region *region)
+{
+  take_out(&region->context->memory, region);
+  let_go(region);
+  withdraw(region);
+  free(region);
+}
+
 sf_status_t sf_free(sf_context_t *context, void *address)
 {
   if (address == NULL)
@@ -197,7 +305,12 @@ sf_status_t sf_free(sf_context_t *context, void *address)
   pthread_mutex_lock(&context->memory.lock);
   struct sf_region *region = covering(&context->memory, address);
   pthread_mutex_unlock(&context->memory.lock);
-  if (region == NULL || region->class != SFC_MEMORY_ALLOC || region->address != address)
+  bool given = region != NULL && region->address == address;
+  if (given && region->opened != NULL) {
+    free_on_device(region);
+    return SF_OK;
+  }
+  if (!given || region->class != SFC_MEMORY_ALLOC)
     return sfshm_error(SF_ERR_ARG, "sf_free: %p was not given by sf_alloc", address);
   take_out(&context->memory, region);
   sfc_heap_give(&context->alloc, &region->block);
@@ -259,11 +372,18 @@ err_free:
 
 void sfc_memory_withdraw_shared(sfc_memory_t *memory)
 {
-  for (size_t i = 0; i < memory->n; i++)
-    if (memory->regions[i]->shared) {
-      withdraw(memory->regions[i]);
-      memory->regions[i]->shared = false;
+  for (size_t i = 0; i < memory->n; i++) {
+    struct sf_region *region = memory->regions[i];
+    if (!region->shared && region->opened == NULL)
+      continue;
+    if (region->opened != NULL) { /* first: the daemon frees it */
+      let_go(region);
+      region->opened = NULL;
+      region->class = SFC_MEMORY_REGISTERED;
     }
+    withdraw(region);
+    region->shared = false;
+  }
 }
 
 sf_status_t sf_unregister(sf_region_t *region)
@@ -274,8 +394,7 @@ sf_status_t sf_unregister(sf_region_t *region)
   if (status != SF_OK)
     return status;
   take_out(&region->context->memory, region);
-  if (region->class == SFC_MEMORY_DEVICE)
-    sfc_device_detach(region->address);
+  let_go(region);
   withdraw(region);
   free(region);
   return SF_OK;

@@ -32,7 +32,7 @@ static void tell_closed(sfc_peers_t *peers, int32_t rank, uint64_t number)
 
 static void close_opened(sfc_peers_t *peers, int32_t rank, sfc_opened_t *opened)
 {
-  sfc_device_loaded()->close_shared(opened->allocation);
+  sfshm_device_loaded()->close_shared(opened->allocation);
   tell_closed(peers, rank, opened->number);
   free(opened);
 }
@@ -45,7 +45,7 @@ static sf_status_t open_region(const Sfproto__Region *region, sfc_opened_t *open
   sfshm_device_range_t range;
   if (region->handle.len != sizeof handle.bytes)
     return sfshm_error(SF_ERR_PROTO, "handle of %zu bytes, %zu expected", region->handle.len, sizeof handle.bytes);
-  sf_status_t status = sfc_device_load(&ops);
+  sf_status_t status = sfshm_device_load(&ops);
   if (status != SF_OK)
     return status;
   memcpy(handle.bytes, region->handle.data, sizeof handle.bytes);

@@ -141,7 +141,7 @@ static sf_status_t read_device(sfc_lane_t *lane, const sf_request_t *request, co
   sf_status_t status = sfc_peer_pin_device(peers, lane->peer, where.region, &pinned);
   if (status != SF_OK)
     return status;
-  devices = sfc_device_loaded();
+  devices = sfshm_device_loaded();
   sfc_combine_t combine = request->combine;
   combine.kernels = devices->kernels(combine.unit, request->op);
   status = check_extent(lane, request, link, where.offset, pinned.length_bytes);

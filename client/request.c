@@ -39,7 +39,7 @@ sf_status_t sfc_devices_choose(const char *name, const void *const addresses[], 
     if (status != SF_OK)
       return status;
     if (refs[i]->class == SFC_MEMORY_DEVICE)
-      *devices_p = sfc_device_loaded();
+      *devices_p = sfshm_device_loaded();
   }
   return SF_OK;
 }

@@ -171,7 +171,7 @@ static Sfproto__RegionInfo segment_info(const sfd_segment_t *segment)
 
 static Sfproto__RegionInfo registered_info(const sfd_region_t *region)
 {
-  static char registered[] = "registered", device[] = "device";
+  static char registered[] = "registered", device[] = "device", device_alloc[] = "device-alloc";
   static char copied[] = "copied", vm_read[] = "vm-read", staged[] = "staged", in_place[] = "in-place";
   static char *const methods[] = {copied, vm_read, staged, in_place}; /* by number */
   Sfproto__RegionInfo info = SFPROTO__REGION_INFO__INIT;
@@ -179,6 +179,8 @@ static Sfproto__RegionInfo registered_info(const sfd_region_t *region)
   info.length = region->length;
   bool is_known = region->method < sizeof methods / sizeof methods[0];
   info.kind = is_known && region->method >= SFPROTO__REGION_ADD__METHOD__STAGED ? device : registered;
+  if (region->memory != NULL)
+    info.kind = device_alloc;
   info.method = methods[is_known ? region->method : SFPROTO__REGION_ADD__METHOD__COPIED];
   return info;
 }

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/device.h"
 #include "daemon/key.h"
 #include "shm/error.h"
+
+#define MEMORY_CUDA 1u /* as clients call it: sf_memory_kind_t */
 
 static sfd_region_t *find(const sfd_rank_t *rank, uint64_t number)
 {
@@ -15,16 +18,40 @@ static sfd_region_t *find(const sfd_rank_t *rank, uint64_t number)
 
 /* ---- Adding ------------------------------------------------------------------------------------------------------ */
 
-static sf_status_t check(const sfd_rank_t *rank, const Sfproto__RegionAdd *add)
+static sf_status_t check_number(const sfd_rank_t *rank, uint64_t number)
 {
-  if (find(rank, add->region) != NULL)
-    return sfshm_error(SF_ERR_EXISTS, "region %" PRIu64 " exists", add->region);
+  if (find(rank, number) != NULL)
+    return sfshm_error(SF_ERR_EXISTS, "region %" PRIu64 " exists", number);
   if (rank->nregions >= rank->job->server->options->max_regions)
     return sfshm_error(SF_ERR_LIMIT, "a rank may register %lld regions (option max-regions)",
                        (long long)rank->job->server->options->max_regions);
+  return SF_OK;
+}
+
+static sf_status_t check(const sfd_rank_t *rank, const Sfproto__RegionAdd *add)
+{
+  sf_status_t status = check_number(rank, add->region);
+  if (status != SF_OK)
+    return status;
   if (add->has_handle && (add->handle.len == 0 || add->handle.len > SFD_MAX_HANDLE_BYTES))
     return sfshm_error(SF_ERR_ARG, "region %" PRIu64 ": a handle of %zu bytes, 1 to %d expected", add->region,
                        add->handle.len, SFD_MAX_HANDLE_BYTES);
+  return SF_OK;
+}
+
+static sf_status_t keep(sfd_rank_t *rank, const sfd_region_t *from, sfd_region_t **region_p)
+{
+  sfd_region_t *region = malloc(sizeof *region);
+  if (region != NULL)
+    *region = *from;
+  if (region == NULL || !sfd_key_insert(&rank->regions_by_number, region)) {
+    free(region);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for region %" PRIu64, from->number);
+  }
+  region->rank = rank;
+  TAILQ_INSERT_TAIL(&rank->regions, region, entry);
+  rank->nregions++;
+  *region_p = region;
   return SF_OK;
 }
 
@@ -33,24 +60,15 @@ static sf_status_t add_region(sfd_rank_t *rank, const Sfproto__RegionAdd *add)
   sf_status_t status = check(rank, add);
   if (status != SF_OK)
     return status;
-  sfd_region_t *region = calloc(1, sizeof *region);
-  if (region == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for region %" PRIu64, add->region);
-  *region = (sfd_region_t){.number = add->region,
-                           .length = add->length,
-                           .kind = add->kind,
-                           .method = add->method,
-                           .handle_bytes = add->has_handle ? add->handle.len : 0,
-                           .offset = add->has_offset ? add->offset : 0};
-  if (region->handle_bytes > 0)
-    memcpy(region->handle, add->handle.data, region->handle_bytes);
-  if (!sfd_key_insert(&rank->regions_by_number, region)) {
-    free(region);
-    return sfshm_error(SF_ERR_NOMEM, "no memory for region %" PRIu64, add->region);
-  }
-  TAILQ_INSERT_TAIL(&rank->regions, region, entry);
-  rank->nregions++;
-  return SF_OK;
+  sfd_region_t *kept, region = {.number = add->region,
+                                .length = add->length,
+                                .kind = add->kind,
+                                .method = add->method,
+                                .handle_bytes = add->has_handle ? add->handle.len : 0,
+                                .offset = add->has_offset ? add->offset : 0};
+  if (region.handle_bytes > 0)
+    memcpy(region.handle, add->handle.data, region.handle_bytes);
+  return keep(rank, &region, &kept);
 }
 
 void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
@@ -100,6 +118,12 @@ static void tell_holders(const sfd_rank_t *rank, const sfd_region_t *region)
 
 static void free_region(sfd_rank_t *rank, sfd_region_t *region)
 {
+  if (region->work != NULL) {
+    sfd_device_give_up(region->work);
+    rank->npending--;
+  }
+  if (region->memory != NULL)
+    sfd_device_free(rank->job->server->loop, region->memory);
   sfd_key_remove(&rank->regions_by_number, region);
   TAILQ_REMOVE(&rank->regions, region, entry);
   rank->nregions--;
@@ -111,7 +135,10 @@ static void free_region(sfd_rank_t *rank, sfd_region_t *region)
 static void end_removal(sfd_rank_t *rank, sfd_region_t *region)
 {
   uint64_t request = region->remove_request;
+  bool abandoned = region->abandoned;
   free_region(rank, region);
+  if (abandoned)
+    return;
   rank->npending--;
   if (sfd_rank_connected(rank))
     sfd_session_send_done(rank->session, request);
@@ -142,14 +169,16 @@ static void release_all(sfd_rank_t *rank)
 
 void sfd_regions_leave(sfd_rank_t *rank)
 {
-  sfd_region_t *region;
   release_all(rank);
-  TAILQ_FOREACH(region, &rank->regions, entry)
-  {
+  for (sfd_region_t *region = TAILQ_FIRST(&rank->regions), *next; region != NULL; region = next) {
+    next = TAILQ_NEXT(region, entry);
     if (!region->revoked)
       tell_holders(rank, region);
+    if (region->memory != NULL && region->nholders > 0)
+      region->revoked = region->abandoned = true;
+    else
+      free_region(rank, region);
   }
-  sfd_regions_free(rank);
 }
 
 void sfd_regions_free(sfd_rank_t *rank)
@@ -176,6 +205,77 @@ static sfd_region_t *find_of(sfd_session_t *session, uint64_t request, int32_t n
   return region;
 }
 
+static void send_region(sfd_session_t *session, uint64_t request, sfd_region_t *region)
+{
+  Sfproto__Region answer = SFPROTO__REGION__INIT;
+  Sfproto__Message reply = SFPROTO__MESSAGE__INIT;
+  answer.length = region->length;
+  answer.handle.data = region->handle;
+  answer.handle.len = region->handle_bytes;
+  answer.offset = region->offset;
+  reply.request = request;
+  reply.body_case = SFPROTO__MESSAGE__BODY_REGION;
+  reply.region = &answer;
+  sfd_session_send(session, &reply, NULL, 0);
+}
+
+/* The daemon's own memory of a region is there, or not. */
+static void on_allocated(void *context, sf_status_t status, const char *detail, void *memory,
+                         const sfshm_device_handle_t *handle)
+{
+  sfd_region_t *region = context;
+  sfd_session_t *session = region->rank->session;
+  region->work = NULL;
+  region->rank->npending--;
+  if (status != SF_OK) {
+    sfd_session_send_error(session, region->make_request, status, detail);
+    free_region(region->rank, region);
+    return;
+  }
+  region->memory = memory;
+  region->handle_bytes = sizeof handle->bytes;
+  memcpy(region->handle, handle->bytes, sizeof handle->bytes);
+  send_region(session, region->make_request, region);
+}
+
+static sf_status_t alloc_region(sfd_rank_t *rank, const Sfproto__DeviceAlloc *alloc, uint64_t request)
+{
+  sfd_region_t *kept, region = {.number = alloc->region,
+                                .length = alloc->length,
+                                .kind = MEMORY_CUDA,
+                                .method = SFPROTO__REGION_ADD__METHOD__DEVICE,
+                                .make_request = request};
+  sfshm_device_identity_t identity;
+  sf_status_t status = check_number(rank, alloc->region);
+  if (status == SF_OK && (alloc->device.len != sizeof identity.bytes || alloc->length == 0))
+    status = sfshm_error(SF_ERR_ARG, "%" PRIu64 " bytes on a device whose identity has %zu bytes, %zu expected",
+                         alloc->length, alloc->device.len, sizeof identity.bytes);
+  if (status == SF_OK && rank->npending >= SFD_MAX_PENDING)
+    status = sfshm_error(SF_ERR_LIMIT, "%d requests of this rank are waiting", rank->npending);
+  if (status == SF_OK)
+    status = keep(rank, &region, &kept);
+  if (status != SF_OK)
+    return status;
+  memcpy(identity.bytes, alloc->device.data, sizeof identity.bytes);
+  status = sfd_device_alloc(rank->job->server->loop, &identity, alloc->length, on_allocated, kept, &kept->work);
+  if (status == SF_OK)
+    rank->npending++;
+  else
+    free_region(rank, kept);
+  return status;
+}
+
+void sfd_region_handle_device_alloc(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  (void)fds;
+  (void)nfds;
+  if (sfd_job_answer_failed(session->rank, message->request))
+    return;
+  sf_status_t status = alloc_region(session->rank, message->device_alloc, message->request);
+  if (status != SF_OK)
+    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
+}
+
 void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
   const Sfproto__RegionGet *get = message->region_get;
@@ -186,7 +286,7 @@ void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *messa
   sfd_region_t *region = find_of(session, message->request, get->rank, get->region);
   if (region == NULL)
     return;
-  if (region->handle_bytes == 0 || region->revoked) {
+  if (region->handle_bytes == 0 || region->revoked || region->work != NULL) {
     sfd_session_answer(session, message->request, SF_ERR_STATE, "region %" PRIu64 " of rank %d %s", get->region,
                        get->rank, region->revoked ? "is being removed" : "cannot be opened by others");
     return;
@@ -196,16 +296,7 @@ void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *messa
                        get->region);
     return;
   }
-  Sfproto__Region answer = SFPROTO__REGION__INIT;
-  Sfproto__Message reply = SFPROTO__MESSAGE__INIT;
-  answer.length = region->length;
-  answer.handle.data = region->handle;
-  answer.handle.len = region->handle_bytes;
-  answer.offset = region->offset;
-  reply.request = message->request;
-  reply.body_case = SFPROTO__MESSAGE__BODY_REGION;
-  reply.region = &answer;
-  sfd_session_send(session, &reply, NULL, 0);
+  send_region(session, message->request, region);
 }
 
 void sfd_region_handle_closed(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
@@ -227,7 +318,7 @@ void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *me
   sfd_region_t *region = find(session->rank, number);
   (void)fds;
   (void)nfds;
-  if (region == NULL || region->revoked) {
+  if (region == NULL || region->revoked || region->work != NULL) {
     sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "there is no region %" PRIu64, number);
     return;
   }

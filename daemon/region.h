@@ -1,6 +1,6 @@
 /* Regions that ranks have registered. Of most the daemon keeps what sfctl shows; those of devices come with a handle by
  * which other ranks of the node open the memory: the daemon hands it out, notes who has it, and lets a region go only
- * when nobody has it open any more. */
+ * when nobody has it open any more. Or it allocates the memory itself. */
 #ifndef SFD_REGION_H
 #define SFD_REGION_H
 
@@ -13,9 +13,13 @@
 
 #define SFD_MAX_HANDLE_BYTES 128
 
-/* OPEN ---RegionRemove, nobody has it---> gone
+/* MAKING ---the daemon has allocated it---> OPEN
+ *
+ * OPEN ---RegionRemove, nobody has it---> gone
  *  |                                        ^
- *  \---RegionRemove---> REVOKED ---the last holder has closed it, or is gone */
+ *  \---RegionRemove---> REVOKED ---the last holder has closed it, or is gone
+ *
+ * Memory of the daemon's own is revoked also when its rank leaves or dies: it goes when nobody has it open any more. */
 typedef struct sfd_region {
   uint64_t number; /* first: the key */
   TAILQ_ENTRY(sfd_region) entry;
@@ -28,7 +32,13 @@ typedef struct sfd_region {
   uint8_t *holders; /* bit r: job rank r has it open; NULL: nobody ever had */
   int32_t nholders;
   bool revoked;
-  uint64_t remove_request; /* then: to be answered */
+  bool abandoned;          /* then: the rank is gone */
+  uint64_t remove_request; /* else: to be answered */
+
+  struct sfd_device_work *work; /* MAKING; make_request is to be answered */
+  uint64_t make_request;
+  sfd_rank_t *rank;
+  void *memory; /* the daemon's own; NULL: the rank's */
 } sfd_region_t;
 
 /* A rank that leaves, or is lost: it holds nothing of others any more, and who holds something of it is told. */
@@ -40,6 +50,7 @@ void sfd_regions_free(sfd_rank_t *rank);
 void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_region_handle_device_alloc(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 void sfd_region_handle_closed(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
 #endif

@@ -13,7 +13,7 @@
 #include "shm/device_streams.h"
 #include "shm/kernels.h"
 
-#define SFSHM_DEVICE_VERSION 2u
+#define SFSHM_DEVICE_VERSION 3u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 
 /* One allocation on a device. */
@@ -35,6 +35,11 @@ typedef struct sfshm_device_info {
   uint64_t memory_bytes;
   int32_t driver_version; /* as the driver counts: 13000 for CUDA 13.0 */
 } sfshm_device_info_t;
+
+/* What a device is called in all processes: their numbers differ. */
+typedef struct sfshm_device_identity {
+  uint8_t bytes[16];
+} sfshm_device_identity_t;
 
 /* From one device to another. */
 typedef struct sfshm_device_link {
@@ -59,6 +64,12 @@ typedef struct sfshm_device_ops {
 
   /* The allocation that holds the address. SF_ERR_NOT_FOUND: it is not memory of a device. */
   sf_status_t (*find)(const void *address, sfshm_device_range_t *range_p);
+
+  /* Memory of its own, zeroed, on the device of that identity; for sharing, not attached. SF_ERR_NOMEM: the device has
+   * no more; SF_ERR_UNSUPPORTED: it is not visible to this process. */
+  sf_status_t (*identify)(int32_t device, sfshm_device_identity_t *identity_p);
+  sf_status_t (*allocate)(const sfshm_device_identity_t *identity, size_t length_bytes, void **address_p);
+  void (*release)(void *address);
 
   /* Kernels take addresses within attached allocations for a device's, all others for the host's. As often as attached
    * an allocation is to be detached, by any address in it; nothing may be in flight there then. */

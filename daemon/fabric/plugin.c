@@ -2,50 +2,23 @@
 #include "daemon/fabric/plugin.h"
 
 #include <dlfcn.h>
-#include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "shm/error.h"
+#include "shm/plugin.h"
 
 #define MPI_LIBRARY "libsfd_mpi.so"
 
 typedef sf_status_t create_t(uv_loop_t *loop, int *argc, char ***argv, sfd_fabric_t **fabric_p);
 typedef const char *detail_t(void);
 
-/* Where the executable lies; "." if that can't be told. */
-static void find_own_dir(char dir[PATH_MAX])
-{
-  ssize_t len = readlink("/proc/self/exe", dir, PATH_MAX - 1);
-  if (len < 0)
-    len = 0;
-  dir[len] = '\0';
-  char *slash = strrchr(dir, '/');
-  if (slash != NULL)
-    *slash = '\0';
-  else
-    strcpy(dir, ".");
-}
-
-static bool make_path(char path[PATH_MAX], const char *dir, const char *below)
-{
-  int len = snprintf(path, PATH_MAX, "%s%s/" MPI_LIBRARY, dir, below);
-  return len < PATH_MAX && access(path, R_OK) == 0;
-}
-
 /* The library's path, even if it is not there. */
 static void find_library(const char *dir, char path[PATH_MAX])
 {
-  char own[PATH_MAX];
-  if (dir != NULL && dir[0] != '\0') {
-    make_path(path, dir, "");
-    return;
-  }
-  find_own_dir(own);
-  if (!make_path(path, own, ""))
-    make_path(path, own, "/../lib/sfd");
+  if (dir != NULL && dir[0] != '\0')
+    snprintf(path, PATH_MAX, "%s/" MPI_LIBRARY, dir);
+  else
+    (void)sfshm_plugin_find(MPI_LIBRARY, (const void *)find_library, path);
 }
 
 /* Global, because MPI libraries load components that find the library's own functions that way only. */

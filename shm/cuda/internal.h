@@ -66,6 +66,9 @@ sf_status_t sfshm_cuda_status(CUresult result, const char *what);
 sf_status_t sfshm_cuda_enter(int32_t device, sfshm_cuda_device_t **device_p);
 void sfshm_cuda_leave(void);
 
+/* The same for who launches no kernels there: nothing is made on the device but its context. */
+sf_status_t sfshm_cuda_enter_context(int32_t device);
+
 /* With the lock held: the device of an attached address; -1: none. */
 int32_t sfshm_cuda_device_of(const void *address);
 
@@ -92,6 +95,9 @@ sf_status_t sfshm_cuda_settle(sfshm_cuda_device_t *device);
 /* See sfshm_device_ops_t. */
 sf_status_t sfshm_cuda_describe(int32_t device, sfshm_device_info_t *info_p);
 sf_status_t sfshm_cuda_link(int32_t from, int32_t to, sfshm_device_link_t *link_p);
+sf_status_t sfshm_cuda_identify(int32_t device, sfshm_device_identity_t *identity_p);
+sf_status_t sfshm_cuda_allocate(const sfshm_device_identity_t *identity, size_t length_bytes, void **address_p);
+void sfshm_cuda_release(void *address);
 sf_status_t sfshm_cuda_find(const void *address, sfshm_device_range_t *range_p);
 sf_status_t sfshm_cuda_attach(const sfshm_device_range_t *range);
 void sfshm_cuda_detach(const void *address);

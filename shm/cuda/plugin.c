@@ -164,7 +164,7 @@ static sf_status_t make_bounce(sfshm_cuda_device_t *device)
   return status;
 }
 
-static void close_device(sfshm_cuda_device_t *device, CUdevice number)
+static void close_device(sfshm_cuda_device_t *device)
 {
   for (int half = 0; half < SFSHM_CUDA_HALVES; half++) {
     if (device->bounce[half] != NULL)
@@ -179,24 +179,26 @@ static void close_device(sfshm_cuda_device_t *device, CUdevice number)
   if (device->stream != NULL)
     cuStreamDestroy(device->stream);
   sfshm_cuda_leave();
-  cuDevicePrimaryCtxRelease(number);
-  *device = (sfshm_cuda_device_t){0};
+  *device = (sfshm_cuda_device_t){.context = device->context};
+}
+
+/* Contexts stay: other parts of the process may have taken them as theirs. */
+sf_status_t sfshm_cuda_enter_context(int32_t number)
+{
+  sfshm_cuda_device_t *device = &state.devices[number];
+  CUdevice handle;
+  sf_status_t status = sfshm_cuda_status(cuDeviceGet(&handle, number), "cuDeviceGet");
+  if (status == SF_OK && device->context == NULL)
+    status = sfshm_cuda_status(cuDevicePrimaryCtxRetain(&device->context, handle), "cuDevicePrimaryCtxRetain");
+  return status == SF_OK ? sfshm_cuda_status(cuCtxPushCurrent(device->context), "cuCtxPushCurrent") : status;
 }
 
 /* The device's context is current afterwards. */
 static sf_status_t open_device(sfshm_cuda_device_t *device, int32_t number)
 {
-  CUdevice handle;
-  sf_status_t status = sfshm_cuda_status(cuDeviceGet(&handle, number), "cuDeviceGet");
-  if (status == SF_OK)
-    status = sfshm_cuda_status(cuDevicePrimaryCtxRetain(&device->context, handle), "cuDevicePrimaryCtxRetain");
+  sf_status_t status = sfshm_cuda_enter_context(number);
   if (status != SF_OK)
     return status;
-  status = sfshm_cuda_status(cuCtxPushCurrent(device->context), "cuCtxPushCurrent");
-  if (status != SF_OK) {
-    cuDevicePrimaryCtxRelease(handle);
-    return status;
-  }
   status = sfshm_cuda_status(cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   if (status == SF_OK)
     status = sfshm_cuda_status(cuModuleLoadData(&device->module, sfshm_cuda_fatbin), "loading kernels");
@@ -205,7 +207,7 @@ static sf_status_t open_device(sfshm_cuda_device_t *device, int32_t number)
   if (status == SF_OK)
     status = make_bounce(device);
   if (status != SF_OK) {
-    close_device(device, handle);
+    close_device(device);
     return status;
   }
   device->is_open = true;
@@ -352,6 +354,9 @@ const sfshm_device_ops_t *sfshm_device_plugin(void)
       .count = count,
       .describe = sfshm_cuda_describe,
       .link = sfshm_cuda_link,
+      .identify = sfshm_cuda_identify,
+      .allocate = sfshm_cuda_allocate,
+      .release = sfshm_cuda_release,
       .find = sfshm_cuda_find,
       .attach = sfshm_cuda_attach,
       .detach = sfshm_cuda_detach,

@@ -1,5 +1,6 @@
 /* Memory of other processes' devices: handles, and what is open. Each allocation is opened once, however often it is
  * asked for. With the lock held inside. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,19 @@ typedef struct shared {
 
 static shared_t *opened;
 
+static sf_status_t get_handle(const sfshm_device_range_t *range, CUipcMemHandle *handle_p)
+{
+  sfshm_cuda_lock();
+  sf_status_t status = sfshm_cuda_enter_context(range->device);
+  if (status == SF_OK) {
+    if (cuIpcGetMemHandle(handle_p, (CUdeviceptr)(uintptr_t)range->base) != CUDA_SUCCESS)
+      status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the driver gives no handle for memory at %p", range->base);
+    sfshm_cuda_leave();
+  }
+  sfshm_cuda_unlock();
+  return status;
+}
+
 sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_p)
 {
   content_t content = {0};
@@ -38,8 +52,8 @@ sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_
   status = sfshm_cuda_status(cuDeviceGet(&device, range.device), "cuDeviceGet");
   if (status == SF_OK)
     status = sfshm_cuda_status(cuDeviceGetUuid(&content.device, device), "cuDeviceGetUuid");
-  if (status == SF_OK && cuIpcGetMemHandle(&content.memory, (CUdeviceptr)(uintptr_t)range.base) != CUDA_SUCCESS)
-    status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the driver gives no handle for memory at %p", address);
+  if (status == SF_OK)
+    status = get_handle(&range, &content.memory);
   if (status != SF_OK)
     return status;
   memset(handle_p, 0, sizeof *handle_p);
@@ -48,7 +62,7 @@ sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_
 }
 
 /* The number that the device has in this process. */
-static sf_status_t find_device(const CUuuid *wanted, int32_t *number_p)
+static sf_status_t find_device(const void *wanted, int32_t *number_p)
 {
   int n = 0;
   CUdevice device;
@@ -85,6 +99,70 @@ static sf_status_t open_handle(shared_t *shared)
     shared->range.device = number;
   return status;
 }
+
+/* ---- Memory for sharing ------------------------------------------------------------------------------------------ */
+
+sf_status_t sfshm_cuda_identify(int32_t number, sfshm_device_identity_t *identity_p)
+{
+  CUdevice device;
+  CUuuid uuid;
+  sf_status_t status = sfshm_cuda_status(cuDeviceGet(&device, number), "cuDeviceGet");
+  if (status == SF_OK)
+    status = sfshm_cuda_status(cuDeviceGetUuid(&uuid, device), "cuDeviceGetUuid");
+  if (status == SF_OK)
+    memcpy(identity_p->bytes, uuid.bytes, sizeof identity_p->bytes);
+  return status;
+}
+
+/* Nobody sees what was there before. */
+static sf_status_t allocate_zeroed(size_t length_bytes, CUdeviceptr *base_p)
+{
+  char what[64];
+  snprintf(what, sizeof what, "%zu bytes of a device's memory", length_bytes);
+  sf_status_t status = sfshm_cuda_status(cuMemAlloc(base_p, length_bytes), what);
+  if (status != SF_OK)
+    return status;
+  status = sfshm_cuda_status(cuMemsetD8(*base_p, 0, length_bytes), "zeroing memory");
+  if (status == SF_OK)
+    status = sfshm_cuda_status(cuCtxSynchronize(), "zeroing memory");
+  if (status != SF_OK)
+    cuMemFree(*base_p);
+  return status;
+}
+
+sf_status_t sfshm_cuda_allocate(const sfshm_device_identity_t *identity, size_t length_bytes, void **address_p)
+{
+  int32_t number;
+  CUdeviceptr base;
+  sf_status_t status = find_device(identity, &number);
+  if (status != SF_OK)
+    return status;
+  sfshm_cuda_lock();
+  status = sfshm_cuda_enter_context(number);
+  if (status == SF_OK) {
+    status = allocate_zeroed(length_bytes, &base);
+    sfshm_cuda_leave();
+  }
+  sfshm_cuda_unlock();
+  if (status == SF_OK)
+    *address_p = (void *)(uintptr_t)base;
+  return status;
+}
+
+void sfshm_cuda_release(void *address)
+{
+  sfshm_device_range_t range;
+  if (sfshm_cuda_find(address, &range) != SF_OK)
+    return;
+  sfshm_cuda_lock();
+  if (sfshm_cuda_enter_context(range.device) == SF_OK) {
+    cuMemFree((CUdeviceptr)(uintptr_t)address);
+    sfshm_cuda_leave();
+  }
+  sfshm_cuda_unlock();
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 static sf_status_t add(const content_t *content, shared_t **shared_p)
 {

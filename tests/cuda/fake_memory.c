@@ -20,8 +20,7 @@ typedef struct memory {
   int device; /* -1: pinned; -2: the host's, registered */
   int fd;
   bool imported;
-  _Atomic int32_t *users; /* other processes; NULL: pinned */
-  char *alias;            /* registered: where devices see it */
+  char *alias; /* registered: where devices see it */
 } memory_t;
 
 /* What a handle holds. */
@@ -73,15 +72,34 @@ static size_t page_bytes(void)
   return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Maps the file, and its last page by itself. */
 static void map_memory(memory_t *memory)
 {
   size_t page = page_bytes();
   memory->mapped_bytes = (memory->length_bytes + page - 1) & ~(page - 1);
   memory->base = mmap(NULL, memory->mapped_bytes, protection(), MAP_SHARED, memory->fd, 0);
-  memory->users = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd, (off_t)memory->mapped_bytes);
-  if (memory->base == MAP_FAILED || memory->users == MAP_FAILED)
+  if (memory->base == MAP_FAILED)
     abort();
+}
+
+/* Processes that have others' memory open hold a lock on its file, which goes when they die. */
+static void note_use(const memory_t *memory)
+{
+  struct flock use = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+  if (fcntl(memory->fd, F_SETLK, &use) != 0)
+    abort();
+}
+
+static void check_unused(const memory_t *memory)
+{
+  struct flock use;
+  for (int i = 0; i < 5000; i++) { /* who has just been killed still holds it for a moment */
+    use = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    if (fcntl(memory->fd, F_GETLK, &use) == 0 && use.l_type == F_UNLCK)
+      return;
+    usleep(1000);
+  }
+  fprintf(stderr, "fake CUDA driver: memory is freed that process %d has open\n", (int)use.l_pid);
+  abort();
 }
 
 static memory_t *add_memory(int device, size_t bytes)
@@ -105,7 +123,7 @@ static CUresult make_memory(int device, size_t bytes, void **base_p)
   } else {
     size_t page = page_bytes();
     memory->fd = memfd_create("fake-cuda", MFD_CLOEXEC);
-    if (memory->fd < 0 || ftruncate(memory->fd, (off_t)(((bytes + page - 1) & ~(page - 1)) + page)) != 0)
+    if (memory->fd < 0 || ftruncate(memory->fd, (off_t)((bytes + page - 1) & ~(page - 1))) != 0)
       abort();
     map_memory(memory);
   }
@@ -118,15 +136,12 @@ static CUresult free_memory(uintptr_t address, bool imported)
   memory_t **link = find_memory(address), *memory = *link;
   if (memory == NULL || (uintptr_t)memory->base != address || memory->imported != imported)
     return CUDA_ERROR_INVALID_VALUE;
-  if (memory->users != NULL && !imported && *memory->users != 0) {
-    fprintf(stderr, "fake CUDA driver: memory is freed that %d other processes have open\n", (int)*memory->users);
-    abort();
-  }
-  if (memory->users == NULL) {
+  if (memory->fd >= 0 && !imported)
+    check_unused(memory);
+  if (memory->fd < 0) {
     free(memory->base);
   } else {
     munmap(memory->base, memory->mapped_bytes);
-    munmap((void *)memory->users, page_bytes());
     close(memory->fd);
   }
   *link = memory->next;
@@ -168,6 +183,17 @@ CUresult cuMemFree(CUdeviceptr pointer)
   pthread_mutex_lock(&sftest_cuda_lock);
   sftest_cuda_finish(true);
   CUresult result = free_memory((uintptr_t)pointer, false);
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return result;
+}
+
+CUresult cuMemsetD8(CUdeviceptr pointer, unsigned char value, size_t bytes)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  sftest_cuda_open_memory();
+  memset((void *)(uintptr_t)pointer, value, bytes);
+  sftest_cuda_close_memory();
+  CUresult result = sftest_cuda_sticky;
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
@@ -255,6 +281,8 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
   pthread_mutex_lock(&sftest_cuda_lock);
   const memory_t *memory = *find_memory((uintptr_t)pointer);
   CUresult result = memory != NULL && memory->fd >= 0 && !memory->imported ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  if (sftest_cuda_current() == NULL)
+    result = CUDA_ERROR_INVALID_CONTEXT;
   if (sftest_cuda_is_to_fail("cuIpcGetMemHandle"))
     result = CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_SUCCESS) {
@@ -286,7 +314,7 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigne
   memory->fd = fd;
   memory->imported = true;
   map_memory(memory);
-  ++*memory->users;
+  note_use(memory);
   *pointer = (CUdeviceptr)(uintptr_t)memory->base;
   pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
@@ -295,9 +323,6 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigne
 CUresult cuIpcCloseMemHandle(CUdeviceptr pointer)
 {
   pthread_mutex_lock(&sftest_cuda_lock);
-  const memory_t *memory = *find_memory((uintptr_t)pointer);
-  if (memory != NULL && memory->imported)
-    --*memory->users;
   CUresult result = free_memory((uintptr_t)pointer, true);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;

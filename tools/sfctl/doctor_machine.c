@@ -187,7 +187,7 @@ static void examine_gpu(const sfctl_doctor_t *doctor, sfctl_report_t *report)
   }
   if (driver)
     text[strcspn(text, "\n")] = '\0';
-  if (sfc_device_load(&ops) == SF_OK) {
+  if (sfshm_device_load(&ops) == SF_OK) {
     sfctl_report_add(report, "gpu", SFCTL_FINE, "%.200s: memory of devices can be registered",
                      driver ? text : "a CUDA device");
     return;

@@ -38,7 +38,7 @@ static sf_status_t find_devices(devices_t *devices)
 {
   const sfshm_device_ops_t *ops;
   *devices = (devices_t){0};
-  if (sfc_device_load(&ops) != SF_OK) {
+  if (sfshm_device_load(&ops) != SF_OK) {
     snprintf(devices->none, sizeof devices->none, "%s", sfshm_error_detail());
     return SF_OK;
   }

@@ -134,7 +134,18 @@ typedef enum sf_memory_kind {
  * SF_ERR_NOMEM when the memory is not there (pages are allocated now, never by a later fault). */
 SF_CHECK_RESULT sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p);
 
-/* Frees memory from sf_alloc. No operation on it may be in flight. NULL is accepted. SF_ERR_ARG: not such memory. */
+/* The same on a CUDA device, by the number that it has in this process: zeroed, registered (see sf_register), aligned
+ * as the driver does. The daemon allocates it, so that other ranks lose nothing that they have open when this one dies,
+ * and frees it when nobody has it open any more. Opened here by the driver's IPC: its address is valid in all contexts
+ * of the device. Local; waits for the daemon, which at first takes up to seconds to start the driver. SF_ERR_NOMEM: the
+ * device has no more memory. SF_ERR_UNSUPPORTED: no driver, device or plugin here or at the daemon, the device is not
+ * visible to the daemon, or the driver does not let processes share memory; the detail says which. SF_ERR_ARG: no such
+ * device. SF_ERR_LIMIT: the daemon's option max-regions. */
+SF_CHECK_RESULT sf_status_t sf_alloc_on_device(sf_context_t *context, int32_t device, size_t len_bytes,
+                                               void **address_p);
+
+/* Frees memory from sf_alloc or sf_alloc_on_device. No operation on it may be in flight. That of a device is let go by
+ * the other ranks first. NULL is accepted. SF_ERR_ARG: not such memory. */
 sf_status_t sf_free(sf_context_t *context, void *address);
 
 /* Declares len_bytes at address to be used in operations. Host memory is then read by other ranks directly
