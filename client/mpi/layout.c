@@ -22,8 +22,6 @@ typedef struct contents {
 static const char *combiner_name(int combiner)
 {
   switch (combiner) {
-  case MPI_COMBINER_SUBARRAY:
-    return "a subarray";
   case MPI_COMBINER_DARRAY:
     return "a distributed array";
   default:
@@ -148,6 +146,25 @@ typedef struct block {
   bool in_extents;
 } block_t;
 
+/* Of a subarray: its lines along the dimension that varies fastest. integers: number of dimensions, sizes of the array,
+ * sizes of the part, where it starts, order. */
+static bool describe_line(const int n[], int i, block_t *block)
+{
+  int ndims = n[0];
+  const int *sizes = n + 1, *part = sizes + ndims, *start = part + ndims;
+  bool last_is_fastest = start[ndims] == MPI_ORDER_C;
+  int64_t at = 0, stride = 1, rest = i;
+  for (int k = 0; k < ndims; k++) {
+    int d = last_is_fastest ? ndims - 1 - k : k;
+    int64_t place = k == 0 ? 0 : rest % part[d];
+    rest = k == 0 ? rest : rest / part[d];
+    at += (start[d] + place) * stride;
+    stride *= sizes[d];
+  }
+  *block = (block_t){part[last_is_fastest ? ndims - 1 : 0], at, true};
+  return rest == 0;
+}
+
 static bool describe_block(const contents_t *c, int i, block_t *block)
 {
   const int *n = c->integers;
@@ -178,6 +195,8 @@ static bool describe_block(const contents_t *c, int i, block_t *block)
   case MPI_COMBINER_STRUCT:
     *block = i < n[0] ? (block_t){n[1 + i], c->addresses[i], false} : (block_t){0};
     return i < n[0];
+  case MPI_COMBINER_SUBARRAY:
+    return describe_line(n, i, block);
   default:
     return false;
   }
@@ -188,7 +207,7 @@ static bool is_known(int combiner)
   static const int known[] = {MPI_COMBINER_DUP,           MPI_COMBINER_RESIZED,        MPI_COMBINER_CONTIGUOUS,
                               MPI_COMBINER_VECTOR,        MPI_COMBINER_HVECTOR,        MPI_COMBINER_INDEXED,
                               MPI_COMBINER_INDEXED_BLOCK, MPI_COMBINER_HINDEXED_BLOCK, MPI_COMBINER_HINDEXED,
-                              MPI_COMBINER_STRUCT};
+                              MPI_COMBINER_STRUCT,        MPI_COMBINER_SUBARRAY};
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
     if (known[i] == combiner)
       return true;

@@ -77,7 +77,7 @@ static MPI_Datatype make_struct(bool with_kind)
 
 static void check_derived(void)
 {
-  MPI_Datatype three, matrix, backwards, column, particle, many;
+  MPI_Datatype three, matrix, backwards, column, particle, many, array, planes, plane;
   MPI_Type_contiguous(3, MPI_DOUBLE, &three);
   expect_unit(three, SFSHM_BASE_DOUBLE, 3, "contiguous");
   MPI_Type_vector(4, 3, 3, MPI_DOUBLE, &matrix);
@@ -86,11 +86,17 @@ static void check_derived(void)
   expect_unit(backwards, SFSHM_BASE_INT32, 6, "indexed, backwards");
   MPI_Type_create_resized(MPI_DOUBLE, 0, 24, &column);
   expect_refused(column, "bytes 8 to 23 of each 24");
+  MPI_Type_create_subarray(2, (int[]){5, 4}, (int[]){5, 4}, (int[]){0, 0}, MPI_ORDER_C, three, &array);
+  expect_unit(array, SFSHM_BASE_DOUBLE, 60, "all of an array");
+  MPI_Type_create_subarray(3, (int[]){4, 3, 2}, (int[]){4, 3, 1}, (int[]){0, 0, 0}, MPI_ORDER_FORTRAN, MPI_INT,
+                           &planes);
+  MPI_Type_create_resized(planes, 0, 48, &plane);
+  expect_unit(plane, SFSHM_BASE_INT32, 12, "the first plane of an array, as long as it is");
   particle = make_struct(true);
   expect_unit(particle, SFSHM_BASE_OPAQUE, sizeof(particle_t), "a struct");
   MPI_Type_contiguous(1000000, particle, &many);
   expect_unit(many, SFSHM_BASE_OPAQUE, 1000000 * (int64_t)sizeof(particle_t), "many structs");
-  MPI_Datatype made[] = {three, matrix, backwards, column, particle, many};
+  MPI_Datatype made[] = {three, matrix, backwards, column, particle, many, array, planes, plane};
   for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
     MPI_Type_free(&made[i]);
 }
@@ -104,7 +110,7 @@ static void check_strange(void)
   MPI_Type_contiguous(0, MPI_INT, &nothing);
   expect_refused(nothing, "");
   MPI_Type_create_subarray(2, (int[]){4, 4}, (int[]){2, 2}, (int[]){1, 1}, MPI_ORDER_C, MPI_INT, &part);
-  expect_refused(part, "a subarray");
+  expect_refused(part, "bytes 0 to 19 of each 64");
   for (int i = 0; i < 40000; i++) {
     at[i] = 3 * i;
     counts[i] = 1;
@@ -143,7 +149,7 @@ static MPI_Datatype derive(MPI_Datatype a, MPI_Datatype b)
   MPI_Aint lower, extent;
   int n = 1 + below(3), length = 1 + below(2);
   MPI_Type_get_extent(a, &lower, &extent);
-  switch (below(7)) {
+  switch (below(8)) {
   case 0:
     MPI_Type_contiguous(n, a, &made);
     break;
@@ -160,6 +166,10 @@ static MPI_Datatype derive(MPI_Datatype a, MPI_Datatype b)
     MPI_Type_create_struct(2, (int[]){n, 1}, (MPI_Aint[]){0, n * extent}, (MPI_Datatype[]){a, b}, &made);
     break;
   case 5:
+    MPI_Type_create_subarray(3, (int[]){3, n, 2}, (int[]){3 - (below(4) == 0), n, 2 - (below(3) == 0)},
+                             (int[]){0, 0, 0}, below(2) == 0 ? MPI_ORDER_C : MPI_ORDER_FORTRAN, a, &made);
+    break;
+  case 6:
     MPI_Type_create_resized(a, 0, extent + 8 * (below(4) == 0), &made);
     break;
   default:
