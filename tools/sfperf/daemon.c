@@ -9,7 +9,7 @@
 
 enum { MAX_ANSWER = 1 << 20 };
 
-static void find_sfctl(char path[PATH_MAX])
+void sfperf_daemon_find_sfctl(char path[PATH_MAX])
 {
   static const char name[] = "/sfctl";
   ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - sizeof name);
@@ -24,7 +24,7 @@ static void find_sfctl(char path[PATH_MAX])
 static char *ask(const char *command)
 {
   char path[PATH_MAX], line[PATH_MAX + 64];
-  find_sfctl(path);
+  sfperf_daemon_find_sfctl(path);
   if (strchr(path, '\''))
     return NULL;
   snprintf(line, sizeof line, "'%s' %s --json 2>/dev/null", path, command);

@@ -2,6 +2,7 @@
 #ifndef SFPERF_DAEMON_H
 #define SFPERF_DAEMON_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,6 +15,9 @@ typedef struct sfperf_traffic {
 /* Runs the sfctl that lies beside this program, else the one in PATH, which asks the daemon of SF_SOCKET. False if
  * there is none, or it says something else. */
 bool sfperf_daemon_traffic(sfperf_traffic_t *traffic_p);
+
+/* That sfctl. */
+void sfperf_daemon_find_sfctl(char path[PATH_MAX]);
 
 /* Its process; 0 if that is not known. */
 int sfperf_daemon_pid(void);

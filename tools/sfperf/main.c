@@ -25,6 +25,7 @@ static const struct {
     {"pingpong", sfperf_pingpong, true, false}, {"exchange", sfperf_exchange, false, false},
     {"setup", sfperf_setup, false, false},      {"overlap", sfperf_overlap, true, false},
     {"incast", sfperf_incast, false, true},     {"collective", sfperf_collective, false, false},
+    {"watched", sfperf_watched, true, false},
 };
 
 /* Index of the benchmark, -1 if there is none of this name. */
@@ -111,7 +112,8 @@ int main(int argc, char *argv[])
   MPI_Init(&argc, &argv);
   int bench = find_bench(argv[1]);
   if (bench < 0)
-    sfperf_fail_all(EXIT_USAGE, "unknown benchmark %s: pingpong, exchange, setup, overlap or incast", argv[1]);
+    sfperf_fail_all(EXIT_USAGE,
+                    "unknown benchmark %s: pingpong, exchange, setup, overlap, incast, collective or watched", argv[1]);
   sfperf_options_t options;
   if (sfperf_options_parse(argc - 1, argv + 1, &options) != SF_OK)
     sfperf_fail_all(EXIT_USAGE, "%s", sfshm_error_detail());

@@ -22,7 +22,7 @@ static const struct {
     {"reps", "N", take_reps, "repetitions, interleaved over all contenders (9)"},
     {"sample-ms", "MS", take_sample_ms, "about how long each sample takes (20)"},
     {"no-pin", NULL, take_no_pin, "leave ranks that the launcher has not bound where they are"},
-    {"sizes", "LIST", take_sizes, "pingpong, overlap, incast, collective: bytes, e.g. 8,64K,2M"},
+    {"sizes", "LIST", take_sizes, "all but exchange and setup: bytes, e.g. 8,64K,2M"},
     {"random", "N", take_random, "exchange: each rank N leaves on random roots among 100 N of the others"},
     {"contiguous", "N", take_contiguous, "exchange: each rank N leaves on the first N roots of the next"},
     {"overlapping", "N", take_overlapping, "exchange: each rank N roots, and leaves on half of those of all others"},
@@ -207,6 +207,7 @@ static void set_sizes(sfperf_options_t *options, const char *bench)
   static const int64_t incast[] = {8, 1024, 65536, 1048576};
   static const int64_t overlap[] = {262144, 1048576, 4194304};
   static const int64_t collective[] = {8, 1024, 65536};
+  static const int64_t watched[] = {8, 65536};
   const int64_t *sizes = pingpong;
   options->nsizes = sizeof pingpong / sizeof pingpong[0];
   if (strcmp(bench, "incast") == 0) {
@@ -218,6 +219,10 @@ static void set_sizes(sfperf_options_t *options, const char *bench)
   } else if (strcmp(bench, "collective") == 0) {
     sizes = collective;
     options->nsizes = sizeof collective / sizeof collective[0];
+  } else if (strcmp(bench, "watched") == 0) {
+    sizes = watched;
+    options->nsizes = sizeof watched / sizeof watched[0];
+    options->measure.sample_s = 0.2; /* two refreshes */
   }
   memcpy(options->sizes, sizes, (size_t)options->nsizes * sizeof sizes[0]);
 }
@@ -272,7 +277,7 @@ sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *optio
 
 void sfperf_options_help(FILE *file)
 {
-  fputs("usage: sfrun [--nodes N] -n 2 sfperf pingpong|exchange|setup|overlap|incast|collective [options]\n"
+  fputs("usage: sfrun [--nodes N] -n 2 sfperf pingpong|exchange|setup|overlap|incast|collective|watched [options]\n"
         "       sfperf judge THRESHOLDS [RESULTS...]\n"
         "\n"
         "  pingpong  one-way time of bcast and reduce between two ranks\n"
@@ -280,6 +285,8 @@ void sfperf_options_help(FILE *file)
         "  setup     creation of graphs\n"
         "  overlap   one rank computes while its partner waits for its data\n"
         "  incast    all nodes send to one\n"
+        "  collective  patterns beside the collectives of MPI\n"
+        "  watched   what sfctl top costs the job that it shows\n"
         "  judge     compare JSON results with a table of thresholds\n"
         "\n",
         file);
