@@ -8,6 +8,7 @@
 
 #include "client/context.h"
 #include "client/group.h"
+#include "client/origin.h"
 #include "client/trunk.h"
 #include "shm/error.h"
 
@@ -146,6 +147,20 @@ static sfshm_graph_counters_t *take_graph(sfc_counters_t *counters)
   return &shared->graphs[i];
 }
 
+/* Likewise of ranks of other nodes. */
+static sfshm_far_counters_t *take_far(sfc_counters_t *counters, uint32_t n)
+{
+  sfshm_counters_t *shared = counters->shared;
+  uint32_t first;
+  if (n == 0 || !find_run(counters->far_taken, SFSHM_COUNTED_FAR, n, &first) ||
+      !reach(counters, offsetof(sfshm_counters_t, far), sizeof shared->far[0], SFSHM_COUNTED_FAR, &shared->far_used,
+             first + n))
+    return NULL;
+  set_taken(counters->far_taken, first, n, true);
+  memset(&shared->far[first], 0, n * sizeof shared->far[0]);
+  return &shared->far[first];
+}
+
 /* ---- The trace --------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) sfshm_trace_t *make_trace(sfc_counters_t *counters)
@@ -203,6 +218,39 @@ static void enter_lanes(sfc_counters_t *counters, sf_graph_t *graph, bool seen)
   }
 }
 
+static int32_t job_rank_if_far(const sf_graph_t *graph, int32_t rank)
+{
+  int32_t job_rank = sfc_group_job_rank(graph->group, rank);
+  return sfc_context_node_of(graph->context, job_rank) != graph->context->node ? job_rank : -1;
+}
+
+/* Ranks of other nodes on whose roots there are leaves here. */
+static void enter_far(sfc_counters_t *counters, const sf_graph_t *graph)
+{
+  sfshm_graph_counters_t *entry = graph->counts;
+  const sfc_origin_t *origin = graph->origin;
+  bool combined = (graph->flags & SF_GRAPH_REPRODUCIBLE) == 0;
+  uint32_t n = 0;
+  for (int32_t i = 0; i < origin->nparts; i++)
+    n += job_rank_if_far(graph, origin->parts[i].rank) >= 0;
+  sfshm_far_counters_t *far = take_far(counters, n);
+  if (far == NULL)
+    return;
+  entry->first_far = (uint32_t)(far - counters->shared->far);
+  entry->nfar = n;
+  for (int32_t i = 0; i < origin->nparts; i++) {
+    const sfshm_edge_block_t *block = &origin->parts[i].block;
+    int32_t rank = job_rank_if_far(graph, origin->parts[i].rank);
+    if (rank < 0)
+      continue;
+    far->rank = rank;
+    far->graph = graph->number;
+    far->values = (uint64_t)block->value_root.n;
+    far->reduce_values = (uint64_t)(combined ? block->value_root.n : block->leaf.n);
+    atomic_store_explicit(&far++->taken, 1, memory_order_relaxed);
+  }
+}
+
 static uint64_t now_ns(void)
 {
   struct timespec now;
@@ -240,6 +288,8 @@ sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
     graph->counts = entry;
     describe_graph(graph, entry);
     enter_lanes(counters, graph, seen);
+    if (seen && graph->trunks != NULL && graph->origin != NULL)
+      enter_far(counters, graph);
     atomic_store_explicit(&entry->graph, graph->number, memory_order_release);
   }
   end_change(shared);
@@ -321,6 +371,32 @@ static void settle_lane(sfc_counters_t *counters, const sfshm_graph_counters_t *
   atomic_store_explicit(&lane->kind, SFSHM_PEER_NONE, memory_order_relaxed);
 }
 
+/* Sums over graphs that are gone. Without room for them they are not known. */
+static sfshm_far_counters_t *find_gone_far(sfc_counters_t *counters, int32_t rank)
+{
+  sfshm_counters_t *shared = counters->shared;
+  uint32_t n = atomic_load_explicit(&shared->far_used, memory_order_relaxed);
+  for (uint32_t i = 0; i < n; i++)
+    if (shared->far[i].taken != 0 && shared->far[i].graph == 0 && shared->far[i].rank == rank)
+      return &shared->far[i];
+  sfshm_far_counters_t *far = take_far(counters, 1);
+  if (far != NULL) {
+    far->rank = rank;
+    atomic_store_explicit(&far->taken, 1, memory_order_relaxed);
+  }
+  return far;
+}
+
+static void settle_far(sfc_counters_t *counters, const sfshm_graph_counters_t *graph, sfshm_far_counters_t *far)
+{
+  sfshm_far_counters_t *gone = find_gone_far(counters, far->rank);
+  if (gone != NULL) {
+    sfshm_count(&gone->bytes_from, load(&graph->unit_bytes[SFSHM_BCAST]) * far->values);
+    sfshm_count(&gone->bytes_to, load(&graph->unit_bytes[SFSHM_REDUCE]) * far->reduce_values);
+  }
+  atomic_store_explicit(&far->taken, 0, memory_order_relaxed);
+}
+
 void sfc_counters_settle(sfc_counters_t *counters, sf_graph_t *graph)
 {
   sfshm_counters_t *shared = counters->shared;
@@ -331,6 +407,9 @@ void sfc_counters_settle(sfc_counters_t *counters, sf_graph_t *graph)
   for (uint32_t i = 0; i < entry->nlanes; i++)
     settle_lane(counters, entry, &shared->lanes[entry->first_lane + i]);
   set_taken(counters->lanes_taken, entry->first_lane, entry->nlanes, false);
+  for (uint32_t i = 0; i < entry->nfar; i++)
+    settle_far(counters, entry, &shared->far[entry->first_far + i]);
+  set_taken(counters->far_taken, entry->first_far, entry->nfar, false);
   settle_lane(counters, entry, &entry->rest[0]);
   settle_lane(counters, entry, &entry->rest[1]);
   sfshm_counters_add_graph(&shared->total, entry);

@@ -18,6 +18,7 @@ typedef struct sfc_counters {
   sfshm_counters_t *shared;
   uint64_t graphs_taken[(SFSHM_COUNTED_GRAPHS + 63) / 64]; /* bits */
   uint64_t lanes_taken[SFSHM_COUNTED_LANES / 64];
+  uint64_t far_taken[SFSHM_COUNTED_FAR / 64];
   bool trace_failed; /* there was no memory for it */
   sfc_gone_t *gone;  /* entries of other ranks and nodes that outlive graphs */
   int32_t ngone;

@@ -144,8 +144,10 @@ static inline void launch(sf_request_t *request, sfc_thread_t *thread, bool apar
   request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
   if (__builtin_expect(sfc_watch_wanted(request), false))
     sfc_watch_begin(request);
-  if (graph->trunks != NULL)
+  if (graph->trunks != NULL) {
     sfc_trunks_check_begun(graph, request);
+    sfshm_count(&graph->counts->unit_bytes[request->operation], request->combine.unit_bytes);
+  }
   request->offers = apart ? sfc_offload_begun(request) : 0;
   bool sent = request->send.lane != NULL && sfc_request_send_straight(request, thread);
   if (graph->thread == NULL)

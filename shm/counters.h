@@ -148,10 +148,29 @@ typedef struct sfshm_graph_counters {
   _Atomic uint64_t digests[SFSHM_CALL_DIGESTS]; /* by level, of all operations up to one */
   _Atomic uint64_t latency_ns[SFSHM_KINDS];     /* from begin to end, of the sampled ones: all together, */
   _Atomic uint32_t latency[SFSHM_KINDS][SFSHM_LATENCY_BUCKETS]; /* and by how long they took */
-  uint64_t reserved[2];
+  _Atomic uint64_t unit_bytes[2]; /* sizes of units, added up over the operations begun, by direction: of graphs with
+                                     edges to other nodes */
+  uint32_t first_far; /* of its entries for ranks of other nodes; nfar 0: it has none, or there is no room */
+  uint32_t nfar;
+  uint64_t reserved[7];
   sfshm_lane_counters_t rest[2]; /* lanes without an entry of their own: to ranks, to nodes */
 } sfshm_graph_counters_t;
-_Static_assert(sizeof(sfshm_graph_counters_t) == 1728, "layout version 4");
+_Static_assert(sizeof(sfshm_graph_counters_t) == 1792, "layout version 4");
+
+/* ---- Ranks of other nodes ---------------------------------------------------------------------------------------- */
+
+/* What leaves here have to do with roots of a rank on another node. They are served by the messages of the node, so
+ * nothing is counted on the way: what the pair needs follows from the operations of the graph. */
+typedef struct sfshm_far_counters {
+  _Atomic uint32_t taken;      /* 0: entry free */
+  int32_t rank;                /* in the job */
+  uint64_t values;             /* units that a bcast brings from there: constant, as are the next ones */
+  uint64_t reduce_values;      /* and a reduce takes there */
+  uint64_t graph;              /* 0: of all graphs that are gone */
+  _Atomic uint64_t bytes_from; /* of these */
+  _Atomic uint64_t bytes_to;
+} sfshm_far_counters_t;
+_Static_assert(sizeof(sfshm_far_counters_t) == 48, "layout version 4");
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
@@ -163,6 +182,7 @@ typedef enum sfshm_blocked {
 
 #define SFSHM_COUNTED_GRAPHS 255 /* graphs beyond that count only in the rank's totals, when they are destroyed */
 #define SFSHM_COUNTED_LANES 4096
+#define SFSHM_COUNTED_FAR 8192
 
 typedef struct sfshm_counters {
   sfshm_region_header_t header;
@@ -177,7 +197,8 @@ typedef struct sfshm_counters {
   char job_name[256];
   char program[64];
   _Atomic uint32_t traced;
-  uint8_t reserved[20];
+  _Atomic uint32_t far_used;
+  uint8_t reserved[16];
   sfshm_counter_set_t total;         /* of graphs that are gone */
   _Atomic uint64_t blocked_since_ns; /* in a call that others have to make, too, CLOCK_MONOTONIC; 0: in none */
   _Atomic uint32_t blocked_in;       /* sfshm_blocked_t */
@@ -186,11 +207,12 @@ typedef struct sfshm_counters {
   _Alignas(4096) sfshm_graph_counters_t graphs[SFSHM_COUNTED_GRAPHS];
   _Alignas(4096) sfshm_lane_counters_t lanes[SFSHM_COUNTED_LANES];
   _Alignas(4096) sfshm_trace_t trace; /* its pages are there if traced is 1 */
+  _Alignas(4096) sfshm_far_counters_t far[SFSHM_COUNTED_FAR];
 } sfshm_counters_t;
 _Static_assert(offsetof(sfshm_counters_t, graphs) == 4096, "layout version 2");
-_Static_assert(offsetof(sfshm_counters_t, lanes) == 4096 + 108 * 4096, "layout version 4");
-_Static_assert(offsetof(sfshm_counters_t, trace) == 4096 + 108 * 4096 + 4096 * 256, "layout version 4");
-_Static_assert(sizeof(sfshm_counters_t) == 4096 + 108 * 4096 + 4096 * 256 + 257 * 4096, "layout version 4");
+_Static_assert(offsetof(sfshm_counters_t, lanes) == 4096 + 112 * 4096, "layout version 4");
+_Static_assert(offsetof(sfshm_counters_t, trace) == 4096 + 112 * 4096 + 4096 * 256, "layout version 4");
+_Static_assert(sizeof(sfshm_counters_t) == 4096 + 112 * 4096 + 4096 * 256 + 353 * 4096, "layout version 4");
 
 /* Adds what is counted of a lane, and of a graph apart from its lanes, to sums of this process. */
 void sfshm_counters_add_lane(sfshm_counter_set_t *sum, const sfshm_lane_counters_t *lane);

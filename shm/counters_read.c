@@ -37,6 +37,8 @@ static void copy_all(const sfshm_counters_t *shared, sfshm_counters_t *copy)
   copy->lanes_used = bounded(copy->lanes_used, SFSHM_COUNTED_LANES);
   copy_words(copy->graphs, shared->graphs, copy->graphs_used * sizeof copy->graphs[0]);
   copy_words(copy->lanes, shared->lanes, copy->lanes_used * sizeof copy->lanes[0]);
+  copy->far_used = bounded(copy->far_used, SFSHM_COUNTED_FAR);
+  copy_words(copy->far, shared->far, copy->far_used * sizeof copy->far[0]);
 }
 
 /* Whether the copy was made while no entries were made or freed. The fence orders the loads of the copy before that of
@@ -67,6 +69,8 @@ static void check(sfshm_counters_t *copy)
     make_printable(graph->place, sizeof graph->place);
     if (graph->first_lane > copy->lanes_used || graph->nlanes > copy->lanes_used - graph->first_lane)
       graph->first_lane = graph->nlanes = 0;
+    if (graph->first_far > copy->far_used || graph->nfar > copy->far_used - graph->first_far)
+      graph->first_far = graph->nfar = 0;
   }
 }
 

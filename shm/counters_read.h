@@ -10,8 +10,8 @@
 
 #include "shm/counters.h"
 
-/* Copies what is in use; free it with sfshm_counters_free. In the copy graphs_used and lanes_used are within the
- * tables, entries of lanes within lanes_used, and texts printable and ended by a 0. The trace is not in it. Everything
+/* Copies what is in use; free it with sfshm_counters_free. In the copy graphs_used, lanes_used and far_used are
+ * within the tables, entries of a graph within these, and texts printable and ended by a 0. The trace is not in it. Everything
  * else is as the rank wrote it: numbers that may mean nothing. *torn_p: entries were being made or freed all the time,
  * so that one may be missing or there twice; a rank that was stopped or died in the middle of that. The descriptor
  * stays the caller's. SF_ERR_PROTO: not a region of counters; SF_ERR_VERSION: of another layout; SF_ERR_NOMEM,

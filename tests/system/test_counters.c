@@ -198,6 +198,36 @@ static void check_node(const scene_t *scene, int32_t node)
   ck_assert_uint_eq(sum_of("node_bytes_received", node), UNIT * (b * in + r * out));
 }
 
+/* What the sender packs for one rank alone: contributions to one root are combined between nodes only. */
+static uint64_t pair_bytes(const scene_t *scene, int32_t from, int32_t to)
+{
+  number_t out = count((choice_t){to, -1, from, -1}), in = count((choice_t){from, -1, to, -1});
+  uint64_t contributions = places[from] == places[to] ? in.edges : in.roots;
+  return UNIT * ((uint64_t)scene->bcasts * out.roots + (uint64_t)scene->reduces * contributions);
+}
+
+static void check_pairs(const scene_t *scene)
+{
+  int npairs = 0;
+  sftest_sfctl(cluster.nodes[0].socket, WORDS("matrix", "--all-nodes", "--by", "pairs", "--format", "csv"), 0);
+  for (int32_t from = 0; from < graph.size; from++)
+    for (int32_t to = 0; to < graph.size; to++) {
+      unsigned long long messages, bytes;
+      char pair[48];
+      uint64_t expected = from != to ? pair_bytes(scene, from, to) : 0;
+      snprintf(pair, sizeof pair, "\nrank %d,rank %d,", from, to);
+      const char *line = strstr(sftest_sfctl_out, pair);
+      ck_assert_msg((line != NULL) == (expected > 0), "%sexpected %llu in: %.2000s", pair + 1,
+                    (unsigned long long)expected, sftest_sfctl_out);
+      if (line == NULL)
+        continue;
+      npairs++;
+      ck_assert_int_eq(sscanf(line + strlen(pair), "%llu,%llu", &messages, &bytes), 2);
+      ck_assert_uint_eq(bytes, expected);
+    }
+  ck_assert_int_eq(sftest_count_lines(sftest_sfctl_out), 1 + npairs);
+}
+
 static void run(scene_t *scene, uint64_t seed, int64_t max_vertices)
 {
   sftest_job_t job;
@@ -218,6 +248,7 @@ static void run(scene_t *scene, uint64_t seed, int64_t max_vertices)
         check_rank(scene, r);
     check_node(scene, node);
   }
+  check_pairs(scene);
   scene->over = true;
   sftest_job_wait(&job, LIMIT_MS);
   sftest_job_expect_all(&job);

@@ -82,7 +82,7 @@ _sfctl() {
   case $previous in
   --parts) words='boxes rows' ;;
   --distribution) words='block cyclic' ;;
-  --by) words='ranks nodes' ;;
+  --by) words='ranks nodes pairs' ;;
   --format) words='text csv svg' ;;
   --count) words='bytes messages' ;;
   --timeout | --node | --iterations | -n | --delay | -d | --sort | --graph | --interval | --grid | --stencil | --ranks | --per-node | --unit | --threshold | --output) return ;;

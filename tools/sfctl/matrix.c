@@ -19,8 +19,10 @@ static void sleep_ms(int64_t ms)
 /* With an interval what was sent meanwhile. */
 static sf_status_t ask(const sfctl_options_t *options, sfctl_connection_t *connection, sfctl_traffic_t *traffic_p)
 {
-  const sfctl_traffic_question_t question = {
-      .job = options->job, .graph = options->graph, .by_nodes = strcmp(options->by, "nodes") == 0};
+  const sfctl_by_t by = strcmp(options->by, "nodes") == 0   ? SFCTL_BY_NODES
+                        : strcmp(options->by, "pairs") == 0 ? SFCTL_BY_PAIRS
+                                                            : SFCTL_BY_RANKS;
+  const sfctl_traffic_question_t question = {.job = options->job, .graph = options->graph, .by = by};
   sfctl_traffic_t before = {0};
   sf_status_t status = SF_OK;
   if (options->interval_ms > 0) {

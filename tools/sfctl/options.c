@@ -93,7 +93,7 @@ static const row_t rows[] = {
     {"delay", "SECONDS", "with top, -d: between refreshes; default 1", KIND_SECONDS, FIELD(delay_ms), " top "},
     {"sort", "COLUMN", "with top: by that column, highest first", KIND_TEXT, FIELD(sort), " top "},
     {"graph", "NUMBER", "with matrix: of that graph only", KIND_GRAPH, FIELD(graph), " matrix "},
-    {"by", "ranks|nodes", "with matrix: between whom; default ranks", KIND_CHOICE, FIELD(by), " matrix "},
+    {"by", "ranks|nodes|pairs", "with matrix: between whom; default ranks", KIND_CHOICE, FIELD(by), " matrix "},
     {"format", "text|csv|svg", "with matrix; default text", KIND_CHOICE, FIELD(format), " matrix "},
     {"count", "bytes|messages", "with matrix: what is shaded; default bytes", KIND_CHOICE, FIELD(count), " matrix "},
     {"interval", "SECONDS", "with matrix: what is sent during so long", KIND_SECONDS, FIELD(interval_ms), " matrix "},

@@ -9,6 +9,7 @@
 #include "proto/report/counters.h"
 #include "shm/counters_read.h"
 #include "shm/error.h"
+#include "shm/message.h"
 #include "tools/sfctl/collect.h"
 
 typedef struct counting {
@@ -78,17 +79,37 @@ static uint64_t load(const _Atomic uint64_t *counter)
   return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
+/* What a pair of ranks on different nodes needs, each way. graph: of the entry; NULL: of those that are gone. */
+static void count_far(counting_t *counting, const sfshm_graph_counters_t *graph, const sfshm_far_counters_t *far)
+{
+  const sfctl_party_t here = {SFCTL_PARTY_RANK, counting->rank}, there = {SFCTL_PARTY_RANK, far->rank};
+  uint64_t from = load(&far->bytes_from), to = load(&far->bytes_to);
+  if (graph != NULL) {
+    from += load(&graph->unit_bytes[SFSHM_BCAST]) * far->values;
+    to += load(&graph->unit_bytes[SFSHM_REDUCE]) * far->reduce_values;
+  }
+  add_flow(counting, &(sfctl_flow_t){.from = there, .to = here, .bytes = from});
+  add_flow(counting, &(sfctl_flow_t){.from = here, .to = there, .bytes = to});
+}
+
+static void count_far_of(counting_t *counting, const sfshm_counters_t *copy, const sfshm_graph_counters_t *graph)
+{
+  for (uint32_t i = 0; i < graph->nfar && counting->question->by == SFCTL_BY_PAIRS; i++)
+    count_far(counting, graph, &copy->far[graph->first_far + i]);
+}
+
 static void count_lane(counting_t *counting, const sfshm_lane_counters_t *lane)
 {
   uint32_t kind = atomic_load_explicit(&lane->kind, memory_order_relaxed);
   bool to_node = kind == SFSHM_PEER_NODE;
   sfctl_flow_t flow = {.from = {SFCTL_PARTY_RANK, counting->rank},
                        .to = {to_node ? SFCTL_PARTY_NODE : SFCTL_PARTY_RANK, lane->peer}};
-  if (kind == SFSHM_PEER_NONE || (counting->question->by_nodes && !to_node))
+  if (kind == SFSHM_PEER_NONE || (counting->question->by == SFCTL_BY_NODES && !to_node) ||
+      (counting->question->by == SFCTL_BY_PAIRS && to_node))
     return;
   if (lane->peer < 0)
     flow.to = (sfctl_party_t){SFCTL_PARTY_OTHERS, to_node};
-  if (counting->question->by_nodes) {
+  if (counting->question->by == SFCTL_BY_NODES) {
     flow.from = (sfctl_party_t){SFCTL_PARTY_NODE, counting->node};
     flow.messages = load(&lane->node_messages_sent);
     flow.bytes = load(&lane->node_bytes_sent);
@@ -109,6 +130,7 @@ static void count_graph(counting_t *counting, const sfshm_counters_t *copy, cons
     count_lane(counting, &copy->lanes[graph->first_lane + i]);
   count_lane(counting, &graph->rest[0]);
   count_lane(counting, &graph->rest[1]);
+  count_far_of(counting, copy, graph);
 }
 
 static void count_all(counting_t *counting, const sfshm_counters_t *copy)
@@ -120,7 +142,11 @@ static void count_all(counting_t *counting, const sfshm_counters_t *copy)
       continue;
     count_lane(counting, &copy->graphs[i].rest[0]);
     count_lane(counting, &copy->graphs[i].rest[1]);
+    count_far_of(counting, copy, &copy->graphs[i]);
   }
+  for (uint32_t i = 0; i < copy->far_used && counting->question->by == SFCTL_BY_PAIRS; i++)
+    if (atomic_load_explicit(&copy->far[i].taken, memory_order_relaxed) != 0 && copy->far[i].graph == 0)
+      count_far(counting, NULL, &copy->far[i]);
 }
 
 /* ---- Ranks ---- */

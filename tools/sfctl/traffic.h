@@ -32,11 +32,17 @@ typedef struct sfctl_traffic {
   int32_t nunknown; /* ranks whose counters can't be read */
 } sfctl_traffic_t;
 
+typedef enum sfctl_by {
+  SFCTL_BY_RANKS, /* what ranks send: to ranks of the same node, and to other nodes */
+  SFCTL_BY_NODES, /* from node to node: what daemons send */
+  SFCTL_BY_PAIRS, /* from rank to rank: on one node what they send, else the payload that the pair needs; no messages */
+} sfctl_by_t;
+
 /* What to count. */
 typedef struct sfctl_traffic_question {
   const char *job; /* NULL: the only one that there is */
   uint64_t graph;  /* 0: all, those that are gone included */
-  bool by_nodes; /* from node to node: what daemons send; else from rank to rank of the same node, and to other nodes */
+  sfctl_by_t by;
 } sfctl_traffic_question_t;
 
 /* Asks. SF_ERR_ARG: there are several jobs and none is named; SF_ERR_NOT_FOUND: no such graph, or job; others as
