@@ -11,11 +11,11 @@
 #include "shm/counters.h"
 
 /* Copies what is in use; free it with sfshm_counters_free. In the copy graphs_used, lanes_used and far_used are
- * within the tables, entries of a graph within these, and texts printable and ended by a 0. The trace is not in it. Everything
- * else is as the rank wrote it: numbers that may mean nothing. *torn_p: entries were being made or freed all the time,
- * so that one may be missing or there twice; a rank that was stopped or died in the middle of that. The descriptor
- * stays the caller's. SF_ERR_PROTO: not a region of counters; SF_ERR_VERSION: of another layout; SF_ERR_NOMEM,
- * SF_ERR_SYS. */
+ * within the tables, entries of a graph within these, and texts printable and ended by a 0. The trace is not in it.
+ * Everything else is as the rank wrote it: numbers that may mean nothing. *torn_p: entries were being made or freed all
+ * the time, so that one may be missing or there twice; a rank that was stopped or died in the middle of that. The
+ * descriptor stays the caller's. SF_ERR_PROTO: not a region of counters; SF_ERR_VERSION: of another layout;
+ * SF_ERR_NOMEM, SF_ERR_SYS. */
 sf_status_t sfshm_counters_copy(int fd, sfshm_counters_t **copy_p, bool *torn_p);
 void sfshm_counters_free(sfshm_counters_t *copy);
 
