@@ -149,8 +149,9 @@ void sfd_tcp_attempt_failed(sfd_tcp_attempt_t *attempt, sfd_tcp_hope_t hope, sf_
 static void failed_errno(sfd_tcp_attempt_t *attempt, int error)
 {
   char reason[128];
+  bool later = error == ECONNREFUSED || sfd_tcp_is_unreachable(error);
   snprintf(reason, sizeof reason, "can't be connected to: %s", strerror(error));
-  sfd_tcp_attempt_failed(attempt, error == ECONNREFUSED ? SFD_TCP_LATER : SFD_TCP_ELSEWHERE,
+  sfd_tcp_attempt_failed(attempt, later ? SFD_TCP_LATER : SFD_TCP_ELSEWHERE,
                          error == ECONNREFUSED ? SF_ERR_NO_DAEMON : SF_ERR_SYS, reason);
 }
 

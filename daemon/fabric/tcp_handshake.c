@@ -25,7 +25,8 @@ static void fail_errno(sfd_tcp_conn_t *conn, int error)
   bool started = error == ECONNREFUSED || error == ECONNRESET || error == EPIPE;
   char reason[128];
   snprintf(reason, sizeof reason, "can't be connected to: %s", strerror(error));
-  fail(conn, started ? SFD_TCP_LATER : SFD_TCP_ELSEWHERE, started ? SF_ERR_NO_DAEMON : SF_ERR_SYS, reason);
+  fail(conn, started || sfd_tcp_is_unreachable(error) ? SFD_TCP_LATER : SFD_TCP_ELSEWHERE,
+       started ? SF_ERR_NO_DAEMON : SF_ERR_SYS, reason);
 }
 
 /* Messages are far smaller than the buffer of a new socket: one that does not fit means that something is wrong. */

@@ -14,6 +14,7 @@
 #ifndef SFD_TCP_INTERNAL_H
 #define SFD_TCP_INTERNAL_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -155,6 +156,12 @@ typedef enum sfd_tcp_hope {
   SFD_TCP_ELSEWHERE, /* another address of the peer may do */
   SFD_TCP_LATER,     /* the same one may do later */
 } sfd_tcp_hope_t;
+
+/* There is no way to the host: perhaps only because the kernel still says what it found while a link was down. */
+static inline bool sfd_tcp_is_unreachable(int error)
+{
+  return error == EHOSTUNREACH || error == ENETUNREACH;
+}
 
 void sfd_tcp_attempt_begin(sfd_tcp_t *tcp, int32_t node);
 void sfd_tcp_attempt_end(sfd_tcp_attempt_t *attempt); /* NULL is accepted */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,9 +80,28 @@ static void launch(sftest_cluster_t *cluster, int32_t number)
   snprintf(key, sizeof key, "--peer-key=%s", path);
   snprintf(patience, sizeof patience, "--connect-timeout=%d",
            cluster->connect_timeout_s > 0 ? cluster->connect_timeout_s : 10);
-  node->fabric_fd = bind_port(cluster->ports[number]);
-  sftest_node_launch(node, (const char *const[]){"--fabric=tcp", peers, me, key, level, patience, NULL});
-  close(node->fabric_fd);
+  const char *const options[] = {"--fabric=tcp", peers, me, key, level, patience, NULL};
+  if (cluster->hosts == NULL) {
+    node->fabric_fd = bind_port(cluster->ports[number]);
+    sftest_node_launch(node, options);
+    close(node->fabric_fd);
+    return;
+  }
+  ck_assert_int_eq(setns(cluster->hosts->namespaces[number], CLONE_NEWNET), 0);
+  sftest_node_launch(node, options);
+  ck_assert_int_eq(setns(cluster->hosts->home, CLONE_NEWNET), 0);
+}
+
+static void launch_all(sftest_cluster_t *cluster)
+{
+  for (int32_t i = 0; i < cluster->nnodes; i++) {
+    sftest_node_t *node = &cluster->nodes[i];
+    sftest_node_prepare(node);
+    write_key(node);
+    if (cluster->log_level != NULL)
+      snprintf(node->log, sizeof node->log, "%s/log", node->directory);
+    launch(cluster, i);
+  }
 }
 
 void sftest_cluster_start_logging(sftest_cluster_t *cluster, int32_t nnodes, const char *log_level)
@@ -89,14 +109,16 @@ void sftest_cluster_start_logging(sftest_cluster_t *cluster, int32_t nnodes, con
   *cluster = (sftest_cluster_t){.nnodes = nnodes, .log_level = log_level};
   ck_assert_int_le(nnodes, SFTEST_NODES_MAX);
   reserve_ports(cluster);
-  for (int32_t i = 0; i < nnodes; i++) {
-    sftest_node_t *node = &cluster->nodes[i];
-    sftest_node_prepare(node);
-    write_key(node);
-    if (log_level != NULL)
-      snprintf(node->log, sizeof node->log, "%s/log", node->directory);
-    launch(cluster, i);
-  }
+  launch_all(cluster);
+}
+
+void sftest_cluster_start_on(sftest_cluster_t *cluster, const sftest_hosts_t *hosts)
+{
+  *cluster = (sftest_cluster_t){.nnodes = hosts->n, .hosts = hosts};
+  for (int32_t i = 0; i < hosts->n; i++)
+    cluster->reserved[i] = -1;
+  strcpy(cluster->peers, hosts->peers);
+  launch_all(cluster);
 }
 
 void sftest_cluster_start(sftest_cluster_t *cluster, int32_t nnodes)

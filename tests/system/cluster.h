@@ -4,6 +4,7 @@
 #define SFTEST_CLUSTER_H
 
 #include "tests/system/harness.h"
+#include "tests/system/hosts.h"
 
 #define SFTEST_NODES_MAX 4
 
@@ -13,6 +14,7 @@ typedef struct sftest_cluster {
   int ports[SFTEST_NODES_MAX];
   int reserved[SFTEST_NODES_MAX]; /* sockets that keep the ports while no daemon listens there */
   char peers[32 * SFTEST_NODES_MAX];
+  const sftest_hosts_t *hosts; /* NULL: all are on this one */
   const char *log_level; /* NULL: sfd's errors go where those of the test go; else logs are files in the directories */
   int connect_timeout_s; /* of daemons that are started from now on; 0: as ever */
   int fds[SFTEST_NODES_MAX]; /* descriptors of each daemon while no job is there: see sftest_cluster_warm */
@@ -20,6 +22,9 @@ typedef struct sftest_cluster {
 
 void sftest_cluster_start(sftest_cluster_t *cluster, int32_t nnodes);
 void sftest_cluster_start_logging(sftest_cluster_t *cluster, int32_t nnodes, const char *log_level);
+
+/* One daemon on each host. */
+void sftest_cluster_start_on(sftest_cluster_t *cluster, const sftest_hosts_t *hosts);
 
 /* Kills a daemon with SIGKILL; starts another one in its place. */
 void sftest_cluster_kill(sftest_cluster_t *cluster, int32_t node);

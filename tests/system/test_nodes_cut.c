@@ -1,0 +1,131 @@
+/* Cuts the link of a host at a random moment of a job over several hosts, fabric tcp: nothing arrives any more, and
+ * nobody says so. Every rank, on both sides of the cut, gets an error that names a node; nothing is left, and when the
+ * link is mended the daemons serve again. SFTEST_ROUNDS says how many times; then the error must come within 3 s. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define HOSTS 3
+#define ROUNDS 1
+#define RANKS_MAX 6
+#define NOTICED_MS 3000
+#define NOTICED_BUSY_MS 15000 /* on a machine that has other things to do */
+
+typedef struct plan {
+  int64_t values;
+  _Atomic int32_t nworking;  /* ranks that have exchanged something */
+  _Atomic int64_t cut_ms;    /* 0: not yet */
+  _Atomic int64_t latest_ms; /* when the last of them noticed */
+} plan_t;
+
+/* Exchanges with all others, until it can't. */
+static sf_status_t exchange(plan_t *plan, sf_graph_t *graph)
+{
+  double *roots = calloc((size_t)plan->values, sizeof *roots), *leaves = calloc((size_t)plan->values, sizeof *leaves);
+  sf_status_t status = SF_OK;
+  for (int64_t i = 0; status == SF_OK; i++) {
+    status = i % 2 == 0 ? sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE)
+                        : sf_reduce(graph, SF_DOUBLE, leaves, roots, SF_SUM);
+    if (i == 2)
+      plan->nworking++;
+    if (status == SF_OK && plan->cut_ms != 0 && sftest_now_ms() > plan->cut_ms + 2 * sftest_limit_ms(NOTICED_BUSY_MS))
+      break;
+  }
+  free(roots);
+  free(leaves);
+  return status;
+}
+
+static int live(sftest_rank_t *self)
+{
+  plan_t *plan = self->argument;
+  sf_graph_t *graph = NULL;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), plan->values, SF_GRAPH_DEFAULT, &graph));
+  sf_status_t status = exchange(plan, graph);
+  int64_t now = sftest_now_ms();
+  SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
+  SFTEST_DETAIL(self, "node");
+  SFTEST_REQUIRE(self, plan->cut_ms != 0);
+  for (int64_t latest = plan->latest_ms; now > latest && !atomic_compare_exchange_weak(&plan->latest_ms, &latest, now);)
+    ;
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
+  return 0;
+}
+
+/* Somebody on each side of the cut. */
+static void choose_places(int32_t places[], int32_t size, int32_t victim, uint64_t *random)
+{
+  sftest_places_random(places, size, HOSTS, random);
+  places[0] = victim;
+  places[1] = (victim + 1) % HOSTS;
+}
+
+static void cut_once(sftest_cluster_t *cluster, uint64_t seed, int64_t *worst_ms)
+{
+  static const int64_t values[] = {1, 1000, 100000};
+  uint64_t random = seed;
+  int32_t places[RANKS_MAX], size = 2 + (int32_t)sftest_below(&random, RANKS_MAX - 1);
+  int32_t victim = (int32_t)sftest_below(&random, HOSTS);
+  plan_t *plan = sftest_shared(sizeof *plan);
+  sftest_job_t job;
+  sftest_use_seed(seed);
+  plan->values = values[sftest_below(&random, 3)];
+  choose_places(places, size, victim, &random);
+  sftest_job_start_over(&job, cluster->nodes, places, size, live, plan);
+  while (plan->nworking < size && !sftest_job_poll(&job))
+    sftest_sleep_ms(1);
+  sftest_sleep_ms(sftest_below(&random, 30));
+  plan->cut_ms = sftest_now_ms();
+  sftest_hosts_cut(cluster->hosts, victim, true);
+  sftest_job_wait(&job, 3 * sftest_limit_ms(NOTICED_BUSY_MS));
+  sftest_job_expect_all(&job);
+  int64_t noticed_ms = plan->latest_ms - plan->cut_ms;
+  ck_assert_msg(getenv("SFTEST_ROUNDS") == NULL || noticed_ms <= NOTICED_MS, "noticed after %lld ms",
+                (long long)noticed_ms);
+  *worst_ms = noticed_ms > *worst_ms ? noticed_ms : *worst_ms;
+  sftest_hosts_cut(cluster->hosts, victim, false);
+  sftest_cluster_warm(cluster);
+  sftest_shared_free(plan, sizeof *plan);
+}
+
+START_TEST(cuts)
+{
+  sftest_hosts_t hosts;
+  sftest_cluster_t cluster;
+  const char *text = getenv("SFTEST_ROUNDS"), *lacks = sftest_hosts_make(&hosts, HOSTS);
+  int rounds = sftest_seed_is_given() ? 1 : text != NULL ? atoi(text) : ROUNDS;
+  int64_t worst_ms = 0;
+  if (lacks != NULL) {
+    printf("skipped: %s\n", lacks);
+    return;
+  }
+  sftest_cluster_start_on(&cluster, &hosts);
+  sftest_cluster_warm(&cluster);
+  for (int i = 0; i < rounds; i++)
+    cut_once(&cluster, sftest_seed(), &worst_ms);
+  printf("%d cut links, noticed within %lld ms\n", rounds, (long long)worst_ms);
+  sftest_hosts_end(&hosts);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+static Suite *cut_suite(void)
+{
+  Suite *suite = suite_create("cut links");
+  TCase *cases = tcase_create("cut links");
+  tcase_set_timeout(cases, 900);
+  tcase_add_test(cases, cuts);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(cut_suite());
+}
