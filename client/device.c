@@ -10,7 +10,7 @@
 
 #define DRIVER "libcuda.so.1"
 
-sf_status_t sfc_device_attach(void *address, size_t len_bytes)
+sf_status_t sfc_device_attach(void *address, size_t len_bytes, uint64_t *serial_p)
 {
   const sfshm_device_ops_t *ops;
   sfshm_device_range_t range;
@@ -25,7 +25,16 @@ sf_status_t sfc_device_attach(void *address, size_t len_bytes)
     return sfshm_error(SF_ERR_ARG, "%zu bytes at %p: the allocation on device %d ends after %zu", len_bytes, address,
                        range.device, range.length_bytes - before);
   status = ops->attach(&range);
-  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", ops->detail());
+  if (status != SF_OK)
+    return sfshm_error(status, "%s", ops->detail());
+  *serial_p = range.serial;
+  return SF_OK;
+}
+
+bool sfc_device_is_still(const void *address, uint64_t serial)
+{
+  sfshm_device_range_t range;
+  return sfshm_device_loaded()->find(address, &range) == SF_OK && range.serial == serial;
 }
 
 /* Without loading anything, as long as the application has not done so. */

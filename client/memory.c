@@ -15,6 +15,7 @@ struct sf_region {
   sfc_memory_class_t class;
   uint64_t number;
   bool shared;       /* DEVICE: others may open it */
+  uint64_t serial;   /* DEVICE: of the application's allocation; 0: it is the daemon's */
   void *opened;      /* DEVICE: of the daemon's allocation, as it is here; NULL: it is the application's */
   sfc_block_t block; /* ALLOC */
 };
@@ -76,10 +77,19 @@ sfc_memory_ref_t sfc_memory_find(sfc_memory_t *memory, const void *address)
                              .bytes_left = region->length_bytes - before,
                              .segment = region->class == SFC_MEMORY_DEVICE ? region->number : region->block.segment,
                              .offset = region->block.offset + before,
-                             .shared = region->shared};
+                             .shared = region->shared,
+                             .serial = region->serial};
   }
   pthread_mutex_unlock(&memory->lock);
   return ref;
+}
+
+sf_status_t sfc_memory_check_alive(const char *name, const sfc_memory_ref_t *ref, const void *address)
+{
+  if (ref->class != SFC_MEMORY_DEVICE || ref->serial == 0 || sfc_device_is_still(address, ref->serial))
+    return SF_OK;
+  return sfshm_error(SF_ERR_STATE, "%s: the memory of region %llu, in which %p lies, was freed before sf_unregister",
+                     name, (unsigned long long)ref->segment, address);
 }
 
 static sf_status_t insert(sfc_memory_t *memory, struct sf_region *region)
@@ -319,12 +329,14 @@ sf_status_t sf_free(sf_context_t *context, void *address)
 }
 
 /* Device memory by its kind, or because the driver says so. */
-static sf_status_t attach_device(void *address, size_t len_bytes, sf_memory_kind_t kind, bool *attached_p)
+static sf_status_t attach_device(void *address, size_t len_bytes, sf_memory_kind_t kind, bool *attached_p,
+                                 uint64_t *serial_p)
 {
   *attached_p = false;
+  *serial_p = 0;
   if (kind == SF_MEMORY_HOST || (kind == SF_MEMORY_DETECT && !sfc_device_holds(address)))
     return SF_OK;
-  sf_status_t status = sfc_device_attach(address, len_bytes);
+  sf_status_t status = sfc_device_attach(address, len_bytes, serial_p);
   *attached_p = status == SF_OK;
   return status;
 }
@@ -341,15 +353,17 @@ sf_status_t sf_register(sf_context_t *context, void *address, size_t len_bytes, 
   if (kind != SF_MEMORY_HOST && kind != SF_MEMORY_CUDA && kind != SF_MEMORY_DETECT)
     return sfshm_error(SF_ERR_ARG, "sf_register: memory kind %d", (int)kind);
   bool on_device;
+  uint64_t serial;
   struct sf_region *region = malloc(sizeof *region);
   if (region == NULL)
     return sfshm_error(SF_ERR_NOMEM, "sf_register: bookkeeping");
-  status = attach_device(address, len_bytes, kind, &on_device);
+  status = attach_device(address, len_bytes, kind, &on_device, &serial);
   if (status != SF_OK)
     goto err_free;
   *region = (struct sf_region){.context = context,
                                .address = address,
                                .length_bytes = len_bytes,
+                               .serial = serial,
                                .class = on_device ? SFC_MEMORY_DEVICE : SFC_MEMORY_REGISTERED};
   status = insert(&context->memory, region);
   if (status != SF_OK)
@@ -386,6 +400,13 @@ void sfc_memory_withdraw_shared(sfc_memory_t *memory)
   }
 }
 
+/* Others may still have it open, which they let go in any case. */
+static sf_status_t check_not_freed(const struct sf_region *region)
+{
+  sfc_memory_ref_t ref = sfc_memory_find(&region->context->memory, region->address);
+  return sfc_memory_check_alive("sf_unregister", &ref, region->address);
+}
+
 sf_status_t sf_unregister(sf_region_t *region)
 {
   if (region == NULL)
@@ -393,9 +414,10 @@ sf_status_t sf_unregister(sf_region_t *region)
   sf_status_t status = sfc_context_check(region->context, __func__);
   if (status != SF_OK)
     return status;
+  status = check_not_freed(region);
   take_out(&region->context->memory, region);
   let_go(region);
   withdraw(region);
   free(region);
-  return SF_OK;
+  return status;
 }

@@ -24,7 +24,8 @@ typedef struct sfc_memory_ref {
   size_t bytes_left; /* from the address to the end of its allocation or region */
   uint64_t segment;  /* ALLOC: where the others find it; DEVICE: number of the region */
   uint64_t offset;
-  bool shared; /* DEVICE: other ranks may open it */
+  bool shared;     /* DEVICE: other ranks may open it */
+  uint64_t serial; /* DEVICE: of the application's allocation; 0: it is the daemon's */
 } sfc_memory_ref_t;
 
 typedef struct sfc_memory {
@@ -44,6 +45,9 @@ void sfc_memory_withdraw_shared(sfc_memory_t *memory);
 
 /* Looks an address up. */
 sfc_memory_ref_t sfc_memory_find(sfc_memory_t *memory, const void *address);
+
+/* SF_ERR_STATE if the memory of a device that the address lay in has been freed, though it is still registered. */
+sf_status_t sfc_memory_check_alive(const char *name, const sfc_memory_ref_t *ref, const void *address);
 
 static inline uint64_t sfc_memory_epoch(const sfc_memory_t *memory)
 {

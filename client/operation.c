@@ -174,9 +174,22 @@ static inline void launch(sf_request_t *request, sfc_thread_t *thread, bool apar
     sfc_watch_begun(request, sent);
 }
 
+/* Nobody must read memory that is not there any more. */
+static __attribute__((noinline)) sf_status_t check_alive(const sf_request_t *request)
+{
+  const char *name = sfshm_desc_operation(request->signature);
+  sf_status_t status = sfc_memory_check_alive(name, &request->source_ref, request->source);
+  return status == SF_OK ? sfc_memory_check_alive(name, &request->target_ref, request->target) : status;
+}
+
 static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, bool apart)
 {
   sf_graph_t *graph = request->graph;
+  if (__builtin_expect(request->devices != NULL, false)) {
+    sf_status_t status = check_alive(request);
+    if (status != SF_OK)
+      return status;
+  }
   if (sfc_graph_is_failed(graph) || (graph->thread != NULL && graph->thread != thread) || !has_room(graph, 1)) {
     sf_status_t status = prepare_graph(graph, thread, 1);
     if (status != SF_OK)

@@ -13,7 +13,7 @@
 #include "shm/device_streams.h"
 #include "shm/kernels.h"
 
-#define SFSHM_DEVICE_VERSION 3u
+#define SFSHM_DEVICE_VERSION 4u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 
 /* One allocation on a device. */
@@ -21,6 +21,7 @@ typedef struct sfshm_device_range {
   void *base;
   size_t length_bytes;
   int32_t device;
+  uint64_t serial; /* no other allocation of the process has ever had it */
 } sfshm_device_range_t;
 
 /* By which another process of the node opens an allocation. Only plugins know what is in it. */

@@ -253,17 +253,19 @@ sf_status_t sfshm_cuda_find(const void *address, sfshm_device_range_t *range_p)
   int ordinal = -1;
   CUdeviceptr start = 0, pointer = (CUdeviceptr)(uintptr_t)address;
   size_t length_bytes = 0;
+  unsigned long long serial = 0;
   CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-                                      CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
-  void *values[] = {&type, &ordinal, &start, &length_bytes};
-  CUresult result = cuPointerGetAttributes(4, attributes, values, pointer);
+                                      CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                      CU_POINTER_ATTRIBUTE_BUFFER_ID};
+  void *values[] = {&type, &ordinal, &start, &length_bytes, &serial};
+  CUresult result = cuPointerGetAttributes(5, attributes, values, pointer);
   if (result == CUDA_ERROR_INVALID_VALUE || (result == CUDA_SUCCESS && type != CU_MEMORYTYPE_DEVICE))
     return sfshm_error(SF_ERR_NOT_FOUND, "%p is not CUDA device memory", address);
   sf_status_t status = sfshm_cuda_status(result, "cuPointerGetAttributes");
   if (status == SF_OK && (ordinal < 0 || ordinal >= state.ndevices))
     status = sfshm_error(SF_ERR_LIMIT, "CUDA: memory of device %d, of which %d are known", ordinal, state.ndevices);
   if (status == SF_OK)
-    *range_p = (sfshm_device_range_t){(void *)(uintptr_t)start, length_bytes, ordinal};
+    *range_p = (sfshm_device_range_t){(void *)(uintptr_t)start, length_bytes, ordinal, serial};
   return status;
 }
 

@@ -16,6 +16,8 @@
  * their work; SFTEST_CUDA_FAIL="FUNCTION:N", whose call number N, counted from 1, fails, and all after it if it was a
  * launch; SFTEST_CUDA_MEMOPS=off, streams know no memory operations. */
 
+/* SFTEST_CUDA_LENIENT: freeing memory that others have open ends no process. */
+
 /* Found by dlsym. Memory of a device, or NULL; and copying between any memory. */
 typedef void *sftest_cuda_alloc_fn_t(int device, size_t len_bytes);
 typedef void sftest_cuda_free_fn_t(void *address);

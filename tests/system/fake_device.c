@@ -15,6 +15,7 @@ static struct {
   sftest_cuda_alloc_fn_t *alloc;
   sftest_cuda_free_fn_t *free;
   sftest_cuda_copy_fn_t *copy;
+  sftest_cuda_live_fn_t *live;
 } fake;
 
 bool sftest_device_can_fail(void)
@@ -62,6 +63,7 @@ bool sftest_device_is_there(void)
     if (driver != NULL) {
       fake.alloc = (sftest_cuda_alloc_fn_t *)dlsym(driver, "sftest_cuda_alloc");
       fake.free = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free");
+      fake.live = (sftest_cuda_live_fn_t *)dlsym(driver, "sftest_cuda_live");
       fake.copy = (sftest_cuda_copy_fn_t *)dlsym(driver, "sftest_cuda_copy");
     }
   }
@@ -76,6 +78,11 @@ void *sftest_device_alloc(int device, size_t len_bytes)
 void sftest_device_free(void *address)
 {
   fake.free(address);
+}
+
+int64_t sftest_device_live(void)
+{
+  return fake.live();
 }
 
 void sftest_device_copy(void *to, const void *from, size_t len_bytes)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define SFTEST_DEVICES 2
 
@@ -18,6 +19,9 @@ bool sftest_device_for_programs(void);
 
 void *sftest_device_alloc(int device, size_t len_bytes);
 void sftest_device_free(void *address);
+/* Allocations of this process, and those of others that it has open. */
+int64_t sftest_device_live(void);
+
 void sftest_device_copy(void *to, const void *from, size_t len_bytes);
 
 #endif

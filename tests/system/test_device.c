@@ -1,5 +1,6 @@
 /* Memory of devices, on a stand-in for the driver: what is refused, what failures do, and what sfctl shows. That
  * operations are right on any mix of memory is for test_properties. */
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,12 +162,84 @@ static void exchange_once(sftest_rank_t *self, sf_context_t *context, int round,
     sftest_device_free(leaves);
 }
 
+/* Descriptors of this process: each allocation of the stand-in's devices has one, also those of other processes. */
+static int count_descriptors(void)
+{
+  int n = 0;
+  DIR *directory = opendir("/proc/self/fd");
+  while (directory != NULL && readdir(directory) != NULL)
+    n++;
+  if (directory != NULL)
+    closedir(directory);
+  return n;
+}
+
+static long resident_kib(void)
+{
+  char line[256];
+  long kib = 0;
+  FILE *file = fopen("/proc/self/status", "re");
+  while (file != NULL && fgets(line, sizeof line, file) != NULL)
+    if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+      break;
+  if (file != NULL)
+    fclose(file);
+  return kib;
+}
+
+/* SFTEST_CYCLES: how many, by hand. What is kept after some of them is all that is ever kept. */
 static int cycle(sftest_rank_t *self)
 {
+  const char *wanted = getenv("SFTEST_CYCLES");
+  int rounds = wanted != NULL ? atoi(wanted) : 300, descriptors = 0;
+  long kib = 0;
+  int64_t live = 0;
   sf_context_t *context = sftest_join(self);
-  for (int round = 0; round < 300; round++)
+  for (int round = 0; round < rounds; round++) {
+    if (round == 60) {
+      descriptors = count_descriptors();
+      live = sftest_device_live();
+      kib = resident_kib();
+    }
     exchange_once(self, context, round, round % 3 != 0);
+  }
+  /* At either moment the other rank's roots may still be open, which may be told to close soon. */
+  SFTEST_REQUIRE(self, sftest_device_live() <= live + 2);
+  SFTEST_REQUIRE(self, count_descriptors() <= descriptors + 4);
+  if (wanted != NULL)
+    printf("rank %d: %d cycles, %d descriptors, %ld KiB resident; after 60 cycles %d and %ld\n", self->rank, rounds,
+           count_descriptors(), resident_kib(), descriptors, kib);
   SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+/* Rank 0 frees its memory too early, which rank 1 has open: each call says so, and rank 1 comes to no harm. */
+static int free_too_early(sftest_rank_t *self)
+{
+  double leaves[UNITS];
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  sf_region_t *region = NULL;
+  sf_request_t *request = NULL;
+  void *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof leaves) : NULL;
+  SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE));
+  if (self->rank == 0) {
+    setenv("SFTEST_CUDA_LENIENT", "1", 1);
+    sftest_device_free(device);
+    SFTEST_EXPECT(self, sf_bcast_begin(graph, SF_DOUBLE, device, leaves, SF_REPLACE, &request), SF_ERR_STATE);
+    expect_detail(self, "bcast: the memory of region 1, in which ");
+    device = sftest_device_alloc(0, sizeof leaves); /* most likely where the other one was */
+    SFTEST_EXPECT(self, sf_unregister(region), SF_ERR_STATE);
+    expect_detail(self, "sf_unregister: the memory of region 1, in which ");
+    SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  }
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE));
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
   return 0;
 }
 
@@ -338,6 +411,12 @@ START_TEST(test_refused)
 }
 END_TEST
 
+START_TEST(test_freed_too_early)
+{
+  run(2, free_too_early);
+}
+END_TEST
+
 START_TEST(test_holder_dies)
 {
   sftest_node_t node;
@@ -412,6 +491,7 @@ int main(void)
   if (sftest_device_is_there() && sftest_device_can_fail()) {
     tcase_add_test(tests, test_kernels_fail);
     tcase_add_test(tests, test_refused);
+    tcase_add_test(tests, test_freed_too_early);
     tcase_add_test(tests, test_no_room);
     tcase_add_test(tests, test_no_devices);
   }

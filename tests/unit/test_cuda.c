@@ -80,7 +80,7 @@ static array_t array_make(size_t length_bytes, int where)
   ck_assert_ptr_nonnull(array.actual);
   cuda_copy(array.actual, array.host, length_bytes);
   if (where >= 0) {
-    sfshm_device_range_t range = {array.actual, length_bytes, where}, found;
+    sfshm_device_range_t range = {array.actual, length_bytes, where, 0}, found;
     ck_assert_int_eq(device->find(array.actual + length_bytes / 2, &found), SF_OK);
     ck_assert_ptr_eq(found.base, range.base);
     ck_assert_uint_eq(found.length_bytes, range.length_bytes);
