@@ -503,6 +503,12 @@ void sfd_job_handle_goodbye(sfd_session_t *session, const Sfproto__Message *mess
                        rank->npending);
     return;
   }
+  bool failed = rank->job->state == SFD_JOB_FAILED;
+  char detail[SFD_TEXT_SIZE];
+  snprintf(detail, sizeof detail, "%s", rank->job->detail);
   leave(rank);
-  sfd_session_send_done(session, message->request);
+  if (failed) /* it may not have heard of it yet */
+    sfd_session_send_error(session, message->request, SF_ERR_RANK_FAILED, detail);
+  else
+    sfd_session_send_done(session, message->request);
 }

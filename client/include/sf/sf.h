@@ -94,7 +94,8 @@ SF_CHECK_RESULT sf_status_t sf_init(const sf_init_options_t *options, sf_context
 /* Leaves the job and frees the context and the memory that sf_alloc gave. Does not wait for other ranks. All requests
  * must have been ended (SF_ERR_STATE otherwise, nothing is freed); graphs, groups and regions still there are
  * destroyed. NULL is accepted. A process that ends without it counts as failed. Of a job that has failed it returns the
- * failure, having freed everything all the same. */
+ * failure, having freed everything all the same: SF_ERR_RANK_FAILED if a rank was lost before, also if no call has
+ * told of it. */
 sf_status_t sf_finalize(sf_context_t *context);
 
 /* This process's rank in the job, and the job's size. */

@@ -1,0 +1,55 @@
+/* Jobs that lose a rank, or the daemon of a node, at a random moment, while all ranks do a bit of everything: groups,
+ * graphs of all sizes, operations in flight on all kinds of memory. Each survivor must get an error that names who was
+ * lost, within a second. */
+#ifndef SFTEST_DOOMED_H
+#define SFTEST_DOOMED_H
+
+#include <stdatomic.h>
+
+#include "tests/system/harness.h"
+
+#define SFTEST_DOOMED_RANKS 7
+
+/* Shared with the ranks. */
+typedef struct sftest_doom {
+  bool daemon;    /* is killed, not a rank */
+  bool takes_all; /* and all others with it */
+  bool early;     /* maybe before all have joined */
+  int32_t victim; /* rank, or node */
+  int64_t wait_ms;
+  uint64_t seed;
+  _Atomic int32_t njoined;
+  _Atomic int64_t death_ms;  /* 0: alive */
+  _Atomic int64_t latest_ms; /* when the last of the others noticed */
+} sftest_doom_t;
+
+typedef struct sftest_doomed {
+  sftest_job_t job;
+  sftest_doom_t *doom; /* NULL: there is no job */
+} sftest_doomed_t;
+
+/* How soon it was noticed, over some of them. */
+typedef struct sftest_notices {
+  int n;
+  int nlate;
+  int64_t worst_ms;
+} sftest_notices_t;
+
+/* Chooses what will happen. victim: a rank. */
+sftest_doom_t *sftest_doom_make(uint64_t seed, int32_t victim, uint64_t *random);
+
+/* Starts the job with its ranks at these places, waits for the moment, and kills. daemon: process of the victim; 0: a
+ * rank is. */
+void sftest_doomed_kill(sftest_doomed_t *doomed, sftest_doom_t *doom, const sftest_node_t nodes[],
+                        const int32_t places[], int32_t size, pid_t daemon);
+
+/* Waits for the survivors, who must have succeeded in failing. */
+void sftest_doomed_collect(sftest_doomed_t *doomed, sftest_notices_t *notices);
+
+/* One more. Fails the test if it was noticed very late. */
+void sftest_notices_add(sftest_notices_t *notices, int64_t noticed_ms);
+
+/* Fails the test if more than a few were noticed late: a machine may stand still now and then. */
+void sftest_notices_check(const sftest_notices_t *notices);
+
+#endif
