@@ -349,6 +349,7 @@ check-gpu: deps
 	$(if $(COMPUTE_SANITIZER),BUILD='$(BUILD)' SFTEST_CUDA=real '$(COMPUTE_SANITIZER)' --target-processes all \
 		--error-exitcode 9 $(BUILD)/tests/unit/test_cuda,@echo "note: compute-sanitizer was not found")
 	@BUILD='$(BUILD)' SFTEST_CUDA=real CC='$(CC)' tests/run $(GPU_TESTS)
+	@BUILD='$(BUILD)' tests/gpu/results
 
 asan: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS='-O1 -g' run-tests

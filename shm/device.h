@@ -13,7 +13,7 @@
 #include "shm/device_streams.h"
 #include "shm/kernels.h"
 
-#define SFSHM_DEVICE_VERSION 4u
+#define SFSHM_DEVICE_VERSION 5u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 
 /* One allocation on a device. */
@@ -71,6 +71,9 @@ typedef struct sfshm_device_ops {
   sf_status_t (*identify)(int32_t device, sfshm_device_identity_t *identity_p);
   sf_status_t (*allocate)(const sfshm_device_identity_t *identity, size_t length_bytes, void **address_p);
   void (*release)(void *address);
+
+  /* The driver's own copy, from any memory to any other; returns when it is done. For measurements. */
+  sf_status_t (*copy)(void *to, const void *from, size_t length_bytes);
 
   /* Kernels take addresses within attached allocations for a device's, all others for the host's. As often as attached
    * an allocation is to be detached, by any address in it; nothing may be in flight there then. */

@@ -98,6 +98,7 @@ sf_status_t sfshm_cuda_link(int32_t from, int32_t to, sfshm_device_link_t *link_
 sf_status_t sfshm_cuda_identify(int32_t device, sfshm_device_identity_t *identity_p);
 sf_status_t sfshm_cuda_allocate(const sfshm_device_identity_t *identity, size_t length_bytes, void **address_p);
 void sfshm_cuda_release(void *address);
+sf_status_t sfshm_cuda_copy(void *to, const void *from, size_t length_bytes);
 sf_status_t sfshm_cuda_find(const void *address, sfshm_device_range_t *range_p);
 sf_status_t sfshm_cuda_attach(const sfshm_device_range_t *range);
 void sfshm_cuda_detach(const void *address);

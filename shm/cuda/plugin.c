@@ -359,6 +359,7 @@ const sfshm_device_ops_t *sfshm_device_plugin(void)
       .identify = sfshm_cuda_identify,
       .allocate = sfshm_cuda_allocate,
       .release = sfshm_cuda_release,
+      .copy = sfshm_cuda_copy,
       .find = sfshm_cuda_find,
       .attach = sfshm_cuda_attach,
       .detach = sfshm_cuda_detach,

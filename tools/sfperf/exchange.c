@@ -32,12 +32,14 @@ typedef struct round {
   sfperf_edges_t edges;
   sfperf_vectors_t plain;
   sfperf_vectors_t shared;
+  sfperf_memory_t memory; /* of shared */
   side_t sides[MAX_METHODS];
   int nsides;
   int64_t bytes; /* sent in one operation by all ranks */
 } round_t;
 
-/* The same code for all contenders and for rewriting alone; values differ between iterations. */
+/* The same code for all contenders and for rewriting alone; values differ between iterations. Not on a device, whose
+ * caches the processor's do not flatter. */
 static __attribute__((noinline)) void rewrite_roots(const side_t *side, int64_t iteration)
 {
   double *roots = side->task.vectors.roots;
@@ -62,7 +64,8 @@ static double run_bcast(void *opaque, int64_t iterations)
   const side_t *side = opaque;
   double start = sfperf_now();
   for (int64_t i = 0; i < iterations; i++) {
-    rewrite_roots(side, i);
+    if (side->method->memory != SFPERF_DEVICE)
+      rewrite_roots(side, i);
     side->method->bcast(side->state);
   }
   return sfperf_now() - start;
@@ -73,7 +76,8 @@ static double run_reduce(void *opaque, int64_t iterations)
   const side_t *side = opaque;
   double start = sfperf_now();
   for (int64_t i = 0; i < iterations; i++) {
-    rewrite_leaves(side, i);
+    if (side->method->memory != SFPERF_DEVICE)
+      rewrite_leaves(side, i);
     side->method->reduce(side->state);
   }
   return sfperf_now() - start;
@@ -103,11 +107,27 @@ static void add_side(const sfperf_job_t *job, round_t *round, const sfperf_metho
       .context = job->context,
       .pattern = &round->pattern,
       .edges = &round->edges,
-      .vectors = method->in_sf_alloc ? round->shared : round->plain,
+      .vectors = method->memory == SFPERF_PLAIN ? round->plain : round->shared,
       .sum = true,
   };
   side->state = method->create(&side->task);
   sfperf_method_verify(method, side->state, &side->task);
+}
+
+static void add_sides(const sfperf_job_t *job, round_t *round)
+{
+  if (job->options->on_device) {
+    add_side(job, round, &sfperf_sf_device);
+    add_side(job, round, &sfperf_sf_device_persistent);
+    add_side(job, round, &sfperf_sf_by_host);
+    return;
+  }
+  add_side(job, round, &sfperf_sf_alloc);
+  add_side(job, round, &sfperf_sf_plain);
+  add_side(job, round, &sfperf_sf_persistent);
+  for (int i = 0; sfperf_petsc_methods[i]; i++)
+    add_side(job, round, sfperf_petsc_methods[i]);
+  add_side(job, round, &sfperf_mpi_neighbor);
 }
 
 static void round_init(const sfperf_job_t *job, round_t *round, const sfperf_case_t *one)
@@ -118,22 +138,18 @@ static void round_init(const sfperf_job_t *job, round_t *round, const sfperf_cas
   sfperf_edges_init(&round->edges, &round->pattern);
   round->bytes = round->pattern.nleaves * (int64_t)sizeof(double);
   MPI_Allreduce(MPI_IN_PLACE, &round->bytes, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-  sfperf_vectors_init(&round->plain, job->context, false, round->pattern.nroots, round->pattern.nleaves);
-  sfperf_vectors_init(&round->shared, job->context, true, round->pattern.nroots, round->pattern.nleaves);
-  add_side(job, round, &sfperf_sf_alloc);
-  add_side(job, round, &sfperf_sf_plain);
-  add_side(job, round, &sfperf_sf_persistent);
-  for (int i = 0; sfperf_petsc_methods[i]; i++)
-    add_side(job, round, sfperf_petsc_methods[i]);
-  add_side(job, round, &sfperf_mpi_neighbor);
+  sfperf_vectors_init(&round->plain, job->context, SFPERF_PLAIN, round->pattern.nroots, round->pattern.nleaves);
+  round->memory = job->options->on_device ? SFPERF_DEVICE : SFPERF_SF_ALLOC;
+  sfperf_vectors_init(&round->shared, job->context, round->memory, round->pattern.nroots, round->pattern.nleaves);
+  add_sides(job, round);
 }
 
 static void round_free(const sfperf_job_t *job, round_t *round)
 {
   for (int i = 0; i < round->nsides; i++)
     round->sides[i].method->destroy(round->sides[i].state);
-  sfperf_vectors_free(&round->plain, job->context, false);
-  sfperf_vectors_free(&round->shared, job->context, true);
+  sfperf_vectors_free(&round->plain, job->context, SFPERF_PLAIN);
+  sfperf_vectors_free(&round->shared, job->context, round->memory);
   sfperf_edges_free(&round->edges);
   sfperf_pattern_free(&round->pattern);
 }
@@ -190,7 +206,7 @@ static void measure_op(const sfperf_job_t *job, sfperf_report_t *report, round_t
                                    .case_name = round->name,
                                    .op = op,
                                    .bytes = round->bytes,
-                                   .rewrite_us = rewriting.median,
+                                   .rewrite_us = round->memory == SFPERF_DEVICE ? 0 : rewriting.median,
                                    .contenders = contenders,
                                    .columns = count,
                                    .measured = count,
@@ -212,7 +228,10 @@ void sfperf_exchange(const sfperf_job_t *job)
 {
   const sfperf_options_t *options = job->options;
   sfperf_report_t report = sfperf_report_of(job, "exchange");
-  sfperf_report_start(&report, "ghost exchange of doubles, sources rewritten each time; net: without the rewriting",
+  sfperf_report_start(&report,
+                      options->on_device
+                          ? "ghost exchange of doubles in memory of devices"
+                          : "ghost exchange of doubles, sources rewritten each time; net: without the rewriting",
                       job->machine);
   for (int i = 0; i < options->ncases; i++)
     measure_case(job, &report, &options->cases[i]);

@@ -3,12 +3,17 @@
 
 #include <stdlib.h>
 
+#include "tools/sfperf/device.h"
 #include "tools/sfperf/fail.h"
 #include "tools/sfperf/measure.h"
 
 typedef struct state {
+  sf_context_t *context;
   sf_graph_t *graph;
   sfperf_vectors_t vectors;
+  sfperf_vectors_t device; /* "host": what vectors are copies of */
+  size_t root_bytes;
+  size_t leaf_bytes;
   const sf_op_t *op;           /* of reduce */
   sf_request_t *bcast_request; /* persistent ones; NULL where blocking calls are measured */
   sf_request_t *reduce_request;
@@ -29,6 +34,9 @@ static void *create(const sfperf_task_t *task)
 {
   state_t *state = sfperf_malloc(sizeof *state);
   *state = (state_t){
+      .context = task->context,
+      .root_bytes = (size_t)task->pattern->nroots * sizeof(double),
+      .leaf_bytes = (size_t)task->pattern->nleaves * sizeof(double),
       .graph = make_graph(task),
       .vectors = task->vectors,
       .op = task->sum ? SF_SUM : SF_REPLACE,
@@ -110,6 +118,42 @@ static void end(void *opaque)
   sfperf_check(sf_wait(&state->begun), "sf_wait");
 }
 
+/* ---- By way of the host ------------------------------------------------------------------------------------------ */
+
+static void *create_by_host(const sfperf_task_t *task)
+{
+  state_t *state = create(task);
+  state->device = task->vectors;
+  sfperf_vectors_init(&state->vectors, task->context, SFPERF_SF_ALLOC, task->pattern->nroots, task->pattern->nleaves);
+  return state;
+}
+
+static void destroy_by_host(void *opaque)
+{
+  state_t *state = opaque;
+  sfperf_vectors_free(&state->vectors, state->context, SFPERF_SF_ALLOC);
+  destroy(state);
+}
+
+static void bcast_by_host(void *opaque)
+{
+  const state_t *state = opaque;
+  sfperf_device_copy(state->vectors.roots, state->device.roots, state->root_bytes);
+  sfperf_device_copy(state->vectors.leaves, state->device.leaves,
+                     state->leaf_bytes); /* not all of them may be reached */
+  bcast(opaque);
+  sfperf_device_copy(state->device.leaves, state->vectors.leaves, state->leaf_bytes);
+}
+
+static void reduce_by_host(void *opaque)
+{
+  const state_t *state = opaque;
+  sfperf_device_copy(state->vectors.leaves, state->device.leaves, state->leaf_bytes);
+  sfperf_device_copy(state->vectors.roots, state->device.roots, state->root_bytes);
+  reduce(opaque);
+  sfperf_device_copy(state->device.roots, state->vectors.roots, state->root_bytes);
+}
+
 static double time_create(const sfperf_task_t *task)
 {
   double start = sfperf_now();
@@ -121,7 +165,7 @@ static double time_create(const sfperf_task_t *task)
 
 const sfperf_method_t sfperf_sf_alloc = {
     .name = "sf_alloc",
-    .in_sf_alloc = true,
+    .memory = SFPERF_SF_ALLOC,
     .create = create,
     .bcast = bcast,
     .reduce = reduce,
@@ -134,7 +178,7 @@ const sfperf_method_t sfperf_sf_alloc = {
 
 const sfperf_method_t sfperf_sf_plain = {
     .name = "sf_plain",
-    .in_sf_alloc = false,
+    .memory = SFPERF_PLAIN,
     .create = create,
     .bcast = bcast,
     .reduce = reduce,
@@ -147,11 +191,42 @@ const sfperf_method_t sfperf_sf_plain = {
 
 const sfperf_method_t sfperf_sf_persistent = {
     .name = "sf_persistent",
-    .in_sf_alloc = true,
+    .memory = SFPERF_SF_ALLOC,
     .create = create_persistent,
     .bcast = bcast_persistent,
     .reduce = reduce_persistent,
     .destroy = destroy,
+};
+
+const sfperf_method_t sfperf_sf_device = {
+    .name = "sf_device",
+    .memory = SFPERF_DEVICE,
+    .create = create,
+    .bcast = bcast,
+    .reduce = reduce,
+    .destroy = destroy,
+    .bcast_begin = bcast_begin,
+    .bcast_end = end,
+    .reduce_begin = reduce_begin,
+    .reduce_end = end,
+};
+
+const sfperf_method_t sfperf_sf_device_persistent = {
+    .name = "sf_device_pers",
+    .memory = SFPERF_DEVICE,
+    .create = create_persistent,
+    .bcast = bcast_persistent,
+    .reduce = reduce_persistent,
+    .destroy = destroy,
+};
+
+const sfperf_method_t sfperf_sf_by_host = {
+    .name = "host",
+    .memory = SFPERF_DEVICE,
+    .create = create_by_host,
+    .bcast = bcast_by_host,
+    .reduce = reduce_by_host,
+    .destroy = destroy_by_host,
 };
 
 const sfperf_creator_t sfperf_sf_creator = {.name = "sf", .create = time_create};

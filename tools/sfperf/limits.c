@@ -102,6 +102,21 @@ double sfperf_limits_line_run(void *state, int64_t iterations)
   return sfperf_now() - start;
 }
 
+char *sfperf_limits_data(const sfperf_limits_t *limits, int rank)
+{
+  return limits->segment[rank] + DATA_OFFSET;
+}
+
+void sfperf_limits_pass(sfperf_limits_t *limits, int sender)
+{
+  line_t *flag = &((segment_t *)limits->segment[sender])->flag;
+  limits->sequence++;
+  if (limits->rank == sender)
+    raise_flag(flag, limits->sequence);
+  else
+    await_flag(flag, limits->sequence);
+}
+
 double sfperf_limits_copy_run(void *state, int64_t iterations)
 {
   sfperf_limits_t *limits = state;

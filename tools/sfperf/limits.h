@@ -22,6 +22,12 @@ enum { SFPERF_LINE_PAYLOAD = 48 };
 void sfperf_limits_init(sfperf_limits_t *limits, int rank, int64_t most_bytes);
 void sfperf_limits_free(sfperf_limits_t *limits);
 
+/* Where that rank's payload lies, for both. */
+char *sfperf_limits_data(const sfperf_limits_t *limits, int rank);
+
+/* The other rank goes on when that one has come here. */
+void sfperf_limits_pass(sfperf_limits_t *limits, int sender);
+
 /* For sfperf_contender_t; state: sfperf_limits_t. An iteration is one round trip. */
 double sfperf_limits_line_run(void *state, int64_t iterations); /* len_bytes <= SFPERF_LINE_PAYLOAD */
 double sfperf_limits_copy_run(void *state, int64_t iterations);

@@ -5,36 +5,70 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/sfperf/device.h"
 #include "tools/sfperf/fail.h"
 
-static double *vector_alloc(sf_context_t *context, bool in_sf_alloc, int64_t length)
+static size_t vector_bytes(int64_t length)
 {
-  size_t len_bytes = (size_t)(length > 0 ? length : 1) * sizeof(double);
-  void *memory;
-  if (in_sf_alloc)
-    sfperf_check(sf_alloc(context, len_bytes, &memory), "sf_alloc");
-  else
-    memory = sfperf_malloc(len_bytes);
-  memset(memory, 0, len_bytes);
-  return memory;
+  return (size_t)(length > 0 ? length : 1) * sizeof(double);
 }
 
-void sfperf_vectors_init(sfperf_vectors_t *vectors, sf_context_t *context, bool in_sf_alloc, int64_t nroots,
+static double *vector_alloc(sf_context_t *context, sfperf_memory_t memory, int64_t length)
+{
+  size_t len_bytes = vector_bytes(length);
+  int rank;
+  void *address;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (memory == SFPERF_DEVICE)
+    return sfperf_device_alloc(context, rank, len_bytes);
+  if (memory == SFPERF_SF_ALLOC)
+    sfperf_check(sf_alloc(context, len_bytes, &address), "sf_alloc");
+  else
+    address = sfperf_malloc(len_bytes);
+  memset(address, 0, len_bytes);
+  return address;
+}
+
+void sfperf_vectors_init(sfperf_vectors_t *vectors, sf_context_t *context, sfperf_memory_t memory, int64_t nroots,
                          int64_t nleaves)
 {
-  vectors->roots = vector_alloc(context, in_sf_alloc, nroots);
-  vectors->leaves = vector_alloc(context, in_sf_alloc, nleaves);
+  vectors->roots = vectors->roots_seen = vector_alloc(context, memory, nroots);
+  vectors->leaves = vectors->leaves_seen = vector_alloc(context, memory, nleaves);
+  if (memory != SFPERF_DEVICE)
+    return;
+  vectors->roots_seen = vector_alloc(context, SFPERF_PLAIN, nroots);
+  vectors->leaves_seen = vector_alloc(context, SFPERF_PLAIN, nleaves);
 }
 
-void sfperf_vectors_free(sfperf_vectors_t *vectors, sf_context_t *context, bool in_sf_alloc)
+void sfperf_vectors_free(sfperf_vectors_t *vectors, sf_context_t *context, sfperf_memory_t memory)
 {
-  if (in_sf_alloc) {
+  if (memory != SFPERF_PLAIN) {
     sfperf_check(sf_free(context, vectors->roots), "sf_free");
     sfperf_check(sf_free(context, vectors->leaves), "sf_free");
-  } else {
-    free(vectors->roots);
-    free(vectors->leaves);
   }
+  if (memory != SFPERF_SF_ALLOC) {
+    free(vectors->roots_seen);
+    free(vectors->leaves_seen);
+  }
+}
+
+/* Between what the host sees and a device. */
+static void push(const sfperf_task_t *task)
+{
+  const sfperf_vectors_t *vectors = &task->vectors;
+  if (vectors->roots == vectors->roots_seen)
+    return;
+  sfperf_device_copy(vectors->roots, vectors->roots_seen, (size_t)task->pattern->nroots * sizeof(double));
+  sfperf_device_copy(vectors->leaves, vectors->leaves_seen, (size_t)task->pattern->nleaves * sizeof(double));
+}
+
+static void pull(const sfperf_task_t *task)
+{
+  const sfperf_vectors_t *vectors = &task->vectors;
+  if (vectors->roots == vectors->roots_seen)
+    return;
+  sfperf_device_copy(vectors->roots_seen, vectors->roots, (size_t)task->pattern->nroots * sizeof(double));
+  sfperf_device_copy(vectors->leaves_seen, vectors->leaves, (size_t)task->pattern->nleaves * sizeof(double));
 }
 
 /* Values that name their vertex. Integers so small that their sums are exact in any order. */
@@ -51,9 +85,10 @@ static double leaf_value(int rank, int64_t leaf)
 static void fill(const sfperf_task_t *task, int rank)
 {
   for (int64_t i = 0; i < task->pattern->nroots; i++)
-    task->vectors.roots[i] = root_value(rank, i);
+    task->vectors.roots_seen[i] = root_value(rank, i);
   for (int64_t i = 0; i < task->pattern->nleaves; i++)
-    task->vectors.leaves[i] = leaf_value(rank, i);
+    task->vectors.leaves_seen[i] = leaf_value(rank, i);
+  push(task);
 }
 
 static void check_leaves(const char *name, const sfperf_task_t *task)
@@ -61,9 +96,9 @@ static void check_leaves(const char *name, const sfperf_task_t *task)
   const sfperf_pattern_t *pattern = task->pattern;
   for (int64_t i = 0; i < pattern->nleaves; i++) {
     double expected = root_value(pattern->root_rank[i], pattern->root_index[i]);
-    if (task->vectors.leaves[i] != expected)
+    if (task->vectors.leaves_seen[i] != expected)
       sfperf_fail("%s: wrong result of bcast: leaf %lld is %.17g, expected %.17g", name, (long long)i,
-                  task->vectors.leaves[i], expected);
+                  task->vectors.leaves_seen[i], expected);
   }
 }
 
@@ -80,9 +115,9 @@ static void check_roots(const char *name, const sfperf_task_t *task, int rank)
       *root = task->sum ? *root + value : value;
     }
   for (int64_t i = 0; i < task->pattern->nroots; i++)
-    if (task->vectors.roots[i] != expected[i])
+    if (task->vectors.roots_seen[i] != expected[i])
       sfperf_fail("%s: wrong result of reduce: root %lld is %.17g, expected %.17g", name, (long long)i,
-                  task->vectors.roots[i], expected[i]);
+                  task->vectors.roots_seen[i], expected[i]);
   free(expected);
 }
 
@@ -97,6 +132,7 @@ static void check_bcast(const sfperf_method_t *method, void *state, const sfperf
   } else {
     method->bcast(state);
   }
+  pull(task);
   check_leaves(method->name, task);
 }
 
@@ -111,6 +147,7 @@ static void check_reduce(const sfperf_method_t *method, void *state, const sfper
   } else {
     method->reduce(state);
   }
+  pull(task);
   check_roots(method->name, task, rank);
 }
 

@@ -10,11 +10,16 @@
 #include "tools/sfperf/edges.h"
 #include "tools/sfperf/pattern.h"
 
-/* The root and leaf vectors that operations work on. */
+/* The root and leaf vectors that operations work on, and where the host sees their values: on a device these are
+ * copies. */
 typedef struct sfperf_vectors {
   double *roots;
   double *leaves;
+  double *roots_seen;
+  double *leaves_seen;
 } sfperf_vectors_t;
+
+typedef enum sfperf_memory { SFPERF_PLAIN, SFPERF_SF_ALLOC, SFPERF_DEVICE } sfperf_memory_t;
 
 /* What a contender is given; valid as long as its state. */
 typedef struct sfperf_task {
@@ -28,7 +33,7 @@ typedef struct sfperf_task {
 /* All functions are collective and fail by ending the program. */
 typedef struct sfperf_method {
   const char *name;                           /* stable: appears in tables and JSON */
-  bool in_sf_alloc;                           /* its vectors are memory of sf_alloc, else of malloc */
+  sfperf_memory_t memory;                     /* of its vectors */
   void *(*create)(const sfperf_task_t *task); /* returns the state */
   void (*bcast)(void *state);                 /* roots replace leaves */
   void (*reduce)(void *state);
@@ -48,10 +53,10 @@ typedef struct sfperf_creator {
 } sfperf_creator_t;
 
 /* Memory for both vectors, written once so that no page faults are left. */
-void sfperf_vectors_init(sfperf_vectors_t *vectors, sf_context_t *context, bool in_sf_alloc, int64_t nroots,
+void sfperf_vectors_init(sfperf_vectors_t *vectors, sf_context_t *context, sfperf_memory_t memory, int64_t nroots,
                          int64_t nleaves);
 
-void sfperf_vectors_free(sfperf_vectors_t *vectors, sf_context_t *context, bool in_sf_alloc);
+void sfperf_vectors_free(sfperf_vectors_t *vectors, sf_context_t *context, sfperf_memory_t memory);
 
 /* Does one bcast and one reduce with known values and fails if any result differs from an independent calculation.
  * Where a method has parts, the same again with these. Collective. */

@@ -10,7 +10,7 @@
 typedef sf_status_t take_option_t(sfperf_options_t *options, const char *text);
 
 static take_option_t take_json, take_reps, take_sample_ms, take_no_pin, take_sizes, take_random, take_contiguous,
-    take_overlapping, take_grid, take_stencil, take_partition, take_matrix, take_edges, take_send_order;
+    take_overlapping, take_grid, take_stencil, take_partition, take_matrix, take_edges, take_send_order, take_memory;
 
 static const struct {
   const char *name;
@@ -32,6 +32,7 @@ static const struct {
     {"matrix", "FILE.mtx", take_matrix, "exchange: off-diagonal columns of a Matrix Market file"},
     {"send-order", "distance|number", take_send_order,
      "in which order nodes send: nearest first, or by number (distance)"},
+    {"memory", "host|device", take_memory, "pingpong, exchange: where the vectors are (host)"},
     {"edges", "LIST", take_edges, "setup: edges of each rank (100,1000,10000,100000)"},
 };
 
@@ -201,6 +202,12 @@ static sf_status_t take_send_order(sfperf_options_t *options, const char *text)
                                                                    : refuse("send-order", text, "distance or number");
 }
 
+static sf_status_t take_memory(sfperf_options_t *options, const char *text)
+{
+  options->on_device = strcmp(text, "device") == 0;
+  return options->on_device || strcmp(text, "host") == 0 ? SF_OK : refuse("memory", text, "host or device");
+}
+
 static void set_sizes(sfperf_options_t *options, const char *bench)
 {
   static const int64_t pingpong[] = {8, 32, 128, 512, 2048, 8192, 32768, 65536, 131072, 524288, 2097152, 4194304};
@@ -269,6 +276,8 @@ sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *optio
   }
   if (optind < argc)
     return sfshm_error(SF_ERR_ARG, "unexpected argument %s", argv[optind]);
+  if (options.on_device && strcmp(argv[0], "pingpong") != 0 && strcmp(argv[0], "exchange") != 0)
+    return sfshm_error(SF_ERR_ARG, "--memory device: of pingpong and exchange, not of %s", argv[0]);
   if (options.ncases == 0)
     default_cases(&options);
   *options_p = options;

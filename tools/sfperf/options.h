@@ -39,7 +39,8 @@ typedef struct sfperf_options {
   int64_t sizes[SFPERF_MAX_CASES];
   int nedges; /* of setup */
   int64_t edges[SFPERF_MAX_CASES];
-  int ncases; /* of exchange */
+  int ncases;     /* of exchange */
+  bool on_device; /* pingpong, exchange: --memory device */
   sfperf_case_t cases[SFPERF_MAX_CASES];
   int stencil; /* of all grids */
   sfperf_partition_t partition;

@@ -75,7 +75,7 @@ static void add_side(const sfperf_job_t *job, round_t *round, const sfperf_metho
       .context = job->context,
       .pattern = &round->pattern,
       .edges = &round->edges,
-      .vectors = method->in_sf_alloc ? round->shared : round->plain,
+      .vectors = method->memory == SFPERF_PLAIN ? round->plain : round->shared,
   };
   side_t *side = &round->sides[round->nsides++];
   *side = (side_t){.method = method, .state = method->create(&task)};
@@ -87,8 +87,8 @@ static void round_init(const sfperf_job_t *job, round_t *round, int64_t len_byte
   round->nsides = 0;
   sfperf_pattern_pair(job->rank, len_bytes / (int64_t)sizeof(double), &round->pattern);
   sfperf_edges_init(&round->edges, &round->pattern);
-  sfperf_vectors_init(&round->plain, job->context, false, round->pattern.nroots, round->pattern.nleaves);
-  sfperf_vectors_init(&round->shared, job->context, true, round->pattern.nroots, round->pattern.nleaves);
+  sfperf_vectors_init(&round->plain, job->context, SFPERF_PLAIN, round->pattern.nroots, round->pattern.nleaves);
+  sfperf_vectors_init(&round->shared, job->context, SFPERF_SF_ALLOC, round->pattern.nroots, round->pattern.nleaves);
   add_side(job, round, &sfperf_sf_alloc);
   add_side(job, round, &sfperf_sf_plain);
   if (sfperf_petsc_methods[0])
@@ -100,8 +100,8 @@ static void round_free(const sfperf_job_t *job, round_t *round)
 {
   for (int i = 0; i < round->nsides; i++)
     round->sides[i].method->destroy(round->sides[i].state);
-  sfperf_vectors_free(&round->plain, job->context, false);
-  sfperf_vectors_free(&round->shared, job->context, true);
+  sfperf_vectors_free(&round->plain, job->context, SFPERF_PLAIN);
+  sfperf_vectors_free(&round->shared, job->context, SFPERF_SF_ALLOC);
   sfperf_edges_free(&round->edges);
   sfperf_pattern_free(&round->pattern);
 }

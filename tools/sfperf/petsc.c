@@ -151,7 +151,7 @@ static double time_create(const sfperf_task_t *task)
 
 static const sfperf_method_t petsc_basic = {
     .name = "petsc_basic",
-    .in_sf_alloc = false,
+    .memory = SFPERF_PLAIN,
     .create = create_basic,
     .bcast = bcast,
     .reduce = reduce,
@@ -164,7 +164,7 @@ static const sfperf_method_t petsc_basic = {
 
 static const sfperf_method_t petsc_neighbor = {
     .name = "petsc_neighbor",
-    .in_sf_alloc = false,
+    .memory = SFPERF_PLAIN,
     .create = create_neighbor,
     .bcast = bcast,
     .reduce = reduce,

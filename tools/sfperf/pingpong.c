@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "tools/sfperf/device.h"
+#include "tools/sfperf/fail.h"
 #include "tools/sfperf/library.h"
 #include "tools/sfperf/limits.h"
 #include "tools/sfperf/method.h"
@@ -29,6 +31,7 @@ typedef struct round {
   side_t sides[MAX_METHODS];
   int nsides;
   sfperf_mpi_pingpong_t mpi;
+  sfperf_device_copies_t copies;
 } round_t;
 
 static double run_side(void *opaque, int64_t iterations)
@@ -48,11 +51,30 @@ static void add_side(const sfperf_job_t *job, round_t *round, const sfperf_metho
       .context = job->context,
       .pattern = &round->pattern,
       .edges = &round->edges,
-      .vectors = method->in_sf_alloc ? round->shared : round->plain,
+      .vectors = method->memory == SFPERF_PLAIN ? round->plain : round->shared,
   };
   side_t *side = &round->sides[round->nsides++];
   *side = (side_t){.method = method, .state = method->create(&task)};
   sfperf_method_verify(method, side->state, &task);
+}
+
+static sfperf_memory_t second_memory(const sfperf_job_t *job)
+{
+  return job->options->on_device ? SFPERF_DEVICE : SFPERF_SF_ALLOC;
+}
+
+static void add_sides(const sfperf_job_t *job, round_t *round)
+{
+  if (job->options->on_device) {
+    add_side(job, round, &sfperf_sf_device);
+    add_side(job, round, &sfperf_sf_device_persistent);
+    return;
+  }
+  add_side(job, round, &sfperf_sf_alloc);
+  add_side(job, round, &sfperf_sf_plain);
+  add_side(job, round, &sfperf_sf_persistent);
+  if (sfperf_petsc_methods[0])
+    add_side(job, round, sfperf_petsc_methods[0]);
 }
 
 static void round_init(const sfperf_job_t *job, round_t *round, int64_t len_bytes)
@@ -61,13 +83,9 @@ static void round_init(const sfperf_job_t *job, round_t *round, int64_t len_byte
   round->nsides = 0;
   sfperf_pattern_pair(job->rank, count, &round->pattern);
   sfperf_edges_init(&round->edges, &round->pattern);
-  sfperf_vectors_init(&round->plain, job->context, false, round->pattern.nroots, round->pattern.nleaves);
-  sfperf_vectors_init(&round->shared, job->context, true, round->pattern.nroots, round->pattern.nleaves);
-  add_side(job, round, &sfperf_sf_alloc);
-  add_side(job, round, &sfperf_sf_plain);
-  add_side(job, round, &sfperf_sf_persistent);
-  if (sfperf_petsc_methods[0])
-    add_side(job, round, sfperf_petsc_methods[0]);
+  sfperf_vectors_init(&round->plain, job->context, SFPERF_PLAIN, round->pattern.nroots, round->pattern.nleaves);
+  sfperf_vectors_init(&round->shared, job->context, second_memory(job), round->pattern.nroots, round->pattern.nleaves);
+  add_sides(job, round);
   round->mpi = (sfperf_mpi_pingpong_t){
       .rank = job->rank,
       .count = (int)count,
@@ -79,20 +97,33 @@ static void round_free(const sfperf_job_t *job, round_t *round)
 {
   for (int i = 0; i < round->nsides; i++)
     round->sides[i].method->destroy(round->sides[i].state);
-  sfperf_vectors_free(&round->plain, job->context, false);
-  sfperf_vectors_free(&round->shared, job->context, true);
+  sfperf_vectors_free(&round->plain, job->context, SFPERF_PLAIN);
+  sfperf_vectors_free(&round->shared, job->context, second_memory(job));
   sfperf_edges_free(&round->edges);
   sfperf_pattern_free(&round->pattern);
 }
 
+/* What there is to compare with on a device: copies by the driver, through the host's memory, and within the device. */
+static int list_copies(round_t *round, sfperf_contender_t contenders[MAX_CONTENDERS], int count)
+{
+  contenders[count++] = (sfperf_contender_t){
+      .name = "host_copy", .run = sfperf_device_through_run, .state = &round->copies, .operations = WAYS};
+  contenders[count++] = (sfperf_contender_t){
+      .name = "device_copy", .run = sfperf_device_within_run, .state = &round->copies, .operations = WAYS};
+  return count;
+}
+
 /* The columns: star forests, MPI, and the limits of a node (NULL: there are two nodes), of which the cache line comes
  * last since it has no room for more than a few values. */
-static int list_contenders(round_t *round, sfperf_limits_t *limits, sfperf_contender_t contenders[MAX_CONTENDERS])
+static int list_contenders(round_t *round, sfperf_limits_t *limits, bool on_device,
+                           sfperf_contender_t contenders[MAX_CONTENDERS])
 {
   int count = 0;
   for (; count < round->nsides; count++)
     contenders[count] = (sfperf_contender_t){
         .name = round->sides[count].method->name, .run = run_side, .state = &round->sides[count], .operations = WAYS};
+  if (on_device)
+    return limits ? list_copies(round, contenders, count) : count;
   contenders[count++] =
       (sfperf_contender_t){.name = "mpi", .run = sfperf_mpi_pingpong_run, .state = &round->mpi, .operations = WAYS};
   if (!limits)
@@ -112,8 +143,18 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, sfper
   round_init(job, &round, len_bytes);
   if (limits)
     limits->len_bytes = len_bytes;
-  int count = list_contenders(&round, limits, contenders);
-  int measured = limits && len_bytes > SFPERF_LINE_PAYLOAD ? count - 1 : count;
+  round.copies = (sfperf_device_copies_t){0};
+  double *beside = NULL;
+  if (job->options->on_device && limits) {
+    beside = sfperf_device_alloc(job->context, job->rank, (size_t)len_bytes);
+    round.copies = (sfperf_device_copies_t){.rank = job->rank,
+                                            .len_bytes = (size_t)len_bytes,
+                                            .here = job->rank == 0 ? round.shared.roots : round.shared.leaves,
+                                            .beside = beside,
+                                            .limits = limits};
+  }
+  int count = list_contenders(&round, limits, job->options->on_device, contenders);
+  int measured = limits && !beside && len_bytes > SFPERF_LINE_PAYLOAD ? count - 1 : count;
   sfperf_measure(&job->options->measure, contenders, measured);
   snprintf(name, sizeof name, "%lld", (long long)len_bytes);
   sfperf_report_result(report, &(sfperf_result_t){
@@ -124,6 +165,7 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, sfper
                                    .columns = count,
                                    .measured = measured,
                                });
+  sfperf_check(sf_free(job->context, beside), "sf_free");
   round_free(job, &round);
 }
 
@@ -141,7 +183,9 @@ void sfperf_pingpong(const sfperf_job_t *job)
   sfperf_report_t report = sfperf_report_of(job, "pingpong");
   sfperf_report_start(&report, "bcast to rank 1 and reduce back, one way, by bytes", job->machine);
   bool share_memory = job->machine->one_host && job->nodes->count == 1;
-  if (!share_memory)
+  if (!share_memory && options->on_device)
+    sfperf_report_note(&report, "host_copy and device_copy are left out: these are two nodes");
+  else if (!share_memory)
     sfperf_report_note(&report, "one_copy and line_bounce are left out: they are limits of one node, these are two");
   sfperf_limits_t limits;
   if (share_memory)

@@ -140,7 +140,7 @@ static void reduce(void *opaque)
 
 const sfperf_method_t sfperf_mpi_neighbor = {
     .name = "mpi_neighbor",
-    .in_sf_alloc = false,
+    .memory = SFPERF_PLAIN,
     .create = create,
     .bcast = bcast,
     .reduce = reduce,
@@ -205,7 +205,7 @@ static void pair_reduce(void *opaque)
 
 const sfperf_method_t sfperf_mpi_pair = {
     .name = "mpi",
-    .in_sf_alloc = false,
+    .memory = SFPERF_PLAIN,
     .create = pair_create,
     .bcast = pair_bcast,
     .reduce = pair_reduce,

@@ -1,0 +1,39 @@
+#!/bin/bash
+# sfperf --memory device on the stand-in for the driver, and that no figure of the stand-in's gets into the documents.
+# Needs BUILD, the build directory.
+set -eu
+BUILD=$(realpath "${BUILD:?the build directory}")
+export BUILD
+[ -z "${SANITIZE-}" ] || { echo "skipped: the sanitizers' reports about MPI itself would drown ours"; exit 77; }
+for file in sfd sfrun sfctl sfperf libsf_cuda.so tests/cuda/libcuda.so.1; do
+  [ -e "$BUILD/$file" ] || { echo "skipped: $BUILD/$file is not built"; exit 77; }
+done
+[ "${SFTEST_CUDA-}" != real ] || { echo "skipped: on a real driver make check-gpu measures"; exit 77; }
+work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-test.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$(dirname "$0")/../.."
+
+fail() {
+  echo "FAILED: $*"
+  cat "$work/out"
+  exit 1
+}
+
+export SF_CUDA_PLUGIN=$BUILD/libsf_cuda.so RESULTS=$work/results.md
+echo before >"$RESULTS"
+status=0
+SF_CUDA_PLUGIN=/nowhere/libsf_cuda.so tests/gpu/results >"$work/out" 2>&1 || status=$?
+[ $status = 77 ] || fail "exit status $status without a device, expected 77"
+export LD_LIBRARY_PATH=$BUILD/tests/cuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+status=0
+tests/gpu/results >"$work/out" 2>&1 || status=$?
+[ $status = 1 ] || fail "exit status $status on the stand-in, expected 1"
+grep -q 'stand-in' "$work/out" || fail "it does not say why"
+[ "$(cat "$RESULTS")" = before ] || fail "the file was written"
+
+"$BUILD/sfrun" -n 2 -- "$BUILD/sfperf" pingpong --memory device --sizes 8,1M --reps 1 --sample-ms 1 >"$work/out" 2>&1 ||
+  fail "pingpong"
+grep -q 'sf_device .*host_copy .*device_copy' "$work/out" || fail "columns of pingpong are missing"
+"$BUILD/sfrun" -n 2 -- "$BUILD/sfperf" exchange --memory device --random 500 --reps 1 --sample-ms 1 >"$work/out" 2>&1 ||
+  fail "exchange"
+grep -q 'random-500  *reduce' "$work/out" || fail "exchange prints no result"
