@@ -340,7 +340,8 @@ check: deps
 	@$(SUBMAKE) run-tests
 
 # The plugin's kernels under the device's own sanitizer, then everything that uses them.
-GPU_TESTS = $(addprefix $(BUILD)/tests/,unit/test_cuda system/test_device system/test_properties system/test_gather)
+GPU_TESTS = $(addprefix $(BUILD)/tests/,unit/test_cuda system/test_device system/test_streams system/test_properties \
+	system/test_gather)
 COMPUTE_SANITIZER := $(or $(wildcard $(cuda_root)/bin/compute-sanitizer),$(shell command -v compute-sanitizer))
 check-gpu: deps
 	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)

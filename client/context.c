@@ -12,6 +12,7 @@
 #include "client/graph.h"
 #include "client/group.h"
 #include "client/plan.h"
+#include "client/streams.h"
 #include "shm/error.h"
 
 /* Addresses only: pages are allocated as blocks are taken. Room for the lanes of thousands of neighbours. */
@@ -238,7 +239,8 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
 static bool is_busy(const sf_context_t *context)
 {
   for (const sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next)
-    if (graph->in_flight > 0 && atomic_load_explicit(&graph->failed, memory_order_relaxed) == SF_OK)
+    if ((graph->in_flight > 0 || sfc_streams_are_busy(graph)) &&
+        atomic_load_explicit(&graph->failed, memory_order_relaxed) == SF_OK)
       return true;
   return false;
 }
@@ -252,6 +254,8 @@ sf_status_t sf_finalize(sf_context_t *context)
     return status;
   if (is_busy(context))
     return sfshm_error(SF_ERR_STATE, "sf_finalize: operations are in flight");
+  for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next)
+    sfc_streams_tear_down(graph);
   sfc_peers_close_devices(&context->peers);
   sfc_memory_withdraw_shared(&context->memory);
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;

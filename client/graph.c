@@ -14,6 +14,7 @@
 #include "client/operation.h"
 #include "client/plan.h"
 #include "client/stage.h"
+#include "client/streams.h"
 #include "client/trunk.h"
 #include "shm/error.h"
 
@@ -38,9 +39,10 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
   pthread_mutex_lock(&lock);
   if (atomic_load_explicit(&graph->failed, memory_order_relaxed) == SF_OK) {
     strncpy(graph->failure_detail, detail, sizeof graph->failure_detail - 1);
-    atomic_store_explicit(&graph->failed, status, memory_order_release);
+    atomic_store_explicit(&graph->failed, status, memory_order_seq_cst); /* see streams_guard.c */
   }
   pthread_mutex_unlock(&lock);
+  sfc_streams_alarm();
 }
 
 void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail)
@@ -208,6 +210,11 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
                        (unsigned long long)graph->parent->number);
   if (graph->in_flight > 0 || sfc_multi_is_busy(graph))
     return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: operations are in flight");
+  if (!sfc_graph_is_failed(graph) && sfc_streams_are_busy(graph))
+    return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: operations on streams have not been ended");
+  if (graph->multi != NULL && graph->multi->graph != NULL)
+    sfc_streams_tear_down(graph->multi->graph);
+  sfc_streams_tear_down(graph); /* while the listener knows the graph: what it waits for may fail */
   sfc_multi_destroy(graph);
   sfc_graph_unlink(graph);
   retire_memory(graph);

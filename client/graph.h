@@ -26,6 +26,7 @@ typedef struct sfc_cursor {
 } sfc_cursor_t;
 
 struct sfc_trunk;
+struct sfc_streams;
 struct sfc_trunks;
 struct sfc_offers;
 
@@ -121,8 +122,9 @@ struct sf_graph {
   _Atomic int failed;       /* sf_status_t */
   char failure_detail[512]; /* written before failed */
 
-  sfc_block_t shared;        /* slots and control lines of all lanes, in the inbox */
-  struct sfc_trunks *trunks; /* NULL: no edges between nodes */
+  sfc_block_t shared;          /* slots and control lines of all lanes, in the inbox */
+  struct sfc_trunks *trunks;   /* NULL: no edges between nodes */
+  struct sfc_streams *streams; /* NULL: no operation on a stream yet */
 
   /* With a plan, the patterns of links and trunks, turns and the origin are the plan's. */
   struct sfc_plan *plan;

@@ -16,6 +16,10 @@ static struct {
   sftest_cuda_free_fn_t *free;
   sftest_cuda_copy_fn_t *copy;
   sftest_cuda_live_fn_t *live;
+  sftest_cuda_stream_create_fn_t *stream_create;
+  sftest_cuda_stream_fn_t *stream_destroy;
+  sftest_cuda_stream_fn_t *stream_finish;
+  sftest_cuda_stream_copy_fn_t *stream_copy;
 } fake;
 
 bool sftest_device_can_fail(void)
@@ -65,6 +69,10 @@ bool sftest_device_is_there(void)
       fake.free = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free");
       fake.live = (sftest_cuda_live_fn_t *)dlsym(driver, "sftest_cuda_live");
       fake.copy = (sftest_cuda_copy_fn_t *)dlsym(driver, "sftest_cuda_copy");
+      fake.stream_create = (sftest_cuda_stream_create_fn_t *)dlsym(driver, "sftest_cuda_stream_create");
+      fake.stream_destroy = (sftest_cuda_stream_fn_t *)dlsym(driver, "sftest_cuda_stream_destroy");
+      fake.stream_finish = (sftest_cuda_stream_fn_t *)dlsym(driver, "sftest_cuda_stream_finish");
+      fake.stream_copy = (sftest_cuda_stream_copy_fn_t *)dlsym(driver, "sftest_cuda_stream_copy");
     }
   }
   return fake.alloc != NULL;
@@ -88,4 +96,24 @@ int64_t sftest_device_live(void)
 void sftest_device_copy(void *to, const void *from, size_t len_bytes)
 {
   fake.copy(to, from, len_bytes);
+}
+
+void *sftest_device_stream(int device)
+{
+  return fake.stream_create(device);
+}
+
+void sftest_device_stream_free(void *stream)
+{
+  fake.stream_destroy(stream);
+}
+
+void sftest_device_stream_finish(void *stream)
+{
+  fake.stream_finish(stream);
+}
+
+void sftest_device_stream_copy(void *to, const void *from, size_t len_bytes, void *stream)
+{
+  fake.stream_copy(to, from, len_bytes, stream);
 }

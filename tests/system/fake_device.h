@@ -24,4 +24,10 @@ int64_t sftest_device_live(void);
 
 void sftest_device_copy(void *to, const void *from, size_t len_bytes);
 
+/* Streams, and copying between any memory when a stream comes to it. */
+void *sftest_device_stream(int device);
+void sftest_device_stream_free(void *stream);
+void sftest_device_stream_finish(void *stream);
+void sftest_device_stream_copy(void *to, const void *from, size_t len_bytes, void *stream);
+
 #endif

@@ -158,10 +158,10 @@ sf_status_t sf_free(sf_context_t *context, void *address);
  * devices, or one of them on the host. Values are packed, combined and unpacked on the device, with the same results as
  * on the host. Ranks of a node read each other's devices where the driver lets them (the whole allocation is then open
  * to the job's ranks; the environment variable SF_DEVICE_SHARE=off prevents it); otherwise values pass through pinned
- * memory. Operations don't know of streams: what writes the data
- * must have ended before begin, and after the end they may be used by any stream. Arithmetic needs data aligned to the
- * base type. SF_ERR_UNSUPPORTED: no driver, no device, or libsf_cuda.so (SF_CUDA_PLUGIN, else beside the library) is
- * not there. SF_ERR_ARG: the address is not memory of a device, or the allocation ends before. */
+ * memory. These operations don't know of streams (others do: sf_streams.h): what writes the data must have ended before
+ * begin, and after the end they may be used by any stream. Arithmetic needs data aligned to the base type.
+ * SF_ERR_UNSUPPORTED: no driver, no device, or libsf_cuda.so (SF_CUDA_PLUGIN, else beside the library) is not there.
+ * SF_ERR_ARG: the address is not memory of a device, or the allocation ends before. */
 SF_CHECK_RESULT sf_status_t sf_register(sf_context_t *context, void *address, size_t len_bytes, sf_memory_kind_t kind,
                                         sf_region_t **region_p);
 
@@ -401,4 +401,5 @@ sf_status_t sf_request_free(sf_request_t **request);
 #include <sf/sf_edges.h>
 #include <sf/sf_place.h>
 #include <sf/sf_section.h>
+#include <sf/sf_streams.h>
 #endif

@@ -1,0 +1,71 @@
+/* Operations on streams of CUDA devices: they are given to a stream as kernels are, and return at once [PetscSF 5.4].
+ * Packing and unpacking take their places among the work on the stream, and wait there for what other ranks do, not on
+ * the host. No CUDA header is needed: a stream is what cudaStream_t or CUstream is, as void *; NULL is the default
+ * stream.
+ *
+ * All are collective over the graph's group and matched by order among themselves: a rank that calls one while others
+ * call another gets SF_ERR_MISMATCH, or they do, as far as the hosts of both are not many operations apart. Every rank
+ * calls with a stream, also one whose data are on the host. What a stream was given before begin may write the data,
+ * what it is given after end may use the results; the host may do so when the stream has come that far (for instance
+ * after sf_streams_wait). Data on devices are registered (sf_register) and are on the stream's device; others are
+ * memory of the host, which the host packs and unpacks when the stream comes to it. Results are bit by bit those of
+ * sf_bcast and sf_reduce between ranks of one node.
+ *
+ * The first operation on a graph, and one with a larger unit than any before, is collective and blocks, also for what
+ * streams have to do still: it agrees on memory for the messages. All others make kernels, memory operations
+ * and, for data of the host, calls of host functions, and wait for nothing. Where the driver lacks memory operations on
+ * streams (or the environment says SF_STREAM_MEMOPS=off), host functions raise the words that others wait for and a
+ * kernel of one thread waits for them.
+ *
+ * If a rank or the daemon dies, or the graph fails, streams that wait go on, with undefined results: the next call on
+ * the graph says so, and so do sf_streams_check and sf_streams_wait. sf_graph_destroy and sf_finalize wait for what
+ * streams have to do still.
+ *
+ * Errors of begin, beside those of sf_bcast_begin: SF_ERR_UNSUPPORTED: no driver, no device or no plugin; ranks of the
+ * graph share edges across nodes; an op of the application; data on another device than the stream's. SF_ERR_LIMIT: the
+ * operation SF_STREAMS_IN_FLIGHT before has not been ended. SF_ERR_STATE: a larger unit than before while an operation
+ * has not been ended. SF_ERR_ARG: a stream of another device than the graph's
+ * first one. Local errors leave the graph as it was: the other ranks wait for this one's call. */
+#ifndef SF_STREAMS_H
+#define SF_STREAMS_H
+
+#include <sf/sf.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SF_STREAMS_IN_FLIGHT 4 /* operations of a graph that have been begun and not ended */
+
+typedef struct sf_streamed sf_streamed_t; /* an operation on a stream that has been begun and not ended */
+
+/* leaf = leaf op root, for every edge; see sf_bcast_begin. */
+SF_CHECK_RESULT sf_status_t sf_bcast_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata,
+                                                     void *leafdata, const sf_op_t *op, void *stream,
+                                                     sf_streamed_t **streamed_p);
+
+/* root = root op leaf_1 op leaf_2 ..., in the order of sf_reduce_begin. */
+SF_CHECK_RESULT sf_status_t sf_reduce_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
+                                                      void *rootdata, const sf_op_t *op, void *stream,
+                                                      sf_streamed_t **streamed_p);
+
+/* Ends the operation, on the same stream or another one of the device, and sets *streamed to NULL, also on failure but
+ * for a stream that is refused. Operations may be ended in any order; NULL is accepted. */
+SF_CHECK_RESULT sf_status_t sf_end_on_stream(sf_streamed_t **streamed, void *stream);
+
+/* Begin and end. */
+SF_CHECK_RESULT sf_status_t sf_bcast_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata,
+                                               void *leafdata, const sf_op_t *op, void *stream);
+SF_CHECK_RESULT sf_status_t sf_reduce_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
+                                                void *rootdata, const sf_op_t *op, void *stream);
+
+/* Whether the graph, or the device, has failed. Local, does not wait. */
+SF_CHECK_RESULT sf_status_t sf_streams_check(sf_graph_t *graph);
+
+/* Blocks until streams have done all that operations on the graph have given them, and tells whether it is good. */
+SF_CHECK_RESULT sf_status_t sf_streams_wait(sf_graph_t *graph);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

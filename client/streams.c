@@ -1,0 +1,434 @@
+/* Operations on streams: see streams.h. */
+#include "client/streams.h"
+
+#include "client/context.h"
+#include "client/device.h"
+#include "client/operation.h"
+#include "client/progress.h"
+#include "client/request.h"
+#include "client/transfer.h"
+#include "client/type.h"
+#include "shm/error.h"
+
+#define NAME "operation on a stream"
+
+/* ---- Moving data ------------------------------------------------------------------------------------------------- */
+
+/* One scatter, as the kernels of hosts and devices take it. */
+typedef struct move {
+  sfshm_unit_t unit;
+  sfshm_op_t op;
+  sfshm_pattern_t from_pattern;
+  const char *from;
+  sfshm_pattern_t to_pattern;
+  char *to;
+  int64_t n;
+} move_t;
+
+static void run_on_host(void *argument)
+{
+  const move_t *move = argument;
+  sfshm_kernels_find(move->unit, move->op)
+      ->scatter(move->unit, &move->from_pattern, 0, move->from, &move->to_pattern, move->to, 0, move->n);
+}
+
+static sf_status_t run(const sfc_streams_t *streams, bool on_host, const move_t *move)
+{
+  if (move->n == 0)
+    return SF_OK;
+  if (on_host)
+    return streams->ops->call(streams->device, run_on_host, move, sizeof *move);
+  return streams->ops->scatter(streams->device, move->unit, move->op, &move->from_pattern, 0, move->from,
+                               &move->to_pattern, move->to, 0, move->n);
+}
+
+static char *seen_by(sfc_seen_t place, bool host)
+{
+  return host ? place.host : place.device;
+}
+
+/* What the link sends, to a slot. */
+static sf_status_t pack(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_link_t *link,
+                        sfc_seen_t slot)
+{
+  bool bcast = streamed->operation == SFSHM_BCAST;
+  int64_t n = sfc_link_count(link, streamed->operation);
+  move_t move = {.unit = streamed->unit,
+                 .op = SFSHM_OP_REPLACE,
+                 .from_pattern = bcast ? link->value_root : link->leaf,
+                 .from = streamed->source,
+                 .to_pattern = sfshm_pattern_contiguous(0, n),
+                 .to = seen_by(slot, streamed->source_on_host),
+                 .n = n};
+  return run(streams, streamed->source_on_host, &move);
+}
+
+/* From a slot to where the link's edges lead: first as many as there are values, then the extra ones. */
+static sf_status_t unpack(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_link_t *link,
+                          sfc_seen_t slot)
+{
+  bool bcast = streamed->operation == SFSHM_BCAST;
+  const char *packed = seen_by(slot, streamed->target_on_host);
+  move_t move = {.unit = streamed->unit,
+                 .op = streamed->op,
+                 .from_pattern = sfshm_pattern_contiguous(0, link->nvalues),
+                 .from = packed,
+                 .to_pattern = bcast ? link->leaf : link->value_root,
+                 .to = streamed->target,
+                 .n = link->nvalues};
+  sf_status_t status = run(streams, streamed->target_on_host, &move);
+  move.n = link->extra_value.n;
+  move.from_pattern = bcast ? link->extra_value : sfshm_pattern_contiguous(0, move.n);
+  move.from = bcast ? packed : packed + (size_t)link->nvalues * sfshm_unit_size(streamed->unit);
+  move.to_pattern = bcast ? link->extra_leaf : link->extra_root;
+  return status == SF_OK ? run(streams, streamed->target_on_host, &move) : status;
+}
+
+/* Edges that never leave the rank; by way of a slot if one end of them is on the host. */
+static sf_status_t do_self(const sfc_streams_t *streams, const sf_streamed_t *streamed)
+{
+  const sfc_link_t *link = &streams->graph->self;
+  if (link->nedges == 0)
+    return SF_OK;
+  if (streamed->source_on_host != streamed->target_on_host) {
+    sf_status_t status = pack(streams, streamed, link, streams->self_slot);
+    return status == SF_OK ? unpack(streams, streamed, link, streams->self_slot) : status;
+  }
+  sfshm_paths_t paths = sfc_link_paths(link, streamed->operation);
+  move_t move = {.unit = streamed->unit,
+                 .op = streamed->op,
+                 .from_pattern = paths.from,
+                 .from = streamed->source,
+                 .to_pattern = paths.to,
+                 .to = streamed->target,
+                 .n = link->nvalues};
+  sf_status_t status = run(streams, streamed->source_on_host, &move);
+  move.from_pattern = paths.extra_from;
+  move.to_pattern = paths.extra_to;
+  move.n = link->extra_value.n;
+  return status == SF_OK ? run(streams, streamed->source_on_host, &move) : status;
+}
+
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
+
+static sfc_stream_area_t *area_at(char *address)
+{
+  return (sfc_stream_area_t *)(void *)address;
+}
+
+/* A word of an area: for the host, and for devices. */
+static sfc_seen_t word_of(sfc_seen_t area, const _Atomic uint32_t *word)
+{
+  return (sfc_seen_t){area.host + ((const char *)word - area.host), area.device + ((const char *)word - area.host)};
+}
+
+static sfc_seen_t slot_of(sfc_seen_t area, size_t slot_bytes, uint32_t message)
+{
+  size_t offset = sizeof(sfc_stream_area_t) + message % SF_STREAMS_IN_FLIGHT * slot_bytes;
+  return (sfc_seen_t){area.host + offset, area.device + offset};
+}
+
+static sf_status_t raise_word(const sfc_streams_t *streams, sfc_seen_t word, uint32_t value)
+{
+  return streams->ops->raise(streams->device, (_Atomic uint32_t *)(void *)word.host, word.device, value);
+}
+
+static sf_status_t send(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
+{
+  sfc_stream_lane_t *lane = &streams->lanes[i];
+  const sfc_lane_t *of_graph = &streams->graph->lanes[i];
+  const sfc_link_t *link = streamed->operation == SFSHM_BCAST ? &of_graph->as_root : &of_graph->as_leaf;
+  uint32_t message = atomic_fetch_add(&lane->nsent, 1) + 1;
+  const _Atomic uint32_t *ack = &area_at(lane->area.host)->acks[message % SF_STREAMS_IN_FLIGHT];
+  const _Atomic uint32_t *ready = &area_at(lane->peer_area.host)->ready;
+  sf_status_t status =
+      streams->ops->await(streams->device, word_of(lane->area, ack).device, message - SF_STREAMS_IN_FLIGHT);
+  if (status == SF_OK)
+    status = pack(streams, streamed, link, slot_of(lane->peer_area, lane->peer_slot_bytes, message));
+  return status == SF_OK ? raise_word(streams, word_of(lane->peer_area, ready), message) : status;
+}
+
+static sf_status_t receive(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
+{
+  const sfc_stream_lane_t *lane = &streams->lanes[i];
+  uint32_t message = streamed->messages[i];
+  const _Atomic uint32_t *ready = &area_at(lane->area.host)->ready;
+  const _Atomic uint32_t *ack = &area_at(lane->peer_area.host)->acks[message % SF_STREAMS_IN_FLIGHT];
+  sf_status_t status = streams->ops->await(streams->device, word_of(lane->area, ready).device, message);
+  if (status == SF_OK)
+    status = unpack(streams, streamed, sfc_lane_incoming(&streams->graph->lanes[i], streamed->operation),
+                    slot_of(lane->area, lane->slot_bytes, message));
+  return status == SF_OK ? raise_word(streams, word_of(lane->peer_area, ack), message) : status;
+}
+
+/* ---- Whether all call the same ----------------------------------------------------------------------------------- */
+
+/* Says what has been called, and looks whether another host that has come exactly as far has called the same. Of two
+ * that say and then look, one at least sees the other. */
+static sf_status_t compare_calls(sfc_streams_t *streams, uint64_t signature)
+{
+  streams->ncalls++;
+  streams->hash = (uint32_t)(((streams->hash ^ signature) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+  uint64_t call = streams->ncalls << 32 | streams->hash;
+  size_t entry = streams->ncalls % SFC_STREAMS_CALLS;
+  for (int32_t i = 0; i < streams->nlanes; i++)
+    atomic_store(&area_at(streams->lanes[i].peer_area.host)->calls[entry], call);
+  for (int32_t i = 0; i < streams->nlanes; i++) {
+    uint64_t theirs = atomic_load(&area_at(streams->lanes[i].area.host)->calls[entry]);
+    if (theirs >> 32 == call >> 32 && theirs != call)
+      return sfshm_error(SF_ERR_MISMATCH, "ranks %d and %d differ in what they call on streams, at operation %llu",
+                         streams->graph->rank, streams->graph->lanes[i].rank, (unsigned long long)streams->ncalls);
+  }
+  return SF_OK;
+}
+
+/* ---- Calls ------------------------------------------------------------------------------------------------------- */
+
+/* What a call asks for. */
+typedef struct asked {
+  sf_graph_t *graph;
+  sfshm_operation_t operation;
+  const sf_type_t *unit;
+  const void *root;
+  const void *leaf;
+  const sf_op_t *op;
+} asked_t;
+
+static sf_status_t check_call(const asked_t *asked, sf_streamed_t **streamed_p)
+{
+  sf_request_t *unused = NULL;
+  if (streamed_p == NULL)
+    return sfshm_error(SF_ERR_ARG, NAME ": streamed_p is NULL");
+  sf_status_t status = sfc_call_check(NAME, asked->graph, asked->unit, asked->op, &unused);
+  if (status == SF_OK && asked->op->function != NULL)
+    return sfshm_error(SF_ERR_UNSUPPORTED, NAME ": ops of the application run on the host only");
+  return status == SF_OK ? sfc_call_check_op(NAME, asked->graph, asked->unit, asked->op, &unused) : status;
+}
+
+/* Where the data are. */
+static sf_status_t find_buffer(sf_graph_t *graph, const char *name, const void *address, int64_t last,
+                               size_t unit_bytes, const sfc_streams_t *streams, bool *on_host_p)
+{
+  sfshm_device_range_t range;
+  sfc_memory_ref_t ref = sfc_memory_find(&graph->context->memory, address);
+  sf_status_t status = sfc_buffer_check(NAME, name, address, last, unit_bytes, &ref);
+  if (status == SF_OK && ref.class == SFC_MEMORY_UNKNOWN)
+    status = sfc_device_refuse(NAME, address);
+  *on_host_p = ref.class != SFC_MEMORY_DEVICE;
+  if (status != SF_OK || *on_host_p)
+    return status;
+  status = streams->plugin->find(address, &range);
+  if (status != SF_OK)
+    return sfshm_error(status, "%s", streams->plugin->detail());
+  if (range.device != streams->ops->device(streams->device))
+    return sfshm_error(SF_ERR_UNSUPPORTED, NAME ": %s is on device %d, the stream on device %d", name, range.device,
+                       streams->ops->device(streams->device));
+  return SF_OK;
+}
+
+static sf_status_t fill_in(const sfc_streams_t *streams, const asked_t *asked, sf_streamed_t *streamed)
+{
+  sf_graph_t *graph = asked->graph;
+  bool bcast = asked->operation == SFSHM_BCAST, root_on_host, leaf_on_host;
+  size_t unit_bytes = sfshm_unit_size(asked->unit->unit);
+  if (streamed->in_flight)
+    return sfshm_error(SF_ERR_LIMIT, NAME ": the one begun %d operations before has not been ended",
+                       SF_STREAMS_IN_FLIGHT);
+  sf_status_t status = find_buffer(graph, "rootdata", asked->root, graph->root_max, unit_bytes, streams, &root_on_host);
+  if (status == SF_OK)
+    status = find_buffer(graph, "leafdata", asked->leaf, graph->leaf_max, unit_bytes, streams, &leaf_on_host);
+  if (status != SF_OK)
+    return status;
+  streamed->graph = graph;
+  streamed->operation = asked->operation;
+  streamed->unit = asked->unit->unit;
+  streamed->op = asked->op->op;
+  streamed->source = bcast ? asked->root : asked->leaf;
+  streamed->target = (char *)(uintptr_t)(bcast ? asked->leaf : asked->root);
+  streamed->source_on_host = bcast ? root_on_host : leaf_on_host;
+  streamed->target_on_host = bcast ? leaf_on_host : root_on_host;
+  return SF_OK;
+}
+
+/* What the plugin returned; what has been given to streams then is incomplete, and the graph of no use. */
+static sf_status_t finish_call(sfc_streams_t *streams, sf_status_t status)
+{
+  if (status == SF_OK) {
+    status = streams->ops->mark(streams->device);
+  } else {
+    sfshm_error(status, "%s", streams->plugin->detail());
+    (void)streams->ops->mark(streams->device); /* of what there is */
+  }
+  if (status != SF_OK)
+    sfc_graph_fail_everywhere(streams->graph, status, streams->plugin->detail());
+  atomic_store(&streams->is_calling, false);
+  return status == SF_OK ? SF_OK : sfc_graph_failure(streams->graph);
+}
+
+static sf_status_t start_call(sfc_streams_t *streams)
+{
+  atomic_store(&streams->is_calling, true); /* before looking: see streams_guard.c */
+  if (atomic_load(&streams->graph->failed) == SF_OK)
+    return SF_OK;
+  atomic_store(&streams->is_calling, false);
+  return sfc_graph_failure(streams->graph);
+}
+
+static sf_status_t give_sends(sfc_streams_t *streams, sf_streamed_t *streamed)
+{
+  sf_graph_t *graph = streams->graph;
+  sfshm_operation_t operation = streamed->operation;
+  sf_status_t status = SF_OK;
+  for (int32_t i = 0; i < graph->nreceivers[operation]; i++) {
+    int32_t lane = (int32_t)(graph->receivers[operation][i] - graph->lanes);
+    streamed->messages[lane] = atomic_fetch_add(&streams->lanes[lane].nreceived, 1) + 1;
+  }
+  for (int32_t i = 0; i < graph->nsenders[operation] && status == SF_OK; i++)
+    status = send(streams, streamed, (int32_t)(graph->senders[operation][i] - graph->lanes));
+  return status;
+}
+
+static sf_status_t begin(const asked_t *asked, void *stream, sf_streamed_t **streamed_p)
+{
+  sf_graph_t *graph = asked->graph;
+  sf_status_t status = check_call(asked, streamed_p);
+  if (status == SF_OK)
+    status = sfc_graph_failure(graph);
+  if (status != SF_OK)
+    return status;
+  size_t unit_bytes = sfshm_unit_size(asked->unit->unit);
+  if (graph->streams == NULL || graph->streams->unit_bytes < unit_bytes) {
+    if (sfc_streams_are_busy(graph))
+      return sfshm_error(SF_ERR_STATE, NAME ": the first one with units of %zu bytes, while others have not been ended",
+                         unit_bytes);
+    status = sfc_streams_set_up(graph, unit_bytes, stream);
+    if (status != SF_OK)
+      return status;
+  }
+  sfc_streams_t *streams = graph->streams;
+  sf_streamed_t *streamed = &streams->requests[(streams->ncalls + 1) % SF_STREAMS_IN_FLIGHT];
+  status = fill_in(streams, asked, streamed);
+  if (status == SF_OK && (status = streams->ops->choose(streams->device, stream)) != SF_OK)
+    sfshm_error(status, "%s", streams->plugin->detail());
+  if (status == SF_OK)
+    status = start_call(streams);
+  if (status != SF_OK)
+    return status;
+  sfshm_call_t call = asked->operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE;
+  status = compare_calls(streams, sfshm_desc_signature(call, streamed->unit, streamed->op));
+  if (status != SF_OK) {
+    sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
+    atomic_store(&streams->is_calling, false);
+    return sfc_graph_failure(graph);
+  }
+  status = finish_call(streams, give_sends(streams, streamed));
+  if (status != SF_OK)
+    return status;
+  streamed->in_flight = true;
+  *streamed_p = streamed;
+  return SF_OK;
+}
+
+/* In the order in which an ordinary operation combines. */
+static sf_status_t give_receives(const sfc_streams_t *streams, const sf_streamed_t *streamed)
+{
+  const sf_graph_t *graph = streams->graph;
+  bool replace = streamed->op == SFSHM_OP_REPLACE;
+  const sfc_turn_t *turns = replace ? graph->winner_turns : graph->turns;
+  int32_t nturns = replace ? graph->nwinner_turns : graph->nturns;
+  sf_status_t status = SF_OK;
+  if (streamed->operation == SFSHM_REDUCE) {
+    for (int32_t i = 0; i < nturns && status == SF_OK; i++)
+      status = turns[i].lane == SFC_SELF_TURN ? do_self(streams, streamed) : receive(streams, streamed, turns[i].lane);
+    return status;
+  }
+  status = do_self(streams, streamed);
+  for (int32_t i = 0; i < graph->nreceivers[SFSHM_BCAST] && status == SF_OK; i++)
+    status = receive(streams, streamed, (int32_t)(graph->receivers[SFSHM_BCAST][i] - graph->lanes));
+  return status;
+}
+
+sf_status_t sf_end_on_stream(sf_streamed_t **streamed, void *stream)
+{
+  if (streamed == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_end_on_stream: streamed is NULL");
+  sf_streamed_t *ending = *streamed;
+  if (ending == NULL)
+    return SF_OK;
+  if (ending->graph->generation != sfc_process_generation)
+    return sfshm_error(SF_ERR_STATE, "sf_end_on_stream: in a child of the process that called sf_init");
+  sfc_streams_t *streams = ending->graph->streams;
+  sf_status_t status = streams->ops->choose(streams->device, stream);
+  if (status != SF_OK)
+    return sfshm_error(status, "%s", streams->plugin->detail());
+  ending->in_flight = false;
+  *streamed = NULL;
+  status = start_call(streams);
+  return status == SF_OK ? finish_call(streams, give_receives(streams, ending)) : status;
+}
+
+/* ---- The public interface ---------------------------------------------------------------------------------------- */
+
+sf_status_t sf_bcast_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata, void *leafdata,
+                                     const sf_op_t *op, void *stream, sf_streamed_t **streamed_p)
+{
+  return begin(&(asked_t){graph, SFSHM_BCAST, unit, rootdata, leafdata, op}, stream, streamed_p);
+}
+
+sf_status_t sf_reduce_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *rootdata,
+                                      const sf_op_t *op, void *stream, sf_streamed_t **streamed_p)
+{
+  return begin(&(asked_t){graph, SFSHM_REDUCE, unit, rootdata, leafdata, op}, stream, streamed_p);
+}
+
+sf_status_t sf_bcast_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata, void *leafdata,
+                               const sf_op_t *op, void *stream)
+{
+  sf_streamed_t *streamed;
+  sf_status_t status = sf_bcast_begin_on_stream(graph, unit, rootdata, leafdata, op, stream, &streamed);
+  return status == SF_OK ? sf_end_on_stream(&streamed, stream) : status;
+}
+
+sf_status_t sf_reduce_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *rootdata,
+                                const sf_op_t *op, void *stream)
+{
+  sf_streamed_t *streamed;
+  sf_status_t status = sf_reduce_begin_on_stream(graph, unit, leafdata, rootdata, op, stream, &streamed);
+  return status == SF_OK ? sf_end_on_stream(&streamed, stream) : status;
+}
+
+static sf_status_t check_graph(const sf_graph_t *graph, const char *name)
+{
+  if (graph == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: graph is NULL", name);
+  if (graph->generation != sfc_process_generation)
+    return sfshm_error(SF_ERR_STATE, "%s: in a child of the process that called sf_init", name);
+  return SF_OK;
+}
+
+/* The device's failure becomes that of the graph, for all ranks. */
+static sf_status_t judge(sf_graph_t *graph, sf_status_t status)
+{
+  if (status != SF_OK)
+    sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
+  return sfc_graph_failure(graph);
+}
+
+sf_status_t sf_streams_check(sf_graph_t *graph)
+{
+  bool idle;
+  sf_status_t status = check_graph(graph, __func__);
+  if (status != SF_OK || graph->streams == NULL)
+    return status == SF_OK ? sfc_graph_failure(graph) : status;
+  const sfc_streams_t *streams = graph->streams;
+  status = streams->ops->is_idle(streams->device, &idle);
+  return judge(graph, status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail()));
+}
+
+sf_status_t sf_streams_wait(sf_graph_t *graph)
+{
+  sf_status_t status = check_graph(graph, __func__);
+  if (status != SF_OK || graph->streams == NULL)
+    return status == SF_OK ? sfc_graph_failure(graph) : status;
+  return judge(graph, sfc_streams_drain(graph->streams));
+}

@@ -1,0 +1,103 @@
+/* Operations on streams: see sf/sf_streams.h. Between two ranks of a node, on each graph, either has an *area* in pages
+ * of its own inbox, which both have pinned for their devices:
+ *
+ *      writer's stream                                reader's stream
+ *   await acks[m % 4] >= m - 4   ◀──────────────────  raise acks[m % 4] = m   (ok to send)
+ *   pack into slot m % 4         ──────────────────▶
+ *   raise ready = m              ──────────────────▶  await ready >= m, unpack from slot m % 4
+ *
+ * ready and the slots are in the reader's area, acks in the writer's. m counts the messages from one rank to the other.
+ * Words are compared as a driver does: (int32_t)(word - m) >= 0.
+ *
+ * The thread that uses the graph, but for what is said. */
+#ifndef SFC_STREAMS_H
+#define SFC_STREAMS_H
+
+#include <stdatomic.h>
+
+#include <sf/sf_streams.h>
+
+#include "client/graph.h"
+#include "shm/device.h"
+
+#define SFC_STREAMS_CALLS 16u /* operations that two hosts may be apart to find out that they differ */
+
+typedef struct sfc_stream_area {
+  _Alignas(128) _Atomic uint32_t ready;
+  _Alignas(128) _Atomic uint32_t acks[SF_STREAMS_IN_FLIGHT];
+  _Alignas(128) _Atomic uint64_t calls[SFC_STREAMS_CALLS]; /* by the other host: number of operation, hash of all */
+} sfc_stream_area_t;
+
+/* A place in pinned memory: for the host, and for devices. */
+typedef struct sfc_seen {
+  char *host;
+  char *device;
+} sfc_seen_t;
+
+/* What belongs to a lane of the graph. */
+typedef struct sfc_stream_lane {
+  sfc_seen_t area; /* here, written by the other end */
+  size_t slot_bytes;
+  sfc_seen_t peer_area; /* there; NULL: not pinned */
+  size_t peer_slot_bytes;
+  sfc_pinned_t peer_pinned;
+  void *peer_pages; /* of its block */
+  _Atomic uint32_t nsent;
+  _Atomic uint32_t nreceived;
+} sfc_stream_lane_t;
+
+struct sf_streamed {
+  sf_graph_t *graph;
+  bool in_flight;
+  sfshm_operation_t operation;
+  sfshm_unit_t unit;
+  sfshm_op_t op;
+  const char *source;
+  char *target;
+  bool source_on_host;
+  bool target_on_host;
+  uint32_t *messages; /* by lane: the one to receive */
+};
+
+typedef struct sfc_streams {
+  sf_graph_t *graph;
+  const sfshm_device_ops_t *plugin;
+  const sfshm_streams_ops_t *ops;
+  sfshm_streams_t *device;
+  size_t unit_bytes; /* largest for which there is room */
+  sfc_block_t block;
+  char *pages; /* of the block */
+  size_t pages_bytes;
+  bool is_pinned;
+  sfc_seen_t self_slot;
+  sfc_stream_lane_t *lanes;
+  int32_t nlanes;
+  sf_streamed_t requests[SF_STREAMS_IN_FLIGHT];
+  uint32_t *messages;
+  uint64_t ncalls;         /* operations begun */
+  uint32_t hash;           /* of all of them */
+  _Atomic bool is_calling; /* a call gives work to streams, having seen that the graph had not failed */
+  bool is_guarded;
+  struct sfc_streams *next_guarded;
+} sfc_streams_t;
+
+/* Makes streams of the graph ready for units of that size: collective, blocks. stream: of the device to be used. */
+sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, void *stream);
+
+/* Waits for what streams have to do still, and frees everything. NULL streams are accepted. */
+void sfc_streams_tear_down(sf_graph_t *graph);
+
+/* Whether an operation has been begun and not ended. */
+bool sfc_streams_are_busy(const sf_graph_t *graph);
+
+/* Waits until nothing is left to do, or the device has failed. */
+sf_status_t sfc_streams_drain(const sfc_streams_t *streams);
+
+/* While a graph is guarded, a thread of the process lets its streams go on if it fails. */
+sf_status_t sfc_streams_guard(sfc_streams_t *streams);
+void sfc_streams_unguard(sfc_streams_t *streams);
+
+/* Some graph has failed. Any thread. */
+void sfc_streams_alarm(void);
+
+#endif

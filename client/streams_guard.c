@@ -1,0 +1,138 @@
+/* Letting streams go on whose graph has failed: see streams.h. What a stream waits for is raised to far beyond all that
+ * it may have been told to wait for. Others may still write there what they had been told to, so that it is raised
+ * again until nothing is left to do. One thread for all graphs of the process, which sleeps until one fails. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/progress.h"
+#include "client/streams.h"
+#include "shm/error.h"
+
+#define AGAIN_NS 1000000
+#define FAR (UINT32_C(1) << 30)
+
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t news;
+  sfc_streams_t *streams;
+  pthread_t thread;
+  uint64_t number; /* of the thread; each lives as long as there are streams */
+  bool is_running;
+  _Atomic int count;
+} guard = {.lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
+
+static void let_lane_go(const sfc_stream_lane_t *lane)
+{
+  sfc_stream_area_t *area = (sfc_stream_area_t *)(void *)lane->area.host;
+  if (area == NULL)
+    return;
+  atomic_store(&area->ready, atomic_load(&lane->nreceived) + FAR);
+  for (int i = 0; i < SF_STREAMS_IN_FLIGHT; i++)
+    atomic_store(&area->acks[i], atomic_load(&lane->nsent) + FAR);
+}
+
+/* Whether it has to be looked at again. */
+static bool let_go(const sfc_streams_t *streams)
+{
+  bool idle = true;
+  if (!sfc_graph_is_failed(streams->graph))
+    return false;
+  for (int32_t i = 0; i < streams->nlanes; i++)
+    let_lane_go(&streams->lanes[i]);
+  bool calling = atomic_load(&streams->is_calling); /* before: what it gives to streams is work */
+  return calling || (streams->ops->is_idle(streams->device, &idle) == SF_OK && !idle);
+}
+
+static void sleep_with_lock(void)
+{
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += AGAIN_NS;
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_sec++;
+    until.tv_nsec -= 1000000000;
+  }
+  pthread_cond_timedwait(&guard.news, &guard.lock, &until);
+}
+
+static void *run_guard(void *argument)
+{
+  uint64_t number = (uint64_t)(uintptr_t)argument;
+  pthread_mutex_lock(&guard.lock);
+  while (guard.number == number) {
+    bool again = false;
+    for (const sfc_streams_t *streams = guard.streams; streams != NULL; streams = streams->next_guarded)
+      again |= let_go(streams);
+    if (again)
+      sleep_with_lock();
+    else
+      pthread_cond_wait(&guard.news, &guard.lock);
+  }
+  pthread_mutex_unlock(&guard.lock);
+  return NULL;
+}
+
+static sf_status_t start_thread(void)
+{
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits it: signals are the application's */
+  int error = pthread_create(&guard.thread, NULL, run_guard, (void *)(uintptr_t)guard.number);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (error != 0)
+    return sfshm_error(SF_ERR_SYS, "starting the thread that guards streams: %s", strerror(error));
+  pthread_setname_np(guard.thread, "sf-streams");
+  guard.is_running = true;
+  return SF_OK;
+}
+
+sf_status_t sfc_streams_guard(sfc_streams_t *streams)
+{
+  pthread_mutex_lock(&guard.lock);
+  streams->next_guarded = guard.streams;
+  guard.streams = streams;
+  sf_status_t status = guard.is_running ? SF_OK : start_thread();
+  if (status == SF_OK) {
+    streams->is_guarded = true;
+    atomic_fetch_add(&guard.count, 1);
+  } else {
+    guard.streams = streams->next_guarded;
+  }
+  pthread_mutex_unlock(&guard.lock);
+  return status;
+}
+
+void sfc_streams_unguard(sfc_streams_t *streams)
+{
+  pthread_t thread;
+  if (!streams->is_guarded)
+    return;
+  pthread_mutex_lock(&guard.lock);
+  sfc_streams_t **link = &guard.streams;
+  while (*link != streams)
+    link = &(*link)->next_guarded;
+  *link = streams->next_guarded;
+  atomic_fetch_sub(&guard.count, 1);
+  bool last = guard.streams == NULL;
+  thread = guard.thread;
+  if (last) {
+    guard.is_running = false;
+    guard.number++;
+  }
+  pthread_cond_broadcast(&guard.news);
+  pthread_mutex_unlock(&guard.lock);
+  if (last)
+    pthread_join(thread, NULL);
+}
+
+void sfc_streams_alarm(void)
+{
+  if (atomic_load(&guard.count) == 0)
+    return;
+  pthread_mutex_lock(&guard.lock);
+  pthread_cond_broadcast(&guard.news);
+  pthread_mutex_unlock(&guard.lock);
+}
