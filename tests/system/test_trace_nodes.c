@@ -1,15 +1,18 @@
-/* sfctl trace over two nodes: the file that is written holds to the rules of its format - every begin has its end,
- * every flow its two ends, time does not go backwards on a track, what a thread does is nested - and says what was
- * done. */
-#include <stdatomic.h>
+/* sfctl trace over two nodes: the file that is written holds to the rules of its format, and says what was done. */
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
+#include "tests/system/trace_rules.h"
 #include "tests/unit/runner.h"
 
 #define NODES 2
@@ -45,164 +48,16 @@ static int exchange(sftest_rank_t *self)
   return 0;
 }
 
-/* ---- Reading the file -------------------------------------------------------------------------------------------- */
-
-#define MAX_EVENTS 40000
-#define MAX_DEPTH 16
-
-typedef struct event {
-  char phase;
-  unsigned pid, tid;
-  double ts, dur;
-  char id[64], category[32], name[160];
-} event_t;
-
-static event_t *events;
-static int nevents;
-
-static bool text_of(const char *line, const char *member, char *to, size_t size)
-{
-  char key[32];
-  snprintf(key, sizeof key, "\"%s\":", member);
-  const char *at = strstr(line, key);
-  if (at == NULL)
-    return false;
-  at += strlen(key);
-  bool quoted = *at == '"';
-  at += quoted;
-  snprintf(to, size, "%.*s", (int)strcspn(at, quoted ? "\"" : "},"), at);
-  return true;
-}
-
-static double number_of(const char *line, const char *member)
-{
-  char text[64], *end;
-  ck_assert_msg(text_of(line, member, text, sizeof text), "no %s in %s", member, line);
-  double number = strtod(text, &end);
-  ck_assert_msg(*end == '\0' && end != text, "%s is no number in %s", member, line);
-  return number;
-}
-
-/* Each event is an object on a line of its own. */
-static void read_event(const char *line)
-{
-  char phase[8];
-  ck_assert_int_lt(nevents, MAX_EVENTS);
-  event_t *event = &events[nevents++];
-  ck_assert(text_of(line, "ph", phase, sizeof phase) && strlen(phase) == 1);
-  *event =
-      (event_t){.phase = phase[0], .pid = (unsigned)number_of(line, "pid"), .tid = (unsigned)number_of(line, "tid")};
-  event->ts = number_of(line, "ts");
-  event->dur = event->phase == 'X' ? number_of(line, "dur") : 0;
-  text_of(line, "id", event->id, sizeof event->id);
-  text_of(line, "cat", event->category, sizeof event->category);
-  ck_assert_msg(text_of(line, "name", event->name, sizeof event->name), "no name in %s", line);
-}
-
-static void read_file(const char *path)
-{
-  static char line[4096];
-  FILE *file = fopen(path, "re");
-  ck_assert_ptr_nonnull(file);
-  nevents = 0;
-  ck_assert(fgets(line, sizeof line, file) != NULL);
-  ck_assert_str_eq(line, "{\"traceEvents\":[\n");
-  while (fgets(line, sizeof line, file) != NULL && line[0] == '{')
-    read_event(line);
-  ck_assert_msg(line[0] == ']' && line[strlen(line) - 2] == '}', "the file ends in %s", line);
-  fclose(file);
-}
-
-/* ---- The rules --------------------------------------------------------------------------------------------------- */
-
-/* Of events with an id: what begins ends, once, and not before. */
-static void check_pairs(char begin, char end)
-{
-  for (int i = 0; i < nevents; i++) {
-    const event_t *event = &events[i];
-    int partners = 0;
-    if (event->phase != begin && event->phase != end)
-      continue;
-    for (int k = 0; k < nevents; k++) {
-      const event_t *other = &events[k];
-      if (other->phase != (event->phase == begin ? end : begin) || strcmp(other->id, event->id) != 0 ||
-          strcmp(other->category, event->category) != 0)
-        continue;
-      partners++;
-      ck_assert(event->phase == begin ? other->ts >= event->ts && k > i : other->ts <= event->ts && k < i);
-    }
-    ck_assert_msg(partners == 1, "%s %s has %d partners", event->category, event->id, partners);
-  }
-}
-
-static bool is_timed(const event_t *event)
-{
-  return event->phase != 'M';
-}
-
-/* Events stand in the order of time; slices of a thread lie within each other, or apart. */
-static void check_track(unsigned pid, unsigned tid)
-{
-  double ends[MAX_DEPTH], last = 0;
-  int depth = 0;
-  for (int i = 0; i < nevents; i++) {
-    const event_t *event = &events[i];
-    if (!is_timed(event) || event->pid != pid || event->tid != tid)
-      continue;
-    ck_assert_double_ge(event->ts, last);
-    last = event->ts;
-    if (event->phase != 'X')
-      continue;
-    while (depth > 0 && ends[depth - 1] <= event->ts + 0.0005)
-      depth--;
-    ck_assert_msg(depth == 0 || event->ts + event->dur <= ends[depth - 1] + 0.0005, "\"%s\" at %f overlaps",
-                  event->name, event->ts);
-    ck_assert_int_lt(depth, MAX_DEPTH);
-    ends[depth++] = event->ts + event->dur;
-  }
-}
-
-/* Each end of a flow lies in a slice of its thread. */
-static void check_bound(const event_t *flow)
-{
-  for (int i = 0; i < nevents; i++)
-    if (events[i].phase == 'X' && events[i].pid == flow->pid && events[i].tid == flow->tid &&
-        events[i].ts <= flow->ts + 0.0005 && flow->ts <= events[i].ts + events[i].dur + 0.0005)
-      return;
-  ck_abort_msg("flow %s at %f lies in no slice", flow->id, flow->ts);
-}
-
-static int count(char phase, const char *name)
-{
-  int n = 0;
-  for (int i = 0; i < nevents; i++)
-    n += events[i].phase == phase && strstr(events[i].name, name) == events[i].name;
-  return n;
-}
-
-static void check_rules(void)
-{
-  check_pairs('b', 'e');
-  check_pairs('s', 'f');
-  for (int i = 0; i < nevents; i++) {
-    if (events[i].phase == 'X')
-      check_track(events[i].pid, events[i].tid);
-    if (events[i].phase == 's' || events[i].phase == 'f')
-      check_bound(&events[i]);
-  }
-}
-
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
 static void start(void)
 {
   sftest_cluster_start(&cluster, NODES);
-  events = calloc(MAX_EVENTS, sizeof *events);
 }
 
 static void stop(void)
 {
-  free(events);
+  sftest_trace_free();
   sftest_cluster_stop(&cluster);
 }
 
@@ -219,14 +74,14 @@ static void load(const char *path)
 {
   sftest_sfctl(cluster.nodes[0].socket, WORDS("trace", "dump", "--output", path), 0);
   ck_assert_str_eq(sftest_sfctl_out, "");
-  read_file(path);
+  sftest_trace_read(path);
   ck_assert_int_eq(unlink(path), 0);
 }
 
 static void dump(const char *path)
 {
   load(path);
-  check_rules();
+  sftest_trace_check();
 }
 
 START_TEST(a_job_over_two_nodes)
@@ -238,25 +93,25 @@ START_TEST(a_job_over_two_nodes)
   sftest_sfctl(cluster.nodes[0].socket, WORDS("trace", "start"), 0);
   run_job();
   dump(path);
-  ck_assert_int_eq(count('b', "bcast(double, replace)"), CALLS * RANKS);
-  ck_assert_int_eq(count('b', "reduce(double, sum)"), CALLS * RANKS);
-  ck_assert_int_eq(count('X', "send to rank"), 2 * CALLS * RANKS);
-  ck_assert_int_eq(count('X', "unpack from rank"), 2 * CALLS * RANKS);
-  ck_assert_int_eq(count('X', "send to node"), 2 * CALLS * RANKS);
-  ck_assert_int_eq(count('X', "unpack from node"), 2 * CALLS * RANKS);
-  ck_assert_int_eq(count('X', "depart to node"), 2 * CALLS * NODES);
-  ck_assert_int_eq(count('X', "arrive from node"), 2 * CALLS * NODES);
-  ck_assert_int_ge(count('X', "frame out to node"), 1);
-  ck_assert_int_eq(count('X', "sort edges"), RANKS);
-  ck_assert_int_eq(count('X', "connect"), RANKS);
+  ck_assert_int_eq(sftest_trace_count('b', "bcast(double, replace)"), CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('b', "reduce(double, sum)"), CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('X', "send to rank"), 2 * CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('X', "unpack from rank"), 2 * CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('X', "send to node"), 2 * CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('X', "unpack from node"), 2 * CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('X', "depart to node"), 2 * CALLS * NODES);
+  ck_assert_int_eq(sftest_trace_count('X', "arrive from node"), 2 * CALLS * NODES);
+  ck_assert_int_ge(sftest_trace_count('X', "frame out to node"), 1);
+  ck_assert_int_eq(sftest_trace_count('X', "sort edges"), RANKS);
+  ck_assert_int_eq(sftest_trace_count('X', "connect"), RANKS);
   /* Rank to rank; to the daemon, between daemons, and from there; and frames, some of which were under way already. */
-  int nflows = count('s', "message"), nmessages = 2 * CALLS * (3 * RANKS + NODES);
+  int nflows = sftest_trace_count('s', "message"), nmessages = 2 * CALLS * (3 * RANKS + NODES);
   ck_assert_int_gt(nflows, nmessages);
-  ck_assert_int_le(nflows, nmessages + count('X', "frame in from node"));
+  ck_assert_int_le(nflows, nmessages + sftest_trace_count('X', "frame in from node"));
   sftest_sfctl(cluster.nodes[0].socket, WORDS("trace", "stop"), 0);
   run_job(); /* leaves nothing more */
   dump(path);
-  ck_assert_int_eq(count('b', "bcast(double, replace)"), CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('b', "bcast(double, replace)"), CALLS * RANKS);
 }
 END_TEST
 
@@ -269,7 +124,95 @@ START_TEST(several_jobs)
   for (int i = 0; i < JOBS; i++)
     run_job();
   load(path);
-  ck_assert_int_eq(count('b', "bcast(double, replace)"), JOBS * CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('b', "bcast(double, replace)"), JOBS * CALLS * RANKS);
+}
+END_TEST
+
+/* ---- The demo ---------------------------------------------------------------------------------------------------- */
+
+#define ENOUGH 40 /* operations of a rank */
+
+/* Where this program's build directory is, or BUILD. */
+static void find_build(char path[PATH_MAX])
+{
+  const char *build = getenv("BUILD");
+  ssize_t n = build != NULL ? snprintf(path, PATH_MAX, "%.4000s", build) : readlink("/proc/self/exe", path, PATH_MAX);
+  ck_assert(n > 0 && n < PATH_MAX);
+  path[n] = '\0';
+  for (int up = 0; build == NULL && up < 3; up++)
+    *strrchr(path, '/') = '\0';
+}
+
+/* Its daemons' sockets will be in the directory. It is long; nobody waits for its end. */
+static pid_t start_demo(const char *build, const char *directory)
+{
+  char sfrun[PATH_MAX + 16], cg[PATH_MAX + 16];
+  snprintf(sfrun, sizeof sfrun, "%s/sfrun", build);
+  snprintf(cg, sizeof cg, "%s/examples/cg", build);
+  if (access(cg, X_OK) != 0 || sftest_is_sanitized())
+    return 0;
+  fflush(NULL);
+  pid_t pid = fork();
+  ck_assert_int_ge(pid, 0);
+  if (pid > 0)
+    return pid;
+  int null = open("/dev/null", O_RDWR);
+  dup2(null, STDOUT_FILENO);
+  dup2(null, STDERR_FILENO);
+  setenv("XDG_RUNTIME_DIR", directory, 1);
+  unsetenv("SF_SOCKET");
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  execl(sfrun, "sfrun", "--quiet", "--nodes", "2", "--distribution", "cyclic", "-n", "4", "--", cg, "--grid",
+        "80,80,160", (char *)NULL);
+  _exit(127);
+}
+
+/* Until sfctl succeeds there and has said the text; the demo must not have ended. */
+static void ask_demo(pid_t demo, const char *directory, const char *const words[], const char *text)
+{
+  char pattern[160];
+  glob_t found = {0};
+  snprintf(pattern, sizeof pattern, "%s/sfrun-*/sfd.0.sock", directory);
+  do {
+    ck_assert_msg(waitpid(demo, NULL, WNOHANG) == 0, "the demo has ended");
+    globfree(&found);
+    sftest_sfctl_code = -1;
+    if (glob(pattern, 0, NULL, &found) == 0) {
+      sftest_sfctl_t run;
+      sftest_sfctl_start(&run, found.gl_pathv[0], words, NULL);
+      sftest_sfctl_finish(&run);
+    }
+    sftest_sleep_ms(20);
+  } while (sftest_sfctl_code != 0 || strstr(sftest_sfctl_out, text) == NULL);
+  globfree(&found);
+}
+
+START_TEST(the_demo)
+{
+  char build[PATH_MAX], path[128];
+  const char *directory = cluster.nodes[0].directory;
+  uint64_t completed = 0;
+  find_build(build);
+  snprintf(path, sizeof path, "%s/demo.json", directory);
+  pid_t demo = start_demo(build, directory);
+  if (demo == 0) {
+    puts("part skipped: the demo is not built, or its MPI would be reported by the sanitizers");
+    return;
+  }
+  ask_demo(demo, directory, WORDS("trace", "start"), "");
+  while (completed < ENOUGH) {
+    ask_demo(demo, directory, WORDS("ranks", "--json"), "\"completed\"");
+    completed = sftest_sfctl_number("\"rank\":0,", "completed");
+  }
+  ask_demo(demo, directory, WORDS("trace", "dump", "--output", path), "");
+  kill(demo, SIGTERM);
+  ck_assert_int_eq(waitpid(demo, NULL, 0), demo);
+  sftest_trace_read(path);
+  ck_assert_int_eq(unlink(path), 0);
+  sftest_trace_check();
+  ck_assert_int_ge(sftest_trace_count('b', "bcast"), ENOUGH);
+  ck_assert_int_ge(sftest_trace_count('s', "message"), ENOUGH);
+  ck_assert_int_ge(sftest_trace_count('X', "arrive from node"), 1);
 }
 END_TEST
 
@@ -281,6 +224,7 @@ static Suite *suite(void)
   tcase_add_checked_fixture(tc, start, stop);
   tcase_add_test(tc, a_job_over_two_nodes);
   tcase_add_test(tc, several_jobs);
+  tcase_add_test(tc, the_demo);
   suite_add_tcase(s, tc);
   return s;
 }

@@ -46,8 +46,7 @@ static uint64_t thread_cpu_ns(int pid, const char *thread)
   return ns;
 }
 
-/* Of all threads of another process; 0 if it is not ours to look at. */
-static double process_cpu_us(int pid)
+double sfperf_process_cpu_us(int pid)
 {
   char path[64];
   uint64_t ns = 0;
@@ -91,7 +90,7 @@ static bool is_first_of_host(void)
 
 static void add_cpu(counts_t *counts, int daemon_pid, double sign)
 {
-  counts->cpu_us += sign * (own_cpu_us() + (daemon_pid > 0 ? process_cpu_us(daemon_pid) : 0));
+  counts->cpu_us += sign * (own_cpu_us() + (daemon_pid > 0 ? sfperf_process_cpu_us(daemon_pid) : 0));
 }
 
 static void add_wire(counts_t *counts, bool first_of_host, double sign)

@@ -20,4 +20,7 @@ typedef struct sfperf_costs {
 /* Runs so many iterations of the contender and counts. Collective, the same result on all ranks. */
 sfperf_costs_t sfperf_costs_of(const sfperf_contender_t *contender, int64_t iterations, const sfperf_nodes_t *nodes);
 
+/* Processor time of all threads of another process; 0 if it is not ours to look at. */
+double sfperf_process_cpu_us(int pid);
+
 #endif

@@ -1,6 +1,6 @@
-/* watched: what sfctl top costs the job that it shows. The same operations, in short turns of one job: with sfctl top
- * refreshing every 0.1 s, with it stopped, and stopped once more, which shows how much two equal times differ. Runs in
- * both ranks' only threads. */
+/* watched: what sfctl top costs the job that it shows. The same operations, in many short turns of one job: with sfctl
+ * top refreshing every 0.1 s, with it stopped, and stopped once more, which shows how much two equal times differ; then
+ * the processor time that top and the daemon take. Runs in both ranks' only threads. */
 #include "tools/sfperf/job.h"
 
 #include <fcntl.h>
@@ -14,13 +14,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/sfperf/costs.h"
 #include "tools/sfperf/daemon.h"
 #include "tools/sfperf/fail.h"
 #include "tools/sfperf/library.h"
 #include "tools/sfperf/method.h"
+#include "tools/sfperf/record.h"
 #include "tools/sfperf/report.h"
+#include "tools/sfperf/stats.h"
 
-enum { WAYS = 2, CONTENDERS = 3 };
+enum { WAYS = 2, CONTENDERS = 3, TURNS = 9 };
+
+#define COST_S 0.5 /* five refreshes */
 
 typedef struct side {
   const sfperf_method_t *method;
@@ -70,9 +75,9 @@ static void stop_top(pid_t pid)
 
 /* ---- Measuring --------------------------------------------------------------------------------------------------- */
 
-static double run(void *opaque, int64_t iterations)
+static double run(const side_t *side, int64_t iterations)
 {
-  const side_t *side = opaque;
+  MPI_Barrier(MPI_COMM_WORLD);
   if (side->top != 0)
     (void)kill(side->top, SIGCONT);
   double start = sfperf_now();
@@ -83,10 +88,66 @@ static double run(void *opaque, int64_t iterations)
   double seconds = sfperf_now() - start;
   if (side->top != 0)
     (void)kill(side->top, SIGSTOP);
+  MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return seconds;
 }
 
-static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, pid_t top, int64_t len_bytes)
+/* How many take so long. The same on every rank. */
+static int64_t calibrate(const side_t *side, double sample_s)
+{
+  int64_t iterations = 1;
+  double seconds = run(side, iterations);
+  for (; seconds < sample_s / 2; iterations *= 2)
+    seconds = run(side, iterations * 2);
+  return (int64_t)((double)iterations * sample_s / seconds) + 1;
+}
+
+/* A sample is the median of several turns, as those of a machine with guests differ by much; contenders take turns, so
+ * that all see the same of that. */
+static void measure(const sfperf_measure_t *how, sfperf_contender_t contenders[CONTENDERS])
+{
+  int64_t iterations = calibrate(contenders[0].state, how->sample_s);
+  for (int rep = 0; rep < how->reps; rep++) {
+    double turns[CONTENDERS][TURNS];
+    for (int turn = 0; turn < TURNS; turn++)
+      for (int i = 0; i < CONTENDERS; i++) {
+        int c = (rep + turn) % 2 == 0 ? i : CONTENDERS - 1 - i;
+        turns[c][turn] = run(contenders[c].state, iterations) * 1e6 / (double)iterations / WAYS;
+      }
+    for (int c = 0; c < CONTENDERS; c++)
+      contenders[c].samples_us[rep] = sfperf_stats(turns[c], TURNS).median;
+  }
+}
+
+/* Percent of a core that top and the daemon take while the ranks exchange data, as rank 0 sees it. */
+static void measure_cost(const sfperf_job_t *job, const side_t *side)
+{
+  sfperf_record_t record = {.bench = "watched",
+                            .case_name = "top",
+                            .op = "cpu",
+                            .contender = "top+sfd",
+                            .unit = "percent",
+                            .bytes = -1,
+                            .ranks = job->size,
+                            .nodes = job->nodes->count,
+                            .reps = job->options->measure.reps < 9 ? job->options->measure.reps : 9};
+  int daemon = job->rank == 0 ? sfperf_daemon_pid() : 0;
+  int64_t iterations = calibrate(side, COST_S);
+  for (int rep = 0; rep < record.reps; rep++) {
+    double before_us = sfperf_process_cpu_us(side->top) + sfperf_process_cpu_us(daemon);
+    double seconds = run(side, iterations);
+    double used_us = sfperf_process_cpu_us(side->top) + sfperf_process_cpu_us(daemon) - before_us;
+    record.samples[rep] = used_us / seconds * 1e-4;
+  }
+  if (job->rank != 0)
+    return;
+  if (job->options->json)
+    sfperf_record_write(&record, stdout);
+  else
+    printf("sfctl top and sfd take %.2f %% of a core\n", sfperf_stats(record.samples, record.reps).median);
+}
+
+static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, pid_t top, int64_t len_bytes, bool last)
 {
   static const char *const names[CONTENDERS] = {"alone", "watched", "alone_again"};
   sfperf_pattern_t pattern;
@@ -102,9 +163,8 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, pid_t
   watched.top = top;
   sfperf_contender_t contenders[CONTENDERS];
   for (int c = 0; c < CONTENDERS; c++)
-    contenders[c] =
-        (sfperf_contender_t){.name = names[c], .run = run, .state = c == 1 ? &watched : &alone, .operations = WAYS};
-  sfperf_measure(&job->options->measure, contenders, CONTENDERS);
+    contenders[c] = (sfperf_contender_t){.name = names[c], .state = c == 1 ? &watched : &alone, .operations = WAYS};
+  measure(&job->options->measure, contenders);
   snprintf(name, sizeof name, "%lld", (long long)len_bytes);
   sfperf_report_result(report, &(sfperf_result_t){
                                    .case_name = name,
@@ -114,6 +174,8 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, pid_t
                                    .columns = CONTENDERS,
                                    .measured = CONTENDERS,
                                });
+  if (last)
+    measure_cost(job, &watched);
   alone.method->destroy(alone.state);
   sfperf_vectors_free(&vectors, job->context, false);
   sfperf_edges_free(&edges);
@@ -127,7 +189,7 @@ void sfperf_watched(const sfperf_job_t *job)
                       job->machine);
   pid_t top = job->rank == 0 ? start_top() : 0;
   for (int i = 0; i < job->options->nsizes; i++)
-    measure_size(job, &report, top, job->options->sizes[i]);
+    measure_size(job, &report, top, job->options->sizes[i], i == job->options->nsizes - 1);
   if (job->rank == 0)
     stop_top(top);
 }
