@@ -27,6 +27,7 @@ typedef struct sfd_assembly {
   uint8_t digest[SFD_HOME_DIGEST_BYTES]; /* of the key */
   int32_t size;
   int32_t ncame;
+  bool told_again;      /* a home before this one, the channel to which was lost */
   int32_t moved_to;     /* the home is another one now, for who still comes here; -1: it is not. size is 0 then */
   int32_t *all_nodes;   /* of a job that ran before this node became its home; else NULL */
   uv_timer_t timer;     /* until the earliest deadline */
@@ -264,6 +265,20 @@ static void tell_homes_before(const sfd_assembly_t *assembly)
     send_moved(assembly, here, node);
 }
 
+/* What it was told may have been lost with the channel, which may have been dead for a while before that was noticed. A
+ * node that has really gone is not told for ever. */
+static void tell_home_before_again(sfd_assembly_t *assembly, int32_t node)
+{
+  sfd_server_t *server = assembly->server;
+  int32_t here = sfd_network_node(server);
+  if (assembly->job != 0 || assembly->moved_to >= 0 || assembly->told_again ||
+      sfd_home_position(server, assembly->uid, assembly->name, node) >=
+          sfd_home_position(server, assembly->uid, assembly->name, here))
+    return;
+  assembly->told_again = true;
+  send_moved(assembly, here, node);
+}
+
 static void on_moved_long_ago(uv_timer_t *timer)
 {
   forget(timer->data);
@@ -468,8 +483,8 @@ void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *de
   for (sfd_assembly_t *assembly = TAILQ_FIRST(&server->assemblies), *next; assembly != NULL; assembly = next) {
     next = TAILQ_NEXT(assembly, entry);
     if (!has_node(assembly, node))
-      continue;
-    if (assembly->job == 0)
+      tell_home_before_again(assembly, node);
+    else if (assembly->job == 0)
       refuse_all(assembly, SF_ERR_RANK_FAILED, text);
     else
       fail_running(assembly, node, text);

@@ -15,7 +15,7 @@
 #include "daemon/fabric/tcp_internal.h"
 
 #define TICK_MS 250
-#define SILENCE_MS 2250
+#define SILENCE_MS 2000
 
 static bool is_quiet(const sfd_tcp_conn_t *conn)
 {
