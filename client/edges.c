@@ -9,8 +9,6 @@
 #include "client/repeats.h"
 #include "shm/error.h"
 
-#define ARRAY_ALIGN 64u
-
 /* ---- Bad input ---- */
 
 static int64_t leaf_at(const sfc_edge_input_t *input, int64_t i)
@@ -123,7 +121,7 @@ static bool needs_wide(const sfshm_pattern_t *pattern)
 static size_t array_bytes(int64_t n, bool wide)
 {
   size_t bytes = (size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t));
-  return (bytes + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
+  return (bytes + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN;
 }
 
 static sfshm_stored_pattern_t store_line(const sfshm_pattern_t *pattern)
@@ -190,7 +188,7 @@ static sfshm_edge_block_t store_block(sfc_making_t *making, int32_t i)
 /* The length of the list if no array can be shortened, and room for what sfshm_pattern_copy may write behind it. */
 static size_t longest_list(const sfc_making_t *making)
 {
-  size_t bytes = sizeof(sfshm_region_header_t) + 2 * ARRAY_ALIGN;
+  size_t bytes = sizeof(sfshm_region_header_t) + 2 * SFC_EDGE_ALIGN;
   for (int32_t i = 0; i < making->buckets.n; i++) {
     const sfc_bucket_t *bucket = &making->buckets.bucket[i];
     int64_t nextra = making->extras[i].n;
@@ -205,7 +203,7 @@ static size_t longest_list(const sfc_making_t *making)
 static size_t blocks_end(const sfc_making_t *making)
 {
   size_t end = sizeof(sfshm_region_header_t) + (size_t)making->buckets.n * sizeof(sfshm_edge_block_t);
-  return (end + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
+  return (end + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN;
 }
 
 /* Lays the blocks and then their arrays out in memory. */
@@ -213,39 +211,34 @@ static sf_status_t lay_out(sfc_making_t *making, sfc_edge_list_t *list)
 {
   size_t offset = sizeof(sfshm_region_header_t);
   size_t room = longest_list(making);
-  making->image = aligned_alloc(ARRAY_ALIGN, (room + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN);
+  making->image = aligned_alloc(SFC_EDGE_ALIGN, (room + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN);
   if (making->image == NULL)
     return sfshm_error(SF_ERR_NOMEM, "edge list of %zu bytes", room);
   making->length_bytes = blocks_end(making);
   memset(making->image, 0, making->length_bytes);
   for (int32_t i = 0; i < making->buckets.n; i++, offset += sizeof(sfshm_edge_block_t)) {
     const sfc_bucket_t *bucket = &making->buckets.bucket[i];
+    size_t arrays = making->length_bytes;
     sfshm_edge_block_t block = store_block(making, i);
     memcpy(making->image + offset, &block, sizeof block);
-    list->parts[i] = (sfc_edge_part_t){
-        .rank = bucket->rank, .offset = offset, .nedges = block.leaf.n, .nvalues = block.value_root.n, .block = block};
+    list->parts[i] = (sfc_edge_part_t){.rank = bucket->rank,
+                                       .offset = offset,
+                                       .nedges = block.leaf.n,
+                                       .nvalues = block.value_root.n,
+                                       .arrays = arrays,
+                                       .arrays_bytes = making->length_bytes - arrays,
+                                       .block = block};
     list->nparts++;
     sf_status_t status = sfshm_edges_open_own(making->image, &block, &list->parts[i].edges);
     if (status != SF_OK)
       return status;
     list->parts[i].root_max = list->parts[i].edges.roots.max;
   }
+  list->image = making->image;
+  list->length_bytes = making->length_bytes;
+  list->has_arrays = making->length_bytes > blocks_end(making);
+  making->image = NULL;
   return SF_OK;
-}
-
-/* Without arrays the list need not be mapped: the open parts hold all that is in it. */
-static sf_status_t publish(sfc_making_t *making, sfc_edge_list_t *list)
-{
-  size_t without_arrays = blocks_end(making);
-  sf_status_t status = lay_out(making, list);
-  if (status != SF_OK)
-    return status;
-  if (making->length_bytes == without_arrays)
-    return sfshm_region_freeze("sf-edges", SFSHM_REGION_EDGES, making->image, making->length_bytes, &list->region);
-  status = sfshm_region_publish("sf-edges", SFSHM_REGION_EDGES, making->image, making->length_bytes, &list->region);
-  for (int32_t i = 0; i < list->nparts && status == SF_OK; i++)
-    sfshm_edges_move(&list->parts[i].edges, making->image, list->region.base);
-  return status;
 }
 
 static sf_status_t make(const sfc_edge_input_t *input, int32_t rank, int32_t size, sfc_making_t *making,
@@ -269,14 +262,14 @@ static sf_status_t make(const sfc_edge_input_t *input, int32_t rank, int32_t siz
     if (status == SF_OK)
       status = sfc_extras_find(&buckets->bucket[i], &making->clusters[i], buckets->leaves_ascend, &making->extras[i]);
   }
-  return status == SF_OK ? publish(making, list) : status;
+  return status == SF_OK ? lay_out(making, list) : status;
 }
 
 sf_status_t sfc_edge_list_make(const sfc_edge_input_t *input, int32_t rank, int32_t size, sfc_edge_list_t *list_p,
                                int64_t *bad_leaf_p)
 {
   sfc_making_t making = {.image = NULL};
-  sfc_edge_list_t list = {.nparts = 0};
+  sfc_edge_list_t list = {.region = {.fd = -1}};
   sf_status_t status = SF_OK;
   *bad_leaf_p = -1;
   if (input->nleaves > 0)
@@ -290,11 +283,54 @@ sf_status_t sfc_edge_list_make(const sfc_edge_input_t *input, int32_t rank, int3
   return SF_OK;
 }
 
+/* Without arrays it need not be mapped: the open parts hold all that is in it. */
+sf_status_t sfc_edge_list_seal(sfc_edge_list_t *list)
+{
+  sf_status_t status = SF_OK;
+  if (list->image == NULL)
+    return SF_OK;
+  if (!list->has_arrays)
+    status = sfshm_region_freeze("sf-edges", SFSHM_REGION_EDGES, list->image, list->length_bytes, &list->region);
+  else
+    status = sfshm_region_publish("sf-edges", SFSHM_REGION_EDGES, list->image, list->length_bytes, &list->region);
+  for (int32_t i = 0; i < list->nparts && status == SF_OK && list->has_arrays; i++)
+    sfshm_edges_move(&list->parts[i].edges, list->image, list->region.base);
+  if (status == SF_OK) {
+    free(list->image);
+    list->image = NULL;
+  }
+  return status;
+}
+
+static void move_array(sfshm_stored_pattern_t *stored, size_t from, size_t to)
+{
+  if (stored->kind == SFSHM_PATTERN_INDEX32 || stored->kind == SFSHM_PATTERN_INDEX64)
+    stored->offset = stored->offset - from + to;
+}
+
+size_t sfc_edge_part_write(const sfc_edge_list_t *list, int32_t part, char *to)
+{
+  const sfc_edge_part_t *from = &list->parts[part];
+  const size_t arrays = (sizeof(sfshm_edge_block_t) + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN;
+  if (to == NULL)
+    return arrays + from->arrays_bytes;
+  sfshm_edge_block_t block = from->block;
+  move_array(&block.value_root, from->arrays, arrays);
+  move_array(&block.leaf, from->arrays, arrays);
+  move_array(&block.extra_value, from->arrays, arrays);
+  move_array(&block.extra_edge, from->arrays, arrays);
+  memset(to, 0, arrays);
+  memcpy(to, &block, sizeof block);
+  memcpy(to + arrays, list->image + from->arrays, from->arrays_bytes);
+  return arrays + from->arrays_bytes;
+}
+
 void sfc_edge_list_destroy(sfc_edge_list_t *list)
 {
   sfshm_region_destroy(&list->region);
+  free(list->image);
   for (int32_t i = 0; i < list->nparts; i++)
     sfshm_edges_close(&list->parts[i].edges);
   free(list->parts);
-  *list = (sfc_edge_list_t){.nparts = 0};
+  *list = (sfc_edge_list_t){.region = {.fd = -1}};
 }

@@ -12,6 +12,7 @@
 #include "client/multi.h"
 #include "client/offload.h"
 #include "client/operation.h"
+#include "client/origin.h"
 #include "client/plan.h"
 #include "client/stage.h"
 #include "client/streams.h"
@@ -167,7 +168,7 @@ static void free_own_plan(sf_graph_t *graph)
     free(graph->winner_turns);
   free(graph->turns);
   free(graph->lists);
-  free(graph->origin);
+  sfc_origin_free(graph->origin);
 }
 
 void sfc_graph_free(sf_graph_t *graph)

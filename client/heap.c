@@ -209,7 +209,7 @@ static sf_status_t find_space(sfc_heap_t *heap, size_t length_bytes, sfc_segment
   return status;
 }
 
-sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p)
+static sf_status_t take(sfc_heap_t *heap, size_t length_bytes, bool zeroed, sfc_block_t *block_p)
 {
   sfc_segment_t *segment;
   size_t offset;
@@ -221,7 +221,7 @@ sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *bl
   if (status == SF_OK) {
     size_t fresh_from = segment->committed_bytes; /* pages never used hold zeros already */
     status = commit_to(segment, offset + rounded);
-    if (status == SF_OK && offset < fresh_from)
+    if (status == SF_OK && offset < fresh_from && zeroed)
       memset((char *)segment->region.base + offset, 0, offset + rounded < fresh_from ? rounded : fresh_from - offset);
     if (status != SF_OK)
       (void)give_to(segment, offset, rounded);
@@ -234,6 +234,16 @@ sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *bl
                            .segment = segment->number,
                            .offset = offset};
   return SF_OK;
+}
+
+sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p)
+{
+  return take(heap, length_bytes, true, block_p);
+}
+
+sf_status_t sfc_heap_take_raw(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p)
+{
+  return take(heap, length_bytes, false, block_p);
 }
 
 static void remove_segment(sfc_heap_t *heap, sfc_segment_t **link)

@@ -47,6 +47,9 @@ sf_status_t sfc_heap_adopt(sfc_heap_t *heap, const sfshm_region_t *region, uint6
  * of the address space; SF_ERR_NOMEM, SF_ERR_LIMIT and what requests to the daemon return. */
 sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p);
 
+/* The same, but what is in the block is left as it is. */
+sf_status_t sfc_heap_take_raw(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p);
+
 /* Gives it back. A segment made for it alone is removed, and the daemon told; others stay for later blocks. */
 void sfc_heap_give(sfc_heap_t *heap, const sfc_block_t *block);
 

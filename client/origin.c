@@ -5,17 +5,26 @@
 
 #include "shm/error.h"
 
-sf_status_t sfc_origin_make(const sfc_edge_list_t *list, sfc_origin_t **origin_p)
+sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p)
 {
   sfc_origin_t *origin = malloc(sizeof *origin + (size_t)list->nparts * sizeof origin->parts[0]);
   if (origin == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of %d root ranks", list->nparts);
-  origin->base = list->region.base;
+  origin->image = list->image;
+  origin->base = list->image != NULL ? list->image : list->region.base;
+  list->image = NULL;
   origin->nparts = list->nparts;
   for (int32_t i = 0; i < list->nparts; i++)
     origin->parts[i] = (sfc_origin_part_t){list->parts[i].rank, list->parts[i].block};
   *origin_p = origin;
   return SF_OK;
+}
+
+void sfc_origin_free(sfc_origin_t *origin)
+{
+  if (origin != NULL)
+    free(origin->image);
+  free(origin);
 }
 
 int64_t sfc_origin_count(const sfc_origin_t *origin)

@@ -16,13 +16,17 @@ typedef struct sfc_origin_part {
 } sfc_origin_part_t;
 
 typedef struct sfc_origin {
-  const void *base; /* of the list, which somebody else keeps; NULL: there are no arrays in it */
+  const void *base; /* of the list; NULL: there are no arrays in it */
+  void *image;      /* the same, if it is kept here; NULL: it is a region, which somebody else keeps */
   int32_t nparts;
   sfc_origin_part_t parts[]; /* by rank */
 } sfc_origin_t;
 
-/* Notes where the list's blocks are. The caller frees the origin, before the list's region. */
-sf_status_t sfc_origin_make(const sfc_edge_list_t *list, sfc_origin_t **origin_p);
+/* Notes where the list's blocks are, and takes over its memory, unless it is sealed. */
+sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p);
+
+/* Accepts NULL. To be called before the list's region goes. */
+void sfc_origin_free(sfc_origin_t *origin);
 
 /* Number of edges. */
 int64_t sfc_origin_count(const sfc_origin_t *origin);

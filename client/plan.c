@@ -273,7 +273,7 @@ static void free_plan(sfc_plan_t *plan)
   if (plan->winner_turns != plan->turns)
     free(plan->winner_turns);
   free(plan->turns);
-  free(plan->origin);
+  sfc_origin_free(plan->origin);
   free(plan->lists);
   free(plan->lanes);
   sfc_trunks_free(plan->trunks);

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "client/context.h"
-#include "client/edges.h"
 #include "client/graph.h"
 #include "client/group.h"
 #include "client/instance.h"
+#include "client/lists.h"
 #include "client/origin.h"
 #include "client/place.h"
 #include "client/reuse.h"
@@ -28,26 +28,11 @@
 #include "client/watch.h"
 #include "shm/error.h"
 
-#define MAX_LIST_BYTES ((uint64_t)1 << 44)
-#define MAX_COPIED_BYTES ((size_t)64 << 10) /* of a list that is sooner read than mapped, touched and unmapped */
-
-/* A leaf rank's edge list, as GraphPeers brought it. */
-typedef struct sfc_peer_list {
-  int32_t rank;
-  sfshm_region_t region;
-  void *copy; /* of it, not mapped; NULL: none */
-  uint64_t offset;
-  int64_t nedges;
-  int64_t nvalues;
-} sfc_peer_list_t;
-
 typedef struct sfc_setup {
   const char *caller;
   sf_group_t *group;
   sf_graph_t *graph;
-  sfc_edge_list_t own;
-  sfc_peer_list_t *peers; /* by rank */
-  int32_t npeers;
+  sfc_lists_t lists;
   sfc_trunk_block_t *remote; /* blocks of the own list that lead to other nodes, by rank */
   int32_t nremote;
   uint32_t *sides; /* of the trunk map, in which this rank takes part */
@@ -107,7 +92,9 @@ static void make_own_list(sfc_setup_t *setup, const sfc_edge_input_t *input)
     return;
   sf_status_t status = check_input(input);
   if (status == SF_OK)
-    status = sfc_edge_list_make(input, setup->group->rank, setup->group->size, &setup->own, &bad_leaf);
+    status = sfc_edge_list_make(input, setup->group->rank, setup->group->size, &setup->lists.own, &bad_leaf);
+  if (status == SF_OK)
+    status = sfc_lists_hand_out(&setup->lists);
   if (status != SF_OK)
     note_error(setup, status, setup->group->rank, bad_leaf);
 }
@@ -118,7 +105,7 @@ static sf_status_t send_create(sfc_setup_t *setup, const sfc_edge_input_t *input
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   Sfproto__SetupError error;
-  int32_t nparts = setup->status == SF_OK ? setup->own.nparts : 0;
+  int32_t nparts = setup->status == SF_OK ? setup->lists.own.nparts : 0;
   Sfproto__EdgeBlock *blocks = calloc((size_t)nparts + 1, sizeof *blocks);
   Sfproto__EdgeBlock **pointers = calloc((size_t)nparts + 1, sizeof *pointers);
   sf_status_t status = SF_ERR_NOMEM;
@@ -126,20 +113,8 @@ static sf_status_t send_create(sfc_setup_t *setup, const sfc_edge_input_t *input
     sfshm_error(SF_ERR_NOMEM, "%s: message about %d root ranks", setup->caller, nparts);
     goto out;
   }
-  for (int32_t i = 0; i < nparts; i++) {
-    const sfc_edge_part_t *part = &setup->own.parts[i];
-    if (part->rank == setup->group->rank)
-      continue;
-    Sfproto__EdgeBlock *block = &blocks[create.n_blocks];
-    sfproto__edge_block__init(block);
-    block->rank = part->rank;
-    block->offset = part->offset;
-    block->nedges = part->nedges;
-    block->nvalues = part->nvalues;
-    block->has_root_max = true;
-    block->root_max = part->root_max;
-    pointers[create.n_blocks++] = block;
-  }
+  if (setup->status == SF_OK)
+    create.n_blocks = sfc_lists_describe(&setup->lists, blocks, pointers);
   create.group = setup->group->number;
   create.nroots = input->nroots < 0 ? 0 : input->nroots;
   create.nleaves = input->nleaves < 0 ? 0 : input->nleaves;
@@ -153,8 +128,8 @@ static sf_status_t send_create(sfc_setup_t *setup, const sfc_edge_input_t *input
   }
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
   message.graph_create = &create;
-  status =
-      sfc_control_send(&setup->group->context->control, &message, &setup->own.region.fd, create.n_blocks > 0 ? 1 : 0);
+  status = sfc_control_send(&setup->group->context->control, &message, &setup->lists.own.region.fd,
+                            create.n_blocks > 0 && !blocks[0].has_segment ? 1 : 0);
   *request_p = message.request;
 out:
   free(blocks);
@@ -162,48 +137,14 @@ out:
   return status;
 }
 
-/* Makes the list accessible that the descriptor is of. */
-static sf_status_t open_list(sfc_peer_list_t *peer, int fd)
-{
-  size_t length;
-  sf_status_t status = sfshm_region_verify(fd, SFSHM_REGION_EDGES, MAX_LIST_BYTES, &length);
-  if (status != SF_OK)
-    return status;
-  if (length > MAX_COPIED_BYTES)
-    return sfshm_region_map(fd, SFSHM_REGION_EDGES, MAX_LIST_BYTES, SFSHM_READ_ONLY, &peer->region);
-  peer->copy = malloc(length);
-  if (peer->copy == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "edge list of %zu bytes", length);
-  peer->region = (sfshm_region_t){.fd = -1, .base = peer->copy, .length_bytes = length};
-  return sfshm_region_read(fd, SFSHM_REGION_EDGES, length, peer->copy);
-}
-
-/* Takes the lists out of one GraphPeers message. An error is noted, for the commit to tell. */
+/* An error is noted, for the commit to tell. */
 static void add_peers(sfc_setup_t *setup, const sfproto_incoming_t *incoming)
 {
-  const Sfproto__GraphPeers *told = incoming->message->graph_peers;
-  setup->graph->number = told->graph;
-  if (incoming->nfds != (int)told->n_blocks + (told->n_sides > 0)) {
-    note_error(setup, sfshm_error(SF_ERR_PROTO, "%zu edge lists with %d descriptors", told->n_blocks, incoming->nfds),
-               setup->group->rank, -1);
-    return;
-  }
-  sfc_peer_list_t *peers = realloc(setup->peers, ((size_t)setup->npeers + told->n_blocks + 1) * sizeof *setup->peers);
-  if (peers == NULL) {
-    note_error(setup, sfshm_error(SF_ERR_NOMEM, "table of leaf ranks"), setup->group->rank, -1);
-    return;
-  }
-  setup->peers = peers;
-  for (size_t i = 0; i < told->n_blocks; i++) {
-    const Sfproto__EdgeBlock *block = told->blocks[i];
-    sfc_peer_list_t *peer = &setup->peers[setup->npeers];
-    *peer = (sfc_peer_list_t){
-        .rank = block->rank, .offset = block->offset, .nedges = block->nedges, .nvalues = block->nvalues};
-    setup->npeers++;
-    sf_status_t status = open_list(peer, incoming->fds[i]);
-    if (status != SF_OK)
-      note_error(setup, status, block->rank, -1);
-  }
+  int32_t rank;
+  setup->graph->number = incoming->message->graph_peers->graph;
+  sf_status_t status = sfc_lists_take_in(&setup->lists, incoming, &rank);
+  if (status != SF_OK)
+    note_error(setup, status, rank, -1);
 }
 
 /* What the last message says of trunks. */
@@ -219,14 +160,8 @@ static void take_sides(sfc_setup_t *setup, sfproto_incoming_t *incoming)
   }
   memcpy(setup->sides, told->sides, told->n_sides * sizeof *setup->sides);
   setup->nsides = told->n_sides;
-  setup->map_fd = incoming->fds[told->n_blocks];
-  incoming->fds[told->n_blocks] = -1;
-}
-
-static int by_rank(const void *a, const void *b)
-{
-  int32_t x = ((const sfc_peer_list_t *)a)->rank, y = ((const sfc_peer_list_t *)b)->rank;
-  return (x > y) - (x < y);
+  setup->map_fd = incoming->fds[incoming->nfds - 1];
+  incoming->fds[incoming->nfds - 1] = -1;
 }
 
 static sf_status_t receive_peers(sfc_setup_t *setup, uint64_t request)
@@ -243,8 +178,7 @@ static sf_status_t receive_peers(sfc_setup_t *setup, uint64_t request)
     more = incoming.message->graph_peers->more;
     sfproto_incoming_free(&incoming);
   }
-  if (setup->npeers > 0)
-    qsort(setup->peers, (size_t)setup->npeers, sizeof *setup->peers, by_rank);
+  sfc_lists_sort(&setup->lists);
   return SF_OK;
 }
 
@@ -253,21 +187,10 @@ static sf_status_t receive_peers(sfc_setup_t *setup, uint64_t request)
 /* The link of a leaf rank's list; a bad root index is an error of that rank's leaf. */
 static void peer_link(sfc_setup_t *setup, sfc_peer_list_t *peer, sfc_link_t *link)
 {
-  sfshm_edges_t edges;
-  int64_t bad_leaf = -1, bad_root;
-  sf_status_t status = sfshm_edges_open(&peer->region, peer->offset, peer->nedges, peer->nvalues, setup->graph->nroots,
-                                        &edges, &bad_leaf, &bad_root);
-  if (status == SF_ERR_RANGE)
-    status = sfshm_error(SF_ERR_RANGE, "root index %lld on rank %d, which has %lld roots", (long long)bad_root,
-                         setup->group->rank, (long long)setup->graph->nroots);
-  if (status != SF_OK) {
+  int64_t bad_leaf;
+  sf_status_t status = sfc_lists_open(&setup->lists, peer, setup->graph->nroots, link, &bad_leaf);
+  if (status != SF_OK)
     note_error(setup, status, peer->rank, bad_leaf);
-    return;
-  }
-  sfc_link_init(link, &edges, peer->copy);
-  if (peer->copy != NULL)
-    peer->region = (sfshm_region_t){.fd = -1};
-  peer->copy = NULL;
 }
 
 static int32_t node_of(const sfc_setup_t *setup, int32_t rank)
@@ -289,28 +212,29 @@ static sf_status_t make_lanes(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
   int32_t own = 0, peer = 0;
-  graph->lanes = calloc((size_t)setup->own.nparts + (size_t)setup->npeers + setup->nsides + 1, sizeof *graph->lanes);
-  setup->remote = malloc(((size_t)setup->own.nparts + 1) * sizeof *setup->remote);
+  graph->lanes =
+      calloc((size_t)setup->lists.own.nparts + (size_t)setup->lists.npeers + setup->nsides + 1, sizeof *graph->lanes);
+  setup->remote = malloc(((size_t)setup->lists.own.nparts + 1) * sizeof *setup->remote);
   if (graph->lanes == NULL || setup->remote == NULL)
     return sfshm_error(SF_ERR_NOMEM, "lanes to other ranks");
-  while (own < setup->own.nparts || peer < setup->npeers) {
-    int32_t own_rank = own < setup->own.nparts ? setup->own.parts[own].rank : INT32_MAX;
-    int32_t peer_rank = peer < setup->npeers ? setup->peers[peer].rank : INT32_MAX;
+  while (own < setup->lists.own.nparts || peer < setup->lists.npeers) {
+    int32_t own_rank = own < setup->lists.own.nparts ? setup->lists.own.parts[own].rank : INT32_MAX;
+    int32_t peer_rank = peer < setup->lists.npeers ? setup->lists.peers[peer].rank : INT32_MAX;
     if (own_rank == graph->rank) {
-      sfc_link_init(&graph->self, &setup->own.parts[own++].edges, NULL);
+      sfc_link_init(&graph->self, &setup->lists.own.parts[own++].edges, NULL);
       continue;
     }
-    int32_t node = own < setup->own.nparts ? node_of(setup, own_rank) : graph->context->node;
+    int32_t node = own < setup->lists.own.nparts ? node_of(setup, own_rank) : graph->context->node;
     if (node != graph->context->node) {
-      add_remote(setup, &setup->own.parts[own++], node);
+      add_remote(setup, &setup->lists.own.parts[own++], node);
       continue;
     }
     sfc_lane_t *lane = &graph->lanes[graph->nlanes++];
     *lane = (sfc_lane_t){.graph = graph, .rank = own_rank < peer_rank ? own_rank : peer_rank};
     if (own_rank == lane->rank)
-      sfc_link_init(&lane->as_leaf, &setup->own.parts[own++].edges, NULL);
+      sfc_link_init(&lane->as_leaf, &setup->lists.own.parts[own++].edges, NULL);
     if (peer_rank == lane->rank)
-      peer_link(setup, &setup->peers[peer++], &lane->as_root);
+      peer_link(setup, &setup->lists.peers[peer++], &lane->as_root);
     sf_status_t status =
         sfc_peers_find(&graph->context->peers, sfc_group_job_rank(setup->group, lane->rank), &lane->peer);
     if (status != SF_OK)
@@ -332,13 +256,13 @@ static void keep_list(sf_graph_t *graph, sfshm_region_t *region)
 static sf_status_t keep_lists(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
-  graph->lists = calloc((size_t)setup->npeers + 1, sizeof *graph->lists);
+  graph->lists = calloc((size_t)setup->lists.npeers + 1, sizeof *graph->lists);
   if (graph->lists == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of edge lists");
-  for (int32_t i = 0; i < setup->npeers; i++)
-    keep_list(graph, &setup->peers[i].region);
-  sf_status_t status = sfc_origin_make(&setup->own, &graph->origin);
-  keep_list(graph, &setup->own.region);
+  for (int32_t i = 0; i < setup->lists.npeers; i++)
+    keep_list(graph, &setup->lists.peers[i].region);
+  sf_status_t status = sfc_origin_make(&setup->lists.own, &graph->origin);
+  keep_list(graph, &setup->lists.own.region);
   return status;
 }
 
@@ -420,17 +344,11 @@ static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
 
 static void free_setup(sfc_setup_t *setup)
 {
-  for (int32_t i = 0; i < setup->npeers; i++) {
-    if (setup->peers[i].copy == NULL)
-      sfshm_region_destroy(&setup->peers[i].region);
-    free(setup->peers[i].copy);
-  }
-  free(setup->peers);
   free(setup->remote);
   free(setup->sides);
   if (setup->map_fd >= 0)
     close(setup->map_fd);
-  sfc_edge_list_destroy(&setup->own);
+  sfc_lists_free(&setup->lists);
   sfc_given_free(setup->given);
 }
 
@@ -505,7 +423,11 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
   graph->size = group->size;
   graph->nroots = input->nroots;
   graph->nleaves = input->nleaves;
-  sfc_setup_t setup = {.caller = caller, .group = group, .graph = graph, .own = {.region = {.fd = -1}}, .map_fd = -1};
+  sfc_setup_t setup = {.caller = caller,
+                       .group = group,
+                       .graph = graph,
+                       .lists = {.group = group, .own = {.region = {.fd = -1}}},
+                       .map_fd = -1};
   if (finding->status != SF_OK)
     note_error(&setup, sfshm_error(finding->status, "%s", finding->detail), group->rank, finding->leaf);
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GRAPH, place);

@@ -175,7 +175,7 @@ void sfd_offload_free(sfd_offload_t *offload)
   free(offload);
 }
 
-/* The member's edge list, mapped at first use. */
+/* The member's edge list, mapped at first use. NULL also if its blocks are in inboxes. */
 static sfd_mapping_t *map_list(const sfd_offload_t *offload, list_t *list)
 {
   sfshm_region_t region;

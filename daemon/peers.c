@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "daemon/segment.h"
 #include "daemon/trunks.h"
+#include "shm/edges.h"
 #include "shm/error.h"
 
 #define BLOCKS_IN_MESSAGE 32
@@ -45,7 +47,47 @@ static sf_status_t check_blocks(const Sfproto__GraphCreate *create, int32_t size
   return SF_OK;
 }
 
-sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, int32_t size, int32_t place, int nfds)
+/* A block in the rank's inbox. The lists of graphs over nodes are read by daemons, which want them to stay as they are.
+ */
+static sf_status_t check_in_inbox(const Sfproto__EdgeBlock *block, const sfd_rank_t *rank, const sfd_group_t *group,
+                                  int32_t place)
+{
+  const sfd_segment_t *segment = sfd_segment_find(rank, block->segment);
+  if (group->nnodes > 1 || segment == NULL || !segment->inbox)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: block in segment %" PRIu64 "%s", place,
+                       block->segment, group->nnodes > 1 ? " of a graph over nodes" : ", which is no inbox of it");
+  if (block->length == 0 || block->length > SFSHM_EDGES_MAX_COPIED || block->length > segment->length ||
+      block->offset > segment->length - block->length)
+    return sfshm_error(SF_ERR_PROTO,
+                       "GraphCreate of group rank %d: block of %" PRIu64 " bytes at %" PRIu64 " in segment %" PRIu64
+                       " of %" PRIu64 " bytes",
+                       place, block->length, block->offset, block->segment, segment->length);
+  return SF_OK;
+}
+
+/* All blocks are in the edge list, or all in inboxes. */
+static sf_status_t check_places(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
+                                int32_t place, int nfds)
+{
+  size_t in_inbox = 0;
+  sf_status_t status = SF_OK;
+  for (size_t i = 0; i < create->n_blocks && status == SF_OK; i++) {
+    if (!create->blocks[i]->has_segment)
+      continue;
+    status = check_in_inbox(create->blocks[i], rank, group, place);
+    in_inbox++;
+  }
+  if (status == SF_OK && in_inbox > 0 && in_inbox < create->n_blocks)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: %zu of %zu blocks in inboxes", place, in_inbox,
+                       create->n_blocks);
+  if (status == SF_OK && nfds != (create->n_blocks > in_inbox ? 1 : 0))
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: %zu blocks with %d descriptors", place,
+                       create->n_blocks, nfds);
+  return status;
+}
+
+sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
+                            int32_t place, int nfds)
 {
   bool blocks = create->n_blocks > 0;
   if (create->error == NULL && (create->nroots < 0 || create->nleaves < 0))
@@ -53,10 +95,8 @@ sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, int32_t size, in
                        create->nroots, create->nleaves);
   if (create->error != NULL && blocks)
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: blocks beside an error", place);
-  if (nfds != (blocks ? 1 : 0))
-    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: %zu blocks with %d descriptors", place,
-                       create->n_blocks, nfds);
-  return check_blocks(create, size, place);
+  sf_status_t status = check_places(create, rank, group, place, nfds);
+  return status == SF_OK ? check_blocks(create, group->size, place) : status;
 }
 
 /* ---- Keeping ---- */
@@ -75,7 +115,9 @@ sf_status_t sfd_peers_store(const Sfproto__GraphCreate *create, sfd_setup_member
                                       .offset = block->offset,
                                       .nedges = block->nedges,
                                       .nvalues = block->nvalues,
-                                      .root_max = block->has_root_max ? block->root_max : -1};
+                                      .root_max = block->has_root_max ? block->root_max : -1,
+                                      .segment = block->has_segment ? block->segment : 0,
+                                      .length = block->has_segment ? block->length : 0};
   }
   return SF_OK;
 }
@@ -145,7 +187,7 @@ static void send_part(sfd_session_t *session, const sfd_graph_t *graph, uint64_t
 {
   Sfproto__EdgeBlock blocks[BLOCKS_IN_MESSAGE];
   Sfproto__EdgeBlock *pointers[BLOCKS_IN_MESSAGE];
-  int fds[BLOCKS_IN_MESSAGE + 1];
+  int fds[BLOCKS_IN_MESSAGE + 1], nfds = 0;
   for (int32_t i = 0; i < n; i++) {
     const sfd_block_t *block = incoming[i].block;
     blocks[i] = (Sfproto__EdgeBlock)SFPROTO__EDGE_BLOCK__INIT;
@@ -154,7 +196,11 @@ static void send_part(sfd_session_t *session, const sfd_graph_t *graph, uint64_t
     blocks[i].nedges = block->nedges;
     blocks[i].nvalues = block->nvalues;
     pointers[i] = &blocks[i];
-    fds[i] = graph->setup->members[incoming[i].leaf].edges_fd;
+    blocks[i].has_segment = blocks[i].has_length = block->length > 0;
+    blocks[i].segment = block->segment;
+    blocks[i].length = block->length;
+    if (block->length == 0)
+      fds[nfds++] = graph->setup->members[incoming[i].leaf].edges_fd;
   }
   Sfproto__GraphPeers peers = SFPROTO__GRAPH_PEERS__INIT;
   peers.graph = graph->id;
@@ -164,13 +210,13 @@ static void send_part(sfd_session_t *session, const sfd_graph_t *graph, uint64_t
   if (!more && nsides > 0) {
     peers.sides = sides;
     peers.n_sides = nsides;
-    fds[n++] = sfd_trunks_map_fd(graph->trunks);
+    fds[nfds++] = sfd_trunks_map_fd(graph->trunks);
   }
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.request = request;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_PEERS;
   message.graph_peers = &peers;
-  sfd_session_send(session, &message, fds, n);
+  sfd_session_send(session, &message, fds, nfds);
 }
 
 static void send_to(const sfd_graph_t *graph, int32_t local, const transposed_t *transposed, uint32_t sides[])

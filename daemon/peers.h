@@ -4,8 +4,9 @@
 
 #include "daemon/setup.h"
 
-/* Checks what GraphCreate says of a group of that size, sent by member place. */
-sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, int32_t size, int32_t place, int nfds);
+/* Checks what GraphCreate of the rank says, which is member place of the group. */
+sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
+                            int32_t place, int nfds);
 
 /* Copies the blocks; SF_ERR_NOMEM. */
 sf_status_t sfd_peers_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member);

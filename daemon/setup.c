@@ -10,9 +10,9 @@
 #include "daemon/log.h"
 #include "daemon/offload.h"
 #include "daemon/peers.h"
+#include "daemon/roots.h"
 #include "daemon/trunks.h"
 #include "daemon/wants.h"
-#include "shm/edges.h"
 #include "shm/error.h"
 
 /* ---- State ---- */
@@ -89,24 +89,6 @@ void sfd_setup_note_error(sfd_setup_t *setup, sf_status_t status, int32_t rank, 
   sfd_setup_error_note(&setup->agreement.error, status, rank, leaf, detail);
 }
 
-void sfd_setup_note_bad_root(sfd_setup_t *setup, int32_t rank, const sfd_block_t *block, const sfshm_region_t *list,
-                             int64_t nroots)
-{
-  sfshm_edges_t edges;
-  int64_t leaf, root;
-  char text[SFD_TEXT_SIZE];
-  sf_status_t status =
-      sfshm_edges_open(list, block->offset, block->nedges, block->nvalues, nroots, &edges, &leaf, &root);
-  if (status == SF_OK)
-    sfshm_edges_close(&edges);
-  if (status != SF_ERR_RANGE)
-    return; /* what else is wrong with it its readers will find */
-  snprintf(text, sizeof text,
-           "sf_graph_create: rank %d, leaf %" PRId64 ": root index %" PRId64 " on rank %d, which has %" PRId64 " roots",
-           rank, leaf, root, block->rank, nroots);
-  sfd_setup_note_error(setup, SF_ERR_RANGE, rank, leaf, text);
-}
-
 /* What a rank found wrong; false: it is malformed. */
 static bool take_error(sfd_graph_t *graph, const Sfproto__SetupError *error)
 {
@@ -162,26 +144,6 @@ static void end_with_error(sfd_graph_t *graph)
 
 /* ---- Round 1 ---- */
 
-/* Roots of this node's ranks that its own ranks want: those of other nodes answer themselves. */
-static void check_local_roots(sfd_graph_t *graph)
-{
-  const sfd_group_t *group = graph->group;
-  for (int32_t i = 0; i < group->nlocals; i++) {
-    const sfd_setup_member_t *member = &graph->setup->members[i];
-    for (int32_t b = 0; b < member->nblocks; b++) {
-      const sfd_block_t *block = &member->blocks[b];
-      int32_t owner = sfd_group_local(group, block->rank);
-      if (owner < 0 || graph->setup->members[owner].wrong || block->root_max < graph->setup->members[owner].nroots)
-        continue;
-      sfshm_region_t list;
-      if (sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &list) != SF_OK)
-        continue;
-      sfd_setup_note_bad_root(graph->setup, group->locals[i], block, &list, graph->setup->members[owner].nroots);
-      sfshm_region_destroy(&list);
-    }
-  }
-}
-
 void sfd_setup_edges_done(sfd_graph_t *graph)
 {
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_EDGES, graph->number, &graph->setup->agreement);
@@ -192,7 +154,7 @@ static void finish_round_1(sfd_graph_t *graph)
   sfd_wants_members_came(graph); /* other nodes may have edges to say in any case */
   if (sfd_again_settle(graph))
     return;
-  check_local_roots(graph);
+  sfd_roots_check_local(graph);
   if (graph->group->nnodes > 1)
     sfd_wants_begin(graph); /* also after an error: another rank may have a lower one */
   else
@@ -274,9 +236,10 @@ static sf_status_t store_edges(sfd_graph_t *graph, int32_t place, const Sfproto_
   return SF_OK;
 }
 
-static sf_status_t verify_edges(const Sfproto__GraphCreate *create, int32_t size, int32_t place, int fds[], int nfds)
+static sf_status_t verify_edges(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
+                                int32_t place, int fds[], int nfds)
 {
-  sf_status_t status = sfd_peers_check(create, size, place, nfds);
+  sf_status_t status = sfd_peers_check(create, rank, group, place, nfds);
   if (status != SF_OK || nfds == 0)
     return status;
   size_t length;
@@ -319,7 +282,7 @@ static sf_status_t enter_round_1(sfd_group_t *group, int32_t place, sfd_session_
   const Sfproto__GraphCreate *create = message->graph_create;
   sfd_graph_t *graph;
   sf_status_t status = create->has_again ? sfd_again_check(create, session->rank, group, place, nfds)
-                                         : verify_edges(create, group->size, place, fds, nfds);
+                                         : verify_edges(create, session->rank, group, place, fds, nfds);
   if (status == SF_OK)
     status = find_round_1(group, place, create, &graph);
   if (status == SF_OK && (!create->has_again || !graph->setup->refused))

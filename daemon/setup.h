@@ -23,6 +23,8 @@ typedef struct sfd_block {
   int64_t nedges;
   int64_t nvalues;
   int64_t root_max; /* as the rank says; -1: it does not */
+  uint64_t segment; /* an inbox of the rank in which the block is, at offset; */
+  uint64_t length;  /* 0: it is in the edge list */
 } sfd_block_t;
 
 /* Where the rank at the other end writes. */
@@ -66,11 +68,6 @@ void sfd_setup_free(sfd_graph_t *graph); /* without set-up nothing happens */
 
 /* Records an error; the lowest (rank, leaf) of all stays. */
 void sfd_setup_note_error(sfd_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf, const char *detail);
-
-/* An edge of group rank `rank` leads to a root that the owner does not have: finds and records the rank's lowest such
- * leaf. */
-void sfd_setup_note_bad_root(sfd_setup_t *setup, int32_t rank, const sfd_block_t *block, const sfshm_region_t *list,
-                             int64_t nroots);
 
 /* The member of this node at that place of the group. */
 sfd_setup_member_t *sfd_setup_member(const sfd_graph_t *graph, int32_t place);

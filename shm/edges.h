@@ -1,5 +1,6 @@
 /* The edge list of one rank for one graph: an immutable region with one block per root rank. The rank that made it and
- * the rank that owns the roots both use it, or a copy if it is small, as part of their plan.
+ * the rank that owns the roots both use it, or a copy, as part of their plan. Or each block is a piece of memory of its
+ * own, with its arrays behind it.
  *
  * A root that several leaves of the rank share is sent once in a bcast: values are the distinct roots, and edges beyond
  * the first to the same root are extra ones. A block holds four patterns:
@@ -10,7 +11,8 @@
  *   extra_edge   the place of each extra edge in the order given, each once; the other edges there carry the values 0,
  *                1, ... and have the lowest leaf of their root
  * Lines of indices are stored as such; but with extra edges value_root is an array, so that no list leads to more work
- * than its length explains. Arrays stand behind the blocks, at offsets from the region's start, aligned to their width.
+ * than its length explains. Arrays stand behind the blocks, at offsets from the start of region or piece, aligned to
+ * their width.
  *
  * An open block has the edges in the order of the plan: first the edges 0..nvalues-1, which carry the values of the
  * same numbers; then the extra edges. Going through them in order meets the leaves of each root in ascending order, as
@@ -56,6 +58,9 @@ typedef struct sfshm_edges {
 } sfshm_edges_t;
 
 #define SFSHM_EDGES_UNKNOWN (-2)
+
+/* Of one block with its arrays, where ranks copy it from each other's inboxes. */
+#define SFSHM_EDGES_MAX_COPIED ((size_t)4 << 20)
 
 /* Opens the block at offset and checks it completely: the arrays lie in the region, roots lie in 0..nroots-1, leaves
  * are not negative, values are numbered without gaps. An array of leaves that can neither be negative nor has to be

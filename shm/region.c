@@ -300,15 +300,21 @@ sf_status_t sfshm_region_map_last(int fd, sfshm_region_kind_t kind, uint64_t max
   return SF_OK;
 }
 
-sf_status_t sfshm_region_read(int fd, sfshm_region_kind_t kind, size_t length_bytes, void *to)
+sf_status_t sfshm_read(int fd, uint64_t offset, size_t length_bytes, void *to)
 {
   for (size_t done = 0; done < length_bytes;) {
-    ssize_t got = pread(fd, (char *)to + done, length_bytes - done, (off_t)done);
+    ssize_t got = pread(fd, (char *)to + done, length_bytes - done, (off_t)(offset + done));
     if (got == 0 || (got < 0 && errno != EINTR))
-      return sfshm_error_errno(SF_ERR_SYS, "reading %s region of %zu bytes", kind_name(kind), length_bytes);
+      return sfshm_error_errno(SF_ERR_SYS, "reading %zu bytes of a region", length_bytes);
     done += got > 0 ? (size_t)got : 0;
   }
-  return check_header(to, kind, length_bytes);
+  return SF_OK;
+}
+
+sf_status_t sfshm_region_read(int fd, sfshm_region_kind_t kind, size_t length_bytes, void *to)
+{
+  sf_status_t status = sfshm_read(fd, 0, length_bytes, to);
+  return status == SF_OK ? check_header(to, kind, length_bytes) : status;
 }
 
 void sfshm_region_destroy(sfshm_region_t *region)

@@ -88,6 +88,9 @@ sf_status_t sfshm_region_map_last(int fd, sfshm_region_kind_t kind, uint64_t max
  * is immutable, and its length has been verified. */
 sf_status_t sfshm_region_read(int fd, sfshm_region_kind_t kind, size_t length_bytes, void *to);
 
+/* Reads so many bytes of any descriptor, from offset on. */
+sf_status_t sfshm_read(int fd, uint64_t offset, size_t length_bytes, void *to);
+
 /* Unmaps and closes. A zeroed or destroyed region is accepted. */
 void sfshm_region_destroy(sfshm_region_t *region);
 

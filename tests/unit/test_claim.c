@@ -113,6 +113,7 @@ static void make_edges(sfc_edge_list_t *list)
   }
   sfc_edge_input_t input = {0, EDGES, leaves, ranks, roots, true};
   ck_assert_msg(sfc_edge_list_make(&input, 0, 2, list, &bad_leaf) == SF_OK, "%s", sfshm_error_detail());
+  ck_assert_int_eq(sfc_edge_list_seal(list), SF_OK);
   ck_assert_int_eq(list->nparts, 1);
 }
 

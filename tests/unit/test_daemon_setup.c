@@ -270,6 +270,67 @@ START_TEST(edge_list_is_verified)
 }
 END_TEST
 
+/* Blocks of rank 0 in its inboxes: for rank 1, and, second, for rank 2 in the edge list. */
+static void send_in_inbox(uint64_t segment, uint64_t offset, uint64_t length, bool second, bool region)
+{
+  Sfproto__EdgeBlock block[2] = {SFPROTO__EDGE_BLOCK__INIT, SFPROTO__EDGE_BLOCK__INIT}, *blocks[] = {block, block + 1};
+  for (int i = 0; i < 2; i++) {
+    block[i].rank = i + 1;
+    block[i].nedges = block[i].nvalues = 5;
+  }
+  block[0].offset = offset;
+  block[0].has_segment = block[0].has_length = true;
+  block[0].segment = segment;
+  block[0].length = length;
+  Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
+  create.group = world();
+  create.nleaves = 100;
+  create.blocks = blocks;
+  create.n_blocks = second ? 2 : 1;
+  Sfproto__Message message = sftest_message(&clients[0]);
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
+  message.graph_create = &create;
+  int fd = region ? sftest_region(SFSHM_REGION_EDGES, 4096) : -1;
+  sftest_send(&clients[0], &message, &fd, region ? 1 : 0);
+  if (region)
+    close(fd);
+}
+
+START_TEST(blocks_in_inboxes_are_checked)
+{
+  static const struct {
+    uint64_t segment, offset, length;
+    bool second, region;
+    const char *text;
+  } cases[] = {
+      {7, 128, 192, false, false, "segment 7, which is no inbox"},
+      {0, 128, 0, false, false, "block of 0 bytes"},
+      {0, 128, (4 << 20) + 1, false, false, "bytes at 128 in segment 0"},
+      {0, UINT64_MAX, 192, false, false, "block of 192 bytes at"},
+      {0, 128, UINT64_MAX, false, false, "bytes at 128 in segment 0"},
+      {0, 128, 192, true, true, "1 of 2 blocks in inboxes"},
+      {0, 128, 192, false, true, "1 blocks with 1 descriptors"},
+  };
+  send_in_inbox(cases[_i].segment, cases[_i].offset, cases[_i].length, cases[_i].second, cases[_i].region);
+  expect_violation(&clients[0], cases[_i].text);
+}
+END_TEST
+
+START_TEST(blocks_in_inboxes_are_turned_around)
+{
+  sfproto_incoming_t incoming;
+  send_in_inbox(0, 128, 192, false, false);
+  send_empty_from(1);
+  sftest_expect(&clients[1], SFPROTO__MESSAGE__BODY_GRAPH_PEERS, &incoming);
+  const Sfproto__GraphPeers *peers = incoming.message->graph_peers;
+  ck_assert_int_eq(incoming.nfds, 0);
+  ck_assert_uint_eq(peers->n_blocks, 1);
+  ck_assert(peers->blocks[0]->rank == 0 && peers->blocks[0]->has_segment && peers->blocks[0]->has_length);
+  ck_assert(peers->blocks[0]->segment == 0 && peers->blocks[0]->offset == 128 && peers->blocks[0]->length == 192);
+  sfproto_incoming_free(&incoming);
+}
+END_TEST
+
 START_TEST(edge_list_is_missing)
 {
   send_create(&clients[0], 5, 5, 0, -1);
@@ -401,6 +462,7 @@ static void add_violations(Suite *s)
   tcase_add_loop_test(tc, impossible_numbers, 0, 7);
   tcase_add_test(tc, edge_list_is_verified);
   tcase_add_test(tc, edge_list_is_missing);
+  tcase_add_loop_test(tc, blocks_in_inboxes_are_checked, 0, 7);
   tcase_add_loop_test(tc, malformed_errors, 0, 2);
   tcase_add_loop_test(tc, malformed_lanes, 0, 3);
   tcase_add_loop_test(tc, commit_out_of_turn, 0, 3);
@@ -413,6 +475,7 @@ static Suite *suite(void)
   TCase *tc = tcase_create("rounds");
   tcase_add_checked_fixture(tc, setup, teardown);
   tcase_add_test(tc, blocks_are_turned_around);
+  tcase_add_test(tc, blocks_in_inboxes_are_turned_around);
   tcase_add_test(tc, ring);
   tcase_add_test(tc, graph_without_edges_between_ranks);
   tcase_add_test(tc, graph_on_a_subgroup_translates_ranks);

@@ -59,6 +59,8 @@ static void make_leaves(input_t *input, uint64_t *random)
   }
 }
 
+static void check_written(const sfc_edge_list_t *list);
+
 static void make_roots(input_t *input, uint64_t *random)
 {
   static const int64_t bounds[] = {1, 20, 300, 100000, INT64_C(1) << 30, INT64_C(1) << 61};
@@ -105,7 +107,10 @@ static sf_status_t make_list(input_t *input, bool wide, sfc_edge_list_t *list_p,
   }
   if (input->numbered)
     given.leaf_index = NULL;
-  return sfc_edge_list_make(&given, input->rank, input->size, list_p, bad_leaf_p);
+  sf_status_t status = sfc_edge_list_make(&given, input->rank, input->size, list_p, bad_leaf_p);
+  if (status == SF_OK)
+    check_written(list_p);
+  return status == SF_OK ? sfc_edge_list_seal(list_p) : status;
 }
 
 /* The edge of the input with that leaf; -1 if there is none. */
@@ -162,6 +167,23 @@ static void compare(const sfshm_edges_t *own, const sfshm_edges_t *opened)
     expect(memcmp(&own->leaves, &opened->leaves, sizeof own->leaves) == 0, "both know the same about the leaves");
 }
 
+/* What others copy out of an inbox is what the rank itself uses. */
+static void check_written(const sfc_edge_list_t *list)
+{
+  for (int32_t p = 0; p < list->nparts; p++) {
+    size_t bytes = sfc_edge_part_write(list, p, NULL);
+    sfshm_region_t copy = {.fd = -1, .base = aligned_alloc(SFC_EDGE_ALIGN, bytes), .length_bytes = bytes};
+    memset(copy.base, 0x55, bytes);
+    ck_assert_uint_eq(sfc_edge_part_write(list, p, copy.base), bytes);
+    sfc_edge_part_t part = list->parts[p];
+    part.offset = 0;
+    sfshm_edges_t edges = open_part(&copy, &part);
+    compare(&list->parts[p].edges, &edges);
+    sfshm_edges_close(&edges);
+    free(copy.base);
+  }
+}
+
 /* All edges to the rank are there, once; each root is one value, and meets its leaves in ascending order. */
 static void check_part(const input_t *input, const sfc_edge_part_t *part, const sfshm_edges_t *edges)
 {
@@ -202,7 +224,7 @@ static void check_list(const input_t *input, const sfc_edge_list_t *list)
 }
 
 /* The edges can be read again, by leaf, all of them and each of the arrays alone. */
-static void check_origin(const input_t *input, const sfc_edge_list_t *list)
+static void check_origin(const input_t *input, sfc_edge_list_t *list)
 {
   static int64_t leaf[MAX_EDGES], root[MAX_EDGES], lone[MAX_EDGES];
   static int32_t rank[MAX_EDGES];
@@ -220,7 +242,7 @@ static void check_origin(const input_t *input, const sfc_edge_list_t *list)
     expect(input->root_rank[given] == rank[i] && input->root64[given] == root[i], "its root is the one given");
     expect(lone[i] == root[i], "one array alone is the same");
   }
-  free(origin);
+  sfc_origin_free(origin);
 }
 
 START_TEST(lists_hold_the_edges_given)
@@ -337,6 +359,7 @@ START_TEST(scattered_roots_are_clustered)
                               .root_index = many.root,
                               .wide = true};
     ck_assert_int_eq(sfc_edge_list_make(&given, 0, 2, &list, &bad_leaf), SF_OK);
+    ck_assert_int_eq(sfc_edge_list_seal(&list), SF_OK);
     ck_assert_int_eq(list.nparts, 2);
     ck_assert_int_eq(list.parts[0].nedges + list.parts[1].nedges, 2 * MANY);
     sfshm_region_t region = map_list(&list);
@@ -445,6 +468,7 @@ START_TEST(no_edges)
   int64_t bad_leaf = -7;
   const sfc_edge_input_t input = {.nroots = 5};
   ck_assert_int_eq(sfc_edge_list_make(&input, 0, 1, &list, &bad_leaf), SF_OK);
+  ck_assert_int_eq(sfc_edge_list_seal(&list), SF_OK);
   ck_assert_uint_eq(list.region.length_bytes, 0);
   ck_assert_int_eq(list.nparts, 0);
   ck_assert_int_eq(bad_leaf, -1);
