@@ -118,6 +118,11 @@ int32_t sfd_board_cores(const sfd_board_t *board)
   return board->participants > 0 ? board->cores : board->own_cores;
 }
 
+bool sfd_board_has_spare_core(const sfd_board_t *board)
+{
+  return board->own_cores > board->participants;
+}
+
 void sfd_board_trace(sfd_board_t *board, bool on)
 {
   atomic_store_explicit(&memory(board)->tracing, on, memory_order_relaxed);

@@ -45,6 +45,9 @@ int32_t sfd_board_max_workers(const sfd_board_t *board);
 
 /* What the board says. */
 int32_t sfd_board_cores(const sfd_board_t *board);
+
+/* Whether the daemon may have a core to itself while all participants run. */
+bool sfd_board_has_spare_core(const sfd_board_t *board);
 /* Whether ranks are to write traces. */
 void sfd_board_trace(sfd_board_t *board, bool on);
 

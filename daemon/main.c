@@ -40,6 +40,8 @@ static void announce_ready(int64_t fd)
   close((int)fd);
 }
 
+/* Closes the socket at the end of serving: what comes afterwards, as MPI's end, which waits for the other daemons, is
+ * not to keep anybody waiting who connects. */
 static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int listen_fd)
 {
   sfshm_costs_t costs = sfd_default_costs;
@@ -47,8 +49,10 @@ static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int l
   if (options->calibrate)
     sfd_calibrate(&costs);
   sf_status_t status = sfd_server_create(loop, options, listen_fd, &costs, &server);
-  if (status != SF_OK)
+  if (status != SF_OK) {
+    sfd_listen_close(listen_fd);
     return status;
+  }
   status = sfd_server_connect(server);
   if (status == SF_OK) {
     announce_ready(options->ready_fd);
@@ -58,6 +62,7 @@ static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int l
   }
   uv_run(loop, UV_RUN_DEFAULT);
   sfd_notify_stopping();
+  sfd_listen_close(listen_fd);
   sfd_server_destroy(server);
   return status;
 }
@@ -70,10 +75,8 @@ static sf_status_t serve(const sfd_options_t *options)
     return sfshm_error(SF_ERR_SYS, "cannot make an event loop: %s", uv_strerror(error));
   int listen_fd;
   sf_status_t status = sfd_listen(options->socket, &listen_fd);
-  if (status == SF_OK) {
+  if (status == SF_OK)
     status = serve_on(&loop, options, listen_fd);
-    sfd_listen_close(listen_fd);
-  }
   uv_run(&loop, UV_RUN_DEFAULT);
   uv_loop_close(&loop);
   return status;

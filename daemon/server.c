@@ -30,6 +30,10 @@
 #define ATTENTION_ROUNDS 16
 #define EXPECT_NS 50000
 
+/* A core is not given back so long by who only waits; and so long the loop then does not try again. */
+#define CROWDED_NS 1000000
+#define CROWDED_FOR_NS 1000000000
+
 uint64_t sfd_server_new_id(sfd_server_t *server)
 {
   return ++server->last_id * (uint64_t)sfd_network_nnodes(server) + (uint64_t)sfd_network_node(server);
@@ -60,11 +64,17 @@ static void attend_sessions(sfd_server_t *server)
   }
 }
 
-/* That it runs keeps the loop from sleeping; ranks that share the core with it come first. */
+/* That it runs keeps the loop from sleeping; ranks that share the core with it come first. One that waits gives the
+ * core back at once; one that computes, or polls for something else, keeps it until its slice of time is over:
+ * milliseconds. Who sleeps is woken in front of such a rank, so on such a core the loop does not look but sleeps. */
 static void on_busy(uv_idle_t *busy)
 {
-  (void)busy;
+  sfd_server_t *server = busy->data;
+  uint64_t before = uv_hrtime();
   sched_yield();
+  uint64_t after = uv_hrtime();
+  if (after - before >= CROWDED_NS && !sfd_board_has_spare_core(server->board))
+    server->crowded_ns = after;
 }
 
 /* What one of them does may be work for another. A client or node that never stops does not keep the loop from others.
@@ -92,7 +102,9 @@ void sfd_server_moved(sfd_server_t *server)
  * looks for it without sleeping, so that nobody has to be woken by the kernel. */
 static bool expects_more(const sfd_server_t *server)
 {
-  return server->last_moved_ns != 0 && uv_hrtime() - server->last_moved_ns < EXPECT_NS;
+  uint64_t now = uv_hrtime();
+  return server->last_moved_ns != 0 && now - server->last_moved_ns < EXPECT_NS &&
+         (server->crowded_ns == 0 || now - server->crowded_ns >= CROWDED_FOR_NS);
 }
 
 static void on_attend(uv_prepare_t *prepare)
@@ -168,7 +180,10 @@ static bool accept_one(sfd_server_t *server)
   }
   int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd >= 0) {
-    begin_session(server, fd);
+    if (server->stopping)
+      close(fd); /* who comes now is not to wait for a daemon that ends */
+    else
+      begin_session(server, fd);
     return true;
   }
   if (errno == ECONNABORTED || errno == EINTR)
@@ -231,6 +246,7 @@ static void start_handles(sfd_server_t *server)
 {
   server->listen_poll.data = server;
   server->attend.data = server;
+  server->busy.data = server;
   server->accept_retry.data = server;
   server->calls.data = server;
   server->terminate.data = server;

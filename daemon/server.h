@@ -102,6 +102,7 @@ typedef struct sfd_server {
   uint64_t trace_until_ns;            /* and stopped; 0: it goes on */
   uv_idle_t busy;                     /* runs while the loop must not sleep */
   uint64_t last_moved_ns;             /* when something last went to or came from another node */
+  uint64_t crowded_ns; /* when the loop had last given its core away and not got it back for long; 0: never */
 } sfd_server_t;
 
 /* Starts serving a listening, non-blocking socket, which stays the caller's, on a loop that the caller runs. The
