@@ -53,6 +53,8 @@ typedef struct sfc_lane {
   sfshm_lane_rx_t rx;
   sf_request_t *rx_request; /* operation whose data comes next; NULL: none begun */
   sfc_cursor_t rx_cursor;
+  bool rx_reading; /* a kernel has been told to read its message from the other end's device: */
+  sfc_pinned_device_t rx_pinned;
   bool rx_awaited;      /* the other end has been told that its message is waited for */
   uint64_t rx_multi;    /* or what has been told instead, of the multi-graph: see match.h */
   sfc_block_t rx_cells; /* granted to the other end */

@@ -129,9 +129,29 @@ static void answer_devices(sfc_lane_t *lane, const sfshm_slot_t *slot)
   sfshm_lane_answer_devices(&lane->rx, can_open);
 }
 
-/* Reads the other end's device, by the device's own kernels. They have ended when this returns. */
-static sf_status_t read_device(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
-                               const sfshm_slot_t *slot)
+static void end_reading(sfc_lane_t *lane)
+{
+  sfc_peer_unpin_device(&lane->graph->context->peers, lane->peer, &lane->rx_pinned);
+  lane->rx_reading = false;
+}
+
+void sfc_graph_end_reading(sf_graph_t *graph)
+{
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    if (graph->lanes[i].rx_reading)
+      end_reading(&graph->lanes[i]);
+}
+
+static sf_status_t await_devices(const sfshm_device_ops_t *devices)
+{
+  sf_status_t status = devices->check();
+  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", devices->detail());
+}
+
+/* Has the other end's device read, by the device's own kernels: into this rank's, it is under way when this returns, so
+ * that those of all neighbours are waited for together. */
+static sf_status_t begin_reading(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
+                                 const sfshm_slot_t *slot)
 {
   sfc_peers_t *peers = &lane->graph->context->peers;
   const sfshm_device_ops_t *devices;
@@ -150,11 +170,32 @@ static sf_status_t read_device(sfc_lane_t *lane, const sf_request_t *request, co
                          sfshm_base_name(combine.unit.base));
   if (status == SF_OK) {
     sfc_link_apply(link, request->operation, &combine, (const char *)pinned.base + where.offset, request->target);
-    status = devices->check();
-    if (status != SF_OK)
-      sfshm_error(status, "%s", devices->detail());
+    if (request->target_ref.class != SFC_MEMORY_DEVICE)
+      status = await_devices(devices);
   }
-  sfc_peer_unpin_device(peers, lane->peer, &pinned);
+  lane->rx_pinned = pinned;
+  if (status != SF_OK)
+    end_reading(lane);
+  else
+    lane->rx_reading = true;
+  return status;
+}
+
+/* The kernels of a device run in the order in which they were told: the next contribution need not wait for this one's
+ * end. *pending_p: it is to be looked at again when all other lanes have had their turn. */
+static sf_status_t read_device(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link,
+                               const sfshm_slot_t *slot, bool *pending_p)
+{
+  sf_status_t status;
+  if (!lane->rx_reading) {
+    status = begin_reading(lane, request, link, slot);
+    if (status == SF_OK && request->ordered)
+      sfc_request_end_turn(request);
+    *pending_p = status == SF_OK;
+    return status;
+  }
+  status = await_devices(sfshm_device_loaded());
+  end_reading(lane);
   return status;
 }
 
@@ -216,7 +257,7 @@ static sf_status_t read_private(sfc_lane_t *lane, const sf_request_t *request, c
 
 /* Takes one message of the request. *complete_p: whether it was the lane's last one for it; *tell_p: whether the writer
  * waits to hear that it has been taken; *pending_p: it has not been taken yet, as others are at it. */
-static sf_status_t take_message(sfc_lane_t *lane, const sf_request_t *request, const sfshm_slot_t *slot, uint64_t desc,
+static sf_status_t take_message(sfc_lane_t *lane, sf_request_t *request, const sfshm_slot_t *slot, uint64_t desc,
                                 bool *complete_p, bool *tell_p, bool *pending_p)
 {
   const sfc_link_t *link = sfc_lane_incoming(lane, request->operation);
@@ -248,8 +289,10 @@ static sf_status_t take_message(sfc_lane_t *lane, const sf_request_t *request, c
     *tell_p = true;
     break;
   case SFSHM_METHOD_DEVICE:
-    status = read_device(lane, request, link, slot);
+    status = read_device(lane, request, link, slot, pending_p);
     *tell_p = true;
+    if (*pending_p)
+      return status;
     break;
   case SFSHM_METHOD_ASK:
     answer_devices(lane, slot);
@@ -281,14 +324,14 @@ sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence)
   return NULL;
 }
 
-static void finish_receive(sfc_lane_t *lane)
+static void finish_receive(sfc_lane_t *lane, bool turn_is_over)
 {
   sf_request_t *request = lane->rx_request;
   if (request->operation == SFSHM_BCAST && lane->as_leaf.extra_value.n > 0)
     sfshm_count(&lane->counts->bytes_saved, (uint64_t)lane->as_leaf.extra_value.n * request->combine.unit_bytes);
   lane->rx_cursor = (sfc_cursor_t){0};
   sfc_lane_end_request(lane);
-  if (request->ordered)
+  if (request->ordered && !turn_is_over)
     sfc_request_end_turn(request);
 }
 
@@ -300,7 +343,8 @@ bool sfc_lane_receive(sfc_lane_t *lane)
   bool moved = false;
   for (uint32_t messages = 0; lane->rx_request != NULL && messages < MESSAGES_AT_ONCE; messages++) {
     sf_request_t *request = lane->rx_request;
-    if (request->ordered && !sfc_request_is_turn(request, lane))
+    bool was_reading = lane->rx_reading;
+    if (request->ordered && !was_reading && !sfc_request_is_turn(request, lane))
       break;
     const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx, &lane->tx);
     if (slot == NULL)
@@ -322,14 +366,16 @@ bool sfc_lane_receive(sfc_lane_t *lane)
       sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
       return true;
     }
-    if (pending)
+    if (pending) {
+      moved |= lane->rx_reading; /* who looks again soon finds it done, and nobody else would wake it */
       break;
+    }
     sfc_lane_end_message(lane, tell);
     if (__builtin_expect(request->watch != 0, false))
       sfc_watch_unpacked(request, lane, lane->rx.received, 0);
     moved = true;
     if (complete)
-      finish_receive(lane);
+      finish_receive(lane, was_reading);
   }
   return moved;
 }

@@ -47,6 +47,8 @@ sf_status_t sfc_devices_choose(const char *name, const void *const addresses[], 
 sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devices, sf_status_t known)
 {
   sf_status_t status = devices->check(); /* in any case: what was told must have ended when the application goes on */
+  if (known != SF_OK || status != SF_OK)
+    sfc_graph_end_reading(graph);
   if (known != SF_OK || status == SF_OK)
     return known;
   sfc_graph_fail_everywhere(graph, status, devices->detail());

@@ -85,6 +85,9 @@ static inline const sfc_link_t *sfc_lane_incoming(const sfc_lane_t *lane, sfshm_
  * moved. */
 bool sfc_lane_receive(sfc_lane_t *lane);
 
+/* Lets go of other ranks' devices that lanes of a failed graph were reading, which has ended. */
+void sfc_graph_end_reading(sf_graph_t *graph);
+
 /* Gives the slot of the message just taken back; tell: at once, since the writer waits for that. */
 static inline void sfc_lane_end_message(sfc_lane_t *lane, bool tell)
 {
