@@ -9,6 +9,7 @@
 #include "shm/cuda/kernels.h"
 #include "shm/device.h"
 
+#define SFSHM_CUDA_MAX_DEVICES 64
 #define SFSHM_CUDA_HALVES 2                         /* of the pinned memory */
 #define SFSHM_CUDA_BOUNCE_BYTES ((size_t)256 << 10) /* of a half */
 
@@ -72,6 +73,24 @@ sf_status_t sfshm_cuda_enter_context(int32_t device);
 /* With the lock held: the device of an attached address; -1: none. */
 int32_t sfshm_cuda_device_of(const void *address);
 
+/* The same for memory that this process has allocated; -1: it has not. */
+int32_t sfshm_cuda_owner_of(const void *address);
+
+/* With the lock held: the device on which the process first had memory; -1: none yet. */
+int32_t sfshm_cuda_home(void);
+
+/* With the lock held: whether kernels of the one device may read the other's memory (SF_DEVICE_PEER=off: never). */
+bool sfshm_cuda_reaches(int32_t from, int32_t to);
+
+/* With the lock held: lets the device that has been entered read the other one's memory, when all is there. */
+sf_status_t sfshm_cuda_join(int32_t other);
+
+/* Whether the environment switches that way of moving values off: SF_DEVICE_PEER, SF_DEVICE_KERNEL. */
+bool sfshm_cuda_is_off(const char *name);
+
+/* See sfshm_device_ops_t; imported: another process has allocated it. */
+sf_status_t sfshm_cuda_attach_as(const sfshm_device_range_t *range, bool imported);
+
 void sfshm_cuda_lock(void);
 void sfshm_cuda_unlock(void);
 
@@ -88,6 +107,9 @@ sf_status_t sfshm_cuda_plan_order(sfshm_cuda_plan_t *plan, const sfshm_pattern_t
 
 /* Frees the plans of the device that has been entered whose arrays begin in that memory. */
 void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t length_bytes);
+
+/* Room in pinned memory for that many bytes, not more than a half has, for what is told to the device next. */
+sf_status_t sfshm_cuda_reserve(sfshm_cuda_device_t *device, size_t bytes, char **room_p);
 
 /* Waits for all that the device that has been entered was told. */
 sf_status_t sfshm_cuda_settle(sfshm_cuda_device_t *device);

@@ -7,7 +7,6 @@
 
 #define BLOCK_THREADS 256
 #define MAX_BLOCKS 65535
-#define ALIGN ((size_t)64)
 
 /* One scatter as the host's kernels take it. */
 typedef struct job {
@@ -129,43 +128,7 @@ static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
   return start(device, ordered ? device->ordered[element] : device->scatter[element], nthreads, &args);
 }
 
-/* ---- Pinned memory ----------------------------------------------------------------------------------------------- */
-
-/* In two halves, each filled from its beginning on by as many as fit; whoever turns to the other one waits until the
- * kernels are done that use it. */
-
-sf_status_t sfshm_cuda_settle(sfshm_cuda_device_t *device)
-{
-  if (!device->is_busy)
-    return SF_OK;
-  sf_status_t status = sfshm_cuda_status(cuStreamSynchronize(device->stream), "waiting for a kernel");
-  device->is_busy = false;
-  device->used_bytes = 0;
-  device->is_used[0] = device->is_used[1] = false;
-  return status;
-}
-
-static sf_status_t turn_half(sfshm_cuda_device_t *device)
-{
-  sf_status_t status = sfshm_cuda_status(cuEventRecord(device->bounced[device->half], device->stream), "cuEventRecord");
-  device->is_used[device->half] = true;
-  device->half = !device->half;
-  device->used_bytes = 0;
-  if (status == SF_OK && device->is_used[device->half])
-    status = sfshm_cuda_status(cuEventSynchronize(device->bounced[device->half]), "waiting for a kernel");
-  return status;
-}
-
-/* Room for that many bytes, not more than a half has. */
-static sf_status_t reserve(sfshm_cuda_device_t *device, size_t bytes, char **room_p)
-{
-  sf_status_t status = SFSHM_CUDA_BOUNCE_BYTES - device->used_bytes < bytes ? turn_half(device) : SF_OK;
-  *room_p = device->bounce[device->half] + device->used_bytes;
-  size_t aligned = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-  device->used_bytes =
-      aligned < SFSHM_CUDA_BOUNCE_BYTES - device->used_bytes ? device->used_bytes + aligned : SFSHM_CUDA_BOUNCE_BYTES;
-  return status;
-}
+/* ---- Through pinned memory --------------------------------------------------------------------------------------- */
 
 static void run_on_host(const job_t *job)
 {
@@ -216,7 +179,7 @@ static sf_status_t begin_fetch(sfshm_cuda_device_t *device, const job_t *job, in
 {
   int64_t n = chunk_at(job, done), first = job->first + done;
   sfshm_pattern_t packed = packed_from(first, n);
-  sf_status_t status = reserve(device, (size_t)n * sfshm_unit_size(job->unit), chunk_p);
+  sf_status_t status = sfshm_cuda_reserve(device, (size_t)n * sfshm_unit_size(job->unit), chunk_p);
   job_t part = to_half(job, first, n, &packed, *chunk_p);
   if (status == SF_OK)
     status = launch(device, &part);
@@ -253,7 +216,7 @@ static sf_status_t host_to_device(sfshm_cuda_device_t *device, const job_t *job)
     int64_t first = job->first + done;
     n = chunk_at(job, done);
     sfshm_pattern_t packed = packed_from(first, n);
-    status = reserve(device, (size_t)n * sfshm_unit_size(job->unit), &chunk);
+    status = sfshm_cuda_reserve(device, (size_t)n * sfshm_unit_size(job->unit), &chunk);
     job_t fill = to_half(job, first, n, &packed, chunk), use = from_half(job, first, n, &packed, chunk);
     if (status != SF_OK)
       break;
@@ -294,11 +257,35 @@ static sf_status_t between_devices(int32_t from, int32_t to, const job_t *job)
   return status;
 }
 
+/* A kernel of the target's device reads the other one's memory. */
+static sf_status_t across_devices(int32_t from, int32_t to, const job_t *job)
+{
+  sfshm_cuda_device_t *device;
+  sf_status_t status = sfshm_cuda_enter(to, &device);
+  if (status != SF_OK)
+    return status;
+  status = sfshm_cuda_join(from);
+  if (status == SF_OK)
+    status = launch(device, job);
+  sfshm_cuda_leave();
+  return status;
+}
+
+/* Whether kernels of the device may read that memory: its own, or that of a peer which this process has allocated. */
+static bool is_direct(const job_t *job, int32_t from, int32_t to)
+{
+  if (from == to)
+    return !sfshm_cuda_is_off("SF_DEVICE_KERNEL");
+  return sfshm_cuda_owner_of(job->from) >= 0 && sfshm_cuda_reaches(to, from);
+}
+
 static sf_status_t run_job(const job_t *job)
 {
   int32_t from = sfshm_cuda_device_of(job->from), to = sfshm_cuda_device_of(job->to);
+  if (from >= 0 && to >= 0 && is_direct(job, from, to))
+    return from == to ? run_on_device(to, job, launch) : across_devices(from, to, job);
   if (from >= 0 && to >= 0)
-    return from == to ? run_on_device(to, job, launch) : between_devices(from, to, job);
+    return between_devices(from, to, job);
   if (from >= 0)
     return run_on_device(from, job, device_to_host);
   if (to >= 0)
@@ -376,7 +363,7 @@ static sf_status_t begin_gather(sfshm_cuda_device_t *device, gathering_t *gather
   sfshm_cuda_gathers_t *args = &gathering->args;
   args->first = done;
   args->n = gather_chunk_at(gathering, done);
-  sf_status_t status = reserve(device, (size_t)args->n * gathering->unit_bytes, chunk_p);
+  sf_status_t status = sfshm_cuda_reserve(device, (size_t)args->n * gathering->unit_bytes, chunk_p);
   args->to = *chunk_p;
   if (status == SF_OK)
     status = start(device, gathering->kernel, args->n * args->count, args);

@@ -8,7 +8,6 @@
 #include "shm/cuda/internal.h"
 #include "shm/error.h"
 
-#define MAX_DEVICES 64
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
@@ -32,16 +31,18 @@ static const char *const element_names[] = {
 
 typedef struct attached {
   sfshm_device_range_t range;
+  bool imported;
   int64_t times;
 } attached_t;
 
 static struct {
   pthread_mutex_t lock;
   int ndevices;
-  sfshm_cuda_device_t devices[MAX_DEVICES];
+  sfshm_cuda_device_t devices[SFSHM_CUDA_MAX_DEVICES];
   attached_t *attached; /* by address */
   size_t nattached;
   size_t room;
+  int32_t home;       /* the number behind; 0: none */
   _Atomic int failed; /* sf_status_t */
   char failure[512];
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -120,8 +121,8 @@ static sf_status_t open_driver(void)
     status = sfshm_cuda_status(cuDeviceGetCount(&state.ndevices), "cuDeviceGetCount");
   if (status == SF_OK && state.ndevices == 0)
     status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the driver has no device");
-  if (state.ndevices > MAX_DEVICES)
-    state.ndevices = MAX_DEVICES;
+  if (state.ndevices > SFSHM_CUDA_MAX_DEVICES)
+    state.ndevices = SFSHM_CUDA_MAX_DEVICES;
   return status;
 }
 
@@ -297,7 +298,18 @@ int32_t sfshm_cuda_device_of(const void *address)
   return attached != NULL ? attached->range.device : -1;
 }
 
-static sf_status_t insert(const sfshm_device_range_t *range)
+int32_t sfshm_cuda_owner_of(const void *address)
+{
+  const attached_t *attached = find_attached(address);
+  return attached != NULL && !attached->imported ? attached->range.device : -1;
+}
+
+int32_t sfshm_cuda_home(void)
+{
+  return state.home - 1;
+}
+
+static sf_status_t insert(const sfshm_device_range_t *range, bool imported)
 {
   if (state.nattached == state.room) {
     size_t room = state.room == 0 ? 16 : 2 * state.room;
@@ -309,12 +321,19 @@ static sf_status_t insert(const sfshm_device_range_t *range)
   }
   size_t i = lower_bound(range->base);
   memmove(&state.attached[i + 1], &state.attached[i], (state.nattached - i) * sizeof state.attached[0]);
-  state.attached[i] = (attached_t){*range, 1};
+  state.attached[i] = (attached_t){*range, imported, 1};
+  if (state.home == 0)
+    state.home = range->device + 1;
   state.nattached++;
   return SF_OK;
 }
 
 sf_status_t sfshm_cuda_attach(const sfshm_device_range_t *range)
+{
+  return sfshm_cuda_attach_as(range, false);
+}
+
+sf_status_t sfshm_cuda_attach_as(const sfshm_device_range_t *range, bool imported)
 {
   sfshm_cuda_device_t *device;
   sfshm_cuda_lock();
@@ -325,7 +344,7 @@ sf_status_t sfshm_cuda_attach(const sfshm_device_range_t *range)
     if (attached != NULL)
       attached->times++;
     else
-      status = insert(range);
+      status = insert(range, imported);
   }
   sfshm_cuda_unlock();
   return status;

@@ -78,14 +78,11 @@ static sf_status_t find_device(const void *wanted, int32_t *number_p)
 }
 
 /* Its own length is the driver's word, not that of the process that sent the handle. */
-static sf_status_t open_handle(shared_t *shared)
+static sf_status_t open_on(shared_t *shared, int32_t number)
 {
   sfshm_cuda_device_t *device;
-  int32_t number = 0;
   CUdeviceptr base = 0;
-  sf_status_t status = find_device(&shared->content.device, &number);
-  if (status == SF_OK)
-    status = sfshm_cuda_enter(number, &device);
+  sf_status_t status = sfshm_cuda_enter(number, &device);
   if (status != SF_OK)
     return status;
   if (cuIpcOpenMemHandle(&base, shared->content.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS)
@@ -164,6 +161,18 @@ void sfshm_cuda_release(void *address)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
+/* Where this process has its own memory, if kernels there reach that of the other process: they read it directly. */
+static sf_status_t open_handle(shared_t *shared)
+{
+  int32_t number = 0, home = sfshm_cuda_home();
+  sf_status_t status = find_device(&shared->content.device, &number);
+  if (status != SF_OK)
+    return status;
+  if (home >= 0 && home != number && sfshm_cuda_reaches(home, number) && open_on(shared, home) == SF_OK)
+    return SF_OK;
+  return open_on(shared, number);
+}
+
 static sf_status_t add(const content_t *content, shared_t **shared_p)
 {
   shared_t *shared = calloc(1, sizeof *shared);
@@ -197,7 +206,7 @@ sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, sfshm_de
     *range_p = shared->range;
   }
   sfshm_cuda_unlock();
-  return status == SF_OK ? sfshm_cuda_attach(range_p) : status;
+  return status == SF_OK ? sfshm_cuda_attach_as(range_p, true) : status;
 }
 
 void sfshm_cuda_close_shared(const void *base)

@@ -1,8 +1,40 @@
 /* What sfctl topo shows of devices, and whether they reach each other. Needs no context. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "shm/cuda/internal.h"
 #include "shm/error.h"
+
+bool sfshm_cuda_is_off(const char *name)
+{
+  const char *wanted = getenv(name);
+  return wanted != NULL && strcmp(wanted, "off") == 0;
+}
+
+bool sfshm_cuda_reaches(int32_t from, int32_t to)
+{
+  static enum { UNKNOWN, NO, YES } known[SFSHM_CUDA_MAX_DEVICES][SFSHM_CUDA_MAX_DEVICES];
+  sfshm_device_link_t link;
+  if (known[from][to] == UNKNOWN) {
+    bool yes = !sfshm_cuda_is_off("SF_DEVICE_PEER") && sfshm_cuda_link(from, to, &link) == SF_OK && link.access;
+    known[from][to] = yes ? YES : NO;
+  }
+  return known[from][to] == YES;
+}
+
+sf_status_t sfshm_cuda_join(int32_t other)
+{
+  sfshm_cuda_device_t *peer;
+  sf_status_t status = sfshm_cuda_enter(other, &peer);
+  if (status != SF_OK)
+    return status;
+  status = sfshm_cuda_settle(peer); /* what its own kernels have been told to bring there */
+  sfshm_cuda_leave();
+  if (status != SF_OK)
+    return status;
+  CUresult result = cuCtxEnablePeerAccess(peer->context, 0);
+  return result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED ? SF_OK : sfshm_cuda_status(result, "cuCtxEnablePeerAccess");
+}
 
 sf_status_t sfshm_cuda_describe(int32_t device, sfshm_device_info_t *info_p)
 {

@@ -110,6 +110,19 @@ CUresult cuDeviceCanAccessPeer(int *access, CUdevice device, CUdevice peer)
   return CUDA_SUCCESS;
 }
 
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
+{
+  int access = 0;
+  static bool enabled[SFTEST_MAX_DEVICES][SFTEST_MAX_DEVICES];
+  CUcontext own = sftest_cuda_current();
+  if (own == NULL || flags != 0 || cuDeviceCanAccessPeer(&access, own->device, peer->device) != CUDA_SUCCESS || !access)
+    return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+  if (enabled[own->device][peer->device])
+    return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+  enabled[own->device][peer->device] = true;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device, CUdevice peer)
 {
   bool fast = device / 2 == peer / 2;

@@ -327,6 +327,14 @@ static void open_devices(void)
   ck_assert_int_eq(device->open(), SF_OK);
 }
 
+/* Every way between devices, and within one, goes through the host. */
+static void open_switched_off(void)
+{
+  setenv("SF_DEVICE_PEER", "off", 1);
+  setenv("SF_DEVICE_KERNEL", "off", 1);
+  open_devices();
+}
+
 static void open_to_fail(void)
 {
   setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:3", 1);
@@ -365,6 +373,7 @@ int main(void)
   tcase_add_test(working, test_gather);
   tcase_add_test(working, test_nothing_is_left);
   tcase_add_test(working, test_host_memory_is_none);
+  tcase_add_test(make_case(suite, "switched off", open_switched_off), test_random);
   if (!is_real()) {
     tcase_add_test(working, test_gather_is_one_launch);
     tcase_add_test(working, test_copies_of_indices);
