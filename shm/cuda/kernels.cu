@@ -20,12 +20,27 @@
 #define SF_PAUSE() __nanosleep(200)
 #endif
 
+/* Divisions of small numbers are much faster. */
+SF_INLINE int64_t quotient(int64_t a, int64_t b)
+{
+  return a <= UINT32_MAX && b <= UINT32_MAX ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b;
+}
+
+SF_INLINE int64_t box_at(const sfshm_cuda_pattern_t *box, int64_t i)
+{
+  int64_t row = quotient(i, box->row), plane = quotient(row, box->rows);
+  return box->start + plane * box->plane_stride + (row - plane * box->rows) * box->row_stride +
+         (i - row * box->row) * box->stride;
+}
+
 SF_INLINE int64_t vertex_at(const sfshm_cuda_pattern_t *pattern, int64_t i)
 {
   if (pattern->kind == SFSHM_CUDA_INDEX32)
     return ((const uint32_t *)pattern->index)[i];
   if (pattern->kind == SFSHM_CUDA_INDEX64)
     return ((const int64_t *)pattern->index)[i];
+  if (pattern->kind == SFSHM_CUDA_BOX)
+    return box_at(pattern, i + pattern->skipped);
   return pattern->start + i * pattern->stride;
 }
 

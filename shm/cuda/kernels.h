@@ -4,13 +4,18 @@
 
 #include <stdint.h>
 
-enum { SFSHM_CUDA_STRIDED, SFSHM_CUDA_INDEX32, SFSHM_CUDA_INDEX64 };
+enum { SFSHM_CUDA_STRIDED, SFSHM_CUDA_INDEX32, SFSHM_CUDA_INDEX64, SFSHM_CUDA_BOX };
 
 typedef struct sfshm_cuda_pattern {
   int32_t kind;
-  int64_t start; /* STRIDED: start + i * stride */
+  int64_t start; /* STRIDED: start + i * stride; BOX: see sfshm_pattern_t */
   int64_t stride;
-  const void *index; /* device memory */
+  const void *index; /* INDEX32, INDEX64: device memory */
+  int64_t row;
+  int64_t rows;
+  int64_t row_stride;
+  int64_t plane_stride;
+  int64_t skipped;
 } sfshm_cuda_pattern_t;
 
 /* to[to_pattern(i)] op= from[from_pattern(i) - from_bias] for first <= i < first + n. */
@@ -34,7 +39,7 @@ typedef struct sfshm_cuda_scatter {
 
 /* to[i] = from[sets(first + i)] for 0 <= i < n, where sets are patterns one behind the other: set s begins at number
  * begin[s]. By value, too: launches take 4 KiB. */
-#define SFSHM_CUDA_SETS_MAX 64
+#define SFSHM_CUDA_SETS_MAX 40
 typedef struct sfshm_cuda_gathers {
   const char *from;
   char *to;

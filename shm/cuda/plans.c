@@ -119,11 +119,34 @@ static sf_status_t find_plan(sfshm_cuda_plans_t *plans, const sfshm_pattern_t *p
   return SF_OK;
 }
 
+/* Whether it is a box whose vertices ascend, and so are distinct: then no indices are needed at all. */
+static bool is_ascending_box(const sfshm_pattern_t *pattern)
+{
+  int64_t in_row = (pattern->row - 1) * pattern->stride;
+  if (pattern->row <= 0 || pattern->stride <= 0 || pattern->row_stride <= in_row)
+    return false;
+  return pattern->skipped + pattern->n <= pattern->row * pattern->rows || /* one plane */
+         pattern->plane_stride > (pattern->rows - 1) * pattern->row_stride + in_row;
+}
+
+static sfshm_cuda_pattern_t without_indices(const sfshm_pattern_t *pattern, bool box)
+{
+  return (sfshm_cuda_pattern_t){.kind = box ? SFSHM_CUDA_BOX : SFSHM_CUDA_STRIDED,
+                                .start = pattern->start,
+                                .stride = pattern->stride,
+                                .row = pattern->row,
+                                .rows = pattern->rows,
+                                .row_stride = pattern->row_stride,
+                                .plane_stride = pattern->plane_stride,
+                                .skipped = pattern->skipped};
+}
+
 sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern,
                             sfshm_cuda_pattern_t *device_pattern_p, sfshm_cuda_plan_t **plan_p)
 {
-  if (pattern->kind != SFSHM_PATTERN_INDEX32 && pattern->kind != SFSHM_PATTERN_INDEX64) {
-    *device_pattern_p = (sfshm_cuda_pattern_t){SFSHM_CUDA_STRIDED, pattern->start, pattern->stride, NULL};
+  bool general = pattern->kind == SFSHM_PATTERN_INDEX32 || pattern->kind == SFSHM_PATTERN_INDEX64;
+  if (!general || is_ascending_box(pattern)) {
+    *device_pattern_p = without_indices(pattern, general);
     *plan_p = NULL;
     return SF_OK;
   }

@@ -240,20 +240,20 @@ START_TEST(test_gather)
 }
 END_TEST
 
-/* One launch for all of it, however many patterns. */
+/* One launch for all of it. */
 START_TEST(test_gather_is_one_launch)
 {
   sfshm_unit_t unit = {SFSHM_BASE_DOUBLE, 1};
-  sfshm_pattern_t patterns[50];
-  const sfshm_pattern_t *sets[50];
+  sfshm_pattern_t patterns[40];
+  const sfshm_pattern_t *sets[40];
   double packed[100];
   array_t array = array_make(1000, 1);
-  for (int i = 0; i < 50; i++) {
+  for (int i = 0; i < 40; i++) {
     patterns[i] = (sfshm_pattern_t){.kind = SFSHM_PATTERN_STRIDED, .n = 2, .start = i, .stride = 3};
     sets[i] = &patterns[i];
   }
   int64_t live = cuda_live(), before = cuda_launched();
-  device->gather(unit, sets, 50, array.actual, packed);
+  device->gather(unit, sets, 40, array.actual, packed);
   ck_assert_int_eq(cuda_launched(), before + 1);
   ck_assert_int_eq(cuda_live(), live); /* and no indices are stored */
   array_free(&array);
@@ -284,6 +284,38 @@ START_TEST(test_copies_of_indices)
   device->forget(index, sizeof index);
   ck_assert_int_eq(cuda_live(), none);
   array_free(&array);
+}
+END_TEST
+
+/* Boxes of a grid, also parts of them: no indices are stored. */
+START_TEST(test_boxes)
+{
+  enum { ROW = 16, ROWS = 3, PLANES = 2, N = ROW * ROWS * PLANES };
+  sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
+  for (int round = 0; round < 20; round++) {
+    uint32_t index[N];
+    uint32_t stride = 1 + (uint32_t)random_below(2), row_stride = ROW * stride + 1 + (uint32_t)random_below(5);
+    uint32_t plane_stride = ROWS * row_stride + (uint32_t)random_below(9);
+    for (uint32_t i = 0; i < N; i++)
+      index[i] = 3 + i / (ROW * ROWS) * plane_stride + i / ROW % ROWS * row_stride + i % ROW * stride;
+    sfshm_pattern_t box = sfshm_pattern_from_index32(index, N), dense = sfshm_pattern_contiguous(0, N);
+    sfshm_pattern_find_box(&box);
+    ck_assert_int_gt(box.row, 0);
+    int64_t skipped = random_below(20), n = N - skipped - random_below(20);
+    box = sfshm_pattern_slice(&box, skipped, n);
+    array_t array = array_make(sizeof(int32_t) * (index[N - 1] + 1), 1), packed = array_make(sizeof(int32_t) * N, 1);
+    const sfshm_kernels_t *tested = device->kernels(unit, SFSHM_OP_SUM);
+    const sfshm_kernels_t *model = sfshm_kernels_find(unit, SFSHM_OP_SUM);
+    int64_t live = cuda_live();
+    model->unpack(unit, &box, 0, n, packed.host, array.host);
+    tested->unpack(unit, &box, 0, n, packed.actual, array.actual);
+    model->scatter(unit, &box, 0, array.host, &dense, packed.host, 2, n - 5);
+    tested->scatter(unit, &box, 0, array.actual, &dense, packed.actual, 2, n - 5);
+    ck_assert_int_eq(device->check(), SF_OK);
+    ck_assert_int_eq(cuda_live(), live);
+    array_check_and_free(&array);
+    array_check_and_free(&packed);
+  }
 }
 END_TEST
 
@@ -371,6 +403,7 @@ int main(void)
   tcase_add_test(working, test_random);
   tcase_add_test(working, test_large);
   tcase_add_test(working, test_gather);
+  tcase_add_test(working, test_boxes);
   tcase_add_test(working, test_nothing_is_left);
   tcase_add_test(working, test_host_memory_is_none);
   tcase_add_test(make_case(suite, "switched off", open_switched_off), test_random);
