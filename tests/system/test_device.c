@@ -213,6 +213,44 @@ static int cycle(sftest_rank_t *self)
   return 0;
 }
 
+/* What sfctl plan says of how this rank's values go. */
+static void expect_way(sftest_rank_t *self, const char *way)
+{
+  char wanted[100];
+  sftest_sfctl(self->options.socket_path, (const char *const[]){"graphs", "--json", NULL}, 0);
+  const char *number = strstr(sftest_sfctl_out, "\"graph\":");
+  SFTEST_REQUIRE(self, number != NULL);
+  snprintf(wanted, sizeof wanted, "%d", atoi(number + strlen("\"graph\":")));
+  sftest_sfctl(self->options.socket_path, (const char *const[]){"plan", wanted, "--pairs", "--json", NULL}, 0);
+  const char *pair = strstr(sftest_sfctl_out, "\"pairs\":[");
+  snprintf(wanted, sizeof wanted, "{\"from\":%d,\"to\":%d,", self->rank, (self->rank + 1) % self->size);
+  pair = pair != NULL ? strstr(pair, wanted) : NULL;
+  snprintf(wanted, sizeof wanted, "\"way\":\"%s\"}", way);
+  const char *found = pair != NULL ? strstr(pair, "\"way\":") : NULL;
+  SFTEST_REQUIRE(self, found != NULL && strncmp(found, wanted, strlen(wanted)) == 0);
+}
+
+static int go_all_ways(sftest_rank_t *self)
+{
+  double leaves[UNITS];
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  sf_region_t *region = NULL;
+  void *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof leaves) : NULL;
+  if (self->rank == 1)
+    setenv("SF_DEVICE_SHARE", "off", 1);
+  SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE));
+  expect_way(self, self->rank == 1 ? "slots" : "in-place");
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE)); /* nobody leaves before */
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
 /* Rank 0 frees its memory too early, which rank 1 has open: each call says so, and rank 1 comes to no harm. */
 static int free_too_early(sftest_rank_t *self)
 {
@@ -418,6 +456,12 @@ START_TEST(test_refused)
 }
 END_TEST
 
+START_TEST(test_ways)
+{
+  run(2, go_all_ways);
+}
+END_TEST
+
 START_TEST(test_freed_too_early)
 {
   run(2, free_too_early);
@@ -491,6 +535,7 @@ int main(void)
     tcase_add_test(tests, test_use);
     tcase_add_test(tests, test_sfctl);
     tcase_add_test(tests, test_cycles);
+    tcase_add_test(tests, test_ways);
     tcase_add_test(tests, test_holder_dies);
     tcase_add_test(tests, test_allocated);
     tcase_add_test(tests, test_owner_dies);

@@ -8,10 +8,59 @@
 #include "shm/error.h"
 #include "tools/sfctl/collect.h"
 
+/* By which way most of what a rank has sent to another one has gone. */
+typedef struct sent {
+  int32_t node, from, to;
+  const char *way;
+} sent_t;
+
 typedef struct asking {
   uint64_t graph;
   sfctl_within_t within;
+  sent_t *sent;
+  size_t nsent, capacity;
 } asking_t;
+
+static uint64_t load(const _Atomic uint64_t *counter)
+{
+  return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static const char *find_way(const sfshm_lane_counters_t *lane)
+{
+  const struct {
+    const char *name;
+    uint64_t bytes;
+  } ways[] = {{"inline", load(&lane->bytes_inline)},
+              {"slots", load(&lane->bytes_slots)},
+              {"in-place", load(&lane->bytes_in_place)},
+              {"vm-read", load(&lane->bytes_vm_read)}};
+  const char *name = NULL;
+  uint64_t most = 0;
+  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+    if (ways[i].bytes > most) {
+      most = ways[i].bytes;
+      name = ways[i].name;
+    }
+  return name;
+}
+
+static sf_status_t add_sent(asking_t *asking, int32_t node, int32_t rank, const sfshm_lane_counters_t *lane)
+{
+  const char *way = find_way(lane);
+  if (atomic_load_explicit(&lane->kind, memory_order_relaxed) != SFSHM_PEER_RANK || way == NULL)
+    return SF_OK;
+  if (asking->nsent == asking->capacity) {
+    size_t capacity = asking->capacity > 0 ? 2 * asking->capacity : 64;
+    sent_t *sent = reallocarray(asking->sent, capacity, sizeof *sent);
+    if (sent == NULL)
+      return sfshm_error(SF_ERR_NOMEM, "no memory for %zu pairs of ranks", capacity);
+    asking->sent = sent;
+    asking->capacity = capacity;
+  }
+  asking->sent[asking->nsent++] = (sent_t){.node = node, .from = rank, .to = lane->peer, .way = way};
+  return SF_OK;
+}
 
 static sf_status_t add_lane(sfctl_within_t *within, int32_t node, int32_t rank, const sfshm_lane_counters_t *lane)
 {
@@ -42,8 +91,12 @@ static sf_status_t take_rank(void *context, const Sfproto__Message *message, int
   if (sfreport_counters_copy_of(message->rank_info, counters_fd, &copy) != SF_OK)
     return SF_OK; /* not known */
   const sfshm_graph_counters_t *graph = sfshm_counters_find_graph(copy, asking->graph);
-  for (uint32_t i = 0; graph != NULL && i < graph->nlanes && status == SF_OK; i++)
-    status = add_lane(&asking->within, message->told_by, message->rank_info->rank, &copy->lanes[graph->first_lane + i]);
+  for (uint32_t i = 0; graph != NULL && i < graph->nlanes && status == SF_OK; i++) {
+    const sfshm_lane_counters_t *lane = &copy->lanes[graph->first_lane + i];
+    status = add_lane(&asking->within, message->told_by, message->rank_info->rank, lane);
+    if (status == SF_OK)
+      status = add_sent(asking, message->told_by, message->rank_info->rank, lane);
+  }
   if (graph != NULL && status == SF_OK)
     status = add_lane(&asking->within, message->told_by, message->rank_info->rank, &graph->rest[0]);
   sfshm_counters_free(copy);
@@ -60,10 +113,38 @@ static int compare(const void *a, const void *b)
   return (x->to > y->to) - (x->to < y->to);
 }
 
+static int compare_sent(const void *a, const void *b)
+{
+  const sent_t *x = a, *y = b;
+  if (x->node != y->node)
+    return x->node < y->node ? -1 : 1;
+  if (x->from != y->from)
+    return x->from < y->from ? -1 : 1;
+  return (x->to > y->to) - (x->to < y->to);
+}
+
+/* Of who sends, it is the sender's counters that know how. */
+static void find_ways(asking_t *asking)
+{
+  if (asking->nsent == 0)
+    return;
+  qsort(asking->sent, asking->nsent, sizeof *asking->sent, compare_sent);
+  for (size_t i = 0; i < asking->within.npairs; i++) {
+    sfctl_pair_t *pair = &asking->within.pairs[i];
+    const sent_t wanted = {.node = pair->node, .from = pair->from, .to = pair->to};
+    const sent_t *sent = bsearch(&wanted, asking->sent, asking->nsent, sizeof *asking->sent, compare_sent);
+    if (sent != NULL)
+      pair->way = sent->way;
+  }
+}
+
 sf_status_t sfctl_within_ask(sfctl_connection_t *connection, uint64_t graph, sfctl_within_t *within_p)
 {
   asking_t asking = {.graph = graph};
   sf_status_t status = sfctl_collect_ranks(connection, NULL, take_rank, &asking);
+  if (status == SF_OK)
+    find_ways(&asking);
+  free(asking.sent);
   if (status != SF_OK) {
     sfctl_within_free(&asking.within);
     return status;

@@ -16,6 +16,8 @@ typedef struct sfctl_pair {
   uint64_t values;  /* that a bcast carries */
   uint64_t edges;
   uint64_t messages; /* that have come this way, of bcasts */
+  const char *way;   /* by which most bytes have gone from the one to the other: "inline", "slots", "in-place" or
+                        "vm-read"; NULL: none yet, or not known */
 } sfctl_pair_t;
 
 /* Start with {0}. By node, from and to. */
