@@ -115,6 +115,9 @@ petsc_bench_objects := $(if $(petsc_objects),$(call objects,tests/bench/petsc.c)
 daemon_objects := $(call objects,$(call find_sources,daemon)) $(report_objects) $(merge_objects) $(BUILD)/obj/proto/sf_peer.pb-c.o
 # The mpi fabric is a library that sfd loads when it is told to: sfd itself is built, and runs, without MPI.
 plugin_objects := $(call with_mpi_only,$(call objects,$(wildcard daemon/fabric/mpi/*.c)))
+# Beside the plugin for CUDA devices, built where that is.
+async_cg := $(if $(NVCC),$(BUILD)/examples/async_cg)
+async_cg_objects := $(if $(NVCC),$(call objects,docs/examples/cuda/async_cg.c))
 # So is what works on memory of CUDA devices.
 cuda_objects := $(if $(NVCC),$(call objects,$(wildcard shm/cuda/*.c)))
 sfctl_objects := $(call objects,$(call find_sources,tools/sfctl)) $(report_objects) $(merge_objects)
@@ -175,7 +178,7 @@ TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(w
 .PHONY: all pictures examples demo check check-gpu asan tsan fuzz bench lint docs install uninstall deps clean \
 	run-tests run-fuzz FORCE
 
-all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(cuda_plugin) $(petsc_library) \
+all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(cuda_plugin) $(async_cg) $(petsc_library) \
 		$(examples)
 	@$(if $(cuda_plugin),:,echo "note: no support for memory of CUDA devices: nvcc was not found")
 	@$(if $(and $(sfperf),$(without_petsc)),echo "note: the adapter for PETSc is left out and sfperf does without: $(without_petsc)",:)
@@ -192,7 +195,7 @@ mpi_objects := $(adapter_objects) $(petsc_objects) $(petsc_test_objects) $(petsc
 	$(mpi_test_common) \
 	$(call with_mpi_only,$(call objects,$(example_sources) $(wildcard docs/examples/common/*.c) $(mpi_test_sources) \
 	$(mpi_part_test_sources)))
-all_objects := $(sort $(cuda_objects) $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
+all_objects := $(sort $(cuda_objects) $(async_cg_objects) $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
 	$(call help_objects_of,unit) $(call help_objects_of,system) $(call objects,$(test_sources) $(fuzz_sources)))
 
 # A stamp changes when its text does: other flags, or another list of sources.
@@ -224,6 +227,9 @@ $(sfperf_objects) $(petsc_objects) $(petsc_test_objects) $(petsc_bench_objects) 
 $(BUILD)/obj/tools/sfctl/topo_machine.o: private EXTRA_CFLAGS = $(if $(HWLOC_LIBS),-DSFCTL_WITH_HWLOC)
 $(cuda_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) -DSFSHM_CUDA_FATBIN='"$(BUILD)/obj/shm/cuda/kernels.fatbin"'
 $(BUILD)/obj/shm/cuda/plugin.o: $(BUILD)/obj/shm/cuda/kernels.fatbin
+$(async_cg_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) \
+	-DASYNC_CG_FATBIN='"$(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin"'
+$(async_cg_objects): $(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin
 ifeq ($(fuzzing),)
 $(call objects,$(fuzz_sources)): private EXTRA_CFLAGS = -DSFTEST_STANDALONE
 endif
@@ -301,6 +307,9 @@ $(mpi_plugin): $(plugin_objects) $(call objects,shm/error.c) daemon/fabric/mpi/l
 
 # Without contraction to fused multiply-add results are those of the host, bit by bit.
 $(BUILD)/obj/shm/cuda/kernels.fatbin: shm/cuda/kernels.cu shm/cuda/kernels.h shm/unit.h
+$(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin: docs/examples/cuda/async_cg_kernels.cu \
+		docs/examples/cuda/async_cg_kernels.h
+$(BUILD)/obj/shm/cuda/kernels.fatbin $(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin:
 	@mkdir -p $(@D)
 	$(call show,NVCC)$(NVCC) -I. -fmad=false -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror \
 		-Xfatbin -compress-all $(CUDA_ARCHITECTURES) -fatbin -o $@ $<
@@ -311,14 +320,21 @@ $(cuda_plugin): $(cuda_objects) $(call objects,shm/error.c shm/pattern.c shm/uni
 	$(call show,LINK)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=shm/cuda/libsf_cuda.map \
 		$(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(CUDA_LIBS)
 
+# Starts only where there is a driver, or the stand-in for it.
+$(async_cg): $(async_cg_objects) $(client_library) $(BUILD)/link.stamp
+	@mkdir -p $(@D)
+	$(call show,LINK)$(CC) $(LINK_FLAGS) -o $@ $(filter %.o %.a,$^) $(CLIENT_LIBS) $(CUDA_LIBS)
+
 $(real_cuda): tests/cuda/real_driver.c tests/cuda/fake_driver.h $(BUILD)/compile.stamp
 	@mkdir -p $(@D)
 	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -o $@ $< $(CUDA_LIBS)
 
-$(fake_cuda): $(wildcard tests/cuda/fake_*) shm/cuda/kernels.cu shm/cuda/kernels.h $(BUILD)/compile.stamp
+$(fake_cuda): $(wildcard tests/cuda/fake_*) shm/cuda/kernels.cu shm/cuda/kernels.h \
+		$(wildcard docs/examples/cuda/*kernels*) $(BUILD)/compile.stamp
 	@mkdir -p $(@D)
 	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -Wl,-soname,$(@F) -o $@ \
-		$(wildcard tests/cuda/fake_*.c) -x c -include tests/cuda/fake_kernel.h shm/cuda/kernels.cu
+		$(wildcard tests/cuda/fake_*.c) -x c -include tests/cuda/fake_kernel.h shm/cuda/kernels.cu \
+		docs/examples/cuda/async_cg_kernels.cu
 
 # ---- Trying and testing ----
 

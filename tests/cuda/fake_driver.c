@@ -201,6 +201,8 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
   (*function)->next = module->functions;
   if (strncmp(name, "sf_gathers_", sizeof "sf_gathers_" - 1) == 0)
     memcpy(&(*function)->kernel.gather, &run, sizeof run);
+  else if (strncmp(name, "cg_", sizeof "cg_" - 1) == 0)
+    memcpy(&(*function)->kernel.cg, &run, sizeof run);
   else
     memcpy(&(*function)->kernel.scatter, &run, sizeof run);
   module->functions = *function;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "docs/examples/cuda/async_cg_kernels.h"
 #include "shm/cuda/kernels.h"
 
 #define SFTEST_MAX_DEVICES 8
@@ -16,6 +17,7 @@
 typedef struct sftest_kernel {
   void (*scatter)(sfshm_cuda_scatter_t args);
   void (*gather)(sfshm_cuda_gathers_t args);
+  void (*cg)(cg_args_t args); /* of an example */
 } sftest_kernel_t;
 
 struct CUctx_st {

@@ -35,6 +35,7 @@ typedef struct work {
   union {
     sfshm_cuda_scatter_t scatter;
     sfshm_cuda_gathers_t gather;
+    cg_args_t cg;
   };
   CUhostFn call;
   void *argument;
@@ -96,6 +97,8 @@ static void run_kernel(const work_t *work)
     sftest_cuda_first = (i + shift) % n;
     if (work->kernel.scatter != NULL)
       work->kernel.scatter(work->scatter);
+    else if (work->kernel.cg != NULL)
+      work->kernel.cg(work->cg);
     else
       work->kernel.gather(work->gather);
   }
@@ -324,6 +327,8 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY, unsi
   work->kernel = f->kernel;
   if (f->kernel.scatter != NULL)
     memcpy(&work->scatter, kernelParams[0], sizeof work->scatter);
+  else if (f->kernel.cg != NULL)
+    memcpy(&work->cg, kernelParams[0], sizeof work->cg);
   else
     memcpy(&work->gather, kernelParams[0], sizeof work->gather);
   nlaunched += result == CUDA_SUCCESS && sftest_cuda_sticky == CUDA_SUCCESS;
