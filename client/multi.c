@@ -7,7 +7,10 @@
 #include "client/context.h"
 #include "client/device.h"
 #include "client/group.h"
+#include "client/sort.h"
 #include "shm/error.h"
+
+#define SPARSE 4 /* roots to an edge, above which the edges are sorted instead of counted by root */
 
 static sf_status_t need_multi(sf_graph_t *graph)
 {
@@ -211,21 +214,48 @@ static int64_t *first_slots(const sf_graph_t *graph)
   return first;
 }
 
+/* The slot of each edge, which stand by rank and leaf, with a number for each root. */
+static bool count_slots(const sf_graph_t *graph, int64_t n, int64_t by_edge[])
+{
+  int64_t *next = first_slots(graph);
+  for (int64_t i = 0; i < n && next != NULL; i++)
+    by_edge[i] = next[graph->multi->leaf_ranks.root[i]]++;
+  free(next);
+  return next != NULL;
+}
+
+/* The same by sorting the edges, which takes less time and memory if roots are many more. */
+static bool sort_slots(const sf_graph_t *graph, int64_t n, int64_t by_edge[])
+{
+  sfc_keyed_t *edges = malloc((size_t)n * sizeof *edges + 1), *scratch = malloc((size_t)n * sizeof *scratch + 1);
+  bool sorted = edges != NULL && scratch != NULL;
+  for (int64_t i = 0; i < n && sorted; i++)
+    edges[i] = (sfc_keyed_t){graph->multi->leaf_ranks.root[i], i};
+  if (sorted)
+    sfc_sort(edges, scratch, n, graph->nroots);
+  for (int64_t slot = 0; slot < n && sorted; slot++)
+    by_edge[edges[slot].item] = slot;
+  free(edges);
+  free(scratch);
+  return sorted;
+}
+
+static bool find_slots(const sf_graph_t *graph, int64_t n, int64_t by_edge[])
+{
+  return graph->nroots / SPARSE > n ? sort_slots(graph, n, by_edge) : count_slots(graph, n, by_edge);
+}
+
 /* Tells the leaf ranks the slots of their edges. */
 static sf_status_t tell_slots(sf_status_t before, sf_graph_t *graph, int64_t slots[])
 {
   const sfc_ranks_t *leaves = &graph->multi->leaf_ranks;
   int64_t n = leaves->offset[leaves->nranks];
-  int64_t *next = before == SF_OK ? first_slots(graph) : NULL;
   int64_t *by_edge = calloc((size_t)n + 1, sizeof *by_edge);
-  if (before == SF_OK && (next == NULL || by_edge == NULL))
+  if (before == SF_OK && (by_edge == NULL || !find_slots(graph, n, by_edge)))
     before = sfshm_error(SF_ERR_NOMEM, "slots of %lld edges", (long long)n);
-  for (int64_t i = 0; i < n && before == SF_OK; i++)
-    by_edge[i] = next[leaves->root[i]]++;
   sf_status_t status = SF_OK;
   if (by_edge != NULL && slots != NULL)
     status = sf_bcast(graph->multi->edges, SF_INT64, by_edge, slots, SF_REPLACE);
-  free(next);
   free(by_edge);
   return before != SF_OK ? before : status;
 }
