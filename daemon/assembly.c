@@ -164,11 +164,20 @@ static void send_start(sfd_assembly_t *assembly, int32_t *rank_nodes, int32_t no
     send_to_all(assembly, sfd_home_handle_start, &message);
 }
 
+/* All are told the same, also if it turns out meanwhile that the ranks here have gone. */
 static void start(sfd_assembly_t *assembly)
 {
+  size_t bytes = (size_t)assembly->size * sizeof assembly->rank_nodes[0];
+  int32_t *rank_nodes = malloc(bytes);
+  if (rank_nodes == NULL) {
+    refuse_all(assembly, SF_ERR_NOMEM, "no memory for the table of ranks");
+    return;
+  }
+  memcpy(rank_nodes, assembly->rank_nodes, bytes);
   assembly->job = sfd_server_new_id(assembly->server);
   uv_timer_stop(&assembly->timer);
-  send_start(assembly, assembly->rank_nodes, -1);
+  send_start(assembly, rank_nodes, -1);
+  free(rank_nodes);
 }
 
 static bool has_node(const sfd_assembly_t *assembly, int32_t node)
