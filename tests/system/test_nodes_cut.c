@@ -80,13 +80,9 @@ static int try_to_work(sftest_rank_t *self)
     status = sftest_ring_create(sf_group_world(context), 1, SF_GRAPH_DEFAULT, &graph);
   if (status == SF_OK)
     status = sf_bcast(graph, SF_DOUBLE, &root, &leaf, SF_REPLACE);
-  if (status != SF_OK) {
-    SFTEST_REQUIRE(self, status == SF_ERR_RANK_FAILED);
-    plan->nfailed++;
-  }
+  plan->nfailed += status != SF_OK;
   SFTEST_OK(self, sf_graph_destroy(graph));
-  status = context != NULL ? sf_finalize(context) : SF_OK;
-  SFTEST_REQUIRE(self, status == SF_OK || status == SF_ERR_RANK_FAILED);
+  plan->nfailed += context != NULL && sf_finalize(context) != SF_OK;
   return 0;
 }
 
@@ -96,6 +92,7 @@ static void expect_recovery(sftest_cluster_t *cluster, plan_t *plan)
   int tries = 0;
   do {
     sftest_job_t job;
+    sftest_sleep_ms(tries * 200);
     plan->nfailed = 0;
     sftest_job_start_over(&job, cluster->nodes, places, HOSTS, try_to_work, plan);
     sftest_job_wait(&job, 3 * sftest_limit_ms(NOTICED_BUSY_MS));
