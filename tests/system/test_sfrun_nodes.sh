@@ -308,7 +308,7 @@ mkdir "$TMPDIR/bin"
 printf '#!/bin/sh\necho vc0\necho vc1\n' >"$TMPDIR/bin/scontrol"
 chmod +x "$TMPDIR/bin/scontrol"
 PATH=$TMPDIR/bin:$PATH SLURM_JOB_NODELIST='vc[0-1]' SLURM_JOB_NUM_NODES=2 "$sfrun" --sfd "$work/sfd" --quiet -n 1 \
-  hostname </dev/null
+  sh -c 'echo "$(hostname), overlap $SLURM_OVERLAP"' </dev/null
 grep -c -- '--peers vc0:[0-9]*,vc1:[0-9]* ' "$work/daemon"
 clean
 echo "== end"
@@ -342,7 +342,7 @@ END_EXPECTED
   printf 'status 125\n' | expect_hosts "daemon fails"
   printf '0\nstatus 1\n' | expect_hosts "secret"
   expect_hosts "killed" </dev/null
-  printf 'vc0\n2\n' | expect_hosts "slurm"
+  printf 'vc0, overlap 1\n2\n' | expect_hosts "slurm"
   grep -q -- --as-daemon "$work/ps" || fail "$mpirun: processes of the daemons"
   ! grep -q 'PEER_KEY=[0-9a-f]' "$work/ps" || fail "$mpirun: the key is on a command line"
   [ "$(head -n 3 "$work/keys" | cut -d' ' -f2- | sort -u | grep -c 'key 600 32')" -eq 1 ] ||

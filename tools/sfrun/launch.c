@@ -147,10 +147,11 @@ static sf_status_t find_hosts(const sfrun_options_t *options, sfrun_hosts_t *hos
   if (options->launcher == SFRUN_LAUNCHER_LOCAL || options->nnodes || (given && *given) || !sfrun_hosts_in_slurm())
     return SF_OK;
   sf_status_t status = sfrun_hosts_from_slurm(hosts_p);
+  /* The daemons' step must not keep the processors from the program's, which would wait for the daemons' end. */
+  if (!status && setenv("SLURM_OVERLAP", "1", 0) != 0)
+    status = sfshm_error_errno(SF_ERR_SYS, "environment");
   if (!status && !options->quiet)
-    fprintf(stderr,
-            "sfrun: Slurm job over %d hosts: a daemon on each, started by mpirun (--nodes 1: only one, here). This has "
-            "been tried only with stand-ins for Slurm's commands.\n",
+    fprintf(stderr, "sfrun: Slurm job over %d hosts: a daemon on each, started by mpirun (--nodes 1: only one, here)\n",
             hosts_p->count);
   return status;
 }
