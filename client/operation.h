@@ -59,6 +59,14 @@ struct sf_request {
   sfc_straight_t receive;
 };
 
+/* Kernels of devices for combining contributions to the graph's vertices: in their order, unless the graph does not
+ * care. */
+static inline const sfshm_kernels_t *sfc_devices_combine(const sf_graph_t *graph, const sfshm_device_ops_t *devices,
+                                                         sfshm_unit_t unit, sfshm_op_t op)
+{
+  return (graph->flags & SF_GRAPH_UNORDERED) != 0 ? devices->unordered(unit, op) : devices->kernels(unit, op);
+}
+
 /* Kernels for data on devices; devices is NULL if there are none. */
 static inline const sfshm_kernels_t *sfc_kernels_find(const sfshm_device_ops_t *devices, sfshm_unit_t unit,
                                                       sfshm_op_t op)

@@ -163,7 +163,7 @@ static sf_status_t begin_reading(sfc_lane_t *lane, const sf_request_t *request, 
     return status;
   devices = sfshm_device_loaded();
   sfc_combine_t combine = request->combine;
-  combine.kernels = devices->kernels(combine.unit, request->op);
+  combine.kernels = sfc_devices_combine(lane->graph, devices, combine.unit, request->op);
   status = check_extent(lane, request, link, where.offset, pinned.length_bytes);
   if (status == SF_OK && combine.kernels == NULL)
     status = sfshm_error(SF_ERR_UNSUPPORTED, "%s of %s on a device", sfshm_op_name(request->op),

@@ -59,7 +59,9 @@ sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devic
 static sf_status_t choose_kernels(sf_request_t *request, const char *name)
 {
   sfshm_unit_t unit = request->combine.unit;
-  request->combine.kernels = sfc_kernels_find(request->devices, unit, request->op);
+  request->combine.kernels = request->devices != NULL
+                                 ? sfc_devices_combine(request->graph, request->devices, unit, request->op)
+                                 : sfshm_kernels_find(unit, request->op);
   request->move = sfc_kernels_find(request->devices, unit, SFSHM_OP_REPLACE);
   if (request->combine.kernels == NULL)
     return sfshm_error(SF_ERR_UNSUPPORTED, "%s: %s of %s on a device", name, sfshm_op_name(request->op),

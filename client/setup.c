@@ -407,7 +407,7 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
   sf_status_t status = sfc_context_check(context, caller);
   if (status == SF_OK)
     status = sfc_context_failure(context);
-  if (status == SF_OK && (flags & ~(uint32_t)(SF_GRAPH_COPY | SF_GRAPH_REPRODUCIBLE)) != 0)
+  if (status == SF_OK && (flags & ~(uint32_t)(SF_GRAPH_COPY | SF_GRAPH_REPRODUCIBLE | SF_GRAPH_UNORDERED)) != 0)
     status = sfshm_error(SF_ERR_ARG, "%s: unknown flags 0x%x", caller, flags);
   if (status != SF_OK)
     return status;

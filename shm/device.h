@@ -13,7 +13,7 @@
 #include "shm/device_streams.h"
 #include "shm/kernels.h"
 
-#define SFSHM_DEVICE_VERSION 5u
+#define SFSHM_DEVICE_VERSION 6u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 
 /* One allocation on a device. */
@@ -92,6 +92,10 @@ typedef struct sfshm_device_ops {
    * to a device may be under way still: their work is done in the order of the calls, as far as it concerns one
    * device, and check() waits for it. Host memory has been read when they return. */
   const sfshm_kernels_t *(*kernels)(sfshm_unit_t unit, sfshm_op_t op);
+
+  /* The same where contributions to a vertex may be combined in any order: by atomic operations, for ops and types for
+   * which devices have them. */
+  const sfshm_kernels_t *(*unordered)(sfshm_unit_t unit, sfshm_op_t op);
 
   /* Packs the array's vertices of several patterns, one pattern behind the other, into memory of the host: one kernel
    * for all as long as they fit into the pinned memory. */

@@ -50,13 +50,14 @@ typedef struct sfshm_cuda_device {
   CUfunction scatter[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction ordered[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction gather[SFSHM_CUDA_8 + 1];
-  char *bounce[SFSHM_CUDA_HALVES];    /* pinned, mapped */
-  CUevent bounced[SFSHM_CUDA_HALVES]; /* all kernels that use the half are done */
-  CUevent fetched[SFSHM_CUDA_HALVES]; /* a chunk for the host is complete */
-  bool is_used[SFSHM_CUDA_HALVES];    /* bounced has been recorded */
-  int half;                           /* that is being filled */
-  size_t used_bytes;                  /* of it */
-  bool is_busy;                       /* told something that nobody has waited for */
+  CUfunction atomics[SFSHM_CUDA_ELEMENT_COUNT]; /* NULL where there are none */
+  char *bounce[SFSHM_CUDA_HALVES];              /* pinned, mapped */
+  CUevent bounced[SFSHM_CUDA_HALVES];           /* all kernels that use the half are done */
+  CUevent fetched[SFSHM_CUDA_HALVES];           /* a chunk for the host is complete */
+  bool is_used[SFSHM_CUDA_HALVES];              /* bounced has been recorded */
+  int half;                                     /* that is being filled */
+  size_t used_bytes;                            /* of it */
+  bool is_busy;                                 /* told something that nobody has waited for */
   sfshm_cuda_plans_t plans;
 } sfshm_cuda_device_t;
 
@@ -128,6 +129,7 @@ sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_
 sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, sfshm_device_range_t *range_p);
 void sfshm_cuda_close_shared(const void *base);
 const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op);
+const sfshm_kernels_t *sfshm_cuda_unordered(sfshm_unit_t unit, sfshm_op_t op);
 void sfshm_cuda_gather(sfshm_unit_t unit, const sfshm_pattern_t *const patterns[], int32_t npatterns, const void *array,
                        void *packed);
 

@@ -1,9 +1,9 @@
 /* The device's loops over elements, one kernel for each type of element: to op= from, by patterns. Compiled by nvcc;
  * the subset of C++ that is C, so that a C compiler can make host functions of it, given SF_KERNEL, SF_INLINE, SF_FIRST,
- * SF_STEP, SF_LOAD and SF_PAUSE: tests without a device run these.
+ * SF_STEP, SF_LOAD, SF_PAUSE and SF_ATOMIC_*: tests without a device run these.
  *
  * Plain stores: in the plain form no vertex occurs twice among the targets, and in the ordered form one thread has all
- * contributions to a vertex and combines them in their order. So results are those of the host's kernels bit by bit
+ * contributions to a vertex and combines them in their order (the atomic form is for who asks for it). So results are those of the host's kernels bit by bit
  * (compiled without contraction to fused multiply-add). */
 #ifdef __cplusplus
 #define _Static_assert static_assert
@@ -18,6 +18,9 @@
 #define SF_STEP ((int64_t)gridDim.x * blockDim.x)
 #define SF_LOAD(address) (*(const volatile uint32_t *)(address))
 #define SF_PAUSE() __nanosleep(200)
+#define SF_ATOMIC_SUM(at, in) atomicAdd(at, in)
+#define SF_ATOMIC_MAX(at, in) atomicMax(at, in)
+#define SF_ATOMIC_MIN(at, in) atomicMin(at, in)
 #endif
 
 /* Divisions of small numbers are much faster. */
@@ -213,6 +216,40 @@ SFSHM_CUDA_COMPLEXES(DEFINE_COMPLEX)
   }                                                                                                                    \
   DEFINE_KERNELS(suffix, sfshm_##suffix##_t)
 SFSHM_PAIR_TABLE(DEFINE_PAIR)
+
+/* For who does not care for the order: no vertex has a thread of its own. */
+#define DEFINE_ATOMICS(suffix, type, combine)                                                                          \
+  SF_KERNEL sf_atomics_##suffix(sfshm_cuda_scatter_t args)                                                             \
+  {                                                                                                                    \
+    const type *from = (const type *)args.from;                                                                        \
+    type *to = (type *)args.to;                                                                                        \
+    for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP) {                                                \
+      int64_t i = args.first + e / args.count, k = e % args.count;                                                     \
+      combine(&to[to_at(&args, i, k)], from[from_at(&args, i, k)], args.op);                                           \
+    }                                                                                                                  \
+  }
+
+#define DEFINE_ATOMIC_INTEGER(suffix, type, summed, compared)                                                          \
+  SF_INLINE void atomic_##suffix(type *to, type in, int32_t op)                                                        \
+  {                                                                                                                    \
+    if (op == SFSHM_OP_SUM)                                                                                            \
+      SF_ATOMIC_SUM((summed *)to, (summed)in);                                                                         \
+    else if (op == SFSHM_OP_MAX)                                                                                       \
+      SF_ATOMIC_MAX((compared *)to, (compared)in);                                                                     \
+    else if (op == SFSHM_OP_MIN)                                                                                       \
+      SF_ATOMIC_MIN((compared *)to, (compared)in);                                                                     \
+  }                                                                                                                    \
+  DEFINE_ATOMICS(suffix, type, atomic_##suffix)
+SFSHM_CUDA_ATOMIC_INTEGERS(DEFINE_ATOMIC_INTEGER)
+
+#define DEFINE_ATOMIC_REAL(suffix, type)                                                                               \
+  SF_INLINE void atomic_##suffix(type *to, type in, int32_t op)                                                        \
+  {                                                                                                                    \
+    if (op == SFSHM_OP_SUM)                                                                                            \
+      SF_ATOMIC_SUM(to, in);                                                                                           \
+  }                                                                                                                    \
+  DEFINE_ATOMICS(suffix, type, atomic_##suffix)
+SFSHM_CUDA_REALS(DEFINE_ATOMIC_REAL)
 
 /* Ends when the word at `from` has come to n, or gone beyond: for streams that can't wait by themselves. */
 SF_KERNEL sf_await(sfshm_cuda_scatter_t args)

@@ -77,4 +77,12 @@ typedef struct sfshm_cuda_gathers {
   X(c32, float)                                                                                                        \
   X(c64, double)
 
+/* X(suffix, element type, type of atomic sums, type of atomic max and min): what a device combines in one step. Of
+ * SFSHM_CUDA_REALS these are sums. */
+#define SFSHM_CUDA_ATOMIC_INTEGERS(X)                                                                                  \
+  X(i32, uint32_t, unsigned, int)                                                                                      \
+  X(u32, uint32_t, unsigned, unsigned)                                                                                 \
+  X(i64, uint64_t, unsigned long long, long long)                                                                      \
+  X(u64, uint64_t, unsigned long long, unsigned long long)
+
 #endif

@@ -19,6 +19,7 @@ typedef struct job {
   char *to;
   int64_t first;
   int64_t n;
+  bool unordered; /* contributions to a vertex may be combined in any order */
 } job_t;
 
 /* Units that lie one behind the other, number first at the beginning. */
@@ -101,6 +102,14 @@ static sf_status_t start(sfshm_cuda_device_t *device, CUfunction kernel, int64_t
                            "launching a kernel");
 }
 
+/* NULL: contributions to a vertex have to be combined in their order. */
+static CUfunction find_atomics(const sfshm_cuda_device_t *device, const job_t *job, sfshm_cuda_element_t element)
+{
+  bool real = element == SFSHM_CUDA_f32 || element == SFSHM_CUDA_f64;
+  bool has = job->op == SFSHM_OP_SUM || (!real && (job->op == SFSHM_OP_MAX || job->op == SFSHM_OP_MIN));
+  return job->unordered && has ? device->atomics[element] : NULL;
+}
+
 /* All memory of the job can be reached by the device. */
 static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
 {
@@ -119,6 +128,9 @@ static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
   sfshm_cuda_element_t element = choose_element(job, &args.count);
   bool ordered = to_plan != NULL && to_plan->ordered;
   int64_t nthreads = args.n * args.count;
+  CUfunction atomics = ordered ? find_atomics(device, job, element) : NULL;
+  if (atomics != NULL)
+    return start(device, atomics, nthreads, &args);
   if (ordered) {
     args.order = (const int64_t *)(uintptr_t)to_plan->order;
     args.begin = (const int64_t *)(uintptr_t)to_plan->begin;
@@ -154,6 +166,7 @@ static job_t to_half(const job_t *job, int64_t first, int64_t n, const sfshm_pat
 static job_t from_half(const job_t *job, int64_t first, int64_t n, const sfshm_pattern_t *packed, const char *half)
 {
   return (job_t){.unit = job->unit,
+                 .unordered = job->unordered,
                  .op = job->op,
                  .from_pattern = packed,
                  .from = half,
@@ -425,12 +438,13 @@ static void pack(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t firs
 }
 
 /* Kernels don't get their op as an argument, but by what they are. */
-#define DEFINE_TABLE(name, text)                                                                                       \
-  static void unpack_##name(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n,               \
-                            const void *packed, void *array)                                                           \
+#define DEFINE_TABLE_OF(name, form, any_order)                                                                         \
+  static void unpack_##form##_##name(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n,      \
+                                     const void *packed, void *array)                                                  \
   {                                                                                                                    \
     sfshm_pattern_t from = packed_from(first, n);                                                                      \
     run(&(job_t){.unit = unit,                                                                                         \
+                 .unordered = any_order,                                                                               \
                  .op = SFSHM_OP_##name,                                                                                \
                  .from_pattern = &from,                                                                                \
                  .from = packed,                                                                                       \
@@ -439,10 +453,12 @@ static void pack(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t firs
                  .first = first,                                                                                       \
                  .n = n});                                                                                             \
   }                                                                                                                    \
-  static void scatter_##name(sfshm_unit_t unit, const sfshm_pattern_t *from_pattern, int64_t from_bias,                \
-                             const void *from, const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n)  \
+  static void scatter_##form##_##name(sfshm_unit_t unit, const sfshm_pattern_t *from_pattern, int64_t from_bias,       \
+                                      const void *from, const sfshm_pattern_t *to_pattern, void *to, int64_t first,    \
+                                      int64_t n)                                                                       \
   {                                                                                                                    \
     run(&(job_t){.unit = unit,                                                                                         \
+                 .unordered = any_order,                                                                               \
                  .op = SFSHM_OP_##name,                                                                                \
                  .from_pattern = from_pattern,                                                                         \
                  .from_bias = from_bias,                                                                               \
@@ -452,7 +468,8 @@ static void pack(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t firs
                  .first = first,                                                                                       \
                  .n = n});                                                                                             \
   }                                                                                                                    \
-  static const sfshm_kernels_t table_##name = {pack, unpack_##name, scatter_##name, NULL};
+  static const sfshm_kernels_t form##_##name = {pack, unpack_##form##_##name, scatter_##form##_##name, NULL};
+#define DEFINE_TABLE(name, text) DEFINE_TABLE_OF(name, ordered, false) DEFINE_TABLE_OF(name, unordered, true)
 SFSHM_OP_TABLE(DEFINE_TABLE)
 
 void sfshm_cuda_gather(sfshm_unit_t unit, const sfshm_pattern_t *const patterns[], int32_t npatterns, const void *array,
@@ -483,7 +500,17 @@ void sfshm_cuda_gather(sfshm_unit_t unit, const sfshm_pattern_t *const patterns[
 const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op)
 {
   static const sfshm_kernels_t *const tables[SFSHM_OP_COUNT] = {
-#define TABLE(name, text) [SFSHM_OP_##name] = &table_##name,
+#define TABLE(name, text) [SFSHM_OP_##name] = &ordered_##name,
+      SFSHM_OP_TABLE(TABLE)
+#undef TABLE
+  };
+  return unit.count >= 1 && sfshm_op_applies(op, unit.base) ? tables[op] : NULL;
+}
+
+const sfshm_kernels_t *sfshm_cuda_unordered(sfshm_unit_t unit, sfshm_op_t op)
+{
+  static const sfshm_kernels_t *const tables[SFSHM_OP_COUNT] = {
+#define TABLE(name, text) [SFSHM_OP_##name] = &unordered_##name,
       SFSHM_OP_TABLE(TABLE)
 #undef TABLE
   };

@@ -131,9 +131,23 @@ static int32_t count(void)
   return state.ndevices;
 }
 
-static sf_status_t find_functions(sfshm_cuda_device_t *device)
+static sf_status_t find_atomics(sfshm_cuda_device_t *device)
 {
   sf_status_t status = SF_OK;
+#define FIND(suffix, ...)                                                                                              \
+  if (status == SF_OK)                                                                                                 \
+    status = sfshm_cuda_status(                                                                                        \
+        cuModuleGetFunction(&device->atomics[SFSHM_CUDA_##suffix], device->module, "sf_atomics_" #suffix),             \
+        "sf_atomics_" #suffix);
+  SFSHM_CUDA_ATOMIC_INTEGERS(FIND)
+  SFSHM_CUDA_REALS(FIND)
+#undef FIND
+  return status;
+}
+
+static sf_status_t find_functions(sfshm_cuda_device_t *device)
+{
+  sf_status_t status = find_atomics(device);
   for (int i = 0; i < SFSHM_CUDA_ELEMENT_COUNT && status == SF_OK; i++) {
     char name[32] = "sf_scatter_";
     strncat(name, element_names[i], sizeof name - sizeof "sf_scatter_");
@@ -386,6 +400,7 @@ const sfshm_device_ops_t *sfshm_device_plugin(void)
       .open_shared = sfshm_cuda_open_shared,
       .close_shared = sfshm_cuda_close_shared,
       .kernels = sfshm_cuda_kernels,
+      .unordered = sfshm_cuda_unordered,
       .gather = sfshm_cuda_gather,
       .check = check,
       .forget = forget,

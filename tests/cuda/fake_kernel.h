@@ -16,4 +16,9 @@
 extern _Thread_local int64_t sftest_cuda_first;
 extern _Thread_local int64_t sftest_cuda_step;
 
+/* Threads of a kernel run one after the other. */
+#define SF_ATOMIC_SUM(at, in) (*(at) += (in))
+#define SF_ATOMIC_MAX(at, in) (*(at) = (in) > *(at) ? (in) : *(at))
+#define SF_ATOMIC_MIN(at, in) (*(at) = (in) < *(at) ? (in) : *(at))
+
 #endif

@@ -145,7 +145,8 @@ static void exchange_once(sftest_rank_t *self, sf_context_t *context, int round,
   double *leaves = leaves_on_device ? sftest_device_alloc(0, sizeof expected) : found;
   SFTEST_OK(self, sf_register(context, roots, sizeof expected, SF_MEMORY_CUDA, &regions[0]));
   SFTEST_OK(self, sf_register(context, leaves, sizeof expected, SF_MEMORY_DETECT, &regions[1]));
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS,
+                                     round % 2 == 0 ? SF_GRAPH_DEFAULT : SF_GRAPH_UNORDERED, &graph));
   for (int i = 0; i < UNITS; i++)
     expected[i] = 1000.0 * self->rank + i + round;
   sftest_device_copy(roots, expected, sizeof expected);
@@ -154,6 +155,10 @@ static void exchange_once(sftest_rank_t *self, sf_context_t *context, int round,
     sftest_device_copy(found, leaves, sizeof found);
   for (int i = 0; i < UNITS; i++)
     SFTEST_REQUIRE(self, found[i] == 1000.0 * left + i + round);
+  SFTEST_OK(self, sf_reduce(graph, SF_DOUBLE, leaves, roots, SF_SUM));
+  sftest_device_copy(found, roots, sizeof found);
+  for (int i = 0; i < UNITS; i++)
+    SFTEST_REQUIRE(self, found[i] == 2 * expected[i]);
   SFTEST_OK(self, sf_unregister(regions[0]));
   sftest_device_free(roots);
   SFTEST_OK(self, sf_graph_destroy(graph));

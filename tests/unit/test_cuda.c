@@ -319,6 +319,47 @@ START_TEST(test_boxes)
 }
 END_TEST
 
+/* Atomic operations: of integers, and of sums that are exact, the order does not matter. */
+START_TEST(test_unordered)
+{
+  static const sfshm_base_t bases[] = {SFSHM_BASE_INT32, SFSHM_BASE_UINT32, SFSHM_BASE_INT64, SFSHM_BASE_UINT64,
+                                       SFSHM_BASE_INT16};
+  static const sfshm_op_t ops[] = {SFSHM_OP_SUM, SFSHM_OP_MAX, SFSHM_OP_MIN, SFSHM_OP_PROD, SFSHM_OP_REPLACE};
+  indices_t indices;
+  for (int round = 0; round < 100; round++) {
+    sfshm_unit_t unit = {bases[random_below(5)], 1 + random_below(3)};
+    sfshm_op_t op = ops[random_below(5)];
+    size_t unit_bytes = sfshm_unit_size(unit);
+    sfshm_pattern_t pattern = random_pattern(MAX_N, &indices);
+    array_t to = array_make(SPACE * unit_bytes, random_place()), from = array_make(MAX_N * unit_bytes, random_place());
+    sfshm_kernels_find(unit, op)->unpack(unit, &pattern, 0, MAX_N, from.host, to.host);
+    device->unordered(unit, op)->unpack(unit, &pattern, 0, MAX_N, from.actual, to.actual);
+    ck_assert_int_eq(device->check(), SF_OK);
+    device->forget(&indices, sizeof indices);
+    array_check_and_free(&to);
+    array_check_and_free(&from);
+  }
+}
+END_TEST
+
+START_TEST(test_unordered_sums)
+{
+  static const uint32_t index[] = {3, 1, 3, 3, 0, 1, 3, 2};
+  static const double values[] = {1, 2, 4, 8, 16, 32, 64, 128}, expected[] = {16, 34, 128, 77};
+  sfshm_unit_t unit = {SFSHM_BASE_DOUBLE, 1};
+  sfshm_pattern_t pattern = {.kind = SFSHM_PATTERN_INDEX32, .n = 8, .index32 = index};
+  double found[4] = {0};
+  array_t array = array_make(sizeof found, 0);
+  cuda_copy(array.actual, found, sizeof found);
+  device->unordered(unit, SFSHM_OP_SUM)->unpack(unit, &pattern, 0, 8, values, array.actual);
+  ck_assert_int_eq(device->check(), SF_OK);
+  cuda_copy(found, array.actual, sizeof found);
+  ck_assert_mem_eq(found, expected, sizeof found);
+  device->forget(index, sizeof index);
+  array_free(&array);
+}
+END_TEST
+
 START_TEST(test_nothing_is_left)
 {
   int64_t before;
@@ -404,6 +445,8 @@ int main(void)
   tcase_add_test(working, test_large);
   tcase_add_test(working, test_gather);
   tcase_add_test(working, test_boxes);
+  tcase_add_test(working, test_unordered);
+  tcase_add_test(working, test_unordered_sums);
   tcase_add_test(working, test_nothing_is_left);
   tcase_add_test(working, test_host_memory_is_none);
   tcase_add_test(make_case(suite, "switched off", open_switched_off), test_random);

@@ -255,6 +255,11 @@ enum {
   /* Contributions of a reduce travel between nodes one by one, instead of combined on the node that they come from, so
    * that the result does not depend on which rank is on which node, also where the op rounds. Costs bandwidth. */
   SF_GRAPH_REPRODUCIBLE = 1 << 1,
+
+  /* Contributions of one rank to one root on a device may be combined in any order: by atomic operations, for sums, and
+   * for max and min of integers, of 32 and 64 bits. Faster where roots have many leaves; sums of floating-point numbers
+   * may differ in rounding from run to run. Without it one thread combines all of them, in their order. */
+  SF_GRAPH_UNORDERED = 1 << 2,
 };
 
 /* Makes a star forest over the group [PetscSF 3.1]. This rank owns roots 0..nroots-1 and nleaves leaves; leaf i has
