@@ -109,6 +109,12 @@ sf_status_t sfshm_cuda_plan_order(sfshm_cuda_plan_t *plan, const sfshm_pattern_t
 /* Frees the plans of the device that has been entered whose arrays begin in that memory. */
 void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t length_bytes);
 
+/* With the device entered: launches a kernel with that argument, which has so many elements to do. */
+sf_status_t sfshm_cuda_start(sfshm_cuda_device_t *device, CUfunction kernel, int64_t nthreads, void *args);
+
+/* The widest elements in which units from there can be moved to aligned memory, and how many a unit has. */
+sfshm_cuda_element_t sfshm_cuda_element_of_moves(sfshm_unit_t unit, const void *from, int64_t *count_p);
+
 /* Room in pinned memory for that many bytes, not more than a half has, for what is told to the device next. */
 sf_status_t sfshm_cuda_reserve(sfshm_cuda_device_t *device, size_t bytes, char **room_p);
 

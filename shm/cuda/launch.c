@@ -66,6 +66,11 @@ static sfshm_cuda_element_t choose_element(const job_t *job, int64_t *count_p)
   return element_of_size(size_bytes);
 }
 
+sfshm_cuda_element_t sfshm_cuda_element_of_moves(sfshm_unit_t unit, const void *from, int64_t *count_p)
+{
+  return choose_element(&(job_t){.unit = unit, .op = SFSHM_OP_REPLACE, .from = from}, count_p);
+}
+
 /* Arithmetic needs addresses that are aligned as the base type's members are, as every device allocation is. */
 static size_t alignment_of(sfshm_base_t base)
 {
@@ -92,7 +97,7 @@ static sf_status_t check_alignment(const job_t *job)
   return SF_OK;
 }
 
-static sf_status_t start(sfshm_cuda_device_t *device, CUfunction kernel, int64_t nthreads, void *args)
+sf_status_t sfshm_cuda_start(sfshm_cuda_device_t *device, CUfunction kernel, int64_t nthreads, void *args)
 {
   int64_t nblocks = (nthreads + BLOCK_THREADS - 1) / BLOCK_THREADS;
   void *parameters[] = {args};
@@ -130,14 +135,14 @@ static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
   int64_t nthreads = args.n * args.count;
   CUfunction atomics = ordered ? find_atomics(device, job, element) : NULL;
   if (atomics != NULL)
-    return start(device, atomics, nthreads, &args);
+    return sfshm_cuda_start(device, atomics, nthreads, &args);
   if (ordered) {
     args.order = (const int64_t *)(uintptr_t)to_plan->order;
     args.begin = (const int64_t *)(uintptr_t)to_plan->begin;
     args.nvertices = to_plan->nvertices;
     nthreads = args.nvertices * args.count;
   }
-  return start(device, ordered ? device->ordered[element] : device->scatter[element], nthreads, &args);
+  return sfshm_cuda_start(device, ordered ? device->ordered[element] : device->scatter[element], nthreads, &args);
 }
 
 /* ---- Through pinned memory --------------------------------------------------------------------------------------- */
@@ -337,90 +342,6 @@ static void run(const job_t *job)
   sfshm_cuda_unlock();
 }
 
-/* ---- Gathering --------------------------------------------------------------------------------------------------- */
-
-/* Patterns one behind the other, as a kernel takes them. */
-static sf_status_t make_sets(sfshm_cuda_device_t *device, const sfshm_pattern_t *const patterns[], int32_t npatterns,
-                             sfshm_cuda_gathers_t *args, int64_t *total_p)
-{
-  sfshm_cuda_plan_t *plan;
-  sf_status_t status = SF_OK;
-  int64_t total = 0;
-  for (int32_t i = 0; i < npatterns && status == SF_OK; i++) {
-    args->begin[i] = total;
-    status = sfshm_cuda_plan(device, patterns[i], &args->sets[i], &plan);
-    total += patterns[i]->n;
-  }
-  args->nsets = npatterns;
-  *total_p = total;
-  return status;
-}
-
-/* All of the sets, chunk by chunk. */
-typedef struct gathering {
-  sfshm_cuda_gathers_t args;
-  CUfunction kernel;
-  int64_t total;
-  int64_t chunk;
-  size_t unit_bytes;
-} gathering_t;
-
-static int64_t gather_chunk_at(const gathering_t *gathering, int64_t done)
-{
-  return gathering->total - done < gathering->chunk ? gathering->total - done : gathering->chunk;
-}
-
-static sf_status_t begin_gather(sfshm_cuda_device_t *device, gathering_t *gathering, int64_t done, int half,
-                                char **chunk_p)
-{
-  sfshm_cuda_gathers_t *args = &gathering->args;
-  args->first = done;
-  args->n = gather_chunk_at(gathering, done);
-  sf_status_t status = sfshm_cuda_reserve(device, (size_t)args->n * gathering->unit_bytes, chunk_p);
-  args->to = *chunk_p;
-  if (status == SF_OK)
-    status = start(device, gathering->kernel, args->n * args->count, args);
-  return status == SF_OK ? sfshm_cuda_status(cuEventRecord(device->fetched[half], device->stream), "cuEventRecord")
-                         : status;
-}
-
-/* The device packs one chunk while the host empties the one before. */
-static sf_status_t fetch_gathered(sfshm_cuda_device_t *device, gathering_t *gathering, char *packed)
-{
-  char *chunks[SFSHM_CUDA_HALVES];
-  int half = 0;
-  sf_status_t status = begin_gather(device, gathering, 0, half, &chunks[half]);
-  for (int64_t done = 0, n; done < gathering->total && status == SF_OK; done += n, half = !half) {
-    n = gather_chunk_at(gathering, done);
-    if (done + n < gathering->total)
-      status = begin_gather(device, gathering, done + n, !half, &chunks[!half]);
-    if (status == SF_OK)
-      status = sfshm_cuda_status(cuEventSynchronize(device->fetched[half]), "waiting for a kernel");
-    if (status == SF_OK)
-      memcpy(packed + (size_t)done * gathering->unit_bytes, chunks[half], (size_t)n * gathering->unit_bytes);
-  }
-  return status;
-}
-
-/* At most SFSHM_CUDA_SETS_MAX patterns, of an array on that device, of units that fit into a half. */
-static sf_status_t gather_some(int32_t number, sfshm_unit_t unit, const sfshm_pattern_t *const patterns[],
-                               int32_t npatterns, const void *array, char *packed)
-{
-  sfshm_cuda_device_t *device;
-  gathering_t gathering = {.args = {.from = array}, .unit_bytes = sfshm_unit_size(unit)};
-  sf_status_t status = sfshm_cuda_enter(number, &device);
-  if (status != SF_OK)
-    return status;
-  job_t move = {.unit = unit, .op = SFSHM_OP_REPLACE, .from = array}; /* pinned memory is aligned to any element */
-  gathering.kernel = device->gather[choose_element(&move, &gathering.args.count)];
-  gathering.chunk = (int64_t)(SFSHM_CUDA_BOUNCE_BYTES / gathering.unit_bytes);
-  status = make_sets(device, patterns, npatterns, &gathering.args, &gathering.total);
-  if (status == SF_OK && gathering.total > 0)
-    status = fetch_gathered(device, &gathering, packed);
-  sfshm_cuda_leave();
-  return status;
-}
-
 /* ---- Tables ------------------------------------------------------------------------------------------------------ */
 
 static void pack(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n, const void *array,
@@ -471,31 +392,6 @@ static void pack(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t firs
   static const sfshm_kernels_t form##_##name = {pack, unpack_##form##_##name, scatter_##form##_##name, NULL};
 #define DEFINE_TABLE(name, text) DEFINE_TABLE_OF(name, ordered, false) DEFINE_TABLE_OF(name, unordered, true)
 SFSHM_OP_TABLE(DEFINE_TABLE)
-
-void sfshm_cuda_gather(sfshm_unit_t unit, const sfshm_pattern_t *const patterns[], int32_t npatterns, const void *array,
-                       void *packed)
-{
-  size_t unit_bytes = sfshm_unit_size(unit);
-  char *to = packed;
-  sfshm_cuda_lock();
-  int32_t number = sfshm_cuda_device_of(array);
-  sfshm_cuda_unlock();
-  for (int32_t i = 0, n; i < npatterns && !sfshm_cuda_has_failed(); i += n) {
-    n = npatterns - i < SFSHM_CUDA_SETS_MAX ? npatterns - i : SFSHM_CUDA_SETS_MAX;
-    if (number < 0 || unit_bytes > SFSHM_CUDA_BOUNCE_BYTES) {
-      n = 1;
-      pack(unit, patterns[i], 0, patterns[i]->n, array, to);
-    } else {
-      sfshm_cuda_lock();
-      sf_status_t status = gather_some(number, unit, &patterns[i], n, array, to);
-      if (status != SF_OK)
-        sfshm_cuda_fail(status);
-      sfshm_cuda_unlock();
-    }
-    for (int32_t k = i; k < i + n; k++)
-      to += (size_t)patterns[k]->n * unit_bytes;
-  }
-}
 
 const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op)
 {
