@@ -196,12 +196,12 @@ static long resident_kib(void)
 static int cycle(sftest_rank_t *self)
 {
   const char *wanted = getenv("SFTEST_CYCLES");
-  int rounds = wanted != NULL ? atoi(wanted) : 300, descriptors = 0;
+  int rounds = wanted != NULL ? atoi(wanted) : 90, descriptors = 0;
   long kib = 0;
   int64_t live = 0;
   sf_context_t *context = sftest_join(self);
   for (int round = 0; round < rounds; round++) {
-    if (round == 60) {
+    if (round == 30) {
       descriptors = count_descriptors();
       live = sftest_device_live();
       kib = resident_kib();
@@ -212,7 +212,7 @@ static int cycle(sftest_rank_t *self)
   SFTEST_REQUIRE(self, sftest_device_live() <= live + 2);
   SFTEST_REQUIRE(self, count_descriptors() <= descriptors + 4);
   if (wanted != NULL)
-    printf("rank %d: %d cycles, %d descriptors, %ld KiB resident; after 60 cycles %d and %ld\n", self->rank, rounds,
+    printf("rank %d: %d cycles, %d descriptors, %ld KiB resident; after 30 cycles %d and %ld\n", self->rank, rounds,
            count_descriptors(), resident_kib(), descriptors, kib);
   SFTEST_OK(self, sf_finalize(context));
   return 0;
@@ -329,7 +329,7 @@ static int use_allocated(sftest_rank_t *self)
   void *memory = NULL, *other = NULL;
   sf_region_t *region = NULL;
   sf_context_t *context = sftest_join(self);
-  for (int round = 0; round < 30; round++)
+  for (int round = 0; round < 10; round++)
     exchange_allocated(self, context, round);
   SFTEST_EXPECT(self, sf_alloc_on_device(context, SFTEST_DEVICES, 8, &memory), SF_ERR_ARG);
   expect_detail(self, "device 2, of which there are 2");
