@@ -127,6 +127,8 @@ START_TEST(kills_over_mpi)
   for (int n = 0; n < rounds; n++)
     kill_on(mpi.nodes, sftest_seed(), 0, 0, false, &notices);
   sftest_mpi_cluster_stop(&mpi, false);
+  /* Late by a second if Open MPI's own connections are the first to see the death: the thread that also watches those
+   * of sfd then sleeps until mpirun has taken a text about it, and mpirun ends the daemons after that second. */
   for (int n = 0; n < daemons; n++)
     kill_mpi_daemon(sftest_seed(), &of_daemons);
   printf("mpi: %d kills, noticed within %lld ms, and of %d daemons within %lld ms\n", rounds,
