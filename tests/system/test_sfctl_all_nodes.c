@@ -1,6 +1,5 @@
 /* sfctl through one daemon to others: what they tell, tagged by node; nodes that are gone or do not answer. */
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,36 +10,11 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 20000
 #define NODES 3
 #define RANKS 6
-#define UNITS 100
-#define BCASTS 5
 
 static const char *const out = sftest_sfctl_out;
 static const char *const err = sftest_sfctl_err;
-
-typedef struct scene {
-  _Atomic int32_t nready;
-  _Atomic bool over;
-} scene_t;
-
-static int work(sftest_rank_t *self)
-{
-  static double roots[UNITS], leaves[UNITS];
-  scene_t *scene = self->argument;
-  sf_context_t *context = sftest_join(self);
-  sf_graph_t *graph;
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
-  for (int i = 0; i < BCASTS; i++)
-    SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
-  scene->nready++;
-  while (!scene->over)
-    sftest_sleep_ms(5);
-  SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
 
 /* The line of a rank, without what differs by how it was asked. */
 static void take_line(int32_t rank, char line[4096])
@@ -63,7 +37,7 @@ static void compare_ranks(const sftest_cluster_t *cluster, const char *job)
     take_line(rank, all[rank]);
     snprintf(fragment, sizeof fragment, "\"rank\":%d,", rank);
     ck_assert_uint_eq(sftest_sfctl_number(fragment, "told_by"), (uint64_t)rank % NODES);
-    ck_assert_uint_eq(sftest_sfctl_number(fragment, "bcasts"), BCASTS);
+    ck_assert_uint_eq(sftest_sfctl_number(fragment, "bcasts"), SFTEST_SHOW_BCASTS);
   }
   for (int32_t rank = 0; rank < RANKS; rank++) {
     size_t length = strlen(all[rank]);
@@ -85,6 +59,12 @@ static void look_at_the_rest(const sftest_cluster_t *cluster)
   ck_assert_int_eq(sftest_count_lines(out), 1);
   sftest_expect_in(out, "{\"told_by\":2,");
   sftest_expect_in(out, cluster->nodes[2].socket);
+  sftest_sfctl(socket, WORDS("metrics", "--all-nodes"), 0);
+  for (int node = 0; node < NODES; node++) {
+    char sample[64];
+    snprintf(sample, sizeof sample, "\nsfd_ranks{node=\"%d\"} %d\n", node, RANKS / NODES);
+    sftest_expect_in(out, sample);
+  }
   sftest_sfctl(socket, WORDS("graphs", "--node", "0", "--json"), 0);
   sftest_expect_in(out, "\"counters\":{\"ranks_counted\":2,\"bcasts\":5,");
   snprintf(graph, sizeof graph, "%llu", (unsigned long long)sftest_sfctl_number("\"graph\"", "graph"));
@@ -104,27 +84,19 @@ static void look_at_the_rest(const sftest_cluster_t *cluster)
 START_TEST(all_of_them)
 {
   sftest_cluster_t cluster;
-  sftest_job_t job;
+  sftest_show_t show;
   int32_t places[RANKS];
-  scene_t *scene = sftest_shared(sizeof *scene);
   sftest_cluster_start(&cluster, NODES);
   sftest_places_cyclic(places, RANKS, NODES);
-  sftest_job_start_over(&job, cluster.nodes, places, RANKS, work, scene);
-  while (scene->nready < RANKS && !sftest_job_poll(&job))
-    sftest_sleep_ms(1);
-  ck_assert_int_eq(scene->nready, RANKS);
-  compare_ranks(&cluster, job.name);
+  sftest_show_start(&show, cluster.nodes, places, RANKS);
+  compare_ranks(&cluster, show.job.name);
   look_at_the_rest(&cluster);
-  scene->over = true;
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_show_end(&show);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(scene, sizeof *scene);
 }
 END_TEST
 
-/* The others' answers are printed, and the one that is missing is named. How long it was waited for depends on how long
- * the other questions took. */
+/* The others' answers are printed, and the one that is missing is named. */
 static void expect_missing(const char *socket, const char *const words[], const char *text)
 {
   sftest_sfctl_t run;
@@ -143,13 +115,16 @@ START_TEST(nodes_that_do_not_answer)
   kill(cluster.nodes[1].pid, SIGSTOP);
   int64_t started = sftest_now_ms();
   expect_missing(socket, WORDS("status", "--all-nodes", "--timeout", "0.8"),
-                 "sfctl: node 1: it has not answered within 0.");
+                 "sfctl: node 1: it has not answered within 0.6 s\n");
   ck_assert_int_le(sftest_now_ms() - started, sftest_limit_ms(3000));
   sftest_expect_in(out, "node 0\n");
   sftest_expect_in(out, "\nnode 2\n");
   ck_assert_ptr_null(strstr(out, "node 1\n"));
   sftest_sfctl(socket, WORDS("jobs", "--node", "1", "--timeout", "0.4"), 1);
-  sftest_expect_in(err, "node 1: it has not answered within 0.");
+  sftest_expect_in(err, "node 1: it has not answered within 0.3 s");
+  expect_missing(socket, WORDS("metrics", "--all-nodes", "--timeout", "1"), "sfctl: node 1: it has not answered");
+  ck_assert_ptr_null(strstr(err, "more nodes"));
+  sftest_expect_in(out, "\nsfd_node{node=\"2\"} 2\n");
   kill(cluster.nodes[1].pid, SIGCONT);
   sftest_sfctl(socket, WORDS("status", "--all-nodes"), 0);
   sftest_cluster_kill(&cluster, 1);

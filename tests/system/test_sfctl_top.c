@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,52 +15,16 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 20000
 #define RANKS 4
-#define UNITS 50
-#define BCASTS 7
 
 static const char *const out = sftest_sfctl_out;
 static const char *const err = sftest_sfctl_err;
 
-typedef struct scene {
-  _Atomic int32_t nready;
-  _Atomic bool over;
-} scene_t;
-
-/* Leaf i of each rank is on root i of the next one. */
-static int work(sftest_rank_t *self)
-{
-  static double roots[UNITS], leaves[UNITS];
-  scene_t *scene = self->argument;
-  sf_context_t *context = sftest_join(self);
-  sf_graph_t *graph;
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
-  for (int i = 0; i < BCASTS; i++)
-    SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
-  scene->nready++;
-  while (!scene->over)
-    sftest_sleep_ms(5);
-  SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
-static void start(sftest_job_t *job, const sftest_cluster_t *cluster, scene_t *scene)
+static void start(sftest_show_t *show, const sftest_cluster_t *cluster)
 {
   int32_t places[RANKS];
   sftest_places_block(places, RANKS, cluster->nnodes);
-  sftest_job_start_over(job, cluster->nodes, places, RANKS, work, scene);
-  while (scene->nready < RANKS && !sftest_job_poll(job))
-    sftest_sleep_ms(1);
-  ck_assert_int_eq(scene->nready, RANKS);
-}
-
-static void finish(sftest_job_t *job, scene_t *scene)
-{
-  scene->over = true;
-  sftest_job_wait(job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(job);
+  sftest_show_start(show, cluster->nodes, places, RANKS);
 }
 
 /* ---- Matrix ------------------------------------------------------------------------------------------------------ */
@@ -79,19 +42,19 @@ static void expect_flow(const char *from, const char *to, int messages, int byte
 
 static void look_at_matrix(const sftest_cluster_t *cluster)
 {
-  const int bytes = BCASTS * UNITS * (int)sizeof(double);
+  const int bytes = SFTEST_SHOW_BCASTS * SFTEST_SHOW_UNITS * (int)sizeof(double);
   const char *socket = cluster->nodes[0].socket;
   char graph[32];
   sftest_sfctl(socket, WORDS("matrix", "--all-nodes", "--format", "csv"), 0);
   ck_assert_int_eq(sftest_count_lines(out), 1 + RANKS);
-  expect_flow("rank 0", "node 1", BCASTS, bytes);
+  expect_flow("rank 0", "node 1", SFTEST_SHOW_BCASTS, bytes);
   expect_flow("rank 1", "rank 0", 0, bytes);
-  expect_flow("rank 2", "node 0", BCASTS, bytes);
+  expect_flow("rank 2", "node 0", SFTEST_SHOW_BCASTS, bytes);
   expect_flow("rank 3", "rank 2", 0, bytes);
   sftest_sfctl(socket, WORDS("matrix", "--all-nodes", "--by", "nodes", "--format", "csv"), 0);
   ck_assert_int_eq(sftest_count_lines(out), 3);
-  expect_flow("node 0", "node 1", BCASTS, bytes);
-  expect_flow("node 1", "node 0", BCASTS, bytes);
+  expect_flow("node 0", "node 1", SFTEST_SHOW_BCASTS, bytes);
+  expect_flow("node 1", "node 0", SFTEST_SHOW_BCASTS, bytes);
   sftest_sfctl(socket, WORDS("graphs", "--json"), 0);
   snprintf(graph, sizeof graph, "%llu", (unsigned long long)sftest_sfctl_number("\"graph\"", "graph"));
   sftest_sfctl(socket, WORDS("matrix", "--graph", graph), 0);
@@ -102,10 +65,10 @@ static void look_at_matrix(const sftest_cluster_t *cluster)
   ck_assert_str_eq(out, "nothing has been sent\n");
   sftest_sfctl(socket, WORDS("matrix", "--format", "svg", "--count", "messages"), 0);
   ck_assert_ptr_eq(strstr(out, "<svg xmlns="), out);
-  sftest_expect_in(out, "<title>rank 0 to node 1: 7 messages</title>");
+  sftest_expect_in(out, "<title>rank 0 to node 1: 5 messages</title>");
   ck_assert_str_eq(out + strlen(out) - 7, "</svg>\n");
   sftest_sfctl(socket, WORDS("matrix", "--json"), 0);
-  sftest_expect_in(out, "{\"from\":\"rank 0\",\"to\":\"node 1\",\"messages\":7,\"bytes\":2800}");
+  sftest_expect_in(out, "{\"from\":\"rank 0\",\"to\":\"node 1\",\"messages\":5,\"bytes\":4000}");
 }
 
 /* ---- Plain lines ------------------------------------------------------------------------------------------------- */
@@ -138,17 +101,15 @@ static void look_at_lines(const sftest_cluster_t *cluster)
 START_TEST(a_job_over_two_nodes)
 {
   sftest_cluster_t cluster;
-  sftest_job_t job;
-  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_show_t show;
   sftest_cluster_start(&cluster, 2);
-  start(&job, &cluster, scene);
+  start(&show, &cluster);
   look_at_matrix(&cluster);
   look_at_lines(&cluster);
-  finish(&job, scene);
+  sftest_show_end(&show);
   sftest_sfctl(cluster.nodes[0].socket, WORDS("matrix"), 0);
   ck_assert_str_eq(out, "nothing has been sent\n");
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(scene, sizeof *scene);
 }
 END_TEST
 
@@ -231,10 +192,9 @@ START_TEST(on_a_terminal)
 {
   static terminal_t terminal;
   sftest_cluster_t cluster;
-  sftest_job_t job;
-  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_show_t show;
   sftest_cluster_start(&cluster, 1);
-  start(&job, &cluster, scene);
+  start(&show, &cluster);
   open_terminal(&terminal, cluster.nodes[0].socket, "xterm");
   await_text(&terminal, "1 job, 4 ranks, 1 graph");
   await_text(&terminal, "[OPS/s]");
@@ -259,9 +219,8 @@ START_TEST(on_a_terminal)
   open_terminal(&terminal, cluster.nodes[0].socket, "no-such-terminal");
   expect_end(&terminal, 1);
   await_text(&terminal, "try sfctl top --batch");
-  finish(&job, scene);
+  sftest_show_end(&show);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(scene, sizeof *scene);
 }
 END_TEST
 

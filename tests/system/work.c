@@ -103,6 +103,45 @@ void sftest_bystander_stop(sftest_bystander_t *bystander)
   sftest_shared_free(bystander->shared, sizeof *bystander->shared);
 }
 
+/* ---- To be looked at --------------------------------------------------------------------------------------------- */
+
+static int be_shown(sftest_rank_t *self)
+{
+  static double roots[SFTEST_SHOW_UNITS], leaves[SFTEST_SHOW_UNITS];
+  struct sftest_show_shared *shared = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), SFTEST_SHOW_UNITS, SF_GRAPH_DEFAULT, &graph));
+  for (int i = 0; i < SFTEST_SHOW_BCASTS; i++)
+    SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  shared->nready++;
+  sftest_at(self, "being looked at");
+  while (!shared->over)
+    sftest_sleep_ms(5);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+void sftest_show_start(sftest_show_t *show, const sftest_node_t nodes[], const int32_t places[], int32_t size)
+{
+  show->shared = sftest_shared(sizeof *show->shared);
+  sftest_job_start_over(&show->job, nodes, places, size, be_shown, show->shared);
+  while (show->shared->nready < size && !sftest_job_poll(&show->job))
+    sftest_sleep_ms(1);
+  ck_assert_int_eq(show->shared->nready, size);
+}
+
+void sftest_show_end(sftest_show_t *show)
+{
+  show->shared->over = true;
+  sftest_job_wait(&show->job, sftest_limit_ms(20000));
+  sftest_job_expect_all(&show->job);
+  sftest_shared_free(show->shared, sizeof *show->shared);
+}
+
+/* ---- Once -------------------------------------------------------------------------------------------------------- */
+
 static int serve_once(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);

@@ -31,6 +31,23 @@ void sftest_bystander_start_over(sftest_bystander_t *bystander, const sftest_nod
 /* Ends it. Fails the test unless it has gone on working without an error. */
 void sftest_bystander_stop(sftest_bystander_t *bystander);
 
+/* A job to be looked at: each rank has leaves on as many roots of the next rank, has ended so many bcasts of doubles,
+ * and waits. */
+#define SFTEST_SHOW_UNITS 100
+#define SFTEST_SHOW_BCASTS 5
+
+typedef struct sftest_show {
+  sftest_job_t job;
+  struct sftest_show_shared {
+    _Atomic int32_t nready;
+    _Atomic bool over;
+  } * shared;
+} sftest_show_t;
+
+/* Returns when all of it has been done. */
+void sftest_show_start(sftest_show_t *show, const sftest_node_t nodes[], const int32_t places[], int32_t size);
+void sftest_show_end(sftest_show_t *show);
+
 /* A job that joins, makes a graph, and exchanges data: whether the daemon still serves. */
 void sftest_expect_serving(const sftest_node_t *node);
 

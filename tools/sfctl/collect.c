@@ -163,8 +163,7 @@ sf_status_t sfctl_collect(sfctl_connection_t *connection, Sfproto__Query__What w
   if (collector == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for the counters of a rank");
   collector->job = job;
-  if (connection->questions == 0)
-    connection->questions = (job != NULL) + 1 + (what == SFPROTO__QUERY__WHAT__GRAPHS);
+  sfctl_will_ask(connection, (job != NULL) + 1 + (what == SFPROTO__QUERY__WHAT__GRAPHS));
   sf_status_t status = job != NULL ? find_jobs(connection, collector) : SF_OK;
   if (status == SF_OK)
     status = ask(connection, what, take_any, collector);
@@ -203,7 +202,7 @@ sf_status_t sfctl_collect_ranks(sfctl_connection_t *connection, const char *job,
     return sfshm_error(SF_ERR_NOMEM, "no memory for the counters of a rank");
   handing_t handing = {collector, take, context};
   collector->job = job;
-  connection->questions = (job != NULL) + 1;
+  sfctl_will_ask(connection, (job != NULL) + 1);
   sf_status_t status = job != NULL ? find_jobs(connection, collector) : SF_OK;
   if (status == SF_OK)
     status = ask(connection, SFPROTO__QUERY__WHAT__RANKS, hand_rank, &handing);
@@ -251,7 +250,7 @@ sf_status_t sfctl_collect_metrics(sfctl_connection_t *connection, sfreport_metri
                {SFPROTO__QUERY__WHAT__GRAPHS, &metrics.graphs},
                {SFPROTO__QUERY__WHAT__PEERS, &metrics.peers}};
   sf_status_t status = SF_OK;
-  connection->questions = sizeof parts / sizeof parts[0] + 1; /* graphs: two */
+  sfctl_will_ask(connection, (int)(sizeof parts / sizeof parts[0]) + 1); /* graphs: two */
   for (size_t i = 0; i < sizeof parts / sizeof parts[0] && status == SF_OK; i++) {
     status = sfctl_collect(connection, parts[i].what, NULL, parts[i].list);
     if (status == SF_OK && connection->target.all)

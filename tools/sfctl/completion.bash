@@ -43,9 +43,9 @@ _sfctl_command() {
   done
 }
 
-# An argument of the command at that place in the line: one, which may follow options.
+# The next argument of the command at that place in the line; options may stand between.
 _sfctl_argument() {
-  local program=$1 command=$2 at=$3 i
+  local program=$1 command=$2 at=$3 i nth=1
   for ((i = at + 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
     --socket | --timeout | --node | --iterations | -n | --delay | -d | --sort | --graph | --by | --format | --count | --interval | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit | --threshold | --output)
@@ -53,15 +53,16 @@ _sfctl_argument() {
       ((i++))
       ;;
     -*) ;;
-    *) return ;;
+    *) ((nth++)) ;;
     esac
   done
-  case $command in
-  jobs | ranks | graphs | kill | matrix) _sfctl_jobs "$program" ;;
-  plan) _sfctl_graphs "$program" ;;
-  top) echo jobs ranks graphs channels ;;
-  log) echo error warn info debug trace ;;
-  trace) echo start stop dump ;;
+  case $command-$nth in
+  jobs-1 | ranks-1 | graphs-1 | kill-1 | matrix-1 | stuck-1 | top-2) _sfctl_jobs "$program" ;;
+  plan-1) _sfctl_graphs "$program" ;;
+  top-1) echo jobs ranks graphs channels ;;
+  log-1) echo error warn info debug trace ;;
+  log-2) echo main session job graph memory query network ;;
+  trace-1) echo start stop dump ;;
   esac
 }
 
@@ -80,14 +81,15 @@ _sfctl() {
     return
   fi
   case $previous in
+  --graph) words=$(_sfctl_graphs "$program") ;;
   --parts) words='boxes rows' ;;
   --distribution) words='block cyclic' ;;
   --by) words='ranks nodes pairs' ;;
   --format) words='text csv svg' ;;
   --count) words='bytes messages' ;;
-  --timeout | --node | --iterations | -n | --delay | -d | --sort | --graph | --interval | --grid | --stencil | --ranks | --per-node | --unit | --threshold | --output) return ;;
+  --timeout | --node | --iterations | -n | --delay | -d | --sort | --interval | --grid | --stencil | --ranks | --per-node | --unit | --threshold | --output) return ;;
   esac
-  if [[ -n ${words-} ]]; then
+  if [[ -n ${words-} || $previous == --graph ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     return
   fi

@@ -208,13 +208,18 @@ sf_status_t sfctl_check_missing(const sfctl_connection_t *connection, size_t nan
   return error_of_node(first, others);
 }
 
-/* How long other nodes may take: what remains is for this one to say so, and for the questions that follow, at each of
- * which the same nodes may be missing. */
-static int64_t nodes_timeout_ms(sfctl_connection_t *connection)
+/* How long other nodes may take: what remains is for this one to say so. The same node may be missing at each of
+ * several questions. */
+static int64_t nodes_timeout_ms(const sfctl_connection_t *connection)
 {
-  int questions = connection->questions > 0 ? connection->questions-- : 1;
-  int64_t timeout_ms = (connection->deadline_ms - now_ms()) / 4 * 3 / questions;
+  int64_t timeout_ms = connection->timeout_ms / 4 * 3 / (connection->questions > 0 ? connection->questions : 1);
   return timeout_ms > 0 ? timeout_ms : 1;
+}
+
+void sfctl_will_ask(sfctl_connection_t *connection, int questions)
+{
+  if (connection->questions < questions)
+    connection->questions = questions;
 }
 
 /* The messages of the answer, and its end, which says how many they were. */

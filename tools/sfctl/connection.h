@@ -26,7 +26,7 @@ typedef struct sfctl_connection {
   int64_t deadline_ms;                                        /* of everything, on the monotonic clock */
   uint64_t last_request;
   sfctl_target_t target;   /* whom queries concern */
-  int questions;           /* that are still to come and share the time; 0: only the next one */
+  int questions;           /* that share the time; 0: one */
   sfreport_list_t missing; /* NodeMissing: what has no answer, if all nodes are meant */
 } sfctl_connection_t;
 
@@ -47,6 +47,9 @@ typedef sf_status_t (*sfctl_take_t)(void *context, sfproto_incoming_t *incoming)
 
 /* SF_OK, or what to say of nodes that did not answer, besides what others did. nanswers: messages that these sent. */
 sf_status_t sfctl_check_missing(const sfctl_connection_t *connection, size_t nanswers);
+
+/* That many queries make up what is asked, and share the time that other nodes have. */
+void sfctl_will_ask(sfctl_connection_t *connection, int questions);
 
 /* Sends the query and hands each message of the answer to take. Errors as above. After an error the connection is of
  * no more use. */
