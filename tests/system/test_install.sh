@@ -85,7 +85,7 @@ expect_completion "heat-2d" --json --timeout 3 ranks h
 expect_completion "" jobs cg ""
 expect_completion "cg heat-2d" stuck --threshold 2 ""
 expect_completion "cg heat-2d" top -b graphs ""
-expect_completion "memory" log debug m
+expect_completion "memory" log debug me
 expect_completion "17 4294967297" matrix --graph ""
 expect_completion "pairs" matrix --by p
 expect_completion "" status ""
