@@ -116,6 +116,8 @@ static sf_status_t map_make(const sfctl_traffic_t *traffic, const sfctl_matrix_s
     map->highest = cell > map->highest ? cell : map->highest;
     map->lowest = cell > 0 && (map->lowest == 0 || cell < map->lowest) ? cell : map->lowest;
   }
+  if (map->lowest > map->highest / 10) /* what is nearly equal shall look so */
+    map->lowest = map->highest / 10;
   return SF_OK;
 }
 
@@ -124,8 +126,6 @@ static double shade(const map_t *map, double cell)
 {
   if (cell <= 0)
     return 0;
-  if (map->highest <= map->lowest)
-    return 1;
   return 0.15 + 0.85 * log(cell / map->lowest) / log(map->highest / map->lowest);
 }
 
