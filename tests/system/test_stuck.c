@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/system/cluster.h"
@@ -53,9 +54,9 @@ static int exchange(sftest_rank_t *self)
 }
 
 /* Stops a rank in the middle; the others go on until they wait for it. */
-static void begin(int32_t nnodes, const int32_t places[])
+static void begin(int32_t nnodes, const int32_t places[], const char *log_level)
 {
-  sftest_cluster_start(&cluster, nnodes);
+  sftest_cluster_start_logging(&cluster, nnodes, log_level);
   scene = sftest_shared(sizeof *scene);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, exchange, scene);
   for (int32_t r = 0; r < RANKS; r++)
@@ -112,7 +113,7 @@ START_TEST(on_one_node)
 {
   char wanted[32];
   const int32_t places[RANKS] = {0};
-  begin(1, places);
+  begin(1, places, NULL);
   expect_named(cluster.nodes[0].socket);
   snprintf(wanted, sizeof wanted, "\"waits_for_ranks\":[%d]", STOPPED);
   ask(cluster.nodes[0].socket, true);
@@ -136,7 +137,7 @@ START_TEST(over_two_nodes)
   char wanted[64];
   sftest_sfctl_t run;
   const int32_t places[RANKS] = {0, 0, 1, 1};
-  begin(2, places);
+  begin(2, places, NULL);
   expect_named(cluster.nodes[0].socket);
   expect_named(cluster.nodes[1].socket);
   ask(cluster.nodes[0].socket, true);
@@ -150,6 +151,40 @@ START_TEST(over_two_nodes)
   kill(cluster.nodes[1].pid, SIGCONT);
   ck_assert_int_eq(sftest_sfctl_code, 1);
   sftest_expect_in(out, "\"ranks_known\":2,\"nodes_missing\":[1]");
+  end();
+}
+END_TEST
+
+/* Lines of the log that tell of the operation that waits for the stopped rank; wanted is in all of them. */
+static int count_told(const char *wanted)
+{
+  char line[2048], operation[32];
+  int n = 0;
+  snprintf(operation, sizeof operation, " number %d ", EXCHANGES / 2 + 2);
+  FILE *log = fopen(cluster.nodes[0].log, "re");
+  ck_assert_ptr_nonnull(log);
+  while (fgets(line, sizeof line, log) != NULL) {
+    if (strstr(line, "is stuck: graph ") == NULL || strstr(line, operation) == NULL)
+      continue;
+    sftest_expect_in(line, wanted);
+    n++;
+  }
+  fclose(log);
+  return n;
+}
+
+START_TEST(in_the_log)
+{
+  char wanted[64];
+  const int32_t places[RANKS] = {0};
+  setenv("SFD_STALL_AFTER", "0.2", 1);
+  begin(1, places, "warn");
+  unsetenv("SFD_STALL_AFTER");
+  snprintf(wanted, sizeof wanted, "rank %d (pid %d, stopped) has not begun it", STOPPED, (int)job.pids[STOPPED]);
+  while (count_told(wanted) == 0)
+    sftest_sleep_ms(10);
+  sftest_sleep_ms(500); /* in which the daemon looks again */
+  ck_assert_int_eq(count_told(wanted), 1);
   end();
 }
 END_TEST
@@ -234,6 +269,7 @@ static Suite *suite(void)
   tcase_set_timeout(tc, 60);
   tcase_add_test(tc, on_one_node);
   tcase_add_test(tc, over_two_nodes);
+  tcase_add_test(tc, in_the_log);
   tcase_add_test(tc, in_set_up);
   tcase_add_test(tc, in_init);
   suite_add_tcase(s, tc);
