@@ -1,10 +1,9 @@
 /* The operations of the public interface: checking, beginning, ending. */
 #include "client/operation.h"
 
-#include <stdlib.h>
-
 #include "client/composite.h"
 #include "client/context.h"
+#include "client/flight.h"
 #include "client/match.h"
 #include "client/offload.h"
 #include "client/progress.h"
@@ -49,48 +48,6 @@ void sfc_request_advance(sf_request_t *request)
 
 /* ---- Beginning --------------------------------------------------------------------------------------------------- */
 
-/* Makes the graph one of those on which the thread makes progress. */
-static void attach_thread(sf_graph_t *graph, sfc_thread_t *thread)
-{
-  graph->thread = thread;
-  graph->thread_previous = NULL;
-  graph->thread_next = thread->graphs;
-  if (thread->graphs != NULL)
-    thread->graphs->thread_previous = graph;
-  thread->graphs = graph;
-}
-
-static void detach_thread(sf_graph_t *graph)
-{
-  if (graph->thread_previous != NULL)
-    graph->thread_previous->thread_next = graph->thread_next;
-  else
-    graph->thread->graphs = graph->thread_next;
-  if (graph->thread_next != NULL)
-    graph->thread_next->thread_previous = graph->thread_previous;
-  graph->thread = NULL;
-}
-
-static bool has_room(const sf_graph_t *graph, uint64_t noperations)
-{
-  return graph->last_sequence - graph->first_sequence + noperations <= graph->table_mask;
-}
-
-/* Room for more operations in flight. */
-static sf_status_t grow_table(sf_graph_t *graph)
-{
-  uint64_t size = graph->table_mask + 1;
-  sf_request_t **table = calloc(2 * size, sizeof *table);
-  if (table == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "%llu operations in flight", (unsigned long long)size);
-  for (uint64_t sequence = graph->first_sequence; sequence <= graph->last_sequence; sequence++)
-    table[sequence & (2 * size - 1)] = graph->table[sequence & graph->table_mask];
-  free(graph->table);
-  graph->table = table;
-  graph->table_mask = 2 * size - 1;
-  return SF_OK;
-}
-
 static void begin_sends(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
@@ -132,7 +89,7 @@ static __attribute__((noinline)) sf_status_t prepare_graph(sf_graph_t *graph, co
   if (status == SF_OK && graph->thread != NULL && graph->thread != thread)
     status = sfshm_error(SF_ERR_STATE, "graph %llu has operations in flight that another thread began",
                          (unsigned long long)graph->number);
-  return status == SF_OK && !has_room(graph, noperations) ? grow_table(graph) : status;
+  return status == SF_OK && !sfc_flight_has_room(graph, noperations) ? sfc_flight_make_room(graph) : status;
 }
 
 /* Begins an operation; wakes of other ranks are left to the caller. Sends as early as possible: somebody waits. apart:
@@ -151,7 +108,7 @@ static inline void launch(sf_request_t *request, sfc_thread_t *thread, bool apar
   request->offers = apart ? sfc_offload_begun(request) : 0;
   bool sent = request->send.lane != NULL && sfc_request_send_straight(request, thread);
   if (graph->thread == NULL)
-    attach_thread(graph, thread);
+    sfc_flight_attach(graph, thread);
   if (!sent)
     begin_sends(request);
   begin_receives(request);
@@ -190,7 +147,8 @@ static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, boo
     if (status != SF_OK)
       return status;
   }
-  if (sfc_graph_is_failed(graph) || (graph->thread != NULL && graph->thread != thread) || !has_room(graph, 1)) {
+  if (sfc_graph_is_failed(graph) || (graph->thread != NULL && graph->thread != thread) ||
+      !sfc_flight_has_room(graph, 1)) {
     sf_status_t status = prepare_graph(graph, thread, 1);
     if (status != SF_OK)
       return status;
@@ -369,7 +327,7 @@ static inline void end(sf_request_t *request)
   graph->thread->in_flight--;
   if (--graph->in_flight == 0) {
     graph->first_sequence = graph->last_sequence + 1;
-    detach_thread(graph);
+    sfc_flight_detach(graph);
   } else {
     while (graph->table[graph->first_sequence & graph->table_mask] == NULL)
       graph->first_sequence++;

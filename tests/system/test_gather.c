@@ -8,7 +8,7 @@
 
 #include "tests/system/buffers.h"
 #include "tests/system/cluster.h"
-#include "tests/system/model_graph.h"
+#include "tests/system/model_gather.h"
 #include "tests/unit/runner.h"
 
 #define GRAPHS_MAX 2
@@ -17,26 +17,11 @@
 #define CASES 8  /* of one job */
 #define BYTES_MAX 200000
 
-typedef enum kind { KIND_GATHER, KIND_SCATTER, KIND_FETCH, KIND_REDUCE, KIND_BCAST, KIND_COUNT } kind_t;
-typedef enum place { PLACE_ROOTS, PLACE_SLOTS, PLACE_LEAVES, PLACE_UPDATE, PLACE_COUNT } place_t;
 typedef enum form { FORM_BLOCKING, FORM_SPLIT, FORM_ALL, FORM_PERSISTENT, FORM_COUNT } form_t;
 
-/* A graph, and what follows from it. */
-typedef struct model {
-  sftest_graph_t graph;
-  int64_t nslots[SFTEST_GROUP_MAX];
-  int64_t *slot[SFTEST_GROUP_MAX]; /* of each edge, by leaf, on the rank of its root */
-  sf_graph_t *real;
-} model_t;
-
+/* An operation on this rank. */
 typedef struct act {
-  kind_t kind;
-  const model_t *model;
-  sftest_unit_t unit;
-  sftest_op_t op;
-  bool own_op;    /* op is one of the test */
-  bool one_array; /* leafupdate is leafdata */
-  uint64_t seed;
+  sftest_gather_t what;
   const sf_type_t *type;
   const sf_op_t *handle;
   sftest_buffer_t buffers[PLACE_COUNT];
@@ -53,165 +38,10 @@ typedef struct scene {
   uint64_t own;    /* this rank's own choices */
   form_t form;
   int32_t nmodels;
-  model_t models[GRAPHS_MAX];
+  sftest_slots_t models[GRAPHS_MAX];
   int32_t nacts;
   act_t acts[ACTS_MAX];
 } scene_t;
-
-/* ---- Model ------------------------------------------------------------------------------------------------------- */
-
-/* Numbers the slots: by root, then rank, then leaf. */
-static void number_slots(model_t *model)
-{
-  const sftest_graph_t *graph = &model->graph;
-  int64_t *next[SFTEST_GROUP_MAX];
-  for (int32_t rank = 0; rank < graph->size; rank++)
-    next[rank] = calloc((size_t)graph->parts[rank].nroots + 2, sizeof(int64_t));
-  for (int32_t rank = 0; rank < graph->size; rank++)
-    for (int64_t i = 0; i < graph->parts[rank].nleaves; i++)
-      next[graph->parts[rank].edges[i].root_rank][graph->parts[rank].edges[i].root + 1]++;
-  for (int32_t rank = 0; rank < graph->size; rank++)
-    for (int64_t root = 0; root < graph->parts[rank].nroots; root++)
-      next[rank][root + 1] += next[rank][root];
-  for (int32_t rank = 0; rank < graph->size; rank++)
-    model->nslots[rank] = next[rank][graph->parts[rank].nroots];
-  for (int32_t rank = 0; rank < graph->size; rank++) {
-    const sftest_part_t *part = &graph->parts[rank];
-    model->slot[rank] = malloc(((size_t)part->nleaves + 1) * sizeof(int64_t));
-    for (int64_t i = 0; i < part->nleaves; i++)
-      model->slot[rank][i] = next[part->edges[i].root_rank][part->edges[i].root]++;
-  }
-  for (int32_t rank = 0; rank < graph->size; rank++)
-    free(next[rank]);
-}
-
-static void free_model(model_t *model)
-{
-  for (int32_t rank = 0; rank < model->graph.size; rank++)
-    free(model->slot[rank]);
-  sftest_graph_free(&model->graph);
-}
-
-static int64_t vertices(const act_t *act, place_t place, int32_t rank)
-{
-  const sftest_part_t *part = &act->model->graph.parts[rank];
-  return place == PLACE_ROOTS ? part->nroots : place == PLACE_SLOTS ? act->model->nslots[rank] : part->leaf_space;
-}
-
-static void value_at(const act_t *act, place_t place, int32_t rank, int64_t vertex, void *value)
-{
-  uint64_t seed = sftest_hash2(act->seed, (uint64_t)rank * PLACE_COUNT + (uint64_t)place);
-  sftest_make_value(act->unit, act->op, sftest_hash2(seed, (uint64_t)vertex), value);
-}
-
-static void fill(const act_t *act, place_t place, int32_t rank, char *array)
-{
-  size_t unit_bytes = sftest_unit_size(act->unit);
-  for (int64_t vertex = 0; vertex < vertices(act, place, rank); vertex++)
-    value_at(act, place, rank, vertex, array + (size_t)vertex * unit_bytes);
-}
-
-/* Neither associative nor commutative. */
-static void mix(const void *in, void *inout, int64_t n, size_t unit_bytes, void *context)
-{
-  const unsigned char *from = in;
-  unsigned char *to = inout;
-  for (size_t i = 0; i < (size_t)n * unit_bytes; i++)
-    to[i] = (unsigned char)(to[i] * 31 + from[i] + *(const int *)context);
-}
-
-static int mix_by = 7;
-
-static void combine(const act_t *act, void *present, const void *in)
-{
-  if (act->own_op)
-    mix(in, present, 1, sftest_unit_size(act->unit), &mix_by);
-  else
-    sftest_combine(act->unit, act->op, present, in);
-}
-
-/* What the rank's leaves contribute to the roots of one rank, or all; what they fetch goes to update, if that is not
- * NULL. */
-static void contribute(const act_t *act, int32_t leaf_rank, int32_t root_rank, char *roots, char *update)
-{
-  size_t unit_bytes = sftest_unit_size(act->unit);
-  const sftest_part_t *part = &act->model->graph.parts[leaf_rank];
-  char *value = malloc(unit_bytes);
-  for (int64_t i = 0; i < part->nleaves; i++) {
-    const sftest_edge_t *edge = &part->edges[i];
-    if (edge->root_rank != root_rank)
-      continue;
-    value_at(act, PLACE_LEAVES, leaf_rank, edge->leaf, value);
-    char *root = roots + (size_t)edge->root * unit_bytes;
-    if (update != NULL)
-      memcpy(update + (size_t)edge->leaf * unit_bytes, root, unit_bytes);
-    combine(act, root, value);
-  }
-  free(value);
-}
-
-/* What becomes of the roots of a rank; what a rank fetches from there. */
-static void expect_roots(const act_t *act, int32_t root_rank, int32_t rank, char *roots, char *update)
-{
-  fill(act, PLACE_ROOTS, root_rank, roots);
-  for (int32_t leaf_rank = 0; leaf_rank < act->model->graph.size; leaf_rank++)
-    contribute(act, leaf_rank, root_rank, roots, leaf_rank == rank ? update : NULL);
-}
-
-static void expect_update(const act_t *act, int32_t rank, char *update)
-{
-  for (int32_t root_rank = 0; root_rank < act->model->graph.size; root_rank++) {
-    int64_t nroots = act->model->graph.parts[root_rank].nroots;
-    char *roots = malloc((size_t)nroots * sftest_unit_size(act->unit) + 1);
-    expect_roots(act, root_rank, rank, roots, update);
-    free(roots);
-  }
-}
-
-static void expect_slots(const act_t *act, int32_t rank, char *slots)
-{
-  const sftest_graph_t *graph = &act->model->graph;
-  for (int32_t leaf_rank = 0; leaf_rank < graph->size; leaf_rank++)
-    for (int64_t i = 0; i < graph->parts[leaf_rank].nleaves; i++) {
-      const sftest_edge_t *edge = &graph->parts[leaf_rank].edges[i];
-      if (edge->root_rank == rank)
-        value_at(act, PLACE_LEAVES, leaf_rank, edge->leaf,
-                 slots + (size_t)act->model->slot[leaf_rank][i] * sftest_unit_size(act->unit));
-    }
-}
-
-/* The leaves of a scatter, or of a bcast. */
-static void expect_leaves(const act_t *act, int32_t rank, char *leaves)
-{
-  size_t unit_bytes = sftest_unit_size(act->unit);
-  const sftest_part_t *part = &act->model->graph.parts[rank];
-  char *value = malloc(unit_bytes);
-  for (int64_t i = 0; i < part->nleaves; i++) {
-    const sftest_edge_t *edge = &part->edges[i];
-    char *leaf = leaves + (size_t)edge->leaf * unit_bytes;
-    if (act->kind == KIND_SCATTER) {
-      value_at(act, PLACE_SLOTS, edge->root_rank, act->model->slot[rank][i], leaf);
-    } else {
-      value_at(act, PLACE_ROOTS, edge->root_rank, edge->root, value);
-      combine(act, leaf, value);
-    }
-  }
-  free(value);
-}
-
-/* What the array holds after the operation. */
-static void expect(const act_t *act, place_t place, int32_t rank, char *array)
-{
-  fill(act, place, rank, array);
-  if (place == PLACE_SLOTS && act->kind == KIND_GATHER)
-    expect_slots(act, rank, array);
-  if (place == PLACE_ROOTS && (act->kind == KIND_FETCH || act->kind == KIND_REDUCE))
-    expect_roots(act, rank, rank, array, NULL);
-  if (place == PLACE_LEAVES && (act->kind == KIND_SCATTER || act->kind == KIND_BCAST))
-    expect_leaves(act, rank, array);
-  if (act->kind == KIND_FETCH && place == (act->one_array ? PLACE_LEAVES : PLACE_UPDATE))
-    expect_update(act, rank, array);
-}
 
 /* ---- One operation ----------------------------------------------------------------------------------------------- */
 
@@ -234,41 +64,44 @@ static int64_t choose_count(uint64_t *random, sftest_base_t base)
 static void choose(scene_t *scene, act_t *act)
 {
   uint64_t *random = &scene->random;
-  const model_t *model = &scene->models[sftest_below(random, scene->nmodels)];
+  const sftest_slots_t *model = &scene->models[sftest_below(random, scene->nmodels)];
   int64_t most = 1;
-  *act = (act_t){.kind = (kind_t)sftest_below(random, KIND_COUNT), .model = model, .seed = sftest_random(random)};
-  act->own_op =
-      act->kind == KIND_REDUCE || act->kind == KIND_BCAST || (act->kind == KIND_FETCH && sftest_below(random, 5) == 0);
-  act->one_array = act->kind == KIND_FETCH && sftest_below(random, 4) == 0;
+  *act = (act_t){
+      .what = {.kind = (sftest_kind_t)sftest_below(random, KIND_COUNT), .model = model, .seed = sftest_random(random)}};
+  act->what.own_op = act->what.kind == KIND_REDUCE || act->what.kind == KIND_BCAST ||
+                     (act->what.kind == KIND_FETCH && sftest_below(random, 5) == 0);
+  act->what.one_array = act->what.kind == KIND_FETCH && sftest_below(random, 4) == 0;
   for (int32_t rank = 0; rank < model->graph.size; rank++)
     for (int place = 0; place < PLACE_UPDATE; place++)
-      most = vertices(act, (place_t)place, rank) > most ? vertices(act, (place_t)place, rank) : most;
+      most = sftest_gather_vertices(&act->what, (sftest_place_t)place, rank) > most
+                 ? sftest_gather_vertices(&act->what, (sftest_place_t)place, rank)
+                 : most;
   do {
-    act->unit.base = (sftest_base_t)sftest_below(random, SFTEST_BASE_COUNT);
-    act->unit.count = choose_count(random, act->unit.base);
-  } while (act->unit.count > 1 && (int64_t)sftest_unit_size(act->unit) * most > BYTES_MAX);
+    act->what.unit.base = (sftest_base_t)sftest_below(random, SFTEST_BASE_COUNT);
+    act->what.unit.count = choose_count(random, act->what.unit.base);
+  } while (act->what.unit.count > 1 && (int64_t)sftest_unit_size(act->what.unit) * most > BYTES_MAX);
   do {
-    act->op = (sftest_op_t)sftest_below(random, SFTEST_OP_COUNT);
-  } while (!sftest_op_applies(act->op, act->unit.base));
+    act->what.op = (sftest_op_t)sftest_below(random, SFTEST_OP_COUNT);
+  } while (!sftest_op_applies(act->what.op, act->what.unit.base));
 }
 
 static void make_act(scene_t *scene, act_t *act)
 {
-  size_t unit_bytes = sftest_unit_size(act->unit);
-  act->type = sftest_unit_make(act->unit);
-  act->handle = sftest_op_handle(act->op);
-  if (act->own_op)
-    SFTEST_OK(scene->self, sf_op_create(mix, &mix_by, &act->handle));
+  size_t unit_bytes = sftest_unit_size(act->what.unit);
+  act->type = sftest_unit_make(act->what.unit);
+  act->handle = sftest_op_handle(act->what.op);
+  if (act->what.own_op)
+    SFTEST_OK(scene->self, sf_op_create(sftest_mix, &sftest_mix_by, &act->handle));
   for (int place = 0; place < PLACE_COUNT; place++)
     sftest_buffer_make(scene->self, scene->context, (sftest_memory_t)sftest_below(&scene->own, sftest_memory_count()),
-                       vertices(act, (place_t)place, scene->rank) * (int64_t)unit_bytes, sftest_random(&scene->own),
-                       &act->buffers[place]);
+                       sftest_gather_vertices(&act->what, (sftest_place_t)place, scene->rank) * (int64_t)unit_bytes,
+                       sftest_random(&scene->own), &act->buffers[place]);
 }
 
 static void free_act(scene_t *scene, act_t *act)
 {
   SFTEST_OK(scene->self, sf_type_destroy(act->type));
-  if (act->own_op)
+  if (act->what.own_op)
     SFTEST_OK(scene->self, sf_op_destroy(act->handle));
   for (int place = 0; place < PLACE_COUNT; place++)
     sftest_buffer_free(scene->self, &act->buffers[place]);
@@ -278,7 +111,7 @@ static void prepare(scene_t *scene, act_t *act)
 {
   act->ended = false;
   for (int place = 0; place < PLACE_COUNT; place++)
-    fill(act, (place_t)place, scene->rank, act->buffers[place].view);
+    sftest_gather_fill(&act->what, (sftest_place_t)place, scene->rank, act->buffers[place].view);
   for (int place = 0; place < PLACE_COUNT; place++)
     sftest_buffer_put(&act->buffers[place]);
 }
@@ -288,19 +121,19 @@ static void check(scene_t *scene, const act_t *act)
   static const char *const kinds[] = {"gather", "scatter", "fetch_op", "reduce", "bcast"};
   static const char *const places[] = {"root", "slot", "leaf", "leafupdate"};
   char text[80];
-  sftest_describe(act->unit, act->op, text, sizeof text);
+  sftest_describe(act->what.unit, act->what.op, text, sizeof text);
   for (int place = 0; place < PLACE_COUNT; place++) {
-    int64_t unit_bytes = (int64_t)sftest_unit_size(act->unit);
-    int64_t bytes = vertices(act, (place_t)place, scene->rank) * unit_bytes;
+    int64_t unit_bytes = (int64_t)sftest_unit_size(act->what.unit);
+    int64_t bytes = sftest_gather_vertices(&act->what, (sftest_place_t)place, scene->rank) * unit_bytes;
     char *expected = malloc((size_t)bytes + 1);
-    expect(act, (place_t)place, scene->rank, expected);
+    sftest_gather_expect(&act->what, (sftest_place_t)place, scene->rank, expected);
     sftest_buffer_get(&act->buffers[place]);
     int64_t byte = sftest_first_difference(act->buffers[place].view, expected, bytes);
     sftest_require(scene->self, byte < 0, __FILE__, __LINE__,
                    "%s, %s%s, form %d, operation %d of %d: group rank %d of %d, %s %lld, byte %lld differs",
-                   kinds[act->kind], text, act->own_op ? " (own op)" : "", (int)scene->form, (int)(act - scene->acts),
-                   scene->nacts, scene->rank, act->model->graph.size, places[place], (long long)(byte / unit_bytes),
-                   (long long)(byte % unit_bytes));
+                   kinds[act->what.kind], text, act->what.own_op ? " (own op)" : "", (int)scene->form,
+                   (int)(act - scene->acts), scene->nacts, scene->rank, act->what.model->graph.size, places[place],
+                   (long long)(byte / unit_bytes), (long long)(byte % unit_bytes));
     free(expected);
   }
 }
@@ -312,14 +145,14 @@ typedef struct arrays {
 static arrays_t arrays_of(const act_t *act)
 {
   return (arrays_t){act->buffers[PLACE_ROOTS].data, act->buffers[PLACE_SLOTS].data, act->buffers[PLACE_LEAVES].data,
-                    act->buffers[act->one_array ? PLACE_LEAVES : PLACE_UPDATE].data};
+                    act->buffers[act->what.one_array ? PLACE_LEAVES : PLACE_UPDATE].data};
 }
 
 static sf_status_t do_blocking(const act_t *act)
 {
   arrays_t a = arrays_of(act);
-  sf_graph_t *graph = act->model->real;
-  switch (act->kind) {
+  sf_graph_t *graph = act->what.model->real;
+  switch (act->what.kind) {
   case KIND_GATHER:
     return sf_gather(graph, act->type, a.leaves, a.slots);
   case KIND_SCATTER:
@@ -336,8 +169,8 @@ static sf_status_t do_blocking(const act_t *act)
 static sf_status_t begin(act_t *act)
 {
   arrays_t a = arrays_of(act);
-  sf_graph_t *graph = act->model->real;
-  switch (act->kind) {
+  sf_graph_t *graph = act->what.model->real;
+  switch (act->what.kind) {
   case KIND_GATHER:
     return sf_gather_begin(graph, act->type, a.leaves, a.slots, &act->request);
   case KIND_SCATTER:
@@ -354,8 +187,8 @@ static sf_status_t begin(act_t *act)
 static sf_status_t init(act_t *act)
 {
   arrays_t a = arrays_of(act);
-  sf_graph_t *graph = act->model->real;
-  switch (act->kind) {
+  sf_graph_t *graph = act->what.model->real;
+  switch (act->what.kind) {
   case KIND_GATHER:
     return sf_gather_init(graph, act->type, a.leaves, a.slots, &act->request);
   case KIND_SCATTER:
@@ -382,7 +215,7 @@ static void end_some(scene_t *scene, int32_t nbegun)
     return;
   int64_t way = sftest_below(&scene->own, 3);
   act->ended = true;
-  sftest_at(scene->self, "%s of operation %d, kind %d", way > 0 ? "sf_wait" : "sf_test", i, (int)act->kind);
+  sftest_at(scene->self, "%s of operation %d, kind %d", way > 0 ? "sf_wait" : "sf_test", i, (int)act->what.kind);
   if (way == 0)
     SFTEST_OK(scene->self, sf_test(&act->request, &act->ended));
   else if (way == 1)
@@ -414,7 +247,7 @@ static void play_split(scene_t *scene)
   make_multis(scene);
   for (int32_t i = 0; i < scene->nacts; i++) {
     prepare(scene, &scene->acts[i]);
-    sftest_at(scene->self, "begin of operation %d, kind %d", i, (int)scene->acts[i].kind);
+    sftest_at(scene->self, "begin of operation %d, kind %d", i, (int)scene->acts[i].what.kind);
     SFTEST_OK(scene->self, begin(&scene->acts[i]));
     if (sftest_below(&scene->own, 3) == 0)
       end_some(scene, i + 1);
@@ -445,13 +278,13 @@ static void play_persistent(scene_t *scene)
   sf_request_t *requests[ACTS_MAX];
   bool keep = sftest_below(&scene->random, 2) == 0; /* they go with their graph */
   for (int32_t i = 0; i < scene->nacts; i++) {
-    sftest_at(scene->self, "init of operation %d, kind %d", i, (int)scene->acts[i].kind);
+    sftest_at(scene->self, "init of operation %d, kind %d", i, (int)scene->acts[i].what.kind);
     SFTEST_OK(scene->self, init(&scene->acts[i]));
     requests[i] = scene->acts[i].request;
   }
   for (int round = 0; round < ROUNDS; round++) {
     for (int32_t i = 0; i < scene->nacts; i++) {
-      scene->acts[i].seed = sftest_random(&scene->random);
+      scene->acts[i].what.seed = sftest_random(&scene->random);
       prepare(scene, &scene->acts[i]);
     }
     sftest_at(scene->self, "sf_start_all of %d, round %d", scene->nacts, round);
@@ -467,93 +300,10 @@ static void play_persistent(scene_t *scene)
 static void play_blocking(scene_t *scene)
 {
   for (int32_t i = 0; i < scene->nacts; i++) {
-    sftest_at(scene->self, "blocking operation %d, kind %d", i, (int)scene->acts[i].kind);
+    sftest_at(scene->self, "blocking operation %d, kind %d", i, (int)scene->acts[i].what.kind);
     prepare(scene, &scene->acts[i]);
     SFTEST_OK(scene->self, do_blocking(&scene->acts[i]));
     check(scene, &scene->acts[i]);
-  }
-}
-
-/* ---- What is told of the edges ----------------------------------------------------------------------------------- */
-
-static void check_ranks(scene_t *scene, const model_t *model, bool of_leaves)
-{
-  sf_graph_ranks_t ranks;
-  int32_t at = 0;
-  if (of_leaves)
-    SFTEST_OK(scene->self, sf_graph_leaf_ranks(model->real, &ranks));
-  else
-    SFTEST_OK(scene->self, sf_graph_root_ranks(model->real, &ranks));
-  SFTEST_REQUIRE(scene->self, ranks.offset[0] == 0);
-  for (int32_t other = 0; other < model->graph.size; other++) {
-    const sftest_part_t *part = &model->graph.parts[of_leaves ? other : scene->rank];
-    int64_t n = 0, first = at < ranks.nranks ? ranks.offset[at] : 0;
-    for (int64_t i = 0; i < part->nleaves; i++) {
-      if (part->edges[i].root_rank != (of_leaves ? scene->rank : other))
-        continue;
-      SFTEST_REQUIRE(scene->self, at < ranks.nranks && ranks.ranks[at] == other && first + n < ranks.offset[at + 1]);
-      SFTEST_REQUIRE(scene->self, ranks.leaf_index[first + n] == part->edges[i].leaf);
-      SFTEST_REQUIRE(scene->self, ranks.root_index[first + n] == part->edges[i].root);
-      n++;
-    }
-    SFTEST_REQUIRE(scene->self, n == 0 || ranks.offset[at + 1] == first + n);
-    at += n > 0;
-  }
-  SFTEST_REQUIRE(scene->self, at == ranks.nranks);
-}
-
-static void check_degrees(scene_t *scene, const model_t *model)
-{
-  const sftest_graph_t *graph = &model->graph;
-  int64_t nroots = graph->parts[scene->rank].nroots, *expected = calloc((size_t)nroots + 1, sizeof *expected);
-  int64_t *found = malloc(((size_t)nroots + 1) * sizeof *found);
-  for (int32_t rank = 0; rank < graph->size; rank++)
-    for (int64_t i = 0; i < graph->parts[rank].nleaves; i++)
-      if (graph->parts[rank].edges[i].root_rank == scene->rank)
-        expected[graph->parts[rank].edges[i].root]++;
-  SFTEST_OK(scene->self, sf_graph_degrees(model->real, found));
-  for (int64_t root = 0; root < nroots; root++)
-    SFTEST_REQUIRE(scene->self, found[root] == expected[root]);
-  free(expected);
-  free(found);
-}
-
-/* The multi-graph connects each leaf with its slot, and belongs to its graph. */
-static void check_multi(scene_t *scene, const model_t *model)
-{
-  const sftest_part_t *part = &model->graph.parts[scene->rank];
-  sf_graph_t *multi, *again;
-  sf_graph_info_t info;
-  size_t n = (size_t)part->nleaves + 1;
-  int64_t *leaf = malloc(n * sizeof *leaf), *root = malloc(n * sizeof *root);
-  int32_t *rank = malloc(n * sizeof *rank);
-  SFTEST_OK(scene->self, sf_graph_multi(model->real, &multi));
-  SFTEST_OK(scene->self, sf_graph_multi(model->real, &again));
-  SFTEST_REQUIRE(scene->self, multi == again);
-  SFTEST_EXPECT(scene->self, sf_graph_destroy(multi), SF_ERR_ARG);
-  SFTEST_OK(scene->self, sf_graph_info(multi, &info));
-  SFTEST_REQUIRE(scene->self, info.nroots == model->nslots[scene->rank] && info.nleaves == part->nleaves);
-  SFTEST_OK(scene->self, sf_graph_edges(multi, leaf, rank, root));
-  for (int64_t i = 0; i < part->nleaves; i++)
-    SFTEST_REQUIRE(scene->self, leaf[i] == part->edges[i].leaf && rank[i] == part->edges[i].root_rank &&
-                                    root[i] == model->slot[scene->rank][i]);
-  free(leaf);
-  free(root);
-  free(rank);
-}
-
-/* Some of these questions, in some order. */
-static void ask(scene_t *scene, const model_t *model)
-{
-  for (int64_t n = sftest_below(&scene->random, 5); n > 0; n--) {
-    int64_t question = sftest_below(&scene->random, 4);
-    sftest_at(scene->self, "question %lld", (long long)question);
-    if (question < 2)
-      check_ranks(scene, model, question == 0);
-    else if (question == 2)
-      check_degrees(scene, model);
-    else
-      check_multi(scene, model);
   }
 }
 
@@ -580,13 +330,13 @@ static void make_models(scene_t *scene)
 {
   scene->nmodels = 1 + (int32_t)sftest_below(&scene->random, GRAPHS_MAX);
   for (int32_t i = 0; i < scene->nmodels; i++) {
-    model_t *model = &scene->models[i];
+    sftest_slots_t *model = &scene->models[i];
     uint32_t flags = (uint32_t)sftest_below(&scene->random, 4); /* all combinations */
     int64_t most = sftest_below(&scene->random, 8) == 0 ? 2500 : 120;
-    *model = (model_t){.real = NULL};
+    *model = (sftest_slots_t){.real = NULL};
     sftest_at(scene->self, "creation of graph %d", i);
     sftest_graph_make(&model->graph, sftest_random(&scene->random), sf_group_size(scene->group), most);
-    number_slots(model);
+    sftest_slots_number(model);
     SFTEST_OK(scene->self,
               sftest_graph_create(&model->graph, scene->group, sftest_below(&scene->own, 2) == 0, flags, &model->real));
   }
@@ -602,7 +352,7 @@ static void run_case(scene_t *scene)
   if (scene->group != sf_group_world(scene->context))
     SFTEST_OK(scene->self, sf_group_destroy(scene->group));
   for (int32_t i = 0; i < scene->nmodels; i++)
-    ask(scene, &scene->models[i]);
+    sftest_slots_ask(scene->self, &scene->models[i], scene->rank, &scene->random);
   scene->form = (form_t)sftest_below(&scene->random, FORM_COUNT);
   scene->nacts = 1 + (int32_t)sftest_below(&scene->random, ACTS_MAX);
   for (int32_t i = 0; i < scene->nacts; i++) {
@@ -612,13 +362,13 @@ static void run_case(scene_t *scene)
   static void (*const play[])(scene_t *) = {play_blocking, play_split, play_all, play_persistent};
   play[scene->form](scene);
   for (int32_t i = 0; i < scene->nmodels; i++)
-    ask(scene, &scene->models[i]);
+    sftest_slots_ask(scene->self, &scene->models[i], scene->rank, &scene->random);
   for (int32_t i = 0; i < scene->nacts; i++)
     free_act(scene, &scene->acts[i]);
   for (int32_t i = 0; i < scene->nmodels; i++) {
     sftest_at(scene->self, "destruction of graph %d", i);
     SFTEST_OK(scene->self, sf_graph_destroy(scene->models[i].real));
-    free_model(&scene->models[i]);
+    sftest_slots_free(&scene->models[i]);
   }
 }
 

@@ -1,0 +1,125 @@
+/* Merging edge blocks of a node: particular instances, and what cannot be merged. Random ones: see test_merge.c. */
+#include <string.h>
+
+#include "shm/error.h"
+#include "shm/merge/merge.h"
+#include "shm/trunk.h"
+#include "tests/unit/runner.h"
+
+static sfshm_edges_t edges_to(const uint32_t root[], int64_t n)
+{
+  sfshm_edges_t edges = {.value_root = sfshm_pattern_from_index32(root, n),
+                         .leaf = sfshm_pattern_contiguous(0, n),
+                         .extra_value = sfshm_pattern_contiguous(0, 0)};
+  edges.roots = sfshm_pattern_survey(&edges.value_root);
+  edges.leaves = sfshm_pattern_survey(&edges.leaf);
+  return edges;
+}
+
+START_TEST(one_rank_alone_has_its_own_order)
+{
+  static const uint32_t any_roots[] = {9, 2, 7, 4}, strided[] = {10, 13, 16};
+  sfshm_edges_t first = edges_to(any_roots, 4), second = edges_to(strided, 3);
+  const sfshm_merge_block_t blocks[] = {{2, 5, &first}, {3, 5, &second}};
+  sfshm_merge_t merge;
+  sfshm_image_t root, leaf;
+  sfshm_leaf_positions_t positions;
+  sfshm_root_roots_t part;
+  ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_OK);
+  ck_assert_int_eq(merge.values_before, 7);
+  ck_assert_uint_eq(merge.leaf_image_bytes, sizeof(sfshm_image_header_t) + sizeof(sfshm_leaf_part_t));
+  ck_assert_int_eq(sfshm_image_open(merge.leaf_image, merge.leaf_image_bytes, SFSHM_LEAF_IMAGE_MAGIC, &leaf), SF_OK);
+  ck_assert_int_eq(sfshm_leaf_part_open(&leaf, 0, 7, 7, &positions), SF_OK);
+  ck_assert_int_eq(positions.from.kind, SFSHM_PATTERN_CONTIGUOUS);
+  ck_assert_int_eq(positions.to.kind, SFSHM_PATTERN_CONTIGUOUS);
+  ck_assert_int_eq(sfshm_image_open(merge.root_image, merge.root_image_bytes, SFSHM_ROOT_IMAGE_MAGIC, &root), SF_OK);
+  ck_assert_int_eq(sfshm_root_part_open(&root, 0, 10, &part), SF_OK);
+  ck_assert_int_eq(part.root.kind, SFSHM_PATTERN_INDEX32);
+  ck_assert_int_eq(memcmp(part.root.index32, any_roots, sizeof any_roots), 0);
+  ck_assert_int_eq(sfshm_root_part_open(&root, 0, 9, &part), SF_ERR_RANGE);
+  ck_assert_int_eq(sfshm_root_part_open(&root, 1, 17, &part), SF_OK);
+  ck_assert_int_eq(part.root.kind, SFSHM_PATTERN_STRIDED);
+  ck_assert_int_eq(part.first, 4);
+  sfshm_merge_free(&merge);
+  sfshm_merge_free(&merge);
+}
+END_TEST
+
+START_TEST(disjoint_consecutive_roots_need_no_arrays)
+{
+  sfshm_edges_t edges[3];
+  sfshm_merge_block_t blocks[3];
+  sfshm_merge_t merge;
+  for (int32_t i = 0; i < 3; i++) {
+    edges[i] = (sfshm_edges_t){.value_root = sfshm_pattern_contiguous(1000 * i, 1000),
+                               .leaf = sfshm_pattern_contiguous(0, 1000),
+                               .roots = {1000 * i, 1000 * i + 999, 1}};
+    blocks[i] = (sfshm_merge_block_t){0, 7 + i, &edges[i]};
+  }
+  ck_assert_int_eq(sfshm_merge_make(blocks, 3, false, &merge), SF_OK);
+  ck_assert_uint_eq(merge.leaf_image_bytes, sizeof(sfshm_image_header_t) + 3 * sizeof(sfshm_leaf_part_t));
+  ck_assert_uint_eq(merge.root_image_bytes,
+                    sizeof(sfshm_image_header_t) + sizeof(sfshm_root_part_t) + 3 * sizeof(sfshm_root_segment_t));
+  sfshm_merge_free(&merge);
+}
+END_TEST
+
+START_TEST(contributors_fill_layers_in_order)
+{
+  static const uint32_t roots[] = {3, 1, 2};
+  sfshm_edges_t all = edges_to(roots, 3), two = edges_to(roots + 1, 2), one = edges_to(roots + 1, 1);
+  const sfshm_merge_block_t blocks[] = {{0, 1, &all}, {0, 4, &two}, {0, 6, &one}};
+  sfshm_merge_t merge;
+  sfshm_image_t leaf;
+  sfshm_pattern_t positions;
+  sfshm_leaf_positions_t part;
+  int64_t first;
+  ck_assert_int_eq(sfshm_merge_make(blocks, 3, false, &merge), SF_OK);
+  ck_assert_int_eq(sfshm_image_open(merge.leaf_image, merge.leaf_image_bytes, SFSHM_LEAF_IMAGE_MAGIC, &leaf), SF_OK);
+  ck_assert_uint_eq(leaf.header.nlayers, 2);
+  ck_assert_int_eq(sfshm_leaf_layer_open(&leaf, 0, &positions, &first), SF_OK);
+  ck_assert_int_eq(positions.n, 2);
+  ck_assert_int_eq(first, 0);
+  ck_assert_int_eq(sfshm_leaf_layer_open(&leaf, 1, &positions, &first), SF_OK);
+  ck_assert_int_eq(positions.n, 1);
+  ck_assert_int_eq(positions.start, 1);
+  ck_assert_int_eq(first, 2);
+  ck_assert_int_eq(sfshm_leaf_part_open(&leaf, 2, 1, 1, &part), SF_OK);
+  ck_assert_int_eq(part.from.start, 1);
+  ck_assert_int_eq(part.to.start, 5);
+  sfshm_merge_free(&merge);
+}
+END_TEST
+
+START_TEST(what_cannot_be_merged)
+{
+  static const uint32_t twice[] = {3, 1, 3}, once[] = {8};
+  sfshm_edges_t bad = edges_to(twice, 3), good = edges_to(once, 1);
+  const sfshm_merge_block_t blocks[] = {{0, 1, &good}, {0, 4, &bad}};
+  sfshm_merge_t merge;
+  ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_ERR_PROTO);
+  ck_assert_str_eq(sfshm_error_detail(), "edge list of rank 4: a root of rank 0 is there twice");
+  good.leaf.n = UINT32_MAX;
+  ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_ERR_LIMIT);
+  good.leaf.n = INT64_MAX;
+  ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_ERR_LIMIT);
+}
+END_TEST
+
+static Suite *merge_suite(void)
+{
+  Suite *suite = suite_create("merge: cases");
+  TCase *tcase = tcase_create("cases");
+  tcase_set_timeout(tcase, 60);
+  tcase_add_test(tcase, one_rank_alone_has_its_own_order);
+  tcase_add_test(tcase, disjoint_consecutive_roots_need_no_arrays);
+  tcase_add_test(tcase, contributors_fill_layers_in_order);
+  tcase_add_test(tcase, what_cannot_be_merged);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(merge_suite());
+}
