@@ -183,7 +183,7 @@ void sftest_run_job(const sftest_node_t *node, int32_t size, sftest_rank_fn_t ru
   sftest_job_t job;
   int fds = sftest_node_rest(node);
   sftest_job_start(&job, node, size, run, argument);
-  sftest_job_wait(&job, sftest_limit_ms(15000));
+  sftest_job_wait(&job, sftest_limit_ms(30000));
   sftest_job_expect_all(&job);
   sftest_node_settle(node, fds);
 }

@@ -217,7 +217,7 @@ START_TEST(in_set_up)
   ck_assert_ptr_null(strstr(out, wanted));
   ask(cluster.nodes[0].socket, false);
   sftest_expect_in(out, "ranks wait in calls that others have to make, too:\n");
-  ck_assert_int_eq(sftest_count_lines(out), 2 + RANKS);
+  ck_assert_msg(sftest_count_lines(out) >= 2 + RANKS, "%s", out);
   scene->go_on = true;
   sftest_job_wait(&job, LIMIT_MS);
   sftest_job_expect_all(&job);
