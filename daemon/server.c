@@ -98,11 +98,19 @@ void sfd_server_moved(sfd_server_t *server)
   server->last_moved_ns = uv_hrtime();
 }
 
+void sfd_server_expect(sfd_server_t *server, bool expected)
+{
+  server->last_expected_ns = expected ? uv_hrtime() : 0;
+}
+
 /* While data move between nodes, or a graph is being set up, the next message will come soon: for a moment the loop
- * looks for it without sleeping, so that nobody has to be woken by the kernel. */
+ * looks for it without sleeping, so that nobody has to be woken by the kernel. Ranks that make a graph yield while they
+ * wait, so that it looks for these where it shares their core, too. */
 static bool expects_more(const sfd_server_t *server)
 {
   uint64_t now = uv_hrtime();
+  if (server->last_expected_ns != 0 && now - server->last_expected_ns < EXPECT_NS)
+    return true;
   return server->last_moved_ns != 0 && now - server->last_moved_ns < EXPECT_NS &&
          (server->crowded_ns == 0 || now - server->crowded_ns >= CROWDED_FOR_NS);
 }
@@ -117,7 +125,7 @@ static void on_attend(uv_prepare_t *prepare)
   }
   awake |= sfd_network_flush(server->network, !awake);
   if (!awake) {
-    server->last_moved_ns = 0;
+    server->last_moved_ns = server->last_expected_ns = 0;
     awake = !sfd_submissions_arm(server);
   }
   if (awake)

@@ -102,6 +102,7 @@ typedef struct sfd_server {
   uint64_t trace_until_ns;            /* and stopped; 0: it goes on */
   uv_idle_t busy;                     /* runs while the loop must not sleep */
   uint64_t last_moved_ns;             /* when something last went to or came from another node */
+  uint64_t last_expected_ns;          /* when ranks were last known to be about to say more; 0: they are not */
   uint64_t crowded_ns; /* when the loop had last given its core away and not got it back for long; 0: never */
 } sfd_server_t;
 
@@ -124,8 +125,11 @@ void sfd_server_end(sfd_server_t *server);
 /* Marks a session for attention in this turn of the loop. */
 void sfd_server_attend(sfd_server_t *server, struct sfd_session *session);
 
-/* Something has happened after which more will come soon: data went to or came from another node, a round of set-up. */
+/* Something has happened after which more will come soon: data went to or came from another node. */
 void sfd_server_moved(sfd_server_t *server);
+
+/* Ranks are making a graph and will say more at once: the loop looks for it for a moment. Or they will not. */
+void sfd_server_expect(sfd_server_t *server, bool expected);
 
 /* A connection is gone: its descriptors may let others in. */
 void sfd_server_session_freed(sfd_server_t *server);

@@ -305,7 +305,7 @@ static sf_status_t enter_round_1(sfd_group_t *group, int32_t place, sfd_session_
 
 void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
-  sfd_server_moved(session->server); /* more will come soon: from the other ranks, and in the next round */
+  sfd_server_expect(session->server, true); /* more will come soon: from the other ranks, and in the next round */
   sfd_rank_t *rank = session->rank;
   uint64_t id = message->graph_create->group;
   if (sfd_job_answer_failed(rank, message->request) || !sfd_rank_may_wait(rank, message->request))
@@ -364,6 +364,8 @@ void sfd_setup_ready_again(sfd_graph_t *graph, uint64_t id, sf_status_t status)
 void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)
 {
   sfd_graph_t *graph = sfd_setup_find(group, number);
+  if (group->nnodes > 1) /* what comes next may be data, of ranks that do not wait for it */
+    sfd_server_expect(group->job->server, false);
   if (graph->setup->agreement.error.status != SF_OK) {
     end_with_error(graph);
     return;
@@ -398,7 +400,7 @@ static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t place, const sfd_ra
 
 void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
-  sfd_server_moved(session->server); /* more will come soon: from the other ranks, and in the next round */
+  sfd_server_expect(session->server, true); /* more will come soon: from the other ranks, and in the next round */
   sfd_rank_t *rank = session->rank;
   uint64_t id = message->graph_commit->graph;
   (void)fds;
