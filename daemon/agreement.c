@@ -90,7 +90,9 @@ static uint8_t all_children(const sfd_group_t *group)
   if (sfd_agreement_is_pair(group))
     return 1;
   int32_t first = first_child(group->node_position), n = group->nnodes - first;
-  return n <= 0 ? 0 : n >= SFD_TREE_CHILDREN ? UINT8_MAX : (uint8_t)((1u << n) - 1);
+  if (n <= 0)
+    return 0;
+  return n >= SFD_TREE_CHILDREN ? UINT8_MAX : (uint8_t)((1u << n) - 1);
 }
 
 /* Whose child the sender is; its bit, or 0 if it is none of this node's. */
