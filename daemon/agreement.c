@@ -92,7 +92,7 @@ static uint8_t all_children(const sfd_group_t *group)
   int32_t first = first_child(group->node_position), n = group->nnodes - first;
   if (n <= 0)
     return 0;
-  return n >= SFD_TREE_CHILDREN ? UINT8_MAX : (uint8_t)((1u << n) - 1);
+  return (uint8_t)(n >= SFD_TREE_CHILDREN ? UINT8_MAX : (1u << n) - 1);
 }
 
 /* Whose child the sender is; its bit, or 0 if it is none of this node's. */
