@@ -83,7 +83,7 @@ static const row_t rows[] = {
     {"per-node", "COUNT", "of these on a node", KIND_INTEGER, FIELD(per_node), " plan "},
     {"distribution", "block|cyclic", "which of them; default block", KIND_CHOICE, FIELD(distribution), " plan "},
     {"unit", "BYTES", "size of a value; default 8", KIND_INTEGER, FIELD(unit), " plan "},
-    {"pairs", NULL, "each pair of nodes, too", KIND_FLAG, FIELD(pairs), " plan "},
+    {"pairs", NULL, "with plan: each pair, too: of a graph of ranks, else of nodes", KIND_FLAG, FIELD(pairs), " plan "},
     {"threshold", "SECONDS", "with stuck: how long is too long; default 1", KIND_SECONDS, FIELD(threshold_ms),
      " stuck "},
     {"output", "FILE", "with trace dump: where to write; default: standard output", KIND_TEXT, FIELD(output),

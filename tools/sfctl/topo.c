@@ -89,7 +89,7 @@ static sf_status_t print_machine(const sfctl_machine_t *machine, FILE *file)
     fputs("cores, caches and memory are not known: sfctl was built without hwloc\n", file);
     return SF_OK;
   }
-  fprintf(file, "%" PRId64 " cores with %" PRId64 " hardware threads in %" PRId64 " packages, %s of memory\n\n",
+  fprintf(file, "cores: %" PRId64 ", hardware threads: %" PRId64 ", packages: %" PRId64 ", memory: %s\n\n",
           machine->cores, machine->threads, machine->packages, sfreport_text_bytes(machine->memory_bytes, text));
   for (size_t i = 0; i < machine->nnumas; i++) {
     const sfctl_numa_t *numa = &machine->numas[i];

@@ -24,8 +24,8 @@ SF_CHECK_RESULT sf_status_t sf_mpi_group(sf_context_t *context, MPI_Comm comm, s
 /* The unit that corresponds to an MPI datatype. *type_p is to be given to sf_type_destroy. Local.
  *  - Predefined integer, floating-point, complex and byte types of C, and the pairs of MPI_MAXLOC: the unit of the same
  *    name. MPI_BYTE is an unsigned integer, as ops take it for one.
- *  - Derived datatypes, made in whatever way, whose values are all of one such type and fill the extent without gaps,
- * in whatever order: a block.
+ *  - Derived datatypes, also subarrays, whose values are all of one such type and fill the extent without gaps, in
+ *    whatever order: a block.
  *  - Other datatypes that fill their extent, but for gaps as C leaves them in a struct, which are then copied with it:
  *    an opaque unit, for SF_REPLACE. Predefined types without a counterpart, such as long double, are opaque, too.
  * A datatype that stands for a part of its extent (every third value, a part of an array) is refused: let the graph say
