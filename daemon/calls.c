@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "daemon/network.h"
 #include "shm/calls.h"
@@ -13,7 +14,7 @@
 /* From one look to the next: at first, and while something moves; at last, when nothing does. */
 #define LOOK_MIN_MS 100
 #define LOOK_MAX_MS 2000
-#define LOOK_SHARE 500 /* looking takes at most one part in so many of the time */
+#define LOOK_SHARE 500 /* looking takes about one part in so many of a core's time at most */
 
 #define MAX_COUNTERS_BYTES (UINT64_C(16) << 20)
 
@@ -92,7 +93,7 @@ static void look_at_entry(const sfd_rank_t *rank, const sfshm_graph_counters_t *
 {
   uint64_t number = atomic_load_explicit(&entry->graph, memory_order_relaxed);
   sfd_graph_t *graph = number != 0 ? sfd_graph_find(rank->job, number) : NULL;
-  one_t one = {.rank = entry->rank};
+  one_t one = {.rank = *(const volatile int32_t *)&entry->rank}; /* read once: it is checked and then used */
   if (graph == NULL || !is_compared(graph) || one.rank < 0 || one.rank >= graph->group->size ||
       graph->group->members[one.rank].rank != rank->number || !sfshm_calls_read(entry, number, &one.calls))
     return;
@@ -184,11 +185,19 @@ static bool look_at_job(sfd_job_t *job, uint64_t look, bool *moved_p)
   return compared;
 }
 
+/* Of this thread: on a busy machine a look may take long without taking much. */
+static uint64_t cpu_ns(void)
+{
+  struct timespec used;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
 static void on_look(uv_timer_t *timer)
 {
   sfd_server_t *server = timer->data;
   bool compared = false, moved = false;
-  uint64_t since_ns = uv_hrtime(), look = ++server->calls_look;
+  uint64_t since_ns = cpu_ns(), look = ++server->calls_look;
   sfd_job_t *job;
   TAILQ_FOREACH(job, &server->jobs, entry)
   {
@@ -198,7 +207,7 @@ static void on_look(uv_timer_t *timer)
   if (!compared)
     return;
   uint64_t pause_ms = moved ? LOOK_MIN_MS : 2 * server->calls_pause_ms;
-  uint64_t least_ms = (uv_hrtime() - since_ns) * LOOK_SHARE / 1000000;
+  uint64_t least_ms = (cpu_ns() - since_ns) * LOOK_SHARE / 1000000;
   pause_ms = pause_ms > LOOK_MAX_MS ? LOOK_MAX_MS : pause_ms;
   server->calls_pause_ms = pause_ms > least_ms ? pause_ms : least_ms;
   uv_timer_start(timer, on_look, server->calls_pause_ms, 0);
