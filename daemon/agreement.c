@@ -345,7 +345,8 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
   if (bit == 0 || (agreement->children & bit) != 0)
     return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement twice, or to the wrong node", node);
   bool pair = sfd_agreement_is_pair(group);
-  if (pair && (arrive->both ? !agreement->told : group->node_position > 0 && !arrive->has_id && needs_id(arrive->kind)))
+  bool lacks_id = group->node_position > 0 && !arrive->has_id && needs_id(arrive->kind);
+  if (pair && (lacks_id || (arrive->both && !agreement->told)))
     return sfshm_error(SF_ERR_PROTO, "node %d speaks for this one in an agreement, or proposes no id", node);
   agreement->children |= bit;
   if (pair)

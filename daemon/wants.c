@@ -148,6 +148,9 @@ sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sf
   if (job == NULL || (running && group == NULL))
     return SF_ERR_NOT_FOUND;
   bool pair = group != NULL && sfd_agreement_is_pair(group);
+  if (pair && node != group->nodes[1 - group->node_position])
+    return sfshm_error(SF_ERR_PROTO, "node %d tells its numbers of roots to a group of nodes %d and %d", node,
+                       group->nodes[0], group->nodes[1]);
   sfd_graph_t *graph = group == NULL ? NULL
                        : pair        ? sfd_setup_find_gathering(group, wanted->number)
                                      : sfd_setup_find(group, wanted->number);
