@@ -147,7 +147,6 @@ static sf_status_t write_all(int fd, const char *bytes, size_t length_bytes)
   return SF_OK;
 }
 
-/* Written rather than mapped: no page has to be cleared, faulted in and unmapped again. */
 /* The kernel refuses to seal while it holds a page itself for a moment (EBUSY), which it waits for, but not for long.
  */
 static int seal_all(int fd)
@@ -160,6 +159,7 @@ static int seal_all(int fd)
   return error;
 }
 
+/* Written rather than mapped: no page has to be cleared, faulted in and unmapped again. */
 sf_status_t sfshm_region_freeze(const char *name, sfshm_region_kind_t kind, void *image, size_t length_bytes,
                                 sfshm_region_t *region_p)
 {
