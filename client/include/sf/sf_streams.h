@@ -18,8 +18,8 @@
  * that others wait for and a kernel of one thread waits for them.
  *
  * If a rank or the daemon dies, or the graph fails, streams that wait go on, with undefined results: the next call on
- * the graph says so, and so do sf_streams_check and sf_streams_wait. sf_graph_destroy and sf_finalize wait for what
- * streams have to do still.
+ * the graph says so, and so do sf_streams_check and sf_streams_wait. sf_graph_destroy and sf_finalize want operations
+ * on streams to have been ended, as others (SF_ERR_STATE), and wait for what streams have to do still.
  *
  * Errors of begin, beside those of sf_bcast_begin: SF_ERR_UNSUPPORTED: no driver, no device or no plugin; ranks of the
  * graph share edges across nodes; an op of the application; data on another device than the stream's. SF_ERR_LIMIT: the

@@ -5,9 +5,8 @@
  *   sfrun -n 2 -- async_cg [ROWS [BAND [ITERATIONS]]]          ROWS rows with up to 2 BAND + 1 entries each
  *
  * Both ways run the same kernels and add up in the same order: their results must agree bit by bit, and with those of a
- * serial computation but for rounding. All ranks use
- * device 0, or the one that SF_EXAMPLE_DEVICE says. Dot products are summed by a graph with one root, on rank 0, and a
- * leaf on each rank: reduce, then bcast. */
+ * serial computation but for rounding. All ranks use device 0, or the one that SF_EXAMPLE_DEVICE says. Dot products are
+ * summed by a graph with one root, on rank 0, and a leaf on each rank: reduce, then bcast. */
 #include <cuda.h>
 #include <math.h>
 #include <sf/sf.h>
