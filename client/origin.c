@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "client/device.h"
 #include "shm/error.h"
 
 sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p)
@@ -23,7 +24,7 @@ sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p)
 void sfc_origin_free(sfc_origin_t *origin)
 {
   if (origin != NULL)
-    free(origin->image);
+    sfc_device_free_array(origin->image); /* links' patterns lie in it */
   free(origin);
 }
 
