@@ -13,6 +13,7 @@
 
 #define LIMIT_MS 20000
 #define UNITS 100
+#define SCATTERED 20
 
 static void expect_detail(sftest_rank_t *self, const char *words)
 {
@@ -107,6 +108,39 @@ static int fail_in_kernels(sftest_rank_t *self)
   SFTEST_OK(self, sf_unregister(region));
   (void)sf_graph_destroy(graph);
   SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
+/* Graphs come and go, their lists of indices at the same addresses: each operation goes by those of its own graph. */
+static int follow_each_other(sftest_rank_t *self)
+{
+  double roots[UNITS], leaves[SCATTERED];
+  int32_t ranks[SCATTERED];
+  int64_t numbers[SCATTERED];
+  uint64_t random = (uint64_t)self->rank;
+  sf_context_t *context = sftest_join(self);
+  sf_region_t *region = NULL;
+  void *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof roots) : NULL;
+  for (int i = 0; i < UNITS; i++)
+    roots[i] = self->rank * UNITS + i;
+  sftest_device_copy(device, roots, sizeof roots);
+  SFTEST_OK(self, sf_register(context, device, sizeof roots, SF_MEMORY_CUDA, &region));
+  for (int round = 0; round < 300; round++) {
+    int64_t n = round % 2 == 0 ? SCATTERED : 5; /* in a cell or in a slot */
+    sf_graph_t *graph;
+    for (int64_t i = 0; i < n; i++) {
+      ranks[i] = 1 - self->rank;
+      numbers[i] = sftest_below(&random, UNITS);
+    }
+    SFTEST_OK(self, sf_graph_create(sf_group_world(context), UNITS, n, NULL, ranks, numbers, SF_GRAPH_DEFAULT, &graph));
+    SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE));
+    for (int64_t i = 0; i < n; i++)
+      SFTEST_REQUIRE(self, leaves[i] == (double)(ranks[i] * UNITS + numbers[i]));
+    SFTEST_OK(self, sf_graph_destroy(graph));
+  }
+  SFTEST_OK(self, sf_unregister(region));
+  sftest_leave(self, context);
   sftest_device_free(device);
   return 0;
 }
@@ -436,6 +470,12 @@ START_TEST(test_kernels_fail)
 }
 END_TEST
 
+START_TEST(test_one_after_the_other)
+{
+  run(2, follow_each_other);
+}
+END_TEST
+
 START_TEST(test_sfctl)
 {
   run(1, be_looked_at);
@@ -538,6 +578,7 @@ int main(void)
   if (sftest_device_is_there()) {
     tcase_add_test(tests, test_register);
     tcase_add_test(tests, test_use);
+    tcase_add_test(tests, test_one_after_the_other);
     tcase_add_test(tests, test_sfctl);
     tcase_add_test(tests, test_cycles);
     tcase_add_test(tests, test_ways);
