@@ -148,8 +148,8 @@ static sf_status_t await_devices(const sfshm_device_ops_t *devices)
   return status == SF_OK ? SF_OK : sfshm_error(status, "%s", devices->detail());
 }
 
-/* Has the other end's device read, by the device's own kernels: into this rank's, it is under way when this returns, so
- * that those of all neighbours are waited for together. */
+/* Has the other end's device read, by the device's own kernels: into memory of the host before this returns; into a
+ * device's it is under way then, so that those of all neighbours are waited for together. */
 static sf_status_t begin_reading(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
                                  const sfshm_slot_t *slot)
 {
@@ -174,10 +174,9 @@ static sf_status_t begin_reading(sfc_lane_t *lane, const sf_request_t *request, 
       status = await_devices(devices);
   }
   lane->rx_pinned = pinned;
-  if (status != SF_OK)
+  lane->rx_reading = status == SF_OK && request->target_ref.class == SFC_MEMORY_DEVICE;
+  if (!lane->rx_reading)
     end_reading(lane);
-  else
-    lane->rx_reading = true;
   return status;
 }
 
@@ -189,9 +188,9 @@ static sf_status_t read_device(sfc_lane_t *lane, sf_request_t *request, const sf
   sf_status_t status;
   if (!lane->rx_reading) {
     status = begin_reading(lane, request, link, slot);
-    if (status == SF_OK && request->ordered)
+    *pending_p = lane->rx_reading;
+    if (lane->rx_reading && request->ordered)
       sfc_request_end_turn(request);
-    *pending_p = status == SF_OK;
     return status;
   }
   status = await_devices(sfshm_device_loaded());
