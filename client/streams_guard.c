@@ -49,13 +49,13 @@ static bool let_go(const sfc_streams_t *streams)
 static void sleep_with_lock(void)
 {
   struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
+  clock_gettime(CLOCK_MONOTONIC, &until);
   until.tv_nsec += AGAIN_NS;
   if (until.tv_nsec >= 1000000000) {
     until.tv_sec++;
     until.tv_nsec -= 1000000000;
   }
-  pthread_cond_timedwait(&guard.news, &guard.lock, &until);
+  pthread_cond_clockwait(&guard.news, &guard.lock, CLOCK_MONOTONIC, &until);
 }
 
 static void *run_guard(void *argument)

@@ -94,8 +94,11 @@ static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfsh
     fail(trunks, rank, SF_ERR_PROTO, "message", entry->message);
     return;
   }
-  if (entry->size == 0 || sfshm_exchange_class(entry->size) == 0 ||
-      __builtin_mul_overflow((uint64_t)side->told.send_values, entry->size, &bytes) || bytes > SFD_PAYLOAD_MAX) {
+  if (entry->size == 0 || sfshm_exchange_class(entry->size) == 0) {
+    fail(trunks, rank, SF_ERR_PROTO, "a message of units of bytes", entry->size);
+    return;
+  }
+  if (__builtin_mul_overflow((uint64_t)side->told.send_values, entry->size, &bytes) || bytes > SFD_PAYLOAD_MAX) {
     fail(trunks, rank, SF_ERR_LIMIT, "a message to another node that is larger than 64 TiB: units of bytes",
          entry->size);
     return;
