@@ -92,6 +92,13 @@ static void launch(sftest_cluster_t *cluster, int32_t number)
   ck_assert_int_eq(setns(cluster->hosts->home, CLONE_NEWNET), 0);
 }
 
+static void log_to_directory(sftest_node_t *node)
+{
+  char path[sizeof node->log];
+  snprintf(path, sizeof path, "%s/log", node->directory);
+  memcpy(node->log, path, sizeof path);
+}
+
 static void launch_all(sftest_cluster_t *cluster)
 {
   for (int32_t i = 0; i < cluster->nnodes; i++) {
@@ -99,7 +106,7 @@ static void launch_all(sftest_cluster_t *cluster)
     sftest_node_prepare(node);
     write_key(node);
     if (cluster->log_level != NULL)
-      snprintf(node->log, sizeof node->log, "%s/log", node->directory);
+      log_to_directory(node);
     launch(cluster, i);
   }
 }
