@@ -34,6 +34,11 @@ static void fabric_ignore(sfd_fabric_t *fabric)
   (void)fabric;
 }
 
+static void fabric_close(sfd_fabric_t *fabric)
+{
+  fabric->events->closed(fabric->owner);
+}
+
 static void fabric_send(sfd_fabric_t *fabric, int32_t node, const struct iovec iov[], int niov)
 {
   user_t *user = (user_t *)fabric;
@@ -54,7 +59,7 @@ static const sfd_fabric_functions_t functions = {.name = "counting",
                                                  .connect = fabric_ignore_node,
                                                  .send = fabric_send,
                                                  .disconnect = fabric_ignore_node,
-                                                 .close = fabric_ignore,
+                                                 .close = fabric_close,
                                                  .destroy = fabric_ignore,
                                                  .describe = fabric_describe};
 
