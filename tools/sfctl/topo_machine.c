@@ -35,11 +35,21 @@ static int64_t count(hwloc_topology_t topology, hwloc_obj_type_t type)
   return n > 0 ? n : 0;
 }
 
+/* Plugins that start other libraries: what they would tell of PCI devices Linux tells too, the rest is not asked for.
+ */
+static void leave_out(hwloc_topology_t topology)
+{
+  static const char *const components[] = {"pci", "opencl", "gl"};
+  for (size_t i = 0; i < sizeof components / sizeof components[0]; i++)
+    (void)hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, components[i]);
+}
+
 static sf_status_t load(hwloc_topology_t *topology_p)
 {
   if (hwloc_topology_init(topology_p) != 0)
     return sfshm_error(SF_ERR_NOMEM, "hwloc: no memory for the machine's topology");
   hwloc_topology_set_io_types_filter(*topology_p, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  leave_out(*topology_p);
   if (hwloc_topology_load(*topology_p) == 0)
     return SF_OK;
   hwloc_topology_destroy(*topology_p);
