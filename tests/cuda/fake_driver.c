@@ -55,11 +55,14 @@ CUresult cuInit(unsigned flags)
   const char *devices = getenv("SFTEST_CUDA_DEVICES"), *text = getenv("SFTEST_CUDA_SEED");
   if (flags != 0)
     return CUDA_ERROR_INVALID_VALUE;
-  if (sftest_cuda_is_to_fail("cuInit"))
-    return CUDA_ERROR_NO_DEVICE;
-  seed = text != NULL ? strtoull(text, NULL, 0) : 1;
-  ndevices = devices != NULL ? atoi(devices) : 2;
-  return CUDA_SUCCESS;
+  pthread_mutex_lock(&sftest_cuda_lock);
+  CUresult result = sftest_cuda_is_to_fail("cuInit") ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS && ndevices < 0) { /* streams may be at work when somebody else calls */
+    seed = text != NULL ? strtoull(text, NULL, 0) : 1;
+    ndevices = devices != NULL ? atoi(devices) : 2;
+  }
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return result;
 }
 
 CUresult cuDeviceGetCount(int *count)
