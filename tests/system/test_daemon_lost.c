@@ -241,7 +241,6 @@ START_TEST(loss)
     sftest_node_restart(&node, NULL);
     sftest_expect_serving(&node);
   }
-  sftest_notices_check(&notices);
   sftest_node_stop(&node);
 }
 END_TEST

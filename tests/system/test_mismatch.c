@@ -9,8 +9,8 @@
 #include "tests/system/cluster.h"
 #include "tests/unit/runner.h"
 
-#define CALLS 3       /* of the graph, until when everybody must have noticed */
-#define LATE_MS 10000 /* or soon after, on a busy machine */
+#define CALLS 3      /* of the graph, until when everybody must have noticed */
+#define LATE_MS 3000 /* or soon after, on a busy machine */
 
 /* Who has leaves on whose roots. */
 typedef enum shape {

@@ -261,7 +261,7 @@ static int join_incomplete(sftest_rank_t *self)
   SFTEST_DETAIL(self, "1");
   SFTEST_DETAIL(self, "3");
   SFTEST_REQUIRE(self, context == NULL && (self->rank != 0 || sftest_now_ms() - before >= 400));
-  SFTEST_REQUIRE(self, sftest_now_ms() - before < sftest_limit_ms(10000));
+  SFTEST_REQUIRE(self, sftest_now_ms() - before < sftest_limit_ms(3000));
   return 0;
 }
 

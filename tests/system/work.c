@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #define LARGE 100000
-#define STILL_MS 5000 /* for which machines stand still */
+#define STILL_MS 2000
+#define ADVANCE_MS 5000
 
 sf_status_t sftest_ring_create(sf_group_t *group, int64_t n, uint32_t flags, sf_graph_t **graph_p)
 {
@@ -95,7 +96,7 @@ void sftest_bystander_start_over(sftest_bystander_t *bystander, const sftest_nod
 void sftest_bystander_stop(sftest_bystander_t *bystander)
 {
   int64_t rounds = bystander->shared->rounds, longest_ms = bystander->shared->longest_ms;
-  int64_t until = sftest_now_ms() + sftest_limit_ms(STILL_MS);
+  int64_t until = sftest_now_ms() + sftest_limit_ms(ADVANCE_MS);
   while (bystander->shared->rounds == rounds && sftest_now_ms() < until)
     sftest_sleep_ms(1);
   ck_assert_msg(bystander->shared->rounds > rounds, "the other job has stopped working");

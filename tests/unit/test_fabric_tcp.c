@@ -128,7 +128,7 @@ END_TEST
 START_TEST(one_stream_if_both_connect)
 {
   sftest_tcp_create_all(TCP_NODES);
-  for (int round = 0; round < 40; round++) {
+  for (int round = 0; round < 60; round++) {
     for (int i = 0; i < TCP_NODES; i++)
       for (int j = 0; j < TCP_NODES; j++) {
         if (i != j && !sftest_tcp_end(i, j)->up)
@@ -223,7 +223,7 @@ START_TEST(peer_that_never_starts)
   double begin = sftest_tcp_now_s();
   sftest_tcp_connect(0, 1);
   sftest_tcp_run_until(is_down_at_0, 2);
-  ck_assert(sftest_tcp_now_s() - begin < 5);
+  ck_assert(sftest_tcp_now_s() - begin < 0.8);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->status, SF_ERR_NO_DAEMON);
   ck_assert_msg(strstr(sftest_tcp_end(0, 1)->detail, "node 1 (tcp 127.0.0.1:") == sftest_tcp_end(0, 1)->detail &&
                     strstr(sftest_tcp_end(0, 1)->detail, "refused"),
@@ -329,7 +329,7 @@ END_TEST
 START_TEST(close_and_disconnect_in_every_state)
 {
   int nfds = sftest_tcp_count_fds();
-  for (int round = 0; round < 40; round++) {
+  for (int round = 0; round < 60; round++) {
     sftest_tcp_create_all(3);
     for (int i = 0; i < 3; i++)
       for (int j = 0; j < 3; j++)
@@ -337,7 +337,7 @@ START_TEST(close_and_disconnect_in_every_state)
           sftest_tcp_send(i, j, 5000000);
           sftest_tcp_connect(i, j);
         }
-    take_turns(round * 3 / 4);
+    take_turns(round / 2);
     for (int j = 1; j < 3; j++) {
       disconnect(0, j);
       sftest_tcp_end(0, j)->sending = false;
@@ -387,7 +387,7 @@ START_TEST(silent_link_is_noticed)
         const sftest_tcp_end_t *end = sftest_tcp_end(i, j);
         printf("node %d after %.2f s: %s\n", i, end->down_s - begin, end->detail);
         ck_assert_int_eq(end->status, SF_ERR_DAEMON_LOST);
-        ck_assert(end->down_s - begin < 8); /* 3, on a machine that keeps up */
+        ck_assert(end->down_s - begin < 3.5);
       }
   sftest_tcp_close_all();
 }

@@ -20,7 +20,7 @@
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define STRESS_ROUNDS 5000
 #else
-#define STRESS_ROUNDS 10000
+#define STRESS_ROUNDS 20000
 #endif
 
 static sfshm_wake_t wake;
