@@ -163,61 +163,43 @@ static double time_create(const sfperf_task_t *task)
   return seconds;
 }
 
+/* What all kinds of memory have in common. */
+#define EACH_ANEW .create = create, .bcast = bcast, .reduce = reduce, .destroy = destroy
+#define PERSISTENT                                                                                                     \
+  .create = create_persistent, .bcast = bcast_persistent, .reduce = reduce_persistent, .destroy = destroy
+#define SPLIT .bcast_begin = bcast_begin, .bcast_end = end, .reduce_begin = reduce_begin, .reduce_end = end
+
 const sfperf_method_t sfperf_sf_alloc = {
     .name = "sf_alloc",
     .memory = SFPERF_SF_ALLOC,
-    .create = create,
-    .bcast = bcast,
-    .reduce = reduce,
-    .destroy = destroy,
-    .bcast_begin = bcast_begin,
-    .bcast_end = end,
-    .reduce_begin = reduce_begin,
-    .reduce_end = end,
+    EACH_ANEW,
+    SPLIT,
 };
 
 const sfperf_method_t sfperf_sf_plain = {
     .name = "sf_plain",
     .memory = SFPERF_PLAIN,
-    .create = create,
-    .bcast = bcast,
-    .reduce = reduce,
-    .destroy = destroy,
-    .bcast_begin = bcast_begin,
-    .bcast_end = end,
-    .reduce_begin = reduce_begin,
-    .reduce_end = end,
+    EACH_ANEW,
+    SPLIT,
 };
 
 const sfperf_method_t sfperf_sf_persistent = {
     .name = "sf_persistent",
     .memory = SFPERF_SF_ALLOC,
-    .create = create_persistent,
-    .bcast = bcast_persistent,
-    .reduce = reduce_persistent,
-    .destroy = destroy,
+    PERSISTENT,
 };
 
 const sfperf_method_t sfperf_sf_device = {
     .name = "sf_device",
     .memory = SFPERF_DEVICE,
-    .create = create,
-    .bcast = bcast,
-    .reduce = reduce,
-    .destroy = destroy,
-    .bcast_begin = bcast_begin,
-    .bcast_end = end,
-    .reduce_begin = reduce_begin,
-    .reduce_end = end,
+    EACH_ANEW,
+    SPLIT,
 };
 
 const sfperf_method_t sfperf_sf_device_persistent = {
     .name = "sf_device_pers",
     .memory = SFPERF_DEVICE,
-    .create = create_persistent,
-    .bcast = bcast_persistent,
-    .reduce = reduce_persistent,
-    .destroy = destroy,
+    PERSISTENT,
 };
 
 const sfperf_method_t sfperf_sf_by_host = {
