@@ -375,10 +375,10 @@ sf_status_t sfd_agreement_handle_release(sfd_server_t *server, int32_t node, con
   } else {
     group = sfd_group_find(job, release->group);
     if (group != NULL)
-      agreement = sfd_setup_find_agreement(group, release->number, release->kind);
+      agreement = sfd_setup_find_told(group, release->number, release->kind);
   }
   if (agreement == NULL)
-    return SF_OK;
+    return SF_OK; /* of two nodes one refuses late what the other, which has heard enough, has ended */
   bool refusal = sfd_agreement_is_pair(group) && release->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN &&
                  release->error != NULL && node == other_of_pair(group);
   bool answer = !sfd_agreement_is_pair(group) && group->node_position > 0 &&

@@ -73,13 +73,24 @@ sfd_graph_t *sfd_setup_find_gathering(sfd_group_t *group, uint64_t number)
   return graph;
 }
 
-sfd_agreement_t *sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind)
+/* Of a graph that is in the round to which the kind belongs; NULL: it is not, or there is none. */
+static sfd_agreement_t *agreement_of(const sfd_graph_t *graph, Sfpeer__Arrive__Kind kind)
 {
   bool lanes = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES;
-  sfd_graph_t *graph = lanes ? sfd_setup_find(group, number) : sfd_setup_find_gathering(group, number);
   if (graph == NULL || graph->state != (lanes ? SFD_GRAPH_COMMITTING : SFD_GRAPH_GATHERING))
     return NULL;
   return kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN ? &graph->setup->again : &graph->setup->agreement;
+}
+
+sfd_agreement_t *sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind)
+{
+  bool lanes = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES;
+  return agreement_of(lanes ? sfd_setup_find(group, number) : sfd_setup_find_gathering(group, number), kind);
+}
+
+sfd_agreement_t *sfd_setup_find_told(const sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind)
+{
+  return agreement_of(sfd_setup_find(group, number), kind);
 }
 
 /* ---- Errors ---- */

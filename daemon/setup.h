@@ -78,8 +78,11 @@ sfd_graph_t *sfd_setup_find(const sfd_group_t *group, uint64_t number);
 /* The same, begun if need be; NULL also if a member of the group has left. */
 sfd_graph_t *sfd_setup_find_gathering(sfd_group_t *group, uint64_t number);
 
-/* The agreement of that kind on the graph; NULL as above. */
+/* The agreement of that kind on the graph, begun if need be; NULL as above. */
 sfd_agreement_t *sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind);
+
+/* The same for an answer to what this node has told; NULL also if the graph has gone on or ended since. */
+sfd_agreement_t *sfd_setup_find_told(const sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind);
 
 /* What concerns other nodes has been said: this node's part of round 1 is over. */
 void sfd_setup_edges_done(sfd_graph_t *graph);

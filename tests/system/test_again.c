@@ -1,10 +1,12 @@
 /* Graphs that are made again with the same edges: whether their plans are shared, whatever the ranks do differently,
  * and whether what is shared carries the right data. On one node and over several. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/system/cluster.h"
+#include "tests/system/loop_cluster.h"
 #include "tests/system/model_graph.h"
 #include "tests/unit/runner.h"
 
@@ -211,17 +213,27 @@ static sf_status_t make_ring(sftest_rank_t *self, sf_group_t *group, int64_t n, 
     roots[i] = i * i % n;
   }
   if (rank == 1)
-    roots[n - 1] = (roots[n - 1] + moved) % (n + moved);
+    roots[n - 1] += moved;
   sf_status_t status = sf_graph_create(group, n, n, NULL, ranks, roots, SF_GRAPH_DEFAULT, graph_p);
   free(ranks);
   free(roots);
   return status;
 }
 
+enum { N = 1000 };
+
+/* Rank 1 names a root that isn't there. */
+static void expect_bad(sftest_rank_t *self, sf_group_t *group, int64_t moved)
+{
+  sf_graph_t *bad = NULL;
+  SFTEST_EXPECT(self, make_ring(self, group, N, moved, &bad), SF_ERR_RANGE);
+  SFTEST_DETAIL(self, "rank 1, leaf 999");
+  SFTEST_REQUIRE(self, bad == NULL);
+}
+
 /* Good, bad and good ones take turns; nothing of one gets into another. */
 static int spoil_one(sftest_rank_t *self)
 {
-  enum { N = 1000 };
   sf_context_t *context = sftest_join(self);
   sf_group_t *world = sf_group_world(context);
   sf_graph_t *graph = NULL;
@@ -229,11 +241,7 @@ static int spoil_one(sftest_rank_t *self)
     sftest_at(self, "round %d", round);
     SFTEST_OK(self, make_ring(self, world, N, 0, &graph));
     SFTEST_OK(self, sf_graph_destroy(graph));
-    sf_graph_t *bad = NULL;
-    int64_t huge = INT64_C(1) << 40;
-    SFTEST_EXPECT(self, make_ring(self, world, N, huge, &bad), SF_ERR_RANGE);
-    SFTEST_DETAIL(self, "rank 1, leaf 999");
-    SFTEST_REQUIRE(self, bad == NULL);
+    expect_bad(self, world, INT64_C(1) << 40);
   }
   sftest_leave(self, context);
   return 0;
@@ -248,6 +256,65 @@ END_TEST
 START_TEST(bad_after_good_over_nodes)
 {
   sftest_cluster_run(&cluster, spread[_i], 4, spoil_one, NULL);
+}
+END_TEST
+
+/* ---- Late words -------------------------------------------------------------------------------------------------- */
+
+/* What test and ranks tell each other. */
+typedef struct shared {
+  _Atomic int ready;
+  _Atomic int held;
+  _Atomic int done; /* ranks of node 0 */
+} shared_t;
+
+static void await(const _Atomic int *word, int value)
+{
+  while (atomic_load(word) < value)
+    sftest_sleep_ms(1);
+}
+
+/* A bad graph after a good one, then another good one. */
+static int be_refused(sftest_rank_t *self)
+{
+  shared_t *shared = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *world = sf_group_world(context);
+  sf_graph_t *first, *second;
+  SFTEST_OK(self, make_ring(self, world, N, 0, &first));
+  atomic_fetch_add(&shared->ready, 1);
+  await(&shared->held, 1);
+  expect_bad(self, world, -100000);
+  if (self->places[self->rank] == 0)
+    atomic_fetch_add(&shared->done, 1);
+  await(&shared->held, 2);
+  SFTEST_OK(self, make_ring(self, world, N, 0, &second));
+  SFTEST_OK(self, sf_graph_destroy(first));
+  SFTEST_OK(self, sf_graph_destroy(second));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* What node 0 says is held: node 1 finds the graph bad and says so, which is all that node 0 needs, before it hears
+ * that node 0 wants an earlier graph again. Its refusal comes when node 0 is done with the graph. */
+START_TEST(late_refusal)
+{
+  static const int32_t places[] = {0, 1, 0};
+  static sftest_loop_cluster_t loop;
+  sftest_job_t job;
+  shared_t *shared = sftest_shared(sizeof *shared);
+  sftest_loop_cluster_start(&loop, 2, 0, 0);
+  sftest_job_start_over(&job, loop.nodes, places, 3, be_refused, shared);
+  await(&shared->ready, 3);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 0, 1);
+  atomic_store(&shared->held, 1);
+  await(&shared->done, 2);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 0, 1);
+  atomic_store(&shared->held, 2);
+  sftest_job_wait(&job, sftest_limit_ms(20000));
+  sftest_job_expect_all(&job);
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(shared, sizeof *shared);
 }
 END_TEST
 
@@ -282,7 +349,7 @@ END_TEST
 static Suite *again_suite(void)
 {
   Suite *suite = suite_create("graphs made again");
-  TCase *one = tcase_create("one node"), *nodes = tcase_create("nodes");
+  TCase *one = tcase_create("one node"), *nodes = tcase_create("nodes"), *late = tcase_create("late words");
   tcase_add_unchecked_fixture(one, start_one, stop);
   tcase_add_test(one, alike_on_one_node);
   tcase_add_test(one, unlike_on_one_node);
@@ -294,6 +361,8 @@ static Suite *again_suite(void)
   tcase_add_loop_test(nodes, bad_after_good_over_nodes, 0, 3);
   tcase_add_test(nodes, forgotten_plans);
   suite_add_tcase(suite, nodes);
+  tcase_add_test(late, late_refusal);
+  suite_add_tcase(suite, late);
   return suite;
 }
 
