@@ -19,10 +19,16 @@
 #include "client/trunk.h"
 #include "shm/error.h"
 
+typedef struct sfc_left {
+  struct sfc_left *next;
+  sfc_block_t block;
+} sfc_left_t;
+
 /* Shared memory of a destroyed graph. Others may still write to it until every rank has destroyed the graph. */
 struct sfc_retiring {
   sfc_retiring_t *next;
   uint64_t graph;
+  sfc_left_t *left;
   int32_t nblocks;
   sfc_block_t blocks[];
 };
@@ -74,10 +80,33 @@ void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status
   sfshm_wake_always(context->wake);
 }
 
+/* Without memory to remember it, it stays taken until the context ends. */
+void sfc_graph_leave_block(sf_graph_t *graph, const sfc_block_t *block)
+{
+  sfc_left_t *left = malloc(sizeof *left);
+  if (left == NULL)
+    return;
+  *left = (sfc_left_t){graph->left, *block};
+  graph->left = left;
+}
+
+/* inbox: to which they are given back; NULL: they go with it. */
+static void free_left(sfc_left_t *left, sfc_heap_t *inbox)
+{
+  while (left != NULL) {
+    sfc_left_t *next = left->next;
+    if (inbox != NULL)
+      sfc_heap_give(inbox, &left->block);
+    free(left);
+    left = next;
+  }
+}
+
 static void free_retiring(sf_context_t *context, sfc_retiring_t *retiring)
 {
   for (int32_t i = 0; i < retiring->nblocks; i++)
     sfc_heap_give(&context->inbox, &retiring->blocks[i]);
+  free_left(retiring->left, &context->inbox);
   free(retiring);
 }
 
@@ -100,6 +129,7 @@ void sfc_graph_drop_retiring(sf_context_t *context)
   while (context->retiring != NULL) {
     sfc_retiring_t *retiring = context->retiring;
     context->retiring = retiring->next;
+    free_left(retiring->left, NULL);
     free(retiring); /* the blocks go with the heap */
   }
 }
@@ -112,7 +142,8 @@ static void retire_memory(sf_graph_t *graph)
   sfc_retiring_t *retiring = malloc(sizeof *retiring + ((size_t)graph->nlanes + 1) * sizeof retiring->blocks[0]);
   if (retiring == NULL)
     return;
-  *retiring = (sfc_retiring_t){.graph = graph->number};
+  *retiring = (sfc_retiring_t){.graph = graph->number, .left = graph->left};
+  graph->left = NULL;
   if (graph->shared.address != NULL)
     retiring->blocks[retiring->nblocks++] = graph->shared;
   for (int32_t i = 0; i < graph->nlanes; i++)
@@ -175,6 +206,7 @@ void sfc_graph_free(sf_graph_t *graph)
 {
   if (graph == NULL)
     return;
+  free_left(graph->left, NULL);
   free_requests(graph->free_requests);
   sfc_composites_drop(graph->persistent);
   free_requests(graph->persistent);

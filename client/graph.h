@@ -125,6 +125,7 @@ struct sf_graph {
   char failure_detail[512]; /* written before failed */
 
   sfc_block_t shared;          /* slots and control lines of all lanes, in the inbox */
+  struct sfc_left *left;       /* other blocks there that are not in use here any more, but may be elsewhere */
   struct sfc_trunks *trunks;   /* NULL: no edges between nodes */
   struct sfc_streams *streams; /* NULL: no operation on a stream yet */
 
@@ -151,6 +152,9 @@ void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *de
 /* What the daemon says of graphs, by number. The listener. */
 void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
 void sfc_graph_retired(sf_context_t *context, uint64_t number);
+
+/* The block is the inbox's again when every rank has destroyed the graph. */
+void sfc_graph_leave_block(sf_graph_t *graph, const sfc_block_t *block);
 
 /* Takes the graph out of the context's list, if it is there: from then on the listener does not know it. */
 void sfc_graph_unlink(sf_graph_t *graph);

@@ -6,6 +6,7 @@
 #include "client/operation.h"
 #include "client/progress.h"
 #include "client/request.h"
+#include "client/streams_room.h"
 #include "client/transfer.h"
 #include "client/type.h"
 #include "shm/error.h"
@@ -91,8 +92,8 @@ static sf_status_t do_self(const sfc_streams_t *streams, const sf_streamed_t *st
   if (link->nedges == 0)
     return SF_OK;
   if (streamed->source_on_host != streamed->target_on_host) {
-    sf_status_t status = pack(streams, streamed, link, streams->self_slot);
-    return status == SF_OK ? unpack(streams, streamed, link, streams->self_slot) : status;
+    sf_status_t status = pack(streams, streamed, link, streams->room.self_slot);
+    return status == SF_OK ? unpack(streams, streamed, link, streams->room.self_slot) : status;
   }
   sfshm_paths_t paths = sfc_link_paths(link, streamed->operation);
   move_t move = {.unit = streamed->unit,
@@ -110,11 +111,6 @@ static sf_status_t do_self(const sfc_streams_t *streams, const sf_streamed_t *st
 }
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
-
-static sfc_stream_area_t *area_at(char *address)
-{
-  return (sfc_stream_area_t *)(void *)address;
-}
 
 /* A word of an area: for the host, and for devices. */
 static sfc_seen_t word_of(sfc_seen_t area, const _Atomic uint32_t *word)
@@ -135,51 +131,79 @@ static sf_status_t raise_word(const sfc_streams_t *streams, sfc_seen_t word, uin
 
 static sf_status_t send(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
-  sfc_stream_lane_t *lane = &streams->lanes[i];
+  const sfc_stream_way_t *way = &streams->room.ways[i];
   const sfc_lane_t *of_graph = &streams->graph->lanes[i];
   const sfc_link_t *link = streamed->operation == SFSHM_BCAST ? &of_graph->as_root : &of_graph->as_leaf;
-  uint32_t message = atomic_fetch_add(&lane->nsent, 1) + 1;
-  const _Atomic uint32_t *ack = &area_at(lane->area.host)->acks[message % SF_STREAMS_IN_FLIGHT];
-  const _Atomic uint32_t *ready = &area_at(lane->peer_area.host)->ready;
+  uint32_t message = atomic_fetch_add(&streams->lanes[i].nsent, 1) + 1;
+  const _Atomic uint32_t *ack = &sfc_stream_area(way->area)->acks[message % SF_STREAMS_IN_FLIGHT];
+  const _Atomic uint32_t *ready = &sfc_stream_area(way->peer_area)->ready;
   sf_status_t status =
-      streams->ops->await(streams->device, word_of(lane->area, ack).device, message - SF_STREAMS_IN_FLIGHT);
+      streams->ops->await(streams->device, word_of(way->area, ack).device, message - SF_STREAMS_IN_FLIGHT);
   if (status == SF_OK)
-    status = pack(streams, streamed, link, slot_of(lane->peer_area, lane->peer_slot_bytes, message));
-  return status == SF_OK ? raise_word(streams, word_of(lane->peer_area, ready), message) : status;
+    status = pack(streams, streamed, link, slot_of(way->peer_area, way->peer_slot_bytes, message));
+  return status == SF_OK ? raise_word(streams, word_of(way->peer_area, ready), message) : status;
 }
 
 static sf_status_t receive(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
-  const sfc_stream_lane_t *lane = &streams->lanes[i];
+  const sfc_stream_way_t *way = &streams->room.ways[i];
   uint32_t message = streamed->messages[i];
-  const _Atomic uint32_t *ready = &area_at(lane->area.host)->ready;
-  const _Atomic uint32_t *ack = &area_at(lane->peer_area.host)->acks[message % SF_STREAMS_IN_FLIGHT];
-  sf_status_t status = streams->ops->await(streams->device, word_of(lane->area, ready).device, message);
+  const _Atomic uint32_t *ready = &sfc_stream_area(way->area)->ready;
+  const _Atomic uint32_t *ack = &sfc_stream_area(way->peer_area)->acks[message % SF_STREAMS_IN_FLIGHT];
+  sf_status_t status = streams->ops->await(streams->device, word_of(way->area, ready).device, message);
   if (status == SF_OK)
     status = unpack(streams, streamed, sfc_lane_incoming(&streams->graph->lanes[i], streamed->operation),
-                    slot_of(lane->area, lane->slot_bytes, message));
-  return status == SF_OK ? raise_word(streams, word_of(lane->peer_area, ack), message) : status;
+                    slot_of(way->area, way->slot_bytes, message));
+  return status == SF_OK ? raise_word(streams, word_of(way->peer_area, ack), message) : status;
 }
 
 /* ---- Whether all call the same ----------------------------------------------------------------------------------- */
 
+sf_status_t sfc_streams_mismatch(const sfc_streams_t *streams, int32_t lane, uint64_t mine, uint64_t theirs)
+{
+  const sf_graph_t *graph = streams->graph;
+  unsigned long long number = graph->number, operation = streams->ncalls > 0 ? streams->ncalls : 1;
+  char own[64], other[64];
+  if (mine == theirs)
+    return sfshm_error(SF_ERR_MISMATCH,
+                       "graph %llu: ranks %d and %d differ in what they called on streams before operation %llu",
+                       number, graph->rank, graph->lanes[lane].rank, operation);
+  sfshm_desc_text(mine, own, sizeof own);
+  sfshm_desc_text(theirs, other, sizeof other);
+  return sfshm_error(SF_ERR_MISMATCH, "graph %llu, operation %llu on streams: rank %d called %s, rank %d called %s",
+                     number, operation, graph->rank, own, graph->lanes[lane].rank, other);
+}
+
+/* Whether the other end of a lane, if it has come exactly as far, has called the same. It may go on meanwhile. */
+static sf_status_t compare_call(const sfc_streams_t *streams, int32_t i, uint64_t call, uint64_t called)
+{
+  const sfc_stream_area_t *area = sfc_stream_area(streams->room.ways[i].area);
+  size_t entry = streams->ncalls % SFC_STREAMS_CALLS;
+  uint64_t theirs = atomic_load(&area->calls[entry]), there = atomic_load(&area->called[entry]);
+  if (theirs >> 32 != call >> 32 || theirs == call)
+    return SF_OK;
+  return sfc_streams_mismatch(streams, i, called, atomic_load(&area->calls[entry]) == theirs ? there : called);
+}
+
 /* Says what has been called, and looks whether another host that has come exactly as far has called the same. Of two
  * that say and then look, one at least sees the other. */
-static sf_status_t compare_calls(sfc_streams_t *streams, uint64_t signature)
+static sf_status_t compare_calls(sfc_streams_t *streams, uint64_t called)
 {
+  sf_status_t status = SF_OK;
   streams->ncalls++;
-  streams->hash = (uint32_t)(((streams->hash ^ signature) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+  streams->hash = (uint32_t)(((streams->hash ^ called) * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
   uint64_t call = streams->ncalls << 32 | streams->hash;
   size_t entry = streams->ncalls % SFC_STREAMS_CALLS;
-  for (int32_t i = 0; i < streams->nlanes; i++)
-    atomic_store(&area_at(streams->lanes[i].peer_area.host)->calls[entry], call);
   for (int32_t i = 0; i < streams->nlanes; i++) {
-    uint64_t theirs = atomic_load(&area_at(streams->lanes[i].area.host)->calls[entry]);
-    if (theirs >> 32 == call >> 32 && theirs != call)
-      return sfshm_error(SF_ERR_MISMATCH, "ranks %d and %d differ in what they call on streams, at operation %llu",
-                         streams->graph->rank, streams->graph->lanes[i].rank, (unsigned long long)streams->ncalls);
+    sfc_stream_area_t *theirs = sfc_stream_area(streams->room.ways[i].peer_area);
+    atomic_store(&theirs->called[entry], called);
+    atomic_store(&theirs->calls[entry], call);
   }
-  return SF_OK;
+  for (int32_t i = 0; i < streams->nlanes && status == SF_OK; i++)
+    status = compare_call(streams, i, call, called);
+  if (status != SF_OK)
+    sfc_graph_fail_everywhere(streams->graph, status, sfshm_error_detail());
+  return status == SF_OK ? SF_OK : sfc_graph_failure(streams->graph);
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
@@ -214,6 +238,8 @@ static sf_status_t find_buffer(sf_graph_t *graph, const char *name, const void *
   sf_status_t status = sfc_buffer_check(NAME, name, address, last, unit_bytes, &ref);
   if (status == SF_OK && ref.class == SFC_MEMORY_UNKNOWN)
     status = sfc_device_refuse(NAME, address);
+  if (status == SF_OK)
+    status = sfc_memory_check_alive(NAME, &ref, address);
   *on_host_p = ref.class != SFC_MEMORY_DEVICE;
   if (status != SF_OK || *on_host_p)
     return status;
@@ -224,6 +250,12 @@ static sf_status_t find_buffer(sf_graph_t *graph, const char *name, const void *
     return sfshm_error(SF_ERR_UNSUPPORTED, NAME ": %s is on device %d, the stream on device %d", name, range.device,
                        streams->ops->device(streams->device));
   return SF_OK;
+}
+
+/* The place of the operation to be begun. */
+static sf_streamed_t *next_request(sfc_streams_t *streams)
+{
+  return &streams->requests[(streams->ncalls + 1) % SF_STREAMS_IN_FLIGHT];
 }
 
 static sf_status_t fill_in(const sfc_streams_t *streams, const asked_t *asked, sf_streamed_t *streamed)
@@ -288,6 +320,25 @@ static sf_status_t give_sends(sfc_streams_t *streams, sf_streamed_t *streamed)
   return status;
 }
 
+/* What may fail here alone, before anybody is told of the call. */
+static sf_status_t prepare(const asked_t *asked, void *stream, size_t unit_bytes, uint64_t called)
+{
+  sf_graph_t *graph = asked->graph;
+  if (graph->streams == NULL) {
+    sf_status_t status = sfc_streams_set_up(graph, unit_bytes, stream, called);
+    if (status != SF_OK)
+      return status;
+  }
+  sfc_streams_t *streams = graph->streams;
+  if (streams->room.unit_bytes < unit_bytes && sfc_streams_are_busy(graph))
+    return sfshm_error(SF_ERR_STATE, NAME ": the first one with units of %zu bytes, while others have not been ended",
+                       unit_bytes);
+  sf_status_t status = fill_in(streams, asked, next_request(streams));
+  if (status == SF_OK && (status = streams->ops->choose(streams->device, stream)) != SF_OK)
+    sfshm_error(status, "%s", streams->plugin->detail());
+  return status;
+}
+
 static sf_status_t begin(const asked_t *asked, void *stream, sf_streamed_t **streamed_p)
 {
   sf_graph_t *graph = asked->graph;
@@ -297,31 +348,20 @@ static sf_status_t begin(const asked_t *asked, void *stream, sf_streamed_t **str
   if (status != SF_OK)
     return status;
   size_t unit_bytes = sfshm_unit_size(asked->unit->unit);
-  if (graph->streams == NULL || graph->streams->unit_bytes < unit_bytes) {
-    if (sfc_streams_are_busy(graph))
-      return sfshm_error(SF_ERR_STATE, NAME ": the first one with units of %zu bytes, while others have not been ended",
-                         unit_bytes);
-    status = sfc_streams_set_up(graph, unit_bytes, stream);
-    if (status != SF_OK)
-      return status;
-  }
-  sfc_streams_t *streams = graph->streams;
-  sf_streamed_t *streamed = &streams->requests[(streams->ncalls + 1) % SF_STREAMS_IN_FLIGHT];
-  status = fill_in(streams, asked, streamed);
-  if (status == SF_OK && (status = streams->ops->choose(streams->device, stream)) != SF_OK)
-    sfshm_error(status, "%s", streams->plugin->detail());
-  if (status == SF_OK)
-    status = start_call(streams);
+  sfshm_call_t call = asked->operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE;
+  uint64_t called = sfshm_desc_signature(call, asked->unit->unit, asked->op->op);
+  status = prepare(asked, stream, unit_bytes, called);
   if (status != SF_OK)
     return status;
-  sfshm_call_t call = asked->operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE;
-  status = compare_calls(streams, sfshm_desc_signature(call, streamed->unit, streamed->op));
-  if (status != SF_OK) {
-    sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
-    atomic_store(&streams->is_calling, false);
-    return sfc_graph_failure(graph);
-  }
-  status = finish_call(streams, give_sends(streams, streamed));
+  sfc_streams_t *streams = graph->streams;
+  sf_streamed_t *streamed = next_request(streams);
+  status = compare_calls(streams, called);
+  if (status == SF_OK && streams->room.unit_bytes < unit_bytes)
+    status = sfc_room_grow(streams, unit_bytes, called);
+  if (status == SF_OK)
+    status = start_call(streams);
+  if (status == SF_OK)
+    status = finish_call(streams, give_sends(streams, streamed));
   if (status != SF_OK)
     return status;
   streamed->in_flight = true;

@@ -22,10 +22,24 @@
 
 #define SFC_STREAMS_CALLS 16u /* operations that two hosts may be apart to find out that they differ */
 
+/* Where a rank's area for another one is, and what the rank has called: as it is told to the other one. */
+typedef struct sfc_stream_place {
+  int64_t called;  /* descriptor without number */
+  int64_t segment; /* of its inbox; then in bytes: */
+  int64_t pages;
+  int64_t pages_bytes;
+  int64_t area; /* from there on */
+  int64_t slot_bytes;
+} sfc_stream_place_t;
+
 typedef struct sfc_stream_area {
   _Alignas(128) _Atomic uint32_t ready;
   _Alignas(128) _Atomic uint32_t acks[SF_STREAMS_IN_FLIGHT];
-  _Alignas(128) _Atomic uint64_t calls[SFC_STREAMS_CALLS]; /* by the other host: number of operation, hash of all */
+  /* By the other host: */
+  _Alignas(128) _Atomic uint64_t calls[SFC_STREAMS_CALLS]; /* number of operation, hash of all */
+  _Atomic uint64_t called[SFC_STREAMS_CALLS];              /* its descriptor without number; written before calls */
+  _Alignas(128) _Atomic uint64_t grown; /* number of the operation for which there is more room, elsewhere: */
+  sfc_stream_place_t place;             /* written before grown */
 } sfc_stream_area_t;
 
 /* A place in pinned memory: for the host, and for devices. */
@@ -34,17 +48,37 @@ typedef struct sfc_seen {
   char *device;
 } sfc_seen_t;
 
-/* What belongs to a lane of the graph. */
+static inline sfc_stream_area_t *sfc_stream_area(sfc_seen_t place)
+{
+  return (sfc_stream_area_t *)(void *)place.host;
+}
+
+/* Messages over a lane of the graph. */
 typedef struct sfc_stream_lane {
+  _Atomic uint32_t nsent;
+  _Atomic uint32_t nreceived;
+} sfc_stream_lane_t;
+
+/* Where they go. */
+typedef struct sfc_stream_way {
   sfc_seen_t area; /* here, written by the other end */
   size_t slot_bytes;
   sfc_seen_t peer_area; /* there; NULL: not pinned */
   size_t peer_slot_bytes;
   sfc_pinned_t peer_pinned;
   void *peer_pages; /* of its block */
-  _Atomic uint32_t nsent;
-  _Atomic uint32_t nreceived;
-} sfc_stream_lane_t;
+} sfc_stream_way_t;
+
+/* All ways of a graph: see streams_room.h. */
+typedef struct sfc_stream_room {
+  size_t unit_bytes; /* of the largest unit for which there is room */
+  sfc_block_t block;
+  char *pages; /* of the block */
+  size_t pages_bytes;
+  bool is_pinned;
+  sfc_seen_t self_slot;
+  sfc_stream_way_t *ways; /* by lane; NULL: no room */
+} sfc_stream_room_t;
 
 struct sf_streamed {
   sf_graph_t *graph;
@@ -64,12 +98,7 @@ typedef struct sfc_streams {
   const sfshm_device_ops_t *plugin;
   const sfshm_streams_ops_t *ops;
   sfshm_streams_t *device;
-  size_t unit_bytes; /* largest for which there is room */
-  sfc_block_t block;
-  char *pages; /* of the block */
-  size_t pages_bytes;
-  bool is_pinned;
-  sfc_seen_t self_slot;
+  sfc_stream_room_t room;
   sfc_stream_lane_t *lanes;
   int32_t nlanes;
   sf_streamed_t requests[SF_STREAMS_IN_FLIGHT];
@@ -81,8 +110,12 @@ typedef struct sfc_streams {
   struct sfc_streams *next_guarded;
 } sfc_streams_t;
 
-/* Makes streams of the graph ready for units of that size: collective, blocks. stream: of the device to be used. */
-sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, void *stream);
+/* Makes streams of the graph ready for a first operation and units of that size: collective, blocks. stream: of the
+ * device to be used; called: the operation's descriptor without number. */
+sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, void *stream, uint64_t called);
+
+/* SF_ERR_MISMATCH: the lane's other end has called that instead, or something else before. */
+sf_status_t sfc_streams_mismatch(const sfc_streams_t *streams, int32_t lane, uint64_t mine, uint64_t theirs);
 
 /* Waits for what streams have to do still, and frees everything. NULL streams are accepted. */
 void sfc_streams_tear_down(sf_graph_t *graph);
@@ -90,12 +123,18 @@ void sfc_streams_tear_down(sf_graph_t *graph);
 /* Whether an operation has been begun and not ended. */
 bool sfc_streams_are_busy(const sf_graph_t *graph);
 
+/* Gives the core away for a moment. */
+void sfc_streams_pause(void);
+
 /* Waits until nothing is left to do, or the device has failed. */
 sf_status_t sfc_streams_drain(const sfc_streams_t *streams);
 
 /* While a graph is guarded, a thread of the process lets its streams go on if it fails. */
 sf_status_t sfc_streams_guard(sfc_streams_t *streams);
 void sfc_streams_unguard(sfc_streams_t *streams);
+
+/* The graph's room from now on; returns what it was. */
+sfc_stream_room_t sfc_streams_guard_room(sfc_streams_t *streams, sfc_stream_room_t room);
 
 /* Some graph has failed. Any thread. */
 void sfc_streams_alarm(void);

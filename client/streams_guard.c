@@ -24,9 +24,9 @@ static struct {
   _Atomic int count;
 } guard = {.lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
 
-static void let_lane_go(const sfc_stream_lane_t *lane)
+static void let_lane_go(const sfc_stream_lane_t *lane, const sfc_stream_way_t *way)
 {
-  sfc_stream_area_t *area = (sfc_stream_area_t *)(void *)lane->area.host;
+  sfc_stream_area_t *area = sfc_stream_area(way->area);
   if (area == NULL)
     return;
   atomic_store(&area->ready, atomic_load(&lane->nreceived) + FAR);
@@ -41,7 +41,7 @@ static bool let_go(const sfc_streams_t *streams)
   if (!sfc_graph_is_failed(streams->graph))
     return false;
   for (int32_t i = 0; i < streams->nlanes; i++)
-    let_lane_go(&streams->lanes[i]);
+    let_lane_go(&streams->lanes[i], &streams->room.ways[i]);
   bool calling = atomic_load(&streams->is_calling); /* before: what it gives to streams is work */
   return calling || (streams->ops->is_idle(streams->device, &idle) == SF_OK && !idle);
 }
@@ -126,6 +126,16 @@ void sfc_streams_unguard(sfc_streams_t *streams)
   pthread_mutex_unlock(&guard.lock);
   if (last)
     pthread_join(thread, NULL);
+}
+
+sfc_stream_room_t sfc_streams_guard_room(sfc_streams_t *streams, sfc_stream_room_t room)
+{
+  pthread_mutex_lock(&guard.lock);
+  sfc_stream_room_t before = streams->room;
+  streams->room = room;
+  pthread_cond_broadcast(&guard.news); /* if the graph has failed, the words of the new one are to be raised */
+  pthread_mutex_unlock(&guard.lock);
+  return before;
 }
 
 void sfc_streams_alarm(void)

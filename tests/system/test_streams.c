@@ -293,6 +293,7 @@ static int be_refused(sftest_rank_t *self)
   sf_streamed_t *some[SF_STREAMS_IN_FLIGHT + 1] = {NULL};
   const sf_op_t *op;
   const sf_type_t *block;
+  sf_region_t *freed;
   make_ring(self, &ring);
   void *other = sftest_device_stream(1);
   double *elsewhere = sftest_device_alloc(1, sizeof ring.host);
@@ -308,6 +309,12 @@ static int be_refused(sftest_rank_t *self)
   SFTEST_EXPECT(self, sf_bcast_on_stream(ring.graph, SF_DOUBLE, elsewhere, ring.leaves, SF_SUM, ring.stream),
                 SF_ERR_ARG);
   SFTEST_DETAIL(self, "not registered");
+  SFTEST_OK(self, sf_register(ring.context, elsewhere, sizeof ring.host, SF_MEMORY_CUDA, &freed));
+  sftest_device_free(elsewhere);
+  SFTEST_EXPECT(self, sf_bcast_on_stream(ring.graph, SF_DOUBLE, elsewhere, ring.leaves, SF_SUM, ring.stream),
+                SF_ERR_STATE);
+  SFTEST_DETAIL(self, "freed before sf_unregister");
+  SFTEST_EXPECT(self, sf_unregister(freed), SF_ERR_STATE);
   SFTEST_EXPECT(self, sf_bcast_on_stream(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_SUM, other), SF_ERR_ARG);
   SFTEST_DETAIL(self, "device 0");
   SFTEST_OK(self, sf_end_on_stream(&some[0], ring.stream));
@@ -329,7 +336,6 @@ static int be_refused(sftest_rank_t *self)
   SFTEST_OK(self, sf_type_destroy(block));
   SFTEST_OK(self, sf_op_destroy(op));
   free_ring(&ring);
-  sftest_device_free(elsewhere);
   sftest_device_stream_free(other);
   return 0;
 }
@@ -339,6 +345,65 @@ START_TEST(test_refusals)
   sftest_node_t node;
   sftest_node_start(&node, NULL);
   sftest_run_job(&node, 3, be_refused, NULL);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+/* ---- Ranks that differ ------------------------------------------------------------------------------------------- */
+
+typedef enum differing { AT_FIRST, ODD_ONE_EARLY, ODD_ONE_LATE, DIFFERINGS } differing_t;
+
+/* The first operation of all agrees on room: who differs there is told, and all may try again. */
+static void differ_at_first(ring_t *ring)
+{
+  bool odd = ring->self->rank == 0;
+  SFTEST_EXPECT(
+      ring->self,
+      sf_bcast_on_stream(ring->graph, odd ? SF_DOUBLE : SF_FLOAT, ring->roots, ring->leaves, SF_REPLACE, ring->stream),
+      SF_ERR_MISMATCH);
+  SFTEST_DETAIL(ring->self, "rank 0 called bcast(double, replace)");
+  SFTEST_DETAIL(ring->self, "called bcast(float, replace)");
+  SFTEST_OK(ring->self, bcast_ring(ring));
+  expect_leaves(ring);
+}
+
+/* One rank waits for the others to make more room, while they need none. */
+static void differ_in_size(ring_t *ring, bool late)
+{
+  bool odd = ring->self->rank == 0;
+  const sf_type_t *unit = odd ? SF_DOUBLE : SF_FLOAT;
+  SFTEST_OK(ring->self, sf_bcast_on_stream(ring->graph, SF_FLOAT, ring->roots, ring->leaves, SF_SUM, ring->stream));
+  if (odd == late)
+    sftest_sleep_ms(20);
+  sf_status_t status = sf_bcast_on_stream(ring->graph, unit, ring->roots, ring->leaves, SF_REPLACE, ring->stream);
+  SFTEST_REQUIRE(ring->self, status == SF_ERR_MISMATCH || (!odd && status == SF_OK));
+  while (sf_streams_check(ring->graph) == SF_OK) /* until the one that has seen it tells */
+    sftest_sleep_ms(1);
+  SFTEST_EXPECT(ring->self, sf_streams_wait(ring->graph), SF_ERR_MISMATCH);
+  SFTEST_DETAIL(ring->self, "operation 2 on streams");
+  SFTEST_DETAIL(ring->self, "rank 0 called bcast(double, replace)");
+  SFTEST_DETAIL(ring->self, "called bcast(float, replace)");
+}
+
+static int differ(sftest_rank_t *self)
+{
+  ring_t ring;
+  differing_t how = *(differing_t *)self->argument;
+  make_ring(self, &ring);
+  if (how == AT_FIRST)
+    differ_at_first(&ring);
+  else
+    differ_in_size(&ring, how == ODD_ONE_LATE);
+  free_ring(&ring);
+  return 0;
+}
+
+START_TEST(test_differing)
+{
+  sftest_node_t node;
+  differing_t how = (differing_t)_i;
+  sftest_node_start(&node, NULL);
+  sftest_run_job(&node, 4, differ, &how);
   sftest_node_stop(&node);
 }
 END_TEST
@@ -549,6 +614,7 @@ int main(void)
   if (sftest_device_is_there()) {
     tcase_add_test(tests, test_random);
     tcase_add_test(tests, test_refusals);
+    tcase_add_loop_test(tests, test_differing, 0, DIFFERINGS);
     tcase_add_test(tests, test_nodes);
     tcase_add_test(tests, test_many);
     tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 2 * FATES : 2 * KERNEL_FAILS);

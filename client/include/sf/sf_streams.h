@@ -11,8 +11,9 @@
  * memory of the host, which the host packs and unpacks when the stream comes to it. Results are bit by bit those of
  * sf_bcast and sf_reduce between ranks of one node.
  *
- * The first operation on a graph, and one with a larger unit than any before, blocks until all ranks have called it,
- * also for what streams have to do still: it agrees on memory for the messages. All others give kernels, memory
+ * The first operation on a graph blocks until all ranks have called it: it agrees on memory for the messages. One with
+ * a larger unit than any before blocks until the ranks with which this one shares edges have called it, also for what
+ * streams have to do still, and fails the graph if it cannot have more memory. All others give kernels, memory
  * operations and, for data of the host, calls of host functions to the stream, and wait for nothing. Where the driver
  * lacks memory operations on streams (or the environment says SF_STREAM_MEMOPS=off), host functions raise the words
  * that others wait for and a kernel of one thread waits for them.
@@ -24,8 +25,9 @@
  * Errors of begin, beside those of sf_bcast_begin: SF_ERR_UNSUPPORTED: no driver, no device or no plugin; ranks of the
  * graph share edges across nodes; an op of the application; data on another device than the stream's. SF_ERR_LIMIT: the
  * operation SF_STREAMS_IN_FLIGHT before has not been ended. SF_ERR_STATE: a larger unit than before while an operation
- * has not been ended. SF_ERR_ARG: a stream of another device than the graph's first one. Local errors leave the graph
- * as it was: the other ranks wait for this one's call. */
+ * has not been ended, or device memory that was freed before it was unregistered. SF_ERR_ARG: a stream of another
+ * device than the graph's first one. Local errors leave the graph as it was: the other ranks wait for this one's call.
+ * So do errors of the first operation, which all ranks get, SF_ERR_MISMATCH among them. */
 #ifndef SF_STREAMS_H
 #define SF_STREAMS_H
 

@@ -1,0 +1,234 @@
+/* Room for messages on streams: see streams_room.h. */
+#include "client/streams_room.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "client/context.h"
+#include "client/progress.h"
+#include "client/transfer.h"
+#include "shm/error.h"
+#include "shm/message.h"
+
+#define ALIGN ((size_t)128)
+
+static size_t round_up(size_t bytes, size_t to)
+{
+  return (bytes + to - 1) / to * to;
+}
+
+static size_t page_bytes(void)
+{
+  return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+  return a > b ? a : b;
+}
+
+/* ---- Own areas --------------------------------------------------------------------------------------------------- */
+
+/* Units of the largest message that comes over the lane. */
+static int64_t incoming_units(const sfc_lane_t *lane)
+{
+  return larger(lane->as_leaf.nvalues, lane->as_root.nedges);
+}
+
+static int64_t outgoing_units(const sfc_lane_t *lane)
+{
+  return larger(lane->as_root.nvalues, lane->as_leaf.nedges);
+}
+
+static bool slot_of(int64_t units, size_t unit_bytes, size_t *slot_bytes_p)
+{
+  uint64_t bytes;
+  if (__builtin_mul_overflow((uint64_t)units, (uint64_t)unit_bytes, &bytes) || bytes > PTRDIFF_MAX / 64)
+    return false;
+  *slot_bytes_p = round_up((size_t)bytes, ALIGN);
+  return true;
+}
+
+/* All areas, and a slot for the rank itself, one behind the other: where each will be, from the first page on. */
+static sf_status_t lay_out(const sf_graph_t *graph, sfc_stream_room_t *room, size_t *bytes_p)
+{
+  size_t bytes = 0, self_bytes = 0;
+  bool fits = slot_of(graph->self.nedges, room->unit_bytes, &self_bytes);
+  for (int32_t i = 0; i < graph->nlanes && fits; i++) {
+    sfc_stream_way_t *way = &room->ways[i];
+    fits = slot_of(incoming_units(&graph->lanes[i]), room->unit_bytes, &way->slot_bytes) && bytes < PTRDIFF_MAX / 64;
+    way->area.host = (char *)bytes;
+    bytes += sizeof(sfc_stream_area_t) + SF_STREAMS_IN_FLIGHT * way->slot_bytes;
+  }
+  if (!fits)
+    return sfshm_error(SF_ERR_LIMIT, "messages of units of %zu bytes", room->unit_bytes);
+  room->self_slot.host = (char *)bytes;
+  *bytes_p = bytes + self_bytes + ALIGN; /* never nothing */
+  return SF_OK;
+}
+
+static sfc_seen_t seen(const sfc_stream_room_t *room, sfc_seen_t place, char *seen_at)
+{
+  size_t offset = (size_t)place.host;
+  return (sfc_seen_t){room->pages + offset, seen_at + offset};
+}
+
+/* As if all messages until now had gone through these areas. */
+static void count_messages(const sfc_stream_lane_t *lane, const sfc_stream_way_t *way)
+{
+  sfc_stream_area_t *area = sfc_stream_area(way->area);
+  atomic_store(&area->ready, atomic_load(&lane->nreceived));
+  for (int i = 0; i < SF_STREAMS_IN_FLIGHT; i++)
+    atomic_store(&area->acks[i], atomic_load(&lane->nsent));
+}
+
+sf_status_t sfc_room_make(const sfc_streams_t *streams, size_t unit_bytes, sfc_stream_room_t *room)
+{
+  size_t bytes = 0, page = page_bytes();
+  char *seen_at;
+  room->unit_bytes = unit_bytes;
+  sf_status_t status = lay_out(streams->graph, room, &bytes);
+  if (status == SF_OK) {
+    room->pages_bytes = round_up(bytes, page);
+    status = sfc_heap_take(&streams->graph->context->inbox, room->pages_bytes + page, &room->block);
+  }
+  if (status != SF_OK)
+    return status;
+  room->pages = (char *)round_up((size_t)(uintptr_t)room->block.address, page);
+  status = streams->ops->pin(streams->device, room->pages, room->pages_bytes, &seen_at);
+  if (status != SF_OK)
+    return sfshm_error(status, "%s", streams->plugin->detail());
+  room->is_pinned = true;
+  for (int32_t i = 0; i < streams->nlanes; i++) {
+    room->ways[i].area = seen(room, room->ways[i].area, seen_at);
+    count_messages(&streams->lanes[i], &room->ways[i]);
+  }
+  room->self_slot = seen(room, room->self_slot, seen_at);
+  return SF_OK;
+}
+
+void sfc_room_drop(const sfc_streams_t *streams, sfc_stream_room_t *room)
+{
+  for (int32_t i = 0; room->ways != NULL && i < streams->nlanes; i++) {
+    sfc_stream_way_t *way = &room->ways[i];
+    if (way->peer_pages == NULL)
+      continue;
+    streams->ops->unpin(streams->device, way->peer_pages);
+    sfc_peer_unpin(&streams->graph->context->peers, &way->peer_pinned);
+  }
+  if (room->is_pinned)
+    streams->ops->unpin(streams->device, room->pages);
+  if (room->block.address != NULL)
+    sfc_graph_leave_block(streams->graph, &room->block);
+  free(room->ways);
+  *room = (sfc_stream_room_t){0};
+}
+
+/* ---- Those of others --------------------------------------------------------------------------------------------- */
+
+sfc_stream_place_t sfc_room_place(const sfc_stream_room_t *room, int32_t lane, uint64_t called)
+{
+  size_t before = (size_t)(room->pages - (char *)room->block.address);
+  return (sfc_stream_place_t){.called = (int64_t)called,
+                              .segment = (int64_t)room->block.segment,
+                              .pages = (int64_t)(room->block.offset + before),
+                              .pages_bytes = (int64_t)room->pages_bytes,
+                              .area = (int64_t)(room->ways[lane].area.host - room->pages),
+                              .slot_bytes = (int64_t)room->ways[lane].slot_bytes};
+}
+
+static sf_status_t check_place(const sfc_stream_room_t *room, const sfc_lane_t *lane, const sfc_stream_place_t *place,
+                               size_t segment_bytes)
+{
+  size_t need, page = page_bytes();
+  uint64_t last = 0;
+  bool good =
+      place->pages >= 0 && place->pages_bytes > 0 && place->area >= 0 && place->slot_bytes >= 0 &&
+      (uint64_t)place->pages % page == 0 && (uint64_t)place->pages_bytes % page == 0 &&
+      (uint64_t)place->area % ALIGN == 0 && (uint64_t)place->pages <= segment_bytes &&
+      (uint64_t)place->pages_bytes <= segment_bytes - (uint64_t)place->pages &&
+      slot_of(outgoing_units(lane), room->unit_bytes, &need) && (uint64_t)place->slot_bytes == need &&
+      !__builtin_add_overflow((uint64_t)place->area,
+                              sizeof(sfc_stream_area_t) + SF_STREAMS_IN_FLIGHT * (uint64_t)place->slot_bytes, &last) &&
+      last <= (uint64_t)place->pages_bytes;
+  return good ? SF_OK : sfshm_error(SF_ERR_PROTO, "rank %d has no room for messages on streams", lane->rank);
+}
+
+/* Maps and pins the other end's pages. */
+sf_status_t sfc_room_reach(const sfc_streams_t *streams, sfc_stream_room_t *room, int32_t i,
+                           const sfc_stream_place_t *place, uint64_t called)
+{
+  const sfc_lane_t *lane = &streams->graph->lanes[i];
+  sfc_stream_way_t *way = &room->ways[i];
+  sfc_peers_t *peers = &streams->graph->context->peers;
+  char *seen_at;
+  if ((uint64_t)place->called != called)
+    return sfc_streams_mismatch(streams, i, called, (uint64_t)place->called);
+  sf_status_t status = sfc_peer_pin(peers, lane->peer, (uint64_t)place->segment, &way->peer_pinned);
+  if (status != SF_OK)
+    return status;
+  status = check_place(room, lane, place, way->peer_pinned.length_bytes);
+  char *pages = (char *)way->peer_pinned.base + place->pages;
+  if (status == SF_OK) {
+    status = streams->ops->pin(streams->device, pages, (size_t)place->pages_bytes, &seen_at);
+    if (status != SF_OK)
+      sfshm_error(status, "%s", streams->plugin->detail());
+  }
+  if (status != SF_OK) {
+    sfc_peer_unpin(peers, &way->peer_pinned);
+    return status;
+  }
+  way->peer_pages = pages;
+  way->peer_area = (sfc_seen_t){pages + place->area, seen_at + place->area};
+  way->peer_slot_bytes = (size_t)place->slot_bytes;
+  return SF_OK;
+}
+
+/* ---- Growing ----------------------------------------------------------------------------------------------------- */
+
+/* Tells the other ends, in the areas that they have now. */
+static void tell(const sfc_streams_t *streams, const sfc_stream_room_t *room, uint64_t called)
+{
+  for (int32_t i = 0; i < streams->nlanes; i++) {
+    sfc_stream_area_t *theirs = sfc_stream_area(streams->room.ways[i].peer_area);
+    theirs->place = sfc_room_place(room, i, called);
+    atomic_store_explicit(&theirs->grown, streams->ncalls, memory_order_release); /* pairs with the load in hear() */
+  }
+}
+
+static sf_status_t hear(const sfc_streams_t *streams, sfc_stream_room_t *room, int32_t i, uint64_t called)
+{
+  const sfc_stream_area_t *area = sfc_stream_area(streams->room.ways[i].area);
+  while (atomic_load_explicit(&area->grown, memory_order_acquire) != streams->ncalls) {
+    if (sfc_graph_is_failed(streams->graph))
+      return sfc_graph_failure(streams->graph);
+    sfc_streams_pause();
+  }
+  sfc_stream_place_t place = area->place;
+  return sfc_room_reach(streams, room, i, &place, called);
+}
+
+/* A rank tells its place when its streams have come to their end: from then on it writes to the old areas of others
+ * nothing but that. So when all have told theirs the old block is free. */
+sf_status_t sfc_room_grow(sfc_streams_t *streams, size_t unit_bytes, uint64_t called)
+{
+  sfc_stream_room_t room = {.ways = calloc((size_t)streams->nlanes + 1, sizeof *room.ways)};
+  sf_status_t status = room.ways != NULL ? sfc_streams_drain(streams) : sfshm_error(SF_ERR_NOMEM, "more room");
+  if (status == SF_OK)
+    status = sfc_room_make(streams, unit_bytes, &room);
+  if (status == SF_OK)
+    tell(streams, &room, called);
+  for (int32_t i = 0; i < streams->nlanes && status == SF_OK; i++)
+    status = hear(streams, &room, i, called);
+  if (status == SF_OK) {
+    sfc_block_t old = streams->room.block;
+    streams->room.block.address = NULL;
+    room = sfc_streams_guard_room(streams, room);
+    sfc_room_drop(streams, &room);
+    sfc_heap_give(&streams->graph->context->inbox, &old);
+    return SF_OK;
+  }
+  sfc_graph_fail_everywhere(streams->graph, status, sfshm_error_detail());
+  sfc_room_drop(streams, &room);
+  return sfc_graph_failure(streams->graph);
+}
