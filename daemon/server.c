@@ -70,6 +70,8 @@ static void attend_sessions(sfd_server_t *server)
 static void on_busy(uv_idle_t *busy)
 {
   sfd_server_t *server = busy->data;
+  if (!TAILQ_EMPTY(&server->attention)) /* answers, which are sent next: those who share the core may wait for them */
+    return;
   uint64_t before = uv_hrtime();
   sched_yield();
   uint64_t after = uv_hrtime();

@@ -273,6 +273,14 @@ static sf_status_t end_of_stream(const sfproto_reader_t *reader)
   return sfshm_error(SF_ERR_DAEMON_LOST, "the other end closed the control connection");
 }
 
+/* Whether there may be more to read behind what came, without asking the kernel: it ends a read early only behind
+ * descriptors, and when nothing is left. Half a frame is not left to wait for the next call, so that the end of a
+ * stream in the middle of one is found with it. */
+static bool may_be_more(const sfproto_reader_t *reader, size_t room, size_t received, const sfproto_batch_t *batch)
+{
+  return received == room || batch->nfds > 0 || reader->used_bytes > 0;
+}
+
 /* One recvmsg and what follows from it; *more_p tells whether there may be more to read. */
 static sf_status_t read_once(sfproto_reader_t *reader, int fd, bool *more_p)
 {
@@ -280,6 +288,7 @@ static sf_status_t read_once(sfproto_reader_t *reader, int fd, bool *more_p)
   if (status != SF_OK)
     return status;
   sfproto_batch_t batch;
+  size_t room = reader->size_bytes - reader->used_bytes;
   ssize_t received = receive(reader, fd, &batch);
   *more_p = received > 0;
   if (received == 0)
@@ -293,6 +302,7 @@ static sf_status_t read_once(sfproto_reader_t *reader, int fd, bool *more_p)
   if (batch.nfds > 0 || batch.truncated)
     add_batch(reader, &batch);
   status = take_frames(reader);
+  *more_p = may_be_more(reader, room, (size_t)received, &batch);
   if (status == SF_OK)
     status = check_number(reader, &batch);
   return status == SF_OK && batch.truncated ? out_of_fds(batch.start) : status;
