@@ -104,6 +104,14 @@ static void on_down(void *owner, int32_t node, sf_status_t status, const char *d
   finish_and_tell(channel);
 }
 
+static void on_failing(void *owner, int32_t node, const char *detail)
+{
+  const sfd_channels_t *channels = owner;
+  const sfd_channel_t *channel = channels->channels[node];
+  if (channel != NULL && channel->has_stream && !channels->closing && channels->handlers->failing != NULL)
+    channels->handlers->failing(channels->owner, node, detail);
+}
+
 static void on_sent(void *owner, int32_t node)
 {
   sfd_channels_t *channels = owner;
@@ -142,8 +150,13 @@ static void on_closed(void *owner)
   channels->handlers->closed(channels->owner);
 }
 
-static const sfd_fabric_events_t fabric_events = {
-    .up = on_up, .down = on_down, .sent = on_sent, .want = on_want, .got = on_got, .closed = on_closed};
+static const sfd_fabric_events_t fabric_events = {.up = on_up,
+                                                  .down = on_down,
+                                                  .failing = on_failing,
+                                                  .sent = on_sent,
+                                                  .want = on_want,
+                                                  .got = on_got,
+                                                  .closed = on_closed};
 
 /* ---- All channels ---- */
 

@@ -62,6 +62,10 @@ typedef struct sfd_channel_handlers {
    * the node and the reason. What is sent to the node from now on opens the channel anew. */
   void (*down)(void *owner, int32_t node, sf_status_t status, const char *detail);
 
+  /* The node is lost, and down will say so, but that can take long: see daemon/fabric/fabric.h. Nothing has changed
+   * yet. May be NULL. */
+  void (*failing)(void *owner, int32_t node, const char *detail);
+
   /* sfd_channels_close has come to its end. */
   void (*closed)(void *owner);
 

@@ -395,12 +395,10 @@ static bool is_needed(const sfd_job_t *job, int32_t node)
   return false;
 }
 
-bool sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail)
+bool sfd_jobs_fail_on(sfd_server_t *server, int32_t node, const char *detail)
 {
   char text[SFD_TEXT_SIZE];
   bool needed = false;
-  sfd_assemblies_node_lost(server, node, detail);
-  sfd_home_node_lost(server, node, detail);
   for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
     next = TAILQ_NEXT(job, entry);
     if (job->state != SFD_JOB_RUNNING || job->rank_nodes == NULL || !has_ranks_on(job, node) || !is_needed(job, node))
@@ -410,6 +408,13 @@ bool sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail)
     needed = true;
   }
   return needed;
+}
+
+bool sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail)
+{
+  sfd_assemblies_node_lost(server, node, detail);
+  sfd_home_node_lost(server, node, detail);
+  return sfd_jobs_fail_on(server, node, detail);
 }
 
 void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason)

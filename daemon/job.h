@@ -145,7 +145,10 @@ void sfd_job_fail(sfd_job_t *job, const char *detail);
 /* Something has left on another node: in a while those who wait for it in vain are told. */
 void sfd_job_sweep_later(sfd_job_t *job);
 
-/* A node is lost, and with it the jobs that have ranks there: whether there are any. */
+/* Fails the jobs that run here and have ranks on the node: whether there are any. */
+bool sfd_jobs_fail_on(sfd_server_t *server, int32_t node, const char *detail);
+
+/* The same, and all else that is to be done when a node is lost. */
 bool sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail);
 
 sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);

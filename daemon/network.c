@@ -196,6 +196,14 @@ static void on_down(void *owner, int32_t node, sf_status_t status, const char *d
   sfd_log(SFD_LOG_NETWORK, needed ? SFD_WARN : SFD_INFO, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
 }
 
+/* What else there is to do can wait for the end of the channel. */
+static void on_failing(void *owner, int32_t node, const char *detail)
+{
+  const sfd_network_t *network = owner;
+  if (sfd_jobs_fail_on(network->server, node, detail))
+    sfd_log(SFD_LOG_NETWORK, SFD_WARN, "node %d is being lost: %s", node, detail);
+}
+
 static void on_closed(void *owner)
 {
   const sfd_network_t *network = owner;
@@ -212,6 +220,7 @@ static const sfd_channel_handlers_t channel_handlers = {
     .arrived = on_arrived,
     .lost = on_lost,
     .down = on_down,
+    .failing = on_failing,
     .closed = on_closed,
     .deferred = on_deferred,
 };

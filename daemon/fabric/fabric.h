@@ -29,6 +29,10 @@ typedef struct sfd_fabric_events {
    * is lost, its buffers are free again. Connecting anew is possible: it makes a new stream. */
   void (*down)(void *owner, int32_t node, sf_status_t status, const char *detail);
 
+  /* The node is gone, or the way to it; down follows. Only where that can take long, because something still uses what
+   * was to be sent or received. May be NULL. */
+  void (*failing)(void *owner, int32_t node, const char *detail);
+
   /* The send under way to the node is over: its buffers can be reused. Says nothing of its arrival. */
   void (*sent)(void *owner, int32_t node);
 

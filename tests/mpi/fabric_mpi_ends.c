@@ -1,12 +1,18 @@
-/* Ends of streams of the mpi fabric, under mpirun: strangers at the door, links that break, streams that are ended
- * while everything is under way; and with the argument "wait", a program to be killed. At least two nodes. */
+/* Ends of streams of the mpi fabric, under mpirun: strangers at the door, links that break, also while MPI keeps the
+ * progress thread, streams that are ended while everything is under way; and with the argument "wait", a program to be
+ * killed. Other arguments: the name of a file that is not there yet. At least two nodes. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/mpi/common/peers.h"
@@ -79,30 +85,99 @@ static void cut_links(void)
   }
 }
 
+static int32_t cutter; /* the node that breaks its links */
+
 static bool is_cut(void)
 {
   bool cut = true;
   for (int32_t node = 0; node < peers_fabric->nnodes; node++) {
-    bool affected = peers_is_peer(node) && (peers_fabric->node == 0 || node == 0);
+    bool affected = peers_is_peer(node) && (peers_fabric->node == cutter || node == cutter);
     cut = cut && (!affected || peers_nodes[node].downs == 1);
   }
   return cut;
 }
 
 /* Both sides learn of it, and can connect anew. */
-static void check_cut(void)
+static void check_end_of_cut(void)
 {
-  if (peers_fabric->node == 0) {
-    be_stranger();
-    cut_links();
-  }
   peers_run_until(is_cut);
   for (int32_t node = 0; node < peers_fabric->nnodes; node++) {
     if (peers_is_peer(node) && !peers_nodes[node].up)
       peers_connect_to(node);
   }
   peers_run_until(peers_all_up);
+  for (int32_t node = 0; node < peers_fabric->nnodes; node++)
+    peers_nodes[node].downs = peers_nodes[node].failings = 0;
   peers_barrier();
+}
+
+static void check_cut(void)
+{
+  cutter = 0;
+  if (peers_fabric->node == 0) {
+    be_stranger();
+    cut_links();
+  }
+  check_end_of_cut();
+}
+
+/* ---- The same while something keeps the progress thread ---- */
+
+static pthread_t loop_thread;
+static _Atomic bool hold, is_held;
+static const char *flag_file;
+
+/* In place of libc's for all libraries. The progress thread calls it when it finds nothing to do. */
+int sched_yield(void)
+{
+  while (hold && !pthread_equal(pthread_self(), loop_thread)) {
+    is_held = true;
+    usleep(1000);
+  }
+  return (int)syscall(SYS_sched_yield);
+}
+
+static bool has_been_held(void)
+{
+  return is_held;
+}
+
+static bool is_flagged(void)
+{
+  return access(flag_file, F_OK) == 0;
+}
+
+static bool is_failing(void)
+{
+  return peers_nodes[1].failings > 0;
+}
+
+/* The user is told before the progress thread knows. */
+static void see_failing(void)
+{
+  hold = true;
+  peers_send_bytes(1, PEERS_TOKEN); /* wakes the thread */
+  peers_run_until(has_been_held);
+  int fd = open(flag_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+  if (fd < 0)
+    peers_fail("%s: %s", flag_file, strerror(errno));
+  close(fd);
+  peers_run_until(is_failing);
+  if (peers_nodes[1].downs != 0)
+    peers_fail("node 1 is down while the progress thread sleeps");
+  hold = false;
+}
+
+static void check_cut_while_held(void)
+{
+  cutter = 1;
+  if (peers_fabric->node == 0) {
+    see_failing();
+  } else if (peers_fabric->node == 1) {
+    peers_run_until(is_flagged);
+    cut_links();
+  }
+  check_end_of_cut();
 }
 
 /* ---- Unrest: streams that are ended in the midst of everything ---- */
@@ -145,25 +220,16 @@ static bool unrest_is_over(void)
   return peers_has_fired();
 }
 
-static void tick(uv_timer_t *handle)
-{
-  (void)handle; /* lets the loop go round */
-}
-
 static void check_unrest(void)
 {
-  static uv_timer_t ticks;
   unsigned ups = 0, downs = 0;
   for (int32_t node = 0; node < peers_fabric->nnodes; node++) {
     peers_nodes[node].staging = malloc(PEERS_GUARDED);
     if (peers_nodes[node].staging == NULL)
       peers_fail("no memory");
   }
-  uv_timer_init(&peers_loop, &ticks);
-  uv_timer_start(&ticks, tick, 1, 1);
   peers_set_timer(3000);
   peers_run_until(unrest_is_over);
-  uv_close((uv_handle_t *)&ticks, NULL);
   for (int32_t node = 0; node < peers_fabric->nnodes; node++) {
     ups += peers_nodes[node].ups;
     downs += peers_nodes[node].downs;
@@ -181,17 +247,30 @@ static void connect_all(void)
   peers_barrier();
 }
 
+static void tick(uv_timer_t *handle)
+{
+  (void)handle; /* lets the loop go round */
+}
+
 int main(int argc, char *argv[])
 {
+  loop_thread = pthread_self();
   peers_prepare(&argc, &argv);
+  flag_file = argc > 1 ? argv[1] : NULL;
   connect_all();
   if (argc > 1 && strcmp(argv[1], "wait") == 0) {
     printf("node %d waits, process %d\n", peers_fabric->node, (int)getpid());
     fflush(stdout);
     peers_pause_ms(60000);
   }
+  static uv_timer_t ticks;
+  uv_timer_init(&peers_loop, &ticks);
+  uv_timer_start(&ticks, tick, 1, 1);
   check_cut();
+  if (argc > 1)
+    check_cut_while_held();
   check_unrest();
+  uv_close((uv_handle_t *)&ticks, NULL);
   peers_finish();
   return 0;
 }

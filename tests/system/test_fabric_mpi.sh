@@ -60,7 +60,8 @@ kill_one() { # MPIRUN...
 with_mpi() { # MPIRUN...
   local program
   for program in fabric_mpi fabric_mpi_ends; do
-    "$@" "$programs/$program" >"$work/out" 2>&1 || fail "$program with $1: exit status $?"
+    rm -f "$work/held"
+    "$@" "$programs/$program" "$work/held" >"$work/out" 2>&1 || fail "$program with $1: exit status $?"
     sed "s|^|$program with $1: |" "$work/out"
   done
   kill_one "$@"

@@ -101,6 +101,7 @@ static void deliver_up(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sfd_mpi_link_t *lin
 {
   peer->current = link;
   peer->refused = false;
+  sfd_mpi_watch(mpi, peer);
   mpi->fabric.events->up(mpi->fabric.owner, peer->node);
 }
 
@@ -108,6 +109,7 @@ static void deliver_down(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sfd_mpi_link_t *l
 {
   peer->current = NULL;
   peer->refused = false;
+  sfd_mpi_unwatch(peer);
   mpi->fabric.events->down(mpi->fabric.owner, peer->node, link->status, link->detail);
   lock(mpi);
   peer->send = peer->fail = NULL; /* the next link may have this one's address */

@@ -50,6 +50,7 @@ static void disconnect(sfd_fabric_t *fabric, int32_t node)
 {
   sfd_mpi_t *mpi = of(fabric);
   sfd_mpi_peer_t *peer = &mpi->peers[node];
+  sfd_mpi_unwatch(peer);
   pthread_mutex_lock(&mpi->lock);
   peer->disconnect = true;
   sfd_mpi_command(mpi, peer);
@@ -65,6 +66,8 @@ static void close_all(sfd_fabric_t *fabric)
 {
   sfd_mpi_t *mpi = of(fabric);
   mpi->closing = true;
+  for (int32_t node = 0; node < mpi->fabric.nnodes; node++)
+    sfd_mpi_unwatch(&mpi->peers[node]);
   pthread_mutex_lock(&mpi->lock);
   mpi->close = true;
   sfd_mpi_command(mpi, NULL);

@@ -66,12 +66,12 @@ void sfd_mpi_connect_next(sfd_mpi_t *mpi, sfd_mpi_link_t *link)
   link->deadline = mpi->now_ns + SFD_MPI_HANDSHAKE_NS;
   link->nin = 0;
   while (link->address < place->naddresses) {
-    sfd_mpi_link_close(link);
+    sfd_mpi_link_close(mpi, link);
     if (try_address(mpi, link, place, link->address++))
       return;
     snprintf(link->detail, sizeof link->detail, "%s", strerror(errno));
   }
-  sfd_mpi_link_close(link);
+  sfd_mpi_link_close(mpi, link);
   char why[sizeof link->detail];
   memcpy(why, link->detail, sizeof why);
   sfd_mpi_stream_fail(mpi, link, SF_ERR_NO_DAEMON, "cannot connect: %s", why);
@@ -211,7 +211,7 @@ static bool answered(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const sfd_mpi_hello_t
     return false;
   }
   if (hello->crossed != 0) {
-    sfd_mpi_link_close(link); /* it is replaced soon, or has its deadline */
+    sfd_mpi_link_close(mpi, link); /* it is replaced soon, or has its deadline */
     return false;
   }
   link->peer->seen_attempt = hello->attempt; /* it has given up its own for this one */

@@ -3,6 +3,10 @@
  *   the loop's thread      the interface (fabric.c), plans of what is sent (outgoing.c), events to the user (deliver.c)
  *   the progress thread    everything else; it alone calls MPI, from MPI_Init to MPI_Finalize, and owns the sockets
  *
+ * MPI may keep the progress thread for as long as it likes: Open MPI sleeps for a second when one of its own
+ * connections breaks, to report that. So the loop's thread looks for ends of links as well (watch.c), through
+ * descriptors of its own, and tells the user that the stream is failing; the rest is as ever.
+ *
  * Payloads travel as MPI messages, in order per pair of nodes, on a communicator of the fabric's own. Beside them there
  * is one TCP connection per stream, its link: it carries the handshake that begins the stream, the end of the stream,
  * and what lets both sides sleep. Messages of a pair are counted in each direction, over all streams that the pair ever
@@ -156,6 +160,8 @@ typedef struct sfd_mpi_link {
   bool of_progress; /* under the lock; freed when nobody has it */
   sfd_mpi_event_t up;
   sfd_mpi_event_t down;
+  int watch_fd;       /* under the lock until up is delivered, then the loop's; -1: none */
+  bool quits;         /* under the lock: one of both sides ends the stream in good order, or the loop's thread knows */
   sf_status_t status; /* of down */
   char detail[320];
 
@@ -180,6 +186,14 @@ typedef struct sfd_mpi_link {
   uint8_t in[512];
 } sfd_mpi_link_t;
 
+/* How the loop's thread hears of the end of a link. */
+typedef struct sfd_mpi_watch {
+  uv_poll_t poll;
+  struct sfd_mpi *mpi;
+  struct sfd_mpi_peer *peer;
+  int fd;
+} sfd_mpi_watch_t;
+
 typedef struct sfd_mpi_outgoing {
   const void *data;
   size_t len;
@@ -190,6 +204,7 @@ typedef struct sfd_mpi_peer {
 
   /* The loop's thread. */
   sfd_mpi_link_t *current; /* the stream as the user knows it; NULL: none */
+  sfd_mpi_watch_t *watch;  /* of its link, or NULL */
   bool refused;            /* the user does not want to read it any more */
   bool no_memory;          /* connecting has failed at once; down is to be called */
   unsigned taken_unsaid;   /* items taken since the progress thread was told to look */
@@ -360,7 +375,7 @@ sfd_mpi_link_t *sfd_mpi_link_new(void); /* any thread; NULL: no memory */
 void sfd_mpi_link_add(sfd_mpi_t *mpi, sfd_mpi_link_t *link);
 
 /* Closes the connection. */
-void sfd_mpi_link_close(sfd_mpi_link_t *link);
+void sfd_mpi_link_close(const sfd_mpi_t *mpi, sfd_mpi_link_t *link);
 
 /* Closes it, and gives it up. */
 void sfd_mpi_link_remove(sfd_mpi_t *mpi, sfd_mpi_link_t *link);
@@ -399,13 +414,17 @@ bool sfd_mpi_welcome(sfd_mpi_t *mpi, sfd_mpi_link_t *link);
 /* The peer's hello. Whether the link is still there, to be read on. */
 bool sfd_mpi_greeted(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const sfd_mpi_hello_t *hello);
 
-/* ---- outgoing.c, deliver.c: the loop's thread ---- */
+/* ---- outgoing.c, deliver.c, watch.c: the loop's thread ---- */
 
 /* Turns pieces into messages. false: no memory. */
 bool sfd_mpi_plan(sfd_mpi_peer_t *peer, const struct iovec iov[], int niov);
 
 /* Calls the user's events. */
 void sfd_mpi_deliver(uv_async_t *async);
+
+/* Watches the link of the peer's current stream from now on, or no longer. Who can't be watched is not. */
+void sfd_mpi_watch(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer);
+void sfd_mpi_unwatch(sfd_mpi_peer_t *peer);
 
 /* Text about a node. */
 void sfd_mpi_describe(const sfd_fabric_t *fabric, int32_t node, char *text, size_t text_size);

@@ -16,7 +16,7 @@ sfd_mpi_link_t *sfd_mpi_link_new(void)
     return NULL;
   link->up = (sfd_mpi_event_t){.kind = SFD_MPI_UP, .of = link};
   link->down = (sfd_mpi_event_t){.kind = SFD_MPI_DOWN, .of = link};
-  link->fd = -1;
+  link->fd = link->watch_fd = -1;
   return link;
 }
 
@@ -27,23 +27,30 @@ void sfd_mpi_link_add(sfd_mpi_t *mpi, sfd_mpi_link_t *link)
   mpi->links = link;
 }
 
-void sfd_mpi_link_close(sfd_mpi_link_t *link)
+/* The loop's thread may have a descriptor of it, so that closing this one alone ends nothing. */
+void sfd_mpi_link_close(const sfd_mpi_t *mpi, sfd_mpi_link_t *link)
 {
-  if (link->fd >= 0)
-    close(link->fd); /* which takes it out of the epoll set */
+  if (link->fd >= 0) {
+    epoll_ctl(mpi->epoll_fd, EPOLL_CTL_DEL, link->fd, NULL);
+    shutdown(link->fd, SHUT_RDWR);
+    close(link->fd);
+  }
   link->fd = -1;
 }
 
 void sfd_mpi_link_release(sfd_mpi_link_t *link, bool *of_whom)
 {
   *of_whom = false;
-  if (!link->of_loop && !link->of_progress)
-    free(link);
+  if (link->of_loop || link->of_progress)
+    return;
+  if (link->watch_fd >= 0)
+    close(link->watch_fd);
+  free(link);
 }
 
 void sfd_mpi_link_remove(sfd_mpi_t *mpi, sfd_mpi_link_t *link)
 {
-  sfd_mpi_link_close(link);
+  sfd_mpi_link_close(mpi, link);
   sfd_mpi_link_t **place = &mpi->links;
   while (*place != link)
     place = &(*place)->next;
@@ -150,7 +157,7 @@ static void lost(sfd_mpi_t *mpi, sfd_mpi_link_t *link, sf_status_t status, const
   if (link->bye && !link->shut)
     epoll_ctl(mpi->epoll_fd, EPOLL_CTL_DEL, link->fd, NULL); /* my own direction is still to be ended */
   else
-    sfd_mpi_link_close(link);
+    sfd_mpi_link_close(mpi, link);
   sfd_mpi_stream_fail(mpi, link, status, "%s", why);
 }
 

@@ -3,6 +3,7 @@
  * At the end of a stream both sides say how many messages they have sent, and go on receiving until they have them all:
  * the other side's sends, whose buffers are the user's, can't end otherwise. None of this waits for the user, so that
  * ending a stream may. */
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@ void sfd_mpi_stream_open(sfd_mpi_t *mpi, sfd_mpi_link_t *link)
   link->state = SFD_MPI_OPEN;
   link->deadline = 0;
   mpi->last_ns = mpi->now_ns; /* there will be messages */
+  link->watch_fd = fcntl(link->fd, F_DUPFD_CLOEXEC, 0);
   pthread_mutex_lock(&mpi->lock);
   link->of_loop = true;
   sfd_mpi_append(peer, &link->up);
@@ -25,6 +27,9 @@ void sfd_mpi_stream_open(sfd_mpi_t *mpi, sfd_mpi_link_t *link)
 
 static void begin_end(sfd_mpi_t *mpi, sfd_mpi_link_t *link)
 {
+  pthread_mutex_lock(&mpi->lock);
+  link->quits = !link->ended;
+  pthread_mutex_unlock(&mpi->lock);
   link->state = SFD_MPI_ENDING;
   link->deadline = mpi->now_ns + SFD_MPI_END_NS;
   link->peer->sending = false;

@@ -116,6 +116,15 @@ static void on_down(void *owner, int32_t node, sf_status_t status, const char *d
   peers_forget(&peers_nodes[node]);
 }
 
+static void on_failing(void *owner, int32_t node, const char *detail)
+{
+  (void)owner;
+  (void)detail;
+  if (!peers_nodes[node].up)
+    peers_fail("node %d is failing though it is not up", node);
+  peers_nodes[node].failings++;
+}
+
 static void on_sent(void *owner, int32_t node)
 {
   (void)owner;
@@ -164,8 +173,13 @@ static void on_closed(void *owner)
   closed = true;
 }
 
-static const sfd_fabric_events_t events = {
-    .up = on_up, .down = on_down, .sent = on_sent, .want = on_want, .got = on_got, .closed = on_closed};
+static const sfd_fabric_events_t events = {.up = on_up,
+                                           .down = on_down,
+                                           .failing = on_failing,
+                                           .sent = on_sent,
+                                           .want = on_want,
+                                           .got = on_got,
+                                           .closed = on_closed};
 
 static void on_timer(uv_timer_t *handle)
 {

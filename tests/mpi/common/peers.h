@@ -17,7 +17,7 @@
 typedef struct peers_node {
   bool up, sending, connecting;
   uint64_t sent, received; /* bytes of this stream */
-  unsigned ups, downs;
+  unsigned ups, downs, failings;
   uint8_t *staging; /* what is being sent may lie here: PEERS_GUARDED bytes */
   uint8_t *buffer;  /* where bytes are received */
   size_t room;
