@@ -8,6 +8,7 @@
 #include "daemon/group.h"
 #include "daemon/key.h"
 #include "daemon/offload_job.h"
+#include "daemon/offload_lists.h"
 #include "daemon/offload_unpack.h"
 #include "daemon/segment.h"
 #include "daemon/setup.h"
@@ -108,145 +109,83 @@ void sfd_offload_handle_claims(sfd_session_t *session, const Sfproto__Message *m
 
 /* ---- Graphs ------------------------------------------------------------------------------------------------------ */
 
-/* The edges of one member of this node. */
-typedef struct list {
-  int fd; /* -1: none, or mapped already */
-  sfd_mapping_t *mapping;
-  sfd_block_t *blocks;
-  int32_t nblocks;
-  int64_t nroots;
-} list_t;
-
 struct sfd_offload {
   sfd_graph_t *graph;
+  sfd_lists_t *lists;
   void *pairs; /* tsearch */
-  int32_t nlists;
-  list_t lists[]; /* by member of this node */
 };
 
 /* The edges between two ranks and the operations on them, in one direction. What is offered last wins: who is so much
  * behind will not be matched any more. */
 typedef struct pair {
-  uint64_t key; /* first */
-  sfd_route_t *route;
+  uint64_t key;       /* first */
+  sfd_route_t *route; /* the lists' */
   sfd_offer_t sources[SFSHM_LANE_SLOTS];
   sfd_offer_t targets[SFSHM_LANE_SLOTS];
 } pair_t;
 
-void sfd_offload_keep_lists(sfd_graph_t *graph)
+/* For one use of the lists, which is taken over. */
+static void make_offload(sfd_graph_t *graph, sfd_lists_t *lists)
 {
-  const sfd_group_t *group = graph->group;
-  sfd_server_t *server = group->job->server;
-  if (!sfd_offload_is_on(server) || (group->nlocals < 2 && group->nnodes < 2) ||
-      server->nheld_fds > server->max_held_fds / 4)
+  sfd_offload_t *offload = lists != NULL ? calloc(1, sizeof *offload) : NULL;
+  if (offload == NULL) {
+    sfd_lists_release(lists);
     return;
-  sfd_offload_t *offload = calloc(1, sizeof *offload + (size_t)group->nlocals * sizeof offload->lists[0]);
-  if (offload == NULL)
-    return;
-  offload->graph = graph;
-  offload->nlists = group->nlocals;
-  for (int32_t i = 0; i < group->nlocals; i++) {
-    sfd_setup_member_t *member = &graph->setup->members[i];
-    offload->lists[i] = (list_t){member->edges_fd, NULL, member->blocks, member->nblocks, member->nroots};
-    member->edges_fd = -1;
-    member->blocks = NULL;
-    member->nblocks = 0;
   }
+  offload->graph = graph;
+  offload->lists = lists;
   graph->offload = offload;
 }
 
-static void free_pair(void *opaque)
+void sfd_offload_keep_lists(sfd_graph_t *graph)
 {
-  pair_t *pair = opaque;
-  sfd_route_release(pair->route);
-  free(pair);
+  const sfd_group_t *group = graph->group;
+  const sfd_server_t *server = group->job->server;
+  if (sfd_offload_is_on(server) && (group->nlocals > 1 || group->nnodes > 1) &&
+      server->nheld_fds <= server->max_held_fds / 4)
+    make_offload(graph, sfd_lists_create(graph));
+}
+
+sfd_lists_t *sfd_offload_lists(const sfd_graph_t *graph)
+{
+  return graph->offload != NULL ? graph->offload->lists : NULL;
+}
+
+void sfd_offload_use_lists(sfd_graph_t *graph, sfd_lists_t *lists)
+{
+  make_offload(graph, sfd_lists_hold(lists));
 }
 
 void sfd_offload_free(sfd_offload_t *offload)
 {
   if (offload == NULL)
     return;
-  tdestroy(offload->pairs, free_pair);
-  for (int32_t i = 0; i < offload->nlists; i++) {
-    sfd_job_close_fd(offload->graph->group->job, offload->lists[i].fd);
-    sfd_mapping_release(offload->lists[i].mapping);
-    free(offload->lists[i].blocks);
-  }
+  tdestroy(offload->pairs, free);
+  sfd_lists_release(offload->lists);
   free(offload);
-}
-
-/* The member's edge list, mapped at first use. NULL also if its blocks are in inboxes. */
-static sfd_mapping_t *map_list(const sfd_offload_t *offload, list_t *list)
-{
-  sfshm_region_t region;
-  if (list->mapping != NULL || list->fd < 0)
-    return list->mapping;
-  if (sfshm_region_map(list->fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &region) == SF_OK) {
-    list->mapping = sfd_mapping_create(&region);
-    if (list->mapping == NULL)
-      sfshm_region_destroy(&region);
-  }
-  sfd_job_close_fd(offload->graph->group->job, list->fd);
-  list->fd = -1;
-  return list->mapping;
 }
 
 int32_t sfd_offload_blocks(sfd_offload_t *offload, int32_t place, const sfd_block_t **blocks_p, sfd_mapping_t **list_p)
 {
-  list_t *list = &offload->lists[sfd_group_local(offload->graph->group, place)];
-  *blocks_p = list->blocks;
-  *list_p = map_list(offload, list);
-  return list->nblocks;
-}
-
-static const sfd_block_t *find_block(const list_t *list, int32_t owner)
-{
-  int32_t low = 0, high = list->nblocks;
-  while (low < high) {
-    int32_t middle = low + (high - low) / 2;
-    if (list->blocks[middle].rank < owner)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < list->nblocks && list->blocks[low].rank == owner ? &list->blocks[low] : NULL;
-}
-
-/* The way from the roots of one rank to the leaves of another or back; both by place in the group. */
-static sfd_route_t *make_route(const sfd_offload_t *offload, int32_t owner, int32_t leaf, sfshm_operation_t operation)
-{
-  const sfd_group_t *group = offload->graph->group;
-  list_t *list = (list_t *)&offload->lists[sfd_group_local(group, leaf)];
-  const sfd_block_t *block = find_block(list, owner);
-  sfd_mapping_t *mapping = block != NULL ? map_list(offload, list) : NULL;
-  if (mapping == NULL)
-    return NULL;
-  sfd_route_t *route = sfd_route_create(sfd_mapping_hold(mapping), block->offset, block->nedges, block->nvalues,
-                                        offload->lists[sfd_group_local(group, owner)].nroots, operation);
-  if (route == NULL)
-    sfd_mapping_release(mapping);
-  return route;
+  return sfd_lists_blocks(offload->lists, place, blocks_p, list_p);
 }
 
 /* The pair of an operation, made at first use; NULL if there is no such. */
 static pair_t *find_pair(sfd_offload_t *offload, int32_t writer, int32_t reader, sfshm_operation_t operation)
 {
-  uint64_t key = (uint64_t)operation << 62 | (uint64_t)(uint32_t)writer << 31 | (uint32_t)reader;
+  uint64_t key = sfd_lists_key(writer, reader, operation);
   pair_t *pair = sfd_key_find(offload->pairs, key);
   if (pair != NULL)
     return pair;
-  bool bcast = operation == SFSHM_BCAST;
-  sfd_route_t *route = make_route(offload, bcast ? writer : reader, bcast ? reader : writer, operation);
+  sfd_route_t *route = sfd_lists_route(offload->lists, writer, reader, operation);
   pair = route != NULL ? calloc(1, sizeof *pair) : NULL;
-  if (pair == NULL) {
-    sfd_route_release(route);
+  if (pair == NULL)
     return NULL;
-  }
   pair->key = key;
   pair->route = route;
   if (sfd_key_insert(&offload->pairs, pair))
     return pair;
-  free_pair(pair);
+  free(pair);
   return NULL;
 }
 

@@ -48,6 +48,10 @@ void sfd_offload_close(sfd_offer_rank_t *offers);
  * the graph is offloaded. */
 void sfd_offload_keep_lists(struct sfd_graph *graph);
 
+/* The lists kept for a graph, NULL if there are none; and a graph with the same edges is to use them, too. */
+struct sfd_lists *sfd_offload_lists(const struct sfd_graph *graph);
+void sfd_offload_use_lists(struct sfd_graph *graph, struct sfd_lists *lists);
+
 /* What is kept for a graph; NULL is accepted. */
 typedef struct sfd_offload sfd_offload_t;
 void sfd_offload_free(sfd_offload_t *offload);

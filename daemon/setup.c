@@ -215,12 +215,12 @@ void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
     status = sfd_wants_make_trunks(graph);
   if (status == SF_OK)
     status = sfd_peers_send(graph);
-  if (status == SF_OK)
-    sfd_again_keep(graph);
-  if (status == SF_OK)
-    begin_round_2(graph);
-  else
+  if (status != SF_OK) {
     fail_round_2(graph, status, sfshm_error_detail());
+    return;
+  }
+  begin_round_2(graph);
+  sfd_again_keep(graph);
 }
 
 /* Takes over the edge list's descriptor. */
