@@ -383,14 +383,27 @@ static int each_fd(void (*visit)(int fd))
 }
 
 /* A socket filter that lets nothing pass works below TCP: not even acknowledgements arrive. */
-static void deafen(int fd)
+static int attach_filter(int fd)
 {
   struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
   const struct sock_fprog filter = {.len = 1, .filter = &nothing};
+  return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+}
+
+bool sftest_tcp_can_cut_links(void)
+{
+  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  bool can = attach_filter(fd) == 0;
+  close(fd);
+  return can;
+}
+
+static void deafen(int fd)
+{
   struct sockaddr_in peer;
   socklen_t size = sizeof peer;
   if (getpeername(fd, (struct sockaddr *)&peer, &size) == 0 && peer.sin_family == AF_INET)
-    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter), 0);
+    ck_assert_int_eq(attach_filter(fd), 0);
 }
 
 void sftest_tcp_cut_links(void)

@@ -89,7 +89,9 @@ bool sftest_tcp_all_sent(void); /* and all that was sent has arrived */
 /* A socket that is connected to the node, but is no fabric's. */
 int sftest_tcp_stranger(int node);
 
-/* From now on nothing arrives at any connection of this process that there is now. */
+/* From now on nothing arrives at any connection of this process that there is now. Some machines let only root do it.
+ */
+bool sftest_tcp_can_cut_links(void);
 void sftest_tcp_cut_links(void);
 
 /* Open descriptors of this process. */

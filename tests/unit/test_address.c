@@ -273,7 +273,7 @@ int main(void)
   if (geteuid() == 0)
     suite_add_tcase(suite, directory());
   else
-    printf("skipped: the directory in /tmp is tested as another user, which needs root\n");
+    printf("part skipped: the directory in /tmp is tested as another user, which needs root\n");
   suite_add_tcase(suite, connecting());
   return sftest_run(suite);
 }

@@ -210,7 +210,7 @@ START_TEST(forked_child_hides_nothing)
   int report[2];
   int pidfd = sfd_peer_pidfd(getpid());
   if (pidfd < 0) {
-    puts("skipped: forked_child_hides_nothing: this kernel has no pidfds");
+    puts("part skipped: forked_child_hides_nothing: this kernel has no pidfds");
     return;
   }
   close(pidfd);

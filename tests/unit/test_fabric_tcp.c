@@ -460,7 +460,10 @@ static Suite *tcp_suite(void)
   tcase_add_test(tcase, peer_that_begins_afresh);
   tcase_add_test(tcase, user_that_refuses);
   tcase_add_test(tcase, close_and_disconnect_in_every_state);
-  tcase_add_test(tcase, silent_link_is_noticed);
+  if (sftest_tcp_can_cut_links())
+    tcase_add_test(tcase, silent_link_is_noticed);
+  else
+    puts("part skipped: silent links: no socket filters for this user");
   tcase_add_test(tcase, stopped_peer_is_not_silent);
   tcase_add_test(tcase, idle_fabric_sleeps);
   suite_add_tcase(suite, tcase);
