@@ -71,6 +71,7 @@ void sfd_session_close(sfd_session_t *session)
   session->query.remote = NULL;
   close_handle((uv_handle_t *)&session->poll);
   close_handle((uv_handle_t *)&session->timer);
+  close_handle((uv_handle_t *)&session->retry);
   if (session->alerts != NULL)
     close_handle((uv_handle_t *)&session->alert_poll);
   if (session->pidfd >= 0)
@@ -286,17 +287,31 @@ static void flush(sfd_session_t *session, sfproto_conn_t *conn, size_t max_bytes
   lose(session, reason);
 }
 
+static void on_retry(uv_timer_t *timer)
+{
+  sfd_session_t *session = timer->data;
+  sfd_server_attend(session->server, session);
+}
+
+/* Whether the socket's becoming writable is worth waiting for. */
+static bool has_output(sfd_session_t *session, const sfproto_conn_t *conn)
+{
+  if (sfproto_conn_crowded(conn) && !uv_is_active((uv_handle_t *)&session->retry))
+    uv_timer_start(&session->retry, on_retry, SFPROTO_CROWDED_MS, 0);
+  return sfproto_conn_queued_bytes(conn) > 0 && !sfproto_conn_crowded(conn);
+}
+
 static void wait_for_events(sfd_session_t *session)
 {
-  bool output = sfproto_conn_queued_bytes(session->conn) > 0 ||
-                (session->query.active && !sfd_remote_waits(session->query.remote));
+  bool output =
+      has_output(session, session->conn) || (session->query.active && !sfd_remote_waits(session->query.remote));
   int events = UV_READABLE | (output ? UV_WRITABLE : 0);
   if (events != session->events)
     uv_poll_start(&session->poll, events, on_poll);
   session->events = events;
   if (session->alerts == NULL)
     return;
-  int alert_events = sfproto_conn_queued_bytes(session->alerts) > 0 ? UV_WRITABLE : 0;
+  int alert_events = has_output(session, session->alerts) ? UV_WRITABLE : 0;
   if (alert_events == session->alert_events)
     return;
   if (alert_events != 0)
@@ -368,8 +383,9 @@ sf_status_t sfd_session_create(sfd_server_t *server, int fd, sfd_session_t **ses
   if (status != SF_OK)
     goto err_conn;
   uv_timer_init(server->loop, &session->timer);
-  session->timer.data = session;
-  session->nhandles++;
+  uv_timer_init(server->loop, &session->retry);
+  session->timer.data = session->retry.data = session;
+  session->nhandles += 2;
   uv_timer_start(&session->timer, on_timeout, (uint64_t)server->options->hello_timeout_ms, 0);
   sfd_peer_credentials(fd, &session->uid, &session->pid);
   TAILQ_INSERT_TAIL(&server->sessions, session, entry);

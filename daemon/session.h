@@ -67,6 +67,7 @@ typedef struct sfd_session {
   uv_poll_t alert_poll;
   uv_poll_t process_poll;
   uv_timer_t timer; /* waiting for Hello, or for the other end to take the last word */
+  uv_timer_t retry; /* runs while a connection is crowded, see conn.h */
   int events;       /* that poll waits for */
   int alert_events;
   int nhandles; /* that are not closed yet */

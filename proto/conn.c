@@ -14,6 +14,8 @@
 #include "proto/writer.h"
 #include "shm/error.h"
 
+#define CROWDED_LIMIT_MS 10000
+
 struct sfproto_conn {
   int fd;
   sfproto_reader_t reader;
@@ -65,6 +67,11 @@ size_t sfproto_conn_queued_bytes(const sfproto_conn_t *conn)
   return conn->writer.queued_bytes;
 }
 
+bool sfproto_conn_crowded(const sfproto_conn_t *conn)
+{
+  return conn->writer.crowded;
+}
+
 sf_status_t sfproto_conn_read(sfproto_conn_t *conn)
 {
   return sfproto_reader_read(&conn->reader, conn->fd);
@@ -109,17 +116,29 @@ static sf_status_t wait_for(int fd, short events, int64_t deadline_ms)
   return SF_OK;
 }
 
+/* Waits until it is worth while to flush again. */
+static sf_status_t wait_to_flush(const sfproto_conn_t *conn, int64_t crowded_until_ms)
+{
+  if (!sfproto_conn_crowded(conn))
+    return wait_for(conn->fd, POLLOUT, INT64_MAX);
+  if (now_ms() >= crowded_until_ms)
+    return sfshm_error(SF_ERR_LIMIT, "too many descriptors of this user are under way in sockets (limit: ulimit -n)");
+  poll(NULL, 0, SFPROTO_CROWDED_MS);
+  return SF_OK;
+}
+
 /* What an error leaves in the queue goes out before the next message. */
 sf_status_t sfproto_conn_send(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds)
 {
   sf_status_t status = sfproto_conn_queue(conn, message, fds, nfds);
   if (status != SF_OK)
     return status;
+  int64_t crowded_until_ms = now_ms() + CROWDED_LIMIT_MS;
   for (;;) {
     status = sfproto_conn_flush(conn);
     if (status != SF_OK || sfproto_conn_queued_bytes(conn) == 0)
       return status;
-    status = wait_for(conn->fd, POLLOUT, INT64_MAX);
+    status = wait_to_flush(conn, crowded_until_ms);
     if (status != SF_OK)
       return status;
   }

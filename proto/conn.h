@@ -43,6 +43,10 @@ sf_status_t sfproto_conn_queue(sfproto_conn_t *conn, const Sfproto__Message *mes
 sf_status_t sfproto_conn_flush(sfproto_conn_t *conn);
 size_t sfproto_conn_queued_bytes(const sfproto_conn_t *conn);
 
+/* Whether what is left waits for descriptors under way to become fewer, see writer.h: flush again after so long. */
+#define SFPROTO_CROWDED_MS 2
+bool sfproto_conn_crowded(const sfproto_conn_t *conn);
+
 /* Reads what is there without blocking. SF_OK also when nothing is; SF_ERR_DAEMON_LOST at end of file or reset;
  * SF_ERR_PROTO and SF_ERR_VERSION for what the protocol forbids, with a detail; SF_ERR_LIMIT when this process is out
  * of descriptors (MSG_CTRUNC). Messages that were complete before the offence can still be taken. */
@@ -53,7 +57,7 @@ bool sfproto_conn_next(sfproto_conn_t *conn, sfproto_incoming_t *incoming);
 void sfproto_incoming_free(sfproto_incoming_t *incoming); /* frees the message, closes descriptors left (fd >= 0) */
 
 /* Blocking forms for clients and tools: flush everything; wait for one message. timeout_ms < 0: for ever. EINTR is
- * handled. SF_ERR_TIMEOUT, else as above. */
+ * handled. SF_ERR_TIMEOUT, SF_ERR_LIMIT after seconds of being crowded, else as above. */
 sf_status_t sfproto_conn_send(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds);
 sf_status_t sfproto_conn_receive(sfproto_conn_t *conn, int64_t timeout_ms, sfproto_incoming_t *incoming);
 

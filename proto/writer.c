@@ -157,8 +157,6 @@ static sf_status_t send_error(void)
   case EPIPE:
   case ECONNRESET:
     return sfshm_error_errno(SF_ERR_DAEMON_LOST, "the other end of the control connection is gone");
-  case ETOOMANYREFS:
-    return sfshm_error_errno(SF_ERR_LIMIT, "too many descriptors of this user are under way in sockets");
   default:
     return sfshm_error_errno(SF_ERR_SYS, "cannot write to the control connection");
   }
@@ -166,9 +164,11 @@ static sf_status_t send_error(void)
 
 sf_status_t sfproto_writer_flush(sfproto_writer_t *writer, int fd)
 {
+  writer->crowded = false;
   while (writer->first != NULL) {
     ssize_t sent = send_rest(writer->first, fd);
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+    writer->crowded = sent < 0 && errno == ETOOMANYREFS;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ETOOMANYREFS))
       return SF_OK;
     if (sent < 0)
       return send_error();

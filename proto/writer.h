@@ -3,6 +3,7 @@
 #ifndef SFPROTO_WRITER_H
 #define SFPROTO_WRITER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <sf/sf_status.h>
@@ -16,6 +17,7 @@ typedef struct sfproto_writer {
   sfproto_output_t *first;
   sfproto_output_t *last;
   size_t queued_bytes;
+  bool crowded; /* see sfproto_writer_flush */
 } sfproto_writer_t;
 
 void sfproto_writer_release(sfproto_writer_t *writer);
@@ -24,8 +26,9 @@ void sfproto_writer_release(sfproto_writer_t *writer);
  * SF_ERR_ARG: an entry of fds is no open descriptor. */
 sf_status_t sfproto_writer_queue(sfproto_writer_t *writer, const Sfproto__Message *message, const int fds[], int nfds);
 
-/* Writes what the socket takes without blocking. SF_ERR_DAEMON_LOST when the other end is gone; SF_ERR_LIMIT when more
- * descriptors of this user are under way than the system permits: the frame stays queued and can be flushed later. */
+/* Writes what the socket takes without blocking. SF_ERR_DAEMON_LOST when the other end is gone. When more descriptors
+ * of this user are under way than the system permits (others of its processes may have sent them), the writer is
+ * crowded until a later flush goes through; nothing tells when it would. */
 sf_status_t sfproto_writer_flush(sfproto_writer_t *writer, int fd);
 
 #endif

@@ -3,11 +3,15 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 
 #include "shm/error.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+
+#define NOBODY 65534
 
 static int fds_before;
 static sfproto_conn_t *left;
@@ -205,6 +209,45 @@ START_TEST(full_socket)
 }
 END_TEST
 
+/* A user may have so many descriptors under way in sockets, which doesn't bind root: what would be too many waits. */
+START_TEST(crowded)
+{
+  int fds[8], flood[2], taken = 0;
+  sfproto_conn_t *flooder;
+  uid_t user = geteuid();
+  struct rlimit before;
+  ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const struct rlimit low = {.rlim_cur = 64, .rlim_max = before.rlim_max};
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+  if (user == 0)
+    ck_assert_int_eq(seteuid(NOBODY), 0);
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, flood), 0);
+  ck_assert_int_eq(sfproto_conn_create(flood[0], &flooder), SF_OK);
+  make_fds(1, 8, fds);
+  while (!sfproto_conn_crowded(flooder)) {
+    ck_assert_int_eq(queue(flooder, 0, 0, fds, 8), SF_OK);
+    ck_assert_int_eq(sfproto_conn_flush(flooder), SF_OK);
+    ck_assert_int_lt(taken++, 100);
+  }
+  ck_assert_int_eq(queue(left, 1, 10, fds, 3), SF_OK);
+  ck_assert_int_eq(sfproto_conn_flush(left), SF_OK);
+  ck_assert(sfproto_conn_crowded(left) && sfproto_conn_queued_bytes(left) > 0);
+  sfproto_conn_destroy(flooder);
+  close(flood[1]);
+  ck_assert_int_eq(send_message(left, 2, 10), SF_OK); /* waits until the kernel has cleared away */
+  ck_assert(!sfproto_conn_crowded(left) && sfproto_conn_queued_bytes(left) == 0);
+  close_fds(8, fds);
+  sfproto_incoming_t incoming;
+  ck_assert_int_eq(sfproto_conn_receive(right, -1, &incoming), SF_OK);
+  expect_message(&incoming, 1, 10, 1, 3);
+  ck_assert_int_eq(sfproto_conn_receive(right, -1, &incoming), SF_OK);
+  expect_message(&incoming, 2, 10, 0, 0);
+  ck_assert_int_eq(seteuid(user), 0);
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+  prctl(PR_SET_DUMPABLE, 1); /* leaks are looked for by ptrace, which a change of user takes away */
+}
+END_TEST
+
 START_TEST(untaken_output_is_closed)
 {
   int fds[4];
@@ -346,6 +389,7 @@ static TCase *sending(void)
   tcase_add_test(tcase, impossible_descriptors);
   tcase_add_test(tcase, partial_writes);
   tcase_add_test(tcase, full_socket);
+  tcase_add_test(tcase, crowded);
   tcase_add_test(tcase, untaken_output_is_closed);
   tcase_add_test(tcase, other_end_gone);
   tcase_add_test(tcase, other_end_gone_unread);
