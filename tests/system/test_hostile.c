@@ -10,6 +10,7 @@
 
 #define ASSAULT_MS 1000  /* of each kind alone */
 #define ALL_MS 3000      /* of all together */
+#define BEGIN_MS 20000   /* within which each must have begun: they keep each other from joining */
 #define ANSWER_MS 3000   /* within which a new job must have been served, on busy cores */
 #define GROWTH_KIB 16384 /* of sfd, that the allocator may keep */
 
@@ -31,11 +32,19 @@ typedef struct battle {
   sftest_assault_t *assaults;
 } battle_t;
 
-/* New jobs are served all the time. */
-static void watch(const sftest_node_t *node, int64_t duration_ms)
+static bool all_begun(const battle_t *battle, int first, int last)
 {
-  int64_t until = sftest_now_ms() + duration_ms, slowest_ms = 0;
-  while (sftest_now_ms() < until) {
+  for (int i = first; i <= last; i++)
+    if (battle->assaults[i].attempts == 0)
+      return false;
+  return true;
+}
+
+/* New jobs are served all the time. */
+static void watch(const sftest_node_t *node, const battle_t *battle, int first, int last, int64_t duration_ms)
+{
+  int64_t begin = sftest_now_ms(), limit = begin + sftest_limit_ms(BEGIN_MS), slowest_ms = 0;
+  while (sftest_now_ms() < begin + duration_ms || (sftest_now_ms() < limit && !all_begun(battle, first, last))) {
     int64_t before = sftest_now_ms();
     sftest_expect_serving(node);
     int64_t took = sftest_now_ms() - before;
@@ -52,7 +61,7 @@ static void fight(const sftest_node_t *node, int first, int last, int64_t durati
   battle->assaults = sftest_shared((size_t)NKINDS * sizeof *battle->assaults);
   for (int i = first; i <= last; i++)
     sftest_job_start(&battle->jobs[i], node, kinds[i].size, kinds[i].run, &battle->assaults[i]);
-  watch(node, duration_ms);
+  watch(node, battle, first, last, duration_ms);
   for (int i = first; i <= last; i++)
     battle->assaults[i].over = true;
   for (int i = first; i <= last; i++) {
