@@ -185,8 +185,7 @@ static void free_requests(sf_request_t *request)
   }
 }
 
-/* What would be a plan's. */
-static void free_own_plan(sf_graph_t *graph)
+void sfc_graph_free_own_plan(sf_graph_t *graph)
 {
   for (int32_t i = 0; i < graph->nlanes; i++) {
     sfc_link_destroy(&graph->lanes[i].as_root);
@@ -215,7 +214,7 @@ void sfc_graph_free(sf_graph_t *graph)
   sfc_composites_free(graph->composites);
   sfc_multi_free(graph);
   if (graph->plan == NULL)
-    free_own_plan(graph);
+    sfc_graph_free_own_plan(graph);
   for (int32_t i = 0; i < graph->nlanes; i++)
     sfc_offload_free_lane(&graph->lanes[i]);
   free(graph->lanes);

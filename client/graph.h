@@ -163,4 +163,7 @@ void sfc_graph_unlink(sf_graph_t *graph);
 void sfc_graph_drop_retiring(sf_context_t *context);
 void sfc_graph_free(sf_graph_t *graph);
 
+/* Frees what would be a plan's. */
+void sfc_graph_free_own_plan(sf_graph_t *graph);
+
 #endif

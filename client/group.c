@@ -114,6 +114,15 @@ static void free_group(sf_group_t *group)
   free(group);
 }
 
+bool sfc_group_is_local(const sf_group_t *group)
+{
+  const sf_context_t *context = group->context;
+  for (int32_t rank = 0; rank < group->size && context->rank_nodes != NULL; rank++)
+    if (sfc_context_node_of(context, sfc_group_job_rank(group, rank)) != context->node)
+      return false;
+  return true;
+}
+
 sf_group_t *sfc_group_hold(sf_group_t *group)
 {
   pthread_mutex_lock(&group->context->lock);

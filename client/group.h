@@ -20,4 +20,7 @@ static inline int32_t sfc_group_job_rank(const sf_group_t *group, int32_t rank)
   return group->ranks == NULL ? rank : group->ranks[rank];
 }
 
+/* Whether all its ranks are on this node: then all of them know. */
+bool sfc_group_is_local(const sf_group_t *group);
+
 #endif

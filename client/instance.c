@@ -44,14 +44,16 @@ int32_t sfc_instance_nends(const sf_graph_t *graph)
 }
 
 /* Slots into which the others write, and control lines. */
-sf_status_t sfc_instance_make_slots(sf_graph_t *graph)
+sf_status_t sfc_instance_make_slots(sf_graph_t *graph, size_t more_bytes, uint64_t *more_p)
 {
   int32_t n = sfc_instance_nends(graph);
   if (n == 0)
     return SF_OK;
-  sf_status_t status = sfc_heap_take(&graph->context->inbox, (size_t)n * LANE_BYTES, &graph->shared);
+  sf_status_t status = sfc_heap_take(&graph->context->inbox, (size_t)n * LANE_BYTES + more_bytes, &graph->shared);
   if (status != SF_OK)
     return status;
+  if (more_p != NULL)
+    *more_p = (uint64_t)n * LANE_BYTES;
   for (int32_t i = 0; i < n; i++) {
     char *memory = (char *)graph->shared.address + (size_t)i * LANE_BYTES;
     graph->lanes[i].rx.slots = (sfshm_slot_t *)(void *)memory;

@@ -9,8 +9,9 @@
 /* Lists of lanes by what they do. SF_ERR_NOMEM. */
 sf_status_t sfc_instance_make_tables(sf_graph_t *graph);
 
-/* Slots into which the others write, and control lines. */
-sf_status_t sfc_instance_make_slots(sf_graph_t *graph);
+/* Slots into which the others write, and control lines. Behind them more bytes; *more_p: from where on, in
+ * graph->shared. Without lanes there is nothing, and *more_p is left alone. */
+sf_status_t sfc_instance_make_slots(sf_graph_t *graph, size_t more_bytes, uint64_t *more_p);
 
 /* How many of the lanes, the first ones, lead to ranks of this node; and where the other end of one of them writes. */
 int32_t sfc_instance_nends(const sf_graph_t *graph);

@@ -19,16 +19,6 @@ static sf_status_t need_multi(sf_graph_t *graph)
   return graph->multi != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "multi-graph");
 }
 
-/* Whether all ranks of the graph's group are on this node: then all of them know. */
-static bool is_local(const sf_graph_t *graph)
-{
-  const sf_group_t *group = graph->group;
-  for (int32_t rank = 0; rank < group->size; rank++)
-    if (sfc_context_node_of(group->context, sfc_group_job_rank(group, rank)) != group->context->node)
-      return false;
-  return true;
-}
-
 /* A rank for which something has failed still has to take part in the set-up for which the others wait: with input that
  * makes it fail for all of them. */
 static sf_status_t create(sf_status_t before, sf_graph_t *graph, int64_t nroots, int64_t nleaves, const int64_t leaf[],
@@ -173,7 +163,7 @@ static sf_status_t find_leaf_ranks(sf_graph_t *graph)
   sf_status_t status = sfc_multi_root_ranks(graph, &roots);
   if (graph->multi == NULL)
     return status;
-  if (is_local(graph))
+  if (sfc_group_is_local(graph->group))
     return status == SF_OK ? sfc_ranks_of_leaves(graph, &graph->multi->leaf_ranks) : status;
   status = make_edges(status, graph, false);
   if (status == SF_OK)
@@ -293,7 +283,7 @@ static sf_status_t make_graph(sf_graph_t *graph)
   const sfc_ranks_t *leaves;
   sfc_multi_t *multi = graph->multi;
   sf_status_t status = sfc_multi_leaf_ranks(graph, &leaves), before = status;
-  if (status != SF_OK && !is_local(graph))
+  if (status != SF_OK && !sfc_group_is_local(graph->group))
     return status; /* for all */
   if (multi->edges == NULL)
     status = make_edges(before, graph, true);

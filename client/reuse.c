@@ -17,12 +17,11 @@ static bool prepare(sf_graph_t *graph, sfc_plan_t *plan)
   if (status == SF_OK)
     status = sfc_instance_make_tables(graph);
   if (status == SF_OK)
-    status = sfc_instance_make_slots(graph);
+    status = sfc_instance_make_slots(graph, 0, NULL);
   return status == SF_OK;
 }
 
-/* Makes the graph as empty as it was. Nobody has been told of its slots. */
-static void take_back(sf_graph_t *graph)
+void sfc_reuse_take_back(sf_graph_t *graph)
 {
   sf_graph_t empty = {.context = graph->context,
                       .group = graph->group,
@@ -35,16 +34,19 @@ static void take_back(sf_graph_t *graph)
                       .generation = graph->generation};
   if (graph->shared.address != NULL)
     sfc_heap_give(&graph->context->inbox, &graph->shared);
+  if (graph->plan == NULL)
+    sfc_graph_free_own_plan(graph);
   free(graph->lanes);
   free(graph->senders[0]);
   free(graph->expecting);
   free(graph->table);
   sfc_trunks_free(graph->trunks);
-  sfc_plan_let_go(graph->context, graph->plan);
+  if (graph->plan != NULL)
+    sfc_plan_let_go(graph->context, graph->plan);
   *graph = empty;
 }
 
-static sf_status_t propose(const sf_graph_t *graph, sfproto_incoming_t *ready)
+static sf_status_t send_proposal(const sf_graph_t *graph, const sfc_proposal_t *proposal, sfproto_incoming_t *ready)
 {
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
@@ -58,6 +60,8 @@ static sf_status_t propose(const sf_graph_t *graph, sfproto_incoming_t *ready)
   }
   for (int32_t i = 0; i < n; i++) {
     sfc_instance_describe(graph, i, &ends[i]);
+    ends[i].has_marks = proposal->marks != NULL;
+    ends[i].marks = proposal->marks != NULL ? graph->shared.offset + proposal->marks[i] : 0;
     pointers[i] = &ends[i];
   }
   create.group = graph->group->number;
@@ -65,8 +69,9 @@ static sf_status_t propose(const sf_graph_t *graph, sfproto_incoming_t *ready)
   create.nleaves = graph->nleaves;
   create.flags = graph->flags;
   create.has_again = create.has_nroot_ranks = true;
-  create.again = sfc_plan_number(graph->plan);
-  create.nroot_ranks = sfc_plan_nroot_ranks(graph->plan);
+  create.again = proposal->of;
+  create.has_part = create.part = proposal->part;
+  create.nroot_ranks = proposal->nroot_ranks;
   create.lanes = pointers;
   create.n_lanes = (size_t)n;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
@@ -79,30 +84,33 @@ out:
 }
 
 /* The others believe that the graph is ready: they have to know if it is not. */
-static void finish(sf_graph_t *graph, const sfproto_incoming_t *ready)
+static void finish(sf_graph_t *graph, const sfc_proposal_t *proposal, const sfproto_incoming_t *ready)
 {
   graph->number = ready->message->graph_ready->graph;
-  sf_status_t status = sfc_instance_enter(graph, true);
+  sf_status_t status = sfc_instance_connect(graph, ready), entered;
+  if (status == SF_OK && proposal->complete != NULL)
+    status = proposal->complete(graph, ready, proposal->argument);
+  entered = sfc_instance_enter(graph, true);
   if (status == SF_OK)
-    status = sfc_instance_connect(graph, ready);
+    status = entered;
   if (status != SF_OK)
     sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
 }
 
-static sf_status_t ask(sf_graph_t *graph, sfc_reuse_t *reuse)
+sf_status_t sfc_reuse_propose(sf_graph_t *graph, const sfc_proposal_t *proposal, sfc_reuse_t *reuse_p)
 {
   sfproto_incoming_t ready;
   sfc_instance_expect(graph->context);
-  sf_status_t status = propose(graph, &ready);
+  sf_status_t status = send_proposal(graph, proposal, &ready);
   if (status != SF_OK) {
     sfc_instance_give_up(graph->context);
     return status;
   }
-  reuse->asked = ready.message->graph_ready->has_edges_of;
-  reuse->asked_number = ready.message->graph_ready->edges_of;
-  reuse->done = !reuse->asked;
-  if (reuse->done)
-    finish(graph, &ready);
+  reuse_p->asked = ready.message->graph_ready->has_edges_of;
+  reuse_p->asked_number = ready.message->graph_ready->edges_of;
+  reuse_p->done = !reuse_p->asked;
+  if (reuse_p->done)
+    finish(graph, proposal, &ready);
   else
     sfc_instance_give_up(graph->context);
   sfproto_incoming_free(&ready);
@@ -116,10 +124,11 @@ sf_status_t sfc_reuse_try(sf_graph_t *graph, const sfc_edge_input_t *input, sfc_
   if (plan == NULL)
     return SF_OK;
   sf_status_t status = SF_OK;
+  sfc_proposal_t proposal = {.of = sfc_plan_number(plan), .nroot_ranks = sfc_plan_nroot_ranks(plan)};
   if (prepare(graph, plan))
-    status = ask(graph, reuse_p);
+    status = sfc_reuse_propose(graph, &proposal, reuse_p);
   if (!reuse_p->done)
-    take_back(graph);
+    sfc_reuse_take_back(graph);
   else
     sfc_plan_used(graph->context, plan);
   sfc_plan_let_go(graph->context, plan);

@@ -20,6 +20,7 @@
 #include "client/instance.h"
 #include "client/lists.h"
 #include "client/origin.h"
+#include "client/part.h"
 #include "client/place.h"
 #include "client/reuse.h"
 #include "client/transfer.h"
@@ -300,7 +301,7 @@ static void make_plan(sfc_setup_t *setup)
   if (status == SF_OK)
     status = sfc_graph_order_turns(graph);
   if (status == SF_OK)
-    status = sfc_instance_make_slots(graph);
+    status = sfc_instance_make_slots(graph, 0, NULL);
   if (status != SF_OK)
     note_error(setup, status, setup->group->rank, -1);
 }
@@ -391,10 +392,28 @@ static sf_status_t run_full_setup(sfc_setup_t *setup, const sfc_edge_input_t *in
   return SF_OK;
 }
 
-static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags)
+/* The edges of a part that can't be made out of the whole. */
+static void read_part(sfc_setup_t *setup, const sfc_part_t *part, sfc_edge_input_t *input)
 {
-  sf_status_t status = setup->status == SF_OK ? sfc_reuse_try(setup->graph, input, &setup->reuse) : SF_OK;
-  return status == SF_OK && !setup->reuse.done ? run_full_setup(setup, input, flags) : status;
+  sf_status_t status = part->read(part->argument, input);
+  if (status != SF_OK)
+    note_error(setup, status, setup->group->rank, -1);
+  setup->graph->nleaves = input->nleaves;
+}
+
+static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *given, const sfc_part_t *part, uint32_t flags)
+{
+  sfc_edge_input_t input = *given;
+  sf_status_t status = SF_OK;
+  if (setup->status == SF_OK && part != NULL)
+    status = sfc_part_try(setup->graph, part, &setup->reuse);
+  else if (setup->status == SF_OK)
+    status = sfc_reuse_try(setup->graph, &input, &setup->reuse);
+  if (status != SF_OK || setup->reuse.done)
+    return status;
+  if (setup->status == SF_OK && part != NULL)
+    read_part(setup, part, &input);
+  return run_full_setup(setup, &input, flags);
 }
 
 sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags,
@@ -431,7 +450,7 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
   if (finding->status != SF_OK)
     note_error(&setup, sfshm_error(finding->status, "%s", finding->detail), group->rank, finding->leaf);
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GRAPH, place);
-  status = run_setup(&setup, input, flags);
+  status = run_setup(&setup, input, finding->part, flags);
   sfc_counters_unblock(&context->counters);
   free_setup(&setup);
   if (status != SF_OK) {

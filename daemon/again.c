@@ -94,6 +94,7 @@ sf_status_t sfd_again_store(const Sfproto__GraphCreate *create, sfd_setup_member
   if (status != SF_OK)
     return status;
   member->again = create->again;
+  member->part = create->has_part && create->part;
   member->nroots = create->nroots;
   member->nleaves = create->nleaves;
   member->nroot_ranks = create->nroot_ranks;
@@ -125,6 +126,7 @@ static void ask_member(sfd_graph_t *graph, int32_t local)
   member->lanes = NULL;
   member->nlanes = 0;
   member->again = 0;
+  member->part = false;
   member->here = false;
   member->asked = true;
   graph->setup->nhere--;
@@ -152,17 +154,20 @@ void sfd_again_refuse(sfd_graph_t *graph)
 
 /* ---- Agreeing ---------------------------------------------------------------------------------------------------- */
 
-/* Whether this node's members, who have all come, want the same and can have it. */
+/* Whether this node's members, who have all come, want the same and can have it. What nodes know of a graph's trunks is
+ * not true of parts of it. */
 static bool is_possible(const sfd_graph_t *graph)
 {
   const sfd_setup_t *setup = graph->setup;
   uint64_t again = setup->members[0].again;
+  bool part = setup->members[0].part;
   if (setup->refused || setup->agreement.error.status != SF_OK || again == 0)
     return false;
   for (int32_t i = 1; i < graph->group->nlocals; i++)
-    if (setup->members[i].again != again)
+    if (setup->members[i].again != again || setup->members[i].part != part)
       return false;
-  return (graph->group->nnodes == 1 || find_kept(graph->group, again) != NULL) && sfd_lanes_agree(graph) == SF_OK;
+  return (graph->group->nnodes == 1 || (!part && find_kept(graph->group, again) != NULL)) &&
+         sfd_lanes_agree(graph) == SF_OK;
 }
 
 static int32_t count_again(const sfd_graph_t *graph)
@@ -225,12 +230,12 @@ void sfd_again_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   graph->nleaves = agreement->nleaves;
   graph->npairs = agreement->npairs;
   graph->state = SFD_GRAPH_COMMITTING;
-  bool prepared = sfd_agreement_is_pair(group);
+  bool prepared = sfd_agreement_is_pair(group), part = graph->setup->members[0].part;
   sf_status_t status = sfd_graph_number(graph, id);
-  if (status == SF_OK && !prepared)
+  if (status == SF_OK && !prepared && !part) /* a part has other edges */
     status = share(graph, agreement->again);
-  sfd_log(SFD_LOG_GRAPH, SFD_DEBUG, "graph %" PRIu64 " of job \"%s\" has the plan of graph %" PRIu64, id,
-          group->job->name, agreement->again);
+  sfd_log(SFD_LOG_GRAPH, SFD_DEBUG, "graph %" PRIu64 " of job \"%s\" has %s plan of graph %" PRIu64, id,
+          group->job->name, part ? "a part of the" : "the", agreement->again);
   if (prepared)
     sfd_setup_ready_again(graph, id, status);
   else

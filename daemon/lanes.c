@@ -21,6 +21,9 @@ static sf_status_t check_memory(const Sfproto__LaneEnd *lane, const sfd_rank_t *
                        "GraphCommit of rank %d: offsets %" PRIu64 " and %" PRIu64 " in segment %" PRIu64 " of %" PRIu64
                        " bytes",
                        rank->number, lane->slots, lane->control, lane->segment, segment->length);
+  if (lane->has_marks && (lane->marks == 0 || lane->marks >= segment->length))
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of rank %d: marks at %" PRIu64 " in segment %" PRIu64 " of %" PRIu64,
+                       rank->number, lane->marks, lane->segment, segment->length);
   return SF_OK;
 }
 
@@ -60,6 +63,7 @@ sf_status_t sfd_lanes_store(const Sfproto__GraphCommit *commit, sfd_setup_member
                                     .segment = lane->segment,
                                     .slots = lane->slots,
                                     .control = lane->control,
+                                    .marks = lane->has_marks ? lane->marks : 0,
                                     .can_read = lane->can_read};
   }
   return SF_OK;
@@ -111,6 +115,8 @@ static void collect(const sfd_graph_t *graph, int32_t local, Sfproto__LaneEnd la
     lanes[i].slots = lane->slots;
     lanes[i].control = lane->control;
     lanes[i].can_read = lane->can_read;
+    lanes[i].has_marks = lane->marks != 0;
+    lanes[i].marks = lane->marks;
     pointers[i] = &lanes[i];
   }
 }

@@ -250,6 +250,8 @@ static sf_status_t store_edges(sfd_graph_t *graph, int32_t place, const Sfproto_
 static sf_status_t verify_edges(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
                                 int32_t place, int fds[], int nfds)
 {
+  if (create->has_part)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: a part of no graph", place);
   sf_status_t status = sfd_peers_check(create, rank, group, place, nfds);
   if (status != SF_OK || nfds == 0)
     return status;

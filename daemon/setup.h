@@ -33,6 +33,7 @@ typedef struct sfd_lane {
   uint64_t segment;
   uint64_t slots;
   uint64_t control;
+  uint64_t marks; /* of edges that are in a part; 0: none, for an inbox has other things there */
   bool can_read;
 } sfd_lane_t;
 
@@ -43,6 +44,7 @@ typedef struct sfd_setup_member {
   uint64_t request;
   int64_t nroots;
   uint64_t again;  /* the earlier graph whose edges are its own, see again.h; 0: it says what its edges are */
+  bool part;       /* some of them */
   bool asked;      /* for its edges, after it had named an earlier graph */
   int64_t nleaves; /* with again */
   int32_t nroot_ranks;

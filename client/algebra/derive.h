@@ -10,6 +10,7 @@
 #include <sf/sf.h>
 
 #include "client/group.h"
+#include "client/part.h"
 
 #define SFC_DERIVE_ARRAYS 24 /* more than any function needs */
 
@@ -34,7 +35,8 @@ typedef struct sfc_derive {
   uint32_t flags;
   int64_t nroots; /* of the graph to be made */
   sfc_edges_t edges;
-  int64_t room; /* for edges */
+  int64_t room;           /* for edges */
+  const sfc_part_t *part; /* the graph is a part of another one, whose edges need not be read; NULL: it is not */
 
   sf_status_t status; /* the first error found here */
   int64_t bad_leaf;

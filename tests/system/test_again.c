@@ -33,8 +33,8 @@ static void stop(void)
   sftest_cluster_stop(&cluster);
 }
 
-/* How often daemons have found a plan, all together. */
-static int count_shared(void)
+/* How often daemons have said that, all together. */
+static int count_lines(const char *text)
 {
   char line[1024];
   int n = 0;
@@ -42,10 +42,16 @@ static int count_shared(void)
     FILE *log = fopen(cluster.nodes[i].log, "r");
     ck_assert_ptr_nonnull(log);
     while (fgets(line, sizeof line, log) != NULL)
-      n += strstr(line, "has the plan of graph") != NULL;
+      n += strstr(line, text) != NULL;
     fclose(log);
   }
   return n;
+}
+
+/* How often they have found a plan. */
+static int count_shared(void)
+{
+  return count_lines("has the plan of graph");
 }
 
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
@@ -268,6 +274,93 @@ START_TEST(bad_after_good_over_nodes)
 }
 END_TEST
 
+/* ---- Parts of graphs --------------------------------------------------------------------------------------------- */
+
+static bool is_chosen(int64_t vertex)
+{
+  return vertex % 3 != 1;
+}
+
+static int64_t choose(int64_t n, int64_t chosen[])
+{
+  int64_t nchosen = 0;
+  for (int64_t i = 0; i < n; i++)
+    if (is_chosen(i))
+      chosen[nchosen++] = i;
+  return nchosen;
+}
+
+/* What stays of the model: edges of chosen roots, or of chosen leaves. */
+static void thin(sftest_graph_t *model, bool by_roots)
+{
+  for (int32_t r = 0; r < model->size; r++) {
+    sftest_part_t *part = &model->parts[r];
+    int64_t n = 0;
+    for (int64_t e = 0; e < part->nleaves; e++)
+      if (is_chosen(by_roots ? part->edges[e].root : part->edges[e].leaf))
+        part->edges[n++] = part->edges[e];
+    part->nleaves = n;
+  }
+}
+
+/* A part, and a part of that, each of which outlives its whole, whichever rank destroys what first. */
+static int take_parts(sftest_rank_t *self)
+{
+  uint64_t random = *(const uint64_t *)self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *world = sf_group_world(context);
+  for (int round = 0; round < 6; round++) {
+    sftest_graph_t model;
+    sf_graph_t *whole, *part, *less;
+    sftest_at(self, "round %d", round);
+    sftest_graph_make(&model, sftest_random(&random), self->size, round % 2 == 0 ? 200 : 3000);
+    int64_t space = sftest_graph_space(&model, self->rank), n;
+    int64_t *chosen = malloc(((size_t)space + 1) * sizeof *chosen);
+    SFTEST_OK(self, sftest_graph_create(&model, world, true, SF_GRAPH_DEFAULT, &whole));
+    n = choose(model.parts[self->rank].nroots, chosen);
+    if (round < 3)
+      SFTEST_OK(self, sf_graph_embed_roots(whole, n, chosen, &part));
+    else
+      SFTEST_OK(self, sf_graph_embed_leaves(whole, choose(space, chosen), chosen, &part));
+    SFTEST_OK(self, sf_graph_destroy(whole));
+    thin(&model, round < 3);
+    check_graph(self, &model, part, round);
+    n = round < 3 ? choose(space, chosen) : choose(model.parts[self->rank].nroots, chosen);
+    SFTEST_OK(self, (round < 3 ? sf_graph_embed_leaves : sf_graph_embed_roots)(part, n, chosen, &less));
+    if (self->rank % 2 == 0)
+      SFTEST_OK(self, sf_graph_destroy(part));
+    thin(&model, round >= 3);
+    check_graph(self, &model, less, round + 100);
+    if (self->rank % 2 != 0)
+      SFTEST_OK(self, sf_graph_destroy(part));
+    SFTEST_OK(self, sf_graph_destroy(less));
+    free(chosen);
+    sftest_graph_free(&model);
+  }
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* They are made of the plan of their whole. */
+START_TEST(parts_on_one_node)
+{
+  int before = count_lines("has a part of the plan");
+  sftest_use_seed(seed);
+  sftest_cluster_run(&cluster, here, 4, take_parts, &seed);
+  ck_assert_int_eq(count_lines("has a part of the plan") - before, 12);
+}
+END_TEST
+
+/* Over nodes from their edges. */
+START_TEST(parts_over_nodes)
+{
+  int before = count_lines("has a part of the plan");
+  sftest_use_seed(seed);
+  sftest_cluster_run(&cluster, spread[_i], 4, take_parts, &seed);
+  ck_assert_int_eq(count_lines("has a part of the plan") - before, 0);
+}
+END_TEST
+
 /* ---- Late words -------------------------------------------------------------------------------------------------- */
 
 /* What test and ranks tell each other. */
@@ -363,11 +456,13 @@ static Suite *again_suite(void)
   tcase_add_test(one, alike_on_one_node);
   tcase_add_test(one, unlike_on_one_node);
   tcase_add_test(one, bad_after_good_on_one_node);
+  tcase_add_test(one, parts_on_one_node);
   suite_add_tcase(suite, one);
   tcase_add_unchecked_fixture(nodes, start_three, stop);
   tcase_add_loop_test(nodes, alike_over_nodes, 0, 3);
   tcase_add_loop_test(nodes, unlike_over_nodes, 0, 3);
   tcase_add_loop_test(nodes, bad_after_good_over_nodes, 0, 3);
+  tcase_add_loop_test(nodes, parts_over_nodes, 0, 3);
   tcase_add_test(nodes, forgotten_plans);
   suite_add_tcase(suite, nodes);
   tcase_add_test(late, late_refusal);

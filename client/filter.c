@@ -1,0 +1,185 @@
+/* Leaving edges out of links: see filter.h. */
+#include "client/filter.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "client/edges.h"
+
+/* ---- Sets -------------------------------------------------------------------------------------------------------- */
+
+static bool is_kept(const uint64_t kept[], int64_t edge)
+{
+  return (kept[edge >> 6] >> (edge & 63) & 1) != 0;
+}
+
+static void add_marked(const sfshm_pattern_t *pattern, const uint8_t marks[], int64_t first_edge, uint64_t kept[])
+{
+  for (int64_t i = 0, edge = first_edge; i < pattern->n; i++, edge++)
+    kept[edge >> 6] |= (uint64_t)(marks[sfshm_pattern_at(pattern, i)] != 0) << (edge & 63);
+}
+
+void sfc_filter_by_leaves(const sfc_link_t *link, const uint8_t leaves[], uint64_t kept[])
+{
+  add_marked(&link->leaf, leaves, 0, kept);
+}
+
+void sfc_filter_by_roots(const sfc_link_t *link, const uint8_t roots[], uint64_t kept[])
+{
+  add_marked(&link->value_root, roots, 0, kept);
+  add_marked(&link->extra_root, roots, link->nvalues, kept);
+}
+
+int64_t sfc_filter_count(const sfc_link_t *link, const uint64_t kept[])
+{
+  int64_t n = 0, full = link->nedges >> 6, rest = link->nedges & 63;
+  for (int64_t i = 0; i < full; i++)
+    n += __builtin_popcountll(kept[i]);
+  if (rest > 0)
+    n += __builtin_popcountll(kept[full] & ((UINT64_C(1) << rest) - 1));
+  return n;
+}
+
+/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
+
+/* An array of indices in the making. */
+typedef struct array {
+  char *base;
+  size_t offset; /* in the image */
+  bool wide;
+} array_t;
+
+static void put(const array_t *array, int64_t i, int64_t value)
+{
+  if (array->wide)
+    ((int64_t *)(void *)array->base)[i] = value;
+  else
+    ((uint32_t *)(void *)array->base)[i] = (uint32_t)value;
+}
+
+static bool is_wide(const sfshm_pattern_t *pattern)
+{
+  if (pattern->kind == SFSHM_PATTERN_INDEX32 || pattern->n == 0)
+    return false;
+  return pattern->kind == SFSHM_PATTERN_INDEX64 || pattern->start > UINT32_MAX ||
+         sfshm_pattern_at(pattern, pattern->n - 1) > UINT32_MAX;
+}
+
+static size_t array_bytes(int64_t n, bool wide)
+{
+  size_t bytes = (size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t));
+  return (bytes + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN;
+}
+
+static array_t place(char *image, size_t *offset, int64_t n, bool wide)
+{
+  array_t array = {image + *offset, *offset, wide};
+  *offset += array_bytes(n, wide);
+  return array;
+}
+
+/* How many extra edges there can be among nkept edges. */
+static int64_t most_extra(const sfc_link_t *link, int64_t nkept)
+{
+  return link->extra_value.n < nkept ? link->extra_value.n : nkept;
+}
+
+size_t sfc_filter_room(const sfc_link_t *link, int64_t nkept)
+{
+  int64_t nextra = most_extra(link, nkept);
+  bool wide_leaves = is_wide(&link->leaf);
+  return array_bytes(nkept, is_wide(&link->value_root)) + array_bytes(nkept, wide_leaves) +
+         array_bytes(nextra, nkept > UINT32_MAX) + array_bytes(nextra, wide_leaves);
+}
+
+/* The shortest form of an array. */
+static sfshm_stored_pattern_t store(const array_t *array, int64_t n)
+{
+  const void *indices = array->base;
+  sfshm_pattern_t pattern =
+      array->wide ? sfshm_pattern_from_index64(indices, n) : sfshm_pattern_from_index32(indices, n);
+  sfshm_stored_pattern_t stored = {.kind = (uint32_t)pattern.kind, .n = n};
+  if (pattern.kind == SFSHM_PATTERN_INDEX32 || pattern.kind == SFSHM_PATTERN_INDEX64) {
+    stored.offset = array->offset;
+  } else {
+    stored.start = pattern.start;
+    stored.stride = pattern.stride;
+  }
+  return stored;
+}
+
+/* ---- Blocks ------------------------------------------------------------------------------------------------------ */
+
+/* What is written, and how much of it there is. */
+typedef struct making {
+  array_t root;
+  array_t leaf;
+  array_t extra_value;
+  array_t extra_leaf; /* for a moment: they are to stand behind the others */
+  int64_t nvalues;
+  int64_t nextra;
+} making_t;
+
+/* Every edge carries a value of its own. */
+static void take_plain(const sfc_link_t *link, const uint64_t kept[], making_t *making)
+{
+  for (int64_t word = 0; word < sfc_filter_words(link); word++)
+    for (uint64_t left = kept[word]; left != 0; left &= left - 1) {
+      int64_t edge = word * 64 + __builtin_ctzll(left);
+      if (edge >= link->nedges)
+        return;
+      put(&making->root, making->nvalues, sfshm_pattern_at(&link->value_root, edge));
+      put(&making->leaf, making->nvalues++, sfshm_pattern_at(&link->leaf, edge));
+    }
+}
+
+/* The first edge of a value that stays carries it, the others are extra ones. */
+static void take_edge(const sfc_link_t *link, int64_t edge, int64_t value, bool *first, making_t *making)
+{
+  int64_t leaf = sfshm_pattern_at(&link->leaf, edge);
+  if (*first) {
+    put(&making->root, making->nvalues, sfshm_pattern_at(&link->value_root, value));
+    put(&making->leaf, making->nvalues++, leaf);
+  } else {
+    put(&making->extra_value, making->nextra, making->nvalues - 1);
+    put(&making->extra_leaf, making->nextra++, leaf);
+  }
+  *first = false;
+}
+
+static void take_with_extras(const sfc_link_t *link, const uint64_t kept[], making_t *making)
+{
+  int64_t extra = 0;
+  for (int64_t value = 0; value < link->nvalues; value++) {
+    bool first = true;
+    if (is_kept(kept, value))
+      take_edge(link, value, value, &first, making);
+    for (; extra < link->extra_value.n && sfshm_pattern_at(&link->extra_value, extra) == value; extra++)
+      if (is_kept(kept, link->nvalues + extra))
+        take_edge(link, link->nvalues + extra, value, &first, making);
+  }
+  size_t width = making->leaf.wide ? sizeof(int64_t) : sizeof(uint32_t);
+  memcpy(making->leaf.base + (size_t)making->nvalues * width, making->extra_leaf.base, (size_t)making->nextra * width);
+}
+
+sfshm_edge_block_t sfc_filter_write(const sfc_link_t *link, const uint64_t kept[], int64_t nkept, char *image,
+                                    size_t offset)
+{
+  int64_t nextra = most_extra(link, nkept);
+  bool wide_leaves = is_wide(&link->leaf);
+  making_t making = {.nvalues = 0};
+  making.root = place(image, &offset, nkept, is_wide(&link->value_root));
+  making.leaf = place(image, &offset, nkept, wide_leaves);
+  making.extra_value = place(image, &offset, nextra, nkept > UINT32_MAX);
+  making.extra_leaf = place(image, &offset, nextra, wide_leaves);
+  if (link->extra_value.n == 0)
+    take_plain(link, kept, &making);
+  else
+    take_with_extras(link, kept, &making);
+  return (sfshm_edge_block_t){
+      .value_root = store(&making.root, making.nvalues),
+      .leaf = store(&making.leaf, nkept),
+      .extra_value = store(&making.extra_value, making.nextra),
+      .extra_edge = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = making.nextra, .start = making.nvalues, .stride = 1},
+  };
+}
