@@ -230,6 +230,55 @@ START_TEST(owner_makes_no_call_over_nodes)
 }
 END_TEST
 
+/* ---- Parts of graphs --------------------------------------------------------------------------------------------- */
+
+/* A part has other edges than its parent, whose lists the daemon keeps: no worker goes along them for it. */
+static int use_part(sftest_rank_t *self)
+{
+  enum { N = 300000 };
+  scene_t *scene = self->argument;
+  sf_context_t *context = sftest_join(self);
+  edges_t edges = make_edges(SCATTERED, N, self->rank, scene->seed);
+  int64_t *source, *target, *chosen = malloc(N * sizeof *chosen), nchosen = 0;
+  sf_graph_t *whole, *part;
+  sf_request_t *request;
+  SFTEST_OK(self, sf_alloc(context, N * sizeof *source, (void **)&source));
+  SFTEST_OK(self, sf_alloc(context, N * sizeof *target, (void **)&target));
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), N, N, edges.leaf, edges.rank, edges.root, 0, &whole));
+  for (int64_t leaf = 0; leaf < N; leaf++) {
+    source[leaf] = value(scene->seed, self->rank, leaf);
+    target[leaf] = -1;
+    if (leaf % 4 != 0)
+      chosen[nchosen++] = leaf;
+  }
+  SFTEST_OK(self, sf_graph_embed_leaves(whole, nchosen, chosen, &part));
+  SFTEST_OK(self, sf_bcast_begin(part, SF_INT64, source, target, SF_REPLACE, &request));
+  sftest_sleep_ms(50); /* for workers */
+  SFTEST_OK(self, sf_wait(&request));
+  for (int64_t i = 0; i < N; i++)
+    SFTEST_REQUIRE(self, target[edges.leaf[i]] ==
+                             (edges.leaf[i] % 4 == 0 ? -1 : value(scene->seed, 1 - self->rank, edges.root[i])));
+  SFTEST_OK(self, sf_graph_destroy(whole));
+  SFTEST_OK(self, sf_graph_destroy(part));
+  free_edges(&edges);
+  free(chosen);
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(parts_have_their_own_edges)
+{
+  sftest_node_t node;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  scene->seed = sftest_seed();
+  sftest_use_seed(scene->seed);
+  sftest_node_start(&node, two_workers);
+  sftest_run_job(&node, 2, use_part, scene);
+  sftest_node_stop(&node);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
 /* ---- Many at a time ---------------------------------------------------------------------------------------------- */
 
 enum { OPERATIONS = 24, ROUNDS = 6, UNITS = 20000 };
@@ -551,6 +600,7 @@ static Suite *offload_suite(void)
   tcase_set_timeout(cases, 120);
   tcase_add_test(cases, owner_makes_no_call);
   tcase_add_test(cases, owner_makes_no_call_over_nodes);
+  tcase_add_test(cases, parts_have_their_own_edges);
   tcase_add_test(cases, many_in_flight);
   tcase_add_test(cases, bytes_are_counted);
   tcase_add_test(cases, off_is_off);
