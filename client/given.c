@@ -71,10 +71,24 @@ static bool keep_indices(const sfc_given_t *given, const void *index, sfc_given_
   return kept->copy != NULL;
 }
 
+static int64_t index_at(const void *index, bool wide, int64_t i)
+{
+  return wide ? ((const int64_t *)index)[i] : ((const uint32_t *)index)[i];
+}
+
+/* As other lines mostly differ at their beginning. */
+static bool begins_as(const sfc_given_t *given, const sfshm_pattern_t *line, const void *index)
+{
+  int64_t start = index_at(index, given->wide, 0);
+  return start == line->start && (given->nleaves == 1 || index_at(index, given->wide, 1) == sfshm_pattern_at(line, 1));
+}
+
 static bool indices_equal(const sfc_given_t *given, const sfc_given_indices_t *kept, const void *index)
 {
   if (kept->copy != NULL)
     return memcmp(kept->copy, index, index_bytes(given)) == 0;
+  if (!begins_as(given, &kept->line, index))
+    return false;
   sfshm_pattern_t line = shortest(index, given->nleaves, given->wide);
   return is_line(&line) && line.start == kept->line.start && line.stride == kept->line.stride;
 }
