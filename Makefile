@@ -315,7 +315,7 @@ $(BUILD)/obj/shm/cuda/kernels.fatbin $(BUILD)/obj/docs/examples/cuda/async_cg_ke
 		-Xfatbin -compress-all $(CUDA_ARCHITECTURES) -fatbin -o $@ $<
 
 # Needs the driver's library, which is why it is a library of its own.
-$(cuda_plugin): $(cuda_objects) $(call objects,shm/error.c shm/pattern.c shm/unit.c $(wildcard shm/kernels*.c)) \
+$(cuda_plugin): $(cuda_objects) $(call objects,shm/error.c shm/pattern.c shm/trace.c shm/unit.c $(wildcard shm/kernels*.c)) \
 		shm/cuda/libsf_cuda.map $(BUILD)/link.stamp
 	$(call show,LINK)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=shm/cuda/libsf_cuda.map \
 		$(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(CUDA_LIBS)

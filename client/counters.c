@@ -10,6 +10,7 @@
 #include "client/group.h"
 #include "client/origin.h"
 #include "client/trunk.h"
+#include "shm/device_load.h"
 #include "shm/error.h"
 
 #define CHUNK_BYTES ((size_t)16 << 10) /* of pages that are allocated at a time */
@@ -46,6 +47,9 @@ sf_status_t sfc_counters_open(sfc_counters_t *counters, const char *job, const c
 
 void sfc_counters_close(sfc_counters_t *counters)
 {
+  const sfshm_device_ops_t *devices = sfshm_device_loaded();
+  if (counters->shared != NULL && devices != NULL)
+    devices->unwatch(&counters->shared->trace);
   if (counters->shared != NULL)
     sfshm_region_destroy(&counters->region);
   free(counters->gone);

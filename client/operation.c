@@ -171,6 +171,8 @@ sf_status_t sfc_request_begin_two(sf_request_t *first, sf_request_t *second, sfc
 void sfc_request_lift(sf_request_t *request)
 {
   request->held = false;
+  if (request->watch != 0)
+    sfc_watch_lift(request);
   if (request->graph->self.nedges > 0)
     sfc_request_do_self(request);
 }

@@ -50,7 +50,7 @@ static char *seen_by(sfc_seen_t place, bool host)
 
 /* What the link sends, to a slot. */
 static sf_status_t pack(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_link_t *link,
-                        sfc_seen_t slot)
+                        const sfc_lane_t *lane, sfc_seen_t slot)
 {
   bool bcast = streamed->operation == SFSHM_BCAST;
   int64_t n = sfc_link_count(link, streamed->operation);
@@ -61,12 +61,14 @@ static sf_status_t pack(const sfc_streams_t *streams, const sf_streamed_t *strea
                  .to_pattern = sfshm_pattern_contiguous(0, n),
                  .to = seen_by(slot, streamed->source_on_host),
                  .n = n};
+  sfc_streams_watch_work(streams, streamed, lane,
+                         streamed->source_on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_TO_HOST);
   return run(streams, streamed->source_on_host, &move);
 }
 
 /* From a slot to where the link's edges lead: first as many as there are values, then the extra ones. */
 static sf_status_t unpack(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_link_t *link,
-                          sfc_seen_t slot)
+                          const sfc_lane_t *lane, sfc_seen_t slot)
 {
   bool bcast = streamed->operation == SFSHM_BCAST;
   const char *packed = seen_by(slot, streamed->target_on_host);
@@ -77,6 +79,8 @@ static sf_status_t unpack(const sfc_streams_t *streams, const sf_streamed_t *str
                  .to_pattern = bcast ? link->leaf : link->value_root,
                  .to = streamed->target,
                  .n = link->nvalues};
+  sfc_streams_watch_work(streams, streamed, lane,
+                         streamed->target_on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_FROM_HOST);
   sf_status_t status = run(streams, streamed->target_on_host, &move);
   move.n = link->extra_value.n;
   move.from_pattern = bcast ? link->extra_value : sfshm_pattern_contiguous(0, move.n);
@@ -92,8 +96,8 @@ static sf_status_t do_self(const sfc_streams_t *streams, const sf_streamed_t *st
   if (link->nedges == 0)
     return SF_OK;
   if (streamed->source_on_host != streamed->target_on_host) {
-    sf_status_t status = pack(streams, streamed, link, streams->room.self_slot);
-    return status == SF_OK ? unpack(streams, streamed, link, streams->room.self_slot) : status;
+    sf_status_t status = pack(streams, streamed, link, NULL, streams->room.self_slot);
+    return status == SF_OK ? unpack(streams, streamed, link, NULL, streams->room.self_slot) : status;
   }
   sfshm_paths_t paths = sfc_link_paths(link, streamed->operation);
   move_t move = {.unit = streamed->unit,
@@ -103,6 +107,8 @@ static sf_status_t do_self(const sfc_streams_t *streams, const sf_streamed_t *st
                  .to_pattern = paths.to,
                  .to = streamed->target,
                  .n = link->nvalues};
+  sfc_streams_watch_work(streams, streamed, NULL,
+                         streamed->source_on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_WITHIN);
   sf_status_t status = run(streams, streamed->source_on_host, &move);
   move.from_pattern = paths.extra_from;
   move.to_pattern = paths.extra_to;
@@ -137,22 +143,25 @@ static sf_status_t send(const sfc_streams_t *streams, const sf_streamed_t *strea
   uint32_t message = atomic_fetch_add(&streams->lanes[i].nsent, 1) + 1;
   const _Atomic uint32_t *ack = &sfc_stream_area(way->area)->acks[message % SF_STREAMS_IN_FLIGHT];
   const _Atomic uint32_t *ready = &sfc_stream_area(way->peer_area)->ready;
+  sfc_streams_watch_work(streams, streamed, of_graph, SFSHM_TRACE_WORK_AWAIT);
   sf_status_t status =
       streams->ops->await(streams->device, word_of(way->area, ack).device, message - SF_STREAMS_IN_FLIGHT);
   if (status == SF_OK)
-    status = pack(streams, streamed, link, slot_of(way->peer_area, way->peer_slot_bytes, message));
+    status = pack(streams, streamed, link, of_graph, slot_of(way->peer_area, way->peer_slot_bytes, message));
   return status == SF_OK ? raise_word(streams, word_of(way->peer_area, ready), message) : status;
 }
 
 static sf_status_t receive(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
   const sfc_stream_way_t *way = &streams->room.ways[i];
+  const sfc_lane_t *of_graph = &streams->graph->lanes[i];
   uint32_t message = streamed->messages[i];
   const _Atomic uint32_t *ready = &sfc_stream_area(way->area)->ready;
   const _Atomic uint32_t *ack = &sfc_stream_area(way->peer_area)->acks[message % SF_STREAMS_IN_FLIGHT];
+  sfc_streams_watch_work(streams, streamed, of_graph, SFSHM_TRACE_WORK_AWAIT);
   sf_status_t status = streams->ops->await(streams->device, word_of(way->area, ready).device, message);
   if (status == SF_OK)
-    status = unpack(streams, streamed, sfc_lane_incoming(&streams->graph->lanes[i], streamed->operation),
+    status = unpack(streams, streamed, sfc_lane_incoming(of_graph, streamed->operation), of_graph,
                     slot_of(way->area, way->slot_bytes, message));
   return status == SF_OK ? raise_word(streams, word_of(way->peer_area, ack), message) : status;
 }
@@ -360,8 +369,12 @@ static sf_status_t begin(const asked_t *asked, void *stream, sf_streamed_t **str
     status = sfc_room_grow(streams, unit_bytes, called);
   if (status == SF_OK)
     status = start_call(streams);
-  if (status == SF_OK)
-    status = finish_call(streams, give_sends(streams, streamed));
+  if (status == SF_OK) {
+    sfc_streams_watch_begin(streams, streamed, called);
+    status = give_sends(streams, streamed);
+    sfc_streams_watch_begun(streams, streamed);
+    status = finish_call(streams, status);
+  }
   if (status != SF_OK)
     return status;
   streamed->in_flight = true;
@@ -404,7 +417,11 @@ sf_status_t sf_end_on_stream(sf_streamed_t **streamed, void *stream)
   ending->in_flight = false;
   *streamed = NULL;
   status = start_call(streams);
-  return status == SF_OK ? finish_call(streams, give_receives(streams, ending)) : status;
+  if (status != SF_OK)
+    return status;
+  status = give_receives(streams, ending);
+  sfc_streams_watch_end(streams, ending);
+  return finish_call(streams, status);
 }
 
 /* ---- The public interface ---------------------------------------------------------------------------------------- */

@@ -91,6 +91,10 @@ struct sf_streamed {
   bool source_on_host;
   bool target_on_host;
   uint32_t *messages; /* by lane: the one to receive */
+  bool is_traced;     /* then: */
+  uint64_t number;    /* among the operations on streams of the graph, from 1 */
+  uint64_t signature; /* what was called */
+  uint64_t began_ns;
 };
 
 typedef struct sfc_streams {
@@ -135,6 +139,14 @@ void sfc_streams_unguard(sfc_streams_t *streams);
 
 /* The graph's room from now on; returns what it was. */
 sfc_stream_room_t sfc_streams_guard_room(sfc_streams_t *streams, sfc_stream_room_t room);
+
+/* Traces: the operation begins; its begin has been given to a stream; what is given to it next, for the lane (NULL: for
+ * the rank itself); and its end has been given. */
+void sfc_streams_watch_begin(const sfc_streams_t *streams, sf_streamed_t *streamed, uint64_t signature);
+void sfc_streams_watch_begun(const sfc_streams_t *streams, const sf_streamed_t *streamed);
+void sfc_streams_watch_work(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_lane_t *lane,
+                            sfshm_trace_work_t work);
+void sfc_streams_watch_end(const sfc_streams_t *streams, const sf_streamed_t *streamed);
 
 /* Some graph has failed. Any thread. */
 void sfc_streams_alarm(void);

@@ -16,7 +16,7 @@ static uint16_t thread_number(void)
   return own;
 }
 
-static void write_event(const sf_graph_t *graph, sfshm_trace_record_t *record)
+void sfc_watch_write(const sf_graph_t *graph, sfshm_trace_record_t *record)
 {
   sfshm_trace_t *trace = sfc_counters_trace(&graph->context->counters);
   if (trace == NULL)
@@ -24,6 +24,16 @@ static void write_event(const sf_graph_t *graph, sfshm_trace_record_t *record)
   record->graph = graph->number;
   record->thread = thread_number();
   sfshm_trace_write(trace, record);
+}
+
+void sfc_watch_device(const sf_graph_t *graph, const sfshm_device_ops_t *devices, sfshm_trace_record_t *record)
+{
+  sfshm_trace_t *trace = record != NULL ? sfc_counters_trace(&graph->context->counters) : NULL;
+  if (trace != NULL) {
+    record->graph = graph->number;
+    record->thread = thread_number();
+  }
+  devices->watch(trace, record);
 }
 
 static sfshm_trace_record_t event_of(const sf_request_t *request, sfshm_trace_kind_t kind, uint64_t begin_ns,
@@ -51,7 +61,23 @@ static void write_message(const sf_request_t *request, sfshm_trace_kind_t kind, 
   record.message = message;
   record.bytes = bytes;
   name_peer(&record, lane);
-  write_event(request->graph, &record);
+  sfc_watch_write(request->graph, &record);
+}
+
+/* What devices do for the request follows. */
+static void watch_devices(const sf_request_t *request)
+{
+  if (request->devices == NULL || (request->watch & SFC_TRACED) == 0)
+    return;
+  sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_DEVICE, 0, 0);
+  record.message = 0;
+  sfc_watch_device(request->graph, request->devices, &record);
+}
+
+static void forget_devices(const sf_request_t *request)
+{
+  if (request->devices != NULL && (request->watch & SFC_TRACED) != 0)
+    sfc_watch_device(request->graph, request->devices, NULL);
 }
 
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
@@ -61,6 +87,7 @@ void sfc_watch_begin(sf_request_t *request)
   request->watch = (request->sequence % SFSHM_SAMPLED_EVERY == 0 ? SFC_SAMPLED : 0) |
                    (sfc_watch_traces(request->graph->context) ? SFC_TRACED : 0);
   request->began_ns = request->watched_ns = sfshm_trace_now_ns();
+  watch_devices(request);
 }
 
 void sfc_watch_begun(sf_request_t *request, bool sent)
@@ -69,15 +96,22 @@ void sfc_watch_begun(sf_request_t *request, bool sent)
     sfc_watch_sent(request, request->send.lane, request->send.lane->tx.posted, request->send.bytes);
   if ((request->watch & SFC_TRACED) == 0)
     return;
+  forget_devices(request);
   if (request->watched_ns == request->began_ns) /* nothing was sent */
     request->watched_ns = sfshm_trace_now_ns();
   sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_BEGIN, request->began_ns, request->watched_ns);
-  write_event(request->graph, &record);
+  sfc_watch_write(request->graph, &record);
 }
 
 void sfc_watch_mark(sf_request_t *request)
 {
   request->watched_ns = sfshm_trace_now_ns();
+  watch_devices(request);
+}
+
+void sfc_watch_lift(const sf_request_t *request)
+{
+  watch_devices(request);
 }
 
 void sfc_watch_sent(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes)
@@ -118,9 +152,12 @@ void sfc_watch_end(sf_request_t *request)
     sfshm_count_one32(&counts->latency[request->kind][bucket_of(took_ns)]);
   }
   if ((request->watch & SFC_TRACED) != 0) {
+    if (request->devices != NULL) /* which have been waited for */
+      request->watched_ns = sfshm_trace_now_ns();
     sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_END, request->began_ns, request->watched_ns);
-    write_event(graph, &record);
+    sfc_watch_write(graph, &record);
   }
+  forget_devices(request);
   request->watch = 0;
 }
 
@@ -134,7 +171,7 @@ void sfc_watch_waited(const sf_graph_t *graph, const sfc_lane_t *lane, uint64_t 
     return;
   if (lane != NULL)
     name_peer(&record, lane);
-  write_event(graph, &record);
+  sfc_watch_write(graph, &record);
 }
 
 void sfc_watch_write_phases(const sf_graph_t *graph, const sfc_watch_phases_t *phases)
@@ -145,6 +182,6 @@ void sfc_watch_write_phases(const sf_graph_t *graph, const sfc_watch_phases_t *p
                                    .message = phase,
                                    .peer = -1,
                                    .kind = SFSHM_TRACE_SETUP};
-    write_event(graph, &record);
+    sfc_watch_write(graph, &record);
   }
 }

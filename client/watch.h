@@ -39,11 +39,21 @@ void sfc_watch_sent(sf_request_t *request, const sfc_lane_t *lane, uint64_t mess
 /* One that came when it was marked has been unpacked. */
 void sfc_watch_unpacked(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes);
 
+/* Its parts that were held back go now. */
+void sfc_watch_lift(const sf_request_t *request);
+
 /* It ends: for the trace when the last thing happened to it, without another look at the clock. */
 void sfc_watch_end(sf_request_t *request);
 
 /* A wait on the graph, if there is tracing. lane: that ended it; NULL: none did. */
 void sfc_watch_waited(const sf_graph_t *graph, const sfc_lane_t *lane, uint64_t since_ns, uint64_t now_ns);
+
+/* What the calling thread gives to devices from now on is traced as work of the graph; NULL: not any more. Of the
+ * record graph and thread are filled in. */
+void sfc_watch_device(const sf_graph_t *graph, const sfshm_device_ops_t *devices, sfshm_trace_record_t *record);
+
+/* An event of the graph. */
+void sfc_watch_write(const sf_graph_t *graph, sfshm_trace_record_t *record);
 
 /* Ends of the phases of a graph's set-up, and its beginning: written when the graph has its number. */
 typedef struct sfc_watch_phases {

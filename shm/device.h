@@ -12,8 +12,9 @@
 
 #include "shm/device_streams.h"
 #include "shm/kernels.h"
+#include "shm/trace.h"
 
-#define SFSHM_DEVICE_VERSION 6u
+#define SFSHM_DEVICE_VERSION 7u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 
 /* One allocation on a device. */
@@ -108,6 +109,15 @@ typedef struct sfshm_device_ops {
 
   /* Memory that holds index arrays of patterns is about to be freed: copies of them that devices have are let go. */
   void (*forget)(const void *base, size_t length_bytes);
+
+  /* What the calling thread tells devices from now on is written to the trace when it is known to be done, as copies of
+   * the record with the times at which the device did it; NULL: nothing more. A record of SFSHM_TRACE_DEVICE gets what
+   * it is (where message is 0), bytes and device; of a SFSHM_TRACE_END only the end of the next piece is told. Nobody
+   * waits for that: it is looked for when something else is told or waited for. */
+  void (*watch)(sfshm_trace_t *trace, const sfshm_trace_record_t *record);
+
+  /* Nothing will be written there any more. */
+  void (*unwatch)(const sfshm_trace_t *trace);
 
   const sfshm_streams_ops_t *streams;
 } sfshm_device_ops_t;

@@ -53,6 +53,9 @@ typedef struct sfshm_streams_ops {
   sf_status_t (*call)(sfshm_streams_t *streams, void (*function)(void *argument), const void *argument,
                       size_t argument_bytes);
 
+  /* If the calling thread is watched (see sfshm_device_ops_t) what its record is about ends here. */
+  void (*note)(sfshm_streams_t *streams);
+
   /* All that was given until now is one piece for is_idle, and for other streams. */
   sf_status_t (*mark)(sfshm_streams_t *streams);
 

@@ -66,6 +66,15 @@ const char *sfshm_trace_phase_name(uint64_t phase)
 {
   switch (phase) {
     SFSHM_TRACE_PHASE_TABLE(NAME)
+  default:
+    return "?";
+  }
+}
+
+const char *sfshm_trace_work_name(uint64_t work)
+{
+  switch (work) {
+    SFSHM_TRACE_WORK_TABLE(NAME)
 #undef NAME
   default:
     return "?";

@@ -22,7 +22,8 @@
   X(SFSHM_TRACE_DEPART, 7, "depart") /* daemon: a trunk's message was given to the channel */                          \
   X(SFSHM_TRACE_ARRIVE, 8, "arrive") /* daemon: a trunk's message has come from a node */                              \
   X(SFSHM_TRACE_FRAME_OUT, 9, "frame out") /* daemon: a frame was given to the fabric; message: how many are in it */  \
-  X(SFSHM_TRACE_FRAME_IN, 10, "frame in")  /* daemon: a frame has begun to arrive */
+  X(SFSHM_TRACE_FRAME_IN, 10, "frame in")  /* daemon: a frame has begun to arrive */                                   \
+  X(SFSHM_TRACE_DEVICE, 11, "device")      /* a device's work; message: SFSHM_TRACE_WORK_*, thread: the device */
 
 #define SFSHM_TRACE_ID(id, number, name) id = number,
 typedef enum sfshm_trace_kind { SFSHM_TRACE_TABLE(SFSHM_TRACE_ID) } sfshm_trace_kind_t;
@@ -40,8 +41,22 @@ typedef enum sfshm_trace_kind { SFSHM_TRACE_TABLE(SFSHM_TRACE_ID) } sfshm_trace_
 typedef enum sfshm_trace_phase { SFSHM_TRACE_PHASE_TABLE(SFSHM_TRACE_ID) } sfshm_trace_phase_t;
 #undef SFSHM_TRACE_ID
 
-#define SFSHM_TRACE_TO_NODE 1u /* flags: peer is a node, not a rank of the job */
-#define SFSHM_TRACE_REDUCE 2u  /* flags: of a reduce, else of a bcast */
+/* X(id, number, name). What a device does: with its own memory, and memory of the host or of another device. */
+#define SFSHM_TRACE_WORK_TABLE(X)                                                                                      \
+  X(SFSHM_TRACE_WORK_TO_HOST, 1, "kernel to host")                                                                     \
+  X(SFSHM_TRACE_WORK_FROM_HOST, 2, "kernel from host")                                                                 \
+  X(SFSHM_TRACE_WORK_WITHIN, 3, "kernel")                                                                              \
+  X(SFSHM_TRACE_WORK_FROM_DEVICE, 4, "kernel from another device")                                                     \
+  X(SFSHM_TRACE_WORK_AWAIT, 5, "stream waits")                                                                         \
+  X(SFSHM_TRACE_WORK_CALL, 6, "host function")
+
+#define SFSHM_TRACE_ID(id, number, name) id = number,
+typedef enum sfshm_trace_work { SFSHM_TRACE_WORK_TABLE(SFSHM_TRACE_ID) } sfshm_trace_work_t;
+#undef SFSHM_TRACE_ID
+
+#define SFSHM_TRACE_TO_NODE 1u   /* flags: peer is a node, not a rank of the job */
+#define SFSHM_TRACE_REDUCE 2u    /* flags: of a reduce, else of a bcast */
+#define SFSHM_TRACE_ON_STREAM 4u /* flags: of an operation on a stream, which are numbered for themselves */
 
 /* As it is read and passed on. */
 typedef struct sfshm_trace_record {
@@ -90,5 +105,6 @@ uint32_t sfshm_trace_read(const sfshm_trace_t *trace, uint64_t *next_p, sfshm_tr
 
 const char *sfshm_trace_kind_name(unsigned kind);   /* "?" for those that are not known */
 const char *sfshm_trace_phase_name(uint64_t phase); /* "?" likewise */
+const char *sfshm_trace_work_name(uint64_t work);   /* "?" likewise */
 
 #endif

@@ -43,8 +43,13 @@ static sf_status_t begin_gather(sfshm_cuda_device_t *device, gathering_t *gather
   args->n = gather_chunk_at(gathering, done);
   sf_status_t status = sfshm_cuda_reserve(device, (size_t)args->n * gathering->unit_bytes, chunk_p);
   args->to = *chunk_p;
-  if (status == SF_OK)
+  if (status == SF_OK) {
+    sfshm_cuda_piece_t *piece =
+        sfshm_cuda_watch_begin(device, SFSHM_TRACE_WORK_TO_HOST, (uint64_t)args->n * gathering->unit_bytes);
     status = sfshm_cuda_start(device, gathering->kernel, args->n * args->count, args);
+    if (status == SF_OK)
+      sfshm_cuda_watch_end(device, piece);
+  }
   return status == SF_OK ? sfshm_cuda_status(cuEventRecord(device->fetched[half], device->stream), "cuEventRecord")
                          : status;
 }

@@ -3,6 +3,7 @@
 #define SFSHM_CUDA_INTERNAL_H
 
 #include <cuda.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,8 +43,13 @@ typedef struct sfshm_cuda_plans {
   size_t n;
 } sfshm_cuda_plans_t;
 
+/* See watch.c. */
+typedef struct sfshm_cuda_watch sfshm_cuda_watch_t;
+typedef struct sfshm_cuda_piece sfshm_cuda_piece_t;
+
 typedef struct sfshm_cuda_device {
   bool is_open;
+  int32_t number;
   CUcontext context; /* the primary one, which the application's runtime uses, too */
   CUstream stream;
   CUmodule module;
@@ -59,6 +65,7 @@ typedef struct sfshm_cuda_device {
   size_t used_bytes;                            /* of it */
   bool is_busy;                                 /* told something that nobody has waited for */
   sfshm_cuda_plans_t plans;
+  sfshm_cuda_watch_t *watch; /* NULL: nothing of it has been watched */
 } sfshm_cuda_device_t;
 
 /* SF_OK or what the driver's result means, with `what` in the detail. */
@@ -121,7 +128,28 @@ sf_status_t sfshm_cuda_reserve(sfshm_cuda_device_t *device, size_t bytes, char *
 /* Waits for all that the device that has been entered was told. */
 sf_status_t sfshm_cuda_settle(sfshm_cuda_device_t *device);
 
+/* ---- Watching ---- */
+
+/* Around a piece of work that is given to the device's stream, which has been entered: begin returns NULL if nobody
+ * watches the thread, or too much is being watched, and end accepts that. A piece that fails in between needs no end.
+ */
+sfshm_cuda_piece_t *sfshm_cuda_watch_begin(sfshm_cuda_device_t *device, sfshm_trace_work_t work, uint64_t bytes);
+void sfshm_cuda_watch_end(sfshm_cuda_device_t *device, sfshm_cuda_piece_t *piece);
+
+/* A piece without work: what the thread's record is about ends here. */
+void sfshm_cuda_watch_note(sfshm_cuda_device_t *device);
+
+/* Writes down what has been done. The device has been entered; any thread. */
+void sfshm_cuda_watch_tell(sfshm_cuda_device_t *device);
+
+/* What was to be written there is not wanted any more. */
+void sfshm_cuda_watch_drop(sfshm_cuda_device_t *device, const sfshm_trace_t *trace);
+
+/* The device has been entered; all that was given has been done, or never will be. */
+void sfshm_cuda_watch_close(sfshm_cuda_device_t *device);
+
 /* See sfshm_device_ops_t. */
+void sfshm_cuda_watch(sfshm_trace_t *trace, const sfshm_trace_record_t *record);
 sf_status_t sfshm_cuda_describe(int32_t device, sfshm_device_info_t *info_p);
 sf_status_t sfshm_cuda_link(int32_t from, int32_t to, sfshm_device_link_t *link_p);
 sf_status_t sfshm_cuda_identify(int32_t device, sfshm_device_identity_t *identity_p);

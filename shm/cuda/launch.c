@@ -20,6 +20,7 @@ typedef struct job {
   int64_t first;
   int64_t n;
   bool unordered; /* contributions to a vertex may be combined in any order */
+  sfshm_trace_work_t work;
 } job_t;
 
 /* Units that lie one behind the other, number first at the beginning. */
@@ -115,6 +116,18 @@ static CUfunction find_atomics(const sfshm_cuda_device_t *device, const job_t *j
   return job->unordered && has ? device->atomics[element] : NULL;
 }
 
+/* Tells the device to run the kernel, and to say when it does. */
+static sf_status_t start(sfshm_cuda_device_t *device, const job_t *job, CUfunction kernel, int64_t nthreads,
+                         sfshm_cuda_scatter_t *args)
+{
+  uint64_t bytes = (uint64_t)job->n * sfshm_unit_size(job->unit);
+  sfshm_cuda_piece_t *piece = sfshm_cuda_watch_begin(device, job->work, bytes);
+  sf_status_t status = sfshm_cuda_start(device, kernel, nthreads, args);
+  if (status == SF_OK)
+    sfshm_cuda_watch_end(device, piece);
+  return status;
+}
+
 /* All memory of the job can be reached by the device. */
 static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
 {
@@ -135,14 +148,14 @@ static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
   int64_t nthreads = args.n * args.count;
   CUfunction atomics = ordered ? find_atomics(device, job, element) : NULL;
   if (atomics != NULL)
-    return sfshm_cuda_start(device, atomics, nthreads, &args);
+    return start(device, job, atomics, nthreads, &args);
   if (ordered) {
     args.order = (const int64_t *)(uintptr_t)to_plan->order;
     args.begin = (const int64_t *)(uintptr_t)to_plan->begin;
     args.nvertices = to_plan->nvertices;
     nthreads = args.nvertices * args.count;
   }
-  return sfshm_cuda_start(device, ordered ? device->ordered[element] : device->scatter[element], nthreads, &args);
+  return start(device, job, ordered ? device->ordered[element] : device->scatter[element], nthreads, &args);
 }
 
 /* ---- Through pinned memory --------------------------------------------------------------------------------------- */
@@ -164,7 +177,8 @@ static job_t to_half(const job_t *job, int64_t first, int64_t n, const sfshm_pat
                  .to_pattern = packed,
                  .to = half,
                  .first = first,
-                 .n = n};
+                 .n = n,
+                 .work = SFSHM_TRACE_WORK_TO_HOST};
 }
 
 /* And from there to its target. */
@@ -178,7 +192,8 @@ static job_t from_half(const job_t *job, int64_t first, int64_t n, const sfshm_p
                  .to_pattern = job->to_pattern,
                  .to = job->to,
                  .first = first,
-                 .n = n};
+                 .n = n,
+                 .work = SFSHM_TRACE_WORK_FROM_HOST};
 }
 
 static int64_t chunk_units(const job_t *job)
@@ -275,6 +290,13 @@ static sf_status_t between_devices(int32_t from, int32_t to, const job_t *job)
   return status;
 }
 
+static sf_status_t launch_within(sfshm_cuda_device_t *device, const job_t *job)
+{
+  job_t within = *job;
+  within.work = SFSHM_TRACE_WORK_WITHIN;
+  return launch(device, &within);
+}
+
 /* A kernel of the target's device reads the other one's memory. */
 static sf_status_t across_devices(int32_t from, int32_t to, const job_t *job)
 {
@@ -283,8 +305,10 @@ static sf_status_t across_devices(int32_t from, int32_t to, const job_t *job)
   if (status != SF_OK)
     return status;
   status = sfshm_cuda_join(from);
+  job_t across = *job;
+  across.work = SFSHM_TRACE_WORK_FROM_DEVICE;
   if (status == SF_OK)
-    status = launch(device, job);
+    status = launch(device, &across);
   sfshm_cuda_leave();
   return status;
 }
@@ -301,7 +325,7 @@ static sf_status_t run_job(const job_t *job)
 {
   int32_t from = sfshm_cuda_device_of(job->from), to = sfshm_cuda_device_of(job->to);
   if (from >= 0 && to >= 0 && is_direct(job, from, to))
-    return from == to ? run_on_device(to, job, launch) : across_devices(from, to, job);
+    return from == to ? run_on_device(to, job, launch_within) : across_devices(from, to, job);
   if (from >= 0 && to >= 0)
     return between_devices(from, to, job);
   if (from >= 0)
@@ -425,5 +449,6 @@ sf_status_t sfshm_cuda_scatter_on(sfshm_cuda_device_t *device, sfshm_unit_t unit
                                  .to_pattern = to_pattern,
                                  .to = to,
                                  .first = first,
-                                 .n = n});
+                                 .n = n,
+                                 .work = SFSHM_TRACE_WORK_WITHIN});
 }

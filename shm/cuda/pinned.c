@@ -9,6 +9,7 @@ sf_status_t sfshm_cuda_settle(sfshm_cuda_device_t *device)
   if (!device->is_busy)
     return SF_OK;
   sf_status_t status = sfshm_cuda_status(cuStreamSynchronize(device->stream), "waiting for a kernel");
+  sfshm_cuda_watch_tell(device);
   device->is_busy = false;
   device->used_bytes = 0;
   device->is_used[0] = device->is_used[1] = false;

@@ -194,7 +194,7 @@ static void close_device(sfshm_cuda_device_t *device)
   if (device->stream != NULL)
     cuStreamDestroy(device->stream);
   sfshm_cuda_leave();
-  *device = (sfshm_cuda_device_t){.context = device->context};
+  *device = (sfshm_cuda_device_t){.context = device->context, .number = device->number};
 }
 
 /* Contexts stay: other parts of the process may have taken them as theirs. */
@@ -214,6 +214,7 @@ static sf_status_t open_device(sfshm_cuda_device_t *device, int32_t number)
   sf_status_t status = sfshm_cuda_enter_context(number);
   if (status != SF_OK)
     return status;
+  device->number = number;
   status = sfshm_cuda_status(cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   if (status == SF_OK)
     status = sfshm_cuda_status(cuModuleLoadData(&device->module, sfshm_cuda_fatbin), "loading kernels");
@@ -257,6 +258,14 @@ static void forget(const void *base, size_t length_bytes)
       sfshm_cuda_plans_drop(&device->plans, base, length_bytes);
     sfshm_cuda_leave();
   }
+  sfshm_cuda_unlock();
+}
+
+static void unwatch(const sfshm_trace_t *trace)
+{
+  sfshm_cuda_lock();
+  for (int32_t i = 0; i < state.ndevices; i++)
+    sfshm_cuda_watch_drop(&state.devices[i], trace);
   sfshm_cuda_unlock();
 }
 
@@ -404,6 +413,8 @@ const sfshm_device_ops_t *sfshm_device_plugin(void)
       .gather = sfshm_cuda_gather,
       .check = check,
       .forget = forget,
+      .watch = sfshm_cuda_watch,
+      .unwatch = unwatch,
       .streams = &sfshm_cuda_streams,
   };
   return &ops;

@@ -109,6 +109,7 @@ static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *
 {
   sfshm_cuda_device_t *view = &streams->view;
   view->is_open = true;
+  view->number = streams->device;
   view->context = device->context;
   view->module = device->module;
   memcpy(view->scatter, device->scatter, sizeof view->scatter);
@@ -167,6 +168,7 @@ static void close_streams(sfshm_streams_t *streams)
 {
   sfshm_cuda_lock();
   if (enter(streams) == SF_OK) {
+    sfshm_cuda_watch_close(&streams->view);
     sfshm_cuda_plans_drop(&streams->view.plans, NULL, SIZE_MAX);
     free(streams->view.plans.buckets);
     cuEventDestroy(streams->tail);
@@ -249,7 +251,7 @@ static void run_call(void *argument)
   atomic_store_explicit(&call->done, true, memory_order_release);
 }
 
-static sf_status_t call_host(sfshm_streams_t *streams, void (*function)(void *argument), const void *argument,
+static sf_status_t give_call(sfshm_streams_t *streams, void (*function)(void *argument), const void *argument,
                              size_t argument_bytes)
 {
   free_calls(streams, false);
@@ -272,6 +274,19 @@ static sf_status_t call_host(sfshm_streams_t *streams, void (*function)(void *ar
   return SF_OK;
 }
 
+static sf_status_t call_host(sfshm_streams_t *streams, void (*function)(void *argument), const void *argument,
+                             size_t argument_bytes)
+{
+  sf_status_t status = enter(streams);
+  if (status != SF_OK)
+    return status;
+  sfshm_cuda_piece_t *piece = sfshm_cuda_watch_begin(&streams->view, SFSHM_TRACE_WORK_CALL, 0);
+  status = give_call(streams, function, argument, argument_bytes);
+  if (status == SF_OK)
+    sfshm_cuda_watch_end(&streams->view, piece);
+  return leave(status);
+}
+
 typedef struct doorbell {
   _Atomic uint32_t *word;
   uint32_t value;
@@ -287,7 +302,7 @@ static sf_status_t raise_word(sfshm_streams_t *streams, _Atomic uint32_t *word, 
 {
   doorbell_t doorbell = {word, value};
   if (!streams->has_memops)
-    return call_host(streams, ring, &doorbell, sizeof doorbell);
+    return give_call(streams, ring, &doorbell, sizeof doorbell);
   sf_status_t status = enter(streams);
   return status != SF_OK
              ? status
@@ -309,13 +324,24 @@ static sf_status_t await_word(sfshm_streams_t *streams, char *seen_at, uint32_t 
   sf_status_t status = enter(streams);
   if (status != SF_OK)
     return status;
+  sfshm_cuda_piece_t *piece = sfshm_cuda_watch_begin(&streams->view, SFSHM_TRACE_WORK_AWAIT, 0);
   if (streams->has_memops)
     status = sfshm_cuda_status(
         cuStreamWaitValue32(streams->view.stream, (CUdeviceptr)(uintptr_t)seen_at, value, CU_STREAM_WAIT_VALUE_GEQ),
         "cuStreamWaitValue32");
   else
     status = launch_await(streams, seen_at, value);
+  if (status == SF_OK)
+    sfshm_cuda_watch_end(&streams->view, piece);
   return leave(status);
+}
+
+static void note(sfshm_streams_t *streams)
+{
+  if (enter(streams) != SF_OK)
+    return;
+  sfshm_cuda_watch_note(&streams->view);
+  sfshm_cuda_leave();
 }
 
 static sf_status_t mark(sfshm_streams_t *streams)
@@ -333,6 +359,7 @@ static sf_status_t is_idle(sfshm_streams_t *streams, bool *idle_p)
   if (status != SF_OK)
     return status;
   CUresult result = cuEventQuery(streams->tail);
+  sfshm_cuda_watch_tell(&streams->view);
   *idle_p = result != CUDA_ERROR_NOT_READY;
   return leave(*idle_p ? sfshm_cuda_status(result, "work on streams") : SF_OK);
 }
@@ -350,6 +377,7 @@ const sfshm_streams_ops_t sfshm_cuda_streams = {
     .raise = raise_word,
     .await = await_word,
     .call = call_host,
+    .note = note,
     .mark = mark,
     .is_idle = is_idle,
 };

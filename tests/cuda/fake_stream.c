@@ -23,6 +23,7 @@ _Thread_local int64_t sftest_cuda_step;
 typedef struct mark {
   int holders;
   bool done;
+  double done_ms;
 } mark_t;
 
 typedef enum kind { KERNEL, CALL, WRITE, WAIT, MARK, AWAIT } kind_t;
@@ -59,6 +60,7 @@ struct CUstream_st {
 
 struct CUevent_st {
   mark_t *mark; /* NULL: never recorded */
+  bool timed;
 };
 
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER; /* some stream has done something */
@@ -78,6 +80,14 @@ static void sleep_us(uint64_t us)
 {
   struct timespec time = {0, (long)us * 1000};
   nanosleep(&time, NULL);
+}
+
+/* The devices' clock, which has nothing to do with the host's. */
+static double device_ms(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)(now.tv_sec % 1000 + 5000) * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
 static void let_go(mark_t *mark)
@@ -119,8 +129,10 @@ static void wait_for_value(const work_t *work)
 /* A context in which a launch has failed does nothing any more. */
 static void do_work(const work_t *work)
 {
-  if (work->kind == MARK)
+  if (work->kind == MARK) {
+    work->mark->done_ms = device_ms();
     work->mark->done = true;
+  }
   if (sftest_cuda_sticky != CUDA_SUCCESS)
     return;
   switch (work->kind) {
@@ -372,8 +384,9 @@ CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t va
 
 CUresult cuEventCreate(CUevent *event, unsigned flags)
 {
-  (void)flags;
   *event = calloc(1, sizeof **event);
+  require(*event != NULL);
+  (*event)->timed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
   return CUDA_SUCCESS;
 }
 
@@ -414,6 +427,20 @@ CUresult cuEventQuery(CUevent event)
   CUresult result = sftest_cuda_sticky;
   if (result == CUDA_SUCCESS && event->mark != NULL && !event->mark->done)
     result = CUDA_ERROR_NOT_READY;
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return result;
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  CUresult result = sftest_cuda_sticky;
+  if (result == CUDA_SUCCESS && (start->mark == NULL || end->mark == NULL || !start->timed || !end->timed))
+    result = CUDA_ERROR_INVALID_HANDLE;
+  else if (result == CUDA_SUCCESS && (!start->mark->done || !end->mark->done))
+    result = CUDA_ERROR_NOT_READY;
+  if (result == CUDA_SUCCESS)
+    *ms = (float)(end->mark->done_ms - start->mark->done_ms);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }

@@ -96,6 +96,21 @@ int sftest_trace_count(char phase, const char *name)
   return n;
 }
 
+sftest_trace_span_t sftest_trace_span(unsigned pid, char phase, const char *name)
+{
+  sftest_trace_span_t span = {0, 0};
+  bool found = false;
+  for (int i = 0; i < nevents; i++) {
+    const event_t *event = &events[i];
+    if (event->pid != pid || event->phase != phase || strstr(event->name, name) != event->name)
+      continue;
+    span.begin_us = found && span.begin_us < event->ts ? span.begin_us : event->ts;
+    span.end_us = found && span.end_us > event->ts + event->dur ? span.end_us : event->ts + event->dur;
+    found = true;
+  }
+  return span;
+}
+
 /* ---- The rules --------------------------------------------------------------------------------------------------- */
 
 /* Those with an id, by kind and id, in the order of the file. */

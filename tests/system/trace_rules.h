@@ -13,4 +13,11 @@ void sftest_trace_check(void);
 /* Events of that phase whose names begin so. */
 int sftest_trace_count(char phase, const char *name);
 
+/* And of which process. When the first of them begins and the last one ends, in microseconds; 0 and 0: there are none.
+ */
+typedef struct sftest_trace_span {
+  double begin_us, end_us;
+} sftest_trace_span_t;
+sftest_trace_span_t sftest_trace_span(unsigned pid, char phase, const char *name);
+
 #endif

@@ -268,6 +268,30 @@ START_TEST(operations)
 }
 END_TEST
 
+/* Operations on streams have numbers of their own, and tracks by graph; those of devices are apart. */
+START_TEST(devices)
+{
+  uint64_t desc = sfshm_desc_signature(SFSHM_CALL_BCAST, (sfshm_unit_t){SFSHM_BASE_DOUBLE, 1}, SFSHM_OP_REPLACE);
+  sfshm_trace_record_t records[] = {EVENT(BEGIN, 1000, 1100, -1, desc, 0),
+                                    EVENT(END, 1000, 1900, -1, desc, 0),
+                                    EVENT(BEGIN, 1000, 1010, -1, desc, SFSHM_TRACE_ON_STREAM),
+                                    EVENT(END, 1000, 2000, -1, desc, SFSHM_TRACE_ON_STREAM),
+                                    EVENT(DEVICE, 1200, 1300, -1, SFSHM_TRACE_WORK_TO_HOST, 0),
+                                    EVENT(DEVICE, 1200, 1400, 3, SFSHM_TRACE_WORK_AWAIT, SFSHM_TRACE_ON_STREAM),
+                                    EVENT(DEVICE, 1200, 1400, 3, 99, 0xff)};
+  records[4].thread = 1;
+  tell(7, 0, 0, records, 7);
+  print();
+  ck_assert_int_eq(count("\"id\":\"1.5.1\""), 2);
+  ck_assert_int_eq(count("\"id\":\"1.5.s1\""), 2);
+  ck_assert_int_eq(count("\"cat\":\"device\",\"name\":\"kernel to host\",\"pid\":1,\"tid\":100001,"), 1);
+  ck_assert_int_eq(count("\"cat\":\"device\",\"name\":\"stream waits for rank 3\",\"pid\":1,\"tid\":200005,"), 1);
+  ck_assert_int_eq(count("\"name\":\"? for node 3\""), 1);
+  ck_assert_int_eq(count("{\"name\":\"device 1\"}"), 1);
+  ck_assert_int_eq(count("{\"name\":\"device 1, streams of graph 5\"}"), 1);
+}
+END_TEST
+
 START_TEST(nothing)
 {
   print();
@@ -301,6 +325,7 @@ static Suite *suite(void)
   tcase_add_test(tc, flows);
   tcase_add_test(tc, clocks);
   tcase_add_test(tc, operations);
+  tcase_add_test(tc, devices);
   tcase_add_test(tc, nothing);
   tcase_add_test(tc, no_events);
   suite_add_tcase(s, tc);

@@ -13,7 +13,11 @@
 #include "tools/sfctl/trace.h"
 
 #define MESSAGES_THREAD 1
-#define FRAMES_THREAD 100 /* and the number of the node */
+#define FRAMES_THREAD 100      /* and the number of the node */
+#define DEVICE_THREAD 100000u  /* and the number of the device */
+#define STREAMS_THREAD 200000u /* and the number of the graph, below */
+#define STREAMS_THREADS UINT64_C(1000000)
+#define THREADS_NAMED 256 /* of a process */
 
 /* One line of the file. */
 typedef struct line {
@@ -51,11 +55,19 @@ static int compare_lines(const void *a, const void *b)
   return (x->source > y->source) - (x->source < y->source);
 }
 
+/* Those of a graph have numbers of their own. */
+static bool on_stream(const sfshm_trace_record_t *record)
+{
+  return (record->flags & SFSHM_TRACE_ON_STREAM) != 0;
+}
+
 static int compare_sequences(const void *a, const void *b)
 {
   const sfshm_trace_record_t *x = *(const sfshm_trace_record_t *const *)a, *y = *(const sfshm_trace_record_t *const *)b;
   if (x->graph != y->graph)
     return x->graph < y->graph ? -1 : 1;
+  if (on_stream(x) != on_stream(y))
+    return on_stream(x) ? 1 : -1;
   if (x->sequence != y->sequence)
     return x->sequence < y->sequence ? -1 : 1;
   return x->kind - y->kind; /* the beginning first */
@@ -92,8 +104,9 @@ static sf_status_t add_operations(lines_t *lines, uint32_t number)
   qsort(records, n, sizeof *records, compare_sequences);
   for (size_t i = 0; i < n; i++) {
     bool begins = records[i]->kind == SFSHM_TRACE_BEGIN;
-    bool followed =
-        i + 1 < n && records[i + 1]->graph == records[i]->graph && records[i + 1]->sequence == records[i]->sequence;
+    bool followed = i + 1 < n && records[i + 1]->graph == records[i]->graph &&
+                    records[i + 1]->sequence == records[i]->sequence &&
+                    on_stream(records[i + 1]) == on_stream(records[i]);
     if (!begins || !followed)
       add_operation(lines, number, records[i], !begins);
   }
@@ -153,6 +166,9 @@ static const char *escaped(const char *text, char buffer[256])
 
 uint32_t sfctl_trace_thread(const sfctl_source_t *source, const sfshm_trace_record_t *record)
 {
+  if (record->kind == SFSHM_TRACE_DEVICE)
+    return on_stream(record) ? STREAMS_THREAD + (uint32_t)(record->graph % STREAMS_THREADS)
+                             : DEVICE_THREAD + record->thread;
   if (source->rank >= 0)
     return record->thread;
   bool frame = record->kind == SFSHM_TRACE_FRAME_OUT || record->kind == SFSHM_TRACE_FRAME_IN;
@@ -168,9 +184,12 @@ static const char *name_of(const sfctl_trace_t *trace, const sfshm_trace_record_
     snprintf(name, 160, "%s%s%s", call, place[0] != '\0' ? " " : "", place);
     return name;
   }
-  const char *what =
-      record->kind == SFSHM_TRACE_SETUP ? sfshm_trace_phase_name(record->message) : sfshm_trace_kind_name(record->kind);
-  const char *to = record->kind == SFSHM_TRACE_WAIT ? " for" : record->kind == SFSHM_TRACE_UNPACK ? " from" : " to";
+  const char *what = record->kind == SFSHM_TRACE_SETUP    ? sfshm_trace_phase_name(record->message)
+                     : record->kind == SFSHM_TRACE_DEVICE ? sfshm_trace_work_name(record->message)
+                                                          : sfshm_trace_kind_name(record->kind);
+  const char *to = record->kind == SFSHM_TRACE_WAIT || record->kind == SFSHM_TRACE_DEVICE ? " for"
+                   : record->kind == SFSHM_TRACE_UNPACK                                   ? " from"
+                                                                                          : " to";
   if (record->kind == SFSHM_TRACE_ARRIVE || record->kind == SFSHM_TRACE_FRAME_IN)
     to = " from";
   if (record->peer < 0)
@@ -205,6 +224,8 @@ static void print_arguments(FILE *file, const sfctl_trace_t *trace, const line_t
     fprintf(file, ",\"sequence\":%" PRIu64 ",\"bytes\":%" PRIu64, record->sequence, record->bytes);
   if (record->kind == SFSHM_TRACE_FRAME_OUT || record->kind == SFSHM_TRACE_FRAME_IN)
     fprintf(file, ",\"messages\":%" PRIu64, record->message);
+  else if (record->kind == SFSHM_TRACE_DEVICE)
+    fprintf(file, ",\"device\":%u", record->thread);
   else if (record->kind != SFSHM_TRACE_BEGIN && record->kind != SFSHM_TRACE_END && record->kind != SFSHM_TRACE_SETUP)
     fprintf(file, ",\"message\":%" PRIu64, record->message);
   if (line->kind == LINE_IN_FLIGHT)
@@ -223,6 +244,8 @@ static const char *category(const sfshm_trace_record_t *record)
   case SFSHM_TRACE_DEPART:
   case SFSHM_TRACE_ARRIVE:
     return "node";
+  case SFSHM_TRACE_DEVICE:
+    return "device";
   default:
     return "rank";
   }
@@ -241,9 +264,9 @@ static void print_line(FILE *file, const sfctl_trace_t *trace, const line_t *lin
   case LINE_BEGIN:
   case LINE_END:
   case LINE_IN_FLIGHT:
-    fprintf(file, "{\"ph\":\"%s\",\"cat\":\"operation\",\"id\":\"%u.%" PRIu64 ".%" PRIu64 "\",\"name\":\"%s\"",
-            line->kind == LINE_BEGIN ? "b" : "e", line->source + 1, line->record->graph, line->record->sequence,
-            buffer);
+    fprintf(file, "{\"ph\":\"%s\",\"cat\":\"operation\",\"id\":\"%u.%" PRIu64 ".%s%" PRIu64 "\",\"name\":\"%s\"",
+            line->kind == LINE_BEGIN ? "b" : "e", line->source + 1, line->record->graph,
+            on_stream(line->record) ? "s" : "", line->record->sequence, buffer);
     print_place(file, trace, line, zero_ns);
     break;
   case LINE_FLOW_FROM:
@@ -266,23 +289,37 @@ static void print_name(FILE *file, const char *what, size_t process, uint32_t th
           process, thread, name);
 }
 
+static void print_thread(FILE *file, size_t process, const sfctl_source_t *source, const sfshm_trace_record_t *record)
+{
+  char name[80];
+  uint32_t thread = sfctl_trace_thread(source, record);
+  if (record->kind == SFSHM_TRACE_DEVICE && on_stream(record))
+    snprintf(name, sizeof name, "device %u, streams of graph %" PRIu64, record->thread, record->graph);
+  else if (record->kind == SFSHM_TRACE_DEVICE)
+    snprintf(name, sizeof name, "device %u", record->thread);
+  else if (source->rank >= 0)
+    snprintf(name, sizeof name, "thread %u", thread);
+  else if (thread >= FRAMES_THREAD)
+    snprintf(name, sizeof name, "frames, node %u", thread - FRAMES_THREAD);
+  else
+    snprintf(name, sizeof name, "messages");
+  print_name(file, "thread_name", process, thread, name);
+}
+
 /* Threads are named as they are met. */
 static void print_threads(FILE *file, size_t process, const sfctl_source_t *source)
 {
-  bool seen[1024] = {false};
-  for (size_t i = 0; i < source->nrecords; i++) {
-    char name[48];
+  uint32_t seen[THREADS_NAMED];
+  size_t nseen = 0;
+  for (size_t i = 0; i < source->nrecords && nseen < THREADS_NAMED; i++) {
     uint32_t thread = sfctl_trace_thread(source, &source->records[i]);
-    if (thread >= sizeof seen / sizeof seen[0] || seen[thread])
+    size_t known = 0;
+    while (known < nseen && seen[known] != thread)
+      known++;
+    if (known < nseen)
       continue;
-    seen[thread] = true;
-    if (source->rank >= 0)
-      snprintf(name, sizeof name, "thread %u", thread);
-    else if (thread >= FRAMES_THREAD)
-      snprintf(name, sizeof name, "frames, node %u", thread - FRAMES_THREAD);
-    else
-      snprintf(name, sizeof name, "messages");
-    print_name(file, "thread_name", process, thread, name);
+    seen[nseen++] = thread;
+    print_thread(file, process, source, &source->records[i]);
   }
 }
 

@@ -1,0 +1,298 @@
+/* sfctl trace of what devices do, on a stand-in for the driver or (SFTEST_CUDA=real) a real one: pieces of work of
+ * ordinary operations and of those on streams, when nobody waits for them, when there are more than can be watched, and
+ * when a kernel fails. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/system/fake_device.h"
+#include "tests/system/sfctl.h"
+#include "tests/system/trace_rules.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 2
+#define UNITS 100
+#define CALLS 5
+#define QUEUED 150 /* operations, of four pieces and an end each: more than are watched at a time */
+#define LIMIT_MS 30000
+
+static sftest_node_t node;
+
+typedef struct ring {
+  sf_context_t *context;
+  sf_graph_t *graph;
+  double *roots;
+  double *leaves;
+  sf_region_t *regions[2];
+  void *stream;
+} ring_t;
+
+static void make_ring(sftest_rank_t *self, ring_t *ring)
+{
+  size_t bytes = UNITS * sizeof(double);
+  double host[UNITS];
+  SFTEST_REQUIRE(self, sftest_device_is_there());
+  ring->context = sftest_join(self);
+  ring->stream = sftest_device_stream(0);
+  ring->roots = sftest_device_alloc(0, bytes);
+  ring->leaves = sftest_device_alloc(0, bytes);
+  SFTEST_OK(self, sf_register(ring->context, ring->roots, bytes, SF_MEMORY_CUDA, &ring->regions[0]));
+  SFTEST_OK(self, sf_register(ring->context, ring->leaves, bytes, SF_MEMORY_CUDA, &ring->regions[1]));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(ring->context), UNITS, SF_GRAPH_DEFAULT, &ring->graph));
+  for (int i = 0; i < UNITS; i++)
+    host[i] = 1000.0 * self->rank + i;
+  sftest_device_copy(ring->roots, host, bytes);
+}
+
+static void expect_leaves(sftest_rank_t *self, const ring_t *ring)
+{
+  double host[UNITS];
+  sftest_device_copy(host, ring->leaves, sizeof host);
+  for (int i = 0; i < UNITS; i++)
+    SFTEST_REQUIRE(self, host[i] == 1000.0 * (1 - self->rank) + i);
+}
+
+static void free_ring(const ring_t *ring)
+{
+  (void)sf_graph_destroy(ring->graph);
+  (void)sf_unregister(ring->regions[0]);
+  (void)sf_unregister(ring->regions[1]);
+  (void)sf_finalize(ring->context);
+  sftest_device_free(ring->roots);
+  sftest_device_free(ring->leaves);
+  sftest_device_stream_free(ring->stream);
+}
+
+static sf_status_t bcast_on_stream(const ring_t *ring)
+{
+  return sf_bcast_on_stream(ring->graph, SF_DOUBLE, ring->roots, ring->leaves, SF_REPLACE, ring->stream);
+}
+
+/* ---- The trace --------------------------------------------------------------------------------------------------- */
+
+static void start(void)
+{
+  sftest_node_start(&node, NULL);
+  sftest_sfctl(node.socket, WORDS("trace", "start"), 0);
+}
+
+static void stop(void)
+{
+  sftest_trace_free();
+  sftest_node_stop(&node);
+}
+
+/* The daemon keeps what its ranks have written. */
+static void run_job(int32_t size, sftest_rank_fn_t function, void *argument)
+{
+  sftest_job_t job;
+  sftest_job_start(&job, &node, size, function, argument);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+}
+
+static void dump(void)
+{
+  char path[128];
+  snprintf(path, sizeof path, "%s/trace.json", node.directory);
+  sftest_sfctl(node.socket, WORDS("trace", "dump", "--output", path), 0);
+  sftest_trace_read(path);
+  ck_assert_int_eq(unlink(path), 0);
+  sftest_trace_check();
+}
+
+/* What devices did for operations lies within these: their clock is another one. */
+static void expect_within(const char *work, const char *operation)
+{
+  for (unsigned process = 1; process <= RANKS + 1; process++) { /* the daemon is one, too */
+    sftest_trace_span_t pieces = sftest_trace_span(process, 'X', work);
+    double begin_us = sftest_trace_span(process, 'b', operation).begin_us;
+    double end_us = sftest_trace_span(process, 'e', operation).end_us;
+    ck_assert_msg(pieces.begin_us >= begin_us - 0.001 && pieces.end_us <= end_us + 0.001,
+                  "process %u: %s from %.3f to %.3f, %s from %.3f to %.3f", process, work, pieces.begin_us,
+                  pieces.end_us, operation, begin_us, end_us);
+  }
+}
+
+/* ---- On streams -------------------------------------------------------------------------------------------------- */
+
+/* The host waits for nothing before the end. */
+static int use_streams(sftest_rank_t *self)
+{
+  ring_t ring;
+  make_ring(self, &ring);
+  for (int i = 0; i < CALLS; i++)
+    SFTEST_OK(self, bcast_on_stream(&ring));
+  SFTEST_OK(self, sf_streams_wait(ring.graph));
+  expect_leaves(self, &ring);
+  free_ring(&ring);
+  return 0;
+}
+
+START_TEST(streams)
+{
+  run_job(RANKS, use_streams, NULL);
+  dump();
+  ck_assert_int_eq(sftest_trace_count('b', "bcast(double, replace)"), CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('X', "stream waits for rank"), 2 * CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('X', "kernel to host for rank"), CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('X', "kernel from host for rank"), CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('M', "thread_name"), 2 * RANKS);
+  expect_within("stream waits", "bcast");
+  expect_within("kernel", "bcast");
+}
+END_TEST
+
+/* Host functions in the place of kernels, and edges within the rank. */
+static int use_both(sftest_rank_t *self)
+{
+  ring_t ring;
+  double leaves[UNITS];
+  make_ring(self, &ring);
+  for (int i = 0; i < CALLS; i++)
+    SFTEST_OK(self, sf_bcast_on_stream(ring.graph, SF_DOUBLE, ring.roots, leaves, SF_REPLACE, ring.stream));
+  SFTEST_OK(self, sf_graph_destroy(ring.graph)); /* what nobody has asked for is told in the end */
+  ring.graph = NULL;
+  for (int i = 0; i < UNITS; i++)
+    SFTEST_REQUIRE(self, leaves[i] == i);
+  free_ring(&ring);
+  return 0;
+}
+
+START_TEST(within_a_rank)
+{
+  run_job(1, use_both, NULL);
+  dump();
+  ck_assert_int_eq(sftest_trace_count('b', "bcast(double, replace)"), CALLS);
+  ck_assert_int_eq(sftest_trace_count('X', "stream waits"), 0);
+  ck_assert_int_eq(sftest_trace_count('X', "kernel to host"), CALLS);
+  ck_assert_int_eq(sftest_trace_count('X', "host function"), CALLS);
+}
+END_TEST
+
+/* Rank 0 gives all before rank 1 gives anything, so that its stream waits. */
+static int queue_many(sftest_rank_t *self)
+{
+  _Atomic bool *all_given = self->argument;
+  ring_t ring;
+  make_ring(self, &ring);
+  SFTEST_OK(self, bcast_on_stream(&ring)); /* collective */
+  while (self->rank == 1 && !*all_given)
+    sftest_sleep_ms(1);
+  for (int i = 0; i < QUEUED; i++)
+    SFTEST_OK(self, bcast_on_stream(&ring));
+  *all_given = true;
+  SFTEST_OK(self, sf_streams_wait(ring.graph));
+  expect_leaves(self, &ring);
+  free_ring(&ring);
+  return 0;
+}
+
+START_TEST(more_than_are_watched)
+{
+  _Atomic bool *all_given = sftest_shared(sizeof *all_given);
+  run_job(RANKS, queue_many, all_given);
+  sftest_shared_free(all_given, sizeof *all_given);
+  dump();
+  ck_assert_int_eq(sftest_trace_count('b', "bcast(double, replace)"), (QUEUED + 1) * RANKS);
+  ck_assert_int_lt(sftest_trace_count('X', "kernel"), 2 * (QUEUED + 1) * RANKS);
+}
+END_TEST
+
+/* ---- Ordinary operations ----------------------------------------------------------------------------------------- */
+
+static int use_memory(sftest_rank_t *self)
+{
+  ring_t ring;
+  setenv("SF_DEVICE_SHARE", "off", 1);
+  make_ring(self, &ring);
+  for (int i = 0; i < CALLS; i++)
+    SFTEST_OK(self, sf_bcast(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE));
+  expect_leaves(self, &ring);
+  free_ring(&ring);
+  return 0;
+}
+
+static int read_each_other(sftest_rank_t *self)
+{
+  ring_t ring;
+  make_ring(self, &ring);
+  for (int i = 0; i < CALLS; i++)
+    SFTEST_OK(self, sf_reduce(ring.graph, SF_DOUBLE, ring.leaves, ring.roots, SF_SUM));
+  free_ring(&ring);
+  return 0;
+}
+
+START_TEST(by_way_of_the_host)
+{
+  run_job(RANKS, use_memory, NULL);
+  dump();
+  ck_assert_int_eq(sftest_trace_count('X', "kernel to host"), CALLS * RANKS);
+  ck_assert_int_eq(sftest_trace_count('X', "kernel from host"), CALLS * RANKS);
+  expect_within("kernel", "bcast");
+}
+END_TEST
+
+START_TEST(within_a_device)
+{
+  run_job(RANKS, read_each_other, NULL);
+  dump();
+  ck_assert_int_ge(sftest_trace_count('X', "kernel"), CALLS * RANKS);
+  expect_within("kernel", "reduce");
+  int before = sftest_trace_count('X', "kernel");
+  sftest_sfctl(node.socket, WORDS("trace", "stop"), 0);
+  run_job(RANKS, read_each_other, NULL);
+  dump();
+  ck_assert_int_eq(sftest_trace_count('X', "kernel"), before);
+}
+END_TEST
+
+/* ---- Failure ----------------------------------------------------------------------------------------------------- */
+
+static int fail_in_kernels(sftest_rank_t *self)
+{
+  ring_t ring;
+  sf_status_t status = SF_OK;
+  bool on_streams = *(bool *)self->argument;
+  if (self->rank == 1)
+    setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:5", 1);
+  make_ring(self, &ring);
+  for (int i = 0; i < 1000 && status == SF_OK; i++)
+    status = on_streams ? bcast_on_stream(&ring) : sf_bcast(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE);
+  if (on_streams)
+    status = sf_streams_wait(ring.graph);
+  SFTEST_EXPECT(self, status, SF_ERR_SYS);
+  free_ring(&ring);
+  return 0;
+}
+
+START_TEST(a_kernel_fails)
+{
+  bool on_streams = _i != 0;
+  run_job(RANKS, fail_in_kernels, &on_streams);
+  dump();
+  ck_assert_int_ge(sftest_trace_count('b', "bcast(double, replace)"), 1);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("traces of devices");
+  TCase *tests = tcase_create("device");
+  if (!sftest_device_is_there()) {
+    printf("skipped: the CUDA plugin was not built\n");
+    return 77;
+  }
+  tcase_set_timeout(tests, 60);
+  tcase_add_checked_fixture(tests, start, stop);
+  tcase_add_test(tests, streams);
+  tcase_add_test(tests, within_a_rank);
+  tcase_add_test(tests, more_than_are_watched);
+  tcase_add_test(tests, by_way_of_the_host);
+  tcase_add_test(tests, within_a_device);
+  if (sftest_device_can_fail())
+    tcase_add_loop_test(tests, a_kernel_fails, 0, 2);
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}
