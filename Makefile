@@ -7,6 +7,7 @@
 #   make check-gpu  the tests of device memory on the CUDA driver and device that are here; under compute-sanitizer if there
 #   make asan tsan  the tests under the address and undefined-behaviour, or the thread sanitizer; without MPI
 #   make bench      measure, and compare with the targets
+#   make bench-counters  what counters cost: instructions (by valgrind, if there) and time beside a build without them
 #   make fuzz       fuzz with clang's libFuzzer, FUZZ_SECONDS for each target
 #   make lint       layout, include directions, headers, scripts
 #   make examples   build docs/examples and run them; EXAMPLES="product migrate" runs some of them
@@ -154,6 +155,8 @@ fuzzers := $(call programs,$(fuzz_sources))
 mpi_part_tests := $(call with_mpi_only,$(call programs,$(mpi_part_test_sources)))
 petsc_tests := $(if $(petsc_test_objects),$(BUILD)/tests/petsc/cases)
 petsc_bench := $(if $(petsc_bench_objects),$(BUILD)/sfbench-petsc)
+# Operations, for valgrind to count their instructions.
+operations_bench := $(BUILD)/sfbench-operations
 petsc_examples := $(patsubst docs/examples/%.c,$(BUILD)/examples/%,$(petsc_example_sources))
 mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(mpi_part_tests) $(petsc_tests) $(petsc_bench)
 
@@ -175,7 +178,7 @@ test_libraries := $(tools_library) $(daemon_library) $(client_library)
 # What make check runs. Models and the sanitizers have nothing to say to each other.
 TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/test_*.sh)
 
-.PHONY: all pictures examples demo check check-gpu asan tsan fuzz bench lint docs install uninstall deps clean \
+.PHONY: all pictures examples demo check check-gpu asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
 	run-tests run-fuzz FORCE
 
 all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(cuda_plugin) $(async_cg) $(petsc_library) \
@@ -196,6 +199,7 @@ mpi_objects := $(adapter_objects) $(petsc_objects) $(petsc_test_objects) $(petsc
 	$(call with_mpi_only,$(call objects,$(example_sources) $(wildcard docs/examples/common/*.c) $(mpi_test_sources) \
 	$(mpi_part_test_sources)))
 all_objects := $(sort $(cuda_objects) $(async_cg_objects) $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
+	$(call objects,tests/bench/operations.c) \
 	$(call help_objects_of,unit) $(call help_objects_of,system) $(call objects,$(test_sources) $(fuzz_sources)))
 
 # A stamp changes when its text does: other flags, or another list of sources.
@@ -240,7 +244,7 @@ endif
 
 LINKER = $(CC)
 archives := $(client_library) $(adapter_library) $(daemon_library) $(tools_library) $(help_libraries)
-all_programs := $(tools) $(examples) $(mpi_tests) $(petsc_tests) $(petsc_bench) $(tests) $(fuzzers)
+all_programs := $(tools) $(examples) $(mpi_tests) $(petsc_tests) $(petsc_bench) $(operations_bench) $(tests) $(fuzzers)
 
 $(client_library): $(client_objects)
 $(adapter_library): $(adapter_objects)
@@ -259,6 +263,7 @@ $(examples): $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(example_commo
 $(mpi_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(mpi_test_common) $(adapter_library) $(test_libraries)
 $(petsc_tests): $(petsc_test_objects)
 $(petsc_bench): $(petsc_bench_objects) $(tools_library) $(client_library)
+$(operations_bench): $(call objects,tests/bench/operations.c) $(client_library)
 $(mpi_part_tests): $(example_common)
 # Those that use devices load a driver when they run.
 $(tests): | $(fake_cuda) $(real_cuda)
@@ -380,6 +385,13 @@ run-tests: all $(tests) $(mpi_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(
 bench: deps
 	@$(SUBMAKE) all $(petsc_bench)
 	BUILD='$(BUILD)' tests/bench/run
+
+# The build without counters is of no other use.
+bench-counters: deps
+	@$(SUBMAKE) all $(operations_bench)
+	@$(SUBMAKE) BUILD='$(BUILD)/uncounted' CFLAGS='$(CFLAGS) -DSFSHM_UNCOUNTED' \
+		$(patsubst $(BUILD)/%,$(BUILD)/uncounted/%,$(sfperf) $(operations_bench))
+	@BUILD='$(BUILD)' BUILD_WITHOUT='$(BUILD)/uncounted' tests/bench/counters
 
 # Of sfctl, for the documents.
 pictures: deps

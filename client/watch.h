@@ -19,7 +19,8 @@ static inline bool sfc_watch_traces(const sf_context_t *context)
 /* The request begins: whether it is to be watched. */
 static inline bool sfc_watch_wanted(const sf_request_t *request)
 {
-  return ((request->sequence % SFSHM_SAMPLED_EVERY == 0) | sfc_watch_traces(request->graph->context)) != 0;
+  bool sampled = SFSHM_IS_COUNTED && request->sequence % SFSHM_SAMPLED_EVERY == 0;
+  return (sampled | sfc_watch_traces(request->graph->context)) != 0;
 }
 
 /* All of these only for requests with watch != 0. */

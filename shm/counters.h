@@ -227,15 +227,26 @@ static inline uint64_t sfshm_counters_begun(const sfshm_graph_counters_t *graph,
   return sum;
 }
 
+/* Whether anything is counted at all: not in builds that are made to measure what it costs (tests/bench/counters). */
+#ifdef SFSHM_UNCOUNTED
+#define SFSHM_IS_COUNTED 0
+#else
+#define SFSHM_IS_COUNTED 1
+#endif
+
 /* Adds to a counter of this process: a load and a store, no locked instruction. One writer per counter. */
 static inline void sfshm_count(_Atomic uint64_t *counter, uint64_t amount)
 {
+  if (!SFSHM_IS_COUNTED)
+    return;
   atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount, memory_order_relaxed);
 }
 
 /* Likewise below 2^32, where it wraps. */
 static inline void sfshm_count_one32(_Atomic uint32_t *counter)
 {
+  if (!SFSHM_IS_COUNTED)
+    return;
   atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
