@@ -47,7 +47,7 @@ static const sfd_option_t table[] = {
     {"fabric-fd", SFD_OPTION_INTEGER, SFD_SOURCE_COMMAND_LINE, NUMBER(fabric_fd), "-1", -1, INT_MAX, "FD",
      "fabric tcp: socket to listen on, bound by the caller; -1: none"},
     {"plugin-dir", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(plugin_dir), "", 0, 0, "PATH",
-     "where libsfd_mpi.so is; empty: beside sfd, or in ../lib/sfd from there"},
+     "where libsfd_mpi.so is; empty: beside sfd, or in ../lib/sfd or ../lib from there"},
     {"cluster", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(cluster), "", 0, 0, "NAME",
      "name on which all daemons must agree"},
     {"connect-timeout", SFD_OPTION_SECONDS, SFD_SOURCE_FILE, NUMBER(connect_timeout_ms), "10", 1000, 3600000, "SECONDS",

@@ -109,6 +109,8 @@ static Sfproto__PlanSide plan_side(const sfd_trunks_t *trunks, uint32_t number)
   side.has_values_before = !as_root;
   side.values_before = survey.values_before;
   side.contiguous_values = survey.contiguous_values;
+  side.has_box_values = true;
+  side.box_values = survey.box_values;
   side.messages_sent = survey.sent;
   side.messages_received = survey.received;
   return side;

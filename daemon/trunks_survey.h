@@ -10,6 +10,7 @@ typedef struct sfd_side_survey {
   const sfshm_trunk_side_t *told; /* stays the trunks' */
   int64_t values_before; /* what the ranks here want of the other node, each for itself; AS_ROOT: 0, not known here */
   int64_t contiguous_values; /* of a bcast's positions (AS_LEAF: of values_before), those that need no index array */
+  int64_t box_values;        /* of the same, those whose indices are those of boxes in up to three dimensions */
   uint64_t sent;             /* messages, since the graph was made */
   uint64_t received;
 } sfd_side_survey_t;

@@ -9,7 +9,7 @@
 
 /* Makes the mpi fabric: loads libsfd_mpi.so and with it the MPI library, initialises MPI with the program's arguments
  * and waits for the other daemons of the MPI job. Once per process. The library is looked for in dir; if that is NULL
- * or "", beside the executable and then in ../lib/sfd from there. It stays loaded.
+ * or "", beside the executable, then in ../lib/sfd and ../lib from there. It stays loaded.
  *
  * SF_ERR_UNSUPPORTED: the library is not there, can't be loaded, or MPI can't be used. SF_ERR_SYS, SF_ERR_NOMEM. */
 sf_status_t sfd_plugin_mpi_fabric(const char *dir, uv_loop_t *loop, int *argc, char ***argv, sfd_fabric_t **fabric_p)

@@ -16,6 +16,7 @@
 #define RANKS 4
 #define UNITS 100 /* roots of each rank, all of which all others want */
 #define SQUARES 10
+#define BOX 64 /* four rows of 16, 25 apart */
 #define BCASTS 3
 #define REDUCES 2
 
@@ -41,6 +42,11 @@ static int64_t square(int64_t i)
   return i * i;
 }
 
+static int64_t in_box(int64_t i)
+{
+  return i / 16 * 25 + i % 16;
+}
+
 /* Every rank has n leaves on the same roots of each other rank. */
 static void create_all_to_all(sftest_rank_t *self, sf_group_t *world, int64_t n, index_t index, uint32_t flags,
                               sf_graph_t **graph_p)
@@ -62,9 +68,10 @@ static int work(sftest_rank_t *self)
   scene_t *scene = self->argument;
   sf_context_t *context = sftest_join(self);
   sf_group_t *world = sf_group_world(context), *group = NULL;
-  sf_graph_t *all, *scattered, *local = NULL;
+  sf_graph_t *all, *scattered, *boxed, *local = NULL;
   create_all_to_all(self, world, UNITS, itself, SF_GRAPH_DEFAULT, &all);
   create_all_to_all(self, world, SQUARES, square, SF_GRAPH_REPRODUCIBLE, &scattered);
+  create_all_to_all(self, world, BOX, in_box, SF_GRAPH_DEFAULT, &boxed);
   if (self->places[self->rank] == 0) {
     SFTEST_OK(self, sf_group_create(context, 2, first_node, 0, &group));
     SFTEST_OK(self, sftest_ring_create(group, UNITS, SF_GRAPH_DEFAULT, &local));
@@ -81,6 +88,7 @@ static int work(sftest_rank_t *self)
     SFTEST_OK(self, sf_graph_destroy(local));
     SFTEST_OK(self, sf_group_destroy(group));
   }
+  SFTEST_OK(self, sf_graph_destroy(boxed));
   SFTEST_OK(self, sf_graph_destroy(scattered));
   SFTEST_OK(self, sf_graph_destroy(all));
   sftest_leave(self, context);
@@ -149,18 +157,21 @@ static void look_at_plan(const sftest_cluster_t *cluster)
     snprintf(head, sizeof head,
              "\"size\":4,\"state\":\"ready\",\"node\":%d,\"sides\":[{\"node\":%d,\"here\":\"roots\",", i, 1 - i);
     sftest_expect_in(out, head);
-    sftest_expect_in(out,
-                     "\"here\":\"roots\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":200,\"reduce_messages\":1,"
-                     "\"reduce_values\":200,\"values_before\":null,\"contiguous_values\":200,\"messages_sent\":3,"
-                     "\"messages_received\":2}");
-    sftest_expect_in(out, "\"here\":\"leaves\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":200,"
-                          "\"reduce_messages\":1,\"reduce_values\":200,\"values_before\":400,\"contiguous_values\":400,"
-                          "\"messages_sent\":2,\"messages_received\":3}");
+    sftest_expect_in(
+        out,
+        "\"here\":\"roots\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":200,\"reduce_messages\":1,"
+        "\"reduce_values\":200,\"values_before\":null,\"contiguous_values\":200,\"box_values\":0,\"messages_sent\":3,"
+        "\"messages_received\":2}");
+    sftest_expect_in(
+        out,
+        "\"here\":\"leaves\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":200,"
+        "\"reduce_messages\":1,\"reduce_values\":200,\"values_before\":400,\"contiguous_values\":400,\"box_values\":0,"
+        "\"messages_sent\":2,\"messages_received\":3}");
     sftest_sfctl(cluster->nodes[i].socket, WORDS("plan", graph), 0);
     ck_assert_int_eq(sftest_count_lines(out), 5);
     sftest_expect_in(out, "\nwithin the node: 2 pairs of ranks, 200 values\n");
-    sftest_expect_in(out, "1 out    1 in     200      200       -        100%     3         2\n");
-    sftest_expect_in(out, "1 in   1 out     200      200     400        100%     2         3\n");
+    sftest_expect_in(out, "1 out    1 in     200      200       -        100%     0%     3         2\n");
+    sftest_expect_in(out, "1 in   1 out     200      200     400        100%     0%     2         3\n");
   }
 }
 
@@ -169,10 +180,19 @@ static void look_at_scattered_plan(const sftest_cluster_t *cluster)
 {
   const char *graph = graph_with(cluster, RANKS * (RANKS - 1) * SQUARES);
   sftest_sfctl(cluster->nodes[1].socket, WORDS("plan", "--json", graph), 0);
-  sftest_expect_in(out,
-                   "\"here\":\"roots\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":20,\"reduce_messages\":1,"
-                   "\"reduce_values\":40,\"values_before\":null,\"contiguous_values\":0,\"messages_sent\":0,");
+  sftest_expect_in(
+      out, "\"here\":\"roots\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":20,\"reduce_messages\":1,"
+           "\"reduce_values\":40,\"values_before\":null,\"contiguous_values\":0,\"box_values\":0,\"messages_sent\":0,");
   sftest_expect_in(out, "\"reduce_values\":40,\"values_before\":40,\"contiguous_values\":");
+}
+
+/* A part of a plane is, on the side of the roots; leaves want all of what comes, in its order. */
+static void look_at_boxed_plan(const sftest_cluster_t *cluster)
+{
+  const char *graph = graph_with(cluster, RANKS * (RANKS - 1) * BOX);
+  sftest_sfctl(cluster->nodes[0].socket, WORDS("plan", "--json", graph), 0);
+  sftest_expect_in(out, "\"values_before\":null,\"contiguous_values\":0,\"box_values\":128,");
+  sftest_expect_in(out, "\"values_before\":256,\"contiguous_values\":256,\"box_values\":0,");
 }
 
 static void look_at_local_plan(const sftest_cluster_t *cluster)
@@ -203,7 +223,7 @@ static void look_at_peers(const sftest_cluster_t *cluster)
     sftest_sfctl(cluster->nodes[i].socket, WORDS("peers", "--json"), 0);
     ck_assert_int_eq(sftest_count_lines(out), 3);
     sftest_expect_in(out, traffic);
-    sftest_expect_in(out, "{\"kind\":\"plan\",\"messages_sent\":2,\"messages_received\":2,");
+    sftest_expect_in(out, "{\"kind\":\"plan\",\"messages_sent\":3,\"messages_received\":3,");
     ck_assert_uint_gt(sftest_sfctl_number(description, "wire_sent"), 8000);
     ck_assert_uint_gt(sftest_sfctl_number(description, "wire_received"), 8000);
     ck_assert_uint_gt(sftest_sfctl_number(description, "frames_sent"), 0);
@@ -246,6 +266,7 @@ START_TEST(a_job_over_two_nodes)
   look_at_ranks(&cluster);
   look_at_plan(&cluster);
   look_at_scattered_plan(&cluster);
+  look_at_boxed_plan(&cluster);
   look_at_local_plan(&cluster);
   look_at_peers(&cluster);
   look_at_metrics(&cluster);

@@ -66,7 +66,7 @@ static void examine_sfd(const char *path, sfctl_report_t *report)
 /* Where sfd looks for it. */
 static void examine_plugin(const char *sfd, sfctl_report_t *report)
 {
-  static const char *const below[] = {"", "/../lib/sfd"};
+  static const char *const below[] = {"", "/../lib/sfd", "/../lib"};
   char real[PATH_MAX], path[PATH_MAX + sizeof "/../lib/sfd/" PLUGIN];
   snprintf(real, sizeof real, "%s", sfd);
   (void)realpath(sfd, real);
@@ -78,7 +78,8 @@ static void examine_plugin(const char *sfd, sfctl_report_t *report)
       return;
     }
   }
-  sfctl_report_add(report, "plugin", SFCTL_WARNING, "no " PLUGIN " beside %s or in ../lib/sfd from there", sfd);
+  sfctl_report_add(report, "plugin", SFCTL_WARNING, "no " PLUGIN " beside %s, or in ../lib/sfd or ../lib from there",
+                   sfd);
   sfctl_report_advise(report, "build sfd with MPI installed, if you want --fabric mpi; nothing else needs it");
 }
 

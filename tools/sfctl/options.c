@@ -412,7 +412,7 @@ static void print_line(FILE *file, const char *prefix, const char *name, const c
 {
   char usage[40];
   snprintf(usage, sizeof usage, "%s%s %s", prefix, name, argument != NULL ? argument : "");
-  fprintf(file, "  %-24s %s\n", usage, help);
+  fprintf(file, "  %-27s %s\n", usage, help);
 }
 
 void sfctl_options_print_help(FILE *file)

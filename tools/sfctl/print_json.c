@@ -210,6 +210,7 @@ static void print_side(sfctl_json_t *json, const Sfproto__PlanSide *side)
   sfctl_json_int(json, "reduce_values", side->reduce_values);
   print_optional(json, "values_before", side->has_values_before, side->values_before);
   sfctl_json_int(json, "contiguous_values", side->contiguous_values);
+  print_optional(json, "box_values", side->has_box_values, side->box_values);
   sfctl_json_uint(json, "messages_sent", side->messages_sent);
   sfctl_json_uint(json, "messages_received", side->messages_received);
   sfctl_json_end_object(json);

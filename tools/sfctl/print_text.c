@@ -309,10 +309,19 @@ static void add_peer(sfctl_table_t *table, const Sfproto__PeerInfo *info)
 /* ---- Plans ---- */
 
 static const sfctl_column_t plan_columns[] = {
-    {"NODE", SFCTL_RIGHT},       {"HERE", SFCTL_LEFT},    {"MEMBERS", SFCTL_RIGHT},  {"BCAST", SFCTL_RIGHT},
-    {"REDUCE", SFCTL_RIGHT},     {"VALUES", SFCTL_RIGHT}, {"REDUCED", SFCTL_RIGHT},  {"BEFORE", SFCTL_RIGHT},
-    {"CONTIGUOUS", SFCTL_RIGHT}, {"SENT", SFCTL_RIGHT},   {"RECEIVED", SFCTL_RIGHT},
+    {"NODE", SFCTL_RIGHT},       {"HERE", SFCTL_LEFT},    {"MEMBERS", SFCTL_RIGHT}, {"BCAST", SFCTL_RIGHT},
+    {"REDUCE", SFCTL_RIGHT},     {"VALUES", SFCTL_RIGHT}, {"REDUCED", SFCTL_RIGHT}, {"BEFORE", SFCTL_RIGHT},
+    {"CONTIGUOUS", SFCTL_RIGHT}, {"BOXES", SFCTL_RIGHT},  {"SENT", SFCTL_RIGHT},    {"RECEIVED", SFCTL_RIGHT},
 };
+
+/* 100: all. */
+static void add_percent(sfctl_table_t *table, bool known, int64_t values, int64_t of)
+{
+  if (known && of > 0)
+    sfctl_table_cell(table, "%d%%", (int)(100 * ((double)values / (double)of)));
+  else
+    sfctl_table_cell(table, "-");
+}
 
 static void add_side(sfctl_table_t *table, const Sfproto__PlanSide *side)
 {
@@ -325,10 +334,8 @@ static void add_side(sfctl_table_t *table, const Sfproto__PlanSide *side)
   sfctl_table_cell(table, "%" PRId64, side->bcast_values);
   sfctl_table_cell(table, "%" PRId64, side->reduce_values);
   add_optional(table, side->has_values_before, side->values_before);
-  if (of > 0)
-    sfctl_table_cell(table, "%d%%", (int)(100 * ((double)side->contiguous_values / (double)of))); /* 100: all */
-  else
-    sfctl_table_cell(table, "-");
+  add_percent(table, true, side->contiguous_values, of);
+  add_percent(table, side->has_box_values, side->box_values, of);
   add_number(table, side->messages_sent);
   add_number(table, side->messages_received);
 }

@@ -49,6 +49,7 @@ void sfctl_top_drop(sfctl_top_session_t *session)
   if (session->connected)
     sfctl_disconnect(&session->connection);
   session->connected = false;
+  session->table.asked_ns = 0; /* the next one may be another daemon */
 }
 
 static sf_status_t find_view(const char *word, sfctl_view_t *view_p)

@@ -9,6 +9,8 @@
 #include "shm/error.h"
 #include "tools/sfctl/collect.h"
 
+#define ABOUT_EVERY_NS INT64_C(1000000000)
+
 const char *const sfctl_view_names[SFCTL_VIEWS] = {"jobs", "ranks", "graphs", "channels"};
 
 /* Of a job, rank or graph; the first one that moves makes the history. */
@@ -244,17 +246,40 @@ static void compare_with_last(sfctl_top_row_t *row, const sfctl_top_row_t *last,
   row->history[SFCTL_TOP_HISTORY - 1] = isnan(row->figure[0]) ? 0 : (float)row->figure[0];
 }
 
+/* How much there is, and where: asked for each second at most, or when rows have come or gone. Whoever looks more often
+ * wants to see what moves, and each question takes a core from somebody. */
+static sf_status_t ask_about(sfctl_top_table_t *table, sfctl_connection_t *connection, size_t nrows, int64_t now_ns)
+{
+  sfreport_list_t about = {0};
+  if (table->asked_ns != 0 && nrows == table->nrows && now_ns - table->asked_ns < ABOUT_EVERY_NS) {
+    table->uptime_s += (double)(now_ns - table->sampled_ns) / 1e9;
+    return SF_OK;
+  }
+  sfctl_target_t target = connection->target;
+  connection->target = (sfctl_target_t){0};
+  sf_status_t status = sfctl_collect(connection, SFPROTO__QUERY__WHAT__STATUS, NULL, &about);
+  connection->target = target;
+  if (status == SF_OK && about.count > 0) {
+    const Sfproto__StatusInfo *info = about.items[0].message->status_info;
+    table->njobs = info->jobs;
+    table->nranks = info->ranks;
+    table->ngraphs = info->graphs;
+    table->node = info->node;
+    table->nnodes = info->nodes;
+    table->uptime_s = info->uptime_s;
+    table->asked_ns = now_ns;
+  }
+  sfreport_list_clear(&about);
+  return status;
+}
+
 sf_status_t sfctl_top_sample(sfctl_top_table_t *table, sfctl_connection_t *connection, const char *job, int64_t now_ns)
 {
   sample_t sample = {0};
-  sfreport_list_t about;
   double seconds = (double)(now_ns - table->sampled_ns) / 1e9;
   sf_status_t status = take_sample(table->view, &sample, connection, job);
-  sfctl_target_t target = connection->target;
-  connection->target = (sfctl_target_t){0};
   if (status == SF_OK)
-    status = sfctl_collect(connection, SFPROTO__QUERY__WHAT__STATUS, NULL, &about);
-  connection->target = target;
+    status = ask_about(table, connection, sample.nrows, now_ns);
   if (status != SF_OK) {
     free(sample.rows);
     return status;
@@ -267,16 +292,6 @@ sf_status_t sfctl_top_sample(sfctl_top_table_t *table, sfctl_connection_t *conne
                          : NULL;
     compare_with_last(&sample.rows[i], last, table->view, seconds);
   }
-  if (about.count > 0) {
-    const Sfproto__StatusInfo *info = about.items[0].message->status_info;
-    table->njobs = info->jobs;
-    table->nranks = info->ranks;
-    table->ngraphs = info->graphs;
-    table->node = info->node;
-    table->nnodes = info->nodes;
-    table->uptime_s = info->uptime_s;
-  }
-  sfreport_list_clear(&about);
   free(table->rows);
   table->rows = sample.rows;
   table->nrows = sample.nrows;
@@ -318,5 +333,5 @@ void sfctl_top_clear(sfctl_top_table_t *table)
   free(table->rows);
   table->rows = NULL;
   table->nrows = table->capacity = 0;
-  table->sampled_ns = 0;
+  table->sampled_ns = table->asked_ns = 0;
 }

@@ -49,6 +49,7 @@ typedef struct sfctl_top_table {
   int64_t sampled_ns; /* 0: never */
   int32_t njobs, nranks, ngraphs, node, nnodes;
   double uptime_s;
+  int64_t asked_ns; /* when the daemon told these last; 0: never */
 } sfctl_top_table_t;
 
 extern const char *const sfctl_view_names[SFCTL_VIEWS];

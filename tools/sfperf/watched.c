@@ -23,7 +23,7 @@
 #include "tools/sfperf/report.h"
 #include "tools/sfperf/stats.h"
 
-enum { WAYS = 2, CONTENDERS = 3, TURNS = 9 };
+enum { WAYS = 2, CONTENDERS = 3, TURNS = 5 };
 
 #define COST_S 0.5 /* five refreshes */
 
