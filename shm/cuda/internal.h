@@ -65,7 +65,7 @@ typedef struct sfshm_cuda_device {
   size_t used_bytes;                            /* of it */
   bool is_busy;                                 /* told something that nobody has waited for */
   sfshm_cuda_plans_t plans;
-  sfshm_cuda_watch_t *watch; /* NULL: nothing of it has been watched */
+  _Atomic(sfshm_cuda_watch_t *) watch; /* NULL: nothing of it has been watched */
 } sfshm_cuda_device_t;
 
 /* SF_OK or what the driver's result means, with `what` in the detail. */

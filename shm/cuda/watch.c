@@ -55,12 +55,12 @@ void sfshm_cuda_watch(sfshm_trace_t *trace, const sfshm_trace_record_t *record)
 
 static sfshm_cuda_watch_t *watch_of(sfshm_cuda_device_t *device)
 {
-  if (device->watch == NULL) {
-    device->watch = calloc(1, sizeof *device->watch);
-    if (device->watch != NULL)
-      pthread_mutex_init(&device->watch->lock, NULL);
+  sfshm_cuda_watch_t *watch = device->watch;
+  if (watch == NULL && (watch = calloc(1, sizeof *watch)) != NULL) {
+    pthread_mutex_init(&watch->lock, NULL);
+    device->watch = watch; /* others look for what is done from now on */
   }
-  return device->watch;
+  return watch;
 }
 
 static bool has_events(sfshm_cuda_watch_t *watch, sfshm_cuda_piece_t *piece)
@@ -98,11 +98,12 @@ sfshm_cuda_piece_t *sfshm_cuda_watch_begin(sfshm_cuda_device_t *device, sfshm_tr
 
 void sfshm_cuda_watch_end(sfshm_cuda_device_t *device, sfshm_cuda_piece_t *piece)
 {
+  sfshm_cuda_watch_t *watch = device->watch;
   if (piece == NULL || cuEventRecord(piece->end, device->stream) != CUDA_SUCCESS)
     return;
-  pthread_mutex_lock(&device->watch->lock);
-  device->watch->ngiven++;
-  pthread_mutex_unlock(&device->watch->lock);
+  pthread_mutex_lock(&watch->lock);
+  watch->ngiven++;
+  pthread_mutex_unlock(&watch->lock);
 }
 
 /* A failure of the device shows elsewhere. */
