@@ -74,6 +74,17 @@ static bool has_events(sfshm_cuda_watch_t *watch, sfshm_cuda_piece_t *piece)
   return watch->last != NULL && piece->begin != NULL && piece->end != NULL;
 }
 
+/* A place for the next piece, which is this thread's until it is given. NULL: too much is being watched. */
+static sfshm_cuda_piece_t *take_piece(sfshm_cuda_watch_t *watch)
+{
+  pthread_mutex_lock(&watch->lock);
+  sfshm_cuda_piece_t *piece = &watch->pieces[watch->ngiven % PIECES];
+  if (watch->ngiven - watch->ntold == PIECES || !has_events(watch, piece))
+    piece = NULL;
+  pthread_mutex_unlock(&watch->lock);
+  return piece;
+}
+
 sfshm_cuda_piece_t *sfshm_cuda_watch_begin(sfshm_cuda_device_t *device, sfshm_trace_work_t work, uint64_t bytes)
 {
   if (__builtin_expect(watched.trace == NULL, true))
@@ -82,8 +93,8 @@ sfshm_cuda_piece_t *sfshm_cuda_watch_begin(sfshm_cuda_device_t *device, sfshm_tr
   if (watch == NULL)
     return NULL;
   sfshm_cuda_watch_tell(device);
-  sfshm_cuda_piece_t *piece = &watch->pieces[watch->ngiven % PIECES];
-  if (watch->ngiven - watch->ntold == PIECES || !has_events(watch, piece))
+  sfshm_cuda_piece_t *piece = take_piece(watch);
+  if (piece == NULL)
     return NULL;
   piece->trace = watched.trace;
   piece->record = watched.record;
