@@ -127,6 +127,10 @@ START_TEST(on_one_node)
   kill(cluster.nodes[0].pid, SIGCONT);
   sftest_sfctl(cluster.nodes[0].socket, WORDS("stuck", "--threshold", "3600"), 0);
   sftest_expect_in(out, "nothing is stuck: none of 4 ranks has waited for 3600 s\n");
+  snprintf(wanted, sizeof wanted, "\nbut rank %d of job ", STOPPED);
+  sftest_expect_in(out, wanted);
+  sftest_expect_in(out, "node 0) is stopped: others may wait for it elsewhere");
+  ck_assert_int_eq(sftest_count_lines(out), 2);
   end();
 }
 END_TEST

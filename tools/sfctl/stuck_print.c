@@ -126,6 +126,18 @@ static sf_status_t print_absent(const sfctl_states_t *states, uint64_t threshold
   return status;
 }
 
+/* For whom others may wait where the library can't see it: in MPI, or by themselves. */
+static void print_stopped(const sfctl_states_t *states, FILE *file)
+{
+  for (size_t i = 0; i < states->list.count; i++) {
+    char job[SFREPORT_PRINTABLE_SIZE(255)];
+    const Sfproto__RankState *rank = states->list.items[i].message->rank_state;
+    if (strcmp(rank->process, "stopped") == 0 || strcmp(rank->process, "traced") == 0)
+      fprintf(file, "but rank %d of job %s (pid %d, node %d) is %s: others may wait for it elsewhere, as in MPI\n",
+              rank->rank, sfreport_text_printable(rank->job, job, sizeof job), rank->pid, rank->node, rank->process);
+  }
+}
+
 sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_stalls_t *stalls, int64_t threshold_ms,
                                    FILE *file)
 {
@@ -143,9 +155,11 @@ sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_
     status = print_blocked(states, (uint64_t)threshold_ms * 1000000, file);
   if (nblocked > 0 && status == SF_OK)
     status = print_absent(states, (uint64_t)threshold_ms * 1000000, file);
-  if (stalls->count == 0 && nblocked == 0)
+  if (stalls->count == 0 && nblocked == 0) {
     fprintf(file, "nothing is stuck: none of %zu ranks has waited for %g s\n", states->list.count,
             (double)threshold_ms / 1000);
+    print_stopped(states, file);
+  }
   for (size_t i = 0; i < stalls->count && status == SF_OK; i++) {
     if (i > 0 || nblocked > 0)
       fputc('\n', file);
