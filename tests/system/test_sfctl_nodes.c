@@ -270,7 +270,7 @@ START_TEST(a_job_over_two_nodes)
   look_at_local_plan(&cluster);
   look_at_peers(&cluster);
   look_at_metrics(&cluster);
-  expect_doctor(&cluster.nodes[1], 0, "fabric      tcp, node 1 of 2: 1 channels open, 0 not needed yet\n");
+  expect_doctor(&cluster.nodes[1], 0, "fabric      tcp, node 1 of 2: 1 channel open, 0 not needed yet\n");
   scene->over = true;
   sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all(&job);

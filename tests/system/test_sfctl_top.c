@@ -89,11 +89,11 @@ static void look_at_lines(const sftest_cluster_t *cluster)
   ck_assert_int_eq(sftest_count_lines(out), 3);
   sftest_expect_in(out, "\"view\":\"jobs\",\"rows\":[{\"told_by\":0,\"job_id\":");
   sftest_expect_in(out, "\"state\":\"running\",\"ops_per_s\":0.000,");
-  sftest_sfctl(socket, WORDS("top", "cores"), 1);
+  sftest_sfctl(socket, WORDS("top", "cores"), 2);
   sftest_expect_in(err, "expected jobs, ranks, graphs or channels");
   sftest_sfctl(socket, WORDS("top", "ranks", "nobody"), 1);
   sftest_expect_in(err, "no job \"nobody\"");
-  sftest_sfctl(socket, WORDS("top", "-b", "--sort", "beauty"), 1);
+  sftest_sfctl(socket, WORDS("top", "-b", "--sort", "beauty"), 2);
   sftest_expect_in(err, "ranks have no such column");
   sftest_sfctl("/nowhere/s", WORDS("top", "-b"), 3);
 }
@@ -206,7 +206,7 @@ START_TEST(on_a_terminal)
   press(&terminal, "h");
   await_text(&terminal, "seconds between refreshes");
   press(&terminal, "j");
-  await_text(&terminal, "1 jobs:");
+  await_text(&terminal, "1 job:");
   press(&terminal, "d7\n");
   press(&terminal, "c");
   await_text(&terminal, "FRAMES/s");

@@ -90,6 +90,8 @@ START_TEST(a_job_over_two_nodes)
   snprintf(path, sizeof path, "%s/trace.json", cluster.nodes[0].directory);
   sftest_sfctl(cluster.nodes[0].socket, WORDS("trace", "dump"), 1);
   sftest_expect_in(sftest_sfctl_err, "nothing has been traced");
+  sftest_sfctl(cluster.nodes[0].socket, WORDS("trace", "begin"), 2);
+  sftest_expect_in(sftest_sfctl_err, "expected start, stop or dump");
   sftest_sfctl(cluster.nodes[0].socket, WORDS("trace", "start"), 0);
   run_job();
   dump(path);

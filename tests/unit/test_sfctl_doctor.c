@@ -38,7 +38,7 @@ START_TEST(printing)
   expect_print(sfctl_report_print_text, "ok       one         17 \\x1b[2J\n"
                                         "warning  two         b -> do \"this\"\n"
                                         "problem  three       c\n"
-                                        "1 ok, 1 warnings, 1 problems\n");
+                                        "1 ok, 1 warning, 1 problem\n");
   expect_print(sfctl_report_print_json,
                "[\n{\"check\":\"one\",\"verdict\":\"ok\",\"found\":\"17 \\u001b[2J\",\"advice\":null},\n"
                "{\"check\":\"two\",\"verdict\":\"warning\",\"found\":\"b\",\"advice\":\"do \\\"this\\\"\"},\n"

@@ -163,8 +163,9 @@ static void judge_daemon(const Sfproto__StatusInfo *info, sfctl_report_t *report
 static void judge_ranks(const Sfproto__StatusInfo *info, sfctl_report_t *report)
 {
   bool crowded = info->ranks > info->cores;
-  sfctl_report_add(report, "ranks", crowded ? SFCTL_WARNING : SFCTL_FINE, "%d ranks of %d jobs on %d cores",
-                   info->ranks, info->jobs, info->cores);
+  sfctl_report_add(report, "ranks", crowded ? SFCTL_WARNING : SFCTL_FINE, "%d rank%s of %d job%s on %d core%s",
+                   info->ranks, info->ranks == 1 ? "" : "s", info->jobs, info->jobs == 1 ? "" : "s", info->cores,
+                   info->cores == 1 ? "" : "s");
   if (crowded)
     sfctl_report_advise(report, "run at most one rank for each core: ranks that share one wait for each other");
 }
@@ -229,8 +230,8 @@ static void judge_peers(const Sfproto__StatusInfo *info, const sfreport_list_t *
                      info->node, info->nodes, name_group(&peers.ended, text));
     sfctl_report_advise(report, "see that sfd runs there; the next job that needs it opens the channel anew");
   } else {
-    sfctl_report_add(report, "fabric", SFCTL_FINE, "%s, node %d of %d: %zu channels open, %zu not needed yet",
-                     info->fabric, info->node, info->nodes, peers.open, peers.unused);
+    sfctl_report_add(report, "fabric", SFCTL_FINE, "%s, node %d of %d: %zu channel%s open, %zu not needed yet",
+                     info->fabric, info->node, info->nodes, peers.open, peers.open == 1 ? "" : "s", peers.unused);
   }
 }
 

@@ -167,11 +167,26 @@ static sf_status_t close_output(void)
                     : sfshm_error(SF_ERR_SYS, "cannot write the output");
 }
 
+/* What only the command itself knows of its words. */
+static sf_status_t check_words(const sfctl_options_t *options)
+{
+  switch (options->help || options->version ? SFCTL_TASK_QUERY : options->task) {
+  case SFCTL_TASK_TOP:
+    return sfctl_top_check(options);
+  case SFCTL_TASK_TRACE:
+    return sfctl_trace_check(options);
+  default:
+    return SF_OK;
+  }
+}
+
 int main(int argc, char *argv[])
 {
   sfctl_options_t options;
   bool problems = false;
   sf_status_t status = sfctl_options_parse(argc, argv, &options);
+  if (status == SF_OK)
+    status = check_words(&options);
   if (status != SF_OK) {
     report(status);
     return EXIT_USAGE;

@@ -53,8 +53,9 @@ void sfctl_report_print_text(const sfctl_report_t *report, FILE *file)
     fprintf(file, "%-7s  %-10s  %s%s%s\n", name_of(finding->verdict), finding->check, found,
             advice[0] != '\0' ? " -> " : "", advice);
   }
-  fprintf(file, "%zu ok, %zu warnings, %zu problems\n", sfctl_report_count(report, SFCTL_FINE),
-          sfctl_report_count(report, SFCTL_WARNING), sfctl_report_count(report, SFCTL_PROBLEM));
+  size_t warnings = sfctl_report_count(report, SFCTL_WARNING), problems = sfctl_report_count(report, SFCTL_PROBLEM);
+  fprintf(file, "%zu ok, %zu warning%s, %zu problem%s\n", sfctl_report_count(report, SFCTL_FINE), warnings,
+          warnings == 1 ? "" : "s", problems, problems == 1 ? "" : "s");
 }
 
 void sfctl_report_print_json(const sfctl_report_t *report, FILE *file)

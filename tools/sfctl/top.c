@@ -80,6 +80,12 @@ static sf_status_t begin(const sfctl_options_t *options, sfctl_top_session_t *se
   return SF_OK;
 }
 
+sf_status_t sfctl_top_check(const sfctl_options_t *options)
+{
+  sfctl_top_session_t session;
+  return begin(options, &session);
+}
+
 /* ---- Plain lines ---- */
 
 static void print(const sfctl_top_session_t *session, FILE *file)

@@ -53,7 +53,9 @@ void sfctl_top_summary(const sfctl_top_table_t *table, const char *clock, char l
 void sfctl_top_totals(const sfctl_top_table_t *table, char line[SFCTL_TOP_LINE])
 {
   const sfctl_top_column_t *columns = sfctl_top_columns(table->view);
-  int used = snprintf(line, SFCTL_TOP_LINE, "%zu %s:", table->nrows, sfctl_view_names[table->view]);
+  const char *what = sfctl_view_names[table->view];
+  int letters = (int)strlen(what) - (table->nrows == 1); /* without the s */
+  int used = snprintf(line, SFCTL_TOP_LINE, "%zu %.*s:", table->nrows, letters, what);
   for (int c = 0; c < SFCTL_TOP_COLUMNS && used < SFCTL_TOP_LINE; c++) {
     char text[FIGURE_SIZE];
     double sum = 0;

@@ -154,7 +154,7 @@ static sf_status_t run_switch(const sfctl_options_t *options, bool start, FILE *
   return status;
 }
 
-sf_status_t sfctl_trace(const sfctl_options_t *options, FILE *file)
+sf_status_t sfctl_trace_check(const sfctl_options_t *options)
 {
   const char *word = options->words[0];
   bool start = strcmp(word, "start") == 0, dump = strcmp(word, "dump") == 0;
@@ -162,5 +162,11 @@ sf_status_t sfctl_trace(const sfctl_options_t *options, FILE *file)
     return sfshm_error(SF_ERR_ARG, "trace \"%.40s\": expected start, stop or dump", word);
   if (options->output != NULL && !dump)
     return sfshm_error(SF_ERR_ARG, "--output goes with trace dump");
-  return dump ? run_dump(options, file) : run_switch(options, start, file);
+  return SF_OK;
+}
+
+sf_status_t sfctl_trace(const sfctl_options_t *options, FILE *file)
+{
+  const char *word = options->words[0];
+  return strcmp(word, "dump") == 0 ? run_dump(options, file) : run_switch(options, strcmp(word, "start") == 0, file);
 }

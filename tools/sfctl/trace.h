@@ -47,7 +47,11 @@ typedef struct sfctl_trace {
   size_t nmade;
 } sfctl_trace_t;
 
-/* trace start, stop, dump: the first of options->words. */
+/* SF_ERR_ARG: the first of options->words is not start, stop or dump, or what stands beside it goes with another one.
+ */
+sf_status_t sfctl_trace_check(const sfctl_options_t *options);
+
+/* trace start, stop, dump, once checked. */
 sf_status_t sfctl_trace(const sfctl_options_t *options, FILE *file);
 
 /* ---- Putting together: pure functions ---------------------------------------------------------------------------- */
