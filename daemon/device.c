@@ -1,114 +1,272 @@
-/* Allocating memory of devices: see device.h. The daemon's thread, and libuv's where it says so. */
+/* Allocating memory of devices: see device.h. */
 #include "daemon/device.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "daemon/log.h"
 #include "daemon/text.h"
 #include "shm/device_load.h"
 #include "shm/error.h"
 
-struct sfd_device_work {
-  uv_work_t work;
+struct sfd_device_memory {
+  STAILQ_ENTRY(sfd_device_memory) entry; /* of the list that it is in */
   sfshm_device_identity_t identity;
   uint64_t length_bytes;
-  sfd_device_done_fn_t done; /* NULL: it was given up */
+  sfd_device_done_fn_t done;
   void *context;
+  bool is_made;  /* the thread is not at work on it */
+  bool unwanted; /* it is to be released, or is being */
+
+  /* The thread's, while it is at work on it. */
   sf_status_t status;
   char detail[SFD_TEXT_SIZE];
-  void *memory;
+  void *address; /* NULL: not allocated */
   sfshm_device_handle_t handle;
 };
+STAILQ_HEAD(memory_list, sfd_device_memory);
 
-/* ---- libuv's threads --------------------------------------------------------------------------------------------- */
+/* The thread and what it has to do. Fields up to lock belong to the loop's thread, those behind to the lock. */
+struct sfd_devices {
+  uv_async_t finished_some;
+  uv_timer_t grace;
+  sfd_server_t *server;
+  pthread_t thread;
+  int64_t nbusy; /* given to the thread and not done */
+  bool stopping;
+  int nopen; /* handles of the loop */
+  pthread_mutex_t lock;
+  pthread_cond_t more;
+  bool ending;
+  bool abandoned; /* the thread frees nothing, and says nothing */
+  struct memory_list waiting;
+  struct memory_list finished;
+};
 
-static sf_status_t allocate(sfd_device_work_t *work)
+/* ---- The thread -------------------------------------------------------------------------------------------------- */
+
+static sf_status_t allocate(sfd_device_memory_t *memory)
 {
   const sfshm_device_ops_t *ops;
   sf_status_t status = sfshm_device_load(&ops);
   if (status != SF_OK)
     return sfshm_error(status, "the daemon: %s", sfshm_error_detail());
-  status = ops->allocate(&work->identity, work->length_bytes, &work->memory);
+  status = ops->allocate(&memory->identity, memory->length_bytes, &memory->address);
   if (status != SF_OK)
     return sfshm_error(status, "the daemon: %s", ops->detail());
-  status = ops->share(work->memory, &work->handle);
+  status = ops->share(memory->address, &memory->handle);
   if (status == SF_OK)
     return SF_OK;
   sfshm_error(status, "the daemon: %s", ops->detail());
-  ops->release(work->memory);
-  work->memory = NULL;
+  ops->release(memory->address);
+  memory->address = NULL;
   return status;
 }
 
-static void run_alloc(uv_work_t *request)
+/* What has been allocated is released, all else allocated. */
+static void work_on(sfd_device_memory_t *memory)
 {
-  sfd_device_work_t *work = request->data;
-  work->status = allocate(work);
-  if (work->status != SF_OK)
-    snprintf(work->detail, sizeof work->detail, "%s", sfshm_error_detail());
-}
-
-static void run_free(uv_work_t *request)
-{
-  sfd_device_work_t *work = request->data;
-  sfshm_device_loaded()->release(work->memory);
-}
-
-/* ---- The daemon's ------------------------------------------------------------------------------------------------ */
-
-static void on_freed(uv_work_t *request, int status)
-{
-  (void)status;
-  free(request->data);
-}
-
-static void on_allocated(uv_work_t *request, int status)
-{
-  sfd_device_work_t *work = request->data;
-  (void)status;
-  if (work->done != NULL)
-    work->done(work->context, work->status, work->detail, work->memory, &work->handle);
-  else if (work->memory != NULL)
-    sfd_device_free(request->loop, work->memory);
-  free(work);
-}
-
-sf_status_t sfd_device_alloc(uv_loop_t *loop, const sfshm_device_identity_t *identity, uint64_t length_bytes,
-                             sfd_device_done_fn_t done, void *context, sfd_device_work_t **work_p)
-{
-  sfd_device_work_t *work = calloc(1, sizeof *work);
-  if (work == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for an allocation on a device");
-  work->identity = *identity;
-  work->length_bytes = length_bytes;
-  work->done = done;
-  work->context = context;
-  work->work.data = work;
-  int error = uv_queue_work(loop, &work->work, run_alloc, on_allocated);
-  if (error != 0) {
-    free(work);
-    return sfshm_error(SF_ERR_SYS, "no thread for an allocation on a device: %s", uv_strerror(error));
+  if (memory->address != NULL) {
+    sfshm_device_loaded()->release(memory->address);
+    memory->address = NULL;
+    return;
   }
-  *work_p = work;
+  memory->status = allocate(memory);
+  if (memory->status != SF_OK)
+    snprintf(memory->detail, sizeof memory->detail, "%s", sfshm_error_detail());
+}
+
+static void *run_thread(void *opaque)
+{
+  sfd_devices_t *devices = opaque;
+  sfd_device_memory_t *memory;
+  pthread_mutex_lock(&devices->lock);
+  for (;;) {
+    while ((memory = STAILQ_FIRST(&devices->waiting)) == NULL && !devices->ending)
+      pthread_cond_wait(&devices->more, &devices->lock);
+    if (memory == NULL)
+      break;
+    STAILQ_REMOVE_HEAD(&devices->waiting, entry);
+    pthread_mutex_unlock(&devices->lock);
+    work_on(memory);
+    pthread_mutex_lock(&devices->lock);
+    if (devices->abandoned)
+      break;
+    STAILQ_INSERT_TAIL(&devices->finished, memory, entry);
+    uv_async_send(&devices->finished_some);
+  }
+  pthread_mutex_unlock(&devices->lock);
+  return NULL;
+}
+
+/* ---- Beginning and end ------------------------------------------------------------------------------------------- */
+
+static void on_closed(uv_handle_t *handle)
+{
+  sfd_devices_t *devices = handle->data;
+  if (--devices->nopen > 0 || devices->abandoned)
+    return;
+  pthread_cond_destroy(&devices->more);
+  pthread_mutex_destroy(&devices->lock);
+  free(devices);
+}
+
+static void close_handles(sfd_devices_t *devices)
+{
+  devices->server->devices = NULL;
+  uv_close((uv_handle_t *)&devices->finished_some, on_closed);
+  uv_close((uv_handle_t *)&devices->grace, on_closed);
+}
+
+static void end(sfd_devices_t *devices)
+{
+  pthread_mutex_lock(&devices->lock);
+  devices->ending = true;
+  pthread_cond_signal(&devices->more);
+  pthread_mutex_unlock(&devices->lock);
+  pthread_join(devices->thread, NULL);
+  close_handles(devices);
+}
+
+/* What belongs to a thread that has not come back is never freed. */
+static void on_grace_over(uv_timer_t *timer)
+{
+  sfd_devices_t *devices = timer->data;
+  sfd_log(SFD_LOG_MEMORY, SFD_WARN, "ending without the driver of devices, which has not come back for %d ms",
+          SFD_DEVICE_GRACE_MS);
+  pthread_mutex_lock(&devices->lock);
+  devices->abandoned = true;
+  pthread_mutex_unlock(&devices->lock);
+  pthread_detach(devices->thread);
+  devices->server->devices_lost = true;
+  close_handles(devices);
+}
+
+static void limit_time(sfd_devices_t *devices)
+{
+  if (devices->stopping)
+    return;
+  devices->stopping = true;
+  uv_timer_start(&devices->grace, on_grace_over, SFD_DEVICE_GRACE_MS, 0);
+}
+
+void sfd_devices_stop(sfd_server_t *server)
+{
+  if (server->devices != NULL)
+    limit_time(server->devices);
+}
+
+/* ---- The daemon's thread ----------------------------------------------------------------------------------------- */
+
+static bool submit(sfd_server_t *server, sfd_device_memory_t *memory);
+
+/* The thread is done with it, and whoever wanted it may have gone. */
+static void finish(sfd_server_t *server, sfd_device_memory_t *memory)
+{
+  if (memory->unwanted && memory->address != NULL && submit(server, memory))
+    return;
+  bool keep = !memory->unwanted && memory->status == SF_OK;
+  memory->is_made = keep;
+  if (!memory->unwanted)
+    memory->done(memory->context, memory->status, memory->detail, &memory->handle);
+  if (!keep)
+    free(memory);
+}
+
+static void on_finished(uv_async_t *async)
+{
+  sfd_devices_t *devices = async->data;
+  struct memory_list taken = STAILQ_HEAD_INITIALIZER(taken);
+  sfd_device_memory_t *memory;
+  pthread_mutex_lock(&devices->lock);
+  STAILQ_CONCAT(&taken, &devices->finished);
+  pthread_mutex_unlock(&devices->lock);
+  while ((memory = STAILQ_FIRST(&taken)) != NULL) {
+    STAILQ_REMOVE_HEAD(&taken, entry);
+    finish(devices->server, memory);
+    devices->nbusy--;
+  }
+  if (devices->nbusy == 0)
+    end(devices);
+}
+
+static bool start_thread(sfd_devices_t *devices)
+{
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the loop's thread */
+  int error = pthread_create(&devices->thread, NULL, run_thread, devices);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return error == 0;
+}
+
+static sfd_devices_t *begin(sfd_server_t *server)
+{
+  sfd_devices_t *devices = calloc(1, sizeof *devices);
+  if (devices == NULL || uv_async_init(server->loop, &devices->finished_some, on_finished) != 0) {
+    free(devices);
+    return NULL;
+  }
+  uv_timer_init(server->loop, &devices->grace);
+  devices->nopen = 2;
+  devices->finished_some.data = devices->grace.data = devices;
+  devices->server = server;
+  STAILQ_INIT(&devices->waiting);
+  STAILQ_INIT(&devices->finished);
+  pthread_mutex_init(&devices->lock, NULL);
+  pthread_cond_init(&devices->more, NULL);
+  if (start_thread(devices)) {
+    server->devices = devices;
+    return devices;
+  }
+  close_handles(devices);
+  return NULL;
+}
+
+/* False: there can be no thread. */
+static bool submit(sfd_server_t *server, sfd_device_memory_t *memory)
+{
+  sfd_devices_t *devices = server->devices;
+  if (devices == NULL && !server->devices_lost)
+    devices = begin(server);
+  if (devices == NULL)
+    return false;
+  if (server->stopping)
+    limit_time(devices);
+  devices->nbusy++;
+  pthread_mutex_lock(&devices->lock);
+  STAILQ_INSERT_TAIL(&devices->waiting, memory, entry);
+  pthread_cond_signal(&devices->more);
+  pthread_mutex_unlock(&devices->lock);
+  return true;
+}
+
+sf_status_t sfd_device_alloc(sfd_server_t *server, const sfshm_device_identity_t *identity, uint64_t length_bytes,
+                             sfd_device_done_fn_t done, void *context, sfd_device_memory_t **memory_p)
+{
+  sfd_device_memory_t *memory = calloc(1, sizeof *memory);
+  if (memory == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for an allocation on a device");
+  memory->identity = *identity;
+  memory->length_bytes = length_bytes;
+  memory->done = done;
+  memory->context = context;
+  if (!submit(server, memory)) {
+    free(memory);
+    return sfshm_error(SF_ERR_SYS, "no thread for an allocation on a device");
+  }
+  *memory_p = memory;
   return SF_OK;
 }
 
-void sfd_device_give_up(sfd_device_work_t *work)
+/* Without a thread the memory stays the driver's until the daemon ends. */
+void sfd_device_free(sfd_server_t *server, sfd_device_memory_t *memory)
 {
-  work->done = NULL;
-}
-
-/* Without memory for the request, the driver is called here: better late than never. */
-void sfd_device_free(uv_loop_t *loop, void *memory)
-{
-  sfd_device_work_t *work = calloc(1, sizeof *work);
-  if (work != NULL) {
-    work->memory = memory;
-    work->work.data = work;
-    if (uv_queue_work(loop, &work->work, run_free, on_freed) == 0)
-      return;
-    free(work);
-  }
-  sfshm_device_loaded()->release(memory);
+  memory->unwanted = true;
+  if (memory->is_made && !submit(server, memory))
+    free(memory);
 }

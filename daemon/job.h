@@ -97,6 +97,7 @@ typedef struct sfd_job {
   bool home_knows;         /* that ranks have come here */
   int32_t nattached;       /* sessions */
   int64_t nheld_fds;       /* that its ranks make the daemon keep */
+  uint64_t device_bytes;   /* of devices, that the daemon has allocated */
   struct sfd_group *world; /* NULL once all have left */
   void *groups_by_id;      /* tsearch */
   struct sfd_group_list groups;

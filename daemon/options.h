@@ -43,7 +43,7 @@ typedef struct sfd_option {
   const char *help;
 } sfd_option_t;
 
-#define SFD_OPTION_COUNT 27
+#define SFD_OPTION_COUNT 28
 
 /* Where an effective value came from. */
 typedef struct sfd_option_origin {
@@ -70,6 +70,7 @@ typedef struct sfd_options {
   int64_t max_ranks;
   int64_t max_segments;
   int64_t max_regions;
+  int64_t max_device_memory; /* MiB; -1: no limit */
   bool calibrate;
   int64_t offload_workers; /* -1: by the number of cores */
   int64_t stall_after_ms;  /* 0: never */

@@ -118,12 +118,12 @@ static void tell_holders(const sfd_rank_t *rank, const sfd_region_t *region)
 
 static void free_region(sfd_rank_t *rank, sfd_region_t *region)
 {
-  if (region->work != NULL) {
-    sfd_device_give_up(region->work);
+  if (region->making)
     rank->npending--;
+  if (region->memory != NULL) {
+    sfd_device_free(rank->job->server, region->memory);
+    rank->job->device_bytes -= region->length;
   }
-  if (region->memory != NULL)
-    sfd_device_free(rank->job->server->loop, region->memory);
   sfd_key_remove(&rank->regions_by_number, region);
   TAILQ_REMOVE(&rank->regions, region, entry);
   rank->nregions--;
@@ -220,22 +220,33 @@ static void send_region(sfd_session_t *session, uint64_t request, sfd_region_t *
 }
 
 /* The daemon's own memory of a region is there, or not. */
-static void on_allocated(void *context, sf_status_t status, const char *detail, void *memory,
-                         const sfshm_device_handle_t *handle)
+static void on_allocated(void *context, sf_status_t status, const char *detail, const sfshm_device_handle_t *handle)
 {
   sfd_region_t *region = context;
   sfd_session_t *session = region->rank->session;
-  region->work = NULL;
+  region->making = false;
   region->rank->npending--;
   if (status != SF_OK) {
+    region->memory = NULL;
+    region->rank->job->device_bytes -= region->length;
     sfd_session_send_error(session, region->make_request, status, detail);
     free_region(region->rank, region);
     return;
   }
-  region->memory = memory;
   region->handle_bytes = sizeof handle->bytes;
   memcpy(region->handle, handle->bytes, sizeof handle->bytes);
   send_region(session, region->make_request, region);
+}
+
+static sf_status_t check_quota(const sfd_job_t *job, uint64_t more)
+{
+  uint64_t quota = (uint64_t)job->server->options->max_device_memory << 20, used = job->device_bytes;
+  if (job->server->options->max_device_memory < 0 || (used <= quota && more <= quota - used))
+    return SF_OK;
+  return sfshm_error(SF_ERR_LIMIT,
+                     "the job may have %lld MiB of device memory of the daemon's on this node (option "
+                     "max-device-memory), has %" PRIu64 " bytes of it, and wants %" PRIu64 " more",
+                     (long long)job->server->options->max_device_memory, used, more);
 }
 
 static sf_status_t alloc_region(sfd_rank_t *rank, const Sfproto__DeviceAlloc *alloc, uint64_t request)
@@ -253,16 +264,21 @@ static sf_status_t alloc_region(sfd_rank_t *rank, const Sfproto__DeviceAlloc *al
   if (status == SF_OK && rank->npending >= SFD_MAX_PENDING)
     status = sfshm_error(SF_ERR_LIMIT, "%d requests of this rank are waiting", rank->npending);
   if (status == SF_OK)
+    status = check_quota(rank->job, alloc->length);
+  if (status == SF_OK)
     status = keep(rank, &region, &kept);
   if (status != SF_OK)
     return status;
   memcpy(identity.bytes, alloc->device.data, sizeof identity.bytes);
-  status = sfd_device_alloc(rank->job->server->loop, &identity, alloc->length, on_allocated, kept, &kept->work);
-  if (status == SF_OK)
-    rank->npending++;
-  else
+  status = sfd_device_alloc(rank->job->server, &identity, alloc->length, on_allocated, kept, &kept->memory);
+  if (status != SF_OK) {
     free_region(rank, kept);
-  return status;
+    return status;
+  }
+  kept->making = true;
+  rank->npending++;
+  rank->job->device_bytes += alloc->length;
+  return SF_OK;
 }
 
 void sfd_region_handle_device_alloc(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
@@ -286,9 +302,12 @@ void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *messa
   sfd_region_t *region = find_of(session, message->request, get->rank, get->region);
   if (region == NULL)
     return;
-  if (region->handle_bytes == 0 || region->revoked || region->work != NULL) {
+  if (region->handle_bytes == 0 || region->revoked) {
     sfd_session_answer(session, message->request, SF_ERR_STATE, "region %" PRIu64 " of rank %d %s", get->region,
-                       get->rank, region->revoked ? "is being removed" : "cannot be opened by others");
+                       get->rank,
+                       region->revoked  ? "is being removed"
+                       : region->making ? "is not there yet"
+                                        : "cannot be opened by others");
     return;
   }
   if (!note_holder(region, session->rank)) {
@@ -318,7 +337,7 @@ void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *me
   sfd_region_t *region = find(session->rank, number);
   (void)fds;
   (void)nfds;
-  if (region == NULL || region->revoked || region->work != NULL) {
+  if (region == NULL || region->revoked || region->making) {
     sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "there is no region %" PRIu64, number);
     return;
   }

@@ -35,10 +35,10 @@ typedef struct sfd_region {
   bool abandoned;          /* then: the rank is gone */
   uint64_t remove_request; /* else: to be answered */
 
-  struct sfd_device_work *work; /* MAKING; make_request is to be answered */
+  struct sfd_device_memory *memory; /* the daemon's own; NULL: the rank's */
+  bool making;                      /* MAKING; make_request is to be answered */
   uint64_t make_request;
   sfd_rank_t *rank;
-  void *memory; /* the daemon's own; NULL: the rank's */
 } sfd_region_t;
 
 /* A rank that leaves, or is lost: it holds nothing of others any more, and who holds something of it is told. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/assembly.h"
+#include "daemon/device.h"
 #include "daemon/log.h"
 #include "daemon/metrics_server.h"
 #include "daemon/network.h"
@@ -349,6 +350,7 @@ void sfd_server_stop(sfd_server_t *server)
     next = TAILQ_NEXT(session, entry);
     sfd_session_close(session);
   }
+  sfd_devices_stop(server);
   sfd_assemblies_free(server);
   sfd_metrics_server_close(server->metrics);
   server->metrics = NULL;

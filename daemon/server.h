@@ -28,6 +28,7 @@ struct sfd_network;
 struct sfd_arrival;
 struct sfd_submission;
 struct sfd_workers;
+typedef struct sfd_devices sfd_devices_t;
 TAILQ_HEAD(sfd_session_list, sfd_session);
 TAILQ_HEAD(sfd_job_list, sfd_job);
 TAILQ_HEAD(sfd_submission_list, sfd_submission);
@@ -94,6 +95,8 @@ typedef struct sfd_server {
   struct sfd_remote_list remotes;
   struct sfd_metrics_server *metrics; /* NULL: they are not served */
   struct sfd_workers *workers;        /* NULL: nothing is offloaded */
+  sfd_devices_t *devices;             /* NULL: no work for their driver; see device.h */
+  bool devices_lost;                  /* it did not come back */
   uv_timer_t stalls;                  /* see stall.h */
   uv_timer_t calls;                   /* see calls.h; runs while there are graphs of several ranks */
   uint64_t calls_pause_ms;            /* until the next look */

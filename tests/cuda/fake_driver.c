@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/cuda/fake_internal.h"
 
@@ -32,7 +33,7 @@ uint64_t sftest_cuda_chance(void)
   return seed >> 33;
 }
 
-/* Whether this call is the one that is to fail. */
+/* Whether this call is the one that is to fail. Or it never comes back. */
 bool sftest_cuda_is_to_fail(const char *function)
 {
   static char wanted[64];
@@ -45,7 +46,10 @@ bool sftest_cuda_is_to_fail(const char *function)
       left = atoi(colon + 1);
     }
   }
-  return left > 0 && strcmp(wanted, function) == 0 && --left == 0;
+  bool found = left > 0 && strcmp(wanted, function) == 0 && --left == 0;
+  while (found && getenv("SFTEST_CUDA_HANG") != NULL)
+    pause();
+  return found;
 }
 
 /* ---- Devices ----------------------------------------------------------------------------------------------------- */

@@ -525,6 +525,77 @@ START_TEST(test_holder_dies)
 }
 END_TEST
 
+/* Memory of the daemon's is limited for each job. */
+static int meet_quota(sftest_rank_t *self)
+{
+  void *memory = NULL, *other = NULL;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sf_alloc_on_device(context, 0, 700000, &memory));
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, 1, 700000, &other), SF_ERR_LIMIT);
+  expect_detail(self, "1 MiB of device memory");
+  expect_detail(self, "max-device-memory");
+  expect_detail(self, "has 700000 bytes of it, and wants 700000 more");
+  SFTEST_OK(self, sf_free(context, memory));
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, 1, (1 << 20) + 1, &other), SF_ERR_LIMIT);
+  SFTEST_OK(self, sf_alloc_on_device(context, 1, 1 << 20, &other));
+  SFTEST_OK(self, sf_free(context, other));
+  SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+START_TEST(test_quota)
+{
+  sftest_node_t node;
+  sftest_device_for_programs();
+  sftest_node_start(&node, (const char *const[]){"--max-device-memory=1", NULL});
+  sftest_run_job(&node, 1, meet_quota, NULL);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+/* The daemon's driver does not come back: it serves others meanwhile, and ends without it. */
+static int meet_hung_driver(sftest_rank_t *self)
+{
+  _Atomic int *step = self->argument;
+  void *memory = NULL;
+  sf_context_t *context = sftest_join(self);
+  if (self->rank == 0) {
+    *step = 1;
+    SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 12345, &memory), SF_ERR_DAEMON_LOST);
+  } else {
+    while (*step == 0)
+      sftest_sleep_ms(1);
+    do
+      sftest_sfctl(self->options.socket_path, (const char *const[]){"ranks", "--regions", NULL}, 0);
+    while (strstr(sftest_sfctl_out, "device-alloc") == NULL);
+    *step = 2;
+  }
+  (void)sf_finalize(context);
+  return 0;
+}
+
+START_TEST(test_hung_driver)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  _Atomic int *step = sftest_shared(sizeof *step);
+  sftest_device_for_programs();
+  setenv("SFTEST_CUDA_FAIL", "cuMemAlloc:1", 1);
+  setenv("SFTEST_CUDA_HANG", "1", 1);
+  sftest_node_start(&node, NULL);
+  unsetenv("SFTEST_CUDA_FAIL");
+  unsetenv("SFTEST_CUDA_HANG");
+  sftest_job_start(&job, &node, 2, meet_hung_driver, step);
+  while (*step < 2)
+    sftest_sleep_ms(1);
+  sftest_node_end(&node);
+  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_expect_success(&job, 0);
+  sftest_node_stop(&node);
+  sftest_shared_free(step, sizeof *step);
+}
+END_TEST
+
 /* failure: of the daemon's driver; NULL: none. */
 static void run_allocating(int32_t nranks, sftest_rank_fn_t function, const char *failure)
 {
@@ -585,6 +656,7 @@ int main(void)
     tcase_add_test(tests, test_holder_dies);
     tcase_add_test(tests, test_allocated);
     tcase_add_test(tests, test_owner_dies);
+    tcase_add_test(tests, test_quota);
   }
   if (sftest_device_is_there() && sftest_device_can_fail()) {
     tcase_add_test(tests, test_kernels_fail);
@@ -592,6 +664,7 @@ int main(void)
     tcase_add_test(tests, test_freed_too_early);
     tcase_add_test(tests, test_no_room);
     tcase_add_test(tests, test_no_devices);
+    tcase_add_test(tests, test_hung_driver);
   }
   if (!sftest_device_is_there())
     printf("note: the CUDA plugin was not built: only its absence is tested\n");
