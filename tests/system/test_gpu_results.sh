@@ -31,9 +31,9 @@ tests/gpu/results >"$work/out" 2>&1 || status=$?
 grep -q 'stand-in' "$work/out" || fail "it does not say why"
 [ "$(cat "$RESULTS")" = before ] || fail "the file was written"
 
-"$BUILD/sfrun" -n 2 -- "$BUILD/sfperf" pingpong --memory device --sizes 8,1M --reps 1 --sample-ms 1 >"$work/out" 2>&1 ||
+SFTEST_CUDA_DEVICES=1 "$BUILD/sfrun" -n 2 -- "$BUILD/sfperf" pingpong --memory device --sizes 8,1M --reps 1 --sample-ms 1 >"$work/out" 2>&1 ||
   fail "pingpong"
-grep -q 'sf_device .*host_copy .*device_copy' "$work/out" || fail "columns of pingpong are missing"
+grep -q 'sf_device .*sf_stream .*host_copy .*device_copy' "$work/out" || fail "columns of pingpong are missing"
 "$BUILD/sfrun" -n 2 -- "$BUILD/sfperf" exchange --memory device --random 500 --reps 1 --sample-ms 1 >"$work/out" 2>&1 ||
   fail "exchange"
 grep -q 'random-500  *reduce' "$work/out" || fail "exchange prints no result"

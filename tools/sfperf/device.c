@@ -14,6 +14,11 @@ static const sfshm_device_ops_t *load(void)
   return ops;
 }
 
+int32_t sfperf_device_count(void)
+{
+  return load()->count();
+}
+
 void *sfperf_device_alloc(sf_context_t *context, int rank, size_t len_bytes)
 {
   void *memory;

@@ -10,6 +10,9 @@
 
 #include "tools/sfperf/limits.h"
 
+/* How many devices there are. Ends the program where there is none. */
+int32_t sfperf_device_count(void);
+
 /* Memory of this rank's device: ranks are dealt out over the devices there are. Zeroed. Ends the program where there is
  * no device. */
 void *sfperf_device_alloc(sf_context_t *context, int rank, size_t len_bytes);

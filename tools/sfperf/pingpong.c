@@ -13,6 +13,7 @@
 #include "tools/sfperf/petsc.h"
 #include "tools/sfperf/raw_mpi.h"
 #include "tools/sfperf/report.h"
+#include "tools/sfperf/streams.h"
 
 enum { MAX_METHODS = 4, MAX_CONTENDERS = MAX_METHODS + 3, WAYS = 2 };
 
@@ -37,6 +38,8 @@ typedef struct round {
 static double run_side(void *opaque, int64_t iterations)
 {
   const side_t *side = opaque;
+  if (side->method == &sfperf_sf_stream)
+    return sfperf_streams_run(side->state, iterations);
   double start = sfperf_now();
   for (int64_t i = 0; i < iterations; i++) {
     side->method->bcast(side->state);
@@ -68,6 +71,8 @@ static void add_sides(const sfperf_job_t *job, round_t *round)
   if (job->options->on_device) {
     add_side(job, round, &sfperf_sf_device);
     add_side(job, round, &sfperf_sf_device_persistent);
+    if (job->nodes->count == 1 && sfperf_device_count() == 1)
+      add_side(job, round, &sfperf_sf_stream);
     return;
   }
   add_side(job, round, &sfperf_sf_alloc);
@@ -183,8 +188,10 @@ void sfperf_pingpong(const sfperf_job_t *job)
   sfperf_report_t report = sfperf_report_of(job, "pingpong");
   sfperf_report_start(&report, "bcast to rank 1 and reduce back, one way, by bytes", job->machine);
   bool share_memory = job->machine->one_host && job->nodes->count == 1;
+  if (options->on_device && sfperf_device_count() > 1)
+    sfperf_report_note(&report, "sf_stream is left out: the ranks are on several devices");
   if (!share_memory && options->on_device)
-    sfperf_report_note(&report, "host_copy and device_copy are left out: these are two nodes");
+    sfperf_report_note(&report, "sf_stream, host_copy and device_copy are left out: these are two nodes");
   else if (!share_memory)
     sfperf_report_note(&report, "one_copy and line_bounce are left out: they are limits of one node, these are two");
   sfperf_limits_t limits;
