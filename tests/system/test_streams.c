@@ -353,6 +353,11 @@ END_TEST
 
 typedef enum differing { AT_FIRST, ODD_ONE_EARLY, ODD_ONE_LATE, DIFFERINGS } differing_t;
 
+typedef struct difference {
+  differing_t how;
+  _Atomic int32_t ready; /* ranks that have begun what all call alike */
+} difference_t;
+
 /* The first operation of all agrees on room: who differs there is told, and all may try again. */
 static void differ_at_first(ring_t *ring)
 {
@@ -368,12 +373,15 @@ static void differ_at_first(ring_t *ring)
 }
 
 /* One rank waits for the others to make more room, while they need none. */
-static void differ_in_size(ring_t *ring, bool late)
+static void differ_in_size(ring_t *ring, difference_t *difference)
 {
   bool odd = ring->self->rank == 0;
   const sf_type_t *unit = odd ? SF_DOUBLE : SF_FLOAT;
   SFTEST_OK(ring->self, sf_bcast_on_stream(ring->graph, SF_FLOAT, ring->roots, ring->leaves, SF_SUM, ring->stream));
-  if (odd == late)
+  difference->ready++;
+  while (difference->ready < ring->self->size)
+    sftest_sleep_ms(1);
+  if (odd == (difference->how == ODD_ONE_LATE))
     sftest_sleep_ms(20);
   sf_status_t status = sf_bcast_on_stream(ring->graph, unit, ring->roots, ring->leaves, SF_REPLACE, ring->stream);
   SFTEST_REQUIRE(ring->self, status == SF_ERR_MISMATCH || (!odd && status == SF_OK));
@@ -388,12 +396,12 @@ static void differ_in_size(ring_t *ring, bool late)
 static int differ(sftest_rank_t *self)
 {
   ring_t ring;
-  differing_t how = *(differing_t *)self->argument;
+  difference_t *difference = self->argument;
   make_ring(self, &ring);
-  if (how == AT_FIRST)
+  if (difference->how == AT_FIRST)
     differ_at_first(&ring);
   else
-    differ_in_size(&ring, how == ODD_ONE_LATE);
+    differ_in_size(&ring, difference);
   free_ring(&ring);
   return 0;
 }
@@ -401,10 +409,12 @@ static int differ(sftest_rank_t *self)
 START_TEST(test_differing)
 {
   sftest_node_t node;
-  differing_t how = (differing_t)_i;
+  difference_t *difference = sftest_shared(sizeof *difference);
+  difference->how = (differing_t)_i;
   sftest_node_start(&node, NULL);
-  sftest_run_job(&node, 4, differ, &how);
+  sftest_run_job(&node, 4, differ, difference);
   sftest_node_stop(&node);
+  sftest_shared_free(difference, sizeof *difference);
 }
 END_TEST
 
@@ -513,6 +523,62 @@ START_TEST(test_many)
 }
 END_TEST
 
+/* Rank 1 goes on with a graph that rank 0 has destroyed: the areas of the next one are others. */
+static int go_on_alone(sftest_rank_t *self)
+{
+  ring_t ring;
+  sf_graph_t *first, *second;
+  sf_streamed_t *streamed;
+  _Atomic int *step = self->argument;
+  make_ring(self, &ring);
+  first = ring.graph;
+  for (int i = 0; i < 3; i++)
+    SFTEST_OK(self, bcast_ring(&ring));
+  expect_leaves(&ring);
+  if (self->rank == 0)
+    SFTEST_OK(self, sf_graph_destroy(first));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(ring.context), UNITS, SF_GRAPH_DEFAULT, &second));
+  ring.graph = second;
+  SFTEST_OK(self, bcast_ring(&ring));
+  SFTEST_OK(self, sf_streams_wait(second));
+  if (self->rank == 1) {
+    SFTEST_OK(self, sf_bcast_begin_on_stream(first, SF_DOUBLE, ring.leaves, ring.leaves, SF_REPLACE, ring.stream,
+                                             &streamed)); /* of rank 0's values */
+    SFTEST_OK(self, sf_streams_wait(first));
+    *step = 1;
+    sftest_sleep_ms(20);
+  }
+  while (*step == 0)
+    sftest_sleep_ms(1);
+  for (int i = 0; i < SF_STREAMS_IN_FLIGHT; i++)
+    SFTEST_OK(self, bcast_ring(&ring));
+  SFTEST_OK(self, sf_streams_wait(second));
+  sftest_device_copy(ring.host, ring.leaves, sizeof ring.host);
+  for (int i = 0; i < UNITS; i++)
+    SFTEST_REQUIRE(self, ring.host[i] == 1000.0 * (1 - self->rank) + i);
+  (*step)++;
+  while (*step < 3)
+    sftest_sleep_ms(1);
+  if (self->rank == 1)
+    raise(SIGKILL); /* its first graph can't be ended any more */
+  free_ring(&ring);
+  return 0;
+}
+
+START_TEST(test_gone_graph)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  _Atomic int *step = sftest_shared(sizeof *step);
+  sftest_node_start(&node, NULL);
+  sftest_job_start(&job, &node, 2, go_on_alone, step);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_success(&job, 0);
+  sftest_node_stop(&node);
+  sftest_shared_free(step, sizeof *step);
+}
+END_TEST
+
 /* ---- Failures ---------------------------------------------------------------------------------------------------- */
 
 typedef enum fate { RANK_DIES, DAEMON_DIES, CALLS_DIFFER, KERNEL_FAILS, FATES } fate_t;
@@ -617,6 +683,7 @@ int main(void)
     tcase_add_loop_test(tests, test_differing, 0, DIFFERINGS);
     tcase_add_test(tests, test_nodes);
     tcase_add_test(tests, test_many);
+    tcase_add_test(tests, test_gone_graph);
     tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 2 * FATES : 2 * KERNEL_FAILS);
   }
   if (sftest_device_is_there() && sftest_device_can_fail())
