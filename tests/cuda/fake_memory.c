@@ -225,7 +225,8 @@ CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
     return CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&sftest_cuda_lock);
   for (const memory_t *memory = memories; memory != NULL; memory = memory->next)
-    if (memory->device < 0 && memory->base < (char *)pointer + bytes && (char *)pointer < memory->base + bytes)
+    if (memory->device < 0 && memory->base < (char *)pointer + bytes &&
+        (char *)pointer < memory->base + memory->length_bytes)
       result = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   if (sftest_cuda_is_to_fail("cuMemHostRegister"))
     result = CUDA_ERROR_OUT_OF_MEMORY;
