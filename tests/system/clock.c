@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/unit/machine_clock.h"
+
 #if defined(__SANITIZE_THREAD__)
 #define SLOWDOWN 10
 #elif defined(__SANITIZE_ADDRESS__)
@@ -26,6 +28,16 @@ void sftest_sleep_ms(int64_t ms)
   struct timespec left = {ms / 1000, ms % 1000 * 1000000};
   while (nanosleep(&left, &left) != 0 && errno == EINTR)
     ;
+}
+
+void sftest_machine_watch(void)
+{
+  sftest_machine_clock_start();
+}
+
+int64_t sftest_machine_ms(void)
+{
+  return sftest_machine_clock_ns() / 1000000;
 }
 
 bool sftest_seed_is_given(void)

@@ -9,6 +9,11 @@
 int64_t sftest_now_ms(void);
 void sftest_sleep_ms(int64_t ms);
 
+/* The time without that for which the machine held its processes up, by which limits are judged:
+ * tests/unit/machine_clock.h. Watching begins in the test's process, before it forks ranks that read the clock. */
+void sftest_machine_watch(void);
+int64_t sftest_machine_ms(void);
+
 /* SF_TEST_SEED, or another one every time. */
 uint64_t sftest_seed(void);
 /* Whether SF_TEST_SEED is set: then the test runs only what that seed says. */

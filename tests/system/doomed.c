@@ -99,7 +99,7 @@ static void expect_status(sftest_rank_t *self, const sftest_doom_t *doom, sf_sta
 
 static void expect_failure(sftest_rank_t *self, sftest_doom_t *doom, sf_status_t status)
 {
-  int64_t now = sftest_now_ms();
+  int64_t now = sftest_machine_ms();
   expect_status(self, doom, status);
   SFTEST_REQUIRE(self, doom->death_ms != 0);
   if (doom->daemon && doom->njoined == 0)
@@ -149,12 +149,13 @@ void sftest_doomed_kill(sftest_doomed_t *doomed, sftest_doom_t *doom, const sfte
 {
   int64_t until = sftest_now_ms() + sftest_limit_ms(JOIN_MS);
   doomed->doom = doom;
+  sftest_machine_watch();
   sftest_use_seed(doom->seed);
   sftest_job_start_over(&doomed->job, nodes, places, size, live, doom);
   while (!doom->early && doom->njoined < size && sftest_now_ms() < until)
     sftest_sleep_ms(1);
   sftest_sleep_ms(doom->wait_ms);
-  doom->death_ms = sftest_now_ms();
+  doom->death_ms = sftest_machine_ms();
   if (daemon != 0)
     kill(daemon, SIGKILL);
   else

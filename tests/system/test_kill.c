@@ -58,7 +58,7 @@ static void die(sftest_rank_t *self)
   while (plan->nready < self->size - 1)
     sftest_sleep_ms(1);
   sftest_sleep_ms(20);
-  plan->death_ms = sftest_now_ms();
+  plan->death_ms = sftest_machine_ms();
   if (plan->manner == ABORT)
     kill(getpid(), SIGTERM);
   syscall(SYS_exit_group, 0); /* at once: _exit would first wait for the thread sanitizer */
@@ -70,7 +70,7 @@ static void expect_failure(sftest_rank_t *self, sf_status_t status)
 {
   plan_t *plan = self->argument;
   char name[32];
-  int64_t now = sftest_now_ms();
+  int64_t now = sftest_machine_ms();
   snprintf(name, sizeof name, "rank %d ", plan->victim);
   SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
   SFTEST_DETAIL(self, name);
@@ -211,12 +211,12 @@ static void run_compute(scene_t *scene)
   while (scene->plan->death_ms == 0)
     sftest_sleep_ms(1);
   sftest_sleep_ms(500);
-  int64_t before = sftest_now_ms();
+  int64_t before = sftest_machine_ms();
   expect_failure(scene->self, sf_bcast(scene->graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
   SFTEST_EXPECT(scene->self, sf_reduce(scene->graph, SF_DOUBLE, leaves, roots, SF_SUM), SF_ERR_RANK_FAILED);
   SFTEST_EXPECT(scene->self, sftest_ring_create(scene->world, 10, 0, &graph), SF_ERR_RANK_FAILED);
   SFTEST_EXPECT(scene->self, sf_group_create(scene->context, 1, &own, 5, &group), SF_ERR_RANK_FAILED);
-  SFTEST_REQUIRE(scene->self, sftest_now_ms() - before < sftest_limit_ms(100));
+  SFTEST_REQUIRE(scene->self, sftest_machine_ms() - before < sftest_limit_ms(100));
 }
 
 static void run_persistent(scene_t *scene)
@@ -335,7 +335,7 @@ static void end_victim(sftest_job_t *job, plan_t *plan)
     sftest_job_signal(job, plan->victim, SIGSTOP);
     sftest_sleep_ms(100);
   }
-  plan->death_ms = sftest_now_ms();
+  plan->death_ms = sftest_machine_ms();
   sftest_job_signal(job, plan->victim, SIGKILL);
 }
 
@@ -368,6 +368,7 @@ START_TEST(death)
   sftest_node_t node;
   sftest_bystander_t bystander;
   sftest_notices_t notices = {0};
+  sftest_machine_watch();
   sftest_node_start(&node, NULL);
   sftest_bystander_start(&bystander, &node);
   for (int manner = 0; manner < MANNER_COUNT; manner++)

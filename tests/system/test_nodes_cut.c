@@ -34,7 +34,8 @@ static sf_status_t exchange(plan_t *plan, sf_graph_t *graph)
                         : sf_reduce(graph, SF_DOUBLE, leaves, roots, SF_SUM);
     if (i == 2)
       plan->nworking++;
-    if (status == SF_OK && plan->cut_ms != 0 && sftest_now_ms() > plan->cut_ms + 2 * sftest_limit_ms(NOTICED_BUSY_MS))
+    if (status == SF_OK && plan->cut_ms != 0 &&
+        sftest_machine_ms() > plan->cut_ms + 2 * sftest_limit_ms(NOTICED_BUSY_MS))
       break;
   }
   free(roots);
@@ -49,7 +50,7 @@ static int live(sftest_rank_t *self)
   sf_context_t *context = sftest_join(self);
   SFTEST_OK(self, sftest_ring_create(sf_group_world(context), plan->values, SF_GRAPH_DEFAULT, &graph));
   sf_status_t status = exchange(plan, graph);
-  int64_t now = sftest_now_ms();
+  int64_t now = sftest_machine_ms();
   SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
   SFTEST_DETAIL(self, "node");
   SFTEST_REQUIRE(self, plan->cut_ms != 0);
@@ -117,7 +118,7 @@ static void cut_once(sftest_cluster_t *cluster, uint64_t seed, int64_t *worst_ms
   while (plan->nworking < size && !sftest_job_poll(&job))
     sftest_sleep_ms(1);
   sftest_sleep_ms(sftest_below(&random, 30));
-  plan->cut_ms = sftest_now_ms();
+  plan->cut_ms = sftest_machine_ms();
   sftest_hosts_cut(cluster->hosts, victim, true);
   sftest_job_wait(&job, 3 * sftest_limit_ms(NOTICED_BUSY_MS));
   sftest_job_expect_all(&job);
@@ -140,6 +141,7 @@ START_TEST(cuts)
     printf("skipped: %s\n", lacks);
     return;
   }
+  sftest_machine_watch();
   sftest_cluster_start_on(&cluster, &hosts);
   sftest_cluster_warm(&cluster);
   for (int i = 0; i < rounds; i++)

@@ -88,7 +88,8 @@ static int call_wrongly(sftest_rank_t *self)
       status = do_call(graph, plan->once && i == ODD_OPERATION ? &plan->mismatch->calls[odd] : call);
     SFTEST_OK(self, do_call(other, &keep_pace));
   }
-  for (int64_t until = sftest_now_ms() + sftest_limit_ms(LATE_MS); status == SF_OK && sftest_now_ms() < until;) {
+  for (int64_t until = sftest_machine_ms() + sftest_limit_ms(LATE_MS);
+       status == SF_OK && sftest_machine_ms() < until;) {
     status = do_call(graph, call);
     sftest_sleep_ms(plan->shape == PAIRS ? 30 : 2);
   }
@@ -111,6 +112,7 @@ START_TEST(noticed)
 {
   static const int32_t placements[][RANKS] = {{0, 0, 0, 1, 1, 1}, {0, 1, 2, 0, 1, 2}, {0, 1, 1, 1, 2, 3}};
   sftest_cluster_t cluster;
+  sftest_machine_watch();
   sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
   sftest_cluster_warm(&cluster);
   for (size_t i = 0; i < sizeof placements / sizeof placements[0]; i++)
@@ -128,6 +130,7 @@ START_TEST(noticed_apart)
 {
   static const int32_t placements[][RANKS] = {{0}, {0, 0, 0, 1, 1, 1}, {0, 1, 2, 0, 1, 2}, {0, 0, 1, 1, 3, 2}};
   sftest_cluster_t cluster;
+  sftest_machine_watch();
   sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
   sftest_cluster_warm(&cluster);
   for (int i = 0; i < (int)(sizeof placements / sizeof placements[0]); i++) {

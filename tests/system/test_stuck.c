@@ -56,6 +56,7 @@ static int exchange(sftest_rank_t *self)
 /* Stops a rank in the middle; the others go on until they wait for it. */
 static void begin(int32_t nnodes, const int32_t places[], const char *log_level)
 {
+  sftest_machine_watch();
   sftest_cluster_start_logging(&cluster, nnodes, log_level);
   scene = sftest_shared(sizeof *scene);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, exchange, scene);
@@ -75,10 +76,18 @@ static void end(void)
   sftest_cluster_stop(&cluster);
 }
 
-/* Asks until something is stuck, which must be within a second of the threshold. */
-static void ask(const char *socket, bool json)
+/* sfctl does not wait for long for a daemon that does not answer: on a busy machine that may be one that serves, too.
+ */
+static bool is_silent(void)
 {
-  int64_t began_ms = sftest_now_ms();
+  return strstr(out, "sfd does not answer") != NULL || strstr(out, "\"daemon_answers\":false") != NULL;
+}
+
+/* Asks until something is stuck, which must be within a second of the threshold. If the daemon serves, it must say so.
+ */
+static void ask_of(const char *socket, bool json, bool serves)
+{
+  int64_t began_ms = sftest_machine_ms();
   sftest_sfctl_t run;
   do {
     sftest_sfctl_start(
@@ -86,15 +95,22 @@ static void ask(const char *socket, bool json)
         json ? WORDS("stuck", "--json", "--threshold", THRESHOLD) : WORDS("stuck", "--threshold", THRESHOLD), NULL);
     sftest_sfctl_finish(&run);
     ck_assert_str_eq(sftest_sfctl_err, "");
-  } while (sftest_sfctl_code == 0 && sftest_now_ms() - began_ms < sftest_limit_ms(THRESHOLD_MS + 1000));
+  } while ((sftest_sfctl_code == 0 || (serves && is_silent())) &&
+           sftest_machine_ms() - began_ms < sftest_limit_ms(THRESHOLD_MS + 1000));
   ck_assert_msg(sftest_sfctl_code == 1, "exit status %d: %s", sftest_sfctl_code, out);
+  ck_assert_msg(is_silent() == !serves, "%s", out);
+}
+
+static void ask(const char *socket, bool json)
+{
+  ask_of(socket, json, true);
 }
 
 /* The rank that has not begun, its process, and the source line. */
-static void expect_named(const char *socket)
+static void expect_named(const char *socket, bool serves)
 {
   char wanted[128];
-  ask(socket, true);
+  ask_of(socket, true, serves);
   snprintf(wanted, sizeof wanted, "\"rank\":%d,\"node\":%d,\"pid\":%d,\"process\":\"stopped\"", STOPPED,
            job.places[STOPPED], (int)job.pids[STOPPED]);
   sftest_expect_in(out, wanted);
@@ -104,7 +120,7 @@ static void expect_named(const char *socket)
   snprintf(wanted, sizeof wanted, "\"place\":\"tests/system/test_stuck.c:%d\"", scene->line);
   sftest_expect_in(out, wanted);
   sftest_expect_in(out, "\"call\":\"bcast(double, replace)\"");
-  ask(socket, false);
+  ask_of(socket, false, serves);
   snprintf(wanted, sizeof wanted, "rank %d (pid %d, stopped) has not begun it", STOPPED, (int)job.pids[STOPPED]);
   sftest_expect_in(out, wanted);
 }
@@ -114,16 +130,13 @@ START_TEST(on_one_node)
   char wanted[32];
   const int32_t places[RANKS] = {0};
   begin(1, places, NULL);
-  expect_named(cluster.nodes[0].socket);
+  expect_named(cluster.nodes[0].socket, true);
   snprintf(wanted, sizeof wanted, "\"waits_for_ranks\":[%d]", STOPPED);
   ask(cluster.nodes[0].socket, true);
   sftest_expect_in(out, wanted);
-  sftest_expect_in(out, "\"daemon_answers\":true");
   ck_assert_int_eq(sftest_count_lines(out), 1);
   kill(cluster.nodes[0].pid, SIGSTOP);
-  expect_named(cluster.nodes[0].socket);
-  ask(cluster.nodes[0].socket, true);
-  sftest_expect_in(out, "\"daemon_answers\":false");
+  expect_named(cluster.nodes[0].socket, false);
   kill(cluster.nodes[0].pid, SIGCONT);
   sftest_sfctl(cluster.nodes[0].socket, WORDS("stuck", "--threshold", "3600"), 0);
   sftest_expect_in(out, "nothing is stuck: none of 4 ranks has waited for 3600 s\n");
@@ -142,8 +155,8 @@ START_TEST(over_two_nodes)
   sftest_sfctl_t run;
   const int32_t places[RANKS] = {0, 0, 1, 1};
   begin(2, places, NULL);
-  expect_named(cluster.nodes[0].socket);
-  expect_named(cluster.nodes[1].socket);
+  expect_named(cluster.nodes[0].socket, true);
+  expect_named(cluster.nodes[1].socket, true);
   ask(cluster.nodes[0].socket, true);
   snprintf(wanted, sizeof wanted, "\"ranks_known\":%d,\"nodes_missing\":[]", RANKS);
   sftest_expect_in(out, wanted);
@@ -210,6 +223,7 @@ static int come_late(sftest_rank_t *self)
 START_TEST(in_set_up)
 {
   char wanted[64];
+  sftest_machine_watch();
   sftest_cluster_start(&cluster, 1);
   scene = sftest_shared(sizeof *scene);
   sftest_job_start(&job, &cluster.nodes[0], RANKS, come_late, scene);
@@ -221,7 +235,7 @@ START_TEST(in_set_up)
   ck_assert_ptr_null(strstr(out, wanted));
   ask(cluster.nodes[0].socket, false);
   sftest_expect_in(out, "ranks wait in calls that others have to make, too:\n");
-  ck_assert_msg(sftest_count_lines(out) >= 2 + RANKS, "%s", out);
+  ck_assert_msg(sftest_count_lines(out) == 2 + RANKS, "%s", out);
   scene->go_on = true;
   sftest_job_wait(&job, LIMIT_MS);
   sftest_job_expect_all(&job);
@@ -244,6 +258,7 @@ START_TEST(in_init)
 {
   char wanted[200];
   const int32_t places[RANKS] = {0, 0, 1, 1};
+  sftest_machine_watch();
   sftest_cluster_start(&cluster, 2);
   scene = sftest_shared(sizeof *scene);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, come_last, scene);

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "shm/error.h"
 #include "tests/unit/frames.h"
+#include "tests/unit/machine_clock.h"
 #include "tests/unit/runner.h"
 
 #define MAX_CHUNK 300000
@@ -25,9 +25,7 @@ sftest_tcp_cluster_t sftest_tcp;
 
 double sftest_tcp_now_s(void)
 {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+  return 1e-9 * (double)sftest_machine_clock_ns();
 }
 
 uint64_t sftest_tcp_random(uint64_t below)
@@ -187,6 +185,7 @@ static int make_listener(uint16_t *port_p)
 
 void sftest_tcp_setup(void)
 {
+  sftest_machine_clock_start();
   memset(&sftest_tcp, 0, sizeof sftest_tcp);
   sftest_tcp.random = sftest_seed(20240611);
   snprintf(sftest_tcp.directory, sizeof sftest_tcp.directory, "/tmp/sftest-tcp-XXXXXX");

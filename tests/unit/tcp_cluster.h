@@ -71,6 +71,7 @@ void sftest_tcp_close_all(void);
 /* Of a fabric whose closing has come to its end. */
 void sftest_tcp_destroy(int node);
 
+/* By the clock that stands still while the machine holds the test up. */
 double sftest_tcp_now_s(void);
 uint64_t sftest_tcp_random(uint64_t below);
 sftest_tcp_end_t *sftest_tcp_end(int node, int peer);
