@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "client/sort.h"
 #include "client/trunk.h"
 #include "shm/error.h"
 
@@ -21,6 +22,19 @@ void sfc_graph_find_bounds(sf_graph_t *graph)
       graph->leaf_max = lane->as_leaf.leaf_max;
   }
 }
+
+/* ---- Roots with leaves on several ranks ---- */
+
+/* A set with a bit for each root is let go if it needs more memory than this, and more for each root with an edge: in
+ * arrays of which a few roots far apart have edges, it would be larger than all else of the graph. */
+#define SET_BYTES 1048576
+#define SET_BYTES_EACH 64
+
+typedef struct sfc_root_lists {
+  const sfshm_pattern_t **lists; /* of each source, the roots that it has edges to */
+  int32_t nlists;
+  int64_t n; /* in all of them */
+} sfc_root_lists_t;
 
 /* As add_roots, of n consecutive roots: 64 at a time. */
 static bool add_run(uint64_t *set, uint64_t first, uint64_t n)
@@ -51,6 +65,43 @@ static bool add_roots(uint64_t *set, const sfshm_pattern_t *roots)
   return shared;
 }
 
+static sf_status_t find_in_set(const sfc_root_lists_t *roots, int64_t max, bool *shared_p)
+{
+  bool shared = false;
+  uint64_t *set = calloc((size_t)max / 64 + 1, sizeof *set);
+  if (set == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "looking for shared roots");
+  for (int32_t i = 0; i < roots->nlists; i++)
+    shared |= add_roots(set, roots->lists[i]);
+  free(set);
+  *shared_p = shared;
+  return SF_OK;
+}
+
+static sf_status_t find_by_sorting(const sfc_root_lists_t *roots, int64_t max, bool *shared_p)
+{
+  bool shared = false;
+  int64_t n = 0;
+  sfc_keyed_t *pairs = malloc(2 * (size_t)roots->n * sizeof *pairs);
+  if (pairs == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "looking for shared roots");
+  for (int32_t i = 0; i < roots->nlists; i++)
+    for (int64_t k = 0; k < roots->lists[i]->n; k++)
+      pairs[n++].key = sfshm_pattern_at(roots->lists[i], k);
+  sfc_sort(pairs, pairs + n, n, max);
+  for (int64_t k = 1; k < n; k++)
+    shared |= pairs[k].key == pairs[k - 1].key;
+  free(pairs);
+  *shared_p = shared;
+  return SF_OK;
+}
+
+static void add_list(sfc_root_lists_t *roots, const sfshm_pattern_t *list)
+{
+  roots->lists[roots->nlists++] = list;
+  roots->n += list->n;
+}
+
 sf_status_t sfc_graph_find_shared_roots(sf_graph_t *graph)
 {
   int32_t sources = graph->self.nedges > 0;
@@ -63,17 +114,21 @@ sf_status_t sfc_graph_find_shared_roots(sf_graph_t *graph)
   }
   if (sources < 2)
     return SF_OK;
-  uint64_t *set = calloc((size_t)graph->root_max / 64 + 1, sizeof *set);
-  if (set == NULL)
+  sfc_root_lists_t roots = {.lists = malloc(((size_t)graph->nlanes + 1) * sizeof *roots.lists)};
+  if (roots.lists == NULL)
     return sfshm_error(SF_ERR_NOMEM, "looking for shared roots");
   if (graph->self.nedges > 0)
-    graph->roots_shared |= add_roots(set, &graph->self.value_root);
+    add_list(&roots, &graph->self.value_root);
   for (int32_t i = 0; i < graph->nlanes; i++)
     if (graph->lanes[i].as_root.nedges > 0)
-      graph->roots_shared |= add_roots(set, &graph->lanes[i].as_root.value_root);
-  free(set);
-  return SF_OK;
+      add_list(&roots, &graph->lanes[i].as_root.value_root);
+  bool sparse = graph->root_max / 8 > SET_BYTES && graph->root_max / 8 / SET_BYTES_EACH > roots.n;
+  sf_status_t status = (sparse ? find_by_sorting : find_in_set)(&roots, graph->root_max, &graph->roots_shared);
+  free(roots.lists);
+  return status;
 }
+
+/* ---- Turns ---- */
 
 static int by_turn(const void *a, const void *b)
 {
