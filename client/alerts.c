@@ -27,15 +27,6 @@ sf_status_t sfc_alerts_open(sfc_alerts_t *alerts)
   return SF_OK;
 }
 
-/* That a rank is lost concerns the job: who hears of it for a graph first need not wait for the rest. */
-static void fail_graph(sf_context_t *context, uint64_t graph, sf_status_t status, const char *detail)
-{
-  if (status == SF_ERR_RANK_FAILED)
-    sfc_context_fail(context, status, detail);
-  else
-    sfc_graph_failed(context, graph, status, detail);
-}
-
 static void carry_out(sf_context_t *context, const Sfproto__Alert *alert)
 {
   const char *detail = alert->detail != NULL ? alert->detail : "";
@@ -44,7 +35,7 @@ static void carry_out(sf_context_t *context, const Sfproto__Alert *alert)
     sfc_context_fail(context, alert->has_status ? (sf_status_t)alert->status : SF_ERR_RANK_FAILED, detail);
     break;
   case SFPROTO__ALERT__KIND__GRAPH_FAILED:
-    fail_graph(context, alert->graph, alert->has_status ? (sf_status_t)alert->status : SF_ERR_MISMATCH, detail);
+    sfc_graph_failed(context, alert->graph, alert->has_status ? (sf_status_t)alert->status : SF_ERR_MISMATCH, detail);
     break;
   case SFPROTO__ALERT__KIND__GRAPH_RETIRED:
     sfc_graph_retired(context, alert->graph);

@@ -2,6 +2,7 @@
 #include "daemon/agreement.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/again.h"
 #include "daemon/group.h"
@@ -12,14 +13,22 @@
 
 /* ---- What was said ----------------------------------------------------------------------------------------------- */
 
+/* Whether a comes before b: of two errors of one place, too, all nodes have to choose the same. */
+static bool comes_before(const sfd_setup_error_t *a, const sfd_setup_error_t *b)
+{
+  if (a->rank != b->rank)
+    return a->rank < b->rank;
+  if (a->leaf != b->leaf)
+    return a->leaf < b->leaf;
+  return a->status != b->status ? a->status < b->status : strcmp(a->detail, b->detail) < 0;
+}
+
 void sfd_setup_error_note(sfd_setup_error_t *error, sf_status_t status, int32_t rank, int64_t leaf, const char *detail)
 {
-  if (error->status != SF_OK && (error->rank < rank || (error->rank == rank && error->leaf <= leaf)))
-    return;
-  error->status = status;
-  error->rank = rank;
-  error->leaf = leaf;
-  sfd_text_printable(error->detail, sizeof error->detail, detail);
+  sfd_setup_error_t other = {.status = status, .rank = rank, .leaf = leaf};
+  sfd_text_printable(other.detail, sizeof other.detail, detail);
+  if (error->status == SF_OK || comes_before(&other, error))
+    *error = other;
 }
 
 static int64_t add_saturating(int64_t a, int64_t b)
@@ -28,22 +37,49 @@ static int64_t add_saturating(int64_t a, int64_t b)
   return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+static void note_odd(sfd_agreement_t *agreement, int32_t member, uint32_t flags)
+{
+  if (agreement->differ && agreement->odd <= member)
+    return;
+  agreement->differ = true;
+  agreement->odd = member;
+  agreement->odd_flags = flags;
+}
+
 void sfd_agreement_add_flags(sfd_agreement_t *agreement, int32_t member, uint32_t flags)
 {
-  bool first = agreement->lowest < 0;
-  if (!first && agreement->flags != flags) {
-    bool lower = member < agreement->lowest;
-    char text[SFD_TEXT_SIZE];
-    snprintf(text, sizeof text, "graph flags differ: 0x%x on group rank %d, 0x%x on group rank %d",
-             lower ? flags : agreement->flags, lower ? member : agreement->lowest, lower ? agreement->flags : flags,
-             lower ? agreement->lowest : member);
-    /* Behind every error that a rank found in its own edges. */
-    sfd_setup_error_note(&agreement->error, SF_ERR_MISMATCH, INT32_MAX, -1, text);
+  int32_t lowest = agreement->lowest;
+  uint32_t said = agreement->flags;
+  if (lowest >= 0 && lowest <= member) {
+    if (flags != said)
+      note_odd(agreement, member, flags);
+    return;
   }
-  if (first || member < agreement->lowest) {
-    agreement->lowest = member;
-    agreement->flags = flags;
-  }
+  agreement->lowest = member;
+  agreement->flags = flags;
+  if (lowest < 0 || said == flags)
+    return; /* who was odd still is */
+  agreement->differ = false;
+  note_odd(agreement, lowest, said);
+}
+
+/* What a subtree has come to, as if its members had said it one by one. */
+static void add_subtree_flags(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive)
+{
+  sfd_agreement_add_flags(agreement, arrive->lowest, arrive->flags);
+  if (arrive->has_odd)
+    sfd_agreement_add_flags(agreement, arrive->odd, arrive->odd_flags);
+}
+
+/* Behind every error that a rank found in its own edges. */
+static void judge_flags(sfd_agreement_t *agreement)
+{
+  char text[SFD_TEXT_SIZE];
+  if (!agreement->differ)
+    return;
+  snprintf(text, sizeof text, "graph flags differ: 0x%x on group rank %d, 0x%x on group rank %d", agreement->flags,
+           agreement->lowest, agreement->odd_flags, agreement->odd);
+  sfd_setup_error_note(&agreement->error, SF_ERR_MISMATCH, INT32_MAX, -1, text);
 }
 
 void sfd_agreement_add_counts(sfd_agreement_t *agreement, int64_t nroots, int64_t nleaves, int64_t npairs)
@@ -147,6 +183,9 @@ static void tell(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, ui
   arrive.n_ranks = arrive.ranks != NULL ? (size_t)group->size : 0;
   arrive.lowest = agreement->lowest;
   arrive.flags = agreement->flags;
+  arrive.has_odd = arrive.has_odd_flags = agreement->differ;
+  arrive.odd = agreement->odd;
+  arrive.odd_flags = agreement->odd_flags;
   arrive.nroots = agreement->nroots;
   arrive.nleaves = agreement->nleaves;
   arrive.npairs = agreement->npairs;
@@ -266,8 +305,10 @@ static void advance_pair(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t
       agreement->id = sfd_server_new_id(group->job->server);
     tell(group, other_of_pair(group), kind, number, agreement);
   }
-  if (agreement->told && agreement->children != 0)
-    release_here(group, kind, number, agreement->id, agreement);
+  if (!agreement->told || agreement->children == 0)
+    return;
+  judge_flags(agreement);
+  release_here(group, kind, number, agreement->id, agreement);
 }
 
 static void advance(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
@@ -284,6 +325,7 @@ static void advance(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t numb
     return;
   }
   uint64_t id = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES ? 0 : sfd_server_new_id(group->job->server);
+  judge_flags(agreement);
   release_here(group, kind, number, id, agreement);
 }
 
@@ -298,7 +340,7 @@ static void add_subtree(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive
   if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN)
     sfd_agreement_add_again(agreement, arrive->again);
   if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES || arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN) {
-    sfd_agreement_add_flags(agreement, arrive->lowest, arrive->flags);
+    add_subtree_flags(agreement, arrive);
     sfd_agreement_add_counts(agreement, arrive->nroots, arrive->nleaves, arrive->npairs);
   }
   if (arrive->error != NULL)
@@ -306,18 +348,14 @@ static void add_subtree(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive
                          arrive->error->detail);
 }
 
-/* Adds what the other of two nodes says. If that has heard of this one's part before, it says what both come to.
- * Otherwise both add the same two parts: of two errors of the same place the first node's stays. */
+/* Adds what the other of two nodes says. If that has heard of this one's part before, it says what both come to;
+ * otherwise both add the same two parts, in which the order makes no difference. */
 static void add_other(const sfd_group_t *group, sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive)
 {
-  bool second = group->node_position > 0;
-  sfd_setup_error_t *error = &agreement->error;
   if (arrive->both)
     *agreement = (sfd_agreement_t){
         .here = true, .told = true, .children = agreement->children, .lowest = -1, .id = agreement->id};
-  else if (second && arrive->error != NULL && error->rank == arrive->error->rank && error->leaf == arrive->error->leaf)
-    error->status = SF_OK;
-  if (second)
+  if (group->node_position > 0)
     agreement->id = arrive->id;
   add_subtree(agreement, arrive);
 }

@@ -30,7 +30,7 @@ typedef struct sfd_setup_error {
   char detail[SFD_TEXT_SIZE];
 } sfd_setup_error_t;
 
-/* The lower (rank, leaf) of two errors stays. */
+/* The lower (rank, leaf) of two errors stays; of two of one place the same one, whichever came first. */
 void sfd_setup_error_note(sfd_setup_error_t *error, sf_status_t status, int32_t rank, int64_t leaf, const char *detail);
 
 typedef struct sfd_agreement {
@@ -39,6 +39,9 @@ typedef struct sfd_agreement {
   uint8_t children; /* bit i: the subtree of child i has come */
   int32_t lowest;   /* lowest member so far, -1: none, and its flags */
   uint32_t flags;
+  bool differ; /* not all flags are the same: the lowest member with others than these, and its flags */
+  int32_t odd;
+  uint32_t odd_flags;
   uint64_t id;    /* of two nodes: what the first one proposes */
   uint64_t again; /* GRAPH_AGAIN: the earlier graph; 0: nobody has named one yet */
   int64_t nroots; /* sums of what has come */
@@ -47,7 +50,8 @@ typedef struct sfd_agreement {
   sfd_setup_error_t error; /* of all that came */
 } sfd_agreement_t;
 
-/* Adds what members of this node, or a subtree, said. Different flags are an error that names two members. */
+/* Adds what members of this node, or a subtree, said. Different flags become an error that names the lowest
+ * member and the lowest that differs from it, when all have come. */
 void sfd_agreement_add_flags(sfd_agreement_t *agreement, int32_t member, uint32_t flags);
 /* Different earlier graphs are an error, too. */
 void sfd_agreement_add_again(sfd_agreement_t *agreement, uint64_t again);

@@ -207,19 +207,21 @@ static void on_look(uv_timer_t *timer)
   if (!compared)
     return;
   uint64_t pause_ms = moved ? LOOK_MIN_MS : 2 * server->calls_pause_ms;
-  uint64_t least_ms = (cpu_ns() - since_ns) * LOOK_SHARE / 1000000;
+  server->calls_least_ms = (cpu_ns() - since_ns) * LOOK_SHARE / 1000000;
   pause_ms = pause_ms > LOOK_MAX_MS ? LOOK_MAX_MS : pause_ms;
-  server->calls_pause_ms = pause_ms > least_ms ? pause_ms : least_ms;
+  server->calls_pause_ms = pause_ms > server->calls_least_ms ? pause_ms : server->calls_least_ms;
   uv_timer_start(timer, on_look, server->calls_pause_ms, 0);
 }
 
+/* Soon, but not sooner than its cost allows: other nodes may have news all the time. */
 void sfd_calls_watch(const sfd_graph_t *graph)
 {
   sfd_server_t *server = graph->group->job->server;
-  if (!is_compared(graph) || (uv_is_active((uv_handle_t *)&server->calls) && server->calls_pause_ms <= LOOK_MIN_MS))
+  uint64_t pause_ms = server->calls_least_ms > LOOK_MIN_MS ? server->calls_least_ms : LOOK_MIN_MS;
+  if (!is_compared(graph) || (uv_is_active((uv_handle_t *)&server->calls) && server->calls_pause_ms <= pause_ms))
     return;
-  server->calls_pause_ms = LOOK_MIN_MS;
-  uv_timer_start(&server->calls, on_look, LOOK_MIN_MS, 0);
+  server->calls_pause_ms = pause_ms;
+  uv_timer_start(&server->calls, on_look, pause_ms, 0);
 }
 
 /* ---- Other nodes ------------------------------------------------------------------------------------------------- */

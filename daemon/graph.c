@@ -205,6 +205,14 @@ sf_status_t sfd_graph_handle_peer_fail(sfd_server_t *server, int32_t node, const
   return SF_OK;
 }
 
+/* That a rank is lost is for daemons to say, who know: what a client says of it concerns its graph, and nothing at all
+ * in a job that has failed, of which all hear. */
+static sf_status_t believed(const Sfproto__GraphFail *fail)
+{
+  bool good = fail->has_status && fail->status < SF_OK && fail->status != SF_ERR_RANK_FAILED;
+  return good ? (sf_status_t)fail->status : SF_ERR_MISMATCH;
+}
+
 void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
   const Sfproto__GraphFail *fail = message->graph_fail;
@@ -214,7 +222,7 @@ void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *messa
   (void)nfds;
   if (graph == NULL)
     return;
-  sfd_graph_fail(graph, fail->has_status && fail->status < SF_OK ? (sf_status_t)fail->status : SF_ERR_MISMATCH,
-                 fail->detail);
+  if (graph->group->job->state == SFD_JOB_RUNNING)
+    sfd_graph_fail(graph, believed(fail), fail->detail);
   sfd_session_send_done(session, message->request);
 }

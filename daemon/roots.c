@@ -45,34 +45,41 @@ static sf_status_t copy_block(const sfd_rank_t *rank, const sfd_block_t *block, 
   return status;
 }
 
-/* The member's edges lead to a root that the owner does not have. */
-static void note_bad(sfd_graph_t *graph, int32_t local, const sfd_block_t *block, int64_t nroots)
+/* A member's blocks that lead to roots that the owner does not have. Its edge list is mapped when the first of those in
+ * it is found: *list. */
+static void note_bad(sfd_graph_t *graph, int32_t local, const sfd_block_t *block, int64_t nroots, sfshm_region_t *list)
 {
   const sfd_setup_member_t *member = &graph->setup->members[local];
   int32_t place = graph->group->locals[local];
-  sfshm_region_t list;
+  sfshm_region_t copy;
   if (block->length == 0) {
-    if (sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &list) != SF_OK)
-      return;
-    sfd_roots_note_bad(graph->setup, place, block, &list, nroots);
-    sfshm_region_destroy(&list);
-  } else if (copy_block(sfd_group_member(graph->group, place), block, &list) == SF_OK) {
+    if (list->base != NULL ||
+        sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, list) == SF_OK)
+      sfd_roots_note_bad(graph->setup, place, block, list, nroots);
+  } else if (copy_block(sfd_group_member(graph->group, place), block, &copy) == SF_OK) {
     sfd_block_t copied = *block;
     copied.offset = 0;
-    sfd_roots_note_bad(graph->setup, place, &copied, &list, nroots);
-    free(list.base);
+    sfd_roots_note_bad(graph->setup, place, &copied, &copy, nroots);
+    free(copy.base);
   }
+}
+
+static void check_member(sfd_graph_t *graph, int32_t local)
+{
+  const sfd_setup_member_t *members = graph->setup->members;
+  sfshm_region_t list = {.fd = -1};
+  for (int32_t b = 0; b < members[local].nblocks; b++) {
+    const sfd_block_t *block = &members[local].blocks[b];
+    int32_t owner = sfd_group_local(graph->group, block->rank);
+    if (owner >= 0 && !members[owner].wrong && block->root_max >= members[owner].nroots)
+      note_bad(graph, local, block, members[owner].nroots, &list);
+  }
+  if (list.base != NULL)
+    sfshm_region_destroy(&list);
 }
 
 void sfd_roots_check_local(sfd_graph_t *graph)
 {
-  const sfd_group_t *group = graph->group;
-  const sfd_setup_member_t *members = graph->setup->members;
-  for (int32_t i = 0; i < group->nlocals; i++)
-    for (int32_t b = 0; b < members[i].nblocks; b++) {
-      const sfd_block_t *block = &members[i].blocks[b];
-      int32_t owner = sfd_group_local(group, block->rank);
-      if (owner >= 0 && !members[owner].wrong && block->root_max >= members[owner].nroots)
-        note_bad(graph, i, block, members[owner].nroots);
-    }
+  for (int32_t i = 0; i < graph->group->nlocals; i++)
+    check_member(graph, i);
 }

@@ -100,6 +100,7 @@ typedef struct sfd_server {
   uv_timer_t stalls;                  /* see stall.h */
   uv_timer_t calls;                   /* see calls.h; runs while there are graphs of several ranks */
   uint64_t calls_pause_ms;            /* until the next look */
+  uint64_t calls_least_ms;            /* and at least, by what the last one took */
   uint64_t calls_look;                /* its number */
   uint64_t trace_since_ns;            /* when the last trace was started; 0: never */
   uint64_t trace_until_ns;            /* and stopped; 0: it goes on */

@@ -187,8 +187,10 @@ static void begin_round_2(sfd_graph_t *graph)
 }
 
 /* The others go on to round 2, where they will hear of it. */
-static void fail_round_2(sfd_graph_t *graph, sf_status_t status, const char *detail)
+static void fail_round_2(sfd_graph_t *graph, sf_status_t status)
 {
+  char detail[SFD_TEXT_SIZE];
+  snprintf(detail, sizeof detail, "%s", sfshm_error_detail()); /* telling may have errors of its own */
   answer_error(graph, status, detail);
   begin_round_2(graph);
   sfd_setup_note_error(graph->setup, status, -1, -1, detail);
@@ -216,7 +218,7 @@ void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   if (status == SF_OK)
     status = sfd_peers_send(graph);
   if (status != SF_OK) {
-    fail_round_2(graph, status, sfshm_error_detail());
+    fail_round_2(graph, status);
     return;
   }
   begin_round_2(graph);
@@ -356,16 +358,18 @@ void sfd_setup_commit_again(sfd_graph_t *graph, sf_status_t status)
 
 static void become_ready(sfd_graph_t *graph, uint64_t id, sf_status_t status)
 {
+  char detail[SFD_TEXT_SIZE];
   if (status == SF_OK)
     status = sfd_lanes_send(graph);
   if (status == SF_OK) {
     sfd_graph_set_up(graph);
     return;
   }
+  snprintf(detail, sizeof detail, "%s", sfshm_error_detail()); /* telling may have errors of its own */
   /* Other nodes believe that the graph is there. */
   graph->id = id;
-  sfd_graph_fail(graph, status, sfshm_error_detail());
-  answer_error(graph, status, sfshm_error_detail());
+  sfd_graph_fail(graph, status, detail);
+  answer_error(graph, status, detail);
   sfd_graph_free(graph);
 }
 

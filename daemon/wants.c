@@ -301,9 +301,21 @@ sfd_placing_t sfd_wants_place(sfd_server_t *server, int32_t node, const sfd_mess
   return SFD_PLACE_REFUSE;
 }
 
-static sf_status_t check_image(const sfd_group_t *group, int32_t node, const void *image_memory, size_t bytes)
+/* One from each node. */
+static bool has_asked(const sfd_wants_t *wants, int32_t node)
 {
+  for (int32_t i = 0; wants != NULL && i < wants->nasked; i++)
+    if (wants->asked[i].node == node)
+      return true;
+  return false;
+}
+
+static sf_status_t check_image(const sfd_graph_t *graph, int32_t node, const void *image_memory, size_t bytes)
+{
+  const sfd_group_t *group = graph->group;
   sfshm_image_t image;
+  if (has_asked(graph->setup->wants, node))
+    return sfshm_error(SF_ERR_PROTO, "node %d asks twice for roots of a graph", node);
   sf_status_t status = sfshm_image_open(image_memory, bytes, SFSHM_ROOT_IMAGE_MAGIC, &image);
   if (status == SF_OK)
     status = sfshm_root_image_check(&image);
@@ -340,7 +352,7 @@ sf_status_t sfd_wants_arrived(sfd_server_t *server, int32_t node, const sfd_mess
     free(image); /* the set-up has been given up here: the other node will hear of that */
     return SF_OK;
   }
-  sf_status_t status = check_image(group, node, image, head->payload_bytes);
+  sf_status_t status = check_image(graph, node, image, head->payload_bytes);
   if (status == SF_OK)
     status = keep(graph, node, image, head->payload_bytes);
   if (status != SF_OK)

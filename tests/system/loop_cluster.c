@@ -16,11 +16,14 @@
 
 #include "daemon/calibrate.h"
 #include "daemon/fabric/loop.h"
+#include "daemon/job.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
+#include "tests/system/loop_chaos.h"
 
+#define CHAOS_TICK_MS 1
 #define ORDER_LOOK_MS 2
 #define ORDER_LIMIT_S 20
 
@@ -33,6 +36,9 @@ typedef struct sftest_daemons {
   uv_prepare_t step;
   uv_idle_t busy;
   uv_timer_t look;
+  uv_timer_t tick; /* of chaos */
+  sftest_chaos_t chaos;
+  bool chaotic;
   uv_signal_t end;
 } sftest_daemons_t;
 
@@ -63,7 +69,8 @@ static void on_busy(uv_idle_t *busy)
 static void on_step(uv_prepare_t *step)
 {
   sftest_daemons_t *daemons = step->data;
-  sfd_loop_step(daemons->hub);
+  if (sfd_loop_step(daemons->hub) && daemons->chaotic)
+    sftest_chaos_step(&daemons->chaos);
   /* The servers look at what came in their own prepare handles, which may have run before. */
   if (sfd_loop_pending(daemons->hub))
     uv_idle_start(&daemons->busy, on_busy);
@@ -71,21 +78,74 @@ static void on_step(uv_prepare_t *step)
     uv_idle_stop(&daemons->busy);
 }
 
+static void hold(void *context, int32_t a, int32_t b, bool held)
+{
+  const sfd_channels_t *channels = sfd_network_channels(((sftest_daemons_t *)context)->servers[a]);
+  sfd_channel_hold((sfd_channels_t *)(uintptr_t)channels, b, held);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+  sftest_chaos_tick(&((sftest_daemons_t *)timer->data)->chaos);
+}
+
+static void set_chaos(sftest_daemons_t *daemons, uint64_t seed, bool chaotic)
+{
+  if (daemons->chaotic)
+    sftest_chaos_end(&daemons->chaos);
+  daemons->chaotic = chaotic;
+  if (chaotic) {
+    sftest_chaos_begin(&daemons->chaos, daemons->cluster->n, seed, hold, daemons);
+    uv_timer_start(&daemons->tick, on_tick, CHAOS_TICK_MS, CHAOS_TICK_MS);
+  } else {
+    uv_timer_stop(&daemons->tick);
+  }
+}
+
+static uint64_t count_open(const sfd_server_t *server)
+{
+  const sfd_job_t *job;
+  uint64_t n = (uint64_t)server->statistics.ngraphs;
+  TAILQ_FOREACH(job, &server->jobs, entry)
+  {
+    n += (uint64_t)job->ngroups - (job->world != NULL);
+  }
+  return n;
+}
+
+static uint64_t count_waiting(const sftest_daemons_t *daemons)
+{
+  uint64_t n = sfd_loop_pending(daemons->hub);
+  for (int32_t a = 0; a < daemons->cluster->n; a++)
+    for (int32_t b = 0; b < daemons->cluster->n; b++)
+      n += sfd_channel_counts(sfd_network_channels(daemons->servers[a]), b)->queued_messages;
+  return n;
+}
+
 static uint64_t carry_out(sftest_daemons_t *daemons, sftest_loop_order_t what, int32_t a, int32_t b)
 {
-  const sfd_channels_t *channels = sfd_network_channels(daemons->servers[a]);
+  const sfd_server_t *server = what != SFTEST_LOOP_CHAOS ? daemons->servers[a] : NULL;
   switch (what) {
   case SFTEST_LOOP_HOLD:
   case SFTEST_LOOP_LET_GO:
-    sfd_channel_hold((sfd_channels_t *)(uintptr_t)channels, b, what == SFTEST_LOOP_HOLD);
+    hold(daemons, a, b, what == SFTEST_LOOP_HOLD);
     return 0;
   case SFTEST_LOOP_FRAMES:
-    return sfd_channel_counts(channels, b)->frames_sent;
+    return sfd_channel_counts(sfd_network_channels(server), b)->frames_sent;
   case SFTEST_LOOP_QUEUED:
-    return sfd_channel_counts(channels, b)->queued_messages;
+    return sfd_channel_counts(sfd_network_channels(server), b)->queued_messages;
   case SFTEST_LOOP_CUT:
     sfd_loop_cut(daemons->hub, a, b);
     return 0;
+  case SFTEST_LOOP_CHAOS:
+    set_chaos(daemons, (uint64_t)a, b != 0);
+    return 0;
+  case SFTEST_LOOP_OPEN:
+    return count_open(server);
+  case SFTEST_LOOP_JOBS:
+    return (uint64_t)server->statistics.njobs;
+  case SFTEST_LOOP_WAITING:
+    return count_waiting(daemons);
   }
   return 0;
 }
@@ -109,7 +169,9 @@ static void on_end(uv_signal_t *signal, int number)
   (void)number;
   for (int32_t i = 0; i < daemons->cluster->n; i++)
     sfd_server_stop(daemons->servers[i]);
+  set_chaos(daemons, 0, false);
   uv_close((uv_handle_t *)&daemons->look, NULL);
+  uv_close((uv_handle_t *)&daemons->tick, NULL);
   uv_close((uv_handle_t *)&daemons->end, NULL);
   /* The fabrics close in steps: what steps them must not keep the loop alive for itself. */
   uv_unref((uv_handle_t *)&daemons->step);
@@ -139,8 +201,9 @@ static void run_daemons(sftest_loop_cluster_t *cluster, unsigned delay, uint64_t
   uv_prepare_init(&daemons.loop, &daemons.step);
   uv_idle_init(&daemons.loop, &daemons.busy);
   uv_timer_init(&daemons.loop, &daemons.look);
+  uv_timer_init(&daemons.loop, &daemons.tick);
   uv_signal_init(&daemons.loop, &daemons.end);
-  daemons.step.data = daemons.look.data = daemons.end.data = &daemons;
+  daemons.step.data = daemons.look.data = daemons.tick.data = daemons.end.data = &daemons;
   uv_prepare_start(&daemons.step, on_step);
   uv_timer_start(&daemons.look, on_look, ORDER_LOOK_MS, ORDER_LOOK_MS);
   uv_signal_start(&daemons.end, on_end, SIGUSR1);
@@ -187,6 +250,9 @@ uint64_t sftest_loop_cluster_order(sftest_loop_cluster_t *cluster, sftest_loop_o
   uint32_t given = atomic_fetch_add(&orders->given, 1) + 1;
   int64_t limit = sftest_now_ms() + ORDER_LIMIT_S * 1000;
   while (atomic_load(&orders->done) != given) {
+    int status;
+    ck_assert_msg(waitpid(cluster->pid, &status, WNOHANG) == 0, "the daemons have ended with status 0x%x",
+                  (unsigned)status);
     ck_assert_msg(sftest_now_ms() < limit, "the daemons do not carry out an order");
     usleep(500);
   }

@@ -91,6 +91,12 @@ static void other_flags(int32_t rank, input_t *input)
     input->flags = SF_GRAPH_COPY;
 }
 
+/* All are told of the same two: the lowest rank, and the lowest that differs from it. */
+static void many_flags(int32_t rank, input_t *input)
+{
+  input->flags = rank == 0 ? SF_GRAPH_DEFAULT : rank == 2 ? SF_GRAPH_REPRODUCIBLE : SF_GRAPH_COPY;
+}
+
 static void unknown_flags(int32_t rank, input_t *input)
 {
   (void)rank;
@@ -106,6 +112,7 @@ static const bad_input_t bad_inputs[] = {
     {"duplicate leaf", duplicate_leaf, SF_ERR_ARG, {"rank 2, leaf 0", "same leaf", ""}},
     {"negative size", negative_size, SF_ERR_ARG, {"rank 3", "-1", ""}},
     {"other flags", other_flags, SF_ERR_MISMATCH, {"rank 2", "flags", "rank "}},
+    {"many flags", many_flags, SF_ERR_MISMATCH, {"differ: 0x0 on group rank 0, 0x1 on group rank 1", "", ""}},
     {"unknown flags", unknown_flags, SF_ERR_ARG, {"0x100", "", ""}},
 };
 
