@@ -367,7 +367,7 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
   sfd_group_t *group = NULL;
   sfd_agreement_t *agreement = NULL;
   if (job == NULL)
-    return SF_ERR_NOT_FOUND;
+    return sfd_ended_answer(&server->ended, arrive->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK; /* its ranks here have ended; the others learn that otherwise */
   if (arrive->kind == SFPEER__ARRIVE__KIND__GROUP) {

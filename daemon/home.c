@@ -334,6 +334,7 @@ sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpe
     return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with the id of another job", node);
   if (job == NULL || job->state != SFD_JOB_JOINING || started->n_rank_nodes != (size_t)job->size) {
     describe_loss(server, job, started, text);
+    sfd_ended_note(&server->ended, started->job);
     tell_impossible(server, node, started, text);
     return SF_OK;
   }

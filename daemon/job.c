@@ -171,8 +171,10 @@ static void end_job(sfd_job_t *job)
   sfd_log(SFD_LOG_JOB, SFD_INFO, "job \"%s\" (%" PRIu64 ") of uid %u is over", job->name, job->id, job->uid);
   sfd_job_forget(job);
   sfd_home_over(job);
-  if (sfd_job_find_id(server, job->id) == job)
+  if (sfd_job_find_id(server, job->id) == job) {
     sfd_key_remove(&server->jobs_by_id, job);
+    sfd_ended_note(&server->ended, job->id);
+  }
   TAILQ_REMOVE(&server->jobs, job, entry);
   server->statistics.njobs--;
   sfd_graphs_free(job);
@@ -370,7 +372,7 @@ sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const S
   sfd_job_t *job = sfd_job_find_id(server, fail->job);
   (void)node;
   if (job == NULL)
-    return SF_ERR_NOT_FOUND;
+    return sfd_ended_answer(&server->ended, fail->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK;
   sfd_text_printable(job->detail, sizeof job->detail, fail->detail);
@@ -448,18 +450,25 @@ static void tell_left(const sfd_rank_t *rank)
   tell_nodes(rank->job, &message);
 }
 
-/* What the rank took part in before it left may still be on its way. */
+/* What the rank took part in before it left may still be on its way. This daemon may not have had a core meanwhile: so
+ * it reads what has come first. */
 #define SWEEP_AFTER_MS 1000
+#define SWEEP_READS_MS 50
 
 static void on_sweep(uv_timer_t *timer)
 {
   sfd_groups_sweep(timer->data);
 }
 
+static void on_sweep_due(uv_timer_t *timer)
+{
+  uv_timer_start(timer, on_sweep, SWEEP_READS_MS, 0);
+}
+
 void sfd_job_sweep_later(sfd_job_t *job)
 {
   if (job->state == SFD_JOB_RUNNING)
-    uv_timer_start(&job->timer, on_sweep, SWEEP_AFTER_MS, 0);
+    uv_timer_start(&job->timer, on_sweep_due, SWEEP_AFTER_MS, 0);
 }
 
 sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
@@ -467,7 +476,7 @@ sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const S
   const Sfpeer__JobLeft *left = message->job_left;
   sfd_job_t *job = sfd_job_find_id(server, left->job);
   if (job == NULL)
-    return SF_ERR_NOT_FOUND;
+    return sfd_ended_answer(&server->ended, left->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK;
   if (left->rank < 0 || left->rank >= job->size || sfd_job_node_of(job, left->rank) != node || job->left[left->rank])

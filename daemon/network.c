@@ -315,6 +315,11 @@ bool sfd_network_is_lost(const sfd_server_t *server, int32_t node)
          sfd_channel_state(network->channels, node) != SFD_CHANNEL_OPEN;
 }
 
+size_t sfd_network_kept_bytes(const sfd_server_t *server)
+{
+  return server->network != NULL ? server->network->early.bytes : 0;
+}
+
 const sfd_channels_t *sfd_network_channels(const sfd_server_t *server)
 {
   return server->network != NULL ? server->network->channels : NULL;

@@ -45,6 +45,9 @@ void sfd_network_begun(sfd_server_t *server);
 /* What has to be done before the loop sleeps; whether there was something. NULL is accepted. */
 bool sfd_network_attend(sfd_network_t *network);
 
+/* Messages that came too early, in bytes. */
+size_t sfd_network_kept_bytes(const sfd_server_t *server);
+
 /* Whether a node was lost in the last minute and is not back, as far as this one knows. */
 bool sfd_network_is_lost(const sfd_server_t *server, int32_t node);
 

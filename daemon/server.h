@@ -16,6 +16,7 @@
 #include <sf/sf_status.h>
 
 #include "daemon/board.h"
+#include "daemon/ended.h"
 #include "daemon/options.h"
 #include "daemon/strangers.h"
 #include "daemon/text.h"
@@ -91,6 +92,7 @@ typedef struct sfd_server {
   struct sfd_assembly_list assemblies;
   sfd_withdrawn_t withdrawn[SFD_WITHDRAWN]; /* the last ones */
   unsigned nwithdrawn;                      /* so far */
+  sfd_ended_t ended;
   struct sfd_submission_list submissions;
   struct sfd_remote_list remotes;
   struct sfd_metrics_server *metrics; /* NULL: they are not served */

@@ -145,7 +145,9 @@ sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sf
   sfd_group_t *group = running ? sfd_group_find(job, wanted->group) : NULL;
   if (wanted->n_owners != wanted->n_nroots || (group != NULL && told.n > (size_t)group->size))
     return sfshm_error(SF_ERR_PROTO, "node %d tells the numbers of roots of %zu ranks", node, told.n);
-  if (job == NULL || (running && group == NULL))
+  if (job == NULL)
+    return sfd_ended_answer(&server->ended, wanted->job);
+  if (running && group == NULL)
     return SF_ERR_NOT_FOUND;
   bool pair = group != NULL && sfd_agreement_is_pair(group);
   if (pair && node != group->nodes[1 - group->node_position])
@@ -345,7 +347,7 @@ sf_status_t sfd_wants_arrived(sfd_server_t *server, int32_t node, const sfd_mess
   sfd_job_t *job = sfd_job_find_id(server, head->job);
   bool running = job != NULL && job->state == SFD_JOB_RUNNING;
   sfd_group_t *group = running ? sfd_group_find(job, head->object) : NULL;
-  if (job == NULL || (running && group == NULL))
+  if ((job == NULL && sfd_ended_answer(&server->ended, head->job) != SF_OK) || (running && group == NULL))
     return SF_ERR_NOT_FOUND;
   sfd_graph_t *graph = group != NULL ? sfd_setup_find_gathering(group, head->desc) : NULL;
   if (graph == NULL || graph->state != SFD_GRAPH_GATHERING) {

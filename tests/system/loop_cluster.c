@@ -144,6 +144,8 @@ static uint64_t carry_out(sftest_daemons_t *daemons, sftest_loop_order_t what, i
     return count_open(server);
   case SFTEST_LOOP_JOBS:
     return (uint64_t)server->statistics.njobs;
+  case SFTEST_LOOP_KEPT:
+    return sfd_network_kept_bytes(server);
   case SFTEST_LOOP_WAITING:
     return count_waiting(daemons);
   }

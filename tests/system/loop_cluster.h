@@ -29,6 +29,7 @@ typedef enum sftest_loop_order {
   SFTEST_LOOP_CHAOS,  /* directions are held and let go at random, by seed a; b: whether, or not any more */
   SFTEST_LOOP_OPEN,   /* result: graphs and groups, but for those of all ranks, of which node a knows */
   SFTEST_LOOP_JOBS,   /* result: jobs of which node a knows */
+  SFTEST_LOOP_KEPT,   /* result: bytes of messages that came to node a too early, and wait for what they are about */
   SFTEST_LOOP_WAITING /* result: messages that wait in the daemons, or between them, whatever a and b are */
 } sftest_loop_order_t;
 

@@ -391,6 +391,7 @@ static void run_job(sftest_loop_cluster_t *cluster, uint64_t seed)
   compare_details(play, size);
   (void)sftest_loop_cluster_order(cluster, SFTEST_LOOP_CHAOS, 0, 0);
   expect_none(cluster, play, SFTEST_LOOP_JOBS, "jobs");
+  expect_none(cluster, play, SFTEST_LOOP_KEPT, "bytes of messages about jobs that are over");
   sftest_shared_free(play, sizeof *play);
 }
 

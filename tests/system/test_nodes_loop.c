@@ -1,8 +1,11 @@
 /* Daemons of several nodes in one process, over the loop fabric: what gathers while a send is held up, and streams that
  * are slow, broken into pieces, or cut. */
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/system/loop_cluster.h"
 #include "tests/system/work.h"
@@ -105,6 +108,61 @@ START_TEST(messages_gather_while_a_send_is_held)
 }
 END_TEST
 
+/* ---- Daemons that had no core --------------------------------------------------------------------------------------
+ */
+
+/* Rank 1 takes part in a group, and leaves. */
+static int take_part(sftest_rank_t *self)
+{
+  static const int32_t ranks[] = {2, 1, 0};
+  shared_t *shared = self->argument;
+  sf_group_t *group;
+  sf_context_t *context = sftest_join(self);
+  atomic_fetch_add(&shared->ready, 1);
+  await(&shared->go, 1);
+  SFTEST_OK(self, sf_group_create(context, 3, ranks, 0, &group));
+  SFTEST_OK(self, sf_group_destroy(group));
+  sftest_leave(self, context);
+  atomic_fetch_add(&shared->ready, 1);
+  return 0;
+}
+
+static void continue_later(pid_t pid, int64_t ms)
+{
+  pid_t child = fork();
+  ck_assert_int_ge(child, 0);
+  if (child > 0)
+    return;
+  sftest_sleep_ms(ms);
+  kill(pid, SIGCONT);
+  _exit(0);
+}
+
+/* Node 2 hears that rank 1 has left, but not yet of the group in which it took part: that comes while the daemon does
+ * not run for longer than it would wait for it. */
+START_TEST(news_that_came_during_a_pause)
+{
+  static const int32_t places[] = {0, 1, 2};
+  sftest_loop_cluster_t cluster;
+  sftest_job_t job;
+  shared_t *shared = sftest_shared(sizeof *shared);
+  sftest_loop_cluster_start(&cluster, 3, 0, 0);
+  sftest_job_start_over(&job, cluster.nodes, places, 3, take_part, shared);
+  await(&shared->ready, 3);
+  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 0, 2);
+  atomic_store(&shared->go, 1);
+  await(&shared->ready, 5);
+  kill(cluster.pid, SIGSTOP);
+  continue_later(cluster.pid, 1200);
+  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 0, 2);
+  sftest_job_wait(&job, sftest_limit_ms(20000));
+  sftest_job_expect_all(&job);
+  ck_assert_int_gt(wait(NULL), 0);
+  sftest_loop_cluster_stop(&cluster);
+  sftest_shared_free(shared, sizeof *shared);
+}
+END_TEST
+
 /* ---- Slow and broken streams ------------------------------------------------------------------------------------- */
 
 static int exchange_much(sftest_rank_t *self)
@@ -183,6 +241,7 @@ static Suite *nodes_loop_suite(void)
   Suite *suite = suite_create("nodes_loop");
   TCase *tcase = tcase_create("nodes_loop");
   tcase_add_test(tcase, messages_gather_while_a_send_is_held);
+  tcase_add_test(tcase, news_that_came_during_a_pause);
   tcase_add_loop_test(tcase, slow_streams_in_pieces, 0, 3);
   tcase_add_test(tcase, cut_links);
   tcase_set_timeout(tcase, 120);

@@ -1,0 +1,24 @@
+/* Jobs that have ended here, the last ones. Other nodes may still have something to say of them, such as that a rank
+ * has left: nothing waits for that, and it is not kept as what comes too early is (early.h). */
+#ifndef SFD_ENDED_H
+#define SFD_ENDED_H
+
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#define SFD_ENDED 1024
+
+typedef struct sfd_ended {
+  uint64_t jobs[SFD_ENDED]; /* ids */
+  uint64_t n;               /* so far */
+} sfd_ended_t;
+
+/* The job of that id has ended here, or will never begin. */
+void sfd_ended_note(sfd_ended_t *ended, uint64_t job);
+
+/* What the handler of a message of another node says if there is no such job: SF_OK if it has ended, SF_ERR_NOT_FOUND
+ * if it may begin yet. */
+sf_status_t sfd_ended_answer(const sfd_ended_t *ended, uint64_t job);
+
+#endif
