@@ -276,6 +276,15 @@ static void go_on_without(scene_t *scene, int32_t victim)
   sftest_slots_free(&rest);
 }
 
+/* Who leaves does so when the others have got what it took part in: they would wait for that only for a second. */
+static void let_all_end(scene_t *scene)
+{
+  sftest_at(scene->self, "waiting for the others");
+  atomic_fetch_add(&scene->play->done, 1);
+  while (scene->self->rank == scene->play->victim && atomic_load(&scene->play->done) < scene->self->size)
+    sftest_sleep_ms(1);
+}
+
 /* Until the test has looked at the daemons. */
 static void be_looked_at(scene_t *scene)
 {
@@ -305,6 +314,8 @@ static int live(sftest_rank_t *self)
     take_step(&scene);
   }
   destroy_graphs(&scene);
+  if (play->ending == ENDING_ONE_LEAVES)
+    let_all_end(&scene);
   if (play->ending == ENDING_ONE_LEAVES && self->rank != play->victim)
     go_on_without(&scene, play->victim);
   if (play->ending == ENDING_TOGETHER)
