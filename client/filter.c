@@ -2,9 +2,11 @@
 #include "client/filter.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/edges.h"
+#include "shm/error.h"
 
 /* ---- Sets -------------------------------------------------------------------------------------------------------- */
 
@@ -88,8 +90,8 @@ size_t sfc_filter_room(const sfc_link_t *link, int64_t nkept)
 {
   int64_t nextra = most_extra(link, nkept);
   bool wide_leaves = is_wide(&link->leaf);
-  return array_bytes(nkept, is_wide(&link->value_root)) + array_bytes(nkept, wide_leaves) +
-         array_bytes(nextra, nkept > UINT32_MAX) + array_bytes(nextra, wide_leaves);
+  return array_bytes(nkept + 1, is_wide(&link->value_root)) + array_bytes(nkept + 1, wide_leaves) +
+         array_bytes(nextra + 1, nkept > UINT32_MAX) + array_bytes(nextra + 1, wide_leaves);
 }
 
 /* The shortest form of an array. */
@@ -110,7 +112,8 @@ static sfshm_stored_pattern_t store(const array_t *array, int64_t n)
 
 /* ---- Blocks ------------------------------------------------------------------------------------------------------ */
 
-/* What is written, and how much of it there is. */
+/* What is written, and how much of it there is. What stays can't be foreseen by the processor, so that everything is
+ * written, and then written over if it does not: arrays are longer by one. */
 typedef struct making {
   array_t root;
   array_t leaf;
@@ -120,66 +123,100 @@ typedef struct making {
   int64_t nextra;
 } making_t;
 
-/* Every edge carries a value of its own. */
-static void take_plain(const sfc_link_t *link, const uint64_t kept[], making_t *making)
+/* What is known of values, if there are extra edges. */
+typedef struct values {
+  uint64_t *stay;    /* those of which some edge stays */
+  uint64_t *carried; /* those of which an edge has been found that carries them */
+  int64_t *before;   /* how many stay, before each word of the set */
+} values_t;
+
+static void put_values(const sfc_link_t *link, const uint64_t stay[], making_t *making)
 {
-  for (int64_t word = 0; word < sfc_filter_words(link); word++)
-    for (uint64_t left = kept[word]; left != 0; left &= left - 1) {
-      int64_t edge = word * 64 + __builtin_ctzll(left);
-      if (edge >= link->nedges)
-        return;
-      put(&making->root, making->nvalues, sfshm_pattern_at(&link->value_root, edge));
-      put(&making->leaf, making->nvalues++, sfshm_pattern_at(&link->leaf, edge));
-    }
+  for (int64_t value = 0; value < link->nvalues; value++) {
+    put(&making->root, making->nvalues, sfshm_pattern_at(&link->value_root, value));
+    put(&making->leaf, making->nvalues, sfshm_pattern_at(&link->leaf, value));
+    making->nvalues += is_kept(stay, value);
+  }
+}
+
+static sf_status_t find_values(const sfc_link_t *link, const uint64_t kept[], values_t *values)
+{
+  int64_t nwords = link->nvalues / 64 + 1, n = 0;
+  values->stay = calloc(3 * (size_t)nwords, sizeof *values->stay);
+  if (values->stay == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)link->nedges);
+  values->carried = values->stay + nwords;
+  values->before = (int64_t *)(values->carried + nwords);
+  memcpy(values->stay, kept, (size_t)(link->nvalues / 64) * sizeof *kept);
+  for (int64_t value = link->nvalues / 64 * 64; value < link->nvalues; value++)
+    values->stay[value >> 6] |= (uint64_t)is_kept(kept, value) << (value & 63);
+  memcpy(values->carried, values->stay, (size_t)nwords * sizeof *kept);
+  for (int64_t e = 0; e < link->extra_value.n; e++) {
+    int64_t value = sfshm_pattern_at(&link->extra_value, e);
+    values->stay[value >> 6] |= (uint64_t)is_kept(kept, link->nvalues + e) << (value & 63);
+  }
+  for (int64_t word = 0; word < nwords; word++) {
+    values->before[word] = n;
+    n += __builtin_popcountll(values->stay[word]);
+  }
+  return SF_OK;
 }
 
 /* The first edge of a value that stays carries it, the others are extra ones. */
-static void take_edge(const sfc_link_t *link, int64_t edge, int64_t value, bool *first, making_t *making)
+static void put_extras(const sfc_link_t *link, const uint64_t kept[], const values_t *values, making_t *making)
 {
-  int64_t leaf = sfshm_pattern_at(&link->leaf, edge);
-  if (*first) {
-    put(&making->root, making->nvalues, sfshm_pattern_at(&link->value_root, value));
-    put(&making->leaf, making->nvalues++, leaf);
-  } else {
-    put(&making->extra_value, making->nextra, making->nvalues - 1);
-    put(&making->extra_leaf, making->nextra++, leaf);
+  for (int64_t e = 0; e < link->extra_value.n; e++) {
+    int64_t edge = link->nvalues + e, value = sfshm_pattern_at(&link->extra_value, e), word = value >> 6;
+    uint64_t bit = UINT64_C(1) << (value & 63);
+    int64_t number = values->before[word] + __builtin_popcountll(values->stay[word] & (bit - 1));
+    int64_t leaf = sfshm_pattern_at(&link->leaf, edge);
+    bool carried = (values->carried[word] & bit) != 0, stays = is_kept(kept, edge);
+    put(&making->extra_value, making->nextra, number);
+    put(&making->extra_leaf, making->nextra, leaf);
+    making->nextra += stays && carried;
+    if (stays && !carried) {
+      put(&making->leaf, number, leaf);
+      values->carried[word] |= bit;
+    }
   }
-  *first = false;
 }
 
-static void take_with_extras(const sfc_link_t *link, const uint64_t kept[], making_t *making)
+static sf_status_t put_all(const sfc_link_t *link, const uint64_t kept[], making_t *making)
 {
-  int64_t extra = 0;
-  for (int64_t value = 0; value < link->nvalues; value++) {
-    bool first = true;
-    if (is_kept(kept, value))
-      take_edge(link, value, value, &first, making);
-    for (; extra < link->extra_value.n && sfshm_pattern_at(&link->extra_value, extra) == value; extra++)
-      if (is_kept(kept, link->nvalues + extra))
-        take_edge(link, link->nvalues + extra, value, &first, making);
+  values_t values = {.stay = NULL};
+  if (link->extra_value.n == 0) {
+    put_values(link, kept, making);
+    return SF_OK;
   }
+  sf_status_t status = find_values(link, kept, &values);
+  if (status != SF_OK)
+    return status;
+  put_values(link, values.stay, making);
+  put_extras(link, kept, &values, making);
   size_t width = making->leaf.wide ? sizeof(int64_t) : sizeof(uint32_t);
   memcpy(making->leaf.base + (size_t)making->nvalues * width, making->extra_leaf.base, (size_t)making->nextra * width);
+  free(values.stay);
+  return SF_OK;
 }
 
-sfshm_edge_block_t sfc_filter_write(const sfc_link_t *link, const uint64_t kept[], int64_t nkept, char *image,
-                                    size_t offset)
+sf_status_t sfc_filter_write(const sfc_link_t *link, const uint64_t kept[], int64_t nkept, char *image, size_t offset,
+                             sfshm_edge_block_t *block_p)
 {
   int64_t nextra = most_extra(link, nkept);
   bool wide_leaves = is_wide(&link->leaf);
   making_t making = {.nvalues = 0};
-  making.root = place(image, &offset, nkept, is_wide(&link->value_root));
-  making.leaf = place(image, &offset, nkept, wide_leaves);
-  making.extra_value = place(image, &offset, nextra, nkept > UINT32_MAX);
-  making.extra_leaf = place(image, &offset, nextra, wide_leaves);
-  if (link->extra_value.n == 0)
-    take_plain(link, kept, &making);
-  else
-    take_with_extras(link, kept, &making);
-  return (sfshm_edge_block_t){
+  making.root = place(image, &offset, nkept + 1, is_wide(&link->value_root));
+  making.leaf = place(image, &offset, nkept + 1, wide_leaves);
+  making.extra_value = place(image, &offset, nextra + 1, nkept > UINT32_MAX);
+  making.extra_leaf = place(image, &offset, nextra + 1, wide_leaves);
+  sf_status_t status = put_all(link, kept, &making);
+  if (status != SF_OK)
+    return status;
+  *block_p = (sfshm_edge_block_t){
       .value_root = store(&making.root, making.nvalues),
       .leaf = store(&making.leaf, nkept),
       .extra_value = store(&making.extra_value, making.nextra),
       .extra_edge = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = making.nextra, .start = making.nvalues, .stride = 1},
   };
+  return SF_OK;
 }

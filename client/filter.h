@@ -26,8 +26,8 @@ int64_t sfc_filter_count(const sfc_link_t *link, const uint64_t kept[]);
 size_t sfc_filter_room(const sfc_link_t *link, int64_t nkept);
 
 /* Writes the arrays of the block with the nkept edges in the set at that offset of an image, which is aligned to
- * SFC_EDGE_ALIGN. The block is for sfshm_edges_open_own. */
-sfshm_edge_block_t sfc_filter_write(const sfc_link_t *link, const uint64_t kept[], int64_t nkept, char *image,
-                                    size_t offset);
+ * SFC_EDGE_ALIGN. The block is for sfshm_edges_open_own. SF_ERR_NOMEM. */
+sf_status_t sfc_filter_write(const sfc_link_t *link, const uint64_t kept[], int64_t nkept, char *image, size_t offset,
+                             sfshm_edge_block_t *block_p);
 
 #endif

@@ -67,9 +67,11 @@ static void count_part(sfc_work_t *work, const sfc_link_t *link, int32_t rank, i
 static sf_status_t write_part(sfc_work_t *work, const sfc_link_t *from, int32_t lane, sfc_edge_part_t *part,
                               size_t *used, sfc_link_t *to)
 {
-  part->block = sfc_filter_write(from, work->sets + work->set[lane], part->nedges, work->own.image, *used);
+  sf_status_t status =
+      sfc_filter_write(from, work->sets + work->set[lane], part->nedges, work->own.image, *used, &part->block);
   *used += sfc_filter_room(from, part->nedges);
-  sf_status_t status = sfshm_edges_open_own(work->own.image, &part->block, &part->edges);
+  if (status == SF_OK)
+    status = sfshm_edges_open_own(work->own.image, &part->block, &part->edges);
   if (status == SF_OK)
     sfc_link_init(to, &part->edges, NULL);
   return status;
@@ -137,8 +139,10 @@ static sf_status_t filter_peer(const sfc_link_t *from, const uint64_t set[], sfc
   char *image = aligned_alloc(SFC_EDGE_ALIGN, sfc_filter_room(from, n));
   if (image == NULL)
     return sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)n);
-  sfshm_edge_block_t block = sfc_filter_write(from, set, n, image, 0);
-  sf_status_t status = sfshm_edges_open_own(image, &block, &edges);
+  sfshm_edge_block_t block;
+  sf_status_t status = sfc_filter_write(from, set, n, image, 0, &block);
+  if (status == SF_OK)
+    status = sfshm_edges_open_own(image, &block, &edges);
   if (status == SF_OK)
     sfc_link_init(to, &edges, image);
   else

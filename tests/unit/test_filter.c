@@ -124,7 +124,8 @@ static void filter(const sfc_link_t *from, const set_t *set, int64_t n, sfc_link
   size_t room = sfc_filter_room(from, n), offset = 3 * SFC_EDGE_ALIGN;
   char *image = aligned_alloc(SFC_EDGE_ALIGN, offset + room + SFC_EDGE_ALIGN);
   memset(image + offset + room, 0x5a, SFC_EDGE_ALIGN);
-  sfshm_edge_block_t block = sfc_filter_write(from, set->words, n, image, offset);
+  sfshm_edge_block_t block;
+  ck_assert_int_eq(sfc_filter_write(from, set->words, n, image, offset, &block), SF_OK);
   for (size_t i = 0; i < SFC_EDGE_ALIGN; i++)
     ck_assert_int_eq(image[offset + room + i], 0x5a);
   sfshm_edges_t edges;
