@@ -305,7 +305,7 @@ $(petsc_library): $(petsc_objects) $(call objects,shm/unit.c) client/libsfclient
 		$(PETSC_LIBS)
 
 # Its own copy of shm/error.c: nothing needs to be exported by sfd.
-$(mpi_plugin): $(plugin_objects) $(call objects,shm/error.c) daemon/fabric/mpi/libsfd_mpi.map $(BUILD)/link.stamp \
+$(mpi_plugin): $(plugin_objects) $(call objects,shm/error.c shm/thread.c) daemon/fabric/mpi/libsfd_mpi.map $(BUILD)/link.stamp \
 		$(BUILD)/mpi.stamp
 	$(call show,LINK)$(MPICC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) \
 		-Wl,--version-script=daemon/fabric/mpi/libsfd_mpi.map -Wl,-z,defs -o $@ $(filter %.o,$^) $(UV_LIBS)

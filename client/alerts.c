@@ -1,7 +1,6 @@
 /* The listener thread: see alerts.h. */
 #include "client/alerts.h"
 
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include "client/context.h"
 #include "client/graph.h"
 #include "shm/error.h"
+#include "shm/thread.h"
 
 #define STACK_BYTES ((size_t)256 << 10) /* far above the least that Linux wants */
 
@@ -67,15 +67,7 @@ static void *listen_for_alerts(void *argument)
 
 sf_status_t sfc_alerts_start(sfc_alerts_t *alerts, sf_context_t *context)
 {
-  sigset_t all, before;
-  pthread_attr_t attributes;
-  sigfillset(&all);
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, STACK_BYTES);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits it: signals are the application's */
-  int error = pthread_create(&alerts->thread, &attributes, listen_for_alerts, context);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
+  int error = sfshm_thread_start(&alerts->thread, STACK_BYTES, listen_for_alerts, context);
   if (error != 0)
     return sfshm_error(SF_ERR_SYS, "starting the alert listener: %s", strerror(error));
   pthread_setname_np(alerts->thread, "sf-alerts");

@@ -3,13 +3,13 @@
  * again until nothing is left to do. One thread for all graphs of the process, which sleeps until one fails. */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "client/progress.h"
 #include "client/streams.h"
 #include "shm/error.h"
+#include "shm/thread.h"
 
 #define AGAIN_NS 1000000
 #define FAR (UINT32_C(1) << 30)
@@ -77,11 +77,7 @@ static void *run_guard(void *argument)
 
 static sf_status_t start_thread(void)
 {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits it: signals are the application's */
-  int error = pthread_create(&guard.thread, NULL, run_guard, (void *)(uintptr_t)guard.number);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  int error = sfshm_thread_start(&guard.thread, 0, run_guard, (void *)(uintptr_t)guard.number);
   if (error != 0)
     return sfshm_error(SF_ERR_SYS, "starting the thread that guards streams: %s", strerror(error));
   pthread_setname_np(guard.thread, "sf-streams");

@@ -2,7 +2,6 @@
 #include "daemon/device.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "daemon/text.h"
 #include "shm/device_load.h"
 #include "shm/error.h"
+#include "shm/thread.h"
 
 struct sfd_device_memory {
   STAILQ_ENTRY(sfd_device_memory) entry; /* of the list that it is in */
@@ -194,16 +194,6 @@ static void on_finished(uv_async_t *async)
     end(devices);
 }
 
-static bool start_thread(sfd_devices_t *devices)
-{
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the loop's thread */
-  int error = pthread_create(&devices->thread, NULL, run_thread, devices);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return error == 0;
-}
-
 static sfd_devices_t *begin(sfd_server_t *server)
 {
   sfd_devices_t *devices = calloc(1, sizeof *devices);
@@ -219,7 +209,7 @@ static sfd_devices_t *begin(sfd_server_t *server)
   STAILQ_INIT(&devices->finished);
   pthread_mutex_init(&devices->lock, NULL);
   pthread_cond_init(&devices->more, NULL);
-  if (start_thread(devices)) {
+  if (sfshm_thread_start(&devices->thread, 0, run_thread, devices) == 0) {
     server->devices = devices;
     return devices;
   }

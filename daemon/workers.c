@@ -3,12 +3,12 @@
 #include "daemon/workers.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "shm/error.h"
+#include "shm/thread.h"
 
 STAILQ_HEAD(work_list, sfd_work);
 
@@ -93,14 +93,9 @@ sf_status_t sfd_workers_create(uv_loop_t *loop, int32_t n, sfd_workers_t **worke
   return SF_OK;
 }
 
-/* Signals are for the loop's thread. */
 static bool start_thread(sfd_workers_t *workers)
 {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&workers->threads[workers->n], NULL, work_on, workers);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  int error = sfshm_thread_start(&workers->threads[workers->n], 0, work_on, workers);
   workers->n += error == 0;
   return error == 0;
 }

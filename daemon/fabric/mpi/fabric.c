@@ -1,6 +1,5 @@
 /* The mpi fabric's functions. The loop's thread; the state that it shares with the progress thread is in internal.h. */
 #include <arpa/inet.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "daemon/fabric/mpi/internal.h"
 #include "daemon/fabric/mpi/plugin.h"
 #include "shm/error.h"
+#include "shm/thread.h"
 
 static sfd_mpi_t *of(sfd_fabric_t *fabric)
 {
@@ -142,14 +142,10 @@ static sfd_mpi_t *new_fabric(int *argc, char ***argv)
   return mpi;
 }
 
-/* Starts the progress thread and waits until it knows the job. Signals are the loop's. */
+/* Starts the progress thread and waits until it knows the job. */
 static sf_status_t start_thread(sfd_mpi_t *mpi)
 {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&mpi->thread, NULL, sfd_mpi_progress, mpi);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  int error = sfshm_thread_start(&mpi->thread, 0, sfd_mpi_progress, mpi);
   if (error != 0)
     return sfshm_error(SF_ERR_SYS, "cannot start a thread: %s", strerror(error));
   pthread_mutex_lock(&mpi->lock);
