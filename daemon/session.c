@@ -294,24 +294,30 @@ static void on_retry(uv_timer_t *timer)
 }
 
 /* Whether the socket's becoming writable is worth waiting for. */
-static bool has_output(sfd_session_t *session, const sfproto_conn_t *conn)
+static bool has_output(const sfproto_conn_t *conn)
 {
-  if (sfproto_conn_crowded(conn) && !uv_is_active((uv_handle_t *)&session->retry))
-    uv_timer_start(&session->retry, on_retry, SFPROTO_CROWDED_MS, 0);
   return sfproto_conn_queued_bytes(conn) > 0 && !sfproto_conn_crowded(conn);
+}
+
+static void retry_later(sfd_session_t *session)
+{
+  bool crowded =
+      sfproto_conn_crowded(session->conn) || (session->alerts != NULL && sfproto_conn_crowded(session->alerts));
+  if (crowded && !uv_is_active((uv_handle_t *)&session->retry))
+    uv_timer_start(&session->retry, on_retry, SFPROTO_CROWDED_MS, 0);
 }
 
 static void wait_for_events(sfd_session_t *session)
 {
-  bool output =
-      has_output(session, session->conn) || (session->query.active && !sfd_remote_waits(session->query.remote));
+  bool output = has_output(session->conn) || (session->query.active && !sfd_remote_waits(session->query.remote));
   int events = UV_READABLE | (output ? UV_WRITABLE : 0);
+  retry_later(session);
   if (events != session->events)
     uv_poll_start(&session->poll, events, on_poll);
   session->events = events;
   if (session->alerts == NULL)
     return;
-  int alert_events = has_output(session, session->alerts) ? UV_WRITABLE : 0;
+  int alert_events = has_output(session->alerts) ? UV_WRITABLE : 0;
   if (alert_events == session->alert_events)
     return;
   if (alert_events != 0)
