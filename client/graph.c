@@ -19,6 +19,7 @@
 #include "client/trunk.h"
 #include "shm/error.h"
 
+/* A block of a graph that this rank is done with. */
 typedef struct sfc_left {
   struct sfc_left *next;
   sfc_block_t block;
@@ -29,8 +30,6 @@ struct sfc_retiring {
   sfc_retiring_t *next;
   uint64_t graph;
   sfc_left_t *left;
-  int32_t nblocks;
-  sfc_block_t blocks[];
 };
 
 sf_status_t sfc_graph_failure(const sf_graph_t *graph)
@@ -104,8 +103,6 @@ static void free_left(sfc_left_t *left, sfc_heap_t *inbox)
 
 static void free_retiring(sf_context_t *context, sfc_retiring_t *retiring)
 {
-  for (int32_t i = 0; i < retiring->nblocks; i++)
-    sfc_heap_give(&context->inbox, &retiring->blocks[i]);
   free_left(retiring->left, &context->inbox);
   free(retiring);
 }
@@ -130,7 +127,7 @@ void sfc_graph_drop_retiring(sf_context_t *context)
     sfc_retiring_t *retiring = context->retiring;
     context->retiring = retiring->next;
     free_left(retiring->left, NULL);
-    free(retiring); /* the blocks go with the heap */
+    free(retiring);
   }
 }
 
@@ -139,16 +136,16 @@ void sfc_graph_drop_retiring(sf_context_t *context)
 static void retire_memory(sf_graph_t *graph)
 {
   sf_context_t *context = graph->context;
-  sfc_retiring_t *retiring = malloc(sizeof *retiring + ((size_t)graph->nlanes + 1) * sizeof retiring->blocks[0]);
+  sfc_retiring_t *retiring = malloc(sizeof *retiring);
   if (retiring == NULL)
     return;
-  *retiring = (sfc_retiring_t){.graph = graph->number, .left = graph->left};
-  graph->left = NULL;
   if (graph->shared.address != NULL)
-    retiring->blocks[retiring->nblocks++] = graph->shared;
+    sfc_graph_leave_block(graph, &graph->shared);
   for (int32_t i = 0; i < graph->nlanes; i++)
     if (graph->lanes[i].rx_cells.address != NULL)
-      retiring->blocks[retiring->nblocks++] = graph->lanes[i].rx_cells;
+      sfc_graph_leave_block(graph, &graph->lanes[i].rx_cells);
+  *retiring = (sfc_retiring_t){.graph = graph->number, .left = graph->left};
+  graph->left = NULL;
   pthread_mutex_lock(&context->lock);
   retiring->next = context->retiring;
   context->retiring = retiring;
