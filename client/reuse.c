@@ -46,6 +46,7 @@ void sfc_reuse_take_back(sf_graph_t *graph)
   *graph = empty;
 }
 
+/* ready->message stays NULL, with SF_OK, if there is no memory for the message: nobody has heard of it. */
 static sf_status_t send_proposal(const sf_graph_t *graph, const sfc_proposal_t *proposal, sfproto_incoming_t *ready)
 {
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
@@ -53,11 +54,9 @@ static sf_status_t send_proposal(const sf_graph_t *graph, const sfc_proposal_t *
   int32_t n = sfc_instance_nends(graph);
   Sfproto__LaneEnd *ends = calloc((size_t)n + 1, sizeof *ends);
   Sfproto__LaneEnd **pointers = calloc((size_t)n + 1, sizeof *pointers);
-  sf_status_t status = SF_ERR_NOMEM;
-  if (ends == NULL || pointers == NULL) {
-    sfshm_error(SF_ERR_NOMEM, "message about %d lanes", n);
+  sf_status_t status = SF_OK;
+  if (ends == NULL || pointers == NULL)
     goto out;
-  }
   for (int32_t i = 0; i < n; i++) {
     sfc_instance_describe(graph, i, &ends[i]);
     ends[i].has_marks = proposal->marks != NULL;
@@ -99,10 +98,10 @@ static void finish(sf_graph_t *graph, const sfc_proposal_t *proposal, const sfpr
 
 sf_status_t sfc_reuse_propose(sf_graph_t *graph, const sfc_proposal_t *proposal, sfc_reuse_t *reuse_p)
 {
-  sfproto_incoming_t ready;
+  sfproto_incoming_t ready = {.message = NULL};
   sfc_instance_expect(graph->context);
   sf_status_t status = send_proposal(graph, proposal, &ready);
-  if (status != SF_OK) {
+  if (status != SF_OK || ready.message == NULL) {
     sfc_instance_give_up(graph->context);
     return status;
   }
