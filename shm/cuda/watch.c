@@ -63,15 +63,17 @@ static sfshm_cuda_watch_t *watch_of(sfshm_cuda_device_t *device)
   return watch;
 }
 
+/* Made at first use. */
+static bool need_event(CUevent *event)
+{
+  if (*event == NULL && cuEventCreate(event, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+    *event = NULL;
+  return *event != NULL;
+}
+
 static bool has_events(sfshm_cuda_watch_t *watch, sfshm_cuda_piece_t *piece)
 {
-  if (watch->last == NULL && cuEventCreate(&watch->last, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
-    watch->last = NULL;
-  if (piece->begin == NULL && cuEventCreate(&piece->begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
-    piece->begin = NULL;
-  if (piece->end == NULL && cuEventCreate(&piece->end, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
-    piece->end = NULL;
-  return watch->last != NULL && piece->begin != NULL && piece->end != NULL;
+  return need_event(&watch->last) && need_event(&piece->begin) && need_event(&piece->end);
 }
 
 /* A place for the next piece, which is this thread's until it is given. NULL: too much is being watched. */
