@@ -118,12 +118,6 @@ static bool needs_wide(const sfshm_pattern_t *pattern)
   return pattern->kind == SFSHM_PATTERN_INDEX64 && sfshm_pattern_max(pattern) > UINT32_MAX;
 }
 
-static size_t array_bytes(int64_t n, bool wide)
-{
-  size_t bytes = (size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t));
-  return (bytes + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN;
-}
-
 static sfshm_stored_pattern_t store_line(const sfshm_pattern_t *pattern)
 {
   return (sfshm_stored_pattern_t){
@@ -136,7 +130,7 @@ static sfshm_stored_pattern_t store_array(sfc_making_t *making, const sfshm_patt
                                           const uint64_t left_out[], int64_t n)
 {
   bool wide = needs_wide(pattern);
-  size_t bytes = array_bytes(n, wide), used = (size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t));
+  size_t bytes = sfc_edge_array_bytes(n, wide), used = (size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t));
   char *array = making->image + making->length_bytes;
   sfshm_stored_pattern_t stored = {
       .kind = wide ? SFSHM_PATTERN_INDEX64 : SFSHM_PATTERN_INDEX32, .n = n, .offset = making->length_bytes};
@@ -160,7 +154,7 @@ static sfshm_stored_pattern_t store_arranged(sfc_making_t *making, const sfc_buc
   for (int64_t e = 0; e < extras->n; e++)
     leaf[e] = (uint32_t)sfshm_pattern_at(&bucket->leaf, extras->edge[e]);
   stored.n = bucket->leaf.n;
-  making->length_bytes = stored.offset + array_bytes(stored.n, false);
+  making->length_bytes = stored.offset + sfc_edge_array_bytes(stored.n, false);
   memset(leaf + extras->n, 0, making->length_bytes - stored.offset - (size_t)stored.n * sizeof *leaf);
   return stored;
 }
@@ -192,9 +186,9 @@ static size_t longest_list(const sfc_making_t *making)
   for (int32_t i = 0; i < making->buckets.n; i++) {
     const sfc_bucket_t *bucket = &making->buckets.bucket[i];
     int64_t nextra = making->extras[i].n;
-    bytes += sizeof(sfshm_edge_block_t) + 2 * array_bytes(nextra, bucket->root.n > UINT32_MAX);
-    bytes += is_array(&bucket->root) ? array_bytes(bucket->root.n - nextra, needs_wide(&bucket->root)) : 0;
-    bytes += is_array(&bucket->leaf) ? array_bytes(bucket->leaf.n, needs_wide(&bucket->leaf)) : 0;
+    bytes += sizeof(sfshm_edge_block_t) + 2 * sfc_edge_array_bytes(nextra, bucket->root.n > UINT32_MAX);
+    bytes += is_array(&bucket->root) ? sfc_edge_array_bytes(bucket->root.n - nextra, needs_wide(&bucket->root)) : 0;
+    bytes += is_array(&bucket->leaf) ? sfc_edge_array_bytes(bucket->leaf.n, needs_wide(&bucket->leaf)) : 0;
   }
   return bytes;
 }
@@ -203,7 +197,7 @@ static size_t longest_list(const sfc_making_t *making)
 static size_t blocks_end(const sfc_making_t *making)
 {
   size_t end = sizeof(sfshm_region_header_t) + (size_t)making->buckets.n * sizeof(sfshm_edge_block_t);
-  return (end + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN;
+  return sfc_edge_aligned(end);
 }
 
 /* Lays the blocks and then their arrays out in memory. */
@@ -211,7 +205,7 @@ static sf_status_t lay_out(sfc_making_t *making, sfc_edge_list_t *list)
 {
   size_t offset = sizeof(sfshm_region_header_t);
   size_t room = longest_list(making);
-  making->image = aligned_alloc(SFC_EDGE_ALIGN, (room + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN);
+  making->image = aligned_alloc(SFC_EDGE_ALIGN, sfc_edge_aligned(room));
   if (making->image == NULL)
     return sfshm_error(SF_ERR_NOMEM, "edge list of %zu bytes", room);
   making->length_bytes = blocks_end(making);
@@ -311,7 +305,7 @@ static void move_array(sfshm_stored_pattern_t *stored, size_t from, size_t to)
 size_t sfc_edge_part_write(const sfc_edge_list_t *list, int32_t part, char *to)
 {
   const sfc_edge_part_t *from = &list->parts[part];
-  const size_t arrays = (sizeof(sfshm_edge_block_t) + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN;
+  const size_t arrays = sfc_edge_aligned(sizeof(sfshm_edge_block_t));
   if (to == NULL)
     return arrays + from->arrays_bytes;
   sfshm_edge_block_t block = from->block;

@@ -12,6 +12,17 @@
 
 #define SFC_EDGE_ALIGN 64u /* of arrays, from the start of the list */
 
+static inline size_t sfc_edge_aligned(size_t bytes)
+{
+  return (bytes + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN;
+}
+
+/* What an array of n indices takes, in 64 bits or 32. */
+static inline size_t sfc_edge_array_bytes(int64_t n, bool wide)
+{
+  return sfc_edge_aligned((size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t)));
+}
+
 /* One block of the list. */
 typedef struct sfc_edge_part {
   int32_t rank; /* that owns the roots */

@@ -59,24 +59,18 @@ static void put(const array_t *array, int64_t i, int64_t value)
     ((uint32_t *)(void *)array->base)[i] = (uint32_t)value;
 }
 
+/* Of an array of 64 bits nobody looks whether less would do. */
 static bool is_wide(const sfshm_pattern_t *pattern)
 {
-  if (pattern->kind == SFSHM_PATTERN_INDEX32 || pattern->n == 0)
-    return false;
-  return pattern->kind == SFSHM_PATTERN_INDEX64 || pattern->start > UINT32_MAX ||
-         sfshm_pattern_at(pattern, pattern->n - 1) > UINT32_MAX;
-}
-
-static size_t array_bytes(int64_t n, bool wide)
-{
-  size_t bytes = (size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t));
-  return (bytes + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN;
+  if (pattern->kind == SFSHM_PATTERN_INDEX32 || pattern->kind == SFSHM_PATTERN_INDEX64)
+    return pattern->kind == SFSHM_PATTERN_INDEX64;
+  return sfshm_pattern_max(pattern) > UINT32_MAX;
 }
 
 static array_t place(char *image, size_t *offset, int64_t n, bool wide)
 {
   array_t array = {image + *offset, *offset, wide};
-  *offset += array_bytes(n, wide);
+  *offset += sfc_edge_array_bytes(n, wide);
   return array;
 }
 
@@ -90,16 +84,14 @@ size_t sfc_filter_room(const sfc_link_t *link, int64_t nkept)
 {
   int64_t nextra = most_extra(link, nkept);
   bool wide_leaves = is_wide(&link->leaf);
-  return array_bytes(nkept + 1, is_wide(&link->value_root)) + array_bytes(nkept + 1, wide_leaves) +
-         array_bytes(nextra + 1, nkept > UINT32_MAX) + array_bytes(nextra + 1, wide_leaves);
+  return sfc_edge_array_bytes(nkept + 1, is_wide(&link->value_root)) + sfc_edge_array_bytes(nkept + 1, wide_leaves) +
+         sfc_edge_array_bytes(nextra + 1, nkept > UINT32_MAX) + sfc_edge_array_bytes(nextra + 1, wide_leaves);
 }
 
 /* The shortest form of an array. */
 static sfshm_stored_pattern_t store(const array_t *array, int64_t n)
 {
-  const void *indices = array->base;
-  sfshm_pattern_t pattern =
-      array->wide ? sfshm_pattern_from_index64(indices, n) : sfshm_pattern_from_index32(indices, n);
+  sfshm_pattern_t pattern = sfshm_pattern_from_indices(array->base, n, array->wide);
   sfshm_stored_pattern_t stored = {.kind = (uint32_t)pattern.kind, .n = n};
   if (pattern.kind == SFSHM_PATTERN_INDEX32 || pattern.kind == SFSHM_PATTERN_INDEX64) {
     stored.offset = array->offset;

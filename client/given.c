@@ -39,11 +39,6 @@ struct sfc_given {
 
 /* ---- Indices ---- */
 
-static sfshm_pattern_t shortest(const void *index, int64_t n, bool wide)
-{
-  return wide ? sfshm_pattern_from_index64(index, n) : sfshm_pattern_from_index32(index, n);
-}
-
 static bool is_line(const sfshm_pattern_t *pattern)
 {
   return pattern->kind == SFSHM_PATTERN_CONTIGUOUS || pattern->kind == SFSHM_PATTERN_STRIDED;
@@ -64,7 +59,7 @@ static void *copy_of(const void *array, size_t bytes)
 
 static bool keep_indices(const sfc_given_t *given, const void *index, sfc_given_indices_t *kept)
 {
-  kept->line = shortest(index, given->nleaves, given->wide);
+  kept->line = sfshm_pattern_from_indices(index, given->nleaves, given->wide);
   if (is_line(&kept->line))
     return true;
   kept->copy = copy_of(index, index_bytes(given));
@@ -89,7 +84,7 @@ static bool indices_equal(const sfc_given_t *given, const sfc_given_indices_t *k
     return memcmp(kept->copy, index, index_bytes(given)) == 0;
   if (!begins_as(given, &kept->line, index))
     return false;
-  sfshm_pattern_t line = shortest(index, given->nleaves, given->wide);
+  sfshm_pattern_t line = sfshm_pattern_from_indices(index, given->nleaves, given->wide);
   return is_line(&line) && line.start == kept->line.start && line.stride == kept->line.stride;
 }
 

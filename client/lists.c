@@ -91,7 +91,7 @@ static sf_status_t copy_block(const sfc_lists_t *lists, const Sfproto__EdgeBlock
   sfc_peers_t *peers = &lists->group->context->peers;
   sfc_peer_t *peer;
   void *base;
-  size_t length, rounded = (block->length + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN;
+  size_t length, rounded = sfc_edge_aligned(block->length);
   sf_status_t status = sfc_peers_find(peers, sfc_group_job_rank(lists->group, block->rank), &peer);
   if (status == SF_OK)
     status = sfc_peer_segment(peers, peer, block->segment, &base, &length);

@@ -39,6 +39,11 @@ static inline sfshm_pattern_t sfshm_pattern_contiguous(int64_t start, int64_t n)
 sfshm_pattern_t sfshm_pattern_from_index32(const uint32_t index[], int64_t n);
 sfshm_pattern_t sfshm_pattern_from_index64(const int64_t index[], int64_t n);
 
+static inline sfshm_pattern_t sfshm_pattern_from_indices(const void *index, int64_t n, bool wide)
+{
+  return wide ? sfshm_pattern_from_index64(index, n) : sfshm_pattern_from_index32(index, n);
+}
+
 /* Finds out whether a general pattern is a box worth knowing of: the faces of a grid's part are. Looks at few indices
  * as a rule, and at all of them only if it is one. */
 void sfshm_pattern_find_box(sfshm_pattern_t *pattern);
