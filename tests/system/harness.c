@@ -4,6 +4,7 @@
 #include <check.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,12 @@ void *sftest_shared(size_t bytes)
 void sftest_shared_free(void *shared, size_t bytes)
 {
   munmap(shared, bytes);
+}
+
+void sftest_await(const _Atomic int *word, int value)
+{
+  while (atomic_load(word) < value)
+    sftest_sleep_ms(1);
 }
 
 /* ---- Seeds ------------------------------------------------------------------------------------------------------- */

@@ -111,6 +111,9 @@ void sftest_run_job(const sftest_node_t *node, int32_t size, sftest_rank_fn_t ru
 void *sftest_shared(size_t bytes);
 void sftest_shared_free(void *shared, size_t bytes);
 
+/* Waits until the word there has reached the value. */
+void sftest_await(const _Atomic int *word, int value);
+
 /* ---- In ranks ---------------------------------------------------------------------------------------------------- */
 
 /* Notes what the rank is about to do, for reports of hangs and failures. */

@@ -370,12 +370,6 @@ typedef struct shared {
   _Atomic int done; /* ranks of node 0 */
 } shared_t;
 
-static void await(const _Atomic int *word, int value)
-{
-  while (atomic_load(word) < value)
-    sftest_sleep_ms(1);
-}
-
 /* A bad graph after a good one, then another good one. */
 static int be_refused(sftest_rank_t *self)
 {
@@ -385,11 +379,11 @@ static int be_refused(sftest_rank_t *self)
   sf_graph_t *first, *second;
   SFTEST_OK(self, make_ring(self, world, N, 0, &first));
   atomic_fetch_add(&shared->ready, 1);
-  await(&shared->held, 1);
+  sftest_await(&shared->held, 1);
   expect_bad(self, world, -100000);
   if (self->places[self->rank] == 0)
     atomic_fetch_add(&shared->done, 1);
-  await(&shared->held, 2);
+  sftest_await(&shared->held, 2);
   SFTEST_OK(self, make_ring(self, world, N, 0, &second));
   SFTEST_OK(self, sf_graph_destroy(first));
   SFTEST_OK(self, sf_graph_destroy(second));
@@ -407,10 +401,10 @@ START_TEST(late_refusal)
   shared_t *shared = sftest_shared(sizeof *shared);
   sftest_loop_cluster_start(&loop, 2, 0, 0);
   sftest_job_start_over(&job, loop.nodes, places, 3, be_refused, shared);
-  await(&shared->ready, 3);
+  sftest_await(&shared->ready, 3);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 0, 1);
   atomic_store(&shared->held, 1);
-  await(&shared->done, 2);
+  sftest_await(&shared->done, 2);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 0, 1);
   atomic_store(&shared->held, 2);
   sftest_job_wait(&job, sftest_limit_ms(20000));

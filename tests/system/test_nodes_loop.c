@@ -21,12 +21,6 @@ typedef struct shared {
   _Atomic int32_t rounds;
 } shared_t;
 
-static void await(const _Atomic int *word, int value)
-{
-  while (atomic_load(word) < value)
-    sftest_sleep_ms(1);
-}
-
 /* Roots on rank 0, a leaf on rank 1 for each. */
 static sf_status_t make_graph(sf_context_t *context, int64_t n, sf_graph_t **graph_p)
 {
@@ -61,13 +55,13 @@ static int start_eight(sftest_rank_t *self)
         root[g][i] = 1e6 * round + 1e3 * g + i;
     if (round == 1) {
       atomic_fetch_add(&shared->ready, 1);
-      await(&shared->go, 1);
+      sftest_await(&shared->go, 1);
     }
     SFTEST_OK(self, sf_start_all(GRAPHS, requests));
     SFTEST_OK(self, sf_wait_all(GRAPHS, requests));
     if (round == 1) { /* the test counts what has been sent so far */
       atomic_fetch_add(&shared->ready, 1);
-      await(&shared->go, 2);
+      sftest_await(&shared->go, 2);
     }
     for (int g = 0; g < GRAPHS && self->rank == 1; g++)
       for (int i = 0; i < VALUES; i++)
@@ -89,7 +83,7 @@ START_TEST(messages_gather_while_a_send_is_held)
   shared_t *shared = sftest_shared(sizeof *shared);
   sftest_loop_cluster_start(&cluster, 2, 0, 0);
   sftest_job_start_over(&job, cluster.nodes, places, 2, start_eight, shared);
-  await(&shared->ready, 2);
+  sftest_await(&shared->ready, 2);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 0, 1);
   uint64_t before = sftest_loop_cluster_order(&cluster, SFTEST_LOOP_FRAMES, 0, 1);
   atomic_store(&shared->go, 1);
@@ -97,7 +91,7 @@ START_TEST(messages_gather_while_a_send_is_held)
   while (sftest_loop_cluster_order(&cluster, SFTEST_LOOP_QUEUED, 0, 1) < GRAPHS)
     ck_assert_msg(sftest_now_ms() < limit, "the messages of %d graphs do not gather", GRAPHS);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 0, 1);
-  await(&shared->ready, 4);
+  sftest_await(&shared->ready, 4);
   uint64_t frames = sftest_loop_cluster_order(&cluster, SFTEST_LOOP_FRAMES, 0, 1) - before;
   ck_assert_msg(frames <= 2, "%llu frames", (unsigned long long)frames);
   atomic_store(&shared->go, 2);
@@ -119,7 +113,7 @@ static int take_part(sftest_rank_t *self)
   sf_group_t *group;
   sf_context_t *context = sftest_join(self);
   atomic_fetch_add(&shared->ready, 1);
-  await(&shared->go, 1);
+  sftest_await(&shared->go, 1);
   SFTEST_OK(self, sf_group_create(context, 3, ranks, 0, &group));
   SFTEST_OK(self, sf_group_destroy(group));
   sftest_leave(self, context);
@@ -148,10 +142,10 @@ START_TEST(news_that_came_during_a_pause)
   shared_t *shared = sftest_shared(sizeof *shared);
   sftest_loop_cluster_start(&cluster, 3, 0, 0);
   sftest_job_start_over(&job, cluster.nodes, places, 3, take_part, shared);
-  await(&shared->ready, 3);
+  sftest_await(&shared->ready, 3);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 0, 2);
   atomic_store(&shared->go, 1);
-  await(&shared->ready, 5);
+  sftest_await(&shared->ready, 5);
   kill(cluster.pid, SIGSTOP);
   continue_later(cluster.pid, 1200);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 0, 2);
