@@ -195,6 +195,14 @@ void sftest_run_job(const sftest_node_t *node, int32_t size, sftest_rank_fn_t ru
   sftest_node_settle(node, fds);
 }
 
+void sftest_run_alone(int32_t size, sftest_rank_fn_t run, void *argument)
+{
+  sftest_node_t node;
+  sftest_node_start(&node, NULL);
+  sftest_run_job(&node, size, run, argument);
+  sftest_node_stop(&node);
+}
+
 /* ---- In ranks ---------------------------------------------------------------------------------------------------- */
 
 void sftest_at(sftest_rank_t *self, const char *format, ...)

@@ -107,6 +107,9 @@ void sftest_use_seed(uint64_t seed);
 /* All in one: runs a job, expects success of all ranks, and waits until the daemon has let go of it. */
 void sftest_run_job(const sftest_node_t *node, int32_t size, sftest_rank_fn_t run, void *argument);
 
+/* The same on a node of its own, which has no options. */
+void sftest_run_alone(int32_t size, sftest_rank_fn_t run, void *argument);
+
 /* Memory that the test shares with all ranks forked after this; zeroed. */
 void *sftest_shared(size_t bytes);
 void sftest_shared_free(void *shared, size_t bytes);

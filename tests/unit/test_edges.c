@@ -2,17 +2,11 @@
 #include "shm/edges.h"
 
 #include "shm/error.h"
+#include "tests/unit/expect.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
 
 static unsigned seed;
-
-/* For inner loops, where each ck_assert would write to the pipe that Check listens to. */
-static void expect(bool condition, const char *what)
-{
-  if (!condition)
-    ck_abort_msg("not so: %s", what);
-}
 
 #define BLOCK_OFFSET sizeof(sfshm_region_header_t)
 #define ARRAYS_OFFSET (BLOCK_OFFSET + sizeof(sfshm_edge_block_t))
@@ -183,8 +177,9 @@ START_TEST(the_lowest_leaf_of_a_bad_root_on_a_line_is_named)
       block->leaf = (sfshm_stored_pattern_t){.kind = SFSHM_PATTERN_INDEX64, .n = n, .offset = IMAGE_BYTES - 40};
     block->extra_value.n = block->extra_edge.n = 0;
     sf_status_t status = open_stored();
-    expect(status == (worst < 0 ? SF_OK : SF_ERR_RANGE), "roots that are too high are found");
-    expect(worst < 0 || (stored.bad_leaf == leaf[worst] && stored.bad_root == root[worst]), "the lowest leaf is named");
+    sftest_must(status == (worst < 0 ? SF_OK : SF_ERR_RANGE), "roots that are too high are found");
+    sftest_must(worst < 0 || (stored.bad_leaf == leaf[worst] && stored.bad_root == root[worst]),
+                "the lowest leaf is named");
   }
 }
 END_TEST
@@ -403,17 +398,19 @@ START_TEST(random_damage)
     }
     if (open_stored() == SF_OK) {
       accepted++;
-      expect(stored.edges.leaf.n == stored.nedges, "all leaves are there");
+      sftest_must(stored.edges.leaf.n == stored.nedges, "all leaves are there");
       for (int64_t i = 0; i < stored.edges.extra_root.n; i++)
-        expect(sfshm_pattern_at(&stored.edges.extra_root, i) ==
-                   sfshm_pattern_at(&stored.edges.value_root, sfshm_pattern_at(&stored.edges.extra_value, i)),
-               "extra edges lead to the roots of their values");
+        sftest_must(sfshm_pattern_at(&stored.edges.extra_root, i) ==
+                        sfshm_pattern_at(&stored.edges.value_root, sfshm_pattern_at(&stored.edges.extra_value, i)),
+                    "extra edges lead to the roots of their values");
       for (int64_t i = 0; i < stored.nedges; i++)
-        expect(sfshm_pattern_at(&stored.edges.leaf, i) >= 0, "leaves are not negative");
+        sftest_must(sfshm_pattern_at(&stored.edges.leaf, i) >= 0, "leaves are not negative");
       for (int64_t i = 0; i < stored.nvalues; i++)
-        expect((uint64_t)sfshm_pattern_at(&stored.edges.value_root, i) < (uint64_t)stored.nroots, "roots are there");
+        sftest_must((uint64_t)sfshm_pattern_at(&stored.edges.value_root, i) < (uint64_t)stored.nroots,
+                    "roots are there");
       for (int64_t i = 0; i < stored.edges.extra_value.n; i++)
-        expect((uint64_t)sfshm_pattern_at(&stored.edges.extra_value, i) < (uint64_t)stored.nvalues, "values are there");
+        sftest_must((uint64_t)sfshm_pattern_at(&stored.edges.extra_value, i) < (uint64_t)stored.nvalues,
+                    "values are there");
     }
     teardown();
     setup();

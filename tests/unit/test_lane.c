@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "tests/unit/expect.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/stress.h"
@@ -30,13 +31,6 @@ typedef struct ends {
   sfshm_lane_tx_t tx;
   sfshm_lane_rx_t rx;
 } ends_t;
-
-/* For inner loops, where each ck_assert would write to the pipe that Check listens to. */
-static void expect(bool condition, const char *what)
-{
-  if (!condition)
-    ck_abort_msg("not so: %s", what);
-}
 
 static unsigned seed;
 static inbox_t inbox[2];
@@ -81,7 +75,7 @@ static const sfshm_slot_t *peek(int at)
 
 static bool consume(int at, bool tell_now)
 {
-  expect(peek(at) != NULL, "there is a message");
+  sftest_must(peek(at) != NULL, "there is a message");
   return sfshm_lane_consume(&rank[at].rx, tell_now);
 }
 
@@ -188,8 +182,8 @@ START_TEST(old_stamps_tell_nothing)
         consume(1, false);
     }
     if (m % 3 == 0)
-      expect(peek(0) != NULL, "the message is still there");
-    expect(rank[0].tx.consumed <= rank[1].rx.received, "what is called consumed is");
+      sftest_must(peek(0) != NULL, "the message is still there");
+    sftest_must(rank[0].tx.consumed <= rank[1].rx.received, "what is called consumed is");
   }
 }
 END_TEST
@@ -242,8 +236,8 @@ static void check_counts(int from)
 {
   const sfshm_lane_tx_t *tx = &rank[from].tx;
   const sfshm_lane_rx_t *rx = &rank[1 - from].rx;
-  expect(rx->received - tx->consumed <= SLOTS, "what is called consumed is");
-  expect(tx->posted - rx->received <= SLOTS, "no slot is used twice");
+  sftest_must(rx->received - tx->consumed <= SLOTS, "what is called consumed is");
+  sftest_must(tx->posted - rx->received <= SLOTS, "no slot is used twice");
 }
 
 /* Random actions of both ends. Descriptors count, so that a lost, doubled or early message is seen. */
@@ -258,13 +252,13 @@ static void walk(uint64_t *random, int steps)
     if (sftest_random(random) % 8 <= bias) {
       bool idle = rank[1 - r].rx.received == rank[r].tx.posted;
       bool posted = post(r, rank[r].tx.posted - first[r]);
-      expect(posted || !idle, "a lane that has been read completely takes a message");
+      sftest_must(posted || !idle, "a lane that has been read completely takes a message");
     } else {
       const sfshm_slot_t *slot = peek(r);
-      expect(slot != NULL || rank[r].rx.received == rank[1 - r].tx.posted, "what was posted is seen");
+      sftest_must(slot != NULL || rank[r].rx.received == rank[1 - r].tx.posted, "what was posted is seen");
       if (slot != NULL) {
-        expect(slot->desc == rank[r].rx.received - first[1 - r], "messages come in order");
-        expect(slot->payload[step % (int)SFSHM_INLINE_BYTES] == (uint8_t)slot->desc, "payloads are whole");
+        sftest_must(slot->desc == rank[r].rx.received - first[1 - r], "messages come in order");
+        sftest_must(slot->payload[step % (int)SFSHM_INLINE_BYTES] == (uint8_t)slot->desc, "payloads are whole");
         consume(r, sftest_random(random) % 16 == 0);
       }
     }

@@ -1,0 +1,250 @@
+/* Memory of devices that the daemon allocates for ranks, on a stand-in for the driver: exchanging with it, the limit of
+ * a job, ranks that die, and a driver that fails the daemon or does not come back. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/fake_device.h"
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_MS 20000
+#define UNITS 100
+
+/* failure: of the daemon's driver; NULL: none. */
+static void run_allocating(int32_t nranks, sftest_rank_fn_t function, const char *failure)
+{
+  sftest_node_t node;
+  sftest_device_for_programs();
+  if (failure != NULL)
+    setenv("SFTEST_CUDA_FAIL", failure, 1);
+  sftest_node_start(&node, NULL);
+  unsetenv("SFTEST_CUDA_FAIL");
+  sftest_run_job(&node, nranks, function, NULL);
+  sftest_node_stop(&node);
+}
+
+/* ---- Use --------------------------------------------------------------------------------------------------------- */
+
+/* One bcast from memory that the daemon has allocated, into such memory. */
+static void exchange_allocated(sftest_rank_t *self, sf_context_t *context, int round)
+{
+  double expected[UNITS], found[UNITS];
+  int32_t left = (self->rank + self->size - 1) % self->size;
+  sf_graph_t *graph;
+  void *roots = NULL, *leaves = NULL;
+  SFTEST_OK(self, sf_alloc_on_device(context, round % SFTEST_DEVICES, sizeof expected, &roots));
+  SFTEST_OK(self, sf_alloc_on_device(context, 0, sizeof found + 8, &leaves));
+  sftest_device_copy(found, leaves, sizeof found);
+  for (int i = 0; i < UNITS; i++) {
+    SFTEST_REQUIRE(self, found[i] == 0);
+    expected[i] = 1000.0 * self->rank + i + round;
+  }
+  sftest_device_copy(roots, expected, sizeof expected);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  sftest_device_copy(found, leaves, sizeof found);
+  for (int i = 0; i < UNITS; i++)
+    SFTEST_REQUIRE(self, found[i] == 1000.0 * left + i + round);
+  SFTEST_OK(self, sf_free(context, roots));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_free(context, leaves));
+}
+
+static int use_allocated(sftest_rank_t *self)
+{
+  void *memory = NULL, *other = NULL;
+  sf_region_t *region = NULL;
+  sf_context_t *context = sftest_join(self);
+  for (int round = 0; round < 10; round++)
+    exchange_allocated(self, context, round);
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, SFTEST_DEVICES, 8, &memory), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "device 2, of which there are 2");
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 0, &memory), SF_ERR_ARG);
+  SFTEST_OK(self, sf_alloc_on_device(context, 1, 4096, &memory));
+  SFTEST_EXPECT(self, sf_free(context, (char *)memory + 8), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_register(context, memory, 4096, SF_MEMORY_CUDA, &region), SF_ERR_EXISTS);
+  sftest_sfctl(self->options.socket_path, (const char *const[]){"ranks", "--regions", NULL}, 0);
+  SFTEST_REQUIRE(self,
+                 strstr(sftest_sfctl_out, "device-alloc") != NULL && strstr(sftest_sfctl_out, "in-place") != NULL);
+  SFTEST_OK(self, sf_alloc_on_device(context, 0, 100, &other));
+  SFTEST_OK(self, sf_free(context, memory));
+  SFTEST_OK(self, sf_finalize(context)); /* with some of it left */
+  return 0;
+}
+
+/* Memory of the daemon's is limited for each job. */
+static int meet_quota(sftest_rank_t *self)
+{
+  void *memory = NULL, *other = NULL;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sf_alloc_on_device(context, 0, 700000, &memory));
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, 1, 700000, &other), SF_ERR_LIMIT);
+  SFTEST_DETAIL(self, "1 MiB of device memory");
+  SFTEST_DETAIL(self, "max-device-memory");
+  SFTEST_DETAIL(self, "has 700000 bytes of it, and wants 700000 more");
+  SFTEST_OK(self, sf_free(context, memory));
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, 1, (1 << 20) + 1, &other), SF_ERR_LIMIT);
+  SFTEST_OK(self, sf_alloc_on_device(context, 1, 1 << 20, &other));
+  SFTEST_OK(self, sf_free(context, other));
+  SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+/* Rank 1 dies; what it had of the daemon, and rank 0 has open, stays until rank 0 lets it go. */
+static int outlive_owner(sftest_rank_t *self)
+{
+  double leaves[UNITS];
+  void *roots = NULL;
+  sf_graph_t *graph;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sf_alloc_on_device(context, 0, sizeof leaves, &roots));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  sf_status_t status = sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE);
+  if (self->rank == 1)
+    raise(SIGKILL);
+  while (status == SF_OK)
+    status = sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE);
+  SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
+  (void)sf_graph_destroy(graph);
+  SFTEST_OK(self, sf_free(context, roots));
+  (void)sf_finalize(context);
+  return 0;
+}
+
+/* ---- Failures of the daemon's driver ----------------------------------------------------------------------------- */
+
+/* The daemon's driver: to fail at the first, or no devices. */
+static int find_no_room(sftest_rank_t *self)
+{
+  void *memory = NULL;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 12345, &memory), SF_ERR_NOMEM);
+  SFTEST_DETAIL(self, "the daemon: CUDA: 12345 bytes of a device's memory: out of memory");
+  SFTEST_REQUIRE(self, memory == NULL);
+  SFTEST_OK(self, sf_alloc_on_device(context, 0, 12345, &memory));
+  SFTEST_OK(self, sf_free(context, memory));
+  SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+static int find_no_devices(sftest_rank_t *self)
+{
+  void *memory = NULL;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 12345, &memory), SF_ERR_UNSUPPORTED);
+  SFTEST_DETAIL(self, "the daemon: ");
+  SFTEST_DETAIL(self, "no CUDA-capable device");
+  SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+/* The daemon's driver does not come back: it serves others meanwhile, and ends without it. */
+static int meet_hung_driver(sftest_rank_t *self)
+{
+  _Atomic int *step = self->argument;
+  void *memory = NULL;
+  sf_context_t *context = sftest_join(self);
+  if (self->rank == 0) {
+    *step = 1;
+    SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 12345, &memory), SF_ERR_DAEMON_LOST);
+  } else {
+    while (*step == 0)
+      sftest_sleep_ms(1);
+    do
+      sftest_sfctl(self->options.socket_path, (const char *const[]){"ranks", "--regions", NULL}, 0);
+    while (strstr(sftest_sfctl_out, "device-alloc") == NULL);
+    *step = 2;
+  }
+  (void)sf_finalize(context);
+  return 0;
+}
+
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
+
+START_TEST(test_allocated)
+{
+  run_allocating(2, use_allocated, NULL);
+}
+END_TEST
+
+START_TEST(test_quota)
+{
+  sftest_node_t node;
+  sftest_device_for_programs();
+  sftest_node_start(&node, (const char *const[]){"--max-device-memory=1", NULL});
+  sftest_run_job(&node, 1, meet_quota, NULL);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+START_TEST(test_owner_dies)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  sftest_device_for_programs();
+  sftest_node_start(&node, NULL);
+  sftest_job_start(&job, &node, 2, outlive_owner, NULL);
+  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_expect_success(&job, 0);
+  sftest_run_job(&node, 2, use_allocated, NULL); /* it goes on as if nothing had been */
+  sftest_node_stop(&node);
+}
+END_TEST
+
+START_TEST(test_no_room)
+{
+  run_allocating(1, find_no_room, "cuMemAlloc:1");
+}
+END_TEST
+
+START_TEST(test_no_devices)
+{
+  run_allocating(1, find_no_devices, "cuInit:1");
+}
+END_TEST
+
+START_TEST(test_hung_driver)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  _Atomic int *step = sftest_shared(sizeof *step);
+  sftest_device_for_programs();
+  setenv("SFTEST_CUDA_FAIL", "cuMemAlloc:1", 1);
+  setenv("SFTEST_CUDA_HANG", "1", 1);
+  sftest_node_start(&node, NULL);
+  unsetenv("SFTEST_CUDA_FAIL");
+  unsetenv("SFTEST_CUDA_HANG");
+  sftest_job_start(&job, &node, 2, meet_hung_driver, step);
+  while (*step < 2)
+    sftest_sleep_ms(1);
+  sftest_node_end(&node);
+  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_expect_success(&job, 0);
+  sftest_node_stop(&node);
+  sftest_shared_free(step, sizeof *step);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("allocated memory of devices");
+  TCase *tests = tcase_create("device");
+  if (!sftest_device_is_there()) {
+    printf("skipped: the CUDA plugin was not built\n");
+    return 77;
+  }
+  tcase_add_test(tests, test_allocated);
+  tcase_add_test(tests, test_owner_dies);
+  tcase_add_test(tests, test_quota);
+  if (sftest_device_can_fail()) {
+    tcase_add_test(tests, test_no_room);
+    tcase_add_test(tests, test_no_devices);
+    tcase_add_test(tests, test_hung_driver);
+  }
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}

@@ -1,0 +1,269 @@
+/* Memory of a device that another rank opens, on a stand-in for the driver: by which way values go, that nothing is
+ * kept of what was let go, and what becomes of memory freed too early or of ranks that die. */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/fake_device.h"
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_MS 20000
+#define UNITS 100
+
+/* ---- Cycles ------------------------------------------------------------------------------------------------------ */
+
+/* One exchange of doubles between neighbours, on a graph and memory made for it and freed behind it. The driver's
+ * stand-in ends a process that frees what another one has open. */
+static void exchange_once(sftest_rank_t *self, sf_context_t *context, int round, bool leaves_on_device)
+{
+  double expected[UNITS], found[UNITS] = {0};
+  int32_t left = (self->rank + self->size - 1) % self->size;
+  sf_graph_t *graph;
+  sf_region_t *regions[2] = {NULL, NULL};
+  double *roots = sftest_device_is_there() ? sftest_device_alloc(round % SFTEST_DEVICES, sizeof expected) : NULL;
+  double *leaves = leaves_on_device ? sftest_device_alloc(0, sizeof expected) : found;
+  SFTEST_OK(self, sf_register(context, roots, sizeof expected, SF_MEMORY_CUDA, &regions[0]));
+  SFTEST_OK(self, sf_register(context, leaves, sizeof expected, SF_MEMORY_DETECT, &regions[1]));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS,
+                                     round % 2 == 0 ? SF_GRAPH_DEFAULT : SF_GRAPH_UNORDERED, &graph));
+  for (int i = 0; i < UNITS; i++)
+    expected[i] = 1000.0 * self->rank + i + round;
+  sftest_device_copy(roots, expected, sizeof expected);
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  if (leaves_on_device)
+    sftest_device_copy(found, leaves, sizeof found);
+  for (int i = 0; i < UNITS; i++)
+    SFTEST_REQUIRE(self, found[i] == 1000.0 * left + i + round);
+  SFTEST_OK(self, sf_reduce(graph, SF_DOUBLE, leaves, roots, SF_SUM));
+  sftest_device_copy(found, roots, sizeof found);
+  for (int i = 0; i < UNITS; i++)
+    SFTEST_REQUIRE(self, found[i] == 2 * expected[i]);
+  SFTEST_OK(self, sf_unregister(regions[0]));
+  sftest_device_free(roots);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_unregister(regions[1]));
+  if (leaves_on_device)
+    sftest_device_free(leaves);
+}
+
+/* Descriptors of this process: each allocation of the stand-in's devices has one, also those of other processes. */
+static int count_descriptors(void)
+{
+  int n = 0;
+  DIR *directory = opendir("/proc/self/fd");
+  while (directory != NULL && readdir(directory) != NULL)
+    n++;
+  if (directory != NULL)
+    closedir(directory);
+  return n;
+}
+
+static long resident_kib(void)
+{
+  char line[256];
+  long kib = 0;
+  FILE *file = fopen("/proc/self/status", "re");
+  while (file != NULL && fgets(line, sizeof line, file) != NULL)
+    if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+      break;
+  if (file != NULL)
+    fclose(file);
+  return kib;
+}
+
+/* SFTEST_CYCLES: how many, by hand. What is kept after some of them is all that is ever kept. */
+static int cycle(sftest_rank_t *self)
+{
+  const char *wanted = getenv("SFTEST_CYCLES");
+  int rounds = wanted != NULL ? atoi(wanted) : 90, descriptors = 0;
+  long kib = 0;
+  int64_t live = 0;
+  sf_context_t *context = sftest_join(self);
+  for (int round = 0; round < rounds; round++) {
+    if (round == 30) {
+      descriptors = count_descriptors();
+      live = sftest_device_live();
+      kib = resident_kib();
+    }
+    exchange_once(self, context, round, round % 3 != 0);
+  }
+  /* At either moment the other rank's roots may still be open, which may be told to close soon. */
+  SFTEST_REQUIRE(self, sftest_device_live() <= live + 2);
+  SFTEST_REQUIRE(self, count_descriptors() <= descriptors + 4);
+  if (wanted != NULL)
+    printf("rank %d: %d cycles, %d descriptors, %ld KiB resident; after 30 cycles %d and %ld\n", self->rank, rounds,
+           count_descriptors(), resident_kib(), descriptors, kib);
+  SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+/* ---- Ways -------------------------------------------------------------------------------------------------------- */
+
+/* What sfctl plan says of how this rank's values go. */
+static void expect_way(sftest_rank_t *self, const char *way)
+{
+  char wanted[100];
+  sftest_sfctl(self->options.socket_path, (const char *const[]){"graphs", "--json", NULL}, 0);
+  const char *number = strstr(sftest_sfctl_out, "\"graph\":");
+  SFTEST_REQUIRE(self, number != NULL);
+  snprintf(wanted, sizeof wanted, "%d", atoi(number + strlen("\"graph\":")));
+  sftest_sfctl(self->options.socket_path, (const char *const[]){"plan", wanted, "--pairs", "--json", NULL}, 0);
+  const char *pair = strstr(sftest_sfctl_out, "\"pairs\":[");
+  snprintf(wanted, sizeof wanted, "{\"from\":%d,\"to\":%d,", self->rank, (self->rank + 1) % self->size);
+  pair = pair != NULL ? strstr(pair, wanted) : NULL;
+  snprintf(wanted, sizeof wanted, "\"way\":\"%s\"}", way);
+  const char *found = pair != NULL ? strstr(pair, "\"way\":") : NULL;
+  SFTEST_REQUIRE(self, found != NULL && strncmp(found, wanted, strlen(wanted)) == 0);
+}
+
+static int go_all_ways(sftest_rank_t *self)
+{
+  double leaves[UNITS];
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  sf_region_t *region = NULL;
+  void *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof leaves) : NULL;
+  if (self->rank == 1)
+    setenv("SF_DEVICE_SHARE", "off", 1);
+  SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE));
+  expect_way(self, self->rank == 1 ? "slots" : "in-place");
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE)); /* nobody leaves before */
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
+/* Where a driver lets nobody open others' memory, values are staged; nobody has to ask for it. */
+static int be_refused(sftest_rank_t *self)
+{
+  setenv("SFTEST_CUDA_FAIL", self->rank == 0 ? "cuIpcOpenMemHandle:1" : "cuIpcGetMemHandle:1", 1);
+  sf_context_t *context = sftest_join(self);
+  for (int round = 0; round < 10; round++)
+    exchange_once(self, context, round, true);
+  SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+/* ---- The end of memory, and of ranks ----------------------------------------------------------------------------- */
+
+/* Rank 0 frees its memory too early, which rank 1 has open: each call says so, and rank 1 comes to no harm. */
+static int free_too_early(sftest_rank_t *self)
+{
+  double leaves[UNITS];
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  sf_region_t *region = NULL;
+  sf_request_t *request = NULL;
+  void *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof leaves) : NULL;
+  SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE));
+  if (self->rank == 0) {
+    setenv("SFTEST_CUDA_LENIENT", "1", 1);
+    sftest_device_free(device);
+    SFTEST_EXPECT(self, sf_bcast_begin(graph, SF_DOUBLE, device, leaves, SF_REPLACE, &request), SF_ERR_STATE);
+    SFTEST_DETAIL(self, "bcast: the memory of region 1, in which ");
+    device = sftest_device_alloc(0, sizeof leaves); /* most likely where the other one was */
+    SFTEST_EXPECT(self, sf_unregister(region), SF_ERR_STATE);
+    SFTEST_DETAIL(self, "sf_unregister: the memory of region 1, in which ");
+    SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  }
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE));
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
+/* Rank 0 dies while it has rank 1's memory open: nobody waits for it. */
+static int outlive_holder(sftest_rank_t *self)
+{
+  double leaves[UNITS];
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  sf_region_t *region = NULL;
+  void *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof leaves) : NULL;
+  SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  sf_status_t status = sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE);
+  if (self->rank == 0)
+    raise(SIGKILL);
+  SFTEST_REQUIRE(self, status == SF_OK || status == SF_ERR_RANK_FAILED); /* it may die before rank 1 is done */
+  SFTEST_OK(self, sf_unregister(region));
+  (void)sf_graph_destroy(graph);
+  (void)sf_finalize(context);
+  return 0;
+}
+
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
+
+START_TEST(test_cycles)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  sftest_node_start(&node, NULL);
+  sftest_job_start(&job, &node, 2, cycle, NULL);
+  sftest_job_wait(&job, getenv("SFTEST_CYCLES") != NULL ? 600000 : LIMIT_MS);
+  sftest_job_expect_success(&job, 0);
+  sftest_job_expect_success(&job, 1);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+START_TEST(test_refused)
+{
+  sftest_run_alone(2, be_refused, NULL);
+}
+END_TEST
+
+START_TEST(test_ways)
+{
+  sftest_run_alone(2, go_all_ways, NULL);
+}
+END_TEST
+
+START_TEST(test_freed_too_early)
+{
+  sftest_run_alone(2, free_too_early, NULL);
+}
+END_TEST
+
+START_TEST(test_holder_dies)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  sftest_node_start(&node, NULL);
+  sftest_job_start(&job, &node, 2, outlive_holder, NULL);
+  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_expect_success(&job, 1);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("memory of devices that others open");
+  TCase *tests = tcase_create("device");
+  if (!sftest_device_is_there()) {
+    printf("skipped: the CUDA plugin was not built\n");
+    return 77;
+  }
+  tcase_add_test(tests, test_cycles);
+  tcase_add_test(tests, test_ways);
+  tcase_add_test(tests, test_holder_dies);
+  if (sftest_device_can_fail()) {
+    tcase_add_test(tests, test_refused);
+    tcase_add_test(tests, test_freed_too_early);
+  }
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}

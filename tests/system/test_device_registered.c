@@ -1,0 +1,206 @@
+/* Memory of devices that ranks register, on a stand-in for the driver: what is refused, what failures do, and what
+ * sfctl shows. That operations are right on any mix of memory is for test_properties. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/fake_device.h"
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define UNITS 100
+#define SCATTERED 20
+
+/* ---- Registering ------------------------------------------------------------------------------------------------- */
+
+static int register_without_driver(sftest_rank_t *self)
+{
+  static double memory[UNITS];
+  sf_region_t *region = NULL;
+  sf_context_t *context = sftest_join(self);
+  setenv("SF_CUDA_PLUGIN", "/nowhere/libsf_cuda.so", 1);
+  SFTEST_EXPECT(self, sf_register(context, memory, sizeof memory, SF_MEMORY_CUDA, &region), SF_ERR_UNSUPPORTED);
+  SFTEST_DETAIL(self, "/nowhere/libsf_cuda.so");
+  SFTEST_REQUIRE(self, region == NULL);
+  SFTEST_OK(self, sf_register(context, memory, sizeof memory, SF_MEMORY_DETECT, &region));
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+static int register_badly(sftest_rank_t *self)
+{
+  static double memory[UNITS];
+  sf_region_t *region = NULL, *other = NULL;
+  sf_context_t *context = sftest_join(self);
+  char *device = sftest_device_is_there() ? sftest_device_alloc(1, 1000) : NULL;
+  SFTEST_EXPECT(self, sf_register(context, memory, sizeof memory, SF_MEMORY_CUDA, &region), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "is not CUDA device memory");
+  SFTEST_EXPECT(self, sf_register(context, device + 10, 991, SF_MEMORY_CUDA, &region), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "991 bytes");
+  SFTEST_DETAIL(self, "device 1 ends after 990");
+  SFTEST_OK(self, sf_register(context, device + 10, 500, SF_MEMORY_CUDA, &region));
+  SFTEST_EXPECT(self, sf_register(context, device, 11, SF_MEMORY_DETECT, &other), SF_ERR_EXISTS);
+  SFTEST_OK(self, sf_register(context, device + 510, 490, SF_MEMORY_DETECT, &other));
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_finalize(context)); /* with a region left */
+  sftest_device_free(device);
+  return 0;
+}
+
+/* ---- Operations -------------------------------------------------------------------------------------------------- */
+
+/* A device's data must be registered, and must not end before the last vertex. */
+static int use_badly(sftest_rank_t *self)
+{
+  double leaves[UNITS];
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  sf_region_t *region = NULL;
+  char *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof leaves + 8) : NULL;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  SFTEST_EXPECT(self, sf_bcast(graph, SF_DOUBLE, device + 8, leaves, SF_REPLACE), SF_ERR_RANGE);
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_EXPECT(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "memory of device 0 that is not registered");
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
+/* A kernel that fails on one rank fails the graph on all. */
+static int fail_in_kernels(sftest_rank_t *self)
+{
+  double leaves[UNITS];
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  sf_region_t *region = NULL;
+  if (self->rank == 1)
+    setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:5", 1);
+  char *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof leaves) : NULL;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  sf_status_t status = SF_OK;
+  for (int i = 0; i < 1000 && status == SF_OK; i++)
+    status = sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE);
+  SFTEST_EXPECT(self, status, SF_ERR_SYS);
+  SFTEST_DETAIL(self, "CUDA_ERROR_LAUNCH_FAILED");
+  SFTEST_OK(self, sf_unregister(region));
+  (void)sf_graph_destroy(graph);
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
+/* Graphs come and go, their lists of indices at the same addresses: each operation goes by those of its own graph. */
+static int follow_each_other(sftest_rank_t *self)
+{
+  double roots[UNITS], leaves[SCATTERED];
+  int32_t ranks[SCATTERED];
+  int64_t numbers[SCATTERED];
+  uint64_t random = (uint64_t)self->rank;
+  sf_context_t *context = sftest_join(self);
+  sf_region_t *region = NULL;
+  void *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof roots) : NULL;
+  for (int i = 0; i < UNITS; i++)
+    roots[i] = self->rank * UNITS + i;
+  sftest_device_copy(device, roots, sizeof roots);
+  SFTEST_OK(self, sf_register(context, device, sizeof roots, SF_MEMORY_CUDA, &region));
+  for (int round = 0; round < 300; round++) {
+    int64_t n = round % 2 == 0 ? SCATTERED : 5; /* in a cell or in a slot */
+    sf_graph_t *graph;
+    for (int64_t i = 0; i < n; i++) {
+      ranks[i] = 1 - self->rank;
+      numbers[i] = sftest_below(&random, UNITS);
+    }
+    SFTEST_OK(self, sf_graph_create(sf_group_world(context), UNITS, n, NULL, ranks, numbers, SF_GRAPH_DEFAULT, &graph));
+    SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE));
+    for (int64_t i = 0; i < n; i++)
+      SFTEST_REQUIRE(self, leaves[i] == (double)(ranks[i] * UNITS + numbers[i]));
+    SFTEST_OK(self, sf_graph_destroy(graph));
+  }
+  SFTEST_OK(self, sf_unregister(region));
+  sftest_leave(self, context);
+  sftest_device_free(device);
+  return 0;
+}
+
+/* ---- sfctl ------------------------------------------------------------------------------------------------------- */
+
+static int be_looked_at(sftest_rank_t *self)
+{
+  sf_region_t *region = NULL;
+  sf_context_t *context = sftest_join(self);
+  char *device = sftest_device_is_there() ? sftest_device_alloc(0, 4096) : NULL;
+  SFTEST_OK(self, sf_register(context, device, 4096, SF_MEMORY_DETECT, &region));
+  sftest_sfctl(self->options.socket_path, (const char *const[]){"ranks", "--regions", NULL}, 0);
+  SFTEST_REQUIRE(self, strstr(sftest_sfctl_out, "device") != NULL && strstr(sftest_sfctl_out, "in-place") != NULL);
+  SFTEST_OK(self, sf_unregister(region));
+  setenv("SF_DEVICE_SHARE", "off", 1);
+  SFTEST_OK(self, sf_register(context, device, 4096, SF_MEMORY_CUDA, &region));
+  sftest_sfctl(self->options.socket_path, (const char *const[]){"ranks", "--regions", NULL}, 0);
+  SFTEST_REQUIRE(self, strstr(sftest_sfctl_out, "device") != NULL && strstr(sftest_sfctl_out, "staged") != NULL);
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
+
+START_TEST(test_without_driver)
+{
+  sftest_run_alone(1, register_without_driver, NULL);
+}
+END_TEST
+
+START_TEST(test_register)
+{
+  sftest_run_alone(1, register_badly, NULL);
+}
+END_TEST
+
+START_TEST(test_use)
+{
+  sftest_run_alone(1, use_badly, NULL);
+}
+END_TEST
+
+START_TEST(test_kernels_fail)
+{
+  sftest_run_alone(3, fail_in_kernels, NULL);
+}
+END_TEST
+
+START_TEST(test_one_after_the_other)
+{
+  sftest_run_alone(2, follow_each_other, NULL);
+}
+END_TEST
+
+START_TEST(test_sfctl)
+{
+  sftest_run_alone(1, be_looked_at, NULL);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("registered memory of devices");
+  TCase *tests = tcase_create("device");
+  tcase_add_test(tests, test_without_driver);
+  if (sftest_device_is_there()) {
+    tcase_add_test(tests, test_register);
+    tcase_add_test(tests, test_use);
+    tcase_add_test(tests, test_one_after_the_other);
+    tcase_add_test(tests, test_sfctl);
+  }
+  if (sftest_device_is_there() && sftest_device_can_fail())
+    tcase_add_test(tests, test_kernels_fail);
+  if (!sftest_device_is_there())
+    printf("note: the CUDA plugin was not built: only its absence is tested\n");
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}
