@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/trace_rules.h"
@@ -12,62 +13,12 @@
 #include "tests/unit/runner.h"
 
 #define RANKS 2
-#define UNITS 100
+#define UNITS SFTEST_DEVICE_RING_UNITS
 #define CALLS 5
 #define QUEUED 150 /* operations, of four pieces and an end each: more than are watched at a time */
 #define LIMIT_MS 30000
 
 static sftest_node_t node;
-
-typedef struct ring {
-  sf_context_t *context;
-  sf_graph_t *graph;
-  double *roots;
-  double *leaves;
-  sf_region_t *regions[2];
-  void *stream;
-} ring_t;
-
-static void make_ring(sftest_rank_t *self, ring_t *ring)
-{
-  size_t bytes = UNITS * sizeof(double);
-  double host[UNITS];
-  SFTEST_REQUIRE(self, sftest_device_is_there());
-  ring->context = sftest_join(self);
-  ring->stream = sftest_device_stream(0);
-  ring->roots = sftest_device_alloc(0, bytes);
-  ring->leaves = sftest_device_alloc(0, bytes);
-  SFTEST_OK(self, sf_register(ring->context, ring->roots, bytes, SF_MEMORY_CUDA, &ring->regions[0]));
-  SFTEST_OK(self, sf_register(ring->context, ring->leaves, bytes, SF_MEMORY_CUDA, &ring->regions[1]));
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(ring->context), UNITS, SF_GRAPH_DEFAULT, &ring->graph));
-  for (int i = 0; i < UNITS; i++)
-    host[i] = 1000.0 * self->rank + i;
-  sftest_device_copy(ring->roots, host, bytes);
-}
-
-static void expect_leaves(sftest_rank_t *self, const ring_t *ring)
-{
-  double host[UNITS];
-  sftest_device_copy(host, ring->leaves, sizeof host);
-  for (int i = 0; i < UNITS; i++)
-    SFTEST_REQUIRE(self, host[i] == 1000.0 * (1 - self->rank) + i);
-}
-
-static void free_ring(const ring_t *ring)
-{
-  (void)sf_graph_destroy(ring->graph);
-  (void)sf_unregister(ring->regions[0]);
-  (void)sf_unregister(ring->regions[1]);
-  (void)sf_finalize(ring->context);
-  sftest_device_free(ring->roots);
-  sftest_device_free(ring->leaves);
-  sftest_device_stream_free(ring->stream);
-}
-
-static sf_status_t bcast_on_stream(const ring_t *ring)
-{
-  return sf_bcast_on_stream(ring->graph, SF_DOUBLE, ring->roots, ring->leaves, SF_REPLACE, ring->stream);
-}
 
 /* ---- The trace --------------------------------------------------------------------------------------------------- */
 
@@ -120,13 +71,12 @@ static void expect_within(const char *work, const char *operation)
 /* The host waits for nothing before the end. */
 static int use_streams(sftest_rank_t *self)
 {
-  ring_t ring;
-  make_ring(self, &ring);
+  sftest_device_ring_t ring;
+  sftest_device_ring_make(self, &ring);
   for (int i = 0; i < CALLS; i++)
-    SFTEST_OK(self, bcast_on_stream(&ring));
-  SFTEST_OK(self, sf_streams_wait(ring.graph));
-  expect_leaves(self, &ring);
-  free_ring(&ring);
+    SFTEST_OK(self, sftest_device_ring_bcast(&ring));
+  sftest_device_ring_wait(&ring);
+  sftest_device_ring_free(&ring);
   return 0;
 }
 
@@ -147,16 +97,16 @@ END_TEST
 /* Host functions in the place of kernels, and edges within the rank. */
 static int use_both(sftest_rank_t *self)
 {
-  ring_t ring;
+  sftest_device_ring_t ring;
   double leaves[UNITS];
-  make_ring(self, &ring);
+  sftest_device_ring_make(self, &ring);
   for (int i = 0; i < CALLS; i++)
     SFTEST_OK(self, sf_bcast_on_stream(ring.graph, SF_DOUBLE, ring.roots, leaves, SF_REPLACE, ring.stream));
   SFTEST_OK(self, sf_graph_destroy(ring.graph)); /* what nobody has asked for is told in the end */
   ring.graph = NULL;
   for (int i = 0; i < UNITS; i++)
     SFTEST_REQUIRE(self, leaves[i] == i);
-  free_ring(&ring);
+  sftest_device_ring_free(&ring);
   return 0;
 }
 
@@ -175,17 +125,16 @@ END_TEST
 static int queue_many(sftest_rank_t *self)
 {
   _Atomic bool *all_given = self->argument;
-  ring_t ring;
-  make_ring(self, &ring);
-  SFTEST_OK(self, bcast_on_stream(&ring)); /* collective */
+  sftest_device_ring_t ring;
+  sftest_device_ring_make(self, &ring);
+  SFTEST_OK(self, sftest_device_ring_bcast(&ring)); /* collective */
   while (self->rank == 1 && !*all_given)
     sftest_sleep_ms(1);
   for (int i = 0; i < QUEUED; i++)
-    SFTEST_OK(self, bcast_on_stream(&ring));
+    SFTEST_OK(self, sftest_device_ring_bcast(&ring));
   *all_given = true;
-  SFTEST_OK(self, sf_streams_wait(ring.graph));
-  expect_leaves(self, &ring);
-  free_ring(&ring);
+  sftest_device_ring_wait(&ring);
+  sftest_device_ring_free(&ring);
   return 0;
 }
 
@@ -204,23 +153,23 @@ END_TEST
 
 static int use_memory(sftest_rank_t *self)
 {
-  ring_t ring;
+  sftest_device_ring_t ring;
   setenv("SF_DEVICE_SHARE", "off", 1);
-  make_ring(self, &ring);
+  sftest_device_ring_make(self, &ring);
   for (int i = 0; i < CALLS; i++)
     SFTEST_OK(self, sf_bcast(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE));
-  expect_leaves(self, &ring);
-  free_ring(&ring);
+  sftest_device_ring_expect(&ring);
+  sftest_device_ring_free(&ring);
   return 0;
 }
 
 static int read_each_other(sftest_rank_t *self)
 {
-  ring_t ring;
-  make_ring(self, &ring);
+  sftest_device_ring_t ring;
+  sftest_device_ring_make(self, &ring);
   for (int i = 0; i < CALLS; i++)
     SFTEST_OK(self, sf_reduce(ring.graph, SF_DOUBLE, ring.leaves, ring.roots, SF_SUM));
-  free_ring(&ring);
+  sftest_device_ring_free(&ring);
   return 0;
 }
 
@@ -252,18 +201,19 @@ END_TEST
 
 static int fail_in_kernels(sftest_rank_t *self)
 {
-  ring_t ring;
+  sftest_device_ring_t ring;
   sf_status_t status = SF_OK;
   bool on_streams = *(bool *)self->argument;
   if (self->rank == 1)
     setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:5", 1);
-  make_ring(self, &ring);
+  sftest_device_ring_make(self, &ring);
   for (int i = 0; i < 1000 && status == SF_OK; i++)
-    status = on_streams ? bcast_on_stream(&ring) : sf_bcast(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE);
+    status = on_streams ? sftest_device_ring_bcast(&ring)
+                        : sf_bcast(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE);
   if (on_streams)
     status = sf_streams_wait(ring.graph);
   SFTEST_EXPECT(self, status, SF_ERR_SYS);
-  free_ring(&ring);
+  sftest_device_ring_free(&ring);
   return 0;
 }
 

@@ -1,0 +1,101 @@
+/* What sfctl shows of copies by the daemon's workers: the bytes of each rank, or that there are no workers. */
+#include <stdatomic.h>
+
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+static const char *const two_workers[] = {"--offload-workers=2", NULL};
+static const char *const no_workers[] = {"--offload-workers=0", NULL};
+
+enum { UNITS = 20000 };
+
+typedef struct meeting {
+  _Atomic int32_t ndone;
+  _Atomic bool over;
+} meeting_t;
+
+static int exchange_and_stay(sftest_rank_t *self)
+{
+  meeting_t *meeting = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  char *source, *target;
+  sf_request_t *request;
+  bool done = false;
+  SFTEST_OK(self, sf_alloc(context, UNITS * sizeof(double), (void **)&source));
+  SFTEST_OK(self, sf_alloc(context, UNITS * sizeof(double), (void **)&target));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, 0, &graph));
+  SFTEST_OK(self, sf_bcast_begin(graph, SF_DOUBLE, source, target, SF_REPLACE, &request));
+  sftest_sleep_ms(100);
+  while (!done) {
+    SFTEST_OK(self, sf_test(&request, &done));
+    sftest_sleep_ms(1);
+  }
+  meeting->ndone++;
+  while (!meeting->over)
+    sftest_sleep_ms(1);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* Starts the exchange and looks at it when it is done. */
+static void look(const sftest_node_t *node, sftest_job_t *job, meeting_t *meeting)
+{
+  sftest_job_start(job, node, 2, exchange_and_stay, meeting);
+  int64_t until = sftest_now_ms() + sftest_limit_ms(20000);
+  while (meeting->ndone < 2 && sftest_now_ms() < until)
+    sftest_sleep_ms(5);
+  sftest_sfctl(node->socket, WORDS("ranks", "--json"), 0);
+}
+
+static void finish(sftest_job_t *job, meeting_t *meeting)
+{
+  meeting->over = true;
+  sftest_job_wait(job, sftest_limit_ms(20000));
+  sftest_job_expect_all(job);
+  sftest_shared_free(meeting, sizeof *meeting);
+}
+
+START_TEST(bytes_are_counted)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  meeting_t *meeting = sftest_shared(sizeof *meeting);
+  sftest_node_start(&node, two_workers);
+  look(&node, &job, meeting);
+  ck_assert_uint_eq(sftest_sfctl_number("\"rank\":0,", "offloaded_bytes"), UNITS * sizeof(double));
+  ck_assert_uint_eq(sftest_sfctl_number("\"rank\":1,", "offloaded_bytes"), UNITS * sizeof(double));
+  ck_assert_uint_eq(sftest_sfctl_number("\"rank\":0,", "ring_depth"), 0);
+  sftest_sfctl(node.socket, WORDS("ranks"), 0);
+  sftest_expect_in(sftest_sfctl_out, "OFFLOADED");
+  sftest_expect_in(sftest_sfctl_out, "156.2 KiB");
+  finish(&job, meeting);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+START_TEST(off_is_off)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  meeting_t *meeting = sftest_shared(sizeof *meeting);
+  sftest_node_start(&node, no_workers);
+  look(&node, &job, meeting);
+  sftest_expect_in(sftest_sfctl_out, "\"offloaded_bytes\":null");
+  finish(&job, meeting);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("sfctl offload");
+  TCase *cases = tcase_create("offload");
+  tcase_set_timeout(cases, 120);
+  tcase_add_test(cases, bytes_are_counted);
+  tcase_add_test(cases, off_is_off);
+  suite_add_tcase(suite, cases);
+  return sftest_run(suite);
+}

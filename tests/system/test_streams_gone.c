@@ -1,0 +1,206 @@
+/* Streams and the end of what they work with, on a stand-in for the driver or (SFTEST_CUDA=real) a real one: graphs
+ * that are destroyed while operations are on their way, here or in another rank; and what happens to streams that wait
+ * when a rank, the daemon or a kernel dies. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/system/device_ring.h"
+#include "tests/system/fake_device.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_MS 30000
+#define UNITS SFTEST_DEVICE_RING_UNITS
+
+/* ---- Many graphs ------------------------------------------------------------------------------------------------- */
+
+static int make_and_free(sftest_rank_t *self)
+{
+  sftest_device_ring_t ring;
+  sf_graph_t *graph;
+  int64_t live = 0;
+  sftest_device_ring_make(self, &ring);
+  for (int i = 0; i < sftest_scale(30); i++) {
+    SFTEST_OK(self, sftest_ring_create(sf_group_world(ring.context), UNITS, SF_GRAPH_DEFAULT, &graph));
+    for (int k = 0; k < 3; k++)
+      SFTEST_OK(self, sf_bcast_on_stream(graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE, ring.stream));
+    SFTEST_OK(self, sf_graph_destroy(graph)); /* waits for the stream */
+    if (i == 0)
+      live = sftest_device_live();
+    SFTEST_REQUIRE(self, sftest_device_live() == live);
+  }
+  sftest_device_stream_finish(ring.stream);
+  sftest_device_ring_free(&ring);
+  return 0;
+}
+
+START_TEST(test_many)
+{
+  sftest_node_t node;
+  sftest_node_start(&node, NULL);
+  sftest_run_job(&node, 2, make_and_free, NULL);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+/* Rank 1 goes on with a graph that rank 0 has destroyed: the areas of the next one are others. */
+static int go_on_alone(sftest_rank_t *self)
+{
+  sftest_device_ring_t ring;
+  sf_graph_t *first, *second;
+  sf_streamed_t *streamed;
+  _Atomic int *step = self->argument;
+  sftest_device_ring_make(self, &ring);
+  first = ring.graph;
+  for (int i = 0; i < 3; i++)
+    SFTEST_OK(self, sftest_device_ring_bcast(&ring));
+  sftest_device_ring_wait(&ring);
+  if (self->rank == 0)
+    SFTEST_OK(self, sf_graph_destroy(first));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(ring.context), UNITS, SF_GRAPH_DEFAULT, &second));
+  ring.graph = second;
+  SFTEST_OK(self, sftest_device_ring_bcast(&ring));
+  SFTEST_OK(self, sf_streams_wait(second));
+  if (self->rank == 1) {
+    SFTEST_OK(self, sf_bcast_begin_on_stream(first, SF_DOUBLE, ring.leaves, ring.leaves, SF_REPLACE, ring.stream,
+                                             &streamed)); /* of rank 0's values */
+    SFTEST_OK(self, sf_streams_wait(first));
+    *step = 1;
+    sftest_sleep_ms(20);
+  }
+  while (*step == 0)
+    sftest_sleep_ms(1);
+  for (int i = 0; i < SF_STREAMS_IN_FLIGHT; i++)
+    SFTEST_OK(self, sftest_device_ring_bcast(&ring));
+  sftest_device_ring_wait(&ring);
+  (*step)++;
+  while (*step < 3)
+    sftest_sleep_ms(1);
+  if (self->rank == 1)
+    raise(SIGKILL); /* its first graph can't be ended any more */
+  sftest_device_ring_free(&ring);
+  return 0;
+}
+
+START_TEST(test_gone_graph)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  _Atomic int *step = sftest_shared(sizeof *step);
+  sftest_node_start(&node, NULL);
+  sftest_job_start(&job, &node, 2, go_on_alone, step);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_success(&job, 0);
+  sftest_node_stop(&node);
+  sftest_shared_free(step, sizeof *step);
+}
+END_TEST
+
+/* ---- Failures ---------------------------------------------------------------------------------------------------- */
+
+typedef enum fate { RANK_DIES, DAEMON_DIES, CALLS_DIFFER, KERNEL_FAILS, FATES } fate_t;
+
+typedef struct plot {
+  fate_t fate;
+  bool memops;
+  _Atomic int32_t waiting; /* ranks whose streams wait for what does not come, and rank 0 when it has seen them all */
+} plot_t;
+
+static sf_status_t expected_of(fate_t fate)
+{
+  return fate == RANK_DIES      ? SF_ERR_RANK_FAILED
+         : fate == DAEMON_DIES  ? SF_ERR_DAEMON_LOST
+         : fate == CALLS_DIFFER ? SF_ERR_MISMATCH
+                                : SF_ERR_SYS;
+}
+
+/* Rank 0 begins nothing more: the others' streams wait, until they are let go. */
+static void play_fate(sftest_device_ring_t *ring, plot_t *plot)
+{
+  sf_streamed_t *streamed = NULL;
+  if (ring->self->rank > 0) {
+    sf_status_t status = SF_OK;
+    for (int i = 0; i < 7 && status == SF_OK; i++)
+      status = sftest_device_ring_bcast(ring);
+    SFTEST_REQUIRE(ring->self, status == SF_OK || status == expected_of(plot->fate));
+    plot->waiting++;
+    sftest_device_stream_finish(ring->stream);
+    SFTEST_EXPECT(ring->self, sf_streams_wait(ring->graph), expected_of(plot->fate));
+    SFTEST_EXPECT(ring->self, sftest_device_ring_bcast(ring), expected_of(plot->fate));
+    return;
+  }
+  while (plot->waiting < ring->self->size - 1)
+    sftest_sleep_ms(1);
+  plot->waiting++;
+  if (plot->fate == RANK_DIES)
+    raise(SIGKILL);
+  if (plot->fate == CALLS_DIFFER)
+    SFTEST_EXPECT(
+        ring->self,
+        sf_reduce_begin_on_stream(ring->graph, SF_DOUBLE, ring->leaves, ring->roots, SF_SUM, ring->stream, &streamed),
+        SF_ERR_MISMATCH);
+  if (plot->fate == KERNEL_FAILS)
+    SFTEST_EXPECT(ring->self, sftest_device_ring_bcast(ring), SF_ERR_SYS);
+  while (sf_streams_check(ring->graph) == SF_OK) /* DAEMON_DIES */
+    sftest_sleep_ms(1);
+}
+
+static int meet_fate(sftest_rank_t *self)
+{
+  sftest_device_ring_t ring;
+  plot_t *plot = self->argument;
+  if (!plot->memops)
+    setenv("SF_STREAM_MEMOPS", "off", 1);
+  if (plot->fate == KERNEL_FAILS && self->rank == 0) /* the first one behind three operations */
+    setenv("SFTEST_CUDA_FAIL", plot->memops ? "cuLaunchKernel:7" : "cuLaunchKernel:13", 1);
+  sftest_device_ring_make(self, &ring);
+  for (int i = 0; i < 3; i++)
+    SFTEST_OK(self, sftest_device_ring_bcast(&ring));
+  sftest_device_ring_wait(&ring);
+  play_fate(&ring, plot);
+  sftest_device_ring_free(&ring);
+  return 0;
+}
+
+static void run_fate(fate_t fate, bool memops)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  plot_t *plot = sftest_shared(sizeof *plot);
+  plot->fate = fate;
+  plot->memops = memops;
+  sftest_node_start(&node, NULL);
+  sftest_job_start(&job, &node, 3, meet_fate, plot);
+  if (fate == DAEMON_DIES) {
+    while (plot->waiting < 3)
+      sftest_sleep_ms(1);
+    sftest_node_kill(&node);
+  }
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  for (int32_t rank = fate == RANK_DIES; rank < 3; rank++)
+    sftest_job_expect_success(&job, rank);
+  sftest_node_stop(&node);
+  sftest_shared_free(plot, sizeof *plot);
+}
+
+START_TEST(test_fates)
+{
+  run_fate((fate_t)(_i / 2), _i % 2 == 0);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("streams of what is gone");
+  TCase *tests = tcase_create("streams");
+  if (!sftest_device_is_there()) {
+    printf("skipped: the CUDA plugin was not built\n");
+    return 77;
+  }
+  tcase_add_test(tests, test_many);
+  tcase_add_test(tests, test_gone_graph);
+  tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 2 * FATES : 2 * KERNEL_FAILS);
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}
