@@ -65,6 +65,8 @@ PACKAGES = libuv libprotobuf-c libsystemd libsodium
 SCREEN_LIBS := $(shell pkg-config --libs ncursesw 2>/dev/null)
 # Of sfctl topo; without it that shows devices only.
 HWLOC_LIBS := $(shell pkg-config --libs hwloc 2>/dev/null)
+# By which daemons may prove to each other that they belong, instead of by a key file.
+MUNGE_LIBS := $(shell pkg-config --libs munge 2>/dev/null)
 CHECK_LIBS := $(shell pkg-config --libs check 2>/dev/null)
 PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) check 2>/dev/null)
 DAEMON_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
@@ -116,6 +118,7 @@ petsc_bench_objects := $(if $(petsc_objects),$(call objects,tests/bench/petsc.c)
 daemon_objects := $(call objects,$(call find_sources,daemon)) $(report_objects) $(merge_objects) $(BUILD)/obj/proto/sf_peer.pb-c.o
 # The mpi fabric is a library that sfd loads when it is told to: sfd itself is built, and runs, without MPI.
 plugin_objects := $(call with_mpi_only,$(call objects,$(wildcard daemon/fabric/mpi/*.c)))
+munge_objects := $(if $(MUNGE_LIBS),$(call objects,$(wildcard daemon/fabric/munge/*.c)))
 # Beside the plugin for CUDA devices, built where that is.
 async_cg := $(if $(NVCC),$(BUILD)/examples/async_cg)
 async_cg_objects := $(if $(NVCC),$(call objects,docs/examples/cuda/async_cg.c))
@@ -163,6 +166,7 @@ mpi_programs := $(sfperf) $(examples) $(mpi_tests) $(mpi_part_tests) $(petsc_tes
 client_library := $(BUILD)/libsfclient.a
 adapter_library := $(if $(adapter_objects),$(BUILD)/libsfclient_mpi.a)
 mpi_plugin := $(if $(plugin_objects),$(BUILD)/libsfd_mpi.so)
+munge_plugin := $(if $(munge_objects),$(BUILD)/libsfd_munge.so)
 cuda_plugin := $(if $(cuda_objects),$(BUILD)/libsf_cuda.so)
 # A driver without a device, for tests.
 fake_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libcuda.so.1)
@@ -181,8 +185,9 @@ TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(w
 .PHONY: all pictures examples demo check check-gpu asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
 	run-tests run-fuzz FORCE
 
-all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(cuda_plugin) $(async_cg) $(petsc_library) \
+all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(munge_plugin) $(cuda_plugin) $(async_cg) $(petsc_library) \
 		$(examples)
+	@$(if $(munge_plugin),:,echo "note: no MUNGE for the tcp fabric, only key files: libmunge-dev is not installed")
 	@$(if $(cuda_plugin),:,echo "note: no support for memory of CUDA devices: nvcc was not found")
 	@$(if $(and $(sfperf),$(without_petsc)),echo "note: the adapter for PETSc is left out and sfperf does without: $(without_petsc)",:)
 
@@ -198,7 +203,7 @@ mpi_objects := $(adapter_objects) $(petsc_objects) $(petsc_test_objects) $(petsc
 	$(mpi_test_common) \
 	$(call with_mpi_only,$(call objects,$(example_sources) $(wildcard docs/examples/common/*.c) $(mpi_test_sources) \
 	$(mpi_part_test_sources)))
-all_objects := $(sort $(cuda_objects) $(async_cg_objects) $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
+all_objects := $(sort $(munge_objects) $(cuda_objects) $(async_cg_objects) $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
 	$(call objects,tests/bench/operations.c) \
 	$(call help_objects_of,unit) $(call help_objects_of,system) $(call objects,$(test_sources) $(fuzz_sources)))
 
@@ -265,8 +270,8 @@ $(petsc_tests): $(petsc_test_objects)
 $(petsc_bench): $(petsc_bench_objects) $(tools_library) $(client_library)
 $(operations_bench): $(call objects,tests/bench/operations.c) $(client_library)
 $(mpi_part_tests): $(example_common)
-# Those that use devices load a driver when they run.
-$(tests): | $(fake_cuda) $(real_cuda)
+# Those that use devices load a driver when they run, one that asks MUNGE what does that.
+$(tests): | $(fake_cuda) $(real_cuda) $(munge_plugin)
 $(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(@D)).a $(test_libraries)
 $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
 
@@ -309,6 +314,11 @@ $(mpi_plugin): $(plugin_objects) $(call objects,shm/error.c shm/thread.c) daemon
 		$(BUILD)/mpi.stamp
 	$(call show,LINK)$(MPICC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) \
 		-Wl,--version-script=daemon/fabric/mpi/libsfd_mpi.map -Wl,-z,defs -o $@ $(filter %.o,$^) $(UV_LIBS)
+
+$(munge_plugin): $(munge_objects) daemon/fabric/munge/libsfd_munge.map $(BUILD)/link.stamp
+	$(call show,LINK)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) \
+		-Wl,--version-script=daemon/fabric/munge/libsfd_munge.map $(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(filter %.o,$^) \
+		$(MUNGE_LIBS)
 
 # Without contraction to fused multiply-add results are those of the host, bit by bit.
 $(BUILD)/obj/shm/cuda/kernels.fatbin: shm/cuda/kernels.cu shm/cuda/kernels.h shm/unit.h
@@ -443,10 +453,10 @@ man_pages := $(wildcard docs/man/*.[18])
 installed_man = $(man)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
 install: all
-	install -d '$(bin)' '$(lib)/pkgconfig' '$(include)/sf' '$(units)' $(if $(mpi_plugin),'$(lib)/sfd')
+	install -d '$(bin)' '$(lib)/pkgconfig' '$(include)/sf' '$(units)' $(if $(mpi_plugin)$(munge_plugin),'$(lib)/sfd')
 	install $(tools) '$(bin)'
 	install -m 644 $(libraries) $(shared_libraries) $(petsc_library) '$(lib)'
-	$(if $(mpi_plugin),install -m 644 $(mpi_plugin) '$(lib)/sfd')
+	$(if $(mpi_plugin)$(munge_plugin),install -m 644 $(mpi_plugin) $(munge_plugin) '$(lib)/sfd')
 	$(if $(cuda_plugin),install -m 644 $(cuda_plugin) '$(lib)')
 	for name in $(library_names); do \
 		ln -sf $$name.so.$(VERSION) '$(lib)'/$$name.so.$(SOVERSION) && \
@@ -473,7 +483,7 @@ uninstall:
 	rm -f $(foreach page,$(man_pages),'$(call installed_man,$(page))')
 	rm -f '$(units)/sfd.service' '$(units)/sfd.socket' '$(tmpfiles)/sfd.conf' '$(config_examples)/sfd.conf'
 	rm -f '$(completions)/sfctl'
-	rm -f '$(lib)/sfd/libsfd_mpi.so' '$(lib)/libsf_cuda.so' '$(lib)/libsfclient_petsc.so'
+	rm -f '$(lib)/sfd/libsfd_mpi.so' '$(lib)/sfd/libsfd_munge.so' '$(lib)/libsf_cuda.so' '$(lib)/libsfclient_petsc.so'
 	-rmdir '$(include)/sf' '$(lib)/sfd' '$(config_examples)' '$(patsubst %/,%,$(dir $(config_examples)))' 2>/dev/null
 
 clean:

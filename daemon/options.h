@@ -43,7 +43,7 @@ typedef struct sfd_option {
   const char *help;
 } sfd_option_t;
 
-#define SFD_OPTION_COUNT 28
+#define SFD_OPTION_COUNT 30
 
 /* Where an effective value came from. */
 typedef struct sfd_option_origin {
@@ -60,7 +60,9 @@ typedef struct sfd_options {
   char *fabric;
   char *peers;
   int64_t node; /* -1: to be found in the list of peers */
+  char *peer_auth;
   char *peer_key;
+  char *munge_socket;
   char *bind;
   int64_t fabric_fd; /* -1: none */
   char *plugin_dir;

@@ -1,4 +1,4 @@
-/* Loading of fabrics: see plugin.h. */
+/* Loading of libraries: see plugin.h. */
 #include "daemon/fabric/plugin.h"
 
 #include <dlfcn.h>
@@ -8,17 +8,18 @@
 #include "shm/plugin.h"
 
 #define MPI_LIBRARY "libsfd_mpi.so"
+#define MUNGE_LIBRARY "libsfd_munge.so"
 
 typedef sf_status_t create_t(uv_loop_t *loop, int *argc, char ***argv, sfd_fabric_t **fabric_p);
 typedef const char *detail_t(void);
 
 /* The library's path, even if it is not there. */
-static void find_library(const char *dir, char path[PATH_MAX])
+static void find_library(const char *dir, const char *name, char path[PATH_MAX])
 {
   if (dir != NULL && dir[0] != '\0')
-    snprintf(path, PATH_MAX, "%s/" MPI_LIBRARY, dir);
+    snprintf(path, PATH_MAX, "%s/%s", dir, name);
   else
-    (void)sfshm_plugin_find(MPI_LIBRARY, (const void *)find_library, path);
+    (void)sfshm_plugin_find(name, (const void *)find_library, path);
 }
 
 /* Global, because MPI libraries load components that find the library's own functions that way only. */
@@ -39,10 +40,24 @@ sf_status_t sfd_plugin_mpi_fabric(const char *dir, uv_loop_t *loop, int *argc, c
   char path[PATH_MAX];
   create_t *create = NULL;
   detail_t *detail = NULL;
-  find_library(dir, path);
+  find_library(dir, MPI_LIBRARY, path);
   sf_status_t status = load(path, &create, &detail);
   if (status != SF_OK)
     return status;
   status = create(loop, argc, argv, fabric_p);
   return status == SF_OK ? SF_OK : sfshm_error(status, "mpi fabric: %s", detail()); /* it has its own shm/error.c */
+}
+
+sf_status_t sfd_plugin_munge(const char *dir, const sfd_munge_t **munge_p)
+{
+  char path[PATH_MAX];
+  find_library(dir, MUNGE_LIBRARY, path);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "cannot load what asks MUNGE: %s", dlerror());
+  const sfd_munge_t *munge = dlsym(library, "sfd_munge");
+  if (munge == NULL)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "%s does not ask MUNGE for this sfd: %s", path, dlerror());
+  *munge_p = munge;
+  return SF_OK;
 }

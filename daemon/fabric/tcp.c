@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "daemon/fabric/tcp_internal.h"
@@ -125,6 +126,7 @@ void sfd_tcp_released(sfd_tcp_t *tcp)
 static void free_tcp(sfd_tcp_t *tcp)
 {
   sfd_tcp_key_wipe(&tcp->key);
+  free(tcp->munge_socket);
   sfd_peer_list_free(&tcp->list);
   free(tcp);
 }
@@ -215,6 +217,7 @@ static sf_status_t allocate(uv_loop_t *loop, const sfd_tcp_options_t *options, s
   TAILQ_INIT(&tcp->pending);
   TAILQ_INIT(&tcp->attention);
   TAILQ_INIT(&tcp->watched);
+  TAILQ_INIT(&tcp->tickets.queue);
   *tcp_p = tcp;
   return SF_OK;
 }
@@ -234,15 +237,28 @@ static sf_status_t make_handles(sfd_tcp_t *tcp)
   return SF_OK;
 }
 
+/* What peers are to prove. */
+static sf_status_t prepare_proof(sfd_tcp_t *tcp, const sfd_tcp_options_t *options)
+{
+  if (options->munge == NULL)
+    return sfd_tcp_key_read(options->key_file, &tcp->key);
+  tcp->munge = options->munge;
+  tcp->munge_socket = strdup(options->munge_socket != NULL ? options->munge_socket : "");
+  if (tcp->munge_socket == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a path");
+  return sfd_tcp_ticket_try(tcp);
+}
+
 sf_status_t sfd_tcp_create(uv_loop_t *loop, const sfd_tcp_options_t *options, sfd_fabric_t **fabric_p)
 {
   sfd_tcp_t *tcp = NULL;
-  if (options->key_file == NULL)
-    return sfshm_error(SF_ERR_ARG, "the tcp fabric needs a key file: without it any user could pose as a daemon");
+  if (options->key_file == NULL && options->munge == NULL)
+    return sfshm_error(SF_ERR_ARG,
+                       "the tcp fabric needs a key file, or MUNGE: without it any user could pose as a daemon");
   sf_status_t status = allocate(loop, options, &tcp);
   if (status != SF_OK)
     return status;
-  status = sfd_tcp_key_read(options->key_file, &tcp->key);
+  status = prepare_proof(tcp, options);
   if (status == SF_OK)
     status = sfd_tcp_listen(options->bind, &tcp->list.peers[tcp->fabric.node], options->listen_fd, &tcp->listen_fd);
   if (status != SF_OK)

@@ -1,8 +1,9 @@
 /* The fabric of daemons that know each other from a list: one TCP connection between every two that talk.
  *
- * Peers must prove that they belong to the cluster: all know one key, from a file, and show it before anything else is
- * listened to (tcp_auth.h). The key is always required, on loopback too: who connects there may be any user, and the
- * kernel tells reliably who it is only for Unix sockets. sfrun makes a private one for the daemons that it starts.
+ * Peers must prove that they belong to the cluster before anything else is listened to (tcp_auth.h): all know one key,
+ * from a file, or MUNGE knows them (tcp_ticket.h). One of both is always required, on loopback too: who connects there
+ * may be any user, and the kernel tells reliably who it is only for Unix sockets. sfrun makes a private one for the
+ * daemons that it starts.
  *
  * A connection is made when one of the two asks for it. If both do, one remains (tcp_peer.c). A daemon that does not
  * answer yet is tried again for a while, because daemons start at different times.
@@ -19,13 +20,17 @@
 #include <sf/sf_status.h>
 
 #include "daemon/fabric/fabric.h"
+#include "daemon/fabric/munge/plugin.h"
 
 #define SFD_TCP_CONNECT_TIMEOUT_MS 10000
 
 typedef struct sfd_tcp_options {
   const char *peers;    /* list or name of a file: see sfd_peer_list_create */
   int32_t node;         /* this daemon's number; -1: the one peer that is this host */
-  const char *key_file; /* see sfd_tcp_key_read */
+  const char *key_file; /* see sfd_tcp_key_read; unless there is: */
+
+  const sfd_munge_t *munge; /* stays; or NULL */
+  const char *munge_socket; /* NULL or "": where libmunge looks for it */
 
   /* Where to listen, if not where the list says that this node is. There, an address means just that one, a name other
    * than localhost means all addresses of the host: what the name resolves to may be good for this host only. */
@@ -38,9 +43,9 @@ typedef struct sfd_tcp_options {
   int64_t connect_timeout_ms;
 } sfd_tcp_options_t;
 
-/* Listens and takes connections as soon as the loop runs. Resolves names only if node is -1, and that may block.
- * SF_ERR_ARG, SF_ERR_NOT_FOUND: the options; SF_ERR_PERM: the key file; SF_ERR_EXISTS: the address is in use;
- * SF_ERR_SYS; SF_ERR_NOMEM. */
+/* Listens and takes connections as soon as the loop runs. Resolves names only if node is -1, and that may block, as
+ * munged may, which is asked once. SF_ERR_ARG, SF_ERR_NOT_FOUND: the options; SF_ERR_PERM: the key file; SF_ERR_EXISTS:
+ * the address is in use; SF_ERR_SYS; SF_ERR_NOMEM. */
 sf_status_t sfd_tcp_create(uv_loop_t *loop, const sfd_tcp_options_t *options, sfd_fabric_t **fabric_p)
     __attribute__((warn_unused_result));
 

@@ -3,13 +3,17 @@
  *
  *   who connects            who is connected to
  *   hello      ->
+ *   (ticket)   ->
  *              <-  challenge       who it is and that it has the key, or why it refuses
  *   proof      ->                  that the other one has it too
  *              <-  verdict         the stream begins behind it
  *
  * Both proofs are codes over all of: which side proves, version, node numbers and nonces. An answer can hence not be
  * sent back, used for another pair of nodes, or used again. What the stream carries afterwards is neither encrypted nor
- * protected: who can change packets on the wire is trusted. Integers are little-endian. */
+ * protected: who can change packets on the wire is trusted. Integers are little-endian.
+ *
+ * The key is that of a file, or a random one for this connection alone, which a credential of MUNGE carries, the ticket
+ * (tcp_ticket.h). */
 #ifndef SFD_TCP_AUTH_H
 #define SFD_TCP_AUTH_H
 
@@ -19,9 +23,10 @@
 #include <sf/sf_status.h>
 
 #define SFD_TCP_MAGIC 0x54444653u /* "SFDT" */
-#define SFD_TCP_VERSION 1u
+#define SFD_TCP_VERSION 2u
 #define SFD_TCP_KEY_FILE_MIN 32   /* bytes */
 #define SFD_TCP_KEY_FILE_MAX 4096 /* bytes */
+#define SFD_TCP_TICKET_MAX 1024   /* bytes */
 
 typedef struct sfd_tcp_key {
   uint8_t bytes[32];
@@ -33,6 +38,7 @@ typedef struct sfd_tcp_hello {
   uint32_t from; /* node */
   uint32_t to;
   uint32_t nnodes;
+  uint32_t ticket_bytes; /* that follow; 0: the key is that of a file */
   uint8_t nonce[32];
 } sfd_tcp_hello_t;
 
@@ -51,8 +57,8 @@ typedef struct sfd_tcp_verdict {
   uint32_t accepted; /* 1 */
 } sfd_tcp_verdict_t;
 
-_Static_assert(sizeof(sfd_tcp_hello_t) == 52, "version 1");
-_Static_assert(sizeof(sfd_tcp_challenge_t) == 72, "version 1");
+_Static_assert(sizeof(sfd_tcp_hello_t) == 56, "version 2");
+_Static_assert(sizeof(sfd_tcp_challenge_t) == 72, "version 2");
 
 typedef enum sfd_tcp_refusal {
   SFD_TCP_WELCOME,
@@ -60,6 +66,13 @@ typedef enum sfd_tcp_refusal {
   SFD_TCP_OTHER_SIZE,   /* it counts another number of nodes */
   SFD_TCP_OTHER_NODE,   /* it is not the node that was asked for */
   SFD_TCP_UNKNOWN_NODE, /* it does not expect such a node, or is that node itself */
+  SFD_TCP_OTHER_PROOF,  /* one has a key file, the other one uses MUNGE */
+  SFD_TCP_NO_MUNGE,     /* its munged does not answer */
+  SFD_TCP_BAD_TICKET,   /* that is no ticket for this connection, or of another MUNGE key */
+  SFD_TCP_LATE_TICKET,  /* it has expired */
+  SFD_TCP_EARLY_TICKET, /* it is from the future */
+  SFD_TCP_OLD_TICKET,   /* it has been used */
+  SFD_TCP_OTHER_USER,   /* it runs as another user */
 } sfd_tcp_refusal_t;
 
 /* Makes the key from the bytes of a file, at best random ones: a regular file of 32 to 4096 bytes that belongs to this

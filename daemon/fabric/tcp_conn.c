@@ -29,15 +29,20 @@ static void set_options(int fd)
     setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof options[i].value);
 }
 
-static void on_closed(uv_handle_t *handle)
+void sfd_tcp_conn_release(sfd_tcp_conn_t *conn)
 {
-  sfd_tcp_conn_t *conn = handle->data;
   if (--conn->nhandles > 0)
     return;
   sfd_tcp_t *tcp = conn->tcp;
+  sfd_tcp_key_wipe(&conn->key);
   free(conn->pieces);
   free(conn);
   sfd_tcp_released(tcp);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+  sfd_tcp_conn_release(handle->data);
 }
 
 sfd_tcp_conn_t *sfd_tcp_conn_create(sfd_tcp_t *tcp, int fd, int32_t node, sfd_tcp_state_t state)
@@ -68,6 +73,7 @@ void sfd_tcp_conn_drop(sfd_tcp_conn_t *conn)
     return;
   sfd_tcp_peer_forget(conn);
   sfd_tcp_unwatch(conn);
+  sfd_tcp_ticket_drop(conn);
   conn->state = SFD_TCP_CLOSED;
   uv_close((uv_handle_t *)&conn->poll, on_closed);
   uv_close((uv_handle_t *)&conn->timer, on_closed);
@@ -94,9 +100,14 @@ static void on_poll(uv_poll_t *poll, int status, int events)
   sfd_tcp_conn_poll(conn);
 }
 
+static bool waits_for_munge(const sfd_tcp_conn_t *conn)
+{
+  return conn->state == SFD_TCP_SEALING || conn->state == SFD_TCP_OPENING;
+}
+
 static int wanted_events(const sfd_tcp_conn_t *conn)
 {
-  if (conn->state == SFD_TCP_CLOSED || conn->error != 0)
+  if (conn->state == SFD_TCP_CLOSED || conn->error != 0 || waits_for_munge(conn))
     return 0;
   if (conn->state == SFD_TCP_CONNECTING)
     return UV_WRITABLE;
@@ -122,7 +133,7 @@ static void on_timeout(uv_timer_t *timer)
   sfd_tcp_state_t state = conn->state;
   if (state == SFD_TCP_CLOSED)
     return;
-  if (state != SFD_TCP_CONNECTING)
+  if (state != SFD_TCP_CONNECTING && !waits_for_munge(conn))
     sfd_tcp_handshake_readable(conn);
   if (conn->state == state)
     sfd_tcp_handshake_timeout(conn);

@@ -50,6 +50,41 @@ static bool is_own_reflection(int fd)
          memcmp(&here, &there, here_size) == 0;
 }
 
+/* Sends the hello, and the ticket if there is one. */
+static void greet(sfd_tcp_conn_t *conn, const void *message, size_t size)
+{
+  if (say(conn, message, size))
+    conn->state = SFD_TCP_CHALLENGED;
+  else
+    fail_errno(conn, errno);
+}
+
+static void sealed(sfd_tcp_conn_t *conn, const sfd_tcp_ticket_t *ticket)
+{
+  uint8_t message[sizeof conn->hello + SFD_TCP_TICKET_MAX];
+  char reason[SFD_MUNGE_DETAIL_SIZE + 64];
+  size_t size = strlen(ticket->text);
+  if (ticket->result != SFD_MUNGE_OK) {
+    snprintf(reason, sizeof reason, "can't be shown a credential, MUNGE makes none: %s", ticket->letter.detail);
+    fail(conn, SFD_TCP_LATER, SF_ERR_SYS, reason);
+    return;
+  }
+  conn->hello.ticket_bytes = htole32((uint32_t)size);
+  memcpy(message, &conn->hello, sizeof conn->hello);
+  memcpy(message + sizeof conn->hello, ticket->text, size);
+  greet(conn, message, sizeof conn->hello + size);
+}
+
+static void begin_sealing(sfd_tcp_conn_t *conn)
+{
+  if (!sfd_tcp_ticket_create(conn)) {
+    fail_errno(conn, ENOMEM);
+    return;
+  }
+  conn->state = SFD_TCP_SEALING;
+  sfd_tcp_ticket_seal(conn, sealed);
+}
+
 void sfd_tcp_handshake_connected(sfd_tcp_conn_t *conn)
 {
   int error = 0;
@@ -62,31 +97,48 @@ void sfd_tcp_handshake_connected(sfd_tcp_conn_t *conn)
     fail_errno(conn, error);
     return;
   }
+  sfd_tcp_conn_limit(conn, SFD_TCP_HANDSHAKE_TIMEOUT_MS);
   sfd_tcp_hello_make(&conn->hello, conn->tcp->fabric.node, conn->node, conn->tcp->fabric.nnodes);
-  if (!say(conn, &conn->hello, sizeof conn->hello)) {
-    fail_errno(conn, errno);
+  if (conn->tcp->munge != NULL) {
+    begin_sealing(conn);
     return;
   }
-  conn->state = SFD_TCP_CHALLENGED;
-  sfd_tcp_conn_limit(conn, SFD_TCP_HANDSHAKE_TIMEOUT_MS);
+  conn->key = conn->tcp->key;
+  greet(conn, &conn->hello, sizeof conn->hello);
 }
 
 /* What the peer has against it, and what is said of that. */
 static void refused(sfd_tcp_conn_t *conn, uint32_t refusal)
 {
   static const struct {
+    sfd_tcp_hope_t hope;
     sf_status_t status;
     const char *reason;
   } refusals[] = {
-      [SFD_TCP_OTHER_VERSION] = {SF_ERR_VERSION, "is an sfd of another version"},
-      [SFD_TCP_OTHER_SIZE] = {SF_ERR_ARG, "counts another number of nodes: the lists of peers differ"},
-      [SFD_TCP_OTHER_NODE] = {SF_ERR_ARG, "says that it is another node: the lists of peers differ"},
-      [SFD_TCP_UNKNOWN_NODE] = {SF_ERR_ARG, "says that there is no such node as this one: the lists of peers differ"},
+      [SFD_TCP_OTHER_VERSION] = {SFD_TCP_HOPELESS, SF_ERR_VERSION, "is an sfd of another version"},
+      [SFD_TCP_OTHER_SIZE] = {SFD_TCP_HOPELESS, SF_ERR_ARG,
+                              "counts another number of nodes: the lists of peers differ"},
+      [SFD_TCP_OTHER_NODE] = {SFD_TCP_HOPELESS, SF_ERR_ARG, "says that it is another node: the lists of peers differ"},
+      [SFD_TCP_UNKNOWN_NODE] = {SFD_TCP_HOPELESS, SF_ERR_ARG,
+                                "says that there is no such node as this one: the lists of peers differ"},
+      [SFD_TCP_OTHER_PROOF] = {SFD_TCP_HOPELESS, SF_ERR_PERM,
+                               "wants another proof than this node's: one has a key file, the other one uses MUNGE"},
+      [SFD_TCP_NO_MUNGE] = {SFD_TCP_LATER, SF_ERR_SYS, "can't read this node's credential: its munged does not answer"},
+      [SFD_TCP_BAD_TICKET] = {SFD_TCP_HOPELESS, SF_ERR_PERM,
+                              "can't read this node's credential: the MUNGE keys of the hosts differ"},
+      [SFD_TCP_LATE_TICKET] = {SFD_TCP_HOPELESS, SF_ERR_PERM,
+                               "finds this node's MUNGE credential expired: the clocks of the hosts differ"},
+      [SFD_TCP_EARLY_TICKET] =
+          {SFD_TCP_HOPELESS, SF_ERR_PERM,
+           "finds this node's MUNGE credential to be of the future: the clocks of the hosts differ"},
+      [SFD_TCP_OLD_TICKET] = {SFD_TCP_LATER, SF_ERR_PERM,
+                              "finds that this node's MUNGE credential has been used before: it was overheard"},
+      [SFD_TCP_OTHER_USER] = {SFD_TCP_HOPELESS, SF_ERR_PERM, "runs as another user than this node"},
   };
   if (refusal >= sizeof refusals / sizeof refusals[0])
     fail(conn, SFD_TCP_HOPELESS, SF_ERR_PROTO, "refuses for an unknown reason");
   else
-    fail(conn, SFD_TCP_HOPELESS, refusals[refusal].status, refusals[refusal].reason);
+    fail(conn, refusals[refusal].hope, refusals[refusal].status, refusals[refusal].reason);
 }
 
 static void challenged(sfd_tcp_conn_t *conn)
@@ -101,11 +153,13 @@ static void challenged(sfd_tcp_conn_t *conn)
     refused(conn, le32toh(challenge->refusal));
     return;
   }
-  if (!sfd_tcp_challenge_is_true(challenge, &conn->tcp->key, &conn->hello)) {
-    fail(conn, SFD_TCP_HOPELESS, SF_ERR_PERM, "has another key than this node: the key files differ");
+  if (!sfd_tcp_challenge_is_true(challenge, &conn->key, &conn->hello)) {
+    fail(conn, SFD_TCP_HOPELESS, SF_ERR_PERM,
+         conn->tcp->munge != NULL ? "answers without having read this node's MUNGE credential"
+                                  : "has another key than this node: the key files differ");
     return;
   }
-  sfd_tcp_proof_make(&proof, &conn->tcp->key, &conn->hello, challenge);
+  sfd_tcp_proof_make(&proof, &conn->key, &conn->hello, challenge);
   if (!say(conn, &proof, sizeof proof))
     fail_errno(conn, errno);
   else
@@ -123,6 +177,41 @@ static void judged(sfd_tcp_conn_t *conn)
 /* ---- Being connected to ---- */
 
 /* The reason is told without knowing to whom: it says little, and makes wrong lists easy to find. */
+static void answer(sfd_tcp_conn_t *conn, sfd_tcp_refusal_t refusal)
+{
+  if (refusal == SFD_TCP_WELCOME)
+    sfd_tcp_challenge_make(&conn->challenge, &conn->key, &conn->hello);
+  else
+    sfd_tcp_challenge_refuse(&conn->challenge, refusal);
+  bool said = say(conn, &conn->challenge, sizeof conn->challenge);
+  if (said && refusal == SFD_TCP_WELCOME)
+    conn->state = SFD_TCP_PROVING;
+  else
+    fail(conn, SFD_TCP_HOPELESS, SF_ERR_ARG, said ? "is told why it is refused" : "takes no answer");
+}
+
+static void opened(sfd_tcp_conn_t *conn, const sfd_tcp_ticket_t *ticket)
+{
+  if (ticket->result != SFD_MUNGE_OK)
+    sfd_log(SFD_LOG_MAIN, SFD_DEBUG, "tcp: MUNGE does not read a credential of who says to be node %d: %s", conn->node,
+            ticket->letter.detail);
+  answer(conn, sfd_tcp_ticket_judge(conn, ticket));
+}
+
+static void ticketed(sfd_tcp_conn_t *conn)
+{
+  conn->state = SFD_TCP_OPENING;
+  sfd_tcp_ticket_open(conn, opened);
+}
+
+static sfd_tcp_refusal_t expect_ticket(sfd_tcp_conn_t *conn)
+{
+  if (le32toh(conn->hello.ticket_bytes) > SFD_TCP_TICKET_MAX || !sfd_tcp_ticket_create(conn))
+    return SFD_TCP_BAD_TICKET;
+  conn->state = SFD_TCP_TICKETED;
+  return SFD_TCP_WELCOME;
+}
+
 static void greeted(sfd_tcp_conn_t *conn)
 {
   const sfd_tcp_t *tcp = conn->tcp;
@@ -131,24 +220,20 @@ static void greeted(sfd_tcp_conn_t *conn)
     fail(conn, SFD_TCP_HOPELESS, SF_ERR_PROTO, "does not greet as an sfd");
     return;
   }
-  int32_t node = -1;
-  sfd_tcp_refusal_t refusal = sfd_tcp_hello_check(&conn->hello, tcp->fabric.node, tcp->fabric.nnodes, &node);
-  if (refusal == SFD_TCP_WELCOME)
-    sfd_tcp_challenge_make(&conn->challenge, &tcp->key, &conn->hello);
+  sfd_tcp_refusal_t refusal = sfd_tcp_hello_check(&conn->hello, tcp->fabric.node, tcp->fabric.nnodes, &conn->node);
+  if (refusal == SFD_TCP_WELCOME && (conn->hello.ticket_bytes != 0) != (tcp->munge != NULL))
+    refusal = SFD_TCP_OTHER_PROOF;
+  if (refusal == SFD_TCP_WELCOME && tcp->munge != NULL)
+    refusal = expect_ticket(conn);
   else
-    sfd_tcp_challenge_refuse(&conn->challenge, refusal);
-  bool said = say(conn, &conn->challenge, sizeof conn->challenge);
-  if (!said || refusal != SFD_TCP_WELCOME) {
-    fail(conn, SFD_TCP_HOPELESS, SF_ERR_ARG, said ? "has another version or list of peers" : "takes no answer");
-    return;
-  }
-  conn->node = node;
-  conn->state = SFD_TCP_PROVING;
+    conn->key = tcp->key;
+  if (conn->state != SFD_TCP_TICKETED)
+    answer(conn, refusal);
 }
 
 static void proven(sfd_tcp_conn_t *conn)
 {
-  if (sfd_tcp_proof_is_true(&conn->input.proof, &conn->tcp->key, &conn->hello, &conn->challenge))
+  if (sfd_tcp_proof_is_true(&conn->input.proof, &conn->key, &conn->hello, &conn->challenge))
     sfd_tcp_peer_proven(conn);
   else
     fail(conn, SFD_TCP_HOPELESS, SF_ERR_PERM, "has another key");
@@ -167,7 +252,8 @@ static void too_early(sfd_tcp_conn_t *conn)
 
 /* ---- Both ---- */
 
-/* What each state waits for. Not a byte more is read: what follows belongs to the stream. */
+/* What each state waits for; the ticket's size is in the hello. Not a byte more is read: what follows belongs to the
+ * stream. */
 static const struct {
   size_t size;
   void (*arrived)(sfd_tcp_conn_t *conn);
@@ -175,14 +261,17 @@ static const struct {
     [SFD_TCP_CHALLENGED] = {sizeof(sfd_tcp_challenge_t), challenged},
     [SFD_TCP_JUDGED] = {sizeof(sfd_tcp_verdict_t), judged},
     [SFD_TCP_GREETED] = {sizeof(sfd_tcp_hello_t), greeted},
+    [SFD_TCP_TICKETED] = {0, ticketed},
     [SFD_TCP_PROVING] = {sizeof(sfd_tcp_proof_t), proven},
     [SFD_TCP_PARKED] = {1, too_early},
 };
 
 void sfd_tcp_handshake_readable(sfd_tcp_conn_t *conn)
 {
-  size_t size = steps[conn->state].size;
-  ssize_t n = recv(conn->fd, conn->input.bytes + conn->have_bytes, size - conn->have_bytes, 0);
+  bool ticket = conn->state == SFD_TCP_TICKETED;
+  size_t size = ticket ? le32toh(conn->hello.ticket_bytes) : steps[conn->state].size;
+  uint8_t *place = ticket ? (uint8_t *)conn->ticket->text : conn->input.bytes;
+  ssize_t n = recv(conn->fd, place + conn->have_bytes, size - conn->have_bytes, 0);
   if (n < 0 && (errno == EAGAIN || errno == EINTR))
     return;
   if (n < 0) {
@@ -204,6 +293,8 @@ void sfd_tcp_handshake_timeout(sfd_tcp_conn_t *conn)
 {
   if (conn->state == SFD_TCP_CONNECTING)
     fail(conn, SFD_TCP_ELSEWHERE, SF_ERR_TIMEOUT, "does not answer");
+  else if (conn->state == SFD_TCP_SEALING)
+    fail(conn, SFD_TCP_LATER, SF_ERR_TIMEOUT, "can't be shown a credential, MUNGE takes too long to make one");
   else
     fail(conn, SFD_TCP_LATER, SF_ERR_TIMEOUT, "takes too long to show the key");
 }

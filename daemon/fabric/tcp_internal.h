@@ -5,6 +5,7 @@
  *   tcp_attempt.c    connecting to a peer: resolving, trying again
  *   tcp_conn.c       one TCP connection, whatever it is used for
  *   tcp_handshake.c  from connecting or being connected to until both have shown the key
+ *   tcp_ticket.c     keys that MUNGE carries
  *   tcp_peer.c       which of the connections with a peer becomes the stream
  *   tcp_stream.c     the stream
  *   tcp_watch.c      links that became silent while something was being sent
@@ -26,6 +27,7 @@
 #include "daemon/fabric/fabric.h"
 #include "daemon/fabric/peer_list.h"
 #include "daemon/fabric/tcp_auth.h"
+#include "daemon/fabric/tcp_ticket.h"
 
 #define SFD_TCP_HANDSHAKE_TIMEOUT_MS 3000
 #define SFD_TCP_SYN_TIMEOUT_MS 3000
@@ -35,15 +37,19 @@
 
 /* The life of a connection:
  *
- *   CONNECTING -> CHALLENGED -> JUDGED ----------------> UP -> CLOSED     if made here (outgoing)
- *                 GREETED -> PROVING -> (PARKED) ------> UP -> CLOSED     if made there
+ *   CONNECTING -> (SEALING) -> CHALLENGED -> JUDGED -------------> UP -> CLOSED     if made here (outgoing)
+ *   GREETED -> (TICKETED -> OPENING) -> PROVING -> (PARKED) -----> UP -> CLOSED     if made there
  *
- * and from every state to CLOSED. The names say what this side waits for. */
+ * and from every state to CLOSED. The names say what this side waits for; those in parentheses behind CONNECTING and
+ * GREETED are there with MUNGE only. */
 typedef enum sfd_tcp_state {
   SFD_TCP_CONNECTING, /* for the kernel */
+  SFD_TCP_SEALING,    /* for munged, which makes the ticket */
   SFD_TCP_CHALLENGED, /* for the challenge; the hello is sent */
   SFD_TCP_JUDGED,     /* for the verdict; the proof is sent */
   SFD_TCP_GREETED,    /* for the hello */
+  SFD_TCP_TICKETED,   /* for the ticket */
+  SFD_TCP_OPENING,    /* for munged, which reads the ticket */
   SFD_TCP_PROVING,    /* for the proof; the challenge is sent */
   SFD_TCP_PARKED,     /* for this side's own attempt; the verdict is due */
   SFD_TCP_UP,
@@ -58,14 +64,16 @@ typedef struct sfd_tcp_conn {
   sfd_tcp_state_t state;
   bool outgoing;
   int fd;
-  int events; /* polled for */
-  int nhandles;
+  int events;   /* polled for */
+  int nhandles; /* and the question to munged */
   uv_poll_t poll;
   uv_timer_t timer; /* until it is UP */
   TAILQ_ENTRY(sfd_tcp_conn) pending_entry;
   bool pending;
 
   /* Of the handshake */
+  sfd_tcp_key_t key;
+  sfd_tcp_ticket_t *ticket;
   sfd_tcp_hello_t hello;
   sfd_tcp_challenge_t challenge;
   union {
@@ -108,7 +116,10 @@ struct sfd_tcp {
   sfd_fabric_t fabric; /* first */
   uv_loop_t *loop;
   sfd_peer_list_t list;
-  sfd_tcp_key_t key;
+  sfd_tcp_key_t key;        /* unless it is MUNGE by which peers prove that they belong: */
+  const sfd_munge_t *munge; /* NULL: it is not */
+  char *munge_socket;
+  sfd_tcp_tickets_t tickets;
   uint64_t connect_timeout_ms;
   bool closing;
   int64_t nopen; /* things that the loop still holds: handles of the fabric, connections, attempts */
@@ -181,6 +192,9 @@ sfd_tcp_conn_t *sfd_tcp_conn_create(sfd_tcp_t *tcp, int fd, int32_t node, sfd_tc
 
 /* Closes it, and nobody refers to it any more. */
 void sfd_tcp_conn_drop(sfd_tcp_conn_t *conn);
+
+/* One of its nhandles is gone; the last one takes its memory along. */
+void sfd_tcp_conn_release(sfd_tcp_conn_t *conn);
 
 /* Polls for what its state needs. */
 void sfd_tcp_conn_poll(sfd_tcp_conn_t *conn);

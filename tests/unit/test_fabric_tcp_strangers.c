@@ -2,7 +2,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "daemon/fabric/tcp_auth.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/tcp_cluster.h"
+#include "tests/unit/tcp_stranger.h"
 
 #define STRANGERS 300
 #define MAX_STRANGERS 128 /* that wait at a time */
@@ -38,46 +38,6 @@ static bool is_open(int fd)
   return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
 }
 
-static int the_stranger;
-
-static bool is_thrown_out(void)
-{
-  char bytes[100];
-  ssize_t n = recv(the_stranger, bytes, sizeof bytes, MSG_DONTWAIT);
-  return n == 0 || (n < 0 && errno != EAGAIN);
-}
-
-static bool is_answered(void)
-{
-  struct pollfd poll_fd = {.fd = the_stranger, .events = POLLIN};
-  return poll(&poll_fd, 1, 0) > 0;
-}
-
-/* The fabric sees to it without being told to wait for it. */
-static void expect_thrown_out(int fd, double limit_s)
-{
-  the_stranger = fd;
-  for (double end = sftest_tcp_now_s() + limit_s; !is_thrown_out();) {
-    ck_assert_msg(sftest_tcp_now_s() < end, "still connected after %g s", limit_s);
-    sftest_tcp_run_for(0.01);
-  }
-  close(fd);
-}
-
-/* As is what a peer would say. */
-static void say(int fd, const void *bytes, size_t size)
-{
-  ck_assert_int_eq(send(fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
-}
-
-static void hear(int fd, void *bytes, size_t size)
-{
-  the_stranger = fd;
-  while (!is_answered())
-    sftest_tcp_run_for(0.005);
-  ck_assert_int_eq(recv(fd, bytes, size, MSG_WAITALL), (ssize_t)size);
-}
-
 /* ---- Strangers ---- */
 
 START_TEST(garbage_is_dropped_at_once)
@@ -88,8 +48,8 @@ START_TEST(garbage_is_dropped_at_once)
     for (size_t i = 0; i < sizeof garbage; i++)
       garbage[i] = (uint8_t)sftest_tcp_random(256);
     int fd = sftest_tcp_stranger(0);
-    say(fd, garbage, sizeof(sfd_tcp_hello_t) + sftest_tcp_random(sizeof garbage - sizeof(sfd_tcp_hello_t)));
-    expect_thrown_out(fd, 1);
+    sftest_tcp_say(fd, garbage, sizeof(sfd_tcp_hello_t) + sftest_tcp_random(sizeof garbage - sizeof(sfd_tcp_hello_t)));
+    sftest_tcp_expect_thrown_out(fd, 1);
   }
   sftest_tcp_close_all();
 }
@@ -105,7 +65,7 @@ START_TEST(strangers_do_not_stay)
   for (int i = 0; i < STRANGERS; i++) {
     fds[i] = sftest_tcp_stranger(0);
     if (i % 2)
-      say(fds[i], "SFDT\1\0\0", 7);
+      sftest_tcp_say(fds[i], "SFDT\1\0\0", 7);
     if (i % 10 == 0)
       sftest_tcp_run_for(0.002);
   }
@@ -120,7 +80,7 @@ START_TEST(strangers_do_not_stay)
   sftest_tcp_send(1, 0, 1000000);
   sftest_tcp_run_until(sftest_tcp_all_sent, 5);
   for (int i = 0; i < STRANGERS; i++)
-    expect_thrown_out(fds[i], 5);
+    sftest_tcp_expect_thrown_out(fds[i], 5);
   ck_assert(sftest_tcp_now_s() - begin < 4.5);
   ck_assert(has_up());
   ck_assert_int_le(sftest_tcp_count_fds(), nfds + 8); /* the stream, and what the loop made when it first ran */
@@ -132,8 +92,8 @@ END_TEST
 static void greet(int fd, sfd_tcp_hello_t *hello, sfd_tcp_challenge_t *challenge)
 {
   sfd_tcp_hello_make(hello, 1, 0, 2);
-  say(fd, hello, sizeof *hello);
-  hear(fd, challenge, sizeof *challenge);
+  sftest_tcp_say(fd, hello, sizeof *hello);
+  sftest_tcp_hear(fd, challenge, sizeof *challenge);
 }
 
 START_TEST(wrong_proof_is_dropped)
@@ -151,8 +111,8 @@ START_TEST(wrong_proof_is_dropped)
     sfd_tcp_proof_make(&proof, &other, &hello, &challenge);
   else
     memcpy(&proof, challenge.code, sizeof proof); /* its own words back */
-  say(fd, &proof, sizeof proof);
-  expect_thrown_out(fd, 1);
+  sftest_tcp_say(fd, &proof, sizeof proof);
+  sftest_tcp_expect_thrown_out(fd, 1);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 0);
   sftest_tcp_close_all();
 }
@@ -169,14 +129,14 @@ START_TEST(old_proof_is_dropped)
   int first = sftest_tcp_stranger(0);
   greet(first, &hello, &challenge);
   sfd_tcp_proof_make(&proof, &key, &hello, &challenge);
-  say(first, &proof, sizeof proof);
-  hear(first, &verdict, sizeof verdict);
+  sftest_tcp_say(first, &proof, sizeof proof);
+  sftest_tcp_hear(first, &verdict, sizeof verdict);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 1);
   int second = sftest_tcp_stranger(0);
-  say(second, &hello, sizeof hello);
-  hear(second, &challenge, sizeof challenge);
-  say(second, &proof, sizeof proof);
-  expect_thrown_out(second, 1);
+  sftest_tcp_say(second, &hello, sizeof hello);
+  sftest_tcp_hear(second, &challenge, sizeof challenge);
+  sftest_tcp_say(second, &proof, sizeof proof);
+  sftest_tcp_expect_thrown_out(second, 1);
   ck_assert(sftest_tcp_end(0, 1)->up);
   close(first);
   sftest_tcp_run_until(is_down_at_0, 1);
@@ -194,17 +154,17 @@ START_TEST(stream_begins_behind_the_proof)
   int fd = sftest_tcp_stranger(0);
   sfd_tcp_hello_make(&hello, 1, 0, 2);
   for (size_t i = 0; i < sizeof hello; i++) {
-    say(fd, (const char *)&hello + i, 1);
+    sftest_tcp_say(fd, (const char *)&hello + i, 1);
     if (i % 8 == 0)
       sftest_tcp_run_for(0.002);
   }
-  hear(fd, &challenge, sizeof challenge);
+  sftest_tcp_hear(fd, &challenge, sizeof challenge);
   sfd_tcp_proof_make(&proof, &key, &hello, &challenge);
   uint8_t message[sizeof proof + 8];
   memcpy(message, &proof, sizeof proof);
   for (uint64_t i = 0; i < 8; i++)
     message[sizeof proof + i] = sftest_tcp_content(1, 0, i);
-  say(fd, message, sizeof message);
+  sftest_tcp_say(fd, message, sizeof message);
   sftest_tcp_run_for(0.1);
   ck_assert(sftest_tcp_end(0, 1)->up);
   ck_assert_uint_eq(sftest_tcp_end(0, 1)->got, 8);
@@ -226,10 +186,10 @@ static int take_attempt(void)
   sftest_tcp_run_for(0.02);
   int fd = accept(sftest_tcp.listen_fds[1], NULL, NULL);
   ck_assert_int_ge(fd, 0);
-  hear(fd, &hello, sizeof hello);
+  sftest_tcp_hear(fd, &hello, sizeof hello);
   sfd_tcp_challenge_make(&challenge, &key, &hello);
-  say(fd, &challenge, sizeof challenge);
-  hear(fd, &proof, sizeof proof);
+  sftest_tcp_say(fd, &challenge, sizeof challenge);
+  sftest_tcp_hear(fd, &proof, sizeof proof);
   ck_assert(sfd_tcp_proof_is_true(&proof, &key, &hello, &challenge));
   return fd;
 }
@@ -262,26 +222,26 @@ START_TEST(stream_is_replaced_by_a_later_connection_only)
   int other = begin_proof(&proof);
   int attempt = take_attempt();
   if (_i == 0)
-    say(other, &proof, sizeof proof);
+    sftest_tcp_say(other, &proof, sizeof proof);
   sftest_tcp_run_for(0.05);
   ck_assert(is_open(other));
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 0);
-  say(attempt, &verdict, sizeof verdict);
+  sftest_tcp_say(attempt, &verdict, sizeof verdict);
   if (_i == 1) {
     sftest_tcp_run_for(0.05);
     send(other, &proof, sizeof proof, MSG_NOSIGNAL);
   }
-  expect_thrown_out(other, 1);
+  sftest_tcp_expect_thrown_out(other, 1);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 1);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->ndowns, 0);
 
   other = begin_proof(&proof);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->ndowns, 0);
-  say(other, &proof, sizeof proof);
-  hear(other, &heard, sizeof heard);
+  sftest_tcp_say(other, &proof, sizeof proof);
+  sftest_tcp_hear(other, &heard, sizeof heard);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 2);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->ndowns, 1);
-  expect_thrown_out(attempt, 1);
+  sftest_tcp_expect_thrown_out(attempt, 1);
   close(other);
   sftest_tcp_run_until(is_down_at_0, 1);
   sftest_tcp_close_all();
@@ -295,11 +255,11 @@ START_TEST(nothing_is_said_before_the_verdict)
   create_alone();
   int other = begin_proof(&proof);
   int attempt = take_attempt();
-  say(other, &proof, sizeof proof);
+  sftest_tcp_say(other, &proof, sizeof proof);
   sftest_tcp_run_for(0.05);
   ck_assert(is_open(other));
-  say(other, "x", 1);
-  expect_thrown_out(other, 1);
+  sftest_tcp_say(other, "x", 1);
+  sftest_tcp_expect_thrown_out(other, 1);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 0);
   close(attempt);
   sftest_tcp_close_all();
@@ -308,32 +268,15 @@ END_TEST
 
 /* ---- Peers that do not fit ---- */
 
-static void create_pair(const sfd_tcp_options_t *zero, const sfd_tcp_options_t *one)
-{
-  sftest_tcp_create(0, zero);
-  sftest_tcp_create(1, one);
-}
-
-static void expect_failure(int node, int peer, sf_status_t status, const char *words)
-{
-  const sftest_tcp_end_t *end = sftest_tcp_end(node, peer);
-  for (double limit = sftest_tcp_now_s() + 5; end->ndowns == 0 && sftest_tcp_now_s() < limit;)
-    sftest_tcp_run_for(0.01);
-  ck_assert_int_eq(end->ndowns, 1);
-  ck_assert_int_eq(end->nups, 0);
-  ck_assert_msg(end->status == status && strstr(end->detail, words) != NULL, "%d: %s", end->status, end->detail);
-  ck_assert_int_eq(sftest_tcp_end(peer, node)->nups, 0);
-}
-
 START_TEST(peer_with_another_key)
 {
   sfd_tcp_options_t zero = sftest_tcp_options(0, 2), one = sftest_tcp_options(1, 2);
   one.key_file = sftest_tcp.other_key_file;
-  create_pair(&zero, &one);
+  sftest_tcp_create_pair(&zero, &one);
   sftest_tcp_connect(0, 1);
   sftest_tcp_connect(1, 0);
-  expect_failure(0, 1, SF_ERR_PERM, "key");
-  expect_failure(1, 0, SF_ERR_PERM, "key");
+  sftest_tcp_expect_failure(0, 1, SF_ERR_PERM, "key");
+  sftest_tcp_expect_failure(1, 0, SF_ERR_PERM, "key");
   sftest_tcp_close_all();
 }
 END_TEST
@@ -345,9 +288,9 @@ START_TEST(peer_with_a_longer_list)
   sfd_tcp_options_t one = sftest_tcp_options(1, 2);
   sftest_tcp_create(1, &one);
   sftest_tcp_connect(0, 1);
-  expect_failure(0, 1, SF_ERR_ARG, "number of nodes");
+  sftest_tcp_expect_failure(0, 1, SF_ERR_ARG, "number of nodes");
   sftest_tcp_connect(1, 0);
-  expect_failure(1, 0, SF_ERR_ARG, "number of nodes");
+  sftest_tcp_expect_failure(1, 0, SF_ERR_ARG, "number of nodes");
   sftest_tcp_close_all();
 }
 END_TEST
@@ -358,7 +301,7 @@ START_TEST(peer_with_another_number)
   sftest_tcp_create(0, &zero);
   sftest_tcp_create(1, &other); /* listens where node 1 should */
   sftest_tcp_connect(0, 1);
-  expect_failure(0, 1, SF_ERR_ARG, "another node");
+  sftest_tcp_expect_failure(0, 1, SF_ERR_ARG, "another node");
   sftest_tcp_close_all();
 }
 END_TEST
@@ -388,10 +331,10 @@ START_TEST(peer_of_another_version)
   int fd = sftest_tcp_stranger(0);
   sfd_tcp_hello_make(&hello, 1, 0, 2);
   hello.version++;
-  say(fd, &hello, sizeof hello);
-  hear(fd, &challenge, sizeof challenge);
+  sftest_tcp_say(fd, &hello, sizeof hello);
+  sftest_tcp_hear(fd, &challenge, sizeof challenge);
   ck_assert_uint_eq(challenge.refusal, SFD_TCP_OTHER_VERSION);
-  expect_thrown_out(fd, 1);
+  sftest_tcp_expect_thrown_out(fd, 1);
   sftest_tcp_close_all();
 }
 END_TEST
@@ -427,7 +370,7 @@ START_TEST(peer_that_is_no_daemon)
       fd = -1;
     }
   }
-  expect_failure(0, 1, cases[_i].status, cases[_i].words);
+  sftest_tcp_expect_failure(0, 1, cases[_i].status, cases[_i].words);
   sftest_tcp_close_all();
   if (fd >= 0)
     close(fd);

@@ -1,0 +1,106 @@
+#!/bin/bash
+# Daemons that prove by MUNGE that they belong, with a munged of the test's own: a job over two that do, one that can't
+# be over two with different MUNGE keys, and what sfd says to options that do not go together. Needs BUILD.
+set -u
+BUILD=$(realpath "${BUILD:?the build directory}")
+munged=/usr/sbin/munged
+lacks=
+[ -x $munged ] || lacks="no $munged"
+[ -e "$BUILD/libsfd_munge.so" ] || lacks="built without libmunge-dev"
+[ -x "$BUILD/examples/hello" ] || lacks="the examples are not built"
+[ -z "$lacks" ] || { echo "skipped: $lacks"; exit 77; }
+
+work=$(mktemp -d /tmp/munge-test.XXXXXX)
+chmod 711 "$work" # munged insists: everybody is to reach its socket
+pids=()
+clean_up() {
+  kill "${pids[@]}" 2>/dev/null
+  wait "${pids[@]}" 2>/dev/null
+  rm -rf "$work"
+}
+trap clean_up EXIT
+fail() {
+  echo "FAILED: $*"
+  head -50 "$work"/*.log
+  exit 1
+}
+
+# await FILE: it comes, as long as the last process that was started lives.
+await() {
+  until [ -S "$1" ]; do
+    kill -0 "${pids[-1]}" 2>/dev/null || fail "no $1"
+    sleep 0.02
+  done
+}
+
+start_munged() {
+  head -c 64 /dev/zero | tr '\0' "$1" >"$work/$1.key"
+  chmod 600 "$work/$1.key"
+  $munged --foreground --socket="$work/$1.socket" --key-file="$work/$1.key" --pid-file="$work/$1.pid" \
+    --seed-file="$work/$1.seed" --log-file=/dev/null >/dev/null 2>"$work/munged-$1.log" &
+  pids+=($!)
+  await "$work/$1.socket"
+}
+
+# An address that nobody else has chosen.
+address=127.77.$((RANDOM % 256)).$((1 + RANDOM % 254))
+
+# start_sfd PAIR NODE OPTION...
+start_sfd() {
+  local pair=$1 node=$2
+  shift 2
+  "$BUILD/sfd" --socket "$work/$pair$node.sock" --fabric tcp --peers "$address:741$pair,$address:742$pair" \
+    --node "$node" --calibrate no "$@" 2>"$work/sfd-$pair$node.log" &
+  pids+=($!)
+  await "$work/$pair$node.sock"
+}
+
+# run_job PAIR: four ranks, two at each of its daemons; their output, in order.
+run_job() {
+  local rank ranks=() status=0
+  for rank in 0 1 2 3; do
+    SF_SOCKET=$work/$1$((rank % 2)).sock SF_JOB=munge SF_RANK=$rank SF_SIZE=4 "$BUILD/examples/hello" \
+      >"$work/rank-$rank.log" 2>&1 &
+    ranks+=($!)
+  done
+  for rank in "${ranks[@]}"; do
+    wait "$rank" || status=1
+  done
+  cat "$work"/rank-?.log
+  return $status
+}
+
+start_munged a
+start_munged b
+
+start_sfd 1 0 --peer-auth munge --munge-socket "$work/a.socket"
+start_sfd 1 1 --munge-socket "$work/a.socket" # as no key file is given
+out=$(run_job 1) || fail "the job over two daemons: $out"
+[ "$(grep -c 'saw' <<<"$out")" -eq 4 ] || fail "the ranks' output: $out"
+
+start_sfd 2 0 --peer-auth munge --munge-socket "$work/a.socket"
+start_sfd 2 1 --peer-auth munge --munge-socket "$work/b.socket"
+! out=$(SF_TIMEOUT_MS=1000 run_job 2) || fail "a job over two MUNGE keys: $out"
+grep -q 'node [01] was not to be reached' <<<"$out" || fail "what the ranks are told: $out"
+for ((looks = 0; ; looks++)); do
+  ! grep -q "node [01] (tcp $address:74[12]2) .*the MUNGE keys of the hosts differ" "$work"/sfd-2?.log || break
+  [ $looks -lt 200 ] || fail "what the daemons say"
+  sleep 0.1
+done
+
+# expect WORDS OPTION...: a daemon that does not start, and says why.
+expect() {
+  local words=$1 out
+  shift
+  ! out=$("$BUILD/sfd" --socket "$work/no.sock" --fabric tcp --peers "$address:7413" --node 0 "$@" 2>&1) ||
+    fail "sfd $*: it ran"
+  grep -q "$words" <<<"$out" || fail "sfd $*: $out"
+}
+expect 'key or munge expected, "none" found' --peer-auth none
+expect 'peer-key must be given' --peer-auth key
+expect 'peer-auth says munge' --peer-auth munge --peer-key "$work/a.key"
+expect "$work/nowhere" --peer-auth munge --munge-socket "$work/nowhere"
+mkdir "$work/empty"
+expect 'needs option peer-key, or MUNGE: .*libsfd_munge' --plugin-dir "$work/empty"
+expect 'libsfd_munge' --peer-auth munge --plugin-dir "$work/empty"
+exit 0

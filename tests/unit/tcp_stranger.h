@@ -1,0 +1,22 @@
+/* Who says by hand what a peer of a tcp fabric would say, and how peers find that they do not fit; for tests. */
+#ifndef SFTEST_TCP_STRANGER_H
+#define SFTEST_TCP_STRANGER_H
+
+#include <stddef.h>
+
+#include "tests/unit/tcp_cluster.h"
+
+/* Sends all of it, or reads that much of the answer while the loop runs. */
+void sftest_tcp_say(int fd, const void *bytes, size_t size);
+void sftest_tcp_hear(int fd, void *bytes, size_t size);
+
+/* The fabric ends the connection within that time, without being told to wait for it. Closes the descriptor. */
+void sftest_tcp_expect_thrown_out(int fd, double limit_s);
+
+/* Nodes 0 and 1. */
+void sftest_tcp_create_pair(const sfd_tcp_options_t *zero, const sfd_tcp_options_t *one);
+
+/* The node's attempt to connect to the peer fails, once, with these words, and there is no stream on either side. */
+void sftest_tcp_expect_failure(int node, int peer, sf_status_t status, const char *words);
+
+#endif
