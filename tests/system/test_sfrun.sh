@@ -295,7 +295,8 @@ FAKE_MPI="something else" run --mpirun "$work/mpirun" -n 1 true
 expect_out "unknown MPI" "<-n>"$'\n'"<1>"$'\n'"<true>"$'\n'"yield="
 expect_err "unknown MPI" "can't be told"
 
-# What was told to end is no success, even if mpirun says so; what mpirun says otherwise stands.
+# What was told to end is no success, even if mpirun says so, and its ways to say that it was told to end become one;
+# what it says otherwise stands.
 while read -r signal status expected; do
   export FAKE_STATUS=$status
   start --mpirun "$work/waiting-mpirun" -n 1 true
@@ -309,8 +310,12 @@ TERM 0 143
 INT 0 130
 HUP 0 129
 USR1 0 0
+USR1 1 1
 TERM 7 7
-TERM 1 1
+TERM 1 143
+TERM 15 143
+INT 2 130
+INT 15 15
 END
 
 # ---- The MPIs that are there ----
@@ -336,6 +341,14 @@ with_mpi() { # PATH VARIABLE-OF-RANK VARIABLE-OF-SIZE
   collect
   [ $rc -ne 0 ] || fail "$1: SIGTERM"
   expect_clean "$1: SIGTERM"
+  for signal in TERM INT; do # ranks that leave it to mpirun
+    start --mpirun "$1" -n 2 sh -c "echo >>'$work/ranks'; exec sleep 60"
+    eventually has_lines "$work/ranks" 2 || fail "$1: ranks don't start"
+    kill -s $signal $pid
+    collect
+    expect_rc "$1: told to end by SIG$signal" $((128 + $(kill -l $signal)))
+    expect_clean "$1: told to end by SIG$signal"
+  done
   start --mpirun "$1" -n 2 "$work/rank"
   eventually has_lines "$work/ranks" 2 || fail "$1: ranks don't start"
   kill -9 $pid

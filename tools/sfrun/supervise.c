@@ -74,6 +74,13 @@ static int32_t reap(sfrun_children_t *children, sfrun_daemons_t *daemons)
   return nleft;
 }
 
+/* What mpirun returns because it was told to end, and not because of what its ranks returned: Open MPI's 1, Hydra's 0,
+ * the bare number of the signal, or what it gives when it writes to processes that have gone. */
+static bool is_told_to_end(int code, int signal)
+{
+  return code == 0 || code == 1 || code == signal || code == 128 + SIGPIPE;
+}
+
 int sfrun_supervise(sfrun_children_t *children, sfrun_daemons_t *daemons, int signal_fd)
 {
   int64_t deadline_ms = 0;
@@ -100,8 +107,7 @@ int sfrun_supervise(sfrun_children_t *children, sfrun_daemons_t *daemons, int si
           ending = (int)info.ssi_signo;
       }
   }
-  /* Hydra's mpirun may return 0 though its ranks failed when they were told to end. */
-  if (!children->are_ranks && children->code == 0 && ending != 0)
+  if (!children->are_ranks && ending != 0 && is_told_to_end(children->code, ending))
     return 128 + ending;
   return children->code;
 }
