@@ -39,7 +39,10 @@ start_munged() {
   $munged --foreground --socket="$work/$1.socket" --key-file="$work/$1.key" --pid-file="$work/$1.pid" \
     --seed-file="$work/$1.seed" --log-file=/dev/null >/dev/null 2>"$work/munged-$1.log" &
   pids+=($!)
-  await "$work/$1.socket"
+  until [ -S "$work/$1.socket" ]; do
+    kill -0 "${pids[-1]}" 2>/dev/null || { echo "skipped: $munged: $(tail -n 1 "$work/munged-$1.log")"; exit 77; }
+    sleep 0.02
+  done
 }
 
 # An address that nobody else has chosen.

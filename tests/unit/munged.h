@@ -10,7 +10,7 @@ typedef struct sftest_munged {
   char socket[80];
 } sftest_munged_t;
 
-/* NULL, or why there is none: munged is not installed. */
+/* NULL, or why there can be none: munged is not installed, or does not start here. */
 const char *sftest_munged_lacks(void);
 
 /* Starts it with a key made of that byte; returns when its socket is there. */
