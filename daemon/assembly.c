@@ -135,13 +135,13 @@ static void on_timeout(uv_timer_t *timer)
   sfd_assembly_t *assembly = timer->data;
   char missing[SFD_TEXT_SIZE / 2], text[SFD_TEXT_SIZE];
   int32_t nmissing = assembly->size - assembly->ncame;
+  int32_t first = sfd_home_first(assembly->server, assembly->uid, assembly->name);
   sfd_text_ranges(missing, sizeof missing, assembly->size, is_missing, assembly);
   snprintf(text, sizeof text, "%d of %d ranks of job \"%.64s\" did not come in time: rank%s %s", nmissing,
            assembly->size, assembly->name, nmissing > 1 ? "s" : "", missing);
   if (position_of(assembly) > 0)
-    sfd_text_append(text, sizeof text, "; node %d assembled the job because node %d was not to be reached",
-                    sfd_network_node(assembly->server),
-                    sfd_home_first(assembly->server, assembly->uid, assembly->name));
+    sfd_text_append(text, sizeof text, "; node %d assembled the job because node %d was not to be reached (%.200s)",
+                    sfd_network_node(assembly->server), first, sfd_network_why_lost(assembly->server, first));
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
   refuse_all(assembly, SF_ERR_TIMEOUT, text);
 }

@@ -35,6 +35,12 @@ typedef struct sfd_refused_send {
   sf_status_t status;
 } sfd_refused_send_t;
 
+/* A node that was lost. */
+typedef struct sfd_loss {
+  uint64_t ms;  /* when, the last time; 0: never */
+  char *detail; /* why; NULL: never, or there was no memory for it */
+} sfd_loss_t;
+
 struct sfd_network {
   sfd_server_t *server;
   sfd_channels_t *channels;
@@ -43,7 +49,7 @@ struct sfd_network {
   sfd_refused_send_t *refused;
   void (*closed)(sfd_server_t *server);
   uint64_t lazy_since_ns; /* 0: nothing waits to go with something else */
-  uint64_t lost_ms[];     /* by node: when it was last lost; 0: never */
+  sfd_loss_t losses[];    /* by node */
 };
 
 /* ---- Control messages -------------------------------------------------------------------------------------------- */
@@ -186,10 +192,17 @@ static void on_lost(void *owner, int32_t node, const sfd_message_head_t *head)
     sfd_trunks_data_lost(server, node);
 }
 
+static void note_loss(sfd_loss_t *loss, uint64_t now_ms, const char *detail)
+{
+  loss->ms = now_ms;
+  free(loss->detail);
+  loss->detail = strdup(detail);
+}
+
 static void on_down(void *owner, int32_t node, sf_status_t status, const char *detail)
 {
   sfd_network_t *network = owner;
-  network->lost_ms[node] = uv_now(network->server->loop);
+  note_loss(&network->losses[node], uv_now(network->server->loop), detail);
   sfd_early_forget(&network->early, node);
   sfd_remotes_node_lost(network->server, node, detail);
   bool needed = sfd_jobs_node_lost(network->server, node, detail);
@@ -310,9 +323,15 @@ int32_t sfd_network_nnodes(const sfd_server_t *server)
 bool sfd_network_is_lost(const sfd_server_t *server, int32_t node)
 {
   const sfd_network_t *network = server->network;
-  return network != NULL && network->lost_ms[node] != 0 &&
-         uv_now(server->loop) - network->lost_ms[node] < LOST_FOR_MS &&
+  return network != NULL && network->losses[node].ms != 0 &&
+         uv_now(server->loop) - network->losses[node].ms < LOST_FOR_MS &&
          sfd_channel_state(network->channels, node) != SFD_CHANNEL_OPEN;
+}
+
+const char *sfd_network_why_lost(const sfd_server_t *server, int32_t node)
+{
+  const char *detail = server->network != NULL ? server->network->losses[node].detail : NULL;
+  return detail != NULL ? detail : "never lost";
 }
 
 size_t sfd_network_kept_bytes(const sfd_server_t *server)
@@ -336,7 +355,7 @@ static uint64_t first_id(void)
 sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, sfd_network_t **network_p)
 {
   sf_status_t status = SF_ERR_NOMEM;
-  sfd_network_t *network = calloc(1, sizeof *network + (size_t)fabric->nnodes * sizeof network->lost_ms[0]);
+  sfd_network_t *network = calloc(1, sizeof *network + (size_t)fabric->nnodes * sizeof network->losses[0]);
   server->arriving = calloc((size_t)fabric->nnodes, sizeof *server->arriving);
   if (network == NULL || server->arriving == NULL) {
     sfshm_error(SF_ERR_NOMEM, "no memory for a network of %d nodes", fabric->nnodes);
@@ -449,6 +468,8 @@ void sfd_network_destroy(sfd_network_t *network)
   if (network == NULL)
     return;
   run_refused(network);
+  for (int32_t node = 0; node < sfd_channels_nnodes(network->channels); node++)
+    free(network->losses[node].detail);
   sfd_early_free(&network->early);
   sfd_channels_destroy(network->channels);
   free(network->server->arriving);

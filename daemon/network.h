@@ -51,6 +51,9 @@ size_t sfd_network_kept_bytes(const sfd_server_t *server);
 /* Whether a node was lost in the last minute and is not back, as far as this one knows. */
 bool sfd_network_is_lost(const sfd_server_t *server, int32_t node);
 
+/* Why it was last lost, with its name; "never lost" if it was not. */
+const char *sfd_network_why_lost(const sfd_server_t *server, int32_t node);
+
 /* For sfctl; NULL if the daemon is alone. */
 const sfd_channels_t *sfd_network_channels(const sfd_server_t *server);
 
