@@ -61,6 +61,7 @@ static void *listen_for_alerts(void *argument)
     sfproto_incoming_free(&incoming);
   }
   /* Also the end of sf_finalize comes here: then nobody looks any more. */
+  atomic_store(&context->daemon_gone, true);
   sfc_context_fail(context, SF_ERR_DAEMON_LOST, "sfd has closed the connection or died");
   return NULL;
 }

@@ -68,6 +68,7 @@ struct sf_context {
   int32_t nexpected;                   /* graphs in the making whose numbers are not known */
   sfc_early_failure_t *early_failures; /* of these, perhaps */
   sfc_retiring_t *retiring;            /* lanes of destroyed graphs, until nobody touches them any more */
+  _Atomic bool daemon_gone;            /* whatever failed first */
   _Atomic int failed;                  /* sf_status_t; why nothing of the job can go on */
   char failure_detail[512];            /* written before failed */
   sf_group_t world;

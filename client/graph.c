@@ -61,6 +61,16 @@ void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *de
     sfc_graph_fail(multi, status, detail);
 }
 
+void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent)
+{
+  pthread_mutex_lock(&graph->context->lock);
+  graph->parent = parent;
+  pthread_mutex_unlock(&graph->context->lock);
+  int failed = atomic_load_explicit(&graph->failed, memory_order_acquire); /* before the listener knew the parent */
+  if (parent != NULL && failed != SF_OK)
+    sfc_graph_fail(parent, (sf_status_t)failed, graph->failure_detail);
+}
+
 void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
 {
   pthread_mutex_lock(&context->lock);

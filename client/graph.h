@@ -133,9 +133,9 @@ struct sf_graph {
   struct sfc_plan *plan;
   sfshm_region_t *lists; /* edge lists in use: the own one and those of the leaf ranks */
   int32_t nlists;
-  struct sfc_origin *origin;        /* the edges as given */
-  struct sfc_multi *multi;          /* what has been found out about them; NULL: nothing yet */
-  sf_graph_t *parent;               /* of which this is the multi-graph; written under the context's lock */
+  struct sfc_origin *origin; /* the edges as given */
+  struct sfc_multi *multi;   /* what has been found out about them; NULL: nothing yet */
+  sf_graph_t *parent; /* of which this is the multi-graph, or carries streams; written under the context's lock */
   struct sfc_composite *composites; /* not in use, kept for the next operation */
   sf_graph_t *next;                 /* in the context's list */
 };
@@ -148,6 +148,9 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail);
 
 /* The same with its multi-graph, or the graph of which it is one. The thread that uses the graph. */
 void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail);
+
+/* Two graphs that fail together, one being part of what the other one is to the application; NULL: not any more. */
+void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent);
 
 /* What the daemon says of graphs, by number. The listener. */
 void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);

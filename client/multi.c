@@ -265,19 +265,6 @@ static sf_status_t connect_slots(sf_status_t before, sf_graph_t *graph, const in
   return status;
 }
 
-/* The listener reads it under the lock. */
-static void set_parent(sf_graph_t *multi, sf_graph_t *parent)
-{
-  pthread_mutex_lock(&multi->context->lock);
-  multi->parent = parent;
-  if (parent != NULL)
-    atomic_store_explicit(&multi->counts->multi_of, parent->number, memory_order_relaxed);
-  pthread_mutex_unlock(&multi->context->lock);
-  int failed = atomic_load_explicit(&multi->failed, memory_order_acquire); /* before the listener knew the parent */
-  if (parent != NULL && failed != SF_OK)
-    sfc_graph_fail(parent, (sf_status_t)failed, multi->failure_detail);
-}
-
 static sf_status_t make_graph(sf_graph_t *graph)
 {
   const sfc_ranks_t *leaves;
@@ -296,7 +283,8 @@ static sf_status_t make_graph(sf_graph_t *graph)
   free(slots);
   if (status != SF_OK)
     return status;
-  set_parent(multi->graph, graph);
+  atomic_store_explicit(&multi->graph->counts->multi_of, graph->number, memory_order_relaxed);
+  sfc_graph_set_parent(multi->graph, graph);
   sf_graph_t *edges = multi->edges;
   multi->edges = NULL;
   return sf_graph_destroy(edges);
@@ -439,7 +427,7 @@ void sfc_multi_destroy(sf_graph_t *graph)
   if (multi == NULL)
     return;
   if (multi->graph != NULL)
-    set_parent(multi->graph, NULL);
+    sfc_graph_set_parent(multi->graph, NULL);
   (void)sf_graph_destroy(multi->graph); /* none is in flight */
   (void)sf_graph_destroy(multi->edges);
 }

@@ -6,6 +6,8 @@
 #include "client/operation.h"
 #include "client/progress.h"
 #include "client/request.h"
+#include "client/streams_move.h"
+#include "client/streams_nodes.h"
 #include "client/streams_room.h"
 #include "client/transfer.h"
 #include "client/type.h"
@@ -13,121 +15,17 @@
 
 #define NAME "operation on a stream"
 
-/* ---- Moving data ------------------------------------------------------------------------------------------------- */
-
-/* One scatter, as the kernels of hosts and devices take it. */
-typedef struct move {
-  sfshm_unit_t unit;
-  sfshm_op_t op;
-  sfshm_pattern_t from_pattern;
-  const char *from;
-  sfshm_pattern_t to_pattern;
-  char *to;
-  int64_t n;
-} move_t;
-
-static void run_on_host(void *argument)
-{
-  const move_t *move = argument;
-  sfshm_kernels_find(move->unit, move->op)
-      ->scatter(move->unit, &move->from_pattern, 0, move->from, &move->to_pattern, move->to, 0, move->n);
-}
-
-static sf_status_t run(const sfc_streams_t *streams, bool on_host, const move_t *move)
-{
-  if (move->n == 0)
-    return SF_OK;
-  if (on_host)
-    return streams->ops->call(streams->device, run_on_host, move, sizeof *move);
-  return streams->ops->scatter(streams->device, move->unit, move->op, &move->from_pattern, 0, move->from,
-                               &move->to_pattern, move->to, 0, move->n);
-}
-
-static char *seen_by(sfc_seen_t place, bool host)
-{
-  return host ? place.host : place.device;
-}
-
-/* What the link sends, to a slot. */
-static sf_status_t pack(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_link_t *link,
-                        const sfc_lane_t *lane, sfc_seen_t slot)
-{
-  bool bcast = streamed->operation == SFSHM_BCAST;
-  int64_t n = sfc_link_count(link, streamed->operation);
-  move_t move = {.unit = streamed->unit,
-                 .op = SFSHM_OP_REPLACE,
-                 .from_pattern = bcast ? link->value_root : link->leaf,
-                 .from = streamed->source,
-                 .to_pattern = sfshm_pattern_contiguous(0, n),
-                 .to = seen_by(slot, streamed->source_on_host),
-                 .n = n};
-  sfc_streams_watch_work(streams, streamed, lane,
-                         streamed->source_on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_TO_HOST);
-  return run(streams, streamed->source_on_host, &move);
-}
-
-/* From a slot to where the link's edges lead: first as many as there are values, then the extra ones. */
-static sf_status_t unpack(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_link_t *link,
-                          const sfc_lane_t *lane, sfc_seen_t slot)
-{
-  bool bcast = streamed->operation == SFSHM_BCAST;
-  const char *packed = seen_by(slot, streamed->target_on_host);
-  move_t move = {.unit = streamed->unit,
-                 .op = streamed->op,
-                 .from_pattern = sfshm_pattern_contiguous(0, link->nvalues),
-                 .from = packed,
-                 .to_pattern = bcast ? link->leaf : link->value_root,
-                 .to = streamed->target,
-                 .n = link->nvalues};
-  sfc_streams_watch_work(streams, streamed, lane,
-                         streamed->target_on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_FROM_HOST);
-  sf_status_t status = run(streams, streamed->target_on_host, &move);
-  move.n = link->extra_value.n;
-  move.from_pattern = bcast ? link->extra_value : sfshm_pattern_contiguous(0, move.n);
-  move.from = bcast ? packed : packed + (size_t)link->nvalues * sfshm_unit_size(streamed->unit);
-  move.to_pattern = bcast ? link->extra_leaf : link->extra_root;
-  return status == SF_OK ? run(streams, streamed->target_on_host, &move) : status;
-}
-
-/* Edges that never leave the rank; by way of a slot if one end of them is on the host. */
-static sf_status_t do_self(const sfc_streams_t *streams, const sf_streamed_t *streamed)
-{
-  const sfc_link_t *link = &streams->graph->self;
-  if (link->nedges == 0)
-    return SF_OK;
-  if (streamed->source_on_host != streamed->target_on_host) {
-    sf_status_t status = pack(streams, streamed, link, NULL, streams->room.self_slot);
-    return status == SF_OK ? unpack(streams, streamed, link, NULL, streams->room.self_slot) : status;
-  }
-  sfshm_paths_t paths = sfc_link_paths(link, streamed->operation);
-  move_t move = {.unit = streamed->unit,
-                 .op = streamed->op,
-                 .from_pattern = paths.from,
-                 .from = streamed->source,
-                 .to_pattern = paths.to,
-                 .to = streamed->target,
-                 .n = link->nvalues};
-  sfc_streams_watch_work(streams, streamed, NULL,
-                         streamed->source_on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_WITHIN);
-  sf_status_t status = run(streams, streamed->source_on_host, &move);
-  move.from_pattern = paths.extra_from;
-  move.to_pattern = paths.extra_to;
-  move.n = link->extra_value.n;
-  return status == SF_OK ? run(streams, streamed->source_on_host, &move) : status;
-}
-
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
 /* A word of an area: for the host, and for devices. */
 static sfc_seen_t word_of(sfc_seen_t area, const _Atomic uint32_t *word)
 {
-  return (sfc_seen_t){area.host + ((const char *)word - area.host), area.device + ((const char *)word - area.host)};
+  return sfc_seen_behind(area, (size_t)((const char *)word - area.host));
 }
 
 static sfc_seen_t slot_of(sfc_seen_t area, size_t slot_bytes, uint32_t message)
 {
-  size_t offset = sizeof(sfc_stream_area_t) + message % SF_STREAMS_IN_FLIGHT * slot_bytes;
-  return (sfc_seen_t){area.host + offset, area.device + offset};
+  return sfc_seen_behind(area, sizeof(sfc_stream_area_t) + message % SF_STREAMS_IN_FLIGHT * slot_bytes);
 }
 
 static sf_status_t raise_word(const sfc_streams_t *streams, sfc_seen_t word, uint32_t value)
@@ -137,6 +35,8 @@ static sf_status_t raise_word(const sfc_streams_t *streams, sfc_seen_t word, uin
 
 static sf_status_t send(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
+  if (i >= streams->nlanes)
+    return sfc_nodes_send(streams->nodes, streamed, i);
   const sfc_stream_way_t *way = &streams->room.ways[i];
   const sfc_lane_t *of_graph = &streams->graph->lanes[i];
   const sfc_link_t *link = streamed->operation == SFSHM_BCAST ? &of_graph->as_root : &of_graph->as_leaf;
@@ -147,22 +47,24 @@ static sf_status_t send(const sfc_streams_t *streams, const sf_streamed_t *strea
   sf_status_t status =
       streams->ops->await(streams->device, word_of(way->area, ack).device, message - SF_STREAMS_IN_FLIGHT);
   if (status == SF_OK)
-    status = pack(streams, streamed, link, of_graph, slot_of(way->peer_area, way->peer_slot_bytes, message));
+    status = sfc_move_pack(streams, streamed, link, of_graph, slot_of(way->peer_area, way->peer_slot_bytes, message));
   return status == SF_OK ? raise_word(streams, word_of(way->peer_area, ready), message) : status;
 }
 
 static sf_status_t receive(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
+  if (i >= streams->nlanes)
+    return sfc_nodes_receive(streams->nodes, streamed, i);
   const sfc_stream_way_t *way = &streams->room.ways[i];
   const sfc_lane_t *of_graph = &streams->graph->lanes[i];
-  uint32_t message = streamed->messages[i];
+  uint32_t message = (uint32_t)streamed->messages[i];
   const _Atomic uint32_t *ready = &sfc_stream_area(way->area)->ready;
   const _Atomic uint32_t *ack = &sfc_stream_area(way->peer_area)->acks[message % SF_STREAMS_IN_FLIGHT];
   sfc_streams_watch_work(streams, streamed, of_graph, SFSHM_TRACE_WORK_AWAIT);
   sf_status_t status = streams->ops->await(streams->device, word_of(way->area, ready).device, message);
   if (status == SF_OK)
-    status = unpack(streams, streamed, sfc_lane_incoming(of_graph, streamed->operation), of_graph,
-                    slot_of(way->area, way->slot_bytes, message));
+    status = sfc_move_unpack(streams, streamed, sfc_lane_incoming(of_graph, streamed->operation), of_graph,
+                             slot_of(way->area, way->slot_bytes, message));
   return status == SF_OK ? raise_word(streams, word_of(way->peer_area, ack), message) : status;
 }
 
@@ -210,6 +112,8 @@ static sf_status_t compare_calls(sfc_streams_t *streams, uint64_t called)
   }
   for (int32_t i = 0; i < streams->nlanes && status == SF_OK; i++)
     status = compare_call(streams, i, call, called);
+  if (status == SF_OK && streams->nodes != NULL)
+    status = sfc_nodes_compare(streams->nodes, called | (streams->ncalls & SFSHM_DESC_SEQUENCE_MASK));
   if (status != SF_OK)
     sfc_graph_fail_everywhere(streams->graph, status, sfshm_error_detail());
   return status == SF_OK ? SF_OK : sfc_graph_failure(streams->graph);
@@ -302,6 +206,8 @@ static sf_status_t finish_call(sfc_streams_t *streams, sf_status_t status)
   }
   if (status != SF_OK)
     sfc_graph_fail_everywhere(streams->graph, status, streams->plugin->detail());
+  if (streams->nodes != NULL)
+    sfc_nodes_watch(streams->nodes);
   atomic_store(&streams->is_calling, false);
   return status == SF_OK ? SF_OK : sfc_graph_failure(streams->graph);
 }
@@ -322,8 +228,11 @@ static sf_status_t give_sends(sfc_streams_t *streams, sf_streamed_t *streamed)
   sf_status_t status = SF_OK;
   for (int32_t i = 0; i < graph->nreceivers[operation]; i++) {
     int32_t lane = (int32_t)(graph->receivers[operation][i] - graph->lanes);
-    streamed->messages[lane] = atomic_fetch_add(&streams->lanes[lane].nreceived, 1) + 1;
+    if (lane < streams->nlanes)
+      streamed->messages[lane] = atomic_fetch_add(&streams->lanes[lane].nreceived, 1) + 1;
   }
+  if (streams->nodes != NULL)
+    sfc_nodes_expect(streams->nodes, streamed);
   for (int32_t i = 0; i < graph->nsenders[operation] && status == SF_OK; i++)
     status = send(streams, streamed, (int32_t)(graph->senders[operation][i] - graph->lanes));
   return status;
@@ -370,6 +279,7 @@ static sf_status_t begin(const asked_t *asked, void *stream, sf_streamed_t **str
   if (status == SF_OK)
     status = start_call(streams);
   if (status == SF_OK) {
+    streamed->match = called | (streams->ncalls & SFSHM_DESC_SEQUENCE_MASK);
     sfc_streams_watch_begin(streams, streamed, called);
     status = give_sends(streams, streamed);
     sfc_streams_watch_begun(streams, streamed);
@@ -392,10 +302,11 @@ static sf_status_t give_receives(const sfc_streams_t *streams, const sf_streamed
   sf_status_t status = SF_OK;
   if (streamed->operation == SFSHM_REDUCE) {
     for (int32_t i = 0; i < nturns && status == SF_OK; i++)
-      status = turns[i].lane == SFC_SELF_TURN ? do_self(streams, streamed) : receive(streams, streamed, turns[i].lane);
+      status =
+          turns[i].lane == SFC_SELF_TURN ? sfc_move_self(streams, streamed) : receive(streams, streamed, turns[i].lane);
     return status;
   }
-  status = do_self(streams, streamed);
+  status = sfc_move_self(streams, streamed);
   for (int32_t i = 0; i < graph->nreceivers[SFSHM_BCAST] && status == SF_OK; i++)
     status = receive(streams, streamed, (int32_t)(graph->receivers[SFSHM_BCAST][i] - graph->lanes));
   return status;
@@ -468,6 +379,8 @@ static sf_status_t judge(sf_graph_t *graph, sf_status_t status)
 {
   if (status != SF_OK)
     sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
+  else if (graph->streams->nodes != NULL)
+    sfc_nodes_judge(graph->streams->nodes);
   return sfc_graph_failure(graph);
 }
 

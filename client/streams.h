@@ -7,7 +7,7 @@
  *   raise ready = m              ──────────────────▶  await ready >= m, unpack from slot m % 4
  *
  * ready and the slots are in the reader's area, acks in the writer's. m counts the messages from one rank to the other.
- * Words are compared as a driver does: (int32_t)(word - m) >= 0.
+ * Words are compared as a driver does: (int32_t)(word - m) >= 0. What goes to other nodes: see streams_nodes.h.
  *
  * The thread that uses the graph, but for what is said. */
 #ifndef SFC_STREAMS_H
@@ -90,7 +90,8 @@ struct sf_streamed {
   char *target;
   bool source_on_host;
   bool target_on_host;
-  uint32_t *messages; /* by lane: the one to receive */
+  uint64_t *messages; /* by lane: the one to receive */
+  uint64_t match;     /* descriptor, over nodes */
   bool is_traced;     /* then: */
   uint64_t number;    /* among the operations on streams of the graph, from 1 */
   uint64_t signature; /* what was called */
@@ -104,9 +105,10 @@ typedef struct sfc_streams {
   sfshm_streams_t *device;
   sfc_stream_room_t room;
   sfc_stream_lane_t *lanes;
-  int32_t nlanes;
+  int32_t nlanes; /* to ranks of the node; those of trunks are behind them */
   sf_streamed_t requests[SF_STREAMS_IN_FLIGHT];
-  uint32_t *messages;
+  struct sfc_nodes *nodes; /* NULL: all ranks of the group are on one node */
+  uint64_t *messages;
   uint64_t ncalls;         /* operations begun */
   uint32_t hash;           /* of all of them */
   _Atomic bool is_calling; /* a call gives work to streams, having seen that the graph had not failed */
@@ -148,7 +150,7 @@ void sfc_streams_watch_work(const sfc_streams_t *streams, const sf_streamed_t *s
                             sfshm_trace_work_t work);
 void sfc_streams_watch_end(const sfc_streams_t *streams, const sf_streamed_t *streamed);
 
-/* Some graph has failed. Any thread. */
+/* Some graph has failed, or is to be looked at. Any thread. */
 void sfc_streams_alarm(void);
 
 #endif

@@ -1,17 +1,19 @@
 /* Letting streams go on whose graph has failed: see streams.h. What a stream waits for is raised to far beyond all that
  * it may have been told to wait for. Others may still write there what they had been told to, so that it is raised
- * again until nothing is left to do. One thread for all graphs of the process, which sleeps until one fails. */
+ * again until nothing is left to do. One thread for all graphs of the process, which sleeps until one fails, and looks
+ * from time to time at those that other nodes take part in while streams have something to do. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
 
 #include "client/progress.h"
-#include "client/streams.h"
+#include "client/streams_nodes.h"
 #include "shm/error.h"
 #include "shm/thread.h"
 
 #define AGAIN_NS 1000000
+#define LOOK_NS 20000000 /* at what other nodes call */
 #define FAR (UINT32_C(1) << 30)
 
 static struct {
@@ -34,23 +36,33 @@ static void let_lane_go(const sfc_stream_lane_t *lane, const sfc_stream_way_t *w
     atomic_store(&area->acks[i], atomic_load(&lane->nsent) + FAR);
 }
 
+static _Thread_local bool is_guard;
+
 /* Whether it has to be looked at again. */
 static bool let_go(const sfc_streams_t *streams)
 {
   bool idle = true;
-  if (!sfc_graph_is_failed(streams->graph))
-    return false;
+  if (streams->nodes != NULL)
+    sfc_nodes_let_go(streams->nodes);
   for (int32_t i = 0; i < streams->nlanes; i++)
     let_lane_go(&streams->lanes[i], &streams->room.ways[i]);
   bool calling = atomic_load(&streams->is_calling); /* before: what it gives to streams is work */
   return calling || (streams->ops->is_idle(streams->device, &idle) == SF_OK && !idle);
 }
 
-static void sleep_with_lock(void)
+/* When it has to be looked at again; 0: when something happens. */
+static long look(const sfc_streams_t *streams)
+{
+  if (sfc_graph_is_failed(streams->graph))
+    return let_go(streams) ? AGAIN_NS : 0;
+  return streams->nodes != NULL && sfc_nodes_look(streams->nodes) ? LOOK_NS : 0;
+}
+
+static void sleep_with_lock(long ns)
 {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += AGAIN_NS;
+  until.tv_nsec += ns;
   if (until.tv_nsec >= 1000000000) {
     until.tv_sec++;
     until.tv_nsec -= 1000000000;
@@ -61,13 +73,17 @@ static void sleep_with_lock(void)
 static void *run_guard(void *argument)
 {
   uint64_t number = (uint64_t)(uintptr_t)argument;
+  is_guard = true;
   pthread_mutex_lock(&guard.lock);
   while (guard.number == number) {
-    bool again = false;
-    for (const sfc_streams_t *streams = guard.streams; streams != NULL; streams = streams->next_guarded)
-      again |= let_go(streams);
-    if (again)
-      sleep_with_lock();
+    long again_ns = 0;
+    for (const sfc_streams_t *streams = guard.streams; streams != NULL; streams = streams->next_guarded) {
+      long ns = look(streams);
+      if (ns != 0 && (again_ns == 0 || ns < again_ns))
+        again_ns = ns;
+    }
+    if (again_ns != 0)
+      sleep_with_lock(again_ns);
     else
       pthread_cond_wait(&guard.news, &guard.lock);
   }
@@ -136,7 +152,7 @@ sfc_stream_room_t sfc_streams_guard_room(sfc_streams_t *streams, sfc_stream_room
 
 void sfc_streams_alarm(void)
 {
-  if (atomic_load(&guard.count) == 0)
+  if (atomic_load(&guard.count) == 0 || is_guard) /* which has found it out itself */
     return;
   pthread_mutex_lock(&guard.lock);
   pthread_cond_broadcast(&guard.news);

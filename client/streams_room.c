@@ -6,6 +6,7 @@
 
 #include "client/context.h"
 #include "client/progress.h"
+#include "client/streams_nodes.h"
 #include "client/transfer.h"
 #include "shm/error.h"
 #include "shm/message.h"
@@ -50,11 +51,12 @@ static bool slot_of(int64_t units, size_t unit_bytes, size_t *slot_bytes_p)
 }
 
 /* All areas, and a slot for the rank itself, one behind the other: where each will be, from the first page on. */
-static sf_status_t lay_out(const sf_graph_t *graph, sfc_stream_room_t *room, size_t *bytes_p)
+static sf_status_t lay_out(const sfc_streams_t *streams, sfc_stream_room_t *room, size_t *bytes_p)
 {
+  const sf_graph_t *graph = streams->graph;
   size_t bytes = 0, self_bytes = 0;
   bool fits = slot_of(graph->self.nedges, room->unit_bytes, &self_bytes);
-  for (int32_t i = 0; i < graph->nlanes && fits; i++) {
+  for (int32_t i = 0; i < streams->nlanes && fits; i++) {
     sfc_stream_way_t *way = &room->ways[i];
     fits = slot_of(incoming_units(&graph->lanes[i]), room->unit_bytes, &way->slot_bytes) && bytes < PTRDIFF_MAX / 64;
     way->area.host = (char *)bytes;
@@ -87,7 +89,7 @@ sf_status_t sfc_room_make(const sfc_streams_t *streams, size_t unit_bytes, sfc_s
   size_t bytes = 0, page = page_bytes();
   char *seen_at;
   room->unit_bytes = unit_bytes;
-  sf_status_t status = lay_out(streams->graph, room, &bytes);
+  sf_status_t status = lay_out(streams, room, &bytes);
   if (status == SF_OK) {
     room->pages_bytes = round_up(bytes, page);
     status = sfc_heap_take(&streams->graph->context->inbox, room->pages_bytes + page, &room->block);
@@ -214,6 +216,8 @@ sf_status_t sfc_room_grow(sfc_streams_t *streams, size_t unit_bytes, uint64_t ca
 {
   sfc_stream_room_t room = {.ways = calloc((size_t)streams->nlanes + 1, sizeof *room.ways)};
   sf_status_t status = room.ways != NULL ? sfc_streams_drain(streams) : sfshm_error(SF_ERR_NOMEM, "more room");
+  if (status == SF_OK && streams->nodes != NULL)
+    status = sfc_nodes_grow(streams->nodes, unit_bytes);
   if (status == SF_OK)
     status = sfc_room_make(streams, unit_bytes, &room);
   if (status == SF_OK)

@@ -10,6 +10,7 @@
 #include "client/device.h"
 #include "client/group.h"
 #include "client/progress.h"
+#include "client/streams_nodes.h"
 #include "client/streams_room.h"
 #include "shm/error.h"
 
@@ -31,7 +32,7 @@ static sf_status_t prepare_links(const sfc_streams_t *streams)
 {
   const sf_graph_t *graph = streams->graph;
   sf_status_t status = prepare_link(streams, &graph->self);
-  for (int32_t i = 0; i < graph->nlanes && status == SF_OK; i++) {
+  for (int32_t i = 0; i < streams->nlanes && status == SF_OK; i++) {
     status = prepare_link(streams, &graph->lanes[i].as_root);
     if (status == SF_OK)
       status = prepare_link(streams, &graph->lanes[i].as_leaf);
@@ -53,6 +54,15 @@ static sf_status_t open_device(sfc_streams_t *streams, void *stream)
   return status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail());
 }
 
+/* Those of trunks are behind the others. */
+static int32_t count_lanes(const sf_graph_t *graph)
+{
+  int32_t n = 0;
+  while (n < graph->nlanes && graph->lanes[n].trunk == NULL)
+    n++;
+  return n;
+}
+
 /* ---- The other ranks --------------------------------------------------------------------------------------------- */
 
 /* What each rank tells the others: a root for each rank of the group, of which those count that it shares edges with.
@@ -66,7 +76,7 @@ static void tell(const sfc_streams_t *streams, uint64_t called, sfc_stream_place
 /* Ranks that have found an error take part, too; they may have no streams. */
 static void exchange(sfc_derive_t *derive, const sf_graph_t *graph, uint64_t called)
 {
-  int32_t n = graph->nlanes;
+  int32_t n = count_lanes(graph);
   sfc_stream_place_t *mine = sfc_derive_array(derive, graph->size, sizeof *mine);
   sfc_stream_place_t *theirs = sfc_derive_array(derive, n, sizeof *theirs);
   sfc_edges_t edges = {n, NULL, sfc_derive_array(derive, n, sizeof *edges.root_rank),
@@ -90,16 +100,6 @@ static void exchange(sfc_derive_t *derive, const sf_graph_t *graph, uint64_t cal
 
 /* ---- Together ---------------------------------------------------------------------------------------------------- */
 
-static sf_status_t check_nodes(const sf_graph_t *graph)
-{
-  for (int32_t i = 0; i < graph->nlanes; i++)
-    if (graph->lanes[i].trunk != NULL)
-      return sfshm_error(SF_ERR_UNSUPPORTED,
-                         "operations on streams reach ranks of one node only: this graph has edges to node %d",
-                         graph->lanes[i].rank);
-  return SF_OK;
-}
-
 static sf_status_t make(sf_graph_t *graph, sfc_streams_t **streams_p)
 {
   sfc_streams_t *streams = calloc(1, sizeof *streams);
@@ -112,30 +112,47 @@ static sf_status_t make(sf_graph_t *graph, sfc_streams_t **streams_p)
   streams->messages = calloc((size_t)graph->nlanes + 1, SF_STREAMS_IN_FLIGHT * sizeof *streams->messages);
   if (streams->lanes == NULL || streams->room.ways == NULL || streams->messages == NULL)
     return sfshm_error(SF_ERR_NOMEM, "streams of a graph with %d ranks", graph->nlanes);
-  streams->nlanes = graph->nlanes;
+  streams->nlanes = count_lanes(graph);
   for (int i = 0; i < SF_STREAMS_IN_FLIGHT; i++)
     streams->requests[i].messages = streams->messages + (size_t)i * (size_t)graph->nlanes;
   return SF_OK;
 }
 
+/* What each rank does by itself, and whether it can. */
+static sf_status_t begin_set_up(sf_graph_t *graph, void *stream)
+{
+  sf_status_t status = make(graph, &graph->streams);
+  return status == SF_OK ? open_device(graph->streams, stream) : status;
+}
+
+/* The agreed error of all ranks of several nodes, or what was there before. */
+static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t unit_bytes, bool *agreed_p)
+{
+  sf_graph_t *copy;
+  *agreed_p = false;
+  if (sfc_group_is_local(graph->group))
+    return before;
+  sf_status_t status = sfc_nodes_copy(graph, before, &copy);
+  *agreed_p = status != SF_OK;
+  return status == SF_OK ? sfc_nodes_open(graph->streams, copy, unit_bytes) : status;
+}
+
 sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, void *stream, uint64_t called)
 {
   sfc_derive_t derive;
-  sfc_streams_t *streams = NULL;
-  sfc_derive_begin(&derive, "operation on a stream", graph->group, SF_GRAPH_DEFAULT);
-  sf_status_t status = check_nodes(graph);
-  if (status == SF_OK)
-    status = make(graph, &streams);
-  graph->streams = streams;
-  if (status == SF_OK)
-    status = open_device(streams, stream);
-  if (status == SF_OK)
-    status = sfc_room_make(streams, unit_bytes, &streams->room);
-  if (status == SF_OK)
-    status = sfc_streams_guard(streams);
-  sfc_derive_note(&derive, status, -1);
-  exchange(&derive, graph, called);
-  status = sfc_derive_agree(&derive);
+  bool agreed;
+  sf_status_t status = reach_nodes(graph, begin_set_up(graph, stream), unit_bytes, &agreed);
+  if (!agreed) {
+    sfc_streams_t *streams = graph->streams;
+    if (status == SF_OK)
+      status = sfc_room_make(streams, unit_bytes, &streams->room);
+    if (status == SF_OK)
+      status = sfc_streams_guard(streams);
+    sfc_derive_begin(&derive, "operation on a stream", graph->group, SF_GRAPH_DEFAULT);
+    sfc_derive_note(&derive, status, -1);
+    exchange(&derive, graph, called);
+    status = sfc_derive_agree(&derive);
+  }
   if (status != SF_OK)
     sfc_streams_tear_down(graph);
   return status;
@@ -178,9 +195,11 @@ void sfc_streams_tear_down(sf_graph_t *graph)
     sfc_streams_unguard(streams);
   }
   if (streams->device != NULL) {
+    sfc_nodes_unpin(streams->nodes);
     sfc_room_drop(streams, &streams->room);
     streams->ops->close(streams->device);
   }
+  sfc_nodes_close(streams->nodes);
   free(streams->room.ways);
   free(streams->lanes);
   free(streams->messages);

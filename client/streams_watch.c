@@ -43,7 +43,9 @@ void sfc_streams_watch_work(const sfc_streams_t *streams, const sf_streamed_t *s
   sfshm_trace_record_t record = record_of(streamed, SFSHM_TRACE_DEVICE);
   record.message = work;
   if (lane != NULL)
-    record.peer = lane->peer->rank;
+    record.peer = lane->trunk != NULL ? lane->rank : lane->peer->rank;
+  if (lane != NULL && lane->trunk != NULL)
+    record.flags |= SFSHM_TRACE_TO_NODE;
   sfc_watch_device(streams->graph, streams->plugin, &record);
 }
 

@@ -65,18 +65,25 @@ static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, sfc_exc
   return SF_OK;
 }
 
-/* The exchange for the request's unit; at first use of its class the daemon makes it. NULL: the graph has failed. */
-static const sfc_exchange_t *find_exchange(const sf_request_t *request)
+sf_status_t sfc_trunks_exchange(sf_graph_t *graph, size_t unit_bytes, sfc_exchange_t **exchange_p)
 {
-  sf_graph_t *graph = request->graph;
-  uint64_t class_bytes = sfshm_exchange_class(request->combine.unit_bytes);
+  uint64_t class_bytes = sfshm_exchange_class(unit_bytes);
   sfc_exchange_t *exchange = graph->trunks->exchanges;
   while (exchange != NULL && exchange->class_bytes != class_bytes)
     exchange = exchange->next;
+  *exchange_p = exchange;
   if (exchange != NULL)
-    return exchange;
-  sf_status_t status = class_bytes != 0 ? add_exchange(graph, class_bytes, &exchange)
-                                        : sfshm_error(SF_ERR_LIMIT, "unit of %zu bytes", request->combine.unit_bytes);
+    return SF_OK;
+  return class_bytes != 0 ? add_exchange(graph, class_bytes, exchange_p)
+                          : sfshm_error(SF_ERR_LIMIT, "unit of %zu bytes", unit_bytes);
+}
+
+/* NULL: the graph has failed. */
+static const sfc_exchange_t *find_exchange(const sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  sfc_exchange_t *exchange;
+  sf_status_t status = sfc_trunks_exchange(graph, request->combine.unit_bytes, &exchange);
   if (status == SF_OK)
     return exchange;
   sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
@@ -85,24 +92,12 @@ static const sfc_exchange_t *find_exchange(const sf_request_t *request)
 
 static char *send_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side, uint64_t message)
 {
-  const sfshm_side_slots_t *slots = &exchange->slots[side->number];
-  return (char *)exchange->region.base + slots->send + message % SFSHM_TRUNK_SLOTS * slots->send_stride;
+  return (char *)exchange->region.base + sfc_trunk_send_slot(exchange, side, message);
 }
 
 static const char *receive_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side, uint64_t message)
 {
-  const sfshm_side_slots_t *slots = &exchange->slots[side->number];
-  return (const char *)exchange->region.base + slots->receive + message % SFSHM_TRUNK_SLOTS * slots->receive_stride;
-}
-
-static sfc_trunk_side_t *sending_side(sfc_trunk_t *trunk, sfshm_operation_t operation)
-{
-  return operation == SFSHM_BCAST ? &trunk->as_root : &trunk->as_leaf;
-}
-
-static sfc_trunk_side_t *receiving_side(sfc_trunk_t *trunk, sfshm_operation_t operation)
-{
-  return operation == SFSHM_BCAST ? &trunk->as_leaf : &trunk->as_root;
+  return (const char *)exchange->region.base + sfc_trunk_receive_slot(exchange, side, message);
 }
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
@@ -135,19 +130,18 @@ static void pack_staged(const sfc_trunk_t *trunk, const sf_request_t *request, c
                     staged + (size_t)trunk->nvalues * request->combine.unit_bytes, slot);
 }
 
-/* Adds what was staged to its positions. The layers were checked when the map was opened: their order is that of the
- * contributing ranks. */
-static sf_status_t combine_staged(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot)
+/* The layers were checked when the map was opened: their order is that of the contributing ranks. */
+sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels, char *slot)
 {
-  const sfc_combine_t *combine = &request->combine;
+  size_t unit_bytes = sfshm_unit_size(unit);
   for (uint32_t k = 0; k < trunk->leaf_image.header.nlayers; k++) {
     sfshm_pattern_t positions;
     int64_t first;
     sf_status_t status = sfshm_leaf_layer_open(&trunk->leaf_image, k, &positions, &first);
     if (status != SF_OK)
       return status;
-    const char *units = slot + (size_t)(trunk->leaf_image.header.reduce_values + first) * combine->unit_bytes;
-    combine->kernels->unpack(combine->unit, &positions, 0, positions.n, units, slot);
+    const char *units = slot + (size_t)(trunk->leaf_image.header.reduce_values + first) * unit_bytes;
+    kernels->unpack(unit, &positions, 0, positions.n, units, slot);
   }
   return SF_OK;
 }
@@ -163,7 +157,7 @@ static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t
   if (packed % (uint64_t)side->told->nmembers != 0)
     return;
   if (request->operation == SFSHM_REDUCE && lane->trunk->leaf_image.header.nlayers > 0) {
-    sf_status_t status = combine_staged(lane->trunk, request, slot);
+    sf_status_t status = sfc_trunk_combine(lane->trunk, request->combine.unit, request->combine.kernels, slot);
     if (status != SF_OK) {
       sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
       return;
@@ -179,7 +173,7 @@ static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t
 bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
 {
   sfc_trunk_t *trunk = lane->trunk;
-  sfc_trunk_side_t *side = sending_side(trunk, request->operation);
+  sfc_trunk_side_t *side = sfc_trunk_sending(trunk, request->operation);
   const sfc_combine_t *combine = &request->combine;
   if (atomic_load_explicit(&side->flow->granted, memory_order_acquire) <= side->sent)
     return false;
@@ -216,7 +210,7 @@ bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
 
 bool sfc_trunk_has_message(const sfc_lane_t *lane)
 {
-  sfc_trunk_side_t *side = receiving_side(lane->trunk, lane->rx_request->operation);
+  sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, lane->rx_request->operation);
   return atomic_load_explicit(&side->flow->arrived, memory_order_acquire) > side->received;
 }
 
@@ -298,7 +292,7 @@ bool sfc_trunk_receive(sfc_lane_t *lane)
   bool moved = false;
   while (lane->rx_request != NULL && sfc_trunk_has_message(lane)) {
     sf_request_t *request = lane->rx_request;
-    sfc_trunk_side_t *side = receiving_side(lane->trunk, request->operation);
+    sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, request->operation);
     uint64_t message = side->received + 1;
     uint64_t desc = atomic_load_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], memory_order_relaxed);
     if ((desc & SFSHM_DESC_MATCH_MASK) != request->match) {

@@ -107,6 +107,39 @@ void sfc_trunks_own_plan(sfc_trunks_t *copy, sfc_trunks_t *trunks);
 /* NULL is accepted. */
 void sfc_trunks_free(sfc_trunks_t *trunks);
 
+/* ---- Slots ------------------------------------------------------------------------------------------------------- */
+
+/* The exchange for units of that size, which the daemon makes at first use of their class. */
+sf_status_t sfc_trunks_exchange(sf_graph_t *graph, size_t unit_bytes, sfc_exchange_t **exchange_p);
+
+/* Where a message is in it. */
+static inline uint64_t sfc_trunk_send_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side,
+                                           uint64_t message)
+{
+  const sfshm_side_slots_t *slots = &exchange->slots[side->number];
+  return slots->send + message % SFSHM_TRUNK_SLOTS * slots->send_stride;
+}
+
+static inline uint64_t sfc_trunk_receive_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side,
+                                              uint64_t message)
+{
+  const sfshm_side_slots_t *slots = &exchange->slots[side->number];
+  return slots->receive + message % SFSHM_TRUNK_SLOTS * slots->receive_stride;
+}
+
+static inline sfc_trunk_side_t *sfc_trunk_sending(sfc_trunk_t *trunk, sfshm_operation_t operation)
+{
+  return operation == SFSHM_BCAST ? &trunk->as_root : &trunk->as_leaf;
+}
+
+static inline sfc_trunk_side_t *sfc_trunk_receiving(sfc_trunk_t *trunk, sfshm_operation_t operation)
+{
+  return operation == SFSHM_BCAST ? &trunk->as_leaf : &trunk->as_root;
+}
+
+/* Adds what other members have staged of a reduce's message to its positions. */
+sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels, char *slot);
+
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
 
 /* As sfc_lane_send and sfc_lane_receive. */
@@ -121,6 +154,9 @@ bool sfc_trunk_has_message(const sfc_lane_t *lane);
 /* Compares the operation just begun with what the other ranks of the node have begun; fails the graph if they differ.
  */
 void sfc_trunks_check_begun(sf_graph_t *graph, const sf_request_t *request);
+
+/* The same for descriptors alone: what another rank has called in its place, 0: nothing else. */
+uint64_t sfc_trunks_compare_begun(const sfc_trunks_t *trunks, uint64_t desc);
 
 /* Looks at messages that were not to come, and at what the other node waits for. */
 void sfc_trunk_check_match(sfc_lane_t *lane);

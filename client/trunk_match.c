@@ -27,15 +27,21 @@ static bool is_older(uint64_t a, uint64_t b)
   return behind != 0 && behind <= SFSHM_DESC_SEQUENCE_MASK / 2;
 }
 
-void sfc_trunks_check_begun(sf_graph_t *graph, const sf_request_t *request)
+uint64_t sfc_trunks_compare_begun(const sfc_trunks_t *trunks, uint64_t mine)
 {
-  _Atomic uint64_t *entry = &graph->trunks->board->history[request->sequence % SFSHM_TRUNK_HISTORY];
-  uint64_t mine = request->match, there = atomic_load_explicit(entry, memory_order_relaxed);
+  _Atomic uint64_t *entry = &trunks->board->history[mine % SFSHM_TRUNK_HISTORY];
+  uint64_t there = atomic_load_explicit(entry, memory_order_relaxed);
   while (there != mine && (there == 0 || is_older(there, mine)))
     if (atomic_compare_exchange_weak_explicit(entry, &there, mine, memory_order_relaxed, memory_order_relaxed))
-      return;
-  if (there != mine && ((there ^ mine) & SFSHM_DESC_SEQUENCE_MASK) == 0)
-    fail_on_node(graph, mine, there);
+      return 0;
+  return there != mine && ((there ^ mine) & SFSHM_DESC_SEQUENCE_MASK) == 0 ? there : 0;
+}
+
+void sfc_trunks_check_begun(sf_graph_t *graph, const sf_request_t *request)
+{
+  uint64_t there = sfc_trunks_compare_begun(graph->trunks, request->match);
+  if (there != 0)
+    fail_on_node(graph, request->match, there);
 }
 
 /* The descriptor is of the other node's call of an operation that was called differently here. */

@@ -117,6 +117,15 @@ void sfd_graphs_leave(sfd_rank_t *rank)
   }
 }
 
+void sfd_graphs_let_go(const sfd_job_t *job)
+{
+  const sfd_graph_t *graph;
+  TAILQ_FOREACH(graph, &job->graphs, entry)
+  {
+    sfd_trunks_let_go(graph->trunks);
+  }
+}
+
 void sfd_graphs_free(sfd_job_t *job)
 {
   while (!TAILQ_EMPTY(&job->graphs))
@@ -162,6 +171,7 @@ static void fail_here(sfd_graph_t *graph, sf_status_t status, const char *text)
   char detail[SFD_TEXT_SIZE];
   sfd_text_printable(detail, sizeof detail, text);
   graph->state = SFD_GRAPH_FAILED;
+  sfd_trunks_let_go(graph->trunks);
   graph->detail = strdup(detail); /* without memory sfctl shows none */
   sfd_log(SFD_LOG_GRAPH, SFD_INFO, "graph %" PRIu64 " of job \"%s\" failed: %s", graph->id, graph->group->job->name,
           detail);

@@ -72,6 +72,9 @@ sfd_graph_t *sfd_graph_find(const sfd_job_t *job, uint64_t id);
 void sfd_graphs_leave(sfd_rank_t *rank);
 void sfd_graphs_free(sfd_job_t *job);
 
+/* The job has failed: what streams of devices wait for on its graphs does not come any more. */
+void sfd_graphs_let_go(const sfd_job_t *job);
+
 void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 

@@ -352,6 +352,7 @@ static void fail_here(sfd_job_t *job)
   }
   sfd_groups_fail(job, SF_ERR_RANK_FAILED, job->detail);
   sfd_setups_fail(job, SF_ERR_RANK_FAILED, job->detail);
+  sfd_graphs_let_go(job);
   tell_failed(job);
 }
 

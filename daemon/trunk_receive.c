@@ -16,7 +16,7 @@ sfd_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_m
   const sfd_job_t *job = sfd_job_find_id(server, head->job);
   const sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, head->object) : NULL;
   sfd_trunks_t *trunks = graph != NULL ? graph->trunks : NULL;
-  if (trunks == NULL || graph->state == SFD_GRAPH_FAILED)
+  if (trunks == NULL || graph->state == SFD_GRAPH_FAILED || trunks->letting_go)
     return NULL;
   uint32_t low = 0, high = trunks->nsides;
   while (low < high) {

@@ -17,7 +17,7 @@
 static void grant(sfd_trunks_t *trunks, sfd_side_t *side)
 {
   uint64_t granted = (side->done < side->credited ? side->done : side->credited) + SFSHM_TRUNK_SLOTS;
-  if (granted == atomic_load_explicit(&side->flow->granted, memory_order_relaxed))
+  if (trunks->letting_go || granted == atomic_load_explicit(&side->flow->granted, memory_order_relaxed))
     return;
   atomic_store_explicit(&side->flow->granted, granted, memory_order_release);
   if (trunks->graph != NULL)
@@ -32,6 +32,7 @@ static void on_sent(void *context, sf_status_t status)
   (void)status; /* the channel's end fails the job */
   side->done++;
   grant(trunks, side);
+  sfd_trunks_departed(trunks);
   sfd_trunks_release(trunks);
 }
 
@@ -121,7 +122,7 @@ static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sf
     return;
   }
   side->consumed = entry->message;
-  if (side->consumed - side->credits_sent < SFSHM_TRUNK_SLOTS / 2)
+  if (side->consumed - side->credits_sent < SFSHM_TRUNK_SLOTS / 2 && entry->size == 0)
     return;
   side->credits_sent = side->consumed;
   sfd_message_head_t head = {
@@ -169,7 +170,8 @@ void sfd_trunks_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   const sfd_graph_t *graph = sfd_graph_find(rank->job, entry->graph);
   sfd_trunks_t *trunks = graph != NULL ? graph->trunks : NULL;
-  if (trunks == NULL || graph->state == SFD_GRAPH_FAILED || sfd_group_rank_of(graph->group, rank->number) < 0)
+  if (trunks == NULL || graph->state == SFD_GRAPH_FAILED || trunks->letting_go ||
+      sfd_group_rank_of(graph->group, rank->number) < 0)
     return; /* it may have been failed meanwhile */
   if (entry->a >= trunks->nsides) {
     fail(trunks, rank, SF_ERR_PROTO, "something for side", entry->a);

@@ -293,6 +293,35 @@ void sfd_trunks_release(sfd_trunks_t *trunks)
     free_trunks(trunks);
 }
 
+/* ---- Failing ----------------------------------------------------------------------------------------------------- */
+
+static void release_streams(const sfd_trunks_t *trunks)
+{
+  sfshm_trunk_board_t *board = trunks->board.base;
+  for (uint32_t i = 0; i < trunks->nsides; i++)
+    if (trunks->sides[i].done < trunks->sides[i].sent)
+      return;
+  atomic_store(&board->released, 1); /* first: see shm/trunk.h */
+  for (uint32_t i = 0; i < trunks->nsides; i++)
+    sfshm_flow_release(trunks->sides[i].flow, trunks->sides[i].sent, trunks->sides[i].arrived);
+}
+
+/* Other boards stay as they are: who looks at them would take what isn't there. */
+void sfd_trunks_departed(sfd_trunks_t *trunks)
+{
+  const sfshm_trunk_board_t *board = trunks->board.base;
+  if (trunks->letting_go && atomic_load(&board->on_streams) != 0)
+    release_streams(trunks);
+}
+
+void sfd_trunks_let_go(sfd_trunks_t *trunks)
+{
+  if (trunks == NULL || trunks->letting_go)
+    return;
+  trunks->letting_go = true;
+  sfd_trunks_departed(trunks);
+}
+
 void sfd_trunks_fail(sfd_trunks_t *trunks, sf_status_t status, const char *detail)
 {
   if (trunks->graph != NULL)

@@ -41,6 +41,10 @@ sf_status_t sfd_trunks_create_again(sfd_graph_t *graph, sfd_trunk_plan_t *plan);
 /* Frees graph->trunks; sends under way keep what they need. NULL is accepted. */
 void sfd_trunks_free(sfd_trunks_t *trunks);
 
+/* The graph, or its job, has failed: nothing is sent or taken any more. Streams of devices that wait for the trunks go
+ * on when the last message under way has left its slot. NULL is accepted. */
+void sfd_trunks_let_go(sfd_trunks_t *trunks);
+
 int sfd_trunks_map_fd(const sfd_trunks_t *trunks);
 int sfd_trunks_board_fd(const sfd_trunks_t *trunks);
 

@@ -54,6 +54,7 @@ typedef struct sfd_exchange {
 struct sfd_trunks {
   sfd_graph_t *graph; /* NULL: retired, and here only for what is under way */
   sfd_server_t *server;
+  bool letting_go;    /* the graph has failed: nothing is sent or taken any more */
   int32_t nunder_way; /* messages leaving or arriving, which need the exchanges */
   sfd_trunk_plan_t *plan;
   sfshm_region_t board;
@@ -74,6 +75,9 @@ sf_status_t sfd_trunks_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd_
 /* Something is under way, or no longer: the last one frees retired trunks. */
 void sfd_trunks_hold(sfd_trunks_t *trunks);
 void sfd_trunks_release(sfd_trunks_t *trunks);
+
+/* A message has left: see sfd_trunks_let_go. */
+void sfd_trunks_departed(sfd_trunks_t *trunks);
 
 /* Wakes the members of a side that sleep. */
 void sfd_side_wake(const sfd_trunks_t *trunks, const sfd_side_t *side);

@@ -183,7 +183,11 @@ sf_status_t sfshm_trunk_map_open(const sfshm_region_t *region, const sfshm_trunk
  * (acq_rel); whoever brings it to a multiple of nmembers is last, combines the staging, and submits the message to the
  * daemon. The daemon raises granted when the other node has consumed message m - SFSHM_TRUNK_SLOTS.
  * Receiving message m: the daemon writes the slot and descs[slot], then arrived = m (release). A member that has read
- * its part adds 1 to consumed[slot]; whoever brings it to a multiple of nmembers tells the daemon. */
+ * its part adds 1 to consumed[slot]; whoever brings it to a multiple of nmembers tells the daemon.
+ * A graph whose messages streams of devices carry (on_streams, set by its members) lets streams go when it has failed:
+ * whoever does so sets released, then granted and arrived of all flows to far beyond what anybody waits for. The daemon
+ * does it when nothing leaves the slots any more; if it is lost, the members do. What streams do behind that is worth
+ * nothing: nobody publishes it. */
 
 typedef struct sfshm_flow {
   _Alignas(128) _Atomic uint64_t packed[SFSHM_TRUNK_SLOTS];   /* written by members */
@@ -199,7 +203,8 @@ _Static_assert(sizeof(sfshm_flow_t) == 512, "layout version 1");
  * message the message's number on the side, desc the operation's descriptor, size the bytes of a unit. */
 typedef enum sfshm_submission {
   SFSHM_SUBMIT_SEND = 1,   /* the message's slot is full */
-  SFSHM_SUBMIT_CREDIT = 2, /* the message, and those before it, have been consumed by all members */
+  SFSHM_SUBMIT_CREDIT = 2, /* the message, and those before it, have been consumed by all members; size: 1 if the other
+                              node waits for nothing less, else 0 */
   SFSHM_SUBMIT_AWAIT = 3,  /* a message for desc has not come for long: ask the other node what it called */
 
   /* Offers to the daemon's workers, for graph, operation number message, descriptor desc without its method; a is the
@@ -214,11 +219,23 @@ typedef enum sfshm_submission {
  * client/trunk_match.c. */
 #define SFSHM_TRUNK_HISTORY 64
 
+#define SFSHM_TRUNK_FAR (UINT64_C(1) << 30) /* messages that nobody will be apart */
+
 typedef struct sfshm_trunk_board {
   sfshm_region_header_t header;
   _Alignas(128) _Atomic uint64_t history[SFSHM_TRUNK_HISTORY]; /* descriptor of operation s at s % 64 */
-  sfshm_flow_t flows[];                                        /* one per side of the map */
+  _Alignas(128) _Atomic uint32_t on_streams;
+  _Atomic uint32_t released;
+  sfshm_flow_t flows[]; /* one per side of the map */
 } sfshm_trunk_board_t;
+
+/* Lets streams go that wait for the flow, or will: they compare the lower halves, cyclically. sent, received: messages
+ * until now, which need not be exact. After board->released. */
+static inline void sfshm_flow_release(sfshm_flow_t *flow, uint64_t sent, uint64_t received)
+{
+  atomic_store(&flow->granted, sent + SFSHM_TRUNK_FAR);
+  atomic_store(&flow->arrived, received + SFSHM_TRUNK_FAR);
+}
 
 static inline size_t sfshm_trunk_board_bytes(uint32_t nsides)
 {

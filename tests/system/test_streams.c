@@ -4,11 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/system/cluster.h"
 #include "tests/system/fake_device.h"
+#include "tests/system/loop_cluster.h"
 #include "tests/system/model_graph.h"
 #include "tests/unit/runner.h"
 
+#define LIMIT_MS 30000
 #define JOBS 4
+#define JOBS_OVER_NODES 3
 #define SCENES 5
 #define ROUNDS_MAX 12
 #define PLACES SF_STREAMS_IN_FLIGHT
@@ -33,6 +37,7 @@ typedef struct scene {
   uint64_t own;
   sftest_graph_t graph;
   sf_graph_t *real;
+  const int32_t *places; /* nodes, where contributions are combined before they travel; else NULL */
 } scene_t;
 
 static void make_buffer(const scene_t *scene, buffer_t *buffer, size_t bytes, bool on_device)
@@ -118,7 +123,8 @@ static void check_and_free(const scene_t *scene, round_t *round)
 
 static sftest_operation_t choose_operation(scene_t *scene)
 {
-  sftest_operation_t operation = {.graph = &scene->graph, .seed = sftest_random(&scene->random)};
+  sftest_operation_t operation = {
+      .graph = &scene->graph, .seed = sftest_random(&scene->random), .places = scene->places};
   operation.bcast = sftest_below(&scene->random, 2) == 0;
   operation.unit.base = (sftest_base_t)sftest_below(&scene->random, SFTEST_BASE_COUNT);
   operation.unit.count = 1 + sftest_below(&scene->random, 3);
@@ -178,9 +184,12 @@ static void play(scene_t *scene, int32_t at_once)
 static void play_scene(scene_t *scene)
 {
   int32_t size = scene->self->size;
+  bool combined = sftest_below(&scene->random, 2) == 0;
+  scene->places = combined ? scene->self->places : NULL;
   sftest_graph_make(&scene->graph, sftest_random(&scene->random), size, 1 + sftest_below(&scene->random, 60));
-  SFTEST_OK(scene->self, sftest_graph_create(&scene->graph, sf_group_world(scene->context),
-                                             sftest_below(&scene->own, 2) == 0, SF_GRAPH_DEFAULT, &scene->real));
+  SFTEST_OK(scene->self,
+            sftest_graph_create(&scene->graph, sf_group_world(scene->context), sftest_below(&scene->own, 2) == 0,
+                                combined ? SF_GRAPH_DEFAULT : SF_GRAPH_REPRODUCIBLE, &scene->real));
   scene->device = (int)sftest_below(&scene->own, SFTEST_DEVICES);
   scene->stream = sftest_device_stream(scene->device);
   play(scene, 1 + (int32_t)sftest_below(&scene->random, PLACES));
@@ -218,6 +227,27 @@ START_TEST(test_random)
 }
 END_TEST
 
+/* Over nodes between which bytes travel in random pieces. */
+START_TEST(test_random_nodes)
+{
+  sftest_loop_cluster_t cluster;
+  int32_t places[SFTEST_GROUP_MAX], nnodes = 2 + _i;
+  uint64_t random = sftest_seed();
+  sftest_use_seed(random);
+  sftest_loop_cluster_start(&cluster, nnodes, 1, random | 1);
+  for (int i = 0; i < (sftest_seed_is_given() ? 1 : JOBS_OVER_NODES); i++) {
+    sftest_job_t job;
+    uint64_t placing = seed = sftest_hash2(random, (uint64_t)i);
+    int32_t size = 2 + (int32_t)(seed % (SFTEST_GROUP_MAX - 1));
+    sftest_places_random(places, size, nnodes, &placing);
+    sftest_job_start_over(&job, cluster.nodes, places, size, be_random, NULL);
+    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+    sftest_job_expect_all(&job);
+  }
+  sftest_loop_cluster_stop(&cluster);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("streams");
@@ -227,6 +257,7 @@ int main(void)
     return 77;
   }
   tcase_add_test(tests, test_random);
+  tcase_add_loop_test(tests, test_random_nodes, 0, 2);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }

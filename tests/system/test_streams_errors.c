@@ -194,32 +194,6 @@ START_TEST(test_no_driver)
 }
 END_TEST
 
-/* Ranks of other nodes are not reached: all ranks learn it, and ordinary operations go on. */
-static int reach_over(sftest_rank_t *self)
-{
-  sftest_device_ring_t ring;
-  sftest_device_ring_make(self, &ring);
-  SFTEST_EXPECT(self, sftest_device_ring_bcast(&ring), SF_ERR_UNSUPPORTED);
-  SFTEST_DETAIL(self, "ranks of one node only");
-  SFTEST_OK(self, sf_bcast(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE));
-  sftest_device_ring_wait(&ring);
-  sftest_device_ring_free(&ring);
-  return 0;
-}
-
-START_TEST(test_nodes)
-{
-  static const int32_t places[] = {0, 0, 1};
-  sftest_loop_cluster_t cluster;
-  sftest_job_t job;
-  sftest_loop_cluster_start(&cluster, 2, 0, 0);
-  sftest_job_start_over(&job, cluster.nodes, places, 3, reach_over, NULL);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
-  sftest_loop_cluster_stop(&cluster);
-}
-END_TEST
-
 int main(void)
 {
   Suite *suite = suite_create("errors of streams");
@@ -228,7 +202,6 @@ int main(void)
   if (sftest_device_is_there()) {
     tcase_add_test(tests, test_refusals);
     tcase_add_loop_test(tests, test_differing, 0, DIFFERINGS);
-    tcase_add_test(tests, test_nodes);
   }
   if (sftest_device_is_there() && sftest_device_can_fail())
     tcase_add_test(tests, test_no_pinning);

@@ -4,12 +4,14 @@
  * stream.
  *
  * All are collective over the graph's group and matched by order among themselves: a rank that calls one while others
- * call another gets SF_ERR_MISMATCH, or they do, as far as the hosts of both are not many operations apart. Every rank
- * calls with a stream, also one whose data are on the host. What a stream was given before begin may write the data,
- * what it is given after end may use the results; the host may do so when the stream has come that far (for instance
- * after sf_streams_wait). Data on devices are registered (sf_register) and are on the stream's device; others are
- * memory of the host, which the host packs and unpacks when the stream comes to it. Results are bit by bit those of
- * sf_bcast and sf_reduce between ranks of one node.
+ * call another gets SF_ERR_MISMATCH, or they do, as far as the hosts of both are not many operations apart. (Ranks of
+ * different nodes find out when a message comes, or after a second without one: SF_ERR_MISMATCH comes with a later
+ * call.) Every rank calls with a stream, also one whose data are on the host. What a stream was given before begin may
+ * write the data, what it is given after end may use the results; the host may do so when the stream has come that far
+ * (for instance after sf_streams_wait). Data on devices are registered (sf_register) and are on the stream's device;
+ * others are memory of the host, which the host packs and unpacks when the stream comes to it. Results are bit by bit
+ * those of sf_bcast and sf_reduce. What goes to other nodes passes through pinned memory, and the host's part in it,
+ * telling the daemon, is a function of the host on the stream.
  *
  * The first operation on a graph blocks until all ranks have called it: it agrees on memory for the messages. One with
  * a larger unit than any before blocks until the ranks with which this one shares edges have called it, also for what
@@ -18,16 +20,16 @@
  * lacks memory operations on streams (or the environment says SF_STREAM_MEMOPS=off), host functions raise the words
  * that others wait for and a kernel of one thread waits for them.
  *
- * If a rank or the daemon dies, or the graph fails, streams that wait go on, with undefined results: the next call on
+ * If a rank or a daemon dies, or the graph fails, streams that wait go on, with undefined results: the next call on
  * the graph says so, and so do sf_streams_check and sf_streams_wait. sf_graph_destroy and sf_finalize want operations
  * on streams to have been ended, as others (SF_ERR_STATE), and wait for what streams have to do still.
  *
- * Errors of begin, beside those of sf_bcast_begin: SF_ERR_UNSUPPORTED: no driver, no device or no plugin; ranks of the
- * graph share edges across nodes; an op of the application; data on another device than the stream's. SF_ERR_LIMIT: the
- * operation SF_STREAMS_IN_FLIGHT before has not been ended. SF_ERR_STATE: a larger unit than before while an operation
- * has not been ended, or device memory that was freed before it was unregistered. SF_ERR_ARG: a stream of another
- * device than the graph's first one. Local errors leave the graph as it was: the other ranks wait for this one's call.
- * So do errors of the first operation, which all ranks get, SF_ERR_MISMATCH among them. */
+ * Errors of begin, beside those of sf_bcast_begin: SF_ERR_UNSUPPORTED: no driver, no device or no plugin; an op of the
+ * application; data on another device than the stream's. SF_ERR_LIMIT: the operation SF_STREAMS_IN_FLIGHT before has
+ * not been ended. SF_ERR_STATE: a larger unit than before while an operation has not been ended, or device memory that
+ * was freed before it was unregistered. SF_ERR_ARG: a stream of another device than the graph's first one. Local errors
+ * leave the graph as it was: the other ranks wait for this one's call. So do errors of the first operation, which all
+ * ranks get, SF_ERR_MISMATCH among them. */
 #ifndef SF_STREAMS_H
 #define SF_STREAMS_H
 
@@ -61,7 +63,8 @@ SF_CHECK_RESULT sf_status_t sf_bcast_on_stream(sf_graph_t *graph, const sf_type_
 SF_CHECK_RESULT sf_status_t sf_reduce_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                                 void *rootdata, const sf_op_t *op, void *stream);
 
-/* Whether the graph, or the device, has failed. Local, does not wait. */
+/* Whether the graph, or the device, has failed. Local, does not wait but for the reason, if another rank has seen the
+ * graph fail already. */
 SF_CHECK_RESULT sf_status_t sf_streams_check(sf_graph_t *graph);
 
 /* Blocks until streams have done all that operations on the graph have given them, and tells whether it is good. */

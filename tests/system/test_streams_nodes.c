@@ -1,0 +1,241 @@
+/* Streams that wait for ranks of other nodes, on a stand-in for the driver or (SFTEST_CUDA=real) a real one, when a
+ * rank, a daemon or a kernel dies, or when nodes call different operations: all streams go on, and all ranks are told.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/device_ring.h"
+#include "tests/system/fake_device.h"
+#include "tests/system/loop_cluster.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_MS 30000
+#define RANKS 4
+#define UNITS SFTEST_DEVICE_RING_UNITS
+
+static const int32_t places[RANKS] = {0, 0, 1, 1};
+
+/* ---- One rank calls nothing more, or something else -------------------------------------------------------------- */
+
+typedef enum fate {
+  RANK_DIES,
+  ITS_DAEMON_DIES,
+  OTHER_DAEMON_DIES,
+  RANKS_DIFFER,
+  NODES_DIFFER,
+  KERNEL_FAILS,
+  FATES
+} fate_t;
+
+typedef struct plot {
+  fate_t fate;
+  bool memops;
+  _Atomic int32_t ready;   /* ranks that have ended what all call alike */
+  _Atomic int32_t waiting; /* ranks whose streams wait for what does not come, and rank 0 when it has seen them all */
+} plot_t;
+
+static int32_t lost_node(fate_t fate)
+{
+  return fate == ITS_DAEMON_DIES ? 0 : fate == OTHER_DAEMON_DIES ? 1 : -1;
+}
+
+static sf_status_t expected_of(const plot_t *plot, int32_t rank)
+{
+  switch (plot->fate) {
+  case RANKS_DIFFER:
+  case NODES_DIFFER:
+    return SF_ERR_MISMATCH;
+  case KERNEL_FAILS:
+    return SF_ERR_SYS;
+  default:
+    return lost_node(plot->fate) == places[rank] ? SF_ERR_DAEMON_LOST : SF_ERR_RANK_FAILED;
+  }
+}
+
+/* Whether the rank takes the villain's side: all ranks of its node differ from those of the other one. */
+static bool differs(const plot_t *plot, int32_t rank)
+{
+  return plot->fate == NODES_DIFFER && places[rank] == 0;
+}
+
+static sf_status_t reduce_ring(const sftest_device_ring_t *ring)
+{
+  return sf_reduce_on_stream(ring->graph, SF_DOUBLE, ring->leaves, ring->roots, SF_SUM, ring->stream);
+}
+
+static void expect_end(const sftest_device_ring_t *ring, const plot_t *plot)
+{
+  sf_status_t expected = expected_of(plot, ring->self->rank);
+  sftest_device_stream_finish(ring->stream);
+  while (sf_streams_check(ring->graph) == SF_OK) /* what others found is on its way */
+    sftest_sleep_ms(1);
+  SFTEST_EXPECT(ring->self, sf_streams_wait(ring->graph), expected);
+  SFTEST_EXPECT(ring->self, sftest_device_ring_bcast(ring), expected);
+}
+
+/* More than may be under way, unless the end comes first. */
+static void wait_on_stream(const sftest_device_ring_t *ring, plot_t *plot)
+{
+  sf_status_t status = SF_OK;
+  for (int i = 0; i < 7 && status == SF_OK; i++)
+    status = differs(plot, ring->self->rank) ? reduce_ring(ring) : sftest_device_ring_bcast(ring);
+  SFTEST_REQUIRE(ring->self, status == SF_OK || status == expected_of(plot, ring->self->rank));
+  plot->waiting++;
+  expect_end(ring, plot);
+}
+
+static void be_villain(const sftest_device_ring_t *ring, plot_t *plot)
+{
+  sf_status_t status = SF_OK;
+  while (plot->waiting < RANKS - 1)
+    sftest_sleep_ms(1);
+  plot->waiting++;
+  if (plot->fate == RANK_DIES)
+    raise(SIGKILL);
+  if (plot->fate == RANKS_DIFFER || plot->fate == NODES_DIFFER)
+    status = reduce_ring(ring);
+  if (plot->fate == KERNEL_FAILS)
+    status = sftest_device_ring_bcast(ring);
+  SFTEST_REQUIRE(ring->self, status == SF_OK || status == expected_of(plot, 0));
+  if (plot->fate != KERNEL_FAILS)
+    expect_end(ring, plot);
+}
+
+static int meet_fate(sftest_rank_t *self)
+{
+  sftest_device_ring_t ring;
+  plot_t *plot = self->argument;
+  if (!plot->memops)
+    setenv("SF_STREAM_MEMOPS", "off", 1);
+  if (plot->fate == KERNEL_FAILS && self->rank == 0) /* the first one behind three operations */
+    setenv("SFTEST_CUDA_FAIL", plot->memops ? "cuLaunchKernel:7" : "cuLaunchKernel:13", 1);
+  sftest_device_ring_make(self, &ring);
+  for (int i = 0; i < 3; i++)
+    SFTEST_OK(self, sftest_device_ring_bcast(&ring));
+  sftest_device_ring_wait(&ring);
+  plot->ready++;
+  if (self->rank == 0)
+    be_villain(&ring, plot);
+  else
+    wait_on_stream(&ring, plot);
+  sftest_device_ring_free(&ring);
+  return 0;
+}
+
+static void run_fate(fate_t fate, bool memops)
+{
+  sftest_cluster_t cluster;
+  sftest_job_t job;
+  plot_t *plot = sftest_shared(sizeof *plot);
+  plot->fate = fate;
+  plot->memops = memops;
+  sftest_cluster_start(&cluster, 2);
+  sftest_job_start_over(&job, cluster.nodes, places, RANKS, meet_fate, plot);
+  if (lost_node(fate) >= 0) {
+    while (plot->waiting < RANKS)
+      sftest_sleep_ms(1);
+    sftest_cluster_kill(&cluster, lost_node(fate));
+  }
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  for (int32_t rank = fate == RANK_DIES; rank < RANKS; rank++)
+    sftest_job_expect_success(&job, rank);
+  sftest_cluster_stop(&cluster);
+  sftest_shared_free(plot, sizeof *plot);
+}
+
+START_TEST(test_fates)
+{
+  run_fate((fate_t)(_i / 2), _i % 2 == 0);
+}
+END_TEST
+
+/* ---- Messages that are held up ----------------------------------------------------------------------------------- */
+
+/* A kernel of rank 0 fails while messages have not left their slots: streams wait until these have, and not for ever.
+ */
+START_TEST(test_held)
+{
+  sftest_loop_cluster_t cluster;
+  sftest_job_t job;
+  plot_t *plot = sftest_shared(sizeof *plot);
+  plot->fate = KERNEL_FAILS;
+  plot->memops = true;
+  sftest_loop_cluster_start(&cluster, 2, 0, 0);
+  sftest_job_start_over(&job, cluster.nodes, places, RANKS, meet_fate, plot);
+  while (plot->ready < RANKS)
+    sftest_sleep_ms(1);
+  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 0, 1);
+  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 1, 0);
+  while (plot->waiting < RANKS)
+    sftest_sleep_ms(1);
+  sftest_sleep_ms(20);
+  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 0, 1);
+  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 1, 0);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+  sftest_loop_cluster_stop(&cluster);
+  sftest_shared_free(plot, sizeof *plot);
+}
+END_TEST
+
+/* ---- Nobody sends ------------------------------------------------------------------------------------------------ */
+
+/* The owner of all roots wants contributions, the owner of all leaves values: neither sends, and both are asked. */
+static int wait_in_vain(sftest_rank_t *self)
+{
+  double values[UNITS] = {0};
+  int32_t ranks[UNITS] = {0}, indices[UNITS];
+  sf_graph_t *graph;
+  bool owner = self->rank == 0;
+  SFTEST_REQUIRE(self, sftest_device_is_there());
+  sf_context_t *context = sftest_join(self);
+  void *stream = sftest_device_stream(0);
+  for (int i = 0; i < UNITS; i++)
+    indices[i] = i;
+  SFTEST_OK(self, sf_graph_create_i32(sf_group_world(context), owner ? UNITS : 0, owner ? 0 : UNITS, NULL, ranks,
+                                      indices, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_bcast_on_stream(graph, SF_DOUBLE, values, values, SF_REPLACE, stream));
+  if (owner)
+    SFTEST_OK(self, sf_reduce_on_stream(graph, SF_DOUBLE, values, values, SF_SUM, stream));
+  else
+    SFTEST_OK(self, sf_bcast_on_stream(graph, SF_DOUBLE, values, values, SF_REPLACE, stream));
+  sftest_device_stream_finish(stream);
+  SFTEST_EXPECT(self, sf_streams_wait(graph), SF_ERR_MISMATCH);
+  SFTEST_DETAIL(self, "operation 2 on streams");
+  SFTEST_DETAIL(self, "reduce(double, sum)");
+  SFTEST_DETAIL(self, "bcast(double, replace)");
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  sftest_device_stream_free(stream);
+  return 0;
+}
+
+START_TEST(test_nobody_sends)
+{
+  sftest_loop_cluster_t cluster;
+  sftest_job_t job;
+  sftest_loop_cluster_start(&cluster, 2, 0, 0);
+  sftest_job_start_over(&job, cluster.nodes, (const int32_t[]){0, 1}, 2, wait_in_vain, NULL);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+  sftest_loop_cluster_stop(&cluster);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("streams over nodes");
+  TCase *tests = tcase_create("streams");
+  if (!sftest_device_is_there()) {
+    printf("skipped: the CUDA plugin was not built\n");
+    return 77;
+  }
+  tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 2 * FATES : 2 * KERNEL_FAILS);
+  if (sftest_device_can_fail())
+    tcase_add_test(tests, test_held);
+  tcase_add_test(tests, test_nobody_sends);
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}
