@@ -13,6 +13,7 @@
 #include "client/group.h"
 #include "client/plan.h"
 #include "client/streams.h"
+#include "client/trunk_boards.h"
 #include "shm/error.h"
 
 /* Addresses only: pages are allocated as blocks are taken. Room for the lanes of thousands of neighbours. */
@@ -178,6 +179,7 @@ static void free_context(sf_context_t *context)
   }
   sfc_counters_close(&context->counters);
   sfshm_region_destroy(&context->board_region);
+  sfc_trunk_boards_free(context);
   sfc_claims_destroy(&context->claims);
   sfc_submitter_destroy(&context->submitter);
   sfc_control_close(&context->control);

@@ -21,6 +21,7 @@
 
 typedef struct sfc_retiring sfc_retiring_t;
 typedef struct sfc_early_failure sfc_early_failure_t;
+typedef struct sfc_board_region sfc_board_region_t;
 struct sfc_plan;
 
 struct sf_group {
@@ -64,6 +65,7 @@ struct sf_context {
   pthread_mutex_t lock; /* the fields below */
   sf_group_t *groups;   /* but the world */
   sf_graph_t *graphs;
+  sfc_board_region_t *board_regions;   /* of trunks; mapped */
   struct sfc_plan *plans;              /* kept for graphs that are made again, the latest first */
   int32_t nexpected;                   /* graphs in the making whose numbers are not known */
   sfc_early_failure_t *early_failures; /* of these, perhaps */

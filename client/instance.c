@@ -116,12 +116,13 @@ static sf_status_t connect_lanes(sf_graph_t *graph, const Sfproto__GraphReady *r
 
 sf_status_t sfc_instance_connect(sf_graph_t *graph, const sfproto_incoming_t *ready)
 {
-  sf_status_t status = connect_lanes(graph, ready->message->graph_ready);
+  const Sfproto__GraphReady *told = ready->message->graph_ready;
+  sf_status_t status = connect_lanes(graph, told);
   if (status != SF_OK || graph->trunks == NULL)
     return status;
-  if (ready->nfds != 1)
+  if (!told->has_board_region || !told->has_board)
     return sfshm_error(SF_ERR_PROTO, "trunks without their board");
-  return sfc_trunks_connect(graph, ready->fds[0]);
+  return sfc_trunks_connect(graph, told->board_region, told->board);
 }
 
 /* ---- Failures ---------------------------------------------------------------------------------------------------- */

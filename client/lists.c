@@ -27,10 +27,12 @@ static size_t handed_bytes(const sfc_lists_t *lists)
   return bytes;
 }
 
-/* Workers go by lists that nobody can change; where the node has no core to spare for them they want none. */
-static bool may_go_through_inbox(const sf_context_t *context)
+/* Workers go by lists that nobody can change; where the node has no core to spare for them they want none. Over nodes
+ * the daemon reads the lists, too: short ones it copies. */
+static bool may_go_through_inbox(const sf_context_t *context, size_t bytes)
 {
-  return context->rank_nodes == NULL && atomic_load_explicit(&context->board->workers, memory_order_relaxed) == 0;
+  return bytes <= (context->rank_nodes == NULL ? SFSHM_EDGES_MAX_COPIED : SFSHM_EDGES_MAX_FETCHED) &&
+         atomic_load_explicit(&context->board->workers, memory_order_relaxed) == 0;
 }
 
 sf_status_t sfc_lists_hand_out(sfc_lists_t *lists)
@@ -39,7 +41,7 @@ sf_status_t sfc_lists_hand_out(sfc_lists_t *lists)
   size_t bytes = handed_bytes(lists), offset = 0;
   if (bytes == 0)
     return SF_OK;
-  if (!may_go_through_inbox(context) || bytes > SFSHM_EDGES_MAX_COPIED)
+  if (!may_go_through_inbox(context, bytes))
     return sfc_edge_list_seal(&lists->own);
   sf_status_t status = sfc_heap_take_raw(&context->inbox, bytes, &lists->handed);
   if (status != SF_OK)
@@ -147,7 +149,7 @@ sf_status_t sfc_lists_take_in(sfc_lists_t *lists, const sfproto_incoming_t *inco
   const Sfproto__GraphPeers *told = incoming->message->graph_peers;
   int next_fd = 0;
   *rank_p = lists->group->rank;
-  if (incoming->nfds != count_regions(told) + (told->n_sides > 0))
+  if (incoming->nfds != count_regions(told) + (told->n_sides > 0 && !told->has_map))
     return sfshm_error(SF_ERR_PROTO, "%zu edge lists with %d descriptors", told->n_blocks, incoming->nfds);
   sf_status_t status = make_room(lists, told->n_blocks);
   for (size_t i = 0; i < told->n_blocks && status == SF_OK; i++) {

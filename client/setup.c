@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/context.h"
 #include "client/graph.h"
@@ -38,7 +37,7 @@ typedef struct sfc_setup {
   int32_t nremote;
   uint32_t *sides; /* of the trunk map, in which this rank takes part */
   size_t nsides;
-  int map_fd;
+  sfc_given_map_t map;
   sfc_watch_phases_t phases;
   sfc_given_t *given; /* copy of the edges; NULL: none */
   sfc_reuse_t reuse;
@@ -161,8 +160,9 @@ static void take_sides(sfc_setup_t *setup, sfproto_incoming_t *incoming)
   }
   memcpy(setup->sides, told->sides, told->n_sides * sizeof *setup->sides);
   setup->nsides = told->n_sides;
-  setup->map_fd = incoming->fds[incoming->nfds - 1];
-  incoming->fds[incoming->nfds - 1] = -1;
+  sf_status_t status = sfc_given_map_take(&setup->map, incoming);
+  if (status != SF_OK)
+    note_error(setup, status, setup->group->rank, -1);
 }
 
 static sf_status_t receive_peers(sfc_setup_t *setup, uint64_t request)
@@ -272,8 +272,7 @@ static sf_status_t make_trunks(sfc_setup_t *setup)
   sf_graph_t *graph = setup->graph;
   if (setup->nsides == 0)
     return setup->nremote == 0 ? SF_OK : sfshm_error(SF_ERR_PROTO, "no trunks for edges to other nodes");
-  sf_status_t status =
-      sfc_trunks_open(graph, setup->map_fd, setup->sides, setup->nsides, setup->remote, setup->nremote);
+  sf_status_t status = sfc_trunks_open(graph, &setup->map, setup->sides, setup->nsides, setup->remote, setup->nremote);
   if (status == SF_OK)
     status = sfc_submitter_open(&graph->context->submitter);
   if (status == SF_OK)
@@ -347,8 +346,7 @@ static void free_setup(sfc_setup_t *setup)
 {
   free(setup->remote);
   free(setup->sides);
-  if (setup->map_fd >= 0)
-    close(setup->map_fd);
+  sfc_given_map_free(&setup->map);
   sfc_lists_free(&setup->lists);
   sfc_given_free(setup->given);
 }
@@ -446,7 +444,7 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
                        .group = group,
                        .graph = graph,
                        .lists = {.group = group, .own = {.region = {.fd = -1}}},
-                       .map_fd = -1};
+                       .map = {.fd = -1}};
   if (finding->status != SF_OK)
     note_error(&setup, sfshm_error(finding->status, "%s", finding->detail), group->rank, finding->leaf);
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GRAPH, place);

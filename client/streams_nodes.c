@@ -23,16 +23,15 @@ sf_status_t sfc_nodes_copy(sf_graph_t *graph, sf_status_t before, sf_graph_t **c
   return sfc_derive_end(&derive, copy_p);
 }
 
-static sf_status_t pin(const sfc_nodes_t *nodes, const sfshm_region_t *region, sfc_seen_t *seen_p)
+static sf_status_t pin(const sfc_nodes_t *nodes, void *base, size_t length_bytes, sfc_seen_t *seen_p)
 {
   const sfc_streams_t *streams = nodes->streams;
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *seen_at;
-  sf_status_t status =
-      streams->ops->pin(streams->device, region->base, (region->length_bytes + page - 1) / page * page, &seen_at);
+  sf_status_t status = streams->ops->pin(streams->device, base, (length_bytes + page - 1) / page * page, &seen_at);
   if (status != SF_OK)
     return sfshm_error(status, "%s", streams->plugin->detail());
-  *seen_p = (sfc_seen_t){region->base, seen_at};
+  *seen_p = (sfc_seen_t){base, seen_at};
   return SF_OK;
 }
 
@@ -47,7 +46,7 @@ sf_status_t sfc_nodes_grow(sfc_nodes_t *nodes, size_t unit_bytes)
                  ? sfc_trunks_exchange(nodes->copy, (size_t)8 << nodes->nexchanges, &exchange)
                  : sfshm_error(SF_ERR_LIMIT, "unit of %zu bytes", unit_bytes);
     if (status == SF_OK)
-      status = pin(nodes, &exchange->region, &nodes->slots[nodes->nexchanges]);
+      status = pin(nodes, exchange->region.base, exchange->region.length_bytes, &nodes->slots[nodes->nexchanges]);
     if (status == SF_OK)
       nodes->exchanges[nodes->nexchanges++] = exchange;
   }
@@ -92,7 +91,7 @@ static sf_status_t prepare_trunk(const sfc_streams_t *streams, const sfc_trunk_t
 static sf_status_t open_trunks(sfc_nodes_t *nodes, size_t unit_bytes)
 {
   sfc_trunks_t *trunks = nodes->copy->trunks;
-  sf_status_t status = pin(nodes, &trunks->board_region, &nodes->board);
+  sf_status_t status = pin(nodes, trunks->board, sfshm_trunk_board_bytes(trunks->map->nsides), &nodes->board);
   if (status == SF_OK)
     atomic_store(&trunks->board->on_streams, 1);
   if (status == SF_OK)

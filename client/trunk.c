@@ -9,33 +9,13 @@
 #include "client/offload.h"
 #include "client/stage.h"
 #include "client/transfer.h"
+#include "client/trunk_boards.h"
 #include "client/watch.h"
 #include "shm/error.h"
 
 #define MAX_EXCHANGE_BYTES ((uint64_t)1 << 46)
 
 /* ---- Slots ------------------------------------------------------------------------------------------------------- */
-
-static sf_status_t ask_for_exchange(sf_graph_t *graph, uint64_t class_bytes, sfshm_region_t *region_p)
-{
-  Sfproto__ExchangeGet get = SFPROTO__EXCHANGE_GET__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  sfproto_incoming_t incoming;
-  get.graph = graph->number;
-  get.class_bytes = class_bytes;
-  message.body_case = SFPROTO__MESSAGE__BODY_EXCHANGE_GET;
-  message.exchange_get = &get;
-  sf_status_t status =
-      sfc_control_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_EXCHANGE, &incoming);
-  if (status != SF_OK)
-    return status;
-  if (incoming.nfds == 1)
-    status = sfshm_region_map(incoming.fds[0], SFSHM_REGION_EXCHANGE, MAX_EXCHANGE_BYTES, SFSHM_READ_WRITE, region_p);
-  else
-    status = sfshm_error(SF_ERR_PROTO, "exchange with %d descriptors", incoming.nfds);
-  sfproto_incoming_free(&incoming);
-  return status;
-}
 
 static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, sfc_exchange_t **exchange_p)
 {
@@ -49,7 +29,7 @@ static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, sfc_exc
   sf_status_t status =
       sfshm_exchange_layout(trunks->map->sides, nsides, class_bytes, MAX_EXCHANGE_BYTES, exchange->slots, &length);
   if (status == SF_OK)
-    status = ask_for_exchange(graph, class_bytes, &exchange->region);
+    status = sfc_trunk_get_region(graph, class_bytes, &exchange->region);
   if (status == SF_OK && exchange->region.length_bytes < length) {
     status = sfshm_error(SF_ERR_PROTO, "exchange of %zu bytes, %llu expected", exchange->region.length_bytes,
                          (unsigned long long)length);

@@ -67,11 +67,11 @@ typedef struct sfc_exchange {
 
 /* Everything of one graph that concerns other nodes. */
 typedef struct sfc_trunks {
-  bool shares_plan; /* map_region and the trunks' turns and arrays belong to others, too, one of which frees them */
-  sfshm_region_t map_region;
+  bool shares_plan;          /* map and the trunks' turns and arrays belong to others, too, one of which frees them */
+  sfshm_region_t map_region; /* or, if it was told, memory of this process: */
+  void *map_memory;          /* NULL: the region is mapped */
   const sfshm_trunk_map_t *map;
-  sfshm_region_t board_region;
-  sfshm_trunk_board_t *board;
+  sfshm_trunk_board_t *board; /* in one of the context's regions */
   sfc_exchange_t *exchanges;
   sfc_trunk_t *trunks; /* by node */
   int32_t ntrunks;
@@ -85,18 +85,29 @@ typedef struct sfc_trunk_block {
   sfshm_edges_t edges;
 } sfc_trunk_block_t;
 
-/* Makes the graph's trunks from the map's descriptor and the sides in it that concern this rank. blocks: of the rank's
+/* The map as the daemon gave it: a descriptor, or memory, which sfc_trunks_open takes over. */
+typedef struct sfc_given_map {
+  int fd; /* -1: none */
+  void *memory;
+  size_t length_bytes;
+} sfc_given_map_t;
+
+/* Takes it out of the message that has it. SF_ERR_NOMEM. */
+sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incoming);
+void sfc_given_map_free(sfc_given_map_t *given);
+
+/* Makes the graph's trunks from the map and the sides in it that concern this rank. blocks: of the rank's
  * own list, by root rank. SF_ERR_PROTO if map and blocks do not fit together; SF_ERR_RANGE for a root that the graph
  * does not have here. */
-sf_status_t sfc_trunks_open(sf_graph_t *graph, int map_fd, const uint32_t sides[], size_t nsides,
+sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_given_map_t *given, const uint32_t sides[], size_t nsides,
                             const sfc_trunk_block_t blocks[], int32_t nblocks);
 
 /* A lane for each trunk, behind those of ranks and in the order of sending. The links say how much there is; the values
  * are the trunk's business. */
 void sfc_trunks_add_lanes(sf_graph_t *graph);
 
-/* Connects them with the board. */
-sf_status_t sfc_trunks_connect(sf_graph_t *graph, int board_fd);
+/* Connects them with the board, as GraphReady tells where it is. May block. */
+sf_status_t sfc_trunks_connect(sf_graph_t *graph, uint64_t board_region, uint64_t board);
 
 /* Trunks that share the plan of these, which have carried nothing yet. NULL without memory. */
 sfc_trunks_t *sfc_trunks_copy(const sfc_trunks_t *trunks);

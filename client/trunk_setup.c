@@ -1,16 +1,17 @@
 /* Making a rank's trunks out of its node's map and its own edges. The thread that makes the graph. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/context.h"
 #include "client/device.h"
 #include "client/trunk.h"
+#include "client/trunk_boards.h"
 #include "shm/error.h"
 
 _Static_assert(SF_GRAPH_REPRODUCIBLE == SFSHM_GRAPH_UNCOMBINED, "the daemon reads this flag");
 
 #define MAX_MAP_BYTES ((uint64_t)1 << 44)
-#define MAX_BOARD_BYTES ((uint64_t)1 << 32)
 
 /* ---- Arrays of indices ------------------------------------------------------------------------------------------- */
 
@@ -300,7 +301,40 @@ static sf_status_t open_side(sf_graph_t *graph, uint32_t number, const sfc_trunk
   return as_root ? open_roots(trunk, graph, &image) : open_leaves(trunk, graph->rank, &image, blocks, nblocks);
 }
 
-sf_status_t sfc_trunks_open(sf_graph_t *graph, int map_fd, const uint32_t sides[], size_t nsides,
+sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incoming)
+{
+  const Sfproto__GraphPeers *told = incoming->message->graph_peers;
+  if (!told->has_map) {
+    given->fd = incoming->fds[incoming->nfds - 1];
+    incoming->fds[incoming->nfds - 1] = -1;
+    return SF_OK;
+  }
+  given->memory = malloc(told->map.len + 1);
+  if (given->memory == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "trunk map of %zu bytes", told->map.len);
+  memcpy(given->memory, told->map.data, told->map.len);
+  given->length_bytes = told->map.len;
+  return SF_OK;
+}
+
+void sfc_given_map_free(sfc_given_map_t *given)
+{
+  if (given->fd >= 0)
+    close(given->fd);
+  free(given->memory);
+}
+
+static sf_status_t open_map(sfc_trunks_t *trunks, sfc_given_map_t *given)
+{
+  if (given->memory == NULL)
+    return sfshm_region_map(given->fd, SFSHM_REGION_TRUNK_MAP, MAX_MAP_BYTES, SFSHM_READ_ONLY, &trunks->map_region);
+  trunks->map_memory = given->memory;
+  trunks->map_region = (sfshm_region_t){.fd = -1, .base = given->memory, .length_bytes = given->length_bytes};
+  given->memory = NULL;
+  return SF_OK;
+}
+
+sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_given_map_t *given, const uint32_t sides[], size_t nsides,
                             const sfc_trunk_block_t blocks[], int32_t nblocks)
 {
   sfc_trunks_t *trunks = calloc(1, sizeof *trunks);
@@ -310,8 +344,7 @@ sf_status_t sfc_trunks_open(sf_graph_t *graph, int map_fd, const uint32_t sides[
   trunks->trunks = calloc(nsides + 1, sizeof *trunks->trunks);
   if (trunks->trunks == NULL)
     return sfshm_error(SF_ERR_NOMEM, "%zu trunks", nsides);
-  sf_status_t status =
-      sfshm_region_map(map_fd, SFSHM_REGION_TRUNK_MAP, MAX_MAP_BYTES, SFSHM_READ_ONLY, &trunks->map_region);
+  sf_status_t status = open_map(trunks, given);
   if (status == SF_OK)
     status = sfshm_trunk_map_open(&trunks->map_region, &trunks->map);
   for (size_t i = 0; i < nsides && status == SF_OK; i++)
@@ -319,23 +352,16 @@ sf_status_t sfc_trunks_open(sf_graph_t *graph, int map_fd, const uint32_t sides[
   return status;
 }
 
-sf_status_t sfc_trunks_connect(sf_graph_t *graph, int board_fd)
+sf_status_t sfc_trunks_connect(sf_graph_t *graph, uint64_t board_region, uint64_t board)
 {
   sfc_trunks_t *trunks = graph->trunks;
-  sf_status_t status =
-      sfshm_region_map(board_fd, SFSHM_REGION_TRUNK_BOARD, MAX_BOARD_BYTES, SFSHM_READ_WRITE, &trunks->board_region);
-  if (status != SF_OK)
-    return status;
-  if (trunks->board_region.length_bytes < sfshm_trunk_board_bytes(trunks->map->nsides))
-    return sfshm_error(SF_ERR_PROTO, "trunk board of %zu bytes for %u sides", trunks->board_region.length_bytes,
-                       trunks->map->nsides);
-  trunks->board = trunks->board_region.base;
-  for (int32_t i = 0; i < trunks->ntrunks; i++) {
+  sf_status_t status = sfc_trunk_board_find(graph, board_region, board, trunks->map->nsides, &trunks->board);
+  for (int32_t i = 0; i < trunks->ntrunks && status == SF_OK; i++) {
     sfc_trunk_t *trunk = &trunks->trunks[i];
     trunk->as_root.flow = &trunks->board->flows[trunk->as_root.number];
     trunk->as_leaf.flow = &trunks->board->flows[trunk->as_leaf.number];
   }
-  return SF_OK;
+  return status;
 }
 
 sfc_trunks_t *sfc_trunks_copy(const sfc_trunks_t *trunks)
@@ -350,8 +376,8 @@ sfc_trunks_t *sfc_trunks_copy(const sfc_trunks_t *trunks)
   memcpy(each, trunks->trunks, (size_t)trunks->ntrunks * sizeof *each);
   *copy = (sfc_trunks_t){.shares_plan = true,
                          .map_region = trunks->map_region,
+                         .map_memory = trunks->map_memory,
                          .map = trunks->map,
-                         .board_region = {.fd = -1},
                          .trunks = each,
                          .ntrunks = trunks->ntrunks};
   return copy;
@@ -373,7 +399,10 @@ static void free_plan(sfc_trunks_t *trunks)
       free(trunk->winner_turns);
     free(trunk->turns);
   }
-  sfc_device_destroy_region(&trunks->map_region);
+  if (trunks->map_memory != NULL)
+    sfc_device_free_array(trunks->map_memory);
+  else
+    sfc_device_destroy_region(&trunks->map_region);
 }
 
 void sfc_trunks_free(sfc_trunks_t *trunks)
@@ -388,7 +417,6 @@ void sfc_trunks_free(sfc_trunks_t *trunks)
     sfshm_region_destroy(&exchange->region);
     free(exchange);
   }
-  sfshm_region_destroy(&trunks->board_region);
   free(trunks->trunks);
   free(trunks);
 }

@@ -21,6 +21,7 @@
 #include "daemon/setup.h"
 #include "daemon/submission.h"
 #include "daemon/trace.h"
+#include "daemon/trunk_boards.h"
 #include "shm/error.h"
 #include "shm/inbox.h"
 
@@ -80,6 +81,7 @@ static sfd_job_t *new_job(sfd_server_t *server, uid_t uid, const char *name, con
 
 static void free_job(sfd_job_t *job)
 {
+  sfd_trunk_boards_let_go(job->trunk_boards);
   free(job->left);
   free(job->rank_nodes);
   free(job);

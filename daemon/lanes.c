@@ -123,18 +123,19 @@ static void collect(const sfd_graph_t *graph, int32_t local, Sfproto__LaneEnd la
 
 static void send_ready(sfd_graph_t *graph, int32_t local, Sfproto__LaneEnd *lanes[])
 {
-  int board_fd = graph->trunks != NULL ? sfd_trunks_board_fd(graph->trunks) : -1;
   Sfproto__GraphReady ready = SFPROTO__GRAPH_READY__INIT;
   ready.graph = graph->id;
   ready.lanes = lanes;
   ready.n_lanes = (size_t)graph->setup->members[local].nlanes;
+  if (graph->trunks != NULL)
+    sfd_trunks_describe_board(graph->trunks, &ready);
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.request = graph->setup->members[local].request;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_READY;
   message.graph_ready = &ready;
   sfd_session_t *session = sfd_setup_answered(graph, local);
   if (session != NULL)
-    sfd_session_send(session, &message, &board_fd, board_fd >= 0 ? 1 : 0);
+    sfd_session_send(session, &message, NULL, 0);
 }
 
 sf_status_t sfd_lanes_send(sfd_graph_t *graph)

@@ -4,16 +4,25 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "daemon/segment.h"
 #include "shm/error.h"
 #include "shm/trunk.h"
 
 /* Merging takes some 24 bytes an edge, also of ranks that only claim to have so many. */
 #define MERGE_MAX_EDGES (INT64_C(1) << 28)
 
+#define BLOCK_ALIGN 64u
+
+static void free_list(sfd_merged_list_t *list)
+{
+  sfshm_region_destroy(&list->region);
+  free(list->copy);
+}
+
 void sfd_merging_free(sfd_merging_t *merging)
 {
   for (int32_t i = 0; i < merging->nlists; i++)
-    sfshm_region_destroy(&merging->lists[i]);
+    free_list(&merging->lists[i]);
   for (int32_t i = 0; i < merging->nwanted; i++)
     sfshm_merge_free(&merging->wanted[i].merge);
   free(merging->lists);
@@ -33,38 +42,92 @@ static int compare_wants(const void *a, const void *b)
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Blocks of a member that lead to other nodes. */
+/* Whether it leads to another node. */
+static bool is_wanted(const sfd_graph_t *graph, const sfd_block_t *block)
+{
+  return sfd_group_local(graph->group, block->rank) < 0;
+}
+
+/* Such blocks of a member. */
 static int32_t count_wants(const sfd_graph_t *graph, const sfd_setup_member_t *member)
 {
   int32_t n = 0;
   for (int32_t b = 0; b < member->nblocks; b++)
-    n += sfd_group_local(graph->group, member->blocks[b].rank) < 0;
+    n += is_wanted(graph, &member->blocks[b]);
   return n;
+}
+
+static uint64_t align(uint64_t bytes)
+{
+  return (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
+}
+
+/* Copies a member's blocks that lead to other nodes, one behind the other, out of its inboxes. */
+static sf_status_t copy_blocks(const sfd_graph_t *graph, int32_t local, sfd_merged_list_t *list)
+{
+  const sfd_setup_member_t *member = &graph->setup->members[local];
+  const sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[local]);
+  uint64_t bytes = 0, end = 0;
+  sf_status_t status = SF_OK;
+  for (int32_t b = 0; b < member->nblocks; b++)
+    bytes += is_wanted(graph, &member->blocks[b]) ? align(member->blocks[b].length) : 0;
+  char *copy = aligned_alloc(BLOCK_ALIGN, bytes);
+  if (copy == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "edge list of %" PRIu64 " bytes", bytes);
+  for (int32_t b = 0; b < member->nblocks && status == SF_OK; b++) {
+    const sfd_block_t *block = &member->blocks[b];
+    const sfd_segment_t *segment = sfd_segment_find(rank, block->segment);
+    if (!is_wanted(graph, block))
+      continue;
+    status = segment != NULL ? sfshm_read(segment->fd, block->offset, block->length, copy + end)
+                             : sfshm_error(SF_ERR_NOT_FOUND, "the inbox of rank %d is gone", rank->number);
+    end += align(block->length);
+  }
+  if (status != SF_OK) {
+    free(copy);
+    return status;
+  }
+  list->copy = copy;
+  return SF_OK;
+}
+
+static sf_status_t open_list(const sfd_graph_t *graph, int32_t local, sfd_merged_list_t *list)
+{
+  const sfd_setup_member_t *member = &graph->setup->members[local];
+  if (member->blocks[0].length > 0)
+    return copy_blocks(graph, local, list);
+  return sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &list->region);
 }
 
 static sf_status_t add_member(sfd_merging_t *merging, const sfd_graph_t *graph, int32_t local)
 {
   const sfd_group_t *group = graph->group;
   const sfd_setup_member_t *member = &graph->setup->members[local];
+  uint64_t copied = 0;
   if (count_wants(graph, member) == 0)
     return SF_OK;
-  sfshm_region_t *list = &merging->lists[merging->nlists];
-  sf_status_t status =
-      sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, list);
+  sfd_merged_list_t *list = &merging->lists[merging->nlists];
+  sf_status_t status = open_list(graph, local, list);
   if (status != SF_OK)
     return status;
   merging->nlists++;
   for (int32_t b = 0; b < member->nblocks; b++) {
-    const sfd_block_t *block = &member->blocks[b];
-    if (sfd_group_local(group, block->rank) >= 0)
+    sfd_block_t *block = &merging->blocks[merging->nwants];
+    if (!is_wanted(graph, &member->blocks[b]))
       continue;
-    merging->blocks[merging->nwants] = *block;
+    *block = member->blocks[b];
+    sfshm_region_t piece = list->region;
+    if (list->copy != NULL) {
+      piece = (sfshm_region_t){.fd = -1, .base = list->copy + copied, .length_bytes = block->length};
+      block->offset = 0;
+      copied += align(block->length);
+    }
     merging->wants[merging->nwants] =
         (sfd_want_t){.node = sfd_job_node_of(group->job, group->members[block->rank].rank),
                      .owner = block->rank,
                      .rank = group->locals[local],
-                     .block = &merging->blocks[merging->nwants],
-                     .list = list};
+                     .block = block,
+                     .list = piece};
     merging->nwants++;
     merging->nedges = block->nedges > INT64_MAX - merging->nedges ? INT64_MAX : merging->nedges + block->nedges;
   }
@@ -126,7 +189,7 @@ static sf_status_t merge_one(sfd_merging_t *merging, sfd_wanted_t *wanted)
     sfd_want_t *want = &merging->wants[wanted->first + i];
     int64_t leaf, root;
     blocks[i] = (sfshm_merge_block_t){want->owner, want->rank, &want->edges};
-    status = sfshm_edges_open(want->list, want->block->offset, want->block->nedges, want->block->nvalues, INT64_MAX,
+    status = sfshm_edges_open(&want->list, want->block->offset, want->block->nedges, want->block->nvalues, INT64_MAX,
                               &want->edges, &leaf, &root);
   }
   if (status == SF_OK)

@@ -8,13 +8,19 @@
 #include "daemon/setup.h"
 #include "shm/merge/merge.h"
 
+/* What a rank has written of its edges. */
+typedef struct sfd_merged_list {
+  sfshm_region_t region; /* mapped; or */
+  char *copy;            /* of its blocks, one behind the other, out of inboxes, to which it may write */
+} sfd_merged_list_t;
+
 /* One block that leads to another node. */
 typedef struct sfd_want {
   int32_t node;
   int32_t owner;
   int32_t rank;
   const sfd_block_t *block;
-  const sfshm_region_t *list;
+  sfshm_region_t list; /* with the block at its offset: all, or a piece, of one of the lists */
   sfshm_edges_t edges;
 } sfd_want_t;
 
@@ -31,7 +37,7 @@ typedef struct sfd_wanted {
 typedef struct sfd_merging {
   uv_work_t work;
   sfd_graph_t *graph; /* NULL: given up */
-  sfshm_region_t *lists;
+  sfd_merged_list_t *lists;
   int32_t nlists;
   sfd_block_t *blocks; /* copies */
   sfd_want_t *wants;   /* by (node, owner, rank) */

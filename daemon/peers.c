@@ -47,15 +47,17 @@ static sf_status_t check_blocks(const Sfproto__GraphCreate *create, int32_t size
   return SF_OK;
 }
 
-/* A block in the rank's inbox. The lists of graphs over nodes are read by daemons, which want them to stay as they are.
- */
-static sf_status_t check_in_inbox(const Sfproto__EdgeBlock *block, const sfd_rank_t *rank, const sfd_group_t *group,
-                                  int32_t place)
+/* A block in the rank's inbox; so much of such blocks may still come. */
+static sf_status_t check_in_inbox(const Sfproto__EdgeBlock *block, const sfd_rank_t *rank, int32_t place, uint64_t left)
 {
   const sfd_segment_t *segment = sfd_segment_find(rank, block->segment);
-  if (group->nnodes > 1 || segment == NULL || !segment->inbox)
-    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: block in segment %" PRIu64 "%s", place,
-                       block->segment, group->nnodes > 1 ? " of a graph over nodes" : ", which is no inbox of it");
+  if (segment == NULL || !segment->inbox)
+    return sfshm_error(SF_ERR_PROTO,
+                       "GraphCreate of group rank %d: block in segment %" PRIu64 ", which is no inbox of it", place,
+                       block->segment);
+  if (block->length > left)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: more than %zu bytes of blocks in inboxes", place,
+                       SFSHM_EDGES_MAX_FETCHED);
   if (block->length == 0 || block->length > SFSHM_EDGES_MAX_COPIED || block->length > segment->length ||
       block->offset > segment->length - block->length)
     return sfshm_error(SF_ERR_PROTO,
@@ -70,11 +72,13 @@ static sf_status_t check_places(const Sfproto__GraphCreate *create, const sfd_ra
                                 int32_t place, int nfds)
 {
   size_t in_inbox = 0;
+  uint64_t left = group->nnodes > 1 ? SFSHM_EDGES_MAX_FETCHED : UINT64_MAX; /* the daemon may have to copy them */
   sf_status_t status = SF_OK;
   for (size_t i = 0; i < create->n_blocks && status == SF_OK; i++) {
     if (!create->blocks[i]->has_segment)
       continue;
-    status = check_in_inbox(create->blocks[i], rank, group, place);
+    status = check_in_inbox(create->blocks[i], rank, place, left);
+    left -= create->blocks[i]->length;
     in_inbox++;
   }
   if (status == SF_OK && in_inbox > 0 && in_inbox < create->n_blocks)
@@ -210,7 +214,8 @@ static void send_part(sfd_session_t *session, const sfd_graph_t *graph, uint64_t
   if (!more && nsides > 0) {
     peers.sides = sides;
     peers.n_sides = nsides;
-    fds[nfds++] = sfd_trunks_map_fd(graph->trunks);
+    fds[nfds] = sfd_trunks_describe_map(graph->trunks, &peers);
+    nfds += fds[nfds] >= 0;
   }
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.request = request;

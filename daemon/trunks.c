@@ -39,6 +39,27 @@ static sf_status_t describe_side(const sfd_trunk_source_t *source, sfshm_trunk_s
   return SF_OK;
 }
 
+/* A region for all who read it, or for a short one memory of the daemon's own: that is copied quicker than mapped. */
+static sf_status_t make_map_memory(uint64_t bytes, sfshm_region_t *map)
+{
+  if (bytes > SFSHM_TRUNK_MAP_MAX_TOLD)
+    return sfshm_region_create("sf-trunks", SFSHM_REGION_TRUNK_MAP, bytes, SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_ALL,
+                               map);
+  void *memory = calloc(1, bytes);
+  if (memory == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "trunk map of %" PRIu64 " bytes", bytes);
+  *map = (sfshm_region_t){.fd = -1, .base = memory, .length_bytes = bytes};
+  return SF_OK;
+}
+
+static void free_map_memory(sfshm_region_t *map)
+{
+  if (map->fd < 0)
+    free(map->base);
+  else
+    sfshm_region_destroy(map);
+}
+
 static sf_status_t make_map(sfd_trunks_t *trunks, const sfd_trunk_source_t sources[])
 {
   uint64_t bytes = align(sizeof(sfshm_trunk_map_t) + trunks->nsides * sizeof(sfshm_trunk_side_t));
@@ -49,8 +70,7 @@ static sf_status_t make_map(sfd_trunks_t *trunks, const sfd_trunk_source_t sourc
     trunks->sides[i].told.image = bytes;
     bytes += align(sources[i].image_bytes);
   }
-  sf_status_t status = sfshm_region_create("sf-trunks", SFSHM_REGION_TRUNK_MAP, bytes, SFSHM_SEAL_FUTURE_WRITE,
-                                           SFSHM_COMMIT_ALL, &trunks->plan->map);
+  sf_status_t status = make_map_memory(bytes, &trunks->plan->map);
   if (status != SF_OK)
     return status;
   sfshm_trunk_map_t *map = trunks->plan->map.base;
@@ -133,27 +153,30 @@ uint32_t sfd_trunks_sides_of(const sfd_trunks_t *trunks, int32_t member, uint32_
 
 static sf_status_t make_board(sfd_trunks_t *trunks)
 {
-  sf_status_t status =
-      sfshm_region_create("sf-trunk-board", SFSHM_REGION_TRUNK_BOARD, sfshm_trunk_board_bytes(trunks->nsides),
-                          SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL, &trunks->board);
+  sf_status_t status = sfd_trunk_board_take(trunks->graph->group->job, trunks->nsides, &trunks->board);
   if (status != SF_OK)
     return status;
-  sfshm_trunk_board_t *board = trunks->board.base;
   for (uint32_t i = 0; i < trunks->nsides; i++) {
-    trunks->sides[i].flow = &board->flows[i];
-    atomic_store_explicit(&board->flows[i].granted, SFSHM_TRUNK_SLOTS, memory_order_relaxed);
+    trunks->sides[i].flow = &trunks->board.memory->flows[i];
+    atomic_store_explicit(&trunks->sides[i].flow->granted, SFSHM_TRUNK_SLOTS, memory_order_relaxed);
   }
   return SF_OK;
 }
 
-int sfd_trunks_map_fd(const sfd_trunks_t *trunks)
+int sfd_trunks_describe_map(const sfd_trunks_t *trunks, Sfproto__GraphPeers *peers)
 {
-  return trunks->plan->map.fd;
+  const sfshm_region_t *map = &trunks->plan->map;
+  peers->has_map = map->fd < 0;
+  if (peers->has_map)
+    peers->map = (ProtobufCBinaryData){.len = map->length_bytes, .data = map->base};
+  return map->fd;
 }
 
-int sfd_trunks_board_fd(const sfd_trunks_t *trunks)
+void sfd_trunks_describe_board(const sfd_trunks_t *trunks, Sfproto__GraphReady *ready)
 {
-  return trunks->board.fd;
+  ready->has_board_region = ready->has_board = true;
+  ready->board_region = sfd_trunk_board_region(&trunks->board);
+  ready->board = sfd_trunk_board_offset(&trunks->board);
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
@@ -169,7 +192,7 @@ static void free_trunks(sfd_trunks_t *trunks)
   for (uint32_t i = 0; i < trunks->nsides; i++)
     sfd_unpacks_free(&trunks->sides[i]);
   sfd_trunk_plan_let_go(trunks->plan);
-  sfshm_region_destroy(&trunks->board);
+  sfd_trunk_board_give(&trunks->board);
   free(trunks->departures);
   free(trunks);
 }
@@ -188,7 +211,6 @@ static sfd_trunks_t *alloc_trunks(sfd_graph_t *graph, uint32_t nsides)
   trunks->graph = graph;
   trunks->server = graph->group->job->server;
   trunks->nsides = nsides;
-  trunks->board.fd = -1;
   for (uint32_t i = 0; i < nsides; i++)
     trunks->departures[i] = (sfd_departure_t){trunks, i};
   return trunks;
@@ -269,7 +291,7 @@ void sfd_trunk_plan_let_go(sfd_trunk_plan_t *plan)
     return;
   for (uint32_t i = 0; i < plan->nsides; i++)
     free(plan->members[i]);
-  sfshm_region_destroy(&plan->map);
+  free_map_memory(&plan->map);
   free(plan);
 }
 
@@ -297,7 +319,7 @@ void sfd_trunks_release(sfd_trunks_t *trunks)
 
 static void release_streams(const sfd_trunks_t *trunks)
 {
-  sfshm_trunk_board_t *board = trunks->board.base;
+  sfshm_trunk_board_t *board = trunks->board.memory;
   for (uint32_t i = 0; i < trunks->nsides; i++)
     if (trunks->sides[i].done < trunks->sides[i].sent)
       return;
@@ -309,7 +331,7 @@ static void release_streams(const sfd_trunks_t *trunks)
 /* Other boards stay as they are: who looks at them would take what isn't there. */
 void sfd_trunks_departed(sfd_trunks_t *trunks)
 {
-  const sfshm_trunk_board_t *board = trunks->board.base;
+  const sfshm_trunk_board_t *board = trunks->board.memory;
   if (trunks->letting_go && atomic_load(&board->on_streams) != 0)
     release_streams(trunks);
 }
@@ -368,11 +390,21 @@ static bool is_class(uint64_t class_bytes)
   return class_bytes <= INT64_MAX && sfshm_exchange_class((size_t)class_bytes) == class_bytes;
 }
 
+/* The descriptor of what is asked for. */
+static sf_status_t find_fd(sfd_trunks_t *trunks, uint64_t class_bytes, int *fd_p)
+{
+  sfd_exchange_t *exchange = NULL;
+  sf_status_t status = class_bytes != 0 ? sfd_trunks_exchange(trunks, class_bytes, &exchange) : SF_OK;
+  if (status == SF_OK)
+    *fd_p = exchange != NULL ? exchange->region.fd : sfd_trunk_board_fd(&trunks->board);
+  return status;
+}
+
 void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
   const Sfproto__ExchangeGet *get = message->exchange_get;
   const sfd_graph_t *graph = sfd_graph_find(session->rank->job, get->graph);
-  sfd_exchange_t *exchange;
+  int fd;
   (void)fds;
   (void)nfds;
   if (graph == NULL || graph->trunks == NULL || sfd_group_rank_of(graph->group, session->rank->number) < 0) {
@@ -380,12 +412,12 @@ void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Messa
                        session->rank->number, get->graph);
     return;
   }
-  if (get->class_bytes == 0 || !is_class(get->class_bytes)) {
+  if (get->class_bytes != 0 && !is_class(get->class_bytes)) {
     sfd_session_refuse(session, message->request, SF_ERR_PROTO, "ExchangeGet for units of %" PRIu64 " bytes",
                        get->class_bytes);
     return;
   }
-  sf_status_t status = sfd_trunks_exchange(graph->trunks, get->class_bytes, &exchange);
+  sf_status_t status = find_fd(graph->trunks, get->class_bytes, &fd);
   if (status != SF_OK) {
     sfd_session_answer(session, message->request, status, "%s", sfshm_error_detail());
     return;
@@ -395,5 +427,5 @@ void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Messa
   reply.request = message->request;
   reply.body_case = SFPROTO__MESSAGE__BODY_EXCHANGE;
   reply.exchange = &answer;
-  sfd_session_send(session, &reply, &exchange->region.fd, 1);
+  sfd_session_send(session, &reply, &fd, 1);
 }

@@ -45,8 +45,11 @@ void sfd_trunks_free(sfd_trunks_t *trunks);
  * on when the last message under way has left its slot. NULL is accepted. */
 void sfd_trunks_let_go(sfd_trunks_t *trunks);
 
-int sfd_trunks_map_fd(const sfd_trunks_t *trunks);
-int sfd_trunks_board_fd(const sfd_trunks_t *trunks);
+/* Fills in the map, or returns its descriptor; else -1. */
+int sfd_trunks_describe_map(const sfd_trunks_t *trunks, Sfproto__GraphPeers *peers);
+
+/* Fills in where the board is. */
+void sfd_trunks_describe_board(const sfd_trunks_t *trunks, Sfproto__GraphReady *ready);
 
 /* The sides in which a member of the group takes part: their numbers in the map; returns how many. sides has room for
  * sfd_trunks_nsides. */

@@ -2,6 +2,7 @@
 #ifndef SFD_TRUNKS_INTERNAL_H
 #define SFD_TRUNKS_INTERNAL_H
 
+#include "daemon/trunk_boards.h"
 #include "daemon/trunks.h"
 
 /* A message that ranks have submitted: it goes when those before it have gone. */
@@ -57,7 +58,7 @@ struct sfd_trunks {
   bool letting_go;    /* the graph has failed: nothing is sent or taken any more */
   int32_t nunder_way; /* messages leaving or arriving, which need the exchanges */
   sfd_trunk_plan_t *plan;
-  sfshm_region_t board;
+  sfd_trunk_board_t board;
   sfd_exchange_t *exchanges;
   sfd_departure_t *departures; /* by side */
   uint32_t nsides;

@@ -81,7 +81,7 @@ static void check_roots(sfd_graph_t *graph, const sfd_want_t *want, const sfd_to
       told->n > 0 ? bsearch(&want->owner, told->owners, told->n, sizeof *owner, compare_ranks) : NULL;
   int64_t nroots = owner != NULL ? told->nroots[owner - told->owners] : INT64_MAX;
   if (want->edges.roots.max >= nroots)
-    sfd_roots_note_bad(graph->setup, want->rank, want->block, want->list, nroots);
+    sfd_roots_note_bad(graph->setup, want->rank, want->block, &want->list, nroots);
 }
 
 static void be_answered(sfd_graph_t *graph, sfd_wanted_t *wanted, const sfd_told_t *told)

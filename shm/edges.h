@@ -62,6 +62,9 @@ typedef struct sfshm_edges {
 /* Of one block with its arrays, where ranks copy it from each other's inboxes. */
 #define SFSHM_EDGES_MAX_COPIED ((size_t)4 << 20)
 
+/* Of all blocks of a rank, where the daemon copies those that lead to other nodes. */
+#define SFSHM_EDGES_MAX_FETCHED ((size_t)256 << 10)
+
 /* Opens the block at offset and checks it completely: the arrays lie in the region, roots lie in 0..nroots-1, leaves
  * are not negative, values are numbered without gaps. An array of leaves that can neither be negative nor has to be
  * arranged is not read: its pages need not be here. SF_ERR_RANGE for a root index that is too large: *bad_leaf_p is

@@ -20,9 +20,11 @@
  * Four things are shared for it:
  *   root image   made by the leaf node's daemon, sent to the root node's: which roots stand at which positions
  *   leaf image   made by the leaf node's daemon for its own ranks: at which positions their values stand
- *   trunk map    a region that only the daemon can write, before it gives it away, with the images of all sides on a
- * node (SFSHM_REGION_TRUNK_MAP) trunk board  a region that the node's members and daemon write: the flow of messages
- * (SFSHM_REGION_TRUNK_BOARD) and the slots, in exchanges (SFSHM_REGION_EXCHANGE), one for each class of unit sizes. */
+ *   trunk map    made by a node's daemon for its own ranks: the images of all sides; a long one is a region
+ *                (SFSHM_REGION_TRUNK_MAP)
+ *   trunk board  written by the node's members and its daemon: the flow of messages, in a region for the boards of many
+ *                graphs (SFSHM_REGION_TRUNK_BOARD)
+ * and the slots, in exchanges (SFSHM_REGION_EXCHANGE), one for each class of unit sizes. */
 #ifndef SFSHM_TRUNK_H
 #define SFSHM_TRUNK_H
 
@@ -175,7 +177,10 @@ typedef struct sfshm_trunk_map {
   sfshm_trunk_side_t sides[]; /* by (node, role) */
 } sfshm_trunk_map_t;
 
-/* Checks that a mapped region holds the map that it says it does, and its images lie within. */
+/* Longer ones are regions; others come in a message. */
+#define SFSHM_TRUNK_MAP_MAX_TOLD ((size_t)32 << 10)
+
+/* Checks that a region, or memory without its header, holds the map that it says it does, and its images lie within. */
 sf_status_t sfshm_trunk_map_open(const sfshm_region_t *region, const sfshm_trunk_map_t **map_p);
 
 /* ---- Trunk board -------------------------------------------------------------------------------------------------
@@ -222,7 +227,6 @@ typedef enum sfshm_submission {
 #define SFSHM_TRUNK_FAR (UINT64_C(1) << 30) /* messages that nobody will be apart */
 
 typedef struct sfshm_trunk_board {
-  sfshm_region_header_t header;
   _Alignas(128) _Atomic uint64_t history[SFSHM_TRUNK_HISTORY]; /* descriptor of operation s at s % 64 */
   _Alignas(128) _Atomic uint32_t on_streams;
   _Atomic uint32_t released;
