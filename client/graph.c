@@ -51,12 +51,18 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
   sfc_streams_alarm();
 }
 
+/* These first: who sees the one fail finds the others failed. */
+static void fail_with_parents(sf_graph_t *graph, sf_status_t status, const char *detail)
+{
+  if (graph->parent != NULL)
+    fail_with_parents(graph->parent, status, detail);
+  sfc_graph_fail(graph, status, detail);
+}
+
 void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail)
 {
   sf_graph_t *multi = graph->multi != NULL ? graph->multi->graph : NULL;
-  if (graph->parent != NULL)
-    sfc_graph_fail(graph->parent, status, detail);
-  sfc_graph_fail(graph, status, detail);
+  fail_with_parents(graph, status, detail);
   if (multi != NULL)
     sfc_graph_fail(multi, status, detail);
 }
@@ -76,10 +82,10 @@ void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status
   pthread_mutex_lock(&context->lock);
   bool known = false;
   for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next) {
-    sf_graph_t *parent = graph->parent;
-    if (graph->number == number && parent != NULL)
-      sfc_graph_fail(parent, status, detail); /* first: who sees the one fail finds the other one failed */
-    if (graph->number == number || (parent != NULL && parent->number == number))
+    const sf_graph_t *parent = graph->parent;
+    if (graph->number == number)
+      fail_with_parents(graph, status, detail);
+    else if (parent != NULL && parent->number == number)
       sfc_graph_fail(graph, status, detail);
     known |= graph->number == number;
   }
@@ -249,7 +255,8 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
                        (unsigned long long)graph->parent->number);
   if (graph->in_flight > 0 || sfc_multi_is_busy(graph))
     return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: operations are in flight");
-  if (!sfc_graph_is_failed(graph) && sfc_streams_are_busy(graph))
+  if (!sfc_graph_is_failed(graph) &&
+      (sfc_streams_are_busy(graph) || (graph->multi != NULL && sfc_streams_are_busy(graph->multi->graph))))
     return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: operations on streams have not been ended");
   if (graph->multi != NULL && graph->multi->graph != NULL)
     sfc_streams_tear_down(graph->multi->graph);

@@ -177,14 +177,19 @@ void sfc_request_lift(sf_request_t *request)
     sfc_request_do_self(request);
 }
 
-/* Checks the arguments and makes a call of them. On a multi-graph the operations have names of their own. */
+sfshm_call_t sfc_call_name(const sf_graph_t *graph, sfshm_operation_t operation, const sf_op_t *op)
+{
+  if (graph != NULL && graph->parent != NULL && op == SF_REPLACE)
+    return operation == SFSHM_BCAST ? SFSHM_CALL_SCATTER : SFSHM_CALL_GATHER;
+  return operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE;
+}
+
+/* Checks the arguments and makes a call of them. */
 static sf_status_t check_call(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
                               const void *rootdata, const void *leafdata, const sf_op_t *op, bool persistent,
                               sf_request_t **request_p, sfc_call_t *call_p)
 {
-  sfshm_call_t name = operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE;
-  if (graph != NULL && graph->parent != NULL && op == SF_REPLACE)
-    name = operation == SFSHM_BCAST ? SFSHM_CALL_SCATTER : SFSHM_CALL_GATHER;
+  sfshm_call_t name = sfc_call_name(graph, operation, op);
   sf_status_t status = sfc_call_check_op(sfshm_call_name(name), graph, unit, op, request_p);
   if (status != SF_OK)
     return status;

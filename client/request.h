@@ -21,7 +21,10 @@ typedef struct sfc_call {
 sf_status_t sfc_call_check(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,
                            sf_request_t **request_p);
 
-/* The same, and refuses an op that is not defined for the unit. */
+/* The operation's name to the application: on a multi-graph some have names of their own. */
+sfshm_call_t sfc_call_name(const sf_graph_t *graph, sfshm_operation_t operation, const sf_op_t *op);
+
+/* The same as sfc_call_check, and refuses an op that is not defined for the unit. */
 sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,
                               sf_request_t **request_p);
 

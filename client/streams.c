@@ -3,6 +3,7 @@
 
 #include "client/context.h"
 #include "client/device.h"
+#include "client/multi.h"
 #include "client/operation.h"
 #include "client/progress.h"
 #include "client/request.h"
@@ -266,8 +267,8 @@ static sf_status_t begin(const asked_t *asked, void *stream, sf_streamed_t **str
   if (status != SF_OK)
     return status;
   size_t unit_bytes = sfshm_unit_size(asked->unit->unit);
-  sfshm_call_t call = asked->operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE;
-  uint64_t called = sfshm_desc_signature(call, asked->unit->unit, asked->op->op);
+  uint64_t called =
+      sfshm_desc_signature(sfc_call_name(graph, asked->operation, asked->op), asked->unit->unit, asked->op->op);
   status = prepare(asked, stream, unit_bytes, called);
   if (status != SF_OK)
     return status;
@@ -384,21 +385,31 @@ static sf_status_t judge(sf_graph_t *graph, sf_status_t status)
   return sfc_graph_failure(graph);
 }
 
-sf_status_t sf_streams_check(sf_graph_t *graph)
+/* The graph's streams, and those of its multi-graph. */
+static sf_status_t look_at_both(sf_graph_t *graph, const char *name, sf_status_t (*look)(const sfc_streams_t *streams))
+{
+  sf_status_t status = check_graph(graph, name);
+  sf_graph_t *multi = status == SF_OK && graph->multi != NULL ? graph->multi->graph : NULL;
+  if (multi != NULL && multi->streams != NULL)
+    status = judge(multi, look(multi->streams));
+  if (status == SF_OK && graph->streams != NULL)
+    status = judge(graph, look(graph->streams));
+  return status == SF_OK ? sfc_graph_failure(graph) : status;
+}
+
+static sf_status_t look_once(const sfc_streams_t *streams)
 {
   bool idle;
-  sf_status_t status = check_graph(graph, __func__);
-  if (status != SF_OK || graph->streams == NULL)
-    return status == SF_OK ? sfc_graph_failure(graph) : status;
-  const sfc_streams_t *streams = graph->streams;
-  status = streams->ops->is_idle(streams->device, &idle);
-  return judge(graph, status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail()));
+  sf_status_t status = streams->ops->is_idle(streams->device, &idle);
+  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail());
+}
+
+sf_status_t sf_streams_check(sf_graph_t *graph)
+{
+  return look_at_both(graph, __func__, look_once);
 }
 
 sf_status_t sf_streams_wait(sf_graph_t *graph)
 {
-  sf_status_t status = check_graph(graph, __func__);
-  if (status != SF_OK || graph->streams == NULL)
-    return status == SF_OK ? sfc_graph_failure(graph) : status;
-  return judge(graph, sfc_streams_drain(graph->streams));
+  return look_at_both(graph, __func__, sfc_streams_drain);
 }

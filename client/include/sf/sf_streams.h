@@ -53,6 +53,13 @@ SF_CHECK_RESULT sf_status_t sf_reduce_begin_on_stream(sf_graph_t *graph, const s
                                                       void *rootdata, const sf_op_t *op, void *stream,
                                                       sf_streamed_t **streamed_p);
 
+/* As sf_gather and sf_scatter: operations on the multi-graph, whose order is its own, apart from those above. Without a
+ * multi-graph begin makes it, as that of sf_gather does. */
+SF_CHECK_RESULT sf_status_t sf_gather_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
+                                                      void *slotdata, void *stream, sf_streamed_t **streamed_p);
+SF_CHECK_RESULT sf_status_t sf_scatter_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata,
+                                                       void *leafdata, void *stream, sf_streamed_t **streamed_p);
+
 /* Ends the operation, on the same stream or another one of the device, and sets *streamed to NULL, also on failure but
  * for a stream that is refused. Operations may be ended in any order; NULL is accepted. */
 SF_CHECK_RESULT sf_status_t sf_end_on_stream(sf_streamed_t **streamed, void *stream);
@@ -62,6 +69,11 @@ SF_CHECK_RESULT sf_status_t sf_bcast_on_stream(sf_graph_t *graph, const sf_type_
                                                void *leafdata, const sf_op_t *op, void *stream);
 SF_CHECK_RESULT sf_status_t sf_reduce_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                                 void *rootdata, const sf_op_t *op, void *stream);
+
+SF_CHECK_RESULT sf_status_t sf_gather_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
+                                                void *slotdata, void *stream);
+SF_CHECK_RESULT sf_status_t sf_scatter_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata,
+                                                 void *leafdata, void *stream);
 
 /* Whether the graph, or the device, has failed. Local, does not wait but for the reason, if another rank has seen the
  * graph fail already. */

@@ -1,0 +1,172 @@
+/* Gather and scatter on streams, on a stand-in for the driver or (SFTEST_CUDA=real) a real one: random graphs on one
+ * node and over two, slots and leaves on a device or the host as each rank likes, against the model; and what becomes
+ * of the graph if the streams of its multi-graph fail. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/system/buffers.h"
+#include "tests/system/cluster.h"
+#include "tests/system/fake_device.h"
+#include "tests/system/loop_cluster.h"
+#include "tests/system/model_gather.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_MS 30000
+#define JOBS 3
+#define SCENES 4
+#define ROUNDS 6
+
+static uint64_t seed;
+
+typedef struct scene {
+  sftest_rank_t *self;
+  sf_context_t *context;
+  void *stream;
+  uint64_t random; /* the same on all ranks */
+  uint64_t own;
+  sftest_slots_t model;
+} scene_t;
+
+static sftest_gather_t choose(scene_t *scene)
+{
+  sftest_gather_t act = {.model = &scene->model, .seed = sftest_random(&scene->random), .op = 0};
+  act.kind = sftest_below(&scene->random, 2) == 0 ? KIND_GATHER : KIND_SCATTER;
+  act.unit.base = (sftest_base_t)sftest_below(&scene->random, SFTEST_BASE_COUNT);
+  act.unit.count = 1 + sftest_below(&scene->random, 3);
+  return act;
+}
+
+static void make(scene_t *scene, const sftest_gather_t *act, sftest_place_t place, sftest_buffer_t *buffer)
+{
+  int64_t bytes = sftest_gather_vertices(act, place, scene->self->rank) * (int64_t)sftest_unit_size(act->unit);
+  sftest_memory_t memory = sftest_below(&scene->own, 3) > 0 ? SFTEST_DEVICE : SFTEST_PLAIN;
+  sftest_buffer_make(scene->self, scene->context, memory, bytes, 0, buffer);
+  sftest_gather_fill(act, place, scene->self->rank, buffer->view);
+  sftest_buffer_put(buffer);
+}
+
+static void check(const scene_t *scene, const sftest_gather_t *act, sftest_place_t place, sftest_buffer_t *buffer)
+{
+  char *expected = malloc((size_t)buffer->bytes + 1);
+  sftest_gather_expect(act, place, scene->self->rank, expected);
+  sftest_buffer_get(buffer);
+  int64_t byte = sftest_first_difference(buffer->view, expected, buffer->bytes);
+  sftest_require(scene->self, byte < 0, __FILE__, __LINE__, "%s: %s differ from byte %lld on",
+                 act->kind == KIND_GATHER ? "gather" : "scatter", place == PLACE_SLOTS ? "slots" : "leaves",
+                 (long long)byte);
+  free(expected);
+  sftest_buffer_free(scene->self, buffer);
+}
+
+static void play_round(scene_t *scene)
+{
+  sftest_buffer_t slots, leaves;
+  sftest_gather_t act = choose(scene);
+  const sf_type_t *type = sftest_unit_make(act.unit);
+  make(scene, &act, PLACE_SLOTS, &slots);
+  make(scene, &act, PLACE_LEAVES, &leaves);
+  if (act.kind == KIND_GATHER)
+    SFTEST_OK(scene->self, sf_gather_on_stream(scene->model.real, type, leaves.data, slots.data, scene->stream));
+  else
+    SFTEST_OK(scene->self, sf_scatter_on_stream(scene->model.real, type, slots.data, leaves.data, scene->stream));
+  SFTEST_OK(scene->self, sf_streams_wait(scene->model.real));
+  check(scene, &act, PLACE_SLOTS, &slots);
+  check(scene, &act, PLACE_LEAVES, &leaves);
+  SFTEST_OK(scene->self, sf_type_destroy(type));
+}
+
+static int be_random(sftest_rank_t *self)
+{
+  scene_t scene = {.self = self, .random = seed, .own = sftest_hash2(seed, (uint64_t)self->rank)};
+  SFTEST_REQUIRE(self, sftest_device_is_there());
+  scene.context = sftest_join(self);
+  scene.stream = sftest_device_stream(0);
+  for (int i = 0; i < sftest_scale(SCENES); i++) {
+    sftest_graph_make(&scene.model.graph, sftest_random(&scene.random), self->size,
+                      1 + sftest_below(&scene.random, 40));
+    sftest_slots_number(&scene.model);
+    SFTEST_OK(self, sftest_graph_create(&scene.model.graph, sf_group_world(scene.context), true, SF_GRAPH_DEFAULT,
+                                        &scene.model.real));
+    for (int round = 0; round < ROUNDS; round++)
+      play_round(&scene);
+    SFTEST_OK(self, sf_graph_destroy(scene.model.real));
+    sftest_slots_free(&scene.model);
+  }
+  sftest_device_stream_free(scene.stream);
+  sftest_leave(self, scene.context);
+  return 0;
+}
+
+START_TEST(test_random)
+{
+  sftest_loop_cluster_t cluster;
+  int32_t places[SFTEST_GROUP_MAX], nnodes = 1 + _i;
+  uint64_t random = sftest_seed();
+  sftest_use_seed(random);
+  sftest_loop_cluster_start(&cluster, nnodes, 1, random | 1);
+  for (int i = 0; i < (sftest_seed_is_given() ? 1 : JOBS); i++) {
+    sftest_job_t job;
+    uint64_t placing = seed = sftest_hash2(random, (uint64_t)i);
+    int32_t size = 2 + (int32_t)(seed % (SFTEST_GROUP_MAX - 1));
+    sftest_places_random(places, size, nnodes, &placing);
+    sftest_job_start_over(&job, cluster.nodes, places, size, be_random, NULL);
+    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+    sftest_job_expect_all(&job);
+  }
+  sftest_loop_cluster_stop(&cluster);
+}
+END_TEST
+
+/* ---- Ranks that differ ------------------------------------------------------------------------------------------- */
+
+/* Of two nodes, one gathers and the other scatters: all are told, of the graph itself. */
+static int differ(sftest_rank_t *self)
+{
+  double values[100] = {0};
+  sf_graph_t *graph;
+  SFTEST_REQUIRE(self, sftest_device_is_there());
+  sf_context_t *context = sftest_join(self);
+  void *stream = sftest_device_stream(0);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 100, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_gather_on_stream(graph, SF_DOUBLE, values, values, stream));
+  sf_status_t status = self->rank == 0 ? sf_gather_on_stream(graph, SF_DOUBLE, values, values, stream)
+                                       : sf_scatter_on_stream(graph, SF_DOUBLE, values, values, stream);
+  SFTEST_REQUIRE(self, status == SF_OK || status == SF_ERR_MISMATCH);
+  while (sf_streams_check(graph) == SF_OK)
+    sftest_sleep_ms(1);
+  SFTEST_EXPECT(self, sf_bcast(graph, SF_DOUBLE, values, values, SF_SUM), SF_ERR_MISMATCH);
+  SFTEST_DETAIL(self, "operation 2 on streams");
+  SFTEST_DETAIL(self, "called gather(double, replace)");
+  SFTEST_DETAIL(self, "called scatter(double, replace)");
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  sftest_device_stream_free(stream);
+  return 0;
+}
+
+START_TEST(test_differing)
+{
+  sftest_loop_cluster_t cluster;
+  sftest_job_t job;
+  sftest_loop_cluster_start(&cluster, 2, 0, 0);
+  sftest_job_start_over(&job, cluster.nodes, (const int32_t[]){0, 1, 1}, 3, differ, NULL);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+  sftest_loop_cluster_stop(&cluster);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("gather and scatter on streams");
+  TCase *tests = tcase_create("streams");
+  if (!sftest_device_is_there()) {
+    printf("skipped: the CUDA plugin was not built\n");
+    return 77;
+  }
+  tcase_add_loop_test(tests, test_random, 0, 2);
+  tcase_add_test(tests, test_differing);
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}
