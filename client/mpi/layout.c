@@ -23,7 +23,7 @@ static const char *combiner_name(int combiner)
 {
   switch (combiner) {
   case MPI_COMBINER_DARRAY:
-    return "a distributed array";
+    return "a part of a distributed array";
   default:
     return "of an unknown kind";
   }
@@ -165,6 +165,16 @@ static bool describe_line(const int n[], int i, block_t *block)
   return rest == 0;
 }
 
+/* Of a distributed array: the whole, which one process has. integers: number of processes, which of them, number of
+ * dimensions, sizes of the array, and what else does not matter then. */
+static block_t describe_whole(const int n[])
+{
+  int64_t count = 1;
+  for (int d = 0; d < n[2]; d++)
+    count *= n[3 + d];
+  return (block_t){count, 0, false};
+}
+
 static bool describe_block(const contents_t *c, int i, block_t *block)
 {
   const int *n = c->integers;
@@ -197,21 +207,24 @@ static bool describe_block(const contents_t *c, int i, block_t *block)
     return i < n[0];
   case MPI_COMBINER_SUBARRAY:
     return describe_line(n, i, block);
+  case MPI_COMBINER_DARRAY:
+    *block = describe_whole(n);
+    return i < 1;
   default:
     return false;
   }
 }
 
-static bool is_known(int combiner)
+static bool is_known(const contents_t *contents)
 {
   static const int known[] = {MPI_COMBINER_DUP,           MPI_COMBINER_RESIZED,        MPI_COMBINER_CONTIGUOUS,
                               MPI_COMBINER_VECTOR,        MPI_COMBINER_HVECTOR,        MPI_COMBINER_INDEXED,
                               MPI_COMBINER_INDEXED_BLOCK, MPI_COMBINER_HINDEXED_BLOCK, MPI_COMBINER_HINDEXED,
                               MPI_COMBINER_STRUCT,        MPI_COMBINER_SUBARRAY};
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-    if (known[i] == combiner)
+    if (known[i] == contents->combiner)
       return true;
-  return false;
+  return contents->combiner == MPI_COMBINER_DARRAY && contents->integers[0] == 1;
 }
 
 static sf_status_t take_apart(MPI_Datatype datatype, sfmpi_layout_t *layout);
@@ -258,7 +271,7 @@ static sf_status_t take_apart(MPI_Datatype datatype, sfmpi_layout_t *layout)
   status = get_contents(datatype, &contents);
   if (status == SF_OK && contents.combiner == MPI_COMBINER_NAMED)
     status = add_predefined(datatype, layout);
-  else if (status == SF_OK && is_known(contents.combiner))
+  else if (status == SF_OK && is_known(&contents))
     status = add_blocks(&contents, layout);
   else if (status == SF_OK)
     status = sfshm_error(SF_ERR_UNSUPPORTED, "sf_mpi_type: the datatype is, or contains, %s",

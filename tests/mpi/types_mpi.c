@@ -124,6 +124,19 @@ static void check_strange(void)
     MPI_Type_free(&made[i]);
 }
 
+static void check_distributed(int order)
+{
+  const int sizes[] = {4, 6}, distribution[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC};
+  const int arguments[] = {MPI_DISTRIBUTE_DFLT_DARG, 2}, one[] = {1, 1}, two[] = {2, 1};
+  MPI_Datatype whole, part;
+  MPI_Type_create_darray(1, 0, 2, sizes, distribution, arguments, one, order, MPI_DOUBLE, &whole);
+  expect_unit(whole, SFSHM_BASE_DOUBLE, 24, "all of a distributed array");
+  MPI_Type_create_darray(2, 1, 2, sizes, distribution, arguments, two, order, MPI_DOUBLE, &part);
+  expect_refused(part, "part of a distributed array");
+  MPI_Type_free(&whole);
+  MPI_Type_free(&part);
+}
+
 static void check_ops(void)
 {
   const sf_op_t *op = NULL;
@@ -229,6 +242,55 @@ static void check_random(void)
   MPI_Type_free(&datatype);
 }
 
+/* The higher of two by the first of their values, else what was there: made to be used with pairs of doubles. */
+static void choose(void *in, void *inout, int *n, MPI_Datatype *datatype)
+{
+  const double *from = in;
+  double *to = inout;
+  (void)datatype;
+  for (int i = 0; i < *n; i++)
+    if (from[2 * i] > to[2 * i])
+      memcpy(to + 2 * i, from + 2 * i, 2 * sizeof(double));
+}
+
+static void check_created_op(MPI_Datatype pairs, int commutes)
+{
+  const double in[] = {3, 30, 1, 10};
+  double inout[] = {2, 20, 4, 40};
+  const sf_op_t *op = NULL;
+  MPI_Op mpi;
+  MPI_Op_create(choose, commutes, &mpi);
+  expect(sf_mpi_op_create(mpi, pairs, &op) == SF_OK, "op of MPI_Op_create");
+  expect(op->op == SFSHM_OP_APPLICATION, "the application's");
+  op->function(in, inout, 2, 2 * sizeof(double), op->context);
+  expect(inout[0] == 3 && inout[1] == 30 && inout[2] == 4 && inout[3] == 40, "it calls MPI's");
+  expect(sf_mpi_op_destroy(op) == SF_OK, "destroyed");
+  MPI_Op_free(&mpi);
+}
+
+static void check_created_ops(void)
+{
+  const long double in[] = {1, 2, 3, 4};
+  long double inout[] = {10, 20, 30, 40};
+  const sf_op_t *op = NULL;
+  MPI_Datatype pairs, shifted;
+  int one = 1;
+  MPI_Type_contiguous(2, MPI_DOUBLE, &pairs);
+  MPI_Type_commit(&pairs);
+  check_created_op(pairs, 0);
+  check_created_op(pairs, 1);
+  MPI_Type_indexed(1, &one, &one, MPI_DOUBLE, &shifted);
+  expect(sf_mpi_op_create(MPI_SUM, shifted, &op) == SF_ERR_UNSUPPORTED && op == NULL, "datatype with a gap in front");
+  expect(sf_mpi_op_create(MPI_OP_NULL, pairs, &op) == SF_ERR_ARG, "no op");
+  expect(sf_mpi_op_destroy(SF_SUM) == SF_ERR_ARG, "an op of another kind");
+  expect(sf_mpi_op_create(MPI_SUM, MPI_LONG_DOUBLE, &op) == SF_OK, "predefined op");
+  op->function(in, inout, 2, 2 * sizeof(long double), op->context); /* units of two */
+  expect(inout[0] == 11 && inout[3] == 44, "blocks of a datatype");
+  expect(sf_mpi_op_destroy(op) == SF_OK, "destroyed");
+  MPI_Type_free(&pairs);
+  MPI_Type_free(&shifted);
+}
+
 int main(int argc, char **argv)
 {
   MPI_Init(&argc, &argv);
@@ -238,7 +300,10 @@ int main(int argc, char **argv)
   check_predefined();
   check_derived();
   check_strange();
+  check_distributed(MPI_ORDER_C);
+  check_distributed(MPI_ORDER_FORTRAN);
   check_ops();
+  check_created_ops();
   for (int i = 0; i < 3000; i++)
     check_random();
   MPI_Finalize();
