@@ -12,9 +12,9 @@
 #include "client/watch.h"
 #include "shm/error.h"
 
-/* About 100 us of spinning; whoever has not come by then is not about to. */
+/* Some 100 us of spinning; whoever has not come by then is not about to. */
 #define SPINS 400
-#define LOOKS_AT_ONCE 20
+#define LOOKS_AT_ONCE 100
 
 /* How long to wait for other nodes before asking what they called: at first, and at last. */
 #define ASK_AFTER_NS INT64_C(100000000)
@@ -108,7 +108,7 @@ static bool take_next(sf_graph_t *graph)
   for (int looks = 0; (slot = sfshm_lane_peek(&lane->rx, &lane->tx)) == NULL; looks++) {
     if (looks == LOOKS_AT_ONCE)
       return false;
-    sfshm_cpu_relax();
+    sfshm_cpu_look_again();
   }
   if (!sfc_lane_receive_straight(lane, slot))
     return false;

@@ -62,7 +62,7 @@ static inline bool sfc_request_send_straight(sf_request_t *request, sfc_thread_t
   sfshm_slot_t *slot = lane->tx_stalled ? NULL : sfc_lane_claim(lane);
   if (slot == NULL)
     return false;
-  sfshm_slot_copy(slot->payload, send->values, send->bytes);
+  sfshm_slot_write(slot, send->values, send->bytes);
   sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE));
   sfc_thread_note(thread, lane->peer->wake);
   sfshm_count(&lane->counts->messages_sent, 1);
@@ -118,7 +118,8 @@ static inline bool sfc_lane_receive_straight(sfc_lane_t *lane, const sfshm_slot_
   if (receive->lane != lane || request->watch != 0 ||
       slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE))
     return false;
-  sfshm_slot_copy(receive->values, slot->payload, receive->bytes);
+  sfshm_lane_fetch_next(&lane->tx, receive->bytes);
+  sfshm_slot_read(receive->values, slot, receive->bytes);
   sfshm_count(&lane->counts->bytes_received, receive->bytes);
   sfc_lane_end_message(lane, false);
   sfc_lane_end_request(lane);

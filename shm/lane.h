@@ -26,9 +26,10 @@
 #define SFSHM_LANE_SLOTS 8u
 #define SFSHM_LANE_ACK_INTERVAL (SFSHM_LANE_SLOTS / 2) /* below the number of slots, or a full lane would stay full */
 #define SFSHM_INLINE_BYTES 112u
+#define SFSHM_FIRST_LINE_BYTES 48u /* of them in the line of the stamp */
 
-/* Two lines: the second is fetched together with the first by the adjacent-line prefetch of most processors, and with
- * one only for up to 48 bytes. */
+/* Two lines: the second is fetched together with the first by the adjacent-line prefetch of most processors; a short
+ * message is in the first alone. */
 typedef struct sfshm_slot {
   _Alignas(128) _Atomic uint64_t stamp; /* number of the message, from 1, and what was consumed; stored last */
   uint64_t desc;                        /* see shm/message.h */
@@ -82,13 +83,28 @@ typedef struct sfshm_lane_rx {
   uint64_t told; /* what the writer has been told of it */
 } sfshm_lane_rx_t;
 
-/* To and from the payload of a slot: most often one number, which is not worth a call. */
-static inline void sfshm_slot_copy(void *restrict to, const void *restrict from, size_t bytes)
+/* Most often one number, which is not worth a call. The line of the stamp is written last, so that it need not be
+ * fetched again from a reader who looks at it meanwhile. */
+static inline void sfshm_slot_write(sfshm_slot_t *slot, const void *restrict from, size_t bytes)
+{
+  if (bytes == sizeof(uint64_t)) {
+    memcpy(slot->payload, from, sizeof(uint64_t));
+    return;
+  }
+  if (bytes > SFSHM_FIRST_LINE_BYTES) {
+    memcpy(slot->payload + SFSHM_FIRST_LINE_BYTES, (const char *)from + SFSHM_FIRST_LINE_BYTES,
+           bytes - SFSHM_FIRST_LINE_BYTES);
+    bytes = SFSHM_FIRST_LINE_BYTES;
+  }
+  memcpy(slot->payload, from, bytes);
+}
+
+static inline void sfshm_slot_read(void *restrict to, const sfshm_slot_t *slot, size_t bytes)
 {
   if (bytes == sizeof(uint64_t))
-    memcpy(to, from, sizeof(uint64_t));
+    memcpy(to, slot->payload, sizeof(uint64_t));
   else
-    memcpy(to, from, bytes);
+    memcpy(to, slot->payload, bytes);
 }
 
 /* Whether that message has arrived in the slot of that stamp. */
@@ -155,6 +171,27 @@ static inline void sfshm_lane_post(sfshm_lane_tx_t *tx, sfshm_lane_rx_t *rx, sfs
   /* Pairs with the acquire in sfshm_lane_peek. */
   atomic_store_explicit(&slot->stamp, rx->told << SFSHM_STAMP_BITS | (tx->posted & SFSHM_STAMP_MASK),
                         memory_order_release);
+}
+
+/* Asks for a line to write to. __builtin_prefetch would ask for a copy to read, unless told of a processor that knows
+ * the instruction; those of 64 bits that do not know it pass over it. */
+static inline void sfshm_fetch_to_write(const void *line)
+{
+#ifdef __x86_64__
+  __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
+/* Asks for what the next message of so many bytes will be written to, so that it is on its way by then: for who has
+ * taken a message, and most likely answers it. */
+static inline void sfshm_lane_fetch_next(const sfshm_lane_tx_t *tx, size_t bytes)
+{
+  const sfshm_slot_t *slot = &tx->slots[tx->posted % SFSHM_LANE_SLOTS];
+  if (bytes > SFSHM_FIRST_LINE_BYTES)
+    sfshm_fetch_to_write(slot->payload + SFSHM_FIRST_LINE_BYTES);
+  sfshm_fetch_to_write(slot);
 }
 
 /* Whether the reader has consumed that message. */

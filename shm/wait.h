@@ -80,6 +80,17 @@ static inline void sfshm_cpu_relax(void)
 #endif
 }
 
+/* Between two looks at a line that is about to come: the next look waits for the end of this one, so that none begun
+ * early has to be undone when the line comes. The pause of some processors takes as long as the line. */
+static inline void sfshm_cpu_look_again(void)
+{
+#ifdef __SSE2__
+  __builtin_ia32_lfence();
+#else
+  sfshm_cpu_relax();
+#endif
+}
+
 typedef enum sfshm_wait_step {
   SFSHM_WAIT_LOOK,  /* look again at what is waited for */
   SFSHM_WAIT_SLEEP, /* arm, look again, and sleep if nothing is there */
