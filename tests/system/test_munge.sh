@@ -14,7 +14,7 @@ work=$(mktemp -d /tmp/munge-test.XXXXXX)
 chmod 711 "$work" # munged insists: everybody is to reach its socket
 pids=()
 clean_up() {
-  kill "${pids[@]}" 2>/dev/null
+  kill -9 "${pids[@]}" 2>/dev/null # munged may miss SIGTERM when it has just begun
   wait "${pids[@]}" 2>/dev/null
   rm -rf "$work"
 }
@@ -39,10 +39,13 @@ start_munged() {
   $munged --foreground --socket="$work/$1.socket" --key-file="$work/$1.key" --pid-file="$work/$1.pid" \
     --seed-file="$work/$1.seed" --log-file=/dev/null >/dev/null 2>"$work/munged-$1.log" &
   pids+=($!)
-  until [ -S "$work/$1.socket" ]; do
-    kill -0 "${pids[-1]}" 2>/dev/null || { echo "skipped: $munged: $(tail -n 1 "$work/munged-$1.log")"; exit 77; }
+  for ((looks = 0; looks < 1000; looks++)); do
+    [ ! -S "$work/$1.socket" ] || return 0
+    kill -0 "${pids[-1]}" 2>/dev/null || break
     sleep 0.02
   done
+  echo "skipped: $munged does not start: $(tail -n 1 "$work/munged-$1.log")"
+  exit 77
 }
 
 # An address that nobody else has chosen.

@@ -15,6 +15,8 @@
 #include "tests/unit/runner.h"
 
 #define PROGRAM "/usr/sbin/munged" /* seldom in the path of a user */
+#define LOOK_US 5000
+#define LOOKS 4000 /* for its socket */
 
 /* Without Check's words: it may not be a test yet that asks. */
 static bool write_key(const char *path, char fill)
@@ -60,12 +62,16 @@ static bool start(sftest_munged_t *munged, char fill)
     return false;
   if (munged->pid == 0)
     become(munged);
-  while (stat(munged->socket, &file) != 0) {
+  for (int looks = 0; looks < LOOKS; looks++) {
+    if (stat(munged->socket, &file) == 0)
+      return true;
     if (waitpid(munged->pid, NULL, WNOHANG) != 0)
       return false;
-    usleep(5000);
+    usleep(LOOK_US);
   }
-  return true;
+  kill(munged->pid, SIGKILL);
+  waitpid(munged->pid, NULL, 0);
+  return false;
 }
 
 void sftest_munged_start(sftest_munged_t *munged, char fill)
@@ -86,9 +92,11 @@ static void remove_directory(const sftest_munged_t *munged)
   rmdir(munged->directory);
 }
 
+/* SIGTERM would be lost on one that is just about to wait for questions: it looks for signals before, and then waits
+ * for ever. */
 void sftest_munged_stop(sftest_munged_t *munged)
 {
-  kill(munged->pid, SIGTERM);
+  kill(munged->pid, SIGKILL);
   waitpid(munged->pid, NULL, 0);
   remove_directory(munged);
 }
