@@ -375,13 +375,25 @@ static sf_status_t check_graph(const sf_graph_t *graph, const char *name)
   return SF_OK;
 }
 
+/* Whether another rank whose graph has failed lets its streams go on. Why is on its way to this one. */
+static bool is_released(const sfc_streams_t *streams)
+{
+  for (int32_t i = 0; i < streams->nlanes; i++)
+    if (atomic_load(&sfc_stream_area(streams->room.ways[i].area)->released) != 0)
+      return true;
+  return streams->nodes != NULL && sfc_nodes_are_released(streams->nodes);
+}
+
 /* The device's failure becomes that of the graph, for all ranks. */
 static sf_status_t judge(sf_graph_t *graph, sf_status_t status)
 {
+  const sfc_streams_t *streams = graph->streams;
   if (status != SF_OK)
     sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
-  else if (graph->streams->nodes != NULL)
-    sfc_nodes_judge(graph->streams->nodes);
+  else if (streams->nodes != NULL)
+    sfc_nodes_judge(streams->nodes);
+  while (is_released(streams) && atomic_load(&graph->failed) == SF_OK)
+    sfc_streams_pause();
   return sfc_graph_failure(graph);
 }
 

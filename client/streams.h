@@ -40,6 +40,7 @@ typedef struct sfc_stream_area {
   _Atomic uint64_t called[SFC_STREAMS_CALLS];              /* its descriptor without number; written before calls */
   _Alignas(128) _Atomic uint64_t grown; /* number of the operation for which there is more room, elsewhere: */
   sfc_stream_place_t place;             /* written before grown */
+  _Atomic uint32_t released; /* the other one's graph has failed: what its streams still send is worth nothing */
 } sfc_stream_area_t;
 
 /* A place in pinned memory: for the host, and for devices. */
@@ -111,6 +112,7 @@ typedef struct sfc_streams {
   uint64_t *messages;
   uint64_t ncalls;         /* operations begun */
   uint32_t hash;           /* of all of them */
+  bool is_growing;         /* others may have left the areas; with the guard's lock */
   _Atomic bool is_calling; /* a call gives work to streams, having seen that the graph had not failed */
   bool is_guarded;
   struct sfc_streams *next_guarded;
@@ -138,6 +140,9 @@ sf_status_t sfc_streams_drain(const sfc_streams_t *streams);
 /* While a graph is guarded, a thread of the process lets its streams go on if it fails. */
 sf_status_t sfc_streams_guard(sfc_streams_t *streams);
 void sfc_streams_unguard(sfc_streams_t *streams);
+
+/* Others are about to leave the areas that this rank knows, with nothing of its streams under way. */
+void sfc_streams_guard_growth(sfc_streams_t *streams);
 
 /* The graph's room from now on; returns what it was. */
 sfc_stream_room_t sfc_streams_guard_room(sfc_streams_t *streams, sfc_stream_room_t room);

@@ -26,6 +26,13 @@ static struct {
   _Atomic int count;
 } guard = {.lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
 
+/* Before this rank's streams go on: what they send then comes after that. */
+static void warn_other_end(const sfc_stream_way_t *way)
+{
+  if (way->peer_area.host != NULL)
+    atomic_store(&sfc_stream_area(way->peer_area)->released, 1);
+}
+
 static void let_lane_go(const sfc_stream_lane_t *lane, const sfc_stream_way_t *way)
 {
   sfc_stream_area_t *area = sfc_stream_area(way->area);
@@ -44,6 +51,8 @@ static bool let_go(const sfc_streams_t *streams)
   bool idle = true;
   if (streams->nodes != NULL)
     sfc_nodes_let_go(streams->nodes);
+  for (int32_t i = 0; i < streams->nlanes && !streams->is_growing; i++)
+    warn_other_end(&streams->room.ways[i]);
   for (int32_t i = 0; i < streams->nlanes; i++)
     let_lane_go(&streams->lanes[i], &streams->room.ways[i]);
   bool calling = atomic_load(&streams->is_calling); /* before: what it gives to streams is work */
@@ -140,11 +149,19 @@ void sfc_streams_unguard(sfc_streams_t *streams)
     pthread_join(thread, NULL);
 }
 
+void sfc_streams_guard_growth(sfc_streams_t *streams)
+{
+  pthread_mutex_lock(&guard.lock);
+  streams->is_growing = true;
+  pthread_mutex_unlock(&guard.lock);
+}
+
 sfc_stream_room_t sfc_streams_guard_room(sfc_streams_t *streams, sfc_stream_room_t room)
 {
   pthread_mutex_lock(&guard.lock);
   sfc_stream_room_t before = streams->room;
   streams->room = room;
+  streams->is_growing = false;
   pthread_cond_broadcast(&guard.news); /* if the graph has failed, the words of the new one are to be raised */
   pthread_mutex_unlock(&guard.lock);
   return before;

@@ -80,7 +80,7 @@ sf_status_t sfc_nodes_receive(sfc_nodes_t *nodes, const sf_streamed_t *streamed,
 
 static inline bool sfc_nodes_are_released(const sfc_nodes_t *nodes)
 {
-  return atomic_load(&nodes->copy->trunks->board->released) != 0;
+  return nodes->board.host != NULL && atomic_load(&nodes->copy->trunks->board->released) != 0;
 }
 
 /* What a message says that has been called elsewhere. */
@@ -89,9 +89,8 @@ void sfc_nodes_note(sfc_nodes_t *nodes, uint64_t mine, uint64_t theirs);
 /* Something has been given to streams: the guard looks whether other nodes call the same. */
 void sfc_nodes_watch(sfc_nodes_t *nodes);
 
-/* Streams have done all: fails the graph if what they did is worth nothing. Waits for the reason, which is on its way,
- * if others have let them go. */
-void sfc_nodes_judge(sfc_nodes_t *nodes);
+/* Streams have done all: fails the graph if what they received was called differently. */
+void sfc_nodes_judge(const sfc_nodes_t *nodes);
 
 /* The guard's looks at a graph that is good; whether again. And at one that has failed. */
 bool sfc_nodes_look(sfc_nodes_t *nodes);

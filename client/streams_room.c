@@ -220,8 +220,10 @@ sf_status_t sfc_room_grow(sfc_streams_t *streams, size_t unit_bytes, uint64_t ca
     status = sfc_nodes_grow(streams->nodes, unit_bytes);
   if (status == SF_OK)
     status = sfc_room_make(streams, unit_bytes, &room);
-  if (status == SF_OK)
+  if (status == SF_OK) {
+    sfc_streams_guard_growth(streams);
     tell(streams, &room, called);
+  }
   for (int32_t i = 0; i < streams->nlanes && status == SF_OK; i++)
     status = hear(streams, &room, i, called);
   if (status == SF_OK) {

@@ -151,6 +151,70 @@ START_TEST(test_fates)
 }
 END_TEST
 
+/* ---- At any moment ----------------------------------------------------------------------------------------------- */
+
+#define STEPS 5
+#define KILLS 4
+
+/* Leaves become roots, by the stream, so that values go round the ring; hosts look now and then. Whatever dies: what is
+ * called good is good. */
+static int go_round(sftest_rank_t *self)
+{
+  sftest_device_ring_t ring;
+  sf_status_t status = SF_OK;
+  _Atomic int32_t *rounds = self->argument;
+  sftest_device_ring_make(self, &ring);
+  int32_t step = 0; /* from which rank values come, which the first one tells */
+  for (int32_t round = 0; status == SF_OK; round++) {
+    for (int i = 0; i < STEPS && status == SF_OK; i++) {
+      status = sftest_device_ring_bcast(&ring);
+      sftest_device_stream_copy(ring.roots, ring.leaves, sizeof ring.host, ring.stream);
+    }
+    if (status == SF_OK)
+      status = sf_streams_wait(ring.graph);
+    if (status != SF_OK)
+      break;
+    sftest_device_stream_finish(ring.stream);
+    sftest_device_copy(ring.host, ring.roots, sizeof ring.host);
+    if (round == 0)
+      step = ((int32_t)(ring.host[0] / 1000) - self->rank + 2 * RANKS) % RANKS;
+    int32_t from = (self->rank + (round + 1) * step) % RANKS;
+    for (int i = 0; i < UNITS; i++)
+      SFTEST_REQUIRE(self, ring.host[i] == 1000.0 * from + i);
+    rounds[self->rank] = round + 1;
+  }
+  SFTEST_REQUIRE(self, status == SF_ERR_RANK_FAILED || status == SF_ERR_DAEMON_LOST);
+  sftest_device_ring_free(&ring);
+  return 0;
+}
+
+START_TEST(test_any_moment)
+{
+  uint64_t random = sftest_seed();
+  for (int n = 0; n < KILLS; n++) {
+    sftest_cluster_t cluster;
+    sftest_job_t job;
+    _Atomic int32_t *rounds = sftest_shared(RANKS * sizeof *rounds);
+    int32_t victim = (int32_t)sftest_below(&random, RANKS), first = 1 + (int32_t)sftest_below(&random, 8);
+    bool daemon = sftest_below(&random, 2) == 0;
+    sftest_cluster_start(&cluster, 2);
+    sftest_job_start_over(&job, cluster.nodes, places, RANKS, go_round, (void *)rounds);
+    while (rounds[victim] < first)
+      sftest_sleep_ms(1);
+    if (daemon)
+      sftest_cluster_kill(&cluster, places[victim]);
+    else
+      kill(job.pids[victim], SIGKILL);
+    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+    for (int32_t rank = 0; rank < RANKS; rank++)
+      if (daemon || rank != victim)
+        sftest_job_expect_success(&job, rank);
+    sftest_cluster_stop(&cluster);
+    sftest_shared_free((void *)rounds, RANKS * sizeof *rounds);
+  }
+}
+END_TEST
+
 /* ---- Messages that are held up ----------------------------------------------------------------------------------- */
 
 /* A kernel of rank 0 fails while messages have not left their slots: streams wait until these have, and not for ever.
@@ -233,6 +297,7 @@ int main(void)
     return 77;
   }
   tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 2 * FATES : 2 * KERNEL_FAILS);
+  tcase_add_test(tests, test_any_moment);
   if (sftest_device_can_fail())
     tcase_add_test(tests, test_held);
   tcase_add_test(tests, test_nobody_sends);
