@@ -69,7 +69,6 @@ SF_CHECK_RESULT sf_status_t sf_bcast_on_stream(sf_graph_t *graph, const sf_type_
                                                void *leafdata, const sf_op_t *op, void *stream);
 SF_CHECK_RESULT sf_status_t sf_reduce_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                                 void *rootdata, const sf_op_t *op, void *stream);
-
 SF_CHECK_RESULT sf_status_t sf_gather_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                                 void *slotdata, void *stream);
 SF_CHECK_RESULT sf_status_t sf_scatter_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata,
