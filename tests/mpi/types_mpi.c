@@ -268,6 +268,41 @@ static void check_created_op(MPI_Datatype pairs, int commutes)
   MPI_Op_free(&mpi);
 }
 
+/* x -> a x + b after another such map: neither commutes, nor is it the same when the arguments are exchanged. */
+static void follow(void *in, void *inout, int *n, MPI_Datatype *datatype)
+{
+  const double *first = in;
+  double *second = inout;
+  (void)datatype;
+  for (int i = 0; i < *n; i++) {
+    double a = first[2 * i] * second[2 * i], b = first[2 * i] * second[2 * i + 1] + first[2 * i + 1];
+    second[2 * i] = a;
+    second[2 * i + 1] = b;
+  }
+}
+
+/* Of many values: more than are combined at once. */
+static void check_order(MPI_Datatype pairs)
+{
+  enum { N = 1000 };
+  static double in[2 * N], inout[2 * N];
+  const sf_op_t *op = NULL;
+  MPI_Op mpi;
+  MPI_Op_create(follow, 0, &mpi);
+  for (int i = 0; i < N; i++) {
+    inout[2 * i] = 2 + i;
+    inout[2 * i + 1] = 3;
+    in[2 * i] = 5;
+    in[2 * i + 1] = 7 + i;
+  }
+  expect(sf_mpi_op_create(mpi, pairs, &op) == SF_OK, "op that does not commute");
+  op->function(in, inout, N, 2 * sizeof(double), op->context);
+  for (int i = 0; i < N; i++) /* what was there, then what comes */
+    expect(inout[2 * i] == (2 + i) * 5 && inout[2 * i + 1] == (2 + i) * (7 + i) + 3, "in the order of sf_op_create");
+  expect(sf_mpi_op_destroy(op) == SF_OK, "destroyed");
+  MPI_Op_free(&mpi);
+}
+
 static void check_created_ops(void)
 {
   const long double in[] = {1, 2, 3, 4};
@@ -279,6 +314,12 @@ static void check_created_ops(void)
   MPI_Type_commit(&pairs);
   check_created_op(pairs, 0);
   check_created_op(pairs, 1);
+  check_order(pairs);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  expect(sf_mpi_op_create(MPI_BAND, MPI_DOUBLE, &op) == SF_ERR_SYS && op == NULL, "op not defined for the datatype");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
   MPI_Type_indexed(1, &one, &one, MPI_DOUBLE, &shifted);
   expect(sf_mpi_op_create(MPI_SUM, shifted, &op) == SF_ERR_UNSUPPORTED && op == NULL, "datatype with a gap in front");
   expect(sf_mpi_op_create(MPI_OP_NULL, pairs, &op) == SF_ERR_ARG, "no op");

@@ -39,12 +39,14 @@ SF_CHECK_RESULT sf_status_t sf_mpi_op(MPI_Op op, const sf_op_t **op_p);
 
 /* An op of the application made of any op of MPI, as MPI_Op_create makes them, that is defined for the datatype: the
  * predefined ones, too, on datatypes that are opaque units otherwise. Contributions are combined as sf_op_create says,
- * whether MPI takes the op for commutative or not. To be used with the unit of the datatype (sf_mpi_type), which must
- * be committed, or with blocks of it. Operations with it call MPI_Reduce_local, in whichever thread is
- * inside of an operation then: MPI has to be initialised, at a level that allows it. sf_mpi_op_destroy frees the op
- * when operations with it have ended, and persistent requests with it have been freed; op and datatype of MPI have to
- * stay until then. Local. SF_ERR_ARG: MPI_OP_NULL, MPI_DATATYPE_NULL, NULL; destruction of another op.
- * SF_ERR_UNSUPPORTED: the datatype does not begin at its address. SF_ERR_SYS: what MPI says. SF_ERR_NOMEM. */
+ * whether MPI takes the op for commutative or not: op(a, b) of two values is what MPI_Reduce_local(a, b) computes. To
+ * be used with the unit of the datatype (sf_mpi_type), which must be committed, or with blocks of it; of other units,
+ * what is less than a value is left as it is. Operations with it call MPI_Reduce_local, in whichever thread is inside
+ * of an operation then: MPI has to be initialised, at a level that allows it. sf_mpi_op_destroy frees the op when
+ * operations with it have ended, and persistent requests with it have been freed; op and datatype of MPI have to stay
+ * until then. Local. SF_ERR_ARG: MPI_OP_NULL, MPI_DATATYPE_NULL, NULL; destruction of another op. SF_ERR_UNSUPPORTED:
+ * the datatype does not begin at its address. SF_ERR_SYS: what MPI says, also of a predefined op that is not defined
+ * for the datatype, unless its error handler ends the program. SF_ERR_NOMEM. */
 SF_CHECK_RESULT sf_status_t sf_mpi_op_create(MPI_Op op, MPI_Datatype datatype, const sf_op_t **op_p);
 sf_status_t sf_mpi_op_destroy(const sf_op_t *op);
 
