@@ -130,6 +130,9 @@ void sfd_job_detach(sfd_rank_t *rank);
 /* As if it had never come; the same for the last one. */
 void sfd_job_withdraw(sfd_rank_t *rank);
 
+/* The rank takes part in nothing any more. */
+void sfd_job_retire_rank(sfd_rank_t *rank, sfd_rank_state_t state);
+
 /* The rank's session ends: a failure unless the rank has left. reason "": it died. */
 void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason);
 
@@ -141,6 +144,9 @@ sf_status_t sfd_job_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes);
 
 /* On which node a rank is. */
 int32_t sfd_job_node_of(const sfd_job_t *job, int32_t number);
+
+/* To all other nodes that have ranks of the running job. */
+void sfd_job_tell_nodes(const sfd_job_t *job, const Sfpeer__Message *message);
 
 /* Something made the job impossible: all are told, and nothing new can begin. */
 void sfd_job_fail(sfd_job_t *job, const char *detail);
