@@ -159,12 +159,12 @@ END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("gather and scatter on streams");
-  TCase *tests = tcase_create("streams");
   if (!sftest_device_is_there()) {
     printf("skipped: the CUDA plugin was not built\n");
     return 77;
   }
+  Suite *suite = suite_create("gather and scatter on streams");
+  TCase *tests = tcase_create("streams");
   tcase_add_loop_test(tests, test_random, 0, 2);
   tcase_add_test(tests, test_differing);
   suite_add_tcase(suite, tests);
