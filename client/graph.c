@@ -51,6 +51,11 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
   sfc_streams_alarm();
 }
 
+static sf_graph_t *multi_of(const sf_graph_t *graph)
+{
+  return graph->multi != NULL ? graph->multi->graph : NULL;
+}
+
 /* These first: who sees the one fail finds the others failed. */
 static void fail_with_parents(sf_graph_t *graph, sf_status_t status, const char *detail)
 {
@@ -61,35 +66,56 @@ static void fail_with_parents(sf_graph_t *graph, sf_status_t status, const char 
 
 void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail)
 {
-  sf_graph_t *multi = graph->multi != NULL ? graph->multi->graph : NULL;
+  sf_graph_t *multi = multi_of(graph);
   fail_with_parents(graph, status, detail);
   if (multi != NULL)
     sfc_graph_fail(multi, status, detail);
 }
 
+static const sf_graph_t *oldest_of(const sf_graph_t *graph)
+{
+  while (graph->parent != NULL)
+    graph = graph->parent;
+  return graph;
+}
+
+/* All that descend from the same graph, under the context's lock. */
+static void fail_kin(const sf_graph_t *graph, sf_status_t status, const char *detail)
+{
+  const sf_graph_t *oldest = oldest_of(graph);
+  for (sf_graph_t *kin = graph->context->graphs; kin != NULL; kin = kin->next)
+    if (oldest_of(kin) == oldest)
+      fail_with_parents(kin, status, detail);
+}
+
+static void fail_as(const sf_graph_t *failed, const sf_graph_t *graph)
+{
+  int status = atomic_load_explicit(&failed->failed, memory_order_acquire);
+  if (status != SF_OK)
+    fail_kin(graph, (sf_status_t)status, failed->failure_detail);
+}
+
+/* Either may have failed before the listener knew that they belong together. */
 void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent)
 {
   pthread_mutex_lock(&graph->context->lock);
   graph->parent = parent;
+  if (parent != NULL) {
+    fail_as(parent, graph);
+    fail_as(graph, graph);
+  }
   pthread_mutex_unlock(&graph->context->lock);
-  int failed = atomic_load_explicit(&graph->failed, memory_order_acquire); /* before the listener knew the parent */
-  if (parent != NULL && failed != SF_OK)
-    sfc_graph_fail(parent, (sf_status_t)failed, graph->failure_detail);
 }
 
 void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
 {
   pthread_mutex_lock(&context->lock);
-  bool known = false;
-  for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next) {
-    const sf_graph_t *parent = graph->parent;
-    if (graph->number == number)
-      fail_with_parents(graph, status, detail);
-    else if (parent != NULL && parent->number == number)
-      sfc_graph_fail(graph, status, detail);
-    known |= graph->number == number;
-  }
-  if (!known)
+  const sf_graph_t *graph = context->graphs;
+  while (graph != NULL && graph->number != number)
+    graph = graph->next;
+  if (graph != NULL)
+    fail_kin(graph, status, detail);
+  else
     sfc_instance_keep_failure(context, number, status, detail);
   pthread_mutex_unlock(&context->lock);
   sfshm_wake_always(context->wake);
@@ -240,6 +266,21 @@ void sfc_graph_free(sf_graph_t *graph)
   free(graph);
 }
 
+static bool multi_streams_are_busy(const sf_graph_t *graph)
+{
+  const sf_graph_t *multi = multi_of(graph);
+  return multi != NULL && (sfc_streams_are_busy(multi) || multi_streams_are_busy(multi));
+}
+
+/* While the listener knows the graphs, and that they belong together: what streams wait for may fail. */
+static void tear_streams_down(sf_graph_t *graph)
+{
+  sf_graph_t *multi = multi_of(graph);
+  if (multi != NULL)
+    tear_streams_down(multi);
+  sfc_streams_tear_down(graph);
+}
+
 sf_status_t sf_graph_destroy(sf_graph_t *graph)
 {
   Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
@@ -255,12 +296,9 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
                        (unsigned long long)graph->parent->number);
   if (graph->in_flight > 0 || sfc_multi_is_busy(graph))
     return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: operations are in flight");
-  if (!sfc_graph_is_failed(graph) &&
-      (sfc_streams_are_busy(graph) || (graph->multi != NULL && sfc_streams_are_busy(graph->multi->graph))))
+  if (!sfc_graph_is_failed(graph) && (sfc_streams_are_busy(graph) || multi_streams_are_busy(graph)))
     return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: operations on streams have not been ended");
-  if (graph->multi != NULL && graph->multi->graph != NULL)
-    sfc_streams_tear_down(graph->multi->graph);
-  sfc_streams_tear_down(graph); /* while the listener knows the graph: what it waits for may fail */
+  tear_streams_down(graph);
   sfc_multi_destroy(graph);
   sfc_graph_unlink(graph);
   retire_memory(graph);

@@ -146,13 +146,16 @@ sf_status_t sfc_graph_failure(const sf_graph_t *graph);
 /* Marks the graph failed; the first reason stays. Any thread. */
 void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail);
 
-/* The same with its multi-graph, or the graph of which it is one. The thread that uses the graph. */
+/* The same with its multi-graph, or the graphs of which it is a part. Others that belong to these fail when the daemon
+ * says that it has: what waits on them looks at them alone. The thread that uses the graph, or for a graph that carries
+ * streams their guard. */
 void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail);
 
 /* Two graphs that fail together, one being part of what the other one is to the application; NULL: not any more. */
 void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent);
 
-/* What the daemon says of graphs, by number. The listener. */
+/* What the daemon says of graphs, by number. With one that fails all fail that belong to it, or to what it belongs to:
+ * other ranks may see any of them failed, and send nothing more on the rest. The listener. */
 void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
 void sfc_graph_retired(sf_context_t *context, uint64_t number);
 

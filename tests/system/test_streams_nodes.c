@@ -289,6 +289,90 @@ START_TEST(test_nobody_sends)
 }
 END_TEST
 
+/* ---- What waits on the multi-graph ------------------------------------------------------------------------------- */
+
+/* Rank 0 waits for what rank 1 does not send on the multi-graph, having heard before that streams of the graph differ.
+ */
+typedef enum wait_for {
+  WAIT_ON_HOST,
+  WAIT_FOR_STREAMS,
+  DESTROY_GRAPH,
+  FINALIZE,
+  WAITS,
+} wait_for_t;
+
+typedef struct vain {
+  wait_for_t wait;
+  _Atomic bool waiting;
+} vain_t;
+
+static void wait_on_multi(const sftest_device_ring_t *ring, vain_t *vain, double slots[])
+{
+  sf_request_t *request = NULL;
+  SFTEST_OK(ring->self, sftest_device_ring_bcast(ring));
+  if (vain->wait == WAIT_ON_HOST)
+    SFTEST_OK(ring->self, sf_gather_begin(ring->graph, SF_DOUBLE, ring->host, slots, &request));
+  else
+    SFTEST_OK(ring->self, sf_gather_on_stream(ring->graph, SF_DOUBLE, ring->leaves, slots, ring->stream));
+  vain->waiting = true;
+  if (vain->wait == WAIT_ON_HOST)
+    SFTEST_EXPECT(ring->self, sf_wait(&request), SF_ERR_MISMATCH);
+  else if (vain->wait == WAIT_FOR_STREAMS)
+    SFTEST_EXPECT(ring->self, sf_streams_wait(ring->graph), SF_ERR_MISMATCH);
+  if (vain->wait != FINALIZE)
+    SFTEST_OK(ring->self, sf_graph_destroy(ring->graph));
+}
+
+static void refuse_multi(const sftest_device_ring_t *ring, const vain_t *vain, double slots[])
+{
+  while (!vain->waiting)
+    sftest_sleep_ms(1);
+  sf_status_t status = reduce_ring(ring);
+  SFTEST_REQUIRE(ring->self, status == SF_OK || status == SF_ERR_MISMATCH);
+  while (sf_streams_check(ring->graph) == SF_OK)
+    sftest_sleep_ms(1);
+  SFTEST_EXPECT(ring->self, sf_gather(ring->graph, SF_DOUBLE, ring->host, slots), SF_ERR_MISMATCH);
+  SFTEST_OK(ring->self, sf_graph_destroy(ring->graph));
+}
+
+static int wait_on_kin(sftest_rank_t *self)
+{
+  sftest_device_ring_t ring;
+  double slots[UNITS];
+  vain_t *vain = self->argument;
+  sftest_device_ring_make(self, &ring);
+  SFTEST_OK(self, sftest_device_ring_bcast(&ring));
+  sftest_device_ring_wait(&ring);
+  SFTEST_OK(self, sf_gather(ring.graph, SF_DOUBLE, ring.host, slots));
+  SFTEST_OK(self, sf_gather_on_stream(ring.graph, SF_DOUBLE, ring.leaves, slots, ring.stream));
+  SFTEST_OK(self, sf_streams_wait(ring.graph));
+  if (self->rank == 0)
+    wait_on_multi(&ring, vain, slots);
+  else
+    refuse_multi(&ring, vain, slots);
+  if (self->rank != 0 || vain->wait != FINALIZE)
+    ring.graph = NULL;
+  sftest_device_ring_free(&ring);
+  return 0;
+}
+
+START_TEST(test_kin)
+{
+  sftest_loop_cluster_t cluster;
+  vain_t *vain = sftest_shared(sizeof *vain);
+  sftest_loop_cluster_start(&cluster, 2, 0, 0);
+  for (wait_for_t wait = 0; wait < WAITS; wait++) {
+    sftest_job_t job;
+    *vain = (vain_t){.wait = wait};
+    sftest_job_start_over(&job, cluster.nodes, (const int32_t[]){0, 1}, 2, wait_on_kin, vain);
+    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+    sftest_job_expect_all(&job);
+  }
+  sftest_loop_cluster_stop(&cluster);
+  sftest_shared_free(vain, sizeof *vain);
+}
+END_TEST
+
 int main(void)
 {
   if (!sftest_device_is_there()) {
@@ -302,6 +386,7 @@ int main(void)
   if (sftest_device_can_fail())
     tcase_add_test(tests, test_held);
   tcase_add_test(tests, test_nobody_sends);
+  tcase_add_test(tests, test_kin);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }
