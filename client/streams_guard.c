@@ -119,6 +119,7 @@ sf_status_t sfc_streams_guard(sfc_streams_t *streams)
   if (status == SF_OK) {
     streams->is_guarded = true;
     atomic_fetch_add(&guard.count, 1);
+    pthread_cond_broadcast(&guard.news); /* the graph may have failed before */
   } else {
     guard.streams = streams->next_guarded;
   }

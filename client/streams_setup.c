@@ -146,11 +146,11 @@ sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, void *strea
     sfc_streams_t *streams = graph->streams;
     if (status == SF_OK)
       status = sfc_room_make(streams, unit_bytes, &streams->room);
-    if (status == SF_OK)
-      status = sfc_streams_guard(streams);
     sfc_derive_begin(&derive, "operation on a stream", graph->group, SF_GRAPH_DEFAULT);
     sfc_derive_note(&derive, status, -1);
     exchange(&derive, graph, called);
+    if (derive.status == SF_OK) /* from now on nothing of the room changes without the guard's lock */
+      sfc_derive_note(&derive, sfc_streams_guard(streams), -1);
     status = sfc_derive_agree(&derive);
   }
   if (status != SF_OK)

@@ -13,8 +13,6 @@
 #include "client/watch.h"
 #include "shm/error.h"
 
-#define MAX_EXCHANGE_BYTES ((uint64_t)1 << 46)
-
 /* ---- Slots ------------------------------------------------------------------------------------------------------- */
 
 static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, sfc_exchange_t **exchange_p)
@@ -27,7 +25,7 @@ static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, sfc_exc
     return sfshm_error(SF_ERR_NOMEM, "exchange of %u sides", nsides);
   exchange->class_bytes = class_bytes;
   sf_status_t status =
-      sfshm_exchange_layout(trunks->map->sides, nsides, class_bytes, MAX_EXCHANGE_BYTES, exchange->slots, &length);
+      sfshm_exchange_layout(trunks->map->sides, nsides, class_bytes, SFC_EXCHANGE_MAX_BYTES, exchange->slots, &length);
   if (status == SF_OK)
     status = sfc_trunk_get_region(graph, class_bytes, &exchange->region);
   if (status == SF_OK && exchange->region.length_bytes < length) {

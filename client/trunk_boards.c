@@ -7,7 +7,6 @@
 #include "client/trunk.h"
 #include "shm/error.h"
 
-#define MAX_EXCHANGE_BYTES ((uint64_t)1 << 46)
 #define MAX_BOARD_BYTES ((uint64_t)1 << 32)
 #define BOARD_ALIGN 128u
 
@@ -33,7 +32,8 @@ sf_status_t sfc_trunk_get_region(sf_graph_t *graph, uint64_t class_bytes, sfshm_
   if (incoming.nfds != 1)
     status = sfshm_error(SF_ERR_PROTO, "memory of trunks with %d descriptors", incoming.nfds);
   else if (class_bytes != 0)
-    status = sfshm_region_map(incoming.fds[0], SFSHM_REGION_EXCHANGE, MAX_EXCHANGE_BYTES, SFSHM_READ_WRITE, region_p);
+    status =
+        sfshm_region_map(incoming.fds[0], SFSHM_REGION_EXCHANGE, SFC_EXCHANGE_MAX_BYTES, SFSHM_READ_WRITE, region_p);
   else
     status = sfshm_region_map(incoming.fds[0], SFSHM_REGION_TRUNK_BOARD, MAX_BOARD_BYTES, SFSHM_READ_WRITE, region_p);
   sfproto_incoming_free(&incoming);

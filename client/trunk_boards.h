@@ -6,6 +6,9 @@
 #include "shm/region.h"
 #include "shm/trunk.h"
 
+/* No exchange is larger. */
+#define SFC_EXCHANGE_MAX_BYTES ((uint64_t)1 << 46)
+
 /* Asks the daemon for the graph's slots for units of a class, or with 0 for the region of its board. Blocks. */
 sf_status_t sfc_trunk_get_region(sf_graph_t *graph, uint64_t class_bytes, sfshm_region_t *region_p);
 

@@ -232,6 +232,7 @@ void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *messa
   (void)nfds;
   if (graph == NULL)
     return;
+  sfd_trunks_let_go(graph->trunks); /* again, if it failed before a member here had streams */
   if (graph->group->job->state == SFD_JOB_RUNNING)
     sfd_graph_fail(graph, believed(fail), fail->detail);
   sfd_session_send_done(session, message->request);

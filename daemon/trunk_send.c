@@ -64,13 +64,13 @@ static void advance(sfd_trunks_t *trunks, uint32_t number)
     sfd_exchange_t *exchange;
     if (!next->waiting)
       return;
-    next->waiting = false;
-    side->sent++;
     sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class((size_t)next->unit_bytes), &exchange);
     if (status != SF_OK) {
       sfd_trunks_fail(trunks, status, sfshm_error_detail());
       return;
     }
+    next->waiting = false;
+    side->sent++;
     const sfshm_side_slots_t *slots = &exchange->slots[number];
     send_message(trunks, number, next, (uint64_t)side->told.send_values * next->unit_bytes,
                  (const char *)exchange->region.base + slots->send +

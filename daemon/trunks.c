@@ -338,7 +338,7 @@ void sfd_trunks_departed(sfd_trunks_t *trunks)
 
 void sfd_trunks_let_go(sfd_trunks_t *trunks)
 {
-  if (trunks == NULL || trunks->letting_go)
+  if (trunks == NULL)
     return;
   trunks->letting_go = true;
   sfd_trunks_departed(trunks);

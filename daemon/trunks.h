@@ -42,7 +42,8 @@ sf_status_t sfd_trunks_create_again(sfd_graph_t *graph, sfd_trunk_plan_t *plan);
 void sfd_trunks_free(sfd_trunks_t *trunks);
 
 /* The graph, or its job, has failed: nothing is sent or taken any more. Streams of devices that wait for the trunks go
- * on when the last message under way has left its slot. NULL is accepted. */
+ * on when the last message under way has left its slot. To be called again when a member says so that has set
+ * on_streams only then. NULL is accepted. */
 void sfd_trunks_let_go(sfd_trunks_t *trunks);
 
 /* Fills in the map, or returns its descriptor; else -1. */

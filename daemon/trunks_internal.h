@@ -56,7 +56,7 @@ struct sfd_trunks {
   sfd_graph_t *graph; /* NULL: retired, and here only for what is under way */
   sfd_server_t *server;
   bool letting_go;    /* the graph has failed: nothing is sent or taken any more */
-  int32_t nunder_way; /* messages leaving or arriving, which need the exchanges */
+  int32_t nunder_way; /* messages leaving or arriving, and copies of workers: they need exchanges and board */
   sfd_trunk_plan_t *plan;
   sfd_trunk_board_t board;
   sfd_exchange_t *exchanges;

@@ -1,0 +1,124 @@
+/* Trunks whose graph fails: that streams which wait for them are let go, whatever comes first. */
+#include <stdlib.h>
+
+#include "daemon/graph.h"
+#include "daemon/key.h"
+#include "daemon/submission.h"
+#include "daemon/trunks_internal.h"
+#include "tests/unit/runner.h"
+
+#define GRAPH 7
+#define LARGEST (UINT64_C(1) << 40) /* unit; no exchange has room for slots of that size */
+
+/* A job of one rank, which is on this node, and a graph with one side that sends one value. */
+static sfd_server_t server;
+static sfd_job_t *job;
+static sfd_group_t *group;
+static sfd_graph_t *graph;
+static sfd_trunks_t *trunks;
+static sfd_rank_t rank;
+static sfshm_trunk_board_t *board;
+
+static void *zeroed(size_t bytes)
+{
+  void *memory = calloc(1, bytes);
+  ck_assert_ptr_nonnull(memory);
+  return memory;
+}
+
+static void make_trunks(void)
+{
+  trunks = zeroed(sizeof *trunks + sizeof trunks->sides[0]);
+  sfshm_trunk_map_t *map = zeroed(sizeof *map + sizeof map->sides[0]);
+  trunks->plan = zeroed(sizeof *trunks->plan);
+  trunks->plan->map.base = map;
+  trunks->graph = graph;
+  trunks->server = &server;
+  trunks->nsides = map->nsides = 1;
+  map->sides[0] = (sfshm_trunk_side_t){.node = 1, .nmembers = 1, .send_values = 1, .send_units = 1};
+  trunks->sides[0].told = map->sides[0];
+  ck_assert_int_eq(sfd_trunk_board_take(job, 1, &trunks->board), SF_OK);
+  board = trunks->board.memory;
+  trunks->sides[0].flow = &board->flows[0];
+}
+
+static void setup(void)
+{
+  job = zeroed(sizeof *job + sizeof(sfd_rank_t *));
+  group = zeroed(sizeof *group);
+  graph = zeroed(sizeof *graph);
+  *job = (sfd_job_t){.server = &server, .state = SFD_JOB_RUNNING, .world = group};
+  *group = (sfd_group_t){.job = job, .size = 1, .nnodes = 1};
+  *graph = (sfd_graph_t){.id = GRAPH, .group = group, .state = SFD_GRAPH_READY};
+  rank = (sfd_rank_t){.job = job};
+  ck_assert(sfd_key_insert(&job->graphs_by_id, graph));
+  make_trunks();
+  graph->trunks = trunks;
+}
+
+static void teardown(void)
+{
+  sfd_key_remove(&job->graphs_by_id, graph);
+  sfd_trunk_board_give(&trunks->board);
+  sfd_trunk_boards_let_go(job->trunk_boards);
+  free(trunks->plan->map.base);
+  free(trunks->plan);
+  free(trunks);
+  free(graph->detail);
+  free(graph);
+  free(group);
+  free(job);
+}
+
+static void expect_released(void)
+{
+  ck_assert_uint_eq(atomic_load(&board->released), 1);
+  ck_assert_uint_ge(atomic_load(&board->flows[0].granted), SFSHM_TRUNK_FAR);
+  ck_assert_uint_ge(atomic_load(&board->flows[0].arrived), SFSHM_TRUNK_FAR);
+}
+
+/* Boards of others stay as they are. */
+START_TEST(streams_that_begin_after_the_failure)
+{
+  sfd_trunks_let_go(trunks);
+  ck_assert_uint_eq(atomic_load(&board->released), 0);
+  atomic_store(&board->on_streams, 1);
+  sfd_trunks_let_go(trunks);
+  expect_released();
+}
+END_TEST
+
+START_TEST(message_that_is_leaving)
+{
+  atomic_store(&board->on_streams, 1);
+  trunks->sides[0].sent = 1;
+  sfd_trunks_let_go(trunks);
+  sfd_trunks_let_go(trunks);
+  ck_assert_uint_eq(atomic_load(&board->released), 0);
+  trunks->sides[0].done = 1;
+  sfd_trunks_departed(trunks);
+  expect_released();
+}
+END_TEST
+
+START_TEST(message_for_which_there_is_no_memory)
+{
+  const sfshm_ring_entry_t send = {.kind = SFSHM_SUBMIT_SEND, .graph = GRAPH, .message = 1, .size = LARGEST};
+  atomic_store(&board->on_streams, 1);
+  sfd_trunks_submit(&rank, &send);
+  ck_assert_int_eq(graph->state, SFD_GRAPH_FAILED);
+  expect_released();
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("trunks");
+  TCase *tests = tcase_create("release");
+  tcase_add_checked_fixture(tests, setup, teardown);
+  tcase_add_test(tests, streams_that_begin_after_the_failure);
+  tcase_add_test(tests, message_that_is_leaving);
+  tcase_add_test(tests, message_for_which_there_is_no_memory);
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}
