@@ -321,7 +321,7 @@ sf_status_t sfc_environment_resolve(const sf_init_options_t *options, sfc_identi
   if (status)
     return status;
 
-  identity.socket_path = nonempty(options->socket_path) ? options->socket_path : variable("SF_SOCKET");
+  identity.socket_path = nonempty(options->socket_path) ? options->socket_path : NULL;
   identity.key = options->key ? options->key : variable("SF_JOB_KEY");
   if (!identity.key)
     identity.key = "";

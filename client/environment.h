@@ -11,7 +11,7 @@
 
 /* socket_path and key point into the options or the environment: valid until either changes. */
 typedef struct sfc_identity {
-  const char *socket_path; /* NULL: neither options nor SF_SOCKET; sfproto_connect then tries the usual places */
+  const char *socket_path; /* NULL: not in the options; sfproto_connect then looks where it usually is */
   const char *key;         /* never NULL, may be empty */
   char job[SFC_JOB_BYTES]; /* never empty */
   int32_t rank;            /* 0..size-1 */

@@ -1,5 +1,6 @@
 /* sfd: from options to the end of the event loop. One thread. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,15 @@ static sf_status_t serve(const sfd_options_t *options)
   return status;
 }
 
+/* Somebody may wait for word at the descriptor for ever, if it is not what they think. */
+static sf_status_t check_ready_fd(int64_t fd)
+{
+  int flags = fd < 0 ? O_WRONLY : fcntl((int)fd, F_GETFL);
+  if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY)
+    return sfshm_error(SF_ERR_ARG, "option ready-fd: descriptor %lld is not open for writing", (long long)fd);
+  return SF_OK;
+}
+
 /* What the log says goes where the options say from here on. */
 static sf_status_t configure_log(const sfd_options_t *options)
 {
@@ -127,7 +137,10 @@ int main(int argc, char *argv[])
   sf_status_t status = sfd_options_parse(argc, argv, environ, &options);
   if (status != SF_OK)
     return report(status, EXIT_BAD_OPTION);
-  status = run(&options);
+  status = check_ready_fd(options.ready_fd);
+  int exit_status = status == SF_OK ? EXIT_FAILURE : EXIT_BAD_OPTION;
+  if (status == SF_OK)
+    status = run(&options);
   sfd_options_free(&options);
-  return report(status, EXIT_FAILURE);
+  return report(status, exit_status);
 }

@@ -61,7 +61,8 @@ static void teardown(void)
   ck_assert_int_eq(rmdir(manager.node.directory), 0); /* sfd has left nothing */
 }
 
-static void become_sfd(void)
+/* option: one more, or NULL. */
+static void become_sfd(const char *option)
 {
   char path[4096], pid[16];
   const char *build = getenv("BUILD");
@@ -74,18 +75,18 @@ static void become_sfd(void)
   setenv("LISTEN_FDS", "1", 1);
   setenv("NOTIFY_SOCKET", manager.notify_path, 1);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  execl(path, path, "--calibrate=no", "--log-level=warn", (char *)NULL);
+  execl(path, path, "--calibrate=no", "--log-level=warn", option, (char *)NULL);
   fprintf(stderr, "%s: %s\n", path, strerror(errno));
   _exit(127);
 }
 
-static void start_sfd(void)
+static void start_sfd(const char *option)
 {
   fflush(NULL);
   manager.node.pid = fork();
   ck_assert_int_ge(manager.node.pid, 0);
   if (manager.node.pid == 0)
-    become_sfd();
+    become_sfd(option);
 }
 
 /* The next message has that line. */
@@ -114,7 +115,7 @@ START_TEST(serves_what_was_passed)
   socklen_t size = sizeof peer;
   struct stat file;
   int fd;
-  start_sfd();
+  start_sfd(NULL);
   expect_told("READY=1");
   sftest_expect_serving(&manager.node);
   ck_assert_int_eq(sfproto_connect(manager.node.socket, &fd), SF_OK);
@@ -132,7 +133,7 @@ START_TEST(tells_where_it_serves)
 {
   char line[128];
   snprintf(line, sizeof line, "STATUS=Serving at %s", manager.node.socket);
-  start_sfd();
+  start_sfd(NULL);
   expect_told(line);
   kill(manager.node.pid, SIGINT);
   expect_told("STATUS=Ending");
@@ -150,18 +151,35 @@ static int come_and_go(sftest_rank_t *self)
 START_TEST(nobody_is_lost_in_between)
 {
   sftest_job_t job;
-  start_sfd();
+  start_sfd(NULL);
   expect_told("READY=1");
   kill(manager.node.pid, SIGKILL);
   ck_assert_int_eq(waitpid(manager.node.pid, NULL, 0), manager.node.pid);
   sftest_job_start(&job, &manager.node, 2, come_and_go, NULL);
   sftest_sleep_ms(100);
   ck_assert(!sftest_job_poll(&job));
-  start_sfd();
+  start_sfd(NULL);
   sftest_job_wait(&job, sftest_limit_ms(PATIENCE_MS));
   sftest_job_expect_all(&job);
   kill(manager.node.pid, SIGTERM);
   expect_end();
+}
+END_TEST
+
+/* Whoever waits for word there would wait for ever. */
+START_TEST(word_that_nobody_would_get)
+{
+  int status, ends[2];
+  char option[32];
+  ck_assert_int_eq(pipe(ends), 0);
+  for (int i = 0; i < 2; i++) {
+    snprintf(option, sizeof option, "--ready-fd=%d", i == 0 ? 1000000 : ends[0]); /* not there; only to read from */
+    start_sfd(option);
+    ck_assert_int_eq(waitpid(manager.node.pid, &status, 0), manager.node.pid);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 2, "sfd ended with status 0x%x", (unsigned)status);
+  }
+  close(ends[0]);
+  close(ends[1]);
 }
 END_TEST
 
@@ -174,6 +192,7 @@ static Suite *activation_suite(void)
   tcase_add_test(cases, serves_what_was_passed);
   tcase_add_test(cases, tells_where_it_serves);
   tcase_add_test(cases, nobody_is_lost_in_between);
+  tcase_add_test(cases, word_that_nobody_would_get);
   suite_add_tcase(suite, cases);
   return suite;
 }

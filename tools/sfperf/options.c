@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "shm/error.h"
+#include "shm/suggest.h"
 
 typedef sf_status_t take_option_t(sfperf_options_t *options, const char *text);
 
@@ -255,6 +256,18 @@ static void default_cases(sfperf_options_t *options)
   options->cases[options->ncases++] = (sfperf_case_t){.kind = SFPERF_CASE_CONTIGUOUS, .nleaves = 10000};
 }
 
+static sf_status_t unknown_option(const char *word)
+{
+  char known[NOPTIONS][32], hint[SFSHM_SUGGEST_HINT_SIZE];
+  sfshm_suggest_t suggest = {.word = word};
+  for (int i = 0; i < NOPTIONS; i++) {
+    snprintf(known[i], sizeof known[i], "--%s", table[i].name);
+    sfshm_suggest_show(&suggest, known[i]);
+  }
+  return sfshm_error(SF_ERR_ARG, "unknown option %s%s; sfperf --help lists them", word,
+                     sfshm_suggest_hint(&suggest, hint));
+}
+
 sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *options_p)
 {
   struct option longs[NOPTIONS + 1] = {0};
@@ -269,7 +282,7 @@ sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *optio
     if (found == ':')
       return sfshm_error(SF_ERR_ARG, "%s needs an argument", argv[optind - 1]);
     if (found < 0 || found >= NOPTIONS)
-      return sfshm_error(SF_ERR_ARG, "unknown option %s; sfperf --help lists them", argv[optind - 1]);
+      return unknown_option(argv[optind - 1]);
     sf_status_t status = table[found].take(&options, optarg);
     if (status != SF_OK)
       return status;

@@ -36,10 +36,10 @@ static int fail(sf_status_t status)
 }
 
 /* Somebody else's daemon: only look whether it is there, because mpirun would report its absence once per rank. */
-static sf_status_t check_daemon(const char *socket_path)
+static sf_status_t check_daemon(void)
 {
   int fd = -1;
-  sf_status_t status = sfproto_connect(socket_path, &fd);
+  sf_status_t status = sfproto_connect(NULL, &fd);
   if (!status)
     close(fd);
   return status;
@@ -89,7 +89,7 @@ static int run_with_given(const sfrun_launch_t *launch, const char *socket_path,
     status = sfshm_error(SF_ERR_ARG, "SF_SOCKET names a daemon to use, %s asks for several new ones: unset SF_SOCKET",
                          launch->options->hostfile ? "--hostfile" : "--nodes");
   if (!status)
-    status = check_daemon(socket_path);
+    status = check_daemon();
   if (!status)
     status = sfrun_job_set_environment(socket_path);
   return status ? fail(status) : run_program(launch, &none, signal_fd);
