@@ -134,6 +134,8 @@ static uint64_t carry_out(sftest_daemons_t *daemons, sftest_loop_order_t what, i
     return sfd_channel_counts(sfd_network_channels(server), b)->frames_sent;
   case SFTEST_LOOP_QUEUED:
     return sfd_channel_counts(sfd_network_channels(server), b)->queued_messages;
+  case SFTEST_LOOP_BYTES:
+    return sfd_channel_counts(sfd_network_channels(server), b)->queued_bytes;
   case SFTEST_LOOP_CUT:
     sfd_loop_cut(daemons->hub, a, b);
     return 0;

@@ -29,11 +29,18 @@ typedef enum fate {
   FATES
 } fate_t;
 
+/* How far test_held is; other tests hold nothing up. */
+typedef enum held { NOT_YET, WILL_NOT_LEAVE, HAS_NOT_LEFT } held_t;
+
 typedef struct plot {
   fate_t fate;
   bool memops;
   _Atomic int32_t ready;   /* ranks that have ended what all call alike */
   _Atomic int32_t waiting; /* ranks whose streams wait for what does not come, and rank 0 when it has seen them all */
+  bool holds;
+  _Atomic held_t held;       /* what is sent to node 0, if something is held up; then: */
+  _Atomic int32_t ntold;     /* ranks that have heard of the end */
+  _Atomic bool ended[RANKS]; /* whether all is done that was given to the rank's stream */
 } plot_t;
 
 static int32_t lost_node(fate_t fate)
@@ -65,12 +72,22 @@ static sf_status_t reduce_ring(const sftest_device_ring_t *ring)
   return sf_reduce_on_stream(ring->graph, SF_DOUBLE, ring->leaves, ring->roots, SF_SUM, ring->stream);
 }
 
-static void expect_end(const sftest_device_ring_t *ring, const plot_t *plot)
+/* What others found is on its way. */
+static void hear_of_end(const sftest_device_ring_t *ring)
+{
+  while (sf_streams_check(ring->graph) == SF_OK)
+    sftest_sleep_ms(1);
+}
+
+static void expect_end(const sftest_device_ring_t *ring, plot_t *plot)
 {
   sf_status_t expected = expected_of(plot, ring->self->rank);
+  if (plot->holds)
+    hear_of_end(ring);
+  plot->ntold++;
   sftest_device_stream_finish(ring->stream);
-  while (sf_streams_check(ring->graph) == SF_OK) /* what others found is on its way */
-    sftest_sleep_ms(1);
+  plot->ended[ring->self->rank] = true;
+  hear_of_end(ring);
   SFTEST_EXPECT(ring->self, sf_streams_wait(ring->graph), expected);
   SFTEST_EXPECT(ring->self, sftest_device_ring_bcast(ring), expected);
 }
@@ -89,7 +106,7 @@ static void wait_on_stream(const sftest_device_ring_t *ring, plot_t *plot)
 static void be_villain(const sftest_device_ring_t *ring, plot_t *plot)
 {
   sf_status_t status = SF_OK;
-  while (plot->waiting < RANKS - 1)
+  while (plot->waiting < RANKS - 1 || (plot->holds && plot->held < HAS_NOT_LEFT))
     sftest_sleep_ms(1);
   plot->waiting++;
   if (plot->fate == RANK_DIES)
@@ -116,6 +133,8 @@ static int meet_fate(sftest_rank_t *self)
     SFTEST_OK(self, sftest_device_ring_bcast(&ring));
   sftest_device_ring_wait(&ring);
   plot->ready++;
+  while (plot->holds && plot->held < WILL_NOT_LEAVE)
+    sftest_sleep_ms(1);
   sftest_await(&plot->ready, RANKS); /* whoever waits longer must not hear of what comes */
   if (self->rank == 0)
     be_villain(&ring, plot);
@@ -218,25 +237,28 @@ END_TEST
 
 /* ---- Messages that are held up ----------------------------------------------------------------------------------- */
 
-/* A kernel of rank 0 fails while messages have not left their slots: streams wait until these have, and not for ever.
- */
+/* A kernel of rank 0 fails while messages have not left their slots on node 1: the streams there wait until these have,
+ * and not for ever. */
 START_TEST(test_held)
 {
   sftest_loop_cluster_t cluster;
   sftest_job_t job;
   plot_t *plot = sftest_shared(sizeof *plot);
   plot->fate = KERNEL_FAILS;
-  plot->memops = true;
+  plot->memops = plot->holds = true;
   sftest_loop_cluster_start(&cluster, 2, 0, 0);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, meet_fate, plot);
   while (plot->ready < RANKS)
     sftest_sleep_ms(1);
-  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 0, 1);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 1, 0);
-  while (plot->waiting < RANKS)
+  plot->held = WILL_NOT_LEAVE;
+  while (sftest_loop_cluster_order(&cluster, SFTEST_LOOP_BYTES, 1, 0) < UNITS * sizeof(double))
     sftest_sleep_ms(1);
-  sftest_sleep_ms(20);
-  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 0, 1);
+  plot->held = HAS_NOT_LEFT;
+  while (plot->ntold < RANKS - 1)
+    sftest_sleep_ms(1);
+  sftest_sleep_ms(20); /* for what must not happen */
+  ck_assert(!plot->ended[2] && !plot->ended[3]);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 1, 0);
   sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all(&job);
