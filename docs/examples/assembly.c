@@ -170,8 +170,8 @@ static void compare(job_t *job, mesh_t *mesh)
 int main(int argc, char *argv[])
 {
   MPI_Init(&argc, &argv);
+  int32_t side = number_argument(argc, argv, "CELLS_PER_SIDE", 1, 10000, 200);
   job_t job = job_join();
-  int32_t side = number_argument(&job, argc, argv, "CELLS_PER_SIDE", 1, 10000, 200);
   mesh_t mesh = mesh_new(&job, side);
   double shared = sum_over_ranks(mesh.nlocal) - nvertices(side);
   say(&job, "%d triangles and %d vertices on %d rank(s); %.0f vertices are on more than one, counted once for each.\n",

@@ -336,7 +336,8 @@ static void describe(const job_t *job, const problem_t *problem, const matrix_t 
 {
   const cg_options_t *options = problem->options;
   if (options->matrix)
-    say(job, "A is %s: %d unknowns; b is 1 everywhere.\n", options->matrix, m->n);
+    say(job, "A is %s, scaled by rows and columns to a diagonal of ones: %d unknowns; b is 1 everywhere.\n",
+        options->matrix, m->n);
   else
     say(job,
         "A is the 7-point matrix on %d x %d x %d points: %d unknowns; b is 1 everywhere. The solution is the\n"
@@ -416,17 +417,16 @@ static int run(job_t *job, const nodes_t *nodes, problem_t *problem)
 int main(int argc, char *argv[])
 {
   MPI_Init(&argc, &argv);
+  cg_options_t options;
+  char message[256];
+  if (!cg_options_parse(argc, argv, &options, message, sizeof message))
+    end_with_usage(false, "cg: %s\n%s", message, cg_usage);
+  if (options.help)
+    end_with_usage(true, "%s", cg_usage);
   job_t job = job_join();
   int status = EXIT_CHECK_FAILED;
-  cg_options_t options;
   problem_t problem;
-  char message[256];
-  if (!cg_options_parse(argc, argv, &options, message, sizeof message)) {
-    say(&job, "cg: %s\n%s", message, cg_usage);
-  } else if (options.help) {
-    say(&job, "%s", cg_usage);
-    status = EXIT_SUCCESS;
-  } else if (problem_load(&options, &problem)) {
+  if (problem_load(&options, &problem)) {
     nodes_t nodes = nodes_find(&job);
     status = run(&job, &nodes, &problem);
     nodes_free(&nodes);

@@ -149,8 +149,8 @@ static double difference(const csr_t *mine, const csr_t *serial, int32_t first)
 int main(int argc, char *argv[])
 {
   MPI_Init(&argc, &argv);
+  sizes_t sizes = {.n = number_argument(argc, argv, "ROWS", 1, 1000000, 10000)};
   job_t job = job_join();
-  sizes_t sizes = {.n = number_argument(&job, argc, argv, "ROWS", 1, 1000000, 10000)};
   sizes.ncoarse = (sizes.n + 3) / 4;
   int32_t first = block_first(sizes.n, job.size, job.rank), end = block_first(sizes.n, job.size, job.rank + 1);
   int32_t coarse = block_first(sizes.ncoarse, job.size, job.rank);

@@ -377,8 +377,8 @@ static double run_line(const job_t *job, int size, int32_t side)
 int main(int argc, char *argv[])
 {
   MPI_Init(&argc, &argv);
+  int32_t side = number_argument(argc, argv, "CELLS_PER_SIDE", 1, 500, 32);
   job_t job = job_join();
-  int32_t side = number_argument(&job, argc, argv, "CELLS_PER_SIDE", 1, 500, 32);
   double wrong = 0;
   say(&job, "Migration of a periodic mesh of %d x %d x %d cells, ms (the best of %d; of the slowest rank):\n\n", side,
       side, side, REPEATS);

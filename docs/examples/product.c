@@ -122,8 +122,8 @@ static void compare(job_t *job, matrix_t *m)
 int main(int argc, char *argv[])
 {
   MPI_Init(&argc, &argv);
+  int32_t n = number_argument(argc, argv, "ROWS", 1, 10000000, 20000);
   job_t job = job_join();
-  int32_t n = number_argument(&job, argc, argv, "ROWS", 1, 10000000, 20000);
   matrix_t m = matrix_new(&job, n);
   double entries = sum_over_ranks((double)(csr_nentries(&m.diagonal) + csr_nentries(&m.off_diagonal)));
   double ghosts = sum_over_ranks(m.nghosts);

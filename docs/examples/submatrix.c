@@ -137,8 +137,8 @@ static wanted_t choose(int32_t n, int32_t size, int32_t rank)
 int main(int argc, char *argv[])
 {
   MPI_Init(&argc, &argv);
+  int32_t n = number_argument(argc, argv, "ROWS", 1, 1000000, 20000);
   job_t job = job_join();
-  int32_t n = number_argument(&job, argc, argv, "ROWS", 1, 1000000, 20000);
   int32_t first = block_first(n, job.size, job.rank), end = block_first(n, job.size, job.rank + 1);
   csr_t rows = csr_scattered(n, n, PER_ROW, first, end, SEED);
   wanted_t wanted = choose(n, job.size, job.rank);

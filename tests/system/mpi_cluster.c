@@ -1,4 +1,5 @@
-/* Daemons over MPI: see mpi_cluster.h. Runs in the process of the test. */
+/* Daemons over MPI: see mpi_cluster.h. Runs in the process of the test. It starts mpirun itself, as sfrun starts ranks:
+ * here the daemons are the MPI job. */
 #include "tests/system/mpi_cluster.h"
 
 #include <check.h>

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The mpi fabric under each MPI that is there: tests/mpi/fabric_mpi*.c on three nodes, and that the death of one node ends
-# the others. Needs BUILD, the build directory.
+# the others. Needs BUILD, the build directory. mpirun is started here and not by sfrun, since what it starts are the
+# daemons: one process each of an MPI job, which sfrun, that starts the ranks of applications, has no part in.
 set -eu
 BUILD=$(realpath "${BUILD:?the build directory}")
 cd "$(dirname "$0")/../.."

@@ -45,9 +45,15 @@ expect 2 2 'did NOT converge after 3 iterations' cg --grid 10,10,10 --max-iterat
 
 matrix 'real symmetric' 2.5 -1 >"$work/good.mtx"
 expect 0 2 'All checks passed' cg --matrix "$work/good.mtx"
+awk 'BEGIN { # rows and columns of the one above, but 30 of them, in units from 1 to 1e12
+  print "%%MatrixMarket matrix coordinate real symmetric\n30 30 59"
+  for (i = 1; i <= 30; i++) printf "%d %d %.17g\n", i, i, 2.5 * 10 ^ (2 * (i * 7 % 13))
+  for (i = 2; i <= 30; i++) printf "%d %d %.17g\n", i, i - 1, -10 ^ (i * 7 % 13 + (i - 1) * 7 % 13)
+}' >"$work/units.mtx"
+expect 0 1 'All checks passed' cg --matrix "$work/units.mtx" --max-iterations 40
 matrix 'integer symmetric' 3 -1 >"$work/integer.mtx"
 expect 0 3 'All checks passed' cg --matrix "$work/integer.mtx"
-matrix 'real symmetric' 1 3 >"$work/indefinite.mtx"
+matrix 'real symmetric' 1 0.9 >"$work/indefinite.mtx"
 expect 2 2 'the matrix is NOT positive definite' cg --matrix "$work/indefinite.mtx"
 
 matrix 'pattern symmetric' '' '' >"$work/pattern.mtx"
@@ -56,6 +62,12 @@ matrix 'real symmetric' 2.5 -1 | sed '6s/.*/6 4 1/' >"$work/range.mtx"
 expect 1 1 'range.mtx:6: entry (6, 4) is outside the matrix' cg --matrix "$work/range.mtx"
 matrix 'real general' 2.5 -1 >"$work/general.mtx"
 expect 1 1 'general.mtx:8: entry (2, 1) but none at (1, 2)' cg --matrix "$work/general.mtx"
+printf '%s\n' '%%MatrixMarket matrix coordinate real symmetric' '2 2 3' '1 1 1' '2 1 5' '2 2 1' >"$work/hyperbolic.mtx"
+expect 1 1 'hyperbolic.mtx:4: entry (2, 1) is 5, with 1 and 1 on the diagonal' cg --matrix "$work/hyperbolic.mtx"
 
 expect 1 1 "'3,4' is not understood" cg --grid 3,4
 expect 0 1 'usage:' cg --help
+for program in cg product; do # needs neither sfrun nor sfd
+  SF_SOCKET=$work/nobody "$BUILD/examples/$program" --help >"$work/out" 2>&1 || fail "$program --help without sfrun"
+  grep -q '^usage: sfrun' "$work/out" || fail "$program --help without sfrun: no 'usage:'"
+done

@@ -139,6 +139,22 @@ START_TEST(blocks_cover_all)
 }
 END_TEST
 
+/* Of any size, also where products of entries are no doubles; mirror images stay so. */
+START_TEST(scales_to_unit_diagonal)
+{
+  csr_t matrix = csr_new(3, 7);
+  memcpy(matrix.row_start, (int64_t[]){0, 2, 5, 7}, 4 * sizeof(int64_t));
+  memcpy(matrix.column, (int32_t[]){0, 1, 0, 1, 2, 1, 2}, 7 * sizeof(int32_t));
+  memcpy(matrix.value, (double[]){0x1p-1000, 0x1p-51, 0x1p-51, 0x1p900, -0x1p920, -0x1p920, 0x1p1002},
+         7 * sizeof(double));
+  csr_scale_to_unit_diagonal(&matrix);
+  static const double expected[] = {1, 0.5, 0.5, 1, -0x1p-31, -0x1p-31, 1};
+  for (int k = 0; k < 7; k++)
+    ck_assert_double_eq(matrix.value[k], expected[k]);
+  csr_free(&matrix);
+}
+END_TEST
+
 static Suite *csr_suite(void)
 {
   Suite *suite = suite_create("csr");
@@ -146,6 +162,7 @@ static Suite *csr_suite(void)
   tcase_add_test(all, split_blocks_multiply_as_the_whole);
   tcase_add_loop_test(all, poisson_connects_neighbours, 0, 5);
   tcase_add_test(all, blocks_cover_all);
+  tcase_add_test(all, scales_to_unit_diagonal);
   suite_add_tcase(suite, all);
   return suite;
 }

@@ -94,6 +94,15 @@ START_TEST(leaves_out_zeros_off_the_diagonal)
 }
 END_TEST
 
+/* Products of these are no doubles. */
+START_TEST(reads_large_and_small)
+{
+  static const double large[] = {1e200, 9e199, 9e199, 1e200}, small[] = {1e-200, 9e-201, 9e-201, 1e-200};
+  expect_matrix(read_good(REAL "2 2 3\n1 1 1e200\n2 1 9e199\n2 2 1e200\n"), 2, large);
+  expect_matrix(read_good(REAL "2 2 3\n1 1 1e-200\n2 1 9e-201\n2 2 1e-200\n"), 2, small);
+}
+END_TEST
+
 static const struct {
   const char *text;
   const char *refusal;
@@ -144,6 +153,11 @@ static const struct {
     {GENERAL "2 2 3\n2 1 1\n1 1 1\n2 2 1\n", "3: entry (2, 1) but none at (1, 2)"},
     {GENERAL "3 3 5\n1 1 1\n2 2 1\n3 3 1\n1 3 1\n2 1 1\n", "7: entry (2, 1) but none at (1, 2)"},
     {GENERAL "2 2 4\n1 1 1\n1 2 2\n2 1 3\n2 2 1\n", "5: entries (1, 2) and (2, 1), lines 4 and 5, differ: 2 and 3"},
+    {REAL "2 2 3\n1 1 1\n2 1 5\n2 2 1\n", "4: entry (2, 1) is 5, with 1 and 1 on the diagonal"},
+    {REAL "3 3 5\n1 1 4\n2 2 1\n3 3 9\n2 1 1.5\n3 2 -3\n", "7: entry (3, 2) is -3, with 9 and 1 on the diagonal"},
+    {GENERAL "2 2 4\n1 1 1\n1 2 5\n2 1 5\n2 2 1\n", "5: entry (2, 1) is 5"},
+    {INTEGER "2 2 3\n1 1 4\n2 2 1\n2 1 2\n", "5: entry (2, 1) is 2, with 1 and 4 on the diagonal"},
+    {REAL "2 2 3\n1 1 1e200\n2 1 1e200\n2 2 1e200\n", "4: entry (2, 1) is 1e+200"},
 };
 
 START_TEST(refuses)
@@ -187,6 +201,7 @@ static Suite *mtx_suite(void)
   tcase_add_test(reads, reads_integer);
   tcase_add_test(reads, reads_loose_layout);
   tcase_add_test(reads, leaves_out_zeros_off_the_diagonal);
+  tcase_add_test(reads, reads_large_and_small);
   suite_add_tcase(suite, reads);
   TCase *refusals = tcase_create("refuses");
   tcase_add_loop_test(refusals, refuses, 0, (int)(sizeof refused / sizeof refused[0]));

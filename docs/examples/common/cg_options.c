@@ -9,8 +9,9 @@
 const char cg_usage[] =
     "usage: sfrun -n RANKS -- cg [--grid NX,NY,NZ | --matrix FILE.mtx] [--max-iterations N]\n"
     "  --grid NX,NY,NZ      points of the Poisson problem on a box (100,100,100)\n"
-    "  --matrix FILE.mtx    symmetric positive definite Matrix Market file instead\n"
+    "  --matrix FILE.mtx    symmetric positive definite Matrix Market file instead, scaled to a diagonal of ones\n"
     "  --max-iterations N   give up after N iterations (10000)\n"
+    "A badly conditioned matrix may not converge in so many: that scaling is all its preconditioning.\n"
     "Exit status: 0 all is well; 1 a check failed or the input is bad; 2 the iteration did not converge.\n";
 
 /* Reads a number from 1 up and moves *text behind it. */

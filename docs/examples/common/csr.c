@@ -1,6 +1,7 @@
 /* Sparse matrices in compressed rows. Used by one thread. */
 #include "docs/examples/common/csr.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,6 +132,20 @@ int32_t csr_split(const csr_t *rows, int32_t first, int32_t end, csr_t *diagonal
   *diagonal_p = inside;
   *off_diagonal_p = outside;
   return nghosts;
+}
+
+/* The product of two roots is the same for an entry and its mirror image, and never overflows. */
+void csr_scale_to_unit_diagonal(csr_t *matrix)
+{
+  double *root = array_new(matrix->nrows, sizeof *root);
+  for (int32_t row = 0; row < matrix->nrows; row++)
+    for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; k++)
+      if (matrix->column[k] == row)
+        root[row] = sqrt(matrix->value[k]);
+  for (int32_t row = 0; row < matrix->nrows; row++)
+    for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; k++)
+      matrix->value[k] /= root[row] * root[matrix->column[k]];
+  free(root);
 }
 
 /* One stored row times x. */

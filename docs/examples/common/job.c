@@ -43,8 +43,21 @@ int job_end(job_t *job)
   return nfailed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-int32_t number_argument(job_t *job, int argc, char *argv[], const char *what, int32_t least, int32_t most,
-                        int32_t otherwise)
+void end_with_usage(bool help, const char *format, ...)
+{
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) {
+    va_list arguments;
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+  }
+  MPI_Finalize();
+  exit(help ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+int32_t number_argument(int argc, char *argv[], const char *what, int32_t least, int32_t most, int32_t otherwise)
 {
   char *end = NULL;
   if (argc < 2)
@@ -53,10 +66,8 @@ int32_t number_argument(job_t *job, int argc, char *argv[], const char *what, in
   if (argc == 2 && end != argv[1] && *end == '\0' && number >= least && number <= most)
     return (int32_t)number;
   bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
-  say(job, "usage: sfrun -n RANKS -- %s [%s, %d to %d; otherwise %d]\n", argv[0], what, least, most, otherwise);
-  must(sf_finalize(job->context), "sf_finalize");
-  MPI_Finalize();
-  exit(help ? EXIT_SUCCESS : EXIT_FAILURE);
+  end_with_usage(help, "usage: sfrun -n RANKS -- %s [%s, %d to %d; otherwise %d]\n", argv[0], what, least, most,
+                 otherwise);
 }
 
 void say(const job_t *job, const char *format, ...)

@@ -13,6 +13,10 @@ typedef struct job {
   int nfailed; /* checks that failed; rank 0 counts */
 } job_t;
 
+/* Ends MPI and the program, which has not joined the job, with a text that rank 0 prints: a success if it
+ * asked for help. After MPI_Init. */
+_Noreturn void end_with_usage(bool help, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Joins the job that sfrun describes in the environment. After MPI_Init. */
 job_t job_join(void);
 
@@ -20,9 +24,8 @@ job_t job_join(void);
 int job_end(job_t *job);
 
 /* The only argument of an example, a number from least to most; without it the number is otherwise. Anything else ends
- * the program with a text on how to call it. */
-int32_t number_argument(job_t *job, int argc, char *argv[], const char *what, int32_t least, int32_t most,
-                        int32_t otherwise);
+ * the program with a text on how to call it. Between MPI_Init and job_join: --help needs no sfd. */
+int32_t number_argument(int argc, char *argv[], const char *what, int32_t least, int32_t most, int32_t otherwise);
 
 /* Ends the job if a call failed. MPI_Abort, because other ranks may be waiting for this one in MPI. */
 void must(sf_status_t status, const char *what);

@@ -262,6 +262,30 @@ static bool check_symmetry(reader_t *reader, const entry_t *by_row, const entry_
   return true;
 }
 
+/* Two rows and the same two columns of a positive definite matrix are one as well, so their determinant is positive. Of
+ * the two mirror images the one below the diagonal is looked at, which is the one that a symmetric file lists. A long
+ * double holds the product of any two doubles without overflow. */
+static bool check_determinants(reader_t *reader, const entry_t *by_row)
+{
+  double *diagonal = array_new(reader->n, sizeof *diagonal);
+  for (int64_t k = 0; k < reader->nentries; k++)
+    if (by_row[k].row == by_row[k].column)
+      diagonal[by_row[k].row] = by_row[k].value;
+  bool ok = true;
+  for (int64_t k = 0; ok && k < reader->nentries; k++) {
+    const entry_t *e = &by_row[k];
+    double a = diagonal[e->row], b = diagonal[e->column];
+    if (e->row > e->column && (long double)e->value * e->value >= (long double)a * b)
+      ok =
+          refuse(reader, e->line,
+                 "entry (%d, %d) is %g, with %g and %g on the diagonal of its row and column: its square must be below "
+                 "their product in a positive definite matrix",
+                 e->row + 1, e->column + 1, e->value, a, b);
+  }
+  free(diagonal);
+  return ok;
+}
+
 static csr_t to_csr(const reader_t *reader, const entry_t *by_row)
 {
   csr_t matrix = csr_new((int32_t)reader->n, reader->nentries);
@@ -281,7 +305,8 @@ static bool assemble(reader_t *reader, csr_t *matrix_p)
   entry_t *by_row = sort_entries(reader, by_column, true, start);
   free(by_column);
   by_column = sort_entries(reader, by_row, false, start);
-  bool ok = check_diagonal_and_duplicates(reader, by_row) && check_symmetry(reader, by_row, by_column);
+  bool ok = check_diagonal_and_duplicates(reader, by_row) && check_symmetry(reader, by_row, by_column) &&
+            check_determinants(reader, by_row);
   if (ok)
     *matrix_p = to_csr(reader, by_row);
   free(by_row);

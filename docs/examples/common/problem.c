@@ -17,6 +17,7 @@ static bool read_file(problem_t *problem)
     fprintf(stderr, "cg: %s\n", message);
     return false;
   }
+  csr_scale_to_unit_diagonal(&problem->whole);
   problem->n = problem->whole.nrows;
   if (csr_nentries(&problem->whole) <= INT_MAX)
     return true;

@@ -14,7 +14,8 @@ typedef struct problem {
   csr_t whole;    /* on rank 0, once it is there: the whole matrix */
 } problem_t;
 
-/* Collective. A file is read by rank 0, which says what is wrong with it; then all get false. Keeps options. */
+/* Collective. A file is read by rank 0, which says what is wrong with it; then all get false. The matrix of a file is
+ * scaled symmetrically to a diagonal of ones. Keeps options. */
 bool problem_load(const cg_options_t *options, problem_t *problem_p);
 void problem_free(problem_t *problem);
 
