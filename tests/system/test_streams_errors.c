@@ -86,6 +86,32 @@ START_TEST(test_refusals)
 }
 END_TEST
 
+/* A graph is not destroyed while operations on streams of its multi-graph's multi-graph have not been ended. */
+static int be_kept(sftest_rank_t *self)
+{
+  sftest_device_ring_t ring;
+  sf_graph_t *multi;
+  sf_streamed_t *streamed;
+  sftest_device_ring_make(self, &ring);
+  SFTEST_OK(self, sf_graph_multi(ring.graph, &multi));
+  SFTEST_OK(self, sf_graph_multi(multi, &multi));
+  SFTEST_OK(self,
+            sf_bcast_begin_on_stream(multi, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE, ring.stream, &streamed));
+  SFTEST_EXPECT(self, sf_graph_destroy(ring.graph), SF_ERR_STATE);
+  SFTEST_DETAIL(self, "operations on streams have not been ended");
+  SFTEST_OK(self, sf_end_on_stream(&streamed, ring.stream));
+  SFTEST_OK(self, sf_graph_destroy(ring.graph));
+  ring.graph = NULL;
+  sftest_device_ring_free(&ring);
+  return 0;
+}
+
+START_TEST(test_kept)
+{
+  run_job(2, be_kept, NULL);
+}
+END_TEST
+
 /* ---- Ranks that differ ------------------------------------------------------------------------------------------- */
 
 typedef enum differing { AT_FIRST, ODD_ONE_EARLY, ODD_ONE_LATE, DIFFERINGS } differing_t;
@@ -201,6 +227,7 @@ int main(void)
   tcase_add_test(tests, test_no_driver);
   if (sftest_device_is_there()) {
     tcase_add_test(tests, test_refusals);
+    tcase_add_test(tests, test_kept);
     tcase_add_loop_test(tests, test_differing, 0, DIFFERINGS);
   }
   if (sftest_device_is_there() && sftest_device_can_fail())
