@@ -1,6 +1,8 @@
 /* A ring of devices: see device_ring.h. */
 #include "tests/system/device_ring.h"
 
+#include <stdlib.h>
+
 #include "tests/system/fake_device.h"
 #include "tests/system/work.h"
 
@@ -39,6 +41,18 @@ void sftest_device_ring_wait(sftest_device_ring_t *ring)
 {
   SFTEST_OK(ring->self, sf_streams_wait(ring->graph));
   sftest_device_ring_expect(ring);
+}
+
+void sftest_device_ring_begin(sftest_rank_t *self, bool memops, bool kernel_fails, sftest_device_ring_t *ring)
+{
+  if (!memops)
+    setenv("SF_STREAM_MEMOPS", "off", 1);
+  if (kernel_fails && self->rank == 0)
+    setenv("SFTEST_CUDA_FAIL", memops ? "cuLaunchKernel:7" : "cuLaunchKernel:13", 1);
+  sftest_device_ring_make(self, ring);
+  for (int i = 0; i < 3; i++)
+    SFTEST_OK(self, sftest_device_ring_bcast(ring));
+  sftest_device_ring_wait(ring);
 }
 
 void sftest_device_ring_free(sftest_device_ring_t *ring)

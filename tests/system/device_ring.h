@@ -33,4 +33,8 @@ void sftest_device_ring_expect(sftest_device_ring_t *ring);
 /* The same once all that was given to streams is done, which must succeed. */
 void sftest_device_ring_wait(sftest_device_ring_t *ring);
 
+/* Makes the ring and has three bcasts done. memops: whether streams wait by themselves, or functions of the host for
+ * them; kernel_fails: the next kernel of rank 0 will. */
+void sftest_device_ring_begin(sftest_rank_t *self, bool memops, bool kernel_fails, sftest_device_ring_t *ring);
+
 #endif

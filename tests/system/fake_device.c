@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/cuda/fake_driver.h"
+#include "tests/unit/runner.h"
 
 static struct {
   bool tried;
@@ -35,6 +36,15 @@ static bool find_both(char driver[PATH_MAX], char plugin[PATH_MAX])
            sftest_device_can_fail() ? SFTEST_CUDA_FAKE : SFTEST_CUDA_REAL);
   snprintf(plugin, PATH_MAX, "%s/libsf_cuda.so", build != NULL ? build : "build");
   return access(driver, R_OK) == 0 && access(plugin, R_OK) == 0;
+}
+
+int sftest_device_run(Suite *suite)
+{
+  if (sftest_device_is_there())
+    return sftest_run(suite);
+  srunner_free(srunner_create(suite));
+  printf("skipped: the CUDA plugin was not built\n");
+  return 77;
 }
 
 bool sftest_device_for_programs(void)

@@ -2,6 +2,7 @@
 #ifndef SFTEST_FAKE_DEVICE_H
 #define SFTEST_FAKE_DEVICE_H
 
+#include <check.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +14,9 @@ bool sftest_device_can_fail(void);
 
 /* Loads it into this process at the first call. False where the CUDA plugin was not built. */
 bool sftest_device_is_there(void);
+
+/* sftest_run, or the exit status of what is skipped, said aloud, where it was not built. */
+int sftest_device_run(Suite *suite);
 
 /* Has programs that this process starts find it, beside the plugin. False where the plugin was not built. */
 bool sftest_device_for_programs(void);

@@ -21,8 +21,11 @@
 #include "daemon/network.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
+#include "tests/system/cluster.h"
 #include "tests/system/loop_chaos.h"
+#include "tests/system/model_graph.h"
 
+#define JOB_MS 30000
 #define CHAOS_TICK_MS 1
 #define ORDER_LOOK_MS 2
 #define ORDER_LIMIT_S 20
@@ -273,4 +276,23 @@ void sftest_loop_cluster_stop(sftest_loop_cluster_t *cluster)
     sftest_node_remove(&cluster->nodes[i]);
   }
   munmap(cluster->orders, sizeof *cluster->orders);
+}
+
+void sftest_loop_jobs(int32_t nnodes, int njobs, sftest_rank_fn_t run, uint64_t *seed_p)
+{
+  sftest_loop_cluster_t cluster;
+  int32_t places[SFTEST_GROUP_MAX];
+  uint64_t random = sftest_seed();
+  sftest_use_seed(random);
+  sftest_loop_cluster_start(&cluster, nnodes, 1, random | 1);
+  for (int i = 0; i < (sftest_seed_is_given() ? 1 : njobs); i++) {
+    sftest_job_t job;
+    uint64_t placing = *seed_p = sftest_hash2(random, (uint64_t)i);
+    int32_t size = 2 + (int32_t)(*seed_p % (SFTEST_GROUP_MAX - 1));
+    sftest_places_random(places, size, nnodes, &placing);
+    sftest_job_start_over(&job, cluster.nodes, places, size, run, NULL);
+    sftest_job_wait(&job, sftest_limit_ms(JOB_MS));
+    sftest_job_expect_all(&job);
+  }
+  sftest_loop_cluster_stop(&cluster);
 }

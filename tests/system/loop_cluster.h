@@ -47,6 +47,10 @@ void sftest_loop_cluster_start(sftest_loop_cluster_t *cluster, int32_t n, unsign
 /* Gives an order and waits until it has been carried out. */
 uint64_t sftest_loop_cluster_order(sftest_loop_cluster_t *cluster, sftest_loop_order_t what, int32_t a, int32_t b);
 
+/* Jobs of random sizes and places over so many daemons, between which bytes travel in random pieces; one if a seed is
+ * given. *seed_p, which ranks inherit: the job's. */
+void sftest_loop_jobs(int32_t nnodes, int njobs, sftest_rank_fn_t run, uint64_t *seed_p);
+
 /* Ends the daemons; fails the test if they do not end well. */
 void sftest_loop_cluster_stop(sftest_loop_cluster_t *cluster);
 

@@ -2,7 +2,6 @@
  * a job, ranks that die, and a driver that fails the daemon or does not come back. */
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -233,10 +232,6 @@ int main(void)
 {
   Suite *suite = suite_create("allocated memory of devices");
   TCase *tests = tcase_create("device");
-  if (!sftest_device_is_there()) {
-    printf("skipped: the CUDA plugin was not built\n");
-    return 77;
-  }
   tcase_add_test(tests, test_allocated);
   tcase_add_test(tests, test_owner_dies);
   tcase_add_test(tests, test_quota);
@@ -246,5 +241,5 @@ int main(void)
     tcase_add_test(tests, test_hung_driver);
   }
   suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_device_run(suite);
 }

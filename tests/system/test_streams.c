@@ -4,13 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/system/cluster.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop_cluster.h"
 #include "tests/system/model_graph.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 30000
 #define JOBS 4
 #define JOBS_OVER_NODES 3
 #define SCENES 5
@@ -230,21 +228,7 @@ END_TEST
 /* Over nodes between which bytes travel in random pieces. */
 START_TEST(test_random_nodes)
 {
-  sftest_loop_cluster_t cluster;
-  int32_t places[SFTEST_GROUP_MAX], nnodes = 2 + _i;
-  uint64_t random = sftest_seed();
-  sftest_use_seed(random);
-  sftest_loop_cluster_start(&cluster, nnodes, 1, random | 1);
-  for (int i = 0; i < (sftest_seed_is_given() ? 1 : JOBS_OVER_NODES); i++) {
-    sftest_job_t job;
-    uint64_t placing = seed = sftest_hash2(random, (uint64_t)i);
-    int32_t size = 2 + (int32_t)(seed % (SFTEST_GROUP_MAX - 1));
-    sftest_places_random(places, size, nnodes, &placing);
-    sftest_job_start_over(&job, cluster.nodes, places, size, be_random, NULL);
-    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-    sftest_job_expect_all(&job);
-  }
-  sftest_loop_cluster_stop(&cluster);
+  sftest_loop_jobs(2 + _i, JOBS_OVER_NODES, be_random, &seed);
 }
 END_TEST
 
@@ -252,12 +236,8 @@ int main(void)
 {
   Suite *suite = suite_create("streams");
   TCase *tests = tcase_create("streams");
-  if (!sftest_device_is_there()) {
-    printf("skipped: the CUDA plugin was not built\n");
-    return 77;
-  }
   tcase_add_test(tests, test_random);
   tcase_add_loop_test(tests, test_random_nodes, 0, 2);
   suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_device_run(suite);
 }

@@ -100,21 +100,7 @@ static int be_random(sftest_rank_t *self)
 
 START_TEST(test_random)
 {
-  sftest_loop_cluster_t cluster;
-  int32_t places[SFTEST_GROUP_MAX], nnodes = 1 + _i;
-  uint64_t random = sftest_seed();
-  sftest_use_seed(random);
-  sftest_loop_cluster_start(&cluster, nnodes, 1, random | 1);
-  for (int i = 0; i < (sftest_seed_is_given() ? 1 : JOBS); i++) {
-    sftest_job_t job;
-    uint64_t placing = seed = sftest_hash2(random, (uint64_t)i);
-    int32_t size = 2 + (int32_t)(seed % (SFTEST_GROUP_MAX - 1));
-    sftest_places_random(places, size, nnodes, &placing);
-    sftest_job_start_over(&job, cluster.nodes, places, size, be_random, NULL);
-    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-    sftest_job_expect_all(&job);
-  }
-  sftest_loop_cluster_stop(&cluster);
+  sftest_loop_jobs(1 + _i, JOBS, be_random, &seed);
 }
 END_TEST
 
@@ -159,14 +145,10 @@ END_TEST
 
 int main(void)
 {
-  if (!sftest_device_is_there()) {
-    printf("skipped: the CUDA plugin was not built\n");
-    return 77;
-  }
   Suite *suite = suite_create("gather and scatter on streams");
   TCase *tests = tcase_create("streams");
   tcase_add_loop_test(tests, test_random, 0, 2);
   tcase_add_test(tests, test_differing);
   suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_device_run(suite);
 }

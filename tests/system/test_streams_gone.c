@@ -2,7 +2,6 @@
  * that are destroyed while operations are on their way, here or in another rank; and what happens to streams that wait
  * when a rank, the daemon or a kernel dies. */
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/system/device_ring.h"
@@ -150,14 +149,7 @@ static int meet_fate(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   plot_t *plot = self->argument;
-  if (!plot->memops)
-    setenv("SF_STREAM_MEMOPS", "off", 1);
-  if (plot->fate == KERNEL_FAILS && self->rank == 0) /* the first one behind three operations */
-    setenv("SFTEST_CUDA_FAIL", plot->memops ? "cuLaunchKernel:7" : "cuLaunchKernel:13", 1);
-  sftest_device_ring_make(self, &ring);
-  for (int i = 0; i < 3; i++)
-    SFTEST_OK(self, sftest_device_ring_bcast(&ring));
-  sftest_device_ring_wait(&ring);
+  sftest_device_ring_begin(self, plot->memops, plot->fate == KERNEL_FAILS, &ring);
   play_fate(&ring, plot);
   sftest_device_ring_free(&ring);
   return 0;
@@ -194,13 +186,9 @@ int main(void)
 {
   Suite *suite = suite_create("streams of what is gone");
   TCase *tests = tcase_create("streams");
-  if (!sftest_device_is_there()) {
-    printf("skipped: the CUDA plugin was not built\n");
-    return 77;
-  }
   tcase_add_test(tests, test_many);
   tcase_add_test(tests, test_gone_graph);
   tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 2 * FATES : 2 * KERNEL_FAILS);
   suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_device_run(suite);
 }

@@ -2,7 +2,6 @@
  * rank, a daemon or a kernel dies, or when nodes call different operations: all streams go on, and all ranks are told.
  */
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/system/cluster.h"
@@ -124,14 +123,7 @@ static int meet_fate(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   plot_t *plot = self->argument;
-  if (!plot->memops)
-    setenv("SF_STREAM_MEMOPS", "off", 1);
-  if (plot->fate == KERNEL_FAILS && self->rank == 0) /* the first one behind three operations */
-    setenv("SFTEST_CUDA_FAIL", plot->memops ? "cuLaunchKernel:7" : "cuLaunchKernel:13", 1);
-  sftest_device_ring_make(self, &ring);
-  for (int i = 0; i < 3; i++)
-    SFTEST_OK(self, sftest_device_ring_bcast(&ring));
-  sftest_device_ring_wait(&ring);
+  sftest_device_ring_begin(self, plot->memops, plot->fate == KERNEL_FAILS, &ring);
   plot->ready++;
   while (plot->holds && plot->held < WILL_NOT_LEAVE)
     sftest_sleep_ms(1);
@@ -397,10 +389,6 @@ END_TEST
 
 int main(void)
 {
-  if (!sftest_device_is_there()) {
-    printf("skipped: the CUDA plugin was not built\n");
-    return 77;
-  }
   Suite *suite = suite_create("streams over nodes");
   TCase *tests = tcase_create("streams");
   tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 2 * FATES : 2 * KERNEL_FAILS);
@@ -410,5 +398,5 @@ int main(void)
   tcase_add_test(tests, test_nobody_sends);
   tcase_add_test(tests, test_kin);
   suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_device_run(suite);
 }
