@@ -108,19 +108,17 @@ sf_status_t sfd_trunk_board_take(sfd_job_t *job, uint32_t nsides, sfd_trunk_boar
   sfd_trunk_boards_t *boards = boards_of(job);
   if (boards == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for trunk boards");
-  for (int tries = 0; tries < 2; tries++) {
-    for (sfd_board_region_t *region = boards->regions; region != NULL; region = region->next) {
-      uint64_t found = find_room(region, pages);
-      if (found != 0) {
-        take(boards, region, found, bytes, board_p);
-        return SF_OK;
-      }
-    }
+  sfd_board_region_t *region = boards->regions;
+  while (region != NULL && find_room(region, pages) == 0)
+    region = region->next;
+  if (region == NULL) {
     sf_status_t status = add_region(job, boards, pages);
     if (status != SF_OK)
       return status;
+    region = boards->regions; /* the new one, with room for it */
   }
-  return sfshm_error(SF_ERR_INTERNAL, "no room for a trunk board of %zu bytes", bytes);
+  take(boards, region, find_room(region, pages), bytes, board_p);
+  return SF_OK;
 }
 
 void sfd_trunk_board_give(sfd_trunk_board_t *board)

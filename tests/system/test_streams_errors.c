@@ -12,14 +12,6 @@
 #define LIMIT_MS 30000
 #define UNITS SFTEST_DEVICE_RING_UNITS
 
-static void run_job(int32_t size, sftest_rank_fn_t function, void *argument)
-{
-  sftest_node_t node;
-  sftest_node_start(&node, NULL);
-  sftest_run_job(&node, size, function, argument);
-  sftest_node_stop(&node);
-}
-
 /* ---- Refusals ---------------------------------------------------------------------------------------------------- */
 
 static void add_up(const void *in, void *inout, int64_t n, size_t unit_bytes, void *context)
@@ -82,7 +74,7 @@ static int be_refused(sftest_rank_t *self)
 
 START_TEST(test_refusals)
 {
-  run_job(3, be_refused, NULL);
+  sftest_run_alone(3, be_refused, NULL);
 }
 END_TEST
 
@@ -108,7 +100,7 @@ static int be_kept(sftest_rank_t *self)
 
 START_TEST(test_kept)
 {
-  run_job(2, be_kept, NULL);
+  sftest_run_alone(2, be_kept, NULL);
 }
 END_TEST
 
@@ -142,8 +134,7 @@ static void differ_in_size(sftest_device_ring_t *ring, difference_t *difference)
   const sf_type_t *unit = odd ? SF_DOUBLE : SF_FLOAT;
   SFTEST_OK(ring->self, sf_bcast_on_stream(ring->graph, SF_FLOAT, ring->roots, ring->leaves, SF_SUM, ring->stream));
   difference->ready++;
-  while (difference->ready < ring->self->size)
-    sftest_sleep_ms(1);
+  sftest_await(&difference->ready, ring->self->size);
   if (odd == (difference->how == ODD_ONE_LATE))
     sftest_sleep_ms(20);
   sf_status_t status = sf_bcast_on_stream(ring->graph, unit, ring->roots, ring->leaves, SF_REPLACE, ring->stream);
@@ -173,7 +164,7 @@ START_TEST(test_differing)
 {
   difference_t *difference = sftest_shared(sizeof *difference);
   difference->how = (differing_t)_i;
-  run_job(4, differ, difference);
+  sftest_run_alone(4, differ, difference);
   sftest_shared_free(difference, sizeof *difference);
 }
 END_TEST
@@ -194,7 +185,7 @@ static int fail_to_pin(sftest_rank_t *self)
 
 START_TEST(test_no_pinning)
 {
-  run_job(3, fail_to_pin, NULL);
+  sftest_run_alone(3, fail_to_pin, NULL);
 }
 END_TEST
 
@@ -216,7 +207,7 @@ static int lack_driver(sftest_rank_t *self)
 
 START_TEST(test_no_driver)
 {
-  run_job(2, lack_driver, NULL);
+  sftest_run_alone(2, lack_driver, NULL);
 }
 END_TEST
 

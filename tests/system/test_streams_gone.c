@@ -36,10 +36,7 @@ static int make_and_free(sftest_rank_t *self)
 
 START_TEST(test_many)
 {
-  sftest_node_t node;
-  sftest_node_start(&node, NULL);
-  sftest_run_job(&node, 2, make_and_free, NULL);
-  sftest_node_stop(&node);
+  sftest_run_alone(2, make_and_free, NULL);
 }
 END_TEST
 
@@ -68,14 +65,12 @@ static int go_on_alone(sftest_rank_t *self)
     *step = 1;
     sftest_sleep_ms(20);
   }
-  while (*step == 0)
-    sftest_sleep_ms(1);
+  sftest_await(step, 1);
   for (int i = 0; i < SF_STREAMS_IN_FLIGHT; i++)
     SFTEST_OK(self, sftest_device_ring_bcast(&ring));
   sftest_device_ring_wait(&ring);
   (*step)++;
-  while (*step < 3)
-    sftest_sleep_ms(1);
+  sftest_await(step, 3);
   if (self->rank == 1)
     raise(SIGKILL); /* its first graph can't be ended any more */
   sftest_device_ring_free(&ring);
@@ -129,8 +124,7 @@ static void play_fate(sftest_device_ring_t *ring, plot_t *plot)
     SFTEST_EXPECT(ring->self, sftest_device_ring_bcast(ring), expected_of(plot->fate));
     return;
   }
-  while (plot->waiting < ring->self->size - 1)
-    sftest_sleep_ms(1);
+  sftest_await(&plot->waiting, ring->self->size - 1);
   plot->waiting++;
   if (plot->fate == RANK_DIES)
     raise(SIGKILL);
@@ -165,8 +159,7 @@ static void run_fate(fate_t fate, bool memops)
   sftest_node_start(&node, NULL);
   sftest_job_start(&job, &node, 3, meet_fate, plot);
   if (fate == DAEMON_DIES) {
-    while (plot->waiting < 3)
-      sftest_sleep_ms(1);
+    sftest_await(&plot->waiting, 3);
     sftest_node_kill(&node);
   }
   sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));

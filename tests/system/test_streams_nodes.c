@@ -146,8 +146,7 @@ static void run_fate(fate_t fate, bool memops)
   sftest_cluster_start(&cluster, 2);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, meet_fate, plot);
   if (lost_node(fate) >= 0) {
-    while (plot->waiting < RANKS)
-      sftest_sleep_ms(1);
+    sftest_await(&plot->waiting, RANKS);
     sftest_cluster_kill(&cluster, lost_node(fate));
   }
   sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
@@ -211,8 +210,7 @@ START_TEST(test_any_moment)
     bool daemon = sftest_below(&random, 2) == 0;
     sftest_cluster_start(&cluster, 2);
     sftest_job_start_over(&job, cluster.nodes, places, RANKS, go_round, (void *)rounds);
-    while (rounds[victim] < first)
-      sftest_sleep_ms(1);
+    sftest_await(&rounds[victim], first);
     if (daemon)
       sftest_cluster_kill(&cluster, places[victim]);
     else
@@ -240,15 +238,13 @@ START_TEST(test_held)
   plot->memops = plot->holds = true;
   sftest_loop_cluster_start(&cluster, 2, 0, 0);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, meet_fate, plot);
-  while (plot->ready < RANKS)
-    sftest_sleep_ms(1);
+  sftest_await(&plot->ready, RANKS);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 1, 0);
   plot->held = WILL_NOT_LEAVE;
   while (sftest_loop_cluster_order(&cluster, SFTEST_LOOP_BYTES, 1, 0) < UNITS * sizeof(double))
     sftest_sleep_ms(1);
   plot->held = HAS_NOT_LEFT;
-  while (plot->ntold < RANKS - 1)
-    sftest_sleep_ms(1);
+  sftest_await(&plot->ntold, RANKS - 1);
   sftest_sleep_ms(20); /* for what must not happen */
   ck_assert(!plot->ended[2] && !plot->ended[3]);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 1, 0);
