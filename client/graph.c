@@ -51,11 +51,6 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
   sfc_streams_alarm();
 }
 
-static sf_graph_t *multi_of(const sf_graph_t *graph)
-{
-  return graph->multi != NULL ? graph->multi->graph : NULL;
-}
-
 /* These first: who sees the one fail finds the others failed. */
 static void fail_with_parents(sf_graph_t *graph, sf_status_t status, const char *detail)
 {
@@ -66,7 +61,7 @@ static void fail_with_parents(sf_graph_t *graph, sf_status_t status, const char 
 
 void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail)
 {
-  sf_graph_t *multi = multi_of(graph);
+  sf_graph_t *multi = sfc_multi_of(graph);
   fail_with_parents(graph, status, detail);
   if (multi != NULL)
     sfc_graph_fail(multi, status, detail);
@@ -266,18 +261,18 @@ void sfc_graph_free(sf_graph_t *graph)
   free(graph);
 }
 
-static bool multi_streams_are_busy(const sf_graph_t *graph)
+/* The graph's, those of its multi-graph, and so on. */
+static bool streams_are_busy(const sf_graph_t *graph)
 {
-  const sf_graph_t *multi = multi_of(graph);
-  return multi != NULL && (sfc_streams_are_busy(multi) || multi_streams_are_busy(multi));
+  return graph != NULL && (sfc_streams_are_busy(graph) || streams_are_busy(sfc_multi_of(graph)));
 }
 
 /* While the listener knows the graphs, and that they belong together: what streams wait for may fail. */
 static void tear_streams_down(sf_graph_t *graph)
 {
-  sf_graph_t *multi = multi_of(graph);
-  if (multi != NULL)
-    tear_streams_down(multi);
+  if (graph == NULL)
+    return;
+  tear_streams_down(sfc_multi_of(graph));
   sfc_streams_tear_down(graph);
 }
 
@@ -296,7 +291,7 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
                        (unsigned long long)graph->parent->number);
   if (graph->in_flight > 0 || sfc_multi_is_busy(graph))
     return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: operations are in flight");
-  if (!sfc_graph_is_failed(graph) && (sfc_streams_are_busy(graph) || multi_streams_are_busy(graph)))
+  if (!sfc_graph_is_failed(graph) && streams_are_busy(graph))
     return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: operations on streams have not been ended");
   tear_streams_down(graph);
   sfc_multi_destroy(graph);

@@ -69,7 +69,7 @@ void sfc_lane_check_multi(sfc_lane_t *lane, uint64_t awaited)
 {
   char own[64] = "something else", detail[256];
   sf_graph_t *graph = lane->graph;
-  const sf_graph_t *multi = graph->multi != NULL ? graph->multi->graph : NULL;
+  const sf_graph_t *multi = sfc_multi_of(graph);
   uint64_t on_multi = multi != NULL ? multi->last_sequence : 0, theirs = awaited & SFSHM_DESC_SEQUENCE_MASK;
   if (!is_ahead(sfshm_desc_on_multi(awaited), on_multi, SFSHM_DESC_COUNT_MASK) ||
       !is_ahead(graph->last_sequence, theirs, SFSHM_DESC_SEQUENCE_MASK))

@@ -417,7 +417,7 @@ sf_status_t sfc_multi_rounds(sf_graph_t *graph, const sfc_round_t **rounds_p, in
 
 bool sfc_multi_is_busy(const sf_graph_t *graph)
 {
-  const sf_graph_t *multi = graph->multi != NULL ? graph->multi->graph : NULL;
+  const sf_graph_t *multi = sfc_multi_of(graph);
   return multi != NULL && (multi->in_flight > 0 || sfc_multi_is_busy(multi));
 }
 

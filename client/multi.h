@@ -11,6 +11,7 @@
 #ifndef SFC_MULTI_H
 #define SFC_MULTI_H
 
+#include "client/graph.h"
 #include "client/ranks.h"
 
 /* What one pass over the slots combines: one contribution to each of some roots. */
@@ -32,6 +33,12 @@ typedef struct sfc_multi {
   sfc_round_t *rounds;       /* all first contributions, all second ones, ... */
   int64_t nrounds;
 } sfc_multi_t;
+
+/* NULL: it has none yet. */
+static inline sf_graph_t *sfc_multi_of(const sf_graph_t *graph)
+{
+  return graph->multi != NULL ? graph->multi->graph : NULL;
+}
 
 /* This rank's leaves by the rank of their roots. Local. */
 sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p);

@@ -401,7 +401,7 @@ static sf_status_t judge(sf_graph_t *graph, sf_status_t status)
 static sf_status_t look_at_both(sf_graph_t *graph, const char *name, sf_status_t (*look)(const sfc_streams_t *streams))
 {
   sf_status_t status = check_graph(graph, name);
-  sf_graph_t *multi = status == SF_OK && graph->multi != NULL ? graph->multi->graph : NULL;
+  sf_graph_t *multi = status == SF_OK ? sfc_multi_of(graph) : NULL;
   if (multi != NULL && multi->streams != NULL)
     status = judge(multi, look(multi->streams));
   if (status == SF_OK && graph->streams != NULL)

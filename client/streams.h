@@ -128,7 +128,7 @@ sf_status_t sfc_streams_mismatch(const sfc_streams_t *streams, int32_t lane, uin
 /* Waits for what streams have to do still, and frees everything. NULL streams are accepted. */
 void sfc_streams_tear_down(sf_graph_t *graph);
 
-/* Whether an operation has been begun and not ended. Of a NULL graph none has. */
+/* Whether an operation has been begun and not ended. */
 bool sfc_streams_are_busy(const sf_graph_t *graph);
 
 /* Gives the core away for a moment. */

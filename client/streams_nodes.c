@@ -2,12 +2,10 @@
 #include "client/streams_nodes.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "client/algebra/derive.h"
 #include "client/context.h"
-#include "client/device.h"
 #include "client/streams_move.h"
 #include "shm/error.h"
 
@@ -109,7 +107,7 @@ sf_status_t sfc_nodes_open(sfc_streams_t *streams, sf_graph_t *copy, size_t unit
     return sfshm_error(SF_ERR_NOMEM, "streams over nodes");
   }
   streams->nodes = nodes;
-  *nodes = (sfc_nodes_t){.streams = streams, .copy = copy, .nlanes = copy->nlanes};
+  *nodes = (sfc_nodes_t){.streams = streams, .copy = copy};
   pthread_mutex_init(&nodes->lock, NULL);
   sfc_graph_set_parent(copy, streams->graph);
   nodes->turns = calloc((size_t)copy->nlanes + 1, sizeof *nodes->turns);

@@ -29,7 +29,6 @@
 typedef struct sfc_nodes {
   sfc_streams_t *streams;
   sf_graph_t *copy;
-  int32_t nlanes;   /* of the copy */
   sfc_seen_t board; /* NULL: no edges to other nodes here */
   const sfc_exchange_t *exchanges[SFC_NODES_CLASSES];
   sfc_seen_t slots[SFC_NODES_CLASSES]; /* where they begin */

@@ -2,8 +2,6 @@
  * node compare what they call on the copy's board. What comes from another node says what was called there. But a
  * message may come that nobody takes, or none at all, so that the guard looks at what has come as long as streams have
  * something to do, and if nothing moves for a second asks the other node, whose guard looks at that, too. */
-#include <stdio.h>
-
 #include "client/context.h"
 #include "client/streams_nodes.h"
 #include "client/transfer.h"
@@ -17,7 +15,7 @@
 void sfc_nodes_expect(sfc_nodes_t *nodes, sf_streamed_t *streamed)
 {
   pthread_mutex_lock(&nodes->lock);
-  for (int32_t i = nodes->streams->nlanes; i < nodes->nlanes; i++) {
+  for (int32_t i = nodes->streams->nlanes; i < nodes->copy->nlanes; i++) {
     sfc_trunk_side_t *side = sfc_trunk_receiving(nodes->copy->lanes[i].trunk, streamed->operation);
     if (side->in_use)
       streamed->messages[i] = ++side->received;
@@ -150,25 +148,30 @@ static bool is_stuck(sfc_nodes_t *nodes, uint64_t narrived)
   return true;
 }
 
-/* Of both sides of all trunks. */
+/* Of the two sides of each trunk, that with the number; NULL: not in use. */
+static const sfc_trunk_side_t *side_at(const sfc_trunks_t *trunks, int32_t number)
+{
+  const sfc_trunk_t *trunk = &trunks->trunks[number / 2];
+  const sfc_trunk_side_t *side = number % 2 == 0 ? &trunk->as_root : &trunk->as_leaf;
+  return side->in_use ? side : NULL;
+}
+
 static bool look_at_sides(sfc_nodes_t *nodes, uint64_t *mine_p, uint64_t *theirs_p)
 {
   const sfc_trunks_t *trunks = nodes->copy->trunks;
+  const sfc_trunk_side_t *side;
   uint64_t narrived = nodes->nbegun;
   for (int32_t i = 0; i < 2 * trunks->ntrunks; i++) {
-    const sfc_trunk_t *trunk = &trunks->trunks[i / 2];
-    const sfc_trunk_side_t *side = i % 2 == 0 ? &trunk->as_root : &trunk->as_leaf;
-    if (side->in_use && look_at_side(nodes, side, mine_p, theirs_p))
+    if ((side = side_at(trunks, i)) == NULL)
+      continue;
+    if (look_at_side(nodes, side, mine_p, theirs_p))
       return true;
-    narrived += side->in_use ? atomic_load_explicit(&side->flow->arrived, memory_order_relaxed) : 0;
+    narrived += atomic_load_explicit(&side->flow->arrived, memory_order_relaxed);
   }
   bool stuck = is_stuck(nodes, narrived);
-  for (int32_t i = 0; i < 2 * trunks->ntrunks && stuck; i++) {
-    const sfc_trunk_t *trunk = &trunks->trunks[i / 2];
-    const sfc_trunk_side_t *side = i % 2 == 0 ? &trunk->as_root : &trunk->as_leaf;
-    if (side->in_use)
+  for (int32_t i = 0; i < 2 * trunks->ntrunks && stuck; i++)
+    if ((side = side_at(trunks, i)) != NULL)
       ask(nodes, side);
-  }
   return false;
 }
 
@@ -202,12 +205,10 @@ static void release(sfc_nodes_t *nodes)
   const sfc_trunks_t *trunks = nodes->copy->trunks;
   atomic_store(&trunks->board->released, 1); /* first: see shm/trunk.h */
   pthread_mutex_lock(&nodes->lock);
-  for (int32_t i = 0; i < trunks->ntrunks; i++) {
-    const sfc_trunk_t *trunk = &trunks->trunks[i];
-    if (trunk->as_root.in_use)
-      sfshm_flow_release(trunk->as_root.flow, trunk->as_root.sent, trunk->as_root.received);
-    if (trunk->as_leaf.in_use)
-      sfshm_flow_release(trunk->as_leaf.flow, trunk->as_leaf.sent, trunk->as_leaf.received);
+  for (int32_t i = 0; i < 2 * trunks->ntrunks; i++) {
+    const sfc_trunk_side_t *side = side_at(trunks, i);
+    if (side != NULL)
+      sfshm_flow_release(side->flow, side->sent, side->received);
   }
   pthread_mutex_unlock(&nodes->lock);
 }

@@ -160,7 +160,7 @@ sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, void *strea
 
 bool sfc_streams_are_busy(const sf_graph_t *graph)
 {
-  for (int i = 0; graph != NULL && graph->streams != NULL && i < SF_STREAMS_IN_FLIGHT; i++)
+  for (int i = 0; graph->streams != NULL && i < SF_STREAMS_IN_FLIGHT; i++)
     if (graph->streams->requests[i].in_flight)
       return true;
   return false;
