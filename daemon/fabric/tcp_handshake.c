@@ -206,8 +206,10 @@ static void ticketed(sfd_tcp_conn_t *conn)
 
 static sfd_tcp_refusal_t expect_ticket(sfd_tcp_conn_t *conn)
 {
-  if (le32toh(conn->hello.ticket_bytes) > SFD_TCP_TICKET_MAX || !sfd_tcp_ticket_create(conn))
+  if (le32toh(conn->hello.ticket_bytes) > SFD_TCP_TICKET_MAX)
     return SFD_TCP_BAD_TICKET;
+  if (!sfd_tcp_ticket_create(conn))
+    return SFD_TCP_NO_MUNGE; /* for want of memory: the other side may try again */
   conn->state = SFD_TCP_TICKETED;
   return SFD_TCP_WELCOME;
 }

@@ -11,16 +11,20 @@
 
 #define PURPOSE "sfd tcp ticket 1" /* without its zero byte */
 
-static void prepare(const sfd_tcp_t *tcp, sfd_tcp_ticket_t *ticket)
+/* NULL: no memory. */
+static sfd_tcp_ticket_t *new_ticket(const sfd_tcp_t *tcp)
 {
-  ticket->letter = (sfd_munge_letter_t){
-      .socket = tcp->munge_socket,
-      .uid = geteuid(),
-      .contents = &ticket->contents,
-      .nbytes = sizeof ticket->contents,
-      .text = ticket->text,
-      .text_size = sizeof ticket->text,
-  };
+  sfd_tcp_ticket_t *ticket = calloc(1, sizeof *ticket);
+  if (ticket != NULL)
+    ticket->letter = (sfd_munge_letter_t){
+        .socket = tcp->munge_socket,
+        .uid = geteuid(),
+        .contents = &ticket->contents,
+        .nbytes = sizeof ticket->contents,
+        .text = ticket->text,
+        .text_size = sizeof ticket->text,
+    };
+  return ticket;
 }
 
 static void free_ticket(sfd_tcp_ticket_t *ticket)
@@ -31,10 +35,9 @@ static void free_ticket(sfd_tcp_ticket_t *ticket)
 
 sf_status_t sfd_tcp_ticket_try(const sfd_tcp_t *tcp)
 {
-  sfd_tcp_ticket_t *ticket = calloc(1, sizeof *ticket);
+  sfd_tcp_ticket_t *ticket = new_ticket(tcp);
   if (ticket == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a credential");
-  prepare(tcp, ticket);
   sf_status_t status = SF_OK;
   if (sodium_init() < 0)
     status = sfshm_error(SF_ERR_SYS, "libsodium has no source of random numbers");
@@ -46,13 +49,10 @@ sf_status_t sfd_tcp_ticket_try(const sfd_tcp_t *tcp)
 
 bool sfd_tcp_ticket_create(sfd_tcp_conn_t *conn)
 {
-  sfd_tcp_ticket_t *ticket = calloc(1, sizeof *ticket);
-  if (ticket == NULL)
-    return false;
-  ticket->conn = conn;
-  prepare(conn->tcp, ticket);
-  conn->ticket = ticket;
-  return true;
+  conn->ticket = new_ticket(conn->tcp);
+  if (conn->ticket != NULL)
+    conn->ticket->conn = conn;
+  return conn->ticket != NULL;
 }
 
 /* ---- One after the other ---- */
