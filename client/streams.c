@@ -97,6 +97,12 @@ static sf_status_t compare_call(const sfc_streams_t *streams, int32_t i, uint64_
   return sfc_streams_mismatch(streams, i, called, atomic_load(&area->calls[entry]) == theirs ? there : called);
 }
 
+/* The descriptor of the latest call. */
+static uint64_t desc_of(const sfc_streams_t *streams, uint64_t called)
+{
+  return called | (streams->ncalls & SFSHM_DESC_SEQUENCE_MASK);
+}
+
 /* Says what has been called, and looks whether another host that has come exactly as far has called the same. Of two
  * that say and then look, one at least sees the other. */
 static sf_status_t compare_calls(sfc_streams_t *streams, uint64_t called)
@@ -114,7 +120,7 @@ static sf_status_t compare_calls(sfc_streams_t *streams, uint64_t called)
   for (int32_t i = 0; i < streams->nlanes && status == SF_OK; i++)
     status = compare_call(streams, i, call, called);
   if (status == SF_OK && streams->nodes != NULL)
-    status = sfc_nodes_compare(streams->nodes, called | (streams->ncalls & SFSHM_DESC_SEQUENCE_MASK));
+    status = sfc_nodes_compare(streams->nodes, desc_of(streams, called));
   if (status != SF_OK)
     sfc_graph_fail_everywhere(streams->graph, status, sfshm_error_detail());
   return status == SF_OK ? SF_OK : sfc_graph_failure(streams->graph);
@@ -280,7 +286,7 @@ static sf_status_t begin(const asked_t *asked, void *stream, sf_streamed_t **str
   if (status == SF_OK)
     status = start_call(streams);
   if (status == SF_OK) {
-    streamed->match = called | (streams->ncalls & SFSHM_DESC_SEQUENCE_MASK);
+    streamed->match = desc_of(streams, called);
     sfc_streams_watch_begin(streams, streamed, called);
     status = give_sends(streams, streamed);
     sfc_streams_watch_begun(streams, streamed);

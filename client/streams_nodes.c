@@ -4,22 +4,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "client/algebra/derive.h"
 #include "client/context.h"
 #include "client/streams_move.h"
 #include "shm/error.h"
 
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
-
-sf_status_t sfc_nodes_copy(sf_graph_t *graph, sf_status_t before, sf_graph_t **copy_p)
-{
-  sfc_derive_t derive;
-  sfc_derive_begin(&derive, "operation on a stream", graph->group, graph->flags);
-  sfc_derive_note(&derive, before, -1);
-  derive.nroots = graph->nroots;
-  sfc_derive_read(&derive, graph, &derive.edges);
-  return sfc_derive_end(&derive, copy_p);
-}
 
 static sf_status_t pin(const sfc_nodes_t *nodes, void *base, size_t length_bytes, sfc_seen_t *seen_p)
 {

@@ -49,9 +49,6 @@ typedef struct sfc_nodes {
   int64_t since_ns;
 } sfc_nodes_t;
 
-/* Makes the copy: collective, with the error of a rank that has found one. */
-sf_status_t sfc_nodes_copy(sf_graph_t *graph, sf_status_t before, sf_graph_t **copy_p);
-
 /* Makes streams->nodes, for units of that size. The copy is its own, also on failure. */
 sf_status_t sfc_nodes_open(sfc_streams_t *streams, sf_graph_t *copy, size_t unit_bytes);
 

@@ -95,13 +95,10 @@ void sfc_nodes_watch(sfc_nodes_t *nodes)
  * was called here instead. */
 static bool look_at_side(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, uint64_t *mine_p, uint64_t *theirs_p)
 {
-  const sfshm_flow_t *flow = side->flow;
-  uint64_t descs[2] = {0, 0};
-  if (atomic_load_explicit(&flow->arrived, memory_order_acquire) > side->received)
-    descs[0] = atomic_load_explicit(&flow->descs[(side->received + 1) % SFSHM_TRUNK_SLOTS], memory_order_relaxed);
-  descs[1] = atomic_load_explicit(&flow->awaited, memory_order_relaxed);
+  uint64_t awaited = atomic_load_explicit(&side->flow->awaited, memory_order_relaxed);
+  const uint64_t descs[2] = {sfc_trunk_unexpected(side), awaited & SFSHM_DESC_MATCH_MASK};
   for (int i = 0; i < 2; i++) {
-    *theirs_p = descs[i] & SFSHM_DESC_MATCH_MASK;
+    *theirs_p = descs[i];
     *mine_p = *theirs_p != 0 ? called_here(nodes, *theirs_p) : 0;
     if (*mine_p != 0 && *mine_p != *theirs_p)
       return true;

@@ -132,7 +132,7 @@ static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t uni
   *agreed_p = false;
   if (sfc_group_is_local(graph->group))
     return before;
-  sf_status_t status = sfc_nodes_copy(graph, before, &copy);
+  sf_status_t status = sfc_derive_copy("operation on a stream", graph, graph->flags, before, &copy);
   *agreed_p = status != SF_OK;
   return status == SF_OK ? sfc_nodes_open(graph->streams, copy, unit_bytes) : status;
 }

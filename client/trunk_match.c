@@ -53,14 +53,22 @@ static void compare(sfc_lane_t *lane, uint64_t desc)
     sfc_lane_fail_mismatch(lane, mine, sequence, desc);
 }
 
+uint64_t sfc_trunk_unexpected(const sfc_trunk_side_t *side)
+{
+  const sfshm_flow_t *flow = side->flow;
+  if (atomic_load_explicit(&flow->arrived, memory_order_acquire) <= side->received)
+    return 0;
+  return atomic_load_explicit(&flow->descs[(side->received + 1) % SFSHM_TRUNK_SLOTS], memory_order_relaxed) &
+         SFSHM_DESC_MATCH_MASK;
+}
+
 static void check_side(sfc_lane_t *lane, const sfc_trunk_side_t *side)
 {
   if (!side->in_use)
     return;
-  if (atomic_load_explicit(&side->flow->arrived, memory_order_acquire) > side->received)
-    compare(lane,
-            atomic_load_explicit(&side->flow->descs[(side->received + 1) % SFSHM_TRUNK_SLOTS], memory_order_relaxed) &
-                SFSHM_DESC_MATCH_MASK);
+  uint64_t unexpected = sfc_trunk_unexpected(side);
+  if (unexpected != 0)
+    compare(lane, unexpected);
   uint64_t awaited = atomic_load_explicit(&side->flow->awaited, memory_order_relaxed);
   if (sfc_awaited_is_of_multi(awaited))
     sfc_lane_check_multi(lane, awaited);

@@ -183,6 +183,17 @@ sf_status_t sfc_derive_end(sfc_derive_t *derive, sf_graph_t **graph_p)
   return status;
 }
 
+sf_status_t sfc_derive_copy(const char *caller, const sf_graph_t *graph, uint32_t flags, sf_status_t before,
+                            sf_graph_t **copy_p)
+{
+  sfc_derive_t derive;
+  sfc_derive_begin(&derive, caller, graph->group, flags);
+  sfc_derive_note(&derive, before, -1);
+  derive.nroots = graph->nroots;
+  sfc_derive_read(&derive, graph, &derive.edges);
+  return sfc_derive_end(&derive, copy_p);
+}
+
 void sfc_derive_pass(sfc_derive_t *part, sfc_derive_t *whole)
 {
   sfc_derive_drop(part);

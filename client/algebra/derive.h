@@ -93,6 +93,10 @@ const int64_t *sfc_derive_allgather(sfc_derive_t *derive, int64_t count, const i
 /* Makes the graph, or returns the agreed error. */
 sf_status_t sfc_derive_end(sfc_derive_t *derive, sf_graph_t **graph_p);
 
+/* All in one: a graph with the same edges, unless a rank has found an error before. Collective. */
+sf_status_t sfc_derive_copy(const char *caller, const sf_graph_t *graph, uint32_t flags, sf_status_t before,
+                            sf_graph_t **copy_p);
+
 /* Ends a derivation that was local, or a part of another one, which gets its error. */
 void sfc_derive_drop(sfc_derive_t *derive);
 void sfc_derive_pass(sfc_derive_t *part, sfc_derive_t *whole);

@@ -8,14 +8,8 @@
 
 sf_status_t sf_graph_duplicate(sf_graph_t *graph, uint32_t flags, sf_graph_t **copy_p)
 {
-  sfc_derive_t derive;
   sf_status_t status = sfc_derive_check(__func__, graph, copy_p);
-  if (status != SF_OK)
-    return status;
-  sfc_derive_begin(&derive, __func__, graph->group, flags);
-  derive.nroots = graph->nroots;
-  sfc_derive_read(&derive, graph, &derive.edges);
-  return sfc_derive_end(&derive, copy_p);
+  return status == SF_OK ? sfc_derive_copy(__func__, graph, flags, SF_OK, copy_p) : status;
 }
 
 /* ---- Order ------------------------------------------------------------------------------------------------------- */
