@@ -21,22 +21,37 @@ uint64_t sfc_graph_find_sequence(const sf_graph_t *graph, uint64_t desc)
   return behind <= SFSHM_DESC_SEQUENCE_MASK / 2 && behind < graph->last_sequence ? graph->last_sequence - behind : 0;
 }
 
+static void called_text(uint64_t mine, char text[], size_t text_bytes)
+{
+  if (mine != 0)
+    sfshm_desc_text(mine, text, text_bytes);
+  else
+    snprintf(text, text_bytes, "something else");
+}
+
+void sfc_match_describe(const sf_graph_t *graph, uint64_t operation, const char *how, uint64_t mine, const char *who,
+                        const char *theirs, char detail[], size_t detail_bytes)
+{
+  char own[64];
+  called_text(mine, own, sizeof own);
+  snprintf(detail, detail_bytes, "graph %llu, operation %llu%s: rank %d called %s, %s called %s",
+           (unsigned long long)graph->number, (unsigned long long)operation, how, graph->rank, own, who, theirs);
+}
+
 void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, uint64_t theirs)
 {
-  char own[64] = "something else", other[64], detail[256];
+  char own[64], other[64], who[32], detail[256];
   sf_graph_t *graph = lane->graph;
-  unsigned long long own_number = sequence & SFSHM_DESC_SEQUENCE_MASK, other_number = theirs & SFSHM_DESC_SEQUENCE_MASK;
-  if (mine != 0)
-    sfshm_desc_text(mine, own, sizeof own);
+  uint64_t own_number = sequence & SFSHM_DESC_SEQUENCE_MASK, other_number = theirs & SFSHM_DESC_SEQUENCE_MASK;
   sfshm_desc_text(theirs, other, sizeof other);
-  const char *there = lane->trunk != NULL ? "node" : "rank";
+  snprintf(who, sizeof who, "%s %d", lane->trunk != NULL ? "node" : "rank", lane->rank);
+  called_text(mine, own, sizeof own);
   if (own_number == other_number)
-    snprintf(detail, sizeof detail, "graph %llu, operation %llu: rank %d called %s, %s %d called %s",
-             (unsigned long long)graph->number, own_number, graph->rank, own, there, lane->rank, other);
+    sfc_match_describe(graph, own_number, "", mine, who, other, detail, sizeof detail);
   else
-    snprintf(detail, sizeof detail,
-             "graph %llu: rank %d waits for operation %llu, %s; %s %d sent for operation %llu, %s",
-             (unsigned long long)graph->number, graph->rank, own_number, own, there, lane->rank, other_number, other);
+    snprintf(detail, sizeof detail, "graph %llu: rank %d waits for operation %llu, %s; %s sent for operation %llu, %s",
+             (unsigned long long)graph->number, graph->rank, (unsigned long long)own_number, own, who,
+             (unsigned long long)other_number, other);
   sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
 }
 
@@ -67,7 +82,7 @@ sfc_lane_t *sfc_lane_of_parent(const sfc_lane_t *lane)
 
 void sfc_lane_check_multi(sfc_lane_t *lane, uint64_t awaited)
 {
-  char own[64] = "something else", detail[256];
+  char who[48], detail[256];
   sf_graph_t *graph = lane->graph;
   const sf_graph_t *multi = sfc_multi_of(graph);
   uint64_t on_multi = multi != NULL ? multi->last_sequence : 0, theirs = awaited & SFSHM_DESC_SEQUENCE_MASK;
@@ -76,11 +91,8 @@ void sfc_lane_check_multi(sfc_lane_t *lane, uint64_t awaited)
     return;
   uint64_t behind = (graph->last_sequence - theirs) & SFSHM_DESC_SEQUENCE_MASK;
   uint64_t mine = sfc_graph_called(graph, graph->last_sequence - behind + 1);
-  if (mine != 0)
-    sfshm_desc_text(mine, own, sizeof own);
-  snprintf(detail, sizeof detail, "graph %llu, operation %llu: rank %d called %s, %s %d called %s",
-           (unsigned long long)graph->number, (unsigned long long)theirs + 1, graph->rank, own,
-           lane->trunk != NULL ? "a rank of node" : "rank", lane->rank, sfshm_desc_operation(awaited));
+  snprintf(who, sizeof who, "%s %d", lane->trunk != NULL ? "a rank of node" : "rank", lane->rank);
+  sfc_match_describe(graph, theirs + 1, "", mine, who, sfshm_desc_operation(awaited), detail, sizeof detail);
   sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
 }
 

@@ -3,6 +3,7 @@
 
 #include "client/context.h"
 #include "client/device.h"
+#include "client/match.h"
 #include "client/multi.h"
 #include "client/operation.h"
 #include "client/progress.h"
@@ -74,16 +75,16 @@ static sf_status_t receive(const sfc_streams_t *streams, const sf_streamed_t *st
 sf_status_t sfc_streams_mismatch(const sfc_streams_t *streams, int32_t lane, uint64_t mine, uint64_t theirs)
 {
   const sf_graph_t *graph = streams->graph;
-  unsigned long long number = graph->number, operation = streams->ncalls > 0 ? streams->ncalls : 1;
-  char own[64], other[64];
+  uint64_t operation = streams->ncalls > 0 ? streams->ncalls : 1;
+  char who[32], other[64], detail[256];
   if (mine == theirs)
-    return sfshm_error(SF_ERR_MISMATCH,
-                       "graph %llu: ranks %d and %d differ in what they called on streams before operation %llu",
-                       number, graph->rank, graph->lanes[lane].rank, operation);
-  sfshm_desc_text(mine, own, sizeof own);
+    return sfshm_error(
+        SF_ERR_MISMATCH, "graph %llu: ranks %d and %d differ in what they called on streams before operation %llu",
+        (unsigned long long)graph->number, graph->rank, graph->lanes[lane].rank, (unsigned long long)operation);
+  snprintf(who, sizeof who, "rank %d", graph->lanes[lane].rank);
   sfshm_desc_text(theirs, other, sizeof other);
-  return sfshm_error(SF_ERR_MISMATCH, "graph %llu, operation %llu on streams: rank %d called %s, rank %d called %s",
-                     number, operation, graph->rank, own, graph->lanes[lane].rank, other);
+  sfc_match_describe(graph, operation, " on streams", mine, who, other, detail, sizeof detail);
+  return sfshm_error(SF_ERR_MISMATCH, "%s", detail);
 }
 
 /* Whether the other end of a lane, if it has come exactly as far, has called the same. It may go on meanwhile. */

@@ -2,7 +2,6 @@
 #include "client/streams_nodes.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "client/context.h"
 #include "client/streams_move.h"
@@ -13,7 +12,7 @@
 static sf_status_t pin(const sfc_nodes_t *nodes, void *base, size_t length_bytes, sfc_seen_t *seen_p)
 {
   const sfc_streams_t *streams = nodes->streams;
-  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  size_t page = sfshm_page_bytes();
   char *seen_at;
   sf_status_t status = streams->ops->pin(streams->device, base, (length_bytes + page - 1) / page * page, &seen_at);
   if (status != SF_OK)

@@ -3,6 +3,7 @@
  * message may come that nobody takes, or none at all, so that the guard looks at what has come as long as streams have
  * something to do, and if nothing moves for a second asks the other node, whose guard looks at that, too. */
 #include "client/context.h"
+#include "client/match.h"
 #include "client/streams_nodes.h"
 #include "client/transfer.h"
 #include "shm/error.h"
@@ -38,13 +39,11 @@ static uint64_t called_here(const sfc_nodes_t *nodes, uint64_t desc)
 
 static sf_status_t differ(const sfc_nodes_t *nodes, uint64_t mine, uint64_t theirs, const char *who)
 {
-  char own[64], other[64];
-  sfshm_desc_text(mine, own, sizeof own);
+  char other[64], detail[256];
   sfshm_desc_text(theirs, other, sizeof other);
-  return sfshm_error(SF_ERR_MISMATCH, "graph %llu, operation %llu on streams: rank %d called %s, %s called %s",
-                     (unsigned long long)nodes->streams->graph->number,
-                     (unsigned long long)(mine & SFSHM_DESC_SEQUENCE_MASK), nodes->streams->graph->rank, own, who,
-                     other);
+  sfc_match_describe(nodes->streams->graph, mine & SFSHM_DESC_SEQUENCE_MASK, " on streams", mine, who, other, detail,
+                     sizeof detail);
+  return sfshm_error(SF_ERR_MISMATCH, "%s", detail);
 }
 
 sf_status_t sfc_nodes_compare(const sfc_nodes_t *nodes, uint64_t mine)

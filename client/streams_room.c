@@ -2,7 +2,6 @@
 #include "client/streams_room.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "client/context.h"
 #include "client/progress.h"
@@ -16,11 +15,6 @@
 static size_t round_up(size_t bytes, size_t to)
 {
   return (bytes + to - 1) / to * to;
-}
-
-static size_t page_bytes(void)
-{
-  return (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -86,7 +80,7 @@ static void count_messages(const sfc_stream_lane_t *lane, const sfc_stream_way_t
 
 sf_status_t sfc_room_make(const sfc_streams_t *streams, size_t unit_bytes, sfc_stream_room_t *room)
 {
-  size_t bytes = 0, page = page_bytes();
+  size_t bytes = 0, page = sfshm_page_bytes();
   char *seen_at;
   room->unit_bytes = unit_bytes;
   sf_status_t status = lay_out(streams, room, &bytes);
@@ -142,7 +136,7 @@ sfc_stream_place_t sfc_room_place(const sfc_stream_room_t *room, int32_t lane, u
 static sf_status_t check_place(const sfc_stream_room_t *room, const sfc_lane_t *lane, const sfc_stream_place_t *place,
                                size_t segment_bytes)
 {
-  size_t need, page = page_bytes();
+  size_t need, page = sfshm_page_bytes();
   uint64_t last = 0;
   bool good =
       place->pages >= 0 && place->pages_bytes > 0 && place->area >= 0 && place->slot_bytes >= 0 &&

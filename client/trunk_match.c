@@ -11,12 +11,10 @@
 
 static void fail_on_node(sf_graph_t *graph, uint64_t mine, uint64_t theirs)
 {
-  char own[64], other[64], detail[256];
-  sfshm_desc_text(mine, own, sizeof own);
+  char other[64], detail[256];
   sfshm_desc_text(theirs, other, sizeof other);
-  snprintf(detail, sizeof detail, "graph %llu, operation %llu: rank %d called %s, another rank of its node called %s",
-           (unsigned long long)graph->number, (unsigned long long)(mine & SFSHM_DESC_SEQUENCE_MASK), graph->rank, own,
-           other);
+  sfc_match_describe(graph, mine & SFSHM_DESC_SEQUENCE_MASK, "", mine, "another rank of its node", other, detail,
+                     sizeof detail);
   sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
 }
 

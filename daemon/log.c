@@ -86,18 +86,23 @@ static sf_status_t parse_item(char *item, int *component_p, uint8_t *level_p)
   return SF_OK;
 }
 
+/* Takes the entry that begins at *cursor_p and moves the cursor behind it. */
+static sf_status_t next_level(const char **cursor_p, int *component_p, uint8_t *level_p)
+{
+  char item[ITEM_SIZE];
+  sf_status_t status = next_item(cursor_p, item);
+  return status ? status : parse_item(item, component_p, level_p);
+}
+
 sf_status_t sfd_log_parse(const char *spec, sfd_log_levels_t *levels_p)
 {
   sfd_log_levels_t levels = {{0}};
   bool named[SFD_LOG_COMPONENTS] = {false};
   uint8_t others = SFD_INFO;
   for (const char *cursor = spec; cursor;) {
-    char item[ITEM_SIZE];
-    int component = NOT_FOUND;
-    uint8_t level = SFD_INFO;
-    sf_status_t status = next_item(&cursor, item);
-    if (!status)
-      status = parse_item(item, &component, &level);
+    int component;
+    uint8_t level;
+    sf_status_t status = next_level(&cursor, &component, &level);
     if (status)
       return status;
     if (component == NOT_FOUND) {
@@ -123,12 +128,9 @@ sf_status_t sfd_log_adjust(const char *spec)
 {
   sfd_log_levels_t levels = sfd_log_levels;
   for (const char *cursor = spec; cursor;) {
-    char item[ITEM_SIZE];
-    int component = NOT_FOUND;
-    uint8_t level = SFD_INFO;
-    sf_status_t status = next_item(&cursor, item);
-    if (!status)
-      status = parse_item(item, &component, &level);
+    int component;
+    uint8_t level;
+    sf_status_t status = next_level(&cursor, &component, &level);
     if (status)
       return status;
     for (int i = 0; i < SFD_LOG_COMPONENTS; i++)

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "shm/error.h"
 
@@ -21,11 +20,6 @@ struct sfd_trunk_boards {
   int32_t nholders; /* the job, and each board */
   sfd_board_region_t *regions;
 };
-
-static size_t page_bytes(void)
-{
-  return (size_t)sysconf(_SC_PAGESIZE);
-}
 
 static sfd_trunk_boards_t *boards_of(sfd_job_t *job)
 {
@@ -67,7 +61,7 @@ static uint64_t find_pages(uint64_t used, size_t n)
 
 static uint64_t find_room(const sfd_board_region_t *region, size_t pages)
 {
-  size_t room = region->region.length_bytes / page_bytes() - 1;
+  size_t room = region->region.length_bytes / sfshm_page_bytes() - 1;
   if (!is_large(pages))
     return is_large(room) ? 0 : find_pages(region->used, pages);
   return is_large(room) && region->used == 1 && pages <= room ? UINT64_MAX - 1 : 0;
@@ -75,7 +69,7 @@ static uint64_t find_room(const sfd_board_region_t *region, size_t pages)
 
 static sf_status_t add_region(sfd_job_t *job, sfd_trunk_boards_t *boards, size_t pages)
 {
-  size_t length = (is_large(pages) ? pages + 1 : PAGES) * page_bytes();
+  size_t length = (is_large(pages) ? pages + 1 : PAGES) * sfshm_page_bytes();
   sfd_board_region_t *region = calloc(1, sizeof *region);
   if (region == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for trunk boards");
@@ -104,7 +98,7 @@ static void take(sfd_trunk_boards_t *boards, sfd_board_region_t *region, uint64_
 
 sf_status_t sfd_trunk_board_take(sfd_job_t *job, uint32_t nsides, sfd_trunk_board_t *board_p)
 {
-  size_t bytes = sfshm_trunk_board_bytes(nsides), pages = (bytes + page_bytes() - 1) / page_bytes();
+  size_t bytes = sfshm_trunk_board_bytes(nsides), pages = (bytes + sfshm_page_bytes() - 1) / sfshm_page_bytes();
   sfd_trunk_boards_t *boards = boards_of(job);
   if (boards == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for trunk boards");
@@ -142,5 +136,5 @@ int sfd_trunk_board_fd(const sfd_trunk_board_t *board)
 
 uint64_t sfd_trunk_board_offset(const sfd_trunk_board_t *board)
 {
-  return (uint64_t)__builtin_ctzll(board->pages) * page_bytes();
+  return (uint64_t)__builtin_ctzll(board->pages) * sfshm_page_bytes();
 }

@@ -44,9 +44,14 @@ static int required_seals(sfshm_region_kind_t kind)
   }
 }
 
+size_t sfshm_page_bytes(void)
+{
+  return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static size_t round_to_pages(size_t length_bytes)
 {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  size_t page = sfshm_page_bytes();
   return (length_bytes + page - 1) / page * page;
 }
 

@@ -53,6 +53,9 @@ typedef enum sfshm_sealing {
 /* Whether a new region's pages are allocated now (no SIGBUS later), or by sfshm_region_commit. */
 typedef enum sfshm_commit { SFSHM_COMMIT_ALL, SFSHM_COMMIT_LATER } sfshm_commit_t;
 
+/* A page of this machine; lengths of regions are whole ones. */
+size_t sfshm_page_bytes(void);
+
 /* Makes and maps a region of length_bytes (rounded up to pages), zeroed, with its header. name shows in /proc/PID/maps.
  */
 sf_status_t sfshm_region_create(const char *name, sfshm_region_kind_t kind, size_t length_bytes,

@@ -126,7 +126,6 @@ void sfd_tcp_released(sfd_tcp_t *tcp)
 static void free_tcp(sfd_tcp_t *tcp)
 {
   sfd_tcp_key_wipe(&tcp->key);
-  free(tcp->munge_socket);
   sfd_peer_list_free(&tcp->list);
   free(tcp);
 }
@@ -243,9 +242,7 @@ static sf_status_t prepare_proof(sfd_tcp_t *tcp, const sfd_tcp_options_t *option
   if (options->munge == NULL)
     return sfd_tcp_key_read(options->key_file, &tcp->key);
   tcp->munge = options->munge;
-  tcp->munge_socket = strdup(options->munge_socket != NULL ? options->munge_socket : "");
-  if (tcp->munge_socket == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for a path");
+  tcp->munge_socket = options->munge_socket != NULL ? options->munge_socket : "";
   return sfd_tcp_ticket_try(tcp);
 }
 

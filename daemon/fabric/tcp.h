@@ -30,7 +30,7 @@ typedef struct sfd_tcp_options {
   const char *key_file; /* see sfd_tcp_key_read; unless there is: */
 
   const sfd_munge_t *munge; /* stays; or NULL */
-  const char *munge_socket; /* NULL or "": where libmunge looks for it */
+  const char *munge_socket; /* NULL or "": where libmunge looks for it; outlives the fabric */
 
   /* Where to listen, if not where the list says that this node is. There, an address means just that one, a name other
    * than localhost means all addresses of the host: what the name resolves to may be good for this host only. */

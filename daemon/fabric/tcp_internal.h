@@ -118,7 +118,7 @@ struct sfd_tcp {
   sfd_peer_list_t list;
   sfd_tcp_key_t key;        /* unless it is MUNGE by which peers prove that they belong: */
   const sfd_munge_t *munge; /* NULL: it is not */
-  char *munge_socket;
+  const char *munge_socket; /* the user's */
   sfd_tcp_tickets_t tickets;
   uint64_t connect_timeout_ms;
   bool closing;

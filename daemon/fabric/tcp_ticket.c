@@ -70,7 +70,7 @@ static void on_answered(uv_work_t *work, int status)
   sfd_tcp_ticket_t *ticket = work->data;
   sfd_tcp_conn_t *conn = ticket->conn;
   (void)status; /* nobody cancels it */
-  conn->tcp->tickets.busy = false;
+  conn->tcp->tickets.asked = NULL;
   run_next(conn->tcp);
   if (conn->ticket == ticket) {
     conn->ticket = NULL;
@@ -84,13 +84,12 @@ static void on_answered(uv_work_t *work, int status)
 static void run_next(sfd_tcp_t *tcp)
 {
   sfd_tcp_ticket_t *ticket = TAILQ_FIRST(&tcp->tickets.queue);
-  if (tcp->tickets.busy || ticket == NULL)
+  if (tcp->tickets.asked != NULL || ticket == NULL)
     return;
   TAILQ_REMOVE(&tcp->tickets.queue, ticket, entry);
   ticket->queued = false;
-  ticket->running = true;
   ticket->conn->nhandles++;
-  tcp->tickets.busy = true;
+  tcp->tickets.asked = ticket;
   ticket->work.data = ticket;
   uv_queue_work(tcp->loop, &ticket->work, on_work, on_answered); /* fails only without on_work */
 }
@@ -109,7 +108,7 @@ void sfd_tcp_ticket_drop(sfd_tcp_conn_t *conn)
 {
   sfd_tcp_ticket_t *ticket = conn->ticket;
   conn->ticket = NULL;
-  if (ticket == NULL || ticket->running)
+  if (ticket == NULL || ticket == conn->tcp->tickets.asked)
     return;
   if (ticket->queued)
     TAILQ_REMOVE(&conn->tcp->tickets.queue, ticket, entry);

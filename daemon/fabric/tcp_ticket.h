@@ -27,7 +27,6 @@ struct sfd_tcp_ticket {
   struct sfd_tcp_conn *conn;
   TAILQ_ENTRY(sfd_tcp_ticket) entry;
   bool queued;
-  bool running;
   uv_work_t work;
   sfd_munge_result_t (*ask)(sfd_munge_letter_t *letter);
   sfd_tcp_ticket_done_t done;
@@ -42,10 +41,10 @@ struct sfd_tcp_ticket {
 };
 TAILQ_HEAD(sfd_tcp_ticket_list, sfd_tcp_ticket);
 
-/* Of a fabric: those that wait for the one before. */
+/* Of a fabric: the one about which munged is asked, NULL if none, and those that wait for it. */
 typedef struct sfd_tcp_tickets {
+  sfd_tcp_ticket_t *asked;
   struct sfd_tcp_ticket_list queue;
-  bool busy;
 } sfd_tcp_tickets_t;
 
 /* Whether munged is there, asked now: may block. SF_ERR_SYS: it is not. */
