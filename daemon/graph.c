@@ -80,29 +80,27 @@ sfd_graph_t *sfd_graph_find(const sfd_job_t *job, uint64_t id)
   return sfd_key_find(job->graphs_by_id, id);
 }
 
-static void alert_members(const sfd_graph_t *graph, Sfproto__Alert__Kind kind, sf_status_t status, char *detail)
+static void alert_members(const sfd_graph_t *graph, Sfproto__Alert *alert,
+                          void (*send)(sfd_session_t *session, Sfproto__Alert *alert))
 {
-  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
-  alert.kind = kind;
-  alert.has_graph = true;
-  alert.graph = graph->id;
-  alert.has_status = status != SF_OK;
-  alert.status = status;
-  alert.detail = detail;
+  alert->has_graph = true;
+  alert->graph = graph->id;
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
     const sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[i]);
     if (sfd_rank_connected(rank))
-      sfd_session_send_alert(rank->session, &alert);
+      send(rank->session, alert);
   }
 }
 
 /* Set-up is over and the member has not destroyed it yet. */
 static void destroy_for(sfd_graph_t *graph, int32_t local)
 {
+  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
+  alert.kind = SFPROTO__ALERT__KIND__GRAPH_RETIRED;
   graph->destroyed[local] = true;
   if (++graph->ndestroyed < graph->group->nlocals)
     return;
-  alert_members(graph, SFPROTO__ALERT__KIND__GRAPH_RETIRED, SF_OK, NULL);
+  alert_members(graph, &alert, sfd_session_hold_alert);
   sfd_graph_free(graph);
 }
 
@@ -169,13 +167,18 @@ void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
 static void fail_here(sfd_graph_t *graph, sf_status_t status, const char *text)
 {
   char detail[SFD_TEXT_SIZE];
+  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
   sfd_text_printable(detail, sizeof detail, text);
+  alert.kind = SFPROTO__ALERT__KIND__GRAPH_FAILED;
+  alert.has_status = true;
+  alert.status = status;
+  alert.detail = detail;
   graph->state = SFD_GRAPH_FAILED;
   sfd_trunks_let_go(graph->trunks);
   graph->detail = strdup(detail); /* without memory sfctl shows none */
   sfd_log(SFD_LOG_GRAPH, SFD_INFO, "graph %" PRIu64 " of job \"%s\" failed: %s", graph->id, graph->group->job->name,
           detail);
-  alert_members(graph, SFPROTO__ALERT__KIND__GRAPH_FAILED, status, detail);
+  alert_members(graph, &alert, sfd_session_send_alert);
 }
 
 static void tell_nodes(const sfd_graph_t *graph, sf_status_t status, const char *detail)

@@ -138,6 +138,8 @@ void sfd_segment_handle_add(sfd_session_t *session, const Sfproto__Message *mess
 {
   const Sfproto__SegmentAdd *add = message->segment_add;
   (void)nfds;
+  if (add->inbox)
+    sfd_session_release_alerts(session); /* the rank is short of what others may have let go of */
   sf_status_t status = sfd_segment_add(session->rank, add->segment, add->length, add->inbox, fds[0]);
   if (status != SF_OK) {
     sfd_session_send_error(session, message->request, status, sfshm_error_detail());

@@ -23,6 +23,10 @@
 #define MAX_QUEUED_BYTES ((size_t)8 << 20)
 #define MAX_QUEUED_ALERT_BYTES ((size_t)1 << 20)
 
+/* So many alerts that nobody waits for, and so long, before a client's listener is woken for them. */
+#define HELD_ALERTS 16
+#define HOLD_MS 20
+
 /* A process that died may have left this many full reads in its socket, the last of which may be its Goodbye. */
 #define LAST_READS 32
 
@@ -187,7 +191,8 @@ void sfd_session_answer(sfd_session_t *session, uint64_t request, sf_status_t st
   sfd_session_send_error(session, request, status, detail);
 }
 
-void sfd_session_send_alert(sfd_session_t *session, Sfproto__Alert *alert)
+/* Behind those that are held. */
+static void queue_alert(sfd_session_t *session, Sfproto__Alert *alert)
 {
   if (!serves(session) || session->alerts == NULL)
     return;
@@ -197,7 +202,40 @@ void sfd_session_send_alert(sfd_session_t *session, Sfproto__Alert *alert)
   const char *error = queue(session->alerts, &message, NULL, 0);
   if (error != NULL)
     lose(session, error);
-  sfd_server_attend(session->server, session);
+}
+
+void sfd_session_release_alerts(sfd_session_t *session)
+{
+  session->nheld = 0;
+  if (serves(session))
+    sfd_server_attend(session->server, session);
+}
+
+void sfd_session_send_alert(sfd_session_t *session, Sfproto__Alert *alert)
+{
+  queue_alert(session, alert);
+  sfd_session_release_alerts(session);
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+  sfd_session_release_alerts(timer->data);
+}
+
+/* At the latest. */
+static void retry_in(sfd_session_t *session, uint64_t ms)
+{
+  if (!uv_is_active((uv_handle_t *)&session->retry) || uv_timer_get_due_in(&session->retry) > ms)
+    uv_timer_start(&session->retry, on_retry, ms, 0);
+}
+
+void sfd_session_hold_alert(sfd_session_t *session, Sfproto__Alert *alert)
+{
+  queue_alert(session, alert);
+  if (++session->nheld >= HELD_ALERTS)
+    sfd_session_release_alerts(session);
+  else if (serves(session))
+    retry_in(session, HOLD_MS);
 }
 
 /* ---- Input ---- */
@@ -287,12 +325,6 @@ static void flush(sfd_session_t *session, sfproto_conn_t *conn, size_t max_bytes
   lose(session, reason);
 }
 
-static void on_retry(uv_timer_t *timer)
-{
-  sfd_session_t *session = timer->data;
-  sfd_server_attend(session->server, session);
-}
-
 /* Whether the socket's becoming writable is worth waiting for. */
 static bool has_output(const sfproto_conn_t *conn)
 {
@@ -303,8 +335,8 @@ static void retry_later(sfd_session_t *session)
 {
   bool crowded =
       sfproto_conn_crowded(session->conn) || (session->alerts != NULL && sfproto_conn_crowded(session->alerts));
-  if (crowded && !uv_is_active((uv_handle_t *)&session->retry))
-    uv_timer_start(&session->retry, on_retry, SFPROTO_CROWDED_MS, 0);
+  if (crowded)
+    retry_in(session, SFPROTO_CROWDED_MS);
 }
 
 static void wait_for_events(sfd_session_t *session)
@@ -317,7 +349,7 @@ static void wait_for_events(sfd_session_t *session)
   session->events = events;
   if (session->alerts == NULL)
     return;
-  int alert_events = has_output(session->alerts) ? UV_WRITABLE : 0;
+  int alert_events = session->nheld == 0 && has_output(session->alerts) ? UV_WRITABLE : 0;
   if (alert_events == session->alert_events)
     return;
   if (alert_events != 0)
@@ -332,7 +364,7 @@ void sfd_session_attend(sfd_session_t *session)
   if (session->query.active && sfproto_conn_queued_bytes(session->conn) == 0)
     sfd_query_continue(session);
   flush(session, session->conn, MAX_QUEUED_BYTES, "answers");
-  if (session->alerts != NULL)
+  if (session->alerts != NULL && session->nheld == 0)
     flush(session, session->alerts, MAX_QUEUED_ALERT_BYTES, "alerts");
   if (!serves(session) && session->rank != NULL)
     sfd_job_rank_lost(session->rank, session->reason);

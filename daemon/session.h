@@ -67,9 +67,10 @@ typedef struct sfd_session {
   uv_poll_t alert_poll;
   uv_poll_t process_poll;
   uv_timer_t timer; /* waiting for Hello, or for the other end to take the last word */
-  uv_timer_t retry; /* runs while a connection is crowded, see conn.h */
+  uv_timer_t retry; /* runs while a connection is crowded, see conn.h, or alerts are held */
   int events;       /* that poll waits for */
   int alert_events;
+  int nheld;    /* alerts that are queued, but need not go yet; 0: all go */
   int nhandles; /* that are not closed yet */
   int pidfd;    /* -1: none */
   uid_t uid;
@@ -91,6 +92,11 @@ void sfd_session_send(sfd_session_t *session, const Sfproto__Message *message, c
 void sfd_session_send_done(sfd_session_t *session, uint64_t request);
 void sfd_session_send_error(sfd_session_t *session, uint64_t request, sf_status_t status, const char *detail);
 void sfd_session_send_alert(sfd_session_t *session, Sfproto__Alert *alert);
+
+/* An alert that nobody waits for: it goes with the next one, after 20 ms, or when so many are held that it is worth
+ * waking the client's listener; release sends them all at once. */
+void sfd_session_hold_alert(sfd_session_t *session, Sfproto__Alert *alert);
+void sfd_session_release_alerts(sfd_session_t *session);
 
 /* sfd_session_send_error with a text in printf's way. */
 void sfd_session_answer(sfd_session_t *session, uint64_t request, sf_status_t status, const char *format, ...)

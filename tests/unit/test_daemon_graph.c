@@ -1,5 +1,6 @@
 /* The life of graphs that are set up: failing, destroying, retiring. */
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/job.h"
 #include "tests/unit/daemon_graphs.h"
@@ -50,6 +51,83 @@ START_TEST(retired_when_all_have_destroyed_it)
   for (int r = 0; r < SIZE; r++)
     sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
   ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
+}
+END_TEST
+
+/* Rank 0's session once alerts that nobody waits for are held there, and no time lets go of them. */
+static sfd_session_t *hold_alerts(void)
+{
+  sfd_session_t *session = TAILQ_FIRST(&daemon_.server->jobs)->ranks[0]->session;
+  do {
+    uint64_t graph = sftest_ring(clients, SIZE);
+    for (int r = 0; r < SIZE; r++)
+      destroy(r, graph);
+  } while (session->nheld == 0); /* on a busy machine time may have passed already */
+  uv_timer_stop(&session->retry);
+  return session;
+}
+
+static int count_retired(void)
+{
+  sfproto_incoming_t incoming;
+  int n = 0;
+  ck_assert_int_eq(sfproto_conn_read(clients[0].alerts), SF_OK);
+  while (sfproto_conn_next(clients[0].alerts, &incoming)) {
+    ck_assert_int_eq(incoming.message->alert->kind, SFPROTO__ALERT__KIND__GRAPH_RETIRED);
+    sfproto_incoming_free(&incoming);
+    n++;
+  }
+  return n;
+}
+
+START_TEST(retired_is_held_until_something_is_to_be_told)
+{
+  uint64_t graph = sftest_ring(clients, SIZE);
+  const sfd_session_t *session = hold_alerts();
+  (void)count_retired();
+  sftest_expect_no_alert(&clients[0]);
+  int held = session->nheld;
+  send_fail(1, graph, "something");
+  sftest_expect_done(&clients[1]);
+  for (int i = 0; i < held; i++)
+    sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
+  sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_FAILED, "something");
+}
+END_TEST
+
+START_TEST(retired_is_told_when_the_rank_needs_memory)
+{
+  Sfproto__SegmentAdd add = SFPROTO__SEGMENT_ADD__INIT;
+  int fd = sftest_region(SFSHM_REGION_INBOX, 4096);
+  const sfd_session_t *session = hold_alerts();
+  Sfproto__Message message = sftest_message(&clients[0]);
+  (void)count_retired();
+  int held = session->nheld;
+  add.segment = 1;
+  add.length = 4096;
+  add.inbox = true;
+  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_ADD;
+  message.segment_add = &add;
+  sftest_send(&clients[0], &message, &fd, 1);
+  sftest_expect_done(&clients[0]);
+  close(fd);
+  ck_assert_int_eq(count_retired(), held);
+}
+END_TEST
+
+START_TEST(many_retired_are_told_at_once)
+{
+  int told = 0, graphs = 0;
+  do {
+    uint64_t graph = sftest_ring(clients, SIZE);
+    for (int r = 0; r < SIZE; r++)
+      destroy(r, graph);
+    sftest_daemon_settle(&daemon_);
+    uv_timer_stop(&TAILQ_FIRST(&daemon_.server->jobs)->ranks[0]->session->retry);
+    told += count_retired();
+    graphs++;
+  } while (told < graphs);
+  ck_assert_int_eq(told, graphs);
 }
 END_TEST
 
@@ -191,6 +269,9 @@ static Suite *suite(void)
   TCase *tc = tcase_create("graph");
   tcase_add_checked_fixture(tc, setup, teardown);
   tcase_add_test(tc, retired_when_all_have_destroyed_it);
+  tcase_add_test(tc, retired_is_held_until_something_is_to_be_told);
+  tcase_add_test(tc, retired_is_told_when_the_rank_needs_memory);
+  tcase_add_test(tc, many_retired_are_told_at_once);
   tcase_add_test(tc, destroyed_twice_or_unknown);
   tcase_add_test(tc, destroyed_in_set_up);
   tcase_add_test(tc, who_leaves_destroys);
