@@ -5,6 +5,7 @@
 #                   spreads it over two daemons, neighbouring ranks on different ones
 #   make check      build and run the tests; TESTS="build/tests/unit/test_x ..." runs some of them
 #   make check-gpu  the tests of device memory on the CUDA driver and device that are here; under compute-sanitizer if there
+#   make check-gpu-dry  the same tests by the same calls on a stand-in for the driver
 #   make asan tsan  the tests under the address and undefined-behaviour, or the thread sanitizer; without MPI
 #   make bench      measure, and compare with the targets
 #   make bench-counters  what counters cost: instructions (by valgrind, if there) and time beside a build without them
@@ -182,7 +183,7 @@ test_libraries := $(tools_library) $(daemon_library) $(client_library)
 # What make check runs. Models and the sanitizers have nothing to say to each other.
 TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/test_*.sh)
 
-.PHONY: all pictures examples demo check check-gpu asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
+.PHONY: all pictures examples demo check check-gpu check-gpu-dry asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
 	run-tests run-fuzz FORCE
 
 all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(munge_plugin) $(cuda_plugin) $(async_cg) $(petsc_library) \
@@ -374,7 +375,7 @@ check: deps
 # has to refuse, so what it says of calls is not reported there.
 GPU_TESTS = $(addprefix $(BUILD)/tests/,unit/test_cuda system/test_device_registered system/test_device_opened \
 	system/test_device_allocated system/test_streams system/test_streams_errors system/test_streams_gone \
-	system/test_streams_nodes system/test_streams_gather system/test_properties system/test_gather)
+	system/test_streams_nodes system/test_streams_gather system/test_trace_device system/test_properties system/test_gather)
 COMPUTE_SANITIZER := $(or $(wildcard $(cuda_root)/bin/compute-sanitizer),$(shell command -v compute-sanitizer))
 COMPUTE_SANITIZER_FLAGS = --target-processes all --report-api-errors no --error-exitcode 9
 check-gpu: deps
@@ -386,6 +387,12 @@ check-gpu: deps
 	$(if $(COMPUTE_SANITIZER),BUILD='$(BUILD)' SFTEST_CUDA=real CC='$(CC)' CK_DEFAULT_TIMEOUT=600 \
 		TEST_LAUNCHER='$(COMPUTE_SANITIZER) $(COMPUTE_SANITIZER_FLAGS)' tests/run \
 		$(GPU_TESTS),@echo "note: compute-sanitizer was not found")
+
+# The same tests by the same calls, where there is no device: the stand-in for the driver takes the place of the real one.
+check-gpu-dry: deps
+	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)
+	@$(SUBMAKE) all $(GPU_TESTS) $(real_cuda) $(fake_cuda)
+	@BUILD='$(BUILD)' SFTEST_CUDA=real CC='$(CC)' LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' tests/run $(GPU_TESTS)
 
 asan: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS='-O1 -g' run-tests

@@ -52,6 +52,7 @@ typedef struct sfshm_cuda_device {
   int32_t number;
   CUcontext context; /* the primary one, which the application's runtime uses, too */
   CUstream stream;
+  CUstream own_stream; /* the plugin's: the same, but for streams of the application */
   CUmodule module;
   CUfunction scatter[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction ordered[SFSHM_CUDA_ELEMENT_COUNT];
@@ -111,7 +112,8 @@ sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *
                             sfshm_cuda_pattern_t *device_pattern_p, sfshm_cuda_plan_t **plan_p);
 
 /* Finds out whether the pattern's vertices are distinct, and makes the plan ordered if not. */
-sf_status_t sfshm_cuda_plan_order(sfshm_cuda_plan_t *plan, const sfshm_pattern_t *pattern);
+sf_status_t sfshm_cuda_plan_order(const sfshm_cuda_device_t *device, sfshm_cuda_plan_t *plan,
+                                  const sfshm_pattern_t *pattern);
 
 /* Frees the plans of the device that has been entered whose arrays begin in that memory. */
 void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t length_bytes);

@@ -140,7 +140,7 @@ static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
   if (status == SF_OK)
     status = sfshm_cuda_plan(device, job->to_pattern, &args.to_pattern, &to_plan);
   if (status == SF_OK && to_plan != NULL)
-    status = sfshm_cuda_plan_order(to_plan, job->to_pattern);
+    status = sfshm_cuda_plan_order(device, to_plan, job->to_pattern);
   if (status != SF_OK)
     return status;
   sfshm_cuda_element_t element = choose_element(job, &args.count);

@@ -13,13 +13,17 @@ typedef struct occurrence {
   int64_t number;
 } occurrence_t;
 
-static sf_status_t upload(const void *from, size_t bytes, CUdeviceptr *to_p)
+/* On a stream of the plugin's own: the default stream would wait for those of the application, which may wait for other
+ * ranks; and a plain copy may return before it is done, with no stream but the default one knowing when. */
+static sf_status_t upload(const sfshm_cuda_device_t *device, const void *from, size_t bytes, CUdeviceptr *to_p)
 {
   CUdeviceptr to = 0;
   sf_status_t status = sfshm_cuda_status(cuMemAlloc(&to, bytes), "cuMemAlloc for indices");
   if (status != SF_OK)
     return status;
-  status = sfshm_cuda_status(cuMemcpyHtoD(to, from, bytes), "copying indices");
+  status = sfshm_cuda_status(cuMemcpyHtoDAsync(to, from, bytes, device->own_stream), "copying indices");
+  if (status == SF_OK)
+    status = sfshm_cuda_status(cuStreamSynchronize(device->own_stream), "copying indices");
   if (status != SF_OK)
     cuMemFree(to);
   else
@@ -88,8 +92,9 @@ void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t l
   *plans = (sfshm_cuda_plans_t){0};
 }
 
-static sf_status_t find_plan(sfshm_cuda_plans_t *plans, const sfshm_pattern_t *pattern, sfshm_cuda_plan_t **plan_p)
+static sf_status_t find_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern, sfshm_cuda_plan_t **plan_p)
 {
+  sfshm_cuda_plans_t *plans = &device->plans;
   bool wide = pattern->kind == SFSHM_PATTERN_INDEX64;
   const void *index = wide ? (const void *)pattern->index64 : pattern->index32;
   sf_status_t status = make_room(plans);
@@ -105,7 +110,7 @@ static sf_status_t find_plan(sfshm_cuda_plans_t *plans, const sfshm_pattern_t *p
   if (plan == NULL)
     return sfshm_error(SF_ERR_NOMEM, "plan of %lld indices", (long long)pattern->n);
   size_t bytes = (size_t)pattern->n * (wide ? sizeof(int64_t) : sizeof(uint32_t));
-  status = upload(index, bytes, &plan->copy);
+  status = upload(device, index, bytes, &plan->copy);
   if (status != SF_OK) {
     free(plan);
     return status;
@@ -150,7 +155,7 @@ sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *
     *plan_p = NULL;
     return SF_OK;
   }
-  sf_status_t status = find_plan(&device->plans, pattern, plan_p);
+  sf_status_t status = find_plan(device, pattern, plan_p);
   if (status == SF_OK)
     *device_pattern_p = (sfshm_cuda_pattern_t){
         .kind = pattern->kind == SFSHM_PATTERN_INDEX64 ? SFSHM_CUDA_INDEX64 : SFSHM_CUDA_INDEX32,
@@ -186,7 +191,8 @@ static int64_t sort_occurrences(const sfshm_pattern_t *pattern, occurrence_t *oc
   return nvertices;
 }
 
-static sf_status_t make_order(sfshm_cuda_plan_t *plan, const sfshm_pattern_t *pattern)
+static sf_status_t make_order(const sfshm_cuda_device_t *device, sfshm_cuda_plan_t *plan,
+                              const sfshm_pattern_t *pattern)
 {
   size_t n = (size_t)pattern->n;
   occurrence_t *occurrences = malloc(n * sizeof *occurrences);
@@ -199,9 +205,9 @@ static sf_status_t make_order(sfshm_cuda_plan_t *plan, const sfshm_pattern_t *pa
   plan->nvertices = sort_occurrences(pattern, occurrences, order, begin);
   if (plan->nvertices == pattern->n)
     goto out;
-  status = upload(order, n * sizeof *order, &plan->order);
+  status = upload(device, order, n * sizeof *order, &plan->order);
   if (status == SF_OK)
-    status = upload(begin, (size_t)(plan->nvertices + 1) * sizeof *begin, &plan->begin);
+    status = upload(device, begin, (size_t)(plan->nvertices + 1) * sizeof *begin, &plan->begin);
   plan->ordered = status == SF_OK;
 out:
   free(occurrences);
@@ -210,11 +216,12 @@ out:
   return status;
 }
 
-sf_status_t sfshm_cuda_plan_order(sfshm_cuda_plan_t *plan, const sfshm_pattern_t *pattern)
+sf_status_t sfshm_cuda_plan_order(const sfshm_cuda_device_t *device, sfshm_cuda_plan_t *plan,
+                                  const sfshm_pattern_t *pattern)
 {
   if (plan->surveyed)
     return SF_OK;
-  sf_status_t status = sfshm_pattern_ascends(pattern) ? SF_OK : make_order(plan, pattern);
+  sf_status_t status = sfshm_pattern_ascends(pattern) ? SF_OK : make_order(device, plan, pattern);
   plan->surveyed = status == SF_OK;
   return status;
 }

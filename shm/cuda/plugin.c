@@ -216,6 +216,7 @@ static sf_status_t open_device(sfshm_cuda_device_t *device, int32_t number)
     return status;
   device->number = number;
   status = sfshm_cuda_status(cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  device->own_stream = device->stream;
   if (status == SF_OK)
     status = sfshm_cuda_status(cuModuleLoadData(&device->module, sfshm_cuda_fatbin), "loading kernels");
   if (status == SF_OK)

@@ -111,6 +111,7 @@ static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *
   view->is_open = true;
   view->number = streams->device;
   view->context = device->context;
+  view->own_stream = device->own_stream;
   view->module = device->module;
   memcpy(view->scatter, device->scatter, sizeof view->scatter);
   memcpy(view->ordered, device->ordered, sizeof view->ordered);
@@ -228,7 +229,7 @@ static sf_status_t prepare(sfshm_streams_t *streams, const sfshm_pattern_t *patt
     return status;
   status = sfshm_cuda_plan(&streams->view, pattern, &device_pattern, &plan);
   if (status == SF_OK && plan != NULL && is_target)
-    status = sfshm_cuda_plan_order(plan, pattern);
+    status = sfshm_cuda_plan_order(&streams->view, plan, pattern);
   return leave(status);
 }
 

@@ -12,6 +12,7 @@
 #define MAX_DEPTH 16
 
 struct CUmod_st {
+  CUcontext context;
   CUfunction functions;
 };
 
@@ -22,8 +23,12 @@ static struct CUctx_st contexts[SFTEST_MAX_DEVICES];
 static int ndevices = -1;
 static uint64_t seed;
 
+static pid_t initialized_by;
+static bool enabled[SFTEST_MAX_DEVICES][SFTEST_MAX_DEVICES];
+
 static _Thread_local CUcontext stack[MAX_DEPTH];
 static _Thread_local int depth;
+static _Thread_local bool is_calling;
 
 /* ---- Faults and chance ------------------------------------------------------------------------------------------- */
 
@@ -52,6 +57,39 @@ bool sftest_cuda_is_to_fail(const char *function)
   return found;
 }
 
+/* ---- Who may call ------------------------------------------------------------------------------------------------ */
+
+static void forbid_in_calls(void)
+{
+  if (!is_calling)
+    return;
+  fprintf(stderr, "fake CUDA driver: a function of the host on a stream calls the driver\n");
+  abort();
+}
+
+static bool is_initialized(void)
+{
+  forbid_in_calls();
+  return ndevices >= 0 && initialized_by == getpid();
+}
+
+CUresult sftest_cuda_enter(void)
+{
+  if (!is_initialized())
+    return CUDA_ERROR_NOT_INITIALIZED;
+  return depth > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+void sftest_cuda_begin_call(void)
+{
+  is_calling = true;
+}
+
+void sftest_cuda_end_call(void)
+{
+  is_calling = false;
+}
+
 /* ---- Devices ----------------------------------------------------------------------------------------------------- */
 
 CUresult cuInit(unsigned flags)
@@ -64,14 +102,17 @@ CUresult cuInit(unsigned flags)
   if (result == CUDA_SUCCESS && ndevices < 0) { /* streams may be at work when somebody else calls */
     seed = text != NULL ? strtoull(text, NULL, 0) : 1;
     ndevices = devices != NULL ? atoi(devices) : 2;
+    initialized_by = getpid();
   }
+  if (result == CUDA_SUCCESS && initialized_by != getpid())
+    result = CUDA_ERROR_NOT_INITIALIZED;
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
 CUresult cuDeviceGetCount(int *count)
 {
-  if (ndevices < 0)
+  if (!is_initialized())
     return CUDA_ERROR_NOT_INITIALIZED;
   *count = ndevices;
   return CUDA_SUCCESS;
@@ -79,6 +120,8 @@ CUresult cuDeviceGetCount(int *count)
 
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
+  if (!is_initialized())
+    return CUDA_ERROR_NOT_INITIALIZED;
   if (ordinal < 0 || ordinal >= ndevices)
     return CUDA_ERROR_INVALID_DEVICE;
   *device = ordinal;
@@ -120,7 +163,6 @@ CUresult cuDeviceCanAccessPeer(int *access, CUdevice device, CUdevice peer)
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
 {
   int access = 0;
-  static bool enabled[SFTEST_MAX_DEVICES][SFTEST_MAX_DEVICES];
   CUcontext own = sftest_cuda_current();
   if (own == NULL || flags != 0 || cuDeviceCanAccessPeer(&access, own->device, peer->device) != CUDA_SUCCESS || !access)
     return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
@@ -128,6 +170,11 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
     return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
   enabled[own->device][peer->device] = true;
   return CUDA_SUCCESS;
+}
+
+bool sftest_cuda_has_access(int device, int peer)
+{
+  return device == peer || enabled[device][peer];
 }
 
 CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device, CUdevice peer)
@@ -152,6 +199,7 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device)
 
 CUresult cuCtxPushCurrent(CUcontext context)
 {
+  forbid_in_calls();
   if (depth == MAX_DEPTH)
     return CUDA_ERROR_INVALID_CONTEXT;
   stack[depth++] = context;
@@ -189,9 +237,13 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
   uint32_t magic;
   memcpy(&magic, image, sizeof magic);
+  CUresult result = sftest_cuda_enter();
+  if (result != CUDA_SUCCESS)
+    return result;
   if (magic != 0xBA55ED50u) /* of a fat binary */
     return CUDA_ERROR_INVALID_IMAGE;
   *module = calloc(1, sizeof **module);
+  (*module)->context = sftest_cuda_current();
   return CUDA_SUCCESS;
 }
 
@@ -206,6 +258,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     return CUDA_ERROR_NOT_FOUND;
   *function = calloc(1, sizeof **function);
   (*function)->next = module->functions;
+  (*function)->context = module->context;
   if (strncmp(name, "sf_gathers_", sizeof "sf_gathers_" - 1) == 0)
     memcpy(&(*function)->kernel.gather, &run, sizeof run);
   else if (strncmp(name, "cg_", sizeof "cg_" - 1) == 0)
@@ -218,6 +271,9 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 
 CUresult cuModuleUnload(CUmodule module)
 {
+  CUresult result = sftest_cuda_enter();
+  if (result != CUDA_SUCCESS)
+    return result;
   for (CUfunction function = module->functions, next; function != NULL; function = next) {
     next = function->next;
     free(function);

@@ -23,10 +23,12 @@ typedef struct sftest_kernel {
 struct CUctx_st {
   int device;
   int retained;
+  CUstream by_default; /* NULL: not used yet */
 };
 
 struct CUfunc_st {
   struct CUfunc_st *next;
+  CUcontext context;
   sftest_kernel_t kernel;
 };
 
@@ -39,6 +41,23 @@ uint64_t sftest_cuda_chance(void);
 
 /* The thread's context; NULL: none. */
 CUcontext sftest_cuda_current(void);
+
+/* What a call that needs a context meets: CUDA_SUCCESS; CUDA_ERROR_INVALID_CONTEXT, if the thread has none;
+ * CUDA_ERROR_NOT_INITIALIZED, if another process has called cuInit, of which this is a child. From within a function of
+ * the host on a stream no call is allowed: that ends the process. */
+CUresult sftest_cuda_enter(void);
+
+/* Around a function of the host on a stream, by the stream's thread. */
+void sftest_cuda_begin_call(void);
+void sftest_cuda_end_call(void);
+
+/* With the lock held: whether kernels of that device can touch the address: memory of the device, or of one that it has
+ * been given access to, or pinned. */
+bool sftest_cuda_can_touch(int device, const void *address);
+bool sftest_cuda_has_access(int device, int peer);
+
+/* With the lock held: whether it is memory of a device, or pinned. */
+bool sftest_cuda_is_known(const void *address);
 
 /* With the lock held, as often closed as opened: memory of devices can be touched while it is open. */
 void sftest_cuda_open_memory(void);

@@ -11,17 +11,21 @@
 
 #include "tests/cuda/fake_internal.h"
 
-/* Memory of a device is a file, so that other processes can open it, with a page behind it that counts them. */
+#define PIECE_BYTES 512u /* to which devices' memory is aligned */
+
+/* Memory of a device is a file, so that other processes can open it. */
 typedef struct memory {
   struct memory *next;
   char *base;
   size_t length_bytes;
+  char *mapped; /* in pages; the real driver gives no whole ones either */
   size_t mapped_bytes;
   int device; /* -1: pinned; -2: the host's, registered */
   int fd;
   bool imported;
   uint64_t serial;
-  char *alias; /* registered: where devices see it */
+  char *alias;           /* registered: where devices see it */
+  CUipcMemHandle handle; /* imported: by which */
 } memory_t;
 
 /* What a handle holds. */
@@ -29,6 +33,7 @@ typedef struct ticket {
   int32_t pid;
   int32_t fd;
   uint64_t length_bytes;
+  uint64_t offset;
 } ticket_t;
 
 static memory_t *memories;
@@ -45,7 +50,7 @@ static void protect(void)
 {
   for (memory_t *memory = memories; memory != NULL; memory = memory->next)
     if (memory->device >= 0)
-      mprotect(memory->base, memory->mapped_bytes, protection());
+      mprotect(memory->mapped, memory->mapped_bytes, protection());
 }
 
 void sftest_cuda_open_memory(void)
@@ -68,18 +73,43 @@ static memory_t **find_memory(uintptr_t address)
   return link;
 }
 
+static bool is_within(const void *address, const char *base, size_t bytes)
+{
+  return base != NULL && (uintptr_t)address - (uintptr_t)base < bytes;
+}
+
+bool sftest_cuda_is_known(const void *address)
+{
+  return *find_memory((uintptr_t)address) != NULL;
+}
+
+bool sftest_cuda_can_touch(int device, const void *address)
+{
+  for (const memory_t *memory = memories; memory != NULL; memory = memory->next)
+    if (memory->device >= 0
+            ? is_within(address, memory->base, memory->length_bytes) && sftest_cuda_has_access(device, memory->device)
+            : is_within(address, memory->alias != NULL ? memory->alias : memory->base, memory->length_bytes))
+      return true;
+  return false;
+}
+
 static size_t page_bytes(void)
 {
   return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static void map_memory(memory_t *memory)
+static size_t round_up(size_t bytes)
 {
-  size_t page = page_bytes();
-  memory->mapped_bytes = (memory->length_bytes + page - 1) & ~(page - 1);
-  memory->base = mmap(NULL, memory->mapped_bytes, protection(), MAP_SHARED, memory->fd, 0);
-  if (memory->base == MAP_FAILED)
+  return (bytes + page_bytes() - 1) & ~(page_bytes() - 1);
+}
+
+static void map_memory(memory_t *memory, size_t offset)
+{
+  memory->mapped_bytes = round_up(offset + memory->length_bytes);
+  memory->mapped = mmap(NULL, memory->mapped_bytes, protection(), MAP_SHARED, memory->fd, 0);
+  if (memory->mapped == MAP_FAILED)
     abort();
+  memory->base = memory->mapped + offset;
 }
 
 /* Processes that have others' memory open hold a lock on its file, which goes when they die. */
@@ -121,13 +151,13 @@ static CUresult make_memory(int device, size_t bytes, void **base_p)
   memory_t *memory = add_memory(device, bytes);
   if (device < 0) {
     memory->mapped_bytes = bytes;
-    memory->base = aligned_alloc(page_bytes(), (bytes + page_bytes() - 1) & ~(page_bytes() - 1));
+    memory->base = aligned_alloc(page_bytes(), round_up(bytes));
   } else {
-    size_t page = page_bytes();
+    size_t offset = memory->serial % 4 * PIECE_BYTES;
     memory->fd = memfd_create("fake-cuda", MFD_CLOEXEC);
-    if (memory->fd < 0 || ftruncate(memory->fd, (off_t)((bytes + page - 1) & ~(page - 1))) != 0)
+    if (memory->fd < 0 || ftruncate(memory->fd, (off_t)round_up(offset + bytes)) != 0)
       abort();
-    map_memory(memory);
+    map_memory(memory, offset);
   }
   *base_p = memory->base;
   return CUDA_SUCCESS;
@@ -143,7 +173,7 @@ static CUresult free_memory(uintptr_t address, bool imported)
   if (memory->fd < 0) {
     free(memory->base);
   } else {
-    munmap(memory->base, memory->mapped_bytes);
+    munmap(memory->mapped, memory->mapped_bytes);
     close(memory->fd);
   }
   *link = memory->next;
@@ -168,11 +198,12 @@ int64_t sftest_cuda_live(void)
 CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
 {
   void *base = NULL;
-  if (sftest_cuda_current() == NULL)
-    return CUDA_ERROR_INVALID_CONTEXT;
+  CUresult result = sftest_cuda_enter();
+  if (result != CUDA_SUCCESS)
+    return result;
   pthread_mutex_lock(&sftest_cuda_lock);
-  CUresult result = sftest_cuda_is_to_fail("cuMemAlloc") ? CUDA_ERROR_OUT_OF_MEMORY
-                                                         : make_memory(sftest_cuda_current()->device, bytes, &base);
+  result = sftest_cuda_is_to_fail("cuMemAlloc") ? CUDA_ERROR_OUT_OF_MEMORY
+                                                : make_memory(sftest_cuda_current()->device, bytes, &base);
   pthread_mutex_unlock(&sftest_cuda_lock);
   if (result == CUDA_SUCCESS)
     *pointer = (CUdeviceptr)(uintptr_t)base;
@@ -180,32 +211,42 @@ CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
 }
 
 /* Waits for all that the device has been told, as the real one does. */
-CUresult cuMemFree(CUdeviceptr pointer)
+static CUresult finish_and_free(uintptr_t address)
 {
   pthread_mutex_lock(&sftest_cuda_lock);
   sftest_cuda_finish(true);
-  CUresult result = free_memory((uintptr_t)pointer, false);
+  CUresult result = free_memory(address, false);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
+CUresult cuMemFree(CUdeviceptr pointer)
+{
+  CUresult result = sftest_cuda_enter();
+  return result == CUDA_SUCCESS ? finish_and_free((uintptr_t)pointer) : result;
+}
+
 CUresult cuMemsetD8(CUdeviceptr pointer, unsigned char value, size_t bytes)
 {
+  CUresult result = sftest_cuda_enter();
+  if (result != CUDA_SUCCESS)
+    return result;
   pthread_mutex_lock(&sftest_cuda_lock);
   sftest_cuda_open_memory();
   memset((void *)(uintptr_t)pointer, value, bytes);
   sftest_cuda_close_memory();
-  CUresult result = sftest_cuda_sticky;
+  result = sftest_cuda_sticky;
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
 CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
 {
-  (void)flags;
+  CUresult result = sftest_cuda_enter();
+  if (result != CUDA_SUCCESS || (flags & CU_MEMHOSTALLOC_DEVICEMAP) == 0)
+    return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&sftest_cuda_lock);
-  CUresult result =
-      sftest_cuda_is_to_fail("cuMemHostAlloc") ? CUDA_ERROR_OUT_OF_MEMORY : make_memory(-1, bytes, pointer);
+  result = sftest_cuda_is_to_fail("cuMemHostAlloc") ? CUDA_ERROR_OUT_OF_MEMORY : make_memory(-1, bytes, pointer);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
@@ -219,8 +260,10 @@ CUresult cuMemFreeHost(void *pointer)
  * that processes share only: the pages are mapped a second time. */
 CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
 {
-  CUresult result = CUDA_SUCCESS;
+  CUresult result = sftest_cuda_enter();
   size_t page = page_bytes();
+  if (result != CUDA_SUCCESS)
+    return result;
   if ((uintptr_t)pointer % page != 0 || bytes == 0 || bytes % page != 0 || (flags & CU_MEMHOSTREGISTER_DEVICEMAP) == 0)
     return CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&sftest_cuda_lock);
@@ -243,11 +286,13 @@ CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
 
 CUresult cuMemHostUnregister(void *pointer)
 {
+  CUresult result = sftest_cuda_enter();
+  if (result != CUDA_SUCCESS)
+    return result;
   pthread_mutex_lock(&sftest_cuda_lock);
   sftest_cuda_finish(true);
   memory_t **link = find_memory((uintptr_t)pointer), *memory = *link;
-  CUresult result =
-      memory != NULL && memory->device == -2 && memory->base == pointer ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  result = memory != NULL && memory->device == -2 && memory->base == pointer ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   if (result == CUDA_SUCCESS) {
     munmap(memory->alias, memory->length_bytes);
     *link = memory->next;
@@ -259,9 +304,12 @@ CUresult cuMemHostUnregister(void *pointer)
 
 CUresult cuMemHostGetDevicePointer(CUdeviceptr *device_pointer, void *pointer, unsigned flags)
 {
+  CUresult result = sftest_cuda_enter();
+  if (result != CUDA_SUCCESS)
+    return result;
   pthread_mutex_lock(&sftest_cuda_lock);
   const memory_t *memory = *find_memory((uintptr_t)pointer);
-  CUresult result = flags == 0 && memory != NULL && memory->device < 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  result = flags == 0 && memory != NULL && memory->device < 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   if (result == CUDA_SUCCESS)
     *device_pointer =
         (CUdeviceptr)(uintptr_t)(memory->alias == NULL ? pointer
@@ -281,15 +329,17 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
 {
+  CUresult result = sftest_cuda_enter();
+  if (result != CUDA_SUCCESS)
+    return result;
   pthread_mutex_lock(&sftest_cuda_lock);
   const memory_t *memory = *find_memory((uintptr_t)pointer);
-  CUresult result = memory != NULL && memory->fd >= 0 && !memory->imported ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  if (sftest_cuda_current() == NULL)
-    result = CUDA_ERROR_INVALID_CONTEXT;
+  if (memory == NULL || memory->fd < 0 || memory->imported || (uintptr_t)memory->base != (uintptr_t)pointer)
+    result = CUDA_ERROR_INVALID_VALUE;
   if (sftest_cuda_is_to_fail("cuIpcGetMemHandle"))
     result = CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_SUCCESS) {
-    ticket_t ticket = {getpid(), memory->fd, memory->length_bytes};
+    ticket_t ticket = {getpid(), memory->fd, memory->length_bytes, (uint64_t)(memory->base - memory->mapped)};
     memset(handle, 0, sizeof *handle);
     memcpy(handle, &ticket, sizeof ticket);
   }
@@ -297,15 +347,25 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
   return result;
 }
 
-/* As a process can't open its own handles, nor one twice. */
+static bool is_open(const CUipcMemHandle *handle)
+{
+  const memory_t *memory = memories;
+  while (memory != NULL && (!memory->imported || memcmp(&memory->handle, handle, sizeof *handle) != 0))
+    memory = memory->next;
+  return memory != NULL;
+}
+
+/* A process can't open its own handles, nor one twice: some drivers count, others refuse. */
 CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned flags)
 {
   char path[64];
   ticket_t ticket;
-  (void)flags;
+  CUresult result = sftest_cuda_enter();
   memcpy(&ticket, &handle, sizeof ticket);
-  if (sftest_cuda_current() == NULL || ticket.pid == getpid())
-    return CUDA_ERROR_INVALID_CONTEXT;
+  if (result == CUDA_SUCCESS && ticket.pid == getpid())
+    result = CUDA_ERROR_INVALID_CONTEXT;
+  if (result != CUDA_SUCCESS || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+    return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
   if (sftest_cuda_is_to_fail("cuIpcOpenMemHandle"))
     return CUDA_ERROR_NOT_SUPPORTED;
   snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)ticket.pid, (int)ticket.fd);
@@ -313,10 +373,16 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigne
   if (fd < 0)
     return CUDA_ERROR_NOT_SUPPORTED;
   pthread_mutex_lock(&sftest_cuda_lock);
+  if (is_open(&handle)) {
+    pthread_mutex_unlock(&sftest_cuda_lock);
+    close(fd);
+    return CUDA_ERROR_ALREADY_MAPPED;
+  }
   memory_t *memory = add_memory(sftest_cuda_current()->device, ticket.length_bytes);
   memory->fd = fd;
   memory->imported = true;
-  map_memory(memory);
+  memory->handle = handle;
+  map_memory(memory, (size_t)ticket.offset);
   note_use(memory);
   *pointer = (CUdeviceptr)(uintptr_t)memory->base;
   pthread_mutex_unlock(&sftest_cuda_lock);
@@ -325,33 +391,14 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigne
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr pointer)
 {
+  CUresult result = sftest_cuda_enter();
+  if (result != CUDA_SUCCESS)
+    return result;
   pthread_mutex_lock(&sftest_cuda_lock);
-  CUresult result = free_memory((uintptr_t)pointer, true);
+  sftest_cuda_finish(true);
+  result = free_memory((uintptr_t)pointer, true);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
-}
-
-/* In the default stream. */
-static CUresult copy(void *to, const void *from, size_t bytes)
-{
-  pthread_mutex_lock(&sftest_cuda_lock);
-  sftest_cuda_finish(false);
-  sftest_cuda_open_memory();
-  memcpy(to, from, bytes);
-  sftest_cuda_close_memory();
-  CUresult result = sftest_cuda_sticky;
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  return result;
-}
-
-CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
-{
-  return copy((void *)(uintptr_t)to, from, bytes);
-}
-
-CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
-{
-  return copy(to, (const void *)(uintptr_t)from, bytes);
 }
 
 CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute *attributes, void **values, CUdeviceptr pointer)
@@ -376,25 +423,31 @@ CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute *attributes, voi
   return CUDA_SUCCESS;
 }
 
+/* Unlike cuPointerGetAttributes, which accepts memory that it knows nothing of. */
+static CUresult get_type(CUmemorytype *type, CUdeviceptr pointer)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  const memory_t *memory = *find_memory((uintptr_t)pointer);
+  if (memory != NULL)
+    *type = memory->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
 {
-  (void)pointer;
+  if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+    return get_type(data, pointer);
   if (attribute != CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE)
     abort();
   *(int *)data = 1;
   return CUDA_SUCCESS;
 }
 
-CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
-{
-  return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
-}
-
 /* ---- For tests --------------------------------------------------------------------------------------------------- */
 
 sftest_cuda_alloc_fn_t sftest_cuda_alloc;
 sftest_cuda_free_fn_t sftest_cuda_free;
-sftest_cuda_copy_fn_t sftest_cuda_copy;
 
 void *sftest_cuda_alloc(int device, size_t len_bytes)
 {
@@ -407,11 +460,6 @@ void *sftest_cuda_alloc(int device, size_t len_bytes)
 
 void sftest_cuda_free(void *address)
 {
-  if (address != NULL && cuMemFree((CUdeviceptr)(uintptr_t)address) != CUDA_SUCCESS)
+  if (address != NULL && finish_and_free((uintptr_t)address) != CUDA_SUCCESS)
     abort();
-}
-
-void sftest_cuda_copy(void *to, const void *from, size_t len_bytes)
-{
-  copy(to, from, len_bytes);
 }

@@ -6,8 +6,10 @@
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 sftest_cuda_alloc_fn_t sftest_cuda_alloc;
 sftest_cuda_free_fn_t sftest_cuda_free;
@@ -98,24 +100,72 @@ void *sftest_cuda_stream_create(int device)
   return stream;
 }
 
+static void enter_stream(void *stream)
+{
+  CUcontext context;
+  require(cuStreamGetCtx(stream, &context), "cuStreamGetCtx");
+  require(cuCtxPushCurrent(context), "cuCtxPushCurrent");
+}
+
+static void leave_stream(void)
+{
+  CUcontext context;
+  require(cuCtxPopCurrent(&context), "cuCtxPopCurrent");
+}
+
 void sftest_cuda_stream_destroy(void *stream)
 {
+  enter_stream(stream);
   require(cuStreamDestroy(stream), "cuStreamDestroy");
+  leave_stream();
 }
 
 void sftest_cuda_stream_finish(void *stream)
 {
+  enter_stream(stream);
   require(cuStreamSynchronize(stream), "cuStreamSynchronize");
+  leave_stream();
+}
+
+static bool is_on_device(const void *address)
+{
+  CUmemorytype type = 0;
+  CUresult result = cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)address);
+  return result == CUDA_SUCCESS && type == CU_MEMORYTYPE_DEVICE;
+}
+
+typedef struct copying {
+  void *to;
+  const void *from;
+  size_t len_bytes;
+} copying_t;
+
+static void copy_on_host(void *argument)
+{
+  copying_t *copying = argument;
+  memcpy(copying->to, copying->from, copying->len_bytes);
+  free(copying);
+}
+
+/* The driver does not promise that what is copied within the host takes its place in the stream. */
+static void copy_within_host(void *to, const void *from, size_t len_bytes, void *stream)
+{
+  copying_t *copying = malloc(sizeof *copying);
+  require(copying != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY, "malloc");
+  *copying = (copying_t){to, from, len_bytes};
+  require(cuLaunchHostFunc(stream, copy_on_host, copying), "cuLaunchHostFunc");
 }
 
 /* Memory of the host is pinned or not: either will do. */
 void sftest_cuda_stream_copy(void *to, const void *from, size_t len_bytes, void *stream)
 {
-  CUcontext context;
-  require(cuStreamGetCtx(stream, &context), "cuStreamGetCtx");
-  require(cuCtxPushCurrent(context), "cuCtxPushCurrent");
-  require(cuMemcpyAsync((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, len_bytes, stream), "cuMemcpyAsync");
-  require(cuCtxPopCurrent(&context), "cuCtxPopCurrent");
+  enter_stream(stream);
+  if (is_on_device(to) || is_on_device(from))
+    require(cuMemcpyAsync((CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, len_bytes, stream),
+            "cuMemcpyAsync");
+  else
+    copy_within_host(to, from, len_bytes, stream);
+  leave_stream();
 }
 
 int64_t sftest_cuda_live(void)

@@ -1,11 +1,12 @@
 #!/bin/bash
 # sfperf --memory device on the stand-in for the driver, and that no figure of the stand-in's gets into the documents.
+# Some tests by the calls with which make check-gpu runs them on a real driver (make check-gpu-dry runs all).
 # Needs BUILD, the build directory.
 set -eu
 BUILD=$(realpath "${BUILD:?the build directory}")
 export BUILD
 [ -z "${SANITIZE-}" ] || { echo "skipped: the sanitizers' reports about MPI itself would drown ours"; exit 77; }
-for file in sfd sfrun sfctl sfperf libsf_cuda.so tests/cuda/libcuda.so.1; do
+for file in sfd sfrun sfctl sfperf libsf_cuda.so tests/cuda/libcuda.so.1 tests/cuda/libsftest_cuda.so; do
   [ -e "$BUILD/$file" ] || { echo "skipped: $BUILD/$file is not built"; exit 77; }
 done
 [ "${SFTEST_CUDA-}" != real ] || { echo "skipped: on a real driver make check-gpu measures"; exit 77; }
@@ -37,3 +38,8 @@ grep -q 'sf_device .*sf_stream .*host_copy .*device_copy' "$work/out" || fail "c
 "$BUILD/sfrun" -n 2 -- "$BUILD/sfperf" exchange --memory device --random 500 --reps 1 --sample-ms 1 >"$work/out" 2>&1 ||
   fail "exchange"
 grep -q 'random-500  *reduce' "$work/out" || fail "exchange prints no result"
+for name in test_device_registered test_streams_gather; do
+  SFTEST_CUDA=real "$BUILD/tests/system/$name" >"$work/out" 2>&1 || fail "$name by the calls for a real driver"
+  grep -q skipped "$work/out" && fail "$name was skipped"
+done
+exit 0

@@ -103,7 +103,8 @@ static void *upload(cg_t *cg, const void *values, size_t bytes)
   CUdeviceptr address;
   sf_region_t *region;
   cu(cuMemAlloc(&address, bytes), "cuMemAlloc");
-  cu(cuMemcpyHtoD(address, values, bytes), "cuMemcpyHtoD");
+  cu(cuMemcpyHtoD(address, values, bytes), "cuMemcpyHtoD"); /* which may return before the stream can see it */
+  cu(cuCtxSynchronize(), "cuCtxSynchronize");
   sf(sf_register(cg->context, (void *)(uintptr_t)address, bytes, SF_MEMORY_CUDA, &region), "sf_register");
   return (void *)(uintptr_t)address;
 }

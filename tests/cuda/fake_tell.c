@@ -1,0 +1,203 @@
+/* Kernels, functions of the host, memory operations and events of the stand-in for the CUDA driver: see fake_driver.h.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cuda/fake_driver.h"
+#include "tests/cuda/fake_work.h"
+
+static int64_t nlaunched;
+
+/* ---- Work -------------------------------------------------------------------------------------------------------- */
+
+/* Whether the kernel's arguments are what its device can touch. */
+static bool can_run(const sftest_work_t *work, int device)
+{
+  bool good = true;
+  if (work->kernel.scatter != NULL) {
+    const sfshm_cuda_scatter_t *args = &work->scatter;
+    const void *const addresses[] = {args->from,  args->to,   args->from_pattern.index, args->to_pattern.index,
+                                     args->order, args->begin};
+    for (size_t i = 0; i < sizeof addresses / sizeof addresses[0] && good; i++)
+      good = addresses[i] == NULL || sftest_cuda_can_touch(device, addresses[i]);
+  } else if (work->kernel.gather != NULL) {
+    good = sftest_cuda_can_touch(device, work->gather.from) && sftest_cuda_can_touch(device, work->gather.to);
+  }
+  return good;
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ, unsigned blockDimX,
+                        unsigned blockDimY, unsigned blockDimZ, unsigned sharedMemBytes, CUstream stream,
+                        void **kernelParams, void **extra)
+{
+  sftest_work_t *work = sftest_make_work(KERNEL);
+  (void)sharedMemBytes;
+  pthread_mutex_lock(&sftest_cuda_lock);
+  if (sftest_cuda_is_to_fail("cuLaunchKernel"))
+    sftest_cuda_sticky = CUDA_ERROR_LAUNCH_FAILED;
+  CUresult result = sftest_check_stream(stream);
+  if (result == CUDA_SUCCESS && f->context != sftest_cuda_current())
+    result = CUDA_ERROR_INVALID_HANDLE;
+  else if (gridDimX == 0 || gridDimY * gridDimZ != 1 || blockDimX == 0 || blockDimX > 1024 ||
+           blockDimY * blockDimZ != 1 || extra != NULL)
+    result = CUDA_ERROR_INVALID_VALUE;
+  work->kernel = f->kernel;
+  if (f->kernel.scatter != NULL)
+    memcpy(&work->scatter, kernelParams[0], sizeof work->scatter);
+  else if (f->kernel.cg != NULL)
+    memcpy(&work->cg, kernelParams[0], sizeof work->cg);
+  else
+    memcpy(&work->gather, kernelParams[0], sizeof work->gather);
+  if (result == CUDA_SUCCESS && !can_run(work, sftest_cuda_current()->device))
+    sftest_cuda_sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
+  nlaunched += result == CUDA_SUCCESS && sftest_cuda_sticky == CUDA_SUCCESS;
+  return sftest_tell_if(result, stream, work);
+}
+
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *argument)
+{
+  sftest_work_t *work = sftest_make_work(CALL);
+  work->call = function;
+  work->argument = argument;
+  pthread_mutex_lock(&sftest_cuda_lock);
+  return sftest_tell_if(CUDA_SUCCESS, stream, work);
+}
+
+/* Memory operations; off if the environment says so, as on devices that lack them. */
+static CUresult operate(sftest_kind_t kind, CUstream stream, CUdeviceptr address, uint32_t value)
+{
+  const char *wanted = getenv("SFTEST_CUDA_MEMOPS");
+  sftest_work_t *work = sftest_make_work(kind);
+  CUresult result = wanted != NULL && strcmp(wanted, "off") == 0 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+  if (address % sizeof(uint32_t) != 0)
+    result = CUDA_ERROR_INVALID_VALUE;
+  work->word = (_Atomic uint32_t *)(uintptr_t)address;
+  work->value = value;
+  pthread_mutex_lock(&sftest_cuda_lock);
+  if (result == CUDA_SUCCESS &&
+      (sftest_cuda_current() == NULL || !sftest_cuda_can_touch(sftest_cuda_current()->device, work->word)))
+    result = CUDA_ERROR_INVALID_VALUE;
+  return sftest_tell_if(result, stream, work);
+}
+
+CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
+{
+  return flags == CU_STREAM_WRITE_VALUE_DEFAULT ? operate(WRITE, stream, address, value) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
+{
+  return flags == CU_STREAM_WAIT_VALUE_GEQ ? operate(WAIT, stream, address, value) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
+
+CUresult cuEventCreate(CUevent *event, unsigned flags)
+{
+  CUresult result = sftest_cuda_enter();
+  if (result != CUDA_SUCCESS)
+    return result;
+  *event = calloc(1, sizeof **event);
+  sftest_cuda_require(*event != NULL);
+  (*event)->context = sftest_cuda_current();
+  (*event)->timed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  CUresult result = sftest_check_stream(stream);
+  if (result == CUDA_SUCCESS && event->context != sftest_find_stream(stream)->context)
+    result = CUDA_ERROR_INVALID_HANDLE;
+  if (result == CUDA_SUCCESS) {
+    sftest_work_t *work = sftest_make_work(MARK);
+    sftest_mark_t *mark = calloc(1, sizeof *mark);
+    sftest_cuda_require(mark != NULL);
+    work->mark = mark;
+    mark->holders = 2;
+    sftest_mark_drop(event->mark);
+    event->mark = mark;
+    sftest_tell(sftest_find_stream(stream), work);
+    result = sftest_cuda_sticky;
+  }
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return result;
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
+{
+  (void)flags;
+  pthread_mutex_lock(&sftest_cuda_lock);
+  CUresult result = sftest_check_stream(stream);
+  if (result == CUDA_SUCCESS && event->mark != NULL) {
+    sftest_work_t *work = sftest_make_work(AWAIT);
+    work->mark = event->mark;
+    work->mark->holders++;
+    sftest_tell(sftest_find_stream(stream), work);
+  }
+  if (result == CUDA_SUCCESS)
+    result = sftest_cuda_sticky;
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return result;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  CUresult result = sftest_cuda_sticky;
+  if (result == CUDA_SUCCESS && event->mark != NULL && !event->mark->done)
+    result = CUDA_ERROR_NOT_READY;
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return result;
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  CUresult result = sftest_cuda_sticky;
+  if (result == CUDA_SUCCESS && (start->mark == NULL || end->mark == NULL || !start->timed || !end->timed))
+    result = CUDA_ERROR_INVALID_HANDLE;
+  else if (result == CUDA_SUCCESS && (!start->mark->done || !end->mark->done))
+    result = CUDA_ERROR_NOT_READY;
+  if (result == CUDA_SUCCESS)
+    *ms = (float)(end->mark->done_ms - start->mark->done_ms);
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return result;
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  sftest_mark_t *mark = event->mark;
+  if (mark != NULL) {
+    mark->holders++;
+    while (!mark->done)
+      pthread_cond_wait(&sftest_cuda_progress, &sftest_cuda_lock);
+    sftest_mark_drop(mark);
+  }
+  CUresult result = sftest_cuda_sticky;
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return result;
+}
+
+CUresult cuEventDestroy(CUevent event)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  sftest_mark_drop(event->mark);
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  free(event);
+  return CUDA_SUCCESS;
+}
+
+/* ---- For tests --------------------------------------------------------------------------------------------------- */
+
+sftest_cuda_launched_fn_t sftest_cuda_launched;
+
+int64_t sftest_cuda_launched(void)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  int64_t n = nlaunched;
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return n;
+}

@@ -1,0 +1,80 @@
+/* What streams of the stand-in for the CUDA driver are told: see fake_driver.h. With the lock held, but for what is
+ * said.
+ */
+#ifndef SFTEST_CUDA_FAKE_WORK_H
+#define SFTEST_CUDA_FAKE_WORK_H
+
+#include <stdatomic.h>
+
+#include "tests/cuda/fake_internal.h"
+
+/* A place in a stream, for whoever waits for it: an event, or other streams. */
+typedef struct mark {
+  int holders;
+  bool done;
+  double done_ms;
+} sftest_mark_t;
+
+typedef enum kind { KERNEL, CALL, COPY, WRITE, WAIT, MARK, AWAIT } sftest_kind_t;
+
+/* Work that a stream has been told to do. */
+typedef struct work {
+  struct work *next;
+  sftest_kind_t kind;
+  sftest_kernel_t kernel;
+  union {
+    sfshm_cuda_scatter_t scatter;
+    sfshm_cuda_gathers_t gather;
+    cg_args_t cg;
+  };
+  CUhostFn call;
+  void *argument;
+  _Atomic uint32_t *word;
+  uint32_t value;
+  sftest_mark_t *mark;
+  void *to;
+  const void *from;
+  void *staged; /* what the host's memory held when it was told; else NULL */
+  size_t bytes;
+} sftest_work_t;
+
+struct CUstream_st {
+  CUstream next;
+  CUcontext context;
+  bool blocking; /* the default stream waits for it */
+  bool stopping;
+  pthread_t thread;
+  pthread_cond_t news;
+  sftest_work_t *first;
+  sftest_work_t **last;
+  uint64_t told;
+  uint64_t done;
+};
+
+struct CUevent_st {
+  CUcontext context;
+  sftest_mark_t *mark; /* NULL: never recorded */
+  bool timed;
+};
+
+extern pthread_cond_t sftest_cuda_progress; /* some stream has done something */
+
+/* Ends the process unless it is true. */
+void sftest_cuda_require(bool condition);
+
+void sftest_mark_drop(sftest_mark_t *mark);
+
+/* What the application calls a stream; a default one is that of the current context. */
+CUstream sftest_find_stream(CUstream stream);
+
+/* What a call meets that gives a stream work, or waits for it. */
+CUresult sftest_check_stream(CUstream stream);
+
+/* Without the lock. */
+sftest_work_t *sftest_make_work(sftest_kind_t kind);
+void sftest_tell(CUstream stream, sftest_work_t *work);
+
+/* Hands the work over, or drops it if its result is a failure; releases the lock. */
+CUresult sftest_tell_if(CUresult result, CUstream stream, sftest_work_t *work);
+
+#endif
