@@ -11,8 +11,7 @@
 #include "daemon/assembly.h"
 #include "daemon/calls.h"
 #include "daemon/early.h"
-#include "daemon/fabric/plugin.h"
-#include "daemon/fabric/tcp.h"
+#include "daemon/fabric/choose.h"
 #include "daemon/home.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
@@ -378,59 +377,13 @@ err_free:
   return status;
 }
 
-/* How peers prove that they belong: by the key file, or by MUNGE. */
-static sf_status_t choose_proof(const sfd_options_t *options, sfd_tcp_options_t *tcp)
-{
-  const char *choice = options->peer_auth;
-  bool key = options->peer_key[0] != '\0', munge = strcmp(choice, "munge") == 0;
-  if (choice[0] != '\0' && strcmp(choice, "key") != 0 && !munge)
-    return sfshm_error(SF_ERR_ARG, "option peer-auth: key or munge expected, \"%.64s\" found", choice);
-  if (munge && key)
-    return sfshm_error(SF_ERR_ARG, "option peer-key is given, but option peer-auth says munge");
-  if (choice[0] != '\0' && !munge && !key)
-    return sfshm_error(SF_ERR_ARG, "option peer-auth says key: option peer-key must be given");
-  if (key) {
-    tcp->key_file = options->peer_key;
-    return SF_OK;
-  }
-  sf_status_t status = sfd_plugin_munge(options->plugin_dir, &tcp->munge);
-  if (status != SF_OK && !munge)
-    return sfshm_error(SF_ERR_ARG, "the tcp fabric needs option peer-key, or MUNGE: %s", sfshm_error_detail());
-  return status;
-}
-
-static sf_status_t make_tcp(sfd_server_t *server, sfd_fabric_t **fabric_p)
-{
-  const sfd_options_t *options = server->options;
-  sfd_tcp_options_t tcp = {
-      .peers = options->peers,
-      .node = (int32_t)options->node,
-      .munge_socket = options->munge_socket,
-      .bind = options->bind[0] != '\0' ? options->bind : NULL,
-      .listen_fd = (int)options->fabric_fd,
-      .connect_timeout_ms = options->connect_timeout_ms,
-  };
-  sf_status_t status = choose_proof(options, &tcp);
-  return status == SF_OK ? sfd_tcp_create(server->loop, &tcp, fabric_p) : status;
-}
-
-static sf_status_t make_fabric(sfd_server_t *server, sfd_fabric_t **fabric_p)
-{
-  const sfd_options_t *options = server->options;
-  if (strcmp(options->fabric, "mpi") == 0)
-    return sfd_plugin_mpi_fabric(options->plugin_dir, server->loop, NULL, NULL, fabric_p);
-  if (strcmp(options->fabric, "tcp") != 0)
-    return sfshm_error(SF_ERR_ARG, "option fabric: none, tcp or mpi expected, \"%.64s\" found", options->fabric);
-  return make_tcp(server, fabric_p);
-}
-
 sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p)
 {
   sfd_fabric_t *fabric;
   *network_p = NULL;
   if (strcmp(server->options->fabric, "none") == 0)
     return SF_OK;
-  sf_status_t status = make_fabric(server, &fabric);
+  sf_status_t status = sfd_fabric_choose(server->options, server->loop, &fabric);
   if (status != SF_OK)
     return status;
   return sfd_network_create_over(server, fabric, network_p);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/fabric/tcp_internal.h"
+#include "daemon/fabric/tcp_user.h"
 #include "shm/error.h"
 
 static sfd_tcp_t *tcp_of(sfd_fabric_t *fabric)
@@ -239,28 +240,31 @@ static sf_status_t make_handles(sfd_tcp_t *tcp)
 /* What peers are to prove. */
 static sf_status_t prepare_proof(sfd_tcp_t *tcp, const sfd_tcp_options_t *options)
 {
-  if (options->munge == NULL)
+  if (options->key_file != NULL)
     return sfd_tcp_key_read(options->key_file, &tcp->key);
   tcp->munge = options->munge;
+  tcp->by_user = options->munge == NULL;
   tcp->munge_socket = options->munge_socket != NULL ? options->munge_socket : "";
-  return sfd_tcp_ticket_try(tcp);
+  return tcp->by_user ? sfd_tcp_auth_begin() : sfd_tcp_ticket_try(tcp->munge, tcp->munge_socket);
 }
 
 sf_status_t sfd_tcp_create(uv_loop_t *loop, const sfd_tcp_options_t *options, sfd_fabric_t **fabric_p)
 {
   sfd_tcp_t *tcp = NULL;
-  if (options->key_file == NULL && options->munge == NULL)
-    return sfshm_error(SF_ERR_ARG,
-                       "the tcp fabric needs a key file, or MUNGE: without it any user could pose as a daemon");
   sf_status_t status = allocate(loop, options, &tcp);
   if (status != SF_OK)
     return status;
   status = prepare_proof(tcp, options);
   if (status == SF_OK)
-    status = sfd_tcp_listen(options->bind, &tcp->list.peers[tcp->fabric.node], options->listen_fd, &tcp->listen_fd);
+    status = sfd_tcp_bind(options->bind, &tcp->list.peers[tcp->fabric.node], options->listen_fd, &tcp->listen_fd);
   if (status != SF_OK)
     goto err_free;
-  status = make_handles(tcp);
+  if (tcp->by_user)
+    status = sfd_tcp_user_check_bound(tcp->listen_fd);
+  if (status == SF_OK)
+    status = sfd_tcp_listen(tcp->listen_fd);
+  if (status == SF_OK)
+    status = make_handles(tcp);
   if (status != SF_OK)
     goto err_close;
   sfd_tcp_accept_start(tcp);

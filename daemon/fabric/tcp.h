@@ -1,9 +1,8 @@
 /* The fabric of daemons that know each other from a list: one TCP connection between every two that talk.
  *
  * Peers must prove that they belong to the cluster before anything else is listened to (tcp_auth.h): all know one key,
- * from a file, or MUNGE knows them (tcp_ticket.h). One of both is always required, on loopback too: who connects there
- * may be any user, and the kernel tells reliably who it is only for Unix sockets. sfrun makes a private one for the
- * daemons that it starts.
+ * from a file, or MUNGE knows them (tcp_ticket.h). Without both the fabric listens on loopback only, and peers are
+ * daemons of the same user there (tcp_user.h). sfrun makes a private key for the daemons that it starts.
  *
  * A connection is made when one of the two asks for it. If both do, one remains (tcp_peer.c). A daemon that does not
  * answer yet is tried again for a while, because daemons start at different times.
@@ -29,7 +28,7 @@ typedef struct sfd_tcp_options {
   int32_t node;         /* this daemon's number; -1: the one peer that is this host */
   const char *key_file; /* see sfd_tcp_key_read; unless there is: */
 
-  const sfd_munge_t *munge; /* stays; or NULL */
+  const sfd_munge_t *munge; /* stays; or NULL: peers are daemons of this user on loopback */
   const char *munge_socket; /* NULL or "": where libmunge looks for it; outlives the fabric */
 
   /* Where to listen, if not where the list says that this node is. There, an address means just that one, a name other

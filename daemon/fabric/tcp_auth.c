@@ -53,10 +53,16 @@ static sf_status_t read_bytes(const char *path, int fd, uint8_t *bytes, size_t *
   return SF_OK;
 }
 
+sf_status_t sfd_tcp_auth_begin(void)
+{
+  return sodium_init() < 0 ? sfshm_error(SF_ERR_SYS, "libsodium has no source of random numbers") : SF_OK;
+}
+
 sf_status_t sfd_tcp_key_read(const char *path, sfd_tcp_key_t *key_p)
 {
-  if (sodium_init() < 0)
-    return sfshm_error(SF_ERR_SYS, "libsodium has no source of random numbers");
+  sf_status_t begun = sfd_tcp_auth_begin();
+  if (begun != SF_OK)
+    return begun;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (fd < 0)
     return sfshm_error_errno(errno == EACCES ? SF_ERR_PERM : SF_ERR_SYS, "cannot open the key file %s", path);

@@ -13,7 +13,7 @@
  * protected: who can change packets on the wire is trusted. Integers are little-endian.
  *
  * The key is that of a file, or a random one for this connection alone, which a credential of MUNGE carries, the ticket
- * (tcp_ticket.h). */
+ * (tcp_ticket.h). Daemons that have neither use 0 and look whose connection it is (tcp_user.h). */
 #ifndef SFD_TCP_AUTH_H
 #define SFD_TCP_AUTH_H
 
@@ -38,7 +38,7 @@ typedef struct sfd_tcp_hello {
   uint32_t from; /* node */
   uint32_t to;
   uint32_t nnodes;
-  uint32_t ticket_bytes; /* that follow; 0: the key is that of a file */
+  uint32_t ticket_bytes; /* that follow; 0: there is none */
   uint8_t nonce[32];
 } sfd_tcp_hello_t;
 
@@ -74,6 +74,9 @@ typedef enum sfd_tcp_refusal {
   SFD_TCP_OLD_TICKET,   /* it has been used */
   SFD_TCP_OTHER_USER,   /* it runs as another user */
 } sfd_tcp_refusal_t;
+
+/* To be called before anything else here, except sfd_tcp_key_read. SF_ERR_SYS: no random numbers. */
+sf_status_t sfd_tcp_auth_begin(void) __attribute__((warn_unused_result));
 
 /* Makes the key from the bytes of a file, at best random ones: a regular file of 32 to 4096 bytes that belongs to this
  * user or to root, that nobody else may write, and nobody else read; but a group may read one of root's.

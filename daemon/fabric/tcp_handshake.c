@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 
 #include "daemon/fabric/tcp_internal.h"
+#include "daemon/fabric/tcp_user.h"
 #include "daemon/log.h"
+#include "shm/error.h"
 
 /* Strangers are nobody's business; for a peer that this side connects to somebody waits. */
 static void fail(sfd_tcp_conn_t *conn, sfd_tcp_hope_t hope, sf_status_t status, const char *reason)
@@ -33,6 +35,12 @@ static void fail_errno(sfd_tcp_conn_t *conn, int error)
 static bool say(sfd_tcp_conn_t *conn, const void *message, size_t size)
 {
   return send(conn->fd, message, size, MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+/* Whether the other end may be a peer as far as its user tells. It has said something. */
+static sf_status_t check_user(const sfd_tcp_conn_t *conn)
+{
+  return conn->tcp->by_user ? sfd_tcp_user_check_peer(conn->fd) : SF_OK;
 }
 
 /* ---- Connecting ---- */
@@ -145,6 +153,7 @@ static void challenged(sfd_tcp_conn_t *conn)
 {
   const sfd_tcp_challenge_t *challenge = &conn->input.challenge;
   sfd_tcp_proof_t proof;
+  char reason[SFD_TCP_DETAIL_SIZE];
   if (le32toh(challenge->magic) != SFD_TCP_MAGIC) {
     fail(conn, SFD_TCP_HOPELESS, SF_ERR_PROTO, "is no sfd: it does not answer as one");
     return;
@@ -156,7 +165,13 @@ static void challenged(sfd_tcp_conn_t *conn)
   if (!sfd_tcp_challenge_is_true(challenge, &conn->key, &conn->hello)) {
     fail(conn, SFD_TCP_HOPELESS, SF_ERR_PERM,
          conn->tcp->munge != NULL ? "answers without having read this node's MUNGE credential"
-                                  : "has another key than this node: the key files differ");
+                                  : "has another key than this node: the key files differ, or one has none");
+    return;
+  }
+  sf_status_t status = check_user(conn);
+  if (status != SF_OK) {
+    snprintf(reason, sizeof reason, "%s", sfshm_error_detail());
+    fail(conn, SFD_TCP_HOPELESS, status, reason);
     return;
   }
   sfd_tcp_proof_make(&proof, &conn->key, &conn->hello, challenge);
@@ -225,6 +240,10 @@ static void greeted(sfd_tcp_conn_t *conn)
   sfd_tcp_refusal_t refusal = sfd_tcp_hello_check(&conn->hello, tcp->fabric.node, tcp->fabric.nnodes, &conn->node);
   if (refusal == SFD_TCP_WELCOME && (conn->hello.ticket_bytes != 0) != (tcp->munge != NULL))
     refusal = SFD_TCP_OTHER_PROOF;
+  if (refusal == SFD_TCP_WELCOME && check_user(conn) != SF_OK) {
+    sfd_log(SFD_LOG_MAIN, SFD_DEBUG, "tcp: who says to be node %d %s", conn->node, sfshm_error_detail());
+    refusal = SFD_TCP_OTHER_USER;
+  }
   if (refusal == SFD_TCP_WELCOME && tcp->munge != NULL)
     refusal = expect_ticket(conn);
   else

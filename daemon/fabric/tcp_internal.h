@@ -6,6 +6,7 @@
  *   tcp_conn.c       one TCP connection, whatever it is used for
  *   tcp_handshake.c  from connecting or being connected to until both have shown the key
  *   tcp_ticket.c     keys that MUNGE carries
+ *   tcp_user.c       peers of the same user on loopback, without a key
  *   tcp_peer.c       which of the connections with a peer becomes the stream
  *   tcp_stream.c     the stream
  *   tcp_watch.c      links that became silent while something was being sent
@@ -116,8 +117,9 @@ struct sfd_tcp {
   sfd_fabric_t fabric; /* first */
   uv_loop_t *loop;
   sfd_peer_list_t list;
-  sfd_tcp_key_t key;        /* unless it is MUNGE by which peers prove that they belong: */
+  sfd_tcp_key_t key;        /* unless it is MUNGE by which peers prove that they belong, or their user: */
   const sfd_munge_t *munge; /* NULL: it is not */
+  bool by_user;             /* the key is 0 */
   const char *munge_socket; /* the user's */
   sfd_tcp_tickets_t tickets;
   uint64_t connect_timeout_ms;
@@ -152,9 +154,10 @@ void sfd_tcp_describe(const sfd_tcp_t *tcp, int32_t node, char text[SFD_TCP_NODE
 
 /* ---- tcp_listen.c ---- */
 
-/* The socket that the options ask for; listening. */
-sf_status_t sfd_tcp_listen(const char *bind_to, const sfd_peer_address_t *own, int given_fd, int *fd_p)
+/* The socket that the options ask for, bound. */
+sf_status_t sfd_tcp_bind(const char *bind_to, const sfd_peer_address_t *own, int given_fd, int *fd_p)
     __attribute__((warn_unused_result));
+sf_status_t sfd_tcp_listen(int fd) __attribute__((warn_unused_result));
 
 /* The port that a socket is bound to. SF_ERR_ARG: it is no such TCP socket. */
 sf_status_t sfd_tcp_port(int fd, uint16_t *port_p) __attribute__((warn_unused_result));

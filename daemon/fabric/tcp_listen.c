@@ -39,14 +39,6 @@ sf_status_t sfd_tcp_port(int fd, uint16_t *port_p)
   return SF_OK;
 }
 
-/* The socket is the caller's also when it fails. */
-static sf_status_t begin_listening(int fd, const char *name)
-{
-  if (listen(fd, SOMAXCONN) != 0)
-    return sfshm_error_errno(errno == EADDRINUSE ? SF_ERR_EXISTS : SF_ERR_SYS, "cannot listen at %s", name);
-  return SF_OK;
-}
-
 static sf_status_t bind_socket(int fd, const struct addrinfo *address, const char *name)
 {
   const int on = 1, off = 0;
@@ -54,7 +46,7 @@ static sf_status_t bind_socket(int fd, const struct addrinfo *address, const cha
   if (address->ai_family == AF_INET6)
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   if (bind(fd, address->ai_addr, address->ai_addrlen) == 0)
-    return begin_listening(fd, name);
+    return SF_OK;
   return sfshm_error_errno(errno == EADDRINUSE ? SF_ERR_EXISTS
                            : errno == EACCES   ? SF_ERR_PERM
                                                : SF_ERR_SYS,
@@ -74,7 +66,7 @@ static sf_status_t open_socket(const struct addrinfo *address, const char *name,
   return status;
 }
 
-static sf_status_t listen_numeric(const char *host, uint16_t port, int *fd_p)
+static sf_status_t bind_numeric(const char *host, uint16_t port, int *fd_p)
 {
   const sfd_peer_address_t address = {.host = (char *)host, .port = port};
   char name[SFD_PEER_TEXT_SIZE];
@@ -96,19 +88,19 @@ static bool is_numeric(const sfd_peer_address_t *address)
   return true;
 }
 
-static sf_status_t listen_at(const sfd_peer_address_t *address, int *fd_p)
+static sf_status_t bind_at(const sfd_peer_address_t *address, int *fd_p)
 {
   if (is_numeric(address))
-    return listen_numeric(address->host, address->port, fd_p);
+    return bind_numeric(address->host, address->port, fd_p);
   if (strcasecmp(address->host, "localhost") == 0)
-    return listen_numeric("127.0.0.1", address->port, fd_p);
-  sf_status_t status = listen_numeric("::", address->port, fd_p);
+    return bind_numeric("127.0.0.1", address->port, fd_p);
+  sf_status_t status = bind_numeric("::", address->port, fd_p);
   if (status == SF_ERR_SYS) /* no IPv6 here */
-    status = listen_numeric("0.0.0.0", address->port, fd_p);
+    status = bind_numeric("0.0.0.0", address->port, fd_p);
   return status;
 }
 
-static sf_status_t listen_given(int fd)
+static sf_status_t prepare_given(int fd)
 {
   uint16_t port = 0;
   sf_status_t status = sfd_tcp_port(fd, &port);
@@ -116,24 +108,31 @@ static sf_status_t listen_given(int fd)
     return status;
   if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
     return sfshm_error_errno(SF_ERR_SYS, "cannot change descriptor %d", fd);
-  return begin_listening(fd, "the given socket");
+  return SF_OK;
 }
 
-sf_status_t sfd_tcp_listen(const char *bind_to, const sfd_peer_address_t *own, int given_fd, int *fd_p)
+sf_status_t sfd_tcp_bind(const char *bind_to, const sfd_peer_address_t *own, int given_fd, int *fd_p)
 {
   if (given_fd >= 0) {
     *fd_p = given_fd;
-    return listen_given(given_fd);
+    return prepare_given(given_fd);
   }
   if (bind_to == NULL)
-    return listen_at(own, fd_p);
+    return bind_at(own, fd_p);
   sfd_peer_address_t address;
   sf_status_t status = sfd_peer_address_parse(bind_to, &address);
   if (status != SF_OK)
     return status;
-  status = listen_at(&address, fd_p);
+  status = bind_at(&address, fd_p);
   free(address.host);
   return status;
+}
+
+sf_status_t sfd_tcp_listen(int fd)
+{
+  if (listen(fd, SOMAXCONN) != 0)
+    return sfshm_error_errno(errno == EADDRINUSE ? SF_ERR_EXISTS : SF_ERR_SYS, "cannot listen for other daemons");
+  return SF_OK;
 }
 
 /* ---- Who connects ---- */

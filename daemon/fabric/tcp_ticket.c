@@ -12,12 +12,12 @@
 #define PURPOSE "sfd tcp ticket 1" /* without its zero byte */
 
 /* NULL: no memory. */
-static sfd_tcp_ticket_t *new_ticket(const sfd_tcp_t *tcp)
+static sfd_tcp_ticket_t *new_ticket(const char *munge_socket)
 {
   sfd_tcp_ticket_t *ticket = calloc(1, sizeof *ticket);
   if (ticket != NULL)
     ticket->letter = (sfd_munge_letter_t){
-        .socket = tcp->munge_socket,
+        .socket = munge_socket,
         .uid = geteuid(),
         .contents = &ticket->contents,
         .nbytes = sizeof ticket->contents,
@@ -33,15 +33,13 @@ static void free_ticket(sfd_tcp_ticket_t *ticket)
   free(ticket);
 }
 
-sf_status_t sfd_tcp_ticket_try(const sfd_tcp_t *tcp)
+sf_status_t sfd_tcp_ticket_try(const sfd_munge_t *munge, const char *munge_socket)
 {
-  sfd_tcp_ticket_t *ticket = new_ticket(tcp);
+  sfd_tcp_ticket_t *ticket = new_ticket(munge_socket);
   if (ticket == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a credential");
-  sf_status_t status = SF_OK;
-  if (sodium_init() < 0)
-    status = sfshm_error(SF_ERR_SYS, "libsodium has no source of random numbers");
-  else if (tcp->munge->seal(&ticket->letter) != SFD_MUNGE_OK)
+  sf_status_t status = sfd_tcp_auth_begin();
+  if (status == SF_OK && munge->seal(&ticket->letter) != SFD_MUNGE_OK)
     status = sfshm_error(SF_ERR_SYS, "cannot have a credential made by MUNGE: %s", ticket->letter.detail);
   free_ticket(ticket);
   return status;
@@ -49,7 +47,7 @@ sf_status_t sfd_tcp_ticket_try(const sfd_tcp_t *tcp)
 
 bool sfd_tcp_ticket_create(sfd_tcp_conn_t *conn)
 {
-  conn->ticket = new_ticket(conn->tcp);
+  conn->ticket = new_ticket(conn->tcp->munge_socket);
   if (conn->ticket != NULL)
     conn->ticket->conn = conn;
   return conn->ticket != NULL;

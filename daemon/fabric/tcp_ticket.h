@@ -48,7 +48,7 @@ typedef struct sfd_tcp_tickets {
 } sfd_tcp_tickets_t;
 
 /* Whether munged is there, asked now: may block. SF_ERR_SYS: it is not. */
-sf_status_t sfd_tcp_ticket_try(const struct sfd_tcp *tcp) __attribute__((warn_unused_result));
+sf_status_t sfd_tcp_ticket_try(const sfd_munge_t *munge, const char *munge_socket) __attribute__((warn_unused_result));
 
 /* A ticket for the connection, not made or read yet; conn->ticket. False: no memory. */
 bool sfd_tcp_ticket_create(struct sfd_tcp_conn *conn);

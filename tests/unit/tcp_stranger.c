@@ -24,6 +24,13 @@ static bool is_answered(void)
   return poll(&poll_fd, 1, 0) > 0;
 }
 
+void sftest_tcp_greet(int fd, sfd_tcp_hello_t *hello, sfd_tcp_challenge_t *challenge)
+{
+  sfd_tcp_hello_make(hello, 1, 0, 2);
+  sftest_tcp_say(fd, hello, sizeof *hello);
+  sftest_tcp_hear(fd, challenge, sizeof *challenge);
+}
+
 void sftest_tcp_expect_thrown_out(int fd, double limit_s)
 {
   the_stranger = fd;

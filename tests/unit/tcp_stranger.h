@@ -4,11 +4,15 @@
 
 #include <stddef.h>
 
+#include "daemon/fabric/tcp_auth.h"
 #include "tests/unit/tcp_cluster.h"
 
 /* Sends all of it, or reads that much of the answer while the loop runs. */
 void sftest_tcp_say(int fd, const void *bytes, size_t size);
 void sftest_tcp_hear(int fd, void *bytes, size_t size);
+
+/* A true hello of node 1 to node 0, of two, and the answer. */
+void sftest_tcp_greet(int fd, sfd_tcp_hello_t *hello, sfd_tcp_challenge_t *challenge);
 
 /* The fabric ends the connection within that time, without being told to wait for it. Closes the descriptor. */
 void sftest_tcp_expect_thrown_out(int fd, double limit_s);

@@ -1,6 +1,8 @@
 /* What the tcp fabric makes of its options: those that won't do leave nothing behind, and it listens where it is told.
  */
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "shm/error.h"
@@ -19,8 +21,6 @@ static void expect_refusal(const sfd_tcp_options_t *options, sf_status_t status,
 START_TEST(options_that_will_not_do)
 {
   sfd_tcp_options_t good = sftest_tcp_options(0, 2), options = good;
-  options.key_file = NULL;
-  expect_refusal(&options, SF_ERR_ARG, "key");
   options.key_file = "/no/such/file";
   expect_refusal(&options, SF_ERR_SYS, "/no/such/file");
   options = good;
@@ -39,6 +39,19 @@ START_TEST(options_that_will_not_do)
   options = good;
   options.listen_fd = 0;
   expect_refusal(&options, SF_ERR_ARG, "descriptor 0");
+}
+END_TEST
+
+/* Without a key, other hosts may not even knock. */
+START_TEST(no_key_beyond_loopback)
+{
+  const struct sockaddr_in anywhere = {.sin_family = AF_INET};
+  sfd_tcp_options_t options = sftest_tcp_options(0, 2);
+  options.key_file = NULL;
+  options.listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ck_assert_int_eq(bind(options.listen_fd, (const struct sockaddr *)&anywhere, sizeof anywhere), 0);
+  expect_refusal(&options, SF_ERR_ARG, "loopback only");
+  close(options.listen_fd);
 }
 END_TEST
 
@@ -92,6 +105,7 @@ static Suite *options_suite(void)
   tcase_set_timeout(tcase, 20);
   tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
   tcase_add_test(tcase, options_that_will_not_do);
+  tcase_add_test(tcase, no_key_beyond_loopback);
   tcase_add_test(tcase, address_in_use);
   tcase_add_loop_test(tcase, listens_where_it_is_told, 0, 3);
   suite_add_tcase(suite, tcase);

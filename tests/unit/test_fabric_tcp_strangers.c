@@ -88,14 +88,6 @@ START_TEST(strangers_do_not_stay)
 }
 END_TEST
 
-/* A true hello of node 1 to node 0. */
-static void greet(int fd, sfd_tcp_hello_t *hello, sfd_tcp_challenge_t *challenge)
-{
-  sfd_tcp_hello_make(hello, 1, 0, 2);
-  sftest_tcp_say(fd, hello, sizeof *hello);
-  sftest_tcp_hear(fd, challenge, sizeof *challenge);
-}
-
 START_TEST(wrong_proof_is_dropped)
 {
   sfd_tcp_key_t other;
@@ -105,7 +97,7 @@ START_TEST(wrong_proof_is_dropped)
   ck_assert_int_eq(sfd_tcp_key_read(sftest_tcp.other_key_file, &other), SF_OK);
   sftest_tcp_create_all(2);
   int fd = sftest_tcp_stranger(0);
-  greet(fd, &hello, &challenge);
+  sftest_tcp_greet(fd, &hello, &challenge);
   ck_assert(sfd_tcp_challenge_is_true(&challenge, &key, &hello));
   if (_i == 0)
     sfd_tcp_proof_make(&proof, &other, &hello, &challenge);
@@ -127,7 +119,7 @@ START_TEST(old_proof_is_dropped)
   uint32_t verdict;
   sftest_tcp_create_all(2);
   int first = sftest_tcp_stranger(0);
-  greet(first, &hello, &challenge);
+  sftest_tcp_greet(first, &hello, &challenge);
   sfd_tcp_proof_make(&proof, &key, &hello, &challenge);
   sftest_tcp_say(first, &proof, sizeof proof);
   sftest_tcp_hear(first, &verdict, sizeof verdict);
@@ -206,7 +198,7 @@ static int begin_proof(sfd_tcp_proof_t *proof)
   sfd_tcp_hello_t hello;
   sfd_tcp_challenge_t challenge;
   int fd = sftest_tcp_stranger(0);
-  greet(fd, &hello, &challenge);
+  sftest_tcp_greet(fd, &hello, &challenge);
   sfd_tcp_proof_make(proof, &key, &hello, &challenge);
   return fd;
 }

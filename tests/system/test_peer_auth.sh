@@ -1,16 +1,13 @@
 #!/bin/bash
-# Daemons that prove by MUNGE that they belong, with a munged of the test's own: a job over two that do, one that can't
-# be over two with different MUNGE keys, and what sfd says to options that do not go together. Needs BUILD.
+# How daemons prove that they belong, but for key files, which most tests over nodes use. A job over two of one user on
+# loopback; with a munged of the test's own one over two that use MUNGE, and one that can't be over two with different
+# MUNGE keys; what sfd says to options that do not go together. Needs BUILD.
 set -u
 BUILD=$(realpath "${BUILD:?the build directory}")
 munged=/usr/sbin/munged
-lacks=
-[ -x $munged ] || lacks="no $munged"
-[ -e "$BUILD/libsfd_munge.so" ] || lacks="built without libmunge-dev"
-[ -x "$BUILD/examples/hello" ] || lacks="the examples are not built"
-[ -z "$lacks" ] || { echo "skipped: $lacks"; exit 77; }
+[ -x "$BUILD/examples/hello" ] || { echo "skipped: the examples are not built"; exit 77; }
 
-work=$(mktemp -d /tmp/munge-test.XXXXXX)
+work=$(mktemp -d /tmp/peer-auth-test.XXXXXX)
 chmod 711 "$work" # munged insists: everybody is to reach its socket
 pids=()
 clean_up() {
@@ -65,7 +62,7 @@ start_sfd() {
 run_job() {
   local rank ranks=() status=0
   for rank in 0 1 2 3; do
-    SF_SOCKET=$work/$1$((rank % 2)).sock SF_JOB=munge SF_RANK=$rank SF_SIZE=4 "$BUILD/examples/hello" \
+    SF_SOCKET=$work/$1$((rank % 2)).sock SF_JOB=proof SF_RANK=$rank SF_SIZE=4 "$BUILD/examples/hello" \
       >"$work/rank-$rank.log" 2>&1 &
     ranks+=($!)
   done
@@ -76,13 +73,45 @@ run_job() {
   return $status
 }
 
+# expect WORDS OPTION...: a daemon that does not start, and says why.
+expect() {
+  local words=$1 out
+  shift
+  ! out=$("$BUILD/sfd" --socket "$work/no.sock" --fabric tcp --peers "$address:7413" --node 0 "$@" 2>&1) ||
+    fail "sfd $*: it ran"
+  grep -q "$words" <<<"$out" || fail "sfd $*: $out"
+}
+
+# expect_job PAIR: it runs over both daemons.
+expect_job() {
+  local out
+  out=$(run_job "$1") || fail "the job over two daemons: $out"
+  [ "$(grep -c 'saw' <<<"$out")" -eq 4 ] || fail "the ranks' output: $out"
+}
+
+everywhere=0.0.0.0:$((20000 + RANDOM % 10000))
+mkdir "$work/empty"
+start_sfd 0 0 --peer-auth user
+start_sfd 0 1 --plugin-dir "$work/empty" # as there is neither key nor MUNGE
+expect_job 0
+expect 'serve on loopback only' --bind "$everywhere" --peer-auth user
+expect 'no MUNGE (.*libsfd_munge' --bind "$everywhere" --plugin-dir "$work/empty"
+expect 'libsfd_munge' --peer-auth munge --plugin-dir "$work/empty"
+expect 'key, munge or user expected, "none" found' --peer-auth none
+expect 'peer-key must be given' --peer-auth key
+expect 'peer-auth says munge' --peer-auth munge --peer-key "$work/a.key"
+expect 'peer-auth says user' --peer-auth user --peer-key "$work/a.key"
+
+lacks=
+[ -x $munged ] || lacks="no $munged"
+[ -e "$BUILD/libsfd_munge.so" ] || lacks="built without libmunge-dev"
+[ -z "$lacks" ] || { echo "skipped: MUNGE: $lacks"; exit 77; }
 start_munged a
 start_munged b
 
 start_sfd 1 0 --peer-auth munge --munge-socket "$work/a.socket"
 start_sfd 1 1 --munge-socket "$work/a.socket" # as no key file is given
-out=$(run_job 1) || fail "the job over two daemons: $out"
-[ "$(grep -c 'saw' <<<"$out")" -eq 4 ] || fail "the ranks' output: $out"
+expect_job 1
 
 start_sfd 2 0 --peer-auth munge --munge-socket "$work/a.socket"
 start_sfd 2 1 --peer-auth munge --munge-socket "$work/b.socket"
@@ -93,19 +122,5 @@ for timeout_ms in 500 1000 4000; do # the machine may be slow
 done
 grep -q "$told" <<<"$out" || fail "what the ranks are told: $out"
 
-# expect WORDS OPTION...: a daemon that does not start, and says why.
-expect() {
-  local words=$1 out
-  shift
-  ! out=$("$BUILD/sfd" --socket "$work/no.sock" --fabric tcp --peers "$address:7413" --node 0 "$@" 2>&1) ||
-    fail "sfd $*: it ran"
-  grep -q "$words" <<<"$out" || fail "sfd $*: $out"
-}
-expect 'key or munge expected, "none" found' --peer-auth none
-expect 'peer-key must be given' --peer-auth key
-expect 'peer-auth says munge' --peer-auth munge --peer-key "$work/a.key"
 expect "$work/nowhere" --peer-auth munge --munge-socket "$work/nowhere"
-mkdir "$work/empty"
-expect 'needs option peer-key, or MUNGE: .*libsfd_munge' --plugin-dir "$work/empty"
-expect 'libsfd_munge' --peer-auth munge --plugin-dir "$work/empty"
 exit 0
