@@ -8,7 +8,6 @@
 #include "client/operation.h"
 #include "client/progress.h"
 #include "client/request.h"
-#include "client/streams_move.h"
 #include "client/streams_nodes.h"
 #include "client/streams_room.h"
 #include "client/transfer.h"
@@ -16,59 +15,6 @@
 #include "shm/error.h"
 
 #define NAME "operation on a stream"
-
-/* ---- Messages ---------------------------------------------------------------------------------------------------- */
-
-/* A word of an area: for the host, and for devices. */
-static sfc_seen_t word_of(sfc_seen_t area, const _Atomic uint32_t *word)
-{
-  return sfc_seen_behind(area, (size_t)((const char *)word - area.host));
-}
-
-static sfc_seen_t slot_of(sfc_seen_t area, size_t slot_bytes, uint32_t message)
-{
-  return sfc_seen_behind(area, sizeof(sfc_stream_area_t) + message % SF_STREAMS_IN_FLIGHT * slot_bytes);
-}
-
-static sf_status_t raise_word(const sfc_streams_t *streams, sfc_seen_t word, uint32_t value)
-{
-  return streams->ops->raise(streams->device, (_Atomic uint32_t *)(void *)word.host, word.device, value);
-}
-
-static sf_status_t send(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
-{
-  if (i >= streams->nlanes)
-    return sfc_nodes_send(streams->nodes, streamed, i);
-  const sfc_stream_way_t *way = &streams->room.ways[i];
-  const sfc_lane_t *of_graph = &streams->graph->lanes[i];
-  const sfc_link_t *link = streamed->operation == SFSHM_BCAST ? &of_graph->as_root : &of_graph->as_leaf;
-  uint32_t message = atomic_fetch_add(&streams->lanes[i].nsent, 1) + 1;
-  const _Atomic uint32_t *ack = &sfc_stream_area(way->area)->acks[message % SF_STREAMS_IN_FLIGHT];
-  const _Atomic uint32_t *ready = &sfc_stream_area(way->peer_area)->ready;
-  sfc_streams_watch_work(streams, streamed, of_graph, SFSHM_TRACE_WORK_AWAIT);
-  sf_status_t status =
-      streams->ops->await(streams->device, word_of(way->area, ack).device, message - SF_STREAMS_IN_FLIGHT);
-  if (status == SF_OK)
-    status = sfc_move_pack(streams, streamed, link, of_graph, slot_of(way->peer_area, way->peer_slot_bytes, message));
-  return status == SF_OK ? raise_word(streams, word_of(way->peer_area, ready), message) : status;
-}
-
-static sf_status_t receive(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
-{
-  if (i >= streams->nlanes)
-    return sfc_nodes_receive(streams->nodes, streamed, i);
-  const sfc_stream_way_t *way = &streams->room.ways[i];
-  const sfc_lane_t *of_graph = &streams->graph->lanes[i];
-  uint32_t message = (uint32_t)streamed->messages[i];
-  const _Atomic uint32_t *ready = &sfc_stream_area(way->area)->ready;
-  const _Atomic uint32_t *ack = &sfc_stream_area(way->peer_area)->acks[message % SF_STREAMS_IN_FLIGHT];
-  sfc_streams_watch_work(streams, streamed, of_graph, SFSHM_TRACE_WORK_AWAIT);
-  sf_status_t status = streams->ops->await(streams->device, word_of(way->area, ready).device, message);
-  if (status == SF_OK)
-    status = sfc_move_unpack(streams, streamed, sfc_lane_incoming(of_graph, streamed->operation), of_graph,
-                             slot_of(way->area, way->slot_bytes, message));
-  return status == SF_OK ? raise_word(streams, word_of(way->peer_area, ack), message) : status;
-}
 
 /* ---- Whether all call the same ----------------------------------------------------------------------------------- */
 
@@ -229,23 +175,6 @@ static sf_status_t start_call(sfc_streams_t *streams)
   return sfc_graph_failure(streams->graph);
 }
 
-static sf_status_t give_sends(sfc_streams_t *streams, sf_streamed_t *streamed)
-{
-  sf_graph_t *graph = streams->graph;
-  sfshm_operation_t operation = streamed->operation;
-  sf_status_t status = SF_OK;
-  for (int32_t i = 0; i < graph->nreceivers[operation]; i++) {
-    int32_t lane = (int32_t)(graph->receivers[operation][i] - graph->lanes);
-    if (lane < streams->nlanes)
-      streamed->messages[lane] = atomic_fetch_add(&streams->lanes[lane].nreceived, 1) + 1;
-  }
-  if (streams->nodes != NULL)
-    sfc_nodes_expect(streams->nodes, streamed);
-  for (int32_t i = 0; i < graph->nsenders[operation] && status == SF_OK; i++)
-    status = send(streams, streamed, (int32_t)(graph->senders[operation][i] - graph->lanes));
-  return status;
-}
-
 /* What may fail here alone, before anybody is told of the call. */
 static sf_status_t prepare(const asked_t *asked, void *stream, size_t unit_bytes, uint64_t called)
 {
@@ -289,7 +218,7 @@ static sf_status_t begin(const asked_t *asked, void *stream, sf_streamed_t **str
   if (status == SF_OK) {
     streamed->match = desc_of(streams, called);
     sfc_streams_watch_begin(streams, streamed, called);
-    status = give_sends(streams, streamed);
+    status = sfc_streams_send(streams, streamed);
     sfc_streams_watch_begun(streams, streamed);
     status = finish_call(streams, status);
   }
@@ -298,26 +227,6 @@ static sf_status_t begin(const asked_t *asked, void *stream, sf_streamed_t **str
   streamed->in_flight = true;
   *streamed_p = streamed;
   return SF_OK;
-}
-
-/* In the order in which an ordinary operation combines. */
-static sf_status_t give_receives(const sfc_streams_t *streams, const sf_streamed_t *streamed)
-{
-  const sf_graph_t *graph = streams->graph;
-  bool replace = streamed->op == SFSHM_OP_REPLACE;
-  const sfc_turn_t *turns = replace ? graph->winner_turns : graph->turns;
-  int32_t nturns = replace ? graph->nwinner_turns : graph->nturns;
-  sf_status_t status = SF_OK;
-  if (streamed->operation == SFSHM_REDUCE) {
-    for (int32_t i = 0; i < nturns && status == SF_OK; i++)
-      status =
-          turns[i].lane == SFC_SELF_TURN ? sfc_move_self(streams, streamed) : receive(streams, streamed, turns[i].lane);
-    return status;
-  }
-  status = sfc_move_self(streams, streamed);
-  for (int32_t i = 0; i < graph->nreceivers[SFSHM_BCAST] && status == SF_OK; i++)
-    status = receive(streams, streamed, (int32_t)(graph->receivers[SFSHM_BCAST][i] - graph->lanes));
-  return status;
 }
 
 sf_status_t sf_end_on_stream(sf_streamed_t **streamed, void *stream)
@@ -338,7 +247,7 @@ sf_status_t sf_end_on_stream(sf_streamed_t **streamed, void *stream)
   status = start_call(streams);
   if (status != SF_OK)
     return status;
-  status = give_receives(streams, ending);
+  status = sfc_streams_receive(streams, ending);
   sfc_streams_watch_end(streams, ending);
   return finish_call(streams, status);
 }

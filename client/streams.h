@@ -6,6 +6,7 @@
  *   pack into slot m % 4         ──────────────────▶
  *   raise ready = m              ──────────────────▶  await ready >= m, unpack from slot m % 4
  *
+ * A stream awaits the words of all neighbours, packs or unpacks what concerns them by one kernel, and raises all words.
  * ready and the slots are in the reader's area, acks in the writer's. m counts the messages from one rank to the other.
  * Words are compared as a driver does: (int32_t)(word - m) >= 0. What goes to other nodes: see streams_nodes.h.
  *
@@ -99,6 +100,18 @@ struct sf_streamed {
   uint64_t began_ns;
 };
 
+/* Moves that are given together: what an operation sends, and what it brings. */
+typedef enum sfc_moves_kind {
+  SFC_MOVES_SEND_BCAST,
+  SFC_MOVES_SEND_REDUCE,
+  SFC_MOVES_BCAST,
+  SFC_MOVES_REDUCE,
+  SFC_MOVES_WINNERS, /* a reduce with replace */
+  SFC_MOVES_KINDS
+} sfc_moves_kind_t;
+
+typedef struct sfc_moves sfc_moves_t; /* see streams_move.h */
+
 typedef struct sfc_streams {
   sf_graph_t *graph;
   const sfshm_device_ops_t *plugin;
@@ -110,10 +123,14 @@ typedef struct sfc_streams {
   sf_streamed_t requests[SF_STREAMS_IN_FLIGHT];
   struct sfc_nodes *nodes; /* NULL: all ranks of the group are on one node */
   uint64_t *messages;
-  uint64_t ncalls;         /* operations begun */
-  uint32_t hash;           /* of all of them */
-  bool is_growing;         /* others may have left the areas; with the guard's lock */
-  _Atomic bool is_calling; /* a call gives work to streams, having seen that the graph had not failed */
+  sfc_moves_t *moves;                /* room for those of an operation, and by lane: */
+  sfc_seen_t *slots;                 /* where its message is */
+  uint64_t *sent;                    /* number of the one that is sent */
+  int32_t prepared[SFC_MOVES_KINDS]; /* numbers of what was prepared */
+  uint64_t ncalls;                   /* operations begun */
+  uint32_t hash;                     /* of all of them */
+  bool is_growing;                   /* others may have left the areas; with the guard's lock */
+  _Atomic bool is_calling;           /* a call gives work to streams, having seen that the graph had not failed */
   bool is_guarded;
   struct sfc_streams *next_guarded;
 } sfc_streams_t;
@@ -121,6 +138,13 @@ typedef struct sfc_streams {
 /* Makes streams of the graph ready for a first operation and units of that size: collective, blocks. stream: of the
  * device to be used; called: the operation's descriptor without number. */
 sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, void *stream, uint64_t called);
+
+/* What has to be known of an operation's moves. The nodes are open, if there are others. */
+sf_status_t sfc_streams_prepare(sfc_streams_t *streams);
+
+/* Gives to the stream what the operation sends, having numbered what it will receive; and what it receives. */
+sf_status_t sfc_streams_send(sfc_streams_t *streams, sf_streamed_t *streamed);
+sf_status_t sfc_streams_receive(sfc_streams_t *streams, const sf_streamed_t *streamed);
 
 /* SF_ERR_MISMATCH: the lane's other end has called that instead, or something else before. */
 sf_status_t sfc_streams_mismatch(const sfc_streams_t *streams, int32_t lane, uint64_t mine, uint64_t theirs);

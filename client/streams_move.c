@@ -1,84 +1,131 @@
 /* Moving data on streams: see streams_move.h. */
 #include "client/streams_move.h"
 
-static void run_on_host(void *argument)
+#include "client/transfer.h"
+
+typedef struct one {
+  sfshm_unit_t unit;
+  sfshm_op_t op;
+  sfshm_move_t move;
+} one_t;
+
+static void run(sfshm_unit_t unit, sfshm_op_t op, const sfshm_move_t *move)
 {
-  const sfc_move_t *move = argument;
-  sfshm_kernels_find(move->unit, move->op)
-      ->scatter(move->unit, &move->from_pattern, 0, move->from, &move->to_pattern, move->to, 0, move->n);
+  sfshm_kernels_find(unit, op)->scatter(unit, &move->from_pattern, 0, move->from, &move->to_pattern, move->to, 0,
+                                        move->n);
 }
 
-sf_status_t sfc_move(const sfc_streams_t *streams, bool on_host, const sfc_move_t *move)
+static void run_one(void *argument)
 {
+  const one_t *one = argument;
+  run(one->unit, one->op, &one->move);
+}
+
+static void run_all(void *argument)
+{
+  const sfc_moves_t *moves = argument;
+  for (int32_t i = 0; i < moves->n; i++)
+    if (moves->moves[i].n > 0)
+      run(moves->unit, moves->op, &moves->moves[i]);
+}
+
+sf_status_t sfc_move(const sfc_streams_t *streams, bool on_host, sfshm_unit_t unit, sfshm_op_t op,
+                     const sfshm_move_t *move)
+{
+  one_t one = {unit, op, *move};
   if (move->n == 0)
     return SF_OK;
   if (on_host)
-    return streams->ops->call(streams->device, run_on_host, move, sizeof *move);
-  return streams->ops->scatter(streams->device, move->unit, move->op, &move->from_pattern, 0, move->from,
-                               &move->to_pattern, move->to, 0, move->n);
+    return streams->ops->call(streams->device, run_one, &one, sizeof one);
+  return streams->ops->scatter(streams->device, unit, op, &move->from_pattern, 0, move->from, &move->to_pattern,
+                               move->to, 0, move->n);
 }
 
-sf_status_t sfc_move_pack(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_link_t *link,
-                          const sfc_lane_t *lane, sfc_seen_t slot)
+sf_status_t sfc_moves_give(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_moves_t *moves,
+                           int32_t number, bool on_host, sfshm_trace_work_t work)
 {
-  bool bcast = streamed->operation == SFSHM_BCAST;
+  int64_t n = 0;
+  for (int32_t i = 0; i < moves->n; i++)
+    n += moves->moves[i].n;
+  if (n == 0)
+    return SF_OK;
+  sfc_streams_watch_work(streams, streamed, moves->lane, on_host ? SFSHM_TRACE_WORK_CALL : work);
+  if (on_host)
+    return streams->ops->call(streams->device, run_all, moves,
+                              sizeof *moves + (size_t)moves->n * sizeof moves->moves[0]);
+  return streams->ops->scatter_all(streams->device, number, moves->unit, moves->op, moves->moves, moves->n);
+}
+
+static sfshm_move_t pack_of(const sf_streamed_t *streamed, const sfc_link_t *link, char *slot)
+{
   int64_t n = sfc_link_count(link, streamed->operation);
-  sfc_move_t move = {.unit = streamed->unit,
-                     .op = SFSHM_OP_REPLACE,
-                     .from_pattern = bcast ? link->value_root : link->leaf,
-                     .from = streamed->source,
-                     .to_pattern = sfshm_pattern_contiguous(0, n),
-                     .to = sfc_seen_by(slot, streamed->source_on_host),
-                     .n = n};
-  sfc_streams_watch_work(streams, streamed, lane,
-                         streamed->source_on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_TO_HOST);
-  return sfc_move(streams, streamed->source_on_host, &move);
+  return (sfshm_move_t){.from_pattern = streamed->operation == SFSHM_BCAST ? link->value_root : link->leaf,
+                        .from = streamed->source,
+                        .to_pattern = sfshm_pattern_contiguous(0, n),
+                        .to = slot,
+                        .n = n};
 }
 
-sf_status_t sfc_move_unpack(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_link_t *link,
-                            const sfc_lane_t *lane, sfc_seen_t slot)
+void sfc_move_add_pack(const sf_streamed_t *streamed, const sfc_link_t *link, const sfc_lane_t *lane, char *slot,
+                       sfc_moves_t *moves)
+{
+  sfshm_move_t move = pack_of(streamed, link, slot);
+  sfc_moves_add(moves, lane, &move);
+}
+
+void sfc_move_add_unpack(const sf_streamed_t *streamed, const sfc_link_t *link, const sfc_lane_t *lane,
+                         const char *slot, sfc_moves_t *moves)
 {
   bool bcast = streamed->operation == SFSHM_BCAST;
-  const char *packed = sfc_seen_by(slot, streamed->target_on_host);
-  sfc_move_t move = {.unit = streamed->unit,
-                     .op = streamed->op,
-                     .from_pattern = sfshm_pattern_contiguous(0, link->nvalues),
-                     .from = packed,
-                     .to_pattern = bcast ? link->leaf : link->value_root,
-                     .to = streamed->target,
-                     .n = link->nvalues};
-  sfc_streams_watch_work(streams, streamed, lane,
-                         streamed->target_on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_FROM_HOST);
-  sf_status_t status = sfc_move(streams, streamed->target_on_host, &move);
+  sfshm_move_t move = {.from_pattern = sfshm_pattern_contiguous(0, link->nvalues),
+                       .from = slot,
+                       .to_pattern = bcast ? link->leaf : link->value_root,
+                       .to = streamed->target,
+                       .n = link->nvalues};
+  sfc_moves_add(moves, lane, &move);
   move.n = link->extra_value.n;
   move.from_pattern = bcast ? link->extra_value : sfshm_pattern_contiguous(0, move.n);
-  move.from = bcast ? packed : packed + (size_t)link->nvalues * sfshm_unit_size(streamed->unit);
+  move.from = bcast ? slot : slot + (size_t)link->nvalues * sfshm_unit_size(streamed->unit);
   move.to_pattern = bcast ? link->extra_leaf : link->extra_root;
-  return status == SF_OK ? sfc_move(streams, streamed->target_on_host, &move) : status;
+  sfc_moves_add(moves, lane, &move);
+}
+
+/* ---- Edges that never leave the rank ----------------------------------------------------------------------------- */
+
+static bool takes_slot(const sf_streamed_t *streamed)
+{
+  return streamed->source_on_host != streamed->target_on_host;
 }
 
 sf_status_t sfc_move_self(const sfc_streams_t *streams, const sf_streamed_t *streamed)
 {
   const sfc_link_t *link = &streams->graph->self;
-  if (link->nedges == 0)
+  if (link->nedges == 0 || !takes_slot(streamed))
     return SF_OK;
-  if (streamed->source_on_host != streamed->target_on_host) {
-    sf_status_t status = sfc_move_pack(streams, streamed, link, NULL, streams->room.self_slot);
-    return status == SF_OK ? sfc_move_unpack(streams, streamed, link, NULL, streams->room.self_slot) : status;
+  sfshm_move_t move = pack_of(streamed, link, sfc_seen_by(streams->room.self_slot, streamed->source_on_host));
+  sfc_streams_watch_work(streams, streamed, NULL,
+                         streamed->source_on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_TO_HOST);
+  return sfc_move(streams, streamed->source_on_host, streamed->unit, SFSHM_OP_REPLACE, &move);
+}
+
+void sfc_move_add_self(const sfc_streams_t *streams, const sf_streamed_t *streamed, sfc_moves_t *moves)
+{
+  const sfc_link_t *link = &streams->graph->self;
+  if (link->nedges == 0)
+    return;
+  if (takes_slot(streamed)) {
+    sfc_move_add_unpack(streamed, link, NULL, sfc_seen_by(streams->room.self_slot, streamed->target_on_host), moves);
+    return;
   }
   sfshm_paths_t paths = sfc_link_paths(link, streamed->operation);
-  sfc_move_t move = {.unit = streamed->unit,
-                     .op = streamed->op,
-                     .from_pattern = paths.from,
-                     .from = streamed->source,
-                     .to_pattern = paths.to,
-                     .to = streamed->target,
-                     .n = link->nvalues};
-  sfc_streams_watch_work(streams, streamed, NULL,
-                         streamed->source_on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_WITHIN);
-  sf_status_t status = sfc_move(streams, streamed->source_on_host, &move);
+  sfshm_move_t move = {.from_pattern = paths.from,
+                       .from = streamed->source,
+                       .to_pattern = paths.to,
+                       .to = streamed->target,
+                       .n = link->nvalues};
+  sfc_moves_add(moves, NULL, &move);
   move.from_pattern = paths.extra_from;
   move.to_pattern = paths.extra_to;
   move.n = link->extra_value.n;
-  return status == SF_OK ? sfc_move(streams, streamed->source_on_host, &move) : status;
+  sfc_moves_add(moves, NULL, &move);
 }

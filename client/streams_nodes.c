@@ -49,28 +49,12 @@ static bool is_alike(const sf_graph_t *graph, const sf_graph_t *copy)
   return alike;
 }
 
-static sf_status_t prepare_turns(const sfc_streams_t *streams, const sfc_trunk_turn_t turns[], int32_t nturns)
-{
-  sf_status_t status = SF_OK;
-  for (int32_t i = 0; i < nturns && status == SF_OK; i++) {
-    status = streams->ops->prepare(streams->device, &turns[i].position, false);
-    if (status == SF_OK)
-      status = streams->ops->prepare(streams->device, &turns[i].root, true);
-  }
-  return status;
-}
-
+/* What is not given together with other moves. */
 static sf_status_t prepare_trunk(const sfc_streams_t *streams, const sfc_trunk_t *trunk)
 {
-  const sfshm_pattern_t *sources[] = {&trunk->root, &trunk->from, &trunk->extra_from};
-  const sfshm_pattern_t *targets[] = {&trunk->leaf, &trunk->to, &trunk->extra_leaf, &trunk->extra_to};
-  sf_status_t status = prepare_turns(streams, trunk->turns, trunk->nturns);
+  sf_status_t status = streams->ops->prepare(streams->device, &trunk->extra_leaf, false);
   if (status == SF_OK)
-    status = prepare_turns(streams, trunk->winner_turns, trunk->nwinner_turns);
-  for (int i = 0; i < 3 && status == SF_OK; i++)
-    status = streams->ops->prepare(streams->device, sources[i], false);
-  for (int i = 0; i < 4 && status == SF_OK; i++)
-    status = streams->ops->prepare(streams->device, targets[i], true);
+    status = streams->ops->prepare(streams->device, &trunk->extra_to, true);
   return status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail());
 }
 
@@ -185,35 +169,35 @@ static void publish(void *argument)
              sfshm_unit_size(passing->unit), false);
 }
 
-static sf_status_t move(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, bool on_host,
-                        sfshm_trace_work_t work, const sfc_move_t *what)
-{
-  const sfc_streams_t *streams = nodes->streams;
-  sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane], on_host ? SFSHM_TRACE_WORK_CALL : work);
-  return sfc_move(streams, on_host, what);
-}
-
-static sf_status_t pack(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, char *slot)
+void sfc_nodes_add_send(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, char *slot,
+                        sfc_moves_t *moves)
 {
   const sfc_trunk_t *trunk = trunk_of(nodes, lane);
+  bool bcast = streamed->operation == SFSHM_BCAST;
+  sfshm_move_t move = {.from_pattern = bcast ? trunk->root : trunk->leaf,
+                       .from = streamed->source,
+                       .to_pattern = bcast ? sfshm_pattern_contiguous(trunk->first, trunk->root.n) : trunk->to,
+                       .to = slot,
+                       .n = bcast ? trunk->root.n : trunk->nvalues};
+  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
+}
+
+/* Contributions to values that have been packed. */
+static sf_status_t pack_extra(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, sfc_seen_t slot)
+{
+  const sfc_streams_t *streams = nodes->streams;
+  const sfc_trunk_t *trunk = trunk_of(nodes, lane);
   bool on_host = streamed->source_on_host;
-  sfc_move_t what = {.unit = streamed->unit, .op = SFSHM_OP_REPLACE, .from = streamed->source, .to = slot};
-  if (streamed->operation == SFSHM_BCAST) {
-    what.from_pattern = trunk->root;
-    what.to_pattern = sfshm_pattern_contiguous(trunk->first, trunk->root.n);
-    what.n = trunk->root.n;
-    return move(nodes, streamed, lane, on_host, SFSHM_TRACE_WORK_TO_HOST, &what);
-  }
-  what.from_pattern = trunk->leaf;
-  what.to_pattern = trunk->to;
-  what.n = trunk->nvalues;
-  sf_status_t status = move(nodes, streamed, lane, on_host, SFSHM_TRACE_WORK_TO_HOST, &what);
-  if (!trunk->uncombined)
-    what.op = streamed->op;
-  what.from_pattern = trunk->extra_leaf;
-  what.to_pattern = trunk->extra_to;
-  what.n = trunk->extra_leaf.n;
-  return status == SF_OK ? move(nodes, streamed, lane, on_host, SFSHM_TRACE_WORK_TO_HOST, &what) : status;
+  sfshm_move_t move = {.from_pattern = trunk->extra_leaf,
+                       .from = streamed->source,
+                       .to_pattern = trunk->extra_to,
+                       .to = sfc_seen_by(slot, on_host),
+                       .n = trunk->extra_leaf.n};
+  if (streamed->operation == SFSHM_BCAST || move.n == 0)
+    return SF_OK;
+  sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane],
+                         on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_TO_HOST);
+  return sfc_move(streams, on_host, streamed->unit, trunk->uncombined ? SFSHM_OP_REPLACE : streamed->op, &move);
 }
 
 static uint64_t number_send(sfc_nodes_t *nodes, sfc_trunk_side_t *side)
@@ -224,26 +208,32 @@ static uint64_t number_send(sfc_nodes_t *nodes, sfc_trunk_side_t *side)
   return message;
 }
 
-sf_status_t sfc_nodes_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane)
+sf_status_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t *message_p,
+                                 sfc_seen_t *slot_p)
+{
+  sfc_trunk_side_t *side = sfc_trunk_sending(trunk_of(nodes, lane), streamed->operation);
+  uint64_t message = number_send(nodes, side);
+  int32_t class = class_of(streamed);
+  *message_p = message;
+  *slot_p = sfc_seen_behind(nodes->slots[class], sfc_trunk_send_slot(nodes->exchanges[class], side, message));
+  return await(nodes, streamed, lane, &side->flow->granted, message);
+}
+
+sf_status_t sfc_nodes_end_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t message,
+                               sfc_seen_t slot)
 {
   const sfc_streams_t *streams = nodes->streams;
   sfc_trunk_t *trunk = trunk_of(nodes, lane);
-  sfc_trunk_side_t *side = sfc_trunk_sending(trunk, streamed->operation);
-  uint64_t message = number_send(nodes, side);
-  int32_t class = class_of(streamed);
-  sfc_seen_t slot = sfc_seen_behind(nodes->slots[class], sfc_trunk_send_slot(nodes->exchanges[class], side, message));
   bool stages = streamed->operation == SFSHM_REDUCE && trunk->leaf_image.header.nlayers > 0;
   passing_t passing = {.nodes = nodes,
                        .trunk = trunk,
-                       .side = side,
+                       .side = sfc_trunk_sending(trunk, streamed->operation),
                        .message = message,
                        .match = streamed->match,
                        .unit = streamed->unit,
                        .op = streamed->op,
                        .staged = stages ? slot.host : NULL};
-  sf_status_t status = await(nodes, streamed, lane, &side->flow->granted, message);
-  if (status == SF_OK)
-    status = pack(nodes, streamed, lane, sfc_seen_by(slot, streamed->source_on_host));
+  sf_status_t status = pack_extra(nodes, streamed, lane, slot);
   return status == SF_OK ? streams->ops->call(streams->device, publish, &passing, sizeof passing) : status;
 }
 
@@ -281,69 +271,64 @@ static void take(void *argument)
     sfc_submit(&copy->context->submitter, SFSHM_SUBMIT_CREDIT, copy->number, side->number, through, 0, 1, false);
 }
 
-static sf_status_t unpack_leaves(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                                 const char *slot)
+static void add_leaves(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,
+                       sfc_moves_t *moves)
 {
   const sfc_trunk_t *trunk = trunk_of(nodes, lane);
-  bool on_host = streamed->target_on_host;
-  sfc_move_t what = {.unit = streamed->unit,
-                     .op = streamed->op,
-                     .from_pattern = trunk->from,
-                     .from = slot,
-                     .to_pattern = trunk->leaf,
-                     .to = streamed->target,
-                     .n = trunk->nvalues};
-  sf_status_t status = move(nodes, streamed, lane, on_host, SFSHM_TRACE_WORK_FROM_HOST, &what);
-  what.from_pattern = trunk->extra_from;
-  what.to_pattern = trunk->extra_leaf;
-  what.n = trunk->extra_leaf.n;
-  return status == SF_OK ? move(nodes, streamed, lane, on_host, SFSHM_TRACE_WORK_FROM_HOST, &what) : status;
+  sfshm_move_t move = {.from_pattern = trunk->from,
+                       .from = slot,
+                       .to_pattern = trunk->leaf,
+                       .to = streamed->target,
+                       .n = trunk->nvalues};
+  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
+  move.from_pattern = trunk->extra_from;
+  move.to_pattern = trunk->extra_leaf;
+  move.n = trunk->extra_leaf.n;
+  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
 }
 
-static sf_status_t unpack_turn(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                               const sfc_trunk_turn_t *turn, const char *slot)
-{
-  sfc_move_t what = {.unit = streamed->unit,
-                     .op = streamed->op,
-                     .from_pattern = turn->position,
-                     .from = slot,
-                     .to_pattern = turn->root,
-                     .to = streamed->target,
-                     .n = turn->root.n};
-  return move(nodes, streamed, lane, streamed->target_on_host, SFSHM_TRACE_WORK_FROM_HOST, &what);
-}
-
-/* The lane's next turn. *last_p: it has no more. */
-static sf_status_t unpack_roots(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,
-                                bool *last_p)
+/* The lane's next turn. */
+static void add_roots(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,
+                      sfc_moves_t *moves)
 {
   const sfc_trunk_t *trunk = trunk_of(nodes, lane);
   bool winners = streamed->op == SFSHM_OP_REPLACE;
-  const sfc_trunk_turn_t *turns = winners ? trunk->winner_turns : trunk->turns;
-  int32_t turn = nodes->turns[lane]++;
-  *last_p = turn + 1 == (winners ? trunk->nwinner_turns : trunk->nturns);
-  if (*last_p)
+  const sfc_trunk_turn_t *turn = &(winners ? trunk->winner_turns : trunk->turns)[nodes->turns[lane]++];
+  if (nodes->turns[lane] == (winners ? trunk->nwinner_turns : trunk->nturns))
     nodes->turns[lane] = 0;
-  return unpack_turn(nodes, streamed, lane, &turns[turn], slot);
+  sfshm_move_t move = {.from_pattern = turn->position,
+                       .from = slot,
+                       .to_pattern = turn->root,
+                       .to = streamed->target,
+                       .n = turn->root.n};
+  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
 }
 
-sf_status_t sfc_nodes_receive(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane)
+void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,
+                           sfc_moves_t *moves)
 {
-  const sfc_streams_t *streams = nodes->streams;
-  sfc_trunk_t *trunk = trunk_of(nodes, lane);
-  const sfc_trunk_side_t *side = sfc_trunk_receiving(trunk, streamed->operation);
+  if (streamed->operation == SFSHM_BCAST)
+    add_leaves(nodes, streamed, lane, slot, moves);
+  else
+    add_roots(nodes, streamed, lane, slot, moves);
+}
+
+sf_status_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                    sfc_seen_t *slot_p)
+{
+  const sfc_trunk_side_t *side = sfc_trunk_receiving(trunk_of(nodes, lane), streamed->operation);
   uint64_t message = streamed->messages[lane];
   int32_t class = class_of(streamed);
-  sfc_seen_t slot =
-      sfc_seen_behind(nodes->slots[class], sfc_trunk_receive_slot(nodes->exchanges[class], side, message));
-  const char *seen = sfc_seen_by(slot, streamed->target_on_host);
-  passing_t passing = {.nodes = nodes, .side = side, .message = message, .match = streamed->match};
-  bool last = true;
-  sf_status_t status = SF_OK;
-  if (nodes->turns[lane] == 0)
-    status = await(nodes, streamed, lane, &side->flow->arrived, message);
-  if (status == SF_OK)
-    status = streamed->operation == SFSHM_BCAST ? unpack_leaves(nodes, streamed, lane, seen)
-                                                : unpack_roots(nodes, streamed, lane, seen, &last);
-  return status == SF_OK && last ? streams->ops->call(streams->device, take, &passing, sizeof passing) : status;
+  *slot_p = sfc_seen_behind(nodes->slots[class], sfc_trunk_receive_slot(nodes->exchanges[class], side, message));
+  return await(nodes, streamed, lane, &side->flow->arrived, message);
+}
+
+sf_status_t sfc_nodes_end_receive(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane)
+{
+  const sfc_streams_t *streams = nodes->streams;
+  passing_t passing = {.nodes = nodes,
+                       .side = sfc_trunk_receiving(trunk_of(nodes, lane), streamed->operation),
+                       .message = streamed->messages[lane],
+                       .match = streamed->match};
+  return streams->ops->call(streams->device, take, &passing, sizeof passing);
 }

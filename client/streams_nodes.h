@@ -20,7 +20,7 @@
 
 #include <pthread.h>
 
-#include "client/streams.h"
+#include "client/streams_move.h"
 #include "client/trunk.h"
 
 #define SFC_NODES_CLASSES 38    /* of exchanges: 8 to 2^40 bytes */
@@ -33,7 +33,7 @@ typedef struct sfc_nodes {
   const sfc_exchange_t *exchanges[SFC_NODES_CLASSES];
   sfc_seen_t slots[SFC_NODES_CLASSES]; /* where they begin */
   int32_t nexchanges;
-  int32_t *turns; /* by lane: the next one of what is being received */
+  int32_t *turns; /* by lane: the next one, while what is received is listed */
 
   _Atomic uint64_t found; /* on a stream, in place of mine: what another node called; 0: nothing */
   uint64_t mine;          /* written before found */
@@ -67,10 +67,21 @@ sf_status_t sfc_nodes_compare(const sfc_nodes_t *nodes, uint64_t desc);
 /* Numbers what is received in the operation. */
 void sfc_nodes_expect(sfc_nodes_t *nodes, sf_streamed_t *streamed);
 
-sf_status_t sfc_nodes_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane);
+/* Numbers a message, and holds the stream back until its slot is free; then come the moves that fill that, and the end.
+ */
+sf_status_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t *message_p,
+                                 sfc_seen_t *slot_p);
+void sfc_nodes_add_send(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, char *slot,
+                        sfc_moves_t *moves);
+sf_status_t sfc_nodes_end_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t message,
+                               sfc_seen_t slot);
 
-/* In a reduce as often as the lane has turns. */
-sf_status_t sfc_nodes_receive(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane);
+/* The same with a message that is received. Moves are added, in a reduce, as often as the lane has turns. */
+sf_status_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                    sfc_seen_t *slot_p);
+void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,
+                           sfc_moves_t *moves);
+sf_status_t sfc_nodes_end_receive(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane);
 
 /* ---- Differences, and failing ---- */
 

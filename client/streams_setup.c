@@ -10,6 +10,7 @@
 #include "client/device.h"
 #include "client/group.h"
 #include "client/progress.h"
+#include "client/streams_move.h"
 #include "client/streams_nodes.h"
 #include "client/streams_room.h"
 #include "shm/error.h"
@@ -18,27 +19,6 @@
 #define PLACE_INTS ((int64_t)(sizeof(sfc_stream_place_t) / sizeof(int64_t)))
 
 /* ---- The device -------------------------------------------------------------------------------------------------- */
-
-static sf_status_t prepare_link(const sfc_streams_t *streams, const sfc_link_t *link)
-{
-  const sfshm_pattern_t *targets[] = {&link->leaf, &link->value_root, &link->extra_leaf, &link->extra_root};
-  sf_status_t status = streams->ops->prepare(streams->device, &link->extra_value, false);
-  for (int i = 0; i < 4 && status == SF_OK; i++)
-    status = streams->ops->prepare(streams->device, targets[i], true);
-  return status;
-}
-
-static sf_status_t prepare_links(const sfc_streams_t *streams)
-{
-  const sf_graph_t *graph = streams->graph;
-  sf_status_t status = prepare_link(streams, &graph->self);
-  for (int32_t i = 0; i < streams->nlanes && status == SF_OK; i++) {
-    status = prepare_link(streams, &graph->lanes[i].as_root);
-    if (status == SF_OK)
-      status = prepare_link(streams, &graph->lanes[i].as_leaf);
-  }
-  return status;
-}
 
 static sf_status_t open_device(sfc_streams_t *streams, void *stream)
 {
@@ -49,8 +29,6 @@ static sf_status_t open_device(sfc_streams_t *streams, void *stream)
     return status;
   streams->ops = streams->plugin->streams;
   status = streams->ops->open(stream, use_memops, &streams->device);
-  if (status == SF_OK)
-    status = prepare_links(streams);
   return status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail());
 }
 
@@ -100,6 +78,17 @@ static void exchange(sfc_derive_t *derive, const sf_graph_t *graph, uint64_t cal
 
 /* ---- Together ---------------------------------------------------------------------------------------------------- */
 
+/* Two for each lane and for the rank itself, or for each turn. */
+static size_t most_moves(const sf_graph_t *graph)
+{
+  int32_t n = graph->nlanes + 1;
+  if (n < graph->nturns)
+    n = graph->nturns;
+  if (n < graph->nwinner_turns)
+    n = graph->nwinner_turns;
+  return 2 * (size_t)n;
+}
+
 static sf_status_t make(sf_graph_t *graph, sfc_streams_t **streams_p)
 {
   sfc_streams_t *streams = calloc(1, sizeof *streams);
@@ -110,7 +99,11 @@ static sf_status_t make(sf_graph_t *graph, sfc_streams_t **streams_p)
   streams->lanes = calloc((size_t)graph->nlanes + 1, sizeof *streams->lanes);
   streams->room.ways = calloc((size_t)graph->nlanes + 1, sizeof *streams->room.ways);
   streams->messages = calloc((size_t)graph->nlanes + 1, SF_STREAMS_IN_FLIGHT * sizeof *streams->messages);
-  if (streams->lanes == NULL || streams->room.ways == NULL || streams->messages == NULL)
+  streams->slots = calloc((size_t)graph->nlanes + 1, sizeof *streams->slots);
+  streams->sent = calloc((size_t)graph->nlanes + 1, sizeof *streams->sent);
+  streams->moves = malloc(sizeof *streams->moves + most_moves(graph) * sizeof streams->moves->moves[0]);
+  if (streams->lanes == NULL || streams->room.ways == NULL || streams->messages == NULL || streams->slots == NULL ||
+      streams->sent == NULL || streams->moves == NULL)
     return sfshm_error(SF_ERR_NOMEM, "streams of a graph with %d ranks", graph->nlanes);
   streams->nlanes = count_lanes(graph);
   for (int i = 0; i < SF_STREAMS_IN_FLIGHT; i++)
@@ -144,6 +137,8 @@ sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, void *strea
   sf_status_t status = reach_nodes(graph, begin_set_up(graph, stream), unit_bytes, &agreed);
   if (!agreed) {
     sfc_streams_t *streams = graph->streams;
+    if (status == SF_OK)
+      status = sfc_streams_prepare(streams);
     if (status == SF_OK)
       status = sfc_room_make(streams, unit_bytes, &streams->room);
     sfc_derive_begin(&derive, "operation on a stream", graph->group, SF_GRAPH_DEFAULT);
@@ -203,6 +198,9 @@ void sfc_streams_tear_down(sf_graph_t *graph)
   free(streams->room.ways);
   free(streams->lanes);
   free(streams->messages);
+  free(streams->slots);
+  free(streams->sent);
+  free(streams->moves);
   free(streams);
   graph->streams = NULL;
 }

@@ -17,6 +17,15 @@
  * also if the streams differ. One thread at a time, but for is_idle. */
 typedef struct sfshm_streams sfshm_streams_t;
 
+/* One of several scatters that are given together. */
+typedef struct sfshm_move {
+  sfshm_pattern_t from_pattern;
+  const char *from;
+  sfshm_pattern_t to_pattern;
+  char *to;
+  int64_t n; /* the first ones of either pattern */
+} sfshm_move_t;
+
 typedef struct sfshm_streams_ops {
   /* A user of streams of that stream's device. In the driver's terms: NULL is the default stream, of the current
    * context or, if there is none, of the first device. use_memops: memory operations raise and await words where the
@@ -42,6 +51,15 @@ typedef struct sfshm_streams_ops {
   sf_status_t (*scatter)(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op,
                          const sfshm_pattern_t *from_pattern, int64_t from_bias, const void *from,
                          const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n);
+
+  /* Prepares moves that will be given together, so that scatter_all allocates nothing, and finds out which of them meet
+   * at a vertex: those whose `to` is the same then may, others don't. *number_p is what scatter_all is told. Addresses
+   * are not used otherwise. */
+  sf_status_t (*prepare_all)(sfshm_streams_t *streams, const sfshm_move_t moves[], int32_t nmoves, int32_t *number_p);
+
+  /* All of these moves, as if one after the other, by one kernel as long as they fit into the arguments of one. */
+  sf_status_t (*scatter_all)(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op,
+                             const sfshm_move_t moves[], int32_t nmoves);
 
   /* A word in pinned memory, given as the host sees it and as the device does: sets it when all before is done; holds
    * back all behind until (int32_t)(word - value) >= 0. */

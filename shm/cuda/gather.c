@@ -77,13 +77,16 @@ static sf_status_t gather_some(int32_t number, sfshm_unit_t unit, const sfshm_pa
                                int32_t npatterns, const void *array, char *packed)
 {
   sfshm_cuda_device_t *device;
+  sfshm_cuda_element_t element = SFSHM_CUDA_1;
   gathering_t gathering = {.args = {.from = array}, .unit_bytes = sfshm_unit_size(unit)};
   sf_status_t status = sfshm_cuda_enter(number, &device);
   if (status != SF_OK)
     return status;
-  gathering.kernel = device->gather[sfshm_cuda_element_of_moves(unit, array, &gathering.args.count)];
   gathering.chunk = (int64_t)(SFSHM_CUDA_BOUNCE_BYTES / gathering.unit_bytes);
-  status = make_sets(device, patterns, npatterns, &gathering.args, &gathering.total);
+  status = sfshm_cuda_choose_element(unit, SFSHM_OP_REPLACE, (uintptr_t)array, &element, &gathering.args.count);
+  gathering.kernel = device->gather[element];
+  if (status == SF_OK)
+    status = make_sets(device, patterns, npatterns, &gathering.args, &gathering.total);
   if (status == SF_OK && gathering.total > 0)
     status = fetch_gathered(device, &gathering, packed);
   sfshm_cuda_leave();

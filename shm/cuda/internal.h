@@ -56,6 +56,7 @@ typedef struct sfshm_cuda_device {
   CUmodule module;
   CUfunction scatter[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction ordered[SFSHM_CUDA_ELEMENT_COUNT];
+  CUfunction several[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction gather[SFSHM_CUDA_8 + 1];
   CUfunction atomics[SFSHM_CUDA_ELEMENT_COUNT]; /* NULL where there are none */
   char *bounce[SFSHM_CUDA_HALVES];              /* pinned, mapped */
@@ -118,11 +119,34 @@ sf_status_t sfshm_cuda_plan_order(const sfshm_cuda_device_t *device, sfshm_cuda_
 /* Frees the plans of the device that has been entered whose arrays begin in that memory. */
 void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t length_bytes);
 
+/* Copies to memory of the device that is allocated for that. */
+sf_status_t sfshm_cuda_upload(const sfshm_cuda_device_t *device, const void *from, size_t bytes, CUdeviceptr *to_p);
+
+/* The order of contributions to targets: numbers sorted by target and ascending for each, and where in them each target
+ * begins. Takes occurrences in any order; *nvertices_p is n, and nothing made, if none occurs twice. */
+typedef struct sfshm_cuda_occurrence {
+  uintptr_t array;
+  int64_t vertex;
+  int64_t number;
+} sfshm_cuda_occurrence_t;
+sf_status_t sfshm_cuda_order(const sfshm_cuda_device_t *device, sfshm_cuda_occurrence_t occurrences[], int64_t n,
+                             CUdeviceptr *order_p, CUdeviceptr *begin_p, int64_t *nvertices_p);
+
+/* Moves that have been prepared together. */
+typedef struct sfshm_cuda_moves sfshm_cuda_moves_t;
+sf_status_t sfshm_cuda_moves_make(sfshm_cuda_device_t *device, const sfshm_move_t moves[], int32_t nmoves,
+                                  sfshm_cuda_moves_t **moves_p);
+void sfshm_cuda_moves_free(sfshm_cuda_moves_t *moves); /* NULL is accepted */
+sf_status_t sfshm_cuda_moves_launch(sfshm_cuda_device_t *device, const sfshm_cuda_moves_t *prepared, sfshm_unit_t unit,
+                                    sfshm_op_t op, const sfshm_move_t moves[], int32_t nmoves);
+
 /* With the device entered: launches a kernel with that argument, which has so many elements to do. */
 sf_status_t sfshm_cuda_start(sfshm_cuda_device_t *device, CUfunction kernel, int64_t nthreads, void *args);
 
-/* The widest elements in which units from there can be moved to aligned memory, and how many a unit has. */
-sfshm_cuda_element_t sfshm_cuda_element_of_moves(sfshm_unit_t unit, const void *from, int64_t *count_p);
+/* The widest elements in which the op can be applied to units between addresses with these bits among their own, and
+ * how many a unit has. SF_ERR_ARG: they are not aligned to what it combines. */
+sf_status_t sfshm_cuda_choose_element(sfshm_unit_t unit, sfshm_op_t op, uintptr_t bits, sfshm_cuda_element_t *element_p,
+                                      int64_t *count_p);
 
 /* Room in pinned memory for that many bytes, not more than a half has, for what is told to the device next. */
 sf_status_t sfshm_cuda_reserve(sfshm_cuda_device_t *device, size_t bytes, char **room_p);

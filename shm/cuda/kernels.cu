@@ -72,7 +72,21 @@ SF_INLINE int64_t gathered_at(const sfshm_cuda_gathers_t *args, int64_t i)
   return vertex_at(&args->sets[low], i - args->begin[low]);
 }
 
-/* Both forms of a kernel, from a function that combines one element. */
+/* The set that number i is in. */
+SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64_t i)
+{
+  int32_t low = 0, high = args->nsets - 1;
+  while (low < high) {
+    int32_t middle = (low + high + 1) / 2;
+    if (args->sets[middle].begin <= i)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return &args->sets[low];
+}
+
+/* All forms of a kernel, from a function that combines one element. */
 #define DEFINE_KERNELS(suffix, type)                                                                                   \
   SF_KERNEL sf_scatter_##suffix(sfshm_cuda_scatter_t args)                                                             \
   {                                                                                                                    \
@@ -95,6 +109,24 @@ SF_INLINE int64_t gathered_at(const sfshm_cuda_gathers_t *args, int64_t i)
           combine_##suffix(&to[to_at(&args, i, k)], &from[from_at(&args, i, k)], args.op);                             \
       }                                                                                                                \
     }                                                                                                                  \
+  }                                                                                                                    \
+  SF_INLINE void combine_one_of_several_##suffix(const sfshm_cuda_several_t *args, int64_t i, int64_t k)               \
+  {                                                                                                                    \
+    const sfshm_cuda_set_t *set = set_at(args, i);                                                                     \
+    const type *from = (const type *)set->from + vertex_at(&set->from_pattern, i - set->begin) * args->count;          \
+    type *to = (type *)set->to + vertex_at(&set->to_pattern, i - set->begin) * args->count;                            \
+    combine_##suffix(&to[k], &from[k], args->op);                                                                      \
+  }                                                                                                                    \
+  SF_KERNEL sf_several_##suffix(sfshm_cuda_several_t args)                                                             \
+  {                                                                                                                    \
+    if (args.order == NULL) {                                                                                          \
+      for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP)                                                \
+        combine_one_of_several_##suffix(&args, e / args.count, e % args.count);                                        \
+      return;                                                                                                          \
+    }                                                                                                                  \
+    for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP)                                          \
+      for (int64_t j = args.begin[e / args.count]; j < args.begin[e / args.count + 1]; j++)                            \
+        combine_one_of_several_##suffix(&args, args.order[j], e % args.count);                                         \
   }
 
 #define DEFINE_MOVE(suffix, type)                                                                                      \

@@ -51,6 +51,29 @@ typedef struct sfshm_cuda_gathers {
   sfshm_cuda_pattern_t sets[SFSHM_CUDA_SETS_MAX];
 } sfshm_cuda_gathers_t;
 
+/* Several scatters, one behind the other: number i is in the last set that begins at i or before. Where the same vertex
+ * is met several times, the ordered form, as above. */
+#define SFSHM_CUDA_SEVERAL_MAX 24
+typedef struct sfshm_cuda_set {
+  int64_t begin;
+  const char *from;
+  char *to;
+  sfshm_cuda_pattern_t from_pattern;
+  sfshm_cuda_pattern_t to_pattern;
+} sfshm_cuda_set_t;
+
+typedef struct sfshm_cuda_several {
+  int64_t n;
+  int64_t count; /* elements of a unit */
+  int32_t op;    /* sfshm_op_t */
+  int32_t nsets;
+  const int64_t *order; /* NULL: the plain form */
+  const int64_t *begin;
+  int64_t nvertices;
+  sfshm_cuda_set_t sets[SFSHM_CUDA_SEVERAL_MAX];
+} sfshm_cuda_several_t;
+_Static_assert(sizeof(sfshm_cuda_several_t) <= 4096, "what a launch takes");
+
 /* X(suffix, element type): elements that are moved, by size. */
 #define SFSHM_CUDA_MOVES(X)                                                                                            \
   X(1, uint8_t)                                                                                                        \

@@ -37,41 +37,6 @@ static sfshm_cuda_element_t element_of_size(size_t size_bytes)
                            : SFSHM_CUDA_8;
 }
 
-/* Kernel and number of elements per unit. Moves take the widest elements to which size and addresses are aligned. */
-static sfshm_cuda_element_t choose_element(const job_t *job, int64_t *count_p)
-{
-  static const sfshm_cuda_element_t by_base[SFSHM_BASE_COUNT] = {[SFSHM_BASE_INT8] = SFSHM_CUDA_i8,
-                                                                 [SFSHM_BASE_UINT8] = SFSHM_CUDA_u8,
-                                                                 [SFSHM_BASE_INT16] = SFSHM_CUDA_i16,
-                                                                 [SFSHM_BASE_UINT16] = SFSHM_CUDA_u16,
-                                                                 [SFSHM_BASE_INT32] = SFSHM_CUDA_i32,
-                                                                 [SFSHM_BASE_UINT32] = SFSHM_CUDA_u32,
-                                                                 [SFSHM_BASE_INT64] = SFSHM_CUDA_i64,
-                                                                 [SFSHM_BASE_UINT64] = SFSHM_CUDA_u64,
-                                                                 [SFSHM_BASE_FLOAT] = SFSHM_CUDA_f32,
-                                                                 [SFSHM_BASE_DOUBLE] = SFSHM_CUDA_f64,
-                                                                 [SFSHM_BASE_FLOAT_COMPLEX] = SFSHM_CUDA_c32,
-                                                                 [SFSHM_BASE_DOUBLE_COMPLEX] = SFSHM_CUDA_c64,
-#define PAIR(name, value_type, index_type, text) [SFSHM_BASE_##name] = SFSHM_CUDA_##name,
-                                                                 SFSHM_PAIR_TABLE(PAIR)
-#undef PAIR
-  };
-  *count_p = job->unit.count;
-  if (job->op != SFSHM_OP_REPLACE)
-    return by_base[job->unit.base];
-  uintptr_t bits = (uintptr_t)job->from | (uintptr_t)job->to | sfshm_unit_size(job->unit);
-  size_t size_bytes = (size_t)(bits & (~bits + 1));
-  if (size_bytes > 8)
-    size_bytes = 8;
-  *count_p = (int64_t)(sfshm_unit_size(job->unit) / size_bytes);
-  return element_of_size(size_bytes);
-}
-
-sfshm_cuda_element_t sfshm_cuda_element_of_moves(sfshm_unit_t unit, const void *from, int64_t *count_p)
-{
-  return choose_element(&(job_t){.unit = unit, .op = SFSHM_OP_REPLACE, .from = from}, count_p);
-}
-
 /* Arithmetic needs addresses that are aligned as the base type's members are, as every device allocation is. */
 static size_t alignment_of(sfshm_base_t base)
 {
@@ -89,12 +54,39 @@ static size_t alignment_of(sfshm_base_t base)
   }
 }
 
-static sf_status_t check_alignment(const job_t *job)
+/* Moves take the widest elements to which size and addresses are aligned. */
+sf_status_t sfshm_cuda_choose_element(sfshm_unit_t unit, sfshm_op_t op, uintptr_t bits, sfshm_cuda_element_t *element_p,
+                                      int64_t *count_p)
 {
-  uintptr_t bits = (uintptr_t)job->from | (uintptr_t)job->to;
-  if (job->op != SFSHM_OP_REPLACE && (bits & (alignment_of(job->unit.base) - 1)) != 0)
-    return sfshm_error(SF_ERR_ARG, "CUDA: buffer at %p or %p is not aligned to %s", (const void *)job->from,
-                       (void *)job->to, sfshm_base_name(job->unit.base));
+  static const sfshm_cuda_element_t by_base[SFSHM_BASE_COUNT] = {[SFSHM_BASE_INT8] = SFSHM_CUDA_i8,
+                                                                 [SFSHM_BASE_UINT8] = SFSHM_CUDA_u8,
+                                                                 [SFSHM_BASE_INT16] = SFSHM_CUDA_i16,
+                                                                 [SFSHM_BASE_UINT16] = SFSHM_CUDA_u16,
+                                                                 [SFSHM_BASE_INT32] = SFSHM_CUDA_i32,
+                                                                 [SFSHM_BASE_UINT32] = SFSHM_CUDA_u32,
+                                                                 [SFSHM_BASE_INT64] = SFSHM_CUDA_i64,
+                                                                 [SFSHM_BASE_UINT64] = SFSHM_CUDA_u64,
+                                                                 [SFSHM_BASE_FLOAT] = SFSHM_CUDA_f32,
+                                                                 [SFSHM_BASE_DOUBLE] = SFSHM_CUDA_f64,
+                                                                 [SFSHM_BASE_FLOAT_COMPLEX] = SFSHM_CUDA_c32,
+                                                                 [SFSHM_BASE_DOUBLE_COMPLEX] = SFSHM_CUDA_c64,
+#define PAIR(name, value_type, index_type, text) [SFSHM_BASE_##name] = SFSHM_CUDA_##name,
+                                                                 SFSHM_PAIR_TABLE(PAIR)
+#undef PAIR
+  };
+  if (op != SFSHM_OP_REPLACE) {
+    *count_p = unit.count;
+    *element_p = by_base[unit.base];
+    return (bits & (alignment_of(unit.base) - 1)) == 0
+               ? SF_OK
+               : sfshm_error(SF_ERR_ARG, "CUDA: a buffer is not aligned to %s", sfshm_base_name(unit.base));
+  }
+  bits |= sfshm_unit_size(unit);
+  size_t size_bytes = (size_t)(bits & (~bits + 1));
+  if (size_bytes > 8)
+    size_bytes = 8;
+  *count_p = (int64_t)(sfshm_unit_size(unit) / size_bytes);
+  *element_p = element_of_size(size_bytes);
   return SF_OK;
 }
 
@@ -134,7 +126,9 @@ static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
   sfshm_cuda_scatter_t args = {
       .from = job->from, .to = job->to, .from_bias = job->from_bias, .first = job->first, .n = job->n, .op = job->op};
   sfshm_cuda_plan_t *from_plan, *to_plan;
-  sf_status_t status = check_alignment(job);
+  sfshm_cuda_element_t element;
+  sf_status_t status =
+      sfshm_cuda_choose_element(job->unit, job->op, (uintptr_t)job->from | (uintptr_t)job->to, &element, &args.count);
   if (status == SF_OK)
     status = sfshm_cuda_plan(device, job->from_pattern, &args.from_pattern, &from_plan);
   if (status == SF_OK)
@@ -143,7 +137,6 @@ static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
     status = sfshm_cuda_plan_order(device, to_plan, job->to_pattern);
   if (status != SF_OK)
     return status;
-  sfshm_cuda_element_t element = choose_element(job, &args.count);
   bool ordered = to_plan != NULL && to_plan->ordered;
   int64_t nthreads = args.n * args.count;
   CUfunction atomics = ordered ? find_atomics(device, job, element) : NULL;

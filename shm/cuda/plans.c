@@ -8,14 +8,9 @@
 
 #define MIN_BUCKETS 64
 
-typedef struct occurrence {
-  int64_t vertex;
-  int64_t number;
-} occurrence_t;
-
 /* On a stream of the plugin's own: the default stream would wait for those of the application, which may wait for other
  * ranks; and a plain copy may return before it is done, with no stream but the default one knowing when. */
-static sf_status_t upload(const sfshm_cuda_device_t *device, const void *from, size_t bytes, CUdeviceptr *to_p)
+sf_status_t sfshm_cuda_upload(const sfshm_cuda_device_t *device, const void *from, size_t bytes, CUdeviceptr *to_p)
 {
   CUdeviceptr to = 0;
   sf_status_t status = sfshm_cuda_status(cuMemAlloc(&to, bytes), "cuMemAlloc for indices");
@@ -110,7 +105,7 @@ static sf_status_t find_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t 
   if (plan == NULL)
     return sfshm_error(SF_ERR_NOMEM, "plan of %lld indices", (long long)pattern->n);
   size_t bytes = (size_t)pattern->n * (wide ? sizeof(int64_t) : sizeof(uint32_t));
-  status = upload(device, index, bytes, &plan->copy);
+  status = sfshm_cuda_upload(device, index, bytes, &plan->copy);
   if (status != SF_OK) {
     free(plan);
     return status;
@@ -168,51 +163,61 @@ sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *
 
 static int compare(const void *left, const void *right)
 {
-  const occurrence_t *a = left, *b = right;
+  const sfshm_cuda_occurrence_t *a = left, *b = right;
+  if (a->array != b->array)
+    return a->array < b->array ? -1 : 1;
   if (a->vertex != b->vertex)
     return a->vertex < b->vertex ? -1 : 1;
   return a->number < b->number ? -1 : 1;
 }
 
-/* Sorts the occurrences into order and begin; returns the number of different vertices. */
-static int64_t sort_occurrences(const sfshm_pattern_t *pattern, occurrence_t *occurrences, int64_t *order,
-                                int64_t *begin)
+/* Returns the number of different targets. */
+static int64_t list_order(const sfshm_cuda_occurrence_t *occurrences, int64_t n, int64_t *order, int64_t *begin)
 {
-  int64_t n = pattern->n, nvertices = 0;
-  for (int64_t i = 0; i < n; i++)
-    occurrences[i] = (occurrence_t){sfshm_pattern_at(pattern, i), i};
-  qsort(occurrences, (size_t)n, sizeof *occurrences, compare);
+  int64_t nvertices = 0;
   for (int64_t i = 0; i < n; i++) {
     order[i] = occurrences[i].number;
-    if (i == 0 || occurrences[i].vertex != occurrences[i - 1].vertex)
+    if (i == 0 || occurrences[i].vertex != occurrences[i - 1].vertex ||
+        occurrences[i].array != occurrences[i - 1].array)
       begin[nvertices++] = i;
   }
   begin[nvertices] = n;
   return nvertices;
 }
 
+sf_status_t sfshm_cuda_order(const sfshm_cuda_device_t *device, sfshm_cuda_occurrence_t occurrences[], int64_t n,
+                             CUdeviceptr *order_p, CUdeviceptr *begin_p, int64_t *nvertices_p)
+{
+  int64_t *order = malloc((size_t)n * sizeof *order), *begin = malloc(((size_t)n + 1) * sizeof *begin);
+  sf_status_t status = SF_OK;
+  if (order == NULL || begin == NULL) {
+    status = sfshm_error(SF_ERR_NOMEM, "order of %lld contributions", (long long)n);
+    goto out;
+  }
+  qsort(occurrences, (size_t)n, sizeof *occurrences, compare);
+  *nvertices_p = list_order(occurrences, n, order, begin);
+  if (*nvertices_p == n)
+    goto out;
+  status = sfshm_cuda_upload(device, order, (size_t)n * sizeof *order, order_p);
+  if (status == SF_OK)
+    status = sfshm_cuda_upload(device, begin, (size_t)(*nvertices_p + 1) * sizeof *begin, begin_p);
+out:
+  free(order);
+  free(begin);
+  return status;
+}
+
 static sf_status_t make_order(const sfshm_cuda_device_t *device, sfshm_cuda_plan_t *plan,
                               const sfshm_pattern_t *pattern)
 {
-  size_t n = (size_t)pattern->n;
-  occurrence_t *occurrences = malloc(n * sizeof *occurrences);
-  int64_t *order = malloc(n * sizeof *order), *begin = malloc((n + 1) * sizeof *begin);
-  sf_status_t status = SF_OK;
-  if (occurrences == NULL || order == NULL || begin == NULL) {
-    status = sfshm_error(SF_ERR_NOMEM, "order of %zu contributions", n);
-    goto out;
-  }
-  plan->nvertices = sort_occurrences(pattern, occurrences, order, begin);
-  if (plan->nvertices == pattern->n)
-    goto out;
-  status = upload(device, order, n * sizeof *order, &plan->order);
-  if (status == SF_OK)
-    status = upload(device, begin, (size_t)(plan->nvertices + 1) * sizeof *begin, &plan->begin);
-  plan->ordered = status == SF_OK;
-out:
+  sfshm_cuda_occurrence_t *occurrences = malloc((size_t)pattern->n * sizeof *occurrences);
+  if (occurrences == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "order of %lld contributions", (long long)pattern->n);
+  for (int64_t i = 0; i < pattern->n; i++)
+    occurrences[i] = (sfshm_cuda_occurrence_t){.vertex = sfshm_pattern_at(pattern, i), .number = i};
+  sf_status_t status = sfshm_cuda_order(device, occurrences, pattern->n, &plan->order, &plan->begin, &plan->nvertices);
   free(occurrences);
-  free(order);
-  free(begin);
+  plan->ordered = status == SF_OK && plan->nvertices < pattern->n;
   return status;
 }
 

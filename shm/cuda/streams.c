@@ -22,6 +22,8 @@ struct sfshm_streams {
   bool is_marked;
   CUevent tail;
   CUfunction await;
+  sfshm_cuda_moves_t **moves; /* by number */
+  int32_t nmoves;
   call_t *first_call; /* in the order in which they were given */
   call_t **last_call;
 };
@@ -115,6 +117,7 @@ static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *
   view->module = device->module;
   memcpy(view->scatter, device->scatter, sizeof view->scatter);
   memcpy(view->ordered, device->ordered, sizeof view->ordered);
+  memcpy(view->several, device->several, sizeof view->several);
   streams->has_memops = use_memops && try_memops(device);
   sf_status_t status = sfshm_cuda_status(cuModuleGetFunction(&streams->await, device->module, "sf_await"), "sf_await");
   return status == SF_OK ? sfshm_cuda_status(cuEventCreate(&streams->tail, CU_EVENT_DISABLE_TIMING), "cuEventCreate")
@@ -172,11 +175,14 @@ static void close_streams(sfshm_streams_t *streams)
     sfshm_cuda_watch_close(&streams->view);
     sfshm_cuda_plans_drop(&streams->view.plans, NULL, SIZE_MAX);
     free(streams->view.plans.buckets);
+    for (int32_t i = 0; i < streams->nmoves; i++)
+      sfshm_cuda_moves_free(streams->moves[i]);
     cuEventDestroy(streams->tail);
     sfshm_cuda_leave();
   }
   sfshm_cuda_unlock();
   free_calls(streams, true);
+  free(streams->moves);
   free(streams);
 }
 
@@ -233,6 +239,20 @@ static sf_status_t prepare(sfshm_streams_t *streams, const sfshm_pattern_t *patt
   return leave(status);
 }
 
+static sf_status_t prepare_all(sfshm_streams_t *streams, const sfshm_move_t moves[], int32_t nmoves, int32_t *number_p)
+{
+  sfshm_cuda_moves_t **larger = realloc(streams->moves, ((size_t)streams->nmoves + 1) * sizeof(sfshm_cuda_moves_t *));
+  if (larger == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "CUDA: moves on streams");
+  streams->moves = larger;
+  sf_status_t status = enter(streams);
+  if (status == SF_OK)
+    status = leave(sfshm_cuda_moves_make(&streams->view, moves, nmoves, &larger[streams->nmoves]));
+  if (status == SF_OK)
+    *number_p = streams->nmoves++;
+  return status;
+}
+
 /* ---- Work -------------------------------------------------------------------------------------------------------- */
 
 static sf_status_t scatter(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op,
@@ -243,6 +263,15 @@ static sf_status_t scatter(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op
   return n > 0 && status == SF_OK ? leave(sfshm_cuda_scatter_on(&streams->view, unit, op, from_pattern, from_bias, from,
                                                                 to_pattern, to, first, n))
                                   : status;
+}
+
+static sf_status_t scatter_all(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op,
+                               const sfshm_move_t moves[], int32_t nmoves)
+{
+  sf_status_t status = enter(streams);
+  return status == SF_OK
+             ? leave(sfshm_cuda_moves_launch(&streams->view, streams->moves[number], unit, op, moves, nmoves))
+             : status;
 }
 
 static void run_call(void *argument)
@@ -375,6 +404,8 @@ const sfshm_streams_ops_t sfshm_cuda_streams = {
     .prepare = prepare,
     .choose = choose,
     .scatter = scatter,
+    .prepare_all = prepare_all,
+    .scatter_all = scatter_all,
     .raise = raise_word,
     .await = await_word,
     .call = call_host,

@@ -261,6 +261,8 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
   (*function)->context = module->context;
   if (strncmp(name, "sf_gathers_", sizeof "sf_gathers_" - 1) == 0)
     memcpy(&(*function)->kernel.gather, &run, sizeof run);
+  else if (strncmp(name, "sf_several_", sizeof "sf_several_" - 1) == 0)
+    memcpy(&(*function)->kernel.several, &run, sizeof run);
   else if (strncmp(name, "cg_", sizeof "cg_" - 1) == 0)
     memcpy(&(*function)->kernel.cg, &run, sizeof run);
   else

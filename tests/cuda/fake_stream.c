@@ -62,6 +62,8 @@ static void run_kernel(const sftest_work_t *work)
     sftest_cuda_first = (i + shift) % n;
     if (work->kernel.scatter != NULL)
       work->kernel.scatter(work->scatter);
+    else if (work->kernel.several != NULL)
+      work->kernel.several(work->several);
     else if (work->kernel.cg != NULL)
       work->kernel.cg(work->cg);
     else

@@ -10,6 +10,23 @@ static int64_t nlaunched;
 
 /* ---- Work -------------------------------------------------------------------------------------------------------- */
 
+static bool can_touch_or_has_none(int device, const void *address)
+{
+  return address == NULL || sftest_cuda_can_touch(device, address);
+}
+
+static bool can_run_several(const sfshm_cuda_several_t *args, int device)
+{
+  bool good = can_touch_or_has_none(device, args->order) && can_touch_or_has_none(device, args->begin);
+  for (int32_t i = 0; i < args->nsets && good; i++) {
+    const sfshm_cuda_set_t *set = &args->sets[i];
+    good = sftest_cuda_can_touch(device, set->from) && sftest_cuda_can_touch(device, set->to) &&
+           can_touch_or_has_none(device, set->from_pattern.index) &&
+           can_touch_or_has_none(device, set->to_pattern.index);
+  }
+  return good;
+}
+
 /* Whether the kernel's arguments are what its device can touch. */
 static bool can_run(const sftest_work_t *work, int device)
 {
@@ -19,7 +36,9 @@ static bool can_run(const sftest_work_t *work, int device)
     const void *const addresses[] = {args->from,  args->to,   args->from_pattern.index, args->to_pattern.index,
                                      args->order, args->begin};
     for (size_t i = 0; i < sizeof addresses / sizeof addresses[0] && good; i++)
-      good = addresses[i] == NULL || sftest_cuda_can_touch(device, addresses[i]);
+      good = can_touch_or_has_none(device, addresses[i]);
+  } else if (work->kernel.several != NULL) {
+    good = can_run_several(&work->several, device);
   } else if (work->kernel.gather != NULL) {
     good = sftest_cuda_can_touch(device, work->gather.from) && sftest_cuda_can_touch(device, work->gather.to);
   }
@@ -44,6 +63,8 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY, unsi
   work->kernel = f->kernel;
   if (f->kernel.scatter != NULL)
     memcpy(&work->scatter, kernelParams[0], sizeof work->scatter);
+  else if (f->kernel.several != NULL)
+    memcpy(&work->several, kernelParams[0], sizeof work->several);
   else if (f->kernel.cg != NULL)
     memcpy(&work->cg, kernelParams[0], sizeof work->cg);
   else

@@ -25,6 +25,7 @@ typedef struct work {
   union {
     sfshm_cuda_scatter_t scatter;
     sfshm_cuda_gathers_t gather;
+    sfshm_cuda_several_t several;
     cg_args_t cg;
   };
   CUhostFn call;

@@ -17,6 +17,7 @@ static struct {
   sftest_cuda_free_fn_t *free;
   sftest_cuda_copy_fn_t *copy;
   sftest_cuda_live_fn_t *live;
+  sftest_cuda_launched_fn_t *launched; /* NULL: a real driver */
   sftest_cuda_stream_create_fn_t *stream_create;
   sftest_cuda_stream_fn_t *stream_destroy;
   sftest_cuda_stream_fn_t *stream_finish;
@@ -78,6 +79,7 @@ bool sftest_device_is_there(void)
       fake.alloc = (sftest_cuda_alloc_fn_t *)dlsym(driver, "sftest_cuda_alloc");
       fake.free = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free");
       fake.live = (sftest_cuda_live_fn_t *)dlsym(driver, "sftest_cuda_live");
+      fake.launched = (sftest_cuda_launched_fn_t *)dlsym(driver, "sftest_cuda_launched");
       fake.copy = (sftest_cuda_copy_fn_t *)dlsym(driver, "sftest_cuda_copy");
       fake.stream_create = (sftest_cuda_stream_create_fn_t *)dlsym(driver, "sftest_cuda_stream_create");
       fake.stream_destroy = (sftest_cuda_stream_fn_t *)dlsym(driver, "sftest_cuda_stream_destroy");
@@ -101,6 +103,11 @@ void sftest_device_free(void *address)
 int64_t sftest_device_live(void)
 {
   return fake.live();
+}
+
+int64_t sftest_device_launched(void)
+{
+  return fake.launched();
 }
 
 void sftest_device_copy(void *to, const void *from, size_t len_bytes)

@@ -26,6 +26,9 @@ void sftest_device_free(void *address);
 /* Allocations of this process, and those of others that it has open. */
 int64_t sftest_device_live(void);
 
+/* Kernels that this process has launched; only where it can fail. */
+int64_t sftest_device_launched(void);
+
 void sftest_device_copy(void *to, const void *from, size_t len_bytes);
 
 /* Streams, and copying between any memory when a stream comes to it. */
