@@ -133,6 +133,9 @@ sf_status_t sfd_channel_send_lazily(sfd_channels_t *channels, int32_t node, cons
 /* Lets go what was sent lazily; whether there was anything. */
 bool sfd_channels_flush(sfd_channels_t *channels);
 
+/* From on to off nothing goes, then all does: what is sent together travels in few frames. */
+void sfd_channels_gather(sfd_channels_t *channels, bool on);
+
 /* Ends a channel because of what arrived on it; down follows, from the loop. What ends already keeps its reason. */
 void sfd_channel_fail(sfd_channels_t *channels, int32_t node, sf_status_t status, const char *detail);
 

@@ -119,6 +119,7 @@ struct sfd_channels {
   bool closing;
   struct sfd_ending_list ending;
   struct sfd_lazy_list lazy;
+  bool gathering; /* nothing goes before all has been said */
   struct sfd_frame_list spare;
   unsigned nspare;
   struct { /* the first frame of all channels; not changed while there is one */

@@ -142,6 +142,13 @@ static void end_laziness(sfd_channel_t *channel)
   channel->sending.lazy = false;
 }
 
+static void begin_laziness(sfd_channel_t *channel)
+{
+  if (!channel->sending.lazy)
+    LIST_INSERT_HEAD(&channel->channels->lazy, channel, lazy);
+  channel->sending.lazy = true;
+}
+
 void sfd_sending_advance(sfd_channel_t *channel)
 {
   sfd_sending_t *sending = &channel->sending;
@@ -150,6 +157,10 @@ void sfd_sending_advance(sfd_channel_t *channel)
     return;
   if (sending->held || sending->greeting || sending->flying != NULL)
     return;
+  if (channel->channels->gathering) {
+    begin_laziness(channel);
+    return;
+  }
   if (!sending->greeted)
     send_hello(channel);
   else if (!TAILQ_EMPTY(&sending->frames))
@@ -303,8 +314,7 @@ sf_status_t sfd_channel_send_lazily(sfd_channels_t *channels, int32_t node, cons
   sf_status_t status = queue(channel, head, (sfd_part_t){.payload = NULL});
   if (status != SF_OK)
     return status;
-  channel->sending.lazy = true;
-  LIST_INSERT_HEAD(&channels->lazy, channel, lazy);
+  begin_laziness(channel);
   return SF_OK;
 }
 
@@ -314,6 +324,13 @@ bool sfd_channels_flush(sfd_channels_t *channels)
   for (sfd_channel_t *channel; (channel = LIST_FIRST(&channels->lazy)) != NULL; any = true)
     sfd_sending_advance(channel);
   return any;
+}
+
+void sfd_channels_gather(sfd_channels_t *channels, bool on)
+{
+  channels->gathering = on;
+  if (!on)
+    (void)sfd_channels_flush(channels);
 }
 
 void sfd_channel_hold(sfd_channels_t *channels, int32_t node, bool hold)

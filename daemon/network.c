@@ -289,6 +289,11 @@ bool sfd_network_flush(sfd_network_t *network, bool now)
   return sfd_channels_flush(network->channels);
 }
 
+void sfd_network_gather(sfd_server_t *server, bool on)
+{
+  sfd_channels_gather(server->network->channels, on);
+}
+
 void sfd_network_send(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   size_t bytes = sfpeer__message__get_packed_size(message);

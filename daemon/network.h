@@ -70,6 +70,9 @@ void sfd_network_send_lazily(sfd_server_t *server, int32_t node, const sfd_messa
 /* Lets it go if it has waited for a while, or now; whether something goes. NULL is accepted. */
 bool sfd_network_flush(sfd_network_t *network, bool now);
 
+/* From on to off what is sent gathers in frames, which then go: what belongs together travels together. */
+void sfd_network_gather(sfd_server_t *server, bool on);
+
 /* Sends a head with payload; see sfd_channel_send, except that errors are treated as above, after which done is called
  * from the loop. */
 void sfd_network_send_payload(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, const void *payload,

@@ -200,10 +200,28 @@ static void fail_round_2(sfd_graph_t *graph, sf_status_t status)
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_LANES, graph->number, &graph->setup->agreement);
 }
 
+/* Two nodes have said their parts, and with that all by which both see whether roots are wanted that are not there. If
+ * so they say them once more, with the errors. */
+static bool is_said_once_more(sfd_graph_t *graph)
+{
+  sfd_setup_t *setup = graph->setup;
+  if (!sfd_agreement_is_pair(graph->group) || setup->compared)
+    return false;
+  setup->compared = true;
+  if (!sfd_wants_are_bad(graph))
+    return false;
+  setup->agreement.told = false;
+  setup->agreement.children = 0;
+  sfd_setup_edges_done(graph);
+  return true;
+}
+
 void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
 {
   sfd_graph_t *graph = sfd_setup_find(group, number);
   const sfd_agreement_t *agreement = &graph->setup->agreement;
+  if (is_said_once_more(graph))
+    return;
   if (agreement->error.status != SF_OK) {
     end_with_error(graph);
     return;

@@ -62,6 +62,7 @@ typedef struct sfd_setup {
   sfd_agreement_t agreement; /* of this round */
   sfd_agreement_t again;     /* of nodes whose members all name an earlier graph */
   bool refused;              /* edges are needed */
+  bool compared;             /* of two nodes: what they want with what they have */
   struct sfd_wants *wants;   /* what goes between nodes in round 1; NULL: nothing */
   sfd_setup_member_t members[];
 } sfd_setup_t;

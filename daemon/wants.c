@@ -24,7 +24,7 @@ typedef struct sfd_asked {
   bool answered;
 } sfd_asked_t;
 
-/* How many roots the ranks of the other of two nodes have. */
+/* How many roots ranks of a node have. */
 typedef struct sfd_told {
   bool known;
   size_t n;
@@ -35,13 +35,20 @@ typedef struct sfd_told {
 struct sfd_wants {
   sfd_merging_t *merging; /* NULL: nothing is wanted from others */
   bool merged;
-  sfd_told_t told;
+  sfd_told_t told; /* by the other of two nodes, */
+  sfd_told_t said; /* and to it */
   int32_t nunanswered;
   sfd_asked_t *asked;
   int32_t nasked;
 };
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
+
+static void free_told(const sfd_told_t *told)
+{
+  free(told->owners);
+  free(told->nroots);
+}
 
 void sfd_wants_free(sfd_wants_t *wants)
 {
@@ -50,8 +57,8 @@ void sfd_wants_free(sfd_wants_t *wants)
   for (int32_t i = 0; i < wants->nasked; i++)
     free(wants->asked[i].image);
   free(wants->asked);
-  free(wants->told.owners);
-  free(wants->told.nroots);
+  free_told(&wants->told);
+  free_told(&wants->said);
   if (wants->merging != NULL && wants->merged)
     sfd_merging_free(wants->merging);
   else if (wants->merging != NULL)
@@ -75,21 +82,32 @@ static int compare_ranks(const void *a, const void *b)
 }
 
 /* Ranks of which nothing was said check what is wanted of them themselves. */
-static void check_roots(sfd_graph_t *graph, const sfd_want_t *want, const sfd_told_t *told)
+static int64_t nroots_of(const sfd_told_t *told, int32_t rank)
 {
-  const int32_t *owner =
-      told->n > 0 ? bsearch(&want->owner, told->owners, told->n, sizeof *owner, compare_ranks) : NULL;
-  int64_t nroots = owner != NULL ? told->nroots[owner - told->owners] : INT64_MAX;
-  if (want->edges.roots.max >= nroots)
-    sfd_roots_note_bad(graph->setup, want->rank, want->block, &want->list, nroots);
+  const int32_t *owner = told->n > 0 ? bsearch(&rank, told->owners, told->n, sizeof *owner, compare_ranks) : NULL;
+  return owner != NULL ? told->nroots[owner - told->owners] : INT64_MAX;
+}
+
+/* Whether some are not there. */
+static bool check_roots(sfd_graph_t *graph, const sfd_wanted_t *wanted, const sfd_told_t *told)
+{
+  const sfd_want_t *wants = &graph->setup->wants->merging->wants[wanted->first];
+  bool bad = false;
+  for (int32_t i = 0; i < wanted->nwants; i++) {
+    int64_t nroots = nroots_of(told, wants[i].owner);
+    if (wants[i].edges.roots.max < nroots)
+      continue;
+    sfd_roots_note_bad(graph->setup, wants[i].rank, wants[i].block, &wants[i].list, nroots);
+    bad = true;
+  }
+  return bad;
 }
 
 static void be_answered(sfd_graph_t *graph, sfd_wanted_t *wanted, const sfd_told_t *told)
 {
   sfd_wants_t *wants = graph->setup->wants;
   wanted->answered = true;
-  for (int32_t i = 0; i < wanted->nwants; i++)
-    check_roots(graph, &wants->merging->wants[wanted->first + i], told);
+  (void)check_roots(graph, wanted, told);
   if (--wants->nunanswered == 0)
     sfd_setup_edges_done(graph);
 }
@@ -102,6 +120,15 @@ static sfd_wanted_t *find_wanted(sfd_wants_t *wants, int32_t node)
   return NULL;
 }
 
+/* Room for what is said of n ranks. */
+static sf_status_t alloc_told(sfd_told_t *told, size_t n)
+{
+  *told =
+      (sfd_told_t){.owners = malloc((n + 1) * sizeof *told->owners), .nroots = malloc((n + 1) * sizeof *told->nroots)};
+  return told->owners != NULL && told->nroots != NULL ? SF_OK
+                                                      : sfshm_error(SF_ERR_NOMEM, "numbers of roots of %zu ranks", n);
+}
+
 /* Of two nodes the other one says it without being asked, perhaps before anything is wanted of it. */
 static sf_status_t handle_told(sfd_graph_t *graph, int32_t node, const sfd_told_t *told)
 {
@@ -110,19 +137,14 @@ static sf_status_t handle_told(sfd_graph_t *graph, int32_t node, const sfd_told_
     return sfshm_error(SF_ERR_NOMEM, "wants of a graph");
   if (wants->told.known || graph->state != SFD_GRAPH_GATHERING)
     return sfshm_error(SF_ERR_PROTO, "node %d tells its numbers of roots twice", node);
-  wants->told = (sfd_told_t){.n = told->n,
-                             .owners = malloc((told->n + 1) * sizeof *told->owners),
-                             .nroots = malloc((told->n + 1) * sizeof *told->nroots)};
-  if (wants->told.owners == NULL || wants->told.nroots == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "numbers of roots of %zu ranks", told->n);
-  for (size_t i = 0; i < told->n; i++) {
-    wants->told.owners[i] = told->owners[i];
-    wants->told.nroots[i] = told->nroots[i];
+  sf_status_t status = alloc_told(&wants->told, told->n);
+  if (status != SF_OK)
+    return status;
+  for (; wants->told.n < told->n; wants->told.n++) {
+    wants->told.owners[wants->told.n] = told->owners[wants->told.n];
+    wants->told.nroots[wants->told.n] = told->nroots[wants->told.n];
   }
   wants->told.known = true;
-  sfd_wanted_t *wanted = find_wanted(wants, node);
-  if (wanted != NULL)
-    be_answered(graph, wanted, &wants->told);
   return SF_OK;
 }
 
@@ -197,48 +219,66 @@ static void after_merging(sfd_graph_t *graph)
   wants->nunanswered = merging->nwanted;
   for (int32_t i = 0; i < merging->nwanted; i++)
     send_image(graph, &merging->wanted[i]);
-  if (wants->told.known)
-    be_answered(graph, &merging->wanted[0], &wants->told);
+  if (sfd_agreement_is_pair(graph->group))
+    sfd_setup_edges_done(graph); /* with the other's part its numbers of roots will be there */
 }
 
 static void on_merged(uv_work_t *work, int status)
 {
   sfd_merging_t *merging = work->data;
   (void)status;
-  if (merging->graph == NULL)
+  if (merging->graph == NULL) {
     sfd_merging_free(merging);
-  else
-    after_merging(merging->graph);
+    return;
+  }
+  sfd_server_t *server = merging->graph->group->job->server;
+  sfd_network_gather(server, true);
+  after_merging(merging->graph);
+  sfd_network_gather(server, false);
 }
 
-/* Says how many roots these members have; that of one whose input is wrong does not matter any more. */
-static void tell_roots(const sfd_graph_t *graph, int32_t node, const int32_t owners[], size_t n)
+/* How many roots these members have; that of one whose input is wrong does not matter any more. Without memory nothing
+ * is said. */
+static void count_roots(const sfd_graph_t *graph, const int32_t owners[], size_t n, sfd_told_t *said)
+{
+  if (alloc_told(said, n) != SF_OK)
+    return;
+  for (; said->n < n; said->n++) {
+    const sfd_setup_member_t *member = sfd_setup_member(graph, owners[said->n]);
+    said->owners[said->n] = owners[said->n];
+    said->nroots[said->n] = member->wrong ? INT64_MAX : member->nroots;
+  }
+}
+
+static void tell_roots(const sfd_graph_t *graph, int32_t node, const sfd_told_t *said)
 {
   Sfpeer__Wanted wanted = SFPEER__WANTED__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  int64_t *nroots = calloc(n + 1, sizeof *nroots);
-  for (size_t i = 0; nroots != NULL && i < n; i++) {
-    const sfd_setup_member_t *member = sfd_setup_member(graph, owners[i]);
-    nroots[i] = member->wrong ? INT64_MAX : member->nroots;
-  }
   wanted.job = graph->group->job->id;
   wanted.group = graph->group->id;
   wanted.number = graph->number;
-  wanted.owners = (int32_t *)(uintptr_t)owners; /* only read */
-  wanted.nroots = nroots;
-  wanted.n_owners = wanted.n_nroots = nroots != NULL ? n : 0;
+  wanted.owners = said->owners;
+  wanted.nroots = said->nroots;
+  wanted.n_owners = wanted.n_nroots = said->n;
   message.body_case = SFPEER__MESSAGE__BODY_WANTED;
   message.wanted = &wanted;
   sfd_network_send(graph->group->job->server, node, &message);
-  free(nroots);
 }
 
-void sfd_wants_begin(sfd_graph_t *graph)
+/* Without memory nothing is said, and nothing will be wanted. */
+static void tell_other_of_pair(sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;
+  sfd_told_t nothing = {.n = 0};
+  sfd_wants_t *wants = wants_of(graph);
+  if (wants != NULL)
+    count_roots(graph, group->locals, (size_t)group->nlocals, &wants->said);
+  tell_roots(graph, group->nodes[1 - group->node_position], wants != NULL ? &wants->said : &nothing);
+}
+
+static void merge(sfd_graph_t *graph)
+{
   sfd_merging_t *merging = NULL;
-  if (sfd_agreement_is_pair(group)) /* first: so that it is there when the other one has merged */
-    tell_roots(graph, group->nodes[1 - group->node_position], group->locals, (size_t)group->nlocals);
   sfd_wants_t *wants = wants_of(graph);
   sf_status_t status =
       wants != NULL ? sfd_merging_collect(graph, &merging) : sfshm_error(SF_ERR_NOMEM, "wants of a graph");
@@ -255,6 +295,16 @@ void sfd_wants_begin(sfd_graph_t *graph)
     return;
   sfd_merging_run(&merging->work);
   after_merging(graph);
+}
+
+void sfd_wants_begin(sfd_graph_t *graph)
+{
+  sfd_server_t *server = graph->group->job->server;
+  sfd_network_gather(server, true);
+  if (sfd_agreement_is_pair(graph->group))
+    tell_other_of_pair(graph);
+  merge(graph);
+  sfd_network_gather(server, false);
 }
 
 /* ---- Being asked ------------------------------------------------------------------------------------------------- */
@@ -277,11 +327,36 @@ static void answer(const sfd_graph_t *graph, sfd_asked_t *asked)
   if (sfd_agreement_is_pair(graph->group) || open_asked(asked, &image) != SF_OK)
     return; /* checked when it came */
   uint32_t n = image.header.nparts;
+  sfd_told_t said = {.n = 0};
   int32_t *owners = calloc(n + 1u, sizeof *owners);
   for (uint32_t i = 0; owners != NULL && i < n; i++)
     owners[i] = parts_of(&image)[i].rank;
-  tell_roots(graph, asked->node, owners, owners != NULL ? n : 0);
+  if (owners != NULL)
+    count_roots(graph, owners, n, &said);
+  tell_roots(graph, asked->node, &said);
+  free_told(&said);
   free(owners);
+}
+
+/* Whether the other node wants roots that are not here, by what it has been told. */
+static bool asks_too_much(const sfd_asked_t *asked, const sfd_told_t *said)
+{
+  sfshm_image_t image;
+  sfshm_root_roots_t part;
+  bool bad = open_asked(asked, &image) != SF_OK; /* checked when it came */
+  for (uint32_t i = 0; !bad && i < image.header.nparts; i++)
+    bad = sfshm_root_part_open(&image, i, nroots_of(said, parts_of(&image)[i].rank), &part) != SF_OK;
+  return bad;
+}
+
+bool sfd_wants_are_bad(sfd_graph_t *graph)
+{
+  const sfd_wants_t *wants = graph->setup->wants;
+  if (wants == NULL)
+    return false;
+  bool bad =
+      wants->merged && wants->merging->status == SF_OK && check_roots(graph, &wants->merging->wanted[0], &wants->told);
+  return bad || (wants->nasked > 0 && asks_too_much(&wants->asked[0], &wants->said));
 }
 
 void sfd_wants_members_came(sfd_graph_t *graph)

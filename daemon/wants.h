@@ -4,7 +4,11 @@
  * node whose roots it wants and hears from each of these; nobody has to know beforehand who will send: that round 1
  * ends is agreed on only when every node's messages have been answered (nonblocking consensus, T. Hoefler et al.,
  * "Scalable communication protocols for dynamic sparse data exchange", 2010; here with answers in place of synchronous
- * sends, and the tree of agreement.h for the barrier). */
+ * sends, and the tree of agreement.h for the barrier).
+ *
+ * Two nodes do not wait for answers: each tells the other how many roots its members have, what they want, and that
+ * they have come, in one go. When both have, each sees whether some root is not there, of those that either wants; if
+ * so they tell each other once more, with the errors. */
 #ifndef SFD_WANTS_H
 #define SFD_WANTS_H
 
@@ -19,6 +23,10 @@ void sfd_wants_members_came(sfd_graph_t *graph);
 
 /* Merges and sends; ends with sfd_setup_edges_done, at once or later. */
 void sfd_wants_begin(sfd_graph_t *graph);
+
+/* Of two nodes, when each has said its part of round 1: whether ranks of either want roots that are not there. Both
+ * find the same. Notes what is wrong with those of this node. */
+bool sfd_wants_are_bad(sfd_graph_t *graph);
 
 /* Makes the graph's trunks of what was sent and received. */
 sf_status_t sfd_wants_make_trunks(sfd_graph_t *graph);
