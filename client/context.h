@@ -69,6 +69,7 @@ struct sf_context {
   struct sfc_plan *plans;              /* kept for graphs that are made again, the latest first */
   int32_t nexpected;                   /* graphs in the making whose numbers are not known */
   sfc_early_failure_t *early_failures; /* of these, perhaps */
+  sf_graph_t *lent;                    /* graphs whose edge lists others may be reading: see lent.h */
   sfc_retiring_t *retiring;            /* lanes of destroyed graphs, until nobody touches them any more */
   _Atomic bool daemon_gone;            /* whatever failed first */
   _Atomic int failed;                  /* sf_status_t; why nothing of the job can go on */

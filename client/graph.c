@@ -9,6 +9,7 @@
 #include "client/device.h"
 #include "client/group.h"
 #include "client/instance.h"
+#include "client/lent.h"
 #include "client/multi.h"
 #include "client/offload.h"
 #include "client/operation.h"
@@ -178,6 +179,8 @@ static void retire_memory(sf_graph_t *graph)
     return;
   if (graph->shared.address != NULL)
     sfc_graph_leave_block(graph, &graph->shared);
+  if (graph->lent.address != NULL)
+    sfc_graph_leave_block(graph, &graph->lent);
   for (int32_t i = 0; i < graph->nlanes; i++)
     if (graph->lanes[i].rx_cells.address != NULL)
       sfc_graph_leave_block(graph, &graph->lanes[i].rx_cells);
@@ -198,6 +201,7 @@ void sfc_graph_unlink(sf_graph_t *graph)
     link = &(*link)->next;
   if (*link != NULL)
     *link = graph->next;
+  sfc_lent_forget(graph);
   sfc_counters_settle(&context->counters, graph);
   pthread_mutex_unlock(&context->lock);
 }

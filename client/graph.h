@@ -125,6 +125,8 @@ struct sf_graph {
   char failure_detail[512]; /* written before failed */
 
   sfc_block_t shared;          /* slots and control lines of all lanes, in the inbox */
+  sfc_block_t lent;            /* the own edge list, while others may be reading it; address NULL: none */
+  sf_graph_t *lent_next;       /* in the context's list of such graphs */
   struct sfc_left *left;       /* other blocks there that are not in use here any more, but may be elsewhere */
   struct sfc_trunks *trunks;   /* NULL: no edges between nodes */
   struct sfc_streams *streams; /* NULL: no operation on a stream yet */

@@ -43,13 +43,26 @@ int32_t sfc_instance_nends(const sf_graph_t *graph)
   return graph->nlanes - (graph->trunks != NULL ? graph->trunks->ntrunks : 0);
 }
 
+/* What has been taken before, and nobody has been told of, is used if it is long enough. */
+sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n, size_t more_bytes)
+{
+  sfc_heap_t *inbox = &graph->context->inbox;
+  size_t bytes = (size_t)n * LANE_BYTES + more_bytes;
+  if (graph->shared.address != NULL && graph->shared.length_bytes >= bytes)
+    return SF_OK;
+  if (graph->shared.address != NULL)
+    sfc_heap_give(inbox, &graph->shared);
+  graph->shared.address = NULL;
+  return sfc_heap_take(inbox, bytes, &graph->shared);
+}
+
 /* Slots into which the others write, and control lines. */
 sf_status_t sfc_instance_make_slots(sf_graph_t *graph, size_t more_bytes, uint64_t *more_p)
 {
   int32_t n = sfc_instance_nends(graph);
   if (n == 0)
     return SF_OK;
-  sf_status_t status = sfc_heap_take(&graph->context->inbox, (size_t)n * LANE_BYTES + more_bytes, &graph->shared);
+  sf_status_t status = sfc_instance_take_slots(graph, n, more_bytes);
   if (status != SF_OK)
     return status;
   if (more_p != NULL)
@@ -62,17 +75,16 @@ sf_status_t sfc_instance_make_slots(sf_graph_t *graph, size_t more_bytes, uint64
   return SF_OK;
 }
 
-void sfc_instance_describe(const sf_graph_t *graph, int32_t i, Sfproto__LaneEnd *end)
+void sfc_instance_describe(const sf_graph_t *graph, int32_t i, int32_t rank, sfc_peer_t *peer, Sfproto__LaneEnd *end)
 {
-  const sfc_lane_t *lane = &graph->lanes[i];
   uint64_t offset = graph->shared.offset + (uint64_t)i * LANE_BYTES;
   sfproto__lane_end__init(end);
-  end->rank = lane->rank;
+  end->rank = rank;
   end->job_rank = graph->context->rank;
   end->segment = graph->shared.segment;
   end->slots = offset;
   end->control = offset + SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t);
-  end->can_read = sfc_peer_can_read(&graph->context->peers, lane->peer);
+  end->can_read = sfc_peer_can_read(&graph->context->peers, peer);
 }
 
 /* Connects the lane to the other end's slots and control line. */
@@ -95,21 +107,21 @@ static sf_status_t connect_lane(sfc_lane_t *lane, const Sfproto__LaneEnd *end)
   return SF_OK;
 }
 
-static sf_status_t connect_lanes(sf_graph_t *graph, const Sfproto__GraphReady *ready)
+sf_status_t sfc_instance_connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *const ends[], size_t nends)
 {
   sf_status_t status = SF_OK;
   int32_t n = sfc_instance_nends(graph);
-  if (ready->n_lanes != (size_t)n)
-    return sfshm_error(SF_ERR_PROTO, "%d lanes expected, %zu told", n, ready->n_lanes);
-  for (size_t i = 0; i < ready->n_lanes && status == SF_OK; i++) {
+  if (nends != (size_t)n)
+    return sfshm_error(SF_ERR_PROTO, "%d lanes expected, %zu told", n, nends);
+  for (size_t i = 0; i < nends && status == SF_OK; i++) {
     int32_t k = 0; /* usually the same order */
-    if (graph->lanes[i].rank == ready->lanes[i]->rank)
+    if (graph->lanes[i].rank == ends[i]->rank)
       k = (int32_t)i;
-    while (k < n && graph->lanes[k].rank != ready->lanes[i]->rank)
+    while (k < n && graph->lanes[k].rank != ends[i]->rank)
       k++;
     if (k == n || graph->lanes[k].tx.slots != NULL)
-      return sfshm_error(SF_ERR_PROTO, "no lane to rank %d", ready->lanes[i]->rank);
-    status = connect_lane(&graph->lanes[k], ready->lanes[i]);
+      return sfshm_error(SF_ERR_PROTO, "no lane to rank %d", ends[i]->rank);
+    status = connect_lane(&graph->lanes[k], ends[i]);
   }
   return status;
 }
@@ -117,7 +129,7 @@ static sf_status_t connect_lanes(sf_graph_t *graph, const Sfproto__GraphReady *r
 sf_status_t sfc_instance_connect(sf_graph_t *graph, const sfproto_incoming_t *ready)
 {
   const Sfproto__GraphReady *told = ready->message->graph_ready;
-  sf_status_t status = connect_lanes(graph, told);
+  sf_status_t status = sfc_instance_connect_lanes(graph, told->lanes, told->n_lanes);
   if (status != SF_OK || graph->trunks == NULL)
     return status;
   if (!told->has_board_region || !told->has_board)

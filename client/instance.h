@@ -13,12 +13,19 @@ sf_status_t sfc_instance_make_tables(sf_graph_t *graph);
  * graph->shared. Without lanes there is nothing, and *more_p is left alone. */
 sf_status_t sfc_instance_make_slots(sf_graph_t *graph, size_t more_bytes, uint64_t *more_p);
 
-/* How many of the lanes, the first ones, lead to ranks of this node; and where the other end of one of them writes. */
+/* Memory for the slots of so many lanes that are not there yet, and more bytes: making slots uses it if it suffices. */
+sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n, size_t more_bytes);
+
+/* How many of the lanes, the first ones, lead to ranks of this node; and where the other end of one of them writes,
+ * which is that rank of the group. */
 int32_t sfc_instance_nends(const sf_graph_t *graph);
-void sfc_instance_describe(const sf_graph_t *graph, int32_t i, Sfproto__LaneEnd *end);
+void sfc_instance_describe(const sf_graph_t *graph, int32_t i, int32_t rank, sfc_peer_t *peer, Sfproto__LaneEnd *end);
 
 /* Connects the lanes with what the others said in GraphReady. */
 sf_status_t sfc_instance_connect(sf_graph_t *graph, const sfproto_incoming_t *ready);
+
+/* The lanes alone, with what the others said. */
+sf_status_t sfc_instance_connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *const ends[], size_t nends);
 
 /* Enters the graph in the context's list, where the listener finds it, and finds room for its counts. expected: its
  * number was not known when others were told that it is ready. SF_ERR_NOMEM: it is in the list without counts. */

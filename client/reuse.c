@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/context.h"
+#include "client/ends.h"
 #include "client/instance.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
@@ -51,17 +52,12 @@ static sf_status_t send_proposal(const sf_graph_t *graph, const sfc_proposal_t *
 {
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  int32_t n = sfc_instance_nends(graph);
-  Sfproto__LaneEnd *ends = calloc((size_t)n + 1, sizeof *ends);
-  Sfproto__LaneEnd **pointers = calloc((size_t)n + 1, sizeof *pointers);
-  sf_status_t status = SF_OK;
-  if (ends == NULL || pointers == NULL)
-    goto out;
-  for (int32_t i = 0; i < n; i++) {
-    sfc_instance_describe(graph, i, &ends[i]);
-    ends[i].has_marks = proposal->marks != NULL;
-    ends[i].marks = proposal->marks != NULL ? graph->shared.offset + proposal->marks[i] : 0;
-    pointers[i] = &ends[i];
+  sfc_ends_t ends;
+  if (sfc_ends_of_lanes(graph, &ends) != SF_OK)
+    return SF_OK;
+  for (size_t i = 0; i < ends.n && proposal->marks != NULL; i++) {
+    ends.ends[i].has_marks = true;
+    ends.ends[i].marks = graph->shared.offset + proposal->marks[i];
   }
   create.group = graph->group->number;
   create.nroots = graph->nroots;
@@ -71,14 +67,13 @@ static sf_status_t send_proposal(const sf_graph_t *graph, const sfc_proposal_t *
   create.again = proposal->of;
   create.has_part = create.part = proposal->part;
   create.nroot_ranks = proposal->nroot_ranks;
-  create.lanes = pointers;
-  create.n_lanes = (size_t)n;
+  create.lanes = ends.pointers;
+  create.n_lanes = ends.n;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
   message.graph_create = &create;
-  status = sfc_control_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_READY, ready);
-out:
-  free(ends);
-  free(pointers);
+  sf_status_t status =
+      sfc_control_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_READY, ready);
+  sfc_ends_free(&ends);
   return status;
 }
 

@@ -5,8 +5,10 @@
  *   check the roots, make links, prepare slots       each rank, in parallel
  *   GraphCommit  ──▶ daemon ──▶  GraphReady          all succeeded: where each other's slots are
  *
- * An error of any rank, in either half, becomes the error of all. A graph whose edges all ranks have given before is
- * made otherwise: see reuse.h. */
+ * An error of any rank, in either half, becomes the error of all. In a group on one node each rank prepares slots for
+ * those to whose roots its edges lead before it sends GraphCreate. If edges lead back from just these, everywhere, the
+ * graph is ready with GraphPeers, and has no second half. A graph whose edges all ranks have given before is made
+ * otherwise: see reuse.h. */
 #include "client/setup.h"
 
 #include <stdio.h>
@@ -14,42 +16,16 @@
 #include <string.h>
 
 #include "client/context.h"
-#include "client/graph.h"
 #include "client/group.h"
 #include "client/instance.h"
-#include "client/lists.h"
-#include "client/origin.h"
+#include "client/lent.h"
 #include "client/part.h"
 #include "client/place.h"
-#include "client/reuse.h"
+#include "client/setup_internal.h"
 #include "client/transfer.h"
-#include "client/trunk.h"
-#include "client/turns.h"
-#include "client/watch.h"
 #include "shm/error.h"
 
-typedef struct sfc_setup {
-  const char *caller;
-  sf_group_t *group;
-  sf_graph_t *graph;
-  sfc_lists_t lists;
-  sfc_trunk_block_t *remote; /* blocks of the own list that lead to other nodes, by rank */
-  int32_t nremote;
-  uint32_t *sides; /* of the trunk map, in which this rank takes part */
-  size_t nsides;
-  sfc_given_map_t map;
-  sfc_watch_phases_t phases;
-  sfc_given_t *given; /* copy of the edges; NULL: none */
-  sfc_reuse_t reuse;
-  /* The error found here with the lowest (rank, leaf), if any. */
-  sf_status_t status;
-  int32_t error_rank;
-  int64_t error_leaf;
-  char error_detail[400];
-} sfc_setup_t;
-
-/* Notes an error that concerns the leaf (-1: none in particular) of a rank, with the thread's detail text. */
-static void note_error(sfc_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf)
+void sfc_setup_note_error(sfc_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf)
 {
   if (setup->status != SF_OK && (setup->error_rank < rank || (setup->error_rank == rank && setup->error_leaf <= leaf)))
     return;
@@ -96,7 +72,17 @@ static void make_own_list(sfc_setup_t *setup, const sfc_edge_input_t *input)
   if (status == SF_OK)
     status = sfc_lists_hand_out(&setup->lists);
   if (status != SF_OK)
-    note_error(setup, status, setup->group->rank, bad_leaf);
+    sfc_setup_note_error(setup, status, setup->group->rank, bad_leaf);
+}
+
+/* Slots before it is known who else needs some, so that the graph may be ready at once. */
+static void offer_lanes(sfc_setup_t *setup)
+{
+  if (setup->status != SF_OK || !sfc_group_is_local(setup->group))
+    return;
+  sf_status_t status = sfc_ends_offer(setup->graph, &setup->lists.own, &setup->offered);
+  if (status != SF_OK)
+    sfc_setup_note_error(setup, status, setup->group->rank, -1);
 }
 
 /* Sends GraphCreate with the blocks for other ranks, or the error. */
@@ -120,6 +106,9 @@ static sf_status_t send_create(sfc_setup_t *setup, const sfc_edge_input_t *input
   create.nleaves = input->nleaves < 0 ? 0 : input->nleaves;
   create.flags = flags;
   create.blocks = pointers;
+  create.has_at_once = create.at_once = setup->offered.ends != NULL;
+  create.lanes = setup->offered.pointers;
+  create.n_lanes = setup->offered.n;
   create.has_number = setup->reuse.asked;
   create.number = setup->reuse.asked_number;
   if (setup->status != SF_OK) {
@@ -144,7 +133,7 @@ static void add_peers(sfc_setup_t *setup, const sfproto_incoming_t *incoming)
   setup->graph->number = incoming->message->graph_peers->graph;
   sf_status_t status = sfc_lists_take_in(&setup->lists, incoming, &rank);
   if (status != SF_OK)
-    note_error(setup, status, rank, -1);
+    sfc_setup_note_error(setup, status, rank, -1);
 }
 
 /* What the last message says of trunks. */
@@ -155,157 +144,43 @@ static void take_sides(sfc_setup_t *setup, sfproto_incoming_t *incoming)
     return;
   setup->sides = malloc(told->n_sides * sizeof *setup->sides);
   if (setup->sides == NULL) {
-    note_error(setup, sfshm_error(SF_ERR_NOMEM, "table of trunks"), setup->group->rank, -1);
+    sfc_setup_note_error(setup, sfshm_error(SF_ERR_NOMEM, "table of trunks"), setup->group->rank, -1);
     return;
   }
   memcpy(setup->sides, told->sides, told->n_sides * sizeof *setup->sides);
   setup->nsides = told->n_sides;
   sf_status_t status = sfc_given_map_take(&setup->map, incoming);
   if (status != SF_OK)
-    note_error(setup, status, setup->group->rank, -1);
+    sfc_setup_note_error(setup, status, setup->group->rank, -1);
 }
 
 static sf_status_t receive_peers(sfc_setup_t *setup, uint64_t request)
 {
-  sfproto_incoming_t incoming;
-  bool more = true;
-  while (more) {
+  sfproto_incoming_t *told = &setup->told;
+  do {
+    sfproto_incoming_free(told);
     sf_status_t status =
-        sfc_control_receive(&setup->group->context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_PEERS, &incoming);
+        sfc_control_receive(&setup->group->context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_PEERS, told);
     if (status != SF_OK)
       return status;
-    add_peers(setup, &incoming);
-    take_sides(setup, &incoming);
-    more = incoming.message->graph_peers->more;
-    sfproto_incoming_free(&incoming);
-  }
+    add_peers(setup, told);
+    take_sides(setup, told);
+  } while (told->message->graph_peers->more);
+  setup->ready = told->message->graph_peers->ready;
   sfc_lists_sort(&setup->lists);
   return SF_OK;
 }
 
-/* ---- Plan -------------------------------------------------------------------------------------------------------- */
-
-/* The link of a leaf rank's list; a bad root index is an error of that rank's leaf. */
-static void peer_link(sfc_setup_t *setup, sfc_peer_list_t *peer, sfc_link_t *link)
-{
-  int64_t bad_leaf;
-  sf_status_t status = sfc_lists_open(&setup->lists, peer, setup->graph->nroots, link, &bad_leaf);
-  if (status != SF_OK)
-    note_error(setup, status, peer->rank, bad_leaf);
-}
-
-static int32_t node_of(const sfc_setup_t *setup, int32_t rank)
-{
-  return sfc_context_node_of(setup->group->context, sfc_group_job_rank(setup->group, rank));
-}
-
-/* A block that leads to a rank of another node. Its memory stays the list's. */
-static void add_remote(sfc_setup_t *setup, const sfc_edge_part_t *part, int32_t node)
-{
-  sfc_trunk_block_t *block = &setup->remote[setup->nremote++];
-  block->node = node;
-  block->edges = part->edges;
-}
-
-/* One lane per rank of the node with which there are edges in either direction: merges the two lists, both by rank.
- * Blocks that lead to other nodes are put aside. */
-static sf_status_t make_lanes(sfc_setup_t *setup)
-{
-  sf_graph_t *graph = setup->graph;
-  int32_t own = 0, peer = 0;
-  graph->lanes =
-      calloc((size_t)setup->lists.own.nparts + (size_t)setup->lists.npeers + setup->nsides + 1, sizeof *graph->lanes);
-  setup->remote = malloc(((size_t)setup->lists.own.nparts + 1) * sizeof *setup->remote);
-  if (graph->lanes == NULL || setup->remote == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "lanes to other ranks");
-  while (own < setup->lists.own.nparts || peer < setup->lists.npeers) {
-    int32_t own_rank = own < setup->lists.own.nparts ? setup->lists.own.parts[own].rank : INT32_MAX;
-    int32_t peer_rank = peer < setup->lists.npeers ? setup->lists.peers[peer].rank : INT32_MAX;
-    if (own_rank == graph->rank) {
-      sfc_link_init(&graph->self, &setup->lists.own.parts[own++].edges, NULL);
-      continue;
-    }
-    int32_t node = own < setup->lists.own.nparts ? node_of(setup, own_rank) : graph->context->node;
-    if (node != graph->context->node) {
-      add_remote(setup, &setup->lists.own.parts[own++], node);
-      continue;
-    }
-    sfc_lane_t *lane = &graph->lanes[graph->nlanes++];
-    *lane = (sfc_lane_t){.graph = graph, .rank = own_rank < peer_rank ? own_rank : peer_rank};
-    if (own_rank == lane->rank)
-      sfc_link_init(&lane->as_leaf, &setup->lists.own.parts[own++].edges, NULL);
-    if (peer_rank == lane->rank)
-      peer_link(setup, &setup->lists.peers[peer++], &lane->as_root);
-    sf_status_t status =
-        sfc_peers_find(&graph->context->peers, sfc_group_job_rank(setup->group, lane->rank), &lane->peer);
-    if (status != SF_OK)
-      return status;
-  }
-  return SF_OK;
-}
-
-static void keep_list(sf_graph_t *graph, sfshm_region_t *region)
-{
-  if (region->length_bytes == 0)
-    return;
-  graph->lists[graph->nlists++] = *region;
-  *region = (sfshm_region_t){.fd = -1};
-}
-
-/* The graph keeps the lists: its patterns lie in them. The last one to close a list also frees it, which need not be
- * waited for now. */
-static sf_status_t keep_lists(sfc_setup_t *setup)
-{
-  sf_graph_t *graph = setup->graph;
-  graph->lists = calloc((size_t)setup->lists.npeers + 1, sizeof *graph->lists);
-  if (graph->lists == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "table of edge lists");
-  for (int32_t i = 0; i < setup->lists.npeers; i++)
-    keep_list(graph, &setup->lists.peers[i].region);
-  sf_status_t status = sfc_origin_make(&setup->lists.own, &graph->origin);
-  keep_list(graph, &setup->lists.own.region);
-  return status;
-}
-
-static sf_status_t make_trunks(sfc_setup_t *setup)
-{
-  sf_graph_t *graph = setup->graph;
-  if (setup->nsides == 0)
-    return setup->nremote == 0 ? SF_OK : sfshm_error(SF_ERR_PROTO, "no trunks for edges to other nodes");
-  sf_status_t status = sfc_trunks_open(graph, &setup->map, setup->sides, setup->nsides, setup->remote, setup->nremote);
-  if (status == SF_OK)
-    status = sfc_submitter_open(&graph->context->submitter);
-  if (status == SF_OK)
-    sfc_trunks_add_lanes(graph);
-  return status;
-}
-
-static void make_plan(sfc_setup_t *setup)
-{
-  sf_graph_t *graph = setup->graph;
-  if (setup->status != SF_OK)
-    return;
-  sf_status_t status = make_lanes(setup);
-  if (setup->status != SF_OK) /* found in a peer's list */
-    return;
-  if (status == SF_OK)
-    status = make_trunks(setup);
-  sfc_graph_find_bounds(graph);
-  if (status == SF_OK)
-    status = keep_lists(setup);
-  if (status == SF_OK)
-    status = sfc_graph_find_shared_roots(graph);
-  if (status == SF_OK)
-    status = sfc_instance_make_tables(graph);
-  if (status == SF_OK)
-    status = sfc_graph_order_turns(graph);
-  if (status == SF_OK)
-    status = sfc_instance_make_slots(graph, 0, NULL);
-  if (status != SF_OK)
-    note_error(setup, status, setup->group->rank, -1);
-}
-
 /* ---- Second half ------------------------------------------------------------------------------------------------- */
+
+/* The graph is ready. */
+static void keep_plan(sfc_setup_t *setup)
+{
+  sfc_watch_phase(&setup->phases, setup->group->context, SFSHM_TRACE_PHASE_CONNECT);
+  sfc_watch_write_phases(setup->graph, &setup->phases);
+  sfc_plan_make(setup->graph, setup->given);
+  setup->given = NULL;
+}
 
 static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
 {
@@ -313,20 +188,12 @@ static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
   Sfproto__GraphCommit message_commit = SFPROTO__GRAPH_COMMIT__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   Sfproto__SetupError error;
-  int32_t nlanes = setup->status == SF_OK ? sfc_instance_nends(graph) : 0;
-  Sfproto__LaneEnd *ends = calloc((size_t)nlanes + 1, sizeof *ends);
-  Sfproto__LaneEnd **pointers = calloc((size_t)nlanes + 1, sizeof *pointers);
-  if (ends == NULL || pointers == NULL) {
-    note_error(setup, sfshm_error(SF_ERR_NOMEM, "message about %d lanes", nlanes), setup->group->rank, -1);
-    nlanes = 0;
-  }
-  for (int32_t i = 0; i < nlanes; i++) {
-    sfc_instance_describe(graph, i, &ends[i]);
-    pointers[i] = &ends[i];
-  }
+  sfc_ends_t ends = {.n = 0};
+  if (setup->status == SF_OK && sfc_ends_of_lanes(graph, &ends) != SF_OK)
+    sfc_setup_note_error(setup, SF_ERR_NOMEM, setup->group->rank, -1);
   message_commit.graph = graph->number;
-  message_commit.n_lanes = (size_t)nlanes;
-  message_commit.lanes = pointers;
+  message_commit.n_lanes = ends.n;
+  message_commit.lanes = ends.pointers;
   if (setup->status != SF_OK) {
     fill_error(setup, &error);
     message_commit.error = &error;
@@ -335,15 +202,65 @@ static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
   message.graph_commit = &message_commit;
   sf_status_t status =
       sfc_control_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_READY, ready);
-  free(ends);
-  free(pointers);
+  sfc_ends_free(&ends);
   return status;
+}
+
+static sf_status_t run_second_half(sfc_setup_t *setup)
+{
+  sfproto_incoming_t ready;
+  const sf_context_t *context = setup->group->context;
+  /* First: once it is ready others may fail it, and the listener must find it then. */
+  if (setup->status == SF_OK && sfc_instance_enter(setup->graph, false) != SF_OK)
+    sfc_setup_note_error(setup, SF_ERR_NOMEM, setup->group->rank, -1);
+  sf_status_t status = commit(setup, &ready);
+  if (status != SF_OK)
+    return status;
+  sfc_watch_phase(&setup->phases, context, SFSHM_TRACE_PHASE_COMMIT);
+  status = sfc_instance_connect(setup->graph, &ready);
+  sfproto_incoming_free(&ready);
+  if (status != SF_OK) /* the others believe that the graph is ready: let them know */
+    sfc_graph_fail_everywhere(setup->graph, status, sfshm_error_detail());
+  else
+    keep_plan(setup);
+  return SF_OK;
+}
+
+/* ---- Ready at once ----------------------------------------------------------------------------------------------- */
+
+/* The others have the graph: for them it fails, and here it comes to nothing. */
+static sf_status_t fail_at_once(sfc_setup_t *setup)
+{
+  setup->graph->lent = setup->lists.handed;
+  setup->lists.handed.address = NULL;
+  sfc_graph_fail_everywhere(setup->graph, setup->status, setup->error_detail);
+  (void)sf_graph_destroy(setup->graph);
+  setup->graph = NULL;
+  return sfshm_error(setup->status, "%s", setup->error_detail);
+}
+
+static sf_status_t finish_at_once(sfc_setup_t *setup)
+{
+  if (setup->status != SF_OK)
+    sfc_instance_give_up(setup->group->context);
+  else if (sfc_instance_enter(setup->graph, true) != SF_OK)
+    sfc_setup_note_error(setup, SF_ERR_NOMEM, setup->group->rank, -1);
+  if (setup->status != SF_OK)
+    return fail_at_once(setup);
+  if (setup->lists.handed.address != NULL)
+    sfc_lent_add(setup->graph, &setup->lists.handed);
+  setup->lists.handed.address = NULL;
+  sfc_lent_collect(setup->group->context);
+  keep_plan(setup);
+  return SF_OK;
 }
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
 static void free_setup(sfc_setup_t *setup)
 {
+  sfc_ends_free(&setup->offered);
+  sfproto_incoming_free(&setup->told);
   free(setup->remote);
   free(setup->sides);
   sfc_given_map_free(&setup->map);
@@ -354,40 +271,27 @@ static void free_setup(sfc_setup_t *setup)
 static sf_status_t run_full_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags)
 {
   uint64_t request;
-  sfproto_incoming_t ready;
-  const sf_context_t *context = setup->group->context;
+  sf_context_t *context = setup->group->context;
   sfc_watch_phases_t *phases = &setup->phases;
   sfc_watch_phase(phases, context, 0);
+  sfc_lent_collect(context);
   make_own_list(setup, input);
+  offer_lanes(setup);
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_SORT);
+  sfc_instance_expect(context);
   sf_status_t status = send_create(setup, input, flags, &request);
   if (status == SF_OK && setup->status == SF_OK)
     setup->given = sfc_given_make(input); /* while others are busy, too */
   if (status == SF_OK)
     status = receive_peers(setup, request);
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_GATHER);
+  if (!setup->ready)
+    sfc_instance_give_up(context);
   if (status != SF_OK)
     return status;
-  make_plan(setup);
+  sfc_setup_make_plan(setup);
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_PLAN);
-  /* First: once it is ready others may fail it, and the listener must find it then. */
-  if (setup->status == SF_OK && sfc_instance_enter(setup->graph, false) != SF_OK)
-    note_error(setup, SF_ERR_NOMEM, setup->group->rank, -1);
-  status = commit(setup, &ready);
-  if (status != SF_OK)
-    return status;
-  sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_COMMIT);
-  status = sfc_instance_connect(setup->graph, &ready);
-  sfproto_incoming_free(&ready);
-  sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_CONNECT);
-  sfc_watch_write_phases(setup->graph, phases);
-  if (status != SF_OK) { /* the others believe that the graph is ready: let them know */
-    sfc_graph_fail_everywhere(setup->graph, status, sfshm_error_detail());
-    return SF_OK;
-  }
-  sfc_plan_make(setup->graph, setup->given);
-  setup->given = NULL;
-  return SF_OK;
+  return setup->ready ? finish_at_once(setup) : run_second_half(setup);
 }
 
 /* The edges of a part that can't be made out of the whole. */
@@ -395,7 +299,7 @@ static void read_part(sfc_setup_t *setup, const sfc_part_t *part, sfc_edge_input
 {
   sf_status_t status = part->read(part->argument, input);
   if (status != SF_OK)
-    note_error(setup, status, setup->group->rank, -1);
+    sfc_setup_note_error(setup, status, setup->group->rank, -1);
   setup->graph->nleaves = input->nleaves;
 }
 
@@ -446,11 +350,13 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
                        .lists = {.group = group, .own = {.region = {.fd = -1}}},
                        .map = {.fd = -1}};
   if (finding->status != SF_OK)
-    note_error(&setup, sfshm_error(finding->status, "%s", finding->detail), group->rank, finding->leaf);
+    sfc_setup_note_error(&setup, sfshm_error(finding->status, "%s", finding->detail), group->rank, finding->leaf);
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GRAPH, place);
   status = run_setup(&setup, input, finding->part, flags);
   sfc_counters_unblock(&context->counters);
   free_setup(&setup);
+  if (setup.graph == NULL)
+    return status;
   if (status != SF_OK) {
     if (graph->shared.address != NULL)
       sfc_heap_give(&context->inbox, &graph->shared); /* nobody has been told of it */

@@ -72,7 +72,6 @@ void sfd_again_forget(sfd_group_t *group)
 sf_status_t sfd_again_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
                             int32_t place, int nfds)
 {
-  Sfproto__GraphCommit commit = SFPROTO__GRAPH_COMMIT__INIT;
   if (create->n_blocks > 0 || create->error != NULL || nfds > 0 || create->has_number || create->again == 0)
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: graph %" PRIu64 " again, and edges", place,
                        create->again);
@@ -80,17 +79,12 @@ sf_status_t sfd_again_check(const Sfproto__GraphCreate *create, const sfd_rank_t
     return sfshm_error(SF_ERR_PROTO,
                        "GraphCreate of group rank %d: %" PRId64 " roots, %" PRId64 " leaves with roots on %d ranks",
                        place, create->nroots, create->nleaves, create->nroot_ranks);
-  commit.lanes = create->lanes;
-  commit.n_lanes = create->n_lanes;
-  return sfd_lanes_check(&commit, rank, group, place);
+  return sfd_lanes_check("GraphCreate", create->lanes, create->n_lanes, rank, group, place);
 }
 
 sf_status_t sfd_again_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)
 {
-  Sfproto__GraphCommit commit = SFPROTO__GRAPH_COMMIT__INIT;
-  commit.lanes = create->lanes;
-  commit.n_lanes = create->n_lanes;
-  sf_status_t status = sfd_lanes_store(&commit, member);
+  sf_status_t status = sfd_lanes_store(create->lanes, create->n_lanes, member);
   if (status != SF_OK)
     return status;
   member->again = create->again;
@@ -122,9 +116,7 @@ static void ask_member(sfd_graph_t *graph, int32_t local)
   if (member->again == 0)
     return;
   sfd_session_t *session = sfd_setup_answered(graph, local);
-  free(member->lanes);
-  member->lanes = NULL;
-  member->nlanes = 0;
+  sfd_lanes_free(member);
   member->again = 0;
   member->part = false;
   member->here = false;

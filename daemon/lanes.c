@@ -10,38 +10,35 @@
 
 /* ---- Checking ---- */
 
-static sf_status_t check_memory(const Sfproto__LaneEnd *lane, const sfd_rank_t *rank)
+static sf_status_t check_memory(const char *message, const Sfproto__LaneEnd *lane, const sfd_rank_t *rank)
 {
   const sfd_segment_t *segment = sfd_segment_find(rank, lane->segment);
   if (segment == NULL || !segment->inbox)
-    return sfshm_error(SF_ERR_PROTO, "GraphCommit of rank %d: segment %" PRIu64 " is no inbox of it", rank->number,
+    return sfshm_error(SF_ERR_PROTO, "%s of rank %d: segment %" PRIu64 " is no inbox of it", message, rank->number,
                        lane->segment);
   if (lane->slots >= segment->length || lane->control >= segment->length)
     return sfshm_error(SF_ERR_PROTO,
-                       "GraphCommit of rank %d: offsets %" PRIu64 " and %" PRIu64 " in segment %" PRIu64 " of %" PRIu64
-                       " bytes",
-                       rank->number, lane->slots, lane->control, lane->segment, segment->length);
+                       "%s of rank %d: offsets %" PRIu64 " and %" PRIu64 " in segment %" PRIu64 " of %" PRIu64 " bytes",
+                       message, rank->number, lane->slots, lane->control, lane->segment, segment->length);
   if (lane->has_marks && (lane->marks == 0 || lane->marks >= segment->length))
-    return sfshm_error(SF_ERR_PROTO, "GraphCreate of rank %d: marks at %" PRIu64 " in segment %" PRIu64 " of %" PRIu64,
+    return sfshm_error(SF_ERR_PROTO, "%s of rank %d: marks at %" PRIu64 " in segment %" PRIu64 " of %" PRIu64, message,
                        rank->number, lane->marks, lane->segment, segment->length);
   return SF_OK;
 }
 
-sf_status_t sfd_lanes_check(const Sfproto__GraphCommit *commit, const sfd_rank_t *rank, const sfd_group_t *group,
-                            int32_t place)
+sf_status_t sfd_lanes_check(const char *message, Sfproto__LaneEnd *const lanes[], size_t n, const sfd_rank_t *rank,
+                            const sfd_group_t *group, int32_t place)
 {
   int32_t previous = -1;
-  if (commit->error != NULL && commit->n_lanes > 0)
-    return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: lanes beside an error", place);
-  for (size_t i = 0; i < commit->n_lanes; i++) {
-    const Sfproto__LaneEnd *lane = commit->lanes[i];
+  for (size_t i = 0; i < n; i++) {
+    const Sfproto__LaneEnd *lane = lanes[i];
     if (lane->rank < 0 || lane->rank >= group->size || lane->rank == place || sfd_group_local(group, lane->rank) < 0)
-      return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: lane to rank %d of a group of %d", place,
+      return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: lane to rank %d of a group of %d", message, place,
                          lane->rank, group->size);
     if (lane->rank <= previous)
-      return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: lane to rank %d after that to rank %d", place,
+      return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: lane to rank %d after that to rank %d", message, place,
                          lane->rank, previous);
-    sf_status_t status = check_memory(lane, rank);
+    sf_status_t status = check_memory(message, lane, rank);
     if (status != SF_OK)
       return status;
     previous = lane->rank;
@@ -49,16 +46,16 @@ sf_status_t sfd_lanes_check(const Sfproto__GraphCommit *commit, const sfd_rank_t
   return SF_OK;
 }
 
-sf_status_t sfd_lanes_store(const Sfproto__GraphCommit *commit, sfd_setup_member_t *member)
+sf_status_t sfd_lanes_store(Sfproto__LaneEnd *const lanes[], size_t n, sfd_setup_member_t *member)
 {
-  if (commit->n_lanes == 0)
+  if (n == 0)
     return SF_OK;
-  member->lanes = calloc(commit->n_lanes, sizeof member->lanes[0]);
+  member->lanes = calloc(n, sizeof member->lanes[0]);
   if (member->lanes == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu lanes", commit->n_lanes);
-  member->nlanes = (int32_t)commit->n_lanes;
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu lanes", n);
+  member->nlanes = (int32_t)n;
   for (int32_t i = 0; i < member->nlanes; i++) {
-    const Sfproto__LaneEnd *lane = commit->lanes[i];
+    const Sfproto__LaneEnd *lane = lanes[i];
     member->lanes[i] = (sfd_lane_t){.rank = lane->rank,
                                     .segment = lane->segment,
                                     .slots = lane->slots,
@@ -67,6 +64,13 @@ sf_status_t sfd_lanes_store(const Sfproto__GraphCommit *commit, sfd_setup_member
                                     .can_read = lane->can_read};
   }
   return SF_OK;
+}
+
+void sfd_lanes_free(sfd_setup_member_t *member)
+{
+  free(member->lanes);
+  member->lanes = NULL;
+  member->nlanes = 0;
 }
 
 /* ---- Exchanging ---- */
@@ -100,33 +104,50 @@ sf_status_t sfd_lanes_agree(const sfd_graph_t *graph)
   return SF_OK;
 }
 
-/* What the others said for a member: it named the same ones. */
-static void collect(const sfd_graph_t *graph, int32_t local, Sfproto__LaneEnd lanes[], Sfproto__LaneEnd *pointers[])
+sf_status_t sfd_lane_ends_alloc(const sfd_graph_t *graph, sfd_lane_ends_t *ends)
+{
+  size_t size = (size_t)graph->group->nlocals;
+  ends->ends = calloc(size, sizeof *ends->ends);
+  ends->pointers = calloc(size, sizeof(Sfproto__LaneEnd *));
+  if (ends->ends == NULL || ends->pointers == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for the lanes of %zu ranks", size);
+  return SF_OK;
+}
+
+void sfd_lane_ends_free(sfd_lane_ends_t *ends)
+{
+  free(ends->ends);
+  free(ends->pointers);
+}
+
+size_t sfd_lane_ends_collect(const sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends)
 {
   const sfd_setup_member_t *member = &graph->setup->members[local];
   int32_t place = graph->group->locals[local];
   for (int32_t i = 0; i < member->nlanes; i++) {
     int32_t other = member->lanes[i].rank;
     const sfd_lane_t *lane = find_lane(graph, other, place);
-    lanes[i] = (Sfproto__LaneEnd)SFPROTO__LANE_END__INIT;
-    lanes[i].rank = other;
-    lanes[i].job_rank = graph->group->members[other].rank;
-    lanes[i].segment = lane->segment;
-    lanes[i].slots = lane->slots;
-    lanes[i].control = lane->control;
-    lanes[i].can_read = lane->can_read;
-    lanes[i].has_marks = lane->marks != 0;
-    lanes[i].marks = lane->marks;
-    pointers[i] = &lanes[i];
+    Sfproto__LaneEnd *end = &ends->ends[i];
+    *end = (Sfproto__LaneEnd)SFPROTO__LANE_END__INIT;
+    end->rank = other;
+    end->job_rank = graph->group->members[other].rank;
+    end->segment = lane->segment;
+    end->slots = lane->slots;
+    end->control = lane->control;
+    end->can_read = lane->can_read;
+    end->has_marks = lane->marks != 0;
+    end->marks = lane->marks;
+    ends->pointers[i] = end;
   }
+  return (size_t)member->nlanes;
 }
 
-static void send_ready(sfd_graph_t *graph, int32_t local, Sfproto__LaneEnd *lanes[])
+static void send_ready(sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends)
 {
   Sfproto__GraphReady ready = SFPROTO__GRAPH_READY__INIT;
   ready.graph = graph->id;
-  ready.lanes = lanes;
-  ready.n_lanes = (size_t)graph->setup->members[local].nlanes;
+  ready.lanes = ends->pointers;
+  ready.n_lanes = sfd_lane_ends_collect(graph, local, ends);
   if (graph->trunks != NULL)
     sfd_trunks_describe_board(graph->trunks, &ready);
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
@@ -140,20 +161,10 @@ static void send_ready(sfd_graph_t *graph, int32_t local, Sfproto__LaneEnd *lane
 
 sf_status_t sfd_lanes_send(sfd_graph_t *graph)
 {
-  size_t size = (size_t)graph->group->nlocals;
-  Sfproto__LaneEnd *lanes = calloc(size, sizeof *lanes);
-  Sfproto__LaneEnd **pointers = calloc(size, sizeof *pointers);
-  sf_status_t status = SF_OK;
-  if (lanes == NULL || pointers == NULL) {
-    status = sfshm_error(SF_ERR_NOMEM, "no memory for the lanes of %zu ranks", size);
-    goto out;
-  }
-  for (int32_t local = 0; local < graph->group->nlocals; local++) {
-    collect(graph, local, lanes, pointers);
-    send_ready(graph, local, pointers);
-  }
-out:
-  free(pointers);
-  free(lanes);
+  sfd_lane_ends_t ends;
+  sf_status_t status = sfd_lane_ends_alloc(graph, &ends);
+  for (int32_t local = 0; local < graph->group->nlocals && status == SF_OK; local++)
+    send_ready(graph, local, &ends);
+  sfd_lane_ends_free(&ends);
   return status;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "daemon/lanes.h"
 #include "daemon/segment.h"
 #include "daemon/trunks.h"
 #include "shm/edges.h"
@@ -90,8 +91,20 @@ static sf_status_t check_places(const Sfproto__GraphCreate *create, const sfd_ra
   return status;
 }
 
+/* The region of the edge list. */
+static sf_status_t check_list(const Sfproto__GraphCreate *create, int32_t place, int fd)
+{
+  size_t length;
+  sf_status_t status = sfshm_region_verify(fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, &length);
+  for (size_t i = 0; i < create->n_blocks && status == SF_OK; i++)
+    if (create->blocks[i]->offset >= length)
+      status = sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: block at %" PRIu64 " of %zu bytes", place,
+                           create->blocks[i]->offset, length);
+  return status;
+}
+
 sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
-                            int32_t place, int nfds)
+                            int32_t place, const int fds[], int nfds)
 {
   bool blocks = create->n_blocks > 0;
   if (create->error == NULL && (create->nroots < 0 || create->nleaves < 0))
@@ -100,7 +113,9 @@ sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, const sfd_rank_t
   if (create->error != NULL && blocks)
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: blocks beside an error", place);
   sf_status_t status = check_places(create, rank, group, place, nfds);
-  return status == SF_OK ? check_blocks(create, group->size, place) : status;
+  if (status == SF_OK)
+    status = check_blocks(create, group->size, place);
+  return status == SF_OK && nfds > 0 ? check_list(create, place, fds[0]) : status;
 }
 
 /* ---- Keeping ---- */
@@ -185,9 +200,18 @@ static sf_status_t transpose(const sfd_graph_t *graph, transposed_t *transposed)
   return SF_OK;
 }
 
-/* The last message to a member also names the sides of trunks in which it takes part. */
+/* What goes with the last message to a member: the sides of trunks in which it takes part, or the ends of its lanes if
+ * with that the graph is ready. */
+typedef struct last {
+  uint32_t *sides;
+  uint32_t nsides;
+  sfd_lane_ends_t *ends; /* NULL: it is not */
+  size_t nends;
+} last_t;
+
+/* last: NULL if more messages follow. */
 static void send_part(sfd_session_t *session, const sfd_graph_t *graph, uint64_t request,
-                      const struct incoming incoming[], int32_t n, uint32_t sides[], uint32_t nsides, bool more)
+                      const struct incoming incoming[], int32_t n, const last_t *last)
 {
   Sfproto__EdgeBlock blocks[BLOCKS_IN_MESSAGE];
   Sfproto__EdgeBlock *pointers[BLOCKS_IN_MESSAGE];
@@ -210,10 +234,15 @@ static void send_part(sfd_session_t *session, const sfd_graph_t *graph, uint64_t
   peers.graph = graph->id;
   peers.blocks = pointers;
   peers.n_blocks = (size_t)n;
-  peers.more = more;
-  if (!more && nsides > 0) {
-    peers.sides = sides;
-    peers.n_sides = nsides;
+  peers.more = last == NULL;
+  if (last != NULL && last->ends != NULL) {
+    peers.has_ready = peers.ready = true;
+    peers.lanes = last->ends->pointers;
+    peers.n_lanes = last->nends;
+  }
+  if (last != NULL && last->nsides > 0) {
+    peers.sides = last->sides;
+    peers.n_sides = last->nsides;
     fds[nfds] = sfd_trunks_describe_map(graph->trunks, &peers);
     nfds += fds[nfds] >= 0;
   }
@@ -224,10 +253,13 @@ static void send_part(sfd_session_t *session, const sfd_graph_t *graph, uint64_t
   sfd_session_send(session, &message, fds, nfds);
 }
 
-static void send_to(const sfd_graph_t *graph, int32_t local, const transposed_t *transposed, uint32_t sides[])
+static void send_to(const sfd_graph_t *graph, int32_t local, const transposed_t *transposed, last_t *last)
 {
   uint64_t request = graph->setup->members[local].request;
-  uint32_t nsides = graph->trunks != NULL ? sfd_trunks_sides_of(graph->trunks, graph->group->locals[local], sides) : 0;
+  if (graph->trunks != NULL)
+    last->nsides = sfd_trunks_sides_of(graph->trunks, graph->group->locals[local], last->sides);
+  if (last->ends != NULL)
+    last->nends = sfd_lane_ends_collect(graph, local, last->ends);
   sfd_session_t *session = sfd_setup_answered(graph, local);
   if (session == NULL)
     return;
@@ -235,23 +267,33 @@ static void send_to(const sfd_graph_t *graph, int32_t local, const transposed_t 
   int32_t end = transposed->first[local + 1];
   do {
     int32_t n = end - i < BLOCKS_IN_MESSAGE ? end - i : BLOCKS_IN_MESSAGE;
-    send_part(session, graph, request, transposed->incoming + i, n, sides, nsides, i + n < end);
+    send_part(session, graph, request, transposed->incoming + i, n, i + n < end ? NULL : last);
     i += n;
   } while (i < end);
 }
 
-sf_status_t sfd_peers_send(sfd_graph_t *graph)
+static sf_status_t alloc_last(const sfd_graph_t *graph, last_t *last)
+{
+  last->sides = malloc((graph->trunks != NULL ? sfd_trunks_nsides(graph->trunks) : 0) * sizeof *last->sides + 1);
+  if (last->sides == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for the sides of trunks");
+  return last->ends != NULL ? sfd_lane_ends_alloc(graph, last->ends) : SF_OK;
+}
+
+sf_status_t sfd_peers_send(sfd_graph_t *graph, bool ready)
 {
   transposed_t transposed;
-  uint32_t *sides = malloc((graph->trunks != NULL ? sfd_trunks_nsides(graph->trunks) : 0) * sizeof *sides + 1);
-  if (sides == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for the sides of trunks");
-  sf_status_t status = transpose(graph, &transposed);
+  sfd_lane_ends_t ends = {.ends = NULL};
+  last_t last = {.ends = ready ? &ends : NULL};
+  sf_status_t status = alloc_last(graph, &last);
+  if (status == SF_OK)
+    status = transpose(graph, &transposed);
   if (status == SF_OK) {
     for (int32_t i = 0; i < graph->group->nlocals; i++)
-      send_to(graph, i, &transposed, sides);
+      send_to(graph, i, &transposed, &last);
     free_transposed(&transposed);
   }
-  free(sides);
+  sfd_lane_ends_free(&ends);
+  free(last.sides);
   return status;
 }

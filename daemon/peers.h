@@ -6,13 +6,14 @@
 
 /* Checks what GraphCreate of the rank says, which is member place of the group. */
 sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
-                            int32_t place, int nfds);
+                            int32_t place, const int fds[], int nfds);
 
 /* Copies the blocks; SF_ERR_NOMEM. */
 sf_status_t sfd_peers_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member);
 void sfd_peers_free(sfd_job_t *job, sfd_setup_member_t *member);
 
-/* Tells every member who has leaves on its roots. SF_ERR_NOMEM: nobody has been told. */
-sf_status_t sfd_peers_send(sfd_graph_t *graph);
+/* Tells every member who has leaves on its roots, and if the graph is ready what the others said of its lanes.
+ * SF_ERR_NOMEM: nobody has been told. */
+sf_status_t sfd_peers_send(sfd_graph_t *graph, bool ready);
 
 #endif

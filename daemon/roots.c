@@ -78,6 +78,19 @@ static void check_member(sfd_graph_t *graph, int32_t local)
     sfshm_region_destroy(&list);
 }
 
+bool sfd_roots_are_there(const sfd_graph_t *graph)
+{
+  const sfd_setup_member_t *members = graph->setup->members;
+  for (int32_t i = 0; i < graph->group->nlocals; i++)
+    for (int32_t b = 0; b < members[i].nblocks; b++) {
+      const sfd_block_t *block = &members[i].blocks[b];
+      int32_t owner = sfd_group_local(graph->group, block->rank);
+      if (owner < 0 || block->root_max < 0 || block->root_max >= members[owner].nroots)
+        return false;
+    }
+  return true;
+}
+
 void sfd_roots_check_local(sfd_graph_t *graph)
 {
   for (int32_t i = 0; i < graph->group->nlocals; i++)

@@ -1,11 +1,12 @@
-/* The rounds of graph set-up: waiting for all, errors, ranks that leave. The daemon's thread. */
-#include "daemon/setup.h"
+/* The rounds of graph set-up: waiting for all, and errors. The daemon's thread. */
+#include "daemon/setup_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/again.h"
+#include "daemon/at_once.h"
 #include "daemon/lanes.h"
 #include "daemon/log.h"
 #include "daemon/offload.h"
@@ -43,7 +44,7 @@ void sfd_setup_free(sfd_graph_t *graph)
   sfd_wants_free(graph->setup->wants);
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
     sfd_peers_free(graph->group->job, &graph->setup->members[i]);
-    free(graph->setup->members[i].lanes);
+    sfd_lanes_free(&graph->setup->members[i]);
   }
   free(graph->setup);
   graph->setup = NULL;
@@ -134,8 +135,7 @@ sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t local)
   return sfd_rank_connected(rank) ? rank->session : NULL;
 }
 
-/* Gives all who wait the error. */
-static void answer_error(const sfd_graph_t *graph, sf_status_t status, const char *detail)
+void sfd_setup_answer_error(const sfd_graph_t *graph, sf_status_t status, const char *detail)
 {
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
     sfd_session_t *session = sfd_setup_answered(graph, i);
@@ -144,12 +144,12 @@ static void answer_error(const sfd_graph_t *graph, sf_status_t status, const cha
   }
 }
 
-static void end_with_error(sfd_graph_t *graph)
+void sfd_setup_end_with_error(sfd_graph_t *graph)
 {
   const sfd_setup_error_t *error = &graph->setup->agreement.error;
   sfd_log(SFD_LOG_GRAPH, SFD_INFO, "graph %" PRIu64 " of job \"%s\" is not set up: %s", graph->id,
           graph->group->job->name, error->detail);
-  answer_error(graph, error->status, error->detail);
+  sfd_setup_answer_error(graph, error->status, error->detail);
   sfd_graph_free(graph);
 }
 
@@ -183,6 +183,7 @@ static void begin_round_2(sfd_graph_t *graph)
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
     setup->members[i].here = false;
     sfd_peers_free(graph->group->job, &setup->members[i]);
+    sfd_lanes_free(&setup->members[i]);
   }
 }
 
@@ -191,7 +192,7 @@ static void fail_round_2(sfd_graph_t *graph, sf_status_t status)
 {
   char detail[SFD_TEXT_SIZE];
   snprintf(detail, sizeof detail, "%s", sfshm_error_detail()); /* telling may have errors of its own */
-  answer_error(graph, status, detail);
+  sfd_setup_answer_error(graph, status, detail);
   begin_round_2(graph);
   sfd_setup_note_error(graph->setup, status, -1, -1, detail);
   for (int32_t i = 0; i < graph->group->nlocals; i++)
@@ -223,24 +224,27 @@ void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   if (is_said_once_more(graph))
     return;
   if (agreement->error.status != SF_OK) {
-    end_with_error(graph);
+    sfd_setup_end_with_error(graph);
     return;
   }
   graph->nroots = agreement->nroots;
   graph->nleaves = agreement->nleaves;
   graph->npairs = agreement->npairs;
   graph->state = SFD_GRAPH_COMMITTING;
+  bool ready = sfd_at_once_is_possible(graph);
   sf_status_t status = sfd_graph_number(graph, id);
   if (status == SF_OK)
     status = sfd_wants_make_trunks(graph);
   if (status == SF_OK)
-    status = sfd_peers_send(graph);
+    status = sfd_peers_send(graph, ready);
   if (status != SF_OK) {
     fail_round_2(graph, status);
     return;
   }
   begin_round_2(graph);
   sfd_again_keep(graph);
+  if (ready)
+    sfd_graph_set_up(graph);
 }
 
 /* Takes over the edge list's descriptor. */
@@ -250,6 +254,8 @@ static sf_status_t store_edges(sfd_graph_t *graph, int32_t place, const Sfproto_
   sfd_setup_member_t *member = sfd_setup_member(graph, place);
   sfd_agreement_t *agreement = &graph->setup->agreement;
   sf_status_t status = sfd_peers_store(create, member);
+  if (status == SF_OK)
+    status = sfd_at_once_store(create, member);
   if (status != SF_OK)
     return status;
   member->nroots = create->nroots;
@@ -268,20 +274,12 @@ static sf_status_t store_edges(sfd_graph_t *graph, int32_t place, const Sfproto_
 }
 
 static sf_status_t verify_edges(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
-                                int32_t place, int fds[], int nfds)
+                                int32_t place, const int fds[], int nfds)
 {
   if (create->has_part)
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: a part of no graph", place);
-  sf_status_t status = sfd_peers_check(create, rank, group, place, nfds);
-  if (status != SF_OK || nfds == 0)
-    return status;
-  size_t length;
-  status = sfshm_region_verify(fds[0], SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, &length);
-  for (size_t i = 0; i < create->n_blocks && status == SF_OK; i++)
-    if (create->blocks[i]->offset >= length)
-      status = sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: block at %" PRIu64 " of %zu bytes", place,
-                           create->blocks[i]->offset, length);
-  return status;
+  sf_status_t status = sfd_peers_check(create, rank, group, place, fds, nfds);
+  return status == SF_OK ? sfd_at_once_check(create, rank, group, place) : status;
 }
 
 /* The set-up that the message belongs to. */
@@ -358,7 +356,7 @@ void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *mes
 
 /* ---- Round 2 ---- */
 
-static void finish_round_2(sfd_graph_t *graph)
+void sfd_setup_finish_round_2(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
   if (setup->agreement.error.status == SF_OK && sfd_lanes_agree(graph) != SF_OK)
@@ -371,7 +369,7 @@ void sfd_setup_commit_again(sfd_graph_t *graph, sf_status_t status)
   graph->setup->agreement = (sfd_agreement_t){.lowest = -1};
   if (status != SF_OK)
     sfd_setup_note_error(graph->setup, status, -1, -1, sfshm_error_detail());
-  finish_round_2(graph);
+  sfd_setup_finish_round_2(graph);
 }
 
 static void become_ready(sfd_graph_t *graph, uint64_t id, sf_status_t status)
@@ -387,7 +385,7 @@ static void become_ready(sfd_graph_t *graph, uint64_t id, sf_status_t status)
   /* Other nodes believe that the graph is there. */
   graph->id = id;
   sfd_graph_fail(graph, status, detail);
-  answer_error(graph, status, detail);
+  sfd_setup_answer_error(graph, status, detail);
   sfd_graph_free(graph);
 }
 
@@ -402,34 +400,35 @@ void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)
   if (group->nnodes > 1) /* what comes next may be data, of ranks that do not wait for it */
     sfd_server_expect(group->job->server, false);
   if (graph->setup->agreement.error.status != SF_OK) {
-    end_with_error(graph);
+    sfd_setup_end_with_error(graph);
     return;
   }
   become_ready(graph, graph->id, SF_OK);
 }
 
-/* Those who are here need not wait for the rest. */
-static void answer_doomed(const sfd_graph_t *graph)
+void sfd_setup_answer_doomed(const sfd_graph_t *graph)
 {
-  answer_error(graph, graph->setup->agreement.error.status, graph->setup->agreement.error.detail);
+  sfd_setup_answer_error(graph, graph->setup->agreement.error.status, graph->setup->agreement.error.detail);
 }
 
 static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t place, const sfd_rank_t *rank,
                                  const Sfproto__Message *message)
 {
   const Sfproto__GraphCommit *commit = message->graph_commit;
-  sf_status_t status = sfd_lanes_check(commit, rank, graph->group, place);
+  if (commit->error != NULL && commit->n_lanes > 0)
+    return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: lanes beside an error", place);
+  sf_status_t status = sfd_lanes_check("GraphCommit", commit->lanes, commit->n_lanes, rank, graph->group, place);
   if (status == SF_OK)
-    status = sfd_lanes_store(commit, sfd_setup_member(graph, place));
+    status = sfd_lanes_store(commit->lanes, commit->n_lanes, sfd_setup_member(graph, place));
   if (status != SF_OK)
     return status;
   if (!take_error(graph, commit->error))
     return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: malformed error", place);
   arrive(graph, place, message->request);
   if (graph->setup->doomed)
-    answer_doomed(graph);
+    sfd_setup_answer_doomed(graph);
   if (graph->setup->nhere == graph->group->nlocals)
-    finish_round_2(graph);
+    sfd_setup_finish_round_2(graph);
   return SF_OK;
 }
 
@@ -452,74 +451,4 @@ void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *mes
   sf_status_t status = enter_round_2(graph, place, rank, message);
   if (status != SF_OK)
     sfd_session_refuse(session, message->request, status, "%s", sfshm_error_detail());
-}
-
-/* ---- Leaving and failing ---- */
-
-/* That it can't be set up comes before what is wrong with it. */
-static void note_gone(sfd_graph_t *graph, const char *text)
-{
-  graph->setup->agreement.error.status = SF_OK;
-  sfd_setup_note_error(graph->setup, SF_ERR_STATE, -1, -1, text);
-}
-
-void sfd_setups_member_gone(sfd_group_t *group, int32_t place, const char *text)
-{
-  for (sfd_graph_t *graph = TAILQ_FIRST(&group->setups), *next; graph != NULL; graph = next) {
-    next = TAILQ_NEXT(graph, setups_entry);
-    if (graph->state != SFD_GRAPH_GATHERING || sfd_setup_member(graph, place)->here)
-      continue;
-    note_gone(graph, text);
-    end_with_error(graph);
-  }
-}
-
-void sfd_setups_sweep(sfd_group_t *group)
-{
-  char text[SFD_TEXT_SIZE];
-  int32_t gone = 0;
-  while (gone < group->size && group->members[gone].here)
-    gone++;
-  if (gone == group->size)
-    return;
-  sfd_job_describe_rank(group->job, group->members[gone].rank, text, sizeof text);
-  sfd_text_append(text, sizeof text,
-                  group->job->left[group->members[gone].rank] ? " has left" : " has destroyed the group");
-  for (sfd_graph_t *graph = TAILQ_FIRST(&group->setups), *next; graph != NULL; graph = next) {
-    next = TAILQ_NEXT(graph, setups_entry);
-    if (graph->state != SFD_GRAPH_GATHERING)
-      continue;
-    note_gone(graph, text);
-    end_with_error(graph);
-  }
-}
-
-void sfd_setups_leave(sfd_rank_t *rank, const char *text)
-{
-  for (sfd_graph_t *graph = TAILQ_FIRST(&rank->job->graphs), *next; graph != NULL; graph = next) {
-    next = TAILQ_NEXT(graph, entry);
-    if (graph->state != SFD_GRAPH_COMMITTING)
-      continue;
-    int32_t place = sfd_group_rank_of(graph->group, rank->number);
-    if (place < 0 || sfd_setup_member(graph, place)->here)
-      continue;
-    sfd_setup_member(graph, place)->here = true;
-    if (!graph->setup->doomed)
-      note_gone(graph, text);
-    graph->setup->doomed = true;
-    answer_doomed(graph);
-    if (++graph->setup->nhere == graph->group->nlocals)
-      finish_round_2(graph);
-  }
-}
-
-void sfd_setups_fail(sfd_job_t *job, sf_status_t status, const char *detail)
-{
-  for (sfd_graph_t *graph = TAILQ_FIRST(&job->graphs), *next; graph != NULL; graph = next) {
-    next = TAILQ_NEXT(graph, entry);
-    if (graph->setup == NULL)
-      continue;
-    answer_error(graph, status, detail);
-    sfd_graph_free(graph);
-  }
 }

@@ -4,6 +4,8 @@
  *   round 1, GATHERING    edges:  who has leaves on whose roots   -> GraphPeers  (peers.h; between nodes: wants.h)
  *   round 2, COMMITTING   lanes:  where who writes                -> GraphReady  (lanes.h)
  *
+ * Round 2 is left out if round 1 says all (at_once.h), round 1 if the edges are known (again.h).
+ *
  * An error of one rank is the answer for all in the round in which it came; of several that of the lowest (rank, leaf).
  * Here are the ranks of this node; members are numbered as in the group's list of them. */
 #ifndef SFD_SETUP_H
@@ -49,10 +51,11 @@ typedef struct sfd_setup_member {
   int64_t nleaves; /* with again */
   int32_t nroot_ranks;
   uint32_t flags;
+  bool at_once;        /* lanes are there, one for each block */
   int edges_fd;        /* -1: none */
   sfd_block_t *blocks; /* ascending ranks; round 1 only */
   int32_t nblocks;
-  sfd_lane_t *lanes; /* ascending ranks; round 2, or with again */
+  sfd_lane_t *lanes; /* ascending ranks; round 2, or with again or at_once */
   int32_t nlanes;
 } sfd_setup_member_t;
 

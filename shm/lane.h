@@ -53,6 +53,7 @@ typedef struct sfshm_lane_control {
   uint64_t cell_bytes;
   _Atomic uint64_t awaited; /* descriptor of the message that the reader has waited for in vain; 0: none */
   _Atomic uint32_t devices; /* sfshm_lane_devices_t, before the question is consumed */
+  _Atomic uint32_t edges;   /* 1: the writer's edge list has been read, see client/lent.h */
 } sfshm_lane_control_t;
 _Static_assert(sizeof(sfshm_lane_control_t) == 128, "layout version 1");
 
@@ -262,6 +263,18 @@ static inline void sfshm_lane_await(const sfshm_lane_rx_t *rx, uint64_t desc)
 static inline uint64_t sfshm_lane_awaited(const sfshm_lane_tx_t *tx)
 {
   return atomic_load_explicit(&tx->control->awaited, memory_order_seq_cst);
+}
+
+/* The reader has read the writer's edge list, whose memory it may use again. */
+static inline void sfshm_lane_say_edges_read(sfshm_lane_rx_t *rx)
+{
+  /* Pairs with the acquire below: our reads come before what is written there next. */
+  atomic_store_explicit(&rx->control->edges, 1, memory_order_release);
+}
+
+static inline bool sfshm_lane_edges_are_read(const sfshm_lane_tx_t *tx)
+{
+  return atomic_load_explicit(&tx->control->edges, memory_order_acquire) != 0;
 }
 
 /* Answers the writer's question, which is the message now at the head of the lane. */

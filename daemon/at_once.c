@@ -1,0 +1,34 @@
+/* Graphs that are ready after round 1: see at_once.h. The daemon's thread. */
+#include "daemon/at_once.h"
+
+#include "daemon/lanes.h"
+#include "daemon/roots.h"
+#include "shm/error.h"
+
+sf_status_t sfd_at_once_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
+                              int32_t place)
+{
+  bool at_once = create->has_at_once && create->at_once;
+  if (at_once ? group->nnodes > 1 || create->error != NULL : create->n_lanes > 0)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: lanes at the wrong time", place);
+  bool same = !at_once || create->n_lanes == create->n_blocks;
+  for (size_t i = 0; i < create->n_lanes && same; i++)
+    same = create->lanes[i]->rank == create->blocks[i]->rank;
+  if (!same)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: lanes to other ranks than its blocks", place);
+  return sfd_lanes_check("GraphCreate", create->lanes, create->n_lanes, rank, group, place);
+}
+
+sf_status_t sfd_at_once_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)
+{
+  member->at_once = create->has_at_once && create->at_once;
+  return sfd_lanes_store(create->lanes, create->n_lanes, member);
+}
+
+bool sfd_at_once_is_possible(const sfd_graph_t *graph)
+{
+  for (int32_t i = 0; i < graph->group->nlocals; i++)
+    if (!graph->setup->members[i].at_once)
+      return false;
+  return sfd_roots_are_there(graph) && sfd_lanes_agree(graph) == SF_OK;
+}
