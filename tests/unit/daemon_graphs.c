@@ -17,16 +17,34 @@ Sfproto__SetupError sftest_setup_error(sf_status_t status, int32_t rank, int64_t
   return error;
 }
 
+/* The ends of lanes to these ranks. */
+static void fill_lanes(const int32_t ranks[], int32_t n, Sfproto__LaneEnd lanes[], Sfproto__LaneEnd *pointers[])
+{
+  for (int32_t i = 0; i < n; i++) {
+    lanes[i] = (Sfproto__LaneEnd)SFPROTO__LANE_END__INIT;
+    lanes[i].rank = ranks[i];
+    lanes[i].job_rank = -1; /* the daemon knows better */
+    lanes[i].slots = 128 * ((uint64_t)ranks[i] + 1);
+    lanes[i].control = lanes[i].slots + 64;
+    lanes[i].can_read = ranks[i] % 2 == 0;
+    pointers[i] = &lanes[i];
+  }
+}
+
 void sftest_send_edges(sftest_client_t *client, const sftest_edges_t *edges)
 {
   Sfproto__EdgeBlock blocks[SFTEST_MAX_RANKS];
   Sfproto__EdgeBlock *pointers[SFTEST_MAX_RANKS];
+  Sfproto__LaneEnd lanes[SFTEST_MAX_RANKS];
+  Sfproto__LaneEnd *ends[SFTEST_MAX_RANKS];
   for (int32_t i = 0; i < edges->nblocks; i++) {
     blocks[i] = (Sfproto__EdgeBlock)SFPROTO__EDGE_BLOCK__INIT;
     blocks[i].rank = edges->ranks[i];
     blocks[i].offset = 128 * ((uint64_t)i + 1);
     blocks[i].nedges = 4;
     blocks[i].nvalues = 3;
+    blocks[i].has_root_max = edges->at_once && edges->root_max >= 0;
+    blocks[i].root_max = edges->root_max;
     pointers[i] = &blocks[i];
   }
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
@@ -37,6 +55,12 @@ void sftest_send_edges(sftest_client_t *client, const sftest_edges_t *edges)
   create.blocks = pointers;
   create.n_blocks = (size_t)edges->nblocks;
   create.error = edges->error;
+  create.has_at_once = create.at_once = edges->at_once;
+  if (edges->at_once) {
+    create.n_lanes = (size_t)(edges->nblocks + edges->more_lanes);
+    create.lanes = ends;
+    fill_lanes(edges->ranks, (int32_t)create.n_lanes, lanes, ends);
+  }
   Sfproto__Message message = sftest_message(client);
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
   message.graph_create = &create;
@@ -64,6 +88,14 @@ static void take_peers(const Sfproto__GraphPeers *message, const sfproto_incomin
     peers->ranks[peers->n] = block->rank;
     peers->offsets[peers->n++] = block->offset;
   }
+  peers->ready = message->ready;
+  for (size_t i = 0; i < message->n_lanes; i++) {
+    peers->lane_ranks[i] = message->lanes[i]->rank;
+    peers->slots[i] = message->lanes[i]->slots;
+    ck_assert_int_eq(message->lanes[i]->job_rank, message->lanes[i]->rank);
+  }
+  peers->nlanes = (int32_t)message->n_lanes;
+  ck_assert(!message->more || (!peers->ready && peers->nlanes == 0));
 }
 
 void sftest_expect_peers(sftest_client_t *client, sftest_peers_t *peers)
@@ -84,15 +116,7 @@ void sftest_send_lanes(sftest_client_t *client, uint64_t graph, const int32_t ra
 {
   Sfproto__LaneEnd lanes[SFTEST_MAX_RANKS];
   Sfproto__LaneEnd *pointers[SFTEST_MAX_RANKS];
-  for (int32_t i = 0; i < n; i++) {
-    lanes[i] = (Sfproto__LaneEnd)SFPROTO__LANE_END__INIT;
-    lanes[i].rank = ranks[i];
-    lanes[i].job_rank = -1; /* the daemon knows better */
-    lanes[i].slots = 128 * ((uint64_t)ranks[i] + 1);
-    lanes[i].control = lanes[i].slots + 64;
-    lanes[i].can_read = ranks[i] % 2 == 0;
-    pointers[i] = &lanes[i];
-  }
+  fill_lanes(ranks, n, lanes, pointers);
   Sfproto__GraphCommit commit = SFPROTO__GRAPH_COMMIT__INIT;
   commit.graph = graph;
   commit.lanes = pointers;

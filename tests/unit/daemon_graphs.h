@@ -13,6 +13,9 @@ typedef struct sftest_edges {
   int32_t nblocks;
   int32_t ranks[SFTEST_MAX_RANKS];
   Sfproto__SetupError *error; /* NULL: none */
+  bool at_once;               /* with the lanes of sftest_send_lanes to these ranks; */
+  int32_t more_lanes;         /* and so many fewer or more of them */
+  int64_t root_max;           /* then: as it is said; -1: it is not */
 } sftest_edges_t;
 
 /* 10 roots and 1000 leaves; block i for ranks[i] has offset 128 * (i + 1), 4 edges and 3 values. */
@@ -25,6 +28,10 @@ typedef struct sftest_peers {
   int nmessages;
   int32_t ranks[SFTEST_MAX_RANKS];
   uint64_t offsets[SFTEST_MAX_RANKS];
+  bool ready;
+  int32_t nlanes; /* told with that, by these ranks: the place of their slots */
+  int32_t lane_ranks[SFTEST_MAX_RANKS];
+  uint64_t slots[SFTEST_MAX_RANKS];
 } sftest_peers_t;
 
 /* Takes all GraphPeers of a round and checks their descriptors and numbers. */

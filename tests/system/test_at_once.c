@@ -1,0 +1,441 @@
+/* Graphs that are ready after the first round of their set-up: that they are and work, that an edge list stays where it
+ * is until it has been read, and ranks that lie about their edges, or die, where no second round would notice. Such
+ * ranks say by hand what the library would. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/context.h"
+#include "client/ends.h"
+#include "client/group.h"
+#include "client/lists.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 3
+#define NROOTS 1000
+#define EDGES 400 /* to each other rank */
+#define LEAVES ((RANKS - 1) * EDGES)
+
+/* Edge lists go through inboxes. */
+static const char *const without_workers[] = {"--offload-workers=0", NULL};
+
+/* ---- Edges ------------------------------------------------------------------------------------------------------- */
+
+typedef struct edges {
+  int64_t n;
+  int32_t rank[LEAVES];
+  int64_t root[LEAVES];
+} edges_t;
+
+/* Of one rank in the graph of that number: to all others, or only to the next one. */
+static void make_edges(int32_t rank, int64_t number, bool both_ways, edges_t *edges)
+{
+  edges->n = both_ways ? LEAVES : EDGES;
+  for (int64_t i = 0; i < edges->n; i++) {
+    edges->rank[i] = (rank + 1 + (int32_t)(i % (both_ways ? RANKS - 1 : 1))) % RANKS;
+    edges->root[i] = (i * 7919 + number * 31 + rank) % NROOTS;
+  }
+}
+
+static sf_status_t create(const sftest_rank_t *self, sf_context_t *context, int64_t number, bool both_ways,
+                          sf_graph_t **graph_p)
+{
+  edges_t edges;
+  make_edges(self->rank, number, both_ways, &edges);
+  return sf_graph_create(sf_group_world(context), NROOTS, edges.n, NULL, edges.rank, edges.root, 0, graph_p);
+}
+
+static double value_of(int32_t rank, int64_t root)
+{
+  return rank * 10000.0 + (double)root;
+}
+
+static sf_status_t bcast(int32_t rank, sf_graph_t *graph, double leaves[LEAVES])
+{
+  double roots[NROOTS];
+  for (int64_t i = 0; i < NROOTS; i++)
+    roots[i] = value_of(rank, i);
+  return sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE);
+}
+
+static void expect_working(sftest_rank_t *self, sf_graph_t *graph, int64_t number, bool both_ways)
+{
+  double leaves[LEAVES];
+  edges_t edges;
+  make_edges(self->rank, number, both_ways, &edges);
+  SFTEST_OK(self, bcast(self->rank, graph, leaves));
+  for (int64_t i = 0; i < edges.n; i++)
+    SFTEST_REQUIRE(self, leaves[i] == value_of(edges.rank[i], edges.root[i]));
+}
+
+/* ---- Ranks that play by the rules -------------------------------------------------------------------------------- */
+
+/* Requests to the daemon that making the graph takes, when all else is known. */
+static int count_requests(sftest_rank_t *self, sf_context_t *context, int64_t number, bool both_ways)
+{
+  sf_graph_t *graph = NULL;
+  uint64_t before = context->control.last_request;
+  SFTEST_OK(self, create(self, context, number, both_ways, &graph));
+  int n = (int)(context->control.last_request - before);
+  expect_working(self, graph, number, both_ways);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  return n;
+}
+
+static int count_rounds(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  (void)count_requests(self, context, 0, true); /* maps the others' inboxes */
+  SFTEST_REQUIRE(self, count_requests(self, context, 1, true) == 1);
+  SFTEST_REQUIRE(self, count_requests(self, context, 2, false) == 2);
+  SFTEST_REQUIRE(self, count_requests(self, context, 3, true) == 1);
+  SFTEST_REQUIRE(self, count_requests(self, context, 3, true) == 1); /* again */
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(one_round_if_edges_lead_both_ways)
+{
+  sftest_run_alone(RANKS, count_rounds, NULL);
+}
+END_TEST
+
+/* Many graphs in a row, some of them kept for a while, by ranks that are slow now and then. */
+static int make_many(sftest_rank_t *self)
+{
+  enum { ROUNDS = 150, HELD = 5 };
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *held[HELD] = {NULL};
+  uint64_t random = sftest_seed() + (uint64_t)self->rank;
+  for (int64_t round = 0; round < sftest_scale(ROUNDS); round++) {
+    int place = (int)(round % HELD);
+    sftest_at(self, "graph %lld", (long long)round);
+    SFTEST_OK(self, sf_graph_destroy(held[place]));
+    if (sftest_below(&random, 4) == 0)
+      usleep((useconds_t)sftest_below(&random, 500));
+    SFTEST_OK(self, create(self, context, round, round % 7 != 0, &held[place]));
+    if (sftest_below(&random, 2) == 0)
+      usleep((useconds_t)sftest_below(&random, 100));
+    expect_working(self, held[place], round, round % 7 != 0);
+  }
+  for (int i = 0; i < HELD; i++)
+    SFTEST_OK(self, sf_graph_destroy(held[i]));
+  SFTEST_REQUIRE(self, context->lent == NULL);
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(many_in_a_row)
+{
+  sftest_node_t node;
+  sftest_node_start(&node, without_workers);
+  sftest_run_job(&node, RANKS, make_many, NULL);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+/* ---- Graphs made by hand ----------------------------------------------------------------------------------------- */
+
+#define BY_HAND 1 /* the rank that does */
+
+typedef struct hand_made {
+  sf_graph_t graph;
+  sfc_lists_t lists;
+  sfc_ends_t ends;
+  uint64_t request;
+  sfproto_incoming_t told;
+} hand_made_t;
+
+/* Sends the edges as the library would, but for the highest root. */
+static void send_edges(sftest_rank_t *self, sf_context_t *context, const edges_t *edges, int64_t nroots,
+                       int64_t root_max, hand_made_t *made)
+{
+  sf_group_t *world = sf_group_world(context);
+  sfc_edge_input_t input = {nroots, edges->n, NULL, edges->rank, edges->root, true};
+  int64_t bad_leaf;
+  Sfproto__EdgeBlock blocks[RANKS], *pointers[RANKS];
+  *made = (hand_made_t){.graph = {.context = context, .group = world, .rank = self->rank, .size = RANKS},
+                        .lists = {.group = world, .own = {.region = {.fd = -1}}}};
+  SFTEST_OK(self, sfc_edge_list_make(&input, self->rank, RANKS, &made->lists.own, &bad_leaf));
+  SFTEST_OK(self, sfc_lists_hand_out(&made->lists));
+  SFTEST_OK(self, sfc_ends_offer(&made->graph, &made->lists.own, &made->ends));
+  Sfproto__GraphCreate message_create = SFPROTO__GRAPH_CREATE__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message_create.n_blocks = sfc_lists_describe(&made->lists, blocks, pointers);
+  for (size_t i = 0; i < message_create.n_blocks; i++)
+    blocks[i].root_max = root_max;
+  message_create.group = world->number;
+  message_create.nroots = nroots;
+  message_create.nleaves = edges->n;
+  message_create.blocks = pointers;
+  message_create.has_at_once = message_create.at_once = true;
+  message_create.lanes = made->ends.pointers;
+  message_create.n_lanes = made->ends.n;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
+  message.graph_create = &message_create;
+  SFTEST_OK(self, sfc_control_send(&context->control, &message, NULL, 0));
+  made->request = message.request;
+}
+
+static void receive_ready(sftest_rank_t *self, hand_made_t *made)
+{
+  SFTEST_OK(self, sfc_control_receive(&made->graph.context->control, made->request, SFPROTO__MESSAGE__BODY_GRAPH_PEERS,
+                                      &made->told));
+  SFTEST_REQUIRE(self, made->told.message->graph_peers->ready);
+  made->graph.number = made->told.message->graph_peers->graph;
+}
+
+static void destroy_hand_made(sftest_rank_t *self, hand_made_t *made)
+{
+  Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  destroy.graph = made->graph.number;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
+  message.graph_destroy = &destroy;
+  SFTEST_OK(self, sfc_control_tell(&made->graph.context->control, &message, NULL, 0));
+  sfproto_incoming_free(&made->told);
+  sfc_ends_free(&made->ends);
+  sfc_lists_free(&made->lists);
+}
+
+/* ---- A list that is read late ------------------------------------------------------------------------------------ */
+
+typedef struct steps {
+  _Atomic int made; /* graphs, by the others */
+  _Atomic int read; /* lists, by the rank that is late */
+} steps_t;
+
+static int count_lent(const sf_context_t *context)
+{
+  int n = 0;
+  for (const sf_graph_t *graph = context->lent; graph != NULL; graph = graph->lent_next)
+    n++;
+  return n;
+}
+
+/* The list of that rank in the graph is what it was. */
+static void expect_list(sftest_rank_t *self, hand_made_t *made, int64_t number)
+{
+  edges_t edges;
+  int32_t bad_rank;
+  SFTEST_OK(self, sfc_lists_take_in(&made->lists, &made->told, &bad_rank));
+  SFTEST_REQUIRE(self, made->lists.npeers == RANKS - 1);
+  for (int32_t p = 0; p < made->lists.npeers; p++) {
+    sfc_link_t link;
+    int64_t bad_leaf, n = 0;
+    SFTEST_OK(self, sfc_lists_open(&made->lists, &made->lists.peers[p], NROOTS, &link, &bad_leaf));
+    make_edges(made->lists.peers[p].rank, number, true, &edges);
+    for (int64_t i = 0; i < edges.n; i++)
+      if (edges.rank[i] == self->rank)
+        SFTEST_REQUIRE(self, sfshm_pattern_at(&link.value_root, n++) == edges.root[i]);
+    SFTEST_REQUIRE(self, n == EDGES && link.nvalues == EDGES);
+    sfc_link_destroy(&link);
+  }
+}
+
+static void say_read(sftest_rank_t *self, const hand_made_t *made)
+{
+  const Sfproto__GraphPeers *told = made->told.message->graph_peers;
+  sfc_peers_t *peers = &made->graph.context->peers;
+  for (size_t i = 0; i < told->n_lanes; i++) {
+    const Sfproto__LaneEnd *end = told->lanes[i];
+    sfc_peer_t *peer;
+    void *base;
+    size_t length;
+    SFTEST_OK(self, sfc_peers_find(peers, end->job_rank, &peer));
+    SFTEST_OK(self, sfc_peer_segment(peers, peer, end->segment, &base, &length));
+    sfshm_lane_rx_t rx = {.control = (sfshm_lane_control_t *)(void *)((char *)base + end->control)};
+    sfshm_lane_say_edges_read(&rx);
+  }
+}
+
+enum { LATE = 4 }; /* graphs that are made before the first list is read */
+
+static void be_late(sftest_rank_t *self, sf_context_t *context, steps_t *steps)
+{
+  static hand_made_t made[LATE + 1];
+  edges_t edges;
+  for (int64_t k = 0; k <= LATE; k++) {
+    make_edges(self->rank, k, true, &edges);
+    send_edges(self, context, &edges, NROOTS, NROOTS - 1, &made[k]);
+    receive_ready(self, &made[k]);
+    if (k != LATE - 1)
+      continue;
+    sftest_await(&steps->made, LATE * (RANKS - 1)); /* they have had every chance to write over their lists */
+    for (int64_t i = 0; i < LATE; i++)
+      expect_list(self, &made[i], i);
+    say_read(self, &made[0]);
+    say_read(self, &made[2]);
+    steps->read = 1;
+  }
+  sftest_await(&steps->made, (LATE + 1) * (RANKS - 1));
+  for (int64_t k = 0; k <= LATE; k++)
+    destroy_hand_made(self, &made[k]);
+}
+
+static int lend(sftest_rank_t *self)
+{
+  steps_t *steps = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graphs[LATE + 1];
+  if (self->rank == BY_HAND) {
+    be_late(self, context, steps);
+    sftest_leave(self, context);
+    return 0;
+  }
+  for (int64_t k = 0; k <= LATE; k++) {
+    if (k == LATE)
+      sftest_await(&steps->read, 1);
+    SFTEST_OK(self, create(self, context, k, true, &graphs[k]));
+    SFTEST_REQUIRE(self, count_lent(context) == (k < LATE ? k + 1 : LATE - 1)); /* two of the first four were read */
+    steps->made++;
+  }
+  for (int64_t k = 0; k <= LATE; k++)
+    SFTEST_OK(self, sf_graph_destroy(graphs[k]));
+  SFTEST_REQUIRE(self, context->lent == NULL);
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(lists_stay_until_they_are_read)
+{
+  steps_t *steps = sftest_shared(sizeof *steps);
+  sftest_node_t node;
+  sftest_node_start(&node, without_workers);
+  sftest_run_job(&node, RANKS, lend, steps);
+  sftest_node_stop(&node);
+  sftest_shared_free(steps, sizeof *steps);
+}
+END_TEST
+
+/* ---- A lie ------------------------------------------------------------------------------------------------------- */
+
+#define BAD_ROOT 5000
+
+/* The edges of leaf 3 and one more lead nowhere; the highest root that is said is there. */
+static void lie(sftest_rank_t *self, sf_context_t *context)
+{
+  hand_made_t made;
+  edges_t edges;
+  make_edges(self->rank, 0, true, &edges);
+  edges.root[3] = edges.root[7] = BAD_ROOT;
+  SFTEST_REQUIRE(self, edges.rank[3] == 0 && edges.rank[7] == 0);
+  send_edges(self, context, &edges, NROOTS, NROOTS - 1, &made);
+  receive_ready(self, &made);
+  sftest_sleep_ms(10);
+  destroy_hand_made(self, &made);
+}
+
+/* Who reads the list finds out, and gets the error; to the others the graph fails with the same. */
+static int hear_a_lie(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  double leaves[LEAVES];
+  sf_graph_t *graph = NULL;
+  if (self->rank == BY_HAND) {
+    lie(self, context);
+  } else if (self->rank == 0) {
+    SFTEST_EXPECT(self, create(self, context, 0, true, &graph), SF_ERR_RANGE);
+    SFTEST_DETAIL(self, "sf_graph_create: rank 1, leaf 3: root index 5000 on rank 0, which has 1000 roots");
+    SFTEST_REQUIRE(self, graph == NULL);
+  } else {
+    SFTEST_OK(self, create(self, context, 0, true, &graph));
+    SFTEST_EXPECT(self, bcast(self->rank, graph, leaves), SF_ERR_RANGE);
+    SFTEST_DETAIL(self, "rank 1, leaf 3: root index 5000");
+    SFTEST_OK(self, sf_graph_destroy(graph));
+  }
+  SFTEST_OK(self, create(self, context, 1, true, &graph));
+  expect_working(self, graph, 1, true);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_REQUIRE(self, context->lent == NULL && context->nexpected == 0);
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(a_lie_fails_the_graph)
+{
+  sftest_node_t node;
+  sftest_node_start(&node, _i == 0 ? without_workers : NULL);
+  sftest_run_job(&node, RANKS, hear_a_lie, NULL);
+  sftest_expect_serving(&node);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+/* ---- Death ------------------------------------------------------------------------------------------------------- */
+
+typedef enum step { SENT, ANSWERED, READ, STEPS } step_t;
+
+static void die_at(sftest_rank_t *self, sf_context_t *context, step_t step)
+{
+  hand_made_t made;
+  edges_t edges;
+  make_edges(self->rank, 0, true, &edges);
+  send_edges(self, context, &edges, NROOTS, NROOTS - 1, &made);
+  if (step > SENT)
+    receive_ready(self, &made);
+  if (step == READ)
+    say_read(self, &made);
+  kill(getpid(), SIGKILL);
+}
+
+static int see_one_die(sftest_rank_t *self)
+{
+  const step_t *step = self->argument;
+  sf_context_t *context = sftest_join(self);
+  double leaves[LEAVES];
+  sf_graph_t *graph = NULL;
+  if (self->rank == BY_HAND)
+    die_at(self, context, *step);
+  sf_status_t status = create(self, context, 0, true, &graph);
+  if (status == SF_OK)
+    status = bcast(self->rank, graph, leaves);
+  SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
+  SFTEST_DETAIL(self, "rank 1 ");
+  if (graph != NULL)
+    SFTEST_OK(self, sf_graph_destroy(graph));
+  (void)sf_finalize(context);
+  return 0;
+}
+
+START_TEST(one_dies)
+{
+  step_t *step = sftest_shared(sizeof *step);
+  sftest_node_t node;
+  sftest_job_t job;
+  *step = (step_t)_i;
+  sftest_node_start(&node, NULL);
+  int fds = sftest_node_rest(&node);
+  sftest_job_start(&job, &node, RANKS, see_one_die, step);
+  sftest_job_wait(&job, sftest_limit_ms(20000));
+  for (int32_t r = 0; r < RANKS; r++)
+    if (r != BY_HAND)
+      sftest_job_expect_success(&job, r);
+  sftest_expect_serving(&node);
+  sftest_node_settle(&node, fds);
+  sftest_node_stop(&node);
+  sftest_shared_free(step, sizeof *step);
+}
+END_TEST
+
+static Suite *at_once_suite(void)
+{
+  Suite *suite = suite_create("graphs that are ready at once");
+  TCase *cases = tcase_create("graphs that are ready at once");
+  tcase_set_timeout(cases, 120);
+  tcase_add_test(cases, one_round_if_edges_lead_both_ways);
+  tcase_add_test(cases, many_in_a_row);
+  tcase_add_test(cases, lists_stay_until_they_are_read);
+  tcase_add_loop_test(cases, a_lie_fails_the_graph, 0, 2);
+  tcase_add_loop_test(cases, one_dies, 0, STEPS);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(at_once_suite());
+}
