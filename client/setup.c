@@ -176,7 +176,6 @@ static sf_status_t receive_peers(sfc_setup_t *setup, uint64_t request)
 /* The graph is ready. */
 static void keep_plan(sfc_setup_t *setup)
 {
-  sfc_watch_phase(&setup->phases, setup->group->context, SFSHM_TRACE_PHASE_CONNECT);
   sfc_watch_write_phases(setup->graph, &setup->phases);
   sfc_plan_make(setup->graph, setup->given);
   setup->given = NULL;
@@ -219,6 +218,7 @@ static sf_status_t run_second_half(sfc_setup_t *setup)
   sfc_watch_phase(&setup->phases, context, SFSHM_TRACE_PHASE_COMMIT);
   status = sfc_instance_connect(setup->graph, &ready);
   sfproto_incoming_free(&ready);
+  sfc_watch_phase(&setup->phases, context, SFSHM_TRACE_PHASE_CONNECT);
   if (status != SF_OK) /* the others believe that the graph is ready: let them know */
     sfc_graph_fail_everywhere(setup->graph, status, sfshm_error_detail());
   else
