@@ -92,7 +92,8 @@ static void alert_members(const sfd_graph_t *graph, Sfproto__Alert *alert,
   }
 }
 
-/* Set-up is over and the member has not destroyed it yet. */
+/* Set-up is over and the member has not destroyed it yet. Where nobody waits for other nodes, the next graph is sooner
+ * made in the memory of this one than beside it. */
 static void destroy_for(sfd_graph_t *graph, int32_t local)
 {
   Sfproto__Alert alert = SFPROTO__ALERT__INIT;
@@ -100,7 +101,7 @@ static void destroy_for(sfd_graph_t *graph, int32_t local)
   graph->destroyed[local] = true;
   if (++graph->ndestroyed < graph->group->nlocals)
     return;
-  alert_members(graph, &alert, sfd_session_hold_alert);
+  alert_members(graph, &alert, graph->group->nnodes > 1 ? sfd_session_hold_alert : sfd_session_send_alert);
   sfd_graph_free(graph);
 }
 
