@@ -8,6 +8,7 @@
 #include "client/operation.h"
 #include "client/progress.h"
 #include "client/request.h"
+#include "client/streams_call.h"
 #include "client/streams_nodes.h"
 #include "client/streams_room.h"
 #include "client/transfer.h"
@@ -75,31 +76,24 @@ static sf_status_t compare_calls(sfc_streams_t *streams, uint64_t called)
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
 
-/* What a call asks for. */
-typedef struct asked {
-  sf_graph_t *graph;
-  sfshm_operation_t operation;
-  const sf_type_t *unit;
-  const void *root;
-  const void *leaf;
-  const sf_op_t *op;
-} asked_t;
-
-static sf_status_t check_call(const asked_t *asked, sf_streamed_t **streamed_p)
+static sf_status_t check_call(const sfc_asked_t *asked, sf_streamed_t **streamed_p)
 {
   sf_request_t *unused = NULL;
   if (streamed_p == NULL)
     return sfshm_error(SF_ERR_ARG, NAME ": streamed_p is NULL");
   sf_status_t status = sfc_call_check(NAME, asked->graph, asked->unit, asked->op, &unused);
   if (status == SF_OK && asked->op->function != NULL)
-    return sfshm_error(SF_ERR_UNSUPPORTED, NAME ": ops of the application run on the host only");
+    return sfshm_error(SF_ERR_UNSUPPORTED,
+                       NAME ": an op of the application is a function of the host, by which nothing on a device can be "
+                            "combined; fetch_op takes one if the roots are on the host, and so does sf_%s",
+                       asked->operation == SFSHM_BCAST ? "bcast" : "reduce");
   return status == SF_OK ? sfc_call_check_op(NAME, asked->graph, asked->unit, asked->op, &unused) : status;
 }
 
-/* Where the data are. */
-static sf_status_t find_buffer(sf_graph_t *graph, const char *name, const void *address, int64_t last,
-                               size_t unit_bytes, const sfc_streams_t *streams, bool *on_host_p)
+sf_status_t sfc_streams_find_buffer(const sfc_streams_t *streams, const char *name, const void *address, int64_t last,
+                                    size_t unit_bytes, bool *on_host_p)
 {
+  sf_graph_t *graph = streams->graph;
   sfshm_device_range_t range;
   sfc_memory_ref_t ref = sfc_memory_find(&graph->context->memory, address);
   sf_status_t status = sfc_buffer_check(NAME, name, address, last, unit_bytes, &ref);
@@ -125,32 +119,45 @@ static sf_streamed_t *next_request(sfc_streams_t *streams)
   return &streams->requests[(streams->ncalls + 1) % SF_STREAMS_IN_FLIGHT];
 }
 
-static sf_status_t fill_in(const sfc_streams_t *streams, const asked_t *asked, sf_streamed_t *streamed)
+static sf_status_t find_root(const sfc_streams_t *streams, const sfc_asked_t *asked, size_t unit_bytes,
+                             const void **root_p, bool *on_host_p)
+{
+  if (asked->slots != NULL) {
+    *root_p = sfc_seen_by(*asked->slots, asked->slots_by_host);
+    *on_host_p = asked->slots_by_host;
+    return SF_OK;
+  }
+  *root_p = asked->root;
+  return sfc_streams_find_buffer(streams, "rootdata", asked->root, asked->graph->root_max, unit_bytes, on_host_p);
+}
+
+static sf_status_t fill_in(const sfc_streams_t *streams, const sfc_asked_t *asked, sf_streamed_t *streamed)
 {
   sf_graph_t *graph = asked->graph;
   bool bcast = asked->operation == SFSHM_BCAST, root_on_host, leaf_on_host;
+  const void *root = NULL;
   size_t unit_bytes = sfshm_unit_size(asked->unit->unit);
   if (streamed->in_flight)
     return sfshm_error(SF_ERR_LIMIT, NAME ": the one begun %d operations before has not been ended",
                        SF_STREAMS_IN_FLIGHT);
-  sf_status_t status = find_buffer(graph, "rootdata", asked->root, graph->root_max, unit_bytes, streams, &root_on_host);
+  sf_status_t status = find_root(streams, asked, unit_bytes, &root, &root_on_host);
   if (status == SF_OK)
-    status = find_buffer(graph, "leafdata", asked->leaf, graph->leaf_max, unit_bytes, streams, &leaf_on_host);
+    status = sfc_streams_find_buffer(streams, "leafdata", asked->leaf, graph->leaf_max, unit_bytes, &leaf_on_host);
   if (status != SF_OK)
     return status;
   streamed->graph = graph;
+  streamed->half = 0;
   streamed->operation = asked->operation;
   streamed->unit = asked->unit->unit;
   streamed->op = asked->op->op;
-  streamed->source = bcast ? asked->root : asked->leaf;
-  streamed->target = (char *)(uintptr_t)(bcast ? asked->leaf : asked->root);
+  streamed->source = bcast ? root : asked->leaf;
+  streamed->target = (char *)(uintptr_t)(bcast ? asked->leaf : root);
   streamed->source_on_host = bcast ? root_on_host : leaf_on_host;
   streamed->target_on_host = bcast ? leaf_on_host : root_on_host;
   return SF_OK;
 }
 
-/* What the plugin returned; what has been given to streams then is incomplete, and the graph of no use. */
-static sf_status_t finish_call(sfc_streams_t *streams, sf_status_t status)
+sf_status_t sfc_streams_leave(sfc_streams_t *streams, sf_status_t status)
 {
   if (status == SF_OK) {
     status = streams->ops->mark(streams->device);
@@ -166,7 +173,7 @@ static sf_status_t finish_call(sfc_streams_t *streams, sf_status_t status)
   return status == SF_OK ? SF_OK : sfc_graph_failure(streams->graph);
 }
 
-static sf_status_t start_call(sfc_streams_t *streams)
+sf_status_t sfc_streams_enter(sfc_streams_t *streams)
 {
   atomic_store(&streams->is_calling, true); /* before looking: see streams_guard.c */
   if (atomic_load(&streams->graph->failed) == SF_OK)
@@ -175,26 +182,38 @@ static sf_status_t start_call(sfc_streams_t *streams)
   return sfc_graph_failure(streams->graph);
 }
 
+sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream)
+{
+  if (asked->graph->streams != NULL)
+    return SF_OK;
+  return sfc_streams_set_up(asked->graph, sfshm_unit_size(asked->unit->unit), stream, sfc_asked_signature(asked));
+}
+
 /* What may fail here alone, before anybody is told of the call. */
-static sf_status_t prepare(const asked_t *asked, void *stream, size_t unit_bytes, uint64_t called)
+static sf_status_t prepare(const sfc_asked_t *asked, void *stream, size_t unit_bytes)
 {
   sf_graph_t *graph = asked->graph;
-  if (graph->streams == NULL) {
-    sf_status_t status = sfc_streams_set_up(graph, unit_bytes, stream, called);
-    if (status != SF_OK)
-      return status;
-  }
+  sf_status_t status = sfc_streams_ready(asked, stream);
+  if (status != SF_OK)
+    return status;
   sfc_streams_t *streams = graph->streams;
   if (streams->room.unit_bytes < unit_bytes && sfc_streams_are_busy(graph))
     return sfshm_error(SF_ERR_STATE, NAME ": the first one with units of %zu bytes, while others have not been ended",
                        unit_bytes);
-  sf_status_t status = fill_in(streams, asked, next_request(streams));
+  status = fill_in(streams, asked, next_request(streams));
   if (status == SF_OK && (status = streams->ops->choose(streams->device, stream)) != SF_OK)
     sfshm_error(status, "%s", streams->plugin->detail());
   return status;
 }
 
-static sf_status_t begin(const asked_t *asked, void *stream, sf_streamed_t **streamed_p)
+uint64_t sfc_asked_signature(const sfc_asked_t *asked)
+{
+  return asked->signature != 0 ? asked->signature
+                               : sfshm_desc_signature(sfc_call_name(asked->graph, asked->operation, asked->op),
+                                                      asked->unit->unit, asked->op->op);
+}
+
+sf_status_t sfc_streams_begin(const sfc_asked_t *asked, void *stream, sf_streamed_t **streamed_p)
 {
   sf_graph_t *graph = asked->graph;
   sf_status_t status = check_call(asked, streamed_p);
@@ -203,9 +222,8 @@ static sf_status_t begin(const asked_t *asked, void *stream, sf_streamed_t **str
   if (status != SF_OK)
     return status;
   size_t unit_bytes = sfshm_unit_size(asked->unit->unit);
-  uint64_t called =
-      sfshm_desc_signature(sfc_call_name(graph, asked->operation, asked->op), asked->unit->unit, asked->op->op);
-  status = prepare(asked, stream, unit_bytes, called);
+  uint64_t called = sfc_asked_signature(asked);
+  status = prepare(asked, stream, unit_bytes);
   if (status != SF_OK)
     return status;
   sfc_streams_t *streams = graph->streams;
@@ -214,13 +232,13 @@ static sf_status_t begin(const asked_t *asked, void *stream, sf_streamed_t **str
   if (status == SF_OK && streams->room.unit_bytes < unit_bytes)
     status = sfc_room_grow(streams, unit_bytes, called);
   if (status == SF_OK)
-    status = start_call(streams);
+    status = sfc_streams_enter(streams);
   if (status == SF_OK) {
     streamed->match = desc_of(streams, called);
     sfc_streams_watch_begin(streams, streamed, called);
     status = sfc_streams_send(streams, streamed);
     sfc_streams_watch_begun(streams, streamed);
-    status = finish_call(streams, status);
+    status = sfc_streams_leave(streams, status);
   }
   if (status != SF_OK)
     return status;
@@ -244,12 +262,12 @@ sf_status_t sf_end_on_stream(sf_streamed_t **streamed, void *stream)
     return sfshm_error(status, "%s", streams->plugin->detail());
   ending->in_flight = false;
   *streamed = NULL;
-  status = start_call(streams);
+  status = sfc_streams_enter(streams);
   if (status != SF_OK)
     return status;
   status = sfc_streams_receive(streams, ending);
   sfc_streams_watch_end(streams, ending);
-  return finish_call(streams, status);
+  return sfc_streams_leave(streams, status);
 }
 
 /* ---- The public interface ---------------------------------------------------------------------------------------- */
@@ -257,13 +275,17 @@ sf_status_t sf_end_on_stream(sf_streamed_t **streamed, void *stream)
 sf_status_t sf_bcast_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata, void *leafdata,
                                      const sf_op_t *op, void *stream, sf_streamed_t **streamed_p)
 {
-  return begin(&(asked_t){graph, SFSHM_BCAST, unit, rootdata, leafdata, op}, stream, streamed_p);
+  sfc_asked_t asked = {
+      .graph = graph, .operation = SFSHM_BCAST, .unit = unit, .root = rootdata, .leaf = leafdata, .op = op};
+  return sfc_streams_begin(&asked, stream, streamed_p);
 }
 
 sf_status_t sf_reduce_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *rootdata,
                                       const sf_op_t *op, void *stream, sf_streamed_t **streamed_p)
 {
-  return begin(&(asked_t){graph, SFSHM_REDUCE, unit, rootdata, leafdata, op}, stream, streamed_p);
+  sfc_asked_t asked = {
+      .graph = graph, .operation = SFSHM_REDUCE, .unit = unit, .root = rootdata, .leaf = leafdata, .op = op};
+  return sfc_streams_begin(&asked, stream, streamed_p);
 }
 
 sf_status_t sf_bcast_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata, void *leafdata,

@@ -82,6 +82,13 @@ typedef struct sfc_stream_room {
   sfc_stream_way_t *ways; /* by lane; NULL: no room */
 } sfc_stream_room_t;
 
+/* Contributions between the two halves of a fetch_op: see streams_fetch.c. */
+typedef struct sfc_stream_slots {
+  sfc_seen_t place;
+  size_t bytes; /* 0: no memory */
+  bool is_prepared;
+} sfc_stream_slots_t;
+
 struct sf_streamed {
   sf_graph_t *graph;
   bool in_flight;
@@ -92,6 +99,7 @@ struct sf_streamed {
   char *target;
   bool source_on_host;
   bool target_on_host;
+  int half;           /* of the slots of fetch_ops, 1 or 2: it brings what is there; 0: none */
   uint64_t *messages; /* by lane: the one to receive */
   uint64_t match;     /* descriptor, over nodes */
   bool is_traced;     /* then: */
@@ -118,6 +126,7 @@ typedef struct sfc_streams {
   const sfshm_streams_ops_t *ops;
   sfshm_streams_t *device;
   sfc_stream_room_t room;
+  sfc_stream_slots_t fetched;
   sfc_stream_lane_t *lanes;
   int32_t nlanes; /* to ranks of the node; those of trunks are behind them */
   sf_streamed_t requests[SF_STREAMS_IN_FLIGHT];

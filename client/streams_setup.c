@@ -10,6 +10,7 @@
 #include "client/device.h"
 #include "client/group.h"
 #include "client/progress.h"
+#include "client/streams_fetch.h"
 #include "client/streams_move.h"
 #include "client/streams_nodes.h"
 #include "client/streams_room.h"
@@ -191,6 +192,7 @@ void sfc_streams_tear_down(sf_graph_t *graph)
   }
   if (streams->device != NULL) {
     sfc_nodes_unpin(streams->nodes);
+    sfc_streams_fetch_free(streams);
     sfc_room_drop(streams, &streams->room);
     streams->ops->close(streams->device);
   }

@@ -14,7 +14,7 @@
 #include "shm/kernels.h"
 #include "shm/trace.h"
 
-#define SFSHM_DEVICE_VERSION 8u
+#define SFSHM_DEVICE_VERSION 9u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 
 /* One allocation on a device. */

@@ -61,6 +61,11 @@ typedef struct sfshm_streams_ops {
   sf_status_t (*scatter_all)(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op,
                              const sfshm_move_t moves[], int32_t nmoves);
 
+  /* Slots one behind the other, with the root of each, ascending: once. Then, in slots and roots on the device or in
+   * pinned memory, each root meets its slots' values in their order, and they become what it was before each. */
+  sf_status_t (*prepare_fetch)(sfshm_streams_t *streams, const sfshm_pattern_t *slot_root);
+  sf_status_t (*fetch)(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op, char *slots, char *roots);
+
   /* A word in pinned memory, given as the host sees it and as the device does: sets it when all before is done; holds
    * back all behind until (int32_t)(word - value) >= 0. */
   sf_status_t (*raise)(sfshm_streams_t *streams, _Atomic uint32_t *word, char *seen_at, uint32_t value);

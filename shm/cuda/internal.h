@@ -57,6 +57,7 @@ typedef struct sfshm_cuda_device {
   CUfunction scatter[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction ordered[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction several[SFSHM_CUDA_ELEMENT_COUNT];
+  CUfunction fetches[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction gather[SFSHM_CUDA_8 + 1];
   CUfunction atomics[SFSHM_CUDA_ELEMENT_COUNT]; /* NULL where there are none */
   char *bounce[SFSHM_CUDA_HALVES];              /* pinned, mapped */
@@ -139,6 +140,18 @@ sf_status_t sfshm_cuda_moves_make(sfshm_cuda_device_t *device, const sfshm_move_
 void sfshm_cuda_moves_free(sfshm_cuda_moves_t *moves); /* NULL is accepted */
 sf_status_t sfshm_cuda_moves_launch(sfshm_cuda_device_t *device, const sfshm_cuda_moves_t *prepared, sfshm_unit_t unit,
                                     sfshm_op_t op, const sfshm_move_t moves[], int32_t nmoves);
+
+/* Roots and their slots: see sfshm_cuda_fetch_t. The pattern's indices stay where they are. */
+typedef struct sfshm_cuda_slots {
+  sfshm_pattern_t root;
+  CUdeviceptr begin;
+  int64_t nroots;
+} sfshm_cuda_slots_t;
+sf_status_t sfshm_cuda_slots_make(sfshm_cuda_device_t *device, const sfshm_pattern_t *slot_root,
+                                  sfshm_cuda_slots_t *slots_p);
+void sfshm_cuda_slots_free(sfshm_cuda_slots_t *slots);
+sf_status_t sfshm_cuda_slots_launch(sfshm_cuda_device_t *device, const sfshm_cuda_slots_t *slots, sfshm_unit_t unit,
+                                    sfshm_op_t op, char *values, char *roots);
 
 /* With the device entered: launches a kernel with that argument, which has so many elements to do. */
 sf_status_t sfshm_cuda_start(sfshm_cuda_device_t *device, CUfunction kernel, int64_t nthreads, void *args);

@@ -127,6 +127,19 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64
     for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP)                                          \
       for (int64_t j = args.begin[e / args.count]; j < args.begin[e / args.count + 1]; j++)                            \
         combine_one_of_several_##suffix(&args, args.order[j], e % args.count);                                         \
+  }                                                                                                                    \
+  SF_KERNEL sf_fetches_##suffix(sfshm_cuda_fetch_t args)                                                               \
+  {                                                                                                                    \
+    for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP) {                                        \
+      int64_t v = e / args.count, k = e % args.count;                                                                  \
+      type *root = (type *)args.roots + vertex_at(&args.slot_root, args.begin[v]) * args.count + k;                    \
+      for (int64_t j = args.begin[v]; j < args.begin[v + 1]; j++) {                                                    \
+        type *slot = (type *)args.slots + j * args.count + k;                                                          \
+        type in = *slot;                                                                                               \
+        *slot = *root;                                                                                                 \
+        combine_##suffix(root, &in, args.op);                                                                          \
+      }                                                                                                                \
+    }                                                                                                                  \
   }
 
 #define DEFINE_MOVE(suffix, type)                                                                                      \

@@ -74,6 +74,18 @@ typedef struct sfshm_cuda_several {
 } sfshm_cuda_several_t;
 _Static_assert(sizeof(sfshm_cuda_several_t) <= 4096, "what a launch takes");
 
+/* Each root meets its contributions, which lie one behind the other in slots, in their order; they become what was
+ * there before each. */
+typedef struct sfshm_cuda_fetch {
+  char *slots;
+  char *roots;
+  sfshm_cuda_pattern_t slot_root; /* the root of each slot, ascending */
+  const int64_t *begin;           /* the first slot of each root, and behind the last */
+  int64_t nvertices;              /* roots with contributions */
+  int64_t count;                  /* elements of a unit */
+  int32_t op;                     /* sfshm_op_t */
+} sfshm_cuda_fetch_t;
+
 /* X(suffix, element type): elements that are moved, by size. */
 #define SFSHM_CUDA_MOVES(X)                                                                                            \
   X(1, uint8_t)                                                                                                        \

@@ -159,6 +159,9 @@ static sf_status_t find_functions(sfshm_cuda_device_t *device)
     memcpy(name, "sf_several_", sizeof "sf_several_" - 1);
     if (status == SF_OK)
       status = sfshm_cuda_status(cuModuleGetFunction(&device->several[i], device->module, name), name);
+    memcpy(name, "sf_fetches_", sizeof "sf_fetches_" - 1);
+    if (status == SF_OK)
+      status = sfshm_cuda_status(cuModuleGetFunction(&device->fetches[i], device->module, name), name);
     if (status == SF_OK && i <= SFSHM_CUDA_8) {
       memcpy(name, "sf_gathers_", sizeof "sf_gathers_" - 1);
       status = sfshm_cuda_status(cuModuleGetFunction(&device->gather[i], device->module, name), name);

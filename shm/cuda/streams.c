@@ -24,6 +24,7 @@ struct sfshm_streams {
   CUfunction await;
   sfshm_cuda_moves_t **moves; /* by number */
   int32_t nmoves;
+  sfshm_cuda_slots_t slots;
   call_t *first_call; /* in the order in which they were given */
   call_t **last_call;
 };
@@ -118,6 +119,7 @@ static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *
   memcpy(view->scatter, device->scatter, sizeof view->scatter);
   memcpy(view->ordered, device->ordered, sizeof view->ordered);
   memcpy(view->several, device->several, sizeof view->several);
+  memcpy(view->fetches, device->fetches, sizeof view->fetches);
   streams->has_memops = use_memops && try_memops(device);
   sf_status_t status = sfshm_cuda_status(cuModuleGetFunction(&streams->await, device->module, "sf_await"), "sf_await");
   return status == SF_OK ? sfshm_cuda_status(cuEventCreate(&streams->tail, CU_EVENT_DISABLE_TIMING), "cuEventCreate")
@@ -177,6 +179,7 @@ static void close_streams(sfshm_streams_t *streams)
     free(streams->view.plans.buckets);
     for (int32_t i = 0; i < streams->nmoves; i++)
       sfshm_cuda_moves_free(streams->moves[i]);
+    sfshm_cuda_slots_free(&streams->slots);
     cuEventDestroy(streams->tail);
     sfshm_cuda_leave();
   }
@@ -253,6 +256,12 @@ static sf_status_t prepare_all(sfshm_streams_t *streams, const sfshm_move_t move
   return status;
 }
 
+static sf_status_t prepare_fetch(sfshm_streams_t *streams, const sfshm_pattern_t *slot_root)
+{
+  sf_status_t status = enter(streams);
+  return status == SF_OK ? leave(sfshm_cuda_slots_make(&streams->view, slot_root, &streams->slots)) : status;
+}
+
 /* ---- Work -------------------------------------------------------------------------------------------------------- */
 
 static sf_status_t scatter(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op,
@@ -272,6 +281,13 @@ static sf_status_t scatter_all(sfshm_streams_t *streams, int32_t number, sfshm_u
   return status == SF_OK
              ? leave(sfshm_cuda_moves_launch(&streams->view, streams->moves[number], unit, op, moves, nmoves))
              : status;
+}
+
+static sf_status_t fetch(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op, char *slots, char *roots)
+{
+  sf_status_t status = enter(streams);
+  return status == SF_OK ? leave(sfshm_cuda_slots_launch(&streams->view, &streams->slots, unit, op, slots, roots))
+                         : status;
 }
 
 static void run_call(void *argument)
@@ -406,6 +422,8 @@ const sfshm_streams_ops_t sfshm_cuda_streams = {
     .scatter = scatter,
     .prepare_all = prepare_all,
     .scatter_all = scatter_all,
+    .prepare_fetch = prepare_fetch,
+    .fetch = fetch,
     .raise = raise_word,
     .await = await_word,
     .call = call_host,

@@ -263,6 +263,8 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     memcpy(&(*function)->kernel.gather, &run, sizeof run);
   else if (strncmp(name, "sf_several_", sizeof "sf_several_" - 1) == 0)
     memcpy(&(*function)->kernel.several, &run, sizeof run);
+  else if (strncmp(name, "sf_fetches_", sizeof "sf_fetches_" - 1) == 0)
+    memcpy(&(*function)->kernel.fetch, &run, sizeof run);
   else if (strncmp(name, "cg_", sizeof "cg_" - 1) == 0)
     memcpy(&(*function)->kernel.cg, &run, sizeof run);
   else

@@ -18,6 +18,7 @@ typedef struct sftest_kernel {
   void (*scatter)(sfshm_cuda_scatter_t args);
   void (*gather)(sfshm_cuda_gathers_t args);
   void (*several)(sfshm_cuda_several_t args);
+  void (*fetch)(sfshm_cuda_fetch_t args);
   void (*cg)(cg_args_t args); /* of an example */
 } sftest_kernel_t;
 

@@ -64,6 +64,8 @@ static void run_kernel(const sftest_work_t *work)
       work->kernel.scatter(work->scatter);
     else if (work->kernel.several != NULL)
       work->kernel.several(work->several);
+    else if (work->kernel.fetch != NULL)
+      work->kernel.fetch(work->fetch);
     else if (work->kernel.cg != NULL)
       work->kernel.cg(work->cg);
     else

@@ -39,6 +39,10 @@ static bool can_run(const sftest_work_t *work, int device)
       good = can_touch_or_has_none(device, addresses[i]);
   } else if (work->kernel.several != NULL) {
     good = can_run_several(&work->several, device);
+  } else if (work->kernel.fetch != NULL) {
+    good = sftest_cuda_can_touch(device, work->fetch.slots) && sftest_cuda_can_touch(device, work->fetch.roots) &&
+           sftest_cuda_can_touch(device, work->fetch.begin) &&
+           can_touch_or_has_none(device, work->fetch.slot_root.index);
   } else if (work->kernel.gather != NULL) {
     good = sftest_cuda_can_touch(device, work->gather.from) && sftest_cuda_can_touch(device, work->gather.to);
   }
@@ -65,6 +69,8 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY, unsi
     memcpy(&work->scatter, kernelParams[0], sizeof work->scatter);
   else if (f->kernel.several != NULL)
     memcpy(&work->several, kernelParams[0], sizeof work->several);
+  else if (f->kernel.fetch != NULL)
+    memcpy(&work->fetch, kernelParams[0], sizeof work->fetch);
   else if (f->kernel.cg != NULL)
     memcpy(&work->cg, kernelParams[0], sizeof work->cg);
   else

@@ -26,6 +26,7 @@ typedef struct work {
     sfshm_cuda_scatter_t scatter;
     sfshm_cuda_gathers_t gather;
     sfshm_cuda_several_t several;
+    sfshm_cuda_fetch_t fetch;
     cg_args_t cg;
   };
   CUhostFn call;

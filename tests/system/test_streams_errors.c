@@ -33,6 +33,10 @@ static int be_refused(sftest_rank_t *self)
   SFTEST_EXPECT(self, sf_bcast_on_stream(NULL, SF_DOUBLE, ring.roots, ring.leaves, SF_SUM, ring.stream), SF_ERR_ARG);
   SFTEST_EXPECT(self, sf_bcast_on_stream(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, op, ring.stream),
                 SF_ERR_UNSUPPORTED);
+  SFTEST_EXPECT(self,
+                sf_fetch_op_on_stream(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, ring.leaves, op, ring.stream),
+                SF_ERR_UNSUPPORTED);
+  SFTEST_DETAIL(self, "rootdata is on a device");
   SFTEST_EXPECT(self, sf_bcast_on_stream(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_BAND, ring.stream),
                 SF_ERR_ARG);
   SFTEST_OK(self, sftest_device_ring_bcast(&ring));

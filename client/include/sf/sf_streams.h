@@ -24,12 +24,12 @@
  * the graph says so, and so do sf_streams_check and sf_streams_wait. sf_graph_destroy and sf_finalize want operations
  * on streams to have been ended, as others (SF_ERR_STATE), and wait for what streams have to do still.
  *
- * Errors of begin, beside those of sf_bcast_begin: SF_ERR_UNSUPPORTED: no driver, no device or no plugin; an op of the
- * application; data on another device than the stream's. SF_ERR_LIMIT: the operation SF_STREAMS_IN_FLIGHT before has
- * not been ended. SF_ERR_STATE: a larger unit than before while an operation has not been ended, or device memory that
- * was freed before it was unregistered. SF_ERR_ARG: a stream of another device than the graph's first one. Local errors
- * leave the graph as it was: the other ranks wait for this one's call. So do errors of the first operation, which all
- * ranks get, SF_ERR_MISMATCH among them. */
+ * Errors of begin, beside those of sf_bcast_begin: SF_ERR_UNSUPPORTED: no driver, no device or no plugin; an op of
+ * the application, but for a fetch_op; data on another device than the stream's. SF_ERR_LIMIT: the operation
+ * SF_STREAMS_IN_FLIGHT before has not been ended. SF_ERR_STATE: a larger unit than before while an operation has
+ * not been ended, or device memory that was freed before it was unregistered. SF_ERR_ARG: a stream of another
+ * device than the graph's first one. Local errors leave the graph as it was: the other ranks wait for this one's
+ * call. So do errors of the first operation, which all ranks get, SF_ERR_MISMATCH among them. */
 #ifndef SF_STREAMS_H
 #define SF_STREAMS_H
 
@@ -60,6 +60,17 @@ SF_CHECK_RESULT sf_status_t sf_gather_begin_on_stream(sf_graph_t *graph, const s
 SF_CHECK_RESULT sf_status_t sf_scatter_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata,
                                                        void *leafdata, void *stream, sf_streamed_t **streamed_p);
 
+/* As sf_fetch_op: the roots meet the contributions when the stream comes to the place of begin, one after the other in
+ * the order of sf_fetch_op_begin, and leafupdate has been written where the stream has come to the place of end. Of the
+ * order of the multi-graph's operations, too, and counts as two of those that are in flight. Contributions to the roots
+ * here are kept in pinned memory meanwhile, of so many units as the roots have leaves; the first fetch_op with a larger
+ * unit than those before waits for what streams have to do still. op may be one of the application if rootdata is
+ * memory of the host: it is called by a function of the host on the stream, from a thread of the driver's, one unit at
+ * a time, and must neither call CUDA nor wait for anything (SF_ERR_UNSUPPORTED: rootdata on a device). */
+SF_CHECK_RESULT sf_status_t sf_fetch_op_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, void *rootdata,
+                                                        const void *leafdata, void *leafupdate, const sf_op_t *op,
+                                                        void *stream, sf_streamed_t **streamed_p);
+
 /* Ends the operation, on the same stream or another one of the device, and sets *streamed to NULL, also on failure but
  * for a stream that is refused. Operations may be ended in any order; NULL is accepted. */
 SF_CHECK_RESULT sf_status_t sf_end_on_stream(sf_streamed_t **streamed, void *stream);
@@ -73,6 +84,10 @@ SF_CHECK_RESULT sf_status_t sf_gather_on_stream(sf_graph_t *graph, const sf_type
                                                 void *slotdata, void *stream);
 SF_CHECK_RESULT sf_status_t sf_scatter_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata,
                                                  void *leafdata, void *stream);
+
+SF_CHECK_RESULT sf_status_t sf_fetch_op_on_stream(sf_graph_t *graph, const sf_type_t *unit, void *rootdata,
+                                                  const void *leafdata, void *leafupdate, const sf_op_t *op,
+                                                  void *stream);
 
 /* Whether the graph, or the device, has failed. Local, does not wait but for the reason, if another rank has seen the
  * graph fail already. */
