@@ -34,11 +34,18 @@ sf_status_t sfc_ends_of_lanes(const sf_graph_t *graph, sfc_ends_t *ends_p)
   return status;
 }
 
+/* Whether a lane will lead there: it is another rank of this node. */
+static bool needs_lane(const sf_graph_t *graph, int32_t rank)
+{
+  const sf_context_t *context = graph->context;
+  return rank != graph->rank && sfc_context_node_of(context, sfc_group_job_rank(graph->group, rank)) == context->node;
+}
+
 static int32_t count_others(const sf_graph_t *graph, const sfc_edge_list_t *list)
 {
   int32_t n = 0;
   for (int32_t i = 0; i < list->nparts; i++)
-    n += list->parts[i].rank != graph->rank;
+    n += needs_lane(graph, list->parts[i].rank);
   return n;
 }
 
@@ -58,7 +65,7 @@ sf_status_t sfc_ends_offer(sf_graph_t *graph, const sfc_edge_list_t *list, sfc_e
   if (status == SF_OK && n > 0)
     status = sfc_instance_take_slots(graph, n, 0);
   for (int32_t i = 0; i < list->nparts && status == SF_OK; i++)
-    if (list->parts[i].rank != graph->rank)
+    if (needs_lane(graph, list->parts[i].rank))
       status = add_part(graph, list->parts[i].rank, ends_p);
   if (status != SF_OK)
     sfc_ends_free(ends_p);

@@ -114,13 +114,24 @@ static void free_group(sf_group_t *group)
   free(group);
 }
 
-bool sfc_group_is_local(const sf_group_t *group)
+int sfc_group_spread(const sf_group_t *group)
 {
   const sf_context_t *context = group->context;
-  for (int32_t rank = 0; rank < group->size && context->rank_nodes != NULL; rank++)
-    if (sfc_context_node_of(context, sfc_group_job_rank(group, rank)) != context->node)
-      return false;
-  return true;
+  int32_t other = -1;
+  for (int32_t rank = 0; rank < group->size && context->rank_nodes != NULL; rank++) {
+    int32_t node = sfc_context_node_of(context, sfc_group_job_rank(group, rank));
+    if (node == context->node || node == other)
+      continue;
+    if (other >= 0)
+      return 3;
+    other = node;
+  }
+  return other < 0 ? 1 : 2;
+}
+
+bool sfc_group_is_local(const sf_group_t *group)
+{
+  return sfc_group_spread(group) == 1;
 }
 
 sf_group_t *sfc_group_hold(sf_group_t *group)

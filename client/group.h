@@ -20,6 +20,9 @@ static inline int32_t sfc_group_job_rank(const sf_group_t *group, int32_t rank)
   return group->ranks == NULL ? rank : group->ranks[rank];
 }
 
+/* On how many nodes its ranks are: 1, 2, or 3 for more. */
+int sfc_group_spread(const sf_group_t *group);
+
 /* Whether all its ranks are on this node: then all of them know. */
 bool sfc_group_is_local(const sf_group_t *group);
 

@@ -132,9 +132,7 @@ sf_status_t sfc_instance_connect(sf_graph_t *graph, const sfproto_incoming_t *re
   sf_status_t status = sfc_instance_connect_lanes(graph, told->lanes, told->n_lanes);
   if (status != SF_OK || graph->trunks == NULL)
     return status;
-  if (!told->has_board_region || !told->has_board)
-    return sfshm_error(SF_ERR_PROTO, "trunks without their board");
-  return sfc_trunks_connect(graph, told->board_region, told->board);
+  return sfc_trunks_connect(graph, told->has_board_region && told->has_board, told->board_region, told->board);
 }
 
 /* ---- Failures ---------------------------------------------------------------------------------------------------- */

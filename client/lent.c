@@ -2,17 +2,21 @@
 #include "client/lent.h"
 
 #include "client/context.h"
+#include "client/instance.h"
 
 void sfc_lent_say_read(const sf_graph_t *graph)
 {
-  for (int32_t i = 0; i < graph->nlanes; i++)
+  int32_t n = sfc_instance_nends(graph);
+  for (int32_t i = 0; i < n; i++)
     if (graph->lanes[i].as_root.nedges > 0)
       sfshm_lane_say_edges_read(&graph->lanes[i].rx);
 }
 
+/* What leads to other nodes the daemon had read before it answered. */
 static bool all_have_read(const sf_graph_t *graph)
 {
-  for (int32_t i = 0; i < graph->nlanes; i++)
+  int32_t n = sfc_instance_nends(graph);
+  for (int32_t i = 0; i < n; i++)
     if (graph->lanes[i].as_leaf.nedges > 0 && !sfshm_lane_edges_are_read(&graph->lanes[i].tx))
       return false;
   return true;

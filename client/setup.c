@@ -5,10 +5,10 @@
  *   check the roots, make links, prepare slots       each rank, in parallel
  *   GraphCommit  ──▶ daemon ──▶  GraphReady          all succeeded: where each other's slots are
  *
- * An error of any rank, in either half, becomes the error of all. In a group on one node each rank prepares slots for
- * those to whose roots its edges lead before it sends GraphCreate. If edges lead back from just these, everywhere, the
- * graph is ready with GraphPeers, and has no second half. A graph whose edges all ranks have given before is made
- * otherwise: see reuse.h. */
+ * An error of any rank, in either half, becomes the error of all. In a group on one node, or two, each rank prepares
+ * slots for those of its node to whose roots its edges lead before it sends GraphCreate. If edges lead back from just
+ * these, everywhere, the graph is ready with GraphPeers, and has no second half. A graph whose edges all ranks have
+ * given before is made otherwise: see reuse.h. */
 #include "client/setup.h"
 
 #include <stdio.h>
@@ -78,7 +78,7 @@ static void make_own_list(sfc_setup_t *setup, const sfc_edge_input_t *input)
 /* Slots before it is known who else needs some, so that the graph may be ready at once. */
 static void offer_lanes(sfc_setup_t *setup)
 {
-  if (setup->status != SF_OK || !sfc_group_is_local(setup->group))
+  if (setup->status != SF_OK || sfc_group_spread(setup->group) > 2)
     return;
   sf_status_t status = sfc_ends_offer(setup->graph, &setup->lists.own, &setup->offered);
   if (status != SF_OK)

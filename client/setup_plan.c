@@ -117,6 +117,15 @@ static sf_status_t connect_at_once(sfc_setup_t *setup)
   return status;
 }
 
+/* The same for what leads to the other node, and is there now. */
+static sf_status_t connect_trunks(sfc_setup_t *setup)
+{
+  const Sfproto__GraphPeers *told = setup->told.message->graph_peers;
+  if (!setup->ready || setup->graph->trunks == NULL)
+    return SF_OK;
+  return sfc_trunks_connect(setup->graph, told->has_board_region && told->has_board, told->board_region, told->board);
+}
+
 void sfc_setup_make_plan(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
@@ -125,8 +134,12 @@ void sfc_setup_make_plan(sfc_setup_t *setup)
   sf_status_t status = make_lanes(setup);
   if (setup->status != SF_OK) /* found in a peer's list */
     return;
+  if (status == SF_OK && setup->ready)
+    status = connect_at_once(setup);
   if (status == SF_OK)
-    status = setup->ready ? connect_at_once(setup) : make_trunks(setup);
+    status = make_trunks(setup);
+  if (status == SF_OK)
+    status = connect_trunks(setup);
   sfc_graph_find_bounds(graph);
   if (status == SF_OK)
     status = keep_lists(setup);

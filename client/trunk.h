@@ -106,8 +106,8 @@ sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_given_map_t *given, const uin
  * are the trunk's business. */
 void sfc_trunks_add_lanes(sf_graph_t *graph);
 
-/* Connects them with the board, as GraphReady tells where it is. May block. */
-sf_status_t sfc_trunks_connect(sf_graph_t *graph, uint64_t board_region, uint64_t board);
+/* Connects them with the board, as GraphReady or GraphPeers tells where it is, if it does. May block. */
+sf_status_t sfc_trunks_connect(sf_graph_t *graph, bool told, uint64_t board_region, uint64_t board);
 
 /* Trunks that share the plan of these, which have carried nothing yet. NULL without memory. */
 sfc_trunks_t *sfc_trunks_copy(const sfc_trunks_t *trunks);

@@ -352,9 +352,11 @@ sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_given_map_t *given, const uin
   return status;
 }
 
-sf_status_t sfc_trunks_connect(sf_graph_t *graph, uint64_t board_region, uint64_t board)
+sf_status_t sfc_trunks_connect(sf_graph_t *graph, bool told, uint64_t board_region, uint64_t board)
 {
   sfc_trunks_t *trunks = graph->trunks;
+  if (!told)
+    return sfshm_error(SF_ERR_PROTO, "trunks without their board");
   sf_status_t status = sfc_trunk_board_find(graph, board_region, board, trunks->map->nsides, &trunks->board);
   for (int32_t i = 0; i < trunks->ntrunks && status == SF_OK; i++) {
     sfc_trunk_t *trunk = &trunks->trunks[i];

@@ -195,6 +195,7 @@ static void tell(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, ui
   arrive.id = agreement->id;
   arrive.has_both = sfd_agreement_is_pair(group);
   arrive.both = agreement->children != 0;
+  arrive.has_two_rounds = arrive.two_rounds = agreement->two_rounds;
   if (agreement->error.status != SF_OK) {
     fill_error(&error, &agreement->error);
     arrive.error = &error;
@@ -343,6 +344,7 @@ static void add_subtree(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive
     add_subtree_flags(agreement, arrive);
     sfd_agreement_add_counts(agreement, arrive->nroots, arrive->nleaves, arrive->npairs);
   }
+  agreement->two_rounds |= arrive->two_rounds;
   if (arrive->error != NULL)
     sfd_setup_error_note(&agreement->error, arrive->error->status, arrive->error->rank, arrive->error->leaf,
                          arrive->error->detail);

@@ -47,6 +47,7 @@ typedef struct sfd_agreement {
   int64_t nroots; /* sums of what has come */
   int64_t nleaves;
   int64_t npairs;          /* of distinct ranks with edges */
+  bool two_rounds;         /* GRAPH_EDGES: somewhere the graph isn't ready without the second one */
   sfd_setup_error_t error; /* of all that came */
 } sfd_agreement_t;
 

@@ -148,8 +148,9 @@ static void send_ready(sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends)
   ready.graph = graph->id;
   ready.lanes = ends->pointers;
   ready.n_lanes = sfd_lane_ends_collect(graph, local, ends);
+  ready.has_board_region = ready.has_board = graph->trunks != NULL;
   if (graph->trunks != NULL)
-    sfd_trunks_describe_board(graph->trunks, &ready);
+    sfd_trunks_describe_board(graph->trunks, &ready.board_region, &ready.board);
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.request = graph->setup->members[local].request;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_READY;

@@ -200,8 +200,8 @@ static sf_status_t transpose(const sfd_graph_t *graph, transposed_t *transposed)
   return SF_OK;
 }
 
-/* What goes with the last message to a member: the sides of trunks in which it takes part, or the ends of its lanes if
- * with that the graph is ready. */
+/* What goes with the last message to a member: the sides of trunks in which it takes part, or the ends of its lanes and
+ * the board if with that the graph is ready. */
 typedef struct last {
   uint32_t *sides;
   uint32_t nsides;
@@ -239,6 +239,9 @@ static void send_part(sfd_session_t *session, const sfd_graph_t *graph, uint64_t
     peers.has_ready = peers.ready = true;
     peers.lanes = last->ends->pointers;
     peers.n_lanes = last->nends;
+    peers.has_board_region = peers.has_board = graph->trunks != NULL;
+    if (graph->trunks != NULL)
+      sfd_trunks_describe_board(graph->trunks, &peers.board_region, &peers.board);
   }
   if (last != NULL && last->nsides > 0) {
     peers.sides = last->sides;

@@ -85,7 +85,7 @@ bool sfd_roots_are_there(const sfd_graph_t *graph)
     for (int32_t b = 0; b < members[i].nblocks; b++) {
       const sfd_block_t *block = &members[i].blocks[b];
       int32_t owner = sfd_group_local(graph->group, block->rank);
-      if (owner < 0 || block->root_max < 0 || block->root_max >= members[owner].nroots)
+      if (owner >= 0 && (block->root_max < 0 || block->root_max >= members[owner].nroots))
         return false;
     }
   return true;

@@ -9,7 +9,7 @@
 void sfd_roots_note_bad(sfd_setup_t *setup, int32_t rank, const sfd_block_t *block, const sfshm_region_t *list,
                         int64_t nroots);
 
-/* Whether all ranks, which are on this node, have said what their highest roots are, and the owners have these. */
+/* Whether all ranks of this node have said what their highest roots on its ranks are, and the owners have these. */
 bool sfd_roots_are_there(const sfd_graph_t *graph);
 
 /* Roots of this node's ranks that its own ranks want: those of other nodes answer themselves. */

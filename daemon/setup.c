@@ -157,6 +157,7 @@ void sfd_setup_end_with_error(sfd_graph_t *graph)
 
 void sfd_setup_edges_done(sfd_graph_t *graph)
 {
+  graph->setup->agreement.two_rounds |= !sfd_at_once_is_possible(graph);
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_EDGES, graph->number, &graph->setup->agreement);
 }
 
@@ -201,6 +202,24 @@ static void fail_round_2(sfd_graph_t *graph, sf_status_t status)
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_LANES, graph->number, &graph->setup->agreement);
 }
 
+/* What comes next between nodes may be data, of ranks that do not wait for it. */
+static void expect_no_more(const sfd_group_t *group)
+{
+  if (group->nnodes > 1)
+    sfd_server_expect(group->job->server, false);
+}
+
+/* The same when there is no round 2: other nodes believe that the graph is there. */
+static void fail_ready(sfd_graph_t *graph, uint64_t id, sf_status_t status)
+{
+  char detail[SFD_TEXT_SIZE];
+  snprintf(detail, sizeof detail, "%s", sfshm_error_detail()); /* telling may have errors of its own */
+  graph->id = id;
+  sfd_graph_fail(graph, status, detail);
+  sfd_setup_answer_error(graph, status, detail);
+  sfd_graph_free(graph);
+}
+
 /* Two nodes have said their parts, and with that all by which both see whether roots are wanted that are not there. If
  * so they say them once more, with the errors. */
 static bool is_said_once_more(sfd_graph_t *graph)
@@ -231,20 +250,26 @@ void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   graph->nleaves = agreement->nleaves;
   graph->npairs = agreement->npairs;
   graph->state = SFD_GRAPH_COMMITTING;
-  bool ready = sfd_at_once_is_possible(graph);
+  bool ready = !agreement->two_rounds;
   sf_status_t status = sfd_graph_number(graph, id);
   if (status == SF_OK)
     status = sfd_wants_make_trunks(graph);
   if (status == SF_OK)
     status = sfd_peers_send(graph, ready);
+  if (status != SF_OK && ready && group->nnodes > 1) {
+    fail_ready(graph, id, status);
+    return;
+  }
   if (status != SF_OK) {
     fail_round_2(graph, status);
     return;
   }
   begin_round_2(graph);
   sfd_again_keep(graph);
-  if (ready)
-    sfd_graph_set_up(graph);
+  if (!ready)
+    return;
+  expect_no_more(group);
+  sfd_graph_set_up(graph);
 }
 
 /* Takes over the edge list's descriptor. */
@@ -374,19 +399,12 @@ void sfd_setup_commit_again(sfd_graph_t *graph, sf_status_t status)
 
 static void become_ready(sfd_graph_t *graph, uint64_t id, sf_status_t status)
 {
-  char detail[SFD_TEXT_SIZE];
   if (status == SF_OK)
     status = sfd_lanes_send(graph);
-  if (status == SF_OK) {
+  if (status == SF_OK)
     sfd_graph_set_up(graph);
-    return;
-  }
-  snprintf(detail, sizeof detail, "%s", sfshm_error_detail()); /* telling may have errors of its own */
-  /* Other nodes believe that the graph is there. */
-  graph->id = id;
-  sfd_graph_fail(graph, status, detail);
-  sfd_setup_answer_error(graph, status, detail);
-  sfd_graph_free(graph);
+  else
+    fail_ready(graph, id, status);
 }
 
 void sfd_setup_ready_again(sfd_graph_t *graph, uint64_t id, sf_status_t status)
@@ -397,8 +415,7 @@ void sfd_setup_ready_again(sfd_graph_t *graph, uint64_t id, sf_status_t status)
 void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)
 {
   sfd_graph_t *graph = sfd_setup_find(group, number);
-  if (group->nnodes > 1) /* what comes next may be data, of ranks that do not wait for it */
-    sfd_server_expect(group->job->server, false);
+  expect_no_more(group);
   if (graph->setup->agreement.error.status != SF_OK) {
     sfd_setup_end_with_error(graph);
     return;

@@ -172,11 +172,10 @@ int sfd_trunks_describe_map(const sfd_trunks_t *trunks, Sfproto__GraphPeers *pee
   return map->fd;
 }
 
-void sfd_trunks_describe_board(const sfd_trunks_t *trunks, Sfproto__GraphReady *ready)
+void sfd_trunks_describe_board(const sfd_trunks_t *trunks, uint64_t *region_p, uint64_t *offset_p)
 {
-  ready->has_board_region = ready->has_board = true;
-  ready->board_region = sfd_trunk_board_region(&trunks->board);
-  ready->board = sfd_trunk_board_offset(&trunks->board);
+  *region_p = sfd_trunk_board_region(&trunks->board);
+  *offset_p = sfd_trunk_board_offset(&trunks->board);
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */

@@ -50,7 +50,7 @@ void sfd_trunks_let_go(sfd_trunks_t *trunks);
 int sfd_trunks_describe_map(const sfd_trunks_t *trunks, Sfproto__GraphPeers *peers);
 
 /* Fills in where the board is. */
-void sfd_trunks_describe_board(const sfd_trunks_t *trunks, Sfproto__GraphReady *ready);
+void sfd_trunks_describe_board(const sfd_trunks_t *trunks, uint64_t *region_p, uint64_t *offset_p);
 
 /* The sides in which a member of the group takes part: their numbers in the map; returns how many. sides has room for
  * sfd_trunks_nsides. */

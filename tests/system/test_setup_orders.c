@@ -19,6 +19,29 @@ typedef struct shared {
 
 static const int32_t places[RANKS] = {0, 1, 0};
 
+/* Half of each rank's leaves are on roots of the next one, half on those of the one before: so both nodes have all that
+ * they need after round 1. */
+static sf_status_t make_both_ways(const sftest_rank_t *self, sf_group_t *group, sf_graph_t **graph_p)
+{
+  int32_t ranks[N];
+  int64_t roots[N];
+  for (int64_t i = 0; i < N; i++) {
+    ranks[i] = (self->rank + 1 + (int32_t)(i % 2)) % RANKS;
+    roots[i] = i * i % N;
+  }
+  return sf_graph_create(group, N, N, NULL, ranks, roots, SF_GRAPH_DEFAULT, graph_p);
+}
+
+static void use_both_ways(sftest_rank_t *self, sf_graph_t *graph)
+{
+  int64_t roots[N], leaves[N] = {0};
+  for (int64_t i = 0; i < N; i++)
+    roots[i] = 1000 * self->rank + i;
+  SFTEST_OK(self, sf_bcast(graph, SF_INT64, roots, leaves, SF_REPLACE));
+  for (int64_t i = 0; i < N; i++)
+    SFTEST_REQUIRE(self, leaves[i] == 1000 * ((self->rank + 1 + i % 2) % RANKS) + i * i % N);
+}
+
 /* Each rank's leaves are on roots of the next one. Rank 1's last root is that much further. */
 static sf_status_t make_ring(const sftest_rank_t *self, sf_group_t *group, int64_t moved, sf_graph_t **graph_p)
 {
@@ -118,12 +141,59 @@ START_TEST(good)
 }
 END_TEST
 
+/* Data follow what makes the graph ready. */
+static int make_at_once(sftest_rank_t *self)
+{
+  sf_context_t *context = join_held(self);
+  for (int i = 0; i < 3; i++) {
+    sf_graph_t *graph = NULL;
+    SFTEST_OK(self, make_both_ways(self, sf_group_world(context), &graph));
+    use_both_ways(self, graph);
+    SFTEST_OK(self, sf_graph_destroy(graph));
+    make_good(self, sf_group_world(context));
+  }
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(ready_at_once)
+{
+  run_held(_i, OF_ROUND_1, make_at_once);
+}
+END_TEST
+
+/* Rank 0 destroys the graph at once; another one calls what rank 1 does not, so that the graph fails. */
+static int fail_at_once(sftest_rank_t *self)
+{
+  sf_context_t *context = join_held(self);
+  sf_graph_t *graph = NULL;
+  int64_t roots[N] = {0}, leaves[N] = {0};
+  SFTEST_OK(self, make_both_ways(self, sf_group_world(context), &graph));
+  if (self->rank > 0) {
+    sf_status_t status = self->rank == 1 ? sf_reduce(graph, SF_INT64, leaves, roots, SF_SUM)
+                                         : sf_bcast(graph, SF_INT64, roots, leaves, SF_REPLACE);
+    SFTEST_EXPECT(self, status, SF_ERR_MISMATCH);
+  }
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  make_good(self, sf_group_world(context));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(failed_at_once)
+{
+  run_held(_i, OF_ROUND_1, fail_at_once);
+}
+END_TEST
+
 static Suite *orders_suite(void)
 {
   Suite *suite = suite_create("orders in set-up");
   TCase *tcase = tcase_create("two nodes");
   tcase_add_loop_test(tcase, wanted_and_not_there, 0, 2);
   tcase_add_loop_test(tcase, good, 0, 2);
+  tcase_add_loop_test(tcase, ready_at_once, 0, 2);
+  tcase_add_loop_test(tcase, failed_at_once, 0, 2);
   suite_add_tcase(suite, tcase);
   return suite;
 }
