@@ -120,7 +120,62 @@ static void expect_way(sftest_rank_t *self, const char *way)
   SFTEST_REQUIRE(self, found != NULL && strncmp(found, wanted, strlen(wanted)) == 0);
 }
 
-static int go_all_ways(sftest_rank_t *self)
+/* A way that is switched off on all ranks, and what then becomes of values between two ranks: as sfctl plan calls it,
+ * and the kernels that the reader launches for them. */
+typedef struct way {
+  const char *off; /* NULL: none */
+  int devices;     /* on which the ranks' memory is */
+  const char *name;
+  int64_t nkernels;
+} way_t;
+
+static const way_t ways[] = {
+    {NULL, 1, "in-place", 1},               /* the reader's kernel reads */
+    {NULL, 2, "in-place", 1},               /* that of another device likewise */
+    {"SF_DEVICE_PEER", 1, "in-place", 1},   /* nothing changes on one device */
+    {"SF_DEVICE_PEER", 2, "in-place", 2},   /* one kernel brings it to pinned memory, one from there */
+    {"SF_DEVICE_KERNEL", 1, "in-place", 2}, /* also within a device */
+    {"SF_DEVICE_SHARE", 1, "slots", 2},     /* the owner's kernel brings it to the host, and the reader's from there */
+};
+
+static int go_one_way(sftest_rank_t *self)
+{
+  const way_t *way = self->argument;
+  double values[UNITS];
+  int device = self->rank % way->devices;
+  sf_graph_t *graph;
+  sf_region_t *regions[2];
+  if (way->off != NULL)
+    setenv(way->off, "off", 1);
+  sf_context_t *context = sftest_join(self);
+  double *roots = sftest_device_is_there() ? sftest_device_alloc(device, sizeof values) : NULL;
+  double *leaves = sftest_device_alloc(device, sizeof values);
+  for (int i = 0; i < UNITS; i++)
+    values[i] = 1000.0 * self->rank + i;
+  sftest_device_copy(roots, values, sizeof values);
+  SFTEST_OK(self, sf_register(context, roots, sizeof values, SF_MEMORY_CUDA, &regions[0]));
+  SFTEST_OK(self, sf_register(context, leaves, sizeof values, SF_MEMORY_CUDA, &regions[1]));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE)); /* opens what is to be opened */
+  int64_t before = sftest_device_can_fail() ? sftest_device_launched() : 0;
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  SFTEST_REQUIRE(self, !sftest_device_can_fail() || sftest_device_launched() - before == way->nkernels);
+  expect_way(self, way->name);
+  sftest_device_copy(values, leaves, sizeof values);
+  for (int i = 0; i < UNITS; i++)
+    SFTEST_REQUIRE(self, values[i] == 1000.0 * ((self->rank + 1) % self->size) + i);
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE)); /* nobody leaves before */
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  for (int i = 0; i < 2; i++)
+    SFTEST_OK(self, sf_unregister(regions[i]));
+  sftest_device_free(roots);
+  sftest_device_free(leaves);
+  SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+/* Ranks differ: what the one does not let others read is copied, and the other one's is read. */
+static int go_both_ways(sftest_rank_t *self)
 {
   double leaves[UNITS];
   sf_context_t *context = sftest_join(self);
@@ -227,7 +282,13 @@ END_TEST
 
 START_TEST(test_ways)
 {
-  sftest_run_alone(2, go_all_ways, NULL);
+  sftest_run_alone(2, go_one_way, (void *)(uintptr_t)&ways[_i]);
+}
+END_TEST
+
+START_TEST(test_both_ways)
+{
+  sftest_run_alone(2, go_both_ways, NULL);
 }
 END_TEST
 
@@ -254,7 +315,8 @@ int main(void)
   Suite *suite = suite_create("memory of devices that others open");
   TCase *tests = tcase_create("device");
   tcase_add_test(tests, test_cycles);
-  tcase_add_test(tests, test_ways);
+  tcase_add_loop_test(tests, test_ways, 0, sizeof ways / sizeof ways[0]);
+  tcase_add_test(tests, test_both_ways);
   tcase_add_test(tests, test_holder_dies);
   if (sftest_device_can_fail()) {
     tcase_add_test(tests, test_refused);

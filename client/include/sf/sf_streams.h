@@ -10,8 +10,9 @@
  * write the data, what it is given after end may use the results; the host may do so when the stream has come that far
  * (for instance after sf_streams_wait). Data on devices are registered (sf_register) and are on the stream's device;
  * others are memory of the host, which the host packs and unpacks when the stream comes to it. Results are bit by bit
- * those of sf_bcast and sf_reduce. What goes to other nodes passes through pinned memory, and the host's part in it,
- * telling the daemon, is a function of the host on the stream.
+ * those of sf_bcast and sf_reduce. What goes to other ranks of the node passes through pinned memory of the host that
+ * both devices see; what goes to other nodes does, too, and the host's part in it, telling the daemon, is a function of
+ * the host on the stream.
  *
  * The first operation on a graph blocks until all ranks have called it: it agrees on memory for the messages. One with
  * a larger unit than any before blocks until the ranks with which this one shares edges have called it, also for what
