@@ -85,7 +85,6 @@ SF_CHECK_RESULT sf_status_t sf_gather_on_stream(sf_graph_t *graph, const sf_type
                                                 void *slotdata, void *stream);
 SF_CHECK_RESULT sf_status_t sf_scatter_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata,
                                                  void *leafdata, void *stream);
-
 SF_CHECK_RESULT sf_status_t sf_fetch_op_on_stream(sf_graph_t *graph, const sf_type_t *unit, void *rootdata,
                                                   const void *leafdata, void *leafupdate, const sf_op_t *op,
                                                   void *stream);
