@@ -188,7 +188,7 @@ TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(w
 
 all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(munge_plugin) $(cuda_plugin) $(async_cg) $(petsc_library) \
 		$(examples)
-	@$(if $(munge_plugin),:,echo "note: no MUNGE for the tcp fabric, only key files: libmunge-dev is not installed")
+	@$(if $(munge_plugin),:,echo "note: the tcp fabric does not know MUNGE: libmunge-dev is not installed")
 	@$(if $(cuda_plugin),:,echo "note: no support for memory of CUDA devices: nvcc was not found")
 	@$(if $(and $(sfperf),$(without_petsc)),echo "note: the adapter for PETSc is left out and sfperf does without: $(without_petsc)",:)
 
