@@ -11,6 +11,8 @@ sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_
 {
   if (graph == NULL)
     return sfshm_error(SF_ERR_ARG, "sf_graph_edges: graph is NULL");
+  if (graph->origin == NULL) /* it failed when it was made */
+    return sfc_graph_failure(graph);
   return sfc_origin_read(graph->origin, graph->leaf_max + 1, leaf_index, root_rank, root_index);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/context.h"
+#include "client/plan.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
 #include "shm/error.h"
@@ -133,6 +134,31 @@ sf_status_t sfc_instance_connect(sf_graph_t *graph, const sfproto_incoming_t *re
   if (status != SF_OK || graph->trunks == NULL)
     return status;
   return sfc_trunks_connect(graph, told->has_board_region && told->has_board, told->board_region, told->board);
+}
+
+void sfc_instance_strip(sf_graph_t *graph)
+{
+  sf_graph_t empty = {.context = graph->context,
+                      .group = graph->group,
+                      .number = graph->number,
+                      .flags = graph->flags,
+                      .rank = graph->rank,
+                      .size = graph->size,
+                      .nroots = graph->nroots,
+                      .nleaves = graph->nleaves,
+                      .place = graph->place,
+                      .generation = graph->generation,
+                      .shared = graph->shared};
+  if (graph->plan == NULL)
+    sfc_graph_free_own_plan(graph);
+  free(graph->lanes);
+  free(graph->senders[0]);
+  free(graph->expecting);
+  free(graph->table);
+  sfc_trunks_free(graph->trunks);
+  if (graph->plan != NULL)
+    sfc_plan_let_go(graph->context, graph->plan);
+  *graph = empty;
 }
 
 /* ---- Failures ---------------------------------------------------------------------------------------------------- */

@@ -27,6 +27,10 @@ sf_status_t sfc_instance_connect(sf_graph_t *graph, const sfproto_incoming_t *re
 /* The lanes alone, with what the others said. */
 sf_status_t sfc_instance_connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *const ends[], size_t nends);
 
+/* Throws away lanes, trunks and plan of a graph that is not in the context's list: what remains is what it was when its
+ * set-up began, its number, and its memory in the inbox. */
+void sfc_instance_strip(sf_graph_t *graph);
+
 /* Enters the graph in the context's list, where the listener finds it, and finds room for its counts. expected: its
  * number was not known when others were told that it is ready. SF_ERR_NOMEM: it is in the list without counts. */
 sf_status_t sfc_instance_enter(sf_graph_t *graph, bool expected);

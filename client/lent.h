@@ -1,6 +1,6 @@
 /* Edge lists that lie in this rank's inbox and that owners of roots may still be reading, of graphs that are ready. Who
  * has read one says so in the control line of the lane. A list that all have read is given back to the inbox when the
- * next graph is made, and any list when all have destroyed its graph. */
+ * next graph is made from its edges, and any list when all have destroyed its graph. */
 #ifndef SFC_LENT_H
 #define SFC_LENT_H
 

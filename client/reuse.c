@@ -24,27 +24,10 @@ static bool prepare(sf_graph_t *graph, sfc_plan_t *plan)
 
 void sfc_reuse_take_back(sf_graph_t *graph)
 {
-  sf_graph_t empty = {.context = graph->context,
-                      .group = graph->group,
-                      .flags = graph->flags,
-                      .rank = graph->rank,
-                      .size = graph->size,
-                      .nroots = graph->nroots,
-                      .nleaves = graph->nleaves,
-                      .place = graph->place,
-                      .generation = graph->generation};
   if (graph->shared.address != NULL)
     sfc_heap_give(&graph->context->inbox, &graph->shared);
-  if (graph->plan == NULL)
-    sfc_graph_free_own_plan(graph);
-  free(graph->lanes);
-  free(graph->senders[0]);
-  free(graph->expecting);
-  free(graph->table);
-  sfc_trunks_free(graph->trunks);
-  if (graph->plan != NULL)
-    sfc_plan_let_go(graph->context, graph->plan);
-  *graph = empty;
+  graph->shared = (sfc_block_t){.address = NULL};
+  sfc_instance_strip(graph);
 }
 
 /* ready->message stays NULL, with SF_OK, if there is no memory for the message: nobody has heard of it. */

@@ -7,8 +7,8 @@
  *
  * An error of any rank, in either half, becomes the error of all. In a group on one node, or two, each rank prepares
  * slots for those of its node to whose roots its edges lead before it sends GraphCreate. If edges lead back from just
- * these, everywhere, the graph is ready with GraphPeers, and has no second half. A graph whose edges all ranks have
- * given before is made otherwise: see reuse.h. */
+ * these, everywhere, the graph is ready with GraphPeers, and has no second half: what a rank then finds wrong makes the
+ * graph fail, for all. A graph whose edges all ranks have given before is made otherwise: see reuse.h. */
 #include "client/setup.h"
 
 #include <stdio.h>
@@ -24,6 +24,8 @@
 #include "client/setup_internal.h"
 #include "client/transfer.h"
 #include "shm/error.h"
+
+#define OFFERED_MAX 4096
 
 void sfc_setup_note_error(sfc_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf)
 {
@@ -75,10 +77,11 @@ static void make_own_list(sfc_setup_t *setup, const sfc_edge_input_t *input)
     sfc_setup_note_error(setup, status, setup->group->rank, bad_leaf);
 }
 
-/* Slots before it is known who else needs some, so that the graph may be ready at once. */
+/* Slots before it is known who else needs some, so that the graph may be ready at once. Of very many lanes the message
+ * would become too long. */
 static void offer_lanes(sfc_setup_t *setup)
 {
-  if (setup->status != SF_OK || sfc_group_spread(setup->group) > 2)
+  if (setup->status != SF_OK || setup->lists.own.nparts > OFFERED_MAX || sfc_group_spread(setup->group) > 2)
     return;
   sf_status_t status = sfc_ends_offer(setup->graph, &setup->lists.own, &setup->offered);
   if (status != SF_OK)
@@ -228,31 +231,30 @@ static sf_status_t run_second_half(sfc_setup_t *setup)
 
 /* ---- Ready at once ----------------------------------------------------------------------------------------------- */
 
-/* The others have the graph: for them it fails, and here it comes to nothing. */
-static sf_status_t fail_at_once(sfc_setup_t *setup)
+/* The others have the graph already. So that all know the same, this rank has it too; it fails for all of them. What
+ * was made of it is thrown away, but for the memory that others may be using. */
+static void fail_at_once(sfc_setup_t *setup)
 {
   setup->graph->lent = setup->lists.handed;
   setup->lists.handed.address = NULL;
   sfc_graph_fail_everywhere(setup->graph, setup->status, setup->error_detail);
-  (void)sf_graph_destroy(setup->graph);
-  setup->graph = NULL;
-  return sfshm_error(setup->status, "%s", setup->error_detail);
 }
 
-static sf_status_t finish_at_once(sfc_setup_t *setup)
+static void finish_at_once(sfc_setup_t *setup)
 {
   if (setup->status != SF_OK)
-    sfc_instance_give_up(setup->group->context);
-  else if (sfc_instance_enter(setup->graph, true) != SF_OK)
+    sfc_instance_strip(setup->graph);
+  if (sfc_instance_enter(setup->graph, true) != SF_OK)
     sfc_setup_note_error(setup, SF_ERR_NOMEM, setup->group->rank, -1);
-  if (setup->status != SF_OK)
-    return fail_at_once(setup);
+  if (setup->status != SF_OK) {
+    fail_at_once(setup);
+    return;
+  }
   if (setup->lists.handed.address != NULL)
     sfc_lent_add(setup->graph, &setup->lists.handed);
   setup->lists.handed.address = NULL;
   sfc_lent_collect(setup->group->context);
   keep_plan(setup);
-  return SF_OK;
 }
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
@@ -291,7 +293,10 @@ static sf_status_t run_full_setup(sfc_setup_t *setup, const sfc_edge_input_t *in
     return status;
   sfc_setup_make_plan(setup);
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_PLAN);
-  return setup->ready ? finish_at_once(setup) : run_second_half(setup);
+  if (!setup->ready)
+    return run_second_half(setup);
+  finish_at_once(setup);
+  return SF_OK;
 }
 
 /* The edges of a part that can't be made out of the whole. */
@@ -355,8 +360,6 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
   status = run_setup(&setup, input, finding->part, flags);
   sfc_counters_unblock(&context->counters);
   free_setup(&setup);
-  if (setup.graph == NULL)
-    return status;
   if (status != SF_OK) {
     if (graph->shared.address != NULL)
       sfc_heap_give(&context->inbox, &graph->shared); /* nobody has been told of it */

@@ -107,23 +107,19 @@ static sf_status_t make_trunks(sfc_setup_t *setup)
   return status;
 }
 
-/* Of a graph that is ready: first of all those who wait for the memory of their lists are told. */
+/* Of a graph that is ready. Those who wait for the memory of their lists are told first. */
 static sf_status_t connect_at_once(sfc_setup_t *setup)
 {
+  sf_graph_t *graph = setup->graph;
   const Sfproto__GraphPeers *told = setup->told.message->graph_peers;
-  sf_status_t status = sfc_instance_connect_lanes(setup->graph, told->lanes, told->n_lanes);
-  if (status == SF_OK)
-    sfc_lent_say_read(setup->graph);
-  return status;
-}
-
-/* The same for what leads to the other node, and is there now. */
-static sf_status_t connect_trunks(sfc_setup_t *setup)
-{
-  const Sfproto__GraphPeers *told = setup->told.message->graph_peers;
-  if (!setup->ready || setup->graph->trunks == NULL)
-    return SF_OK;
-  return sfc_trunks_connect(setup->graph, told->has_board_region && told->has_board, told->board_region, told->board);
+  sf_status_t status = sfc_instance_connect_lanes(graph, told->lanes, told->n_lanes);
+  if (status != SF_OK)
+    return status;
+  sfc_lent_say_read(graph);
+  status = make_trunks(setup);
+  if (status != SF_OK || graph->trunks == NULL)
+    return status;
+  return sfc_trunks_connect(graph, told->has_board_region && told->has_board, told->board_region, told->board);
 }
 
 void sfc_setup_make_plan(sfc_setup_t *setup)
@@ -134,12 +130,8 @@ void sfc_setup_make_plan(sfc_setup_t *setup)
   sf_status_t status = make_lanes(setup);
   if (setup->status != SF_OK) /* found in a peer's list */
     return;
-  if (status == SF_OK && setup->ready)
-    status = connect_at_once(setup);
   if (status == SF_OK)
-    status = make_trunks(setup);
-  if (status == SF_OK)
-    status = connect_trunks(setup);
+    status = setup->ready ? connect_at_once(setup) : make_trunks(setup);
   sfc_graph_find_bounds(graph);
   if (status == SF_OK)
     status = keep_lists(setup);

@@ -229,7 +229,7 @@ void sfd_again_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   sfd_log(SFD_LOG_GRAPH, SFD_DEBUG, "graph %" PRIu64 " of job \"%s\" has %s plan of graph %" PRIu64, id,
           group->job->name, part ? "a part of the" : "the", agreement->again);
   if (prepared)
-    sfd_setup_ready_again(graph, id, status);
+    sfd_setup_become_ready(graph, status);
   else
     sfd_setup_commit_again(graph, status);
 }

@@ -219,7 +219,9 @@ void sfd_session_send_alert(sfd_session_t *session, Sfproto__Alert *alert)
 
 static void on_retry(uv_timer_t *timer)
 {
-  sfd_session_release_alerts(timer->data);
+  sfd_session_t *session = timer->data;
+  session->nheld = 0;
+  sfd_server_attend(session->server, session);
 }
 
 /* At the latest. */
@@ -229,10 +231,12 @@ static void retry_in(sfd_session_t *session, uint64_t ms)
     uv_timer_start(&session->retry, on_retry, ms, 0);
 }
 
+/* What has been queued without being held does not wait for this one. */
 void sfd_session_hold_alert(sfd_session_t *session, Sfproto__Alert *alert)
 {
+  bool urgent = session->nheld == 0 && session->alerts != NULL && sfproto_conn_queued_bytes(session->alerts) > 0;
   queue_alert(session, alert);
-  if (++session->nheld >= HELD_ALERTS)
+  if (urgent || ++session->nheld >= HELD_ALERTS)
     sfd_session_release_alerts(session);
   else if (serves(session))
     retry_in(session, HOLD_MS);

@@ -93,7 +93,7 @@ void sfd_session_send_done(sfd_session_t *session, uint64_t request);
 void sfd_session_send_error(sfd_session_t *session, uint64_t request, sf_status_t status, const char *detail);
 void sfd_session_send_alert(sfd_session_t *session, Sfproto__Alert *alert);
 
-/* An alert that nobody waits for: it goes with the next one, after 20 ms, or when so many are held that it is worth
+/* An alert that nobody waits for: it goes with another one, after 20 ms, or when so many are held that it is worth
  * waking the client's listener; release sends them all at once. */
 void sfd_session_hold_alert(sfd_session_t *session, Sfproto__Alert *alert);
 void sfd_session_release_alerts(sfd_session_t *session);

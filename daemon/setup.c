@@ -209,15 +209,13 @@ static void expect_no_more(const sfd_group_t *group)
     sfd_server_expect(group->job->server, false);
 }
 
-/* The same when there is no round 2: other nodes believe that the graph is there. */
-static void fail_ready(sfd_graph_t *graph, uint64_t id, sf_status_t status)
+/* The same when there is no round 2: others believe that the graph is there, and go on to what those here would never
+ * come to. The graph goes with its job. */
+static void fail_ready(sfd_graph_t *graph)
 {
   char detail[SFD_TEXT_SIZE];
-  snprintf(detail, sizeof detail, "%s", sfshm_error_detail()); /* telling may have errors of its own */
-  graph->id = id;
-  sfd_graph_fail(graph, status, detail);
-  sfd_setup_answer_error(graph, status, detail);
-  sfd_graph_free(graph);
+  snprintf(detail, sizeof detail, "a graph that is ready can't be told to all its ranks: %s", sfshm_error_detail());
+  sfd_job_fail(graph->group->job, detail);
 }
 
 /* Two nodes have said their parts, and with that all by which both see whether roots are wanted that are not there. If
@@ -257,7 +255,7 @@ void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   if (status == SF_OK)
     status = sfd_peers_send(graph, ready);
   if (status != SF_OK && ready && group->nnodes > 1) {
-    fail_ready(graph, id, status);
+    fail_ready(graph);
     return;
   }
   if (status != SF_OK) {
@@ -397,19 +395,14 @@ void sfd_setup_commit_again(sfd_graph_t *graph, sf_status_t status)
   sfd_setup_finish_round_2(graph);
 }
 
-static void become_ready(sfd_graph_t *graph, uint64_t id, sf_status_t status)
+void sfd_setup_become_ready(sfd_graph_t *graph, sf_status_t status)
 {
   if (status == SF_OK)
     status = sfd_lanes_send(graph);
   if (status == SF_OK)
     sfd_graph_set_up(graph);
   else
-    fail_ready(graph, id, status);
-}
-
-void sfd_setup_ready_again(sfd_graph_t *graph, uint64_t id, sf_status_t status)
-{
-  become_ready(graph, id, status);
+    fail_ready(graph);
 }
 
 void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)
@@ -420,7 +413,7 @@ void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)
     sfd_setup_end_with_error(graph);
     return;
   }
-  become_ready(graph, graph->id, SF_OK);
+  sfd_setup_become_ready(graph, SF_OK);
 }
 
 void sfd_setup_answer_doomed(const sfd_graph_t *graph)

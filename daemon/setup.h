@@ -100,8 +100,8 @@ void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number);
 /* The graph is to be made again, and its members have said all that round 2 asks for; status: or why it can't. */
 void sfd_setup_commit_again(sfd_graph_t *graph, sf_status_t status);
 
-/* The same with nothing left to agree on: the graph is ready everywhere, and fails if it is not here. */
-void sfd_setup_ready_again(sfd_graph_t *graph, uint64_t id, sf_status_t status);
+/* The same with nothing left to agree on: the graph is ready everywhere, and its job fails if it is not here. */
+void sfd_setup_become_ready(sfd_graph_t *graph, sf_status_t status);
 
 /* To be called when a member's request is answered: it doesn't wait any more. NULL: there is nobody to tell. */
 sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t local);

@@ -100,6 +100,20 @@ START_TEST(retired_is_held_until_something_is_to_be_told)
 }
 END_TEST
 
+/* In the same turn of the loop, before what was queued has gone. */
+START_TEST(retired_holds_nothing_up)
+{
+  sfd_session_t *session = TAILQ_FIRST(&daemon_.server->jobs)->ranks[0]->session;
+  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
+  alert.kind = SFPROTO__ALERT__KIND__GRAPH_FAILED;
+  alert.detail = "something";
+  sfd_session_send_alert(session, &alert);
+  hold_one(session);
+  sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_FAILED, "something");
+  sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
+}
+END_TEST
+
 START_TEST(retired_is_told_when_the_rank_needs_memory)
 {
   Sfproto__SegmentAdd add = SFPROTO__SEGMENT_ADD__INIT;
@@ -272,6 +286,7 @@ static Suite *suite(void)
   tcase_add_checked_fixture(tc, setup, teardown);
   tcase_add_test(tc, retired_when_all_have_destroyed_it);
   tcase_add_test(tc, retired_is_held_until_something_is_to_be_told);
+  tcase_add_test(tc, retired_holds_nothing_up);
   tcase_add_test(tc, retired_is_told_when_the_rank_needs_memory);
   tcase_add_test(tc, many_retired_are_told_at_once);
   tcase_add_test(tc, destroyed_twice_or_unknown);

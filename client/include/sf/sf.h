@@ -268,8 +268,8 @@ enum {
  * itself. The arrays may be reused at return. flags: SF_GRAPH_*, the same on all ranks.
  * Collective and blocking over the group. If the input of one rank is bad, all ranks return the same error: that of the
  * lowest rank and leaf. SF_ERR_ARG: negative sizes, NULL arrays, duplicate leaf. SF_ERR_RANGE: negative leaf index;
- * root rank or root index out of range. SF_ERR_MISMATCH: flags differ. A rank may run out of memory when the others
- * have the graph already: then it gets the error alone, and to them the graph has failed with it. The place of the call
+ * root rank or root index out of range. SF_ERR_MISMATCH: flags differ. What fails on one rank when the others have the
+ * graph already, for want of memory, is an error of the graph's next operation, on all ranks. The place of the call
  * is noted: sf_place.h. A graph that all ranks make again with the same edges, in the same order and form, and the same
  * flags shares what was found out about the earlier one, and is there in a fraction of the time, whether that has been
  * destroyed or not: the last 8 graphs that differ are kept for this, with a copy of their edges if it takes up to 64

@@ -10,7 +10,8 @@ extern "C" {
 
 /* The edges of this rank's leaves, by ascending leaf index: edge i connects leaf leaf_index[i] of the leaf buffer to
  * root root_index[i] of group rank root_rank[i] (PetscSFGetGraph). The arrays are the caller's, each of nleaves
- * elements as sf_graph_info says, or NULL if it is not wanted. Local. SF_ERR_ARG: graph is NULL. SF_ERR_NOMEM. */
+ * elements as sf_graph_info says, or NULL if it is not wanted. Local. SF_ERR_ARG: graph is NULL. SF_ERR_NOMEM. What
+ * made the graph fail, if that was when it was made here. */
 SF_CHECK_RESULT sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_t root_rank[],
                                            int64_t root_index[]);
 
