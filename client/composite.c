@@ -2,15 +2,17 @@
 #include "client/composite.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/context.h"
 #include "client/device.h"
+#include "client/launch.h"
 #include "client/multi.h"
 #include "client/origin.h"
+#include "client/transit.h"
 #include "shm/error.h"
 
 #define CHUNK_BYTES ((size_t)16 << 10)
-#define ALIGN ((size_t)64)
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
@@ -48,92 +50,37 @@ static void set_free(sfc_composite_t *composite)
   composite->graph->composites = composite;
 }
 
-static size_t aligned(size_t bytes)
-{
-  return (bytes + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-/* Room for nunits contributions. */
+/* Room for nunits contributions, and for what else the runs take. */
 static sf_status_t make_room(sfc_composite_t *composite, int64_t nunits)
 {
+  const sfc_runs_t *runs = composite->runs;
+  int64_t most = runs != NULL && runs->nruns > nunits ? runs->nruns : nunits;
   size_t unit_bytes = composite->combine.unit_bytes, contributions, chunk;
   composite->chunk = unit_bytes < CHUNK_BYTES ? (int64_t)(CHUNK_BYTES / unit_bytes) : 1;
-  if (composite->chunk > nunits)
-    composite->chunk = nunits > 0 ? nunits : 1;
-  chunk = aligned((size_t)composite->chunk * unit_bytes);
-  if (__builtin_mul_overflow((size_t)nunits, unit_bytes, &contributions) || contributions > SIZE_MAX / 4)
+  if (composite->chunk > most)
+    composite->chunk = most > 0 ? most : 1;
+  chunk = sfc_composite_aligned((size_t)composite->chunk * unit_bytes);
+  if (__builtin_mul_overflow((size_t)nunits, unit_bytes, &contributions) || contributions > SIZE_MAX / 8 ||
+      (runs != NULL && runs->nmembers > (int64_t)(SIZE_MAX / 16 / unit_bytes)))
     return sfshm_error(SF_ERR_NOMEM, "%s: %lld units of %zu bytes", sfshm_call_name(composite->call), (long long)nunits,
                        unit_bytes);
-  size_t bytes = aligned(contributions) + 2 * chunk;
-  if (bytes > composite->scratch_bytes) {
+  size_t bytes = sfc_composite_aligned(contributions) + 2 * chunk;
+  size_t of_runs = runs != NULL ? sfc_transit_bytes(runs, unit_bytes) : 0;
+  if (bytes + of_runs > composite->scratch_bytes) {
     free(composite->scratch);
     composite->scratch_bytes = 0;
-    composite->scratch = aligned_alloc(ALIGN, bytes);
+    composite->scratch = aligned_alloc(SFC_COMPOSITE_ALIGN, bytes + of_runs);
     if (composite->scratch == NULL)
-      return sfshm_error(SF_ERR_NOMEM, "%s: %zu bytes for contributions", sfshm_call_name(composite->call), bytes);
-    composite->scratch_bytes = bytes;
+      return sfshm_error(SF_ERR_NOMEM, "%s: %zu bytes for contributions", sfshm_call_name(composite->call),
+                         bytes + of_runs);
+    composite->scratch_bytes = bytes + of_runs;
   }
-  composite->chunks = composite->scratch + aligned(contributions);
+  composite->members = composite->scratch + bytes;
+  composite->chunks = composite->scratch + sfc_composite_aligned(contributions);
   return SF_OK;
 }
 
-/* ---- What is done here ------------------------------------------------------------------------------------------- */
-
-/* n of a round's contributions, from number first on. */
-typedef struct sfc_piece {
-  const sfc_round_t *round;
-  int64_t first;
-  int64_t n;
-} sfc_piece_t;
-
-/* The target's vertices take the contributions in; with a fetch_op each contribution is replaced by what was there
- * before. */
-static void combine_kernel(const sfc_composite_t *composite, const sfc_piece_t *piece, bool fetch)
-{
-  const sfc_combine_t *combine = &composite->combine;
-  const sfshm_pattern_t *slot = &piece->round->slot, *vertex = &piece->round->root;
-  if (fetch)
-    composite->move->pack(combine->unit, vertex, piece->first, piece->n, composite->target, composite->chunks);
-  combine->kernels->scatter(combine->unit, slot, 0, composite->scratch, vertex, composite->target, piece->first,
-                            piece->n);
-  if (fetch)
-    composite->move->unpack(combine->unit, slot, piece->first, piece->n, composite->chunks, composite->scratch);
-}
-
-static void combine_function(const sfc_composite_t *composite, const sfc_piece_t *piece, bool fetch)
-{
-  sfshm_unit_t unit = composite->combine.unit;
-  const sfshm_pattern_t *slot = &piece->round->slot, *vertex = &piece->round->root;
-  char *present = composite->chunks;
-  char *in = present + aligned((size_t)composite->chunk * composite->combine.unit_bytes);
-  composite->move->pack(unit, vertex, piece->first, piece->n, composite->target, present);
-  composite->move->pack(unit, slot, piece->first, piece->n, composite->scratch, in);
-  if (fetch)
-    composite->move->unpack(unit, slot, piece->first, piece->n, present, composite->scratch);
-  composite->op.function(in, present, piece->n, composite->combine.unit_bytes, composite->op.context);
-  composite->move->unpack(unit, vertex, piece->first, piece->n, present, composite->target);
-}
-
-/* Slots are in the order of roots and contributions: each root is met by its contributions one after the other. */
-static void fetch_all(const sfc_composite_t *composite)
-{
-  const sfc_combine_t *combine = &composite->combine;
-  combine->kernels->fetch(combine->unit, composite->slot_root, 0, composite->slot_root->n, composite->scratch,
-                          composite->target);
-}
-
-static void combine_round(const sfc_composite_t *composite, const sfc_round_t *round)
-{
-  bool fetch = composite->call == SFSHM_CALL_FETCH;
-  for (int64_t first = 0; first < round->slot.n; first += composite->chunk) {
-    int64_t left = round->slot.n - first;
-    sfc_piece_t piece = {round, first, left < composite->chunk ? left : composite->chunk};
-    if (composite->op.function != NULL)
-      combine_function(composite, &piece, fetch);
-    else
-      combine_kernel(composite, &piece, fetch);
-  }
-}
+/* ---- Progress ---------------------------------------------------------------------------------------------------- */
 
 static void leave_thread(sfc_composite_t *composite, sfc_thread_t *thread)
 {
@@ -144,15 +91,24 @@ static void leave_thread(sfc_composite_t *composite, sfc_thread_t *thread)
   composite->waiting = false;
 }
 
-/* Whether it was ready. */
+static bool advance_transit(sfc_composite_t *composite, sfc_thread_t *thread)
+{
+  bool moved = false;
+  if (sfc_transit_advance(composite, &moved))
+    leave_thread(composite, thread);
+  return moved;
+}
+
+/* Whether something could be done. */
 static bool advance(sfc_composite_t *composite, sfc_thread_t *thread)
 {
-  if (!composite->waiting || composite->first->receives_left > 0 || sfc_graph_is_failed(composite->first->graph))
+  if (!composite->waiting || sfc_graph_is_failed(composite->first->graph))
     return false;
-  if (composite->slot_root != NULL)
-    fetch_all(composite);
-  for (int64_t i = 0; i < composite->nrounds; i++)
-    combine_round(composite, &composite->rounds[i]);
+  if (composite->runs != NULL)
+    return advance_transit(composite, thread);
+  if (composite->first->receives_left > 0)
+    return false;
+  sfc_composite_meet(composite);
   leave_thread(composite, thread);
   if (composite->second != NULL)
     sfc_request_lift(composite->second);
@@ -187,33 +143,6 @@ static const char *target_name(const sfc_composite_t *composite)
   return composite->call == SFSHM_CALL_BCAST ? "leafdata" : "rootdata";
 }
 
-/* Kernels for where the target is. */
-static sf_status_t choose_kernels(sfc_composite_t *composite)
-{
-  sfshm_unit_t unit = composite->combine.unit;
-  composite->move = sfc_kernels_find(composite->devices, unit, SFSHM_OP_REPLACE);
-  if (composite->op.function != NULL)
-    return SF_OK;
-  composite->combine.kernels = sfc_kernels_find(composite->devices, unit, composite->op.op);
-  if (composite->combine.kernels == NULL)
-    return sfshm_error(SF_ERR_UNSUPPORTED, "%s: %s of %s on a device", sfshm_call_name(composite->call),
-                       sfshm_op_name(composite->op.op), sfshm_base_name(unit.base));
-  return SF_OK;
-}
-
-/* How contributions meet the roots, which depends on the kernels. */
-static sf_status_t choose_order(sfc_composite_t *composite)
-{
-  const sfshm_kernels_t *kernels = composite->combine.kernels;
-  if (composite->call == SFSHM_CALL_BCAST)
-    return SF_OK;
-  composite->slot_root = NULL;
-  composite->nrounds = 0;
-  if (composite->call == SFSHM_CALL_FETCH && kernels != NULL && kernels->fetch != NULL)
-    return sfc_multi_slot_roots(composite->graph, &composite->slot_root);
-  return sfc_multi_rounds(composite->graph, &composite->rounds, &composite->nrounds);
-}
-
 /* The engine checks the other buffers. */
 static sf_status_t look_up_target(sfc_composite_t *composite)
 {
@@ -231,9 +160,7 @@ static sf_status_t look_up_target(sfc_composite_t *composite)
   if (status == SF_OK)
     status = sfc_devices_choose(sfshm_call_name(composite->call), addresses, refs, 1, &composite->devices);
   if (status == SF_OK)
-    status = choose_kernels(composite);
-  if (status == SF_OK)
-    status = choose_order(composite);
+    status = sfc_composite_choose(composite);
   if (status == SF_OK)
     composite->memory_epoch = epoch;
   return status;
@@ -257,8 +184,8 @@ static sf_status_t make_leaf_round(sfc_composite_t *composite)
 }
 
 /* The engine's request: op is what it does, the call and its op are what the messages say. */
-static sf_status_t make_part(sfc_composite_t *composite, sf_graph_t *graph, sfshm_operation_t operation,
-                             const void *root, const void *leaf, sf_request_t **request_p)
+sf_status_t sfc_composite_make_part(sfc_composite_t *composite, sf_graph_t *graph, sfshm_operation_t operation,
+                                    const void *root, const void *leaf, sf_request_t **request_p)
 {
   sfshm_call_t call = composite->call;
   if (call == SFSHM_CALL_FETCH)
@@ -280,8 +207,9 @@ static sf_status_t make_part(sfc_composite_t *composite, sf_graph_t *graph, sfsh
 /* Gives the parts back, none of which is in flight. */
 static void free_parts(sfc_composite_t *composite)
 {
-  sf_request_t *parts[] = {composite->first, composite->second};
-  for (int i = 0; i < 2; i++) {
+  sf_request_t *parts[2 + SFC_PARTS] = {composite->first, composite->second};
+  memcpy(parts + 2, composite->parts, sizeof composite->parts);
+  for (int i = 0; i < 2 + SFC_PARTS; i++) {
     if (parts[i] == NULL)
       continue;
     if (composite->persistent)
@@ -298,18 +226,23 @@ static sf_status_t make_bcast(sfc_composite_t *composite, const sfc_composite_ca
     status = make_room(composite, call->graph->leaf_max + 1);
   composite->target = (void *)(uintptr_t)call->leaf; /* the caller lets it be written */
   if (status == SF_OK)
-    status = make_part(composite, call->graph, SFSHM_BCAST, call->root, composite->scratch, &composite->first);
+    status =
+        sfc_composite_make_part(composite, call->graph, SFSHM_BCAST, call->root, composite->scratch, &composite->first);
   return status;
 }
 
 static sf_status_t make_gather(sfc_composite_t *composite, const sfc_composite_call_t *call, sf_graph_t *multi)
 {
-  sf_status_t status = make_room(composite, multi->nroots);
+  composite->runs = sfc_transit_runs(call);
+  sf_status_t status = make_room(composite, composite->runs != NULL ? composite->runs->values->nroots : multi->nroots);
   composite->target = (void *)(uintptr_t)call->root;
+  if (composite->runs != NULL)
+    return status == SF_OK ? sfc_transit_make(composite, call, multi) : status;
   if (status == SF_OK)
-    status = make_part(composite, multi, SFSHM_REDUCE, composite->scratch, call->leaf, &composite->first);
+    status = sfc_composite_make_part(composite, multi, SFSHM_REDUCE, composite->scratch, call->leaf, &composite->first);
   if (status == SF_OK && call->call == SFSHM_CALL_FETCH)
-    status = make_part(composite, multi, SFSHM_BCAST, composite->scratch, call->leafupdate, &composite->second);
+    status = sfc_composite_make_part(composite, multi, SFSHM_BCAST, composite->scratch, call->leafupdate,
+                                     &composite->second);
   if (composite->second != NULL)
     composite->second->send.lane = NULL; /* what is held does not go the straight way */
   return status;
@@ -335,12 +268,19 @@ static sf_status_t make(sfc_composite_t *composite, const sfc_composite_call_t *
   return status == SF_OK ? look_up_target(composite) : status;
 }
 
+/* Of units that are to travel combined. */
+static size_t wanted_bytes(const sfc_composite_call_t *call)
+{
+  return sfc_transit_allows(call) ? sfshm_unit_size(call->unit->unit) : 0;
+}
+
 sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **request_p)
 {
   sf_graph_t *multi = NULL;
   sf_status_t status = check(call, request_p);
   if (status == SF_OK && call->call != SFSHM_CALL_BCAST)
-    status = sfc_multi_graph(call->graph, &multi);
+    status = call->persistent ? sfc_multi_graph_with_runs(call->graph, wanted_bytes(call), &multi)
+                              : sfc_multi_graph(call->graph, &multi);
   if (status != SF_OK)
     return status;
   sfc_composite_t *composite = take_free(call->graph);
@@ -365,19 +305,31 @@ void sfc_composite_free(sf_request_t *request)
 
 /* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
 
+/* The second right behind the first. */
+static sf_status_t begin(sfc_composite_t *composite, sfc_thread_t *thread)
+{
+  sf_request_t *first = composite->first, *second = composite->second;
+  sf_status_t status = sfc_request_prepare(first);
+  if (status == SF_OK && second != NULL)
+    status = sfc_request_prepare(second);
+  if (status == SF_OK)
+    status = sfc_graph_prepare(first->graph, thread, 2);
+  if (status != SF_OK)
+    return status;
+  sfc_launch(first, thread, false, SFC_LAUNCH_WHOLE);
+  if (second == NULL)
+    return SF_OK;
+  second->held = true;
+  sfc_launch(second, thread, false, SFC_LAUNCH_WHOLE);
+  return SF_OK;
+}
+
 sf_status_t sfc_composite_begin(sf_request_t *request, sfc_thread_t *thread)
 {
   sfc_composite_t *composite = request->composite;
   sf_status_t status = look_up_target(composite);
   if (status == SF_OK)
-    status = sfc_request_prepare(composite->first);
-  if (status == SF_OK && composite->second != NULL)
-    status = sfc_request_prepare(composite->second);
-  if (status != SF_OK)
-    return status;
-  if (composite->second != NULL)
-    composite->second->held = true;
-  status = sfc_request_begin_two(composite->first, composite->second, thread);
+    status = composite->runs != NULL ? sfc_transit_begin(composite, thread) : begin(composite, thread);
   if (status != SF_OK)
     return status;
   composite->waiting = true;
@@ -411,6 +363,8 @@ static sf_status_t check_devices(const sfc_composite_t *composite, sf_status_t s
     devices = composite->first->devices;
   if (devices == NULL && composite->second != NULL)
     devices = composite->second->devices;
+  if (devices == NULL && composite->parts[SFC_SPREAD] != NULL)
+    devices = composite->parts[SFC_SPREAD]->devices;
   return devices == NULL ? status : sfc_devices_check(composite->graph, devices, status);
 }
 
@@ -422,8 +376,9 @@ static void end(sf_request_t **request, sfc_thread_t *thread)
   if (composite->waiting)
     leave_thread(composite, thread);
   if (composite->second != NULL)
-    sfc_request_end(composite->second);
-  sfc_request_end(composite->first);
+    sfc_launch_end(composite->second, SFC_LAUNCH_WHOLE);
+  sfc_transit_end(composite);
+  sfc_launch_end(composite->first, SFC_LAUNCH_WHOLE);
   if (persistent)
     return;
   set_free(composite);

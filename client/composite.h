@@ -6,9 +6,10 @@
  *   reduce*    gather of contributions          the same                         -
  *   bcast*     bcast into scratch memory        each leaf meets its value        -
  *
- *   * with an op of the application. The first is the request that the application gets. Both are begun at once, so
- *     that all ranks begin everything in the same order; the sends of the second are held until what comes between has
- *     been done. That happens with the thread's progress, whatever it waits for:
+ *   * with an op of the application. Between nodes contributions may travel combined: see transit.h. The first is the
+ * request that the application gets. Both are begun at once, so that all ranks begin everything in the same order; the
+ * sends of the second are held until what comes between has been done. That happens with the thread's progress,
+ * whatever it waits for:
  *
  *   WAITING --all contributions here--> DONE (the rest is the engine's)
  *
@@ -21,6 +22,10 @@
 #include "client/type.h"
 
 struct sfc_round;
+struct sfc_runs;
+
+/* The parts of one whose contributions travel combined. */
+enum { SFC_COLLECT, SFC_FORWARD, SFC_BACK, SFC_SPREAD, SFC_PARTS };
 
 typedef struct sfc_composite {
   sf_graph_t *graph;          /* the application's */
@@ -46,6 +51,13 @@ typedef struct sfc_composite {
   size_t scratch_bytes;
   char *chunks;
   int64_t chunk; /* units */
+
+  struct sfc_runs *runs; /* NULL: contributions travel by themselves */
+  int stage;             /* the part that is waited for */
+  sf_request_t *parts[SFC_PARTS];
+  char *members; /* of the runs of which this rank is the head, as they come; */
+  char *sorted;  /* in the order in which they are combined; */
+  char *before;  /* and what was there before each of them */
 } sfc_composite_t;
 
 /* What a composite operation is called with. leafupdate: of a fetch_op. */
@@ -71,6 +83,19 @@ sf_status_t sfc_composite_begin(sf_request_t *request, sfc_thread_t *thread);
 sf_status_t sfc_composite_wait(sf_request_t **request, sfc_thread_t *thread, int64_t timeout_ns, bool *done_p);
 sf_status_t sfc_composite_test(sf_request_t **request, sfc_thread_t *thread, bool *done_p);
 void sfc_composite_free(sf_request_t *request); /* persistent, not in flight */
+
+/* In meet.c: chooses how the target meets what comes, when it is known where the target is; and lets it. */
+sf_status_t sfc_composite_choose(sfc_composite_t *composite);
+void sfc_composite_meet(const sfc_composite_t *composite);
+
+/* For transit.c: makes one request; sizes of memory. */
+sf_status_t sfc_composite_make_part(sfc_composite_t *composite, sf_graph_t *graph, sfshm_operation_t operation,
+                                    const void *root, const void *leaf, sf_request_t **request_p);
+#define SFC_COMPOSITE_ALIGN ((size_t)64)
+static inline size_t sfc_composite_aligned(size_t bytes)
+{
+  return (bytes + SFC_COMPOSITE_ALIGN - 1) / SFC_COMPOSITE_ALIGN * SFC_COMPOSITE_ALIGN;
+}
 
 /* Does what is to be done here for those of the thread that are ready. Whether there were any. */
 bool sfc_composites_progress(sfc_thread_t *thread);

@@ -74,7 +74,7 @@ sfc_lane_t *sfc_lane_of_parent(const sfc_lane_t *lane)
 {
   const sf_graph_t *graph = lane->graph, *parent = graph->parent;
   int64_t i = lane - graph->lanes;
-  if (parent == NULL || i >= parent->nlanes || parent->lanes[i].rank != lane->rank ||
+  if (parent == NULL || graph->of_runs || i >= parent->nlanes || parent->lanes[i].rank != lane->rank ||
       (parent->lanes[i].trunk == NULL) != (lane->trunk == NULL))
     return NULL;
   return &parent->lanes[i];
@@ -100,7 +100,7 @@ void sfc_lane_check_multi(sfc_lane_t *lane, uint64_t awaited)
 static void tell_of_multi(const sfc_lane_t *lane)
 {
   sfc_lane_t *told = sfc_lane_of_parent(lane);
-  uint64_t awaited = lane->graph->parent != NULL ? sfc_multi_awaited(lane->graph) : 0;
+  uint64_t awaited = told != NULL ? sfc_multi_awaited(lane->graph) : 0;
   if (told == NULL || told->rx_request != NULL || (told->rx_awaited && told->rx_multi == awaited))
     return;
   sfshm_lane_await(&told->rx, awaited);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "client/context.h"
-#include "client/device.h"
 #include "client/group.h"
+#include "client/runs.h"
 #include "client/sort.h"
 #include "shm/error.h"
 
@@ -190,8 +190,7 @@ sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 
 /* ---- The multi-graph --------------------------------------------------------------------------------------------- */
 
-/* Where the slots of each root begin; nroots + 1 numbers, for the caller to free. */
-static int64_t *first_slots(const sf_graph_t *graph)
+int64_t *sfc_multi_first_slots(const sf_graph_t *graph)
 {
   const sfc_ranks_t *leaves = &graph->multi->leaf_ranks;
   int64_t *first = calloc((size_t)graph->nroots + 1, sizeof *first);
@@ -207,7 +206,7 @@ static int64_t *first_slots(const sf_graph_t *graph)
 /* The slot of each edge, which stand by rank and leaf, with a number for each root. */
 static bool count_slots(const sf_graph_t *graph, int64_t n, int64_t by_edge[])
 {
-  int64_t *next = first_slots(graph);
+  int64_t *next = sfc_multi_first_slots(graph);
   for (int64_t i = 0; i < n && next != NULL; i++)
     by_edge[i] = next[graph->multi->leaf_ranks.root[i]]++;
   free(next);
@@ -230,8 +229,9 @@ static bool sort_slots(const sf_graph_t *graph, int64_t n, int64_t by_edge[])
   return sorted;
 }
 
-static bool find_slots(const sf_graph_t *graph, int64_t n, int64_t by_edge[])
+bool sfc_multi_find_slots(const sf_graph_t *graph, int64_t by_edge[])
 {
+  int64_t n = graph->multi->leaf_ranks.offset[graph->multi->leaf_ranks.nranks];
   return graph->nroots / SPARSE > n ? sort_slots(graph, n, by_edge) : count_slots(graph, n, by_edge);
 }
 
@@ -241,7 +241,7 @@ static sf_status_t tell_slots(sf_status_t before, sf_graph_t *graph, int64_t slo
   const sfc_ranks_t *leaves = &graph->multi->leaf_ranks;
   int64_t n = leaves->offset[leaves->nranks];
   int64_t *by_edge = calloc((size_t)n + 1, sizeof *by_edge);
-  if (before == SF_OK && (by_edge == NULL || !find_slots(graph, n, by_edge)))
+  if (before == SF_OK && (by_edge == NULL || !sfc_multi_find_slots(graph, by_edge)))
     before = sfshm_error(SF_ERR_NOMEM, "slots of %lld edges", (long long)n);
   sf_status_t status = SF_OK;
   if (by_edge != NULL && slots != NULL)
@@ -265,7 +265,7 @@ static sf_status_t connect_slots(sf_status_t before, sf_graph_t *graph, const in
   return status;
 }
 
-static sf_status_t make_graph(sf_graph_t *graph)
+static sf_status_t make_graph(sf_graph_t *graph, bool with_runs, size_t wanted)
 {
   const sfc_ranks_t *leaves;
   sfc_multi_t *multi = graph->multi;
@@ -285,130 +285,64 @@ static sf_status_t make_graph(sf_graph_t *graph)
     return status;
   atomic_store_explicit(&multi->graph->counts->multi_of, graph->number, memory_order_relaxed);
   sfc_graph_set_parent(multi->graph, graph);
+  if (with_runs && !sfc_group_is_local(graph->group))
+    status = sfc_runs_make(graph, wanted, &multi->runs);
   sf_graph_t *edges = multi->edges;
   multi->edges = NULL;
-  return sf_graph_destroy(edges);
+  sf_status_t destroyed = sf_graph_destroy(edges);
+  return status != SF_OK ? status : destroyed;
 }
 
-sf_status_t sfc_multi_graph(sf_graph_t *graph, sf_graph_t **multi_p)
+static sf_status_t find_graph(sf_graph_t *graph, bool with_runs, size_t wanted, sf_graph_t **multi_p)
 {
   sf_status_t status = sfc_graph_failure(graph);
   if (status == SF_OK)
     status = need_multi(graph);
   if (status == SF_OK && graph->multi->graph == NULL)
-    status = make_graph(graph);
+    status = make_graph(graph, with_runs, wanted);
   if (status == SF_OK)
     *multi_p = graph->multi->graph;
   return status;
 }
 
-/* ---- Roots of slots --------------------------------------------------------------------------------------------- */
-
-static void fill_roots(const int64_t first[], int64_t nroots, bool wide, void *roots)
+sf_status_t sfc_multi_graph(sf_graph_t *graph, sf_graph_t **multi_p)
 {
-  for (int64_t root = 0; root < nroots; root++)
-    for (int64_t slot = first[root]; slot < first[root + 1]; slot++) {
-      if (wide)
-        ((int64_t *)roots)[slot] = root;
-      else
-        ((uint32_t *)roots)[slot] = (uint32_t)root;
-    }
+  return find_graph(graph, false, 0, multi_p);
 }
 
-static sf_status_t make_slot_roots(sf_graph_t *graph)
+sf_status_t sfc_multi_graph_with_runs(sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p)
 {
-  sfc_multi_t *multi = graph->multi;
-  int64_t n = multi->leaf_ranks.offset[multi->leaf_ranks.nranks];
-  bool wide = graph->nroots > UINT32_MAX;
-  int64_t *first = first_slots(graph);
-  void *roots = malloc((size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t)) + 1);
-  if (first == NULL || roots == NULL) {
-    free(first);
-    free(roots);
-    return sfshm_error(SF_ERR_NOMEM, "roots of %lld contributions", (long long)n);
-  }
-  fill_roots(first, graph->nroots, wide, roots);
-  multi->slot_roots = roots;
-  multi->slot_root = wide ? sfshm_pattern_from_index64(roots, n) : sfshm_pattern_from_index32(roots, n);
-  free(first);
-  return SF_OK;
+  return find_graph(graph, true, wanted, multi_p);
 }
+
+/* ---- The order of contributions ---------------------------------------------------------------------------------- */
 
 sf_status_t sfc_multi_slot_roots(sf_graph_t *graph, const sfshm_pattern_t **roots_p)
 {
-  sf_status_t status = graph->multi->slot_roots == NULL ? make_slot_roots(graph) : SF_OK;
+  sfc_rounds_t *rounds = &graph->multi->rounds;
+  sf_status_t status = SF_OK;
+  if (rounds->slot_roots == NULL) {
+    int64_t *first = sfc_multi_first_slots(graph);
+    status = sfc_rounds_make_roots(rounds, first, graph->nroots);
+    free(first);
+  }
   if (status == SF_OK)
-    *roots_p = &graph->multi->slot_root;
+    *roots_p = &rounds->slot_root;
   return status;
-}
-
-/* ---- Rounds ------------------------------------------------------------------------------------------------------ */
-
-/* How often a round occurs: of each edge, how many edges of its root come before it. end: by round. */
-static int64_t count_rounds(const sfc_ranks_t *leaves, int64_t seen[], int64_t end[])
-{
-  int64_t nrounds = 0;
-  for (int64_t i = 0; i < leaves->offset[leaves->nranks]; i++) {
-    int64_t round = seen[leaves->root[i]]++;
-    end[round]++;
-    nrounds = round < nrounds ? nrounds : round + 1;
-  }
-  return nrounds;
-}
-
-/* Puts slots and roots in the order of rounds; within a round that of the roots, as slots are. */
-static void fill_rounds(const sf_graph_t *graph, const int64_t first[], int64_t next[], int64_t slot[], int64_t root[])
-{
-  for (int64_t r = 0; r < graph->nroots; r++)
-    for (int64_t s = first[r]; s < first[r + 1]; s++) {
-      int64_t place = next[s - first[r]]++;
-      slot[place] = s;
-      root[place] = r;
-    }
-}
-
-static sf_status_t make_rounds(sf_graph_t *graph)
-{
-  sfc_multi_t *multi = graph->multi;
-  int64_t n = multi->leaf_ranks.offset[multi->leaf_ranks.nranks], start = 0;
-  int64_t *first = first_slots(graph), *seen = calloc((size_t)graph->nroots + 1, sizeof *seen);
-  int64_t *next = calloc((size_t)n + 1, sizeof *next), *order = malloc((2 * (size_t)n + 1) * sizeof *order);
-  int64_t nrounds = 0;
-  sfc_round_t *rounds = NULL;
-  if (first != NULL && seen != NULL && next != NULL && order != NULL) {
-    nrounds = count_rounds(&multi->leaf_ranks, seen, next);
-    rounds = malloc(((size_t)nrounds + 1) * sizeof *rounds);
-  }
-  if (rounds != NULL) {
-    for (int64_t i = 0; i < nrounds; i++) { /* sizes become starts */
-      int64_t size = next[i];
-      next[i] = start;
-      start += size;
-    }
-    fill_rounds(graph, first, next, order, order + n);
-    for (int64_t i = 0; i < nrounds; i++) {
-      int64_t begin = i == 0 ? 0 : next[i - 1], size = next[i] - begin;
-      rounds[i].slot = sfshm_pattern_from_index64(order + begin, size);
-      rounds[i].root = sfshm_pattern_from_index64(order + n + begin, size);
-    }
-    multi->order = order;
-    multi->rounds = rounds;
-    multi->nrounds = nrounds;
-    order = NULL;
-  }
-  free(first);
-  free(seen);
-  free(next);
-  free(order);
-  return rounds != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "order of %lld contributions", (long long)n);
 }
 
 sf_status_t sfc_multi_rounds(sf_graph_t *graph, const sfc_round_t **rounds_p, int64_t *nrounds_p)
 {
-  sf_status_t status = graph->multi->rounds == NULL ? make_rounds(graph) : SF_OK;
+  sfc_rounds_t *rounds = &graph->multi->rounds;
+  sf_status_t status = SF_OK;
+  if (rounds->rounds == NULL) {
+    int64_t *first = sfc_multi_first_slots(graph);
+    status = sfc_rounds_make(rounds, first, graph->nroots);
+    free(first);
+  }
   if (status == SF_OK) {
-    *rounds_p = graph->multi->rounds;
-    *nrounds_p = graph->multi->nrounds;
+    *rounds_p = rounds->rounds;
+    *nrounds_p = rounds->nrounds;
   }
   return status;
 }
@@ -426,6 +360,7 @@ void sfc_multi_destroy(sf_graph_t *graph)
   sfc_multi_t *multi = graph->multi;
   if (multi == NULL)
     return;
+  sfc_runs_destroy(multi->runs);
   if (multi->graph != NULL)
     sfc_graph_set_parent(multi->graph, NULL);
   (void)sf_graph_destroy(multi->graph); /* none is in flight */
@@ -439,8 +374,7 @@ void sfc_multi_free(sf_graph_t *graph)
     return;
   sfc_ranks_free(&multi->root_ranks);
   sfc_ranks_free(&multi->leaf_ranks);
-  free(multi->slot_roots);
-  sfc_device_free_array(multi->order);
-  free(multi->rounds);
+  sfc_rounds_free(&multi->rounds);
+  sfc_runs_free(multi->runs);
   free(multi);
 }

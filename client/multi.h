@@ -7,18 +7,15 @@
  *               root and the leaf of each; a bcast tells the leaf ranks the slot of each edge.
  *   multi       rank p has a root for each slot: a leaf is connected directly with its own slot.
  *
+ * Over nodes, what combines contributions on their way may be made as well: see runs.h.
+ *
  * Where all ranks are on one node their edge lists tell what the reduces would. The thread that uses the graph. */
 #ifndef SFC_MULTI_H
 #define SFC_MULTI_H
 
 #include "client/graph.h"
 #include "client/ranks.h"
-
-/* What one pass over the slots combines: one contribution to each of some roots. */
-typedef struct sfc_round {
-  sfshm_pattern_t slot;
-  sfshm_pattern_t root;
-} sfc_round_t;
+#include "client/rounds.h"
 
 typedef struct sfc_multi {
   bool has_root_ranks;
@@ -27,11 +24,8 @@ typedef struct sfc_multi {
   sfc_ranks_t leaf_ranks;
   sf_graph_t *edges; /* until graph has been made */
   sf_graph_t *graph;
-  sfshm_pattern_t slot_root; /* the root of each slot, ascending */
-  void *slot_roots;          /* what that refers to; NULL: not made */
-  int64_t *order;            /* what the rounds refer to */
-  sfc_round_t *rounds;       /* all first contributions, all second ones, ... */
-  int64_t nrounds;
+  sfc_rounds_t rounds;
+  struct sfc_runs *runs; /* NULL: all contributions travel by themselves */
 } sfc_multi_t;
 
 /* NULL: it has none yet. */
@@ -48,6 +42,15 @@ sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 
 /* The multi-graph. Collective and blocking at first use. */
 sf_status_t sfc_multi_graph(sf_graph_t *graph, sf_graph_t **multi_p);
+
+/* The same for an operation that will be done often, and whose contributions could travel combined. If the graph is
+ * made now, so are its runs if it is worth it: see sfc_runs_make. */
+sf_status_t sfc_multi_graph_with_runs(sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p);
+
+/* Where the slots of each root begin: nroots + 1 numbers, for the caller to free; NULL without memory. And the slot of
+ * each edge of leaf_ranks; false without memory. Local, for a graph whose leaf_ranks are known. */
+int64_t *sfc_multi_first_slots(const sf_graph_t *graph);
+bool sfc_multi_find_slots(const sf_graph_t *graph, int64_t by_edge[]);
 
 /* The root of each slot of a graph that has its multi-graph. Local. */
 sf_status_t sfc_multi_slot_roots(sf_graph_t *graph, const sfshm_pattern_t **roots_p);

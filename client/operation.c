@@ -3,16 +3,9 @@
 
 #include "client/composite.h"
 #include "client/context.h"
-#include "client/flight.h"
-#include "client/match.h"
-#include "client/offload.h"
+#include "client/launch.h"
 #include "client/progress.h"
-#include "client/request.h"
-#include "client/transfer.h"
-#include "client/trunk.h"
 #include "client/type.h"
-#include "client/watch.h"
-#include "shm/calls.h"
 #include "shm/error.h"
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
@@ -48,87 +41,14 @@ void sfc_request_advance(sf_request_t *request)
 
 /* ---- Beginning --------------------------------------------------------------------------------------------------- */
 
-static void begin_sends(sf_request_t *request)
-{
-  sf_graph_t *graph = request->graph;
-  int32_t n = graph->nsenders[request->operation];
-  request->sends_left = n;
-  for (int32_t i = 0; i < n; i++) {
-    sfc_lane_t *lane = graph->senders[request->operation][i];
-    if (lane->tx_stalled)
-      continue; /* its turn comes behind those that wait already */
-    if (!sfc_lane_send(lane, request)) {
-      lane->tx_stalled = true;
-      lane->tx_sequence = request->sequence;
-      graph->nstalled++;
-    } else {
-      lane->tx_cursor = (sfc_cursor_t){0};
-    }
-  }
-}
-
-static void begin_receives(sf_request_t *request)
-{
-  sf_graph_t *graph = request->graph;
-  int32_t n = graph->nreceivers[request->operation];
-  request->receives_left = n;
-  for (int32_t i = 0; i < n; i++) {
-    sfc_lane_t *lane = graph->receivers[request->operation][i];
-    if (lane->rx_request != NULL)
-      continue;
-    lane->rx_request = request;
-    graph->expecting[graph->nexpecting++] = lane;
-  }
-}
-
-/* What is to be checked and made ready before a graph takes one or two more operations. */
-static __attribute__((noinline)) sf_status_t prepare_graph(sf_graph_t *graph, const sfc_thread_t *thread,
-                                                           uint64_t noperations)
+__attribute__((noinline)) sf_status_t sfc_graph_prepare(sf_graph_t *graph, const sfc_thread_t *thread,
+                                                        uint64_t noperations)
 {
   sf_status_t status = sfc_graph_failure(graph);
   if (status == SF_OK && graph->thread != NULL && graph->thread != thread)
     status = sfshm_error(SF_ERR_STATE, "graph %llu has operations in flight that another thread began",
                          (unsigned long long)graph->number);
   return status == SF_OK && !sfc_flight_has_room(graph, noperations) ? sfc_flight_make_room(graph) : status;
-}
-
-/* Begins an operation; wakes of other ranks are left to the caller. Sends as early as possible: somebody waits. apart:
- * the owner will do something else before it ends it. */
-static inline void launch(sf_request_t *request, sfc_thread_t *thread, bool apart)
-{
-  sf_graph_t *graph = request->graph;
-  request->sequence = ++graph->last_sequence;
-  request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
-  if (__builtin_expect(sfc_watch_wanted(request), false))
-    sfc_watch_begin(request);
-  if (graph->trunks != NULL) {
-    sfc_trunks_check_begun(graph, request);
-    sfshm_count(&graph->counts->unit_bytes[request->operation], request->combine.unit_bytes);
-  }
-  request->offers = apart ? sfc_offload_begun(request) : 0;
-  bool sent = request->send.lane != NULL && sfc_request_send_straight(request, thread);
-  if (graph->thread == NULL)
-    sfc_flight_attach(graph, thread);
-  if (!sent)
-    begin_sends(request);
-  begin_receives(request);
-  request->turn = 0;
-  request->in_flight = true;
-  graph->in_flight++;
-  thread->in_flight++;
-  graph->table[request->sequence & graph->table_mask] = request;
-  graph->history[request->sequence % SFC_HISTORY] = request->match;
-  sfshm_calls_note(graph->counts, &graph->digest, request->sequence, request->match);
-  sfshm_count(&graph->counts->begun[request->kind], 1);
-  sfc_graph_check_unexpected(graph, request->operation);
-  if ((request->offers & SFC_OFFER_TARGET) != 0)
-    sfc_offload_targets(request);
-  if (request->ordered)
-    sfc_request_advance(request);
-  else if (graph->self.nedges > 0 && !request->held)
-    sfc_request_do_self(request);
-  if (__builtin_expect(request->watch != 0, false))
-    sfc_watch_begun(request, sent);
 }
 
 /* Nobody must read memory that is not there any more. */
@@ -149,22 +69,11 @@ static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, boo
   }
   if (sfc_graph_is_failed(graph) || (graph->thread != NULL && graph->thread != thread) ||
       !sfc_flight_has_room(graph, 1)) {
-    sf_status_t status = prepare_graph(graph, thread, 1);
+    sf_status_t status = sfc_graph_prepare(graph, thread, 1);
     if (status != SF_OK)
       return status;
   }
-  launch(request, thread, apart);
-  return SF_OK;
-}
-
-sf_status_t sfc_request_begin_two(sf_request_t *first, sf_request_t *second, sfc_thread_t *thread)
-{
-  sf_status_t status = prepare_graph(first->graph, thread, 2);
-  if (status != SF_OK)
-    return status;
-  launch(first, thread, false);
-  if (second != NULL)
-    launch(second, thread, false);
+  sfc_launch(request, thread, apart, SFC_LAUNCH_WHOLE);
   return SF_OK;
 }
 
@@ -323,41 +232,13 @@ sf_status_t sf_start(sf_request_t *request)
 
 /* ---- Ending ------------------------------------------------------------------------------------------------------ */
 
-/* Takes the operation out of flight. */
-static inline void end(sf_request_t *request)
-{
-  sf_graph_t *graph = request->graph;
-  if ((request->offers & SFC_OFFER_TARGET) != 0)
-    sfc_offload_end(request);
-  graph->table[request->sequence & graph->table_mask] = NULL;
-  request->in_flight = false;
-  graph->thread->in_flight--;
-  if (--graph->in_flight == 0) {
-    graph->first_sequence = graph->last_sequence + 1;
-    sfc_flight_detach(graph);
-  } else {
-    while (graph->table[graph->first_sequence & graph->table_mask] == NULL)
-      graph->first_sequence++;
-  }
-  sfshm_count(&graph->counts->ended[request->kind], 1);
-  if (__builtin_expect(request->watch != 0, false))
-    sfc_watch_end(request);
-  if (!request->persistent && graph->recent[request->operation] != request)
-    sfc_request_recycle(request);
-}
-
-void sfc_request_end(sf_request_t *request)
-{
-  end(request);
-}
-
 /* The same with the application's handle. */
-static inline void end_handle(sf_request_t **request_p)
+static inline __attribute__((always_inline)) void end_handle(sf_request_t **request_p)
 {
   sf_request_t *request = *request_p;
   if (!request->persistent)
     *request_p = NULL;
-  end(request);
+  sfc_launch_end(request, SFC_LAUNCH_WHOLE);
 }
 
 /* What it has come to, once it is complete. */

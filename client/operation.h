@@ -30,6 +30,7 @@ struct sf_request {
   uint8_t kind; /* as it is counted: sfshm_kind_t */
   sfshm_operation_t operation;
   bool ordered;            /* contributions must be combined in the order of their ranks */
+  bool elsewhere;          /* only takes its number on the graph: its messages are others' (transit.h), who end it */
   const sfc_turn_t *turns; /* then: whose contributions they are */
   int32_t nturns;
   int32_t turn;          /* and which is next */
@@ -79,14 +80,11 @@ static inline bool sfc_request_is_complete(const sf_request_t *request)
   return request->sends_left == 0 && request->receives_left == 0;
 }
 
-/* Begins one operation, or two of the same graph right behind each other (second may be NULL). */
-sf_status_t sfc_request_begin_two(sf_request_t *first, sf_request_t *second, sfc_thread_t *thread);
+/* What has to be checked and made ready before a graph takes noperations more; launch.h begins them. */
+sf_status_t sfc_graph_prepare(sf_graph_t *graph, const sfc_thread_t *thread, uint64_t noperations);
 
 /* Lets the sends of a request go that was held when it began. */
 void sfc_request_lift(sf_request_t *request);
-
-/* Takes the operation out of flight, and gives the request back unless it is persistent. */
-void sfc_request_end(sf_request_t *request);
 
 /* Applies the edges within the rank. */
 void sfc_request_do_self(sf_request_t *request);

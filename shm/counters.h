@@ -152,7 +152,8 @@ typedef struct sfshm_graph_counters {
                                      edges to other nodes */
   uint32_t first_far; /* of its entries for ranks of other nodes; nfar 0: it has none, or there is no room */
   uint32_t nfar;
-  uint64_t reserved[7];
+  _Atomic uint64_t runs_of; /* the graph whose contributions it carries between nodes; 0: of none */
+  uint64_t reserved[6];
   sfshm_lane_counters_t rest[2]; /* lanes without an entry of their own: to ranks, to nodes */
 } sfshm_graph_counters_t;
 _Static_assert(sizeof(sfshm_graph_counters_t) == 1792, "layout version 4");

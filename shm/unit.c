@@ -1,6 +1,9 @@
 /* Tables of base types and ops: sizes, names, and which op is defined for what. Constant data; any thread. */
 #include "shm/unit.h"
 
+#include <math.h>
+#include <string.h>
+
 /* What the ops need to know about a base type. */
 typedef enum base_class {
   CLASS_INTEGER = 1,
@@ -103,7 +106,10 @@ const char *sfshm_base_name(sfshm_base_t base)
 
 const char *sfshm_op_name(sfshm_op_t op)
 {
-  return op_known(op) ? op_names[op] : op == SFSHM_OP_APPLICATION ? "application's op" : "?";
+  return op_known(op)                 ? op_names[op]
+         : op == SFSHM_OP_APPLICATION ? "application's op"
+         : op == SFSHM_OP_COMMUTATIVE ? "application's commutative op"
+                                      : "?";
 }
 
 bool sfshm_op_applies(sfshm_op_t op, sfshm_base_t base)
@@ -116,3 +122,42 @@ bool sfshm_op_order_free(sfshm_op_t op, sfshm_base_t base)
   return op != SFSHM_OP_REPLACE && sfshm_op_applies(op, base) &&
          (class_of(base) & (CLASS_INTEGER | CLASS_INTEGER_PAIR)) != 0;
 }
+
+bool sfshm_op_is_associative(sfshm_op_t op, sfshm_base_t base)
+{
+  char element[2 * sizeof(int64_t)];
+  return op == SFSHM_OP_REPLACE || sfshm_op_order_free(op, base) || sfshm_op_extreme(op, base, element);
+}
+
+/* Nothing is left undefined between value and index, or behind them. */
+#define EXTREME_PAIR(name, most)                                                                                       \
+  case SFSHM_BASE_##name: {                                                                                            \
+    sfshm_##name##_t pair;                                                                                             \
+    memset(&pair, 0, sizeof pair);                                                                                     \
+    pair.value = (__typeof__(pair.value))value;                                                                        \
+    pair.index = most;                                                                                                 \
+    memcpy(element, &pair, sizeof pair);                                                                               \
+    return true;                                                                                                       \
+  }
+
+bool sfshm_op_extreme(sfshm_op_t op, sfshm_base_t base, void *element)
+{
+  float value = op == SFSHM_OP_MIN || op == SFSHM_OP_MINLOC ? INFINITY : -INFINITY;
+  double wide = (double)value;
+  if (op == SFSHM_OP_REPLACE || op == SFSHM_OP_SUM || op == SFSHM_OP_PROD || !sfshm_op_applies(op, base))
+    return false;
+  switch (base) {
+  case SFSHM_BASE_FLOAT:
+    memcpy(element, &value, sizeof value);
+    return true;
+  case SFSHM_BASE_DOUBLE:
+    memcpy(element, &wide, sizeof wide);
+    return true;
+    EXTREME_PAIR(FLOAT_INT32, INT32_MAX)
+    EXTREME_PAIR(DOUBLE_INT32, INT32_MAX)
+    EXTREME_PAIR(DOUBLE_INT64, INT64_MAX)
+  default:
+    return false;
+  }
+}
+#undef EXTREME_PAIR

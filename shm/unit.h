@@ -72,9 +72,10 @@ typedef enum sfshm_op {
   SFSHM_OP_TABLE(SFSHM_OP_ENUM)
 #undef SFSHM_OP_ENUM
       SFSHM_OP_COUNT,
-  SFSHM_OP_APPLICATION = 15 /* some function of the application: known to messages only */
+  SFSHM_OP_COMMUTATIVE = 14, /* some function of the application that may be combined in any order, and */
+  SFSHM_OP_APPLICATION = 15  /* any other one: known to messages only */
 } sfshm_op_t;
-_Static_assert(SFSHM_OP_COUNT <= SFSHM_OP_APPLICATION, "4 bits of a descriptor");
+_Static_assert(SFSHM_OP_COUNT <= SFSHM_OP_COMMUTATIVE, "4 bits of a descriptor");
 
 /* count consecutive base elements; for OPAQUE count is the size in bytes. */
 typedef struct sfshm_unit {
@@ -95,5 +96,12 @@ bool sfshm_op_applies(sfshm_op_t op, sfshm_base_t base);
 /* Whether combining in any order gives bitwise the same result: all ops of integers but replace, and of pairs of
  * integers. */
 bool sfshm_op_order_free(sfshm_op_t op, sfshm_base_t base);
+
+/* Whether a op b op c is bitwise a op (e op b op c): those, replace, and max, min and their pairs of floating-point
+ * numbers. There alone e is needed: as NaNs that come in are ignored, and one that is there stays. */
+bool sfshm_op_is_associative(sfshm_op_t op, sfshm_base_t base);
+
+/* That e, one element: what is below everything for max, above everything for min. False: none is needed. */
+bool sfshm_op_extreme(sfshm_op_t op, sfshm_base_t base, void *element);
 
 #endif

@@ -51,8 +51,10 @@ static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *count
       continue;
     sfshm_counters_sum_graph(copy, graph, &sum);
     sfreport_graph_counts_t *entry = &counts->graphs[counts->ngraphs++];
-    *entry = (sfreport_graph_counts_t){
-        .graph = load(&graph->graph), .multi_of = load(&graph->multi_of), .counts = load_set(&sum)};
+    *entry = (sfreport_graph_counts_t){.graph = load(&graph->graph),
+                                       .multi_of = load(&graph->multi_of),
+                                       .runs_of = load(&graph->runs_of),
+                                       .counts = load_set(&sum)};
     load_latency(graph, &entry->latency);
   }
 }

@@ -29,7 +29,8 @@ typedef struct sfreport_latency {
 } sfreport_latency_t;
 
 typedef struct sfreport_graph_counts {
-  uint64_t graph, multi_of; /* 0: it is no multi-graph */
+  uint64_t graph;
+  uint64_t multi_of, runs_of; /* of which it is the multi-graph, or carries contributions; 0: it is none */
   sfreport_counts_t counts;
   sfreport_latency_t latency;
 } sfreport_graph_counts_t;

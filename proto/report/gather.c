@@ -85,6 +85,7 @@ void sfreport_gather_count(sfreport_gather_t *gather, const Sfproto__Message *ra
     sfreport_counts_merge(&item->counts, &entry->counts, item->ncounted == 0);
     sfreport_latency_add(&item->latency, &entry->latency);
     item->multi_of = entry->multi_of;
+    item->runs_of = entry->runs_of;
     item->ncounted++;
   }
 }

@@ -16,6 +16,7 @@ typedef struct sfreport_item {
   sfreport_counts_t counts;
   sfreport_latency_t latency; /* graphs only */
   uint64_t multi_of;          /* graphs only: of which it is the multi-graph; 0: it is none */
+  uint64_t runs_of;           /* graphs only: whose contributions it carries between nodes; 0: it carries none */
   uint64_t sleeps;            /* ranks only */
   size_t place;               /* for sorting */
 } sfreport_item_t;

@@ -14,6 +14,7 @@
 #define END_MS 30000
 #define NOTICED_MS 1000
 #define REQUESTS 3
+#define FETCHED 40 /* roots to which all ranks contribute */
 
 /* ---- Ranks ------------------------------------------------------------------------------------------------------- */
 
@@ -45,6 +46,25 @@ static void exchange(run_t *run, sf_graph_t *graph, int64_t n, sftest_memory_t m
     sftest_buffer_free(run->self, &buffers[i]);
 }
 
+/* Makes the graphs over which contributions that follow one another travel as one, and uses them. */
+static void fetch(run_t *run, sf_group_t *group)
+{
+  int32_t ranks[FETCHED] = {0}, values[FETCHED] = {0}, fetched[FETCHED];
+  int64_t roots[FETCHED], n = sftest_below(&run->random, 3);
+  sf_graph_t *star = NULL;
+  sf_request_t *request; /* goes with the graph */
+  for (int32_t i = 0; i < FETCHED; i++)
+    roots[i] = i;
+  sftest_at(run->self, "fetch_op");
+  run->status = sf_graph_create(group, sf_group_rank(group) == 0 ? FETCHED : 0, FETCHED, NULL, ranks, roots,
+                                SF_GRAPH_DEFAULT, &star);
+  if (run->status == SF_OK)
+    run->status = sf_fetch_op_init(star, SF_INT32, values, values, fetched, SF_SUM, &request);
+  for (int64_t i = 0; i <= n && run->status == SF_OK; i++)
+    run->status = sf_fetch_op(star, i % 2 == 0 ? SF_INT32 : SF_FLOAT, values, values, fetched, SF_SUM);
+  SFTEST_OK(run->self, sf_graph_destroy(star));
+}
+
 /* A group, a graph, some operations, and their end. */
 static void one_round(run_t *run)
 {
@@ -70,6 +90,8 @@ static void one_round(run_t *run)
     sftest_at(run->self, "exchange of %lld, %s", (long long)n, sftest_memory_name(memory));
     exchange(run, graph, n, memory);
   }
+  if (run->status == SF_OK && sftest_below(&run->random, 3) == 0)
+    fetch(run, group);
   sftest_at(run->self, "destruction");
   SFTEST_OK(run->self, sf_graph_destroy(graph));
   SFTEST_OK(run->self, sf_group_destroy(group));
@@ -151,6 +173,7 @@ void sftest_doomed_kill(sftest_doomed_t *doomed, sftest_doom_t *doom, const sfte
   doomed->doom = doom;
   sftest_machine_watch();
   sftest_use_seed(doom->seed);
+  setenv("SF_COMBINE_FROM", "0", 1);
   sftest_job_start_over(&doomed->job, nodes, places, size, live, doom);
   while (!doom->early && doom->njoined < size && sftest_now_ms() < until)
     sftest_sleep_ms(1);

@@ -64,9 +64,20 @@ void sftest_mix(const void *in, void *inout, int64_t n, size_t unit_bytes, void 
 
 int sftest_mix_by = 7;
 
+void sftest_add(const void *in, void *inout, int64_t n, size_t unit_bytes, void *context)
+{
+  const unsigned char *from = in;
+  unsigned char *to = inout;
+  (void)context;
+  for (size_t i = 0; i < (size_t)n * unit_bytes; i++)
+    to[i] = (unsigned char)(to[i] + from[i]);
+}
+
 static void combine(const sftest_gather_t *act, void *present, const void *in)
 {
-  if (act->own_op)
+  if (act->own_op && act->commutative)
+    sftest_add(in, present, 1, sftest_unit_size(act->unit), NULL);
+  else if (act->own_op)
     sftest_mix(in, present, 1, sftest_unit_size(act->unit), &sftest_mix_by);
   else
     sftest_combine(act->unit, act->op, present, in);
@@ -220,6 +231,20 @@ static void check_multi(sftest_rank_t *self, const sftest_slots_t *model, int32_
   free(leaf);
   free(root);
   free(root_rank);
+}
+
+void sftest_runs_make(sftest_rank_t *self, sf_graph_t *graph)
+{
+  sf_graph_info_t info;
+  SFTEST_OK(self, sf_graph_info(graph, &info));
+  char *roots = calloc((size_t)info.nroots + 1, 1), *leaves = calloc((size_t)info.leaf_space + 1, 1);
+  sf_request_t *request;
+  SFTEST_OK(self, sf_fetch_op_init(graph, SF_INT8, roots, leaves, leaves, SF_SUM, &request));
+  SFTEST_OK(self, sf_start(request));
+  SFTEST_OK(self, sf_wait(&request));
+  SFTEST_OK(self, sf_request_free(&request));
+  free(roots);
+  free(leaves);
 }
 
 void sftest_slots_ask(sftest_rank_t *self, const sftest_slots_t *model, int32_t rank, uint64_t *random)

@@ -23,8 +23,9 @@ typedef struct sftest_gather {
   const sftest_slots_t *model;
   sftest_unit_t unit;
   sftest_op_t op;
-  bool own_op;    /* it is sftest_mix instead */
-  bool one_array; /* leafupdate is leafdata */
+  bool own_op;      /* it is sftest_mix instead */
+  bool commutative; /* or then sftest_add, which is declared so */
+  bool one_array;   /* leafupdate is leafdata */
   uint64_t seed;
 } sftest_gather_t;
 
@@ -34,6 +35,10 @@ void sftest_slots_free(sftest_slots_t *model);
 
 /* Asks the library some questions about the edges, in some order, and compares. rank: this one's in the group. */
 void sftest_slots_ask(sftest_rank_t *self, const sftest_slots_t *model, int32_t rank, uint64_t *random);
+
+/* Makes a graph's multi-graph, and what carries contributions that follow one another, by a persistent
+ * fetch_op of zeros. */
+void sftest_runs_make(sftest_rank_t *self, sf_graph_t *graph);
 
 /* How many units the rank's array has. */
 int64_t sftest_gather_vertices(const sftest_gather_t *act, sftest_place_t place, int32_t rank);
@@ -45,5 +50,8 @@ void sftest_gather_expect(const sftest_gather_t *act, sftest_place_t place, int3
 /* The op of the application, neither associative nor commutative, and its context. */
 void sftest_mix(const void *in, void *inout, int64_t n, size_t unit_bytes, void *context);
 extern int sftest_mix_by;
+
+/* One that is both. */
+void sftest_add(const void *in, void *inout, int64_t n, size_t unit_bytes, void *context);
 
 #endif

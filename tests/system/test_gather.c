@@ -69,7 +69,8 @@ static void choose(scene_t *scene, act_t *act)
   *act = (act_t){
       .what = {.kind = (sftest_kind_t)sftest_below(random, KIND_COUNT), .model = model, .seed = sftest_random(random)}};
   act->what.own_op = act->what.kind == KIND_REDUCE || act->what.kind == KIND_BCAST ||
-                     (act->what.kind == KIND_FETCH && sftest_below(random, 5) == 0);
+                     (act->what.kind == KIND_FETCH && sftest_below(random, 3) == 0);
+  act->what.commutative = sftest_below(random, 2) == 0;
   act->what.one_array = act->what.kind == KIND_FETCH && sftest_below(random, 4) == 0;
   for (int32_t rank = 0; rank < model->graph.size; rank++)
     for (int place = 0; place < PLACE_UPDATE; place++)
@@ -90,7 +91,9 @@ static void make_act(scene_t *scene, act_t *act)
   size_t unit_bytes = sftest_unit_size(act->what.unit);
   act->type = sftest_unit_make(act->what.unit);
   act->handle = sftest_op_handle(act->what.op);
-  if (act->what.own_op)
+  if (act->what.own_op && act->what.commutative)
+    SFTEST_OK(scene->self, sf_op_create_with(sftest_add, NULL, SF_OP_COMMUTATIVE, &act->handle));
+  else if (act->what.own_op)
     SFTEST_OK(scene->self, sf_op_create(sftest_mix, &sftest_mix_by, &act->handle));
   for (int place = 0; place < PLACE_COUNT; place++)
     sftest_buffer_make(scene->self, scene->context, (sftest_memory_t)sftest_below(&scene->own, sftest_memory_count()),
@@ -339,6 +342,8 @@ static void make_models(scene_t *scene)
     sftest_slots_number(model);
     SFTEST_OK(scene->self,
               sftest_graph_create(&model->graph, scene->group, sftest_below(&scene->own, 2) == 0, flags, &model->real));
+    if (sftest_below(&scene->random, 2) == 0)
+      sftest_runs_make(scene->self, model->real);
   }
 }
 
@@ -398,10 +403,17 @@ static void run_job(const sftest_cluster_t *cluster)
   sftest_use_seed(seed);
   int32_t size = 1 + (int32_t)sftest_below(&random, SFTEST_GROUP_MAX);
   int32_t nnodes = cluster->nnodes == 1 ? 1 : 2 + (int32_t)sftest_below(&random, cluster->nnodes - 1);
-  if (sftest_below(&random, 2) == 0)
+  switch (sftest_below(&random, 3)) {
+  case 0:
     sftest_places_cyclic(places, size, nnodes);
-  else
+    break;
+  case 1:
+    sftest_places_block(places, size, nnodes);
+    break;
+  default:
     sftest_places_random(places, size, nnodes, &random);
+  }
+  setenv("SF_COMBINE_FROM", sftest_below(&random, 4) == 0 ? "" : "0", 1);
   sftest_job_start_over(&job, cluster->nodes, places, size, run_cases, &seed);
   sftest_job_wait(&job, sftest_limit_ms(30000));
   sftest_job_expect_all(&job);

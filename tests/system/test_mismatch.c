@@ -7,6 +7,7 @@
 
 #include "tests/system/buffers.h"
 #include "tests/system/cluster.h"
+#include "tests/system/model_gather.h"
 #include "tests/unit/runner.h"
 
 #define CALLS 3      /* of the graph, until when everybody must have noticed */
@@ -60,9 +61,16 @@ static const mismatch_t mismatches[] = {
     {"scatter, both send", ONE_WAY, 0, {{REDUCE, &SF_DOUBLE, 1, &SF_SUM}, {SCATTER, &SF_DOUBLE, 1, &SF_REPLACE}}, {"scatter", "reduce("}, 0},
     {"every second fetch", RING, -1, {{FETCH, &SF_DOUBLE, 1, &SF_SUM}, {REDUCE, &SF_DOUBLE, 1, &SF_SUM}}, {"fetch_op", "reduce("}, 0},
     {"op of fetch", RING, 2, {{FETCH, &SF_DOUBLE, 1, &SF_SUM}, {FETCH, &SF_DOUBLE, 1, &SF_MAX}}, {"sum", "max"}, 0},
+    /* Over nodes only: contributions of ranks 2 and 3, and perhaps 1, travel as one where a call allows it. */
+    {"runs and none", ONE_WAY, 3, {{FETCH, &SF_INT32, 1, &SF_SUM}, {FETCH, &SF_DOUBLE, 1, &SF_SUM}}, {"int32", "double"}, 0},
+    {"none and runs", ONE_WAY, 0, {{FETCH, &SF_DOUBLE, 1, &SF_SUM}, {FETCH, &SF_INT32, 1, &SF_SUM}}, {"int32", "double"}, 0},
+    {"runs and reduce", ONE_WAY, 0, {{FETCH, &SF_INT32, 1, &SF_SUM}, {REDUCE, &SF_INT32, 1, &SF_SUM}}, {"fetch_op", "reduce("}, 0},
+    {"runs", ONE_WAY, 2, {{FETCH, &SF_INT32, 1, &SF_SUM}, {FETCH, &SF_INT32, 1, &SF_MAX}}, {"sum", "max"}, 0},
+    {"runs and scatter", ONE_WAY, 3, {{FETCH, &SF_INT32, 1, &SF_SUM}, {SCATTER, &SF_INT32, 1, &SF_REPLACE}}, {"fetch_op", "scatter"}, 0},
 };
 /* clang-format on */
-#define NMISMATCHES (sizeof mismatches / sizeof mismatches[0])
+#define NMISMATCHES ((int)(sizeof mismatches / sizeof mismatches[0]))
+#define NRUNS 5 /* at the end */
 
 /* What a job does: one mismatch, in all forms, with buffers in all kinds of memory. */
 typedef enum form { BLOCKING, WAIT, TEST, FORM_COUNT } form_t;
@@ -183,9 +191,9 @@ static void run_mismatch(sftest_rank_t *self, sf_context_t *context, const plan_
   const sf_type_t *unit = make_unit(self, call), *right = make_unit(self, &mismatch->calls[0]);
   int64_t vertices = 2;
   if (mismatch->calls[0].kind > REDUCE || mismatch->calls[1].kind > REDUCE) {
-    sf_graph_t *multi;
     vertices = 2 * self->size;
-    SFTEST_OK(self, sf_graph_multi(graph, &multi));
+    sftest_runs_make(self, graph);
+    meet(self, other);
   }
   for (int i = 0; i < 2; i++) {
     sftest_buffer_make(self, context, plan->memory, vertices * (int64_t)sf_type_size(unit), 0, &buffers[i]);
@@ -269,30 +277,33 @@ START_TEST(noticed_over_nodes)
   sftest_machine_watch();
   sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
   sftest_cluster_warm(&cluster);
-  size_t nruns = chosen.calls[0].kind > REDUCE || chosen.calls[1].kind > REDUCE ? 1 : 2;
-  for (size_t i = 0; i < nruns; i++)
-    sftest_cluster_run(&cluster, placements[((size_t)_i + i) % NPLACEMENTS], 4, run_plans, &chosen);
+  size_t njobs = chosen.calls[0].kind > REDUCE || chosen.calls[1].kind > REDUCE ? 1 : 2;
+  bool in_blocks = _i >= NMISMATCHES - NRUNS; /* so that there are runs */
+  for (size_t i = 0; i < njobs; i++)
+    sftest_cluster_run(&cluster, placements[in_blocks ? (size_t)_i % 2 * 2 : ((size_t)_i + i) % NPLACEMENTS], 4,
+                       run_plans, &chosen);
   sftest_cluster_stop(&cluster);
 }
 END_TEST
 
-static void add_case(Suite *suite, const char *name, const TTest *test)
+static void add_case(Suite *suite, const char *name, const TTest *test, int n)
 {
   TCase *cases = tcase_create(name);
   tcase_set_timeout(cases, 120);
-  tcase_add_loop_test(cases, test, 0, (int)NMISMATCHES);
+  tcase_add_loop_test(cases, test, 0, n);
   suite_add_tcase(suite, cases);
 }
 
 static Suite *mismatch_suite(void)
 {
   Suite *suite = suite_create("mismatch");
-  add_case(suite, "one node", noticed);
-  add_case(suite, "nodes", noticed_over_nodes);
+  add_case(suite, "one node", noticed, NMISMATCHES - NRUNS);
+  add_case(suite, "nodes", noticed_over_nodes, NMISMATCHES);
   return suite;
 }
 
 int main(void)
 {
+  setenv("SF_COMBINE_FROM", "0", 1); /* also where it is not worth it */
   return sftest_run(mismatch_suite());
 }

@@ -216,6 +216,7 @@ START_TEST(counters)
   expect_offset(sfshm_graph_counters_t, unit_bytes, 1200);
   expect_offset(sfshm_graph_counters_t, first_far, 1216);
   expect_offset(sfshm_graph_counters_t, nfar, 1220);
+  expect_offset(sfshm_graph_counters_t, runs_of, 1224);
   expect_offset(sfshm_graph_counters_t, latency, 432);
   expect_offset(sfshm_graph_counters_t, rest, 1280);
   expect_offset(sfshm_counters_t, changes, 128);

@@ -360,7 +360,8 @@ START_TEST(graphs)
       "   14 B  11 B      15 B\n");
   expect_json(SFPROTO__QUERY__WHAT__GRAPHS,
               "[\n{\"graph\":9,\"job_id\":7,\"job\":\"cg\",\"size\":2,\"nroots\":5000000000,\"nleaves\":6,\"pairs\":2,"
-              "\"state\":\"ready\",\"detail\":null,\"multi_of\":null,\"job_ranks\":[2,0],\"counters\":{\"ranks_"
+              "\"state\":\"ready\",\"detail\":null,\"multi_of\":null,\"runs_of\":null,\"job_ranks\":[2,0],\"counters\":"
+              "{\"ranks_"
               "counted\":2," COUNTS ",\"latency\":[{\"kind\":\"reduce\",\"from_ns\":1024,\"operations\":7}]}}\n]\n");
 }
 END_TEST
@@ -371,17 +372,20 @@ START_TEST(graphs_that_failed)
   graph_info.state = word("failed");
   graph_info.detail = word("bcast here, reduce there");
   item.multi_of = 3;
+  item.runs_of = 4; /* no graph is both */
   expect_text(SFPROTO__QUERY__WHAT__GRAPHS, false,
               "GRAPH  JOB  RANKS       ROOTS  LEAVES  PAIRS  STATE   BCASTS  REDUCES  OTHERS  INLINE  SLOTS  IN-PLACE  "
               "VM-READ  SELF  TO-NODES\n"
               "    9  cg       2  5000000000       6      2  failed       -        -       -       -      -         -  "
               "      -     -         -\n"
               "    the multi-graph of graph 3\n"
+              "    carries contributions of graph 4 between nodes\n"
               "    bcast here, reduce there\n");
-  expect_json(SFPROTO__QUERY__WHAT__GRAPHS,
-              "[\n{\"graph\":9,\"job_id\":7,\"job\":\"cg\",\"size\":2,\"nroots\":5000000000,\"nleaves\":6,\"pairs\":2,"
-              "\"state\":\"failed\",\"detail\":\"bcast here, reduce there\",\"multi_of\":3,\"job_ranks\":[2,0],"
-              "\"counters\":null}\n]\n");
+  expect_json(
+      SFPROTO__QUERY__WHAT__GRAPHS,
+      "[\n{\"graph\":9,\"job_id\":7,\"job\":\"cg\",\"size\":2,\"nroots\":5000000000,\"nleaves\":6,\"pairs\":2,"
+      "\"state\":\"failed\",\"detail\":\"bcast here, reduce there\",\"multi_of\":3,\"runs_of\":4,\"job_ranks\":[2,0],"
+      "\"counters\":null}\n]\n");
 }
 END_TEST
 

@@ -1,5 +1,10 @@
 /* Tables of base types and ops. */
 #include "shm/unit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "shm/kernels.h"
 #include "tests/unit/runner.h"
 
 static const sfshm_base_t beyond_bases = SFSHM_BASE_COUNT;
@@ -101,6 +106,28 @@ START_TEST(which_ops_are_order_free)
 }
 END_TEST
 
+/* a op b op c is a op (e op b op c), bit by bit, also with NaNs, infinities and zeros of both signs. */
+START_TEST(extremes_are_neutral)
+{
+  static const double values[] = {-0.0, 0.0, 1.5, -2.0, (double)INFINITY, -(double)INFINITY, (double)NAN};
+  const int n = sizeof values / sizeof values[0];
+  const sfshm_unit_t unit = {SFSHM_BASE_DOUBLE, 1};
+  const sfshm_pattern_t one = sfshm_pattern_contiguous(0, 1);
+  for (int i = 0; i < 2 * n * n * n; i++) {
+    sfshm_op_t op = i % 2 == 0 ? SFSHM_OP_MAX : SFSHM_OP_MIN;
+    const sfshm_kernels_t *kernels = sfshm_kernels_find(unit, op);
+    double a = values[i / 2 % n], b = values[i / 2 / n % n], c = values[i / 2 / n / n], stepwise = a, run;
+    ck_assert(sfshm_op_extreme(op, SFSHM_BASE_DOUBLE, &run));
+    kernels->unpack(unit, &one, 0, 1, &b, &stepwise);
+    kernels->unpack(unit, &one, 0, 1, &c, &stepwise);
+    kernels->unpack(unit, &one, 0, 1, &b, &run);
+    kernels->unpack(unit, &one, 0, 1, &c, &run);
+    kernels->unpack(unit, &one, 0, 1, &run, &a);
+    ck_assert_msg(memcmp(&a, &stepwise, sizeof a) == 0, "%g %g: %g by itself, %g as a run", b, c, stepwise, a);
+  }
+}
+END_TEST
+
 static Suite *unit_suite(void)
 {
   Suite *suite = suite_create("unit");
@@ -110,6 +137,7 @@ static Suite *unit_suite(void)
   tcase_add_test(tables, names);
   tcase_add_test(tables, which_ops_apply);
   tcase_add_test(tables, which_ops_are_order_free);
+  tcase_add_test(tables, extremes_are_neutral);
   suite_add_tcase(suite, tables);
   return suite;
 }

@@ -137,6 +137,14 @@ static void print_rank(sfctl_json_t *json, const sfreport_item_t *item)
   sfctl_json_end_object(json);
 }
 
+static void print_graph_number(sfctl_json_t *json, const char *name, uint64_t graph)
+{
+  if (graph != 0)
+    sfctl_json_uint(json, name, graph);
+  else
+    sfctl_json_null(json, name);
+}
+
 static void print_graph(sfctl_json_t *json, const sfreport_item_t *item)
 {
   const Sfproto__GraphInfo *info = item->message->graph_info;
@@ -150,10 +158,8 @@ static void print_graph(sfctl_json_t *json, const sfreport_item_t *item)
   sfctl_json_int(json, "pairs", info->pairs);
   sfctl_json_string(json, "state", info->state);
   sfctl_json_string(json, "detail", info->detail);
-  if (item->multi_of != 0)
-    sfctl_json_uint(json, "multi_of", item->multi_of);
-  else
-    sfctl_json_null(json, "multi_of");
+  print_graph_number(json, "multi_of", item->multi_of);
+  print_graph_number(json, "runs_of", item->runs_of);
   sfctl_json_begin_array(json, "job_ranks");
   for (size_t i = 0; i < info->n_job_ranks; i++)
     sfctl_json_int(json, NULL, info->job_ranks[i]);

@@ -248,6 +248,8 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item)
   }
   if (item->multi_of != 0)
     sfctl_table_note(table, "the multi-graph of graph %" PRIu64, item->multi_of);
+  if (item->runs_of != 0)
+    sfctl_table_note(table, "carries contributions of graph %" PRIu64 " between nodes", item->runs_of);
   add_detail(table, info->detail);
 }
 

@@ -38,8 +38,8 @@ SF_CHECK_RESULT sf_status_t sf_mpi_type(MPI_Datatype datatype, const sf_type_t *
 SF_CHECK_RESULT sf_status_t sf_mpi_op(MPI_Op op, const sf_op_t **op_p);
 
 /* An op of the application made of any op of MPI, as MPI_Op_create makes them, that is defined for the datatype: the
- * predefined ones, too, on datatypes that are opaque units otherwise. Contributions are combined as sf_op_create says,
- * whether MPI takes the op for commutative or not: op(a, b) of two values is what MPI_Reduce_local(a, b) computes. To
+ * predefined ones, too, on datatypes that are opaque units otherwise. What MPI takes for commutative is
+ * SF_OP_COMMUTATIVE, see sf_op_create_with; op(a, b) of two values is what MPI_Reduce_local(a, b) computes. To
  * be used with the unit of the datatype (sf_mpi_type), which must be committed, or with blocks of it; of other units,
  * what is less than a value is left as it is. Operations with it call MPI_Reduce_local, in whichever thread is inside
  * of an operation then: MPI has to be initialised, at a level that allows it. sf_mpi_op_destroy frees the op when

@@ -1,0 +1,121 @@
+/* Beginning and ending one operation in flight, for those who make operations of them: inline, because on small data
+ * they take most of the time. */
+#ifndef SFC_LAUNCH_H
+#define SFC_LAUNCH_H
+
+#include "client/flight.h"
+#include "client/match.h"
+#include "client/offload.h"
+#include "client/request.h"
+#include "client/transfer.h"
+#include "client/trunk.h"
+#include "client/watch.h"
+#include "shm/calls.h"
+
+static inline void sfc_launch_sends(sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  int32_t n = graph->nsenders[request->operation];
+  request->sends_left = n;
+  for (int32_t i = 0; i < n; i++) {
+    sfc_lane_t *lane = graph->senders[request->operation][i];
+    if (lane->tx_stalled)
+      continue; /* its turn comes behind those that wait already */
+    if (!sfc_lane_send(lane, request)) {
+      lane->tx_stalled = true;
+      lane->tx_sequence = request->sequence;
+      graph->nstalled++;
+    } else {
+      lane->tx_cursor = (sfc_cursor_t){0};
+    }
+  }
+}
+
+static inline void sfc_launch_receives(sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  int32_t n = graph->nreceivers[request->operation];
+  request->receives_left = n;
+  for (int32_t i = 0; i < n; i++) {
+    sfc_lane_t *lane = graph->receivers[request->operation][i];
+    if (lane->rx_request != NULL)
+      continue;
+    lane->rx_request = request;
+    graph->expecting[graph->nexpecting++] = lane;
+  }
+}
+
+/* What an operation of the engine is to the application. */
+typedef enum sfc_launch {
+  SFC_LAUNCH_WHOLE,     /* an operation that is counted, or half of one */
+  SFC_LAUNCH_PART,      /* a part, which is not counted */
+  SFC_LAUNCH_ELSEWHERE, /* one that only takes its number: its parts, on other graphs, send and receive */
+} sfc_launch_t;
+
+/* Begins an operation; wakes of other ranks are left to the caller. Sends as early as possible: somebody waits. apart:
+ * the owner will do something else before it ends it. */
+static inline void sfc_launch(sf_request_t *request, sfc_thread_t *thread, bool apart, sfc_launch_t what)
+{
+  sf_graph_t *graph = request->graph;
+  bool here = what != SFC_LAUNCH_ELSEWHERE;
+  request->sequence = ++graph->last_sequence;
+  request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
+  if (__builtin_expect(sfc_watch_wanted(request), false))
+    sfc_watch_begin(request);
+  if (graph->trunks != NULL) {
+    sfc_trunks_check_begun(graph, request);
+    sfshm_count(&graph->counts->unit_bytes[request->operation], here ? request->combine.unit_bytes : 0);
+  }
+  request->offers = apart ? sfc_offload_begun(request) : 0;
+  bool sent = here && request->send.lane != NULL && sfc_request_send_straight(request, thread);
+  if (graph->thread == NULL)
+    sfc_flight_attach(graph, thread);
+  if (here && !sent)
+    sfc_launch_sends(request);
+  if (here)
+    sfc_launch_receives(request);
+  request->turn = 0;
+  request->in_flight = true;
+  graph->in_flight++;
+  thread->in_flight++;
+  graph->table[request->sequence & graph->table_mask] = request;
+  graph->history[request->sequence % SFC_HISTORY] = request->match;
+  sfshm_calls_note(graph->counts, &graph->digest, request->sequence, request->match);
+  if (what != SFC_LAUNCH_PART)
+    sfshm_count(&graph->counts->begun[request->kind], 1);
+  sfc_graph_check_unexpected(graph, request->operation);
+  if ((request->offers & SFC_OFFER_TARGET) != 0)
+    sfc_offload_targets(request);
+  if (here && request->ordered)
+    sfc_request_advance(request);
+  else if (here && graph->self.nedges > 0 && !request->held)
+    sfc_request_do_self(request);
+  if (__builtin_expect(request->watch != 0, false))
+    sfc_watch_begun(request, sent);
+}
+
+/* Takes the operation out of flight. */
+static inline __attribute__((always_inline)) void sfc_launch_end(sf_request_t *request, sfc_launch_t what)
+{
+  sf_graph_t *graph = request->graph;
+  if ((request->offers & SFC_OFFER_TARGET) != 0)
+    sfc_offload_end(request);
+  graph->table[request->sequence & graph->table_mask] = NULL;
+  request->in_flight = false;
+  graph->thread->in_flight--;
+  if (--graph->in_flight == 0) {
+    graph->first_sequence = graph->last_sequence + 1;
+    sfc_flight_detach(graph);
+  } else {
+    while (graph->table[graph->first_sequence & graph->table_mask] == NULL)
+      graph->first_sequence++;
+  }
+  if (what != SFC_LAUNCH_PART)
+    sfshm_count(&graph->counts->ended[request->kind], 1);
+  if (__builtin_expect(request->watch != 0, false))
+    sfc_watch_end(request);
+  if (!request->persistent && graph->recent[request->operation] != request)
+    sfc_request_recycle(request);
+}
+
+#endif

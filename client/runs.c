@@ -1,0 +1,383 @@
+/* Contributions that travel combined: see runs.h. */
+#include "client/runs.h"
+
+#include <stdlib.h>
+
+#include "client/algebra/derive.h"
+#include "client/context.h"
+#include "client/device.h"
+#include "client/multi.h"
+#include "client/transfer.h"
+#include "shm/error.h"
+
+#define WORTH 4      /* one in so many values must be saved */
+#define VALUE_COST 4 /* bytes that might travel while the heads deal with a value */
+
+/* What an owner tells of a contribution: a unit of three 64-bit integers. */
+typedef struct told {
+  int64_t run;    /* at the owner */
+  int64_t number; /* in the run */
+  int64_t length; /* of the run */
+} told_t;
+_Static_assert(sizeof(told_t) == 3 * sizeof(int64_t), "travels as a block of three");
+
+/* A run whose head this rank is. */
+typedef struct head {
+  int64_t length;
+  int64_t order; /* in which it was heard of */
+  int32_t owner;
+  int64_t run;
+} head_t;
+
+typedef struct making {
+  sfc_derive_t derive;
+  sf_graph_t *graph;
+  sf_graph_t *edges; /* see multi.h */
+  sfc_runs_t *runs;
+
+  /* As owner. */
+  int64_t nslots;
+  int64_t *slot; /* of each edge, as they stand in leaf_ranks */
+  int32_t *slot_rank;
+  int64_t *slot_run;
+  int64_t nruns;
+  int64_t *first;      /* slot of each run */
+  int64_t nfar;        /* slots of ranks of other nodes */
+  int64_t nfar_runs;   /* and runs */
+  int64_t *first_root; /* in the members graph of its head, of each run */
+  int64_t least_unit;  /* see runs.h; 0: all travel by themselves */
+
+  /* As contributor. */
+  head_t *heads;
+  int64_t nheads;
+  int64_t *begin; /* in the members graph here, of each run */
+} making_t;
+
+/* ---- At the owner ------------------------------------------------------------------------------------------------ */
+
+static int32_t node_of(const sf_graph_t *graph, int32_t rank)
+{
+  return sfc_context_node_of(graph->context, sfc_group_job_rank(graph->group, rank));
+}
+
+static void find_slot_ranks(making_t *making)
+{
+  const sfc_ranks_t *leaves = &making->graph->multi->leaf_ranks;
+  making->slot = sfc_derive_array(&making->derive, making->nslots, sizeof *making->slot);
+  making->slot_rank = sfc_derive_array(&making->derive, making->nslots, sizeof *making->slot_rank);
+  if (making->derive.starved)
+    return;
+  if (!sfc_multi_find_slots(making->graph, making->slot)) {
+    sfc_derive_note(&making->derive, sfshm_error(SF_ERR_NOMEM, "slots"), -1);
+    return;
+  }
+  for (int32_t i = 0; i < leaves->nranks; i++)
+    for (int64_t k = leaves->offset[i]; k < leaves->offset[i + 1]; k++)
+      making->slot_rank[making->slot[k]] = leaves->ranks[i];
+}
+
+/* Cuts the slots of a root into runs. */
+static void cut_root(making_t *making, int64_t root, int64_t begin, int64_t end)
+{
+  const sf_graph_t *graph = making->graph;
+  for (int64_t slot = begin; slot < end; slot++) {
+    int32_t node = node_of(graph, making->slot_rank[slot]);
+    bool far = node != graph->context->node;
+    making->nfar += far;
+    if (slot == begin || !far || node != node_of(graph, making->slot_rank[slot - 1])) {
+      making->runs->root[making->nruns] = root;
+      making->first[making->nruns++] = slot;
+      making->nfar_runs += far;
+    }
+    making->slot_run[slot] = making->nruns - 1;
+  }
+}
+
+static void find_runs(making_t *making)
+{
+  sfc_derive_t *derive = &making->derive;
+  const sfc_ranks_t *leaves = &making->graph->multi->leaf_ranks;
+  making->nslots = leaves->offset[leaves->nranks];
+  making->slot_run = sfc_derive_array(derive, making->nslots, sizeof *making->slot_run);
+  making->first = sfc_derive_array(derive, making->nslots, sizeof *making->first);
+  making->runs = calloc(1, sizeof *making->runs);
+  if (making->runs != NULL)
+    making->runs->root = malloc(((size_t)making->nslots + 1) * sizeof(int64_t));
+  find_slot_ranks(making);
+  int64_t *begins = sfc_multi_first_slots(making->graph);
+  if (begins == NULL || making->runs == NULL || making->runs->root == NULL)
+    sfc_derive_note(derive, sfshm_error(SF_ERR_NOMEM, "runs of %lld contributions", (long long)making->nslots), -1);
+  for (int64_t root = 0; root < making->graph->nroots && derive->status == SF_OK; root++)
+    cut_root(making, root, begins[root], begins[root + 1]);
+  if (!derive->starved)
+    making->first[making->nruns] = making->nslots;
+  free(begins);
+}
+
+/* From how many bytes of a unit on it is worth it, for all ranks together; 0: it never is. all: contributions of other
+ * nodes, and their runs. */
+static int64_t find_least_unit(const sf_graph_t *graph, const int64_t all[2])
+{
+  int64_t saved = all[0] - all[1], from = graph->context->combine_from;
+  if (saved == 0 || saved < all[0] / WORTH)
+    return 0;
+  return from == 0 ? 1 : (VALUE_COST * all[0] + from * graph->size - 1) / saved + 1;
+}
+
+/* Rank 0 finds out. wanted: see runs.h. */
+static void agree_on_least_unit(making_t *making, size_t wanted)
+{
+  int32_t rank_0 = 0;
+  int64_t root_0 = 0, all[2] = {0, 0}, mine[2] = {making->nfar, making->nfar_runs}, least = 0;
+  sfc_edges_t edge = {1, NULL, &rank_0, &root_0};
+  sf_graph_t *star = sfc_derive_helper(&making->derive, making->graph->rank == 0, &edge);
+  sfc_derive_reduce(&making->derive, star, SF_INT64, 2, mine, all, SF_SUM);
+  if (making->graph->rank == 0)
+    least = find_least_unit(making->graph, all);
+  if (least > (int64_t)wanted)
+    least = 0;
+  sfc_derive_bcast(&making->derive, star, SF_INT64, 1, &least, &making->least_unit);
+  if (star != NULL)
+    (void)sf_graph_destroy(star);
+}
+
+/* ---- At the heads ------------------------------------------------------------------------------------------------ */
+
+/* The longest first. */
+static int by_length(const void *a, const void *b)
+{
+  const head_t *x = a, *y = b;
+  return x->length != y->length ? (x->length < y->length) - (x->length > y->length)
+                                : (x->order > y->order) - (x->order < y->order);
+}
+
+static void hear_of_runs(making_t *making)
+{
+  sfc_derive_t *derive = &making->derive;
+  const sfc_ranks_t *roots = &making->graph->multi->root_ranks;
+  told_t *there = sfc_derive_array(derive, making->nslots, sizeof *there);
+  told_t *here = sfc_derive_array(derive, making->graph->nleaves, sizeof *here);
+  making->heads = sfc_derive_array(derive, making->graph->nleaves, sizeof *making->heads);
+  making->begin = sfc_derive_array(derive, making->graph->nleaves, sizeof *making->begin);
+  for (int64_t k = 0; k < making->nslots && !derive->starved; k++) {
+    int64_t run = making->slot_run[making->slot[k]], first = making->first[run];
+    there[k] = (told_t){run, making->slot[k] - first, making->first[run + 1] - first};
+  }
+  sfc_derive_bcast(derive, making->edges, SF_INT64, 3, there, here);
+  if (derive->status != SF_OK)
+    return;
+  for (int32_t i = 0; i < roots->nranks; i++)
+    for (int64_t k = roots->offset[i]; k < roots->offset[i + 1]; k++) {
+      if (here[k].number == 0)
+        making->heads[making->nheads++] = (head_t){here[k].length, k, roots->ranks[i], here[k].run};
+    }
+  qsort(making->heads, (size_t)making->nheads, sizeof *making->heads, by_length);
+}
+
+/* Where the head finds the members of its runs, and how it goes through them. */
+static void lay_out(making_t *making)
+{
+  sfc_runs_t *runs = making->runs;
+  int64_t n = 0;
+  if (making->derive.status != SF_OK)
+    return;
+  runs->nruns = making->nheads;
+  for (int64_t i = 0; i < making->nheads; i++) {
+    making->begin[i] = runs->nmembers;
+    runs->nmembers += making->heads[i].length;
+  }
+  runs->nrounds = making->nheads > 0 ? making->heads[0].length : 0;
+  int64_t *slot = malloc(((size_t)runs->nmembers + 1) * sizeof *slot);
+  int64_t *run = malloc(((size_t)runs->nmembers + 1) * sizeof *run);
+  runs->round = calloc((size_t)runs->nrounds + 1, sizeof *runs->round);
+  runs->arrays[0] = slot;
+  runs->arrays[1] = run;
+  if (slot == NULL || run == NULL || runs->round == NULL) {
+    sfc_derive_note(&making->derive, sfshm_error(SF_ERR_NOMEM, "%lld members of runs", (long long)runs->nmembers), -1);
+    return;
+  }
+  for (int64_t round = 0; round < runs->nrounds; round++)
+    for (int64_t i = 0; i < making->nheads && making->heads[i].length > round; i++) {
+      slot[n] = making->begin[i] + round;
+      run[n++] = i;
+      runs->round[round]++;
+    }
+  runs->slot = sfshm_pattern_from_index64(slot, n);
+  runs->run = sfshm_pattern_from_index64(run + runs->nruns, n - runs->nruns);
+}
+
+static sf_graph_t *make_values(making_t *making)
+{
+  sfc_derive_t *derive = &making->derive;
+  sfc_edges_t edges = {.root_rank = sfc_derive_array(derive, making->nheads, sizeof *edges.root_rank),
+                       .root = sfc_derive_array(derive, making->nheads, sizeof *edges.root)};
+  for (int64_t i = 0; i < making->nheads && !derive->starved; i++, edges.n++) {
+    edges.root_rank[i] = making->heads[i].owner;
+    edges.root[i] = making->heads[i].run;
+  }
+  return sfc_derive_lasting(derive, making->nruns, &edges);
+}
+
+/* ---- Members ----------------------------------------------------------------------------------------------------- */
+
+/* All contributors learn where their values go: the heads tell the owners, and these tell them. */
+static sfc_place_t *find_places(making_t *making)
+{
+  sfc_derive_t *derive = &making->derive;
+  making->first_root = sfc_derive_array(derive, making->nruns, sizeof *making->first_root);
+  sfc_place_t *there = sfc_derive_array(derive, making->nslots, sizeof *there);
+  sfc_place_t *here = sfc_derive_array(derive, making->graph->nleaves, sizeof *here);
+  sfc_derive_reduce(derive, making->runs->values, SF_INT64, 1, making->begin, making->first_root, SF_REPLACE);
+  for (int64_t k = 0; k < making->nslots && !derive->starved; k++) {
+    int64_t run = making->slot_run[making->slot[k]], first = making->first[run];
+    there[k] = (sfc_place_t){making->slot_rank[first], making->first_root[run] + making->slot[k] - first};
+  }
+  sfc_derive_bcast(derive, making->edges, SF_INT64, 2, there, here);
+  return here;
+}
+
+static sf_graph_t *make_members(making_t *making)
+{
+  sfc_derive_t *derive = &making->derive;
+  const sfc_ranks_t *roots = &making->graph->multi->root_ranks;
+  int64_t n = making->graph->nleaves;
+  sfc_edges_t edges = {.leaf = roots->leaf,
+                       .root_rank = sfc_derive_array(derive, n, sizeof *edges.root_rank),
+                       .root = sfc_derive_array(derive, n, sizeof *edges.root)};
+  const sfc_place_t *places = find_places(making);
+  for (int64_t k = 0; k < n && derive->status == SF_OK; k++, edges.n++) {
+    edges.root_rank[k] = (int32_t)places[k].rank;
+    edges.root[k] = places[k].index;
+  }
+  return sfc_derive_lasting(derive, making->runs->nmembers, &edges);
+}
+
+/* ---- The whole --------------------------------------------------------------------------------------------------- */
+
+/* From now on it fails with the multi-graph, and that with it. */
+static void belong_to(sf_graph_t *part, sf_graph_t *multi, const sf_graph_t *graph)
+{
+  part->of_runs = true;
+  atomic_store_explicit(&part->counts->runs_of, graph->number, memory_order_relaxed);
+  sfc_graph_set_parent(part, multi);
+}
+
+/* Without memory they are not counted. */
+static void count_saved(const making_t *making)
+{
+  sfc_runs_t *runs = making->runs;
+  const sf_graph_t *values = runs->values;
+  runs->saved = calloc((size_t)values->nlanes + 1, sizeof *runs->saved);
+  for (int64_t i = 0; i < making->nheads && runs->saved != NULL; i++) {
+    int32_t node = node_of(making->graph, making->heads[i].owner);
+    for (int32_t k = 0; k < values->nlanes && making->heads[i].length > 1; k++)
+      if (values->lanes[k].trunk != NULL && values->lanes[k].rank == node)
+        runs->saved[k] += making->heads[i].length - 1;
+  }
+}
+
+static void make_both(making_t *making)
+{
+  sfc_runs_t *runs = making->runs;
+  hear_of_runs(making);
+  lay_out(making);
+  runs->values = make_values(making);
+  if (runs->values != NULL)
+    runs->members = make_members(making);
+}
+
+sf_status_t sfc_runs_make(sf_graph_t *graph, size_t wanted, sfc_runs_t **runs_p)
+{
+  making_t making = {.graph = graph, .edges = graph->multi->edges};
+  sfc_derive_begin(&making.derive, "sf_graph_multi", graph->group, graph->flags);
+  find_runs(&making);
+  agree_on_least_unit(&making, wanted);
+  bool worth_it = making.derive.status == SF_OK && making.least_unit > 0;
+  if (worth_it)
+    make_both(&making);
+  sf_status_t status = making.derive.status;
+  if (status != SF_OK && !making.derive.agreed) /* the others must not wait for what does not come */
+    sfc_graph_fail_everywhere(graph->multi->graph, status, making.derive.detail);
+  if (status != SF_OK)
+    status = sfshm_error(status, "%s", making.derive.detail);
+  if (status == SF_OK && worth_it) {
+    making.runs->least_unit = (size_t)making.least_unit;
+    making.runs->nroots = graph->nroots;
+    count_saved(&making);
+    belong_to(making.runs->members, graph->multi->graph, graph);
+    belong_to(making.runs->values, graph->multi->graph, graph);
+    *runs_p = making.runs;
+  } else {
+    sfc_runs_destroy(making.runs);
+    sfc_runs_free(making.runs);
+    *runs_p = NULL;
+  }
+  sfc_derive_drop(&making.derive);
+  return status;
+}
+
+/* ---- Roots ------------------------------------------------------------------------------------------------------- */
+
+/* Where the runs of each root begin; nroots + 1 numbers, for the caller to free. */
+static int64_t *first_runs(const sfc_runs_t *runs)
+{
+  int64_t *first = calloc((size_t)runs->nroots + 1, sizeof *first);
+  for (int64_t run = 0; run < runs->values->nroots && first != NULL; run++)
+    first[runs->root[run] + 1]++;
+  for (int64_t root = 0; root < runs->nroots && first != NULL; root++)
+    first[root + 1] += first[root];
+  return first;
+}
+
+sf_status_t sfc_runs_roots(sfc_runs_t *runs, const sfshm_pattern_t **roots_p)
+{
+  sf_status_t status = SF_OK;
+  if (runs->rounds.slot_roots == NULL) {
+    int64_t *first = first_runs(runs);
+    status = sfc_rounds_make_roots(&runs->rounds, first, runs->nroots);
+    free(first);
+  }
+  if (status == SF_OK)
+    *roots_p = &runs->rounds.slot_root;
+  return status;
+}
+
+sf_status_t sfc_runs_rounds(sfc_runs_t *runs, const sfc_round_t **rounds_p, int64_t *nrounds_p)
+{
+  sf_status_t status = SF_OK;
+  if (runs->rounds.rounds == NULL) {
+    int64_t *first = first_runs(runs);
+    status = sfc_rounds_make(&runs->rounds, first, runs->nroots);
+    free(first);
+  }
+  if (status == SF_OK) {
+    *rounds_p = runs->rounds.rounds;
+    *nrounds_p = runs->rounds.nrounds;
+  }
+  return status;
+}
+
+/* ---- Ending ------------------------------------------------------------------------------------------------------ */
+
+void sfc_runs_destroy(sfc_runs_t *runs)
+{
+  sf_graph_t *const parts[] = {runs != NULL ? runs->members : NULL, runs != NULL ? runs->values : NULL};
+  for (int i = 0; i < 2; i++) {
+    if (parts[i] != NULL)
+      sfc_graph_set_parent(parts[i], NULL);
+    (void)sf_graph_destroy(parts[i]);
+  }
+}
+
+void sfc_runs_free(sfc_runs_t *runs)
+{
+  if (runs == NULL)
+    return;
+  sfc_rounds_free(&runs->rounds);
+  free(runs->root);
+  free(runs->round);
+  free(runs->saved);
+  for (int i = 0; i < 2; i++)
+    sfc_device_free_array(runs->arrays[i]);
+  free(runs);
+}
