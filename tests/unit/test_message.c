@@ -96,6 +96,8 @@ START_TEST(texts)
   expect_text(signature(SFSHM_CALL_SCATTER, SFSHM_BASE_INT8, 1, SFSHM_OP_REPLACE), "scatter(int8, replace)");
   expect_text(signature(SFSHM_CALL_REDUCE, SFSHM_BASE_OPAQUE, 1, SFSHM_OP_APPLICATION),
               "reduce(opaque, application's op)");
+  expect_text(signature(SFSHM_CALL_REDUCE, SFSHM_BASE_OPAQUE, 1, SFSHM_OP_COMMUTATIVE),
+              "reduce(opaque, application's commutative op)");
   for (int half = SFSHM_CALL_SCATTER; half <= SFSHM_CALL_GATHER; half++)
     expect_text(signature((sfshm_call_t)(SFSHM_CALL_FETCH | half), SFSHM_BASE_INT8, 1, SFSHM_OP_MAX),
                 "fetch_op(int8, max)");
@@ -111,7 +113,7 @@ END_TEST
 START_TEST(texts_of_garbage)
 {
   expect_text(UINT64_MAX, "fetch_op(? x many [ffffff], application's op)");
-  expect_text(signature(SFSHM_CALL_BCAST, (sfshm_base_t)31, 1, (sfshm_op_t)14), "bcast(?, ?)");
+  expect_text(signature(SFSHM_CALL_BCAST, (sfshm_base_t)31, 1, SFSHM_OP_COUNT), "bcast(?, ?)");
   expect_text(0, "bcast(int8 x 0, replace)");
   char text[8];
   memset(text, 'x', sizeof text);
