@@ -300,10 +300,12 @@ static void thin(sftest_graph_t *model, bool by_roots)
       if (is_chosen(by_roots ? part->edges[e].root : part->edges[e].leaf))
         part->edges[n++] = part->edges[e];
     part->nleaves = n;
+    part->leaf_space = n == 0 ? 0 : part->edges[n - 1].leaf + 1;
   }
 }
 
-/* A part, and a part of that, each of which outlives its whole, whichever rank destroys what first. */
+/* A part, and a part of that, each of which outlives its whole, whichever rank destroys what first, and sends what has
+ * remained, nothing else. */
 static int take_parts(sftest_rank_t *self)
 {
   uint64_t random = *(const uint64_t *)self->argument;
@@ -324,12 +326,14 @@ static int take_parts(sftest_rank_t *self)
       SFTEST_OK(self, sf_graph_embed_leaves(whole, choose(space, chosen), chosen, &part));
     SFTEST_OK(self, sf_graph_destroy(whole));
     thin(&model, round < 3);
+    sftest_graph_check_info(self, &model, part, self->rank, self->places, true);
     check_graph(self, &model, part, round);
     n = round < 3 ? choose(space, chosen) : choose(model.parts[self->rank].nroots, chosen);
     SFTEST_OK(self, (round < 3 ? sf_graph_embed_leaves : sf_graph_embed_roots)(part, n, chosen, &less));
     if (self->rank % 2 == 0)
       SFTEST_OK(self, sf_graph_destroy(part));
     thin(&model, round >= 3);
+    sftest_graph_check_info(self, &model, less, self->rank, self->places, true);
     check_graph(self, &model, less, round + 100);
     if (self->rank % 2 != 0)
       SFTEST_OK(self, sf_graph_destroy(part));

@@ -368,12 +368,17 @@ END_TEST
 #define RUN_ROOTS 50
 #define RUN_FETCHES 10
 
+/* What ranks contribute with, and how many values of a node travel: two if it depends on their order, or may. */
+enum { SUMS_OF_DOUBLES, SUMS_OF_INTEGERS, OWN_OP, OWN_COMMUTATIVE_OP, RUN_KINDS };
+static const uint64_t travelling[RUN_KINDS] = {2, 1, 2, 1};
+
 /* All ranks contribute to all roots, which are those of rank 0. Ranks 2 and 3 are on the other node. They do so after
- * the test has looked, first with sums of doubles, which depend on their order. */
+ * the test has looked. */
 static int contribute(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   sf_context_t *context = sftest_join(self);
+  const sf_op_t *ops[RUN_KINDS] = {SF_SUM, SF_SUM};
   int32_t ranks[RUN_ROOTS] = {0};
   int64_t roots[RUN_ROOTS], values[RUN_ROOTS] = {0}, fetched[RUN_ROOTS];
   sf_graph_t *star = NULL;
@@ -382,14 +387,19 @@ static int contribute(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_create(sf_group_world(context), self->rank == 0 ? RUN_ROOTS : 0, RUN_ROOTS, NULL, ranks,
                                   roots, SF_GRAPH_DEFAULT, &star));
   sftest_runs_make(self, star);
-  for (int32_t look = 0; look < 3; look++) {
+  SFTEST_OK(self, sf_op_create(sftest_add, NULL, &ops[OWN_OP]));
+  SFTEST_OK(self, sf_op_create_with(sftest_add, NULL, SF_OP_COMMUTATIVE, &ops[OWN_COMMUTATIVE_OP]));
+  for (int32_t look = 0; look <= RUN_KINDS; look++) {
     scene->nready++;
     sftest_at(self, "look %d", look);
     while (scene->nlooks <= look)
       sftest_sleep_ms(1);
-    for (int i = 0; i < RUN_FETCHES && look < 2; i++)
-      SFTEST_OK(self, sf_fetch_op(star, look == 0 ? SF_DOUBLE : SF_INT64, values, values, fetched, SF_SUM));
+    for (int i = 0; i < RUN_FETCHES && look < RUN_KINDS; i++)
+      SFTEST_OK(self,
+                sf_fetch_op(star, look == SUMS_OF_DOUBLES ? SF_DOUBLE : SF_INT64, values, values, fetched, ops[look]));
   }
+  SFTEST_OK(self, sf_op_destroy(ops[OWN_OP]));
+  SFTEST_OK(self, sf_op_destroy(ops[OWN_COMMUTATIVE_OP]));
   SFTEST_OK(self, sf_graph_destroy(star));
   sftest_leave(self, context);
   return 0;
@@ -408,15 +418,15 @@ static uint64_t far_bytes(int32_t node)
   return bytes;
 }
 
-/* Two ranks contribute from the other node, and are told: two values each way, or one if they travel as one. */
+/* Two ranks contribute from the other node, and are told: as many values each way. */
 START_TEST(runs)
 {
   sftest_job_t job;
   const int32_t blocks[RUN_RANKS] = {0, 0, 1, 1};
   scene_t *scene = sftest_shared(sizeof *scene);
-  uint64_t sent[3][NODES];
+  uint64_t sent[RUN_KINDS + 1][NODES];
   sftest_job_start_over(&job, cluster.nodes, blocks, RUN_RANKS, contribute, scene);
-  for (int32_t look = 0; look < 3; look++) {
+  for (int32_t look = 0; look <= RUN_KINDS; look++) {
     while (scene->nready < (look + 1) * RUN_RANKS && !sftest_job_poll(&job))
       sftest_sleep_ms(1);
     for (int32_t node = 0; node < NODES; node++)
@@ -425,10 +435,9 @@ START_TEST(runs)
   }
   sftest_job_wait(&job, LIMIT_MS);
   sftest_job_expect_all(&job);
-  for (int32_t node = 0; node < NODES; node++) {
-    ck_assert_uint_eq(sent[1][node] - sent[0][node], 2 * RUN_FETCHES * RUN_ROOTS * UNIT);
-    ck_assert_uint_eq(sent[2][node] - sent[1][node], RUN_FETCHES * RUN_ROOTS * UNIT);
-  }
+  for (int32_t kind = 0; kind < RUN_KINDS; kind++)
+    for (int32_t node = 0; node < NODES; node++)
+      ck_assert_uint_eq(sent[kind + 1][node] - sent[kind][node], travelling[kind] * RUN_FETCHES * RUN_ROOTS * UNIT);
   sftest_shared_free(scene, sizeof *scene);
 }
 END_TEST
