@@ -224,6 +224,70 @@ static PetscErrorCode fetch(PetscSF sf)
   PetscFunctionReturn(0);
 }
 
+typedef struct fetches {
+  PetscInt before[ROOTS];
+  PetscInt after[ROOTS];
+  PetscInt reduced[ROOTS];
+  PetscInt mine[LEAF_SPACE];
+  PetscInt fetched[LEAF_SPACE];
+} fetches_t;
+
+static void fill_fetches(fetches_t *f, uint64_t round)
+{
+  uint64_t key = round << 40 | (uint64_t)my_rank(PETSC_COMM_WORLD) << 20;
+  memset(f, 0, sizeof *f);
+  for (PetscInt i = 0; i < LEAF_SPACE; i++)
+    f->mine[i] = pick(key | (uint64_t)i, 1000);
+  for (PetscInt i = 0; i < ROOTS; i++)
+    f->before[i] = f->after[i] = f->reduced[i] = pick(key | 1u << 19 | (uint64_t)i, 1000);
+}
+
+/* before + what each leaf has changed: it fetched what its root was before its own value came. */
+static PetscErrorCode add_changes(PetscSF sf, MPI_Op op, fetches_t *f)
+{
+  PetscInt changes[LEAF_SPACE];
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < LEAF_SPACE; i++)
+    changes[i] = (op == MPI_MAX ? PetscMax(f->fetched[i], f->mine[i]) : f->mine[i]) - f->fetched[i];
+  PetscCall(PetscSFReduceBegin(sf, MPIU_INT, changes, f->before, MPI_SUM));
+  PetscCall(PetscSFReduceEnd(sf, MPIU_INT, changes, f->before, MPI_SUM));
+  PetscFunctionReturn(0);
+}
+
+/* The roots must be what a reduce makes of them, and what the leaves have fetched must lead there. */
+static PetscErrorCode fetch_with(PetscSF sf, MPI_Op op, uint64_t round)
+{
+  static fetches_t f;
+  PetscInt nroots;
+  PetscFunctionBegin;
+  PetscCall(PetscSFGetGraph(sf, &nroots, NULL, NULL, NULL));
+  fill_fetches(&f, round);
+  PetscCall(PetscSFFetchAndOpBegin(sf, MPIU_INT, f.after, f.mine, f.fetched, op));
+  PetscCall(PetscSFFetchAndOpEnd(sf, MPIU_INT, f.after, f.mine, f.fetched, op));
+  PetscCall(PetscSFReduceBegin(sf, MPIU_INT, f.mine, f.reduced, op));
+  PetscCall(PetscSFReduceEnd(sf, MPIU_INT, f.mine, f.reduced, op));
+  PetscCall(add_changes(sf, op, &f));
+  for (PetscInt i = 0; i < nroots; i++)
+    PetscCheck(f.after[i] == f.reduced[i] && f.after[i] == f.before[i], PETSC_COMM_SELF, PETSC_ERR_PLIB,
+               "fetch and %s: root %" PetscInt_FMT ": %" PetscInt_FMT ", by reduce %" PetscInt_FMT
+               ", by what was fetched %" PetscInt_FMT,
+               op == MPI_MAX ? "max" : "replace", i, f.after[i], f.reduced[i], f.before[i]);
+  PetscFunctionReturn(0);
+}
+
+/* PETSc's own types can fetch and add only. Prints nothing, as they could not. */
+static PetscErrorCode fetch_otherwise(PetscSF sf)
+{
+  PetscBool can;
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)sf, "sfd", &can));
+  for (uint64_t round = 0; round < 3 && can && its_size(PETSC_COMM_WORLD) > 1; round++) {
+    PetscCall(fetch_with(sf, MPI_MAX, round));
+    PetscCall(fetch_with(sf, MPI_REPLACE, round));
+  }
+  PetscFunctionReturn(0);
+}
+
 /* Where several leaves of one rank have one root, their order is left open: each root's values are sorted. */
 static PetscErrorCode gather(PetscSF sf)
 {
@@ -280,6 +344,7 @@ PetscErrorCode case_forest(void)
   PetscCall(change_units(sf));
   PetscCall(move_several(sf));
   PetscCall(fetch(sf));
+  PetscCall(fetch_otherwise(sf));
   PetscCall(gather(sf));
   PetscCall(show(sf));
   PetscCall(PetscSFDestroy(&sf));
