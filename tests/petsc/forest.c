@@ -2,6 +2,7 @@
 #include "tests/petsc/cases.h"
 
 #include <petscsf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ROOTS 60
@@ -324,14 +325,20 @@ static PetscErrorCode gather(PetscSF sf)
   PetscFunctionReturn(0);
 }
 
-/* What the type says of itself, for those who look whether it is used: not the same for all types. */
+/* What the type says of itself, for those who look whether it is used: not the same for all types. -ask COMMAND is done
+ * meanwhile, by one process. */
 static PetscErrorCode show(PetscSF sf)
 {
-  PetscBool wanted;
+  PetscBool wanted, asked;
+  char command[PETSC_MAX_PATH_LEN];
   PetscFunctionBegin;
   PetscCall(PetscOptionsHasName(NULL, NULL, "-show", &wanted));
   if (wanted)
     PetscCall(PetscSFView(sf, PETSC_VIEWER_STDERR_WORLD));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-ask", command, sizeof command, &asked));
+  if (asked && my_rank(PETSC_COMM_WORLD) == 0)
+    PetscCheck(system(command) == 0, PETSC_COMM_SELF, PETSC_ERR_SYS, "%s", command);
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   PetscFunctionReturn(0);
 }
 

@@ -49,6 +49,15 @@ expect_used() {
   [ "${by_sfd:-0}" -gt 50 ] || fail "${by_sfd:-no} operations by sfd, ${by_mpi:-all} by MPI"
 }
 
+# expect_regions COUNT: what sfctl said of the ranks' memory. Their inboxes are not PETSc's.
+expect_regions() {
+  local count
+  grep -q '"kind":"inbox"' "$work/ranks" || fail "sfctl told of no ranks"
+  count=$(grep -c '"kind":"alloc"' "$work/ranks" || true)
+  [ "$count" -eq "$1" ] || fail "PETSc's memory is shared on $count ranks, expected $1"
+}
+ask="$BUILD/sfctl ranks --json >$work/ranks"
+
 run "$work/expected" -n 4 -- -sf_type basic
 [ "$(wc -l <"$work/expected")" -gt 80 ] || fail "the program said too little"
 same_with "one node" -n 4 -- -show -info "$work/info:sf"
@@ -56,10 +65,12 @@ expect_used
 # The program makes some five hundred star forests, most of them for a moment.
 made=$(grep -c 'sfd: graph made' "$work/info.0")
 ((made > 20 && made < 60)) || fail "$made graphs were made"
-same_with "from the first operation on" -n 4 -- -sfd_setup_after 0
+same_with "from the first operation on" -n 4 -- -sfd_setup_after 0 -ask "$ask"
+expect_regions 0
 # Open MPI's senders have to help with large messages then: they must while they wait for sfd.
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
-same_with "shared memory" -n 4 -- -sfd_setup_after 1 -sfd_malloc 1024
+same_with "shared memory" -n 4 -- -sfd_setup_after 1 -sfd_malloc 1024 -ask "$ask"
+expect_regions 4
 unset OMPI_MCA_btl_vader_single_copy_mechanism
 same_with "two nodes" --nodes 2 -n 4 -- -sfd_setup_after 0 -show
 expect_used
