@@ -108,6 +108,21 @@ expect_error "sfrun -n 4" "$cases" -dll_append "$adapter" -sf_type sfd
 expect_error "-sfd_setup_after -1: a number of operations expected" "$cases" -dll_append "$adapter" -sfd_setup_after -1
 expect_error "-sfd_malloc 0: the smallest number" "$cases" -dll_append "$adapter" -sfd_malloc 0
 expect_error "-malloc_debug excludes it" "$cases" -dll_append "$adapter" -malloc_debug -sfd_malloc
+# Another version than it was built for. Only the minor number is changed: PetscInt may be longer than int.
+cat >"$work/other.c" <<'EOF'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int PetscGetVersionNumber(int *major, int *minor, int *patch, int *release)
+{
+  int (*real)(int *, int *, int *, int *) = dlsym(RTLD_NEXT, "PetscGetVersionNumber");
+  int error = real(major, minor, patch, release);
+  *minor = 99;
+  return error;
+}
+EOF
+${CC:-gcc} -shared -fPIC -o "$work/other.so" "$work/other.c"
+expect_error "is built for PETSc 3[.][0-9]*, but this is PETSc 3.99" env LD_PRELOAD="$work/other.so" "$cases" \
+  -dll_append "$adapter" -sf_type basic
 timeout 60 "$cases" -dll_append "$adapter" -sf_type basic >"$work/found" 2>"$work/err" || fail "not used, no daemon"
 diff "$work/expected" "$work/found" || fail "not used, no daemon: the output differs"
 echo "all is the same"
