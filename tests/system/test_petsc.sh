@@ -88,11 +88,24 @@ cases=$BUILD/tests/petsc/cases
 run "$work/expected" -n 1 -- -sf_type basic
 same_with "alone" -n 1 --
 
+# expect_messages OP CONTENDER COUNT: between nodes, for one operation. Counted, so the same on every run.
+expect_messages() {
+  local found
+  found=$(sed -n "s/.*\"op\":\"$1-messages\",\"contender\":\"$2\".*\"samples_messages\":\[\(.*\)\].*/\1/p" "$work/out")
+  [ "$found" = "$3" ] || fail "$1: ${found:-no} messages of $2, expected $3"
+}
+
 # The benchmark that make bench runs, in short.
 if [ -x "$BUILD/sfbench-petsc" ]; then
   timeout 60 "$BUILD/sfrun" --quiet -n 2 -- "$BUILD/sfbench-petsc" -dll_append "$adapter" -bench_reps 1 \
     -bench_sample_ms 1 -bench_case random-10,matrix-4 >"$work/out" 2>"$work/err" || fail "sfbench-petsc"
   [ "$(grep -c '"contender":"petsc_sfd"' "$work/out")" -eq 4 ] || fail "sfbench-petsc: figures of sfd"
+  timeout 60 "$BUILD/sfrun" --quiet --nodes 2 -n 4 -- "$BUILD/sfbench-petsc" -dll_append "$adapter" -bench_reps 1 \
+    -bench_sample_ms 1 -bench_case overlapping-1000 >"$work/out" 2>"$work/err" || fail "sfbench-petsc over two nodes"
+  for op in forward reverse; do
+    expect_messages $op petsc_sfd 2
+    expect_messages $op rank_pairs 8
+  done
 fi
 
 # Without a daemon: an error that says what to do, not a hang; a program that does not use it is not disturbed.
