@@ -4,25 +4,10 @@
 
 #include "daemon/job.h"
 #include "tests/unit/daemon_graphs.h"
+#include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"
 
 #define SIZE 4
-
-static sftest_daemon_t daemon_;
-static sftest_client_t clients[SIZE];
-
-static void setup(void)
-{
-  sftest_daemon_start(&daemon_);
-  sftest_join_all(&daemon_, clients, "job", SIZE);
-}
-
-static void teardown(void)
-{
-  sftest_drop_all(clients, SIZE);
-  sftest_daemon_expect_idle(&daemon_);
-  sftest_daemon_stop(&daemon_);
-}
 
 /* What a rank says besides the ordinary. */
 typedef struct again {
@@ -359,7 +344,7 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: graphs made again");
   TCase *tc = tcase_create("again");
-  tcase_add_checked_fixture(tc, setup, teardown);
+  sftest_daemon_job(tc, SIZE);
   tcase_add_test(tc, all_name_the_same);
   tcase_add_loop_test(tc, one_has_edges, 0, SIZE);
   tcase_add_test(tc, different_graphs);

@@ -1,25 +1,10 @@
 /* Graphs that are ready after round 1: when they are, when they are not, and what goes wrong. */
 #include "daemon/job.h"
 #include "tests/unit/daemon_graphs.h"
+#include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"
 
 #define SIZE 4
-
-static sftest_daemon_t daemon_;
-static sftest_client_t clients[SIZE];
-
-static void setup(void)
-{
-  sftest_daemon_start(&daemon_);
-  sftest_join_all(&daemon_, clients, "job", SIZE);
-}
-
-static void teardown(void)
-{
-  sftest_drop_all(clients, SIZE);
-  sftest_daemon_expect_idle(&daemon_);
-  sftest_daemon_stop(&daemon_);
-}
 
 /* Edges from each rank to both of its neighbours in a ring, and lanes to these. */
 static sftest_edges_t both_ways(int32_t rank)
@@ -310,7 +295,7 @@ static Suite *at_once_suite(void)
 {
   Suite *suite = suite_create("graphs that are ready after round 1");
   TCase *cases = tcase_create("graphs that are ready after round 1");
-  tcase_add_checked_fixture(cases, setup, teardown);
+  sftest_daemon_job(cases, SIZE);
   tcase_add_test(cases, edges_lead_both_ways);
   tcase_add_test(cases, no_edges_between_ranks);
   tcase_add_test(cases, fails_like_any_other);

@@ -4,25 +4,10 @@
 
 #include "daemon/job.h"
 #include "tests/unit/daemon_graphs.h"
+#include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"
 
 #define SIZE 3
-
-static sftest_daemon_t daemon_;
-static sftest_client_t clients[SIZE];
-
-static void setup(void)
-{
-  sftest_daemon_start(&daemon_);
-  sftest_join_all(&daemon_, clients, "job", SIZE);
-}
-
-static void teardown(void)
-{
-  sftest_drop_all(clients, SIZE);
-  sftest_daemon_expect_idle(&daemon_);
-  sftest_daemon_stop(&daemon_);
-}
 
 static void destroy(int r, uint64_t graph)
 {
@@ -283,7 +268,7 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: graphs");
   TCase *tc = tcase_create("graph");
-  tcase_add_checked_fixture(tc, setup, teardown);
+  sftest_daemon_job(tc, SIZE);
   tcase_add_test(tc, retired_when_all_have_destroyed_it);
   tcase_add_test(tc, retired_is_held_until_something_is_to_be_told);
   tcase_add_test(tc, retired_holds_nothing_up);

@@ -4,25 +4,10 @@
 
 #include "daemon/job.h"
 #include "tests/unit/daemon_fixture.h"
+#include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"
 
 #define SIZE 4
-
-static sftest_daemon_t daemon_;
-static sftest_client_t clients[SIZE];
-
-static void setup(void)
-{
-  sftest_daemon_start(&daemon_);
-  sftest_join_all(&daemon_, clients, "job", SIZE);
-}
-
-static void teardown(void)
-{
-  sftest_drop_all(clients, SIZE);
-  sftest_daemon_expect_idle(&daemon_);
-  sftest_daemon_stop(&daemon_);
-}
 
 static void send_destroy(sftest_client_t *client, uint64_t group)
 {
@@ -219,7 +204,7 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: groups");
   TCase *tc = tcase_create("group");
-  tcase_add_checked_fixture(tc, setup, teardown);
+  sftest_daemon_job(tc, SIZE);
   tcase_add_test(tc, members_get_the_same_new_id);
   tcase_add_test(tc, tag_and_order_of_the_list_matter);
   tcase_add_test(tc, equal_requests_are_matched_by_order);

@@ -2,25 +2,10 @@
 #include <string.h>
 
 #include "tests/unit/daemon_fixture.h"
+#include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"
 
 #define SIZE 3
-
-static sftest_daemon_t daemon_;
-static sftest_client_t clients[SIZE];
-
-static void setup(void)
-{
-  sftest_daemon_start(&daemon_);
-  sftest_join_all(&daemon_, clients, "job", SIZE);
-}
-
-static void teardown(void)
-{
-  sftest_drop_all(clients, SIZE);
-  sftest_daemon_expect_idle(&daemon_);
-  sftest_daemon_stop(&daemon_);
-}
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
@@ -206,7 +191,7 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: regions");
   TCase *tc = tcase_create("region");
-  tcase_add_checked_fixture(tc, setup, teardown);
+  sftest_daemon_job(tc, SIZE);
   tcase_add_test(tc, regions_are_listed_and_bounded);
   tcase_add_test(tc, bad_requests);
   tcase_add_test(tc, removal_waits_for_all_who_have_it);

@@ -5,25 +5,10 @@
 
 #include "daemon/peer.h"
 #include "tests/unit/daemon_fixture.h"
+#include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"
 
 #define SIZE 3
-
-static sftest_daemon_t daemon_;
-static sftest_client_t clients[SIZE];
-
-static void setup(void)
-{
-  sftest_daemon_start(&daemon_);
-  sftest_join_all(&daemon_, clients, "job", SIZE);
-}
-
-static void teardown(void)
-{
-  sftest_drop_all(clients, SIZE);
-  sftest_daemon_expect_idle(&daemon_);
-  sftest_daemon_stop(&daemon_);
-}
 
 static void send_add_fd(sftest_client_t *client, uint64_t segment, uint64_t length, bool inbox, int fd)
 {
@@ -216,7 +201,7 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: memory");
   TCase *tc = tcase_create("segment");
-  tcase_add_checked_fixture(tc, setup, teardown);
+  sftest_daemon_job(tc, SIZE);
   tcase_add_test(tc, inbox_of_hello_can_be_had);
   tcase_add_test(tc, who_has_it_hears_of_its_end);
   tcase_add_test(tc, bad_requests);

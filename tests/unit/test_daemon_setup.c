@@ -4,25 +4,10 @@
 
 #include "daemon/job.h"
 #include "tests/unit/daemon_graphs.h"
+#include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"
 
 #define SIZE 4
-
-static sftest_daemon_t daemon_;
-static sftest_client_t clients[SIZE];
-
-static void setup(void)
-{
-  sftest_daemon_start(&daemon_);
-  sftest_join_all(&daemon_, clients, "job", SIZE);
-}
-
-static void teardown(void)
-{
-  sftest_drop_all(clients, SIZE);
-  sftest_daemon_expect_idle(&daemon_);
-  sftest_daemon_stop(&daemon_);
-}
 
 static uint64_t world(void)
 {
@@ -457,7 +442,7 @@ END_TEST
 static void add_violations(Suite *s)
 {
   TCase *tc = tcase_create("violations");
-  tcase_add_checked_fixture(tc, setup, teardown);
+  sftest_daemon_job(tc, SIZE);
   tcase_add_loop_test(tc, malformed_blocks, 0, 5);
   tcase_add_loop_test(tc, impossible_numbers, 0, 7);
   tcase_add_test(tc, edge_list_is_verified);
@@ -473,7 +458,7 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: graph set-up");
   TCase *tc = tcase_create("rounds");
-  tcase_add_checked_fixture(tc, setup, teardown);
+  sftest_daemon_job(tc, SIZE);
   tcase_add_test(tc, blocks_are_turned_around);
   tcase_add_test(tc, blocks_in_inboxes_are_turned_around);
   tcase_add_test(tc, ring);

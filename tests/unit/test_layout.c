@@ -62,6 +62,8 @@ START_TEST(lanes)
   expect_offset(sfshm_lane_control_t, offset, 24);
   expect_offset(sfshm_lane_control_t, cell_bytes, 32);
   expect_offset(sfshm_lane_control_t, awaited, 40);
+  expect_offset(sfshm_lane_control_t, devices, 48);
+  expect_offset(sfshm_lane_control_t, edges, 52);
 }
 END_TEST
 
@@ -123,7 +125,7 @@ START_TEST(boards)
 }
 END_TEST
 
-START_TEST(counters)
+START_TEST(counter_sets)
 {
   expect_size(sfshm_counter_set_t, 240);
   expect_offset(sfshm_counter_set_t, bcasts, 0);
@@ -156,6 +158,11 @@ START_TEST(counters)
   expect_offset(sfshm_counter_set_t, samples, 216);
   expect_offset(sfshm_counter_set_t, pack_ns, 224);
   expect_offset(sfshm_counter_set_t, unpack_ns, 232);
+}
+END_TEST
+
+START_TEST(lane_counters)
+{
   expect_size(sfshm_lane_counters_t, 256);
   expect_offset(sfshm_lane_counters_t, kind, 0);
   expect_offset(sfshm_lane_counters_t, peer, 4);
@@ -182,6 +189,14 @@ START_TEST(counters)
   expect_offset(sfshm_lane_counters_t, leaf_values, 168);
   expect_offset(sfshm_lane_counters_t, reduce_values, 176);
   expect_offset(sfshm_lane_counters_t, awaiting, 184);
+  ck_assert_int_eq(SFSHM_PEER_NONE, 0);
+  ck_assert_int_eq(SFSHM_PEER_RANK, 1);
+  ck_assert_int_eq(SFSHM_PEER_NODE, 2);
+}
+END_TEST
+
+START_TEST(far_counters)
+{
   expect_size(sfshm_far_counters_t, 48);
   expect_offset(sfshm_far_counters_t, taken, 0);
   expect_offset(sfshm_far_counters_t, rank, 4);
@@ -190,8 +205,11 @@ START_TEST(counters)
   expect_offset(sfshm_far_counters_t, graph, 24);
   expect_offset(sfshm_far_counters_t, bytes_from, 32);
   expect_offset(sfshm_far_counters_t, bytes_to, 40);
-  expect_offset(sfshm_counters_t, far_used, 492);
-  expect_offset(sfshm_counters_t, far, 626 * 4096);
+}
+END_TEST
+
+START_TEST(graph_counters)
+{
   expect_size(sfshm_graph_counters_t, 1792);
   expect_offset(sfshm_graph_counters_t, graph, 0);
   expect_offset(sfshm_graph_counters_t, begun, 8);
@@ -211,14 +229,21 @@ START_TEST(counters)
   expect_offset(sfshm_graph_counters_t, samples, 272);
   expect_offset(sfshm_graph_counters_t, pack_ns, 280);
   expect_offset(sfshm_graph_counters_t, unpack_ns, 288);
+  expect_offset(sfshm_graph_counters_t, made, 296);
   expect_offset(sfshm_graph_counters_t, multi_of, 304);
   expect_offset(sfshm_graph_counters_t, latency_ns, 384);
+  expect_offset(sfshm_graph_counters_t, latency, 432);
   expect_offset(sfshm_graph_counters_t, unit_bytes, 1200);
   expect_offset(sfshm_graph_counters_t, first_far, 1216);
   expect_offset(sfshm_graph_counters_t, nfar, 1220);
   expect_offset(sfshm_graph_counters_t, runs_of, 1224);
-  expect_offset(sfshm_graph_counters_t, latency, 432);
   expect_offset(sfshm_graph_counters_t, rest, 1280);
+}
+END_TEST
+
+START_TEST(rank_counters)
+{
+  expect_size(sfshm_counters_t, 113 * 4096 + 4096 * 256 + 353 * 4096);
   expect_offset(sfshm_counters_t, changes, 128);
   expect_offset(sfshm_counters_t, rank, 132);
   expect_offset(sfshm_counters_t, size, 136);
@@ -229,21 +254,23 @@ START_TEST(counters)
   expect_offset(sfshm_counters_t, lanes_used, 164);
   expect_offset(sfshm_counters_t, job_name, 168);
   expect_offset(sfshm_counters_t, program, 424);
+  expect_offset(sfshm_counters_t, traced, 488);
+  expect_offset(sfshm_counters_t, far_used, 492);
   expect_offset(sfshm_counters_t, total, 512);
   expect_offset(sfshm_counters_t, blocked_since_ns, 752);
   expect_offset(sfshm_counters_t, blocked_in, 760);
   expect_offset(sfshm_counters_t, blocked_place, 768);
   expect_offset(sfshm_counters_t, graphs, 4096);
   expect_offset(sfshm_counters_t, lanes, 113 * 4096);
+  expect_offset(sfshm_counters_t, trace, 113 * 4096 + 4096 * 256);
+  expect_offset(sfshm_counters_t, far, 626 * 4096);
   ck_assert_uint_eq(SFSHM_COUNTED_GRAPHS, 255);
   ck_assert_uint_eq(SFSHM_COUNTED_LANES, 4096);
-  ck_assert_int_eq(SFSHM_PEER_NONE, 0);
-  ck_assert_int_eq(SFSHM_PEER_RANK, 1);
-  ck_assert_int_eq(SFSHM_PEER_NODE, 2);
-  expect_offset(sfshm_graph_counters_t, made, 296);
-  expect_offset(sfshm_counters_t, traced, 488);
-  expect_offset(sfshm_counters_t, trace, 113 * 4096 + 4096 * 256);
-  expect_size(sfshm_counters_t, 113 * 4096 + 4096 * 256 + 353 * 4096);
+}
+END_TEST
+
+START_TEST(traces)
+{
   expect_offset(sfshm_trace_t, next, 0);
   expect_offset(sfshm_trace_t, events, 128);
   expect_size(sfshm_trace_t, 128 + 64 * 16384);
@@ -281,6 +308,8 @@ START_TEST(units_and_ops)
     ck_assert_uint_eq((unsigned)bases[i], i);
   for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
     ck_assert_uint_eq((unsigned)ops[i], i);
+  ck_assert_uint_eq(SFSHM_OP_COMMUTATIVE, 14);
+  ck_assert_uint_eq(SFSHM_OP_APPLICATION, 15);
 }
 END_TEST
 
@@ -318,7 +347,12 @@ static Suite *layout_suite(void)
   tcase_add_test(tcase, messages);
   tcase_add_test(tcase, edge_lists);
   tcase_add_test(tcase, boards);
-  tcase_add_test(tcase, counters);
+  tcase_add_test(tcase, counter_sets);
+  tcase_add_test(tcase, lane_counters);
+  tcase_add_test(tcase, far_counters);
+  tcase_add_test(tcase, graph_counters);
+  tcase_add_test(tcase, rank_counters);
+  tcase_add_test(tcase, traces);
   tcase_add_test(tcase, units_and_ops);
   tcase_add_test(tcase, status_codes);
   tcase_add_test(tcase, control_protocol);
