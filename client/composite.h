@@ -6,10 +6,12 @@
  *   reduce*    gather of contributions          the same                         -
  *   bcast*     bcast into scratch memory        each leaf meets its value        -
  *
- *   * with an op of the application. Between nodes contributions may travel combined: see transit.h. The first is the
- * request that the application gets. Both are begun at once, so that all ranks begin everything in the same order; the
- * sends of the second are held until what comes between has been done. That happens with the thread's progress,
- * whatever it waits for:
+ *   * with an op of the application
+ *
+ * The first is the request that the application gets. Both are begun at once, so that all ranks begin everything in the
+ * same order; the sends of the second are held until what comes between has been done. Where contributions travel
+ * combined between nodes (transit.h) the first takes its number only, and parts do the rest. All that happens with the
+ * thread's progress, whatever it waits for:
  *
  *   WAITING --all contributions here--> DONE (the rest is the engine's)
  *

@@ -137,8 +137,9 @@ struct sf_graph {
   int32_t nlists;
   struct sfc_origin *origin; /* the edges as given */
   struct sfc_multi *multi;   /* what has been found out about them; NULL: nothing yet */
-  sf_graph_t *parent; /* of which this is the multi-graph, or carries streams; written under the context's lock */
-  bool of_runs;       /* it carries contributions of its parent: see runs.h */
+  sf_graph_t
+      *parent;  /* of which this is the multi-graph, or carries streams or runs; written under the context's lock */
+  bool of_runs; /* it carries contributions of its parent: see runs.h */
   struct sfc_composite *composites; /* not in use, kept for the next operation */
   sf_graph_t *next;                 /* in the context's list */
 };

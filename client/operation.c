@@ -232,7 +232,7 @@ sf_status_t sf_start(sf_request_t *request)
 
 /* ---- Ending ------------------------------------------------------------------------------------------------------ */
 
-/* The same with the application's handle. */
+/* Takes the operation with the application's handle out of flight. */
 static inline __attribute__((always_inline)) void end_handle(sf_request_t **request_p)
 {
   sf_request_t *request = *request_p;

@@ -31,8 +31,7 @@ sf_status_t sfc_transit_make(sfc_composite_t *composite, const sfc_composite_cal
 /* Checks whether all can begin, and begins them. */
 sf_status_t sfc_transit_begin(sfc_composite_t *composite, sfc_thread_t *thread);
 
-/* Goes on as far as it can; *meet_p: the roots are to meet what has come, and then it goes on. True when all is done.
- */
+/* Goes on as far as it can; *moved_p is set if something could be done. True when all is done. */
 bool sfc_transit_advance(sfc_composite_t *composite, bool *moved_p);
 
 /* Ends the parts, or gives them back. */

@@ -72,7 +72,7 @@ size_t sf_type_size(const sf_type_t *type)
 sf_status_t sf_op_create_with(sf_op_function_t function, void *context, uint32_t flags, const sf_op_t **op_p)
 {
   if (function == NULL || op_p == NULL)
-    return sfshm_error(SF_ERR_ARG, "sf_op_create: %s is NULL", function == NULL ? "function" : "op_p");
+    return sfshm_error(SF_ERR_ARG, "sf_op_create_with: %s is NULL", function == NULL ? "function" : "op_p");
   if ((flags & ~SF_OP_COMMUTATIVE) != 0)
     return sfshm_error(SF_ERR_ARG, "sf_op_create_with: flags 0x%x; SF_OP_COMMUTATIVE or 0 expected", flags);
   sf_op_t *op = malloc(sizeof *op);

@@ -41,8 +41,8 @@ static const sfd_option_t table[] = {
     {"node", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(node), "-1", -1, INT32_MAX, "NUMBER",
      "fabric tcp: which of the peers this daemon is, from 0; -1: the one that is this host"},
     {"peer-auth", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(peer_auth), "", 0, 0, "key|munge|user",
-     "fabric tcp: how the daemons prove that they belong: by peer-key, by MUNGE, or as those of one user on loopback, where "
-     "then alone they listen; empty: the first of these that is there"},
+     "fabric tcp: how the daemons prove that they belong: by peer-key, by MUNGE, or as those of one user on loopback, "
+     "where then alone they listen; empty: the first of these that is there"},
     {"peer-key", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(peer_key), "", 0, 0, "PATH",
      "fabric tcp: file with the secret that the daemons share, at least 32 bytes, private"},
     {"munge-socket", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(munge_socket), "", 0, 0, "PATH",

@@ -209,8 +209,15 @@ static void expect_no_more(const sfd_group_t *group)
     sfd_server_expect(group->job->server, false);
 }
 
-/* The same when there is no round 2: others believe that the graph is there, and go on to what those here would never
- * come to. The graph goes with its job. */
+/* The same on one node, where nobody has been told of the graph. */
+static void fail_untold(sfd_graph_t *graph, sf_status_t status)
+{
+  sfd_setup_note_error(graph->setup, status, -1, -1, sfshm_error_detail());
+  sfd_setup_end_with_error(graph);
+}
+
+/* The same when there is no round 2: other nodes believe that the graph is there, and go on to what those here would
+ * never come to. The graph goes with its job. */
 static void fail_ready(sfd_graph_t *graph)
 {
   char detail[SFD_TEXT_SIZE];
@@ -401,8 +408,10 @@ void sfd_setup_become_ready(sfd_graph_t *graph, sf_status_t status)
     status = sfd_lanes_send(graph);
   if (status == SF_OK)
     sfd_graph_set_up(graph);
-  else
+  else if (graph->group->nnodes > 1)
     fail_ready(graph);
+  else
+    fail_untold(graph, status);
 }
 
 void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)

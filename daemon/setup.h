@@ -51,7 +51,7 @@ typedef struct sfd_setup_member {
   int64_t nleaves; /* with again */
   int32_t nroot_ranks;
   uint32_t flags;
-  bool at_once;        /* lanes are there, one for each block */
+  bool at_once;        /* lanes are there, one for each block that leads to a rank of this node */
   int edges_fd;        /* -1: none */
   sfd_block_t *blocks; /* ascending ranks; round 1 only */
   int32_t nblocks;
@@ -100,7 +100,8 @@ void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number);
 /* The graph is to be made again, and its members have said all that round 2 asks for; status: or why it can't. */
 void sfd_setup_commit_again(sfd_graph_t *graph, sf_status_t status);
 
-/* The same with nothing left to agree on: the graph is ready everywhere, and its job fails if it is not here. */
+/* The same with nothing left to agree on: the graph is ready everywhere; if it is not here, it is an error
+ * of all on one node, and fails the job over several. */
 void sfd_setup_become_ready(sfd_graph_t *graph, sf_status_t status);
 
 /* To be called when a member's request is answered: it doesn't wait any more. NULL: there is nobody to tell. */

@@ -30,7 +30,7 @@
   X(bytes_received, "payload bytes received from other ranks")                                                         \
   X(bytes_to_nodes, "payload bytes packed for other nodes")                                                            \
   X(bytes_from_nodes, "payload bytes of other nodes unpacked")                                                         \
-  X(bytes_saved, "payload bytes not carried, as several leaves of the rank share a root")                              \
+  X(bytes_saved, "payload bytes not carried, as leaves share a root or contributions travel as one")                   \
   X(node_messages_sent, "messages to other nodes that the rank was the last to fill")                                  \
   X(node_bytes_sent, "payload bytes of these")                                                                         \
   X(node_values_sent, "values in these")                                                                               \

@@ -250,7 +250,7 @@ SF_CHECK_RESULT sf_status_t sf_op_create(sf_op_function_t function, void *contex
 
 /* The same, with what is known of the op. flags: 0, or SF_OP_COMMUTATIVE (else SF_ERR_ARG), the same on all ranks
  * (SF_ERR_MISMATCH). With that, contributions of ranks of one node may be combined by one of these ranks before they
- * travel to another node, as they are with predefined ops: see sf_fetch_op_begin for which. Not on graphs with
+ * travel to another node, where sf_fetch_op_begin says that it is done, for a reduce likewise. Not on graphs with
  * SF_GRAPH_REPRODUCIBLE. The function is called in processes of the application only, in either case. */
 SF_CHECK_RESULT sf_status_t sf_op_create_with(sf_op_function_t function, void *context, uint32_t flags,
                                               const sf_op_t **op_p);
@@ -391,7 +391,8 @@ SF_CHECK_RESULT sf_status_t sf_bcast_init(sf_graph_t *graph, const sf_type_t *un
 SF_CHECK_RESULT sf_status_t sf_reduce_init(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                            void *rootdata, const sf_op_t *op, sf_request_t **request_p);
 
-/* The same; init is collective and blocks where begin does. */
+/* The same; init is collective and blocks where begin does: whichever of init and begin is the first of these on a
+ * graph, all ranks call the same one. That holds for bcast and reduce with an op of the application, too. */
 SF_CHECK_RESULT sf_status_t sf_gather_init(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                            void *slotdata, sf_request_t **request_p);
 SF_CHECK_RESULT sf_status_t sf_scatter_init(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata,
