@@ -182,11 +182,18 @@ sf_status_t sfc_streams_enter(sfc_streams_t *streams)
   return sfc_graph_failure(streams->graph);
 }
 
+static uint64_t signature_of(const sfc_asked_t *asked)
+{
+  return asked->signature != 0 ? asked->signature
+                               : sfshm_desc_signature(sfc_call_name(asked->graph, asked->operation, asked->op),
+                                                      asked->unit->unit, asked->op->op);
+}
+
 sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream)
 {
   if (asked->graph->streams != NULL)
     return SF_OK;
-  return sfc_streams_set_up(asked->graph, sfshm_unit_size(asked->unit->unit), stream, sfc_asked_signature(asked));
+  return sfc_streams_set_up(asked->graph, sfshm_unit_size(asked->unit->unit), stream, signature_of(asked));
 }
 
 /* What may fail here alone, before anybody is told of the call. */
@@ -206,13 +213,6 @@ static sf_status_t prepare(const sfc_asked_t *asked, void *stream, size_t unit_b
   return status;
 }
 
-uint64_t sfc_asked_signature(const sfc_asked_t *asked)
-{
-  return asked->signature != 0 ? asked->signature
-                               : sfshm_desc_signature(sfc_call_name(asked->graph, asked->operation, asked->op),
-                                                      asked->unit->unit, asked->op->op);
-}
-
 sf_status_t sfc_streams_begin(const sfc_asked_t *asked, void *stream, sf_streamed_t **streamed_p)
 {
   sf_graph_t *graph = asked->graph;
@@ -222,7 +222,7 @@ sf_status_t sfc_streams_begin(const sfc_asked_t *asked, void *stream, sf_streame
   if (status != SF_OK)
     return status;
   size_t unit_bytes = sfshm_unit_size(asked->unit->unit);
-  uint64_t called = sfc_asked_signature(asked);
+  uint64_t called = signature_of(asked);
   status = prepare(asked, stream, unit_bytes);
   if (status != SF_OK)
     return status;

@@ -181,7 +181,7 @@ void sfc_streams_guard_growth(sfc_streams_t *streams);
 sfc_stream_room_t sfc_streams_guard_room(sfc_streams_t *streams, sfc_stream_room_t room);
 
 /* Traces: the operation begins; its begin has been given to a stream; what is given to it next, for the lane (NULL: for
- * the rank itself); and its end has been given. */
+ * the rank itself, or several lanes); and its end has been given. */
 void sfc_streams_watch_begin(const sfc_streams_t *streams, sf_streamed_t *streamed, uint64_t signature);
 void sfc_streams_watch_begun(const sfc_streams_t *streams, const sf_streamed_t *streamed);
 void sfc_streams_watch_work(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_lane_t *lane,

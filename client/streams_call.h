@@ -20,8 +20,6 @@ typedef struct sfc_asked {
   uint64_t signature; /* descriptor without number, as part of another call; 0: what follows from the above */
 } sfc_asked_t;
 
-uint64_t sfc_asked_signature(const sfc_asked_t *asked);
-
 /* The graph has streams when it returns: collective and blocking for the first call. */
 sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream);
 

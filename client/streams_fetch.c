@@ -1,25 +1,24 @@
 /* Fetch_op on streams: a gather into pinned memory, a kernel or a function of the host by which each root meets its
- * contributions, and a scatter of what was there before; all of them on the streams of the multi-graph. What comes
- * after on the stream may use the pinned memory again: nothing of the scatter but its messages is left when it has been
- * begun.
- */
+ * contributions, and a scatter of what was there before; all of them on the streams of the multi-graph. The scatter
+ * takes the rank's own edges from that memory when it is ended, so there are two halves of it, for the two fetch_ops
+ * that can be in flight. */
 #include "client/streams_fetch.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "client/multi.h"
 #include "client/request.h"
 #include "client/streams_call.h"
 #include "shm/error.h"
+#include "shm/region.h"
 
 #define NAME "fetch_op on a stream"
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
-static void free_slots(sfc_streams_t *streams)
+void sfc_streams_fetch_free(sfc_streams_t *streams)
 {
   sfc_stream_slots_t *slots = &streams->fetched;
   if (slots->bytes == 0)
@@ -27,11 +26,6 @@ static void free_slots(sfc_streams_t *streams)
   streams->ops->unpin(streams->device, slots->place.host);
   munmap(slots->place.host, slots->bytes);
   slots->bytes = 0;
-}
-
-void sfc_streams_fetch_free(sfc_streams_t *streams)
-{
-  free_slots(streams);
 }
 
 static sf_status_t make_slots(sfc_streams_t *streams, size_t bytes)
@@ -55,7 +49,7 @@ static sf_status_t make_slots(sfc_streams_t *streams, size_t bytes)
  * more room for messages, too, which nothing that is in flight has seen. */
 static sf_status_t reserve(sfc_streams_t *streams, size_t unit_bytes)
 {
-  size_t bytes, page = (size_t)sysconf(_SC_PAGESIZE);
+  size_t bytes, page = sfshm_page_bytes();
   sf_status_t status = SF_OK;
   if (unit_bytes < streams->room.unit_bytes)
     unit_bytes = streams->room.unit_bytes;
@@ -67,7 +61,7 @@ static sf_status_t reserve(sfc_streams_t *streams, size_t unit_bytes)
   if (streams->fetched.bytes > 0)
     status = sfc_streams_drain(streams);
   if (status == SF_OK) {
-    free_slots(streams);
+    sfc_streams_fetch_free(streams);
     status = make_slots(streams, bytes);
   }
   return status;

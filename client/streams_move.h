@@ -14,7 +14,6 @@ struct sfc_moves {
   sfshm_unit_t unit;
   sfshm_op_t op;
   const sfc_lane_t *lane; /* of all of them, or NULL */
-  bool of_one_lane;
   int32_t n;
   sfshm_move_t moves[];
 };
@@ -23,15 +22,13 @@ static inline void sfc_moves_begin(sfc_moves_t *moves, sfshm_unit_t unit, sfshm_
 {
   moves->unit = unit;
   moves->op = op;
-  moves->of_one_lane = true;
   moves->n = 0;
 }
 
 /* lane: which the move concerns; NULL: the rank itself. */
 static inline void sfc_moves_add(sfc_moves_t *moves, const sfc_lane_t *lane, const sfshm_move_t *move)
 {
-  moves->of_one_lane = moves->of_one_lane && (moves->n == 0 || moves->lane == lane);
-  moves->lane = moves->of_one_lane ? lane : NULL;
+  moves->lane = moves->n == 0 || moves->lane == lane ? lane : NULL;
   moves->moves[moves->n++] = *move;
 }
 

@@ -234,7 +234,10 @@ sf_status_t sfc_nodes_end_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed
                        .op = streamed->op,
                        .staged = stages ? slot.host : NULL};
   sf_status_t status = pack_extra(nodes, streamed, lane, slot);
-  return status == SF_OK ? streams->ops->call(streams->device, publish, &passing, sizeof passing) : status;
+  if (status != SF_OK)
+    return status;
+  sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane], SFSHM_TRACE_WORK_CALL);
+  return streams->ops->call(streams->device, publish, &passing, sizeof passing);
 }
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
@@ -330,5 +333,6 @@ sf_status_t sfc_nodes_end_receive(sfc_nodes_t *nodes, const sf_streamed_t *strea
                        .side = sfc_trunk_receiving(trunk_of(nodes, lane), streamed->operation),
                        .message = streamed->messages[lane],
                        .match = streamed->match};
+  sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane], SFSHM_TRACE_WORK_CALL);
   return streams->ops->call(streams->device, take, &passing, sizeof passing);
 }

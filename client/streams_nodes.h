@@ -59,7 +59,7 @@ sf_status_t sfc_nodes_grow(sfc_nodes_t *nodes, size_t unit_bytes);
 void sfc_nodes_unpin(sfc_nodes_t *nodes);
 void sfc_nodes_close(sfc_nodes_t *nodes);
 
-/* ---- Operations, as the functions of those names in streams.c ---- */
+/* ---- Operations, as the functions of those names in streams.c and streams_messages.c ---- */
 
 /* Compares what has been called with what other ranks of the node have. SF_ERR_MISMATCH. */
 sf_status_t sfc_nodes_compare(const sfc_nodes_t *nodes, uint64_t desc);

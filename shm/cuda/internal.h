@@ -52,7 +52,7 @@ typedef struct sfshm_cuda_device {
   int32_t number;
   CUcontext context; /* the primary one, which the application's runtime uses, too */
   CUstream stream;
-  CUstream own_stream; /* the plugin's: the same, but for streams of the application */
+  CUstream own_stream; /* the plugin's; stream is the application's where this is a view */
   CUmodule module;
   CUfunction scatter[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction ordered[SFSHM_CUDA_ELEMENT_COUNT];

@@ -1,10 +1,9 @@
 /* The device's loops over elements, one kernel for each type of element: to op= from, by patterns. Compiled by nvcc;
- * the subset of C++ that is C, so that a C compiler can make host functions of it, given SF_KERNEL, SF_INLINE, SF_FIRST,
- * SF_STEP, SF_LOAD, SF_PAUSE and SF_ATOMIC_*: tests without a device run these.
- *
- * Plain stores: in the plain form no vertex occurs twice among the targets, and in the ordered form one thread has all
- * contributions to a vertex and combines them in their order (the atomic form is for who asks for it). So results are those of the host's kernels bit by bit
- * (compiled without contraction to fused multiply-add). */
+ * the subset of C++ that is C, so that a C compiler can make host functions of it, given SF_KERNEL, SF_INLINE,
+ * SF_FIRST, SF_STEP, SF_LOAD, SF_PAUSE and SF_ATOMIC_*: tests without a device run these.  Plain stores: in the plain
+ * form no vertex occurs twice among the targets, and in the ordered form one thread has all contributions to a vertex
+ * and combines them in their order (the atomic form is for who asks for it). So results are those of the host's kernels
+ * bit by bit (compiled without contraction to fused multiply-add). */
 #ifdef __cplusplus
 #define _Static_assert static_assert
 #endif
@@ -86,8 +85,8 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64
   return &args->sets[low];
 }
 
-/* All forms of a kernel, from a function that combines one element. */
-#define DEFINE_KERNELS(suffix, type)                                                                                   \
+/* One move, in any order or in that of contributions. */
+#define DEFINE_SCATTERS(suffix, type)                                                                                  \
   SF_KERNEL sf_scatter_##suffix(sfshm_cuda_scatter_t args)                                                             \
   {                                                                                                                    \
     const type *from = (const type *)args.from;                                                                        \
@@ -109,7 +108,10 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64
           combine_##suffix(&to[to_at(&args, i, k)], &from[from_at(&args, i, k)], args.op);                             \
       }                                                                                                                \
     }                                                                                                                  \
-  }                                                                                                                    \
+  }
+
+/* Several moves at once. */
+#define DEFINE_SEVERAL(suffix, type)                                                                                   \
   SF_INLINE void combine_one_of_several_##suffix(const sfshm_cuda_several_t *args, int64_t i, int64_t k)               \
   {                                                                                                                    \
     const sfshm_cuda_set_t *set = set_at(args, i);                                                                     \
@@ -127,7 +129,10 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64
     for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP)                                          \
       for (int64_t j = args.begin[e / args.count]; j < args.begin[e / args.count + 1]; j++)                            \
         combine_one_of_several_##suffix(&args, args.order[j], e % args.count);                                         \
-  }                                                                                                                    \
+  }
+
+/* Contributions that wait in slots meet roots. */
+#define DEFINE_FETCHES(suffix, type)                                                                                   \
   SF_KERNEL sf_fetches_##suffix(sfshm_cuda_fetch_t args)                                                               \
   {                                                                                                                    \
     for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP) {                                        \
@@ -141,6 +146,10 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64
       }                                                                                                                \
     }                                                                                                                  \
   }
+
+/* All forms of a kernel, from a function that combines one element. */
+#define DEFINE_KERNELS(suffix, type)                                                                                   \
+  DEFINE_SCATTERS(suffix, type) DEFINE_SEVERAL(suffix, type) DEFINE_FETCHES(suffix, type)
 
 #define DEFINE_MOVE(suffix, type)                                                                                      \
   SF_INLINE void combine_##suffix(type *to, const type *from, int32_t op)                                              \

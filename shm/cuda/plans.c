@@ -1,5 +1,5 @@
 /* Copies of index arrays on devices, and the order of contributions where vertices occur several times. With the lock
- * held, the device entered. */
+ * held, or of a stream's view; the device entered. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -207,7 +207,7 @@ END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("gather and scatter on streams");
+  Suite *suite = suite_create("gather, scatter and fetch_op on streams");
   TCase *tests = tcase_create("streams");
   tcase_add_loop_test(tests, test_random, 0, 2);
   tcase_add_test(tests, test_differing);

@@ -64,10 +64,11 @@ SF_CHECK_RESULT sf_status_t sf_scatter_begin_on_stream(sf_graph_t *graph, const 
 /* As sf_fetch_op: the roots meet the contributions when the stream comes to the place of begin, one after the other in
  * the order of sf_fetch_op_begin, and leafupdate has been written where the stream has come to the place of end. Of the
  * order of the multi-graph's operations, too, and counts as two of those that are in flight. Contributions to the roots
- * here are kept in pinned memory meanwhile, of so many units as the roots have leaves; the first fetch_op with a larger
- * unit than those before waits for what streams have to do still. op may be one of the application if rootdata is
- * memory of the host: it is called by a function of the host on the stream, from a thread of the driver's, one unit at
- * a time, and must neither call CUDA nor wait for anything (SF_ERR_UNSUPPORTED: rootdata on a device). */
+ * here are kept in pinned memory meanwhile, of twice so many units, of the largest so far, as the roots have leaves;
+ * the first fetch_op with a larger unit than those before waits for what streams have to do still. op may be one of the
+ * application if rootdata is memory of the host: it is called by a function of the host on the stream, from a thread of
+ * the driver's, one unit at a time, and must neither call CUDA nor wait for anything (SF_ERR_UNSUPPORTED: rootdata on a
+ * device). */
 SF_CHECK_RESULT sf_status_t sf_fetch_op_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, void *rootdata,
                                                         const void *leafdata, void *leafupdate, const sf_op_t *op,
                                                         void *stream, sf_streamed_t **streamed_p);
