@@ -124,8 +124,8 @@ static void expect_failure(sftest_rank_t *self, sftest_doom_t *doom, sf_status_t
   int64_t now = sftest_machine_ms();
   expect_status(self, doom, status);
   SFTEST_REQUIRE(self, doom->death_ms != 0);
-  if (doom->daemon && doom->njoined == 0)
-    return; /* it was to assemble the job, perhaps, and did not tell anybody who had come to it */
+  if (doom->daemon && doom->nsafe == 0)
+    return; /* it was to assemble the job, perhaps, and told nobody who had come to it from other nodes */
   for (int64_t latest = doom->latest_ms; now > latest && !atomic_compare_exchange_weak(&doom->latest_ms, &latest, now);)
     ;
 }
@@ -138,7 +138,7 @@ static int live(sftest_rank_t *self)
   sftest_at(self, "sf_init");
   sf_status_t status = sf_init(&self->options, &run.context);
   if (status == SF_ERR_TIMEOUT || status == SF_ERR_STATE) { /* the victim had not even connected, or was gone by then */
-    SFTEST_REQUIRE(self, doom->njoined == 0 && doom->death_ms != 0);
+    SFTEST_REQUIRE(self, doom->nsafe == 0 && doom->death_ms != 0);
     return 0;
   }
   if (status != SF_OK) {
@@ -146,6 +146,8 @@ static int live(sftest_rank_t *self)
     return 0;
   }
   doom->njoined++;
+  if (!is_with_victim(self, doom))
+    doom->nsafe++;
   while (run.status == SF_OK)
     one_round(&run);
   expect_failure(self, doom, run.status);

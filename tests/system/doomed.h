@@ -19,6 +19,7 @@ typedef struct sftest_doom {
   int64_t wait_ms;
   uint64_t seed;
   _Atomic int32_t njoined;
+  _Atomic int32_t nsafe;     /* of them, those whose daemon is not to be killed */
   _Atomic int64_t death_ms;  /* 0: alive */
   _Atomic int64_t latest_ms; /* when the last of the others noticed */
 } sftest_doom_t;
