@@ -17,6 +17,7 @@
 
 #define START_MS 20000
 #define STOP_MS 20000
+#define FINALIZE_MS 3000 /* for mpirun when its daemons have ended */
 
 /* Each daemon has a directory of its own: the words behind "sh" are sfd and their names. */
 #define COMMAND                                                                                                        \
@@ -96,21 +97,58 @@ void sftest_mpi_cluster_start(sftest_mpi_cluster_t *cluster, int32_t n)
     }
 }
 
-void sftest_mpi_cluster_stop(sftest_mpi_cluster_t *cluster, bool killed)
+static bool has_ended(pid_t pid)
+{
+  char path[64], line[512] = "", *state;
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  FILE *file = fopen(path, "r");
+  if (file == NULL)
+    return true;
+  if (fgets(line, sizeof line, file) == NULL)
+    line[0] = '\0'; /* it was reaped just now */
+  fclose(file);
+  state = strrchr(line, ')');
+  return state == NULL || strchr("ZX", state[2]) != NULL;
+}
+
+static bool have_daemons_ended(const sftest_mpi_cluster_t *cluster)
+{
+  for (int32_t i = 0; i < cluster->n; i++)
+    if (!has_ended(cluster->daemons[i]))
+      return false;
+  return true;
+}
+
+/* mpirun's wait status; -1: it did not end, although all daemons have. */
+static int wait_for_mpirun(const sftest_mpi_cluster_t *cluster)
 {
   int status = 0;
-  pid_t ended;
-  int64_t until = sftest_now_ms() + sftest_limit_ms(STOP_MS);
+  int64_t until = sftest_now_ms() + sftest_limit_ms(STOP_MS), daemons_ended = 0;
+  while (waitpid(cluster->mpirun, &status, WNOHANG) != cluster->mpirun) {
+    int64_t now = sftest_now_ms();
+    if (daemons_ended == 0 && have_daemons_ended(cluster))
+      daemons_ended = now;
+    if (now >= until || (daemons_ended != 0 && now >= daemons_ended + sftest_limit_ms(FINALIZE_MS))) {
+      kill(cluster->mpirun, SIGKILL);
+      waitpid(cluster->mpirun, NULL, 0);
+      ck_assert_msg(daemons_ended != 0, "daemons have not ended");
+      return -1;
+    }
+    sftest_sleep_ms(2);
+  }
+  return status;
+}
+
+void sftest_mpi_cluster_stop(sftest_mpi_cluster_t *cluster, bool killed)
+{
   for (int32_t i = 0; i < cluster->n && !killed; i++)
     kill(cluster->daemons[i], SIGTERM);
-  while ((ended = waitpid(cluster->mpirun, &status, WNOHANG)) == 0 && sftest_now_ms() < until)
-    sftest_sleep_ms(2);
-  if (ended == 0)
-    kill(cluster->mpirun, SIGKILL);
-  ck_assert_msg(ended == cluster->mpirun, "mpirun does not end with its daemons%s",
-                killed ? ", of which one was killed" : "");
-  ck_assert_msg(killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0), "mpirun ended with status 0x%x",
-                (unsigned)status);
+  int status = wait_for_mpirun(cluster);
+  if (killed && status == -1) /* Open MPI 4.1 with PMIx 4.2, about once in a hundred times that processes were killed */
+    printf("mpirun had to be killed: it waits for a lock in PMIx_server_finalize, perhaps\n");
+  else
+    ck_assert_msg(killed || (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0),
+                  "mpirun ended with status 0x%x", (unsigned)status);
   for (int32_t i = 0; i < cluster->n; i++)
     sftest_node_remove(&cluster->nodes[i]);
 }

@@ -22,7 +22,8 @@ const char *sftest_mpi_cluster_lacks(void);
 
 void sftest_mpi_cluster_start(sftest_mpi_cluster_t *cluster, int32_t n);
 
-/* Ends the daemons and mpirun, which must succeed unless a daemon has been killed. */
+/* Ends the daemons and mpirun, which must succeed unless a daemon has been killed: then it may even hang in its own
+ * finalization, when all daemons have ended, and is killed. */
 void sftest_mpi_cluster_stop(sftest_mpi_cluster_t *cluster, bool killed);
 
 #endif
