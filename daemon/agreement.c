@@ -308,6 +308,7 @@ static void advance_pair(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t
   }
   if (!agreement->told || agreement->children == 0)
     return;
+  sfd_network_gather(group->job->server, false); /* now: what follows takes time, and the other node waits */
   judge_flags(agreement);
   release_here(group, kind, number, agreement->id, agreement);
 }
