@@ -39,15 +39,21 @@ static sf_status_t describe_side(const sfd_trunk_source_t *source, sfshm_trunk_s
   return SF_OK;
 }
 
+static void copy_piece(const sfshm_region_piece_t *piece, void *to)
+{
+  memcpy((char *)to + piece->offset, piece->bytes, piece->length_bytes);
+}
+
 /* A region for all who read it, or for a short one memory of the daemon's own: that is copied quicker than mapped. */
-static sf_status_t make_map_memory(uint64_t bytes, sfshm_region_t *map)
+static sf_status_t compose_map(const sfshm_region_piece_t pieces[], size_t npieces, uint64_t bytes, sfshm_region_t *map)
 {
   if (bytes > SFSHM_TRUNK_MAP_MAX_TOLD)
-    return sfshm_region_create("sf-trunks", SFSHM_REGION_TRUNK_MAP, bytes, SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_ALL,
-                               map);
+    return sfshm_region_compose("sf-trunks", SFSHM_REGION_TRUNK_MAP, pieces, npieces, bytes, map);
   void *memory = calloc(1, bytes);
   if (memory == NULL)
     return sfshm_error(SF_ERR_NOMEM, "trunk map of %" PRIu64 " bytes", bytes);
+  for (size_t i = 0; i < npieces; i++)
+    copy_piece(&pieces[i], memory);
   *map = (sfshm_region_t){.fd = -1, .base = memory, .length_bytes = bytes};
   return SF_OK;
 }
@@ -62,24 +68,29 @@ static void free_map_memory(sfshm_region_t *map)
 
 static sf_status_t make_map(sfd_trunks_t *trunks, const sfd_trunk_source_t sources[])
 {
-  uint64_t bytes = align(sizeof(sfshm_trunk_map_t) + trunks->nsides * sizeof(sfshm_trunk_side_t));
-  for (uint32_t i = 0; i < trunks->nsides; i++) {
-    sf_status_t status = describe_side(&sources[i], &trunks->sides[i].told);
-    if (status != SF_OK)
-      return status;
-    trunks->sides[i].told.image = bytes;
+  uint32_t n = trunks->nsides;
+  size_t head_bytes = sizeof(sfshm_trunk_map_t) + n * sizeof(sfshm_trunk_side_t);
+  uint64_t bytes = align(head_bytes);
+  sfshm_trunk_map_t *head = aligned_alloc(_Alignof(sfshm_trunk_map_t), bytes);
+  sfshm_region_piece_t *pieces = calloc((size_t)n + 1, sizeof *pieces);
+  sf_status_t status =
+      head != NULL && pieces != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "no memory for %u sides of trunks", n);
+  if (status == SF_OK) {
+    memset(head, 0, head_bytes);
+    head->nsides = n;
+    pieces[0] = (sfshm_region_piece_t){0, head, head_bytes};
+  }
+  for (uint32_t i = 0; i < n && status == SF_OK; i++) {
+    status = describe_side(&sources[i], &head->sides[i]);
+    head->sides[i].image = bytes;
+    pieces[i + 1] = (sfshm_region_piece_t){bytes, sources[i].image, sources[i].image_bytes};
     bytes += align(sources[i].image_bytes);
   }
-  sf_status_t status = make_map_memory(bytes, &trunks->plan->map);
-  if (status != SF_OK)
-    return status;
-  sfshm_trunk_map_t *map = trunks->plan->map.base;
-  map->nsides = trunks->nsides;
-  for (uint32_t i = 0; i < trunks->nsides; i++) {
-    map->sides[i] = trunks->sides[i].told;
-    memcpy((char *)map + map->sides[i].image, sources[i].image, sources[i].image_bytes);
-  }
-  return SF_OK;
+  if (status == SF_OK)
+    status = compose_map(pieces, (size_t)n + 1, bytes, &trunks->plan->map);
+  free(pieces);
+  free(head);
+  return status;
 }
 
 /* ---- Members ----------------------------------------------------------------------------------------------------- */

@@ -138,15 +138,16 @@ err_close:
   return status;
 }
 
-static sf_status_t write_all(int fd, const char *bytes, size_t length_bytes)
+static sf_status_t write_all(int fd, const char *bytes, size_t length_bytes, uint64_t offset)
 {
   while (length_bytes > 0) {
-    ssize_t written = write(fd, bytes, length_bytes);
+    ssize_t written = pwrite(fd, bytes, length_bytes, (off_t)offset);
     if (written < 0 && errno != EINTR)
       return sfshm_error_errno(errno == ENOSPC ? SF_ERR_NOMEM : SF_ERR_SYS, "writing a region");
     if (written > 0) {
       bytes += written;
       length_bytes -= (size_t)written;
+      offset += (uint64_t)written;
     }
   }
   return SF_OK;
@@ -173,7 +174,7 @@ sf_status_t sfshm_region_freeze(const char *name, sfshm_region_kind_t kind, void
   if (region.fd < 0)
     return sfshm_error_errno(SF_ERR_SYS, "memfd_create(\"%s\")", name);
   write_header(image, kind, length_bytes);
-  sf_status_t status = write_all(region.fd, image, length_bytes);
+  sf_status_t status = write_all(region.fd, image, length_bytes, 0);
   if (status == SF_OK && seal_all(region.fd) != 0)
     status = sfshm_error_errno(SF_ERR_SYS, "sealing region \"%s\"", name);
   if (status == SF_OK)
@@ -199,6 +200,45 @@ sf_status_t sfshm_region_publish(const char *name, sfshm_region_kind_t kind, voi
   }
   *region_p = region;
   return SF_OK;
+}
+
+static sf_status_t write_pieces(int fd, const sfshm_region_piece_t pieces[], size_t npieces, sfshm_region_kind_t kind,
+                                size_t length_bytes)
+{
+  sfshm_region_header_t header = {0};
+  sf_status_t status = SF_OK;
+  if (exceeds_memory(length_bytes))
+    return sfshm_error(SF_ERR_NOMEM, "%zu bytes of shared memory are more than the machine has left", length_bytes);
+  for (size_t i = 0; i < npieces && status == SF_OK; i++)
+    status = write_all(fd, pieces[i].bytes, pieces[i].length_bytes, pieces[i].offset);
+  write_header(&header, kind, length_bytes);
+  return status == SF_OK ? write_all(fd, (const char *)&header, sizeof header, 0) : status;
+}
+
+sf_status_t sfshm_region_compose(const char *name, sfshm_region_kind_t kind, const sfshm_region_piece_t pieces[],
+                                 size_t npieces, size_t length_bytes, sfshm_region_t *region_p)
+{
+  sfshm_region_t region = {.length_bytes = round_to_pages(length_bytes)};
+  region.fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (region.fd < 0)
+    return sfshm_error_errno(SF_ERR_SYS, "memfd_create(\"%s\")", name);
+  sf_status_t status = SF_OK;
+  if (ftruncate(region.fd, (off_t)region.length_bytes) != 0)
+    status = sfshm_error_errno(SF_ERR_NOMEM, "region \"%s\" of %zu bytes", name, region.length_bytes);
+  else
+    status = write_pieces(region.fd, pieces, npieces, kind, region.length_bytes);
+  if (status == SF_OK && fcntl(region.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) != 0)
+    status = sfshm_error_errno(SF_ERR_SYS, "sealing region \"%s\"", name);
+  if (status == SF_OK) {
+    region.base = mmap(NULL, region.length_bytes, PROT_READ, MAP_SHARED, region.fd, 0);
+    if (region.base == MAP_FAILED)
+      status = sfshm_error_errno(SF_ERR_NOMEM, "mapping region \"%s\" of %zu bytes", name, region.length_bytes);
+  }
+  if (status == SF_OK)
+    *region_p = region;
+  else
+    close(region.fd);
+  return status;
 }
 
 /* Pages of a memfd that can be written can be punched out in spite of its seals. Ordinary ones come back when they are

@@ -217,6 +217,38 @@ START_TEST(peers_write_an_inbox_and_cannot_cut_it_off)
 }
 END_TEST
 
+START_TEST(a_region_of_pieces_has_them_in_their_places_and_nobody_can_write_it)
+{
+  static char first[sizeof(sfshm_region_header_t) + 8], last[5000];
+  sfshm_region_t region, mapped;
+  memset(first, 'a', sizeof first);
+  memset(last, 'b', sizeof last);
+  const sfshm_region_piece_t pieces[] = {{0, first, sizeof first}, {4000, last, sizeof last}};
+  ck_assert_int_eq(sfshm_region_compose("sf-test", SFSHM_REGION_TRUNK_MAP, pieces, 2, 9000, &region), SF_OK);
+  expect_header(&region, SFSHM_REGION_TRUNK_MAP);
+  ck_assert_uint_eq(region.length_bytes, LENGTH);
+  ck_assert_int_eq(sfshm_region_map(region.fd, SFSHM_REGION_TRUNK_MAP, MAX_BYTES, SFSHM_READ_ONLY, &mapped), SF_OK);
+  const char *bytes = mapped.base;
+  for (size_t i = sizeof(sfshm_region_header_t); i < LENGTH; i++)
+    ck_assert_int_eq(bytes[i], i < sizeof first ? 'a' : i >= 4000 && i < 9000 ? 'b' : 0);
+  ck_assert_ptr_eq(mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0), MAP_FAILED);
+  ck_assert_int_lt(pwrite(region.fd, "c", 1, 4000), 0);
+  ck_assert_int_lt(mprotect(region.base, LENGTH, PROT_READ | PROT_WRITE), 0);
+  sfshm_region_destroy(&mapped);
+  sfshm_region_destroy(&region);
+}
+END_TEST
+
+START_TEST(pieces_that_exceed_the_memory_are_an_error)
+{
+  static char first[sizeof(sfshm_region_header_t)];
+  sfshm_region_t region;
+  const sfshm_region_piece_t piece = {0, first, sizeof first};
+  ck_assert_int_eq(sfshm_region_compose("sf-test", SFSHM_REGION_TRUNK_MAP, &piece, 1, (size_t)1 << 46, &region),
+                   SF_ERR_NOMEM);
+}
+END_TEST
+
 START_TEST(published_regions_never_change)
 {
   size_t lengths[] = {sizeof(sfshm_region_header_t), 1000, 4096, 100001};
@@ -363,6 +395,8 @@ static Suite *region_suite(void)
   tcase_add_test(tcase, too_much_memory_is_an_error);
   tcase_add_test(tcase, only_the_owner_writes_what_is_sealed_against_future_writing);
   tcase_add_test(tcase, peers_write_an_inbox_and_cannot_cut_it_off);
+  tcase_add_test(tcase, a_region_of_pieces_has_them_in_their_places_and_nobody_can_write_it);
+  tcase_add_test(tcase, pieces_that_exceed_the_memory_are_an_error);
   tcase_add_test(tcase, published_regions_never_change);
   tcase_add_test(tcase, every_seal_that_a_kind_needs_is_checked);
   tcase_add_test(tcase, other_descriptors_are_refused);
