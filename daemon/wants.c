@@ -11,10 +11,14 @@
 #include "daemon/setup.h"
 #include "daemon/trunks.h"
 #include "shm/error.h"
+#include "shm/packed.h"
 #include "shm/trunk.h"
 
 /* Below this many edges merging takes less time than waking a thread for it. */
 #define MERGE_INLINE_EDGES 16384
+
+/* Root images of so many bytes are packed. */
+#define PACK_FROM 2048
 
 /* A root image that came from another node. */
 typedef struct sfd_asked {
@@ -191,13 +195,16 @@ static void on_image_sent(void *image, sf_status_t status)
   free(image);
 }
 
-/* The image is given away: the set-up may end before it has left. */
+/* The image is given away: the set-up may end before it has left. Short ones are not worth packing. */
 static void send_image(const sfd_graph_t *graph, sfd_wanted_t *wanted)
 {
   void *image = wanted->merge.root_image;
+  size_t bytes = wanted->merge.root_image_bytes;
+  if (bytes >= PACK_FROM && sfshm_pack(wanted->merge.root_image, bytes, &image, &bytes))
+    free(wanted->merge.root_image);
   sfd_message_head_t head = {
       .kind = SFD_PEER_WANTS,
-      .payload_bytes = wanted->merge.root_image_bytes,
+      .payload_bytes = bytes,
       .job = graph->group->job->id,
       .object = graph->group->id,
       .desc = graph->number,
@@ -387,6 +394,18 @@ static bool has_asked(const sfd_wants_t *wants, int32_t node)
   return false;
 }
 
+/* In place of what is packed. */
+static sf_status_t unpack(void **image, size_t *bytes)
+{
+  void *packed = *image;
+  if (!sfshm_is_packed(packed, *bytes))
+    return SF_OK;
+  sf_status_t status = sfshm_unpack(packed, *bytes, image, bytes);
+  if (status == SF_OK)
+    free(packed);
+  return status;
+}
+
 static sf_status_t check_image(const sfd_graph_t *graph, int32_t node, const void *image_memory, size_t bytes)
 {
   const sfd_group_t *group = graph->group;
@@ -429,9 +448,12 @@ sf_status_t sfd_wants_arrived(sfd_server_t *server, int32_t node, const sfd_mess
     free(image); /* the set-up has been given up here: the other node will hear of that */
     return SF_OK;
   }
-  sf_status_t status = check_image(graph, node, image, head->payload_bytes);
+  size_t bytes = head->payload_bytes;
+  sf_status_t status = unpack(&image, &bytes);
   if (status == SF_OK)
-    status = keep(graph, node, image, head->payload_bytes);
+    status = check_image(graph, node, image, bytes);
+  if (status == SF_OK)
+    status = keep(graph, node, image, bytes);
   if (status != SF_OK)
     free(image);
   return status;

@@ -1,0 +1,149 @@
+/* Fuzz target: whatever another daemon sends as a root image, packed or not, is refused, or is one whose parts can all
+ * be opened. Built with libFuzzer, or with SFTEST_STANDALONE as an ordinary program that makes up its inputs. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/error.h"
+#include "shm/packed.h"
+#include "shm/trunk.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define INPUT_MAX (1u << 16)
+
+static void require(bool condition, const char *what)
+{
+  if (condition)
+    return;
+  fprintf(stderr, "fuzz_root_images: %s: %s\n", what, sfshm_error_detail());
+  abort();
+}
+
+/* What the daemon does when the message has come. */
+static void *take(const uint8_t *data, size_t size, size_t *bytes_p)
+{
+  void *image = malloc(size), *unpacked;
+  require(image != NULL, "no memory");
+  memcpy(image, data, size);
+  *bytes_p = size;
+  if (!sfshm_is_packed(image, size))
+    return image;
+  bool sound = sfshm_unpack(image, size, &unpacked, bytes_p) == SF_OK;
+  free(image);
+  return sound ? unpacked : NULL;
+}
+
+/* What ranks do with an image that has been checked. */
+static void open_all(const sfshm_image_t *image)
+{
+  for (uint32_t i = 0; i < image->header.nparts; i++) {
+    sfshm_root_roots_t part;
+    sfshm_root_turn_t turn;
+    require(sfshm_root_part_open(image, i, INT64_MAX, &part) == SF_OK, "a part");
+    require(sfshm_image_find(image, part.rank) == (int64_t)i, "finding a part");
+    for (uint32_t k = 0; k < part.nsegments; k++)
+      require(sfshm_root_segment_open(image, &part, k, INT64_MAX, &turn) == SF_OK, "a turn");
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  size_t bytes;
+  sfshm_image_t image;
+  if (size == 0 || size > INPUT_MAX)
+    return 0;
+  void *memory = take(data, size, &bytes);
+  if (memory != NULL && sfshm_image_open(memory, bytes, SFSHM_ROOT_IMAGE_MAGIC, &image) == SF_OK &&
+      sfshm_root_image_check(&image) == SF_OK)
+    open_all(&image);
+  free(memory);
+  return 0;
+}
+
+#ifdef SFTEST_STANDALONE
+
+#include "tests/unit/frames.h"
+
+#define ROUNDS 20000u
+#define MAX_ROOTS 1000u
+
+/* Roots of one owner that two ranks lead. */
+typedef struct root_bytes {
+  sfshm_image_header_t header;
+  sfshm_root_part_t part;
+  sfshm_root_segment_t segments[2];
+  uint32_t index[MAX_ROOTS];
+  int32_t winners[MAX_ROOTS];
+} root_bytes_t;
+
+static uint64_t state;
+
+static unsigned below(unsigned limit)
+{
+  return sftest_random(&state) % limit;
+}
+
+static sfshm_stored_pattern_t stored(unsigned first, unsigned n)
+{
+  return (sfshm_stored_pattern_t){
+      .kind = SFSHM_PATTERN_INDEX32, .n = n, .offset = offsetof(root_bytes_t, index) + first * sizeof(uint32_t)};
+}
+
+static void make_image(root_bytes_t *bytes)
+{
+  unsigned n = 2 + below(MAX_ROOTS - 1), nled = 1 + below(n - 1);
+  *bytes = (root_bytes_t){
+      .header = {.magic = SFSHM_ROOT_IMAGE_MAGIC,
+                 .bcast_values = n,
+                 .reduce_values = n,
+                 .nparts = 1,
+                 .parts = offsetof(root_bytes_t, part)},
+      .part = {.rank = 3, .nsegments = 2, .root = stored(0, n), .segments = offsetof(root_bytes_t, segments)},
+      .segments = {{.rank = 1, .root = stored(0, nled), .winners = offsetof(root_bytes_t, winners)},
+                   {.rank = 4, .first = nled, .root = stored(nled, n - nled)}}};
+  for (unsigned i = 0; i < n; i++) {
+    bytes->index[i] = below(1u << (1 + below(15)));
+    bytes->winners[i] = below(2) ? 1 : 4;
+  }
+}
+
+static void spoil(uint8_t bytes[], size_t *size)
+{
+  static const uint8_t interesting[] = {0, 1, 2, 0x7f, 0x80, 0xff, 31, 32, 33};
+  size_t reach = below(2) || *size < 320 ? *size : 320; /* what comes first matters most */
+  for (unsigned n = 1 + below(3); n > 0; n--) {
+    uint8_t *byte = &bytes[below((unsigned)reach)];
+    uint8_t flipped = (uint8_t)(*byte ^ (1u << below(8)));
+    *byte = below(2) ? interesting[below(sizeof interesting)] : flipped;
+  }
+  if (below(4) == 0)
+    *size = 1 + below((unsigned)*size);
+}
+
+int main(void)
+{
+  unsigned seed = sftest_seed(1);
+  for (unsigned round = 0; round < ROUNDS; round++) {
+    static root_bytes_t image;
+    void *packed = NULL;
+    size_t size = sizeof image;
+    state = sftest_random_start(seed, round);
+    make_image(&image);
+    bool before = below(3) == 0;
+    if (before)
+      spoil((uint8_t *)&image, &(size_t){sizeof image});
+    if (below(3) != 0)
+      require(sfshm_pack(&image, sizeof image, &packed, &size), "packing");
+    uint8_t *input = packed != NULL ? packed : (uint8_t *)&image;
+    if (!before && below(5) != 0)
+      spoil(input, &size);
+    LLVMFuzzerTestOneInput(input, size);
+    free(packed);
+  }
+  printf("fuzz_root_images: %u inputs\n", ROUNDS);
+  return EXIT_SUCCESS;
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* Packed images: they come back as they were, and what somebody hostile has packed is refused. */
+#include "shm/packed.h"
+
+#include <string.h>
+
+#include "shm/error.h"
+#include "tests/unit/frames.h"
+#include "tests/unit/runner.h"
+
+#define MAX_WORDS 3000
+
+static uint32_t words[MAX_WORDS];
+static uint64_t state;
+
+static uint32_t random_word(void)
+{
+  return (uint32_t)sftest_random(&state) << 16 ^ (uint32_t)sftest_random(&state);
+}
+
+/* Words of at most so many bits from a base on. */
+static void fill(size_t nwords, uint32_t base, unsigned bits)
+{
+  for (size_t i = 0; i < nwords; i++)
+    words[i] = base + (bits == 0 ? 0 : random_word() >> (32 - bits));
+}
+
+static void expect_back(const void *packed, size_t packed_bytes, size_t nwords)
+{
+  void *image;
+  size_t image_bytes;
+  ck_assert(sfshm_is_packed(packed, packed_bytes));
+  ck_assert_int_eq(sfshm_unpack(packed, packed_bytes, &image, &image_bytes), SF_OK);
+  ck_assert_uint_eq(image_bytes, nwords * 4);
+  ck_assert_mem_eq(image, words, image_bytes);
+  free(image);
+}
+
+START_TEST(words_of_every_width_come_back)
+{
+  static const size_t lengths[] = {256, 257, 511, 512, 1000, MAX_WORDS};
+  for (unsigned bits = 0; bits < 32; bits++)
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+      void *packed;
+      size_t packed_bytes;
+      size_t nblocks = (lengths[i] + 255) / 256, most = 16 + nblocks * (8 + 32 * (size_t)bits);
+      fill(lengths[i], bits % 3 == 0 ? UINT32_MAX - 5 : random_word() >> 1, bits); /* beyond 2^32 it wraps round */
+      bool shorter = sfshm_pack(words, lengths[i] * 4, &packed, &packed_bytes);
+      ck_assert(shorter || bits % 3 == 0 || most >= lengths[i] * 4);
+      if (!shorter)
+        continue;
+      ck_assert(packed_bytes <= most || bits % 3 == 0);
+      expect_back(packed, packed_bytes, lengths[i]);
+      free(packed);
+    }
+}
+END_TEST
+
+START_TEST(what_would_not_be_shorter_is_not_packed)
+{
+  void *packed;
+  size_t packed_bytes;
+  fill(MAX_WORDS, 0, 32);
+  words[0] = 0;
+  ck_assert(!sfshm_pack(words, sizeof words, &packed, &packed_bytes));
+  ck_assert(!sfshm_pack(words, 4, &packed, &packed_bytes));
+  fill(4, 9, 0);
+  ck_assert(!sfshm_pack(words, 16, &packed, &packed_bytes));
+}
+END_TEST
+
+/* ---- Hostile ones ------------------------------------------------------------------------------------------------ */
+
+/* Two blocks of 7 bits, the second with 44 words of the image. */
+typedef struct bytes {
+  sfshm_packed_header_t header;
+  sfshm_packed_block_t first;
+  uint32_t stream[8 * 7];
+  sfshm_packed_block_t second;
+  uint32_t more[8 * 7];
+} bytes_t;
+
+static bytes_t make_bytes(void)
+{
+  return (bytes_t){.header = {SFSHM_PACKED_MAGIC, 0, 4 * 300}, .first = {5, 7}, .second = {100, 7}};
+}
+
+static sf_status_t unpack(const void *packed, size_t packed_bytes)
+{
+  void *image, *exact = malloc(packed_bytes + 1); /* so that a sanitizer sees what lies behind */
+  size_t image_bytes;
+  memcpy(exact, packed, packed_bytes);
+  sf_status_t status = sfshm_unpack(exact, packed_bytes, &image, &image_bytes);
+  if (status == SF_OK)
+    free(image);
+  free(exact);
+  return status;
+}
+
+#define REFUSED(change)                                                                                                \
+  do {                                                                                                                 \
+    bytes_t bytes = make_bytes();                                                                                      \
+    change;                                                                                                            \
+    ck_assert_int_eq(unpack(&bytes, sizeof bytes), SF_ERR_PROTO);                                                      \
+  } while (0)
+
+START_TEST(malformed_ones_are_refused)
+{
+  bytes_t good = make_bytes();
+  ck_assert_int_eq(unpack(&good, sizeof good), SF_OK);
+  REFUSED(bytes.header.magic++);
+  REFUSED(bytes.header.reserved = 1);
+  REFUSED(bytes.header.image_bytes = 0);
+  REFUSED(bytes.header.image_bytes = 4 * 300 + 2);
+  REFUSED(bytes.header.image_bytes = 4 * 256); /* a block too many */
+  REFUSED(bytes.header.image_bytes = 4 * 513); /* one too few */
+  REFUSED(bytes.header.image_bytes = UINT64_MAX - 3);
+  REFUSED(bytes.header.image_bytes = UINT64_C(1) << 40);
+  REFUSED(bytes.first.width = 33);
+  REFUSED(bytes.first.width = 8);
+  REFUSED(bytes.second.width = 8);
+  REFUSED(bytes.second.width = 6);
+  REFUSED(bytes.second.width = UINT32_MAX);
+}
+END_TEST
+
+START_TEST(every_piece_of_one_is_refused)
+{
+  bytes_t good = make_bytes();
+  for (size_t n = 0; n < sizeof good; n++)
+    ck_assert_int_eq(unpack(&good, n), SF_ERR_PROTO);
+}
+END_TEST
+
+static Suite *packed_suite(void)
+{
+  Suite *suite = suite_create("packed");
+  TCase *tcase = tcase_create("packed");
+  state = sftest_random_start(sftest_seed(1), 0);
+  tcase_add_test(tcase, words_of_every_width_come_back);
+  tcase_add_test(tcase, what_would_not_be_shorter_is_not_packed);
+  tcase_add_test(tcase, malformed_ones_are_refused);
+  tcase_add_test(tcase, every_piece_of_one_is_refused);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(packed_suite());
+}
