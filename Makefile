@@ -376,7 +376,8 @@ check: deps
 # has to refuse, so what it says of calls is not reported there.
 GPU_TESTS = $(addprefix $(BUILD)/tests/,unit/test_cuda system/test_device_registered system/test_device_opened \
 	system/test_device_allocated system/test_streams system/test_streams_errors system/test_streams_gone \
-	system/test_streams_nodes system/test_streams_gather system/test_trace_device system/test_properties system/test_gather)
+	system/test_streams_slots system/test_streams_nodes system/test_streams_gather system/test_trace_device \
+	system/test_properties system/test_gather)
 COMPUTE_SANITIZER := $(or $(wildcard $(cuda_root)/bin/compute-sanitizer),$(shell command -v compute-sanitizer))
 COMPUTE_SANITIZER_FLAGS = --target-processes all --report-api-errors no --error-exitcode 9
 check-gpu: deps

@@ -6,6 +6,7 @@
 
 #include "client/context.h"
 #include "client/device.h"
+#include "client/device_block.h"
 #include "shm/error.h"
 
 struct sf_region {
@@ -92,6 +93,14 @@ sf_status_t sfc_memory_check_alive(const char *name, const sfc_memory_ref_t *ref
                      name, (unsigned long long)ref->segment, address);
 }
 
+uint64_t sfc_memory_number(sfc_memory_t *memory)
+{
+  pthread_mutex_lock(&memory->lock);
+  uint64_t number = ++memory->last_region;
+  pthread_mutex_unlock(&memory->lock);
+  return number;
+}
+
 static sf_status_t insert(sfc_memory_t *memory, struct sf_region *region)
 {
   sf_status_t status = SF_OK;
@@ -164,15 +173,22 @@ static sf_status_t announce(struct sf_region *region)
   return sfc_control_tell(&context->control, &message, NULL, 0);
 }
 
-/* Of shared memory of a device the daemon has everybody let go first. */
-static void withdraw(const struct sf_region *region)
+/* A lost daemon has forgotten it already. */
+void sfc_memory_withdraw(sf_context_t *context, uint64_t region, bool wait)
 {
   Sfproto__RegionRemove remove = SFPROTO__REGION_REMOVE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  remove.region = region->number;
+  remove.region = region;
+  remove.has_at_once = remove.at_once = !wait;
   message.body_case = SFPROTO__MESSAGE__BODY_REGION_REMOVE;
   message.region_remove = &remove;
-  (void)sfc_control_tell(&region->context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
+  (void)sfc_control_tell(&context->control, &message, NULL, 0);
+}
+
+/* Of shared memory of a device the daemon has everybody let go first. */
+static void withdraw(const struct sf_region *region)
+{
+  sfc_memory_withdraw(region->context, region->number, true);
 }
 
 sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
@@ -209,67 +225,23 @@ sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
 
 /* ---- On devices -------------------------------------------------------------------------------------------------- */
 
-/* The daemon's answer; the incoming message is the caller's. */
-static sf_status_t ask_for_device_memory(struct sf_region *region, int32_t device, sfproto_incoming_t *incoming)
+static sf_status_t alloc_on_device(struct sf_region *region, int32_t device)
 {
   const sfshm_device_ops_t *ops;
-  sfshm_device_identity_t identity;
-  Sfproto__DeviceAlloc alloc = SFPROTO__DEVICE_ALLOC__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  sfc_device_block_t block;
   sf_status_t status = sfshm_device_load(&ops);
   if (status != SF_OK)
     return status;
   if (device < 0 || device >= ops->count())
     return sfshm_error(SF_ERR_ARG, "sf_alloc_on_device: device %d, of which there are %d", device, ops->count());
-  status = ops->identify(device, &identity);
-  if (status != SF_OK)
-    return sfshm_error(status, "%s", ops->detail());
-  pthread_mutex_lock(&region->context->memory.lock);
-  region->number = ++region->context->memory.last_region;
-  pthread_mutex_unlock(&region->context->memory.lock);
-  alloc.region = region->number;
-  alloc.length = region->length_bytes;
-  alloc.device.data = identity.bytes;
-  alloc.device.len = sizeof identity.bytes;
-  message.body_case = SFPROTO__MESSAGE__BODY_DEVICE_ALLOC;
-  message.device_alloc = &alloc;
-  return sfc_control_call(&region->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_REGION, incoming);
-}
-
-/* Opens what the daemon has allocated. */
-static sf_status_t open_device_memory(struct sf_region *region, const Sfproto__Region *told)
-{
-  const sfshm_device_ops_t *ops = sfshm_device_loaded();
-  sfshm_device_handle_t handle;
-  sfshm_device_range_t range;
-  if (told->handle.len != sizeof handle.bytes || told->offset != 0)
-    return sfshm_error(SF_ERR_PROTO, "handle of %zu bytes, %zu expected", told->handle.len, sizeof handle.bytes);
-  memcpy(handle.bytes, told->handle.data, sizeof handle.bytes);
-  sf_status_t status = ops->open_shared(&handle, &range);
-  if (status != SF_OK)
-    return sfshm_error(status, "%s", ops->detail());
-  region->opened = range.base;
-  region->address = range.base;
-  if (range.length_bytes >= region->length_bytes)
-    return SF_OK;
-  return sfshm_error(SF_ERR_PROTO, "the daemon allocated %zu bytes of %zu", range.length_bytes, region->length_bytes);
-}
-
-static sf_status_t alloc_on_device(struct sf_region *region, int32_t device)
-{
-  sfproto_incoming_t incoming;
-  sf_status_t status = ask_for_device_memory(region, device, &incoming);
+  status = sfc_device_block_take(region->context, device, SFSHM_DEVICE_ANY, region->length_bytes, &block);
   if (status != SF_OK)
     return status;
-  status = open_device_memory(region, incoming.message->region);
-  sfproto_incoming_free(&incoming);
-  if (status == SF_OK)
-    status = insert(&region->context->memory, region);
-  if (status == SF_OK)
-    return SF_OK;
-  if (region->opened != NULL)
-    let_go(region);
-  withdraw(region);
+  region->number = block.region;
+  region->opened = region->address = block.base;
+  status = insert(&region->context->memory, region);
+  if (status != SF_OK)
+    sfc_device_block_give(region->context, &block, true);
   return status;
 }
 

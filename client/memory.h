@@ -46,6 +46,13 @@ void sfc_memory_withdraw_shared(sfc_memory_t *memory);
 /* Looks an address up. */
 sfc_memory_ref_t sfc_memory_find(sfc_memory_t *memory, const void *address);
 
+/* A number for a region that is not in the table. */
+uint64_t sfc_memory_number(sfc_memory_t *memory);
+
+/* Tells the daemon that there is no such region any more. wait: until nobody has it open; else it must be memory of the
+ * daemon's. */
+void sfc_memory_withdraw(sf_context_t *context, uint64_t region, bool wait);
+
 /* SF_ERR_STATE if the memory of a device that the address lay in has been freed, though it is still registered. */
 sf_status_t sfc_memory_check_alive(const char *name, const sfc_memory_ref_t *ref, const void *address);
 

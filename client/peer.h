@@ -61,15 +61,20 @@ typedef struct sfc_pinned {
 sf_status_t sfc_peer_pin(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t segment, sfc_pinned_t *pinned_p);
 void sfc_peer_unpin(sfc_peers_t *peers, const sfc_pinned_t *pinned);
 
-/* The same for a region of its devices, opened at first use. SF_ERR_UNSUPPORTED: this process can't. */
+/* The same for a region of its devices, opened at first use. reader: the device whose kernels are to reach it, or
+ * SFSHM_DEVICE_ANY. SF_ERR_UNSUPPORTED: this process can't, or that device. */
 typedef struct sfc_pinned_device {
   sfc_opened_t *opened;
   void *base; /* of the region, for kernels of the device only */
   size_t length_bytes;
 } sfc_pinned_device_t;
 
-sf_status_t sfc_peer_pin_device(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t region, sfc_pinned_device_t *pinned_p);
+sf_status_t sfc_peer_pin_device(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t region, int32_t reader,
+                                sfc_pinned_device_t *pinned_p);
 void sfc_peer_unpin_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned);
+
+/* Unpins a region that is not used any more, and closes it if nothing else has pinned it. */
+void sfc_peer_close_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned);
 
 /* Closes a region whose owner waits for that, at once or when it is not pinned any more; and all of them, at the end.
  */

@@ -38,7 +38,7 @@ static void close_opened(sfc_peers_t *peers, int32_t rank, sfc_opened_t *opened)
 }
 
 /* Opens what the daemon's answer describes. */
-static sf_status_t open_region(const Sfproto__Region *region, sfc_opened_t *opened)
+static sf_status_t open_region(const Sfproto__Region *region, int32_t reader, sfc_opened_t *opened)
 {
   const sfshm_device_ops_t *ops;
   sfshm_device_handle_t handle;
@@ -49,7 +49,7 @@ static sf_status_t open_region(const Sfproto__Region *region, sfc_opened_t *open
   if (status != SF_OK)
     return status;
   memcpy(handle.bytes, region->handle.data, sizeof handle.bytes);
-  status = ops->open_shared(&handle, &range);
+  status = ops->open_shared(&handle, reader, &range);
   if (status != SF_OK)
     return sfshm_error(status, "%s", ops->detail());
   if (region->offset > range.length_bytes || region->length > range.length_bytes - region->offset) {
@@ -63,7 +63,8 @@ static sf_status_t open_region(const Sfproto__Region *region, sfc_opened_t *open
   return SF_OK;
 }
 
-static sf_status_t get_region(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t number, sfc_opened_t **opened_p)
+static sf_status_t get_region(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t number, int32_t reader,
+                              sfc_opened_t **opened_p)
 {
   Sfproto__RegionGet get = SFPROTO__REGION_GET__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
@@ -78,7 +79,7 @@ static sf_status_t get_region(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t num
   opened->number = number;
   sf_status_t status = sfc_control_call(peers->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_REGION, &incoming);
   if (status == SF_OK) {
-    status = open_region(incoming.message->region, opened);
+    status = open_region(incoming.message->region, reader, opened);
     sfproto_incoming_free(&incoming);
     if (status != SF_OK)
       tell_closed(peers, peer->rank, number);
@@ -93,7 +94,8 @@ static sf_status_t get_region(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t num
   return SF_OK;
 }
 
-sf_status_t sfc_peer_pin_device(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t region, sfc_pinned_device_t *pinned_p)
+sf_status_t sfc_peer_pin_device(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t region, int32_t reader,
+                                sfc_pinned_device_t *pinned_p)
 {
   sf_status_t status = SF_OK;
   pthread_mutex_lock(&peers->lock);
@@ -101,7 +103,7 @@ sf_status_t sfc_peer_pin_device(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t r
   while (opened != NULL && opened->number != region)
     opened = opened->next;
   if (opened == NULL)
-    status = get_region(peers, peer, region, &opened);
+    status = get_region(peers, peer, region, reader, &opened);
   if (status == SF_OK) {
     opened->pins++;
     *pinned_p = (sfc_pinned_device_t){opened, opened->base, opened->length_bytes};
@@ -119,13 +121,9 @@ void sfc_peer_unpin_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinne
     close_opened(peers, peer->rank, pinned->opened);
 }
 
-void sfc_peers_revoke(sfc_peers_t *peers, int32_t rank, uint64_t region)
+/* With the lock held: that region, which nobody finds any more; NULL: there was none. */
+static sfc_opened_t *take_out(sfc_peer_t *peer, uint64_t region)
 {
-  sfc_peer_t *peer;
-  bool gone = false;
-  if (sfc_peers_find(peers, rank, &peer) != SF_OK)
-    return;
-  pthread_mutex_lock(&peers->lock);
   sfc_opened_t **link = &peer->devices;
   while (*link != NULL && (*link)->number != region)
     link = &(*link)->next;
@@ -133,8 +131,27 @@ void sfc_peers_revoke(sfc_peers_t *peers, int32_t rank, uint64_t region)
   if (opened != NULL) {
     *link = opened->next;
     opened->revoked = true;
-    gone = opened->pins == 0;
   }
+  return opened;
+}
+
+void sfc_peer_close_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned)
+{
+  pthread_mutex_lock(&peers->lock);
+  if (pinned->opened->pins == 1)
+    (void)take_out(peer, pinned->opened->number);
+  pthread_mutex_unlock(&peers->lock);
+  sfc_peer_unpin_device(peers, peer, pinned);
+}
+
+void sfc_peers_revoke(sfc_peers_t *peers, int32_t rank, uint64_t region)
+{
+  sfc_peer_t *peer;
+  if (sfc_peers_find(peers, rank, &peer) != SF_OK)
+    return;
+  pthread_mutex_lock(&peers->lock);
+  sfc_opened_t *opened = take_out(peer, region);
+  bool gone = opened != NULL && opened->pins == 0;
   pthread_mutex_unlock(&peers->lock);
   if (gone)
     close_opened(peers, rank, opened);

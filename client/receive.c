@@ -123,7 +123,7 @@ static void answer_devices(sfc_lane_t *lane, const sfshm_slot_t *slot)
   sfshm_device_data_t where;
   sfc_pinned_device_t pinned;
   memcpy(&where, slot->payload, sizeof where);
-  bool can_open = sfc_peer_pin_device(peers, lane->peer, where.region, &pinned) == SF_OK;
+  bool can_open = sfc_peer_pin_device(peers, lane->peer, where.region, SFSHM_DEVICE_ANY, &pinned) == SF_OK;
   if (can_open)
     sfc_peer_unpin_device(peers, lane->peer, &pinned);
   sfshm_lane_answer_devices(&lane->rx, can_open);
@@ -158,7 +158,7 @@ static sf_status_t begin_reading(sfc_lane_t *lane, const sf_request_t *request, 
   sfshm_device_data_t where;
   sfc_pinned_device_t pinned;
   memcpy(&where, slot->payload, sizeof where);
-  sf_status_t status = sfc_peer_pin_device(peers, lane->peer, where.region, &pinned);
+  sf_status_t status = sfc_peer_pin_device(peers, lane->peer, where.region, SFSHM_DEVICE_ANY, &pinned);
   if (status != SF_OK)
     return status;
   devices = sfshm_device_loaded();

@@ -189,11 +189,25 @@ static uint64_t signature_of(const sfc_asked_t *asked)
                                                       asked->unit->unit, asked->op->op);
 }
 
+bool sfc_streams_is_on_device(const sf_graph_t *graph, const void *address)
+{
+  return sfc_memory_find(&graph->context->memory, address).class == SFC_MEMORY_DEVICE;
+}
+
+static sfc_stream_sides_t sides_of(const sfc_asked_t *asked)
+{
+  return (sfc_stream_sides_t){.roots_on_device = asked->slots != NULL
+                                                     ? !asked->slots_by_host
+                                                     : sfc_streams_is_on_device(asked->graph, asked->root),
+                              .leaves_on_device = sfc_streams_is_on_device(asked->graph, asked->leaf)};
+}
+
 sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream)
 {
   if (asked->graph->streams != NULL)
     return SF_OK;
-  return sfc_streams_set_up(asked->graph, sfshm_unit_size(asked->unit->unit), stream, signature_of(asked));
+  return sfc_streams_set_up(asked->graph, sfshm_unit_size(asked->unit->unit), sides_of(asked), stream,
+                            signature_of(asked));
 }
 
 /* What may fail here alone, before anybody is told of the call. */
@@ -230,7 +244,7 @@ sf_status_t sfc_streams_begin(const sfc_asked_t *asked, void *stream, sf_streame
   sf_streamed_t *streamed = next_request(streams);
   status = compare_calls(streams, called);
   if (status == SF_OK && streams->room.unit_bytes < unit_bytes)
-    status = sfc_room_grow(streams, unit_bytes, called);
+    status = sfc_room_grow(streams, unit_bytes, sides_of(asked), called);
   if (status == SF_OK)
     status = sfc_streams_enter(streams);
   if (status == SF_OK) {

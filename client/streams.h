@@ -7,7 +7,8 @@
  *   raise ready = m              ──────────────────▶  await ready >= m, unpack from slot m % 4
  *
  * A stream awaits the words of all neighbours, packs or unpacks what concerns them by one kernel, and raises all words.
- * ready and the slots are in the reader's area, acks in the writer's. m counts the messages from one rank to the other.
+ * ready and the slots are in the reader's area, acks in the writer's; or the slots are on the reader's device, if the
+ * writer's reaches it: see streams_slots.h. m counts the messages from one rank to the other.
  * Words are compared as a driver does: (int32_t)(word - m) >= 0. What goes to other nodes: see streams_nodes.h.
  *
  * The thread that uses the graph, but for what is said. */
@@ -18,6 +19,7 @@
 
 #include <sf/sf_streams.h>
 
+#include "client/device_block.h"
 #include "client/graph.h"
 #include "shm/device.h"
 
@@ -31,7 +33,16 @@ typedef struct sfc_stream_place {
   int64_t pages_bytes;
   int64_t area; /* from there on */
   int64_t slot_bytes;
+  int64_t region; /* of its device, with slots, 0: none; and where: */
+  int64_t slots;
+  sfshm_device_identity_t device;
 } sfc_stream_place_t;
+
+/* Which data of an operation are on the device, as far as there are any. */
+typedef struct sfc_stream_sides {
+  bool roots_on_device;
+  bool leaves_on_device;
+} sfc_stream_sides_t;
 
 typedef struct sfc_stream_area {
   _Alignas(128) _Atomic uint32_t ready;
@@ -42,6 +53,7 @@ typedef struct sfc_stream_area {
   _Alignas(128) _Atomic uint64_t grown; /* number of the operation for which there is more room, elsewhere: */
   sfc_stream_place_t place;             /* written before grown */
   _Atomic uint32_t released; /* the other one's graph has failed: what its streams still send is worth nothing */
+  _Atomic uint32_t chosen;   /* sfshm_stream_slots_t: where the other one's messages will be; NONE: not known yet */
 } sfc_stream_area_t;
 
 /* A place in pinned memory: for the host, and for devices. */
@@ -65,17 +77,23 @@ typedef struct sfc_stream_lane {
 typedef struct sfc_stream_way {
   sfc_seen_t area; /* here, written by the other end */
   size_t slot_bytes;
+  char *device_slots;   /* of messages that come, on the device; NULL: they are in the area, pinned */
+  bool is_from_peer;    /* then: another device writes there */
   sfc_seen_t peer_area; /* there; NULL: not pinned */
   size_t peer_slot_bytes;
+  char *peer_device_slots; /* of messages that go; NULL: they are in the area */
+  sfc_pinned_device_t peer_device;
   sfc_pinned_t peer_pinned;
   void *peer_pages; /* of its block */
 } sfc_stream_way_t;
 
 /* All ways of a graph: see streams_room.h. */
 typedef struct sfc_stream_room {
-  size_t unit_bytes; /* of the largest unit for which there is room */
+  size_t unit_bytes;        /* of the largest unit for which there is room */
+  sfc_stream_sides_t sides; /* of the operation that it was made for */
   sfc_block_t block;
-  char *pages; /* of the block */
+  sfc_device_block_t device_block; /* slots on the device */
+  char *pages;                     /* of the block */
   size_t pages_bytes;
   bool is_pinned;
   sfc_seen_t self_slot;
@@ -146,7 +164,8 @@ typedef struct sfc_streams {
 
 /* Makes streams of the graph ready for a first operation and units of that size: collective, blocks. stream: of the
  * device to be used; called: the operation's descriptor without number. */
-sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, void *stream, uint64_t called);
+sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, sfc_stream_sides_t sides, void *stream,
+                               uint64_t called);
 
 /* What has to be known of an operation's moves. The nodes are open, if there are others. */
 sf_status_t sfc_streams_prepare(sfc_streams_t *streams);

@@ -20,6 +20,9 @@ typedef struct sfc_asked {
   uint64_t signature; /* descriptor without number, as part of another call; 0: what follows from the above */
 } sfc_asked_t;
 
+/* Whether it is registered memory of a device. */
+bool sfc_streams_is_on_device(const sf_graph_t *graph, const void *address);
+
 /* The graph has streams when it returns: collective and blocking for the first call. */
 sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream);
 

@@ -247,11 +247,12 @@ sf_status_t sf_fetch_op_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit
     status = sfc_graph_failure(graph);
   if (status != SF_OK)
     return status;
+  fetch.root_on_host = !sfc_streams_is_on_device(graph, rootdata);
   sfc_asked_t first = part_of(&fetch, SFSHM_REDUCE);
   status = sfc_streams_ready(&first, stream);
   if (status == SF_OK)
     status = prepare(&fetch, &slot_root);
-  first = part_of(&fetch, SFSHM_REDUCE); /* now that it is known where the roots are */
+  first = part_of(&fetch, SFSHM_REDUCE); /* with slots */
   if (status == SF_OK)
     status = sfc_streams_begin(&first, stream, &gather);
   return status == SF_OK ? go_on(&fetch, slot_root, &gather, streamed_p) : status;

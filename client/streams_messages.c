@@ -1,6 +1,7 @@
 /* Messages on streams: see streams.h. */
 #include "client/streams_move.h"
 #include "client/streams_nodes.h"
+#include "client/streams_slots.h"
 #include "client/transfer.h"
 #include "shm/error.h"
 
@@ -27,21 +28,16 @@ static sfc_seen_t word_of(sfc_seen_t area, const _Atomic uint32_t *word)
   return sfc_seen_behind(area, (size_t)((const char *)word - area.host));
 }
 
-static sfc_seen_t slot_of(sfc_seen_t area, size_t slot_bytes, uint64_t message)
-{
-  return sfc_seen_behind(area, sizeof(sfc_stream_area_t) + message % SF_STREAMS_IN_FLIGHT * slot_bytes);
-}
-
 static sf_status_t raise_word(const sfc_streams_t *streams, sfc_seen_t word, uint32_t value)
 {
   return streams->ops->raise(streams->device, (_Atomic uint32_t *)(void *)word.host, word.device, value);
 }
 
 static sf_status_t await_word(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i, sfc_seen_t word,
-                              uint32_t value)
+                              uint32_t value, bool flush)
 {
   sfc_streams_watch_work(streams, streamed, lane_of(streams, i), SFSHM_TRACE_WORK_AWAIT);
-  return streams->ops->await(streams->device, word.device, value);
+  return streams->ops->await(streams->device, word.device, value, flush);
 }
 
 /* ---- Moves ------------------------------------------------------------------------------------------------------- */
@@ -59,8 +55,7 @@ static void list_sends(sfc_streams_t *streams, const sf_streamed_t *streamed)
     if (is_to_node(streams, i))
       sfc_nodes_add_send(streams->nodes, streamed, i, slot, streams->moves);
     else
-      sfc_move_add_pack(streamed, operation == SFSHM_BCAST ? &lane->as_root : &lane->as_leaf, lane, slot,
-                        streams->moves);
+      sfc_move_add_pack(streamed, sfc_lane_outgoing(lane, operation), lane, slot, streams->moves);
   }
 }
 
@@ -144,8 +139,36 @@ static sf_status_t begin_send(sfc_streams_t *streams, const sf_streamed_t *strea
   uint32_t message = atomic_fetch_add(&streams->lanes[i].nsent, 1) + 1;
   const _Atomic uint32_t *ack = &sfc_stream_area(way->area)->acks[message % SF_STREAMS_IN_FLIGHT];
   streams->sent[i] = message;
-  streams->slots[i] = slot_of(way->peer_area, way->peer_slot_bytes, message);
-  return await_word(streams, streamed, i, word_of(way->area, ack), message - SF_STREAMS_IN_FLIGHT);
+  streams->slots[i] = sfc_slot_of(way->peer_area, way->peer_slot_bytes, way->peer_device_slots, message);
+  return await_word(streams, streamed, i, word_of(way->area, ack), message - SF_STREAMS_IN_FLIGHT, false);
+}
+
+/* Copies a message between a slot on a device and that in pinned memory, as data of the host are only brought to the
+ * latter, and from there. */
+static sf_status_t copy_message(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i,
+                                const sfc_link_t *link, const char *from, char *to, sfshm_trace_work_t work)
+{
+  int64_t n = sfc_link_count(link, streamed->operation);
+  sfshm_move_t move = {.from_pattern = sfshm_pattern_contiguous(0, n),
+                       .from = from,
+                       .to_pattern = sfshm_pattern_contiguous(0, n),
+                       .to = to,
+                       .n = n};
+  if (n == 0)
+    return SF_OK;
+  sfc_streams_watch_work(streams, streamed, lane_of(streams, i), work);
+  return sfc_move(streams, false, streamed->unit, SFSHM_OP_REPLACE, &move);
+}
+
+/* What the host has packed goes on. */
+static sf_status_t pass_on(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
+{
+  const sfc_stream_way_t *way = &streams->room.ways[i];
+  if (is_to_node(streams, i) || way->peer_device_slots == NULL || !streamed->source_on_host)
+    return SF_OK;
+  return copy_message(streams, streamed, i, sfc_lane_outgoing(lane_of(streams, i), streamed->operation),
+                      sfc_slot_pinned(way->peer_area, way->peer_slot_bytes, streams->sent[i]).device,
+                      streams->slots[i].device, SFSHM_TRACE_WORK_FROM_HOST);
 }
 
 static sf_status_t end_send(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
@@ -153,7 +176,9 @@ static sf_status_t end_send(const sfc_streams_t *streams, const sf_streamed_t *s
   if (is_to_node(streams, i))
     return sfc_nodes_end_send(streams->nodes, streamed, i, streams->sent[i], streams->slots[i]);
   sfc_seen_t area = streams->room.ways[i].peer_area;
-  return raise_word(streams, word_of(area, &sfc_stream_area(area)->ready), (uint32_t)streams->sent[i]);
+  sf_status_t status = pass_on(streams, streamed, i);
+  return status == SF_OK ? raise_word(streams, word_of(area, &sfc_stream_area(area)->ready), (uint32_t)streams->sent[i])
+                         : status;
 }
 
 /* Numbers what will be received. */
@@ -169,6 +194,18 @@ static void expect(sfc_streams_t *streams, sf_streamed_t *streamed)
     sfc_nodes_expect(streams->nodes, streamed);
 }
 
+/* Whether something goes to pinned memory. */
+static bool sends_to_host(const sfc_streams_t *streams, sfshm_operation_t operation)
+{
+  const sf_graph_t *graph = streams->graph;
+  for (int32_t k = 0; k < graph->nsenders[operation]; k++) {
+    int32_t i = number_of(streams, graph->senders[operation][k]);
+    if (is_to_node(streams, i) || streams->room.ways[i].peer_device_slots == NULL)
+      return true;
+  }
+  return false;
+}
+
 sf_status_t sfc_streams_send(sfc_streams_t *streams, sf_streamed_t *streamed)
 {
   const sf_graph_t *graph = streams->graph;
@@ -181,7 +218,7 @@ sf_status_t sfc_streams_send(sfc_streams_t *streams, sf_streamed_t *streamed)
   if (status == SF_OK) {
     list_sends(streams, streamed);
     status = sfc_moves_give(streams, streamed, streams->moves, streams->prepared[kind], streamed->source_on_host,
-                            SFSHM_TRACE_WORK_TO_HOST);
+                            sends_to_host(streams, operation) ? SFSHM_TRACE_WORK_TO_HOST : SFSHM_TRACE_WORK_WITHIN);
   }
   for (int32_t k = 0; k < graph->nsenders[operation] && status == SF_OK; k++)
     status = end_send(streams, streamed, number_of(streams, graph->senders[operation][k]));
@@ -196,9 +233,20 @@ static sf_status_t begin_receive(const sfc_streams_t *streams, const sf_streamed
   if (is_to_node(streams, i))
     return sfc_nodes_begin_receive(streams->nodes, streamed, i, &streams->slots[i]);
   const sfc_stream_way_t *way = &streams->room.ways[i];
-  streams->slots[i] = slot_of(way->area, way->slot_bytes, streamed->messages[i]);
+  streams->slots[i] = sfc_slot_of(way->area, way->slot_bytes, way->device_slots, streamed->messages[i]);
   return await_word(streams, streamed, i, word_of(way->area, &sfc_stream_area(way->area)->ready),
-                    (uint32_t)streamed->messages[i]);
+                    (uint32_t)streamed->messages[i], way->is_from_peer);
+}
+
+/* The host gets what it unpacks. */
+static sf_status_t bring(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
+{
+  const sfc_stream_way_t *way = &streams->room.ways[i];
+  if (is_to_node(streams, i) || way->device_slots == NULL || !streamed->target_on_host)
+    return SF_OK;
+  return copy_message(
+      streams, streamed, i, sfc_lane_incoming(lane_of(streams, i), streamed->operation), streams->slots[i].device,
+      sfc_slot_pinned(way->area, way->slot_bytes, streamed->messages[i]).device, SFSHM_TRACE_WORK_TO_HOST);
 }
 
 static sf_status_t end_receive(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
@@ -208,6 +256,18 @@ static sf_status_t end_receive(const sfc_streams_t *streams, const sf_streamed_t
   sfc_seen_t area = streams->room.ways[i].peer_area;
   uint32_t message = (uint32_t)streamed->messages[i];
   return raise_word(streams, word_of(area, &sfc_stream_area(area)->acks[message % SF_STREAMS_IN_FLIGHT]), message);
+}
+
+/* Whether something comes from pinned memory. */
+static bool gets_from_host(const sfc_streams_t *streams, sfshm_operation_t operation)
+{
+  const sf_graph_t *graph = streams->graph;
+  for (int32_t k = 0; k < graph->nreceivers[operation]; k++) {
+    int32_t i = number_of(streams, graph->receivers[operation][k]);
+    if (is_to_node(streams, i) || streams->room.ways[i].device_slots == NULL)
+      return true;
+  }
+  return false;
 }
 
 sf_status_t sfc_streams_receive(sfc_streams_t *streams, const sf_streamed_t *streamed)
@@ -220,10 +280,12 @@ sf_status_t sfc_streams_receive(sfc_streams_t *streams, const sf_streamed_t *str
   sf_status_t status = sfc_move_self(streams, streamed);
   for (int32_t k = 0; k < graph->nreceivers[operation] && status == SF_OK; k++)
     status = begin_receive(streams, streamed, number_of(streams, graph->receivers[operation][k]));
+  for (int32_t k = 0; k < graph->nreceivers[operation] && status == SF_OK; k++)
+    status = bring(streams, streamed, number_of(streams, graph->receivers[operation][k]));
   if (status == SF_OK) {
     list_receives(streams, streamed);
     status = sfc_moves_give(streams, streamed, streams->moves, streams->prepared[kind], streamed->target_on_host,
-                            graph->nreceivers[operation] > 0 ? SFSHM_TRACE_WORK_FROM_HOST : SFSHM_TRACE_WORK_WITHIN);
+                            gets_from_host(streams, operation) ? SFSHM_TRACE_WORK_FROM_HOST : SFSHM_TRACE_WORK_WITHIN);
   }
   for (int32_t k = 0; k < graph->nreceivers[operation] && status == SF_OK; k++)
     status = end_receive(streams, streamed, number_of(streams, graph->receivers[operation][k]));

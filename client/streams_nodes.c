@@ -133,7 +133,7 @@ static sf_status_t await(const sfc_nodes_t *nodes, const sf_streamed_t *streamed
   const sfc_streams_t *streams = nodes->streams;
   sfc_seen_t word = sfc_seen_behind(nodes->board, (size_t)((const char *)counter - nodes->board.host));
   sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane], SFSHM_TRACE_WORK_AWAIT);
-  return streams->ops->await(streams->device, word.device, (uint32_t)message);
+  return streams->ops->await(streams->device, word.device, (uint32_t)message, false);
 }
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */

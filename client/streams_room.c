@@ -6,6 +6,7 @@
 #include "client/context.h"
 #include "client/progress.h"
 #include "client/streams_nodes.h"
+#include "client/streams_slots.h"
 #include "client/transfer.h"
 #include "shm/error.h"
 #include "shm/message.h"
@@ -78,11 +79,13 @@ static void count_messages(const sfc_stream_lane_t *lane, const sfc_stream_way_t
     atomic_store(&area->acks[i], atomic_load(&lane->nsent));
 }
 
-sf_status_t sfc_room_make(const sfc_streams_t *streams, size_t unit_bytes, sfc_stream_room_t *room)
+sf_status_t sfc_room_make(const sfc_streams_t *streams, size_t unit_bytes, sfc_stream_sides_t sides,
+                          sfc_stream_room_t *room)
 {
   size_t bytes = 0, page = sfshm_page_bytes();
   char *seen_at;
   room->unit_bytes = unit_bytes;
+  room->sides = sides;
   sf_status_t status = lay_out(streams, room, &bytes);
   if (status == SF_OK) {
     room->pages_bytes = round_up(bytes, page);
@@ -100,6 +103,7 @@ sf_status_t sfc_room_make(const sfc_streams_t *streams, size_t unit_bytes, sfc_s
     count_messages(&streams->lanes[i], &room->ways[i]);
   }
   room->self_slot = seen(room, room->self_slot, seen_at);
+  sfc_slots_make(streams, room);
   return SF_OK;
 }
 
@@ -111,7 +115,9 @@ void sfc_room_drop(const sfc_streams_t *streams, sfc_stream_room_t *room)
       continue;
     streams->ops->unpin(streams->device, way->peer_pages);
     sfc_peer_unpin(&streams->graph->context->peers, &way->peer_pinned);
+    sfc_slots_leave(streams, i, way);
   }
+  sfc_slots_give(streams, room);
   if (room->is_pinned)
     streams->ops->unpin(streams->device, room->pages);
   if (room->block.address != NULL)
@@ -122,15 +128,20 @@ void sfc_room_drop(const sfc_streams_t *streams, sfc_stream_room_t *room)
 
 /* ---- Those of others --------------------------------------------------------------------------------------------- */
 
-sfc_stream_place_t sfc_room_place(const sfc_stream_room_t *room, int32_t lane, uint64_t called)
+sfc_stream_place_t sfc_room_place(const sfc_streams_t *streams, const sfc_stream_room_t *room, int32_t lane,
+                                  uint64_t called)
 {
   size_t before = (size_t)(room->pages - (char *)room->block.address);
-  return (sfc_stream_place_t){.called = (int64_t)called,
+  const sfc_stream_way_t *way = &room->ways[lane];
+  sfc_stream_place_t place = {.called = (int64_t)called,
                               .segment = (int64_t)room->block.segment,
                               .pages = (int64_t)(room->block.offset + before),
                               .pages_bytes = (int64_t)room->pages_bytes,
-                              .area = (int64_t)(room->ways[lane].area.host - room->pages),
-                              .slot_bytes = (int64_t)room->ways[lane].slot_bytes};
+                              .area = (int64_t)(way->area.host - room->pages),
+                              .slot_bytes = (int64_t)way->slot_bytes};
+  if (way->device_slots != NULL)
+    sfc_slots_place(streams, room, way, &place);
+  return place;
 }
 
 static sf_status_t check_place(const sfc_stream_room_t *room, const sfc_lane_t *lane, const sfc_stream_place_t *place,
@@ -177,6 +188,28 @@ sf_status_t sfc_room_reach(const sfc_streams_t *streams, sfc_stream_room_t *room
   way->peer_pages = pages;
   way->peer_area = (sfc_seen_t){pages + place->area, seen_at + place->area};
   way->peer_slot_bytes = (size_t)place->slot_bytes;
+  sfc_slots_choose(streams, room, i, place);
+  return SF_OK;
+}
+
+sf_status_t sfc_room_settle(const sfc_streams_t *streams, sfc_stream_room_t *room)
+{
+  bool used = false;
+  for (int32_t i = 0; i < streams->nlanes; i++) {
+    const _Atomic uint32_t *chosen = &sfc_stream_area(room->ways[i].area)->chosen;
+    while (atomic_load_explicit(chosen, memory_order_acquire) == SFSHM_STREAM_SLOTS_NONE) {
+      if (sfc_graph_is_failed(streams->graph))
+        return sfc_graph_failure(streams->graph);
+      sfc_streams_pause();
+    }
+    uint32_t kind = atomic_load_explicit(chosen, memory_order_relaxed);
+    room->ways[i].is_from_peer = kind == SFSHM_STREAM_SLOTS_ON_PEER;
+    if (kind == SFSHM_STREAM_SLOTS_PINNED)
+      room->ways[i].device_slots = NULL;
+    used |= room->ways[i].device_slots != NULL;
+  }
+  if (!used)
+    sfc_slots_give(streams, room);
   return SF_OK;
 }
 
@@ -187,7 +220,7 @@ static void tell(const sfc_streams_t *streams, const sfc_stream_room_t *room, ui
 {
   for (int32_t i = 0; i < streams->nlanes; i++) {
     sfc_stream_area_t *theirs = sfc_stream_area(streams->room.ways[i].peer_area);
-    theirs->place = sfc_room_place(room, i, called);
+    theirs->place = sfc_room_place(streams, room, i, called);
     atomic_store_explicit(&theirs->grown, streams->ncalls, memory_order_release); /* pairs with the load in hear() */
   }
 }
@@ -206,20 +239,22 @@ static sf_status_t hear(const sfc_streams_t *streams, sfc_stream_room_t *room, i
 
 /* A rank tells its place when its streams have come to their end: from then on it writes to the old areas of others
  * nothing but that. So when all have told theirs the old block is free. */
-sf_status_t sfc_room_grow(sfc_streams_t *streams, size_t unit_bytes, uint64_t called)
+sf_status_t sfc_room_grow(sfc_streams_t *streams, size_t unit_bytes, sfc_stream_sides_t sides, uint64_t called)
 {
   sfc_stream_room_t room = {.ways = calloc((size_t)streams->nlanes + 1, sizeof *room.ways)};
   sf_status_t status = room.ways != NULL ? sfc_streams_drain(streams) : sfshm_error(SF_ERR_NOMEM, "more room");
   if (status == SF_OK && streams->nodes != NULL)
     status = sfc_nodes_grow(streams->nodes, unit_bytes);
   if (status == SF_OK)
-    status = sfc_room_make(streams, unit_bytes, &room);
+    status = sfc_room_make(streams, unit_bytes, sides, &room);
   if (status == SF_OK) {
     sfc_streams_guard_growth(streams);
     tell(streams, &room, called);
   }
   for (int32_t i = 0; i < streams->nlanes && status == SF_OK; i++)
     status = hear(streams, &room, i, called);
+  if (status == SF_OK)
+    status = sfc_room_settle(streams, &room);
   if (status == SF_OK) {
     sfc_block_t old = streams->room.block;
     streams->room.block.address = NULL;

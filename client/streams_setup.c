@@ -49,7 +49,7 @@ static int32_t count_lanes(const sf_graph_t *graph)
 static void tell(const sfc_streams_t *streams, uint64_t called, sfc_stream_place_t *places)
 {
   for (int32_t i = 0; i < streams->nlanes; i++)
-    places[streams->graph->lanes[i].rank] = sfc_room_place(&streams->room, i, called);
+    places[streams->graph->lanes[i].rank] = sfc_room_place(streams, &streams->room, i, called);
 }
 
 /* Ranks that have found an error take part, too; they may have no streams. */
@@ -131,7 +131,8 @@ static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t uni
   return status == SF_OK ? sfc_nodes_open(graph->streams, copy, unit_bytes) : status;
 }
 
-sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, void *stream, uint64_t called)
+sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, sfc_stream_sides_t sides, void *stream,
+                               uint64_t called)
 {
   sfc_derive_t derive;
   bool agreed;
@@ -141,13 +142,15 @@ sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, void *strea
     if (status == SF_OK)
       status = sfc_streams_prepare(streams);
     if (status == SF_OK)
-      status = sfc_room_make(streams, unit_bytes, &streams->room);
+      status = sfc_room_make(streams, unit_bytes, sides, &streams->room);
     sfc_derive_begin(&derive, "operation on a stream", graph->group, SF_GRAPH_DEFAULT);
     sfc_derive_note(&derive, status, -1);
     exchange(&derive, graph, called);
     if (derive.status == SF_OK) /* from now on nothing of the room changes without the guard's lock */
       sfc_derive_note(&derive, sfc_streams_guard(streams), -1);
     status = sfc_derive_agree(&derive);
+    if (status == SF_OK)
+      status = sfc_room_settle(streams, &streams->room);
   }
   if (status != SF_OK)
     sfc_streams_tear_down(graph);

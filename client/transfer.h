@@ -74,6 +74,11 @@ static inline bool sfc_request_send_straight(sf_request_t *request, sfc_thread_t
 /* Ends the parts of requests that the other end has finished reading in place. Whether there were any. */
 bool sfc_lane_check_read(sfc_lane_t *lane);
 
+static inline const sfc_link_t *sfc_lane_outgoing(const sfc_lane_t *lane, sfshm_operation_t operation)
+{
+  return operation == SFSHM_BCAST ? &lane->as_root : &lane->as_leaf;
+}
+
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 static inline const sfc_link_t *sfc_lane_incoming(const sfc_lane_t *lane, sfshm_operation_t operation)

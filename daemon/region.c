@@ -331,23 +331,35 @@ void sfd_region_handle_closed(sfd_session_t *session, const Sfproto__Message *me
   sfd_session_send_done(session, message->request);
 }
 
+/* What others have open: it goes when the last one has closed it, for which the owner may wait. */
+static void revoke_region(sfd_rank_t *rank, sfd_region_t *region, uint64_t request, bool wait)
+{
+  region->revoked = true;
+  region->abandoned = !wait;
+  region->remove_request = request;
+  tell_holders(rank, region);
+  if (wait)
+    rank->npending++;
+  else
+    sfd_session_send_done(rank->session, request);
+}
+
 void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
-  uint64_t number = message->region_remove->region;
-  sfd_region_t *region = find(session->rank, number);
+  const Sfproto__RegionRemove *remove = message->region_remove;
+  sfd_region_t *region = find(session->rank, remove->region);
+  bool wait = !remove->has_at_once || !remove->at_once;
   (void)fds;
   (void)nfds;
   if (region == NULL || region->revoked || region->making) {
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "there is no region %" PRIu64, number);
-    return;
-  }
-  if (region->nholders == 0) {
+    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "there is no region %" PRIu64, remove->region);
+  } else if (!wait && region->memory == NULL) {
+    sfd_session_answer(session, message->request, SF_ERR_ARG, "region %" PRIu64 " is not the daemon's memory",
+                       remove->region);
+  } else if (region->nholders == 0) {
     free_region(session->rank, region);
     sfd_session_send_done(session, message->request);
-    return;
+  } else {
+    revoke_region(session->rank, region, message->request, wait);
   }
-  region->revoked = true;
-  region->remove_request = message->request;
-  session->rank->npending++;
-  tell_holders(session->rank, region);
 }

@@ -19,7 +19,8 @@
  *  |                                        ^
  *  \---RegionRemove---> REVOKED ---the last holder has closed it, or is gone
  *
- * Memory of the daemon's own is revoked also when its rank leaves or dies: it goes when nobody has it open any more. */
+ * Memory of the daemon's own is revoked also when its rank leaves or dies: it goes when nobody has it open any more.
+ * Its rank may also not wait for that (at_once). */
 typedef struct sfd_region {
   uint64_t number; /* first: the key */
   TAILQ_ENTRY(sfd_region) entry;
@@ -32,7 +33,7 @@ typedef struct sfd_region {
   uint8_t *holders; /* bit r: job rank r has it open; NULL: nobody ever had */
   int32_t nholders;
   bool revoked;
-  bool abandoned;          /* then: the rank is gone */
+  bool abandoned;          /* then: the rank is gone, or does not wait */
   uint64_t remove_request; /* else: to be answered */
 
   struct sfd_device_memory *memory; /* the daemon's own; NULL: the rank's */

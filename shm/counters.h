@@ -83,6 +83,14 @@ typedef enum sfshm_peer_kind {
 #define SFSHM_AWAITS_MESSAGE 1u /* the rank waits for a message of the lane */
 #define SFSHM_AWAITS_READER 2u  /* the rank waits until the lane takes more, or has been read */
 
+/* Where messages of streams are on their way. */
+typedef enum sfshm_stream_slots {
+  SFSHM_STREAM_SLOTS_NONE = 0, /* no operation on a stream yet */
+  SFSHM_STREAM_SLOTS_PINNED = 1,
+  SFSHM_STREAM_SLOTS_ON_DEVICE = 2, /* the reader's, which is the writer's, too, */
+  SFSHM_STREAM_SLOTS_ON_PEER = 3,   /* or is not */
+} sfshm_stream_slots_t;
+
 /* All that passes between the rank and one other on one graph. */
 typedef struct sfshm_lane_counters {
   _Atomic uint32_t kind; /* sfshm_peer_kind_t */
@@ -95,7 +103,7 @@ typedef struct sfshm_lane_counters {
   uint64_t leaf_values;      /* values that travel for them in a bcast */
   uint64_t reduce_values;    /* and in a reduce */
   _Atomic uint32_t awaiting; /* SFSHM_AWAITS_*, while the graph's wait_since_ns is not 0 */
-  uint32_t reserved1;
+  _Atomic uint32_t streams;  /* sfshm_stream_slots_t: of messages to a rank, sent by operations on streams */
   uint64_t reserved2[8];
 } sfshm_lane_counters_t;
 _Static_assert(sizeof(sfshm_lane_counters_t) == 256, "layout version 2");

@@ -14,8 +14,9 @@
 #include "shm/kernels.h"
 #include "shm/trace.h"
 
-#define SFSHM_DEVICE_VERSION 9u
+#define SFSHM_DEVICE_VERSION 10u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
+#define SFSHM_DEVICE_ANY (-1)
 
 /* One allocation on a device. */
 typedef struct sfshm_device_range {
@@ -84,9 +85,10 @@ typedef struct sfshm_device_ops {
   /* Lets other processes open the allocation that holds the address. SF_ERR_UNSUPPORTED: it is not made for that. */
   sf_status_t (*share)(const void *address, sfshm_device_handle_t *handle_p);
 
-  /* Opens an allocation of another process, and attaches it; as often as opened it is to be closed. SF_ERR_UNSUPPORTED:
-   * its device is not there in this process, or the driver refuses. */
-  sf_status_t (*open_shared)(const sfshm_device_handle_t *handle, sfshm_device_range_t *range_p);
+  /* Opens an allocation of another process, and attaches it; as often as opened it is to be closed. device: whose
+   * kernels are to reach it, or SFSHM_DEVICE_ANY. SF_ERR_UNSUPPORTED: its device is not there in this process, or not
+   * reached from that one, or the driver refuses. */
+  sf_status_t (*open_shared)(const sfshm_device_handle_t *handle, int32_t device, sfshm_device_range_t *range_p);
   void (*close_shared)(const void *base);
 
   /* As sfshm_kernels_find; NULL: not on devices. What they bring to the host is there when they return. What they bring

@@ -67,9 +67,10 @@ typedef struct sfshm_streams_ops {
   sf_status_t (*fetch)(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op, char *slots, char *roots);
 
   /* A word in pinned memory, given as the host sees it and as the device does: sets it when all before is done; holds
-   * back all behind until (int32_t)(word - value) >= 0. */
+   * back all behind until (int32_t)(word - value) >= 0. flush: other devices have written to this one's memory before
+   * the word was set. */
   sf_status_t (*raise)(sfshm_streams_t *streams, _Atomic uint32_t *word, char *seen_at, uint32_t value);
-  sf_status_t (*await)(sfshm_streams_t *streams, char *seen_at, uint32_t value);
+  sf_status_t (*await)(sfshm_streams_t *streams, char *seen_at, uint32_t value, bool flush);
 
   /* Calls a function of the host with a copy of the argument, between what is before and behind; it must neither wait
    * nor call the driver. Not at all if the device has failed. */

@@ -93,6 +93,9 @@ int32_t sfshm_cuda_home(void);
 /* With the lock held: whether kernels of the one device may read the other's memory (SF_DEVICE_PEER=off: never). */
 bool sfshm_cuda_reaches(int32_t from, int32_t to);
 
+/* The same, and whether its kernels may work on memory of its own (SF_DEVICE_KERNEL=off: never). */
+bool sfshm_cuda_is_direct(int32_t from, int32_t to);
+
 /* With the lock held: lets the device that has been entered read the other one's memory, when all is there. */
 sf_status_t sfshm_cuda_join(int32_t other);
 
@@ -199,7 +202,7 @@ sf_status_t sfshm_cuda_find(const void *address, sfshm_device_range_t *range_p);
 sf_status_t sfshm_cuda_attach(const sfshm_device_range_t *range);
 void sfshm_cuda_detach(const void *address);
 sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_p);
-sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, sfshm_device_range_t *range_p);
+sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int32_t device, sfshm_device_range_t *range_p);
 void sfshm_cuda_close_shared(const void *base);
 const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op);
 const sfshm_kernels_t *sfshm_cuda_unordered(sfshm_unit_t unit, sfshm_op_t op);

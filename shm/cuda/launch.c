@@ -309,9 +309,7 @@ static sf_status_t across_devices(int32_t from, int32_t to, const job_t *job)
 /* Whether kernels of the device may read that memory: its own, or that of a peer which this process has allocated. */
 static bool is_direct(const job_t *job, int32_t from, int32_t to)
 {
-  if (from == to)
-    return !sfshm_cuda_is_off("SF_DEVICE_KERNEL");
-  return sfshm_cuda_owner_of(job->from) >= 0 && sfshm_cuda_reaches(to, from);
+  return (from == to || sfshm_cuda_owner_of(job->from) >= 0) && sfshm_cuda_is_direct(to, from);
 }
 
 static sf_status_t run_job(const job_t *job)

@@ -161,25 +161,30 @@ void sfshm_cuda_release(void *address)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-/* Where this process has its own memory, if kernels there reach that of the other process: they read it directly. */
-static sf_status_t open_handle(shared_t *shared)
+/* For any device: where this process has its own memory, if kernels there reach that of the other process, which they
+ * read directly then. */
+static sf_status_t open_handle(shared_t *shared, int32_t device)
 {
   int32_t number = 0, home = sfshm_cuda_home();
   sf_status_t status = find_device(&shared->content.device, &number);
   if (status != SF_OK)
     return status;
+  if (device != SFSHM_DEVICE_ANY)
+    return sfshm_cuda_is_direct(device, number)
+               ? open_on(shared, device)
+               : sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: device %d does not reach memory of device %d", device, number);
   if (home >= 0 && home != number && sfshm_cuda_reaches(home, number) && open_on(shared, home) == SF_OK)
     return SF_OK;
   return open_on(shared, number);
 }
 
-static sf_status_t add(const content_t *content, shared_t **shared_p)
+static sf_status_t add(const content_t *content, int32_t device, shared_t **shared_p)
 {
   shared_t *shared = calloc(1, sizeof *shared);
   if (shared == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of opened memory");
   shared->content = *content;
-  sf_status_t status = open_handle(shared);
+  sf_status_t status = open_handle(shared, device);
   if (status != SF_OK) {
     free(shared);
     return status;
@@ -190,7 +195,7 @@ static sf_status_t add(const content_t *content, shared_t **shared_p)
   return SF_OK;
 }
 
-sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, sfshm_device_range_t *range_p)
+sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int32_t device, sfshm_device_range_t *range_p)
 {
   content_t content;
   sf_status_t status = SF_OK;
@@ -200,7 +205,9 @@ sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, sfshm_de
   while (shared != NULL && memcmp(&shared->content, &content, sizeof content) != 0)
     shared = shared->next;
   if (shared == NULL)
-    status = add(&content, &shared);
+    status = add(&content, device, &shared);
+  else if (device != SFSHM_DEVICE_ANY && shared->range.device != device)
+    status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the memory is open for device %d already", shared->range.device);
   if (status == SF_OK) {
     shared->times++;
     *range_p = shared->range;

@@ -19,6 +19,7 @@ struct sfshm_streams {
   sfshm_cuda_device_t view; /* of the device, with the stream that was chosen, and plans of its own */
   int32_t device;
   bool has_memops;
+  unsigned flush; /* flag of memory operations that wait for words behind other devices' stores, if there is one */
   bool is_marked;
   CUevent tail;
   CUfunction await;
@@ -107,6 +108,17 @@ static bool try_memops(const sfshm_cuda_device_t *device)
   return works;
 }
 
+/* Where devices may see stores of others later than a word that was set behind them. */
+static unsigned flush_flag(int32_t number)
+{
+  CUdevice device;
+  int can = 0;
+  return cuDeviceGet(&device, number) == CUDA_SUCCESS &&
+                 cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, device) == CUDA_SUCCESS && can
+             ? CU_STREAM_WAIT_VALUE_FLUSH
+             : 0;
+}
+
 /* The device has been entered. */
 static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *device, bool use_memops)
 {
@@ -121,6 +133,7 @@ static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *
   memcpy(view->several, device->several, sizeof view->several);
   memcpy(view->fetches, device->fetches, sizeof view->fetches);
   streams->has_memops = use_memops && try_memops(device);
+  streams->flush = flush_flag(streams->device);
   sf_status_t status = sfshm_cuda_status(cuModuleGetFunction(&streams->await, device->module, "sf_await"), "sf_await");
   return status == SF_OK ? sfshm_cuda_status(cuEventCreate(&streams->tail, CU_EVENT_DISABLE_TIMING), "cuEventCreate")
                          : status;
@@ -365,16 +378,16 @@ static sf_status_t launch_await(const sfshm_streams_t *streams, const char *seen
                            "launching a kernel that waits");
 }
 
-static sf_status_t await_word(sfshm_streams_t *streams, char *seen_at, uint32_t value)
+static sf_status_t await_word(sfshm_streams_t *streams, char *seen_at, uint32_t value, bool flush)
 {
   sf_status_t status = enter(streams);
   if (status != SF_OK)
     return status;
   sfshm_cuda_piece_t *piece = sfshm_cuda_watch_begin(&streams->view, SFSHM_TRACE_WORK_AWAIT, 0);
   if (streams->has_memops)
-    status = sfshm_cuda_status(
-        cuStreamWaitValue32(streams->view.stream, (CUdeviceptr)(uintptr_t)seen_at, value, CU_STREAM_WAIT_VALUE_GEQ),
-        "cuStreamWaitValue32");
+    status = sfshm_cuda_status(cuStreamWaitValue32(streams->view.stream, (CUdeviceptr)(uintptr_t)seen_at, value,
+                                                   CU_STREAM_WAIT_VALUE_GEQ | (flush ? streams->flush : 0)),
+                               "cuStreamWaitValue32");
   else
     status = launch_await(streams, seen_at, value);
   if (status == SF_OK)

@@ -22,6 +22,11 @@ bool sfshm_cuda_reaches(int32_t from, int32_t to)
   return known[from][to] == YES;
 }
 
+bool sfshm_cuda_is_direct(int32_t from, int32_t to)
+{
+  return from == to ? !sfshm_cuda_is_off("SF_DEVICE_KERNEL") : sfshm_cuda_reaches(from, to);
+}
+
 sf_status_t sfshm_cuda_join(int32_t other)
 {
   sfshm_cuda_device_t *peer;

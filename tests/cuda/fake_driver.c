@@ -147,6 +147,15 @@ CUresult cuDeviceGetPCIBusId(char *text, int room, CUdevice device)
   return CUDA_SUCCESS;
 }
 
+/* Every second device can. */
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+  if (attribute != CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES)
+    abort();
+  *value = device % 2;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuDriverGetVersion(int *version)
 {
   *version = CUDA_VERSION;

@@ -34,6 +34,7 @@ typedef struct ticket {
   int32_t fd;
   uint64_t length_bytes;
   uint64_t offset;
+  int32_t device;
 } ticket_t;
 
 static memory_t *memories;
@@ -339,7 +340,8 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
   if (sftest_cuda_is_to_fail("cuIpcGetMemHandle"))
     result = CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_SUCCESS) {
-    ticket_t ticket = {getpid(), memory->fd, memory->length_bytes, (uint64_t)(memory->base - memory->mapped)};
+    ticket_t ticket = {getpid(), memory->fd, memory->length_bytes, (uint64_t)(memory->base - memory->mapped),
+                       memory->device};
     memset(handle, 0, sizeof *handle);
     memcpy(handle, &ticket, sizeof ticket);
   }
@@ -355,6 +357,13 @@ static bool is_open(const CUipcMemHandle *handle)
   return memory != NULL;
 }
 
+/* Memory of another device is opened only where kernels reach it. */
+static bool reaches(int device)
+{
+  int access = 1, own = sftest_cuda_current()->device;
+  return own == device || (cuDeviceCanAccessPeer(&access, own, device) == CUDA_SUCCESS && access);
+}
+
 /* A process can't open its own handles, nor one twice: some drivers count, others refuse. */
 CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned flags)
 {
@@ -366,7 +375,7 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigne
     result = CUDA_ERROR_INVALID_CONTEXT;
   if (result != CUDA_SUCCESS || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
     return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
-  if (sftest_cuda_is_to_fail("cuIpcOpenMemHandle"))
+  if (sftest_cuda_is_to_fail("cuIpcOpenMemHandle") || !reaches(ticket.device))
     return CUDA_ERROR_NOT_SUPPORTED;
   snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)ticket.pid, (int)ticket.fd);
   int fd = open(path, O_RDWR | O_CLOEXEC);

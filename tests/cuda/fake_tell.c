@@ -114,6 +114,11 @@ CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t v
 
 CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
 {
+  int can = 0;
+  if (sftest_cuda_current() != NULL)
+    cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, sftest_cuda_current()->device);
+  if (can)
+    flags &= ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH;
   return flags == CU_STREAM_WAIT_VALUE_GEQ ? operate(WAIT, stream, address, value) : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -138,3 +138,19 @@ uint64_t sftest_sfctl_number(const char *fragment, const char *member)
   ck_assert_msg(value != NULL, "no %s in: %s", member, line);
   return strtoull(value + strlen(name), NULL, 10);
 }
+
+bool sftest_sfctl_pair_is(const char *socket, int32_t from, int32_t to, const char *member, const char *value)
+{
+  char text[100];
+  sftest_sfctl(socket, WORDS("graphs", "--json"), 0);
+  const char *number = strstr(sftest_sfctl_out, "\"graph\":");
+  ck_assert_ptr_nonnull(number);
+  snprintf(text, sizeof text, "%d", atoi(number + strlen("\"graph\":")));
+  sftest_sfctl(socket, WORDS("plan", text, "--pairs", "--json"), 0);
+  const char *pairs = strstr(sftest_sfctl_out, "\"pairs\":[");
+  snprintf(text, sizeof text, "{\"from\":%d,\"to\":%d,", from, to);
+  const char *pair = pairs != NULL ? strstr(pairs, text) : NULL;
+  snprintf(text, sizeof text, "\"%s\":\"%s\"", member, value);
+  const char *found = pair != NULL ? strstr(pair, text) : NULL;
+  return found != NULL && found < strchr(pair, '}');
+}

@@ -2,6 +2,7 @@
 #ifndef SFTEST_SFCTL_H
 #define SFTEST_SFCTL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -36,5 +37,8 @@ int sftest_count_lines(const char *text);
 
 /* In the output: the member of the object that stands on the first line which contains the fragment. */
 uint64_t sftest_sfctl_number(const char *fragment, const char *member);
+
+/* Whether sfctl plan says that of a pair of ranks with edges on the first graph that there is. */
+bool sftest_sfctl_pair_is(const char *socket, int32_t from, int32_t to, const char *member, const char *value);
 
 #endif

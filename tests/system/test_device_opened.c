@@ -106,18 +106,8 @@ static int cycle(sftest_rank_t *self)
 /* What sfctl plan says of how this rank's values go. */
 static void expect_way(sftest_rank_t *self, const char *way)
 {
-  char wanted[100];
-  sftest_sfctl(self->options.socket_path, (const char *const[]){"graphs", "--json", NULL}, 0);
-  const char *number = strstr(sftest_sfctl_out, "\"graph\":");
-  SFTEST_REQUIRE(self, number != NULL);
-  snprintf(wanted, sizeof wanted, "%d", atoi(number + strlen("\"graph\":")));
-  sftest_sfctl(self->options.socket_path, (const char *const[]){"plan", wanted, "--pairs", "--json", NULL}, 0);
-  const char *pair = strstr(sftest_sfctl_out, "\"pairs\":[");
-  snprintf(wanted, sizeof wanted, "{\"from\":%d,\"to\":%d,", self->rank, (self->rank + 1) % self->size);
-  pair = pair != NULL ? strstr(pair, wanted) : NULL;
-  snprintf(wanted, sizeof wanted, "\"way\":\"%s\"}", way);
-  const char *found = pair != NULL ? strstr(pair, "\"way\":") : NULL;
-  SFTEST_REQUIRE(self, found != NULL && strncmp(found, wanted, strlen(wanted)) == 0);
+  SFTEST_REQUIRE(
+      self, sftest_sfctl_pair_is(self->options.socket_path, self->rank, (self->rank + 1) % self->size, "way", way));
 }
 
 /* A way that is switched off on all ranks, and what then becomes of values between two ranks: as sfctl plan calls it,

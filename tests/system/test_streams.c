@@ -211,11 +211,14 @@ static int be_random(sftest_rank_t *self)
   return 0;
 }
 
+/* Without a driver in the daemon, and with one: there are slots on devices then. */
 START_TEST(test_random)
 {
   sftest_node_t node;
   uint64_t random = sftest_seed();
   sftest_use_seed(random);
+  if (_i == 1)
+    ck_assert(sftest_device_for_programs());
   sftest_node_start(&node, NULL);
   for (int i = 0; i < (sftest_seed_is_given() ? 1 : JOBS); i++) {
     seed = sftest_hash2(random, (uint64_t)i);
@@ -236,7 +239,7 @@ int main(void)
 {
   Suite *suite = suite_create("streams");
   TCase *tests = tcase_create("streams");
-  tcase_add_test(tests, test_random);
+  tcase_add_loop_test(tests, test_random, 0, 2);
   tcase_add_loop_test(tests, test_random_nodes, 0, 2);
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);

@@ -34,8 +34,11 @@ static int make_and_free(sftest_rank_t *self)
   return 0;
 }
 
+/* Also with slots on devices. */
 START_TEST(test_many)
 {
+  if (_i == 1)
+    ck_assert(sftest_device_for_programs());
   sftest_run_alone(2, make_and_free, NULL);
 }
 END_TEST
@@ -82,6 +85,8 @@ START_TEST(test_gone_graph)
   sftest_node_t node;
   sftest_job_t job;
   _Atomic int *step = sftest_shared(sizeof *step);
+  if (_i == 1)
+    ck_assert(sftest_device_for_programs());
   sftest_node_start(&node, NULL);
   sftest_job_start(&job, &node, 2, go_on_alone, step);
   sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
@@ -149,13 +154,16 @@ static int meet_fate(sftest_rank_t *self)
   return 0;
 }
 
-static void run_fate(fate_t fate, bool memops)
+/* on_device: the daemon has a driver, so that slots are on devices. */
+static void run_fate(fate_t fate, bool memops, bool on_device)
 {
   sftest_node_t node;
   sftest_job_t job;
   plot_t *plot = sftest_shared(sizeof *plot);
   plot->fate = fate;
   plot->memops = memops;
+  if (on_device)
+    ck_assert(sftest_device_for_programs());
   sftest_node_start(&node, NULL);
   sftest_job_start(&job, &node, 3, meet_fate, plot);
   if (fate == DAEMON_DIES) {
@@ -171,7 +179,7 @@ static void run_fate(fate_t fate, bool memops)
 
 START_TEST(test_fates)
 {
-  run_fate((fate_t)(_i / 2), _i % 2 == 0);
+  run_fate((fate_t)(_i / 4), _i % 2 == 0, _i / 2 % 2 == 0);
 }
 END_TEST
 
@@ -179,9 +187,9 @@ int main(void)
 {
   Suite *suite = suite_create("streams of what is gone");
   TCase *tests = tcase_create("streams");
-  tcase_add_test(tests, test_many);
-  tcase_add_test(tests, test_gone_graph);
-  tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 2 * FATES : 2 * KERNEL_FAILS);
+  tcase_add_loop_test(tests, test_many, 0, 2);
+  tcase_add_loop_test(tests, test_gone_graph, 0, 2);
+  tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 4 * FATES : 4 * KERNEL_FAILS);
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);
 }

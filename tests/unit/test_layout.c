@@ -189,6 +189,7 @@ START_TEST(lane_counters)
   expect_offset(sfshm_lane_counters_t, leaf_values, 168);
   expect_offset(sfshm_lane_counters_t, reduce_values, 176);
   expect_offset(sfshm_lane_counters_t, awaiting, 184);
+  expect_offset(sfshm_lane_counters_t, streams, 188);
   ck_assert_int_eq(SFSHM_PEER_NONE, 0);
   ck_assert_int_eq(SFSHM_PEER_RANK, 1);
   ck_assert_int_eq(SFSHM_PEER_NODE, 2);

@@ -234,6 +234,7 @@ static void print_pairs(sfctl_json_t *json, const sfctl_within_t *within, int32_
     sfctl_json_int(json, "to", pair->to);
     sfctl_json_uint(json, "values", pair->values);
     sfctl_json_uint(json, "edges", pair->edges);
+    sfctl_json_string(json, "streams", pair->streams);
     sfctl_json_string(json, "way", pair->way);
     sfctl_json_end_object(json);
   }

@@ -342,8 +342,8 @@ static void add_side(sfctl_table_t *table, const Sfproto__PlanSide *side)
   add_number(table, side->messages_received);
 }
 
-static const sfctl_column_t pair_columns[] = {
-    {"FROM", SFCTL_RIGHT}, {"TO", SFCTL_RIGHT}, {"VALUES", SFCTL_RIGHT}, {"EDGES", SFCTL_RIGHT}, {"WAY", SFCTL_LEFT}};
+static const sfctl_column_t pair_columns[] = {{"FROM", SFCTL_RIGHT},  {"TO", SFCTL_RIGHT}, {"VALUES", SFCTL_RIGHT},
+                                              {"EDGES", SFCTL_RIGHT}, {"WAY", SFCTL_LEFT}, {"STREAMS", SFCTL_LEFT}};
 
 /* Pairs of ranks of the node that tells of them. */
 static sf_status_t print_within(const sfctl_print_style_t *style, int32_t node, FILE *file)
@@ -361,6 +361,7 @@ static sf_status_t print_within(const sfctl_print_style_t *style, int32_t node, 
     add_number(&table, pair->values);
     add_number(&table, pair->edges);
     sfctl_table_cell(&table, "%s", pair->way != NULL ? pair->way : "-");
+    sfctl_table_cell(&table, "%s", pair->streams != NULL ? pair->streams : "-");
   }
   fprintf(file, "within the node: %" PRIu64 " pairs of ranks, %" PRIu64 " values\n", npairs, values);
   sf_status_t status = style->pairs && npairs > 0 ? sfctl_table_print(&table, file) : SF_OK;

@@ -8,10 +8,11 @@
 #include "shm/error.h"
 #include "tools/sfctl/collect.h"
 
-/* By which way most of what a rank has sent to another one has gone. */
+/* By which ways what a rank has sent to another one has gone: see sfctl_pair_t. */
 typedef struct sent {
   int32_t node, from, to;
   const char *way;
+  const char *streams;
 } sent_t;
 
 typedef struct asking {
@@ -45,10 +46,24 @@ static const char *find_way(const sfshm_lane_counters_t *lane)
   return name;
 }
 
+static const char *find_way_of_streams(const sfshm_lane_counters_t *lane)
+{
+  switch (atomic_load_explicit(&lane->streams, memory_order_relaxed)) {
+  case SFSHM_STREAM_SLOTS_PINNED:
+    return "pinned";
+  case SFSHM_STREAM_SLOTS_ON_DEVICE:
+    return "device";
+  case SFSHM_STREAM_SLOTS_ON_PEER:
+    return "peer";
+  default:
+    return NULL;
+  }
+}
+
 static sf_status_t add_sent(asking_t *asking, int32_t node, int32_t rank, const sfshm_lane_counters_t *lane)
 {
-  const char *way = find_way(lane);
-  if (atomic_load_explicit(&lane->kind, memory_order_relaxed) != SFSHM_PEER_RANK || way == NULL)
+  const char *way = find_way(lane), *streams = find_way_of_streams(lane);
+  if (atomic_load_explicit(&lane->kind, memory_order_relaxed) != SFSHM_PEER_RANK || (way == NULL && streams == NULL))
     return SF_OK;
   if (asking->nsent == asking->capacity) {
     size_t capacity = asking->capacity > 0 ? 2 * asking->capacity : 64;
@@ -58,7 +73,8 @@ static sf_status_t add_sent(asking_t *asking, int32_t node, int32_t rank, const 
     asking->sent = sent;
     asking->capacity = capacity;
   }
-  asking->sent[asking->nsent++] = (sent_t){.node = node, .from = rank, .to = lane->peer, .way = way};
+  asking->sent[asking->nsent++] =
+      (sent_t){.node = node, .from = rank, .to = lane->peer, .way = way, .streams = streams};
   return SF_OK;
 }
 
@@ -133,8 +149,10 @@ static void find_ways(asking_t *asking)
     sfctl_pair_t *pair = &asking->within.pairs[i];
     const sent_t wanted = {.node = pair->node, .from = pair->from, .to = pair->to};
     const sent_t *sent = bsearch(&wanted, asking->sent, asking->nsent, sizeof *asking->sent, compare_sent);
-    if (sent != NULL)
-      pair->way = sent->way;
+    if (sent == NULL)
+      continue;
+    pair->way = sent->way;
+    pair->streams = sent->streams;
   }
 }
 

@@ -18,6 +18,9 @@ typedef struct sfctl_pair {
   uint64_t messages; /* that have come this way, of bcasts */
   const char *way;   /* by which most bytes have gone from the one to the other: "inline", "slots", "in-place" or
                         "vm-read"; NULL: none yet, or not known */
+  const char
+      *streams; /* where messages of operations on streams are on their way: "device", that of both ranks, "peer", that
+                   of the rank that gets them, or "pinned", memory of the host; NULL: there was no such operation yet */
 } sfctl_pair_t;
 
 /* Start with {0}. By node, from and to. */

@@ -10,9 +10,17 @@
  * write the data, what it is given after end may use the results; the host may do so when the stream has come that far
  * (for instance after sf_streams_wait). Data on devices are registered (sf_register) and are on the stream's device;
  * others are memory of the host, which the host packs and unpacks when the stream comes to it. Results are bit by bit
- * those of sf_bcast and sf_reduce. What goes to other ranks of the node passes through pinned memory of the host that
- * both devices see; what goes to other nodes does, too, and the host's part in it, telling the daemon, is a function of
- * the host on the stream.
+ * those of sf_bcast and sf_reduce.
+ *
+ * Between two ranks of a node whose data are on devices messages pass through memory of the device of the rank that
+ * gets them, if the other one's kernels reach it: the same device, or a peer. The daemon allocates it, for four
+ * messages from each neighbour; it counts among the memory of devices that a job may have (option max-device-memory).
+ * Otherwise they pass through pinned memory of the host that both devices see: that is so if the daemon has no driver,
+ * or as SF_DEVICE_SHARE, SF_DEVICE_PEER or SF_DEVICE_KERNEL are off (see sf_register), or an end's data are on the
+ * host. What is decided by the first operation on a graph, and again by each with a larger unit than any before, stays
+ * until the next one of these; where data turn out to be on the host then, one kernel more copies a message. sfctl plan
+ * --pairs says what was decided. What goes to other nodes passes through pinned memory, and the host's part in it,
+ * telling the daemon, is a function of the host on the stream.
  *
  * The first operation on a graph blocks until all ranks have called it: it agrees on memory for the messages. One with
  * a larger unit than any before blocks until the ranks with which this one shares edges have called it, also for what

@@ -1,0 +1,303 @@
+/* Operations on streams whose messages pass through slots on the reader's device, on a stand-in for the driver or
+ * (SFTEST_CUDA=real) a real one: when they do, data of the host among them, larger units, and that nothing is kept. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/system/device_ring.h"
+#include "tests/system/fake_device.h"
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_MS 20000
+#define UNITS 100
+#define WIDE 100 /* doubles of a larger unit */
+
+/* ---- Buffers ----------------------------------------------------------------------------------------------------- */
+
+/* Roots and leaves of a ring, on the rank's device and on the host. */
+typedef struct scene {
+  sftest_rank_t *self;
+  sf_context_t *context;
+  sf_graph_t *graph;
+  void *stream;
+  double *device[2]; /* roots, leaves */
+  double *host[2];
+  sf_region_t *regions[2];
+  const sf_type_t *wide;
+  double next; /* value that nothing has had yet */
+} scene_t;
+
+static void make_graph(scene_t *scene)
+{
+  SFTEST_OK(scene->self, sftest_ring_create(sf_group_world(scene->context), UNITS, SF_GRAPH_DEFAULT, &scene->graph));
+}
+
+static void make_scene(sftest_rank_t *self, int device, scene_t *scene)
+{
+  size_t bytes = UNITS * WIDE * sizeof(double);
+  SFTEST_REQUIRE(self, sftest_device_is_there());
+  *scene = (scene_t){.self = self, .context = sftest_join(self), .next = 1e6 * self->rank};
+  scene->stream = sftest_device_stream(device);
+  SFTEST_OK(self, sf_type_create_block(WIDE, SF_DOUBLE, &scene->wide));
+  for (int side = 0; side < 2; side++) {
+    scene->host[side] = malloc(bytes);
+    scene->device[side] = sftest_device_alloc(device, bytes);
+    SFTEST_OK(self, sf_register(scene->context, scene->device[side], bytes, SF_MEMORY_CUDA, &scene->regions[side]));
+  }
+  make_graph(scene);
+}
+
+static void free_scene(scene_t *scene)
+{
+  SFTEST_OK(scene->self, sf_graph_destroy(scene->graph));
+  for (int side = 0; side < 2; side++) {
+    SFTEST_OK(scene->self, sf_unregister(scene->regions[side]));
+    sftest_device_free(scene->device[side]);
+    free(scene->host[side]);
+  }
+  sftest_device_stream_free(scene->stream);
+  SFTEST_OK(scene->self, sf_type_destroy(scene->wide));
+  SFTEST_OK(scene->self, sf_finalize(scene->context));
+}
+
+/* Whether what a rank sends, or gets, is on the host: bits of rank 0, then of rank 1. */
+#define SENDS_FROM_HOST 1u
+#define GETS_ON_HOST 2u
+#define ALL_ON_HOST 15u
+
+/* Bcasts or reduces of values that the other rank, of two, can tell. */
+static void operate(scene_t *scene, bool bcast, bool wide, unsigned on_host)
+{
+  sftest_rank_t *self = scene->self;
+  int64_t n = UNITS * (wide ? WIDE : 1), from = bcast ? 0 : 1, to = 1 - from;
+  unsigned here = on_host >> 2 * self->rank;
+  bool host_from = (here & SENDS_FROM_HOST) != 0, host_to = (here & GETS_ON_HOST) != 0;
+  size_t bytes = (size_t)n * sizeof(double);
+  double values[UNITS * WIDE];
+  for (int64_t i = 0; i < n; i++)
+    values[i] = scene->next + (double)i;
+  sftest_device_copy(host_from ? scene->host[from] : scene->device[from], values, bytes);
+  double *data[2] = {scene->device[0], scene->device[1]};
+  data[from] = host_from ? scene->host[from] : scene->device[from];
+  data[to] = host_to ? scene->host[to] : scene->device[to];
+  const sf_type_t *type = wide ? scene->wide : SF_DOUBLE;
+  for (int i = 0; i < 6; i++) /* more than there are slots */
+    if (bcast)
+      SFTEST_OK(self, sf_bcast_on_stream(scene->graph, type, data[0], data[1], SF_REPLACE, scene->stream));
+    else
+      SFTEST_OK(self, sf_reduce_on_stream(scene->graph, type, data[1], data[0], SF_REPLACE, scene->stream));
+  SFTEST_OK(self, sf_streams_wait(scene->graph));
+  sftest_device_copy(values, data[to], bytes);
+  double expected = scene->next + (self->rank == 0 ? 1e6 : -1e6);
+  for (int64_t i = 0; i < n; i++)
+    SFTEST_REQUIRE(self, values[i] == expected + (double)i);
+  scene->next += (double)n;
+}
+
+/* A real driver may have one device, which takes the place of all. */
+static void expect_slots(const scene_t *scene, const char *name)
+{
+  const char *socket = scene->self->options.socket_path;
+  int32_t rank = scene->self->rank;
+  SFTEST_REQUIRE(scene->self,
+                 sftest_sfctl_pair_is(socket, rank, 1 - rank, "streams", name) ||
+                     (!sftest_device_can_fail() && sftest_sfctl_pair_is(socket, rank, 1 - rank, "streams", "device")));
+}
+
+/* ---- Ways -------------------------------------------------------------------------------------------------------- */
+
+typedef struct way {
+  const char *variable; /* of all ranks' environment; NULL: none */
+  const char *value;
+  int devices;       /* on which the ranks' memory is */
+  unsigned on_host;  /* see operate */
+  const char *quota; /* option of the daemon; NULL: none */
+  const char *name;  /* where slots are */
+} way_t;
+
+static const way_t ways[] = {
+    {NULL, NULL, 1, 0, NULL, "device"},
+    {NULL, NULL, 2, 0, NULL, "peer"},
+    {"SF_STREAM_MEMOPS", "off", 2, 0, NULL, "peer"},
+    {"SF_DEVICE_PEER", "off", 1, 0, NULL, "device"},
+    {"SF_DEVICE_KERNEL", "off", 1, 0, NULL, "pinned"},
+    {"SF_DEVICE_SHARE", "off", 1, 0, NULL, "pinned"},
+    {NULL, NULL, 1, SENDS_FROM_HOST, NULL, "pinned"},
+    {NULL, NULL, 1, GETS_ON_HOST << 2, NULL, "pinned"},
+    {NULL, NULL, 1, ALL_ON_HOST, NULL, "pinned"},
+    {NULL, NULL, 1, 0, "--max-device-memory=0", "pinned"},
+    /* of the stand-in only: */
+    {"SF_DEVICE_PEER", "off", 2, 0, NULL, "pinned"},
+    {"SFTEST_CUDA_FAIL", "cuIpcOpenMemHandle:1", 1, 0, NULL, "pinned"},
+};
+#define WAYS (int)(sizeof ways / sizeof ways[0])
+#define WAYS_OF_ALL (WAYS - 2)
+
+static int go_one_way(sftest_rank_t *self)
+{
+  const way_t *way = self->argument;
+  scene_t scene;
+  if (way->variable != NULL)
+    setenv(way->variable, way->value, 1);
+  make_scene(self, self->rank % way->devices, &scene);
+  for (int i = 0; i < 2; i++)
+    operate(&scene, i == 0, false, way->on_host);
+  expect_slots(&scene, way->name);
+  operate(&scene, true, false, 0); /* nobody leaves before */
+  free_scene(&scene);
+  return 0;
+}
+
+START_TEST(test_ways)
+{
+  sftest_node_t node;
+  ck_assert(sftest_device_for_programs());
+  sftest_node_start(&node, (const char *const[]){ways[_i].quota, NULL});
+  sftest_run_job(&node, 2, go_one_way, (void *)(uintptr_t)&ways[_i]);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+/* The daemon has no driver. */
+static int go_without(sftest_rank_t *self)
+{
+  scene_t scene;
+  make_scene(self, 0, &scene);
+  operate(&scene, true, false, 0);
+  expect_slots(&scene, "pinned");
+  operate(&scene, true, false, 0);
+  free_scene(&scene);
+  return 0;
+}
+
+START_TEST(test_without)
+{
+  sftest_run_alone(2, go_without, NULL);
+}
+END_TEST
+
+/* ---- Data of the host, and larger units -------------------------------------------------------------------------- */
+
+/* Once there are slots on devices all pass through them; those that are made for larger units depend on where the data
+ * are by then. */
+static int mix(sftest_rank_t *self)
+{
+  unsigned then_on_host = *(unsigned *)self->argument;
+  scene_t scene;
+  make_scene(self, self->rank, &scene);
+  operate(&scene, true, false, 0);
+  for (unsigned i = 0; i < 2 * (ALL_ON_HOST + 1); i++)
+    operate(&scene, i % 2 == 0, false, i / 2);
+  expect_slots(&scene, "peer");
+  operate(&scene, false, true, then_on_host);
+  expect_slots(&scene, then_on_host == 0 ? "peer" : "pinned");
+  for (unsigned i = 0; i < 2 * (ALL_ON_HOST + 1); i++)
+    operate(&scene, i % 2 == 0, i % 4 < 2, i / 2);
+  free_scene(&scene);
+  return 0;
+}
+
+START_TEST(test_mixed)
+{
+  unsigned then_on_host = _i == 0 ? 0 : SENDS_FROM_HOST;
+  ck_assert(sftest_device_for_programs());
+  sftest_run_alone(2, mix, &then_on_host);
+}
+END_TEST
+
+/* From pinned slots to those on the device. */
+static int move_over(sftest_rank_t *self)
+{
+  scene_t scene;
+  make_scene(self, self->rank, &scene);
+  operate(&scene, true, false, GETS_ON_HOST);
+  expect_slots(&scene, "pinned");
+  operate(&scene, true, false, 0);
+  expect_slots(&scene, "pinned");
+  operate(&scene, true, true, 0);
+  expect_slots(&scene, "peer");
+  operate(&scene, false, false, SENDS_FROM_HOST);
+  free_scene(&scene);
+  return 0;
+}
+
+START_TEST(test_moved)
+{
+  ck_assert(sftest_device_for_programs());
+  sftest_run_alone(2, move_over, NULL);
+}
+END_TEST
+
+/* ---- Cycles ------------------------------------------------------------------------------------------------------ */
+
+/* Descriptors of this process: each allocation of the stand-in's devices has one, also those of other processes. */
+static int count_descriptors(void)
+{
+  int n = 0;
+  DIR *directory = opendir("/proc/self/fd");
+  while (directory != NULL && readdir(directory) != NULL)
+    n++;
+  if (directory != NULL)
+    closedir(directory);
+  return n;
+}
+
+/* Graphs whose slots take all that the job may have, one after the other, each with larger ones after a while.
+ * SFTEST_CYCLES: how many, by hand. */
+static int cycle(sftest_rank_t *self)
+{
+  const char *wanted = getenv("SFTEST_CYCLES");
+  int rounds = wanted != NULL ? atoi(wanted) : 20, descriptors = 0;
+  int64_t live = 0;
+  scene_t scene;
+  make_scene(self, 0, &scene);
+  for (int round = 0; round < rounds; round++) {
+    operate(&scene, true, round % 2 == 0, 0);
+    operate(&scene, true, true, 0);
+    SFTEST_OK(self, sf_graph_destroy(scene.graph));
+    if (round == 1) {
+      live = sftest_device_live();
+      descriptors = count_descriptors();
+    }
+    SFTEST_REQUIRE(self, round < 1 || (sftest_device_live() == live && count_descriptors() == descriptors));
+    make_graph(&scene);
+  }
+  operate(&scene, true, true, 0);
+  expect_slots(&scene, "device");
+  operate(&scene, true, true, 0);
+  if (wanted != NULL)
+    printf("rank %d: %d cycles, %d descriptors and %lld allocations, as after the first two\n", self->rank, rounds,
+           descriptors, (long long)live);
+  free_scene(&scene);
+  return 0;
+}
+
+START_TEST(test_cycles)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  ck_assert(sftest_device_for_programs());
+  sftest_node_start(&node, (const char *const[]){"--max-device-memory=1", NULL});
+  sftest_job_start(&job, &node, 2, cycle, NULL);
+  sftest_job_wait(&job, getenv("SFTEST_CYCLES") != NULL ? 600000 : LIMIT_MS);
+  sftest_job_expect_success(&job, 0);
+  sftest_job_expect_success(&job, 1);
+  sftest_node_stop(&node);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("slots of streams on devices");
+  TCase *tests = tcase_create("slots");
+  tcase_add_loop_test(tests, test_ways, 0, sftest_device_can_fail() ? WAYS : WAYS_OF_ALL);
+  tcase_add_test(tests, test_moved);
+  tcase_add_loop_test(tests, test_mixed, 0, 2);
+  tcase_add_test(tests, test_cycles);
+  if (sftest_device_can_fail())
+    tcase_add_test(tests, test_without);
+  suite_add_tcase(suite, tests);
+  return sftest_device_run(suite);
+}
