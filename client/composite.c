@@ -268,10 +268,10 @@ static sf_status_t make(sfc_composite_t *composite, const sfc_composite_call_t *
   return status == SF_OK ? look_up_target(composite) : status;
 }
 
-/* Of units that are to travel combined. */
+/* Of units that are to travel combined; 0: none are. */
 static size_t wanted_bytes(const sfc_composite_call_t *call)
 {
-  return sfc_transit_allows(call) ? sfshm_unit_size(call->unit->unit) : 0;
+  return call->persistent && sfc_transit_allows(call) ? sfshm_unit_size(call->unit->unit) : 0;
 }
 
 sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **request_p)
@@ -279,8 +279,7 @@ sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **
   sf_graph_t *multi = NULL;
   sf_status_t status = check(call, request_p);
   if (status == SF_OK && call->call != SFSHM_CALL_BCAST)
-    status = call->persistent ? sfc_multi_graph_with_runs(call->graph, wanted_bytes(call), &multi)
-                              : sfc_multi_graph(call->graph, &multi);
+    status = sfc_multi_graph(call->graph, wanted_bytes(call), &multi);
   if (status != SF_OK)
     return status;
   sfc_composite_t *composite = take_free(call->graph);

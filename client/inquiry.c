@@ -79,5 +79,5 @@ sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
 sf_status_t sf_graph_multi(sf_graph_t *graph, sf_graph_t **multi_p)
 {
   sf_status_t status = check(graph, multi_p, __func__);
-  return status == SF_OK ? sfc_multi_graph(graph, multi_p) : status;
+  return status == SF_OK ? sfc_multi_graph(graph, 0, multi_p) : status;
 }

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client/algebra/derive.h"
 #include "client/context.h"
 #include "client/group.h"
 #include "client/runs.h"
+#include "client/setup.h"
 #include "client/sort.h"
 #include "shm/error.h"
 
@@ -19,17 +21,26 @@ static sf_status_t need_multi(sf_graph_t *graph)
   return graph->multi != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "multi-graph");
 }
 
-/* A rank for which something has failed still has to take part in the set-up for which the others wait: with input that
- * makes it fail for all of them. */
+/* A rank for which something has failed still has to take part in the set-up for which the others wait. It makes that
+ * fail for all of them. */
 static sf_status_t create(sf_status_t before, sf_graph_t *graph, int64_t nroots, int64_t nleaves, const int64_t leaf[],
                           const int32_t rank[], const int64_t root[], uint32_t flags, sf_graph_t **graph_p)
 {
   char detail[256];
-  if (before == SF_OK)
-    return sf_graph_create(graph->group, nroots, nleaves, leaf, rank, root, flags, graph_p);
   snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
-  (void)!sf_graph_create(graph->group, -1, 0, NULL, NULL, NULL, flags, graph_p);
-  return sfshm_error(before, "%s", detail);
+  sfc_finding_t finding = {.caller = "sf_graph_multi", .status = before, .leaf = -1, .detail = detail};
+  sfc_edge_input_t input = {.wide = true};
+  if (before == SF_OK)
+    input = (sfc_edge_input_t){nroots, nleaves, leaf, rank, root, true};
+  return sfc_graph_create(graph->group, &input, flags, &finding, graph_p);
+}
+
+/* Nor may they wait for its values: then the operation fails for all of them, too. */
+static sf_status_t move(sf_status_t before, sf_graph_t *graph, sfc_move_fn_t *operation, const int64_t *from,
+                        int64_t *to)
+{
+  sf_status_t status = before == SF_OK ? operation(graph, SF_INT64, from, to, SF_REPLACE) : before;
+  return sfc_derive_give_up(graph, status);
 }
 
 /* ---- Edges by rank ----------------------------------------------------------------------------------------------- */
@@ -49,44 +60,53 @@ sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 /* The directory: what ranks have to tell each other before they know the edges. */
 typedef struct directory {
   sf_graph_t *graph;
-  int64_t *by_root_rank; /* leaves of the graph: by number in root_ranks */
-  int64_t *by_rank;      /* its roots */
+  int64_t *by_root_rank; /* leaves of the graph: by number in root_ranks; over nodes one more */
+  int64_t *by_rank;      /* its roots; likewise */
 } directory_t;
 
-static sf_status_t open_directory(sf_status_t before, sf_graph_t *graph, directory_t *directory)
+static sf_status_t open_directory(sf_status_t before, sf_graph_t *graph, bool local, directory_t *directory)
 {
   const sfc_ranks_t *root_ranks = &graph->multi->root_ranks;
   int32_t size = graph->group->size, n = root_ranks->nranks;
-  int64_t *own = malloc(((size_t)n + 1) * sizeof *own);
-  *directory = (directory_t){.by_root_rank = malloc(((size_t)n + 1) * sizeof(int64_t)),
-                             .by_rank = calloc((size_t)size, sizeof(int64_t))};
-  if (before == SF_OK && (own == NULL || directory->by_root_rank == NULL || directory->by_rank == NULL))
+  int32_t *ranks = calloc((size_t)n + 1, sizeof *ranks);
+  int64_t *roots = malloc(((size_t)n + 1) * sizeof *roots);
+  *directory = (directory_t){.by_root_rank = calloc((size_t)n + 1, sizeof(int64_t)),
+                             .by_rank = calloc((size_t)size + 1, sizeof(int64_t))};
+  if (before == SF_OK && (ranks == NULL || roots == NULL || !directory->by_root_rank || !directory->by_rank))
     before = sfshm_error(SF_ERR_NOMEM, "directory of %d ranks", size);
-  for (int32_t i = 0; i < n && own != NULL; i++)
-    own[i] = graph->rank;
+  for (int32_t i = 0; i <= n && before == SF_OK; i++) {
+    ranks[i] = i < n ? root_ranks->ranks[i] : 0;
+    roots[i] = i < n ? graph->rank : size;
+  }
   sf_status_t status =
-      create(before, graph, size, n, NULL, root_ranks->ranks, own, SF_GRAPH_DEFAULT, &directory->graph);
-  free(own);
+      create(before, graph, size + !local, n + !local, NULL, ranks, roots, SF_GRAPH_DEFAULT, &directory->graph);
+  free(ranks);
+  free(roots);
   return status;
 }
 
-static sf_status_t close_directory(sf_status_t before, directory_t *directory)
+/* Over nodes the graph is kept, if all went well. */
+static sf_status_t close_directory(sf_status_t before, sf_graph_t *graph, bool local, directory_t *directory)
 {
-  sf_status_t status = sf_graph_destroy(directory->graph);
+  sf_status_t status = SF_OK;
+  if (!local && before == SF_OK)
+    graph->multi->directory = directory->graph;
+  else
+    status = sf_graph_destroy(directory->graph);
   free(directory->by_root_rank);
   free(directory->by_rank);
   return before != SF_OK ? before : status;
 }
 
 /* Learns how many edges each leaf rank has, and makes room for them. */
-static sf_status_t count_leaf_ranks(sf_graph_t *graph, directory_t *directory)
+static sf_status_t count_leaf_ranks(sf_status_t before, sf_graph_t *graph, directory_t *directory)
 {
   sfc_multi_t *multi = graph->multi;
   int32_t nranks = 0;
   int64_t nedges = 0;
   for (int32_t i = 0; i < multi->root_ranks.nranks; i++)
     directory->by_root_rank[i] = multi->root_ranks.offset[i + 1] - multi->root_ranks.offset[i];
-  sf_status_t status = sf_reduce(directory->graph, SF_INT64, directory->by_root_rank, directory->by_rank, SF_REPLACE);
+  sf_status_t status = move(before, directory->graph, sf_reduce, directory->by_root_rank, directory->by_rank);
   if (status != SF_OK)
     return status;
   for (int32_t rank = 0; rank < graph->group->size; rank++) {
@@ -114,9 +134,7 @@ static sf_status_t connect_edges(sf_status_t before, sf_graph_t *graph, director
   int64_t *root = malloc(n * sizeof *root);
   for (int32_t i = 0; i < leaves->nranks; i++)
     directory->by_rank[leaves->ranks[i]] = leaves->offset[i];
-  sf_status_t told = sf_bcast(directory->graph, SF_INT64, directory->by_rank, directory->by_root_rank, SF_REPLACE);
-  if (before == SF_OK)
-    before = told;
+  before = move(before, directory->graph, sf_bcast, directory->by_rank, directory->by_root_rank);
   if (before == SF_OK && (rank == NULL || root == NULL))
     before = sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)graph->nleaves);
   for (int32_t i = 0; i < roots->nranks && before == SF_OK; i++)
@@ -131,16 +149,16 @@ static sf_status_t connect_edges(sf_status_t before, sf_graph_t *graph, director
   return status;
 }
 
-/* Makes the graph of edges. local: the leaf ranks are known. */
+/* Makes the graph of edges. local: all ranks are on one node, and the leaf ranks are known. */
 static sf_status_t make_edges(sf_status_t before, sf_graph_t *graph, bool local)
 {
   directory_t directory;
-  sf_status_t status = open_directory(before, graph, &directory);
+  sf_status_t status = open_directory(before, graph, local, &directory);
   if (status == SF_OK && !local)
-    before = count_leaf_ranks(graph, &directory);
+    before = count_leaf_ranks(before, graph, &directory);
   if (status == SF_OK)
     status = connect_edges(before, graph, &directory);
-  return close_directory(status, &directory);
+  return close_directory(status, graph, local, &directory);
 }
 
 static sf_status_t hear_of_edges(sf_graph_t *graph)
@@ -152,39 +170,50 @@ static sf_status_t hear_of_edges(sf_graph_t *graph)
   if (status == SF_OK)
     status = sf_reduce_begin(multi->edges, SF_INT64, multi->root_ranks.leaf, multi->leaf_ranks.leaf, SF_REPLACE,
                              &requests[1]);
+  status = sfc_derive_give_up(multi->edges, status);
   sf_status_t ended = sf_wait_all(2, requests);
   return status != SF_OK ? status : ended;
 }
 
-/* What all ranks do in the same order, whatever fails here. */
+/* What has been made on the way. */
+static sf_status_t drop_helpers(sfc_multi_t *multi)
+{
+  sf_status_t edges = sf_graph_destroy(multi->edges), directory = sf_graph_destroy(multi->directory);
+  multi->edges = multi->directory = NULL;
+  return edges != SF_OK ? edges : directory;
+}
+
+/* What all ranks do in the same order, whatever fails here. Once they have the graph of edges all of them go on with
+ * it: what fails later is an error of that graph. */
 static sf_status_t find_leaf_ranks(sf_graph_t *graph)
 {
   const sfc_ranks_t *roots;
+  sfc_multi_t *multi = graph->multi;
+  bool local = sfc_group_is_local(graph->group);
   sf_status_t status = sfc_multi_root_ranks(graph, &roots);
-  if (graph->multi == NULL)
-    return status;
-  if (sfc_group_is_local(graph->group))
-    return status == SF_OK ? sfc_ranks_of_leaves(graph, &graph->multi->leaf_ranks) : status;
-  status = make_edges(status, graph, false);
-  if (status == SF_OK)
-    status = hear_of_edges(graph);
-  if (status != SF_OK) {
-    (void)sf_graph_destroy(graph->multi->edges);
-    graph->multi->edges = NULL;
-    sfc_ranks_free(&graph->multi->leaf_ranks);
-  }
-  return status;
+  if (!local)
+    status = make_edges(status, graph, false);
+  else if (status == SF_OK)
+    status = sfc_ranks_of_leaves(graph, &multi->leaf_ranks);
+  multi->has_leaf_ranks = status == SF_OK;
+  if (status != SF_OK)
+    sfc_ranks_free(&multi->leaf_ranks);
+  return status == SF_OK && !local ? hear_of_edges(graph) : status;
 }
 
 sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 {
+  sfc_multi_t *multi;
   sf_status_t status = need_multi(graph);
-  if (status == SF_OK && !graph->multi->has_leaf_ranks) {
+  if (status != SF_OK)
+    return status;
+  multi = graph->multi;
+  if (!multi->has_leaf_ranks)
     status = find_leaf_ranks(graph);
-    graph->multi->has_leaf_ranks = status == SF_OK;
-  }
+  else if (multi->edges != NULL)
+    status = sfc_graph_failure(multi->edges);
   if (status == SF_OK)
-    *ranks_p = &graph->multi->leaf_ranks;
+    *ranks_p = &multi->leaf_ranks;
   return status;
 }
 
@@ -229,25 +258,18 @@ static bool sort_slots(const sf_graph_t *graph, int64_t n, int64_t by_edge[])
   return sorted;
 }
 
-bool sfc_multi_find_slots(const sf_graph_t *graph, int64_t by_edge[])
+static bool find_slots(const sf_graph_t *graph, int64_t by_edge[])
 {
   int64_t n = graph->multi->leaf_ranks.offset[graph->multi->leaf_ranks.nranks];
   return graph->nroots / SPARSE > n ? sort_slots(graph, n, by_edge) : count_slots(graph, n, by_edge);
 }
 
-/* Tells the leaf ranks the slots of their edges. */
-static sf_status_t tell_slots(sf_status_t before, sf_graph_t *graph, int64_t slots[])
+/* Finds the slots of the edges, and tells the leaf ranks. */
+static sf_status_t tell_slots(sf_status_t before, const sf_graph_t *graph, int64_t by_edge[], int64_t slots[])
 {
-  const sfc_ranks_t *leaves = &graph->multi->leaf_ranks;
-  int64_t n = leaves->offset[leaves->nranks];
-  int64_t *by_edge = calloc((size_t)n + 1, sizeof *by_edge);
-  if (before == SF_OK && (by_edge == NULL || !sfc_multi_find_slots(graph, by_edge)))
-    before = sfshm_error(SF_ERR_NOMEM, "slots of %lld edges", (long long)n);
-  sf_status_t status = SF_OK;
-  if (by_edge != NULL && slots != NULL)
-    status = sf_bcast(graph->multi->edges, SF_INT64, by_edge, slots, SF_REPLACE);
-  free(by_edge);
-  return before != SF_OK ? before : status;
+  if (before == SF_OK && (by_edge == NULL || slots == NULL || !find_slots(graph, by_edge)))
+    before = sfshm_error(SF_ERR_NOMEM, "slots of %lld edges", (long long)graph->nleaves);
+  return move(before, graph->multi->edges, sf_bcast, by_edge, slots);
 }
 
 static sf_status_t connect_slots(sf_status_t before, sf_graph_t *graph, const int64_t slots[], sf_graph_t **multi_p)
@@ -265,54 +287,47 @@ static sf_status_t connect_slots(sf_status_t before, sf_graph_t *graph, const in
   return status;
 }
 
-static sf_status_t make_graph(sf_graph_t *graph, bool with_runs, size_t wanted)
+static sf_status_t make_graph(sf_graph_t *graph, size_t wanted)
 {
   const sfc_ranks_t *leaves;
   sfc_multi_t *multi = graph->multi;
-  sf_status_t status = sfc_multi_leaf_ranks(graph, &leaves), before = status;
-  if (status != SF_OK && !sfc_group_is_local(graph->group))
-    return status; /* for all */
+  sfc_runs_making_t *runs = NULL;
+  bool local = sfc_group_is_local(graph->group);
+  sf_status_t status = sfc_multi_leaf_ranks(graph, &leaves);
+  if (local && multi->edges == NULL)
+    status = make_edges(status, graph, true);
   if (multi->edges == NULL)
-    status = make_edges(before, graph, true);
-  if (status != SF_OK)
-    return status;
+    return status; /* for all */
+  int64_t nedges = multi->leaf_ranks.offset[multi->leaf_ranks.nranks];
+  int64_t *by_edge = calloc((size_t)nedges + 1, sizeof *by_edge);
   int64_t *slots = malloc(((size_t)graph->nleaves + 1) * sizeof *slots);
-  before = slots == NULL ? sfshm_error(SF_ERR_NOMEM, "%lld slots", (long long)graph->nleaves) : SF_OK;
-  before = tell_slots(before, graph, slots);
-  status = connect_slots(before, graph, slots, &multi->graph);
+  status = tell_slots(status, graph, by_edge, slots);
+  if (!local)
+    status = sfc_runs_find(status, graph, by_edge, wanted, &runs);
+  status = connect_slots(status, graph, slots, &multi->graph);
   free(slots);
-  if (status != SF_OK)
-    return status;
-  atomic_store_explicit(&multi->graph->counts->multi_of, graph->number, memory_order_relaxed);
-  sfc_graph_set_parent(multi->graph, graph);
-  if (with_runs && !sfc_group_is_local(graph->group))
-    status = sfc_runs_make(graph, wanted, &multi->runs);
-  sf_graph_t *edges = multi->edges;
-  multi->edges = NULL;
-  sf_status_t destroyed = sf_graph_destroy(edges);
-  return status != SF_OK ? status : destroyed;
+  if (status == SF_OK) {
+    atomic_store_explicit(&multi->graph->counts->multi_of, graph->number, memory_order_relaxed);
+    sfc_graph_set_parent(multi->graph, graph);
+    status = sfc_runs_make(runs, &multi->runs);
+    sf_status_t dropped = drop_helpers(multi);
+    status = status == SF_OK ? dropped : status;
+  }
+  sfc_runs_forget(runs);
+  free(by_edge);
+  return status;
 }
 
-static sf_status_t find_graph(sf_graph_t *graph, bool with_runs, size_t wanted, sf_graph_t **multi_p)
+sf_status_t sfc_multi_graph(sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p)
 {
   sf_status_t status = sfc_graph_failure(graph);
   if (status == SF_OK)
     status = need_multi(graph);
   if (status == SF_OK && graph->multi->graph == NULL)
-    status = make_graph(graph, with_runs, wanted);
+    status = make_graph(graph, wanted);
   if (status == SF_OK)
     *multi_p = graph->multi->graph;
   return status;
-}
-
-sf_status_t sfc_multi_graph(sf_graph_t *graph, sf_graph_t **multi_p)
-{
-  return find_graph(graph, false, 0, multi_p);
-}
-
-sf_status_t sfc_multi_graph_with_runs(sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p)
-{
-  return find_graph(graph, true, wanted, multi_p);
 }
 
 /* ---- The order of contributions ---------------------------------------------------------------------------------- */
@@ -364,7 +379,7 @@ void sfc_multi_destroy(sf_graph_t *graph)
   if (multi->graph != NULL)
     sfc_graph_set_parent(multi->graph, NULL);
   (void)sf_graph_destroy(multi->graph); /* none is in flight */
-  (void)sf_graph_destroy(multi->edges);
+  (void)drop_helpers(multi);
 }
 
 void sfc_multi_free(sf_graph_t *graph)

@@ -2,7 +2,8 @@
  * together with the other ranks at first use, out of operations on graphs that are made for this purpose:
  *
  *   directory   rank p has a root for each rank r, connected with a leaf of r if r has leaves on roots of p. A reduce
- *               tells p how many, a bcast tells r behind how many edges of lower ranks its own ones come.
+ *               tells p how many, a bcast tells r behind how many edges of lower ranks its own ones come. Over nodes
+ *               one more root of rank 0 has a leaf on every rank: see runs.h.
  *   edges       rank p has a root for each edge to one of its roots, in the order of (rank, leaf). Reduces tell p the
  *               root and the leaf of each; a bcast tells the leaf ranks the slot of each edge.
  *   multi       rank p has a root for each slot: a leaf is connected directly with its own slot.
@@ -22,7 +23,8 @@ typedef struct sfc_multi {
   bool has_leaf_ranks;
   sfc_ranks_t root_ranks;
   sfc_ranks_t leaf_ranks;
-  sf_graph_t *edges; /* until graph has been made */
+  sf_graph_t *directory; /* over nodes, until graph has been made */
+  sf_graph_t *edges;     /* likewise, on one node, too */
   sf_graph_t *graph;
   sfc_rounds_t rounds;
   struct sfc_runs *runs; /* NULL: all contributions travel by themselves */
@@ -40,17 +42,14 @@ sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 /* This rank's roots by the rank of their leaves. Collective and blocking at first use. */
 sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p);
 
-/* The multi-graph. Collective and blocking at first use. */
-sf_status_t sfc_multi_graph(sf_graph_t *graph, sf_graph_t **multi_p);
+/* The multi-graph. Collective and blocking at first use, when over nodes its runs are made if rank 0 wants them: with
+ * an operation whose contributions could travel combined, and which will be done often. wanted: bytes of a unit of
+ * that; 0: there is none. Ranks may call with different ones. */
+sf_status_t sfc_multi_graph(sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p);
 
-/* The same for an operation that will be done often, and whose contributions could travel combined. If the graph is
- * made now, so are its runs if it is worth it: see sfc_runs_make. */
-sf_status_t sfc_multi_graph_with_runs(sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p);
-
-/* Where the slots of each root begin: nroots + 1 numbers, for the caller to free; NULL without memory. And the slot of
- * each edge of leaf_ranks; false without memory. Local, for a graph whose leaf_ranks are known. */
+/* Where the slots of each root begin: nroots + 1 numbers, for the caller to free; NULL without memory. Local, for a
+ * graph whose leaf_ranks are known. */
 int64_t *sfc_multi_first_slots(const sf_graph_t *graph);
-bool sfc_multi_find_slots(const sf_graph_t *graph, int64_t by_edge[]);
 
 /* The root of each slot of a graph that has its multi-graph. Local. */
 sf_status_t sfc_multi_slot_roots(sf_graph_t *graph, const sfshm_pattern_t **roots_p);

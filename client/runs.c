@@ -29,15 +29,14 @@ typedef struct head {
   int64_t run;
 } head_t;
 
-typedef struct making {
+struct sfc_runs_making {
   sfc_derive_t derive;
   sf_graph_t *graph;
-  sf_graph_t *edges; /* see multi.h */
   sfc_runs_t *runs;
 
   /* As owner. */
   int64_t nslots;
-  int64_t *slot; /* of each edge, as they stand in leaf_ranks */
+  const int64_t *slot; /* of each edge, as they stand in leaf_ranks */
   int32_t *slot_rank;
   int64_t *slot_run;
   int64_t nruns;
@@ -51,7 +50,8 @@ typedef struct making {
   head_t *heads;
   int64_t nheads;
   int64_t *begin; /* in the members graph here, of each run */
-} making_t;
+};
+typedef struct sfc_runs_making making_t;
 
 /* ---- At the owner ------------------------------------------------------------------------------------------------ */
 
@@ -63,15 +63,8 @@ static int32_t node_of(const sf_graph_t *graph, int32_t rank)
 static void find_slot_ranks(making_t *making)
 {
   const sfc_ranks_t *leaves = &making->graph->multi->leaf_ranks;
-  making->slot = sfc_derive_array(&making->derive, making->nslots, sizeof *making->slot);
   making->slot_rank = sfc_derive_array(&making->derive, making->nslots, sizeof *making->slot_rank);
-  if (making->derive.starved)
-    return;
-  if (!sfc_multi_find_slots(making->graph, making->slot)) {
-    sfc_derive_note(&making->derive, sfshm_error(SF_ERR_NOMEM, "slots"), -1);
-    return;
-  }
-  for (int32_t i = 0; i < leaves->nranks; i++)
+  for (int32_t i = 0; i < leaves->nranks && making->derive.status == SF_OK; i++)
     for (int64_t k = leaves->offset[i]; k < leaves->offset[i + 1]; k++)
       making->slot_rank[making->slot[k]] = leaves->ranks[i];
 }
@@ -104,7 +97,7 @@ static void find_runs(making_t *making)
   if (making->runs != NULL)
     making->runs->root = malloc(((size_t)making->nslots + 1) * sizeof(int64_t));
   find_slot_ranks(making);
-  int64_t *begins = sfc_multi_first_slots(making->graph);
+  int64_t *begins = derive->status == SF_OK ? sfc_multi_first_slots(making->graph) : NULL;
   if (begins == NULL || making->runs == NULL || making->runs->root == NULL)
     sfc_derive_note(derive, sfshm_error(SF_ERR_NOMEM, "runs of %lld contributions", (long long)making->nslots), -1);
   for (int64_t root = 0; root < making->graph->nroots && derive->status == SF_OK; root++)
@@ -124,21 +117,47 @@ static int64_t find_least_unit(const sf_graph_t *graph, const int64_t all[2])
   return from == 0 ? 1 : (VALUE_COST * all[0] + from * graph->size - 1) / saved + 1;
 }
 
-/* Rank 0 finds out. wanted: see runs.h. */
+/* Rank 0's value becomes that of all. */
+static void hear_of_rank_0(making_t *making, int64_t *value)
+{
+  const sf_graph_t *graph = making->graph;
+  int32_t n = graph->multi->root_ranks.nranks;
+  int64_t *root = sfc_derive_array(&making->derive, graph->size + 1, sizeof *root);
+  int64_t *leaf = sfc_derive_array(&making->derive, n + 1, sizeof *leaf);
+  if (root != NULL)
+    root[graph->size] = *value; /* only that of rank 0 has leaves */
+  sfc_derive_bcast(&making->derive, graph->multi->directory, SF_INT64, 1, root, leaf);
+  *value = leaf != NULL ? leaf[n] : 0;
+}
+
+/* Of two values of each rank, at rank 0. */
+static void find_sums(making_t *making, const int64_t mine[2], int64_t sums[2])
+{
+  const sf_graph_t *graph = making->graph;
+  int32_t n = graph->multi->root_ranks.nranks;
+  int64_t *root = sfc_derive_array(&making->derive, graph->size + 1, 2 * sizeof *root);
+  int64_t *leaf = sfc_derive_array(&making->derive, n + 1, 2 * sizeof *leaf);
+  for (int i = 0; i < 2 && leaf != NULL; i++)
+    leaf[2 * n + i] = mine[i];
+  sfc_derive_reduce(&making->derive, graph->multi->directory, SF_INT64, 2, leaf, root, SF_SUM);
+  for (int i = 0; i < 2; i++)
+    sums[i] = root != NULL ? root[2 * graph->size + i] : 0;
+}
+
+/* Rank 0 decides, and all ranks know, unless this ends with an error. */
 static void agree_on_least_unit(making_t *making, size_t wanted)
 {
-  int32_t rank_0 = 0;
-  int64_t root_0 = 0, all[2] = {0, 0}, mine[2] = {making->nfar, making->nfar_runs}, least = 0;
-  sfc_edges_t edge = {1, NULL, &rank_0, &root_0};
-  sf_graph_t *star = sfc_derive_helper(&making->derive, making->graph->rank == 0, &edge);
-  sfc_derive_reduce(&making->derive, star, SF_INT64, 2, mine, all, SF_SUM);
-  if (making->graph->rank == 0)
-    least = find_least_unit(making->graph, all);
-  if (least > (int64_t)wanted)
-    least = 0;
-  sfc_derive_bcast(&making->derive, star, SF_INT64, 1, &least, &making->least_unit);
-  if (star != NULL)
-    (void)sf_graph_destroy(star);
+  int64_t wanted_by_0 = (int64_t)wanted, all[2];
+  hear_of_rank_0(making, &wanted_by_0);
+  if (wanted_by_0 == 0)
+    return;
+  find_runs(making);
+  find_sums(making, (const int64_t[2]){making->nfar, making->nfar_runs}, all);
+  if (making->graph->rank == 0) {
+    int64_t least = find_least_unit(making->graph, all);
+    making->least_unit = least <= wanted_by_0 ? least : 0;
+  }
+  hear_of_rank_0(making, &making->least_unit);
 }
 
 /* ---- At the heads ------------------------------------------------------------------------------------------------ */
@@ -163,7 +182,7 @@ static void hear_of_runs(making_t *making)
     int64_t run = making->slot_run[making->slot[k]], first = making->first[run];
     there[k] = (told_t){run, making->slot[k] - first, making->first[run + 1] - first};
   }
-  sfc_derive_bcast(derive, making->edges, SF_INT64, 3, there, here);
+  sfc_derive_bcast(derive, making->graph->multi->edges, SF_INT64, 3, there, here);
   if (derive->status != SF_OK)
     return;
   for (int32_t i = 0; i < roots->nranks; i++)
@@ -232,7 +251,7 @@ static sfc_place_t *find_places(making_t *making)
     int64_t run = making->slot_run[making->slot[k]], first = making->first[run];
     there[k] = (sfc_place_t){making->slot_rank[first], making->first_root[run] + making->slot[k] - first};
   }
-  sfc_derive_bcast(derive, making->edges, SF_INT64, 2, there, here);
+  sfc_derive_bcast(derive, making->graph->multi->edges, SF_INT64, 2, there, here);
   return here;
 }
 
@@ -255,11 +274,11 @@ static sf_graph_t *make_members(making_t *making)
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
 /* From now on it fails with the multi-graph, and that with it. */
-static void belong_to(sf_graph_t *part, sf_graph_t *multi, const sf_graph_t *graph)
+static void belong_to(sf_graph_t *part, const sf_graph_t *graph)
 {
   part->of_runs = true;
   atomic_store_explicit(&part->counts->runs_of, graph->number, memory_order_relaxed);
-  sfc_graph_set_parent(part, multi);
+  sfc_graph_set_parent(part, graph->multi->graph);
 }
 
 /* Without memory they are not counted. */
@@ -286,34 +305,48 @@ static void make_both(making_t *making)
     runs->members = make_members(making);
 }
 
-sf_status_t sfc_runs_make(sf_graph_t *graph, size_t wanted, sfc_runs_t **runs_p)
+sf_status_t sfc_runs_find(sf_status_t before, sf_graph_t *graph, const int64_t slot[], size_t wanted,
+                          sfc_runs_making_t **making_p)
 {
-  making_t making = {.graph = graph, .edges = graph->multi->edges};
-  sfc_derive_begin(&making.derive, "sf_graph_multi", graph->group, graph->flags);
-  find_runs(&making);
-  agree_on_least_unit(&making, wanted);
-  bool worth_it = making.derive.status == SF_OK && making.least_unit > 0;
-  if (worth_it)
-    make_both(&making);
-  sf_status_t status = making.derive.status;
-  if (status != SF_OK && !making.derive.agreed) /* the others must not wait for what does not come */
-    sfc_graph_fail_everywhere(graph->multi->graph, status, making.derive.detail);
-  if (status != SF_OK)
-    status = sfshm_error(status, "%s", making.derive.detail);
-  if (status == SF_OK && worth_it) {
-    making.runs->least_unit = (size_t)making.least_unit;
-    making.runs->nroots = graph->nroots;
-    count_saved(&making);
-    belong_to(making.runs->members, graph->multi->graph, graph);
-    belong_to(making.runs->values, graph->multi->graph, graph);
-    *runs_p = making.runs;
-  } else {
-    sfc_runs_destroy(making.runs);
-    sfc_runs_free(making.runs);
-    *runs_p = NULL;
-  }
-  sfc_derive_drop(&making.derive);
-  return status;
+  making_t *making = calloc(1, sizeof *making);
+  if (making == NULL)
+    return sfc_derive_give_up(graph->multi->directory, sfshm_error(SF_ERR_NOMEM, "runs of contributions"));
+  *making_p = making;
+  making->graph = graph;
+  making->slot = slot;
+  sfc_derive_begin(&making->derive, "sf_graph_multi", graph->group, graph->flags);
+  sfc_derive_note(&making->derive, before, -1);
+  agree_on_least_unit(making, wanted);
+  sf_status_t status = making->derive.status;
+  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", making->derive.detail);
+}
+
+sf_status_t sfc_runs_make(making_t *making, sfc_runs_t **runs_p)
+{
+  if (making == NULL || making->least_unit == 0)
+    return SF_OK;
+  make_both(making);
+  if (making->derive.status != SF_OK) /* that of all: the last set-up has told them */
+    return sfshm_error(making->derive.status, "%s", making->derive.detail);
+  sfc_runs_t *runs = making->runs;
+  count_saved(making);
+  making->runs = NULL;
+  runs->least_unit = (size_t)making->least_unit;
+  runs->nroots = making->graph->nroots;
+  belong_to(runs->members, making->graph);
+  belong_to(runs->values, making->graph);
+  *runs_p = runs;
+  return SF_OK;
+}
+
+void sfc_runs_forget(making_t *making)
+{
+  if (making == NULL)
+    return;
+  sfc_runs_destroy(making->runs);
+  sfc_runs_free(making->runs);
+  sfc_derive_drop(&making->derive);
+  free(making);
 }
 
 /* ---- Roots ------------------------------------------------------------------------------------------------------- */

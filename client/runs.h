@@ -9,9 +9,12 @@
  *   values    an owner of roots has a root for each run, in the order of roots and (rank, leaf); a head has a leaf for
  *             each of its runs, the longest first
  *
- * Made together with the multi-graph, over whose graph of edges owners tell contributors about their runs, by a
+ * Made together with the multi-graph, over whose graph of edges owners tell contributors about their runs, for a
  * persistent operation that could use them: only where at least a quarter of what would travel between nodes is saved,
- * and enough of it that the messages to and from the heads pay. The thread that uses the graph. */
+ * and enough of it that the messages to and from the heads pay. Ranks may come to this in different ways. So rank 0
+ * says over the directory whether it comes with such an operation, sums up what would be saved if it does, and says
+ * whether that is enough, before the multi-graph is made: what fails on a rank until then is an error of that set-up.
+ * Behind it all ranks know whether the two graphs are to be made. The thread that uses the graph. */
 #ifndef SFC_RUNS_H
 #define SFC_RUNS_H
 
@@ -40,10 +43,20 @@ typedef struct sfc_runs {
   sfc_rounds_t rounds;
 } sfc_runs_t;
 
-/* Makes them for a graph that has its multi-graph, and its graph of edges still. wanted: bytes of a unit for which it
- * is to be worth it; 0: it is not. That of rank 0 counts. *runs_p: NULL if it is not worth it. Collective and blocking;
- * errors are those of all ranks. */
-sf_status_t sfc_runs_make(sf_graph_t *graph, size_t wanted, sfc_runs_t **runs_p);
+/* Decides with the other ranks whether they are made for a graph that has its directory and its graph of edges, and
+ * will have its multi-graph. before: SF_OK, or what has failed on this rank, which takes part all the same and gets
+ * that back. slot: of each edge of leaf_ranks, to be kept until forgotten. wanted: see multi.h; that of rank 0 counts.
+ * *making_p is written also if this fails, but for want of memory for it. */
+typedef struct sfc_runs_making sfc_runs_making_t;
+sf_status_t sfc_runs_find(sf_status_t before, sf_graph_t *graph, const int64_t slot[], size_t wanted,
+                          sfc_runs_making_t **making_p);
+
+/* Makes them, if that has been decided, when the graph has its multi-graph. *runs_p: left as it is if not. Errors are
+ * those of all ranks. Accepts NULL. */
+sf_status_t sfc_runs_make(sfc_runs_making_t *making, sfc_runs_t **runs_p);
+
+/* Accepts NULL. */
+void sfc_runs_forget(sfc_runs_making_t *making);
 
 /* As sfc_multi_slot_roots and sfc_multi_rounds, of runs in place of slots. */
 sf_status_t sfc_runs_roots(sfc_runs_t *runs, const sfshm_pattern_t **roots_p);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/graph.h"
+#include "client/progress.h"
 #include "client/setup.h"
 #include "client/transfer.h"
 #include "shm/error.h"
@@ -116,32 +117,29 @@ void sfc_derive_room(sfc_derive_t *derive, int64_t n)
 
 /* ---- Exchanges --------------------------------------------------------------------------------------------------- */
 
-typedef sf_status_t sfc_exchange_fn_t(sf_graph_t *graph, const sf_type_t *unit, const void *from, void *to,
-                                      const sf_op_t *op);
-
-/* This rank cannot take part: the others must not wait for it. */
-static void fail_everywhere(const sfc_derive_t *derive, sf_graph_t *graph)
+sf_status_t sfc_derive_give_up(sf_graph_t *graph, sf_status_t status)
 {
-  char detail[sizeof derive->detail + 32];
-  snprintf(detail, sizeof detail, "rank %d: %s", derive->group->rank, derive->detail);
-  sfc_graph_fail_everywhere(graph, derive->status, detail);
+  char own[320], detail[352];
+  if (status == SF_OK || sfc_graph_is_failed(graph))
+    return status;
+  snprintf(own, sizeof own, "%s", sfshm_error_detail());
+  snprintf(detail, sizeof detail, "rank %d: %s", graph->rank, own);
+  sfc_graph_fail_everywhere(graph, status, detail);
+  return sfshm_error(status, "%s", own);
 }
 
-static void exchange(sfc_derive_t *derive, sf_graph_t *graph, sfc_exchange_fn_t *operation, const sf_type_t *base,
+static void exchange(sfc_derive_t *derive, sf_graph_t *graph, sfc_move_fn_t *operation, const sf_type_t *base,
                      int64_t count, const void *from, void *to, const sf_op_t *op)
 {
   const sf_type_t *unit = base;
   if (graph == NULL)
     return;
-  sf_status_t status = derive->starved ? SF_ERR_NOMEM : SF_OK;
+  sf_status_t status = derive->starved ? sfshm_error(derive->status, "%s", derive->detail) : SF_OK;
   if (status == SF_OK && count > 1)
     status = sf_type_create_block(count, base, &unit);
-  if (status != SF_OK) {
-    sfc_derive_note(derive, status, -1);
-    fail_everywhere(derive, graph);
-    return;
-  }
-  sfc_derive_note(derive, operation(graph, unit, from, to, op), -1);
+  if (status == SF_OK)
+    status = operation(graph, unit, from, to, op);
+  sfc_derive_note(derive, sfc_derive_give_up(graph, status), -1);
   (void)sf_type_destroy(unit);
 }
 

@@ -79,9 +79,17 @@ static inline void sfc_derive_add(sfc_derive_t *derive, int64_t leaf, int64_t ro
   derive->edges.root[derive->edges.n++] = root;
 }
 
+/* Bcast and reduce. */
+typedef sf_status_t sfc_move_fn_t(sf_graph_t *graph, const sf_type_t *unit, const void *from, void *to,
+                                  const sf_op_t *op);
+
+/* What a rank does whose operation on a graph on the way has failed, or can't be called: the graph fails for all ranks,
+ * so that none waits for its values. Nothing if the status, whose text is the thread's, is SF_OK. Returns the status.
+ */
+sf_status_t sfc_derive_give_up(sf_graph_t *graph, sf_status_t status);
+
 /* Operations on a graph on the way, of units of count values. All ranks of the graph's group call them, also those that
- * have noted an error; a rank without arrays fails the graph instead, as it has nothing to send. A NULL graph is that
- * of a failed sfc_derive_helper. */
+ * have noted an error; a rank without arrays gives up. A NULL graph is that of a failed sfc_derive_helper. */
 void sfc_derive_bcast(sfc_derive_t *derive, sf_graph_t *graph, const sf_type_t *base, int64_t count, const void *root,
                       void *leaf);
 void sfc_derive_reduce(sfc_derive_t *derive, sf_graph_t *graph, const sf_type_t *base, int64_t count, const void *leaf,

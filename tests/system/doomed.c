@@ -46,11 +46,12 @@ static void exchange(run_t *run, sf_graph_t *graph, int64_t n, sftest_memory_t m
     sftest_buffer_free(run->self, &buffers[i]);
 }
 
-/* Makes the graphs over which contributions that follow one another travel as one, and uses them. */
+/* Makes the graphs over which contributions that follow one another travel as one, unless rank 0 calls in the other
+ * form, and uses them. */
 static void fetch(run_t *run, sf_group_t *group)
 {
   int32_t ranks[FETCHED] = {0}, values[FETCHED] = {0}, fetched[FETCHED];
-  int64_t roots[FETCHED], n = sftest_below(&run->random, 3);
+  int64_t roots[FETCHED], n = sftest_below(&run->random, 3), forms = sftest_below(&run->random, 1 << run->self->size);
   sf_graph_t *star = NULL;
   sf_request_t *request; /* goes with the graph */
   for (int32_t i = 0; i < FETCHED; i++)
@@ -58,7 +59,7 @@ static void fetch(run_t *run, sf_group_t *group)
   sftest_at(run->self, "fetch_op");
   run->status = sf_graph_create(group, sf_group_rank(group) == 0 ? FETCHED : 0, FETCHED, NULL, ranks, roots,
                                 SF_GRAPH_DEFAULT, &star);
-  if (run->status == SF_OK)
+  if (run->status == SF_OK && (forms >> run->self->rank & 1) != 0)
     run->status = sf_fetch_op_init(star, SF_INT32, values, values, fetched, SF_SUM, &request);
   for (int64_t i = 0; i <= n && run->status == SF_OK; i++)
     run->status = sf_fetch_op(star, i % 2 == 0 ? SF_INT32 : SF_FLOAT, values, values, fetched, SF_SUM);

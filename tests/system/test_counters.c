@@ -386,7 +386,10 @@ static int contribute(sftest_rank_t *self)
     roots[i] = i;
   SFTEST_OK(self, sf_graph_create(sf_group_world(context), self->rank == 0 ? RUN_ROOTS : 0, RUN_ROOTS, NULL, ranks,
                                   roots, SF_GRAPH_DEFAULT, &star));
-  sftest_runs_make(self, star);
+  if (self->rank == 0)
+    sftest_runs_make(self, star);
+  else /* in another form */
+    SFTEST_OK(self, sf_fetch_op(star, SF_INT8, NULL, values, fetched, SF_SUM));
   SFTEST_OK(self, sf_op_create(sftest_add, NULL, &ops[OWN_OP]));
   SFTEST_OK(self, sf_op_create_with(sftest_add, NULL, SF_OP_COMMUTATIVE, &ops[OWN_COMMUTATIVE_OP]));
   for (int32_t look = 0; look <= RUN_KINDS; look++) {

@@ -373,11 +373,11 @@ SF_CHECK_RESULT sf_status_t sf_scatter(sf_graph_t *graph, const sf_type_t *unit,
  * dealt one by one each its own. Else each contribution travels by itself, where a reduce would send one for each node:
  * that is the price of the values fetched.
  * Combining costs messages within the node, and graphs that carry them, which take longer to make than the multi-graph.
- * So these are made for a persistent request, if its multi-graph is still to be made, and it would save a quarter of
- * the values and about 32 KiB for each rank (rank 0 may find another number of bytes in SF_COMBINE_FROM). Then all
- * later operations on the graph that would save as much use them, too. The owner needs memory for all that comes while
- * the operation is in flight, who combines for three times what it combines; it is kept for the next one. The
- * multi-graph is made as in gather. */
+ * So these are made where the multi-graph is, if what makes it on rank 0 is a persistent request that would save a
+ * quarter of the values and about 32 KiB for each rank (rank 0 may find another number of bytes in SF_COMBINE_FROM).
+ * Then all later operations on the graph that would save as much use them, too, in whatever form. The owner needs
+ * memory for all that comes while the operation is in flight, who combines for three times what it combines; it is kept
+ * for the next one. The multi-graph is made as in gather. */
 SF_CHECK_RESULT sf_status_t sf_fetch_op_begin(sf_graph_t *graph, const sf_type_t *unit, void *rootdata,
                                               const void *leafdata, void *leafupdate, const sf_op_t *op,
                                               sf_request_t **request_p);
@@ -391,8 +391,8 @@ SF_CHECK_RESULT sf_status_t sf_bcast_init(sf_graph_t *graph, const sf_type_t *un
 SF_CHECK_RESULT sf_status_t sf_reduce_init(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                            void *rootdata, const sf_op_t *op, sf_request_t **request_p);
 
-/* The same; init is collective and blocks where begin does: whichever of init and begin is the first of these on a
- * graph, all ranks call the same one. That holds for bcast and reduce with an op of the application, too. */
+/* The same; init is collective and blocks where begin does, and so do bcast and reduce with an op of the application:
+ * what comes first on a rank may be any of these forms. */
 SF_CHECK_RESULT sf_status_t sf_gather_init(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                            void *slotdata, sf_request_t **request_p);
 SF_CHECK_RESULT sf_status_t sf_scatter_init(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata,
