@@ -391,7 +391,13 @@ sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p)
   sf_status_t status = sfd_fabric_choose(server->options, server->loop, &fabric);
   if (status != SF_OK)
     return status;
-  return sfd_network_create_over(server, fabric, network_p);
+  status = sfd_network_create_over(server, fabric, network_p);
+  if (status == SF_OK)
+    sfd_log(SFD_LOG_NETWORK, SFD_INFO,
+            "node %d of %d, fabric %s: values on devices go to other nodes through pinned memory of the host; "
+            "device-aware MPI is not used",
+            fabric->node, fabric->nnodes, sfd_channels_fabric((*network_p)->channels));
+  return status;
 }
 
 void sfd_network_begun(sfd_server_t *server)

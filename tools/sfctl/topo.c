@@ -161,6 +161,9 @@ static sf_status_t print_text(const sfctl_machine_t *machine, const devices_t *d
     fputc('\n', file);
     status = print_links(devices, machine, file);
   }
+  if (status == SF_OK)
+    fputs("\nvalues on devices go to other nodes through pinned memory of the host; device-aware MPI is not used\n",
+          file);
   return status;
 }
 
@@ -240,6 +243,7 @@ static void print_json(const sfctl_machine_t *machine, const devices_t *devices,
       if (k != i)
         write_link(&json, machine, devices, i, k);
   sfctl_json_end_array(&json);
+  sfctl_json_string(&json, "to_other_nodes", devices->n > 0 ? "pinned" : NULL);
   sfctl_json_end_object(&json);
 }
 
