@@ -247,7 +247,8 @@ START_TEST(forms)
 END_TEST
 
 typedef struct worker {
-  sftest_rank_t *self;
+  sftest_rank_t self; /* with a note of its own */
+  char note[SFTEST_NOTE_BYTES];
   sf_context_t *context;
   uint64_t seed;
   int32_t number;
@@ -262,9 +263,9 @@ static void *work(void *argument)
   sf_group_t *group;
   for (int32_t i = 0; i < RANKS; i++)
     ranks[i] = (i + worker->number) % RANKS;
-  SFTEST_OK(worker->self, sf_group_create(worker->context, RANKS, ranks, worker->number, &group));
-  run_cases(worker->self, group, sftest_hash2(worker->seed, (uint64_t)worker->number), CASES / THREADS);
-  SFTEST_OK(worker->self, sf_group_destroy(group));
+  SFTEST_OK(&worker->self, sf_group_create(worker->context, RANKS, ranks, worker->number, &group));
+  run_cases(&worker->self, group, sftest_hash2(worker->seed, (uint64_t)worker->number), CASES / THREADS);
+  SFTEST_OK(&worker->self, sf_group_destroy(group));
   return NULL;
 }
 
@@ -274,7 +275,8 @@ static int mix_in_threads(sftest_rank_t *self)
   sf_context_t *context = join(self, plan);
   worker_t workers[THREADS];
   for (int32_t i = 0; i < THREADS; i++) {
-    workers[i] = (worker_t){.self = self, .context = context, .seed = plan->seed, .number = i};
+    workers[i] = (worker_t){.self = *self, .context = context, .seed = plan->seed, .number = i};
+    workers[i].self.note = workers[i].note;
     SFTEST_REQUIRE(self, pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
   }
   for (int32_t i = 0; i < THREADS; i++)
