@@ -29,11 +29,9 @@ static sf_status_t choose_order(sfc_composite_t *composite)
   composite->slot_root = NULL;
   composite->nrounds = 0;
   bool at_once = composite->call == SFSHM_CALL_FETCH && kernels != NULL && kernels->fetch != NULL;
-  if (composite->runs != NULL)
-    return at_once ? sfc_runs_roots(composite->runs, &composite->slot_root)
-                   : sfc_runs_rounds(composite->runs, &composite->rounds, &composite->nrounds);
-  return at_once ? sfc_multi_slot_roots(composite->graph, &composite->slot_root)
-                 : sfc_multi_rounds(composite->graph, &composite->rounds, &composite->nrounds);
+  sfc_rounds_t *rounds = composite->runs != NULL ? &composite->runs->rounds : &composite->graph->multi->rounds;
+  return at_once ? sfc_rounds_slot_roots(rounds, &composite->slot_root)
+                 : sfc_rounds_all(rounds, &composite->rounds, &composite->nrounds);
 }
 
 sf_status_t sfc_composite_choose(sfc_composite_t *composite)

@@ -196,7 +196,11 @@ static sf_status_t find_leaf_ranks(sf_graph_t *graph)
   else if (status == SF_OK)
     status = sfc_ranks_of_leaves(graph, &multi->leaf_ranks);
   multi->has_leaf_ranks = status == SF_OK;
-  if (status != SF_OK)
+  if (status == SF_OK)
+    multi->rounds = (sfc_rounds_t){.met = multi->leaf_ranks.root,
+                                   .n = multi->leaf_ranks.offset[multi->leaf_ranks.nranks],
+                                   .nroots = graph->nroots};
+  else
     sfc_ranks_free(&multi->leaf_ranks);
   return status == SF_OK && !local ? hear_of_edges(graph) : status;
 }
@@ -219,23 +223,10 @@ sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 
 /* ---- The multi-graph --------------------------------------------------------------------------------------------- */
 
-int64_t *sfc_multi_first_slots(const sf_graph_t *graph)
-{
-  const sfc_ranks_t *leaves = &graph->multi->leaf_ranks;
-  int64_t *first = calloc((size_t)graph->nroots + 1, sizeof *first);
-  if (first == NULL)
-    return NULL;
-  for (int64_t i = 0; i < leaves->offset[leaves->nranks]; i++)
-    first[leaves->root[i] + 1]++;
-  for (int64_t root = 0; root < graph->nroots; root++)
-    first[root + 1] += first[root];
-  return first;
-}
-
 /* The slot of each edge, which stand by rank and leaf, with a number for each root. */
 static bool count_slots(const sf_graph_t *graph, int64_t n, int64_t by_edge[])
 {
-  int64_t *next = sfc_multi_first_slots(graph);
+  int64_t *next = sfc_rounds_first_slots(&graph->multi->rounds);
   for (int64_t i = 0; i < n && next != NULL; i++)
     by_edge[i] = next[graph->multi->leaf_ranks.root[i]]++;
   free(next);
@@ -327,38 +318,6 @@ sf_status_t sfc_multi_graph(sf_graph_t *graph, size_t wanted, sf_graph_t **multi
     status = make_graph(graph, wanted);
   if (status == SF_OK)
     *multi_p = graph->multi->graph;
-  return status;
-}
-
-/* ---- The order of contributions ---------------------------------------------------------------------------------- */
-
-sf_status_t sfc_multi_slot_roots(sf_graph_t *graph, const sfshm_pattern_t **roots_p)
-{
-  sfc_rounds_t *rounds = &graph->multi->rounds;
-  sf_status_t status = SF_OK;
-  if (rounds->slot_roots == NULL) {
-    int64_t *first = sfc_multi_first_slots(graph);
-    status = sfc_rounds_make_roots(rounds, first, graph->nroots);
-    free(first);
-  }
-  if (status == SF_OK)
-    *roots_p = &rounds->slot_root;
-  return status;
-}
-
-sf_status_t sfc_multi_rounds(sf_graph_t *graph, const sfc_round_t **rounds_p, int64_t *nrounds_p)
-{
-  sfc_rounds_t *rounds = &graph->multi->rounds;
-  sf_status_t status = SF_OK;
-  if (rounds->rounds == NULL) {
-    int64_t *first = sfc_multi_first_slots(graph);
-    status = sfc_rounds_make(rounds, first, graph->nroots);
-    free(first);
-  }
-  if (status == SF_OK) {
-    *rounds_p = rounds->rounds;
-    *nrounds_p = rounds->nrounds;
-  }
   return status;
 }
 

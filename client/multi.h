@@ -26,7 +26,7 @@ typedef struct sfc_multi {
   sf_graph_t *directory; /* over nodes, until graph has been made */
   sf_graph_t *edges;     /* likewise, on one node, too */
   sf_graph_t *graph;
-  sfc_rounds_t rounds;
+  sfc_rounds_t rounds;   /* as soon as leaf_ranks are known */
   struct sfc_runs *runs; /* NULL: all contributions travel by themselves */
 } sfc_multi_t;
 
@@ -46,16 +46,6 @@ sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
  * an operation whose contributions could travel combined, and which will be done often. wanted: bytes of a unit of
  * that; 0: there is none. Ranks may call with different ones. */
 sf_status_t sfc_multi_graph(sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p);
-
-/* Where the slots of each root begin: nroots + 1 numbers, for the caller to free; NULL without memory. Local, for a
- * graph whose leaf_ranks are known. */
-int64_t *sfc_multi_first_slots(const sf_graph_t *graph);
-
-/* The root of each slot of a graph that has its multi-graph. Local. */
-sf_status_t sfc_multi_slot_roots(sf_graph_t *graph, const sfshm_pattern_t **roots_p);
-
-/* Its rounds. Local. */
-sf_status_t sfc_multi_rounds(sf_graph_t *graph, const sfc_round_t **rounds_p, int64_t *nrounds_p);
 
 /* Whether operations on the multi-graph are in flight. */
 bool sfc_multi_is_busy(const sf_graph_t *graph);

@@ -11,6 +11,18 @@ static sf_status_t no_memory(int64_t nslots)
   return sfshm_error(SF_ERR_NOMEM, "order of %lld contributions", (long long)nslots);
 }
 
+int64_t *sfc_rounds_first_slots(const sfc_rounds_t *rounds)
+{
+  int64_t *first = calloc((size_t)rounds->nroots + 1, sizeof *first);
+  if (first == NULL)
+    return NULL;
+  for (int64_t i = 0; i < rounds->n; i++)
+    first[rounds->met[i] + 1]++;
+  for (int64_t root = 0; root < rounds->nroots; root++)
+    first[root + 1] += first[root];
+  return first;
+}
+
 /* ---- Roots of slots ---------------------------------------------------------------------------------------------- */
 
 static void fill_roots(const int64_t first[], int64_t nroots, bool wide, void *roots)
@@ -24,19 +36,30 @@ static void fill_roots(const int64_t first[], int64_t nroots, bool wide, void *r
     }
 }
 
-sf_status_t sfc_rounds_make_roots(sfc_rounds_t *rounds, const int64_t first[], int64_t nroots)
+static sf_status_t make_roots(sfc_rounds_t *rounds)
 {
-  if (first == NULL)
-    return no_memory(0);
-  int64_t n = first[nroots];
-  bool wide = nroots > UINT32_MAX;
-  void *roots = malloc((size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t)) + 1);
-  if (roots == NULL)
-    return no_memory(n);
-  fill_roots(first, nroots, wide, roots);
+  bool wide = rounds->nroots > UINT32_MAX;
+  int64_t *first = sfc_rounds_first_slots(rounds);
+  void *roots = malloc((size_t)rounds->n * (wide ? sizeof(int64_t) : sizeof(uint32_t)) + 1);
+  if (first == NULL || roots == NULL) {
+    free(first);
+    free(roots);
+    return no_memory(rounds->n);
+  }
+  fill_roots(first, rounds->nroots, wide, roots);
+  free(first);
   rounds->slot_roots = roots;
-  rounds->slot_root = wide ? sfshm_pattern_from_index64(roots, n) : sfshm_pattern_from_index32(roots, n);
+  rounds->slot_root =
+      wide ? sfshm_pattern_from_index64(roots, rounds->n) : sfshm_pattern_from_index32(roots, rounds->n);
   return SF_OK;
+}
+
+sf_status_t sfc_rounds_slot_roots(sfc_rounds_t *rounds, const sfshm_pattern_t **roots_p)
+{
+  sf_status_t status = rounds->slot_roots == NULL ? make_roots(rounds) : SF_OK;
+  if (status == SF_OK)
+    *roots_p = &rounds->slot_root;
+  return status;
 }
 
 /* ---- Rounds ------------------------------------------------------------------------------------------------------ */
@@ -75,11 +98,9 @@ static void fill_rounds(const int64_t first[], int64_t nroots, int64_t next[], i
     }
 }
 
-sf_status_t sfc_rounds_make(sfc_rounds_t *rounds, const int64_t first[], int64_t nroots)
+static sf_status_t make_from(sfc_rounds_t *rounds, const int64_t first[])
 {
-  if (first == NULL)
-    return no_memory(0);
-  int64_t n = first[nroots], nrounds = count_rounds(first, nroots);
+  int64_t n = rounds->n, nrounds = count_rounds(first, rounds->nroots);
   int64_t *next = calloc((size_t)nrounds + 1, sizeof *next), *order = malloc((2 * (size_t)n + 1) * sizeof *order);
   sfc_round_t *made = malloc(((size_t)nrounds + 1) * sizeof *made);
   if (next == NULL || order == NULL || made == NULL) {
@@ -88,8 +109,8 @@ sf_status_t sfc_rounds_make(sfc_rounds_t *rounds, const int64_t first[], int64_t
     free(made);
     return no_memory(n);
   }
-  begin_rounds(first, nroots, nrounds, next);
-  fill_rounds(first, nroots, next, order, order + n);
+  begin_rounds(first, rounds->nroots, nrounds, next);
+  fill_rounds(first, rounds->nroots, next, order, order + n);
   for (int64_t i = 0; i < nrounds; i++) {
     int64_t begin = i == 0 ? 0 : next[i - 1], size = next[i] - begin;
     made[i].slot = sfshm_pattern_from_index64(order + begin, size);
@@ -99,6 +120,24 @@ sf_status_t sfc_rounds_make(sfc_rounds_t *rounds, const int64_t first[], int64_t
   rounds->order = order;
   rounds->rounds = made;
   rounds->nrounds = nrounds;
+  return SF_OK;
+}
+
+static sf_status_t make_rounds(sfc_rounds_t *rounds)
+{
+  int64_t *first = sfc_rounds_first_slots(rounds);
+  sf_status_t status = first != NULL ? make_from(rounds, first) : no_memory(rounds->n);
+  free(first);
+  return status;
+}
+
+sf_status_t sfc_rounds_all(sfc_rounds_t *rounds, const sfc_round_t **rounds_p, int64_t *nrounds_p)
+{
+  sf_status_t status = rounds->rounds == NULL ? make_rounds(rounds) : SF_OK;
+  if (status != SF_OK)
+    return status;
+  *rounds_p = rounds->rounds;
+  *nrounds_p = rounds->nrounds;
   return SF_OK;
 }
 

@@ -13,7 +13,11 @@ typedef struct sfc_round {
   sfshm_pattern_t root;
 } sfc_round_t;
 
+/* What is met, and by what. */
 typedef struct sfc_rounds {
+  const int64_t *met; /* the root of each contribution, in any order; kept by whose rounds these are */
+  int64_t n;
+  int64_t nroots;
   sfshm_pattern_t slot_root; /* the root of each slot, ascending */
   void *slot_roots;          /* what that refers to; NULL: not made */
   int64_t *order;            /* what the rounds refer to */
@@ -21,10 +25,12 @@ typedef struct sfc_rounds {
   int64_t nrounds;
 } sfc_rounds_t;
 
-/* Make them, from where the slots of each root begin: nroots + 1 numbers, which the caller keeps; NULL: there was no
- * memory for these. */
-sf_status_t sfc_rounds_make_roots(sfc_rounds_t *rounds, const int64_t first[], int64_t nroots);
-sf_status_t sfc_rounds_make(sfc_rounds_t *rounds, const int64_t first[], int64_t nroots);
+/* Where the slots of each root begin: nroots + 1 numbers, for the caller to free; NULL without memory. */
+int64_t *sfc_rounds_first_slots(const sfc_rounds_t *rounds);
+
+/* The root of each slot; the rounds. Made at first use. */
+sf_status_t sfc_rounds_slot_roots(sfc_rounds_t *rounds, const sfshm_pattern_t **roots_p);
+sf_status_t sfc_rounds_all(sfc_rounds_t *rounds, const sfc_round_t **rounds_p, int64_t *nrounds_p);
 
 /* Accepts what is zeroed. */
 void sfc_rounds_free(sfc_rounds_t *rounds);

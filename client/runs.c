@@ -97,7 +97,7 @@ static void find_runs(making_t *making)
   if (making->runs != NULL)
     making->runs->root = malloc(((size_t)making->nslots + 1) * sizeof(int64_t));
   find_slot_ranks(making);
-  int64_t *begins = derive->status == SF_OK ? sfc_multi_first_slots(making->graph) : NULL;
+  int64_t *begins = derive->status == SF_OK ? sfc_rounds_first_slots(&making->graph->multi->rounds) : NULL;
   if (begins == NULL || making->runs == NULL || making->runs->root == NULL)
     sfc_derive_note(derive, sfshm_error(SF_ERR_NOMEM, "runs of %lld contributions", (long long)making->nslots), -1);
   for (int64_t root = 0; root < making->graph->nroots && derive->status == SF_OK; root++)
@@ -332,7 +332,7 @@ sf_status_t sfc_runs_make(making_t *making, sfc_runs_t **runs_p)
   count_saved(making);
   making->runs = NULL;
   runs->least_unit = (size_t)making->least_unit;
-  runs->nroots = making->graph->nroots;
+  runs->rounds = (sfc_rounds_t){.met = runs->root, .n = making->nruns, .nroots = making->graph->nroots};
   belong_to(runs->members, making->graph);
   belong_to(runs->values, making->graph);
   *runs_p = runs;
@@ -347,47 +347,6 @@ void sfc_runs_forget(making_t *making)
   sfc_runs_free(making->runs);
   sfc_derive_drop(&making->derive);
   free(making);
-}
-
-/* ---- Roots ------------------------------------------------------------------------------------------------------- */
-
-/* Where the runs of each root begin; nroots + 1 numbers, for the caller to free. */
-static int64_t *first_runs(const sfc_runs_t *runs)
-{
-  int64_t *first = calloc((size_t)runs->nroots + 1, sizeof *first);
-  for (int64_t run = 0; run < runs->values->nroots && first != NULL; run++)
-    first[runs->root[run] + 1]++;
-  for (int64_t root = 0; root < runs->nroots && first != NULL; root++)
-    first[root + 1] += first[root];
-  return first;
-}
-
-sf_status_t sfc_runs_roots(sfc_runs_t *runs, const sfshm_pattern_t **roots_p)
-{
-  sf_status_t status = SF_OK;
-  if (runs->rounds.slot_roots == NULL) {
-    int64_t *first = first_runs(runs);
-    status = sfc_rounds_make_roots(&runs->rounds, first, runs->nroots);
-    free(first);
-  }
-  if (status == SF_OK)
-    *roots_p = &runs->rounds.slot_root;
-  return status;
-}
-
-sf_status_t sfc_runs_rounds(sfc_runs_t *runs, const sfc_round_t **rounds_p, int64_t *nrounds_p)
-{
-  sf_status_t status = SF_OK;
-  if (runs->rounds.rounds == NULL) {
-    int64_t *first = first_runs(runs);
-    status = sfc_rounds_make(&runs->rounds, first, runs->nroots);
-    free(first);
-  }
-  if (status == SF_OK) {
-    *rounds_p = runs->rounds.rounds;
-    *nrounds_p = runs->rounds.nrounds;
-  }
-  return status;
 }
 
 /* ---- Ending ------------------------------------------------------------------------------------------------------ */

@@ -38,7 +38,6 @@ typedef struct sfc_runs {
   int64_t *arrays[2];
 
   /* Of the runs that come to roots here: */
-  int64_t nroots;
   int64_t *root; /* of each run */
   sfc_rounds_t rounds;
 } sfc_runs_t;
@@ -57,10 +56,6 @@ sf_status_t sfc_runs_make(sfc_runs_making_t *making, sfc_runs_t **runs_p);
 
 /* Accepts NULL. */
 void sfc_runs_forget(sfc_runs_making_t *making);
-
-/* As sfc_multi_slot_roots and sfc_multi_rounds, of runs in place of slots. */
-sf_status_t sfc_runs_roots(sfc_runs_t *runs, const sfshm_pattern_t **roots_p);
-sf_status_t sfc_runs_rounds(sfc_runs_t *runs, const sfc_round_t **rounds_p, int64_t *nrounds_p);
 
 /* Destroys the graphs, none of which has operations in flight; then frees the rest. Both accept NULL. */
 void sfc_runs_destroy(sfc_runs_t *runs);
