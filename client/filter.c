@@ -32,6 +32,16 @@ void sfc_filter_by_roots(const sfc_link_t *link, const uint8_t roots[], uint64_t
   add_marked(&link->extra_root, roots, link->nvalues, kept);
 }
 
+void sfc_filter_values(const sfc_link_t *link, const uint64_t kept[], int64_t first, uint64_t values[])
+{
+  for (int64_t v = 0, to = first; v < link->nvalues; v++, to++)
+    values[to >> 6] |= (uint64_t)is_kept(kept, v) << (to & 63);
+  for (int64_t e = 0; e < link->extra_value.n; e++) {
+    int64_t to = first + sfshm_pattern_at(&link->extra_value, e);
+    values[to >> 6] |= (uint64_t)is_kept(kept, link->nvalues + e) << (to & 63);
+  }
+}
+
 int64_t sfc_filter_count(const sfc_link_t *link, const uint64_t kept[])
 {
   int64_t n = 0, full = link->nedges >> 6, rest = link->nedges & 63;

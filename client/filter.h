@@ -19,6 +19,9 @@ static inline int64_t sfc_filter_words(const sfc_link_t *link)
 void sfc_filter_by_leaves(const sfc_link_t *link, const uint8_t leaves[], uint64_t kept[]);
 void sfc_filter_by_roots(const sfc_link_t *link, const uint8_t roots[], uint64_t kept[]);
 
+/* The values of the link of which some edge is in the set: adds them to an empty set as first, first + 1, ... */
+void sfc_filter_values(const sfc_link_t *link, const uint64_t kept[], int64_t first, uint64_t values[]);
+
 /* How many edges of the link are in the set; bits beyond them count for nothing. */
 int64_t sfc_filter_count(const sfc_link_t *link, const uint64_t kept[]);
 

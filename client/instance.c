@@ -61,7 +61,7 @@ sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n, size_t more_by
 sf_status_t sfc_instance_make_slots(sf_graph_t *graph, size_t more_bytes, uint64_t *more_p)
 {
   int32_t n = sfc_instance_nends(graph);
-  if (n == 0)
+  if (n == 0 && more_bytes == 0)
     return SF_OK;
   sf_status_t status = sfc_instance_take_slots(graph, n, more_bytes);
   if (status != SF_OK)

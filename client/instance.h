@@ -10,7 +10,7 @@
 sf_status_t sfc_instance_make_tables(sf_graph_t *graph);
 
 /* Slots into which the others write, and control lines. Behind them more bytes; *more_p: from where on, in
- * graph->shared. Without lanes there is nothing, and *more_p is left alone. */
+ * graph->shared. Without lanes and more bytes there is nothing, and *more_p is left alone. */
 sf_status_t sfc_instance_make_slots(sf_graph_t *graph, size_t more_bytes, uint64_t *more_p);
 
 /* Memory for the slots of so many lanes that are not there yet, and more bytes: making slots uses it if it suffices. */

@@ -50,6 +50,9 @@ static sf_status_t send_proposal(const sf_graph_t *graph, const sfc_proposal_t *
   create.again = proposal->of;
   create.has_part = create.part = proposal->part;
   create.nroot_ranks = proposal->nroot_ranks;
+  create.has_far_segment = create.has_far_marks = proposal->has_far;
+  create.far_segment = graph->shared.segment;
+  create.far_marks = graph->shared.offset + proposal->far_marks;
   create.lanes = ends.pointers;
   create.n_lanes = ends.n;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
@@ -61,7 +64,7 @@ static sf_status_t send_proposal(const sf_graph_t *graph, const sfc_proposal_t *
 }
 
 /* The others believe that the graph is ready: they have to know if it is not. */
-static void finish(sf_graph_t *graph, const sfc_proposal_t *proposal, const sfproto_incoming_t *ready)
+static void finish(sf_graph_t *graph, const sfc_proposal_t *proposal, sfproto_incoming_t *ready)
 {
   graph->number = ready->message->graph_ready->graph;
   sf_status_t status = sfc_instance_connect(graph, ready), entered;

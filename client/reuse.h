@@ -22,8 +22,10 @@ typedef struct sfc_proposal {
   bool part;
   int32_t nroot_ranks;   /* other ranks to whose roots the edges lead */
   const uint64_t *marks; /* by lane: where in the block of shared memory its marks are; NULL: there are none */
+  bool has_far;          /* marks of values of other nodes, there: */
+  uint64_t far_marks;
   /* What is left to do when the others have answered; NULL: nothing. */
-  sf_status_t (*complete)(sf_graph_t *graph, const sfproto_incoming_t *ready, void *argument);
+  sf_status_t (*complete)(sf_graph_t *graph, sfproto_incoming_t *ready, void *argument);
   void *argument;
 } sfc_proposal_t;
 

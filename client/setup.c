@@ -152,7 +152,7 @@ static void take_sides(sfc_setup_t *setup, sfproto_incoming_t *incoming)
   }
   memcpy(setup->sides, told->sides, told->n_sides * sizeof *setup->sides);
   setup->nsides = told->n_sides;
-  sf_status_t status = sfc_given_map_take(&setup->map, incoming);
+  sf_status_t status = sfc_given_map_take(&setup->map, incoming, told->has_map ? &told->map : NULL);
   if (status != SF_OK)
     sfc_setup_note_error(setup, status, setup->group->rank, -1);
 }

@@ -301,19 +301,20 @@ static sf_status_t open_side(sf_graph_t *graph, uint32_t number, const sfc_trunk
   return as_root ? open_roots(trunk, graph, &image) : open_leaves(trunk, graph->rank, &image, blocks, nblocks);
 }
 
-sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incoming)
+sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incoming, const ProtobufCBinaryData *map)
 {
-  const Sfproto__GraphPeers *told = incoming->message->graph_peers;
-  if (!told->has_map) {
+  if (map == NULL) {
+    if (incoming->nfds < 1)
+      return sfshm_error(SF_ERR_PROTO, "trunks without their map");
     given->fd = incoming->fds[incoming->nfds - 1];
     incoming->fds[incoming->nfds - 1] = -1;
     return SF_OK;
   }
-  given->memory = malloc(told->map.len + 1);
+  given->memory = malloc(map->len + 1);
   if (given->memory == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "trunk map of %zu bytes", told->map.len);
-  memcpy(given->memory, told->map.data, told->map.len);
-  given->length_bytes = told->map.len;
+    return sfshm_error(SF_ERR_NOMEM, "trunk map of %zu bytes", map->len);
+  memcpy(given->memory, map->data, map->len);
+  given->length_bytes = map->len;
   return SF_OK;
 }
 

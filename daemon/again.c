@@ -6,8 +6,11 @@
 
 #include "daemon/lanes.h"
 #include "daemon/log.h"
+#include "daemon/network.h"
 #include "daemon/offload.h"
 #include "daemon/offload_lists.h"
+#include "daemon/parts.h"
+#include "daemon/segment.h"
 #include "shm/error.h"
 
 /* The longest edge list that is kept for later graphs: what ranks keep of edges has the same limit. */
@@ -69,6 +72,18 @@ void sfd_again_forget(sfd_group_t *group)
 
 /* ---- What ranks say ---------------------------------------------------------------------------------------------- */
 
+/* Where a rank says what remains of other nodes' values. */
+static sf_status_t check_far(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, int32_t place)
+{
+  if (!create->has_far_segment)
+    return SF_OK;
+  const sfd_segment_t *segment = sfd_segment_find(rank, create->far_segment);
+  if (segment == NULL || !segment->inbox || !create->has_part || create->far_marks > segment->length)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: marks at %" PRIu64 " in segment %" PRIu64, place,
+                       create->far_marks, create->far_segment);
+  return SF_OK;
+}
+
 sf_status_t sfd_again_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
                             int32_t place, int nfds)
 {
@@ -79,7 +94,10 @@ sf_status_t sfd_again_check(const Sfproto__GraphCreate *create, const sfd_rank_t
     return sfshm_error(SF_ERR_PROTO,
                        "GraphCreate of group rank %d: %" PRId64 " roots, %" PRId64 " leaves with roots on %d ranks",
                        place, create->nroots, create->nleaves, create->nroot_ranks);
-  return sfd_lanes_check("GraphCreate", create->lanes, create->n_lanes, rank, group, place);
+  sf_status_t status = check_far(create, rank, place);
+  if (status == SF_OK)
+    status = sfd_lanes_check("GraphCreate", create->lanes, create->n_lanes, rank, group, place);
+  return status;
 }
 
 sf_status_t sfd_again_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)
@@ -89,6 +107,8 @@ sf_status_t sfd_again_store(const Sfproto__GraphCreate *create, sfd_setup_member
     return status;
   member->again = create->again;
   member->part = create->has_part && create->part;
+  member->far_segment = create->has_far_segment ? create->far_segment : UINT64_MAX;
+  member->far_marks = create->far_marks;
   member->nroots = create->nroots;
   member->nleaves = create->nleaves;
   member->nroot_ranks = create->nroot_ranks;
@@ -133,6 +153,8 @@ static void ask_members(sfd_graph_t *graph)
   sfd_offload_free(graph->offload);
   graph->trunks = NULL;
   graph->offload = NULL;
+  sfd_parts_free(graph->setup->parts);
+  graph->setup->parts = NULL;
   for (int32_t i = 0; i < graph->group->nlocals; i++)
     ask_member(graph, i);
 }
@@ -146,8 +168,7 @@ void sfd_again_refuse(sfd_graph_t *graph)
 
 /* ---- Agreeing ---------------------------------------------------------------------------------------------------- */
 
-/* Whether this node's members, who have all come, want the same and can have it. What nodes know of a graph's trunks is
- * not true of parts of it. */
+/* Whether this node's members, who have all come, want the same and can have it. */
 static bool is_possible(const sfd_graph_t *graph)
 {
   const sfd_setup_t *setup = graph->setup;
@@ -158,7 +179,7 @@ static bool is_possible(const sfd_graph_t *graph)
   for (int32_t i = 1; i < graph->group->nlocals; i++)
     if (setup->members[i].again != again || setup->members[i].part != part)
       return false;
-  return (graph->group->nnodes == 1 || (!part && find_kept(graph->group, again) != NULL)) &&
+  return (graph->group->nnodes == 1 || part || find_kept(graph->group, again) != NULL) &&
          sfd_lanes_agree(graph) == SF_OK;
 }
 
@@ -186,28 +207,40 @@ static sf_status_t share(sfd_graph_t *graph, uint64_t again)
   return group->nnodes > 1 ? sfd_trunks_create_again(graph, kept->plan) : SF_OK;
 }
 
-/* Two nodes have all that the graph needs before they tell each other, so that nothing is left to be agreed on. */
-static bool prepare_pair(sfd_graph_t *graph)
+/* What is done before this node arrives. Two nodes have all that the graph needs before they tell each other, so that
+ * nothing is left to be agreed on. */
+static bool prepare(sfd_graph_t *graph)
 {
+  if (graph->setup->members[0].part)
+    return graph->group->nnodes == 1 || sfd_parts_begin(graph) == SF_OK;
   return !sfd_agreement_is_pair(graph->group) || share(graph, graph->setup->members[0].again) == SF_OK;
 }
 
-bool sfd_again_settle(sfd_graph_t *graph)
+static void arrive(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
-  if (!is_possible(graph) || !prepare_pair(graph)) {
-    bool some = count_again(graph) > 0;
-    sfd_again_refuse(graph);
-    return some;
-  }
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
     const sfd_setup_member_t *member = &setup->members[i];
-    sfd_agreement_add_again(&setup->again, member->again);
+    sfd_agreement_add_again(&setup->again, member->again, member->part);
     sfd_agreement_add_flags(&setup->again, graph->group->locals[i], member->flags);
     sfd_agreement_add_counts(&setup->again, member->nroots, member->nleaves, member->nroot_ranks);
   }
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_AGAIN, graph->number, &setup->again);
-  return true;
+}
+
+bool sfd_again_settle(sfd_graph_t *graph)
+{
+  sfd_server_t *server = graph->group->job->server;
+  bool some = count_again(graph) > 0, far = graph->group->nnodes > 1;
+  if (far)
+    sfd_network_gather(server, true); /* what is told before arriving */
+  if (is_possible(graph) && prepare(graph))
+    arrive(graph);
+  else
+    sfd_again_refuse(graph);
+  if (far)
+    sfd_network_gather(server, false);
+  return some;
 }
 
 void sfd_again_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
@@ -228,8 +261,12 @@ void sfd_again_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
     status = share(graph, agreement->again);
   sfd_log(SFD_LOG_GRAPH, SFD_DEBUG, "graph %" PRIu64 " of job \"%s\" has %s plan of graph %" PRIu64, id,
           group->job->name, part ? "a part of the" : "the", agreement->again);
-  if (prepared)
+  if (part && group->nnodes > 1) {
+    sfd_parts_agreed(graph, status);
+  } else if (prepared) {
     sfd_setup_become_ready(graph, status);
-  else
-    sfd_setup_commit_again(graph, status);
+  } else {
+    sfd_setup_begin_commit(graph);
+    sfd_setup_finish_commit(graph, status);
+  }
 }

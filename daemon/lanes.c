@@ -142,7 +142,17 @@ size_t sfd_lane_ends_collect(const sfd_graph_t *graph, int32_t local, sfd_lane_e
   return (size_t)member->nlanes;
 }
 
-static void send_ready(sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends)
+/* The map is new to the ranks of a part. Returns its descriptor; -1: there is none to send. */
+static int describe_map(const sfd_graph_t *graph, int32_t local, uint32_t sides[], Sfproto__GraphReady *ready)
+{
+  if (graph->trunks == NULL || !graph->setup->members[local].part)
+    return -1;
+  ready->n_sides = sfd_trunks_sides_of(graph->trunks, graph->group->locals[local], sides);
+  ready->sides = sides;
+  return ready->n_sides > 0 ? sfd_trunks_describe_map(graph->trunks, &ready->has_map, &ready->map) : -1;
+}
+
+static void send_ready(sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends, uint32_t sides[])
 {
   Sfproto__GraphReady ready = SFPROTO__GRAPH_READY__INIT;
   ready.graph = graph->id;
@@ -151,21 +161,27 @@ static void send_ready(sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends)
   ready.has_board_region = ready.has_board = graph->trunks != NULL;
   if (graph->trunks != NULL)
     sfd_trunks_describe_board(graph->trunks, &ready.board_region, &ready.board);
+  int map = describe_map(graph, local, sides, &ready);
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.request = graph->setup->members[local].request;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_READY;
   message.graph_ready = &ready;
   sfd_session_t *session = sfd_setup_answered(graph, local);
   if (session != NULL)
-    sfd_session_send(session, &message, NULL, 0);
+    sfd_session_send(session, &message, &map, map >= 0 ? 1 : 0);
 }
 
 sf_status_t sfd_lanes_send(sfd_graph_t *graph)
 {
   sfd_lane_ends_t ends;
   sf_status_t status = sfd_lane_ends_alloc(graph, &ends);
+  uint32_t nsides = graph->trunks != NULL ? sfd_trunks_nsides(graph->trunks) : 0;
+  uint32_t *sides = malloc((nsides + 1) * sizeof *sides);
+  if (status == SF_OK && sides == NULL)
+    status = sfshm_error(SF_ERR_NOMEM, "no memory for the sides of trunks");
   for (int32_t local = 0; local < graph->group->nlocals && status == SF_OK; local++)
-    send_ready(graph, local, &ends);
+    send_ready(graph, local, &ends, sides);
   sfd_lane_ends_free(&ends);
+  free(sides);
   return status;
 }

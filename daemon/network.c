@@ -15,6 +15,7 @@
 #include "daemon/home.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
+#include "daemon/parts.h"
 #include "daemon/remote.h"
 #include "daemon/trunks.h"
 #include "daemon/wants.h"
@@ -104,6 +105,7 @@ static sfd_placing_t on_place(void *owner, int32_t node, const sfd_message_head_
   case SFD_PEER_CONTROL:
     return SFD_PLACE_CHANNEL;
   case SFD_PEER_WANTS:
+  case SFD_PEER_REMAINS:
     return sfd_wants_place(network->server, node, head, buffer_p);
   case SFD_PEER_DATA:
     return sfd_trunks_place(network->server, node, head, buffer_p);
@@ -134,10 +136,22 @@ static sf_status_t control_arrived(sfd_network_t *network, int32_t node, const s
   return status == SF_ERR_NOT_FOUND ? keep_control(network, node, head, payload) : status;
 }
 
-static sf_status_t wants_arrived(sfd_network_t *network, int32_t node, const sfd_message_head_t *head, void *image)
+/* Whether the payload belongs to set-up, which takes it over. */
+static bool is_of_setup(const sfd_message_head_t *head)
+{
+  return head->kind == SFD_PEER_WANTS || head->kind == SFD_PEER_REMAINS;
+}
+
+static sf_status_t handle_of_setup(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload)
+{
+  return head->kind == SFD_PEER_WANTS ? sfd_wants_arrived(server, node, head, payload)
+                                      : sfd_parts_arrived(server, node, head, payload);
+}
+
+static sf_status_t of_setup_arrived(sfd_network_t *network, int32_t node, const sfd_message_head_t *head, void *image)
 {
   network->server->arriving[node].image = NULL;
-  sf_status_t status = sfd_wants_arrived(network->server, node, head, image);
+  sf_status_t status = handle_of_setup(network->server, node, head, image);
   if (status != SF_ERR_NOT_FOUND)
     return status;
   status = sfd_early_keep(&network->early, uv_now(network->server->loop), node, head, image);
@@ -149,14 +163,13 @@ static sf_status_t wants_arrived(sfd_network_t *network, int32_t node, const sfd
 static sf_status_t deliver_again(void *context, int32_t node, const sfd_message_head_t *head, void *payload)
 {
   sfd_network_t *network = context;
-  sf_status_t status = head->kind == SFD_PEER_WANTS
-                           ? sfd_wants_arrived(network->server, node, head, payload)
-                           : handle_control(network->server, node, payload, head->payload_bytes);
+  sf_status_t status = is_of_setup(head) ? handle_of_setup(network->server, node, head, payload)
+                                         : handle_control(network->server, node, payload, head->payload_bytes);
   if (status == SF_ERR_NOT_FOUND)
     return status;
   if (status != SF_OK)
     sfd_channel_fail(network->channels, node, status, sfshm_error_detail());
-  if (head->kind != SFD_PEER_WANTS)
+  if (!is_of_setup(head))
     free(payload);
   return SF_OK;
 }
@@ -169,7 +182,8 @@ static sf_status_t on_arrived(void *owner, int32_t node, const sfd_message_head_
   case SFD_PEER_CONTROL:
     return control_arrived(network, node, head, payload);
   case SFD_PEER_WANTS:
-    return wants_arrived(network, node, head, payload);
+  case SFD_PEER_REMAINS:
+    return of_setup_arrived(network, node, head, payload);
   case SFD_PEER_DATA:
     sfd_server_moved(server);
     return sfd_trunks_data(server, node, head);
@@ -185,7 +199,7 @@ static sf_status_t on_arrived(void *owner, int32_t node, const sfd_message_head_
 static void on_lost(void *owner, int32_t node, const sfd_message_head_t *head)
 {
   sfd_server_t *server = ((sfd_network_t *)owner)->server;
-  if (head->kind == SFD_PEER_WANTS)
+  if (is_of_setup(head))
     sfd_wants_lost(server, node);
   else if (head->kind == SFD_PEER_DATA)
     sfd_trunks_data_lost(server, node);

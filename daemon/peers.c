@@ -246,7 +246,7 @@ static void send_part(sfd_session_t *session, const sfd_graph_t *graph, uint64_t
   if (last != NULL && last->nsides > 0) {
     peers.sides = last->sides;
     peers.n_sides = last->nsides;
-    fds[nfds] = sfd_trunks_describe_map(graph->trunks, &peers);
+    fds[nfds] = sfd_trunks_describe_map(graph->trunks, &peers.has_map, &peers.map);
     nfds += fds[nfds] >= 0;
   }
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;

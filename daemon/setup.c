@@ -10,6 +10,7 @@
 #include "daemon/lanes.h"
 #include "daemon/log.h"
 #include "daemon/offload.h"
+#include "daemon/parts.h"
 #include "daemon/peers.h"
 #include "daemon/roots.h"
 #include "daemon/trunks.h"
@@ -42,6 +43,7 @@ void sfd_setup_free(sfd_graph_t *graph)
   if (graph->setup == NULL)
     return;
   sfd_wants_free(graph->setup->wants);
+  sfd_parts_free(graph->setup->parts);
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
     sfd_peers_free(graph->group->job, &graph->setup->members[i]);
     sfd_lanes_free(&graph->setup->members[i]);
@@ -394,9 +396,13 @@ void sfd_setup_finish_round_2(sfd_graph_t *graph)
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_LANES, graph->number, &setup->agreement);
 }
 
-void sfd_setup_commit_again(sfd_graph_t *graph, sf_status_t status)
+void sfd_setup_begin_commit(sfd_graph_t *graph)
 {
   graph->setup->agreement = (sfd_agreement_t){.lowest = -1};
+}
+
+void sfd_setup_finish_commit(sfd_graph_t *graph, sf_status_t status)
+{
   if (status != SF_OK)
     sfd_setup_note_error(graph->setup, status, -1, -1, sfshm_error_detail());
   sfd_setup_finish_round_2(graph);

@@ -45,8 +45,10 @@ typedef struct sfd_setup_member {
   bool wrong;   /* its input is: nroots means nothing */
   uint64_t request;
   int64_t nroots;
-  uint64_t again;  /* the earlier graph whose edges are its own, see again.h; 0: it says what its edges are */
-  bool part;       /* some of them */
+  uint64_t again;       /* the earlier graph whose edges are its own, see again.h; 0: it says what its edges are */
+  bool part;            /* some of them; */
+  uint64_t far_segment; /* then, over nodes: where in its inbox it says which values of other nodes remain */
+  uint64_t far_marks;
   bool asked;      /* for its edges, after it had named an earlier graph */
   int64_t nleaves; /* with again */
   int32_t nroot_ranks;
@@ -67,6 +69,7 @@ typedef struct sfd_setup {
   bool refused;              /* edges are needed */
   bool compared;             /* of two nodes: what they want with what they have */
   struct sfd_wants *wants;   /* what goes between nodes in round 1; NULL: nothing */
+  struct sfd_parts *parts;   /* of a part of a graph, in place of that; NULL: nothing */
   sfd_setup_member_t members[];
 } sfd_setup_t;
 
@@ -97,8 +100,10 @@ void sfd_setup_edges_done(sfd_graph_t *graph);
 void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id);
 void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number);
 
-/* The graph is to be made again, and its members have said all that round 2 asks for; status: or why it can't. */
-void sfd_setup_commit_again(sfd_graph_t *graph, sf_status_t status);
+/* The graph is in round 2, and its members have said all that this asks for: between the two calls others may be told
+ * so. status: or why it can't be. */
+void sfd_setup_begin_commit(sfd_graph_t *graph);
+void sfd_setup_finish_commit(sfd_graph_t *graph, sf_status_t status);
 
 /* The same with nothing left to agree on: the graph is ready everywhere; if it is not here, it is an error
  * of all on one node, and fails the job over several. */

@@ -125,6 +125,19 @@ static sf_status_t find_members(const sfd_group_t *group, const sfd_trunk_source
   return SF_OK;
 }
 
+static sf_status_t copy_owner_ends(const sfd_trunk_source_t *source, sfd_plan_side_t *side)
+{
+  size_t bytes = source->nowners * sizeof *side->owner_ends;
+  if (bytes == 0)
+    return SF_OK;
+  side->owner_ends = malloc(bytes);
+  if (side->owner_ends == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %u owners of roots", source->nowners);
+  memcpy(side->owner_ends, source->owner_ends, bytes);
+  side->nowners = source->nowners;
+  return SF_OK;
+}
+
 /* A way to wake each member. */
 static sf_status_t find_wakes(const sfd_trunks_t *trunks)
 {
@@ -174,12 +187,12 @@ static sf_status_t make_board(sfd_trunks_t *trunks)
   return SF_OK;
 }
 
-int sfd_trunks_describe_map(const sfd_trunks_t *trunks, Sfproto__GraphPeers *peers)
+int sfd_trunks_describe_map(const sfd_trunks_t *trunks, protobuf_c_boolean *has_map_p, ProtobufCBinaryData *map_p)
 {
   const sfshm_region_t *map = &trunks->plan->map;
-  peers->has_map = map->fd < 0;
-  if (peers->has_map)
-    peers->map = (ProtobufCBinaryData){.len = map->length_bytes, .data = map->base};
+  *has_map_p = map->fd < 0;
+  if (*has_map_p)
+    *map_p = (ProtobufCBinaryData){.len = map->length_bytes, .data = map->base};
   return map->fd;
 }
 
@@ -228,7 +241,7 @@ static sfd_trunks_t *alloc_trunks(sfd_graph_t *graph, uint32_t nsides)
 
 static sf_status_t make_plan(sfd_trunks_t *trunks, const sfd_trunk_source_t sources[])
 {
-  sfd_trunk_plan_t *plan = calloc(1, sizeof *plan + trunks->nsides * sizeof plan->members[0]);
+  sfd_trunk_plan_t *plan = calloc(1, sizeof *plan + trunks->nsides * sizeof plan->sides[0]);
   if (plan == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for %u sides of trunks", trunks->nsides);
   plan->nholders = 1;
@@ -236,8 +249,11 @@ static sf_status_t make_plan(sfd_trunks_t *trunks, const sfd_trunk_source_t sour
   plan->map.fd = -1;
   trunks->plan = plan;
   sf_status_t status = make_map(trunks, sources);
-  for (uint32_t i = 0; i < plan->nsides && status == SF_OK; i++)
-    status = find_members(trunks->graph->group, &sources[i], &plan->members[i]);
+  for (uint32_t i = 0; i < plan->nsides && status == SF_OK; i++) {
+    status = find_members(trunks->graph->group, &sources[i], &plan->sides[i].members);
+    if (status == SF_OK)
+      status = copy_owner_ends(&sources[i], &plan->sides[i]);
+  }
   return status;
 }
 
@@ -246,7 +262,7 @@ static void take_plan(sfd_trunks_t *trunks)
   const sfshm_trunk_map_t *map = trunks->plan->map.base;
   for (uint32_t i = 0; i < trunks->nsides; i++) {
     trunks->sides[i].told = map->sides[i];
-    trunks->sides[i].members = trunks->plan->members[i];
+    trunks->sides[i].members = trunks->plan->sides[i].members;
   }
 }
 
@@ -299,8 +315,10 @@ void sfd_trunk_plan_let_go(sfd_trunk_plan_t *plan)
 {
   if (plan == NULL || --plan->nholders > 0)
     return;
-  for (uint32_t i = 0; i < plan->nsides; i++)
-    free(plan->members[i]);
+  for (uint32_t i = 0; i < plan->nsides; i++) {
+    free(plan->sides[i].members);
+    free(plan->sides[i].owner_ends);
+  }
   free_map_memory(&plan->map);
   free(plan);
 }

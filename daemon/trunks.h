@@ -24,6 +24,8 @@ typedef struct sfd_trunk_source {
   sfshm_trunk_role_t role;
   const void *image; /* checked, the caller's */
   size_t image_bytes;
+  const int64_t *owner_ends; /* as leaf: behind the last position of each owner's roots (shm/merge), the caller's */
+  uint32_t nowners;
 } sfd_trunk_source_t;
 
 /* Makes graph->trunks: the map of the sides (given by ascending (node, role)) and the board. Messages may arrive from
@@ -47,7 +49,7 @@ void sfd_trunks_free(sfd_trunks_t *trunks);
 void sfd_trunks_let_go(sfd_trunks_t *trunks);
 
 /* Fills in the map, or returns its descriptor; else -1. */
-int sfd_trunks_describe_map(const sfd_trunks_t *trunks, Sfproto__GraphPeers *peers);
+int sfd_trunks_describe_map(const sfd_trunks_t *trunks, protobuf_c_boolean *has_map_p, ProtobufCBinaryData *map_p);
 
 /* Fills in where the board is. */
 void sfd_trunks_describe_board(const sfd_trunks_t *trunks, uint64_t *region_p, uint64_t *offset_p);

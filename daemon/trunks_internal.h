@@ -12,12 +12,18 @@ typedef struct sfd_submitted {
   uint64_t desc;
 } sfd_submitted_t;
 
-/* The map, and who takes part in each of its sides. */
+/* What is known of a side beside what the map says. */
+typedef struct sfd_plan_side {
+  int32_t *members;    /* group ranks here that take part, ascending */
+  int64_t *owner_ends; /* as leaf: behind the last position of each owner's roots */
+  uint32_t nowners;
+} sfd_plan_side_t;
+
 struct sfd_trunk_plan {
   int32_t nholders;
   sfshm_region_t map;
   uint32_t nsides;
-  int32_t *members[]; /* by side */
+  sfd_plan_side_t sides[]; /* as those of the map */
 };
 
 /* For the done of a message under way. */
@@ -30,7 +36,7 @@ typedef struct sfd_departure {
  * received: consumed <= arrived <= consumed + SFSHM_TRUNK_SLOTS. */
 typedef struct sfd_side {
   sfshm_trunk_side_t told; /* as in the map */
-  const int32_t *members;  /* the plan's: group ranks here that take part, ascending */
+  const int32_t *members;  /* the plan's */
   sfshm_flow_t *flow;
   sfd_submitted_t submitted[SFSHM_TRUNK_SLOTS];
   uint64_t sent;     /* given to the channel */

@@ -484,13 +484,13 @@ sf_status_t sfd_wants_make_trunks(sfd_graph_t *graph)
   if (sources == NULL)
     return sfshm_error(SF_ERR_NOMEM, "trunks of a graph");
   for (int32_t i = 0; i < nwanted; i++) {
-    const sfd_wanted_t *wanted = &wants->merging->wanted[i];
-    sources[n++] =
-        (sfd_trunk_source_t){wanted->node, SFSHM_AS_LEAF, wanted->merge.leaf_image, wanted->merge.leaf_image_bytes};
+    const sfshm_merge_t *merge = &wants->merging->wanted[i].merge;
+    sources[n++] = (sfd_trunk_source_t){wants->merging->wanted[i].node, SFSHM_AS_LEAF,     merge->leaf_image,
+                                        merge->leaf_image_bytes,        merge->owner_ends, merge->nowners};
   }
   for (int32_t i = 0; i < wants->nasked; i++)
-    sources[n++] =
-        (sfd_trunk_source_t){wants->asked[i].node, SFSHM_AS_ROOT, wants->asked[i].image, wants->asked[i].bytes};
+    sources[n++] = (sfd_trunk_source_t){wants->asked[i].node,  SFSHM_AS_ROOT, wants->asked[i].image,
+                                        wants->asked[i].bytes, NULL,          0};
   qsort(sources, n, sizeof *sources, compare_sources);
   sf_status_t status = sfd_trunks_create(graph, sources, n);
   free(sources);

@@ -10,12 +10,12 @@
  *
  * Positions. Each root that the leaf node wants is carried once. Its lead is the lowest (group) rank there that has a
  * leaf on it; positions are in ascending order of (owner of the root, lead) and then in the order of the values in the
- * lead's edge block. In a reduce the members combine what they contribute to one root before it travels: the lead
- * writes its contribution at the root's position, others write theirs behind the message, into staging units; whoever
- * is last to fill the slot adds the staging units to their positions, in ascending order of ranks. The owner combines
- * the node's contribution in the lead's turn. In a graph whose contributions travel uncombined (SF_GRAPH_REPRODUCIBLE)
- * a reduce carries one unit per leaf, in ascending order of (owner, leaf rank, edge as in the rank's edge list), and
- * there is no staging.
+ * lead's edge block, or, of a part of a graph, as in the whole. In a reduce the members combine what they contribute to
+ * one root before it travels: the lead writes its contribution at the root's position, others write theirs behind the
+ * message, into staging units; whoever is last to fill the slot adds the staging units to their positions, in ascending
+ * order of ranks. The owner combines the node's contribution in the lead's turn. In a graph whose contributions travel
+ * uncombined (SF_GRAPH_REPRODUCIBLE) a reduce carries one unit per leaf, in ascending order of (owner, leaf rank, edge
+ * as in the rank's edge list), and there is no staging.
  *
  * Four things are shared for it:
  *   root image   made by the leaf node's daemon, sent to the root node's: which roots stand at which positions

@@ -153,6 +153,19 @@ void sftest_graph_make(sftest_graph_t *graph, uint64_t seed, int32_t size, int64
     make_part(graph, rank, sftest_random(&random), max_vertices, choice);
 }
 
+void sftest_graph_thin(sftest_graph_t *graph, bool (*stays)(int64_t vertex), bool by_roots)
+{
+  for (int32_t r = 0; r < graph->size; r++) {
+    sftest_part_t *part = &graph->parts[r];
+    int64_t n = 0;
+    for (int64_t e = 0; e < part->nleaves; e++)
+      if (stays(by_roots ? part->edges[e].root : part->edges[e].leaf))
+        part->edges[n++] = part->edges[e];
+    part->nleaves = n;
+    part->leaf_space = n == 0 ? 0 : part->edges[n - 1].leaf + 1;
+  }
+}
+
 void sftest_graph_free(sftest_graph_t *graph)
 {
   for (int32_t rank = 0; rank < graph->size; rank++) {

@@ -35,6 +35,9 @@ typedef struct sftest_graph {
 
 /* Makes a graph over size ranks, with at most about max_vertices roots and leaves on each. */
 void sftest_graph_make(sftest_graph_t *graph, uint64_t seed, int32_t size, int64_t max_vertices);
+/* Leaves out the edges of vertices, roots or leaves, that are not to stay. */
+void sftest_graph_thin(sftest_graph_t *graph, bool (*stays)(int64_t vertex), bool by_roots);
+
 void sftest_graph_free(sftest_graph_t *graph);
 
 /* sf_graph_create with this rank's part, in the 32- or 64-bit form. */

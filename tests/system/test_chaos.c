@@ -228,13 +228,54 @@ static void use_group(scene_t *scene)
   sftest_slots_free(&model);
 }
 
+static bool is_even(int64_t vertex)
+{
+  return vertex % 2 == 0;
+}
+
+/* A part of a graph, whose whole goes before it is used. Perhaps some ranks select what isn't there: then all hear of
+ * that. */
+static void take_part(scene_t *scene)
+{
+  int64_t n = 0;
+  bool some = sftest_below(&scene->random, 3) == 0;
+  uint64_t bad = some ? (uint64_t)sftest_below(&scene->random, INT64_C(1) << scene->self->size) : 0;
+  bool by_roots = sftest_below(&scene->random, 2) == 0;
+  sf_graph_t *whole = NULL, *part = NULL;
+  sftest_slots_t model = {.real = NULL};
+  sftest_graph_make(&model.graph, sftest_random(&scene->random), scene->self->size, 60);
+  const sftest_part_t *own = &model.graph.parts[scene->self->rank];
+  int64_t most = by_roots ? own->nroots : own->leaf_space;
+  int64_t *even = malloc(((size_t)most + 1) * sizeof *even);
+  if (went(scene, sftest_graph_create(&model.graph, sf_group_world(scene->context), false, SF_GRAPH_DEFAULT, &whole))) {
+    for (int64_t i = 0; i < most; i += 2)
+      even[n++] = i;
+    if ((bad >> scene->self->rank & 1) != 0)
+      even[n++] = -1;
+    sf_status_t status = (by_roots ? sf_graph_embed_roots : sf_graph_embed_leaves)(whole, n, even, &part);
+    SFTEST_REQUIRE(scene->self, (part != NULL) == (status == SF_OK) && (bad == 0 || status != SF_OK));
+    if (bad == 0 || status != SF_ERR_RANGE)
+      went(scene, status);
+  }
+  free(even);
+  SFTEST_OK(scene->self, sf_graph_destroy(whole));
+  sftest_graph_thin(&model.graph, is_even, by_roots);
+  sftest_slots_number(&model);
+  if (part != NULL)
+    exchange(scene, &model, part, scene->self->rank);
+  SFTEST_OK(scene->self, sf_graph_destroy(part));
+  sftest_slots_free(&model);
+}
+
 /* ---- A rank ------------------------------------------------------------------------------------------------------ */
 
 static void take_step(scene_t *scene)
 {
-  static void (*const steps[])(scene_t *) = {make_graph, make_graph, make_graph, use_graph, make_bad_graph, use_group};
-  static const char *const names[] = {"graph", "graph", "graph", "use of a graph", "bad graph", "group"};
-  int64_t which = sftest_below(&scene->random, 6);
+  static void (*const steps[])(scene_t *) = {make_graph,     make_graph, make_graph, use_graph,
+                                             make_bad_graph, use_group,  take_part,  take_part};
+  static const char *const names[] = {"graph",     "graph", "graph", "use of a graph",
+                                      "bad graph", "group", "part",  "part"};
+  int64_t which = sftest_below(&scene->random, 8);
   sftest_at(scene->self, "step %d, %s", (int)scene->step, names[which]);
   if (sftest_below(&scene->own, 4) == 0)
     usleep((unsigned)sftest_below(&scene->own, 3000));
