@@ -1,8 +1,13 @@
 /* Operations on streams whose messages pass through slots on the reader's device, on a stand-in for the driver or
- * (SFTEST_CUDA=real) a real one: when they do, data of the host among them, larger units, and that nothing is kept. */
+ * (SFTEST_CUDA=real) a real one: when they do, data of the host among them, larger units, and that nothing is kept,
+ * whoever dies. */
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
@@ -288,6 +293,88 @@ START_TEST(test_cycles)
 }
 END_TEST
 
+/* ---- Ranks that die ---------------------------------------------------------------------------------------------- */
+
+#define KILLS 8
+
+static void die(int number)
+{
+  (void)number;
+  raise(SIGKILL);
+}
+
+/* Wherever rank 0 is at that moment: making a graph or slots, larger ones, in the middle of messages, or at the end.
+ * The others go on until they are told. */
+static int meet_death(sftest_rank_t *self)
+{
+  sf_status_t status = SF_OK;
+  scene_t scene;
+  make_scene(self, self->rank % SFTEST_DEVICES, &scene);
+  struct itimerval when = {.it_value = {.tv_usec = 1 + (suseconds_t)(*(uint64_t *)self->argument % 30000)}};
+  if (self->rank == 0) {
+    signal(SIGALRM, die);
+    setitimer(ITIMER_REAL, &when, NULL);
+  }
+  while (status == SF_OK) {
+    for (int i = 0; i < 6 && status == SF_OK; i++)
+      status = sf_bcast_on_stream(scene.graph, i < 3 ? SF_DOUBLE : scene.wide, scene.device[0], scene.device[1],
+                                  SF_REPLACE, scene.stream);
+    if (status == SF_OK)
+      status = sf_graph_destroy(scene.graph);
+    else
+      (void)sf_graph_destroy(scene.graph);
+    scene.graph = NULL;
+    if (status == SF_OK)
+      status = sftest_ring_create(sf_group_world(scene.context), UNITS, SF_GRAPH_DEFAULT, &scene.graph);
+  }
+  SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
+  (void)sf_finalize(scene.context);
+  return 0;
+}
+
+/* Allocations of the stand-in's devices that a process has made or opened. */
+static int count_allocations(pid_t pid)
+{
+  char path[300], target[100];
+  int n = 0;
+  snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+  DIR *directory = opendir(path);
+  const struct dirent *entry;
+  while (directory != NULL && (entry = readdir(directory)) != NULL) {
+    snprintf(path, sizeof path, "/proc/%d/fd/%s", (int)pid, entry->d_name);
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = '\0';
+    n += strstr(target, "fake-cuda") != NULL;
+  }
+  if (directory != NULL)
+    closedir(directory);
+  return n;
+}
+
+/* The daemon frees all that ranks had of it, whoever has died. */
+START_TEST(test_killed)
+{
+  sftest_node_t node;
+  uint64_t random = sftest_seed();
+  sftest_use_seed(random);
+  ck_assert(sftest_device_for_programs());
+  sftest_node_start(&node, NULL);
+  for (int i = 0; i < sftest_scale(KILLS); i++) {
+    uint64_t seed = sftest_hash2(random, (uint64_t)i);
+    sftest_job_t job;
+    sftest_job_start(&job, &node, 3, meet_death, &seed);
+    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+    sftest_job_expect_success(&job, 1);
+    sftest_job_expect_success(&job, 2);
+    int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+    while (count_allocations(node.pid) > 0 && sftest_now_ms() < until)
+      sftest_sleep_ms(2);
+    ck_assert_int_eq(count_allocations(node.pid), 0);
+  }
+  sftest_node_stop(&node);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("slots of streams on devices");
@@ -296,8 +383,10 @@ int main(void)
   tcase_add_test(tests, test_moved);
   tcase_add_loop_test(tests, test_mixed, 0, 2);
   tcase_add_test(tests, test_cycles);
-  if (sftest_device_can_fail())
+  if (sftest_device_can_fail()) {
     tcase_add_test(tests, test_without);
+    tcase_add_test(tests, test_killed);
+  }
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);
 }

@@ -26,14 +26,21 @@ static void send_add(sftest_client_t *client, uint64_t region, size_t handle_byt
   sftest_send(client, &message, NULL, 0);
 }
 
-static void send_remove(sftest_client_t *client, uint64_t region)
+static void send_removal(sftest_client_t *client, uint64_t region, bool at_once)
 {
   Sfproto__RegionRemove away = SFPROTO__REGION_REMOVE__INIT;
   Sfproto__Message message = sftest_message(client);
   away.region = region;
+  away.has_at_once = true;
+  away.at_once = at_once;
   message.body_case = SFPROTO__MESSAGE__BODY_REGION_REMOVE;
   message.region_remove = &away;
   sftest_send(client, &message, NULL, 0);
+}
+
+static void send_remove(sftest_client_t *client, uint64_t region)
+{
+  send_removal(client, region, false);
 }
 
 static void send_get(sftest_client_t *client, int32_t rank, uint64_t region)
@@ -114,6 +121,8 @@ START_TEST(bad_requests)
   sftest_expect_error(&clients[1], SF_ERR_ARG, "rank 7");
   send_closed(&clients[1], 0, 1); /* what it does not have */
   sftest_expect_done(&clients[1]);
+  send_removal(&clients[0], 1, true);
+  sftest_expect_error(&clients[0], SF_ERR_ARG, "not the daemon's memory");
   send_add(&clients[0], 5, 129);
   sftest_expect_error(&clients[0], SF_ERR_ARG, "129 bytes");
 }
