@@ -146,6 +146,16 @@ static void find_nodes(sfd_merging_t *merging)
   }
 }
 
+/* What one rank alone wants of an owner is only looked at as far as it is an array, for which the block has room; where
+ * values go may have to be written down, which is quicker. */
+static int64_t effort_of(const sfd_merging_t *merging, int32_t i)
+{
+  const sfd_want_t *want = &merging->wants[i];
+  bool crowded = (i > 0 && want[-1].owner == want->owner) || (i + 1 < merging->nwants && want[1].owner == want->owner);
+  int64_t nedges = want->block->nedges, most = (int64_t)(want->block->length / sizeof(uint32_t));
+  return crowded || most == 0 || most > nedges ? nedges : most + nedges / 16;
+}
+
 sf_status_t sfd_merging_collect(sfd_graph_t *graph, sfd_merging_t **merging_p)
 {
   int32_t n = 0, nlocals = graph->group->nlocals;
@@ -177,6 +187,8 @@ sf_status_t sfd_merging_collect(sfd_graph_t *graph, sfd_merging_t **merging_p)
     return status;
   }
   find_nodes(merging);
+  for (int32_t i = 0; i < merging->nwants; i++)
+    merging->effort += effort_of(merging, i);
   *merging_p = merging;
   return SF_OK;
 }

@@ -43,6 +43,7 @@ typedef struct sfd_merging {
   sfd_want_t *wants;   /* by (node, owner, rank) */
   int32_t nwants;
   int64_t nedges;
+  int64_t effort;       /* about how many indices have to be looked at */
   sfd_wanted_t *wanted; /* by node */
   int32_t nwanted;
   bool uncombined;

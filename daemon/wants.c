@@ -14,8 +14,8 @@
 #include "shm/packed.h"
 #include "shm/trunk.h"
 
-/* Below this many edges merging takes less time than waking a thread for it. */
-#define MERGE_INLINE_EDGES 16384
+/* Below so much effort merging takes less time than waking a thread for it. */
+#define MERGE_INLINE_EFFORT 16384
 
 /* Root images of so many bytes are packed. */
 #define PACK_FROM 2048
@@ -297,7 +297,7 @@ static void merge(sfd_graph_t *graph)
   }
   wants->merging = merging;
   merging->work.data = merging;
-  if (merging->nedges > MERGE_INLINE_EDGES &&
+  if (merging->effort > MERGE_INLINE_EFFORT &&
       uv_queue_work(graph->group->job->server->loop, &merging->work, sfd_merging_run, on_merged) == 0)
     return;
   sfd_merging_run(&merging->work);
