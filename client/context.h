@@ -30,6 +30,7 @@ struct sf_group {
   int32_t rank;
   int32_t size;
   int32_t *ranks;   /* in the job; NULL for the group of all */
+  int spread;       /* on how many nodes its ranks are: 1, 2, or 3 for more */
   int32_t nholders; /* the application and the group's graphs; not counted for the group of all */
   sf_group_t *next; /* in the context's list */
 };

@@ -38,7 +38,7 @@ sf_status_t sfc_ends_of_lanes(const sf_graph_t *graph, sfc_ends_t *ends_p)
 static bool needs_lane(const sf_graph_t *graph, int32_t rank)
 {
   const sf_context_t *context = graph->context;
-  return rank != graph->rank && sfc_context_node_of(context, sfc_group_job_rank(graph->group, rank)) == context->node;
+  return rank != graph->rank && sfc_group_node_of(graph->group, rank) == context->node;
 }
 
 static int32_t count_others(const sf_graph_t *graph, const sfc_edge_list_t *list)

@@ -7,10 +7,26 @@
 #include "client/plan.h"
 #include "shm/error.h"
 
+static int find_spread(const sf_group_t *group)
+{
+  const sf_context_t *context = group->context;
+  int32_t other = -1;
+  for (int32_t rank = 0; rank < group->size && context->rank_nodes != NULL; rank++) {
+    int32_t node = sfc_group_node_of(group, rank);
+    if (node == context->node || node == other)
+      continue;
+    if (other >= 0)
+      return 3;
+    other = node;
+  }
+  return other < 0 ? 1 : 2;
+}
+
 void sfc_group_init_world(sf_context_t *context)
 {
   context->world =
       (sf_group_t){.context = context, .number = context->job, .rank = context->rank, .size = context->size};
+  context->world.spread = find_spread(&context->world);
 }
 
 sf_group_t *sf_group_world(sf_context_t *context)
@@ -90,6 +106,7 @@ sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t r
   }
   memcpy(copy, ranks, (size_t)size * sizeof *copy);
   *group = (sf_group_t){.context = context, .rank = rank, .size = size, .ranks = copy, .nholders = 1};
+  group->spread = find_spread(group);
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GROUP, NULL);
   status = ask_daemon(context, size, ranks, tag, &group->number);
   sfc_counters_unblock(&context->counters);
@@ -112,26 +129,6 @@ static void free_group(sf_group_t *group)
 {
   free(group->ranks);
   free(group);
-}
-
-int sfc_group_spread(const sf_group_t *group)
-{
-  const sf_context_t *context = group->context;
-  int32_t other = -1;
-  for (int32_t rank = 0; rank < group->size && context->rank_nodes != NULL; rank++) {
-    int32_t node = sfc_context_node_of(context, sfc_group_job_rank(group, rank));
-    if (node == context->node || node == other)
-      continue;
-    if (other >= 0)
-      return 3;
-    other = node;
-  }
-  return other < 0 ? 1 : 2;
-}
-
-bool sfc_group_is_local(const sf_group_t *group)
-{
-  return sfc_group_spread(group) == 1;
 }
 
 sf_group_t *sfc_group_hold(sf_group_t *group)

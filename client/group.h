@@ -20,10 +20,16 @@ static inline int32_t sfc_group_job_rank(const sf_group_t *group, int32_t rank)
   return group->ranks == NULL ? rank : group->ranks[rank];
 }
 
-/* On how many nodes its ranks are: 1, 2, or 3 for more. */
-int sfc_group_spread(const sf_group_t *group);
+/* The node of the group's member. */
+static inline int32_t sfc_group_node_of(const sf_group_t *group, int32_t rank)
+{
+  return sfc_context_node_of(group->context, sfc_group_job_rank(group, rank));
+}
 
 /* Whether all its ranks are on this node: then all of them know. */
-bool sfc_group_is_local(const sf_group_t *group);
+static inline bool sfc_group_is_local(const sf_group_t *group)
+{
+  return group->spread == 1;
+}
 
 #endif

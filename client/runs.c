@@ -55,11 +55,6 @@ typedef struct sfc_runs_making making_t;
 
 /* ---- At the owner ------------------------------------------------------------------------------------------------ */
 
-static int32_t node_of(const sf_graph_t *graph, int32_t rank)
-{
-  return sfc_context_node_of(graph->context, sfc_group_job_rank(graph->group, rank));
-}
-
 static void find_slot_ranks(making_t *making)
 {
   const sfc_ranks_t *leaves = &making->graph->multi->leaf_ranks;
@@ -74,10 +69,10 @@ static void cut_root(making_t *making, int64_t root, int64_t begin, int64_t end)
 {
   const sf_graph_t *graph = making->graph;
   for (int64_t slot = begin; slot < end; slot++) {
-    int32_t node = node_of(graph, making->slot_rank[slot]);
+    int32_t node = sfc_group_node_of(graph->group, making->slot_rank[slot]);
     bool far = node != graph->context->node;
     making->nfar += far;
-    if (slot == begin || !far || node != node_of(graph, making->slot_rank[slot - 1])) {
+    if (slot == begin || !far || node != sfc_group_node_of(graph->group, making->slot_rank[slot - 1])) {
       making->runs->root[making->nruns] = root;
       making->first[making->nruns++] = slot;
       making->nfar_runs += far;
@@ -288,7 +283,7 @@ static void count_saved(const making_t *making)
   const sf_graph_t *values = runs->values;
   runs->saved = calloc((size_t)values->nlanes + 1, sizeof *runs->saved);
   for (int64_t i = 0; i < making->nheads && runs->saved != NULL; i++) {
-    int32_t node = node_of(making->graph, making->heads[i].owner);
+    int32_t node = sfc_group_node_of(making->graph->group, making->heads[i].owner);
     for (int32_t k = 0; k < values->nlanes && making->heads[i].length > 1; k++)
       if (values->lanes[k].trunk != NULL && values->lanes[k].rank == node)
         runs->saved[k] += making->heads[i].length - 1;

@@ -81,7 +81,7 @@ static void make_own_list(sfc_setup_t *setup, const sfc_edge_input_t *input)
  * would become too long. */
 static void offer_lanes(sfc_setup_t *setup)
 {
-  if (setup->status != SF_OK || setup->lists.own.nparts > OFFERED_MAX || sfc_group_spread(setup->group) > 2)
+  if (setup->status != SF_OK || setup->lists.own.nparts > OFFERED_MAX || setup->group->spread > 2)
     return;
   sf_status_t status = sfc_ends_offer(setup->graph, &setup->lists.own, &setup->offered);
   if (status != SF_OK)

@@ -21,11 +21,6 @@ static void peer_link(sfc_setup_t *setup, sfc_peer_list_t *peer, sfc_link_t *lin
     sfc_setup_note_error(setup, status, peer->rank, bad_leaf);
 }
 
-static int32_t node_of(const sfc_setup_t *setup, int32_t rank)
-{
-  return sfc_context_node_of(setup->group->context, sfc_group_job_rank(setup->group, rank));
-}
-
 /* A block that leads to a rank of another node. Its memory stays the list's. */
 static void add_remote(sfc_setup_t *setup, const sfc_edge_part_t *part, int32_t node)
 {
@@ -52,7 +47,7 @@ static sf_status_t make_lanes(sfc_setup_t *setup)
       sfc_link_init(&graph->self, &setup->lists.own.parts[own++].edges, NULL);
       continue;
     }
-    int32_t node = own < setup->lists.own.nparts ? node_of(setup, own_rank) : graph->context->node;
+    int32_t node = own < setup->lists.own.nparts ? sfc_group_node_of(setup->group, own_rank) : graph->context->node;
     if (node != graph->context->node) {
       add_remote(setup, &setup->lists.own.parts[own++], node);
       continue;
