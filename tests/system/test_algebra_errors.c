@@ -364,6 +364,18 @@ static void expect_view(sftest_rank_t *self, sf_graph_t *graph, sf_view_format_t
   free(text);
 }
 
+/* Rank 0 finds that its file can't be written, or has none; all are told. */
+static void view_in_vain(sftest_rank_t *self, sf_graph_t *graph)
+{
+  FILE *full = fopen("/dev/full", "w");
+  SFTEST_REQUIRE(self, full != NULL);
+  SFTEST_EXPECT(self, sf_graph_view(graph, SF_VIEW_TEXT, full), SF_ERR_SYS);
+  SFTEST_DETAIL(self, "rank 0: writing the view");
+  SFTEST_EXPECT(self, sf_graph_view(graph, SF_VIEW_JSON, self->rank == 0 ? NULL : full), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "rank 0: the file is NULL");
+  fclose(full);
+}
+
 static int view(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);
@@ -379,6 +391,7 @@ static int view(sftest_rank_t *self)
   sftest_forest_add(&forest, 0, 4, 0, 1);
   sftest_forest_create(self, &forest, group, &graph);
   expect_view(self, graph, SF_VIEW_TEXT, text_view);
+  view_in_vain(self, graph);
   expect_view(self, graph, SF_VIEW_JSON, json_view);
   if (self->rank == 1) {
     SFTEST_OK(self, sf_graph_view_part(graph, SF_VIEW_TEXT, part, sizeof part, &needed));

@@ -145,23 +145,33 @@ static void all_to_all(scene_t *scene)
   scene_expect(scene, &forest, real);
 }
 
-static void patterns(scene_t *scene)
+/* An allgather or an alltoall of two vertices each, but for the last leaf: it is missing, or leads to the other root.
+ */
+static void almost(scene_t *scene, bool to_all, bool missing)
 {
   sf_graph_t *graph;
   sftest_forest_t forest;
-  gathering(scene, SF_PATTERN_ALLGATHER);
-  gathering(scene, SF_PATTERN_GATHER);
-  all_to_all(scene);
-  sftest_forest_init(&forest, scene->size); /* one leaf is missing in an allgather of two roots each */
+  int64_t n = 2 * scene->size;
+  sftest_forest_init(&forest, scene->size);
   for (int32_t rank = 0; rank < scene->size; rank++) {
-    forest.nroots[rank] = 2;
-    for (int64_t i = 0; i < 2 * scene->size - (rank == scene->size - 1); i++)
-      sftest_forest_add(&forest, rank, i, (int32_t)(i / 2), i % 2);
+    bool last = rank == scene->size - 1;
+    forest.nroots[rank] = to_all ? n : 2;
+    for (int64_t i = 0; i < n - (last && missing); i++)
+      sftest_forest_add(&forest, rank, i, (int32_t)(i / 2), (to_all ? 2 * rank : 0) + (i % 2 ^ (last && i == n - 1)));
   }
   sftest_forest_create(scene->self, &forest, scene->group, &graph);
   expect_pattern(scene, graph, SF_PATTERN_NONE);
   scene_destroy(scene, graph);
   sftest_forest_free(&forest);
+}
+
+static void patterns(scene_t *scene)
+{
+  gathering(scene, SF_PATTERN_ALLGATHER);
+  gathering(scene, SF_PATTERN_GATHER);
+  all_to_all(scene);
+  for (int i = 0; i < 4; i++)
+    almost(scene, i % 2 == 0, i < 2);
 }
 
 /* ---- Copies ------------------------------------------------------------------------------------------------------ */
