@@ -20,7 +20,7 @@ typedef struct shared {
 } shared_t;
 
 /* Leaf i of each rank hangs on root i of the next one. */
-static sf_graph_t *make_ring(sftest_rank_t *self, sf_group_t *group)
+static sf_graph_t *make_ring(sftest_rank_t *self, sf_group_t *group, uint32_t flags)
 {
   int32_t ranks[N];
   int64_t roots[N];
@@ -29,7 +29,7 @@ static sf_graph_t *make_ring(sftest_rank_t *self, sf_group_t *group)
     ranks[i] = (self->rank + 1) % self->size;
     roots[i] = i;
   }
-  SFTEST_OK(self, sf_graph_create(group, N, N, NULL, ranks, roots, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_create(group, N, N, NULL, ranks, roots, flags, &graph));
   return graph;
 }
 
@@ -64,7 +64,7 @@ static int take_late(sftest_rank_t *self)
   static const int n[RANKS] = {50, 0, 70}, all[RANKS] = {N, N, N};
   static const int64_t wrong = -1;
   sf_context_t *context = sftest_join(self);
-  sf_graph_t *whole = make_ring(self, sf_group_world(context)), *part = NULL, *next;
+  sf_graph_t *whole = make_ring(self, sf_group_world(context), SF_GRAPH_DEFAULT), *part = NULL, *next;
   atomic_fetch_add(&shared->ready, 1);
   sftest_await(&shared->held, 1);
   sf_status_t status = shared->bad && self->rank == 0 ? sf_graph_embed_leaves(whole, 1, &wrong, &part)
@@ -131,12 +131,13 @@ START_TEST(late_notice_of_what_is_over_begins_nothing)
 }
 END_TEST
 
-/* All, some, or nothing of a rank or of all. */
+/* All, some, or nothing of a rank or of all. With contributions that travel uncombined parts are made of their edges.
+ */
 static int take_little(sftest_rank_t *self)
 {
   static const int n[][RANKS] = {{N, N, N}, {0, 0, 0}, {0, N, 0}, {1, 0, N}, {63, 64, 65}};
   sf_context_t *context = sftest_join(self);
-  sf_graph_t *whole = make_ring(self, sf_group_world(context)), *part;
+  sf_graph_t *whole = make_ring(self, sf_group_world(context), *(const uint32_t *)self->argument), *part;
   for (size_t i = 0; i < sizeof n / sizeof n[0]; i++)
     for (int by_roots = 0; by_roots < 2; by_roots++) {
       sftest_at(self, "part %d, %d", (int)i, by_roots);
@@ -153,10 +154,12 @@ static int take_little(sftest_rank_t *self)
 START_TEST(little_remains)
 {
   static const int32_t pair[] = {0, 1, 1};
+  static const uint32_t flags[] = {SF_GRAPH_DEFAULT, SF_GRAPH_REPRODUCIBLE};
   static sftest_loop_cluster_t loop;
   sftest_job_t job;
   sftest_loop_cluster_start(&loop, RANKS, 0, 0);
-  sftest_job_start_over(&job, loop.nodes, _i == 0 ? pair : places, RANKS, take_little, NULL);
+  sftest_job_start_over(&job, loop.nodes, _i % 2 == 0 ? pair : places, RANKS, take_little,
+                        (void *)(uintptr_t)&flags[_i / 2]);
   sftest_job_wait(&job, sftest_limit_ms(20000));
   sftest_job_expect_all(&job);
   sftest_loop_cluster_stop(&loop);
@@ -169,7 +172,7 @@ static Suite *parts_suite(void)
   TCase *tcase = tcase_create("late");
   tcase_add_test(tcase, late_notice_is_waited_for);
   tcase_add_test(tcase, late_notice_of_what_is_over_begins_nothing);
-  tcase_add_loop_test(tcase, little_remains, 0, 2);
+  tcase_add_loop_test(tcase, little_remains, 0, 4);
   suite_add_tcase(suite, tcase);
   return suite;
 }
