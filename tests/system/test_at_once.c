@@ -316,7 +316,7 @@ END_TEST
 #define BAD_ROOT 5000
 
 /* The edges of leaf 3 and one more lead nowhere; the highest root that is said is there. */
-static void lie(sftest_rank_t *self, sf_context_t *context)
+static void lie(sftest_rank_t *self, sf_context_t *context, const steps_t *steps)
 {
   hand_made_t made;
   edges_t edges;
@@ -325,20 +325,22 @@ static void lie(sftest_rank_t *self, sf_context_t *context)
   SFTEST_REQUIRE(self, edges.rank[3] == 0 && edges.rank[7] == 0);
   send_edges(self, context, &edges, NROOTS, NROOTS - 1, &made);
   receive_ready(self, &made);
-  sftest_sleep_ms(10);
+  sftest_await(&steps->made, RANKS - 1); /* they have read the list, whose memory the next one takes */
   destroy_hand_made(self, &made);
 }
 
 /* Who reads the list finds out; the graph fails for all, also for those who had nothing to do with it. */
 static int hear_a_lie(sftest_rank_t *self)
 {
+  steps_t *steps = self->argument;
   sf_context_t *context = sftest_join(self);
   double leaves[LEAVES];
   sf_graph_t *graph = NULL;
   if (self->rank == BY_HAND) {
-    lie(self, context);
+    lie(self, context, steps);
   } else {
     SFTEST_OK(self, create(self, context, 0, true, &graph));
+    steps->made++;
     SFTEST_EXPECT(self, bcast(self->rank, graph, leaves), SF_ERR_RANGE);
     SFTEST_DETAIL(self, "sf_graph_create: rank 1, leaf 3: root index 5000 on rank 0, which has 1000 roots");
     sf_status_t status = sf_graph_edges(graph, NULL, NULL, NULL);
@@ -355,11 +357,13 @@ static int hear_a_lie(sftest_rank_t *self)
 
 START_TEST(a_lie_fails_the_graph)
 {
+  steps_t *steps = sftest_shared(sizeof *steps);
   sftest_node_t node;
   sftest_node_start(&node, _i == 0 ? without_workers : NULL);
-  sftest_run_job(&node, RANKS, hear_a_lie, NULL);
+  sftest_run_job(&node, RANKS, hear_a_lie, steps);
   sftest_expect_serving(&node);
   sftest_node_stop(&node);
+  sftest_shared_free(steps, sizeof *steps);
 }
 END_TEST
 
