@@ -54,17 +54,26 @@ static void make_scene(sftest_rank_t *self, int device, scene_t *scene)
   make_graph(scene);
 }
 
-static void free_scene(scene_t *scene)
+/* The graph is gone, and the job may have failed: returns the first error. */
+static sf_status_t leave(scene_t *scene)
 {
-  SFTEST_OK(scene->self, sf_graph_destroy(scene->graph));
+  sf_status_t status = SF_OK, next;
   for (int side = 0; side < 2; side++) {
-    SFTEST_OK(scene->self, sf_unregister(scene->regions[side]));
+    next = sf_unregister(scene->regions[side]);
+    status = status == SF_OK ? next : status;
     sftest_device_free(scene->device[side]);
     free(scene->host[side]);
   }
   sftest_device_stream_free(scene->stream);
   SFTEST_OK(scene->self, sf_type_destroy(scene->wide));
-  SFTEST_OK(scene->self, sf_finalize(scene->context));
+  next = sf_finalize(scene->context);
+  return status == SF_OK ? next : status;
+}
+
+static void free_scene(scene_t *scene)
+{
+  SFTEST_OK(scene->self, sf_graph_destroy(scene->graph));
+  SFTEST_OK(scene->self, leave(scene));
 }
 
 /* Whether what a rank sends, or gets, is on the host: bits of rank 0, then of rank 1. */
@@ -328,7 +337,7 @@ static int meet_death(sftest_rank_t *self)
       status = sftest_ring_create(sf_group_world(scene.context), UNITS, SF_GRAPH_DEFAULT, &scene.graph);
   }
   SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
-  (void)sf_finalize(scene.context);
+  (void)leave(&scene);
   return 0;
 }
 
