@@ -395,7 +395,7 @@ static sf_status_t make_trunks(sfc_work_t *work, sfproto_incoming_t *ready)
   sfc_given_map_free(&map);
   if (status != SF_OK || work->graph->trunks == NULL)
     return status;
-  status = sfc_submitter_open(&work->graph->context->submitter);
+  status = sfc_submitter_open(&work->graph->context->submitter, work->graph->context->board);
   if (status == SF_OK)
     sfc_trunks_add_lanes(work->graph);
   return status;

@@ -96,7 +96,7 @@ static sf_status_t make_trunks(sfc_setup_t *setup)
     return setup->nremote == 0 ? SF_OK : sfshm_error(SF_ERR_PROTO, "no trunks for edges to other nodes");
   sf_status_t status = sfc_trunks_open(graph, &setup->map, setup->sides, setup->nsides, setup->remote, setup->nremote);
   if (status == SF_OK)
-    status = sfc_submitter_open(&graph->context->submitter);
+    status = sfc_submitter_open(&graph->context->submitter, graph->context->board);
   if (status == SF_OK)
     sfc_trunks_add_lanes(graph);
   return status;

@@ -46,7 +46,7 @@ static sf_status_t hand_over(sfc_submitter_t *submitter, const sfshm_region_t *r
   return status;
 }
 
-sf_status_t sfc_submitter_open(sfc_submitter_t *submitter)
+sf_status_t sfc_submitter_open(sfc_submitter_t *submitter, const sfshm_board_t *board)
 {
   sf_status_t status = SF_OK;
   sfshm_region_t ring = {.fd = -1};
@@ -55,10 +55,12 @@ sf_status_t sfc_submitter_open(sfc_submitter_t *submitter)
     status = sfshm_ring_create(SFSHM_RING_CAPACITY, &ring);
     if (status == SF_OK)
       status = hand_over(submitter, &ring);
-    if (status == SF_OK)
+    if (status == SF_OK) {
       submitter->region = ring;
-    else
+      submitter->board = board;
+    } else {
       sfshm_region_destroy(&ring);
+    }
   }
   pthread_mutex_unlock(&submitter->lock);
   return status;
@@ -83,8 +85,12 @@ void sfc_submit_entry(sfc_submitter_t *submitter, const sfshm_ring_entry_t *entr
     sched_yield();
   }
   sfshm_ring_publish(ring, position, entry);
-  if (!lazy && sfshm_ring_needs_wake(ring))
+  if (lazy)
+    return;
+  if (sfshm_ring_needs_wake(ring))
     ring_doorbell(submitter);
+  if (atomic_load_explicit(&submitter->board->crowded, memory_order_relaxed) != 0)
+    sched_yield();
 }
 
 void sfc_submit(sfc_submitter_t *submitter, sfshm_submission_t kind, uint64_t graph, uint32_t side, uint64_t message,

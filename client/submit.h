@@ -10,6 +10,7 @@
 #include <sf/sf_status.h>
 
 #include "client/control.h"
+#include "shm/board.h"
 #include "shm/region.h"
 #include "shm/ring.h"
 #include "shm/trunk.h"
@@ -18,19 +19,21 @@ typedef struct sfc_submitter {
   pthread_mutex_t lock; /* opening */
   sfc_control_t *control;
   const _Atomic int *failed; /* not 0 when the job has, or its daemon is gone */
-  sfshm_region_t region;     /* the ring; base NULL until a graph needs it */
-  int doorbell;              /* eventfd */
+  const sfshm_board_t *board;
+  sfshm_region_t region; /* the ring; base NULL until a graph needs it */
+  int doorbell;          /* eventfd */
 } sfc_submitter_t;
 
 void sfc_submitter_init(sfc_submitter_t *submitter, sfc_control_t *control, const _Atomic int *failed);
 void sfc_submitter_destroy(sfc_submitter_t *submitter);
 
 /* Makes the ring and gives it to the daemon, if that was not done before. Any thread. */
-sf_status_t sfc_submitter_open(sfc_submitter_t *submitter);
+sf_status_t sfc_submitter_open(sfc_submitter_t *submitter, const sfshm_board_t *board);
 
 /* One submission; see shm/trunk.h for the fields. Waits, spinning, while the ring is full, which is until the daemon
  * runs; gives up when the job has failed or the daemon is gone. lazy: the daemon may read it when something else wakes
- * it. Any thread. */
+ * it. Else, if the node has no core to spare, the core is offered to the daemon once, which may share it: a caller that
+ * computes next would keep it for milliseconds. Any thread. */
 void sfc_submit_entry(sfc_submitter_t *submitter, const sfshm_ring_entry_t *entry, bool lazy);
 
 /* The same for what concerns trunks. */

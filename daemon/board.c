@@ -52,6 +52,7 @@ static void publish(sfd_board_t *board)
   atomic_store_explicit(&memory(board)->participants, (uint32_t)board->participants, memory_order_relaxed);
   atomic_store_explicit(&memory(board)->workers, (uint32_t)count_workers(board, board->participants),
                         memory_order_relaxed);
+  atomic_store_explicit(&memory(board)->crowded, !sfd_board_has_spare_core(board), memory_order_relaxed);
 }
 
 void sfd_board_set_workers(sfd_board_t *board, int32_t workers)

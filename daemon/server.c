@@ -31,9 +31,11 @@
 #define ATTENTION_ROUNDS 16
 #define EXPECT_NS 50000
 
-/* A core is not given back so long by who only waits; and so long the loop then does not try again. */
+/* A core is not given back so late by who only waits; the loop then sleeps at once for so long, for twice as long each
+ * further time in a row. */
 #define CROWDED_NS 1000000
-#define CROWDED_FOR_NS 1000000000
+#define CROWDED_FOR_LEAST_NS 5000000
+#define CROWDED_FOR_MOST_NS 1000000000
 
 uint64_t sfd_server_new_id(sfd_server_t *server)
 {
@@ -67,7 +69,8 @@ static void attend_sessions(sfd_server_t *server)
 
 /* That it runs keeps the loop from sleeping; ranks that share the core with it come first. One that waits gives the
  * core back at once; one that computes, or polls for something else, keeps it until its slice of time is over:
- * milliseconds. Who sleeps is woken in front of such a rank, so on such a core the loop does not look but sleeps. */
+ * milliseconds. Who sleeps is woken in front of such a rank, so on such a core the loop does not look but sleeps. If
+ * nothing came meanwhile, that was no loss: the rank has gone on to something else. */
 static void on_busy(uv_idle_t *busy)
 {
   sfd_server_t *server = busy->data;
@@ -75,9 +78,24 @@ static void on_busy(uv_idle_t *busy)
     return;
   uint64_t before = uv_hrtime();
   sched_yield();
-  uint64_t after = uv_hrtime();
-  if (after - before >= CROWDED_NS && !sfd_board_has_spare_core(server->board))
-    server->crowded_ns = after;
+  server->yielded_ns = uv_hrtime();
+  server->yielded_long = server->yielded_ns - before >= CROWDED_NS && !sfd_board_has_spare_core(server->board);
+}
+
+/* Something has come. If it had to wait because others held the core, it is better to sleep. */
+static void learn_from_yield(sfd_server_t *server, uint64_t now)
+{
+  if (now - server->yielded_ns > EXPECT_NS) /* it has slept since, or has learnt from it */
+    return;
+  server->yielded_ns = 0;
+  if (!server->yielded_long) {
+    server->crowded_for_ns = 0;
+    return;
+  }
+  server->crowded_for_ns = server->crowded_for_ns == 0 ? CROWDED_FOR_LEAST_NS : server->crowded_for_ns * 2;
+  if (server->crowded_for_ns > CROWDED_FOR_MOST_NS)
+    server->crowded_for_ns = CROWDED_FOR_MOST_NS;
+  server->crowded_until_ns = now + server->crowded_for_ns;
 }
 
 /* What one of them does may be work for another. A client or node that never stops does not keep the loop from others.
@@ -99,6 +117,7 @@ static bool attend_all(sfd_server_t *server)
 void sfd_server_moved(sfd_server_t *server)
 {
   server->last_moved_ns = uv_hrtime();
+  learn_from_yield(server, server->last_moved_ns);
 }
 
 void sfd_server_expect(sfd_server_t *server, bool expected)
@@ -114,8 +133,7 @@ static bool expects_more(const sfd_server_t *server)
   uint64_t now = uv_hrtime();
   if (server->last_expected_ns != 0 && now - server->last_expected_ns < EXPECT_NS)
     return true;
-  return server->last_moved_ns != 0 && now - server->last_moved_ns < EXPECT_NS &&
-         (server->crowded_ns == 0 || now - server->crowded_ns >= CROWDED_FOR_NS);
+  return server->last_moved_ns != 0 && now - server->last_moved_ns < EXPECT_NS && now >= server->crowded_until_ns;
 }
 
 static void on_attend(uv_prepare_t *prepare)

@@ -109,7 +109,10 @@ typedef struct sfd_server {
   uv_idle_t busy;                     /* runs while the loop must not sleep */
   uint64_t last_moved_ns;             /* when something last went to or came from another node */
   uint64_t last_expected_ns;          /* when ranks were last known to be about to say more; 0: they are not */
-  uint64_t crowded_ns; /* when the loop had last given its core away and not got it back for long; 0: never */
+  uint64_t yielded_ns;                /* when the loop last had its core back */
+  bool yielded_long;                  /* and whether ranks kept it for long */
+  uint64_t crowded_for_ns;            /* how long it then sleeps at once; 0: last time nothing had waited for it */
+  uint64_t crowded_until_ns;          /* until when it does */
 } sfd_server_t;
 
 /* Starts serving a listening, non-blocking socket, which stays the caller's, on a loop that the caller runs. The

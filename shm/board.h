@@ -30,7 +30,8 @@ typedef struct sfshm_board {
   _Atomic uint32_t participants; /* ranks of all jobs on this node: those that may spin */
   _Atomic uint32_t workers;      /* of the daemon for which the node has a core to spare: what may be offered them */
   _Atomic uint32_t tracing;      /* 1: ranks write traces */
-  uint8_t reserved2[112];
+  _Atomic uint32_t crowded;      /* 1: ranks may run on every core that the daemon may run on */
+  uint8_t reserved2[108];
 } sfshm_board_t;
 _Static_assert(sizeof(sfshm_board_t) == 384, "layout version 1");
 

@@ -113,6 +113,7 @@ START_TEST(boards)
   expect_offset(sfshm_board_t, cores, 256);
   expect_offset(sfshm_board_t, participants, 260);
   expect_offset(sfshm_board_t, tracing, 268);
+  expect_offset(sfshm_board_t, crowded, 272);
   expect_size(sfshm_costs_t, 32);
   expect_offset(sfshm_costs_t, local_line_ps, 0);
   expect_offset(sfshm_costs_t, local_stream_ps, 4);
