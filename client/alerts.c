@@ -51,6 +51,16 @@ static void carry_out(sf_context_t *context, const Sfproto__Alert *alert)
   }
 }
 
+/* The daemon ends the connection also where this rank could not take an answer. */
+static void fail_context(sf_context_t *context)
+{
+  sf_status_t status = sfc_control_failure(&context->control);
+  if (status == SF_OK || status == SF_ERR_DAEMON_LOST)
+    sfc_context_fail(context, SF_ERR_DAEMON_LOST, "sfd has closed the connection or died");
+  else
+    sfc_context_fail(context, status, sfshm_error_detail());
+}
+
 static void *listen_for_alerts(void *argument)
 {
   sf_context_t *context = argument;
@@ -62,7 +72,7 @@ static void *listen_for_alerts(void *argument)
   }
   /* Also the end of sf_finalize comes here: then nobody looks any more. */
   atomic_store(&context->daemon_gone, true);
-  sfc_context_fail(context, SF_ERR_DAEMON_LOST, "sfd has closed the connection or died");
+  fail_context(context);
   return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "proto/address.h"
@@ -57,13 +58,38 @@ static sf_status_t broken_status(const sfc_control_t *control)
   return sfshm_error(control->broken, "%s", control->broken_detail != NULL ? control->broken_detail : "");
 }
 
-static sf_status_t break_connection(sfc_control_t *control, sf_status_t status)
+sf_status_t sfc_control_failure(sfc_control_t *control)
 {
-  if (control->broken == SF_OK) {
-    control->broken = status;
-    control->broken_detail = strdup(sfshm_error_detail());
-  }
-  return broken_status(control);
+  pthread_mutex_lock(&control->lock);
+  sf_status_t status = control->broken == SF_OK ? SF_OK : broken_status(control);
+  pthread_mutex_unlock(&control->lock);
+  return status;
+}
+
+/* Says why, if the daemon is there and that can be sent. */
+static void say_final(const sfc_control_t *control)
+{
+  Sfproto__Error error = SFPROTO__ERROR__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  if (control->broken == SF_ERR_DAEMON_LOST)
+    return;
+  error.status = control->broken;
+  error.detail = control->broken_detail != NULL ? control->broken_detail : "";
+  message.body_case = SFPROTO__MESSAGE__BODY_ERROR;
+  message.error = &error;
+  (void)sfproto_conn_send(control->conn, &message, NULL, 0); /* the end of the connection tells it, too */
+}
+
+/* An answer is lost, and what others wait for may depend on it: this rank has to fail for all. The daemon takes the end
+ * of the connection for that, and ends the listener, which fails the context. */
+static void break_connection(sfc_control_t *control, sf_status_t status)
+{
+  if (control->broken != SF_OK)
+    return;
+  control->broken = status;
+  control->broken_detail = strdup(sfshm_error_detail());
+  say_final(control);
+  shutdown(sfproto_conn_fd(control->conn), SHUT_RDWR);
 }
 
 sf_status_t sfc_control_send(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds)
@@ -146,7 +172,7 @@ static void read_for_all(sfc_control_t *control)
   if (status == SF_OK)
     status = keep_answer(control, &incoming);
   if (status != SF_OK)
-    (void)break_connection(control, status);
+    break_connection(control, status);
   pthread_cond_broadcast(&control->changed);
 }
 

@@ -26,6 +26,10 @@ typedef struct sfc_control {
 sf_status_t sfc_control_open(sfc_control_t *control, const char *socket_path);
 void sfc_control_close(sfc_control_t *control);
 
+/* SF_OK, or why nothing more will come, with the detail: then the daemon has been told, if it is there, and the rank
+ * fails for all. */
+sf_status_t sfc_control_failure(sfc_control_t *control);
+
 /* Sends a request; fills in its number, by which the answer is found. The descriptors stay the caller's. */
 sf_status_t sfc_control_send(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds);
 

@@ -24,10 +24,19 @@ typedef struct route {
   handler_t handle;
 } route_t;
 
+/* The final one of a client that could not take an answer. */
+static void handle_error(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  (void)fds;
+  (void)nfds;
+  sfd_session_dismiss(session, 0, SF_ERR_RANK_FAILED, message->error->detail);
+}
+
 #define BODY(name) [SFPROTO__MESSAGE__BODY_##name]
 
 static const route_t routes[] = {
     BODY(HELLO) = {"Hello", SFD_SESSION_NEW, 0, 3, sfd_join_handle_hello},
+    BODY(ERROR) = {"Error", SFD_SESSION_RUNNING, 0, 0, handle_error},
     BODY(GOODBYE) = {"Goodbye", SFD_SESSION_RUNNING, 0, 0, sfd_job_handle_goodbye},
     BODY(SEGMENT_ADD) = {"SegmentAdd", SFD_SESSION_RUNNING, 1, 1, sfd_segment_handle_add},
     BODY(SEGMENT_REMOVE) = {"SegmentRemove", SFD_SESSION_RUNNING, 0, 0, sfd_segment_handle_remove},
