@@ -12,7 +12,8 @@
 #include "client/sort.h"
 #include "shm/error.h"
 
-#define SPARSE 4 /* roots to an edge, above which the edges are sorted instead of counted by root */
+#define EDGES_MAX (INT64_MAX / 64) /* whose arrays can be counted in bytes */
+#define SPARSE 4                   /* roots to an edge, above which the edges are sorted instead of counted by root */
 
 static sf_status_t need_multi(sf_graph_t *graph)
 {
@@ -98,6 +99,20 @@ static sf_status_t close_directory(sf_status_t before, sf_graph_t *graph, bool l
   return before != SF_OK ? before : status;
 }
 
+/* What other ranks tell is of another graph where they don't use the multi-graphs in the same order. */
+static sf_status_t refuse(const sf_graph_t *graph, int32_t rank, const char *what, int64_t found, int64_t limit)
+{
+  return sfshm_error(SF_ERR_MISMATCH,
+                     "sf_graph_multi of graph %llu on rank %d: %s rank %d must be from 0 to %lld, not %lld: do all "
+                     "ranks use the graphs in the same order?",
+                     (unsigned long long)graph->number, graph->rank, what, rank, (long long)limit, (long long)found);
+}
+
+static bool fits(int64_t value, int64_t limit)
+{
+  return value >= 0 && value <= limit;
+}
+
 /* Learns how many edges each leaf rank has, and makes room for them. */
 static sf_status_t count_leaf_ranks(sf_status_t before, sf_graph_t *graph, directory_t *directory)
 {
@@ -110,6 +125,8 @@ static sf_status_t count_leaf_ranks(sf_status_t before, sf_graph_t *graph, direc
   if (status != SF_OK)
     return status;
   for (int32_t rank = 0; rank < graph->group->size; rank++) {
+    if (!fits(directory->by_rank[rank], EDGES_MAX - nedges))
+      return refuse(graph, rank, "the number of edges of", directory->by_rank[rank], EDGES_MAX - nedges);
     nranks += directory->by_rank[rank] > 0;
     nedges += directory->by_rank[rank];
   }
@@ -138,6 +155,9 @@ static sf_status_t connect_edges(sf_status_t before, sf_graph_t *graph, director
   if (before == SF_OK && (rank == NULL || root == NULL))
     before = sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)graph->nleaves);
   for (int32_t i = 0; i < roots->nranks && before == SF_OK; i++)
+    if (!fits(directory->by_root_rank[i], EDGES_MAX))
+      before = refuse(graph, roots->ranks[i], "the first edge at", directory->by_root_rank[i], EDGES_MAX);
+  for (int32_t i = 0; i < roots->nranks && before == SF_OK; i++)
     for (int64_t k = roots->offset[i]; k < roots->offset[i + 1]; k++) {
       rank[k] = roots->ranks[i];
       root[k] = directory->by_root_rank[i] + k - roots->offset[i];
@@ -161,6 +181,17 @@ static sf_status_t make_edges(sf_status_t before, sf_graph_t *graph, bool local)
   return close_directory(status, graph, local, &directory);
 }
 
+/* Arrays are going to be indexed with them. */
+static sf_status_t check_roots(const sf_graph_t *graph)
+{
+  const sfc_ranks_t *leaves = &graph->multi->leaf_ranks;
+  for (int32_t i = 0; i < leaves->nranks; i++)
+    for (int64_t k = leaves->offset[i]; k < leaves->offset[i + 1]; k++)
+      if (!fits(leaves->root[k], graph->nroots - 1))
+        return refuse(graph, leaves->ranks[i], "the root of a leaf of", leaves->root[k], graph->nroots - 1);
+  return SF_OK;
+}
+
 static sf_status_t hear_of_edges(sf_graph_t *graph)
 {
   sfc_multi_t *multi = graph->multi;
@@ -172,6 +203,8 @@ static sf_status_t hear_of_edges(sf_graph_t *graph)
                              &requests[1]);
   status = sfc_derive_give_up(multi->edges, status);
   sf_status_t ended = sf_wait_all(2, requests);
+  if (status == SF_OK && ended == SF_OK)
+    return sfc_derive_give_up(multi->edges, check_roots(graph));
   return status != SF_OK ? status : ended;
 }
 

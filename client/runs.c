@@ -10,8 +10,9 @@
 #include "client/transfer.h"
 #include "shm/error.h"
 
-#define WORTH 4      /* one in so many values must be saved */
-#define VALUE_COST 4 /* bytes that might travel while the heads deal with a value */
+#define MEMBERS_MAX (INT64_MAX / 64) /* whose arrays can be counted in bytes */
+#define WORTH 4                      /* one in so many values must be saved */
+#define VALUE_COST 4                 /* bytes that might travel while the heads deal with a value */
 
 /* What an owner tells of a contribution: a unit of three 64-bit integers. */
 typedef struct told {
@@ -49,7 +50,8 @@ struct sfc_runs_making {
   /* As contributor. */
   head_t *heads;
   int64_t nheads;
-  int64_t *begin; /* in the members graph here, of each run */
+  int64_t nmembers; /* of all these runs */
+  int64_t *begin;   /* in the members graph here, of each run */
 };
 typedef struct sfc_runs_making making_t;
 
@@ -165,6 +167,21 @@ static int by_length(const void *a, const void *b)
                                 : (x->order > y->order) - (x->order < y->order);
 }
 
+/* Of a contribution: arrays are going to be made for its run. */
+static bool check_told(making_t *making, int32_t owner, const told_t *told)
+{
+  if (told->run >= 0 && told->number >= 0 && told->number < told->length &&
+      told->length <= MEMBERS_MAX - making->nmembers)
+    return true;
+  sfc_derive_note(&making->derive,
+                  sfshm_error(SF_ERR_MISMATCH,
+                              "graph %llu: rank %d tells of contribution %lld of a run %lld of %lld contributions",
+                              (unsigned long long)making->graph->number, owner, (long long)told->number,
+                              (long long)told->run, (long long)told->length),
+                  -1);
+  return false;
+}
+
 static void hear_of_runs(making_t *making)
 {
   sfc_derive_t *derive = &making->derive;
@@ -182,8 +199,12 @@ static void hear_of_runs(making_t *making)
     return;
   for (int32_t i = 0; i < roots->nranks; i++)
     for (int64_t k = roots->offset[i]; k < roots->offset[i + 1]; k++) {
-      if (here[k].number == 0)
-        making->heads[making->nheads++] = (head_t){here[k].length, k, roots->ranks[i], here[k].run};
+      if (!check_told(making, roots->ranks[i], &here[k]))
+        return;
+      if (here[k].number > 0)
+        continue;
+      making->nmembers += here[k].length;
+      making->heads[making->nheads++] = (head_t){here[k].length, k, roots->ranks[i], here[k].run};
     }
   qsort(making->heads, (size_t)making->nheads, sizeof *making->heads, by_length);
 }
