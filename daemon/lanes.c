@@ -20,7 +20,7 @@ static sf_status_t check_memory(const char *message, const Sfproto__LaneEnd *lan
     return sfshm_error(SF_ERR_PROTO,
                        "%s of rank %d: offsets %" PRIu64 " and %" PRIu64 " in segment %" PRIu64 " of %" PRIu64 " bytes",
                        message, rank->number, lane->slots, lane->control, lane->segment, segment->length);
-  if (lane->has_marks && (lane->marks == 0 || lane->marks >= segment->length))
+  if (lane->has_marks && (lane->marks == 0 || lane->marks > segment->length)) /* of no values they may be behind it */
     return sfshm_error(SF_ERR_PROTO, "%s of rank %d: marks at %" PRIu64 " in segment %" PRIu64 " of %" PRIu64, message,
                        rank->number, lane->marks, lane->segment, segment->length);
   return SF_OK;
