@@ -143,7 +143,7 @@ static sf_status_t write_all(int fd, const char *bytes, size_t length_bytes, uin
   while (length_bytes > 0) {
     ssize_t written = pwrite(fd, bytes, length_bytes, (off_t)offset);
     if (written < 0 && errno != EINTR)
-      return sfshm_error_errno(errno == ENOSPC ? SF_ERR_NOMEM : SF_ERR_SYS, "writing a region");
+      return sfshm_error_errno(errno == ENOSPC || errno == ENOMEM ? SF_ERR_NOMEM : SF_ERR_SYS, "writing a region");
     if (written > 0) {
       bytes += written;
       length_bytes -= (size_t)written;
