@@ -10,6 +10,7 @@
 #include "client/group.h"
 #include "client/instance.h"
 #include "client/origin.h"
+#include "client/progress.h"
 #include "client/trunk.h"
 #include "client/turns.h"
 #include "shm/error.h"
@@ -469,7 +470,8 @@ sf_status_t sfc_part_try(sf_graph_t *graph, const sfc_part_t *part, sfc_reuse_t 
       .part = part, .graph = graph, .spread = !sfc_group_is_local(graph->group), .own = {.region = {.fd = -1}}};
   sf_status_t status = SF_OK;
   *reuse_p = (sfc_reuse_t){.done = false};
-  if (filter(&work) == SF_OK)
+  /* A whole that has failed may not even have all its lanes; its error comes when its edges are read. */
+  if (!sfc_graph_is_failed(part->whole) && filter(&work) == SF_OK)
     status = propose(&work, reuse_p);
   free_work(&work);
   if (!reuse_p->done)
