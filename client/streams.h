@@ -23,7 +23,8 @@
 #include "client/graph.h"
 #include "shm/device.h"
 
-#define SFC_STREAMS_CALLS 16u /* operations that two hosts may be apart to find out that they differ */
+#define SFC_STREAMS_ALIGN ((size_t)128) /* of areas and slots */
+#define SFC_STREAMS_CALLS 16u           /* operations that two hosts may be apart to find out that they differ */
 
 /* Where a rank's area for another one is, and what the rank has called: as it is told to the other one. */
 typedef struct sfc_stream_place {

@@ -11,8 +11,6 @@
 #include "shm/error.h"
 #include "shm/message.h"
 
-#define ALIGN ((size_t)128)
-
 static size_t round_up(size_t bytes, size_t to)
 {
   return (bytes + to - 1) / to * to;
@@ -41,7 +39,7 @@ static bool slot_of(int64_t units, size_t unit_bytes, size_t *slot_bytes_p)
   uint64_t bytes;
   if (__builtin_mul_overflow((uint64_t)units, (uint64_t)unit_bytes, &bytes) || bytes > PTRDIFF_MAX / 64)
     return false;
-  *slot_bytes_p = round_up((size_t)bytes, ALIGN);
+  *slot_bytes_p = round_up((size_t)bytes, SFC_STREAMS_ALIGN);
   return true;
 }
 
@@ -60,7 +58,7 @@ static sf_status_t lay_out(const sfc_streams_t *streams, sfc_stream_room_t *room
   if (!fits)
     return sfshm_error(SF_ERR_LIMIT, "messages of units of %zu bytes", room->unit_bytes);
   room->self_slot.host = (char *)bytes;
-  *bytes_p = bytes + self_bytes + ALIGN; /* never nothing */
+  *bytes_p = bytes + self_bytes + SFC_STREAMS_ALIGN; /* never nothing */
   return SF_OK;
 }
 
@@ -152,7 +150,7 @@ static sf_status_t check_place(const sfc_stream_room_t *room, const sfc_lane_t *
   bool good =
       place->pages >= 0 && place->pages_bytes > 0 && place->area >= 0 && place->slot_bytes >= 0 &&
       (uint64_t)place->pages % page == 0 && (uint64_t)place->pages_bytes % page == 0 &&
-      (uint64_t)place->area % ALIGN == 0 && (uint64_t)place->pages <= segment_bytes &&
+      (uint64_t)place->area % SFC_STREAMS_ALIGN == 0 && (uint64_t)place->pages <= segment_bytes &&
       (uint64_t)place->pages_bytes <= segment_bytes - (uint64_t)place->pages &&
       slot_of(outgoing_units(lane), room->unit_bytes, &need) && (uint64_t)place->slot_bytes == need &&
       !__builtin_add_overflow((uint64_t)place->area,
@@ -225,16 +223,36 @@ static void tell(const sfc_streams_t *streams, const sfc_stream_room_t *room, ui
   }
 }
 
-static sf_status_t hear(const sfc_streams_t *streams, sfc_stream_room_t *room, int32_t i, uint64_t called)
+static bool has_told(const sfc_streams_t *streams, int32_t i)
 {
   const sfc_stream_area_t *area = sfc_stream_area(streams->room.ways[i].area);
-  while (atomic_load_explicit(&area->grown, memory_order_acquire) != streams->ncalls) {
-    if (sfc_graph_is_failed(streams->graph))
-      return sfc_graph_failure(streams->graph);
-    sfc_streams_pause();
+  return atomic_load_explicit(&area->grown, memory_order_acquire) == streams->ncalls;
+}
+
+/* In whatever order they tell: each waits for what this rank chooses for it, and shall not have to wait for others with
+ * which it shares no edge. */
+static sf_status_t hear(const sfc_streams_t *streams, sfc_stream_room_t *room, uint64_t called)
+{
+  sf_status_t status = SF_OK;
+  int32_t nheard = 0;
+  while (nheard < streams->nlanes) {
+    int32_t before = nheard;
+    for (int32_t i = 0; i < streams->nlanes; i++) {
+      if (room->ways[i].peer_pages != NULL || !has_told(streams, i))
+        continue;
+      sfc_stream_place_t place = sfc_stream_area(streams->room.ways[i].area)->place;
+      status = sfc_room_reach(streams, room, i, &place, called);
+      if (status != SF_OK)
+        return status;
+      nheard++;
+    }
+    if (nheard == before) {
+      if (sfc_graph_is_failed(streams->graph))
+        return sfc_graph_failure(streams->graph);
+      sfc_streams_pause();
+    }
   }
-  sfc_stream_place_t place = area->place;
-  return sfc_room_reach(streams, room, i, &place, called);
+  return SF_OK;
 }
 
 /* A rank tells its place when its streams have come to their end: from then on it writes to the old areas of others
@@ -251,8 +269,8 @@ sf_status_t sfc_room_grow(sfc_streams_t *streams, size_t unit_bytes, sfc_stream_
     sfc_streams_guard_growth(streams);
     tell(streams, &room, called);
   }
-  for (int32_t i = 0; i < streams->nlanes && status == SF_OK; i++)
-    status = hear(streams, &room, i, called);
+  if (status == SF_OK)
+    status = hear(streams, &room, called);
   if (status == SF_OK)
     status = sfc_room_settle(streams, &room);
   if (status == SF_OK) {

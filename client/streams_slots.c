@@ -53,9 +53,11 @@ void sfc_slots_place(const sfc_streams_t *streams, const sfc_stream_room_t *room
 
 /* ---- Those of others --------------------------------------------------------------------------------------------- */
 
-static bool fits(const sfc_stream_place_t *place, size_t length_bytes)
+/* Kernels store whole units there: what is not aligned for them would end the context of the driver. */
+static bool fits(const sfc_stream_place_t *place, const void *base, size_t length_bytes)
 {
   return place->slots >= 0 && (uint64_t)place->slots <= length_bytes &&
+         ((uintptr_t)base + (uint64_t)place->slots) % SFC_STREAMS_ALIGN == 0 &&
          (uint64_t)place->slot_bytes * SF_STREAMS_IN_FLIGHT <= length_bytes - (uint64_t)place->slots;
 }
 
@@ -66,7 +68,7 @@ static bool open_slots(const sfc_streams_t *streams, const sfc_lane_t *lane, con
   if (sfc_peer_pin_device(peers, lane->peer, (uint64_t)place->region, streams->ops->device(streams->device),
                           &way->peer_device) != SF_OK)
     return false;
-  if (!fits(place, way->peer_device.length_bytes)) {
+  if (!fits(place, way->peer_device.base, way->peer_device.length_bytes)) {
     sfc_peer_close_device(peers, lane->peer, &way->peer_device);
     return false;
   }

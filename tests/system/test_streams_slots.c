@@ -384,6 +384,54 @@ START_TEST(test_killed)
 }
 END_TEST
 
+/* Neighbours in a chain of three; its ends share no edge. */
+typedef struct chain {
+  bool from_last; /* the last rank has the first root, and calls last */
+  bool on_host;
+  _Atomic bool far_end_returned;
+} chain_t;
+
+/* The first end begins with a larger unit only when the other end has done so and has gone on. */
+static int grow_in_a_chain(sftest_rank_t *self)
+{
+  chain_t *chain = self->argument;
+  scene_t scene;
+  make_scene(self, 0, &scene);
+  int32_t place = chain->from_last ? 2 - self->rank : self->rank;
+  int32_t owner = chain->from_last ? self->rank + 1 : self->rank - 1;
+  int64_t zero = 0, until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+  double *roots = chain->on_host ? scene.host[0] : scene.device[0];
+  double *leaves = chain->on_host ? scene.host[1] : scene.device[1];
+  sf_graph_t *graph;
+  sf_streamed_t *streamed;
+  SFTEST_OK(self, sf_graph_create(sf_group_world(scene.context), 1, place > 0, &zero, &owner, &zero, SF_GRAPH_DEFAULT,
+                                  &graph));
+  SFTEST_OK(self, sf_bcast_on_stream(graph, SF_DOUBLE, roots, leaves, SF_REPLACE, scene.stream));
+  while (place == 0 && !chain->far_end_returned) {
+    SFTEST_REQUIRE(self, sftest_now_ms() < until);
+    sftest_sleep_ms(1);
+  }
+  SFTEST_OK(self, sf_bcast_begin_on_stream(graph, scene.wide, roots, leaves, SF_REPLACE, scene.stream, &streamed));
+  if (place == 2)
+    chain->far_end_returned = true;
+  SFTEST_OK(self, sf_end_on_stream(&streamed, scene.stream));
+  SFTEST_OK(self, sf_streams_wait(graph));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  free_scene(&scene);
+  return 0;
+}
+
+START_TEST(test_chain)
+{
+  chain_t *chain = sftest_shared(sizeof *chain);
+  chain->from_last = (_i & 1) != 0;
+  chain->on_host = (_i & 2) != 0;
+  ck_assert(sftest_device_for_programs());
+  sftest_run_alone(3, grow_in_a_chain, chain);
+  sftest_shared_free(chain, sizeof *chain);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("slots of streams on devices");
@@ -392,6 +440,7 @@ int main(void)
   tcase_add_test(tests, test_moved);
   tcase_add_loop_test(tests, test_mixed, 0, 2);
   tcase_add_test(tests, test_cycles);
+  tcase_add_loop_test(tests, test_chain, 0, 4);
   if (sftest_device_can_fail()) {
     tcase_add_test(tests, test_without);
     tcase_add_test(tests, test_killed);
