@@ -11,7 +11,8 @@
 #include "shm/error.h"
 #include "shm/merge/remains.h"
 
-/* The daemon does nothing else meanwhile: larger graphs are set up the ordinary way, which has threads. */
+/* Between a node and all others. The daemon does nothing else meanwhile: larger graphs are set up the ordinary way,
+ * which has threads. */
 #define PARTS_MAX_VALUES (INT64_C(1) << 20)
 
 typedef struct sfd_notice {
@@ -92,14 +93,38 @@ static const sfshm_leaf_part_t *leaf_parts(const sfshm_image_t *image)
 
 static sf_status_t read_sets(const sfd_graph_t *graph, const sfshm_image_t *image, uint64_t *sets[])
 {
-  int64_t n = 0;
   sf_status_t status = SF_OK;
-  for (uint32_t i = 0; i < image->header.nparts && status == SF_OK; i++) {
-    n += leaf_parts(image)[i].from.n;
-    status = n <= PARTS_MAX_VALUES ? read_set(graph, leaf_parts(image)[i].rank, leaf_parts(image)[i].from.n, &sets[i])
-                                   : sfshm_error(SF_ERR_LIMIT, "more than %" PRId64 " values", PARTS_MAX_VALUES);
-  }
+  for (uint32_t i = 0; i < image->header.nparts && status == SF_OK; i++)
+    status = read_set(graph, leaf_parts(image)[i].rank, leaf_parts(image)[i].from.n, &sets[i]);
   return status;
+}
+
+/* The values of ranks that are looked at on a side of leaves; the positions, on one of roots. */
+static int64_t count_values(const sfshm_image_t *image)
+{
+  int64_t n = 0;
+  if (image->header.magic == SFSHM_ROOT_IMAGE_MAGIC)
+    return image->header.bcast_values;
+  for (uint32_t i = 0; i < image->header.nparts; i++)
+    n += leaf_parts(image)[i].from.n;
+  return n;
+}
+
+/* Before anything is made. */
+static sf_status_t check_size(const sfd_parts_t *parts)
+{
+  int64_t room = PARTS_MAX_VALUES;
+  for (uint32_t i = 0; i < parts->whole->nsides; i++) {
+    sfshm_image_t image;
+    sf_status_t status = open_side(parts->whole, i, &image);
+    if (status != SF_OK)
+      return status;
+    int64_t n = count_values(&image);
+    if (n > room)
+      return sfshm_error(SF_ERR_LIMIT, "more than %" PRId64 " values between this node and others", PARTS_MAX_VALUES);
+    room -= n;
+  }
+  return SF_OK;
 }
 
 static sf_status_t find_remains_of(const sfd_graph_t *graph, uint32_t side, const sfshm_image_t *image)
@@ -169,7 +194,9 @@ sf_status_t sfd_parts_begin(sfd_graph_t *graph)
   parts->whole = sfd_trunks_hold_plan(whole->trunks);
   if (parts->whole == NULL)
     return SF_OK;
-  sf_status_t status = find_remains(graph);
+  sf_status_t status = check_size(parts);
+  if (status == SF_OK)
+    status = find_remains(graph);
   for (uint32_t i = 0; i < parts->whole->nsides && status == SF_OK; i++)
     if (side_of(parts->whole, i)->role == SFSHM_AS_LEAF)
       send_notice(graph, side_of(parts->whole, i)->node, &parts->remains[i]);

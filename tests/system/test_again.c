@@ -359,6 +359,57 @@ START_TEST(parts_over_nodes)
 }
 END_TEST
 
+/* Ranks of three nodes: n values go from ranks 1 and 2 to rank 0, or from rank 0 to each of them; half of it stays. */
+typedef struct fan {
+  int64_t n;
+  bool from_0;
+} fan_t;
+
+static int take_half_of_fan(sftest_rank_t *self)
+{
+  const fan_t *fan = self->argument;
+  sf_context_t *context = sftest_join(self);
+  bool wants = (self->rank == 0) != fan->from_0;
+  int64_t n = fan->n, nleaves = !wants ? 0 : fan->from_0 ? n : 2 * n, nroots = wants ? 0 : n, nchosen = 0;
+  int32_t *ranks = calloc((size_t)nleaves + 1, sizeof *ranks);
+  int64_t *roots = calloc((size_t)nleaves + 1, sizeof *roots), *data = calloc((size_t)n, sizeof *data);
+  int64_t *leaves = calloc((size_t)nleaves + 1, sizeof *leaves);
+  sf_graph_t *whole, *part;
+  for (int64_t i = 0; i < nleaves; i++) {
+    ranks[i] = fan->from_0 ? 0 : 1 + (int32_t)(i / n);
+    roots[i] = i % n;
+  }
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), nroots, nleaves, NULL, ranks, roots, 0, &whole));
+  for (int64_t i = 0; i < nleaves; i += 2)
+    leaves[nchosen++] = i;
+  SFTEST_OK(self, sf_graph_embed_leaves(whole, nchosen, leaves, &part));
+  for (int64_t i = 0; i < nroots; i++)
+    data[i] = 1 + self->rank * n + i;
+  memset(leaves, 0, ((size_t)nleaves + 1) * sizeof *leaves);
+  SFTEST_OK(self, sf_bcast(part, SF_INT64, data, leaves, SF_REPLACE));
+  for (int64_t i = 0; i < nleaves; i++)
+    SFTEST_REQUIRE(self, leaves[i] == (i % 2 == 0 ? 1 + ranks[i] * n + roots[i] : 0));
+  SFTEST_OK(self, sf_graph_destroy(part));
+  SFTEST_OK(self, sf_graph_destroy(whole));
+  free(ranks);
+  free(roots);
+  free(data);
+  free(leaves);
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* The daemon takes only so many values for a part, of all other nodes together, whether they come or go. */
+START_TEST(large_parts)
+{
+  static const int32_t places[] = {0, 1, 2};
+  fan_t fan = {.n = (_i < 2 ? 500 : 600) * 1000, .from_0 = _i % 2 != 0};
+  int before = count_lines("has a part of the plan");
+  sftest_cluster_run(&cluster, places, 3, take_half_of_fan, &fan);
+  ck_assert_int_eq(count_lines("has a part of the plan") - before, _i < 2 ? 3 : 0);
+}
+END_TEST
+
 /* ---- Late words -------------------------------------------------------------------------------------------------- */
 
 /* What test and ranks tell each other. */
@@ -455,6 +506,7 @@ static Suite *again_suite(void)
   tcase_add_loop_test(nodes, unlike_over_nodes, 0, 3);
   tcase_add_loop_test(nodes, bad_after_good_over_nodes, 0, 3);
   tcase_add_loop_test(nodes, parts_over_nodes, 0, 3);
+  tcase_add_loop_test(nodes, large_parts, 0, 4);
   tcase_add_test(nodes, forgotten_plans);
   suite_add_tcase(suite, nodes);
   tcase_add_test(late, late_refusal);
