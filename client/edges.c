@@ -6,8 +6,8 @@
 
 #include "client/cluster.h"
 #include "client/extras.h"
-#include "client/repeats.h"
 #include "shm/error.h"
+#include "shm/repeats.h"
 
 /* ---- Bad input ---- */
 
@@ -45,15 +45,15 @@ static sf_status_t find_bad(const sfc_edge_input_t *input, int32_t size, int64_t
 
 static sf_status_t check_distinct(const sfc_buckets_t *buckets, int64_t *bad_leaf_p)
 {
-  sfc_repeats_t repeats = {.n = 0};
+  sfshm_repeats_t repeats = {.n = 0};
   if (buckets->leaves_ascend)
     return SF_OK;
-  sf_status_t status = sfc_repeats_find(&buckets->leaf, &repeats);
+  sf_status_t status = sfshm_repeats_find(&buckets->leaf, &repeats);
   if (repeats.n > 0) {
     *bad_leaf_p = repeats.places[0].key;
     status = sfshm_error(SF_ERR_ARG, "two edges have the same leaf");
   }
-  sfc_repeats_free(&repeats);
+  sfshm_repeats_free(&repeats);
   return status;
 }
 

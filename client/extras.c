@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/repeats.h"
-#include "client/sort.h"
 #include "shm/error.h"
+#include "shm/repeats.h"
+#include "shm/sort.h"
 
 #define NONE UINT32_MAX
 #define DENSE 4 /* roots to an edge up to which a table is worth its memory */
 
 /* Pairs of (first edge, extra edge), and memory to sort them. */
 typedef struct sfc_pairs {
-  sfc_keyed_t *pair;
-  sfc_keyed_t *scratch;
+  sfshm_keyed_t *pair;
+  sfshm_keyed_t *scratch;
   int64_t n;
 } sfc_pairs_t;
 
@@ -73,14 +73,14 @@ static sf_status_t pair_by_table(const sfc_bucket_t *bucket, bool leaves_ascend,
     return sfshm_error(SF_ERR_NOMEM, "%lld extra edges", (long long)n);
   for (int64_t i = 0; i < bucket->root.n; i++) {
     int64_t first = table[root_at(bucket, i)];
-    pairs->pair[pairs->n] = (sfc_keyed_t){first, i};
+    pairs->pair[pairs->n] = (sfshm_keyed_t){first, i};
     pairs->n += first != i;
   }
   if (leaves_ascend)
     return SF_OK;
   for (int64_t e = 0; e < n; e++)
     pairs->pair[e].key = leaf_at(bucket, pairs->pair[e].item);
-  sfc_sort(pairs->pair, pairs->scratch, n, sfshm_pattern_max(&bucket->leaf));
+  sfshm_sort(pairs->pair, pairs->scratch, n, sfshm_pattern_max(&bucket->leaf));
   for (int64_t e = 0; e < n; e++)
     pairs->pair[e].key = table[root_at(bucket, pairs->pair[e].item)];
   return SF_OK;
@@ -104,26 +104,26 @@ static sf_status_t find_dense(const sfc_bucket_t *bucket, bool leaves_ascend, in
 /* ---- Roots spread widely ---- */
 
 /* Puts the places of each root, which are in the order given, in the order of their leaves. */
-static void order_by_leaf(const sfc_bucket_t *bucket, int64_t root_max, sfc_repeats_t *repeats)
+static void order_by_leaf(const sfc_bucket_t *bucket, int64_t root_max, sfshm_repeats_t *repeats)
 {
-  sfc_keyed_t *places = repeats->places;
+  sfshm_keyed_t *places = repeats->places;
   for (int64_t i = 0; i < repeats->n; i++)
     places[i].key = leaf_at(bucket, places[i].item);
-  sfc_sort(places, repeats->scratch, repeats->n, sfshm_pattern_max(&bucket->leaf));
+  sfshm_sort(places, repeats->scratch, repeats->n, sfshm_pattern_max(&bucket->leaf));
   for (int64_t i = 0; i < repeats->n; i++)
     places[i].key = root_at(bucket, places[i].item);
-  sfc_sort(places, repeats->scratch, repeats->n, root_max);
+  sfshm_sort(places, repeats->scratch, repeats->n, root_max);
 }
 
 /* Makes (first edge, extra edge) of (root, edge), which are in the order of roots and leaves. */
-static void pair_places(sfc_repeats_t *repeats, sfc_pairs_t *pairs)
+static void pair_places(sfshm_repeats_t *repeats, sfc_pairs_t *pairs)
 {
   int64_t root = -1, first = -1;
   *pairs = (sfc_pairs_t){.pair = repeats->places, .scratch = repeats->scratch};
   for (int64_t i = 0; i < repeats->n; i++) {
-    sfc_keyed_t place = repeats->places[i];
+    sfshm_keyed_t place = repeats->places[i];
     if (place.key == root) {
-      pairs->pair[pairs->n++] = (sfc_keyed_t){first, place.item};
+      pairs->pair[pairs->n++] = (sfshm_keyed_t){first, place.item};
     } else {
       root = place.key;
       first = place.item;
@@ -134,10 +134,10 @@ static void pair_places(sfc_repeats_t *repeats, sfc_pairs_t *pairs)
 static sf_status_t find_spread(const sfc_bucket_t *bucket, const sfc_cluster_t *cluster, bool leaves_ascend,
                                int64_t root_max, sfc_pairs_t *pairs)
 {
-  sfc_repeats_t repeats = {.n = 0};
-  sf_status_t status = cluster->memory != NULL
-                           ? sfc_repeats_find_clustered(bucket->root.index32, bucket->root.n, cluster->shift, &repeats)
-                           : sfc_repeats_find(&bucket->root, &repeats);
+  sfshm_repeats_t repeats = {.n = 0};
+  sf_status_t status = cluster->memory != NULL ? sfshm_repeats_find_clustered(bucket->root.index32, bucket->root.n,
+                                                                              cluster->shift, &repeats)
+                                               : sfshm_repeats_find(&bucket->root, &repeats);
   if (!leaves_ascend)
     order_by_leaf(bucket, root_max, &repeats);
   pair_places(&repeats, pairs);
@@ -174,7 +174,7 @@ static sf_status_t take_pairs(const sfc_bucket_t *bucket, sfc_pairs_t *pairs, sf
     int64_t edge = pairs->pair[e].item;
     extras.set[edge >> 6] |= UINT64_C(1) << (edge & 63);
   }
-  sfc_sort(pairs->pair, pairs->scratch, pairs->n, bucket->root.n);
+  sfshm_sort(pairs->pair, pairs->scratch, pairs->n, bucket->root.n);
   number_values(pairs, &extras);
   *extras_p = extras;
   return SF_OK;

@@ -9,8 +9,8 @@
 #include "client/group.h"
 #include "client/runs.h"
 #include "client/setup.h"
-#include "client/sort.h"
 #include "shm/error.h"
+#include "shm/sort.h"
 
 #define EDGES_MAX (INT64_MAX / 64) /* whose arrays can be counted in bytes */
 #define SPARSE 4                   /* roots to an edge, above which the edges are sorted instead of counted by root */
@@ -269,12 +269,12 @@ static bool count_slots(const sf_graph_t *graph, int64_t n, int64_t by_edge[])
 /* The same by sorting the edges, which takes less time and memory if roots are many more. */
 static bool sort_slots(const sf_graph_t *graph, int64_t n, int64_t by_edge[])
 {
-  sfc_keyed_t *edges = malloc((size_t)n * sizeof *edges + 1), *scratch = malloc((size_t)n * sizeof *scratch + 1);
+  sfshm_keyed_t *edges = malloc((size_t)n * sizeof *edges + 1), *scratch = malloc((size_t)n * sizeof *scratch + 1);
   bool sorted = edges != NULL && scratch != NULL;
   for (int64_t i = 0; i < n && sorted; i++)
-    edges[i] = (sfc_keyed_t){graph->multi->leaf_ranks.root[i], i};
+    edges[i] = (sfshm_keyed_t){graph->multi->leaf_ranks.root[i], i};
   if (sorted)
-    sfc_sort(edges, scratch, n, graph->nroots);
+    sfshm_sort(edges, scratch, n, graph->nroots);
   for (int64_t slot = 0; slot < n && sorted; slot++)
     by_edge[edges[slot].item] = slot;
   free(edges);

@@ -82,7 +82,7 @@ static sf_status_t write_parts(const sfc_origin_t *origin, const sfc_edge_arrays
 }
 
 /* The leaves of all parts one after the other. */
-static sf_status_t collect_leaves(const sfc_origin_t *origin, sfc_keyed_t leaves[])
+static sf_status_t collect_leaves(const sfc_origin_t *origin, sfshm_keyed_t leaves[])
 {
   int64_t n = 0;
   for (int32_t i = 0; i < origin->nparts; i++) {
@@ -91,7 +91,7 @@ static sf_status_t collect_leaves(const sfc_origin_t *origin, sfc_keyed_t leaves
     if (status != SF_OK)
       return status;
     for (int64_t k = 0; k < edges.leaf.n; k++, n++)
-      leaves[n] = (sfc_keyed_t){sfshm_pattern_at(&edges.leaf, k), n};
+      leaves[n] = (sfshm_keyed_t){sfshm_pattern_at(&edges.leaf, k), n};
     sfshm_edges_close(&edges);
   }
   return SF_OK;
@@ -100,14 +100,14 @@ static sf_status_t collect_leaves(const sfc_origin_t *origin, sfc_keyed_t leaves
 /* The place of each edge among all by leaf. */
 static sf_status_t find_places(const sfc_origin_t *origin, int64_t n, int64_t leaf_space, int64_t place[])
 {
-  sfc_keyed_t *leaves = malloc((size_t)n * sizeof *leaves), *scratch = malloc((size_t)n * sizeof *scratch);
+  sfshm_keyed_t *leaves = malloc((size_t)n * sizeof *leaves), *scratch = malloc((size_t)n * sizeof *scratch);
   sf_status_t status = SF_OK;
   if (leaves == NULL || scratch == NULL)
     status = sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)n);
   if (status == SF_OK)
     status = collect_leaves(origin, leaves);
   if (status == SF_OK) {
-    sfc_sort(leaves, scratch, n, leaf_space);
+    sfshm_sort(leaves, scratch, n, leaf_space);
     for (int64_t i = 0; i < n; i++)
       place[leaves[i].item] = i;
   }

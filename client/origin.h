@@ -7,7 +7,7 @@
 #include <sf/sf_status.h>
 
 #include "client/edges.h"
-#include "client/sort.h"
+#include "shm/sort.h"
 
 /* The edges to one rank. */
 typedef struct sfc_origin_part {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "client/origin.h"
-#include "client/sort.h"
 #include "shm/error.h"
+#include "shm/sort.h"
 
 sf_status_t sfc_ranks_alloc(int32_t nranks, int64_t nedges, sfc_ranks_t *ranks_p)
 {
@@ -46,14 +46,14 @@ static int64_t root_of(const sfc_edges_view_t *view, int64_t i)
 static sf_status_t write_sorted(const sfc_edges_view_t *view, int64_t root[], int64_t leaf[])
 {
   int64_t n = view->leaf->n;
-  sfc_keyed_t *edges = malloc((size_t)n * sizeof *edges), *scratch = malloc((size_t)n * sizeof *scratch);
+  sfshm_keyed_t *edges = malloc((size_t)n * sizeof *edges), *scratch = malloc((size_t)n * sizeof *scratch);
   sf_status_t status = SF_OK;
   if (edges == NULL || scratch == NULL)
     status = sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)n);
   for (int64_t i = 0; i < n && status == SF_OK; i++)
-    edges[i] = (sfc_keyed_t){sfshm_pattern_at(view->leaf, i), root_of(view, i)};
+    edges[i] = (sfshm_keyed_t){sfshm_pattern_at(view->leaf, i), root_of(view, i)};
   if (status == SF_OK)
-    sfc_sort(edges, scratch, n, sfshm_pattern_max(view->leaf));
+    sfshm_sort(edges, scratch, n, sfshm_pattern_max(view->leaf));
   for (int64_t i = 0; i < n && status == SF_OK; i++) {
     leaf[i] = edges[i].key;
     root[i] = edges[i].item;

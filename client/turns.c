@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "client/sort.h"
 #include "client/trunk.h"
 #include "shm/error.h"
+#include "shm/sort.h"
 
 void sfc_graph_find_bounds(sf_graph_t *graph)
 {
@@ -82,13 +82,13 @@ static sf_status_t find_by_sorting(const sfc_root_lists_t *roots, int64_t max, b
 {
   bool shared = false;
   int64_t n = 0;
-  sfc_keyed_t *pairs = malloc(2 * (size_t)roots->n * sizeof *pairs);
+  sfshm_keyed_t *pairs = malloc(2 * (size_t)roots->n * sizeof *pairs);
   if (pairs == NULL)
     return sfshm_error(SF_ERR_NOMEM, "looking for shared roots");
   for (int32_t i = 0; i < roots->nlists; i++)
     for (int64_t k = 0; k < roots->lists[i]->n; k++)
       pairs[n++].key = sfshm_pattern_at(roots->lists[i], k);
-  sfc_sort(pairs, pairs + n, n, max);
+  sfshm_sort(pairs, pairs + n, n, max);
   for (int64_t k = 1; k < n; k++)
     shared |= pairs[k].key == pairs[k - 1].key;
   free(pairs);

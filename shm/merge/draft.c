@@ -1,4 +1,4 @@
-/* Images in the making: see merge_image.h. Any thread. */
+/* Images in the making: see draft.h. Any thread. */
 #include "shm/merge/draft.h"
 
 #include <assert.h>
@@ -71,7 +71,7 @@ sfshm_stored_pattern_t sfshm_draft_store(sfshm_draft_t *image, const sfshm_patte
   if (found.kind == SFSHM_PATTERN_CONTIGUOUS || found.kind == SFSHM_PATTERN_STRIDED)
     return describe(&found, 0);
   if (wide)
-    sfshm_write_wide(&found, sfshm_draft_end(image));
+    sfshm_write_wide(&found, 0, sfshm_draft_end(image));
   else
     sfshm_write_narrow(&found, 0, sfshm_draft_end(image));
   found.kind = wide ? SFSHM_PATTERN_INDEX64 : SFSHM_PATTERN_INDEX32;

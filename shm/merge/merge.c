@@ -59,7 +59,8 @@ static sfshm_stored_pattern_t store_roots(const sfshm_positions_t *positions, co
   const sfshm_edges_t *edges = positions->pieces[owner->first_piece].block->edges;
   if (owner->npieces == 1)
     return sfshm_draft_store(image, &edges->value_root, edges->roots.max);
-  sfshm_keys_write_roots(&owner->keys, owner->key, owner->n, sfshm_draft_end(image));
+  const void *key = owner->wide_key != NULL ? (const void *)owner->wide_key : owner->key;
+  sfshm_keys_write_roots(&owner->keys, key, owner->n, sfshm_draft_end(image));
   return sfshm_draft_keep_pattern(image, owner->n, owner->keys.root_max > UINT32_MAX);
 }
 
@@ -84,7 +85,7 @@ static sfshm_stored_pattern_t store_edge_roots(const sfshm_edges_t *edges, sfshm
   uint32_t *narrow_root = sfshm_draft_end(image);
   int64_t *wide_root = sfshm_draft_end(image);
   if (wide)
-    sfshm_write_wide(&edges->value_root, wide_root);
+    sfshm_write_wide(&edges->value_root, 0, wide_root);
   else
     sfshm_write_narrow(&edges->value_root, 0, narrow_root);
   for (int64_t e = 0; e < edges->extra_value.n; e++) {

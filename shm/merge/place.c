@@ -1,4 +1,4 @@
-/* Placing roots, values and contributions: see merge_place.h. Any thread.
+/* Placing roots, values and contributions: see place.h. Any thread.
  *
  * Going through an owner's pieces by ascending rank, a root that has not been met gets the next position. So positions
  * are in the order of leads and of their lists, the roots of a lead stand together, and a value whose position lies
@@ -88,6 +88,11 @@ static bool place_values(sfshm_owner_t *owner, uint32_t table[], const uint32_t 
   return twice != 0;
 }
 
+sf_status_t sfshm_merge_refuse_twice(const sfshm_merge_block_t *block)
+{
+  return sfshm_error(SF_ERR_PROTO, "edge list of rank %d: a root of rank %d is there twice", block->rank, block->owner);
+}
+
 /* An empty table for all keys. */
 static sf_status_t clear_table(sfshm_positions_t *positions, uint32_t nkeys)
 {
@@ -102,25 +107,21 @@ static sf_status_t clear_table(sfshm_positions_t *positions, uint32_t nkeys)
   return SF_OK;
 }
 
-/* own_key: where keys of sorted roots are, else NULL. */
-static sf_status_t place_piece(sfshm_positions_t *positions, sfshm_owner_t *owner, sfshm_piece_t *piece,
-                               const uint32_t own_key[])
+static sf_status_t place_piece(sfshm_positions_t *positions, sfshm_owner_t *owner, sfshm_piece_t *piece)
 {
   const sfshm_pattern_t *root = &piece->block->edges->value_root;
   uint32_t *from = positions->from + positions->from_used;
-  const uint32_t *key = own_key;
+  const uint32_t *key = from;
   uint32_t base = 0;
-  if (own_key == NULL && root->kind == SFSHM_PATTERN_INDEX32) {
+  if (root->kind == SFSHM_PATTERN_INDEX32) {
     key = root->index32;
     base = (uint32_t)owner->keys.base;
-  } else if (own_key == NULL) {
+  } else {
     sfshm_write_narrow(root, owner->keys.base, from);
-    key = from;
   }
   piece->first = owner->first + owner->n;
   if (place_values(owner, positions->table, key, base, root->n, piece->block->rank, from))
-    return sfshm_error(SF_ERR_PROTO, "edge list of rank %d: a root of rank %d is there twice", piece->block->rank,
-                       owner->rank);
+    return sfshm_merge_refuse_twice(piece->block);
   piece->nled = owner->first + owner->n - piece->first;
   if (piece->nled < root->n) {
     piece->from = from;
@@ -129,22 +130,25 @@ static sf_status_t place_piece(sfshm_positions_t *positions, sfshm_owner_t *owne
   return SF_OK;
 }
 
+static sf_status_t place_dense(sfshm_positions_t *positions, sfshm_owner_t *owner)
+{
+  sfshm_piece_t *pieces = positions->pieces + owner->first_piece;
+  sf_status_t status = clear_table(positions, (uint32_t)(owner->keys.root_max - owner->keys.base) + 1);
+  owner->n = 0;
+  for (int32_t i = 0; i < owner->npieces && status == SF_OK; i++)
+    status = place_piece(positions, owner, &pieces[i]);
+  return status;
+}
+
 /* Places what several ranks have leaves on. */
 static sf_status_t place_crowd(sfshm_positions_t *positions, sfshm_owner_t *owner)
 {
-  sfshm_piece_t *pieces = positions->pieces + owner->first_piece;
-  uint32_t *own_key = positions->from + positions->from_used; /* read before from is written there */
   int64_t nvalues = owner->n;
-  sf_status_t status = sfshm_keys_init(&owner->keys, pieces->block, owner->npieces, nvalues, own_key);
-  if (status == SF_OK)
-    status = clear_table(positions, owner->keys.nkeys);
-  owner->n = 0;
+  owner->keys = sfshm_keys_find(positions->pieces[owner->first_piece].block, owner->npieces);
   owner->spots = positions->spots + positions->spots_used;
   owner->key = positions->key + positions->spots_used;
-  for (int32_t i = 0; i < owner->npieces && status == SF_OK; i++) {
-    status = place_piece(positions, owner, &pieces[i], owner->keys.sorted != NULL ? own_key : NULL);
-    own_key += pieces[i].block->edges->value_root.n;
-  }
+  sf_status_t status = sfshm_keys_are_dense(&owner->keys, nvalues) ? place_dense(positions, owner)
+                                                                   : sfshm_positions_place_spread(positions, owner);
   positions->spots_used += owner->n;
   positions->nstaged += nvalues - owner->n;
   return status;
@@ -287,7 +291,7 @@ sf_status_t sfshm_positions_find(const sfshm_merge_block_t blocks[], int32_t nbl
 void sfshm_positions_destroy(sfshm_positions_t *positions)
 {
   for (int32_t i = 0; i < positions->nowners; i++)
-    sfshm_keys_destroy(&positions->owners[i].keys);
+    free(positions->owners[i].wide_key);
   free(positions->pieces);
   free(positions->owners);
   free(positions->spots);

@@ -23,7 +23,8 @@ typedef struct sfshm_owner {
   int64_t first;       /* position of its first root */
   int64_t n;           /* of its roots */
   sfshm_spot_t *spots; /* by position; NULL: one piece, whose own order the positions have */
-  uint32_t *key;       /* of each spot's root */
+  uint32_t *key;       /* of each spot's root, */
+  int64_t *wide_key;   /* or here, if keys are wide */
   sfshm_keys_t keys;
 } sfshm_owner_t;
 
@@ -70,6 +71,13 @@ typedef struct sfshm_positions {
 sf_status_t sfshm_positions_find(const sfshm_merge_block_t blocks[], int32_t nblocks, bool uncombined,
                                  sfshm_positions_t *positions_p);
 void sfshm_positions_destroy(sfshm_positions_t *positions);
+
+/* Places what several ranks have leaves on where roots are spread so widely that few of them are expected to be there
+ * twice. The owner has its keys, and room for as many spots and keys as it has values. (For place.c.) */
+sf_status_t sfshm_positions_place_spread(sfshm_positions_t *positions, sfshm_owner_t *owner);
+
+/* A block that has a root twice: SF_ERR_PROTO. */
+sf_status_t sfshm_merge_refuse_twice(const sfshm_merge_block_t *block);
 
 /* Writes down the unit that each value's contribution goes to. Pieces of one owner have to be asked in their order, and
  * once. */

@@ -91,12 +91,106 @@ START_TEST(contributors_fill_layers_in_order)
 }
 END_TEST
 
+#define MANY 3000
+
+/* Root number i of many that are far apart; narrow or wide. */
+static int64_t far_root(int64_t i, bool wide)
+{
+  return 5 + i * (wide ? INT64_C(1) << 33 : 997);
+}
+
+static sfshm_edges_t edges_to_many(const int64_t root[], int64_t n)
+{
+  sfshm_edges_t edges = {.value_root = sfshm_pattern_from_index64(root, n),
+                         .leaf = sfshm_pattern_contiguous(0, n),
+                         .extra_value = sfshm_pattern_contiguous(0, 0)};
+  edges.roots = sfshm_pattern_survey(&edges.value_root);
+  return edges;
+}
+
+/* Both ranks want those whose number is in common, in different places, besides their own. */
+static void merge_with_common(const int64_t common[], int64_t ncommon, bool wide)
+{
+  static int64_t first[MANY], second[MANY];
+  sfshm_edges_t edges[2];
+  const sfshm_merge_block_t blocks[] = {{0, 1, &edges[0]}, {0, 4, &edges[1]}};
+  sfshm_merge_t merge;
+  sfshm_image_t root, leaf;
+  sfshm_root_roots_t roots;
+  sfshm_leaf_positions_t part;
+  for (int64_t i = 0; i < MANY; i++) {
+    first[i] = far_root(i * 7 % MANY, wide);
+    second[i] = far_root(MANY + i, wide);
+  }
+  for (int64_t c = 0; c < ncommon; c++)
+    second[common[c]] = first[MANY - 1 - common[c]];
+  edges[0] = edges_to_many(first, MANY);
+  edges[1] = edges_to_many(second, MANY);
+  ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_OK);
+  ck_assert_int_eq(sfshm_image_open(merge.root_image, merge.root_image_bytes, SFSHM_ROOT_IMAGE_MAGIC, &root), SF_OK);
+  ck_assert_int_eq(sfshm_image_open(merge.leaf_image, merge.leaf_image_bytes, SFSHM_LEAF_IMAGE_MAGIC, &leaf), SF_OK);
+  ck_assert_int_eq(root.header.bcast_values, 2 * MANY - ncommon);
+  ck_assert_int_eq(sfshm_root_part_open(&root, 0, INT64_MAX, &roots), SF_OK);
+  ck_assert_int_eq(roots.root.n, 2 * MANY - ncommon);
+  for (int32_t rank = 0; rank < 2; rank++) {
+    ck_assert_int_eq(sfshm_leaf_part_open(&leaf, (uint32_t)rank, MANY, MANY, &part), SF_OK);
+    for (int64_t i = 0; i < MANY; i++)
+      ck_assert_int_eq(sfshm_pattern_at(&roots.root, sfshm_pattern_at(&part.from, i)), (rank == 0 ? first : second)[i]);
+  }
+  sfshm_merge_free(&merge);
+}
+
+START_TEST(roots_in_common_among_many_that_are_far_apart)
+{
+  static const int64_t none[1], some[] = {0, 1, 62, 63, 64, 191, 192, 1024, 1987, MANY - 2, MANY - 1};
+  static int64_t all[MANY];
+  for (int64_t i = 0; i < MANY; i++)
+    all[i] = i;
+  for (int wide = 0; wide < 2; wide++) {
+    merge_with_common(none, 0, wide != 0);
+    merge_with_common(some, sizeof some / sizeof some[0], wide != 0);
+    merge_with_common(all, MANY, wide != 0);
+  }
+}
+END_TEST
+
+/* A key takes 32 bits as long as they hold the difference of the roots, whatever these are. */
+START_TEST(keys_that_just_fit)
+{
+  static const int64_t bases[] = {0, 1, INT64_C(1) << 40};
+  for (size_t b = 0; b < sizeof bases / sizeof bases[0]; b++)
+    for (int64_t beyond = -1; beyond < 2; beyond++) {
+      const int64_t ends[] = {bases[b] + UINT32_MAX + beyond, bases[b]};
+      sfshm_edges_t edges = edges_to_many(ends, 2);
+      const sfshm_merge_block_t blocks[] = {{0, 1, &edges}, {0, 4, &edges}};
+      sfshm_merge_t merge;
+      sfshm_image_t root;
+      sfshm_root_roots_t roots;
+      ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_OK);
+      ck_assert_int_eq(sfshm_image_open(merge.root_image, merge.root_image_bytes, SFSHM_ROOT_IMAGE_MAGIC, &root),
+                       SF_OK);
+      ck_assert_int_eq(sfshm_root_part_open(&root, 0, INT64_MAX, &roots), SF_OK);
+      ck_assert_int_eq(roots.root.n, 2);
+      ck_assert_int_eq(sfshm_pattern_at(&roots.root, 0), ends[0]);
+      ck_assert_int_eq(sfshm_pattern_at(&roots.root, 1), ends[1]);
+      sfshm_merge_free(&merge);
+    }
+}
+END_TEST
+
 START_TEST(what_cannot_be_merged)
 {
   static const uint32_t twice[] = {3, 1, 3}, once[] = {8};
   sfshm_edges_t bad = edges_to(twice, 3), good = edges_to(once, 1);
   const sfshm_merge_block_t blocks[] = {{0, 1, &good}, {0, 4, &bad}};
   sfshm_merge_t merge;
+  ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_ERR_PROTO);
+  ck_assert_str_eq(sfshm_error_detail(), "edge list of rank 4: a root of rank 0 is there twice");
+  static int64_t far[MANY];
+  for (int64_t i = 0; i < MANY; i++)
+    far[i] = far_root(i, false);
+  far[MANY - 1] = far[70];
+  bad = edges_to_many(far, MANY);
   ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_ERR_PROTO);
   ck_assert_str_eq(sfshm_error_detail(), "edge list of rank 4: a root of rank 0 is there twice");
   good.leaf.n = UINT32_MAX;
@@ -114,6 +208,8 @@ static Suite *merge_suite(void)
   tcase_add_test(tcase, one_rank_alone_has_its_own_order);
   tcase_add_test(tcase, disjoint_consecutive_roots_need_no_arrays);
   tcase_add_test(tcase, contributors_fill_layers_in_order);
+  tcase_add_test(tcase, roots_in_common_among_many_that_are_far_apart);
+  tcase_add_test(tcase, keys_that_just_fit);
   tcase_add_test(tcase, what_cannot_be_merged);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -1,5 +1,5 @@
 /* Indices that occur several times, against a sorted list of all. */
-#include "client/repeats.h"
+#include "shm/repeats.h"
 
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
@@ -10,18 +10,18 @@ static unsigned seed;
 
 static int compare(const void *a, const void *b)
 {
-  const sfc_keyed_t *x = a, *y = b;
+  const sfshm_keyed_t *x = a, *y = b;
   if (x->key != y->key)
     return x->key < y->key ? -1 : 1;
   return (x->item > y->item) - (x->item < y->item);
 }
 
 /* Leaves the places of indices that occur several times. */
-static int64_t sort_all(const int64_t index[], int64_t n, sfc_keyed_t places[])
+static int64_t sort_all(const int64_t index[], int64_t n, sfshm_keyed_t places[])
 {
   int64_t kept = 0;
   for (int64_t i = 0; i < n; i++)
-    places[i] = (sfc_keyed_t){index[i], i};
+    places[i] = (sfshm_keyed_t){index[i], i};
   qsort(places, (size_t)n, sizeof *places, compare);
   bool same_before = false;
   for (int64_t i = 0; i < n; i++) {
@@ -33,23 +33,23 @@ static int64_t sort_all(const int64_t index[], int64_t n, sfc_keyed_t places[])
   return kept;
 }
 
-static void expect_found(const sfshm_pattern_t *pattern, const sfc_keyed_t expected[], int64_t n)
+static void expect_found(const sfshm_pattern_t *pattern, const sfshm_keyed_t expected[], int64_t n)
 {
-  sfc_repeats_t repeats;
-  ck_assert_int_eq(sfc_repeats_find(pattern, &repeats), SF_OK);
+  sfshm_repeats_t repeats;
+  ck_assert_int_eq(sfshm_repeats_find(pattern, &repeats), SF_OK);
   ck_assert_int_eq(repeats.n, n);
   ck_assert_int_eq(repeats.places == NULL, n == 0);
   if (n > 0) {
     ck_assert_int_eq(memcmp(repeats.places, expected, (size_t)n * sizeof *expected), 0);
     memset(repeats.scratch, 0, (size_t)n * sizeof *repeats.scratch); /* is there */
   }
-  sfc_repeats_free(&repeats);
-  sfc_repeats_free(&repeats);
+  sfshm_repeats_free(&repeats);
+  sfshm_repeats_free(&repeats);
 }
 
 static void check(const int64_t index[], int64_t n)
 {
-  static sfc_keyed_t expected[MAX_N];
+  static sfshm_keyed_t expected[MAX_N];
   static uint32_t narrow[MAX_N];
   int64_t nexpected = sort_all(index, n, expected);
   bool fits = true;
@@ -99,10 +99,10 @@ END_TEST
 /* Puts the indices in the order of their regions. */
 static void cluster(uint32_t index[], int64_t n, int shift)
 {
-  static sfc_keyed_t keyed[MAX_N], scratch[MAX_N];
+  static sfshm_keyed_t keyed[MAX_N], scratch[MAX_N];
   for (int64_t i = 0; i < n; i++)
-    keyed[i] = (sfc_keyed_t){index[i] >> shift, index[i]};
-  sfc_sort(keyed, scratch, n, UINT32_MAX);
+    keyed[i] = (sfshm_keyed_t){index[i] >> shift, index[i]};
+  sfshm_sort(keyed, scratch, n, UINT32_MAX);
   for (int64_t i = 0; i < n; i++)
     index[i] = (uint32_t)keyed[i].item;
 }
@@ -112,7 +112,7 @@ START_TEST(clustered_indices)
 {
   static int64_t wide[MAX_N];
   static uint32_t index[MAX_N];
-  static sfc_keyed_t expected[MAX_N];
+  static sfshm_keyed_t expected[MAX_N];
   static const int shifts[] = {9, 10, 14, 20};
   uint64_t random = sftest_random_start(seed, 3);
   for (int round = 0; round < 400; round++) {
@@ -127,12 +127,12 @@ START_TEST(clustered_indices)
     for (int64_t i = 0; i < n; i++)
       wide[i] = index[i];
     int64_t nexpected = sort_all(wide, n, expected);
-    sfc_repeats_t repeats;
-    ck_assert_int_eq(sfc_repeats_find_clustered(index, n, shift, &repeats), SF_OK);
+    sfshm_repeats_t repeats;
+    ck_assert_int_eq(sfshm_repeats_find_clustered(index, n, shift, &repeats), SF_OK);
     ck_assert_int_eq(repeats.n, nexpected);
     if (nexpected > 0)
       ck_assert_int_eq(memcmp(repeats.places, expected, (size_t)nexpected * sizeof *expected), 0);
-    sfc_repeats_free(&repeats);
+    sfshm_repeats_free(&repeats);
   }
 }
 END_TEST

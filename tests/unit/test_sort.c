@@ -1,5 +1,5 @@
 /* Sorting of pairs against qsort, at every size and width where the way of sorting changes. */
-#include "client/sort.h"
+#include "shm/sort.h"
 
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
@@ -12,7 +12,7 @@ static unsigned seed;
 /* Items are the places before sorting: with them the order is the only stable one. */
 static int compare(const void *a, const void *b)
 {
-  const sfc_keyed_t *x = a, *y = b;
+  const sfshm_keyed_t *x = a, *y = b;
   if (x->key != y->key)
     return x->key < y->key ? -1 : 1;
   return (x->item > y->item) - (x->item < y->item);
@@ -26,11 +26,11 @@ static int64_t random64(uint64_t *random, int64_t max)
 
 static void expect_sorted(const int64_t keys[], int64_t n, int64_t key_max)
 {
-  static sfc_keyed_t sorted[MAX_N + 1], scratch[MAX_N + 1], expected[MAX_N];
+  static sfshm_keyed_t sorted[MAX_N + 1], scratch[MAX_N + 1], expected[MAX_N];
   for (int64_t i = 0; i < n; i++)
-    sorted[i] = expected[i] = (sfc_keyed_t){keys[i], i};
-  sorted[n] = scratch[n] = (sfc_keyed_t){GUARD, GUARD};
-  sfc_sort(sorted, scratch, n, key_max);
+    sorted[i] = expected[i] = (sfshm_keyed_t){keys[i], i};
+  sorted[n] = scratch[n] = (sfshm_keyed_t){GUARD, GUARD};
+  sfshm_sort(sorted, scratch, n, key_max);
   qsort(expected, (size_t)n, sizeof *expected, compare);
   ck_assert_int_eq(memcmp(sorted, expected, (size_t)n * sizeof *expected), 0);
   ck_assert(sorted[n].key == GUARD && sorted[n].item == GUARD);

@@ -4,7 +4,7 @@
  * occurred before, or of another one with the same hash. A second pass collects the suspects, and whoever came before
  * them, with the help of a smaller set that knows the suspects only. These few are sorted; then it shows who was
  * innocent. */
-#include "client/repeats.h"
+#include "shm/repeats.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -31,12 +31,12 @@ static inline uint64_t suspect_hash(uint64_t index, int log)
   return index * UINT64_C(0xd6e8feb86659fd93) >> (64 - log);
 }
 
-typedef struct sfc_hunt {
+typedef struct sfshm_hunt {
   uint64_t *seen;
   uint64_t *suspects;
   int seen_log; /* bits in the sets */
   int suspects_log;
-} sfc_hunt_t;
+} sfshm_hunt_t;
 
 static inline int64_t index_at(const sfshm_pattern_t *index, bool wide, int64_t i)
 {
@@ -45,7 +45,7 @@ static inline int64_t index_at(const sfshm_pattern_t *index, bool wide, int64_t 
 
 /* Returns the number of suspects. */
 static inline __attribute__((always_inline)) int64_t suspect_as(const sfshm_pattern_t *index, bool wide,
-                                                                sfc_hunt_t hunt)
+                                                                sfshm_hunt_t hunt)
 {
   int64_t nsuspects = 0;
   for (int64_t i = 0; i < index->n; i++) {
@@ -61,28 +61,28 @@ static inline __attribute__((always_inline)) int64_t suspect_as(const sfshm_patt
   return nsuspects;
 }
 
-SFSHM_CLONES static int64_t suspect(const sfshm_pattern_t *index, const sfc_hunt_t *hunt)
+SFSHM_CLONES static int64_t suspect(const sfshm_pattern_t *index, const sfshm_hunt_t *hunt)
 {
   return index->kind == SFSHM_PATTERN_INDEX64 ? suspect_as(index, true, *hunt) : suspect_as(index, false, *hunt);
 }
 
 /* Collects the indices first .. end - 1 that are in the set of suspects (all: any). There is room for all of them. */
 static inline __attribute__((always_inline)) int64_t collect_as(const sfshm_pattern_t *index, bool wide, bool all,
-                                                                sfc_hunt_t hunt, int64_t first, int64_t end,
-                                                                sfc_keyed_t places[])
+                                                                sfshm_hunt_t hunt, int64_t first, int64_t end,
+                                                                sfshm_keyed_t places[])
 {
   int64_t n = 0;
   for (int64_t i = first; i < end; i++) {
     int64_t key = index_at(index, wide, i);
     uint64_t place = suspect_hash((uint64_t)key, hunt.suspects_log);
     if (all || __builtin_expect((hunt.suspects[place >> 6] >> (place & 63) & 1) != 0, 0))
-      places[n++] = (sfc_keyed_t){key, i};
+      places[n++] = (sfshm_keyed_t){key, i};
   }
   return n;
 }
 
-SFSHM_CLONES static int64_t collect_piece(const sfshm_pattern_t *index, bool all, const sfc_hunt_t *hunt, int64_t first,
-                                          int64_t end, sfc_keyed_t places[])
+SFSHM_CLONES static int64_t collect_piece(const sfshm_pattern_t *index, bool all, const sfshm_hunt_t *hunt,
+                                          int64_t first, int64_t end, sfshm_keyed_t places[])
 {
   if (index->kind == SFSHM_PATTERN_INDEX64)
     return all ? collect_as(index, true, true, *hunt, first, end, places)
@@ -92,12 +92,12 @@ SFSHM_CLONES static int64_t collect_piece(const sfshm_pattern_t *index, bool all
 }
 
 /* Enlarges places, if need be, so that there is room for more. */
-static sf_status_t make_room(sfc_keyed_t **places, int64_t n, int64_t more, int64_t *room)
+static sf_status_t make_room(sfshm_keyed_t **places, int64_t n, int64_t more, int64_t *room)
 {
   if (*room - n >= more)
     return SF_OK;
   int64_t larger = 2 * *room + more;
-  sfc_keyed_t *moved = realloc(*places, (size_t)larger * sizeof *moved);
+  sfshm_keyed_t *moved = realloc(*places, (size_t)larger * sizeof *moved);
   if (moved == NULL)
     return sfshm_error(SF_ERR_NOMEM, "looking for indices that occur several times");
   *places = moved;
@@ -105,7 +105,7 @@ static sf_status_t make_room(sfc_keyed_t **places, int64_t n, int64_t more, int6
   return SF_OK;
 }
 
-static sf_status_t collect(const sfshm_pattern_t *index, bool all, const sfc_hunt_t *hunt, sfc_repeats_t *repeats)
+static sf_status_t collect(const sfshm_pattern_t *index, bool all, const sfshm_hunt_t *hunt, sfshm_repeats_t *repeats)
 {
   int64_t room = 0;
   sf_status_t status = SF_OK;
@@ -119,16 +119,16 @@ static sf_status_t collect(const sfshm_pattern_t *index, bool all, const sfc_hun
 }
 
 /* Sorts the places, and forgets those of indices that stand there once. */
-static sf_status_t convict(sfc_repeats_t *repeats)
+static sf_status_t convict(sfshm_repeats_t *repeats)
 {
   int64_t max = 0, n = 0;
-  sfc_keyed_t *places = repeats->places;
+  sfshm_keyed_t *places = repeats->places;
   repeats->scratch = malloc((size_t)repeats->n * sizeof *repeats->scratch + 1);
   if (repeats->scratch == NULL)
     return sfshm_error(SF_ERR_NOMEM, "sorting %lld indices", (long long)repeats->n);
   for (int64_t i = 0; i < repeats->n; i++)
     max = places[i].key > max ? places[i].key : max;
-  sfc_sort(places, repeats->scratch, repeats->n, max);
+  sfshm_sort(places, repeats->scratch, repeats->n, max);
   for (int64_t i = 0, next; i < repeats->n; i = next) {
     next = i + 1;
     while (next < repeats->n && places[next].key == places[i].key)
@@ -150,10 +150,10 @@ static int log_of_bits(int64_t n)
   return log;
 }
 
-sf_status_t sfc_repeats_find(const sfshm_pattern_t *index, sfc_repeats_t *repeats_p)
+sf_status_t sfshm_repeats_find(const sfshm_pattern_t *index, sfshm_repeats_t *repeats_p)
 {
-  sfc_repeats_t repeats = {.n = 0};
-  sfc_hunt_t hunt = {.seen_log = log_of_bits(index->n)};
+  sfshm_repeats_t repeats = {.n = 0};
+  sfshm_hunt_t hunt = {.seen_log = log_of_bits(index->n)};
   hunt.suspects_log = hunt.seen_log - SUSPECT_SHIFT;
   size_t seen_words = (size_t)1 << (hunt.seen_log - 6), suspects_words = (size_t)1 << (hunt.suspects_log - 6);
   hunt.seen = calloc(seen_words + suspects_words, sizeof *hunt.seen);
@@ -168,7 +168,7 @@ sf_status_t sfc_repeats_find(const sfshm_pattern_t *index, sfc_repeats_t *repeat
   if (status == SF_OK && repeats.n > 0)
     status = convict(&repeats);
   if (status != SF_OK || repeats.n == 0)
-    sfc_repeats_free(&repeats);
+    sfshm_repeats_free(&repeats);
   if (status == SF_OK)
     *repeats_p = repeats;
   return status;
@@ -179,16 +179,16 @@ sf_status_t sfc_repeats_find(const sfshm_pattern_t *index, sfc_repeats_t *repeat
 #define FEW_AGAIN 16 /* up to so many in a region, the earlier ones are searched for one by one */
 
 /* One region of indices: first .. end - 1, and the places where an index was seen again, if these are few. */
-typedef struct sfc_region {
+typedef struct sfshm_index_region {
   const uint32_t *index;
   int64_t first;
   int64_t end;
   int64_t again[FEW_AGAIN];
   int64_t nagain; /* also beyond those */
-} sfc_region_t;
+} sfshm_index_region_t;
 
 /* Finds the end of the region and stamps its indices with its number, counted from 1. */
-static void enter_region(sfc_region_t *region, int64_t n, int shift, uint16_t number, uint16_t stamps[])
+static void enter_region(sfshm_index_region_t *region, int64_t n, int shift, uint16_t number, uint16_t stamps[])
 {
   const uint32_t *index = region->index;
   uint32_t high = index[region->first] >> shift, mask = (UINT32_C(1) << shift) - 1;
@@ -216,31 +216,31 @@ SFSHM_CLONES static uint32_t count_equal(const uint32_t index[], int64_t first, 
 }
 
 /* Appends the place of the first of several equal indices, unless they have been met before, and that of this one. */
-static void append_again(const sfc_region_t *region, int64_t place, sfc_repeats_t *repeats)
+static void append_again(const sfshm_index_region_t *region, int64_t place, sfshm_repeats_t *repeats)
 {
   uint32_t value = region->index[place];
   if (count_equal(region->index, region->first, place, value) == 1) {
     int64_t first = region->first;
     while (region->index[first] != value)
       first++;
-    repeats->places[repeats->n++] = (sfc_keyed_t){value, first};
+    repeats->places[repeats->n++] = (sfshm_keyed_t){value, first};
   }
-  repeats->places[repeats->n++] = (sfc_keyed_t){value, place};
+  repeats->places[repeats->n++] = (sfshm_keyed_t){value, place};
 }
 
 /* Appends those places of the region whose index stands at several. They are sorted: all of them, if the repeated ones
  * are not few. */
-static sf_status_t append_region(const sfc_region_t *region, int64_t *room, sfc_repeats_t *repeats)
+static sf_status_t append_region(const sfshm_index_region_t *region, int64_t *room, sfshm_repeats_t *repeats)
 {
   bool all = region->nagain > FEW_AGAIN;
   int64_t most = all ? region->end - region->first : 2 * region->nagain;
   sf_status_t status = make_room(&repeats->places, repeats->n, most, room);
   if (status != SF_OK)
     return status;
-  sfc_repeats_t part = {.places = repeats->places + repeats->n};
+  sfshm_repeats_t part = {.places = repeats->places + repeats->n};
   if (all)
     for (int64_t i = region->first; i < region->end; i++)
-      part.places[part.n++] = (sfc_keyed_t){region->index[i], i};
+      part.places[part.n++] = (sfshm_keyed_t){region->index[i], i};
   else
     for (int64_t i = 0; i < region->nagain; i++)
       append_again(region, region->again[i], &part);
@@ -251,12 +251,12 @@ static sf_status_t append_region(const sfc_region_t *region, int64_t *room, sfc_
 }
 
 static sf_status_t find_in_regions(const uint32_t index[], int64_t n, int shift, uint16_t stamps[],
-                                   sfc_repeats_t *repeats)
+                                   sfshm_repeats_t *repeats)
 {
   int64_t room = 0;
   uint16_t number = 0;
   sf_status_t status = SF_OK;
-  sfc_region_t region = {.index = index};
+  sfshm_index_region_t region = {.index = index};
   for (; region.first < n && status == SF_OK; region.first = region.end) {
     enter_region(&region, n, shift, ++number, stamps);
     if (region.nagain > 0)
@@ -270,24 +270,24 @@ static sf_status_t find_in_regions(const uint32_t index[], int64_t n, int shift,
   return status;
 }
 
-sf_status_t sfc_repeats_find_clustered(const uint32_t index[], int64_t n, int shift, sfc_repeats_t *repeats_p)
+sf_status_t sfshm_repeats_find_clustered(const uint32_t index[], int64_t n, int shift, sfshm_repeats_t *repeats_p)
 {
-  sfc_repeats_t repeats = {.n = 0};
+  sfshm_repeats_t repeats = {.n = 0};
   uint16_t *stamps = calloc((size_t)1 << shift, sizeof *stamps);
   if (stamps == NULL)
     return sfshm_error(SF_ERR_NOMEM, "looking for indices that occur several times");
   sf_status_t status = find_in_regions(index, n, shift, stamps, &repeats);
   free(stamps);
   if (status != SF_OK || repeats.n == 0)
-    sfc_repeats_free(&repeats);
+    sfshm_repeats_free(&repeats);
   if (status == SF_OK)
     *repeats_p = repeats;
   return status;
 }
 
-void sfc_repeats_free(sfc_repeats_t *repeats)
+void sfshm_repeats_free(sfshm_repeats_t *repeats)
 {
   free(repeats->places);
   free(repeats->scratch);
-  *repeats = (sfc_repeats_t){.n = 0};
+  *repeats = (sfshm_repeats_t){.n = 0};
 }

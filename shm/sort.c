@@ -1,5 +1,5 @@
 /* Radix sort of pairs, least significant digits first: see sort.h. */
-#include "client/sort.h"
+#include "shm/sort.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #define DIGIT_BITS_OF_FEW 7
 #define INSERTION_LIMIT 32
 
-static bool is_sorted(const sfc_keyed_t pairs[], int64_t n)
+static bool is_sorted(const sfshm_keyed_t pairs[], int64_t n)
 {
   for (int64_t i = 1; i < n; i++)
     if (pairs[i].key < pairs[i - 1].key)
@@ -17,10 +17,10 @@ static bool is_sorted(const sfc_keyed_t pairs[], int64_t n)
   return true;
 }
 
-static void insertion_sort(sfc_keyed_t pairs[], int64_t n)
+static void insertion_sort(sfshm_keyed_t pairs[], int64_t n)
 {
   for (int64_t i = 1; i < n; i++) {
-    sfc_keyed_t pair = pairs[i];
+    sfshm_keyed_t pair = pairs[i];
     int64_t j = i;
     for (; j > 0 && pair.key < pairs[j - 1].key; j--)
       pairs[j] = pairs[j - 1];
@@ -28,7 +28,7 @@ static void insertion_sort(sfc_keyed_t pairs[], int64_t n)
   }
 }
 
-static void distribute(const sfc_keyed_t from[], sfc_keyed_t to[], int64_t n, int shift, int bits)
+static void distribute(const sfshm_keyed_t from[], sfshm_keyed_t to[], int64_t n, int shift, int bits)
 {
   int64_t start[1 << DIGIT_BITS];
   uint64_t mask = (UINT64_C(1) << bits) - 1;
@@ -45,9 +45,9 @@ static void distribute(const sfc_keyed_t from[], sfc_keyed_t to[], int64_t n, in
     to[start[(uint64_t)from[i].key >> shift & mask]++] = from[i];
 }
 
-void sfc_sort(sfc_keyed_t pairs[], sfc_keyed_t scratch[], int64_t n, int64_t key_max)
+void sfshm_sort(sfshm_keyed_t pairs[], sfshm_keyed_t scratch[], int64_t n, int64_t key_max)
 {
-  sfc_keyed_t *from = pairs, *to = scratch, *swap;
+  sfshm_keyed_t *from = pairs, *to = scratch, *swap;
   int bits = n <= FEW ? DIGIT_BITS_OF_FEW : DIGIT_BITS;
   if (is_sorted(pairs, n))
     return;
