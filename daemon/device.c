@@ -16,7 +16,7 @@
 struct sfd_device_memory {
   STAILQ_ENTRY(sfd_device_memory) entry; /* of the list that it is in */
   sfshm_device_identity_t identity;
-  uint64_t length_bytes;
+  uint64_t wanted_bytes;
   sfd_device_done_fn_t done;
   void *context;
   bool is_made;  /* the thread is not at work on it */
@@ -25,7 +25,7 @@ struct sfd_device_memory {
   /* The thread's, while it is at work on it. */
   sf_status_t status;
   char detail[SFD_TEXT_SIZE];
-  void *address; /* NULL: not allocated */
+  sfshm_device_range_t range; /* base NULL: not allocated */
   sfshm_device_handle_t handle;
 };
 STAILQ_HEAD(memory_list, sfd_device_memory);
@@ -55,24 +55,24 @@ static sf_status_t allocate(sfd_device_memory_t *memory)
   sf_status_t status = sfshm_device_load(&ops);
   if (status != SF_OK)
     return sfshm_error(status, "the daemon: %s", sfshm_error_detail());
-  status = ops->allocate(&memory->identity, memory->length_bytes, &memory->address);
+  status = ops->allocate(&memory->identity, memory->wanted_bytes, &memory->range);
   if (status != SF_OK)
     return sfshm_error(status, "the daemon: %s", ops->detail());
-  status = ops->share(memory->address, &memory->handle);
+  status = ops->share(memory->range.base, &memory->handle);
   if (status == SF_OK)
     return SF_OK;
   sfshm_error(status, "the daemon: %s", ops->detail());
-  ops->release(memory->address);
-  memory->address = NULL;
+  ops->release(memory->range.base);
+  memory->range.base = NULL;
   return status;
 }
 
 /* What has been allocated is released, all else allocated. */
 static void work_on(sfd_device_memory_t *memory)
 {
-  if (memory->address != NULL) {
-    sfshm_device_loaded()->release(memory->address);
-    memory->address = NULL;
+  if (memory->range.base != NULL) {
+    sfshm_device_loaded()->release(memory->range.base);
+    memory->range.base = NULL;
     return;
   }
   memory->status = allocate(memory);
@@ -167,12 +167,12 @@ static bool submit(sfd_server_t *server, sfd_device_memory_t *memory);
 /* The thread is done with it, and whoever wanted it may have gone. */
 static void finish(sfd_server_t *server, sfd_device_memory_t *memory)
 {
-  if (memory->unwanted && memory->address != NULL && submit(server, memory))
+  if (memory->unwanted && memory->range.base != NULL && submit(server, memory))
     return;
   bool keep = !memory->unwanted && memory->status == SF_OK;
   memory->is_made = keep;
   if (!memory->unwanted)
-    memory->done(memory->context, memory->status, memory->detail, &memory->handle);
+    memory->done(memory->context, memory->status, memory->detail, &memory->handle, memory->range.length_bytes);
   if (!keep)
     free(memory);
 }
@@ -235,14 +235,14 @@ static bool submit(sfd_server_t *server, sfd_device_memory_t *memory)
   return true;
 }
 
-sf_status_t sfd_device_alloc(sfd_server_t *server, const sfshm_device_identity_t *identity, uint64_t length_bytes,
+sf_status_t sfd_device_alloc(sfd_server_t *server, const sfshm_device_identity_t *identity, uint64_t wanted_bytes,
                              sfd_device_done_fn_t done, void *context, sfd_device_memory_t **memory_p)
 {
   sfd_device_memory_t *memory = calloc(1, sizeof *memory);
   if (memory == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for an allocation on a device");
   memory->identity = *identity;
-  memory->length_bytes = length_bytes;
+  memory->wanted_bytes = wanted_bytes;
   memory->done = done;
   memory->context = context;
   if (!submit(server, memory)) {

@@ -18,13 +18,14 @@
  *     \---sfd_device_free: done() will not be called, and what has been made is released */
 typedef struct sfd_device_memory sfd_device_memory_t;
 
-/* What has become of it: status and detail, and then the memory is gone, or a handle for others. */
+/* What has become of it: status and detail, and then the memory is gone, or a handle for others, and how much it
+ * takes. */
 typedef void (*sfd_device_done_fn_t)(void *context, sf_status_t status, const char *detail,
-                                     const sfshm_device_handle_t *handle);
+                                     const sfshm_device_handle_t *handle, uint64_t taken_bytes);
 
-/* Begins to allocate zeroed memory on the device of that identity. SF_ERR_NOMEM, SF_ERR_SYS; then done is not called.
- */
-sf_status_t sfd_device_alloc(sfd_server_t *server, const sfshm_device_identity_t *identity, uint64_t length_bytes,
+/* Begins to allocate zeroed memory on the device of that identity: as much as is wanted, or more. SF_ERR_NOMEM,
+ * SF_ERR_SYS; then done is not called. */
+sf_status_t sfd_device_alloc(sfd_server_t *server, const sfshm_device_identity_t *identity, uint64_t wanted_bytes,
                              sfd_device_done_fn_t done, void *context, sfd_device_memory_t **memory_p);
 
 /* Frees memory at some later time. */

@@ -66,7 +66,9 @@ static const sfd_option_t table[] = {
     {"max-regions", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_regions), "65536", 1, 1 << 24, "COUNT",
      "registered memory regions of one client"},
     {"max-device-memory", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_device_memory), "-1", -1, INT64_C(1) << 40,
-     "MIB", "memory of devices that the daemon allocates for one job (sf_alloc_on_device); -1: as much as they have"},
+     "MIB",
+     "memory of devices that the daemon allocates for one job (sf_alloc_on_device, slots of streams), in blocks of 2 MiB; "
+     "-1: as much as they have"},
     {"calibrate", SFD_OPTION_BOOL, SFD_SOURCE_FILE, SWITCH(calibrate), "yes", 0, 0, "yes|no",
      "measure copy costs at start; no: use built-in figures"},
     {"offload-workers", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(offload_workers), "-1", -1, 64, "COUNT",

@@ -122,7 +122,7 @@ static void free_region(sfd_rank_t *rank, sfd_region_t *region)
     rank->npending--;
   if (region->memory != NULL) {
     sfd_device_free(rank->job->server, region->memory);
-    rank->job->device_bytes -= region->length;
+    rank->job->device_bytes -= region->taken;
   }
   sfd_key_remove(&rank->regions_by_number, region);
   TAILQ_REMOVE(&rank->regions, region, entry);
@@ -219,25 +219,6 @@ static void send_region(sfd_session_t *session, uint64_t request, sfd_region_t *
   sfd_session_send(session, &reply, NULL, 0);
 }
 
-/* The daemon's own memory of a region is there, or not. */
-static void on_allocated(void *context, sf_status_t status, const char *detail, const sfshm_device_handle_t *handle)
-{
-  sfd_region_t *region = context;
-  sfd_session_t *session = region->rank->session;
-  region->making = false;
-  region->rank->npending--;
-  if (status != SF_OK) {
-    region->memory = NULL;
-    region->rank->job->device_bytes -= region->length;
-    sfd_session_send_error(session, region->make_request, status, detail);
-    free_region(region->rank, region);
-    return;
-  }
-  region->handle_bytes = sizeof handle->bytes;
-  memcpy(region->handle, handle->bytes, sizeof handle->bytes);
-  send_region(session, region->make_request, region);
-}
-
 static sf_status_t check_quota(const sfd_job_t *job, uint64_t more)
 {
   uint64_t quota = (uint64_t)job->server->options->max_device_memory << 20, used = job->device_bytes;
@@ -247,6 +228,41 @@ static sf_status_t check_quota(const sfd_job_t *job, uint64_t more)
                      "the job may have %lld MiB of device memory of the daemon's on this node (option "
                      "max-device-memory), has %" PRIu64 " bytes of it, and wants %" PRIu64 " more",
                      (long long)job->server->options->max_device_memory, used, more);
+}
+
+/* More may have been allocated than was wanted: what is used counts. */
+static sf_status_t take_rest(sfd_region_t *region, uint64_t taken_bytes)
+{
+  sfd_job_t *job = region->rank->job;
+  job->device_bytes -= region->taken;
+  sf_status_t status = check_quota(job, taken_bytes);
+  region->taken = taken_bytes;
+  job->device_bytes += taken_bytes;
+  return status;
+}
+
+/* The daemon's own memory of a region is there, or not. */
+static void on_allocated(void *context, sf_status_t status, const char *detail, const sfshm_device_handle_t *handle,
+                         uint64_t taken_bytes)
+{
+  sfd_region_t *region = context;
+  sfd_session_t *session = region->rank->session;
+  region->making = false;
+  region->rank->npending--;
+  if (status != SF_OK) {
+    region->memory = NULL;
+    region->rank->job->device_bytes -= region->taken;
+  } else if ((status = take_rest(region, taken_bytes)) != SF_OK) {
+    detail = sfshm_error_detail();
+  }
+  if (status != SF_OK) {
+    sfd_session_send_error(session, region->make_request, status, detail);
+    free_region(region->rank, region);
+    return;
+  }
+  region->handle_bytes = sizeof handle->bytes;
+  memcpy(region->handle, handle->bytes, sizeof handle->bytes);
+  send_region(session, region->make_request, region);
 }
 
 static sf_status_t alloc_region(sfd_rank_t *rank, const Sfproto__DeviceAlloc *alloc, uint64_t request)
@@ -276,8 +292,9 @@ static sf_status_t alloc_region(sfd_rank_t *rank, const Sfproto__DeviceAlloc *al
     return status;
   }
   kept->making = true;
+  kept->taken = alloc->length;
   rank->npending++;
-  rank->job->device_bytes += alloc->length;
+  rank->job->device_bytes += kept->taken;
   return SF_OK;
 }
 

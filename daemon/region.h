@@ -37,6 +37,7 @@ typedef struct sfd_region {
   uint64_t remove_request; /* else: to be answered */
 
   struct sfd_device_memory *memory; /* the daemon's own; NULL: the rank's */
+  uint64_t taken;                   /* bytes of the job's quota: what is wanted, then what was allocated for it */
   bool making;                      /* MAKING; make_request is to be answered */
   uint64_t make_request;
   sfd_rank_t *rank;

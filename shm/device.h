@@ -14,7 +14,7 @@
 #include "shm/kernels.h"
 #include "shm/trace.h"
 
-#define SFSHM_DEVICE_VERSION 10u
+#define SFSHM_DEVICE_VERSION 11u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 #define SFSHM_DEVICE_ANY (-1)
 
@@ -68,10 +68,11 @@ typedef struct sfshm_device_ops {
   /* The allocation that holds the address. SF_ERR_NOT_FOUND: it is not memory of a device. */
   sf_status_t (*find)(const void *address, sfshm_device_range_t *range_p);
 
-  /* Memory of its own, zeroed, on the device of that identity; for sharing, not attached. SF_ERR_NOMEM: the device has
-   * no more; SF_ERR_UNSUPPORTED: it is not visible to this process. */
+  /* Memory of its own, zeroed, on the device of that identity; for sharing, not attached. At least as much as is
+   * wanted, and nothing else is open to whom it is shared with. SF_ERR_NOMEM: the device has no more;
+   * SF_ERR_UNSUPPORTED: it is not visible to this process. */
   sf_status_t (*identify)(int32_t device, sfshm_device_identity_t *identity_p);
-  sf_status_t (*allocate)(const sfshm_device_identity_t *identity, size_t length_bytes, void **address_p);
+  sf_status_t (*allocate)(const sfshm_device_identity_t *identity, size_t length_bytes, sfshm_device_range_t *range_p);
   void (*release)(void *address);
 
   /* The driver's own copy, from any memory to any other; returns when it is done. For measurements. */

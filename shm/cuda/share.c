@@ -7,6 +7,8 @@
 #include "shm/cuda/internal.h"
 #include "shm/error.h"
 
+#define BLOCK_BYTES ((size_t)2 << 20) /* of physical memory, at least */
+
 /* What a handle holds. Numbers of devices differ between processes: they are known by their identity. */
 typedef struct content {
   CUipcMemHandle memory;
@@ -111,38 +113,58 @@ sf_status_t sfshm_cuda_identify(int32_t number, sfshm_device_identity_t *identit
   return status;
 }
 
+/* A handle opens whole blocks of physical memory: those of the driver's documentation, or larger ones if it says so. */
+static size_t block_bytes(int32_t number)
+{
+  const CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = number}};
+  size_t bytes = 0;
+  CUresult result = cuMemGetAllocationGranularity(&bytes, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  return result == CUDA_SUCCESS && bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+}
+
+/* What can't be rounded up is more than any device has. */
+static size_t round_up(size_t bytes, size_t block)
+{
+  size_t more = (block - bytes % block) % block;
+  return bytes <= SIZE_MAX - more ? bytes + more : bytes;
+}
+
 /* Nobody sees what was there before. */
-static sf_status_t allocate_zeroed(size_t length_bytes, CUdeviceptr *base_p)
+static sf_status_t allocate_zeroed(size_t wanted_bytes, size_t length_bytes, sfshm_device_range_t *range_p)
 {
   char what[64];
-  snprintf(what, sizeof what, "%zu bytes of a device's memory", length_bytes);
-  sf_status_t status = sfshm_cuda_status(cuMemAlloc(base_p, length_bytes), what);
+  CUdeviceptr base = 0;
+  snprintf(what, sizeof what, "%zu bytes of a device's memory", wanted_bytes);
+  sf_status_t status = sfshm_cuda_status(cuMemAlloc(&base, length_bytes), what);
   if (status != SF_OK)
     return status;
-  status = sfshm_cuda_status(cuMemsetD8(*base_p, 0, length_bytes), "zeroing memory");
+  status = sfshm_cuda_status(cuMemsetD8(base, 0, length_bytes), "zeroing memory");
   if (status == SF_OK)
     status = sfshm_cuda_status(cuCtxSynchronize(), "zeroing memory");
+  if (status == SF_OK)
+    status = sfshm_cuda_find((const void *)(uintptr_t)base, range_p);
   if (status != SF_OK)
-    cuMemFree(*base_p);
+    cuMemFree(base);
   return status;
 }
 
-sf_status_t sfshm_cuda_allocate(const sfshm_device_identity_t *identity, size_t length_bytes, void **address_p)
+/* Whole blocks, as the driver would put the memory of several users into one. */
+sf_status_t sfshm_cuda_allocate(const sfshm_device_identity_t *identity, size_t length_bytes,
+                                sfshm_device_range_t *range_p)
 {
   int32_t number;
-  CUdeviceptr base;
   sf_status_t status = find_device(identity, &number);
   if (status != SF_OK)
     return status;
+  size_t rounded_bytes = round_up(length_bytes, block_bytes(number));
   sfshm_cuda_lock();
   status = sfshm_cuda_enter_context(number);
   if (status == SF_OK) {
-    status = allocate_zeroed(length_bytes, &base);
+    status = allocate_zeroed(length_bytes, rounded_bytes, range_p);
     sfshm_cuda_leave();
   }
   sfshm_cuda_unlock();
-  if (status == SF_OK)
-    *address_p = (void *)(uintptr_t)base;
   return status;
 }
 

@@ -15,7 +15,7 @@
 /* Environment: SFTEST_CUDA_DEVICES, the number of devices (2); SFTEST_CUDA_SEED, of the moments at which streams do
  * their work; SFTEST_CUDA_FAIL="FUNCTION:N", whose call number N, counted from 1, fails, and all after it if it was a
  * launch; SFTEST_CUDA_HANG, that call does not come back instead; SFTEST_CUDA_MEMOPS=off, streams know no memory
- * operations. */
+ * operations; SFTEST_CUDA_BLOCK, the bytes of blocks of memory that the driver tells of (65536). */
 
 /* SFTEST_CUDA_LENIENT: freeing memory that others have open ends no process. */
 
@@ -23,6 +23,9 @@
 typedef void *sftest_cuda_alloc_fn_t(int device, size_t len_bytes);
 typedef void sftest_cuda_free_fn_t(void *address);
 typedef void sftest_cuda_copy_fn_t(void *to, const void *from, size_t len_bytes);
+
+/* How much is allocated, or open, where the address is. */
+typedef size_t sftest_cuda_length_fn_t(const void *address);
 
 /* Number of allocations that live, pinned memory included. */
 typedef int64_t sftest_cuda_live_fn_t(void);

@@ -12,6 +12,7 @@
 #include "tests/cuda/fake_internal.h"
 
 #define PIECE_BYTES 512u /* to which devices' memory is aligned */
+#define DEVICE_BYTES ((size_t)1 << 36)
 
 /* Memory of a device is a file, so that other processes can open it. */
 typedef struct memory {
@@ -149,6 +150,8 @@ static CUresult make_memory(int device, size_t bytes, void **base_p)
 {
   if (bytes == 0)
     return CUDA_ERROR_INVALID_VALUE;
+  if (bytes > DEVICE_BYTES)
+    return CUDA_ERROR_OUT_OF_MEMORY;
   memory_t *memory = add_memory(device, bytes);
   if (device < 0) {
     memory->mapped_bytes = bytes;
@@ -195,6 +198,17 @@ int64_t sftest_cuda_live(void)
 }
 
 /* ---- Allocating and copying -------------------------------------------------------------------------------------- */
+
+CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *property,
+                                       CUmemAllocationGranularity_flags flags)
+{
+  const char *wanted = getenv("SFTEST_CUDA_BLOCK");
+  if (property->type != CU_MEM_ALLOCATION_TYPE_PINNED || property->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+      flags != CU_MEM_ALLOC_GRANULARITY_MINIMUM)
+    return CUDA_ERROR_INVALID_VALUE;
+  *bytes = wanted != NULL ? strtoul(wanted, NULL, 10) : 65536;
+  return CUDA_SUCCESS;
+}
 
 CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
 {
@@ -457,6 +471,16 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
 
 sftest_cuda_alloc_fn_t sftest_cuda_alloc;
 sftest_cuda_free_fn_t sftest_cuda_free;
+sftest_cuda_length_fn_t sftest_cuda_length;
+
+size_t sftest_cuda_length(const void *address)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  const memory_t *memory = *find_memory((uintptr_t)address);
+  size_t bytes = memory != NULL ? memory->length_bytes : 0;
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return bytes;
+}
 
 void *sftest_cuda_alloc(int device, size_t len_bytes)
 {

@@ -14,6 +14,7 @@
 sftest_cuda_alloc_fn_t sftest_cuda_alloc;
 sftest_cuda_free_fn_t sftest_cuda_free;
 sftest_cuda_copy_fn_t sftest_cuda_copy;
+sftest_cuda_length_fn_t sftest_cuda_length;
 sftest_cuda_live_fn_t sftest_cuda_live;
 
 static _Atomic int64_t nlive;
@@ -54,6 +55,15 @@ static void leave(int number)
   require(cuCtxPopCurrent(&context), "cuCtxPopCurrent");
   require(cuDeviceGet(&device, number % ndevices), "cuDeviceGet");
   require(cuDevicePrimaryCtxRelease(device), "cuDevicePrimaryCtxRelease");
+}
+
+size_t sftest_cuda_length(const void *address)
+{
+  size_t bytes = 0;
+  enter(0);
+  require(cuMemGetAddressRange(NULL, &bytes, (CUdeviceptr)(uintptr_t)address), "cuMemGetAddressRange");
+  leave(0);
+  return bytes;
 }
 
 void *sftest_cuda_alloc(int device, size_t len_bytes)

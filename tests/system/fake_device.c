@@ -16,6 +16,7 @@ static struct {
   sftest_cuda_alloc_fn_t *alloc;
   sftest_cuda_free_fn_t *free;
   sftest_cuda_copy_fn_t *copy;
+  sftest_cuda_length_fn_t *length;
   sftest_cuda_live_fn_t *live;
   sftest_cuda_launched_fn_t *launched; /* NULL: a real driver */
   sftest_cuda_stream_create_fn_t *stream_create;
@@ -78,6 +79,7 @@ bool sftest_device_is_there(void)
     if (driver != NULL) {
       fake.alloc = (sftest_cuda_alloc_fn_t *)dlsym(driver, "sftest_cuda_alloc");
       fake.free = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free");
+      fake.length = (sftest_cuda_length_fn_t *)dlsym(driver, "sftest_cuda_length");
       fake.live = (sftest_cuda_live_fn_t *)dlsym(driver, "sftest_cuda_live");
       fake.launched = (sftest_cuda_launched_fn_t *)dlsym(driver, "sftest_cuda_launched");
       fake.copy = (sftest_cuda_copy_fn_t *)dlsym(driver, "sftest_cuda_copy");
@@ -98,6 +100,11 @@ void *sftest_device_alloc(int device, size_t len_bytes)
 void sftest_device_free(void *address)
 {
   fake.free(address);
+}
+
+size_t sftest_device_length(const void *address)
+{
+  return fake.length(address);
 }
 
 int64_t sftest_device_live(void)

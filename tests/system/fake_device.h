@@ -23,6 +23,10 @@ bool sftest_device_for_programs(void);
 
 void *sftest_device_alloc(int device, size_t len_bytes);
 void sftest_device_free(void *address);
+
+/* How much is allocated, or open here, where the address is. */
+size_t sftest_device_length(const void *address);
+
 /* Allocations of this process, and those of others that it has open. */
 int64_t sftest_device_live(void);
 

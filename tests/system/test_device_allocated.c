@@ -75,20 +75,39 @@ static int use_allocated(sftest_rank_t *self)
   return 0;
 }
 
-/* Memory of the daemon's is limited for each job. */
+/* Memory of the daemon's is limited for each job, by what it takes. */
 static int meet_quota(sftest_rank_t *self)
 {
   void *memory = NULL, *other = NULL;
   sf_context_t *context = sftest_join(self);
   SFTEST_OK(self, sf_alloc_on_device(context, 0, 700000, &memory));
   SFTEST_EXPECT(self, sf_alloc_on_device(context, 1, 700000, &other), SF_ERR_LIMIT);
-  SFTEST_DETAIL(self, "1 MiB of device memory");
+  SFTEST_DETAIL(self, "3 MiB of device memory");
   SFTEST_DETAIL(self, "max-device-memory");
-  SFTEST_DETAIL(self, "has 700000 bytes of it, and wants 700000 more");
+  SFTEST_DETAIL(self, "has 2097152 bytes of it, and wants 2097152 more"); /* was allocated, and given up */
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, 1, 1 << 20 | 1, &other), SF_ERR_LIMIT);
+  SFTEST_DETAIL(self, "has 2097152 bytes of it, and wants 1048577 more"); /* was not even tried */
   SFTEST_OK(self, sf_free(context, memory));
-  SFTEST_EXPECT(self, sf_alloc_on_device(context, 1, (1 << 20) + 1, &other), SF_ERR_LIMIT);
-  SFTEST_OK(self, sf_alloc_on_device(context, 1, 1 << 20, &other));
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, 1, (2 << 20) + 1, &other), SF_ERR_LIMIT);
+  SFTEST_OK(self, sf_alloc_on_device(context, 1, 2 << 20, &other));
   SFTEST_OK(self, sf_free(context, other));
+  SFTEST_OK(self, sf_finalize(context));
+  return 0;
+}
+
+/* Whole blocks, which are as large as the driver says, or 2 MiB: who opens the memory sees nobody else's. */
+static int take_blocks(sftest_rank_t *self)
+{
+  static const size_t wanted_bytes[] = {1, 2 << 20, (2 << 20) + 1};
+  const size_t block = *(size_t *)self->argument;
+  void *memory = NULL;
+  sf_context_t *context = sftest_join(self);
+  for (int i = 0; i < 3; i++) {
+    SFTEST_OK(self, sf_alloc_on_device(context, 0, wanted_bytes[i], &memory));
+    SFTEST_REQUIRE(self, sftest_device_length(memory) == (wanted_bytes[i] + block - 1) / block * block);
+    SFTEST_OK(self, sf_free(context, memory));
+  }
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, SIZE_MAX, &memory), SF_ERR_NOMEM);
   SFTEST_OK(self, sf_finalize(context));
   return 0;
 }
@@ -174,9 +193,32 @@ START_TEST(test_quota)
 {
   sftest_node_t node;
   sftest_device_for_programs();
-  sftest_node_start(&node, (const char *const[]){"--max-device-memory=1", NULL});
+  sftest_node_start(&node, (const char *const[]){"--max-device-memory=3", NULL});
   sftest_run_job(&node, 1, meet_quota, NULL);
   sftest_node_stop(&node);
+}
+END_TEST
+
+static void run_blocks(const char *told, size_t block)
+{
+  sftest_node_t node;
+  sftest_device_for_programs();
+  if (told != NULL)
+    setenv("SFTEST_CUDA_BLOCK", told, 1);
+  sftest_node_start(&node, NULL);
+  sftest_run_job(&node, 1, take_blocks, &block);
+  sftest_node_stop(&node);
+}
+
+START_TEST(test_blocks)
+{
+  run_blocks(NULL, 2 << 20);
+}
+END_TEST
+
+START_TEST(test_large_blocks)
+{
+  run_blocks("8388608", 8 << 20);
 }
 END_TEST
 
@@ -235,7 +277,9 @@ int main(void)
   tcase_add_test(tests, test_allocated);
   tcase_add_test(tests, test_owner_dies);
   tcase_add_test(tests, test_quota);
+  tcase_add_test(tests, test_blocks);
   if (sftest_device_can_fail()) {
+    tcase_add_test(tests, test_large_blocks);
     tcase_add_test(tests, test_no_room);
     tcase_add_test(tests, test_no_devices);
     tcase_add_test(tests, test_hung_driver);

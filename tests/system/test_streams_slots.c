@@ -293,7 +293,7 @@ START_TEST(test_cycles)
   sftest_node_t node;
   sftest_job_t job;
   ck_assert(sftest_device_for_programs());
-  sftest_node_start(&node, (const char *const[]){"--max-device-memory=1", NULL});
+  sftest_node_start(&node, (const char *const[]){"--max-device-memory=8", NULL}); /* old and new slots of both ranks */
   sftest_job_start(&job, &node, 2, cycle, NULL);
   sftest_job_wait(&job, getenv("SFTEST_CYCLES") != NULL ? 600000 : LIMIT_MS);
   sftest_job_expect_success(&job, 0);

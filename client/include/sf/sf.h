@@ -137,7 +137,8 @@ SF_CHECK_RESULT sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, vo
 
 /* The same on a CUDA device, by the number that it has in this process: zeroed, registered (see sf_register), aligned
  * as the driver does. The daemon allocates it, so that other ranks lose nothing that they have open when this one dies,
- * and frees it when nobody has it open any more. Opened here by the driver's IPC: its address is valid in all contexts
+ * and frees it when nobody has it open any more: in whole blocks of the driver's, of 2 MiB or more, since who opens
+ * memory of a device has open all of its block. Opened here by the driver's IPC: its address is valid in all contexts
  * of the device. Local; waits for the daemon, which at first takes up to seconds to start the driver. SF_ERR_NOMEM: the
  * device has no more memory. SF_ERR_UNSUPPORTED: no driver, device or plugin here or at the daemon, the device is not
  * visible to the daemon, or the driver does not let processes share memory; the detail says which. SF_ERR_ARG: no such

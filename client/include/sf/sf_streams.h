@@ -14,7 +14,8 @@
  *
  * Between two ranks of a node whose data are on devices messages pass through memory of the device of the rank that
  * gets them, if the other one's kernels reach it: the same device, or a peer. The daemon allocates it, for four
- * messages from each neighbour; it counts among the memory of devices that a job may have (option max-device-memory).
+ * messages from each neighbour; it counts among the memory of devices that a job may have (option max-device-memory),
+ * as a whole number of blocks for each graph and rank (see sf_alloc_on_device).
  * Otherwise they pass through pinned memory of the host that both devices see: that is so if the daemon has no driver,
  * or as SF_DEVICE_SHARE, SF_DEVICE_PEER or SF_DEVICE_KERNEL are off (see sf_register), or an end's data are on the
  * host. What is decided by the first operation on a graph, and again by each with a larger unit than any before, stays
