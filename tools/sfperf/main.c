@@ -37,11 +37,20 @@ static int find_bench(const char *name)
   return -1;
 }
 
+/* Wherever it stands, as with sfctl. */
+static bool asks_for_help(int argc, char *argv[])
+{
+  for (int i = 1; i < argc; i++)
+    if (strcmp(argv[i], "--help") == 0)
+      return true;
+  return argc < 2;
+}
+
 /* Handles what needs no other ranks; false if MPI is wanted. */
 static bool run_alone(int argc, char *argv[], int *exit_code_p)
 {
-  const char *command = argc > 1 ? argv[1] : "--help";
-  if (strcmp(command, "--help") == 0) {
+  const char *command = argc > 1 ? argv[1] : "";
+  if (asks_for_help(argc, argv)) {
     sfperf_options_help(stdout);
     *exit_code_p = argc > 1 ? EXIT_SUCCESS : EXIT_USAGE;
     return true;
