@@ -6,7 +6,16 @@
 
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
-#define ROW 16 /* vertices, of the faces of boxes */
+/* Boxes: rows of so many vertices, planes of so many rows. */
+#define ROW 16
+#define ROWS 3
+
+/* Vertex i of a box in an array that has so many more vertices behind each row, and so many behind each plane. */
+static int64_t in_box(int64_t i, int64_t behind_row, int64_t behind_plane)
+{
+  int64_t row = i / ROW;
+  return i + row * behind_row + row / ROWS * behind_plane;
+}
 
 typedef enum root_style {
   ROOTS_RANDOM,
@@ -17,6 +26,7 @@ typedef enum root_style {
   ROOTS_FEW,
   ROOTS_REVERSED,
   ROOTS_ROWS,
+  ROOTS_BOX,
   ROOT_STYLES
 } root_style_t;
 typedef enum leaf_style {
@@ -27,6 +37,7 @@ typedef enum leaf_style {
   LEAVES_STRIDED,
   LEAVES_REVERSED,
   LEAVES_ROWS,
+  LEAVES_BOX,
   LEAF_STYLES
 } leaf_style_t;
 
@@ -81,7 +92,10 @@ static sftest_edge_t choose_root(const sftest_graph_t *graph, root_style_t style
     root = sftest_below(random, nroots < 3 ? nroots : 3);
     break;
   case ROOTS_ROWS:
-    root = (i % ROW + i / ROW * (ROW + 3)) % nroots;
+    root = in_box(i, 3, 0) % nroots;
+    break;
+  case ROOTS_BOX:
+    root = in_box(i, 3, 11) % nroots;
     break;
   case ROOTS_REVERSED:
     root = nroots - 1 - i % nroots;
@@ -108,8 +122,12 @@ static void choose_leaves(sftest_part_t *part, leaf_style_t style, int64_t base,
   int64_t leaf = base, n = part->nleaves, stride = style == LEAVES_STRIDED ? 2 + sftest_below(random, 4) : 1;
   bool gaps = style == LEAVES_GAPS || style == LEAVES_GAPS_PERMUTED;
   for (int64_t i = 0; i < n; i++) {
-    part->input[i].leaf = style == LEAVES_REVERSED ? base + n - 1 - i : leaf;
-    leaf += gaps ? 1 + sftest_below(random, 4) : style == LEAVES_ROWS && (i + 1) % ROW == 0 ? 5 : stride;
+    part->input[i].leaf = leaf;
+    leaf += gaps ? 1 + sftest_below(random, 4) : stride;
+    if (style == LEAVES_REVERSED)
+      part->input[i].leaf = base + n - 1 - i;
+    else if (style == LEAVES_ROWS || style == LEAVES_BOX)
+      part->input[i].leaf = base + in_box(i, 4, style == LEAVES_BOX ? 13 : 0);
   }
   if (style == LEAVES_PERMUTED || style == LEAVES_GAPS_PERMUTED)
     permute(part->input, n, random);
@@ -130,8 +148,9 @@ static void make_part(sftest_graph_t *graph, int32_t rank, uint64_t seed, int64_
       (root_style_t)(choice % 3 == 0 ? choice / 3 % ROOT_STYLES : (uint64_t)sftest_below(&random, ROOT_STYLES));
   leaf_style_t leaves = (leaf_style_t)sftest_below(&random, LEAF_STYLES);
   part->nleaves = rank_with_roots(graph, 0) < 0 ? 0 : random_size(&random, max_vertices);
-  if ((roots == ROOTS_ROWS || leaves == LEAVES_ROWS) && part->nleaves > 4 * ROW)
-    part->nleaves -= part->nleaves % ROW;
+  bool boxes = roots == ROOTS_BOX || leaves == LEAVES_BOX, rows = roots == ROOTS_ROWS || leaves == LEAVES_ROWS;
+  if ((boxes || rows) && part->nleaves > 4 * ROW)
+    part->nleaves -= part->nleaves % (boxes ? ROW * ROWS : ROW);
   part->input = calloc((size_t)part->nleaves + 1, sizeof *part->input);
   part->edges = calloc((size_t)part->nleaves + 1, sizeof *part->edges);
   for (int64_t i = 0; i < part->nleaves; i++)

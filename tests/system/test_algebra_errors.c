@@ -245,6 +245,26 @@ static int try_all(sftest_rank_t *self)
   return 0;
 }
 
+static void try_extents(sftest_rank_t *self)
+{
+  const int64_t sizes[] = {2, 0, -1}, offsets[] = {5, 9, INT64_MAX};
+  sf_section_t section = {.npoints = 2, .size = sizes, .offset = offsets};
+  int64_t extent = -1;
+  SFTEST_EXPECT(self, sf_section_extent(NULL, &extent), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_section_extent(&section, NULL), SF_ERR_ARG);
+  SFTEST_OK(self, sf_section_extent(&section, &extent));
+  SFTEST_REQUIRE(self, extent == 7); /* a point without units takes no room */
+  section.npoints = 3;
+  SFTEST_EXPECT(self, sf_section_extent(&section, &extent), SF_ERR_RANGE);
+  SFTEST_DETAIL(self, "point 2 has -1 units");
+  section.size = NULL;
+  SFTEST_EXPECT(self, sf_section_extent(&section, &extent), SF_ERR_RANGE);
+  SFTEST_DETAIL(self, "point 2 has 1 units at offset 9223372036854775807");
+  section.npoints = -1;
+  SFTEST_EXPECT(self, sf_section_extent(&section, &extent), SF_ERR_ARG);
+  SFTEST_REQUIRE(self, extent == 7);
+}
+
 /* What every rank finds by itself. */
 static int try_alone(sftest_rank_t *self)
 {
@@ -275,7 +295,7 @@ static int try_alone(sftest_rank_t *self)
   SFTEST_EXPECT(self, sf_graph_equal(graph, NULL, NULL), SF_ERR_ARG);
   SFTEST_EXPECT(self, sf_graph_view_part(graph, (sf_view_format_t)2, text, sizeof text, NULL), SF_ERR_ARG);
   SFTEST_EXPECT(self, sf_graph_view_part(graph, SF_VIEW_TEXT, NULL, 1, NULL), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_section_extent(NULL, NULL), SF_ERR_ARG);
+  try_extents(self);
   SFTEST_REQUIRE(self, result == NULL);
   SFTEST_OK(self, sf_graph_destroy(lone));
   SFTEST_OK(self, sf_group_destroy(mine));

@@ -233,6 +233,90 @@ static void rank_order(scene_t *scene)
   sftest_forest_free(&forest);
 }
 
+/* ---- Views ------------------------------------------------------------------------------------------------------- */
+
+/* What rank 0 has written. */
+static char *write_view(scene_t *scene, sf_graph_t *graph, sf_view_format_t format)
+{
+  char *text = NULL;
+  size_t length;
+  FILE *file = open_memstream(&text, &length);
+  SFTEST_REQUIRE(scene->self, file != NULL);
+  SFTEST_OK(scene->self, sf_graph_view(graph, format, file));
+  fclose(file);
+  return text;
+}
+
+static char *json_of(const sftest_forest_t *forest)
+{
+  char *text = NULL;
+  size_t length;
+  FILE *file = open_memstream(&text, &length);
+  fprintf(file, "{\"size\":%d,\"parts\":[", forest->size);
+  for (int32_t rank = 0; rank < forest->size; rank++) {
+    fprintf(file, "%s{\"rank\":%d,\"nroots\":%lld,\"nleaves\":%lld,\"leaf_space\":%lld,\"edges\":[",
+            rank > 0 ? ",\n" : "", rank, (long long)forest->nroots[rank], (long long)forest->n[rank],
+            (long long)sftest_forest_space(forest, rank));
+    for (int64_t i = 0; i < forest->n[rank]; i++) {
+      const sftest_edge_t *edge = &forest->edges[rank][i];
+      fprintf(file, "%s[%lld,%d,%lld]", i > 0 ? "," : "", (long long)edge->leaf, edge->root_rank,
+              (long long)edge->root);
+    }
+    fputs("]}", file);
+  }
+  fputs("]}\n", file);
+  fclose(file);
+  return text;
+}
+
+/* Reads a line of the text for people: edges of the rank that the last line of a rank has named. */
+static void read_line(scene_t *scene, const char *line, int32_t *rank, sftest_forest_t *found)
+{
+  long long first, last, root, roots;
+  int size, root_rank;
+  if (sscanf(line, "rank %d of %d: %lld roots, %lld leaves in a space of %lld", rank, &size, &roots, &first, &last) ==
+      5) {
+    SFTEST_REQUIRE(scene->self, *rank >= 0 && *rank < scene->size && size == scene->size);
+    found->nroots[*rank] = roots;
+    return;
+  }
+  if (sscanf(line, " leaves %lld..%lld: rank %d, roots %lld..%lld", &first, &last, &root_rank, &root, &roots) == 5)
+    SFTEST_REQUIRE(scene->self, roots - root == last - first && last > first);
+  else if (sscanf(line, " leaf %lld: rank %d, root %lld", &first, &root_rank, &root) == 3)
+    last = first;
+  else
+    sftest_require(scene->self, false, __FILE__, __LINE__, "not understood: %s", line);
+  for (long long k = 0; k <= last - first; k++)
+    sftest_forest_add(found, *rank, first + k, root_rank, root + k);
+}
+
+static void views(scene_t *scene)
+{
+  sftest_forest_t forest, found;
+  sf_graph_t *graph;
+  int32_t rank = -1;
+  scene_make(scene, &forest, &graph);
+  char *text = write_view(scene, graph, SF_VIEW_TEXT), *json = write_view(scene, graph, SF_VIEW_JSON);
+  char *expected = json_of(&forest), *rest = text;
+  scene_destroy(scene, graph);
+  if (scene->rank == 0) {
+    sftest_require(scene->self, strcmp(json, expected) == 0, __FILE__, __LINE__, "found:\n%s\nexpected:\n%s", json,
+                   expected);
+    sftest_forest_init(&found, scene->size);
+    for (char *line; (line = strsep(&rest, "\n")) != NULL && line[0] != '\0';)
+      read_line(scene, line, &rank, &found);
+    free(expected);
+    expected = json_of(&found);
+    sftest_require(scene->self, strcmp(json, expected) == 0, __FILE__, __LINE__, "as text:\n%s\nas JSON:\n%s", expected,
+                   json);
+    sftest_forest_free(&found);
+  }
+  free(text);
+  free(json);
+  free(expected);
+  sftest_forest_free(&forest);
+}
+
 /* ---- Sections ---------------------------------------------------------------------------------------------------- */
 
 static int64_t size_of(uint64_t seed, int32_t rank, int64_t point)
@@ -260,6 +344,18 @@ static int64_t extent_of(int64_t npoints, const int64_t sizes[], const int64_t o
   return extent;
 }
 
+static void expect_extent(scene_t *scene, sf_section_t section, int64_t expected)
+{
+  int64_t found = -1;
+  SFTEST_OK(scene->self, sf_section_extent(&section, &found));
+  SFTEST_REQUIRE(scene->self, found == expected);
+  section.size = NULL; /* one unit each: the last one is the highest if the offsets ascend */
+  SFTEST_OK(scene->self, sf_section_extent(&section, &found));
+  int64_t last = section.npoints - 1;
+  SFTEST_REQUIRE(scene->self,
+                 found == (section.offset != NULL && last >= 0 ? section.offset[last] + 1 : section.npoints));
+}
+
 static void sections(scene_t *scene)
 {
   enum { POINTS = 8 * MAX_VERTICES };
@@ -276,6 +372,7 @@ static void sections(scene_t *scene)
     units.nroots[rank] = extent_of(forest.nroots[rank], sizes[rank], offsets[rank]);
   }
   sf_section_t roots = {forest.nroots[scene->rank], sizes[scene->rank], wide ? offsets[scene->rank] : NULL};
+  expect_extent(scene, roots, units.nroots[scene->rank]);
   SFTEST_OK(scene->self, sf_section_migrate(graph, &roots, leaf_size, leaf_offset, &extent));
   for (int32_t rank = 0; rank < scene->size; rank++) {
     int64_t next = 0, space = sftest_forest_space(&forest, rank);
@@ -292,6 +389,7 @@ static void sections(scene_t *scene)
   }
   sf_section_t leaves = {sftest_forest_space(&forest, scene->rank), leaf_size,
                          sftest_below(&scene->random, 2) == 0 ? leaf_offset : NULL};
+  expect_extent(scene, leaves, extent);
   SFTEST_OK(scene->self, sf_section_graph(graph, &roots, &leaves, &real));
   scene_destroy(scene, graph);
   scene_expect(scene, &units, real);
@@ -301,8 +399,9 @@ static void sections(scene_t *scene)
 /* ---- All of it --------------------------------------------------------------------------------------------------- */
 
 static const part_t parts[] = {
-    {"global", global},       {"layouts", layouts},       {"matching", matching}, {"patterns", patterns},
-    {"duplicate", duplicate}, {"rank_order", rank_order}, {"sections", sections}, {NULL, NULL},
+    {"global", global},     {"layouts", layouts},     {"matching", matching},
+    {"patterns", patterns}, {"duplicate", duplicate}, {"rank_order", rank_order},
+    {"views", views},       {"sections", sections},   {NULL, NULL},
 };
 
 START_TEST(on_one_node)

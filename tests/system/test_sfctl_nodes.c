@@ -16,7 +16,7 @@
 #define RANKS 4
 #define UNITS 100 /* roots of each rank, all of which all others want */
 #define SQUARES 10
-#define BOX 64 /* four rows of 16, 25 apart */
+#define BOX 64 /* two planes of two rows of 16, 25 and 45 apart */
 #define BCASTS 3
 #define REDUCES 2
 
@@ -44,7 +44,7 @@ static int64_t square(int64_t i)
 
 static int64_t in_box(int64_t i)
 {
-  return i / 16 * 25 + i % 16;
+  return i / 32 * 45 + i / 16 % 2 * 25 + i % 16;
 }
 
 /* Every rank has n leaves on the same roots of each other rank. */
