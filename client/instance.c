@@ -130,6 +130,8 @@ sf_status_t sfc_instance_connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *cons
 sf_status_t sfc_instance_connect(sf_graph_t *graph, const sfproto_incoming_t *ready)
 {
   const Sfproto__GraphReady *told = ready->message->graph_ready;
+  if (told->error != NULL)
+    return sfshm_error((sf_status_t)told->error->status, "%s", told->error->detail);
   sf_status_t status = sfc_instance_connect_lanes(graph, told->lanes, told->n_lanes);
   if (status != SF_OK || graph->trunks == NULL)
     return status;

@@ -157,6 +157,13 @@ static void take_sides(sfc_setup_t *setup, sfproto_incoming_t *incoming)
     sfc_setup_note_error(setup, status, setup->group->rank, -1);
 }
 
+/* The daemon has failed the graph, which others have: so does this rank. */
+static void take_failure(sfc_setup_t *setup, const Sfproto__SetupError *error)
+{
+  if (error != NULL)
+    sfc_setup_note_error(setup, sfshm_error((sf_status_t)error->status, "%s", error->detail), setup->group->rank, -1);
+}
+
 static sf_status_t receive_peers(sfc_setup_t *setup, uint64_t request)
 {
   sfproto_incoming_t *told = &setup->told;
@@ -168,6 +175,7 @@ static sf_status_t receive_peers(sfc_setup_t *setup, uint64_t request)
       return status;
     add_peers(setup, told);
     take_sides(setup, told);
+    take_failure(setup, told->message->graph_peers->error);
   } while (told->message->graph_peers->more);
   setup->ready = told->message->graph_peers->ready;
   sfc_lists_sort(&setup->lists);

@@ -146,15 +146,6 @@ void sfd_setup_answer_error(const sfd_graph_t *graph, sf_status_t status, const 
   }
 }
 
-void sfd_setup_end_with_error(sfd_graph_t *graph)
-{
-  const sfd_setup_error_t *error = &graph->setup->agreement.error;
-  sfd_log(SFD_LOG_GRAPH, SFD_INFO, "graph %" PRIu64 " of job \"%s\" is not set up: %s", graph->id,
-          graph->group->job->name, error->detail);
-  sfd_setup_answer_error(graph, error->status, error->detail);
-  sfd_graph_free(graph);
-}
-
 /* ---- Round 1 ---- */
 
 void sfd_setup_edges_done(sfd_graph_t *graph)
@@ -211,22 +202,6 @@ static void expect_no_more(const sfd_group_t *group)
     sfd_server_expect(group->job->server, false);
 }
 
-/* The same on one node, where nobody has been told of the graph. */
-static void fail_untold(sfd_graph_t *graph, sf_status_t status)
-{
-  sfd_setup_note_error(graph->setup, status, -1, -1, sfshm_error_detail());
-  sfd_setup_end_with_error(graph);
-}
-
-/* The same when there is no round 2: other nodes believe that the graph is there, and go on to what those here would
- * never come to. The graph goes with its job. */
-static void fail_ready(sfd_graph_t *graph)
-{
-  char detail[SFD_TEXT_SIZE];
-  snprintf(detail, sizeof detail, "a graph that is ready can't be told to all its ranks: %s", sfshm_error_detail());
-  sfd_job_fail(graph->group->job, detail);
-}
-
 /* Two nodes have said their parts, and with that all by which both see whether roots are wanted that are not there. If
  * so they say them once more, with the errors. */
 static bool is_said_once_more(sfd_graph_t *graph)
@@ -264,7 +239,8 @@ void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   if (status == SF_OK)
     status = sfd_peers_send(graph, ready);
   if (status != SF_OK && ready && group->nnodes > 1) {
-    fail_ready(graph);
+    expect_no_more(group);
+    sfd_setup_fail_ready(graph, status, SFPROTO__MESSAGE__BODY_GRAPH_PEERS);
     return;
   }
   if (status != SF_OK) {
@@ -415,9 +391,9 @@ void sfd_setup_become_ready(sfd_graph_t *graph, sf_status_t status)
   if (status == SF_OK)
     sfd_graph_set_up(graph);
   else if (graph->group->nnodes > 1)
-    fail_ready(graph);
+    sfd_setup_fail_ready(graph, status, SFPROTO__MESSAGE__BODY_GRAPH_READY);
   else
-    fail_untold(graph, status);
+    sfd_setup_fail_untold(graph, status);
 }
 
 void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)

@@ -105,8 +105,8 @@ void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number);
 void sfd_setup_begin_commit(sfd_graph_t *graph);
 void sfd_setup_finish_commit(sfd_graph_t *graph, sf_status_t status);
 
-/* The same with nothing left to agree on: the graph is ready everywhere; if it is not here, it is an error
- * of all on one node, and fails the job over several. */
+/* The same with nothing left to agree on: the graph is ready everywhere; if it can't be here, it is an error of all on
+ * one node, and over several a graph that has failed. */
 void sfd_setup_become_ready(sfd_graph_t *graph, sf_status_t status);
 
 /* To be called when a member's request is answered: it doesn't wait any more. NULL: there is nobody to tell. */

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "tests/system/cluster.h"
 #include "tests/system/harness.h"
@@ -402,61 +400,6 @@ START_TEST(wrong_ranks)
 }
 END_TEST
 
-/* ---- Answers that can't be taken --------------------------------------------------------------------------------- */
-
-/* A root, and a leaf on that of the rank. */
-static sf_status_t connect(sf_group_t *group, int32_t rank, sf_graph_t **graph_p)
-{
-  const int64_t root = 0;
-  return sf_graph_create(group, 1, 1, NULL, &rank, &root, SF_GRAPH_DEFAULT, graph_p);
-}
-
-/* No descriptor is left for what the daemon sends. */
-static void leave_no_descriptor(sftest_rank_t *self, struct rlimit *before)
-{
-  int lowest = dup(0);
-  SFTEST_REQUIRE(self, lowest >= 0 && close(lowest) == 0 && getrlimit(RLIMIT_NOFILE, before) == 0);
-  struct rlimit none = {(rlim_t)lowest, before->rlim_max};
-  SFTEST_REQUIRE(self, setrlimit(RLIMIT_NOFILE, &none) == 0);
-}
-
-/* Rank 1 can't take the memory of rank 2: it fails for all, and no call of it waits for what will not come. */
-static int starve_rank_1(sftest_rank_t *self)
-{
-  sf_context_t *context = sftest_join(self);
-  sf_graph_t *first = NULL, *second = NULL;
-  sf_group_t *world = sf_group_world(context), *group;
-  bool starved = self->rank == 1;
-  sf_status_t expected = starved ? SF_ERR_LIMIT : SF_ERR_RANK_FAILED;
-  struct rlimit before;
-  double root = 0, leaf;
-  if (self->rank != 2) {
-    SFTEST_OK(self, sf_group_create(context, 2, (int32_t[]){0, 1}, 0, &group));
-    SFTEST_OK(self, connect(group, 0, &first));
-  }
-  if (starved)
-    leave_no_descriptor(self, &before);
-  sf_status_t status = connect(world, 1, &second);
-  if (status == SF_OK) /* it is ready before rank 1 finds that out */
-    status = sf_bcast(second, SF_DOUBLE, &root, &leaf, SF_REPLACE);
-  SFTEST_EXPECT(self, status, expected);
-  SFTEST_DETAIL(self, "limit of open files");
-  SFTEST_DETAIL(self, starved ? "descriptors" : "rank 1 ");
-  if (starved)
-    SFTEST_REQUIRE(self, setrlimit(RLIMIT_NOFILE, &before) == 0);
-  SFTEST_EXPECT(self, sf_group_create(context, 3, (int32_t[]){0, 1, 2}, 0, &group), expected);
-  if (starved)
-    SFTEST_EXPECT(self, sf_bcast(first, SF_DOUBLE, &root, &leaf, SF_REPLACE), expected);
-  SFTEST_EXPECT(self, sf_finalize(context), expected);
-  return 0;
-}
-
-START_TEST(answer_not_taken)
-{
-  sftest_run_alone(3, starve_rank_1, NULL);
-}
-END_TEST
-
 static Suite *errors_suite(void)
 {
   Suite *suite = suite_create("set-up errors");
@@ -467,7 +410,6 @@ static Suite *errors_suite(void)
   tcase_add_test(cases, no_daemon);
   tcase_add_test(cases, missing_ranks);
   tcase_add_test(cases, wrong_ranks);
-  tcase_add_test(cases, answer_not_taken);
   suite_add_tcase(suite, cases);
   tcase_set_timeout(over_nodes, 120);
   tcase_add_checked_fixture(over_nodes, start_cluster, stop_cluster);

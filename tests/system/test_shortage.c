@@ -1,0 +1,212 @@
+/* Ranks and daemons that lack descriptors, or can't send, while graphs are made: what fails, and for whom. Nobody waits
+ * for what will not come. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/harness.h"
+#include "tests/unit/runner.h"
+
+/* ---- Answers that can't be taken --------------------------------------------------------------------------------- */
+
+/* A root, and a leaf on that of the rank. */
+static sf_status_t connect(sf_group_t *group, int32_t rank, sf_graph_t **graph_p)
+{
+  const int64_t root = 0;
+  return sf_graph_create(group, 1, 1, NULL, &rank, &root, SF_GRAPH_DEFAULT, graph_p);
+}
+
+/* No descriptor is left for what the daemon sends. */
+static void leave_no_descriptor(sftest_rank_t *self, struct rlimit *before)
+{
+  int lowest = dup(0);
+  SFTEST_REQUIRE(self, lowest >= 0 && close(lowest) == 0 && getrlimit(RLIMIT_NOFILE, before) == 0);
+  struct rlimit none = {(rlim_t)lowest, before->rlim_max};
+  SFTEST_REQUIRE(self, setrlimit(RLIMIT_NOFILE, &none) == 0);
+}
+
+/* Rank 1 can't take the memory of rank 2: it fails for all, and no call of it waits for what will not come. */
+static int starve_rank_1(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *first = NULL, *second = NULL;
+  sf_group_t *world = sf_group_world(context), *group;
+  bool starved = self->rank == 1;
+  sf_status_t expected = starved ? SF_ERR_LIMIT : SF_ERR_RANK_FAILED;
+  struct rlimit before;
+  double root = 0, leaf;
+  if (self->rank != 2) {
+    SFTEST_OK(self, sf_group_create(context, 2, (int32_t[]){0, 1}, 0, &group));
+    SFTEST_OK(self, connect(group, 0, &first));
+  }
+  if (starved)
+    leave_no_descriptor(self, &before);
+  sf_status_t status = connect(world, 1, &second);
+  if (status == SF_OK) /* it is ready before rank 1 finds that out */
+    status = sf_bcast(second, SF_DOUBLE, &root, &leaf, SF_REPLACE);
+  SFTEST_EXPECT(self, status, expected);
+  SFTEST_DETAIL(self, "limit of open files");
+  SFTEST_DETAIL(self, starved ? "descriptors" : "rank 1 ");
+  if (starved)
+    SFTEST_REQUIRE(self, setrlimit(RLIMIT_NOFILE, &before) == 0);
+  SFTEST_EXPECT(self, sf_group_create(context, 3, (int32_t[]){0, 1, 2}, 0, &group), expected);
+  if (starved)
+    SFTEST_EXPECT(self, sf_bcast(first, SF_DOUBLE, &root, &leaf, SF_REPLACE), expected);
+  SFTEST_EXPECT(self, sf_finalize(context), expected);
+  return 0;
+}
+
+START_TEST(answer_not_taken)
+{
+  sftest_run_alone(3, starve_rank_1, NULL);
+}
+END_TEST
+
+/* ---- Daemons without descriptors --------------------------------------------------------------------------------- */
+
+static sftest_cluster_t cluster;
+
+static void start_two(void)
+{
+  sftest_cluster_start(&cluster, 2);
+  sftest_cluster_warm(&cluster);
+}
+
+static void stop(void)
+{
+  sftest_cluster_stop(&cluster);
+}
+
+/* The lowest descriptor that a process does not have. */
+static rlim_t lowest_free(pid_t pid)
+{
+  char path[64];
+  rlim_t fd = 0;
+  do
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, (int)fd++);
+  while (access(path, F_OK) == 0);
+  return fd - 1;
+}
+
+enum { NVALUES = 60000 };
+
+/* Every second or third root: too many for a short trunk map, and no pattern. */
+static int64_t root_of(int64_t leaf)
+{
+  return 2 * leaf + (leaf * leaf / 7) % 2;
+}
+
+/* Leaves of rank 1 on roots of rank 0, from the first on. */
+static sf_status_t make_scattered(sftest_rank_t *self, sf_group_t *group, int64_t first, sf_graph_t **graph_p)
+{
+  int64_t n = self->rank == 1 ? NVALUES : 0, nroots = self->rank == 0 ? 3 * NVALUES : 0;
+  int32_t *ranks = calloc((size_t)n + 1, sizeof *ranks);
+  int64_t *roots = calloc((size_t)n + 1, sizeof *roots);
+  for (int64_t i = 0; i < n; i++)
+    roots[i] = first + root_of(i);
+  sf_status_t status = sf_graph_create(group, nroots, n, NULL, ranks, roots, SF_GRAPH_DEFAULT, graph_p);
+  free(ranks);
+  free(roots);
+  return status;
+}
+
+static sf_status_t bcast(sftest_rank_t *self, sf_graph_t *graph, int64_t leaves[])
+{
+  int64_t nroots = self->rank == 0 ? 3 * NVALUES : 0;
+  int64_t *roots = calloc((size_t)nroots + 1, sizeof *roots);
+  for (int64_t i = 0; i < nroots; i++)
+    roots[i] = i;
+  sf_status_t status = sf_bcast(graph, SF_INT64, roots, leaves, SF_REPLACE);
+  free(roots);
+  return status;
+}
+
+static void check_scattered(sftest_rank_t *self, sf_graph_t *graph, int64_t first, int64_t step)
+{
+  int64_t *leaves = calloc(NVALUES, sizeof *leaves);
+  SFTEST_OK(self, bcast(self, graph, leaves));
+  for (int64_t i = 0; i < NVALUES && self->rank == 1; i++)
+    SFTEST_REQUIRE(self, leaves[i] == (i % step == 0 ? first + root_of(i) : 0));
+  free(leaves);
+}
+
+static sf_status_t take_thirds(sftest_rank_t *self, sf_graph_t *whole, sf_graph_t **part_p)
+{
+  int64_t n = self->rank == 1 ? NVALUES / 3 : 0;
+  int64_t *chosen = calloc((size_t)n + 1, sizeof *chosen);
+  for (int64_t i = 0; i < n; i++)
+    chosen[i] = 3 * i;
+  sf_status_t status = sf_graph_embed_leaves(whole, n, chosen, part_p);
+  free(chosen);
+  return status;
+}
+
+/* Rank 0 takes all descriptors from its daemon, or gives them back. */
+static void limit_daemon(sftest_rank_t *self, bool on, struct rlimit *before)
+{
+  pid_t daemon = cluster.nodes[0].pid;
+  if (self->rank != 0)
+    return;
+  if (on)
+    SFTEST_REQUIRE(self, prlimit(daemon, RLIMIT_NOFILE, NULL, before) == 0);
+  struct rlimit none = {lowest_free(daemon), before->rlim_max};
+  SFTEST_REQUIRE(self, prlimit(daemon, RLIMIT_NOFILE, on ? &none : before, NULL) == 0);
+}
+
+/* When daemon 0 finds that it can't, that of rank 1 has told its ranks that the graph is there. That graph alone fails,
+ * for both ranks. */
+static int lack_map(sftest_rank_t *self)
+{
+  const bool *part = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *world = sf_group_world(context);
+  sf_graph_t *whole, *bad, *good;
+  struct rlimit before;
+  int64_t *leaves = calloc(NVALUES, sizeof *leaves);
+  SFTEST_OK(self, make_scattered(self, world, 0, &whole));
+  check_scattered(self, whole, 0, 1); /* it has all that it will need */
+  limit_daemon(self, true, &before);
+  SFTEST_OK(self, *part ? take_thirds(self, whole, &bad) : make_scattered(self, world, 1, &bad));
+  SFTEST_EXPECT(self, bcast(self, bad, leaves), SF_ERR_SYS);
+  SFTEST_DETAIL(self, "node 0 can't make its part of the graph");
+  SFTEST_DETAIL(self, "Too many open files");
+  check_scattered(self, whole, 0, 1); /* behind which rank 0 knows that rank 1 is here */
+  limit_daemon(self, false, &before);
+  SFTEST_OK(self, sf_graph_destroy(bad));
+  SFTEST_OK(self, *part ? take_thirds(self, whole, &good) : make_scattered(self, world, 1, &good));
+  check_scattered(self, good, *part ? 0 : 1, *part ? 3 : 1);
+  SFTEST_OK(self, sf_graph_destroy(good));
+  SFTEST_OK(self, sf_graph_destroy(whole));
+  free(leaves);
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(map_not_made)
+{
+  static const int32_t places[] = {0, 1};
+  static const bool part[] = {false, true};
+  sftest_cluster_run(&cluster, places, 2, lack_map, (void *)(uintptr_t)&part[_i]);
+}
+END_TEST
+
+static Suite *shortage_suite(void)
+{
+  Suite *suite = suite_create("shortage");
+  TCase *clients = tcase_create("clients"), *daemons = tcase_create("daemons");
+  tcase_set_timeout(clients, 60);
+  tcase_add_test(clients, answer_not_taken);
+  suite_add_tcase(suite, clients);
+  tcase_set_timeout(daemons, 60);
+  tcase_add_checked_fixture(daemons, start_two, stop);
+  tcase_add_loop_test(daemons, map_not_made, 0, 2);
+  suite_add_tcase(suite, daemons);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(shortage_suite());
+}
