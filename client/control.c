@@ -80,8 +80,8 @@ static void say_final(const sfc_control_t *control)
   (void)sfproto_conn_send(control->conn, &message, NULL, 0); /* the end of the connection tells it, too */
 }
 
-/* An answer is lost, and what others wait for may depend on it: this rank has to fail for all. The daemon takes the end
- * of the connection for that, and ends the listener, which fails the context. */
+/* An answer is lost, or a request that can't be sent, and what others wait for may depend on it: this rank has to fail
+ * for all. The daemon takes the end of the connection for that, and ends the listener, which fails the context. */
 static void break_connection(sfc_control_t *control, sf_status_t status)
 {
   if (control->broken != SF_OK)
@@ -90,6 +90,45 @@ static void break_connection(sfc_control_t *control, sf_status_t status)
   control->broken_detail = strdup(sfshm_error_detail());
   say_final(control);
   shutdown(sfproto_conn_fd(control->conn), SHUT_RDWR);
+}
+
+sf_status_t sfc_control_give_up(sfc_control_t *control, sf_status_t status)
+{
+  pthread_mutex_lock(&control->lock);
+  break_connection(control, status);
+  pthread_mutex_unlock(&control->lock);
+  return status;
+}
+
+/* Whether other ranks wait for the request. */
+static bool is_awaited(const Sfproto__Message *message)
+{
+  switch (message->body_case) {
+  case SFPROTO__MESSAGE__BODY_GROUP_CREATE:
+  case SFPROTO__MESSAGE__BODY_GROUP_DESTROY: /* who makes a graph there waits, too, unless the daemon knows */
+  case SFPROTO__MESSAGE__BODY_GRAPH_CREATE:
+  case SFPROTO__MESSAGE__BODY_GRAPH_COMMIT:
+  case SFPROTO__MESSAGE__BODY_GRAPH_FAIL:
+  case SFPROTO__MESSAGE__BODY_REGION_CLOSED:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* Whether there is a shorter way to say it, which its sender will try. */
+static bool can_be_put_otherwise(const Sfproto__Message *message)
+{
+  return (message->body_case == SFPROTO__MESSAGE__BODY_GRAPH_CREATE && message->graph_create->error == NULL) ||
+         (message->body_case == SFPROTO__MESSAGE__BODY_GRAPH_COMMIT && message->graph_commit->error == NULL);
+}
+
+/* What has begun to be sent stays in the queue: then nobody knows what will come of it. */
+static void after_failed_send(sfc_control_t *control, const Sfproto__Message *message, sf_status_t status)
+{
+  bool begun = sfproto_conn_queued_bytes(control->conn) > 0;
+  if (is_awaited(message) && (begun || !can_be_put_otherwise(message)))
+    break_connection(control, status);
 }
 
 sf_status_t sfc_control_send(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds)
@@ -104,6 +143,8 @@ sf_status_t sfc_control_send(sfc_control_t *control, Sfproto__Message *message, 
     /* Before it closes, a daemon that refuses says why: leave that to be received. */
     if (status == SF_ERR_DAEMON_LOST)
       status = SF_OK;
+    if (status != SF_OK)
+      after_failed_send(control, message, status);
   }
   pthread_mutex_unlock(&control->lock);
   return status;

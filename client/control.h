@@ -30,7 +30,12 @@ void sfc_control_close(sfc_control_t *control);
  * fails for all. */
 sf_status_t sfc_control_failure(sfc_control_t *control);
 
-/* Sends a request; fills in its number, by which the answer is found. The descriptors stay the caller's. */
+/* This rank can't say, for that status and detail, what others wait for: it fails for all. Returns the status. */
+sf_status_t sfc_control_give_up(sfc_control_t *control, sf_status_t status);
+
+/* Sends a request; fills in its number, by which the answer is found. The descriptors stay the caller's. If that fails
+ * and others wait for the request the rank has failed for all; except that nobody has heard of a GraphCreate or a
+ * GraphCommit without error, unless sfc_control_failure says so: with an error these are shorter. */
 sf_status_t sfc_control_send(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds);
 
 /* Waits for the next answer to that request, which must have the body expected. An Error from the daemon becomes its

@@ -97,11 +97,12 @@ sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t r
                        (void *)group_p);
   status = check_ranks(context, size, ranks, &rank);
   if (status != SF_OK)
-    return status;
+    return status == SF_ERR_NOMEM ? sfc_control_give_up(&context->control, status) : status;
   sf_group_t *group = calloc(1, sizeof *group);
   int32_t *copy = malloc((size_t)size * sizeof *copy);
   if (group == NULL || copy == NULL) {
     status = sfshm_error(SF_ERR_NOMEM, "sf_group_create: group of %d ranks", size);
+    (void)sfc_control_give_up(&context->control, status); /* the others wait */
     goto err_free;
   }
   memcpy(copy, ranks, (size_t)size * sizeof *copy);

@@ -15,11 +15,12 @@
 #define EDGES_MAX (INT64_MAX / 64) /* whose arrays can be counted in bytes */
 #define SPARSE 4                   /* roots to an edge, above which the edges are sorted instead of counted by root */
 
+/* Without it this rank can't take part in what others wait for. */
 static sf_status_t need_multi(sf_graph_t *graph)
 {
   if (graph->multi == NULL)
     graph->multi = calloc(1, sizeof *graph->multi);
-  return graph->multi != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "multi-graph");
+  return graph->multi != NULL ? SF_OK : sfc_derive_give_up(graph, sfshm_error(SF_ERR_NOMEM, "multi-graph"));
 }
 
 /* A rank for which something has failed still has to take part in the set-up for which the others wait. It makes that

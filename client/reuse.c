@@ -30,7 +30,8 @@ void sfc_reuse_take_back(sf_graph_t *graph)
   sfc_instance_strip(graph);
 }
 
-/* ready->message stays NULL, with SF_OK, if there is no memory for the message: nobody has heard of it. */
+/* ready->message stays NULL, with SF_OK, if the message can't be made or sent: nobody has heard of it, or the next one
+ * will not be sent either. */
 static sf_status_t send_proposal(const sf_graph_t *graph, const sfc_proposal_t *proposal, sfproto_incoming_t *ready)
 {
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
@@ -57,10 +58,11 @@ static sf_status_t send_proposal(const sf_graph_t *graph, const sfc_proposal_t *
   create.n_lanes = ends.n;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
   message.graph_create = &create;
-  sf_status_t status =
-      sfc_control_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_READY, ready);
+  bool sent = sfc_control_send(&graph->context->control, &message, NULL, 0) == SF_OK;
   sfc_ends_free(&ends);
-  return status;
+  if (!sent)
+    return SF_OK;
+  return sfc_control_receive(&graph->context->control, message.request, SFPROTO__MESSAGE__BODY_GRAPH_READY, ready);
 }
 
 /* The others believe that the graph is ready: they have to know if it is not. */

@@ -88,42 +88,53 @@ static void offer_lanes(sfc_setup_t *setup)
     sfc_setup_note_error(setup, status, setup->group->rank, -1);
 }
 
-/* Sends GraphCreate with the blocks for other ranks, or the error. */
-static sf_status_t send_create(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags, uint64_t *request_p)
+/* Sends GraphCreate with the blocks for other ranks, of which there is room for a description, or with the error. */
+static sf_status_t send_create(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags,
+                               Sfproto__EdgeBlock blocks[], Sfproto__EdgeBlock *pointers[], uint64_t *request_p)
 {
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   Sfproto__SetupError error;
-  int32_t nparts = setup->status == SF_OK ? setup->lists.own.nparts : 0;
-  Sfproto__EdgeBlock *blocks = calloc((size_t)nparts + 1, sizeof *blocks);
-  Sfproto__EdgeBlock **pointers = calloc((size_t)nparts + 1, sizeof *pointers);
-  sf_status_t status = SF_ERR_NOMEM;
-  if (blocks == NULL || pointers == NULL) {
-    sfshm_error(SF_ERR_NOMEM, "%s: message about %d root ranks", setup->caller, nparts);
-    goto out;
-  }
-  if (setup->status == SF_OK)
-    create.n_blocks = sfc_lists_describe(&setup->lists, blocks, pointers);
   create.group = setup->group->number;
   create.nroots = input->nroots < 0 ? 0 : input->nroots;
   create.nleaves = input->nleaves < 0 ? 0 : input->nleaves;
   create.flags = flags;
-  create.blocks = pointers;
-  create.has_at_once = create.at_once = setup->offered.ends != NULL;
-  create.lanes = setup->offered.pointers;
-  create.n_lanes = setup->offered.n;
   create.has_number = setup->reuse.asked;
   create.number = setup->reuse.asked_number;
-  if (setup->status != SF_OK) {
+  if (setup->status == SF_OK) {
+    create.n_blocks = sfc_lists_describe(&setup->lists, blocks, pointers);
+    create.blocks = pointers;
+    create.has_at_once = create.at_once = setup->offered.ends != NULL;
+    create.lanes = setup->offered.pointers;
+    create.n_lanes = setup->offered.n;
+  } else {
     fill_error(setup, &error);
     create.error = &error;
   }
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
   message.graph_create = &create;
-  status = sfc_control_send(&setup->group->context->control, &message, &setup->lists.own.region.fd,
-                            create.n_blocks > 0 && !blocks[0].has_segment ? 1 : 0);
+  sf_status_t status = sfc_control_send(&setup->group->context->control, &message, &setup->lists.own.region.fd,
+                                        create.n_blocks > 0 && !blocks[0].has_segment ? 1 : 0);
   *request_p = message.request;
-out:
+  return status;
+}
+
+/* The same; if the blocks can't be sent that is the error. */
+static sf_status_t send_create_or_error(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags,
+                                        uint64_t *request_p)
+{
+  int32_t nparts = setup->lists.own.nparts;
+  Sfproto__EdgeBlock *blocks = calloc((size_t)nparts + 1, sizeof *blocks);
+  Sfproto__EdgeBlock **pointers = calloc((size_t)nparts + 1, sizeof *pointers);
+  if (blocks == NULL || pointers == NULL)
+    sfc_setup_note_error(setup, sfshm_error(SF_ERR_NOMEM, "message about %d root ranks", nparts), setup->group->rank,
+                         -1);
+  bool good = setup->status == SF_OK;
+  sf_status_t status = send_create(setup, input, flags, blocks, pointers, request_p);
+  if (status != SF_OK && good) {
+    sfc_setup_note_error(setup, status, setup->group->rank, -1);
+    status = send_create(setup, input, flags, blocks, pointers, request_p);
+  }
   free(blocks);
   free(pointers);
   return status;
@@ -192,28 +203,43 @@ static void keep_plan(sfc_setup_t *setup)
   setup->given = NULL;
 }
 
-static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
+/* Sends GraphCommit with these ends of lanes, or with the error. */
+static sf_status_t send_commit(sfc_setup_t *setup, const sfc_ends_t *ends, uint64_t *request_p)
 {
-  const sf_graph_t *graph = setup->graph;
-  Sfproto__GraphCommit message_commit = SFPROTO__GRAPH_COMMIT__INIT;
+  Sfproto__GraphCommit commit = SFPROTO__GRAPH_COMMIT__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   Sfproto__SetupError error;
-  sfc_ends_t ends = {.n = 0};
-  if (setup->status == SF_OK && sfc_ends_of_lanes(graph, &ends) != SF_OK)
-    sfc_setup_note_error(setup, SF_ERR_NOMEM, setup->group->rank, -1);
-  message_commit.graph = graph->number;
-  message_commit.n_lanes = ends.n;
-  message_commit.lanes = ends.pointers;
-  if (setup->status != SF_OK) {
+  commit.graph = setup->graph->number;
+  if (setup->status == SF_OK) {
+    commit.n_lanes = ends->n;
+    commit.lanes = ends->pointers;
+  } else {
     fill_error(setup, &error);
-    message_commit.error = &error;
+    commit.error = &error;
   }
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_COMMIT;
-  message.graph_commit = &message_commit;
-  sf_status_t status =
-      sfc_control_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_READY, ready);
-  sfc_ends_free(&ends);
+  message.graph_commit = &commit;
+  sf_status_t status = sfc_control_send(&setup->group->context->control, &message, NULL, 0);
+  *request_p = message.request;
   return status;
+}
+
+static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
+{
+  uint64_t request;
+  sfc_ends_t ends = {.n = 0};
+  if (setup->status == SF_OK && sfc_ends_of_lanes(setup->graph, &ends) != SF_OK)
+    sfc_setup_note_error(setup, SF_ERR_NOMEM, setup->group->rank, -1);
+  bool good = setup->status == SF_OK;
+  sf_status_t status = send_commit(setup, &ends, &request);
+  if (status != SF_OK && good) {
+    sfc_setup_note_error(setup, status, setup->group->rank, -1);
+    status = send_commit(setup, &ends, &request);
+  }
+  sfc_ends_free(&ends);
+  if (status != SF_OK)
+    return status;
+  return sfc_control_receive(&setup->group->context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_READY, ready);
 }
 
 static sf_status_t run_second_half(sfc_setup_t *setup)
@@ -289,7 +315,7 @@ static sf_status_t run_full_setup(sfc_setup_t *setup, const sfc_edge_input_t *in
   offer_lanes(setup);
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_SORT);
   sfc_instance_expect(context);
-  sf_status_t status = send_create(setup, input, flags, &request);
+  sf_status_t status = send_create_or_error(setup, input, flags, &request);
   if (status == SF_OK && setup->status == SF_OK)
     setup->given = sfc_given_make(input); /* while others are busy, too */
   if (status == SF_OK)
@@ -347,7 +373,7 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
     return status;
   sf_graph_t *graph = calloc(1, sizeof *graph);
   if (graph == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "%s: graph", caller);
+    return sfc_control_give_up(&context->control, sfshm_error(SF_ERR_NOMEM, "%s: graph", caller));
   graph->context = context;
   graph->group = sfc_group_hold(group);
   graph->generation = context->generation;

@@ -1,8 +1,12 @@
 /* Ranks and daemons that lack descriptors, or can't send, while graphs are made: what fails, and for whom. Nobody waits
  * for what will not come. */
+#include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/system/cluster.h"
@@ -12,7 +16,7 @@
 /* ---- Answers that can't be taken --------------------------------------------------------------------------------- */
 
 /* A root, and a leaf on that of the rank. */
-static sf_status_t connect(sf_group_t *group, int32_t rank, sf_graph_t **graph_p)
+static sf_status_t make_one_leaf(sf_group_t *group, int32_t rank, sf_graph_t **graph_p)
 {
   const int64_t root = 0;
   return sf_graph_create(group, 1, 1, NULL, &rank, &root, SF_GRAPH_DEFAULT, graph_p);
@@ -39,11 +43,11 @@ static int starve_rank_1(sftest_rank_t *self)
   double root = 0, leaf;
   if (self->rank != 2) {
     SFTEST_OK(self, sf_group_create(context, 2, (int32_t[]){0, 1}, 0, &group));
-    SFTEST_OK(self, connect(group, 0, &first));
+    SFTEST_OK(self, make_one_leaf(group, 0, &first));
   }
   if (starved)
     leave_no_descriptor(self, &before);
-  sf_status_t status = connect(world, 1, &second);
+  sf_status_t status = make_one_leaf(world, 1, &second);
   if (status == SF_OK) /* it is ready before rank 1 finds that out */
     status = sf_bcast(second, SF_DOUBLE, &root, &leaf, SF_REPLACE);
   SFTEST_EXPECT(self, status, expected);
@@ -61,6 +65,102 @@ static int starve_rank_1(sftest_rank_t *self)
 START_TEST(answer_not_taken)
 {
   sftest_run_alone(3, starve_rank_1, NULL);
+}
+END_TEST
+
+/* ---- Requests that can't be sent --------------------------------------------------------------------------------- */
+
+/* Messages of this process that are sent before one is not. */
+static int good_messages = -1;
+static bool for_ever;
+static int nfailed;
+
+/* In place of the C library's. */
+ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+  if (good_messages == 0 && (nfailed == 0 || for_ever)) {
+    nfailed++;
+    errno = ENOBUFS;
+    return -1;
+  }
+  good_messages -= good_messages > 0;
+  return syscall(SYS_sendmsg, fd, msg, flags);
+}
+
+/* Each rank but the last has a leaf on the next one, none on that before it. */
+static sf_status_t make_chain(sftest_rank_t *self, sf_group_t *group, sf_graph_t **graph_p)
+{
+  int32_t next = self->rank + 1;
+  const int64_t root = 0;
+  return sf_graph_create(group, 1, next < self->size ? 1 : 0, NULL, &next, &root, SF_GRAPH_DEFAULT, graph_p);
+}
+
+/* All that is asked of the daemon for others. */
+static sf_status_t ask_for_all(sftest_rank_t *self, sf_context_t *context)
+{
+  sf_group_t *group;
+  sf_graph_t *chain = NULL, *again = NULL, *loop = NULL, *part = NULL;
+  double root = self->rank, leaf = -1, slots[4];
+  const int64_t first = 0;
+  sf_status_t status = sf_group_create(context, 3, (int32_t[]){0, 1, 2}, 0, &group);
+  if (status == SF_OK)
+    status = make_chain(self, group, &chain);
+  if (status == SF_OK)
+    status = make_chain(self, group, &again);
+  if (status == SF_OK)
+    status = make_one_leaf(group, (self->rank + 1) % 3, &loop);
+  if (status == SF_OK)
+    status = sf_graph_embed_leaves(loop, 1, &first, &part);
+  if (status == SF_OK)
+    status = sf_bcast(part, SF_DOUBLE, &root, &leaf, SF_REPLACE);
+  if (status == SF_OK)
+    SFTEST_REQUIRE(self, leaf == (self->rank + 1) % 3);
+  if (status == SF_OK)
+    status = sf_gather(loop, SF_DOUBLE, &leaf, slots);
+  return status;
+}
+
+typedef struct unsent {
+  int good_messages;
+  bool for_ever;
+  _Atomic int nfailed; /* of rank 1 */
+} unsent_t;
+
+/* Whatever rank 1 can't say: nobody waits for it. */
+static int lose_request(sftest_rank_t *self)
+{
+  unsent_t *unsent = self->argument;
+  sf_context_t *context = sftest_join(self);
+  if (self->rank == 1) {
+    good_messages = unsent->good_messages;
+    for_ever = unsent->for_ever;
+  }
+  sftest_at(self, "message %d%s is not sent", unsent->good_messages, unsent->for_ever ? " and later ones" : "");
+  sf_status_t status = ask_for_all(self, context);
+  if (self->rank == 1)
+    atomic_store(&unsent->nfailed, nfailed);
+  /* Not everything that can't be said is needed. */
+  if (status != SF_OK && (self->rank == 1 || status != SF_ERR_RANK_FAILED)) {
+    SFTEST_EXPECT(self, status, SF_ERR_SYS);
+    SFTEST_DETAIL(self, "cannot write to the control connection");
+  } else if (status != SF_OK) {
+    SFTEST_DETAIL(self, "rank 1 ");
+  }
+  good_messages = -1;
+  (void)sf_finalize(context);
+  return 0;
+}
+
+START_TEST(request_not_sent)
+{
+  unsent_t *unsent = sftest_shared(sizeof *unsent);
+  int n = 0;
+  do {
+    *unsent = (unsent_t){.good_messages = n++, .for_ever = _i != 0};
+    sftest_run_alone(3, lose_request, unsent);
+  } while (atomic_load(&unsent->nfailed) > 0);
+  ck_assert_int_gt(n, 6);
+  sftest_shared_free(unsent, sizeof *unsent);
 }
 END_TEST
 
@@ -90,7 +190,7 @@ static rlim_t lowest_free(pid_t pid)
   return fd - 1;
 }
 
-enum { NVALUES = 60000 };
+enum { NVALUES = 72000 };
 
 /* Every second or third root: too many for a short trunk map, and no pattern. */
 static int64_t root_of(int64_t leaf)
@@ -192,17 +292,47 @@ START_TEST(map_not_made)
 }
 END_TEST
 
+/* Rank 1 has a descriptor for its edge list, and none to send it: that is everybody's error, and all goes on. */
+static int lack_descriptor(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *world = sf_group_world(context);
+  sf_graph_t *graph;
+  struct rlimit before, one;
+  SFTEST_REQUIRE(self, getrlimit(RLIMIT_NOFILE, &before) == 0);
+  one = (struct rlimit){lowest_free(getpid()) + 1, before.rlim_max};
+  if (self->rank == 1)
+    SFTEST_REQUIRE(self, setrlimit(RLIMIT_NOFILE, &one) == 0);
+  SFTEST_EXPECT(self, make_scattered(self, world, 0, &graph), SF_ERR_LIMIT);
+  SFTEST_DETAIL(self, "sf_graph_create: rank 1: cannot duplicate descriptor");
+  SFTEST_REQUIRE(self, setrlimit(RLIMIT_NOFILE, &before) == 0);
+  SFTEST_OK(self, make_scattered(self, world, 0, &graph));
+  check_scattered(self, graph, 0, 1);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(list_not_sent)
+{
+  static const int32_t places[] = {0, 1};
+  sftest_cluster_run(&cluster, places, 2, lack_descriptor, NULL);
+}
+END_TEST
+
 static Suite *shortage_suite(void)
 {
   Suite *suite = suite_create("shortage");
-  TCase *clients = tcase_create("clients"), *daemons = tcase_create("daemons");
+  TCase *clients = tcase_create("clients"), *nodes = tcase_create("nodes");
   tcase_set_timeout(clients, 60);
   tcase_add_test(clients, answer_not_taken);
+  tcase_add_loop_test(clients, request_not_sent, 0, 2);
   suite_add_tcase(suite, clients);
-  tcase_set_timeout(daemons, 60);
-  tcase_add_checked_fixture(daemons, start_two, stop);
-  tcase_add_loop_test(daemons, map_not_made, 0, 2);
-  suite_add_tcase(suite, daemons);
+  tcase_set_timeout(nodes, 60);
+  tcase_add_checked_fixture(nodes, start_two, stop);
+  tcase_add_loop_test(nodes, map_not_made, 0, 2);
+  tcase_add_test(nodes, list_not_sent);
+  suite_add_tcase(suite, nodes);
   return suite;
 }
 
