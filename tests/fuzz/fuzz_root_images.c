@@ -122,6 +122,15 @@ static void spoil(uint8_t bytes[], size_t *size)
     *size = 1 + below((unsigned)*size);
 }
 
+static void require_back(const void *packed, size_t packed_bytes, const void *image, size_t image_bytes)
+{
+  void *unpacked;
+  size_t unpacked_bytes;
+  require(sfshm_unpack(packed, packed_bytes, &unpacked, &unpacked_bytes) == SF_OK, "unpacking");
+  require(unpacked_bytes == image_bytes && memcmp(unpacked, image, image_bytes) == 0, "the image is another one");
+  free(unpacked);
+}
+
 int main(void)
 {
   unsigned seed = sftest_seed(1);
@@ -134,8 +143,10 @@ int main(void)
     bool before = below(3) == 0;
     if (before)
       spoil((uint8_t *)&image, &(size_t){sizeof image});
-    if (below(3) != 0)
+    if (below(3) != 0) {
       require(sfshm_pack(&image, sizeof image, &packed, &size), "packing");
+      require_back(packed, size, &image, sizeof image);
+    }
     uint8_t *input = packed != NULL ? packed : (uint8_t *)&image;
     if (!before && below(5) != 0)
       spoil(input, &size);

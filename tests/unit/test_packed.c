@@ -35,23 +35,44 @@ static void expect_back(const void *packed, size_t packed_bytes, size_t nwords)
   free(image);
 }
 
+static void expect_round_trip(size_t nwords, unsigned bits)
+{
+  size_t nblocks = (nwords + SFSHM_PACKED_WORDS - 1) / SFSHM_PACKED_WORDS, packed_bytes;
+  size_t most = sizeof(sfshm_packed_header_t) + nblocks * (sizeof(sfshm_packed_block_t) + 32 * (size_t)bits);
+  void *packed;
+  bool shorter = sfshm_pack(words, nwords * 4, &packed, &packed_bytes);
+  ck_assert(shorter || most >= nwords * 4);
+  if (!shorter)
+    return;
+  ck_assert_uint_le(packed_bytes, most);
+  expect_back(packed, packed_bytes, nwords);
+  free(packed);
+}
+
 START_TEST(words_of_every_width_come_back)
 {
   static const size_t lengths[] = {256, 257, 511, 512, 1000, MAX_WORDS};
-  for (unsigned bits = 0; bits < 32; bits++)
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-      void *packed;
-      size_t packed_bytes;
-      size_t nblocks = (lengths[i] + 255) / 256, most = 16 + nblocks * (8 + 32 * (size_t)bits);
-      fill(lengths[i], bits % 3 == 0 ? UINT32_MAX - 5 : random_word() >> 1, bits); /* beyond 2^32 it wraps round */
-      bool shorter = sfshm_pack(words, lengths[i] * 4, &packed, &packed_bytes);
-      ck_assert(shorter || bits % 3 == 0 || most >= lengths[i] * 4);
-      if (!shorter)
-        continue;
-      ck_assert(packed_bytes <= most || bits % 3 == 0);
-      expect_back(packed, packed_bytes, lengths[i]);
-      free(packed);
-    }
+  for (unsigned bits = 0; bits < 32; bits++) {
+    const uint32_t highest = UINT32_MAX - ((UINT32_C(1) << bits) - 1), bases[] = {0, random_word() >> 1, highest};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+      for (size_t k = 0; k < sizeof bases / sizeof bases[0]; k++) {
+        fill(lengths[i], bases[k], bits);
+        expect_round_trip(lengths[i], bits);
+      }
+  }
+}
+END_TEST
+
+START_TEST(a_wide_block_comes_back_from_among_narrow_ones)
+{
+  void *packed;
+  size_t packed_bytes;
+  fill(MAX_WORDS, 1000, 9);
+  words[300] = 0;
+  words[301] = UINT32_MAX;
+  ck_assert(sfshm_pack(words, sizeof words, &packed, &packed_bytes));
+  expect_back(packed, packed_bytes, MAX_WORDS);
+  free(packed);
 }
 END_TEST
 
@@ -137,6 +158,7 @@ static Suite *packed_suite(void)
   TCase *tcase = tcase_create("packed");
   state = sftest_random_start(sftest_seed(1), 0);
   tcase_add_test(tcase, words_of_every_width_come_back);
+  tcase_add_test(tcase, a_wide_block_comes_back_from_among_narrow_ones);
   tcase_add_test(tcase, what_would_not_be_shorter_is_not_packed);
   tcase_add_test(tcase, malformed_ones_are_refused);
   tcase_add_test(tcase, every_piece_of_one_is_refused);
