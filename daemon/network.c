@@ -1,6 +1,7 @@
 /* The network: see network.h. The daemon's thread. */
 #include "daemon/network.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,29 @@ static sf_status_t handle_control(sfd_server_t *server, int32_t node, const void
 
 /* ---- Channels ---------------------------------------------------------------------------------------------------- */
 
+/* Whether the payload belongs to set-up, which takes it over. */
+static bool is_of_setup(const sfd_message_head_t *head)
+{
+  return head->kind == SFD_PEER_WANTS || head->kind == SFD_PEER_REMAINS;
+}
+
+static sfd_placing_t place_of_setup(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
+{
+  *buffer_p = malloc(head->payload_bytes);
+  if (*buffer_p != NULL) {
+    server->arriving[node].image = *buffer_p;
+    return SFD_PLACE_HERE;
+  }
+  sfshm_error(SF_ERR_NOMEM, "no memory for %" PRIu64 " bytes about a graph from node %d", head->payload_bytes, node);
+  return SFD_PLACE_REFUSE;
+}
+
+static void lost_of_setup(sfd_server_t *server, int32_t node)
+{
+  free(server->arriving[node].image);
+  server->arriving[node].image = NULL;
+}
+
 static sfd_placing_t on_place(void *owner, int32_t node, const sfd_message_head_t *head, void **buffer_p)
 {
   sfd_network_t *network = owner;
@@ -106,7 +130,7 @@ static sfd_placing_t on_place(void *owner, int32_t node, const sfd_message_head_
     return SFD_PLACE_CHANNEL;
   case SFD_PEER_WANTS:
   case SFD_PEER_REMAINS:
-    return sfd_wants_place(network->server, node, head, buffer_p);
+    return place_of_setup(network->server, node, head, buffer_p);
   case SFD_PEER_DATA:
     return sfd_trunks_place(network->server, node, head, buffer_p);
   default:
@@ -134,12 +158,6 @@ static sf_status_t control_arrived(sfd_network_t *network, int32_t node, const s
 {
   sf_status_t status = handle_control(network->server, node, payload, head->payload_bytes);
   return status == SF_ERR_NOT_FOUND ? keep_control(network, node, head, payload) : status;
-}
-
-/* Whether the payload belongs to set-up, which takes it over. */
-static bool is_of_setup(const sfd_message_head_t *head)
-{
-  return head->kind == SFD_PEER_WANTS || head->kind == SFD_PEER_REMAINS;
 }
 
 static sf_status_t handle_of_setup(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload)
@@ -200,7 +218,7 @@ static void on_lost(void *owner, int32_t node, const sfd_message_head_t *head)
 {
   sfd_server_t *server = ((sfd_network_t *)owner)->server;
   if (is_of_setup(head))
-    sfd_wants_lost(server, node);
+    lost_of_setup(server, node);
   else if (head->kind == SFD_PEER_DATA)
     sfd_trunks_data_lost(server, node);
 }

@@ -6,6 +6,7 @@
 #include "daemon/graph.h"
 #include "daemon/group.h"
 #include "daemon/job.h"
+#include "daemon/network.h"
 #include "daemon/query.h"
 #include "daemon/trunks_survey.h"
 
@@ -13,9 +14,10 @@
 
 /* ---- Peers ---- */
 
-/* Of messages, by number: sfd_peer_kind_t in network.h. */
-static const char *const kinds[] = {"control", "plan", "data", "credit", "await"};
-#define NKINDS (sizeof kinds / sizeof kinds[0])
+static const char *const kinds[SFD_PEER_KINDS] = {
+    [SFD_PEER_CONTROL] = "control", [SFD_PEER_WANTS] = "plan",  [SFD_PEER_DATA] = "data",
+    [SFD_PEER_CREDIT] = "credit",   [SFD_PEER_AWAIT] = "await", [SFD_PEER_REMAINS] = "part",
+};
 
 const char *sfd_query_fabric(const sfd_channels_t *channels)
 {
@@ -31,7 +33,7 @@ static char *channel_state(sfd_channel_state_t state)
 static void describe_traffic(const sfd_channel_counts_t *counts, Sfproto__PeerTraffic traffic[],
                              Sfproto__PeerTraffic *pointers[])
 {
-  for (size_t k = 0; k < NKINDS; k++) {
+  for (size_t k = 0; k < SFD_PEER_KINDS; k++) {
     traffic[k] = (Sfproto__PeerTraffic)SFPROTO__PEER_TRAFFIC__INIT;
     traffic[k].kind = (char *)(uintptr_t)kinds[k]; /* only read; protobuf-c has no const */
     traffic[k].messages_sent = counts->messages_sent[k];
@@ -45,8 +47,8 @@ static void describe_traffic(const sfd_channel_counts_t *counts, Sfproto__PeerTr
 static void tell_peer(sfd_query_t *query, const sfd_channels_t *channels, int32_t node)
 {
   const sfd_channel_counts_t *counts = sfd_channel_counts(channels, node);
-  Sfproto__PeerTraffic traffic[NKINDS];
-  Sfproto__PeerTraffic *pointers[NKINDS];
+  Sfproto__PeerTraffic traffic[SFD_PEER_KINDS];
+  Sfproto__PeerTraffic *pointers[SFD_PEER_KINDS];
   char description[SFD_TEXT_SIZE];
   Sfproto__PeerInfo info = SFPROTO__PEER_INFO__INIT;
   sfd_channels_describe(channels, node, description, sizeof description);
@@ -55,7 +57,7 @@ static void tell_peer(sfd_query_t *query, const sfd_channels_t *channels, int32_
   info.description = description;
   info.state = channel_state(sfd_channel_state(channels, node));
   info.traffic = pointers;
-  info.n_traffic = NKINDS;
+  info.n_traffic = SFD_PEER_KINDS;
   info.frames_sent = counts->frames_sent;
   info.frames_received = counts->frames_received;
   info.wire_sent = counts->bytes_sent;

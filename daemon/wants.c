@@ -374,17 +374,6 @@ void sfd_wants_members_came(sfd_graph_t *graph)
       answer(graph, &wants->asked[i]);
 }
 
-sfd_placing_t sfd_wants_place(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
-{
-  *buffer_p = malloc(head->payload_bytes);
-  if (*buffer_p != NULL) {
-    server->arriving[node].image = *buffer_p;
-    return SFD_PLACE_HERE;
-  }
-  sfshm_error(SF_ERR_NOMEM, "plan of %" PRIu64 " bytes from node %d", head->payload_bytes, node);
-  return SFD_PLACE_REFUSE;
-}
-
 /* One from each node. */
 static bool has_asked(const sfd_wants_t *wants, int32_t node)
 {
@@ -457,12 +446,6 @@ sf_status_t sfd_wants_arrived(sfd_server_t *server, int32_t node, const sfd_mess
   if (status != SF_OK)
     free(image);
   return status;
-}
-
-void sfd_wants_lost(sfd_server_t *server, int32_t node)
-{
-  free(server->arriving[node].image);
-  server->arriving[node].image = NULL;
 }
 
 /* ---- Trunks ------------------------------------------------------------------------------------------------------ */
