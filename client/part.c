@@ -111,7 +111,7 @@ static sf_status_t find_sources(sfc_work_t *work)
     const sfc_origin_part_t *part = &whole->origin->parts[i];
     sfc_source_t *source = &work->sources[work->nsources++];
     source->rank = part->rank;
-    source->node = sfc_context_node_of(graph->context, sfc_group_job_rank(graph->group, part->rank));
+    source->node = sfc_group_node_of(graph->group, part->rank);
     if (part->rank == whole->rank) {
       add_behind(work, source, &whole->self);
       source->to = &graph->self;
@@ -371,7 +371,7 @@ static sf_status_t open_far_blocks(sfc_work_t *work, sfc_given_map_t *map, const
   if (blocks == NULL)
     return sfshm_error(SF_ERR_NOMEM, "edges to other nodes");
   for (int32_t i = 0; i < work->own.nparts; i++) {
-    int32_t node = sfc_context_node_of(graph->context, sfc_group_job_rank(graph->group, work->own.parts[i].rank));
+    int32_t node = sfc_group_node_of(graph->group, work->own.parts[i].rank);
     if (node != graph->context->node)
       blocks[n++] = (sfc_trunk_block_t){node, work->own.parts[i].edges};
   }

@@ -1,8 +1,9 @@
-/* Graphs that are parts of others: some of the edges, on the same roots and leaves. On one node their plan is filtered
- * out of the whole's by each rank for itself, and the ranks agree with one message each way, as on a graph that is made
- * again (reuse.h). An owner of roots has to know which edges stay of those that other ranks have to it: from marks of
- * its own roots; or from marks that these ranks leave in the memory that they give to the new graph. The part has
- * nothing of the whole, which may end at once. The thread that makes the graph. */
+/* Graphs that are parts of others: some of the edges, on the same roots and leaves. Their plan is filtered out of the
+ * whole's, by each rank for what it shares with ranks of its node, by the daemons for what nodes share (shm/merge), and
+ * the ranks agree with one message each way, as on a graph that is made again (reuse.h). An owner of roots has to know
+ * which edges stay of those that other ranks have to it: from marks of its own roots; or from marks that these ranks
+ * leave in the memory that they give to the new graph. The part has nothing of the whole, which may end at once. The
+ * thread that makes the graph. */
 #ifndef SFC_PART_H
 #define SFC_PART_H
 

@@ -16,6 +16,7 @@
 #define SFC_STREAMS_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include <sf/sf_streams.h>
 
@@ -56,6 +57,11 @@ typedef struct sfc_stream_area {
   _Atomic uint32_t released; /* the other one's graph has failed: what its streams still send is worth nothing */
   _Atomic uint32_t chosen;   /* sfshm_stream_slots_t: where the other one's messages will be; NONE: not known yet */
 } sfc_stream_area_t;
+_Static_assert(offsetof(sfc_stream_area_t, acks) == 128 && offsetof(sfc_stream_area_t, calls) == 256 &&
+                   offsetof(sfc_stream_area_t, called) == 384 && offsetof(sfc_stream_area_t, grown) == 512 &&
+                   offsetof(sfc_stream_area_t, place) == 520 && offsetof(sfc_stream_area_t, released) == 600 &&
+                   offsetof(sfc_stream_area_t, chosen) == 604 && sizeof(sfc_stream_area_t) == 640,
+               "layout version 6");
 
 /* A place in pinned memory: for the host, and for devices. */
 typedef struct sfc_seen {

@@ -225,7 +225,7 @@ static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const char 
 
 static size_t received_bytes(const sfc_lane_t *lane, const sf_request_t *request)
 {
-  const sfc_link_t *link = request->operation == SFSHM_BCAST ? &lane->as_leaf : &lane->as_root;
+  const sfc_link_t *link = sfc_lane_incoming(lane, request->operation);
   return (size_t)sfc_link_count(link, request->operation) * request->combine.unit_bytes;
 }
 

@@ -30,7 +30,7 @@ typedef struct sfshm_board {
   _Atomic uint32_t participants; /* ranks of all jobs on this node: those that may spin */
   _Atomic uint32_t workers;      /* of the daemon for which the node has a core to spare: what may be offered them */
   _Atomic uint32_t tracing;      /* 1: ranks write traces */
-  _Atomic uint32_t crowded;      /* 1: ranks may run on every core that the daemon may run on */
+  _Atomic uint32_t crowded;      /* 1: as many ranks as cores that the daemon may run on, or more */
   uint8_t reserved2[108];
 } sfshm_board_t;
 _Static_assert(sizeof(sfshm_board_t) == 384, "layout version 1");

@@ -84,6 +84,12 @@ static bool exceeds_memory(size_t length_bytes)
   return available_kib > 0 && length_bytes / 1024 > available_kib;
 }
 
+/* ENOMEM: the memory of a group of processes is used up. */
+static sf_status_t status_of(int error)
+{
+  return error == ENOSPC || error == ENOMEM ? SF_ERR_NOMEM : SF_ERR_SYS;
+}
+
 sf_status_t sfshm_region_commit(const sfshm_region_t *region, size_t offset, size_t length_bytes)
 {
   int error;
@@ -95,8 +101,7 @@ sf_status_t sfshm_region_commit(const sfshm_region_t *region, size_t offset, siz
   if (error == 0)
     return SF_OK;
   errno = error;
-  return sfshm_error_errno(error == ENOSPC ? SF_ERR_NOMEM : SF_ERR_SYS, "allocating %zu bytes of shared memory",
-                           length_bytes);
+  return sfshm_error_errno(status_of(error), "allocating %zu bytes of shared memory", length_bytes);
 }
 
 sf_status_t sfshm_region_create(const char *name, sfshm_region_kind_t kind, size_t length_bytes,
@@ -143,7 +148,7 @@ static sf_status_t write_all(int fd, const char *bytes, size_t length_bytes, uin
   while (length_bytes > 0) {
     ssize_t written = pwrite(fd, bytes, length_bytes, (off_t)offset);
     if (written < 0 && errno != EINTR)
-      return sfshm_error_errno(errno == ENOSPC || errno == ENOMEM ? SF_ERR_NOMEM : SF_ERR_SYS, "writing a region");
+      return sfshm_error_errno(status_of(errno), "writing a region");
     if (written > 0) {
       bytes += written;
       length_bytes -= (size_t)written;
