@@ -14,7 +14,8 @@ unset XDG_RUNTIME_DIR SF_SOCKET SF_JOB SF_JOB_KEY SF_RANK SF_SIZE SFRUN_MPIRUN S
 mkdir "$work/tmp"
 export TMPDIR=$work/tmp
 
-# A daemon that writes down what it is given; FAKE_SFD=fail or early with FAKE_NODE: the one of that node fails.
+# A daemon that writes down what it is given; FAKE_SFD=fail or early with FAKE_NODE, FAKE_HOST: the one of that node, or
+# on that host, fails.
 cat >"$work/sfd" <<'END_SFD'
 #!/bin/bash
 here=$(dirname "$0")
@@ -31,6 +32,7 @@ while [ $# -gt 0 ]; do
 done
 fake=${FAKE_SFD-}
 [ "$node" = "${FAKE_NODE-$node}" ] || fake=
+[ "$(hostname)" = "${FAKE_HOST-$(hostname)}" ] || fake=
 [ "$fake" != fail ] || { echo "fake sfd: cannot listen" >&2; exit 3; }
 : >"$socket"
 echo "$(hostname) key $(stat -c '%a %s' "${key:-/dev/null}") $(md5sum <"${key:-/dev/null}")" >>"$here/keys"
@@ -243,6 +245,31 @@ for mpirun in mpirun.openmpi mpirun.mpich; do
   expect_err "$mpirun, fabric mpi fails" "fabric mpi is not available"
 done
 
+# An mpirun of two daemons that drops the first signal, as one does that has nobody yet to pass it on to, and says so if
+# it is told to end in another way.
+cat >"$work/mpirun" <<'END_MPIRUN'
+#!/bin/bash
+if [ "$*" = --version ]; then
+  echo "mpirun (Open MPI) 4.1.4"
+  exit
+fi
+case " $* " in
+*" --as-daemon "*) ;;
+*) exit 3 ;;
+esac
+told=0
+trap '[ $((told += 1)) -lt 2 ] || exit 0' USR1
+trap 'echo "told by SIGTERM" >&2; exit 0' TERM
+echo "sfrun-daemon-ready here"
+echo "sfrun-daemon-ready here"
+for i in {1..300}; do sleep 0.1; done
+END_MPIRUN
+chmod +x "$work/mpirun"
+run --mpirun "$work/mpirun" --nodes 2 --fabric mpi -n 1 true
+expect_rc "mpirun that drops the signal" 3
+expect_quiet "mpirun that drops the signal"
+[ -z "$(ls "$TMPDIR")" ] || fail "mpirun that drops the signal: left behind"
+
 # ---- Hosts ----
 
 expect_hosts() { # WHAT: the part of the cluster's output behind a line "== WHAT" is the standard input
@@ -291,7 +318,14 @@ run "early" "${file[@]}" -n 1 sh -c "kill -9 \$(sed -n 's/^pid \([0-9]*\).*vc0:.
 clean
 export FAKE_SFD=fail FAKE_NODE=
 run "daemon fails" --mca x y --sfd-option node=7 "${file[@]}" -n 1 hostname 2>/dev/null
-unset FAKE_SFD
+unset FAKE_NODE
+# Hydra's mpirun leaves the others running.
+export FAKE_HOST=vc1
+SECONDS=0
+run "one daemon fails" "${file[@]}" -n 1 hostname 2>"$work/run.err"
+[ $SECONDS -lt 30 ] || echo "took $SECONDS s"
+grep -q "daemon on vc1 did not start\|mpirun.* ended before the daemons were ready" "$work/run.err" || cat "$work/run.err"
+unset FAKE_SFD FAKE_HOST
 clean
 : >"$work/ps"
 run "secret" "${file[@]}" -n 1 sh -c "ps -eww -o args >'$work/ps'; env | grep -c ^SFRUN_PEER_KEY="
@@ -340,6 +374,7 @@ END_EXPECTED
   printf 'status 7\n' | expect_hosts "status"
   printf 'sfrun: sfd on HOST ended before the program (signal 9 (Killed))\nstatus 0\n' | expect_hosts "early"
   printf 'status 125\n' | expect_hosts "daemon fails"
+  printf 'status 125\n' | expect_hosts "one daemon fails"
   printf '0\nstatus 1\n' | expect_hosts "secret"
   expect_hosts "killed" </dev/null
   printf 'vc0, overlap 1\n2\n' | expect_hosts "slurm"

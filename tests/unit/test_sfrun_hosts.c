@@ -92,6 +92,19 @@ START_TEST(option_like_names_are_refused)
 }
 END_TEST
 
+START_TEST(found_by_what_they_call_themselves)
+{
+  sfrun_hosts_t hosts;
+  ck_assert_int_eq(read_text("a\nb.example\n10.0.0.1\nabc\n", &hosts), SF_OK);
+  ck_assert_int_eq(sfrun_hosts_find(&hosts, "A.example"), 0);
+  ck_assert_int_eq(sfrun_hosts_find(&hosts, "b"), 1);
+  ck_assert_int_eq(sfrun_hosts_find(&hosts, "abc"), 3);
+  ck_assert_int_eq(sfrun_hosts_find(&hosts, "ab"), -1);
+  ck_assert_int_eq(sfrun_hosts_find(&hosts, "c"), -1);
+  sfrun_hosts_free(&hosts);
+}
+END_TEST
+
 static void write_scontrol(const char *script)
 {
   unlink(path);
@@ -113,7 +126,7 @@ START_TEST(slurm)
   ck_assert(sfrun_hosts_in_slurm());
 
   setenv("PATH", directory, 1);
-  ck_assert_int_eq(sfrun_hosts_from_slurm(&hosts), SF_ERR_NOT_FOUND);
+  ck_assert_int_eq(sfrun_hosts_from_slurm(&hosts), SF_ERR_STATE);
   write_scontrol("#!/bin/sh\n[ \"$*\" = 'show hostnames n[1-2]' ] && echo n1 && echo n2\n");
   ck_assert_msg(sfrun_hosts_from_slurm(&hosts) == SF_OK, "%s", sfshm_error_detail());
   ck_assert_int_eq(hosts.count, 2);
@@ -132,6 +145,7 @@ static Suite *sfrun_hosts_suite(void)
   tcase_add_test(tcase, repeated_hosts_add_up);
   tcase_add_test(tcase, errors_name_the_line);
   tcase_add_test(tcase, option_like_names_are_refused);
+  tcase_add_test(tcase, found_by_what_they_call_themselves);
   tcase_add_test(tcase, slurm);
   Suite *suite = suite_create("sfrun_hosts");
   suite_add_tcase(suite, tcase);

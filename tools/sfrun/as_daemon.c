@@ -32,7 +32,8 @@ typedef struct agent {
   char **sfd;                                                                       /* path and arguments */
   int nsfd;
   int signal_fd;
-  pid_t pid; /* of sfd; 0: not running */
+  int ready_fd; /* on which sfd says that it is ready */
+  pid_t pid;    /* of sfd; 0: not running */
 } agent_t;
 
 /* ---- What the daemon needs ---- */
@@ -179,17 +180,16 @@ static sf_status_t wait_until_ready(agent_t *agent, int fd, bool *go_on_p)
   }
 }
 
+/* A daemon that is told to end while it starts may still have to say that it is ready: ready_fd stays open. */
 static sf_status_t start(agent_t *agent, bool *go_on_p)
 {
   int ready[2];
   if (pipe2(ready, O_CLOEXEC) != 0)
     return sfshm_error_errno(SF_ERR_SYS, "pipe to the daemon");
+  agent->ready_fd = ready[0];
   sf_status_t status = spawn_sfd(agent, ready[1]);
   close(ready[1]);
-  if (!status)
-    status = wait_until_ready(agent, ready[0], go_on_p);
-  close(ready[0]);
-  return status;
+  return status ? status : wait_until_ready(agent, ready[0], go_on_p);
 }
 
 static sf_status_t prepare(agent_t *agent)
@@ -204,10 +204,18 @@ static sf_status_t prepare(agent_t *agent)
   return status;
 }
 
+/* In one piece: other hosts write lines, too. */
+static sf_status_t tell(const char *what)
+{
+  char line[128];
+  int length = snprintf(line, sizeof line, "%s%s\n", what, host_name());
+  return write(STDOUT_FILENO, line, (size_t)length) == length ? SF_OK
+                                                              : sfshm_error_errno(SF_ERR_SYS, "standard output");
+}
+
 sf_status_t sfrun_as_daemon(int argc, char *argv[])
 {
-  static const char ready_line[] = SFRUN_READY_LINE "\n";
-  agent_t agent = {.pid = 0};
+  agent_t agent = {.ready_fd = -1};
   bool go_on = false;
   prctl(PR_SET_PDEATHSIG, SIGTERM); /* when MPI's own process on this host is killed */
   sf_status_t status = parse(argc, argv, &agent);
@@ -215,13 +223,16 @@ sf_status_t sfrun_as_daemon(int argc, char *argv[])
     status = prepare(&agent);
   if (!status)
     status = start(&agent, &go_on);
-  if (go_on && write(STDOUT_FILENO, ready_line, sizeof ready_line - 1) < 0)
-    status = sfshm_error_errno(SF_ERR_SYS, "standard output");
+  if (go_on)
+    status = tell(SFRUN_READY_LINE);
+  else if (status)
+    (void)tell(SFRUN_FAILED_LINE);
   while (go_on && !status && !take_signals(&agent)) {
     struct pollfd pollfd = {.fd = agent.signal_fd, .events = POLLIN};
     poll(&pollfd, 1, -1);
   }
   sfrun_end_children(&agent.pid, 1, SIGTERM, STOP_TIMEOUT_MS);
+  close(agent.ready_fd);
   if (agent.made)
     sfrun_directory_remove(agent.directory);
   return status;

@@ -11,8 +11,9 @@
  */
 #define SFRUN_KEY_VARIABLE "SFRUN_PEER_KEY"
 
-/* The line on standard output that says that a daemon is ready. */
-#define SFRUN_READY_LINE "sfrun-daemon-ready"
+/* The lines on standard output that say that the daemon of a host, whose name follows, is ready, or has not come up. */
+#define SFRUN_READY_LINE "sfrun-daemon-ready "
+#define SFRUN_FAILED_LINE "sfrun-daemon-failed "
 
 /* What makes it end its daemon. mpirun passes this signal on, and does not, as with SIGTERM, kill soon after. */
 #define SFRUN_END_SIGNAL SIGUSR1

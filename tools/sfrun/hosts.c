@@ -138,8 +138,8 @@ sf_status_t sfrun_hosts_from_slurm(sfrun_hosts_t *hosts_p)
   char path[PATH_MAX], *text = NULL;
   bool ok = false;
   if (sfrun_find_program("scontrol", path) != SF_OK)
-    return sfshm_error(SF_ERR_NOT_FOUND, "this is a Slurm job over several hosts (SLURM_JOB_NODELIST), but there is no "
-                                         "scontrol in PATH to tell their names: give --hostfile");
+    return sfshm_error(SF_ERR_STATE, "this is a Slurm job over several hosts (SLURM_JOB_NODELIST), but there is no "
+                                     "scontrol in PATH to tell their names: give --hostfile");
   const char *const argv[] = {path, "show", "hostnames", getenv("SLURM_JOB_NODELIST"), NULL};
   sf_status_t status = sfrun_capture(argv, false, SLURM_LIMIT_BYTES, &text, &ok);
   if (status)
@@ -148,6 +148,15 @@ sf_status_t sfrun_hosts_from_slurm(sfrun_hosts_t *hosts_p)
               : sfshm_error(SF_ERR_ARG, "\"scontrol show hostnames %s\" failed: give --hostfile", argv[3]);
   free(text);
   return status;
+}
+
+int32_t sfrun_hosts_find(const sfrun_hosts_t *hosts, const char *name)
+{
+  size_t len_bytes = strcspn(name, ".");
+  for (int32_t i = 0; i < hosts->count; i++)
+    if (strcspn(hosts->hosts[i].name, ".") == len_bytes && strncasecmp(hosts->hosts[i].name, name, len_bytes) == 0)
+      return i;
+  return -1;
 }
 
 void sfrun_hosts_free(sfrun_hosts_t *hosts)

@@ -29,11 +29,14 @@ sf_status_t sfrun_hosts_read(const char *path, sfrun_hosts_t *hosts_p);
 /* Whether this is a Slurm job over several hosts. */
 bool sfrun_hosts_in_slurm(void);
 
-/* The hosts of the Slurm job, as scontrol knows them. SF_ERR_NOT_FOUND: no scontrol; SF_ERR_ARG: it failed; else as
- * above. */
+/* The hosts of the Slurm job, as scontrol knows them. SF_ERR_STATE: no scontrol; SF_ERR_ARG: it failed; else as above.
+ */
 sf_status_t sfrun_hosts_from_slurm(sfrun_hosts_t *hosts_p);
 
 void sfrun_hosts_free(sfrun_hosts_t *hosts); /* twice is allowed */
+
+/* Which host calls itself that; domains are passed over. -1: none, as with one that the list names by its address. */
+int32_t sfrun_hosts_find(const sfrun_hosts_t *hosts, const char *name);
 
 /* Writes a hostfile as that MPI wants it. SF_ERR_SYS, SF_ERR_NOMEM. */
 sf_status_t sfrun_hosts_write(const sfrun_hosts_t *hosts, sfrun_mpi_t mpi, const char *directory, const char *name);

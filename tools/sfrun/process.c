@@ -17,6 +17,8 @@
 #include "tools/sfrun/signals.h"
 
 #define NS_PER_MS 1000000
+#define ROUNDS 5 /* of telling */
+#define TERM_TIMEOUT_MS 2000
 
 int64_t sfrun_now_ms(void)
 {
@@ -178,22 +180,39 @@ int sfrun_end_child(pid_t pid, int64_t timeout_ms, bool *killed_p)
   return wait_status;
 }
 
-int sfrun_end_children(pid_t pids[], int32_t nchildren, int signal, int64_t timeout_ms)
+/* Returns how many are left when the time is over. */
+static int32_t tell_and_wait(pid_t pids[], int32_t nchildren, int signal, int64_t timeout_ms)
 {
   int64_t deadline_ms = sfrun_now_ms() + timeout_ms;
-  int nkilled = 0, wait_status = 0;
+  int32_t nleft = 0;
+  int wait_status = 0;
   for (int32_t i = 0; i < nchildren; i++)
     if (pids[i])
       kill(pids[i], signal);
   for (int32_t i = 0; i < nchildren; i++) {
-    if (pids[i] && !sfrun_wait_for(pids[i], deadline_ms - sfrun_now_ms(), &wait_status)) {
+    if (pids[i] && sfrun_wait_for(pids[i], deadline_ms - sfrun_now_ms(), &wait_status))
+      pids[i] = 0;
+    nleft += pids[i] != 0;
+  }
+  return nleft;
+}
+
+/* mpirun drops a signal that it should pass on if there is nobody yet to pass it on to: it is told again. */
+int sfrun_end_children(pid_t pids[], int32_t nchildren, int signal, int64_t timeout_ms)
+{
+  int64_t round_ms = signal == SIGTERM ? timeout_ms : timeout_ms / ROUNDS;
+  int32_t nleft = nchildren;
+  for (int64_t spent_ms = 0; nleft > 0 && spent_ms < timeout_ms; spent_ms += round_ms)
+    nleft = tell_and_wait(pids, nchildren, signal, round_ms);
+  if (nleft > 0 && signal != SIGTERM)
+    nleft = tell_and_wait(pids, nchildren, SIGTERM, TERM_TIMEOUT_MS);
+  for (int32_t i = 0; i < nchildren; i++)
+    if (pids[i]) {
       kill(pids[i], SIGKILL);
       waitpid(pids[i], NULL, 0);
-      nkilled++;
+      pids[i] = 0;
     }
-    pids[i] = 0;
-  }
-  return nkilled;
+  return nleft;
 }
 
 int sfrun_exit_code(int wait_status)

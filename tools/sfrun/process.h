@@ -35,8 +35,9 @@ bool sfrun_wait_for(pid_t pid, int64_t timeout_ms, int *wait_status_p);
 /* Ends a child: SIGTERM, after timeout_ms SIGKILL. Returns its wait status; *killed_p tells if it took SIGKILL. */
 int sfrun_end_child(pid_t pid, int64_t timeout_ms, bool *killed_p);
 
-/* Ends several children at once, those of pids that aren't 0: the signal, after timeout_ms SIGKILL. Reaps them and sets
- * pids to 0; returns how many took SIGKILL. */
+/* Ends several children at once, those of pids that aren't 0: the signal, and again if it is another than SIGTERM;
+ * after timeout_ms SIGTERM if that wasn't it, at last SIGKILL. Reaps them and sets pids to 0; returns how many took
+ * SIGKILL. */
 int sfrun_end_children(pid_t pids[], int32_t nchildren, int signal, int64_t timeout_ms);
 
 /* 0..255 as a shell gives it: the exit status, or 128 + signal. */

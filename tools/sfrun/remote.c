@@ -230,43 +230,77 @@ static sf_status_t spawn_mpirun(const remote_t *remote, int out_fd, sfrun_daemon
   return status;
 }
 
-static sf_status_t describe_failure(const remote_t *remote, sfrun_daemons_t *daemons)
+/* Once mpirun has ended all has been said that hosts had to say. host: of the daemon that failed, or NULL. */
+static sf_status_t describe_failure(const remote_t *remote, const char *host, sfrun_daemons_t *daemons)
 {
-  bool killed = false;
+  bool killed = false, mpi = remote->options->fabric == SFRUN_FABRIC_MPI;
   int wait_status = 0;
-  const char *log = remote->options->daemon_log;
-  if (!sfrun_wait_for(daemons->pids[0], END_TIMEOUT_MS, &wait_status))
+  const char *log = remote->options->daemon_log, *where = log ? log : "above";
+  const char *reason = mpi ? ": fabric mpi is not available in this sfd for this MPI, or failed" : "";
+  if (host)
+    sfrun_end_children(daemons->pids, 1, daemons->stop_signal, END_TIMEOUT_MS);
+  else if (!sfrun_wait_for(daemons->pids[0], END_TIMEOUT_MS, &wait_status))
     wait_status = sfrun_end_child(daemons->pids[0], END_TIMEOUT_MS, &killed);
   daemons->pids[0] = 0;
-  return sfshm_error(SF_ERR_NO_DAEMON, "%s ended before the daemons were ready (%s)%s; the messages are %s%s",
-                     remote->launch->mpirun_path, sfrun_describe_end(wait_status),
-                     remote->options->fabric == SFRUN_FABRIC_MPI
-                         ? ": fabric mpi is not available in this sfd for this MPI, or failed"
-                         : "",
-                     log ? "in " : "above", log ? log : "");
+  if (host)
+    return sfshm_error(SF_ERR_NO_DAEMON, "the daemon on %s did not start%s; the messages are %s%s", host, reason,
+                       log ? "in " : "", where);
+  return sfshm_error(
+      SF_ERR_NO_DAEMON, "%s ended before the daemons were ready (%s)%s; the messages are %s%s%s",
+      remote->launch->mpirun_path, sfrun_describe_end(wait_status), reason, log ? "in " : "", where,
+      remote->launch->hosts.count > 1 ? ", if any: Open MPI gives none where two of the names are one host" : "");
 }
 
-/* Other lines come from what hosts do at a login. */
-static bool is_ready_line(const char *line)
+/* Who has said that its daemon is ready. */
+typedef struct readiness {
+  int32_t nready;
+  bool *hosts; /* by place in the list */
+} readiness_t;
+
+static sf_status_t describe_timeout(const remote_t *remote, int32_t ndaemons, const readiness_t *readiness)
 {
-  bool ready = strcmp(line, SFRUN_READY_LINE) == 0;
-  if (!ready)
-    fprintf(stderr, "%s\n", line);
-  return ready;
+  const sfrun_hosts_t *hosts = &remote->launch->hosts;
+  char missing[512] = "";
+  size_t length = 0;
+  for (int32_t i = 0; i < hosts->count && length < sizeof missing - SFRUN_HOST_BYTES - 8; i++)
+    if (!readiness->hosts[i])
+      length +=
+          (size_t)sprintf(missing + length, "%s%s", length ? ", " : "; nothing has come from ", hosts->hosts[i].name);
+  return sfshm_error(SF_ERR_TIMEOUT, "only %d of %d daemons were ready after %d s%s", readiness->nready, ndaemons,
+                     READY_TIMEOUT_MS / 1000, missing);
 }
 
-static sf_status_t wait_for_all(const remote_t *remote, int32_t ndaemons, int signal_fd, sfrun_daemons_t *daemons,
-                                int *interrupted_p)
+/* A line of a daemon's, or of what hosts do at a login. */
+static sf_status_t take_line(const remote_t *remote, const char *line, readiness_t *readiness, sfrun_daemons_t *daemons)
+{
+  static const char ready[] = SFRUN_READY_LINE, failed[] = SFRUN_FAILED_LINE;
+  if (strncmp(line, failed, sizeof failed - 1) == 0)
+    return describe_failure(remote, line + sizeof failed - 1, daemons);
+  if (strncmp(line, ready, sizeof ready - 1) != 0) {
+    fprintf(stderr, "%s\n", line);
+    return SF_OK;
+  }
+  int32_t host = sfrun_hosts_find(&remote->launch->hosts, line + sizeof ready - 1);
+  readiness->nready++;
+  if (host >= 0)
+    readiness->hosts[host] = true;
+  return SF_OK;
+}
+
+static sf_status_t wait_for_all_with(const remote_t *remote, int32_t ndaemons, int signal_fd, readiness_t *readiness,
+                                     sfrun_daemons_t *daemons, int *interrupted_p)
 {
   int64_t deadline_ms = sfrun_now_ms() + READY_TIMEOUT_MS;
   char line[LINE_BYTES];
   size_t length = 0;
-  for (int32_t nready = 0; nready < ndaemons;) {
+  while (readiness->nready < ndaemons) {
     bool more = false;
     sf_status_t status =
         sfrun_daemons_wait(daemons->output_fd, signal_fd, deadline_ms, &more, &line[length], interrupted_p);
-    if (!status && !more)
-      status = describe_failure(remote, daemons);
+    if (status == SF_ERR_TIMEOUT)
+      status = describe_timeout(remote, ndaemons, readiness);
+    else if (!status && !more)
+      status = describe_failure(remote, NULL, daemons);
     if (status)
       return status;
     if (line[length] != '\n' && length < sizeof line - 1) {
@@ -275,9 +309,22 @@ static sf_status_t wait_for_all(const remote_t *remote, int32_t ndaemons, int si
     }
     line[length] = '\0';
     length = 0;
-    nready += is_ready_line(line);
+    status = take_line(remote, line, readiness, daemons);
+    if (status)
+      return status;
   }
   return SF_OK;
+}
+
+static sf_status_t wait_for_all(const remote_t *remote, int32_t ndaemons, int signal_fd, sfrun_daemons_t *daemons,
+                                int *interrupted_p)
+{
+  readiness_t readiness = {.hosts = calloc((size_t)ndaemons, sizeof *readiness.hosts)};
+  if (!readiness.hosts)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a list of %d hosts", ndaemons);
+  sf_status_t status = wait_for_all_with(remote, ndaemons, signal_fd, &readiness, daemons, interrupted_p);
+  free(readiness.hosts);
+  return status;
 }
 
 static sf_status_t start(remote_t *remote, int32_t ndaemons, int signal_fd, sfrun_daemons_t *daemons,

@@ -75,10 +75,11 @@ static int32_t reap(sfrun_children_t *children, sfrun_daemons_t *daemons)
 }
 
 /* What mpirun returns because it was told to end, and not because of what its ranks returned: Open MPI's 1, Hydra's 0,
- * the bare number of the signal, or what it gives when it writes to processes that have gone. */
+ * the bare number of the signal, its bits and those of SIGKILL, by which it ended others, or what it gives when it
+ * writes to processes that have gone. */
 static bool is_told_to_end(int code, int signal)
 {
-  return code == 0 || code == 1 || code == signal || code == 128 + SIGPIPE;
+  return code == 0 || code == 1 || code == signal || code == (signal | SIGKILL) || code == 128 + SIGPIPE;
 }
 
 int sfrun_supervise(sfrun_children_t *children, sfrun_daemons_t *daemons, int signal_fd)
