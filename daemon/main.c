@@ -149,9 +149,8 @@ int main(int argc, char *argv[])
   if (status != SF_OK)
     return report(status, EXIT_BAD_OPTION);
   status = check_ready_fd(options.ready_fd);
-  int exit_status = status == SF_OK ? EXIT_FAILURE : EXIT_BAD_OPTION;
   if (status == SF_OK)
     status = run(&options);
   sfd_options_free(&options);
-  return report(status, exit_status);
+  return report(status, status == SF_ERR_ARG ? EXIT_BAD_OPTION : EXIT_FAILURE); /* some are looked at late */
 }

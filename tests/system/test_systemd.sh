@@ -29,9 +29,16 @@ has() {
 }
 
 # The unit relies on it.
+for wrong in --no-such-option --hello-timeout=x --log-level=loud --fabric=pigeons \
+  '--fabric=tcp --peer-auth=user --peers=127.0.0.1' '--fabric=tcp --peer-auth=user --peers=127.0.0.1:7411 --node=1'; do
+  rc=0
+  # shellcheck disable=SC2086
+  timeout 10 "$sfd" --socket "$work/wrong" $wrong >/dev/null 2>&1 || rc=$?
+  [ $rc -eq 2 ] || fail "exit status $rc for the wrong option $wrong"
+done
 rc=0
-"$sfd" --no-such-option >/dev/null 2>&1 || rc=$?
-[ $rc -eq 2 ] || fail "exit status $rc for a wrong option"
+"$sfd" --socket "$work/none/socket" >/dev/null 2>&1 || rc=$?
+[ $rc -eq 1 ] || fail "exit status $rc where no socket can be"
 
 # ---- Units ----
 
