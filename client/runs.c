@@ -11,6 +11,7 @@
 #include "shm/error.h"
 
 #define MEMBERS_MAX (INT64_MAX / 64) /* whose arrays can be counted in bytes */
+#define SUM_MAX (INT64_MAX / 8)      /* contributions of all ranks: what is reckoned with them fits */
 #define WORTH 4                      /* one in so many values must be saved */
 #define VALUE_COST 4                 /* bytes that might travel while the heads deal with a value */
 
@@ -114,6 +115,18 @@ static int64_t find_least_unit(const sf_graph_t *graph, const int64_t all[2])
   return from == 0 ? 1 : (VALUE_COST * all[0] + from * graph->size - 1) / saved + 1;
 }
 
+/* What all ranks have told together can't be true. */
+static void check_sums(making_t *making, const int64_t all[2])
+{
+  if (all[1] >= 0 && all[1] <= all[0] && all[0] <= SUM_MAX)
+    return;
+  sfc_derive_note(&making->derive,
+                  sfshm_error(SF_ERR_MISMATCH,
+                              "graph %llu: all ranks together tell of %lld contributions of other nodes in %lld runs",
+                              (unsigned long long)making->graph->number, (long long)all[0], (long long)all[1]),
+                  -1);
+}
+
 /* Rank 0's value becomes that of all. */
 static void hear_of_rank_0(making_t *making, int64_t *value)
 {
@@ -134,7 +147,12 @@ static void find_sums(making_t *making, const int64_t mine[2], int64_t sums[2])
   int32_t n = graph->multi->root_ranks.nranks;
   int64_t *root = sfc_derive_array(&making->derive, graph->size + 1, 2 * sizeof *root);
   int64_t *leaf = sfc_derive_array(&making->derive, n + 1, 2 * sizeof *leaf);
-  for (int i = 0; i < 2 && leaf != NULL; i++)
+  if (mine[0] > SUM_MAX / graph->size) /* the runs are no more */
+    sfc_derive_note(&making->derive,
+                    sfshm_error(SF_ERR_LIMIT, "%lld contributions of other nodes, at most %lld are possible",
+                                (long long)mine[0], (long long)(SUM_MAX / graph->size)),
+                    -1);
+  for (int i = 0; i < 2 && leaf != NULL && making->derive.status == SF_OK; i++)
     leaf[2 * n + i] = mine[i];
   sfc_derive_reduce(&making->derive, graph->multi->directory, SF_INT64, 2, leaf, root, SF_SUM);
   for (int i = 0; i < 2; i++)
@@ -150,7 +168,9 @@ static void agree_on_least_unit(making_t *making, size_t wanted)
     return;
   find_runs(making);
   find_sums(making, (const int64_t[2]){making->nfar, making->nfar_runs}, all);
-  if (making->graph->rank == 0) {
+  if (making->graph->rank == 0)
+    check_sums(making, all);
+  if (making->graph->rank == 0 && making->derive.status == SF_OK) {
     int64_t least = find_least_unit(making->graph, all);
     making->least_unit = least <= wanted_by_0 ? least : 0;
   }
@@ -255,6 +275,20 @@ static sf_graph_t *make_values(making_t *making)
 
 /* ---- Members ----------------------------------------------------------------------------------------------------- */
 
+/* Where a run begins at its head, as that has told. */
+static bool check_first_root(making_t *making, int64_t run)
+{
+  int64_t root = making->first_root[run];
+  if (root >= 0 && root <= MEMBERS_MAX)
+    return true;
+  sfc_derive_note(&making->derive,
+                  sfshm_error(SF_ERR_MISMATCH, "graph %llu: rank %d tells that a run of contributions begins at %lld",
+                              (unsigned long long)making->graph->number, making->slot_rank[making->first[run]],
+                              (long long)root),
+                  -1);
+  return false;
+}
+
 /* All contributors learn where their values go: the heads tell the owners, and these tell them. */
 static sfc_place_t *find_places(making_t *making)
 {
@@ -265,7 +299,9 @@ static sfc_place_t *find_places(making_t *making)
   sfc_derive_reduce(derive, making->runs->values, SF_INT64, 1, making->begin, making->first_root, SF_REPLACE);
   for (int64_t k = 0; k < making->nslots && !derive->starved; k++) {
     int64_t run = making->slot_run[making->slot[k]], first = making->first[run];
-    there[k] = (sfc_place_t){making->slot_rank[first], making->first_root[run] + making->slot[k] - first};
+    there[k] = (sfc_place_t){making->slot_rank[first], -1};
+    if (check_first_root(making, run))
+      there[k].index = making->first_root[run] + making->slot[k] - first;
   }
   sfc_derive_bcast(derive, making->graph->multi->edges, SF_INT64, 2, there, here);
   return here;
