@@ -51,9 +51,12 @@ static void carry_out(sf_context_t *context, const Sfproto__Alert *alert)
   }
 }
 
-/* The daemon ends the connection also where this rank could not take an answer. */
-static void fail_context(sf_context_t *context)
+/* ended: why no more alerts come. If it can't take one, what that says concerns others, too: this rank fails for all.
+ * The daemon ends the connection also where this rank could not take an answer. */
+static void fail_context(sf_context_t *context, sf_status_t ended)
 {
+  if (ended != SF_ERR_DAEMON_LOST)
+    (void)sfc_control_give_up(&context->control, ended);
   sf_status_t status = sfc_control_failure(&context->control);
   if (status == SF_OK || status == SF_ERR_DAEMON_LOST)
     sfc_context_fail(context, SF_ERR_DAEMON_LOST, "sfd has closed the connection or died");
@@ -65,14 +68,15 @@ static void *listen_for_alerts(void *argument)
 {
   sf_context_t *context = argument;
   sfproto_incoming_t incoming;
-  while (sfproto_conn_receive(context->alerts.conn, -1, &incoming) == SF_OK) {
+  sf_status_t status;
+  while ((status = sfproto_conn_receive(context->alerts.conn, -1, &incoming)) == SF_OK) {
     if (incoming.message->body_case == SFPROTO__MESSAGE__BODY_ALERT)
       carry_out(context, incoming.message->alert);
     sfproto_incoming_free(&incoming);
   }
   /* Also the end of sf_finalize comes here: then nobody looks any more. */
   atomic_store(&context->daemon_gone, true);
-  fail_context(context);
+  fail_context(context, status);
   return NULL;
 }
 

@@ -186,8 +186,10 @@ void sfc_instance_keep_failure(sf_context_t *context, uint64_t number, sf_status
     return;
   size_t length = strlen(detail) + 1;
   sfc_early_failure_t *early = malloc(sizeof *early + length);
-  if (early == NULL)
-    return; /* the next operation that needs another rank finds out */
+  if (early == NULL) {
+    (void)sfc_control_give_up(&context->control, sfshm_error(SF_ERR_NOMEM, "a graph has failed: %s", detail));
+    return;
+  }
   *early = (sfc_early_failure_t){.next = context->early_failures, .graph = number, .status = status};
   memcpy(early->detail, detail, length);
   context->early_failures = early;

@@ -1,6 +1,7 @@
 /* Ranks and daemons that lack descriptors, or can't send, while graphs are made: what fails, and for whom. Nobody waits
  * for what will not come. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +162,57 @@ START_TEST(request_not_sent)
   } while (atomic_load(&unsent->nfailed) > 0);
   ck_assert_int_gt(n, 6);
   sftest_shared_free(unsent, sizeof *unsent);
+}
+END_TEST
+
+/* ---- Alerts that can't be taken ---------------------------------------------------------------------------------- */
+
+static _Atomic bool deaf;
+static pthread_t main_thread;
+
+/* In place of the C library's: the listener has no memory for what comes. */
+ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+{
+  if (atomic_load(&deaf) && !pthread_equal(pthread_self(), main_thread)) {
+    errno = ENOMEM;
+    return -1;
+  }
+  return syscall(SYS_recvmsg, fd, msg, flags);
+}
+
+/* Rank 1 can't hear that nobody uses the graph any more, or of whatever comes: it fails for all, while the others wait
+ * for it. */
+static int lose_alert(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *world = sf_group_world(context), *group, *alone;
+  sf_graph_t *graph, *own;
+  double root = 0, leaf;
+  sf_status_t status;
+  SFTEST_OK(self, make_one_leaf(world, (self->rank + 1) % 3, &graph));
+  SFTEST_OK(self, sf_group_create(context, 1, &self->rank, 0, &alone));
+  SFTEST_OK(self, make_one_leaf(alone, 0, &own));
+  main_thread = pthread_self();
+  atomic_store(&deaf, self->rank == 1);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  if (self->rank != 1) {
+    status = sf_group_create(context, 3, (int32_t[]){0, 1, 2}, 0, &group);
+    SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
+    SFTEST_DETAIL(self, "rank 1 ");
+  } else {
+    do
+      status = sf_bcast(own, SF_DOUBLE, &root, &leaf, SF_REPLACE);
+    while (status == SF_OK);
+    SFTEST_EXPECT(self, status, SF_ERR_NOMEM);
+  }
+  SFTEST_DETAIL(self, "cannot read from the control connection");
+  (void)sf_finalize(context);
+  return 0;
+}
+
+START_TEST(alert_not_taken)
+{
+  sftest_run_alone(3, lose_alert, NULL);
 }
 END_TEST
 
@@ -327,6 +379,7 @@ static Suite *shortage_suite(void)
   tcase_set_timeout(clients, 60);
   tcase_add_test(clients, answer_not_taken);
   tcase_add_loop_test(clients, request_not_sent, 0, 2);
+  tcase_add_test(clients, alert_not_taken);
   suite_add_tcase(suite, clients);
   tcase_set_timeout(nodes, 60);
   tcase_add_checked_fixture(nodes, start_two, stop);
