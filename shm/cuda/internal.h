@@ -96,10 +96,15 @@ bool sfshm_cuda_reaches(int32_t from, int32_t to);
 /* The same, and whether its kernels may work on memory of its own (SF_DEVICE_KERNEL=off: never). */
 bool sfshm_cuda_is_direct(int32_t from, int32_t to);
 
+/* With the lock held: waits for what kernels have been told to bring to another device than the one that has been
+ * entered. */
+sf_status_t sfshm_cuda_settle_other(int32_t other, CUcontext *context_p);
+
 /* With the lock held: lets the device that has been entered read the other one's memory, when all is there. */
 sf_status_t sfshm_cuda_join(int32_t other);
 
-/* Whether the environment switches that way of moving values off: SF_DEVICE_PEER, SF_DEVICE_KERNEL. */
+/* Whether the environment switches that way of moving values off: SF_DEVICE_PEER, SF_DEVICE_KERNEL,
+ * SF_DEVICE_COPY. */
 bool sfshm_cuda_is_off(const char *name);
 
 /* See sfshm_device_ops_t; imported: another process has allocated it. */
@@ -107,6 +112,10 @@ sf_status_t sfshm_cuda_attach_as(const sfshm_device_range_t *range, bool importe
 
 void sfshm_cuda_lock(void);
 void sfshm_cuda_unlock(void);
+
+/* With the lock held: has the driver copy from one device's memory to another's, or within one, behind all that the
+ * target's has been told; it need not reach the other one. Nobody waits for it. */
+sf_status_t sfshm_cuda_copy_over(int32_t from_device, const void *from, int32_t to_device, void *to, size_t bytes);
 
 /* Remembers the first failure, with this thread's error detail. */
 void sfshm_cuda_fail(sf_status_t status);

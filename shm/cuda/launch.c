@@ -8,6 +8,10 @@
 #define BLOCK_THREADS 256
 #define MAX_BLOCKS 65535
 
+/* From so many bytes on the driver copies between places that kernels reach: before a copy between devices begins there
+ * is more to be done than before a kernel. Not measured. */
+#define COPY_BYTES ((size_t)64 << 10)
+
 /* One scatter as the host's kernels take it. */
 typedef struct job {
   sfshm_unit_t unit;
@@ -312,9 +316,46 @@ static bool is_direct(const job_t *job, int32_t from, int32_t to)
   return (from == to || sfshm_cuda_owner_of(job->from) >= 0) && sfshm_cuda_is_direct(to, from);
 }
 
+/* What a job that changes nothing but the place moves from one piece of memory to another; 0 bytes: it is another one.
+ */
+typedef struct piece {
+  const char *from;
+  char *to;
+  size_t bytes;
+} piece_t;
+
+static piece_t piece_of(const job_t *job)
+{
+  int64_t unit_bytes = (int64_t)sfshm_unit_size(job->unit);
+  if (job->op != SFSHM_OP_REPLACE || job->from_pattern->kind != SFSHM_PATTERN_CONTIGUOUS ||
+      job->to_pattern->kind != SFSHM_PATTERN_CONTIGUOUS)
+    return (piece_t){0};
+  return (piece_t){job->from + (sfshm_pattern_at(job->from_pattern, job->first) - job->from_bias) * unit_bytes,
+                   job->to + sfshm_pattern_at(job->to_pattern, job->first) * unit_bytes,
+                   (size_t)job->n * (size_t)unit_bytes};
+}
+
+static bool overlaps(const piece_t *piece)
+{
+  return piece->from < piece->to + piece->bytes && piece->to < piece->from + piece->bytes;
+}
+
+/* Whether the driver is to copy, who needs no access to do so. */
+static bool is_for_driver(const job_t *job, const piece_t *piece, int32_t from, int32_t to)
+{
+  if (piece->bytes == 0 || overlaps(piece) || (piece->bytes < COPY_BYTES && (from == to || is_direct(job, from, to))))
+    return false;
+  return !sfshm_cuda_is_off("SF_DEVICE_COPY") && !sfshm_cuda_is_off(from == to ? "SF_DEVICE_KERNEL" : "SF_DEVICE_PEER");
+}
+
 static sf_status_t run_job(const job_t *job)
 {
   int32_t from = sfshm_cuda_device_of(job->from), to = sfshm_cuda_device_of(job->to);
+  if (from >= 0 && to >= 0) {
+    piece_t piece = piece_of(job);
+    if (is_for_driver(job, &piece, from, to))
+      return sfshm_cuda_copy_over(from, piece.from, to, piece.to, piece.bytes);
+  }
   if (from >= 0 && to >= 0 && is_direct(job, from, to))
     return from == to ? run_on_device(to, job, launch_within) : across_devices(from, to, job);
   if (from >= 0 && to >= 0)

@@ -27,17 +27,25 @@ bool sfshm_cuda_is_direct(int32_t from, int32_t to)
   return from == to ? !sfshm_cuda_is_off("SF_DEVICE_KERNEL") : sfshm_cuda_reaches(from, to);
 }
 
+sf_status_t sfshm_cuda_settle_other(int32_t other, CUcontext *context_p)
+{
+  sfshm_cuda_device_t *device;
+  sf_status_t status = sfshm_cuda_enter(other, &device);
+  if (status != SF_OK)
+    return status;
+  status = sfshm_cuda_settle(device);
+  sfshm_cuda_leave();
+  *context_p = device->context;
+  return status;
+}
+
 sf_status_t sfshm_cuda_join(int32_t other)
 {
-  sfshm_cuda_device_t *peer;
-  sf_status_t status = sfshm_cuda_enter(other, &peer);
+  CUcontext context;
+  sf_status_t status = sfshm_cuda_settle_other(other, &context);
   if (status != SF_OK)
     return status;
-  status = sfshm_cuda_settle(peer); /* what its own kernels have been told to bring there */
-  sfshm_cuda_leave();
-  if (status != SF_OK)
-    return status;
-  CUresult result = cuCtxEnablePeerAccess(peer->context, 0);
+  CUresult result = cuCtxEnablePeerAccess(context, 0);
   return result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED ? SF_OK : sfshm_cuda_status(result, "cuCtxEnablePeerAccess");
 }
 

@@ -7,6 +7,8 @@
 
 #define STAGED_BYTES ((size_t)64 << 10) /* copies of up to so much return before they are done */
 
+static int64_t ncopied; /* between devices' memory, or within it */
+
 static sftest_work_t *make_copy(void *to, const void *from, size_t bytes, bool is_staged)
 {
   sftest_work_t *work = sftest_make_work(COPY);
@@ -35,6 +37,30 @@ CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream 
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
   return cuMemcpyAsync(to, (CUdeviceptr)(uintptr_t)from, bytes, stream);
+}
+
+/* With the lock held: memory of that device only, all of it. */
+static bool is_of(int device, CUdeviceptr address, size_t bytes)
+{
+  return sftest_cuda_can_touch(device, (const void *)(uintptr_t)address) &&
+         sftest_cuda_can_touch(device, (const void *)(uintptr_t)(address + bytes - 1));
+}
+
+CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+  CUcontext context = sftest_cuda_current();
+  return context == NULL ? CUDA_ERROR_INVALID_CONTEXT : cuMemcpyPeerAsync(to, context, from, context, bytes, stream);
+}
+
+/* Needs no access from one device to the other. */
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
+                           CUstream stream)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  bool good = bytes > 0 && is_of(to_context->device, to, bytes) && is_of(from_context->device, from, bytes);
+  sftest_work_t *work = make_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, false);
+  ncopied += good;
+  return sftest_tell_if(good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE, stream, work);
 }
 
 /* In the default stream. */
@@ -79,7 +105,16 @@ CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 /* ---- For tests --------------------------------------------------------------------------------------------------- */
 
 sftest_cuda_copy_fn_t sftest_cuda_copy;
+sftest_cuda_copied_fn_t sftest_cuda_copied;
 sftest_cuda_stream_copy_fn_t sftest_cuda_stream_copy;
+
+int64_t sftest_cuda_copied(void)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  int64_t n = ncopied;
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return n;
+}
 
 void sftest_cuda_copy(void *to, const void *from, size_t len_bytes)
 {

@@ -33,6 +33,9 @@ typedef int64_t sftest_cuda_live_fn_t(void);
 /* Number of kernels that have been launched in this process. Not with a real driver. */
 typedef int64_t sftest_cuda_launched_fn_t(void);
 
+/* Number of copies without the host that streams have been told. Not with a real driver. */
+typedef int64_t sftest_cuda_copied_fn_t(void);
+
 /* A stream of the device that the default stream does not wait for; copying in it. Host memory stays as it is until the
  * stream has come to it. */
 typedef void *sftest_cuda_stream_create_fn_t(int device);

@@ -114,29 +114,32 @@ static void expect_way(sftest_rank_t *self, const char *way)
  * and the kernels that the reader launches for them. */
 typedef struct way {
   const char *off; /* NULL: none */
-  int devices;     /* on which the ranks' memory is */
+  int other;       /* device on which rank 1's memory is; rank 0's is on device 0 */
   const char *name;
   int64_t nkernels;
 } way_t;
 
 static const way_t ways[] = {
-    {NULL, 1, "in-place", 1},               /* the reader's kernel reads */
-    {NULL, 2, "in-place", 1},               /* that of another device likewise */
-    {"SF_DEVICE_PEER", 1, "in-place", 1},   /* nothing changes on one device */
-    {"SF_DEVICE_PEER", 2, "in-place", 2},   /* one kernel brings it to pinned memory, one from there */
-    {"SF_DEVICE_KERNEL", 1, "in-place", 2}, /* also within a device */
-    {"SF_DEVICE_SHARE", 1, "slots", 2},     /* the owner's kernel brings it to the host, and the reader's from there */
+    {NULL, 0, "in-place", 1},               /* the reader's kernel reads */
+    {NULL, 1, "in-place", 1},               /* that of another device likewise */
+    {NULL, 2, "in-place", 0},               /* kernels don't reach it: the driver copies */
+    {"SF_DEVICE_COPY", 2, "in-place", 2},   /* or one kernel brings it to pinned memory, one from there */
+    {"SF_DEVICE_PEER", 0, "in-place", 1},   /* nothing changes on one device */
+    {"SF_DEVICE_PEER", 1, "in-place", 2},   /* as without copies */
+    {"SF_DEVICE_KERNEL", 0, "in-place", 2}, /* also within a device */
+    {"SF_DEVICE_SHARE", 0, "slots", 2},     /* the owner's kernel brings it to the host, and the reader's from there */
 };
 
 static int go_one_way(sftest_rank_t *self)
 {
   const way_t *way = self->argument;
   double values[UNITS];
-  int device = self->rank % way->devices;
+  int device = self->rank == 0 ? 0 : way->other;
   sf_graph_t *graph;
   sf_region_t *regions[2];
   if (way->off != NULL)
     setenv(way->off, "off", 1);
+  setenv("SFTEST_CUDA_DEVICES", "3", 1);
   sf_context_t *context = sftest_join(self);
   double *roots = sftest_device_is_there() ? sftest_device_alloc(device, sizeof values) : NULL;
   double *leaves = sftest_device_alloc(device, sizeof values);

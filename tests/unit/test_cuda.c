@@ -19,6 +19,7 @@ static sftest_cuda_free_fn_t *cuda_free;
 static sftest_cuda_copy_fn_t *cuda_copy;
 static sftest_cuda_live_fn_t *cuda_live;
 static sftest_cuda_launched_fn_t *cuda_launched; /* NULL: a real driver */
+static sftest_cuda_copied_fn_t *cuda_copied;     /* likewise */
 
 static uint64_t state;
 
@@ -58,6 +59,7 @@ static bool load_all(void)
   cuda_copy = (sftest_cuda_copy_fn_t *)dlsym(driver, "sftest_cuda_copy");
   cuda_live = (sftest_cuda_live_fn_t *)dlsym(driver, "sftest_cuda_live");
   cuda_launched = is_real() ? NULL : (sftest_cuda_launched_fn_t *)dlsym(driver, "sftest_cuda_launched");
+  cuda_copied = is_real() ? NULL : (sftest_cuda_copied_fn_t *)dlsym(driver, "sftest_cuda_copied");
   device = ((sfshm_device_plugin_fn_t)dlsym(plugin, SFSHM_DEVICE_PLUGIN_SYMBOL))();
   return true;
 }
@@ -206,6 +208,79 @@ START_TEST(test_large)
     try_kernels((sfshm_unit_t){SFSHM_BASE_DOUBLE, 20000}, 10, 10);
     try_kernels((sfshm_unit_t){SFSHM_BASE_UINT16, 300001}, 3, 3);
   }
+}
+END_TEST
+
+/* Whether the driver copies n bytes from one device to another; if not, how many kernels move them. */
+static bool is_copied(int from_device, int to_device, sfshm_op_t op, int64_t stride, int64_t n, int64_t *nkernels_p)
+{
+  sfshm_unit_t unit = {SFSHM_BASE_UINT8, 1};
+  sfshm_pattern_t from_pattern = sfshm_pattern_contiguous(4, n + 2), to_pattern = sfshm_pattern_contiguous(1, n + 2);
+  if (stride != 1)
+    from_pattern = (sfshm_pattern_t){.kind = SFSHM_PATTERN_STRIDED, .n = n + 2, .start = 1, .stride = stride};
+  array_t from = array_make((size_t)(stride * (n + 5)), from_device), to = array_make((size_t)n + 5, to_device);
+  int64_t copied = cuda_copied(), launched = cuda_launched();
+  sfshm_kernels_find(unit, op)->scatter(unit, &from_pattern, 1, from.host, &to_pattern, to.host, 2, n);
+  device->kernels(unit, op)->scatter(unit, &from_pattern, 1, from.actual, &to_pattern, to.actual, 2, n);
+  ck_assert_int_eq(device->check(), SF_OK);
+  *nkernels_p = cuda_launched() - launched;
+  copied = cuda_copied() - copied;
+  array_check_and_free(&from);
+  array_check_and_free(&to);
+  ck_assert(copied == 0 || (copied == 1 && *nkernels_p == 0));
+  return copied != 0;
+}
+
+/* Much that only changes its place is copied by the driver; what kernels don't reach, however little. */
+START_TEST(test_copies)
+{
+  enum { MUCH = 64 << 10, DEVICES = 3 };
+  int64_t nkernels;
+  for (int from = 0; from < DEVICES; from++)
+    for (int to = 0; to < DEVICES; to++) {
+      bool far = from != to && (from == 2 || to == 2);
+      ck_assert(is_copied(from, to, SFSHM_OP_REPLACE, 1, MUCH, &nkernels));
+      ck_assert(is_copied(from, to, SFSHM_OP_REPLACE, 1, MUCH - 1, &nkernels) == far);
+      ck_assert(far || nkernels == 1);
+      ck_assert(!is_copied(from, to, SFSHM_OP_REPLACE, 2, MUCH, &nkernels));
+      ck_assert(!is_copied(from, to, SFSHM_OP_SUM, 1, MUCH, &nkernels));
+    }
+}
+END_TEST
+
+START_TEST(test_copies_switched_off)
+{
+  int64_t nkernels;
+  ck_assert(!is_copied(0, 0, SFSHM_OP_REPLACE, 1, 100000, &nkernels) && nkernels == 1);
+  ck_assert(!is_copied(0, 1, SFSHM_OP_REPLACE, 1, 100000, &nkernels) && nkernels == 1);
+  ck_assert(!is_copied(0, 2, SFSHM_OP_REPLACE, 1, 100000, &nkernels) && nkernels == 2);
+}
+END_TEST
+
+/* Ways that are off are not gone by copies either. */
+START_TEST(test_no_copies_of_peers)
+{
+  int64_t nkernels;
+  ck_assert(!is_copied(0, 0, SFSHM_OP_REPLACE, 1, 100000, &nkernels) && nkernels == 2);
+  ck_assert(!is_copied(0, 1, SFSHM_OP_REPLACE, 1, 100000, &nkernels) && nkernels == 2);
+}
+END_TEST
+
+/* Where source and target overlap a kernel may do what a copy must not. */
+START_TEST(test_no_copies_within_themselves)
+{
+  enum { N = 100000 };
+  sfshm_unit_t unit = {SFSHM_BASE_UINT8, 1};
+  sfshm_pattern_t all = sfshm_pattern_contiguous(0, N);
+  array_t array = array_make(2 * N, 0);
+  int64_t copied = cuda_copied();
+  device->kernels(unit, SFSHM_OP_REPLACE)->scatter(unit, &all, 0, array.actual, &all, array.actual, 0, N);
+  ck_assert_int_eq(cuda_copied(), copied);
+  device->kernels(unit, SFSHM_OP_REPLACE)->scatter(unit, &all, 0, array.actual, &all, array.actual + N, 0, N);
+  ck_assert_int_eq(cuda_copied(), copied + 1);
+  memcpy(array.host + N, array.host, N);
+  ck_assert_int_eq(device->check(), SF_OK);
+  array_check_and_free(&array);
 }
 END_TEST
 
@@ -408,6 +483,19 @@ static void open_switched_off(void)
   open_devices();
 }
 
+/* The third one is not reached by kernels of the others. */
+static void open_three(void)
+{
+  setenv("SFTEST_CUDA_DEVICES", "3", 1);
+  open_devices();
+}
+
+static void open_without_copies(void)
+{
+  setenv("SF_DEVICE_COPY", "off", 1);
+  open_three();
+}
+
 static void open_to_fail(void)
 {
   setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:3", 1);
@@ -451,6 +539,10 @@ int main(void)
   tcase_add_test(working, test_host_memory_is_none);
   tcase_add_test(make_case(suite, "switched off", open_switched_off), test_random);
   if (!is_real()) {
+    tcase_add_test(working, test_no_copies_within_themselves);
+    tcase_add_test(make_case(suite, "three devices", open_three), test_copies);
+    tcase_add_test(make_case(suite, "without copies", open_without_copies), test_copies_switched_off);
+    tcase_add_test(make_case(suite, "without peers", open_switched_off), test_no_copies_of_peers);
     tcase_add_test(working, test_gather_is_one_launch);
     tcase_add_test(working, test_copies_of_indices);
     tcase_add_test(make_case(suite, "failing", open_to_fail), test_launch_fails);

@@ -158,9 +158,11 @@ sf_status_t sf_free(sf_context_t *context, void *address);
  * Memory of a CUDA device must be registered before operations may use it; root and leaf data may be on different
  * devices, or one of them on the host. Values are packed, combined and unpacked on the device, with the same results as
  * on the host. Ranks of a node read each other's devices where the driver lets them (the whole allocation is then open
- * to the job's ranks), also from one device to another that its kernels reach; otherwise values pass through pinned
- * memory. For comparison the environment switches these ways off: SF_DEVICE_SHARE=off, no reading of other ranks'
- * devices; SF_DEVICE_PEER=off, none of another device's memory; SF_DEVICE_KERNEL=off, none within a device either.
+ * to the job's ranks), also from one device to another that its kernels reach; the driver copies what is contiguous and
+ * replaces, from 64 KiB on or where kernels don't reach; otherwise values pass through pinned memory. For comparison
+ * the environment switches these ways off: SF_DEVICE_SHARE=off, no reading of other ranks' devices; SF_DEVICE_COPY=off,
+ * no copies by the driver; SF_DEVICE_PEER=off, no way from another device's memory; SF_DEVICE_KERNEL=off, none within a
+ * device either.
  * These operations don't know of streams (others do: sf_streams.h): what writes the data must have ended before begin,
  * and after the end they may be used by any stream. Arithmetic needs data aligned to the base type.
  * SF_ERR_UNSUPPORTED: no driver, no device, or libsf_cuda.so (SF_CUDA_PLUGIN, else beside the library) is not there.
