@@ -16,6 +16,7 @@
 #include "client/memory.h"
 #include "client/peer.h"
 #include "client/submit.h"
+#include "client/trunk_maps.h"
 #include "shm/board.h"
 #include "shm/inbox.h"
 
@@ -62,6 +63,7 @@ struct sf_context {
   sfshm_wake_t *wake;
   sfc_peers_t peers;
   sfc_memory_t memory;
+  sfc_trunk_maps_t trunk_maps;
   uint64_t probe_value; /* a word of known value for the others' probes */
 
   pthread_mutex_t lock; /* the fields below */

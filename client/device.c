@@ -96,10 +96,15 @@ void sfc_device_free_array(void *array)
   free(array);
 }
 
-void sfc_device_destroy_region(sfshm_region_t *region)
+void sfc_device_forget_region(const sfshm_region_t *region)
 {
   const sfshm_device_ops_t *ops = sfshm_device_loaded();
   if (region->base != NULL && ops != NULL)
     ops->forget(region->base, region->length_bytes);
+}
+
+void sfc_device_destroy_region(sfshm_region_t *region)
+{
+  sfc_device_forget_region(region);
   sfshm_region_destroy(region);
 }

@@ -32,4 +32,7 @@ sf_status_t sfc_device_refuse(const char *name, const void *address);
 void sfc_device_free_array(void *array);
 void sfc_device_destroy_region(sfshm_region_t *region);
 
+/* The copies alone: other arrays will be there. */
+void sfc_device_forget_region(const sfshm_region_t *region);
+
 #endif

@@ -257,7 +257,7 @@ void sfc_graph_free(sf_graph_t *graph)
     sfc_offload_free_lane(&graph->lanes[i]);
   free(graph->lanes);
   free(graph->senders[0]);
-  sfc_trunks_free(graph->trunks);
+  sfc_trunks_free(graph->context, graph->trunks);
   free(graph->expecting);
   free(graph->table);
   if (graph->plan != NULL)

@@ -157,7 +157,7 @@ void sfc_instance_strip(sf_graph_t *graph)
   free(graph->senders[0]);
   free(graph->expecting);
   free(graph->table);
-  sfc_trunks_free(graph->trunks);
+  sfc_trunks_free(graph->context, graph->trunks);
   if (graph->plan != NULL)
     sfc_plan_let_go(graph->context, graph->plan);
   *graph = empty;

@@ -65,7 +65,7 @@ static sfc_plan_t *alloc_plan(const sf_graph_t *graph)
   if (plan == NULL || lanes == NULL || (trunks == NULL && graph->trunks != NULL)) {
     free(plan);
     free(lanes);
-    sfc_trunks_free(trunks);
+    sfc_trunks_free(graph->context, trunks);
     return NULL;
   }
   plan->lanes = lanes;
@@ -261,7 +261,7 @@ sf_status_t sfc_plan_apply(sfc_plan_t *plan, sf_graph_t *graph)
 
 /* ---- End --------------------------------------------------------------------------------------------------------- */
 
-static void free_plan(sfc_plan_t *plan)
+static void free_plan(sf_context_t *context, sfc_plan_t *plan)
 {
   for (int32_t i = 0; i < plan->nlanes; i++) {
     sfc_link_destroy(&plan->lanes[i].as_root);
@@ -276,7 +276,7 @@ static void free_plan(sfc_plan_t *plan)
   sfc_origin_free(plan->origin);
   free(plan->lists);
   free(plan->lanes);
-  sfc_trunks_free(plan->trunks);
+  sfc_trunks_free(context, plan->trunks);
   sfc_given_free(plan->given);
   free(plan);
 }
@@ -287,7 +287,7 @@ void sfc_plan_let_go(sf_context_t *context, sfc_plan_t *plan)
   bool last = --plan->nholders == 0;
   pthread_mutex_unlock(&context->lock);
   if (last)
-    free_plan(plan);
+    free_plan(context, plan);
 }
 
 /* Under the context's lock. */

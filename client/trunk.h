@@ -9,6 +9,7 @@
 
 #include "client/graph.h"
 #include "client/operation.h"
+#include "client/trunk_maps.h"
 #include "shm/trunk.h"
 
 /* Contributions of a reduce's message that are combined in the turn of one rank. */
@@ -67,9 +68,9 @@ typedef struct sfc_exchange {
 
 /* Everything of one graph that concerns other nodes. */
 typedef struct sfc_trunks {
-  bool shares_plan;          /* map and the trunks' turns and arrays belong to others, too, one of which frees them */
-  sfshm_region_t map_region; /* or, if it was told, memory of this process: */
-  void *map_memory;          /* NULL: the region is mapped */
+  bool shares_plan;        /* map and the trunks' turns and arrays belong to others, too, one of which frees them */
+  sfc_trunk_map_t *mapped; /* the region of the map; NULL: it was told, and is memory of this process: */
+  void *map_memory;
   const sfshm_trunk_map_t *map;
   sfshm_trunk_board_t *board; /* in one of the context's regions */
   sfc_exchange_t *exchanges;
@@ -116,7 +117,7 @@ sfc_trunks_t *sfc_trunks_copy(const sfc_trunks_t *trunks);
 void sfc_trunks_own_plan(sfc_trunks_t *copy, sfc_trunks_t *trunks);
 
 /* NULL is accepted. */
-void sfc_trunks_free(sfc_trunks_t *trunks);
+void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks);
 
 /* ---- Slots ------------------------------------------------------------------------------------------------------- */
 

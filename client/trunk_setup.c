@@ -11,8 +11,6 @@
 
 _Static_assert(SF_GRAPH_REPRODUCIBLE == SFSHM_GRAPH_UNCOMBINED, "the daemon reads this flag");
 
-#define MAX_MAP_BYTES ((uint64_t)1 << 44)
-
 /* ---- Arrays of indices ------------------------------------------------------------------------------------------- */
 
 /* Memory that the trunk frees in the end. */
@@ -294,7 +292,7 @@ static sf_status_t open_side(sf_graph_t *graph, uint32_t number, const sfc_trunk
     return sfshm_error(SF_ERR_PROTO, "side %u of the map is told twice, or has no members", number);
   *side = (sfc_trunk_side_t){.number = number, .in_use = true, .told = told};
   sfshm_image_t image;
-  sf_status_t status = sfshm_image_open((const char *)trunks->map_region.base + told->image, told->image_bytes,
+  sf_status_t status = sfshm_image_open((const char *)trunks->map + told->image, told->image_bytes,
                                         as_root ? SFSHM_ROOT_IMAGE_MAGIC : SFSHM_LEAF_IMAGE_MAGIC, &image);
   if (status != SF_OK)
     return status;
@@ -325,12 +323,17 @@ void sfc_given_map_free(sfc_given_map_t *given)
   free(given->memory);
 }
 
-static sf_status_t open_map(sfc_trunks_t *trunks, sfc_given_map_t *given)
+static sf_status_t open_map(sf_context_t *context, sfc_trunks_t *trunks, sfc_given_map_t *given,
+                            sfshm_region_t *region_p)
 {
-  if (given->memory == NULL)
-    return sfshm_region_map(given->fd, SFSHM_REGION_TRUNK_MAP, MAX_MAP_BYTES, SFSHM_READ_ONLY, &trunks->map_region);
+  if (given->memory == NULL) {
+    sf_status_t status = sfc_trunk_map_take(&context->trunk_maps, given->fd, &trunks->mapped);
+    if (status == SF_OK)
+      *region_p = *sfc_trunk_map_region(trunks->mapped);
+    return status;
+  }
   trunks->map_memory = given->memory;
-  trunks->map_region = (sfshm_region_t){.fd = -1, .base = given->memory, .length_bytes = given->length_bytes};
+  *region_p = (sfshm_region_t){.fd = -1, .base = given->memory, .length_bytes = given->length_bytes};
   given->memory = NULL;
   return SF_OK;
 }
@@ -345,9 +348,10 @@ sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_given_map_t *given, const uin
   trunks->trunks = calloc(nsides + 1, sizeof *trunks->trunks);
   if (trunks->trunks == NULL)
     return sfshm_error(SF_ERR_NOMEM, "%zu trunks", nsides);
-  sf_status_t status = open_map(trunks, given);
+  sfshm_region_t region;
+  sf_status_t status = open_map(graph->context, trunks, given, &region);
   if (status == SF_OK)
-    status = sfshm_trunk_map_open(&trunks->map_region, &trunks->map);
+    status = sfshm_trunk_map_open(&region, &trunks->map);
   for (size_t i = 0; i < nsides && status == SF_OK; i++)
     status = open_side(graph, sides[i], blocks, nblocks);
   return status;
@@ -378,7 +382,7 @@ sfc_trunks_t *sfc_trunks_copy(const sfc_trunks_t *trunks)
   }
   memcpy(each, trunks->trunks, (size_t)trunks->ntrunks * sizeof *each);
   *copy = (sfc_trunks_t){.shares_plan = true,
-                         .map_region = trunks->map_region,
+                         .mapped = trunks->mapped,
                          .map_memory = trunks->map_memory,
                          .map = trunks->map,
                          .trunks = each,
@@ -392,7 +396,7 @@ void sfc_trunks_own_plan(sfc_trunks_t *copy, sfc_trunks_t *trunks)
   trunks->shares_plan = true;
 }
 
-static void free_plan(sfc_trunks_t *trunks)
+static void free_plan(sf_context_t *context, sfc_trunks_t *trunks)
 {
   for (int32_t i = 0; i < trunks->ntrunks; i++) {
     sfc_trunk_t *trunk = &trunks->trunks[i];
@@ -402,18 +406,17 @@ static void free_plan(sfc_trunks_t *trunks)
       free(trunk->winner_turns);
     free(trunk->turns);
   }
-  if (trunks->map_memory != NULL)
-    sfc_device_free_array(trunks->map_memory);
-  else
-    sfc_device_destroy_region(&trunks->map_region);
+  sfc_device_free_array(trunks->map_memory);
+  if (trunks->mapped != NULL)
+    sfc_trunk_map_give(&context->trunk_maps, trunks->mapped);
 }
 
-void sfc_trunks_free(sfc_trunks_t *trunks)
+void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks)
 {
   if (trunks == NULL)
     return;
   if (!trunks->shares_plan)
-    free_plan(trunks);
+    free_plan(context, trunks);
   while (trunks->exchanges != NULL) {
     sfc_exchange_t *exchange = trunks->exchanges;
     trunks->exchanges = exchange->next;

@@ -45,25 +45,19 @@ static void copy_piece(const sfshm_region_piece_t *piece, void *to)
 }
 
 /* A region for all who read it, or for a short one memory of the daemon's own: that is copied quicker than mapped. */
-static sf_status_t compose_map(const sfshm_region_piece_t pieces[], size_t npieces, uint64_t bytes, sfshm_region_t *map)
+static sf_status_t compose_map(sfd_trunks_t *trunks, const sfshm_region_piece_t pieces[], size_t npieces,
+                               uint64_t bytes)
 {
+  sfd_trunk_plan_t *plan = trunks->plan;
   if (bytes > SFSHM_TRUNK_MAP_MAX_TOLD)
-    return sfshm_region_compose("sf-trunks", SFSHM_REGION_TRUNK_MAP, pieces, npieces, bytes, map);
+    return sfd_trunk_map_take(trunks->graph->group->job, pieces, npieces, bytes, &plan->maps, &plan->map);
   void *memory = calloc(1, bytes);
   if (memory == NULL)
     return sfshm_error(SF_ERR_NOMEM, "trunk map of %" PRIu64 " bytes", bytes);
   for (size_t i = 0; i < npieces; i++)
     copy_piece(&pieces[i], memory);
-  *map = (sfshm_region_t){.fd = -1, .base = memory, .length_bytes = bytes};
+  plan->map = (sfshm_region_t){.fd = -1, .base = memory, .length_bytes = bytes};
   return SF_OK;
-}
-
-static void free_map_memory(sfshm_region_t *map)
-{
-  if (map->fd < 0)
-    free(map->base);
-  else
-    sfshm_region_destroy(map);
 }
 
 static sf_status_t make_map(sfd_trunks_t *trunks, const sfd_trunk_source_t sources[])
@@ -87,7 +81,7 @@ static sf_status_t make_map(sfd_trunks_t *trunks, const sfd_trunk_source_t sourc
     bytes += align(sources[i].image_bytes);
   }
   if (status == SF_OK)
-    status = compose_map(pieces, (size_t)n + 1, bytes, &trunks->plan->map);
+    status = compose_map(trunks, pieces, (size_t)n + 1, bytes);
   free(pieces);
   free(head);
   return status;
@@ -319,7 +313,10 @@ void sfd_trunk_plan_let_go(sfd_trunk_plan_t *plan)
     free(plan->sides[i].members);
     free(plan->sides[i].owner_ends);
   }
-  free_map_memory(&plan->map);
+  if (plan->maps != NULL)
+    sfd_trunk_map_give(plan->maps, &plan->map);
+  else
+    free(plan->map.base);
   free(plan);
 }
 

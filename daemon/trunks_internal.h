@@ -3,6 +3,7 @@
 #define SFD_TRUNKS_INTERNAL_H
 
 #include "daemon/trunk_boards.h"
+#include "daemon/trunk_maps.h"
 #include "daemon/trunks.h"
 
 /* A message that ranks have submitted: it goes when those before it have gone. */
@@ -22,6 +23,7 @@ typedef struct sfd_plan_side {
 struct sfd_trunk_plan {
   int32_t nholders;
   sfshm_region_t map;
+  sfd_trunk_maps_t *maps; /* whose that is; NULL: memory of the plan's own */
   uint32_t nsides;
   sfd_plan_side_t sides[]; /* as those of the map */
 };

@@ -90,18 +90,23 @@ static sf_status_t status_of(int error)
   return error == ENOSPC || error == ENOMEM ? SF_ERR_NOMEM : SF_ERR_SYS;
 }
 
-sf_status_t sfshm_region_commit(const sfshm_region_t *region, size_t offset, size_t length_bytes)
+static sf_status_t allocate(int fd, size_t offset, size_t length_bytes)
 {
   int error;
-  if (exceeds_memory(length_bytes))
-    return sfshm_error(SF_ERR_NOMEM, "%zu bytes of shared memory are more than the machine has left", length_bytes);
   do
-    error = fallocate(region->fd, 0, (off_t)offset, (off_t)length_bytes) ? errno : 0;
+    error = fallocate(fd, 0, (off_t)offset, (off_t)length_bytes) ? errno : 0;
   while (error == EINTR);
   if (error == 0)
     return SF_OK;
   errno = error;
   return sfshm_error_errno(status_of(error), "allocating %zu bytes of shared memory", length_bytes);
+}
+
+sf_status_t sfshm_region_commit(const sfshm_region_t *region, size_t offset, size_t length_bytes)
+{
+  if (exceeds_memory(length_bytes))
+    return sfshm_error(SF_ERR_NOMEM, "%zu bytes of shared memory are more than the machine has left", length_bytes);
+  return allocate(region->fd, offset, length_bytes);
 }
 
 sf_status_t sfshm_region_create(const char *name, sfshm_region_kind_t kind, size_t length_bytes,
@@ -232,18 +237,34 @@ sf_status_t sfshm_region_compose(const char *name, sfshm_region_kind_t kind, con
     status = sfshm_error_errno(SF_ERR_NOMEM, "region \"%s\" of %zu bytes", name, region.length_bytes);
   else
     status = write_pieces(region.fd, pieces, npieces, kind, region.length_bytes);
+  if (status == SF_OK) /* what no piece has filled, too: later ones may, and must find memory there */
+    status = allocate(region.fd, 0, region.length_bytes);
+  if (status == SF_OK) {
+    region.base = mmap(NULL, region.length_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0);
+    if (region.base == MAP_FAILED) {
+      region.base = NULL;
+      status = sfshm_error_errno(SF_ERR_NOMEM, "mapping region \"%s\" of %zu bytes", name, region.length_bytes);
+    }
+  }
   if (status == SF_OK && fcntl(region.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) != 0)
     status = sfshm_error_errno(SF_ERR_SYS, "sealing region \"%s\"", name);
-  if (status == SF_OK) {
-    region.base = mmap(NULL, region.length_bytes, PROT_READ, MAP_SHARED, region.fd, 0);
-    if (region.base == MAP_FAILED)
-      status = sfshm_error_errno(SF_ERR_NOMEM, "mapping region \"%s\" of %zu bytes", name, region.length_bytes);
-  }
   if (status == SF_OK)
     *region_p = region;
   else
-    close(region.fd);
+    sfshm_region_destroy(&region);
   return status;
+}
+
+void sfshm_region_recompose(const sfshm_region_t *region, const sfshm_region_piece_t pieces[], size_t npieces)
+{
+  size_t header = sizeof(sfshm_region_header_t);
+  char *base = region->base;
+  memcpy(base + header, (const char *)pieces[0].bytes + header, pieces[0].length_bytes - header);
+  for (size_t i = 1, end = pieces[0].length_bytes; i < npieces; i++) {
+    memset(base + end, 0, pieces[i].offset - end);
+    memcpy(base + pieces[i].offset, pieces[i].bytes, pieces[i].length_bytes);
+    end = pieces[i].offset + pieces[i].length_bytes;
+  }
 }
 
 /* Pages of a memfd that can be written can be punched out in spite of its seals. Ordinary ones come back when they are

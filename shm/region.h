@@ -80,10 +80,13 @@ typedef struct sfshm_region_piece {
   size_t length_bytes;
 } sfshm_region_piece_t;
 
-/* Makes a region out of pieces, between which it is zero, and maps it for reading; nobody else can ever map it for
- * writing (F_SEAL_FUTURE_WRITE). The first piece begins it, with room for the header, which is filled in here. */
+/* Makes a region out of pieces, between and behind which it is zero, and maps it for writing, which nobody else ever
+ * can (F_SEAL_FUTURE_WRITE). The first piece begins it, with room for the header, which is filled in here. */
 sf_status_t sfshm_region_compose(const char *name, sfshm_region_kind_t kind, const sfshm_region_piece_t pieces[],
                                  size_t npieces, size_t length_bytes, sfshm_region_t *region_p);
+
+/* Replaces what stands in such a region by other pieces, which have to fit into it; what lies behind them stays. */
+void sfshm_region_recompose(const sfshm_region_t *region, const sfshm_region_piece_t pieces[], size_t npieces);
 
 /* Verifies without mapping that fd is a region of that kind, sealed as its kind demands, of at most max_bytes. */
 sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, size_t *length_p);

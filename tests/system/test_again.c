@@ -11,7 +11,11 @@
 #include "tests/unit/runner.h"
 
 #define MODELS 3
+#define MODELS_MAX 12
 #define LIVE 3
+#define KEPT 8  /* plans */
+#define IDLE 2  /* regions of trunk maps that no plan needs */
+#define FEW 200 /* vertices whose maps come in messages */
 
 static sftest_cluster_t cluster;
 static uint64_t seed;
@@ -113,6 +117,8 @@ typedef struct schedule {
   uint64_t seed;
   int steps;
   bool alike; /* all ranks always give the same edges in the same form */
+  int nmodels;
+  int64_t nvertices; /* of a rank, at most */
 } schedule_t;
 
 typedef struct live {
@@ -127,18 +133,32 @@ static void make_one(sftest_rank_t *self, sf_context_t *context, const schedule_
   uint32_t chosen = flags[schedule->alike ? 0 : sftest_random(random) % 4];
   bool odd = !schedule->alike && sftest_random(random) % 4 == 0;
   int32_t odd_rank = (int32_t)(sftest_random(random) % (uint64_t)self->size);
-  live->model = (int)(sftest_random(random) % MODELS);
+  live->model = (int)(sftest_random(random) % (uint64_t)schedule->nmodels);
   SFTEST_OK(self, sftest_graph_create(&models[live->model], sf_group_world(context), odd && odd_rank == self->rank,
                                       chosen, &live->graph));
+}
+
+/* Regions of maps serve one graph after another: they do not pile up. */
+static void check_mapped(sftest_rank_t *self)
+{
+  char line[512];
+  int n = 0;
+  FILE *file = fopen("/proc/self/maps", "r");
+  SFTEST_REQUIRE(self, file != NULL);
+  while (fgets(line, sizeof line, file) != NULL)
+    n += strstr(line, "sf-trunks") != NULL;
+  fclose(file);
+  SFTEST_REQUIRE(self, n <= KEPT + LIVE + IDLE);
 }
 
 /* A rank that has no leaves in two models can't tell which of them is made again, but by its number of roots. */
 static void make_models(sftest_graph_t models[], const schedule_t *schedule, int32_t size)
 {
-  for (int m = 0; m < MODELS; m++) {
-    sftest_graph_make(&models[m], schedule->seed + (uint64_t)m, size, 200);
+  int n = schedule->nmodels;
+  for (int m = 0; m < n; m++) {
+    sftest_graph_make(&models[m], schedule->seed + (uint64_t)m, size, schedule->nvertices);
     for (int32_t r = 0; r < size; r++)
-      models[m].parts[r].nroots += (MODELS + m - models[m].parts[r].nroots % MODELS) % MODELS;
+      models[m].parts[r].nroots += (n + m - models[m].parts[r].nroots % n) % n;
   }
 }
 
@@ -146,7 +166,7 @@ static int follow_schedule(sftest_rank_t *self)
 {
   const schedule_t *schedule = self->argument;
   uint64_t random = schedule->seed;
-  sftest_graph_t models[MODELS];
+  sftest_graph_t models[MODELS_MAX];
   live_t live[LIVE] = {{0}};
   sf_context_t *context = sftest_join(self);
   make_models(models, schedule, self->size);
@@ -160,9 +180,10 @@ static int follow_schedule(sftest_rank_t *self)
     if (other->graph != NULL)
       check_graph(self, &models[other->model], other->graph, step + 1000);
   }
+  check_mapped(self);
   for (int i = 0; i < LIVE; i++)
     SFTEST_OK(self, sf_graph_destroy(live[i].graph));
-  for (int m = 0; m < MODELS; m++)
+  for (int m = 0; m < schedule->nmodels; m++)
     sftest_graph_free(&models[m]);
   sftest_leave(self, context);
   return 0;
@@ -183,7 +204,7 @@ static const int32_t spread[][4] = {{0, 1, 0, 1}, {2, 0, 0, 1}, {1, 1, 1, 2}};
 START_TEST(alike_on_one_node)
 {
   int shared;
-  run_schedule(here, 4, (schedule_t){seed, 40, true}, &shared);
+  run_schedule(here, 4, (schedule_t){seed, 40, true, MODELS, FEW}, &shared);
   ck_assert_int_eq(shared, 40 - MODELS);
 }
 END_TEST
@@ -192,7 +213,7 @@ START_TEST(alike_over_nodes)
 {
   static const int nodes[] = {2, 3, 2};
   int shared;
-  run_schedule(spread[_i], 4, (schedule_t){seed + (uint64_t)_i, 40, true}, &shared);
+  run_schedule(spread[_i], 4, (schedule_t){seed + (uint64_t)_i, 40, true, MODELS, FEW}, &shared);
   ck_assert_int_eq(shared, (40 - MODELS) * nodes[_i]);
 }
 END_TEST
@@ -200,7 +221,7 @@ END_TEST
 START_TEST(unlike_on_one_node)
 {
   int shared;
-  run_schedule(here, 4, (schedule_t){seed + 10, 60, false}, &shared);
+  run_schedule(here, 4, (schedule_t){seed + 10, 60, false, MODELS, FEW}, &shared);
   ck_assert_int_gt(shared, 0);
   ck_assert_int_lt(shared, 60 - MODELS);
 }
@@ -209,8 +230,16 @@ END_TEST
 START_TEST(unlike_over_nodes)
 {
   int shared;
-  run_schedule(spread[_i], 4, (schedule_t){seed + 20 + (uint64_t)_i, 60, false}, &shared);
+  run_schedule(spread[_i], 4, (schedule_t){seed + 20 + (uint64_t)_i, 60, false, MODELS, FEW}, &shared);
   ck_assert_int_gt(shared, 0);
+}
+END_TEST
+
+/* More graphs than plans are kept, whose maps are regions. */
+START_TEST(long_maps)
+{
+  int shared;
+  run_schedule(spread[_i], 4, (schedule_t){seed + 30 + (uint64_t)_i, 60, false, MODELS_MAX, 50000}, &shared);
 }
 END_TEST
 
@@ -504,6 +533,7 @@ static Suite *again_suite(void)
   tcase_add_unchecked_fixture(nodes, start_three, stop);
   tcase_add_loop_test(nodes, alike_over_nodes, 0, 3);
   tcase_add_loop_test(nodes, unlike_over_nodes, 0, 3);
+  tcase_add_loop_test(nodes, long_maps, 0, 3);
   tcase_add_loop_test(nodes, bad_after_good_over_nodes, 0, 3);
   tcase_add_loop_test(nodes, parts_over_nodes, 0, 3);
   tcase_add_loop_test(nodes, large_parts, 0, 4);
