@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "daemon/assembly_internal.h"
 #include "daemon/home.h"
 #include "daemon/join.h"
 #include "daemon/log.h"
@@ -17,24 +18,7 @@
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
 #define REMEMBER_MOVED_MS 60000
 
-/* A job that is joining, or that runs, at its home. */
-typedef struct sfd_assembly {
-  TAILQ_ENTRY(sfd_assembly) entry;
-  sfd_server_t *server;
-  uint64_t job; /* 0: it is joining */
-  uint32_t uid;
-  char name[SFD_NAME_SIZE];
-  uint8_t digest[SFD_HOME_DIGEST_BYTES]; /* of the key */
-  int32_t size;
-  int32_t ncame;
-  bool told_again;      /* a home before this one, the channel to which was lost */
-  int32_t moved_to;     /* the home is another one now, for who still comes here; -1: it is not. size is 0 then */
-  int32_t *all_nodes;   /* of a job that ran before this node became its home; else NULL */
-  uv_timer_t timer;     /* until the earliest deadline */
-  int32_t rank_nodes[]; /* -1: has not come, or it is over where the rank was */
-} sfd_assembly_t;
-
-static sfd_assembly_t *find(const sfd_server_t *server, uint32_t uid, const char *name)
+sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, const char *name)
 {
   sfd_assembly_t *assembly;
   TAILQ_FOREACH(assembly, &server->assemblies, entry)
@@ -45,7 +29,7 @@ static sfd_assembly_t *find(const sfd_server_t *server, uint32_t uid, const char
   return NULL;
 }
 
-static sfd_assembly_t *find_running(const sfd_server_t *server, uint64_t job)
+sfd_assembly_t *sfd_assembly_find_running(const sfd_server_t *server, uint64_t job)
 {
   sfd_assembly_t *assembly;
   TAILQ_FOREACH(assembly, &server->assemblies, entry)
@@ -60,10 +44,11 @@ static void on_timer_closed(uv_handle_t *handle)
 {
   sfd_assembly_t *assembly = handle->data;
   free(assembly->all_nodes);
+  free(assembly->incarnations);
   free(assembly);
 }
 
-static void forget(sfd_assembly_t *assembly)
+void sfd_assembly_forget(sfd_assembly_t *assembly)
 {
   TAILQ_REMOVE(&assembly->server->assemblies, assembly, entry);
   uv_close((uv_handle_t *)&assembly->timer, on_timer_closed);
@@ -72,21 +57,46 @@ static void forget(sfd_assembly_t *assembly)
 void sfd_assemblies_free(sfd_server_t *server)
 {
   while (!TAILQ_EMPTY(&server->assemblies))
-    forget(TAILQ_FIRST(&server->assemblies));
+    sfd_assembly_forget(TAILQ_FIRST(&server->assemblies));
 }
 
-/* Calls sfd_home_send once for each node that ranks have come to. */
-static void send_to_all(const sfd_assembly_t *assembly, sfd_home_handler_t handler, const Sfpeer__Message *message)
+/* The lowest rank on each node, -1: none. Free it. NULL: no memory. */
+static int32_t *find_lowest_ranks(const sfd_assembly_t *assembly)
 {
   int32_t nnodes = sfd_network_nnodes(assembly->server);
-  bool *has = calloc((size_t)nnodes, sizeof *has);
-  for (int32_t r = 0; has != NULL && r < assembly->size; r++)
+  int32_t *ranks = malloc((size_t)nnodes * sizeof *ranks);
+  for (int32_t node = 0; ranks != NULL && node < nnodes; node++)
+    ranks[node] = -1;
+  for (int32_t r = assembly->size - 1; ranks != NULL && r >= 0; r--)
     if (assembly->rank_nodes[r] >= 0)
-      has[assembly->rank_nodes[r]] = true;
-  for (int32_t node = 0; node < nnodes; node++)
-    if (has == NULL || has[node])
-      sfd_home_send(assembly->server, node, handler, message);
-  free(has);
+      ranks[assembly->rank_nodes[r]] = r;
+  return ranks;
+}
+
+static int32_t find_rank_on(const sfd_assembly_t *assembly, int32_t node)
+{
+  for (int32_t r = 0; r < assembly->size; r++)
+    if (assembly->rank_nodes[r] == node)
+      return r;
+  return -1;
+}
+
+/* Calls sfd_home_send once for each node that ranks have come to. incarnation_p, unless NULL: the message's field for
+ * the node's. */
+static void send_to_all(const sfd_assembly_t *assembly, sfd_home_handler_t handler, const Sfpeer__Message *message,
+                        uint64_t *incarnation_p)
+{
+  int32_t nnodes = sfd_network_nnodes(assembly->server);
+  int32_t *ranks = find_lowest_ranks(assembly);
+  for (int32_t node = 0; node < nnodes; node++) {
+    int32_t rank = ranks != NULL ? ranks[node] : find_rank_on(assembly, node);
+    if (rank < 0)
+      continue;
+    if (incarnation_p != NULL)
+      *incarnation_p = assembly->incarnations[rank];
+    sfd_home_send(assembly->server, node, handler, message);
+  }
+  free(ranks);
 }
 
 static void refuse(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join, sf_status_t status)
@@ -101,6 +111,7 @@ static void refuse(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *jo
   refusal.detail = detail;
   refusal.ranks = join->ranks;
   refusal.n_ranks = join->n_ranks;
+  refusal.incarnation = join->incarnation;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_REFUSE;
   message.job_refuse = &refusal;
   sfd_home_send(server, node, sfd_home_handle_refuse, &message);
@@ -116,8 +127,8 @@ static void refuse_all(sfd_assembly_t *assembly, sf_status_t status, const char 
   refusal.detail = (char *)(uintptr_t)detail; /* only read; protobuf-c has no const */
   message.body_case = SFPEER__MESSAGE__BODY_JOB_REFUSE;
   message.job_refuse = &refusal;
-  send_to_all(assembly, sfd_home_handle_refuse, &message);
-  forget(assembly);
+  send_to_all(assembly, sfd_home_handle_refuse, &message, &refusal.incarnation);
+  sfd_assembly_forget(assembly);
 }
 
 static bool is_missing(const void *context, int32_t rank)
@@ -146,27 +157,34 @@ static void on_timeout(uv_timer_t *timer)
   refuse_all(assembly, SF_ERR_TIMEOUT, text);
 }
 
-/* To one node, or to all with ranks (-1). */
-static void send_start(sfd_assembly_t *assembly, int32_t *rank_nodes, int32_t node)
+static void fill_start(const sfd_assembly_t *assembly, int32_t *rank_nodes, Sfpeer__JobStart *started,
+                       Sfpeer__Message *message)
 {
-  Sfpeer__JobStart started = SFPEER__JOB_START__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  started.uid = assembly->uid;
-  started.name = assembly->name;
-  started.job = assembly->job;
-  started.rank_nodes = rank_nodes;
-  started.n_rank_nodes = (size_t)assembly->size;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_START;
-  message.job_start = &started;
-  if (node >= 0)
-    sfd_home_send(assembly->server, node, sfd_home_handle_start, &message);
-  else
-    send_to_all(assembly, sfd_home_handle_start, &message);
+  sfpeer__job_start__init(started);
+  sfpeer__message__init(message);
+  started->uid = assembly->uid;
+  started->name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
+  started->job = assembly->job;
+  started->rank_nodes = rank_nodes;
+  started->n_rank_nodes = (size_t)assembly->size;
+  message->body_case = SFPEER__MESSAGE__BODY_JOB_START;
+  message->job_start = started;
+}
+
+void sfd_assembly_send_start(const sfd_assembly_t *assembly, int32_t *rank_nodes, int32_t node, uint64_t incarnation)
+{
+  Sfpeer__JobStart started;
+  Sfpeer__Message message;
+  fill_start(assembly, rank_nodes, &started, &message);
+  started.incarnation = incarnation;
+  sfd_home_send(assembly->server, node, sfd_home_handle_start, &message);
 }
 
 /* All are told the same, also if it turns out meanwhile that the ranks here have gone. */
 static void start(sfd_assembly_t *assembly)
 {
+  Sfpeer__JobStart started;
+  Sfpeer__Message message;
   size_t bytes = (size_t)assembly->size * sizeof assembly->rank_nodes[0];
   int32_t *rank_nodes = malloc(bytes);
   if (rank_nodes == NULL) {
@@ -176,16 +194,14 @@ static void start(sfd_assembly_t *assembly)
   memcpy(rank_nodes, assembly->rank_nodes, bytes);
   assembly->job = sfd_server_new_id(assembly->server);
   uv_timer_stop(&assembly->timer);
-  send_start(assembly, rank_nodes, -1);
+  fill_start(assembly, rank_nodes, &started, &message);
+  send_to_all(assembly, sfd_home_handle_start, &message, &started.incarnation);
   free(rank_nodes);
 }
 
-static bool has_node(const sfd_assembly_t *assembly, int32_t node)
+bool sfd_assembly_has_node(const sfd_assembly_t *assembly, int32_t node)
 {
-  for (int32_t r = 0; r < assembly->size; r++)
-    if (assembly->rank_nodes[r] == node)
-      return true;
-  return false;
+  return find_rank_on(assembly, node) >= 0;
 }
 
 /* Nothing of the job is left on the node; with the last one it is forgotten. */
@@ -198,12 +214,12 @@ static void leave_node(sfd_assembly_t *assembly, int32_t node)
     left |= assembly->rank_nodes[r] >= 0;
   }
   if (!left)
-    forget(assembly);
+    sfd_assembly_forget(assembly);
 }
 
 sf_status_t sfd_assembly_handle_over(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
-  sfd_assembly_t *assembly = find_running(server, message->job_over->job);
+  sfd_assembly_t *assembly = sfd_assembly_find_running(server, message->job_over->job);
   if (assembly != NULL)
     leave_node(assembly, node);
   return SF_OK;
@@ -222,16 +238,21 @@ static void fail_running(sfd_assembly_t *assembly, int32_t node, const char *tex
   for (int32_t r = 0; r < assembly->size; r++)
     if (assembly->rank_nodes[r] == node)
       assembly->rank_nodes[r] = -1;
-  send_to_all(assembly, sfd_job_handle_peer_fail, &message);
+  send_to_all(assembly, sfd_job_handle_peer_fail, &message, NULL);
   leave_node(assembly, node);
 }
 
-static sf_status_t new_assembly(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
-                                sfd_assembly_t **assembly_p)
+sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
+                             sfd_assembly_t **assembly_p)
 {
   sfd_assembly_t *assembly = calloc(1, sizeof *assembly + (size_t)size * sizeof assembly->rank_nodes[0]);
-  if (assembly == NULL)
+  uint64_t *incarnations = calloc((size_t)size + 1, sizeof *incarnations);
+  if (assembly == NULL || incarnations == NULL) {
+    free(assembly);
+    free(incarnations);
     return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", size);
+  }
+  assembly->incarnations = incarnations;
   assembly->server = server;
   assembly->uid = uid;
   snprintf(assembly->name, sizeof assembly->name, "%s", name);
@@ -261,7 +282,7 @@ static void send_moved(const sfd_assembly_t *assembly, int32_t home, int32_t nod
   if (node >= 0)
     sfd_home_send(assembly->server, node, sfd_home_handle_moved, &message);
   else
-    send_to_all(assembly, sfd_home_handle_moved, &message);
+    send_to_all(assembly, sfd_home_handle_moved, &message, NULL);
 }
 
 /* Who came here could not reach the homes before this one, or not any more. Others may: whom they have is told to come
@@ -290,7 +311,7 @@ static void tell_home_before_again(sfd_assembly_t *assembly, int32_t node)
 
 static void on_moved_long_ago(uv_timer_t *timer)
 {
-  forget(timer->data);
+  sfd_assembly_forget(timer->data);
 }
 
 /* Those who came before are told, and those who come yet are told then. */
@@ -307,99 +328,21 @@ sf_status_t sfd_assembly_handle_moved(sfd_server_t *server, int32_t node, const 
   const Sfpeer__JobMoved *moved = message->job_moved;
   if (!sfd_text_is_name(moved->name) || moved->home < 0 || moved->home >= sfd_network_nnodes(server))
     return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobMoved", node);
-  sfd_assembly_t *assembly = find(server, moved->uid, moved->name);
+  sfd_assembly_t *assembly = sfd_assembly_find(server, moved->uid, moved->name);
   int32_t home = assembly != NULL && assembly->moved_to >= 0 ? assembly->moved_to : sfd_network_node(server);
   if (sfd_home_position(server, moved->uid, moved->name, moved->home) >
       sfd_home_position(server, moved->uid, moved->name, home)) {
-    if (assembly != NULL || new_assembly(server, moved->uid, moved->name, 0, &assembly) == SF_OK)
+    if (assembly != NULL || sfd_assembly_new(server, moved->uid, moved->name, 0, &assembly) == SF_OK)
       move_to(assembly, moved->home);
   }
   return sfd_home_handle_moved(server, node, message);
-}
-
-/* ---- In place of the home of a job that runs --------------------------------------------------------------------- */
-
-static void add_node(sfd_assembly_t *assembly, int32_t node)
-{
-  for (int32_t r = 0; r < assembly->size; r++)
-    if (assembly->all_nodes[r] == node)
-      assembly->rank_nodes[r] = node;
-}
-
-/* Whether ranks that come from a node are those that it has of the running job, of whose start it never heard. */
-static bool runs_there(const sfd_assembly_t *running, int32_t node, const int32_t ranks[], size_t nranks)
-{
-  bool runs = running->all_nodes != NULL && !has_node(running, node);
-  for (size_t i = 0; i < nranks && runs; i++)
-    runs = ranks[i] < running->size && running->all_nodes[ranks[i]] == node;
-  return runs;
-}
-
-static void start_late(sfd_assembly_t *running, int32_t node)
-{
-  add_node(running, node);
-  send_start(running, running->all_nodes, node);
-}
-
-/* Those who wait here for others that run already. */
-static void start_waiting(sfd_assembly_t *running)
-{
-  sfd_assembly_t *waiting = find(running->server, running->uid, running->name);
-  if (waiting == NULL || waiting->size != running->size)
-    return;
-  for (int32_t r = 0; r < waiting->size; r++)
-    if (waiting->rank_nodes[r] >= 0 && !has_node(running, waiting->rank_nodes[r]) &&
-        running->all_nodes[r] == waiting->rank_nodes[r])
-      start_late(running, waiting->rank_nodes[r]);
-  forget(waiting);
-}
-
-static bool start_if_runs(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join)
-{
-  sfd_assembly_t *assembly;
-  TAILQ_FOREACH(assembly, &server->assemblies, entry)
-  {
-    if (assembly->uid == join->uid && strcmp(assembly->name, join->name) == 0 &&
-        runs_there(assembly, node, join->ranks, join->n_ranks)) {
-      start_late(assembly, node);
-      return true;
-    }
-  }
-  return false;
-}
-
-sf_status_t sfd_assembly_handle_runs(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
-{
-  const Sfpeer__JobRuns *runs = message->job_runs;
-  sfd_assembly_t *assembly = find_running(server, runs->job);
-  bool good = sfd_text_is_name(runs->name) && runs->job != 0 && runs->n_rank_nodes <= INT32_MAX &&
-              (assembly == NULL || (assembly->size == (int32_t)runs->n_rank_nodes && assembly->all_nodes != NULL));
-  for (size_t r = 0; r < runs->n_rank_nodes && good; r++)
-    good = runs->rank_nodes[r] >= 0 && runs->rank_nodes[r] < sfd_network_nnodes(server);
-  if (!good)
-    return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobRuns", node);
-  if (assembly == NULL) {
-    size_t bytes = runs->n_rank_nodes * sizeof runs->rank_nodes[0];
-    int32_t *all_nodes = malloc(bytes + 1);
-    if (all_nodes == NULL ||
-        new_assembly(server, runs->uid, runs->name, (int32_t)runs->n_rank_nodes, &assembly) != SF_OK) {
-      free(all_nodes);
-      return SF_OK; /* nobody watches over the job */
-    }
-    memcpy(all_nodes, runs->rank_nodes, bytes);
-    assembly->job = runs->job;
-    assembly->all_nodes = all_nodes;
-  }
-  add_node(assembly, node);
-  start_waiting(assembly);
-  return SF_OK;
 }
 
 /* ---- Joining ----------------------------------------------------------------------------------------------------- */
 
 static sf_status_t begin(sfd_server_t *server, const Sfpeer__JobJoin *join, sfd_assembly_t **assembly_p)
 {
-  sf_status_t status = new_assembly(server, join->uid, join->name, join->size, assembly_p);
+  sf_status_t status = sfd_assembly_new(server, join->uid, join->name, join->size, assembly_p);
   if (status != SF_OK)
     return status;
   memcpy((*assembly_p)->digest, join->key_digest.data, SFD_HOME_DIGEST_BYTES);
@@ -431,14 +374,14 @@ static void set_deadline(sfd_assembly_t *assembly, int64_t timeout_ms)
 sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobJoin *join = message->job_join;
-  sfd_assembly_t *assembly = find(server, join->uid, join->name);
+  sfd_assembly_t *assembly = sfd_assembly_find(server, join->uid, join->name);
   if (join->key_digest.len != SFD_HOME_DIGEST_BYTES || !sfd_text_is_name(join->name) || join->size < 1 ||
       join->n_ranks < 1)
     return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobJoin", node);
   for (size_t i = 0; i < join->n_ranks; i++)
     if (join->ranks[i] < 0 || join->ranks[i] >= join->size)
       return sfshm_error(SF_ERR_PROTO, "node %d sent a JobJoin for rank %d of %d", node, join->ranks[i], join->size);
-  if (start_if_runs(server, node, join))
+  if (sfd_assembly_start_if_runs(server, node, join))
     return SF_OK;
   if (assembly != NULL && assembly->moved_to >= 0) {
     send_moved(assembly, assembly->moved_to, node);
@@ -452,6 +395,7 @@ sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const S
   for (size_t i = 0; i < join->n_ranks; i++)
     if (assembly->rank_nodes[join->ranks[i]] < 0) {
       assembly->rank_nodes[join->ranks[i]] = node;
+      assembly->incarnations[join->ranks[i]] = join->incarnation;
       assembly->ncame++;
     }
   if (assembly->ncame == assembly->size)
@@ -472,11 +416,21 @@ static void refuse_others(sfd_assembly_t *assembly, int32_t node)
   refuse_all(assembly, SF_ERR_EXISTS, text);
 }
 
+/* Whether ranks have come of whom the message tells: a node may have been told by now that its part is over, and have
+ * begun anew, and other nodes, too. */
+static bool is_concerned(const sfd_assembly_t *assembly, int32_t node, const Sfpeer__JobWithdraw *withdraw)
+{
+  bool concerned = !withdraw->has_incarnation;
+  for (int32_t r = 0; r < assembly->size && !concerned; r++)
+    concerned = assembly->rank_nodes[r] == node && assembly->incarnations[r] == withdraw->incarnation;
+  return concerned;
+}
+
 sf_status_t sfd_assembly_handle_withdraw(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobWithdraw *withdraw = message->job_withdraw;
-  sfd_assembly_t *assembly = find(server, withdraw->uid, withdraw->name);
-  if (assembly == NULL || assembly->moved_to >= 0)
+  sfd_assembly_t *assembly = sfd_assembly_find(server, withdraw->uid, withdraw->name);
+  if (assembly == NULL || assembly->moved_to >= 0 || !is_concerned(assembly, node, withdraw))
     return SF_OK;
   if (withdraw->status == SF_OK)
     refuse_others(assembly, node);
@@ -491,7 +445,7 @@ void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *de
   snprintf(text, sizeof text, "node %d is lost: %.400s", node, detail);
   for (sfd_assembly_t *assembly = TAILQ_FIRST(&server->assemblies), *next; assembly != NULL; assembly = next) {
     next = TAILQ_NEXT(assembly, entry);
-    if (!has_node(assembly, node))
+    if (!sfd_assembly_has_node(assembly, node))
       tell_home_before_again(assembly, node);
     else if (assembly->job == 0)
       refuse_all(assembly, SF_ERR_RANK_FAILED, text);

@@ -75,6 +75,7 @@ static void send_join(sfd_job_t *job, int32_t ranks[], size_t nranks, int64_t ti
   join.ranks = ranks;
   join.n_ranks = nranks;
   join.timeout_ms = timeout_ms;
+  join.incarnation = job->serial;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_JOIN;
   message.job_join = &join;
   job->home_knows = true;
@@ -97,6 +98,8 @@ static void send_withdraw(sfd_job_t *job, sf_status_t status, char *detail)
   withdraw.name = job->name;
   withdraw.status = status;
   withdraw.detail = detail;
+  withdraw.has_incarnation = true;
+  withdraw.incarnation = job->serial;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_WITHDRAW;
   message.job_withdraw = &withdraw;
   sfd_home_send(job->server, job->home, sfd_assembly_handle_withdraw, &message);
@@ -112,8 +115,7 @@ void sfd_home_all_here(sfd_job_t *job)
 static void remember_withdrawn(const sfd_job_t *job)
 {
   sfd_withdrawn_t *withdrawn = &job->server->withdrawn[job->server->nwithdrawn++ % SFD_WITHDRAWN];
-  withdrawn->uid = job->uid;
-  memcpy(withdrawn->name, job->name, sizeof withdrawn->name);
+  withdrawn->serial = job->serial;
   memcpy(withdrawn->detail, job->detail, sizeof withdrawn->detail);
 }
 
@@ -238,10 +240,17 @@ sf_status_t sfd_home_handle_moved(sfd_server_t *server, int32_t node, const Sfpe
 
 /* ---- What the home says ------------------------------------------------------------------------------------------ */
 
+/* The job that is meant, or NULL: one that was there before under the same name is none of this one's business. */
+static sfd_job_t *find_incarnation(const sfd_server_t *server, uint32_t uid, const char *name, uint64_t incarnation)
+{
+  sfd_job_t *job = sfd_job_find(server, uid, name);
+  return job != NULL && job->serial == incarnation ? job : NULL;
+}
+
 sf_status_t sfd_home_handle_refuse(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobRefuse *refusal = message->job_refuse;
-  sfd_job_t *job = sfd_job_find(server, refusal->uid, refusal->name);
+  sfd_job_t *job = find_incarnation(server, refusal->uid, refusal->name, refusal->incarnation);
   sf_status_t status = refusal->status < SF_OK ? (sf_status_t)refusal->status : SF_ERR_INTERNAL;
   (void)node;
   if (job == NULL || job->state != SFD_JOB_JOINING)
@@ -256,11 +265,11 @@ sf_status_t sfd_home_handle_refuse(sfd_server_t *server, int32_t node, const Sfp
   return SF_OK;
 }
 
-static const char *find_withdrawn(const sfd_server_t *server, uid_t uid, const char *name)
+static const char *find_withdrawn(const sfd_server_t *server, uint64_t serial)
 {
   for (unsigned i = 1; i <= SFD_WITHDRAWN && i <= server->nwithdrawn; i++) { /* the latest first */
     const sfd_withdrawn_t *withdrawn = &server->withdrawn[(server->nwithdrawn - i) % SFD_WITHDRAWN];
-    if (withdrawn->uid == uid && strcmp(withdrawn->name, name) == 0)
+    if (withdrawn->serial == serial)
       return withdrawn->detail;
   }
   return NULL;
@@ -276,7 +285,7 @@ static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, cons
     snprintf(text, SFD_TEXT_SIZE, "%s", job->detail);
     return;
   }
-  const char *withdrawn = job == NULL ? find_withdrawn(server, started->uid, started->name) : NULL;
+  const char *withdrawn = job == NULL ? find_withdrawn(server, started->incarnation) : NULL;
   if (withdrawn != NULL) {
     snprintf(text, SFD_TEXT_SIZE, "%s", withdrawn);
     return;
@@ -325,7 +334,7 @@ sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpe
 {
   const Sfpeer__JobStart *started = message->job_start;
   char text[SFD_TEXT_SIZE];
-  sfd_job_t *job = sfd_job_find(server, started->uid, started->name);
+  sfd_job_t *job = find_incarnation(server, started->uid, started->name, started->incarnation);
   for (size_t r = 0; r < started->n_rank_nodes; r++)
     if (started->rank_nodes[r] < 0 || started->rank_nodes[r] >= sfd_network_nnodes(server))
       return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with rank %zu on node %d", node, r,

@@ -81,7 +81,7 @@ typedef struct sfd_job {
   uint64_t id; /* first: the key; 0 until all ranks have come */
   sfd_server_t *server;
   TAILQ_ENTRY(sfd_job) entry;
-  uint64_t serial;
+  uint64_t serial; /* no other job here has had it: tells apart those of one name, for their home */
   uid_t uid;
   char name[SFD_NAME_SIZE];
   char key[SFD_NAME_SIZE];

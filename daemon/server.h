@@ -42,8 +42,7 @@ TAILQ_HEAD(sfd_assembly_list, sfd_assembly);
 /* Why a job that was joining has failed here: its home may find that all have come before it hears of that. */
 #define SFD_WITHDRAWN 8
 typedef struct sfd_withdrawn {
-  uid_t uid;
-  char name[256];
+  uint64_t serial; /* of the job */
   char detail[SFD_TEXT_SIZE];
 } sfd_withdrawn_t;
 

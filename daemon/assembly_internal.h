@@ -1,0 +1,55 @@
+/* What the files of assembly.h share. */
+#ifndef SFD_ASSEMBLY_INTERNAL_H
+#define SFD_ASSEMBLY_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include <sf/sf_status.h>
+
+#include "daemon/home.h"
+#include "daemon/job.h"
+#include "daemon/server.h"
+
+/* A job that is joining, or that runs, at its home. */
+typedef struct sfd_assembly {
+  TAILQ_ENTRY(sfd_assembly) entry;
+  sfd_server_t *server;
+  uint64_t job; /* 0: it is joining */
+  uint32_t uid;
+  char name[SFD_NAME_SIZE];
+  uint8_t digest[SFD_HOME_DIGEST_BYTES]; /* of the key */
+  int32_t size;
+  int32_t ncame;
+  bool told_again;        /* a home before this one, the channel to which was lost */
+  int32_t moved_to;       /* the home is another one now, for who still comes here; -1: it is not. size is 0 then */
+  int32_t *all_nodes;     /* of a job that ran before this node became its home; else NULL */
+  uint64_t *incarnations; /* by rank that has come: its node's, see proto/sf_peer.proto */
+  uv_timer_t timer;       /* until the earliest deadline */
+  int32_t rank_nodes[];   /* -1: has not come, or it is over where the rank was */
+} sfd_assembly_t;
+
+/* The one that is joining, or has moved; NULL: none. */
+sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, const char *name);
+
+/* The one that runs; NULL: none. */
+sfd_assembly_t *sfd_assembly_find_running(const sfd_server_t *server, uint64_t job);
+
+/* SF_ERR_NOMEM. */
+sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
+                             sfd_assembly_t **assembly_p);
+
+void sfd_assembly_forget(sfd_assembly_t *assembly);
+
+/* Whether ranks of the job are on a node. */
+bool sfd_assembly_has_node(const sfd_assembly_t *assembly, int32_t node);
+
+/* Tells one node that the job runs. */
+void sfd_assembly_send_start(const sfd_assembly_t *assembly, int32_t *rank_nodes, int32_t node, uint64_t incarnation);
+
+/* Whether a JobJoin is of ranks that run: those of a node that has not been told. Then it is. */
+bool sfd_assembly_start_if_runs(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join);
+
+#endif
