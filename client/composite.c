@@ -254,7 +254,7 @@ static sf_status_t check(const sfc_composite_call_t *call, sf_request_t **reques
   sf_status_t status = sfc_call_check(name, call->graph, call->unit, call->op, request_p);
   if (status == SF_OK && call->op->function == NULL)
     status = sfc_call_check_op(name, call->graph, call->unit, call->op, request_p);
-  return status == SF_OK ? sfc_graph_failure(call->graph) : status;
+  return status;
 }
 
 static sf_status_t make(sfc_composite_t *composite, const sfc_composite_call_t *call, sf_graph_t *multi)
@@ -278,8 +278,9 @@ sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **
 {
   sf_graph_t *multi = NULL;
   sf_status_t status = check(call, request_p);
-  if (status == SF_OK && call->call != SFSHM_CALL_BCAST)
-    status = sfc_multi_graph(call->graph, wanted_bytes(call), &multi);
+  if (status == SF_OK)
+    status = call->call == SFSHM_CALL_BCAST ? sfc_graph_failure(call->graph)
+                                            : sfc_multi_graph(call->graph, wanted_bytes(call), &multi);
   if (status != SF_OK)
     return status;
   sfc_composite_t *composite = take_free(call->graph);

@@ -16,13 +16,20 @@ sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_
   return sfc_origin_read(graph->origin, graph->leaf_max + 1, leaf_index, root_rank, root_index);
 }
 
-static sf_status_t check(const sf_graph_t *graph, const void *result, const char *function)
+/* What may be asked together with the other ranks, who have to come also if the graph has failed. */
+static sf_status_t check_call(const sf_graph_t *graph, const void *result, const char *function)
 {
   if (graph == NULL || result == NULL)
     return sfshm_error(SF_ERR_ARG, "%s: %s is NULL", function, graph == NULL ? "graph" : "the result");
   return graph->generation == sfc_process_generation
-             ? sfc_graph_failure(graph)
+             ? SF_OK
              : sfshm_error(SF_ERR_STATE, "%s: in a child of the process that called sf_init", function);
+}
+
+static sf_status_t check(const sf_graph_t *graph, const void *result, const char *function)
+{
+  sf_status_t status = check_call(graph, result, function);
+  return status == SF_OK ? sfc_graph_failure(graph) : status;
 }
 
 sf_status_t sf_graph_degrees(sf_graph_t *graph, int64_t degrees[])
@@ -68,7 +75,7 @@ sf_status_t sf_graph_root_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
 sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
 {
   const sfc_ranks_t *ranks;
-  sf_status_t status = check(graph, ranks_p, __func__);
+  sf_status_t status = check_call(graph, ranks_p, __func__);
   if (status == SF_OK)
     status = sfc_multi_leaf_ranks(graph, &ranks);
   if (status == SF_OK)
@@ -78,6 +85,6 @@ sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
 
 sf_status_t sf_graph_multi(sf_graph_t *graph, sf_graph_t **multi_p)
 {
-  sf_status_t status = check(graph, multi_p, __func__);
+  sf_status_t status = check_call(graph, multi_p, __func__);
   return status == SF_OK ? sfc_multi_graph(graph, 0, multi_p) : status;
 }

@@ -23,8 +23,8 @@ static sf_status_t need_multi(sf_graph_t *graph)
   return graph->multi != NULL ? SF_OK : sfc_derive_give_up(graph, sfshm_error(SF_ERR_NOMEM, "multi-graph"));
 }
 
-/* A rank for which something has failed still has to take part in the set-up for which the others wait. It makes that
- * fail for all of them. */
+/* A rank for which something has failed, also the graph itself, still has to take part in the set-up for which the
+ * others wait. It makes that fail for all of them. */
 static sf_status_t create(sf_status_t before, sf_graph_t *graph, int64_t nroots, int64_t nleaves, const int64_t leaf[],
                           const int32_t rank[], const int64_t root[], uint32_t flags, sf_graph_t **graph_p)
 {
@@ -35,6 +35,20 @@ static sf_status_t create(sf_status_t before, sf_graph_t *graph, int64_t nroots,
   if (before == SF_OK)
     input = (sfc_edge_input_t){nroots, nleaves, leaf, rank, root, true};
   return sfc_graph_create(graph->group, &input, flags, &finding, graph_p);
+}
+
+/* What is left to a rank that has nothing to begin with. */
+static sf_status_t take_part_in_failure(sf_status_t before, sf_graph_t *graph)
+{
+  sf_graph_t *none = NULL;
+  return create(before, graph, 0, 0, NULL, NULL, NULL, SF_GRAPH_DEFAULT, &none);
+}
+
+/* What has failed before a collective use of the graph begins. */
+static sf_status_t begin_use(sf_graph_t *graph)
+{
+  sf_status_t made = need_multi(graph), failed = sfc_graph_failure(graph);
+  return failed != SF_OK ? failed : made;
 }
 
 /* Nor may they wait for its values: then the operation fails for all of them, too. */
@@ -219,12 +233,12 @@ static sf_status_t drop_helpers(sfc_multi_t *multi)
 
 /* What all ranks do in the same order, whatever fails here. Once they have the graph of edges all of them go on with
  * it: what fails later is an error of that graph. */
-static sf_status_t find_leaf_ranks(sf_graph_t *graph)
+static sf_status_t find_leaf_ranks(sf_status_t before, sf_graph_t *graph)
 {
   const sfc_ranks_t *roots;
   sfc_multi_t *multi = graph->multi;
   bool local = sfc_group_is_local(graph->group);
-  sf_status_t status = sfc_multi_root_ranks(graph, &roots);
+  sf_status_t status = before == SF_OK ? sfc_multi_root_ranks(graph, &roots) : before;
   if (!local)
     status = make_edges(status, graph, false);
   else if (status == SF_OK)
@@ -239,19 +253,23 @@ static sf_status_t find_leaf_ranks(sf_graph_t *graph)
   return status == SF_OK && !local ? hear_of_edges(graph) : status;
 }
 
+static sf_status_t have_leaf_ranks(sf_status_t before, sf_graph_t *graph)
+{
+  const sfc_multi_t *multi = graph->multi;
+  if (!multi->has_leaf_ranks)
+    return find_leaf_ranks(before, graph);
+  return before == SF_OK && multi->edges != NULL ? sfc_graph_failure(multi->edges) : before;
+}
+
 sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 {
-  sfc_multi_t *multi;
-  sf_status_t status = need_multi(graph);
-  if (status != SF_OK)
-    return status;
-  multi = graph->multi;
-  if (!multi->has_leaf_ranks)
-    status = find_leaf_ranks(graph);
-  else if (multi->edges != NULL)
-    status = sfc_graph_failure(multi->edges);
+  sf_status_t status = begin_use(graph);
+  if (graph->multi != NULL)
+    status = have_leaf_ranks(status, graph);
+  else if (!sfc_group_is_local(graph->group))
+    status = take_part_in_failure(status, graph);
   if (status == SF_OK)
-    *ranks_p = &multi->leaf_ranks;
+    *ranks_p = &graph->multi->leaf_ranks;
   return status;
 }
 
@@ -312,13 +330,12 @@ static sf_status_t connect_slots(sf_status_t before, sf_graph_t *graph, const in
   return status;
 }
 
-static sf_status_t make_graph(sf_graph_t *graph, size_t wanted)
+static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph, size_t wanted)
 {
-  const sfc_ranks_t *leaves;
   sfc_multi_t *multi = graph->multi;
   sfc_runs_making_t *runs = NULL;
   bool local = sfc_group_is_local(graph->group);
-  sf_status_t status = sfc_multi_leaf_ranks(graph, &leaves);
+  sf_status_t status = have_leaf_ranks(before, graph);
   if (local && multi->edges == NULL)
     status = make_edges(status, graph, true);
   if (multi->edges == NULL)
@@ -345,11 +362,11 @@ static sf_status_t make_graph(sf_graph_t *graph, size_t wanted)
 
 sf_status_t sfc_multi_graph(sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p)
 {
-  sf_status_t status = sfc_graph_failure(graph);
-  if (status == SF_OK)
-    status = need_multi(graph);
-  if (status == SF_OK && graph->multi->graph == NULL)
-    status = make_graph(graph, wanted);
+  sf_status_t status = begin_use(graph);
+  if (graph->multi == NULL)
+    status = take_part_in_failure(status, graph);
+  else if (graph->multi->graph == NULL)
+    status = make_graph(status, graph, wanted);
   if (status == SF_OK)
     *multi_p = graph->multi->graph;
   return status;

@@ -204,9 +204,10 @@ static sfc_stream_sides_t sides_of(const sfc_asked_t *asked)
 
 sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream)
 {
+  sf_status_t status = sfc_graph_failure(asked->graph);
   if (asked->graph->streams != NULL)
-    return SF_OK;
-  return sfc_streams_set_up(asked->graph, sfshm_unit_size(asked->unit->unit), sides_of(asked), stream,
+    return status;
+  return sfc_streams_set_up(status, asked->graph, sfshm_unit_size(asked->unit->unit), sides_of(asked), stream,
                             signature_of(asked));
 }
 
@@ -231,8 +232,6 @@ sf_status_t sfc_streams_begin(const sfc_asked_t *asked, void *stream, sf_streame
 {
   sf_graph_t *graph = asked->graph;
   sf_status_t status = check_call(asked, streamed_p);
-  if (status == SF_OK)
-    status = sfc_graph_failure(graph);
   if (status != SF_OK)
     return status;
   size_t unit_bytes = sfshm_unit_size(asked->unit->unit);

@@ -169,10 +169,11 @@ typedef struct sfc_streams {
   struct sfc_streams *next_guarded;
 } sfc_streams_t;
 
-/* Makes streams of the graph ready for a first operation and units of that size: collective, blocks. stream: of the
- * device to be used; called: the operation's descriptor without number. */
-sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, sfc_stream_sides_t sides, void *stream,
-                               uint64_t called);
+/* Makes streams of the graph ready for a first operation and units of that size: collective, blocks. before: SF_OK, or
+ * what has failed on this rank, which then fails for all. stream: of the device to be used; called: the operation's
+ * descriptor without number. */
+sf_status_t sfc_streams_set_up(sf_status_t before, sf_graph_t *graph, size_t unit_bytes, sfc_stream_sides_t sides,
+                               void *stream, uint64_t called);
 
 /* What has to be known of an operation's moves. The nodes are open, if there are others. */
 sf_status_t sfc_streams_prepare(sfc_streams_t *streams);

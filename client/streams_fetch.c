@@ -242,14 +242,14 @@ sf_status_t sf_fetch_op_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit
                    .stream = stream};
   sf_status_t status = check(&fetch, streamed_p);
   if (status == SF_OK)
-    status = sf_graph_multi(graph, &fetch.multi);
-  if (status == SF_OK)
-    status = sfc_graph_failure(graph);
+    status = sfc_streams_multi(graph, &fetch.multi);
   if (status != SF_OK)
     return status;
   fetch.root_on_host = !sfc_streams_is_on_device(graph, rootdata);
   sfc_asked_t first = part_of(&fetch, SFSHM_REDUCE);
   status = sfc_streams_ready(&first, stream);
+  if (status == SF_OK)
+    status = sfc_graph_failure(graph);
   if (status == SF_OK)
     status = prepare(&fetch, &slot_root);
   first = part_of(&fetch, SFSHM_REDUCE); /* with slots */

@@ -1,11 +1,20 @@
 /* Gather and scatter on streams: operations on the multi-graph, see sf/sf_streams.h. */
 #include "client/multi.h"
-#include "client/streams.h"
+#include "client/streams_call.h"
 #include "shm/error.h"
+
+sf_status_t sfc_streams_multi(sf_graph_t *graph, sf_graph_t **multi_p)
+{
+  sf_graph_t *multi = sfc_multi_of(graph);
+  if (multi == NULL)
+    return sf_graph_multi(graph, multi_p);
+  *multi_p = multi;
+  return SF_OK;
+}
 
 static sf_status_t find_multi(sf_graph_t *graph, const char *caller, sf_graph_t **multi_p)
 {
-  return graph == NULL ? sfshm_error(SF_ERR_ARG, "%s: graph is NULL", caller) : sf_graph_multi(graph, multi_p);
+  return graph == NULL ? sfshm_error(SF_ERR_ARG, "%s: graph is NULL", caller) : sfc_streams_multi(graph, multi_p);
 }
 
 sf_status_t sf_gather_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *slotdata,

@@ -113,9 +113,9 @@ static sf_status_t make(sf_graph_t *graph, sfc_streams_t **streams_p)
 }
 
 /* What each rank does by itself, and whether it can. */
-static sf_status_t begin_set_up(sf_graph_t *graph, void *stream)
+static sf_status_t begin_set_up(sf_status_t before, sf_graph_t *graph, void *stream)
 {
-  sf_status_t status = make(graph, &graph->streams);
+  sf_status_t status = before == SF_OK ? make(graph, &graph->streams) : before;
   return status == SF_OK ? open_device(graph->streams, stream) : status;
 }
 
@@ -131,12 +131,12 @@ static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t uni
   return status == SF_OK ? sfc_nodes_open(graph->streams, copy, unit_bytes) : status;
 }
 
-sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, sfc_stream_sides_t sides, void *stream,
-                               uint64_t called)
+sf_status_t sfc_streams_set_up(sf_status_t before, sf_graph_t *graph, size_t unit_bytes, sfc_stream_sides_t sides,
+                               void *stream, uint64_t called)
 {
   sfc_derive_t derive;
   bool agreed;
-  sf_status_t status = reach_nodes(graph, begin_set_up(graph, stream), unit_bytes, &agreed);
+  sf_status_t status = reach_nodes(graph, begin_set_up(before, graph, stream), unit_bytes, &agreed);
   if (!agreed) {
     sfc_streams_t *streams = graph->streams;
     if (status == SF_OK)
@@ -149,8 +149,8 @@ sf_status_t sfc_streams_set_up(sf_graph_t *graph, size_t unit_bytes, sfc_stream_
     if (derive.status == SF_OK) /* from now on nothing of the room changes without the guard's lock */
       sfc_derive_note(&derive, sfc_streams_guard(streams), -1);
     status = sfc_derive_agree(&derive);
-    if (status == SF_OK)
-      status = sfc_room_settle(streams, &streams->room);
+    if (status == SF_OK) /* from now on all have streams, also if the graph fails */
+      return sfc_room_settle(streams, &streams->room);
   }
   if (status != SF_OK)
     sfc_streams_tear_down(graph);
