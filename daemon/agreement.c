@@ -372,19 +372,21 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
   sfd_job_t *job = sfd_job_find_id(server, arrive->job);
   sfd_group_t *group = NULL;
   sfd_agreement_t *agreement = NULL;
+  sf_status_t status = SF_OK;
   if (job == NULL)
     return sfd_ended_answer(&server->ended, arrive->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK; /* its ranks here have ended; the others learn that otherwise */
   if (arrive->kind == SFPEER__ARRIVE__KIND__GROUP) {
-    agreement = sfd_group_find_agreement(job, node, arrive->tag, arrive->ranks, arrive->n_ranks, &group);
+    status = sfd_group_find_agreement(job, node, arrive->tag, arrive->ranks, arrive->n_ranks, &group);
+    agreement = group != NULL ? &group->forming : NULL;
   } else {
     group = sfd_group_find(job, arrive->group);
     if (group != NULL)
-      agreement = sfd_setup_find_agreement(group, arrive->number, arrive->kind);
+      status = sfd_setup_find_agreement(group, arrive->number, arrive->kind, &agreement);
   }
   if (agreement == NULL)
-    return SF_OK; /* a member here has left meanwhile: the others have been told */
+    return status; /* SF_OK: a member here has left meanwhile: the others have been told */
   uint8_t bit = child_bit(group, node);
   if (bit == 0 || (agreement->children & bit) != 0)
     return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement twice, or to the wrong node", node);

@@ -343,13 +343,14 @@ static bool nobody_left(const sfd_job_t *job, const int32_t ranks[], size_t n)
   return true;
 }
 
-sfd_agreement_t *sfd_group_find_agreement(sfd_job_t *job, int32_t node, int32_t tag, const int32_t ranks[], size_t n,
-                                          sfd_group_t **group_p)
+sf_status_t sfd_group_find_agreement(sfd_job_t *job, int32_t node, int32_t tag, const int32_t ranks[], size_t n,
+                                     sfd_group_t **group_p)
 {
   sfd_group_key_t key = make_key(tag, ranks, n);
   sfd_group_t *group;
+  *group_p = NULL;
   if (n == 0 || n > (size_t)job->size || !nobody_left(job, ranks, n))
-    return NULL;
+    return SF_OK;
   TAILQ_FOREACH(group, &job->forming, entry)
   {
     if (is_formed_by(group, &key) && !sfd_agreement_heard(group, &group->forming, node))
@@ -358,7 +359,7 @@ sfd_agreement_t *sfd_group_find_agreement(sfd_job_t *job, int32_t node, int32_t 
   if (group == NULL)
     group = begin_forming(job, &key);
   *group_p = group;
-  return group != NULL ? &group->forming : NULL;
+  return group != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "no memory for a group of %zu ranks", n);
 }
 
 sfd_agreement_t *sfd_group_find_told(sfd_job_t *job, int32_t tag, const int32_t ranks[], size_t n,

@@ -74,9 +74,10 @@ void sfd_groups_peer_left(sfd_job_t *job, int32_t number);
 void sfd_groups_sweep(sfd_job_t *job);
 
 /* A group that is being formed by this list: the first one of which the node, a child in its tree, has said nothing
- * yet, made if there is none; and the first one of which the parent has been told. NULL: a member has left. */
-sfd_agreement_t *sfd_group_find_agreement(sfd_job_t *job, int32_t node, int32_t tag, const int32_t ranks[], size_t n,
-                                          sfd_group_t **group_p);
+ * yet, made if there is none; and the first one of which the parent has been told. NULL: a member has left.
+ * SF_ERR_NOMEM: it can't be made. */
+sf_status_t sfd_group_find_agreement(sfd_job_t *job, int32_t node, int32_t tag, const int32_t ranks[], size_t n,
+                                     sfd_group_t **group_p);
 sfd_agreement_t *sfd_group_find_told(sfd_job_t *job, int32_t tag, const int32_t ranks[], size_t n,
                                      sfd_group_t **group_p);
 

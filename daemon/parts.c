@@ -237,15 +237,13 @@ static sf_status_t keep(sfd_parts_t *parts, int32_t node, void *notice, size_t b
 
 /* The set-up that the notice is about, begun if need be. One in which all members here have taken part, and which is
  * not there any more, has ended: it was refused, and went the ordinary way without waiting for this. */
-static sfd_graph_t *find_setup(sfd_group_t *group, uint64_t number)
+static sf_status_t find_setup(sfd_group_t *group, uint64_t number, sfd_graph_t **graph_p)
 {
-  sfd_graph_t *graph = sfd_setup_find(group, number);
-  bool over = graph == NULL;
+  *graph_p = sfd_setup_find(group, number);
+  bool over = *graph_p == NULL;
   for (int32_t i = 0; i < group->nlocals && over; i++)
     over = group->members[group->locals[i]].ngraphs > number;
-  if (graph == NULL && !over)
-    graph = sfd_setup_find_gathering(group, number);
-  return graph;
+  return over ? SF_OK : sfd_setup_find_gathering(group, number, graph_p);
 }
 
 static bool takes_notices(const sfd_graph_t *graph)
@@ -264,12 +262,13 @@ sf_status_t sfd_parts_arrived(sfd_server_t *server, int32_t node, const sfd_mess
   sfd_group_t *group = running ? sfd_group_find(job, head->object) : NULL;
   if ((job == NULL && sfd_ended_answer(&server->ended, head->job) != SF_OK) || (running && group == NULL))
     return SF_ERR_NOT_FOUND;
-  sfd_graph_t *graph = group != NULL ? find_setup(group, head->desc) : NULL;
+  sfd_graph_t *graph = NULL;
+  sf_status_t status = group != NULL ? find_setup(group, head->desc, &graph) : SF_OK;
   if (graph == NULL || !takes_notices(graph)) {
     free(notice);
-    return SF_OK;
+    return status;
   }
-  sf_status_t status = keep(parts_of(graph), node, notice, head->payload_bytes);
+  status = keep(parts_of(graph), node, notice, head->payload_bytes);
   if (status != SF_OK)
     free(notice);
   else if (graph->state == SFD_GRAPH_COMMITTING && have_all(graph->setup->parts))

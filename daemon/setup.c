@@ -68,12 +68,10 @@ sfd_graph_t *sfd_setup_find(const sfd_group_t *group, uint64_t number)
   return NULL;
 }
 
-sfd_graph_t *sfd_setup_find_gathering(sfd_group_t *group, uint64_t number)
+sf_status_t sfd_setup_find_gathering(sfd_group_t *group, uint64_t number, sfd_graph_t **graph_p)
 {
-  sfd_graph_t *graph = sfd_setup_find(group, number);
-  if (graph == NULL && group->nhere == group->size && begin(group, number, &graph) != SF_OK)
-    return NULL;
-  return graph;
+  *graph_p = sfd_setup_find(group, number);
+  return *graph_p == NULL && group->nhere == group->size ? begin(group, number, graph_p) : SF_OK;
 }
 
 /* Of a graph that is in the round to which the kind belongs; NULL: it is not, or there is none. */
@@ -85,10 +83,15 @@ static sfd_agreement_t *agreement_of(const sfd_graph_t *graph, Sfpeer__Arrive__K
   return kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN ? &graph->setup->again : &graph->setup->agreement;
 }
 
-sfd_agreement_t *sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind)
+sf_status_t sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind,
+                                     sfd_agreement_t **agreement_p)
 {
-  bool lanes = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES;
-  return agreement_of(lanes ? sfd_setup_find(group, number) : sfd_setup_find_gathering(group, number), kind);
+  sfd_graph_t *graph = sfd_setup_find(group, number);
+  sf_status_t status = SF_OK;
+  if (kind != SFPEER__ARRIVE__KIND__GRAPH_LANES)
+    status = sfd_setup_find_gathering(group, number, &graph);
+  *agreement_p = status == SF_OK ? agreement_of(graph, kind) : NULL;
+  return status;
 }
 
 sfd_agreement_t *sfd_setup_find_told(const sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind)
@@ -294,10 +297,8 @@ static sf_status_t verify_edges(const Sfproto__GraphCreate *create, const sfd_ra
 static sf_status_t find_round_1(sfd_group_t *group, int32_t place, const Sfproto__GraphCreate *create,
                                 sfd_graph_t **graph_p)
 {
-  if (!create->has_number) {
-    *graph_p = sfd_setup_find_gathering(group, group->members[place].ngraphs);
-    return *graph_p != NULL ? SF_OK : SF_ERR_NOMEM;
-  }
+  if (!create->has_number) /* the group is complete */
+    return sfd_setup_find_gathering(group, group->members[place].ngraphs, graph_p);
   *graph_p = sfd_setup_find(group, create->number);
   if (*graph_p == NULL || (*graph_p)->state != SFD_GRAPH_GATHERING || !sfd_setup_member(*graph_p, place)->asked)
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: edges of number %" PRIu64 " were not asked for",

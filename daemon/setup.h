@@ -84,11 +84,14 @@ sfd_setup_member_t *sfd_setup_member(const sfd_graph_t *graph, int32_t place);
 /* The graph with that number among those of the group that is being set up, or NULL. */
 sfd_graph_t *sfd_setup_find(const sfd_group_t *group, uint64_t number);
 
-/* The same, begun if need be; NULL also if a member of the group has left. */
-sfd_graph_t *sfd_setup_find_gathering(sfd_group_t *group, uint64_t number);
+/* The same, begun if need be; NULL: a member of the group has left. SF_ERR_NOMEM: it can't be begun. What another node
+ * says would be lost then, and waited for for ever: its channel has to end. */
+sf_status_t sfd_setup_find_gathering(sfd_group_t *group, uint64_t number, sfd_graph_t **graph_p);
 
-/* The agreement of that kind on the graph, begun if need be; NULL as above. */
-sfd_agreement_t *sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind);
+/* The agreement of that kind on the graph, begun if need be; NULL also if the graph has gone on or ended since.
+ * SF_ERR_NOMEM as above. */
+sf_status_t sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind,
+                                     sfd_agreement_t **agreement_p);
 
 /* The same for an answer to what this node has told; NULL also if the graph has gone on or ended since. */
 sfd_agreement_t *sfd_setup_find_told(const sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind);

@@ -179,11 +179,10 @@ sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sf
   if (pair && node != group->nodes[1 - group->node_position])
     return sfshm_error(SF_ERR_PROTO, "node %d tells its numbers of roots to a group of nodes %d and %d", node,
                        group->nodes[0], group->nodes[1]);
-  sfd_graph_t *graph = group == NULL ? NULL
-                       : pair        ? sfd_setup_find_gathering(group, wanted->number)
-                                     : sfd_setup_find(group, wanted->number);
+  sfd_graph_t *graph = group != NULL ? sfd_setup_find(group, wanted->number) : NULL;
+  sf_status_t status = pair ? sfd_setup_find_gathering(group, wanted->number, &graph) : SF_OK;
   if (graph == NULL)
-    return SF_OK;
+    return status;
   return pair ? handle_told(graph, node, &told) : handle_answer(graph, node, &told);
 }
 
@@ -432,13 +431,14 @@ sf_status_t sfd_wants_arrived(sfd_server_t *server, int32_t node, const sfd_mess
   sfd_group_t *group = running ? sfd_group_find(job, head->object) : NULL;
   if ((job == NULL && sfd_ended_answer(&server->ended, head->job) != SF_OK) || (running && group == NULL))
     return SF_ERR_NOT_FOUND;
-  sfd_graph_t *graph = group != NULL ? sfd_setup_find_gathering(group, head->desc) : NULL;
+  sfd_graph_t *graph = NULL;
+  sf_status_t status = group != NULL ? sfd_setup_find_gathering(group, head->desc, &graph) : SF_OK;
   if (graph == NULL || graph->state != SFD_GRAPH_GATHERING) {
     free(image); /* the set-up has been given up here: the other node will hear of that */
-    return SF_OK;
+    return status;
   }
   size_t bytes = head->payload_bytes;
-  sf_status_t status = unpack(&image, &bytes);
+  status = unpack(&image, &bytes);
   if (status == SF_OK)
     status = check_image(graph, node, image, bytes);
   if (status == SF_OK)

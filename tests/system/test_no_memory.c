@@ -1,0 +1,124 @@
+/* A daemon that has no memory for what another one tells it of something new, before its own rank has come to that: the
+ * ranks must not wait for what is lost. The first allocation of the size of what would be begun fails. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "daemon/group.h"
+#include "daemon/setup.h"
+#include "tests/system/loop_cluster.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 3
+#define UNITS 100
+#define LIMIT_MS 20000
+#define SETUP_BYTES (sizeof(sfd_setup_t) + sizeof(sfd_setup_member_t)) /* of one rank on a node */
+#define GROUP_BYTES (sizeof(sfd_group_t) + RANKS * sizeof(sfd_group_member_t))
+
+typedef enum what { PART, ARRIVAL, WANTS, PAIR, GROUP, WHATS } what_t;
+
+/* Each daemon allocates once, for its own rank or when another one tells it of something. */
+typedef struct plan {
+  int32_t size;
+  int32_t stage[RANKS]; /* when each rank comes; 3: when memory has been refused */
+  int nth;              /* allocation is refused: the first one of a daemon whose rank comes in stage 3 */
+  size_t bytes;
+} plan_t;
+
+static const plan_t plans[WHATS] = {
+    [PART] = {RANKS, {1, 2, 3}, 3, SETUP_BYTES},    /* rank 1 tells what remains of its leaves on roots of rank 2 */
+    [ARRIVAL] = {RANKS, {3, 1, 3}, 2, SETUP_BYTES}, /* rank 1 has come */
+    [WANTS] = {RANKS, {1, 2, 3}, 3, SETUP_BYTES},   /* rank 1 wants roots of rank 2 */
+    [PAIR] = {2, {3, 1}, 2, SETUP_BYTES},           [GROUP] = {RANKS, {3, 1, 3}, 2, GROUP_BYTES},
+};
+
+typedef struct scene {
+  what_t what;
+  _Atomic int ready;     /* ranks */
+  _Atomic int stage;     /* whose ranks may go on */
+  _Atomic int daemons;   /* their process; 0: memory is there */
+  _Atomic int allocated; /* so often, also where it was refused */
+} scene_t;
+
+static scene_t *scene;
+
+/* The linker has all calls of calloc come here. */
+void *__real_calloc(size_t n, size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes)
+{
+  if (scene != NULL && getpid() == atomic_load(&scene->daemons) && n * bytes == plans[scene->what].bytes &&
+      atomic_fetch_add(&scene->allocated, 1) + 1 == plans[scene->what].nth) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  return __real_calloc(n, bytes);
+}
+
+static sf_status_t make_together(sf_context_t *context, sf_graph_t *whole, sf_graph_t **graph_p)
+{
+  static const int64_t selected[] = {1, 2, 3};
+  static const int32_t ranks[] = {0, 1, 2};
+  sf_group_t *group;
+  switch (scene->what) {
+  case PART:
+    return sf_graph_embed_leaves(whole, 3, selected, graph_p);
+  case ARRIVAL:
+    return sf_graph_create(sf_group_world(context), 0, 0, NULL, NULL, NULL, SF_GRAPH_DEFAULT, graph_p);
+  case GROUP:
+    return sf_group_create(context, RANKS, ranks, 0, &group);
+  default:
+    return sftest_ring_create(sf_group_world(context), UNITS + 1, SF_GRAPH_DEFAULT, graph_p);
+  }
+}
+
+static int be_told(sftest_rank_t *self)
+{
+  sf_graph_t *whole, *graph;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &whole));
+  sftest_ring_expect_working(self, sf_group_world(context), whole, UNITS);
+  atomic_fetch_add(&scene->ready, 1);
+  sftest_await(&scene->stage, plans[scene->what].stage[self->rank]);
+  sftest_at(self, "together");
+  SFTEST_EXPECT(self, make_together(context, whole, &graph), SF_ERR_RANK_FAILED);
+  SFTEST_DETAIL(self, "node ");
+  SFTEST_OK(self, sf_graph_destroy(whole));
+  SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
+  return 0;
+}
+
+START_TEST(test_told)
+{
+  static const int32_t places[RANKS] = {0, 1, 2};
+  static sftest_loop_cluster_t loop;
+  sftest_job_t job;
+  const plan_t *plan = &plans[_i];
+  scene = sftest_shared(sizeof *scene);
+  scene->what = (what_t)_i;
+  sftest_loop_cluster_start(&loop, RANKS, 0, 0);
+  sftest_job_start_over(&job, loop.nodes, places, plan->size, be_told, scene);
+  sftest_await(&scene->ready, plan->size);
+  atomic_store(&scene->daemons, loop.pid);
+  for (int stage = 1; stage <= 3; stage++) {
+    atomic_store(&scene->stage, stage);
+    sftest_await(&scene->allocated, stage == 1 ? plan->nth - 1 : plan->nth);
+  }
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("daemons without memory");
+  TCase *tests = tcase_create("told");
+  tcase_set_timeout(tests, 60);
+  tcase_add_loop_test(tests, test_told, 0, WHATS);
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}
