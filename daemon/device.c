@@ -13,6 +13,8 @@
 #include "shm/error.h"
 #include "shm/thread.h"
 
+#define LOOK_MS 100 /* how often it is looked whether the thread takes too long */
+
 struct sfd_device_memory {
   STAILQ_ENTRY(sfd_device_memory) entry; /* of the list that it is in */
   sfshm_device_identity_t identity;
@@ -34,6 +36,7 @@ STAILQ_HEAD(memory_list, sfd_device_memory);
 struct sfd_devices {
   uv_async_t finished_some;
   uv_timer_t grace;
+  uv_timer_t patience;
   sfd_server_t *server;
   pthread_t thread;
   int64_t nbusy; /* given to the thread and not done */
@@ -45,6 +48,8 @@ struct sfd_devices {
   bool abandoned; /* the thread frees nothing, and says nothing */
   struct memory_list waiting;
   struct memory_list finished;
+  sfd_device_memory_t *at_work; /* on this; NULL: on none */
+  uint64_t since_ns;            /* when that began */
 };
 
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
@@ -91,9 +96,12 @@ static void *run_thread(void *opaque)
     if (memory == NULL)
       break;
     STAILQ_REMOVE_HEAD(&devices->waiting, entry);
+    devices->at_work = memory;
+    devices->since_ns = uv_hrtime();
     pthread_mutex_unlock(&devices->lock);
     work_on(memory);
     pthread_mutex_lock(&devices->lock);
+    devices->at_work = NULL;
     if (devices->abandoned)
       break;
     STAILQ_INSERT_TAIL(&devices->finished, memory, entry);
@@ -101,6 +109,68 @@ static void *run_thread(void *opaque)
   }
   pthread_mutex_unlock(&devices->lock);
   return NULL;
+}
+
+/* ---- Patience ---------------------------------------------------------------------------------------------------- */
+
+/* SF_ERR_TIMEOUT if the thread has been at one piece of work for too long. */
+static sf_status_t check_patience(sfd_devices_t *devices)
+{
+  uint64_t limit_ms = devices->server->devices_answer ? SFD_DEVICE_PATIENCE_MS : SFD_DEVICE_START_MS, ms = 0;
+  pthread_mutex_lock(&devices->lock);
+  if (devices->at_work != NULL)
+    ms = (uv_hrtime() - devices->since_ns) / 1000000;
+  pthread_mutex_unlock(&devices->lock);
+  if (ms <= limit_ms)
+    return SF_OK;
+  return sfshm_error(SF_ERR_TIMEOUT, "the daemon: the driver of devices has not come back from a call for %g s",
+                     (double)limit_ms / 1000);
+}
+
+/* Those that somebody waits for, out of what the thread has not begun. */
+static void take_wanted(sfd_devices_t *devices, struct memory_list *wanted)
+{
+  struct memory_list all = STAILQ_HEAD_INITIALIZER(all);
+  pthread_mutex_lock(&devices->lock);
+  STAILQ_CONCAT(&all, &devices->waiting);
+  for (sfd_device_memory_t *memory; (memory = STAILQ_FIRST(&all)) != NULL;) {
+    STAILQ_REMOVE_HEAD(&all, entry);
+    if (memory->unwanted)
+      STAILQ_INSERT_TAIL(&devices->waiting, memory, entry);
+    else
+      STAILQ_INSERT_TAIL(wanted, memory, entry);
+  }
+  pthread_mutex_unlock(&devices->lock);
+}
+
+/* Nobody waits for it any more; what the thread makes of it is released. */
+static void give_up(sfd_device_memory_t *memory, const char *detail)
+{
+  if (memory == NULL || memory->unwanted)
+    return;
+  memory->unwanted = true;
+  memory->done(memory->context, SF_ERR_TIMEOUT, detail, NULL, 0);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+  sfd_devices_t *devices = timer->data;
+  struct memory_list wanted = STAILQ_HEAD_INITIALIZER(wanted);
+  char detail[SFD_TEXT_SIZE];
+  if (check_patience(devices) == SF_OK)
+    return;
+  snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
+  pthread_mutex_lock(&devices->lock);
+  sfd_device_memory_t *at_work = devices->at_work; /* if it ends now: only this thread frees it */
+  pthread_mutex_unlock(&devices->lock);
+  give_up(at_work, detail);
+  take_wanted(devices, &wanted);
+  for (sfd_device_memory_t *memory; (memory = STAILQ_FIRST(&wanted)) != NULL;) {
+    STAILQ_REMOVE_HEAD(&wanted, entry);
+    give_up(memory, detail);
+    free(memory);
+    devices->nbusy--;
+  }
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
@@ -120,6 +190,7 @@ static void close_handles(sfd_devices_t *devices)
   devices->server->devices = NULL;
   uv_close((uv_handle_t *)&devices->finished_some, on_closed);
   uv_close((uv_handle_t *)&devices->grace, on_closed);
+  uv_close((uv_handle_t *)&devices->patience, on_closed);
 }
 
 static void end(sfd_devices_t *devices)
@@ -167,6 +238,7 @@ static bool submit(sfd_server_t *server, sfd_device_memory_t *memory);
 /* The thread is done with it, and whoever wanted it may have gone. */
 static void finish(sfd_server_t *server, sfd_device_memory_t *memory)
 {
+  server->devices_answer = true;
   if (memory->unwanted && memory->range.base != NULL && submit(server, memory))
     return;
   bool keep = !memory->unwanted && memory->status == SF_OK;
@@ -202,8 +274,9 @@ static sfd_devices_t *begin(sfd_server_t *server)
     return NULL;
   }
   uv_timer_init(server->loop, &devices->grace);
-  devices->nopen = 2;
-  devices->finished_some.data = devices->grace.data = devices;
+  uv_timer_init(server->loop, &devices->patience);
+  devices->nopen = 3;
+  devices->finished_some.data = devices->grace.data = devices->patience.data = devices;
   devices->server = server;
   STAILQ_INIT(&devices->waiting);
   STAILQ_INIT(&devices->finished);
@@ -211,6 +284,7 @@ static sfd_devices_t *begin(sfd_server_t *server)
   pthread_cond_init(&devices->more, NULL);
   if (sfshm_thread_start(&devices->thread, 0, run_thread, devices) == 0) {
     server->devices = devices;
+    uv_timer_start(&devices->patience, on_look, LOOK_MS, LOOK_MS);
     return devices;
   }
   close_handles(devices);
@@ -238,6 +312,9 @@ static bool submit(sfd_server_t *server, sfd_device_memory_t *memory)
 sf_status_t sfd_device_alloc(sfd_server_t *server, const sfshm_device_identity_t *identity, uint64_t wanted_bytes,
                              sfd_device_done_fn_t done, void *context, sfd_device_memory_t **memory_p)
 {
+  sf_status_t status = server->devices != NULL ? check_patience(server->devices) : SF_OK;
+  if (status != SF_OK)
+    return status;
   sfd_device_memory_t *memory = calloc(1, sizeof *memory);
   if (memory == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for an allocation on a device");

@@ -1,7 +1,10 @@
 /* Memory of devices that the daemon allocates for ranks, so that what other processes have open never goes away with a
  * process. Drivers take their time, at first seconds, and one that hangs never comes back: all calls of theirs are made
- * by a thread of its own, one after the other, which is there while there is something to do. A daemon that ends waits
- * for it for SFD_DEVICE_GRACE_MS and then ends without it. All functions: the loop's thread. */
+ * by a thread of its own, one after the other, which is there while there is something to do. Ranks wait for what they
+ * want in the middle of what all do together, and many can do without: when the thread has been at one piece for longer
+ * than SFD_DEVICE_PATIENCE_MS (SFD_DEVICE_START_MS, until it has come back from one), all who wait are told so, and so
+ * is who comes then. A daemon that ends waits for it for SFD_DEVICE_GRACE_MS and then ends without it. All functions:
+ * the loop's thread. */
 #ifndef SFD_DEVICE_H
 #define SFD_DEVICE_H
 
@@ -12,8 +15,10 @@
 #include "shm/device.h"
 
 #define SFD_DEVICE_GRACE_MS 1000
+#define SFD_DEVICE_PATIENCE_MS 1000
+#define SFD_DEVICE_START_MS 10000
 
-/*               made, or not                             released
+/*         made, or not, or it takes too long                    released
  * ALLOCATING ---------------> done() ---sfd_device_free--> gone
  *     \---sfd_device_free: done() will not be called, and what has been made is released */
 typedef struct sfd_device_memory sfd_device_memory_t;
@@ -24,7 +29,7 @@ typedef void (*sfd_device_done_fn_t)(void *context, sf_status_t status, const ch
                                      const sfshm_device_handle_t *handle, uint64_t taken_bytes);
 
 /* Begins to allocate zeroed memory on the device of that identity: as much as is wanted, or more. SF_ERR_NOMEM,
- * SF_ERR_SYS; then done is not called. */
+ * SF_ERR_SYS, SF_ERR_TIMEOUT if the driver takes too long already; then done is not called. */
 sf_status_t sfd_device_alloc(sfd_server_t *server, const sfshm_device_identity_t *identity, uint64_t wanted_bytes,
                              sfd_device_done_fn_t done, void *context, sfd_device_memory_t **memory_p);
 

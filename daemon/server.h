@@ -98,6 +98,7 @@ typedef struct sfd_server {
   struct sfd_workers *workers;        /* NULL: nothing is offloaded */
   sfd_devices_t *devices;             /* NULL: no work for their driver; see device.h */
   bool devices_lost;                  /* it did not come back */
+  bool devices_answer;                /* it has come back at least once */
   uv_timer_t stalls;                  /* see stall.h */
   uv_timer_t calls;                   /* see calls.h; runs while there are graphs of several ranks */
   uint64_t calls_pause_ms;            /* until the next look */

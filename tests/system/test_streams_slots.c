@@ -192,6 +192,43 @@ START_TEST(test_without)
 }
 END_TEST
 
+/* The daemon's driver does not come back from its second allocation: the first is one that a rank asks for. */
+static int go_past_hung(sftest_rank_t *self)
+{
+  scene_t scene;
+  void *memory;
+  make_scene(self, 0, &scene);
+  if (self->rank == 0)
+    SFTEST_OK(self, sf_alloc_on_device(scene.context, 0, 1, &memory));
+  SFTEST_OK(self, sf_bcast(scene.graph, SF_DOUBLE, scene.host[0], scene.host[1], SF_REPLACE)); /* all come behind it */
+  operate(&scene, true, false, 0);
+  expect_slots(&scene, "pinned");
+  operate(&scene, true, true, 0); /* more room, for which it isn't waited again */
+  SFTEST_EXPECT(self, sf_alloc_on_device(scene.context, 0, 1, &memory), SF_ERR_TIMEOUT);
+  SFTEST_DETAIL(self, "has not come back");
+  if (self->rank == 0)
+    SFTEST_OK(self, sf_free(scene.context, memory));
+  free_scene(&scene);
+  return 0;
+}
+
+START_TEST(test_hung)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  ck_assert(sftest_device_for_programs());
+  setenv("SFTEST_CUDA_FAIL", "cuMemAlloc:2", 1);
+  setenv("SFTEST_CUDA_HANG", "1", 1);
+  sftest_node_start(&node, NULL);
+  unsetenv("SFTEST_CUDA_FAIL");
+  unsetenv("SFTEST_CUDA_HANG");
+  sftest_job_start(&job, &node, 2, go_past_hung, NULL);
+  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_expect_all(&job);
+  sftest_node_stop(&node); /* it keeps until then what it was to release behind that */
+}
+END_TEST
+
 /* ---- Data of the host, and larger units -------------------------------------------------------------------------- */
 
 /* Once there are slots on devices all pass through them; those that are made for larger units depend on where the data
@@ -436,6 +473,7 @@ int main(void)
 {
   Suite *suite = suite_create("slots of streams on devices");
   TCase *tests = tcase_create("slots");
+  tcase_set_timeout(tests, 30);
   tcase_add_loop_test(tests, test_ways, 0, sftest_device_can_fail() ? WAYS : WAYS_OF_ALL);
   tcase_add_test(tests, test_moved);
   tcase_add_loop_test(tests, test_mixed, 0, 2);
@@ -443,6 +481,7 @@ int main(void)
   tcase_add_loop_test(tests, test_chain, 0, 4);
   if (sftest_device_can_fail()) {
     tcase_add_test(tests, test_without);
+    tcase_add_test(tests, test_hung);
     tcase_add_test(tests, test_killed);
   }
   suite_add_tcase(suite, tests);

@@ -142,7 +142,8 @@ SF_CHECK_RESULT sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, vo
  * of the device. Local; waits for the daemon, which at first takes up to seconds to start the driver. SF_ERR_NOMEM: the
  * device has no more memory. SF_ERR_UNSUPPORTED: no driver, device or plugin here or at the daemon, the device is not
  * visible to the daemon, or the driver does not let processes share memory; the detail says which. SF_ERR_ARG: no such
- * device. SF_ERR_LIMIT: the daemon's options max-regions and max-device-memory. */
+ * device. SF_ERR_LIMIT: the daemon's options max-regions and max-device-memory. SF_ERR_TIMEOUT: the daemon's driver has
+ * not come back from one call for a second, or for ten from its first ones. */
 SF_CHECK_RESULT sf_status_t sf_alloc_on_device(sf_context_t *context, int32_t device, size_t len_bytes,
                                                void **address_p);
 
