@@ -1,6 +1,5 @@
 /* Memory of a device that another rank opens, on a stand-in for the driver: by which way values go, that nothing is
  * kept of what was let go, and what becomes of memory freed too early or of ranks that die. */
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "tests/system/fake_device.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/runner.h"
 
 #define LIMIT_MS 20000
@@ -50,18 +50,6 @@ static void exchange_once(sftest_rank_t *self, sf_context_t *context, int round,
     sftest_device_free(leaves);
 }
 
-/* Descriptors of this process: each allocation of the stand-in's devices has one, also those of other processes. */
-static int count_descriptors(void)
-{
-  int n = 0;
-  DIR *directory = opendir("/proc/self/fd");
-  while (directory != NULL && readdir(directory) != NULL)
-    n++;
-  if (directory != NULL)
-    closedir(directory);
-  return n;
-}
-
 static long resident_kib(void)
 {
   char line[256];
@@ -75,7 +63,8 @@ static long resident_kib(void)
   return kib;
 }
 
-/* SFTEST_CYCLES: how many, by hand. What is kept after some of them is all that is ever kept. */
+/* SFTEST_CYCLES: how many, by hand. What is kept after some of them is all that is ever kept: each allocation of the
+ * stand-in's devices has a descriptor, also those of other processes. */
 static int cycle(sftest_rank_t *self)
 {
   const char *wanted = getenv("SFTEST_CYCLES");
@@ -85,7 +74,7 @@ static int cycle(sftest_rank_t *self)
   sf_context_t *context = sftest_join(self);
   for (int round = 0; round < rounds; round++) {
     if (round == 30) {
-      descriptors = count_descriptors();
+      descriptors = sftest_count_fds();
       live = sftest_device_live();
       kib = resident_kib();
     }
@@ -93,10 +82,10 @@ static int cycle(sftest_rank_t *self)
   }
   /* At either moment the other rank's roots may still be open, which may be told to close soon. */
   SFTEST_REQUIRE(self, sftest_device_live() <= live + 2);
-  SFTEST_REQUIRE(self, count_descriptors() <= descriptors + 4);
+  SFTEST_REQUIRE(self, sftest_count_fds() <= descriptors + 4);
   if (wanted != NULL)
     printf("rank %d: %d cycles, %d descriptors, %ld KiB resident; after 30 cycles %d and %ld\n", self->rank, rounds,
-           count_descriptors(), resident_kib(), descriptors, kib);
+           sftest_count_fds(), resident_kib(), descriptors, kib);
   SFTEST_OK(self, sf_finalize(context));
   return 0;
 }

@@ -13,6 +13,7 @@
 #include "tests/system/fake_device.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/runner.h"
 
 #define LIMIT_MS 20000
@@ -283,20 +284,9 @@ END_TEST
 
 /* ---- Cycles ------------------------------------------------------------------------------------------------------ */
 
-/* Descriptors of this process: each allocation of the stand-in's devices has one, also those of other processes. */
-static int count_descriptors(void)
-{
-  int n = 0;
-  DIR *directory = opendir("/proc/self/fd");
-  while (directory != NULL && readdir(directory) != NULL)
-    n++;
-  if (directory != NULL)
-    closedir(directory);
-  return n;
-}
-
 /* Graphs whose slots take all that the job may have, one after the other, each with larger ones after a while.
- * SFTEST_CYCLES: how many, by hand. */
+ * Each allocation of the stand-in's devices has a descriptor, also those of other processes. SFTEST_CYCLES: how many,
+ * by hand. */
 static int cycle(sftest_rank_t *self)
 {
   const char *wanted = getenv("SFTEST_CYCLES");
@@ -310,9 +300,9 @@ static int cycle(sftest_rank_t *self)
     SFTEST_OK(self, sf_graph_destroy(scene.graph));
     if (round == 1) {
       live = sftest_device_live();
-      descriptors = count_descriptors();
+      descriptors = sftest_count_fds();
     }
-    SFTEST_REQUIRE(self, round < 1 || (sftest_device_live() == live && count_descriptors() == descriptors));
+    SFTEST_REQUIRE(self, round < 1 || (sftest_device_live() == live && sftest_count_fds() == descriptors));
     make_graph(&scene);
   }
   operate(&scene, true, true, 0);

@@ -2,7 +2,6 @@
 #include "tests/unit/daemon_fixture.h"
 
 #include <check.h>
-#include <dirent.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,17 +19,6 @@
 #define SETTLE_STEPS 20
 
 /* ---- The daemon ---- */
-
-int sftest_count_fds(void)
-{
-  DIR *dir = opendir("/proc/self/fd");
-  ck_assert_ptr_nonnull(dir);
-  int count = 0;
-  while (readdir(dir) != NULL)
-    count++;
-  closedir(dir);
-  return count;
-}
 
 static void start_options(sfd_options_t *options)
 {

@@ -11,6 +11,7 @@
 #include "daemon/server.h"
 #include "proto/conn.h"
 #include "shm/region.h"
+#include "tests/unit/descriptors.h"
 
 typedef struct sftest_daemon {
   uv_loop_t loop;
@@ -31,9 +32,6 @@ void sftest_daemon_settle(sftest_daemon_t *daemon);
 
 /* Expects that the daemon is as it was before any job. */
 void sftest_daemon_expect_idle(sftest_daemon_t *daemon);
-
-/* Descriptors that this process has open. */
-int sftest_count_fds(void);
 
 /* One client, or tool. */
 typedef struct sftest_client {

@@ -2,7 +2,6 @@
 #ifndef SFTEST_FRAMES_H
 #define SFTEST_FRAMES_H
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 
 #include "proto/conn.h"
 #include "proto/frame.h"
+#include "tests/unit/descriptors.h"
 
 #define SFTEST_MAX_FRAME 4096
 #define SFTEST_MAX_SENT_FDS 253
@@ -23,17 +23,6 @@ typedef struct sftest_frame {
   size_t length;
   uint8_t bytes[SFTEST_MAX_FRAME];
 } sftest_frame_t;
-
-/* Open descriptors of this process. */
-static inline int sftest_count_fds(void)
-{
-  DIR *dir = opendir("/proc/self/fd");
-  int count = 0;
-  while (readdir(dir) != NULL)
-    count++;
-  closedir(dir);
-  return count;
-}
 
 /* An acceptable frame around a small message; tests then spoil it. */
 static inline sftest_frame_t sftest_frame(uint64_t request, int nfds)
