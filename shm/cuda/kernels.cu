@@ -169,45 +169,42 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64
   }
 SFSHM_CUDA_MOVES(DEFINE_MOVE)
 
-/* Integers are combined as unsigned numbers, and wrap; 1u because small types are promoted to int otherwise. */
+/* Ops of integers of which the lowest bits are the same in any width: all but max and min. */
+SF_INLINE uint64_t combined_bits(uint64_t present, uint64_t in, int32_t op)
+{
+  switch (op) {
+  case SFSHM_OP_SUM:
+    return present + in;
+  case SFSHM_OP_PROD:
+    return present * in;
+  case SFSHM_OP_LAND:
+    return present != 0 && in != 0;
+  case SFSHM_OP_LOR:
+    return present != 0 || in != 0;
+  case SFSHM_OP_LXOR:
+    return (present != 0) != (in != 0);
+  case SFSHM_OP_BAND:
+    return present & in;
+  case SFSHM_OP_BOR:
+    return present | in;
+  case SFSHM_OP_BXOR:
+    return present ^ in;
+  default:
+    return present;
+  }
+}
+
+/* Integers are combined as unsigned numbers, and wrap. */
 #define DEFINE_INTEGER(suffix, type, compared)                                                                         \
   SF_INLINE void combine_##suffix(type *to, const type *from, int32_t op)                                              \
   {                                                                                                                    \
     type present = *to, in = *from;                                                                                    \
-    switch (op) {                                                                                                      \
-    case SFSHM_OP_SUM:                                                                                                 \
-      *to = (type)(present + in);                                                                                      \
-      break;                                                                                                           \
-    case SFSHM_OP_PROD:                                                                                                \
-      *to = (type)(1u * present * in);                                                                                 \
-      break;                                                                                                           \
-    case SFSHM_OP_MAX:                                                                                                 \
+    if (op == SFSHM_OP_MAX)                                                                                            \
       *to = (compared)in > (compared)present ? in : present;                                                           \
-      break;                                                                                                           \
-    case SFSHM_OP_MIN:                                                                                                 \
+    else if (op == SFSHM_OP_MIN)                                                                                       \
       *to = (compared)in < (compared)present ? in : present;                                                           \
-      break;                                                                                                           \
-    case SFSHM_OP_LAND:                                                                                                \
-      *to = (type)((present != 0) & (in != 0));                                                                        \
-      break;                                                                                                           \
-    case SFSHM_OP_LOR:                                                                                                 \
-      *to = (type)((present != 0) | (in != 0));                                                                        \
-      break;                                                                                                           \
-    case SFSHM_OP_LXOR:                                                                                                \
-      *to = (type)((present != 0) ^ (in != 0));                                                                        \
-      break;                                                                                                           \
-    case SFSHM_OP_BAND:                                                                                                \
-      *to = (type)(present & in);                                                                                      \
-      break;                                                                                                           \
-    case SFSHM_OP_BOR:                                                                                                 \
-      *to = (type)(present | in);                                                                                      \
-      break;                                                                                                           \
-    case SFSHM_OP_BXOR:                                                                                                \
-      *to = (type)(present ^ in);                                                                                      \
-      break;                                                                                                           \
-    default:                                                                                                           \
-      break;                                                                                                           \
-    }                                                                                                                  \
+    else                                                                                                               \
+      *to = (type)combined_bits(present, in, op);                                                                      \
   }                                                                                                                    \
   DEFINE_KERNELS(suffix, type)
 SFSHM_CUDA_INTEGERS(DEFINE_INTEGER)
