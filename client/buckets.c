@@ -193,6 +193,66 @@ static sf_status_t distribute(const sfc_spread_t *spread, const int32_t root_ran
   return SF_OK;
 }
 
+static inline __attribute__((always_inline)) void distribute_pairs_as(const uint32_t root[], sfshm_pattern_t leaf,
+                                                                      sfshm_pattern_kind_t kind,
+                                                                      const int32_t root_rank[], int64_t next[],
+                                                                      uint32_t to_root[], uint32_t to_leaf[])
+{
+  leaf.kind = kind;
+  for (int64_t i = 0; i < leaf.n; i++) {
+    int64_t at = next[root_rank[i]]++;
+    to_root[at] = root[i];
+    to_leaf[at] = (uint32_t)sfshm_pattern_at(&leaf, i);
+  }
+}
+
+/* Roots and leaves at once: where ranks change from edge to edge, finding where an edge goes to takes most of the time.
+ */
+static sf_status_t distribute_pairs(const sfc_spread_t *spread, const int32_t root_rank[], int32_t size,
+                                    sfshm_pattern_t *root, sfshm_pattern_t *leaf, void *memory[2])
+{
+  size_t n = (size_t)root->n;
+  int64_t *next = malloc((size_t)size * sizeof *next);
+  uint32_t *to_root = malloc(n * sizeof *to_root), *to_leaf = malloc(n * sizeof *to_leaf);
+  if (next == NULL || to_root == NULL || to_leaf == NULL) {
+    free(next);
+    free(to_root);
+    free(to_leaf);
+    return sfshm_error(SF_ERR_NOMEM, "distributing %zu edges", n);
+  }
+  memcpy(next, spread->first, (size_t)size * sizeof *next);
+  if (leaf->kind == SFSHM_PATTERN_INDEX32)
+    distribute_pairs_as(root->index32, *leaf, SFSHM_PATTERN_INDEX32, root_rank, next, to_root, to_leaf);
+  else
+    distribute_pairs_as(root->index32, *leaf, SFSHM_PATTERN_CONTIGUOUS, root_rank, next, to_root, to_leaf);
+  free(next);
+  free(memory[0]);
+  free(memory[1]);
+  memory[0] = to_root;
+  memory[1] = to_leaf;
+  *root = (sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX32, .n = root->n, .index32 = to_root};
+  *leaf = (sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX32, .n = root->n, .index32 = to_leaf};
+  return SF_OK;
+}
+
+static bool are_narrow(const sfshm_pattern_t *root, const sfshm_pattern_t *leaf)
+{
+  return root->kind == SFSHM_PATTERN_INDEX32 && root->n <= UINT32_MAX &&
+         (leaf->kind == SFSHM_PATTERN_INDEX32 || leaf->kind == SFSHM_PATTERN_CONTIGUOUS);
+}
+
+/* Puts roots and leaves in the order of their ranks. */
+static sf_status_t distribute_all(sfc_spread_t *spread, const int32_t root_rank[], int32_t size, sfshm_pattern_t *root,
+                                  sfshm_pattern_t *leaf, void *memory[2])
+{
+  for (int64_t r = 0, first = 0; r < size; first += spread->count[r++])
+    spread->first[r] = first;
+  if (are_short(spread->nruns, root->n) && are_narrow(root, leaf))
+    return distribute_pairs(spread, root_rank, size, root, leaf, memory);
+  sf_status_t status = distribute(spread, root_rank, size, root, &memory[0]);
+  return status == SF_OK ? distribute(spread, root_rank, size, leaf, &memory[1]) : status;
+}
+
 /* ---- Buckets ---- */
 
 static sfshm_pattern_t slice(const sfshm_pattern_t *pattern, int64_t first, int64_t n)
@@ -229,13 +289,8 @@ static sf_status_t fill(const sfc_edge_input_t *input, int32_t size, sfc_spread_
     status = read_indices(input->leaf_index, n, input->wide, &leaf, &buckets->memory[1]);
   if (status == SF_OK)
     buckets->leaves_ascend = sfshm_pattern_ascends(&leaf);
-  if (status == SF_OK && spread->nruns > spread->nranks) {
-    for (int64_t r = 0, first = 0; r < size; first += spread->count[r++])
-      spread->first[r] = first;
-    status = distribute(spread, input->root_rank, size, &root, &buckets->memory[0]);
-    if (status == SF_OK)
-      status = distribute(spread, input->root_rank, size, &leaf, &buckets->memory[1]);
-  }
+  if (status == SF_OK && spread->nruns > spread->nranks)
+    status = distribute_all(spread, input->root_rank, size, &root, &leaf, buckets->memory);
   buckets->leaf = leaf;
   return status == SF_OK ? cut(spread, size, &root, &leaf, buckets) : status;
 }

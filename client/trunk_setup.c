@@ -13,15 +13,35 @@ _Static_assert(SF_GRAPH_REPRODUCIBLE == SFSHM_GRAPH_UNCOMBINED, "the daemon read
 
 /* ---- Arrays of indices ------------------------------------------------------------------------------------------- */
 
-/* Memory that the trunk frees in the end. */
-static int64_t *take_array(sfc_trunk_t *trunk, int64_t n)
+/* Memory for n indices that the trunk frees in the end. */
+static void *take_indices(sfc_trunk_t *trunk, int64_t n, bool narrow)
 {
-  int64_t *array = malloc(((size_t)n + 1) * sizeof *array);
+  void *array = malloc(((size_t)n + 1) * (narrow ? sizeof(uint32_t) : sizeof(int64_t)));
   if (array == NULL)
     sfshm_error(SF_ERR_NOMEM, "plan of %lld values", (long long)n);
   else
     trunk->arrays[trunk->narrays++] = array;
   return array;
+}
+
+static int64_t *take_array(sfc_trunk_t *trunk, int64_t n)
+{
+  return take_indices(trunk, n, false);
+}
+
+static sfshm_pattern_t pattern_of(const void *array, int64_t first, int64_t n, bool narrow)
+{
+  return narrow ? sfshm_pattern_from_index32((const uint32_t *)array + first, n)
+                : sfshm_pattern_from_index64((const int64_t *)array + first, n);
+}
+
+/* Whether 32 bits hold all of its indices, as one can tell without looking at them. */
+static bool is_narrow(const sfshm_pattern_t *pattern)
+{
+  if (pattern->kind == SFSHM_PATTERN_INDEX32 || pattern->n == 0)
+    return true;
+  return pattern->kind != SFSHM_PATTERN_INDEX64 && sfshm_pattern_at(pattern, 0) <= UINT32_MAX &&
+         sfshm_pattern_at(pattern, pattern->n - 1) <= UINT32_MAX;
 }
 
 /* result[i] = pattern[at[i]] */
@@ -40,6 +60,7 @@ static sf_status_t look_up(sfc_trunk_t *trunk, const sfshm_pattern_t *pattern, c
 /* ---- Leaves here ------------------------------------------------------------------------------------------------- */
 
 typedef struct sfc_counted {
+  bool narrow; /* leaves */
   int32_t nblocks;
   int64_t nvalues;
   int64_t nextras;
@@ -47,11 +68,12 @@ typedef struct sfc_counted {
 
 static sfc_counted_t count_edges(const sfc_trunk_t *trunk, const sfc_trunk_block_t blocks[], int32_t nblocks)
 {
-  sfc_counted_t counted = {0};
+  sfc_counted_t counted = {.narrow = true};
   for (int32_t i = 0; i < nblocks; i++) {
     if (blocks[i].node != trunk->node)
       continue;
     counted.nblocks++;
+    counted.narrow &= is_narrow(&blocks[i].edges.leaf);
     counted.nvalues += blocks[i].edges.value_root.n;
     counted.nextras += blocks[i].edges.extra_value.n;
   }
@@ -63,7 +85,8 @@ static sfc_counted_t count_edges(const sfc_trunk_t *trunk, const sfc_trunk_block
 static sf_status_t join_blocks(sfc_trunk_t *trunk, const sfc_trunk_block_t blocks[], int32_t nblocks,
                                const sfc_counted_t *counted, sfshm_pattern_t *extra_value_p)
 {
-  int64_t *leaf = take_array(trunk, counted->nvalues);
+  char *leaf = take_indices(trunk, counted->nvalues, counted->narrow);
+  size_t width = counted->narrow ? sizeof(uint32_t) : sizeof(int64_t);
   int64_t *extra_leaf = take_array(trunk, counted->nextras);
   int64_t *extra_value = take_array(trunk, counted->nextras);
   int64_t value = 0, extra = 0;
@@ -78,11 +101,12 @@ static sf_status_t join_blocks(sfc_trunk_t *trunk, const sfc_trunk_block_t block
       extra_leaf[extra] = sfshm_pattern_at(&edges->leaf, n + e);
       extra_value[extra] = value + sfshm_pattern_at(&edges->extra_value, e);
     }
-    for (int64_t v = 0; v < n; v++)
-      leaf[value++] = sfshm_pattern_at(&edges->leaf, v);
+    sfshm_pattern_t of_values = sfshm_pattern_slice(&edges->leaf, 0, n);
+    sfshm_pattern_copy(&of_values, NULL, !counted->narrow, leaf + (size_t)value * width);
+    value += n;
   }
   trunk->nvalues = value;
-  trunk->leaf = sfshm_pattern_from_index64(leaf, value);
+  trunk->leaf = pattern_of(leaf, 0, value, counted->narrow);
   sfshm_pattern_find_box(&trunk->leaf);
   trunk->extra_leaf = sfshm_pattern_from_index64(extra_leaf, extra);
   *extra_value_p = sfshm_pattern_from_index64(extra_value, extra);
@@ -164,23 +188,51 @@ static int64_t *count_winners(int32_t job_size, const sfshm_root_turn_t turns[],
   return begins;
 }
 
-/* Sorts the contributions by winner; begins[r] ends up where those of the next rank begin. */
+/* Contributions by winner. */
+typedef struct sfc_won {
+  bool narrow;
+  void *position;
+  void *root;
+} sfc_won_t;
+
+static inline void put(void *array, bool narrow, int64_t i, int64_t index)
+{
+  if (narrow)
+    ((uint32_t *)array)[i] = (uint32_t)index;
+  else
+    ((int64_t *)array)[i] = index;
+}
+
+static inline __attribute__((always_inline)) void sort_as(const sfshm_root_turn_t *turn, sfshm_pattern_kind_t kind,
+                                                          bool narrow, int64_t begins[], const sfc_won_t *won)
+{
+  sfshm_pattern_t from = turn->root;
+  from.kind = kind;
+  for (int64_t i = 0; i < from.n; i++) {
+    int64_t to = begins[winner_of(turn, i)]++;
+    put(won->position, narrow, to, turn->first + i);
+    put(won->root, narrow, to, sfshm_pattern_at(&from, i));
+  }
+}
+
+/* begins[r] ends up where those of the next rank begin. */
 static void sort_by_winner(const sfshm_root_turn_t turns[], int32_t nturns, int64_t begins[], int32_t nranks,
-                           int64_t position[], int64_t root[])
+                           const sfc_won_t *won)
 {
   for (int32_t r = 0; r < nranks; r++)
     begins[r + 1] += begins[r];
-  for (int32_t t = 0; t < nturns; t++)
-    for (int64_t i = 0; i < turns[t].root.n; i++) {
-      int64_t to = begins[winner_of(&turns[t], i)]++;
-      position[to] = turns[t].first + i;
-      root[to] = sfshm_pattern_at(&turns[t].root, i);
-    }
+  for (int32_t t = 0; t < nturns; t++) {
+    if (won->narrow && turns[t].root.kind == SFSHM_PATTERN_INDEX32)
+      sort_as(&turns[t], SFSHM_PATTERN_INDEX32, true, begins, won);
+    else if (won->narrow)
+      sort_as(&turns[t], SFSHM_PATTERN_STRIDED, true, begins, won);
+    else
+      sort_as(&turns[t], turns[t].root.kind, false, begins, won);
+  }
 }
 
 /* One turn for each rank that wins something. */
-static sf_status_t cut_winners(sfc_trunk_t *trunk, const int64_t ends[], int32_t nranks, const int64_t position[],
-                               const int64_t root[])
+static sf_status_t cut_winners(sfc_trunk_t *trunk, const int64_t ends[], int32_t nranks, const sfc_won_t *won)
 {
   int32_t nturns = 0;
   for (int32_t r = 0; r < nranks; r++)
@@ -193,8 +245,8 @@ static sf_status_t cut_winners(sfc_trunk_t *trunk, const int64_t ends[], int32_t
     if (n > 0)
       trunk->winner_turns[trunk->nwinner_turns++] =
           (sfc_trunk_turn_t){.rank = r,
-                             .position = sfshm_pattern_from_index64(position + begin, n),
-                             .root = sfshm_pattern_from_index64(root + begin, n)};
+                             .position = pattern_of(won->position, begin, n, won->narrow),
+                             .root = pattern_of(won->root, begin, n, won->narrow)};
   }
   return SF_OK;
 }
@@ -203,11 +255,13 @@ static sf_status_t cut_winners(sfc_trunk_t *trunk, const int64_t ends[], int32_t
 static sf_status_t find_winners(sfc_trunk_t *trunk, int32_t job_size, const sfshm_root_turn_t turns[], int32_t nturns)
 {
   bool different = false;
+  sfc_won_t won = {.narrow = true};
   int64_t n = 0;
   int32_t nranks;
   for (int32_t t = 0; t < nturns; t++) {
     n += turns[t].root.n;
     different |= turns[t].winners != NULL;
+    won.narrow &= is_narrow(&turns[t].root) && turns[t].first + turns[t].root.n <= UINT32_MAX;
   }
   if (!different) {
     trunk->winner_turns = trunk->turns;
@@ -215,13 +269,14 @@ static sf_status_t find_winners(sfc_trunk_t *trunk, int32_t job_size, const sfsh
     return SF_OK;
   }
   int64_t *begins = count_winners(job_size, turns, nturns, &nranks);
-  int64_t *position = take_array(trunk, n), *root = take_array(trunk, n);
-  sf_status_t status = begins != NULL && position != NULL && root != NULL
+  won.position = take_indices(trunk, n, won.narrow);
+  won.root = take_indices(trunk, n, won.narrow);
+  sf_status_t status = begins != NULL && won.position != NULL && won.root != NULL
                            ? SF_OK
                            : sfshm_error(SF_ERR_NOMEM, "winners of %lld contributions", (long long)n);
   if (status == SF_OK) {
-    sort_by_winner(turns, nturns, begins, nranks, position, root);
-    status = cut_winners(trunk, begins, nranks, position, root);
+    sort_by_winner(turns, nturns, begins, nranks, &won);
+    status = cut_winners(trunk, begins, nranks, &won);
   }
   free(begins);
   return status;

@@ -51,18 +51,18 @@ static bool add_run(uint64_t *set, uint64_t first, uint64_t n)
   return shared;
 }
 
-/* Adds the roots to the set; true if one was in it. */
+/* Adds the roots to the set, until one was in it: then true. */
 static bool add_roots(uint64_t *set, const sfshm_pattern_t *roots)
 {
-  bool shared = false;
   if (roots->kind == SFSHM_PATTERN_CONTIGUOUS)
     return add_run(set, (uint64_t)roots->start, (uint64_t)roots->n);
   for (int64_t i = 0; i < roots->n; i++) {
-    uint64_t root = (uint64_t)sfshm_pattern_at(roots, i), bit = UINT64_C(1) << (root & 63);
-    shared |= (set[root >> 6] & bit) != 0;
-    set[root >> 6] |= bit;
+    uint64_t root = (uint64_t)sfshm_pattern_at(roots, i), bit = UINT64_C(1) << (root & 63), word = set[root >> 6];
+    if ((word & bit) != 0)
+      return true;
+    set[root >> 6] = word | bit;
   }
-  return shared;
+  return false;
 }
 
 static sf_status_t find_in_set(const sfc_root_lists_t *roots, int64_t max, bool *shared_p)
@@ -71,8 +71,8 @@ static sf_status_t find_in_set(const sfc_root_lists_t *roots, int64_t max, bool 
   uint64_t *set = calloc((size_t)max / 64 + 1, sizeof *set);
   if (set == NULL)
     return sfshm_error(SF_ERR_NOMEM, "looking for shared roots");
-  for (int32_t i = 0; i < roots->nlists; i++)
-    shared |= add_roots(set, roots->lists[i]);
+  for (int32_t i = 0; i < roots->nlists && !shared; i++)
+    shared = add_roots(set, roots->lists[i]);
   free(set);
   *shared_p = shared;
   return SF_OK;
