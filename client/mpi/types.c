@@ -113,5 +113,6 @@ sf_status_t sf_mpi_op(MPI_Op op, const sf_op_t **op_p)
       return SF_OK;
     }
   }
-  return sfshm_error(SF_ERR_UNSUPPORTED, "sf_mpi_op: no predefined op; sf_op_create makes one of a function");
+  return sfshm_error(SF_ERR_UNSUPPORTED,
+                     "sf_mpi_op: no predefined op with a counterpart; sf_mpi_op_create makes one of others");
 }

@@ -144,6 +144,7 @@ static void check_ops(void)
   expect(sf_mpi_op(MPI_MINLOC, &op) == SF_OK && op == SF_MINLOC, "minloc");
   expect(sf_mpi_op(MPI_SUM, &op) == SF_OK && op == SF_SUM, "sum");
   expect(sf_mpi_op(MPI_NO_OP, &op) == SF_ERR_UNSUPPORTED, "no_op");
+  expect(strstr(sf_error_detail(), "sf_mpi_op_create") != NULL, "what to do instead");
 }
 
 /* ---- Random ones ---- */
