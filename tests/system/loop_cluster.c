@@ -23,6 +23,7 @@
 #include "daemon/server.h"
 #include "tests/system/cluster.h"
 #include "tests/system/loop_chaos.h"
+#include "tests/system/loop_forge.h"
 #include "tests/system/model_graph.h"
 
 #define JOB_MS 30000
@@ -153,7 +154,10 @@ static uint64_t carry_out(sftest_daemons_t *daemons, sftest_loop_order_t what, i
     return sfd_network_kept_bytes(server);
   case SFTEST_LOOP_WAITING:
     return count_waiting(daemons);
+  case SFTEST_LOOP_FORGE:
+    break;
   }
+  sftest_forge(daemons->servers[a], b, (sftest_forgery_t)(what - SFTEST_LOOP_FORGE));
   return 0;
 }
 

@@ -1,5 +1,5 @@
 /* A daemon that has no memory for what another one tells it of something new, before its own rank has come to that: the
- * ranks must not wait for what is lost. The first allocation of the size of what would be begun fails. */
+ * ranks must not wait for what is lost. An allocation of the size of what would be begun fails. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>

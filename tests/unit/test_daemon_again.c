@@ -17,6 +17,9 @@ typedef struct again {
   bool block;
   bool part;
   uint64_t marks; /* of all lanes; 0: none */
+  bool far;       /* and of values of other nodes: there */
+  uint64_t far_segment;
+  uint64_t far_marks;
   int32_t nlanes;
   int32_t ranks[3];
 } again_t;
@@ -45,6 +48,9 @@ static void send_again(sftest_client_t *client, const again_t *again)
   create.nroot_ranks = again->nroot_ranks;
   create.has_number = again->numbered;
   create.has_part = create.part = again->part;
+  create.has_far_segment = create.has_far_marks = again->far;
+  create.far_segment = again->far_segment;
+  create.far_marks = again->far_marks;
   create.lanes = pointers;
   create.n_lanes = (size_t)again->nlanes;
   create.blocks = blocks;
@@ -309,6 +315,10 @@ START_TEST(violations)
       {{.graph = 7, .nlanes = 1, .ranks = {0}}, "lane to rank 0"},
       {{.graph = 7, .nlanes = 2, .ranks = {2, 1}}, "after that to rank 2"},
       {{.graph = 7, .part = true, .nlanes = 1, .ranks = {2}, .marks = UINT64_C(1) << 40}, "marks at"},
+      {{.graph = 7, .far = true}, "marks at 0 in segment 0"}, /* of no part */
+      {{.graph = 7, .part = true, .far = true, .far_segment = 99}, "marks at 0 in segment 99"},
+      {{.graph = 7, .part = true, .far = true, .far_marks = UINT64_MAX}, "marks at 18446744073709551615 in"},
+      {{.graph = 7, .part = true, .far = true, .far_marks = SFTEST_INBOX_BYTES + 1}, "marks at 16385 in segment 0"},
   };
   send_again(&clients[0], &cases[_i].again);
   sftest_expect_error(&clients[0], SF_ERR_PROTO, cases[_i].text);
@@ -355,7 +365,7 @@ static Suite *suite(void)
   tcase_add_test(tc, part_with_error);
   tcase_add_loop_test(tc, part_without_one, 0, 2);
   tcase_add_test(tc, part_of_no_graph);
-  tcase_add_loop_test(tc, violations, 0, 8);
+  tcase_add_loop_test(tc, violations, 0, 12);
   tcase_add_test(tc, edges_that_were_not_asked_for);
   suite_add_tcase(s, tc);
   return s;

@@ -307,6 +307,36 @@ START_TEST(far_too_many_connections_wait)
 }
 END_TEST
 
+/* The last word of a rank that could not take an answer: the others hear why it fails, as far as it is text. */
+START_TEST(last_word_of_a_client)
+{
+  static char why[100000];
+  Sfproto__Error error = SFPROTO__ERROR__INIT;
+  memset(why, '\x1b', sizeof why - 1);
+  memcpy(why, "no memory for it\n", strlen("no memory for it\n"));
+  sftest_join_all(&daemon_, clients, "job", SIZE);
+  Sfproto__Message message = sftest_message(&clients[1]);
+  error.status = SF_ERR_NOMEM;
+  error.detail = _i == 0 ? "no memory for it" : why;
+  message.body_case = SFPROTO__MESSAGE__BODY_ERROR;
+  message.error = &error;
+  sftest_send(&clients[1], &message, NULL, 0);
+  for (int r = 0; r < SIZE; r += 2) {
+    sfproto_incoming_t incoming;
+    sftest_daemon_settle(&daemon_);
+    ck_assert_int_eq(sfproto_conn_receive(clients[r].alerts, 1000, &incoming), SF_OK);
+    const Sfproto__Alert *alert = incoming.message->alert;
+    ck_assert_int_eq(alert->kind, SFPROTO__ALERT__KIND__JOB_FAILED);
+    ck_assert_int_eq(alert->status, SF_ERR_RANK_FAILED);
+    ck_assert_ptr_nonnull(strstr(alert->detail, "rank 1 "));
+    ck_assert_ptr_nonnull(strstr(alert->detail, "no memory for it"));
+    ck_assert(strpbrk(alert->detail, "\n\x1b") == NULL && strlen(alert->detail) < 1000);
+    sfproto_incoming_free(&incoming);
+  }
+  sftest_drop_all(clients, SIZE);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: failure");
@@ -318,6 +348,7 @@ static Suite *suite(void)
   tcase_add_test(tc, failed_job_can_be_cleaned_up);
   tcase_add_test(tc, forked_child_hides_nothing);
   tcase_add_loop_test(tc, sigterm_closes_everything, 0, 2);
+  tcase_add_loop_test(tc, last_word_of_a_client, 0, 2);
   tcase_add_test(tc, out_of_descriptors);
   tcase_add_test(tc, too_many_connections);
   tcase_add_test(tc, far_too_many_connections_wait);

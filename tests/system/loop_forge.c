@@ -1,0 +1,59 @@
+/* Messages that no daemon sends: see loop_forge.h. */
+#include "tests/system/loop_forge.h"
+
+#include "daemon/graph.h"
+#include "daemon/job.h"
+#include "daemon/network.h"
+#include "shm/packed.h"
+
+/* Of a group of all ranks the next number is the same everywhere. */
+static uint64_t next_number(const sfd_group_t *group)
+{
+  return group->members[group->locals[0]].ngraphs;
+}
+
+static void send_payload(sfd_server_t *server, int32_t node, uint16_t kind, const void *payload, size_t bytes)
+{
+  const sfd_job_t *job = TAILQ_FIRST(&server->jobs);
+  sfd_message_head_t head = {
+      .kind = kind, .payload_bytes = bytes, .job = job->id, .object = job->world->id, .desc = next_number(job->world)};
+  sfd_network_send_payload(server, node, &head, payload, NULL, NULL);
+}
+
+static void send_arrival(sfd_server_t *server, int32_t node)
+{
+  const sfd_job_t *job = TAILQ_FIRST(&server->jobs);
+  Sfpeer__Arrive arrive = SFPEER__ARRIVE__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  arrive.kind = SFPEER__ARRIVE__KIND__GRAPH_AGAIN;
+  arrive.job = job->id;
+  arrive.has_group = arrive.has_number = arrive.has_lowest = arrive.has_flags = arrive.has_again = arrive.has_part =
+      true;
+  arrive.group = job->world->id;
+  arrive.number = next_number(job->world);
+  arrive.lowest = job->world->locals[0];
+  arrive.again = TAILQ_FIRST(&job->graphs)->id;
+  arrive.part = true;
+  arrive.has_id = true;
+  arrive.id = sfd_server_new_id(server);
+  message.body_case = SFPEER__MESSAGE__BODY_ARRIVE;
+  message.arrive = &arrive;
+  sfd_network_send(server, node, &message);
+}
+
+void sftest_forge(sfd_server_t *server, int32_t node, sftest_forgery_t forgery)
+{
+  static const char notice[64];
+  static const sfshm_packed_header_t packed = {.magic = SFSHM_PACKED_MAGIC, .image_bytes = 1u << 20};
+  switch (forgery) {
+  case SFTEST_FORGE_NOTICE:
+    send_payload(server, node, SFD_PEER_REMAINS, notice, sizeof notice);
+    break;
+  case SFTEST_FORGE_ARRIVAL:
+    send_arrival(server, node);
+    break;
+  case SFTEST_FORGE_WANTS:
+    send_payload(server, node, SFD_PEER_WANTS, &packed, sizeof packed);
+    break;
+  }
+}

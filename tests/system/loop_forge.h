@@ -1,0 +1,17 @@
+/* What a daemon that is broken, or not one, says to another: of the next graph that all ranks of its first job make. */
+#ifndef SFTEST_LOOP_FORGE_H
+#define SFTEST_LOOP_FORGE_H
+
+#include <stdint.h>
+
+#include "daemon/server.h"
+
+typedef enum sftest_forgery {
+  SFTEST_FORGE_NOTICE,  /* what remains of a graph */
+  SFTEST_FORGE_ARRIVAL, /* that its ranks have come, and name a part of the first graph of the job */
+  SFTEST_FORGE_WANTS,   /* an image of the roots that it wants, packed so that it can't be unpacked */
+} sftest_forgery_t;
+
+void sftest_forge(sfd_server_t *server, int32_t node, sftest_forgery_t forgery);
+
+#endif
