@@ -1,9 +1,13 @@
 /* Parts of graphs over three nodes while one of them is not heard by another: what remains of the whole is told late,
- * after all have agreed, or when the set-up has ended otherwise. And parts of which ranks, or all, have nothing. */
+ * after all have agreed, or when the set-up has ended otherwise. And parts of which ranks, or all, have nothing, or say
+ * what remains where nothing can be. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/context.h"
+#include "client/graph.h"
+#include "client/group.h"
 #include "tests/system/clock.h"
 #include "tests/system/cluster.h"
 #include "tests/system/loop_cluster.h"
@@ -166,6 +170,71 @@ START_TEST(little_remains)
 }
 END_TEST
 
+/* A part of which the rank has no lanes, and names no place for what remains of its values of other nodes, or the end
+ * of its inbox. The daemon asks for the edges, and hears an error in place of them. */
+static void tell_lie(sftest_rank_t *self, const sf_graph_t *whole, bool names_place)
+{
+  sfproto_incoming_t answer;
+  Sfproto__SetupError error = SFPROTO__SETUP_ERROR__INIT;
+  Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  sfc_control_t *control = &whole->context->control;
+  create.group = whole->group->number;
+  create.has_again = create.has_part = create.part = create.has_nroot_ranks = true;
+  create.again = whole->number;
+  create.nroot_ranks = 1;
+  create.has_far_segment = create.has_far_marks = names_place; /* in segment 0 */
+  create.far_marks = whole->context->inbox.segment_bytes - sizeof(uint64_t);
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
+  message.graph_create = &create;
+  SFTEST_OK(self, sfc_control_call(control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_READY, &answer));
+  SFTEST_REQUIRE(self, answer.message->graph_ready->has_edges_of);
+  create = (Sfproto__GraphCreate)SFPROTO__GRAPH_CREATE__INIT;
+  create.group = whole->group->number;
+  create.has_number = true;
+  create.number = answer.message->graph_ready->edges_of;
+  create.error = &error;
+  error.status = SF_ERR_RANGE;
+  error.leaf = -1;
+  error.detail = (char[]){"rank 0 has lied"};
+  sfproto_incoming_free(&answer);
+  SFTEST_EXPECT(self, sfc_control_call(control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_PEERS, &answer),
+                SF_ERR_RANGE);
+}
+
+static int lie_or_not(sftest_rank_t *self)
+{
+  static const int all[RANKS] = {N, N, N};
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *whole = make_ring(self, sf_group_world(context), SF_GRAPH_DEFAULT), *part;
+  check_ring(self, whole, all);
+  if (self->rank == 0) {
+    tell_lie(self, whole, *(const bool *)self->argument);
+  } else {
+    SFTEST_EXPECT(self, take_part(whole, false, 1, &part), SF_ERR_RANGE);
+    SFTEST_DETAIL(self, "rank 0 has lied");
+  }
+  SFTEST_OK(self, take_part(whole, false, N, &part));
+  check_ring(self, part, all);
+  SFTEST_OK(self, sf_graph_destroy(part));
+  SFTEST_OK(self, sf_graph_destroy(whole));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(remains_where_nothing_is)
+{
+  static sftest_loop_cluster_t loop;
+  sftest_job_t job;
+  bool names_place = _i > 0;
+  sftest_loop_cluster_start(&loop, RANKS, 0, 0);
+  sftest_job_start_over(&job, loop.nodes, places, RANKS, lie_or_not, &names_place);
+  sftest_job_wait(&job, sftest_limit_ms(20000));
+  sftest_job_expect_all(&job);
+  sftest_loop_cluster_stop(&loop);
+}
+END_TEST
+
 static Suite *parts_suite(void)
 {
   Suite *suite = suite_create("parts of graphs");
@@ -173,6 +242,7 @@ static Suite *parts_suite(void)
   tcase_add_test(tcase, late_notice_is_waited_for);
   tcase_add_test(tcase, late_notice_of_what_is_over_begins_nothing);
   tcase_add_loop_test(tcase, little_remains, 0, 4);
+  tcase_add_loop_test(tcase, remains_where_nothing_is, 0, 2);
   suite_add_tcase(suite, tcase);
   return suite;
 }
