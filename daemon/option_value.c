@@ -118,12 +118,23 @@ static sf_status_t set_bool(const char *label, const char *text, bool *field)
   return SF_OK;
 }
 
+static bool is_among(const char *words, const char *text)
+{
+  size_t length = strlen(text);
+  for (const char *word = words; *word; word += strcspn(word, "|"), word += *word == '|')
+    if (strcspn(word, "|") == length && strncmp(word, text, length) == 0)
+      return true;
+  return false;
+}
+
 /* Control characters are refused because they would break the lines in which values are printed. */
 static sf_status_t check_text(const sfd_option_t *option, const char *label, const char *text)
 {
   sfd_log_levels_t levels;
   if (option->type == SFD_OPTION_LEVELS && sfd_log_parse(text, &levels) != SF_OK)
     return sfshm_error(SF_ERR_ARG, "%s: %s", label, sfshm_error_detail());
+  if (option->type == SFD_OPTION_CHOICE && strcmp(text, option->default_text) != 0 && !is_among(option->unit, text))
+    return sfshm_error(SF_ERR_ARG, "%s: expected %s, found '%.80s'", label, option->unit, text);
   if (has_control(text))
     return sfshm_error(SF_ERR_ARG, "%s: expected text without control characters, found '%.80s'", label, text);
   return SF_OK;
@@ -148,6 +159,7 @@ sf_status_t sfd_option_set(const sfd_option_t *option, const char *label, const 
   switch (option->type) {
   case SFD_OPTION_PATH:
   case SFD_OPTION_LEVELS:
+  case SFD_OPTION_CHOICE:
     return set_text(option, label, text, field);
   case SFD_OPTION_INTEGER:
     return set_integer(option, label, text, field);
@@ -166,6 +178,7 @@ const char *sfd_option_text(const sfd_option_t *option, const sfd_options_t *opt
   switch (option->type) {
   case SFD_OPTION_PATH:
   case SFD_OPTION_LEVELS:
+  case SFD_OPTION_CHOICE:
     return *(char *const *)field;
   case SFD_OPTION_INTEGER:
     snprintf(buffer, SFD_OPTION_TEXT_SIZE, "%lld", (long long)*(const int64_t *)field);
@@ -181,7 +194,7 @@ const char *sfd_option_text(const sfd_option_t *option, const sfd_options_t *opt
 
 void sfd_option_clear(const sfd_option_t *option, sfd_options_t *options)
 {
-  if (option->type != SFD_OPTION_PATH && option->type != SFD_OPTION_LEVELS)
+  if (option->type != SFD_OPTION_PATH && option->type != SFD_OPTION_LEVELS && option->type != SFD_OPTION_CHOICE)
     return;
   char **field = field_of(options, option);
   free(*field);

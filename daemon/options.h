@@ -18,6 +18,7 @@
 typedef enum sfd_option_type {
   SFD_OPTION_PATH,    /* char *, "" for none */
   SFD_OPTION_LEVELS,  /* char *, as sfd_log_parse takes it */
+  SFD_OPTION_CHOICE,  /* char *, one of the words of unit, between which | stands, or the default */
   SFD_OPTION_INTEGER, /* int64_t */
   SFD_OPTION_SECONDS, /* int64_t milliseconds; written as decimal seconds */
   SFD_OPTION_BOOL,    /* bool; yes or no; a bare --NAME means yes */

@@ -30,8 +30,6 @@ static sf_status_t choose_proof(const sfd_options_t *options, sfd_tcp_options_t 
   const char *choice = options->peer_auth;
   bool open = choice[0] == '\0', munge = strcmp(choice, "munge") == 0, user = strcmp(choice, "user") == 0;
   bool key = options->peer_key[0] != '\0';
-  if (!open && !munge && !user && strcmp(choice, "key") != 0)
-    return sfshm_error(SF_ERR_ARG, "option peer-auth: key, munge or user expected, \"%.64s\" found", choice);
   if (key && (munge || user))
     return sfshm_error(SF_ERR_ARG, "option peer-key is given, but option peer-auth says %s", choice);
   if (key)
@@ -63,7 +61,5 @@ sf_status_t sfd_fabric_choose(const sfd_options_t *options, uv_loop_t *loop, sfd
 {
   if (strcmp(options->fabric, "mpi") == 0)
     return sfd_plugin_mpi_fabric(options->plugin_dir, loop, NULL, NULL, fabric_p);
-  if (strcmp(options->fabric, "tcp") != 0)
-    return sfshm_error(SF_ERR_ARG, "option fabric: none, tcp or mpi expected, \"%.64s\" found", options->fabric);
   return make_tcp(options, loop, fabric_p);
 }

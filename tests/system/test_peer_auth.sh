@@ -97,7 +97,7 @@ expect_job 0
 expect 'serve on loopback only' --bind "$everywhere" --peer-auth user
 expect 'no MUNGE (.*libsfd_munge' --bind "$everywhere" --plugin-dir "$work/empty"
 expect 'libsfd_munge' --peer-auth munge --plugin-dir "$work/empty"
-expect 'key, munge or user expected, "none" found' --peer-auth none
+expect "expected key|munge|user, found 'none'" --peer-auth none
 expect 'peer-key must be given' --peer-auth key
 expect 'peer-auth says munge' --peer-auth munge --peer-key "$work/a.key"
 expect 'peer-auth says user' --peer-auth user --peer-key "$work/a.key"

@@ -131,6 +131,17 @@ START_TEST(command_line_errors)
 }
 END_TEST
 
+START_TEST(bad_choices_are_refused_wherever_they_are)
+{
+  check_refused(LIST("--fabric=pigeons"), "--fabric: expected none|tcp|mpi, found 'pigeons'");
+  check_refused(LIST("--fabric=tcp|mpi"), "--fabric: expected none|tcp|mpi, found 'tcp|mpi'");
+  check_refused(LIST("--fabric=tc"), "--fabric: expected");
+  check_refused(LIST("--fabric="), "--fabric: expected");
+  check_refused(LIST("--peer-auth=trust"), "--peer-auth: expected key|munge|user, found 'trust'");
+  check_file_refused("fabric = pigeons", "1: fabric: expected none|tcp|mpi, found 'pigeons'");
+}
+END_TEST
+
 START_TEST(bad_values_say_what_was_expected)
 {
   static const char *const integers[] = {"",    "x", "1x", " 1", "+1", "0", "1048577", "-5", "99999999999999999999",
@@ -376,6 +387,7 @@ static Suite *options_suite(void)
   tcase_add_test(tcase, defaults);
   tcase_add_test(tcase, command_line_forms);
   tcase_add_test(tcase, command_line_errors);
+  tcase_add_test(tcase, bad_choices_are_refused_wherever_they_are);
   tcase_add_test(tcase, bad_values_say_what_was_expected);
   tcase_add_test(tcase, seconds_are_exact);
   tcase_add_test(tcase, environment_variables);
