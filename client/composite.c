@@ -399,6 +399,8 @@ sf_status_t sfc_composite_wait(sf_request_t **request, sfc_thread_t *thread, int
     (void)advance(composite, thread);
   if (status == SF_OK && composite->second != NULL && sfc_request_is_complete(composite->first))
     status = sfc_thread_wait(thread, composite->second, timeout_ns);
+  if (status == SF_OK && !is_complete(composite)) /* time is up, or what is left is not done any more */
+    status = sfc_graph_failure(composite->first->graph);
   bool done = status != SF_OK || is_complete(composite);
   if (done) {
     status = check_devices(composite, status);
