@@ -59,9 +59,11 @@ static void leave(int number)
 
 size_t sftest_cuda_length(const void *address)
 {
+  CUpointer_attribute size = CU_POINTER_ATTRIBUTE_RANGE_SIZE;
   size_t bytes = 0;
+  void *values[] = {&bytes};
   enter(0);
-  require(cuMemGetAddressRange(NULL, &bytes, (CUdeviceptr)(uintptr_t)address), "cuMemGetAddressRange");
+  require(cuPointerGetAttributes(1, &size, values, (CUdeviceptr)(uintptr_t)address), "cuPointerGetAttributes");
   leave(0);
   return bytes;
 }
