@@ -48,7 +48,7 @@ static sf_status_t read_bytes(const char *path, int fd, uint8_t *bytes, size_t *
   if (n < 0)
     return sfshm_error_errno(SF_ERR_SYS, "cannot read the key file %s", path);
   if (n != file.st_size)
-    return sfshm_error(SF_ERR_ARG, "key file %s changes while it is read", path);
+    return sfshm_error(SF_ERR_SYS, "key file %s changes while it is read", path);
   *length_p = (size_t)n;
   return SF_OK;
 }
