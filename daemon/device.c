@@ -113,17 +113,38 @@ static void *run_thread(void *opaque)
 
 /* ---- Patience ---------------------------------------------------------------------------------------------------- */
 
-/* SF_ERR_TIMEOUT if the thread has been at one piece of work for too long. */
-static sf_status_t check_patience(sfd_devices_t *devices)
+/* Whether memory of that device has been allocated before: its context is there, and takes no more time. */
+static bool is_started(const sfd_started_t *started, const sfshm_device_identity_t *device)
 {
-  uint64_t limit_ms = devices->server->devices_answer ? SFD_DEVICE_PATIENCE_MS : SFD_DEVICE_START_MS, ms = 0;
+  for (int32_t i = 0; i < started->n; i++)
+    if (memcmp(&started->device[i], device, sizeof *device) == 0)
+      return true;
+  return false;
+}
+
+/* Those for which there is no room are granted the time to start for ever. */
+static void note_started(sfd_started_t *started, const sfshm_device_identity_t *device)
+{
+  if (started->n < SFD_MAX_STARTED && !is_started(started, device))
+    started->device[started->n++] = *device;
+}
+
+/* SF_ERR_TIMEOUT if the thread has been at one piece of work for too long: at *at_work_p, which only the caller's
+ * thread frees if it ends now. */
+static sf_status_t check_patience(sfd_devices_t *devices, sfd_device_memory_t **at_work_p)
+{
+  uint64_t limit_ms = 0, ms = 0;
   pthread_mutex_lock(&devices->lock);
-  if (devices->at_work != NULL)
+  *at_work_p = devices->at_work;
+  if (devices->at_work != NULL) {
+    bool started = is_started(&devices->server->devices_started, &devices->at_work->identity);
+    limit_ms = started ? SFD_DEVICE_PATIENCE_MS : SFD_DEVICE_START_MS;
     ms = (uv_hrtime() - devices->since_ns) / 1000000;
+  }
   pthread_mutex_unlock(&devices->lock);
   if (ms <= limit_ms)
     return SF_OK;
-  return sfshm_error(SF_ERR_TIMEOUT, "the daemon: the driver of devices has not come back from a call for %g s",
+  return sfshm_error(SF_ERR_TIMEOUT, "the daemon: the driver of devices has not come back for %g s",
                      (double)limit_ms / 1000);
 }
 
@@ -156,13 +177,11 @@ static void on_look(uv_timer_t *timer)
 {
   sfd_devices_t *devices = timer->data;
   struct memory_list wanted = STAILQ_HEAD_INITIALIZER(wanted);
+  sfd_device_memory_t *at_work;
   char detail[SFD_TEXT_SIZE];
-  if (check_patience(devices) == SF_OK)
+  if (check_patience(devices, &at_work) == SF_OK)
     return;
   snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
-  pthread_mutex_lock(&devices->lock);
-  sfd_device_memory_t *at_work = devices->at_work; /* if it ends now: only this thread frees it */
-  pthread_mutex_unlock(&devices->lock);
   give_up(at_work, detail);
   take_wanted(devices, &wanted);
   for (sfd_device_memory_t *memory; (memory = STAILQ_FIRST(&wanted)) != NULL;) {
@@ -238,7 +257,8 @@ static bool submit(sfd_server_t *server, sfd_device_memory_t *memory);
 /* The thread is done with it, and whoever wanted it may have gone. */
 static void finish(sfd_server_t *server, sfd_device_memory_t *memory)
 {
-  server->devices_answer = true;
+  if (memory->status == SF_OK)
+    note_started(&server->devices_started, &memory->identity);
   if (memory->unwanted && memory->range.base != NULL && submit(server, memory))
     return;
   bool keep = !memory->unwanted && memory->status == SF_OK;
@@ -312,7 +332,8 @@ static bool submit(sfd_server_t *server, sfd_device_memory_t *memory)
 sf_status_t sfd_device_alloc(sfd_server_t *server, const sfshm_device_identity_t *identity, uint64_t wanted_bytes,
                              sfd_device_done_fn_t done, void *context, sfd_device_memory_t **memory_p)
 {
-  sf_status_t status = server->devices != NULL ? check_patience(server->devices) : SF_OK;
+  sfd_device_memory_t *at_work;
+  sf_status_t status = server->devices != NULL ? check_patience(server->devices, &at_work) : SF_OK;
   if (status != SF_OK)
     return status;
   sfd_device_memory_t *memory = calloc(1, sizeof *memory);

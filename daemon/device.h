@@ -2,7 +2,7 @@
  * process. Drivers take their time, at first seconds, and one that hangs never comes back: all calls of theirs are made
  * by a thread of its own, one after the other, which is there while there is something to do. Ranks wait for what they
  * want in the middle of what all do together, and many can do without: when the thread has been at one piece for longer
- * than SFD_DEVICE_PATIENCE_MS (SFD_DEVICE_START_MS, until it has come back from one), all who wait are told so, and so
+ * than SFD_DEVICE_PATIENCE_MS (SFD_DEVICE_START_MS, if it is the first on its device), all who wait are told so, and so
  * is who comes then. A daemon that ends waits for it for SFD_DEVICE_GRACE_MS and then ends without it. All functions:
  * the loop's thread. */
 #ifndef SFD_DEVICE_H

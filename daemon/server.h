@@ -20,6 +20,7 @@
 #include "daemon/options.h"
 #include "daemon/strangers.h"
 #include "daemon/text.h"
+#include "shm/device.h"
 
 #define SFD_SOFTWARE "sfd 0.1.0"
 
@@ -38,6 +39,13 @@ struct sfd_metrics_server;
 LIST_HEAD(sfd_remote_list, sfd_remote);
 struct sfd_assembly;
 TAILQ_HEAD(sfd_assembly_list, sfd_assembly);
+
+/* Devices on which memory has been allocated. */
+#define SFD_MAX_STARTED 64
+typedef struct sfd_started {
+  sfshm_device_identity_t device[SFD_MAX_STARTED];
+  int32_t n;
+} sfd_started_t;
 
 /* Why a job that was joining has failed here: its home may find that all have come before it hears of that. */
 #define SFD_WITHDRAWN 8
@@ -98,7 +106,7 @@ typedef struct sfd_server {
   struct sfd_workers *workers;        /* NULL: nothing is offloaded */
   sfd_devices_t *devices;             /* NULL: no work for their driver; see device.h */
   bool devices_lost;                  /* it did not come back */
-  bool devices_answer;                /* it has come back at least once */
+  sfd_started_t devices_started;      /* the next time they take less long */
   uv_timer_t stalls;                  /* see stall.h */
   uv_timer_t calls;                   /* see calls.h; runs while there are graphs of several ranks */
   uint64_t calls_pause_ms;            /* until the next look */

@@ -143,7 +143,7 @@ SF_CHECK_RESULT sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, vo
  * device has no more memory. SF_ERR_UNSUPPORTED: no driver, device or plugin here or at the daemon, the device is not
  * visible to the daemon, or the driver does not let processes share memory; the detail says which. SF_ERR_ARG: no such
  * device. SF_ERR_LIMIT: the daemon's options max-regions and max-device-memory. SF_ERR_TIMEOUT: the daemon's driver has
- * not come back from one call for a second, or for ten from its first ones. */
+ * been at one allocation for more than a second, or ten if it is the first on its device; it need not be this one. */
 SF_CHECK_RESULT sf_status_t sf_alloc_on_device(sf_context_t *context, int32_t device, size_t len_bytes,
                                                void **address_p);
 
@@ -356,8 +356,9 @@ SF_CHECK_RESULT sf_status_t sf_reduce(sf_graph_t *graph, const sf_type_t *unit, 
  * index) order. scatter: each leaf gets the value of its own from there [PetscSF 3.2]. slotdata is the array of roots
  * of the multi-graph (see sf_graph_multi): the values of root i's leaves behind those of root i-1's. Vertices are those
  * of the multi-graph.
- * Without a multi-graph begin makes it, which is collective and blocks. As nothing goes on meanwhile, no operation may
- * be in flight then: call sf_graph_multi before to rule that out. */
+ * Without a multi-graph begin makes it, which is collective and blocks, also on a graph that has failed, as not all may
+ * know of that yet. As nothing goes on meanwhile, no operation may be in flight then: call sf_graph_multi before to
+ * rule that out. */
 SF_CHECK_RESULT sf_status_t sf_gather_begin(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                             void *slotdata, sf_request_t **request_p);
 SF_CHECK_RESULT sf_status_t sf_gather(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *slotdata);
