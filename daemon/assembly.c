@@ -199,20 +199,18 @@ static void start(sfd_assembly_t *assembly)
   free(rank_nodes);
 }
 
-bool sfd_assembly_has_node(const sfd_assembly_t *assembly, int32_t node)
+static void set_node(sfd_assembly_t *assembly, int32_t node, int32_t to)
 {
-  return find_rank_on(assembly, node) >= 0;
+  for (int32_t r = 0; r < assembly->size; r++)
+    if (assembly->rank_nodes[r] == node)
+      assembly->rank_nodes[r] = to;
 }
 
-/* Nothing of the job is left on the node; with the last one it is forgotten. */
-static void leave_node(sfd_assembly_t *assembly, int32_t node)
+static void forget_if_over(sfd_assembly_t *assembly)
 {
   bool left = false;
-  for (int32_t r = 0; r < assembly->size; r++) {
-    if (assembly->rank_nodes[r] == node)
-      assembly->rank_nodes[r] = -1;
-    left |= assembly->rank_nodes[r] >= 0;
-  }
+  for (int32_t r = 0; r < assembly->size && !left; r++)
+    left = assembly->rank_nodes[r] >= 0;
   if (!left)
     sfd_assembly_forget(assembly);
 }
@@ -220,8 +218,10 @@ static void leave_node(sfd_assembly_t *assembly, int32_t node)
 sf_status_t sfd_assembly_handle_over(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   sfd_assembly_t *assembly = sfd_assembly_find_running(server, message->job_over->job);
-  if (assembly != NULL)
-    leave_node(assembly, node);
+  if (assembly == NULL)
+    return SF_OK;
+  set_node(assembly, node, SFD_ASSEMBLY_OVER);
+  forget_if_over(assembly);
   return SF_OK;
 }
 
@@ -235,11 +235,9 @@ static void fail_running(sfd_assembly_t *assembly, int32_t node, const char *tex
   fail.detail = (char *)(uintptr_t)text; /* only read; protobuf-c has no const */
   message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
   message.job_fail = &fail;
-  for (int32_t r = 0; r < assembly->size; r++)
-    if (assembly->rank_nodes[r] == node)
-      assembly->rank_nodes[r] = -1;
+  set_node(assembly, node, SFD_ASSEMBLY_OVER);
   send_to_all(assembly, sfd_job_handle_peer_fail, &message, NULL);
-  leave_node(assembly, node);
+  forget_if_over(assembly);
 }
 
 sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
@@ -259,7 +257,7 @@ sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *nam
   assembly->size = size;
   assembly->moved_to = -1;
   for (int32_t r = 0; r < size; r++)
-    assembly->rank_nodes[r] = -1;
+    assembly->rank_nodes[r] = SFD_ASSEMBLY_AWAITED;
   uv_timer_init(server->loop, &assembly->timer);
   assembly->timer.data = assembly;
   TAILQ_INSERT_TAIL(&server->assemblies, assembly, entry);
@@ -410,9 +408,7 @@ static void refuse_others(sfd_assembly_t *assembly, int32_t node)
 {
   char text[SFD_TEXT_SIZE];
   snprintf(text, sizeof text, "job \"%.64s\" runs, with all its ranks on node %d", assembly->name, node);
-  for (int32_t r = 0; r < assembly->size; r++)
-    if (assembly->rank_nodes[r] == node)
-      assembly->rank_nodes[r] = -1;
+  set_node(assembly, node, SFD_ASSEMBLY_AWAITED);
   refuse_all(assembly, SF_ERR_EXISTS, text);
 }
 
@@ -445,7 +441,7 @@ void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *de
   snprintf(text, sizeof text, "node %d is lost: %.400s", node, detail);
   for (sfd_assembly_t *assembly = TAILQ_FIRST(&server->assemblies), *next; assembly != NULL; assembly = next) {
     next = TAILQ_NEXT(assembly, entry);
-    if (!sfd_assembly_has_node(assembly, node))
+    if (find_rank_on(assembly, node) < 0)
       tell_home_before_again(assembly, node);
     else if (assembly->job == 0)
       refuse_all(assembly, SF_ERR_RANK_FAILED, text);

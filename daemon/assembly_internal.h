@@ -13,6 +13,10 @@
 #include "daemon/job.h"
 #include "daemon/server.h"
 
+/* Where a rank is, unless on a node. */
+#define SFD_ASSEMBLY_AWAITED (-1) /* it has not come; of a job that ran before: its node has not said that it runs */
+#define SFD_ASSEMBLY_OVER (-2)    /* it was on a node, and the job is over there, or the node is lost */
+
 /* A job that is joining, or that runs, at its home. */
 typedef struct sfd_assembly {
   TAILQ_ENTRY(sfd_assembly) entry;
@@ -28,7 +32,7 @@ typedef struct sfd_assembly {
   int32_t *all_nodes;     /* of a job that ran before this node became its home; else NULL */
   uint64_t *incarnations; /* by rank that has come: its node's, see proto/sf_peer.proto */
   uv_timer_t timer;       /* until the earliest deadline */
-  int32_t rank_nodes[];   /* -1: has not come, or it is over where the rank was */
+  int32_t rank_nodes[];   /* or one of those above, all of which are negative */
 } sfd_assembly_t;
 
 /* The one that is joining, or has moved; NULL: none. */
@@ -43,13 +47,11 @@ sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *nam
 
 void sfd_assembly_forget(sfd_assembly_t *assembly);
 
-/* Whether ranks of the job are on a node. */
-bool sfd_assembly_has_node(const sfd_assembly_t *assembly, int32_t node);
-
 /* Tells one node that the job runs. */
 void sfd_assembly_send_start(const sfd_assembly_t *assembly, int32_t *rank_nodes, int32_t node, uint64_t incarnation);
 
-/* Whether a JobJoin is of ranks that run: those of a node that has not been told. Then it is. */
+/* Whether a JobJoin is of ranks that run: those of a node that has not been told, and has not said that they run. Then
+ * it is told. */
 bool sfd_assembly_start_if_runs(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join);
 
 #endif

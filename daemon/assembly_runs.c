@@ -15,12 +15,18 @@ static void add_node(sfd_assembly_t *assembly, int32_t node)
       assembly->rank_nodes[r] = node;
 }
 
+/* Not if the node's part is over: who comes from there now is of another job. */
+static bool is_awaited_from(const sfd_assembly_t *running, int32_t rank, int32_t node)
+{
+  return running->rank_nodes[rank] == SFD_ASSEMBLY_AWAITED && running->all_nodes[rank] == node;
+}
+
 /* Whether ranks that come from a node are those that it has of the running job, of whose start it never heard. */
 static bool runs_there(const sfd_assembly_t *running, int32_t node, const int32_t ranks[], size_t nranks)
 {
-  bool runs = running->all_nodes != NULL && !sfd_assembly_has_node(running, node);
+  bool runs = running->all_nodes != NULL;
   for (size_t i = 0; i < nranks && runs; i++)
-    runs = ranks[i] < running->size && running->all_nodes[ranks[i]] == node;
+    runs = ranks[i] < running->size && is_awaited_from(running, ranks[i], node);
   return runs;
 }
 
@@ -30,17 +36,30 @@ static void start_late(sfd_assembly_t *running, int32_t node, uint64_t incarnati
   sfd_assembly_send_start(running, running->all_nodes, node, incarnation);
 }
 
-/* Those who wait here for others that run already. */
+static void remove_node(sfd_assembly_t *waiting, int32_t node)
+{
+  for (int32_t r = 0; r < waiting->size; r++)
+    if (waiting->rank_nodes[r] == node) {
+      waiting->rank_nodes[r] = SFD_ASSEMBLY_AWAITED;
+      waiting->ncame--;
+    }
+}
+
+/* Those who wait here for others that run already. Whoever else waits is of another job of that name. */
 static void start_waiting(sfd_assembly_t *running)
 {
   sfd_assembly_t *waiting = sfd_assembly_find(running->server, running->uid, running->name);
   if (waiting == NULL || waiting->size != running->size)
     return;
-  for (int32_t r = 0; r < waiting->size; r++)
-    if (waiting->rank_nodes[r] >= 0 && !sfd_assembly_has_node(running, waiting->rank_nodes[r]) &&
-        running->all_nodes[r] == waiting->rank_nodes[r])
-      start_late(running, waiting->rank_nodes[r], waiting->incarnations[r]);
-  sfd_assembly_forget(waiting);
+  for (int32_t r = 0; r < waiting->size; r++) {
+    int32_t node = waiting->rank_nodes[r];
+    if (node >= 0 && is_awaited_from(running, r, node)) {
+      start_late(running, node, waiting->incarnations[r]);
+      remove_node(waiting, node);
+    }
+  }
+  if (waiting->ncame == 0)
+    sfd_assembly_forget(waiting);
 }
 
 bool sfd_assembly_start_if_runs(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join)

@@ -161,6 +161,71 @@ START_TEST(a_job_outlives_its_home)
 }
 END_TEST
 
+typedef struct again {
+  char name[48];
+  _Atomic int ready;
+  _Atomic int go;
+} again_t;
+
+static int take_part(sftest_rank_t *self, int32_t rank, bool waits)
+{
+  again_t *again = self->argument;
+  sf_graph_t *graph;
+  self->options.job = again->name;
+  self->options.rank = rank;
+  self->options.size = 2;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  if (waits) {
+    atomic_fetch_add(&again->ready, 1);
+    sftest_await(&again->go, 2 - rank);
+  }
+  sftest_leave(self, context);
+  return 0;
+}
+
+static int wait_for_word(sftest_rank_t *self)
+{
+  return take_part(self, self->rank, true);
+}
+
+static int work_in_turn(sftest_rank_t *self)
+{
+  return take_part(self, self->rank, false);
+}
+
+/* The one that watches over the job in the place of its home must not take a rank that comes where the job is over by
+ * now for one of those that run. */
+START_TEST(a_name_is_used_again_where_a_job_without_its_home_is_over)
+{
+  static const int32_t places[] = {0, 1}, others[] = {DEAD + 1, 1};
+  static sftest_job_t first, second;
+  again_t *again = sftest_shared(sizeof *again);
+  for (int i = 0; i == 0 || home_of(again->name) != DEAD; i++)
+    snprintf(again->name, sizeof again->name, "again-%d", i);
+  sftest_cluster_start(&cluster, NODES);
+  sftest_cluster_warm(&cluster);
+  sftest_job_start_over(&first, cluster.nodes, places, 2, wait_for_word, again);
+  sftest_await(&again->ready, 2);
+  sftest_cluster_kill(&cluster, DEAD);
+  sftest_sleep_ms(100);
+  atomic_store(&again->go, 1); /* rank 1 */
+  while (sftest_job_poll(&first), first.pids[1] != 0)
+    sftest_sleep_ms(1);
+  sftest_sleep_ms(100);
+  sftest_job_start_over(&second, cluster.nodes, others, 2, work_in_turn, again);
+  expect_jobs(&second, 1, 4000);
+  atomic_store(&again->go, 2);
+  expect_jobs(&first, 1, 4000);
+  sftest_cluster_restart(&cluster, DEAD);
+  sftest_cluster_warm(&cluster);
+  sftest_cluster_stop(&cluster);
+  sftest_shared_free(again, sizeof *again);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *suite = suite_create("homes");
@@ -170,6 +235,7 @@ static Suite *suite(void)
   tcase_add_test(cases, another_node_takes_the_place_of_a_lost_home);
   tcase_add_test(cases, nodes_that_disagree_about_the_home_meet);
   tcase_add_test(cases, a_job_outlives_its_home);
+  tcase_add_test(cases, a_name_is_used_again_where_a_job_without_its_home_is_over);
   suite_add_tcase(suite, cases);
   return suite;
 }
