@@ -127,21 +127,30 @@ static sf_status_t wait_to_flush(const sfproto_conn_t *conn, int64_t crowded_unt
   return SF_OK;
 }
 
-/* What an error leaves in the queue goes out before the next message. */
-sf_status_t sfproto_conn_send(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds)
+static sf_status_t flush_all(sfproto_conn_t *conn)
 {
-  sf_status_t status = sfproto_conn_queue(conn, message, fds, nfds);
-  if (status != SF_OK)
-    return status;
   int64_t crowded_until_ms = now_ms() + CROWDED_LIMIT_MS;
   for (;;) {
-    status = sfproto_conn_flush(conn);
+    sf_status_t status = sfproto_conn_flush(conn);
     if (status != SF_OK || sfproto_conn_queued_bytes(conn) == 0)
       return status;
     status = wait_to_flush(conn, crowded_until_ms);
     if (status != SF_OK)
       return status;
   }
+}
+
+/* What is not sent must not go out later, when its sender has been told that it failed, and not stand before what the
+ * sender says instead. Of what has begun to be sent the rest goes out before the next message. */
+sf_status_t sfproto_conn_send(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds)
+{
+  sf_status_t status = sfproto_conn_queue(conn, message, fds, nfds);
+  if (status != SF_OK)
+    return status;
+  status = flush_all(conn);
+  if (status != SF_OK)
+    sfproto_writer_withdraw(&conn->writer);
+  return status;
 }
 
 sf_status_t sfproto_conn_receive(sfproto_conn_t *conn, int64_t timeout_ms, sfproto_incoming_t *incoming)

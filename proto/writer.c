@@ -176,3 +176,19 @@ sf_status_t sfproto_writer_flush(sfproto_writer_t *writer, int fd)
   }
   return SF_OK;
 }
+
+void sfproto_writer_withdraw(sfproto_writer_t *writer)
+{
+  sfproto_output_t *last = writer->last, *before = NULL;
+  if (last == NULL || last->sent_bytes > 0)
+    return;
+  for (sfproto_output_t *output = writer->first; output != last; output = output->next)
+    before = output;
+  if (before != NULL)
+    before->next = NULL;
+  else
+    writer->first = NULL;
+  writer->last = before;
+  writer->queued_bytes -= last->length_bytes;
+  free_output(last);
+}

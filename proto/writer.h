@@ -31,4 +31,7 @@ sf_status_t sfproto_writer_queue(sfproto_writer_t *writer, const Sfproto__Messag
  * crowded until a later flush goes through; nothing tells when it would. */
 sf_status_t sfproto_writer_flush(sfproto_writer_t *writer, int fd);
 
+/* Takes back the message that was queued last, if nothing of it has left. */
+void sfproto_writer_withdraw(sfproto_writer_t *writer);
+
 #endif

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 
+#include "proto/writer.h"
 #include "shm/error.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
@@ -379,6 +380,65 @@ START_TEST(non_blocking_sockets)
 }
 END_TEST
 
+static sf_status_t queue_at(sfproto_writer_t *writer, uint64_t request, size_t length, const int fds[], int nfds)
+{
+  Sfproto__Message message;
+  Sfproto__Error error;
+  make_message(&message, &error, request, length);
+  return sfproto_writer_queue(writer, &message, fds, nfds);
+}
+
+/* Queues messages of that length until the socket takes no more; returns their number. */
+static int fill(sfproto_writer_t *writer, int fd, uint64_t request, size_t length, const int fds[], int nfds)
+{
+  int queued = 0;
+  for (; writer->queued_bytes == 0; queued++) {
+    ck_assert_int_eq(queue_at(writer, request, length, fds, nfds), SF_OK);
+    ck_assert_int_eq(sfproto_writer_flush(writer, fd), SF_OK);
+  }
+  return queued;
+}
+
+/* As if it had never been queued, and its descriptors are closed. */
+START_TEST(withdrawn)
+{
+  int fds[2], fd = sfproto_conn_fd(left);
+  sfproto_writer_t writer = {0};
+  sfproto_incoming_t incoming;
+  make_fds(1, 2, fds);
+  sfproto_writer_withdraw(&writer); /* nothing */
+  ck_assert_int_eq(queue_at(&writer, 1, 10, fds, 2), SF_OK);
+  sfproto_writer_withdraw(&writer); /* the only one */
+  ck_assert_uint_eq(writer.queued_bytes, 0);
+  int queued = fill(&writer, fd, 2, 100000, fds, 2);
+  size_t rest_bytes = writer.queued_bytes;
+  ck_assert_int_eq(queue_at(&writer, 3, 10, fds, 2), SF_OK);
+  sfproto_writer_withdraw(&writer); /* one behind another */
+  ck_assert_uint_eq(writer.queued_bytes, rest_bytes);
+  ck_assert_int_eq(queue_at(&writer, 4, 10, NULL, 0), SF_OK);
+  for (int taken = 0; taken <= queued; taken++) {
+    while (!sfproto_conn_next(right, &incoming)) {
+      ck_assert_int_eq(sfproto_conn_read(right), SF_OK);
+      ck_assert_int_eq(sfproto_writer_flush(&writer, fd), SF_OK);
+    }
+    expect_message(&incoming, taken < queued ? 2 : 4, taken < queued ? 100000 : 10, 1, taken < queued ? 2 : 0);
+  }
+  close_fds(2, fds);
+}
+END_TEST
+
+START_TEST(what_has_begun_to_leave_is_not_withdrawn)
+{
+  sfproto_writer_t writer = {0};
+  fill(&writer, sfproto_conn_fd(left), 1, SFPROTO_MAX_LENGTH - 100, NULL, 0);
+  size_t rest_bytes = writer.queued_bytes;
+  ck_assert_uint_lt(rest_bytes, SFPROTO_MAX_LENGTH - 100);
+  sfproto_writer_withdraw(&writer);
+  ck_assert_uint_eq(writer.queued_bytes, rest_bytes);
+  sfproto_writer_release(&writer);
+}
+END_TEST
+
 static TCase *sending(void)
 {
   TCase *tcase = tcase_create("sending");
@@ -390,6 +450,8 @@ static TCase *sending(void)
   tcase_add_test(tcase, partial_writes);
   tcase_add_test(tcase, full_socket);
   tcase_add_test(tcase, crowded);
+  tcase_add_test(tcase, withdrawn);
+  tcase_add_test(tcase, what_has_begun_to_leave_is_not_withdrawn);
   tcase_add_test(tcase, untaken_output_is_closed);
   tcase_add_test(tcase, other_end_gone);
   tcase_add_test(tcase, other_end_gone_unread);
