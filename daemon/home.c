@@ -119,12 +119,12 @@ static void remember_withdrawn(const sfd_job_t *job)
   memcpy(withdrawn->detail, job->detail, sizeof withdrawn->detail);
 }
 
-void sfd_home_withdraw(sfd_job_t *job)
+void sfd_home_withdraw(sfd_job_t *job, sf_status_t status)
 {
   if (job->server->network == NULL || job->server->stopping || !job->home_knows)
     return;
   remember_withdrawn(job);
-  send_withdraw(job, SF_ERR_RANK_FAILED, job->detail);
+  send_withdraw(job, status, job->detail);
 }
 
 void sfd_home_refuse(sfd_server_t *server, uid_t uid, const char *name, const char *detail)

@@ -31,8 +31,8 @@ void sfd_home_rank_came(sfd_rank_t *rank, int64_t timeout_ms);
 /* All ranks have come, to this node: the home need not wait for anybody. */
 void sfd_home_all_here(sfd_job_t *job);
 
-/* A job that is joining has failed here, for the reason in its detail. */
-void sfd_home_withdraw(sfd_job_t *job);
+/* A job that is joining has failed here, for the reason in its detail: the home refuses it with that status. */
+void sfd_home_withdraw(sfd_job_t *job, sf_status_t status);
 
 /* This node takes nobody of that job in (SF_ERR_STATE): those who wait for it at other nodes are told. */
 void sfd_home_refuse(sfd_server_t *server, uid_t uid, const char *name, const char *detail);

@@ -348,7 +348,7 @@ static void fail_here(sfd_job_t *job)
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", job->detail);
   uv_timer_stop(&job->timer);
   if (joining) {
-    sfd_home_withdraw(job);
+    sfd_home_withdraw(job, SF_ERR_RANK_FAILED);
     dismiss_joining(job);
     return;
   }

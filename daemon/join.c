@@ -134,16 +134,18 @@ static bool is_missing(const void *context, int32_t r)
   return job->ranks[r] == NULL;
 }
 
-/* A job over nodes: its home would have told by now who is missing. */
+/* A job over nodes: its home would have told by now who is missing. It may yet hear that ranks came, and then must hear
+ * that they went; if it is this node it does so at once, and no longer finds the job. */
 static void on_home_timeout(sfd_job_t *job)
 {
-  char text[SFD_TEXT_SIZE];
-  snprintf(text, sizeof text,
+  snprintf(job->detail, sizeof job->detail,
            "job \"%.64s\" was not assembled in time: node %d, which does that, does not answer; of %d ranks %d came "
-           "to this node",
-           job->name, job->home, job->size, job->njoined);
-  sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
-  sfd_join_dismiss_all(job, SF_ERR_TIMEOUT, text);
+           "to node %d",
+           job->name, job->home, job->size, job->njoined, sfd_network_node(job->server));
+  sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", job->detail);
+  sfd_job_forget(job);
+  sfd_home_withdraw(job, SF_ERR_TIMEOUT);
+  sfd_join_dismiss_all(job, SF_ERR_TIMEOUT, job->detail);
 }
 
 static void on_join_timeout(uv_timer_t *timer)

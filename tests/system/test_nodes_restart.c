@@ -24,6 +24,7 @@ typedef struct part {
   const char *name; /* of the job */
   int32_t rank;
   int32_t size;
+  int64_t timeout_ms;
   told_t *told; /* shared */
 } part_t;
 
@@ -53,6 +54,8 @@ static int take_part(sftest_rank_t *self)
   self->options.job = part->name;
   self->options.rank = part->rank;
   self->options.size = part->size;
+  if (part->timeout_ms != 0)
+    self->options.timeout_ms = part->timeout_ms;
   sf_status_t status = sf_init(&self->options, &context);
   atomic_store(&part->told->joined, status == SF_OK);
   if (status == SF_OK) {
@@ -71,19 +74,27 @@ static void settle(void)
   sftest_sleep_ms(50);
 }
 
-/* Starts a rank at the node of its number, and waits until the home has been told. */
-static part_t *come(scene_t *scene, int32_t rank, int32_t size)
+/* Starts a rank at the node of its number. timeout_ms 0: as ever. */
+static part_t *start(scene_t *scene, int32_t rank, int32_t size, int64_t timeout_ms)
 {
   ck_assert_int_lt(scene->nparts, PARTS);
   part_t *part = &scene->parts[scene->nparts++];
-  int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
-  uint64_t frames = sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_FRAMES, rank, HOME);
   part->name = scene->name;
   part->rank = rank;
   part->size = size;
+  part->timeout_ms = timeout_ms;
   part->told = &scene->told[part - scene->parts];
   atomic_store(&part->told->status, 1);
   sftest_job_start_over(&part->process, scene->cluster.nodes, &rank, 1, take_part, part);
+  return part;
+}
+
+/* The same, and waits until the home has been told. */
+static part_t *come(scene_t *scene, int32_t rank, int32_t size)
+{
+  int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
+  uint64_t frames = sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_FRAMES, rank, HOME);
+  part_t *part = start(scene, rank, size, 0);
   while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_FRAMES, rank, HOME) == frames)
     ck_assert_int_lt(sftest_now_ms(), limit);
   settle();
@@ -196,6 +207,21 @@ START_TEST(node_hears_late_that_the_job_started)
 }
 END_TEST
 
+/* The ranks of a node have given up before the home hears that they came. */
+START_TEST(home_hears_late_that_ranks_came)
+{
+  scene_t *scene = begin();
+  hold(scene, 0, HOME);
+  part_t *rank0 = start(scene, 0, 3, 1);
+  expect(rank0, false, SF_ERR_TIMEOUT);
+  rank0 = start(scene, 0, 2, 0);
+  while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_JOBS, 0, 0) == 0)
+    sftest_sleep_ms(1);
+  let_go(scene, 0, HOME);
+  end(scene, rank0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   TCase *tcase = tcase_create("nodes_restart");
@@ -203,6 +229,7 @@ static Suite *suite(void)
   tcase_add_test(tcase, home_hears_late_that_a_rank_died);
   tcase_add_test(tcase, node_hears_late_that_the_home_refused);
   tcase_add_test(tcase, node_hears_late_that_the_job_started);
+  tcase_add_test(tcase, home_hears_late_that_ranks_came);
   Suite *suite = suite_create("nodes_restart");
   suite_add_tcase(suite, tcase);
   return suite;
