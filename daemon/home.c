@@ -297,12 +297,13 @@ static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, cons
            started->name);
 }
 
-/* The job runs, but not here any more: the other nodes and the home have to know. */
+/* The job runs, but not here: the other nodes and the home have to know. */
 static void tell_impossible(sfd_server_t *server, int32_t home, const Sfpeer__JobStart *started, char *detail)
 {
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   int32_t here = sfd_network_node(server), previous = here;
+  sfd_ended_note(&server->ended, started->job);
   fail.job = started->job;
   fail.status = SF_ERR_RANK_FAILED;
   fail.detail = detail;
@@ -330,6 +331,16 @@ static bool is_complete(const sfd_job_t *job, const Sfpeer__JobStart *started)
   return true;
 }
 
+static sf_status_t begin(sfd_job_t *job, const Sfpeer__JobStart *started)
+{
+  size_t bytes = (size_t)job->size * sizeof started->rank_nodes[0];
+  int32_t *rank_nodes = malloc(bytes);
+  if (rank_nodes == NULL)
+    return SF_ERR_NOMEM;
+  memcpy(rank_nodes, started->rank_nodes, bytes);
+  return sfd_join_start(job, started->job, rank_nodes);
+}
+
 sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobStart *started = message->job_start;
@@ -343,21 +354,19 @@ sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpe
     return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with the id of another job", node);
   if (job == NULL || job->state != SFD_JOB_JOINING || started->n_rank_nodes != (size_t)job->size) {
     describe_loss(server, job, started, text);
-    sfd_ended_note(&server->ended, started->job);
     tell_impossible(server, node, started, text);
     return SF_OK;
   }
-  int32_t *rank_nodes = malloc((size_t)job->size * sizeof *rank_nodes);
-  if (rank_nodes == NULL) {
-    sfd_join_dismiss_all(job, SF_ERR_NOMEM, "no memory for the table of ranks");
-    return SF_OK;
-  }
-  memcpy(rank_nodes, started->rank_nodes, (size_t)job->size * sizeof *rank_nodes);
   bool complete = is_complete(job, started);
   job->home = node;
   describe_loss(server, job, started, text);
-  sfd_join_start(job, started->job, rank_nodes);
-  if (!complete)
+  if (begin(job, started) != SF_OK) {
+    snprintf(text, sizeof text, "node %d has no memory for job \"%.64s\"", sfd_network_node(server), job->name);
+    sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
+    sfd_join_dismiss_all(job, SF_ERR_NOMEM, text);
+    tell_impossible(server, node, started, text);
+  } else if (!complete) {
     sfd_job_fail(job, text);
+  }
   return SF_OK;
 }

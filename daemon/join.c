@@ -90,15 +90,15 @@ out:
   free(locals);
 }
 
-void sfd_join_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes)
+sf_status_t sfd_join_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes)
 {
-  if (sfd_job_start(job, id, rank_nodes) != SF_OK) {
-    refuse_all(job, SF_ERR_NOMEM, sfshm_error_detail());
-    return;
-  }
+  sf_status_t status = sfd_job_start(job, id, rank_nodes);
+  if (status != SF_OK)
+    return status;
   sfd_log(SFD_LOG_JOB, SFD_INFO, "job \"%s\" (%" PRIu64 ") of uid %u runs with %d ranks, %d of them here", job->name,
           job->id, job->uid, job->size, job->njoined);
   welcome_all(job);
+  return SF_OK;
 }
 
 void sfd_join_dismiss(sfd_job_t *job, int32_t number, sf_status_t status, const char *detail)
@@ -340,7 +340,8 @@ void sfd_join_handle_hello(sfd_session_t *session, const Sfproto__Message *messa
   int64_t timeout_ms = hello->has_timeout_ms ? hello->timeout_ms : job->server->options->join_timeout_ms;
   if (job->njoined == job->size) {
     sfd_home_all_here(job);
-    sfd_join_start(job, sfd_server_new_id(job->server), NULL);
+    if (sfd_join_start(job, sfd_server_new_id(job->server), NULL) != SF_OK)
+      sfd_join_dismiss_all(job, SF_ERR_NOMEM, "no memory for the job");
   } else if (job->server->network != NULL) {
     set_deadline(job, (timeout_ms < MAX_TIMEOUT_MS ? timeout_ms : MAX_TIMEOUT_MS) + SFD_HOME_ANSWERS_MS);
     sfd_home_rank_came(rank, timeout_ms);

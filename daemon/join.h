@@ -9,8 +9,8 @@
 void sfd_join_handle_hello(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
 /* All ranks of the job have come, to this node or others (rank_nodes, taken over; NULL: all are here): welcomes those
- * of this node. */
-void sfd_join_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes);
+ * of this node. SF_ERR_NOMEM: it did not start; those of this node are to be dismissed. */
+sf_status_t sfd_join_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes);
 
 /* Turns away one rank of a job that is joining, or all that are here, with which the job ends here. */
 void sfd_join_dismiss(sfd_job_t *job, int32_t number, sf_status_t status, const char *detail);

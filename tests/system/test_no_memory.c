@@ -1,5 +1,5 @@
-/* A daemon that has no memory for what another one tells it of something new, before its own rank has come to that: the
- * ranks must not wait for what is lost. An allocation of the size of what would be begun fails. */
+/* A daemon that has no memory for a job, or for what another one tells it of something new, before its own rank has
+ * come to that: the ranks must not wait for what is lost. An allocation of the size of what would be begun fails. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #define SETUP_BYTES (sizeof(sfd_setup_t) + sizeof(sfd_setup_member_t)) /* of one rank on a node */
 #define GROUP_BYTES (sizeof(sfd_group_t) + RANKS * sizeof(sfd_group_member_t))
 
-typedef enum what { PART, ARRIVAL, WANTS, PAIR, GROUP, WHATS } what_t;
+typedef enum what { PART, ARRIVAL, WANTS, PAIR, GROUP, START, WHATS } what_t;
 
 /* Each daemon allocates once, for its own rank or when another one tells it of something. */
 typedef struct plan {
@@ -32,10 +32,13 @@ static const plan_t plans[WHATS] = {
     [ARRIVAL] = {RANKS, {3, 1, 3}, 2, SETUP_BYTES}, /* rank 1 has come */
     [WANTS] = {RANKS, {1, 2, 3}, 3, SETUP_BYTES},   /* rank 1 wants roots of rank 2 */
     [PAIR] = {2, {3, 1}, 2, SETUP_BYTES},           [GROUP] = {RANKS, {3, 1, 3}, 2, GROUP_BYTES},
+    [START] = {RANKS, {0}, 0, GROUP_BYTES}, /* of all ranks; nth is the test's */
 };
 
 typedef struct scene {
   what_t what;
+  int nth;               /* the plan's */
+  _Atomic int refused;   /* ranks that were not taken in */
   _Atomic int ready;     /* ranks */
   _Atomic int stage;     /* whose ranks may go on */
   _Atomic int daemons;   /* their process; 0: memory is there */
@@ -50,7 +53,7 @@ void *__wrap_calloc(size_t n, size_t bytes);
 void *__wrap_calloc(size_t n, size_t bytes)
 {
   if (scene != NULL && getpid() == atomic_load(&scene->daemons) && n * bytes == plans[scene->what].bytes &&
-      atomic_fetch_add(&scene->allocated, 1) + 1 == plans[scene->what].nth) {
+      atomic_fetch_add(&scene->allocated, 1) + 1 == scene->nth) {
     errno = ENOMEM;
     return NULL;
   }
@@ -98,6 +101,7 @@ START_TEST(test_told)
   const plan_t *plan = &plans[_i];
   scene = sftest_shared(sizeof *scene);
   scene->what = (what_t)_i;
+  scene->nth = plan->nth;
   sftest_loop_cluster_start(&loop, RANKS, 0, 0);
   sftest_job_start_over(&job, loop.nodes, places, plan->size, be_told, scene);
   sftest_await(&scene->ready, plan->size);
@@ -113,12 +117,52 @@ START_TEST(test_told)
 }
 END_TEST
 
+static int be_started(sftest_rank_t *self)
+{
+  sf_context_t *context;
+  sf_graph_t *graph;
+  sf_status_t status = sf_init(&self->options, &context);
+  if (status == SF_ERR_NOMEM) {
+    atomic_fetch_add(&scene->refused, 1);
+  } else {
+    SFTEST_EXPECT(self, status, SF_OK);
+    SFTEST_EXPECT(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph),
+                  SF_ERR_RANK_FAILED);
+  }
+  SFTEST_DETAIL(self, "node ");
+  SFTEST_DETAIL(self, "has no memory for job");
+  if (status == SF_OK)
+    SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
+  return 0;
+}
+
+/* All have come; one daemon can't begin the job. */
+START_TEST(test_started)
+{
+  static const int32_t places[RANKS] = {0, 1, 2};
+  static sftest_loop_cluster_t loop;
+  sftest_job_t job;
+  scene = sftest_shared(sizeof *scene);
+  scene->what = START;
+  scene->nth = _i;
+  sftest_loop_cluster_start(&loop, RANKS, 0, 0);
+  atomic_store(&scene->daemons, loop.pid);
+  sftest_job_start_over(&job, loop.nodes, places, RANKS, be_started, scene);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+  ck_assert_int_eq(atomic_load(&scene->refused), 1);
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("daemons without memory");
   TCase *tests = tcase_create("told");
   tcase_set_timeout(tests, 60);
-  tcase_add_loop_test(tests, test_told, 0, WHATS);
+  tcase_add_loop_test(tests, test_told, 0, START);
+  tcase_add_loop_test(tests, test_started, 1, RANKS + 1);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }
