@@ -26,7 +26,8 @@ sf_status_t sfc_trunk_map_take(sfc_trunk_maps_t *maps, int fd, sfc_trunk_map_t *
 
 const sfshm_region_t *sfc_trunk_map_region(const sfc_trunk_map_t *map);
 
-/* A graph, or a plan, needs it no more. It stays mapped for a while. */
+/* A graph, or a plan, needs it no more. It stays mapped, also if the daemon has dropped the region, up to
+ * SFSHM_TRUNK_MAPS_IDLE such ones. */
 void sfc_trunk_map_give(sfc_trunk_maps_t *maps, sfc_trunk_map_t *map);
 
 #endif

@@ -357,8 +357,8 @@ SF_CHECK_RESULT sf_status_t sf_reduce(sf_graph_t *graph, const sf_type_t *unit, 
  * of the multi-graph (see sf_graph_multi): the values of root i's leaves behind those of root i-1's. Vertices are those
  * of the multi-graph.
  * Without a multi-graph begin makes it, which is collective and blocks, also on a graph that has failed, as not all may
- * know of that yet. As nothing goes on meanwhile, no operation may be in flight then: call sf_graph_multi before to
- * rule that out. */
+ * know of that yet. As nothing goes on meanwhile, no operation may be in flight then, and a rank that calls a bcast or
+ * a reduce instead leaves the others waiting, which is not found out: call sf_graph_multi before to rule both out. */
 SF_CHECK_RESULT sf_status_t sf_gather_begin(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                             void *slotdata, sf_request_t **request_p);
 SF_CHECK_RESULT sf_status_t sf_gather(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *slotdata);
