@@ -12,7 +12,9 @@
 #include "daemon/assembly.h"
 #include "daemon/calls.h"
 #include "daemon/early.h"
+#include "daemon/ended.h"
 #include "daemon/fabric/choose.h"
+#include "daemon/group.h"
 #include "daemon/home.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
@@ -160,10 +162,33 @@ static sf_status_t control_arrived(sfd_network_t *network, int32_t node, const s
   return status == SF_ERR_NOT_FOUND ? keep_control(network, node, head, payload) : status;
 }
 
+/* The group whose set-up it is about, NULL: that is over here. SF_ERR_NOT_FOUND: job or group are not known here yet.
+ */
+static sf_status_t find_group(sfd_server_t *server, const sfd_message_head_t *head, sfd_group_t **group_p)
+{
+  sfd_job_t *job = sfd_job_find_id(server, head->job);
+  *group_p = NULL;
+  if (job == NULL)
+    return sfd_ended_answer(&server->ended, head->job);
+  if (job->state != SFD_JOB_RUNNING)
+    return SF_OK;
+  *group_p = sfd_group_find(job, head->object);
+  return *group_p == NULL ? SF_ERR_NOT_FOUND : SF_OK;
+}
+
+/* Takes the payload over unless the status is SF_ERR_NOT_FOUND. */
 static sf_status_t handle_of_setup(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload)
 {
-  return head->kind == SFD_PEER_WANTS ? sfd_wants_arrived(server, node, head, payload)
-                                      : sfd_parts_arrived(server, node, head, payload);
+  sfd_group_t *group;
+  sf_status_t status = find_group(server, head, &group);
+  if (status != SF_OK)
+    return status;
+  if (group == NULL) {
+    free(payload);
+    return SF_OK;
+  }
+  return head->kind == SFD_PEER_WANTS ? sfd_wants_arrived(group, node, head, payload)
+                                      : sfd_parts_arrived(group, node, head, payload);
 }
 
 static sf_status_t of_setup_arrived(sfd_network_t *network, int32_t node, const sfd_message_head_t *head, void *image)

@@ -255,15 +255,10 @@ static bool takes_notices(const sfd_graph_t *graph)
 
 static void go_on(sfd_graph_t *graph, sf_status_t status);
 
-sf_status_t sfd_parts_arrived(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *notice)
+sf_status_t sfd_parts_arrived(sfd_group_t *group, int32_t node, const sfd_message_head_t *head, void *notice)
 {
-  sfd_job_t *job = sfd_job_find_id(server, head->job);
-  bool running = job != NULL && job->state == SFD_JOB_RUNNING;
-  sfd_group_t *group = running ? sfd_group_find(job, head->object) : NULL;
-  if ((job == NULL && sfd_ended_answer(&server->ended, head->job) != SF_OK) || (running && group == NULL))
-    return SF_ERR_NOT_FOUND;
   sfd_graph_t *graph = NULL;
-  sf_status_t status = group != NULL ? find_setup(group, head->desc, &graph) : SF_OK;
+  sf_status_t status = find_setup(group, head->desc, &graph);
   if (graph == NULL || !takes_notices(graph)) {
     free(notice);
     return status;

@@ -18,8 +18,8 @@ sf_status_t sfd_parts_begin(sfd_graph_t *graph);
  * or why it can't. */
 void sfd_parts_agreed(sfd_graph_t *graph, sf_status_t status);
 
-/* SF_ERR_NOT_FOUND: its job or group is not known here yet; otherwise it takes the notice over. */
-sf_status_t sfd_parts_arrived(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *notice);
+/* Takes the notice over. */
+sf_status_t sfd_parts_arrived(sfd_group_t *group, int32_t node, const sfd_message_head_t *head, void *notice);
 
 /* NULL is accepted. */
 void sfd_parts_free(sfd_parts_t *parts);

@@ -424,15 +424,10 @@ static sf_status_t keep(sfd_graph_t *graph, int32_t node, void *image, size_t by
   return SF_OK;
 }
 
-sf_status_t sfd_wants_arrived(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *image)
+sf_status_t sfd_wants_arrived(sfd_group_t *group, int32_t node, const sfd_message_head_t *head, void *image)
 {
-  sfd_job_t *job = sfd_job_find_id(server, head->job);
-  bool running = job != NULL && job->state == SFD_JOB_RUNNING;
-  sfd_group_t *group = running ? sfd_group_find(job, head->object) : NULL;
-  if ((job == NULL && sfd_ended_answer(&server->ended, head->job) != SF_OK) || (running && group == NULL))
-    return SF_ERR_NOT_FOUND;
   sfd_graph_t *graph = NULL;
-  sf_status_t status = group != NULL ? sfd_setup_find_gathering(group, head->desc, &graph) : SF_OK;
+  sf_status_t status = sfd_setup_find_gathering(group, head->desc, &graph);
   if (graph == NULL || graph->state != SFD_GRAPH_GATHERING) {
     free(image); /* the set-up has been given up here: the other node will hear of that */
     return status;

@@ -34,8 +34,8 @@ sf_status_t sfd_wants_make_trunks(sfd_graph_t *graph);
 /* NULL is accepted. Work under way ends by itself. */
 void sfd_wants_free(sfd_wants_t *wants);
 
-/* SF_ERR_NOT_FOUND: its job or group is not known here yet; otherwise it takes the image over. */
-sf_status_t sfd_wants_arrived(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *image);
+/* Takes the image over. */
+sf_status_t sfd_wants_arrived(sfd_group_t *group, int32_t node, const sfd_message_head_t *head, void *image);
 sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 #endif
