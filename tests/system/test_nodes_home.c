@@ -1,9 +1,11 @@
 /* Jobs over nodes whose home, the node that assembles them, is lost before, while, or after they join. */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/system/cluster.h"
+#include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
@@ -161,6 +163,20 @@ START_TEST(a_job_outlives_its_home)
 }
 END_TEST
 
+/* Until all others have noticed. */
+static void await_loss(int32_t lost)
+{
+  char wanted[96];
+  snprintf(wanted, sizeof wanted, "\"node %d (tcp 127.0.0.1:%d)\",\"state\":\"open\"", lost, cluster.ports[lost]);
+  for (int32_t node = 0; node < NODES; node++) {
+    bool open = node != lost;
+    while (open) {
+      sftest_sfctl(cluster.nodes[node].socket, WORDS("peers", "--json"), 0);
+      open = strstr(sftest_sfctl_out, wanted) != NULL;
+    }
+  }
+}
+
 typedef struct again {
   char name[48];
   _Atomic int ready;
@@ -210,7 +226,8 @@ START_TEST(a_name_is_used_again_where_a_job_without_its_home_is_over)
   sftest_job_start_over(&first, cluster.nodes, places, 2, wait_for_word, again);
   sftest_await(&again->ready, 2);
   sftest_cluster_kill(&cluster, DEAD);
-  sftest_sleep_ms(100);
+  await_loss(DEAD);
+  sftest_sleep_ms(100);        /* for what they tell each other of it */
   atomic_store(&again->go, 1); /* rank 1 */
   while (sftest_job_poll(&first), first.pids[1] != 0)
     sftest_sleep_ms(1);
