@@ -146,13 +146,11 @@ static inline __attribute__((always_inline)) void put(const sfshm_pattern_t *fro
 }
 
 static inline __attribute__((always_inline)) void distribute_as(sfshm_pattern_t from, sfshm_pattern_kind_t kind,
-                                                                const int32_t root_rank[], bool singly, int64_t next[],
-                                                                bool wide, void *to)
+                                                                const int32_t root_rank[], int64_t next[], bool wide,
+                                                                void *to)
 {
   from.kind = kind;
-  for (int64_t i = 0; singly && i < from.n; i++)
-    put(&from, i, 1, wide, to, next[root_rank[i]]++);
-  for (int64_t i = 0, end; !singly && i < from.n; i = end) {
+  for (int64_t i = 0, end; i < from.n; i = end) {
     int32_t rank = root_rank[i];
     end = run_end(root_rank, i, from.n);
     put(&from, i, end - i, wide, to, next[rank]);
@@ -175,13 +173,12 @@ static sf_status_t distribute(const sfc_spread_t *spread, const int32_t root_ran
     return sfshm_error(SF_ERR_NOMEM, "distributing %lld edges", (long long)from.n);
   }
   memcpy(next, spread->first, (size_t)size * sizeof *next);
-  bool singly = are_short(spread->nruns, from.n);
   if (from.kind == SFSHM_PATTERN_INDEX32 && !wide)
-    distribute_as(from, SFSHM_PATTERN_INDEX32, root_rank, singly, next, false, to);
+    distribute_as(from, SFSHM_PATTERN_INDEX32, root_rank, next, false, to);
   else if (from.kind == SFSHM_PATTERN_CONTIGUOUS && !wide)
-    distribute_as(from, SFSHM_PATTERN_CONTIGUOUS, root_rank, singly, next, false, to);
+    distribute_as(from, SFSHM_PATTERN_CONTIGUOUS, root_rank, next, false, to);
   else
-    distribute_as(from, from.kind, root_rank, singly, next, true, to);
+    distribute_as(from, from.kind, root_rank, next, true, to);
   free(next);
   free(*memory);
   *memory = to;
