@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/system/harness.h"
+
 #define SFTEST_DEVICES 2
 
 /* Whether it can be told to fail: not if SFTEST_CUDA=real has a real driver in its place. */
@@ -20,6 +22,9 @@ int sftest_device_run(Suite *suite);
 
 /* Has programs that this process starts find it, beside the plugin. False where the plugin was not built. */
 bool sftest_device_for_programs(void);
+
+/* Starts a daemon with a driver that never comes back from that call: its name, a colon, and which of them. */
+void sftest_device_start_hanging(sftest_node_t *node, const char *call);
 
 void *sftest_device_alloc(int device, size_t len_bytes);
 void sftest_device_free(void *address);

@@ -254,11 +254,7 @@ START_TEST(test_hung_driver)
   sftest_job_t job;
   _Atomic int *step = sftest_shared(sizeof *step);
   sftest_device_for_programs();
-  setenv("SFTEST_CUDA_FAIL", "cuMemAlloc:1", 1);
-  setenv("SFTEST_CUDA_HANG", "1", 1);
-  sftest_node_start(&node, NULL);
-  unsetenv("SFTEST_CUDA_FAIL");
-  unsetenv("SFTEST_CUDA_HANG");
+  sftest_device_start_hanging(&node, "cuMemAlloc:1");
   sftest_job_start(&job, &node, 2, meet_hung_driver, step);
   while (*step < 2)
     sftest_sleep_ms(1);

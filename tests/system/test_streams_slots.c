@@ -218,11 +218,7 @@ START_TEST(test_hung)
   sftest_node_t node;
   sftest_job_t job;
   ck_assert(sftest_device_for_programs());
-  setenv("SFTEST_CUDA_FAIL", "cuMemAlloc:2", 1);
-  setenv("SFTEST_CUDA_HANG", "1", 1);
-  sftest_node_start(&node, NULL);
-  unsetenv("SFTEST_CUDA_FAIL");
-  unsetenv("SFTEST_CUDA_HANG");
+  sftest_device_start_hanging(&node, "cuMemAlloc:2");
   sftest_job_start(&job, &node, 2, go_past_hung, NULL);
   sftest_job_wait(&job, LIMIT_MS);
   sftest_job_expect_all(&job);
