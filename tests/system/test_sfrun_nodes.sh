@@ -14,8 +14,8 @@ unset XDG_RUNTIME_DIR SF_SOCKET SF_JOB SF_JOB_KEY SF_RANK SF_SIZE SFRUN_MPIRUN S
 mkdir "$work/tmp"
 export TMPDIR=$work/tmp
 
-# A daemon that writes down what it is given; FAKE_SFD=fail or early with FAKE_NODE, FAKE_HOST: the one of that node, or
-# on that host, fails.
+# A daemon that writes down what it is given; SFD_FAKE=fail or early with SFD_FAKE_NODE, SFD_FAKE_HOST: the one of that
+# node, or on that host, fails. sfrun passes variables on that begin with SFD_.
 cat >"$work/sfd" <<'END_SFD'
 #!/bin/bash
 here=$(dirname "$0")
@@ -30,9 +30,9 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-fake=${FAKE_SFD-}
-[ "$node" = "${FAKE_NODE-$node}" ] || fake=
-[ "$(hostname)" = "${FAKE_HOST-$(hostname)}" ] || fake=
+fake=${SFD_FAKE-}
+[ "$node" = "${SFD_FAKE_NODE-$node}" ] || fake=
+[ "$(hostname)" = "${SFD_FAKE_HOST-$(hostname)}" ] || fake=
 [ "$fake" != fail ] || { echo "fake sfd: cannot listen" >&2; exit 3; }
 : >"$socket"
 echo "$(hostname) key $(stat -c '%a %s' "${key:-/dev/null}") $(md5sum <"${key:-/dev/null}")" >>"$here/keys"
@@ -114,6 +114,7 @@ eventually() {
 
 is_gone() { ! kill -0 "$1"; }
 has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
+is_missing() { [ ! -e "$1" ]; }
 is_written() { [ -s "$1" ]; }
 
 # ---- Several daemons on this host ----
@@ -148,11 +149,11 @@ local_run --nodes 1 -n 2 sh -c 'echo $SF_SOCKET'
 [[ $out == *sfd.sock* ]] || fail "one node"
 ! grep -q fabric "$work/daemon" || fail "one node needs no fabric"
 
-FAKE_SFD=fail FAKE_NODE=1 local_run --nodes 3 -n 1 true
+SFD_FAKE=fail SFD_FAKE_NODE=1 local_run --nodes 3 -n 1 true
 expect_rc "a daemon fails" 125
 expect_err "a daemon fails" "of node 1 ended before it was ready (exit status 3)"
 [ -z "$(ls "$TMPDIR")" ] || fail "a daemon fails: left behind"
-FAKE_SFD=early FAKE_NODE=1 local_run --nodes 2 -n 1 sleep 1
+SFD_FAKE=early SFD_FAKE_NODE=1 local_run --nodes 2 -n 1 sleep 1
 expect_rc "a daemon ends early" 0
 expect_err "a daemon ends early" "sfd of node 1 ended before the program (exit status 4)"
 expect_clean "a daemon ends early" 1
@@ -201,7 +202,7 @@ for daemon in $(sed -n 's/^pid \([0-9]*\).*/\1/p' "$work/daemon"); do
   eventually is_gone "$daemon" || fail "a daemon outlives sfrun"
 done
 rm -rf "$TMPDIR"/sfrun-* # nobody was left to do it
-FAKE_SFD=silent FAKE_NODE=1 start --launcher local --nodes 2 -n 1 true
+SFD_FAKE=silent SFD_FAKE_NODE=1 start --launcher local --nodes 2 -n 1 true
 eventually has_lines "$work/daemon" 2 || fail "the silent daemon doesn't start"
 kill $pid
 collect
@@ -240,7 +241,7 @@ for mpirun in mpirun.openmpi mpirun.mpich; do
   expect_nodes "$mpirun, fabric mpi" "0 0 1 0 2 1 3 1"
   expect_clean "$mpirun, fabric mpi" 2
   [ "$(grep -c 'args --fabric mpi' "$work/daemon")" -eq 2 ] || fail "$mpirun, fabric mpi: arguments"
-  FAKE_SFD=fail run --mpirun "$path" --nodes 2 --fabric mpi -n 1 true
+  SFD_FAKE=fail run --mpirun "$path" --nodes 2 --fabric mpi -n 1 true
   expect_rc "$mpirun, fabric mpi fails" 125
   expect_err "$mpirun, fabric mpi fails" "fabric mpi is not available"
 done
@@ -270,14 +271,24 @@ expect_rc "mpirun that drops the signal" 3
 expect_quiet "mpirun that drops the signal"
 [ -z "$(ls "$TMPDIR")" ] || fail "mpirun that drops the signal: left behind"
 
+# mpirun kills what it has told to end if that takes long, and what does the cleaning must outlive it.
+"$sfrun" --as-daemon "$TMPDIR/sfrun-killed" 1 -- "$work/sfd" >"$work/out" 2>"$work/err" </dev/null &
+pid=$!
+eventually is_written "$work/out" || fail "killed beside its daemon: not ready"
+[ -e "$TMPDIR/sfrun-killed/sfd.sock" ] || fail "killed beside its daemon: no daemon"
+kill -9 $pid
+collect
+eventually is_missing "$TMPDIR/sfrun-killed" || fail "killed beside its daemon: left behind"
+
 # ---- Hosts ----
 
-expect_hosts() { # WHAT: the part of the cluster's output behind a line "== WHAT" is the standard input
-  local found expected
-  expected=$(cat)
+expect_hosts() { # WHAT LINE...: the part of the cluster's output behind a line "== WHAT" consists of these lines
+  local what=$1 found expected
+  shift
+  expected=$([ $# -eq 0 ] || printf '%s\n' "$@")
   # Open MPI warns when the agent is quicker than itself.
-  found=$(sed -n "/plm:rsh: Warning/d; /^== $1\$/,/^== /{/^== /!p}" "$work/out")
-  [ "$found" = "$expected" ] || fail "hosts, $1: expected '$expected'"
+  found=$(sed -n "/plm:rsh: Warning/d; /^== $what\$/,/^== /{/^== /!p}" "$work/out")
+  [ "$found" = "$expected" ] || fail "hosts, $what: expected '$expected', found '$found'"
 }
 
 # Runs on the first of three hosts. Their sfrun-* directories are their own.
@@ -316,16 +327,16 @@ run "status" "${file[@]}" -n 1 sh -c 'exit 7' 2>/dev/null
 run "early" "${file[@]}" -n 1 sh -c "kill -9 \$(sed -n 's/^pid \([0-9]*\).*vc0:.*/\1/p' '$work/daemon' | tail -n 1); sleep 1" \
   2>&1 | sed 's/on vc[0-2]/on HOST/'
 clean
-export FAKE_SFD=fail FAKE_NODE=
+export SFD_FAKE=fail SFD_FAKE_NODE=
 run "daemon fails" --mca x y --sfd-option node=7 "${file[@]}" -n 1 hostname 2>/dev/null
-unset FAKE_NODE
+unset SFD_FAKE_NODE
 # Hydra's mpirun leaves the others running.
-export FAKE_HOST=vc1
+export SFD_FAKE_HOST=vc1
 SECONDS=0
 run "one daemon fails" "${file[@]}" -n 1 hostname 2>"$work/run.err"
 [ $SECONDS -lt 30 ] || echo "took $SECONDS s"
 grep -q "daemon on vc1 did not start\|mpirun.* ended before the daemons were ready" "$work/run.err" || cat "$work/run.err"
-unset FAKE_SFD FAKE_HOST
+unset SFD_FAKE SFD_FAKE_HOST
 clean
 : >"$work/ps"
 run "secret" "${file[@]}" -n 1 sh -c "ps -eww -o args >'$work/ps'; env | grep -c ^SFRUN_PEER_KEY="
@@ -359,25 +370,18 @@ for mpirun in mpirun.openmpi mpirun.mpich; do
   : >"$work/daemon"
   : >"$work/keys"
   "$here/vcluster" --slots 2 3 bash "$work/hosts" "$work" "$sfrun" "$path" >"$work/out" 2>"$work/err" || fail "$mpirun: cluster"
-  expect_hosts "hostname" <<'END_EXPECTED'
-status 0
-vc0 peer-key sfd.sock
-vc0 peer-key sfd.sock
-vc1 peer-key sfd.sock
-vc1 peer-key sfd.sock
-vc2 peer-key sfd.sock
-vc2 peer-key sfd.sock
-END_EXPECTED
-  printf 'status 0\nvc0\nvc1\nvc2\n' | expect_hosts "cyclic"
-  printf 'vc0\nstatus 0\n' | expect_hosts "other file"
-  printf 'vc2\nstatus 0\n' | expect_hosts "one host"
-  printf 'status 7\n' | expect_hosts "status"
-  printf 'sfrun: sfd on HOST ended before the program (signal 9 (Killed))\nstatus 0\n' | expect_hosts "early"
-  printf 'status 125\n' | expect_hosts "daemon fails"
-  printf 'status 125\n' | expect_hosts "one daemon fails"
-  printf '0\nstatus 1\n' | expect_hosts "secret"
-  expect_hosts "killed" </dev/null
-  printf 'vc0, overlap 1\n2\n' | expect_hosts "slurm"
+  expect_hosts "hostname" "status 0" "vc0 peer-key sfd.sock" "vc0 peer-key sfd.sock" "vc1 peer-key sfd.sock" \
+    "vc1 peer-key sfd.sock" "vc2 peer-key sfd.sock" "vc2 peer-key sfd.sock"
+  expect_hosts "cyclic" "status 0" "vc0" "vc1" "vc2"
+  expect_hosts "other file" "vc0" "status 0"
+  expect_hosts "one host" "vc2" "status 0"
+  expect_hosts "status" "status 7"
+  expect_hosts "early" "sfrun: sfd on HOST ended before the program (signal 9 (Killed))" "status 0"
+  expect_hosts "daemon fails" "status 125"
+  expect_hosts "one daemon fails" "status 125"
+  expect_hosts "secret" "0" "status 1"
+  expect_hosts "killed"
+  expect_hosts "slurm" "vc0, overlap 1" "2"
   grep -q -- --as-daemon "$work/ps" || fail "$mpirun: processes of the daemons"
   ! grep -q 'PEER_KEY=[0-9a-f]' "$work/ps" || fail "$mpirun: the key is on a command line"
   [ "$(head -n 3 "$work/keys" | cut -d' ' -f2- | sort -u | grep -c 'key 600 32')" -eq 1 ] ||

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "shm/error.h"
 #include "tools/sfrun/directory.h"
 #include "tools/sfrun/loopback.h"
+#include "tools/sfrun/outlive.h"
 #include "tools/sfrun/process.h"
 #include "tools/sfrun/signals.h"
 
@@ -194,9 +194,7 @@ static sf_status_t start(agent_t *agent, bool *go_on_p)
 
 static sf_status_t prepare(agent_t *agent)
 {
-  sf_status_t status = sfrun_signals_open(&agent->signal_fd);
-  if (!status)
-    status = make_directory(agent);
+  sf_status_t status = make_directory(agent);
   if (!status)
     status = write_key(agent);
   if (!status)
@@ -217,8 +215,9 @@ sf_status_t sfrun_as_daemon(int argc, char *argv[])
 {
   agent_t agent = {.ready_fd = -1};
   bool go_on = false;
-  prctl(PR_SET_PDEATHSIG, SIGTERM); /* when MPI's own process on this host is killed */
   sf_status_t status = parse(argc, argv, &agent);
+  if (!status)
+    status = sfrun_outlive(&agent.signal_fd);
   if (!status)
     status = prepare(&agent);
   if (!status)
