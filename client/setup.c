@@ -53,6 +53,18 @@ static void fill_error(const sfc_setup_t *setup, Sfproto__SetupError *error)
 
 /* ---- First half -------------------------------------------------------------------------------------------------- */
 
+/* What the others, who are in the set-up, are told as any error in the edges. */
+static void check_call(sfc_setup_t *setup, uint32_t flags, sf_graph_t *const *graph_p)
+{
+  sf_status_t status = SF_OK;
+  if (graph_p == NULL)
+    status = sfshm_error(SF_ERR_ARG, "there is no place for the result");
+  else if ((flags & ~(uint32_t)(SF_GRAPH_COPY | SF_GRAPH_REPRODUCIBLE | SF_GRAPH_UNORDERED)) != 0)
+    status = sfshm_error(SF_ERR_ARG, "unknown flags 0x%x", flags);
+  if (status != SF_OK && setup->status == SF_OK)
+    sfc_setup_note_error(setup, status, setup->group->rank, -1);
+}
+
 static sf_status_t check_input(const sfc_edge_input_t *input)
 {
   if (input->nroots < 0 || input->nleaves < 0)
@@ -361,14 +373,12 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
                              const sfc_finding_t *finding, sf_graph_t **graph_p)
 {
   const char *caller = finding->caller, *place = sfc_place_take();
-  if (group == NULL || graph_p == NULL)
-    return sfshm_error(SF_ERR_ARG, "%s: %s is NULL", caller, group == NULL ? "group" : "graph_p");
+  if (group == NULL) /* there is nobody to tell */
+    return sfshm_error(SF_ERR_ARG, "%s: group is NULL", caller);
   sf_context_t *context = group->context;
   sf_status_t status = sfc_context_check(context, caller);
   if (status == SF_OK)
     status = sfc_context_failure(context);
-  if (status == SF_OK && (flags & ~(uint32_t)(SF_GRAPH_COPY | SF_GRAPH_REPRODUCIBLE | SF_GRAPH_UNORDERED)) != 0)
-    status = sfshm_error(SF_ERR_ARG, "%s: unknown flags 0x%x", caller, flags);
   if (status != SF_OK)
     return status;
   sf_graph_t *graph = calloc(1, sizeof *graph);
@@ -390,6 +400,7 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
                        .map = {.fd = -1}};
   if (finding->status != SF_OK)
     sfc_setup_note_error(&setup, sfshm_error(finding->status, "%s", finding->detail), group->rank, finding->leaf);
+  check_call(&setup, flags, graph_p);
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GRAPH, place);
   status = run_setup(&setup, input, finding->part, flags);
   sfc_counters_unblock(&context->counters);

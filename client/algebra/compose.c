@@ -22,7 +22,7 @@ sf_status_t sf_graph_compose(sf_graph_t *a, sf_graph_t *b, sf_graph_t **ab_p)
 {
   sfc_derive_t derive;
   sfc_edges_t edges;
-  sf_status_t status = sfc_derive_check_two(__func__, a, b, ab_p);
+  sf_status_t status = sfc_derive_check_two(__func__, a, b);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, a->group, a->flags);
@@ -88,7 +88,7 @@ static void connect_roots(sfc_derive_t *derive, sf_graph_t *b, const reach_t *le
 sf_status_t sf_graph_compose_inverse(sf_graph_t *a, sf_graph_t *b, sf_graph_t **ab_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check_two(__func__, a, b, ab_p);
+  sf_status_t status = sfc_derive_check_two(__func__, a, b);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, a->group, a->flags);
@@ -106,7 +106,7 @@ sf_status_t sf_graph_compose_inverse(sf_graph_t *a, sf_graph_t *b, sf_graph_t **
 sf_status_t sf_graph_inverse(sf_graph_t *graph, sf_graph_t **inverse_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check(__func__, graph, inverse_p);
+  sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, graph->group, graph->flags);

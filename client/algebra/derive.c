@@ -26,30 +26,28 @@ static bool same_group(const sf_group_t *a, const sf_group_t *b)
   return true;
 }
 
-sf_status_t sfc_derive_check(const char *caller, const sf_graph_t *graph, const void *result)
+sf_status_t sfc_derive_check(const char *caller, const sf_graph_t *graph)
 {
-  if (graph == NULL || result == NULL)
-    return sfshm_error(SF_ERR_ARG, "%s: %s", caller,
-                       graph == NULL ? "a graph is NULL" : "there is no place for the result");
+  if (graph == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: a graph is NULL", caller);
   return sfc_context_check(graph->context, caller);
 }
 
-sf_status_t sfc_derive_check_two(const char *caller, const sf_graph_t *a, const sf_graph_t *b, const void *result)
+sf_status_t sfc_derive_check_two(const char *caller, const sf_graph_t *a, const sf_graph_t *b)
 {
-  sf_status_t status = sfc_derive_check(caller, a, result);
+  sf_status_t status = sfc_derive_check(caller, a);
   if (status == SF_OK)
-    status = sfc_derive_check(caller, b, result);
+    status = sfc_derive_check(caller, b);
   if (status == SF_OK && !same_group(a->group, b->group))
     status = sfshm_error(SF_ERR_ARG, "%s: the graphs are of different groups, of %d and %d ranks", caller,
                          a->group->size, b->group->size);
   return status;
 }
 
-sf_status_t sfc_derive_check_group(const char *caller, const sf_group_t *group, const void *result)
+sf_status_t sfc_derive_check_group(const char *caller, const sf_group_t *group)
 {
-  if (group == NULL || result == NULL)
-    return sfshm_error(SF_ERR_ARG, "%s: %s", caller,
-                       group == NULL ? "the group is NULL" : "there is no place for the result");
+  if (group == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: the group is NULL", caller);
   return sfc_context_check(group->context, caller);
 }
 
@@ -67,6 +65,12 @@ void sfc_derive_note(sfc_derive_t *derive, sf_status_t status, int64_t leaf)
   derive->status = status;
   derive->bad_leaf = leaf;
   strncpy(derive->detail, sfshm_error_detail(), sizeof derive->detail - 1);
+}
+
+void sfc_derive_want(sfc_derive_t *derive, const void *result)
+{
+  if (result == NULL)
+    sfc_derive_note(derive, sfshm_error(SF_ERR_ARG, "there is no place for the result"), -1);
 }
 
 void *sfc_derive_array(sfc_derive_t *derive, int64_t n, size_t element_bytes)

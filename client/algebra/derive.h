@@ -51,13 +51,17 @@ typedef struct sfc_derive {
 /* Fills it in; the group is that of a graph that exists, or the application's. Cannot fail. */
 void sfc_derive_begin(sfc_derive_t *derive, const char *caller, sf_group_t *group, uint32_t flags);
 
-/* Whether functions may go on with these graphs, or this group, and the place for the result. */
-sf_status_t sfc_derive_check(const char *caller, const sf_graph_t *graph, const void *result);
-sf_status_t sfc_derive_check_two(const char *caller, const sf_graph_t *a, const sf_graph_t *b, const void *result);
-sf_status_t sfc_derive_check_group(const char *caller, const sf_group_t *group, const void *result);
+/* Whether functions may go on with these graphs, or this group: without them there is nobody to tell of an error. What
+ * else is wrong with a call is noted. */
+sf_status_t sfc_derive_check(const char *caller, const sf_graph_t *graph);
+sf_status_t sfc_derive_check_two(const char *caller, const sf_graph_t *a, const sf_graph_t *b);
+sf_status_t sfc_derive_check_group(const char *caller, const sf_group_t *group);
 
 /* Notes an error, whose text is the thread's, unless there is one already. leaf: that it concerns, -1: none. */
 void sfc_derive_note(sfc_derive_t *derive, sf_status_t status, int64_t leaf);
+
+/* Notes that there is no place for a result, if so. (That of a graph sfc_derive_end looks after.) */
+void sfc_derive_want(sfc_derive_t *derive, const void *result);
 
 /* An array of zeros that lives until the end. NULL: there is no memory; noted. */
 void *sfc_derive_array(sfc_derive_t *derive, int64_t n, size_t element_bytes);

@@ -8,7 +8,7 @@
 
 sf_status_t sf_graph_duplicate(sf_graph_t *graph, uint32_t flags, sf_graph_t **copy_p)
 {
-  sf_status_t status = sfc_derive_check(__func__, graph, copy_p);
+  sf_status_t status = sfc_derive_check(__func__, graph);
   return status == SF_OK ? sfc_derive_copy(__func__, graph, flags, SF_OK, copy_p) : status;
 }
 
@@ -47,7 +47,7 @@ static void sort_edges(sfc_derive_t *derive, sfc_edges_t *edges)
 sf_status_t sf_graph_rank_order(sf_graph_t *graph, int64_t old_leaf[], sf_graph_t **ordered_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check(__func__, graph, ordered_p);
+  sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, graph->group, graph->flags);
@@ -78,10 +78,11 @@ static bool equal_here(sfc_derive_t *derive, const sf_graph_t *a, const sf_graph
 sf_status_t sf_graph_equal(sf_graph_t *a, sf_graph_t *b, bool *equal_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check_two(__func__, a, b, equal_p);
+  sf_status_t status = sfc_derive_check_two(__func__, a, b);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, a->group, SF_GRAPH_DEFAULT);
+  sfc_derive_want(&derive, equal_p);
   const int64_t differs = !equal_here(&derive, a, b);
   int64_t ndifferent = 0;
   const int64_t *all = sfc_derive_allgather(&derive, 1, &differs);

@@ -77,7 +77,7 @@ static sf_status_t end(embedding_t *embedding, const uint8_t root_marks[], sf_gr
 sf_status_t sf_graph_embed_roots(sf_graph_t *graph, int64_t n, const int64_t selected_roots[], sf_graph_t **embedded_p)
 {
   embedding_t embedding;
-  sf_status_t status = sfc_derive_check(__func__, graph, embedded_p);
+  sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
     return status;
   begin(&embedding, __func__, graph);
@@ -92,7 +92,7 @@ sf_status_t sf_graph_embed_leaves(sf_graph_t *graph, int64_t n, const int64_t se
                                   sf_graph_t **embedded_p)
 {
   embedding_t embedding;
-  sf_status_t status = sfc_derive_check(__func__, graph, embedded_p);
+  sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
     return status;
   begin(&embedding, __func__, graph);

@@ -102,41 +102,58 @@ static void add_graphs(sfc_joining_t *joining)
   }
 }
 
-static sf_status_t check_list(const char *caller, int32_t n, sf_graph_t *const graphs[], sf_root_mode_t mode,
-                              const void *result)
+static sf_status_t check_list(const char *caller, int32_t n, sf_graph_t *const graphs[])
 {
   if (n < 1 || graphs == NULL)
     return sfshm_error(SF_ERR_ARG, "%s: %d graphs in list %p", caller, n, (const void *)graphs);
-  if (mode != SF_ROOTS_LOCAL && mode != SF_ROOTS_SHARED && mode != SF_ROOTS_GLOBAL)
-    return sfshm_error(SF_ERR_ARG, "%s: no mode %d", caller, (int)mode);
   sf_status_t status = SF_OK;
   for (int32_t k = 0; k < n && status == SF_OK; k++) {
     if (graphs[k] == NULL)
       return sfshm_error(SF_ERR_ARG, "%s: graph %d is NULL", caller, k);
-    status = sfc_derive_check_two(caller, graphs[0], graphs[k], result);
+    status = sfc_derive_check_two(caller, graphs[0], graphs[k]);
   }
   return status;
+}
+
+/* What the others do next, on the way to the set-up, depends on the mode. Without one this rank takes part in nothing
+ * of that. */
+static bool has_mode(sfc_joining_t *joining)
+{
+  sf_root_mode_t mode = joining->mode;
+  if (mode == SF_ROOTS_LOCAL || mode == SF_ROOTS_SHARED || mode == SF_ROOTS_GLOBAL)
+    return true;
+  sfc_derive_note(&joining->derive, sfshm_error(SF_ERR_ARG, "no mode %d", (int)mode), -1);
+  for (int32_t k = 0; k < joining->n; k++)
+    (void)sfc_derive_give_up(joining->graphs[k],
+                             sfshm_error(SF_ERR_ARG, "%s: no mode %d", joining->derive.caller, (int)mode));
+  return false;
+}
+
+static void join(sfc_joining_t *joining)
+{
+  sfc_derive_t *derive = &joining->derive;
+  int64_t nedges = 0;
+  derive->nroots = count_roots(joining);
+  if (joining->mode == SF_ROOTS_GLOBAL)
+    gather_layout(joining);
+  for (int32_t k = 0; k < joining->n; k++)
+    nedges += joining->graphs[k]->nleaves;
+  sfc_derive_room(derive, nedges);
+  if (!derive->agreed)
+    add_graphs(joining);
 }
 
 sf_status_t sf_graph_concatenate(int32_t n, sf_graph_t *const graphs[], sf_root_mode_t mode,
                                  const int64_t leaf_offset[], sf_graph_t **graph_p)
 {
   sfc_joining_t joining = {.n = n, .graphs = graphs, .mode = mode, .leaf_offset = leaf_offset};
-  sf_status_t status = check_list(__func__, n, graphs, mode, graph_p);
+  sf_status_t status = check_list(__func__, n, graphs);
   if (status != SF_OK)
     return status;
-  sfc_derive_t *derive = &joining.derive;
-  sfc_derive_begin(derive, __func__, graphs[0]->group, graphs[0]->flags);
-  derive->nroots = count_roots(&joining);
-  if (mode == SF_ROOTS_GLOBAL)
-    gather_layout(&joining);
-  int64_t nedges = 0;
-  for (int32_t k = 0; k < n; k++)
-    nedges += graphs[k]->nleaves;
-  sfc_derive_room(derive, nedges);
-  if (!derive->agreed)
-    add_graphs(&joining);
-  return sfc_derive_end(derive, graph_p);
+  sfc_derive_begin(&joining.derive, __func__, graphs[0]->group, graphs[0]->flags);
+  if (has_mode(&joining))
+    join(&joining);
+  return sfc_derive_end(&joining.derive, graph_p);
 }
 
 /* ---- Merging ----------------------------------------------------------------------------------------------------- */
@@ -158,7 +175,7 @@ sf_status_t sf_graph_merge(sf_graph_t *a, sf_graph_t *b, sf_graph_t **merged_p)
 {
   sfc_derive_t derive;
   sfc_edges_t of_a, of_b;
-  sf_status_t status = sfc_derive_check_two(__func__, a, b, merged_p);
+  sf_status_t status = sfc_derive_check_two(__func__, a, b);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, a->group, a->flags);

@@ -75,7 +75,7 @@ sf_status_t sf_graph_create_global(sf_group_t *group, int64_t nroots, int64_t nl
 {
   sfc_derive_t derive;
   sfc_layout_t roots;
-  sf_status_t status = sfc_derive_check_group(__func__, group, graph_p);
+  sf_status_t status = sfc_derive_check_group(__func__, group);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, group, flags);
@@ -111,7 +111,7 @@ sf_status_t sf_graph_from_layouts(sf_group_t *group, int64_t nroots, int64_t nle
 {
   sfc_derive_t derive;
   sfc_layout_t roots, leaves;
-  sf_status_t status = sfc_derive_check_group(__func__, group, graph_p);
+  sf_status_t status = sfc_derive_check_group(__func__, group);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, group, flags);

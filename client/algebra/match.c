@@ -139,7 +139,7 @@ static void ask_directory(sfc_derive_t *derive, const sfc_directory_t *directory
 sf_status_t sf_graph_create_matching(sf_group_t *group, const sf_match_t *match, uint32_t flags, sf_graph_t **graph_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check_group(__func__, group, graph_p);
+  sf_status_t status = sfc_derive_check_group(__func__, group);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, group, flags);

@@ -79,7 +79,7 @@ sf_status_t sf_graph_create_pattern(sf_group_t *group, sf_pattern_t pattern, int
                                     uint32_t flags, sf_graph_t **graph_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check_group(__func__, group, graph_p);
+  sf_status_t status = sfc_derive_check_group(__func__, group);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, group, flags);
@@ -135,10 +135,11 @@ sf_status_t sf_graph_find_pattern(sf_graph_t *graph, sf_pattern_t *pattern_p)
   sfc_derive_t derive;
   sfc_layout_t roots;
   int32_t root_rank = 0;
-  sf_status_t status = sfc_derive_check(__func__, graph, pattern_p);
+  sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, graph->group, SF_GRAPH_DEFAULT);
+  sfc_derive_want(&derive, pattern_p);
   const int64_t mine[2] = {graph->nroots, graph->nleaves};
   const int64_t *told = sfc_derive_allgather(&derive, 2, mine);
   sfc_layout_make(&derive, told, 2, 1, &roots);

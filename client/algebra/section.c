@@ -83,11 +83,12 @@ sf_status_t sf_section_migrate(sf_graph_t *graph, const sf_section_t *roots, int
 {
   sfc_derive_t derive;
   int64_t nunits = 0, bad_point = -1;
-  sf_status_t status = sfc_derive_check(__func__, graph, nunits_p);
+  sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
     return status;
   int64_t n = graph->leaf_max + 1;
   sfc_derive_begin(&derive, __func__, graph->group, SF_GRAPH_DEFAULT);
+  sfc_derive_want(&derive, nunits_p);
   if (n > 0 && (leaf_size == NULL || leaf_offset == NULL))
     sfc_derive_note(&derive, sfshm_error(SF_ERR_ARG, "leaf_size or leaf_offset is NULL"), -1);
   (void)find_offsets(&derive, roots, "roots", false, graph->nroots, &nunits);
@@ -160,7 +161,7 @@ sf_status_t sf_section_graph(sf_graph_t *graph, const sf_section_t *roots, const
   sfc_derive_t derive;
   sfc_edges_t points;
   int64_t nleaf_units = 0;
-  sf_status_t status = sfc_derive_check(__func__, graph, units_p);
+  sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
     return status;
   int64_t leaf_space = graph->leaf_max + 1;

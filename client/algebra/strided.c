@@ -44,7 +44,7 @@ sf_status_t sf_graph_create_strided(sf_graph_t *graph, int64_t count, int64_t ro
 {
   sfc_derive_t derive;
   sfc_edges_t edges;
-  sf_status_t status = sfc_derive_check(__func__, graph, strided_p);
+  sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, graph->group, graph->flags);

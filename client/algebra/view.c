@@ -79,7 +79,7 @@ sf_status_t sf_graph_view_part(const sf_graph_t *graph, sf_view_format_t format,
 {
   sfc_derive_t derive;
   size_t length;
-  sf_status_t status = sfc_derive_check(__func__, graph, graph);
+  sf_status_t status = sfc_derive_check(__func__, graph);
   if (status == SF_OK)
     status = check_format(__func__, format);
   if (status == SF_OK && text == NULL && text_bytes > 0)
@@ -147,7 +147,7 @@ sf_status_t sf_graph_view(sf_graph_t *graph, sf_view_format_t format, FILE *file
 {
   sfc_derive_t derive;
   size_t length;
-  sf_status_t status = sfc_derive_check(__func__, graph, graph);
+  sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, graph->group, SF_GRAPH_DEFAULT);

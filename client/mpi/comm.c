@@ -1,6 +1,7 @@
 /* Contexts and groups from MPI communicators. The thread that calls MPI. */
 #include <sf/sf_mpi.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,18 +28,32 @@ static sf_status_t make_identity(sfmpi_identity_t *identity)
   return SF_OK;
 }
 
-/* Everybody learns whether all succeeded; who did while another did not gives up what it has. */
+/* What one process has come to. */
+typedef struct sfmpi_outcome {
+  int32_t status;
+  char detail[508];
+} sfmpi_outcome_t;
+
+/* Everybody learns whether all succeeded; who did while another did not gives up what it has, and returns the error of
+ * the lowest process that has one. */
 static sf_status_t agree(MPI_Comm comm, sf_status_t status, const char *what)
 {
-  int mine = status != SF_OK, any = 0;
-  char detail[512];
-  snprintf(detail, sizeof detail, "%s", sfshm_error_detail()); /* MPI calls below don't touch it, but ours might */
-  sf_status_t mpi = sfmpi_check(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, comm), what);
+  int rank = 0, mine, lowest = INT_MAX;
+  sfmpi_outcome_t own = {.status = status}, told;
+  snprintf(own.detail, sizeof own.detail, "%s", sfshm_error_detail());
+  sf_status_t mpi = sfmpi_check(MPI_Comm_rank(comm, &rank), what);
+  mine = status == SF_OK ? INT_MAX : rank;
+  if (mpi == SF_OK)
+    mpi = sfmpi_check(MPI_Allreduce(&mine, &lowest, 1, MPI_INT, MPI_MIN, comm), what);
+  if (mpi == SF_OK && lowest != INT_MAX) {
+    told = own;
+    mpi = sfmpi_check(MPI_Bcast(&told, (int)sizeof told, MPI_BYTE, lowest, comm), what);
+  }
   if (status != SF_OK)
-    return sfshm_error(status, "%s", detail);
-  if (mpi != SF_OK)
+    return sfshm_error(status, "%s", own.detail);
+  if (mpi != SF_OK || lowest == INT_MAX)
     return mpi;
-  return any ? sfshm_error(SF_ERR_RANK_FAILED, "%s failed on another process of the communicator", what) : SF_OK;
+  return sfshm_error((sf_status_t)told.status, "process %d of the communicator: %s", lowest, told.detail);
 }
 
 sf_status_t sf_mpi_init(MPI_Comm comm, const sf_init_options_t *options, sf_context_t **context_p)
@@ -86,17 +101,19 @@ sf_status_t sf_mpi_init(MPI_Comm comm, const sf_init_options_t *options, sf_cont
 sf_status_t sf_mpi_group(sf_context_t *context, MPI_Comm comm, sf_group_t **group_p)
 {
   int size = 0;
-  if (context == NULL || group_p == NULL)
-    return sfshm_error(SF_ERR_ARG, "sf_mpi_group: %s is NULL", context == NULL ? "context" : "group_p");
+  int32_t rank = sf_rank(context);
   sf_status_t status = sfmpi_check(MPI_Comm_size(comm, &size), "sf_mpi_group: MPI_Comm_size");
   if (status != SF_OK)
     return status;
   int32_t *ranks = malloc((size_t)size * sizeof *ranks);
-  if (ranks == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "sf_mpi_group: list of %d ranks", size);
-  int32_t rank = sf_rank(context);
-  status =
-      sfmpi_check(MPI_Allgather(&rank, 1, MPI_INT32_T, ranks, 1, MPI_INT32_T, comm), "sf_mpi_group: MPI_Allgather");
+  if (context == NULL || group_p == NULL)
+    status = sfshm_error(SF_ERR_ARG, "sf_mpi_group: %s is NULL", context == NULL ? "context" : "group_p");
+  else if (ranks == NULL)
+    status = sfshm_error(SF_ERR_NOMEM, "sf_mpi_group: list of %d ranks", size);
+  status = agree(comm, status, "sf_mpi_group"); /* before the others wait for one that will not come */
+  if (status == SF_OK)
+    status =
+        sfmpi_check(MPI_Allgather(&rank, 1, MPI_INT32_T, ranks, 1, MPI_INT32_T, comm), "sf_mpi_group: MPI_Allgather");
   if (status == SF_OK)
     status = sf_group_create(context, size, ranks, GROUP_TAG, group_p);
   free(ranks);

@@ -172,6 +172,38 @@ static sf_status_t view_nowhere(const scene_t *scene, sf_graph_t **graph_p)
   return sf_graph_view(scene->ring, scene->bad ? (sf_view_format_t)9 : SF_VIEW_TEXT, scene->rank == 0 ? stdout : NULL);
 }
 
+static sf_status_t nowhere_to_compose(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_compose(scene->ring, scene->ring, scene->bad ? NULL : graph_p);
+}
+
+static sf_status_t nowhere_to_pattern(const scene_t *scene, sf_graph_t **graph_p)
+{
+  sf_pattern_t pattern;
+  (void)graph_p;
+  return sf_graph_find_pattern(scene->ring, scene->bad ? NULL : &pattern);
+}
+
+static sf_status_t nowhere_to_compare(const scene_t *scene, sf_graph_t **graph_p)
+{
+  bool equal;
+  (void)graph_p;
+  return sf_graph_equal(scene->ring, scene->other, scene->bad ? NULL : &equal);
+}
+
+static sf_status_t nowhere_to_migrate(const scene_t *scene, sf_graph_t **graph_p)
+{
+  int64_t sizes[2 * NROOTS], offsets[2 * NROOTS], nunits;
+  sf_section_t roots = {NROOTS, NULL, NULL};
+  (void)graph_p;
+  return sf_section_migrate(scene->ring, &roots, sizes, offsets, scene->bad ? NULL : &nunits);
+}
+
+static sf_status_t unknown_flags(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_from_layouts(scene->group, NROOTS, NROOTS, scene->bad ? 0x100 : SF_GRAPH_DEFAULT, graph_p);
+}
+
 static const struct
 try {
   const char *name;
@@ -204,6 +236,11 @@ tries[] = {
     {"section_sizes", section_sizes, SF_ERR_MISMATCH, "leaf 4: 3 units at the leaf, 2 at its root, number 2"},
     {"section_negative", section_negative, SF_ERR_RANGE, "point 2 has -1 units"},
     {"section_short", section_short, SF_ERR_ARG, "5 points; 6 expected"},
+    {"nowhere_to_compose", nowhere_to_compose, SF_ERR_ARG, "no place for the result"},
+    {"nowhere_to_pattern", nowhere_to_pattern, SF_ERR_ARG, "no place for the result"},
+    {"nowhere_to_compare", nowhere_to_compare, SF_ERR_ARG, "no place for the result"},
+    {"nowhere_to_migrate", nowhere_to_migrate, SF_ERR_ARG, "no place for the result"},
+    {"unknown_flags", unknown_flags, SF_ERR_ARG, "unknown flags 0x100"},
     {"view_nowhere", view_nowhere, SF_ERR_ARG, "no format 9"},
 };
 
@@ -335,6 +372,27 @@ static int starve(sftest_rank_t *self)
   return 0;
 }
 
+/* Rank 1 knows no such mode, and so not what the others do next, who may be on their way in either of two places. */
+static int join_without_mode(sftest_rank_t *self)
+{
+  static const sf_root_mode_t modes[] = {SF_ROOTS_LOCAL, SF_ROOTS_GLOBAL};
+  sf_context_t *context = sftest_join(self);
+  int32_t ranks[] = {1, 0};
+  int64_t roots[] = {0, 0};
+  for (int i = 0; i < 2; i++) {
+    sf_graph_t *graph, *result = NULL;
+    sf_root_mode_t mode = self->rank == 1 ? (sf_root_mode_t)3 : modes[i];
+    SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 2, NULL, ranks, roots, SF_GRAPH_DEFAULT, &graph));
+    SFTEST_EXPECT(self, sf_graph_concatenate(1, &graph, mode, NULL, &result), SF_ERR_ARG);
+    SFTEST_DETAIL(self, "rank 1: ");
+    SFTEST_DETAIL(self, "no mode 3");
+    SFTEST_REQUIRE(self, result == NULL);
+    SFTEST_OK(self, sf_graph_destroy(graph));
+  }
+  sftest_leave(self, context);
+  return 0;
+}
+
 /* Graphs outlive their group, also in what is made of them. */
 static int outlive_group(sftest_rank_t *self)
 {
@@ -432,7 +490,7 @@ static int view(sftest_rank_t *self)
 static const struct {
   sftest_rank_fn_t run;
   int32_t size;
-} jobs[] = {{try_all, RANKS}, {try_alone, 3}, {starve, 3}, {outlive_group, 3}, {view, 2}};
+} jobs[] = {{try_all, RANKS}, {try_alone, 3}, {starve, 3}, {join_without_mode, 3}, {outlive_group, 3}, {view, 2}};
 
 START_TEST(over_nodes)
 {

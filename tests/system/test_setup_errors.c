@@ -22,6 +22,7 @@ typedef struct input {
   int32_t root_ranks[8];
   int64_t roots[8];
   uint32_t flags;
+  bool no_place; /* for the result */
 } input_t;
 
 typedef struct bad_input {
@@ -97,10 +98,16 @@ static void many_flags(int32_t rank, input_t *input)
   input->flags = rank == 0 ? SF_GRAPH_DEFAULT : rank == 2 ? SF_GRAPH_REPRODUCIBLE : SF_GRAPH_COPY;
 }
 
+/* The others, who wait for this rank's edges, are told. */
 static void unknown_flags(int32_t rank, input_t *input)
 {
-  (void)rank;
-  input->flags = 0x100;
+  if (rank == 2)
+    input->flags = 0x100;
+}
+
+static void no_place(int32_t rank, input_t *input)
+{
+  input->no_place = rank == 1;
 }
 
 static const bad_input_t bad_inputs[] = {
@@ -113,13 +120,14 @@ static const bad_input_t bad_inputs[] = {
     {"negative size", negative_size, SF_ERR_ARG, {"rank 3", "-1", ""}},
     {"other flags", other_flags, SF_ERR_MISMATCH, {"rank 2", "flags", "rank "}},
     {"many flags", many_flags, SF_ERR_MISMATCH, {"differ: 0x0 on group rank 0, 0x1 on group rank 1", "", ""}},
-    {"unknown flags", unknown_flags, SF_ERR_ARG, {"0x100", "", ""}},
+    {"unknown flags", unknown_flags, SF_ERR_ARG, {"sf_graph_create: rank 2: unknown flags 0x100", "", ""}},
+    {"no place", no_place, SF_ERR_ARG, {"sf_graph_create: rank 1: there is no place", "", ""}},
 };
 
 static sf_status_t create(sf_group_t *group, const input_t *input, sf_graph_t **graph_p)
 {
   return sf_graph_create(group, input->nroots, input->nleaves, input->leaves, input->root_ranks, input->roots,
-                         input->flags, graph_p);
+                         input->flags, input->no_place ? NULL : graph_p);
 }
 
 /* A graph of all ranks, with which one bcast is done. */

@@ -109,7 +109,8 @@ sf_group_t *sf_group_world(sf_context_t *context);
 
 /* Makes the group whose member i is job rank ranks[i]. Collective and blocking over the listed ranks only; calls are
  * matched by the list and the tag, so groups may be made in any order. Ranks are distinct and the caller is among them
- * (else SF_ERR_ARG). */
+ * (else SF_ERR_ARG; as nobody knows then which group was meant, ranks with another list wait until this one has called
+ * with theirs, or the job ends). */
 SF_CHECK_RESULT sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t ranks[], int32_t tag,
                                             sf_group_t **group_p);
 
@@ -283,11 +284,12 @@ enum {
  * Leaf indices are distinct and >= 0; roots may have any number of leaves, also none; a leaf's root may be on the rank
  * itself. The arrays may be reused at return. flags: SF_GRAPH_*, the same on all ranks.
  * Collective and blocking over the group. If the input of one rank is bad, all ranks return the same error: that of the
- * lowest rank and leaf. SF_ERR_ARG: negative sizes, NULL arrays, duplicate leaf. SF_ERR_RANGE: negative leaf index;
- * root rank or root index out of range. SF_ERR_MISMATCH: flags differ. What fails on one rank when the others have the
- * graph already, for want of memory, is an error of the graph's next operation, on all ranks. The place of the call
- * is noted: sf_place.h. A graph that all ranks make again with the same edges, in the same order and form, and the same
- * flags shares what was found out about the earlier one, and is there in a fraction of the time, whether that has been
+ * lowest rank and leaf. SF_ERR_ARG: negative sizes, NULL arrays, duplicate leaf, unknown flags, no place for the
+ * result; on this rank alone, as there is nobody to tell: group NULL. SF_ERR_RANGE: negative leaf index; root rank or
+ * root index out of range. SF_ERR_MISMATCH: flags differ. What fails on one rank when the others have the graph
+ * already, for want of memory, is an error of the graph's next operation, on all ranks. The place of the call is noted:
+ * sf_place.h. A graph that all ranks make again with the same edges, in the same order and form, and the same flags
+ * shares what was found out about the earlier one, and is there in a fraction of the time, whether that has been
  * destroyed or not: the last 8 graphs that differ are kept for this, with a copy of their edges if it takes up to 64
  * MiB. */
 SF_CHECK_RESULT sf_status_t sf_graph_create(sf_group_t *group, int64_t nroots, int64_t nleaves,
@@ -335,6 +337,7 @@ sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p);
  * Begin never waits for another rank. Wait and test make progress on everything that the thread has begun. An end may
  * wait until the other ranks have read buffers in place; SF_GRAPH_COPY rules that out.
  *
+ * What begin refuses on a rank has not begun there: the others wait for this rank's call, which may be repeated.
  * Errors of all: SF_ERR_ARG (NULL where data is needed, unit without this op), SF_ERR_RANGE (a buffer inside a
  * registered region or sf_alloc memory that ends before the last vertex), SF_ERR_RANK_FAILED, SF_ERR_DAEMON_LOST,
  * SF_ERR_MISMATCH. */

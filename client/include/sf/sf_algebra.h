@@ -6,9 +6,10 @@
  * of the first graph that it was made from.
  *
  * Errors are agreed: if one rank finds something wrong, all ranks return its error (that of the lowest rank), with
- * nothing made. SF_ERR_ARG without waiting for others: a graph, a group or the place for the result is NULL, or the
- * graphs are of different groups. SF_ERR_NOMEM: a rank has no memory for intermediate arrays; graphs that took part in
- * the exchange of these have then failed, as operations on them would have to wait for that rank. */
+ * nothing made. Where there is nobody to tell this is not so: SF_ERR_ARG without waiting for others, who wait for this
+ * rank's call if theirs are good: a graph or a group is NULL, or the graphs are of different groups. SF_ERR_NOMEM: a
+ * rank has no memory for intermediate arrays; graphs that took part in the exchange of these have then failed, as
+ * operations on them would have to wait for that rank. */
 #ifndef SF_ALGEBRA_H
 #define SF_ALGEBRA_H
 
@@ -64,7 +65,8 @@ typedef enum sf_root_mode {
 /* Graph with the edges of n >= 1 graphs. Leaf i of graph k becomes leaf leaf_offset[k] + i. leaf_offset, of n elements,
  * is this rank's own; NULL: the leaf buffers follow one another, offsets being the sums of leaf_space. n and mode are
  * the same on all ranks. SF_ERR_ARG: n < 1, graphs NULL, unknown mode, a leaf of two graphs gets the same index; with
- * SF_ROOTS_SHARED, the number of roots differs. SF_ERR_RANGE: a leaf index becomes negative. */
+ * SF_ROOTS_SHARED, the number of roots differs. SF_ERR_RANGE: a leaf index becomes negative. Where a rank gives an
+ * unknown mode the graphs have failed, too; with n < 1, or graphs NULL, it returns alone. */
 SF_CHECK_RESULT sf_status_t sf_graph_concatenate(int32_t n, sf_graph_t *const graphs[], sf_root_mode_t mode,
                                                  const int64_t leaf_offset[], sf_graph_t **graph_p);
 

@@ -14,11 +14,13 @@ extern "C" {
 /* Joins the job made of the communicator's processes, with their ranks there. Identity and key are made by rank 0, so
  * that nothing but the socket (options->socket_path or the environment) has to be told. options may be NULL; its job,
  * key, rank and size must be at their defaults (SF_ERR_ARG). Collective over the communicator and blocking. If one
- * process fails all do: those that themselves succeeded with SF_ERR_RANK_FAILED. Other errors as of sf_init. */
+ * process fails all do: those that themselves succeeded with the error of the lowest that did not, whose number is in
+ * the detail. Errors as of sf_init. */
 SF_CHECK_RESULT sf_status_t sf_mpi_init(MPI_Comm comm, const sf_init_options_t *options, sf_context_t **context_p);
 
 /* The group of the communicator's processes, in its order. All must be ranks of the context's job. Collective over the
- * communicator and blocking. */
+ * communicator and blocking. If one process has a NULL argument or no memory all fail, as with sf_mpi_init. Other
+ * errors as of sf_group_create. */
 SF_CHECK_RESULT sf_status_t sf_mpi_group(sf_context_t *context, MPI_Comm comm, sf_group_t **group_p);
 
 /* The unit that corresponds to an MPI datatype. *type_p is to be given to sf_type_destroy. Local.
