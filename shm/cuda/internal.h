@@ -129,8 +129,9 @@ sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *
 sf_status_t sfshm_cuda_plan_order(const sfshm_cuda_device_t *device, sfshm_cuda_plan_t *plan,
                                   const sfshm_pattern_t *pattern);
 
-/* Frees the plans of the device that has been entered whose arrays begin in that memory. */
-void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t length_bytes);
+/* Frees the plans of the device that has been entered whose arrays begin in that memory. in_use: kernels may be looking
+ * at the copies, which stay on the device, for good. */
+void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t length_bytes, bool in_use);
 
 /* Copies to memory of the device that is allocated for that. */
 sf_status_t sfshm_cuda_upload(const sfshm_cuda_device_t *device, const void *from, size_t bytes, CUdeviceptr *to_p);

@@ -26,15 +26,12 @@ sf_status_t sfshm_cuda_upload(const sfshm_cuda_device_t *device, const void *fro
   return status;
 }
 
-static void plan_free(sfshm_cuda_plan_t *plan)
+static void free_copies(const sfshm_cuda_plan_t *plan)
 {
-  if (plan->copy != 0)
-    cuMemFree(plan->copy);
-  if (plan->order != 0)
-    cuMemFree(plan->order);
-  if (plan->begin != 0)
-    cuMemFree(plan->begin);
-  free(plan);
+  const CUdeviceptr copies[] = {plan->copy, plan->order, plan->begin};
+  for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++)
+    if (copies[i] != 0)
+      cuMemFree(copies[i]);
 }
 
 /* ---- Table ------------------------------------------------------------------------------------------------------- */
@@ -66,7 +63,7 @@ static sf_status_t make_room(sfshm_cuda_plans_t *plans)
   return SF_OK;
 }
 
-void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t length_bytes)
+void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t length_bytes, bool in_use)
 {
   for (size_t i = 0; i < plans->nbuckets; i++) {
     sfshm_cuda_plan_t **link = &plans->buckets[i];
@@ -77,7 +74,9 @@ void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t l
         continue;
       }
       *link = plan->next;
-      plan_free(plan);
+      if (!in_use)
+        free_copies(plan);
+      free(plan);
       plans->n--;
     }
   }
@@ -87,6 +86,8 @@ void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t l
   *plans = (sfshm_cuda_plans_t){0};
 }
 
+/* Array and length name it: an array whose memory is freed is forgotten before, in any case (sfshm_device_ops_t), so
+ * that another one at the same place is never taken for it. */
 static sf_status_t find_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern, sfshm_cuda_plan_t **plan_p)
 {
   sfshm_cuda_plans_t *plans = &device->plans;

@@ -253,17 +253,23 @@ void sfshm_cuda_leave(void)
   cuCtxPopCurrent(&context);
 }
 
-/* Kernels that use the copies may be under way where an operation has failed. */
+/* Kernels that use the copies may be under way where an operation has failed. If they can't be waited for nothing can
+ * be said of what they do, as in settle_all; but the array is freed now, and what comes to lie there is another one. */
 static void forget(const void *base, size_t length_bytes)
 {
   sfshm_cuda_device_t *device;
   sfshm_cuda_lock();
   for (int32_t i = 0; i < state.ndevices; i++) {
-    if (state.devices[i].plans.n == 0 || sfshm_cuda_enter(i, &device) != SF_OK)
+    if (state.devices[i].plans.n == 0)
       continue;
-    if (sfshm_cuda_settle(device) == SF_OK)
-      sfshm_cuda_plans_drop(&device->plans, base, length_bytes);
-    sfshm_cuda_leave();
+    sf_status_t entered = sfshm_cuda_enter(i, &device), status = entered;
+    if (status == SF_OK)
+      status = sfshm_cuda_settle(device);
+    if (status != SF_OK)
+      sfshm_cuda_fail(status);
+    sfshm_cuda_plans_drop(&state.devices[i].plans, base, length_bytes, status != SF_OK);
+    if (entered == SF_OK)
+      sfshm_cuda_leave();
   }
   sfshm_cuda_unlock();
 }

@@ -188,7 +188,7 @@ static void close_streams(sfshm_streams_t *streams)
   sfshm_cuda_lock();
   if (enter(streams) == SF_OK) {
     sfshm_cuda_watch_close(&streams->view);
-    sfshm_cuda_plans_drop(&streams->view.plans, NULL, SIZE_MAX);
+    sfshm_cuda_plans_drop(&streams->view.plans, NULL, SIZE_MAX, false);
     free(streams->view.plans.buckets);
     for (int32_t i = 0; i < streams->nmoves; i++)
       sfshm_cuda_moves_free(streams->moves[i]);

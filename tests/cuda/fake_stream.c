@@ -258,7 +258,7 @@ CUresult cuStreamSynchronize(CUstream stream)
   if (result == CUDA_SUCCESS)
     finish_stream(sftest_find_stream(stream));
   if (result == CUDA_SUCCESS)
-    result = sftest_cuda_sticky;
+    result = sftest_cuda_is_to_fail("cuStreamSynchronize") ? CUDA_ERROR_UNKNOWN : sftest_cuda_sticky;
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }

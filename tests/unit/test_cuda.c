@@ -469,6 +469,25 @@ START_TEST(test_launch_fails)
 }
 END_TEST
 
+/* An array is freed while it is not known what kernels do with its copy, and another one of the same length comes to
+ * lie there: the copy is not taken for one of that. */
+START_TEST(test_waiting_fails)
+{
+  sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
+  uint32_t index[4] = {1, 5, 2, 7};
+  sfshm_pattern_t pattern = {.kind = SFSHM_PATTERN_INDEX32, .n = 4, .index32 = index};
+  const int32_t packed[4] = {10, 20, 30, 40};
+  array_t array = array_make(8 * sizeof packed[0], 0);
+  device->kernels(unit, SFSHM_OP_REPLACE)->unpack(unit, &pattern, 0, 4, packed, array.actual);
+  device->forget(index, sizeof index);
+  memcpy(index, (uint32_t[]){6, 0, 4, 3}, sizeof index);
+  device->kernels(unit, SFSHM_OP_REPLACE)->unpack(unit, &pattern, 0, 4, packed, array.actual);
+  ck_assert_int_eq(device->check(), SF_ERR_SYS);
+  ck_assert_ptr_nonnull(strstr(device->detail(), "waiting for a kernel"));
+  array_free(&array);
+}
+END_TEST
+
 static void open_devices(void)
 {
   state = 42;
@@ -499,6 +518,13 @@ static void open_without_copies(void)
 static void open_to_fail(void)
 {
   setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:3", 1);
+  open_devices();
+}
+
+/* The first time is for the copy of the indices. */
+static void open_to_wait_in_vain(void)
+{
+  setenv("SFTEST_CUDA_FAIL", "cuStreamSynchronize:2", 1);
   open_devices();
 }
 
@@ -546,6 +572,7 @@ int main(void)
     tcase_add_test(working, test_gather_is_one_launch);
     tcase_add_test(working, test_copies_of_indices);
     tcase_add_test(make_case(suite, "failing", open_to_fail), test_launch_fails);
+    tcase_add_test(make_case(suite, "waiting in vain", open_to_wait_in_vain), test_waiting_fails);
     tcase_add_test(make_case(suite, "none", NULL), test_no_device);
   }
   return sftest_run(suite);
