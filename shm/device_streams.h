@@ -29,7 +29,8 @@ typedef struct sfshm_move {
 typedef struct sfshm_streams_ops {
   /* A user of streams of that stream's device. In the driver's terms: NULL is the default stream, of the current
    * context or, if there is none, of the first device. use_memops: memory operations raise and await words where the
-   * driver has them; else host functions and kernels do. */
+   * driver has them; else host functions and kernels do. SF_STREAM_COPY=on in the environment: scatters of 64 KiB or
+   * more between contiguous places are the driver's copies, but for a default stream. */
   sf_status_t (*open)(void *stream, bool use_memops, sfshm_streams_t **streams_p);
   /* All that was given must have been done. */
   void (*close)(sfshm_streams_t *streams);
@@ -57,7 +58,8 @@ typedef struct sfshm_streams_ops {
    * are not used otherwise. */
   sf_status_t (*prepare_all)(sfshm_streams_t *streams, const sfshm_move_t moves[], int32_t nmoves, int32_t *number_p);
 
-  /* All of these moves, as if one after the other, by one kernel as long as they fit into the arguments of one. */
+  /* All of these moves, as if one after the other, by one kernel as long as they fit into the arguments of one, but for
+   * what is copied. */
   sf_status_t (*scatter_all)(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op,
                              const sfshm_move_t moves[], int32_t nmoves);
 

@@ -1,4 +1,4 @@
-/* The driver's own copies: for measurements, and between devices in place of kernels. */
+/* The driver's own copies: for measurements, and in place of kernels. */
 #include "shm/cuda/internal.h"
 
 /* The driver returns from copies within a device before they are done. */
@@ -53,5 +53,41 @@ sf_status_t sfshm_cuda_copy_over(int32_t from_device, const void *from, int32_t 
   if (status == SF_OK)
     sfshm_cuda_watch_end(device, piece);
   sfshm_cuda_leave();
+  return status;
+}
+
+/* ---- In place of kernels ----------------------------------------------------------------------------------------- */
+
+static bool overlaps(const sfshm_cuda_block_t *block)
+{
+  return block->from < block->to + block->bytes && block->to < block->from + block->bytes;
+}
+
+sfshm_cuda_block_t sfshm_cuda_block_of(sfshm_unit_t unit, sfshm_op_t op, const sfshm_pattern_t *from_pattern,
+                                       int64_t from_bias, const char *from, const sfshm_pattern_t *to_pattern, char *to,
+                                       int64_t first, int64_t n)
+{
+  int64_t unit_bytes = (int64_t)sfshm_unit_size(unit);
+  if (op != SFSHM_OP_REPLACE || from_pattern->kind != SFSHM_PATTERN_CONTIGUOUS ||
+      to_pattern->kind != SFSHM_PATTERN_CONTIGUOUS)
+    return (sfshm_cuda_block_t){0};
+  sfshm_cuda_block_t block = {from + (sfshm_pattern_at(from_pattern, first) - from_bias) * unit_bytes,
+                              to + sfshm_pattern_at(to_pattern, first) * unit_bytes, (size_t)n * (size_t)unit_bytes};
+  return overlaps(&block) ? (sfshm_cuda_block_t){0} : block;
+}
+
+bool sfshm_cuda_is_to_copy(const sfshm_cuda_device_t *view, const sfshm_cuda_block_t *block)
+{
+  return view->may_copy && block->bytes >= SFSHM_CUDA_COPY_BYTES;
+}
+
+sf_status_t sfshm_cuda_copy_on(sfshm_cuda_device_t *view, const sfshm_cuda_block_t *block)
+{
+  sfshm_cuda_piece_t *piece = sfshm_cuda_watch_begin(view, SFSHM_TRACE_WORK_WITHIN, block->bytes);
+  sf_status_t status = sfshm_cuda_status(
+      cuMemcpyAsync((CUdeviceptr)(uintptr_t)block->to, (CUdeviceptr)(uintptr_t)block->from, block->bytes, view->stream),
+      "copying on a stream");
+  if (status == SF_OK)
+    sfshm_cuda_watch_end(view, piece);
   return status;
 }

@@ -14,6 +14,10 @@
 #define SFSHM_CUDA_HALVES 2                         /* of the pinned memory */
 #define SFSHM_CUDA_BOUNCE_BYTES ((size_t)256 << 10) /* of a half */
 
+/* From so many bytes on the driver copies between places that kernels reach: before a copy between devices begins there
+ * is more to be done than before a kernel. Not measured. */
+#define SFSHM_CUDA_COPY_BYTES ((size_t)64 << 10)
+
 /* Kernels by number: a scatter and an ordered one for each type of element. */
 typedef enum sfshm_cuda_element {
 #define SFSHM_CUDA_ENUM(suffix, ...) SFSHM_CUDA_##suffix,
@@ -52,7 +56,8 @@ typedef struct sfshm_cuda_device {
   int32_t number;
   CUcontext context; /* the primary one, which the application's runtime uses, too */
   CUstream stream;
-  CUstream own_stream; /* the plugin's; stream is the application's where this is a view */
+  CUstream own_stream; /* the plugin's; stream is the application's where this is a view, then: */
+  bool may_copy;       /* the driver copies there, too */
   CUmodule module;
   CUfunction scatter[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction ordered[SFSHM_CUDA_ELEMENT_COUNT];
@@ -116,6 +121,22 @@ void sfshm_cuda_unlock(void);
 /* With the lock held: has the driver copy from one device's memory to another's, or within one, behind all that the
  * target's has been told; it need not reach the other one. Nobody waits for it. */
 sf_status_t sfshm_cuda_copy_over(int32_t from_device, const void *from, int32_t to_device, void *to, size_t bytes);
+
+/* What a scatter that changes nothing but the place moves from one piece of memory to another; 0 bytes: it is another
+ * one, or the two overlap, where a kernel may do what a copy must not. */
+typedef struct sfshm_cuda_block {
+  const char *from;
+  char *to;
+  size_t bytes;
+} sfshm_cuda_block_t;
+sfshm_cuda_block_t sfshm_cuda_block_of(sfshm_unit_t unit, sfshm_op_t op, const sfshm_pattern_t *from_pattern,
+                                       int64_t from_bias, const char *from, const sfshm_pattern_t *to_pattern, char *to,
+                                       int64_t first, int64_t n);
+
+/* On a view's stream: whether the driver is to copy the block, and has it do so. Either end is on a device that the
+ * stream's reaches, or pinned, as seen from there. */
+bool sfshm_cuda_is_to_copy(const sfshm_cuda_device_t *view, const sfshm_cuda_block_t *block);
+sf_status_t sfshm_cuda_copy_on(sfshm_cuda_device_t *view, const sfshm_cuda_block_t *block);
 
 /* Remembers the first failure, with this thread's error detail. */
 void sfshm_cuda_fail(sf_status_t status);

@@ -8,10 +8,6 @@
 #define BLOCK_THREADS 256
 #define MAX_BLOCKS 65535
 
-/* From so many bytes on the driver copies between places that kernels reach: before a copy between devices begins there
- * is more to be done than before a kernel. Not measured. */
-#define COPY_BYTES ((size_t)64 << 10)
-
 /* One scatter as the host's kernels take it. */
 typedef struct job {
   sfshm_unit_t unit;
@@ -316,34 +312,16 @@ static bool is_direct(const job_t *job, int32_t from, int32_t to)
   return (from == to || sfshm_cuda_owner_of(job->from) >= 0) && sfshm_cuda_is_direct(to, from);
 }
 
-/* What a job that changes nothing but the place moves from one piece of memory to another; 0 bytes: it is another one.
- */
-typedef struct piece {
-  const char *from;
-  char *to;
-  size_t bytes;
-} piece_t;
-
-static piece_t piece_of(const job_t *job)
+static sfshm_cuda_block_t block_of(const job_t *job)
 {
-  int64_t unit_bytes = (int64_t)sfshm_unit_size(job->unit);
-  if (job->op != SFSHM_OP_REPLACE || job->from_pattern->kind != SFSHM_PATTERN_CONTIGUOUS ||
-      job->to_pattern->kind != SFSHM_PATTERN_CONTIGUOUS)
-    return (piece_t){0};
-  return (piece_t){job->from + (sfshm_pattern_at(job->from_pattern, job->first) - job->from_bias) * unit_bytes,
-                   job->to + sfshm_pattern_at(job->to_pattern, job->first) * unit_bytes,
-                   (size_t)job->n * (size_t)unit_bytes};
-}
-
-static bool overlaps(const piece_t *piece)
-{
-  return piece->from < piece->to + piece->bytes && piece->to < piece->from + piece->bytes;
+  return sfshm_cuda_block_of(job->unit, job->op, job->from_pattern, job->from_bias, job->from, job->to_pattern, job->to,
+                             job->first, job->n);
 }
 
 /* Whether the driver is to copy, who needs no access to do so. */
-static bool is_for_driver(const job_t *job, const piece_t *piece, int32_t from, int32_t to)
+static bool is_for_driver(const job_t *job, const sfshm_cuda_block_t *block, int32_t from, int32_t to)
 {
-  if (piece->bytes == 0 || overlaps(piece) || (piece->bytes < COPY_BYTES && (from == to || is_direct(job, from, to))))
+  if (block->bytes == 0 || (block->bytes < SFSHM_CUDA_COPY_BYTES && (from == to || is_direct(job, from, to))))
     return false;
   return !sfshm_cuda_is_off("SF_DEVICE_COPY") && !sfshm_cuda_is_off(from == to ? "SF_DEVICE_KERNEL" : "SF_DEVICE_PEER");
 }
@@ -352,9 +330,9 @@ static sf_status_t run_job(const job_t *job)
 {
   int32_t from = sfshm_cuda_device_of(job->from), to = sfshm_cuda_device_of(job->to);
   if (from >= 0 && to >= 0) {
-    piece_t piece = piece_of(job);
-    if (is_for_driver(job, &piece, from, to))
-      return sfshm_cuda_copy_over(from, piece.from, to, piece.to, piece.bytes);
+    sfshm_cuda_block_t block = block_of(job);
+    if (is_for_driver(job, &block, from, to))
+      return sfshm_cuda_copy_over(from, block.from, to, block.to, block.bytes);
   }
   if (from >= 0 && to >= 0 && is_direct(job, from, to))
     return from == to ? run_on_device(to, job, launch_within) : across_devices(from, to, job);
@@ -473,14 +451,16 @@ sf_status_t sfshm_cuda_scatter_on(sfshm_cuda_device_t *device, sfshm_unit_t unit
                                   const sfshm_pattern_t *from_pattern, int64_t from_bias, const void *from,
                                   const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n)
 {
-  return launch(device, &(job_t){.unit = unit,
-                                 .op = op,
-                                 .from_pattern = from_pattern,
-                                 .from_bias = from_bias,
-                                 .from = from,
-                                 .to_pattern = to_pattern,
-                                 .to = to,
-                                 .first = first,
-                                 .n = n,
-                                 .work = SFSHM_TRACE_WORK_WITHIN});
+  job_t job = {.unit = unit,
+               .op = op,
+               .from_pattern = from_pattern,
+               .from_bias = from_bias,
+               .from = from,
+               .to_pattern = to_pattern,
+               .to = to,
+               .first = first,
+               .n = n,
+               .work = SFSHM_TRACE_WORK_WITHIN};
+  sfshm_cuda_block_t block = block_of(&job);
+  return sfshm_cuda_is_to_copy(device, &block) ? sfshm_cuda_copy_on(device, &block) : launch(device, &job);
 }

@@ -1,5 +1,5 @@
 /* Several scatters as one kernel, on streams: what goes to all neighbours, or comes from them. What can be known of
- * them beforehand is prepared: see sfshm_streams_ops_t. */
+ * them beforehand is prepared: see sfshm_streams_ops_t. Those that the driver copies are left to it. */
 #include <stdlib.h>
 
 #include "shm/cuda/internal.h"
@@ -119,24 +119,36 @@ void sfshm_cuda_moves_free(sfshm_cuda_moves_t *moves)
 
 /* ---- Launching --------------------------------------------------------------------------------------------------- */
 
+static sf_status_t add_set(sfshm_cuda_device_t *device, const sfshm_move_t *move, sfshm_cuda_several_t *args,
+                           uintptr_t *bits_p)
+{
+  sfshm_cuda_set_t *set = &args->sets[args->nsets++];
+  sfshm_cuda_plan_t *plan;
+  set->begin = args->n;
+  set->from = move->from;
+  set->to = move->to;
+  *bits_p |= (uintptr_t)set->from | (uintptr_t)set->to;
+  args->n += move->n;
+  sf_status_t status = sfshm_cuda_plan(device, &move->from_pattern, &set->from_pattern, &plan);
+  return status == SF_OK ? sfshm_cuda_plan(device, &move->to_pattern, &set->to_pattern, &plan) : status;
+}
+
+/* What the driver is to copy it is told here; the rest is the kernel's. In a part that is not ordered no two moves go
+ * to the same place. */
 static sf_status_t fill_in(sfshm_cuda_device_t *device, const sfshm_move_t moves[], const part_t *part,
-                           sfshm_cuda_several_t *args, uintptr_t *bits_p)
+                           sfshm_unit_t unit, sfshm_cuda_several_t *args, uintptr_t *bits_p)
 {
   sf_status_t status = SF_OK;
   for (int32_t i = part->first; i < part->end && status == SF_OK; i++) {
-    sfshm_cuda_set_t *set = &args->sets[args->nsets];
-    sfshm_cuda_plan_t *plan;
-    if (moves[i].n == 0)
+    const sfshm_move_t *move = &moves[i];
+    sfshm_cuda_block_t block = {0};
+    if (move->n == 0)
       continue;
-    set->begin = args->n;
-    set->from = moves[i].from;
-    set->to = moves[i].to;
-    status = sfshm_cuda_plan(device, &moves[i].from_pattern, &set->from_pattern, &plan);
-    if (status == SF_OK)
-      status = sfshm_cuda_plan(device, &moves[i].to_pattern, &set->to_pattern, &plan);
-    *bits_p |= (uintptr_t)set->from | (uintptr_t)set->to;
-    args->n += moves[i].n;
-    args->nsets++;
+    if (!part->ordered)
+      block = sfshm_cuda_block_of(unit, (sfshm_op_t)args->op, &move->from_pattern, 0, move->from, &move->to_pattern,
+                                  move->to, 0, move->n);
+    status = sfshm_cuda_is_to_copy(device, &block) ? sfshm_cuda_copy_on(device, &block)
+                                                   : add_set(device, move, args, bits_p);
   }
   return status;
 }
@@ -147,7 +159,7 @@ static sf_status_t launch_part(sfshm_cuda_device_t *device, const part_t *part, 
   sfshm_cuda_several_t args = {.op = op};
   sfshm_cuda_element_t element;
   uintptr_t bits = 0;
-  sf_status_t status = fill_in(device, moves, part, &args, &bits);
+  sf_status_t status = fill_in(device, moves, part, unit, &args, &bits);
   if (status == SF_OK)
     status = sfshm_cuda_choose_element(unit, op, bits, &element, &args.count);
   if (status != SF_OK || args.n == 0)

@@ -19,7 +19,8 @@ struct sfshm_streams {
   sfshm_cuda_device_t view; /* of the device, with the stream that was chosen, and plans of its own */
   int32_t device;
   bool has_memops;
-  unsigned flush; /* flag of memory operations that wait for words behind other devices' stores, if there is one */
+  bool wants_copies; /* the driver's, in place of kernels */
+  unsigned flush;    /* flag of memory operations that wait for words behind other devices' stores, if there is one */
   bool is_marked;
   CUevent tail;
   CUfunction await;
@@ -70,6 +71,13 @@ static sf_status_t device_of(CUcontext context, int32_t *device_p)
   return status;
 }
 
+/* In the default stream a copy between devices would wait for all that either of them has been told. */
+static void set_stream(sfshm_streams_t *streams, CUstream stream)
+{
+  streams->view.stream = stream;
+  streams->view.may_copy = streams->wants_copies && !is_default(stream);
+}
+
 static sf_status_t choose(sfshm_streams_t *streams, void *stream)
 {
   CUcontext context = NULL;
@@ -86,7 +94,7 @@ static sf_status_t choose(sfshm_streams_t *streams, void *stream)
   if (streams->is_marked)
     status = sfshm_cuda_status(cuStreamWaitEvent(stream, streams->tail, 0), "cuStreamWaitEvent");
   if (status == SF_OK)
-    streams->view.stream = stream;
+    set_stream(streams, stream);
   return leave(status);
 }
 
@@ -119,6 +127,14 @@ static unsigned flush_flag(int32_t number)
              : 0;
 }
 
+/* Only on demand: what copies wait for is not all known to the driver, which may put them behind copies of other
+ * streams that wait for what comes after these. */
+static bool wants_copies(void)
+{
+  const char *wanted = getenv("SF_STREAM_COPY");
+  return wanted != NULL && strcmp(wanted, "on") == 0;
+}
+
 /* The device has been entered. */
 static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *device, bool use_memops)
 {
@@ -133,6 +149,7 @@ static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *
   memcpy(view->several, device->several, sizeof view->several);
   memcpy(view->fetches, device->fetches, sizeof view->fetches);
   streams->has_memops = use_memops && try_memops(device);
+  streams->wants_copies = wants_copies();
   streams->flush = flush_flag(streams->device);
   sf_status_t status = sfshm_cuda_status(cuModuleGetFunction(&streams->await, device->module, "sf_await"), "sf_await");
   return status == SF_OK ? sfshm_cuda_status(cuEventCreate(&streams->tail, CU_EVENT_DISABLE_TIMING), "cuEventCreate")
@@ -162,7 +179,7 @@ static sf_status_t open_streams(void *stream, bool use_memops, sfshm_streams_t *
   }
   sfshm_cuda_unlock();
   if (status == SF_OK) {
-    streams->view.stream = stream;
+    set_stream(streams, stream);
     *streams_p = streams;
   } else {
     free(streams);

@@ -7,7 +7,7 @@
 
 #define STAGED_BYTES ((size_t)64 << 10) /* copies of up to so much return before they are done */
 
-static int64_t ncopied; /* between devices' memory, or within it */
+static int64_t ncopied; /* from any memory of devices, or pinned, to any */
 
 static sftest_work_t *make_copy(void *to, const void *from, size_t bytes, bool is_staged)
 {
@@ -30,6 +30,7 @@ CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream 
   bool to_host = !sftest_cuda_is_known((const void *)(uintptr_t)to);
   bool from_host = !sftest_cuda_is_known((const void *)(uintptr_t)from);
   sftest_work_t *work = make_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, from_host);
+  ncopied += !to_host && !from_host;
   CUresult result = sftest_tell_if(CUDA_SUCCESS, stream, work);
   return result == CUDA_SUCCESS && to_host ? cuStreamSynchronize(stream) : result;
 }

@@ -82,7 +82,11 @@ static bool is_within(const void *address, const char *base, size_t bytes)
 
 bool sftest_cuda_is_known(const void *address)
 {
-  return *find_memory((uintptr_t)address) != NULL;
+  for (const memory_t *memory = memories; memory != NULL; memory = memory->next)
+    if (is_within(address, memory->base, memory->length_bytes) ||
+        is_within(address, memory->alias, memory->length_bytes))
+      return true;
+  return false;
 }
 
 bool sftest_cuda_can_touch(int device, const void *address)

@@ -35,8 +35,10 @@ size_t sftest_device_length(const void *address);
 /* Allocations of this process, and those of others that it has open. */
 int64_t sftest_device_live(void);
 
-/* Kernels that this process has launched; only where it can fail. */
+/* Kernels that this process has launched, and copies between memory of devices, or pinned, that it has told streams;
+ * only where it can fail. */
 int64_t sftest_device_launched(void);
+int64_t sftest_device_copied(void);
 
 void sftest_device_copy(void *to, const void *from, size_t len_bytes);
 

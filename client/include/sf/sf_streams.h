@@ -29,7 +29,9 @@
  * cannot have more memory. All others give kernels, memory operations and, for data of the host, calls of host
  * functions to the stream, and wait for nothing. Where the driver lacks memory operations on streams (or the
  * environment says SF_STREAM_MEMOPS=off), host functions raise the words that others wait for and a kernel of one
- * thread waits for them.
+ * thread waits for them. SF_STREAM_COPY=on has the driver copy what is contiguous at both ends, replaces and has 64 KiB
+ * or more, in place of kernels, but in a default stream: for comparison, and only where each rank's operations are all
+ * on one stream, since the driver may put copies of one stream behind those of another that wait for them.
  *
  * If a rank or a daemon dies, or the graph fails, streams that wait go on, with undefined results: the next call on
  * the graph says so, and so do sf_streams_check and sf_streams_wait. sf_graph_destroy and sf_finalize want operations
