@@ -193,9 +193,10 @@ void sftest_doomed_collect(sftest_doomed_t *doomed, sftest_notices_t *notices)
   sftest_doom_t *doom = doomed->doom;
   sftest_use_seed(doom->seed);
   sftest_job_wait(&doomed->job, sftest_limit_ms(END_MS));
-  for (int32_t rank = 0; rank < doomed->job.size; rank++)
-    if (doom->daemon || rank != doom->victim)
-      sftest_job_expect_success(&doomed->job, rank);
+  if (doom->daemon)
+    sftest_job_expect_all(&doomed->job);
+  else
+    sftest_job_expect_all_but(&doomed->job, doom->victim);
   sftest_notices_add(notices, doom->latest_ms - doom->death_ms);
   sftest_shared_free(doom, sizeof *doom);
   doomed->doom = NULL;

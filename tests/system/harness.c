@@ -185,6 +185,24 @@ void sftest_job_expect_all(const sftest_job_t *job)
     sftest_job_expect_success(job, rank);
 }
 
+void sftest_job_expect_signal(const sftest_job_t *job, int32_t rank, int signal)
+{
+  int status = job->status[rank];
+  bool ok = job->pids[rank] == 0 && WIFSIGNALED(status) && WTERMSIG(status) == signal;
+  if (!ok)
+    show_seed();
+  ck_assert_msg(ok, "rank %d of %d ended with status 0x%x, not by signal %d", rank, job->size, (unsigned)status,
+                signal);
+}
+
+void sftest_job_expect_all_but(const sftest_job_t *job, int32_t victim)
+{
+  for (int32_t rank = 0; rank < job->size; rank++)
+    if (rank != victim)
+      sftest_job_expect_success(job, rank);
+  sftest_job_expect_signal(job, victim, SIGKILL);
+}
+
 void sftest_run_job(const sftest_node_t *node, int32_t size, sftest_rank_fn_t run, void *argument)
 {
   sftest_job_t job;

@@ -101,6 +101,12 @@ void sftest_job_signal(const sftest_job_t *job, int32_t rank, int signal);
 void sftest_job_expect_success(const sftest_job_t *job, int32_t rank);
 void sftest_job_expect_all(const sftest_job_t *job);
 
+/* Fails the test unless the signal ended the rank: one that was to die must not have failed before it came to that. */
+void sftest_job_expect_signal(const sftest_job_t *job, int32_t rank, int signal);
+
+/* The victim was killed by SIGKILL, all others ended with exit status 0. */
+void sftest_job_expect_all_but(const sftest_job_t *job, int32_t victim);
+
 /* The seed that the ranks work with, printed if one of them fails. */
 void sftest_use_seed(uint64_t seed);
 

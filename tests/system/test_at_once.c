@@ -413,9 +413,7 @@ START_TEST(one_dies)
   int fds = sftest_node_rest(&node);
   sftest_job_start(&job, &node, RANKS, see_one_die, step);
   sftest_job_wait(&job, sftest_limit_ms(20000));
-  for (int32_t r = 0; r < RANKS; r++)
-    if (r != BY_HAND)
-      sftest_job_expect_success(&job, r);
+  sftest_job_expect_all_but(&job, BY_HAND);
   sftest_expect_serving(&node);
   sftest_node_settle(&node, fds);
   sftest_node_stop(&node);

@@ -339,6 +339,20 @@ static void end_victim(sftest_job_t *job, plan_t *plan)
   sftest_job_signal(job, plan->victim, SIGKILL);
 }
 
+/* It died as it was to, and the others did not. */
+static void expect_ends(const sftest_job_t *job, const plan_t *plan)
+{
+  if (plan->manner == KILL || plan->manner == STOP_AND_KILL) {
+    sftest_job_expect_all_but(job, plan->victim);
+    return;
+  }
+  for (int32_t rank = 0; rank < RANKS; rank++)
+    if (rank != plan->victim || plan->manner == EXIT)
+      sftest_job_expect_success(job, rank);
+  if (plan->manner == ABORT)
+    sftest_job_expect_signal(job, plan->victim, SIGTERM);
+}
+
 static void run_plan(const sftest_node_t *node, step_t step, manner_t manner, sftest_notices_t *notices)
 {
   sftest_job_t job;
@@ -354,9 +368,7 @@ static void run_plan(const sftest_node_t *node, step_t step, manner_t manner, sf
   sftest_job_start(&job, node, RANKS, run_step, plan);
   end_victim(&job, plan);
   sftest_job_wait(&job, sftest_limit_ms(10000));
-  for (int32_t rank = 0; rank < RANKS; rank++)
-    if (rank != plan->victim)
-      sftest_job_expect_success(&job, rank);
+  expect_ends(&job, plan);
   sftest_notices_add(notices, plan->latest_ms - plan->death_ms);
   sftest_node_settle(node, fds);
   sftest_shared_free(plan, sizeof *plan);

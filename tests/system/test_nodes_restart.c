@@ -107,6 +107,7 @@ static void die(scene_t *scene, part_t *part)
   int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
   sftest_job_signal(&part->process, 0, SIGKILL);
   sftest_job_wait(&part->process, sftest_limit_ms(10000));
+  sftest_job_expect_signal(&part->process, 0, SIGKILL);
   while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_JOBS, part->rank, 0) > 0)
     ck_assert_int_lt(sftest_now_ms(), limit);
   settle();

@@ -47,6 +47,7 @@ static void look(const sftest_node_t *node, sftest_job_t *job, meeting_t *meetin
   int64_t until = sftest_now_ms() + sftest_limit_ms(20000);
   while (meeting->ndone < 2 && sftest_now_ms() < until)
     sftest_sleep_ms(5);
+  ck_assert_int_eq(meeting->ndone, 2);
   sftest_sfctl(node->socket, WORDS("ranks", "--json"), 0);
 }
 
