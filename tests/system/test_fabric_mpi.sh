@@ -32,7 +32,7 @@ is_gone() {
 }
 
 eventually() {
-  local deadline=$((SECONDS + 10))
+  local deadline=$((SECONDS + 60))
   until "$@"; do
     [ $SECONDS -lt $deadline ] || return 1
     sleep 0.05

@@ -119,6 +119,9 @@ eventually() {
 is_gone() { ! kill -0 "$1"; }
 has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
+# A program that runs until sfrun has told, in the file that it gets as $0, that a daemon has ended.
+until_told='for _ in $(seq 200); do ! grep -q "ended before" "$0" || break; sleep 0.1; done'
+
 # ---- Command line ----
 
 run --help
@@ -191,7 +194,7 @@ expect_rc "daemon fails" 125
 expect_err "daemon fails" "fake sfd: cannot listen"
 expect_err "daemon fails" "ended before it was ready (exit status 3)"
 expect_no_directory "daemon fails"
-FAKE_SFD=early local_run -n 1 sleep 1
+FAKE_SFD=early local_run -n 1 sh -c "$until_told" "$work/err"
 expect_rc "daemon ends early" 0
 expect_err "daemon ends early" "sfd ended before the program (exit status 4)"
 expect_no_directory "daemon ends early"

@@ -33,7 +33,7 @@ for wrong in --no-such-option --hello-timeout=x --log-level=loud --fabric=pigeon
   '--fabric=tcp --peer-auth=user --peers=127.0.0.1' '--fabric=tcp --peer-auth=user --peers=127.0.0.1:7411 --node=1'; do
   rc=0
   # shellcheck disable=SC2086
-  timeout 10 "$sfd" --socket "$work/wrong" $wrong >/dev/null 2>&1 || rc=$?
+  timeout 60 "$sfd" --socket "$work/wrong" $wrong >/dev/null 2>&1 || rc=$?
   [ $rc -eq 2 ] || fail "exit status $rc for the wrong option $wrong"
 done
 rc=0
