@@ -66,17 +66,26 @@ static sf_status_t check_ranks(const sf_context_t *context, int32_t size, const 
   return status;
 }
 
-static sf_status_t ask_daemon(sf_context_t *context, int32_t size, const int32_t ranks[], int32_t tag,
-                              uint64_t *number_p)
+/* What the daemon is to be told. All members find alike whether that is too long, so none waits for another. */
+static sf_status_t describe(int32_t size, const int32_t ranks[], int32_t tag, Sfproto__GroupCreate *create)
 {
-  Sfproto__GroupCreate create = SFPROTO__GROUP_CREATE__INIT;
+  sfproto__group_create__init(create);
+  create->n_ranks = (size_t)size;
+  create->ranks = (int32_t *)(uintptr_t)ranks; /* only read; protobuf-c has no const */
+  create->tag = tag;
+  size_t length = sfproto__group_create__get_packed_size(create);
+  if (length > SFPROTO_MAX_GROUP_LENGTH)
+    return sfshm_error(SF_ERR_LIMIT, "sf_group_create: a list of %d ranks takes %zu bytes; at most %u expected", size,
+                       length, SFPROTO_MAX_GROUP_LENGTH);
+  return SF_OK;
+}
+
+static sf_status_t ask_daemon(sf_context_t *context, Sfproto__GroupCreate *create, uint64_t *number_p)
+{
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   sfproto_incoming_t incoming;
-  create.n_ranks = (size_t)size;
-  create.ranks = (int32_t *)(uintptr_t)ranks; /* only read; protobuf-c has no const */
-  create.tag = tag;
   message.body_case = SFPROTO__MESSAGE__BODY_GROUP_CREATE;
-  message.group_create = &create;
+  message.group_create = create;
   sf_status_t status = sfc_control_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GROUP, &incoming);
   if (status != SF_OK)
     return status;
@@ -89,6 +98,7 @@ sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t r
                             sf_group_t **group_p)
 {
   int32_t rank;
+  Sfproto__GroupCreate create;
   sf_status_t status = sfc_context_check(context, __func__);
   if (status != SF_OK)
     return status;
@@ -98,6 +108,9 @@ sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t r
   status = check_ranks(context, size, ranks, &rank);
   if (status != SF_OK)
     return status == SF_ERR_NOMEM ? sfc_control_give_up(&context->control, status) : status;
+  status = describe(size, ranks, tag, &create);
+  if (status != SF_OK)
+    return status;
   sf_group_t *group = calloc(1, sizeof *group);
   int32_t *copy = malloc((size_t)size * sizeof *copy);
   if (group == NULL || copy == NULL) {
@@ -109,7 +122,7 @@ sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t r
   *group = (sf_group_t){.context = context, .rank = rank, .size = size, .ranks = copy, .nholders = 1};
   group->spread = find_spread(group);
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GROUP, NULL);
-  status = ask_daemon(context, size, ranks, tag, &group->number);
+  status = ask_daemon(context, &create, &group->number);
   sfc_counters_unblock(&context->counters);
   if (status != SF_OK)
     goto err_free;

@@ -189,6 +189,8 @@ static sf_status_t check_list(const sfd_rank_t *rank, const Sfproto__GroupCreate
   int32_t size = rank->job->size;
   if (create->n_ranks < 1 || create->n_ranks > (size_t)size)
     return sfshm_error(SF_ERR_ARG, "group of %zu ranks in a job of %d", create->n_ranks, size);
+  if (sfproto__group_create__get_packed_size(create) > SFPROTO_MAX_GROUP_LENGTH)
+    return sfshm_error(SF_ERR_LIMIT, "a list of %zu ranks is too long to be told to other nodes", create->n_ranks);
   uint8_t *seen = calloc((size_t)size / 8 + 1, 1);
   if (seen == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a group of %zu ranks", create->n_ranks);

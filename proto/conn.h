@@ -16,6 +16,10 @@
 #define SFPROTO_MAX_FDS 64
 #define SFPROTO_MAX_LENGTH (1u << 20)
 
+/* Of a packed GroupCreate, which stands in longer messages between daemons: some 350,000 ranks. It says the same for
+ * all members of the group, so that all find it too long if one does. */
+#define SFPROTO_MAX_GROUP_LENGTH (SFPROTO_MAX_LENGTH - 4096)
+
 typedef struct sfproto_conn sfproto_conn_t;
 
 /* A received message and the descriptors that came with it; both are the receiver's to free. */

@@ -110,7 +110,7 @@ sf_group_t *sf_group_world(sf_context_t *context);
 /* Makes the group whose member i is job rank ranks[i]. Collective and blocking over the listed ranks only; calls are
  * matched by the list and the tag, so groups may be made in any order. Ranks are distinct and the caller is among them
  * (else SF_ERR_ARG; as nobody knows then which group was meant, ranks with another list wait until this one has called
- * with theirs, or the job ends). */
+ * with theirs, or the job ends). SF_ERR_LIMIT, on all of them: the list is longer than about 350,000 ranks. */
 SF_CHECK_RESULT sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t ranks[], int32_t tag,
                                             sf_group_t **group_p);
 
