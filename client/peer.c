@@ -38,6 +38,7 @@ sf_status_t sfc_peers_init(sfc_peers_t *peers, sfc_control_t *control, const Sfp
   }
   qsort(peers->entries, (size_t)peers->n, sizeof *peers->entries, by_rank);
   pthread_mutex_init(&peers->lock, NULL);
+  pthread_mutex_init(&peers->closing.lock, NULL);
   return SF_OK;
 }
 
@@ -51,6 +52,7 @@ void sfc_peers_destroy(sfc_peers_t *peers)
 {
   if (peers->entries == NULL)
     return;
+  sfc_peers_end_closing(peers);
   for (int32_t i = 0; i < peers->n; i++) {
     while (peers->entries[i].segments != NULL) {
       sfc_mapped_t *mapped = peers->entries[i].segments;
@@ -59,6 +61,7 @@ void sfc_peers_destroy(sfc_peers_t *peers)
     }
   }
   free(peers->entries);
+  pthread_mutex_destroy(&peers->closing.lock);
   pthread_mutex_destroy(&peers->lock);
 }
 

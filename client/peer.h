@@ -14,6 +14,7 @@
 
 typedef struct sfc_mapped sfc_mapped_t;
 typedef struct sfc_opened sfc_opened_t;
+typedef struct sfc_revoked sfc_revoked_t;
 
 typedef struct sfc_peer {
   int32_t rank; /* in the job */
@@ -27,8 +28,18 @@ typedef struct sfc_peer {
   sfc_opened_t *devices; /* regions of its devices; see peer_device.c */
 } sfc_peer_t;
 
+/* The thread that closes revoked regions: see peer_device.c. */
+typedef struct sfc_closing {
+  pthread_mutex_t lock;
+  sfc_revoked_t *revoked;
+  pthread_t thread;
+  bool is_started; /* there is a thread to be joined; then: */
+  bool is_running; /* it looks for more */
+} sfc_closing_t;
+
 typedef struct sfc_peers {
   sfc_control_t *control;
+  sfc_closing_t closing;
   pthread_mutex_t lock;
   sfc_peer_t *entries; /* by rank; the ranks of this node, this one included */
   int32_t n;
@@ -76,10 +87,13 @@ void sfc_peer_unpin_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinne
 /* Unpins a region that is not used any more, and closes it if nothing else has pinned it. */
 void sfc_peer_close_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned);
 
-/* Closes a region whose owner waits for that, at once or when it is not pinned any more; and all of them, at the end.
- */
+/* Closes a region whose owner waits for that, soon or when it is not pinned any more, without waiting for the driver;
+ * and all of them, at the end. */
 void sfc_peers_revoke(sfc_peers_t *peers, int32_t rank, uint64_t region);
 void sfc_peers_close_devices(sfc_peers_t *peers);
+
+/* Waits until what has been revoked is closed; nothing more is revoked meanwhile, or nothing that is open. */
+void sfc_peers_end_closing(sfc_peers_t *peers);
 
 /* Lets go of a segment that its owner has removed. */
 void sfc_peers_forget(sfc_peers_t *peers, int32_t rank, uint64_t segment);

@@ -1,13 +1,23 @@
 /* Regions of other ranks' devices, as this process has them open: see peer.h. Any thread.
  *
  * The owner's sf_unregister returns when nobody has the memory open any more: the daemon keeps the account, tells who
- * has it (REGION_REVOKED), and hears that it is closed (RegionClosed). */
+ * has it (REGION_REVOKED), and hears that it is closed (RegionClosed). A driver may close memory only when all streams
+ * have done what they were given, and that may be to wait for the rank that has just died. So revoked regions are
+ * closed by a thread of their own, which is there while there are some: the one that hears of them hears of failures,
+ * too. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/device.h"
 #include "client/peer.h"
 #include "shm/error.h"
+#include "shm/thread.h"
+
+struct sfc_revoked {
+  sfc_revoked_t *next;
+  int32_t rank;
+  uint64_t region;
+};
 
 struct sfc_opened {
   sfc_opened_t *next;
@@ -144,7 +154,7 @@ void sfc_peer_close_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinne
   sfc_peer_unpin_device(peers, peer, pinned);
 }
 
-void sfc_peers_revoke(sfc_peers_t *peers, int32_t rank, uint64_t region)
+static void revoke(sfc_peers_t *peers, int32_t rank, uint64_t region)
 {
   sfc_peer_t *peer;
   if (sfc_peers_find(peers, rank, &peer) != SF_OK)
@@ -155,6 +165,66 @@ void sfc_peers_revoke(sfc_peers_t *peers, int32_t rank, uint64_t region)
   pthread_mutex_unlock(&peers->lock);
   if (gone)
     close_opened(peers, rank, opened);
+}
+
+/* ---- The thread -------------------------------------------------------------------------------------------------- */
+
+static void *revoke_all(void *argument)
+{
+  sfc_peers_t *peers = argument;
+  sfc_closing_t *closing = &peers->closing;
+  pthread_mutex_lock(&closing->lock);
+  for (sfc_revoked_t *revoked; (revoked = closing->revoked) != NULL;) {
+    closing->revoked = revoked->next;
+    pthread_mutex_unlock(&closing->lock);
+    revoke(peers, revoked->rank, revoked->region);
+    free(revoked);
+    pthread_mutex_lock(&closing->lock);
+  }
+  closing->is_running = false;
+  pthread_mutex_unlock(&closing->lock);
+  return NULL;
+}
+
+/* With the lock held: what thread there was is at its end. False: there can be none. */
+static bool start_thread(sfc_peers_t *peers)
+{
+  sfc_closing_t *closing = &peers->closing;
+  if (closing->is_running)
+    return true;
+  if (closing->is_started)
+    pthread_join(closing->thread, NULL);
+  closing->is_started = closing->is_running = sfshm_thread_start(&closing->thread, 0, revoke_all, peers) == 0;
+  return closing->is_running;
+}
+
+void sfc_peers_revoke(sfc_peers_t *peers, int32_t rank, uint64_t region)
+{
+  sfc_closing_t *closing = &peers->closing;
+  sfc_revoked_t *revoked = malloc(sizeof *revoked);
+  pthread_mutex_lock(&closing->lock);
+  bool given = revoked != NULL && start_thread(peers);
+  if (given) {
+    *revoked = (sfc_revoked_t){closing->revoked, rank, region};
+    closing->revoked = revoked;
+  }
+  pthread_mutex_unlock(&closing->lock);
+  if (!given) {
+    free(revoked);
+    revoke(peers, rank, region);
+  }
+}
+
+void sfc_peers_end_closing(sfc_peers_t *peers)
+{
+  sfc_closing_t *closing = &peers->closing;
+  pthread_mutex_lock(&closing->lock);
+  bool started = closing->is_started;
+  closing->is_started = false;
+  pthread_t thread = closing->thread;
+  pthread_mutex_unlock(&closing->lock);
+  if (started)
+    pthread_join(thread, NULL);
 }
 
 void sfc_peers_close_devices(sfc_peers_t *peers)
@@ -171,4 +241,5 @@ void sfc_peers_close_devices(sfc_peers_t *peers)
       list = next;
     }
   }
+  sfc_peers_end_closing(peers);
 }

@@ -3,6 +3,8 @@
  * when a rank, the daemon or a kernel dies. */
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
@@ -185,12 +187,67 @@ START_TEST(test_fates)
 }
 END_TEST
 
+/* ---- Memory that is open ----------------------------------------------------------------------------------------- */
+
+typedef struct holding {
+  bool unregisters; /* rank 0, before it dies: it waits for rank 1 then */
+  _Atomic int waiting;
+} holding_t;
+
+static void die(int number)
+{
+  (void)number;
+  raise(SIGKILL);
+}
+
+/* Rank 1 has rank 0's roots open, which the driver closes only when the stream has come to its end, and that waits for
+ * rank 0. */
+static int hold_open(sftest_rank_t *self)
+{
+  sftest_device_ring_t ring;
+  holding_t *holding = self->argument;
+  sftest_device_ring_make(self, &ring);
+  SFTEST_OK(self, sf_bcast(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE));
+  SFTEST_OK(self, sftest_device_ring_bcast(&ring));
+  sftest_device_ring_wait(&ring);
+  if (self->rank == 0) {
+    sftest_await(&holding->waiting, 1);
+    signal(SIGALRM, die);
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_usec = holding->unregisters ? 100000 : 1}}, NULL);
+    if (holding->unregisters)
+      (void)sf_unregister(ring.regions[0]);
+    for (;;)
+      pause();
+  }
+  SFTEST_OK(self, sftest_device_ring_bcast(&ring));
+  holding->waiting = 1;
+  SFTEST_EXPECT(self, sf_streams_wait(ring.graph), SF_ERR_RANK_FAILED);
+  sftest_device_ring_free(&ring);
+  return 0;
+}
+
+START_TEST(test_open)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  holding_t *holding = sftest_shared(sizeof *holding);
+  holding->unregisters = _i == 1;
+  sftest_node_start(&node, NULL);
+  sftest_job_start(&job, &node, 2, hold_open, holding);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS / 3));
+  sftest_job_expect_success(&job, 1);
+  sftest_node_stop(&node);
+  sftest_shared_free(holding, sizeof *holding);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("streams of what is gone");
   TCase *tests = tcase_create("streams");
   tcase_add_loop_test(tests, test_many, 0, 2);
   tcase_add_loop_test(tests, test_gone_graph, 0, 2);
+  tcase_add_loop_test(tests, test_open, 0, 2);
   tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 4 * FATES : 4 * KERNEL_FAILS);
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);
