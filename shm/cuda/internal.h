@@ -118,6 +118,9 @@ sf_status_t sfshm_cuda_attach_as(const sfshm_device_range_t *range, bool importe
 void sfshm_cuda_lock(void);
 void sfshm_cuda_unlock(void);
 
+/* With the lock held, which is released meanwhile. */
+void sfshm_cuda_unlock_until(pthread_cond_t *condition);
+
 /* With the lock held: has the driver copy from one device's memory to another's, or within one, behind all that the
  * target's has been told; it need not reach the other one. Nobody waits for it. */
 sf_status_t sfshm_cuda_copy_over(int32_t from_device, const void *from, int32_t to_device, void *to, size_t bytes);

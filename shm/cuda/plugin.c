@@ -57,6 +57,11 @@ void sfshm_cuda_unlock(void)
   pthread_mutex_unlock(&state.lock);
 }
 
+void sfshm_cuda_unlock_until(pthread_cond_t *condition)
+{
+  pthread_cond_wait(condition, &state.lock);
+}
+
 /* ---- Failures ---------------------------------------------------------------------------------------------------- */
 
 sf_status_t sfshm_cuda_status(CUresult result, const char *what)

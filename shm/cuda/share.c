@@ -1,5 +1,6 @@
 /* Memory of other processes' devices: handles, and what is open. Each allocation is opened once, however often it is
- * asked for. With the lock held inside. */
+ * asked for. With the lock held inside, but while something is closed: then a driver may wait for streams, which may
+ * wait for what this process does under the lock. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,11 @@ typedef struct shared {
   struct shared *next;
   content_t content;
   sfshm_device_range_t range;
-  int64_t times;
+  int64_t times; /* 0: being closed */
 } shared_t;
 
 static shared_t *opened;
+static pthread_cond_t closed = PTHREAD_COND_INITIALIZER; /* something has been */
 
 static sf_status_t get_handle(const sfshm_device_range_t *range, CUipcMemHandle *handle_p)
 {
@@ -217,15 +219,67 @@ static sf_status_t add(const content_t *content, int32_t device, shared_t **shar
   return SF_OK;
 }
 
+/* ---- Closing ----------------------------------------------------------------------------------------------------- */
+
+/* With the lock held, but not meanwhile. */
+static void close_memory(const shared_t *shared)
+{
+  sfshm_cuda_device_t *device;
+  CUdeviceptr base = (CUdeviceptr)(uintptr_t)shared->range.base;
+  if (sfshm_cuda_enter(shared->range.device, &device) != SF_OK)
+    return;
+  sfshm_cuda_unlock();
+  cuIpcCloseMemHandle(base);
+  sfshm_cuda_leave();
+  sfshm_cuda_lock();
+}
+
+static void take_out(const shared_t *shared)
+{
+  shared_t **link = &opened;
+  while (*link != shared)
+    link = &(*link)->next;
+  *link = shared->next;
+}
+
+/* As soon as it is closed something else may be open there. */
+static void close_once(const void *base)
+{
+  sfshm_cuda_lock();
+  shared_t *shared = opened;
+  while (shared != NULL && (shared->range.base != base || shared->times == 0))
+    shared = shared->next;
+  if (shared != NULL && --shared->times == 0) {
+    close_memory(shared);
+    take_out(shared);
+    free(shared);
+    pthread_cond_broadcast(&closed);
+  }
+  sfshm_cuda_unlock();
+}
+
+/* ---- Sharing what is open ---------------------------------------------------------------------------------------- */
+
+/* NULL: it is not open, or not any more. */
+static shared_t *find_open(const content_t *content)
+{
+  for (;;) {
+    shared_t *shared = opened;
+    while (shared != NULL && memcmp(&shared->content, content, sizeof *content) != 0)
+      shared = shared->next;
+    if (shared == NULL || shared->times > 0)
+      return shared;
+    sfshm_cuda_unlock_until(&closed);
+  }
+}
+
 sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int32_t device, sfshm_device_range_t *range_p)
 {
   content_t content;
   sf_status_t status = SF_OK;
   memcpy(&content, handle->bytes, sizeof content);
   sfshm_cuda_lock();
-  shared_t *shared = opened;
-  while (shared != NULL && memcmp(&shared->content, &content, sizeof content) != 0)
-    shared = shared->next;
+  shared_t *shared = find_open(&content);
   if (shared == NULL)
     status = add(&content, device, &shared);
   else if (device != SFSHM_DEVICE_ANY && shared->range.device != device)
@@ -235,25 +289,13 @@ sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int32_t 
     *range_p = shared->range;
   }
   sfshm_cuda_unlock();
-  return status == SF_OK ? sfshm_cuda_attach_as(range_p, true) : status;
+  if (status == SF_OK && (status = sfshm_cuda_attach_as(range_p, true)) != SF_OK)
+    close_once(range_p->base);
+  return status;
 }
 
 void sfshm_cuda_close_shared(const void *base)
 {
-  sfshm_cuda_device_t *device;
   sfshm_cuda_detach(base);
-  sfshm_cuda_lock();
-  shared_t **link = &opened;
-  while (*link != NULL && (*link)->range.base != base)
-    link = &(*link)->next;
-  shared_t *shared = *link;
-  if (shared != NULL && --shared->times == 0) {
-    if (sfshm_cuda_enter(shared->range.device, &device) == SF_OK) {
-      cuIpcCloseMemHandle((CUdeviceptr)(uintptr_t)base);
-      sfshm_cuda_leave();
-    }
-    *link = shared->next;
-    free(shared);
-  }
-  sfshm_cuda_unlock();
+  close_once(base);
 }

@@ -1,6 +1,7 @@
 /* Streams and the end of what they work with, on a stand-in for the driver or (SFTEST_CUDA=real) a real one: graphs
  * that are destroyed while operations are on their way, here or in another rank; and what happens to streams that wait
  * when a rank, the daemon or a kernel dies. */
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>
@@ -226,6 +227,61 @@ static int hold_open(sftest_rank_t *self)
   return 0;
 }
 
+/* Rank 0's second thread waits for rank 1 to close memory, which is done only when rank 1's stream has come to its end.
+ * Until then both do other things with devices, without which rank 0 doesn't come to what the stream waits for. */
+static void *unregister(void *argument)
+{
+  sftest_device_ring_t *ring = argument;
+  SFTEST_OK(ring->self, sf_unregister(ring->regions[0]));
+  ring->regions[0] = NULL;
+  return NULL;
+}
+
+static int go_on_meanwhile(sftest_rank_t *self)
+{
+  sftest_device_ring_t ring;
+  pthread_t thread;
+  holding_t *holding = self->argument;
+  double *other;
+  sf_region_t *region;
+  sftest_device_ring_make(self, &ring);
+  other = sftest_device_alloc(0, sizeof ring.host);
+  SFTEST_OK(self, sf_register(ring.context, other, sizeof ring.host, SF_MEMORY_CUDA, &region));
+  for (int i = 0; i < 2; i++)
+    SFTEST_OK(self, sf_bcast(ring.graph, SF_DOUBLE, i == 0 ? other : ring.roots, ring.leaves, SF_REPLACE));
+  SFTEST_OK(self, sf_bcast_on_stream(ring.graph, SF_DOUBLE, other, ring.leaves, SF_REPLACE, ring.stream));
+  SFTEST_OK(self, sf_streams_wait(ring.graph));
+  if (self->rank == 0) {
+    sftest_await(&holding->waiting, 1);
+    SFTEST_REQUIRE(self, pthread_create(&thread, NULL, unregister, &ring) == 0);
+    sftest_sleep_ms(50);
+    holding->waiting = 2;
+  } else {
+    SFTEST_OK(self, sf_bcast_on_stream(ring.graph, SF_DOUBLE, other, ring.leaves, SF_REPLACE, ring.stream));
+    holding->waiting = 1;
+    sftest_await(&holding->waiting, 2);
+  }
+  SFTEST_OK(self, sf_bcast(ring.graph, SF_DOUBLE, other, ring.host, SF_REPLACE));
+  if (self->rank == 0) {
+    SFTEST_OK(self, sf_bcast_on_stream(ring.graph, SF_DOUBLE, other, ring.leaves, SF_REPLACE, ring.stream));
+    SFTEST_REQUIRE(self, pthread_join(thread, NULL) == 0);
+  }
+  SFTEST_OK(self, sf_streams_wait(ring.graph));
+  SFTEST_OK(self, sf_bcast(ring.graph, SF_DOUBLE, other, ring.host, SF_REPLACE)); /* nobody leaves before */
+  SFTEST_OK(self, sf_unregister(region));
+  sftest_device_free(other);
+  sftest_device_ring_free(&ring);
+  return 0;
+}
+
+START_TEST(test_going_on)
+{
+  holding_t *holding = sftest_shared(sizeof *holding);
+  sftest_run_alone(2, go_on_meanwhile, holding);
+  sftest_shared_free(holding, sizeof *holding);
+}
+END_TEST
+
 START_TEST(test_open)
 {
   sftest_node_t node;
@@ -248,6 +304,7 @@ int main(void)
   tcase_add_loop_test(tests, test_many, 0, 2);
   tcase_add_loop_test(tests, test_gone_graph, 0, 2);
   tcase_add_loop_test(tests, test_open, 0, 2);
+  tcase_add_test(tests, test_going_on);
   tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 4 * FATES : 4 * KERNEL_FAILS);
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);
