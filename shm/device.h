@@ -88,7 +88,7 @@ typedef struct sfshm_device_ops {
 
   /* Opens an allocation of another process, and attaches it; as often as opened it is to be closed. device: whose
    * kernels are to reach it, or SFSHM_DEVICE_ANY. SF_ERR_UNSUPPORTED: its device is not there in this process, or not
-   * reached from that one, or the driver refuses. */
+   * reached from that one, or the driver refuses. Closing it may wait for all streams of the process. */
   sf_status_t (*open_shared)(const sfshm_device_handle_t *handle, int32_t device, sfshm_device_range_t *range_p);
   void (*close_shared)(const void *base);
 

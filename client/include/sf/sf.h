@@ -173,8 +173,9 @@ SF_CHECK_RESULT sf_status_t sf_register(sf_context_t *context, void *address, si
                                         sf_region_t **region_p);
 
 /* Ends a registration. No operation on the memory may be in flight. NULL is accepted. Returns when no other rank has
- * memory of a device open any more, so that it may be freed. SF_ERR_STATE: it has been freed already, which is an error
- * also of operations on it; the registration has ended all the same. */
+ * memory of a device open any more, so that it may be freed; that may take until their streams have done what they were
+ * given, so first comes what those wait for. SF_ERR_STATE: it has been freed already, which is an error also of
+ * operations on it; the registration has ended all the same. */
 sf_status_t sf_unregister(sf_region_t *region);
 
 /* ---- Units and ops ----------------------------------------------------------------------------------------------- */
