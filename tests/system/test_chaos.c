@@ -448,17 +448,18 @@ static void run_job(sftest_loop_cluster_t *cluster, uint64_t seed)
   sftest_shared_free(play, sizeof *play);
 }
 
-/* One cluster, and some jobs. Seeds follow from the first one; each says also how many nodes there are. */
+/* One cluster, and at least one job. Seeds follow from the first one; each says also how many nodes there are. */
 static int run_jobs(uint64_t first, int njobs, int64_t until)
 {
   static sftest_loop_cluster_t cluster;
   int32_t nnodes = 2 + (int32_t)(first % 3);
   int i = 0;
   sftest_loop_cluster_start(&cluster, nnodes, first % 4 == 0 ? 7 : 0, first % 5 == 0 ? first : 0);
-  for (uint64_t seed = first; i < njobs && sftest_now_ms() < until; i++) {
+  uint64_t seed = first;
+  do {
     run_job(&cluster, seed);
     seed = sftest_hash(seed) / 3 * 3 + first % 3;
-  }
+  } while (++i < njobs && sftest_now_ms() < until);
   sftest_loop_cluster_stop(&cluster);
   return i;
 }

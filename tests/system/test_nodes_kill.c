@@ -86,13 +86,13 @@ static int choose_rounds(int usual)
 START_TEST(kills)
 {
   sftest_bystander_t bystander;
-  int64_t until = sftest_now_ms() + BUDGET_MS;
   sftest_notices_t notices = {0};
   int n = 0, rounds = choose_rounds(ROUNDS);
   sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
   sftest_cluster_warm(&cluster);
   int fds[2] = {cluster.fds[0], cluster.fds[1]};
   sftest_bystander_start_over(&bystander, cluster.nodes);
+  int64_t until = sftest_now_ms() + BUDGET_MS;
   for (; n < rounds && (getenv("SFTEST_ROUNDS") != NULL || sftest_now_ms() < until); n++)
     kill_over_tcp(sftest_seed(), &notices);
   sftest_bystander_stop(&bystander);
