@@ -75,6 +75,7 @@ struct sf_context {
   sfc_early_failure_t *early_failures; /* of these, perhaps */
   sf_graph_t *lent;                    /* graphs whose edge lists others may be reading: see lent.h */
   sfc_retiring_t *retiring;            /* lanes of destroyed graphs, until nobody touches them any more */
+  int32_t nuntold;                     /* of these, of which the daemon has not been told */
   _Atomic bool daemon_gone;            /* whatever failed first */
   _Atomic int failed;                  /* sf_status_t; why nothing of the job can go on */
   char failure_detail[512];            /* written before failed */

@@ -31,6 +31,7 @@ struct sfc_retiring {
   sfc_retiring_t *next;
   uint64_t graph;
   sfc_left_t *left;
+  bool is_told; /* the daemon has been told, so that it may hear of this from every rank */
 };
 
 sf_status_t sfc_graph_failure(const sf_graph_t *graph)
@@ -152,8 +153,10 @@ void sfc_graph_retired(sf_context_t *context, uint64_t number)
   while (*link != NULL && (*link)->graph != number)
     link = &(*link)->next;
   sfc_retiring_t *retiring = *link;
-  if (retiring != NULL)
+  if (retiring != NULL) {
     *link = retiring->next;
+    context->nuntold -= !retiring->is_told;
+  }
   pthread_mutex_unlock(&context->lock);
   if (retiring != NULL)
     free_retiring(context, retiring);
@@ -169,14 +172,16 @@ void sfc_graph_drop_retiring(sf_context_t *context)
   }
 }
 
-/* Remembers the graph's shared memory until the daemon says that nobody touches it. Without memory for that it stays
- * taken until the context ends. */
+sfc_retiring_t *sfc_retiring_new(void)
+{
+  return calloc(1, sizeof(sfc_retiring_t));
+}
+
+/* Remembers the graph's shared memory until the daemon says that nobody touches it. */
 static void retire_memory(sf_graph_t *graph)
 {
   sf_context_t *context = graph->context;
-  sfc_retiring_t *retiring = malloc(sizeof *retiring);
-  if (retiring == NULL)
-    return;
+  sfc_retiring_t *retiring = graph->retiring;
   if (graph->shared.address != NULL)
     sfc_graph_leave_block(graph, &graph->shared);
   if (graph->lent.address != NULL)
@@ -186,10 +191,66 @@ static void retire_memory(sf_graph_t *graph)
       sfc_graph_leave_block(graph, &graph->lanes[i].rx_cells);
   *retiring = (sfc_retiring_t){.graph = graph->number, .left = graph->left};
   graph->left = NULL;
+  graph->retiring = NULL;
   pthread_mutex_lock(&context->lock);
   retiring->next = context->retiring;
   context->retiring = retiring;
+  context->nuntold++;
   pthread_mutex_unlock(&context->lock);
+}
+
+/* Takes it upon the caller to tell of one of which the daemon has not been told. */
+static bool take_untold(sf_context_t *context, uint64_t *graph_p)
+{
+  pthread_mutex_lock(&context->lock);
+  sfc_retiring_t *retiring = context->nuntold > 0 ? context->retiring : NULL;
+  while (retiring != NULL && retiring->is_told)
+    retiring = retiring->next;
+  if (retiring != NULL) {
+    retiring->is_told = true;
+    context->nuntold--;
+    *graph_p = retiring->graph;
+  }
+  pthread_mutex_unlock(&context->lock);
+  return retiring != NULL;
+}
+
+/* It could not be told: it is there still, as the daemon has not heard of it from every rank. */
+static void put_back(sf_context_t *context, uint64_t graph)
+{
+  pthread_mutex_lock(&context->lock);
+  for (sfc_retiring_t *retiring = context->retiring; retiring != NULL; retiring = retiring->next)
+    if (retiring->graph == graph) {
+      retiring->is_told = false;
+      context->nuntold++;
+    }
+  pthread_mutex_unlock(&context->lock);
+}
+
+/* Whether it could be sent. A lost daemon has forgotten the graph already, so the answer does not matter. */
+static bool tell_destroyed(sf_context_t *context, uint64_t graph)
+{
+  Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  sfproto_incoming_t done;
+  destroy.graph = graph;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
+  message.graph_destroy = &destroy;
+  if (sfc_control_send(&context->control, &message, NULL, 0) != SF_OK)
+    return false;
+  if (sfc_control_receive(&context->control, message.request, SFPROTO__MESSAGE__BODY_DONE, &done) == SF_OK)
+    sfproto_incoming_free(&done);
+  return true;
+}
+
+void sfc_graphs_tell_destroyed(sf_context_t *context)
+{
+  uint64_t graph;
+  while (take_untold(context, &graph))
+    if (!tell_destroyed(context, graph)) {
+      put_back(context, graph);
+      return;
+    }
 }
 
 void sfc_graph_unlink(sf_graph_t *graph)
@@ -244,6 +305,7 @@ void sfc_graph_free(sf_graph_t *graph)
   if (graph == NULL)
     return;
   free_left(graph->left, NULL);
+  free(graph->retiring);
   free_requests(graph->free_requests);
   sfc_composites_drop(graph->persistent);
   free_requests(graph->persistent);
@@ -282,8 +344,6 @@ static void tear_streams_down(sf_graph_t *graph)
 
 sf_status_t sf_graph_destroy(sf_graph_t *graph)
 {
-  Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   if (graph == NULL)
     return SF_OK;
   sf_context_t *context = graph->context;
@@ -303,10 +363,7 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
   retire_memory(graph);
   if (graph->trunks != NULL)
     sfc_submitter_settle(&context->submitter);
-  destroy.graph = graph->number;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
-  message.graph_destroy = &destroy;
-  (void)sfc_control_tell(&context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
+  sfc_graphs_tell_destroyed(context);
   sfc_group_let_go(graph->group);
   sfc_graph_free(graph);
   sfc_plans_make_room(context);

@@ -124,12 +124,13 @@ struct sf_graph {
   _Atomic int failed;       /* sf_status_t */
   char failure_detail[512]; /* written before failed */
 
-  sfc_block_t shared;          /* slots and control lines of all lanes, in the inbox */
-  sfc_block_t lent;            /* the own edge list, while others may be reading it; address NULL: none */
-  sf_graph_t *lent_next;       /* in the context's list of such graphs */
-  struct sfc_left *left;       /* other blocks there that are not in use here any more, but may be elsewhere */
-  struct sfc_trunks *trunks;   /* NULL: no edges between nodes */
-  struct sfc_streams *streams; /* NULL: no operation on a stream yet */
+  sfc_block_t shared;            /* slots and control lines of all lanes, in the inbox */
+  sfc_block_t lent;              /* the own edge list, while others may be reading it; address NULL: none */
+  sf_graph_t *lent_next;         /* in the context's list of such graphs */
+  struct sfc_retiring *retiring; /* what is kept of it when it has been destroyed: nothing may be lacking then */
+  struct sfc_left *left;         /* other blocks there that are not in use here any more, but may be elsewhere */
+  struct sfc_trunks *trunks;     /* NULL: no edges between nodes */
+  struct sfc_streams *streams;   /* NULL: no operation on a stream yet */
 
   /* With a plan, the patterns of links and trunks, turns and the origin are the plan's. */
   struct sfc_plan *plan;
@@ -168,6 +169,13 @@ void sfc_graph_leave_block(sf_graph_t *graph, const sfc_block_t *block);
 
 /* Takes the graph out of the context's list, if it is there: from then on the listener does not know it. */
 void sfc_graph_unlink(sf_graph_t *graph);
+
+/* Memory for what is kept of a destroyed graph; NULL: there is none. */
+struct sfc_retiring *sfc_retiring_new(void);
+
+/* Tells the daemon which graphs this rank has destroyed, also of those of which it could not be told before: until then
+ * they stay there, with their memory here. */
+void sfc_graphs_tell_destroyed(sf_context_t *context);
 
 /* Frees the shared memory of destroyed graphs, and a graph without telling anybody: at the end of the context. */
 void sfc_graph_drop_retiring(sf_context_t *context);

@@ -148,6 +148,7 @@ void sfc_instance_strip(sf_graph_t *graph)
                       .size = graph->size,
                       .nroots = graph->nroots,
                       .nleaves = graph->nleaves,
+                      .retiring = graph->retiring,
                       .place = graph->place,
                       .generation = graph->generation,
                       .shared = graph->shared};

@@ -381,10 +381,16 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
     status = sfc_context_failure(context);
   if (status != SF_OK)
     return status;
+  sfc_graphs_tell_destroyed(context);
   sf_graph_t *graph = calloc(1, sizeof *graph);
-  if (graph == NULL)
+  sfc_retiring_t *retiring = sfc_retiring_new();
+  if (graph == NULL || retiring == NULL) {
+    free(graph);
+    free(retiring);
     return sfc_control_give_up(&context->control, sfshm_error(SF_ERR_NOMEM, "%s: graph", caller));
+  }
   graph->context = context;
+  graph->retiring = retiring;
   graph->group = sfc_group_hold(group);
   graph->generation = context->generation;
   graph->flags = flags;

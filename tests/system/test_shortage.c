@@ -12,6 +12,7 @@
 
 #include "tests/system/cluster.h"
 #include "tests/system/harness.h"
+#include "tests/system/sfctl.h"
 #include "tests/unit/runner.h"
 
 /* ---- Answers that can't be taken --------------------------------------------------------------------------------- */
@@ -162,6 +163,32 @@ START_TEST(request_not_sent)
   } while (atomic_load(&unsent->nfailed) > 0);
   ck_assert_int_gt(n, 6);
   sftest_shared_free(unsent, sizeof *unsent);
+}
+END_TEST
+
+/* Rank 1 can't say that it has destroyed a graph. It does so when it can: then nothing of the graph is left. */
+static int lose_destruction(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *world = sf_group_world(context);
+  sf_graph_t *first, *second;
+  SFTEST_OK(self, make_one_leaf(world, (self->rank + 1) % 2, &first));
+  good_messages = self->rank == 1 ? 0 : -1;
+  SFTEST_OK(self, sf_graph_destroy(first));
+  SFTEST_REQUIRE(self, nfailed == (self->rank == 1));
+  SFTEST_OK(self, make_one_leaf(world, self->rank, &second));
+  if (self->rank == 0) {
+    sftest_sfctl(self->options.socket_path, WORDS("status", "--json"), 0);
+    SFTEST_REQUIRE(self, sftest_sfctl_number("\"graphs\":", "graphs") == 1);
+  }
+  SFTEST_OK(self, sf_graph_destroy(second));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(destruction_not_sent)
+{
+  sftest_run_alone(2, lose_destruction, NULL);
 }
 END_TEST
 
@@ -379,6 +406,7 @@ static Suite *shortage_suite(void)
   tcase_set_timeout(clients, 60);
   tcase_add_test(clients, answer_not_taken);
   tcase_add_loop_test(clients, request_not_sent, 0, 2);
+  tcase_add_test(clients, destruction_not_sent);
   tcase_add_test(clients, alert_not_taken);
   suite_add_tcase(suite, clients);
   tcase_set_timeout(nodes, 60);
