@@ -100,22 +100,43 @@ static void offer_lanes(sfc_setup_t *setup)
     sfc_setup_note_error(setup, status, setup->group->rank, -1);
 }
 
-/* Sends GraphCreate with the blocks for other ranks, of which there is room for a description, or with the error. */
-static sf_status_t send_create(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags,
-                               Sfproto__EdgeBlock blocks[], Sfproto__EdgeBlock *pointers[], uint64_t *request_p)
+/* Sends a message with what has been made, or with the error if there is one. */
+typedef sf_status_t send_fn_t(sfc_setup_t *setup, const void *made, uint64_t *request_p);
+
+/* What can't be sent is an error, which is shorter. */
+static sf_status_t send_or_error(sfc_setup_t *setup, send_fn_t *send, const void *made, uint64_t *request_p)
 {
+  bool good = setup->status == SF_OK;
+  sf_status_t status = send(setup, made, request_p);
+  if (status == SF_OK || !good)
+    return status;
+  sfc_setup_note_error(setup, status, setup->group->rank, -1);
+  return send(setup, made, request_p);
+}
+
+/* The input, and room for the description of its blocks for other ranks. */
+typedef struct described {
+  const sfc_edge_input_t *input;
+  Sfproto__EdgeBlock *blocks;
+  Sfproto__EdgeBlock **pointers;
+} described_t;
+
+static sf_status_t send_create(sfc_setup_t *setup, const void *made, uint64_t *request_p)
+{
+  const described_t *described = made;
+  const sfc_edge_input_t *input = described->input;
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   Sfproto__SetupError error;
   create.group = setup->group->number;
   create.nroots = input->nroots < 0 ? 0 : input->nroots;
   create.nleaves = input->nleaves < 0 ? 0 : input->nleaves;
-  create.flags = flags;
+  create.flags = setup->graph->flags;
   create.has_number = setup->reuse.asked;
   create.number = setup->reuse.asked_number;
   if (setup->status == SF_OK) {
-    create.n_blocks = sfc_lists_describe(&setup->lists, blocks, pointers);
-    create.blocks = pointers;
+    create.n_blocks = sfc_lists_describe(&setup->lists, described->blocks, described->pointers);
+    create.blocks = described->pointers;
     create.has_at_once = create.at_once = setup->offered.ends != NULL;
     create.lanes = setup->offered.pointers;
     create.n_lanes = setup->offered.n;
@@ -126,29 +147,22 @@ static sf_status_t send_create(sfc_setup_t *setup, const sfc_edge_input_t *input
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
   message.graph_create = &create;
   sf_status_t status = sfc_control_send(&setup->group->context->control, &message, &setup->lists.own.region.fd,
-                                        create.n_blocks > 0 && !blocks[0].has_segment ? 1 : 0);
+                                        create.n_blocks > 0 && !described->blocks[0].has_segment ? 1 : 0);
   *request_p = message.request;
   return status;
 }
 
-/* The same; if the blocks can't be sent that is the error. */
-static sf_status_t send_create_or_error(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags,
-                                        uint64_t *request_p)
+static sf_status_t begin_first_half(sfc_setup_t *setup, const sfc_edge_input_t *input, uint64_t *request_p)
 {
-  int32_t nparts = setup->lists.own.nparts;
-  Sfproto__EdgeBlock *blocks = calloc((size_t)nparts + 1, sizeof *blocks);
-  Sfproto__EdgeBlock **pointers = calloc((size_t)nparts + 1, sizeof *pointers);
-  if (blocks == NULL || pointers == NULL)
-    sfc_setup_note_error(setup, sfshm_error(SF_ERR_NOMEM, "message about %d root ranks", nparts), setup->group->rank,
+  size_t nparts = (size_t)setup->lists.own.nparts;
+  described_t described = {input, calloc(nparts + 1, sizeof *described.blocks),
+                           calloc(nparts + 1, sizeof *described.pointers)};
+  if (described.blocks == NULL || described.pointers == NULL)
+    sfc_setup_note_error(setup, sfshm_error(SF_ERR_NOMEM, "message about %zu root ranks", nparts), setup->group->rank,
                          -1);
-  bool good = setup->status == SF_OK;
-  sf_status_t status = send_create(setup, input, flags, blocks, pointers, request_p);
-  if (status != SF_OK && good) {
-    sfc_setup_note_error(setup, status, setup->group->rank, -1);
-    status = send_create(setup, input, flags, blocks, pointers, request_p);
-  }
-  free(blocks);
-  free(pointers);
+  sf_status_t status = send_or_error(setup, send_create, &described, request_p);
+  free(described.blocks);
+  free(described.pointers);
   return status;
 }
 
@@ -215,9 +229,9 @@ static void keep_plan(sfc_setup_t *setup)
   setup->given = NULL;
 }
 
-/* Sends GraphCommit with these ends of lanes, or with the error. */
-static sf_status_t send_commit(sfc_setup_t *setup, const sfc_ends_t *ends, uint64_t *request_p)
+static sf_status_t send_commit(sfc_setup_t *setup, const void *made, uint64_t *request_p)
 {
+  const sfc_ends_t *ends = made;
   Sfproto__GraphCommit commit = SFPROTO__GRAPH_COMMIT__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   Sfproto__SetupError error;
@@ -242,12 +256,7 @@ static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
   sfc_ends_t ends = {.n = 0};
   if (setup->status == SF_OK && sfc_ends_of_lanes(setup->graph, &ends) != SF_OK)
     sfc_setup_note_error(setup, SF_ERR_NOMEM, setup->group->rank, -1);
-  bool good = setup->status == SF_OK;
-  sf_status_t status = send_commit(setup, &ends, &request);
-  if (status != SF_OK && good) {
-    sfc_setup_note_error(setup, status, setup->group->rank, -1);
-    status = send_commit(setup, &ends, &request);
-  }
+  sf_status_t status = send_or_error(setup, send_commit, &ends, &request);
   sfc_ends_free(&ends);
   if (status != SF_OK)
     return status;
@@ -299,7 +308,6 @@ static void finish_at_once(sfc_setup_t *setup)
   if (setup->lists.handed.address != NULL)
     sfc_lent_add(setup->graph, &setup->lists.handed);
   setup->lists.handed.address = NULL;
-  sfc_lent_collect(setup->group->context);
   keep_plan(setup);
 }
 
@@ -316,7 +324,7 @@ static void free_setup(sfc_setup_t *setup)
   sfc_given_free(setup->given);
 }
 
-static sf_status_t run_full_setup(sfc_setup_t *setup, const sfc_edge_input_t *input, uint32_t flags)
+static sf_status_t run_full_setup(sfc_setup_t *setup, const sfc_edge_input_t *input)
 {
   uint64_t request;
   sf_context_t *context = setup->group->context;
@@ -327,7 +335,7 @@ static sf_status_t run_full_setup(sfc_setup_t *setup, const sfc_edge_input_t *in
   offer_lanes(setup);
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_SORT);
   sfc_instance_expect(context);
-  sf_status_t status = send_create_or_error(setup, input, flags, &request);
+  sf_status_t status = begin_first_half(setup, input, &request);
   if (status == SF_OK && setup->status == SF_OK)
     setup->given = sfc_given_make(input); /* while others are busy, too */
   if (status == SF_OK)
@@ -354,7 +362,7 @@ static void read_part(sfc_setup_t *setup, const sfc_part_t *part, sfc_edge_input
   setup->graph->nleaves = input->nleaves;
 }
 
-static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *given, const sfc_part_t *part, uint32_t flags)
+static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *given, const sfc_part_t *part)
 {
   sfc_edge_input_t input = *given;
   sf_status_t status = SF_OK;
@@ -366,7 +374,7 @@ static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *given, 
     return status;
   if (setup->status == SF_OK && part != NULL)
     read_part(setup, part, &input);
-  return run_full_setup(setup, &input, flags);
+  return run_full_setup(setup, &input);
 }
 
 sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags,
@@ -408,7 +416,7 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
     sfc_setup_note_error(&setup, sfshm_error(finding->status, "%s", finding->detail), group->rank, finding->leaf);
   check_call(&setup, flags, graph_p);
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GRAPH, place);
-  status = run_setup(&setup, input, finding->part, flags);
+  status = run_setup(&setup, input, finding->part);
   sfc_counters_unblock(&context->counters);
   free_setup(&setup);
   if (status != SF_OK) {
