@@ -86,16 +86,11 @@ static sf_status_t read_set(const sfd_graph_t *graph, int32_t place, int64_t nva
   return status;
 }
 
-static const sfshm_leaf_part_t *leaf_parts(const sfshm_image_t *image)
-{
-  return (const sfshm_leaf_part_t *)(const void *)((const char *)image->base + image->header.parts);
-}
-
 static sf_status_t read_sets(const sfd_graph_t *graph, const sfshm_image_t *image, uint64_t *sets[])
 {
   sf_status_t status = SF_OK;
   for (uint32_t i = 0; i < image->header.nparts && status == SF_OK; i++)
-    status = read_set(graph, leaf_parts(image)[i].rank, leaf_parts(image)[i].from.n, &sets[i]);
+    status = read_set(graph, sfshm_leaf_parts(image)[i].rank, sfshm_leaf_parts(image)[i].from.n, &sets[i]);
   return status;
 }
 
@@ -106,7 +101,7 @@ static int64_t count_values(const sfshm_image_t *image)
   if (image->header.magic == SFSHM_ROOT_IMAGE_MAGIC)
     return image->header.bcast_values;
   for (uint32_t i = 0; i < image->header.nparts; i++)
-    n += leaf_parts(image)[i].from.n;
+    n += sfshm_leaf_parts(image)[i].from.n;
   return n;
 }
 

@@ -89,15 +89,6 @@ static sf_status_t make_map(sfd_trunks_t *trunks, const sfd_trunk_source_t sourc
 
 /* ---- Members ----------------------------------------------------------------------------------------------------- */
 
-/* Ranks are the first field of the parts of both kinds of images. */
-static int32_t part_rank(const sfshm_image_t *image, uint32_t i)
-{
-  size_t size = image->header.magic == SFSHM_ROOT_IMAGE_MAGIC ? sizeof(sfshm_root_part_t) : sizeof(sfshm_leaf_part_t);
-  int32_t rank;
-  memcpy(&rank, (const char *)image->base + image->header.parts + i * size, sizeof rank);
-  return rank;
-}
-
 /* Who takes part in a side. */
 static sf_status_t find_members(const sfd_group_t *group, const sfd_trunk_source_t *source, int32_t **members_p)
 {
@@ -111,7 +102,7 @@ static sf_status_t find_members(const sfd_group_t *group, const sfd_trunk_source
   if (*members_p == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for %u members of a trunk", image.header.nparts);
   for (uint32_t i = 0; i < image.header.nparts; i++) {
-    int32_t member = part_rank(&image, i);
+    int32_t member = sfshm_image_rank(&image, i);
     if (member < 0 || member >= group->size || sfd_group_member(group, member) == NULL)
       return sfshm_error(SF_ERR_PROTO, "trunk to node %d names group rank %d, which is not here", source->node, member);
     (*members_p)[i] = member;

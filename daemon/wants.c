@@ -320,11 +320,6 @@ static sf_status_t open_asked(const sfd_asked_t *asked, sfshm_image_t *image)
   return sfshm_image_open(asked->image, asked->bytes, SFSHM_ROOT_IMAGE_MAGIC, image);
 }
 
-static const sfshm_root_part_t *parts_of(const sfshm_image_t *image)
-{
-  return (const sfshm_root_part_t *)(const void *)((const char *)image->base + image->header.parts);
-}
-
 /* Of two nodes each has said or will say it in any case. */
 static void answer(const sfd_graph_t *graph, sfd_asked_t *asked)
 {
@@ -336,7 +331,7 @@ static void answer(const sfd_graph_t *graph, sfd_asked_t *asked)
   sfd_told_t said = {.n = 0};
   int32_t *owners = calloc(n + 1u, sizeof *owners);
   for (uint32_t i = 0; owners != NULL && i < n; i++)
-    owners[i] = parts_of(&image)[i].rank;
+    owners[i] = sfshm_image_rank(&image, i);
   if (owners != NULL)
     count_roots(graph, owners, n, &said);
   tell_roots(graph, asked->node, &said);
@@ -351,7 +346,7 @@ static bool asks_too_much(const sfd_asked_t *asked, const sfd_told_t *said)
   sfshm_root_roots_t part;
   bool bad = open_asked(asked, &image) != SF_OK; /* checked when it came */
   for (uint32_t i = 0; !bad && i < image.header.nparts; i++)
-    bad = sfshm_root_part_open(&image, i, nroots_of(said, parts_of(&image)[i].rank), &part) != SF_OK;
+    bad = sfshm_root_part_open(&image, i, nroots_of(said, sfshm_image_rank(&image, i)), &part) != SF_OK;
   return bad;
 }
 
@@ -404,9 +399,9 @@ static sf_status_t check_image(const sfd_graph_t *graph, int32_t node, const voi
   if (status == SF_OK)
     status = sfshm_root_image_check(&image);
   for (uint32_t i = 0; status == SF_OK && i < image.header.nparts; i++)
-    if (parts_of(&image)[i].rank < 0 || sfd_group_local(group, parts_of(&image)[i].rank) < 0)
+    if (sfshm_image_rank(&image, i) < 0 || sfd_group_local(group, sfshm_image_rank(&image, i)) < 0)
       status = sfshm_error(SF_ERR_PROTO, "node %d wants roots of group rank %d, which is not here", node,
-                           parts_of(&image)[i].rank);
+                           sfshm_image_rank(&image, i));
   return status;
 }
 

@@ -112,6 +112,11 @@ typedef struct sfshm_image {
 /* Checks header, magic, the extent of its tables, and the layers. base is aligned to 8. SF_ERR_PROTO. */
 sf_status_t sfshm_image_open(const void *base, size_t length_bytes, uint32_t magic, sfshm_image_t *image_p);
 
+/* The rank of part i, in either kind of image; and all parts of a leaf image. Of an image that has been opened, whose
+ * patterns may be anything yet. */
+int32_t sfshm_image_rank(const sfshm_image_t *image, uint32_t i);
+const sfshm_leaf_part_t *sfshm_leaf_parts(const sfshm_image_t *image);
+
 /* Checks a whole root image: parts and segments ascend without overlap, patterns lie within, positions are covered
  * without gaps. Every root must be >= 0; roots are compared with their owners' counts by the owners. SF_ERR_PROTO. */
 sf_status_t sfshm_root_image_check(const sfshm_image_t *image);

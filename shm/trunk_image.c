@@ -182,11 +182,17 @@ sf_status_t sfshm_image_open(const void *base, size_t length_bytes, uint32_t mag
   return status;
 }
 
-static int32_t rank_of_part(const sfshm_image_t *image, uint32_t i)
+int32_t sfshm_image_rank(const sfshm_image_t *image, uint32_t i)
 {
   int32_t rank; /* stands first in both kinds of parts */
   memcpy(&rank, at(image, image->header.parts + (uint64_t)i * part_bytes(image)), sizeof rank);
   return rank;
+}
+
+const sfshm_leaf_part_t *sfshm_leaf_parts(const sfshm_image_t *image)
+{
+  assert(image->header.magic == SFSHM_LEAF_IMAGE_MAGIC);
+  return at(image, image->header.parts);
 }
 
 int64_t sfshm_image_find(const sfshm_image_t *image, int32_t rank)
@@ -194,12 +200,12 @@ int64_t sfshm_image_find(const sfshm_image_t *image, int32_t rank)
   uint32_t low = 0, high = image->header.nparts;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    if (rank_of_part(image, middle) < rank)
+    if (sfshm_image_rank(image, middle) < rank)
       low = middle + 1;
     else
       high = middle;
   }
-  return low < image->header.nparts && rank_of_part(image, low) == rank ? (int64_t)low : -1;
+  return low < image->header.nparts && sfshm_image_rank(image, low) == rank ? (int64_t)low : -1;
 }
 
 /* ---- Root images ------------------------------------------------------------------------------------------------- */
@@ -385,7 +391,7 @@ static sf_status_t check_root_part(sfshm_root_check_t *check, uint32_t i)
   sf_status_t status = open_root_part(check->image, &stored, &part);
   if (status != SF_OK)
     return status;
-  if (stored.first != check->bcast_values || (i > 0 && rank_of_part(check->image, i - 1) >= stored.rank) ||
+  if (stored.first != check->bcast_values || (i > 0 && sfshm_image_rank(check->image, i - 1) >= stored.rank) ||
       !take_room(check, sizeof stored + array_bytes(&stored.root)))
     return sfshm_error(SF_ERR_PROTO, "trunk image: roots of rank %d, from %lld on, are in disorder or overlap",
                        stored.rank, (long long)stored.first);

@@ -42,11 +42,6 @@ static void free_making(making_t *making)
   free(making->cursor);
 }
 
-static const sfshm_leaf_part_t *stored_parts(const sfshm_image_t *image)
-{
-  return (const sfshm_leaf_part_t *)(const void *)((const char *)image->base + image->header.parts);
-}
-
 static sf_status_t alloc_making(making_t *making, const int64_t owner_ends[], uint32_t nowners, int64_t nvalues)
 {
   size_t n = (size_t)making->whole->header.bcast_values + 1;
@@ -69,7 +64,7 @@ static sf_status_t alloc_making(making_t *making, const int64_t owner_ends[], ui
 
 static sf_status_t init_making(making_t *making, const int64_t owner_ends[], uint32_t nowners)
 {
-  const sfshm_leaf_part_t *parts = stored_parts(making->whole);
+  const sfshm_leaf_part_t *parts = sfshm_leaf_parts(making->whole);
   int64_t nvalues = 0;
   for (uint32_t i = 0; i < making->whole->header.nparts; i++)
     nvalues += parts[i].from.n;
@@ -210,7 +205,7 @@ static bool make_part(const making_t *making, uint32_t i, sfshm_draft_t *image, 
   int64_t n = write_from(making, i, sfshm_draft_end(image));
   if (n == 0)
     return false;
-  part->rank = stored_parts(making->whole)[i].rank;
+  part->rank = sfshm_image_rank(making->whole, i);
   part->from = sfshm_draft_keep_pattern(image, n, false);
   part->to = part->from;
   if (making->nlayers == 0)
@@ -298,7 +293,7 @@ static sf_status_t make_notice(const making_t *making, sfshm_draft_t *notice)
   memcpy(notice->base, &head, sizeof head);
   int32_t *ranks = sfshm_draft_at(notice, sfshm_draft_append(notice, head.nranks * sizeof *ranks));
   for (uint32_t i = 0; i < head.nranks; i++)
-    ranks[i] = stored_parts(making->whole)[i].rank;
+    ranks[i] = sfshm_image_rank(making->whole, i);
   uint64_t *remain = sfshm_draft_at(notice, sfshm_draft_append(notice, set_bytes));
   uint64_t *changed = sfshm_draft_at(notice, sfshm_draft_append(notice, set_bytes));
   uint64_t successions = sfshm_draft_append(notice, (size_t)head.nchanged * sizeof(sfshm_succession_t));
