@@ -16,6 +16,7 @@ static void try_munge(const sfd_options_t *options, sfd_tcp_options_t *tcp)
   sf_status_t status = sfd_plugin_munge(options->plugin_dir, &tcp->munge);
   if (status == SF_OK)
     status = sfd_tcp_ticket_try(tcp->munge, tcp->munge_socket);
+  tcp->munge_answers = status == SF_OK;
   if (status == SF_OK)
     return;
   tcp->munge = NULL;

@@ -245,7 +245,8 @@ static sf_status_t prepare_proof(sfd_tcp_t *tcp, const sfd_tcp_options_t *option
   tcp->munge = options->munge;
   tcp->by_user = options->munge == NULL;
   tcp->munge_socket = options->munge_socket != NULL ? options->munge_socket : "";
-  return tcp->by_user ? sfd_tcp_auth_begin() : sfd_tcp_ticket_try(tcp->munge, tcp->munge_socket);
+  return tcp->by_user || options->munge_answers ? sfd_tcp_auth_begin()
+                                                : sfd_tcp_ticket_try(tcp->munge, tcp->munge_socket);
 }
 
 sf_status_t sfd_tcp_create(uv_loop_t *loop, const sfd_tcp_options_t *options, sfd_fabric_t **fabric_p)

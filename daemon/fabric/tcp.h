@@ -13,6 +13,7 @@
 #ifndef SFD_FABRIC_TCP_H
 #define SFD_FABRIC_TCP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 
@@ -29,6 +30,7 @@ typedef struct sfd_tcp_options {
   const char *key_file; /* see sfd_tcp_key_read; unless there is: */
 
   const sfd_munge_t *munge; /* stays; or NULL: peers are daemons of this user on loopback */
+  bool munge_answers;       /* it has been asked already */
   const char *munge_socket; /* NULL or "": where libmunge looks for it; outlives the fabric */
 
   /* Where to listen, if not where the list says that this node is. There, an address means just that one, a name other
