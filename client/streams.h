@@ -35,7 +35,9 @@ typedef struct sfc_stream_place {
   int64_t pages_bytes;
   int64_t area; /* from there on */
   int64_t slot_bytes;
-  int64_t region; /* of its device, with slots, 0: none; and where: */
+  /* Of its device, with slots; negative: for kernels of that device only, as what others store there might be read too
+   * early; 0: none. And where: */
+  int64_t region;
   int64_t slots;
   sfshm_device_identity_t device;
 } sfc_stream_place_t;

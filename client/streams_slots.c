@@ -46,7 +46,8 @@ void sfc_slots_give(const sfc_streams_t *streams, sfc_stream_room_t *room)
 void sfc_slots_place(const sfc_streams_t *streams, const sfc_stream_room_t *room, const sfc_stream_way_t *way,
                      sfc_stream_place_t *place)
 {
-  place->region = (int64_t)room->device_block.region;
+  int64_t region = (int64_t)room->device_block.region;
+  place->region = streams->ops->sees_peers(streams->device) ? region : -region;
   place->slots = way->device_slots - room->device_block.base;
   (void)streams->plugin->identify(streams->ops->device(streams->device), &place->device);
 }
@@ -65,8 +66,8 @@ static bool open_slots(const sfc_streams_t *streams, const sfc_lane_t *lane, con
                        sfc_stream_way_t *way)
 {
   sfc_peers_t *peers = &streams->graph->context->peers;
-  if (sfc_peer_pin_device(peers, lane->peer, (uint64_t)place->region, streams->ops->device(streams->device),
-                          &way->peer_device) != SF_OK)
+  uint64_t region = place->region < 0 ? -(uint64_t)place->region : (uint64_t)place->region;
+  if (sfc_peer_pin_device(peers, lane->peer, region, streams->ops->device(streams->device), &way->peer_device) != SF_OK)
     return false;
   if (!fits(place, way->peer_device.base, way->peer_device.length_bytes)) {
     sfc_peer_close_device(peers, lane->peer, &way->peer_device);
@@ -87,11 +88,12 @@ void sfc_slots_choose(const sfc_streams_t *streams, sfc_stream_room_t *room, int
 {
   const sfc_lane_t *lane = &streams->graph->lanes[i];
   sfc_stream_way_t *way = &room->ways[i];
-  bool opened =
-      place->region != 0 && is_on_device(room, lane) && sfc_device_may_share() && open_slots(streams, lane, place, way);
-  uint32_t kind = !opened                                   ? SFSHM_STREAM_SLOTS_PINNED
-                  : is_same_device(streams, &place->device) ? SFSHM_STREAM_SLOTS_ON_DEVICE
-                                                            : SFSHM_STREAM_SLOTS_ON_PEER;
+  bool same = is_same_device(streams, &place->device);
+  bool opened = place->region != 0 && (same || place->region > 0) && is_on_device(room, lane) &&
+                sfc_device_may_share() && open_slots(streams, lane, place, way);
+  uint32_t kind = !opened ? SFSHM_STREAM_SLOTS_PINNED
+                  : same  ? SFSHM_STREAM_SLOTS_ON_DEVICE
+                          : SFSHM_STREAM_SLOTS_ON_PEER;
   if (SFSHM_IS_COUNTED)
     atomic_store_explicit(&lane->counts->streams, kind, memory_order_relaxed);
   /* pairs with the load in sfc_room_settle */

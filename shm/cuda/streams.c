@@ -224,9 +224,10 @@ static int32_t get_device(const sfshm_streams_t *streams)
   return streams->device;
 }
 
-static bool has_memops(const sfshm_streams_t *streams)
+/* A device that can flush may have to, which only memory operations do. */
+static bool sees_peers(const sfshm_streams_t *streams)
 {
-  return streams->has_memops;
+  return streams->has_memops || streams->flush == 0;
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -444,7 +445,7 @@ const sfshm_streams_ops_t sfshm_cuda_streams = {
     .open = open_streams,
     .close = close_streams,
     .device = get_device,
-    .has_memops = has_memops,
+    .sees_peers = sees_peers,
     .pin = pin,
     .unpin = unpin,
     .prepare = prepare,

@@ -18,8 +18,9 @@
  * as a whole number of blocks for each graph and rank (see sf_alloc_on_device).
  * Otherwise they pass through pinned memory of the host that both devices see: that is so if the daemon has no driver,
  * or as SF_DEVICE_SHARE, SF_DEVICE_PEER or SF_DEVICE_KERNEL are off (see sf_register), or an end's data are on the
- * host. What is decided by the first operation on a graph, and again by each with a larger unit than any before, stays
- * until the next one of these; where data turn out to be on the host then, one kernel more copies a message. sfctl plan
+ * host, or a device that may see late what others store in its memory lacks memory operations on streams. What is
+ * decided by the first operation on a graph, and again by each with a larger unit than any before, stays until the next
+ * one of these; where data turn out to be on the host then, one kernel more copies a message. sfctl plan
  * --pairs says what was decided. What goes to other nodes passes through pinned memory, and the host's part in it,
  * telling the daemon, is a function of the host on the stream.
  *
