@@ -53,11 +53,11 @@ bool sfc_device_holds(const void *address)
   return has_driver() && sfshm_device_load(&ops) == SF_OK && ops->find(address, &range) == SF_OK;
 }
 
-void sfc_device_detach(const void *address)
+void sfc_device_detach(const void *address, uint64_t serial)
 {
   const sfshm_device_ops_t *ops = sfshm_device_loaded();
   if (ops != NULL)
-    ops->detach(address);
+    ops->detach(address, serial);
 }
 
 bool sfc_device_may_share(void)

@@ -34,7 +34,7 @@ static void let_go(const struct sf_region *region)
   if (region->opened != NULL)
     sfshm_device_loaded()->close_shared(region->opened);
   else if (region->class == SFC_MEMORY_DEVICE)
-    sfc_device_detach(region->address);
+    sfc_device_detach(region->address, region->serial);
 }
 
 void sfc_memory_destroy(sfc_memory_t *memory)
@@ -350,7 +350,7 @@ err_take_out:
   take_out(&context->memory, region);
 err_detach:
   if (on_device)
-    sfc_device_detach(address);
+    sfc_device_detach(address, serial);
 err_free:
   free(region);
   return status;

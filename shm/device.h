@@ -14,7 +14,7 @@
 #include "shm/kernels.h"
 #include "shm/trace.h"
 
-#define SFSHM_DEVICE_VERSION 11u
+#define SFSHM_DEVICE_VERSION 12u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 #define SFSHM_DEVICE_ANY (-1)
 
@@ -79,9 +79,10 @@ typedef struct sfshm_device_ops {
   sf_status_t (*copy)(void *to, const void *from, size_t length_bytes);
 
   /* Kernels take addresses within attached allocations for a device's, all others for the host's. As often as attached
-   * an allocation is to be detached, by any address in it; nothing may be in flight there then. */
+   * an allocation is to be detached, by any address in it; nothing may be in flight there then. One that has been freed
+   * without that ends where another one is attached, and needs no more. */
   sf_status_t (*attach)(const sfshm_device_range_t *range);
-  void (*detach)(const void *address);
+  void (*detach)(const void *address, uint64_t serial);
 
   /* Lets other processes open the allocation that holds the address. SF_ERR_UNSUPPORTED: it is not made for that. */
   sf_status_t (*share)(const void *address, sfshm_device_handle_t *handle_p);

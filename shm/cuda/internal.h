@@ -235,7 +235,7 @@ void sfshm_cuda_release(void *address);
 sf_status_t sfshm_cuda_copy(void *to, const void *from, size_t length_bytes);
 sf_status_t sfshm_cuda_find(const void *address, sfshm_device_range_t *range_p);
 sf_status_t sfshm_cuda_attach(const sfshm_device_range_t *range);
-void sfshm_cuda_detach(const void *address);
+void sfshm_cuda_detach(const void *address, uint64_t serial);
 sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_p);
 sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int32_t device, sfshm_device_range_t *range_p);
 void sfshm_cuda_close_shared(const void *base);

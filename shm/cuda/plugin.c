@@ -374,10 +374,29 @@ sf_status_t sfshm_cuda_attach(const sfshm_device_range_t *range)
   return sfshm_cuda_attach_as(range, false);
 }
 
+static void remove_attached(attached_t *attached)
+{
+  size_t behind = --state.nattached - (size_t)(attached - state.attached);
+  memmove(attached, attached + 1, behind * sizeof *attached);
+}
+
+/* Where the driver has given memory for this one, no other one can be any more. */
+static void remove_freed(const sfshm_device_range_t *range)
+{
+  const char *base = range->base;
+  size_t i = lower_bound(base);
+  while (i < state.nattached && (const char *)state.attached[i].range.base < base + range->length_bytes)
+    if (state.attached[i].range.serial != range->serial)
+      remove_attached(&state.attached[i]);
+    else
+      i++;
+}
+
 sf_status_t sfshm_cuda_attach_as(const sfshm_device_range_t *range, bool imported)
 {
   sfshm_cuda_device_t *device;
   sfshm_cuda_lock();
+  remove_freed(range);
   attached_t *attached = find_attached(range->base);
   sf_status_t status = sfshm_cuda_enter(range->device, &device); /* what can't work is to be known now */
   if (status == SF_OK) {
@@ -391,14 +410,12 @@ sf_status_t sfshm_cuda_attach_as(const sfshm_device_range_t *range, bool importe
   return status;
 }
 
-void sfshm_cuda_detach(const void *address)
+void sfshm_cuda_detach(const void *address, uint64_t serial)
 {
   sfshm_cuda_lock();
   attached_t *attached = find_attached(address);
-  if (attached != NULL && --attached->times == 0) {
-    size_t behind = --state.nattached - (size_t)(attached - state.attached);
-    memmove(attached, attached + 1, behind * sizeof *attached);
-  }
+  if (attached != NULL && attached->range.serial == serial && --attached->times == 0)
+    remove_attached(attached);
   sfshm_cuda_unlock();
 }
 

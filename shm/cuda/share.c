@@ -242,13 +242,19 @@ static void take_out(const shared_t *shared)
   *link = shared->next;
 }
 
-/* As soon as it is closed something else may be open there. */
-static void close_once(const void *base)
+/* With the lock held: what is open there; beside it there may be what is being closed. */
+static shared_t *find_by_base(const void *base)
 {
-  sfshm_cuda_lock();
   shared_t *shared = opened;
   while (shared != NULL && (shared->range.base != base || shared->times == 0))
     shared = shared->next;
+  return shared;
+}
+
+static void close_once(const void *base)
+{
+  sfshm_cuda_lock();
+  shared_t *shared = find_by_base(base);
   if (shared != NULL && --shared->times == 0) {
     close_memory(shared);
     take_out(shared);
@@ -296,6 +302,10 @@ sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int32_t 
 
 void sfshm_cuda_close_shared(const void *base)
 {
-  sfshm_cuda_detach(base);
+  sfshm_cuda_lock();
+  const shared_t *shared = find_by_base(base);
+  uint64_t serial = shared != NULL ? shared->range.serial : 0;
+  sfshm_cuda_unlock();
+  sfshm_cuda_detach(base, serial);
   close_once(base);
 }

@@ -96,7 +96,7 @@ static void array_free(array_t *array)
 {
   free(array->host);
   if (array->where >= 0) {
-    device->detach(array->actual);
+    device->detach(array->actual, 0);
     cuda_free(array->actual);
   } else {
     free(array->actual);
@@ -446,6 +446,41 @@ START_TEST(test_nothing_is_left)
 }
 END_TEST
 
+/* What has been freed without being detached has ended, before, in, or behind what is there now, and its end changes
+ * nothing. */
+START_TEST(test_freed_before_detached)
+{
+  enum { N = 1000, CASES = 3 };
+  static const struct {
+    size_t begin;
+    size_t length_bytes;
+  } freed[CASES] = {{0, N / 4}, {N / 2, N / 4}, {N / 4, 3 * N / 4}};
+  sfshm_unit_t unit = {SFSHM_BASE_UINT8, 1};
+  sfshm_pattern_t all = sfshm_pattern_contiguous(0, N);
+  uint8_t expected[N], found[N];
+  char *memory = cuda_alloc(0, N);
+  for (int i = 0; i < N; i++)
+    expected[i] = (uint8_t)(i % 251);
+  cuda_copy(memory, expected, N);
+  for (int i = 0; i < CASES; i++) {
+    sfshm_device_range_t before = {memory + freed[i].begin, freed[i].length_bytes, 0, 1}, now = {memory, N, 0, 2};
+    ck_assert_int_eq(device->attach(&before), SF_OK);
+    ck_assert_int_eq(device->attach(&now), SF_OK);
+    for (int times = 0; times < 2; times++) {
+      memset(found, 0, N);
+      device->kernels(unit, SFSHM_OP_REPLACE)->pack(unit, &all, 0, N, memory, found);
+      for (int k = 0; k < N; k += 10) /* wherever it begins */
+        device->kernels(unit, SFSHM_OP_REPLACE)->pack(unit, &all, 0, 1, memory + k, found + k);
+      ck_assert_int_eq(device->check(), SF_OK);
+      ck_assert_mem_eq(found, expected, N);
+      device->detach(before.base, before.serial);
+    }
+    device->detach(now.base, now.serial);
+  }
+  cuda_free(memory);
+}
+END_TEST
+
 START_TEST(test_host_memory_is_none)
 {
   int word = 0;
@@ -562,6 +597,7 @@ int main(void)
   tcase_add_test(working, test_unordered);
   tcase_add_test(working, test_unordered_sums);
   tcase_add_test(working, test_nothing_is_left);
+  tcase_add_test(working, test_freed_before_detached);
   tcase_add_test(working, test_host_memory_is_none);
   tcase_add_test(make_case(suite, "switched off", open_switched_off), test_random);
   if (!is_real()) {
