@@ -14,6 +14,9 @@ void sftest_sleep_ms(int64_t ms);
 void sftest_machine_watch(void);
 int64_t sftest_machine_ms(void);
 
+/* Sleeps for that long by this clock: what others are to do meanwhile they have had the time for. */
+void sftest_machine_sleep_ms(int64_t ms);
+
 /* SF_TEST_SEED, or another one every time. */
 uint64_t sftest_seed(void);
 /* Whether SF_TEST_SEED is set: then the test runs only what that seed says. */

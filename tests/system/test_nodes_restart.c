@@ -71,7 +71,7 @@ static int take_part(sftest_rank_t *self)
 /* What was on its way has come, but for what is held up. */
 static void settle(void)
 {
-  sftest_sleep_ms(50);
+  sftest_machine_sleep_ms(50);
 }
 
 /* Starts a rank at the node of its number. timeout_ms 0: as ever. */
@@ -227,6 +227,7 @@ static Suite *suite(void)
 {
   TCase *tcase = tcase_create("nodes_restart");
   tcase_set_timeout(tcase, 60);
+  tcase_add_checked_fixture(tcase, sftest_machine_watch, NULL);
   tcase_add_test(tcase, home_hears_late_that_a_rank_died);
   tcase_add_test(tcase, node_hears_late_that_the_home_refused);
   tcase_add_test(tcase, node_hears_late_that_the_job_started);

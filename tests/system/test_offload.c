@@ -107,7 +107,7 @@ static void wait_for_values(sftest_rank_t *self, const int64_t *data, const int6
     SFTEST_REQUIRE(self, sftest_now_ms() < until);
     sftest_sleep_ms(1);
   }
-  sftest_sleep_ms(100);
+  sftest_machine_sleep_ms(100);
 }
 
 static void expect_done_at_once(sftest_rank_t *self, sf_request_t **request)
@@ -173,6 +173,7 @@ static int without_calls(sftest_rank_t *self)
 
 static void run_without_calls(const sftest_node_t *node, form_t form, bool bcast, bool both, bool again, int64_t n)
 {
+  sftest_machine_watch();
   scene_t *scene = sftest_shared(sizeof *scene);
   scene->seed = sftest_seed();
   scene->form = form;
@@ -203,6 +204,7 @@ START_TEST(owner_makes_no_call_over_nodes)
   sftest_cluster_t cluster;
   int32_t places[] = {0, 1};
   setenv("SFD_OFFLOAD_WORKERS", "1", 1);
+  sftest_machine_watch();
   sftest_cluster_start(&cluster, 2);
   sftest_cluster_warm(&cluster);
   for (int form = 0; form < FORM_COUNT; form++) {

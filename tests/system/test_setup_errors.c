@@ -174,6 +174,7 @@ static sftest_cluster_t cluster;
 
 static void start_cluster(void)
 {
+  sftest_machine_watch();
   sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
   sftest_cluster_warm(&cluster);
 }
@@ -264,19 +265,44 @@ START_TEST(no_daemon)
 }
 END_TEST
 
+/* A board on which ranks tell each other how far they are. */
+typedef struct progress {
+  _Atomic int step;
+  _Atomic bool has_socket;
+  char socket[96]; /* of the daemon of the rank that comes first */
+} progress_t;
+
+static void tell_socket(const sftest_rank_t *self, progress_t *progress)
+{
+  snprintf(progress->socket, sizeof progress->socket, "%s", self->options.socket_path);
+  progress->has_socket = true;
+}
+
+/* Until its daemon has the rank that comes first, and those of other nodes have heard of it. */
+static void await_first(const sftest_rank_t *self, const progress_t *progress)
+{
+  char wanted[64];
+  while (!progress->has_socket)
+    sftest_sleep_ms(1);
+  snprintf(wanted, sizeof wanted, "\"job\":\"%s\"", self->options.job);
+  do
+    sftest_sfctl(progress->socket, WORDS("jobs", "--json"), 0);
+  while (strstr(sftest_sfctl_out, wanted) == NULL);
+  sftest_machine_sleep_ms(100);
+}
+
 /* Ranks 1 and 3 do not come. Rank 0, which is not patient, comes after 2: the one would have given up else before the
  * other came, and left nobody who knows of it. */
 static int join_incomplete(sftest_rank_t *self)
 {
   sf_context_t *context = NULL;
-  _Atomic bool *coming = self->argument;
+  progress_t *progress = self->argument;
   if (self->rank % 2 == 1)
     return 0;
   if (self->rank == 2)
-    *coming = true;
-  while (!*coming)
-    sftest_sleep_ms(1);
-  sftest_sleep_ms(self->rank == 0 ? 20 : 0);
+    tell_socket(self, progress);
+  else
+    await_first(self, progress);
   int64_t before = sftest_now_ms(), before_machine_ms = sftest_machine_ms();
   self->options.timeout_ms = self->rank == 0 ? 500 : 60000; /* the shortest counts */
   SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_TIMEOUT);
@@ -289,10 +315,9 @@ static int join_incomplete(sftest_rank_t *self)
 
 START_TEST(missing_ranks_over_nodes)
 {
-  _Atomic bool *coming = sftest_shared(sizeof *coming);
-  sftest_machine_watch();
-  sftest_cluster_run(&cluster, placements[_i], RANKS, join_incomplete, coming);
-  sftest_shared_free(coming, sizeof *coming);
+  progress_t *progress = sftest_shared(sizeof *progress);
+  sftest_cluster_run(&cluster, placements[_i], RANKS, join_incomplete, progress);
+  sftest_shared_free(progress, sizeof *progress);
 }
 END_TEST
 
@@ -310,48 +335,21 @@ static int join_late(sftest_rank_t *self)
 
 START_TEST(missing_ranks)
 {
-  static const char *const options[] = {"--join-timeout=1", NULL};
+  static const char *const options[] = {"--join-timeout=3", NULL};
   sftest_node_t node;
-  _Atomic bool *coming = sftest_shared(sizeof *coming);
-  sftest_machine_watch();
+  progress_t *progress = sftest_shared(sizeof *progress);
   sftest_node_start(&node, options);
-  sftest_run_job(&node, RANKS, join_incomplete, coming);
+  sftest_run_job(&node, RANKS, join_incomplete, progress);
   sftest_run_job(&node, 2, join_late, NULL);
   sftest_node_stop(&node);
-  sftest_shared_free(coming, sizeof *coming);
+  sftest_shared_free(progress, sizeof *progress);
 }
 END_TEST
-
-/* A board on which ranks tell each other how far they are. */
-typedef struct progress {
-  _Atomic int step;
-  _Atomic bool has_socket;
-  char socket[96]; /* of the daemon of rank 0 */
-} progress_t;
 
 static void await_step(const progress_t *progress, int step)
 {
   while (progress->step < step)
     sftest_sleep_ms(1);
-}
-
-static void tell_socket(const sftest_rank_t *self, progress_t *progress)
-{
-  snprintf(progress->socket, sizeof progress->socket, "%s", self->options.socket_path);
-  progress->has_socket = true;
-}
-
-/* Until its daemon has rank 0, and those of other nodes have heard of it. */
-static void await_rank_0(const sftest_rank_t *self, const progress_t *progress)
-{
-  char wanted[64];
-  while (!progress->has_socket)
-    sftest_sleep_ms(1);
-  snprintf(wanted, sizeof wanted, "\"job\":\"%s\"", self->options.job);
-  do
-    sftest_sfctl(progress->socket, WORDS("jobs", "--json"), 0);
-  while (strstr(sftest_sfctl_out, wanted) == NULL);
-  sftest_sleep_ms(100);
 }
 
 /* Rank 0 joins as rank 0 of 2; rank 1 tries everything wrong before it joins as it should. */
@@ -363,7 +361,7 @@ static int join_wrongly(sftest_rank_t *self)
   if (self->rank == 0)
     tell_socket(self, progress);
   if (self->rank == 1) {
-    await_rank_0(self, progress);
+    await_first(self, progress);
     options.rank = 0;
     SFTEST_EXPECT(self, sf_init(&options, &context), SF_ERR_EXISTS);
     SFTEST_DETAIL(self, "rank 0");
@@ -413,6 +411,7 @@ static Suite *errors_suite(void)
   Suite *suite = suite_create("set-up errors");
   TCase *cases = tcase_create("one node"), *over_nodes = tcase_create("nodes");
   tcase_set_timeout(cases, 120);
+  tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
   tcase_add_test(cases, bad_graphs);
   tcase_add_test(cases, rank_that_left);
   tcase_add_test(cases, no_daemon);

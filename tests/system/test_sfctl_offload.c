@@ -11,6 +11,7 @@ static const char *const no_workers[] = {"--offload-workers=0", NULL};
 enum { UNITS = 20000 };
 
 typedef struct meeting {
+  bool is_offloaded;
   _Atomic int32_t ndone;
   _Atomic bool over;
 } meeting_t;
@@ -26,8 +27,10 @@ static int exchange_and_stay(sftest_rank_t *self)
   SFTEST_OK(self, sf_alloc(context, UNITS * sizeof(double), (void **)&source));
   SFTEST_OK(self, sf_alloc(context, UNITS * sizeof(double), (void **)&target));
   SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, 0, &graph));
+  source[UNITS * sizeof(double) - 1] = 1;
   SFTEST_OK(self, sf_bcast_begin(graph, SF_DOUBLE, source, target, SF_REPLACE, &request));
-  sftest_sleep_ms(100);
+  while (meeting->is_offloaded && __atomic_load_n(&target[UNITS * sizeof(double) - 1], __ATOMIC_RELAXED) == 0)
+    sftest_sleep_ms(1); /* else this rank would do it */
   while (!done) {
     SFTEST_OK(self, sf_test(&request, &done));
     sftest_sleep_ms(1);
@@ -64,6 +67,7 @@ START_TEST(bytes_are_counted)
   sftest_node_t node;
   sftest_job_t job;
   meeting_t *meeting = sftest_shared(sizeof *meeting);
+  meeting->is_offloaded = true;
   sftest_node_start(&node, two_workers);
   look(&node, &job, meeting);
   ck_assert_uint_eq(sftest_sfctl_number("\"rank\":0,", "offloaded_bytes"), UNITS * sizeof(double));
