@@ -229,7 +229,7 @@ START_TEST(test_owner_dies)
   sftest_device_for_programs();
   sftest_node_start(&node, NULL);
   sftest_job_start(&job, &node, 2, outlive_owner, NULL);
-  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all_but(&job, 1);
   sftest_run_job(&node, 2, use_allocated, NULL); /* it goes on as if nothing had been */
   sftest_node_stop(&node);
@@ -259,7 +259,7 @@ START_TEST(test_hung_driver)
   while (*step < 2)
     sftest_sleep_ms(1);
   sftest_node_end(&node);
-  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all(&job);
   sftest_node_stop(&node);
   sftest_shared_free(step, sizeof *step);

@@ -249,7 +249,7 @@ START_TEST(test_cycles)
   sftest_job_t job;
   sftest_node_start(&node, NULL);
   sftest_job_start(&job, &node, 2, cycle, NULL);
-  sftest_job_wait(&job, getenv("SFTEST_CYCLES") != NULL ? 600000 : LIMIT_MS);
+  sftest_job_wait(&job, getenv("SFTEST_CYCLES") != NULL ? 600000 : sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all(&job);
   sftest_node_stop(&node);
 }
@@ -285,7 +285,7 @@ START_TEST(test_holder_dies)
   sftest_job_t job;
   sftest_node_start(&node, NULL);
   sftest_job_start(&job, &node, 2, outlive_holder, NULL);
-  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all_but(&job, 0);
   sftest_node_stop(&node);
 }

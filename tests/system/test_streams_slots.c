@@ -220,7 +220,7 @@ START_TEST(test_hung)
   ck_assert(sftest_device_for_programs());
   sftest_device_start_hanging(&node, "cuMemAlloc:2");
   sftest_job_start(&job, &node, 2, go_past_hung, NULL);
-  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all(&job);
   sftest_node_stop(&node); /* it keeps until then what it was to release behind that */
 }
@@ -318,7 +318,7 @@ START_TEST(test_cycles)
   ck_assert(sftest_device_for_programs());
   sftest_node_start(&node, (const char *const[]){"--max-device-memory=8", NULL}); /* old and new slots of both ranks */
   sftest_job_start(&job, &node, 2, cycle, NULL);
-  sftest_job_wait(&job, getenv("SFTEST_CYCLES") != NULL ? 600000 : LIMIT_MS);
+  sftest_job_wait(&job, getenv("SFTEST_CYCLES") != NULL ? 600000 : sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all(&job);
   sftest_node_stop(&node);
 }

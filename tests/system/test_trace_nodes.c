@@ -66,7 +66,7 @@ static void run_job(void)
 {
   sftest_job_t job;
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, exchange, NULL);
-  sftest_job_wait(&job, LIMIT_MS);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all(&job);
 }
 
