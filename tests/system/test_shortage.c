@@ -172,15 +172,17 @@ static int lose_destruction(sftest_rank_t *self)
   sf_context_t *context = sftest_join(self);
   sf_group_t *world = sf_group_world(context);
   sf_graph_t *first, *second;
+  double root = 0, leaf;
   SFTEST_OK(self, make_one_leaf(world, (self->rank + 1) % 2, &first));
   good_messages = self->rank == 1 ? 0 : -1;
   SFTEST_OK(self, sf_graph_destroy(first));
   SFTEST_REQUIRE(self, nfailed == (self->rank == 1));
-  SFTEST_OK(self, make_one_leaf(world, self->rank, &second));
+  SFTEST_OK(self, make_one_leaf(world, (self->rank + 1) % 2, &second));
   if (self->rank == 0) {
     sftest_sfctl(self->options.socket_path, WORDS("status", "--json"), 0);
     SFTEST_REQUIRE(self, sftest_sfctl_number("\"graphs\":", "graphs") == 1);
   }
+  SFTEST_OK(self, sf_bcast(second, SF_DOUBLE, &root, &leaf, SF_REPLACE)); /* nobody leaves before */
   SFTEST_OK(self, sf_graph_destroy(second));
   sftest_leave(self, context);
   return 0;
