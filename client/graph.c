@@ -360,9 +360,9 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
   tear_streams_down(graph);
   sfc_multi_destroy(graph);
   sfc_graph_unlink(graph);
-  retire_memory(graph);
   if (graph->trunks != NULL)
-    sfc_submitter_settle(&context->submitter);
+    sfc_submitter_settle(&context->submitter); /* before any thread can tell that it is destroyed */
+  retire_memory(graph);
   sfc_graphs_tell_destroyed(context);
   sfc_group_let_go(graph->group);
   sfc_graph_free(graph);
