@@ -29,10 +29,10 @@ static sf_status_t check_file(const char *path, const struct stat *file)
   if (file->st_mode & forbidden)
     return sfshm_error(SF_ERR_PERM, "key file %s: its mode %03o gives others access, expected 600", path,
                        (unsigned)file->st_mode & 0777u);
-  /* The option may be right: it names a file that is being written, or is to be. Another start may find it, as it may
-   * one that is not there. */
+  /* One that is too short may be being written: another start may find it, as it may one that is not there. */
   if (file->st_size < SFD_TCP_KEY_FILE_MIN || file->st_size > SFD_TCP_KEY_FILE_MAX)
-    return sfshm_error(SF_ERR_SYS, "key file %s has %lld bytes, expected %d to %d", path, (long long)file->st_size,
+    return sfshm_error(file->st_size < SFD_TCP_KEY_FILE_MIN ? SF_ERR_SYS : SF_ERR_ARG,
+                       "key file %s has %lld bytes, expected %d to %d", path, (long long)file->st_size,
                        SFD_TCP_KEY_FILE_MIN, SFD_TCP_KEY_FILE_MAX);
   return SF_OK;
 }

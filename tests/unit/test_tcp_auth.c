@@ -60,7 +60,7 @@ START_TEST(key_files)
   write_key(4096, 'a', 0400);
   expect(SF_OK, "");
   write_key(4097, 'a', 0600);
-  expect(SF_ERR_SYS, "4097 bytes");
+  expect(SF_ERR_ARG, "4097 bytes");
   write_key(32, 'a', 0604);
   expect(SF_ERR_PERM, "604");
   write_key(32, 'a', 0620);
