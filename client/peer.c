@@ -38,6 +38,7 @@ sf_status_t sfc_peers_init(sfc_peers_t *peers, sfc_control_t *control, const Sfp
   }
   qsort(peers->entries, (size_t)peers->n, sizeof *peers->entries, by_rank);
   pthread_mutex_init(&peers->lock, NULL);
+  pthread_mutex_init(&peers->devices_lock, NULL);
   pthread_mutex_init(&peers->closing.lock, NULL);
   return SF_OK;
 }
@@ -62,6 +63,7 @@ void sfc_peers_destroy(sfc_peers_t *peers)
   }
   free(peers->entries);
   pthread_mutex_destroy(&peers->closing.lock);
+  pthread_mutex_destroy(&peers->devices_lock);
   pthread_mutex_destroy(&peers->lock);
 }
 

@@ -40,8 +40,9 @@ typedef struct sfc_closing {
 typedef struct sfc_peers {
   sfc_control_t *control;
   sfc_closing_t closing;
-  pthread_mutex_t lock;
-  sfc_peer_t *entries; /* by rank; the ranks of this node, this one included */
+  pthread_mutex_t lock;         /* of all but devices */
+  pthread_mutex_t devices_lock; /* a driver may be waited for with it held, which hosts' data must not wait for */
+  sfc_peer_t *entries;          /* by rank; the ranks of this node, this one included */
   int32_t n;
 } sfc_peers_t;
 
@@ -84,11 +85,12 @@ sf_status_t sfc_peer_pin_device(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t r
                                 sfc_pinned_device_t *pinned_p);
 void sfc_peer_unpin_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned);
 
-/* Unpins a region that is not used any more, and closes it if nothing else has pinned it. */
+/* Unpins a region that is not used any more, and closes it if nothing else has pinned it; then, as the last unpinning
+ * of a revoked one, it may wait for the streams of this process. */
 void sfc_peer_close_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned);
 
-/* Closes a region whose owner waits for that, soon or when it is not pinned any more, without waiting for the driver;
- * and all of them, at the end. */
+/* Closes a region whose owner waits for that, soon, by another thread, or when it is not pinned any more; and all of
+ * them, at the end. */
 void sfc_peers_revoke(sfc_peers_t *peers, int32_t rank, uint64_t region);
 void sfc_peers_close_devices(sfc_peers_t *peers);
 

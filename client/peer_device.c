@@ -4,7 +4,8 @@
  * has it (REGION_REVOKED), and hears that it is closed (RegionClosed). A driver may close memory only when all streams
  * have done what they were given, and that may be to wait for the rank that has just died. So revoked regions are
  * closed by a thread of their own, which is there while there are some: the one that hears of them hears of failures,
- * too. */
+ * too, and never waits for the lock of the devices, under which another one may wait for the driver. Only where there
+ * is no memory for this, or no thread, it closes them itself. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,7 +109,7 @@ sf_status_t sfc_peer_pin_device(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t r
                                 sfc_pinned_device_t *pinned_p)
 {
   sf_status_t status = SF_OK;
-  pthread_mutex_lock(&peers->lock);
+  pthread_mutex_lock(&peers->devices_lock);
   sfc_opened_t *opened = peer->devices;
   while (opened != NULL && opened->number != region)
     opened = opened->next;
@@ -118,15 +119,15 @@ sf_status_t sfc_peer_pin_device(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t r
     opened->pins++;
     *pinned_p = (sfc_pinned_device_t){opened, opened->base, opened->length_bytes};
   }
-  pthread_mutex_unlock(&peers->lock);
+  pthread_mutex_unlock(&peers->devices_lock);
   return status;
 }
 
 void sfc_peer_unpin_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned)
 {
-  pthread_mutex_lock(&peers->lock);
+  pthread_mutex_lock(&peers->devices_lock);
   bool gone = --pinned->opened->pins == 0 && pinned->opened->revoked;
-  pthread_mutex_unlock(&peers->lock);
+  pthread_mutex_unlock(&peers->devices_lock);
   if (gone)
     close_opened(peers, peer->rank, pinned->opened);
 }
@@ -147,10 +148,10 @@ static sfc_opened_t *take_out(sfc_peer_t *peer, uint64_t region)
 
 void sfc_peer_close_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned)
 {
-  pthread_mutex_lock(&peers->lock);
+  pthread_mutex_lock(&peers->devices_lock);
   if (pinned->opened->pins == 1)
     (void)take_out(peer, pinned->opened->number);
-  pthread_mutex_unlock(&peers->lock);
+  pthread_mutex_unlock(&peers->devices_lock);
   sfc_peer_unpin_device(peers, peer, pinned);
 }
 
@@ -159,10 +160,10 @@ static void revoke(sfc_peers_t *peers, int32_t rank, uint64_t region)
   sfc_peer_t *peer;
   if (sfc_peers_find(peers, rank, &peer) != SF_OK)
     return;
-  pthread_mutex_lock(&peers->lock);
+  pthread_mutex_lock(&peers->devices_lock);
   sfc_opened_t *opened = take_out(peer, region);
   bool gone = opened != NULL && opened->pins == 0;
-  pthread_mutex_unlock(&peers->lock);
+  pthread_mutex_unlock(&peers->devices_lock);
   if (gone)
     close_opened(peers, rank, opened);
 }
@@ -231,10 +232,10 @@ void sfc_peers_close_devices(sfc_peers_t *peers)
 {
   for (int32_t i = 0; i < peers->n; i++) {
     sfc_peer_t *peer = &peers->entries[i];
-    pthread_mutex_lock(&peers->lock);
+    pthread_mutex_lock(&peers->devices_lock);
     sfc_opened_t *list = peer->devices;
     peer->devices = NULL;
-    pthread_mutex_unlock(&peers->lock);
+    pthread_mutex_unlock(&peers->devices_lock);
     while (list != NULL) {
       sfc_opened_t *next = list->next;
       close_opened(peers, peer->rank, list);
