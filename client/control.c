@@ -108,6 +108,7 @@ static bool is_awaited(const Sfproto__Message *message)
   case SFPROTO__MESSAGE__BODY_GROUP_DESTROY: /* who makes a graph there waits, too, unless the daemon knows */
   case SFPROTO__MESSAGE__BODY_GRAPH_CREATE:
   case SFPROTO__MESSAGE__BODY_GRAPH_COMMIT:
+  case SFPROTO__MESSAGE__BODY_GRAPH_MEET:
   case SFPROTO__MESSAGE__BODY_GRAPH_FAIL:
   case SFPROTO__MESSAGE__BODY_REGION_CLOSED:
     return true;

@@ -85,6 +85,15 @@ static void fail_kin(const sf_graph_t *graph, sf_status_t status, const char *de
       fail_with_parents(kin, status, detail);
 }
 
+/* The one of these in whose meeting this rank waits; 0: in none. */
+static uint64_t find_meeting(const sf_graph_t *graph)
+{
+  const sf_graph_t *oldest = oldest_of(graph), *kin = graph->context->graphs;
+  while (kin != NULL && (oldest_of(kin) != oldest || !kin->is_meeting))
+    kin = kin->next;
+  return kin != NULL ? kin->number : 0;
+}
+
 static void fail_as(const sf_graph_t *failed, const sf_graph_t *graph)
 {
   int status = atomic_load_explicit(&failed->failed, memory_order_acquire);
@@ -104,18 +113,36 @@ void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent)
   pthread_mutex_unlock(&graph->context->lock);
 }
 
+void sfc_graph_tell_failure(sf_context_t *context, uint64_t graph, sf_status_t status, const char *detail)
+{
+  Sfproto__GraphFail fail = SFPROTO__GRAPH_FAIL__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  fail.graph = graph;
+  fail.detail = (char *)(uintptr_t)detail; /* only read */
+  fail.has_status = true;
+  fail.status = status;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
+  message.graph_fail = &fail;
+  (void)sfc_control_tell(&context->control, &message, NULL, 0); /* the failure itself is what counts */
+}
+
 void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
 {
   pthread_mutex_lock(&context->lock);
   const sf_graph_t *graph = context->graphs;
+  uint64_t meeting = 0;
   while (graph != NULL && graph->number != number)
     graph = graph->next;
-  if (graph != NULL)
+  if (graph != NULL) {
     fail_kin(graph, status, detail);
-  else
+    meeting = find_meeting(graph);
+  } else {
     sfc_instance_keep_failure(context, number, status, detail);
+  }
   pthread_mutex_unlock(&context->lock);
   sfshm_wake_always(context->wake);
+  if (meeting != 0 && meeting != number)
+    sfc_graph_tell_failure(context, meeting, status, detail);
 }
 
 /* Without memory to remember it, it stays taken until the context ends. */

@@ -123,6 +123,7 @@ struct sf_graph {
 
   _Atomic int failed;       /* sf_status_t */
   char failure_detail[512]; /* written before failed */
+  bool is_meeting;          /* the rank waits for others, see meeting.h; under the context's lock */
 
   sfc_block_t shared;            /* slots and control lines of all lanes, in the inbox */
   sfc_block_t lent;              /* the own edge list, while others may be reading it; address NULL: none */
@@ -156,11 +157,16 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail);
  * streams their guard. */
 void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail);
 
+/* Tells the daemon that it has failed. */
+void sfc_graph_tell_failure(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
+
 /* Two graphs that fail together, one being part of what the other one is to the application; NULL: not any more. */
 void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent);
 
 /* What the daemon says of graphs, by number. With one that fails all fail that belong to it, or to what it belongs to:
- * other ranks may see any of them failed, and send nothing more on the rest. The listener. */
+ * other ranks may see any of them failed, and send nothing more on the rest. Nor need they come where this rank waits
+ * to meet them at another one of these (meeting.h): as the daemon does not know that they belong together, it is told.
+ * The listener. */
 void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
 void sfc_graph_retired(sf_context_t *context, uint64_t number);
 

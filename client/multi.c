@@ -7,6 +7,7 @@
 #include "client/algebra/derive.h"
 #include "client/context.h"
 #include "client/group.h"
+#include "client/meeting.h"
 #include "client/runs.h"
 #include "client/setup.h"
 #include "shm/error.h"
@@ -23,8 +24,8 @@ static sf_status_t need_multi(sf_graph_t *graph)
   return graph->multi != NULL ? SF_OK : sfc_derive_give_up(graph, sfshm_error(SF_ERR_NOMEM, "multi-graph"));
 }
 
-/* A rank for which something has failed, also the graph itself, still has to take part in the set-up for which the
- * others wait. It makes that fail for all of them. */
+/* When all have met, a rank for which something has failed, also the graph itself, still has to take part in the set-up
+ * for which the others wait. It makes that fail for all of them. */
 static sf_status_t create(sf_status_t before, sf_graph_t *graph, int64_t nroots, int64_t nleaves, const int64_t leaf[],
                           const int32_t rank[], const int64_t root[], uint32_t flags, sf_graph_t **graph_p)
 {
@@ -35,13 +36,6 @@ static sf_status_t create(sf_status_t before, sf_graph_t *graph, int64_t nroots,
   if (before == SF_OK)
     input = (sfc_edge_input_t){nroots, nleaves, leaf, rank, root, true};
   return sfc_graph_create(graph->group, &input, flags, &finding, graph_p);
-}
-
-/* What is left to a rank that has nothing to begin with. */
-static sf_status_t take_part_in_failure(sf_status_t before, sf_graph_t *graph)
-{
-  sf_graph_t *none = NULL;
-  return create(before, graph, 0, 0, NULL, NULL, NULL, SF_GRAPH_DEFAULT, &none);
 }
 
 /* What has failed before a collective use of the graph begins. */
@@ -253,12 +247,19 @@ static sf_status_t find_leaf_ranks(sf_status_t before, sf_graph_t *graph)
   return status == SF_OK && !local ? hear_of_edges(graph) : status;
 }
 
+/* On one node that takes nobody else. */
 static sf_status_t have_leaf_ranks(sf_status_t before, sf_graph_t *graph)
 {
   const sfc_multi_t *multi = graph->multi;
-  if (!multi->has_leaf_ranks)
-    return find_leaf_ranks(before, graph);
-  return before == SF_OK && multi->edges != NULL ? sfc_graph_failure(multi->edges) : before;
+  if (multi->has_leaf_ranks)
+    return before == SF_OK && multi->edges != NULL ? sfc_graph_failure(multi->edges) : before;
+  if (!sfc_group_is_local(graph->group)) {
+    sf_status_t met = sfc_graph_meet(graph, SFPROTO__GRAPH_MEET__WHAT__LEAF_RANKS);
+    if (met != SF_OK)
+      return met;
+    before = sfc_graph_failure(graph);
+  }
+  return find_leaf_ranks(before, graph);
 }
 
 sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
@@ -266,8 +267,6 @@ sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
   sf_status_t status = begin_use(graph);
   if (graph->multi != NULL)
     status = have_leaf_ranks(status, graph);
-  else if (!sfc_group_is_local(graph->group))
-    status = take_part_in_failure(status, graph);
   if (status == SF_OK)
     *ranks_p = &graph->multi->leaf_ranks;
   return status;
@@ -335,7 +334,13 @@ static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph, size_t want
   sfc_multi_t *multi = graph->multi;
   sfc_runs_making_t *runs = NULL;
   bool local = sfc_group_is_local(graph->group);
-  sf_status_t status = have_leaf_ranks(before, graph);
+  sf_status_t status = have_leaf_ranks(before, graph), met = SF_OK;
+  if (local || multi->edges != NULL)
+    met = sfc_graph_meet(graph, SFPROTO__GRAPH_MEET__WHAT__MULTI);
+  if (met != SF_OK)
+    return met;
+  if (status == SF_OK)
+    status = sfc_graph_failure(graph); /* since then */
   if (local && multi->edges == NULL)
     status = make_edges(status, graph, true);
   if (multi->edges == NULL)
@@ -363,9 +368,7 @@ static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph, size_t want
 sf_status_t sfc_multi_graph(sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p)
 {
   sf_status_t status = begin_use(graph);
-  if (graph->multi == NULL)
-    status = take_part_in_failure(status, graph);
-  else if (graph->multi->graph == NULL)
+  if (graph->multi != NULL && graph->multi->graph == NULL)
     status = make_graph(status, graph, wanted);
   if (status == SF_OK)
     *multi_p = graph->multi->graph;

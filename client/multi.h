@@ -39,13 +39,13 @@ static inline sf_graph_t *sfc_multi_of(const sf_graph_t *graph)
 /* This rank's leaves by the rank of their roots. Local. */
 sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p);
 
-/* This rank's roots by the rank of their leaves. Collective and blocking at first use, also of a graph that has failed:
- * others may wait there already, where nothing else tells them. */
+/* This rank's roots by the rank of their leaves. Collective and blocking at first use: over nodes ranks meet before
+ * (meeting.h). */
 sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p);
 
-/* The multi-graph. Collective and blocking at first use, likewise, when over nodes its runs are made if rank 0 wants
- * them: with an operation whose contributions could travel combined, and which will be done often. wanted: bytes of a
- * unit of that; 0: there is none. Ranks may call with different ones. */
+/* The multi-graph. Collective and blocking at first use, before which ranks meet, likewise, and when over nodes its
+ * runs are made if rank 0 wants them: with an operation whose contributions could travel combined, and which will be
+ * done often. wanted: bytes of a unit of that; 0: there is none. Ranks may call with different ones. */
 sf_status_t sfc_multi_graph(sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p);
 
 /* Whether operations on the multi-graph are in flight. */

@@ -4,6 +4,7 @@
 #include "client/context.h"
 #include "client/device.h"
 #include "client/match.h"
+#include "client/meeting.h"
 #include "client/multi.h"
 #include "client/operation.h"
 #include "client/progress.h"
@@ -204,11 +205,13 @@ static sfc_stream_sides_t sides_of(const sfc_asked_t *asked)
 
 sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream)
 {
-  sf_status_t status = sfc_graph_failure(asked->graph);
   if (asked->graph->streams != NULL)
+    return sfc_graph_failure(asked->graph);
+  sf_status_t status = sfc_graph_meet(asked->graph, SFPROTO__GRAPH_MEET__WHAT__STREAMS);
+  if (status != SF_OK)
     return status;
-  return sfc_streams_set_up(status, asked->graph, sfshm_unit_size(asked->unit->unit), sides_of(asked), stream,
-                            signature_of(asked));
+  return sfc_streams_set_up(sfc_graph_failure(asked->graph), asked->graph, sfshm_unit_size(asked->unit->unit),
+                            sides_of(asked), stream, signature_of(asked));
 }
 
 /* What may fail here alone, before anybody is told of the call. */

@@ -23,10 +23,11 @@ typedef struct sfc_asked {
 /* Whether it is registered memory of a device. */
 bool sfc_streams_is_on_device(const sf_graph_t *graph, const void *address);
 
-/* The multi-graph, made if there is none. Also one that has failed, whose streams others may be making ready. */
+/* The multi-graph, made if there is none. Also one that has failed, which the daemon may not know: ranks may wait to
+ * meet there. */
 sf_status_t sfc_streams_multi(sf_graph_t *graph, sf_graph_t **multi_p);
 
-/* The graph has streams when it returns: collective and blocking for the first call, also if the graph has failed. */
+/* The graph has streams when it returns: collective and blocking for the first call, before which ranks meet. */
 sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream);
 
 /* Gives the stream all up to what is sent. Local errors come before anybody has been told of the call. */

@@ -317,14 +317,6 @@ bool sfc_lane_check_read(sfc_lane_t *lane)
 
 void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail)
 {
-  Sfproto__GraphFail fail = SFPROTO__GRAPH_FAIL__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   sfc_graph_fail_family(graph, status, detail);
-  fail.graph = graph->number;
-  fail.detail = graph->failure_detail;
-  fail.has_status = true;
-  fail.status = status;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
-  message.graph_fail = &fail;
-  (void)sfc_control_tell(&graph->context->control, &message, NULL, 0); /* the failure itself is what counts */
+  sfc_graph_tell_failure(graph->context, graph->number, status, graph->failure_detail);
 }

@@ -7,8 +7,10 @@
 #include "daemon/again.h"
 #include "daemon/group.h"
 #include "daemon/job.h"
+#include "daemon/meeting.h"
 #include "daemon/network.h"
 #include "daemon/setup.h"
+#include "daemon/tree.h"
 #include "shm/error.h"
 
 /* ---- What was said ----------------------------------------------------------------------------------------------- */
@@ -101,16 +103,6 @@ void sfd_agreement_add_again(sfd_agreement_t *agreement, uint64_t again, bool pa
 
 /* ---- The tree ---------------------------------------------------------------------------------------------------- */
 
-static int32_t parent_of(int32_t position)
-{
-  return (position - 1) / SFD_TREE_CHILDREN;
-}
-
-static int32_t first_child(int32_t position)
-{
-  return SFD_TREE_CHILDREN * position + 1;
-}
-
 bool sfd_agreement_is_pair(const sfd_group_t *group)
 {
   return group->nnodes == 2;
@@ -125,12 +117,7 @@ static int32_t other_of_pair(const sfd_group_t *group)
 /* The children that a node has, as bits. */
 static uint8_t all_children(const sfd_group_t *group)
 {
-  if (sfd_agreement_is_pair(group))
-    return 1;
-  int32_t first = first_child(group->node_position), n = group->nnodes - first;
-  if (n <= 0)
-    return 0;
-  return (uint8_t)(n >= SFD_TREE_CHILDREN ? UINT8_MAX : (1u << n) - 1);
+  return sfd_agreement_is_pair(group) ? 1 : sfd_tree_all_children(group);
 }
 
 /* Whose child the sender is; its bit, or 0 if it is none of this node's. */
@@ -138,11 +125,8 @@ static uint8_t child_bit(const sfd_group_t *group, int32_t node)
 {
   if (sfd_agreement_is_pair(group))
     return node == other_of_pair(group);
-  int32_t first = first_child(group->node_position);
-  for (int32_t i = first; i < first + SFD_TREE_CHILDREN && i < group->nnodes; i++)
-    if (group->nodes[i] == node)
-      return (uint8_t)(1u << (i - first));
-  return 0;
+  int32_t child = sfd_tree_child(group, node);
+  return child < 0 ? 0 : (uint8_t)(1u << child);
 }
 
 bool sfd_agreement_heard(const sfd_group_t *group, const sfd_agreement_t *agreement, int32_t node)
@@ -215,8 +199,8 @@ static void tell_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
   Sfpeer__Release release = SFPEER__RELEASE__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   Sfpeer__SetupError error;
-  int32_t first = first_child(group->node_position);
-  if (first >= group->nnodes || sfd_agreement_is_pair(group))
+  int32_t first = sfd_tree_first_child(group), n = sfd_tree_nchildren(group);
+  if (n == 0 || sfd_agreement_is_pair(group))
     return;
   release.kind = kind;
   release.job = group->job->id;
@@ -237,7 +221,7 @@ static void tell_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
   }
   message.body_case = SFPEER__MESSAGE__BODY_RELEASE;
   message.release = &release;
-  for (int32_t i = first; i < first + SFD_TREE_CHILDREN && i < group->nnodes; i++)
+  for (int32_t i = first; i < first + n; i++)
     sfd_network_send(group->job->server, group->nodes[i], &message);
   sfd_group_free_ranks(release.ranks);
 }
@@ -266,7 +250,7 @@ static void release_to(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t n
 void sfd_agreement_refuse(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number,
                           const sfd_agreement_t *agreement)
 {
-  int32_t first = first_child(group->node_position);
+  int32_t first = sfd_tree_first_child(group);
   for (int32_t i = 0; i < SFD_TREE_CHILDREN; i++)
     if ((agreement->children >> i & 1) != 0)
       release_to(group, kind, number, sfd_agreement_is_pair(group) ? other_of_pair(group) : group->nodes[first + i]);
@@ -326,7 +310,7 @@ static void advance(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t numb
     return;
   agreement->told = true;
   if (group->node_position > 0) {
-    tell(group, group->nodes[parent_of(group->node_position)], kind, number, agreement);
+    tell(group, sfd_tree_parent(group), kind, number, agreement);
     return;
   }
   uint64_t id = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES ? 0 : sfd_server_new_id(group->job->server);
@@ -399,6 +383,7 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
     add_other(group, agreement, arrive);
   else
     add_subtree(agreement, arrive);
+  sfd_meetings_compare(group);
   if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES)
     sfd_again_refuse(sfd_setup_find(group, arrive->number));
   if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN && sfd_setup_find(group, arrive->number)->setup->refused)
@@ -427,8 +412,7 @@ sf_status_t sfd_agreement_handle_release(sfd_server_t *server, int32_t node, con
     return SF_OK; /* of two nodes one refuses late what the other, which has heard enough, has ended */
   bool refusal = sfd_agreement_is_pair(group) && release->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN &&
                  release->error != NULL && node == other_of_pair(group);
-  bool answer = !sfd_agreement_is_pair(group) && group->node_position > 0 &&
-                group->nodes[parent_of(group->node_position)] == node;
+  bool answer = !sfd_agreement_is_pair(group) && node == sfd_tree_parent(group);
   if (!agreement->told || (!refusal && !answer))
     return sfshm_error(SF_ERR_PROTO, "node %d answers an agreement that is not its business", node);
   agreement->nroots = release->nroots;

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/meeting.h"
 #include "daemon/network.h"
+#include "daemon/tree.h"
 #include "shm/calls.h"
 #include "shm/error.h"
 
@@ -76,9 +78,13 @@ static void compare(sfd_graph_t *graph, const one_t *a, const one_t *b)
 static void compare_children(sfd_graph_t *graph)
 {
   const sfd_calls_t *calls = graph->calls;
-  for (int i = 0; i < SFD_TREE_CHILDREN && calls->known && graph->state == SFD_GRAPH_READY; i++)
-    if (calls->children[i] != NULL)
-      compare(graph, &calls->here, calls->children[i]);
+  for (int i = 0; i < SFD_TREE_CHILDREN && graph->state == SFD_GRAPH_READY; i++) {
+    const one_t *child = calls->children[i];
+    if (child != NULL)
+      sfd_meeting_compare_child(graph, i, child->rank, &child->calls);
+    if (child != NULL && calls->known && graph->state == SFD_GRAPH_READY)
+      compare(graph, &calls->here, child);
+  }
 }
 
 /* ---- Looking ----------------------------------------------------------------------------------------------------- */
@@ -100,6 +106,7 @@ static void look_at_entry(const sfd_rank_t *rank, const sfshm_graph_counters_t *
   sfd_calls_t *calls = calls_of(graph);
   if (calls == NULL)
     return;
+  sfd_meeting_compare_calls(graph, one.rank, &one.calls);
   if (calls->look == look) {
     calls->summed += one.calls.begun;
     compare(graph, &calls->here, &one);
@@ -135,7 +142,8 @@ static void tell_parent(const sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;
   sfd_calls_t *calls = graph->calls;
-  if (group->node_position == 0 || calls->told == calls->here.calls.begun)
+  int32_t parent = sfd_tree_parent(group);
+  if (parent < 0 || calls->told == calls->here.calls.begun)
     return;
   calls->told = calls->here.calls.begun;
   Sfpeer__GraphCalls told = SFPEER__GRAPH_CALLS__INIT;
@@ -150,18 +158,20 @@ static void tell_parent(const sfd_graph_t *graph)
   told.last = calls->here.calls.last;
   message.body_case = SFPEER__MESSAGE__BODY_GRAPH_CALLS;
   message.graph_calls = &told;
-  sfd_network_send(group->job->server, group->nodes[(group->node_position - 1) / SFD_TREE_CHILDREN], &message);
+  sfd_network_send(group->job->server, parent, &message);
 }
 
 /* Whether it has moved since the look before. */
 static bool end_look(sfd_graph_t *graph, uint64_t look)
 {
   sfd_calls_t *calls = graph->calls;
-  if (calls == NULL || calls->look != look)
+  if (calls == NULL)
     return false;
+  compare_children(graph);
+  if (calls->look != look)
+    return false; /* of the members here nothing is to be seen */
   bool moved = calls->summed != calls->begun;
   calls->begun = calls->summed;
-  compare_children(graph);
   if (graph->state == SFD_GRAPH_READY)
     tell_parent(graph);
   return moved;
@@ -226,16 +236,6 @@ void sfd_calls_watch(const sfd_graph_t *graph)
 
 /* ---- Other nodes ------------------------------------------------------------------------------------------------- */
 
-/* Which child of this node that one is in the group's tree; -1: none. */
-static int child_of(const sfd_group_t *group, int32_t node)
-{
-  int32_t first = SFD_TREE_CHILDREN * group->node_position + 1;
-  for (int32_t i = first; i < first + SFD_TREE_CHILDREN && i < group->nnodes; i++)
-    if (group->nodes[i] == node)
-      return i - first;
-  return -1;
-}
-
 /* Of a graph that is not here any more, or has failed, nobody needs to know. */
 sf_status_t sfd_calls_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
@@ -244,7 +244,7 @@ sf_status_t sfd_calls_handle(sfd_server_t *server, int32_t node, const Sfpeer__M
   sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, told->graph) : NULL;
   if (graph == NULL || !is_compared(graph))
     return SF_OK;
-  int child = child_of(graph->group, node);
+  int32_t child = sfd_tree_child(graph->group, node);
   if (child < 0 || told->n_last != SFSHM_CALLS || told->n_digests != SFSHM_CALL_DIGESTS || told->rank < 0 ||
       told->rank >= graph->group->size || sfd_job_node_of(job, graph->group->members[told->rank].rank) != node)
     return sfshm_error(SF_ERR_PROTO, "node %d sent calls of rank %d of graph %" PRIu64 ", %zu operations", node,

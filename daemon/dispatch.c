@@ -6,6 +6,7 @@
 #include "daemon/group.h"
 #include "daemon/job.h"
 #include "daemon/join.h"
+#include "daemon/meeting.h"
 #include "daemon/offload.h"
 #include "daemon/query.h"
 #include "daemon/region.h"
@@ -51,6 +52,7 @@ static const route_t routes[] = {
     BODY(GRAPH_CREATE) = {"GraphCreate", SFD_SESSION_RUNNING, 0, 1, sfd_setup_handle_create},
     BODY(GRAPH_COMMIT) = {"GraphCommit", SFD_SESSION_RUNNING, 0, 0, sfd_setup_handle_commit},
     BODY(GRAPH_DESTROY) = {"GraphDestroy", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_destroy},
+    BODY(GRAPH_MEET) = {"GraphMeet", SFD_SESSION_RUNNING, 0, 0, sfd_meeting_handle_meet},
     BODY(GRAPH_FAIL) = {"GraphFail", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_fail},
     BODY(EXCHANGE_GET) = {"ExchangeGet", SFD_SESSION_RUNNING, 0, 0, sfd_trunks_handle_exchange_get},
     BODY(RING_OPEN) = {"RingOpen", SFD_SESSION_RUNNING, 1, 1, sfd_submission_handle_open},

@@ -1,15 +1,28 @@
 /* Jobs that have ended: see ended.h. The daemon's thread. */
 #include "daemon/ended.h"
 
-void sfd_ended_note(sfd_ended_t *ended, uint64_t job)
+#include <stddef.h>
+
+void sfd_ended_note(sfd_ended_t *ended, uint64_t job, bool failed)
 {
-  ended->jobs[ended->n++ % SFD_ENDED] = job;
+  ended->jobs[ended->n++ % SFD_ENDED] = (sfd_ended_job_t){job, failed};
+}
+
+static const sfd_ended_job_t *find(const sfd_ended_t *ended, uint64_t job)
+{
+  for (uint64_t i = 0; i < ended->n && i < SFD_ENDED; i++)
+    if (ended->jobs[i].id == job)
+      return &ended->jobs[i];
+  return NULL;
 }
 
 sf_status_t sfd_ended_answer(const sfd_ended_t *ended, uint64_t job)
 {
-  for (uint64_t i = 0; i < ended->n && i < SFD_ENDED; i++)
-    if (ended->jobs[i] == job)
-      return SF_OK;
-  return SF_ERR_NOT_FOUND;
+  return find(ended, job) != NULL ? SF_OK : SF_ERR_NOT_FOUND;
+}
+
+bool sfd_ended_well(const sfd_ended_t *ended, uint64_t job)
+{
+  const sfd_ended_job_t *found = find(ended, job);
+  return found != NULL && !found->failed;
 }

@@ -3,22 +3,31 @@
 #ifndef SFD_ENDED_H
 #define SFD_ENDED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <sf/sf_status.h>
 
 #define SFD_ENDED 1024
 
+typedef struct sfd_ended_job {
+  uint64_t id;
+  bool failed;
+} sfd_ended_job_t;
+
 typedef struct sfd_ended {
-  uint64_t jobs[SFD_ENDED]; /* ids */
-  uint64_t n;               /* so far */
+  sfd_ended_job_t jobs[SFD_ENDED];
+  uint64_t n; /* so far */
 } sfd_ended_t;
 
-/* The job of that id has ended here, or will never begin. */
-void sfd_ended_note(sfd_ended_t *ended, uint64_t job);
+/* The job of that id has ended here, or, failed, will never begin. */
+void sfd_ended_note(sfd_ended_t *ended, uint64_t job, bool failed);
 
 /* What the handler of a message of another node says if there is no such job: SF_OK if it has ended, SF_ERR_NOT_FOUND
  * if it may begin yet. */
 sf_status_t sfd_ended_answer(const sfd_ended_t *ended, uint64_t job);
+
+/* Whether it has ended without having failed, of which all nodes hear. */
+bool sfd_ended_well(const sfd_ended_t *ended, uint64_t job);
 
 #endif

@@ -6,6 +6,7 @@
 #include "daemon/group.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
+#include "daemon/meeting.h"
 #include "daemon/region.h"
 #include "daemon/segment.h"
 #include "daemon/setup.h"
@@ -56,6 +57,7 @@ sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const S
     return sfshm_error(SF_ERR_PROTO, "node %d says that rank %d has left, which is not there", node, left->rank);
   job->left[left->rank] = true;
   sfd_groups_peer_left(job, left->rank);
+  sfd_meetings_left(job, left->rank);
   sfd_job_sweep_later(job);
   return SF_OK;
 }
@@ -77,6 +79,7 @@ static void leave(sfd_rank_t *rank)
   sfd_regions_leave(rank);
   sfd_groups_leave(rank, text);
   sfd_setups_leave(rank, text);
+  sfd_meetings_left(rank->job, rank->number);
   sfd_graphs_leave(rank);
 }
 

@@ -8,10 +8,12 @@
 #include "daemon/calls.h"
 #include "daemon/key.h"
 #include "daemon/log.h"
+#include "daemon/meeting.h"
 #include "daemon/network.h"
 #include "daemon/offload.h"
 #include "daemon/setup.h"
 #include "daemon/submission.h"
+#include "daemon/tree.h"
 #include "daemon/trunks.h"
 #include "shm/error.h"
 
@@ -65,6 +67,7 @@ void sfd_graph_free(sfd_graph_t *graph)
   sfd_trunks_free(graph->trunks);
   sfd_offload_free(graph->offload);
   sfd_calls_free(graph->calls);
+  sfd_meeting_free(graph);
   TAILQ_REMOVE(&job->graphs, graph, entry);
   if (graph->id != 0)
     sfd_key_remove(&job->graphs_by_id, graph);
@@ -131,9 +134,7 @@ void sfd_graphs_free(sfd_job_t *job)
     sfd_graph_free(TAILQ_FIRST(&job->graphs));
 }
 
-/* The graph of that id that is set up and that this rank has not destroyed, or NULL: then the request has been
- * answered. */
-static sfd_graph_t *find_ready(sfd_session_t *session, uint64_t request, uint64_t id, int32_t *local_p)
+sfd_graph_t *sfd_graph_find_ready(sfd_session_t *session, uint64_t request, uint64_t id, int32_t *local_p)
 {
   sfd_graph_t *graph = sfd_graph_find(session->rank->job, id);
   int32_t place = graph != NULL ? sfd_group_rank_of(graph->group, session->rank->number) : -1;
@@ -153,12 +154,18 @@ static sfd_graph_t *find_ready(sfd_session_t *session, uint64_t request, uint64_
 void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
   int32_t local;
-  sfd_graph_t *graph = find_ready(session, message->request, message->graph_destroy->graph, &local);
+  sfd_graph_t *graph = sfd_graph_find_ready(session, message->request, message->graph_destroy->graph, &local);
   (void)fds;
   (void)nfds;
   if (graph == NULL)
     return;
+  if (sfd_meeting_has(graph, local)) {
+    sfd_session_answer(session, message->request, SF_ERR_STATE, "rank %d waits for the others of graph %" PRIu64,
+                       session->rank->number, graph->id);
+    return;
+  }
   sfd_submission_take_all(session->rank->submission); /* its last messages may still be in the ring */
+  sfd_meeting_member_gone(graph, session->rank);
   sfd_session_send_done(session, message->request);
   destroy_for(graph, local);
 }
@@ -176,13 +183,16 @@ static void fail_here(sfd_graph_t *graph, sf_status_t status, const char *text)
   alert.detail = detail;
   graph->state = SFD_GRAPH_FAILED;
   sfd_trunks_let_go(graph->trunks);
-  graph->detail = strdup(detail); /* without memory sfctl shows none */
+  graph->failure = status;
+  graph->detail = strdup(detail);
   sfd_log(SFD_LOG_GRAPH, SFD_INFO, "graph %" PRIu64 " of job \"%s\" failed: %s", graph->id, graph->group->job->name,
           detail);
   alert_members(graph, &alert, sfd_session_send_alert);
+  sfd_meeting_graph_failed(graph);
 }
 
-static void tell_nodes(const sfd_graph_t *graph, sf_status_t status, const char *detail)
+static void tell_nodes(const sfd_graph_t *graph, const int32_t nodes[], int32_t n, sf_status_t status,
+                       const char *detail)
 {
   const sfd_group_t *group = graph->group;
   Sfpeer__GraphFail fail = SFPEER__GRAPH_FAIL__INIT;
@@ -193,16 +203,30 @@ static void tell_nodes(const sfd_graph_t *graph, sf_status_t status, const char 
   fail.detail = (char *)(uintptr_t)detail; /* only read */
   message.body_case = SFPEER__MESSAGE__BODY_GRAPH_FAIL;
   message.graph_fail = &fail;
-  for (int32_t i = 0; i < group->nnodes; i++)
-    if (i != group->node_position)
-      sfd_network_send(group->job->server, group->nodes[i], &message);
+  for (int32_t i = 0; i < n; i++)
+    if (nodes[i] != group->nodes[group->node_position])
+      sfd_network_send(group->job->server, nodes[i], &message);
 }
 
 void sfd_graph_fail(sfd_graph_t *graph, sf_status_t status, const char *detail)
 {
+  const sfd_group_t *group = graph->group;
   if (graph->state == SFD_GRAPH_FAILED)
     return;
-  tell_nodes(graph, status, detail);
+  tell_nodes(graph, group->nodes, group->nnodes, status, detail);
+  fail_here(graph, status, detail);
+}
+
+/* Who tells it tells all. But what ranks here do next, having heard of it, their node's neighbours in the tree may hear
+ * of sooner than of this. */
+void sfd_graph_hear_failure(sfd_graph_t *graph, sf_status_t status, const char *detail)
+{
+  const sfd_group_t *group = graph->group;
+  int32_t parent = sfd_tree_parent(group);
+  if (graph->state == SFD_GRAPH_FAILED)
+    return;
+  tell_nodes(graph, &parent, parent >= 0, status, detail);
+  tell_nodes(graph, group->nodes + sfd_tree_first_child(group), sfd_tree_nchildren(group), status, detail);
   fail_here(graph, status, detail);
 }
 
@@ -214,8 +238,8 @@ sf_status_t sfd_graph_handle_peer_fail(sfd_server_t *server, int32_t node, const
   (void)node;
   if (graph != NULL && graph->state == SFD_GRAPH_COMMITTING)
     return SF_ERR_NOT_FOUND; /* there it was ready before */
-  if (graph != NULL && graph->state != SFD_GRAPH_FAILED)
-    fail_here(graph, fail->status < SF_OK ? (sf_status_t)fail->status : SF_ERR_MISMATCH, fail->detail);
+  if (graph != NULL)
+    sfd_graph_hear_failure(graph, fail->status < SF_OK ? (sf_status_t)fail->status : SF_ERR_MISMATCH, fail->detail);
   return SF_OK;
 }
 
@@ -231,7 +255,7 @@ void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *messa
 {
   const Sfproto__GraphFail *fail = message->graph_fail;
   int32_t local;
-  sfd_graph_t *graph = find_ready(session, message->request, fail->graph, &local);
+  sfd_graph_t *graph = sfd_graph_find_ready(session, message->request, fail->graph, &local);
   (void)fds;
   (void)nfds;
   if (graph == NULL)

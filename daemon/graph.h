@@ -21,6 +21,7 @@ struct sfd_setup;
 struct sfd_trunks;
 struct sfd_offload;
 struct sfd_calls;
+struct sfd_meeting;
 
 typedef enum sfd_graph_state {
   SFD_GRAPH_GATHERING,
@@ -41,12 +42,14 @@ typedef struct sfd_graph {
   struct sfd_trunks *trunks;   /* NULL: it has no edges between this node and others */
   struct sfd_offload *offload; /* NULL: nothing of it is offloaded */
   struct sfd_calls *calls;     /* NULL: nothing is known of what its ranks called */
+  struct sfd_meeting *meeting; /* NULL: nobody waits there */
   int64_t nroots;              /* of all ranks */
   int64_t nleaves;
   int64_t npairs; /* ordered pairs of distinct ranks with edges */
   int32_t ndestroyed;
   uint64_t stall_told; /* number of the operation of which the log has told last that it is stuck */
-  char *detail;        /* FAILED: why */
+  sf_status_t failure; /* FAILED: why, */
+  char *detail;        /* in words; NULL: there was no memory for them */
   bool destroyed[];    /* by member of this node; also when it has left */
 } sfd_graph_t;
 
@@ -62,12 +65,19 @@ void sfd_graph_set_up(sfd_graph_t *graph);
 /* Fails a graph on all its nodes; only the first reason counts. */
 void sfd_graph_fail(sfd_graph_t *graph, sf_status_t status, const char *detail);
 
+/* The same where another node has told of it. */
+void sfd_graph_hear_failure(sfd_graph_t *graph, sf_status_t status, const char *detail);
+
 sf_status_t sfd_graph_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 /* Takes it out of all tables and frees it, silently; with it its group if that is not known any more. */
 void sfd_graph_free(sfd_graph_t *graph);
 
 sfd_graph_t *sfd_graph_find(const sfd_job_t *job, uint64_t id);
+
+/* The graph of that id that is set up and that the session's rank has not destroyed, or NULL: then the request has been
+ * answered. */
+sfd_graph_t *sfd_graph_find_ready(sfd_session_t *session, uint64_t request, uint64_t id, int32_t *local_p);
 
 /* A rank leaves: the graphs that it still has count as destroyed by it. */
 void sfd_graphs_leave(sfd_rank_t *rank);

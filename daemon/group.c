@@ -72,6 +72,7 @@ static sfd_group_t *new_group(sfd_job_t *job, int32_t tag, const int32_t ranks[]
   group->forming.lowest = -1;
   TAILQ_INIT(&group->setups);
   TAILQ_INIT(&group->kept);
+  TAILQ_INIT(&group->meetings);
   for (int32_t i = 0; i < size; i++)
     group->members[i].rank = ranks != NULL ? ranks[i] : i;
   if (!place_members(group)) {

@@ -13,6 +13,9 @@
 typedef struct sfd_kept sfd_kept_t;
 TAILQ_HEAD(sfd_kept_list, sfd_kept);
 
+typedef struct sfd_meeting sfd_meeting_t;
+TAILQ_HEAD(sfd_meeting_list, sfd_meeting);
+
 typedef struct sfd_group_member {
   int32_t rank;     /* of the job */
   bool here;        /* forming: of this node, has asked for it; later: has not destroyed it, nor left */
@@ -34,9 +37,10 @@ typedef struct sfd_group {
   int32_t node_position; /* of this one among them */
   int32_t *locals;       /* members of this node: their places, ascending */
   int32_t nlocals;
-  sfd_agreement_t forming;      /* while it is */
-  struct sfd_graph_list setups; /* graphs that are being set up, in order of creation */
-  struct sfd_kept_list kept;    /* plans for graphs that are made again, see again.h */
+  sfd_agreement_t forming;          /* while it is */
+  struct sfd_graph_list setups;     /* graphs that are being set up, in order of creation */
+  struct sfd_meeting_list meetings; /* of graphs on it, see meeting.h */
+  struct sfd_kept_list kept;        /* plans for graphs that are made again, see again.h */
   int32_t nkept;
   sfd_group_member_t members[];
 } sfd_group_t;

@@ -303,7 +303,7 @@ static void tell_impossible(sfd_server_t *server, int32_t home, const Sfpeer__Jo
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   int32_t here = sfd_network_node(server), previous = here;
-  sfd_ended_note(&server->ended, started->job);
+  sfd_ended_note(&server->ended, started->job, true);
   fail.job = started->job;
   fail.status = SF_ERR_RANK_FAILED;
   fail.detail = detail;

@@ -14,6 +14,7 @@
 #include "daemon/home.h"
 #include "daemon/key.h"
 #include "daemon/log.h"
+#include "daemon/meeting.h"
 #include "daemon/network.h"
 #include "daemon/offload.h"
 #include "daemon/region.h"
@@ -177,7 +178,7 @@ static void end_job(sfd_job_t *job)
   sfd_home_over(job);
   if (sfd_job_find_id(server, job->id) == job) {
     sfd_key_remove(&server->jobs_by_id, job);
-    sfd_ended_note(&server->ended, job->id);
+    sfd_ended_note(&server->ended, job->id, job->state == SFD_JOB_FAILED);
   }
   TAILQ_REMOVE(&server->jobs, job, entry);
   server->statistics.njobs--;
@@ -354,6 +355,7 @@ static void fail_here(sfd_job_t *job)
   }
   sfd_groups_fail(job, SF_ERR_RANK_FAILED, job->detail);
   sfd_setups_fail(job, SF_ERR_RANK_FAILED, job->detail);
+  sfd_meetings_fail(job, SF_ERR_RANK_FAILED, job->detail);
   sfd_graphs_let_go(job);
   tell_failed(job);
 }

@@ -18,6 +18,7 @@
 #include "daemon/home.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
+#include "daemon/meeting.h"
 #include "daemon/parts.h"
 #include "daemon/remote.h"
 #include "daemon/trunks.h"
@@ -79,6 +80,8 @@ static const handler_t handlers[] = {
     BODY(WANTED) = sfd_wants_handle_wanted,
     BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
     BODY(GRAPH_CALLS) = sfd_calls_handle,
+    BODY(GRAPH_MEET) = sfd_meeting_handle_peer_meet,
+    BODY(GRAPH_MET) = sfd_meeting_handle_peer_met,
     BODY(ASK) = sfd_ask_handle,
     BODY(TOLD) = sfd_remote_handle_told,
 };

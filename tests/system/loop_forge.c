@@ -41,6 +41,12 @@ static void send_arrival(sfd_server_t *server, int32_t node)
   sfd_network_send(server, node, &message);
 }
 
+static void fail_graph(const sfd_server_t *server)
+{
+  sfd_graph_t *graph = TAILQ_NEXT(TAILQ_FIRST(&TAILQ_FIRST(&server->jobs)->graphs), entry);
+  sfd_graph_fail(graph, SF_ERR_MISMATCH, "so says the test");
+}
+
 void sftest_forge(sfd_server_t *server, int32_t node, sftest_forgery_t forgery)
 {
   static const char notice[64];
@@ -54,6 +60,9 @@ void sftest_forge(sfd_server_t *server, int32_t node, sftest_forgery_t forgery)
     break;
   case SFTEST_FORGE_WANTS:
     send_payload(server, node, SFD_PEER_WANTS, &packed, sizeof packed);
+    break;
+  case SFTEST_FORGE_FAILURE:
+    fail_graph(server);
     break;
   }
 }

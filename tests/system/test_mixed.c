@@ -295,7 +295,7 @@ END_TEST
 
 /* ---- In another order -------------------------------------------------------------------------------------------- */
 
-/* Rank 1 uses the graphs in the other order, which is wrong: what it tells of its root is no root of rank 0's graph. */
+/* Rank 1 uses the graphs in the other order, which is wrong. */
 static int use_in_another_order(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);
@@ -307,16 +307,37 @@ static int use_in_another_order(sftest_rank_t *self)
               sf_graph_create(sf_group_world(context), root + 1, 1, NULL, &other, &root, SF_GRAPH_DEFAULT, &graphs[i]));
   }
   SFTEST_EXPECT(self, sf_graph_multi(graphs[self->rank], &multi), SF_ERR_MISMATCH);
-  SFTEST_DETAIL(self, "the root of a leaf of rank 1 must be from 0 to 0, not 99");
+  SFTEST_DETAIL(self, "do all ranks use the graphs in the same order?");
   for (int i = 0; i < 2; i++)
     SFTEST_OK(self, sf_graph_destroy(graphs[i]));
   sftest_leave(self, context);
   return 0;
 }
 
+/* Rank 1 makes another graph first. */
+static int make_in_another_order(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph, *next, *multi;
+  const int32_t other = 1 - self->rank;
+  const int64_t root = 0;
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 1, NULL, &other, &root, SF_GRAPH_DEFAULT, &graph));
+  sf_status_t status = self->rank == 0 ? sf_graph_multi(graph, &multi) : SF_OK;
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 1, NULL, &self->rank, &root, 0, &next));
+  if (self->rank == 1)
+    status = sf_graph_multi(graph, &multi);
+  SFTEST_EXPECT(self, status, SF_ERR_MISMATCH);
+  SFTEST_DETAIL(self, "in the same order?");
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_graph_destroy(next));
+  sftest_leave(self, context);
+  return 0;
+}
+
 START_TEST(another_order)
 {
-  sftest_cluster_run(&cluster, (const int32_t[]){0, 1}, 2, use_in_another_order, NULL);
+  sftest_cluster_run(&cluster, (const int32_t[]){0, _i}, 2, use_in_another_order, NULL);
+  sftest_cluster_run(&cluster, (const int32_t[]){0, _i}, 2, make_in_another_order, NULL);
 }
 END_TEST
 
@@ -327,7 +348,7 @@ static Suite *suite(void)
   tcase_set_timeout(tc, 120);
   tcase_add_unchecked_fixture(tc, start_cluster, stop_cluster);
   tcase_add_loop_test(tc, forms, 0, 2 * NPLACES);
-  tcase_add_test(tc, another_order);
+  tcase_add_loop_test(tc, another_order, 0, 2);
   tcase_add_test(tc, threads);
   suite_add_tcase(s, tc);
   return s;

@@ -361,9 +361,9 @@ SF_CHECK_RESULT sf_status_t sf_reduce(sf_graph_t *graph, const sf_type_t *unit, 
  * index) order. scatter: each leaf gets the value of its own from there [PetscSF 3.2]. slotdata is the array of roots
  * of the multi-graph (see sf_graph_multi): the values of root i's leaves behind those of root i-1's. Vertices are those
  * of the multi-graph.
- * Without a multi-graph begin makes it, which is collective and blocks, also on a graph that has failed, as not all may
- * know of that yet. As nothing goes on meanwhile, no operation may be in flight then, and a rank that calls a bcast or
- * a reduce instead leaves the others waiting, which is not found out: call sf_graph_multi before to rule both out. */
+ * Without a multi-graph begin makes it, which is collective and blocks. As nothing goes on meanwhile, no operation may
+ * be in flight then: call sf_graph_multi before to rule that out. A rank that calls something else is found out by the
+ * daemons, as between parts of the graph that no edge connects. */
 SF_CHECK_RESULT sf_status_t sf_gather_begin(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                             void *slotdata, sf_request_t **request_p);
 SF_CHECK_RESULT sf_status_t sf_gather(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *slotdata);

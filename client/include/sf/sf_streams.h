@@ -24,15 +24,15 @@
  * --pairs says what was decided. What goes to other nodes passes through pinned memory, and the host's part in it,
  * telling the daemon, is a function of the host on the stream.
  *
- * The first operation on a graph blocks until all ranks have called it, also on a graph that has failed, as not all may
- * know that yet: it agrees on memory for the messages. One with a larger unit than any before blocks until the ranks
- * with which this one shares edges have called it, also for what streams have to do still, and fails the graph if it
- * cannot have more memory. All others give kernels, memory operations and, for data of the host, calls of host
- * functions to the stream, and wait for nothing. Where the driver lacks memory operations on streams (or the
- * environment says SF_STREAM_MEMOPS=off), host functions raise the words that others wait for and a kernel of one
- * thread waits for them. SF_STREAM_COPY=on has the driver copy what is contiguous at both ends, replaces and has 64 KiB
- * or more, in place of kernels, but in a default stream: for comparison, and only where each rank's operations are all
- * on one stream, since the driver may put copies of one stream behind those of another that wait for them.
+ * The first operation on a graph blocks until all ranks have called it: it agrees on memory for the messages. One with
+ * a larger unit than any before blocks until the ranks with which this one shares edges have called it, also for what
+ * streams have to do still, and fails the graph if it cannot have more memory. All others give kernels, memory
+ * operations and, for data of the host, calls of host functions to the stream, and wait for nothing. Where the driver
+ * lacks memory operations on streams (or the environment says SF_STREAM_MEMOPS=off), host functions raise the words
+ * that others wait for and a kernel of one thread waits for them. SF_STREAM_COPY=on has the driver copy what is
+ * contiguous at both ends, replaces and has 64 KiB or more, in place of kernels, but in a default stream: for
+ * comparison, and only where each rank's operations are all on one stream, since the driver may put copies of one
+ * stream behind those of another that wait for them.
  *
  * If a rank or a daemon dies, or the graph fails, streams that wait go on, with undefined results: the next call on
  * the graph says so, and so do sf_streams_check and sf_streams_wait. sf_graph_destroy and sf_finalize want operations
