@@ -1,5 +1,6 @@
-/* The output side of a control connection. Each sendmsg carries bytes of one frame only: descriptors travel with the
- * first byte of theirs, and the kernel attaches descriptors to a whole sendmsg. Used by the connection's thread. */
+/* The output side of a control connection. A sendmsg with descriptors carries bytes of one frame only: descriptors
+ * travel with the first byte of theirs, and the kernel attaches descriptors to a whole sendmsg. Frames without go
+ * together. Used by the connection's thread. */
 #include "proto/writer.h"
 
 #include <errno.h>
@@ -14,6 +15,9 @@
 #include "proto/conn.h"
 #include "proto/frame.h"
 #include "shm/error.h"
+
+/* Frames that go with one sendmsg at most. */
+#define MAX_GATHERED 16
 
 struct sfproto_output {
   sfproto_output_t *next;
@@ -109,16 +113,31 @@ sf_status_t sfproto_writer_queue(sfproto_writer_t *writer, const Sfproto__Messag
   return SF_OK;
 }
 
-/* Sends what is left of the frame, as sendmsg. */
-static ssize_t send_rest(sfproto_output_t *output, int fd)
+/* What is left of the first frame, and of those behind it that can go with it; returns how many. */
+static size_t gather(const sfproto_writer_t *writer, struct iovec iov[MAX_GATHERED])
+{
+  size_t n = 0;
+  for (sfproto_output_t *output = writer->first; output != NULL && n < MAX_GATHERED; output = output->next) {
+    if (n > 0 && output->nfds > 0)
+      break;
+    iov[n++] = (struct iovec){.iov_base = output->bytes + output->sent_bytes,
+                              .iov_len = output->length_bytes - output->sent_bytes};
+    if (output->nfds > 0)
+      break;
+  }
+  return n;
+}
+
+/* As sendmsg. */
+static ssize_t send_gathered(const sfproto_writer_t *writer, int fd)
 {
   union {
     struct cmsghdr align;
     char space[CMSG_SPACE(SFPROTO_MAX_FDS * sizeof(int))];
   } control;
-  struct iovec rest = {.iov_base = output->bytes + output->sent_bytes,
-                       .iov_len = output->length_bytes - output->sent_bytes};
-  struct msghdr msg = {.msg_iov = &rest, .msg_iovlen = 1};
+  struct iovec iov[MAX_GATHERED];
+  struct msghdr msg = {.msg_iov = iov, .msg_iovlen = gather(writer, iov)};
+  const sfproto_output_t *output = writer->first;
   if (output->nfds > 0) {
     size_t fds_bytes = (size_t)output->nfds * sizeof(int);
     memset(&control, 0, sizeof control);
@@ -137,18 +156,29 @@ static ssize_t send_rest(sfproto_output_t *output, int fd)
   return sent;
 }
 
-static void account(sfproto_writer_t *writer, size_t sent_bytes)
+static void remove_first(sfproto_writer_t *writer)
 {
   sfproto_output_t *output = writer->first;
-  close_fds(output); /* they went with the first byte, and must not go again */
-  output->sent_bytes += sent_bytes;
-  writer->queued_bytes -= sent_bytes;
-  if (output->sent_bytes < output->length_bytes)
-    return;
   writer->first = output->next;
   if (writer->first == NULL)
     writer->last = NULL;
   free_output(output);
+}
+
+static void account(sfproto_writer_t *writer, size_t sent_bytes)
+{
+  close_fds(writer->first); /* they went with the first byte, and must not go again */
+  writer->queued_bytes -= sent_bytes;
+  while (sent_bytes > 0) {
+    sfproto_output_t *output = writer->first;
+    size_t left = output->length_bytes - output->sent_bytes;
+    if (sent_bytes < left) {
+      output->sent_bytes += sent_bytes;
+      return;
+    }
+    sent_bytes -= left;
+    remove_first(writer);
+  }
 }
 
 static sf_status_t send_error(void)
@@ -166,7 +196,7 @@ sf_status_t sfproto_writer_flush(sfproto_writer_t *writer, int fd)
 {
   writer->crowded = false;
   while (writer->first != NULL) {
-    ssize_t sent = send_rest(writer->first, fd);
+    ssize_t sent = send_gathered(writer, fd);
     writer->crowded = sent < 0 && errno == ETOOMANYREFS;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ETOOMANYREFS))
       return SF_OK;

@@ -186,6 +186,34 @@ START_TEST(partial_writes)
 END_TEST
 
 /* A full socket: nothing is written and nothing is lost. */
+/* Of a socket that keeps what one sendmsg sent together. */
+static ssize_t length_of_next(int socket)
+{
+  char bytes[4096];
+  return recv(socket, bytes, sizeof bytes, MSG_DONTWAIT);
+}
+
+START_TEST(frames_without_descriptors_leave_together)
+{
+  int ends[2], fd;
+  sfproto_conn_t *conn;
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  ck_assert_int_eq(sfproto_conn_create(ends[0], &conn), SF_OK);
+  make_fds(30, 1, &fd);
+  for (uint64_t request = 1; request <= 6; request++)
+    ck_assert_int_eq(queue(conn, request, 10, &fd, request == 3), SF_OK);
+  size_t frame = sfproto_conn_queued_bytes(conn) / 6;
+  ck_assert_int_eq(sfproto_conn_flush(conn), SF_OK);
+  ck_assert_uint_eq(sfproto_conn_queued_bytes(conn), 0);
+  ck_assert_int_eq(length_of_next(ends[1]), (ssize_t)(2 * frame));
+  ck_assert_int_eq(length_of_next(ends[1]), (ssize_t)frame);
+  ck_assert_int_eq(length_of_next(ends[1]), (ssize_t)(3 * frame));
+  close_fds(1, &fd);
+  close(ends[1]);
+  sfproto_conn_destroy(conn);
+}
+END_TEST
+
 START_TEST(full_socket)
 {
   int fds[1];
@@ -448,6 +476,7 @@ static TCase *sending(void)
   tcase_add_test(tcase, longest_message);
   tcase_add_test(tcase, impossible_descriptors);
   tcase_add_test(tcase, partial_writes);
+  tcase_add_test(tcase, frames_without_descriptors_leave_together);
   tcase_add_test(tcase, full_socket);
   tcase_add_test(tcase, crowded);
   tcase_add_test(tcase, withdrawn);
