@@ -62,27 +62,62 @@ static uint64_t align(uint64_t bytes)
   return (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
 }
 
-/* Copies a member's blocks that lead to other nodes, one behind the other, out of its inboxes. */
-static sf_status_t copy_blocks(const sfd_graph_t *graph, int32_t local, sfd_merged_list_t *list)
+/* Bytes that stand together in an inbox, and will in the copy. */
+typedef struct sfd_span {
+  uint64_t segment;
+  uint64_t offset;
+  uint64_t length;
+} sfd_span_t;
+
+static sf_status_t read_span(const sfd_rank_t *rank, const sfd_span_t *span, char *to)
+{
+  const sfd_segment_t *segment = sfd_segment_find(rank, span->segment);
+  if (segment == NULL)
+    return sfshm_error(SF_ERR_NOT_FOUND, "the inbox of rank %d is gone", rank->number);
+  return sfshm_read(segment->fd, span->offset, span->length, to);
+}
+
+/* Whether the block stands right behind. */
+static bool continues(const sfd_span_t *span, const sfd_block_t *block)
+{
+  return span->length > 0 && span->length % BLOCK_ALIGN == 0 && block->segment == span->segment &&
+         block->offset == span->offset + span->length;
+}
+
+/* Reads a member's blocks that lead to other nodes, one behind the other. */
+static sf_status_t read_blocks(const sfd_graph_t *graph, int32_t local, char *to)
 {
   const sfd_setup_member_t *member = &graph->setup->members[local];
   const sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[local]);
-  uint64_t bytes = 0, end = 0;
+  sfd_span_t span = {.length = 0};
   sf_status_t status = SF_OK;
+  for (int32_t b = 0; b < member->nblocks && status == SF_OK; b++) {
+    const sfd_block_t *block = &member->blocks[b];
+    if (!is_wanted(graph, block))
+      continue;
+    if (continues(&span, block)) {
+      span.length += block->length;
+      continue;
+    }
+    if (span.length > 0)
+      status = read_span(rank, &span, to);
+    to += align(span.length);
+    span = (sfd_span_t){block->segment, block->offset, block->length};
+  }
+  return status == SF_OK ? read_span(rank, &span, to) : status;
+}
+
+/* Copies a member's blocks that lead to other nodes, of which there are some, out of its inboxes. */
+static sf_status_t copy_blocks(const sfd_graph_t *graph, int32_t local, sfd_merged_list_t *list)
+{
+  const sfd_setup_member_t *member = &graph->setup->members[local];
+  uint64_t bytes = 0;
   for (int32_t b = 0; b < member->nblocks; b++)
     bytes += is_wanted(graph, &member->blocks[b]) ? align(member->blocks[b].length) : 0;
   char *copy = aligned_alloc(BLOCK_ALIGN, bytes);
   if (copy == NULL)
     return sfshm_error(SF_ERR_NOMEM, "edge list of %" PRIu64 " bytes", bytes);
-  for (int32_t b = 0; b < member->nblocks && status == SF_OK; b++) {
-    const sfd_block_t *block = &member->blocks[b];
-    const sfd_segment_t *segment = sfd_segment_find(rank, block->segment);
-    if (!is_wanted(graph, block))
-      continue;
-    status = segment != NULL ? sfshm_read(segment->fd, block->offset, block->length, copy + end)
-                             : sfshm_error(SF_ERR_NOT_FOUND, "the inbox of rank %d is gone", rank->number);
-    end += align(block->length);
-  }
+  sf_status_t status = read_blocks(graph, local, copy);
   if (status != SF_OK) {
     free(copy);
     return status;
