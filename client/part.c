@@ -386,7 +386,7 @@ static sf_status_t open_far_blocks(sfc_work_t *work, sfc_given_map_t *map, const
 
 static sf_status_t make_trunks(sfc_work_t *work, sfproto_incoming_t *ready)
 {
-  const Sfproto__GraphReady *told = ready->message->graph_ready;
+  Sfproto__GraphReady *told = ready->message->graph_ready;
   sfc_given_map_t map = {.fd = -1};
   sf_status_t status = SF_OK;
   if (told->n_sides > 0)

@@ -179,7 +179,7 @@ static void add_peers(sfc_setup_t *setup, const sfproto_incoming_t *incoming)
 /* What the last message says of trunks. */
 static void take_sides(sfc_setup_t *setup, sfproto_incoming_t *incoming)
 {
-  const Sfproto__GraphPeers *told = incoming->message->graph_peers;
+  Sfproto__GraphPeers *told = incoming->message->graph_peers;
   if (told->n_sides == 0 || setup->status != SF_OK)
     return;
   setup->sides = malloc(told->n_sides * sizeof *setup->sides);

@@ -93,8 +93,8 @@ typedef struct sfc_given_map {
   size_t length_bytes;
 } sfc_given_map_t;
 
-/* Takes it out of the message that has it: in the field, or with map NULL as the last descriptor. SF_ERR_NOMEM. */
-sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incoming, const ProtobufCBinaryData *map);
+/* Takes it out of the message that has it: in the field, or with map NULL as the last descriptor. SF_ERR_PROTO. */
+sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incoming, ProtobufCBinaryData *map);
 void sfc_given_map_free(sfc_given_map_t *given);
 
 /* Makes the graph's trunks from the map and the sides in it that concern this rank. blocks: of the rank's

@@ -354,7 +354,7 @@ static sf_status_t open_side(sf_graph_t *graph, uint32_t number, const sfc_trunk
   return as_root ? open_roots(trunk, graph, &image) : open_leaves(trunk, graph->rank, &image, blocks, nblocks);
 }
 
-sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incoming, const ProtobufCBinaryData *map)
+sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incoming, ProtobufCBinaryData *map)
 {
   if (map == NULL) {
     if (incoming->nfds < 1)
@@ -363,11 +363,11 @@ sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incom
     incoming->fds[incoming->nfds - 1] = -1;
     return SF_OK;
   }
-  given->memory = malloc(map->len + 1);
-  if (given->memory == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "trunk map of %zu bytes", map->len);
-  memcpy(given->memory, map->data, map->len);
+  if (map->data == NULL)
+    return sfshm_error(SF_ERR_PROTO, "trunks with an empty map");
+  given->memory = map->data;
   given->length_bytes = map->len;
+  *map = (ProtobufCBinaryData){.data = NULL};
   return SF_OK;
 }
 
