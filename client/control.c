@@ -203,12 +203,13 @@ static sf_status_t receive_soon(sfproto_conn_t *conn, sfproto_incoming_t *incomi
 }
 
 /* Reads one message for whomever it is, with the lock released meanwhile. */
-static void read_for_all(sfc_control_t *control)
+static void read_for_all(sfc_control_t *control, bool late)
 {
   sfproto_incoming_t incoming;
   control->reading = true;
   pthread_mutex_unlock(&control->lock);
-  sf_status_t status = receive_soon(control->conn, &incoming);
+  sf_status_t status =
+      late ? sfproto_conn_receive(control->conn, -1, &incoming) : receive_soon(control->conn, &incoming);
   pthread_mutex_lock(&control->lock);
   control->reading = false;
   if (status == SF_OK)
@@ -218,7 +219,7 @@ static void read_for_all(sfc_control_t *control)
   pthread_cond_broadcast(&control->changed);
 }
 
-static sf_status_t await_answer(sfc_control_t *control, uint64_t request, sfproto_incoming_t *incoming)
+static sf_status_t await_answer(sfc_control_t *control, uint64_t request, bool late, sfproto_incoming_t *incoming)
 {
   sf_status_t status = SF_OK;
   pthread_mutex_lock(&control->lock);
@@ -230,16 +231,16 @@ static sf_status_t await_answer(sfc_control_t *control, uint64_t request, sfprot
     if (control->reading)
       pthread_cond_wait(&control->changed, &control->lock);
     else
-      read_for_all(control);
+      read_for_all(control, late);
   }
   pthread_mutex_unlock(&control->lock);
   return status;
 }
 
-sf_status_t sfc_control_receive(sfc_control_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
-                                sfproto_incoming_t *incoming)
+static sf_status_t receive(sfc_control_t *control, uint64_t request, bool late, Sfproto__Message__BodyCase expected,
+                           sfproto_incoming_t *incoming)
 {
-  sf_status_t status = await_answer(control, request, incoming);
+  sf_status_t status = await_answer(control, request, late, incoming);
   if (status != SF_OK)
     return status;
   const Sfproto__Message *message = incoming->message;
@@ -252,6 +253,18 @@ sf_status_t sfc_control_receive(sfc_control_t *control, uint64_t request, Sfprot
                          (int)message->body_case, (int)expected);
   sfproto_incoming_free(incoming);
   return status == SF_OK ? SF_ERR_INTERNAL : status;
+}
+
+sf_status_t sfc_control_receive(sfc_control_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
+                                sfproto_incoming_t *incoming)
+{
+  return receive(control, request, false, expected, incoming);
+}
+
+sf_status_t sfc_control_receive_late(sfc_control_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
+                                     sfproto_incoming_t *incoming)
+{
+  return receive(control, request, true, expected, incoming);
 }
 
 sf_status_t sfc_control_call(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds,

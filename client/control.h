@@ -43,7 +43,11 @@ sf_status_t sfc_control_send(sfc_control_t *control, Sfproto__Message *message, 
 sf_status_t sfc_control_receive(sfc_control_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
                                 sfproto_incoming_t *incoming);
 
-/* Both of these. */
+/* The same of an answer that takes long, where ranks share cores: leaves the core to others at once. */
+sf_status_t sfc_control_receive_late(sfc_control_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
+                                     sfproto_incoming_t *incoming);
+
+/* Sends and receives. */
 sf_status_t sfc_control_call(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds,
                              Sfproto__Message__BodyCase expected, sfproto_incoming_t *incoming);
 

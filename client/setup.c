@@ -27,6 +27,9 @@
 
 #define OFFERED_MAX 4096
 
+/* With so many edges the daemons, and other ranks, have more to do than waking a rank costs. */
+#define SLEEP_FROM 512
+
 void sfc_setup_note_error(sfc_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf)
 {
   if (setup->status != SF_OK && (setup->error_rank < rank || (setup->error_rank == rank && setup->error_leaf <= leaf)))
@@ -49,6 +52,24 @@ static void fill_error(const sfc_setup_t *setup, Sfproto__SetupError *error)
   error->rank = setup->error_rank;
   error->leaf = setup->error_leaf;
   error->detail = (char *)(uintptr_t)setup->error_detail; /* only read; protobuf-c has no const */
+}
+
+/* Whether ranks of the node have to share cores. */
+static bool shares_cores(const sf_context_t *context)
+{
+  return atomic_load_explicit(&context->board->participants, memory_order_relaxed) >
+         atomic_load_explicit(&context->board->cores, memory_order_relaxed);
+}
+
+/* The daemon's answer, for which all ranks have to do something first. Over nodes it takes messages between them, and
+ * who looks for it meanwhile takes the core in turns from those with work to do. */
+static sf_status_t receive_answer(const sfc_setup_t *setup, uint64_t request, Sfproto__Message__BodyCase expected,
+                                  sfproto_incoming_t *incoming)
+{
+  sf_context_t *context = setup->group->context;
+  if (setup->graph->nleaves >= SLEEP_FROM && !sfc_group_is_local(setup->group) && shares_cores(context))
+    return sfc_control_receive_late(&context->control, request, expected, incoming);
+  return sfc_control_receive(&context->control, request, expected, incoming);
 }
 
 /* ---- First half -------------------------------------------------------------------------------------------------- */
@@ -206,8 +227,7 @@ static sf_status_t receive_peers(sfc_setup_t *setup, uint64_t request)
   sfproto_incoming_t *told = &setup->told;
   do {
     sfproto_incoming_free(told);
-    sf_status_t status =
-        sfc_control_receive(&setup->group->context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_PEERS, told);
+    sf_status_t status = receive_answer(setup, request, SFPROTO__MESSAGE__BODY_GRAPH_PEERS, told);
     if (status != SF_OK)
       return status;
     add_peers(setup, told);
@@ -260,7 +280,7 @@ static sf_status_t commit(sfc_setup_t *setup, sfproto_incoming_t *ready)
   sfc_ends_free(&ends);
   if (status != SF_OK)
     return status;
-  return sfc_control_receive(&setup->group->context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_READY, ready);
+  return receive_answer(setup, request, SFPROTO__MESSAGE__BODY_GRAPH_READY, ready);
 }
 
 static sf_status_t run_second_half(sfc_setup_t *setup)

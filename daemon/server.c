@@ -126,8 +126,8 @@ void sfd_server_expect(sfd_server_t *server, bool expected)
 }
 
 /* While data move between nodes, or a graph is being set up, the next message will come soon: for a moment the loop
- * looks for it without sleeping, so that nobody has to be woken by the kernel. Ranks that make a graph yield while they
- * wait, so that it looks for these where it shares their core, too. */
+ * looks for it without sleeping, so that nobody has to be woken by the kernel. Ranks that make a graph yield or sleep
+ * while they wait, so that it looks for these where it shares their core, too. */
 static bool expects_more(const sfd_server_t *server)
 {
   uint64_t now = uv_hrtime();

@@ -74,7 +74,7 @@ bool sfproto_conn_crowded(const sfproto_conn_t *conn)
 
 sf_status_t sfproto_conn_read(sfproto_conn_t *conn)
 {
-  return sfproto_reader_read(&conn->reader, conn->fd);
+  return sfproto_reader_read(&conn->reader, conn->fd, false);
 }
 
 bool sfproto_conn_next(sfproto_conn_t *conn, sfproto_incoming_t *incoming)
@@ -160,7 +160,7 @@ sf_status_t sfproto_conn_receive(sfproto_conn_t *conn, int64_t timeout_ms, sfpro
   for (;;) {
     if (sfproto_conn_next(conn, incoming))
       return SF_OK;
-    sf_status_t status = sfproto_conn_read(conn);
+    sf_status_t status = sfproto_reader_read(&conn->reader, conn->fd, timeout_ms < 0);
     if (sfproto_conn_next(conn, incoming))
       return SF_OK;
     if (status != SF_OK)

@@ -207,15 +207,16 @@ static sf_status_t take_frames(sfproto_reader_t *reader)
 
 /* ---- Reading ---- */
 
-/* Makes the data as large as the frame that it starts with needs; a large buffer does not outlive its frame. */
+/* Makes the data as large as the frame that it starts with needs, and a header more, so that a read that completes the
+ * frame is not filled if nothing is left; a large buffer does not outlive its frame. */
 static sf_status_t fit_data(sfproto_reader_t *reader)
 {
   size_t size = MIN_DATA_BYTES;
   if (reader->used_bytes >= SFPROTO_HEADER_BYTES) {
     sfproto_header_t header; /* checked when it came */
     memcpy(&header, reader->data, sizeof header);
-    if (size < SFPROTO_HEADER_BYTES + header.length)
-      size = SFPROTO_HEADER_BYTES + header.length;
+    if (size < 2 * SFPROTO_HEADER_BYTES + header.length)
+      size = 2 * SFPROTO_HEADER_BYTES + header.length;
   }
   if (size == reader->size_bytes)
     return SF_OK;
@@ -240,7 +241,7 @@ static void collect_fds(struct msghdr *msg, sfproto_batch_t *batch)
 }
 
 /* As recvmsg, into the free part of the data. */
-static ssize_t receive(sfproto_reader_t *reader, int fd, sfproto_batch_t *batch)
+static ssize_t receive(sfproto_reader_t *reader, int fd, bool wait, sfproto_batch_t *batch)
 {
   union {
     struct cmsghdr align;
@@ -252,7 +253,7 @@ static ssize_t receive(sfproto_reader_t *reader, int fd, sfproto_batch_t *batch)
       .msg_iov = &rest, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof batch->fds)};
   ssize_t received;
   do
-    received = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    received = recvmsg(fd, &msg, (wait ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC);
   while (received < 0 && errno == EINTR);
   batch->nfds = 0;
   batch->truncated = false;
@@ -282,14 +283,14 @@ static bool may_be_more(const sfproto_reader_t *reader, size_t room, size_t rece
 }
 
 /* One recvmsg and what follows from it; *more_p tells whether there may be more to read. */
-static sf_status_t read_once(sfproto_reader_t *reader, int fd, bool *more_p)
+static sf_status_t read_once(sfproto_reader_t *reader, int fd, bool wait, bool *more_p)
 {
   sf_status_t status = fit_data(reader);
   if (status != SF_OK)
     return status;
   sfproto_batch_t batch;
   size_t room = reader->size_bytes - reader->used_bytes;
-  ssize_t received = receive(reader, fd, &batch);
+  ssize_t received = receive(reader, fd, wait, &batch);
   *more_p = received > 0;
   if (received == 0)
     return end_of_stream(reader);
@@ -317,13 +318,14 @@ static void fail(sfproto_reader_t *reader, sf_status_t status)
   drop_data(reader);
 }
 
-sf_status_t sfproto_reader_read(sfproto_reader_t *reader, int fd)
+sf_status_t sfproto_reader_read(sfproto_reader_t *reader, int fd, bool wait)
 {
   if (reader->status != SF_OK)
     return sfshm_error(reader->status, "%s", reader->detail);
   bool more = true;
   while (more && reader->ready_bytes < MAX_READY_BYTES) {
-    sf_status_t status = read_once(reader, fd, &more);
+    sf_status_t status = read_once(reader, fd, wait, &more);
+    wait = false;
     if (status != SF_OK) {
       fail(reader, status);
       return status;

@@ -33,8 +33,8 @@ typedef struct sfproto_ready sfproto_ready_t;
  *   |<-------- used_bytes ------->|
  *   |header|message ... (incomplete)
  *
- * Between calls data holds less than one frame; complete ones are in the list. Its size is what that frame needs, but
- * not below a minimum. */
+ * Between calls data holds less than one frame; complete ones are in the list. Its size is what that frame needs, with
+ * a header more, but not below a minimum. */
 typedef struct sfproto_reader {
   uint8_t *data;
   size_t size_bytes;
@@ -52,8 +52,8 @@ typedef struct sfproto_reader {
 
 void sfproto_reader_release(sfproto_reader_t *reader);
 
-/* As sfproto_conn_read and sfproto_conn_next. */
-sf_status_t sfproto_reader_read(sfproto_reader_t *reader, int fd);
+/* As sfproto_conn_read and sfproto_conn_next. wait: if nothing is there and the socket blocks, until something is. */
+sf_status_t sfproto_reader_read(sfproto_reader_t *reader, int fd, bool wait);
 bool sfproto_reader_next(sfproto_reader_t *reader, sfproto_incoming_t *incoming);
 
 #endif
