@@ -33,6 +33,7 @@ typedef struct attached {
   sfshm_device_range_t range;
   bool imported;
   int64_t times;
+  uint64_t oldest; /* serial with which it was attached: drivers count up */
 } attached_t;
 
 static struct {
@@ -350,6 +351,13 @@ int32_t sfshm_cuda_home(void)
   return state.home - 1;
 }
 
+static void attach_again(attached_t *attached, uint64_t serial)
+{
+  attached->times++;
+  if (serial < attached->oldest)
+    attached->oldest = serial;
+}
+
 static sf_status_t insert(const sfshm_device_range_t *range, bool imported)
 {
   if (state.nattached == state.room) {
@@ -362,7 +370,7 @@ static sf_status_t insert(const sfshm_device_range_t *range, bool imported)
   }
   size_t i = lower_bound(range->base);
   memmove(&state.attached[i + 1], &state.attached[i], (state.nattached - i) * sizeof state.attached[0]);
-  state.attached[i] = (attached_t){*range, imported, 1};
+  state.attached[i] = (attached_t){*range, imported, 1, range->serial};
   if (state.home == 0)
     state.home = range->device + 1;
   state.nattached++;
@@ -380,29 +388,37 @@ static void remove_attached(attached_t *attached)
   memmove(attached, attached + 1, behind * sizeof *attached);
 }
 
-/* Where the driver has given memory for this one, no other one can be any more. */
-static void remove_freed(const sfshm_device_range_t *range)
+static bool is_same(const attached_t *attached, const sfshm_device_range_t *range, bool imported)
+{
+  const sfshm_device_range_t *there = &attached->range;
+  return attached->imported == imported && there->device == range->device && there->base == range->base &&
+         there->length_bytes == range->length_bytes;
+}
+
+/* Where the driver has given memory for this one, no other one can be any more. Of reserved addresses parts may have
+ * serials of their own, though, and with another allocation of the same place and length nothing changes. */
+static void remove_freed(const sfshm_device_range_t *range, bool imported)
 {
   const char *base = range->base;
   size_t i = lower_bound(base);
   while (i < state.nattached && (const char *)state.attached[i].range.base < base + range->length_bytes)
-    if (state.attached[i].range.serial != range->serial)
-      remove_attached(&state.attached[i]);
-    else
+    if (is_same(&state.attached[i], range, imported))
       i++;
+    else
+      remove_attached(&state.attached[i]);
 }
 
 sf_status_t sfshm_cuda_attach_as(const sfshm_device_range_t *range, bool imported)
 {
   sfshm_cuda_device_t *device;
   sfshm_cuda_lock();
-  remove_freed(range);
+  remove_freed(range, imported);
   attached_t *attached = find_attached(range->base);
   sf_status_t status = sfshm_cuda_enter(range->device, &device); /* what can't work is to be known now */
   if (status == SF_OK) {
     sfshm_cuda_leave();
     if (attached != NULL)
-      attached->times++;
+      attach_again(attached, range->serial);
     else
       status = insert(range, imported);
   }
@@ -414,7 +430,7 @@ void sfshm_cuda_detach(const void *address, uint64_t serial)
 {
   sfshm_cuda_lock();
   attached_t *attached = find_attached(address);
-  if (attached != NULL && attached->range.serial == serial && --attached->times == 0)
+  if (attached != NULL && serial >= attached->oldest && --attached->times == 0)
     remove_attached(attached);
   sfshm_cuda_unlock();
 }

@@ -481,6 +481,30 @@ START_TEST(test_freed_before_detached)
 }
 END_TEST
 
+/* Of one place and length: as long as either is attached. */
+START_TEST(test_attached_again)
+{
+  enum { N = 1000 };
+  sfshm_unit_t unit = {SFSHM_BASE_UINT8, 1};
+  sfshm_pattern_t all = sfshm_pattern_contiguous(0, N);
+  char *memory = cuda_alloc(0, N);
+  uint8_t values[N] = {7}, found[N];
+  cuda_copy(memory, values, N);
+  for (uint64_t i = 0; i < 4; i++) {
+    sfshm_device_range_t first = {memory, N, 0, 1 + i % 2}, second = {memory, N, 0, 2 - i % 2};
+    ck_assert_int_eq(device->attach(&first), SF_OK);
+    ck_assert_int_eq(device->attach(&second), SF_OK);
+    device->detach(memory, 1 + i / 2);
+    memset(found, 0, N);
+    device->kernels(unit, SFSHM_OP_REPLACE)->pack(unit, &all, 0, N, memory, found);
+    ck_assert_int_eq(device->check(), SF_OK);
+    ck_assert_mem_eq(found, values, N);
+    device->detach(memory, 2 - i / 2);
+  }
+  cuda_free(memory);
+}
+END_TEST
+
 START_TEST(test_host_memory_is_none)
 {
   int word = 0;
@@ -598,6 +622,7 @@ int main(void)
   tcase_add_test(working, test_unordered_sums);
   tcase_add_test(working, test_nothing_is_left);
   tcase_add_test(working, test_freed_before_detached);
+  tcase_add_test(working, test_attached_again);
   tcase_add_test(working, test_host_memory_is_none);
   tcase_add_test(make_case(suite, "switched off", open_switched_off), test_random);
   if (!is_real()) {
