@@ -302,9 +302,10 @@ SF_CHECK_RESULT sf_status_t sf_graph_create_i32(sf_group_t *group, int64_t nroot
                                                 const int32_t leaf_index[], const int32_t root_rank[],
                                                 const int32_t root_index[], uint32_t flags, sf_graph_t **graph_p);
 
-/* Frees the graph. Collective; does not block, but for work on streams (sf_streams.h): not only the graph's, where memory
- * of other ranks' devices is closed with it, which a driver may do only when all streams of the process are done. Its
- * operations must have been ended (SF_ERR_STATE), its persistent requests are freed with it. NULL is accepted. */
+/* Frees the graph. Collective; does not block, but for work on streams (sf_streams.h): not only the graph's, where
+ * memory of other ranks' devices is closed with it, which a driver may do only when all streams of the process are
+ * done. Its operations must have been ended (SF_ERR_STATE), its persistent requests are freed with it. NULL is
+ * accepted. */
 sf_status_t sf_graph_destroy(sf_graph_t *graph);
 
 /* One rank's view of a graph. */

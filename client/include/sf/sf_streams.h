@@ -36,7 +36,9 @@
  *
  * If a rank or a daemon dies, or the graph fails, streams that wait go on, with undefined results: the next call on
  * the graph says so, and so do sf_streams_check and sf_streams_wait. sf_graph_destroy and sf_finalize want operations
- * on streams to have been ended, as others (SF_ERR_STATE), and wait for what streams have to do still.
+ * on streams to have been ended, as others (SF_ERR_STATE), and wait for what streams have to do still. That may be all
+ * streams of the process, whatever the graph, as drivers give memory back only then: so may other calls that free
+ * graphs, and a rank must not have to make another call before those streams get what they wait for.
  *
  * Errors of begin, beside those of sf_bcast_begin: SF_ERR_UNSUPPORTED: no driver, no device or no plugin; an op of
  * the application, but for a fetch_op; data on another device than the stream's. SF_ERR_LIMIT: the operation
