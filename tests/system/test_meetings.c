@@ -12,7 +12,7 @@
 #define RANKS 4
 #define UNITS 8
 #define LIMIT_MS 20000
-#define PAUSE_MS 20 /* in which what is to come does so, as a rule; the end is the same if not */
+#define PAUSE_MS 10 /* in which what is to come does so, as a rule; the end is the same if not */
 
 typedef enum late {
   IN_TIME,

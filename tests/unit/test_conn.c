@@ -185,7 +185,6 @@ START_TEST(partial_writes)
 }
 END_TEST
 
-/* A full socket: nothing is written and nothing is lost. */
 /* Of a socket that keeps what one sendmsg sent together. */
 static ssize_t length_of_next(int socket)
 {
@@ -214,6 +213,7 @@ START_TEST(frames_without_descriptors_leave_together)
 }
 END_TEST
 
+/* A full socket: nothing is written and nothing is lost. */
 START_TEST(full_socket)
 {
   int fds[1];
