@@ -17,6 +17,7 @@ static sfd_group_t *group;
 static sfd_graph_t *graph;
 static sfd_trunks_t *trunks;
 static sfd_rank_t rank;
+static int32_t nodes[] = {0};
 static sfshm_trunk_board_t *board;
 
 static void *zeroed(size_t bytes)
@@ -48,7 +49,7 @@ static void setup(void)
   group = zeroed(sizeof *group);
   graph = zeroed(sizeof *graph);
   *job = (sfd_job_t){.server = &server, .state = SFD_JOB_RUNNING, .world = group};
-  *group = (sfd_group_t){.job = job, .size = 1, .nnodes = 1};
+  *group = (sfd_group_t){.job = job, .size = 1, .nnodes = 1, .nodes = nodes};
   *graph = (sfd_graph_t){.id = GRAPH, .group = group, .state = SFD_GRAPH_READY};
   rank = (sfd_rank_t){.job = job};
   ck_assert(sfd_key_insert(&job->graphs_by_id, graph));
