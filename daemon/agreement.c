@@ -7,7 +7,6 @@
 #include "daemon/again.h"
 #include "daemon/group.h"
 #include "daemon/job.h"
-#include "daemon/meeting.h"
 #include "daemon/network.h"
 #include "daemon/setup.h"
 #include "daemon/tree.h"
@@ -383,7 +382,6 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
     add_other(group, agreement, arrive);
   else
     add_subtree(agreement, arrive);
-  sfd_meetings_compare(group);
   if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES)
     sfd_again_refuse(sfd_setup_find(group, arrive->number));
   if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN && sfd_setup_find(group, arrive->number)->setup->refused)

@@ -191,6 +191,7 @@ static bool look_at_job(sfd_job_t *job, uint64_t look, bool *moved_p)
       continue;
     compared = true;
     *moved_p |= end_look(graph, look);
+    sfd_meeting_look(graph);
   }
   return compared;
 }

@@ -172,11 +172,9 @@ void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
 
 /* ---- Failing ---- */
 
-static void fail_here(sfd_graph_t *graph, sf_status_t status, const char *text)
+static void fail_here(sfd_graph_t *graph, sf_status_t status, char detail[])
 {
-  char detail[SFD_TEXT_SIZE];
   Sfproto__Alert alert = SFPROTO__ALERT__INIT;
-  sfd_text_printable(detail, sizeof detail, text);
   alert.kind = SFPROTO__ALERT__KIND__GRAPH_FAILED;
   alert.has_status = true;
   alert.status = status;
@@ -208,25 +206,31 @@ static void tell_nodes(const sfd_graph_t *graph, const int32_t nodes[], int32_t 
       sfd_network_send(group->job->server, nodes[i], &message);
 }
 
-void sfd_graph_fail(sfd_graph_t *graph, sf_status_t status, const char *detail)
+/* The text may be a client's, of any length. */
+void sfd_graph_fail(sfd_graph_t *graph, sf_status_t status, const char *text)
 {
   const sfd_group_t *group = graph->group;
+  char detail[SFD_TEXT_SIZE];
   if (graph->state == SFD_GRAPH_FAILED)
     return;
+  sfd_text_printable(detail, sizeof detail, text);
   tell_nodes(graph, group->nodes, group->nnodes, status, detail);
   fail_here(graph, status, detail);
 }
 
 /* Who tells it tells all. But what ranks here do next, having heard of it, their node's neighbours in the tree may hear
  * of sooner than of this. */
-void sfd_graph_hear_failure(sfd_graph_t *graph, sf_status_t status, const char *detail)
+void sfd_graph_hear_failure(sfd_graph_t *graph, sf_status_t status, const char *text)
 {
   const sfd_group_t *group = graph->group;
-  int32_t parent = sfd_tree_parent(group);
+  int32_t parent = sfd_tree_parent(group), nchildren = sfd_tree_nchildren(group);
+  char detail[SFD_TEXT_SIZE];
   if (graph->state == SFD_GRAPH_FAILED)
     return;
+  sfd_text_printable(detail, sizeof detail, text);
   tell_nodes(graph, &parent, parent >= 0, status, detail);
-  tell_nodes(graph, group->nodes + sfd_tree_first_child(group), sfd_tree_nchildren(group), status, detail);
+  if (nchildren > 0)
+    tell_nodes(graph, group->nodes + sfd_tree_first_child(group), nchildren, status, detail);
   fail_here(graph, status, detail);
 }
 

@@ -63,10 +63,10 @@ sf_status_t sfd_graph_number(sfd_graph_t *graph, uint64_t id);
 void sfd_graph_set_up(sfd_graph_t *graph);
 
 /* Fails a graph on all its nodes; only the first reason counts. */
-void sfd_graph_fail(sfd_graph_t *graph, sf_status_t status, const char *detail);
+void sfd_graph_fail(sfd_graph_t *graph, sf_status_t status, const char *text);
 
 /* The same where another node has told of it. */
-void sfd_graph_hear_failure(sfd_graph_t *graph, sf_status_t status, const char *detail);
+void sfd_graph_hear_failure(sfd_graph_t *graph, sf_status_t status, const char *text);
 
 sf_status_t sfd_graph_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 

@@ -31,6 +31,7 @@ struct sfd_meeting {
   int32_t nhere;
   uint8_t children; /* bit i: all below child i have come, and it waits for an answer */
   bool told;        /* the parent has been told */
+  bool crossed;     /* something crossed it at the last look */
   member_t members[];
 };
 
@@ -287,35 +288,38 @@ static void fail_crossed(sfd_graph_t *graph, uint64_t other)
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
 }
 
-/* Whether something crosses the meeting, which then has failed. */
-static bool end_crossed(sfd_group_t *group, const sfd_meeting_t *meeting)
+/* Another graph of the group whose meeting, or set-up, crosses that of this one, or NULL. */
+static sfd_graph_t *find_crossing(const sfd_graph_t *graph)
 {
-  sfd_graph_t *graph = meeting->graph, *setup;
-  for (const sfd_meeting_t *other = TAILQ_NEXT(meeting, entry); other != NULL; other = TAILQ_NEXT(other, entry)) {
-    sfd_graph_t *crossing = other->graph;
-    if (crossing->state == SFD_GRAPH_FAILED || !are_crossed(graph, crossing))
-      continue;
-    fail_crossed(graph, crossing->id);
-    fail_crossed(crossing, graph->id);
-    return true;
+  const sfd_group_t *group = graph->group;
+  const sfd_meeting_t *other;
+  sfd_graph_t *setup;
+  TAILQ_FOREACH(other, &group->meetings, entry)
+  {
+    if (other->graph != graph && other->graph->state != SFD_GRAPH_FAILED && are_crossed(graph, other->graph))
+      return other->graph;
   }
   TAILQ_FOREACH(setup, &group->setups, setups_entry)
   {
-    if (setup->state != SFD_GRAPH_GATHERING || !are_crossed(graph, setup))
-      continue;
-    fail_crossed(graph, 0);
-    return true;
+    if (setup->state == SFD_GRAPH_GATHERING && are_crossed(graph, setup))
+      return setup;
   }
-  return false;
+  return NULL;
 }
 
-void sfd_meetings_compare(sfd_group_t *group)
+void sfd_meeting_look(sfd_graph_t *graph)
 {
-  const sfd_meeting_t *meeting = TAILQ_FIRST(&group->meetings);
-  while (meeting != NULL) {
-    bool crossed = meeting->graph->state != SFD_GRAPH_FAILED && end_crossed(group, meeting);
-    meeting = crossed ? TAILQ_FIRST(&group->meetings) : TAILQ_NEXT(meeting, entry);
-  }
+  if (graph->meeting == NULL || graph->state == SFD_GRAPH_FAILED)
+    return;
+  sfd_graph_t *crossing = find_crossing(graph);
+  bool still = crossing != NULL && graph->meeting->crossed;
+  graph->meeting->crossed = crossing != NULL;
+  if (!still)
+    return;
+  bool is_meeting = crossing->meeting != NULL;
+  fail_crossed(graph, is_meeting ? crossing->id : 0);
+  if (is_meeting)
+    fail_crossed(crossing, graph->id);
 }
 
 /* ---- Coming ------------------------------------------------------------------------------------------------------ */
@@ -367,7 +371,6 @@ void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *mes
   graph->meeting->nhere++;
   rank->npending++;
   advance(graph);
-  sfd_meetings_compare(graph->group);
 }
 
 /* That the graph is gone means that all members here have destroyed it, or left, for it was there before anybody could
@@ -404,7 +407,6 @@ sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, con
   }
   graph->meeting->children |= (uint8_t)(1u << child);
   advance(graph);
-  sfd_meetings_compare(graph->group);
   return SF_OK;
 }
 

@@ -44,9 +44,11 @@ void sfd_meetings_left(sfd_job_t *job, int32_t number);
 void sfd_meeting_compare_calls(sfd_graph_t *graph, int32_t rank, const sfshm_calls_t *calls);
 void sfd_meeting_compare_child(sfd_graph_t *graph, int32_t child, int32_t rank, const sfshm_calls_t *calls);
 
-/* Somebody has come to a meeting, or to a set-up, of the group. Of two of these each may wait for those who are in the
- * other, as ranks do it in another order: the graphs of the meetings fail. */
-void sfd_meetings_compare(sfd_group_t *group);
+/* Looks whether some have come to the graph's meeting only and others to another one, or to a set-up, of the group
+ * only: each of the two may wait for those who are in the other, as ranks do it in another order. If so the graphs of
+ * the meetings fail; but not at the first look, as a rank may come to something else because it has heard of a failure
+ * that those who wait here are yet to hear of. */
+void sfd_meeting_look(sfd_graph_t *graph);
 
 /* The job has failed: all who wait are answered. */
 void sfd_meetings_fail(const sfd_job_t *job, sf_status_t status, const char *detail);

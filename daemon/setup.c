@@ -9,7 +9,6 @@
 #include "daemon/at_once.h"
 #include "daemon/lanes.h"
 #include "daemon/log.h"
-#include "daemon/meeting.h"
 #include "daemon/offload.h"
 #include "daemon/parts.h"
 #include "daemon/peers.h"
@@ -339,7 +338,6 @@ static sf_status_t enter_round_1(sfd_group_t *group, int32_t place, sfd_session_
     return SF_OK;
   }
   arrive(graph, place, message->request);
-  sfd_meetings_compare(group);
   if (graph->setup->nhere == group->nlocals)
     finish_round_1(graph);
   return SF_OK;
