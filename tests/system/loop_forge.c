@@ -1,6 +1,9 @@
 /* Messages that no daemon sends: see loop_forge.h. */
 #include "tests/system/loop_forge.h"
 
+#include <string.h>
+
+#include "daemon/channel.h"
 #include "daemon/graph.h"
 #include "daemon/job.h"
 #include "daemon/network.h"
@@ -41,10 +44,13 @@ static void send_arrival(sfd_server_t *server, int32_t node)
   sfd_network_send(server, node, &message);
 }
 
+/* As a client may, with a text that would be too long for a message to another node. */
 static void fail_graph(const sfd_server_t *server)
 {
+  static char text[SFD_CHANNEL_CONTROL_MAX] = "so says the test";
   sfd_graph_t *graph = TAILQ_NEXT(TAILQ_FIRST(&TAILQ_FIRST(&server->jobs)->graphs), entry);
-  sfd_graph_fail(graph, SF_ERR_MISMATCH, "so says the test");
+  memset(text + strlen(text), '!', sizeof text - 1 - strlen(text));
+  sfd_graph_fail(graph, SF_ERR_MISMATCH, text);
 }
 
 void sftest_forge(sfd_server_t *server, int32_t node, sftest_forgery_t forgery)
