@@ -1,0 +1,78 @@
+/* The CUDA plugin on a driver that fails, as the stand-in does when it is told to: the error stays and says what
+ * failed, and nothing crashes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/cuda_plugin.h"
+#include "tests/unit/runner.h"
+
+/* A failure stays, nothing more is tried, and nothing crashes. */
+START_TEST(test_launch_fails)
+{
+  sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
+  sfshm_pattern_t all = sfshm_pattern_contiguous(0, 8);
+  int32_t packed[8] = {0};
+  sftest_array_t array = sftest_array_make(sizeof packed, 0);
+  for (int i = 0; i < 5; i++)
+    device->kernels(unit, SFSHM_OP_SUM)->unpack(unit, &all, 0, 8, packed, array.actual);
+  ck_assert_int_eq(device->check(), SF_ERR_SYS);
+  ck_assert_ptr_nonnull(strstr(device->detail(), "CUDA_ERROR_LAUNCH_FAILED"));
+  sftest_array_free(&array);
+}
+END_TEST
+
+/* An array is freed while it is not known what kernels do with its copy, and another one of the same length comes to
+ * lie there: the copy is not taken for one of that. */
+START_TEST(test_waiting_fails)
+{
+  sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
+  uint32_t index[4] = {1, 5, 2, 7};
+  sfshm_pattern_t pattern = {.kind = SFSHM_PATTERN_INDEX32, .n = 4, .index32 = index};
+  const int32_t packed[4] = {10, 20, 30, 40};
+  sftest_array_t array = sftest_array_make(8 * sizeof packed[0], 0);
+  device->kernels(unit, SFSHM_OP_REPLACE)->unpack(unit, &pattern, 0, 4, packed, array.actual);
+  device->forget(index, sizeof index);
+  memcpy(index, (uint32_t[]){6, 0, 4, 3}, sizeof index);
+  device->kernels(unit, SFSHM_OP_REPLACE)->unpack(unit, &pattern, 0, 4, packed, array.actual);
+  ck_assert_int_eq(device->check(), SF_ERR_SYS);
+  ck_assert_ptr_nonnull(strstr(device->detail(), "waiting for a kernel"));
+  sftest_array_free(&array);
+}
+END_TEST
+
+START_TEST(test_no_device)
+{
+  setenv("SFTEST_CUDA_FAIL", "cuInit:1", 1);
+  ck_assert_int_eq(device->open(), SF_ERR_UNSUPPORTED);
+  ck_assert_ptr_nonnull(strstr(device->detail(), "no CUDA-capable device"));
+}
+END_TEST
+
+static void open_to_fail(void)
+{
+  setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:3", 1);
+  sftest_cuda_open();
+}
+
+/* The first time is for the copy of the indices. */
+static void open_to_wait_in_vain(void)
+{
+  setenv("SFTEST_CUDA_FAIL", "cuStreamSynchronize:2", 1);
+  sftest_cuda_open();
+}
+
+int main(void)
+{
+  if (sftest_cuda_is_real()) {
+    printf("skipped: a real driver does not fail when it is told to\n");
+    return 77;
+  }
+  if (!sftest_cuda_load())
+    return 77;
+  Suite *suite = suite_create("cuda_failing");
+  tcase_add_test(sftest_cuda_case(suite, "launch", open_to_fail), test_launch_fails);
+  tcase_add_test(sftest_cuda_case(suite, "waiting", open_to_wait_in_vain), test_waiting_fails);
+  tcase_add_test(sftest_cuda_case(suite, "no device", NULL), test_no_device);
+  return sftest_run(suite);
+}
