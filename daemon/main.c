@@ -17,6 +17,7 @@
 #include "daemon/options.h"
 #include "daemon/server.h"
 #include "shm/error.h"
+#include "shm/standard.h"
 
 #define EXIT_BAD_OPTION 2
 #define KEPT_BYTES (8 << 20) /* freed memory that stays the process's own */
@@ -145,6 +146,7 @@ static int report(sf_status_t status, int exit_status)
 int main(int argc, char *argv[])
 {
   sfd_options_t options;
+  sfshm_standard_hold();
   sf_status_t status = sfd_options_parse(argc, argv, environ, &options);
   if (status != SF_OK)
     return report(status, EXIT_BAD_OPTION);

@@ -11,6 +11,7 @@
 #include "proto/report/metrics.h"
 #include "proto/report/text.h"
 #include "shm/error.h"
+#include "shm/standard.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
 #include "tools/sfctl/control.h"
@@ -184,6 +185,7 @@ int main(int argc, char *argv[])
 {
   sfctl_options_t options;
   bool problems = false;
+  sfshm_standard_hold();
   sf_status_t status = sfctl_options_parse(argc, argv, &options);
   if (status == SF_OK)
     status = check_words(&options);

@@ -10,6 +10,7 @@
 
 #include "proto/address.h"
 #include "shm/error.h"
+#include "shm/standard.h"
 #include "tools/sfrun/as_daemon.h"
 #include "tools/sfrun/as_rank.h"
 #include "tools/sfrun/daemon.h"
@@ -118,6 +119,7 @@ static int run(const sfrun_options_t *options)
 
 int main(int argc, char *argv[])
 {
+  sfshm_standard_hold();
   if (argc > 1 && strcmp(argv[1], SFRUN_AS_RANK) == 0)
     return report(sfrun_as_rank(argc, argv));
   if (argc > 1 && strcmp(argv[1], SFRUN_AS_DAEMON) == 0) {
