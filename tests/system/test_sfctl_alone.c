@@ -30,6 +30,11 @@ START_TEST(usage)
   sftest_expect_in(err, "did you mean status?");
   sftest_sfctl("/nowhere", WORDS("status", "--jsno"), 2);
   sftest_expect_in(err, "did you mean --json?");
+  sftest_sfctl("/nowhere", WORDS("plan", "--grid", "8x8x", "--ranks", "4", "--per-node", "2"), 2);
+  sftest_expect_in(err, "--grid \"8x8x\"");
+  sftest_sfctl("/nowhere", WORDS("plan", "--grid", "8x8", "--stencil", "7", "--ranks", "4", "--per-node", "2"), 2);
+  sftest_sfctl("/nowhere", WORDS("plan", "--matrix", "/", "--ranks", "4", "--per-node", "2"), 1);
+  sftest_expect_in(err, "Is a directory");
 }
 END_TEST
 

@@ -181,13 +181,25 @@ static void expect_bad_grid(const char *text, int64_t stencil, const char *detai
   ck_assert_msg(strstr(sfshm_error_detail(), detail) != NULL, "%s", sfshm_error_detail());
 }
 
+/* In any number of dimensions. */
+START_TEST(the_stencil_reaches_across_faces)
+{
+  static const char *const texts[] = {"8", "8x8", "8x8x8"};
+  sfctl_grid_t grid;
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    ck_assert_int_eq(sfctl_grid_init(texts[i], 0, false, 4, &grid), SF_OK);
+    ck_assert(!grid.corners);
+  }
+}
+END_TEST
+
 START_TEST(bad_grids)
 {
   static const char *const bad[] = {"", "x", "8x", "x8", "8x8x8x8", "0x3", "-1", "8y8", "1048576x1048576x1048576"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
     expect_bad_grid(bad[i], 7, "expected points along up to three axes");
   expect_bad_grid("8x8x8", 9, "one of 7 or 27 points");
-  expect_bad_grid("8", 7, "one of 3 or 3 points");
+  expect_bad_grid("8", 7, "a grid of 1 dimension can have one of 3 points");
 }
 END_TEST
 
@@ -302,6 +314,7 @@ static Suite *suite(void)
   TCase *tc = tcase_create("forecast");
   tcase_set_timeout(tc, 60);
   tcase_add_test(tc, grids);
+  tcase_add_test(tc, the_stencil_reaches_across_faces);
   tcase_add_test(tc, bad_grids);
   tcase_add_test(tc, boxes_are_chosen_well);
   tcase_add_test(tc, matrices);

@@ -144,6 +144,10 @@ START_TEST(plans_of_what_does_not_exist)
   expect_error(WORDS("plan", "--grid", "8", "--ranks", "4"), "--ranks and --per-node say what to plan for");
   expect_error(WORDS("plan", "--grid", "8", "--matrix", "m"), "only one of GRAPH, --matrix and --grid");
   expect_error(WORDS("plan", "17", "--matrix", "m"), "only one of GRAPH, --matrix and --grid");
+  expect_error(WORDS("plan", "--matrix", "m", "--ranks", "4", "--per-node", "2", "--stencil", "7"),
+               "--stencil goes with --grid, not with --matrix");
+  expect_error(WORDS("plan", "--matrix", "m", "--ranks", "4", "--per-node", "2", "--parts", "rows"),
+               "--parts goes with --grid, not with --matrix");
   expect_error(WORDS("plan", "17", "--unit", "4"), "--unit goes with --matrix or --grid, not with a graph");
   ck_assert(parse_ok(WORDS("plan", "17", "--pairs")).pairs);
   expect_error(WORDS("jobs", "--pairs"), "--pairs goes with the command plan, not with jobs");

@@ -36,6 +36,11 @@ static sf_status_t parse(const char *text, sfctl_grid_t *grid, int *ndims_p)
 static sf_status_t check_stencil(int64_t stencil, int ndims, sfctl_grid_t *grid)
 {
   static const int64_t faces[] = {3, 5, 7}, corners[] = {3, 9, 27};
+  if (stencil == 0)
+    return SF_OK;
+  if (ndims == 1 && stencil != faces[0])
+    return sfshm_error(SF_ERR_ARG, "--stencil %lld: a grid of 1 dimension can have one of 3 points",
+                       (long long)stencil);
   if (stencil != faces[ndims - 1] && stencil != corners[ndims - 1])
     return sfshm_error(SF_ERR_ARG, "--stencil %lld: a grid of %d dimensions can have one of %lld or %lld points",
                        (long long)stencil, ndims, (long long)faces[ndims - 1], (long long)corners[ndims - 1]);

@@ -17,8 +17,8 @@ typedef struct sfctl_grid {
   int32_t boxes[3]; /* unless rows: ranks along x, y, z */
 } sfctl_grid_t;
 
-/* "1024x1024x512", or fewer dimensions, and the points of the stencil. Boxes are chosen so that their surfaces are
- * small. SF_ERR_ARG: malformed, or the stencil does not fit the dimensions. */
+/* "1024x1024x512", or fewer dimensions, and the points of the stencil; 0: that which reaches across faces. Boxes are
+ * chosen so that their surfaces are small. SF_ERR_ARG: malformed, or the stencil does not fit the dimensions. */
 sf_status_t sfctl_grid_init(const char *text, int64_t stencil, bool rows, int32_t nranks, sfctl_grid_t *grid_p);
 
 /* Adds what the rank wants. SF_ERR_NOMEM. */

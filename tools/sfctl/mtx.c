@@ -241,7 +241,7 @@ sf_status_t sfctl_mtx_read(const char *path, int32_t nranks, sfctl_mtx_t *matrix
   if (status == SF_OK)
     status = read_entries(&reader);
   if (ferror(reader.file))
-    status = sfshm_error(SF_ERR_SYS, "cannot read %.200s", path);
+    status = sfshm_error_errno(SF_ERR_SYS, "cannot read %.200s", path);
   fclose(reader.file);
   free(reader.line);
   if (status != SF_OK) {

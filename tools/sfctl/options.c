@@ -77,7 +77,7 @@ static const row_t rows[] = {
     {"all-nodes", NULL, "ask the daemons of all nodes, through this one", KIND_FLAG, FIELD(all_nodes), WITH_ALL_NODES},
     {"matrix", "FILE", "plan for a Matrix Market file, rows in blocks", KIND_TEXT, FIELD(matrix), " plan "},
     {"grid", "AxBxC", "plan for a grid of so many points", KIND_TEXT, FIELD(grid), " plan "},
-    {"stencil", "POINTS", "of the grid: 3, 5, 7, 9 or 27; default 7", KIND_INTEGER, FIELD(stencil), " plan "},
+    {"stencil", "POINTS", "of the grid: 3, 5, 7, 9 or 27; default 3, 5 or 7", KIND_INTEGER, FIELD(stencil), " plan "},
     {"parts", "boxes|rows", "how the grid is dealt out; default boxes", KIND_CHOICE, FIELD(parts), " plan "},
     {"ranks", "COUNT", "ranks to plan for", KIND_INTEGER, FIELD(ranks), " plan "},
     {"per-node", "COUNT", "of these on a node", KIND_INTEGER, FIELD(per_node), " plan "},
@@ -348,10 +348,14 @@ static sf_status_t check_plan(const parser_t *parser)
     return sfshm_error(SF_ERR_ARG, "plan: only one of GRAPH, --matrix and --grid can be given");
   if (parser->nwords == 0 && (options->ranks == 0 || options->per_node == 0))
     return sfshm_error(SF_ERR_ARG, "plan: --ranks and --per-node say what to plan for");
-  for (size_t i = 0; i < NROWS && parser->nwords > 0; i++)
-    if (parser->given[i] && rows[i].commands != NULL && strcmp(rows[i].commands, " plan ") == 0 &&
-        rows[i].offset != FIELD(pairs))
+  for (size_t i = 0; i < NROWS; i++) {
+    bool of_plan = parser->given[i] && rows[i].commands != NULL && strcmp(rows[i].commands, " plan ") == 0;
+    bool of_grid = rows[i].offset == FIELD(stencil) || rows[i].offset == FIELD(parts);
+    if (of_plan && parser->nwords > 0 && rows[i].offset != FIELD(pairs))
       return sfshm_error(SF_ERR_ARG, "plan: --%s goes with --matrix or --grid, not with a graph", rows[i].name);
+    if (of_plan && of_grid && options->matrix != NULL)
+      return sfshm_error(SF_ERR_ARG, "plan: --%s goes with --grid, not with --matrix", rows[i].name);
+  }
   return SF_OK;
 }
 
@@ -387,7 +391,6 @@ sf_status_t sfctl_options_parse(int argc, char *const argv[], sfctl_options_t *o
                                  .by = "ranks",
                                  .format = "text",
                                  .count = "bytes",
-                                 .stencil = 7,
                                  .unit = 8,
                                  .parts = "boxes",
                                  .distribution = "block"}};

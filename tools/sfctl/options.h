@@ -43,7 +43,8 @@ typedef struct sfctl_options {
   const char *matrix, *grid;
   const char *parts;        /* boxes or rows */
   const char *distribution; /* block or cyclic */
-  int64_t stencil, ranks, per_node, unit;
+  int64_t stencil;          /* 0: across faces */
+  int64_t ranks, per_node, unit;
   bool pairs;
   /* TOP */
   bool batch;

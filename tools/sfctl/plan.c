@@ -230,6 +230,12 @@ static sf_status_t plan_matrix(const sfctl_options_t *options, sfctl_problem_t *
   return status;
 }
 
+sf_status_t sfctl_plan_check(const sfctl_options_t *options)
+{
+  sfctl_grid_t grid;
+  return options->grid != NULL ? sfctl_grid_init(options->grid, options->stencil, false, 1, &grid) : SF_OK;
+}
+
 sf_status_t sfctl_plan(const sfctl_options_t *options, FILE *file)
 {
   sfctl_problem_t problem = {.nranks = (int32_t)options->ranks,

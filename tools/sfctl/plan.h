@@ -8,6 +8,9 @@
 
 #include "tools/sfctl/options.h"
 
+/* SF_ERR_ARG: the grid makes no sense. */
+sf_status_t sfctl_plan_check(const sfctl_options_t *options);
+
 /* Prints a table, or an object with names that docs/man/sfctl.1 lists. SF_ERR_ARG, SF_ERR_SYS: the file or grid makes
  * no sense; SF_ERR_LIMIT, SF_ERR_NOMEM. */
 sf_status_t sfctl_plan(const sfctl_options_t *options, FILE *file);
