@@ -283,7 +283,7 @@ $(BUILD)/sfctl: private LIBS = $(CLIENT_LIBS) $(SCREEN_LIBS) $(HWLOC_LIBS)
 $(BUILD)/sfperf: private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
 $(tests) $(fuzzers): private LIBS = $(CHECK_LIBS) $(DAEMON_LIBS) -lm
 # It has allocations fail.
-$(BUILD)/tests/system/test_no_memory: private LIBS += -Wl,--wrap=calloc
+$(BUILD)/tests/system/test_no_memory: private LIBS += -Wl,--wrap=calloc,--wrap=malloc
 $(mpi_tests): private LIBS = $(DAEMON_LIBS) -lm -rdynamic # one replaces a function of libc
 $(mpi_part_tests): private LIBS += $(PETSC_LIBS)
 $(petsc_tests) $(petsc_bench) $(petsc_examples): private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)

@@ -248,13 +248,26 @@ static sf_status_t make_gather(sfc_composite_t *composite, const sfc_composite_c
   return status;
 }
 
-static sf_status_t check(const sfc_composite_call_t *call, sf_request_t **request_p)
+static sf_status_t check_buffers(const sfc_composite_call_t *call)
+{
+  const char *name = sfshm_call_name(call->call);
+  const sf_graph_t *graph = call->graph;
+  sf_status_t status = sfc_call_check_buffer(name, graph, "rootdata", call->root, graph->root_max, call->unit);
+  if (status == SF_OK)
+    status = sfc_call_check_buffer(name, graph, "leafdata", call->leaf, graph->leaf_max, call->unit);
+  if (status == SF_OK && call->call == SFSHM_CALL_FETCH)
+    status = sfc_call_check_buffer(name, graph, "leafupdate", call->leafupdate, graph->leaf_max, call->unit);
+  return status;
+}
+
+/* first: the call makes the multi-graph, with all other ranks, who are told; else its parts check the buffers. */
+static sf_status_t check(const sfc_composite_call_t *call, bool first, sf_request_t **request_p)
 {
   const char *name = sfshm_call_name(call->call);
   sf_status_t status = sfc_call_check(name, call->graph, call->unit, call->op, request_p);
   if (status == SF_OK && call->op->function == NULL)
     status = sfc_call_check_op(name, call->graph, call->unit, call->op, request_p);
-  return status;
+  return status == SF_OK && first ? check_buffers(call) : status;
 }
 
 static sf_status_t make(sfc_composite_t *composite, const sfc_composite_call_t *call, sf_graph_t *multi)
@@ -274,13 +287,23 @@ static size_t wanted_bytes(const sfc_composite_call_t *call)
   return call->persistent && sfc_transit_allows(call) ? sfshm_unit_size(call->unit->unit) : 0;
 }
 
+/* Checks the call, and finds the graph of its contributions; that stays NULL for a bcast. */
+static sf_status_t find_multi(const sfc_composite_call_t *call, sf_request_t **request_p, sf_graph_t **multi_p)
+{
+  bool bcast = call->call == SFSHM_CALL_BCAST;
+  sf_status_t status = sfc_call_check_graph(sfshm_call_name(call->call), call->graph);
+  if (status != SF_OK)
+    return status;
+  status = check(call, !bcast && sfc_multi_of(call->graph) == NULL, request_p);
+  if (!bcast)
+    return sfc_multi_graph(status, call->graph, status == SF_OK ? wanted_bytes(call) : 0, multi_p);
+  return status == SF_OK ? sfc_graph_failure(call->graph) : status;
+}
+
 sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **request_p)
 {
   sf_graph_t *multi = NULL;
-  sf_status_t status = check(call, request_p);
-  if (status == SF_OK)
-    status = call->call == SFSHM_CALL_BCAST ? sfc_graph_failure(call->graph)
-                                            : sfc_multi_graph(call->graph, wanted_bytes(call), &multi);
+  sf_status_t status = find_multi(call, request_p, &multi);
   if (status != SF_OK)
     return status;
   sfc_composite_t *composite = take_free(call->graph);

@@ -5,18 +5,46 @@
 #include "client/multi.h"
 #include "shm/error.h"
 
-/* Where the operation takes place. unit and request_p are checked with the rest, there. */
-static sf_status_t find_multi(sf_graph_t *graph, sfshm_call_t call, sf_graph_t **multi_p)
+/* What gather or scatter is called with. */
+typedef struct gathering {
+  sfshm_call_t call;
+  sf_graph_t *graph;
+  const sf_type_t *unit;
+  const void *leaf;
+  const void *slots;
+} gathering_t;
+
+/* How many slots there are is not known yet. */
+static sf_status_t check_first(const gathering_t *asked, sf_request_t **request_p)
 {
-  return graph == NULL ? sfshm_error(SF_ERR_ARG, "%s: graph is NULL", sfshm_call_name(call))
-                       : sf_graph_multi(graph, multi_p);
+  const char *name = sfshm_call_name(asked->call);
+  const sf_graph_t *graph = asked->graph;
+  sf_status_t status = sfc_call_check(name, graph, asked->unit, SF_REPLACE, request_p);
+  if (status == SF_OK)
+    status = sfc_call_check_buffer(name, graph, "leafdata", asked->leaf, graph->leaf_max, asked->unit);
+  if (status == SF_OK)
+    status = sfc_call_check_buffer(name, graph, "slotdata", asked->slots, graph->root_max < 0 ? -1 : 0, asked->unit);
+  return status;
+}
+
+/* Where the operation takes place. The call is checked there, unless it is the first: what is wrong with that all ranks
+ * are told, who make the multi-graph now. */
+static sf_status_t find_multi(const gathering_t *asked, sf_request_t **request_p, sf_graph_t **multi_p)
+{
+  sf_status_t status = sfc_call_check_graph(sfshm_call_name(asked->call), asked->graph);
+  if (status != SF_OK)
+    return status;
+  if (sfc_multi_of(asked->graph) == NULL)
+    status = check_first(asked, request_p);
+  return sfc_multi_graph(status, asked->graph, 0, multi_p);
 }
 
 sf_status_t sf_gather_begin(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *slotdata,
                             sf_request_t **request_p)
 {
   sf_graph_t *multi;
-  sf_status_t status = find_multi(graph, SFSHM_CALL_GATHER, &multi);
+  sf_status_t status =
+      find_multi(&(gathering_t){SFSHM_CALL_GATHER, graph, unit, leafdata, slotdata}, request_p, &multi);
   return status == SF_OK ? sf_reduce_begin(multi, unit, leafdata, slotdata, SF_REPLACE, request_p) : status;
 }
 
@@ -24,14 +52,16 @@ sf_status_t sf_gather_init(sf_graph_t *graph, const sf_type_t *unit, const void 
                            sf_request_t **request_p)
 {
   sf_graph_t *multi;
-  sf_status_t status = find_multi(graph, SFSHM_CALL_GATHER, &multi);
+  sf_status_t status =
+      find_multi(&(gathering_t){SFSHM_CALL_GATHER, graph, unit, leafdata, slotdata}, request_p, &multi);
   return status == SF_OK ? sf_reduce_init(multi, unit, leafdata, slotdata, SF_REPLACE, request_p) : status;
 }
 
 sf_status_t sf_gather(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *slotdata)
 {
   sf_graph_t *multi;
-  sf_status_t status = find_multi(graph, SFSHM_CALL_GATHER, &multi);
+  sf_request_t *unused;
+  sf_status_t status = find_multi(&(gathering_t){SFSHM_CALL_GATHER, graph, unit, leafdata, slotdata}, &unused, &multi);
   return status == SF_OK ? sf_reduce(multi, unit, leafdata, slotdata, SF_REPLACE) : status;
 }
 
@@ -39,7 +69,8 @@ sf_status_t sf_scatter_begin(sf_graph_t *graph, const sf_type_t *unit, const voi
                              sf_request_t **request_p)
 {
   sf_graph_t *multi;
-  sf_status_t status = find_multi(graph, SFSHM_CALL_SCATTER, &multi);
+  sf_status_t status =
+      find_multi(&(gathering_t){SFSHM_CALL_SCATTER, graph, unit, leafdata, slotdata}, request_p, &multi);
   return status == SF_OK ? sf_bcast_begin(multi, unit, slotdata, leafdata, SF_REPLACE, request_p) : status;
 }
 
@@ -47,14 +78,16 @@ sf_status_t sf_scatter_init(sf_graph_t *graph, const sf_type_t *unit, const void
                             sf_request_t **request_p)
 {
   sf_graph_t *multi;
-  sf_status_t status = find_multi(graph, SFSHM_CALL_SCATTER, &multi);
+  sf_status_t status =
+      find_multi(&(gathering_t){SFSHM_CALL_SCATTER, graph, unit, leafdata, slotdata}, request_p, &multi);
   return status == SF_OK ? sf_bcast_init(multi, unit, slotdata, leafdata, SF_REPLACE, request_p) : status;
 }
 
 sf_status_t sf_scatter(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata, void *leafdata)
 {
   sf_graph_t *multi;
-  sf_status_t status = find_multi(graph, SFSHM_CALL_SCATTER, &multi);
+  sf_request_t *unused;
+  sf_status_t status = find_multi(&(gathering_t){SFSHM_CALL_SCATTER, graph, unit, leafdata, slotdata}, &unused, &multi);
   return status == SF_OK ? sf_bcast(multi, unit, slotdata, leafdata, SF_REPLACE) : status;
 }
 

@@ -5,6 +5,7 @@
 
 #include "client/context.h"
 #include "client/origin.h"
+#include "client/request.h"
 #include "shm/error.h"
 
 sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_t root_rank[], int64_t root_index[])
@@ -16,19 +17,16 @@ sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_
   return sfc_origin_read(graph->origin, graph->leaf_max + 1, leaf_index, root_rank, root_index);
 }
 
-/* What may be asked together with the other ranks, who have to come also if the graph has failed. */
-static sf_status_t check_call(const sf_graph_t *graph, const void *result, const char *function)
+static sf_status_t check_result(const void *result, const char *function)
 {
-  if (graph == NULL || result == NULL)
-    return sfshm_error(SF_ERR_ARG, "%s: %s is NULL", function, graph == NULL ? "graph" : "the result");
-  return graph->generation == sfc_process_generation
-             ? SF_OK
-             : sfshm_error(SF_ERR_STATE, "%s: in a child of the process that called sf_init", function);
+  return result != NULL ? SF_OK : sfshm_error(SF_ERR_ARG, "%s: there is no place for the result", function);
 }
 
 static sf_status_t check(const sf_graph_t *graph, const void *result, const char *function)
 {
-  sf_status_t status = check_call(graph, result, function);
+  sf_status_t status = sfc_call_check_graph(function, graph);
+  if (status == SF_OK)
+    status = check_result(result, function);
   return status == SF_OK ? sfc_graph_failure(graph) : status;
 }
 
@@ -72,12 +70,13 @@ sf_status_t sf_graph_root_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
   return status;
 }
 
+/* The other ranks have to come also if the graph has failed, and so has this one if its call is wrong. */
 sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
 {
   const sfc_ranks_t *ranks;
-  sf_status_t status = check_call(graph, ranks_p, __func__);
+  sf_status_t status = sfc_call_check_graph(__func__, graph);
   if (status == SF_OK)
-    status = sfc_multi_leaf_ranks(graph, &ranks);
+    status = sfc_multi_leaf_ranks(check_result(ranks_p, __func__), graph, &ranks);
   if (status == SF_OK)
     show(ranks, ranks_p);
   return status;
@@ -85,6 +84,6 @@ sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
 
 sf_status_t sf_graph_multi(sf_graph_t *graph, sf_graph_t **multi_p)
 {
-  sf_status_t status = check_call(graph, multi_p, __func__);
-  return status == SF_OK ? sfc_multi_graph(graph, 0, multi_p) : status;
+  sf_status_t status = sfc_call_check_graph(__func__, graph);
+  return status == SF_OK ? sfc_multi_graph(check_result(multi_p, __func__), graph, 0, multi_p) : status;
 }

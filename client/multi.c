@@ -38,11 +38,11 @@ static sf_status_t create(sf_status_t before, sf_graph_t *graph, int64_t nroots,
   return sfc_graph_create(graph->group, &input, flags, &finding, graph_p);
 }
 
-/* What has failed before a collective use of the graph begins. */
-static sf_status_t begin_use(sf_graph_t *graph)
+/* What has failed before a collective use of the graph begins. before: what is wrong with the call. */
+static sf_status_t begin_use(sf_status_t before, sf_graph_t *graph)
 {
   sf_status_t made = need_multi(graph), failed = sfc_graph_failure(graph);
-  return failed != SF_OK ? failed : made;
+  return failed != SF_OK ? failed : made != SF_OK ? made : before;
 }
 
 /* Nor may they wait for its values: then the operation fails for all of them, too. */
@@ -201,6 +201,8 @@ static sf_status_t check_roots(const sf_graph_t *graph)
   return SF_OK;
 }
 
+/* Others may be done when something fails here: they hear of it by the graph itself, since this rank may not come to
+ * anything else that they call on it. */
 static sf_status_t hear_of_edges(sf_graph_t *graph)
 {
   sfc_multi_t *multi = graph->multi;
@@ -212,9 +214,11 @@ static sf_status_t hear_of_edges(sf_graph_t *graph)
                              &requests[1]);
   status = sfc_derive_give_up(multi->edges, status);
   sf_status_t ended = sf_wait_all(2, requests);
-  if (status == SF_OK && ended == SF_OK)
-    return sfc_derive_give_up(multi->edges, check_roots(graph));
-  return status != SF_OK ? status : ended;
+  if (status == SF_OK)
+    status = ended;
+  if (status == SF_OK)
+    status = sfc_derive_give_up(multi->edges, check_roots(graph));
+  return sfc_derive_give_up(graph, status);
 }
 
 /* What has been made on the way. */
@@ -254,7 +258,7 @@ static sf_status_t have_leaf_ranks(sf_status_t before, sf_graph_t *graph)
   if (multi->has_leaf_ranks)
     return before == SF_OK && multi->edges != NULL ? sfc_graph_failure(multi->edges) : before;
   if (!sfc_group_is_local(graph->group)) {
-    sf_status_t met = sfc_graph_meet(graph, SFPROTO__GRAPH_MEET__WHAT__LEAF_RANKS);
+    sf_status_t met = sfc_graph_meet(before, graph, SFPROTO__GRAPH_MEET__WHAT__LEAF_RANKS);
     if (met != SF_OK)
       return met;
     before = sfc_graph_failure(graph);
@@ -262,9 +266,9 @@ static sf_status_t have_leaf_ranks(sf_status_t before, sf_graph_t *graph)
   return find_leaf_ranks(before, graph);
 }
 
-sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
+sf_status_t sfc_multi_leaf_ranks(sf_status_t before, sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 {
-  sf_status_t status = begin_use(graph);
+  sf_status_t status = begin_use(before, graph);
   if (graph->multi != NULL)
     status = have_leaf_ranks(status, graph);
   if (status == SF_OK)
@@ -334,13 +338,13 @@ static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph, size_t want
   sfc_multi_t *multi = graph->multi;
   sfc_runs_making_t *runs = NULL;
   bool local = sfc_group_is_local(graph->group);
-  sf_status_t status = have_leaf_ranks(before, graph), met = SF_OK;
+  sf_status_t status = have_leaf_ranks(before, graph);
   if (local || multi->edges != NULL)
-    met = sfc_graph_meet(graph, SFPROTO__GRAPH_MEET__WHAT__MULTI);
-  if (met != SF_OK)
-    return met;
-  if (status == SF_OK)
-    status = sfc_graph_failure(graph); /* since then */
+    status = sfc_graph_meet(status, graph, SFPROTO__GRAPH_MEET__WHAT__MULTI);
+  if (status != SF_OK)
+    return status; /* for all */
+
+  status = sfc_graph_failure(graph); /* since then */
   if (local && multi->edges == NULL)
     status = make_edges(status, graph, true);
   if (multi->edges == NULL)
@@ -365,9 +369,9 @@ static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph, size_t want
   return status;
 }
 
-sf_status_t sfc_multi_graph(sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p)
+sf_status_t sfc_multi_graph(sf_status_t before, sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p)
 {
-  sf_status_t status = begin_use(graph);
+  sf_status_t status = begin_use(before, graph);
   if (graph->multi != NULL && graph->multi->graph == NULL)
     status = make_graph(status, graph, wanted);
   if (status == SF_OK)

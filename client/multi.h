@@ -40,13 +40,13 @@ static inline sf_graph_t *sfc_multi_of(const sf_graph_t *graph)
 sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p);
 
 /* This rank's roots by the rank of their leaves. Collective and blocking at first use: over nodes ranks meet before
- * (meeting.h). */
-sf_status_t sfc_multi_leaf_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p);
+ * (meeting.h). before: what is wrong with this rank's call; where ranks meet that is an error of all. */
+sf_status_t sfc_multi_leaf_ranks(sf_status_t before, sf_graph_t *graph, const sfc_ranks_t **ranks_p);
 
 /* The multi-graph. Collective and blocking at first use, before which ranks meet, likewise, and when over nodes its
  * runs are made if rank 0 wants them: with an operation whose contributions could travel combined, and which will be
  * done often. wanted: bytes of a unit of that; 0: there is none. Ranks may call with different ones. */
-sf_status_t sfc_multi_graph(sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p);
+sf_status_t sfc_multi_graph(sf_status_t before, sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p);
 
 /* Whether operations on the multi-graph are in flight. */
 bool sfc_multi_is_busy(const sf_graph_t *graph);

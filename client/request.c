@@ -30,6 +30,13 @@ sf_status_t sfc_buffer_check(const char *name, const char *buffer, const void *a
   return SF_OK;
 }
 
+sf_status_t sfc_call_check_buffer(const char *name, const sf_graph_t *graph, const char *buffer, const void *address,
+                                  int64_t last, const sf_type_t *unit)
+{
+  sfc_memory_ref_t ref = sfc_memory_find(&graph->context->memory, address);
+  return sfc_buffer_check(name, buffer, address, last, sfshm_unit_size(unit->unit), &ref);
+}
+
 sf_status_t sfc_devices_choose(const char *name, const void *const addresses[], const sfc_memory_ref_t *const refs[],
                                int n, const sfshm_device_ops_t **devices_p)
 {
@@ -108,18 +115,22 @@ sf_status_t sfc_request_look_up(sf_request_t *request)
   return SF_OK;
 }
 
-sf_status_t sfc_call_check(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,
-                           sf_request_t **request_p)
+sf_status_t sfc_call_check_graph(const char *name, const sf_graph_t *graph)
 {
-  if (graph == NULL || unit == NULL || op == NULL || request_p == NULL)
-    return sfshm_error(SF_ERR_ARG, "%s: %s is NULL", name,
-                       graph == NULL  ? "graph"
-                       : unit == NULL ? "unit"
-                       : op == NULL   ? "op"
-                                      : "request_p");
+  if (graph == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: graph is NULL", name);
   if (graph->generation != sfc_process_generation)
     return sfshm_error(SF_ERR_STATE, "%s: in a child of the process that called sf_init", name);
   return SF_OK;
+}
+
+sf_status_t sfc_call_check(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,
+                           sf_request_t **request_p)
+{
+  sf_status_t status = sfc_call_check_graph(name, graph);
+  if (status == SF_OK && (unit == NULL || op == NULL || request_p == NULL))
+    return sfshm_error(SF_ERR_ARG, "%s: %s is NULL", name, unit == NULL ? "unit" : op == NULL ? "op" : "request_p");
+  return status;
 }
 
 sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,

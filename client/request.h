@@ -17,7 +17,10 @@ typedef struct sfc_call {
   bool persistent;
 } sfc_call_t;
 
-/* Refuses NULL where something is needed, and use in a forked child. name: of the function, for the text. */
+/* Refuses NULL, and use in a forked child. name: of the function, for the text. */
+sf_status_t sfc_call_check_graph(const char *name, const sf_graph_t *graph);
+
+/* The same, and refuses NULL where something else is needed. */
 sf_status_t sfc_call_check(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,
                            sf_request_t **request_p);
 
@@ -32,6 +35,10 @@ sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const s
  * name: of the operation; buffer: its name. */
 sf_status_t sfc_buffer_check(const char *name, const char *buffer, const void *address, int64_t last, size_t unit_bytes,
                              const sfc_memory_ref_t *ref);
+
+/* The same for a buffer of a call on the graph that nothing is known of yet. */
+sf_status_t sfc_call_check_buffer(const char *name, const sf_graph_t *graph, const char *buffer, const void *address,
+                                  int64_t last, const sf_type_t *unit);
 
 /* The devices' kernels if one of the buffers is on a device, else NULL. SF_ERR_ARG for memory of a device that is not
  * registered. */

@@ -203,11 +203,16 @@ static sfc_stream_sides_t sides_of(const sfc_asked_t *asked)
                               .leaves_on_device = sfc_streams_is_on_device(asked->graph, asked->leaf)};
 }
 
+sf_status_t sfc_streams_refuse(sf_status_t status, sf_graph_t *graph)
+{
+  return graph->streams == NULL ? sfc_graph_meet(status, graph, SFPROTO__GRAPH_MEET__WHAT__STREAMS) : status;
+}
+
 sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream)
 {
   if (asked->graph->streams != NULL)
     return sfc_graph_failure(asked->graph);
-  sf_status_t status = sfc_graph_meet(asked->graph, SFPROTO__GRAPH_MEET__WHAT__STREAMS);
+  sf_status_t status = sfc_graph_meet(SF_OK, asked->graph, SFPROTO__GRAPH_MEET__WHAT__STREAMS);
   if (status != SF_OK)
     return status;
   return sfc_streams_set_up(sfc_graph_failure(asked->graph), asked->graph, sfshm_unit_size(asked->unit->unit),
@@ -234,9 +239,12 @@ static sf_status_t prepare(const sfc_asked_t *asked, void *stream, size_t unit_b
 sf_status_t sfc_streams_begin(const sfc_asked_t *asked, void *stream, sf_streamed_t **streamed_p)
 {
   sf_graph_t *graph = asked->graph;
-  sf_status_t status = check_call(asked, streamed_p);
+  sf_status_t status = sfc_call_check_graph(NAME, graph);
   if (status != SF_OK)
     return status;
+  status = check_call(asked, streamed_p);
+  if (status != SF_OK)
+    return sfc_streams_refuse(status, graph);
   size_t unit_bytes = sfshm_unit_size(asked->unit->unit);
   uint64_t called = signature_of(asked);
   status = prepare(asked, stream, unit_bytes);
@@ -320,15 +328,6 @@ sf_status_t sf_reduce_on_stream(sf_graph_t *graph, const sf_type_t *unit, const 
   return status == SF_OK ? sf_end_on_stream(&streamed, stream) : status;
 }
 
-static sf_status_t check_graph(const sf_graph_t *graph, const char *name)
-{
-  if (graph == NULL)
-    return sfshm_error(SF_ERR_ARG, "%s: graph is NULL", name);
-  if (graph->generation != sfc_process_generation)
-    return sfshm_error(SF_ERR_STATE, "%s: in a child of the process that called sf_init", name);
-  return SF_OK;
-}
-
 /* Whether another rank whose graph has failed lets its streams go on. Why is on its way to this one. */
 static bool is_released(const sfc_streams_t *streams)
 {
@@ -354,7 +353,7 @@ static sf_status_t judge(sf_graph_t *graph, sf_status_t status)
 /* The graph's streams, and those of its multi-graph. */
 static sf_status_t look_at_both(sf_graph_t *graph, const char *name, sf_status_t (*look)(const sfc_streams_t *streams))
 {
-  sf_status_t status = check_graph(graph, name);
+  sf_status_t status = sfc_call_check_graph(name, graph);
   sf_graph_t *multi = status == SF_OK ? sfc_multi_of(graph) : NULL;
   if (multi != NULL && multi->streams != NULL)
     status = judge(multi, look(multi->streams));

@@ -24,8 +24,12 @@ typedef struct sfc_asked {
 bool sfc_streams_is_on_device(const sf_graph_t *graph, const void *address);
 
 /* The multi-graph, made if there is none. Also one that has failed, which the daemon may not know: ranks may wait to
- * meet there. */
-sf_status_t sfc_streams_multi(sf_graph_t *graph, sf_graph_t **multi_p);
+ * meet there. before: what is wrong with this rank's call, which if the others wait is an error of all. */
+sf_status_t sfc_streams_multi(sf_status_t before, sf_graph_t *graph, sf_graph_t **multi_p);
+
+/* Returns what is wrong with a call on the graph. If it is the first there the others wait, and it is an error of all.
+ */
+sf_status_t sfc_streams_refuse(sf_status_t status, sf_graph_t *graph);
 
 /* The graph has streams when it returns: collective and blocking for the first call, before which ranks meet. */
 sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream);

@@ -240,9 +240,9 @@ sf_status_t sf_fetch_op_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit
                    .leafupdate = leafupdate,
                    .op = op,
                    .stream = stream};
-  sf_status_t status = check(&fetch, streamed_p);
+  sf_status_t status = sfc_call_check_graph(NAME, graph);
   if (status == SF_OK)
-    status = sfc_streams_multi(graph, &fetch.multi);
+    status = sfc_streams_multi(check(&fetch, streamed_p), graph, &fetch.multi);
   if (status != SF_OK)
     return status;
   fetch.root_on_host = !sfc_streams_is_on_device(graph, rootdata);

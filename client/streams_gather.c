@@ -1,20 +1,24 @@
 /* Gather and scatter on streams: operations on the multi-graph, see sf/sf_streams.h. */
 #include "client/multi.h"
+#include "client/request.h"
 #include "client/streams_call.h"
 #include "shm/error.h"
 
-sf_status_t sfc_streams_multi(sf_graph_t *graph, sf_graph_t **multi_p)
+sf_status_t sfc_streams_multi(sf_status_t before, sf_graph_t *graph, sf_graph_t **multi_p)
 {
   sf_graph_t *multi = sfc_multi_of(graph);
   if (multi == NULL)
-    return sf_graph_multi(graph, multi_p);
+    return sfc_multi_graph(before, graph, 0, multi_p);
+  if (before != SF_OK)
+    return sfc_streams_refuse(before, multi);
   *multi_p = multi;
   return SF_OK;
 }
 
 static sf_status_t find_multi(sf_graph_t *graph, const char *caller, sf_graph_t **multi_p)
 {
-  return graph == NULL ? sfshm_error(SF_ERR_ARG, "%s: graph is NULL", caller) : sfc_streams_multi(graph, multi_p);
+  sf_status_t status = sfc_call_check_graph(caller, graph);
+  return status == SF_OK ? sfc_streams_multi(SF_OK, graph, multi_p) : status;
 }
 
 sf_status_t sf_gather_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *slotdata,

@@ -136,13 +136,16 @@ bool sfd_agreement_heard(const sfd_group_t *group, const sfd_agreement_t *agreem
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
-static void fill_error(Sfpeer__SetupError *to, sfd_setup_error_t *from)
+Sfpeer__SetupError *sfd_setup_error_fill(Sfpeer__SetupError *to, sfd_setup_error_t *from)
 {
+  if (from->status == SF_OK)
+    return NULL;
   sfpeer__setup_error__init(to);
   to->status = from->status;
   to->rank = from->rank;
   to->leaf = from->leaf;
   to->detail = from->detail;
+  return to;
 }
 
 static int32_t *list_ranks(const sfd_group_t *group, Sfpeer__Arrive__Kind kind)
@@ -182,10 +185,7 @@ static void tell(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, ui
   arrive.has_both = sfd_agreement_is_pair(group);
   arrive.both = agreement->children != 0;
   arrive.has_two_rounds = arrive.two_rounds = agreement->two_rounds;
-  if (agreement->error.status != SF_OK) {
-    fill_error(&error, &agreement->error);
-    arrive.error = &error;
-  }
+  arrive.error = sfd_setup_error_fill(&error, &agreement->error);
   message.body_case = SFPEER__MESSAGE__BODY_ARRIVE;
   message.arrive = &arrive;
   sfd_network_send(group->job->server, node, &message);
@@ -214,10 +214,7 @@ static void tell_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
   release.nroots = agreement->nroots;
   release.nleaves = agreement->nleaves;
   release.npairs = agreement->npairs;
-  if (agreement->error.status != SF_OK) {
-    fill_error(&error, &agreement->error);
-    release.error = &error;
-  }
+  release.error = sfd_setup_error_fill(&error, &agreement->error);
   message.body_case = SFPEER__MESSAGE__BODY_RELEASE;
   message.release = &release;
   for (int32_t i = first; i < first + n; i++)

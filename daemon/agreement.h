@@ -33,6 +33,9 @@ typedef struct sfd_setup_error {
 /* The lower (rank, leaf) of two errors stays; of two of one place the same one, whichever came first. */
 void sfd_setup_error_note(sfd_setup_error_t *error, sf_status_t status, int32_t rank, int64_t leaf, const char *detail);
 
+/* As a message tells it: to, or NULL if there is none. The text stays where it is. */
+Sfpeer__SetupError *sfd_setup_error_fill(Sfpeer__SetupError *to, sfd_setup_error_t *from);
+
 typedef struct sfd_agreement {
   bool here;        /* the members of this node have come */
   bool told;        /* the parent, or the other of two nodes, has been told */

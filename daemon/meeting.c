@@ -29,9 +29,10 @@ struct sfd_meeting {
   sfd_graph_t *graph;
   point_t point; /* of who came first */
   int32_t nhere;
-  uint8_t children; /* bit i: all below child i have come, and it waits for an answer */
-  bool told;        /* the parent has been told */
-  bool crossed;     /* something crossed it at the last look */
+  uint8_t children;        /* bit i: all below child i have come, and it waits for an answer */
+  bool told;               /* the parent has been told */
+  bool crossed;            /* something crossed it at the last look */
+  sfd_setup_error_t error; /* the lowest with which somebody has come */
   member_t members[];
 };
 
@@ -56,9 +57,10 @@ static const char *failure_text(const sfd_graph_t *graph)
   return graph->detail != NULL ? graph->detail : "the graph has failed";
 }
 
-static void tell_parent(const sfd_meeting_t *meeting, int32_t parent)
+static void tell_parent(sfd_meeting_t *meeting, int32_t parent)
 {
   const sfd_graph_t *graph = meeting->graph;
+  Sfpeer__SetupError error;
   Sfpeer__GraphMeet meet = SFPEER__GRAPH_MEET__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   meet.job = graph->group->job->id;
@@ -66,37 +68,64 @@ static void tell_parent(const sfd_meeting_t *meeting, int32_t parent)
   meet.what = meeting->point.what;
   meet.position = meeting->point.position;
   meet.rank = meeting->point.rank;
+  meet.error = sfd_setup_error_fill(&error, &meeting->error);
   message.body_case = SFPEER__MESSAGE__BODY_GRAPH_MEET;
   message.graph_meet = &meet;
   sfd_network_send(graph->group->job->server, parent, &message);
 }
 
-/* unknown: that the graph is not here any more, which the receiver has to tell all nodes. */
-static void tell_child(sfd_server_t *server, uint64_t job, uint64_t graph, int32_t node, sf_status_t status,
-                       const char *detail, bool unknown)
+/* What has become of a meeting. */
+typedef struct end {
+  sf_status_t status; /* SF_OK: all have come; otherwise why the graph has failed, in words: */
+  const char *detail;
+  bool unknown;             /* the graph is not here any more, which the receiver has to tell all nodes */
+  sfd_setup_error_t *error; /* with which somebody has come; NULL: none */
+} end_t;
+
+static void tell_child(sfd_server_t *server, uint64_t job, uint64_t graph, int32_t node, const end_t *end)
 {
+  Sfpeer__SetupError error;
   Sfpeer__GraphMet met = SFPEER__GRAPH_MET__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   met.job = job;
   met.graph = graph;
-  met.status = status;
-  met.detail = (char *)(uintptr_t)detail; /* only read */
-  met.unknown = unknown;
+  met.status = end->status;
+  met.detail = (char *)(uintptr_t)end->detail; /* only read */
+  met.unknown = end->unknown;
+  met.error = end->error != NULL ? sfd_setup_error_fill(&error, end->error) : NULL;
   message.body_case = SFPEER__MESSAGE__BODY_GRAPH_MET;
   message.graph_met = &met;
   sfd_network_send(server, node, &message);
 }
 
-static void answer(const sfd_graph_t *graph, int32_t local, uint64_t request, sf_status_t status, const char *detail)
+static void send_met(sfd_session_t *session, uint64_t request, const sfd_setup_error_t *error)
+{
+  Sfproto__GraphMet met = SFPROTO__GRAPH_MET__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__SetupError wrong = SFPROTO__SETUP_ERROR__INIT;
+  if (error->status != SF_OK) {
+    wrong.status = error->status;
+    wrong.rank = error->rank;
+    wrong.leaf = error->leaf;
+    wrong.detail = (char *)(uintptr_t)error->detail; /* only read */
+    met.error = &wrong;
+  }
+  message.request = request;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_MET;
+  message.graph_met = &met;
+  sfd_session_send(session, &message, NULL, 0);
+}
+
+static void answer(const sfd_graph_t *graph, const member_t *member, int32_t local, const end_t *end)
 {
   sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[local]);
   rank->npending--;
   if (!sfd_rank_connected(rank))
     return;
-  if (status == SF_OK)
-    sfd_session_send_done(rank->session, request);
+  if (end->status == SF_OK)
+    send_met(rank->session, member->request, end->error);
   else
-    sfd_session_send_error(rank->session, request, status, detail);
+    sfd_session_send_error(rank->session, member->request, end->status, end->detail);
 }
 
 /* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
@@ -126,18 +155,18 @@ void sfd_meeting_free(sfd_graph_t *graph)
   graph->meeting = NULL;
 }
 
-/* Tells all who wait what has become of it. */
+/* Tells all who wait what has become of it: SF_OK, all have come, or why the graph has failed. */
 static void release(sfd_graph_t *graph, sf_status_t status, const char *detail)
 {
   const sfd_group_t *group = graph->group;
-  const sfd_meeting_t *meeting = graph->meeting;
+  sfd_meeting_t *meeting = graph->meeting;
+  const end_t end = {.status = status, .detail = detail, .error = &meeting->error};
   for (int32_t i = 0; i < sfd_tree_nchildren(group); i++)
     if ((meeting->children >> i & 1) != 0)
-      tell_child(group->job->server, group->job->id, graph->id, group->nodes[sfd_tree_first_child(group) + i], status,
-                 detail, false);
+      tell_child(group->job->server, group->job->id, graph->id, group->nodes[sfd_tree_first_child(group) + i], &end);
   for (int32_t k = 0; k < group->nlocals; k++)
     if (meeting->members[k].here)
-      answer(graph, k, meeting->members[k].request, status, detail);
+      answer(graph, &meeting->members[k], k, &end);
   sfd_meeting_free(graph);
 }
 
@@ -357,6 +386,10 @@ void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *mes
   sfd_graph_t *graph = sfd_graph_find_ready(session, message->request, meet->graph, &local);
   if (graph == NULL)
     return;
+  if (meet->error != NULL && (meet->error->status >= SF_OK || meet->error->rank != graph->group->locals[local])) {
+    sfd_session_refuse(session, message->request, SF_ERR_PROTO, "GraphMeet of rank %d: malformed error", rank->number);
+    return;
+  }
   if (sfd_meeting_has(graph, local)) {
     sfd_session_answer(session, message->request, SF_ERR_STATE,
                        "rank %d waits for the others of graph %" PRIu64 " already", rank->number, graph->id);
@@ -367,6 +400,8 @@ void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *mes
     sfd_session_send_error(session, message->request, graph->failure, failure_text(graph));
     return;
   }
+  if (meet->error != NULL)
+    sfd_setup_error_note(&graph->meeting->error, meet->error->status, point.rank, -1, meet->error->detail);
   graph->meeting->members[local] = (member_t){.here = true, .request = message->request};
   graph->meeting->nhere++;
   rank->npending++;
@@ -380,7 +415,18 @@ static void refuse_unknown(sfd_server_t *server, const Sfpeer__GraphMeet *meet, 
   char text[SFD_TEXT_SIZE];
   snprintf(text, sizeof text, "all ranks of graph %" PRIu64 " on node %d have destroyed it, or have left", meet->graph,
            sfd_network_node(server));
-  tell_child(server, meet->job, meet->graph, node, SF_ERR_STATE, text, true);
+  tell_child(server, meet->job, meet->graph, node, &(end_t){.status = SF_ERR_STATE, .detail = text, .unknown = true});
+}
+
+static bool is_good_error(const sfd_graph_t *graph, const Sfpeer__SetupError *error)
+{
+  return error == NULL || (error->status < SF_OK && error->rank >= 0 && error->rank < graph->group->size);
+}
+
+static void note_error(sfd_meeting_t *meeting, const Sfpeer__SetupError *error)
+{
+  if (error != NULL)
+    sfd_setup_error_note(&meeting->error, error->status, error->rank, error->leaf, error->detail);
 }
 
 sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
@@ -397,14 +443,16 @@ sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, con
     return SF_ERR_NOT_FOUND; /* there it was ready before */
   int32_t child = sfd_tree_child(graph->group, node);
   if (child < 0 || (graph->meeting != NULL && (graph->meeting->children >> child & 1) != 0) || meet->rank < 0 ||
-      meet->rank >= graph->group->size)
-    return sfshm_error(SF_ERR_PROTO, "node %d says twice, or to the wrong node, that ranks of graph %" PRIu64 " meet",
+      meet->rank >= graph->group->size || !is_good_error(graph, meet->error))
+    return sfshm_error(SF_ERR_PROTO,
+                       "node %d says twice, to the wrong node, or of no rank, that ranks of graph %" PRIu64 " meet",
                        node, graph->id);
   const point_t point = {.what = meet->what, .position = meet->position, .rank = meet->rank};
   if (graph->state == SFD_GRAPH_FAILED || !enter(graph, &point)) {
-    tell_child(server, job->id, graph->id, node, graph->failure, failure_text(graph), false);
+    tell_child(server, job->id, graph->id, node, &(end_t){.status = graph->failure, .detail = failure_text(graph)});
     return SF_OK;
   }
+  note_error(graph->meeting, meet->error);
   graph->meeting->children |= (uint8_t)(1u << child);
   advance(graph);
   return SF_OK;
@@ -418,9 +466,12 @@ sf_status_t sfd_meeting_handle_peer_met(sfd_server_t *server, int32_t node, cons
   sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, met->graph) : NULL;
   if (graph == NULL || job->state != SFD_JOB_RUNNING)
     return SF_OK;
-  if (node != sfd_tree_parent(graph->group) || graph->meeting == NULL || !graph->meeting->told)
-    return sfshm_error(SF_ERR_PROTO, "node %d answers ranks of graph %" PRIu64 " that have not asked", node, graph->id);
+  if (node != sfd_tree_parent(graph->group) || graph->meeting == NULL || !graph->meeting->told ||
+      !is_good_error(graph, met->error))
+    return sfshm_error(SF_ERR_PROTO, "node %d answers ranks of graph %" PRIu64 " that have not asked, or of no rank",
+                       node, graph->id);
   if (met->status == SF_OK) {
+    note_error(graph->meeting, met->error); /* the lowest of all nodes */
     release(graph, SF_OK, "");
     return SF_OK;
   }

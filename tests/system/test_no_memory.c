@@ -1,10 +1,12 @@
 /* A daemon that has no memory for a job, or for what another one tells it of something new, before its own rank has
- * come to that: the ranks must not wait for what is lost. An allocation of the size of what would be begun fails. */
+ * come to that; and a rank that has none for what others are done with already: the ranks must not wait for what is
+ * lost. An allocation of the size of what would be begun fails. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "client/progress.h"
 #include "daemon/group.h"
 #include "daemon/setup.h"
 #include "tests/system/loop_cluster.h"
@@ -58,6 +60,19 @@ void *__wrap_calloc(size_t n, size_t bytes)
     return NULL;
   }
   return __real_calloc(n, bytes);
+}
+
+static int requests_left = -1; /* of operations, that this process allocates before one is refused */
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes)
+{
+  if (bytes == sizeof(sf_request_t) && requests_left >= 0 && requests_left-- == 0) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  return __real_malloc(bytes);
 }
 
 static sf_status_t make_together(sf_context_t *context, sf_graph_t *whole, sf_graph_t **graph_p)
@@ -156,13 +171,52 @@ START_TEST(test_started)
 }
 END_TEST
 
+/* All leaves are on roots of rank 1, which finds out who has them, and waits for the others at that; none waits for it.
+ * Having failed it destroys the graph. */
+static int lack_request(sftest_rank_t *self)
+{
+  static const int32_t owner = 1;
+  static const int64_t first = 0;
+  bool lacks = self->rank == owner;
+  double roots[1] = {0}, leaves[1] = {0};
+  sf_graph_t *graph;
+  sf_graph_ranks_t ranks;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, !lacks, NULL, &owner, &first, 0, &graph));
+  if (lacks)
+    requests_left = *(const int *)self->argument;
+  sf_status_t status = sf_graph_leaf_ranks(graph, &ranks);
+  if (!lacks && status == SF_OK)
+    status = sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE);
+  SFTEST_EXPECT(self, status, SF_ERR_NOMEM);
+  SFTEST_DETAIL(self, "request");
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(test_leaf_ranks)
+{
+  static const int32_t places[RANKS] = {0, 1, 2};
+  static sftest_loop_cluster_t loop;
+  sftest_job_t job;
+  int left = _i;
+  sftest_loop_cluster_start(&loop, RANKS, 0, 0);
+  sftest_job_start_over(&job, loop.nodes, places, RANKS, lack_request, &left);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+  sftest_loop_cluster_stop(&loop);
+}
+END_TEST
+
 int main(void)
 {
-  Suite *suite = suite_create("daemons without memory");
+  Suite *suite = suite_create("daemons and ranks without memory");
   TCase *tests = tcase_create("told");
   tcase_set_timeout(tests, 60);
   tcase_add_loop_test(tests, test_told, 0, START);
   tcase_add_loop_test(tests, test_started, 1, RANKS + 1);
+  tcase_add_loop_test(tests, test_leaf_ranks, 0, 4); /* its operations: two on the way to the edges, two along these */
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }

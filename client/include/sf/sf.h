@@ -364,7 +364,8 @@ SF_CHECK_RESULT sf_status_t sf_reduce(sf_graph_t *graph, const sf_type_t *unit, 
  * of the multi-graph.
  * Without a multi-graph begin makes it, which is collective and blocks. As nothing goes on meanwhile, no operation may
  * be in flight then: call sf_graph_multi before to rule that out. A rank that calls something else is found out by the
- * daemons, as between parts of the graph that no edge connects. */
+ * daemons, as between parts of the graph that no edge connects. What begin would refuse all ranks return then, with the
+ * number of the lowest that made the mistake, and nothing has begun; but for slotdata that ends too early. */
 SF_CHECK_RESULT sf_status_t sf_gather_begin(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                             void *slotdata, sf_request_t **request_p);
 SF_CHECK_RESULT sf_status_t sf_gather(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *slotdata);

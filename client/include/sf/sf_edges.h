@@ -35,8 +35,9 @@ typedef struct sf_graph_ranks {
 SF_CHECK_RESULT sf_status_t sf_graph_root_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p);
 
 /* The ranks that have leaves of this rank's roots (PetscSFGetLeafRanks). Collective and blocking at the first call on a
- * graph, unless sf_graph_multi has come before; local afterwards. Errors of sf_graph_create; SF_ERR_MISMATCH: ranks
- * call something else, and SF_ERR_STATE: one has left, both of which fail the graph. */
+ * graph, unless sf_graph_multi has come before; local afterwards. Errors of sf_graph_create, which all ranks return: no
+ * place for the result is one; SF_ERR_MISMATCH: ranks call something else, and SF_ERR_STATE: one has left, both of
+ * which fail the graph. So does what fails on one rank, for want of memory, when others may have the result already. */
 SF_CHECK_RESULT sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p);
 
 /* The multi-graph: each root is split into as many roots as it has leaves, so that every root has exactly one leaf. The
@@ -45,8 +46,8 @@ SF_CHECK_RESULT sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_rank
  * It belongs to the graph: it is always the same one, must not be destroyed, and is freed with the graph. Collective
  * and blocking at the first call on a graph, local afterwards. Operations that need it make it at first use; their
  * begin and init do not block if it has been made before. Costs about three graph creations, and afterwards the memory
- * of one and 32 bytes an edge. Errors of sf_graph_create; SF_ERR_MISMATCH: ranks call something else, and SF_ERR_STATE:
- * one has left, both of which fail the graph. */
+ * of one and 32 bytes an edge. Errors of sf_graph_create, which all ranks return: no place for the result is one;
+ * SF_ERR_MISMATCH: ranks call something else, and SF_ERR_STATE: one has left, both of which fail the graph. */
 SF_CHECK_RESULT sf_status_t sf_graph_multi(sf_graph_t *graph, sf_graph_t **multi_p);
 
 #ifdef __cplusplus

@@ -47,7 +47,8 @@
  * SF_STREAMS_IN_FLIGHT before has not been ended. SF_ERR_STATE: a larger unit than before while an operation has
  * not been ended, or device memory that was freed before it was unregistered. SF_ERR_ARG: a stream of another
  * device than the graph's first one. Local errors leave the graph as it was: the other ranks wait for this one's
- * call. So do errors of the first operation, which all ranks get, SF_ERR_MISMATCH among them. */
+ * call. So do errors of the first operation, which all ranks get: NULL where something is needed and an op that can't
+ * be are among them, and SF_ERR_MISMATCH. */
 #ifndef SF_STREAMS_H
 #define SF_STREAMS_H
 
