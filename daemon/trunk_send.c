@@ -108,6 +108,50 @@ static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfsh
   advance(trunks, entry->a);
 }
 
+/* ---- Questions --------------------------------------------------------------------------------------------------- */
+
+static void on_asked(void *context, sf_status_t status);
+
+static void ask(sfd_trunks_t *trunks, uint32_t number)
+{
+  sfd_side_t *side = &trunks->sides[number];
+  sfd_message_head_t head = {
+      .kind = SFD_PEER_AWAIT,
+      .flags = sfd_other_role(side->told.role),
+      .job = trunks->graph->group->job->id,
+      .object = trunks->graph->id,
+      .desc = side->asked,
+  };
+  side->asking = true;
+  side->asks_again = false;
+  sfd_trunks_hold(trunks);
+  sfd_network_send_payload(trunks->server, side->told.node, &head, NULL, on_asked, &trunks->departures[number]);
+}
+
+static void on_asked(void *context, sf_status_t status)
+{
+  const sfd_departure_t *departure = context;
+  sfd_trunks_t *trunks = departure->trunks;
+  sfd_side_t *side = &trunks->sides[departure->side];
+  side->asking = false;
+  if (side->asks_again && status == SF_OK && trunks->graph != NULL && trunks->graph->state != SFD_GRAPH_FAILED &&
+      !trunks->letting_go)
+    ask(trunks, departure->side);
+  sfd_trunks_release(trunks);
+}
+
+/* The other node keeps the last question only, so no more than one waits here, however often ranks ask: the channel is
+ * that of others, too, and ends when too much waits for it. */
+static void submit_await(sfd_trunks_t *trunks, const sfshm_ring_entry_t *entry)
+{
+  sfd_side_t *side = &trunks->sides[entry->a];
+  side->asked = entry->desc;
+  if (side->asking)
+    side->asks_again = true;
+  else
+    ask(trunks, entry->a);
+}
+
 /* ---- Credits ----------------------------------------------------------------------------------------------------- */
 
 /* Tells the other node now and then what has been consumed, if possible along with data: at the latest when half of its
@@ -133,19 +177,6 @@ static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sf
       .object = trunks->graph->id,
   };
   sfd_network_send_lazily(trunks->server, side->told.node, &head);
-}
-
-static void submit_await(const sfd_trunks_t *trunks, const sfshm_ring_entry_t *entry)
-{
-  const sfd_side_t *side = &trunks->sides[entry->a];
-  sfd_message_head_t head = {
-      .kind = SFD_PEER_AWAIT,
-      .flags = sfd_other_role(side->told.role),
-      .job = trunks->graph->group->job->id,
-      .object = trunks->graph->id,
-      .desc = entry->desc,
-  };
-  sfd_network_send_payload(trunks->server, side->told.node, &head, NULL, NULL, NULL);
 }
 
 sf_status_t sfd_trunks_credit(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)

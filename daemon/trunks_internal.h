@@ -50,6 +50,9 @@ typedef struct sfd_side {
   struct sfd_unpack *unpacks; /* by member: what workers may take out of the slots; NULL: nothing */
   uint64_t consumed;          /* by the members */
   uint64_t credits_sent;      /* what the other node knows of it */
+  uint64_t asked;             /* what members have asked about last: see SFSHM_SUBMIT_AWAIT */
+  bool asking;                /* a question is on its way to the channel's end */
+  bool asks_again;            /* members have asked since */
 } sfd_side_t;
 
 /* Slots for one class of units. */

@@ -7,12 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client/context.h"
+#include "client/graph.h"
+#include "client/trunk.h"
 #include "tests/system/loop_cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
 #define GRAPHS 8
 #define VALUES 500
+#define QUESTIONS 3000 /* more than the ring has room for */
 
 /* What test and ranks tell each other. */
 typedef struct shared {
@@ -94,6 +98,60 @@ START_TEST(messages_gather_while_a_send_is_held)
   sftest_await(&shared->ready, 4);
   uint64_t frames = sftest_loop_cluster_order(&cluster, SFTEST_LOOP_FRAMES, 0, 1) - before;
   ck_assert_msg(frames <= 2, "%llu frames", (unsigned long long)frames);
+  atomic_store(&shared->go, 2);
+  sftest_job_wait(&job, sftest_limit_ms(20000));
+  sftest_job_expect_all(&job);
+  sftest_loop_cluster_stop(&cluster);
+  sftest_shared_free(shared, sizeof *shared);
+}
+END_TEST
+
+/* ---- Questions --------------------------------------------------------------------------------------------------- */
+
+/* Rank 0 asks what the other node called, again and again, as none does that waits for a message; rank 1 sees the last
+ * question. */
+static int ask_without_end(sftest_rank_t *self)
+{
+  shared_t *shared = self->argument;
+  sf_graph_t *graph;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, make_graph(context, VALUES, &graph));
+  const sfc_trunk_t *trunk = graph->lanes[0].trunk;
+  SFTEST_REQUIRE(self, trunk != NULL);
+  atomic_fetch_add(&shared->ready, 1);
+  sftest_await(&shared->go, 1);
+  if (self->rank == 0) {
+    for (uint64_t i = 1; i <= QUESTIONS; i++)
+      sfc_submit(&context->submitter, SFSHM_SUBMIT_AWAIT, graph->number, trunk->as_root.number, 0, i, 0, false);
+    const sfshm_ring_t *ring = context->submitter.region.base;
+    while (atomic_load(&ring->head) < QUESTIONS)
+      sftest_sleep_ms(1);
+  }
+  atomic_fetch_add(&shared->ready, 1);
+  sftest_await(&shared->go, 2);
+  while (self->rank == 1 && atomic_load(&trunk->as_leaf.flow->awaited) < QUESTIONS)
+    sftest_sleep_ms(1);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* The channel is that of all jobs, and ends when too much waits for it. */
+START_TEST(questions_do_not_gather)
+{
+  static const int32_t places[] = {0, 1};
+  sftest_loop_cluster_t cluster;
+  sftest_job_t job;
+  shared_t *shared = sftest_shared(sizeof *shared);
+  sftest_loop_cluster_start(&cluster, 2, 0, 0);
+  sftest_job_start_over(&job, cluster.nodes, places, 2, ask_without_end, shared);
+  sftest_await(&shared->ready, 2);
+  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 0, 1);
+  atomic_store(&shared->go, 1);
+  sftest_await(&shared->ready, 4);
+  uint64_t queued = sftest_loop_cluster_order(&cluster, SFTEST_LOOP_QUEUED, 0, 1);
+  ck_assert_msg(queued < QUESTIONS / 100, "%llu messages wait", (unsigned long long)queued);
+  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 0, 1);
   atomic_store(&shared->go, 2);
   sftest_job_wait(&job, sftest_limit_ms(20000));
   sftest_job_expect_all(&job);
@@ -235,6 +293,7 @@ static Suite *nodes_loop_suite(void)
   Suite *suite = suite_create("nodes_loop");
   TCase *tcase = tcase_create("nodes_loop");
   tcase_add_test(tcase, messages_gather_while_a_send_is_held);
+  tcase_add_test(tcase, questions_do_not_gather);
   tcase_add_test(tcase, news_that_came_during_a_pause);
   tcase_add_loop_test(tcase, slow_streams_in_pieces, 0, 3);
   tcase_add_test(tcase, cut_links);
