@@ -17,6 +17,7 @@
 
 #define HUGE_PAGE_BYTES (2u << 20)
 #define SEALING_TRIES 1000
+#define STAT_BLOCK_BYTES 512             /* of st_blocks, whatever the file system's are */
 #define CHECKED_BYTES ((size_t)64 << 20) /* asked for at once: compared with what the machine has */
 
 static const char *kind_name(sfshm_region_kind_t kind)
@@ -282,6 +283,17 @@ static sf_status_t check_pages(int fd, sfshm_region_kind_t kind)
   return SF_OK;
 }
 
+/* Reading a hole makes a page, at the cost of who reads: an immutable region with holes is as large as one likes
+ * without a byte of one's own. Those that can be written may have any, and be filled later. */
+static sf_status_t check_holes(const struct stat *info, sfshm_region_kind_t kind)
+{
+  uint64_t there = (uint64_t)info->st_blocks * STAT_BLOCK_BYTES;
+  if ((required_seals(kind) & F_SEAL_WRITE) == 0 || there >= (uint64_t)info->st_size)
+    return SF_OK;
+  return sfshm_error(SF_ERR_PROTO, "%s region: memory for all of its %lld bytes expected, found for %llu",
+                     kind_name(kind), (long long)info->st_size, (unsigned long long)there);
+}
+
 static sf_status_t verify_sealed(int fd, sfshm_region_kind_t kind, int required, uint64_t max_bytes, size_t *length_p)
 {
   struct stat info;
@@ -299,8 +311,10 @@ static sf_status_t verify_sealed(int fd, sfshm_region_kind_t kind, int required,
   if (info.st_size < (off_t)sizeof(sfshm_region_header_t) || (uint64_t)info.st_size > max_bytes)
     return sfshm_error(SF_ERR_PROTO, "%s region: %zu to %llu bytes expected, %lld found", kind_name(kind),
                        sizeof(sfshm_region_header_t), (unsigned long long)max_bytes, (long long)info.st_size);
-  *length_p = (size_t)info.st_size;
-  return SF_OK;
+  status = check_holes(&info, kind);
+  if (status == SF_OK)
+    *length_p = (size_t)info.st_size;
+  return status;
 }
 
 sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, size_t *length_p)

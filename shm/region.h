@@ -88,7 +88,8 @@ sf_status_t sfshm_region_compose(const char *name, sfshm_region_kind_t kind, con
 /* Replaces what stands in such a region by other pieces, which have to fit into it; what lies behind them stays. */
 void sfshm_region_recompose(const sfshm_region_t *region, const sfshm_region_piece_t pieces[], size_t npieces);
 
-/* Verifies without mapping that fd is a region of that kind, sealed as its kind demands, of at most max_bytes. */
+/* Verifies without mapping that fd is a region of that kind, sealed as its kind demands, of at most max_bytes, and
+ * without holes if it is immutable. */
 sf_status_t sfshm_region_verify(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, size_t *length_p);
 
 typedef enum sfshm_access { SFSHM_READ_ONLY, SFSHM_READ_WRITE } sfshm_access_t;

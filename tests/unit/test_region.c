@@ -56,14 +56,21 @@ static sfshm_region_t publish(size_t length_bytes)
   return region;
 }
 
-/* A memfd with these bytes and seals, as somebody else might send it. */
-static int raw_memfd(const void *bytes, size_t length_bytes, size_t size_bytes, int seals)
+/* A memfd with these bytes and seals, as somebody else might send it; behind allocated_bytes it is a hole. */
+static int raw_memfd_with_hole(const void *bytes, size_t length_bytes, size_t allocated_bytes, size_t size_bytes,
+                               int seals)
 {
   int fd = memfd_create("sf-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ck_assert_int_eq(fallocate(fd, 0, 0, (off_t)allocated_bytes), 0);
   ck_assert_int_eq(write(fd, bytes, length_bytes), (ssize_t)length_bytes);
   ck_assert_int_eq(ftruncate(fd, (off_t)size_bytes), 0);
   ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
   return fd;
+}
+
+static int raw_memfd(const void *bytes, size_t length_bytes, size_t size_bytes, int seals)
+{
+  return raw_memfd_with_hole(bytes, length_bytes, size_bytes, size_bytes, seals);
 }
 
 static sfshm_region_header_t good_header(sfshm_region_kind_t kind)
@@ -351,6 +358,28 @@ static void expect_refused(const sfshm_region_header_t *header, sf_status_t stat
   close(fd);
 }
 
+/* Those that can be written may have some. */
+START_TEST(immutable_regions_have_no_holes)
+{
+  const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+  size_t page = sfshm_page_bytes(), length = 0;
+  sfshm_region_t region;
+  for (size_t missing = 0; missing <= 3; missing++) {
+    sfshm_region_header_t header = good_header(SFSHM_REGION_EDGES);
+    header.length_bytes = 4 * page;
+    int fd = raw_memfd_with_hole(&header, sizeof header, (4 - missing) * page, 4 * page, seals);
+    sf_status_t expected = missing == 0 ? SF_OK : SF_ERR_PROTO;
+    ck_assert_int_eq(sfshm_region_verify(fd, SFSHM_REGION_EDGES, MAX_BYTES, &length), expected);
+    ck_assert_int_eq(sfshm_region_map(fd, SFSHM_REGION_EDGES, MAX_BYTES, SFSHM_READ_ONLY, &region), expected);
+    ck_assert(missing == 0 || strstr(sfshm_error_detail(), "memory for all of its") != NULL);
+    if (missing == 0)
+      sfshm_region_destroy(&region);
+    ck_assert_int_eq(sfshm_region_verify(fd, SFSHM_REGION_INBOX, MAX_BYTES, &length), SF_OK);
+    close(fd);
+  }
+}
+END_TEST
+
 START_TEST(headers_are_checked)
 {
   sfshm_region_t region;
@@ -406,6 +435,7 @@ static Suite *region_suite(void)
   tcase_add_test(tcase, every_seal_that_a_kind_needs_is_checked);
   tcase_add_test(tcase, other_descriptors_are_refused);
   tcase_add_test(tcase, sizes_are_checked_before_mapping);
+  tcase_add_test(tcase, immutable_regions_have_no_holes);
   tcase_add_test(tcase, headers_are_checked);
   tcase_add_test(tcase, kinds_are_not_mixed_up);
   suite_add_tcase(suite, tcase);
