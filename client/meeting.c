@@ -15,12 +15,6 @@ static void set_meeting(sf_graph_t *graph, bool is_meeting)
   pthread_mutex_unlock(&graph->context->lock);
 }
 
-/* An operation on streams comes at any place among the others. */
-static uint64_t position_of(const sf_graph_t *graph, sfc_meeting_t what)
-{
-  return what == SFPROTO__GRAPH_MEET__WHAT__STREAMS ? UINT64_MAX : graph->last_sequence;
-}
-
 /* wrong: with the call, if that is so. */
 static sf_status_t ask_daemon(const sf_graph_t *graph, sfc_meeting_t what, Sfproto__SetupError *wrong,
                               sfproto_incoming_t *met)
@@ -30,7 +24,7 @@ static sf_status_t ask_daemon(const sf_graph_t *graph, sfc_meeting_t what, Sfpro
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   meet.graph = graph->number;
   meet.what = what;
-  meet.position = position_of(graph, what);
+  meet.position = graph->last_sequence;
   meet.error = wrong->status != SF_OK ? wrong : NULL;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_MEET;
   message.graph_meet = &meet;

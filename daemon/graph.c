@@ -104,6 +104,7 @@ static void destroy_for(sfd_graph_t *graph, int32_t local)
   graph->destroyed[local] = true;
   if (++graph->ndestroyed < graph->group->nlocals)
     return;
+  sfd_meeting_graph_gone(graph);
   alert_members(graph, &alert, graph->group->nnodes > 1 ? sfd_session_hold_alert : sfd_session_send_alert);
   sfd_graph_free(graph);
 }

@@ -1,5 +1,5 @@
 /* Meetings of a graph's ranks: see meeting.h. The daemon's thread. */
-#include "daemon/meeting.h"
+#include "daemon/meeting_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,38 +7,12 @@
 
 #include "daemon/calls.h"
 #include "daemon/network.h"
-#include "daemon/setup.h"
-#include "daemon/text.h"
 #include "daemon/tree.h"
 #include "shm/error.h"
 
-/* What somebody has come for. */
-typedef struct point {
-  int32_t what;      /* Sfproto__GraphMeet__What, if it is one */
-  uint64_t position; /* operations of the graph begun before */
-  int32_t rank;      /* of the group, who says so */
-} point_t;
-
-typedef struct member {
-  bool here;
-  uint64_t request;
-} member_t;
-
-struct sfd_meeting {
-  TAILQ_ENTRY(sfd_meeting) entry; /* of the group */
-  sfd_graph_t *graph;
-  point_t point; /* of who came first */
-  int32_t nhere;
-  uint8_t children;        /* bit i: all below child i have come, and it waits for an answer */
-  bool told;               /* the parent has been told */
-  bool crossed;            /* something crossed it at the last look */
-  sfd_setup_error_t error; /* the lowest with which somebody has come */
-  member_t members[];
-};
-
 /* ---- Telling ----------------------------------------------------------------------------------------------------- */
 
-static const char *what_text(int32_t what)
+const char *sfd_meeting_what_text(int32_t what)
 {
   switch (what) {
   case SFPROTO__GRAPH_MEET__WHAT__MULTI:
@@ -116,7 +90,7 @@ static void send_met(sfd_session_t *session, uint64_t request, const sfd_setup_e
   sfd_session_send(session, &message, NULL, 0);
 }
 
-static void answer(const sfd_graph_t *graph, const member_t *member, int32_t local, const end_t *end)
+static void answer(const sfd_graph_t *graph, const sfd_meeting_member_t *member, int32_t local, const end_t *end)
 {
   sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[local]);
   rank->npending--;
@@ -131,7 +105,7 @@ static void answer(const sfd_graph_t *graph, const member_t *member, int32_t loc
 /* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
 
 /* Without memory the graph fails. */
-static void begin(sfd_graph_t *graph, const point_t *point)
+static void begin(sfd_graph_t *graph, const sfd_point_t *point)
 {
   sfd_group_t *group = graph->group;
   sfd_meeting_t *meeting = calloc(1, sizeof *meeting + (size_t)group->nlocals * sizeof meeting->members[0]);
@@ -227,7 +201,7 @@ static bool is_complete(sfd_graph_t *graph)
       fail_without(graph, group->members[group->locals[k]].rank, " has destroyed the graph");
       return false;
     }
-  return true;
+  return sfd_meeting_is_everywhere(graph);
 }
 
 bool sfd_meeting_has(const sfd_graph_t *graph, int32_t local)
@@ -255,7 +229,7 @@ void sfd_meetings_left(sfd_job_t *job, int32_t number)
 
 static void compare_calls(sfd_graph_t *graph, int32_t rank, const sfshm_calls_t *calls)
 {
-  const point_t *point = &graph->meeting->point;
+  const sfd_point_t *point = &graph->meeting->point;
   char called[64] = "something else", detail[SFD_TEXT_SIZE];
   if (calls->begun <= point->position)
     return;
@@ -263,7 +237,7 @@ static void compare_calls(sfd_graph_t *graph, int32_t rank, const sfshm_calls_t 
     if (calls->last[i] != 0 && ((calls->last[i] ^ (point->position + 1)) & SFSHM_DESC_SEQUENCE_MASK) == 0)
       sfshm_desc_text(calls->last[i], called, sizeof called);
   snprintf(detail, sizeof detail, "graph %" PRIu64 ", operation %" PRIu64 ": rank %d called %s, rank %d %s before it",
-           graph->id, point->position + 1, rank, called, point->rank, what_text(point->what));
+           graph->id, point->position + 1, rank, called, point->rank, sfd_meeting_what_text(point->what));
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
 }
 
@@ -280,81 +254,10 @@ void sfd_meeting_compare_child(sfd_graph_t *graph, int32_t child, int32_t rank, 
     compare_calls(graph, rank, calls);
 }
 
-/* ---- In another order -------------------------------------------------------------------------------------------- */
-
-/* Who has come to the meeting, or else the set-up, of a graph: children in the tree, and members of this node. */
-static uint8_t children_of(const sfd_graph_t *graph)
-{
-  return graph->meeting != NULL ? graph->meeting->children
-                                : graph->setup->agreement.children | graph->setup->again.children;
-}
-
-static bool has_come(const sfd_graph_t *graph, int32_t local)
-{
-  return graph->meeting != NULL ? graph->meeting->members[local].here
-                                : graph->setup->members[local].here || graph->setup->members[local].asked;
-}
-
-static bool are_crossed(const sfd_graph_t *a, const sfd_graph_t *b)
-{
-  bool only_a = (children_of(a) & ~children_of(b)) != 0, only_b = (children_of(b) & ~children_of(a)) != 0;
-  for (int32_t k = 0; k < a->group->nlocals; k++) {
-    only_a |= has_come(a, k) && !has_come(b, k);
-    only_b |= has_come(b, k) && !has_come(a, k);
-  }
-  return only_a && only_b;
-}
-
-static void fail_crossed(sfd_graph_t *graph, uint64_t other)
-{
-  char text[SFD_TEXT_SIZE] = "another one is set up";
-  if (other != 0)
-    snprintf(text, sizeof text, "somebody does the same with graph %" PRIu64, other);
-  char detail[SFD_TEXT_SIZE];
-  snprintf(detail, sizeof detail,
-           "graph %" PRIu64 ": rank %d %s, while %.200s: do all ranks use the graphs in the same order?", graph->id,
-           graph->meeting->point.rank, what_text(graph->meeting->point.what), text);
-  sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
-}
-
-/* Another graph of the group whose meeting, or set-up, crosses that of this one, or NULL. */
-static sfd_graph_t *find_crossing(const sfd_graph_t *graph)
-{
-  const sfd_group_t *group = graph->group;
-  const sfd_meeting_t *other;
-  sfd_graph_t *setup;
-  TAILQ_FOREACH(other, &group->meetings, entry)
-  {
-    if (other->graph != graph && other->graph->state != SFD_GRAPH_FAILED && are_crossed(graph, other->graph))
-      return other->graph;
-  }
-  TAILQ_FOREACH(setup, &group->setups, setups_entry)
-  {
-    if (setup->state == SFD_GRAPH_GATHERING && are_crossed(graph, setup))
-      return setup;
-  }
-  return NULL;
-}
-
-void sfd_meeting_look(sfd_graph_t *graph)
-{
-  if (graph->meeting == NULL || graph->state == SFD_GRAPH_FAILED)
-    return;
-  sfd_graph_t *crossing = find_crossing(graph);
-  bool still = crossing != NULL && graph->meeting->crossed;
-  graph->meeting->crossed = crossing != NULL;
-  if (!still)
-    return;
-  bool is_meeting = crossing->meeting != NULL;
-  fail_crossed(graph, is_meeting ? crossing->id : 0);
-  if (is_meeting)
-    fail_crossed(crossing, graph->id);
-}
-
 /* ---- Coming ------------------------------------------------------------------------------------------------------ */
 
 /* Whether one can come for that; if not the graph has failed. */
-static bool enter(sfd_graph_t *graph, const point_t *point)
+static bool enter(sfd_graph_t *graph, const sfd_point_t *point)
 {
   char detail[SFD_TEXT_SIZE];
   if (!is_complete(graph))
@@ -363,12 +266,13 @@ static bool enter(sfd_graph_t *graph, const point_t *point)
     begin(graph, point);
   if (graph->meeting == NULL)
     return false;
-  const point_t *first = &graph->meeting->point;
+  const sfd_point_t *first = &graph->meeting->point;
   if (first->what == point->what && first->position == point->position)
     return true;
   snprintf(detail, sizeof detail,
            "graph %" PRIu64 ": rank %d %s behind %" PRIu64 " operations, rank %d %s behind %" PRIu64, graph->id,
-           first->rank, what_text(first->what), first->position, point->rank, what_text(point->what), point->position);
+           first->rank, sfd_meeting_what_text(first->what), first->position, point->rank,
+           sfd_meeting_what_text(point->what), point->position);
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
   return false;
 }
@@ -395,17 +299,23 @@ void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *mes
                        "rank %d waits for the others of graph %" PRIu64 " already", rank->number, graph->id);
     return;
   }
-  const point_t point = {.what = (int32_t)meet->what, .position = meet->position, .rank = graph->group->locals[local]};
+  const sfd_point_t point = {
+      .what = (int32_t)meet->what, .position = meet->position, .rank = graph->group->locals[local]};
   if (graph->state == SFD_GRAPH_FAILED || !enter(graph, &point)) {
     sfd_session_send_error(session, message->request, graph->failure, failure_text(graph));
     return;
   }
   if (meet->error != NULL)
     sfd_setup_error_note(&graph->meeting->error, meet->error->status, point.rank, -1, meet->error->detail);
-  graph->meeting->members[local] = (member_t){.here = true, .request = message->request};
+  graph->meeting->members[local] = (sfd_meeting_member_t){.here = true, .request = message->request};
   graph->meeting->nhere++;
   rank->npending++;
   advance(graph);
+}
+
+bool sfd_meeting_goes_well(const sfd_server_t *server, const sfd_job_t *job, uint64_t id)
+{
+  return job != NULL ? job->state == SFD_JOB_RUNNING : sfd_ended_well(&server->ended, id);
 }
 
 /* That the graph is gone means that all members here have destroyed it, or left, for it was there before anybody could
@@ -413,8 +323,7 @@ void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *mes
 static void refuse_unknown(sfd_server_t *server, const Sfpeer__GraphMeet *meet, int32_t node)
 {
   char text[SFD_TEXT_SIZE];
-  snprintf(text, sizeof text, "all ranks of graph %" PRIu64 " on node %d have destroyed it, or have left", meet->graph,
-           sfd_network_node(server));
+  sfd_meeting_gone_text(meet->graph, sfd_network_node(server), text, sizeof text);
   tell_child(server, meet->job, meet->graph, node, &(end_t){.status = SF_ERR_STATE, .detail = text, .unknown = true});
 }
 
@@ -434,7 +343,7 @@ sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, con
   const Sfpeer__GraphMeet *meet = message->graph_meet;
   sfd_job_t *job = sfd_job_find_id(server, meet->job);
   sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, meet->graph) : NULL;
-  bool goes_well = job != NULL ? job->state == SFD_JOB_RUNNING : sfd_ended_well(&server->ended, meet->job);
+  bool goes_well = sfd_meeting_goes_well(server, job, meet->job);
   if (graph == NULL && goes_well)
     refuse_unknown(server, meet, node);
   if (graph == NULL || !goes_well) /* of a failed job all hear */
@@ -447,7 +356,7 @@ sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, con
     return sfshm_error(SF_ERR_PROTO,
                        "node %d says twice, to the wrong node, or of no rank, that ranks of graph %" PRIu64 " meet",
                        node, graph->id);
-  const point_t point = {.what = meet->what, .position = meet->position, .rank = meet->rank};
+  const sfd_point_t point = {.what = meet->what, .position = meet->position, .rank = meet->rank};
   if (graph->state == SFD_GRAPH_FAILED || !enter(graph, &point)) {
     tell_child(server, job->id, graph->id, node, &(end_t){.status = graph->failure, .detail = failure_text(graph)});
     return SF_OK;

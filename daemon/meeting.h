@@ -26,6 +26,8 @@ void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *mes
 
 sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 sf_status_t sfd_meeting_handle_peer_met(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_meeting_handle_peer_awaited(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_meeting_handle_peer_gone(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 /* The graph has failed here. */
 void sfd_meeting_graph_failed(sfd_graph_t *graph);
@@ -35,6 +37,9 @@ bool sfd_meeting_has(const sfd_graph_t *graph, int32_t local);
 
 /* A rank of this node leaves the graph: who waits for it does so in vain. The graph fails. */
 void sfd_meeting_member_gone(sfd_graph_t *graph, const sfd_rank_t *rank);
+
+/* All ranks of this node have destroyed the graph, or have left: nobody comes from here any more. */
+void sfd_meeting_graph_gone(const sfd_graph_t *graph);
 
 /* A rank, of any node, has left the job: the same. */
 void sfd_meetings_left(sfd_job_t *job, int32_t number);
@@ -47,7 +52,8 @@ void sfd_meeting_compare_child(sfd_graph_t *graph, int32_t child, int32_t rank, 
 /* Looks whether some have come to the graph's meeting only and others to another one, or to a set-up, of the group
  * only: each of the two may wait for those who are in the other, as ranks do it in another order. If so the graphs of
  * the meetings fail; but not at the first look, as a rank may come to something else because it has heard of a failure
- * that those who wait here are yet to hear of. */
+ * that those who wait here are yet to hear of. And has the children in the tree say when nobody there has the graph any
+ * more. */
 void sfd_meeting_look(sfd_graph_t *graph);
 
 /* The job has failed: all who wait are answered. */

@@ -19,7 +19,7 @@ typedef struct sftest_chaos {
   int32_t n;
   uint64_t random;
   uint64_t tick;
-  uint64_t until[SFTEST_LOOP_NODES][SFTEST_LOOP_NODES]; /* tick at which it is let go; 0: it is not held */
+  uint64_t until[SFTEST_LOOP_NODES_MAX][SFTEST_LOOP_NODES_MAX]; /* tick at which it is let go; 0: it is not held */
 } sftest_chaos_t;
 
 /* Begins, in a cluster of n nodes. */

@@ -36,7 +36,7 @@ typedef struct sftest_daemons {
   sftest_loop_cluster_t *cluster;
   uv_loop_t loop;
   sfd_loop_hub_t *hub;
-  sfd_server_t *servers[SFTEST_LOOP_NODES];
+  sfd_server_t *servers[SFTEST_LOOP_NODES_MAX];
   uv_prepare_t step;
   uv_idle_t busy;
   uv_timer_t look;

@@ -8,7 +8,8 @@
 
 #include "tests/system/harness.h"
 
-#define SFTEST_LOOP_NODES 4
+#define SFTEST_LOOP_NODES 4 /* as a rule, and */
+#define SFTEST_LOOP_NODES_MAX 10
 
 /* What the test and the process of the daemons tell each other. */
 typedef struct sftest_loop_orders {
@@ -36,7 +37,7 @@ typedef enum sftest_loop_order {
 } sftest_loop_order_t;
 
 typedef struct sftest_loop_cluster {
-  sftest_node_t nodes[SFTEST_LOOP_NODES]; /* for sftest_job_start_over; pid 0 */
+  sftest_node_t nodes[SFTEST_LOOP_NODES_MAX]; /* for sftest_job_start_over; pid 0 */
   int32_t n;
   pid_t pid;
   sftest_loop_orders_t *orders;

@@ -1,6 +1,7 @@
 /* Graphs that fail while their ranks meet for the first call that needs the multi-graph, on three nodes: whichever node
- * fails it, whichever way between two nodes is held up meanwhile, whoever comes late, calls something else, or leaves.
- * All ranks, on all nodes, come to the same end: none is left in what the others have given up. */
+ * fails it, whichever way between two nodes is held up meanwhile, whoever comes late, calls something else, or leaves;
+ * and graphs that all ranks of a node have destroyed. All ranks, on all nodes, come to the same end: none is left in
+ * what the others have given up. */
 #include <stdatomic.h>
 
 #include "tests/system/loop_cluster.h"
@@ -128,12 +129,100 @@ START_TEST(test_failing)
 }
 END_TEST
 
+/* ---- A graph that is gone on a node ------------------------------------------------------------------------------ */
+
+#define LONG_MS 300 /* in which daemons look whether those who are missing can come: it starts with 100 */
+
+typedef struct going {
+  int32_t node;       /* whose ranks destroy the graph */
+  int32_t busy;       /* rank that comes when the others have given up; -1: none */
+  _Atomic int ready;  /* ranks that have it */
+  _Atomic int calls;  /* 1: the others may call */
+  _Atomic int goes;   /* 1: these may destroy it */
+  _Atomic int nended; /* ranks that have destroyed it: these, and then all others */
+} going_t;
+
+/* On all nodes the ranks then go on with another graph. */
+static int lose_graph(sftest_rank_t *self)
+{
+  going_t *going = self->argument;
+  sf_graph_t *graph, *other;
+  sf_context_t *context = sftest_join(self);
+  bool goes = self->places[self->rank] == going->node;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &other));
+  atomic_fetch_add(&going->ready, 1);
+  sftest_await(goes ? &going->goes : &going->calls, 1);
+  if (self->rank == going->busy)
+    sftest_await(&going->nended, self->size - 1);
+  sftest_at(self, goes ? "destroys" : "calls");
+  if (!goes) {
+    SFTEST_EXPECT(self, call(graph, false), SF_ERR_STATE);
+    SFTEST_DETAIL(self, " destroyed ");
+  }
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  atomic_fetch_add(&going->nended, 1);
+  sftest_at(self, "another graph");
+  SFTEST_OK(self, call(other, false));
+  SFTEST_OK(self, sf_graph_destroy(other));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* ngoing ranks destroy it before the others come (0 ms), or so long after they have begun to do so. */
+static void lose(going_t *going, int32_t nnodes, const int32_t places[], int32_t size, int ngoing, int pause_ms)
+{
+  static sftest_loop_cluster_t loop;
+  sftest_job_t job;
+  sftest_loop_cluster_start(&loop, nnodes, 0, 0);
+  sftest_job_start_over(&job, loop.nodes, places, size, lose_graph, going);
+  sftest_await(&going->ready, size);
+  if (pause_ms == 0) {
+    atomic_store(&going->goes, 1);
+    sftest_await(&going->nended, ngoing);
+  }
+  atomic_store(&going->calls, 1);
+  sftest_sleep_ms(pause_ms);
+  atomic_store(&going->goes, 1);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+  sftest_loop_cluster_stop(&loop);
+}
+
+static const int pauses_ms[] = {0, PAUSE_MS, LONG_MS};
+#define NPAUSES 3
+
+START_TEST(test_gone)
+{
+  static const int32_t places[RANKS] = {0, 1, 2, 1};
+  going_t *going = sftest_shared(sizeof *going);
+  going->node = _i % NODES;
+  going->busy = -1;
+  lose(going, NODES, places, RANKS, going->node == 1 ? 2 : 1, pauses_ms[_i / NODES]);
+  sftest_shared_free(going, sizeof *going);
+}
+END_TEST
+
+/* The last node of ten is a child of the second one in the tree, of which nobody has come: that passes on who waits. */
+START_TEST(test_gone_below)
+{
+  static const int32_t places[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  going_t *going = sftest_shared(sizeof *going);
+  going->node = 9;
+  going->busy = 1;
+  lose(going, 10, places, 10, 1, pauses_ms[_i]);
+  sftest_shared_free(going, sizeof *going);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("meetings");
   TCase *tests = tcase_create("failing");
   tcase_set_timeout(tests, 120);
   tcase_add_loop_test(tests, test_failing, 0, LATES * RANKS);
+  tcase_add_loop_test(tests, test_gone, 0, NPAUSES * NODES);
+  tcase_add_loop_test(tests, test_gone_below, 0, NPAUSES);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }

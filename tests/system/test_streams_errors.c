@@ -173,6 +173,44 @@ START_TEST(test_differing)
 }
 END_TEST
 
+/* Some call their first operation on streams, for which all meet, the others one on the host, whose data do not come.
+ */
+typedef struct mixed {
+  bool odd_one_on_host; /* or all others */
+  int32_t odd;
+} mixed_t;
+
+static int mix_up(sftest_rank_t *self)
+{
+  const mixed_t *mixed = self->argument;
+  sftest_device_ring_t ring;
+  sftest_device_ring_make(self, &ring);
+  bool on_host = (self->rank == mixed->odd) == mixed->odd_one_on_host;
+  sf_status_t status = on_host ? SF_OK : sftest_device_ring_bcast(&ring);
+  while (on_host && status == SF_OK)
+    status = sf_bcast(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE);
+  SFTEST_EXPECT(self, status, SF_ERR_MISMATCH);
+  SFTEST_DETAIL(self, "called bcast(double, replace)");
+  SFTEST_DETAIL(self, "makes the graph ready for streams before it");
+  sftest_device_ring_free(&ring);
+  return 0;
+}
+
+START_TEST(test_mixed)
+{
+  static const int32_t placements[][3] = {{0, 0, 0}, {0, 1, 1}, {1, 0, 2}};
+  static sftest_loop_cluster_t loop;
+  sftest_job_t job;
+  sftest_loop_cluster_start(&loop, 3, 0, 0);
+  for (mixed_t mixed = {_i % 2 != 0, 0}; mixed.odd < 3; mixed.odd++) {
+    sftest_job_start_over(&job, loop.nodes, placements[_i / 2], 3, mix_up, &mixed);
+    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+    sftest_job_expect_all(&job);
+  }
+  sftest_loop_cluster_stop(&loop);
+}
+END_TEST
+
 /* One rank can't pin its memory: all learn it, and it can be tried again. */
 static int fail_to_pin(sftest_rank_t *self)
 {
@@ -224,6 +262,7 @@ int main(void)
     tcase_add_test(tests, test_refusals);
     tcase_add_test(tests, test_kept);
     tcase_add_loop_test(tests, test_differing, 0, DIFFERINGS);
+    tcase_add_loop_test(tests, test_mixed, 0, 6);
   }
   if (sftest_device_is_there() && sftest_device_can_fail())
     tcase_add_test(tests, test_no_pinning);

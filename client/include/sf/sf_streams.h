@@ -6,13 +6,13 @@
  * All are collective over the graph's group and matched by order among themselves: a rank that calls one while others
  * call another gets SF_ERR_MISMATCH, or they do, as far as the hosts of both are not many operations apart. (Ranks of
  * different nodes find out when a message comes, or after a second without one: SF_ERR_MISMATCH comes with a later
- * call.) The first of them that makes the multi-graph (gather, scatter, fetch_op) has a place among the operations of
- * the host on the graph, too: before it all ranks have begun the same of these. sf_graph_multi beforehand rules that
- * out. Every rank calls with a stream, also one whose data are on the host. What a stream was given before begin may
- * write the data, what it is given after end may use the results; the host may do so when the stream has come that far
- * (for instance after sf_streams_wait). Data on devices are registered (sf_register) and are on the stream's device;
- * others are memory of the host, which the host packs and unpacks when the stream comes to it. Results are bit by bit
- * those of sf_bcast and sf_reduce.
+ * call.) The first of them on a graph, and the first that makes the multi-graph (gather, scatter, fetch_op), have a
+ * place among the operations of the host on the graph, too: before it all ranks have begun the same of these, else
+ * SF_ERR_MISMATCH. For the multi-graph sf_graph_multi beforehand rules that out. Every rank calls with a stream, also
+ * one whose data are on the host. What a stream was given before begin may write the data, what it is given after end
+ * may use the results; the host may do so when the stream has come that far (for instance after sf_streams_wait). Data
+ * on devices are registered (sf_register) and are on the stream's device; others are memory of the host, which the host
+ * packs and unpacks when the stream comes to it. Results are bit by bit those of sf_bcast and sf_reduce.
  *
  * Between two ranks of a node whose data are on devices messages pass through memory of the device of the rank that
  * gets them, if the other one's kernels reach it: the same device, or a peer. The daemon allocates it, for four
