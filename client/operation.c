@@ -1,6 +1,8 @@
 /* The operations of the public interface: checking, beginning, ending. */
 #include "client/operation.h"
 
+#include <stdio.h>
+
 #include "client/composite.h"
 #include "client/context.h"
 #include "client/launch.h"
@@ -309,14 +311,17 @@ sf_status_t sf_wait_for(sf_request_t **request, int64_t timeout_ns, bool *done_p
 sf_status_t sf_wait_all(int32_t count, sf_request_t *requests[])
 {
   sf_status_t first = SF_OK;
+  char detail[SFSHM_DETAIL_BYTES]; /* of the first */
   if (count < 0 || (count > 0 && requests == NULL))
     return sfshm_error(SF_ERR_ARG, "sf_wait_all: count %d, requests %p", count, (void *)requests);
   for (int32_t i = 0; i < count; i++) {
     sf_status_t status = sf_wait(&requests[i]);
-    if (first == SF_OK)
-      first = status;
+    if (status == SF_OK || first != SF_OK)
+      continue;
+    first = status;
+    snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
   }
-  return first;
+  return first == SF_OK ? SF_OK : sfshm_error(first, "%s", detail);
 }
 
 sf_status_t sf_test(sf_request_t **request, bool *done_p)

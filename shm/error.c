@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char detail[512];
+static _Thread_local char detail[SFSHM_DETAIL_BYTES];
 
 static size_t format_detail(const char *format, va_list args)
 {

@@ -5,6 +5,8 @@
 
 #include <sf/sf_status.h>
 
+#define SFSHM_DETAIL_BYTES 512 /* of the text at most, with the 0 at its end */
+
 /* Stores the text for this thread and returns status. */
 sf_status_t sfshm_error(sf_status_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,6 +1,7 @@
 /* Arguments and states that the interface refuses, by one rank alone: each with the documented error, and with nothing
  * broken afterwards. Errors that concern several ranks are in test_setup_errors.c and test_mismatch.c. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -358,6 +359,41 @@ static void refuse_other_thread(scene_t *scene)
   SFTEST_OK(scene->self, sf_wait(&request));
 }
 
+/* What two requests fail with one by one, and the first of them together. */
+typedef struct failures {
+  sf_request_t *requests[2];
+  char one_by_one[2][256];
+  char together[256];
+} failures_t;
+
+static void *wait_for_both_elsewhere(void *argument)
+{
+  failures_t *failures = argument;
+  for (int i = 0; i < 2; i++)
+    if (sf_wait(&failures->requests[i]) != SF_OK)
+      snprintf(failures->one_by_one[i], sizeof failures->one_by_one[i], "%s", sf_error_detail());
+  if (sf_wait_all(2, failures->requests) != SF_OK)
+    snprintf(failures->together, sizeof failures->together, "%s", sf_error_detail());
+  return NULL;
+}
+
+static void tell_of_the_first(scene_t *scene)
+{
+  sftest_rank_t *self = scene->self;
+  pthread_t thread;
+  failures_t failures = {0};
+  double *roots = scene->roots, others[N];
+  SFTEST_OK(self, sf_bcast_begin(scene->graph, SF_DOUBLE, roots, scene->leaves, SF_REPLACE, &failures.requests[0]));
+  SFTEST_OK(self, sf_bcast_begin(scene->graph, SF_DOUBLE, roots, others, SF_REPLACE, &failures.requests[1]));
+  SFTEST_REQUIRE(self, pthread_create(&thread, NULL, wait_for_both_elsewhere, &failures) == 0);
+  pthread_join(thread, NULL);
+  SFTEST_REQUIRE(self, strstr(failures.one_by_one[0], "another thread") != NULL);
+  SFTEST_REQUIRE(self, strstr(failures.one_by_one[1], "another thread") != NULL);
+  SFTEST_REQUIRE(self, strcmp(failures.one_by_one[0], failures.one_by_one[1]) != 0);
+  SFTEST_REQUIRE(self, strcmp(failures.together, failures.one_by_one[0]) == 0);
+  SFTEST_OK(self, sf_wait_all(2, failures.requests));
+}
+
 /* Nothing of the parent's may be used in the child, and nothing of it is harmed. */
 static void use_in_child(scene_t *scene, sf_request_t *begun, sf_request_t *persistent)
 {
@@ -403,11 +439,17 @@ static int refuse_all(sftest_rank_t *self)
   static const struct {
     const char *name;
     void (*run)(scene_t *scene);
-  } parts[] = {{"init", refuse_init},         {"groups", refuse_groups},
-               {"memory", refuse_memory},     {"units", refuse_units},
-               {"graphs", refuse_graphs},     {"operations", refuse_operations},
-               {"gathers", refuse_gathers},   {"short memory", refuse_short_memory},
-               {"requests", refuse_requests}, {"other thread", refuse_other_thread},
+  } parts[] = {{"init", refuse_init},
+               {"groups", refuse_groups},
+               {"memory", refuse_memory},
+               {"units", refuse_units},
+               {"graphs", refuse_graphs},
+               {"operations", refuse_operations},
+               {"gathers", refuse_gathers},
+               {"short memory", refuse_short_memory},
+               {"requests", refuse_requests},
+               {"other thread", refuse_other_thread},
+               {"two requests", tell_of_the_first},
                {"child", refuse_child}};
   scene_t *scene = calloc(1, sizeof *scene);
   *scene = (scene_t){.self = self, .context = sftest_join(self)};
