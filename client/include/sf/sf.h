@@ -10,6 +10,9 @@
  *  - Every fallible function returns SF_OK (0) or a negative sf_status_t; sf_error_detail() then tells which object was
  *    concerned, what was expected and what was found. Results come last, in parameters ending in _p, and are written
  *    only on success.
+ *  - Errors that many functions share are not named with each: SF_ERR_ARG, something is NULL that may not be;
+ *    SF_ERR_NOMEM, SF_ERR_SYS and SF_ERR_LIMIT, memory, descriptors or what the daemon allows are used up; and of those
+ *    that are not local, or are about memory, SF_ERR_RANK_FAILED and SF_ERR_DAEMON_LOST.
  *  - "Collective" means: every rank of the group calls it, in the same order. Only functions marked "blocking" wait for
  *    other ranks.
  *  - Handles are opaque. Whoever created one destroys it. Destroy functions accept NULL.
@@ -98,13 +101,13 @@ SF_CHECK_RESULT sf_status_t sf_init(const sf_init_options_t *options, sf_context
  * told of it. */
 sf_status_t sf_finalize(sf_context_t *context);
 
-/* This process's rank in the job, and the job's size. */
+/* This process's rank in the job, and the job's size. -1 if context is NULL. */
 int32_t sf_rank(const sf_context_t *context);
 int32_t sf_size(const sf_context_t *context);
 
 /* ---- Groups ------------------------------------------------------------------------------------------------------ */
 
-/* The group of all ranks in job order. Belongs to the context; never destroy it. */
+/* The group of all ranks in job order, NULL if context is. Belongs to the context; never destroy it. */
 sf_group_t *sf_group_world(sf_context_t *context);
 
 /* Makes the group whose member i is job rank ranks[i]. Collective and blocking over the listed ranks only; calls are
@@ -114,10 +117,10 @@ sf_group_t *sf_group_world(sf_context_t *context);
 SF_CHECK_RESULT sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t ranks[], int32_t tag,
                                             sf_group_t **group_p);
 
-/* Frees the group. Graphs made on it stay usable. Local. */
+/* Frees the group. Graphs made on it stay usable. NULL is accepted. Local. SF_ERR_ARG: the group of all ranks. */
 sf_status_t sf_group_destroy(sf_group_t *group);
 
-/* This process's rank in the group, and the group's size. */
+/* This process's rank in the group, and the group's size. -1 if group is NULL. */
 int32_t sf_group_rank(const sf_group_t *group);
 int32_t sf_group_size(const sf_group_t *group);
 
@@ -204,16 +207,18 @@ extern const sf_type_t *const SF_FLOAT_INT32;
 extern const sf_type_t *const SF_DOUBLE_INT32;
 extern const sf_type_t *const SF_DOUBLE_INT64;
 
-/* A unit of count (>= 1) consecutive values of base, combined value by value. base may be a block itself. */
+/* A unit of count (>= 1) consecutive values of base, combined value by value. base may be a block itself, and need not
+ * stay. Local. SF_ERR_ARG: count < 1, or the unit has more than 2^40 bytes. */
 SF_CHECK_RESULT sf_status_t sf_type_create_block(int64_t count, const sf_type_t *base, const sf_type_t **type_p);
 
-/* A unit of size_bytes (>= 1) bytes without arithmetic: SF_REPLACE only. */
+/* A unit of size_bytes bytes without arithmetic: SF_REPLACE only. Local. SF_ERR_ARG: not 1 to 2^40 bytes. */
 SF_CHECK_RESULT sf_status_t sf_type_create_opaque(int64_t size_bytes, const sf_type_t **type_p);
 
-/* Frees a created unit; operations begun with it are not affected. Predefined units and NULL are accepted, and kept. */
+/* Frees a created unit; operations begun with it, and persistent requests, are not affected. Predefined units and NULL
+ * are accepted, and kept. Local; SF_OK. */
 sf_status_t sf_type_destroy(const sf_type_t *type);
 
-/* Size of one unit in bytes. */
+/* Size of one unit in bytes. 0 if type is NULL. */
 size_t sf_type_size(const sf_type_t *type);
 
 /* All units: what arrives takes the place of what is there. */
@@ -247,7 +252,8 @@ typedef void (*sf_op_function_t)(const void *in, void *inout, int64_t n, size_t 
  * fetch_op are combined by the rank that owns the root, one after the other in ascending (group rank, leaf index)
  * order; they travel uncombined, unless sf_op_create_with says that they need not. So the function need be neither
  * associative nor commutative. All ranks call with ops of the same meaning: that is not checked. A reduce makes the
- * multi-graph as a gather does. */
+ * multi-graph as a gather does. context, which may be NULL, is the function's last argument, and stays the caller's.
+ * Local. */
 SF_CHECK_RESULT sf_status_t sf_op_create(sf_op_function_t function, void *context, const sf_op_t **op_p);
 
 /* The op is associative and commutative, or so nearly that the application does not mind in which order contributions
@@ -261,7 +267,8 @@ SF_CHECK_RESULT sf_status_t sf_op_create(sf_op_function_t function, void *contex
 SF_CHECK_RESULT sf_status_t sf_op_create_with(sf_op_function_t function, void *context, uint32_t flags,
                                               const sf_op_t **op_p);
 
-/* Frees a created op; operations begun with it are not affected. Predefined ops and NULL are accepted, and kept. */
+/* Frees a created op; operations begun with it, and persistent requests, are not affected, and call its function still.
+ * Predefined ops and NULL are accepted, and kept. Local; SF_OK. */
 sf_status_t sf_op_destroy(const sf_op_t *op);
 
 /* ---- Graphs ------------------------------------------------------------------------------------------------------ */
@@ -322,7 +329,7 @@ typedef struct sf_graph_info {
   uint64_t operations;         /* operations begun on it by this rank */
 } sf_graph_info_t;
 
-/* This rank's view of the graph. Local. */
+/* This rank's view of the graph, also of one that has failed. Local. */
 sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p);
 
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
@@ -413,28 +420,34 @@ SF_CHECK_RESULT sf_status_t sf_fetch_op_init(sf_graph_t *graph, const sf_type_t 
                                              const void *leafdata, void *leafupdate, const sf_op_t *op,
                                              sf_request_t **request_p);
 
-/* Begins a persistent request that is not in flight (SF_ERR_STATE otherwise). */
+/* Begins a persistent request that is not in flight (SF_ERR_STATE otherwise). Errors as of begin; SF_ERR_ARG: it is not
+ * persistent. */
 SF_CHECK_RESULT sf_status_t sf_start(sf_request_t *request);
 
-/* Begins several persistent requests in the order given: the same as sf_start for each, with one wake-up for all. Ends
- * at the first that fails; those before it are in flight. */
+/* Begins count >= 0 persistent requests in the order given: the same as sf_start for each, with one wake-up for all.
+ * Ends at the first that fails; those before it are in flight. */
 SF_CHECK_RESULT sf_status_t sf_start_all(int32_t count, sf_request_t *const requests[]);
 
 /* Ends the operation: blocks until its buffers may be used again and results are there. A request of begin is freed and
  * *request set to NULL, also on failure; a persistent one is kept, to be started again. NULL requests, and persistent
- * ones not in flight, return at once. */
+ * ones not in flight, return at once. Errors of the operation, see above; SF_ERR_STATE: another thread has begun it,
+ * and it goes on. */
 SF_CHECK_RESULT sf_status_t sf_wait(sf_request_t **request);
-SF_CHECK_RESULT sf_status_t sf_wait_all(int32_t count, sf_request_t *requests[]); /* ends all; the first error */
+
+/* Ends count >= 0 operations, also where some fail, and returns the first error of any. */
+SF_CHECK_RESULT sf_status_t sf_wait_all(int32_t count, sf_request_t *requests[]);
 
 /* As sf_wait, but for about timeout_ns nanoseconds at most: *done_p tells whether the operation has ended. For those
- * who have to look after something else now and then, such as the progress of an MPI library. SF_ERR_ARG: timeout_ns is
- * negative. */
+ * who have to look after something else now and then, such as the progress of an MPI library. Errors of sf_wait, having
+ * ended the operation as that does; SF_ERR_ARG: timeout_ns is negative. */
 SF_CHECK_RESULT sf_status_t sf_wait_for(sf_request_t **request, int64_t timeout_ns, bool *done_p);
 
-/* As sf_wait if the operation is complete, with *done_p true; else makes progress and returns with *done_p false. */
+/* As sf_wait if the operation is complete, with *done_p true; else makes progress and returns with *done_p false. Does
+ * not block. Errors of sf_wait, having ended the operation as that does. */
 SF_CHECK_RESULT sf_status_t sf_test(sf_request_t **request, bool *done_p);
 
-/* Frees a persistent request that is not in flight (SF_ERR_STATE otherwise) and sets it to NULL. NULL is accepted. */
+/* Frees a persistent request that is not in flight (SF_ERR_STATE otherwise, and if it is not persistent) and sets it to
+ * NULL. NULL is accepted. Local. */
 sf_status_t sf_request_free(sf_request_t **request);
 
 #ifdef __cplusplus

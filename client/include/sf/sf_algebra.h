@@ -94,7 +94,8 @@ SF_CHECK_RESULT sf_status_t sf_graph_create_global(sf_group_t *group, int64_t nr
 
 /* Connects two ways to deal out the same global range 0, 1, ...: each rank owns the next nroots numbers of it as roots,
  * and the next nleaves as leaves; the leaf with a number is connected to the root with that number. Leaves beyond the
- * last root are not connected. SF_ERR_ARG: negative sizes. SF_ERR_MISMATCH: flags differ. */
+ * last root are not connected. SF_ERR_ARG: negative sizes. SF_ERR_RANGE: more than 2^63 - 1 numbers in all.
+ * SF_ERR_MISMATCH: flags differ. */
 SF_CHECK_RESULT sf_status_t sf_graph_from_layouts(sf_group_t *group, int64_t nroots, int64_t nleaves, uint32_t flags,
                                                   sf_graph_t **graph_p);
 
@@ -138,12 +139,14 @@ typedef enum sf_pattern {
 SF_CHECK_RESULT sf_status_t sf_graph_create_pattern(sf_group_t *group, sf_pattern_t pattern, int64_t n,
                                                     int32_t root_rank, uint32_t flags, sf_graph_t **graph_p);
 
-/* Which pattern the graph has, however it was made. On one rank the patterns are the same: the first is told. */
+/* Which pattern the graph has, however it was made: *pattern_p is the same on all ranks. On one rank the patterns are
+ * the same: the first is told. */
 SF_CHECK_RESULT sf_status_t sf_graph_find_pattern(sf_graph_t *graph, sf_pattern_t *pattern_p);
 
 /* ---- Copies and looks -------------------------------------------------------------------------------------------- */
 
-/* A graph with the same edges and these flags (SF_GRAPH_*). */
+/* A graph with the same edges and these flags (SF_GRAPH_*), the same on all ranks. SF_ERR_ARG: unknown flags.
+ * SF_ERR_MISMATCH: they differ. */
 SF_CHECK_RESULT sf_status_t sf_graph_duplicate(sf_graph_t *graph, uint32_t flags, sf_graph_t **copy_p);
 
 /* A graph with the same roots whose leaves are numbered 0..nleaves-1 by their root's rank, and for one rank by root
@@ -168,7 +171,7 @@ SF_CHECK_RESULT sf_status_t sf_graph_view_part(const sf_graph_t *graph, sf_view_
 
 /* Writes the whole graph to the file of group rank 0, whose file must not be NULL; the others' are ignored. As text,
  * part after part; as JSON, one object: size, and parts, an array by rank. For graphs that somebody wants to look at:
- * all of the text is in rank 0's memory. SF_ERR_SYS: it could not be written. */
+ * all of the text is in rank 0's memory. SF_ERR_ARG: unknown format. SF_ERR_SYS: it could not be written. */
 SF_CHECK_RESULT sf_status_t sf_graph_view(sf_graph_t *graph, sf_view_format_t format, FILE *file);
 
 #ifdef __cplusplus

@@ -31,8 +31,8 @@ SF_CHECK_RESULT sf_status_t sf_mpi_group(sf_context_t *context, MPI_Comm comm, s
  *  - Other datatypes that fill their extent, but for gaps as C leaves them in a struct, which are then copied with it:
  *    an opaque unit, for SF_REPLACE. Predefined types without a counterpart, such as long double, are opaque, too.
  * A datatype that stands for a part of its extent (every third value, a part of an array) is refused: let the graph say
- * which vertices take part. SF_ERR_UNSUPPORTED: such a datatype, with its first gap in the detail; values that overlap;
- * parts of distributed arrays; more than 65536 pieces. */
+ * which vertices take part. SF_ERR_ARG: MPI_DATATYPE_NULL. SF_ERR_UNSUPPORTED: such a datatype, with its first gap in
+ * the detail; values that overlap; parts of distributed arrays; more than 65536 pieces. */
 SF_CHECK_RESULT sf_status_t sf_mpi_type(MPI_Datatype datatype, const sf_type_t **type_p);
 
 /* The op that corresponds to a predefined MPI op, also MPI_MAXLOC and MPI_MINLOC. Local. SF_ERR_UNSUPPORTED: others;
