@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "shm/clones.h"
+#include "shm/equal_run.h"
 #include "shm/error.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -13,32 +14,9 @@
 #pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
 #endif
 
-#define PIECE 32
 #define TRIAL 256 /* edges after which it shows how long runs are */
 
 /* ---- Ranks ---- */
-
-/* Which of a piece's ranks differ from the first, as bits that are not all 0. */
-static inline uint32_t differences(const int32_t rank[], int32_t first)
-{
-  uint32_t bits = 0;
-  for (int i = 0; i < PIECE; i++)
-    bits |= (uint32_t)(rank[i] ^ first);
-  return bits;
-}
-
-/* The end of the edges to one rank that begin at i. */
-static inline int64_t run_end(const int32_t rank[], int64_t i, int64_t n)
-{
-  int32_t first = rank[i++];
-  if (i == n || rank[i] != first)
-    return i;
-  while (n - i >= PIECE && differences(rank + i, first) == 0)
-    i += PIECE;
-  while (i < n && rank[i] == first)
-    i++;
-  return i;
-}
 
 /* Whether the runs of so many edges are so short that looking for their ends only costs. */
 static inline bool are_short(int64_t nruns, int64_t nedges)
@@ -52,9 +30,11 @@ typedef struct sfc_spread {
   int64_t *first; /* where in the input the rank's edges begin, if they stand together; else where they will */
   int64_t nranks; /* with edges */
   int64_t nruns;
+  bool together; /* those of each rank stand together */
 } sfc_spread_t;
 
-/* The same edge by edge, where ranks change too often for runs to be worth looking for: every one counts as a run. */
+/* The same edge by edge, where ranks change too often for runs to be worth looking for: every one counts as a run.
+ * Where the edges of a rank begin is not noted. */
 static bool count_singly(const int32_t root_rank[], int64_t first, int64_t n, int32_t size, sfc_spread_t *spread)
 {
   for (int64_t i = first; i < n; i++) {
@@ -78,7 +58,7 @@ static bool count_ranks(const sfc_edge_input_t *input, int32_t size, sfc_spread_
     int32_t rank = input->root_rank[i];
     if (rank < 0 || rank >= size)
       return false;
-    end = run_end(input->root_rank, i, input->nleaves);
+    end = sfshm_run_end(input->root_rank, i, input->nleaves);
     if (spread->count[rank] == 0) {
       spread->first[rank] = i;
       spread->nranks++;
@@ -86,6 +66,7 @@ static bool count_ranks(const sfc_edge_input_t *input, int32_t size, sfc_spread_
     spread->count[rank] += end - i;
     spread->nruns++;
   }
+  spread->together = spread->nruns == spread->nranks;
   return true;
 }
 
@@ -152,7 +133,7 @@ static inline __attribute__((always_inline)) void distribute_as(sfshm_pattern_t 
   from.kind = kind;
   for (int64_t i = 0, end; i < from.n; i = end) {
     int32_t rank = root_rank[i];
-    end = run_end(root_rank, i, from.n);
+    end = sfshm_run_end(root_rank, i, from.n);
     put(&from, i, end - i, wide, to, next[rank]);
     next[rank] += end - i;
   }
@@ -286,7 +267,7 @@ static sf_status_t fill(const sfc_edge_input_t *input, int32_t size, sfc_spread_
     status = read_indices(input->leaf_index, n, input->wide, &leaf, &buckets->memory[1]);
   if (status == SF_OK)
     buckets->leaves_ascend = sfshm_pattern_ascends(&leaf);
-  if (status == SF_OK && spread->nruns > spread->nranks)
+  if (status == SF_OK && !spread->together)
     status = distribute_all(spread, input->root_rank, size, &root, &leaf, buckets->memory);
   buckets->leaf = leaf;
   return status == SF_OK ? cut(spread, size, &root, &leaf, buckets) : status;

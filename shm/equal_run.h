@@ -1,0 +1,31 @@
+/* Runs of equal values in lists of ranks: most lists have few. Any thread. */
+#ifndef SFSHM_EQUAL_RUN_H
+#define SFSHM_EQUAL_RUN_H
+
+#include <stdint.h>
+
+#define SFSHM_RUN_PIECE 32 /* values that are compared at once */
+
+/* Which of a piece's values differ from this one, as bits that are not all 0. */
+static inline uint32_t sfshm_run_differences(const int32_t value[], int32_t from)
+{
+  uint32_t bits = 0;
+  for (int i = 0; i < SFSHM_RUN_PIECE; i++)
+    bits |= (uint32_t)(value[i] ^ from);
+  return bits;
+}
+
+/* The end of the values that equal the one at i, of n. */
+static inline int64_t sfshm_run_end(const int32_t value[], int64_t i, int64_t n)
+{
+  int32_t first = value[i++];
+  if (i == n || value[i] != first)
+    return i;
+  while (n - i >= SFSHM_RUN_PIECE && sfshm_run_differences(value + i, first) == 0)
+    i += SFSHM_RUN_PIECE;
+  while (i < n && value[i] == first)
+    i++;
+  return i;
+}
+
+#endif
