@@ -27,9 +27,6 @@
 
 #define OFFERED_MAX 4096
 
-/* With so many edges the daemons, and other ranks, have more to do than waking a rank costs. */
-#define SLEEP_FROM 512
-
 void sfc_setup_note_error(sfc_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf)
 {
   if (setup->status != SF_OK && (setup->error_rank < rank || (setup->error_rank == rank && setup->error_leaf <= leaf)))
@@ -67,7 +64,7 @@ static sf_status_t receive_answer(const sfc_setup_t *setup, uint64_t request, Sf
                                   sfproto_incoming_t *incoming)
 {
   sf_context_t *context = setup->group->context;
-  if (setup->graph->nleaves >= SLEEP_FROM && !sfc_group_is_local(setup->group) && shares_cores(context))
+  if (!sfc_group_is_local(setup->group) && shares_cores(context))
     return sfc_control_receive_late(&context->control, request, expected, incoming);
   return sfc_control_receive(&context->control, request, expected, incoming);
 }

@@ -254,10 +254,20 @@ void sfd_agreement_refuse(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
 
 /* ---- Going up and down ------------------------------------------------------------------------------------------- */
 
+/* What comes next from other nodes may be data, of ranks that do not wait for it. But who makes the same graph again
+ * will soon say more. */
+static void expect_no_more(const sfd_group_t *group, Sfpeer__Arrive__Kind kind)
+{
+  bool again = kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN;
+  if (group->nnodes > 1)
+    sfd_server_expect(group->job->server, again ? SFD_EXPECT_RANKS_NS : 0);
+}
+
 /* What was agreed reaches this node: down to the children, and to those who wait here. */
 static void release_here(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
                          sfd_agreement_t *agreement)
 {
+  expect_no_more(group, kind);
   tell_children(group, kind, number, id, agreement);
   switch (kind) {
   case SFPEER__ARRIVE__KIND__GROUP:
@@ -317,6 +327,8 @@ static void advance(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t numb
 void sfd_agreement_arrive(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
 {
   agreement->here = true;
+  if (group->nnodes > 1)
+    sfd_server_expect(group->job->server, SFD_EXPECT_NODES_NS);
   advance(group, kind, number, agreement);
 }
 

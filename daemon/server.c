@@ -29,7 +29,7 @@
 #define REFUSED_AT_ONCE 16
 
 #define ATTENTION_ROUNDS 16
-#define EXPECT_NS 50000
+#define MOVED_NS 50000 /* after data have gone to or come from another node, more are looked for */
 
 /* A core is not given back so late by who only waits; the loop then sleeps at once for so long, for twice as long each
  * further time in a row. */
@@ -85,7 +85,7 @@ static void on_busy(uv_idle_t *busy)
 /* Something has come. If it had to wait because others held the core, it is better to sleep. */
 static void learn_from_yield(sfd_server_t *server, uint64_t now)
 {
-  if (now - server->yielded_ns > EXPECT_NS) /* it has slept since, or has learnt from it */
+  if (now - server->yielded_ns > MOVED_NS) /* it has slept since, or has learnt from it */
     return;
   server->yielded_ns = 0;
   if (!server->yielded_long) {
@@ -120,9 +120,9 @@ void sfd_server_moved(sfd_server_t *server)
   learn_from_yield(server, server->last_moved_ns);
 }
 
-void sfd_server_expect(sfd_server_t *server, bool expected)
+void sfd_server_expect(sfd_server_t *server, uint64_t for_ns)
 {
-  server->last_expected_ns = expected ? uv_hrtime() : 0;
+  server->expected_until_ns = for_ns != 0 ? uv_hrtime() + for_ns : 0;
 }
 
 /* While data move between nodes, or a graph is being set up, the next message will come soon: for a moment the loop
@@ -131,9 +131,9 @@ void sfd_server_expect(sfd_server_t *server, bool expected)
 static bool expects_more(const sfd_server_t *server)
 {
   uint64_t now = uv_hrtime();
-  if (server->last_expected_ns != 0 && now - server->last_expected_ns < EXPECT_NS)
+  if (now < server->expected_until_ns)
     return true;
-  return server->last_moved_ns != 0 && now - server->last_moved_ns < EXPECT_NS && now >= server->crowded_until_ns;
+  return server->last_moved_ns != 0 && now - server->last_moved_ns < MOVED_NS && now >= server->crowded_until_ns;
 }
 
 static void on_attend(uv_prepare_t *prepare)
@@ -146,7 +146,7 @@ static void on_attend(uv_prepare_t *prepare)
   }
   awake |= sfd_network_flush(server->network, !awake);
   if (!awake) {
-    server->last_moved_ns = server->last_expected_ns = 0;
+    server->last_moved_ns = server->expected_until_ns = 0;
     awake = !sfd_submissions_arm(server);
   }
   if (awake)

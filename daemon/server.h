@@ -116,7 +116,7 @@ typedef struct sfd_server {
   uint64_t trace_until_ns;            /* and stopped; 0: it goes on */
   uv_idle_t busy;                     /* runs while the loop must not sleep */
   uint64_t last_moved_ns;             /* when something last went to or came from another node */
-  uint64_t last_expected_ns;          /* when ranks were last known to be about to say more; 0: they are not */
+  uint64_t expected_until_ns;         /* until when the loop looks for what will come soon; 0: nothing will */
   uint64_t yielded_ns;                /* when the loop last had its core back */
   bool yielded_long;                  /* and whether ranks kept it for long */
   uint64_t crowded_for_ns;            /* how long it then sleeps at once; 0: last time nothing had waited for it */
@@ -145,8 +145,10 @@ void sfd_server_attend(sfd_server_t *server, struct sfd_session *session);
 /* Something has happened after which more will come soon: data went to or came from another node. */
 void sfd_server_moved(sfd_server_t *server);
 
-/* Ranks are making a graph and will say more at once: the loop looks for it for a moment. Or they will not. */
-void sfd_server_expect(sfd_server_t *server, bool expected);
+/* Something will come soon: for so long the loop looks for it without sleeping. 0: nothing will. */
+#define SFD_EXPECT_RANKS_NS 50000  /* from ranks of this node, which are making a graph */
+#define SFD_EXPECT_NODES_NS 200000 /* from other nodes, without which ranks here can't go on */
+void sfd_server_expect(sfd_server_t *server, uint64_t for_ns);
 
 /* A connection is gone: its descriptors may let others in. */
 void sfd_server_session_freed(sfd_server_t *server);

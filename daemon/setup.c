@@ -198,13 +198,6 @@ static void fail_round_2(sfd_graph_t *graph, sf_status_t status)
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_LANES, graph->number, &graph->setup->agreement);
 }
 
-/* What comes next between nodes may be data, of ranks that do not wait for it. */
-static void expect_no_more(const sfd_group_t *group)
-{
-  if (group->nnodes > 1)
-    sfd_server_expect(group->job->server, false);
-}
-
 /* Two nodes have said their parts, and with that all by which both see whether roots are wanted that are not there. If
  * so they say them once more, with the errors. */
 static bool is_said_once_more(sfd_graph_t *graph)
@@ -242,7 +235,6 @@ void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   if (status == SF_OK)
     status = sfd_peers_send(graph, ready);
   if (status != SF_OK && ready && group->nnodes > 1) {
-    expect_no_more(group);
     sfd_setup_fail_ready(graph, status, SFPROTO__MESSAGE__BODY_GRAPH_PEERS);
     return;
   }
@@ -252,10 +244,8 @@ void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   }
   begin_round_2(graph);
   sfd_again_keep(graph);
-  if (!ready)
-    return;
-  expect_no_more(group);
-  sfd_graph_set_up(graph);
+  if (ready)
+    sfd_graph_set_up(graph);
 }
 
 /* Takes over the edge list's descriptor. */
@@ -345,7 +335,7 @@ static sf_status_t enter_round_1(sfd_group_t *group, int32_t place, sfd_session_
 
 void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
-  sfd_server_expect(session->server, true); /* more will come soon: from the other ranks, and in the next round */
+  sfd_server_expect(session->server, SFD_EXPECT_RANKS_NS); /* from the others, and in the next round */
   sfd_rank_t *rank = session->rank;
   uint64_t id = message->graph_create->group;
   if (sfd_job_answer_failed(rank, message->request) || !sfd_rank_may_wait(rank, message->request))
@@ -400,7 +390,6 @@ void sfd_setup_become_ready(sfd_graph_t *graph, sf_status_t status)
 void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)
 {
   sfd_graph_t *graph = sfd_setup_find(group, number);
-  expect_no_more(group);
   if (graph->setup->agreement.error.status != SF_OK) {
     sfd_setup_end_with_error(graph);
     return;
@@ -436,7 +425,7 @@ static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t place, const sfd_ra
 
 void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
-  sfd_server_expect(session->server, true); /* more will come soon: from the other ranks, and in the next round */
+  sfd_server_expect(session->server, SFD_EXPECT_RANKS_NS); /* from the others, and in the next round */
   sfd_rank_t *rank = session->rank;
   uint64_t id = message->graph_commit->graph;
   (void)fds;
