@@ -7,6 +7,7 @@
 #include "client/device.h"
 #include "client/trunk.h"
 #include "client/trunk_boards.h"
+#include "shm/equal_run.h"
 #include "shm/error.h"
 
 _Static_assert(SF_GRAPH_REPRODUCIBLE == SFSHM_GRAPH_UNCOMBINED, "the daemon reads this flag");
@@ -167,23 +168,43 @@ static sf_status_t open_leaves(sfc_trunk_t *trunk, int32_t rank, const sfshm_ima
 
 /* ---- Roots here -------------------------------------------------------------------------------------------------- */
 
-static int32_t winner_of(const sfshm_root_turn_t *turn, int64_t i)
+/* A piece of a turn whose contributions one rank wins. */
+typedef struct sfc_win {
+  int32_t rank;
+  int64_t end; /* in the turn */
+} sfc_win_t;
+
+/* The one that begins at i. As a rule few contributions are won by another rank than the turn's. */
+static inline sfc_win_t win_at(const sfshm_root_turn_t *turn, int64_t i)
 {
-  return turn->winners != NULL ? turn->winners[i] : turn->rank;
+  if (turn->winners == NULL)
+    return (sfc_win_t){turn->rank, turn->root.n};
+  return (sfc_win_t){turn->winners[i], sfshm_run_end(turn->winners, i, turn->root.n)};
+}
+
+static int32_t find_highest_winner(const sfshm_root_turn_t turns[], int32_t nturns)
+{
+  int32_t highest = 0;
+  for (int32_t t = 0; t < nturns; t++)
+    for (int64_t i = 0; i < turns[t].root.n;) {
+      sfc_win_t win = win_at(&turns[t], i);
+      highest = win.rank > highest ? win.rank : highest;
+      i = win.end;
+    }
+  return highest;
 }
 
 /* How many contributions each rank wins, from 1 on: so that sums of them are where each rank's begin. */
 static int64_t *count_winners(int32_t job_size, const sfshm_root_turn_t turns[], int32_t nturns, int32_t *nranks_p)
 {
-  int32_t highest = 0;
-  for (int32_t t = 0; t < nturns; t++)
-    for (int64_t i = 0; i < turns[t].root.n; i++)
-      if (winner_of(&turns[t], i) > highest)
-        highest = winner_of(&turns[t], i);
+  int32_t highest = find_highest_winner(turns, nturns);
   int64_t *begins = highest < job_size ? calloc((size_t)highest + 2, sizeof *begins) : NULL;
   for (int32_t t = 0; begins != NULL && t < nturns; t++)
-    for (int64_t i = 0; i < turns[t].root.n; i++)
-      begins[winner_of(&turns[t], i) + 1]++;
+    for (int64_t i = 0; i < turns[t].root.n;) {
+      sfc_win_t win = win_at(&turns[t], i);
+      begins[win.rank + 1] += win.end - i;
+      i = win.end;
+    }
   *nranks_p = highest + 1;
   return begins;
 }
@@ -208,10 +229,14 @@ static inline __attribute__((always_inline)) void sort_as(const sfshm_root_turn_
 {
   sfshm_pattern_t from = turn->root;
   from.kind = kind;
-  for (int64_t i = 0; i < from.n; i++) {
-    int64_t to = begins[winner_of(turn, i)]++;
-    put(won->position, narrow, to, turn->first + i);
-    put(won->root, narrow, to, sfshm_pattern_at(&from, i));
+  for (int64_t i = 0; i < from.n;) {
+    sfc_win_t win = win_at(turn, i);
+    int64_t to = begins[win.rank] - i;
+    begins[win.rank] += win.end - i;
+    for (; i < win.end; i++) {
+      put(won->position, narrow, to + i, turn->first + i);
+      put(won->root, narrow, to + i, sfshm_pattern_at(&from, i));
+    }
   }
 }
 
