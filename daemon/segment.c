@@ -189,10 +189,11 @@ void sfd_segment_handle_get(sfd_session_t *session, const Sfproto__Message *mess
                        get->rank, job->size - 1);
     return;
   }
-  sfd_segment_t *segment = sfd_segment_find(job->ranks[get->rank], get->segment);
+  const sfd_rank_t *owner = job->ranks[get->rank]; /* NULL: on another node */
+  sfd_segment_t *segment = owner != NULL ? sfd_segment_find(owner, get->segment) : NULL;
   if (segment == NULL)
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no segment %" PRIu64, get->rank,
-                       get->segment);
+    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no segment %" PRIu64 " here",
+                       get->rank, get->segment);
   else if (!note_holder(segment, session->rank))
     sfd_session_answer(session, message->request, SF_ERR_NOMEM, "no memory to note who uses segment %" PRIu64,
                        get->segment);

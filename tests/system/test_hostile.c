@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client/context.h"
+#include "tests/system/cluster.h"
 #include "tests/system/hostile.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -109,6 +111,38 @@ START_TEST(together)
 }
 END_TEST
 
+/* What the client library never asks for: memory of a rank that is on another node. */
+static int ask_elsewhere(sftest_rank_t *self)
+{
+  sf_graph_t *graph;
+  Sfproto__SegmentGet get = SFPROTO__SEGMENT_GET__INIT;
+  Sfproto__RegionGet region = SFPROTO__REGION_GET__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  sf_context_t *context = sftest_join(self);
+  get.rank = region.rank = 1 - self->rank;
+  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_GET;
+  message.segment_get = &get;
+  SFTEST_EXPECT(self, sfc_control_tell(&context->control, &message, NULL, 0), SF_ERR_NOT_FOUND);
+  message.body_case = SFPROTO__MESSAGE__BODY_REGION_GET;
+  message.region_get = &region;
+  SFTEST_EXPECT(self, sfc_control_tell(&context->control, &message, NULL, 0), SF_ERR_NOT_FOUND);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 1, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(elsewhere)
+{
+  static sftest_cluster_t cluster;
+  static const int32_t places[] = {0, 1};
+  sftest_cluster_start(&cluster, 2);
+  sftest_cluster_warm(&cluster);
+  sftest_cluster_run(&cluster, places, 2, ask_elsewhere, NULL);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
 static Suite *hostile_suite(void)
 {
   Suite *suite = suite_create("hostile");
@@ -116,6 +150,7 @@ static Suite *hostile_suite(void)
   tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, alone, 0, NKINDS);
   tcase_add_test(cases, together);
+  tcase_add_test(cases, elsewhere);
   suite_add_tcase(suite, cases);
   return suite;
 }
