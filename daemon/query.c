@@ -261,7 +261,7 @@ static void tell_state(sfd_query_t *query, sfd_rank_t *rank)
   sfproto__message__free_unpacked(message, NULL);
 }
 
-static bool tell_next_rank(sfd_query_t *query, void (*tell)(sfd_query_t *query, sfd_rank_t *rank))
+sfd_rank_t *sfd_query_next_rank(sfd_query_t *query)
 {
   sfd_job_t *job;
   for (; (job = sfd_query_visible_job(query, query->next_job)) != NULL; query->next_job = job->serial + 1) {
@@ -270,13 +270,21 @@ static bool tell_next_rank(sfd_query_t *query, void (*tell)(sfd_query_t *query, 
     query->next_job = job->serial;
     while (query->next_rank < job->size && job->ranks[query->next_rank] == NULL)
       query->next_rank++;
-    if (query->next_rank < job->size) {
-      tell(query, job->ranks[query->next_rank++]);
-      return true;
-    }
+    if (query->next_rank < job->size)
+      return job->ranks[query->next_rank];
     query->next_rank = 0;
   }
-  return false;
+  return NULL;
+}
+
+static bool tell_next_rank(sfd_query_t *query, void (*tell)(sfd_query_t *query, sfd_rank_t *rank))
+{
+  sfd_rank_t *rank = sfd_query_next_rank(query);
+  if (rank == NULL)
+    return false;
+  query->next_rank++;
+  tell(query, rank);
+  return true;
 }
 
 /* ---- Graphs ---- */

@@ -23,13 +23,17 @@ void sfd_query_tell_end(sfd_session_t *session);
 /* Tells the next message of the answer; whether there was one left. */
 bool sfd_query_tell_next(sfd_query_t *query);
 
-/* ---- For query_nodes.c ---- */
+/* ---- For query_nodes.c and trace.c ---- */
 
 /* One message of the answer. */
 void sfd_query_tell(sfd_query_t *query, Sfproto__Message *message, const int fds[], int nfds);
 
 /* The first job from that serial number on that who asks may see; NULL: there is none. */
 struct sfd_job *sfd_query_visible_job(const sfd_query_t *query, uint64_t serial);
+
+/* The next rank here, from the query's place on, of the jobs that who asks may see: the query stands there then. NULL:
+ * there is none. */
+struct sfd_rank *sfd_query_next_rank(sfd_query_t *query);
 
 /* setup, ready, failed, retiring */
 char *sfd_query_graph_state(const struct sfd_graph *graph);

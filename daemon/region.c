@@ -84,36 +84,13 @@ void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *messa
 
 /* ---- Holders ----------------------------------------------------------------------------------------------------- */
 
-static bool holds(const sfd_region_t *region, int32_t number)
-{
-  return region->holders != NULL && (region->holders[number / 8] & (1 << number % 8)) != 0;
-}
-
-static bool note_holder(sfd_region_t *region, const sfd_rank_t *holder)
-{
-  if (region->holders == NULL)
-    region->holders = calloc((size_t)holder->job->size / 8 + 1, 1);
-  if (region->holders == NULL)
-    return false;
-  if (!holds(region, holder->number)) {
-    region->holders[holder->number / 8] |= (uint8_t)(1 << holder->number % 8);
-    region->nholders++;
-  }
-  return true;
-}
-
 static void tell_holders(const sfd_rank_t *rank, const sfd_region_t *region)
 {
-  const sfd_job_t *job = rank->job;
   Sfproto__Alert alert = SFPROTO__ALERT__INIT;
   alert.kind = SFPROTO__ALERT__KIND__REGION_REVOKED;
-  alert.has_rank = true;
-  alert.rank = rank->number;
   alert.has_region = true;
   alert.region = region->number;
-  for (int32_t r = 0; region->nholders > 0 && r < job->size; r++)
-    if (holds(region, r) && sfd_rank_connected(job->ranks[r]))
-      sfd_session_send_alert(job->ranks[r]->session, &alert);
+  sfd_holders_tell(&region->holders, rank, &alert);
 }
 
 static void free_region(sfd_rank_t *rank, sfd_region_t *region)
@@ -127,7 +104,7 @@ static void free_region(sfd_rank_t *rank, sfd_region_t *region)
   sfd_key_remove(&rank->regions_by_number, region);
   TAILQ_REMOVE(&rank->regions, region, entry);
   rank->nregions--;
-  free(region->holders);
+  sfd_holders_free(&region->holders);
   free(region);
 }
 
@@ -146,10 +123,7 @@ static void end_removal(sfd_rank_t *rank, sfd_region_t *region)
 
 static void drop_holder(sfd_rank_t *owner, sfd_region_t *region, int32_t number)
 {
-  if (!holds(region, number))
-    return;
-  region->holders[number / 8] &= (uint8_t) ~(1 << number % 8);
-  if (--region->nholders == 0 && region->revoked)
+  if (sfd_holders_remove(&region->holders, number) && region->holders.n == 0 && region->revoked)
     end_removal(owner, region);
 }
 
@@ -174,7 +148,7 @@ void sfd_regions_leave(sfd_rank_t *rank)
     next = TAILQ_NEXT(region, entry);
     if (!region->revoked)
       tell_holders(rank, region);
-    if (region->memory != NULL && region->nholders > 0)
+    if (region->memory != NULL && region->holders.n > 0)
       region->revoked = region->abandoned = true;
     else
       free_region(rank, region);
@@ -327,7 +301,7 @@ void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *messa
                                         : "cannot be opened by others");
     return;
   }
-  if (!note_holder(region, session->rank)) {
+  if (!sfd_holders_add(&region->holders, session->rank)) {
     sfd_session_answer(session, message->request, SF_ERR_NOMEM, "no memory to note who uses region %" PRIu64,
                        get->region);
     return;
@@ -373,7 +347,7 @@ void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *me
   } else if (!wait && region->memory == NULL) {
     sfd_session_answer(session, message->request, SF_ERR_ARG, "region %" PRIu64 " is not the daemon's memory",
                        remove->region);
-  } else if (region->nholders == 0) {
+  } else if (region->holders.n == 0) {
     free_region(session->rank, region);
     sfd_session_send_done(session, message->request);
   } else {

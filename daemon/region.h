@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "daemon/job.h"
+#include "daemon/holders.h"
 
 #define SFD_MAX_HANDLE_BYTES 128
 
@@ -30,8 +30,7 @@ typedef struct sfd_region {
   size_t handle_bytes; /* 0: it has none */
   uint8_t handle[SFD_MAX_HANDLE_BYTES];
   uint64_t offset;
-  uint8_t *holders; /* bit r: job rank r has it open; NULL: nobody ever had */
-  int32_t nholders;
+  sfd_holders_t holders; /* who has it open */
   bool revoked;
   bool abandoned;          /* then: the rank is gone, or does not wait */
   uint64_t remove_request; /* else: to be answered */

@@ -36,7 +36,7 @@ static void free_segment(sfd_rank_t *rank, sfd_segment_t *segment)
   rank->nsegments--;
   sfd_job_close_fd(rank->job, segment->fd);
   sfd_mapping_release(segment->mapping);
-  free(segment->holders);
+  sfd_holders_free(&segment->holders);
   free(segment);
 }
 
@@ -101,26 +101,11 @@ sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, 
 
 static void tell_holders(const sfd_rank_t *rank, const sfd_segment_t *segment)
 {
-  const sfd_job_t *job = rank->job;
   Sfproto__Alert alert = SFPROTO__ALERT__INIT;
   alert.kind = SFPROTO__ALERT__KIND__SEGMENT_REMOVED;
-  alert.has_rank = true;
-  alert.rank = rank->number;
   alert.has_segment = true;
   alert.segment = segment->number;
-  for (int32_t r = 0; segment->holders != NULL && r < job->size; r++)
-    if ((segment->holders[r / 8] & (1 << r % 8)) && r != rank->number && sfd_rank_connected(job->ranks[r]))
-      sfd_session_send_alert(job->ranks[r]->session, &alert);
-}
-
-static bool note_holder(sfd_segment_t *segment, const sfd_rank_t *holder)
-{
-  if (segment->holders == NULL)
-    segment->holders = calloc((size_t)holder->job->size / 8 + 1, 1);
-  if (segment->holders == NULL)
-    return false;
-  segment->holders[holder->number / 8] |= (uint8_t)(1 << holder->number % 8);
-  return true;
+  sfd_holders_tell(&segment->holders, rank, &alert);
 }
 
 void sfd_segments_leave(sfd_rank_t *rank)
@@ -194,7 +179,7 @@ void sfd_segment_handle_get(sfd_session_t *session, const Sfproto__Message *mess
   if (segment == NULL)
     sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no segment %" PRIu64 " here",
                        get->rank, get->segment);
-  else if (!note_holder(segment, session->rank))
+  else if (owner != session->rank && !sfd_holders_add(&segment->holders, session->rank))
     sfd_session_answer(session, message->request, SF_ERR_NOMEM, "no memory to note who uses segment %" PRIu64,
                        get->segment);
   else

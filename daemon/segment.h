@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "daemon/job.h"
+#include "daemon/holders.h"
 
 typedef struct sfd_segment {
   uint64_t number; /* chosen by the rank; first: the key */
@@ -16,7 +16,7 @@ typedef struct sfd_segment {
   bool inbox;
   int fd;
   struct sfd_mapping *mapping; /* for workers; NULL: none */
-  uint8_t *holders;            /* bit r: job rank r asked for it; NULL: nobody did */
+  sfd_holders_t holders;       /* who asked for it */
 } sfd_segment_t;
 
 /* Verifies and keeps a segment; on failure the descriptor stays the caller's. length 0: whatever it is. */

@@ -281,21 +281,12 @@ bool sfd_trace_tell_next(sfd_query_t *query)
   }
   if (query->next_rank < 0 && tell_next_kept(query))
     return true;
-  const sfd_job_t *job;
-  for (; (job = sfd_query_visible_job(query, query->next_job)) != NULL; query->next_job = job->serial + 1) {
-    if (job->serial != query->next_job)
-      query->next_rank = 0;
-    query->next_job = job->serial;
-    while (query->next_rank < job->size && job->ranks[query->next_rank] == NULL)
-      query->next_rank++;
-    if (query->next_rank < job->size) {
-      if (tell_rank(query, job->ranks[query->next_rank])) {
-        query->next_rank++;
-        query->next_graph = 0;
-      }
-      return true;
-    }
-    query->next_rank = 0;
+  sfd_rank_t *rank = sfd_query_next_rank(query);
+  if (rank == NULL)
+    return false;
+  if (tell_rank(query, rank)) {
+    query->next_rank++;
+    query->next_graph = 0;
   }
-  return false;
+  return true;
 }

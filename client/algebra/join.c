@@ -122,10 +122,10 @@ static bool has_mode(sfc_joining_t *joining)
   sf_root_mode_t mode = joining->mode;
   if (mode == SF_ROOTS_LOCAL || mode == SF_ROOTS_SHARED || mode == SF_ROOTS_GLOBAL)
     return true;
-  sfc_derive_note(&joining->derive, sfshm_error(SF_ERR_ARG, "no mode %d", (int)mode), -1);
+  sf_status_t status = sfshm_error(SF_ERR_ARG, "no mode %d", (int)mode);
+  sfc_derive_note(&joining->derive, status, -1);
   for (int32_t k = 0; k < joining->n; k++)
-    (void)sfc_derive_give_up(joining->graphs[k],
-                             sfshm_error(SF_ERR_ARG, "%s: no mode %d", joining->derive.caller, (int)mode));
+    (void)sfc_derive_give_up(joining->graphs[k], status);
   return false;
 }
 
