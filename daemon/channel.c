@@ -136,6 +136,13 @@ static void on_got(void *owner, int32_t node, size_t nbytes)
     sfd_receiving_got(channel, nbytes);
 }
 
+static size_t on_due(void *owner, int32_t node)
+{
+  const sfd_channels_t *channels = owner;
+  const sfd_channel_t *channel = channels->channels[node];
+  return channel != NULL && channel->has_stream ? sfd_receiving_due(channel) : 0;
+}
+
 static void on_closed(void *owner)
 {
   sfd_channels_t *channels = owner;
@@ -156,6 +163,7 @@ static const sfd_fabric_events_t fabric_events = {.up = on_up,
                                                   .sent = on_sent,
                                                   .want = on_want,
                                                   .got = on_got,
+                                                  .due = on_due,
                                                   .closed = on_closed};
 
 /* ---- All channels ---- */

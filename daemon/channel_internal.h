@@ -150,6 +150,9 @@ void sfd_frames_free(struct sfd_frame_list *frames);
 size_t sfd_receiving_want(sfd_channel_t *channel, void **buffer_p);
 void sfd_receiving_got(sfd_channel_t *channel, size_t nbytes);
 
+/* What is still to come of the payload that arrives. */
+size_t sfd_receiving_due(const sfd_channel_t *channel);
+
 /* Nothing more arrives. Calls lost if need be. */
 void sfd_receiving_end(sfd_channel_t *channel);
 

@@ -158,7 +158,7 @@ static bool take_payload(sfd_channel_t *channel)
 {
   sfd_receiving_t *receiving = &channel->receiving;
   sfd_arriving_t *arriving = &receiving->arriving;
-  size_t nbytes = at_most(arriving->head.payload_bytes - arriving->nbytes, available(receiving));
+  size_t nbytes = at_most(sfd_receiving_due(channel), available(receiving));
   if (arriving->payload != NULL && nbytes > 0)
     memcpy(arriving->payload + arriving->nbytes, receiving->staging + receiving->begin, nbytes);
   arriving->nbytes += nbytes;
@@ -272,22 +272,28 @@ static void place_in_staging(sfd_receiving_t *receiving)
   receiving->table -= has_table ? base : 0;
 }
 
+size_t sfd_receiving_due(const sfd_channel_t *channel)
+{
+  const sfd_arriving_t *arriving = &channel->receiving.arriving;
+  return arriving->active ? arriving->head.payload_bytes - arriving->nbytes : 0;
+}
+
 /* The payload's own place, if it is worth it. */
 static size_t want_payload(sfd_channel_t *channel, void **buffer_p)
 {
-  sfd_arriving_t *arriving = &channel->receiving.arriving;
-  size_t left = arriving->active ? arriving->head.payload_bytes - arriving->nbytes : 0;
+  const sfd_arriving_t *arriving = &channel->receiving.arriving;
+  size_t left = sfd_receiving_due(channel);
   if (left < DIRECT_MIN || arriving->payload == NULL)
     return 0;
   *buffer_p = arriving->payload + arriving->nbytes;
   return left;
 }
 
-static size_t want_staging(sfd_receiving_t *receiving, void **buffer_p)
+static size_t want_staging(sfd_channel_t *channel, void **buffer_p)
 {
+  sfd_receiving_t *receiving = &channel->receiving;
   place_in_staging(receiving);
-  const sfd_arriving_t *arriving = &receiving->arriving;
-  size_t left = arriving->active ? arriving->head.payload_bytes - arriving->nbytes : 0;
+  size_t left = sfd_receiving_due(channel);
   size_t room = SFD_CHANNEL_STAGING - receiving->end;
   *buffer_p = receiving->staging + receiving->end;
   return receiving->filled ? room : at_most(left + FIRST_READ, room);
@@ -306,7 +312,7 @@ size_t sfd_receiving_want(sfd_channel_t *channel, void **buffer_p)
   receiving->asked = want_payload(channel, buffer_p);
   receiving->direct = receiving->asked > 0;
   if (!receiving->direct)
-    receiving->asked = want_staging(receiving, buffer_p);
+    receiving->asked = want_staging(channel, buffer_p);
   return receiving->asked;
 }
 

@@ -44,6 +44,10 @@ typedef struct sfd_fabric_events {
   /* So many bytes have been written where want last said. */
   void (*got)(void *owner, int32_t node, size_t nbytes);
 
+  /* So many bytes will still come from the node before the user can do anything with them: the fabric may let them
+   * gather, as long as it calls got when they are all here. 0: not known. May be NULL. */
+  size_t (*due)(void *owner, int32_t node);
+
   /* close has come to its end: the fabric calls nothing any more and can be destroyed. */
   void (*closed)(void *owner);
 } sfd_fabric_events_t;

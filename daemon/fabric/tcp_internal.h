@@ -87,7 +87,8 @@ typedef struct sfd_tcp_conn {
   size_t have_bytes; /* of the input */
 
   /* Of the stream */
-  bool refused; /* the user takes no more */
+  bool refused;    /* the user takes no more */
+  size_t patience; /* the kernel tells of no fewer bytes than that; 0 is 1 */
   bool sending;
   bool sent_due;        /* to be reported */
   int error;            /* errno; down is to be reported */

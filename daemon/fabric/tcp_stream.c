@@ -10,6 +10,10 @@
 
 #define ROUNDS_PER_TURN 16 /* system calls, then others have their turn */
 
+/* So many bytes are worth being woken for. */
+#define GATHER_MIN (64u << 10)
+#define GATHER_MAX (512u << 10)
+
 /* ---- The end ---- */
 
 void sfd_tcp_stream_fail(sfd_tcp_conn_t *conn, int error)
@@ -157,8 +161,32 @@ static void ended(sfd_tcp_conn_t *conn, ssize_t n)
     lost_errno(conn, errno);
 }
 
+/* Each time that the kernel tells of bytes costs a change of processes, on a slow link for every few KiB, and perhaps
+ * on the core of a rank that computes. So large payloads gather with the kernel, which tells all the same if it has no
+ * room for so much, or if the connection ends. What came so is copied while more comes; only the last part's copy makes
+ * anybody wait, so each part is half of what is left. */
+static size_t patience_for(size_t due)
+{
+  size_t half = due / 2;
+  if (half < GATHER_MIN)
+    return due;
+  return half < GATHER_MAX ? half : GATHER_MAX;
+}
+
+static void gather(sfd_tcp_conn_t *conn)
+{
+  const sfd_fabric_t *fabric = &conn->tcp->fabric;
+  size_t due = fabric->events->due != NULL ? fabric->events->due(fabric->owner, conn->node) : 0;
+  size_t patience = patience_for(due);
+  if (patience == conn->patience)
+    return;
+  int least = patience > 0 ? (int)patience : 1;
+  conn->patience = patience;
+  setsockopt(conn->fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
+}
+
 /* A read that is not filled has emptied the kernel's buffer: another one would only say so. */
-static void readable(sfd_tcp_conn_t *conn)
+static void receive(sfd_tcp_conn_t *conn)
 {
   const sfd_fabric_t *fabric = &conn->tcp->fabric;
   for (int round = 0; round < ROUNDS_PER_TURN; round++) {
@@ -179,6 +207,13 @@ static void readable(sfd_tcp_conn_t *conn)
     if (conn->state != SFD_TCP_UP || conn->error != 0 || (size_t)n < size)
       return;
   }
+}
+
+static void readable(sfd_tcp_conn_t *conn)
+{
+  receive(conn);
+  if (conn->state == SFD_TCP_UP && conn->error == 0 && !conn->refused)
+    gather(conn);
 }
 
 /* ---- From the loop ---- */

@@ -152,13 +152,19 @@ static void on_got(void *owner, int32_t peer, size_t nbytes)
   end->got += nbytes;
 }
 
+static size_t on_due(void *owner, int32_t peer)
+{
+  const sftest_tcp_end_t *end = sftest_tcp_end(node_of(owner), peer);
+  return end->awaited > end->got ? end->awaited - end->got : 0;
+}
+
 static void on_closed(void *owner)
 {
   ((sftest_tcp_node_t *)owner)->closed = true;
 }
 
 static const sfd_fabric_events_t events = {
-    .up = on_up, .down = on_down, .sent = on_sent, .want = on_want, .got = on_got, .closed = on_closed};
+    .up = on_up, .down = on_down, .sent = on_sent, .want = on_want, .got = on_got, .due = on_due, .closed = on_closed};
 
 /* ---- The cluster ---- */
 

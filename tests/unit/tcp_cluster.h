@@ -26,6 +26,7 @@ typedef struct sftest_tcp_end {
   double down_s;      /* time of the last down */
   uint64_t sent;      /* bytes of this stream that have been handed over */
   uint64_t got;       /* bytes of this stream that have arrived */
+  uint64_t awaited;   /* up to there the user can do nothing with what arrives */
   uint64_t to_send;   /* bytes that are still to be sent */
   bool sending;
   uint8_t *out; /* of the send under way */

@@ -74,6 +74,8 @@ static void carry_piece(const user_t *from, struct iovec piece)
     size_t nbytes = room < piece.iov_len ? room : piece.iov_len;
     bool is_payload = bytes >= from->memory && bytes < from->memory + LARGE;
     ck_assert_ptr_nonnull(buffer);
+    size_t due = to->fabric.events->due(to->fabric.owner, from->fabric.node);
+    ck_assert_uint_eq(due, is_payload ? LARGE - (uint64_t)(bytes - from->memory) : 0);
     if (is_payload && nbytes > AT_ONCE)
       nbytes = AT_ONCE;
     if (is_payload)

@@ -1,0 +1,102 @@
+/* What the user of a tcp fabric can't use before all of it is here gathers with the kernel, and neither the last of it,
+ * nor what follows, nor the end of the stream waits for more. */
+#include "tests/unit/runner.h"
+#include "tests/unit/tcp_cluster.h"
+
+#define FIRST 1u    /* byte with which the fabric learns how many are due */
+#define DUE 150000u /* that follow */
+#define BITE 20000u /* not worth a turn of the loop while many more are due */
+#define WHILE_S 0.1 /* in which bytes would come that should not */
+#define AT_ONCE_S 1 /* for what must come */
+
+static uint64_t goal;
+
+static const sftest_tcp_end_t *receiver(void)
+{
+  return sftest_tcp_end(1, 0);
+}
+
+static bool are_up(void)
+{
+  return receiver()->up && sftest_tcp_end(0, 1)->up;
+}
+
+static bool has_goal(void)
+{
+  return receiver()->got == goal;
+}
+
+static void expect_until(uint64_t position)
+{
+  goal = position;
+  sftest_tcp_run_until(has_goal, AT_ONCE_S);
+}
+
+/* The first byte has arrived, and so many of those that are due that it is not worth telling. */
+static void begin_gathering(void)
+{
+  sftest_tcp_create_all(2);
+  sftest_tcp_connect(0, 1);
+  sftest_tcp_run_until(are_up, 5);
+  sftest_tcp_end(1, 0)->awaited = FIRST + DUE;
+  sftest_tcp_send(0, 1, FIRST);
+  expect_until(FIRST);
+  sftest_tcp_send(0, 1, BITE);
+  sftest_tcp_run_for(WHILE_S);
+  ck_assert_uint_eq(receiver()->got, FIRST);
+}
+
+START_TEST(large_payload_gathers)
+{
+  begin_gathering();
+  sftest_tcp_send(0, 1, DUE - BITE);
+  expect_until(FIRST + DUE);
+  sftest_tcp_send(0, 1, 1); /* of which nothing is known */
+  expect_until(FIRST + DUE + 1);
+  sftest_tcp_close_all();
+}
+END_TEST
+
+/* Whatever was awaited: the rest is as many bytes as are missing, and not one more. */
+START_TEST(last_part_comes_at_once)
+{
+  begin_gathering();
+  sftest_tcp_send(0, 1, DUE - BITE - 1);
+  sftest_tcp_run_for(WHILE_S);
+  sftest_tcp_send(0, 1, 1);
+  expect_until(FIRST + DUE);
+  sftest_tcp_close_all();
+}
+END_TEST
+
+static bool is_down(void)
+{
+  return receiver()->ndowns > 0;
+}
+
+START_TEST(end_of_stream_is_told_at_once)
+{
+  begin_gathering();
+  sftest_tcp_close(0);
+  sftest_tcp_run_until(is_down, AT_ONCE_S);
+  sftest_tcp_close_all();
+}
+END_TEST
+
+static Suite *gather_suite(void)
+{
+  Suite *suite = suite_create("fabric_tcp_gather");
+  TCase *tcase = tcase_create("fabric_tcp_gather");
+  tcase_set_timeout(tcase, 20);
+  tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
+  tcase_add_test(tcase, large_payload_gathers);
+  tcase_add_test(tcase, last_part_comes_at_once);
+  tcase_add_test(tcase, end_of_stream_is_told_at_once);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(gather_suite());
+}
