@@ -18,30 +18,39 @@
 #define CLIENT_FDS 3
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
 #define MAX_COUNTERS_BYTES ((uint64_t)16 << 20)
+#define AROUND_WELCOME 64u /* bytes of its message beside it */
+
+/* Of a message to another node that says on which node each rank of a job is: the rest is for what else it says. */
+#define PLACES_BYTES (SFD_CHANNEL_CONTROL_MAX - (64u << 10))
 
 /* ---- Welcome ---- */
 
-static void send_welcome(sfd_session_t *session, uint64_t request, const sfd_job_t *job, Sfproto__LocalRank *ranks[],
-                         size_t nranks, const int fds[], int nfds)
+/* job: NULL for tools. */
+static void fill_welcome(Sfproto__Welcome *welcome, const sfd_server_t *server, const sfd_job_t *job,
+                         Sfproto__LocalRank *ranks[], size_t nranks)
 {
-  char software[] = SFD_SOFTWARE;
-  Sfproto__Welcome welcome = SFPROTO__WELCOME__INIT;
-  welcome.software = software;
-  welcome.local_ranks = ranks;
-  welcome.n_local_ranks = nranks;
-  welcome.has_node = true;
-  welcome.has_workers = true;
-  welcome.workers = sfd_offload_is_on(session->server);
-  welcome.node = sfd_network_node(session->server);
+  static char software[] = SFD_SOFTWARE;
+  sfproto__welcome__init(welcome);
+  welcome->software = software;
+  welcome->local_ranks = ranks;
+  welcome->n_local_ranks = nranks;
+  welcome->has_node = true;
+  welcome->has_workers = true;
+  welcome->workers = sfd_offload_is_on(server);
+  welcome->node = sfd_network_node(server);
   if (job != NULL) {
-    welcome.job_id = job->id;
-    welcome.rank_nodes = job->rank_nodes;
-    welcome.n_rank_nodes = job->rank_nodes != NULL ? (size_t)job->size : 0;
+    welcome->job_id = job->id;
+    welcome->rank_nodes = job->rank_nodes;
+    welcome->n_rank_nodes = job->rank_nodes != NULL ? (size_t)job->size : 0;
   }
+}
+
+static void send_welcome(sfd_session_t *session, uint64_t request, Sfproto__Welcome *welcome, const int fds[], int nfds)
+{
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.request = request;
   message.body_case = SFPROTO__MESSAGE__BODY_WELCOME;
-  message.welcome = &welcome;
+  message.welcome = welcome;
   sfd_session_send(session, &message, fds, nfds);
 }
 
@@ -62,9 +71,26 @@ static void refuse_all(sfd_job_t *job, sf_status_t status, const char *detail)
       sfd_session_refuse(job->ranks[r]->session, job->ranks[r]->hello_request, status, "%s", detail);
 }
 
+/* With many ranks here, too, of a job that is just small enough to be told of to other nodes. */
+static bool fits(sfd_job_t *job, const Sfproto__Welcome *welcome)
+{
+  char text[SFD_TEXT_SIZE];
+  size_t bytes = sfproto__welcome__get_packed_size(welcome);
+  if (bytes <= SFPROTO_MAX_LENGTH - AROUND_WELCOME)
+    return true;
+  snprintf(text, sizeof text,
+           "job \"%.64s\" has %d ranks, %d of them on node %d: to tell each of the others takes %zu bytes, and a "
+           "message holds %u",
+           job->name, job->size, job->njoined, sfd_network_node(job->server), bytes,
+           SFPROTO_MAX_LENGTH - AROUND_WELCOME);
+  refuse_all(job, SF_ERR_LIMIT, text);
+  return false;
+}
+
 static void welcome_all(sfd_job_t *job)
 {
   size_t n = 0;
+  Sfproto__Welcome welcome;
   Sfproto__LocalRank *locals = calloc((size_t)job->njoined, sizeof *locals);
   Sfproto__LocalRank **pointers = calloc((size_t)job->njoined, sizeof *pointers);
   if (locals == NULL || pointers == NULL) {
@@ -77,13 +103,16 @@ static void welcome_all(sfd_job_t *job)
       pointers[n] = &locals[n];
       n++;
     }
+  fill_welcome(&welcome, job->server, job, pointers, n);
+  if (!fits(job, &welcome))
+    goto out;
   for (int32_t r = 0; r < job->size; r++) {
     if (job->ranks[r] == NULL)
       continue;
     sfd_session_t *session = job->ranks[r]->session;
     if (session->state == SFD_SESSION_JOINING)
       session->state = SFD_SESSION_RUNNING;
-    send_welcome(session, job->ranks[r]->hello_request, job, pointers, n, &job->server->board->region.fd, 1);
+    send_welcome(session, job->ranks[r]->hello_request, &welcome, &job->server->board->region.fd, 1);
   }
 out:
   free(pointers);
@@ -182,6 +211,29 @@ static sf_status_t check_user(const sfd_session_t *session)
   return sfshm_error(SF_ERR_PERM, "this sfd serves uid %u only, not uid %u", owner, session->uid);
 }
 
+int32_t sfd_join_most_ranks(int32_t nnodes)
+{
+  uint32_t bytes = 1; /* of the highest number of a node */
+  for (int32_t highest = nnodes - 1; highest >= 128; highest /= 128)
+    bytes++;
+  return nnodes > 1 ? (int32_t)(PLACES_BYTES / bytes) : INT32_MAX;
+}
+
+static sf_status_t check_size(const sfd_server_t *server, const Sfproto__Hello *hello)
+{
+  int32_t nnodes = sfd_network_nnodes(server), most = sfd_join_most_ranks(nnodes);
+  if (hello->size > server->options->max_ranks)
+    return sfshm_error(SF_ERR_LIMIT, "job \"%.64s\" has %d ranks, at most %lld are allowed (option max-ranks)",
+                       hello->job, hello->size, (long long)server->options->max_ranks);
+  if (hello->size > most)
+    return sfshm_error(
+        SF_ERR_LIMIT,
+        "job \"%.64s\" has %d ranks: where each of them is daemons of %d nodes can tell each other of %d "
+        "at most",
+        hello->job, hello->size, nnodes, most);
+  return SF_OK;
+}
+
 static sf_status_t check_fields(const sfd_server_t *server, const Sfproto__Hello *hello)
 {
   if (!sfd_text_is_name(hello->job))
@@ -193,12 +245,9 @@ static sf_status_t check_fields(const sfd_server_t *server, const Sfproto__Hello
   if (hello->size < 1 || hello->rank < 0 || hello->rank >= hello->size)
     return sfshm_error(SF_ERR_ARG, "rank %d of job \"%.64s\" is not in 0..size-1, the size being %d", hello->rank,
                        hello->job, hello->size);
-  if (hello->size > server->options->max_ranks)
-    return sfshm_error(SF_ERR_LIMIT, "job \"%.64s\" has %d ranks, at most %lld are allowed (option max-ranks)",
-                       hello->job, hello->size, (long long)server->options->max_ranks);
   if (hello->has_timeout_ms && hello->timeout_ms < 0)
     return sfshm_error(SF_ERR_ARG, "time-out of %lld ms", (long long)hello->timeout_ms);
-  return SF_OK;
+  return check_size(server, hello);
 }
 
 static sf_status_t check_against_job(const sfd_job_t *job, const Sfproto__Hello *hello)
@@ -293,7 +342,9 @@ static void join_tool(sfd_session_t *session, uint64_t request)
   session->state = SFD_SESSION_TOOL;
   sfd_strangers_remove(session);
   uv_timer_stop(&session->timer);
-  send_welcome(session, request, NULL, NULL, 0, NULL, 0);
+  Sfproto__Welcome welcome;
+  fill_welcome(&welcome, session->server, NULL, NULL, 0);
+  send_welcome(session, request, &welcome, NULL, 0);
 }
 
 static sf_status_t join_client(sfd_session_t *session, const Sfproto__Message *message, int fds[], sfd_rank_t **rank_p)

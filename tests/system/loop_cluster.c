@@ -192,11 +192,12 @@ static void run_daemons(sftest_loop_cluster_t *cluster, unsigned delay, uint64_t
 {
   static sftest_daemons_t daemons;
   static sfd_options_t options;
-  char *arguments[] = {(char[]){"sfd"}, (char[]){"--calibrate=no"}, (char[]){"--log-level=error"}, NULL};
+  char *arguments[] = {(char[]){"sfd"}, (char[]){"--calibrate=no"}, (char[]){"--log-level=error"},
+                       (char[]){"--max-ranks=1048576"}, NULL};
   char *nothing[] = {NULL};
   daemons.cluster = cluster;
   must(uv_loop_init(&daemons.loop) == 0, "uv_loop_init");
-  must(sfd_options_parse(3, arguments, nothing, &options) == SF_OK, "options");
+  must(sfd_options_parse(4, arguments, nothing, &options) == SF_OK, "options");
   must(sfd_log_configure(options.log_level) == SF_OK, "log");
   daemons.hub = sfd_loop_hub_create(cluster->n);
   must(daemons.hub != NULL, "hub");

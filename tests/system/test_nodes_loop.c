@@ -288,6 +288,32 @@ START_TEST(cut_links)
 }
 END_TEST
 
+/* More than daemons can tell each other where they are. */
+static int be_too_many(sftest_rank_t *self)
+{
+  sf_context_t *context;
+  sf_init_options_t options = self->options;
+  options.size = 1 << 20;
+  SFTEST_EXPECT(self, sf_init(&options, &context), SF_ERR_LIMIT);
+  SFTEST_DETAIL(self, "has 1048576 ranks");
+  SFTEST_DETAIL(self, "3 nodes");
+  sftest_leave(self, sftest_join(self));
+  return 0;
+}
+
+START_TEST(too_many_ranks)
+{
+  static const int32_t places[] = {0, 1};
+  sftest_loop_cluster_t cluster;
+  sftest_job_t job;
+  sftest_loop_cluster_start(&cluster, 3, 0, 0);
+  sftest_job_start_over(&job, cluster.nodes, places, 2, be_too_many, NULL);
+  sftest_job_wait(&job, sftest_limit_ms(20000));
+  sftest_job_expect_all(&job);
+  sftest_loop_cluster_stop(&cluster);
+}
+END_TEST
+
 static Suite *nodes_loop_suite(void)
 {
   Suite *suite = suite_create("nodes_loop");
@@ -297,6 +323,7 @@ static Suite *nodes_loop_suite(void)
   tcase_add_test(tcase, news_that_came_during_a_pause);
   tcase_add_loop_test(tcase, slow_streams_in_pieces, 0, 3);
   tcase_add_test(tcase, cut_links);
+  tcase_add_test(tcase, too_many_ranks);
   tcase_set_timeout(tcase, 120);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -1,10 +1,12 @@
 /* Joining: the daemon's answers to Hello. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/job.h"
+#include "daemon/channel.h"
+#include "daemon/join.h"
 #include "shm/board.h"
 #include "shm/counters.h"
 #include "tests/unit/daemon_fixture.h"
@@ -354,6 +356,48 @@ START_TEST(other_user_is_refused)
 }
 END_TEST
 
+/* That message holds the node of each rank, whichever it is, beside the longest name. */
+START_TEST(places_of_the_largest_job_fit_into_a_message)
+{
+  static const int32_t nodes[] = {2, 128, 129, 16384, 16385, 1 << 20};
+  static char name[256];
+  int32_t nnodes = nodes[_i], most = sfd_join_most_ranks(nnodes);
+  int32_t *places = malloc((size_t)most * sizeof *places);
+  Sfpeer__JobStart start = SFPEER__JOB_START__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  ck_assert_ptr_nonnull(places);
+  ck_assert_int_ge(most, 1 << 18);
+  for (int32_t r = 0; r < most; r++)
+    places[r] = nnodes - 1;
+  memset(name, 'x', sizeof name - 1);
+  start.uid = UINT32_MAX;
+  start.name = name;
+  start.job = start.incarnation = UINT64_MAX;
+  start.rank_nodes = places;
+  start.n_rank_nodes = (size_t)most;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_START;
+  message.job_start = &start;
+  ck_assert_uint_le(sfpeer__message__get_packed_size(&message), SFD_CHANNEL_CONTROL_MAX);
+  free(places);
+}
+END_TEST
+
+/* Of a job whose other ranks are on a node with a high number: the answer to Hello would be too long. */
+START_TEST(welcome_that_does_not_fit)
+{
+  enum { SIZE = 1 << 20 };
+  sftest_client_t client;
+  daemon_.options.max_ranks = SIZE;
+  sftest_join(&daemon_, &client, "job", 0, SIZE);
+  sftest_expect_nothing(&client);
+  int32_t *places = calloc(SIZE, sizeof *places);
+  ck_assert_ptr_nonnull(places);
+  ck_assert_int_eq(sfd_join_start(TAILQ_FIRST(&daemon_.server->jobs), 1, places), SF_OK);
+  sftest_expect_error(&client, SF_ERR_LIMIT, "has 1048576 ranks, 1 of them on node 0");
+  sftest_drop(&client);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: joining");
@@ -373,6 +417,8 @@ static Suite *suite(void)
   tcase_add_test(tc, negative_rank_is_refused);
   tcase_add_test(tc, missing_size_is_refused);
   tcase_add_test(tc, too_large_job_is_refused);
+  tcase_add_loop_test(tc, places_of_the_largest_job_fit_into_a_message, 0, 6);
+  tcase_add_test(tc, welcome_that_does_not_fit);
   tcase_add_loop_test(tc, bad_names_are_refused, 0, 3);
   tcase_add_test(tc, long_names_are_refused);
   tcase_add_test(tc, negative_timeout_is_refused);
