@@ -55,7 +55,7 @@ void sftest_node_settle(const sftest_node_t *node, int fds);
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 
-#define SFTEST_RANKS_MAX 256
+#define SFTEST_RANKS_MAX 300
 #define SFTEST_NOTE_BYTES 120
 
 /* A rank, in its own process. */

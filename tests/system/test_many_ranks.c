@@ -1,5 +1,6 @@
 /* Many ranks on one node: what each costs the daemon, and that a rank has memory for those only with whom it shares an
- * edge. SFTEST_RANKS says how many, if not as many as below. */
+ * edge; SFTEST_RANKS says how many, if not as many as below. And one rank with an edge to each of more ranks than it
+ * looks at edges to see in which order they are. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #define FEW 8
 #define MANY 64
+#define STAR 270
 #define EACH_KIB 1024 /* that a rank may cost the daemon */
 #define VALUES 1000
 #define ROUNDS 3
@@ -121,6 +123,42 @@ START_TEST(on_two_nodes)
 }
 END_TEST
 
+/* Everybody has a root, and rank 0 a leaf on each of the others'. */
+static sf_graph_t *create_star(sftest_rank_t *self, sf_context_t *context)
+{
+  int32_t ranks[STAR];
+  int64_t roots[STAR] = {0};
+  sf_graph_t *graph;
+  for (int32_t r = 0; r < STAR; r++)
+    ranks[r] = r;
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, self->rank == 0 ? STAR - 1 : 0, NULL, ranks + 1, roots,
+                                  SF_GRAPH_DEFAULT, &graph));
+  return graph;
+}
+
+static int work_in_star(sftest_rank_t *self)
+{
+  int32_t root = 7 * self->rank + 1, leaves[STAR] = {0};
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = create_star(self, context);
+  SFTEST_OK(self, sf_bcast(graph, SF_INT32, &root, leaves, SF_REPLACE));
+  for (int32_t r = 1; r < STAR && self->rank == 0; r++) {
+    SFTEST_REQUIRE(self, leaves[r - 1] == 7 * r + 1);
+    leaves[r - 1] = r;
+  }
+  SFTEST_OK(self, sf_reduce(graph, SF_INT32, leaves, &root, SF_SUM));
+  SFTEST_REQUIRE(self, root == (self->rank == 0 ? 1 : 8 * self->rank + 1));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(one_with_an_edge_to_each)
+{
+  sftest_run_alone(STAR, work_in_star, NULL);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *suite = suite_create("many ranks");
@@ -128,6 +166,7 @@ static Suite *suite(void)
   tcase_set_timeout(cases, 200);
   tcase_add_test(cases, on_one_node);
   tcase_add_test(cases, on_two_nodes);
+  tcase_add_test(cases, one_with_an_edge_to_each);
   suite_add_tcase(suite, cases);
   return suite;
 }
