@@ -173,6 +173,7 @@ cuda_plugin := $(if $(cuda_objects),$(BUILD)/libsf_cuda.so)
 # A driver without a device, for tests.
 fake_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libcuda.so.1)
 real_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libsftest_cuda.so)
+device_mpi := $(if $(cuda_objects),$(call with_mpi_only,$(BUILD)/tests/cuda/libsftest_device_mpi.so))
 petsc_library := $(if $(petsc_objects),$(BUILD)/libsfclient_petsc.so)
 shared_libraries := $(patsubst %.a,%.so.$(VERSION),$(client_library) $(adapter_library))
 # For tests: everything that has no main.
@@ -273,7 +274,7 @@ $(petsc_bench): $(petsc_bench_objects) $(tools_library) $(client_library)
 $(operations_bench): $(call objects,tests/bench/operations.c) $(client_library)
 $(mpi_part_tests): $(example_common)
 # Those that use devices load a driver when they run, one that asks MUNGE what does that.
-$(tests): | $(fake_cuda) $(real_cuda) $(munge_plugin)
+$(tests): | $(fake_cuda) $(real_cuda) $(device_mpi) $(munge_plugin)
 $(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(@D)).a $(test_libraries)
 $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
 
@@ -347,6 +348,10 @@ $(async_cg): $(async_cg_objects) $(client_library) $(BUILD)/link.stamp
 $(real_cuda): tests/cuda/real_driver.c tests/cuda/fake_driver.h $(BUILD)/compile.stamp
 	@mkdir -p $(@D)
 	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -o $@ $< $(CUDA_LIBS)
+
+$(device_mpi): tests/cuda/device_mpi.c tests/cuda/device_mpi.h $(BUILD)/compile.stamp $(BUILD)/mpi.stamp
+	@mkdir -p $(@D)
+	$(call show,LINK)$(MPICC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -o $@ $<
 
 $(fake_cuda): $(wildcard tests/cuda/fake_*) shm/cuda/kernels.cu shm/cuda/kernels.h \
 		$(wildcard docs/examples/cuda/*kernels*) $(BUILD)/compile.stamp

@@ -195,12 +195,13 @@ static void expect(sfc_streams_t *streams, sf_streamed_t *streamed)
 }
 
 /* Whether something goes to pinned memory. */
-static bool sends_to_host(const sfc_streams_t *streams, sfshm_operation_t operation)
+static bool sends_to_host(const sfc_streams_t *streams, const sf_streamed_t *streamed)
 {
   const sf_graph_t *graph = streams->graph;
-  for (int32_t k = 0; k < graph->nsenders[operation]; k++) {
-    int32_t i = number_of(streams, graph->senders[operation][k]);
-    if (is_to_node(streams, i) || streams->room.ways[i].peer_device_slots == NULL)
+  for (int32_t k = 0; k < graph->nsenders[streamed->operation]; k++) {
+    int32_t i = number_of(streams, graph->senders[streamed->operation][k]);
+    if (is_to_node(streams, i) ? !sfc_nodes_are_on_device(streams->nodes, streamed, i, true)
+                               : streams->room.ways[i].peer_device_slots == NULL)
       return true;
   }
   return false;
@@ -218,7 +219,7 @@ sf_status_t sfc_streams_send(sfc_streams_t *streams, sf_streamed_t *streamed)
   if (status == SF_OK) {
     list_sends(streams, streamed);
     status = sfc_moves_give(streams, streamed, streams->moves, streams->prepared[kind], streamed->source_on_host,
-                            sends_to_host(streams, operation) ? SFSHM_TRACE_WORK_TO_HOST : SFSHM_TRACE_WORK_WITHIN);
+                            sends_to_host(streams, streamed) ? SFSHM_TRACE_WORK_TO_HOST : SFSHM_TRACE_WORK_WITHIN);
   }
   for (int32_t k = 0; k < graph->nsenders[operation] && status == SF_OK; k++)
     status = end_send(streams, streamed, number_of(streams, graph->senders[operation][k]));
@@ -259,12 +260,13 @@ static sf_status_t end_receive(const sfc_streams_t *streams, const sf_streamed_t
 }
 
 /* Whether something comes from pinned memory. */
-static bool gets_from_host(const sfc_streams_t *streams, sfshm_operation_t operation)
+static bool gets_from_host(const sfc_streams_t *streams, const sf_streamed_t *streamed)
 {
   const sf_graph_t *graph = streams->graph;
-  for (int32_t k = 0; k < graph->nreceivers[operation]; k++) {
-    int32_t i = number_of(streams, graph->receivers[operation][k]);
-    if (is_to_node(streams, i) || streams->room.ways[i].device_slots == NULL)
+  for (int32_t k = 0; k < graph->nreceivers[streamed->operation]; k++) {
+    int32_t i = number_of(streams, graph->receivers[streamed->operation][k]);
+    if (is_to_node(streams, i) ? !sfc_nodes_are_on_device(streams->nodes, streamed, i, false)
+                               : streams->room.ways[i].device_slots == NULL)
       return true;
   }
   return false;
@@ -285,7 +287,7 @@ sf_status_t sfc_streams_receive(sfc_streams_t *streams, const sf_streamed_t *str
   if (status == SF_OK) {
     list_receives(streams, streamed);
     status = sfc_moves_give(streams, streamed, streams->moves, streams->prepared[kind], streamed->target_on_host,
-                            gets_from_host(streams, operation) ? SFSHM_TRACE_WORK_FROM_HOST : SFSHM_TRACE_WORK_WITHIN);
+                            gets_from_host(streams, streamed) ? SFSHM_TRACE_WORK_FROM_HOST : SFSHM_TRACE_WORK_WITHIN);
   }
   for (int32_t k = 0; k < graph->nreceivers[operation] && status == SF_OK; k++)
     status = end_receive(streams, streamed, number_of(streams, graph->receivers[operation][k]));

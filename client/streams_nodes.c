@@ -5,6 +5,7 @@
 
 #include "client/context.h"
 #include "client/streams_move.h"
+#include "client/streams_nodes_slots.h"
 #include "shm/error.h"
 
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
@@ -96,6 +97,7 @@ void sfc_nodes_unpin(sfc_nodes_t *nodes)
   if (nodes == NULL)
     return;
   const sfc_streams_t *streams = nodes->streams;
+  sfc_node_slots_close(nodes);
   while (nodes->nexchanges > 0)
     streams->ops->unpin(streams->device, nodes->slots[--nodes->nexchanges].host);
   if (nodes->board.host != NULL)
@@ -126,14 +128,15 @@ static int32_t class_of(const sf_streamed_t *streamed)
   return __builtin_ctzll(sfshm_exchange_class(sfshm_unit_size(streamed->unit))) - 3;
 }
 
-/* Holds the stream back until the counter, of which it sees the lower half, has come that far. */
+/* Holds the stream back until the counter, of which it sees the lower half, has come that far. flush: others have
+ * written to the device before that. */
 static sf_status_t await(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                         const _Atomic uint64_t *counter, uint64_t message)
+                         const _Atomic uint64_t *counter, uint64_t message, bool flush)
 {
   const sfc_streams_t *streams = nodes->streams;
   sfc_seen_t word = sfc_seen_behind(nodes->board, (size_t)((const char *)counter - nodes->board.host));
   sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane], SFSHM_TRACE_WORK_AWAIT);
-  return streams->ops->await(streams->device, word.device, (uint32_t)message, false);
+  return streams->ops->await(streams->device, word.device, (uint32_t)message, flush);
 }
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
@@ -200,6 +203,14 @@ static sf_status_t pack_extra(const sfc_nodes_t *nodes, const sf_streamed_t *str
   return sfc_move(streams, on_host, streamed->unit, trunk->uncombined ? SFSHM_OP_REPLACE : streamed->op, &move);
 }
 
+bool sfc_nodes_are_on_device(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, bool is_sent)
+{
+  sfc_trunk_t *trunk = trunk_of(nodes, lane);
+  if (is_sent)
+    return sfc_node_slots_send(nodes, sfc_trunk_sending(trunk, streamed->operation), streamed->unit, 0) != NULL;
+  return sfc_node_slots_receive(nodes, sfc_trunk_receiving(trunk, streamed->operation), streamed->unit, 0) != NULL;
+}
+
 static uint64_t number_send(sfc_nodes_t *nodes, sfc_trunk_side_t *side)
 {
   pthread_mutex_lock(&nodes->lock);
@@ -216,7 +227,21 @@ sf_status_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t *stream
   int32_t class = class_of(streamed);
   *message_p = message;
   *slot_p = sfc_seen_behind(nodes->slots[class], sfc_trunk_send_slot(nodes->exchanges[class], side, message));
-  return await(nodes, streamed, lane, &side->flow->granted, message);
+  char *on_device = sfc_node_slots_send(nodes, side, streamed->unit, message);
+  if (on_device != NULL)
+    slot_p->device = on_device;
+  return await(nodes, streamed, lane, &side->flow->granted, message, false);
+}
+
+/* Data of the host have been packed in the exchange. */
+static sf_status_t pass_on(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                           const sfc_trunk_side_t *side, uint64_t message, sfc_seen_t slot)
+{
+  int32_t class = class_of(streamed);
+  sfc_seen_t pinned = sfc_seen_behind(nodes->slots[class], sfc_trunk_send_slot(nodes->exchanges[class], side, message));
+  if (!streamed->source_on_host || slot.device == pinned.device)
+    return SF_OK;
+  return sfc_node_slots_bring(nodes, streamed, lane, true, pinned.device, slot.device);
 }
 
 sf_status_t sfc_nodes_end_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t message,
@@ -234,6 +259,8 @@ sf_status_t sfc_nodes_end_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed
                        .op = streamed->op,
                        .staged = stages ? slot.host : NULL};
   sf_status_t status = pack_extra(nodes, streamed, lane, slot);
+  if (status == SF_OK)
+    status = pass_on(nodes, streamed, lane, passing.side, message, slot);
   if (status != SF_OK)
     return status;
   sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane], SFSHM_TRACE_WORK_CALL);
@@ -322,8 +349,16 @@ sf_status_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_
   const sfc_trunk_side_t *side = sfc_trunk_receiving(trunk_of(nodes, lane), streamed->operation);
   uint64_t message = streamed->messages[lane];
   int32_t class = class_of(streamed);
-  *slot_p = sfc_seen_behind(nodes->slots[class], sfc_trunk_receive_slot(nodes->exchanges[class], side, message));
-  return await(nodes, streamed, lane, &side->flow->arrived, message);
+  sfc_seen_t pinned =
+      sfc_seen_behind(nodes->slots[class], sfc_trunk_receive_slot(nodes->exchanges[class], side, message));
+  char *on_device = sfc_node_slots_receive(nodes, side, streamed->unit, message);
+  *slot_p = pinned;
+  if (on_device != NULL)
+    slot_p->device = on_device;
+  sf_status_t status = await(nodes, streamed, lane, &side->flow->arrived, message, on_device != NULL);
+  if (status != SF_OK || on_device == NULL || !streamed->target_on_host)
+    return status;
+  return sfc_node_slots_bring(nodes, streamed, lane, false, on_device, pinned.device);
 }
 
 sf_status_t sfc_nodes_end_receive(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane)

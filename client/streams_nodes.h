@@ -26,6 +26,15 @@
 #define SFC_NODES_CLASSES 38    /* of exchanges: 8 to 2^40 bytes */
 #define SFC_NODES_HISTORY 1024u /* operations that a stream may be behind its host for a difference to be told */
 
+/* On a device, beside those of exchanges: see streams_nodes_slots.h. */
+typedef struct sfc_node_slots {
+  char *base; /* here; NULL: there are none */
+  bool has_asked;
+  uint64_t class_bytes;
+  uint8_t *where; /* by side of the map */
+  sfshm_side_slots_t *slots;
+} sfc_node_slots_t;
+
 typedef struct sfc_nodes {
   sfc_streams_t *streams;
   sf_graph_t *copy;
@@ -33,6 +42,7 @@ typedef struct sfc_nodes {
   const sfc_exchange_t *exchanges[SFC_NODES_CLASSES];
   sfc_seen_t slots[SFC_NODES_CLASSES]; /* where they begin */
   int32_t nexchanges;
+  sfc_node_slots_t device;
   int32_t *turns; /* by lane: the next one, while what is received is listed */
 
   _Atomic uint64_t found; /* on a stream, in place of mine: what another node called; 0: nothing */
@@ -66,6 +76,9 @@ sf_status_t sfc_nodes_compare(const sfc_nodes_t *nodes, uint64_t desc);
 
 /* Numbers what is received in the operation. */
 void sfc_nodes_expect(sfc_nodes_t *nodes, sf_streamed_t *streamed);
+
+/* Whether the operation's messages over the lane are on a device, those sent or those received. */
+bool sfc_nodes_are_on_device(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, bool is_sent);
 
 /* Numbers a message, and holds the stream back until its slot is free; then come the moves that fill that, and the end.
  */

@@ -12,7 +12,7 @@
 #include "client/progress.h"
 #include "client/streams_fetch.h"
 #include "client/streams_move.h"
-#include "client/streams_nodes.h"
+#include "client/streams_nodes_slots.h"
 #include "client/streams_room.h"
 #include "shm/error.h"
 
@@ -120,7 +120,8 @@ static sf_status_t begin_set_up(sf_status_t before, sf_graph_t *graph, void *str
 }
 
 /* The agreed error of all ranks of several nodes, or what was there before. */
-static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t unit_bytes, bool *agreed_p)
+static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t unit_bytes, sfc_stream_sides_t sides,
+                               bool *agreed_p)
 {
   sf_graph_t *copy;
   *agreed_p = false;
@@ -128,7 +129,11 @@ static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t uni
     return before;
   sf_status_t status = sfc_derive_copy("operation on a stream", graph, graph->flags, before, &copy);
   *agreed_p = status != SF_OK;
-  return status == SF_OK ? sfc_nodes_open(graph->streams, copy, unit_bytes) : status;
+  if (status == SF_OK)
+    status = sfc_nodes_open(graph->streams, copy, unit_bytes);
+  if (status == SF_OK)
+    sfc_node_slots_ask(graph->streams->nodes, unit_bytes, sides);
+  return status;
 }
 
 sf_status_t sfc_streams_set_up(sf_status_t before, sf_graph_t *graph, size_t unit_bytes, sfc_stream_sides_t sides,
@@ -136,7 +141,7 @@ sf_status_t sfc_streams_set_up(sf_status_t before, sf_graph_t *graph, size_t uni
 {
   sfc_derive_t derive;
   bool agreed;
-  sf_status_t status = reach_nodes(graph, begin_set_up(before, graph, stream), unit_bytes, &agreed);
+  sf_status_t status = reach_nodes(graph, begin_set_up(before, graph, stream), unit_bytes, sides, &agreed);
   if (!agreed) {
     sfc_streams_t *streams = graph->streams;
     if (status == SF_OK)
@@ -146,9 +151,13 @@ sf_status_t sfc_streams_set_up(sf_status_t before, sf_graph_t *graph, size_t uni
     sfc_derive_begin(&derive, "operation on a stream", graph->group, SF_GRAPH_DEFAULT);
     sfc_derive_note(&derive, status, -1);
     exchange(&derive, graph, called);
+    if (derive.status == SF_OK && streams->nodes != NULL)
+      sfc_node_slots_open(streams->nodes);
     if (derive.status == SF_OK) /* from now on nothing of the room changes without the guard's lock */
       sfc_derive_note(&derive, sfc_streams_guard(streams), -1);
     status = sfc_derive_agree(&derive);
+    if (status == SF_OK && streams->nodes != NULL)
+      sfc_node_slots_settle(streams->nodes);
     if (status == SF_OK) /* from now on all have streams, also if the graph fails */
       return sfc_room_settle(streams, &streams->room);
   }

@@ -43,6 +43,8 @@ typedef struct sfd_channels sfd_channels_t;
 /* Answers of place. */
 typedef enum sfd_placing {
   SFD_PLACE_HERE,    /* at *buffer_p, which stays valid until arrived, or lost */
+  SFD_PLACE_DEVICE,  /* the same in memory of a device, which the fabric takes; a payload of more than
+                        SFD_FABRIC_DEVICE_ABOVE bytes. One that comes otherwise than by itself closes the channel */
   SFD_PLACE_CHANNEL, /* in the channel's memory, valid while arrived is called; at most SFD_CHANNEL_CONTROL_MAX */
   SFD_PLACE_NOWHERE, /* the payload is thrown away, arrived is not called */
   SFD_PLACE_REFUSE,  /* malformed: the channel is closed with SF_ERR_PROTO and the thread's detail */

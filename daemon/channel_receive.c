@@ -95,6 +95,7 @@ static void place(sfd_channel_t *channel, uint8_t *inlined)
   arriving->active = true; /* whatever the handler did: a buffer that it gave comes back by arrived or lost */
   switch (arriving->placing) {
   case SFD_PLACE_HERE:
+  case SFD_PLACE_DEVICE:
     assert(buffer != NULL);
     arriving->payload = buffer;
     break;
@@ -159,6 +160,11 @@ static bool take_payload(sfd_channel_t *channel)
   sfd_receiving_t *receiving = &channel->receiving;
   sfd_arriving_t *arriving = &receiving->arriving;
   size_t nbytes = at_most(sfd_receiving_due(channel), available(receiving));
+  if (arriving->placing == SFD_PLACE_DEVICE && nbytes > 0) {
+    sfd_channel_end(channel, sfshm_error(SF_ERR_PROTO, "a payload of %" PRIu64 " bytes comes together with a table",
+                                         arriving->head.payload_bytes));
+    return false;
+  }
   if (arriving->payload != NULL && nbytes > 0)
     memcpy(arriving->payload + arriving->nbytes, receiving->staging + receiving->begin, nbytes);
   arriving->nbytes += nbytes;
@@ -283,7 +289,7 @@ static size_t want_payload(sfd_channel_t *channel, void **buffer_p)
 {
   const sfd_arriving_t *arriving = &channel->receiving.arriving;
   size_t left = sfd_receiving_due(channel);
-  if (left < DIRECT_MIN || arriving->payload == NULL)
+  if (left == 0 || arriving->payload == NULL || (left < DIRECT_MIN && arriving->placing != SFD_PLACE_DEVICE))
     return 0;
   *buffer_p = arriving->payload + arriving->nbytes;
   return left;
@@ -349,6 +355,6 @@ void sfd_receiving_end(sfd_channel_t *channel)
   free(receiving->staging);
   free(receiving->control);
   *receiving = (sfd_receiving_t){.staging = NULL};
-  if (arriving.active && arriving.placing == SFD_PLACE_HERE)
+  if (arriving.active && (arriving.placing == SFD_PLACE_HERE || arriving.placing == SFD_PLACE_DEVICE))
     channels->handlers->lost(channels->owner, channel->node, &arriving.head);
 }

@@ -1,12 +1,14 @@
 /* Allocating memory of devices: see device.h. */
 #include "daemon/device.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/job.h"
 #include "daemon/log.h"
 #include "daemon/text.h"
 #include "shm/device_load.h"
@@ -349,6 +351,22 @@ sf_status_t sfd_device_alloc(sfd_server_t *server, const sfshm_device_identity_t
   }
   *memory_p = memory;
   return SF_OK;
+}
+
+sfshm_device_range_t sfd_device_range(const sfd_device_memory_t *memory)
+{
+  return memory->range;
+}
+
+sf_status_t sfd_device_check_quota(const sfd_job_t *job, uint64_t more)
+{
+  uint64_t quota = (uint64_t)job->server->options->max_device_memory << 20, used = job->device_bytes;
+  if (job->server->options->max_device_memory < 0 || (used <= quota && more <= quota - used))
+    return SF_OK;
+  return sfshm_error(SF_ERR_LIMIT,
+                     "the job may have %lld MiB of device memory of the daemon's on this node (option "
+                     "max-device-memory), has %" PRIu64 " bytes of it, and wants %" PRIu64 " more",
+                     (long long)job->server->options->max_device_memory, used, more);
 }
 
 /* Without a thread the memory stays the driver's until the daemon ends. */

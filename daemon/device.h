@@ -14,6 +14,8 @@
 #include "daemon/server.h"
 #include "shm/device.h"
 
+struct sfd_job;
+
 #define SFD_DEVICE_GRACE_MS 1000
 #define SFD_DEVICE_PATIENCE_MS 1000
 #define SFD_DEVICE_START_MS 10000
@@ -32,6 +34,12 @@ typedef void (*sfd_device_done_fn_t)(void *context, sf_status_t status, const ch
  * SF_ERR_SYS, SF_ERR_TIMEOUT if the driver takes too long already; then done is not called. */
 sf_status_t sfd_device_alloc(sfd_server_t *server, const sfshm_device_identity_t *identity, uint64_t wanted_bytes,
                              sfd_device_done_fn_t done, void *context, sfd_device_memory_t **memory_p);
+
+/* Where it is in this process, when it has been made. */
+sfshm_device_range_t sfd_device_range(const sfd_device_memory_t *memory);
+
+/* Whether the job may have so much more. SF_ERR_LIMIT. */
+sf_status_t sfd_device_check_quota(const struct sfd_job *job, uint64_t more);
 
 /* Frees memory at some later time. */
 void sfd_device_free(sfd_server_t *server, sfd_device_memory_t *memory);

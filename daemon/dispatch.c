@@ -13,6 +13,7 @@
 #include "daemon/segment.h"
 #include "daemon/setup.h"
 #include "daemon/submission.h"
+#include "daemon/trunk_devices.h"
 #include "daemon/trunks.h"
 
 typedef void (*handler_t)(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
@@ -55,6 +56,9 @@ static const route_t routes[] = {
     BODY(GRAPH_MEET) = {"GraphMeet", SFD_SESSION_RUNNING, 0, 0, sfd_meeting_handle_meet},
     BODY(GRAPH_FAIL) = {"GraphFail", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_fail},
     BODY(EXCHANGE_GET) = {"ExchangeGet", SFD_SESSION_RUNNING, 0, 0, sfd_trunks_handle_exchange_get},
+    BODY(TRUNK_ASK) = {"TrunkAsk", SFD_SESSION_RUNNING, 0, 0, sfd_trunk_devices_handle_ask},
+    BODY(TRUNK_GET) = {"TrunkGet", SFD_SESSION_RUNNING, 0, 0, sfd_trunk_devices_handle_get},
+    BODY(TRUNK_HAVE) = {"TrunkHave", SFD_SESSION_RUNNING, 0, 0, sfd_trunk_devices_handle_have},
     BODY(RING_OPEN) = {"RingOpen", SFD_SESSION_RUNNING, 1, 1, sfd_submission_handle_open},
     BODY(CONTROL) = {"Control", SFD_SESSION_TOOL, 0, 0, sfd_control_handle},
     BODY(CLAIMS_OPEN) = {"ClaimsOpen", SFD_SESSION_RUNNING, 1, 1, sfd_offload_handle_claims},

@@ -47,6 +47,7 @@ typedef struct sfd_loss {
 
 struct sfd_network {
   sfd_server_t *server;
+  sfd_fabric_t *fabric; /* the channels' */
   sfd_channels_t *channels;
   bool deferred;
   sfd_early_t early;
@@ -428,6 +429,7 @@ sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, 
     goto err_free;
   }
   network->server = server;
+  network->fabric = fabric;
   server->last_id = first_id();
   sfd_early_init(&network->early);
   status = sfd_channels_create(fabric, &channel_handlers, network, &network->channels);
@@ -453,13 +455,22 @@ sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p)
   sf_status_t status = sfd_fabric_choose(server->options, server->loop, &fabric);
   if (status != SF_OK)
     return status;
+  bool could = fabric->takes_devices;
+  fabric->takes_devices = could && server->options->device_mpi;
   status = sfd_network_create_over(server, fabric, network_p);
   if (status == SF_OK)
     sfd_log(SFD_LOG_NETWORK, SFD_INFO,
-            "node %d of %d, fabric %s: values on devices go to other nodes through pinned memory of the host; "
-            "device-aware MPI is not used",
-            fabric->node, fabric->nnodes, sfd_channels_fabric((*network_p)->channels));
+            "node %d of %d, fabric %s: values on devices go to other nodes through pinned memory of the host%s",
+            fabric->node, fabric->nnodes, sfd_channels_fabric((*network_p)->channels),
+            fabric->takes_devices ? ", but those of streams by device-aware MPI"
+            : could               ? "; device-aware MPI is there, and switched off"
+                                  : "; there is no device-aware MPI");
   return status;
+}
+
+sfd_fabric_t *sfd_network_device_fabric(const sfd_server_t *server)
+{
+  return server->network != NULL && server->network->fabric->takes_devices ? server->network->fabric : NULL;
 }
 
 void sfd_network_begun(sfd_server_t *server)

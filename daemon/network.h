@@ -56,6 +56,10 @@ bool sfd_network_is_lost(const sfd_server_t *server, int32_t node);
 /* Why it was last lost, with its name; "never lost" if it was not. */
 const char *sfd_network_why_lost(const sfd_server_t *server, int32_t node);
 
+/* The fabric if it takes memory of devices, which is told of what will be sent from there or received into; NULL: it
+ * does not, or may not. */
+sfd_fabric_t *sfd_network_device_fabric(const sfd_server_t *server);
+
 /* For sfctl; NULL if the daemon is alone. */
 const sfd_channels_t *sfd_network_channels(const sfd_server_t *server);
 

@@ -51,6 +51,8 @@ static const sfd_option_t table[] = {
      "fabric tcp: where to listen, if not where the list of peers says"},
     {"fabric-fd", SFD_OPTION_INTEGER, SFD_SOURCE_COMMAND_LINE, NUMBER(fabric_fd), "-1", -1, INT_MAX, "FD",
      "fabric tcp: socket to listen on, bound by the caller; -1: none"},
+    {"device-mpi", SFD_OPTION_BOOL, SFD_SOURCE_FILE, SWITCH(device_mpi), "yes", 0, 0, "yes|no",
+     "fabric mpi: hand memory of devices to an MPI that takes it; no: it passes through pinned memory of the host"},
     {"plugin-dir", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(plugin_dir), "", 0, 0, "PATH",
      "where libsfd_mpi.so and libsfd_munge.so are; empty: beside sfd, or in ../lib/sfd or ../lib from there"},
     {"cluster", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(cluster), "", 0, 0, "NAME",

@@ -44,7 +44,7 @@ typedef struct sfd_option {
   const char *help;
 } sfd_option_t;
 
-#define SFD_OPTION_COUNT 30
+#define SFD_OPTION_COUNT 31
 
 /* Where an effective value came from. */
 typedef struct sfd_option_origin {
@@ -66,6 +66,7 @@ typedef struct sfd_options {
   char *munge_socket;
   char *bind;
   int64_t fabric_fd; /* -1: none */
+  bool device_mpi;
   char *plugin_dir;
   char *cluster;
   int64_t connect_timeout_ms;

@@ -115,6 +115,9 @@ static Sfproto__PlanSide plan_side(const sfd_trunks_t *trunks, uint32_t number)
   side.box_values = survey.box_values;
   side.messages_sent = survey.sent;
   side.messages_received = survey.received;
+  side.has_sent_on_device = side.has_received_on_device = true;
+  side.sent_on_device = (survey.on_device & SFSHM_SLOTS_SEND) != 0;
+  side.received_on_device = (survey.on_device & SFSHM_SLOTS_RECEIVE) != 0;
   return side;
 }
 

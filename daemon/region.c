@@ -193,23 +193,12 @@ static void send_region(sfd_session_t *session, uint64_t request, sfd_region_t *
   sfd_session_send(session, &reply, NULL, 0);
 }
 
-static sf_status_t check_quota(const sfd_job_t *job, uint64_t more)
-{
-  uint64_t quota = (uint64_t)job->server->options->max_device_memory << 20, used = job->device_bytes;
-  if (job->server->options->max_device_memory < 0 || (used <= quota && more <= quota - used))
-    return SF_OK;
-  return sfshm_error(SF_ERR_LIMIT,
-                     "the job may have %lld MiB of device memory of the daemon's on this node (option "
-                     "max-device-memory), has %" PRIu64 " bytes of it, and wants %" PRIu64 " more",
-                     (long long)job->server->options->max_device_memory, used, more);
-}
-
 /* More may have been allocated than was wanted: what is used counts. */
 static sf_status_t take_rest(sfd_region_t *region, uint64_t taken_bytes)
 {
   sfd_job_t *job = region->rank->job;
   job->device_bytes -= region->taken;
-  sf_status_t status = check_quota(job, taken_bytes);
+  sf_status_t status = sfd_device_check_quota(job, taken_bytes);
   region->taken = taken_bytes;
   job->device_bytes += taken_bytes;
   return status;
@@ -254,7 +243,7 @@ static sf_status_t alloc_region(sfd_rank_t *rank, const Sfproto__DeviceAlloc *al
   if (status == SF_OK && rank->npending >= SFD_MAX_PENDING)
     status = sfshm_error(SF_ERR_LIMIT, "%d requests of this rank are waiting", rank->npending);
   if (status == SF_OK)
-    status = check_quota(rank->job, alloc->length);
+    status = sfd_device_check_quota(rank->job, alloc->length);
   if (status == SF_OK)
     status = keep(rank, &region, &kept);
   if (status != SF_OK)

@@ -7,6 +7,7 @@
 #include "daemon/offload_unpack.h"
 #include "daemon/text.h"
 #include "daemon/trace.h"
+#include "daemon/trunk_devices.h"
 #include "daemon/trunks_internal.h"
 #include "shm/error.h"
 
@@ -62,17 +63,23 @@ sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_mes
     return SFD_PLACE_NOWHERE;
   if (check_data(side, node, head) != SF_OK)
     return SFD_PLACE_REFUSE;
-  sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class(unit_bytes_of(side, head)), &exchange);
-  if (status != SF_OK) {
-    sfd_trunks_fail(trunks, status, sfshm_error_detail());
-    return SFD_PLACE_NOWHERE;
+  uint64_t unit_bytes = unit_bytes_of(side, head), message = side->arrived + 1;
+  uint32_t number = (uint32_t)(side - trunks->sides);
+  char *on_device = sfd_trunk_devices_slot(trunks, number, SFSHM_SLOTS_RECEIVE, unit_bytes, message);
+  if (on_device == NULL) {
+    sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class(unit_bytes), &exchange);
+    if (status != SF_OK) {
+      sfd_trunks_fail(trunks, status, sfshm_error_detail());
+      return SFD_PLACE_NOWHERE;
+    }
+    const sfshm_side_slots_t *slots = &exchange->slots[number];
+    *buffer_p = (char *)exchange->region.base + slots->receive + message % SFSHM_TRUNK_SLOTS * slots->receive_stride;
+  } else {
+    *buffer_p = on_device;
   }
-  const sfshm_side_slots_t *slots = &exchange->slots[side - trunks->sides];
-  *buffer_p =
-      (char *)exchange->region.base + slots->receive + (side->arrived + 1) % SFSHM_TRUNK_SLOTS * slots->receive_stride;
   sfd_trunks_hold(trunks);
   server->arriving[node].trunks = trunks;
-  return SFD_PLACE_HERE;
+  return on_device != NULL ? SFD_PLACE_DEVICE : SFD_PLACE_HERE;
 }
 
 static sfd_trunks_t *take_arriving(sfd_server_t *server, int32_t node)

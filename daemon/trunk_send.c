@@ -8,6 +8,7 @@
 #include "daemon/submission.h"
 #include "daemon/text.h"
 #include "daemon/trace.h"
+#include "daemon/trunk_devices.h"
 #include "daemon/trunks_internal.h"
 #include "shm/error.h"
 
@@ -55,26 +56,39 @@ static void send_message(sfd_trunks_t *trunks, uint32_t number, const sfd_submit
   sfd_network_send_payload(trunks->server, side->told.node, &head, slot, on_sent, &trunks->departures[number]);
 }
 
+/* Where the message is, on a device or not. */
+static sf_status_t find_slot(sfd_trunks_t *trunks, uint32_t number, uint64_t unit_bytes, uint64_t message,
+                             const char **slot_p)
+{
+  sfd_exchange_t *exchange;
+  *slot_p = sfd_trunk_devices_slot(trunks, number, SFSHM_SLOTS_SEND, unit_bytes, message);
+  if (*slot_p != NULL)
+    return SF_OK;
+  sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class((size_t)unit_bytes), &exchange);
+  if (status != SF_OK)
+    return status;
+  const sfshm_side_slots_t *slots = &exchange->slots[number];
+  *slot_p = (const char *)exchange->region.base + slots->send + message % SFSHM_TRUNK_SLOTS * slots->send_stride;
+  return SF_OK;
+}
+
 /* Sends what is next, as far as it has been submitted. */
 static void advance(sfd_trunks_t *trunks, uint32_t number)
 {
   sfd_side_t *side = &trunks->sides[number];
   for (;;) {
     sfd_submitted_t *next = &side->submitted[(side->sent + 1) % SFSHM_TRUNK_SLOTS];
-    sfd_exchange_t *exchange;
+    const char *slot;
     if (!next->waiting)
       return;
-    sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class((size_t)next->unit_bytes), &exchange);
+    sf_status_t status = find_slot(trunks, number, next->unit_bytes, side->sent + 1, &slot);
     if (status != SF_OK) {
       sfd_trunks_fail(trunks, status, sfshm_error_detail());
       return;
     }
     next->waiting = false;
     side->sent++;
-    const sfshm_side_slots_t *slots = &exchange->slots[number];
-    send_message(trunks, number, next, (uint64_t)side->told.send_values * next->unit_bytes,
-                 (const char *)exchange->region.base + slots->send +
-                     side->sent % SFSHM_TRUNK_SLOTS * slots->send_stride);
+    send_message(trunks, number, next, (uint64_t)side->told.send_values * next->unit_bytes, slot);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "daemon/job.h"
 #include "daemon/log.h"
 #include "daemon/offload_unpack.h"
+#include "daemon/trunk_devices.h"
 #include "daemon/trunks_internal.h"
 #include "shm/error.h"
 
@@ -191,6 +192,7 @@ void sfd_trunks_describe_board(const sfd_trunks_t *trunks, uint64_t *region_p, u
 
 static void free_trunks(sfd_trunks_t *trunks)
 {
+  sfd_trunk_devices_free(trunks);
   while (trunks->exchanges != NULL) {
     sfd_exchange_t *exchange = trunks->exchanges;
     trunks->exchanges = exchange->next;
@@ -315,6 +317,7 @@ void sfd_trunks_free(sfd_trunks_t *trunks)
 {
   if (trunks == NULL)
     return;
+  sfd_trunk_devices_retire(trunks);
   trunks->graph = NULL;
   if (trunks->nunder_way == 0)
     free_trunks(trunks);

@@ -71,7 +71,8 @@ struct sfd_trunks {
   sfd_trunk_plan_t *plan;
   sfd_trunk_board_t board;
   sfd_exchange_t *exchanges;
-  sfd_departure_t *departures; /* by side */
+  struct sfd_trunk_devices *devices; /* NULL: nobody has asked for slots on a device */
+  sfd_departure_t *departures;       /* by side */
   uint32_t nsides;
   sfd_side_t sides[]; /* by (node, role) */
 };

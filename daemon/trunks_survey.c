@@ -2,6 +2,7 @@
  * daemon's thread. */
 #include "daemon/trunks_survey.h"
 
+#include "daemon/trunk_devices.h"
 #include "daemon/trunks_internal.h"
 
 static const void *at(const sfd_trunks_t *trunks, uint64_t offset)
@@ -33,7 +34,10 @@ void sfd_trunks_survey(const sfd_trunks_t *trunks, uint32_t side, sfd_side_surve
   const sfd_side_t *from = &trunks->sides[side];
   const sfshm_image_header_t *header = at(trunks, from->told.image);
   uint64_t image = from->told.image, parts = image + header->parts;
-  sfd_side_survey_t survey = {.told = &from->told, .sent = from->sent, .received = from->arrived};
+  sfd_side_survey_t survey = {.told = &from->told,
+                              .sent = from->sent,
+                              .received = from->arrived,
+                              .on_device = sfd_trunk_devices_where(trunks, side)};
   if (from->told.role == SFSHM_AS_ROOT) {
     const sfshm_root_part_t *part = at(trunks, parts);
     for (uint32_t i = 0; i < header->nparts; i++) {

@@ -13,6 +13,7 @@ typedef struct sfd_side_survey {
   int64_t box_values;        /* of the same, those whose indices are those of boxes in up to three dimensions */
   uint64_t sent;             /* messages, since the graph was made */
   uint64_t received;
+  uint8_t on_device; /* which slots: SFSHM_SLOTS_SEND, SFSHM_SLOTS_RECEIVE */
 } sfd_side_survey_t;
 
 /* Goes through the parts of the side's image, one for each member. side: below sfd_trunks_nsides. */

@@ -14,7 +14,7 @@
 #include "shm/kernels.h"
 #include "shm/trace.h"
 
-#define SFSHM_DEVICE_VERSION 12u
+#define SFSHM_DEVICE_VERSION 13u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 #define SFSHM_DEVICE_ANY (-1)
 
@@ -74,6 +74,10 @@ typedef struct sfshm_device_ops {
   sf_status_t (*identify)(int32_t device, sfshm_device_identity_t *identity_p);
   sf_status_t (*allocate)(const sfshm_device_identity_t *identity, size_t length_bytes, sfshm_device_range_t *range_p);
   void (*release)(void *address);
+
+  /* The device's context becomes the calling thread's, for libraries that work on its memory and want that. A thread
+   * that does nothing else with devices. */
+  sf_status_t (*enter)(int32_t device);
 
   /* The driver's own copy, from any memory to any other; returns when it is done. For measurements. */
   sf_status_t (*copy)(void *to, const void *from, size_t length_bytes);

@@ -94,18 +94,35 @@ static bool add_slots(int64_t units, uint64_t class_bytes, uint64_t max_bytes, u
   return true;
 }
 
-sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, uint64_t class_bytes,
-                                  uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p)
+/* where: NULL for all slots. *length_p: with what is before them. */
+static sf_status_t lay_out(const sfshm_trunk_side_t sides[], const uint8_t where[], uint32_t nsides,
+                           uint64_t class_bytes, uint64_t max_bytes, uint64_t before, sfshm_side_slots_t slots[],
+                           uint64_t *length_p)
 {
-  uint64_t length = (sizeof(sfshm_region_header_t) + SLOT_ALIGNMENT - 1) / SLOT_ALIGNMENT * SLOT_ALIGNMENT;
+  uint64_t length = before;
   bool fits = length <= max_bytes;
-  for (uint32_t i = 0; i < nsides && fits; i++)
-    fits = add_slots(sides[i].send_units, class_bytes, max_bytes, &slots[i].send, &slots[i].send_stride, &length) &&
-           add_slots(sides[i].receive_values, class_bytes, max_bytes, &slots[i].receive, &slots[i].receive_stride,
-                     &length);
+  for (uint32_t i = 0; i < nsides && fits; i++) {
+    int64_t send = where == NULL || (where[i] & SFSHM_SLOTS_SEND) ? sides[i].send_units : 0;
+    int64_t receive = where == NULL || (where[i] & SFSHM_SLOTS_RECEIVE) ? sides[i].receive_values : 0;
+    fits = add_slots(send, class_bytes, max_bytes, &slots[i].send, &slots[i].send_stride, &length) &&
+           add_slots(receive, class_bytes, max_bytes, &slots[i].receive, &slots[i].receive_stride, &length);
+  }
   if (!fits)
     return sfshm_error(SF_ERR_LIMIT, "the trunks' slots for units of %llu bytes exceed %llu bytes",
                        (unsigned long long)class_bytes, (unsigned long long)max_bytes);
   *length_p = length;
   return SF_OK;
+}
+
+sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, uint64_t class_bytes,
+                                  uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p)
+{
+  uint64_t before = (sizeof(sfshm_region_header_t) + SLOT_ALIGNMENT - 1) / SLOT_ALIGNMENT * SLOT_ALIGNMENT;
+  return lay_out(sides, NULL, nsides, class_bytes, max_bytes, before, slots, length_p);
+}
+
+sf_status_t sfshm_slots_layout(const sfshm_trunk_side_t sides[], const uint8_t where[], uint32_t nsides,
+                               uint64_t class_bytes, uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p)
+{
+  return lay_out(sides, where, nsides, class_bytes, max_bytes, 0, slots, length_p);
 }

@@ -240,7 +240,8 @@ typedef struct sfshm_trunk_board {
   _Alignas(128) _Atomic uint64_t history[SFSHM_TRUNK_HISTORY]; /* descriptor of operation s at s % 64 */
   _Alignas(128) _Atomic uint32_t on_streams;
   _Atomic uint32_t released;
-  sfshm_flow_t flows[]; /* one per side of the map */
+  _Atomic uint32_t on_device; /* written by the daemon, before the first message: some slots are on a device */
+  sfshm_flow_t flows[];       /* one per side of the map */
 } sfshm_trunk_board_t;
 
 /* Lets streams go that wait for the flow, or will: they compare the lower halves, cyclically. sent, received: messages
@@ -272,5 +273,25 @@ typedef struct sfshm_side_slots {
 /* Fills slots[nsides] and the length of the region. SF_ERR_LIMIT when that exceeds max_bytes. */
 sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, uint64_t class_bytes,
                                   uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p);
+
+/* ---- Slots on devices --------------------------------------------------------------------------------------------
+ * Where the fabric takes memory of devices the daemon may have slots there, beside those of the exchanges and for some
+ * sides only, and for messages that are worth it. */
+
+#define SFSHM_SLOTS_SEND 1u
+#define SFSHM_SLOTS_RECEIVE 2u
+
+#define SFSHM_SLOTS_ABOVE ((uint64_t)64 << 10) /* bytes of a message */
+
+/* Whether a message of so many values is for a device that has slots for units of that class. */
+static inline bool sfshm_slots_take(int64_t values, uint64_t unit_bytes, uint64_t class_bytes)
+{
+  return unit_bytes > 0 && unit_bytes <= class_bytes && (uint64_t)values > SFSHM_SLOTS_ABOVE / unit_bytes;
+}
+
+/* As sfshm_exchange_layout, of the slots that where[nsides] says: *length_p is at most max_bytes. */
+sf_status_t sfshm_slots_layout(const sfshm_trunk_side_t sides[], const uint8_t where[], uint32_t nsides,
+                               uint64_t class_bytes, uint64_t max_bytes, sfshm_side_slots_t slots[],
+                               uint64_t *length_p);
 
 #endif

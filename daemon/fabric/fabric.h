@@ -8,17 +8,33 @@
  * Nodes are numbered 0..nnodes-1, the same on all daemons. Every function and every event is called on the loop's
  * thread; events are never called from within a function of the fabric, but functions are called from within events:
  * after an event the stream that it was about may be gone. Buffers given to send are only read and must stay until the
- * event sent. At most one send and one connect per node is under way at a time. */
+ * event sent. At most one send and one connect per node is under way at a time.
+ *
+ * Some fabrics take memory of devices (takes_devices): pieces of it are sent and received without the host's touching
+ * them. Each is longer than SFD_FABRIC_DEVICE_ABOVE, and the fabric has been told of the memory before. */
 #ifndef SFD_FABRIC_H
 #define SFD_FABRIC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/uio.h>
 
 #include <sf/sf_status.h>
 
+#define SFD_FABRIC_DEVICE_ABOVE ((size_t)64 << 10)
+
 typedef struct sfd_fabric sfd_fabric_t;
+
+/* Memory of a device, the user's. */
+typedef struct sfd_fabric_memory {
+  LIST_ENTRY(sfd_fabric_memory) entry; /* the fabric's */
+  const void *base;
+  size_t length_bytes;
+  int32_t device;
+  sf_status_t (*enter)(int32_t device); /* makes its context that of the calling thread */
+} sfd_fabric_memory_t;
 
 /* What a fabric tells its user; owner is the user's. */
 typedef struct sfd_fabric_events {
@@ -38,7 +54,8 @@ typedef struct sfd_fabric_events {
 
   /* Where the next bytes from the node are to be written, and how many of them at most (> 0). The fabric fills the
    * memory with no more than that and calls got; it may ask again without having used the answer. A NULL buffer: the
-   * user refuses the stream and has called, or will call, disconnect; the fabric stops reading. */
+   * user refuses the stream and has called, or will call, disconnect; the fabric stops reading. Into memory of a device
+   * go only pieces that were sent as that; what else comes there ends the stream with SF_ERR_PROTO. */
   size_t (*want)(void *owner, int32_t node, void **buffer_p);
 
   /* So many bytes have been written where want last said. */
@@ -75,6 +92,11 @@ typedef struct sfd_fabric_functions {
 
   /* Text about a node for people: "node 2 (tcp 10.0.0.3:7411)". */
   void (*describe)(const sfd_fabric_t *fabric, int32_t node, char *text, size_t text_size);
+
+  /* There is memory of a device; and it is gone, with nothing under way from it or to it. NULL: no fabric of this kind
+   * takes any. */
+  void (*add_memory)(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory);
+  void (*remove_memory)(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory);
 } sfd_fabric_functions_t;
 
 struct sfd_fabric {
@@ -83,6 +105,7 @@ struct sfd_fabric {
   void *owner;
   int32_t node; /* this daemon's number */
   int32_t nnodes;
+  bool takes_devices; /* known when it has been made */
 };
 
 #endif

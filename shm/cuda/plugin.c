@@ -259,6 +259,17 @@ void sfshm_cuda_leave(void)
   cuCtxPopCurrent(&context);
 }
 
+static sf_status_t enter_for_good(int32_t number)
+{
+  sfshm_cuda_lock();
+  sf_status_t status = sfshm_cuda_enter_context(number);
+  CUcontext context = state.devices[number].context;
+  if (status == SF_OK)
+    sfshm_cuda_leave();
+  sfshm_cuda_unlock();
+  return status == SF_OK ? sfshm_cuda_status(cuCtxSetCurrent(context), "cuCtxSetCurrent") : status;
+}
+
 /* Kernels that use the copies may be under way where an operation has failed. If they can't be waited for nothing can
  * be said of what they do, as in settle_all; but the array is freed now, and what comes to lie there is another one. */
 static void forget(const void *base, size_t length_bytes)
@@ -452,6 +463,7 @@ const sfshm_device_ops_t *sfshm_device_plugin(void)
       .identify = sfshm_cuda_identify,
       .allocate = sfshm_cuda_allocate,
       .release = sfshm_cuda_release,
+      .enter = enter_for_good,
       .copy = sfshm_cuda_copy,
       .find = sfshm_cuda_find,
       .attach = sfshm_cuda_attach,

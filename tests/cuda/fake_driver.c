@@ -223,6 +223,14 @@ CUresult cuCtxPopCurrent(CUcontext *context)
   return CUDA_SUCCESS;
 }
 
+CUresult cuCtxSetCurrent(CUcontext context)
+{
+  forbid_in_calls();
+  depth = depth > 0 ? depth : 1;
+  stack[depth - 1] = context;
+  return CUDA_SUCCESS;
+}
+
 CUcontext sftest_cuda_current(void)
 {
   return depth > 0 ? stack[depth - 1] : NULL;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/system/cluster.h"
+#include "tests/system/device_mpi.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop_cluster.h"
 #include "tests/system/model_graph.h"
@@ -13,9 +15,11 @@
 #define JOBS_OVER_NODES 3
 #define SCENES 5
 #define ROUNDS_MAX 12
+#define JOB_MS 60000
 #define PLACES SF_STREAMS_IN_FLIGHT
 #define UNITS 100
-#define UNIT_BYTES_MAX 48 /* three of the largest base type */
+#define UNIT_BYTES_MAX 48 /* three of the largest base type; as often as units are thick */
+#define THICK 150         /* messages to other nodes are worth slots on a device then */
 
 /* ---- Buffers ----------------------------------------------------------------------------------------------------- */
 
@@ -25,6 +29,8 @@ typedef struct buffer {
   size_t bytes;
   sf_region_t *region; /* NULL: memory of the host */
 } buffer_t;
+
+static int32_t thickness;
 
 typedef struct scene {
   sftest_rank_t *self;
@@ -125,7 +131,7 @@ static sftest_operation_t choose_operation(scene_t *scene)
       .graph = &scene->graph, .seed = sftest_random(&scene->random), .places = scene->places};
   operation.bcast = sftest_below(&scene->random, 2) == 0;
   operation.unit.base = (sftest_base_t)sftest_below(&scene->random, SFTEST_BASE_COUNT);
-  operation.unit.count = 1 + sftest_below(&scene->random, 3);
+  operation.unit.count = thickness * (1 + sftest_below(&scene->random, 3));
   do
     operation.op = (sftest_op_t)sftest_below(&scene->random, SFTEST_OP_COUNT);
   while (!sftest_op_applies(operation.op, operation.unit.base));
@@ -136,7 +142,7 @@ static sftest_operation_t choose_operation(scene_t *scene)
 static void make_room(const scene_t *scene, const buffer_t buffers[2])
 {
   const sf_type_t *largest;
-  SFTEST_OK(scene->self, sf_type_create_opaque(UNIT_BYTES_MAX, &largest));
+  SFTEST_OK(scene->self, sf_type_create_opaque((size_t)(UNIT_BYTES_MAX * thickness), &largest));
   SFTEST_OK(scene->self, sf_bcast_on_stream(scene->real, largest, buffers[SFTEST_ROOTS].data,
                                             buffers[SFTEST_LEAVES].data, SF_REPLACE, scene->stream));
   SFTEST_OK(scene->self, sf_type_destroy(largest));
@@ -152,7 +158,8 @@ static void play(scene_t *scene, int32_t at_once)
   size_t vertices = (size_t)sftest_graph_space(&scene->graph, scene->self->rank);
   for (int place = 0; place < at_once; place++)
     for (int side = 0; side < 2; side++)
-      make_buffer(scene, &buffers[place][side], vertices * UNIT_BYTES_MAX, sftest_below(&scene->own, 3) > 0);
+      make_buffer(scene, &buffers[place][side], vertices * UNIT_BYTES_MAX * (size_t)thickness,
+                  sftest_below(&scene->own, thickness > 1 ? 12 : 3) > 0);
   if (at_once > 1)
     make_room(scene, buffers[0]);
   for (int first = 0; first + at_once <= ROUNDS_MAX; first += at_once) {
@@ -235,12 +242,42 @@ START_TEST(test_random_nodes)
 }
 END_TEST
 
+/* Over daemons whose MPI takes memory of devices. */
+START_TEST(test_random_mpi)
+{
+  sftest_mpi_cluster_t cluster;
+  int32_t places[SFTEST_GROUP_MAX];
+  uint64_t random = sftest_seed();
+  if (sftest_device_mpi_lacks() != NULL) {
+    printf("part skipped: %s\n", sftest_device_mpi_lacks());
+    return;
+  }
+  sftest_use_seed(random);
+  thickness = THICK;
+  const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, 2 + _i);
+  for (int i = 0; i < (sftest_seed_is_given() ? 1 : JOBS); i++) {
+    sftest_job_t job;
+    uint64_t placing = seed = sftest_hash2(random, (uint64_t)i);
+    int32_t size = 2 + (int32_t)(seed % (SFTEST_GROUP_MAX - 1));
+    sftest_places_random(places, size, cluster.n, &placing);
+    sftest_job_start_over(&job, cluster.nodes, places, size, be_random, NULL);
+    sftest_job_wait(&job, sftest_limit_ms(JOB_MS));
+    sftest_job_expect_all(&job);
+  }
+  printf("%llu messages from devices, %llu to them\n", (unsigned long long)counts->sent,
+         (unsigned long long)counts->received);
+  sftest_device_mpi_stop(&cluster, false);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("streams");
   TCase *tests = tcase_create("streams");
+  thickness = 1;
   tcase_add_loop_test(tests, test_random, 0, 2);
   tcase_add_loop_test(tests, test_random_nodes, 0, 2);
+  tcase_add_loop_test(tests, test_random_mpi, 0, 2);
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);
 }

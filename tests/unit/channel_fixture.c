@@ -18,12 +18,12 @@ static sfd_placing_t place(void *owner, int32_t from, const sfd_message_head_t *
   ck_assert_ptr_null(node->buffers[from]);
   if (node->on_place != NULL)
     node->on_place(node, head);
-  if (node->placing != SFD_PLACE_HERE)
+  if (node->placing != SFD_PLACE_HERE && node->placing != SFD_PLACE_DEVICE)
     return node->placing;
   node->buffers[from] = malloc(head->payload_bytes);
   node->nplaced++;
   *buffer_p = node->buffers[from];
-  return SFD_PLACE_HERE;
+  return node->placing;
 }
 
 static uint8_t *copy_of(const void *payload, size_t nbytes)

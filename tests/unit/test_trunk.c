@@ -462,6 +462,33 @@ START_TEST(slots_that_no_memory_can_hold)
 }
 END_TEST
 
+/* Only those that are told of; of messages that are long enough, in units that fit. */
+START_TEST(slots_on_a_device)
+{
+  sfshm_trunk_side_t sides[] = {{.send_values = 10, .send_units = 20, .receive_values = 1},
+                                {.send_values = 16, .send_units = 16, .receive_values = 17},
+                                {.send_values = 1, .send_units = 1, .receive_values = 1}};
+  uint8_t where[] = {SFSHM_SLOTS_SEND, SFSHM_SLOTS_RECEIVE, SFSHM_SLOTS_SEND | SFSHM_SLOTS_RECEIVE};
+  sfshm_side_slots_t slots[3];
+  uint64_t length = 77;
+  ck_assert_int_eq(sfshm_slots_layout(sides, where, 3, 8, 1 << 20, slots, &length), SF_OK);
+  ck_assert_uint_eq(slots[0].send, 0);
+  ck_assert_uint_eq(slots[0].send_stride, 256);
+  ck_assert_uint_eq(slots[0].receive_stride, 0);
+  ck_assert_uint_eq(slots[1].send_stride, 0);
+  ck_assert_uint_eq(slots[1].receive, 1024);
+  ck_assert_uint_eq(slots[1].receive_stride, 256);
+  ck_assert_uint_eq(slots[2].send, 2048);
+  ck_assert_uint_eq(slots[2].receive, 2048 + 512);
+  ck_assert_uint_eq(length, 2048 + 1024);
+  ck_assert_int_eq(sfshm_slots_layout(sides, where, 3, 8, length - 1, slots, &length), SF_ERR_LIMIT);
+  ck_assert(!sfshm_slots_take(8192, 8, 8) && sfshm_slots_take(8193, 8, 8));
+  ck_assert(!sfshm_slots_take(13107, 5, 8) && sfshm_slots_take(13108, 5, 8));
+  ck_assert(!sfshm_slots_take(8193, 9, 8) && !sfshm_slots_take(INT64_MAX, 0, 8));
+  ck_assert(sfshm_slots_take(INT64_MAX, UINT64_C(1) << 40, UINT64_C(1) << 40));
+}
+END_TEST
+
 static Suite *trunk_suite(void)
 {
   Suite *suite = suite_create("trunk");
@@ -480,6 +507,7 @@ static Suite *trunk_suite(void)
   tcase_add_test(others, classes_of_units);
   tcase_add_test(others, slots_stand_behind_each_other);
   tcase_add_test(others, slots_that_no_memory_can_hold);
+  tcase_add_test(others, slots_on_a_device);
   suite_add_tcase(suite, roots);
   suite_add_tcase(suite, leaf_case);
   suite_add_tcase(suite, others);

@@ -28,4 +28,13 @@ sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfreport_list_t *l
 sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfreport_list_t *list, const sfctl_print_style_t *style,
                              FILE *file);
 
+/* Which messages of a plan's side MPI has from and to devices; NULL: the daemon is too old to tell. */
+static inline const char *sfctl_plan_device(const Sfproto__PlanSide *side)
+{
+  static const char *const texts[] = {"none", "sent", "received", "both"};
+  return side->has_sent_on_device && side->has_received_on_device
+             ? texts[(side->sent_on_device ? 1 : 0) + (side->received_on_device ? 2 : 0)]
+             : NULL;
+}
+
 #endif

@@ -219,6 +219,7 @@ static void print_side(sfctl_json_t *json, const Sfproto__PlanSide *side)
   print_optional(json, "box_values", side->has_box_values, side->box_values);
   sfctl_json_uint(json, "messages_sent", side->messages_sent);
   sfctl_json_uint(json, "messages_received", side->messages_received);
+  sfctl_json_string(json, "on_device", sfctl_plan_device(side));
   sfctl_json_end_object(json);
 }
 

@@ -314,6 +314,7 @@ static const sfctl_column_t plan_columns[] = {
     {"NODE", SFCTL_RIGHT},       {"HERE", SFCTL_LEFT},    {"MEMBERS", SFCTL_RIGHT}, {"BCAST", SFCTL_RIGHT},
     {"REDUCE", SFCTL_RIGHT},     {"VALUES", SFCTL_RIGHT}, {"REDUCED", SFCTL_RIGHT}, {"BEFORE", SFCTL_RIGHT},
     {"CONTIGUOUS", SFCTL_RIGHT}, {"BOXES", SFCTL_RIGHT},  {"SENT", SFCTL_RIGHT},    {"RECEIVED", SFCTL_RIGHT},
+    {"DEVICE", SFCTL_LEFT},
 };
 
 /* 100: all. */
@@ -340,6 +341,8 @@ static void add_side(sfctl_table_t *table, const Sfproto__PlanSide *side)
   add_percent(table, side->has_box_values, side->box_values, of);
   add_number(table, side->messages_sent);
   add_number(table, side->messages_received);
+  const char *on_device = sfctl_plan_device(side);
+  sfctl_table_cell(table, "%s", on_device != NULL ? on_device : "-");
 }
 
 static const sfctl_column_t pair_columns[] = {{"FROM", SFCTL_RIGHT},  {"TO", SFCTL_RIGHT}, {"VALUES", SFCTL_RIGHT},

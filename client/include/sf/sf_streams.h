@@ -23,8 +23,17 @@
  * host, or a device that may see late what others store in its memory lacks memory operations on streams. What is
  * decided by the first operation on a graph, and again by each with a larger unit than any before, stays until the next
  * one of these; where data turn out to be on the host then, one kernel more copies a message. sfctl plan
- * --pairs says what was decided. What goes to other nodes passes through pinned memory, and the host's part in it,
- * telling the daemon, is a function of the host on the stream.
+ * --pairs says what was decided.
+ *
+ * What goes to other nodes passes through pinned memory, or through memory of a device, which the daemon gives to MPI
+ * to send from and to receive into. That is so if its MPI takes memory of devices (option device-mpi of sfd), for
+ * messages of more than 64 KiB, of units no larger than those of the first operation on the graph. A node's messages to
+ * another one leave a device if the data of all its ranks that have part in them are on devices whose kernels reach
+ * that memory, which is on the device of one of the ranks, and, in a reduce, no two of the ranks contribute to the same
+ * root; they arrive on a device if all data are on that one. The daemon allocates the memory, as that for messages
+ * within the node; data of the host take a kernel more. SF_DEVICE_MPI=off in the environment of one of the ranks, like
+ * SF_DEVICE_SHARE=off, has the node do without. sfctl plan of the graph's copy says what was decided. The host's part,
+ * telling the daemon, is a function of the host on the stream in any case.
  *
  * The first operation on a graph blocks until all ranks have called it: it agrees on memory for the messages. One with
  * a larger unit than any before blocks until the ranks with which this one shares edges have called it, also for what

@@ -21,13 +21,15 @@ static void unlock(sfd_mpi_t *mpi)
 /* Whether the user still has this stream and reads it. */
 static bool is_read(const sfd_mpi_t *mpi, const sfd_mpi_peer_t *peer, const sfd_mpi_link_t *link)
 {
-  return !mpi->closing && !peer->refused && peer->current == link && link != NULL;
+  return !mpi->closing && !peer->refused && !peer->spoilt && peer->current == link && link != NULL;
 }
 
 /* Asks the user for memory. 0: there is no use in going on. */
 static size_t ask(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, void **buffer_p)
 {
   const sfd_mpi_link_t *link = peer->current;
+  if (!is_read(mpi, peer, link))
+    return 0;
   size_t room = mpi->fabric.events->want(mpi->fabric.owner, peer->node, buffer_p);
   if (!is_read(mpi, peer, link))
     return 0;
@@ -35,6 +37,15 @@ static size_t ask(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, void **buffer_p)
     return room;
   peer->refused = true;
   return 0;
+}
+
+static void fail(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sf_status_t status)
+{
+  lock(mpi);
+  peer->fail = peer->current;
+  peer->fail_status = status;
+  sfd_mpi_command(mpi, peer);
+  unlock(mpi);
 }
 
 /* Feeds what lies in the fabric's memory to the user. */
@@ -46,6 +57,11 @@ static void feed(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const uint8_t *bytes, siz
     size_t room = ask(mpi, peer, &buffer);
     if (room == 0)
       return;
+    if (sfd_mpi_find_memory(mpi, buffer) != NULL) {
+      peer->spoilt = true;
+      fail(mpi, peer, SF_ERR_PROTO);
+      return;
+    }
     size_t n = room < len ? room : len;
     memcpy(buffer, bytes, n);
     bytes += n;
@@ -74,20 +90,22 @@ static void deliver_data(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sfd_mpi_item_t *i
 /* Finds a place for a large message: the user's memory if it has room for all of it, else a bounce buffer. */
 static void place(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sfd_mpi_item_t *item, size_t len)
 {
-  sfd_mpi_link_t *link = peer->current;
   void *buffer = NULL, *bounce = NULL;
   size_t room = ask(mpi, peer, &buffer);
   if (room == 0)
     return;
+  const sfd_fabric_memory_t *memory = sfd_mpi_find_memory(mpi, buffer);
   if (room < len)
-    buffer = bounce = malloc(len);
-  lock(mpi);
+    buffer = bounce = memory == NULL ? malloc(len) : NULL;
   if (buffer == NULL) {
-    peer->fail = link;
-    sfd_mpi_command(mpi, peer);
-  } else if (peer->events == &item->event && item->state == SFD_MPI_ASKED) { /* else the stream has ended */
+    fail(mpi, peer, memory == NULL ? SF_ERR_NOMEM : SF_ERR_PROTO);
+    return;
+  }
+  lock(mpi);
+  if (peer->events == &item->event && item->state == SFD_MPI_ASKED) { /* else the stream has ended */
     item->direct = bounce == NULL;
     item->buffer = buffer;
+    item->memory = memory;
     item->bounce = bounce;
     item->state = SFD_MPI_PLACED;
     bounce = NULL;
@@ -100,7 +118,7 @@ static void place(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sfd_mpi_item_t *item, si
 static void deliver_up(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sfd_mpi_link_t *link)
 {
   peer->current = link;
-  peer->refused = false;
+  peer->refused = peer->spoilt = false;
   sfd_mpi_watch(mpi, peer);
   mpi->fabric.events->up(mpi->fabric.owner, peer->node);
 }

@@ -134,8 +134,9 @@ typedef struct sfd_mpi_item {
   size_t len;
   MPI_Message message;
   MPI_Request request;
-  void *buffer; /* where it is received */
-  void *bounce; /* allocated for this message, or NULL */
+  void *buffer;                      /* where it is received */
+  const sfd_fabric_memory_t *memory; /* of a device, and direct; NULL: of the host */
+  void *bounce;                      /* allocated for this message, or NULL */
   uint8_t own[SFD_MPI_SMALL];
 } sfd_mpi_item_t;
 
@@ -197,6 +198,7 @@ typedef struct sfd_mpi_watch {
 typedef struct sfd_mpi_outgoing {
   const void *data;
   size_t len;
+  const sfd_fabric_memory_t *memory; /* of a device; NULL: of the host */
 } sfd_mpi_outgoing_t;
 
 typedef struct sfd_mpi_peer {
@@ -206,6 +208,7 @@ typedef struct sfd_mpi_peer {
   sfd_mpi_link_t *current; /* the stream as the user knows it; NULL: none */
   sfd_mpi_watch_t *watch;  /* of its link, or NULL */
   bool refused;            /* the user does not want to read it any more */
+  bool spoilt;             /* nothing of it is given to the user any more: down will be */
   bool no_memory;          /* connecting has failed at once; down is to be called */
   unsigned taken_unsaid;   /* items taken since the progress thread was told to look */
 
@@ -220,7 +223,8 @@ typedef struct sfd_mpi_peer {
   bool commanded, noticed; /* it is in the list */
   sfd_mpi_link_t *connect; /* command: connect with this one */
   sfd_mpi_link_t *send;    /* command: send what is outgoing, if this is still the stream */
-  sfd_mpi_link_t *fail;    /* command: end this stream for want of memory */
+  sfd_mpi_link_t *fail;    /* command: end this stream, with */
+  sf_status_t fail_status; /* SF_ERR_NOMEM, SF_ERR_PROTO: the peer's bytes can't go where they should */
   bool disconnect;         /* command; cleared when it has been obeyed */
   sfd_mpi_link_t *sent;    /* notice: the send on this stream is over */
   sfd_mpi_event_t *events, **events_end;
@@ -261,6 +265,7 @@ typedef struct sfd_mpi {
   uv_async_t async;
   pthread_t thread;
   bool closing;
+  LIST_HEAD(, sfd_fabric_memory) memories; /* of devices */
 
   pthread_mutex_t lock;
   pthread_cond_t obeyed; /* a disconnect, or the start */
@@ -297,6 +302,7 @@ typedef struct sfd_mpi {
   uint64_t last_ns; /* when there was something to do */
   uint64_t tick_ns; /* when it looked around */
   bool ending;      /* close was called */
+  int32_t entered;  /* the device whose context the thread has; -1: none */
 } sfd_mpi_t;
 
 /* ---- start.c, address.c: the beginning, on the progress thread ---- */
@@ -417,7 +423,10 @@ bool sfd_mpi_greeted(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const sfd_mpi_hello_t
 /* ---- outgoing.c, deliver.c, watch.c: the loop's thread ---- */
 
 /* Turns pieces into messages. false: no memory. */
-bool sfd_mpi_plan(sfd_mpi_peer_t *peer, const struct iovec iov[], int niov);
+bool sfd_mpi_plan(const sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const struct iovec iov[], int niov);
+
+/* The memory of a device that holds the address; NULL: none, it is the host's. */
+const sfd_fabric_memory_t *sfd_mpi_find_memory(const sfd_mpi_t *mpi, const void *address);
 
 /* Calls the user's events. */
 void sfd_mpi_deliver(uv_async_t *async);

@@ -36,13 +36,33 @@ static bool make_room(sfd_mpi_peer_t *peer, const struct iovec iov[], int niov)
   return true;
 }
 
-static void add_large(sfd_mpi_peer_t *peer, const struct iovec *piece)
+const sfd_fabric_memory_t *sfd_mpi_find_memory(const sfd_mpi_t *mpi, const void *address)
+{
+  const sfd_fabric_memory_t *memory;
+  LIST_FOREACH(memory, &mpi->memories, entry)
+  {
+    if ((uintptr_t)address - (uintptr_t)memory->base < memory->length_bytes)
+      return memory;
+  }
+  return NULL;
+}
+
+/* Of what is larger than a chunk: no part is so small that its receiver takes it into memory of its own, from where it
+ * can't be brought to a device. */
+static size_t next_part(size_t left)
+{
+  if (left <= SFD_MPI_CHUNK)
+    return left;
+  return left - SFD_MPI_CHUNK > SFD_MPI_SMALL ? SFD_MPI_CHUNK : SFD_MPI_CHUNK / 2;
+}
+
+static void add_large(const sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const struct iovec *piece)
 {
   const uint8_t *data = piece->iov_base;
-  for (size_t done = 0; done < piece->iov_len;) {
-    size_t len = piece->iov_len - done < SFD_MPI_CHUNK ? piece->iov_len - done : SFD_MPI_CHUNK;
-    peer->outgoing[peer->noutgoing++] = (sfd_mpi_outgoing_t){.data = data + done, .len = len};
-    done += len;
+  const sfd_fabric_memory_t *memory = sfd_mpi_find_memory(mpi, data);
+  for (size_t done = 0, len; done < piece->iov_len; done += len) {
+    len = next_part(piece->iov_len - done);
+    peer->outgoing[peer->noutgoing++] = (sfd_mpi_outgoing_t){.data = data + done, .len = len, .memory = memory};
   }
 }
 
@@ -59,7 +79,7 @@ static void add_small(sfd_mpi_peer_t *peer, const struct iovec *piece, size_t ng
   *gathering = true;
 }
 
-bool sfd_mpi_plan(sfd_mpi_peer_t *peer, const struct iovec iov[], int niov)
+bool sfd_mpi_plan(const sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const struct iovec iov[], int niov)
 {
   size_t ngathered = 0;
   bool gathering = false;
@@ -73,7 +93,7 @@ bool sfd_mpi_plan(sfd_mpi_peer_t *peer, const struct iovec iov[], int niov)
       add_small(peer, &iov[i], ngathered, &gathering);
       ngathered += iov[i].iov_len;
     } else {
-      add_large(peer, &iov[i]);
+      add_large(mpi, peer, &iov[i]);
       gathering = false;
     }
   }

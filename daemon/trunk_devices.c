@@ -1,0 +1,404 @@
+/* Slots of trunks on devices: see trunk_devices.h. */
+#include "daemon/trunk_devices.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/device.h"
+#include "daemon/job.h"
+#include "daemon/log.h"
+#include "daemon/network.h"
+#include "daemon/trunks_internal.h"
+#include "shm/device_load.h"
+#include "shm/error.h"
+
+#define MAX_SLOTS_BYTES (UINT64_C(1) << 40)
+
+typedef enum devices_state { ASKING, MAKING, MADE, USED, NONE } devices_state_t;
+
+/* A rank here. */
+typedef struct user {
+  bool takes_part; /* in some side */
+  bool has_asked;  /* then: */
+  bool roots, leaves, sees_peers;
+  sfshm_device_identity_t device;
+  bool has_opened;
+  bool waits; /* for the answer to: */
+  uint64_t request;
+} user_t;
+
+typedef struct sfd_trunk_devices {
+  devices_state_t state;
+  uint64_t class_bytes;
+  sfd_device_memory_t *memory; /* NULL: there is none */
+  sfshm_device_handle_t handle;
+  uint64_t taken_bytes; /* of the job's quota */
+  sfd_fabric_memory_t told;
+  uint8_t *where; /* by side */
+  sfshm_side_slots_t *slots;
+  user_t users[]; /* by rank here */
+} sfd_trunk_devices_t;
+
+/* ---- What is where ----------------------------------------------------------------------------------------------- */
+
+uint8_t sfd_trunk_devices_where(const sfd_trunks_t *trunks, uint32_t side)
+{
+  const sfd_trunk_devices_t *devices = trunks->devices;
+  return devices != NULL && devices->state == USED ? devices->where[side] : 0;
+}
+
+char *sfd_trunk_devices_slot(const sfd_trunks_t *trunks, uint32_t side, uint8_t where, uint64_t unit_bytes,
+                             uint64_t message)
+{
+  const sfd_trunk_devices_t *devices = trunks->devices;
+  const sfshm_trunk_side_t *told = &trunks->sides[side].told;
+  bool sends = where == SFSHM_SLOTS_SEND;
+  if ((sfd_trunk_devices_where(trunks, side) & where) == 0 ||
+      !sfshm_slots_take(sends ? told->send_values : told->receive_values, unit_bytes, devices->class_bytes))
+    return NULL;
+  const sfshm_side_slots_t *slots = &devices->slots[side];
+  uint64_t first = sends ? slots->send : slots->receive;
+  uint64_t stride = sends ? slots->send_stride : slots->receive_stride;
+  return (char *)(uintptr_t)devices->told.base + first + message % SFSHM_TRUNK_SLOTS * stride;
+}
+
+/* ---- Choosing ---------------------------------------------------------------------------------------------------- */
+
+static const user_t *member_of(const sfd_trunks_t *trunks, const sfd_side_t *side, int32_t k)
+{
+  return &trunks->devices->users[sfd_group_local(trunks->graph->group, side->members[k])];
+}
+
+/* What other ranks contribute to the same roots is added up by the host. */
+static bool has_staging(const sfd_trunks_t *trunks, const sfd_side_t *side)
+{
+  const sfshm_image_header_t *image = (const void *)((const char *)trunks->plan->map.base + side->told.image);
+  return side->told.role == SFSHM_AS_LEAF && image->nlayers > 0;
+}
+
+/* Kernels of other devices may write what is sent; but what comes is read only where it has come to. */
+static uint8_t choose_side(const sfd_trunks_t *trunks, const sfd_side_t *side)
+{
+  const sfd_trunk_devices_t *devices = trunks->devices;
+  const sfshm_device_identity_t *device = &member_of(trunks, &trunks->sides[0], 0)->device;
+  bool sends = !has_staging(trunks, side), receives = true;
+  for (int32_t k = 0; k < side->told.nmembers; k++) {
+    const user_t *user = member_of(trunks, side, k);
+    bool on_device = side->told.role == SFSHM_AS_ROOT ? user->roots : user->leaves;
+    sends &= on_device;
+    receives &= on_device && user->sees_peers && memcmp(&user->device, device, sizeof *device) == 0;
+  }
+  sends &= sfshm_slots_take(side->told.send_values, devices->class_bytes, devices->class_bytes);
+  receives &= sfshm_slots_take(side->told.receive_values, devices->class_bytes, devices->class_bytes);
+  return (uint8_t)((sends ? SFSHM_SLOTS_SEND : 0) | (receives ? SFSHM_SLOTS_RECEIVE : 0));
+}
+
+/* The bytes that slots take; 0: nothing is worth it. */
+static uint64_t lay_out(sfd_trunks_t *trunks)
+{
+  sfd_trunk_devices_t *devices = trunks->devices;
+  const sfshm_trunk_map_t *map = trunks->plan->map.base;
+  uint64_t length = 0;
+  for (uint32_t i = 0; i < trunks->nsides; i++)
+    devices->where[i] = choose_side(trunks, &trunks->sides[i]);
+  sf_status_t status = sfshm_slots_layout(map->sides, devices->where, trunks->nsides, devices->class_bytes,
+                                          MAX_SLOTS_BYTES, devices->slots, &length);
+  return status == SF_OK ? length : 0;
+}
+
+/* ---- Making ------------------------------------------------------------------------------------------------------ */
+
+static void answer(const sfd_trunks_t *trunks, sfd_session_t *session, uint64_t request)
+{
+  sfd_trunk_devices_t *devices = trunks->devices;
+  Sfproto__TrunkSlots slots = SFPROTO__TRUNK_SLOTS__INIT;
+  Sfproto__Message reply = SFPROTO__MESSAGE__INIT;
+  slots.has_handle = devices->state == MADE;
+  slots.handle = (ProtobufCBinaryData){sizeof devices->handle.bytes, devices->handle.bytes};
+  slots.where = (ProtobufCBinaryData){trunks->nsides, devices->where};
+  reply.request = request;
+  reply.body_case = SFPROTO__MESSAGE__BODY_TRUNK_SLOTS;
+  reply.trunk_slots = &slots;
+  sfd_session_send(session, &reply, NULL, 0);
+}
+
+static void answer_all(const sfd_trunks_t *trunks)
+{
+  const sfd_group_t *group = trunks->graph->group;
+  for (int32_t i = 0; i < group->nlocals; i++) {
+    user_t *user = &trunks->devices->users[i];
+    const sfd_rank_t *rank = sfd_group_member(group, group->locals[i]);
+    if (user->waits && sfd_rank_connected(rank))
+      answer(trunks, rank->session, user->request);
+    user->waits = false;
+  }
+}
+
+static void give_back(const sfd_trunks_t *trunks)
+{
+  trunks->graph->group->job->device_bytes -= trunks->devices->taken_bytes;
+  trunks->devices->taken_bytes = 0;
+}
+
+/* More may have been allocated than was wanted. */
+static sf_status_t take(const sfd_trunks_t *trunks, uint64_t bytes)
+{
+  sfd_job_t *job = trunks->graph->group->job;
+  give_back(trunks);
+  sf_status_t status = sfd_device_check_quota(job, bytes);
+  if (status != SF_OK)
+    return status;
+  trunks->devices->taken_bytes = bytes;
+  job->device_bytes += bytes;
+  return SF_OK;
+}
+
+static void do_without(const sfd_trunks_t *trunks, const char *why)
+{
+  sfd_trunk_devices_t *devices = trunks->devices;
+  sfd_log(SFD_LOG_MEMORY, SFD_INFO, "graph %" PRIu64 ": streams send to other nodes from pinned memory: %s",
+          trunks->graph->id, why);
+  give_back(trunks);
+  if (devices->memory != NULL)
+    sfd_device_free(trunks->server, devices->memory);
+  devices->memory = NULL;
+  devices->state = NONE;
+}
+
+static void on_allocated(void *context, sf_status_t status, const char *detail, const sfshm_device_handle_t *handle,
+                         uint64_t taken_bytes)
+{
+  sfd_trunks_t *trunks = context;
+  sfd_trunk_devices_t *devices = trunks->devices;
+  if (status != SF_OK) {
+    devices->memory = NULL;
+  } else if ((status = take(trunks, taken_bytes)) != SF_OK) {
+    detail = sfshm_error_detail();
+  }
+  if (status == SF_OK) {
+    devices->handle = *handle;
+    devices->state = MADE;
+  } else {
+    do_without(trunks, detail);
+  }
+  answer_all(trunks);
+}
+
+static void make(sfd_trunks_t *trunks)
+{
+  sfd_trunk_devices_t *devices = trunks->devices;
+  uint64_t length = lay_out(trunks);
+  devices->state = NONE;
+  if (length == 0 || sfd_network_device_fabric(trunks->server) == NULL)
+    return;
+  sf_status_t status = take(trunks, length);
+  if (status == SF_OK)
+    status = sfd_device_alloc(trunks->server, &member_of(trunks, &trunks->sides[0], 0)->device, length, on_allocated,
+                              trunks, &devices->memory);
+  if (status == SF_OK)
+    devices->state = MAKING;
+  else
+    do_without(trunks, sfshm_error_detail());
+}
+
+/* ---- Using ------------------------------------------------------------------------------------------------------- */
+
+/* A client may come when it should not. */
+static bool is_quiet(const sfd_trunks_t *trunks)
+{
+  bool quiet = trunks->nunder_way == 0 && !trunks->letting_go;
+  for (uint32_t i = 0; i < trunks->nsides; i++)
+    quiet = quiet && trunks->sides[i].sent == 0 && trunks->sides[i].arrived == 0;
+  return quiet;
+}
+
+static void use(const sfd_trunks_t *trunks)
+{
+  sfd_trunk_devices_t *devices = trunks->devices;
+  sfd_fabric_t *fabric = sfd_network_device_fabric(trunks->server);
+  sfshm_device_range_t range = sfd_device_range(devices->memory);
+  devices->told = (sfd_fabric_memory_t){.base = range.base,
+                                        .length_bytes = range.length_bytes,
+                                        .device = range.device,
+                                        .enter = sfshm_device_loaded()->enter};
+  fabric->functions->add_memory(fabric, &devices->told);
+  devices->state = USED;
+  atomic_store(&trunks->board.memory->on_device, 1);
+}
+
+/* ---- Beginning and end ------------------------------------------------------------------------------------------- */
+
+static void free_devices(sfd_trunk_devices_t *devices)
+{
+  free(devices->where);
+  free(devices->slots);
+  free(devices);
+}
+
+static sf_status_t begin(sfd_trunks_t *trunks)
+{
+  int32_t nlocals = trunks->graph->group->nlocals;
+  sfd_trunk_devices_t *devices = calloc(1, sizeof *devices + (size_t)nlocals * sizeof devices->users[0]);
+  if (devices == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for slots on a device");
+  devices->where = calloc(trunks->nsides, sizeof *devices->where);
+  devices->slots = calloc(trunks->nsides, sizeof *devices->slots);
+  if (devices->where == NULL || devices->slots == NULL) {
+    free_devices(devices);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for slots on a device");
+  }
+  for (uint32_t i = 0; i < trunks->nsides; i++)
+    for (int32_t k = 0; k < trunks->sides[i].told.nmembers; k++)
+      devices->users[sfd_group_local(trunks->graph->group, trunks->sides[i].members[k])].takes_part = true;
+  trunks->devices = devices;
+  return SF_OK;
+}
+
+void sfd_trunk_devices_retire(sfd_trunks_t *trunks)
+{
+  sfd_trunk_devices_t *devices = trunks->devices;
+  if (devices == NULL)
+    return;
+  give_back(trunks);
+  if (devices->state != MAKING)
+    return;
+  sfd_device_free(trunks->server, devices->memory);
+  devices->memory = NULL;
+  devices->state = NONE;
+}
+
+void sfd_trunk_devices_free(sfd_trunks_t *trunks)
+{
+  sfd_trunk_devices_t *devices = trunks->devices;
+  sfd_fabric_t *fabric = sfd_network_device_fabric(trunks->server);
+  if (devices == NULL)
+    return;
+  if (devices->state == USED)
+    fabric->functions->remove_memory(fabric, &devices->told);
+  if (devices->memory != NULL)
+    sfd_device_free(trunks->server, devices->memory);
+  free_devices(devices);
+  trunks->devices = NULL;
+}
+
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
+
+/* NULL, having answered. */
+static sfd_trunks_t *find_trunks(sfd_session_t *session, uint64_t request, uint64_t id, int32_t *local_p)
+{
+  const sfd_graph_t *graph = sfd_graph_find_ready(session, request, id, local_p);
+  if (graph != NULL && graph->trunks == NULL)
+    sfd_session_answer(session, request, SF_ERR_NOT_FOUND, "graph %" PRIu64 " has no edges to other nodes", id);
+  return graph != NULL ? graph->trunks : NULL;
+}
+
+/* The same for what comes behind TrunkAsk. */
+static user_t *find_user(sfd_session_t *session, uint64_t request, uint64_t id, sfd_trunks_t **trunks_p)
+{
+  int32_t local;
+  sfd_trunks_t *trunks = *trunks_p = find_trunks(session, request, id, &local);
+  if (trunks == NULL)
+    return NULL;
+  if (trunks->devices != NULL && trunks->devices->users[local].has_asked)
+    return &trunks->devices->users[local];
+  sfd_session_answer(session, request, SF_ERR_STATE, "rank %d has not asked for slots of graph %" PRIu64,
+                     session->rank->number, id);
+  return NULL;
+}
+
+typedef bool (*user_is_fn_t)(const user_t *user);
+
+static bool has_asked(const user_t *user)
+{
+  return user->has_asked;
+}
+
+static bool has_opened(const user_t *user)
+{
+  return user->has_opened;
+}
+
+static bool all_have(const sfd_trunks_t *trunks, user_is_fn_t is)
+{
+  for (int32_t i = 0; i < trunks->graph->group->nlocals; i++)
+    if (trunks->devices->users[i].takes_part && !is(&trunks->devices->users[i]))
+      return false;
+  return true;
+}
+
+static sf_status_t ask(sfd_trunks_t *trunks, int32_t local, const Sfproto__TrunkAsk *ask)
+{
+  sf_status_t status = trunks->devices == NULL ? begin(trunks) : SF_OK;
+  if (status != SF_OK)
+    return status;
+  sfd_trunk_devices_t *devices = trunks->devices;
+  user_t *user = &devices->users[local];
+  if (!user->takes_part || user->has_asked)
+    return sfshm_error(SF_ERR_STATE, "graph %" PRIu64 ": %s", ask->graph,
+                       user->takes_part ? "asked for slots twice" : "no messages to other nodes are this rank's");
+  *user = (user_t){
+      .takes_part = true, .has_asked = true, .roots = ask->roots, .leaves = ask->leaves, .sees_peers = ask->sees_peers};
+  memcpy(user->device.bytes, ask->device.data, sizeof user->device.bytes);
+  if (devices->class_bytes != 0 && devices->class_bytes != ask->class_bytes)
+    devices->state = NONE;
+  devices->class_bytes = ask->class_bytes;
+  if (devices->state == ASKING && all_have(trunks, has_asked))
+    make(trunks);
+  return SF_OK;
+}
+
+void sfd_trunk_devices_handle_ask(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__TrunkAsk *asked = message->trunk_ask;
+  int32_t local;
+  (void)fds;
+  (void)nfds;
+  if (asked->device.len != sizeof(sfshm_device_identity_t) || asked->class_bytes > INT64_MAX ||
+      sfshm_exchange_class((size_t)asked->class_bytes) != asked->class_bytes) {
+    sfd_session_refuse(session, message->request, SF_ERR_PROTO,
+                       "TrunkAsk for units of %" PRIu64 " bytes on a device whose identity has %zu bytes, %zu expected",
+                       asked->class_bytes, asked->device.len, sizeof(sfshm_device_identity_t));
+    return;
+  }
+  sfd_trunks_t *trunks = find_trunks(session, message->request, asked->graph, &local);
+  if (trunks == NULL)
+    return;
+  sf_status_t status = ask(trunks, local, asked);
+  if (status != SF_OK)
+    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
+  else
+    sfd_session_send_done(session, message->request);
+}
+
+/* All have asked by now who will. */
+void sfd_trunk_devices_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  sfd_trunks_t *trunks;
+  user_t *user = find_user(session, message->request, message->trunk_get->graph, &trunks);
+  (void)fds;
+  (void)nfds;
+  if (user == NULL)
+    return;
+  sfd_trunk_devices_t *devices = trunks->devices;
+  if (devices->state == ASKING)
+    devices->state = NONE;
+  user->waits = devices->state == MAKING;
+  user->request = message->request;
+  if (!user->waits)
+    answer(trunks, session, message->request);
+}
+
+void sfd_trunk_devices_handle_have(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  sfd_trunks_t *trunks;
+  user_t *user = find_user(session, message->request, message->trunk_have->graph, &trunks);
+  (void)fds;
+  (void)nfds;
+  if (user == NULL)
+    return;
+  user->has_opened = true;
+  if (trunks->devices->state == MADE && all_have(trunks, has_opened) && is_quiet(trunks))
+    use(trunks);
+  sfd_session_send_done(session, message->request);
+}
