@@ -54,8 +54,8 @@ static void end(const side_t *side)
     side->method->reduce_end(side->state);
 }
 
-/* MPI_Barrier, but who comes first sleeps: ranks that wait by polling take a core, which here may be one that the other
- * rank's node has to spare. */
+/* Who comes first sleeps until both are here: ranks that wait by polling take a core, which here may be one that the
+ * other rank's node has to spare. As one who sleeps takes a while to wake, a barrier follows: both go on together. */
 static void meet(void)
 {
   static const struct timespec nap = {.tv_nsec = 50000};
@@ -67,6 +67,7 @@ static void meet(void)
     nanosleep(&nap, NULL);
     MPI_Test(&request, &met, MPI_STATUS_IGNORE);
   }
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* Both begin together every time, or a rank that need not wait would run ahead. */
