@@ -15,6 +15,10 @@
 #define TIMEOUT_DEFAULT_MS 2000
 #define TIMEOUT_MAX_MS 3600000
 
+/* Of a question that is passed on: names in it are shorter. One that did not fit into a message would end the channel,
+ * which is that of all jobs. */
+#define QUESTION_MAX 4096u
+
 /* A node that is being asked:
  *
  *   FREE ---next node---> READY ---asked---> WAITING ---told, there is more---> READY
@@ -288,6 +292,9 @@ sf_status_t sfd_remote_begin(sfd_session_t *session, const Sfproto__Message *mes
   if (status != SF_OK)
     return status;
   size_t bytes = sfproto__message__get_packed_size(message);
+  if (bytes > QUESTION_MAX)
+    return sfshm_error(SF_ERR_LIMIT, "a question of %zu bytes is not passed on to other nodes; at most %u expected",
+                       bytes, QUESTION_MAX);
   sfd_remote_t *remote = calloc(1, sizeof *remote + bytes);
   if (remote == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a question to other nodes");

@@ -11,6 +11,7 @@
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
+#include "tools/sfctl/connection.h"
 
 #define LIMIT_MS 20000
 #define NODES 2
@@ -365,6 +366,67 @@ START_TEST(a_peer_that_does_not_answer)
 }
 END_TEST
 
+/* ---- Questions that don't fit ------------------------------------------------------------------------------------ */
+
+static int wait_until_over(sftest_rank_t *self)
+{
+  scene_t *scene = self->argument;
+  sf_group_t *group;
+  static const int32_t both[] = {1, 0};
+  sf_context_t *context = sftest_join(self);
+  atomic_fetch_add(&scene->nready, 1);
+  while (!scene->over)
+    sftest_sleep_ms(1);
+  SFTEST_OK(self, sf_group_create(context, 2, both, 0, &group));
+  sftest_leave(self, context);
+  return 0;
+}
+
+static sf_status_t take_none(void *context, sfproto_incoming_t *incoming)
+{
+  (void)context;
+  (void)incoming;
+  return SF_OK;
+}
+
+/* Asks node 1, through node 0, to kill a job with a name of that length. */
+static void ask_to_kill(const sftest_cluster_t *cluster, size_t length, sf_status_t expected)
+{
+  sfctl_connection_t connection;
+  Sfproto__Control control = SFPROTO__CONTROL__INIT;
+  char *name = calloc(1, length + 1);
+  memset(name, 'x', length);
+  ck_assert_int_eq(sfctl_connect(cluster->nodes[0].socket, sftest_limit_ms(5000), &connection), SF_OK);
+  connection.target = (sfctl_target_t){.named = true, .node = 1};
+  control.action = SFPROTO__CONTROL__ACTION__KILL;
+  control.job = name;
+  ck_assert_int_eq(sfctl_request(&connection, &control, take_none, NULL), expected);
+  sfctl_disconnect(&connection);
+  free(name);
+}
+
+/* The channel that they would end is that of all jobs. */
+START_TEST(questions_that_do_not_fit_into_a_message)
+{
+  static const int32_t places[] = {0, 1};
+  sftest_cluster_t cluster;
+  sftest_job_t job;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_cluster_start(&cluster, NODES);
+  sftest_job_start_over(&job, cluster.nodes, places, NODES, wait_until_over, scene);
+  while (scene->nready < NODES)
+    sftest_sleep_ms(1);
+  ask_to_kill(&cluster, 1000, SF_ERR_NOT_FOUND);
+  ask_to_kill(&cluster, 5000, SF_ERR_LIMIT);
+  ask_to_kill(&cluster, SFPROTO_MAX_LENGTH - 26, SF_ERR_LIMIT);
+  scene->over = true;
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+  sftest_cluster_stop(&cluster);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: nodes");
@@ -373,6 +435,7 @@ static Suite *suite(void)
   tcase_add_test(tc, a_job_over_two_nodes);
   tcase_add_test(tc, a_peer_that_dies);
   tcase_add_test(tc, a_peer_that_does_not_answer);
+  tcase_add_test(tc, questions_that_do_not_fit_into_a_message);
   suite_add_tcase(s, tc);
   return s;
 }
