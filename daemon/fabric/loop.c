@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/fabric/loop_device.h"
 #include "daemon/fabric/loop_pipe.h"
 
 /* Texts that name a node. */
@@ -42,6 +43,7 @@ typedef struct node {
   bool closing;
   bool closed;
   end_t *ends; /* by other node */
+  sfd_loop_devices_t devices;
 } node_t;
 
 struct sfd_loop_hub {
@@ -178,13 +180,26 @@ static void loop_describe(const sfd_fabric_t *fabric, int32_t other, char *text,
   snprintf(text, text_size, "node %d (loop)", other);
 }
 
+static void loop_add_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory)
+{
+  LIST_INSERT_HEAD(&((node_t *)fabric)->devices.memories, memory, entry);
+}
+
+static void loop_remove_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory)
+{
+  (void)fabric;
+  LIST_REMOVE(memory, entry);
+}
+
 static const sfd_fabric_functions_t loop_functions = {.name = "loop",
                                                       .connect = loop_connect,
                                                       .send = loop_send,
                                                       .disconnect = loop_disconnect,
                                                       .close = loop_close,
                                                       .destroy = loop_destroy,
-                                                      .describe = loop_describe};
+                                                      .describe = loop_describe,
+                                                      .add_memory = loop_add_memory,
+                                                      .remove_memory = loop_remove_memory};
 
 /* ---- Steps: streams begin and end ---- */
 
@@ -270,16 +285,27 @@ static bool is_sent(const end_t *end)
   return end->iov != NULL && end->next_iov == end->niov && !end->held;
 }
 
-/* Bytes of the send under way go into the pipe, and are marked with the time of their arrival. */
-static size_t enter(sfd_loop_hub_t *hub, end_t *end)
+/* What may go to a device, or behind it, arrives by itself. */
+static bool is_apart(const node_t *node, const end_t *end)
 {
+  return node->fabric.takes_devices &&
+         (end->iov[end->next_iov].iov_len > SFD_FABRIC_DEVICE_ABOVE ||
+          (end->next_iov > 0 && end->iov[end->next_iov - 1].iov_len > SFD_FABRIC_DEVICE_ABOVE));
+}
+
+/* Bytes of the send under way go into the pipe, and are marked with the time of their arrival. */
+static size_t enter(const node_t *node, end_t *end)
+{
+  sfd_loop_hub_t *hub = node->hub;
   size_t entered = 0;
   while (end->next_iov < end->niov && end->out.count < SFD_LOOP_PIPE && (entered == 0 || goes_on(hub))) {
     const struct iovec *iov = &end->iov[end->next_iov];
     size_t nbytes = sfd_smaller(iov->iov_len - end->offset, SFD_LOOP_PIPE - end->out.count);
+    if (entered > 0 && is_apart(node, end))
+      break;
     if (nbytes > 0) {
       nbytes = chunk(hub, nbytes);
-      sfd_pipe_put(&end->out, (const uint8_t *)iov->iov_base + end->offset, nbytes);
+      sfd_loop_put(&node->devices, &end->out, (const uint8_t *)iov->iov_base + end->offset, nbytes);
     }
     entered += nbytes;
     end->offset += nbytes;
@@ -298,7 +324,7 @@ static bool step_send(sfd_loop_hub_t *hub, int32_t from, int32_t to)
   if (!joined(hub, from, to))
     return false;
   if (can_enter(end)) {
-    size_t entered = enter(hub, end);
+    size_t entered = enter(&hub->nodes[from], end);
     if (entered > 0)
       sfd_pipe_mark(&end->out, entered, hub->step + hub->delay);
     moved = true;
@@ -331,8 +357,9 @@ static bool step_receive(sfd_loop_hub_t *hub, int32_t from, int32_t to)
     assert(room > 0);
     if (!goes_on(hub))
       continue;
-    size_t nbytes = chunk(hub, sfd_smaller(room, sfd_pipe_due(pipe, hub->step)));
-    sfd_pipe_get(pipe, buffer, nbytes);
+    size_t due = fabric->takes_devices ? pipe->marks[0].nbytes : sfd_pipe_due(pipe, hub->step);
+    size_t nbytes = chunk(hub, sfd_smaller(room, due));
+    sfd_loop_get(&hub->nodes[to].devices, pipe, buffer, nbytes);
     fabric->events->got(fabric->owner, from, nbytes);
     moved = true;
   }
@@ -432,6 +459,14 @@ void sfd_loop_hub_destroy(sfd_loop_hub_t *hub)
 sfd_fabric_t *sfd_loop_fabric(sfd_loop_hub_t *hub, int32_t node)
 {
   return &hub->nodes[node].fabric;
+}
+
+void sfd_loop_take_devices(sfd_loop_hub_t *hub, void (*copy)(void *to, const void *from, size_t nbytes))
+{
+  for (int32_t i = 0; i < hub->nnodes; i++) {
+    hub->nodes[i].fabric.takes_devices = true;
+    hub->nodes[i].devices.copy = copy;
+  }
 }
 
 /* ---- What goes wrong ---- */

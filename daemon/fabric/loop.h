@@ -23,6 +23,9 @@ void sfd_loop_hub_destroy(sfd_loop_hub_t *hub); /* NULL is accepted */
 /* A node's fabric. Nodes whose fabric has no user yet refuse all streams. */
 sfd_fabric_t *sfd_loop_fabric(sfd_loop_hub_t *hub, int32_t node);
 
+/* Has the fabrics take memory of devices, which copy moves from and to memory of the host. Before anything is sent. */
+void sfd_loop_take_devices(sfd_loop_hub_t *hub, void (*copy)(void *to, const void *from, size_t nbytes));
+
 /* Lets everything move that can, once, and calls the events. Says whether anything has happened or time has to pass for
  * it. Not from within an event. */
 bool sfd_loop_step(sfd_loop_hub_t *hub);

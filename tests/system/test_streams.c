@@ -242,6 +242,15 @@ START_TEST(test_random_nodes)
 }
 END_TEST
 
+/* The same with messages that go from device to device. */
+START_TEST(test_random_devices)
+{
+  thickness = THICK;
+  sftest_loop_take_devices();
+  sftest_loop_jobs(2 + _i, JOBS_OVER_NODES, be_random, &seed);
+}
+END_TEST
+
 /* Over daemons whose MPI takes memory of devices. */
 START_TEST(test_random_mpi)
 {
@@ -277,6 +286,7 @@ int main(void)
   thickness = 1;
   tcase_add_loop_test(tests, test_random, 0, 2);
   tcase_add_loop_test(tests, test_random_nodes, 0, 2);
+  tcase_add_loop_test(tests, test_random_devices, 0, 2);
   tcase_add_loop_test(tests, test_random_mpi, 0, 2);
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);

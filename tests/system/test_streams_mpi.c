@@ -8,6 +8,7 @@
 
 #include "tests/system/device_mpi.h"
 #include "tests/system/fake_device.h"
+#include "tests/system/loop_cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
@@ -166,12 +167,17 @@ static int go_one_way(sftest_rank_t *self)
   return 0;
 }
 
-static void run(const sftest_mpi_cluster_t *cluster, sftest_rank_fn_t run_rank, const void *argument)
+static void run_over(const sftest_node_t nodes[], sftest_rank_fn_t run_rank, const void *argument)
 {
   sftest_job_t job;
-  sftest_job_start_over(&job, cluster->nodes, places, RANKS, run_rank, (void *)(uintptr_t)argument);
+  sftest_job_start_over(&job, nodes, places, RANKS, run_rank, (void *)(uintptr_t)argument);
   sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all(&job);
+}
+
+static void run(const sftest_mpi_cluster_t *cluster, sftest_rank_fn_t run_rank, const void *argument)
+{
+  run_over(cluster->nodes, run_rank, argument);
 }
 
 /* All that are not the daemons' share one pair of daemons, which goes on whatever was refused. */
@@ -299,6 +305,23 @@ static int work(sftest_rank_t *self)
   return 0;
 }
 
+/* One rank, some time after round n / 2 of it. */
+static void kill_one(const sftest_node_t nodes[], int n, uint64_t *random)
+{
+  sftest_job_t job;
+  _Atomic int32_t *rounds = sftest_shared(RANKS * sizeof *rounds);
+  int32_t victim = (int32_t)sftest_below(random, RANKS);
+  sftest_job_start_over(&job, nodes, places, RANKS, go_on, (void *)rounds);
+  for (int32_t i = 0; i < RANKS; i++)
+    sftest_await(&rounds[i], 1);
+  sftest_await(&rounds[victim], 1 + n / 2);
+  usleep((useconds_t)sftest_below(random, WITHIN_US)); /* at first all make their streams ready */
+  kill(job.pids[victim], SIGKILL);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all_but(&job, victim);
+  sftest_shared_free((void *)rounds, RANKS * sizeof *rounds);
+}
+
 /* The daemons live on, and free what nobody has open any more: the stand-in for the driver ends a process that frees
  * what another one has open. Then MPI is given memory of devices again. */
 START_TEST(test_rank_dies)
@@ -306,20 +329,8 @@ START_TEST(test_rank_dies)
   sftest_mpi_cluster_t cluster;
   uint64_t random = sftest_seed();
   const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, NODES);
-  for (int n = 0; n < KILLS; n++) {
-    sftest_job_t job;
-    _Atomic int32_t *rounds = sftest_shared(RANKS * sizeof *rounds);
-    int32_t victim = (int32_t)sftest_below(&random, RANKS), first = 1 + n / 2;
-    sftest_job_start_over(&job, cluster.nodes, places, RANKS, go_on, (void *)rounds);
-    for (int32_t i = 0; i < RANKS; i++)
-      sftest_await(&rounds[i], 1);
-    sftest_await(&rounds[victim], first);
-    usleep((useconds_t)sftest_below(&random, WITHIN_US)); /* at first all make their streams ready */
-    kill(job.pids[victim], SIGKILL);
-    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-    sftest_job_expect_all_but(&job, victim);
-    sftest_shared_free((void *)rounds, RANKS * sizeof *rounds);
-  }
+  for (int n = 0; n < KILLS; n++)
+    kill_one(cluster.nodes, n, &random);
   uint64_t sent = counts->sent;
   run(&cluster, work, NULL);
   ck_assert_uint_eq(counts->sent - sent, NODES * REPEATS);
@@ -344,20 +355,41 @@ START_TEST(test_daemon_dies)
 }
 END_TEST
 
+/* ---- Without MPI ------------------------------------------------------------------------------------------------- */
+
+/* The same over a fabric within one process, which the sanitizers can watch; and ranks that die. */
+START_TEST(test_loop)
+{
+  sftest_loop_cluster_t cluster;
+  uint64_t random = sftest_seed(), message = RANKS / NODES * UNITS * sizeof(double);
+  sftest_loop_take_devices();
+  sftest_loop_cluster_start(&cluster, NODES, 1, 0);
+  run_over(cluster.nodes, mix, NULL);
+  ck_assert_uint_eq(cluster.orders->device_bytes, 2 * NODES * MIXED * REPEATS * message);
+  for (int n = 0; n < KILLS; n++)
+    kill_one(cluster.nodes, n, &random);
+  uint64_t before = cluster.orders->device_bytes;
+  run_over(cluster.nodes, work, NULL);
+  ck_assert_uint_eq(cluster.orders->device_bytes - before, 2 * NODES * REPEATS * message);
+  sftest_loop_cluster_stop(&cluster);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("streams over a device-aware MPI");
   TCase *tests = tcase_create("streams");
-  if (sftest_device_mpi_lacks() != NULL) {
-    srunner_free(srunner_create(suite));
-    printf("skipped: %s\n", sftest_device_mpi_lacks());
-    return 77;
-  }
+  const char *lacks = sftest_device_mpi_lacks();
   tcase_set_timeout(tests, 120);
-  tcase_add_loop_test(tests, test_ways, 0, 2);
-  tcase_add_test(tests, test_mixed);
-  tcase_add_test(tests, test_rank_dies);
-  tcase_add_loop_test(tests, test_daemon_dies, 0, NODES);
+  tcase_add_test(tests, test_loop);
+  if (lacks != NULL) {
+    printf("part skipped: %s\n", lacks);
+  } else {
+    tcase_add_loop_test(tests, test_ways, 0, 2);
+    tcase_add_test(tests, test_mixed);
+    tcase_add_test(tests, test_rank_dies);
+    tcase_add_loop_test(tests, test_daemon_dies, 0, NODES);
+  }
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);
 }
