@@ -342,8 +342,7 @@ static int try_alone(sftest_rank_t *self)
   return 0;
 }
 
-/* ---- Without memory, without a group, without a rank --------------------------------------------------------------
- */
+/* ---- Without memory, without a group, without a rank ------------------------------------------------------------- */
 
 /* Rank 1 has more roots than any array can be long for. That is no error of the graph, but nothing can be composed. */
 static int starve(sftest_rank_t *self)

@@ -160,8 +160,7 @@ START_TEST(questions_do_not_gather)
 }
 END_TEST
 
-/* ---- Daemons that had no core --------------------------------------------------------------------------------------
- */
+/* ---- Daemons that had no core ------------------------------------------------------------------------------------ */
 
 /* Rank 1 takes part in a group, and leaves. */
 static int take_part(sftest_rank_t *self)

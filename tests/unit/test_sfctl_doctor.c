@@ -14,8 +14,7 @@
 
 static sfctl_report_t report;
 
-/* ---- The report ---------------------------------------------------------------------------------------------------
- */
+/* ---- The report -------------------------------------------------------------------------------------------------- */
 
 static void expect_print(void (*print)(const sfctl_report_t *report, FILE *file), const char *expected)
 {
@@ -47,8 +46,7 @@ START_TEST(printing)
 }
 END_TEST
 
-/* ---- A machine of files -------------------------------------------------------------------------------------------
- */
+/* ---- A machine of files ------------------------------------------------------------------------------------------ */
 
 static char root[] = "/tmp/sftest-doctor-XXXXXX";
 static sfctl_doctor_t doctor = {.root = root, .socket = "/nowhere/s", .timeout_ms = 1000};
@@ -171,8 +169,7 @@ START_TEST(cgroup_version_1)
 }
 END_TEST
 
-/* ---- This machine -------------------------------------------------------------------------------------------------
- */
+/* ---- This machine ------------------------------------------------------------------------------------------------ */
 
 START_TEST(the_kernel)
 {

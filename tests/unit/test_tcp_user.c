@@ -124,8 +124,7 @@ START_TEST(a_peer_with_a_key)
 }
 END_TEST
 
-/* ---- Other users, for whom the test must be root's ----------------------------------------------------------------
- */
+/* ---- Other users, for whom the test must be root's --------------------------------------------------------------- */
 
 START_TEST(another_user_connects)
 {
