@@ -182,6 +182,6 @@ void sfd_meeting_look(sfd_graph_t *graph)
   if (graph->meeting == NULL || graph->state == SFD_GRAPH_FAILED)
     return;
   look_at_order(graph);
-  if (graph->meeting != NULL && !graph->meeting->told)
+  if (graph->meeting != NULL && graph->meeting->children != sfd_tree_all_children(graph->group))
     ask_children(graph);
 }
