@@ -19,10 +19,16 @@
  * which is that of all jobs. */
 #define QUESTION_MAX 4096u
 
+/* Questions that a node may still have to answer, to tools that wait or have given up: what waits for the channel, and
+ * comes back through it, would end it, too, if tools could ask without end. */
+#define UNANSWERED_MAX 32
+
 /* A node that is being asked:
  *
  *   FREE ---next node---> READY ---asked---> WAITING ---told, there is more---> READY
- *                                               \------told, that was all---> FREE          */
+ *                                               \------told, that was all---> FREE
+ *
+ * READY also lasts while it has too many questions to answer. */
 typedef enum place_state { FREE = 0, READY, WAITING } place_state_t;
 
 typedef struct place {
@@ -124,6 +130,11 @@ static void take_told_here(void *context, const Sfpeer__Told *told)
   take_told(here->remote, here->place, told);
 }
 
+static bool has_many(const sfd_server_t *server, int32_t node)
+{
+  return server->unanswered[node] >= UNANSWERED_MAX; /* none of the node itself, which answers at once */
+}
+
 static void ask(sfd_remote_t *remote, place_t *place)
 {
   const sfd_session_t *session = remote->session;
@@ -138,10 +149,12 @@ static void ask(sfd_remote_t *remote, place_t *place)
   message.body_case = SFPEER__MESSAGE__BODY_ASK;
   message.ask = &question;
   place->state = WAITING;
-  if (place->node == sfd_network_node(server))
+  if (place->node == sfd_network_node(server)) {
     sfd_ask_here(server, &question, take_told_here, &(here_t){remote, place});
-  else
-    sfd_network_send(server, place->node, &message);
+    return;
+  }
+  server->unanswered[place->node]++;
+  sfd_network_send(server, place->node, &message);
 }
 
 /* The next node that has not been asked yet; -1: there is none, or it is not its turn. */
@@ -189,7 +202,7 @@ void sfd_remote_continue(sfd_remote_t *remote)
     return;
   }
   for (int i = 0; i < PLACES; i++)
-    if (remote->places[i].state == READY)
+    if (remote->places[i].state == READY && !has_many(remote->session->server, remote->places[i].node))
       ask(remote, &remote->places[i]);
 }
 
@@ -197,18 +210,38 @@ bool sfd_remote_waits(const sfd_remote_t *remote)
 {
   bool waits = false;
   for (int i = 0; remote != NULL && i < PLACES; i++) {
-    if (remote->places[i].state == READY)
+    const place_t *place = &remote->places[i];
+    if (place->state == READY && !has_many(remote->session->server, place->node))
       return false;
-    waits = waits || remote->places[i].state == WAITING;
+    waits = waits || place->state != FREE;
   }
   return waits;
 }
 
 /* ---- Answers, and none ------------------------------------------------------------------------------------------- */
 
+/* The node has so many questions to answer. Tools that have not been allowed to ask it are, if they may now. */
+static void set_unanswered(sfd_server_t *server, int32_t node, uint8_t n)
+{
+  sfd_remote_t *remote;
+  bool had_many = server->unanswered != NULL && has_many(server, node);
+  if (server->unanswered != NULL)
+    server->unanswered[node] = n;
+  if (!had_many)
+    return;
+  LIST_FOREACH(remote, &server->remotes, entry)
+  {
+    for (int i = 0; i < PLACES; i++)
+      if (remote->places[i].state == READY && remote->places[i].node == node)
+        sfd_server_attend(server, remote->session);
+  }
+}
+
 sf_status_t sfd_remote_handle_told(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   sfd_remote_t *remote;
+  if (server->unanswered != NULL && server->unanswered[node] > 0)
+    set_unanswered(server, node, server->unanswered[node] - 1);
   LIST_FOREACH(remote, &server->remotes, entry)
   {
     for (int i = 0; i < PLACES; i++) {
@@ -225,6 +258,7 @@ sf_status_t sfd_remote_handle_told(sfd_server_t *server, int32_t node, const Sfp
 void sfd_remotes_node_lost(sfd_server_t *server, int32_t node, const char *detail)
 {
   sfd_remote_t *remote;
+  set_unanswered(server, node, 0);
   LIST_FOREACH(remote, &server->remotes, entry)
   {
     for (int i = 0; i < PLACES; i++) {
@@ -238,19 +272,29 @@ void sfd_remotes_node_lost(sfd_server_t *server, int32_t node, const char *detai
   }
 }
 
+static void tell_late(sfd_remote_t *remote, const place_t *place)
+{
+  char text[SFD_TEXT_SIZE];
+  double limit_s = (double)remote->timeout_ms / 1000;
+  if (place->state == WAITING)
+    snprintf(text, sizeof text, "it has not answered within %g s", limit_s);
+  else if (has_many(remote->session->server, place->node))
+    snprintf(text, sizeof text, "it has %d other questions to answer, and has not come to this one within %g s",
+             UNANSWERED_MAX, limit_s);
+  else
+    snprintf(text, sizeof text, "the tool was too slow to read its answer");
+  tell_missing(remote, place->node, SF_ERR_TIMEOUT, text);
+}
+
 static void on_timeout(uv_timer_t *timer)
 {
   sfd_session_t *session = timer->data;
   sfd_remote_t *remote = session->query.remote;
-  char text[SFD_TEXT_SIZE];
   if (remote == NULL)
     return;
-  snprintf(text, sizeof text, "it has not answered within %g s", (double)remote->timeout_ms / 1000);
   for (int i = 0; i < PLACES; i++)
-    if (remote->places[i].state == WAITING)
-      tell_missing(remote, remote->places[i].node, SF_ERR_TIMEOUT, text);
-    else if (remote->places[i].state == READY)
-      tell_missing(remote, remote->places[i].node, SF_ERR_TIMEOUT, "the tool was too slow to read its answer");
+    if (remote->places[i].state != FREE)
+      tell_late(remote, &remote->places[i]);
   memset(remote->places, 0, sizeof remote->places);
   for (int32_t node; (node = next_node(remote, false)) >= 0;)
     tell_missing(remote, node, SF_ERR_TIMEOUT, "it was not asked any more, as others took too long");
@@ -295,7 +339,9 @@ sf_status_t sfd_remote_begin(sfd_session_t *session, const Sfproto__Message *mes
   if (bytes > QUESTION_MAX)
     return sfshm_error(SF_ERR_LIMIT, "a question of %zu bytes is not passed on to other nodes; at most %u expected",
                        bytes, QUESTION_MAX);
-  sfd_remote_t *remote = calloc(1, sizeof *remote + bytes);
+  if (server->unanswered == NULL)
+    server->unanswered = calloc((size_t)sfd_network_nnodes(server), sizeof server->unanswered[0]);
+  sfd_remote_t *remote = server->unanswered != NULL ? calloc(1, sizeof *remote + bytes) : NULL;
   if (remote == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a question to other nodes");
   sfproto__message__pack(message, remote->question);

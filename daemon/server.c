@@ -388,6 +388,7 @@ void sfd_server_destroy(sfd_server_t *server)
   if (server == NULL)
     return;
   sfd_network_destroy(server->network);
+  free(server->unanswered);
   sfd_trace_forget(server);
   sfd_board_destroy(server->board);
   free(server);

@@ -102,6 +102,7 @@ typedef struct sfd_server {
   sfd_ended_t ended;
   struct sfd_submission_list submissions;
   struct sfd_remote_list remotes;
+  uint8_t *unanswered;                /* by node: questions to it, see remote.c; NULL: none was asked yet */
   struct sfd_metrics_server *metrics; /* NULL: they are not served */
   struct sfd_workers *workers;        /* NULL: nothing is offloaded */
   sfd_devices_t *devices;             /* NULL: no work for their driver; see device.h */

@@ -10,13 +10,17 @@
 #include "client/context.h"
 #include "client/graph.h"
 #include "client/trunk.h"
+#include "shm/error.h"
 #include "tests/system/loop_cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
+#include "tools/sfctl/connection.h"
 
 #define GRAPHS 8
 #define VALUES 500
 #define QUESTIONS 3000 /* more than the ring has room for */
+#define TOOLS 100
+#define TOOLS_ASKING 32 /* the daemon asks another node for so many at a time */
 
 /* What test and ranks tell each other. */
 typedef struct shared {
@@ -157,6 +161,54 @@ START_TEST(questions_do_not_gather)
   sftest_job_expect_all(&job);
   sftest_loop_cluster_stop(&cluster);
   sftest_shared_free(shared, sizeof *shared);
+}
+END_TEST
+
+static sf_status_t take_none(void *context, sfproto_incoming_t *incoming)
+{
+  (void)context;
+  (void)incoming;
+  return SF_OK;
+}
+
+/* A tool asks node 0 for the status of node 1. */
+static sf_status_t ask_status(const sftest_loop_cluster_t *cluster, int64_t timeout_ms)
+{
+  sfctl_connection_t connection;
+  Sfproto__Query query = SFPROTO__QUERY__INIT;
+  query.what = SFPROTO__QUERY__WHAT__STATUS;
+  ck_assert_int_eq(sfctl_connect(cluster->nodes[0].socket, sftest_limit_ms(20000), &connection), SF_OK);
+  connection.target = (sfctl_target_t){.named = true, .node = 1};
+  connection.timeout_ms = timeout_ms;
+  sf_status_t status = sfctl_query(&connection, &query, take_none, NULL);
+  sfctl_disconnect(&connection);
+  return status;
+}
+
+/* Those that have given up don't ask again, and again, through the channel; and who waits asks when it is free. */
+START_TEST(questions_of_tools_do_not_gather)
+{
+  sftest_loop_cluster_t cluster;
+  int status;
+  sftest_loop_cluster_start(&cluster, 2, 0, 0);
+  ck_assert_int_eq(ask_status(&cluster, sftest_limit_ms(20000)), SF_OK);
+  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 0, 1);
+  for (int i = 0; i < TOOLS; i++) {
+    ck_assert_int_eq(ask_status(&cluster, 2), SF_ERR_TIMEOUT);
+    ck_assert_msg((strstr(sfshm_error_detail(), "it has 32 other questions to answer") != NULL) == (i >= TOOLS_ASKING),
+                  "%d: %s", i, sfshm_error_detail());
+  }
+  uint64_t queued = sftest_loop_cluster_order(&cluster, SFTEST_LOOP_QUEUED, 0, 1);
+  ck_assert_msg(queued < 2 * TOOLS_ASKING, "%llu messages wait", (unsigned long long)queued);
+  pid_t waiting = fork();
+  ck_assert_int_ge(waiting, 0);
+  if (waiting == 0)
+    _exit(ask_status(&cluster, sftest_limit_ms(20000)) == SF_OK ? 0 : 1);
+  sftest_sleep_ms(50);
+  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 0, 1);
+  ck_assert_int_eq(waitpid(waiting, &status, 0), waiting);
+  ck_assert_int_eq(status, 0);
+  sftest_loop_cluster_stop(&cluster);
 }
 END_TEST
 
@@ -319,6 +371,7 @@ static Suite *nodes_loop_suite(void)
   TCase *tcase = tcase_create("nodes_loop");
   tcase_add_test(tcase, messages_gather_while_a_send_is_held);
   tcase_add_test(tcase, questions_do_not_gather);
+  tcase_add_test(tcase, questions_of_tools_do_not_gather);
   tcase_add_test(tcase, news_that_came_during_a_pause);
   tcase_add_loop_test(tcase, slow_streams_in_pieces, 0, 3);
   tcase_add_test(tcase, cut_links);
