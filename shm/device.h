@@ -75,9 +75,9 @@ typedef struct sfshm_device_ops {
   sf_status_t (*allocate)(const sfshm_device_identity_t *identity, size_t length_bytes, sfshm_device_range_t *range_p);
   void (*release)(void *address);
 
-  /* The device's context becomes the calling thread's, for libraries that work on its memory and want that. A thread
-   * that does nothing else with devices. */
-  sf_status_t (*enter)(int32_t device);
+  /* The context of the memory becomes the calling thread's, for libraries that work on it and want that. A thread that
+   * does nothing else with devices; it waits for no other one that does. */
+  sf_status_t (*enter)(const void *base);
 
   /* The driver's own copy, from any memory to any other; returns when it is done. For measurements. */
   sf_status_t (*copy)(void *to, const void *from, size_t length_bytes);

@@ -33,7 +33,7 @@ typedef struct sfd_fabric_memory {
   const void *base;
   size_t length_bytes;
   int32_t device;
-  sf_status_t (*enter)(int32_t device); /* makes its context that of the calling thread */
+  sf_status_t (*enter)(const void *base); /* makes its context that of the calling thread */
 } sfd_fabric_memory_t;
 
 /* What a fabric tells its user; owner is the user's. */

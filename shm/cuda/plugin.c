@@ -259,14 +259,12 @@ void sfshm_cuda_leave(void)
   cuCtxPopCurrent(&context);
 }
 
-static sf_status_t enter_for_good(int32_t number)
+/* Without the lock: a thread that allocates may have it for long, or never come back. */
+static sf_status_t enter_for_good(const void *base)
 {
-  sfshm_cuda_lock();
-  sf_status_t status = sfshm_cuda_enter_context(number);
-  CUcontext context = state.devices[number].context;
-  if (status == SF_OK)
-    sfshm_cuda_leave();
-  sfshm_cuda_unlock();
+  CUcontext context = NULL;
+  CUresult result = cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, (CUdeviceptr)(uintptr_t)base);
+  sf_status_t status = sfshm_cuda_status(result, "cuPointerGetAttribute");
   return status == SF_OK ? sfshm_cuda_status(cuCtxSetCurrent(context), "cuCtxSetCurrent") : status;
 }
 

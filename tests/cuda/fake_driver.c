@@ -231,6 +231,11 @@ CUresult cuCtxSetCurrent(CUcontext context)
   return CUDA_SUCCESS;
 }
 
+CUcontext sftest_cuda_context(int32_t device)
+{
+  return &contexts[device];
+}
+
 CUcontext sftest_cuda_current(void)
 {
   return depth > 0 ? stack[depth - 1] : NULL;

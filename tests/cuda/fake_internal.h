@@ -41,6 +41,9 @@ extern CUresult sftest_cuda_sticky; /* of the first launch that failed */
 bool sftest_cuda_is_to_fail(const char *function);
 uint64_t sftest_cuda_chance(void);
 
+/* That of a device. */
+CUcontext sftest_cuda_context(int32_t device);
+
 /* The thread's context; NULL: none. */
 CUcontext sftest_cuda_current(void);
 

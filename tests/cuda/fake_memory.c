@@ -248,6 +248,8 @@ CUresult cuMemFree(CUdeviceptr pointer)
 CUresult cuMemsetD8(CUdeviceptr pointer, unsigned char value, size_t bytes)
 {
   CUresult result = sftest_cuda_enter();
+  if (result == CUDA_SUCCESS && sftest_cuda_is_to_fail("cuMemsetD8")) /* without the lock: others need not hang, too */
+    result = CUDA_ERROR_UNKNOWN;
   if (result != CUDA_SUCCESS)
     return result;
   pthread_mutex_lock(&sftest_cuda_lock);
@@ -451,20 +453,22 @@ CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute *attributes, voi
 }
 
 /* Unlike cuPointerGetAttributes, which accepts memory that it knows nothing of. */
-static CUresult get_type(CUmemorytype *type, CUdeviceptr pointer)
+static CUresult get_known(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
 {
   pthread_mutex_lock(&sftest_cuda_lock);
   const memory_t *memory = *find_memory((uintptr_t)pointer);
-  if (memory != NULL)
-    *type = memory->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  if (memory != NULL && attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+    *(CUmemorytype *)data = memory->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  else if (memory != NULL)
+    *(CUcontext *)data = memory->device < 0 ? NULL : sftest_cuda_context(memory->device);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
 {
-  if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-    return get_type(data, pointer);
+  if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE || attribute == CU_POINTER_ATTRIBUTE_CONTEXT)
+    return get_known(data, attribute, pointer);
   if (attribute != CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE)
     abort();
   *(int *)data = 1;

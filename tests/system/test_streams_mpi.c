@@ -36,11 +36,10 @@ typedef struct scene {
   int32_t round;
 } scene_t;
 
-static void make_scene(sftest_rank_t *self, int device, scene_t *scene)
+static void set_scene(sftest_rank_t *self, sf_context_t *context, int device, scene_t *scene)
 {
   size_t bytes = 2 * UNITS * sizeof(double);
-  SFTEST_REQUIRE(self, sftest_device_is_there());
-  *scene = (scene_t){.self = self, .context = sftest_join(self)};
+  *scene = (scene_t){.self = self, .context = context};
   scene->stream = sftest_device_stream(device);
   for (int side = 0; side < 2; side++) {
     scene->host[side] = calloc(1, bytes);
@@ -50,8 +49,14 @@ static void make_scene(sftest_rank_t *self, int device, scene_t *scene)
   SFTEST_OK(self, sftest_ring_create(sf_group_world(scene->context), UNITS, SF_GRAPH_DEFAULT, &scene->graph));
 }
 
+static void make_scene(sftest_rank_t *self, int device, scene_t *scene)
+{
+  SFTEST_REQUIRE(self, sftest_device_is_there());
+  set_scene(self, sftest_join(self), device, scene);
+}
+
 /* The job may have failed. */
-static void free_scene(scene_t *scene)
+static void clear_scene(scene_t *scene)
 {
   (void)sf_graph_destroy(scene->graph);
   for (int side = 0; side < 2; side++) {
@@ -59,8 +64,13 @@ static void free_scene(scene_t *scene)
     sftest_device_free(scene->device[side]);
     free(scene->host[side]);
   }
-  (void)sf_finalize(scene->context);
   sftest_device_stream_free(scene->stream);
+}
+
+static void free_scene(scene_t *scene)
+{
+  clear_scene(scene);
+  (void)sf_finalize(scene->context);
 }
 
 /* Where that side of the rank is: bit 2r of on_host is for the roots of rank r, the next one for its leaves. */
@@ -138,7 +148,7 @@ static const way_t ways[] = {
     {NULL, NULL, OF_RANKS, 2, 0, 0, 4 * BCASTS, 0},
     {"SF_DEVICE_PEER", "off", OF_RANKS, 2, 0, 0, 0, 0},
     {"SF_STREAM_MEMOPS", "off", OF_RANKS, 1, 0, 0, 4 * BCASTS, 4 * BCASTS},
-    {"SF_STREAM_MEMOPS", "off", OF_RANKS, 1, 1, 0, 4 * BCASTS, 0}, /* device 1 would have to flush */
+    {"SF_STREAM_MEMOPS", "off", OF_RANKS, 1, 1, 0, 4 * BCASTS, 0},  /* device 1 would have to flush */
     /* roots of rank 0, leaves of rank 3: of two nodes */
     {NULL, NULL, OF_RANKS, 1, 0, 1u << 0, 3 * BCASTS, 3 * BCASTS},
     {NULL, NULL, OF_RANKS, 1, 0, 1u << 7, 3 * BCASTS, 3 * BCASTS},
@@ -355,6 +365,40 @@ START_TEST(test_daemon_dies)
 }
 END_TEST
 
+/* ---- A driver that does not come back ---------------------------------------------------------------------------- */
+
+/* From device to device in turns, while each daemon allocates for ever. */
+static int outlast(sftest_rank_t *self)
+{
+  scene_t scenes[2];
+  void *memory;
+  make_scene(self, 0, &scenes[0]);
+  set_scene(self, scenes[0].context, 1, &scenes[1]);
+  for (int i = 0; i < 2; i++)
+    operate(&scenes[i], true, SF_DOUBLE, UNITS, 0);
+  if (self->rank < NODES)
+    SFTEST_EXPECT(self, sf_alloc_on_device(scenes[0].context, 0, 8, &memory), SF_ERR_TIMEOUT);
+  for (int i = 0; i < 4; i++)
+    operate(&scenes[i % 2], true, SF_DOUBLE, UNITS, 0);
+  clear_scene(&scenes[1]);
+  free_scene(&scenes[0]);
+  return 0;
+}
+
+START_TEST(test_driver_hangs)
+{
+  sftest_mpi_cluster_t cluster;
+  setenv("SFTEST_CUDA_FAIL", "cuMemsetD8:3", 1); /* behind the slots of two graphs */
+  setenv("SFTEST_CUDA_HANG", "1", 1);
+  const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, NODES);
+  unsetenv("SFTEST_CUDA_FAIL");
+  unsetenv("SFTEST_CUDA_HANG");
+  run(&cluster, outlast, NULL);
+  ck_assert_uint_eq(counts->sent, NODES * 6 * REPEATS);
+  sftest_device_mpi_stop(&cluster, false);
+}
+END_TEST
+
 /* ---- Without MPI ------------------------------------------------------------------------------------------------- */
 
 /* The same over a fabric within one process, which the sanitizers can watch; and ranks that die. */
@@ -389,6 +433,7 @@ int main(void)
     tcase_add_test(tests, test_mixed);
     tcase_add_test(tests, test_rank_dies);
     tcase_add_loop_test(tests, test_daemon_dies, 0, NODES);
+    tcase_add_test(tests, test_driver_hangs);
   }
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);

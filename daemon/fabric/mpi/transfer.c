@@ -21,7 +21,7 @@ _Static_assert(SFD_MPI_SMALL <= SFD_FABRIC_DEVICE_ABOVE && SFD_MPI_PIECE <= SFD_
  * of its call ends the process. */
 static void enter(sfd_mpi_t *mpi, const sfd_fabric_memory_t *memory)
 {
-  if (memory != NULL && memory->device != mpi->entered && memory->enter(memory->device) == SF_OK)
+  if (memory != NULL && memory->device != mpi->entered && memory->enter(memory->base) == SF_OK)
     mpi->entered = memory->device;
 }
 
