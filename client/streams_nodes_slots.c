@@ -33,7 +33,7 @@ void sfc_node_slots_ask(sfc_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_
   ask.device = (ProtobufCBinaryData){sizeof identity.bytes, identity.bytes};
   ask.roots = sides.roots_on_device;
   ask.leaves = sides.leaves_on_device;
-  ask.sees_peers = streams->ops->sees_peers(streams->device);
+  ask.sees_adapters = streams->ops->sees_adapters(streams->device);
   message.body_case = SFPROTO__MESSAGE__BODY_TRUNK_ASK;
   message.trunk_ask = &ask;
   if (sfc_control_call(&nodes->copy->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_DONE, &incoming) !=

@@ -21,7 +21,7 @@ typedef enum devices_state { ASKING, MAKING, MADE, USED, NONE } devices_state_t;
 typedef struct user {
   bool takes_part; /* in some side */
   bool has_asked;  /* then: */
-  bool roots, leaves, sees_peers;
+  bool roots, leaves, sees_adapters;
   sfshm_device_identity_t device;
   bool has_opened;
   bool waits; /* for the answer to: */
@@ -87,7 +87,7 @@ static uint8_t choose_side(const sfd_trunks_t *trunks, const sfd_side_t *side)
     const user_t *user = member_of(trunks, side, k);
     bool on_device = side->told.role == SFSHM_AS_ROOT ? user->roots : user->leaves;
     sends &= on_device;
-    receives &= on_device && user->sees_peers && memcmp(&user->device, device, sizeof *device) == 0;
+    receives &= on_device && user->sees_adapters && memcmp(&user->device, device, sizeof *device) == 0;
   }
   sends &= sfshm_slots_take(side->told.send_values, devices->class_bytes, devices->class_bytes);
   receives &= sfshm_slots_take(side->told.receive_values, devices->class_bytes, devices->class_bytes);
@@ -337,8 +337,11 @@ static sf_status_t ask(sfd_trunks_t *trunks, int32_t local, const Sfproto__Trunk
   if (!user->takes_part || user->has_asked)
     return sfshm_error(SF_ERR_STATE, "graph %" PRIu64 ": %s", ask->graph,
                        user->takes_part ? "asked for slots twice" : "no messages to other nodes are this rank's");
-  *user = (user_t){
-      .takes_part = true, .has_asked = true, .roots = ask->roots, .leaves = ask->leaves, .sees_peers = ask->sees_peers};
+  *user = (user_t){.takes_part = true,
+                   .has_asked = true,
+                   .roots = ask->roots,
+                   .leaves = ask->leaves,
+                   .sees_adapters = ask->sees_adapters};
   memcpy(user->device.bytes, ask->device.data, sizeof user->device.bytes);
   if (devices->class_bytes != 0 && devices->class_bytes != ask->class_bytes)
     devices->state = NONE;

@@ -39,6 +39,8 @@ typedef struct sfshm_streams_ops {
   /* Whether what is behind await sees all that other devices have stored in this one's memory before the word was set.
    */
   bool (*sees_peers)(const sfshm_streams_t *streams);
+  /* The same of what network adapters have, in await with flush. */
+  bool (*sees_adapters)(const sfshm_streams_t *streams);
 
   /* Memory that processes share, whole pages: where the device sees it, until it is unpinned. */
   sf_status_t (*pin)(sfshm_streams_t *streams, void *address, size_t len_bytes, char **seen_at_p);

@@ -127,6 +127,16 @@ static unsigned flush_flag(int32_t number)
              : 0;
 }
 
+/* Whether the device consumes what adapters write to it in order. If not, that must be flushed. */
+static bool is_in_order(int32_t number)
+{
+  CUdevice device;
+  int ordering = CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE;
+  return cuDeviceGet(&device, number) == CUDA_SUCCESS &&
+         cuDeviceGetAttribute(&ordering, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING, device) == CUDA_SUCCESS &&
+         ordering >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER;
+}
+
 /* Only on demand: what copies wait for is not all known to the driver, which may put them behind copies of other
  * streams that wait for what comes after these. */
 static bool wants_copies(void)
@@ -228,6 +238,12 @@ static int32_t get_device(const sfshm_streams_t *streams)
 static bool sees_peers(const sfshm_streams_t *streams)
 {
   return streams->has_memops || streams->flush == 0;
+}
+
+/* One that can't flush may be out of order all the same. */
+static bool sees_adapters(const sfshm_streams_t *streams)
+{
+  return (streams->has_memops && streams->flush != 0) || is_in_order(streams->device);
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -446,6 +462,7 @@ const sfshm_streams_ops_t sfshm_cuda_streams = {
     .close = close_streams,
     .device = get_device,
     .sees_peers = sees_peers,
+    .sees_adapters = sees_adapters,
     .pin = pin,
     .unpin = unpin,
     .prepare = prepare,

@@ -149,6 +149,8 @@ static const way_t ways[] = {
     {"SF_DEVICE_PEER", "off", OF_RANKS, 2, 0, 0, 0, 0},
     {"SF_STREAM_MEMOPS", "off", OF_RANKS, 1, 0, 0, 4 * BCASTS, 4 * BCASTS},
     {"SF_STREAM_MEMOPS", "off", OF_RANKS, 1, 1, 0, 4 * BCASTS, 0},  /* device 1 would have to flush */
+    {"SFTEST_CUDA_ORDER", "off", OF_RANKS, 1, 0, 0, 4 * BCASTS, 0}, /* device 0 would have to, too, and can't */
+    {"SFTEST_CUDA_ORDER", "off", OF_RANKS, 1, 1, 0, 4 * BCASTS, 4 * BCASTS},
     /* roots of rank 0, leaves of rank 3: of two nodes */
     {NULL, NULL, OF_RANKS, 1, 0, 1u << 0, 3 * BCASTS, 3 * BCASTS},
     {NULL, NULL, OF_RANKS, 1, 0, 1u << 7, 3 * BCASTS, 3 * BCASTS},

@@ -30,10 +30,11 @@
  * messages of more than 64 KiB, of units no larger than those of the first operation on the graph. A node's messages to
  * another one leave a device if the data of all its ranks that have part in them are on devices whose kernels reach
  * that memory, which is on the device of one of the ranks, and, in a reduce, no two of the ranks contribute to the same
- * root; they arrive on a device if all data are on that one. The daemon allocates the memory, as that for messages
- * within the node; data of the host take a kernel more. SF_DEVICE_MPI=off in the environment of one of the ranks, like
- * SF_DEVICE_SHARE=off, has the node do without. sfctl plan of the graph's copy says what was decided. The host's part,
- * telling the daemon, is a function of the host on the stream in any case.
+ * root; they arrive on a device if all data are on that one, and it can flush what network adapters have written to it,
+ * or need not. The daemon allocates the memory, as that for messages within the node; data of the host take a kernel
+ * more. SF_DEVICE_MPI=off in the environment of one of the ranks, like SF_DEVICE_SHARE=off, has the node do without.
+ * sfctl plan of the graph's copy says what was decided. The host's part, telling the daemon, is a function of the host
+ * on the stream in any case.
  *
  * The first operation on a graph blocks until all ranks have called it: it agrees on memory for the messages. One with
  * a larger unit than any before blocks until the ranks with which this one shares edges have called it, also for what
