@@ -22,7 +22,6 @@ void sfc_node_slots_ask(sfc_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_
 {
   const sfc_streams_t *streams = nodes->streams;
   sfshm_device_identity_t identity;
-  sfproto_incoming_t incoming;
   Sfproto__TrunkAsk ask = SFPROTO__TRUNK_ASK__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   if (nodes->board.host == NULL || is_switched_off() || !(sides.roots_on_device || sides.leaves_on_device) ||
@@ -36,11 +35,7 @@ void sfc_node_slots_ask(sfc_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_
   ask.sees_adapters = streams->ops->sees_adapters(streams->device);
   message.body_case = SFPROTO__MESSAGE__BODY_TRUNK_ASK;
   message.trunk_ask = &ask;
-  if (sfc_control_call(&nodes->copy->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_DONE, &incoming) !=
-      SF_OK)
-    return;
-  sfproto_incoming_free(&incoming);
-  nodes->device.has_asked = true;
+  nodes->device.has_asked = sfc_control_tell(&nodes->copy->context->control, &message, NULL, 0) == SF_OK;
 }
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
@@ -129,17 +124,12 @@ static sf_status_t open_slots(sfc_nodes_t *nodes)
 
 static sf_status_t tell(const sfc_nodes_t *nodes)
 {
-  sfproto_incoming_t incoming;
   Sfproto__TrunkHave have = SFPROTO__TRUNK_HAVE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   have.graph = nodes->copy->number;
   message.body_case = SFPROTO__MESSAGE__BODY_TRUNK_HAVE;
   message.trunk_have = &have;
-  sf_status_t status =
-      sfc_control_call(&nodes->copy->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_DONE, &incoming);
-  if (status == SF_OK)
-    sfproto_incoming_free(&incoming);
-  return status;
+  return sfc_control_tell(&nodes->copy->context->control, &message, NULL, 0);
 }
 
 void sfc_node_slots_open(sfc_nodes_t *nodes)

@@ -11,7 +11,7 @@
 #include "tests/system/fake_device.h"
 
 static struct {
-  char path[64];
+  char path[PATH_MAX];
   sftest_device_mpi_t *counts;
 } given;
 
@@ -35,10 +35,11 @@ const char *sftest_device_mpi_lacks(void)
 const sftest_device_mpi_t *sftest_device_mpi_start(sftest_mpi_cluster_t *cluster, int32_t n)
 {
   char path[PATH_MAX], whole[PATH_MAX];
+  const char *parent = getenv("TMPDIR");
   ck_assert(sftest_device_for_programs());
   library(path);
   ck_assert_ptr_nonnull(realpath(path, whole));
-  snprintf(given.path, sizeof given.path, "/tmp/sftest-device-mpi.XXXXXX");
+  snprintf(given.path, sizeof given.path, "%s/sftest-device-mpi.XXXXXX", parent != NULL ? parent : "/tmp");
   int fd = mkstemp(given.path);
   ck_assert_int_ge(fd, 0);
   ck_assert_int_eq(ftruncate(fd, sizeof *given.counts), 0);
