@@ -30,6 +30,7 @@
 typedef struct sfc_node_slots {
   char *base; /* here; NULL: there are none */
   bool has_asked;
+  bool is_there; /* the daemon has some, which it frees when nobody has them open */
   uint64_t class_bytes;
   uint8_t *where; /* by side of the map */
   sfshm_side_slots_t *slots;

@@ -112,7 +112,8 @@ static sf_status_t open_slots(sfc_nodes_t *nodes)
   sf_status_t status = sfc_control_call(control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_TRUNK_SLOTS, &incoming);
   if (status != SF_OK)
     return status;
-  if (!incoming.message->trunk_slots->has_handle)
+  nodes->device.is_there = incoming.message->trunk_slots->has_handle;
+  if (!nodes->device.is_there)
     status = SF_ERR_UNSUPPORTED;
   if (status == SF_OK)
     status = lay_out(nodes, incoming.message->trunk_slots, &length);
@@ -122,27 +123,37 @@ static sf_status_t open_slots(sfc_nodes_t *nodes)
   return status == SF_OK ? prepare_all(nodes) : status;
 }
 
-static sf_status_t tell(const sfc_nodes_t *nodes)
+static sf_status_t tell(const sfc_nodes_t *nodes, bool closed)
 {
   Sfproto__TrunkHave have = SFPROTO__TRUNK_HAVE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   have.graph = nodes->copy->number;
+  have.has_closed = have.closed = closed;
   message.body_case = SFPROTO__MESSAGE__BODY_TRUNK_HAVE;
   message.trunk_have = &have;
   return sfc_control_tell(&nodes->copy->context->control, &message, NULL, 0);
 }
 
+/* The daemon frees them when nobody has them open: if it can't be told, with the graph. */
+static void do_without(sfc_nodes_t *nodes)
+{
+  bool is_there = nodes->device.is_there;
+  sfc_node_slots_close(nodes);
+  if (is_there)
+    (void)tell(nodes, true);
+}
+
 void sfc_node_slots_open(sfc_nodes_t *nodes)
 {
-  if (nodes->device.has_asked && (open_slots(nodes) != SF_OK || tell(nodes) != SF_OK))
-    sfc_node_slots_close(nodes);
+  if (nodes->device.has_asked && (open_slots(nodes) != SF_OK || tell(nodes, false) != SF_OK))
+    do_without(nodes);
 }
 
 /* Whether all have opened them the daemon says: before the last rank's TrunkHave was answered, after which all met. */
 void sfc_node_slots_settle(sfc_nodes_t *nodes)
 {
   if (nodes->device.base != NULL && atomic_load(&nodes->copy->trunks->board->on_device) == 0)
-    sfc_node_slots_close(nodes);
+    do_without(nodes);
 }
 
 void sfc_node_slots_close(sfc_nodes_t *nodes)

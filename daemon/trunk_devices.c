@@ -23,7 +23,8 @@ typedef struct user {
   bool has_asked;  /* then: */
   bool roots, leaves, sees_adapters;
   sfshm_device_identity_t device;
-  bool has_opened;
+  bool was_told; /* how to open them; then one of these: */
+  bool has_opened, has_closed;
   bool waits; /* for the answer to: */
   uint64_t request;
 } user_t;
@@ -109,15 +110,15 @@ static uint64_t lay_out(sfd_trunks_t *trunks)
 
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
-static void answer(const sfd_trunks_t *trunks, sfd_session_t *session, uint64_t request)
+static void answer(const sfd_trunks_t *trunks, user_t *user, sfd_session_t *session)
 {
   sfd_trunk_devices_t *devices = trunks->devices;
   Sfproto__TrunkSlots slots = SFPROTO__TRUNK_SLOTS__INIT;
   Sfproto__Message reply = SFPROTO__MESSAGE__INIT;
-  slots.has_handle = devices->state == MADE;
+  slots.has_handle = user->was_told = devices->state == MADE && !user->has_closed;
   slots.handle = (ProtobufCBinaryData){sizeof devices->handle.bytes, devices->handle.bytes};
   slots.where = (ProtobufCBinaryData){trunks->nsides, devices->where};
-  reply.request = request;
+  reply.request = user->request;
   reply.body_case = SFPROTO__MESSAGE__BODY_TRUNK_SLOTS;
   reply.trunk_slots = &slots;
   sfd_session_send(session, &reply, NULL, 0);
@@ -130,7 +131,7 @@ static void answer_all(const sfd_trunks_t *trunks)
     user_t *user = &trunks->devices->users[i];
     const sfd_rank_t *rank = sfd_group_member(group, group->locals[i]);
     if (user->waits && sfd_rank_connected(rank))
-      answer(trunks, rank->session, user->request);
+      answer(trunks, user, rank->session);
     user->waits = false;
   }
 }
@@ -255,6 +256,15 @@ static sf_status_t begin(sfd_trunks_t *trunks)
   return SF_OK;
 }
 
+/* What is made nobody will use; what has been made ranks may have open. */
+void sfd_trunk_devices_let_go(sfd_trunks_t *trunks)
+{
+  if (trunks->devices == NULL || trunks->devices->state != MAKING)
+    return;
+  do_without(trunks, "the graph has failed");
+  answer_all(trunks);
+}
+
 void sfd_trunk_devices_retire(sfd_trunks_t *trunks)
 {
   sfd_trunk_devices_t *devices = trunks->devices;
@@ -316,7 +326,7 @@ static bool has_asked(const user_t *user)
 
 static bool has_opened(const user_t *user)
 {
-  return user->has_opened;
+  return user->has_opened && !user->has_closed;
 }
 
 static bool all_have(const sfd_trunks_t *trunks, user_is_fn_t is)
@@ -325,6 +335,20 @@ static bool all_have(const sfd_trunks_t *trunks, user_is_fn_t is)
     if (trunks->devices->users[i].takes_part && !is(&trunks->devices->users[i]))
       return false;
   return true;
+}
+
+/* Some rank could not open them: then nobody uses them, and who has opened them closes them. */
+static void close_for(const sfd_trunks_t *trunks, user_t *user)
+{
+  const sfd_group_t *group = trunks->graph->group;
+  bool is_open = false;
+  user->has_closed = true;
+  for (int32_t i = 0; i < group->nlocals; i++) {
+    const user_t *other = &trunks->devices->users[i];
+    is_open |= other->was_told && !other->has_closed && sfd_rank_connected(sfd_group_member(group, group->locals[i]));
+  }
+  if (trunks->devices->state == MADE && !is_open)
+    do_without(trunks, "a rank could not open the slots on a device");
 }
 
 static sf_status_t ask(sfd_trunks_t *trunks, int32_t local, const Sfproto__TrunkAsk *ask)
@@ -367,7 +391,8 @@ void sfd_trunk_devices_handle_ask(sfd_session_t *session, const Sfproto__Message
   sfd_trunks_t *trunks = find_trunks(session, message->request, asked->graph, &local);
   if (trunks == NULL)
     return;
-  sf_status_t status = ask(trunks, local, asked);
+  sf_status_t status = trunks->letting_go ? sfshm_error(SF_ERR_STATE, "graph %" PRIu64 " has failed", asked->graph)
+                                          : ask(trunks, local, asked);
   if (status != SF_OK)
     sfd_session_send_error(session, message->request, status, sfshm_error_detail());
   else
@@ -389,19 +414,22 @@ void sfd_trunk_devices_handle_get(sfd_session_t *session, const Sfproto__Message
   user->waits = devices->state == MAKING;
   user->request = message->request;
   if (!user->waits)
-    answer(trunks, session, message->request);
+    answer(trunks, user, session);
 }
 
 void sfd_trunk_devices_handle_have(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
+  const Sfproto__TrunkHave *have = message->trunk_have;
   sfd_trunks_t *trunks;
-  user_t *user = find_user(session, message->request, message->trunk_have->graph, &trunks);
+  user_t *user = find_user(session, message->request, have->graph, &trunks);
   (void)fds;
   (void)nfds;
   if (user == NULL)
     return;
   user->has_opened = true;
-  if (trunks->devices->state == MADE && all_have(trunks, has_opened) && is_quiet(trunks))
+  if (have->closed)
+    close_for(trunks, user);
+  else if (trunks->devices->state == MADE && all_have(trunks, has_opened) && is_quiet(trunks))
     use(trunks);
   sfd_session_send_done(session, message->request);
 }

@@ -4,9 +4,10 @@
  *
  * ASKING ---all ranks here that have part in some side have asked---> MAKING ---allocated---> MADE
  *    |                                                                   |                      |
- *    |  one has not when another one wants them; nothing is worth it     | not allocated        | all have them open
- *    \-----------------> NONE <-------------------------------------------/                      v
- *                                                                                              USED
+ *    |  one has not when another one wants them; nothing is worth it     | not allocated, or    | all have them open
+ *    \-----------------> NONE <-------------------------------------------/ the graph fails      v
+ *                         ^                                                                    USED
+ * MADE -------------------/ one can't open them, and nobody has them open any more
  *
  * Ranks take these steps while all make the graph's streams, with all of the group between one step and the next, so
  * that nobody waits for others here; and no message comes before the last one. Who can't take a step leaves it out, and
@@ -26,6 +27,9 @@ char *sfd_trunk_devices_slot(const sfd_trunks_t *trunks, uint32_t side, uint8_t 
 
 /* Which slots of a side are there, for sfctl. */
 uint8_t sfd_trunk_devices_where(const sfd_trunks_t *trunks, uint32_t side);
+
+/* The graph has failed, or its job. */
+void sfd_trunk_devices_let_go(sfd_trunks_t *trunks);
 
 /* The graph is gone, but something may be under way; and nothing is. */
 void sfd_trunk_devices_retire(sfd_trunks_t *trunks);

@@ -360,6 +360,7 @@ void sfd_trunks_let_go(sfd_trunks_t *trunks)
   if (trunks == NULL)
     return;
   trunks->letting_go = true;
+  sfd_trunk_devices_let_go(trunks);
   sfd_trunks_departed(trunks);
 }
 

@@ -1,6 +1,7 @@
 /* The stand-in for the CUDA driver in a rank: see fake_device.h. */
 #include "tests/system/fake_device.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -121,6 +122,24 @@ size_t sftest_device_length(const void *address)
 int64_t sftest_device_live(void)
 {
   return fake.live();
+}
+
+int sftest_device_held(pid_t pid)
+{
+  char path[300], target[100];
+  int n = 0;
+  snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+  DIR *directory = opendir(path);
+  const struct dirent *entry;
+  while (directory != NULL && (entry = readdir(directory)) != NULL) {
+    snprintf(path, sizeof path, "/proc/%d/fd/%s", (int)pid, entry->d_name);
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = '\0';
+    n += strstr(target, "fake-cuda") != NULL;
+  }
+  if (directory != NULL)
+    closedir(directory);
+  return n;
 }
 
 int64_t sftest_device_launched(void)

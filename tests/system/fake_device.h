@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tests/system/harness.h"
 
@@ -34,6 +35,9 @@ size_t sftest_device_length(const void *address);
 
 /* Allocations of this process, and those of others that it has open. */
 int64_t sftest_device_live(void);
+
+/* Those of any process, that has not loaded a real driver. */
+int sftest_device_held(pid_t pid);
 
 /* Kernels that this process has launched, and copies between memory of devices, or pinned, that it has told streams;
  * only where it can fail. */

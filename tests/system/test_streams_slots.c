@@ -1,7 +1,6 @@
 /* Operations on streams whose messages pass through slots on the reader's device, on a stand-in for the driver or
  * (SFTEST_CUDA=real) a real one: when they do, data of the host among them, larger units, and that nothing is kept,
  * whoever dies. */
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -363,25 +362,6 @@ static int meet_death(sftest_rank_t *self)
   return 0;
 }
 
-/* Allocations of the stand-in's devices that a process has made or opened. */
-static int count_allocations(pid_t pid)
-{
-  char path[300], target[100];
-  int n = 0;
-  snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-  DIR *directory = opendir(path);
-  const struct dirent *entry;
-  while (directory != NULL && (entry = readdir(directory)) != NULL) {
-    snprintf(path, sizeof path, "/proc/%d/fd/%s", (int)pid, entry->d_name);
-    ssize_t length = readlink(path, target, sizeof target - 1);
-    target[length > 0 ? length : 0] = '\0';
-    n += strstr(target, "fake-cuda") != NULL;
-  }
-  if (directory != NULL)
-    closedir(directory);
-  return n;
-}
-
 /* The daemon frees all that ranks had of it, whoever has died. */
 START_TEST(test_killed)
 {
@@ -397,9 +377,9 @@ START_TEST(test_killed)
     sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
     sftest_job_expect_all_but(&job, 0);
     int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
-    while (count_allocations(node.pid) > 0 && sftest_now_ms() < until)
+    while (sftest_device_held(node.pid) > 0 && sftest_now_ms() < until)
       sftest_sleep_ms(2);
-    ck_assert_int_eq(count_allocations(node.pid), 0);
+    ck_assert_int_eq(sftest_device_held(node.pid), 0);
   }
   sftest_node_stop(&node);
 }
