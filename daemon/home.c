@@ -11,6 +11,7 @@
 #include "daemon/join.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
+#include "daemon/unsent.h"
 #include "shm/error.h"
 
 /* ---- Which node it is -------------------------------------------------------------------------------------------- */
@@ -62,6 +63,28 @@ void sfd_home_send(sfd_server_t *server, int32_t node, sfd_home_handler_t handle
     sfd_network_send(server, node, message);
 }
 
+/* The same of what clients may cause as often as they like. */
+static void send_counted(sfd_server_t *server, uint32_t uid, int32_t node, sfd_home_handler_t handler,
+                         const Sfpeer__Message *message)
+{
+  if (node == sfd_network_node(server))
+    (void)handler(server, node, message);
+  else
+    sfd_unsent_send(server, uid, node, message);
+}
+
+/* One that isn't there at all is no reason: that shows otherwise. */
+static sf_status_t check_room(const sfd_server_t *server, uint32_t uid, int32_t home)
+{
+  return home < 0 || home == sfd_network_node(server) ? SF_OK : sfd_unsent_check(server, uid, home);
+}
+
+sf_status_t sfd_home_check(const sfd_server_t *server, uint32_t uid, const char *name)
+{
+  const sfd_job_t *job = sfd_job_find(server, uid, name);
+  return check_room(server, uid, job != NULL && job->home_knows ? job->home : choose_for(server, uid, name, 0));
+}
+
 static void send_join(sfd_job_t *job, int32_t ranks[], size_t nranks, int64_t timeout_ms)
 {
   Sfpeer__JobJoin join = SFPEER__JOB_JOIN__INIT;
@@ -79,7 +102,7 @@ static void send_join(sfd_job_t *job, int32_t ranks[], size_t nranks, int64_t ti
   message.body_case = SFPEER__MESSAGE__BODY_JOB_JOIN;
   message.job_join = &join;
   job->home_knows = true;
-  sfd_home_send(job->server, job->home, sfd_assembly_handle_join, &message);
+  send_counted(job->server, job->uid, job->home, sfd_assembly_handle_join, &message);
 }
 
 void sfd_home_rank_came(sfd_rank_t *rank, int64_t timeout_ms)
@@ -102,7 +125,7 @@ static void send_withdraw(sfd_job_t *job, sf_status_t status, char *detail)
   withdraw.incarnation = job->serial;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_WITHDRAW;
   message.job_withdraw = &withdraw;
-  sfd_home_send(job->server, job->home, sfd_assembly_handle_withdraw, &message);
+  send_counted(job->server, job->uid, job->home, sfd_assembly_handle_withdraw, &message);
 }
 
 void sfd_home_all_here(sfd_job_t *job)
@@ -132,7 +155,7 @@ void sfd_home_refuse(sfd_server_t *server, uid_t uid, const char *name, const ch
   Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   int32_t home = choose_for(server, uid, name, 0);
-  if (server->network == NULL || server->stopping || home < 0)
+  if (server->network == NULL || server->stopping || home < 0 || check_room(server, uid, home) != SF_OK)
     return;
   withdraw.uid = uid;
   withdraw.name = (char *)(uintptr_t)name; /* only read */
@@ -140,7 +163,7 @@ void sfd_home_refuse(sfd_server_t *server, uid_t uid, const char *name, const ch
   withdraw.detail = (char *)(uintptr_t)detail;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_WITHDRAW;
   message.job_withdraw = &withdraw;
-  sfd_home_send(server, home, sfd_assembly_handle_withdraw, &message);
+  send_counted(server, uid, home, sfd_assembly_handle_withdraw, &message);
 }
 
 void sfd_home_over(sfd_job_t *job)
@@ -302,7 +325,7 @@ static void tell_impossible(sfd_server_t *server, int32_t home, const Sfpeer__Jo
 {
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  int32_t here = sfd_network_node(server), previous = here;
+  int32_t here = sfd_network_node(server);
   sfd_ended_note(&server->ended, started->job, true);
   fail.job = started->job;
   fail.status = SF_ERR_RANK_FAILED;
@@ -310,10 +333,11 @@ static void tell_impossible(sfd_server_t *server, int32_t home, const Sfpeer__Jo
   message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
   message.job_fail = &fail;
   for (size_t r = 0; r < started->n_rank_nodes; r++) {
-    int32_t other = started->rank_nodes[r]; /* a node may be told several times */
-    if (other != here && other != previous && other >= 0 && other < sfd_network_nnodes(server))
+    int32_t other = started->rank_nodes[r];
+    uint64_t *told = &server->arriving[other].impossible;
+    if (other != here && *told != started->job)
       sfd_network_send(server, other, &message);
-    previous = other;
+    *told = started->job;
   }
   Sfpeer__JobOver over = SFPEER__JOB_OVER__INIT;
   over.job = started->job;
@@ -350,7 +374,7 @@ sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpe
     if (started->rank_nodes[r] < 0 || started->rank_nodes[r] >= sfd_network_nnodes(server))
       return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with rank %zu on node %d", node, r,
                          started->rank_nodes[r]);
-  if (sfd_job_find_id(server, started->job) != NULL)
+  if (started->job == 0 || sfd_job_find_id(server, started->job) != NULL)
     return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with the id of another job", node);
   if (job == NULL || job->state != SFD_JOB_JOINING || started->n_rank_nodes != (size_t)job->size) {
     describe_loss(server, job, started, text);

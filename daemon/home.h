@@ -25,6 +25,10 @@ void sfd_home_send(sfd_server_t *server, int32_t node, sfd_home_handler_t handle
 int32_t sfd_home_first(const sfd_server_t *server, uint32_t uid, const char *name);
 int32_t sfd_home_position(const sfd_server_t *server, uint32_t uid, const char *name, int32_t node);
 
+/* Whether the home of the job may be told of one more rank: SF_ERR_LIMIT if too much of what it is to be told of the
+ * user's jobs has not gone yet. */
+sf_status_t sfd_home_check(const sfd_server_t *server, uint32_t uid, const char *name);
+
 /* A rank has come to this node, others are missing here. */
 void sfd_home_rank_came(sfd_rank_t *rank, int64_t timeout_ms);
 

@@ -328,12 +328,12 @@ static sf_status_t take_place(sfd_session_t *session, const Sfproto__Hello *hell
   sf_status_t status;
   if (job == NULL && session->server->drained)
     return refuse_new_job(session, hello);
-  if (job == NULL) {
+  status = job != NULL ? check_against_job(job, hello) : SF_OK;
+  if (status == SF_OK && hello->size > 1)
+    status = sfd_home_check(session->server, session->uid, hello->job);
+  if (status == SF_OK && job == NULL)
     status = sfd_job_create(session->server, session->uid, hello->job, hello->key != NULL ? hello->key : "",
                             hello->size, &job);
-  } else {
-    status = check_against_job(job, hello);
-  }
   return status == SF_OK ? sfd_job_attach(job, hello->rank, session, rank_p) : status;
 }
 

@@ -29,6 +29,7 @@ typedef struct sfd_network sfd_network_t;
 typedef struct sfd_arrival {
   struct sfd_trunks *trunks;
   void *image;
+  uint64_t impossible; /* the last job of which it was told that this node can't start it */
 } sfd_arrival_t;
 
 /* Makes the fabric that the options name and the channels over it. *network_p is NULL if the daemon is to be alone. */

@@ -37,6 +37,7 @@ TAILQ_HEAD(sfd_submission_list, sfd_submission);
 struct sfd_remote;
 struct sfd_metrics_server;
 LIST_HEAD(sfd_remote_list, sfd_remote);
+LIST_HEAD(sfd_unsent_list, sfd_unsent);
 struct sfd_assembly;
 TAILQ_HEAD(sfd_assembly_list, sfd_assembly);
 
@@ -102,6 +103,7 @@ typedef struct sfd_server {
   sfd_ended_t ended;
   struct sfd_submission_list submissions;
   struct sfd_remote_list remotes;
+  struct sfd_unsent_list unsent;      /* see unsent.h */
   uint8_t *unanswered;                /* by node: questions to it, see remote.c; NULL: none was asked yet */
   struct sfd_metrics_server *metrics; /* NULL: they are not served */
   struct sfd_workers *workers;        /* NULL: nothing is offloaded */

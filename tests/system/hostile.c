@@ -84,6 +84,20 @@ static void make_hello(const attacker_t *attacker, const char *job, Sfproto__Hel
   message->hello = hello;
 }
 
+/* The same as one of two, who is never there for long. */
+static size_t first_hello_frame(const attacker_t *attacker, uint8_t frame[MAX_PACKED])
+{
+  char job[256];
+  Sfproto__Hello hello;
+  Sfproto__Message message;
+  int n = snprintf(job, sizeof job, "hostile-%d-%lld-", (int)getpid(), (long long)attacker->assault->attempts);
+  memset(job + n, 'x', sizeof job - 1 - (size_t)n);
+  job[sizeof job - 1] = '\0';
+  make_hello(attacker, job, &hello, &message);
+  hello.size = 2;
+  return pack_frame(&message, 3, frame);
+}
+
 static size_t hello_frame(const attacker_t *attacker, const char *job, int nfds, uint8_t frame[MAX_PACKED])
 {
   Sfproto__Hello hello;
@@ -252,17 +266,22 @@ static bool say_hello(const attacker_t *attacker, member_t *member, const int fd
   return welcome;
 }
 
+static bool make_regions(sfshm_region_t *inbox, sfshm_region_t *counters)
+{
+  *inbox = *counters = (sfshm_region_t){.fd = -1};
+  return sfshm_region_create("hostile", SFSHM_REGION_INBOX, 65536, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL, inbox) == SF_OK &&
+         sfshm_region_create("hostile", SFSHM_REGION_COUNTERS, sizeof(sfshm_counters_t), SFSHM_SEAL_FUTURE_WRITE,
+                             SFSHM_COMMIT_ALL, counters) == SF_OK;
+}
+
 static bool join(const attacker_t *attacker, member_t *member)
 {
-  sfshm_region_t inbox = {.fd = -1}, counters = {.fd = -1};
+  sfshm_region_t inbox, counters;
   int ends[2] = {-1, -1}, fd = open_connection(attacker);
   bool ok = fd >= 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0;
   *member = (member_t){.alerts = ends[0]};
   ok = fd >= 0 && sfproto_conn_create(fd, &member->conn) == SF_OK && ok;
-  ok = ok &&
-       sfshm_region_create("hostile", SFSHM_REGION_INBOX, 65536, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL, &inbox) == SF_OK;
-  ok = ok && sfshm_region_create("hostile", SFSHM_REGION_COUNTERS, sizeof(sfshm_counters_t), SFSHM_SEAL_FUTURE_WRITE,
-                                 SFSHM_COMMIT_ALL, &counters) == SF_OK;
+  ok = make_regions(&inbox, &counters) && ok;
   int fds[] = {ends[1], inbox.fd, counters.fd};
   ok = ok && say_hello(attacker, member, fds);
   close(ends[1]);
@@ -271,6 +290,24 @@ static bool join(const attacker_t *attacker, member_t *member)
   if (!ok)
     leave(member);
   return ok;
+}
+
+int sftest_flood_joins(sftest_rank_t *self)
+{
+  attacker_t attacker = attacker_of(self);
+  uint8_t frame[MAX_PACKED];
+  sfshm_region_t inbox, counters;
+  int ends[2];
+  if (!make_regions(&inbox, &counters) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return 1;
+  const int fds[] = {ends[1], inbox.fd, counters.fd};
+  for (; !attacker.assault->over; attacker.assault->attempts++) {
+    int fd = open_connection(&attacker);
+    if (fd >= 0)
+      send_bytes(fd, frame, first_hello_frame(&attacker, frame), fds, 3);
+    close(fd);
+  }
+  return 0;
 }
 
 /* A request with random contents. Numbers are small, so that some of them are those of real things. */

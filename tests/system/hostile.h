@@ -24,6 +24,9 @@ int sftest_send_descriptors(sftest_rank_t *self);
 /* As many connections as it can open, some with descriptors under way, held and dropped. */
 int sftest_flood_connections(sftest_rank_t *self);
 
+/* Comes as one rank of two of ever another job, and goes. */
+int sftest_flood_joins(sftest_rank_t *self);
+
 /* Joins a job of its own, then sends requests of all kinds and does not read the answers. */
 int sftest_flood_requests(sftest_rank_t *self);
 

@@ -44,6 +44,22 @@ static void send_arrival(sfd_server_t *server, int32_t node)
   sfd_network_send(server, node, &message);
 }
 
+static void send_start(sfd_server_t *server, int32_t node)
+{
+  static int32_t rank_nodes[100000];
+  Sfpeer__JobStart start = SFPEER__JOB_START__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  start.name = (char[]){"unknown"};
+  start.job = sfd_server_new_id(server);
+  start.rank_nodes = rank_nodes;
+  start.n_rank_nodes = sizeof rank_nodes / sizeof rank_nodes[0];
+  for (size_t r = 0; r < start.n_rank_nodes; r++)
+    rank_nodes[r] = 1 + (int32_t)(r % 2);
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_START;
+  message.job_start = &start;
+  sfd_network_send(server, node, &message);
+}
+
 /* As a client may, with a text that would be too long for a message to another node. */
 static void fail_graph(const sfd_server_t *server)
 {
@@ -69,6 +85,9 @@ void sftest_forge(sfd_server_t *server, int32_t node, sftest_forgery_t forgery)
     break;
   case SFTEST_FORGE_FAILURE:
     fail_graph(server);
+    break;
+  case SFTEST_FORGE_START:
+    send_start(server, node);
     break;
   }
 }
