@@ -191,7 +191,7 @@ void sftest_cluster_warm(sftest_cluster_t *cluster)
   sftest_job_wait(&job, sftest_limit_ms(30000));
   sftest_job_expect_all(&job);
   for (int32_t i = 0; i < cluster->nnodes; i++)
-    cluster->fds[i] = sftest_node_rest(&cluster->nodes[i]);
+    cluster->fds[i] = sftest_node_rest(&cluster->nodes[i], cluster->nnodes - 1);
 }
 
 void sftest_cluster_settle(const sftest_cluster_t *cluster)

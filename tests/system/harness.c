@@ -206,7 +206,7 @@ void sftest_job_expect_all_but(const sftest_job_t *job, int32_t victim)
 void sftest_run_job(const sftest_node_t *node, int32_t size, sftest_rank_fn_t run, void *argument)
 {
   sftest_job_t job;
-  int fds = sftest_node_rest(node);
+  int fds = sftest_node_rest(node, 0);
   sftest_job_start(&job, node, size, run, argument);
   sftest_job_wait(&job, sftest_limit_ms(30000));
   sftest_job_expect_all(&job);

@@ -21,6 +21,7 @@ typedef struct sftest_node {
   char log[96];  /* file for what sfd prints, made if it is not "" */
   int fabric_fd; /* what sfd inherits for its option --fabric-fd, besides options; 0: nothing */
   pid_t pid;     /* 0: not running */
+  int fds;       /* open descriptors when it had just started */
 } sftest_node_t;
 
 /* Makes the directory and starts sfd, with options ("--name=value", NULL at the end; options may be NULL) besides those
@@ -45,9 +46,10 @@ void sftest_node_stop(sftest_node_t *node);
 /* The same where the test goes on with other processes. */
 void sftest_node_remove(sftest_node_t *node);
 
-/* What the daemon holds: open descriptors, once it has let go of those of earlier jobs (nothing changed for a while),
- * and KiB of resident memory. */
-int sftest_node_rest(const sftest_node_t *node);
+/* What the daemon holds: open descriptors, once it has let go of those of earlier jobs, and KiB of resident memory. It
+ * has if these are as many as when it started and one for each daemon that it has met since; else (jobs go on, other
+ * fabrics) if nothing changes for a while. */
+int sftest_node_rest(const sftest_node_t *node, int32_t npeers);
 long sftest_node_resident_kib(const sftest_node_t *node);
 
 /* Waits until the daemon has that many descriptors; fails the test if it has others after 15 s. */

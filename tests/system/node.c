@@ -55,6 +55,20 @@ static void open_log(const sftest_node_t *node)
     _exit(126);
 }
 
+static int count_fds(const sftest_node_t *node)
+{
+  char path[40];
+  int n = -2; /* . and .. */
+  snprintf(path, sizeof path, "/proc/%d/fd", (int)node->pid);
+  DIR *directory = opendir(path);
+  if (directory == NULL)
+    return -1;
+  while (readdir(directory) != NULL)
+    n++;
+  closedir(directory);
+  return n;
+}
+
 /* The child that becomes sfd. It ends together with the test. */
 static void become_sfd(const sftest_node_t *node, const char *const options[], int ready_fd)
 {
@@ -100,6 +114,7 @@ void sftest_node_launch(sftest_node_t *node, const char *const options[])
   ck_assert_msg(n == 8 && memcmp(text, "READY=1\n", 8) == 0, "sfd has not started");
   ck_assert_int_eq(read(ends[0], text, sizeof text), 0); /* it closes its end: from now on its descriptors count */
   close(ends[0]);
+  node->fds = count_fds(node);
 }
 
 void sftest_node_start(sftest_node_t *node, const char *const options[])
@@ -164,25 +179,13 @@ void sftest_node_stop(sftest_node_t *node)
   ck_assert_msg(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD, "child processes are left");
 }
 
-static int count_fds(const sftest_node_t *node)
-{
-  char path[40];
-  int n = -2; /* . and .. */
-  snprintf(path, sizeof path, "/proc/%d/fd", (int)node->pid);
-  DIR *directory = opendir(path);
-  if (directory == NULL)
-    return -1;
-  while (readdir(directory) != NULL)
-    n++;
-  closedir(directory);
-  return n;
-}
-
-int sftest_node_rest(const sftest_node_t *node)
+int sftest_node_rest(const sftest_node_t *node, int32_t npeers)
 {
   int fds = -1, again;
   for (int same = 0; same < REST_LOOKS; fds = again) {
     again = count_fds(node);
+    if (again == node->fds + npeers)
+      return again;
     same = again == fds ? same + 1 : 0;
     sftest_sleep_ms(2);
   }

@@ -410,7 +410,7 @@ START_TEST(one_dies)
   sftest_job_t job;
   *step = (step_t)_i;
   sftest_node_start(&node, NULL);
-  int fds = sftest_node_rest(&node);
+  int fds = sftest_node_rest(&node, 0);
   sftest_job_start(&job, &node, RANKS, see_one_die, step);
   sftest_job_wait(&job, sftest_limit_ms(20000));
   sftest_job_expect_all_but(&job, BY_HAND);

@@ -60,7 +60,7 @@ static void watch(const sftest_node_t *node, const battle_t *battle, int first, 
 static void fight(const sftest_node_t *node, int first, int last, int64_t duration_ms)
 {
   battle_t *battle = calloc(1, sizeof *battle);
-  int fds = sftest_node_rest(node);
+  int fds = sftest_node_rest(node, 0);
   battle->assaults = sftest_shared((size_t)NKINDS * sizeof *battle->assaults);
   for (int i = first; i <= last; i++)
     sftest_job_start(&battle->jobs[i], node, kinds[i].size, kinds[i].run, &battle->assaults[i]);

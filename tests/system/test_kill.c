@@ -363,7 +363,7 @@ static void run_plan(const sftest_node_t *node, step_t step, manner_t manner, sf
   plan->victim = (int32_t)sftest_below(&random, RANKS);
   if (step == STEP_JOIN && plan->victim == 0)
     plan->victim = 2;
-  int fds = sftest_node_rest(node);
+  int fds = sftest_node_rest(node, 0);
   sftest_use_seed(seed);
   sftest_job_start(&job, node, RANKS, run_step, plan);
   end_victim(&job, plan);

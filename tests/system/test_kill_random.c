@@ -45,7 +45,7 @@ START_TEST(kills)
   sftest_node_t node;
   sftest_bystander_t bystander;
   sftest_node_start(&node, NULL);
-  int fds = sftest_node_rest(&node);
+  int fds = sftest_node_rest(&node, 0);
   sftest_expect_serving(&node);
   long kib = sftest_node_resident_kib(&node);
   sftest_bystander_start(&bystander, &node);

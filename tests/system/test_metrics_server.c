@@ -99,7 +99,7 @@ START_TEST(what_is_served)
   char path[128];
   start(&node, path);
   ck_assert(stat(path, &st) == 0 && (st.st_mode & 07777) == 0600);
-  int fds = sftest_node_rest(&node);
+  int fds = sftest_node_rest(&node, 0);
   ask(path, 0, GET);
   expect_metrics();
   sftest_expect_in(answer, "\nsfd_jobs 0\n");
@@ -127,7 +127,7 @@ START_TEST(what_others_try)
   char path[128];
   int idle[CONNECTIONS_MAX + 4];
   start(&node, path);
-  int fds = sftest_node_rest(&node);
+  int fds = sftest_node_rest(&node, 0);
   expect_status(path, "GET /metrics?x=1 HTTP/1.0\n\n", "200 OK");
   expect_status(path, "GET / HTTP/1.0\r\n\r\n", "404 Not Found");
   expect_status(path, "POST /metrics HTTP/1.0\r\n\r\n", "405 Method Not Allowed");

@@ -87,7 +87,7 @@ START_TEST(killed_while_copied)
 {
   sftest_node_t node;
   sftest_node_start(&node, two_workers);
-  int fds = sftest_node_rest(&node);
+  int fds = sftest_node_rest(&node, 0);
   sftest_expect_serving(&node);
   for (int i = 0; i < sftest_scale(6); i++)
     kill_one(&node, i % 2, i / 2 * 3);

@@ -243,9 +243,9 @@ START_TEST(a_job)
   sftest_job_t job;
   scene_t *scene = sftest_shared(sizeof *scene);
   sftest_node_start(&node, NULL);
-  int fds = sftest_node_rest(&node);
+  int fds = sftest_node_rest(&node, 0);
   start_job(&job, &node, work, scene, RANKS);
-  int fds_with_job = sftest_node_rest(&node);
+  int fds_with_job = sftest_node_rest(&node, 0);
   look_at_status(&node);
   look_at_jobs(&node, job.name);
   look_at_ranks(&node, &job);

@@ -100,7 +100,7 @@ static void resist(int nstrangers, sftest_rank_fn_t strangers, sftest_rank_fn_t 
   sftest_node_t node;
   sftest_job_t job;
   start_node(&node);
-  int fds = sftest_node_rest(&node), served = 0;
+  int fds = sftest_node_rest(&node, 0), served = 0;
   sftest_assault_t *assault = sftest_shared(sizeof *assault);
   sftest_job_start(&job, &node, nstrangers, strangers, assault);
   while (assault->attempts < nstrangers * HELD && !sftest_job_poll(&job))
@@ -139,7 +139,7 @@ START_TEST(root_serves_all_users)
 {
   sftest_node_t node;
   start_node(&node);
-  int fds = sftest_node_rest(&node);
+  int fds = sftest_node_rest(&node, 0);
   expect_working(&node, 4, work_as_nobody);
   expect_working(&node, 4, work);
   sftest_node_settle(&node, fds);
