@@ -14,6 +14,7 @@
 typedef struct content {
   CUipcMemHandle memory;
   CUuuid device;
+  uint64_t length_bytes;
 } content_t;
 _Static_assert(sizeof(content_t) <= SFSHM_DEVICE_HANDLE_BYTES, "a handle holds it");
 
@@ -27,13 +28,22 @@ typedef struct shared {
 static shared_t *opened;
 static pthread_cond_t closed = PTHREAD_COND_INITIALIZER; /* something has been */
 
+/* Values go another way then. */
+static sf_status_t refused(CUresult result, const char *what)
+{
+  const char *name = NULL;
+  cuGetErrorName(result, &name);
+  return sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: %s (%s)", what, name != NULL ? name : "?");
+}
+
 static sf_status_t get_handle(const sfshm_device_range_t *range, CUipcMemHandle *handle_p)
 {
   sfshm_cuda_lock();
   sf_status_t status = sfshm_cuda_enter_context(range->device);
   if (status == SF_OK) {
-    if (cuIpcGetMemHandle(handle_p, (CUdeviceptr)(uintptr_t)range->base) != CUDA_SUCCESS)
-      status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the driver gives no handle for memory at %p", range->base);
+    CUresult result = cuIpcGetMemHandle(handle_p, (CUdeviceptr)(uintptr_t)range->base);
+    if (result != CUDA_SUCCESS)
+      status = refused(result, "the driver gives no handle for memory that others are to open");
     sfshm_cuda_leave();
   }
   sfshm_cuda_unlock();
@@ -60,6 +70,7 @@ sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_
     status = get_handle(&range, &content.memory);
   if (status != SF_OK)
     return status;
+  content.length_bytes = range.length_bytes;
   memset(handle_p, 0, sizeof *handle_p);
   memcpy(handle_p->bytes, &content, sizeof content);
   return SF_OK;
@@ -81,7 +92,21 @@ static sf_status_t find_device(const void *wanted, int32_t *number_p)
   return sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the memory's device is not visible to this process");
 }
 
-/* Its own length is the driver's word, not that of the process that sent the handle. */
+/* The allocation that was opened at `base`. What the driver says of it may be the block of physical memory that it lies
+ * in, with others before and behind: as long as it was where it came from, and not longer than the driver knows. */
+static sf_status_t find_opened(const shared_t *shared, CUdeviceptr base, int32_t number, sfshm_device_range_t *range_p)
+{
+  sfshm_device_range_t known;
+  sf_status_t status = sfshm_cuda_find((const void *)(uintptr_t)base, &known);
+  if (status != SF_OK)
+    return status;
+  size_t before = (size_t)((uintptr_t)base - (uintptr_t)known.base), length_bytes = known.length_bytes - before;
+  if (shared->content.length_bytes < length_bytes)
+    length_bytes = (size_t)shared->content.length_bytes;
+  *range_p = (sfshm_device_range_t){(void *)(uintptr_t)base, length_bytes, number, known.serial};
+  return SF_OK;
+}
+
 static sf_status_t open_on(shared_t *shared, int32_t number)
 {
   sfshm_cuda_device_t *device;
@@ -89,15 +114,14 @@ static sf_status_t open_on(shared_t *shared, int32_t number)
   sf_status_t status = sfshm_cuda_enter(number, &device);
   if (status != SF_OK)
     return status;
-  if (cuIpcOpenMemHandle(&base, shared->content.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS)
-    status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the driver refuses to open memory of another process");
-  if (status == SF_OK)
-    status = sfshm_cuda_find((const void *)(uintptr_t)base, &shared->range);
-  if (status != SF_OK && base != 0)
+  CUresult result = cuIpcOpenMemHandle(&base, shared->content.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+  if (result != CUDA_SUCCESS)
+    status = refused(result, "the driver refuses to open memory of another process");
+  else
+    status = find_opened(shared, base, number, &shared->range);
+  if (status != SF_OK && result == CUDA_SUCCESS)
     cuIpcCloseMemHandle(base);
   sfshm_cuda_leave();
-  if (status == SF_OK)
-    shared->range.device = number;
   return status;
 }
 

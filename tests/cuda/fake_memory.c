@@ -13,12 +13,14 @@
 
 #define PIECE_BYTES 512u /* to which devices' memory is aligned */
 #define DEVICE_BYTES ((size_t)1 << 36)
+#define BLOCK_BYTES ((size_t)2 << 20) /* of physical memory: several small allocations share one */
 
 /* Memory of a device is a file, so that other processes can open it. */
 typedef struct memory {
   struct memory *next;
-  char *base;
+  char *base; /* imported: of the whole block, as the real driver may tell of it */
   size_t length_bytes;
+  char *given;  /* what the caller got: imported: somewhere in the block */
   char *mapped; /* in pages; the real driver gives no whole ones either */
   size_t mapped_bytes;
   int device; /* -1: pinned; -2: the host's, registered */
@@ -115,7 +117,11 @@ static void map_memory(memory_t *memory, size_t offset)
   memory->mapped = mmap(NULL, memory->mapped_bytes, protection(), MAP_SHARED, memory->fd, 0);
   if (memory->mapped == MAP_FAILED)
     abort();
-  memory->base = memory->mapped + offset;
+  memory->given = memory->base = memory->mapped + offset;
+  if (memory->imported) {
+    memory->base = memory->mapped;
+    memory->length_bytes = memory->mapped_bytes;
+  }
 }
 
 /* Processes that have others' memory open hold a lock on its file, which goes when they die. */
@@ -159,9 +165,9 @@ static CUresult make_memory(int device, size_t bytes, void **base_p)
   memory_t *memory = add_memory(device, bytes);
   if (device < 0) {
     memory->mapped_bytes = bytes;
-    memory->base = aligned_alloc(page_bytes(), round_up(bytes));
+    memory->given = memory->base = aligned_alloc(page_bytes(), round_up(bytes));
   } else {
-    size_t offset = memory->serial % 4 * PIECE_BYTES;
+    size_t offset = bytes % BLOCK_BYTES == 0 ? 0 : memory->serial % 4 * PIECE_BYTES;
     memory->fd = memfd_create("fake-cuda", MFD_CLOEXEC);
     if (memory->fd < 0 || ftruncate(memory->fd, (off_t)round_up(offset + bytes)) != 0)
       abort();
@@ -174,7 +180,7 @@ static CUresult make_memory(int device, size_t bytes, void **base_p)
 static CUresult free_memory(uintptr_t address, bool imported)
 {
   memory_t **link = find_memory(address), *memory = *link;
-  if (memory == NULL || (uintptr_t)memory->base != address || memory->imported != imported)
+  if (memory == NULL || (uintptr_t)memory->given != address || memory->imported != imported)
     return CUDA_ERROR_INVALID_VALUE;
   if (memory->fd >= 0 && !imported && getenv("SFTEST_CUDA_LENIENT") == NULL)
     check_unused(memory);
@@ -413,7 +419,7 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigne
   memory->handle = handle;
   map_memory(memory, (size_t)ticket.offset);
   note_use(memory);
-  *pointer = (CUdeviceptr)(uintptr_t)memory->base;
+  *pointer = (CUdeviceptr)(uintptr_t)memory->given;
   pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }
