@@ -238,7 +238,7 @@ $(sfperf_objects) $(petsc_objects) $(petsc_test_objects) $(petsc_bench_objects) 
 	$(call objects,$(petsc_example_sources)): private EXTRA_CFLAGS = $(PETSC_CFLAGS)
 $(BUILD)/obj/tools/sfctl/topo_machine.o: private EXTRA_CFLAGS = $(if $(HWLOC_LIBS),-DSFCTL_WITH_HWLOC)
 $(cuda_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) -DSFSHM_CUDA_FATBIN='"$(BUILD)/obj/shm/cuda/kernels.fatbin"'
-$(BUILD)/obj/shm/cuda/plugin.o: $(BUILD)/obj/shm/cuda/kernels.fatbin
+$(BUILD)/obj/shm/cuda/ready.o: $(BUILD)/obj/shm/cuda/kernels.fatbin
 $(async_cg_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) \
 	-DASYNC_CG_FATBIN='"$(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin"'
 $(async_cg_objects): $(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin

@@ -1,6 +1,6 @@
 /* Work on streams of devices, given to a plugin by operations that nobody waits for on the host: see
- * sf/sf_streams.h. Nothing here waits but open, prepare, unpin and close. Results are those of the host's kernels bit
- * by bit. */
+ * sf/sf_streams.h. Nothing here waits but prepare, pin, unpin and close, for which drivers may wait until all streams
+ * of the process are done, and a device's first open. Results are those of the host's kernels bit by bit. */
 #ifndef SFSHM_DEVICE_STREAMS_H
 #define SFSHM_DEVICE_STREAMS_H
 

@@ -65,13 +65,15 @@ typedef struct sfshm_cuda_device {
   CUfunction fetches[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction gather[SFSHM_CUDA_8 + 1];
   CUfunction atomics[SFSHM_CUDA_ELEMENT_COUNT]; /* NULL where there are none */
-  char *bounce[SFSHM_CUDA_HALVES];              /* pinned, mapped */
-  CUevent bounced[SFSHM_CUDA_HALVES];           /* all kernels that use the half are done */
-  CUevent fetched[SFSHM_CUDA_HALVES];           /* a chunk for the host is complete */
-  bool is_used[SFSHM_CUDA_HALVES];              /* bounced has been recorded */
-  int half;                                     /* that is being filled */
-  size_t used_bytes;                            /* of it */
-  bool is_busy;                                 /* told something that nobody has waited for */
+  CUfunction await;
+  bool has_memops;                    /* streams raise and await words by themselves */
+  char *bounce[SFSHM_CUDA_HALVES];    /* pinned, mapped */
+  CUevent bounced[SFSHM_CUDA_HALVES]; /* all kernels that use the half are done */
+  CUevent fetched[SFSHM_CUDA_HALVES]; /* a chunk for the host is complete */
+  bool is_used[SFSHM_CUDA_HALVES];    /* bounced has been recorded */
+  int half;                           /* that is being filled */
+  size_t used_bytes;                  /* of it */
+  bool is_busy;                       /* told something that nobody has waited for */
   sfshm_cuda_plans_t plans;
   _Atomic(sfshm_cuda_watch_t *) watch; /* NULL: nothing of it has been watched */
 } sfshm_cuda_device_t;
@@ -85,6 +87,9 @@ void sfshm_cuda_leave(void);
 
 /* The same for who launches no kernels there: nothing is made on the device but its context. */
 sf_status_t sfshm_cuda_enter_context(int32_t device);
+
+/* With the device's context current: makes all that it needs, or nothing. */
+sf_status_t sfshm_cuda_make_ready(sfshm_cuda_device_t *device);
 
 /* With the lock held: the device of an attached address; -1: none. */
 int32_t sfshm_cuda_device_of(const void *address);

@@ -8,27 +8,6 @@
 #include "shm/cuda/internal.h"
 #include "shm/error.h"
 
-#define TEXT_OF(x) #x
-#define TEXT(x) TEXT_OF(x)
-
-/* The kernels for all architectures, made by nvcc. */
-extern const char sfshm_cuda_fatbin[];
-__asm__(".section .rodata\n"
-        ".balign 16\n"
-        ".hidden sfshm_cuda_fatbin\n"
-        ".global sfshm_cuda_fatbin\n"
-        "sfshm_cuda_fatbin:\n"
-        ".incbin " TEXT(SFSHM_CUDA_FATBIN) "\n"
-                                           ".byte 0\n"
-                                           ".previous\n");
-
-static const char *const element_names[] = {
-#define NAME(suffix, ...) #suffix,
-    SFSHM_CUDA_MOVES(NAME) SFSHM_CUDA_INTEGERS(NAME) SFSHM_CUDA_REALS(NAME) SFSHM_CUDA_COMPLEXES(NAME)
-        SFSHM_PAIR_TABLE(NAME)
-#undef NAME
-};
-
 typedef struct attached {
   sfshm_device_range_t range;
   bool imported;
@@ -137,78 +116,6 @@ static int32_t count(void)
   return state.ndevices;
 }
 
-static sf_status_t find_atomics(sfshm_cuda_device_t *device)
-{
-  sf_status_t status = SF_OK;
-#define FIND(suffix, ...)                                                                                              \
-  if (status == SF_OK)                                                                                                 \
-    status = sfshm_cuda_status(                                                                                        \
-        cuModuleGetFunction(&device->atomics[SFSHM_CUDA_##suffix], device->module, "sf_atomics_" #suffix),             \
-        "sf_atomics_" #suffix);
-  SFSHM_CUDA_ATOMIC_INTEGERS(FIND)
-  SFSHM_CUDA_REALS(FIND)
-#undef FIND
-  return status;
-}
-
-static sf_status_t find_functions(sfshm_cuda_device_t *device)
-{
-  sf_status_t status = find_atomics(device);
-  for (int i = 0; i < SFSHM_CUDA_ELEMENT_COUNT && status == SF_OK; i++) {
-    char name[32] = "sf_scatter_";
-    strncat(name, element_names[i], sizeof name - sizeof "sf_scatter_");
-    status = sfshm_cuda_status(cuModuleGetFunction(&device->scatter[i], device->module, name), name);
-    if (status != SF_OK)
-      break;
-    memcpy(name, "sf_ordered_", sizeof "sf_ordered_" - 1);
-    status = sfshm_cuda_status(cuModuleGetFunction(&device->ordered[i], device->module, name), name);
-    memcpy(name, "sf_several_", sizeof "sf_several_" - 1);
-    if (status == SF_OK)
-      status = sfshm_cuda_status(cuModuleGetFunction(&device->several[i], device->module, name), name);
-    memcpy(name, "sf_fetches_", sizeof "sf_fetches_" - 1);
-    if (status == SF_OK)
-      status = sfshm_cuda_status(cuModuleGetFunction(&device->fetches[i], device->module, name), name);
-    if (status == SF_OK && i <= SFSHM_CUDA_8) {
-      memcpy(name, "sf_gathers_", sizeof "sf_gathers_" - 1);
-      status = sfshm_cuda_status(cuModuleGetFunction(&device->gather[i], device->module, name), name);
-    }
-  }
-  return status;
-}
-
-static sf_status_t make_bounce(sfshm_cuda_device_t *device)
-{
-  sf_status_t status = SF_OK;
-  for (int half = 0; half < SFSHM_CUDA_HALVES && status == SF_OK; half++) {
-    status = sfshm_cuda_status(cuEventCreate(&device->bounced[half], CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-    if (status == SF_OK)
-      status = sfshm_cuda_status(cuEventCreate(&device->fetched[half], CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-    if (status == SF_OK)
-      status = sfshm_cuda_status(cuMemHostAlloc((void **)&device->bounce[half], SFSHM_CUDA_BOUNCE_BYTES,
-                                                CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
-                                 "cuMemHostAlloc");
-  }
-  return status;
-}
-
-static void close_device(sfshm_cuda_device_t *device)
-{
-  for (int half = 0; half < SFSHM_CUDA_HALVES; half++) {
-    if (device->bounce[half] != NULL)
-      cuMemFreeHost(device->bounce[half]);
-    if (device->bounced[half] != NULL)
-      cuEventDestroy(device->bounced[half]);
-    if (device->fetched[half] != NULL)
-      cuEventDestroy(device->fetched[half]);
-  }
-  if (device->module != NULL)
-    cuModuleUnload(device->module);
-  if (device->stream != NULL)
-    cuStreamDestroy(device->stream);
-  sfshm_cuda_leave();
-  *device = (sfshm_cuda_device_t){.context = device->context, .number = device->number};
-}
-
 /* Contexts stay: other parts of the process may have taken them as theirs. */
 sf_status_t sfshm_cuda_enter_context(int32_t number)
 {
@@ -227,20 +134,10 @@ static sf_status_t open_device(sfshm_cuda_device_t *device, int32_t number)
   if (status != SF_OK)
     return status;
   device->number = number;
-  status = sfshm_cuda_status(cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  device->own_stream = device->stream;
-  if (status == SF_OK)
-    status = sfshm_cuda_status(cuModuleLoadData(&device->module, sfshm_cuda_fatbin), "loading kernels");
-  if (status == SF_OK)
-    status = find_functions(device);
-  if (status == SF_OK)
-    status = make_bounce(device);
-  if (status != SF_OK) {
-    close_device(device);
-    return status;
-  }
-  device->is_open = true;
-  return SF_OK;
+  status = sfshm_cuda_make_ready(device);
+  if (status != SF_OK)
+    sfshm_cuda_leave();
+  return status;
 }
 
 sf_status_t sfshm_cuda_enter(int32_t number, sfshm_cuda_device_t **device_p)

@@ -100,22 +100,6 @@ static sf_status_t choose(sfshm_streams_t *streams, void *stream)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-/* Memory operations are tried: what says whether they are there differs between drivers. */
-static bool try_memops(const sfshm_cuda_device_t *device)
-{
-  void *word = NULL;
-  CUdeviceptr seen_at;
-  if (cuMemHostAlloc(&word, sizeof(uint32_t), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS)
-    return false;
-  memset(word, 0, sizeof(uint32_t));
-  bool works = cuMemHostGetDevicePointer(&seen_at, word, 0) == CUDA_SUCCESS &&
-               cuStreamWriteValue32(device->stream, seen_at, 1, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS &&
-               cuStreamWaitValue32(device->stream, seen_at, 1, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS &&
-               cuStreamSynchronize(device->stream) == CUDA_SUCCESS && atomic_load((_Atomic uint32_t *)word) == 1;
-  cuMemFreeHost(word);
-  return works;
-}
-
 /* Where devices may see stores of others later than a word that was set behind them. */
 static unsigned flush_flag(int32_t number)
 {
@@ -158,12 +142,11 @@ static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *
   memcpy(view->ordered, device->ordered, sizeof view->ordered);
   memcpy(view->several, device->several, sizeof view->several);
   memcpy(view->fetches, device->fetches, sizeof view->fetches);
-  streams->has_memops = use_memops && try_memops(device);
+  streams->has_memops = use_memops && device->has_memops;
+  streams->await = device->await;
   streams->wants_copies = wants_copies();
   streams->flush = flush_flag(streams->device);
-  sf_status_t status = sfshm_cuda_status(cuModuleGetFunction(&streams->await, device->module, "sf_await"), "sf_await");
-  return status == SF_OK ? sfshm_cuda_status(cuEventCreate(&streams->tail, CU_EVENT_DISABLE_TIMING), "cuEventCreate")
-                         : status;
+  return sfshm_cuda_status(cuEventCreate(&streams->tail, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
 }
 
 static sf_status_t open_streams(void *stream, bool use_memops, sfshm_streams_t **streams_p)

@@ -136,6 +136,10 @@ void sfshm_cuda_watch_note(sfshm_cuda_device_t *device)
 
 /* ---- Telling ----------------------------------------------------------------------------------------------------- */
 
+/* That of all drivers: the one that newer headers call is not there in drivers a little older than these. */
+#undef cuEventElapsedTime
+CUresult cuEventElapsedTime(float *ms, CUevent begin, CUevent end);
+
 /* Where begin and end are on the device's clock. */
 static bool read_clock(const sfshm_cuda_watch_t *watch, const sfshm_cuda_piece_t *piece, double *begin_p, double *end_p,
                        bool *anew_p)

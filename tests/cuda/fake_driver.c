@@ -300,6 +300,25 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
   return CUDA_SUCCESS;
 }
 
+/* Waits for all that the device has been told, as the real one may: at the first launch, if not before. */
+void sftest_cuda_load(CUfunction function)
+{
+  if (!function->loaded)
+    sftest_cuda_finish(true);
+  function->loaded = true;
+}
+
+CUresult cuFuncLoad(CUfunction function)
+{
+  CUresult result = sftest_cuda_enter();
+  if (result != CUDA_SUCCESS)
+    return result;
+  pthread_mutex_lock(&sftest_cuda_lock);
+  sftest_cuda_load(function);
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return CUDA_SUCCESS;
+}
+
 CUresult cuModuleUnload(CUmodule module)
 {
   CUresult result = sftest_cuda_enter();

@@ -32,7 +32,11 @@ struct CUfunc_st {
   struct CUfunc_st *next;
   CUcontext context;
   sftest_kernel_t kernel;
+  bool loaded;
 };
+
+/* With the lock held, which is released meanwhile: the function can be launched. */
+void sftest_cuda_load(CUfunction function);
 
 extern pthread_mutex_t sftest_cuda_lock;
 extern CUresult sftest_cuda_sticky; /* of the first launch that failed */

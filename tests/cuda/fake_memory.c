@@ -227,6 +227,7 @@ CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
   if (result != CUDA_SUCCESS)
     return result;
   pthread_mutex_lock(&sftest_cuda_lock);
+  sftest_cuda_finish(true);
   result = sftest_cuda_is_to_fail("cuMemAlloc") ? CUDA_ERROR_OUT_OF_MEMORY
                                                 : make_memory(sftest_cuda_current()->device, bytes, &base);
   pthread_mutex_unlock(&sftest_cuda_lock);
@@ -235,7 +236,8 @@ CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
   return result;
 }
 
-/* Waits for all that the device has been told, as the real one does. */
+/* Waits for all that the device has been told, as the real one does; as it does where memory is freed, it may where
+ * some is allocated or pinned. */
 static CUresult finish_and_free(uintptr_t address)
 {
   pthread_mutex_lock(&sftest_cuda_lock);
@@ -273,6 +275,7 @@ CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
   if (result != CUDA_SUCCESS || (flags & CU_MEMHOSTALLOC_DEVICEMAP) == 0)
     return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&sftest_cuda_lock);
+  sftest_cuda_finish(true);
   result = sftest_cuda_is_to_fail("cuMemHostAlloc") ? CUDA_ERROR_OUT_OF_MEMORY : make_memory(-1, bytes, pointer);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
@@ -294,6 +297,7 @@ CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
   if ((uintptr_t)pointer % page != 0 || bytes == 0 || bytes % page != 0 || (flags & CU_MEMHOSTREGISTER_DEVICEMAP) == 0)
     return CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&sftest_cuda_lock);
+  sftest_cuda_finish(true);
   for (const memory_t *memory = memories; memory != NULL; memory = memory->next)
     if (memory->device < 0 && memory->base < (char *)pointer + bytes &&
         (char *)pointer < memory->base + memory->length_bytes)

@@ -243,6 +243,19 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags)
   return CUDA_SUCCESS;
 }
 
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+  *least = 0;
+  *greatest = -5;
+  return sftest_cuda_enter();
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
+{
+  (void)priority;
+  return cuStreamCreate(stream, flags);
+}
+
 CUresult sftest_check_stream(CUstream stream)
 {
   CUresult result = sftest_cuda_enter();

@@ -59,6 +59,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY, unsi
   if (sftest_cuda_is_to_fail("cuLaunchKernel"))
     sftest_cuda_sticky = CUDA_ERROR_LAUNCH_FAILED;
   CUresult result = sftest_check_stream(stream);
+  sftest_cuda_load(f);
   if (result == CUDA_SUCCESS && f->context != sftest_cuda_current())
     result = CUDA_ERROR_INVALID_HANDLE;
   else if (gridDimX == 0 || gridDimY * gridDimZ != 1 || blockDimX == 0 || blockDimX > 1024 ||
@@ -183,6 +184,9 @@ CUresult cuEventQuery(CUevent event)
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
+
+#undef cuEventElapsedTime
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
 
 CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 {

@@ -55,10 +55,10 @@ static void open_to_fail(void)
   sftest_cuda_open();
 }
 
-/* The first time is for the copy of the indices. */
+/* The first time is for what streams can do, the second one for the copy of the indices. */
 static void open_to_wait_in_vain(void)
 {
-  setenv("SFTEST_CUDA_FAIL", "cuStreamSynchronize:2", 1);
+  setenv("SFTEST_CUDA_FAIL", "cuStreamSynchronize:3", 1);
   sftest_cuda_open();
 }
 

@@ -1,0 +1,155 @@
+/* What a device needs before it is given anything: kernels, a stream of the plugin's own, pinned memory. All of it is
+ * made at once, as later streams of the application may be waiting for what a driver would have wait for them. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shm/cuda/internal.h"
+#include "shm/error.h"
+
+#pragma weak cuFuncLoad /* older drivers do without */
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+/* The kernels for all architectures, made by nvcc. */
+extern const char sfshm_cuda_fatbin[];
+__asm__(".section .rodata\n"
+        ".balign 16\n"
+        ".hidden sfshm_cuda_fatbin\n"
+        ".global sfshm_cuda_fatbin\n"
+        "sfshm_cuda_fatbin:\n"
+        ".incbin " TEXT(SFSHM_CUDA_FATBIN) "\n"
+                                           ".byte 0\n"
+                                           ".previous\n");
+
+static const char *const element_names[] = {
+#define NAME(suffix, ...) #suffix,
+    SFSHM_CUDA_MOVES(NAME) SFSHM_CUDA_INTEGERS(NAME) SFSHM_CUDA_REALS(NAME) SFSHM_CUDA_COMPLEXES(NAME)
+        SFSHM_PAIR_TABLE(NAME)
+#undef NAME
+};
+
+/* Ready to be launched: what a driver puts off until the first launch it may do only when all streams are done, of
+ * which one may be waiting for what this process is about to give. */
+static sf_status_t find_function(CUmodule module, const char *form, const char *element, CUfunction *function_p)
+{
+  char name[32];
+  snprintf(name, sizeof name, "%s%s", form, element);
+  sf_status_t status = sfshm_cuda_status(cuModuleGetFunction(function_p, module, name), name);
+#if CUDA_VERSION >= 12040
+  if (status == SF_OK && cuFuncLoad != NULL)
+    status = sfshm_cuda_status(cuFuncLoad(*function_p), name);
+#endif
+  return status;
+}
+
+static sf_status_t find_atomics(sfshm_cuda_device_t *device)
+{
+  sf_status_t status = SF_OK;
+#define FIND(suffix, ...)                                                                                              \
+  if (status == SF_OK)                                                                                                 \
+    status = find_function(device->module, "sf_atomics_", #suffix, &device->atomics[SFSHM_CUDA_##suffix]);
+  SFSHM_CUDA_ATOMIC_INTEGERS(FIND)
+  SFSHM_CUDA_REALS(FIND)
+#undef FIND
+  return status;
+}
+
+static sf_status_t find_functions(sfshm_cuda_device_t *device)
+{
+  const struct {
+    const char *form;
+    CUfunction *functions;
+    int n;
+  } forms[] = {{"sf_scatter_", device->scatter, SFSHM_CUDA_ELEMENT_COUNT},
+               {"sf_ordered_", device->ordered, SFSHM_CUDA_ELEMENT_COUNT},
+               {"sf_several_", device->several, SFSHM_CUDA_ELEMENT_COUNT},
+               {"sf_fetches_", device->fetches, SFSHM_CUDA_ELEMENT_COUNT},
+               {"sf_gathers_", device->gather, SFSHM_CUDA_8 + 1}};
+  sf_status_t status = find_atomics(device);
+  for (size_t form = 0; form < sizeof forms / sizeof forms[0]; form++)
+    for (int i = 0; i < forms[form].n && status == SF_OK; i++)
+      status = find_function(device->module, forms[form].form, element_names[i], &forms[form].functions[i]);
+  return status == SF_OK ? find_function(device->module, "sf_await", "", &device->await) : status;
+}
+
+/* Memory operations are tried: what says whether they are there differs between drivers. Once for a device: freeing the
+ * word may wait for all streams. */
+static bool try_memops(const sfshm_cuda_device_t *device)
+{
+  void *word = NULL;
+  CUdeviceptr seen_at;
+  if (cuMemHostAlloc(&word, sizeof(uint32_t), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS)
+    return false;
+  memset(word, 0, sizeof(uint32_t));
+  bool works = cuMemHostGetDevicePointer(&seen_at, word, 0) == CUDA_SUCCESS &&
+               cuStreamWriteValue32(device->stream, seen_at, 1, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS &&
+               cuStreamWaitValue32(device->stream, seen_at, 1, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS &&
+               cuStreamSynchronize(device->stream) == CUDA_SUCCESS && atomic_load((_Atomic uint32_t *)word) == 1;
+  cuMemFreeHost(word);
+  return works;
+}
+
+/* A device has few queues, and streams that share one wait for each other. Those of other priorities have others: what
+ * the plugin is told on the host's behalf is not to come behind what a stream of the application waits for. */
+static sf_status_t make_stream(sfshm_cuda_device_t *device)
+{
+  int least = 0, greatest = 0;
+  sf_status_t status = sfshm_cuda_status(cuCtxGetStreamPriorityRange(&least, &greatest), "cuCtxGetStreamPriorityRange");
+  if (status == SF_OK)
+    status = sfshm_cuda_status(cuStreamCreateWithPriority(&device->stream, CU_STREAM_NON_BLOCKING, greatest),
+                               "cuStreamCreateWithPriority");
+  device->own_stream = device->stream;
+  return status;
+}
+
+static sf_status_t make_bounce(sfshm_cuda_device_t *device)
+{
+  sf_status_t status = SF_OK;
+  for (int half = 0; half < SFSHM_CUDA_HALVES && status == SF_OK; half++) {
+    status = sfshm_cuda_status(cuEventCreate(&device->bounced[half], CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    if (status == SF_OK)
+      status = sfshm_cuda_status(cuEventCreate(&device->fetched[half], CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    if (status == SF_OK)
+      status = sfshm_cuda_status(cuMemHostAlloc((void **)&device->bounce[half], SFSHM_CUDA_BOUNCE_BYTES,
+                                                CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+                                 "cuMemHostAlloc");
+  }
+  return status;
+}
+
+static void close_device(sfshm_cuda_device_t *device)
+{
+  for (int half = 0; half < SFSHM_CUDA_HALVES; half++) {
+    if (device->bounce[half] != NULL)
+      cuMemFreeHost(device->bounce[half]);
+    if (device->bounced[half] != NULL)
+      cuEventDestroy(device->bounced[half]);
+    if (device->fetched[half] != NULL)
+      cuEventDestroy(device->fetched[half]);
+  }
+  if (device->module != NULL)
+    cuModuleUnload(device->module);
+  if (device->stream != NULL)
+    cuStreamDestroy(device->stream);
+  *device = (sfshm_cuda_device_t){.context = device->context, .number = device->number};
+}
+
+sf_status_t sfshm_cuda_make_ready(sfshm_cuda_device_t *device)
+{
+  sf_status_t status = make_stream(device);
+  if (status == SF_OK)
+    status = sfshm_cuda_status(cuModuleLoadData(&device->module, sfshm_cuda_fatbin), "loading kernels");
+  if (status == SF_OK)
+    status = find_functions(device);
+  if (status == SF_OK)
+    status = make_bounce(device);
+  if (status != SF_OK) {
+    close_device(device);
+    return status;
+  }
+  device->has_memops = try_memops(device);
+  device->is_open = true;
+  return SF_OK;
+}

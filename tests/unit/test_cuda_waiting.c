@@ -1,0 +1,104 @@
+/* The CUDA plugin while a stream waits for a word that only this process can raise: what has to go on meanwhile does,
+ * or the test is at its limit of time. On the stand-in for the driver, or on a real one. */
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/unit/cuda_plugin.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_S 20
+
+static const sfshm_unit_t unit = {SFSHM_BASE_DOUBLE, 1};
+
+/* A page of words that streams can see. */
+typedef struct page {
+  _Atomic uint32_t *words;
+  char *seen_at;
+  size_t bytes;
+} page_t;
+
+static page_t pin_page(sfshm_streams_t *streams)
+{
+  page_t page = {.bytes = (size_t)sysconf(_SC_PAGESIZE)};
+  page.words = mmap(NULL, page.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ck_assert(page.words != MAP_FAILED);
+  ck_assert_int_eq(device->streams->pin(streams, page.words, page.bytes, &page.seen_at), SF_OK);
+  return page;
+}
+
+static void unpin_page(sfshm_streams_t *streams, const page_t *page)
+{
+  device->streams->unpin(streams, page->words);
+  munmap(page->words, page->bytes);
+}
+
+static sfshm_streams_t *open_on(void *stream)
+{
+  sfshm_streams_t *streams;
+  ck_assert_int_eq(device->streams->open(stream, true, &streams), SF_OK);
+  return streams;
+}
+
+static void check_idle(sfshm_streams_t *streams, bool expected)
+{
+  bool idle;
+  ck_assert_int_eq(device->streams->is_idle(streams, &idle), SF_OK);
+  ck_assert_int_eq(idle, expected);
+}
+
+/* Values go over by a kernel that nobody has used before. */
+static void move_on(sfshm_streams_t *streams, const sftest_array_t *from, const sftest_array_t *to)
+{
+  sfshm_pattern_t all = sfshm_pattern_contiguous(0, (int64_t)(from->length_bytes / sizeof(double)));
+  ck_assert_int_eq(
+      device->streams->scatter(streams, unit, SFSHM_OP_REPLACE, &all, 0, from->actual, &all, to->actual, 0, all.n),
+      SF_OK);
+  ck_assert_int_eq(device->streams->mark(streams), SF_OK);
+}
+
+START_TEST(test_others_go_on)
+{
+  sftest_array_t from = sftest_array_make(800, 0), to = sftest_array_make(800, 0), third = sftest_array_make(800, 0);
+  sfshm_pattern_t all = sfshm_pattern_contiguous(0, 100);
+  void *waiting_stream = cuda.stream_create(0), *stream = cuda.stream_create(0);
+  sfshm_streams_t *waiting = open_on(waiting_stream);
+  page_t page = pin_page(waiting);
+  ck_assert_int_eq(device->streams->await(waiting, page.seen_at, 1, false), SF_OK);
+  ck_assert_int_eq(device->streams->mark(waiting), SF_OK);
+
+  sfshm_streams_t *streams = open_on(stream);
+  move_on(streams, &from, &to);
+  cuda.stream_finish(stream);
+  check_idle(streams, true);
+  device->kernels(unit, SFSHM_OP_SUM)->scatter(unit, &all, 0, from.actual, &all, third.actual, 0, 100);
+  ck_assert_int_eq(device->check(), SF_OK);
+  check_idle(waiting, false);
+
+  atomic_store(page.words, 1);
+  cuda.stream_finish(waiting_stream);
+  check_idle(waiting, true);
+  memcpy(to.host, from.host, from.length_bytes);
+  sfshm_kernels_find(unit, SFSHM_OP_SUM)->scatter(unit, &all, 0, from.host, &all, third.host, 0, 100);
+  device->streams->close(streams);
+  unpin_page(waiting, &page);
+  device->streams->close(waiting);
+  cuda.stream_destroy(stream);
+  cuda.stream_destroy(waiting_stream);
+  sftest_array_check_and_free(&to);
+  sftest_array_check_and_free(&third);
+  sftest_array_free(&from);
+}
+END_TEST
+
+int main(void)
+{
+  if (!sftest_cuda_load())
+    return 77;
+  Suite *suite = suite_create("cuda_waiting");
+  TCase *tests = sftest_cuda_case(suite, "waiting", sftest_cuda_open);
+  tcase_set_timeout(tests, LIMIT_S);
+  tcase_add_test(tests, test_others_go_on);
+  return sftest_run(suite);
+}
