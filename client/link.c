@@ -34,27 +34,14 @@ void sfc_link_destroy(sfc_link_t *link)
   *link = (sfc_link_t){0};
 }
 
-/* First extra edge that carries the value or a later one. */
-static int64_t first_extra(const sfc_link_t *link, int64_t value)
-{
-  int64_t low = 0, high = link->extra_value.n;
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    if (sfshm_pattern_at(&link->extra_value, middle) < value)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 static void unpack_to_leaves(const sfc_link_t *link, const sfc_combine_t *combine, int64_t first, int64_t n,
                              const void *packed, void *target)
 {
   combine->kernels->unpack(combine->unit, &link->leaf, first, n, packed, target);
   if (link->extra_value.n == 0)
     return;
-  int64_t extra = first_extra(link, first), end = first_extra(link, first + n);
+  int64_t extra = sfshm_pattern_find(&link->extra_value, first);
+  int64_t end = sfshm_pattern_find(&link->extra_value, first + n);
   combine->kernels->scatter(combine->unit, &link->extra_value, first, packed, &link->extra_leaf, target, extra,
                             end - extra);
 }
@@ -92,8 +79,8 @@ void sfc_link_unpack_part(const sfc_link_t *link, sfshm_operation_t operation, c
   }
   part->kernels->unpack(part->unit, &one, 0, 1, packed,
                         base + (size_t)sfshm_pattern_at(&link->leaf, value) * unit_bytes);
-  int64_t end = first_extra(link, value + 1);
-  for (int64_t e = first_extra(link, value); e < end; e++)
+  int64_t end = sfshm_pattern_find(&link->extra_value, value + 1);
+  for (int64_t e = sfshm_pattern_find(&link->extra_value, value); e < end; e++)
     part->kernels->unpack(part->unit, &one, 0, 1, packed,
                           base + (size_t)sfshm_pattern_at(&link->extra_leaf, e) * unit_bytes);
 }

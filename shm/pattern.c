@@ -236,6 +236,19 @@ bool sfshm_pattern_ascends(const sfshm_pattern_t *pattern)
   return pattern->n < 2 || pattern->stride > 0;
 }
 
+int64_t sfshm_pattern_find(const sfshm_pattern_t *pattern, int64_t vertex)
+{
+  int64_t low = 0, high = pattern->n;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (sfshm_pattern_at(pattern, middle) < vertex)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 /* ---- Copying ---- */
 
 /* Always inlined, for each combination of kind and width, so that no loop decides per vertex. */

@@ -121,6 +121,9 @@ typedef struct sfshm_pattern_survey {
 
 sfshm_pattern_survey_t sfshm_pattern_survey(const sfshm_pattern_t *pattern);
 
+/* Where in a pattern that does not descend the vertex or a higher one stands for the first time; n: nowhere. */
+int64_t sfshm_pattern_find(const sfshm_pattern_t *pattern, int64_t vertex);
+
 /* Whether each vertex is higher than the one before: then they are distinct. */
 bool sfshm_pattern_ascends(const sfshm_pattern_t *pattern);
 
