@@ -95,19 +95,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifdef SFTEST_STANDALONE
 
+#include "tests/fuzz/made.h"
+
 #define ROUNDS 20000u
-
-typedef struct input {
-  size_t size;
-  uint8_t bytes[1 << 16];
-} input_t;
-
-static uint64_t state;
-
-static unsigned below(unsigned limit)
-{
-  return sftest_random(&state) % limit;
-}
 
 /* A message with nested, repeated and packed fields. */
 static void make_graph_create(sftest_frame_t *frame, int nfds)
@@ -117,7 +107,7 @@ static void make_graph_create(sftest_frame_t *frame, int nfds)
   for (unsigned i = 0; i < 8; i++) {
     sfproto__edge_block__init(&blocks[i]);
     blocks[i].rank = (int32_t)i;
-    blocks[i].offset = sftest_random(&state);
+    blocks[i].offset = sftest_random(&random_state);
     pointers[i] = &blocks[i];
   }
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
@@ -134,19 +124,11 @@ static void make_graph_create(sftest_frame_t *frame, int nfds)
 
 static void spoil(sftest_frame_t *frame)
 {
-  static const uint8_t interesting[] = {0, 1, 2, 0x7f, 0x80, 0xff, 16, 64, 65};
-  size_t reach = below(2) ? frame->length : SFPROTO_HEADER_BYTES;
-  for (unsigned n = 1 + below(3); n > 0; n--) {
-    uint8_t *byte = &frame->bytes[below((unsigned)reach)];
-    uint8_t flipped = (uint8_t)(*byte ^ (1u << below(8)));
-    *byte = below(2) ? interesting[below(sizeof interesting)] : flipped;
-  }
-  if (below(4) == 0)
-    frame->length = 1 + below((unsigned)frame->length);
+  spoil_bytes(frame->bytes, &frame->length, below(2) ? frame->length : SFPROTO_HEADER_BYTES);
 }
 
 /* Appends the frame as one or more sendmsg. */
-static void append(input_t *input, const sftest_frame_t *frame, int nfds)
+static void append(sftest_made_t *input, const sftest_frame_t *frame, int nfds)
 {
   for (size_t done = 0; done < frame->length; nfds = below(400) == 0 ? 2 : 0) {
     size_t left = frame->length - done;
@@ -160,7 +142,7 @@ static void append(input_t *input, const sftest_frame_t *frame, int nfds)
   }
 }
 
-static void make_input(input_t *input)
+static void make_input(sftest_made_t *input)
 {
   input->size = 0;
   bool clean = below(4) == 0;
@@ -178,15 +160,7 @@ static void make_input(input_t *input)
 
 int main(void)
 {
-  static input_t input;
-  unsigned seed = sftest_seed(1);
-  for (unsigned round = 0; round < ROUNDS; round++) {
-    state = sftest_random_start(seed, round);
-    make_input(&input);
-    LLVMFuzzerTestOneInput(input.bytes, input.size);
-  }
-  printf("fuzz_frames: %u inputs\n", ROUNDS);
-  return EXIT_SUCCESS;
+  return run_rounds("fuzz_frames", ROUNDS, make_input);
 }
 
 #endif

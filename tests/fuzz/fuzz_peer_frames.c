@@ -259,24 +259,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifdef SFTEST_STANDALONE
 
-#include "tests/unit/frames.h"
+#include "tests/fuzz/made.h"
 
 #define ROUNDS 10000u
 
-typedef struct input {
-  size_t size;
-  uint8_t bytes[INPUT_MAX];
-} input_t;
-
-static uint64_t state;
-
-static unsigned below(unsigned limit)
-{
-  return sftest_random(&state) % limit;
-}
-
 /* A frame of several messages, behind the input's last. */
-static void append_frame(input_t *input, uint32_t number)
+static void append_frame(sftest_made_t *input, uint32_t number)
 {
   static const unsigned limits[] = {1, 9, SFD_FRAME_INLINE_MAX, SFD_FRAME_INLINE_MAX + 20, 20000};
   static uint64_t table[SFD_FRAME_TABLE_MAX / 8];
@@ -296,20 +284,14 @@ static void append_frame(input_t *input, uint32_t number)
   input->size += header.payload_bytes;
 }
 
-static void spoil(input_t *input)
+static void spoil(sftest_made_t *input)
 {
-  static const uint8_t interesting[] = {0, 1, 2, 0x7f, 0x80, 0xff, 15, 16, 40};
-  size_t reach = below(2) || input->size < 400 ? input->size - 1 : 400; /* what comes first matters most */
-  for (unsigned n = 1 + below(3); n > 0; n--) {
-    uint8_t *byte = &input->bytes[1 + below((unsigned)reach)];
-    uint8_t flipped = (uint8_t)(*byte ^ (1u << below(8)));
-    *byte = below(2) ? interesting[below(sizeof interesting)] : flipped;
-  }
-  if (below(4) == 0)
-    input->size = 1 + below((unsigned)input->size);
+  size_t behind = input->size - 1;
+  spoil_bytes(input->bytes + 1, &behind, below(2) || behind < 400 ? behind : 400); /* what comes first matters most */
+  input->size = 1 + behind;
 }
 
-static void make_input(input_t *input)
+static void make_input(sftest_made_t *input)
 {
   input->size = 1;
   input->bytes[0] = (uint8_t)below(256);
@@ -324,15 +306,7 @@ static void make_input(input_t *input)
 
 int main(void)
 {
-  static input_t input;
-  unsigned seed = sftest_seed(1);
-  for (unsigned round = 0; round < ROUNDS; round++) {
-    state = sftest_random_start(seed, round);
-    make_input(&input);
-    LLVMFuzzerTestOneInput(input.bytes, input.size);
-  }
-  printf("fuzz_peer_frames: %u inputs\n", ROUNDS);
-  return EXIT_SUCCESS;
+  return run_rounds("fuzz_peer_frames", ROUNDS, make_input);
 }
 
 #endif

@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifdef SFTEST_STANDALONE
 
-#include "tests/unit/frames.h"
+#include "tests/fuzz/made.h"
 
 #define ROUNDS 20000u
 #define MAX_ROOTS 1000u
@@ -77,13 +77,6 @@ typedef struct root_bytes {
   uint32_t index[MAX_ROOTS];
   int32_t winners[MAX_ROOTS];
 } root_bytes_t;
-
-static uint64_t state;
-
-static unsigned below(unsigned limit)
-{
-  return sftest_random(&state) % limit;
-}
 
 static sfshm_stored_pattern_t stored(unsigned first, unsigned n)
 {
@@ -111,15 +104,7 @@ static void make_image(root_bytes_t *bytes)
 
 static void spoil(uint8_t bytes[], size_t *size)
 {
-  static const uint8_t interesting[] = {0, 1, 2, 0x7f, 0x80, 0xff, 31, 32, 33};
-  size_t reach = below(2) || *size < 320 ? *size : 320; /* what comes first matters most */
-  for (unsigned n = 1 + below(3); n > 0; n--) {
-    uint8_t *byte = &bytes[below((unsigned)reach)];
-    uint8_t flipped = (uint8_t)(*byte ^ (1u << below(8)));
-    *byte = below(2) ? interesting[below(sizeof interesting)] : flipped;
-  }
-  if (below(4) == 0)
-    *size = 1 + below((unsigned)*size);
+  spoil_bytes(bytes, size, below(2) || *size < 320 ? *size : 320); /* what comes first matters most */
 }
 
 static void require_back(const void *packed, size_t packed_bytes, const void *image, size_t image_bytes)
@@ -131,30 +116,29 @@ static void require_back(const void *packed, size_t packed_bytes, const void *im
   free(unpacked);
 }
 
+static void make_input(sftest_made_t *input)
+{
+  static root_bytes_t image;
+  void *packed = NULL;
+  make_image(&image);
+  input->size = sizeof image;
+  bool before = below(3) == 0;
+  if (before)
+    spoil((uint8_t *)&image, &(size_t){sizeof image});
+  if (below(3) != 0) {
+    require(sfshm_pack(&image, sizeof image, &packed, &input->size), "packing");
+    require_back(packed, input->size, &image, sizeof image);
+  }
+  require(input->size <= INPUT_MAX, "the input is too long");
+  memcpy(input->bytes, packed != NULL ? packed : &image, input->size);
+  free(packed);
+  if (!before && below(5) != 0)
+    spoil(input->bytes, &input->size);
+}
+
 int main(void)
 {
-  unsigned seed = sftest_seed(1);
-  for (unsigned round = 0; round < ROUNDS; round++) {
-    static root_bytes_t image;
-    void *packed = NULL;
-    size_t size = sizeof image;
-    state = sftest_random_start(seed, round);
-    make_image(&image);
-    bool before = below(3) == 0;
-    if (before)
-      spoil((uint8_t *)&image, &(size_t){sizeof image});
-    if (below(3) != 0) {
-      require(sfshm_pack(&image, sizeof image, &packed, &size), "packing");
-      require_back(packed, size, &image, sizeof image);
-    }
-    uint8_t *input = packed != NULL ? packed : (uint8_t *)&image;
-    if (!before && below(5) != 0)
-      spoil(input, &size);
-    LLVMFuzzerTestOneInput(input, size);
-    free(packed);
-  }
-  printf("fuzz_root_images: %u inputs\n", ROUNDS);
-  return EXIT_SUCCESS;
+  return run_rounds("fuzz_root_images", ROUNDS, make_input);
 }
 
 #endif

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/descriptors.h"
 #include "tests/unit/expect.h"
-#include "tests/unit/frames.h"
+#include "tests/unit/seed.h"
 
 #define MAX_RANKS 7
 

@@ -82,26 +82,4 @@ static inline int sftest_tag_of(int fd)
   return fstat(fd, &stat) == 0 ? (int)stat.st_size : -1;
 }
 
-/* The seed of random tests: SF_TEST_SEED, or the given one; printed so that a failure can be repeated. */
-static inline unsigned sftest_seed(unsigned otherwise)
-{
-  const char *text = getenv("SF_TEST_SEED");
-  unsigned seed = text != NULL ? (unsigned)strtoul(text, NULL, 0) : otherwise;
-  printf("SF_TEST_SEED=%u\n", seed);
-  fflush(stdout);
-  return seed;
-}
-
-/* A small generator of our own, so that a seed means the same everywhere. */
-static inline unsigned sftest_random(uint64_t *state)
-{
-  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (unsigned)(*state >> 33);
-}
-
-static inline uint64_t sftest_random_start(unsigned seed, unsigned stream)
-{
-  return ((uint64_t)seed << 32) + stream;
-}
-
 #endif

@@ -8,6 +8,7 @@
 
 #include "shm/error.h"
 #include "shm/merge/remains.h"
+#include "tests/unit/seed.h"
 
 static unsigned seed;
 
@@ -21,11 +22,7 @@ static uint64_t state;
 
 uint64_t sftest_merge_any(void)
 {
-  state += UINT64_C(0x9e3779b97f4a7c15);
-  uint64_t z = state;
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return z ^ (z >> 31);
+  return sftest_random64(&state);
 }
 
 int64_t sftest_merge_below(int64_t n)
@@ -35,8 +32,7 @@ int64_t sftest_merge_below(int64_t n)
 
 void sftest_merge_start(unsigned salt)
 {
-  const char *given = getenv("SF_TEST_SEED");
-  seed = given != NULL ? (unsigned)strtoul(given, NULL, 0) : (unsigned)time(NULL);
+  seed = sftest_seed((unsigned)time(NULL));
   state = (uint64_t)seed << 8 | salt;
 }
 

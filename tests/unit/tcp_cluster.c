@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "shm/error.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/machine_clock.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define MAX_CHUNK 300000
 #define MAX_WANT 200000

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "tests/unit/expect.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define MAX_N 5000
 

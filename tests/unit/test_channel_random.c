@@ -5,8 +5,8 @@
 
 #include "daemon/frame.h"
 #include "tests/unit/channel_fixture.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define NODES 3
 #define ROUNDS 40

@@ -6,6 +6,7 @@
 
 #include "docs/examples/common/csr.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 enum { MAX_ROWS = 24 };
 
@@ -20,10 +21,7 @@ static int below(int n)
 
 static void seed_random(void)
 {
-  const char *given = getenv("SF_TEST_SEED");
-  unsigned seed = given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
-  fprintf(stderr, "SF_TEST_SEED=%u\n", seed);
-  srandom(seed);
+  srandom(sftest_seed((unsigned)time(NULL)));
 }
 
 /* A random matrix of small whole numbers, whose sums are exact; about one entry in sparsity is there. */

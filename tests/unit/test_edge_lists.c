@@ -3,8 +3,8 @@
 #include "client/origin.h"
 #include "tests/unit/edge_lists.h"
 #include "tests/unit/expect.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define ROUNDS 5000
 

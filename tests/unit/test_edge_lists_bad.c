@@ -1,8 +1,8 @@
 /* Edges of which no list can be made: what is said of them, and of which leaf. */
 #include "shm/error.h"
 #include "tests/unit/edge_lists.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define ROUNDS 5000
 

@@ -3,8 +3,8 @@
 
 #include "shm/error.h"
 #include "tests/unit/expect.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 static unsigned seed;
 

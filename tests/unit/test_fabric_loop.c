@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "daemon/fabric/loop.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define NODES 3
 #define SIZE (1u << 20)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "client/edges.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define MAX_EDGES 200
 #define ROUNDS 600

@@ -5,6 +5,7 @@
 #include "shm/error.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 static int fds_before;
 static int fds_open; /* when nothing has been received */

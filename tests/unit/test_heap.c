@@ -3,11 +3,16 @@
 #include "client/heap.h"
 
 #include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "shm/error.h"
 #include "shm/inbox.h"
-#include "tests/unit/frames.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define SEGMENT_BYTES ((size_t)256 << 10)
 #define MAX_BLOCKS 200

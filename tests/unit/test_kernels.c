@@ -1,6 +1,7 @@
 /* Kernels against a naive model: one element at a time, written without looking at how the kernels do it. */
 #include "shm/kernels.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #define MAX_N 90
 #define SPACE (8 * MAX_N) /* vertices of an array */
 
-static uint64_t seed = 20240607;
+static unsigned seed;
 static uint64_t state; /* of the random numbers; set at the start of each test */
 
 static void start_random(int test_index)
@@ -19,10 +20,7 @@ static void start_random(int test_index)
 
 static uint64_t random_bits(void)
 {
-  state += UINT64_C(0x9e3779b97f4a7c15);
-  uint64_t z = (state ^ (state >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return z ^ (z >> 31);
+  return sftest_random64(&state);
 }
 
 static int64_t random_below(int64_t bound)
@@ -562,10 +560,6 @@ static Suite *kernels_suite(void)
 
 int main(void)
 {
-  const char *text = getenv("SF_TEST_SEED");
-  if (text)
-    seed = strtoull(text, NULL, 10);
-  printf("SF_TEST_SEED=%llu\n", (unsigned long long)seed);
-  fflush(stdout);
+  seed = sftest_seed(20240607);
   return sftest_run(kernels_suite());
 }

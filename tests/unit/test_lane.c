@@ -6,8 +6,8 @@
 #include <sched.h>
 
 #include "tests/unit/expect.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 #include "tests/unit/stress.h"
 
 #define SLOTS SFSHM_LANE_SLOTS

@@ -3,8 +3,8 @@
 #include "client/link.h"
 
 #include "client/edges.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define MAX_EDGES 120
 #define MAX_VERTEX 400

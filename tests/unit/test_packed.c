@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "shm/error.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define MAX_WORDS 3000
 

@@ -1,6 +1,7 @@
 /* Index patterns against what a walk through their vertices says. */
 #include "shm/pattern.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,13 +11,12 @@
 #define MAX_UNIT 200
 #define MAX_BOX (23 * 24 * 5)
 
-static uint64_t seed = 20240607;
+static unsigned seed;
 static uint64_t state; /* of the random numbers; set at the start of each test */
 
 static uint64_t random_below(uint64_t bound)
 {
-  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (state >> 33) % bound;
+  return sftest_random(&state) % bound;
 }
 
 static void start_random(void)
@@ -249,6 +249,27 @@ START_TEST(runs)
 }
 END_TEST
 
+/* In what does not descend, also of several equal vertices, and on both sides beyond its ends. */
+START_TEST(finds_vertices)
+{
+  start_random();
+  uint32_t index32[MAX_N];
+  int64_t index64[MAX_N];
+  for (int round = 0; round < 1000; round++) {
+    int64_t n = (int64_t)random_below(40);
+    for (int64_t i = 0; i < n; i++)
+      index32[i] = (uint32_t)(index64[i] = (i > 0 ? index64[i - 1] : 3) + (int64_t)random_below(4));
+    sfshm_pattern_t patterns[] = {sfshm_pattern_from_index32(index32, n), sfshm_pattern_from_index64(index64, n)};
+    for (int64_t vertex = 0, expected = 0; vertex < 140; vertex++) {
+      while (expected < n && index64[expected] < vertex)
+        expected++;
+      for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(sfshm_pattern_find(&patterns[i], vertex), expected);
+    }
+  }
+}
+END_TEST
+
 START_TEST(limits)
 {
   start_random();
@@ -284,6 +305,7 @@ static Suite *pattern_suite(void)
   tcase_add_test(forms, steps_that_do_not_fit_are_no_box);
   tcase_add_test(forms, nothing);
   tcase_add_test(forms, extreme_indices);
+  tcase_add_test(forms, finds_vertices);
   tcase_add_test(forms, limits);
   suite_add_tcase(suite, forms);
   TCase *lines = tcase_create("cache lines");
@@ -295,10 +317,6 @@ static Suite *pattern_suite(void)
 
 int main(void)
 {
-  const char *text = getenv("SF_TEST_SEED");
-  if (text)
-    seed = strtoull(text, NULL, 10);
-  printf("SF_TEST_SEED=%llu\n", (unsigned long long)seed);
-  fflush(stdout);
+  seed = sftest_seed(20240607);
   return sftest_run(pattern_suite());
 }

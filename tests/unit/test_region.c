@@ -3,9 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "shm/error.h"
-#include "tests/unit/frames.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/runner.h"
 
 #define MAX_BYTES ((uint64_t)1 << 30)

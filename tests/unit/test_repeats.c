@@ -1,8 +1,8 @@
 /* Indices that occur several times, against a sorted list of all. */
 #include "shm/repeats.h"
 
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define MAX_N 20000
 

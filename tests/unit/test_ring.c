@@ -5,11 +5,16 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "shm/error.h"
-#include "tests/unit/frames.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/ring_entries.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 /* A ring of exactly its size in memory of the process, so that the address sanitizer knows where it ends. */
 static sfshm_ring_t *ring;

@@ -5,12 +5,15 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#include "tests/unit/frames.h"
 #include "tests/unit/ring_entries.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 #include "tests/unit/stress.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)

@@ -9,6 +9,7 @@
 
 #include "shm/error.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 #include "tools/sfctl/grid.h"
 #include "tools/sfctl/mtx.h"
 
@@ -20,14 +21,12 @@ static uint64_t state;
 
 static int64_t below(int64_t n)
 {
-  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (int64_t)((state >> 33) % (uint64_t)n);
+  return (int64_t)sftest_random(&state) % n;
 }
 
 static void start_random(void)
 {
-  const char *given = getenv("SF_TEST_SEED");
-  seed = given != NULL ? (unsigned)strtoul(given, NULL, 0) : (unsigned)time(NULL);
+  seed = sftest_seed((unsigned)time(NULL));
   state = seed;
 }
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 static char *text;
 static size_t length;
@@ -164,34 +165,25 @@ static unsigned long decode_json(const unsigned char **at_p)
   return (unsigned char)meanings[letter - letters];
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return *state >> 33;
-}
-
 /* Bytes that often form, or nearly form, sequences. */
 static void make_bytes(uint64_t *state, unsigned char bytes[], size_t n)
 {
   static const unsigned char leads[] = {0xc2, 0xe0, 0xe1, 0xed, 0xf0, 0xf4, 0xc0, 0xff, '"', '\\', 0x1f};
   for (size_t i = 0; i < n; i++) {
-    uint64_t choice = next_random(state) % 3;
-    bytes[i] = choice == 0   ? leads[next_random(state) % sizeof leads]
-               : choice == 1 ? (unsigned char)(0x80 + next_random(state) % 0x40)
-                             : (unsigned char)(1 + next_random(state) % 255);
+    uint64_t choice = sftest_random(state) % 3;
+    bytes[i] = choice == 0   ? leads[sftest_random(state) % sizeof leads]
+               : choice == 1 ? (unsigned char)(0x80 + sftest_random(state) % 0x40)
+                             : (unsigned char)(1 + sftest_random(state) % 255);
   }
   bytes[n] = 0;
 }
 
 START_TEST(random_strings)
 {
-  const char *seed_text = getenv("SF_TEST_SEED");
-  uint64_t seed = seed_text != NULL ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-  printf("SF_TEST_SEED=%llu\n", (unsigned long long)seed);
-  fflush(stdout);
+  uint64_t state = sftest_seed((unsigned)time(NULL));
   for (int round = 0; round < 3000; round++) {
     unsigned char bytes[33];
-    make_bytes(&seed, bytes, next_random(&seed) % 32);
+    make_bytes(&state, bytes, sftest_random(&state) % 32);
     begin();
     sfctl_json_string(&json, NULL, (const char *)bytes);
     fclose(json.file);

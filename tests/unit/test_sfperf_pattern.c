@@ -7,6 +7,7 @@
 
 #include "shm/error.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 #include "tools/sfperf/grid.h"
 #include "tools/sfperf/matrix.h"
 
@@ -16,15 +17,12 @@ static uint64_t state;
 
 static int random_below(int bound)
 {
-  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (int)((state >> 33) % (uint64_t)bound);
+  return (int)(sftest_random(&state) % (unsigned)bound);
 }
 
 static void start_random(void)
 {
-  const char *text = getenv("SF_TEST_SEED");
-  state = text ? strtoull(text, NULL, 10) : 20240607;
-  printf("SF_TEST_SEED=%llu\n", (unsigned long long)state);
+  state = sftest_seed(20240607);
 }
 
 static void free_all(sfperf_pattern_t patterns[], int size)

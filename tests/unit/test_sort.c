@@ -1,8 +1,8 @@
 /* Sorting of pairs against qsort, at every size and width where the way of sorting changes. */
 #include "shm/sort.h"
 
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define MAX_N 6000
 #define GUARD INT64_C(0x5a5a5a5a5a5a5a5a)

@@ -6,8 +6,8 @@
 #include "client/context.h"
 #include "client/method.h"
 #include "client/progress.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
 
 #define MAX_REQUESTS 300
 #define LARGE ((int64_t)1 << 16)

@@ -5,12 +5,12 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "shm/inbox.h"
-#include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/stress.h"
 
