@@ -1,28 +1,17 @@
 /* The network: see network.h. The daemon's thread. */
 #include "daemon/network.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "daemon/agreement.h"
-#include "daemon/ask.h"
-#include "daemon/assembly.h"
-#include "daemon/calls.h"
 #include "daemon/early.h"
-#include "daemon/ended.h"
 #include "daemon/fabric/choose.h"
-#include "daemon/group.h"
-#include "daemon/home.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
-#include "daemon/meeting.h"
-#include "daemon/parts.h"
+#include "daemon/network_internal.h"
 #include "daemon/remote.h"
-#include "daemon/trunks.h"
-#include "daemon/wants.h"
 #include "shm/error.h"
 
 /* So long messages that need not go at once wait for others: a round trip's answer comes sooner. */
@@ -31,228 +20,7 @@
 /* So long nobody waits for a node that was lost, unless it is heard of again. */
 #define LOST_FOR_MS 60000
 
-/* A done that sfd_channel_send did not accept. */
-typedef struct sfd_refused_send {
-  struct sfd_refused_send *next;
-  sfd_channel_done_t done;
-  void *context;
-  sf_status_t status;
-} sfd_refused_send_t;
-
-/* A node that was lost. */
-typedef struct sfd_loss {
-  uint64_t ms;  /* when, the last time; 0: never */
-  char *detail; /* why; NULL: never, or there was no memory for it */
-} sfd_loss_t;
-
-struct sfd_network {
-  sfd_server_t *server;
-  sfd_fabric_t *fabric; /* the channels' */
-  sfd_channels_t *channels;
-  bool deferred;
-  sfd_early_t early;
-  sfd_refused_send_t *refused;
-  void (*closed)(sfd_server_t *server);
-  uint64_t lazy_since_ns; /* 0: nothing waits to go with something else */
-  sfd_loss_t losses[];    /* by node */
-};
-
-/* ---- Control messages -------------------------------------------------------------------------------------------- */
-
-/* SF_ERR_NOT_FOUND: what it is about has not begun here, see early.h. Other errors end the channel. */
-typedef sf_status_t (*handler_t)(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
-
-#define BODY(name) [SFPEER__MESSAGE__BODY_##name]
-
-/* clang-format off */
-static const handler_t handlers[] = {
-    BODY(JOB_JOIN) = sfd_assembly_handle_join,
-    BODY(JOB_WITHDRAW) = sfd_assembly_handle_withdraw,
-    BODY(JOB_REFUSE) = sfd_home_handle_refuse,
-    BODY(JOB_START) = sfd_home_handle_start,
-    BODY(JOB_MOVED) = sfd_assembly_handle_moved,
-    BODY(JOB_RUNS) = sfd_assembly_handle_runs,
-    BODY(JOB_OVER) = sfd_assembly_handle_over,
-    BODY(JOB_FAIL) = sfd_job_handle_peer_fail,
-    BODY(JOB_LEFT) = sfd_job_handle_peer_left,
-    BODY(ARRIVE) = sfd_agreement_handle_arrive,
-    BODY(RELEASE) = sfd_agreement_handle_release,
-    BODY(GROUP_LEFT) = sfd_group_handle_peer_left,
-    BODY(WANTED) = sfd_wants_handle_wanted,
-    BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
-    BODY(GRAPH_CALLS) = sfd_calls_handle,
-    BODY(GRAPH_MEET) = sfd_meeting_handle_peer_meet,
-    BODY(GRAPH_MET) = sfd_meeting_handle_peer_met,
-    BODY(GRAPH_AWAITED) = sfd_meeting_handle_peer_awaited,
-    BODY(GRAPH_GONE) = sfd_meeting_handle_peer_gone,
-    BODY(ASK) = sfd_ask_handle,
-    BODY(TOLD) = sfd_remote_handle_told,
-};
-/* clang-format on */
-
-static sf_status_t handle_control(sfd_server_t *server, int32_t node, const void *payload, size_t bytes)
-{
-  Sfpeer__Message *message = sfpeer__message__unpack(NULL, bytes, payload);
-  if (message == NULL)
-    return sfshm_error(SF_ERR_PROTO, "node %d sent %zu bytes that are no control message", node, bytes);
-  size_t body = (size_t)message->body_case;
-  sf_status_t status = SF_OK;
-  if (body < sizeof handlers / sizeof handlers[0] && handlers[body] != NULL)
-    status = handlers[body](server, node, message);
-  else
-    status = sfshm_error(SF_ERR_PROTO, "node %d sent a control message with field %zu", node, body);
-  sfpeer__message__free_unpacked(message, NULL);
-  return status;
-}
-
 /* ---- Channels ---------------------------------------------------------------------------------------------------- */
-
-/* Whether the payload belongs to set-up, which takes it over. */
-static bool is_of_setup(const sfd_message_head_t *head)
-{
-  return head->kind == SFD_PEER_WANTS || head->kind == SFD_PEER_REMAINS;
-}
-
-static sfd_placing_t place_of_setup(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
-{
-  *buffer_p = malloc(head->payload_bytes);
-  if (*buffer_p != NULL) {
-    server->arriving[node].image = *buffer_p;
-    return SFD_PLACE_HERE;
-  }
-  sfshm_error(SF_ERR_NOMEM, "no memory for %" PRIu64 " bytes about a graph from node %d", head->payload_bytes, node);
-  return SFD_PLACE_REFUSE;
-}
-
-static void lost_of_setup(sfd_server_t *server, int32_t node)
-{
-  free(server->arriving[node].image);
-  server->arriving[node].image = NULL;
-}
-
-static sfd_placing_t on_place(void *owner, int32_t node, const sfd_message_head_t *head, void **buffer_p)
-{
-  sfd_network_t *network = owner;
-  switch (head->kind) {
-  case SFD_PEER_CONTROL:
-    return SFD_PLACE_CHANNEL;
-  case SFD_PEER_WANTS:
-  case SFD_PEER_REMAINS:
-    return place_of_setup(network->server, node, head, buffer_p);
-  case SFD_PEER_DATA:
-    return sfd_trunks_place(network->server, node, head, buffer_p);
-  default:
-    sfshm_error(SF_ERR_PROTO, "node %d sent a message of kind %u with a payload", node, head->kind);
-    return SFD_PLACE_REFUSE;
-  }
-}
-
-/* The channel's memory is not to be kept. */
-static sf_status_t keep_control(sfd_network_t *network, int32_t node, const sfd_message_head_t *head,
-                                const void *payload)
-{
-  void *copy = malloc((size_t)head->payload_bytes + 1);
-  if (copy == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for a message of node %d", node);
-  memcpy(copy, payload, head->payload_bytes);
-  sf_status_t status = sfd_early_keep(&network->early, uv_now(network->server->loop), node, head, copy);
-  if (status != SF_OK)
-    free(copy);
-  return status;
-}
-
-static sf_status_t control_arrived(sfd_network_t *network, int32_t node, const sfd_message_head_t *head,
-                                   const void *payload)
-{
-  sf_status_t status = handle_control(network->server, node, payload, head->payload_bytes);
-  return status == SF_ERR_NOT_FOUND ? keep_control(network, node, head, payload) : status;
-}
-
-/* The group whose set-up it is about, NULL: that is over here. SF_ERR_NOT_FOUND: job or group are not known here yet.
- */
-static sf_status_t find_group(sfd_server_t *server, const sfd_message_head_t *head, sfd_group_t **group_p)
-{
-  sfd_job_t *job = sfd_job_find_id(server, head->job);
-  *group_p = NULL;
-  if (job == NULL)
-    return sfd_ended_answer(&server->ended, head->job);
-  if (job->state != SFD_JOB_RUNNING)
-    return SF_OK;
-  *group_p = sfd_group_find(job, head->object);
-  return *group_p == NULL ? SF_ERR_NOT_FOUND : SF_OK;
-}
-
-/* Takes the payload over unless the status is SF_ERR_NOT_FOUND. */
-static sf_status_t handle_of_setup(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload)
-{
-  sfd_group_t *group;
-  sf_status_t status = find_group(server, head, &group);
-  if (status != SF_OK)
-    return status;
-  if (group == NULL) {
-    free(payload);
-    return SF_OK;
-  }
-  return head->kind == SFD_PEER_WANTS ? sfd_wants_arrived(group, node, head, payload)
-                                      : sfd_parts_arrived(group, node, head, payload);
-}
-
-static sf_status_t of_setup_arrived(sfd_network_t *network, int32_t node, const sfd_message_head_t *head, void *image)
-{
-  network->server->arriving[node].image = NULL;
-  sf_status_t status = handle_of_setup(network->server, node, head, image);
-  if (status != SF_ERR_NOT_FOUND)
-    return status;
-  status = sfd_early_keep(&network->early, uv_now(network->server->loop), node, head, image);
-  if (status != SF_OK)
-    free(image);
-  return status;
-}
-
-static sf_status_t deliver_again(void *context, int32_t node, const sfd_message_head_t *head, void *payload)
-{
-  sfd_network_t *network = context;
-  sf_status_t status = is_of_setup(head) ? handle_of_setup(network->server, node, head, payload)
-                                         : handle_control(network->server, node, payload, head->payload_bytes);
-  if (status == SF_ERR_NOT_FOUND)
-    return status;
-  if (status != SF_OK)
-    sfd_channel_fail(network->channels, node, status, sfshm_error_detail());
-  if (!is_of_setup(head))
-    free(payload);
-  return SF_OK;
-}
-
-static sf_status_t on_arrived(void *owner, int32_t node, const sfd_message_head_t *head, void *payload)
-{
-  sfd_network_t *network = owner;
-  sfd_server_t *server = network->server;
-  switch (head->kind) {
-  case SFD_PEER_CONTROL:
-    return control_arrived(network, node, head, payload);
-  case SFD_PEER_WANTS:
-  case SFD_PEER_REMAINS:
-    return of_setup_arrived(network, node, head, payload);
-  case SFD_PEER_DATA:
-    sfd_server_moved(server);
-    return sfd_trunks_data(server, node, head);
-  case SFD_PEER_CREDIT:
-    return sfd_trunks_credit(server, node, head);
-  case SFD_PEER_AWAIT:
-    return sfd_trunks_awaited(server, node, head);
-  default:
-    return sfshm_error(SF_ERR_PROTO, "node %d sent a message of kind %u", node, head->kind);
-  }
-}
-
-static void on_lost(void *owner, int32_t node, const sfd_message_head_t *head)
-{
-  sfd_server_t *server = ((sfd_network_t *)owner)->server;
-  if (is_of_setup(head))
-    lost_of_setup(server, node);
-  else if (head->kind == SFD_PEER_DATA)
-    sfd_trunks_data_lost(server, node);
-}
 
 static void note_loss(sfd_loss_t *loss, uint64_t now_ms, const char *detail)
 {
@@ -291,9 +59,9 @@ static void on_deferred(void *owner)
 }
 
 static const sfd_channel_handlers_t channel_handlers = {
-    .place = on_place,
-    .arrived = on_arrived,
-    .lost = on_lost,
+    .place = sfd_network_place,
+    .arrived = sfd_network_arrived,
+    .lost = sfd_network_message_lost,
     .down = on_down,
     .failing = on_failing,
     .closed = on_closed,
@@ -483,7 +251,7 @@ bool sfd_network_attend(sfd_network_t *network)
 {
   if (network == NULL)
     return false;
-  bool delivered = sfd_early_attend(&network->early, deliver_again, network);
+  bool delivered = sfd_early_attend(&network->early, sfd_network_deliver_again, network);
   if (!network->deferred && network->refused == NULL)
     return delivered;
   run_refused(network);
