@@ -7,10 +7,11 @@
 #include "daemon/text.h"
 #include "shm/error.h"
 
-/* One multiplication for each 8 bytes. Each step is a bijection of the state, and of the word: whatever happens to a
- * single word, the 64-bit state differs in the end. Against accidents, not against attacks: fabrics know their peers.
+/* The checksum, of a multiple of 8 bytes: one multiplication for each. Each step is a bijection of the state, and of
+ * the word: whatever happens to a single word, the 64-bit state differs in the end. Against accidents, not against
+ * attacks: fabrics know their peers.
  */
-uint32_t sfd_frame_hash(const void *bytes, size_t nbytes)
+static uint32_t hash_of(const void *bytes, size_t nbytes)
 {
   const uint8_t *next = bytes;
   uint64_t state = UINT64_C(0x243f6a8885a308d3) + nbytes;
@@ -26,14 +27,14 @@ uint32_t sfd_frame_hash(const void *bytes, size_t nbytes)
 static uint32_t hash_header(sfd_frame_header_t header)
 {
   header.header_hash = 0;
-  return sfd_frame_hash(&header, sizeof header);
+  return hash_of(&header, sizeof header);
 }
 
 void sfd_frame_seal(sfd_frame_header_t *header, const void *table)
 {
   header->magic = SFD_FRAME_MAGIC;
   header->version = SFD_FRAME_VERSION;
-  header->table_hash = sfd_frame_hash(table, header->table_bytes);
+  header->table_hash = hash_of(table, header->table_bytes);
   header->header_hash = hash_header(*header);
 }
 
@@ -144,7 +145,7 @@ static sf_status_t check_head(const sfd_frame_header_t *header, unsigned i, cons
 
 sf_status_t sfd_frame_check_table(const sfd_frame_header_t *header, const uint8_t *table)
 {
-  uint32_t hash = sfd_frame_hash(table, header->table_bytes);
+  uint32_t hash = hash_of(table, header->table_bytes);
   if (header->table_hash != hash)
     return sfshm_error(SF_ERR_PROTO, "frame %u: checksum of the table 0x%08x, expected 0x%08x", header->number,
                        header->table_hash, hash);

@@ -80,9 +80,6 @@ static inline size_t sfd_frame_table_bytes(const sfd_message_head_t *head)
   return sizeof *head + (sfd_frame_is_inline(head) ? (size_t)sfd_frame_padded(head->payload_bytes) : 0);
 }
 
-/* The checksum, of a multiple of 8 bytes. */
-uint32_t sfd_frame_hash(const void *bytes, size_t nbytes);
-
 /* Fills magic, version, and the two hashes. */
 void sfd_frame_seal(sfd_frame_header_t *header, const void *table);
 

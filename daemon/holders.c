@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-bool sfd_holders_has(const sfd_holders_t *holders, int32_t number)
+static bool has(const sfd_holders_t *holders, int32_t number)
 {
   return holders->bits != NULL && (holders->bits[number / 8] & (1 << number % 8)) != 0;
 }
@@ -14,7 +14,7 @@ bool sfd_holders_add(sfd_holders_t *holders, const sfd_rank_t *rank)
     holders->bits = calloc((size_t)rank->job->size / 8 + 1, 1);
   if (holders->bits == NULL)
     return false;
-  if (!sfd_holders_has(holders, rank->number)) {
+  if (!has(holders, rank->number)) {
     holders->bits[rank->number / 8] |= (uint8_t)(1 << rank->number % 8);
     holders->n++;
   }
@@ -23,7 +23,7 @@ bool sfd_holders_add(sfd_holders_t *holders, const sfd_rank_t *rank)
 
 bool sfd_holders_remove(sfd_holders_t *holders, int32_t number)
 {
-  if (!sfd_holders_has(holders, number))
+  if (!has(holders, number))
     return false;
   holders->bits[number / 8] &= (uint8_t) ~(1 << number % 8);
   holders->n--;
@@ -36,7 +36,7 @@ void sfd_holders_tell(const sfd_holders_t *holders, const sfd_rank_t *owner, Sfp
   alert->has_rank = true;
   alert->rank = owner->number;
   for (int32_t r = 0; holders->n > 0 && r < job->size; r++)
-    if (sfd_holders_has(holders, r) && sfd_rank_connected(job->ranks[r]))
+    if (has(holders, r) && sfd_rank_connected(job->ranks[r]))
       sfd_session_send_alert(job->ranks[r]->session, alert);
 }
 

@@ -12,8 +12,6 @@ typedef struct sfd_holders {
   int32_t n;
 } sfd_holders_t;
 
-bool sfd_holders_has(const sfd_holders_t *holders, int32_t number);
-
 /* Again changes nothing. False: there is no memory. */
 bool sfd_holders_add(sfd_holders_t *holders, const sfd_rank_t *rank);
 

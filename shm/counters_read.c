@@ -141,8 +141,11 @@ void sfshm_counters_free(sfshm_counters_t *copy)
 
 /* ---- Sums -------------------------------------------------------------------------------------------------------- */
 
-void sfshm_counters_lane_values(const sfshm_graph_counters_t *graph, const sfshm_lane_counters_t *lane,
-                                uint64_t *wanted_p, uint64_t *carried_p)
+/* The values of one lane in the operations that the rank has begun: how many its leaves want (one for each edge), and
+ * how many travel to it or from it for that. graph NULL: the lane's own entry says it, as it is of graphs that are
+ * gone. */
+static void values_of_lane(const sfshm_graph_counters_t *graph, const sfshm_lane_counters_t *lane, uint64_t *wanted_p,
+                           uint64_t *carried_p)
 {
   uint64_t bcasts = graph != NULL ? sfshm_counters_begun(graph, SFSHM_BCAST) : 0;
   uint64_t reduces = graph != NULL ? sfshm_counters_begun(graph, SFSHM_REDUCE) : 0;
@@ -154,7 +157,7 @@ static void sum_lane(const sfshm_graph_counters_t *graph, const sfshm_lane_count
 {
   uint64_t wanted, carried;
   sfshm_counters_add_lane(sum, lane);
-  sfshm_counters_lane_values(graph, lane, &wanted, &carried);
+  values_of_lane(graph, lane, &wanted, &carried);
   sfshm_count(&sum->values_wanted, wanted - load(&lane->values_wanted));
   sfshm_count(&sum->values_carried, carried - load(&lane->values_carried));
 }

@@ -30,13 +30,6 @@ void sfshm_counters_sum_graph(const sfshm_counters_t *copy, const sfshm_graph_co
 /* The same for the rank: all graphs, and those that are gone. */
 void sfshm_counters_sum_all(const sfshm_counters_t *copy, sfshm_counter_set_t *sum);
 
-/* The values of one lane in the operations that the rank has begun: how many its leaves want (one for each edge), and
- * how many travel to it or from it for that. graph NULL: the lane's own entry says it, as it is of graphs that are
- * gone.
- */
-void sfshm_counters_lane_values(const sfshm_graph_counters_t *graph, const sfshm_lane_counters_t *lane,
-                                uint64_t *wanted_p, uint64_t *carried_p);
-
 /* The graph of that number, or NULL. */
 const sfshm_graph_counters_t *sfshm_counters_find_graph(const sfshm_counters_t *copy, uint64_t graph);
 

@@ -59,21 +59,9 @@ static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *count
   }
 }
 
-sf_status_t sfreport_counters_read(int fd, sfreport_rank_counts_t *counts_p)
-{
-  sfshm_counters_t *copy;
-  bool torn; /* then a graph that is made or destroyed at this moment may be missing, or be there twice */
-  sf_status_t status = sfshm_counters_copy(fd, &copy, &torn);
-  if (status != SF_OK)
-    return status;
-  load_all(copy, counts_p);
-  sfshm_counters_free(copy);
-  return SF_OK;
-}
-
 sf_status_t sfreport_counters_copy_of(const Sfproto__RankInfo *rank, int fd, sfshm_counters_t **copy_p)
 {
-  bool torn;
+  bool torn; /* then a graph that is made or destroyed at this moment may be missing, or be there twice */
   if (fd >= 0)
     return sfshm_counters_copy(fd, copy_p, &torn);
   if (rank->has_counters)
@@ -92,7 +80,8 @@ sf_status_t sfreport_counters_of(const Sfproto__RankInfo *rank, int fd, sfreport
   return SF_OK;
 }
 
-void sfreport_counts_add(sfreport_counts_t *sum, const sfreport_counts_t *counts)
+/* Sums wrap: what is added may be nonsense. */
+static void add(sfreport_counts_t *sum, const sfreport_counts_t *counts)
 {
 #define ADD(field, text) sum->field += counts->field;
   SFSHM_COUNTER_TABLE(ADD)
@@ -116,7 +105,7 @@ void sfreport_counts_merge(sfreport_counts_t *sum, const sfreport_counts_t *coun
     return;
   }
   sfreport_counts_t merged = *sum;
-  sfreport_counts_add(&merged, counts);
+  add(&merged, counts);
   merged.bcasts = max(sum->bcasts, counts->bcasts);
   merged.reduces = max(sum->reduces, counts->reduces);
   merged.gathers = max(sum->gathers, counts->gathers);

@@ -42,17 +42,12 @@ typedef struct sfreport_rank_counts {
   sfreport_graph_counts_t graphs[SFSHM_COUNTED_GRAPHS]; /* those that live */
 } sfreport_rank_counts_t;
 
-/* Reads every counter once, with relaxed loads and without any lock: the rank does not notice. The descriptor stays
- * the caller's. SF_ERR_PROTO: not a region of counters; SF_ERR_VERSION: of another layout; SF_ERR_NOMEM, SF_ERR_SYS. */
-sf_status_t sfreport_counters_read(int fd, sfreport_rank_counts_t *counts_p);
-
-/* The same of a rank that a daemon tells of: from the descriptor, or if that is -1 from the message. SF_ERR_NOT_FOUND:
- * there are none. The second one gives them as they are, to be freed with sfshm_counters_free. */
+/* Of a rank that a daemon tells of: from the descriptor, which stays the caller's, or if that is -1 from the message.
+ * Reads every counter once, with relaxed loads and without any lock: the rank does not notice. SF_ERR_NOT_FOUND: there
+ * are none; SF_ERR_PROTO: not a region of counters; SF_ERR_VERSION: of another layout; SF_ERR_NOMEM, SF_ERR_SYS. The
+ * second one gives them as they are, to be freed with sfshm_counters_free. */
 sf_status_t sfreport_counters_of(const Sfproto__RankInfo *rank, int fd, sfreport_rank_counts_t *counts_p);
 sf_status_t sfreport_counters_copy_of(const Sfproto__RankInfo *rank, int fd, sfshm_counters_t **copy_p);
-
-/* Adds each field; sums wrap, as what is added may be nonsense. */
-void sfreport_counts_add(sfreport_counts_t *sum, const sfreport_counts_t *counts);
 
 /* One more rank's counts of a graph. Operations are collective, so those begun are what the rank furthest ahead has
  * begun, and those completed what the last rank has; the rest is added. first: *sum holds nothing yet. */

@@ -100,7 +100,7 @@ static void deferred(void *owner)
 static const sfd_channel_handlers_t handlers = {
     .place = place, .arrived = arrived, .lost = lost, .down = down, .closed = closed, .deferred = deferred};
 
-void sftest_done(void *context, sf_status_t status)
+static void note_done(void *context, sf_status_t status)
 {
   sftest_done_t *done = context;
   done->calls++;
@@ -200,7 +200,7 @@ sf_status_t sftest_send_message(sftest_cluster_t *cluster, int32_t from, int32_t
                                 const void *payload, size_t nbytes, sftest_done_t *done)
 {
   sfd_message_head_t head = {.kind = 1, .payload_bytes = nbytes, .desc = number};
-  return sfd_channel_send(cluster->nodes[from].channels, to, &head, payload, done != NULL ? sftest_done : NULL, done);
+  return sfd_channel_send(cluster->nodes[from].channels, to, &head, payload, done != NULL ? note_done : NULL, done);
 }
 
 /* ---- Expectations ---- */

@@ -57,8 +57,6 @@ typedef struct sftest_done {
   int calls;
   sf_status_t status;
 } sftest_done_t;
-void sftest_done(void *context, sf_status_t status);
-
 void sftest_cluster_start(sftest_cluster_t *cluster, int32_t nnodes);
 
 /* Lets node number be used by the test itself: it has no channels. Right after the start. */

@@ -21,6 +21,12 @@ static sfshm_counters_t *make_region(size_t length_bytes)
   return region.base;
 }
 
+static sf_status_t read_counters(int fd)
+{
+  const Sfproto__RankInfo rank = SFPROTO__RANK_INFO__INIT;
+  return sfreport_counters_of(&rank, fd, &counts);
+}
+
 static void teardown(void)
 {
   sfshm_region_destroy(&region);
@@ -69,7 +75,7 @@ START_TEST(sums)
   shared->graphs[1].begun[SFSHM_BCAST] = 99; /* of a free entry */
   shared->graphs[SFSHM_COUNTED_GRAPHS - 1].graph = 6;
   shared->graphs[SFSHM_COUNTED_GRAPHS - 1].begun[SFSHM_REDUCE] = 2;
-  ck_assert_int_eq(sfreport_counters_read(region.fd, &counts), SF_OK);
+  ck_assert_int_eq(read_counters(region.fd), SF_OK);
   ck_assert_uint_eq(counts.total.bcasts, 13);
   ck_assert_uint_eq(counts.total.reduces, 4);
   ck_assert_uint_eq(counts.total.messages_sent, 2);
@@ -99,7 +105,7 @@ START_TEST(nonsense)
 {
   sfshm_counters_t *shared = make_region(sizeof *shared);
   memset((char *)shared + sizeof shared->header, 0xff, sizeof *shared - sizeof shared->header);
-  ck_assert_int_eq(sfreport_counters_read(region.fd, &counts), SF_OK);
+  ck_assert_int_eq(read_counters(region.fd), SF_OK);
   ck_assert_int_eq(counts.ngraphs, SFSHM_COUNTED_GRAPHS);
   ck_assert_uint_eq(counts.total.bcasts, (uint64_t)0 - (SFSHM_COUNTED_GRAPHS + 1)); /* wrapped */
 }
@@ -139,7 +145,7 @@ END_TEST
 
 static void expect_refused(int fd, sf_status_t expected, const char *text)
 {
-  ck_assert_int_eq(sfreport_counters_read(fd, &counts), expected);
+  ck_assert_int_eq(read_counters(fd), expected);
   ck_assert_msg(strstr(sfshm_error_detail(), text) != NULL, "\"%s\" is not in \"%s\"", text, sfshm_error_detail());
 }
 

@@ -24,7 +24,7 @@ typedef struct maker {
   sfshm_merge_block_t *blocks;
 } maker_t;
 
-int32_t sfctl_problem_nnodes(const sfctl_problem_t *problem)
+static int32_t nnodes_of(const sfctl_problem_t *problem)
 {
   return (int32_t)(((int64_t)problem->nranks + problem->per_node - 1) / problem->per_node);
 }
@@ -181,7 +181,7 @@ static sf_status_t load_node(maker_t *maker)
 
 sf_status_t sfctl_forecast_make(const sfctl_problem_t *problem, sfctl_forecast_t *forecast_p)
 {
-  maker_t maker = {.problem = problem, .forecast = {.nnodes = sfctl_problem_nnodes(problem)}};
+  maker_t maker = {.problem = problem, .forecast = {.nnodes = nnodes_of(problem)}};
   maker.forecast.nodes = calloc((size_t)maker.forecast.nnodes, sizeof *maker.forecast.nodes);
   sf_status_t status = maker.forecast.nodes != NULL ? SF_OK : no_memory(&maker);
   for (; maker.node < maker.forecast.nnodes && status == SF_OK; maker.node++)

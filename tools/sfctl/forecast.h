@@ -43,8 +43,6 @@ typedef struct sfctl_forecast {
   size_t npairs, pairs_capacity;
 } sfctl_forecast_t;
 
-int32_t sfctl_problem_nnodes(const sfctl_problem_t *problem);
-
 /* Memory for one node's wants at a time, and two sums per node and pair of nodes. SF_ERR_NOMEM, SF_ERR_LIMIT, and what
  * problem->wants returns. */
 sf_status_t sfctl_forecast_make(const sfctl_problem_t *problem, sfctl_forecast_t *forecast_p);

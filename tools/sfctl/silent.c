@@ -17,7 +17,8 @@
 
 #define COUNTERS_LINK "/memfd:sf-counters"
 
-sf_status_t sfctl_silent_find(const char *socket_path, int32_t *pid_p)
+/* Process at the other end of the socket, which need not answer: whoever has last listened there. */
+static sf_status_t find_process(const char *socket_path, int32_t *pid_p)
 {
   struct ucred peer;
   socklen_t length = sizeof peer;
@@ -43,8 +44,20 @@ static sf_status_t refused(int32_t pid, const char *what)
   return sfshm_error_errno(SF_ERR_SYS, "sfd (pid %d) does not answer, and %s can't be read", pid, what);
 }
 
-/* A descriptor of counters is handed on; others, and what is gone meanwhile, are passed over. */
-static sf_status_t visit(int32_t pid, const char *name, sf_status_t (*take)(void *context, int fd), void *context)
+static sf_status_t add_state(int fd, sfreport_list_t *list)
+{
+  Sfproto__Message *message;
+  sfreport_item_t *item;
+  if (sfreport_state_read(fd, 0, &message) != SF_OK)
+    return SF_OK;
+  sf_status_t status = sfreport_list_add(list, message, &item);
+  if (status != SF_OK)
+    sfproto__message__free_unpacked(message, NULL);
+  return status;
+}
+
+/* Descriptors of others, and what is gone meanwhile, are passed over. */
+static sf_status_t add_if_counters(int32_t pid, const char *name, sfreport_list_t *list)
 {
   char path[64], link[64];
   snprintf(path, sizeof path, "/proc/%d/fd/%.20s", pid, name);
@@ -57,12 +70,12 @@ static sf_status_t visit(int32_t pid, const char *name, sf_status_t (*take)(void
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return errno == ENOENT ? SF_OK : refused(pid, path);
-  sf_status_t status = take(context, fd);
+  sf_status_t status = add_state(fd, list);
   close(fd);
   return status;
 }
 
-sf_status_t sfctl_silent_visit(int32_t pid, sf_status_t (*take)(void *context, int fd), void *context)
+static sf_status_t add_all(int32_t pid, sfreport_list_t *list)
 {
   char path[32];
   sf_status_t status = SF_OK;
@@ -73,26 +86,14 @@ sf_status_t sfctl_silent_visit(int32_t pid, sf_status_t (*take)(void *context, i
   struct dirent *entry;
   while (status == SF_OK && (entry = readdir(directory)) != NULL)
     if (isdigit((unsigned char)entry->d_name[0]))
-      status = visit(pid, entry->d_name, take, context);
+      status = add_if_counters(pid, entry->d_name, list);
   closedir(directory);
-  return status;
-}
-
-static sf_status_t add_state(void *context, int fd)
-{
-  Sfproto__Message *message;
-  sfreport_item_t *item;
-  if (sfreport_state_read(fd, 0, &message) != SF_OK)
-    return SF_OK;
-  sf_status_t status = sfreport_list_add(context, message, &item);
-  if (status != SF_OK)
-    sfproto__message__free_unpacked(message, NULL);
   return status;
 }
 
 sf_status_t sfctl_silent_collect(const char *socket_path, sfreport_list_t *list)
 {
   int32_t pid;
-  sf_status_t status = sfctl_silent_find(socket_path, &pid);
-  return status == SF_OK ? sfctl_silent_visit(pid, add_state, list) : status;
+  sf_status_t status = find_process(socket_path, &pid);
+  return status == SF_OK ? add_all(pid, list) : status;
 }

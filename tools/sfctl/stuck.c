@@ -60,13 +60,13 @@ static void keep_job(sfreport_list_t *list, const char *job)
   list->count = kept;
 }
 
-void sfctl_states_clear(sfctl_states_t *states)
+static void clear_states(sfctl_states_t *states)
 {
   sfreport_list_clear(&states->list);
   sfreport_list_clear(&states->missing);
 }
 
-sf_status_t sfctl_states_collect(const sfctl_options_t *options, sfctl_states_t *states_p)
+static sf_status_t collect_states(const sfctl_options_t *options, sfctl_states_t *states_p)
 {
   sfctl_states_t states = {0};
   sf_status_t status = ask_here(options, &states.list);
@@ -84,7 +84,7 @@ sf_status_t sfctl_states_collect(const sfctl_options_t *options, sfctl_states_t 
   if (status == SF_OK)
     *states_p = states;
   else
-    sfctl_states_clear(&states);
+    clear_states(&states);
   return status;
 }
 
@@ -100,7 +100,7 @@ sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_
 {
   sfctl_states_t states;
   sfreport_stalls_t stalls;
-  sf_status_t status = sfctl_states_collect(options, &states);
+  sf_status_t status = collect_states(options, &states);
   if (status != SF_OK)
     return status;
   status = sfreport_stalls_find(&states.list, (uint64_t)options->threshold_ms * 1000000, &stalls);
@@ -112,6 +112,6 @@ sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_
       status = sfctl_stuck_print_text(&states, &stalls, options->threshold_ms, file);
     sfreport_stalls_clear(&stalls);
   }
-  sfctl_states_clear(&states);
+  clear_states(&states);
   return status;
 }

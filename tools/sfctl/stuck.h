@@ -17,11 +17,6 @@ typedef struct sfctl_states {
   bool silent;             /* the daemon does not answer: from the memory of this node's ranks */
 } sfctl_states_t;
 
-/* Asks the daemon, and by it those of the other nodes; if it does not answer, reads the counters of the ranks of this
- * node behind its back. of one job if job is not NULL. Errors as sfctl_collect, and sfctl_silent_collect. */
-sf_status_t sfctl_states_collect(const sfctl_options_t *options, sfctl_states_t *states_p);
-void sfctl_states_clear(sfctl_states_t *states);
-
 /* Ranks that have been too long in a call that others have to make, too. */
 size_t sfctl_stuck_count_blocked(const sfctl_states_t *states, int64_t threshold_ms);
 

@@ -22,6 +22,14 @@ int64_t sfctl_top_now_ns(void)
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static void drop_connection(sfctl_top_session_t *session)
+{
+  if (session->connected)
+    sfctl_disconnect(&session->connection);
+  session->connected = false;
+  session->table.asked_ns = 0; /* the next one may be another daemon */
+}
+
 sf_status_t sfctl_top_refresh(sfctl_top_session_t *session)
 {
   const sfctl_options_t *options = session->options;
@@ -40,16 +48,8 @@ sf_status_t sfctl_top_refresh(sfctl_top_session_t *session)
   if (status == SF_OK)
     sfctl_top_sort(&session->table, session->sort, session->ascending);
   else
-    sfctl_top_drop(session); /* what is still to be read there is of no use */
+    drop_connection(session); /* what is still to be read there is of no use */
   return status;
-}
-
-void sfctl_top_drop(sfctl_top_session_t *session)
-{
-  if (session->connected)
-    sfctl_disconnect(&session->connection);
-  session->connected = false;
-  session->table.asked_ns = 0; /* the next one may be another daemon */
 }
 
 static sf_status_t find_view(const char *word, sfctl_view_t *view_p)
@@ -147,7 +147,7 @@ sf_status_t sfctl_top(const sfctl_options_t *options, FILE *file)
     status = sfctl_top_screen(&session);
   else
     status = run_lines(&session, file);
-  sfctl_top_drop(&session);
+  drop_connection(&session);
   sfctl_top_clear(&session.table);
   return status;
 }

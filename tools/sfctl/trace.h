@@ -86,8 +86,4 @@ sf_status_t sfctl_trace_flows(const sfctl_trace_t *trace, sfctl_flow_t **flows_p
 /* Writes Trace Event JSON, in the order of time. SF_ERR_NOMEM. */
 sf_status_t sfctl_trace_print(const sfctl_trace_t *trace, FILE *file);
 
-/* The thread of an event in that file: daemons have one for messages, and one for frames to each node; what devices do
- * for a rank has one for each device, and one for each graph with operations on streams. */
-uint32_t sfctl_trace_thread(const sfctl_source_t *source, const sfshm_trace_record_t *record);
-
 #endif

@@ -164,7 +164,9 @@ static const char *escaped(const char *text, char buffer[256])
   return buffer;
 }
 
-uint32_t sfctl_trace_thread(const sfctl_source_t *source, const sfshm_trace_record_t *record)
+/* The thread of an event in the file: daemons have one for messages, and one for frames to each node; what devices do
+ * for a rank has one for each device, and one for each graph with operations on streams. */
+static uint32_t thread_of(const sfctl_source_t *source, const sfshm_trace_record_t *record)
 {
   if (record->kind == SFSHM_TRACE_DEVICE)
     return on_stream(record) ? STREAMS_THREAD + (uint32_t)(record->graph % STREAMS_THREADS)
@@ -207,8 +209,7 @@ static void print_time(FILE *file, const char *name, uint64_t ns)
 
 static void print_place(FILE *file, const sfctl_trace_t *trace, const line_t *line, uint64_t zero_ns)
 {
-  fprintf(file, ",\"pid\":%u,\"tid\":%u", line->source + 1,
-          sfctl_trace_thread(&trace->sources[line->source], line->record));
+  fprintf(file, ",\"pid\":%u,\"tid\":%u", line->source + 1, thread_of(&trace->sources[line->source], line->record));
   print_time(file, "ts", line->ns - zero_ns);
 }
 
@@ -292,7 +293,7 @@ static void print_name(FILE *file, const char *what, size_t process, uint32_t th
 static void print_thread(FILE *file, size_t process, const sfctl_source_t *source, const sfshm_trace_record_t *record)
 {
   char name[80];
-  uint32_t thread = sfctl_trace_thread(source, record);
+  uint32_t thread = thread_of(source, record);
   if (record->kind == SFSHM_TRACE_DEVICE && on_stream(record))
     snprintf(name, sizeof name, "device %u, streams of graph %" PRIu64, record->thread, record->graph);
   else if (record->kind == SFSHM_TRACE_DEVICE)
@@ -312,7 +313,7 @@ static void print_threads(FILE *file, size_t process, const sfctl_source_t *sour
   uint32_t seen[THREADS_NAMED];
   size_t nseen = 0;
   for (size_t i = 0; i < source->nrecords && nseen < THREADS_NAMED; i++) {
-    uint32_t thread = sfctl_trace_thread(source, &source->records[i]);
+    uint32_t thread = thread_of(source, &source->records[i]);
     size_t known = 0;
     while (known < nseen && seen[known] != thread)
       known++;

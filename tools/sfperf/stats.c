@@ -1,7 +1,6 @@
 /* Order statistics. No state; any thread. */
 #include "tools/sfperf/stats.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,9 +31,4 @@ sfperf_stats_t sfperf_stats(const double samples[], int count)
       .q3 = quantile(sorted, count, 0.75),
       .max = sorted[count - 1],
   };
-}
-
-double sfperf_stats_spread(const sfperf_stats_t *stats)
-{
-  return stats->median != 0 ? (stats->q3 - stats->q1) / fabs(stats->median) : 0;
 }

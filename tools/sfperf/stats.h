@@ -13,7 +13,4 @@ typedef struct sfperf_stats {
 /* Statistics of count >= 1 samples, which are left as they are. Quartiles interpolate linearly between samples. */
 sfperf_stats_t sfperf_stats(const double samples[], int count);
 
-/* Interquartile range in units of the median: the noise that is printed beside every figure. 0 if the median is 0. */
-double sfperf_stats_spread(const sfperf_stats_t *stats);
-
 #endif
