@@ -4,13 +4,11 @@
 #include <stdio.h>
 
 #include "tests/system/cluster.h"
+#include "tests/unit/runner.h"
 
 #define CASES 5
 
-typedef struct arguments {
-  uint64_t seed;
-  const part_t *parts;
-} arguments_t;
+static const part_t *all_parts;
 
 void scene_make(scene_t *scene, sftest_forest_t *forest, sf_graph_t **graph_p)
 {
@@ -47,15 +45,15 @@ static sf_group_t *choose_group(sf_context_t *context, uint64_t *random)
 
 static int run_cases(sftest_rank_t *self)
 {
-  const arguments_t *arguments = self->argument;
+  uint64_t job_seed = *(const uint64_t *)self->argument;
   sf_context_t *context = sftest_join(self);
   for (int i = 0; i < CASES; i++) {
-    uint64_t seed = sftest_hash2(arguments->seed, (uint64_t)i);
+    uint64_t seed = sftest_hash2(job_seed, (uint64_t)i);
     sf_group_t *group = choose_group(context, &seed);
     if (group == NULL)
       continue;
     scene_t scene = {self, group, sf_group_rank(group), sf_group_size(group), sftest_hash(seed)};
-    for (const part_t *part = arguments->parts; part->name != NULL; part++) {
+    for (const part_t *part = all_parts; part->name != NULL; part++) {
       sftest_at(self, "case %d: %s", i, part->name);
       part->run(&scene);
     }
@@ -66,7 +64,7 @@ static int run_cases(sftest_rank_t *self)
   return 0;
 }
 
-void scene_run_jobs(const part_t parts[], int32_t nnodes, int64_t budget_ms)
+static void run_jobs(int32_t nnodes, int64_t budget_ms)
 {
   sftest_cluster_t cluster;
   sftest_cluster_start(&cluster, nnodes);
@@ -76,12 +74,11 @@ void scene_run_jobs(const part_t parts[], int32_t nnodes, int64_t budget_ms)
   do {
     sftest_job_t job;
     int32_t places[SFTEST_GROUP_MAX];
-    arguments_t arguments = {sftest_seed(), parts};
-    sftest_use_seed(arguments.seed);
-    uint64_t random = sftest_hash(arguments.seed);
+    uint64_t seed = sftest_seed(), random = sftest_hash(seed);
+    sftest_use_seed(seed);
     int32_t size = 1 + (int32_t)sftest_below(&random, SFTEST_GROUP_MAX);
     sftest_places_random(places, size, nnodes, &random);
-    sftest_job_start_over(&job, cluster.nodes, places, size, run_cases, &arguments);
+    sftest_job_start_over(&job, cluster.nodes, places, size, run_cases, &seed);
     sftest_job_wait(&job, sftest_limit_ms(30000));
     sftest_job_expect_all(&job);
     sftest_cluster_settle(&cluster);
@@ -89,4 +86,28 @@ void scene_run_jobs(const part_t parts[], int32_t nnodes, int64_t budget_ms)
   } while (!sftest_seed_is_given() && sftest_now_ms() < until);
   printf("%d jobs of %d cases on up to %d nodes\n", njobs, CASES, nnodes);
   sftest_cluster_stop(&cluster);
+}
+
+START_TEST(on_one_node)
+{
+  run_jobs(1, 1000);
+}
+END_TEST
+
+START_TEST(over_nodes)
+{
+  run_jobs(3, 1500);
+}
+END_TEST
+
+int scene_main(const char *name, const part_t parts[])
+{
+  Suite *suite = suite_create(name);
+  TCase *cases = tcase_create("properties");
+  all_parts = parts;
+  tcase_set_timeout(cases, 240);
+  tcase_add_test(cases, on_one_node);
+  tcase_add_test(cases, over_nodes);
+  suite_add_tcase(suite, cases);
+  return sftest_run(suite);
 }

@@ -26,7 +26,7 @@ void scene_destroy(scene_t *scene, sf_graph_t *graph);
 /* The graph must be what is expected; both end. */
 void scene_expect(scene_t *scene, sftest_forest_t *expected, sf_graph_t *graph);
 
-/* Runs all parts in random jobs until the time is over; once, if a seed is given. */
-void scene_run_jobs(const part_t parts[], int32_t nnodes, int64_t budget_ms);
+/* What main is to return. Runs all parts in random jobs until the time is over; once, if a seed is given. */
+int scene_main(const char *name, const part_t parts[]);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "tests/system/algebra_scene.h"
-#include "tests/unit/runner.h"
 
 /* ---- Global numbers ---------------------------------------------------------------------------------------------- */
 
@@ -404,30 +403,7 @@ static const part_t parts[] = {
     {"views", views},       {"sections", sections},   {NULL, NULL},
 };
 
-START_TEST(on_one_node)
-{
-  scene_run_jobs(parts, 1, 1000);
-}
-END_TEST
-
-START_TEST(over_nodes)
-{
-  scene_run_jobs(parts, 3, 1500);
-}
-END_TEST
-
-static Suite *algebra_suite(void)
-{
-  Suite *suite = suite_create("algebra of numbers");
-  TCase *cases = tcase_create("properties");
-  tcase_set_timeout(cases, 240);
-  tcase_add_test(cases, on_one_node);
-  tcase_add_test(cases, over_nodes);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
-
 int main(void)
 {
-  return sftest_run(algebra_suite());
+  return scene_main("algebra of numbers", parts);
 }
