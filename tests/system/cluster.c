@@ -228,6 +228,22 @@ void sftest_places_random(int32_t places[], int32_t size, int32_t nnodes, uint64
   }
 }
 
+void sftest_places_choose(int32_t places[], int32_t size, int32_t max_nodes, uint64_t *random)
+{
+  int32_t nnodes = max_nodes == 1 ? 1 : 2 + (int32_t)sftest_below(random, max_nodes - 1);
+  switch (sftest_below(random, 4)) {
+  case 0:
+    sftest_places_block(places, size, nnodes);
+    break;
+  case 1:
+    sftest_places_cyclic(places, size, nnodes);
+    break;
+  default:
+    sftest_places_random(places, size, nnodes, random);
+    break;
+  }
+}
+
 void sftest_cluster_run(const sftest_cluster_t *cluster, const int32_t places[], int32_t size, sftest_rank_fn_t run,
                         void *argument)
 {

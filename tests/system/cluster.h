@@ -49,6 +49,9 @@ void sftest_places_cyclic(int32_t places[], int32_t size, int32_t nnodes);
 /* Anything: uneven, one rank on a node, nodes without ranks. */
 void sftest_places_random(int32_t places[], int32_t size, int32_t nnodes, uint64_t *random);
 
+/* One of these, at random, on all or some of up to max_nodes nodes: on two or more, unless there is but one. */
+void sftest_places_choose(int32_t places[], int32_t size, int32_t max_nodes, uint64_t *random);
+
 /* Runs a job, expects success of all ranks, and waits until the daemons have let go of it. */
 void sftest_cluster_run(const sftest_cluster_t *cluster, const int32_t places[], int32_t size, sftest_rank_fn_t run,
                         void *argument);

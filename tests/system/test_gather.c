@@ -8,16 +8,14 @@
 
 #include "tests/system/buffers.h"
 #include "tests/system/cluster.h"
+#include "tests/system/forms.h"
 #include "tests/system/model_gather.h"
 #include "tests/unit/runner.h"
 
 #define GRAPHS_MAX 2
 #define ACTS_MAX 12
-#define ROUNDS 3 /* how often persistent requests are started */
-#define CASES 8  /* of one job */
+#define CASES 8 /* of one job */
 #define BYTES_MAX 200000
-
-typedef enum form { FORM_BLOCKING, FORM_SPLIT, FORM_ALL, FORM_PERSISTENT, FORM_COUNT } form_t;
 
 /* An operation on this rank. */
 typedef struct act {
@@ -25,8 +23,6 @@ typedef struct act {
   const sf_type_t *type;
   const sf_op_t *handle;
   sftest_buffer_t buffers[PLACE_COUNT];
-  sf_request_t *request;
-  bool ended;
 } act_t;
 
 typedef struct scene {
@@ -36,7 +32,7 @@ typedef struct scene {
   int32_t rank;
   uint64_t random; /* the same on all ranks */
   uint64_t own;    /* this rank's own choices */
-  form_t form;
+  sftest_form_t form;
   int32_t nmodels;
   sftest_slots_t models[GRAPHS_MAX];
   int32_t nacts;
@@ -66,8 +62,7 @@ static void choose(scene_t *scene, act_t *act)
   uint64_t *random = &scene->random;
   const sftest_slots_t *model = &scene->models[sftest_below(random, scene->nmodels)];
   int64_t most = 1;
-  *act = (act_t){
-      .what = {.kind = (sftest_kind_t)sftest_below(random, KIND_COUNT), .model = model, .seed = sftest_random(random)}};
+  *act = (act_t){.what = {.kind = (sftest_kind_t)sftest_below(random, KIND_COUNT), .model = model}};
   act->what.own_op = act->what.kind == KIND_REDUCE || act->what.kind == KIND_BCAST ||
                      (act->what.kind == KIND_FETCH && sftest_below(random, 3) == 0);
   act->what.commutative = sftest_below(random, 2) == 0;
@@ -110,18 +105,27 @@ static void free_act(scene_t *scene, act_t *act)
     sftest_buffer_free(scene->self, &act->buffers[place]);
 }
 
-static void prepare(scene_t *scene, act_t *act)
+static const char *name_of(const void *test, int32_t i)
 {
-  act->ended = false;
+  static const char *const kinds[] = {"gather", "scatter", "fetch_op", "reduce", "bcast"};
+  return kinds[((const scene_t *)test)->acts[i].what.kind];
+}
+
+static void fill(void *test, int32_t i, uint64_t seed)
+{
+  scene_t *scene = test;
+  act_t *act = &scene->acts[i];
+  act->what.seed = seed;
   for (int place = 0; place < PLACE_COUNT; place++)
     sftest_gather_fill(&act->what, (sftest_place_t)place, scene->rank, act->buffers[place].view);
   for (int place = 0; place < PLACE_COUNT; place++)
     sftest_buffer_put(&act->buffers[place]);
 }
 
-static void check(scene_t *scene, const act_t *act)
+static void check(void *test, int32_t i)
 {
-  static const char *const kinds[] = {"gather", "scatter", "fetch_op", "reduce", "bcast"};
+  scene_t *scene = test;
+  const act_t *act = &scene->acts[i];
   static const char *const places[] = {"root", "slot", "leaf", "leafupdate"};
   char text[80];
   sftest_describe(act->what.unit, act->what.op, text, sizeof text);
@@ -134,9 +138,9 @@ static void check(scene_t *scene, const act_t *act)
     int64_t byte = sftest_first_difference(act->buffers[place].view, expected, bytes);
     sftest_require(scene->self, byte < 0, __FILE__, __LINE__,
                    "%s, %s%s, form %d, operation %d of %d: group rank %d of %d, %s %lld, byte %lld differs",
-                   kinds[act->what.kind], text, act->what.own_op ? " (own op)" : "", (int)scene->form,
-                   (int)(act - scene->acts), scene->nacts, scene->rank, act->what.model->graph.size, places[place],
-                   (long long)(byte / unit_bytes), (long long)(byte % unit_bytes));
+                   name_of(scene, i), text, act->what.own_op ? " (own op)" : "", (int)scene->form, i, scene->nacts,
+                   scene->rank, act->what.model->graph.size, places[place], (long long)(byte / unit_bytes),
+                   (long long)(byte % unit_bytes));
     free(expected);
   }
 }
@@ -151,8 +155,9 @@ static arrays_t arrays_of(const act_t *act)
                     act->buffers[act->what.one_array ? PLACE_LEAVES : PLACE_UPDATE].data};
 }
 
-static sf_status_t do_blocking(const act_t *act)
+static sf_status_t call(void *test, int32_t i)
 {
+  const act_t *act = &((const scene_t *)test)->acts[i];
   arrays_t a = arrays_of(act);
   sf_graph_t *graph = act->what.model->real;
   switch (act->what.kind) {
@@ -169,73 +174,46 @@ static sf_status_t do_blocking(const act_t *act)
   }
 }
 
-static sf_status_t begin(act_t *act)
+static sf_status_t begin(void *test, int32_t i, sf_request_t **request_p)
 {
+  const act_t *act = &((const scene_t *)test)->acts[i];
   arrays_t a = arrays_of(act);
   sf_graph_t *graph = act->what.model->real;
   switch (act->what.kind) {
   case KIND_GATHER:
-    return sf_gather_begin(graph, act->type, a.leaves, a.slots, &act->request);
+    return sf_gather_begin(graph, act->type, a.leaves, a.slots, request_p);
   case KIND_SCATTER:
-    return sf_scatter_begin(graph, act->type, a.slots, a.leaves, &act->request);
+    return sf_scatter_begin(graph, act->type, a.slots, a.leaves, request_p);
   case KIND_FETCH:
-    return sf_fetch_op_begin(graph, act->type, a.roots, a.leaves, a.update, act->handle, &act->request);
+    return sf_fetch_op_begin(graph, act->type, a.roots, a.leaves, a.update, act->handle, request_p);
   case KIND_REDUCE:
-    return sf_reduce_begin(graph, act->type, a.leaves, a.roots, act->handle, &act->request);
+    return sf_reduce_begin(graph, act->type, a.leaves, a.roots, act->handle, request_p);
   default:
-    return sf_bcast_begin(graph, act->type, a.roots, a.leaves, act->handle, &act->request);
+    return sf_bcast_begin(graph, act->type, a.roots, a.leaves, act->handle, request_p);
   }
 }
 
-static sf_status_t init(act_t *act)
+static sf_status_t init(void *test, int32_t i, sf_request_t **request_p)
 {
+  const act_t *act = &((const scene_t *)test)->acts[i];
   arrays_t a = arrays_of(act);
   sf_graph_t *graph = act->what.model->real;
   switch (act->what.kind) {
   case KIND_GATHER:
-    return sf_gather_init(graph, act->type, a.leaves, a.slots, &act->request);
+    return sf_gather_init(graph, act->type, a.leaves, a.slots, request_p);
   case KIND_SCATTER:
-    return sf_scatter_init(graph, act->type, a.slots, a.leaves, &act->request);
+    return sf_scatter_init(graph, act->type, a.slots, a.leaves, request_p);
   case KIND_FETCH:
-    return sf_fetch_op_init(graph, act->type, a.roots, a.leaves, a.update, act->handle, &act->request);
+    return sf_fetch_op_init(graph, act->type, a.roots, a.leaves, a.update, act->handle, request_p);
   case KIND_REDUCE:
-    return sf_reduce_init(graph, act->type, a.leaves, a.roots, act->handle, &act->request);
+    return sf_reduce_init(graph, act->type, a.leaves, a.roots, act->handle, request_p);
   default:
-    return sf_bcast_init(graph, act->type, a.roots, a.leaves, act->handle, &act->request);
+    return sf_bcast_init(graph, act->type, a.roots, a.leaves, act->handle, request_p);
   }
 }
 
-/* ---- Forms ------------------------------------------------------------------------------------------------------- */
-
-/* Ends one of the operations begun: which, and how, is each rank's own choice. */
-static void end_some(scene_t *scene, int32_t nbegun)
-{
-  int32_t first = (int32_t)sftest_below(&scene->own, nbegun), i = first;
-  while (scene->acts[i].ended && (i = (i + 1) % nbegun) != first)
-    ;
-  act_t *act = &scene->acts[i];
-  if (act->ended)
-    return;
-  int64_t way = sftest_below(&scene->own, 3);
-  act->ended = true;
-  sftest_at(scene->self, "%s of operation %d, kind %d", way > 0 ? "sf_wait" : "sf_test", i, (int)act->what.kind);
-  if (way == 0)
-    SFTEST_OK(scene->self, sf_test(&act->request, &act->ended));
-  else if (way == 1)
-    SFTEST_OK(scene->self, sf_wait_for(&act->request, sftest_below(&scene->own, 100000), &act->ended));
-  else
-    SFTEST_OK(scene->self, sf_wait(&act->request));
-  if (act->ended)
-    check(scene, act);
-}
-
-static bool all_ended(const scene_t *scene)
-{
-  for (int32_t i = 0; i < scene->nacts; i++)
-    if (!scene->acts[i].ended)
-      return false;
-  return true;
-}
+static const sftest_operations_t operations = {
+    .name = name_of, .fill = fill, .call = call, .begin = begin, .init = init, .check = check};
 
 /* Where several operations are in flight the multi-graphs have to be there. */
 static void make_multis(scene_t *scene)
@@ -245,69 +223,19 @@ static void make_multis(scene_t *scene)
     SFTEST_OK(scene->self, sf_graph_multi(scene->models[i].real, &multi));
 }
 
-static void play_split(scene_t *scene)
+static void play(scene_t *scene)
 {
-  make_multis(scene);
-  for (int32_t i = 0; i < scene->nacts; i++) {
-    prepare(scene, &scene->acts[i]);
-    sftest_at(scene->self, "begin of operation %d, kind %d", i, (int)scene->acts[i].what.kind);
-    SFTEST_OK(scene->self, begin(&scene->acts[i]));
-    if (sftest_below(&scene->own, 3) == 0)
-      end_some(scene, i + 1);
-  }
-  while (!all_ended(scene))
-    end_some(scene, scene->nacts);
-}
-
-static void play_all(scene_t *scene)
-{
-  sf_request_t *requests[ACTS_MAX];
-  make_multis(scene);
-  for (int32_t i = 0; i < scene->nacts; i++) {
-    prepare(scene, &scene->acts[i]);
-    SFTEST_OK(scene->self, begin(&scene->acts[i]));
-    requests[scene->nacts - 1 - i] = scene->acts[i].request;
-  }
-  sftest_at(scene->self, "sf_wait_all of %d", scene->nacts);
-  SFTEST_OK(scene->self, sf_wait_all(scene->nacts, requests));
-  for (int32_t i = 0; i < scene->nacts; i++) {
-    SFTEST_REQUIRE(scene->self, requests[i] == NULL);
-    check(scene, &scene->acts[i]);
-  }
-}
-
-static void play_persistent(scene_t *scene)
-{
-  sf_request_t *requests[ACTS_MAX];
-  bool keep = sftest_below(&scene->random, 2) == 0; /* they go with their graph */
-  for (int32_t i = 0; i < scene->nacts; i++) {
-    sftest_at(scene->self, "init of operation %d, kind %d", i, (int)scene->acts[i].what.kind);
-    SFTEST_OK(scene->self, init(&scene->acts[i]));
-    requests[i] = scene->acts[i].request;
-  }
-  for (int round = 0; round < ROUNDS; round++) {
-    for (int32_t i = 0; i < scene->nacts; i++) {
-      scene->acts[i].what.seed = sftest_random(&scene->random);
-      prepare(scene, &scene->acts[i]);
-    }
-    sftest_at(scene->self, "sf_start_all of %d, round %d", scene->nacts, round);
-    SFTEST_OK(scene->self, sf_start_all(scene->nacts, requests));
-    SFTEST_EXPECT(scene->self, sf_start(requests[0]), SF_ERR_STATE);
-    while (!all_ended(scene))
-      end_some(scene, scene->nacts);
-  }
-  for (int32_t i = 0; i < scene->nacts && !keep; i++)
-    SFTEST_OK(scene->self, sf_request_free(&scene->acts[i].request));
-}
-
-static void play_blocking(scene_t *scene)
-{
-  for (int32_t i = 0; i < scene->nacts; i++) {
-    sftest_at(scene->self, "blocking operation %d, kind %d", i, (int)scene->acts[i].what.kind);
-    prepare(scene, &scene->acts[i]);
-    SFTEST_OK(scene->self, do_blocking(&scene->acts[i]));
-    check(scene, &scene->acts[i]);
-  }
+  sftest_play_t play = {.self = scene->self,
+                        .operations = &operations,
+                        .test = scene,
+                        .form = scene->form,
+                        .n = scene->nacts,
+                        .keep_requests = sftest_below(&scene->random, 2) == 0,
+                        .random = &scene->random,
+                        .own = sftest_random(&scene->own)};
+  if (scene->form != SFTEST_BLOCKING && scene->form != SFTEST_PERSISTENT)
+    make_multis(scene);
+  sftest_play(&play);
 }
 
 /* ---- A case ------------------------------------------------------------------------------------------------------ */
@@ -358,14 +286,13 @@ static void run_case(scene_t *scene)
     SFTEST_OK(scene->self, sf_group_destroy(scene->group));
   for (int32_t i = 0; i < scene->nmodels; i++)
     sftest_slots_ask(scene->self, &scene->models[i], scene->rank, &scene->random);
-  scene->form = (form_t)sftest_below(&scene->random, FORM_COUNT);
+  scene->form = (sftest_form_t)sftest_below(&scene->random, SFTEST_FORM_COUNT);
   scene->nacts = 1 + (int32_t)sftest_below(&scene->random, ACTS_MAX);
   for (int32_t i = 0; i < scene->nacts; i++) {
     choose(scene, &scene->acts[i]);
     make_act(scene, &scene->acts[i]);
   }
-  static void (*const play[])(scene_t *) = {play_blocking, play_split, play_all, play_persistent};
-  play[scene->form](scene);
+  play(scene);
   for (int32_t i = 0; i < scene->nmodels; i++)
     sftest_slots_ask(scene->self, &scene->models[i], scene->rank, &scene->random);
   for (int32_t i = 0; i < scene->nacts; i++)
@@ -402,17 +329,7 @@ static void run_job(const sftest_cluster_t *cluster)
   uint64_t seed = sftest_seed(), random = sftest_hash(seed);
   sftest_use_seed(seed);
   int32_t size = 1 + (int32_t)sftest_below(&random, SFTEST_GROUP_MAX);
-  int32_t nnodes = cluster->nnodes == 1 ? 1 : 2 + (int32_t)sftest_below(&random, cluster->nnodes - 1);
-  switch (sftest_below(&random, 3)) {
-  case 0:
-    sftest_places_cyclic(places, size, nnodes);
-    break;
-  case 1:
-    sftest_places_block(places, size, nnodes);
-    break;
-  default:
-    sftest_places_random(places, size, nnodes, &random);
-  }
+  sftest_places_choose(places, size, cluster->nnodes, &random);
   setenv("SF_COMBINE_FROM", sftest_below(&random, 4) == 0 ? "" : "0", 1);
   sftest_job_start_over(&job, cluster->nodes, places, size, run_cases, &seed);
   sftest_job_wait(&job, sftest_limit_ms(30000));

@@ -7,14 +7,13 @@
 
 #include "tests/system/buffers.h"
 #include "tests/system/cluster.h"
+#include "tests/system/forms.h"
 #include "tests/system/loop_cluster.h"
 #include "tests/system/model_graph.h"
 #include "tests/system/mpi_cluster.h"
 #include "tests/unit/runner.h"
 
 #define GRAPHS_MAX 3
-#define OPERATIONS_MAX 20
-#define ROUNDS 3 /* how often persistent requests are started */
 
 /* How large the cases are. */
 typedef struct sizes {
@@ -27,19 +26,9 @@ typedef struct sizes {
 } sizes_t;
 
 static const sizes_t small_sizes = {
-    .vertices = 200, .many_vertices = 4000, .bytes = 300000, .operations_max = 20, .ncases = 12};
+    .vertices = 200, .many_vertices = 4000, .bytes = 300000, .operations_max = SFTEST_OPERATIONS_MAX, .ncases = 12};
 static const sizes_t large_sizes = {
     .vertices = 100000, .many_vertices = 300000, .bytes = 4 << 20, .operations_max = 3, .ncases = 3};
-
-typedef enum form {
-  FORM_BLOCKING,
-  FORM_WAIT,
-  FORM_TEST,
-  FORM_MIXED,
-  FORM_WAIT_ALL,
-  FORM_PERSISTENT,
-  FORM_COUNT
-} form_t;
 
 /* One operation of a case on one rank. */
 typedef struct act {
@@ -49,9 +38,6 @@ typedef struct act {
   sftest_memory_t memory[2]; /* by side */
   sftest_buffer_t buffers[2];
   bool one_array;
-  char *before; /* of the array that sends: it must not change */
-  sf_request_t *request;
-  bool ended;
 } act_t;
 
 typedef struct scene {
@@ -62,13 +48,13 @@ typedef struct scene {
   int32_t places[SFTEST_GROUP_MAX]; /* of the group's ranks */
   uint64_t random;                  /* the same on all ranks */
   uint64_t own;                     /* this rank's own choices */
-  form_t form;
+  sftest_form_t form;
   int32_t ngraphs;
   sftest_graph_t graphs[GRAPHS_MAX];
   uint32_t flags[GRAPHS_MAX];
   sf_graph_t *real[GRAPHS_MAX];
   int32_t nacts;
-  act_t acts[OPERATIONS_MAX];
+  act_t acts[SFTEST_OPERATIONS_MAX];
 } scene_t;
 
 /* ---- Choosing ---------------------------------------------------------------------------------------------------- */
@@ -120,7 +106,6 @@ static void choose_operation(scene_t *scene, const sizes_t *sizes, act_t *act)
   do
     operation->op = (sftest_op_t)sftest_below(random, SFTEST_OP_COUNT);
   while (!sftest_op_applies(operation->op, operation->unit.base));
-  operation->seed = sftest_random(random);
   operation->places = (scene->flags[graph] & SF_GRAPH_REPRODUCIBLE) == 0 ? scene->places : NULL;
   act->one_array = operation->graph->one_array && sftest_below(random, 2) == 0;
   act->real = scene->real[graph];
@@ -160,8 +145,16 @@ static void free_buffers(scene_t *scene, act_t *act)
     sftest_buffer_free(scene->self, &act->buffers[SFTEST_LEAVES]);
 }
 
-static void fill(scene_t *scene, act_t *act)
+static const char *name_of(const void *test, int32_t i)
 {
+  return ((const scene_t *)test)->acts[i].operation.bcast ? "bcast" : "reduce";
+}
+
+static void fill(void *test, int32_t i, uint64_t seed)
+{
+  scene_t *scene = test;
+  act_t *act = &scene->acts[i];
+  act->operation.seed = seed;
   for (int side = 0; side < 2; side++)
     sftest_operation_fill(&act->operation, (sftest_side_t)side, scene->rank, act->buffers[side].view);
   for (int side = 0; side < 2; side++)
@@ -191,8 +184,10 @@ static void report_difference(scene_t *scene, const act_t *act, sftest_side_t si
 }
 
 /* Compares both arrays as a whole with what they must hold now. */
-static void check(scene_t *scene, const act_t *act)
+static void check(void *test, int32_t i)
 {
+  scene_t *scene = test;
+  const act_t *act = &scene->acts[i];
   for (int side = 0; side < 2; side++) {
     int64_t bytes = side_bytes(scene, act, (sftest_side_t)side);
     char *expected = malloc((size_t)bytes + 1);
@@ -207,141 +202,35 @@ static void check(scene_t *scene, const act_t *act)
   }
 }
 
-static sf_status_t begin(act_t *act)
+static sf_status_t begin(void *test, int32_t i, sf_request_t **request_p)
 {
+  const act_t *act = &((const scene_t *)test)->acts[i];
   const sf_op_t *op = sftest_op_handle(act->operation.op);
   char *roots = act->buffers[SFTEST_ROOTS].data, *leaves = act->buffers[SFTEST_LEAVES].data;
-  return act->operation.bcast ? sf_bcast_begin(act->real, act->type, roots, leaves, op, &act->request)
-                              : sf_reduce_begin(act->real, act->type, leaves, roots, op, &act->request);
+  return act->operation.bcast ? sf_bcast_begin(act->real, act->type, roots, leaves, op, request_p)
+                              : sf_reduce_begin(act->real, act->type, leaves, roots, op, request_p);
 }
 
-static sf_status_t do_blocking(act_t *act)
+static sf_status_t call(void *test, int32_t i)
 {
+  const act_t *act = &((const scene_t *)test)->acts[i];
   const sf_op_t *op = sftest_op_handle(act->operation.op);
   char *roots = act->buffers[SFTEST_ROOTS].data, *leaves = act->buffers[SFTEST_LEAVES].data;
   return act->operation.bcast ? sf_bcast(act->real, act->type, roots, leaves, op)
                               : sf_reduce(act->real, act->type, leaves, roots, op);
 }
 
-static sf_status_t init(act_t *act)
+static sf_status_t init(void *test, int32_t i, sf_request_t **request_p)
 {
+  const act_t *act = &((const scene_t *)test)->acts[i];
   const sf_op_t *op = sftest_op_handle(act->operation.op);
   char *roots = act->buffers[SFTEST_ROOTS].data, *leaves = act->buffers[SFTEST_LEAVES].data;
-  return act->operation.bcast ? sf_bcast_init(act->real, act->type, roots, leaves, op, &act->request)
-                              : sf_reduce_init(act->real, act->type, leaves, roots, op, &act->request);
+  return act->operation.bcast ? sf_bcast_init(act->real, act->type, roots, leaves, op, request_p)
+                              : sf_reduce_init(act->real, act->type, leaves, roots, op, request_p);
 }
 
-/* ---- Forms ------------------------------------------------------------------------------------------------------- */
-
-/* Ends one of the operations begun: which, and how, is each rank's own choice. */
-static void end_some(scene_t *scene, int32_t nbegun)
-{
-  int32_t first = (int32_t)sftest_below(&scene->own, nbegun), i = first;
-  while (scene->acts[i].ended && (i = (i + 1) % nbegun) != first)
-    ;
-  act_t *act = &scene->acts[i];
-  if (act->ended)
-    return;
-  bool test = scene->form == FORM_TEST || (scene->form != FORM_WAIT && sftest_below(&scene->own, 2) == 0);
-  act->ended = true;
-  sftest_at(scene->self, "%s of operation %d", test ? "sf_test" : "sf_wait", i);
-  if (test)
-    SFTEST_OK(scene->self, sf_test(&act->request, &act->ended));
-  else
-    SFTEST_OK(scene->self, sf_wait(&act->request));
-  if (act->ended)
-    check(scene, act);
-}
-
-static bool all_ended(const scene_t *scene)
-{
-  for (int32_t i = 0; i < scene->nacts; i++)
-    if (!scene->acts[i].ended)
-      return false;
-  return true;
-}
-
-static void play_blocking(scene_t *scene)
-{
-  for (int32_t i = 0; i < scene->nacts; i++) {
-    sftest_at(scene->self, "blocking operation %d", i);
-    fill(scene, &scene->acts[i]);
-    SFTEST_OK(scene->self, do_blocking(&scene->acts[i]));
-    check(scene, &scene->acts[i]);
-  }
-}
-
-static void play_split(scene_t *scene)
-{
-  for (int32_t i = 0; i < scene->nacts; i++) {
-    fill(scene, &scene->acts[i]);
-    sftest_at(scene->self, "begin of operation %d", i);
-    SFTEST_OK(scene->self, begin(&scene->acts[i]));
-    if (scene->form == FORM_MIXED && sftest_below(&scene->own, 3) == 0)
-      end_some(scene, i + 1);
-  }
-  while (!all_ended(scene))
-    end_some(scene, scene->nacts);
-}
-
-static void play_wait_all(scene_t *scene)
-{
-  sf_request_t *requests[OPERATIONS_MAX];
-  for (int32_t i = 0; i < scene->nacts; i++) {
-    fill(scene, &scene->acts[i]);
-    SFTEST_OK(scene->self, begin(&scene->acts[i]));
-    requests[scene->nacts - 1 - i] = scene->acts[i].request;
-  }
-  sftest_at(scene->self, "sf_wait_all of %d", scene->nacts);
-  SFTEST_OK(scene->self, sf_wait_all(scene->nacts, requests));
-  for (int32_t i = 0; i < scene->nacts; i++) {
-    SFTEST_REQUIRE(scene->self, requests[i] == NULL);
-    check(scene, &scene->acts[i]);
-  }
-}
-
-static void play_persistent(scene_t *scene)
-{
-  sf_request_t *requests[OPERATIONS_MAX];
-  for (int32_t i = 0; i < scene->nacts; i++) {
-    SFTEST_OK(scene->self, init(&scene->acts[i]));
-    requests[i] = scene->acts[i].request;
-  }
-  for (int round = 0; round < ROUNDS; round++) {
-    for (int32_t i = 0; i < scene->nacts; i++) {
-      scene->acts[i].operation.seed = sftest_random(&scene->random);
-      scene->acts[i].ended = false;
-      fill(scene, &scene->acts[i]);
-    }
-    sftest_at(scene->self, "sf_start_all of %d, round %d", scene->nacts, round);
-    int32_t some = (int32_t)sftest_below(&scene->own, scene->nacts + 1); /* the rest one by one */
-    SFTEST_OK(scene->self, sf_start_all(some, requests));
-    for (int32_t i = some; i < scene->nacts; i++)
-      SFTEST_OK(scene->self, sf_start(requests[i]));
-    while (!all_ended(scene))
-      end_some(scene, scene->nacts);
-  }
-  for (int32_t i = 0; i < scene->nacts; i++)
-    SFTEST_OK(scene->self, sf_request_free(&scene->acts[i].request));
-}
-
-static void play(scene_t *scene)
-{
-  switch (scene->form) {
-  case FORM_BLOCKING:
-    play_blocking(scene);
-    break;
-  case FORM_WAIT_ALL:
-    play_wait_all(scene);
-    break;
-  case FORM_PERSISTENT:
-    play_persistent(scene);
-    break;
-  default:
-    play_split(scene);
-    break;
-  }
-}
+static const sftest_operations_t operations = {
+    .name = name_of, .fill = fill, .call = call, .begin = begin, .init = init, .check = check};
 
 /* ---- A case ------------------------------------------------------------------------------------------------------ */
 
@@ -398,13 +287,19 @@ static void run_case(scene_t *scene, const sizes_t *sizes)
     return;
   scene->rank = sf_group_rank(scene->group);
   make_graphs(scene, sizes);
-  scene->form = (form_t)sftest_below(&scene->random, FORM_COUNT);
+  scene->form = (sftest_form_t)sftest_below(&scene->random, SFTEST_FORM_COUNT);
   scene->nacts = 1 + (int32_t)sftest_below(&scene->random, sizes->operations_max);
   for (int32_t i = 0; i < scene->nacts; i++) {
     choose_operation(scene, sizes, &scene->acts[i]);
     make_buffers(scene, &scene->acts[i]);
   }
-  play(scene);
+  sftest_play(&(sftest_play_t){.self = scene->self,
+                               .operations = &operations,
+                               .test = scene,
+                               .form = scene->form,
+                               .n = scene->nacts,
+                               .random = &scene->random,
+                               .own = sftest_random(&scene->own)});
   for (int32_t i = 0; i < scene->nacts; i++)
     free_buffers(scene, &scene->acts[i]);
   for (int32_t i = 0; i < scene->ngraphs; i++) {
@@ -434,22 +329,6 @@ static int run_cases(sftest_rank_t *self)
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 
-static void choose_places(int32_t places[], int32_t size, int32_t max_nodes, uint64_t *random)
-{
-  int32_t nnodes = max_nodes == 1 ? 1 : 2 + (int32_t)sftest_below(random, max_nodes - 1);
-  switch (sftest_below(random, 4)) {
-  case 0:
-    sftest_places_block(places, size, nnodes);
-    break;
-  case 1:
-    sftest_places_cyclic(places, size, nnodes);
-    break;
-  default:
-    sftest_places_random(places, size, nnodes, random);
-    break;
-  }
-}
-
 static void run_job(const sftest_node_t nodes[], int32_t nnodes, const sizes_t *sizes)
 {
   sizes_t job_sizes = *sizes;
@@ -459,7 +338,7 @@ static void run_job(const sftest_node_t nodes[], int32_t nnodes, const sizes_t *
   sftest_use_seed(job_sizes.seed);
   uint64_t random = sftest_hash(job_sizes.seed);
   int32_t size = 1 + (int32_t)(random % SFTEST_GROUP_MAX);
-  choose_places(places, size, nnodes, &random);
+  sftest_places_choose(places, size, nnodes, &random);
   sftest_job_start_over(&job, nodes, places, size, run_cases, &job_sizes);
   sftest_job_wait(&job, sftest_limit_ms(30000));
   sftest_job_expect_all(&job);
