@@ -46,6 +46,32 @@ static sf_status_t make_graph(sf_context_t *context, int64_t n, sf_graph_t **gra
   return status;
 }
 
+/* Daemons and a rank on each of them. */
+typedef struct play {
+  sftest_loop_cluster_t cluster;
+  sftest_job_t job;
+  shared_t *shared; /* the job's argument */
+} play_t;
+
+/* Goes on when all ranks are ready. What node 0 then sends to the last node is held. */
+static void begin_play(play_t *play, int32_t nnodes, sftest_rank_fn_t run)
+{
+  static const int32_t places[] = {0, 1, 2};
+  play->shared = sftest_shared(sizeof *play->shared);
+  sftest_loop_cluster_start(&play->cluster, nnodes, 0, 0);
+  sftest_job_start_over(&play->job, play->cluster.nodes, places, nnodes, run, play->shared);
+  sftest_await(&play->shared->ready, nnodes);
+  sftest_loop_cluster_order(&play->cluster, SFTEST_LOOP_HOLD, 0, nnodes - 1);
+}
+
+static void end_play(play_t *play)
+{
+  sftest_job_wait(&play->job, sftest_limit_ms(20000));
+  sftest_job_expect_all(&play->job);
+  sftest_loop_cluster_stop(&play->cluster);
+  sftest_shared_free(play->shared, sizeof *play->shared);
+}
+
 /* ---- Gathering --------------------------------------------------------------------------------------------------- */
 
 static int start_eight(sftest_rank_t *self)
@@ -87,28 +113,19 @@ static int start_eight(sftest_rank_t *self)
 
 START_TEST(messages_gather_while_a_send_is_held)
 {
-  static const int32_t places[] = {0, 1};
-  sftest_loop_cluster_t cluster;
-  sftest_job_t job;
-  shared_t *shared = sftest_shared(sizeof *shared);
-  sftest_loop_cluster_start(&cluster, 2, 0, 0);
-  sftest_job_start_over(&job, cluster.nodes, places, 2, start_eight, shared);
-  sftest_await(&shared->ready, 2);
-  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 0, 1);
-  uint64_t before = sftest_loop_cluster_order(&cluster, SFTEST_LOOP_FRAMES, 0, 1);
-  atomic_store(&shared->go, 1);
+  play_t play;
+  begin_play(&play, 2, start_eight);
+  uint64_t before = sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_FRAMES, 0, 1);
+  atomic_store(&play.shared->go, 1);
   int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
-  while (sftest_loop_cluster_order(&cluster, SFTEST_LOOP_QUEUED, 0, 1) < GRAPHS)
+  while (sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_QUEUED, 0, 1) < GRAPHS)
     ck_assert_msg(sftest_now_ms() < limit, "the messages of %d graphs do not gather", GRAPHS);
-  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 0, 1);
-  sftest_await(&shared->ready, 4);
-  uint64_t frames = sftest_loop_cluster_order(&cluster, SFTEST_LOOP_FRAMES, 0, 1) - before;
+  sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_LET_GO, 0, 1);
+  sftest_await(&play.shared->ready, 4);
+  uint64_t frames = sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_FRAMES, 0, 1) - before;
   ck_assert_msg(frames <= 2, "%llu frames", (unsigned long long)frames);
-  atomic_store(&shared->go, 2);
-  sftest_job_wait(&job, sftest_limit_ms(20000));
-  sftest_job_expect_all(&job);
-  sftest_loop_cluster_stop(&cluster);
-  sftest_shared_free(shared, sizeof *shared);
+  atomic_store(&play.shared->go, 2);
+  end_play(&play);
 }
 END_TEST
 
@@ -145,24 +162,15 @@ static int ask_without_end(sftest_rank_t *self)
 /* The channel is that of all jobs, and ends when too much waits for it. */
 START_TEST(questions_do_not_gather)
 {
-  static const int32_t places[] = {0, 1};
-  sftest_loop_cluster_t cluster;
-  sftest_job_t job;
-  shared_t *shared = sftest_shared(sizeof *shared);
-  sftest_loop_cluster_start(&cluster, 2, 0, 0);
-  sftest_job_start_over(&job, cluster.nodes, places, 2, ask_without_end, shared);
-  sftest_await(&shared->ready, 2);
-  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 0, 1);
-  atomic_store(&shared->go, 1);
-  sftest_await(&shared->ready, 4);
-  uint64_t queued = sftest_loop_cluster_order(&cluster, SFTEST_LOOP_QUEUED, 0, 1);
+  play_t play;
+  begin_play(&play, 2, ask_without_end);
+  atomic_store(&play.shared->go, 1);
+  sftest_await(&play.shared->ready, 4);
+  uint64_t queued = sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_QUEUED, 0, 1);
   ck_assert_msg(queued < QUESTIONS / 100, "%llu messages wait", (unsigned long long)queued);
-  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 0, 1);
-  atomic_store(&shared->go, 2);
-  sftest_job_wait(&job, sftest_limit_ms(20000));
-  sftest_job_expect_all(&job);
-  sftest_loop_cluster_stop(&cluster);
-  sftest_shared_free(shared, sizeof *shared);
+  sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_LET_GO, 0, 1);
+  atomic_store(&play.shared->go, 2);
+  end_play(&play);
 }
 END_TEST
 
@@ -232,12 +240,13 @@ static int take_part(sftest_rank_t *self)
   return 0;
 }
 
-static void continue_later(pid_t pid, int64_t ms)
+/* The process that will do it. */
+static pid_t continue_later(pid_t pid, int64_t ms)
 {
   pid_t child = fork();
   ck_assert_int_ge(child, 0);
   if (child > 0)
-    return;
+    return child;
   sftest_sleep_ms(ms);
   kill(pid, SIGCONT);
   _exit(0);
@@ -247,24 +256,15 @@ static void continue_later(pid_t pid, int64_t ms)
  * not run for longer than it would wait for it. */
 START_TEST(news_that_came_during_a_pause)
 {
-  static const int32_t places[] = {0, 1, 2};
-  sftest_loop_cluster_t cluster;
-  sftest_job_t job;
-  shared_t *shared = sftest_shared(sizeof *shared);
-  sftest_loop_cluster_start(&cluster, 3, 0, 0);
-  sftest_job_start_over(&job, cluster.nodes, places, 3, take_part, shared);
-  sftest_await(&shared->ready, 3);
-  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 0, 2);
-  atomic_store(&shared->go, 1);
-  sftest_await(&shared->ready, 5);
-  kill(cluster.pid, SIGSTOP);
-  continue_later(cluster.pid, 1200);
-  sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 0, 2);
-  sftest_job_wait(&job, sftest_limit_ms(20000));
-  sftest_job_expect_all(&job);
-  ck_assert_int_gt(wait(NULL), 0);
-  sftest_loop_cluster_stop(&cluster);
-  sftest_shared_free(shared, sizeof *shared);
+  play_t play;
+  begin_play(&play, 3, take_part);
+  atomic_store(&play.shared->go, 1);
+  sftest_await(&play.shared->ready, 5);
+  kill(play.cluster.pid, SIGSTOP);
+  pid_t waker = continue_later(play.cluster.pid, 1200);
+  sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_LET_GO, 0, 2);
+  ck_assert_int_eq(waitpid(waker, NULL, 0), waker);
+  end_play(&play);
 }
 END_TEST
 
