@@ -3,17 +3,9 @@
 # runs with stand-ins for sfd and mpirun, which can be made to fail; then with the real ones as far as they are there.
 # Needs BUILD, the build directory.
 set -eu
-BUILD=$(realpath "${BUILD:?the build directory}")
-sfrun=$BUILD/sfrun
-[ -x "$sfrun" ] || { echo "skipped: $sfrun is not built"; exit 77; }
-
-work=$(mktemp -d "${TMPDIR:-/tmp}/sfrun-test.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-unset XDG_RUNTIME_DIR SF_SOCKET SF_JOB SF_JOB_KEY SF_RANK SF_SIZE SFRUN_MPIRUN SFD_LOG_LEVEL \
-  OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_mpi_yield_when_idle OMPI_MCA_mca_base_env_list \
-  SLURM_JOB_ID PBS_NODEFILE LSB_HOSTS LSB_DJOB_HOSTFILE PE_HOSTFILE
-mkdir "$work/tmp"
-export TMPDIR=$work/tmp
+here=$(dirname "$(realpath "$0")")
+# shellcheck source=tests/system/sfrun.sh
+. "$here/sfrun.sh"
 
 # ---- Stand-ins ----
 
@@ -63,64 +55,6 @@ echo "$$" >>"$(dirname "$0")/ranks"
 for i in {1..300}; do sleep 0.1; done
 END
 chmod +x "$work/sfd" "$work/mpirun" "$work/waiting-mpirun"
-
-# ---- Helpers ----
-
-nfailed=0
-out='' err='' rc=0
-
-# Runs sfrun with the stand-in daemon; leaves out, err and rc. Hydra's mpirun may die of SIGPIPE: see with_mpi.
-run() {
-  local _
-  for _ in 1 2 3 4 5; do
-    : >"$work/daemon"
-    rc=0
-    "$sfrun" --sfd "$work/sfd" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
-    [ $rc -eq 141 ] || break
-  done
-  out=$(<"$work/out") err=$(<"$work/err")
-}
-
-local_run() { run --launcher local "$@"; }
-
-fail() {
-  echo "FAILED: $1"
-  echo "  status $rc"
-  sed 's/^/  out: /' "$work/out"
-  sed 's/^/  err: /' "$work/err"
-  nfailed=$((nfailed + 1))
-}
-
-expect_rc() { [ "$rc" -eq "$2" ] || fail "$1: expected status $2"; }
-expect_out() { [ "$out" = "$2" ] || fail "$1: expected output '$2'"; }
-expect_err() { [[ $err == *"$2"* ]] || fail "$1: expected '$2' among the messages"; }
-expect_quiet() { [ -z "$err" ] || fail "$1: expected no message"; }
-
-# The daemon was told to end, and nothing is left in the directory of the sockets. Open MPI makes its own there.
-expect_clean() {
-  grep -q stopped "$work/daemon" || fail "$1: the daemon was not stopped"
-  expect_no_directory "$1"
-}
-
-expect_no_directory() {
-  [ -z "$(find "$TMPDIR" -mindepth 1 -name 'sfrun-*')" ] || fail "$1: left behind: $(ls "$TMPDIR")"
-}
-
-# Waits at most 20 s for a command to succeed.
-eventually() {
-  local _
-  for _ in $(seq 200); do
-    if "$@" 2>/dev/null; then return 0; fi
-    sleep 0.1
-  done
-  return 1
-}
-
-is_gone() { ! kill -0 "$1"; }
-has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
-
-# A program that runs until sfrun has told, in the file that it gets as $0, that a daemon has ended.
-until_told='for _ in $(seq 200); do ! grep -q "ended before" "$0" || break; sleep 0.1; done'
 
 # ---- Command line ----
 

@@ -2,17 +2,10 @@
 # sfrun with several daemons: on this host, and on the hosts of a cluster of namespaces, where that can be made. With a
 # stand-in for sfd that can be made to fail, then with the real one. Needs BUILD, the build directory.
 set -eu
-BUILD=$(realpath "${BUILD:?the build directory}")
 here=$(dirname "$(realpath "$0")")
-sfrun=$BUILD/sfrun
-[ -x "$sfrun" ] || { echo "skipped: $sfrun is not built"; exit 77; }
-
-work=$(mktemp -d "${TMPDIR:-/tmp}/sfrun-test.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-unset XDG_RUNTIME_DIR SF_SOCKET SF_JOB SF_JOB_KEY SF_RANK SF_SIZE SFRUN_MPIRUN SFD_LOG_LEVEL \
-  OMPI_MCA_mca_base_env_list "${!SLURM_@}"
-mkdir "$work/tmp"
-export TMPDIR=$work/tmp
+# shellcheck source=tests/system/sfrun.sh
+. "$here/sfrun.sh"
+always=(--quiet)
 
 # A daemon that writes down what it is given; SFD_FAKE=fail or early with SFD_FAKE_NODE, SFD_FAKE_HOST: the one of that
 # node, or on that host, fails. sfrun passes variables on that begin with SFD_.
@@ -55,51 +48,8 @@ chmod +x "$work/sfd"
 
 # ---- Helpers ----
 
-nfailed=0
-out='' err='' rc=0
-
-# Runs a command; leaves rc, and what it printed in $work/out and $work/err. On busy cores Hydra's mpirun dies of SIGPIPE
-# when its helper process has ended, with programs that live for a moment, before mpirun has told it all: then once more.
-try() {
-  local _
-  for _ in 1 2 3 4 5; do
-    : >"$work/daemon"
-    : >"$work/keys"
-    rc=0
-    "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
-    [ $rc -eq 141 ] || break
-  done
-}
-
-# Runs sfrun with the stand-in daemon; leaves out, err and rc.
-run() {
-  try "$sfrun" --sfd "$work/sfd" --quiet "$@"
-  out=$(<"$work/out") err=$(<"$work/err")
-}
-
-fail() {
-  echo "FAILED: $1"
-  echo "  status $rc"
-  sed 's/^/  out: /' "$work/out"
-  sed 's/^/  err: /' "$work/err"
-  nfailed=$((nfailed + 1))
-}
-
-expect_rc() { [ "$rc" -eq "$2" ] || fail "$1: expected status $2"; }
-expect_err() { [[ $err == *"$2"* ]] || fail "$1: expected '$2' among the messages"; }
-expect_quiet() { [ -z "$err" ] || fail "$1: expected no message"; }
-
-has_no_directory() { [ -z "$(find "$TMPDIR" -mindepth 1 -name 'sfrun-*')" ]; }
-have_stopped() { [ "$(grep -c stopped "$work/daemon")" -eq "$1" ]; }
-
-# All N daemons were told to end, and nothing is left.
-expect_clean() { # WHAT N
-  have_stopped "$2" || fail "$1: $2 daemons were to be stopped"
-  has_no_directory || fail "$1: left behind: $(ls "$TMPDIR")"
-}
-
-# The same of daemons that mpirun started: if their end takes long it kills what is told to end with them, and what does
-# the cleaning outlives it.
+# As expect_clean, of daemons that mpirun started: if their end takes long it kills what is told to end with them, and
+# what does the cleaning outlives it.
 expect_clean_soon() { # WHAT N
   eventually have_stopped "$2" || fail "$1: $2 daemons were to be stopped"
   eventually has_no_directory || fail "$1: left behind: $(ls "$TMPDIR")"
@@ -112,29 +62,12 @@ expect_nodes() { # WHAT EXPECTED
   [ "$found" = "$2 " ] || fail "$1: expected ranks on nodes '$2', found '$found'"
 }
 
-# Waits at most 20 s for a command to succeed.
-eventually() {
-  local _
-  for _ in $(seq 200); do
-    if "$@" 2>/dev/null; then return 0; fi
-    sleep 0.1
-  done
-  return 1
-}
-
-is_gone() { ! kill -0 "$1"; }
-has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 is_missing() { [ ! -e "$1" ]; }
 is_written() { [ -s "$1" ]; }
-
-# A program that runs until sfrun has told, in the file that it gets as $0, that a daemon has ended.
-until_told='for _ in $(seq 200); do ! grep -q "ended before" "$0" || break; sleep 0.1; done'
 
 # ---- Several daemons on this host ----
 
 rank='echo ${SF_RANK-${OMPI_COMM_WORLD_RANK-$PMI_RANK}} $SF_SOCKET'
-
-local_run() { run --launcher local "$@"; }
 
 local_run --nodes 2 -n 4 sh -c "$rank"
 expect_rc "block" 0
