@@ -178,20 +178,15 @@ typedef double run_t(void *state, int64_t iterations);
 static void print_costs(const bench_t *bench, const char *name, const char *op, const sfperf_contender_t *sfd,
                         const sfperf_edges_t *edges)
 {
-  double pairs[2] = {0};
-  for (int other = 0; other < bench->size; other++)
-    if (bench->nodes.of_rank[other] != bench->nodes.of_rank[bench->rank] && edges->leaf_count[other] > 0) {
-      pairs[0]++;
-      pairs[1] += (double)edges->leaf_count[other] * sizeof(double);
-    }
-  MPI_Allreduce(MPI_IN_PLACE, pairs, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  double pair_messages, pair_payload;
+  sfperf_costs_of_pairs(bench->rank, edges, &bench->nodes, &pair_messages, &pair_payload);
   sfperf_costs_t costs = sfperf_costs_of(sfd, 200, &bench->nodes);
   if (!costs.told)
     return;
   print_value(bench, name, op, "messages", sfd->name, "messages", costs.messages);
-  print_value(bench, name, op, "messages", "rank_pairs", "messages", pairs[0]);
+  print_value(bench, name, op, "messages", "rank_pairs", "messages", pair_messages);
   print_value(bench, name, op, "payload", sfd->name, "bytes", costs.payload);
-  print_value(bench, name, op, "payload", "rank_pairs", "bytes", pairs[1]);
+  print_value(bench, name, op, "payload", "rank_pairs", "bytes", pair_payload);
 }
 
 static void measure_direction(const bench_t *bench, const char *name, const char *op, scatter_t scatters[NTYPES],

@@ -141,3 +141,17 @@ sfperf_costs_t sfperf_costs_of(const sfperf_contender_t *contender, int64_t iter
       .payload = all->payload / operations,
   };
 }
+
+void sfperf_costs_of_pairs(int rank, const sfperf_edges_t *edges, const sfperf_nodes_t *nodes, double *messages_p,
+                           double *payload_p)
+{
+  double counts[2] = {0};
+  for (int other = 0; other < edges->size; other++)
+    if (nodes->of_rank[other] != nodes->of_rank[rank] && edges->leaf_count[other] > 0) {
+      counts[0]++;
+      counts[1] += (double)edges->leaf_count[other] * sizeof(double);
+    }
+  MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  *messages_p = counts[0];
+  *payload_p = counts[1];
+}

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "tools/sfperf/edges.h"
 #include "tools/sfperf/measure.h"
 #include "tools/sfperf/nodes.h"
 
@@ -19,6 +20,11 @@ typedef struct sfperf_costs {
 
 /* Runs so many iterations of the contender and counts. Collective, the same result on all ranks. */
 sfperf_costs_t sfperf_costs_of(const sfperf_contender_t *contender, int64_t iterations, const sfperf_nodes_t *nodes);
+
+/* What one message for each pair of ranks on different nodes would make of it, each leaf's value on its own.
+ * Collective, likewise. */
+void sfperf_costs_of_pairs(int rank, const sfperf_edges_t *edges, const sfperf_nodes_t *nodes, double *messages_p,
+                           double *payload_p);
 
 /* Processor time of all threads of another process; 0 if it is not ours to look at. */
 double sfperf_process_cpu_us(int pid);

@@ -8,8 +8,8 @@
 
 #include "tools/sfperf/cases.h"
 #include "tools/sfperf/costs.h"
+#include "tools/sfperf/ground.h"
 #include "tools/sfperf/library.h"
-#include "tools/sfperf/method.h"
 #include "tools/sfperf/petsc.h"
 #include "tools/sfperf/raw_mpi.h"
 #include "tools/sfperf/record.h"
@@ -28,11 +28,7 @@ typedef struct side {
 /* Everything of one pattern. */
 typedef struct round {
   char name[SFPERF_NAME_LEN];
-  sfperf_pattern_t pattern;
-  sfperf_edges_t edges;
-  sfperf_vectors_t plain;
-  sfperf_vectors_t shared;
-  sfperf_memory_t memory; /* of shared */
+  sfperf_ground_t ground;
   side_t sides[MAX_METHODS];
   int nsides;
   int64_t bytes; /* sent in one operation by all ranks */
@@ -99,73 +95,46 @@ static double run_rewrite_leaves(void *opaque, int64_t iterations)
   return sfperf_now() - start;
 }
 
-static void add_side(const sfperf_job_t *job, round_t *round, const sfperf_method_t *method)
+static void add_side(round_t *round, const sfperf_method_t *method)
 {
-  side_t *side = &round->sides[round->nsides++];
-  side->method = method;
-  side->task = (sfperf_task_t){
-      .context = job->context,
-      .pattern = &round->pattern,
-      .edges = &round->edges,
-      .vectors = method->memory == SFPERF_PLAIN ? round->plain : round->shared,
-      .sum = true,
-  };
-  side->state = method->create(&side->task);
-  sfperf_method_verify(method, side->state, &side->task);
+  sfperf_task_t task = sfperf_ground_task(&round->ground, method);
+  task.sum = true;
+  round->sides[round->nsides++] = (side_t){.method = method, .state = sfperf_method_start(method, &task), .task = task};
 }
 
 static void add_sides(const sfperf_job_t *job, round_t *round)
 {
   if (job->options->on_device) {
-    add_side(job, round, &sfperf_sf_device);
-    add_side(job, round, &sfperf_sf_device_persistent);
-    add_side(job, round, &sfperf_sf_by_host);
+    add_side(round, &sfperf_sf_device);
+    add_side(round, &sfperf_sf_device_persistent);
+    add_side(round, &sfperf_sf_by_host);
     return;
   }
-  add_side(job, round, &sfperf_sf_alloc);
-  add_side(job, round, &sfperf_sf_plain);
-  add_side(job, round, &sfperf_sf_persistent);
+  add_side(round, &sfperf_sf_alloc);
+  add_side(round, &sfperf_sf_plain);
+  add_side(round, &sfperf_sf_persistent);
   for (int i = 0; sfperf_petsc_methods[i]; i++)
-    add_side(job, round, sfperf_petsc_methods[i]);
-  add_side(job, round, &sfperf_mpi_neighbor);
+    add_side(round, sfperf_petsc_methods[i]);
+  add_side(round, &sfperf_mpi_neighbor);
 }
 
 static void round_init(const sfperf_job_t *job, round_t *round, const sfperf_case_t *one)
 {
+  sfperf_pattern_t pattern;
   round->nsides = 0;
   sfperf_case_name(job->options, one, round->name);
-  sfperf_case_make(job, one, &round->pattern);
-  sfperf_edges_init(&round->edges, &round->pattern);
-  round->bytes = round->pattern.nleaves * (int64_t)sizeof(double);
+  sfperf_case_make(job, one, &pattern);
+  sfperf_ground_init(&round->ground, job->context, &pattern, job->options->on_device ? SFPERF_DEVICE : SFPERF_SF_ALLOC);
+  round->bytes = pattern.nleaves * (int64_t)sizeof(double);
   MPI_Allreduce(MPI_IN_PLACE, &round->bytes, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-  sfperf_vectors_init(&round->plain, job->context, SFPERF_PLAIN, round->pattern.nroots, round->pattern.nleaves);
-  round->memory = job->options->on_device ? SFPERF_DEVICE : SFPERF_SF_ALLOC;
-  sfperf_vectors_init(&round->shared, job->context, round->memory, round->pattern.nroots, round->pattern.nleaves);
   add_sides(job, round);
 }
 
-static void round_free(const sfperf_job_t *job, round_t *round)
+static void round_free(round_t *round)
 {
   for (int i = 0; i < round->nsides; i++)
     round->sides[i].method->destroy(round->sides[i].state);
-  sfperf_vectors_free(&round->plain, job->context, SFPERF_PLAIN);
-  sfperf_vectors_free(&round->shared, job->context, round->memory);
-  sfperf_edges_free(&round->edges);
-  sfperf_pattern_free(&round->pattern);
-}
-
-/* What one message for each pair of ranks would cost between nodes, each leaf's value on its own. */
-static void count_pairs(const sfperf_job_t *job, const round_t *round, sfperf_costs_result_t *result)
-{
-  double counts[2] = {0};
-  for (int other = 0; other < job->size; other++)
-    if (job->nodes->of_rank[other] != job->nodes->of_rank[job->rank] && round->edges.leaf_count[other] > 0) {
-      counts[0]++;
-      counts[1] += (double)round->edges.leaf_count[other] * sizeof(double);
-    }
-  MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  result->pair_messages = counts[0];
-  result->pair_payload = counts[1];
+  sfperf_ground_free(&round->ground);
 }
 
 /* Over nodes: what every contender costs beside time, in about as many iterations as it was timed with. */
@@ -182,7 +151,7 @@ static void measure_costs(const sfperf_job_t *job, const sfperf_report_t *report
   }
   sfperf_costs_result_t result = {
       .case_name = round->name, .op = op, .contenders = contenders, .costs = costs, .count = count};
-  count_pairs(job, round, &result);
+  sfperf_costs_of_pairs(job->rank, &round->ground.edges, job->nodes, &result.pair_messages, &result.pair_payload);
   sfperf_report_costs(report, &result);
 }
 
@@ -194,7 +163,7 @@ static void measure_op(const sfperf_job_t *job, sfperf_report_t *report, round_t
                        run_t *rewrite)
 {
   sfperf_contender_t contenders[MAX_CONTENDERS];
-  side_t alone = {.task = {.pattern = &round->pattern, .edges = &round->edges, .vectors = round->plain}};
+  side_t alone = {.task = sfperf_ground_task(&round->ground, &sfperf_sf_plain)};
   int count = round->nsides;
   for (int c = 0; c < count; c++)
     contenders[c] = (sfperf_contender_t){
@@ -206,7 +175,7 @@ static void measure_op(const sfperf_job_t *job, sfperf_report_t *report, round_t
                                    .case_name = round->name,
                                    .op = op,
                                    .bytes = round->bytes,
-                                   .rewrite_us = round->memory == SFPERF_DEVICE ? 0 : rewriting.median,
+                                   .rewrite_us = round->ground.memory == SFPERF_DEVICE ? 0 : rewriting.median,
                                    .contenders = contenders,
                                    .columns = count,
                                    .measured = count,
@@ -221,7 +190,7 @@ static void measure_case(const sfperf_job_t *job, sfperf_report_t *report, const
   round_init(job, &round, one);
   measure_op(job, report, &round, "bcast", run_bcast, run_rewrite_roots);
   measure_op(job, report, &round, "reduce", run_reduce, run_rewrite_leaves);
-  round_free(job, &round);
+  round_free(&round);
 }
 
 void sfperf_exchange(const sfperf_job_t *job)

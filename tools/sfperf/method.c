@@ -151,12 +151,12 @@ static void check_reduce(const sfperf_method_t *method, void *state, const sfper
   check_roots(method->name, task, rank);
 }
 
-void sfperf_method_verify(const sfperf_method_t *method, void *state, const sfperf_task_t *task)
+void *sfperf_method_start(const sfperf_method_t *method, const sfperf_task_t *task)
 {
-  check_bcast(method, state, task, false);
-  check_reduce(method, state, task, false);
-  if (!method->bcast_begin)
-    return;
-  check_bcast(method, state, task, true);
-  check_reduce(method, state, task, true);
+  void *state = method->create(task);
+  for (int in_parts = 0; in_parts <= (method->bcast_begin != NULL); in_parts++) {
+    check_bcast(method, state, task, in_parts);
+    check_reduce(method, state, task, in_parts);
+  }
+  return state;
 }

@@ -21,7 +21,7 @@ typedef struct sfperf_vectors {
 
 typedef enum sfperf_memory { SFPERF_PLAIN, SFPERF_SF_ALLOC, SFPERF_DEVICE } sfperf_memory_t;
 
-/* What a contender is given; valid as long as its state. */
+/* What a contender is given; what it points to is valid as long as the contender's state. */
 typedef struct sfperf_task {
   sf_context_t *context;
   const sfperf_pattern_t *pattern;
@@ -58,8 +58,8 @@ void sfperf_vectors_init(sfperf_vectors_t *vectors, sf_context_t *context, sfper
 
 void sfperf_vectors_free(sfperf_vectors_t *vectors, sf_context_t *context, sfperf_memory_t memory);
 
-/* Does one bcast and one reduce with known values and fails if any result differs from an independent calculation.
- * Where a method has parts, the same again with these. Collective. */
-void sfperf_method_verify(const sfperf_method_t *method, void *state, const sfperf_task_t *task);
+/* Creates the state, does one bcast and one reduce with known values, and fails if any result differs from an
+ * independent calculation. Where a method has parts, the same again with these. Collective. */
+void *sfperf_method_start(const sfperf_method_t *method, const sfperf_task_t *task);
 
 #endif

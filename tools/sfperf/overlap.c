@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "tools/sfperf/compute.h"
+#include "tools/sfperf/ground.h"
 #include "tools/sfperf/library.h"
-#include "tools/sfperf/method.h"
 #include "tools/sfperf/petsc.h"
 #include "tools/sfperf/raw_mpi.h"
 #include "tools/sfperf/report.h"
@@ -30,10 +30,7 @@ typedef struct side {
 
 /* Everything of one size. */
 typedef struct round {
-  sfperf_pattern_t pattern;
-  sfperf_edges_t edges;
-  sfperf_vectors_t plain;
-  sfperf_vectors_t shared;
+  sfperf_ground_t ground;
   side_t sides[MAX_CONTENDERS];
   int nsides;
 } round_t;
@@ -87,41 +84,30 @@ static double run(void *opaque, int64_t iterations)
   return seconds;
 }
 
-static void add_side(const sfperf_job_t *job, round_t *round, const sfperf_method_t *method)
+static void add_side(round_t *round, const sfperf_method_t *method)
 {
-  sfperf_task_t task = {
-      .context = job->context,
-      .pattern = &round->pattern,
-      .edges = &round->edges,
-      .vectors = method->memory == SFPERF_PLAIN ? round->plain : round->shared,
-  };
-  side_t *side = &round->sides[round->nsides++];
-  *side = (side_t){.method = method, .state = method->create(&task)};
-  sfperf_method_verify(method, side->state, &task);
+  sfperf_task_t task = sfperf_ground_task(&round->ground, method);
+  round->sides[round->nsides++] = (side_t){.method = method, .state = sfperf_method_start(method, &task)};
 }
 
 static void round_init(const sfperf_job_t *job, round_t *round, int64_t len_bytes)
 {
+  sfperf_pattern_t pattern;
   round->nsides = 0;
-  sfperf_pattern_pair(job->rank, len_bytes / (int64_t)sizeof(double), &round->pattern);
-  sfperf_edges_init(&round->edges, &round->pattern);
-  sfperf_vectors_init(&round->plain, job->context, SFPERF_PLAIN, round->pattern.nroots, round->pattern.nleaves);
-  sfperf_vectors_init(&round->shared, job->context, SFPERF_SF_ALLOC, round->pattern.nroots, round->pattern.nleaves);
-  add_side(job, round, &sfperf_sf_alloc);
-  add_side(job, round, &sfperf_sf_plain);
+  sfperf_pattern_pair(job->rank, len_bytes / (int64_t)sizeof(double), &pattern);
+  sfperf_ground_init(&round->ground, job->context, &pattern, SFPERF_SF_ALLOC);
+  add_side(round, &sfperf_sf_alloc);
+  add_side(round, &sfperf_sf_plain);
   if (sfperf_petsc_methods[0])
-    add_side(job, round, sfperf_petsc_methods[0]);
-  add_side(job, round, &sfperf_mpi_pair);
+    add_side(round, sfperf_petsc_methods[0]);
+  add_side(round, &sfperf_mpi_pair);
 }
 
-static void round_free(const sfperf_job_t *job, round_t *round)
+static void round_free(round_t *round)
 {
   for (int i = 0; i < round->nsides; i++)
     round->sides[i].method->destroy(round->sides[i].state);
-  sfperf_vectors_free(&round->plain, job->context, SFPERF_PLAIN);
-  sfperf_vectors_free(&round->shared, job->context, SFPERF_SF_ALLOC);
-  sfperf_edges_free(&round->edges);
-  sfperf_pattern_free(&round->pattern);
+  sfperf_ground_free(&round->ground);
 }
 
 /* Measures all contenders, with the computation beside them if there is one; returns the median of the slowest. */
@@ -175,6 +161,6 @@ void sfperf_overlap(const sfperf_job_t *job)
       double alone_us = measure(job, &report, &round, options->sizes[i], sends, 0);
       measure(job, &report, &round, options->sizes[i], sends, (int64_t)(COMPUTATION_SHARE * alone_us * steps_per_us));
     }
-    round_free(job, &round);
+    round_free(&round);
   }
 }

@@ -7,9 +7,9 @@
 
 #include "tools/sfperf/device.h"
 #include "tools/sfperf/fail.h"
+#include "tools/sfperf/ground.h"
 #include "tools/sfperf/library.h"
 #include "tools/sfperf/limits.h"
-#include "tools/sfperf/method.h"
 #include "tools/sfperf/petsc.h"
 #include "tools/sfperf/raw_mpi.h"
 #include "tools/sfperf/report.h"
@@ -25,10 +25,7 @@ typedef struct side {
 
 /* Everything of one size. */
 typedef struct round {
-  sfperf_pattern_t pattern;
-  sfperf_edges_t edges;
-  sfperf_vectors_t plain;
-  sfperf_vectors_t shared;
+  sfperf_ground_t ground;
   side_t sides[MAX_METHODS];
   int nsides;
   sfperf_mpi_pingpong_t mpi;
@@ -48,64 +45,48 @@ static double run_side(void *opaque, int64_t iterations)
   return sfperf_now() - start;
 }
 
-static void add_side(const sfperf_job_t *job, round_t *round, const sfperf_method_t *method)
+static void add_side(round_t *round, const sfperf_method_t *method)
 {
-  sfperf_task_t task = {
-      .context = job->context,
-      .pattern = &round->pattern,
-      .edges = &round->edges,
-      .vectors = method->memory == SFPERF_PLAIN ? round->plain : round->shared,
-  };
-  side_t *side = &round->sides[round->nsides++];
-  *side = (side_t){.method = method, .state = method->create(&task)};
-  sfperf_method_verify(method, side->state, &task);
-}
-
-static sfperf_memory_t second_memory(const sfperf_job_t *job)
-{
-  return job->options->on_device ? SFPERF_DEVICE : SFPERF_SF_ALLOC;
+  sfperf_task_t task = sfperf_ground_task(&round->ground, method);
+  round->sides[round->nsides++] = (side_t){.method = method, .state = sfperf_method_start(method, &task)};
 }
 
 static void add_sides(const sfperf_job_t *job, round_t *round)
 {
   if (job->options->on_device) {
-    add_side(job, round, &sfperf_sf_device);
-    add_side(job, round, &sfperf_sf_device_persistent);
+    add_side(round, &sfperf_sf_device);
+    add_side(round, &sfperf_sf_device_persistent);
     if (job->nodes->count == 1 && sfperf_device_count() == 1)
-      add_side(job, round, &sfperf_sf_stream);
+      add_side(round, &sfperf_sf_stream);
     return;
   }
-  add_side(job, round, &sfperf_sf_alloc);
-  add_side(job, round, &sfperf_sf_plain);
-  add_side(job, round, &sfperf_sf_persistent);
+  add_side(round, &sfperf_sf_alloc);
+  add_side(round, &sfperf_sf_plain);
+  add_side(round, &sfperf_sf_persistent);
   if (sfperf_petsc_methods[0])
-    add_side(job, round, sfperf_petsc_methods[0]);
+    add_side(round, sfperf_petsc_methods[0]);
 }
 
 static void round_init(const sfperf_job_t *job, round_t *round, int64_t len_bytes)
 {
   int64_t count = len_bytes / (int64_t)sizeof(double);
+  sfperf_pattern_t pattern;
   round->nsides = 0;
-  sfperf_pattern_pair(job->rank, count, &round->pattern);
-  sfperf_edges_init(&round->edges, &round->pattern);
-  sfperf_vectors_init(&round->plain, job->context, SFPERF_PLAIN, round->pattern.nroots, round->pattern.nleaves);
-  sfperf_vectors_init(&round->shared, job->context, second_memory(job), round->pattern.nroots, round->pattern.nleaves);
+  sfperf_pattern_pair(job->rank, count, &pattern);
+  sfperf_ground_init(&round->ground, job->context, &pattern, job->options->on_device ? SFPERF_DEVICE : SFPERF_SF_ALLOC);
   add_sides(job, round);
   round->mpi = (sfperf_mpi_pingpong_t){
       .rank = job->rank,
       .count = (int)count,
-      .buffer = job->rank == 0 ? round->plain.roots : round->plain.leaves,
+      .buffer = job->rank == 0 ? round->ground.plain.roots : round->ground.plain.leaves,
   };
 }
 
-static void round_free(const sfperf_job_t *job, round_t *round)
+static void round_free(round_t *round)
 {
   for (int i = 0; i < round->nsides; i++)
     round->sides[i].method->destroy(round->sides[i].state);
-  sfperf_vectors_free(&round->plain, job->context, SFPERF_PLAIN);
-  sfperf_vectors_free(&round->shared, job->context, second_memory(job));
-  sfperf_edges_free(&round->edges);
-  sfperf_pattern_free(&round->pattern);
+  sfperf_ground_free(&round->ground);
 }
 
 /* What there is to compare with on a device: copies by the driver, through the host's memory, and within the device. */
@@ -152,11 +133,12 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, sfper
   double *beside = NULL;
   if (job->options->on_device && limits) {
     beside = sfperf_device_alloc(job->context, job->rank, (size_t)len_bytes);
-    round.copies = (sfperf_device_copies_t){.rank = job->rank,
-                                            .len_bytes = (size_t)len_bytes,
-                                            .here = job->rank == 0 ? round.shared.roots : round.shared.leaves,
-                                            .beside = beside,
-                                            .limits = limits};
+    round.copies =
+        (sfperf_device_copies_t){.rank = job->rank,
+                                 .len_bytes = (size_t)len_bytes,
+                                 .here = job->rank == 0 ? round.ground.other.roots : round.ground.other.leaves,
+                                 .beside = beside,
+                                 .limits = limits};
   }
   int count = list_contenders(&round, limits, job->options->on_device, contenders);
   int measured = limits && !beside && len_bytes > SFPERF_LINE_PAYLOAD ? count - 1 : count;
@@ -171,7 +153,7 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, sfper
                                    .measured = measured,
                                });
   sfperf_check(sf_free(job->context, beside), "sf_free");
-  round_free(job, &round);
+  round_free(&round);
 }
 
 static int64_t largest_size(const sfperf_options_t *options)

@@ -17,8 +17,8 @@
 #include "tools/sfperf/costs.h"
 #include "tools/sfperf/daemon.h"
 #include "tools/sfperf/fail.h"
+#include "tools/sfperf/ground.h"
 #include "tools/sfperf/library.h"
-#include "tools/sfperf/method.h"
 #include "tools/sfperf/record.h"
 #include "tools/sfperf/report.h"
 #include "tools/sfperf/stats.h"
@@ -151,15 +151,12 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, pid_t
 {
   static const char *const names[CONTENDERS] = {"alone", "watched", "alone_again"};
   sfperf_pattern_t pattern;
-  sfperf_edges_t edges;
-  sfperf_vectors_t vectors;
+  sfperf_ground_t ground;
   char name[32];
   sfperf_pattern_pair(job->rank, len_bytes / (int64_t)sizeof(double), &pattern);
-  sfperf_edges_init(&edges, &pattern);
-  sfperf_vectors_init(&vectors, job->context, false, pattern.nroots, pattern.nleaves);
-  sfperf_task_t task = {.context = job->context, .pattern = &pattern, .edges = &edges, .vectors = vectors};
-  side_t alone = {.method = &sfperf_sf_plain, .state = sfperf_sf_plain.create(&task)}, watched = alone;
-  sfperf_method_verify(alone.method, alone.state, &task);
+  sfperf_ground_init(&ground, job->context, &pattern, SFPERF_PLAIN);
+  sfperf_task_t task = sfperf_ground_task(&ground, &sfperf_sf_plain);
+  side_t alone = {.method = &sfperf_sf_plain, .state = sfperf_method_start(&sfperf_sf_plain, &task)}, watched = alone;
   watched.top = top;
   sfperf_contender_t contenders[CONTENDERS];
   for (int c = 0; c < CONTENDERS; c++)
@@ -177,9 +174,7 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, pid_t
   if (last)
     measure_cost(job, &watched);
   alone.method->destroy(alone.state);
-  sfperf_vectors_free(&vectors, job->context, false);
-  sfperf_edges_free(&edges);
-  sfperf_pattern_free(&pattern);
+  sfperf_ground_free(&ground);
 }
 
 void sfperf_watched(const sfperf_job_t *job)
