@@ -72,16 +72,12 @@ static void run_jobs(int32_t nnodes, int64_t budget_ms)
   int64_t until = sftest_now_ms() + budget_ms;
   int njobs = 0;
   do {
-    sftest_job_t job;
     int32_t places[SFTEST_GROUP_MAX];
     uint64_t seed = sftest_seed(), random = sftest_hash(seed);
     sftest_use_seed(seed);
     int32_t size = 1 + (int32_t)sftest_below(&random, SFTEST_GROUP_MAX);
     sftest_places_random(places, size, nnodes, &random);
-    sftest_job_start_over(&job, cluster.nodes, places, size, run_cases, &seed);
-    sftest_job_wait(&job, sftest_limit_ms(30000));
-    sftest_job_expect_all(&job);
-    sftest_cluster_settle(&cluster);
+    sftest_cluster_run(&cluster, places, size, run_cases, &seed);
     njobs++;
   } while (!sftest_seed_is_given() && sftest_now_ms() < until);
   printf("%d jobs of %d cases on up to %d nodes\n", njobs, CASES, nnodes);

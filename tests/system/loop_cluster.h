@@ -53,6 +53,10 @@ void sftest_loop_take_devices(void);
 /* Gives an order and waits until it has been carried out. */
 uint64_t sftest_loop_cluster_order(sftest_loop_cluster_t *cluster, sftest_loop_order_t what, int32_t a, int32_t b);
 
+/* Starts n daemons that talk to each other at once, runs a job of ranks on the nodes places[rank], expects success of
+ * all, and ends the daemons. */
+void sftest_loop_run_alone(int32_t n, const int32_t places[], int32_t size, sftest_rank_fn_t run, void *argument);
+
 /* Jobs of random sizes and places over so many daemons, between which bytes travel in random pieces; one if a seed is
  * given. *seed_p, which ranks inherit: the job's. */
 void sftest_loop_jobs(int32_t nnodes, int njobs, sftest_rank_fn_t run, uint64_t *seed_p);

@@ -466,10 +466,7 @@ static int refuse_all(sftest_rank_t *self)
 
 START_TEST(one_rank_alone)
 {
-  sftest_node_t node;
-  sftest_node_start(&node, NULL);
-  sftest_run_job(&node, 1, refuse_all, NULL);
-  sftest_node_stop(&node);
+  sftest_run_alone(1, refuse_all, NULL);
 }
 END_TEST
 

@@ -201,13 +201,10 @@ END_TEST
 
 static void run_blocks(const char *told, size_t block)
 {
-  sftest_node_t node;
   sftest_device_for_programs();
   if (told != NULL)
     setenv("SFTEST_CUDA_BLOCK", told, 1);
-  sftest_node_start(&node, NULL);
-  sftest_run_job(&node, 1, take_blocks, &block);
-  sftest_node_stop(&node);
+  sftest_run_alone(1, take_blocks, &block);
 }
 
 START_TEST(test_blocks)

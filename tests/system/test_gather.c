@@ -324,17 +324,13 @@ static int run_cases(sftest_rank_t *self)
 
 static void run_job(const sftest_cluster_t *cluster)
 {
-  sftest_job_t job;
   int32_t places[SFTEST_GROUP_MAX];
   uint64_t seed = sftest_seed(), random = sftest_hash(seed);
   sftest_use_seed(seed);
   int32_t size = 1 + (int32_t)sftest_below(&random, SFTEST_GROUP_MAX);
   sftest_places_choose(places, size, cluster->nnodes, &random);
   setenv("SF_COMBINE_FROM", sftest_below(&random, 4) == 0 ? "" : "0", 1);
-  sftest_job_start_over(&job, cluster->nodes, places, size, run_cases, &seed);
-  sftest_job_wait(&job, sftest_limit_ms(30000));
-  sftest_job_expect_all(&job);
-  sftest_cluster_settle(cluster);
+  sftest_cluster_run(cluster, places, size, run_cases, &seed);
 }
 
 /* Jobs until the time is over; one, if a seed is given. */

@@ -261,12 +261,9 @@ static int run_plans(sftest_rank_t *self)
 
 START_TEST(noticed)
 {
-  sftest_node_t node;
   mismatch_t chosen = mismatches[_i];
   sftest_machine_watch();
-  sftest_node_start(&node, NULL);
-  sftest_run_job(&node, 4, run_plans, &chosen);
-  sftest_node_stop(&node);
+  sftest_run_alone(4, run_plans, &chosen);
 }
 END_TEST
 

@@ -198,14 +198,8 @@ static int lack_request(sftest_rank_t *self)
 START_TEST(test_leaf_ranks)
 {
   static const int32_t places[RANKS] = {0, 1, 2};
-  static sftest_loop_cluster_t loop;
-  sftest_job_t job;
   int left = _i;
-  sftest_loop_cluster_start(&loop, RANKS, 0, 0);
-  sftest_job_start_over(&job, loop.nodes, places, RANKS, lack_request, &left);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
-  sftest_loop_cluster_stop(&loop);
+  sftest_loop_run_alone(RANKS, places, RANKS, lack_request, &left);
 }
 END_TEST
 

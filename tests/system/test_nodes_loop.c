@@ -357,13 +357,7 @@ static int be_too_many(sftest_rank_t *self)
 START_TEST(too_many_ranks)
 {
   static const int32_t places[] = {0, 1};
-  sftest_loop_cluster_t cluster;
-  sftest_job_t job;
-  sftest_loop_cluster_start(&cluster, 3, 0, 0);
-  sftest_job_start_over(&job, cluster.nodes, places, 2, be_too_many, NULL);
-  sftest_job_wait(&job, sftest_limit_ms(20000));
-  sftest_job_expect_all(&job);
-  sftest_loop_cluster_stop(&cluster);
+  sftest_loop_run_alone(3, places, 2, be_too_many, NULL);
 }
 END_TEST
 

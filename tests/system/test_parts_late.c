@@ -159,14 +159,7 @@ START_TEST(little_remains)
 {
   static const int32_t pair[] = {0, 1, 1};
   static const uint32_t flags[] = {SF_GRAPH_DEFAULT, SF_GRAPH_REPRODUCIBLE};
-  static sftest_loop_cluster_t loop;
-  sftest_job_t job;
-  sftest_loop_cluster_start(&loop, RANKS, 0, 0);
-  sftest_job_start_over(&job, loop.nodes, _i % 2 == 0 ? pair : places, RANKS, take_little,
-                        (void *)(uintptr_t)&flags[_i / 2]);
-  sftest_job_wait(&job, sftest_limit_ms(20000));
-  sftest_job_expect_all(&job);
-  sftest_loop_cluster_stop(&loop);
+  sftest_loop_run_alone(RANKS, _i % 2 == 0 ? pair : places, RANKS, take_little, (void *)(uintptr_t)&flags[_i / 2]);
 }
 END_TEST
 
@@ -224,14 +217,8 @@ static int lie_or_not(sftest_rank_t *self)
 
 START_TEST(remains_where_nothing_is)
 {
-  static sftest_loop_cluster_t loop;
-  sftest_job_t job;
   bool names_place = _i > 0;
-  sftest_loop_cluster_start(&loop, RANKS, 0, 0);
-  sftest_job_start_over(&job, loop.nodes, places, RANKS, lie_or_not, &names_place);
-  sftest_job_wait(&job, sftest_limit_ms(20000));
-  sftest_job_expect_all(&job);
-  sftest_loop_cluster_stop(&loop);
+  sftest_loop_run_alone(RANKS, places, RANKS, lie_or_not, &names_place);
 }
 END_TEST
 

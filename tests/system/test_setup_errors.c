@@ -192,10 +192,7 @@ END_TEST
 
 START_TEST(bad_graphs)
 {
-  sftest_node_t node;
-  sftest_node_start(&node, NULL);
-  sftest_run_job(&node, RANKS, make_bad_graphs, NULL);
-  sftest_node_stop(&node);
+  sftest_run_alone(RANKS, make_bad_graphs, NULL);
 }
 END_TEST
 
@@ -228,10 +225,7 @@ END_TEST
 
 START_TEST(rank_that_left)
 {
-  sftest_node_t node;
-  sftest_node_start(&node, NULL);
-  sftest_run_job(&node, RANKS, leave_early, NULL);
-  sftest_node_stop(&node);
+  sftest_run_alone(RANKS, leave_early, NULL);
 }
 END_TEST
 
@@ -258,10 +252,7 @@ static int join_nobody(sftest_rank_t *self)
 
 START_TEST(no_daemon)
 {
-  sftest_node_t node;
-  sftest_node_start(&node, NULL);
-  sftest_run_job(&node, 1, join_nobody, NULL);
-  sftest_node_stop(&node);
+  sftest_run_alone(1, join_nobody, NULL);
 }
 END_TEST
 
@@ -397,11 +388,8 @@ END_TEST
 
 START_TEST(wrong_ranks)
 {
-  sftest_node_t node;
   progress_t *progress = sftest_shared(sizeof *progress);
-  sftest_node_start(&node, NULL);
-  sftest_run_job(&node, 2, join_wrongly, progress);
-  sftest_node_stop(&node);
+  sftest_run_alone(2, join_wrongly, progress);
   sftest_shared_free(progress, sizeof *progress);
 }
 END_TEST

@@ -139,10 +139,7 @@ static int operate_in_threads(sftest_rank_t *self)
 
 START_TEST(operations)
 {
-  sftest_node_t node;
-  sftest_node_start(&node, NULL);
-  sftest_run_job(&node, RANKS, operate_in_threads, NULL);
-  sftest_node_stop(&node);
+  sftest_run_alone(RANKS, operate_in_threads, NULL);
 }
 END_TEST
 
@@ -181,10 +178,7 @@ static int set_up_in_threads(sftest_rank_t *self)
 
 START_TEST(set_ups)
 {
-  sftest_node_t node;
-  sftest_node_start(&node, NULL);
-  sftest_run_job(&node, RANKS, set_up_in_threads, NULL);
-  sftest_node_stop(&node);
+  sftest_run_alone(RANKS, set_up_in_threads, NULL);
 }
 END_TEST
 

@@ -67,11 +67,8 @@ static int be_patient(sftest_rank_t *self)
 
 START_TEST(gives_up)
 {
-  sftest_node_t node;
   _Atomic int *tried = sftest_shared(sizeof *tried);
-  sftest_node_start(&node, NULL);
-  sftest_run_job(&node, RANKS, be_patient, tried);
-  sftest_node_stop(&node);
+  sftest_run_alone(RANKS, be_patient, tried);
   sftest_shared_free(tried, sizeof *tried);
 }
 END_TEST
