@@ -235,13 +235,19 @@ sf_status_t sfd_job_hold_fd(sfd_job_t *job)
   return SF_OK;
 }
 
+void sfd_job_drop_fd(sfd_server_t *server, sfd_job_t *job)
+{
+  server->nheld_fds--;
+  if (job != NULL)
+    job->nheld_fds--;
+}
+
 void sfd_job_close_fd(sfd_job_t *job, int fd)
 {
   if (fd < 0)
     return;
   close(fd);
-  job->server->nheld_fds--;
-  job->nheld_fds--;
+  sfd_job_drop_fd(job->server, job);
 }
 
 /* ---- Failure ---- */

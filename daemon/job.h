@@ -171,12 +171,15 @@ sf_status_t sfd_rank_find_wake(sfd_rank_t *rank);
 /* Lets go of the name: who comes with it from now on founds a new job. */
 void sfd_job_forget(sfd_job_t *job);
 
-/* Counts a descriptor of a segment or edge list that is kept for the job. SF_ERR_LIMIT: the job, or all jobs, have so
- * many that others would come too short. */
+/* Counts a descriptor that is kept for the job, of memory of its ranks or of the daemon. SF_ERR_LIMIT: the job, or all
+ * jobs, have so many that others would come too short. */
 sf_status_t sfd_job_hold_fd(sfd_job_t *job);
 
 /* Closes it; -1 is accepted. */
 void sfd_job_close_fd(sfd_job_t *job, int fd);
+
+/* Counts it no longer, after it was closed. job: NULL if that is over. */
+void sfd_job_drop_fd(sfd_server_t *server, sfd_job_t *job);
 
 /* Whether the job has failed; if so the request has been answered with the reason. */
 bool sfd_job_answer_failed(sfd_rank_t *rank, uint64_t request);

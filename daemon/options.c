@@ -67,6 +67,10 @@ static const sfd_option_t table[] = {
      "shared memory segments of one client"},
     {"max-regions", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_regions), "65536", 1, 1 << 24, "COUNT",
      "registered memory regions of one client"},
+    {"max-exchange-memory", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_exchange_memory), "-1", -1,
+     INT64_C(1) << 40, "MIB",
+     "memory of this node for what all jobs of one user exchange with other nodes; -1: half of the node's, or all if the "
+     "daemon serves its own user only"},
     {"max-device-memory", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_device_memory), "-1", -1, INT64_C(1) << 40,
      "MIB",
      "memory of devices that the daemon allocates for one job (sf_alloc_on_device, slots of streams), in blocks of 2 MiB; "

@@ -44,7 +44,7 @@ typedef struct sfd_option {
   const char *help;
 } sfd_option_t;
 
-#define SFD_OPTION_COUNT 31
+#define SFD_OPTION_COUNT 32
 
 /* Where an effective value came from. */
 typedef struct sfd_option_origin {
@@ -74,7 +74,8 @@ typedef struct sfd_options {
   int64_t max_ranks;
   int64_t max_segments;
   int64_t max_regions;
-  int64_t max_device_memory; /* MiB; -1: no limit */
+  int64_t max_exchange_memory; /* MiB; -1: by who is served */
+  int64_t max_device_memory;   /* MiB; -1: no limit */
   bool calibrate;
   int64_t offload_workers; /* -1: by the number of cores */
   int64_t stall_after_ms;  /* 0: never */

@@ -38,6 +38,7 @@ struct sfd_remote;
 struct sfd_metrics_server;
 LIST_HEAD(sfd_remote_list, sfd_remote);
 LIST_HEAD(sfd_unsent_list, sfd_unsent);
+LIST_HEAD(sfd_account_list, sfd_account);
 struct sfd_assembly;
 TAILQ_HEAD(sfd_assembly_list, sfd_assembly);
 
@@ -104,6 +105,7 @@ typedef struct sfd_server {
   struct sfd_submission_list submissions;
   struct sfd_remote_list remotes;
   struct sfd_unsent_list unsent;      /* see unsent.h */
+  struct sfd_account_list accounts;   /* of users, see trunk_exchanges.c */
   uint8_t *unanswered;                /* by node: questions to it, see remote.c; NULL: none was asked yet */
   struct sfd_metrics_server *metrics; /* NULL: they are not served */
   struct sfd_workers *workers;        /* NULL: nothing is offloaded */

@@ -17,6 +17,8 @@ typedef struct sfd_board_region {
 } sfd_board_region_t;
 
 struct sfd_trunk_boards {
+  sfd_server_t *server;
+  sfd_job_t *job;   /* for which descriptors are counted; NULL: it is over */
   int32_t nholders; /* the job, and each board */
   sfd_board_region_t *regions;
 };
@@ -26,22 +28,31 @@ static sfd_trunk_boards_t *boards_of(sfd_job_t *job)
   if (job->trunk_boards == NULL) {
     job->trunk_boards = calloc(1, sizeof *job->trunk_boards);
     if (job->trunk_boards != NULL)
-      job->trunk_boards->nholders = 1;
+      *job->trunk_boards = (sfd_trunk_boards_t){.server = job->server, .job = job, .nholders = 1};
   }
   return job->trunk_boards;
 }
 
-void sfd_trunk_boards_let_go(sfd_trunk_boards_t *boards)
+static void release(sfd_trunk_boards_t *boards)
 {
-  if (boards == NULL || --boards->nholders > 0)
+  if (--boards->nholders > 0)
     return;
   while (boards->regions != NULL) {
     sfd_board_region_t *region = boards->regions;
     boards->regions = region->next;
     sfshm_region_destroy(&region->region);
+    sfd_job_drop_fd(boards->server, boards->job);
     free(region);
   }
   free(boards);
+}
+
+void sfd_trunk_boards_let_go(sfd_trunk_boards_t *boards)
+{
+  if (boards == NULL)
+    return;
+  boards->job = NULL;
+  release(boards);
 }
 
 static bool is_large(size_t pages)
@@ -73,17 +84,23 @@ static sf_status_t add_region(sfd_job_t *job, sfd_trunk_boards_t *boards, size_t
   sfd_board_region_t *region = calloc(1, sizeof *region);
   if (region == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for trunk boards");
-  sf_status_t status = sfshm_region_create("sf-trunk-boards", SFSHM_REGION_TRUNK_BOARD, length, SFSHM_SEAL_SIZE,
-                                           SFSHM_COMMIT_ALL, &region->region);
-  if (status != SF_OK) {
-    free(region);
-    return status;
-  }
+  sf_status_t status = sfd_job_hold_fd(job);
+  if (status != SF_OK)
+    goto err_free;
+  status = sfshm_region_create("sf-trunk-boards", SFSHM_REGION_TRUNK_BOARD, length, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL,
+                               &region->region);
+  if (status != SF_OK)
+    goto err_fd;
   region->number = sfd_server_new_serial(job->server);
   region->used = 1;
   region->next = boards->regions;
   boards->regions = region;
   return SF_OK;
+err_fd:
+  sfd_job_drop_fd(job->server, job);
+err_free:
+  free(region);
+  return status;
 }
 
 static void take(sfd_trunk_boards_t *boards, sfd_board_region_t *region, uint64_t pages, size_t bytes,
@@ -120,7 +137,7 @@ void sfd_trunk_board_give(sfd_trunk_board_t *board)
   if (board->memory == NULL)
     return;
   board->region->used &= ~board->pages;
-  sfd_trunk_boards_let_go(board->boards);
+  release(board->boards);
   *board = (sfd_trunk_board_t){.memory = NULL};
 }
 

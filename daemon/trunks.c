@@ -7,10 +7,9 @@
 #include "daemon/log.h"
 #include "daemon/offload_unpack.h"
 #include "daemon/trunk_devices.h"
+#include "daemon/trunk_exchanges.h"
 #include "daemon/trunks_internal.h"
 #include "shm/error.h"
-
-#define MAX_EXCHANGE_BYTES (UINT64_C(1) << 40)
 
 /* ---- Map --------------------------------------------------------------------------------------------------------- */
 
@@ -193,12 +192,7 @@ void sfd_trunks_describe_board(const sfd_trunks_t *trunks, uint64_t *region_p, u
 static void free_trunks(sfd_trunks_t *trunks)
 {
   sfd_trunk_devices_free(trunks);
-  while (trunks->exchanges != NULL) {
-    sfd_exchange_t *exchange = trunks->exchanges;
-    trunks->exchanges = exchange->next;
-    sfshm_region_destroy(&exchange->region);
-    free(exchange);
-  }
+  sfd_trunk_exchanges_free(trunks);
   for (uint32_t i = 0; i < trunks->nsides; i++)
     sfd_unpacks_free(&trunks->sides[i]);
   sfd_trunk_plan_let_go(trunks->plan);
@@ -318,6 +312,7 @@ void sfd_trunks_free(sfd_trunks_t *trunks)
   if (trunks == NULL)
     return;
   sfd_trunk_devices_retire(trunks);
+  sfd_trunk_exchanges_retire(trunks);
   trunks->graph = NULL;
   if (trunks->nunder_way == 0)
     free_trunks(trunks);
@@ -368,84 +363,4 @@ void sfd_trunks_fail(sfd_trunks_t *trunks, sf_status_t status, const char *detai
 {
   if (trunks->graph != NULL)
     sfd_graph_fail(trunks->graph, status, detail);
-}
-
-/* ---- Exchanges --------------------------------------------------------------------------------------------------- */
-
-static sf_status_t make_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd_exchange_t **exchange_p)
-{
-  sfd_exchange_t *exchange = calloc(1, sizeof *exchange + trunks->nsides * sizeof exchange->slots[0]);
-  const sfshm_trunk_map_t *map = trunks->plan->map.base;
-  uint64_t length;
-  if (exchange == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for an exchange of %u sides", trunks->nsides);
-  exchange->class_bytes = class_bytes;
-  sf_status_t status =
-      sfshm_exchange_layout(map->sides, trunks->nsides, class_bytes, MAX_EXCHANGE_BYTES, exchange->slots, &length);
-  if (status == SF_OK)
-    status = sfshm_region_create("sf-exchange", SFSHM_REGION_EXCHANGE, length, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL,
-                                 &exchange->region);
-  if (status != SF_OK) {
-    free(exchange);
-    return status;
-  }
-  exchange->next = trunks->exchanges;
-  trunks->exchanges = exchange;
-  *exchange_p = exchange;
-  return SF_OK;
-}
-
-sf_status_t sfd_trunks_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd_exchange_t **exchange_p)
-{
-  for (sfd_exchange_t *exchange = trunks->exchanges; exchange != NULL; exchange = exchange->next)
-    if (exchange->class_bytes == class_bytes) {
-      *exchange_p = exchange;
-      return SF_OK;
-    }
-  return make_exchange(trunks, class_bytes, exchange_p);
-}
-
-static bool is_class(uint64_t class_bytes)
-{
-  return class_bytes <= INT64_MAX && sfshm_exchange_class((size_t)class_bytes) == class_bytes;
-}
-
-/* The descriptor of what is asked for. */
-static sf_status_t find_fd(sfd_trunks_t *trunks, uint64_t class_bytes, int *fd_p)
-{
-  sfd_exchange_t *exchange = NULL;
-  sf_status_t status = class_bytes != 0 ? sfd_trunks_exchange(trunks, class_bytes, &exchange) : SF_OK;
-  if (status == SF_OK)
-    *fd_p = exchange != NULL ? exchange->region.fd : sfd_trunk_board_fd(&trunks->board);
-  return status;
-}
-
-void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
-{
-  const Sfproto__ExchangeGet *get = message->exchange_get;
-  const sfd_graph_t *graph = sfd_graph_find(session->rank->job, get->graph);
-  int fd;
-  (void)fds;
-  (void)nfds;
-  if (graph == NULL || graph->trunks == NULL || sfd_group_rank_of(graph->group, session->rank->number) < 0) {
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64 " over nodes",
-                       session->rank->number, get->graph);
-    return;
-  }
-  if (get->class_bytes != 0 && !is_class(get->class_bytes)) {
-    sfd_session_refuse(session, message->request, SF_ERR_PROTO, "ExchangeGet for units of %" PRIu64 " bytes",
-                       get->class_bytes);
-    return;
-  }
-  sf_status_t status = find_fd(graph->trunks, get->class_bytes, &fd);
-  if (status != SF_OK) {
-    sfd_session_answer(session, message->request, status, "%s", sfshm_error_detail());
-    return;
-  }
-  Sfproto__Exchange answer = SFPROTO__EXCHANGE__INIT;
-  Sfproto__Message reply = SFPROTO__MESSAGE__INIT;
-  reply.request = message->request;
-  reply.body_case = SFPROTO__MESSAGE__BODY_EXCHANGE;
-  reply.exchange = &answer;
-  sfd_session_send(session, &reply, &fd, 1);
 }

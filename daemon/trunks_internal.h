@@ -60,6 +60,8 @@ typedef struct sfd_exchange {
   struct sfd_exchange *next;
   uint64_t class_bytes;
   sfshm_region_t region;
+  struct sfd_account *account; /* of the user, with: */
+  uint64_t taken_bytes;
   sfshm_side_slots_t slots[]; /* by side */
 } sfd_exchange_t;
 
@@ -82,7 +84,7 @@ struct sfd_trunks {
 sfd_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
                                  sfd_trunks_t **trunks_p);
 
-/* The exchange of a class, made at first use. */
+/* The exchange of a class, made at first use. SF_ERR_LIMIT, SF_ERR_NOMEM. */
 sf_status_t sfd_trunks_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd_exchange_t **exchange_p);
 
 /* Something is under way, or no longer: the last one frees retired trunks. */

@@ -91,6 +91,7 @@ START_TEST(defaults)
   ck_assert_int_eq(options.max_ranks, 65536);
   ck_assert_int_eq(options.max_segments, 1024);
   ck_assert_int_eq(options.max_regions, 65536);
+  ck_assert_int_eq(options.max_exchange_memory, -1);
   ck_assert_int_eq(options.max_device_memory, -1);
   ck_assert_int_eq(options.ready_fd, -1);
   ck_assert(options.calibrate && options.device_mpi && !options.log_time);

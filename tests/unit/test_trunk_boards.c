@@ -14,6 +14,7 @@ static uint32_t nsides[MAX_BOARDS];
 
 static void setup(void)
 {
+  server = (sfd_server_t){.max_held_fds = INT32_MAX};
   job = (sfd_job_t){.server = &server};
   memset(boards, 0, sizeof boards);
 }
@@ -23,6 +24,7 @@ static void teardown(void)
   for (int i = 0; i < MAX_BOARDS; i++)
     sfd_trunk_board_give(&boards[i]);
   sfd_trunk_boards_let_go(job.trunk_boards);
+  ck_assert_int_eq(server.nheld_fds, 0);
 }
 
 /* Whether all bytes of the board have that value. */

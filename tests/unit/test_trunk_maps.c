@@ -24,6 +24,7 @@ typedef struct map {
 
 static void setup(void)
 {
+  server = (sfd_server_t){.max_held_fds = INT32_MAX};
   job = (sfd_job_t){.server = &server};
   sfc_trunk_maps_init(&mapped);
 }
@@ -32,6 +33,7 @@ static void teardown(void)
 {
   sfc_trunk_maps_destroy(&mapped);
   sfd_trunk_maps_let_go(job.trunk_maps);
+  ck_assert_int_eq(server.nheld_fds, 0);
 }
 
 /* All bytes behind the header have the value. */

@@ -45,6 +45,7 @@ static void make_trunks(void)
 
 static void setup(void)
 {
+  server = (sfd_server_t){.max_held_fds = INT32_MAX};
   job = zeroed(sizeof *job + sizeof(sfd_rank_t *));
   group = zeroed(sizeof *group);
   graph = zeroed(sizeof *graph);
@@ -62,6 +63,7 @@ static void teardown(void)
   sfd_key_remove(&job->graphs_by_id, graph);
   sfd_trunk_board_give(&trunks->board);
   sfd_trunk_boards_let_go(job->trunk_boards);
+  ck_assert_int_eq(server.nheld_fds, 0);
   free(trunks->plan->map.base);
   free(trunks->plan);
   free(trunks);
