@@ -63,7 +63,7 @@ typedef struct sfshm_cuda_device {
   CUfunction ordered[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction several[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction fetches[SFSHM_CUDA_ELEMENT_COUNT];
-  CUfunction gather[SFSHM_CUDA_8 + 1];
+  CUfunction gather[SFSHM_CUDA_MOVE_FORMS];
   CUfunction atomics[SFSHM_CUDA_ELEMENT_COUNT]; /* NULL where there are none */
   CUfunction await;
   bool has_memops;                    /* streams raise and await words by themselves */
@@ -202,6 +202,9 @@ sf_status_t sfshm_cuda_start(sfshm_cuda_device_t *device, CUfunction kernel, int
  * how many a unit has. SF_ERR_ARG: they are not aligned to what it combines. */
 sf_status_t sfshm_cuda_choose_element(sfshm_unit_t unit, sfshm_op_t op, uintptr_t bits, sfshm_cuda_element_t *element_p,
                                       int64_t *count_p);
+
+/* The widest element that moves bytes between places with these bits in their addresses and numbers, and its size. */
+sfshm_cuda_element_t sfshm_cuda_widest(uintptr_t bits, size_t *size_bytes_p);
 
 /* Room in pinned memory for that many bytes, not more than a half has, for what is told to the device next. */
 sf_status_t sfshm_cuda_reserve(sfshm_cuda_device_t *device, size_t bytes, char **room_p);

@@ -28,6 +28,12 @@ SF_INLINE int64_t quotient(int64_t a, int64_t b)
   return a <= UINT32_MAX && b <= UINT32_MAX ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b;
 }
 
+/* The unit that element e of all is in. */
+SF_INLINE int64_t unit_of(int64_t e, int64_t count)
+{
+  return count == 1 ? e : quotient(e, count);
+}
+
 SF_INLINE int64_t box_at(const sfshm_cuda_pattern_t *box, int64_t i)
 {
   int64_t row = quotient(i, box->row), plane = quotient(row, box->rows);
@@ -92,7 +98,7 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64
     const type *from = (const type *)args.from;                                                                        \
     type *to = (type *)args.to;                                                                                        \
     for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP) {                                                \
-      int64_t i = args.first + e / args.count, k = e % args.count;                                                     \
+      int64_t unit = unit_of(e, args.count), i = args.first + unit, k = e - unit * args.count;                         \
       combine_##suffix(&to[to_at(&args, i, k)], &from[from_at(&args, i, k)], args.op);                                 \
     }                                                                                                                  \
   }                                                                                                                    \
@@ -101,7 +107,7 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64
     const type *from = (const type *)args.from;                                                                        \
     type *to = (type *)args.to;                                                                                        \
     for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP) {                                        \
-      int64_t v = e / args.count, k = e % args.count;                                                                  \
+      int64_t v = unit_of(e, args.count), k = e - v * args.count;                                                      \
       for (int64_t j = args.begin[v]; j < args.begin[v + 1]; j++) {                                                    \
         int64_t i = args.order[j];                                                                                     \
         if (i >= args.first && i < args.first + args.n)                                                                \
@@ -122,13 +128,17 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64
   SF_KERNEL sf_several_##suffix(sfshm_cuda_several_t args)                                                             \
   {                                                                                                                    \
     if (args.order == NULL) {                                                                                          \
-      for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP)                                                \
-        combine_one_of_several_##suffix(&args, e / args.count, e % args.count);                                        \
+      for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP) {                                              \
+        int64_t i = unit_of(e, args.count);                                                                            \
+        combine_one_of_several_##suffix(&args, i, e - i * args.count);                                                 \
+      }                                                                                                                \
       return;                                                                                                          \
     }                                                                                                                  \
-    for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP)                                          \
-      for (int64_t j = args.begin[e / args.count]; j < args.begin[e / args.count + 1]; j++)                            \
-        combine_one_of_several_##suffix(&args, args.order[j], e % args.count);                                         \
+    for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP) {                                        \
+      int64_t v = unit_of(e, args.count);                                                                              \
+      for (int64_t j = args.begin[v]; j < args.begin[v + 1]; j++)                                                      \
+        combine_one_of_several_##suffix(&args, args.order[j], e - v * args.count);                                     \
+    }                                                                                                                  \
   }
 
 /* Contributions that wait in slots meet roots. */
@@ -136,7 +146,7 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64
   SF_KERNEL sf_fetches_##suffix(sfshm_cuda_fetch_t args)                                                               \
   {                                                                                                                    \
     for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP) {                                        \
-      int64_t v = e / args.count, k = e % args.count;                                                                  \
+      int64_t v = unit_of(e, args.count), k = e - v * args.count;                                                      \
       type *root = (type *)args.roots + vertex_at(&args.slot_root, args.begin[v]) * args.count + k;                    \
       for (int64_t j = args.begin[v]; j < args.begin[v + 1]; j++) {                                                    \
         type *slot = (type *)args.slots + j * args.count + k;                                                          \
@@ -163,8 +173,8 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64
     const type *from = (const type *)args.from;                                                                        \
     type *to = (type *)args.to;                                                                                        \
     for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP) {                                                \
-      int64_t i = e / args.count;                                                                                      \
-      to[e] = from[gathered_at(&args, args.first + i) * args.count + e % args.count];                                  \
+      int64_t i = unit_of(e, args.count);                                                                              \
+      to[e] = from[gathered_at(&args, args.first + i) * args.count + e - i * args.count];                              \
     }                                                                                                                  \
   }
 SFSHM_CUDA_MOVES(DEFINE_MOVE)
@@ -275,7 +285,7 @@ SFSHM_PAIR_TABLE(DEFINE_PAIR)
     const type *from = (const type *)args.from;                                                                        \
     type *to = (type *)args.to;                                                                                        \
     for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP) {                                                \
-      int64_t i = args.first + e / args.count, k = e % args.count;                                                     \
+      int64_t unit = unit_of(e, args.count), i = args.first + unit, k = e - unit * args.count;                         \
       combine(&to[to_at(&args, i, k)], from[from_at(&args, i, k)], args.op);                                           \
     }                                                                                                                  \
   }

@@ -86,12 +86,20 @@ typedef struct sfshm_cuda_fetch {
   int32_t op;                     /* sfshm_op_t */
 } sfshm_cuda_fetch_t;
 
+/* As much as a thread can move at once. */
+typedef struct sfshm_cuda_wide {
+  uint64_t low;
+  uint64_t high;
+} __attribute__((aligned(16))) sfshm_cuda_wide_t;
+
 /* X(suffix, element type): elements that are moved, by size. */
 #define SFSHM_CUDA_MOVES(X)                                                                                            \
   X(1, uint8_t)                                                                                                        \
   X(2, uint16_t)                                                                                                       \
   X(4, uint32_t)                                                                                                       \
-  X(8, uint64_t)
+  X(8, uint64_t)                                                                                                       \
+  X(16, sfshm_cuda_wide_t)
+#define SFSHM_CUDA_MOVE_FORMS 5
 
 /* X(suffix, unsigned type, type that max and min compare). */
 #define SFSHM_CUDA_INTEGERS(X)                                                                                         \

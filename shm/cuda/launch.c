@@ -29,12 +29,13 @@ static sfshm_pattern_t packed_from(int64_t first, int64_t n)
   return sfshm_pattern_contiguous(-first, first + n);
 }
 
-static sfshm_cuda_element_t element_of_size(size_t size_bytes)
+sfshm_cuda_element_t sfshm_cuda_widest(uintptr_t bits, size_t *size_bytes_p)
 {
-  return size_bytes == 1   ? SFSHM_CUDA_1
-         : size_bytes == 2 ? SFSHM_CUDA_2
-         : size_bytes == 4 ? SFSHM_CUDA_4
-                           : SFSHM_CUDA_8;
+  sfshm_cuda_element_t element = SFSHM_CUDA_1;
+  while (element < SFSHM_CUDA_16 && (bits >> element & 1) == 0)
+    element++;
+  *size_bytes_p = (size_t)1 << element;
+  return element;
 }
 
 /* Arithmetic needs addresses that are aligned as the base type's members are, as every device allocation is. */
@@ -81,12 +82,9 @@ sf_status_t sfshm_cuda_choose_element(sfshm_unit_t unit, sfshm_op_t op, uintptr_
                ? SF_OK
                : sfshm_error(SF_ERR_ARG, "CUDA: a buffer is not aligned to %s", sfshm_base_name(unit.base));
   }
-  bits |= sfshm_unit_size(unit);
-  size_t size_bytes = (size_t)(bits & (~bits + 1));
-  if (size_bytes > 8)
-    size_bytes = 8;
+  size_t size_bytes;
+  *element_p = sfshm_cuda_widest(bits | sfshm_unit_size(unit), &size_bytes);
   *count_p = (int64_t)(sfshm_unit_size(unit) / size_bytes);
-  *element_p = element_of_size(size_bytes);
   return SF_OK;
 }
 
@@ -120,6 +118,29 @@ static sf_status_t start(sfshm_cuda_device_t *device, const job_t *job, CUfuncti
   return status;
 }
 
+static sfshm_cuda_block_t block_of(const job_t *job)
+{
+  return sfshm_cuda_block_of(job->unit, job->op, job->from_pattern, job->from_bias, job->from, job->to_pattern, job->to,
+                             job->first, job->n);
+}
+
+/* Units don't matter then. */
+static sf_status_t launch_block(sfshm_cuda_device_t *device, const job_t *job, const sfshm_cuda_block_t *block)
+{
+  const sfshm_cuda_pattern_t all = {.kind = SFSHM_CUDA_STRIDED, .stride = 1};
+  size_t size_bytes;
+  sfshm_cuda_element_t element =
+      sfshm_cuda_widest((uintptr_t)block->from | (uintptr_t)block->to | block->bytes, &size_bytes);
+  sfshm_cuda_scatter_t args = {.from = block->from,
+                               .to = block->to,
+                               .from_pattern = all,
+                               .to_pattern = all,
+                               .n = (int64_t)(block->bytes / size_bytes),
+                               .count = 1,
+                               .op = SFSHM_OP_REPLACE};
+  return start(device, job, device->scatter[element], args.n, &args);
+}
+
 /* All memory of the job can be reached by the device. */
 static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
 {
@@ -127,6 +148,9 @@ static sf_status_t launch(sfshm_cuda_device_t *device, const job_t *job)
       .from = job->from, .to = job->to, .from_bias = job->from_bias, .first = job->first, .n = job->n, .op = job->op};
   sfshm_cuda_plan_t *from_plan, *to_plan;
   sfshm_cuda_element_t element;
+  sfshm_cuda_block_t block = block_of(job);
+  if (block.bytes > 0)
+    return launch_block(device, job, &block);
   sf_status_t status =
       sfshm_cuda_choose_element(job->unit, job->op, (uintptr_t)job->from | (uintptr_t)job->to, &element, &args.count);
   if (status == SF_OK)
@@ -310,12 +334,6 @@ static sf_status_t across_devices(int32_t from, int32_t to, const job_t *job)
 static bool is_direct(const job_t *job, int32_t from, int32_t to)
 {
   return (from == to || sfshm_cuda_owner_of(job->from) >= 0) && sfshm_cuda_is_direct(to, from);
-}
-
-static sfshm_cuda_block_t block_of(const job_t *job)
-{
-  return sfshm_cuda_block_of(job->unit, job->op, job->from_pattern, job->from_bias, job->from, job->to_pattern, job->to,
-                             job->first, job->n);
 }
 
 /* Whether the driver is to copy, who needs no access to do so. */

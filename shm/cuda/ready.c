@@ -66,7 +66,7 @@ static sf_status_t find_functions(sfshm_cuda_device_t *device)
                {"sf_ordered_", device->ordered, SFSHM_CUDA_ELEMENT_COUNT},
                {"sf_several_", device->several, SFSHM_CUDA_ELEMENT_COUNT},
                {"sf_fetches_", device->fetches, SFSHM_CUDA_ELEMENT_COUNT},
-               {"sf_gathers_", device->gather, SFSHM_CUDA_8 + 1}};
+               {"sf_gathers_", device->gather, SFSHM_CUDA_MOVE_FORMS}};
   sf_status_t status = find_atomics(device);
   for (size_t form = 0; form < sizeof forms / sizeof forms[0]; form++)
     for (int i = 0; i < forms[form].n && status == SF_OK; i++)

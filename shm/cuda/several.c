@@ -133,35 +133,76 @@ static sf_status_t add_set(sfshm_cuda_device_t *device, const sfshm_move_t *move
   return status == SF_OK ? sfshm_cuda_plan(device, &move->to_pattern, &set->to_pattern, &plan) : status;
 }
 
+static sfshm_cuda_block_t block_of(const sfshm_move_t *move, sfshm_unit_t unit, sfshm_op_t op)
+{
+  return sfshm_cuda_block_of(unit, op, &move->from_pattern, 0, move->from, &move->to_pattern, move->to, 0, move->n);
+}
+
 /* What the driver is to copy it is told here; the rest is the kernel's. In a part that is not ordered no two moves go
  * to the same place. */
 static sf_status_t fill_in(sfshm_cuda_device_t *device, const sfshm_move_t moves[], const part_t *part,
-                           sfshm_unit_t unit, sfshm_cuda_several_t *args, uintptr_t *bits_p)
+                           sfshm_unit_t unit, sfshm_cuda_several_t *args, sfshm_cuda_element_t *element_p)
 {
   sf_status_t status = SF_OK;
+  uintptr_t bits = 0;
   for (int32_t i = part->first; i < part->end && status == SF_OK; i++) {
     const sfshm_move_t *move = &moves[i];
     sfshm_cuda_block_t block = {0};
     if (move->n == 0)
       continue;
     if (!part->ordered)
-      block = sfshm_cuda_block_of(unit, (sfshm_op_t)args->op, &move->from_pattern, 0, move->from, &move->to_pattern,
-                                  move->to, 0, move->n);
-    status = sfshm_cuda_is_to_copy(device, &block) ? sfshm_cuda_copy_on(device, &block)
-                                                   : add_set(device, move, args, bits_p);
+      block = block_of(move, unit, (sfshm_op_t)args->op);
+    status =
+        sfshm_cuda_is_to_copy(device, &block) ? sfshm_cuda_copy_on(device, &block) : add_set(device, move, args, &bits);
   }
-  return status;
+  return status == SF_OK ? sfshm_cuda_choose_element(unit, (sfshm_op_t)args->op, bits, element_p, &args->count)
+                         : status;
+}
+
+static bool are_blocks(const sfshm_cuda_device_t *device, const sfshm_move_t moves[], const part_t *part,
+                       sfshm_unit_t unit, sfshm_op_t op)
+{
+  bool blocks = !part->ordered && !device->may_copy;
+  for (int32_t i = part->first; i < part->end && blocks; i++)
+    blocks = moves[i].n == 0 || block_of(&moves[i], unit, op).bytes > 0;
+  return blocks;
+}
+
+/* If all of them are, units don't matter. */
+static void fill_in_blocks(const sfshm_move_t moves[], const part_t *part, sfshm_unit_t unit,
+                           sfshm_cuda_several_t *args, sfshm_cuda_element_t *element_p)
+{
+  const sfshm_cuda_pattern_t all = {.kind = SFSHM_CUDA_STRIDED, .stride = 1};
+  uintptr_t bits = 0;
+  size_t size_bytes, sum_bytes = 0;
+  for (int32_t i = part->first; i < part->end; i++) {
+    if (moves[i].n == 0)
+      continue;
+    sfshm_cuda_block_t block = block_of(&moves[i], unit, (sfshm_op_t)args->op);
+    args->sets[args->nsets++] = (sfshm_cuda_set_t){(int64_t)sum_bytes, block.from, block.to, all, all};
+    sum_bytes += block.bytes;
+    bits |= (uintptr_t)block.from | (uintptr_t)block.to | block.bytes;
+  }
+  *element_p = sfshm_cuda_widest(bits, &size_bytes);
+  for (int32_t i = 0; i < args->nsets; i++)
+    args->sets[i].begin /= (int64_t)size_bytes;
+  args->n = (int64_t)(sum_bytes / size_bytes);
+  args->count = 1;
 }
 
 static sf_status_t launch_part(sfshm_cuda_device_t *device, const part_t *part, sfshm_unit_t unit, sfshm_op_t op,
                                const sfshm_move_t moves[])
 {
   sfshm_cuda_several_t args = {.op = op};
-  sfshm_cuda_element_t element;
-  uintptr_t bits = 0;
-  sf_status_t status = fill_in(device, moves, part, unit, &args, &bits);
-  if (status == SF_OK)
-    status = sfshm_cuda_choose_element(unit, op, bits, &element, &args.count);
+  sfshm_cuda_element_t element = SFSHM_CUDA_1;
+  sf_status_t status = SF_OK;
+  uint64_t unit_bytes = sfshm_unit_size(unit);
+  if (are_blocks(device, moves, part, unit, op)) {
+    fill_in_blocks(moves, part, unit, &args, &element);
+    unit_bytes = (uint64_t)1 << element;
+  } else {
+    status = fill_in(device, moves, part, unit, &args, &element);
+  }
   if (status != SF_OK || args.n == 0)
     return status;
   if (part->ordered) {
@@ -169,8 +210,7 @@ static sf_status_t launch_part(sfshm_cuda_device_t *device, const part_t *part, 
     args.begin = (const int64_t *)(uintptr_t)part->begin;
     args.nvertices = part->nvertices;
   }
-  sfshm_cuda_piece_t *piece =
-      sfshm_cuda_watch_begin(device, SFSHM_TRACE_WORK_WITHIN, (uint64_t)args.n * sfshm_unit_size(unit));
+  sfshm_cuda_piece_t *piece = sfshm_cuda_watch_begin(device, SFSHM_TRACE_WORK_WITHIN, (uint64_t)args.n * unit_bytes);
   status =
       sfshm_cuda_start(device, device->several[element], (part->ordered ? args.nvertices : args.n) * args.count, &args);
   if (status == SF_OK)
