@@ -95,6 +95,7 @@ void sftest_cuda_end_call(void)
 CUresult cuInit(unsigned flags)
 {
   const char *devices = getenv("SFTEST_CUDA_DEVICES"), *text = getenv("SFTEST_CUDA_SEED");
+  const char *most = getenv("SFTEST_CUDA_MOST");
   if (flags != 0)
     return CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&sftest_cuda_lock);
@@ -102,6 +103,8 @@ CUresult cuInit(unsigned flags)
   if (result == CUDA_SUCCESS && ndevices < 0) { /* streams may be at work when somebody else calls */
     seed = text != NULL ? strtoull(text, NULL, 0) : 1;
     ndevices = devices != NULL ? atoi(devices) : 2;
+    if (most != NULL && ndevices > atoi(most))
+      ndevices = atoi(most);
     initialized_by = getpid();
   }
   if (result == CUDA_SUCCESS && initialized_by != getpid())
@@ -331,6 +334,17 @@ CUresult cuModuleUnload(CUmodule module)
   free(module);
   return CUDA_SUCCESS;
 }
+
+/* ---- For tests --------------------------------------------------------------------------------------------------- */
+
+sftest_cuda_count_fn_t sftest_cuda_count;
+
+int sftest_cuda_count(void)
+{
+  return cuInit(0) == CUDA_SUCCESS ? ndevices : 0;
+}
+
+/* ---- Words ------------------------------------------------------------------------------------------------------- */
 
 CUresult cuGetErrorName(CUresult error, const char **text)
 {

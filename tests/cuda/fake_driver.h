@@ -12,11 +12,11 @@
 #define SFTEST_CUDA_FAKE "tests/cuda/libcuda.so.1"
 #define SFTEST_CUDA_REAL "tests/cuda/libsftest_cuda.so"
 
-/* Environment: SFTEST_CUDA_DEVICES, the number of devices (2); SFTEST_CUDA_SEED, of the moments at which streams do
- * their work; SFTEST_CUDA_FAIL="FUNCTION:N", whose call number N, counted from 1, fails, and all after it if it was a
- * launch; SFTEST_CUDA_HANG, that call does not come back instead; SFTEST_CUDA_MEMOPS=off, streams know no memory
- * operations; SFTEST_CUDA_ORDER=off, no device has what adapters write in order; SFTEST_CUDA_BLOCK, the bytes of blocks
- * of memory that the driver tells of (65536). */
+/* Environment: SFTEST_CUDA_DEVICES, the number of devices (2), but not more than SFTEST_CUDA_MOST; SFTEST_CUDA_SEED, of
+ * the moments at which streams do their work; SFTEST_CUDA_FAIL="FUNCTION:N", whose call number N, counted from 1,
+ * fails, and all after it if it was a launch; SFTEST_CUDA_HANG, that call does not come back instead;
+ * SFTEST_CUDA_MEMOPS=off, streams know no memory operations; SFTEST_CUDA_ORDER=off, no device has what adapters write
+ * in order; SFTEST_CUDA_BLOCK, the bytes of blocks of memory that the driver tells of (65536). */
 
 /* SFTEST_CUDA_LENIENT: freeing memory that others have open ends no process. */
 
@@ -24,6 +24,9 @@
 typedef void *sftest_cuda_alloc_fn_t(int device, size_t len_bytes);
 typedef void sftest_cuda_free_fn_t(void *address);
 typedef void sftest_cuda_copy_fn_t(void *to, const void *from, size_t len_bytes);
+
+/* How many devices there are. */
+typedef int sftest_cuda_count_fn_t(void);
 
 /* How much is allocated, or open, where the address is. */
 typedef size_t sftest_cuda_length_fn_t(const void *address);

@@ -15,6 +15,7 @@ sftest_cuda_alloc_fn_t sftest_cuda_alloc;
 sftest_cuda_free_fn_t sftest_cuda_free;
 sftest_cuda_copy_fn_t sftest_cuda_copy;
 sftest_cuda_length_fn_t sftest_cuda_length;
+sftest_cuda_count_fn_t sftest_cuda_count;
 sftest_cuda_live_fn_t sftest_cuda_live;
 
 static _Atomic int64_t nlive;
@@ -55,6 +56,12 @@ static void leave(int number)
   require(cuCtxPopCurrent(&context), "cuCtxPopCurrent");
   require(cuDeviceGet(&device, number % ndevices), "cuDeviceGet");
   require(cuDevicePrimaryCtxRelease(device), "cuDevicePrimaryCtxRelease");
+}
+
+int sftest_cuda_count(void)
+{
+  pthread_once(&once, start);
+  return ndevices;
 }
 
 size_t sftest_cuda_length(const void *address)

@@ -17,6 +17,7 @@ static struct {
   sftest_cuda_alloc_fn_t *alloc;
   sftest_cuda_free_fn_t *free;
   sftest_cuda_copy_fn_t *copy;
+  sftest_cuda_count_fn_t *count;
   sftest_cuda_length_fn_t *length;
   sftest_cuda_live_fn_t *live;
   sftest_cuda_launched_fn_t *launched; /* NULL: a real driver */
@@ -90,6 +91,7 @@ bool sftest_device_is_there(void)
     if (driver != NULL) {
       fake.alloc = (sftest_cuda_alloc_fn_t *)dlsym(driver, "sftest_cuda_alloc");
       fake.free = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free");
+      fake.count = (sftest_cuda_count_fn_t *)dlsym(driver, "sftest_cuda_count");
       fake.length = (sftest_cuda_length_fn_t *)dlsym(driver, "sftest_cuda_length");
       fake.live = (sftest_cuda_live_fn_t *)dlsym(driver, "sftest_cuda_live");
       fake.launched = (sftest_cuda_launched_fn_t *)dlsym(driver, "sftest_cuda_launched");
@@ -104,9 +106,20 @@ bool sftest_device_is_there(void)
   return fake.alloc != NULL;
 }
 
+int sftest_device_count(void)
+{
+  return sftest_device_is_there() ? fake.count() : 0;
+}
+
+int sftest_device_instead(int device)
+{
+  int count = sftest_device_count();
+  return count > 0 ? device % count : device;
+}
+
 void *sftest_device_alloc(int device, size_t len_bytes)
 {
-  return fake.alloc(device, len_bytes);
+  return fake.alloc(sftest_device_instead(device), len_bytes);
 }
 
 void sftest_device_free(void *address)

@@ -35,7 +35,7 @@ static void exchange_allocated(sftest_rank_t *self, sf_context_t *context, int r
   int32_t left = (self->rank + self->size - 1) % self->size;
   sf_graph_t *graph;
   void *roots = NULL, *leaves = NULL;
-  SFTEST_OK(self, sf_alloc_on_device(context, round % SFTEST_DEVICES, sizeof expected, &roots));
+  SFTEST_OK(self, sf_alloc_on_device(context, sftest_device_instead(round), sizeof expected, &roots));
   SFTEST_OK(self, sf_alloc_on_device(context, 0, sizeof found + 8, &leaves));
   sftest_device_copy(found, leaves, sizeof found);
   for (int i = 0; i < UNITS; i++) {
@@ -58,12 +58,15 @@ static int use_allocated(sftest_rank_t *self)
   void *memory = NULL, *other = NULL;
   sf_region_t *region = NULL;
   sf_context_t *context = sftest_join(self);
+  const int last = sftest_device_instead(1);
   for (int round = 0; round < 10; round++)
     exchange_allocated(self, context, round);
-  SFTEST_EXPECT(self, sf_alloc_on_device(context, SFTEST_DEVICES, 8, &memory), SF_ERR_ARG);
-  SFTEST_DETAIL(self, "device 2, of which there are 2");
+  char refusal[64];
+  snprintf(refusal, sizeof refusal, "device %d, of which there are %d", sftest_device_count(), sftest_device_count());
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, sftest_device_count(), 8, &memory), SF_ERR_ARG);
+  SFTEST_DETAIL(self, refusal);
   SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 0, &memory), SF_ERR_ARG);
-  SFTEST_OK(self, sf_alloc_on_device(context, 1, 4096, &memory));
+  SFTEST_OK(self, sf_alloc_on_device(context, last, 4096, &memory));
   SFTEST_EXPECT(self, sf_free(context, (char *)memory + 8), SF_ERR_ARG);
   SFTEST_EXPECT(self, sf_register(context, memory, 4096, SF_MEMORY_CUDA, &region), SF_ERR_EXISTS);
   sftest_sfctl(self->options.socket_path, (const char *const[]){"ranks", "--regions", NULL}, 0);
@@ -80,16 +83,17 @@ static int meet_quota(sftest_rank_t *self)
 {
   void *memory = NULL, *other = NULL;
   sf_context_t *context = sftest_join(self);
+  const int last = sftest_device_instead(1);
   SFTEST_OK(self, sf_alloc_on_device(context, 0, 700000, &memory));
-  SFTEST_EXPECT(self, sf_alloc_on_device(context, 1, 700000, &other), SF_ERR_LIMIT);
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, last, 700000, &other), SF_ERR_LIMIT);
   SFTEST_DETAIL(self, "3 MiB of device memory");
   SFTEST_DETAIL(self, "max-device-memory");
   SFTEST_DETAIL(self, "has 2097152 bytes of it, and wants 2097152 more"); /* was allocated, and given up */
-  SFTEST_EXPECT(self, sf_alloc_on_device(context, 1, 1 << 20 | 1, &other), SF_ERR_LIMIT);
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, last, 1 << 20 | 1, &other), SF_ERR_LIMIT);
   SFTEST_DETAIL(self, "has 2097152 bytes of it, and wants 1048577 more"); /* was not even tried */
   SFTEST_OK(self, sf_free(context, memory));
-  SFTEST_EXPECT(self, sf_alloc_on_device(context, 1, (2 << 20) + 1, &other), SF_ERR_LIMIT);
-  SFTEST_OK(self, sf_alloc_on_device(context, 1, 2 << 20, &other));
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, last, (2 << 20) + 1, &other), SF_ERR_LIMIT);
+  SFTEST_OK(self, sf_alloc_on_device(context, last, 2 << 20, &other));
   SFTEST_OK(self, sf_free(context, other));
   SFTEST_OK(self, sf_finalize(context));
   return 0;

@@ -86,8 +86,11 @@ START_TEST(streams)
   dump();
   ck_assert_int_eq(sftest_trace_count('b', "bcast(double, replace)"), CALLS * RANKS);
   ck_assert_int_eq(sftest_trace_count('X', "stream waits for rank"), 2 * CALLS * RANKS);
-  ck_assert_int_eq(sftest_trace_count('X', "kernel to host for rank"), CALLS * RANKS);
-  ck_assert_int_eq(sftest_trace_count('X', "kernel from host for rank"), CALLS * RANKS);
+  if (sftest_device_can_fail()) { /* else the daemon may have a driver, and slots lie on the device */
+    ck_assert_int_eq(sftest_trace_count('X', "kernel to host for rank"), CALLS * RANKS);
+    ck_assert_int_eq(sftest_trace_count('X', "kernel from host for rank"), CALLS * RANKS);
+  }
+  ck_assert_int_eq(sftest_trace_count('X', "kernel"), 2 * CALLS * RANKS);
   ck_assert_int_eq(sftest_trace_count('M', "thread_name"), 2 * RANKS);
   expect_within("stream waits", "bcast");
   expect_within("kernel", "bcast");

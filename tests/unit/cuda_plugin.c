@@ -86,6 +86,8 @@ TCase *sftest_cuda_case(Suite *suite, const char *name, SFun setup)
 
 sftest_array_t sftest_array_make(size_t length_bytes, int where)
 {
+  if (where >= 0)
+    where %= device->count();
   sftest_array_t array = {length_bytes, malloc(length_bytes), NULL, where};
   for (size_t i = 0; i < length_bytes; i++)
     array.host[i] = (char)sftest_cuda_random(100);

@@ -47,7 +47,7 @@ typedef struct sftest_array {
   size_t length_bytes;
   char *host;   /* what must be in it */
   char *actual; /* the array itself */
-  int where;    /* device; -1: host */
+  int where;    /* device, or that which takes its place where there are not so many; -1: host */
 } sftest_array_t;
 
 sftest_array_t sftest_array_make(size_t length_bytes, int where);
