@@ -87,13 +87,17 @@ static void set_counts(sfctl_top_row_t *row, const sfreport_counts_t *counts, in
   row->total[SENT] = (double)sfreport_counts_sent_bytes(counts);
   row->total[RECEIVED] = (double)(counts->bytes_received + counts->bytes_from_nodes);
   row->total[NODES] = (double)counts->bytes_to_nodes;
-  row->total[WAIT] = (double)counts->waited_ns / 1e9 / (n > 0 ? n : 1);
+  row->total[WAIT] = (double)counts->waited_ns / 1e9 / n;
 }
 
-static void set_unknown(sfctl_top_row_t *row)
+/* Of no rank: it is unknown. */
+static sf_status_t add_counted(sample_t *sample, sfctl_top_row_t *row, const sfreport_counts_t *counts, int32_t n)
 {
-  for (int c = 0; c < LAST; c++)
+  if (n > 0)
+    set_counts(row, counts, n);
+  for (int c = 0; c < LAST && n == 0; c++)
     row->total[c] = NAN;
+  return add_row(sample, row);
 }
 
 static uint64_t node_of(const sfreport_item_t *item)
@@ -109,11 +113,7 @@ static sf_status_t sample_ranks(sample_t *sample, const sfreport_list_t *list)
     const Sfproto__RankInfo *info = item->message->rank_info;
     sfctl_top_row_t row = make_row(node_of(item), info->job_id, (uint64_t)info->rank, info->job, info->state);
     row.total[LAST] = info->pid;
-    if (item->ncounted > 0)
-      set_counts(&row, &item->counts, 1);
-    else
-      set_unknown(&row);
-    status = add_row(sample, &row);
+    status = add_counted(sample, &row, &item->counts, item->ncounted > 0);
   }
   return status;
 }
@@ -126,11 +126,7 @@ static sf_status_t sample_graphs(sample_t *sample, const sfreport_list_t *list)
     const Sfproto__GraphInfo *info = item->message->graph_info;
     sfctl_top_row_t row = make_row(node_of(item), info->job_id, info->graph, info->job, info->state);
     row.total[LAST] = info->size;
-    if (item->ncounted > 0)
-      set_counts(&row, &item->counts, item->ncounted);
-    else
-      set_unknown(&row);
-    status = add_row(sample, &row);
+    status = add_counted(sample, &row, &item->counts, item->ncounted);
   }
   return status;
 }
@@ -159,11 +155,7 @@ static sf_status_t sample_jobs(sample_t *sample, const sfreport_list_t *list, co
     row.total[LAST] = info->size;
     if (info->job_id != 0)
       add_up(&sum, &n, ranks, node_of(item), info->job_id);
-    if (n > 0)
-      set_counts(&row, &sum, n);
-    else
-      set_unknown(&row);
-    status = add_row(sample, &row);
+    status = add_counted(sample, &row, &sum, n);
   }
   return status;
 }

@@ -10,7 +10,7 @@ extern const sfperf_method_t sfperf_sf_alloc;
 extern const sfperf_method_t sfperf_sf_plain;
 extern const sfperf_method_t sfperf_sf_persistent;
 
-/* "sf_device": blocking operations on a device's memory. "sf_device_persistent": persistent requests on it. "host":
+/* "sf_device": blocking operations on a device's memory. "sf_device_pers": persistent requests on it. "host":
  * vectors are copied to memory of sf_alloc, and the results back, by the driver. */
 extern const sfperf_method_t sfperf_sf_device;
 extern const sfperf_method_t sfperf_sf_device_persistent;
