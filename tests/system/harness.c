@@ -185,6 +185,12 @@ void sftest_job_expect_all(const sftest_job_t *job)
     sftest_job_expect_success(job, rank);
 }
 
+void sftest_job_end_well(sftest_job_t *job, int64_t limit_ms)
+{
+  sftest_job_wait(job, limit_ms);
+  sftest_job_expect_all(job);
+}
+
 void sftest_job_expect_signal(const sftest_job_t *job, int32_t rank, int signal)
 {
   int status = job->status[rank];
@@ -208,8 +214,7 @@ void sftest_run_job(const sftest_node_t *node, int32_t size, sftest_rank_fn_t ru
   sftest_job_t job;
   int fds = sftest_node_rest(node, 0);
   sftest_job_start(&job, node, size, run, argument);
-  sftest_job_wait(&job, sftest_limit_ms(30000));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(30000));
   sftest_node_settle(node, fds);
 }
 

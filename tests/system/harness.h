@@ -103,6 +103,9 @@ void sftest_job_signal(const sftest_job_t *job, int32_t rank, int signal);
 void sftest_job_expect_success(const sftest_job_t *job, int32_t rank);
 void sftest_job_expect_all(const sftest_job_t *job);
 
+/* Both: waits, and expects all ranks to end well. */
+void sftest_job_end_well(sftest_job_t *job, int64_t limit_ms);
+
 /* Fails the test unless the signal ended the rank: one that was to die must not have failed before it came to that. */
 void sftest_job_expect_signal(const sftest_job_t *job, int32_t rank, int signal);
 

@@ -159,8 +159,7 @@ START_TEST(nobody_is_lost_in_between)
   sftest_sleep_ms(100);
   ck_assert(!sftest_job_poll(&job));
   start_sfd(NULL);
-  sftest_job_wait(&job, sftest_limit_ms(PATIENCE_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(PATIENCE_MS));
   kill(manager.node.pid, SIGTERM);
   expect_end();
 }

@@ -251,8 +251,7 @@ static void run(scene_t *scene, uint64_t seed, int64_t max_vertices)
   }
   check_pairs(scene);
   scene->over = true;
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_graph_free(&graph);
 }
 
@@ -355,8 +354,7 @@ START_TEST(kinds)
   for (int32_t node = 0; node < NODES; node++)
     look_at_kinds(node);
   scene->over = true;
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_graph_free(&graph);
   sftest_shared_free(scene, sizeof *scene);
 }
@@ -436,8 +434,7 @@ START_TEST(runs)
       sent[look][node] = far_bytes(node);
     scene->nlooks++;
   }
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   for (int32_t kind = 0; kind < RUN_KINDS; kind++)
     for (int32_t node = 0; node < NODES; node++)
       ck_assert_uint_eq(sent[kind + 1][node] - sent[kind][node], travelling[kind] * RUN_FETCHES * RUN_ROOTS * UNIT);

@@ -225,8 +225,7 @@ static void lose_once(sftest_node_t *node, step_t step, bool stopped, sftest_not
   }
   plan->death_ms = sftest_machine_ms();
   sftest_node_kill(node);
-  sftest_job_wait(&job, sftest_limit_ms(10000));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(10000));
   sftest_notices_add(notices, plan->latest_ms - plan->death_ms);
   sftest_shared_free(plan, sizeof *plan);
 }
@@ -259,8 +258,7 @@ START_TEST(ordinary_end)
     sftest_sleep_ms(1);
   plan->death_ms = sftest_machine_ms();
   sftest_node_end(&node);
-  sftest_job_wait(&job, sftest_limit_ms(10000));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(10000));
   sftest_node_stop(&node);
   sftest_shared_free(plan, sizeof *plan);
 }

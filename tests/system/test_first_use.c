@@ -136,8 +136,7 @@ START_TEST(test_late)
   if (scene->use != LEAF_RANKS || placement > 0) {
     sftest_job_start_over(&job, loop.nodes, placements[placement], RANKS,
                           scene->use < HOST_USES ? use_host_late : use_device_late, scene);
-    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-    sftest_job_expect_all(&job);
+    sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   }
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);

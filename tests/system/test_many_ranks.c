@@ -81,8 +81,7 @@ static found_t run_ranks(const sftest_node_t nodes[], int32_t nnodes, int32_t si
   }
   found = (found_t){sftest_node_resident_kib(&nodes[0]) - before_kib, shared->most_kib};
   atomic_store(&shared->go, 1);
-  sftest_job_wait(&job, sftest_limit_ms(60000));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(60000));
   sftest_shared_free(shared, sizeof *shared);
   return found;
 }

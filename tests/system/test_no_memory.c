@@ -125,8 +125,7 @@ START_TEST(test_told)
     atomic_store(&scene->stage, stage);
     sftest_await(&scene->allocated, stage == 1 ? plan->nth - 1 : plan->nth);
   }
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
 }
@@ -163,8 +162,7 @@ START_TEST(test_started)
   sftest_loop_cluster_start(&loop, RANKS, 0, 0);
   atomic_store(&scene->daemons, loop.pid);
   sftest_job_start_over(&job, loop.nodes, places, RANKS, be_started, scene);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   ck_assert_int_eq(atomic_load(&scene->refused), 1);
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);

@@ -96,8 +96,7 @@ static void expect_recovery(sftest_cluster_t *cluster, plan_t *plan)
     sftest_sleep_ms(tries * 200);
     plan->nfailed = 0;
     sftest_job_start_over(&job, cluster->nodes, places, HOSTS, try_to_work, plan);
-    sftest_job_wait(&job, 3 * sftest_limit_ms(NOTICED_BUSY_MS));
-    sftest_job_expect_all(&job);
+    sftest_job_end_well(&job, 3 * sftest_limit_ms(NOTICED_BUSY_MS));
   } while (plan->nfailed > 0 && ++tries < TRIES);
   ck_assert_int_lt(tries, TRIES);
   sftest_cluster_warm(cluster);
@@ -120,8 +119,7 @@ static void cut_once(sftest_cluster_t *cluster, uint64_t seed, int64_t *worst_ms
   sftest_sleep_ms(sftest_below(&random, 30));
   plan->cut_ms = sftest_machine_ms();
   sftest_hosts_cut(cluster->hosts, victim, true);
-  sftest_job_wait(&job, 3 * sftest_limit_ms(NOTICED_BUSY_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, 3 * sftest_limit_ms(NOTICED_BUSY_MS));
   int64_t noticed_ms = plan->latest_ms - plan->cut_ms;
   ck_assert_msg(noticed_ms <= sftest_limit_ms(NOTICED_MS), "noticed after %lld ms", (long long)noticed_ms);
   *worst_ms = noticed_ms > *worst_ms ? noticed_ms : *worst_ms;

@@ -105,15 +105,12 @@ START_TEST(joining_without_end)
   sftest_job_wait(&hostile, sftest_limit_ms(LIMIT_MS));
   printf("%llu bytes are queued after %lld attempts\n", (unsigned long long)bytes, (long long)assault->attempts);
   sftest_job_start(&refused, &cluster.nodes[0], 1, be_refused, NULL);
-  sftest_job_wait(&refused, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&refused);
+  sftest_job_end_well(&refused, sftest_limit_ms(LIMIT_MS));
   count(SFTEST_LOOP_LET_GO);
   atomic_store(&shared->go, 1);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_job_start_over(&job, cluster.nodes, places, 2, work_before_and_after, shared); /* all are taken again */
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_shared_free(assault, sizeof *assault);
   sftest_shared_free(shared, sizeof *shared);
 }

@@ -66,8 +66,7 @@ static void begin_play(play_t *play, int32_t nnodes, sftest_rank_fn_t run)
 
 static void end_play(play_t *play)
 {
-  sftest_job_wait(&play->job, sftest_limit_ms(20000));
-  sftest_job_expect_all(&play->job);
+  sftest_job_end_well(&play->job, sftest_limit_ms(20000));
   sftest_loop_cluster_stop(&play->cluster);
   sftest_shared_free(play->shared, sizeof *play->shared);
 }
@@ -289,8 +288,7 @@ START_TEST(slow_streams_in_pieces)
   sftest_job_t job;
   sftest_loop_cluster_start(&cluster, 4, (unsigned)_i * 20, sftest_seed() | 1);
   sftest_job_start_over(&job, cluster.nodes, places, 6, exchange_much, NULL);
-  sftest_job_wait(&job, sftest_limit_ms(30000));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(30000));
   sftest_loop_cluster_stop(&cluster);
 }
 END_TEST
@@ -333,8 +331,7 @@ START_TEST(cut_links)
       sftest_sleep_ms(1);
     sftest_sleep_ms(sftest_below(&random, 20));
     sftest_loop_cluster_order(&cluster, SFTEST_LOOP_CUT, 1, 2);
-    sftest_job_wait(&job, sftest_limit_ms(5000));
-    sftest_job_expect_all(&job);
+    sftest_job_end_well(&job, sftest_limit_ms(5000));
     sftest_loop_cluster_stop(&cluster);
     sftest_shared_free(shared, sizeof *shared);
   }

@@ -120,8 +120,7 @@ static void expect(part_t *part, bool joined, sf_status_t status)
   while (atomic_load(&part->told->status) == 1)
     ck_assert_int_lt(sftest_now_ms(), limit);
   memcpy(note, part->process.notes[0], sizeof note);
-  sftest_job_wait(&part->process, sftest_limit_ms(10000));
-  sftest_job_expect_all(&part->process);
+  sftest_job_end_well(&part->process, sftest_limit_ms(10000));
   ck_assert_msg(atomic_load(&part->told->status) == (int)status && atomic_load(&part->told->joined) == joined,
                 "rank %d of %d: %s", part->rank, part->size, note);
 }

@@ -117,8 +117,7 @@ static void run_late(bool bad)
   for (int32_t node = 0; node < RANKS; node++) /* the whole */
     ck_assert_uint_eq(sftest_loop_cluster_order(&loop, SFTEST_LOOP_OPEN, node, 0), 1);
   atomic_store(&shared->held, 3);
-  sftest_job_wait(&job, sftest_limit_ms(20000));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(20000));
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(shared, sizeof *shared);
 }

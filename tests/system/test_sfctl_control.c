@@ -139,8 +139,7 @@ static void kill_over(int32_t nnodes)
   sftest_expect_in(err, "no job \"nobody\" is known here");
   sftest_sfctl(cluster.nodes[nnodes - 1].socket, WORDS("kill", job.name), 0);
   sftest_expect_in(out, "of 4 ranks killed\n");
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }
@@ -174,8 +173,7 @@ START_TEST(shutdown_is_orderly)
   sftest_sfctl(node.socket, WORDS("shutdown", "--force"), 0);
   ck_assert_str_eq(out, "ends; 1 jobs are lost\n");
   expect_end(&node);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_sfctl(node.socket, WORDS("status"), 3);
   sftest_node_launch(&node, NULL); /* the socket is free */
   sftest_sfctl(node.socket, WORDS("shutdown", "--json"), 0);

@@ -285,8 +285,7 @@ START_TEST(a_job_over_two_nodes)
   look_at_metrics(&cluster);
   expect_doctor(&cluster.nodes[1], 0, "fabric      tcp, node 1 of 2: 1 channel open, 0 not needed yet\n");
   scene->over = true;
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }
@@ -359,8 +358,7 @@ START_TEST(a_peer_that_does_not_answer)
   expect_doctor(&cluster.nodes[0], 1, "problem  fabric      tcp, node 0 of 2: no answer from node 1 (tcp ");
   kill(cluster.nodes[1].pid, SIGCONT);
   for (int i = 0; i < n; i++) {
-    sftest_job_wait(&jobs[i], sftest_limit_ms(LIMIT_MS));
-    sftest_job_expect_all(&jobs[i]);
+    sftest_job_end_well(&jobs[i], sftest_limit_ms(LIMIT_MS));
   }
   sftest_cluster_stop(&cluster);
 }
@@ -420,8 +418,7 @@ START_TEST(questions_that_do_not_fit_into_a_message)
   ask_to_kill(&cluster, 5000, SF_ERR_LIMIT);
   ask_to_kill(&cluster, SFPROTO_MAX_LENGTH - 26, SF_ERR_LIMIT);
   scene->over = true;
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }

@@ -57,8 +57,7 @@ static void look(const sftest_node_t *node, sftest_job_t *job, meeting_t *meetin
 static void finish(sftest_job_t *job, meeting_t *meeting)
 {
   meeting->over = true;
-  sftest_job_wait(job, sftest_limit_ms(20000));
-  sftest_job_expect_all(job);
+  sftest_job_end_well(job, sftest_limit_ms(20000));
   sftest_shared_free(meeting, sizeof *meeting);
 }
 

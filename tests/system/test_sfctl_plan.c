@@ -233,8 +233,7 @@ START_TEST(a_matrix_on_two_nodes)
   ck_assert_uint_eq(after.messages - before.messages, pair.within_messages * (BCASTS + REDUCES));
   ck_assert_uint_eq(after.bytes - before.bytes, pair.within_values * sizeof(double) * (BCASTS + REDUCES));
   scene->looked = ROUNDS;
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }

@@ -70,8 +70,7 @@ static void begin(int32_t nnodes, const int32_t places[], const char *log_level)
 static void end(void)
 {
   sftest_job_signal(&job, STOPPED, SIGCONT);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }
@@ -237,8 +236,7 @@ START_TEST(in_set_up)
   sftest_expect_in(out, "ranks wait in calls that others have to make, too:\n");
   ck_assert_msg(sftest_count_lines(out) == 2 + RANKS, "%s", out);
   scene->go_on = true;
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }
@@ -274,8 +272,7 @@ START_TEST(in_init)
   snprintf(wanted, sizeof wanted, "of job %s 1 of %d ranks are not known: rank %d\n", job.name, RANKS, STOPPED);
   sftest_expect_in(out, wanted);
   scene->go_on = true;
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }

@@ -33,8 +33,7 @@ static void run(int32_t size, sftest_rank_fn_t run_rank, void *argument)
   static const int32_t places[] = {0, 1, 0, 1};
   sftest_job_t job;
   sftest_job_start_over(&job, cluster.nodes, places, size, run_rank, argument);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
 }
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
