@@ -3,19 +3,35 @@
 
 #define LINE_BYTES 64u
 
-size_t sfc_method_cell_bytes(size_t payload_bytes)
+/* What is read in place, at least: more than a lane's first cells hold together. */
+#define IN_PLACE_MIN (SFSHM_LANE_SLOTS * SFC_CELL_BYTES_FIRST + 1)
+
+/* Messages of a lane before its cells grow: as much as large cells hold has gone through the first ones. */
+#define FIRST_MESSAGES (SFSHM_LANE_SLOTS * (SFC_CELL_BYTES_MAX / SFC_CELL_BYTES_FIRST))
+
+size_t sfc_method_cell_bytes(size_t payload_bytes, size_t most_bytes)
 {
   size_t cell_bytes = 256;
-  while (cell_bytes < payload_bytes && cell_bytes < SFC_CELL_BYTES_MAX)
+  while (cell_bytes < payload_bytes && cell_bytes < most_bytes)
     cell_bytes *= 2;
   return cell_bytes;
 }
 
+size_t sfc_method_cell_most(uint64_t messages, int32_t nlanes)
+{
+  if (messages < FIRST_MESSAGES)
+    return SFC_CELL_BYTES_FIRST;
+  size_t most_bytes = SFC_CELL_BYTES_MAX;
+  for (int32_t n = 1; n < nlanes && most_bytes > SFC_CELL_BYTES_FIRST; n *= 2)
+    most_bytes /= 2;
+  return most_bytes;
+}
+
 /* What fits into the cells of a lane is out of its writer's hands when begin returns, and for larger payloads writer
  * and reader work side by side; reading in place keeps the writer waiting for the reader, but saves a copy. So in place
- * is for payloads larger than all cells together. Costs are those of the two cores together. Each jump costs a line
- * that nothing has fetched ahead. The writer learns of the end through two messages, and each of the ranks has to look
- * for them. */
+ * is for payloads larger than the first cells together. Costs are those of the two cores together. Each jump costs a
+ * line that nothing has fetched ahead. The writer learns of the end through two messages, and each of the ranks has to
+ * look for them. */
 sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane, const sfc_memory_ref_t *source_ref,
                                  const sfshm_pattern_t *pattern, int64_t runs, size_t bytes)
 {
@@ -27,7 +43,7 @@ sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *l
   if (source_ref->class == SFC_MEMORY_UNKNOWN || source_ref->class == SFC_MEMORY_DEVICE ||
       (lane->graph->flags & SF_GRAPH_COPY) != 0)
     return SFSHM_METHOD_CELL;
-  if (bytes <= SFSHM_LANE_SLOTS * SFC_CELL_BYTES_MAX)
+  if (bytes < IN_PLACE_MIN)
     return SFSHM_METHOD_CELL;
   uint64_t packed = jumps * costs->local_line_ps + lines * ((uint64_t)costs->local_stream_ps + costs->remote_stream_ps);
   if (source_ref->class == SFC_MEMORY_ALLOC) {

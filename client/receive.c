@@ -64,10 +64,11 @@ static sf_status_t grant(sfc_lane_t *lane, const sfshm_slot_t *slot)
   sfshm_grow_t grow;
   sfc_block_t cells;
   memcpy(&grow, slot->payload, sizeof grow);
-  if (grow.cell_bytes > SFC_CELL_BYTES_MAX || grow.cell_bytes != sfc_method_cell_bytes(grow.cell_bytes))
+  if (grow.cell_bytes > SFC_CELL_BYTES_MAX ||
+      grow.cell_bytes != sfc_method_cell_bytes(grow.cell_bytes, SFC_CELL_BYTES_MAX))
     return sfshm_error(SF_ERR_PROTO, "rank %d asks for cells of %llu bytes", lane->rank,
                        (unsigned long long)grow.cell_bytes);
-  sf_status_t status = sfc_heap_take(heap, SFSHM_LANE_SLOTS * grow.cell_bytes, &cells);
+  sf_status_t status = sfc_heap_take_raw(heap, SFSHM_LANE_SLOTS * grow.cell_bytes, &cells);
   if (status != SF_OK)
     return status;
   if (lane->rx_cells.address != NULL)

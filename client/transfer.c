@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/context.h"
+#include "client/instance.h"
 #include "client/method.h"
 #include "client/progress.h"
 #include "client/stage.h"
@@ -119,20 +120,33 @@ static bool have_answer(sfc_lane_t *lane, sf_request_t *request)
   return sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_UNKNOWN;
 }
 
+/* Cells that the lane lacks for such a payload; 0: none. Within an operation they stay as they are: what has been sent
+ * of it says where its pieces end. */
+static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
+{
+  if (lane->tx_cells_asked != 0)
+    return lane->tx_cells_asked;
+  if (lane->tx_cursor.value != 0 || lane->tx_cursor.bytes != 0)
+    return 0;
+  size_t most_bytes = sfc_method_cell_most(lane->tx.posted, sfc_instance_nends(lane->graph));
+  size_t wanted = sfc_method_cell_bytes(payload_bytes, most_bytes);
+  return lane->tx.cell_bytes >= wanted ? 0 : wanted;
+}
+
 /* Makes sure that the lane has cells large enough, asking the other end for larger ones if need be. */
 static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_bytes)
 {
-  size_t wanted = sfc_method_cell_bytes(payload_bytes);
-  if (lane->tx.cell_bytes >= wanted)
+  size_t wanted = lacking_cells(lane, payload_bytes);
+  if (wanted == 0)
     return true;
-  if (!lane->tx_grow_asked) {
+  if (lane->tx_cells_asked == 0) {
     sfshm_slot_t *slot = sfc_lane_claim(lane);
     if (slot == NULL)
       return false;
     sfshm_grow_t grow = {wanted};
     memcpy(slot->payload, &grow, sizeof grow);
     post(lane, slot, request, SFSHM_METHOD_GROW, 0);
-    lane->tx_grow_asked = true;
+    lane->tx_cells_asked = wanted;
   }
   if (!sfshm_lane_has_grant(&lane->tx))
     return false;
@@ -148,7 +162,7 @@ static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_b
     return false;
   }
   sfshm_lane_take_grant(&lane->tx, (char *)base + control->offset);
-  lane->tx_grow_asked = false;
+  lane->tx_cells_asked = 0;
   return true;
 }
 

@@ -5,7 +5,7 @@
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
-#define ALL_CELLS (SFSHM_LANE_SLOTS * SFC_CELL_BYTES_MAX)
+#define FIRST_CELLS (SFSHM_LANE_SLOTS * SFC_CELL_BYTES_FIRST)
 
 /* A machine as many are. */
 static const sfshm_costs_t usual = {.local_line_ps = 3000,
@@ -101,8 +101,8 @@ START_TEST(a_rank_that_only_sends_packs_what_the_cells_hold)
   for (int i = 0; i < 2; i++) {
     lane.as_root.nvalues = i;
     lane.as_leaf.nvalues = 1 - i;
-    ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, ALL_CELLS), SFSHM_METHOD_CELL);
-    ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, ALL_CELLS + 1), SFSHM_METHOD_IN_PLACE);
+    ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, FIRST_CELLS), SFSHM_METHOD_CELL);
+    ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, FIRST_CELLS + 1), SFSHM_METHOD_IN_PLACE);
   }
 }
 END_TEST
@@ -156,16 +156,32 @@ END_TEST
 
 START_TEST(sizes_of_cells)
 {
-  ck_assert_uint_eq(sfc_method_cell_bytes(0), 256);
-  ck_assert_uint_eq(sfc_method_cell_bytes(256), 256);
-  ck_assert_uint_eq(sfc_method_cell_bytes(257), 512);
-  ck_assert_uint_eq(sfc_method_cell_bytes(SFC_CELL_BYTES_MAX - 1), SFC_CELL_BYTES_MAX);
-  ck_assert_uint_eq(sfc_method_cell_bytes(SIZE_MAX), SFC_CELL_BYTES_MAX);
-  for (size_t bytes = 0; bytes < 3 * SFC_CELL_BYTES_MAX; bytes += 7) {
-    size_t cell_bytes = sfc_method_cell_bytes(bytes);
-    ck_assert(cell_bytes >= bytes || cell_bytes == SFC_CELL_BYTES_MAX);
-    ck_assert(cell_bytes / 2 < bytes || cell_bytes == 256);
-    ck_assert_uint_eq(sfc_method_cell_bytes(cell_bytes), cell_bytes); /* how a reader knows an honest wish */
+  for (size_t most = SFC_CELL_BYTES_FIRST; most <= SFC_CELL_BYTES_MAX; most *= 2) {
+    ck_assert_uint_eq(sfc_method_cell_bytes(0, most), 256);
+    ck_assert_uint_eq(sfc_method_cell_bytes(256, most), 256);
+    ck_assert_uint_eq(sfc_method_cell_bytes(257, most), 512);
+    ck_assert_uint_eq(sfc_method_cell_bytes(most - 1, most), most);
+    ck_assert_uint_eq(sfc_method_cell_bytes(SIZE_MAX, most), most);
+    for (size_t bytes = 0; bytes < 3 * most; bytes += 7) {
+      size_t cell_bytes = sfc_method_cell_bytes(bytes, most);
+      ck_assert(cell_bytes >= bytes || cell_bytes == most);
+      ck_assert(cell_bytes / 2 < bytes || cell_bytes == 256);
+      ck_assert_uint_eq(sfc_method_cell_bytes(cell_bytes, SFC_CELL_BYTES_MAX), cell_bytes); /* an honest wish */
+    }
+  }
+}
+END_TEST
+
+START_TEST(cells_of_lanes_in_use_are_large_unless_there_are_many)
+{
+  ck_assert_uint_eq(sfc_method_cell_most(0, 1), SFC_CELL_BYTES_FIRST);
+  ck_assert_uint_eq(sfc_method_cell_most(63, 1), SFC_CELL_BYTES_FIRST);
+  ck_assert_uint_eq(sfc_method_cell_most(64, 1), SFC_CELL_BYTES_MAX);
+  ck_assert_uint_eq(sfc_method_cell_most(UINT64_MAX, 1), SFC_CELL_BYTES_MAX);
+  for (int32_t nlanes = 1; nlanes < 10000; nlanes++) {
+    size_t most = sfc_method_cell_most(64, nlanes);
+    ck_assert(most == SFC_CELL_BYTES_FIRST || (size_t)nlanes * most <= SFC_CELL_BYTES_MAX);
+    ck_assert(most >= SFC_CELL_BYTES_FIRST);
   }
 }
 END_TEST
@@ -185,6 +201,7 @@ static Suite *method_suite(void)
   tcase_add_test(tcase, choices_change_once);
   tcase_add_test(tcase, extreme_costs);
   tcase_add_test(tcase, sizes_of_cells);
+  tcase_add_test(tcase, cells_of_lanes_in_use_are_large_unless_there_are_many);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -150,7 +150,7 @@ END_TEST
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------------ */
 
-#define CELL_VALUES ((int64_t)(SFC_CELL_BYTES_MAX / sizeof(double)))
+#define CELL_VALUES ((int64_t)(SFC_CELL_BYTES_FIRST / sizeof(double)))
 
 static double cells[SFSHM_LANE_SLOTS * CELL_VALUES];
 static uint32_t scattered[LARGE];
@@ -158,7 +158,7 @@ static uint32_t scattered[LARGE];
 static void give_cells(void)
 {
   end.lane.tx.cells = (uint8_t *)cells;
-  end.lane.tx.cell_bytes = SFC_CELL_BYTES_MAX;
+  end.lane.tx.cell_bytes = SFC_CELL_BYTES_FIRST;
 }
 
 /* Starts to send n values that lie scattered in memory that nobody can read in place. */
