@@ -40,7 +40,7 @@ typedef struct sfd_log_levels {
   uint8_t level[SFD_LOG_COMPONENTS];
 } sfd_log_levels_t;
 
-extern sfd_log_levels_t sfd_log_levels; /* written by sfd_log_configure only; info for all until then */
+extern sfd_log_levels_t sfd_log_levels; /* written by sfd_log_configure and _adjust; info for all until then */
 
 /* Parses a list like "info,session=debug": a bare level holds for all components that the list doesn't name (info if
  * there is none); of several entries for one component the last wins. SF_ERR_ARG: unknown level or component, with a

@@ -125,6 +125,15 @@ int sftest_count_lines(const char *text)
   return n;
 }
 
+void sftest_sfctl_await(const char *socket, const char *const words[], const char *wanted)
+{
+  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+  do
+    sftest_sfctl(socket, words, 0);
+  while (strstr(sftest_sfctl_out, wanted) == NULL && sftest_now_ms() < until);
+  sftest_expect_in(sftest_sfctl_out, wanted);
+}
+
 uint64_t sftest_sfctl_number(const char *fragment, const char *member)
 {
   char line[SFTEST_SFCTL_MAX_OUTPUT], name[64];

@@ -32,6 +32,9 @@ void sftest_sfctl_expect(int code);
 /* All in one. */
 void sftest_sfctl(const char *socket, const char *const words[], int code);
 
+/* The same, which must succeed, again and again until the text is in the output; fails the test after a while. */
+void sftest_sfctl_await(const char *socket, const char *const words[], const char *wanted);
+
 void sftest_expect_in(const char *text, const char *wanted);
 int sftest_count_lines(const char *text);
 

@@ -276,9 +276,7 @@ static void await_first(const sftest_rank_t *self, const progress_t *progress)
   while (!progress->has_socket)
     sftest_sleep_ms(1);
   snprintf(wanted, sizeof wanted, "\"job\":\"%s\"", self->options.job);
-  do
-    sftest_sfctl(progress->socket, WORDS("jobs", "--json"), 0);
-  while (strstr(sftest_sfctl_out, wanted) == NULL);
+  sftest_sfctl_await(progress->socket, WORDS("jobs", "--json"), wanted);
   sftest_machine_sleep_ms(100);
 }
 

@@ -293,11 +293,7 @@ START_TEST(a_job_that_failed)
   scene_t *scene = sftest_shared(sizeof *scene);
   sftest_node_start(&node, NULL);
   start_job(&job, &node, fail_job, scene, 1);
-  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
-  do
-    sftest_sfctl(node.socket, WORDS("jobs"), 0);
-  while (strstr(out, "failed") == NULL && sftest_now_ms() < until);
-  sftest_expect_in(out, "failed");
+  sftest_sfctl_await(node.socket, WORDS("jobs"), "failed");
   sftest_expect_in(out, "\n    rank 1 (pid ");
   sftest_sfctl(node.socket, WORDS("jobs", "--json"), 0);
   sftest_expect_in(out, "\"state\":\"failed\"");
@@ -331,11 +327,7 @@ START_TEST(a_job_that_joins)
   scene_t *scene = sftest_shared(sizeof *scene);
   sftest_node_start(&node, NULL);
   start_job(&job, &node, come_late, scene, 1);
-  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
-  do
-    sftest_sfctl(node.socket, WORDS("jobs", "--json"), 0);
-  while (strstr(out, "\"joined\":1,\"state\":\"joining\"") == NULL && sftest_now_ms() < until);
-  sftest_expect_in(out, "\"joined\":1,\"state\":\"joining\"");
+  sftest_sfctl_await(node.socket, WORDS("jobs", "--json"), "\"joined\":1,\"state\":\"joining\"");
   sftest_sfctl(node.socket, WORDS("ranks"), 0);
   ck_assert_int_eq(sftest_count_lines(out), 2);
   sftest_expect_in(out, "joining");
@@ -367,10 +359,7 @@ START_TEST(a_graph_that_is_set_up)
   scene_t *scene = sftest_shared(sizeof *scene);
   sftest_node_start(&node, NULL);
   start_job(&job, &node, set_up_late, scene, 1);
-  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
-  do
-    sftest_sfctl(node.socket, WORDS("graphs", "--json"), 0);
-  while (strstr(out, "\"state\":\"setup\"") == NULL && sftest_now_ms() < until);
+  sftest_sfctl_await(node.socket, WORDS("graphs", "--json"), "\"state\":\"setup\"");
   sftest_expect_in(out, "{\"graph\":0,");
   sftest_sfctl(node.socket, WORDS("metrics"), 0);
   sftest_expect_in(out, "\nsfd_graphs 1\n");

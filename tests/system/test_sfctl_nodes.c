@@ -295,13 +295,9 @@ END_TEST
 
 static void await_state(const sftest_cluster_t *cluster, const char *state)
 {
-  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
   char wanted[32];
   snprintf(wanted, sizeof wanted, "\"state\":\"%s\"", state);
-  do
-    sftest_sfctl(cluster->nodes[0].socket, WORDS("peers", "--json"), 0);
-  while (strstr(out, wanted) == NULL && sftest_now_ms() < until);
-  sftest_expect_in(out, wanted);
+  sftest_sfctl_await(cluster->nodes[0].socket, WORDS("peers", "--json"), wanted);
 }
 
 START_TEST(a_peer_that_dies)

@@ -270,9 +270,7 @@ START_TEST(counters_at_full_speed)
   uint64_t begun = 0, received = 0, bytes = 0, first = 0;
   sftest_node_start(&node, NULL);
   sftest_bystander_start(&bystander, &node);
-  do
-    sftest_sfctl(node.socket, WORDS("graphs", "--json"), 0);
-  while (strstr(out, "\"state\":\"ready\"") == NULL);
+  sftest_sfctl_await(node.socket, WORDS("graphs", "--json"), "\"state\":\"ready\"");
   for (int i = 0; i < 40; i++) {
     sftest_sfctl(node.socket, WORDS("ranks", "--json"), 0);
     begun = expect_growing("bcasts", begun);

@@ -57,6 +57,7 @@ typedef struct sftest_done {
   int calls;
   sf_status_t status;
 } sftest_done_t;
+
 void sftest_cluster_start(sftest_cluster_t *cluster, int32_t nnodes);
 
 /* Lets node number be used by the test itself: it has no channels. Right after the start. */
