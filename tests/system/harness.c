@@ -191,6 +191,19 @@ void sftest_job_end_well(sftest_job_t *job, int64_t limit_ms)
   sftest_job_expect_all(job);
 }
 
+void sftest_job_await(sftest_job_t *job, const _Atomic int *word, int value)
+{
+  bool over = false;
+  while (atomic_load(word) < value && !over) {
+    over = sftest_job_poll(job);
+    sftest_sleep_ms(1);
+  }
+  if (atomic_load(word) >= value)
+    return;
+  sftest_job_expect_all(job);
+  ck_abort_msg("the ranks have ended before what is waited for came to %d: it is %d", value, atomic_load(word));
+}
+
 void sftest_job_expect_signal(const sftest_job_t *job, int32_t rank, int signal)
 {
   int status = job->status[rank];

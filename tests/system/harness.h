@@ -96,6 +96,9 @@ void sftest_job_wait(sftest_job_t *job, int64_t limit_ms);
 /* Collects what has ended so far; whether all have. */
 bool sftest_job_poll(sftest_job_t *job);
 
+/* Waits until the ranks have brought the word to the value; fails the test if they end before. */
+void sftest_job_await(sftest_job_t *job, const _Atomic int *word, int value);
+
 /* The signal to one rank that has not ended. */
 void sftest_job_signal(const sftest_job_t *job, int32_t rank, int signal);
 

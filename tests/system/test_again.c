@@ -479,10 +479,10 @@ START_TEST(late_refusal)
   shared_t *shared = sftest_shared(sizeof *shared);
   sftest_loop_cluster_start(&loop, 2, 0, 0);
   sftest_job_start_over(&job, loop.nodes, places, 3, be_refused, shared);
-  sftest_await(&shared->ready, 3);
+  sftest_job_await(&job, &shared->ready, 3);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 0, 1);
   atomic_store(&shared->held, 1);
-  sftest_await(&shared->done, 2);
+  sftest_job_await(&job, &shared->done, 2);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 0, 1);
   atomic_store(&shared->held, 2);
   sftest_job_end_well(&job, sftest_limit_ms(20000));

@@ -240,8 +240,7 @@ static void run(scene_t *scene, uint64_t seed, int64_t max_vertices)
   sftest_places_random(places, scene->size, NODES, &random);
   sftest_graph_make(&graph, seed, scene->size, max_vertices);
   sftest_job_start_over(&job, cluster.nodes, places, scene->size, exchange, scene);
-  while (scene->nready < scene->size && !sftest_job_poll(&job))
-    sftest_sleep_ms(1);
+  sftest_job_await(&job, &scene->nready, scene->size);
   for (int32_t node = 0; node < NODES; node++) {
     sftest_sfctl(cluster.nodes[node].socket, WORDS("ranks", "--json"), 0);
     for (int32_t r = 0; r < graph.size; r++)
@@ -349,8 +348,7 @@ START_TEST(kinds)
   sftest_places_random(places, 4, NODES, &random);
   sftest_graph_make(&graph, seed, 4, 30);
   sftest_job_start_over(&job, cluster.nodes, places, 4, call_each, scene);
-  while (scene->nready < 4 && !sftest_job_poll(&job))
-    sftest_sleep_ms(1);
+  sftest_job_await(&job, &scene->nready, 4);
   for (int32_t node = 0; node < NODES; node++)
     look_at_kinds(node);
   scene->over = true;
@@ -428,8 +426,7 @@ START_TEST(runs)
   uint64_t sent[RUN_KINDS + 1][NODES];
   sftest_job_start_over(&job, cluster.nodes, blocks, RUN_RANKS, contribute, scene);
   for (int32_t look = 0; look <= RUN_KINDS; look++) {
-    while (scene->nready < (look + 1) * RUN_RANKS && !sftest_job_poll(&job))
-      sftest_sleep_ms(1);
+    sftest_job_await(&job, &scene->nready, (look + 1) * RUN_RANKS);
     for (int32_t node = 0; node < NODES; node++)
       sent[look][node] = far_bytes(node);
     scene->nlooks++;

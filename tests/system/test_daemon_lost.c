@@ -216,8 +216,7 @@ static void lose_once(sftest_node_t *node, step_t step, bool stopped, sftest_not
   plan_t *plan = sftest_shared(sizeof *plan);
   plan->step = step;
   sftest_job_start(&job, node, RANKS, lose_daemon, plan);
-  while (plan->nready < RANKS && !sftest_job_poll(&job))
-    sftest_sleep_ms(1);
+  sftest_job_await(&job, &plan->nready, RANKS);
   sftest_sleep_ms(50); /* so that those who are going to sleep do */
   if (stopped) {
     kill(node->pid, SIGSTOP);
@@ -254,8 +253,7 @@ START_TEST(ordinary_end)
   sftest_node_start(&node, NULL);
   plan->step = STEP_SLEEP;
   sftest_job_start(&job, &node, RANKS, lose_daemon, plan);
-  while (plan->nready < RANKS && !sftest_job_poll(&job))
-    sftest_sleep_ms(1);
+  sftest_job_await(&job, &plan->nready, RANKS);
   plan->death_ms = sftest_machine_ms();
   sftest_node_end(&node);
   sftest_job_end_well(&job, sftest_limit_ms(10000));

@@ -92,8 +92,7 @@ START_TEST(idle)
   static const char *const options[] = {"--calibrate=yes", NULL}; /* as users start it */
   sftest_node_start(&node, options);
   sftest_job_start(&job, &node, RANKS, be_quiet, quiet);
-  while (quiet->nready < RANKS && !sftest_job_poll(&job))
-    sftest_sleep_ms(1);
+  sftest_job_await(&job, &quiet->nready, RANKS);
   sftest_sleep_ms(500);
   watch(&node, job.pids[2]);
   quiet->over = true;

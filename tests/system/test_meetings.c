@@ -100,7 +100,7 @@ static void play(sftest_loop_cluster_t *loop, scene_t *scene, int32_t failing, w
   atomic_store(&scene->step, 0);
   atomic_store(&scene->over, 0);
   sftest_job_start_over(&job, loop->nodes, places, RANKS, meet, scene);
-  sftest_await(&scene->ready, RANKS);
+  sftest_job_await(&job, &scene->ready, RANKS);
   order(loop, SFTEST_LOOP_HOLD, held);
   atomic_store(&scene->step, 1);
   sftest_sleep_ms(PAUSE_MS);
@@ -175,10 +175,10 @@ static void lose(going_t *going, int32_t nnodes, const int32_t places[], int32_t
   sftest_job_t job;
   sftest_loop_cluster_start(&loop, nnodes, 0, 0);
   sftest_job_start_over(&job, loop.nodes, places, size, lose_graph, going);
-  sftest_await(&going->ready, size);
+  sftest_job_await(&job, &going->ready, size);
   if (pause_ms == 0) {
     atomic_store(&going->goes, 1);
-    sftest_await(&going->nended, ngoing);
+    sftest_job_await(&job, &going->nended, ngoing);
   }
   atomic_store(&going->calls, 1);
   sftest_sleep_ms(pause_ms);

@@ -119,11 +119,11 @@ START_TEST(test_told)
   scene->nth = plan->nth;
   sftest_loop_cluster_start(&loop, RANKS, 0, 0);
   sftest_job_start_over(&job, loop.nodes, places, plan->size, be_told, scene);
-  sftest_await(&scene->ready, plan->size);
+  sftest_job_await(&job, &scene->ready, plan->size);
   atomic_store(&scene->daemons, loop.pid);
   for (int stage = 1; stage <= 3; stage++) {
     atomic_store(&scene->stage, stage);
-    sftest_await(&scene->allocated, stage == 1 ? plan->nth - 1 : plan->nth);
+    sftest_job_await(&job, &scene->allocated, stage == 1 ? plan->nth - 1 : plan->nth);
   }
   sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_loop_cluster_stop(&loop);

@@ -114,8 +114,7 @@ static void cut_once(sftest_cluster_t *cluster, uint64_t seed, int64_t *worst_ms
   plan->values = values[sftest_below(&random, 3)];
   choose_places(places, size, victim, &random);
   sftest_job_start_over(&job, cluster->nodes, places, size, live, plan);
-  while (plan->nworking < size && !sftest_job_poll(&job))
-    sftest_sleep_ms(1);
+  sftest_job_await(&job, &plan->nworking, size);
   sftest_sleep_ms(sftest_below(&random, 30));
   plan->cut_ms = sftest_machine_ms();
   sftest_hosts_cut(cluster->hosts, victim, true);

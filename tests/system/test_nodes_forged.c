@@ -134,7 +134,7 @@ START_TEST(test_forged)
   scene->forged = forged;
   sftest_loop_cluster_start(&loop, RANKS, 0, 0);
   sftest_job_start_over(&job, loop.nodes, places, forged->size, go_on, scene);
-  sftest_await(&scene->ready, forged->size);
+  sftest_job_await(&job, &scene->ready, forged->size);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_FORGE + (sftest_loop_order_t)forged->what, forged->from, forged->to);
   while (sftest_loop_cluster_order(&loop, SFTEST_LOOP_WAITING, 0, 0) > 0)
     sftest_sleep_ms(1);

@@ -60,7 +60,7 @@ static void begin_play(play_t *play, int32_t nnodes, sftest_rank_fn_t run)
   play->shared = sftest_shared(sizeof *play->shared);
   sftest_loop_cluster_start(&play->cluster, nnodes, 0, 0);
   sftest_job_start_over(&play->job, play->cluster.nodes, places, nnodes, run, play->shared);
-  sftest_await(&play->shared->ready, nnodes);
+  sftest_job_await(&play->job, &play->shared->ready, nnodes);
   sftest_loop_cluster_order(&play->cluster, SFTEST_LOOP_HOLD, 0, nnodes - 1);
 }
 
@@ -120,7 +120,7 @@ START_TEST(messages_gather_while_a_send_is_held)
   while (sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_QUEUED, 0, 1) < GRAPHS)
     ck_assert_msg(sftest_now_ms() < limit, "the messages of %d graphs do not gather", GRAPHS);
   sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_LET_GO, 0, 1);
-  sftest_await(&play.shared->ready, 4);
+  sftest_job_await(&play.job, &play.shared->ready, 4);
   uint64_t frames = sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_FRAMES, 0, 1) - before;
   ck_assert_msg(frames <= 2, "%llu frames", (unsigned long long)frames);
   atomic_store(&play.shared->go, 2);
@@ -164,7 +164,7 @@ START_TEST(questions_do_not_gather)
   play_t play;
   begin_play(&play, 2, ask_without_end);
   atomic_store(&play.shared->go, 1);
-  sftest_await(&play.shared->ready, 4);
+  sftest_job_await(&play.job, &play.shared->ready, 4);
   uint64_t queued = sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_QUEUED, 0, 1);
   ck_assert_msg(queued < QUESTIONS / 100, "%llu messages wait", (unsigned long long)queued);
   sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_LET_GO, 0, 1);
@@ -258,7 +258,7 @@ START_TEST(news_that_came_during_a_pause)
   play_t play;
   begin_play(&play, 3, take_part);
   atomic_store(&play.shared->go, 1);
-  sftest_await(&play.shared->ready, 5);
+  sftest_job_await(&play.job, &play.shared->ready, 5);
   kill(play.cluster.pid, SIGSTOP);
   pid_t waker = continue_later(play.cluster.pid, 1200);
   sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_LET_GO, 0, 2);

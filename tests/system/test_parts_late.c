@@ -103,17 +103,17 @@ static void run_late(bool bad)
   shared->bad = bad;
   sftest_loop_cluster_start(&loop, RANKS, 0, 0);
   sftest_job_start_over(&job, loop.nodes, places, RANKS, take_late, shared);
-  sftest_await(&shared->ready, RANKS);
+  sftest_job_await(&job, &shared->ready, RANKS);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 1, 2);
   atomic_store(&shared->held, 1);
   if (bad)
-    sftest_await(&shared->done, RANKS); /* nobody wants anything of rank 2: the error needs no more */
+    sftest_job_await(&job, &shared->done, RANKS); /* nobody wants anything of rank 2: the error needs no more */
   else
     while (sftest_loop_cluster_order(&loop, SFTEST_LOOP_QUEUED, 1, 2) == 0)
       sftest_sleep_ms(1);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 1, 2);
   atomic_store(&shared->held, 2);
-  sftest_await(&shared->ready, 2 * RANKS);
+  sftest_job_await(&job, &shared->ready, 2 * RANKS);
   for (int32_t node = 0; node < RANKS; node++) /* the whole */
     ck_assert_uint_eq(sftest_loop_cluster_order(&loop, SFTEST_LOOP_OPEN, node, 0), 1);
   atomic_store(&shared->held, 3);

@@ -83,7 +83,7 @@ static void run_held(int32_t from, uint64_t nmessages, sftest_rank_fn_t run)
   shared_t *shared = sftest_shared(sizeof *shared);
   sftest_loop_cluster_start(&loop, 2, 0, 0);
   sftest_job_start_over(&job, loop.nodes, places, RANKS, run, shared);
-  sftest_await(&shared->ready, RANKS);
+  sftest_job_await(&job, &shared->ready, RANKS);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, from, 1 - from);
   atomic_store(&shared->held, 1);
   while (sftest_loop_cluster_order(&loop, SFTEST_LOOP_QUEUED, from, 1 - from) < nmessages)

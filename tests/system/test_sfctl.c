@@ -74,9 +74,7 @@ static void start_job(sftest_job_t *job, const sftest_node_t *node, sftest_rank_
                       int32_t nready)
 {
   sftest_job_start(job, node, RANKS, run, scene);
-  while (scene->nready < nready && !sftest_job_poll(job))
-    sftest_sleep_ms(1);
-  ck_assert_msg(scene->nready == nready, "the job has ended before it could be looked at");
+  sftest_job_await(job, &scene->nready, nready);
 }
 
 static void end_job(sftest_job_t *job, scene_t *scene)

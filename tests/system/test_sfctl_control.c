@@ -46,9 +46,7 @@ static int work_until_the_end(sftest_rank_t *self)
 
 static void await_ready(sftest_job_t *job, const scene_t *scene)
 {
-  while (scene->nready < job->size && !sftest_job_poll(job))
-    sftest_sleep_ms(1);
-  ck_assert_int_eq(scene->nready, job->size);
+  sftest_job_await(job, &scene->nready, job->size);
 }
 
 static int come_and_go(sftest_rank_t *self)

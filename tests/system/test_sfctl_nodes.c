@@ -272,9 +272,7 @@ START_TEST(a_job_over_two_nodes)
   sftest_cluster_start(&cluster, NODES);
   sftest_places_block(places, RANKS, NODES);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, work, scene);
-  while (scene->nready < RANKS && !sftest_job_poll(&job))
-    sftest_sleep_ms(1);
-  ck_assert_msg(scene->nready == RANKS, "the job has ended before it could be looked at");
+  sftest_job_await(&job, &scene->nready, RANKS);
   look_at_jobs(&cluster);
   look_at_ranks(&cluster);
   look_at_plan(&cluster);
@@ -408,8 +406,7 @@ START_TEST(questions_that_do_not_fit_into_a_message)
   scene_t *scene = sftest_shared(sizeof *scene);
   sftest_cluster_start(&cluster, NODES);
   sftest_job_start_over(&job, cluster.nodes, places, NODES, wait_until_over, scene);
-  while (scene->nready < NODES)
-    sftest_sleep_ms(1);
+  sftest_job_await(&job, &scene->nready, NODES);
   ask_to_kill(&cluster, 1000, SF_ERR_NOT_FOUND);
   ask_to_kill(&cluster, 5000, SF_ERR_LIMIT);
   ask_to_kill(&cluster, SFPROTO_MAX_LENGTH - 26, SF_ERR_LIMIT);

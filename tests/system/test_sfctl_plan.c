@@ -199,9 +199,7 @@ static sent_t count_sent(const sftest_cluster_t *cluster)
 
 static void await_round(sftest_job_t *job, const scene_t *scene, int32_t round)
 {
-  while (scene->nready < RANKS * (round + 1) && !sftest_job_poll(job))
-    sftest_sleep_ms(1);
-  ck_assert_int_eq(scene->nready, RANKS * (round + 1));
+  sftest_job_await(job, &scene->nready, RANKS * (round + 1));
 }
 
 START_TEST(a_matrix_on_two_nodes)

@@ -131,9 +131,7 @@ void sftest_show_start(sftest_show_t *show, const sftest_node_t nodes[], const i
 {
   show->shared = sftest_shared(sizeof *show->shared);
   sftest_job_start_over(&show->job, nodes, places, size, be_shown, show->shared);
-  while (show->shared->nready < size && !sftest_job_poll(&show->job))
-    sftest_sleep_ms(1);
-  ck_assert_int_eq(show->shared->nready, size);
+  sftest_job_await(&show->job, &show->shared->nready, size);
 }
 
 void sftest_show_end(sftest_show_t *show)
