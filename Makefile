@@ -4,8 +4,9 @@
 #   make demo       watch a parallel solver work; MATRIX=FILE.mtx gives it a matrix, DEMO_ARGS further arguments, NODES=2
 #                   spreads it over two daemons, neighbouring ranks on different ones
 #   make check      build and run the tests; TESTS="build/tests/unit/test_x ..." runs some of them
-#   make check-gpu  the tests of device memory on the CUDA driver and device that are here; under compute-sanitizer if there
-#   make check-gpu-dry  the same tests by the same calls on a stand-in for the driver
+#   make check-gpu  the tests of device memory on the CUDA driver and device that are here, figures, and the tests again
+#                   under compute-sanitizer if it is there; PARTS="tests results sanitizer": some of these
+#   make check-gpu-dry  the same, as far as it goes, on a stand-in for the driver
 #   make asan tsan  the tests under the address and undefined-behaviour, or the thread sanitizer; without MPI
 #   make bench      measure, and compare with the targets
 #   make bench-counters  what counters cost: instructions (by valgrind, if there) and time beside a build without them
@@ -379,29 +380,18 @@ demo: deps
 check: deps
 	@$(SUBMAKE) run-tests
 
-# All that uses the device, the figures, and all again under the device's own sanitizer. Tests make calls that the driver
-# has to refuse, so what it says of calls is not reported there.
-GPU_TESTS = $(addprefix $(BUILD)/tests/,unit/test_cuda system/test_device_registered system/test_device_opened \
-	system/test_device_allocated system/test_streams system/test_streams_errors system/test_streams_gone \
-	system/test_streams_slots system/test_streams_nodes system/test_streams_gather system/test_trace_device \
-	system/test_properties system/test_gather)
-COMPUTE_SANITIZER := $(or $(wildcard $(cuda_root)/bin/compute-sanitizer),$(shell command -v compute-sanitizer))
-COMPUTE_SANITIZER_FLAGS = --target-processes all --report-api-errors no --error-exitcode 9
+# All that uses the device, the figures, and all again under the device's own sanitizer: parts of tests/gpu/check.
+GPU_TESTS = $(addprefix $(BUILD)/tests/,$(shell tests/gpu/check --list))
 check-gpu: deps
 	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)
 	@$(SUBMAKE) all $(GPU_TESTS) $(real_cuda)
-	@BUILD='$(BUILD)' SFTEST_CUDA=real $(BUILD)/tests/unit/test_cuda; [ $$? -ne 77 ] # no driver: nothing to check
-	@BUILD='$(BUILD)' SFTEST_CUDA=real CC='$(CC)' tests/run $(GPU_TESTS)
-	@BUILD='$(BUILD)' tests/gpu/results
-	$(if $(COMPUTE_SANITIZER),BUILD='$(BUILD)' SFTEST_CUDA=real CC='$(CC)' CK_DEFAULT_TIMEOUT=600 \
-		TEST_LAUNCHER='$(COMPUTE_SANITIZER) $(COMPUTE_SANITIZER_FLAGS)' tests/run \
-		$(GPU_TESTS),@echo "note: compute-sanitizer was not found")
+	@BUILD='$(BUILD)' CUDA_HOME='$(cuda_root)' tests/gpu/check $(PARTS)
 
-# The same tests by the same calls, where there is no device: the stand-in for the driver takes the place of the real one.
+# The same where there is no device: the stand-in for the driver takes the place of the real one.
 check-gpu-dry: deps
 	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)
 	@$(SUBMAKE) all $(GPU_TESTS) $(real_cuda) $(fake_cuda)
-	@BUILD='$(BUILD)' SFTEST_CUDA=real CC='$(CC)' LD_LIBRARY_PATH='$(abspath $(dir $(fake_cuda)))' tests/run $(GPU_TESTS)
+	@BUILD='$(BUILD)' tests/gpu/check --dry $(PARTS)
 
 asan: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS='-O1 -g' run-tests
