@@ -26,7 +26,8 @@ SF_KERNEL cg_multiply(cg_args_t args)
   }
 }
 
-/* The parts of x . y, and then their sum, always in the same order. */
+/* The parts of x . y, and then their sum, always in the same order: that of a few sums at a time, so that not each
+ * addition waits for the one before. */
 SF_KERNEL cg_dot_parts(cg_args_t args)
 {
   for (int64_t part = SF_FIRST; part < CG_PARTS; part += SF_STEP) {
@@ -40,9 +41,12 @@ SF_KERNEL cg_dot_parts(cg_args_t args)
 SF_KERNEL cg_dot_sum(cg_args_t args)
 {
   for (int64_t i = SF_FIRST; i < 1; i += SF_STEP) {
-    double sum = 0;
-    for (int part = 0; part < CG_PARTS; part++)
-      sum += args.parts[part];
+    double sums[CG_SUMS] = {0}, sum = 0;
+    for (int part = 0; part < CG_PARTS; part += CG_SUMS)
+      for (int k = 0; k < CG_SUMS; k++)
+        sums[k] += args.parts[part + k];
+    for (int k = 0; k < CG_SUMS; k++)
+      sum += sums[k];
     *args.sum = sum;
     *args.total = 0;
   }

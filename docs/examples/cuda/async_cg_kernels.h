@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #define CG_PARTS 256 /* sums that a dot product is added up from */
+#define CG_SUMS 16   /* of which so many at a time; divides CG_PARTS */
 
 typedef struct cg_args {
   int32_t n;
