@@ -49,7 +49,8 @@ typedef struct sfshm_streams_ops {
   /* Copies what kernels need of the pattern, which stays where it is until close, so that scatter allocates nothing. */
   sf_status_t (*prepare)(sfshm_streams_t *streams, const sfshm_pattern_t *pattern, bool is_target);
 
-  /* What follows goes to that stream. SF_ERR_ARG: it is of another device. */
+  /* What follows goes to that stream. SF_ERR_ARG: it is of another device. SF_ERR_UNSUPPORTED, also of open: it is
+   * being captured into a graph of the driver's. */
   sf_status_t (*choose)(sfshm_streams_t *streams, void *stream);
 
   /* As sfshm_kernels_t's scatter, both on the device or in pinned memory as seen from there. */

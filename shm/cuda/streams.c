@@ -49,6 +49,16 @@ static bool is_default(CUstream stream)
   return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
+/* What a graph of the driver's would be given words to wait for and to raise, the same whenever it is launched. */
+static sf_status_t refuse_captured(CUstream stream)
+{
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (stream == NULL || stream == CU_STREAM_LEGACY || cuStreamIsCapturing(stream, &capture) != CUDA_SUCCESS ||
+      capture == CU_STREAM_CAPTURE_STATUS_NONE)
+    return SF_OK;
+  return sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the stream is being captured into a graph, where operations can't be");
+}
+
 /* The stream's context. *context_p: NULL for a default stream of nothing that is current. */
 static sf_status_t context_of(CUstream stream, CUcontext *context_p)
 {
@@ -81,9 +91,10 @@ static void set_stream(sfshm_streams_t *streams, CUstream stream)
 static sf_status_t choose(sfshm_streams_t *streams, void *stream)
 {
   CUcontext context = NULL;
-  if (stream == streams->view.stream)
-    return SF_OK;
-  sf_status_t status = context_of(stream, &context);
+  sf_status_t status = refuse_captured(stream);
+  if (status != SF_OK || stream == streams->view.stream)
+    return status;
+  status = context_of(stream, &context);
   if (status == SF_OK && context != streams->view.context && (context != NULL || !is_default(stream)))
     status = sfshm_error(SF_ERR_ARG, "CUDA: the stream is not of the primary context of device %d, as those before",
                          streams->device);
@@ -157,7 +168,9 @@ static sf_status_t open_streams(void *stream, bool use_memops, sfshm_streams_t *
   if (streams == NULL)
     return sfshm_error(SF_ERR_NOMEM, "CUDA: streams of a graph");
   streams->last_call = &streams->first_call;
-  sf_status_t status = context_of(stream, &context);
+  sf_status_t status = refuse_captured(stream);
+  if (status == SF_OK)
+    status = context_of(stream, &context);
   if (status == SF_OK)
     status = device_of(context, &streams->device);
   sfshm_cuda_lock();

@@ -44,6 +44,7 @@ typedef int64_t sftest_cuda_copied_fn_t(void);
  * stream has come to it. */
 typedef void *sftest_cuda_stream_create_fn_t(int device);
 typedef void sftest_cuda_stream_fn_t(void *stream);
+typedef void sftest_cuda_stream_capture_fn_t(void *stream, int begin); /* into a graph; or ends that, and drops it */
 typedef void sftest_cuda_stream_copy_fn_t(void *to, const void *from, size_t len_bytes, void *stream);
 
 #endif

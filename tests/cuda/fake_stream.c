@@ -261,6 +261,8 @@ CUresult sftest_check_stream(CUstream stream)
   CUresult result = sftest_cuda_enter();
   if (result == CUDA_SUCCESS && sftest_find_stream(stream)->context != sftest_cuda_current())
     result = CUDA_ERROR_INVALID_HANDLE;
+  if (result == CUDA_SUCCESS && sftest_find_stream(stream)->captured)
+    result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return result;
 }
 
@@ -330,11 +332,39 @@ CUresult sftest_tell_if(CUresult result, CUstream stream, sftest_work_t *work)
   return result;
 }
 
+/* Its graph is nothing. */
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
+{
+  (void)mode;
+  stream->captured = true;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+  *graph = NULL;
+  stream->captured = false;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphDestroy(CUgraph graph)
+{
+  (void)graph;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+  *status = stream->captured ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+
 /* ---- For tests --------------------------------------------------------------------------------------------------- */
 
 sftest_cuda_stream_create_fn_t sftest_cuda_stream_create;
 sftest_cuda_stream_fn_t sftest_cuda_stream_destroy;
 sftest_cuda_stream_fn_t sftest_cuda_stream_finish;
+sftest_cuda_stream_capture_fn_t sftest_cuda_stream_capture;
 
 void *sftest_cuda_stream_create(int device)
 {
@@ -352,6 +382,13 @@ void *sftest_cuda_stream_create(int device)
 void sftest_cuda_stream_destroy(void *stream)
 {
   cuStreamDestroy(stream);
+}
+
+void sftest_cuda_stream_capture(void *stream, int begin)
+{
+  CUgraph graph;
+  sftest_cuda_require((begin ? cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+                             : cuStreamEndCapture(stream, &graph)) == CUDA_SUCCESS);
 }
 
 void sftest_cuda_stream_finish(void *stream)

@@ -45,6 +45,7 @@ struct CUstream_st {
   CUcontext context;
   bool blocking; /* the default stream waits for it */
   bool stopping;
+  bool captured; /* into a graph, of which nothing else is there: nothing may be given to it */
   pthread_t thread;
   pthread_cond_t news;
   sftest_work_t *first;

@@ -108,6 +108,7 @@ sftest_cuda_stream_create_fn_t sftest_cuda_stream_create;
 sftest_cuda_stream_fn_t sftest_cuda_stream_destroy;
 sftest_cuda_stream_fn_t sftest_cuda_stream_finish;
 sftest_cuda_stream_copy_fn_t sftest_cuda_stream_copy;
+sftest_cuda_stream_capture_fn_t sftest_cuda_stream_capture;
 
 void *sftest_cuda_stream_create(int device)
 {
@@ -143,6 +144,19 @@ void sftest_cuda_stream_finish(void *stream)
 {
   enter_stream(stream);
   require(cuStreamSynchronize(stream), "cuStreamSynchronize");
+  leave_stream();
+}
+
+void sftest_cuda_stream_capture(void *stream, int begin)
+{
+  CUgraph graph = NULL;
+  enter_stream(stream);
+  if (begin) {
+    require(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture");
+  } else {
+    require(cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+    require(cuGraphDestroy(graph), "cuGraphDestroy");
+  }
   leave_stream();
 }
 

@@ -54,6 +54,7 @@ bool sftest_cuda_load(void)
   cuda.stream_create = (sftest_cuda_stream_create_fn_t *)dlsym(driver, "sftest_cuda_stream_create");
   cuda.stream_destroy = (sftest_cuda_stream_fn_t *)dlsym(driver, "sftest_cuda_stream_destroy");
   cuda.stream_finish = (sftest_cuda_stream_fn_t *)dlsym(driver, "sftest_cuda_stream_finish");
+  cuda.stream_capture = (sftest_cuda_stream_capture_fn_t *)dlsym(driver, "sftest_cuda_stream_capture");
   cuda.launched = is_real ? NULL : (sftest_cuda_launched_fn_t *)dlsym(driver, "sftest_cuda_launched");
   cuda.copied = is_real ? NULL : (sftest_cuda_copied_fn_t *)dlsym(driver, "sftest_cuda_copied");
   device = ((sfshm_device_plugin_fn_t)dlsym(plugin, SFSHM_DEVICE_PLUGIN_SYMBOL))();

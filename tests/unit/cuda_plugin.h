@@ -21,6 +21,7 @@ extern struct sftest_cuda {
   sftest_cuda_stream_create_fn_t *stream_create;
   sftest_cuda_stream_fn_t *stream_destroy;
   sftest_cuda_stream_fn_t *stream_finish;
+  sftest_cuda_stream_capture_fn_t *stream_capture;
   sftest_cuda_launched_fn_t *launched; /* NULL: a real driver */
   sftest_cuda_copied_fn_t *copied;     /* likewise */
 } cuda;

@@ -1,5 +1,6 @@
 /* The CUDA plugin while a stream waits for a word that only this process can raise: what has to go on meanwhile does,
- * or the test is at its limit of time. On the stand-in for the driver, or on a real one. */
+ * or the test is at its limit of time. And streams that it refuses. On the stand-in for the driver, or on a real one.
+ */
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -92,6 +93,25 @@ START_TEST(test_others_go_on)
 }
 END_TEST
 
+/* The driver's graph stays as it was: the capture can be ended. */
+START_TEST(test_captured)
+{
+  sfshm_streams_t *streams;
+  void *stream = cuda.stream_create(0);
+  cuda.stream_capture(stream, 1);
+  ck_assert_int_eq(device->streams->open(stream, true, &streams), SF_ERR_UNSUPPORTED);
+  ck_assert_ptr_nonnull(strstr(device->detail(), "captured"));
+  cuda.stream_capture(stream, 0);
+  streams = open_on(stream);
+  cuda.stream_capture(stream, 1);
+  ck_assert_int_eq(device->streams->choose(streams, stream), SF_ERR_UNSUPPORTED);
+  cuda.stream_capture(stream, 0);
+  ck_assert_int_eq(device->streams->choose(streams, stream), SF_OK);
+  device->streams->close(streams);
+  cuda.stream_destroy(stream);
+}
+END_TEST
+
 int main(void)
 {
   if (!sftest_cuda_load())
@@ -100,5 +120,6 @@ int main(void)
   TCase *tests = sftest_cuda_case(suite, "waiting", sftest_cuda_open);
   tcase_set_timeout(tests, LIMIT_S);
   tcase_add_test(tests, test_others_go_on);
+  tcase_add_test(tests, test_captured);
   return sftest_run(suite);
 }

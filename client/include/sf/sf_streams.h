@@ -53,7 +53,8 @@
  * graphs, and a rank must not have to make another call before those streams get what they wait for.
  *
  * Errors of begin, beside those of sf_bcast_begin: SF_ERR_UNSUPPORTED: no driver, no device or no plugin; an op of
- * the application, but for a fetch_op; data on another device than the stream's. SF_ERR_LIMIT: the operation
+ * the application, but for a fetch_op; data on another device than the stream's; a stream that is being captured into a
+ * CUDA graph, as each operation is given numbers of its own. SF_ERR_LIMIT: the operation
  * SF_STREAMS_IN_FLIGHT before has not been ended. SF_ERR_STATE: a larger unit than before while an operation has
  * not been ended, or device memory that was freed before it was unregistered. SF_ERR_ARG: a stream of another
  * device than the graph's first one. Local errors leave the graph as it was: the other ranks wait for this one's
