@@ -9,22 +9,29 @@
 /* Messages of a lane before its cells grow: as much as large cells hold has gone through the first ones. */
 #define FIRST_MESSAGES (SFSHM_LANE_SLOTS * (SFC_CELL_BYTES_MAX / SFC_CELL_BYTES_FIRST))
 
-size_t sfc_method_cell_bytes(size_t payload_bytes, size_t most_bytes)
+static size_t largest_cell(uint64_t messages, int32_t nlanes)
 {
-  size_t cell_bytes = 256;
+  if (messages < FIRST_MESSAGES)
+    return SFC_CELL_BYTES_FIRST;
+  size_t cell_bytes = SFC_CELL_BYTES_MAX;
+  for (int32_t n = 1; n < nlanes && cell_bytes > SFC_CELL_BYTES_FIRST; n *= 2)
+    cell_bytes /= 2;
+  return cell_bytes;
+}
+
+size_t sfc_method_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes)
+{
+  size_t cell_bytes = SFC_CELL_BYTES_MIN, most_bytes = largest_cell(messages, nlanes);
+  if (messages >= FIRST_MESSAGES && payload_bytes >= SFSHM_PIECE_MOVES_FROM)
+    return most_bytes;
   while (cell_bytes < payload_bytes && cell_bytes < most_bytes)
     cell_bytes *= 2;
   return cell_bytes;
 }
 
-size_t sfc_method_cell_most(uint64_t messages, int32_t nlanes)
+bool sfc_method_has_cells_of(size_t cell_bytes)
 {
-  if (messages < FIRST_MESSAGES)
-    return SFC_CELL_BYTES_FIRST;
-  size_t most_bytes = SFC_CELL_BYTES_MAX;
-  for (int32_t n = 1; n < nlanes && most_bytes > SFC_CELL_BYTES_FIRST; n *= 2)
-    most_bytes /= 2;
-  return most_bytes;
+  return cell_bytes >= SFC_CELL_BYTES_MIN && cell_bytes <= SFC_CELL_BYTES_MAX && (cell_bytes & (cell_bytes - 1)) == 0;
 }
 
 /* What fits into the cells of a lane is out of its writer's hands when begin returns, and for larger payloads writer

@@ -7,20 +7,22 @@
 
 /* Upper bounds of a cell; larger payloads go in pieces. A line that goes round while the reader still has it in its
  * cache has to be taken back from there before it can be written, which costs more than the copy: so the cells of a
- * lane that is used again and again hold more than caches of cores do, 2 MiB. At first, when that memory would cost
- * more than it saves, and where a rank has so many lanes that they hold as much together, they are small. */
+ * lane that is used again and again hold more than caches of cores do, 2 MiB, and pieces go round through all of that.
+ * At first, when that memory would cost more than it saves, and where a rank has so many lanes that they hold as much
+ * together, they are small. */
 #define SFC_CELL_BYTES_MAX ((size_t)256 << 10)
 #define SFC_CELL_BYTES_FIRST ((size_t)32 << 10)
+#define SFC_CELL_BYTES_MIN ((size_t)256)
 
 /* Cheapest method for a payload above SFSHM_INLINE_BYTES of bytes at source_ref, which lies in so many separate pieces
  * (runs) there. pattern: of the vertices there. */
 sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane, const sfc_memory_ref_t *source_ref,
                                  const sfshm_pattern_t *pattern, int64_t runs, size_t bytes);
 
-/* Cells for payloads of that size, of at most so many bytes. */
-size_t sfc_method_cell_bytes(size_t payload_bytes, size_t most_bytes);
+/* Cells for payloads of that size on a lane that has carried so many messages, one of so many to ranks of the node. */
+size_t sfc_method_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes);
 
-/* The most that a cell of a lane has which has carried so many messages, one of so many to other ranks of the node. */
-size_t sfc_method_cell_most(uint64_t messages, int32_t nlanes);
+/* Whether there are cells of that size. */
+bool sfc_method_has_cells_of(size_t cell_bytes);
 
 #endif

@@ -39,18 +39,18 @@ static void unpack_part(const sf_request_t *request, const sfc_link_t *link, sfc
 static size_t take_piece(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link)
 {
   sfc_cursor_t *cursor = &lane->rx_cursor;
-  const uint8_t *cell = sfshm_lane_rx_cell(&lane->rx);
-  size_t unit_bytes = request->combine.unit_bytes, cell_bytes = lane->rx.cell_bytes;
-  if (unit_bytes <= cell_bytes) {
+  size_t unit_bytes = request->combine.unit_bytes, most_bytes = sfshm_piece_most(lane->rx.cell_bytes);
+  if (unit_bytes <= most_bytes) {
     int64_t n = sfc_link_count(link, request->operation) - cursor->value;
-    if ((uint64_t)n > cell_bytes / unit_bytes)
-      n = (int64_t)(cell_bytes / unit_bytes);
-    unpack_values(request, link, cursor->value, n, cell);
+    if ((uint64_t)n > most_bytes / unit_bytes)
+      n = (int64_t)(most_bytes / unit_bytes);
+    size_t bytes = (size_t)n * unit_bytes;
+    unpack_values(request, link, cursor->value, n, sfshm_lane_rx_piece(&lane->rx, bytes));
     cursor->value += n;
-    return (size_t)n * unit_bytes;
+    return bytes;
   }
-  size_t bytes = unit_bytes - cursor->bytes < cell_bytes ? unit_bytes - cursor->bytes : cell_bytes;
-  unpack_part(request, link, *cursor, bytes, cell);
+  size_t bytes = unit_bytes - cursor->bytes < most_bytes ? unit_bytes - cursor->bytes : most_bytes;
+  unpack_part(request, link, *cursor, bytes, sfshm_lane_rx_piece(&lane->rx, bytes));
   cursor->bytes += bytes;
   if (cursor->bytes == unit_bytes)
     *cursor = (sfc_cursor_t){cursor->value + 1, 0};
@@ -64,8 +64,7 @@ static sf_status_t grant(sfc_lane_t *lane, const sfshm_slot_t *slot)
   sfshm_grow_t grow;
   sfc_block_t cells;
   memcpy(&grow, slot->payload, sizeof grow);
-  if (grow.cell_bytes > SFC_CELL_BYTES_MAX ||
-      grow.cell_bytes != sfc_method_cell_bytes(grow.cell_bytes, SFC_CELL_BYTES_MAX))
+  if (!sfc_method_has_cells_of(grow.cell_bytes))
     return sfshm_error(SF_ERR_PROTO, "rank %d asks for cells of %llu bytes", lane->rank,
                        (unsigned long long)grow.cell_bytes);
   sf_status_t status = sfc_heap_take_raw(heap, SFSHM_LANE_SLOTS * grow.cell_bytes, &cells);

@@ -128,8 +128,7 @@ static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
     return lane->tx_cells_asked;
   if (lane->tx_cursor.value != 0 || lane->tx_cursor.bytes != 0)
     return 0;
-  size_t most_bytes = sfc_method_cell_most(lane->tx.posted, sfc_instance_nends(lane->graph));
-  size_t wanted = sfc_method_cell_bytes(payload_bytes, most_bytes);
+  size_t wanted = sfc_method_cell_bytes(payload_bytes, lane->tx.posted, sfc_instance_nends(lane->graph));
   return lane->tx.cell_bytes >= wanted ? 0 : wanted;
 }
 
@@ -199,21 +198,23 @@ static void copy_part(const sf_request_t *request, const sfc_outgoing_t *out, co
 }
 
 /* Packs the piece at the cursor into a cell and moves the cursor on. */
-static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out, uint8_t *cell)
+static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out)
 {
   sfc_cursor_t *cursor = &lane->tx_cursor;
-  size_t unit_bytes = request->combine.unit_bytes, cell_bytes = lane->tx.cell_bytes;
-  if (unit_bytes <= cell_bytes) {
+  size_t unit_bytes = request->combine.unit_bytes, most_bytes = sfshm_piece_most(lane->tx.cell_bytes);
+  if (unit_bytes <= most_bytes) {
     int64_t n = out->n - cursor->value;
-    if ((uint64_t)n > cell_bytes / unit_bytes)
-      n = (int64_t)(cell_bytes / unit_bytes);
-    pack_into_cell(request, out, cursor->value, n, cell);
+    if ((uint64_t)n > most_bytes / unit_bytes)
+      n = (int64_t)(most_bytes / unit_bytes);
+    size_t bytes = (size_t)n * unit_bytes;
+    pack_into_cell(request, out, cursor->value, n, sfshm_lane_tx_piece(&lane->tx, bytes));
     cursor->value += n;
-    return (size_t)n * unit_bytes;
+    return bytes;
   }
-  size_t bytes = unit_bytes - cursor->bytes < cell_bytes ? unit_bytes - cursor->bytes : cell_bytes;
+  size_t bytes = unit_bytes - cursor->bytes < most_bytes ? unit_bytes - cursor->bytes : most_bytes;
   int64_t vertex = sfshm_pattern_at(out->pattern, cursor->value);
-  copy_part(request, out, out->source + (size_t)vertex * unit_bytes + cursor->bytes, bytes, cell);
+  copy_part(request, out, out->source + (size_t)vertex * unit_bytes + cursor->bytes, bytes,
+            sfshm_lane_tx_piece(&lane->tx, bytes));
   cursor->bytes += bytes;
   if (cursor->bytes == unit_bytes)
     *cursor = (sfc_cursor_t){cursor->value + 1, 0};
@@ -230,7 +231,7 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
     sfshm_slot_t *slot = pieces < most ? sfc_lane_claim(lane) : NULL;
     if (slot == NULL)
       return false;
-    size_t piece_bytes = pack_piece(lane, request, out, sfshm_lane_tx_cell(&lane->tx));
+    size_t piece_bytes = pack_piece(lane, request, out);
     post(lane, slot, request, SFSHM_METHOD_CELL, piece_bytes);
     sfshm_count(&lane->counts->bytes_slots, piece_bytes);
   }

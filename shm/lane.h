@@ -28,6 +28,11 @@
 #define SFSHM_INLINE_BYTES 112u
 #define SFSHM_FIRST_LINE_BYTES 48u /* of them in the line of the stamp */
 
+/* Pieces in cells: at most so large that writer and reader work side by side. Those from so many bytes on move on in
+ * their cell from round to round, as far as there is room: see client/method.h. */
+#define SFSHM_PIECE_BYTES_MAX ((size_t)64 << 10)
+#define SFSHM_PIECE_MOVES_FROM ((size_t)16 << 10)
+
 /* Two lines: the second is fetched together with the first by the adjacent-line prefetch of most processors; a short
  * message is in the first alone. */
 typedef struct sfshm_slot {
@@ -156,10 +161,27 @@ static inline sfshm_slot_t *sfshm_lane_claim(sfshm_lane_tx_t *tx, const sfshm_la
   return &tx->slots[tx->posted % SFSHM_LANE_SLOTS];
 }
 
-/* The cell that belongs to the claimed slot. */
-static inline uint8_t *sfshm_lane_tx_cell(const sfshm_lane_tx_t *tx)
+/* The most that one message brings in such a cell. */
+static inline size_t sfshm_piece_most(size_t cell_bytes)
 {
-  return tx->cells + tx->posted % SFSHM_LANE_SLOTS * tx->cell_bytes;
+  return cell_bytes < SFSHM_PIECE_BYTES_MAX ? cell_bytes : SFSHM_PIECE_BYTES_MAX;
+}
+
+/* Where that message's piece of so many bytes, from the first cell on: in the cell of its slot, at the next of the
+ * places that there are for such pieces. */
+static inline size_t sfshm_piece_at(uint64_t message, size_t cell_bytes, size_t bytes)
+{
+  size_t cell = (size_t)(message % SFSHM_LANE_SLOTS) * cell_bytes;
+  if (bytes < SFSHM_PIECE_MOVES_FROM)
+    return cell;
+  size_t step = (bytes + 63) / 64 * 64;
+  return cell + (size_t)(message / SFSHM_LANE_SLOTS % (cell_bytes / step)) * step;
+}
+
+/* Where the next message's piece of so many bytes goes, of at most what sfshm_piece_most says; its slot is claimed. */
+static inline uint8_t *sfshm_lane_tx_piece(const sfshm_lane_tx_t *tx, size_t bytes)
+{
+  return tx->cells + sfshm_piece_at(tx->posted, tx->cell_bytes, bytes);
 }
 
 /* Publishes the claimed slot and what was written to it and its cell. rx is the lane that goes the other way: what was
@@ -236,9 +258,10 @@ static inline const sfshm_slot_t *sfshm_lane_peek(const sfshm_lane_rx_t *rx, sfs
   return slot;
 }
 
-static inline const uint8_t *sfshm_lane_rx_cell(const sfshm_lane_rx_t *rx)
+/* Where it stands, if it is a piece of so many bytes in a cell. */
+static inline const uint8_t *sfshm_lane_rx_piece(const sfshm_lane_rx_t *rx, size_t bytes)
 {
-  return rx->cells + rx->received % SFSHM_LANE_SLOTS * rx->cell_bytes;
+  return rx->cells + sfshm_piece_at(rx->received, rx->cell_bytes, bytes);
 }
 
 /* Gives the message's slot back. Returns whether the writer was told, who then may have to be woken. */

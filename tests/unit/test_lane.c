@@ -222,11 +222,34 @@ START_TEST(each_slot_has_its_cell)
   for (unsigned m = 0; m < 3 * SLOTS; m++) {
     sfshm_slot_t *slot = sfshm_lane_claim(&writer->tx, &writer->rx);
     ck_assert_ptr_eq(slot, &inbox[1].slots[m % SLOTS]);
-    ck_assert_ptr_eq(sfshm_lane_tx_cell(&writer->tx), cells + m % SLOTS * 256);
+    ck_assert_ptr_eq(sfshm_lane_tx_piece(&writer->tx, 256), cells + m % SLOTS * 256);
     sfshm_lane_post(&writer->tx, &writer->rx, slot, m);
-    ck_assert_ptr_eq(sfshm_lane_rx_cell(&reader->rx), cells + m % SLOTS * 256);
+    ck_assert_ptr_eq(sfshm_lane_rx_piece(&reader->rx, 256), cells + m % SLOTS * 256);
     consume(1, false);
   }
+}
+END_TEST
+
+/* Small pieces stay where they are; others come back when all places in the cell have had their turn. */
+START_TEST(pieces_move_through_their_cells)
+{
+  const size_t cell_bytes = (size_t)256 << 10;
+  const size_t sizes[] = {1, SFSHM_PIECE_MOVES_FROM - 1, SFSHM_PIECE_MOVES_FROM, 20001, 65472, SFSHM_PIECE_BYTES_MAX};
+  const uint64_t places[] = {1, 1, 16, 13, 4, 4};
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    for (uint64_t m = 0; m < 40 * SLOTS; m++) {
+      size_t at = sfshm_piece_at(m, cell_bytes, sizes[i]), cell = (size_t)(m % SLOTS) * cell_bytes;
+      ck_assert_uint_ge(at, cell);
+      ck_assert_uint_le(at + sizes[i], cell + cell_bytes);
+      ck_assert_uint_eq(at % 64, 0);
+      ck_assert_uint_eq(at, sfshm_piece_at(m + places[i] * SLOTS, cell_bytes, sizes[i]));
+      for (uint64_t round = 1; round < places[i]; round++) {
+        size_t other = sfshm_piece_at(m + round * SLOTS, cell_bytes, sizes[i]);
+        ck_assert(other >= at + sizes[i] || other + sizes[i] <= at);
+      }
+    }
+  for (size_t cells = 256; cells <= cell_bytes; cells *= 2)
+    ck_assert_uint_eq(sfshm_piece_most(cells), cells < SFSHM_PIECE_BYTES_MAX ? cells : SFSHM_PIECE_BYTES_MAX);
 }
 END_TEST
 
@@ -354,7 +377,7 @@ static bool send_one(runner_t *runner)
   unsigned dice = sftest_random(&runner->random) % 64;
   kind_t kind = dice == 0 ? GROW : dice < 24 && tx->cells != NULL ? CELL : INLINE;
   if (kind == CELL)
-    fill(sfshm_lane_tx_cell(tx), tx->cell_bytes, message);
+    fill(sfshm_lane_tx_piece(tx, tx->cell_bytes), tx->cell_bytes, message);
   else if (kind == INLINE)
     fill(slot->payload, SFSHM_INLINE_BYTES, message);
   runner->asked = kind == GROW;
@@ -382,7 +405,7 @@ static bool receive_one(runner_t *runner)
     runner->error = "a message is missing, or comes twice";
   else if (kind == INLINE && !holds(slot->payload, SFSHM_INLINE_BYTES, message))
     runner->error = "a slot holds other values";
-  else if (kind == CELL && !holds(sfshm_lane_rx_cell(rx), rx->cell_bytes, message))
+  else if (kind == CELL && !holds(sfshm_lane_rx_piece(rx, rx->cell_bytes), rx->cell_bytes, message))
     runner->error = "a cell holds other values";
   else if (kind == GROW)
     grant(runner);
@@ -468,6 +491,7 @@ static Suite *lane_suite(void)
   tcase_add_test(steps, old_stamps_tell_nothing);
   tcase_add_test(steps, cells_are_granted);
   tcase_add_test(steps, each_slot_has_its_cell);
+  tcase_add_test(steps, pieces_move_through_their_cells);
   tcase_add_test(steps, random_walks);
   tcase_add_test(steps, counters_wrap_round);
   suite_add_tcase(suite, steps);

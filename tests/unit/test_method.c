@@ -156,33 +156,43 @@ END_TEST
 
 START_TEST(sizes_of_cells)
 {
-  for (size_t most = SFC_CELL_BYTES_FIRST; most <= SFC_CELL_BYTES_MAX; most *= 2) {
-    ck_assert_uint_eq(sfc_method_cell_bytes(0, most), 256);
-    ck_assert_uint_eq(sfc_method_cell_bytes(256, most), 256);
-    ck_assert_uint_eq(sfc_method_cell_bytes(257, most), 512);
-    ck_assert_uint_eq(sfc_method_cell_bytes(most - 1, most), most);
-    ck_assert_uint_eq(sfc_method_cell_bytes(SIZE_MAX, most), most);
-    for (size_t bytes = 0; bytes < 3 * most; bytes += 7) {
-      size_t cell_bytes = sfc_method_cell_bytes(bytes, most);
-      ck_assert(cell_bytes >= bytes || cell_bytes == most);
-      ck_assert(cell_bytes / 2 < bytes || cell_bytes == 256);
-      ck_assert_uint_eq(sfc_method_cell_bytes(cell_bytes, SFC_CELL_BYTES_MAX), cell_bytes); /* an honest wish */
+  ck_assert_uint_eq(sfc_method_cell_bytes(0, 0, 1), SFC_CELL_BYTES_MIN);
+  ck_assert_uint_eq(sfc_method_cell_bytes(256, 0, 1), 256);
+  ck_assert_uint_eq(sfc_method_cell_bytes(257, 0, 1), 512);
+  ck_assert_uint_eq(sfc_method_cell_bytes(SIZE_MAX, 0, 1), SFC_CELL_BYTES_FIRST);
+  for (uint64_t messages = 0; messages < 100; messages += 99)
+    for (size_t bytes = 0; bytes < 3 * SFC_CELL_BYTES_FIRST; bytes += 7) {
+      size_t cell_bytes = sfc_method_cell_bytes(bytes, messages, 1);
+      ck_assert(sfc_method_has_cells_of(cell_bytes));
+      ck_assert(cell_bytes >= bytes || cell_bytes == SFC_CELL_BYTES_FIRST);
+      ck_assert(cell_bytes / 2 < bytes || cell_bytes == SFC_CELL_BYTES_MIN || cell_bytes == SFC_CELL_BYTES_MAX);
     }
-  }
 }
 END_TEST
 
 START_TEST(cells_of_lanes_in_use_are_large_unless_there_are_many)
 {
-  ck_assert_uint_eq(sfc_method_cell_most(0, 1), SFC_CELL_BYTES_FIRST);
-  ck_assert_uint_eq(sfc_method_cell_most(63, 1), SFC_CELL_BYTES_FIRST);
-  ck_assert_uint_eq(sfc_method_cell_most(64, 1), SFC_CELL_BYTES_MAX);
-  ck_assert_uint_eq(sfc_method_cell_most(UINT64_MAX, 1), SFC_CELL_BYTES_MAX);
+  const size_t bytes = SFSHM_PIECE_MOVES_FROM;
+  ck_assert_uint_eq(sfc_method_cell_bytes(bytes, 63, 1), bytes);
+  ck_assert_uint_eq(sfc_method_cell_bytes(bytes, 64, 1), SFC_CELL_BYTES_MAX);
+  ck_assert_uint_eq(sfc_method_cell_bytes(bytes, UINT64_MAX, 1), SFC_CELL_BYTES_MAX);
+  ck_assert_uint_eq(sfc_method_cell_bytes(bytes - 1, 64, 1), bytes);
   for (int32_t nlanes = 1; nlanes < 10000; nlanes++) {
-    size_t most = sfc_method_cell_most(64, nlanes);
-    ck_assert(most == SFC_CELL_BYTES_FIRST || (size_t)nlanes * most <= SFC_CELL_BYTES_MAX);
-    ck_assert(most >= SFC_CELL_BYTES_FIRST);
+    size_t cell_bytes = sfc_method_cell_bytes(SIZE_MAX, 64, nlanes);
+    ck_assert(cell_bytes == SFC_CELL_BYTES_FIRST || (size_t)nlanes * cell_bytes <= SFC_CELL_BYTES_MAX);
+    ck_assert(cell_bytes >= SFC_CELL_BYTES_FIRST);
   }
+}
+END_TEST
+
+/* Sizes that a writer may ask for, and others. */
+START_TEST(wishes_of_others)
+{
+  const size_t others[] = {0, 1, 128, 255, 257, 384, SFC_CELL_BYTES_MAX - 1, 2 * SFC_CELL_BYTES_MAX, SIZE_MAX};
+  for (size_t cell_bytes = SFC_CELL_BYTES_MIN; cell_bytes <= SFC_CELL_BYTES_MAX; cell_bytes *= 2)
+    ck_assert(sfc_method_has_cells_of(cell_bytes));
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    ck_assert(!sfc_method_has_cells_of(others[i]));
 }
 END_TEST
 
@@ -202,6 +212,7 @@ static Suite *method_suite(void)
   tcase_add_test(tcase, extreme_costs);
   tcase_add_test(tcase, sizes_of_cells);
   tcase_add_test(tcase, cells_of_lanes_in_use_are_large_unless_there_are_many);
+  tcase_add_test(tcase, wishes_of_others);
   suite_add_tcase(suite, tcase);
   return suite;
 }
