@@ -190,6 +190,28 @@ static void fill_in_blocks(const sfshm_move_t moves[], const part_t *part, sfshm
   args->count = 1;
 }
 
+/* By the kernel for one: most of what a launch has to bring to the device would be places for others. */
+static sf_status_t start_one(sfshm_cuda_device_t *device, const sfshm_cuda_several_t *args,
+                             sfshm_cuda_element_t element)
+{
+  sfshm_cuda_scatter_t one = {.from = args->sets[0].from,
+                              .to = args->sets[0].to,
+                              .from_pattern = args->sets[0].from_pattern,
+                              .to_pattern = args->sets[0].to_pattern,
+                              .n = args->n,
+                              .count = args->count,
+                              .op = args->op};
+  return sfshm_cuda_start(device, device->scatter[element], one.n * one.count, &one);
+}
+
+static sf_status_t start(sfshm_cuda_device_t *device, sfshm_cuda_several_t *args, sfshm_cuda_element_t element)
+{
+  if (args->order == NULL && args->nsets == 1)
+    return start_one(device, args, element);
+  return sfshm_cuda_start(device, device->several[element],
+                          (args->order != NULL ? args->nvertices : args->n) * args->count, args);
+}
+
 static sf_status_t launch_part(sfshm_cuda_device_t *device, const part_t *part, sfshm_unit_t unit, sfshm_op_t op,
                                const sfshm_move_t moves[])
 {
@@ -211,8 +233,7 @@ static sf_status_t launch_part(sfshm_cuda_device_t *device, const part_t *part, 
     args.nvertices = part->nvertices;
   }
   sfshm_cuda_piece_t *piece = sfshm_cuda_watch_begin(device, SFSHM_TRACE_WORK_WITHIN, (uint64_t)args.n * unit_bytes);
-  status =
-      sfshm_cuda_start(device, device->several[element], (part->ordered ? args.nvertices : args.n) * args.count, &args);
+  status = start(device, &args, element);
   if (status == SF_OK)
     sfshm_cuda_watch_end(device, piece);
   return status;
