@@ -20,7 +20,8 @@ fail() {
   exit 1
 }
 
-export SF_CUDA_PLUGIN=$BUILD/libsf_cuda.so RESULTS=$work/results.md
+unset SF_CUDA_PLUGIN
+export RESULTS=$work/results.md
 echo before >"$RESULTS"
 status=0
 SF_CUDA_PLUGIN=/nowhere/libsf_cuda.so tests/gpu/results >"$work/out" 2>&1 || status=$?
