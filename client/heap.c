@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "shm/error.h"
+#include "shm/room.h"
 
 #define COMMIT_STEP ((size_t)64 << 10)
 
@@ -56,14 +57,8 @@ static size_t round_up(size_t value, size_t step)
 
 static sf_status_t insert_gap(sfc_segment_t *segment, size_t position, sfc_gap_t gap)
 {
-  if (segment->ngaps == segment->gaps_room) {
-    size_t room = segment->gaps_room == 0 ? 8 : 2 * segment->gaps_room;
-    sfc_gap_t *gaps = realloc(segment->gaps, room * sizeof *gaps);
-    if (gaps == NULL)
-      return sfshm_error(SF_ERR_NOMEM, "bookkeeping of shared memory");
-    segment->gaps = gaps;
-    segment->gaps_room = room;
-  }
+  if (!sfshm_make_room(&segment->gaps, &segment->gaps_room, segment->ngaps + 1, sizeof gap))
+    return sfshm_error(SF_ERR_NOMEM, "bookkeeping of shared memory");
   memmove(&segment->gaps[position + 1], &segment->gaps[position], (segment->ngaps - position) * sizeof gap);
   segment->gaps[position] = gap;
   segment->ngaps++;

@@ -8,6 +8,7 @@
 #include "client/device.h"
 #include "client/device_block.h"
 #include "shm/error.h"
+#include "shm/room.h"
 
 struct sf_region {
   sf_context_t *context;
@@ -112,15 +113,9 @@ static sf_status_t insert(sfc_memory_t *memory, struct sf_region *region)
                          (void *)memory->regions[i]->address, memory->regions[i]->length_bytes);
     goto out;
   }
-  if (memory->n == memory->room) {
-    size_t room = memory->room == 0 ? 16 : 2 * memory->room;
-    struct sf_region **regions = realloc(memory->regions, room * sizeof *regions);
-    if (regions == NULL) {
-      status = sfshm_error(SF_ERR_NOMEM, "table of %zu regions", room);
-      goto out;
-    }
-    memory->regions = regions;
-    memory->room = room;
+  if (!sfshm_make_room(&memory->regions, &memory->room, memory->n + 1, sizeof(struct sf_region *))) {
+    status = sfshm_error(SF_ERR_NOMEM, "table of %zu regions", memory->n + 1);
+    goto out;
   }
   memmove(&memory->regions[i + 1], &memory->regions[i], (memory->n - i) * sizeof(struct sf_region *));
   memory->regions[i] = region;

@@ -183,16 +183,6 @@ static sf_status_t arrange(const sfshm_pattern_t *given, int64_t leaf_max, const
   return status;
 }
 
-/* An array of roots that are a line. */
-static sfshm_pattern_t shorten(const sfshm_pattern_t *pattern)
-{
-  if (pattern->kind == SFSHM_PATTERN_INDEX32)
-    return sfshm_pattern_from_index32(pattern->index32, pattern->n);
-  if (pattern->kind == SFSHM_PATTERN_INDEX64)
-    return sfshm_pattern_from_index64(pattern->index64, pattern->n);
-  return *pattern;
-}
-
 /* ---- Roots that are not there ---- */
 
 /* The lowest leaf of a range of edges. */
@@ -271,7 +261,7 @@ static sf_status_t open_block(const void *base, const sfshm_edge_block_t *block,
   if (status == SF_OK && !arranged)
     edges->leaves = sfshm_pattern_survey(&edges->leaf);
   if (status == SF_OK)
-    edges->value_root = shorten(&edges->value_root);
+    edges->value_root = sfshm_pattern_shorten(&edges->value_root);
   return status;
 }
 

@@ -81,6 +81,20 @@ sfshm_pattern_t sfshm_pattern_from_index64(const int64_t index[], int64_t n)
   return (sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX64, .n = n, .index64 = index};
 }
 
+sfshm_pattern_t sfshm_pattern_shorten(const sfshm_pattern_t *pattern)
+{
+  if (pattern->kind == SFSHM_PATTERN_INDEX32)
+    return sfshm_pattern_from_index32(pattern->index32, pattern->n);
+  if (pattern->kind == SFSHM_PATTERN_INDEX64)
+    return sfshm_pattern_from_index64(pattern->index64, pattern->n);
+  sfshm_pattern_t arithmetic = sfshm_pattern_contiguous(pattern->start, pattern->n);
+  if (pattern->n > 1 && pattern->stride != 1) {
+    arithmetic.kind = SFSHM_PATTERN_STRIDED;
+    arithmetic.stride = pattern->stride;
+  }
+  return arithmetic;
+}
+
 /* ---- Boxes ---- */
 
 #define MIN_BOX 64 /* vertices */

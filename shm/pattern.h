@@ -44,6 +44,9 @@ static inline sfshm_pattern_t sfshm_pattern_from_indices(const void *index, int6
   return wide ? sfshm_pattern_from_index64(index, n) : sfshm_pattern_from_index32(index, n);
 }
 
+/* The shortest form of the vertices of a pattern. */
+sfshm_pattern_t sfshm_pattern_shorten(const sfshm_pattern_t *pattern);
+
 /* Finds out whether a general pattern is a box worth knowing of: the faces of a grid's part are. Looks at few indices
  * as a rule, and at all of them only if it is one. */
 void sfshm_pattern_find_box(sfshm_pattern_t *pattern);

@@ -4,17 +4,12 @@
 #include <stdlib.h>
 
 #include "shm/error.h"
+#include "shm/room.h"
 
 sf_status_t sfreport_list_add(sfreport_list_t *list, Sfproto__Message *message, sfreport_item_t **item_p)
 {
-  if (list->count == list->capacity) {
-    size_t capacity = list->capacity > 0 ? 2 * list->capacity : 16;
-    sfreport_item_t *items = reallocarray(list->items, capacity, sizeof *items);
-    if (items == NULL)
-      return sfshm_error(SF_ERR_NOMEM, "no memory for an answer of %zu messages", list->count + 1);
-    list->items = items;
-    list->capacity = capacity;
-  }
+  if (!sfshm_make_room(&list->items, &list->capacity, list->count + 1, sizeof *list->items))
+    return sfshm_error(SF_ERR_NOMEM, "no memory for an answer of %zu messages", list->count + 1);
   sfreport_item_t *item = &list->items[list->count++];
   *item = (sfreport_item_t){.message = message};
   *item_p = item;

@@ -50,23 +50,9 @@ sfshm_stored_pattern_t sfshm_draft_keep_pattern(sfshm_draft_t *image, int64_t n,
   return stored;
 }
 
-static sfshm_pattern_t shortest(const sfshm_pattern_t *pattern)
-{
-  if (pattern->kind == SFSHM_PATTERN_INDEX32)
-    return sfshm_pattern_from_index32(pattern->index32, pattern->n);
-  if (pattern->kind == SFSHM_PATTERN_INDEX64)
-    return sfshm_pattern_from_index64(pattern->index64, pattern->n);
-  sfshm_pattern_t arithmetic = sfshm_pattern_contiguous(pattern->start, pattern->n);
-  if (pattern->n > 1 && pattern->stride != 1) {
-    arithmetic.kind = SFSHM_PATTERN_STRIDED;
-    arithmetic.stride = pattern->stride;
-  }
-  return arithmetic;
-}
-
 sfshm_stored_pattern_t sfshm_draft_store(sfshm_draft_t *image, const sfshm_pattern_t *pattern, int64_t max)
 {
-  sfshm_pattern_t found = shortest(pattern);
+  sfshm_pattern_t found = sfshm_pattern_shorten(pattern);
   bool wide = max > UINT32_MAX;
   if (found.kind == SFSHM_PATTERN_CONTIGUOUS || found.kind == SFSHM_PATTERN_STRIDED)
     return describe(&found, 0);
@@ -95,7 +81,7 @@ sfshm_stored_pattern_t sfshm_draft_slice(const sfshm_draft_t *image, const sfshm
     offset += (uint64_t)first * sizeof(int64_t);
     pattern.index64 = sfshm_draft_at(image, offset);
   }
-  pattern = shortest(&pattern);
+  pattern = sfshm_pattern_shorten(&pattern);
   return describe(&pattern, offset);
 }
 

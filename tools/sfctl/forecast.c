@@ -5,6 +5,7 @@
 
 #include "shm/error.h"
 #include "shm/merge/place.h"
+#include "shm/room.h"
 
 /* What one rank of the leaf node wants of one owner. */
 typedef struct lot {
@@ -109,14 +110,8 @@ static void add_load(sfctl_load_t *load, int64_t messages, int64_t values)
 
 static sf_status_t add_pair(sfctl_forecast_t *forecast, const sfctl_node_pair_t *pair)
 {
-  if (forecast->npairs == forecast->pairs_capacity) {
-    size_t capacity = forecast->pairs_capacity > 0 ? 2 * forecast->pairs_capacity : 256;
-    sfctl_node_pair_t *pairs = reallocarray(forecast->pairs, capacity, sizeof *pairs);
-    if (pairs == NULL)
-      return sfshm_error(SF_ERR_NOMEM, "no memory for %zu pairs of nodes", capacity);
-    forecast->pairs = pairs;
-    forecast->pairs_capacity = capacity;
-  }
+  if (!sfshm_make_room(&forecast->pairs, &forecast->pairs_capacity, forecast->npairs + 1, sizeof *forecast->pairs))
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu pairs of nodes", forecast->npairs + 1);
   forecast->pairs[forecast->npairs++] = *pair;
   return SF_OK;
 }

@@ -8,6 +8,7 @@
 
 #include "proto/report/text.h"
 #include "shm/error.h"
+#include "shm/room.h"
 
 #define GAP 2 /* blanks between columns */
 #define MAX_COLUMNS 20
@@ -26,15 +27,8 @@ static sf_status_t no_memory(void)
 
 static sf_status_t reserve(sfctl_table_t *table)
 {
-  if (table->ncells < table->capacity)
-    return SF_OK;
-  size_t capacity = table->capacity > 0 ? 2 * table->capacity : 64;
-  sfctl_cell_t *cells = reallocarray(table->cells, capacity, sizeof *cells);
-  if (cells == NULL)
-    return no_memory();
-  table->cells = cells;
-  table->capacity = capacity;
-  return SF_OK;
+  bool there = sfshm_make_room(&table->cells, &table->capacity, table->ncells + 1, sizeof *table->cells);
+  return there ? SF_OK : no_memory();
 }
 
 static sf_status_t escape(const char *text, char **escaped_p)

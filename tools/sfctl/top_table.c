@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "shm/error.h"
+#include "shm/room.h"
 #include "tools/sfctl/collect.h"
 
 #define ABOUT_EVERY_NS INT64_C(1000000000)
@@ -59,14 +60,8 @@ typedef struct sample {
 
 static sf_status_t add_row(sample_t *sample, const sfctl_top_row_t *row)
 {
-  if (sample->nrows == sample->capacity) {
-    size_t capacity = sample->capacity > 0 ? 2 * sample->capacity : 32;
-    sfctl_top_row_t *rows = reallocarray(sample->rows, capacity, sizeof *rows);
-    if (rows == NULL)
-      return sfshm_error(SF_ERR_NOMEM, "no memory for %zu rows", capacity);
-    sample->rows = rows;
-    sample->capacity = capacity;
-  }
+  if (!sfshm_make_room(&sample->rows, &sample->capacity, sample->nrows + 1, sizeof *sample->rows))
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu rows", sample->nrows + 1);
   sample->rows[sample->nrows++] = *row;
   return SF_OK;
 }

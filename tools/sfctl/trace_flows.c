@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shm/error.h"
+#include "shm/room.h"
 #include "tools/sfctl/trace.h"
 
 /* In the order in which a message passes them; ends of flows of the same kind and key belong together. */
@@ -64,17 +65,9 @@ static int compare_ends(const void *a, const void *b)
 
 static void add(ends_t *ends, const end_t *end)
 {
-  if (ends->count == ends->capacity) {
-    size_t capacity = ends->capacity > 0 ? 2 * ends->capacity : 1024;
-    end_t *more = ends->failed ? NULL : reallocarray(ends->ends, capacity, sizeof *more);
-    if (more == NULL) {
-      ends->failed = true;
-      return;
-    }
-    ends->ends = more;
-    ends->capacity = capacity;
-  }
-  ends->ends[ends->count++] = *end;
+  ends->failed = ends->failed || !sfshm_make_room(&ends->ends, &ends->capacity, ends->count + 1, sizeof *ends->ends);
+  if (!ends->failed)
+    ends->ends[ends->count++] = *end;
 }
 
 /* An event of a rank: its end of a way to another rank, or to the daemon of its node. Graphs have the same numbers on

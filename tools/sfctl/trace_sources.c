@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shm/error.h"
+#include "shm/room.h"
 #include "tools/sfctl/trace.h"
 
 static sf_status_t no_memory(void)
@@ -44,14 +45,8 @@ static sf_status_t add_records(sfctl_source_t *source, const Sfproto__TraceInfo 
   if (n * sizeof source->records[0] != info->events.len)
     return sfshm_error(SF_ERR_PROTO, "sfd answers with %zu bytes of events of %zu each", info->events.len,
                        sizeof source->records[0]);
-  if (source->nrecords + n > source->capacity) {
-    size_t capacity = 2 * source->capacity + n;
-    sfshm_trace_record_t *records = reallocarray(source->records, capacity, sizeof *records);
-    if (records == NULL)
-      return no_memory();
-    source->records = records;
-    source->capacity = capacity;
-  }
+  if (!sfshm_make_room(&source->records, &source->capacity, source->nrecords + n, sizeof *source->records))
+    return no_memory();
   if (n > 0)
     memcpy(source->records + source->nrecords, info->events.data, info->events.len);
   source->nrecords += n;

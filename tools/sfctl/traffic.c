@@ -10,6 +10,7 @@
 #include "shm/counters_read.h"
 #include "shm/error.h"
 #include "shm/message.h"
+#include "shm/room.h"
 #include "tools/sfctl/collect.h"
 
 typedef struct counting {
@@ -41,17 +42,10 @@ static void add_flow(counting_t *counting, const sfctl_flow_t *flow)
   sfctl_traffic_t *traffic = &counting->traffic;
   if ((flow->messages == 0 && flow->bytes == 0) || counting->status != SF_OK)
     return;
-  if (traffic->nflows == traffic->capacity) {
-    size_t capacity = traffic->capacity > 0 ? 2 * traffic->capacity : 256;
-    sfctl_flow_t *flows = reallocarray(traffic->flows, capacity, sizeof *flows);
-    if (flows == NULL) {
-      counting->status = sfshm_error(SF_ERR_NOMEM, "no memory for %zu flows", capacity);
-      return;
-    }
-    traffic->flows = flows;
-    traffic->capacity = capacity;
-  }
-  traffic->flows[traffic->nflows++] = *flow;
+  if (sfshm_make_room(&traffic->flows, &traffic->capacity, traffic->nflows + 1, sizeof *traffic->flows))
+    traffic->flows[traffic->nflows++] = *flow;
+  else
+    counting->status = sfshm_error(SF_ERR_NOMEM, "no memory for %zu flows", traffic->nflows + 1);
 }
 
 /* Each pair once, and what is something. */

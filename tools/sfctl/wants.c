@@ -4,46 +4,28 @@
 #include <stdlib.h>
 
 #include "shm/error.h"
+#include "shm/room.h"
 
-static sf_status_t reserve(void **array, size_t *capacity, size_t needed, size_t width)
-{
-  if (needed <= *capacity)
-    return SF_OK;
-  size_t larger = needed > 2 * *capacity ? needed : 2 * *capacity;
-  void *moved = reallocarray(*array, larger, width);
-  if (moved == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu roots that a rank wants", larger);
-  *array = moved;
-  *capacity = larger;
-  return SF_OK;
-}
-
-static sf_status_t find_want(sfctl_wants_t *wants, int32_t owner, sfctl_want_t **want_p)
+/* The last want if it is of that owner, else a new one; NULL: there is no memory. */
+static sfctl_want_t *find_want(sfctl_wants_t *wants, int32_t owner)
 {
   if (wants->nwants == wants->begin || wants->wants[wants->nwants - 1].owner != owner) {
-    void *array = wants->wants;
-    sf_status_t status = reserve(&array, &wants->wants_capacity, wants->nwants + 1, sizeof *wants->wants);
-    wants->wants = array;
-    if (status != SF_OK)
-      return status;
+    if (!sfshm_make_room(&wants->wants, &wants->wants_capacity, wants->nwants + 1, sizeof *wants->wants))
+      return NULL;
     wants->wants[wants->nwants++] = (sfctl_want_t){.owner = owner, .first = (int64_t)wants->nroots};
   }
-  *want_p = &wants->wants[wants->nwants - 1];
-  return SF_OK;
+  return &wants->wants[wants->nwants - 1];
 }
 
 sf_status_t sfctl_wants_add(sfctl_wants_t *wants, int32_t owner, int64_t first, int64_t n)
 {
-  sfctl_want_t *want;
-  void *array = wants->root;
   if (n <= 0)
     return SF_OK;
-  sf_status_t status = reserve(&array, &wants->roots_capacity, wants->nroots + (size_t)n, sizeof *wants->root);
-  wants->root = array;
-  if (status == SF_OK)
-    status = find_want(wants, owner, &want);
-  if (status != SF_OK)
-    return status;
+  size_t needed = wants->nroots + (size_t)n;
+  bool there = sfshm_make_room(&wants->root, &wants->roots_capacity, needed, sizeof *wants->root);
+  sfctl_want_t *want = there ? find_want(wants, owner) : NULL;
+  if (want == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu roots that a rank wants", needed);
   for (int64_t i = 0; i < n; i++)
     wants->root[wants->nroots++] = first + i;
   want->n += n;

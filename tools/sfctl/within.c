@@ -6,6 +6,7 @@
 #include "proto/report/counters.h"
 #include "shm/counters_read.h"
 #include "shm/error.h"
+#include "shm/room.h"
 #include "tools/sfctl/collect.h"
 
 /* By which ways what a rank has sent to another one has gone: see sfctl_pair_t. */
@@ -65,14 +66,8 @@ static sf_status_t add_sent(asking_t *asking, int32_t node, int32_t rank, const 
   const char *way = find_way(lane), *streams = find_way_of_streams(lane);
   if (atomic_load_explicit(&lane->kind, memory_order_relaxed) != SFSHM_PEER_RANK || (way == NULL && streams == NULL))
     return SF_OK;
-  if (asking->nsent == asking->capacity) {
-    size_t capacity = asking->capacity > 0 ? 2 * asking->capacity : 64;
-    sent_t *sent = reallocarray(asking->sent, capacity, sizeof *sent);
-    if (sent == NULL)
-      return sfshm_error(SF_ERR_NOMEM, "no memory for %zu pairs of ranks", capacity);
-    asking->sent = sent;
-    asking->capacity = capacity;
-  }
+  if (!sfshm_make_room(&asking->sent, &asking->capacity, asking->nsent + 1, sizeof *asking->sent))
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu pairs of ranks", asking->nsent + 1);
   asking->sent[asking->nsent++] =
       (sent_t){.node = node, .from = rank, .to = lane->peer, .way = way, .streams = streams};
   return SF_OK;
@@ -82,14 +77,8 @@ static sf_status_t add_lane(sfctl_within_t *within, int32_t node, int32_t rank, 
 {
   if (atomic_load_explicit(&lane->kind, memory_order_relaxed) != SFSHM_PEER_RANK || lane->leaf_edges == 0)
     return SF_OK;
-  if (within->npairs == within->capacity) {
-    size_t capacity = within->capacity > 0 ? 2 * within->capacity : 64;
-    sfctl_pair_t *pairs = reallocarray(within->pairs, capacity, sizeof *pairs);
-    if (pairs == NULL)
-      return sfshm_error(SF_ERR_NOMEM, "no memory for %zu pairs of ranks", capacity);
-    within->pairs = pairs;
-    within->capacity = capacity;
-  }
+  if (!sfshm_make_room(&within->pairs, &within->capacity, within->npairs + 1, sizeof *within->pairs))
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu pairs of ranks", within->npairs + 1);
   within->pairs[within->npairs++] = (sfctl_pair_t){.node = node,
                                                    .from = lane->peer,
                                                    .to = rank,
