@@ -154,7 +154,7 @@ static sf_status_t of_setup_arrived(sfd_network_t *network, int32_t node, const 
   return status;
 }
 
-/* ---- From the channels ------------------------------------------------------------------------------------------ */
+/* ---- From the channels ------------------------------------------------------------------------------------------- */
 
 sfd_placing_t sfd_network_place(void *owner, int32_t node, const sfd_message_head_t *head, void **buffer_p)
 {

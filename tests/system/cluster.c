@@ -199,6 +199,29 @@ void sftest_cluster_settle(const sftest_cluster_t *cluster)
     sftest_node_settle(&cluster->nodes[i], cluster->fds[i]);
 }
 
+/* ---- For a test case --------------------------------------------------------------------------------------------- */
+
+sftest_cluster_t sftest_case_cluster;
+static int32_t case_nnodes;
+
+static void start_for_case(void)
+{
+  sftest_machine_watch();
+  sftest_cluster_start(&sftest_case_cluster, case_nnodes);
+  sftest_cluster_warm(&sftest_case_cluster);
+}
+
+static void stop_for_case(void)
+{
+  sftest_cluster_stop(&sftest_case_cluster);
+}
+
+void sftest_cluster_for_case(TCase *tests, int32_t nnodes)
+{
+  case_nnodes = nnodes;
+  tcase_add_unchecked_fixture(tests, start_for_case, stop_for_case);
+}
+
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 
 void sftest_places_block(int32_t places[], int32_t size, int32_t nnodes)

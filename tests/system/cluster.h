@@ -3,6 +3,8 @@
 #ifndef SFTEST_CLUSTER_H
 #define SFTEST_CLUSTER_H
 
+#include <check.h>
+
 #include "tests/system/harness.h"
 #include "tests/system/hosts.h"
 
@@ -39,6 +41,10 @@ void sftest_cluster_warm(sftest_cluster_t *cluster);
 
 /* Waits until the daemons hold what they held then; fails the test if they do not come to that. */
 void sftest_cluster_settle(const sftest_cluster_t *cluster);
+
+/* A cluster for all tests of a case, of which a program has one: they find it warm. */
+extern sftest_cluster_t sftest_case_cluster;
+void sftest_cluster_for_case(TCase *tests, int32_t nnodes);
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 

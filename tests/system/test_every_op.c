@@ -12,19 +12,6 @@
 #define NODES 3
 #define VERTICES 24
 
-static sftest_cluster_t cluster;
-
-static void start_cluster(void)
-{
-  sftest_cluster_start(&cluster, NODES);
-  sftest_cluster_warm(&cluster);
-}
-
-static void stop_cluster(void)
-{
-  sftest_cluster_stop(&cluster);
-}
-
 /* ---- One operation ----------------------------------------------------------------------------------------------- */
 
 static void expect_same(sftest_rank_t *self, sftest_unit_t unit, sftest_op_t op, const char *what, const char *found,
@@ -120,7 +107,7 @@ START_TEST(every_unit_with_every_op)
   static const int32_t *const places[] = {here, blocks, cyclic};
   uint64_t seed = sftest_seed();
   printf("SF_TEST_SEED=%llu\n", (unsigned long long)seed);
-  sftest_cluster_run(&cluster, places[_i], RANKS, do_all, &seed);
+  sftest_cluster_run(&sftest_case_cluster, places[_i], RANKS, do_all, &seed);
 }
 END_TEST
 
@@ -129,7 +116,7 @@ static Suite *suite(void)
   Suite *s = suite_create("every op");
   TCase *tc = tcase_create("every op");
   tcase_set_timeout(tc, 120);
-  tcase_add_checked_fixture(tc, start_cluster, stop_cluster);
+  sftest_cluster_for_case(tc, NODES);
   tcase_add_loop_test(tc, every_unit_with_every_op, 0, 3);
   suite_add_tcase(s, tc);
   return s;

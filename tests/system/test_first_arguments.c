@@ -220,24 +220,10 @@ static const int32_t placements[][RANKS] = {{0, 0, 0, 0}, {0, 1, 1, 0}, {1, 0, 2
 static const plan_t plans[] = {{0, 0}, {1, 1}, {2, 3}, {3, 3}};
 #define NPLANS ((int)(sizeof plans / sizeof plans[0]))
 
-static sftest_cluster_t cluster;
-
-static void start(void)
-{
-  sftest_machine_watch();
-  sftest_cluster_start(&cluster, NODES);
-  sftest_cluster_warm(&cluster);
-}
-
-static void stop(void)
-{
-  sftest_cluster_stop(&cluster);
-}
-
 static void run(int number, sftest_rank_fn_t ranks)
 {
   plan_t plan = plans[number % NPLANS];
-  sftest_cluster_run(&cluster, placements[number / NPLANS], RANKS, ranks, &plan);
+  sftest_cluster_run(&sftest_case_cluster, placements[number / NPLANS], RANKS, ranks, &plan);
 }
 
 START_TEST(test_host)
@@ -257,7 +243,7 @@ int main(void)
   Suite *suite = suite_create("wrong arguments of first calls");
   TCase *tests = tcase_create("told to all");
   tcase_set_timeout(tests, 120);
-  tcase_add_unchecked_fixture(tests, start, stop);
+  sftest_cluster_for_case(tests, NODES);
   tcase_add_loop_test(tests, test_host, 0, NPLACEMENTS * NPLANS);
   if (sftest_device_is_there())
     tcase_add_loop_test(tests, test_streams, 0, NPLACEMENTS * NPLANS);

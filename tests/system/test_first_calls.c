@@ -164,20 +164,6 @@ static int call_differently(sftest_rank_t *self)
 static const int32_t places[][RANKS] = {{0, 0, 0, 0}, {0, 0, 1, 1}, {1, 0, 0, 1}, {0, 1, 2, 0}};
 #define NPLACES ((int)(sizeof places / sizeof places[0]))
 
-static sftest_cluster_t cluster;
-
-static void start(void)
-{
-  sftest_machine_watch();
-  sftest_cluster_start(&cluster, NODES);
-  sftest_cluster_warm(&cluster);
-}
-
-static void stop(void)
-{
-  sftest_cluster_stop(&cluster);
-}
-
 /* All pairs on one node, and each of them in one of the other placements. */
 START_TEST(noticed)
 {
@@ -189,7 +175,7 @@ START_TEST(noticed)
                      .odd_rank = (n + _i) % RANKS,
                      .shape = (shape_t)(n / 2 % SHAPE_COUNT)};
       if (a != b && (_i == 0 || n % (NPLACES - 1) == _i - 1))
-        sftest_cluster_run(&cluster, places[_i], RANKS, call_differently, &plan);
+        sftest_cluster_run(&sftest_case_cluster, places[_i], RANKS, call_differently, &plan);
     }
 }
 END_TEST
@@ -199,7 +185,7 @@ static Suite *first_calls_suite(void)
   Suite *suite = suite_create("first calls");
   TCase *cases = tcase_create("first calls");
   tcase_set_timeout(cases, 120);
-  tcase_add_unchecked_fixture(cases, start, stop);
+  sftest_cluster_for_case(cases, NODES);
   tcase_add_loop_test(cases, noticed, 0, NPLACES);
   suite_add_tcase(suite, cases);
   return suite;

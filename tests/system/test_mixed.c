@@ -26,19 +26,6 @@ typedef enum kind {
   KIND_COUNT
 } kind_t; /* contributions may travel combined in 0, 2 */
 
-static sftest_cluster_t cluster;
-
-static void start_cluster(void)
-{
-  sftest_cluster_start(&cluster, NODES);
-  sftest_cluster_warm(&cluster);
-}
-
-static void stop_cluster(void)
-{
-  sftest_cluster_stop(&cluster);
-}
-
 /* ---- One operation ----------------------------------------------------------------------------------------------- */
 
 typedef struct act {
@@ -242,7 +229,7 @@ START_TEST(forms)
 {
   plan_t plan = {.seed = sftest_seed(), .combining = _i % 3 - 1};
   printf("SF_TEST_SEED=%llu\n", (unsigned long long)plan.seed);
-  sftest_cluster_run(&cluster, places[_i % NPLACES], RANKS, mix, &plan);
+  sftest_cluster_run(&sftest_case_cluster, places[_i % NPLACES], RANKS, mix, &plan);
 }
 END_TEST
 
@@ -289,7 +276,7 @@ START_TEST(threads)
 {
   plan_t plan = {.seed = sftest_seed(), .combining = -1};
   printf("SF_TEST_SEED=%llu\n", (unsigned long long)plan.seed);
-  sftest_cluster_run(&cluster, places[0], RANKS, mix_in_threads, &plan);
+  sftest_cluster_run(&sftest_case_cluster, places[0], RANKS, mix_in_threads, &plan);
 }
 END_TEST
 
@@ -336,8 +323,8 @@ static int make_in_another_order(sftest_rank_t *self)
 
 START_TEST(another_order)
 {
-  sftest_cluster_run(&cluster, (const int32_t[]){0, _i}, 2, use_in_another_order, NULL);
-  sftest_cluster_run(&cluster, (const int32_t[]){0, _i}, 2, make_in_another_order, NULL);
+  sftest_cluster_run(&sftest_case_cluster, (const int32_t[]){0, _i}, 2, use_in_another_order, NULL);
+  sftest_cluster_run(&sftest_case_cluster, (const int32_t[]){0, _i}, 2, make_in_another_order, NULL);
 }
 END_TEST
 
@@ -346,7 +333,7 @@ static Suite *suite(void)
   Suite *s = suite_create("mixed forms");
   TCase *tc = tcase_create("mixed forms");
   tcase_set_timeout(tc, 120);
-  tcase_add_unchecked_fixture(tc, start_cluster, stop_cluster);
+  sftest_cluster_for_case(tc, NODES);
   tcase_add_loop_test(tc, forms, 0, 2 * NPLACES);
   tcase_add_loop_test(tc, another_order, 0, 2);
   tcase_add_test(tc, threads);

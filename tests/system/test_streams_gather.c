@@ -12,7 +12,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 30000
 #define JOBS 3
 #define SCENES 4
 #define ROUNDS 6

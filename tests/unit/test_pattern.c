@@ -8,7 +8,6 @@
 
 #define MAX_N 300
 #define MAX_VERTEX 5000
-#define MAX_UNIT 200
 #define MAX_BOX (23 * 24 * 5)
 
 static unsigned seed;

@@ -154,9 +154,11 @@ static void check_reduce(const sfperf_method_t *method, void *state, const sfper
 void *sfperf_method_start(const sfperf_method_t *method, const sfperf_task_t *task)
 {
   void *state = method->create(task);
-  for (int in_parts = 0; in_parts <= (method->bcast_begin != NULL); in_parts++) {
-    check_bcast(method, state, task, in_parts);
-    check_reduce(method, state, task, in_parts);
+  check_bcast(method, state, task, false);
+  check_reduce(method, state, task, false);
+  if (method->bcast_begin) {
+    check_bcast(method, state, task, true);
+    check_reduce(method, state, task, true);
   }
   return state;
 }
