@@ -6,12 +6,9 @@
 /* What is read in place, at least: more than a lane's first cells hold together. */
 #define IN_PLACE_MIN (SFSHM_LANE_SLOTS * SFC_CELL_BYTES_FIRST + 1)
 
-/* Messages of a lane before its cells grow: as much as large cells hold has gone through the first ones. */
-#define FIRST_MESSAGES (SFSHM_LANE_SLOTS * (SFC_CELL_BYTES_MAX / SFC_CELL_BYTES_FIRST))
-
 static size_t largest_cell(uint64_t messages, int32_t nlanes)
 {
-  if (messages < FIRST_MESSAGES)
+  if (messages < SFC_FIRST_MESSAGES)
     return SFC_CELL_BYTES_FIRST;
   size_t cell_bytes = SFC_CELL_BYTES_MAX;
   for (int32_t n = 1; n < nlanes && cell_bytes > SFC_CELL_BYTES_FIRST; n *= 2)
@@ -22,7 +19,7 @@ static size_t largest_cell(uint64_t messages, int32_t nlanes)
 size_t sfc_method_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes)
 {
   size_t cell_bytes = SFC_CELL_BYTES_MIN, most_bytes = largest_cell(messages, nlanes);
-  if (messages >= FIRST_MESSAGES && payload_bytes >= SFSHM_PIECE_MOVES_FROM)
+  if (messages >= SFC_FIRST_MESSAGES && payload_bytes >= SFSHM_PIECE_MOVES_FROM)
     return most_bytes;
   while (cell_bytes < payload_bytes && cell_bytes < most_bytes)
     cell_bytes *= 2;

@@ -14,6 +14,9 @@
 #define SFC_CELL_BYTES_FIRST ((size_t)32 << 10)
 #define SFC_CELL_BYTES_MIN ((size_t)256)
 
+/* Messages of a lane before its cells grow: as much as large cells hold has gone through the first ones. */
+#define SFC_FIRST_MESSAGES (SFSHM_LANE_SLOTS * (SFC_CELL_BYTES_MAX / SFC_CELL_BYTES_FIRST))
+
 /* Cheapest method for a payload above SFSHM_INLINE_BYTES of bytes at source_ref, which lies in so many separate pieces
  * (runs) there. pattern: of the vertices there. */
 sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane, const sfc_memory_ref_t *source_ref,

@@ -165,16 +165,22 @@ static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_b
   return true;
 }
 
-/* Packs n values into a cell. The lines of a cell were last in the reader's cache: stores to them are slow one by one
- * and fast in a stream, and scattered loads among them make it worse. So values are gathered in lines of our own. */
-static void pack_into_cell(const sf_request_t *request, const sfc_outgoing_t *out, int64_t first, int64_t n,
-                           uint8_t *cell)
+/* Whether the lines of a piece are no more in the reader's cache, since the lane's pieces go round through more. */
+static bool are_fresh(const sfc_lane_t *lane, size_t bytes)
+{
+  return bytes >= SFSHM_PIECE_MOVES_FROM && lane->tx.posted >= SFC_FIRST_MESSAGES;
+}
+
+/* Packs n values into a cell. Where its lines were last in the reader's cache, stores to them are slow one by one and
+ * fast in a stream, and scattered loads among them make it worse: then values are gathered in lines of our own. */
+static void pack_into_cell(const sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out,
+                           int64_t first, int64_t n, uint8_t *cell)
 {
   const sfshm_pattern_t *pattern = out->pattern;
   size_t unit_bytes = request->combine.unit_bytes;
   _Alignas(64) uint8_t stage[STAGE_BYTES];
   if (pattern->kind == SFSHM_PATTERN_CONTIGUOUS || unit_bytes > STAGED_UNIT_MAX ||
-      (size_t)n * unit_bytes < STAGED_MIN || out->of_device) {
+      (size_t)n * unit_bytes < STAGED_MIN || are_fresh(lane, (size_t)n * unit_bytes) || out->of_device) {
     out->move->pack(request->combine.unit, pattern, first, n, out->source, cell);
     return;
   }
@@ -207,7 +213,7 @@ static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sf
     if ((uint64_t)n > most_bytes / unit_bytes)
       n = (int64_t)(most_bytes / unit_bytes);
     size_t bytes = (size_t)n * unit_bytes;
-    pack_into_cell(request, out, cursor->value, n, sfshm_lane_tx_piece(&lane->tx, bytes));
+    pack_into_cell(lane, request, out, cursor->value, n, sfshm_lane_tx_piece(&lane->tx, bytes));
     cursor->value += n;
     return bytes;
   }
