@@ -17,7 +17,7 @@
 struct sfd_job;
 
 #define SFD_DEVICE_GRACE_MS 1000
-#define SFD_DEVICE_PATIENCE_MS 1000
+#define SFD_DEVICE_PATIENCE_MS 3000 /* while others make contexts, drivers keep everybody waiting */
 #define SFD_DEVICE_START_MS 10000
 
 /*         made, or not, or it takes too long                    released

@@ -147,7 +147,8 @@ SF_CHECK_RESULT sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, vo
  * device has no more memory. SF_ERR_UNSUPPORTED: no driver, device or plugin here or at the daemon, the device is not
  * visible to the daemon, or the driver does not let processes share memory; the detail says which. SF_ERR_ARG: no such
  * device. SF_ERR_LIMIT: the daemon's options max-regions and max-device-memory. SF_ERR_TIMEOUT: the daemon's driver has
- * been at one allocation for more than a second, or ten if it is the first on its device; it need not be this one. */
+ * been at one allocation for more than three seconds, or ten if it is the first on its device; it need not be this one.
+ */
 SF_CHECK_RESULT sf_status_t sf_alloc_on_device(sf_context_t *context, int32_t device, size_t len_bytes,
                                                void **address_p);
 
