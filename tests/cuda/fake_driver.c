@@ -277,6 +277,14 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
   return CUDA_SUCCESS;
 }
 
+/* Those of numbers are named by their bytes, or by a letter and their bits. */
+static uintptr_t element_bytes(const char *name)
+{
+  const char *suffix = strrchr(name, '_') + 1;
+  int bytes = atoi(suffix), bits = suffix[0] != '\0' ? atoi(suffix + 1) : 0;
+  return bytes > 0 ? (uintptr_t)bytes : bits > 0 ? (uintptr_t)bits / 8 : 1;
+}
+
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
   Dl_info info;
@@ -289,6 +297,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
   *function = calloc(1, sizeof **function);
   (*function)->next = module->functions;
   (*function)->context = module->context;
+  (*function)->element_bytes = element_bytes(name);
   if (strncmp(name, "sf_gathers_", sizeof "sf_gathers_" - 1) == 0)
     memcpy(&(*function)->kernel.gather, &run, sizeof run);
   else if (strncmp(name, "sf_several_", sizeof "sf_several_" - 1) == 0)

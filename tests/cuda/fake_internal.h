@@ -32,6 +32,7 @@ struct CUfunc_st {
   struct CUfunc_st *next;
   CUcontext context;
   sftest_kernel_t kernel;
+  uintptr_t element_bytes; /* to which its arrays are aligned; 1: not known */
   bool loaded;
 };
 

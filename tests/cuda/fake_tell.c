@@ -27,6 +27,21 @@ static bool can_run_several(const sfshm_cuda_several_t *args, int device)
   return good;
 }
 
+/* Devices don't take numbers apart that lie across their borders. */
+static bool is_aligned(const sftest_work_t *work)
+{
+  uintptr_t bits = 0;
+  if (work->kernel.scatter != NULL)
+    bits = (uintptr_t)work->scatter.from | (uintptr_t)work->scatter.to;
+  else if (work->kernel.fetch != NULL)
+    bits = (uintptr_t)work->fetch.slots | (uintptr_t)work->fetch.roots;
+  else if (work->kernel.gather != NULL)
+    bits = (uintptr_t)work->gather.from | (uintptr_t)work->gather.to;
+  for (int32_t i = 0; work->kernel.several != NULL && i < work->several.nsets; i++)
+    bits |= (uintptr_t)work->several.sets[i].from | (uintptr_t)work->several.sets[i].to;
+  return bits % work->element_bytes == 0;
+}
+
 /* Whether the kernel's arguments are what its device can touch. */
 static bool can_run(const sftest_work_t *work, int device)
 {
@@ -66,6 +81,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY, unsi
            blockDimY * blockDimZ != 1 || extra != NULL)
     result = CUDA_ERROR_INVALID_VALUE;
   work->kernel = f->kernel;
+  work->element_bytes = f->element_bytes;
   if (f->kernel.scatter != NULL)
     memcpy(&work->scatter, kernelParams[0], sizeof work->scatter);
   else if (f->kernel.several != NULL)
@@ -78,6 +94,8 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY, unsi
     memcpy(&work->gather, kernelParams[0], sizeof work->gather);
   if (result == CUDA_SUCCESS && !can_run(work, sftest_cuda_current()->device))
     sftest_cuda_sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
+  if (result == CUDA_SUCCESS && !is_aligned(work))
+    sftest_cuda_sticky = CUDA_ERROR_MISALIGNED_ADDRESS;
   nlaunched += result == CUDA_SUCCESS && sftest_cuda_sticky == CUDA_SUCCESS;
   return sftest_tell_if(result, stream, work);
 }

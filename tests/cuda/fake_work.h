@@ -22,6 +22,7 @@ typedef struct work {
   struct work *next;
   sftest_kind_t kind;
   sftest_kernel_t kernel;
+  uintptr_t element_bytes;
   union {
     sfshm_cuda_scatter_t scatter;
     sfshm_cuda_gathers_t gather;
