@@ -13,6 +13,7 @@
 #include "client/group.h"
 #include "client/plan.h"
 #include "client/streams.h"
+#include "client/trunk.h"
 #include "client/trunk_boards.h"
 #include "shm/error.h"
 
@@ -259,8 +260,11 @@ sf_status_t sf_finalize(sf_context_t *context)
     return status;
   if (is_busy(context))
     return sfshm_error(SF_ERR_STATE, "sf_finalize: operations are in flight");
-  for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next)
+  for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next) {
     sfc_streams_tear_down(graph);
+    if (graph->trunks != NULL)
+      sfc_trunk_slots_close(&graph->trunks->slots);
+  }
   sfc_peers_close_devices(&context->peers);
   sfc_memory_withdraw_shared(&context->memory);
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;

@@ -387,8 +387,10 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
   tear_streams_down(graph);
   sfc_multi_destroy(graph);
   sfc_graph_unlink(graph);
-  if (graph->trunks != NULL)
-    sfc_submitter_settle(&context->submitter); /* before any thread can tell that it is destroyed */
+  if (graph->trunks != NULL) { /* before any thread can tell that it is destroyed */
+    sfc_submitter_settle(&context->submitter);
+    sfc_trunk_slots_close(&graph->trunks->slots);
+  }
   retire_memory(graph);
   sfc_graphs_tell_destroyed(context);
   sfc_group_let_go(graph->group);

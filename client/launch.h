@@ -8,7 +8,7 @@
 #include "client/offload.h"
 #include "client/request.h"
 #include "client/transfer.h"
-#include "client/trunk.h"
+#include "client/trunk_devices.h"
 #include "client/watch.h"
 #include "shm/calls.h"
 
@@ -64,6 +64,8 @@ static inline void sfc_launch(sf_request_t *request, sfc_thread_t *thread, bool 
     sfc_watch_begin(request);
   if (graph->trunks != NULL) {
     sfc_trunks_check_begun(graph, request);
+    if (here && __builtin_expect(sfc_trunk_devices_concern(graph->trunks, request), false))
+      sfc_trunk_devices_step(graph, request);
     sfshm_count(&graph->counts->unit_bytes[request->operation], here ? request->combine.unit_bytes : 0);
   }
   request->offers = apart ? sfc_offload_begun(request) : 0;

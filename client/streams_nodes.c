@@ -97,7 +97,8 @@ void sfc_nodes_unpin(sfc_nodes_t *nodes)
   if (nodes == NULL)
     return;
   const sfc_streams_t *streams = nodes->streams;
-  sfc_node_slots_close(nodes);
+  if (nodes->copy->trunks != NULL)
+    sfc_trunk_slots_close(&nodes->copy->trunks->slots);
   while (nodes->nexchanges > 0)
     streams->ops->unpin(streams->device, nodes->slots[--nodes->nexchanges].host);
   if (nodes->board.host != NULL)

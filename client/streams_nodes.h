@@ -26,16 +26,6 @@
 #define SFC_NODES_CLASSES 38    /* of exchanges: 8 to 2^40 bytes */
 #define SFC_NODES_HISTORY 1024u /* operations that a stream may be behind its host for a difference to be told */
 
-/* On a device, beside those of exchanges: see streams_nodes_slots.h. */
-typedef struct sfc_node_slots {
-  char *base; /* here; NULL: there are none */
-  bool has_asked;
-  bool is_there; /* the daemon has some, which it frees when nobody has them open */
-  uint64_t class_bytes;
-  uint8_t *where; /* by side of the map */
-  sfshm_side_slots_t *slots;
-} sfc_node_slots_t;
-
 typedef struct sfc_nodes {
   sfc_streams_t *streams;
   sf_graph_t *copy;
@@ -43,7 +33,7 @@ typedef struct sfc_nodes {
   const sfc_exchange_t *exchanges[SFC_NODES_CLASSES];
   sfc_seen_t slots[SFC_NODES_CLASSES]; /* where they begin */
   int32_t nexchanges;
-  sfc_node_slots_t device;
+  bool has_asked; /* for slots on a device, beside those of exchanges: see streams_nodes_slots.h */
   int32_t *turns; /* by lane: the next one, while what is received is listed */
 
   _Atomic uint64_t found; /* on a stream, in place of mine: what another node called; 0: nothing */

@@ -1,8 +1,6 @@
-/* Slots on a device for what streams send to other nodes and get from there: daemon/trunk_devices.h says who has part
- * in making them, and when. They are the daemon's, whose MPI sends from them and receives into them; kernels pack and
- * unpack there as in those of exchanges. Which of a side's messages are there all ranks of the node and the daemon know
- * (shm/trunk.h); data of the host then take a kernel more, between there and the exchange. The thread that uses the
- * graph. */
+/* Slots on a device (trunk_slots.h) for what streams send to other nodes and get from there: kernels pack and unpack
+ * there as in those of exchanges. Data of the host take a kernel more, between there and the exchange. The thread that
+ * uses the graph. */
 #ifndef SFC_STREAMS_NODES_SLOTS_H
 #define SFC_STREAMS_NODES_SLOTS_H
 
@@ -14,10 +12,7 @@ void sfc_node_slots_ask(sfc_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_
 void sfc_node_slots_open(sfc_nodes_t *nodes);
 void sfc_node_slots_settle(sfc_nodes_t *nodes);
 
-/* With nothing under way. */
-void sfc_node_slots_close(sfc_nodes_t *nodes);
-
-/* Where the message is, for the device; NULL: in the exchange. Between settling and closing. */
+/* Where the message is, for the device; NULL: in the exchange. From settling on. */
 char *sfc_node_slots_send(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, sfshm_unit_t unit, uint64_t message);
 char *sfc_node_slots_receive(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, sfshm_unit_t unit,
                              uint64_t message);

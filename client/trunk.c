@@ -10,6 +10,7 @@
 #include "client/stage.h"
 #include "client/transfer.h"
 #include "client/trunk_boards.h"
+#include "client/trunk_devices.h"
 #include "client/watch.h"
 #include "shm/error.h"
 
@@ -82,14 +83,25 @@ static const char *receive_slot(const sfc_exchange_t *exchange, const sfc_trunk_
 
 /* Contributions to roots: the first one of each value is written, further ones of this rank are combined with it, in
  * ascending order of leaves. */
-static void pack_contributions(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot)
+static void pack_contributions(const sfc_trunk_t *trunk, const sf_request_t *request,
+                               const sfc_trunk_kernels_t *kernels, char *slot)
+{
+  sfshm_unit_t unit = request->combine.unit;
+  kernels->move->scatter(unit, &trunk->leaf, 0, request->source, &trunk->to, slot, 0, trunk->nvalues);
+  if (trunk->extra_leaf.n > 0)
+    (trunk->uncombined ? kernels->move : kernels->combine)
+        ->scatter(unit, &trunk->extra_leaf, 0, request->source, &trunk->extra_to, slot, 0, trunk->extra_leaf.n);
+}
+
+void sfc_trunk_pack(const sfc_trunk_t *trunk, const sf_request_t *request, const sfc_trunk_kernels_t *kernels,
+                    char *slot)
 {
   const sfc_combine_t *combine = &request->combine;
-  request->move->scatter(combine->unit, &trunk->leaf, 0, request->source, &trunk->to, slot, 0, trunk->nvalues);
-  if (trunk->extra_leaf.n > 0)
-    (trunk->uncombined ? request->move : combine->kernels)
-        ->scatter(combine->unit, &trunk->extra_leaf, 0, request->source, &trunk->extra_to, slot, 0,
-                  trunk->extra_leaf.n);
+  if (request->operation == SFSHM_BCAST)
+    kernels->move->pack(combine->unit, &trunk->root, 0, trunk->root.n, request->source,
+                        slot + (size_t)trunk->first * combine->unit_bytes);
+  else
+    pack_contributions(trunk, request, kernels, slot);
 }
 
 /* The same of what has been brought from a device. */
@@ -124,18 +136,31 @@ sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const
   return SF_OK;
 }
 
+static sfc_trunk_kernels_t kernels_for(const sf_request_t *request, bool on_device)
+{
+  return on_device ? sfc_trunk_devices_kernels(request)
+                   : (sfc_trunk_kernels_t){request->move, request->combine.kernels};
+}
+
+static sf_status_t combine_staged(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot, bool on_device)
+{
+  sf_status_t status = sfc_trunk_combine(trunk, request->combine.unit, kernels_for(request, on_device).combine, slot);
+  return status == SF_OK && on_device ? sfc_trunk_devices_await() : status;
+}
+
 /* The rank's part is in the slot; whoever is last submits the message. */
-static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t *side, char *slot)
+static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t *side, char *slot, bool on_device)
 {
   sf_graph_t *graph = lane->graph;
   uint64_t message = ++side->sent;
+  side->sent_sequence = request->sequence;
   /* Releases this rank's part and acquires those of the others. */
   uint64_t packed =
       atomic_fetch_add_explicit(&side->flow->packed[message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
   if (packed % (uint64_t)side->told->nmembers != 0)
     return;
   if (request->operation == SFSHM_REDUCE && lane->trunk->leaf_image.header.nlayers > 0) {
-    sf_status_t status = sfc_trunk_combine(lane->trunk, request->combine.unit, request->combine.kernels, slot);
+    sf_status_t status = combine_staged(lane->trunk, request, slot, on_device);
     if (status != SF_OK) {
       sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
       return;
@@ -148,34 +173,47 @@ static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t
              request->combine.unit_bytes, false);
 }
 
+/* Where the next message is; NULL: the graph has failed. *on_device_p: kernels have written this rank's part. */
+static char *fill_slot(sfc_lane_t *lane, sf_request_t *request, sfc_trunk_side_t *side, bool *on_device_p)
+{
+  char *slot = sfc_trunk_devices_send_slot(lane->graph->trunks, side, request);
+  *on_device_p = slot != NULL;
+  if (slot != NULL)
+    return sfc_trunk_devices_fill(lane, request) ? slot : NULL;
+  const sfc_exchange_t *exchange = find_exchange(request);
+  if (exchange == NULL)
+    return NULL;
+  slot = send_slot(exchange, side, side->sent + 1);
+  const char *staged = request->devices != NULL ? sfc_stage_find(lane, request) : NULL;
+  sfc_trunk_kernels_t kernels = kernels_for(request, false);
+  if (staged != NULL)
+    pack_staged(lane->trunk, request, staged, slot);
+  else
+    sfc_trunk_pack(lane->trunk, request, &kernels, slot);
+  return slot;
+}
+
+static size_t sent_bytes(const sfc_trunk_t *trunk, const sf_request_t *request)
+{
+  int64_t n = request->operation == SFSHM_BCAST ? trunk->root.n
+                                                : trunk->nvalues + (trunk->uncombined ? trunk->extra_leaf.n : 0);
+  return (size_t)n * request->combine.unit_bytes;
+}
+
 bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
 {
   sfc_trunk_t *trunk = lane->trunk;
   sfc_trunk_side_t *side = sfc_trunk_sending(trunk, request->operation);
-  const sfc_combine_t *combine = &request->combine;
+  bool on_device;
   if (atomic_load_explicit(&side->flow->granted, memory_order_acquire) <= side->sent)
     return false;
-  const sfc_exchange_t *exchange = find_exchange(request);
-  if (exchange == NULL)
+  char *slot = fill_slot(lane, request, side, &on_device);
+  if (slot == NULL)
     return false;
-  char *slot = send_slot(exchange, side, side->sent + 1);
-  const char *staged = request->devices != NULL ? sfc_stage_find(lane, request) : NULL;
-  size_t bytes;
-  if (staged != NULL)
-    pack_staged(trunk, request, staged, slot);
-  if (request->operation == SFSHM_BCAST) {
-    bytes = (size_t)trunk->root.n * combine->unit_bytes;
-    if (staged == NULL)
-      request->move->pack(combine->unit, &trunk->root, 0, trunk->root.n, request->source,
-                          slot + (size_t)trunk->first * combine->unit_bytes);
-  } else {
-    bytes = (size_t)(trunk->nvalues + (trunk->uncombined ? trunk->extra_leaf.n : 0)) * combine->unit_bytes;
-    if (!trunk->uncombined)
-      sfshm_count(&lane->counts->bytes_saved, (uint64_t)trunk->extra_leaf.n * combine->unit_bytes);
-    if (staged == NULL)
-      pack_contributions(trunk, request, slot);
-  }
-  post(lane, request, side, slot);
+  size_t bytes = sent_bytes(trunk, request);
+  if (request->operation == SFSHM_REDUCE && !trunk->uncombined)
+    sfshm_count(&lane->counts->bytes_saved, (uint64_t)trunk->extra_leaf.n * request->combine.unit_bytes);
+  post(lane, request, side, slot, on_device);
   if (__builtin_expect(request->watch != 0, false))
     sfc_watch_sent(request, lane, side->sent, bytes);
   request->sends_left--;
@@ -192,23 +230,23 @@ bool sfc_trunk_has_message(const sfc_lane_t *lane)
   return atomic_load_explicit(&side->flow->arrived, memory_order_acquire) > side->received;
 }
 
-static void unpack_to_leaves(const sfc_trunk_t *trunk, const sf_request_t *request, const char *slot)
+static void unpack_to_leaves(const sfc_trunk_t *trunk, const sf_request_t *request, const sfshm_kernels_t *kernels,
+                             const char *slot)
 {
-  const sfc_combine_t *combine = &request->combine;
-  combine->kernels->scatter(combine->unit, &trunk->from, 0, slot, &trunk->leaf, request->target, 0, trunk->nvalues);
+  sfshm_unit_t unit = request->combine.unit;
+  kernels->scatter(unit, &trunk->from, 0, slot, &trunk->leaf, request->target, 0, trunk->nvalues);
   if (trunk->extra_leaf.n > 0)
-    combine->kernels->scatter(combine->unit, &trunk->extra_from, 0, slot, &trunk->extra_leaf, request->target, 0,
-                              trunk->extra_leaf.n);
+    kernels->scatter(unit, &trunk->extra_from, 0, slot, &trunk->extra_leaf, request->target, 0, trunk->extra_leaf.n);
 }
 
-static void unpack_turn(const sfc_trunk_turn_t *turn, const sf_request_t *request, const char *slot)
+static void unpack_turn(const sfc_trunk_turn_t *turn, const sf_request_t *request, const sfshm_kernels_t *kernels,
+                        const char *slot)
 {
-  const sfc_combine_t *combine = &request->combine;
-  combine->kernels->scatter(combine->unit, &turn->position, 0, slot, &turn->root, request->target, 0, turn->root.n);
+  kernels->scatter(request->combine.unit, &turn->position, 0, slot, &turn->root, request->target, 0, turn->root.n);
 }
 
 /* Combines the turns that have come, from the cursor on. Whether all have. */
-static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const char *slot)
+static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const sfshm_kernels_t *kernels, const char *slot)
 {
   const sfc_trunk_t *trunk = lane->trunk;
   bool winners = request->op == SFSHM_OP_REPLACE;
@@ -216,7 +254,7 @@ static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const char 
   int32_t nturns = winners ? trunk->nwinner_turns : trunk->nturns;
   int64_t *at = &lane->rx_cursor.value;
   while (*at < nturns && (!request->ordered || sfc_request_is_turn(request, lane))) {
-    unpack_turn(&turns[(*at)++], request, slot);
+    unpack_turn(&turns[(*at)++], request, kernels, slot);
     if (request->ordered)
       sfc_request_end_turn(request);
   }
@@ -265,38 +303,80 @@ static bool may_unpack(sfc_lane_t *lane, const sf_request_t *request, bool *done
   return *done_p;
 }
 
+/* How far a message that has come has been taken. */
+typedef enum taking {
+  TAKING_WAITS, /* not at all: it is not its turn, or somebody else is at it */
+  TAKING_PART,  /* the rest is to have its turn */
+  TAKING_TOLD,  /* kernels have been told to read it, and before they are waited for may be told to read what else came
+                 */
+  TAKING_DONE,
+  TAKING_FAILED
+} taking_t;
+
+/* NULL: the graph has failed. */
+static const char *find_received(const sfc_lane_t *lane, const sf_request_t *request, const sfc_trunk_side_t *side,
+                                 bool *on_device_p)
+{
+  const char *slot = sfc_trunk_devices_receive_slot(lane->graph->trunks, side, request);
+  *on_device_p = slot != NULL;
+  if (slot != NULL)
+    return slot;
+  const sfc_exchange_t *exchange = find_exchange(request);
+  return exchange != NULL ? receive_slot(exchange, side, side->received + 1) : NULL;
+}
+
+static taking_t take(sfc_lane_t *lane, sf_request_t *request, sfc_trunk_side_t *side)
+{
+  bool unpacked = false, on_device;
+  uint64_t desc =
+      atomic_load_explicit(&side->flow->descs[(side->received + 1) % SFSHM_TRUNK_SLOTS], memory_order_relaxed);
+  if ((desc & SFSHM_DESC_MATCH_MASK) != request->match) {
+    sfc_lane_fail_mismatch(lane, request->match, request->sequence, desc & SFSHM_DESC_MATCH_MASK);
+    return TAKING_FAILED;
+  }
+  if (request->ordered && !sfc_request_is_turn(request, lane))
+    return TAKING_WAITS;
+  const char *slot = find_received(lane, request, side, &on_device);
+  if (slot == NULL)
+    return TAKING_FAILED;
+  if (!may_unpack(lane, request, &unpacked))
+    return TAKING_WAITS;
+  if (__builtin_expect(request->watch != 0, false))
+    sfc_watch_mark(request);
+  const sfshm_kernels_t *kernels = kernels_for(request, on_device).combine;
+  if (!unpacked && request->operation == SFSHM_BCAST)
+    unpack_to_leaves(lane->trunk, request, kernels, slot);
+  else if (!unpacked && !unpack_to_roots(lane, request, kernels, slot))
+    return TAKING_PART;
+  side->is_read = on_device;
+  return on_device ? TAKING_TOLD : TAKING_DONE;
+}
+
+/* Its slot is written again when it has been consumed. */
+static taking_t end_reading(sfc_lane_t *lane, sfc_trunk_side_t *side)
+{
+  sf_status_t status = sfc_trunk_devices_await();
+  side->is_read = false;
+  if (status == SF_OK)
+    return TAKING_DONE;
+  sfc_graph_fail_everywhere(lane->graph, status, sfshm_error_detail());
+  return TAKING_FAILED;
+}
+
 bool sfc_trunk_receive(sfc_lane_t *lane)
 {
   bool moved = false;
   while (lane->rx_request != NULL && sfc_trunk_has_message(lane)) {
     sf_request_t *request = lane->rx_request;
     sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, request->operation);
-    uint64_t message = side->received + 1;
-    uint64_t desc = atomic_load_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], memory_order_relaxed);
-    if ((desc & SFSHM_DESC_MATCH_MASK) != request->match) {
-      sfc_lane_fail_mismatch(lane, request->match, request->sequence, desc & SFSHM_DESC_MATCH_MASK);
-      return true;
-    }
-    if (request->ordered && !sfc_request_is_turn(request, lane))
-      break;
-    const sfc_exchange_t *exchange = find_exchange(request);
-    if (exchange == NULL)
-      return true;
-    const char *slot = receive_slot(exchange, side, message);
-    bool unpacked = false;
-    if (!may_unpack(lane, request, &unpacked))
-      break;
-    moved = true;
-    if (__builtin_expect(request->watch != 0, false))
-      sfc_watch_mark(request);
-    if (!unpacked && request->operation == SFSHM_BCAST)
-      unpack_to_leaves(lane->trunk, request, slot);
-    else if (!unpacked && !unpack_to_roots(lane, request, slot))
+    taking_t taking = side->is_read ? end_reading(lane, side) : take(lane, request, side);
+    moved = moved || taking != TAKING_WAITS;
+    if (taking != TAKING_DONE)
       break;
     count_received(lane, request);
     consume(lane, request, side);
     if (__builtin_expect(request->watch != 0, false))
-      sfc_watch_unpacked(request, lane, message, received_bytes(lane, request));
+      sfc_watch_unpacked(request, lane, side->received, received_bytes(lane, request));
     lane->rx_cursor = (sfc_cursor_t){0};
     sfc_lane_end_request(lane);
   }

@@ -10,6 +10,7 @@
 #include "client/graph.h"
 #include "client/operation.h"
 #include "client/trunk_maps.h"
+#include "client/trunk_slots.h"
 #include "shm/trunk.h"
 
 /* Contributions of a reduce's message that are combined in the turn of one rank. */
@@ -27,6 +28,11 @@ typedef struct sfc_trunk_side {
   sfshm_flow_t *flow;
   uint64_t sent;     /* messages that this rank has written its part of */
   uint64_t received; /* and read */
+
+  /* Of messages that are on a device: */
+  uint64_t sent_sequence; /* number of the operation whose message was the last one sent */
+  uint64_t filled;        /* message of which kernels have written this rank's part */
+  bool is_read;           /* kernels have been told to read that of the next one received */
 } sfc_trunk_side_t;
 
 typedef struct sfc_trunk {
@@ -74,7 +80,8 @@ typedef struct sfc_trunks {
   const sfshm_trunk_map_t *map;
   sfshm_trunk_board_t *board; /* in one of the context's regions */
   sfc_exchange_t *exchanges;
-  sfc_trunk_t *trunks; /* by node */
+  sfc_trunk_slots_t slots; /* on a device, beside those of exchanges */
+  sfc_trunk_t *trunks;     /* by node */
   int32_t ntrunks;
 } sfc_trunks_t;
 
@@ -148,6 +155,16 @@ static inline sfc_trunk_side_t *sfc_trunk_receiving(sfc_trunk_t *trunk, sfshm_op
 {
   return operation == SFSHM_BCAST ? &trunk->as_leaf : &trunk->as_root;
 }
+
+/* Kernels that reach a request's data and a slot: one that moves, and one that combines with the op. */
+typedef struct sfc_trunk_kernels {
+  const sfshm_kernels_t *move;
+  const sfshm_kernels_t *combine;
+} sfc_trunk_kernels_t;
+
+/* Writes this rank's part of the request's message. */
+void sfc_trunk_pack(const sfc_trunk_t *trunk, const sf_request_t *request, const sfc_trunk_kernels_t *kernels,
+                    char *slot);
 
 /* Adds what other members have staged of a reduce's message to its positions. */
 sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels, char *slot);

@@ -495,6 +495,7 @@ void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks)
 {
   if (trunks == NULL)
     return;
+  sfc_trunk_slots_close(&trunks->slots);
   if (!trunks->shares_plan)
     free_plan(context, trunks);
   while (trunks->exchanges != NULL) {

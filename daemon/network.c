@@ -230,7 +230,7 @@ sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p)
     sfd_log(SFD_LOG_NETWORK, SFD_INFO,
             "node %d of %d, fabric %s: values on devices go to other nodes through pinned memory of the host%s",
             fabric->node, fabric->nnodes, sfd_channels_fabric((*network_p)->channels),
-            fabric->takes_devices ? ", but those of streams by device-aware MPI"
+            fabric->takes_devices ? ", or by device-aware MPI"
             : could               ? "; device-aware MPI is there, and switched off"
                                   : "; there is no device-aware MPI");
   return status;

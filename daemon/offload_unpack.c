@@ -8,6 +8,7 @@
 #include "daemon/job.h"
 #include "daemon/offload.h"
 #include "daemon/setup.h"
+#include "daemon/trunk_devices.h"
 #include "shm/error.h"
 
 /* ---- Ways -------------------------------------------------------------------------------------------------------- */
@@ -166,14 +167,17 @@ static void start(sfd_trunks_t *trunks, const sfd_side_t *side, int32_t member, 
   sfd_exchange_t *exchange;
   uint64_t unit_bytes = side->arrived_units[message % SFSHM_TRUNK_SLOTS];
   const sfd_rank_t *rank = sfd_group_member(trunks->graph->group, side->members[member]);
+  uint32_t number = (uint32_t)(side - trunks->sides);
   offer->sequence = 0;
+  if (sfd_trunk_devices_slot(trunks, number, SFSHM_SLOTS_RECEIVE, unit_bytes, message) != NULL)
+    return; /* only kernels of members read it */
   if (!unpack->tried)
     unpack->route = make_route(trunks, side, side->members[member]);
   unpack->tried = true;
   if (unpack->route == NULL || rank == NULL || sfshm_unit_size(sfshm_desc_unit(offer->desc)) != unit_bytes ||
       sfd_trunks_exchange(trunks, sfshm_exchange_class(unit_bytes), &exchange) != SF_OK)
     return;
-  const sfshm_side_slots_t *slots = &exchange->slots[side - trunks->sides];
+  const sfshm_side_slots_t *slots = &exchange->slots[number];
   sfd_extent_t source = {(char *)exchange->region.base + slots->receive +
                              message % SFSHM_TRUNK_SLOTS * slots->receive_stride,
                          (uint64_t)side->told.receive_values * unit_bytes};

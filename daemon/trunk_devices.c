@@ -23,20 +23,28 @@ typedef struct user {
   bool has_asked;  /* then: */
   bool roots, leaves, sees_adapters;
   sfshm_device_identity_t device;
-  bool was_told; /* how to open them; then one of these: */
+  bool uses_some; /* of the slots */
+  bool was_told;  /* how to open them; then one of these: */
   bool has_opened, has_closed;
   bool waits; /* for the answer to: */
   uint64_t request;
 } user_t;
 
+/* The first messages of a side that are on the device. */
+typedef struct first_messages {
+  uint64_t sent, received;
+} first_messages_t;
+
 typedef struct sfd_trunk_devices {
   devices_state_t state;
+  bool of_streams;
   uint64_t class_bytes;
   sfd_device_memory_t *memory; /* NULL: there is none */
   sfshm_device_handle_t handle;
   uint64_t taken_bytes; /* of the job's quota */
   sfd_fabric_memory_t told;
   uint8_t *where; /* by side */
+  first_messages_t *first;
   sfshm_side_slots_t *slots;
   user_t users[]; /* by rank here */
 } sfd_trunk_devices_t;
@@ -56,6 +64,7 @@ char *sfd_trunk_devices_slot(const sfd_trunks_t *trunks, uint32_t side, uint8_t 
   const sfshm_trunk_side_t *told = &trunks->sides[side].told;
   bool sends = where == SFSHM_SLOTS_SEND;
   if ((sfd_trunk_devices_where(trunks, side) & where) == 0 ||
+      message < (sends ? devices->first[side].sent : devices->first[side].received) ||
       !sfshm_slots_take(sends ? told->send_values : told->receive_values, unit_bytes, devices->class_bytes))
     return NULL;
   const sfshm_side_slots_t *slots = &devices->slots[side];
@@ -71,19 +80,30 @@ static const user_t *member_of(const sfd_trunks_t *trunks, const sfd_side_t *sid
   return &trunks->devices->users[sfd_group_local(trunks->graph->group, side->members[k])];
 }
 
-/* What other ranks contribute to the same roots is added up by the host. */
+/* What other ranks contribute to the same roots is added up by the last of them: on streams that is the host. */
 static bool has_staging(const sfd_trunks_t *trunks, const sfd_side_t *side)
 {
   const sfshm_image_header_t *image = (const void *)((const char *)trunks->plan->map.base + side->told.image);
   return side->told.role == SFSHM_AS_LEAF && image->nlayers > 0;
 }
 
+/* On whose device they are; NULL: nobody has data on one. */
+static const user_t *device_user(const sfd_trunks_t *trunks)
+{
+  for (int32_t i = 0; i < trunks->graph->group->nlocals; i++) {
+    const user_t *user = &trunks->devices->users[i];
+    if (user->roots || user->leaves)
+      return user;
+  }
+  return NULL;
+}
+
 /* Kernels of other devices may write what is sent; but what comes is read only where it has come to. */
 static uint8_t choose_side(const sfd_trunks_t *trunks, const sfd_side_t *side)
 {
   const sfd_trunk_devices_t *devices = trunks->devices;
-  const sfshm_device_identity_t *device = &member_of(trunks, &trunks->sides[0], 0)->device;
-  bool sends = !has_staging(trunks, side), receives = true;
+  const sfshm_device_identity_t *device = &device_user(trunks)->device;
+  bool sends = !devices->of_streams || !has_staging(trunks, side), receives = true;
   for (int32_t k = 0; k < side->told.nmembers; k++) {
     const user_t *user = member_of(trunks, side, k);
     bool on_device = side->told.role == SFSHM_AS_ROOT ? user->roots : user->leaves;
@@ -95,14 +115,23 @@ static uint8_t choose_side(const sfd_trunks_t *trunks, const sfd_side_t *side)
   return (uint8_t)((sends ? SFSHM_SLOTS_SEND : 0) | (receives ? SFSHM_SLOTS_RECEIVE : 0));
 }
 
+static void note_users(const sfd_trunks_t *trunks, const sfd_side_t *side)
+{
+  for (int32_t k = 0; k < side->told.nmembers; k++)
+    trunks->devices->users[sfd_group_local(trunks->graph->group, side->members[k])].uses_some = true;
+}
+
 /* The bytes that slots take; 0: nothing is worth it. */
 static uint64_t lay_out(sfd_trunks_t *trunks)
 {
   sfd_trunk_devices_t *devices = trunks->devices;
   const sfshm_trunk_map_t *map = trunks->plan->map.base;
   uint64_t length = 0;
-  for (uint32_t i = 0; i < trunks->nsides; i++)
+  for (uint32_t i = 0; i < trunks->nsides && device_user(trunks) != NULL; i++) {
     devices->where[i] = choose_side(trunks, &trunks->sides[i]);
+    if (devices->where[i] != 0)
+      note_users(trunks, &trunks->sides[i]);
+  }
   sf_status_t status = sfshm_slots_layout(map->sides, devices->where, trunks->nsides, devices->class_bytes,
                                           MAX_SLOTS_BYTES, devices->slots, &length);
   return status == SF_OK ? length : 0;
@@ -115,9 +144,10 @@ static void answer(const sfd_trunks_t *trunks, user_t *user, sfd_session_t *sess
   sfd_trunk_devices_t *devices = trunks->devices;
   Sfproto__TrunkSlots slots = SFPROTO__TRUNK_SLOTS__INIT;
   Sfproto__Message reply = SFPROTO__MESSAGE__INIT;
-  slots.has_handle = user->was_told = devices->state == MADE && !user->has_closed;
+  slots.has_handle = user->was_told = devices->state == MADE && user->uses_some && !user->has_closed;
   slots.handle = (ProtobufCBinaryData){sizeof devices->handle.bytes, devices->handle.bytes};
   slots.where = (ProtobufCBinaryData){trunks->nsides, devices->where};
+  slots.class_bytes = devices->class_bytes;
   reply.request = user->request;
   reply.body_case = SFPROTO__MESSAGE__BODY_TRUNK_SLOTS;
   reply.trunk_slots = &slots;
@@ -155,16 +185,28 @@ static sf_status_t take(const sfd_trunks_t *trunks, uint64_t bytes)
   return SF_OK;
 }
 
+static void tell_ranks(const sfd_trunks_t *trunks, sfshm_slots_state_t state)
+{
+  atomic_store(&trunks->board.memory->on_device, state);
+}
+
+static void give_up(const sfd_trunks_t *trunks)
+{
+  trunks->devices->state = NONE;
+  tell_ranks(trunks, SFSHM_SLOTS_NONE);
+}
+
+/* Nobody has the memory open. */
 static void do_without(const sfd_trunks_t *trunks, const char *why)
 {
   sfd_trunk_devices_t *devices = trunks->devices;
-  sfd_log(SFD_LOG_MEMORY, SFD_INFO, "graph %" PRIu64 ": streams send to other nodes from pinned memory: %s",
+  sfd_log(SFD_LOG_MEMORY, SFD_INFO, "graph %" PRIu64 ": what is on devices goes to other nodes from pinned memory: %s",
           trunks->graph->id, why);
+  give_up(trunks);
   give_back(trunks);
   if (devices->memory != NULL)
     sfd_device_free(trunks->server, devices->memory);
   devices->memory = NULL;
-  devices->state = NONE;
 }
 
 static void on_allocated(void *context, sf_status_t status, const char *detail, const sfshm_device_handle_t *handle,
@@ -180,6 +222,7 @@ static void on_allocated(void *context, sf_status_t status, const char *detail, 
   if (status == SF_OK) {
     devices->handle = *handle;
     devices->state = MADE;
+    tell_ranks(trunks, SFSHM_SLOTS_THERE);
   } else {
     do_without(trunks, detail);
   }
@@ -190,13 +233,14 @@ static void make(sfd_trunks_t *trunks)
 {
   sfd_trunk_devices_t *devices = trunks->devices;
   uint64_t length = lay_out(trunks);
-  devices->state = NONE;
-  if (length == 0 || sfd_network_device_fabric(trunks->server) == NULL)
+  if (length == 0 || sfd_network_device_fabric(trunks->server) == NULL) {
+    give_up(trunks);
     return;
+  }
   sf_status_t status = take(trunks, length);
   if (status == SF_OK)
-    status = sfd_device_alloc(trunks->server, &member_of(trunks, &trunks->sides[0], 0)->device, length, on_allocated,
-                              trunks, &devices->memory);
+    status =
+        sfd_device_alloc(trunks->server, &device_user(trunks)->device, length, on_allocated, trunks, &devices->memory);
   if (status == SF_OK)
     devices->state = MAKING;
   else
@@ -205,13 +249,32 @@ static void make(sfd_trunks_t *trunks)
 
 /* ---- Using ------------------------------------------------------------------------------------------------------- */
 
-/* A client may come when it should not. */
-static bool is_quiet(const sfd_trunks_t *trunks)
+/* Streams count on silence; a client may come when it should not. */
+static bool may_use(const sfd_trunks_t *trunks)
 {
-  bool quiet = trunks->nunder_way == 0 && !trunks->letting_go;
+  bool quiet = trunks->nunder_way == 0;
+  if (trunks->letting_go || !trunks->devices->of_streams)
+    return !trunks->letting_go;
   for (uint32_t i = 0; i < trunks->nsides; i++)
     quiet = quiet && trunks->sides[i].sent == 0 && trunks->sides[i].arrived == 0;
   return quiet;
+}
+
+/* The first ones that nobody has begun to write. Streams know that all are. */
+static void choose_first(const sfd_trunks_t *trunks, uint32_t number)
+{
+  const sfd_side_t *side = &trunks->sides[number];
+  first_messages_t *first = &trunks->devices->first[number];
+  bool is_arriving = trunks->server->arriving[side->told.node].trunks == trunks;
+  *first = (first_messages_t){1, 1};
+  if (trunks->devices->of_streams)
+    return;
+  first->sent = sfd_side_granted(side) + 1;
+  first->received = side->arrived + 1 + is_arriving;
+  if ((trunks->devices->where[number] & SFSHM_SLOTS_SEND) != 0)
+    atomic_store_explicit(&side->flow->send_from, first->sent, memory_order_relaxed);
+  if ((trunks->devices->where[number] & SFSHM_SLOTS_RECEIVE) != 0)
+    atomic_store_explicit(&side->flow->receive_from, first->received, memory_order_relaxed);
 }
 
 static void use(const sfd_trunks_t *trunks)
@@ -224,8 +287,10 @@ static void use(const sfd_trunks_t *trunks)
                                         .device = range.device,
                                         .enter = sfshm_device_loaded()->enter};
   fabric->functions->add_memory(fabric, &devices->told);
+  for (uint32_t i = 0; i < trunks->nsides; i++)
+    choose_first(trunks, i);
   devices->state = USED;
-  atomic_store(&trunks->board.memory->on_device, 1);
+  tell_ranks(trunks, SFSHM_SLOTS_USED);
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
@@ -233,19 +298,22 @@ static void use(const sfd_trunks_t *trunks)
 static void free_devices(sfd_trunk_devices_t *devices)
 {
   free(devices->where);
+  free(devices->first);
   free(devices->slots);
   free(devices);
 }
 
-static sf_status_t begin(sfd_trunks_t *trunks)
+static sf_status_t begin(sfd_trunks_t *trunks, bool of_streams)
 {
   int32_t nlocals = trunks->graph->group->nlocals;
   sfd_trunk_devices_t *devices = calloc(1, sizeof *devices + (size_t)nlocals * sizeof devices->users[0]);
   if (devices == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for slots on a device");
+  devices->of_streams = of_streams;
   devices->where = calloc(trunks->nsides, sizeof *devices->where);
+  devices->first = calloc(trunks->nsides, sizeof *devices->first);
   devices->slots = calloc(trunks->nsides, sizeof *devices->slots);
-  if (devices->where == NULL || devices->slots == NULL) {
+  if (devices->where == NULL || devices->first == NULL || devices->slots == NULL) {
     free_devices(devices);
     return sfshm_error(SF_ERR_NOMEM, "no memory for slots on a device");
   }
@@ -326,7 +394,7 @@ static bool has_asked(const user_t *user)
 
 static bool has_opened(const user_t *user)
 {
-  return user->has_opened && !user->has_closed;
+  return !user->uses_some || (user->has_opened && !user->has_closed);
 }
 
 static bool all_have(const sfd_trunks_t *trunks, user_is_fn_t is)
@@ -343,17 +411,20 @@ static void close_for(const sfd_trunks_t *trunks, user_t *user)
   const sfd_group_t *group = trunks->graph->group;
   bool is_open = false;
   user->has_closed = true;
+  if (trunks->devices->state != MADE)
+    return;
+  tell_ranks(trunks, SFSHM_SLOTS_NONE);
   for (int32_t i = 0; i < group->nlocals; i++) {
     const user_t *other = &trunks->devices->users[i];
     is_open |= other->was_told && !other->has_closed && sfd_rank_connected(sfd_group_member(group, group->locals[i]));
   }
-  if (trunks->devices->state == MADE && !is_open)
+  if (!is_open)
     do_without(trunks, "a rank could not open the slots on a device");
 }
 
 static sf_status_t ask(sfd_trunks_t *trunks, int32_t local, const Sfproto__TrunkAsk *ask)
 {
-  sf_status_t status = trunks->devices == NULL ? begin(trunks) : SF_OK;
+  sf_status_t status = trunks->devices == NULL ? begin(trunks, ask->streams) : SF_OK;
   if (status != SF_OK)
     return status;
   sfd_trunk_devices_t *devices = trunks->devices;
@@ -366,12 +437,16 @@ static sf_status_t ask(sfd_trunks_t *trunks, int32_t local, const Sfproto__Trunk
                    .roots = ask->roots,
                    .leaves = ask->leaves,
                    .sees_adapters = ask->sees_adapters};
-  memcpy(user->device.bytes, ask->device.data, sizeof user->device.bytes);
-  if (devices->class_bytes != 0 && devices->class_bytes != ask->class_bytes)
-    devices->state = NONE;
-  devices->class_bytes = ask->class_bytes;
-  if (devices->state == ASKING && all_have(trunks, has_asked))
+  if (ask->device.len > 0)
+    memcpy(user->device.bytes, ask->device.data, sizeof user->device.bytes);
+  if (devices->class_bytes < ask->class_bytes)
+    devices->class_bytes = ask->class_bytes;
+  if (devices->state != ASKING)
+    return SF_OK;
+  if (all_have(trunks, has_asked))
     make(trunks);
+  else
+    tell_ranks(trunks, SFSHM_SLOTS_WANTED);
   return SF_OK;
 }
 
@@ -381,8 +456,9 @@ void sfd_trunk_devices_handle_ask(sfd_session_t *session, const Sfproto__Message
   int32_t local;
   (void)fds;
   (void)nfds;
-  if (asked->device.len != sizeof(sfshm_device_identity_t) || asked->class_bytes > INT64_MAX ||
-      sfshm_exchange_class((size_t)asked->class_bytes) != asked->class_bytes) {
+  size_t identity_bytes = asked->roots || asked->leaves ? sizeof(sfshm_device_identity_t) : 0;
+  if ((asked->device.len != sizeof(sfshm_device_identity_t) && asked->device.len != identity_bytes) ||
+      asked->class_bytes > INT64_MAX || sfshm_exchange_class((size_t)asked->class_bytes) != asked->class_bytes) {
     sfd_session_refuse(session, message->request, SF_ERR_PROTO,
                        "TrunkAsk for units of %" PRIu64 " bytes on a device whose identity has %zu bytes, %zu expected",
                        asked->class_bytes, asked->device.len, sizeof(sfshm_device_identity_t));
@@ -399,7 +475,7 @@ void sfd_trunk_devices_handle_ask(sfd_session_t *session, const Sfproto__Message
     sfd_session_send_done(session, message->request);
 }
 
-/* All have asked by now who will. */
+/* All have asked by now who will: of streams, and others ask when the memory is there. */
 void sfd_trunk_devices_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
   sfd_trunks_t *trunks;
@@ -410,7 +486,7 @@ void sfd_trunk_devices_handle_get(sfd_session_t *session, const Sfproto__Message
     return;
   sfd_trunk_devices_t *devices = trunks->devices;
   if (devices->state == ASKING)
-    devices->state = NONE;
+    give_up(trunks);
   user->waits = devices->state == MAKING;
   user->request = message->request;
   if (!user->waits)
@@ -429,7 +505,7 @@ void sfd_trunk_devices_handle_have(sfd_session_t *session, const Sfproto__Messag
   user->has_opened = true;
   if (have->closed)
     close_for(trunks, user);
-  else if (trunks->devices->state == MADE && all_have(trunks, has_opened) && is_quiet(trunks))
+  else if (trunks->devices->state == MADE && all_have(trunks, has_opened) && may_use(trunks))
     use(trunks);
   sfd_session_send_done(session, message->request);
 }

@@ -14,10 +14,9 @@
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-/* Members may write the slots of messages that the other node has consumed and that have left. */
 static void grant(sfd_trunks_t *trunks, sfd_side_t *side)
 {
-  uint64_t granted = (side->done < side->credited ? side->done : side->credited) + SFSHM_TRUNK_SLOTS;
+  uint64_t granted = sfd_side_granted(side);
   if (trunks->letting_go || granted == atomic_load_explicit(&side->flow->granted, memory_order_relaxed))
     return;
   atomic_store_explicit(&side->flow->granted, granted, memory_order_release);
@@ -102,7 +101,7 @@ static void fail(sfd_trunks_t *trunks, const sfd_rank_t *rank, sf_status_t statu
 static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   sfd_side_t *side = &trunks->sides[entry->a];
-  uint64_t granted = (side->done < side->credited ? side->done : side->credited) + SFSHM_TRUNK_SLOTS;
+  uint64_t granted = sfd_side_granted(side);
   sfd_submitted_t *submitted = &side->submitted[entry->message % SFSHM_TRUNK_SLOTS];
   uint64_t bytes;
   if (entry->message <= side->sent || entry->message > granted || submitted->waiting) {

@@ -5,6 +5,7 @@
 
 #include "daemon/job.h"
 #include "daemon/log.h"
+#include "daemon/network.h"
 #include "daemon/offload_unpack.h"
 #include "daemon/trunk_devices.h"
 #include "daemon/trunk_exchanges.h"
@@ -165,6 +166,8 @@ static sf_status_t make_board(sfd_trunks_t *trunks)
   sf_status_t status = sfd_trunk_board_take(trunks->graph->group->job, trunks->nsides, &trunks->board);
   if (status != SF_OK)
     return status;
+  if (sfd_network_device_fabric(trunks->server) == NULL) /* so nobody need ask */
+    atomic_store_explicit(&trunks->board.memory->on_device, SFSHM_SLOTS_NONE, memory_order_relaxed);
   for (uint32_t i = 0; i < trunks->nsides; i++) {
     trunks->sides[i].flow = &trunks->board.memory->flows[i];
     atomic_store_explicit(&trunks->sides[i].flow->granted, SFSHM_TRUNK_SLOTS, memory_order_relaxed);

@@ -84,6 +84,13 @@ struct sfd_trunks {
 sfd_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
                                  sfd_trunks_t **trunks_p);
 
+/* Messages up to this may be written by members: the other node has consumed what was in their slots, and it has left.
+ */
+static inline uint64_t sfd_side_granted(const sfd_side_t *side)
+{
+  return (side->done < side->credited ? side->done : side->credited) + SFSHM_TRUNK_SLOTS;
+}
+
 /* The exchange of a class, made at first use. SF_ERR_LIMIT, SF_ERR_NOMEM. */
 sf_status_t sfd_trunks_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd_exchange_t **exchange_p);
 

@@ -14,7 +14,7 @@
 #include "shm/kernels.h"
 #include "shm/trace.h"
 
-#define SFSHM_DEVICE_VERSION 13u
+#define SFSHM_DEVICE_VERSION 14u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 #define SFSHM_DEVICE_ANY (-1)
 
@@ -64,6 +64,9 @@ typedef struct sfshm_device_ops {
   int32_t (*count)(void);
   sf_status_t (*describe)(int32_t device, sfshm_device_info_t *info_p);
   sf_status_t (*link)(int32_t from, int32_t to, sfshm_device_link_t *link_p);
+
+  /* Whether kernels see what network adapters have written to the device's memory before they were told. */
+  bool (*sees_adapters)(int32_t device);
 
   /* The allocation that holds the address. SF_ERR_NOT_FOUND: it is not memory of a device. */
   sf_status_t (*find)(const void *address, sfshm_device_range_t *range_p);

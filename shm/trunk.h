@@ -208,9 +208,12 @@ typedef struct sfshm_flow {
   _Alignas(128) _Atomic uint64_t packed[SFSHM_TRUNK_SLOTS];   /* written by members */
   _Alignas(128) _Atomic uint64_t consumed[SFSHM_TRUNK_SLOTS]; /* written by members */
   _Alignas(128) _Atomic uint64_t granted;                     /* written by the daemon */
-  _Atomic uint64_t awaited; /* written by the daemon: what the other node has waited for in vain for long, or 0 */
+  _Atomic uint64_t awaited;   /* written by the daemon: what the other node has waited for in vain for long, or 0 */
+  _Atomic uint64_t send_from; /* written by the daemon, before it grants that message: from it on they are sent from a
+                                 device, if they are for one; 0: none is */
   _Alignas(128) _Atomic uint64_t arrived; /* written by the daemon, with descs */
   _Atomic uint64_t descs[SFSHM_TRUNK_SLOTS];
+  _Atomic uint64_t receive_from; /* likewise, before that message arrives on a device */
 } sfshm_flow_t;
 _Static_assert(sizeof(sfshm_flow_t) == 512, "layout version 1");
 
@@ -230,6 +233,15 @@ typedef enum sfshm_submission {
   SFSHM_SUBMIT_UNPACK = 6, /* the same for what a bcast brings from another node; a is the side's number in the map */
 } sfshm_submission_t;
 
+/* How far the ranks here have come with slots on a device: see daemon/trunk_devices.h. */
+typedef enum sfshm_slots_state {
+  SFSHM_SLOTS_UNASKED = 0,
+  SFSHM_SLOTS_WANTED = 1, /* some rank has asked for them: each is to say where its data are */
+  SFSHM_SLOTS_THERE = 2,  /* to be opened */
+  SFSHM_SLOTS_USED = 3,   /* by messages from send_from and receive_from on */
+  SFSHM_SLOTS_NONE = 4    /* there will be none */
+} sfshm_slots_state_t;
+
 /* Operations begun on the node: each member of the graph compares what it calls with what others called; see
  * client/trunk_match.c. */
 #define SFSHM_TRUNK_HISTORY 64
@@ -240,7 +252,7 @@ typedef struct sfshm_trunk_board {
   _Alignas(128) _Atomic uint64_t history[SFSHM_TRUNK_HISTORY]; /* descriptor of operation s at s % 64 */
   _Alignas(128) _Atomic uint32_t on_streams;
   _Atomic uint32_t released;
-  _Atomic uint32_t on_device; /* written by the daemon, before the first message: some slots are on a device */
+  _Atomic uint32_t on_device; /* written by the daemon: sfshm_slots_state_t */
   sfshm_flow_t flows[];       /* one per side of the map */
 } sfshm_trunk_board_t;
 

@@ -122,16 +122,6 @@ static unsigned flush_flag(int32_t number)
              : 0;
 }
 
-/* Whether the device consumes what adapters write to it in order. If not, that must be flushed. */
-static bool is_in_order(int32_t number)
-{
-  CUdevice device;
-  int ordering = CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE;
-  return cuDeviceGet(&device, number) == CUDA_SUCCESS &&
-         cuDeviceGetAttribute(&ordering, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING, device) == CUDA_SUCCESS &&
-         ordering >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER;
-}
-
 /* Only on demand: what copies wait for is not all known to the driver, which may put them behind copies of other
  * streams that wait for what comes after these. */
 static bool wants_copies(void)
@@ -239,7 +229,7 @@ static bool sees_peers(const sfshm_streams_t *streams)
 /* One that can't flush may be out of order all the same. */
 static bool sees_adapters(const sfshm_streams_t *streams)
 {
-  return (streams->has_memops && streams->flush != 0) || is_in_order(streams->device);
+  return (streams->has_memops && streams->flush != 0) || sfshm_cuda_sees_adapters(streams->device);
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */

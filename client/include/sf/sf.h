@@ -169,6 +169,18 @@ sf_status_t sf_free(sf_context_t *context, void *address);
  * the environment switches these ways off: SF_DEVICE_SHARE=off, no reading of other ranks' devices; SF_DEVICE_COPY=off,
  * no copies by the driver; SF_DEVICE_PEER=off, no way from another device's memory; SF_DEVICE_KERNEL=off, none within a
  * device either.
+ *
+ * To other nodes values pass through pinned memory, too, or through memory of a device, which the daemon gives to MPI
+ * to send from and to receive into. That is so if its MPI takes memory of devices (option device-mpi of sfd), for
+ * messages of more than 64 KiB between two nodes: not for the first ones on a graph, since a graph that is used once is
+ * not worth it, and since its ranks say where their data are, and open that memory, when they begin operations. A
+ * node's messages to another one leave a device if the data of all its ranks that have part in them were on devices
+ * then, whose kernels reach that memory, which is on the device of one of them; they arrive on a device if all were on
+ * that one, and it has what network adapters write in order. Units must not be larger than those of the operations with
+ * which ranks said it. The daemon allocates the memory, for four messages each way; it counts among the memory of
+ * devices that a job may have (option max-device-memory). SF_DEVICE_MPI=off in the environment of one of the ranks,
+ * like SF_DEVICE_SHARE=off, has the node do without. sfctl plan says what was decided.
+ *
  * These operations don't know of streams (others do: sf_streams.h): what writes the data must have ended before begin,
  * and after the end they may be used by any stream. Arithmetic needs data aligned to the base type.
  * SF_ERR_UNSUPPORTED: no driver, no device, or libsf_cuda.so (SF_CUDA_PLUGIN, else beside the library) is not there.
