@@ -103,6 +103,8 @@ static sf_status_t find_opened(const shared_t *shared, CUdeviceptr base, int32_t
   size_t before = (size_t)((uintptr_t)base - (uintptr_t)known.base), length_bytes = known.length_bytes - before;
   if (shared->content.length_bytes < length_bytes)
     length_bytes = (size_t)shared->content.length_bytes;
+  if (length_bytes == 0)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: a handle for no memory");
   *range_p = (sfshm_device_range_t){(void *)(uintptr_t)base, length_bytes, number, known.serial};
   return SF_OK;
 }
