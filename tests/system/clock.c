@@ -67,13 +67,20 @@ bool sftest_is_sanitized(void)
   return SLOWDOWN > 1;
 }
 
+static int slowdown_here(void)
+{
+  const char *text = getenv("SFTEST_SLOWDOWN");
+  int slowdown = text != NULL ? atoi(text) : 1;
+  return slowdown > 1 ? slowdown : 1;
+}
+
 int sftest_scale(int iterations)
 {
-  return iterations > SLOWDOWN ? iterations / SLOWDOWN : 1;
+  int slowdown = SLOWDOWN * slowdown_here();
+  return iterations > slowdown ? iterations / slowdown : 1;
 }
 
 int64_t sftest_limit_ms(int64_t ms)
 {
-  const char *patience = getenv("SFTEST_PATIENCE");
-  return ms * (SLOWDOWN > 1 ? 3 : 1) * (patience != NULL ? atoi(patience) : 1);
+  return ms * (SLOWDOWN > 1 ? 3 : 1) * slowdown_here();
 }

@@ -22,7 +22,8 @@ uint64_t sftest_seed(void);
 /* Whether SF_TEST_SEED is set: then the test runs only what that seed says. */
 bool sftest_seed_is_given(void);
 
-/* Whether this build has a sanitizer; the number of iterations, or the limit in ms, that suits it, as they are slow. */
+/* Whether this build has a sanitizer; the number of iterations, or the limit in ms, that suits it, as they are slow,
+ * and what tests run on, which SFTEST_SLOWDOWN says to be so many times slower than usual. */
 bool sftest_is_sanitized(void);
 int sftest_scale(int iterations);
 int64_t sftest_limit_ms(int64_t ms);
