@@ -128,7 +128,7 @@ async_cg_objects := $(if $(NVCC),$(call objects,docs/examples/cuda/async_cg.c))
 # So is what works on memory of CUDA devices.
 cuda_objects := $(if $(NVCC),$(call objects,$(wildcard shm/cuda/*.c)))
 sfctl_objects := $(call objects,$(call find_sources,tools/sfctl)) $(report_objects) $(merge_objects)
-sfrun_objects := $(call objects,$(call find_sources,tools/sfrun))
+sfrun_objects := $(call objects,$(call find_sources,tools/sfrun)) $(report_objects)
 # By which sfctl doctor finds sfd and MPI as sfrun does.
 sfrun_objects_of_sfctl := $(call objects,$(patsubst %,tools/sfrun/%.c,capture cpus mpi mpirun_options process \
 	sfd_command signals))
@@ -267,11 +267,11 @@ $(archives): $(BUILD)/link.stamp
 $(BUILD)/sfd: $(daemon_objects) $(shared_objects)
 $(BUILD)/sfctl: $(sfctl_objects) $(sfrun_objects_of_sfctl) $(client_library)
 $(BUILD)/sfrun: $(sfrun_objects) $(client_library)
-$(BUILD)/sfperf: $(sfperf_objects) $(client_library)
+$(BUILD)/sfperf: $(sfperf_objects) $(report_objects) $(client_library)
 $(examples): $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(example_common) $(adapter_library) $(client_library)
 $(mpi_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(mpi_test_common) $(adapter_library) $(test_libraries)
 $(petsc_tests): $(petsc_test_objects)
-$(petsc_bench): $(petsc_bench_objects) $(tools_library) $(client_library)
+$(petsc_bench): $(petsc_bench_objects) $(tools_library) $(report_objects) $(client_library)
 $(operations_bench): $(call objects,tests/bench/operations.c) $(client_library)
 $(mpi_part_tests): $(example_common)
 # Those that use devices load a driver when they run, one that asks MUNGE what does that.

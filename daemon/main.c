@@ -16,6 +16,7 @@
 #include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
+#include "proto/report/text.h"
 #include "shm/error.h"
 #include "shm/standard.h"
 
@@ -139,7 +140,9 @@ static int report(sf_status_t status, int exit_status)
 {
   if (status == SF_OK)
     return EXIT_SUCCESS;
-  fprintf(stderr, "sfd: %s (%s)\n", sfshm_error_detail(), sfshm_strerror(status));
+  char text[SFSHM_DETAIL_BYTES + 128];
+  snprintf(text, sizeof text, "%s (%s)", sfshm_error_detail(), sfshm_strerror(status));
+  sfreport_text_complain("sfd", text);
   return exit_status;
 }
 

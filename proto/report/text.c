@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_DURATION_S 1e12 /* what exceeds it is no duration that anybody measured */
+#define COMPLAINT_BYTES 1024 /* details have less, and a little beside them */
+#define MAX_DURATION_S 1e12  /* what exceeds it is no duration that anybody measured */
 
 const char *sfreport_text_bytes(uint64_t bytes, char buffer[SFREPORT_TEXT_SIZE])
 {
@@ -60,6 +61,12 @@ const char *sfreport_text_printable(const char *text, char *buffer, size_t size_
     used += length;
   }
   return buffer;
+}
+
+void sfreport_text_complain(const char *program, const char *text)
+{
+  char printable[SFREPORT_PRINTABLE_SIZE(COMPLAINT_BYTES)];
+  fprintf(stderr, "%s: %s\n", program, sfreport_text_printable(text, printable, sizeof printable));
 }
 
 size_t sfreport_text_utf8_length(const char *text)

@@ -20,6 +20,9 @@ const char *sfreport_text_printable(const char *text, char *buffer, size_t size_
 /* Bytes that sfreport_text_printable needs at most. */
 #define SFREPORT_PRINTABLE_SIZE(length) (4 * (length) + 1)
 
+/* Prints "program: text" to stderr, so: of what is said of errors parts may be of files, or of others. */
+void sfreport_text_complain(const char *program, const char *text);
+
 /* Length of the valid UTF-8 sequence (RFC 3629: shortest form, no surrogates, at most U+10FFFF) at text; 0 if there is
  * none. Stops at the terminating 0, which continues nothing. */
 size_t sfreport_text_utf8_length(const char *text);

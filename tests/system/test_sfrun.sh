@@ -67,6 +67,12 @@ expect_rc version 0
 run -n 0 true
 expect_rc "bad n" 125
 expect_err "bad n" 'number of ranks "0"'
+printf 'host\033[31m\n' >"$work/colourful"
+run --hostfile "$work/colourful" -n 1 true
+expect_rc "hostfile with an escape sequence" 125
+expect_err "hostfile with an escape sequence" 'host\x1b[31m" is no host'
+refused=$("$BUILD/sfd" --log-level=$'\e[31m' 2>&1 || true)
+[[ $refused == *'\x1b[31m'* ]] || fail "sfd's option with an escape sequence"
 run -n 2
 expect_rc "no program" 125
 expect_err "no program" "no program given"

@@ -30,10 +30,8 @@ enum { EXIT_REQUEST_FAILED = 1, EXIT_PROBLEMS = 1, EXIT_USAGE = 2, EXIT_NO_DAEMO
 
 static int report(sf_status_t status)
 {
-  char text[SFREPORT_PRINTABLE_SIZE(512)];
   const char *detail = sfshm_error_detail();
-  sfreport_text_printable(*detail != '\0' ? detail : sfshm_strerror(status), text, sizeof text);
-  fprintf(stderr, "sfctl: %s\n", text);
+  sfreport_text_complain("sfctl", *detail != '\0' ? detail : sfshm_strerror(status));
   if (status == SF_ERR_NO_DAEMON)
     return EXIT_NO_DAEMON;
   return status == SF_ERR_VERSION ? EXIT_VERSION : EXIT_REQUEST_FAILED;

@@ -8,6 +8,8 @@
 
 #include <sf/sf.h>
 
+#include "proto/report/text.h"
+
 static int my_rank(void)
 {
   int rank = 0;
@@ -17,12 +19,13 @@ static int my_rank(void)
 
 void sfperf_fail(const char *format, ...)
 {
-  char text[512];
+  char text[768];
+  int begin = snprintf(text, sizeof text, "rank %d: ", my_rank());
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  vsnprintf(text + begin, sizeof text - (size_t)begin, format, arguments);
   va_end(arguments);
-  fprintf(stderr, "sfperf: rank %d: %s\n", my_rank(), text);
+  sfreport_text_complain("sfperf", text);
   MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
   abort(); /* MPI_Abort is not declared to stay away */
 }
@@ -30,12 +33,12 @@ void sfperf_fail(const char *format, ...)
 void sfperf_fail_all(int exit_code, const char *format, ...)
 {
   if (my_rank() == 0) {
+    char text[768];
     va_list arguments;
     va_start(arguments, format);
-    fputs("sfperf: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    sfreport_text_complain("sfperf", text);
   }
   MPI_Finalize();
   exit(exit_code);

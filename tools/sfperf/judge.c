@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/report/text.h"
 #include "shm/error.h"
 #include "tools/sfperf/stats.h"
 
@@ -56,7 +57,8 @@ static sf_status_t each_line(FILE *file, const char *path, take_line_t *take, vo
       continue;
     sf_status_t status = take(line, state);
     if (status != SF_OK) {
-      fprintf(stderr, "sfperf: %s:%d: %s\n", path, number, sfshm_error_detail());
+      (void)sfshm_error(status, "%s:%d: %s", path, number, sfshm_error_detail());
+      sfreport_text_complain("sfperf", sfshm_error_detail());
       return status;
     }
   }

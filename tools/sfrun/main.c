@@ -9,6 +9,7 @@
 #include <sf/sf.h>
 
 #include "proto/address.h"
+#include "proto/report/text.h"
 #include "shm/error.h"
 #include "shm/standard.h"
 #include "tools/sfrun/as_daemon.h"
@@ -26,7 +27,7 @@ enum { EXIT_OWN_FAILURE = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 }
 
 static int report(sf_status_t status)
 {
-  fprintf(stderr, "sfrun: %s\n", *sfshm_error_detail() ? sfshm_error_detail() : sfshm_strerror(status));
+  sfreport_text_complain("sfrun", *sfshm_error_detail() ? sfshm_error_detail() : sfshm_strerror(status));
   return status == SF_ERR_NOT_FOUND ? EXIT_NOT_FOUND : status == SF_ERR_PERM ? EXIT_NOT_EXECUTABLE : EXIT_OWN_FAILURE;
 }
 
