@@ -173,10 +173,18 @@ sfd_placing_t sfd_network_place(void *owner, int32_t node, const sfd_message_hea
   }
 }
 
+/* Of one without a payload place has not been asked, and nothing is held for it. */
+static bool lacks_payload(const sfd_message_head_t *head)
+{
+  return head->payload_bytes == 0 && (is_of_setup(head) || head->kind == SFD_PEER_DATA);
+}
+
 sf_status_t sfd_network_arrived(void *owner, int32_t node, const sfd_message_head_t *head, void *payload)
 {
   sfd_network_t *network = owner;
   sfd_server_t *server = network->server;
+  if (lacks_payload(head))
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a message of kind %u without a payload", node, head->kind);
   switch (head->kind) {
   case SFD_PEER_CONTROL:
     return control_arrived(network, node, head, payload);

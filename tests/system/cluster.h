@@ -46,6 +46,9 @@ void sftest_cluster_settle(const sftest_cluster_t *cluster);
 extern sftest_cluster_t sftest_case_cluster;
 void sftest_cluster_for_case(TCase *tests, int32_t nnodes);
 
+/* The node that assembles a job of this user if none is lost, as daemons choose it: docs/peer-protocol.md. */
+int32_t sftest_home_of(const char *job, int32_t nnodes);
+
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 
 /* Fills places[0..size-1], for sftest_job_start_over. */

@@ -8,6 +8,7 @@
 #include "daemon/job.h"
 #include "daemon/network.h"
 #include "shm/packed.h"
+#include "tests/system/loop_lies.h"
 
 /* Of a group of all ranks the next number is the same everywhere. */
 static uint64_t next_number(const sfd_group_t *group)
@@ -73,6 +74,10 @@ void sftest_forge(sfd_server_t *server, int32_t node, sftest_forgery_t forgery)
 {
   static const char notice[64];
   static const sfshm_packed_header_t packed = {.magic = SFSHM_PACKED_MAGIC, .image_bytes = 1u << 20};
+  if (forgery >= SFTEST_FORGE_LIE) {
+    sftest_lie(server, node, (sftest_lie_t)(forgery - SFTEST_FORGE_LIE));
+    return;
+  }
   switch (forgery) {
   case SFTEST_FORGE_NOTICE:
     send_payload(server, node, SFD_PEER_REMAINS, notice, sizeof notice);
@@ -88,6 +93,8 @@ void sftest_forge(sfd_server_t *server, int32_t node, sftest_forgery_t forgery)
     break;
   case SFTEST_FORGE_START:
     send_start(server, node);
+    break;
+  case SFTEST_FORGE_LIE:
     break;
   }
 }

@@ -16,15 +16,6 @@
 
 static sftest_cluster_t cluster;
 
-/* As daemons choose it if none is lost: docs/peer-protocol.md. */
-static int32_t home_of(const char *name)
-{
-  uint32_t hash = 2166136261u ^ (uint32_t)getuid();
-  for (const char *p = name; *p != '\0'; p++)
-    hash = (hash ^ (unsigned char)*p) * 16777619u;
-  return (int32_t)(hash % NODES);
-}
-
 static int join_and_work(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);
@@ -42,7 +33,7 @@ static int start_jobs(sftest_job_t jobs[MANY_JOBS], const int32_t places[2], int
   int n = 0, found = 0;
   for (; found < want && n < MANY_JOBS; n++) {
     sftest_job_start_over(&jobs[n], cluster.nodes, places, 2, join_and_work, NULL);
-    found += home_of(jobs[n].name) == home;
+    found += sftest_home_of(jobs[n].name, NODES) == home;
   }
   ck_assert_int_eq(found, want);
   return n;
@@ -146,7 +137,7 @@ START_TEST(a_job_outlives_its_home)
   sftest_cluster_warm(&cluster);
   do
     sftest_job_start_over(&jobs[n], cluster.nodes, places, 2, work_without_home, shared);
-  while (home_of(jobs[n++].name) != DEAD && n < MANY_JOBS);
+  while (sftest_home_of(jobs[n++].name, NODES) != DEAD && n < MANY_JOBS);
   while (atomic_load(&shared->ready) < 2 * n)
     sftest_sleep_ms(1);
   sftest_cluster_kill(&cluster, DEAD);
@@ -220,7 +211,7 @@ START_TEST(a_name_is_used_again_where_a_job_without_its_home_is_over)
   static const int32_t places[] = {0, 1}, others[] = {DEAD + 1, 1};
   static sftest_job_t first, second;
   again_t *again = sftest_shared(sizeof *again);
-  for (int i = 0; i == 0 || home_of(again->name) != DEAD; i++)
+  for (int i = 0; i == 0 || sftest_home_of(again->name, NODES) != DEAD; i++)
     snprintf(again->name, sizeof again->name, "again-%d", i);
   sftest_cluster_start(&cluster, NODES);
   sftest_cluster_warm(&cluster);
