@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "shm/clones.h"
 #include "shm/error.h"
 
 #define MIN_EDGES 32768    /* below that all roots' lines fit into the caches */
@@ -42,15 +41,18 @@ static int find_shift(int64_t root_max)
 
 static inline __attribute__((always_inline)) void place_as(const uint32_t root[], sfshm_pattern_t leaf,
                                                            sfshm_pattern_kind_t kind, int shift, uint32_t next[],
-                                                           uint64_t pairs[])
+                                                           uint32_t roots[], uint32_t leaves[])
 {
   leaf.kind = kind;
-  for (int64_t i = 0; i < leaf.n; i++)
-    pairs[next[root[i] >> shift]++] = (uint64_t)root[i] << 32 | (uint32_t)sfshm_pattern_at(&leaf, i);
+  for (int64_t i = 0; i < leaf.n; i++) {
+    uint32_t place = next[root[i] >> shift]++;
+    roots[place] = root[i];
+    leaves[place] = (uint32_t)sfshm_pattern_at(&leaf, i);
+  }
 }
 
 /* Root and leaf of each edge, by region. */
-static void place(const sfc_bucket_t *bucket, int shift, uint64_t pairs[])
+static void place(const sfc_bucket_t *bucket, int shift, uint32_t roots[], uint32_t leaves[])
 {
   const uint32_t *root = bucket->root.index32;
   uint32_t next[MAX_REGIONS] = {0};
@@ -62,17 +64,9 @@ static void place(const sfc_bucket_t *bucket, int shift, uint64_t pairs[])
     sum += count;
   }
   if (bucket->leaf.kind == SFSHM_PATTERN_INDEX32)
-    place_as(root, bucket->leaf, SFSHM_PATTERN_INDEX32, shift, next, pairs);
+    place_as(root, bucket->leaf, SFSHM_PATTERN_INDEX32, shift, next, roots, leaves);
   else
-    place_as(root, bucket->leaf, SFSHM_PATTERN_STRIDED, shift, next, pairs);
-}
-
-SFSHM_CLONES static void take_apart(const uint64_t pairs[], int64_t n, uint32_t root[], uint32_t leaf[])
-{
-  for (int64_t i = 0; i < n; i++) {
-    root[i] = (uint32_t)(pairs[i] >> 32);
-    leaf[i] = (uint32_t)pairs[i];
-  }
+    place_as(root, bucket->leaf, SFSHM_PATTERN_STRIDED, shift, next, roots, leaves);
 }
 
 sf_status_t sfc_cluster(sfc_bucket_t *bucket, sfc_cluster_t *cluster_p)
@@ -83,16 +77,10 @@ sf_status_t sfc_cluster(sfc_bucket_t *bucket, sfc_cluster_t *cluster_p)
   if (root_max < MIN_SPAN)
     return SF_OK;
   int shift = find_shift(root_max);
-  uint64_t *pairs = malloc((size_t)n * sizeof *pairs);
   uint32_t *indices = malloc(2 * (size_t)n * sizeof *indices);
-  if (pairs == NULL || indices == NULL) {
-    free(pairs);
-    free(indices);
+  if (indices == NULL)
     return sfshm_error(SF_ERR_NOMEM, "ordering %lld edges", (long long)n);
-  }
-  place(bucket, shift, pairs);
-  take_apart(pairs, n, indices, indices + n);
-  free(pairs);
+  place(bucket, shift, indices, indices + n);
   bucket->root = sfshm_pattern_from_index32(indices, n);
   bucket->leaf = sfshm_pattern_from_index32(indices + n, n);
   *cluster_p = (sfc_cluster_t){.memory = indices, .shift = shift, .root_max = root_max};
