@@ -358,6 +358,45 @@ START_TEST(test_mixed)
 }
 END_TEST
 
+/* ---- Workers of the daemons -------------------------------------------------------------------------------------- */
+
+/* They unpack into memory of sf_alloc while the ranks are not there, but not what has come to a device. */
+static int leave_to_workers(sftest_rank_t *self)
+{
+  scene_t scene;
+  void *leaves;
+  int32_t other = (self->rank + 1) % self->size;
+  make_scene(self, 0, &scene);
+  SFTEST_OK(self, sf_alloc(scene.context, UNITS * sizeof(double), &leaves));
+  play_rounds(&scene, 0);
+  for (int i = 0; i < REPEATS; i++) {
+    sf_request_t *request;
+    scene.round++;
+    fill(&scene, UNITS, ALL);
+    SFTEST_OK(self, sf_bcast_begin(scene.graph, SF_DOUBLE, scene.host[ROOTS], leaves, SF_REPLACE, &request));
+    sftest_sleep_ms(5);
+    SFTEST_OK(self, sf_wait(&request));
+    for (int64_t k = 0; k < UNITS; k++)
+      SFTEST_REQUIRE(self, ((double *)leaves)[k] == value_of(other, ROOTS, k, scene.round));
+  }
+  SFTEST_OK(self, sf_free(scene.context, leaves));
+  free_scene(&scene);
+  return 0;
+}
+
+START_TEST(test_workers)
+{
+  sftest_mpi_cluster_t cluster;
+  setenv("SFD_OFFLOAD_WORKERS", "2", 1);
+  const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, NODES);
+  unsetenv("SFD_OFFLOAD_WORKERS");
+  shared_t *shared = share(&ways[0], counts);
+  run(cluster.nodes, places, RANKS, leave_to_workers, shared);
+  sftest_shared_free(shared, sizeof *shared);
+  sftest_device_mpi_stop(&cluster, false);
+}
+END_TEST
+
 /* ---- Kernels that fail ------------------------------------------------------------------------------------------- */
 
 /* Once messages go from device to device a kernel fails on one rank: all are told, by the driver's words. */
@@ -499,6 +538,7 @@ int main(void)
     tcase_add_test(tests, test_driver_hangs);
     tcase_add_test(tests, test_three);
     tcase_add_test(tests, test_mixed);
+    tcase_add_test(tests, test_workers);
     tcase_add_test(tests, test_rank_dies);
     tcase_add_loop_test(tests, test_daemon_dies, 0, NODES);
   }
