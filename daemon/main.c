@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "daemon/calibrate.h"
+#include "daemon/guard.h"
 #include "daemon/listen.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
@@ -131,6 +132,7 @@ static sf_status_t run(const sfd_options_t *options)
   if (status != SF_OK)
     return status;
   signal(SIGPIPE, SIG_IGN);
+  sfd_guard_begin();
   keep_memory();
   raise_descriptor_limit();
   return serve(options);

@@ -12,6 +12,7 @@
 
 #include "daemon/assembly.h"
 #include "daemon/device.h"
+#include "daemon/guard.h"
 #include "daemon/log.h"
 #include "daemon/metrics_server.h"
 #include "daemon/network.h"
@@ -98,6 +99,16 @@ static void learn_from_yield(sfd_server_t *server, uint64_t now)
   server->crowded_until_ns = now + server->crowded_for_ns;
 }
 
+static void tell_of_pages(void)
+{
+  uint32_t n = sfd_guard_take();
+  if (n > 0)
+    sfd_log(
+        SFD_LOG_MEMORY, SFD_WARN,
+        "%u pages that clients share with the daemon were not there, and no memory for them: what is in them is lost",
+        n);
+}
+
 /* What one of them does may be work for another. A client or node that never stops does not keep the loop from others.
  */
 static bool attend_all(sfd_server_t *server)
@@ -107,6 +118,7 @@ static bool attend_all(sfd_server_t *server)
     more = sfd_submissions_take(server);
     if (more)
       sfd_server_moved(server);
+    tell_of_pages();
     attend_sessions(server);
     more |= sfd_network_attend(server->network);
     more |= !TAILQ_EMPTY(&server->attention);
