@@ -80,7 +80,8 @@ sf_status_t sfd_assembly_handle_runs(sfd_server_t *server, int32_t node, const S
 {
   const Sfpeer__JobRuns *runs = message->job_runs;
   sfd_assembly_t *assembly = sfd_assembly_find_running(server, runs->job);
-  bool good = sfd_text_is_name(runs->name) && runs->job != 0 && runs->n_rank_nodes <= INT32_MAX &&
+  bool good = sfd_text_is_name(runs->name) && runs->job != 0 && runs->n_rank_nodes > 0 &&
+              runs->n_rank_nodes <= INT32_MAX &&
               (assembly == NULL || (assembly->size == (int32_t)runs->n_rank_nodes && assembly->all_nodes != NULL));
   for (size_t r = 0; r < runs->n_rank_nodes && good; r++)
     good = runs->rank_nodes[r] >= 0 && runs->rank_nodes[r] < sfd_network_nnodes(server);

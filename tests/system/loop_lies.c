@@ -113,6 +113,17 @@ static void send_control(sfd_server_t *server, int32_t node, const void *payload
   sfd_network_send_payload(server, node, &head, payload, NULL, NULL);
 }
 
+static void send_runs(sfd_server_t *server, int32_t node)
+{
+  Sfpeer__JobRuns runs = SFPEER__JOB_RUNS__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  runs.name = (char[]){"nobody"};
+  runs.job = sfd_server_new_id(server);
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_RUNS;
+  message.job_runs = &runs;
+  sfd_network_send(server, node, &message);
+}
+
 /* ---- Anything ---------------------------------------------------------------------------------------------------- */
 
 typedef struct liar {
@@ -327,6 +338,9 @@ void sftest_lie(sfd_server_t *server, int32_t node, sftest_lie_t lie)
     break;
   case SFTEST_LIE_PAYLOAD:
     send_head(server, node, graph, SFD_PEER_CREDIT, 0, 8);
+    break;
+  case SFTEST_LIE_RUNS:
+    send_runs(server, node);
     break;
   case SFTEST_LIE_GARBAGE:
     send_control(server, node, garbage, sizeof garbage);
