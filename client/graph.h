@@ -44,6 +44,7 @@ typedef struct sfc_lane {
   sfshm_lane_tx_t tx;
   bool tx_stalled;                          /* on the graph's list of lanes that have something to send and could not */
   size_t tx_cells_asked;                    /* bytes of the larger cells that have been asked for; 0: none */
+  size_t tx_cells_tried;                    /* largest that were asked for and answered, perhaps with smaller ones */
   bool tx_devices_asked;                    /* whether the other end can open regions of devices */
   uint64_t tx_sequence;                     /* operation to send next, or being sent */
   sfc_cursor_t tx_cursor;                   /* within it */

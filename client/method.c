@@ -6,10 +6,8 @@
 /* What is read in place, at least: more than a lane's first cells hold together. */
 #define IN_PLACE_MIN (SFSHM_LANE_SLOTS * SFC_CELL_BYTES_FIRST + 1)
 
-static size_t largest_cell(uint64_t messages, int32_t nlanes)
+size_t sfc_method_cell_bytes_most(int32_t nlanes)
 {
-  if (messages < SFC_FIRST_MESSAGES)
-    return SFC_CELL_BYTES_FIRST;
   size_t cell_bytes = SFC_CELL_BYTES_MAX;
   for (int32_t n = 1; n < nlanes && cell_bytes > SFC_CELL_BYTES_FIRST; n *= 2)
     cell_bytes /= 2;
@@ -18,9 +16,10 @@ static size_t largest_cell(uint64_t messages, int32_t nlanes)
 
 size_t sfc_method_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes)
 {
-  size_t cell_bytes = SFC_CELL_BYTES_MIN, most_bytes = largest_cell(messages, nlanes);
-  if (messages >= SFC_FIRST_MESSAGES && payload_bytes >= SFSHM_PIECE_MOVES_FROM)
-    return most_bytes;
+  bool used = messages >= SFC_FIRST_MESSAGES;
+  size_t cell_bytes = SFC_CELL_BYTES_MIN, most_bytes = used ? sfc_method_cell_bytes_most(nlanes) : SFC_CELL_BYTES_FIRST;
+  if (used && payload_bytes >= SFSHM_PIECE_MOVES_FROM)
+    return most_bytes; /* pieces of that size go round through all of it */
   while (cell_bytes < payload_bytes && cell_bytes < most_bytes)
     cell_bytes *= 2;
   return cell_bytes;

@@ -14,7 +14,8 @@
 #define SFC_CELL_BYTES_FIRST ((size_t)32 << 10)
 #define SFC_CELL_BYTES_MIN ((size_t)256)
 
-/* Messages of a lane before its cells grow: as much as large cells hold has gone through the first ones. */
+/* Messages of a lane, of any size, before its cells grow: if they had filled the first ones, as much as large ones hold
+ * would have gone through these. */
 #define SFC_FIRST_MESSAGES (SFSHM_LANE_SLOTS * (SFC_CELL_BYTES_MAX / SFC_CELL_BYTES_FIRST))
 
 /* Cheapest method for a payload above SFSHM_INLINE_BYTES of bytes at source_ref, which lies in so many separate pieces
@@ -24,6 +25,9 @@ sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *l
 
 /* Cells for payloads of that size on a lane that has carried so many messages, one of so many to ranks of the node. */
 size_t sfc_method_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes);
+
+/* The largest cells of a lane that is used again and again, one of so many of a rank to others of the node. */
+size_t sfc_method_cell_bytes_most(int32_t nlanes);
 
 /* Whether there are cells of that size. */
 bool sfc_method_has_cells_of(size_t cell_bytes);

@@ -6,6 +6,7 @@
 
 #include "client/context.h"
 #include "client/device.h"
+#include "client/instance.h"
 #include "client/match.h"
 #include "client/method.h"
 #include "client/offload.h"
@@ -57,24 +58,39 @@ static size_t take_piece(sfc_lane_t *lane, const sf_request_t *request, const sf
   return bytes;
 }
 
-/* Grants cells of the size asked for, in place of those that there were: all messages in them have been taken. */
-static sf_status_t grant(sfc_lane_t *lane, const sfshm_slot_t *slot)
+/* Takes cells for the lane, in place of those that there were: all messages in them have been taken. These stay if
+ * there is no memory for others, since larger ones are only faster. */
+static sf_status_t take_cells(sfc_lane_t *lane, size_t cell_bytes)
 {
   sfc_heap_t *heap = &lane->graph->context->inbox;
-  sfshm_grow_t grow;
   sfc_block_t cells;
+  if (cell_bytes <= lane->rx.cell_bytes)
+    return SF_OK;
+  sf_status_t status = sfc_heap_take_raw(heap, SFSHM_LANE_SLOTS * cell_bytes, &cells);
+  if (status != SF_OK)
+    return lane->rx_cells.address != NULL ? SF_OK : status;
+  if (lane->rx_cells.address != NULL)
+    sfc_heap_give(heap, &lane->rx_cells);
+  lane->rx_cells = cells;
+  lane->rx.cell_bytes = cell_bytes;
+  return SF_OK;
+}
+
+/* Grants cells of the size asked for, or smaller ones: the lanes to this rank share what large ones may hold together,
+ * too. */
+static sf_status_t grant(sfc_lane_t *lane, const sfshm_slot_t *slot)
+{
+  sfshm_grow_t grow;
   memcpy(&grow, slot->payload, sizeof grow);
   if (!sfc_method_has_cells_of(grow.cell_bytes))
     return sfshm_error(SF_ERR_PROTO, "rank %d asks for cells of %llu bytes", lane->rank,
                        (unsigned long long)grow.cell_bytes);
-  sf_status_t status = sfc_heap_take_raw(heap, SFSHM_LANE_SLOTS * grow.cell_bytes, &cells);
-  if (status != SF_OK)
-    return status;
-  if (lane->rx_cells.address != NULL)
-    sfc_heap_give(heap, &lane->rx_cells);
-  lane->rx_cells = cells;
-  sfshm_lane_grant(&lane->rx, cells.segment, cells.offset, cells.address, grow.cell_bytes);
-  return SF_OK;
+  size_t most_bytes = sfc_method_cell_bytes_most(sfc_instance_nends(lane->graph));
+  sf_status_t status = take_cells(lane, grow.cell_bytes < most_bytes ? grow.cell_bytes : most_bytes);
+  if (status == SF_OK)
+    sfshm_lane_grant(&lane->rx, lane->rx_cells.segment, lane->rx_cells.offset, lane->rx_cells.address,
+                     lane->rx.cell_bytes);
+  return status;
 }
 
 /* Checks that the other end's buffer, in its sf_alloc memory, holds all that will be read. */

@@ -120,8 +120,9 @@ static bool have_answer(sfc_lane_t *lane, sf_request_t *request)
   return sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_UNKNOWN;
 }
 
-/* Cells that the lane lacks for such a payload; 0: none. Within an operation they stay as they are: what has been sent
- * of it says where its pieces end. */
+/* Cells that the lane lacks for such a payload; 0: none. What has been asked for is lacking until it is there: the
+ * operation that asked comes back for it. Within an operation cells stay as they are: what has been sent of it says
+ * where its pieces end. */
 static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
 {
   if (lane->tx_cells_asked != 0)
@@ -131,7 +132,7 @@ static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
   if (lane->tx_cursor.value != 0 || lane->tx_cursor.bytes != 0)
     return 0;
   size_t wanted = sfc_method_cell_bytes(payload_bytes, lane->tx.posted, sfc_instance_nends(lane->graph));
-  return lane->tx.cell_bytes >= wanted ? 0 : wanted;
+  return lane->tx_cells_tried >= wanted ? 0 : wanted;
 }
 
 /* Makes sure that the lane has cells large enough, asking the other end for larger ones if need be. */
@@ -154,9 +155,10 @@ static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_b
   void *base;
   size_t length;
   const sfshm_lane_control_t *control = lane->tx.control;
-  size_t need = SFSHM_LANE_SLOTS * wanted;
+  size_t granted = (size_t)control->cell_bytes, need = SFSHM_LANE_SLOTS * granted;
   sf_status_t status = sfc_peer_segment(&lane->graph->context->peers, lane->peer, control->segment, &base, &length);
-  if (status == SF_OK && (control->cell_bytes != wanted || control->offset > length || length - control->offset < need))
+  if (status == SF_OK && (!sfc_method_has_cells_of(granted) || granted > wanted || control->offset > length ||
+                          length - control->offset < need))
     status = sfshm_error(SF_ERR_PROTO, "rank %d granted cells outside of its memory", lane->rank);
   if (status != SF_OK) {
     sfc_graph_fail_everywhere(lane->graph, status, sfshm_error_detail());
@@ -164,6 +166,7 @@ static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_b
   }
   sfshm_lane_take_grant(&lane->tx, (char *)base + control->offset);
   lane->tx_cells_asked = 0;
+  lane->tx_cells_tried = wanted;
   return true;
 }
 

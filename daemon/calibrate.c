@@ -17,7 +17,7 @@
 #include "shm/wait.h"
 
 #define LINE_BYTES 64u
-#define STREAM_LINES 512u  /* 32 KiB: a cell */
+#define STREAM_LINES 512u  /* 32 KiB: a first cell */
 #define SCATTERED 2048u    /* lines gathered from */
 #define SPREAD_LINES 8192u /* 512 KiB: what a core has just written is in its own cache */
 #define REPETITIONS 7

@@ -8,7 +8,8 @@
 #define RANKS 3
 #define VERTICES 3
 #define ROUNDS 12
-#define SMALL 9 /* so many messages before, less one: then the cells grow between any two pieces, or would */
+#define LARGE 20000 /* 160 kB: three pieces */
+#define SMALL 9     /* so many messages before, less one: then the cells grow between any two pieces, or would */
 
 static const int64_t counts[] = {1000, 9000, 70000}; /* 8 kB, some small cells, more than a large one */
 
@@ -68,12 +69,44 @@ START_TEST(cells_grow_between_operations)
 }
 END_TEST
 
+/* ---- No memory for larger cells ---------------------------------------------------------------------------------- */
+
+#define GRAPHS 16 /* their first cells fit into an inbox of one segment, larger ones of all do not */
+#define USES 40
+
+static int work_in_one_segment(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graphs[GRAPHS];
+  for (int i = 0; i < GRAPHS; i++)
+    SFTEST_OK(self, sftest_ring_create(sf_group_world(context), LARGE, SF_GRAPH_DEFAULT, &graphs[i]));
+  for (int use = 0; use < USES; use++)
+    for (int i = 0; i < GRAPHS; i++) {
+      sftest_at(self, "use %d of graph %d", use, i);
+      sftest_ring_expect_working(self, sf_group_world(context), graphs[i], LARGE);
+    }
+  for (int i = 0; i < GRAPHS; i++)
+    SFTEST_OK(self, sf_graph_destroy(graphs[i]));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(cells_stay_without_memory)
+{
+  sftest_node_t node;
+  sftest_node_start(&node, (const char *const[]){"--max-segments=1", NULL});
+  sftest_run_job(&node, _i, work_in_one_segment, NULL);
+  sftest_node_stop(&node);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("cells");
   TCase *tests = tcase_create("cells");
   tcase_set_timeout(tests, 120);
   tcase_add_loop_test(tests, cells_grow_between_operations, 2, RANKS + 1);
+  tcase_add_loop_test(tests, cells_stay_without_memory, 2, RANKS + 1);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }

@@ -158,7 +158,7 @@ static uint32_t scattered[LARGE];
 static void give_cells(void)
 {
   end.lane.tx.cells = (uint8_t *)cells;
-  end.lane.tx.cell_bytes = SFC_CELL_BYTES_FIRST;
+  end.lane.tx.cell_bytes = end.lane.tx_cells_tried = SFC_CELL_BYTES_FIRST;
 }
 
 /* Starts to send n values that lie scattered in memory that nobody can read in place. */
