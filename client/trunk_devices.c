@@ -51,28 +51,26 @@ static bool is_time_to_ask(const sf_graph_t *graph, const sf_request_t *request,
   return is_second;
 }
 
-/* The device of the roots, or if these are elsewhere, of the leaves. */
-static bool find_device(const places_t *places, int32_t *device_p)
+/* -1: on none. */
+static int32_t device_of(const void *address)
 {
-  const void *address = places->on_device[0] != NULL ? places->on_device[0] : places->on_device[1];
   sfshm_device_range_t range;
-  if (address == NULL || sfshm_device_loaded()->find(address, &range) != SF_OK)
-    return false;
-  *device_p = range.device;
-  return true;
+  return address != NULL && sfshm_device_loaded()->find(address, &range) == SF_OK ? range.device : -1;
 }
 
-/* As its data are now, the rank says where they are; those of later operations may be elsewhere. */
+/* As its data are now, the rank says what of it is on one device: that of the roots, or if these are on none, of the
+ * leaves. Those of later operations may be elsewhere. */
 static void ask(sf_graph_t *graph, const sf_request_t *request, sfc_trunk_slots_t *slots)
 {
   places_t places = places_of(request);
-  sfc_trunk_ask_t ask = {.unit_bytes = request->combine.unit_bytes, .device = -1};
+  int32_t roots = device_of(places.on_device[0]), leaves = device_of(places.on_device[1]);
+  sfc_trunk_ask_t ask = {.unit_bytes = request->combine.unit_bytes, .device = roots >= 0 ? roots : leaves};
   slots->has_asked = true;
-  if (find_device(&places, &ask.device)) {
-    if (sfc_trunk_slots_are_off())
-      return;
-    ask.roots = places.on_device[0] != NULL;
-    ask.leaves = places.on_device[1] != NULL;
+  if (sfc_trunk_slots_are_off())
+    return;
+  if (ask.device >= 0) {
+    ask.roots = roots == ask.device;
+    ask.leaves = leaves == ask.device;
     ask.sees_adapters = sfshm_device_loaded()->sees_adapters(ask.device);
   }
   slots->wants = sfc_trunk_slots_ask(graph, &ask) == SF_OK && ask.device >= 0;
@@ -82,8 +80,13 @@ static void ask(sf_graph_t *graph, const sf_request_t *request, sfc_trunk_slots_
 static void open_slots(sf_graph_t *graph, sfc_trunk_slots_t *slots)
 {
   slots->wants = false;
-  if (sfc_trunk_slots_open(graph, slots->device, slots) != SF_OK || sfc_trunk_slots_tell_open(graph) != SF_OK)
+  if (sfc_trunk_slots_open(graph, slots->device, slots) != SF_OK) {
     sfc_trunk_slots_do_without(graph);
+    return;
+  }
+  sf_status_t status = sfc_trunk_slots_tell_open(graph);
+  if (status != SF_OK) /* whether the daemon has heard, and sends from there, is not known */
+    sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
 }
 
 void sfc_trunk_devices_step(sf_graph_t *graph, const sf_request_t *request)
@@ -137,6 +140,8 @@ bool sfc_trunk_devices_fill(sfc_lane_t *lane, const sf_request_t *request)
 {
   sf_graph_t *graph = lane->graph;
   sfc_trunk_kernels_t kernels = sfc_trunk_devices_kernels(request);
+  /* In order also where any would do: the slots may be another device's, which atomic operations need not reach. */
+  kernels.combine = sfshm_device_loaded()->kernels(request->combine.unit, request->op);
   const sfc_trunk_side_t *own = sfc_trunk_sending(lane->trunk, request->operation);
   if (own->filled == own->sent + 1)
     return true;

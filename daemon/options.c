@@ -73,7 +73,7 @@ static const sfd_option_t table[] = {
      "daemon serves its own user only"},
     {"max-device-memory", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_device_memory), "-1", -1, INT64_C(1) << 40,
      "MIB",
-     "memory of devices that the daemon allocates for one job (sf_alloc_on_device, slots of streams), in blocks of 2 MiB; "
+     "memory of devices that the daemon allocates for one job (sf_alloc_on_device, slots for messages), in blocks of 2 MiB; "
      "-1: as much as they have"},
     {"calibrate", SFD_OPTION_BOOL, SFD_SOURCE_FILE, SWITCH(calibrate), "yes", 0, 0, "yes|no",
      "measure copy costs at start; no: use built-in figures"},
