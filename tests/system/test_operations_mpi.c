@@ -12,8 +12,8 @@
 #include "tests/system/model_gather.h"
 #include "tests/unit/runner.h"
 
-#define JOBS 4
-#define MPI_JOBS 2
+#define JOBS 2
+#define MPI_JOBS 1
 #define SCENES 2
 #define ROUNDS 24
 #define AT_ONCE 6 /* more than there are slots */
