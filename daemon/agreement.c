@@ -125,7 +125,7 @@ static uint8_t child_bit(const sfd_group_t *group, int32_t node)
   if (sfd_agreement_is_pair(group))
     return node == other_of_pair(group);
   int32_t child = sfd_tree_child(group, node);
-  return child < 0 ? 0 : (uint8_t)(1u << child);
+  return (uint8_t)(child < 0 ? 0 : 1u << child);
 }
 
 bool sfd_agreement_heard(const sfd_group_t *group, const sfd_agreement_t *agreement, int32_t node)
