@@ -15,11 +15,11 @@
 #   make examples   build docs/examples and run them; EXAMPLES="product migrate" runs some of them
 #   make docs       the API reference, from the public headers; what is not documented there is an error
 #   make pictures   make those of sfctl that the documents show: docs/pictures
-#   make install uninstall    with PREFIX and DESTDIR
+#   make install uninstall    with PREFIX, LIBDIR (where a distribution keeps libraries elsewhere) and DESTDIR
 #   make deps       install the Debian packages that are missing (demo and check do it by themselves)
 #   make clean
 #
-# Variables: CC, CFLAGS, LDFLAGS, MPICC (make MPICC=mpicc.mpich), BUILD, PREFIX, DESTDIR; V=1 shows whole commands.
+# Variables: CC, CFLAGS, LDFLAGS, MPICC (make MPICC=mpicc.mpich), BUILD, PREFIX, LIBDIR, DESTDIR; V=1 shows whole commands.
 # Sources are found by wildcards: a new file needs no line here.
 
 .DELETE_ON_ERROR:
@@ -31,6 +31,7 @@
 
 BUILD = build
 PREFIX = /usr/local
+LIBDIR = $(PREFIX)/lib
 own_cflags := $(filter-out undefined file,$(origin CFLAGS))# what compilers warn of depends on how they optimise
 CFLAGS ?= -O2 -g
 MPICC ?= $(if $(shell command -v mpicc.openmpi),mpicc.openmpi,mpicc)
@@ -50,7 +51,7 @@ fuzzing := $(findstring fuzzer,$(SANITIZE))
 with_mpi := $(if $(SANITIZE),,yes)
 
 # Flags of own code; those of the user come behind them.
-PREPROCESS = -D_GNU_SOURCE -I. -I$(BUILD) -Ishm/include -Iclient/include
+PREPROCESS = -D_GNU_SOURCE -I. -I$(BUILD) -Ishm/include -Iclient/include -Idocs/examples
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wconversion $(if $(SANITIZE)$(own_cflags),,-Werror)
 LANGUAGE = -std=gnu11 -fPIC -fno-semantic-interposition -ffp-contract=off -pthread
 INSTRUMENT = $(if $(SANITIZE),-fsanitize=$(SANITIZE:fuzzer%=fuzzer-no-link%) -fno-sanitize-recover=all \
@@ -332,7 +333,7 @@ $(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin: docs/examples/cuda/asyn
 		docs/examples/cuda/async_cg_kernels.h
 $(BUILD)/obj/shm/cuda/kernels.fatbin $(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin:
 	@mkdir -p $(@D)
-	$(call show,NVCC)$(NVCC) -I. -fmad=false -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror \
+	$(call show,NVCC)$(NVCC) -I. -Idocs/examples -fmad=false -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror \
 		-Xfatbin -compress-all $(CUDA_ARCHITECTURES) -fatbin -o $@ $<
 
 # Needs the driver's library, which is why it is a library of its own.
@@ -444,53 +445,63 @@ lint: $(generated)
 # ---- Installing ----
 
 bin := $(DESTDIR)$(PREFIX)/bin
-lib := $(DESTDIR)$(PREFIX)/lib
+lib := $(DESTDIR)$(LIBDIR)
+# Libraries that sfd, or libsfclient, loads while it runs; no program links them.
+plugins := $(DESTDIR)$(PREFIX)/lib/sfd
 include := $(DESTDIR)$(PREFIX)/include
 man := $(DESTDIR)$(PREFIX)/share/man
+doc := $(DESTDIR)$(PREFIX)/share/doc/sfd
 units := $(DESTDIR)$(PREFIX)/lib/systemd/system
 tmpfiles := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
-config_examples := $(DESTDIR)$(PREFIX)/share/doc/sfd/examples
 completions := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+cmake := $(lib)/cmake/sfclient
 libraries := $(client_library) $(adapter_library)
 library_names := $(notdir $(libraries:.a=))
+plugin_files := $(mpi_plugin) $(munge_plugin) $(cuda_plugin)
 public_headers := $(wildcard client/include/sf/*.h shm/include/sf/*.h)
-man_pages := $(wildcard docs/man/*.[18])
+man_pages := $(wildcard docs/man/*.[1-8])
+completed := sfctl sfrun sfperf
+example_files := $(patsubst docs/examples/%,%,$(wildcard $(addprefix docs/examples/,Makefile *.c */*.[ch] */*.cu)))
 # docs/man/sfd.8 goes to man8/sfd.8
 installed_man = $(man)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+fill_in = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@MPICC@|$(MPICC)|'
 
-install: all
-	install -d '$(bin)' '$(lib)/pkgconfig' '$(include)/sf' '$(units)' $(if $(mpi_plugin)$(munge_plugin),'$(lib)/sfd')
+install: all docs
+	install -d '$(bin)' '$(lib)/pkgconfig' '$(cmake)' '$(include)/sf' '$(units)' '$(doc)' $(if $(plugin_files),'$(plugins)')
 	install $(tools) '$(bin)'
 	install -m 644 $(libraries) $(shared_libraries) $(petsc_library) '$(lib)'
-	$(if $(mpi_plugin)$(munge_plugin),install -m 644 $(mpi_plugin) $(munge_plugin) '$(lib)/sfd')
-	$(if $(cuda_plugin),install -m 644 $(cuda_plugin) '$(lib)')
+	$(if $(plugin_files),install -m 644 $(plugin_files) '$(plugins)')
 	for name in $(library_names); do \
 		ln -sf $$name.so.$(VERSION) '$(lib)'/$$name.so.$(SOVERSION) && \
 		ln -sf $$name.so.$(SOVERSION) '$(lib)'/$$name.so || exit 1; \
 	done
 	for name in $(library_names:lib%=%); do \
-		sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@MPICC@|$(MPICC)|' client/$$name.pc.in \
-			>'$(lib)'/pkgconfig/$$name.pc || exit 1; \
+		$(fill_in) client/$$name.pc.in >'$(lib)'/pkgconfig/$$name.pc || exit 1; \
+	done
+	for name in sfclient-config sfclient-config-version; do \
+		$(fill_in) client/$$name.cmake.in >'$(cmake)'/$$name.cmake || exit 1; \
 	done
 	install -m 644 $(public_headers) '$(include)/sf'
 	$(foreach page,$(man_pages),install -D -m 644 $(page) '$(call installed_man,$(page))' &&) :
-	sed 's|@PREFIX@|$(PREFIX)|' systemd/sfd.service.in >'$(units)/sfd.service'
+	$(fill_in) systemd/sfd.service.in >'$(units)/sfd.service'
 	install -m 644 systemd/sfd.socket '$(units)'
 	install -D -m 644 systemd/sfd.tmpfiles '$(tmpfiles)/sfd.conf'
-	install -D -m 644 systemd/sfd.conf '$(config_examples)/sfd.conf'
-	install -D -m 644 tools/sfctl/completion.bash '$(completions)/sfctl'
+	install -m 644 LICENSE README.md '$(doc)'
+	cp -R docs/*.md docs/pictures $(wildcard $(BUILD)/docs/html) '$(doc)'
+	$(foreach file,$(example_files),install -D -m 644 docs/examples/$(file) '$(doc)/examples/$(file)' &&) :
+	install -m 644 systemd/sfd.conf '$(doc)/examples'
+	$(foreach name,$(completed),install -D -m 644 tools/$(name)/completion.bash '$(completions)/$(name)' &&) :
 	$(if $(DESTDIR),,-ldconfig 2>/dev/null)
 
 uninstall:
 	rm -f $(patsubst %,'$(bin)/%',$(notdir $(tools)))
 	rm -f $(foreach name,$(library_names),$(patsubst %,'$(lib)/$(name).%',a so so.$(SOVERSION) so.$(VERSION)))
-	rm -f $(patsubst lib%,'$(lib)/pkgconfig/%.pc',$(library_names))
+	rm -f '$(lib)/libsfclient_petsc.so' $(patsubst lib%,'$(lib)/pkgconfig/%.pc',$(library_names))
 	rm -f $(patsubst %,'$(include)/sf/%',$(notdir $(public_headers)))
 	rm -f $(foreach page,$(man_pages),'$(call installed_man,$(page))')
-	rm -f '$(units)/sfd.service' '$(units)/sfd.socket' '$(tmpfiles)/sfd.conf' '$(config_examples)/sfd.conf'
-	rm -f '$(completions)/sfctl'
-	rm -f '$(lib)/sfd/libsfd_mpi.so' '$(lib)/sfd/libsfd_munge.so' '$(lib)/libsf_cuda.so' '$(lib)/libsfclient_petsc.so'
-	-rmdir '$(include)/sf' '$(lib)/sfd' '$(config_examples)' '$(patsubst %/,%,$(dir $(config_examples)))' 2>/dev/null
+	rm -f '$(units)/sfd.service' '$(units)/sfd.socket' '$(tmpfiles)/sfd.conf' $(completed:%='$(completions)/%')
+	rm -rf '$(cmake)' '$(plugins)' '$(doc)'
+	-rmdir '$(include)/sf' '$(patsubst %/,%,$(dir $(cmake)))' 2>/dev/null
 
 clean:
 	rm -rf $(BUILD)

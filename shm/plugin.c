@@ -34,7 +34,7 @@ static bool find_dir_of_program(char dir[PATH_MAX])
 
 static bool find_near(const char *dir, const char *name, char path[PATH_MAX])
 {
-  static const char *const places[] = {"", "/../lib/sfd", "/../lib"};
+  static const char *const places[] = {"", "/../lib/sfd", "/../lib", "/../sfd"};
   for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
     if (snprintf(path, PATH_MAX, "%s%s/%s", dir, places[i], name) < PATH_MAX && access(path, R_OK) == 0)
       return true;

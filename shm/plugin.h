@@ -5,9 +5,10 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* The first of these that is there: beside the library or program that holds the symbol; beside the program that is
- * running; in lib/sfd, then in lib, beside the directory of either. False: none, and the path is the name by itself,
- * for the dynamic linker to look for. */
+/* Finds a library by its file name. Searches the directory of the library or program that contains the symbol, then the
+ * directory of the running program. From each of them it tries the directory itself, ../lib/sfd, ../lib, and ../sfd:
+ * the last one is for installations with libraries in lib/TRIPLET. Writes the path. If no file is found, returns false
+ * and writes the name alone, for the dynamic linker to search. */
 bool sfshm_plugin_find(const char *name, const void *symbol, char path[PATH_MAX]);
 
 #endif

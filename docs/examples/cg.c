@@ -22,15 +22,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "docs/examples/common/array.h"
-#include "docs/examples/common/cg_options.h"
-#include "docs/examples/common/csr.h"
-#include "docs/examples/common/job.h"
-#include "docs/examples/common/nodes.h"
-#include "docs/examples/common/problem.h"
-#include "docs/examples/common/race.h"
-#include "docs/examples/common/serial_cg.h"
-#include "docs/examples/common/sfctl.h"
+#include "common/array.h"
+#include "common/cg_options.h"
+#include "common/csr.h"
+#include "common/job.h"
+#include "common/nodes.h"
+#include "common/problem.h"
+#include "common/race.h"
+#include "common/serial_cg.h"
+#include "common/sfctl.h"
 
 #define TOLERANCE 1e-8 /* relative residual at which the solve ends */
 #define ROUNDING 1e-12 /* what two ways to add up the same numbers may differ by, relative to their size */

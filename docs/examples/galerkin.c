@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "docs/examples/common/array.h"
-#include "docs/examples/common/csr.h"
-#include "docs/examples/common/job.h"
-#include "docs/examples/common/rows.h"
-#include "docs/examples/common/scattered.h"
+#include "common/array.h"
+#include "common/csr.h"
+#include "common/job.h"
+#include "common/rows.h"
+#include "common/scattered.h"
 
 #define A_PER_ROW 6
 #define P_PER_ROW 3

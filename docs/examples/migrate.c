@@ -22,11 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "docs/examples/common/array.h"
-#include "docs/examples/common/bisect.h"
-#include "docs/examples/common/csr.h"
-#include "docs/examples/common/job.h"
-#include "docs/examples/common/scattered.h"
+#include "common/array.h"
+#include "common/bisect.h"
+#include "common/csr.h"
+#include "common/job.h"
+#include "common/scattered.h"
 
 #define NEIGHBOURS 6
 #define REPEATS 3

@@ -12,16 +12,17 @@ fi
 root=$(mktemp -d "${TMPDIR:-/tmp}/install.XXXXXX")
 trap 'rm -rf "$root"' EXIT
 prefix=/opt/sf
-in_make() { make -s BUILD="$BUILD" DESTDIR="$root" PREFIX=$prefix "$@"; }
+libdir=$prefix/lib/triplet # as distributions with several architectures have it
+in_make() { make -s BUILD="$BUILD" DESTDIR="$root" PREFIX=$prefix LIBDIR=$libdir "$@"; }
 fail() {
   echo "FAILED: $1"
   exit 1
 }
 
-in_make install
+in_make install >/dev/null
 export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR
-PKG_CONFIG_LIBDIR=$root$prefix/lib/pkgconfig:$(pkg-config --variable pc_path pkg-config)
-export LD_LIBRARY_PATH=$root$prefix/lib
+PKG_CONFIG_LIBDIR=$root$libdir/pkgconfig:$(pkg-config --variable pc_path pkg-config)
+export LD_LIBRARY_PATH=$root$libdir
 version=$(pkg-config --modversion sfclient)
 
 # ---- Programs ----
@@ -40,6 +41,15 @@ for file in lib/systemd/system/sfd.socket lib/tmpfiles.d/sfd.conf share/doc/sfd/
 done
 "$root$prefix/bin/sfd" --config "$root$prefix/share/doc/sfd/examples/sfd.conf" --print-config >/dev/null ||
   fail "the example of a configuration file"
+
+# ---- Documents ----
+
+for file in LICENSE README.md CHANGELOG.md architecture.md examples/hello.c examples/common/csr.h; do
+  [ -s "$root$prefix/share/doc/sfd/$file" ] || fail "share/doc/sfd/$file is not installed"
+done
+if command -v doxygen >/dev/null; then
+  [ -s "$root$prefix/share/doc/sfd/html/index.html" ] || fail "the API reference is not installed"
+fi
 
 # ---- Completion ----
 
@@ -97,16 +107,37 @@ grep -qxF "graphs --json" "$root/asked" || fail "completion asks: $(cat "$root/a
 expect_completion "17" --socket = /a/b plan 1
 grep -qxF "graphs --json --socket /a/b" "$root/asked" || fail "completion asks: $(cat "$root/asked")"
 
+# offered PROGRAM WORD...: what the completion of sfrun or sfperf offers for the last word.
+offered() {
+  local program=$1
+  (
+    # shellcheck source=/dev/null
+    . "$root$prefix/share/bash-completion/completions/$program"
+    COMP_WORDS=("$@")
+    COMP_CWORD=$(($# - 1))
+    export COMP_WORDS COMP_CWORD
+    "_$program" "$root$prefix/bin/$program" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    echo "${COMPREPLY[*]}"
+  )
+}
+[ "$(offered sfrun --launcher l)" = local ] || fail "completion of sfrun --launcher: $(offered sfrun --launcher l)"
+[ "$(offered sfrun --hostf)" = --hostfile ] || fail "completion of sfrun --hostf: $(offered sfrun --hostf)"
+if [ -e "$root$prefix/bin/sfperf" ]; then
+  [ "$(offered sfperf ping)" = pingpong ] || fail "completion of sfperf: $(offered sfperf ping)"
+  [ "$(offered sfperf pingpong --siz)" = --sizes ] || fail "completion of sfperf --siz"
+  [ "$(offered sfperf exchange --partition r)" = rcb ] || fail "completion of sfperf --partition"
+fi
+
 # ---- Library ----
 
 declared=$("${CC:-gcc}" -E -P -Ishm/include -Iclient/include client/include/sf/sf.h |
   grep -oE '\bsf_[a-z0-9_]+\(|\*const SF_[A-Z0-9_]+' | sed 's/^\*const //; s/($//' | sort)
-exported=$(nm -D --defined-only "$root$prefix/lib/libsfclient.so" |
+exported=$(nm -D --defined-only "$root$libdir/libsfclient.so" |
   awk '$2 != "A" && $3 !~ /@@?SFCLIENT_PRIVATE$/ { sub(/@.*/, "", $3); print $3 }' | sort)
 [ "$declared" = "$exported" ] ||
   fail "sf.h and libsfclient.so differ: $(diff <(echo "$declared") <(echo "$exported") | grep '^[<>]')"
 
-adapter=$root$prefix/lib/libsfclient_petsc.so # where PETSc is
+adapter=$root$libdir/libsfclient_petsc.so # where PETSc is
 if [ -e "$BUILD/libsfclient_petsc.so" ]; then
   [ "$(nm -D --defined-only "$adapter" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }')" = \
     PetscDLLibraryRegister_sfclient_petsc ] || fail "libsfclient_petsc.so exports more than PETSc looks for, or less"
@@ -140,6 +171,39 @@ readelf -d "$root/shared" | grep -q 'NEEDED.*libsfclient\.so\.' || fail "shared:
 read -ra libs < <(pkg-config --static --libs sfclient)
 compile_and_run static "${cflags[@]}" "${libs[@]/-lsfclient/-l:libsfclient.a}"
 ! readelf -d "$root/static" | grep -q 'NEEDED.*libsfclient' || fail "static: linked with libsfclient.so"
+
+# ---- Examples ----
+
+if command -v mpicc.openmpi >/dev/null && [ -e "$root$libdir/libsfclient_mpi.so" ]; then
+  cp -r "$root$prefix/share/doc/sfd/examples" "$root/mine"
+  make -s -j2 -C "$root/mine" MPICC=mpicc.openmpi hello product || fail "the installed examples do not compile"
+  "$root$prefix/bin/sfrun" --quiet --launcher local -n 2 -- "$root/mine/hello" >/dev/null || fail "hello doesn't run"
+  "$root$prefix/bin/sfrun" --quiet -n 2 -- "$root/mine/product" 100 >/dev/null || fail "product doesn't run"
+  rm -r "$root/mine"
+fi
+
+# ---- CMake ----
+
+if command -v cmake >/dev/null; then
+  mkdir "$root/project"
+  cat >"$root/project/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.13)
+project(program C)
+find_package(sfclient $version REQUIRED)
+add_executable(program ../program.c)
+target_link_libraries(program sfclient::sfclient)
+END
+  cmake -S "$root/project" -B "$root/project" -DCMAKE_PREFIX_PATH="$root$prefix" \
+    -Dsfclient_DIR="$root$libdir/cmake/sfclient" >"$root/project/log" 2>&1 &&
+    cmake --build "$root/project" >>"$root/project/log" 2>&1 || fail "CMake: $(tail -n 20 "$root/project/log")"
+  [ "$("$root/project/program")" = "$version" ] || fail "CMake: the library's version is not $version"
+  sed -i "s/sfclient $version/sfclient 99.0/" "$root/project/CMakeLists.txt"
+  ! cmake -S "$root/project" -B "$root/project/other" -Dsfclient_DIR="$root$libdir/cmake/sfclient" >/dev/null 2>&1 ||
+    fail "CMake finds version $version when 99.0 is wanted"
+  rm -r "$root/project"
+else
+  echo "part skipped: no cmake"
+fi
 
 # ---- Taking it away ----
 

@@ -1,9 +1,9 @@
 /* Recursive coordinate bisection: see bisect.h. One thread. */
-#include "docs/examples/common/bisect.h"
+#include "common/bisect.h"
 
 #include <stdlib.h>
 
-#include "docs/examples/common/array.h"
+#include "common/array.h"
 
 typedef struct bisection {
   MPI_Comm comm;

@@ -1,5 +1,5 @@
 /* The command line of cg. Used by one thread. */
-#include "docs/examples/common/cg_options.h"
+#include "common/cg_options.h"
 
 #include <errno.h>
 #include <getopt.h>

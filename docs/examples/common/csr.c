@@ -1,11 +1,11 @@
 /* Sparse matrices in compressed rows. Used by one thread. */
-#include "docs/examples/common/csr.h"
+#include "common/csr.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "docs/examples/common/array.h"
+#include "common/array.h"
 
 csr_t csr_new(int32_t nrows, int64_t nentries)
 {

@@ -1,5 +1,5 @@
 /* What every parallel example needs around its own work. One thread per rank. */
-#include "docs/examples/common/job.h"
+#include "common/job.h"
 
 #include <mpi.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* The ghost exchange of cg done by hand with MPI. One thread per rank. */
-#include "docs/examples/common/mpi_ghosts.h"
+#include "common/mpi_ghosts.h"
 
 #include <stdlib.h>
 
-#include "docs/examples/common/array.h"
+#include "common/array.h"
 
 /* first[i] = count[0] + ... + count[i - 1]; returns the sum of all. */
 static int running_sum(int n, const int *count, int *first)

@@ -1,6 +1,6 @@
 /* Reads Matrix Market files. A file is hostile until checked: nothing that it claims is believed before the lines that
  * prove it were read, so that memory is bounded by the size of the file. Used by one thread. */
-#include "docs/examples/common/mtx.h"
+#include "common/mtx.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "docs/examples/common/array.h"
+#include "common/array.h"
 
 typedef struct entry {
   int32_t row, column; /* from 0 */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "docs/examples/common/csr.h"
+#include "common/csr.h"
 
 /* Reads the whole matrix, both triangles. Accepted: coordinate files, real or integer, symmetric, or general with
  * entries that are symmetric in fact; at least one row, all diagonal entries positive, none beside them as large as the

@@ -1,5 +1,5 @@
 /* Finds out who shares a node, and asks the daemons what went from node to node. One thread per rank. */
-#include "docs/examples/common/nodes.h"
+#include "common/nodes.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "docs/examples/common/array.h"
-#include "docs/examples/common/sfctl.h"
+#include "common/array.h"
+#include "common/sfctl.h"
 
 enum { EXCHANGES = 10, NAME_BYTES = 384 };
 

@@ -2,8 +2,8 @@
 #ifndef EXAMPLES_NODES_H
 #define EXAMPLES_NODES_H
 
-#include "docs/examples/common/job.h"
-#include "docs/examples/common/race.h"
+#include "common/job.h"
+#include "common/race.h"
 
 /* A node is what one daemon serves. Usually that is a host; sfrun --nodes starts several daemons on one. */
 typedef struct nodes {

@@ -1,13 +1,13 @@
 /* What cg solves. Uses MPI to deal out a matrix that was read from a file; one thread per rank. */
-#include "docs/examples/common/problem.h"
+#include "common/problem.h"
 
 #include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "docs/examples/common/array.h"
-#include "docs/examples/common/mtx.h"
+#include "common/array.h"
+#include "common/mtx.h"
 
 static bool read_file(problem_t *problem)
 {

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "docs/examples/common/cg_options.h"
-#include "docs/examples/common/csr.h"
+#include "common/cg_options.h"
+#include "common/csr.h"
 
 typedef struct problem {
   const cg_options_t *options;

@@ -1,13 +1,13 @@
 /* Times one ghost exchange by sf beside the same by plain MPI. One thread per rank. */
-#include "docs/examples/common/race.h"
+#include "common/race.h"
 
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "docs/examples/common/array.h"
-#include "docs/examples/common/mpi_ghosts.h"
+#include "common/array.h"
+#include "common/mpi_ghosts.h"
 
 enum { BATCHES = 15, EXCHANGES = 100 };
 

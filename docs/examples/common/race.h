@@ -2,7 +2,7 @@
 #ifndef EXAMPLES_RACE_H
 #define EXAMPLES_RACE_H
 
-#include "docs/examples/common/job.h"
+#include "common/job.h"
 
 /* The exchange: leaf k of the graph is ghosts[k], a copy of entry ghost_index[k] of rank ghost_rank[k]; ranks ascend.
  */

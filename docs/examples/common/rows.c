@@ -1,10 +1,10 @@
 /* Rows of matrices: see rows.h. One thread. */
-#include "docs/examples/common/rows.h"
+#include "common/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "docs/examples/common/array.h"
+#include "common/array.h"
 
 static int compare_columns(const void *a, const void *b)
 {

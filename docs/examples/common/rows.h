@@ -2,8 +2,8 @@
 #ifndef EXAMPLES_ROWS_H
 #define EXAMPLES_ROWS_H
 
-#include "docs/examples/common/csr.h"
-#include "docs/examples/common/job.h"
+#include "common/csr.h"
+#include "common/job.h"
 
 /* Renumbers columns so that only those with entries have a number: column k becomes column (*column_p)[k] of before,
  * ascending. Returns how many there are. All rows must be stored. */

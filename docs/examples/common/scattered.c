@@ -1,10 +1,10 @@
 /* Random numbers and matrices: see scattered.h. One thread. */
-#include "docs/examples/common/scattered.h"
+#include "common/scattered.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "docs/examples/common/array.h"
+#include "common/array.h"
 
 /* splitmix64 (Steele, Lea and Flood 2014) */
 uint64_t scattered_bits(uint64_t i, uint64_t seed)

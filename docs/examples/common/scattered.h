@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "docs/examples/common/csr.h"
+#include "common/csr.h"
 
 /* 64 random bits that depend on i and seed alone. */
 uint64_t scattered_bits(uint64_t i, uint64_t seed);

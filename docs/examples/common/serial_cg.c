@@ -1,13 +1,13 @@
 /* Conjugate gradients in one process [M. Hestenes, E. Stiefel, "Methods of Conjugate Gradients for Solving Linear
  * Systems", 1952]. Used by one thread. */
-#include "docs/examples/common/serial_cg.h"
+#include "common/serial_cg.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "docs/examples/common/array.h"
+#include "common/array.h"
 
 double local_dot(int32_t n, const double *x, const double *y)
 {

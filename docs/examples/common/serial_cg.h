@@ -2,7 +2,7 @@
 #ifndef EXAMPLES_SERIAL_CG_H
 #define EXAMPLES_SERIAL_CG_H
 
-#include "docs/examples/common/csr.h"
+#include "common/csr.h"
 
 typedef enum cg_end {
   CG_CONVERGED,

@@ -1,5 +1,5 @@
 /* Lets an example show what the daemon knows about it. Used by one thread. */
-#include "docs/examples/common/sfctl.h"
+#include "common/sfctl.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "docs/examples/cuda/async_cg_kernels.h"
+#include "cuda/async_cg_kernels.h"
 
 #define BLOCK_THREADS 128
 #define MAX_BLOCKS 1024

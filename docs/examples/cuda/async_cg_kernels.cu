@@ -1,5 +1,5 @@
 /* The kernels of async_cg: vectors and one sparse matrix. The subset of C++ that is C, like those of the library. */
-#include "docs/examples/cuda/async_cg_kernels.h"
+#include "cuda/async_cg_kernels.h"
 
 #ifndef SF_KERNEL
 #define SF_KERNEL extern "C" __global__ void
