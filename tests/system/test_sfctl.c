@@ -122,7 +122,8 @@ static void look_at_jobs(const sftest_node_t *node, const char *name)
   sftest_sfctl(node->socket, WORDS("jobs"), 0);
   ck_assert_int_eq(sftest_count_lines(out), 2);
   sftest_expect_in(out, name);
-  sftest_expect_in(out, "running     2/2     2      1 ");
+  sftest_expect_in(out, "running     2/2 ");
+  sftest_expect_in(out, "      1     2       1       1\n"); /* nodes, ranks here, graphs, groups */
   sftest_sfctl(node->socket, WORDS("--json", "jobs"), 0);
   snprintf(wanted, sizeof wanted, "\"job\":\"%s\",\"uid\":%u,\"size\":2,\"joined\":2,\"state\":\"running\",", name,
            (unsigned)getuid());

@@ -78,8 +78,9 @@ static void look_at_lines(const sftest_cluster_t *cluster)
   const char *socket = cluster->nodes[0].socket;
   sftest_sfctl(socket, WORDS("top", "-b", "-n", "2", "-d", "0.05"), 0);
   ck_assert_int_eq(sftest_count_lines(out), 2 * (4 + RANKS / 2) + 1);
-  sftest_expect_in(out, ", node 0 of 2: 1 job, 2 ranks, 1 graph\n2 ranks:  0 OPS/s");
-  sftest_expect_in(out, "             RANK JOB              STATE         OPS/s");
+  sftest_expect_in(out, "sfctl top: 1 job, 2 ranks, 1 graph; node 0 of 2, sfd up ");
+  sftest_expect_in(out, "\n2 ranks:  0 OPS/s");
+  sftest_expect_in(out, " RANK JOB ");
   sftest_sfctl(socket, WORDS("top", "--iterations", "1", "--delay", "0.02", "graphs", "--all-nodes"), 0);
   ck_assert_int_eq(sftest_count_lines(out), 4 + 2);
   sftest_expect_in(out, "\nAT  ");
@@ -122,9 +123,9 @@ typedef struct terminal {
   size_t length, looked;
 } terminal_t;
 
-static void open_terminal(terminal_t *terminal, const char *socket, const char *type)
+static void open_terminal(terminal_t *terminal, const char *socket, const char *type, unsigned short columns)
 {
-  const struct winsize size = {.ws_row = 30, .ws_col = 150};
+  const struct winsize size = {.ws_row = 30, .ws_col = columns};
   char path[512];
   const char *build = getenv("BUILD");
   snprintf(path, sizeof path, "%.400s/sfctl", build != NULL ? build : "build");
@@ -188,6 +189,32 @@ static void expect_end(terminal_t *terminal, int code)
   close(terminal->fd);
 }
 
+/* The first columns; sorting comes to the others. */
+static void expect_narrow(terminal_t *terminal, const char *socket)
+{
+  open_terminal(terminal, socket, "xterm", 60);
+  await_text(terminal, "columns 1 to ");
+  await_text(terminal, "[OPS/s]");
+  ck_assert_ptr_null(strstr(terminal->seen, "PID"));
+  press(terminal, "<");
+  await_text(terminal, "[PID]");
+  press(terminal, "q");
+  expect_end(terminal, 0);
+}
+
+/* Where the cursor can't be moved, refreshes follow each other. */
+static void expect_lines_on(terminal_t *terminal, const char *socket, const char *type)
+{
+  int status;
+  open_terminal(terminal, socket, type, 60);
+  await_text(terminal, "\n RANK JOB ");
+  await_text(terminal, "\n RANK JOB ");
+  ck_assert_ptr_null(strchr(terminal->seen, '\033'));
+  kill(terminal->pid, SIGKILL);
+  waitpid(terminal->pid, &status, 0);
+  close(terminal->fd);
+}
+
 START_TEST(on_a_terminal)
 {
   static terminal_t terminal;
@@ -195,12 +222,12 @@ START_TEST(on_a_terminal)
   sftest_show_t show;
   sftest_cluster_start(&cluster, 1);
   start(&show, &cluster);
-  open_terminal(&terminal, cluster.nodes[0].socket, "xterm");
+  open_terminal(&terminal, cluster.nodes[0].socket, "xterm", 150);
   await_text(&terminal, "1 job, 4 ranks, 1 graph");
   await_text(&terminal, "[OPS/s]");
   await_text(&terminal, "running");
   press(&terminal, ">");
-  await_text(&terminal, "[MSG/s]");
+  await_text(&terminal, "[WAIT]");
   press(&terminal, "g");
   await_text(&terminal, "GRAPH");
   press(&terminal, "h");
@@ -212,13 +239,13 @@ START_TEST(on_a_terminal)
   await_text(&terminal, "FRAMES/s");
   press(&terminal, "q");
   expect_end(&terminal, 0);
-  open_terminal(&terminal, cluster.nodes[0].socket, "xterm");
+  open_terminal(&terminal, cluster.nodes[0].socket, "xterm", 150);
   await_text(&terminal, "running");
   kill(terminal.pid, SIGTERM);
   expect_end(&terminal, 0);
-  open_terminal(&terminal, cluster.nodes[0].socket, "no-such-terminal");
-  expect_end(&terminal, 1);
-  await_text(&terminal, "try sfctl top --batch");
+  expect_narrow(&terminal, cluster.nodes[0].socket);
+  expect_lines_on(&terminal, cluster.nodes[0].socket, "no-such-terminal");
+  expect_lines_on(&terminal, cluster.nodes[0].socket, "dumb");
   sftest_show_end(&show);
   sftest_cluster_stop(&cluster);
 }
@@ -230,7 +257,7 @@ START_TEST(a_daemon_that_dies)
   static terminal_t terminal;
   sftest_node_t node;
   sftest_node_start(&node, NULL);
-  open_terminal(&terminal, node.socket, "xterm");
+  open_terminal(&terminal, node.socket, "xterm", 150);
   await_text(&terminal, "0 ranks:");
   sftest_node_kill(&node);
   await_text(&terminal, "sfd at");

@@ -135,8 +135,8 @@ START_TEST(jobs)
   message.body_case = SFPROTO__MESSAGE__BODY_JOB_INFO;
   message.job_info = &job_info;
   sftest_print_expect_text(SFPROTO__QUERY__WHAT__JOBS, false,
-                           "ID  JOB   UID  STATE   JOINED  HERE  NODES  GROUPS  GRAPHS         AGE\n"
-                           " 7  cg   1000  failed     3/4     -      -       1       2  1 min 01 s\n"
+                           "ID  JOB  STATE   JOINED         AGE   UID  NODES  HERE  GRAPHS  GROUPS\n"
+                           " 7  cg   failed     3/4  1 min 01 s  1000      -     -       2       1\n"
                            "    rank 2\\nis gone\n");
   sftest_print_expect_json(
       SFPROTO__QUERY__WHAT__JOBS,
@@ -148,8 +148,8 @@ START_TEST(jobs)
   job_info.nodes = 12;
   job_info.detail = NULL;
   sftest_print_expect_text(SFPROTO__QUERY__WHAT__JOBS, false,
-                           "ID  JOB   UID  STATE   JOINED  HERE  NODES  GROUPS  GRAPHS         AGE\n"
-                           " 7  cg   1000  failed     3/4     2     12       1       2  1 min 01 s\n");
+                           "ID  JOB  STATE   JOINED         AGE   UID  NODES  HERE  GRAPHS  GROUPS\n"
+                           " 7  cg   failed     3/4  1 min 01 s  1000     12     2       2       1\n");
 }
 END_TEST
 
@@ -182,12 +182,11 @@ static void set_rank(void)
 }
 
 #define RANK_TITLES                                                                                                    \
-  "JOB  RANK   PID  STATE    PROGRAM         BCASTS  REDUCES  OTHERS     SENT  RECEIVED  SELF  TO-NODES  FROM-NODES  " \
-  "SLEEPS  RING  OFFLOADED  REGIONS\n"
+  "JOB  RANK   PID  STATE     BCASTS  REDUCES     SENT  RECEIVED  TO-NODES  FROM-NODES  OTHERS  SELF  SLEEPS  RING  "  \
+  "OFFLOADED  PROGRAM        REGIONS\n"
 #define RANK_LINE                                                                                                      \
-  "cg      3  4711  running  p\\x1b[2J\\xff\"  1234567        8      27  1.5 GiB  16.0 EiB  11 B      15 B        17 " \
-  "B  "                                                                                                                \
-  "    12"
+  "cg      3  4711  running  1234567        8  1.5 GiB  16.0 EiB      15 B        17 B      27  11 B      12     5  "  \
+  "  3.0 KiB  p\\x1b[2J\\xff\"  "
 
 START_TEST(ranks)
 {
@@ -204,10 +203,9 @@ START_TEST(ranks)
   rank_info.regions = region_pointers;
   rank_info.n_regions = 4;
   sftest_print_expect_text(SFPROTO__QUERY__WHAT__RANKS, false,
-                           RANK_TITLES RANK_LINE "     5    3.0 KiB  "
-                                                 "1 slots (64.0 KiB), 2 in-place (1.5 MiB), 1 vm-read (100 B)\n");
+                           RANK_TITLES RANK_LINE "1 slots (64.0 KiB), 2 in-place (1.5 MiB), 1 vm-read (100 B)\n");
   sftest_print_expect_text(SFPROTO__QUERY__WHAT__RANKS, true,
-                           RANK_TITLES RANK_LINE "     5    3.0 KiB  4\n"
+                           RANK_TITLES RANK_LINE "4\n"
                                                  "    inbox         64.0 KiB  slots     region 0\n"
                                                  "    alloc          1.0 MiB  in-place  region 1\n"
                                                  "    registered       100 B  vm-read   region 2\n"
@@ -230,10 +228,10 @@ START_TEST(ranks_without_counters)
   rank_info.program = sftest_print_word("");
   sftest_print_expect_text(
       SFPROTO__QUERY__WHAT__RANKS, false,
-      "JOB  RANK   PID  STATE    PROGRAM  BCASTS  REDUCES  OTHERS  SENT  RECEIVED  SELF  TO-NODES  FROM-NODES  "
-      "SLEEPS  RING  OFFLOADED  REGIONS\n"
-      "cg      3  4711  running  -             -        -       -     -         -     -         -           -  "
-      "     -     -          -  -\n");
+      "JOB  RANK   PID  STATE    BCASTS  REDUCES  SENT  RECEIVED  TO-NODES  FROM-NODES  OTHERS  SELF  SLEEPS  RING  "
+      "OFFLOADED  PROGRAM  REGIONS\n"
+      "cg      3  4711  running       -        -     -         -         -           -       -     -       -     -  "
+      "        -  -        -\n");
   sftest_print_expect_json(
       SFPROTO__QUERY__WHAT__RANKS,
       "[\n{\"job_id\":7,\"job\":\"cg\",\"rank\":3,\"pid\":4711,\"state\":\"running\",\"program\":\"\","
@@ -294,9 +292,9 @@ START_TEST(graphs)
   set_counts();
   sftest_print_expect_text(
       SFPROTO__QUERY__WHAT__GRAPHS, false,
-      "GRAPH  JOB  RANKS       ROOTS  LEAVES  PAIRS  STATE   BCASTS  REDUCES  OTHERS  INLINE    SLOTS  IN-PLACE  "
+      "GRAPH  JOB  STATE  RANKS       ROOTS  LEAVES   BCASTS  REDUCES  OTHERS  PAIRS  INLINE    SLOTS  IN-PLACE  "
       "VM-READ  SELF  TO-NODES\n"
-      "    9  cg       2  5000000000       6      2  ready  1234567        8      27    13 B  1.5 GiB      15 B  "
+      "    9  cg   ready      2  5000000000       6  1234567        8      27      2    13 B  1.5 GiB      15 B  "
       "   14 B  11 B      15 B\n");
   sftest_print_expect_json(
       SFPROTO__QUERY__WHAT__GRAPHS,
@@ -316,9 +314,9 @@ START_TEST(graphs_that_failed)
   item.runs_of = 4; /* no graph is both */
   sftest_print_expect_text(
       SFPROTO__QUERY__WHAT__GRAPHS, false,
-      "GRAPH  JOB  RANKS       ROOTS  LEAVES  PAIRS  STATE   BCASTS  REDUCES  OTHERS  INLINE  SLOTS  IN-PLACE  "
+      "GRAPH  JOB  STATE   RANKS       ROOTS  LEAVES  BCASTS  REDUCES  OTHERS  PAIRS  INLINE  SLOTS  IN-PLACE  "
       "VM-READ  SELF  TO-NODES\n"
-      "    9  cg       2  5000000000       6      2  failed       -        -       -       -      -         -  "
+      "    9  cg   failed      2  5000000000       6       -        -       -      2       -      -         -  "
       "      -     -         -\n"
       "    the multi-graph of graph 3\n"
       "    carries contributions of graph 4 between nodes\n"

@@ -54,10 +54,10 @@ START_TEST(peers)
   peer_info.n_traffic = 5;
   sftest_print_expect_text(
       SFPROTO__QUERY__WHAT__PEERS, false,
-      "NODE  PEER                     STATE  MESSAGES  DATA  CREDIT  CONTROL  FRAMES          PAYLOAD"
-      "              WIRE       QUEUED\n"
-      "   2  node 2 (tcp h\\x1b:7411)  open     11/110  4/40    3/30     4/40    5/60  1.1 KiB/2.1 KiB"
-      "  2.0 KiB/16.0 EiB  3 (1.5 KiB)\n");
+      "NODE  PEER                     STATE       QUEUED  MESSAGES              WIRE          PAYLOAD"
+      "  FRAMES  DATA  CREDIT  CONTROL\n"
+      "   2  node 2 (tcp h\\x1b:7411)  open   3 (1.5 KiB)    11/110  2.0 KiB/16.0 EiB  1.1 KiB/2.1 KiB"
+      "    5/60  4/40    3/30     4/40\n");
   peer_info.n_traffic = 1;
   sftest_print_expect_json(
       SFPROTO__QUERY__WHAT__PEERS,

@@ -64,16 +64,21 @@ END_TEST
 
 static const sfctl_column_t columns[] = {{"NAME", SFCTL_LEFT}, {"N", SFCTL_RIGHT}, {"TEXT", SFCTL_LEFT}};
 
-static void expect_table(sfctl_table_t *table, const char *expected)
+static void expect_fitted(sfctl_table_t *table, int width, const char *expected)
 {
   char *text;
   size_t length;
   FILE *file = open_memstream(&text, &length);
-  ck_assert_int_eq(sfctl_table_print(table, file), SF_OK);
+  ck_assert_int_eq(sfctl_table_print(table, width, file), SF_OK);
   fclose(file);
   ck_assert_str_eq(text, expected);
   free(text);
   sfctl_table_clear(table);
+}
+
+static void expect_table(sfctl_table_t *table, const char *expected)
+{
+  expect_fitted(table, 0, expected);
 }
 
 START_TEST(columns_adapt)
@@ -128,13 +133,45 @@ START_TEST(many_rows)
   for (int i = 0; i < 3000; i++)
     sfctl_table_cell(&table, "%d", i);
   FILE *file = open_memstream(&text, &length);
-  ck_assert_int_eq(sfctl_table_print(&table, file), SF_OK);
+  ck_assert_int_eq(sfctl_table_print(&table, 0, file), SF_OK);
   fclose(file);
   for (size_t i = 0; i < length; i++)
     nlines += text[i] == '\n';
   ck_assert_uint_eq(nlines, 1001);
   free(text);
   sfctl_table_clear(&table);
+}
+END_TEST
+
+/* Texts are clipped first, then columns are left out; text at the end fills the line. */
+START_TEST(tables_fit)
+{
+  static const struct {
+    int width;
+    const char *expected;
+  } cases[] = {
+      {0, "NAME                                   N  TEXT\n"
+          "a name with many words, and its end  123  some more text than fits\n"},
+      {66, "NAME                                   N  TEXT\n"
+           "a name with many words, and its end  123  some more text than fits\n"},
+      {60, "NAME            N  TEXT\n"
+           "a nam..s end  123  some more text than fits\n"},
+      {40, "NAME            N  TEXT\n"
+           "a nam..s end  123  some more ..than fits\n"},
+      {30, "NAME            N\n"
+           "a nam..s end  123\n"
+           "(1 more columns: --wide)\n"},
+      {5, "NAME\n"
+          "a nam..s end\n"
+          "(2 more columns: --wide)\n"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sfctl_table_t table = {.columns = columns, .ncolumns = 3};
+    sfctl_table_cell(&table, "a name with many words, and its end");
+    sfctl_table_cell(&table, "123");
+    sfctl_table_cell(&table, "some more text than fits");
+    expect_fitted(&table, cases[i].width, cases[i].expected);
+  }
 }
 END_TEST
 
@@ -149,6 +186,7 @@ static Suite *suite(void)
   tcase_add_test(tc, notes_stand_outside);
   tcase_add_test(tc, without_titles);
   tcase_add_test(tc, many_rows);
+  tcase_add_test(tc, tables_fit);
   suite_add_tcase(s, tc);
   return s;
 }

@@ -12,6 +12,7 @@
 #include "proto/report/text.h"
 #include "shm/error.h"
 #include "shm/standard.h"
+#include "tools/sfctl/clip.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
 #include "tools/sfctl/control.h"
@@ -58,8 +59,11 @@ static sf_status_t ask(const sfctl_options_t *options, sfctl_connection_t *conne
 
 static sf_status_t print(const sfctl_options_t *options, sfreport_list_t *list, const sfctl_within_t *within)
 {
-  const sfctl_print_style_t style = {
-      .regions = options->regions, .all_nodes = options->all_nodes, .within = within, .pairs = options->pairs};
+  const sfctl_print_style_t style = {.regions = options->regions,
+                                     .width = options->wide ? 0 : sfctl_clip_terminal_width(),
+                                     .all_nodes = options->all_nodes,
+                                     .within = within,
+                                     .pairs = options->pairs};
   if (options->all_nodes)
     sfreport_list_sort(list);
   if (options->json)

@@ -62,6 +62,7 @@ typedef struct row {
 
 #define WITH_ALL_NODES " top matrix metrics status jobs ranks graphs plan peers config log drain shutdown "
 #define WITH_NODES WITH_ALL_NODES "kill stuck trace "
+#define WITH_TABLES " top jobs ranks graphs plan peers stuck "
 #define FIELD(name) offsetof(sfctl_options_t, name)
 
 static const row_t rows[] = {
@@ -72,6 +73,7 @@ static const row_t rows[] = {
     {"regions", NULL, "with ranks: list each region of memory, not sums", KIND_FLAG, FIELD(regions), " ranks "},
     {"socket", "PATH", "the daemon's socket; default: SF_SOCKET, else where sfd puts it", KIND_TEXT, FIELD(socket),
      NULL},
+    {"wide", NULL, "all columns, names in full; default: what fits the terminal", KIND_FLAG, FIELD(wide), WITH_TABLES},
     {"timeout", "SECONDS", "how long the daemon may take; default 5", KIND_SECONDS, FIELD(timeout_ms), NULL},
     {"node", "NUMBER", "ask the daemon of that node instead, through this one", KIND_NODE, FIELD(node), WITH_NODES},
     {"all-nodes", NULL, "ask the daemons of all nodes, through this one", KIND_FLAG, FIELD(all_nodes), WITH_ALL_NODES},

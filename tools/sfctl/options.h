@@ -27,7 +27,7 @@ typedef enum sfctl_task {
 
 /* Texts point into argv. */
 typedef struct sfctl_options {
-  bool help, version, json, regions, all_nodes, undo, force;
+  bool help, version, json, regions, all_nodes, wide, undo, force;
   const char *socket; /* NULL: not given */
   int64_t timeout_ms;
   int64_t threshold_ms;

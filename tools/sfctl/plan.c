@@ -101,7 +101,7 @@ static sf_status_t print_pairs(const summary_t *summary, FILE *file)
   }
   sf_status_t status = SF_OK;
   if (summary->forecast->npairs > 0)
-    status = sfctl_table_print(&table, file);
+    status = sfctl_table_print(&table, 0, file);
   sfctl_table_clear(&table);
   return status;
 }
@@ -130,7 +130,7 @@ static sf_status_t print_text(const summary_t *summary, FILE *file)
           options->ranks, options->per_node, summary->forecast->nnodes, options->unit);
   for (size_t i = 0; i < sizeof summary->ways / sizeof summary->ways[0]; i++)
     add_way(&table, summary, &summary->ways[i]);
-  sf_status_t status = sfctl_table_print(&table, file);
+  sf_status_t status = sfctl_table_print(&table, 0, file);
   sfctl_table_clear(&table);
   print_ratio(summary, file);
   return status == SF_OK && options->pairs ? print_pairs(summary, file) : status;

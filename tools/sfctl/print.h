@@ -12,6 +12,7 @@
 
 typedef struct sfctl_print_style {
   bool regions;                 /* of ranks: each on a line of its own */
+  int width;                    /* of tables; 0: no end */
   bool all_nodes;               /* JSON: an array in any case */
   const sfctl_within_t *within; /* of a plan: pairs of ranks; NULL: not asked for */
   bool pairs;                   /* each of them */

@@ -82,7 +82,7 @@ static sf_status_t print_status(const sfreport_list_t *list, FILE *file)
   }
   sfctl_table_cell(&table, "refused");
   sfctl_table_cell(&table, "%" PRIu64 " connection%s", info->refused, info->refused == 1 ? "" : "s");
-  sf_status_t status = sfctl_table_print(&table, file);
+  sf_status_t status = sfctl_table_print(&table, 0, file);
   sfctl_table_clear(&table);
   return status;
 }
@@ -90,9 +90,9 @@ static sf_status_t print_status(const sfreport_list_t *list, FILE *file)
 /* ---- Jobs ---- */
 
 static const sfctl_column_t job_columns[] = {
-    {"ID", SFCTL_RIGHT},     {"JOB", SFCTL_LEFT},   {"UID", SFCTL_RIGHT},   {"STATE", SFCTL_LEFT},
-    {"JOINED", SFCTL_RIGHT}, {"HERE", SFCTL_RIGHT}, {"NODES", SFCTL_RIGHT}, {"GROUPS", SFCTL_RIGHT},
-    {"GRAPHS", SFCTL_RIGHT}, {"AGE", SFCTL_RIGHT},
+    {"ID", SFCTL_RIGHT},     {"JOB", SFCTL_LEFT},     {"STATE", SFCTL_LEFT},  {"JOINED", SFCTL_RIGHT},
+    {"AGE", SFCTL_RIGHT},    {"UID", SFCTL_RIGHT},    {"NODES", SFCTL_RIGHT}, {"HERE", SFCTL_RIGHT},
+    {"GRAPHS", SFCTL_RIGHT}, {"GROUPS", SFCTL_RIGHT},
 };
 
 static void add_job(sfctl_table_t *table, const Sfproto__JobInfo *info)
@@ -100,24 +100,24 @@ static void add_job(sfctl_table_t *table, const Sfproto__JobInfo *info)
   char age[SFREPORT_TEXT_SIZE];
   add_number(table, info->job_id);
   sfctl_table_cell(table, "%s", info->name);
-  add_number(table, info->uid);
   sfctl_table_cell(table, "%s", info->state);
   sfctl_table_cell(table, "%d/%d", info->joined, info->size);
-  add_optional(table, info->has_here, info->here);
-  add_optional(table, info->has_nodes, info->nodes);
-  sfctl_table_cell(table, "%d", info->groups);
-  sfctl_table_cell(table, "%d", info->graphs);
   sfctl_table_cell(table, "%s", sfreport_text_duration(info->age_s, age));
+  add_number(table, info->uid);
+  add_optional(table, info->has_nodes, info->nodes);
+  add_optional(table, info->has_here, info->here);
+  sfctl_table_cell(table, "%d", info->graphs);
+  sfctl_table_cell(table, "%d", info->groups);
   add_detail(table, info->detail);
 }
 
 /* ---- Ranks ---- */
 
 static const sfctl_column_t rank_columns[] = {
-    {"JOB", SFCTL_LEFT},         {"RANK", SFCTL_RIGHT},     {"PID", SFCTL_RIGHT},     {"STATE", SFCTL_LEFT},
-    {"PROGRAM", SFCTL_LEFT},     {"BCASTS", SFCTL_RIGHT},   {"REDUCES", SFCTL_RIGHT}, {"OTHERS", SFCTL_RIGHT},
-    {"SENT", SFCTL_RIGHT},       {"RECEIVED", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},    {"TO-NODES", SFCTL_RIGHT},
-    {"FROM-NODES", SFCTL_RIGHT}, {"SLEEPS", SFCTL_RIGHT},   {"RING", SFCTL_RIGHT},    {"OFFLOADED", SFCTL_RIGHT},
+    {"JOB", SFCTL_LEFT},       {"RANK", SFCTL_RIGHT},       {"PID", SFCTL_RIGHT},       {"STATE", SFCTL_LEFT},
+    {"BCASTS", SFCTL_RIGHT},   {"REDUCES", SFCTL_RIGHT},    {"SENT", SFCTL_RIGHT},      {"RECEIVED", SFCTL_RIGHT},
+    {"TO-NODES", SFCTL_RIGHT}, {"FROM-NODES", SFCTL_RIGHT}, {"OTHERS", SFCTL_RIGHT},    {"SELF", SFCTL_RIGHT},
+    {"SLEEPS", SFCTL_RIGHT},   {"RING", SFCTL_RIGHT},       {"OFFLOADED", SFCTL_RIGHT}, {"PROGRAM", SFCTL_LEFT},
     {"REGIONS", SFCTL_LEFT},
 };
 
@@ -134,12 +134,12 @@ static void add_rank_counts(sfctl_table_t *table, const sfreport_item_t *item)
   }
   add_number(table, item->counts.bcasts);
   add_number(table, item->counts.reduces);
-  add_number(table, others(&item->counts));
   add_bytes(table, sfreport_counts_sent_bytes(&item->counts));
   add_bytes(table, item->counts.bytes_received);
-  add_bytes(table, item->counts.bytes_self);
   add_bytes(table, item->counts.bytes_to_nodes);
   add_bytes(table, item->counts.bytes_from_nodes);
+  add_number(table, others(&item->counts));
+  add_bytes(table, item->counts.bytes_self);
   add_number(table, item->sleeps);
 }
 
@@ -200,13 +200,13 @@ static void add_rank(sfctl_table_t *table, const sfreport_item_t *item, bool reg
   sfctl_table_cell(table, "%d", info->rank);
   sfctl_table_cell(table, "%d", info->pid);
   sfctl_table_cell(table, "%s", info->state);
-  sfctl_table_cell(table, "%s", info->program);
   add_rank_counts(table, item);
   add_optional(table, info->has_ring_depth, info->ring_depth);
   if (info->has_offloaded_bytes)
     add_bytes(table, info->offloaded_bytes);
   else
     sfctl_table_cell(table, "-");
+  sfctl_table_cell(table, "%s", info->program);
   if (regions)
     add_regions(table, info);
   else
@@ -216,9 +216,9 @@ static void add_rank(sfctl_table_t *table, const sfreport_item_t *item, bool reg
 /* ---- Graphs ---- */
 
 static const sfctl_column_t graph_columns[] = {
-    {"GRAPH", SFCTL_RIGHT},    {"JOB", SFCTL_LEFT},      {"RANKS", SFCTL_RIGHT},  {"ROOTS", SFCTL_RIGHT},
-    {"LEAVES", SFCTL_RIGHT},   {"PAIRS", SFCTL_RIGHT},   {"STATE", SFCTL_LEFT},   {"BCASTS", SFCTL_RIGHT},
-    {"REDUCES", SFCTL_RIGHT},  {"OTHERS", SFCTL_RIGHT},  {"INLINE", SFCTL_RIGHT}, {"SLOTS", SFCTL_RIGHT},
+    {"GRAPH", SFCTL_RIGHT},    {"JOB", SFCTL_LEFT},      {"STATE", SFCTL_LEFT},   {"RANKS", SFCTL_RIGHT},
+    {"ROOTS", SFCTL_RIGHT},    {"LEAVES", SFCTL_RIGHT},  {"BCASTS", SFCTL_RIGHT}, {"REDUCES", SFCTL_RIGHT},
+    {"OTHERS", SFCTL_RIGHT},   {"PAIRS", SFCTL_RIGHT},   {"INLINE", SFCTL_RIGHT}, {"SLOTS", SFCTL_RIGHT},
     {"IN-PLACE", SFCTL_RIGHT}, {"VM-READ", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},   {"TO-NODES", SFCTL_RIGHT},
 };
 
@@ -228,15 +228,20 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item)
   const sfreport_counts_t *counts = &item->counts;
   add_number(table, info->graph);
   sfctl_table_cell(table, "%s", info->job);
+  sfctl_table_cell(table, "%s", info->state);
   sfctl_table_cell(table, "%d", info->size);
   sfctl_table_cell(table, "%" PRId64, info->nroots);
   sfctl_table_cell(table, "%" PRId64, info->nleaves);
-  sfctl_table_cell(table, "%d", info->pairs);
-  sfctl_table_cell(table, "%s", info->state);
-  if (item->ncounted > 0) {
+  bool counted = item->ncounted > 0;
+  if (counted) {
     add_number(table, counts->bcasts);
     add_number(table, counts->reduces);
     add_number(table, others(counts));
+  } else {
+    add_missing(table, 3);
+  }
+  sfctl_table_cell(table, "%d", info->pairs);
+  if (counted) {
     add_bytes(table, counts->bytes_inline);
     add_bytes(table, counts->bytes_slots);
     add_bytes(table, counts->bytes_in_place);
@@ -244,7 +249,7 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item)
     add_bytes(table, counts->bytes_self);
     add_bytes(table, counts->bytes_to_nodes);
   } else {
-    add_missing(table, 9);
+    add_missing(table, 6);
   }
   if (item->multi_of != 0)
     sfctl_table_note(table, "the multi-graph of graph %" PRIu64, item->multi_of);
@@ -257,9 +262,9 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item)
 
 /* Figures with a stroke are of what was sent, and of what was received. */
 static const sfctl_column_t peer_columns[] = {
-    {"NODE", SFCTL_RIGHT},    {"PEER", SFCTL_LEFT},    {"STATE", SFCTL_LEFT},    {"MESSAGES", SFCTL_RIGHT},
-    {"DATA", SFCTL_RIGHT},    {"CREDIT", SFCTL_RIGHT}, {"CONTROL", SFCTL_RIGHT}, {"FRAMES", SFCTL_RIGHT},
-    {"PAYLOAD", SFCTL_RIGHT}, {"WIRE", SFCTL_RIGHT},   {"QUEUED", SFCTL_RIGHT},
+    {"NODE", SFCTL_RIGHT},     {"PEER", SFCTL_LEFT},    {"STATE", SFCTL_LEFT},    {"QUEUED", SFCTL_RIGHT},
+    {"MESSAGES", SFCTL_RIGHT}, {"WIRE", SFCTL_RIGHT},   {"PAYLOAD", SFCTL_RIGHT}, {"FRAMES", SFCTL_RIGHT},
+    {"DATA", SFCTL_RIGHT},     {"CREDIT", SFCTL_RIGHT}, {"CONTROL", SFCTL_RIGHT},
 };
 
 typedef struct traffic {
@@ -298,14 +303,14 @@ static void add_peer(sfctl_table_t *table, const Sfproto__PeerInfo *info)
   sfctl_table_cell(table, "%d", info->node);
   sfctl_table_cell(table, "%s", info->description);
   sfctl_table_cell(table, "%s", info->state);
+  sfctl_table_cell(table, "%" PRIu64 " (%s)", info->queued_messages, sfreport_text_bytes(info->queued_bytes, bytes));
   add_two(table, all.messages_sent, all.messages_received);
+  add_two_bytes(table, info->wire_sent, info->wire_received);
+  add_two_bytes(table, all.payload_sent, all.payload_received);
+  add_two(table, info->frames_sent, info->frames_received);
   add_two(table, data.messages_sent, data.messages_received);
   add_two(table, credit.messages_sent, credit.messages_received);
   add_two(table, control.messages_sent, control.messages_received);
-  add_two(table, info->frames_sent, info->frames_received);
-  add_two_bytes(table, all.payload_sent, all.payload_received);
-  add_two_bytes(table, info->wire_sent, info->wire_received);
-  sfctl_table_cell(table, "%" PRIu64 " (%s)", info->queued_messages, sfreport_text_bytes(info->queued_bytes, bytes));
 }
 
 /* ---- Plans ---- */
@@ -367,7 +372,7 @@ static sf_status_t print_within(const sfctl_print_style_t *style, int32_t node, 
     sfctl_table_cell(&table, "%s", pair->streams != NULL ? pair->streams : "-");
   }
   fprintf(file, "within the node: %" PRIu64 " pairs of ranks, %" PRIu64 " values\n", npairs, values);
-  sf_status_t status = style->pairs && npairs > 0 ? sfctl_table_print(&table, file) : SF_OK;
+  sf_status_t status = style->pairs && npairs > 0 ? sfctl_table_print(&table, style->width, file) : SF_OK;
   sfctl_table_clear(&table);
   return status;
 }
@@ -388,7 +393,7 @@ static sf_status_t print_plan(const sfreport_list_t *list, const sfctl_print_sty
   fprintf(file, "graph %" PRIu64 " of job %s: %s, %d ranks, seen from node %d\n", info->graph,
           sfreport_text_printable(info->job, job, sizeof job), info->state, info->size, info->node);
   if (nsides > 0)
-    status = sfctl_table_print(&table, file);
+    status = sfctl_table_print(&table, style->width, file);
   else
     fprintf(file, "no edges between this node and others\n");
   sfctl_table_clear(&table);
@@ -399,47 +404,48 @@ static sf_status_t print_plan(const sfreport_list_t *list, const sfctl_print_sty
 
 /* ---- All ---- */
 
-static sf_status_t print_table(sfctl_table_t *table, const char *name, const sfreport_list_t *list, FILE *file)
+static sf_status_t print_table(sfctl_table_t *table, const char *name, const sfreport_list_t *list, int width,
+                               FILE *file)
 {
   sf_status_t status = SF_OK;
   if (list->count > 0)
-    status = sfctl_table_print(table, file);
+    status = sfctl_table_print(table, width, file);
   else
     fprintf(file, "no %s\n", name);
   sfctl_table_clear(table);
   return status;
 }
 
-static sf_status_t print_jobs(const sfreport_list_t *list, FILE *file)
+static sf_status_t print_jobs(const sfreport_list_t *list, const sfctl_print_style_t *style, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(job_columns)};
   for (size_t i = 0; i < list->count; i++)
     add_job(&table, list->items[i].message->job_info);
-  return print_table(&table, "jobs", list, file);
+  return print_table(&table, "jobs", list, style->width, file);
 }
 
-static sf_status_t print_ranks(const sfreport_list_t *list, bool regions, FILE *file)
+static sf_status_t print_ranks(const sfreport_list_t *list, const sfctl_print_style_t *style, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(rank_columns)};
   for (size_t i = 0; i < list->count; i++)
-    add_rank(&table, &list->items[i], regions);
-  return print_table(&table, "ranks", list, file);
+    add_rank(&table, &list->items[i], style->regions);
+  return print_table(&table, "ranks", list, style->width, file);
 }
 
-static sf_status_t print_graphs(const sfreport_list_t *list, FILE *file)
+static sf_status_t print_graphs(const sfreport_list_t *list, const sfctl_print_style_t *style, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(graph_columns)};
   for (size_t i = 0; i < list->count; i++)
     add_graph(&table, &list->items[i]);
-  return print_table(&table, "graphs", list, file);
+  return print_table(&table, "graphs", list, style->width, file);
 }
 
-static sf_status_t print_peers(const sfreport_list_t *list, FILE *file)
+static sf_status_t print_peers(const sfreport_list_t *list, const sfctl_print_style_t *style, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(peer_columns)};
   for (size_t i = 0; i < list->count; i++)
     add_peer(&table, list->items[i].message->peer_info);
-  return print_table(&table, "peers: this sfd is alone", list, file);
+  return print_table(&table, "peers: this sfd is alone", list, style->width, file);
 }
 
 static const sfctl_column_t option_columns[] = {{"OPTION", SFCTL_LEFT}, {"VALUE", SFCTL_LEFT}, {"FROM", SFCTL_LEFT}};
@@ -453,7 +459,7 @@ static sf_status_t print_config(const sfreport_list_t *list, FILE *file)
     sfctl_table_cell(&table, "%s", info->value);
     sfctl_table_cell(&table, "%s", info->origin);
   }
-  return print_table(&table, "options", list, file);
+  return print_table(&table, "options", list, 0, file);
 }
 
 static sf_status_t print_one(Sfproto__Query__What what, const sfreport_list_t *list, const sfctl_print_style_t *style,
@@ -461,13 +467,13 @@ static sf_status_t print_one(Sfproto__Query__What what, const sfreport_list_t *l
 {
   switch (what) {
   case SFPROTO__QUERY__WHAT__JOBS:
-    return print_jobs(list, file);
+    return print_jobs(list, style, file);
   case SFPROTO__QUERY__WHAT__RANKS:
-    return print_ranks(list, style->regions, file);
+    return print_ranks(list, style, file);
   case SFPROTO__QUERY__WHAT__GRAPHS:
-    return print_graphs(list, file);
+    return print_graphs(list, style, file);
   case SFPROTO__QUERY__WHAT__PEERS:
-    return print_peers(list, file);
+    return print_peers(list, style, file);
   case SFPROTO__QUERY__WHAT__PLAN:
     return print_plan(list, style, file);
   case SFPROTO__QUERY__WHAT__CONFIG:

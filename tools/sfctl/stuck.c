@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "shm/error.h"
+#include "tools/sfctl/clip.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
 #include "tools/sfctl/silent.h"
@@ -109,7 +110,8 @@ sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_
     if (options->json)
       sfctl_stuck_print_json(&states, &stalls, options->threshold_ms, file);
     else
-      status = sfctl_stuck_print_text(&states, &stalls, options->threshold_ms, file);
+      status = sfctl_stuck_print_text(&states, &stalls, options->threshold_ms,
+                                      options->wide ? 0 : sfctl_clip_terminal_width(), file);
     sfreport_stalls_clear(&stalls);
   }
   clear_states(&states);

@@ -23,9 +23,9 @@ size_t sfctl_stuck_count_blocked(const sfctl_states_t *states, int64_t threshold
 /* Collects, finds, prints. *stuck_p: whether something is. */
 sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_p);
 
-/* Prints what has been found; names in JSON are listed in docs/man/sfctl.1. */
+/* Prints what has been found, in tables of that width (0: no end); names in JSON are listed in docs/man/sfctl.1. */
 sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_stalls_t *stalls, int64_t threshold_ms,
-                                   FILE *file);
+                                   int width, FILE *file);
 void sfctl_stuck_print_json(const sfctl_states_t *states, const sfreport_stalls_t *stalls, int64_t threshold_ms,
                             FILE *file);
 

@@ -60,7 +60,7 @@ static void add_row(sfctl_table_t *table, const sfreport_stalled_rank_t *rank)
   sfctl_table_cell(table, "%s", list_awaited(graph, awaited));
 }
 
-static sf_status_t print_stall(const sfreport_stall_t *stall, FILE *file)
+static sf_status_t print_stall(const sfreport_stall_t *stall, int width, FILE *file)
 {
   static const sfctl_column_t columns[] = {{"RANK", SFCTL_RIGHT},   {"NODE", SFCTL_RIGHT},  {"PID", SFCTL_RIGHT},
                                            {"PROCESS", SFCTL_LEFT}, {"BEGUN", SFCTL_RIGHT}, {"ENDED", SFCTL_RIGHT},
@@ -72,7 +72,7 @@ static sf_status_t print_stall(const sfreport_stall_t *stall, FILE *file)
           sfreport_text_printable(text, printable, sizeof printable));
   for (size_t i = 0; i < stall->nranks; i++)
     add_row(&table, &stall->ranks[i]);
-  sf_status_t status = sfctl_table_print(&table, file);
+  sf_status_t status = sfctl_table_print(&table, width, file);
   sfctl_table_clear(&table);
   if (stall->nranks < (size_t)stall->size)
     fprintf(file, "of %zu of its %d ranks nothing is known here\n", (size_t)stall->size - stall->nranks, stall->size);
@@ -80,7 +80,7 @@ static sf_status_t print_stall(const sfreport_stall_t *stall, FILE *file)
 }
 
 /* Whose calls are missing the ranks do not know; others of the job that are in no such call are told beside them. */
-static sf_status_t print_blocked(const sfctl_states_t *states, uint64_t threshold_ns, FILE *file)
+static sf_status_t print_blocked(const sfctl_states_t *states, uint64_t threshold_ns, int width, FILE *file)
 {
   static const sfctl_column_t columns[] = {{"JOB", SFCTL_LEFT},  {"RANK", SFCTL_RIGHT},    {"NODE", SFCTL_RIGHT},
                                            {"PID", SFCTL_RIGHT}, {"PROCESS", SFCTL_LEFT},  {"WAITS", SFCTL_RIGHT},
@@ -100,7 +100,7 @@ static sf_status_t print_blocked(const sfctl_states_t *states, uint64_t threshol
     sfctl_table_cell(&table, "%s", blocked ? rank->blocked_place : "");
   }
   fprintf(file, "ranks wait in calls that others have to make, too:\n");
-  sf_status_t status = sfctl_table_print(&table, file);
+  sf_status_t status = sfctl_table_print(&table, width, file);
   sfctl_table_clear(&table);
   return status;
 }
@@ -139,7 +139,7 @@ static void print_stopped(const sfctl_states_t *states, FILE *file)
 }
 
 sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_stalls_t *stalls, int64_t threshold_ms,
-                                   FILE *file)
+                                   int width, FILE *file)
 {
   sf_status_t status = SF_OK;
   if (states->silent)
@@ -152,7 +152,7 @@ sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_
   }
   size_t nblocked = sfctl_stuck_count_blocked(states, threshold_ms);
   if (nblocked > 0)
-    status = print_blocked(states, (uint64_t)threshold_ms * 1000000, file);
+    status = print_blocked(states, (uint64_t)threshold_ms * 1000000, width, file);
   if (nblocked > 0 && status == SF_OK)
     status = print_absent(states, (uint64_t)threshold_ms * 1000000, file);
   if (stalls->count == 0 && nblocked == 0) {
@@ -163,7 +163,7 @@ sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_
   for (size_t i = 0; i < stalls->count && status == SF_OK; i++) {
     if (i > 0 || nblocked > 0)
       fputc('\n', file);
-    status = print_stall(&stalls->stalls[i], file);
+    status = print_stall(&stalls->stalls[i], width, file);
   }
   return status;
 }

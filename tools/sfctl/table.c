@@ -9,9 +9,12 @@
 #include "proto/report/text.h"
 #include "shm/error.h"
 #include "shm/room.h"
+#include "tools/sfctl/clip.h"
 
 #define GAP 2 /* blanks between columns */
 #define MAX_COLUMNS 20
+#define NAME_MIN 12       /* characters of a clipped text, at least */
+#define CLIPPED_SIZE 1024 /* for clipped ones; wider columns are not clipped */
 
 struct sfctl_cell {
   char *text; /* escaped */
@@ -87,6 +90,12 @@ void sfctl_table_clear(sfctl_table_t *table)
 
 /* ---- Printing ---- */
 
+/* How it is printed. */
+typedef struct shape {
+  int widths[MAX_COLUMNS];
+  size_t shown; /* columns; the others are left out */
+} shape_t;
+
 static void widen(int *width, const char *text)
 {
   int length = (int)strlen(text);
@@ -94,54 +103,98 @@ static void widen(int *width, const char *text)
     *width = length;
 }
 
-static void measure(const sfctl_table_t *table, int widths[])
+static void measure(const sfctl_table_t *table, shape_t *shape)
 {
   size_t column = 0;
-  for (size_t c = 0; c < table->ncolumns; c++) {
-    widths[c] = 0;
+  *shape = (shape_t){.shown = table->ncolumns};
+  for (size_t c = 0; c < table->ncolumns; c++)
     if (table->columns[c].title != NULL)
-      widen(&widths[c], table->columns[c].title);
-  }
+      widen(&shape->widths[c], table->columns[c].title);
   for (size_t i = 0; i < table->ncells; i++) {
     if (table->cells[i].note)
       continue;
-    widen(&widths[column], table->cells[i].text);
+    widen(&shape->widths[column], table->cells[i].text);
     column = (column + 1) % table->ncolumns;
   }
 }
 
-/* Without blanks at the end of the line. */
-static void print_cell(const sfctl_table_t *table, const int widths[], size_t column, const char *text, FILE *file)
+static int total(const shape_t *shape)
 {
-  bool last = column + 1 == table->ncolumns;
+  int sum = -GAP;
+  for (size_t c = 0; c < shape->shown; c++)
+    sum += shape->widths[c] + GAP;
+  return sum;
+}
+
+static void clip_names(const sfctl_table_t *table, shape_t *shape, int width)
+{
+  int most = width / 5 > NAME_MIN ? width / 5 : NAME_MIN;
+  for (size_t c = 0; c < table->ncolumns; c++)
+    if (table->columns[c].align == SFCTL_LEFT && shape->widths[c] > most)
+      shape->widths[c] = most;
+}
+
+/* One column stays in any case. The last one, if it is text, gets the rest of the line. */
+static void fit(const sfctl_table_t *table, shape_t *shape, int width)
+{
+  const shape_t whole = *shape;
+  if (total(shape) <= width)
+    return;
+  clip_names(table, shape, width);
+  while (shape->shown > 1 && total(shape) > width)
+    shape->shown--;
+  shape_t before = *shape;
+  size_t last = before.shown < table->ncolumns ? before.shown : before.shown - 1;
+  before.shown = last;
+  int room = width - total(&before) - GAP;
+  if (table->columns[last].align == SFCTL_LEFT && room >= NAME_MIN) {
+    shape->widths[last] = room < whole.widths[last] ? room : whole.widths[last];
+    shape->shown = last + 1;
+  }
+}
+
+/* Without blanks at the end of the line. */
+static void print_cell(const sfctl_table_t *table, const shape_t *shape, size_t column, const char *text, FILE *file)
+{
+  int width = shape->widths[column];
+  bool last = column + 1 == shape->shown, long_text = (int)strlen(text) > width;
+  char clipped[CLIPPED_SIZE];
+  if (column >= shape->shown)
+    return;
+  if (long_text && width < CLIPPED_SIZE)
+    text = sfctl_clip_middle(text, width, clipped, sizeof clipped);
   if (table->columns[column].align == SFCTL_RIGHT)
-    fprintf(file, "%*s", widths[column], text);
+    fprintf(file, "%*s", width, text);
   else
-    fprintf(file, "%-*s", last ? 0 : widths[column], text);
+    fprintf(file, "%-*s", last ? 0 : width, text);
   fprintf(file, "%*s", last ? 0 : GAP, "");
   if (last)
     fputc('\n', file);
 }
 
-sf_status_t sfctl_table_print(const sfctl_table_t *table, FILE *file)
+sf_status_t sfctl_table_print(const sfctl_table_t *table, int width, FILE *file)
 {
-  int widths[MAX_COLUMNS];
+  shape_t shape;
   size_t column = 0;
   if (table->status != SF_OK)
     return table->status;
   if (table->ncolumns > MAX_COLUMNS)
     return sfshm_error(SF_ERR_INTERNAL, "table of %zu columns, at most %d", table->ncolumns, MAX_COLUMNS);
-  measure(table, widths);
+  measure(table, &shape);
+  if (width > 0)
+    fit(table, &shape, width);
   for (size_t c = 0; c < table->ncolumns && table->columns[0].title != NULL; c++)
-    print_cell(table, widths, c, table->columns[c].title, file);
+    print_cell(table, &shape, c, table->columns[c].title, file);
   for (size_t i = 0; i < table->ncells; i++) {
     const sfctl_cell_t *cell = &table->cells[i];
     if (cell->note) {
       fprintf(file, "    %s\n", cell->text);
       continue;
     }
-    print_cell(table, widths, column, cell->text, file);
+    print_cell(table, &shape, column, cell->text, file);
     column = (column + 1) % table->ncolumns;
   }
+  if (shape.shown < table->ncolumns)
+    fprintf(file, "(%zu more columns: --wide)\n", table->ncolumns - shape.shown);
   return SF_OK;
 }

@@ -1,4 +1,4 @@
-/* Text in columns that are as wide as their widest cell. */
+/* Text in columns that are as wide as their widest cell, as far as they fit the terminal. */
 #ifndef SFCTL_TABLE_H
 #define SFCTL_TABLE_H
 
@@ -32,7 +32,10 @@ void sfctl_table_cell(sfctl_table_t *table, const char *format, ...) __attribute
 /* A line below the row that is complete, indented, outside the columns. */
 void sfctl_table_note(sfctl_table_t *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-sf_status_t sfctl_table_print(const sfctl_table_t *table, FILE *file);
+/* Columns stand in order of importance. If they need more than width characters, first what stands at the left of its
+ * column is clipped where it is long; then the last columns are left out, and a line says how many. width 0: no end.
+ * Notes are not cut. */
+sf_status_t sfctl_table_print(const sfctl_table_t *table, int width, FILE *file);
 void sfctl_table_clear(sfctl_table_t *table);
 
 #endif

@@ -6,11 +6,12 @@
 #include <term.h>
 #include <unistd.h>
 
-bool sfctl_terminal_is_known(void)
+bool sfctl_terminal_has_screen(void)
 {
   int error;
   if (setupterm(NULL, STDOUT_FILENO, &error) != OK)
     return false;
+  bool has_screen = cursor_address != NULL;
   del_curterm(cur_term);
-  return true;
+  return has_screen;
 }

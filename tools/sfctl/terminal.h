@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Whether standard output is a terminal of a kind (TERM) that is known. */
-bool sfctl_terminal_is_known(void);
+/* Whether standard output is a terminal of a kind (TERM) that is known, and whose cursor can be moved. */
+bool sfctl_terminal_has_screen(void);
 
 #endif

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "shm/error.h"
+#include "tools/sfctl/clip.h"
 #include "tools/sfctl/connection.h"
+#include "tools/sfctl/terminal.h"
 #include "tools/sfctl/top_screen.h"
 #include "tools/sfctl/top_session.h"
 #include "tools/sfctl/top_text.h"
@@ -100,12 +102,14 @@ static void print(const sfctl_top_session_t *session, FILE *file)
   }
   sfctl_top_summary(table, "", line);
   fprintf(file, "%s\n", line);
-  sfctl_top_totals(table, line);
+  int width = session->options->wide ? 0 : sfctl_clip_terminal_width();
+  sfctl_top_layout_t layout = sfctl_top_lay_out(table, width, 0, session->options->wide || width == 0);
+  sfctl_top_totals(table, width, line);
   fprintf(file, "%s\n\n", line);
-  sfctl_top_titles(table, -1, line);
+  sfctl_top_titles(table, &layout, -1, line);
   fprintf(file, "%s\n", line);
   for (size_t i = 0; i < table->nrows; i++) {
-    sfctl_top_line(table, &table->rows[i], false, line);
+    sfctl_top_line(table, &table->rows[i], &layout, false, line);
     fprintf(file, "%s\n", line);
   }
 }
@@ -139,7 +143,7 @@ static sf_status_t run_lines(sfctl_top_session_t *session, FILE *file)
 sf_status_t sfctl_top(const sfctl_options_t *options, FILE *file)
 {
   sfctl_top_session_t session;
-  bool on_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+  bool on_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && sfctl_terminal_has_screen();
   sf_status_t status = begin(options, &session);
   if (status != SF_OK)
     return status;

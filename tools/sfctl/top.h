@@ -11,8 +11,8 @@
 /* SF_ERR_ARG: there is no such view, or no such column to sort by. */
 sf_status_t sfctl_top_check(const sfctl_options_t *options);
 
-/* Full screen, until somebody ends it, if standard input and output are a terminal; else, or with --batch or --json,
- * plain lines to file. Errors as of sfctl_top_check and sfctl_collect. */
+/* Full screen, until somebody ends it, if standard input and output are a terminal that can have one; else, or with
+ * --batch or --json, plain lines to file. Errors as of sfctl_top_check and sfctl_collect. */
 sf_status_t sfctl_top(const sfctl_options_t *options, FILE *file);
 
 #endif

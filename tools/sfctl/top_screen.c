@@ -12,7 +12,7 @@
 
 #include "proto/report/text.h"
 #include "shm/error.h"
-#include "tools/sfctl/terminal.h"
+#include "tools/sfctl/clip.h"
 #include "tools/sfctl/top_text.h"
 
 #define HEAD_LINES 4
@@ -24,6 +24,8 @@ enum { PAIR_BAD = 1, PAIR_WAITING };
 typedef struct screen {
   sfctl_top_session_t *session;
   bool unicode, colours, help;
+  bool wide;         /* names in full */
+  int left;          /* first figure that is shown */
   size_t first;      /* row at the top */
   char message[256]; /* what went wrong; "": nothing */
 } screen_t;
@@ -37,10 +39,11 @@ static void on_signal(int number)
 
 /* ---- Drawing ---- */
 
+/* Up to the edge of the screen: curses would go on in the next line. */
 static void draw_line(int y, const char *line, int attributes)
 {
   attrset(attributes);
-  mvaddnstr(y, 0, line, -1);
+  mvaddnstr(y, 0, line, sfctl_clip_bytes(line, COLS));
   attrset((int)A_NORMAL);
 }
 
@@ -48,13 +51,16 @@ static void draw_help(void)
 {
   static const char *const lines[] = {
       "j r g c   jobs, ranks, graphs, channels to other nodes",
-      "< >       sort by the column to the left, to the right;  R  the other way round",
+      "< >       sort by the column to the left, to the right",
+      "R         sort the other way round",
       "d         seconds between refreshes;  space  refresh now",
       "arrows, page up and down, home   scroll",
+      "w         names in full, or clipped",
       "h ?       this;  q  end",
       "",
-      "WAIT is the share of the time in which ranks waited for others, longer than they spin.",
-      "The last column is how its first figure went, each row by its own highest value.",
+      "WAIT is the share of the time in which ranks waited for others,",
+      "longer than they spin. HISTORY, where there is room for it, is how the",
+      "first figure went, each row by its own highest value.",
   };
   for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
     draw_line(HEAD_LINES + (int)i, lines[i], (int)A_NORMAL);
@@ -63,30 +69,55 @@ static void draw_help(void)
 /* Colours only say what the text says, too. */
 static int attributes_of(const screen_t *screen, const sfctl_top_row_t *row)
 {
+  int wait = sfctl_top_find_column(screen->session->table.view, "WAIT");
   if (!screen->colours)
     return (int)A_NORMAL;
   if (strcmp(row->state, "failed") == 0)
     return (int)COLOR_PAIR(PAIR_BAD);
-  if (screen->session->table.view != SFCTL_VIEW_CHANNELS && row->figure[5] > 0.5)
+  if (wait >= 0 && row->figure[wait] > 0.5)
     return (int)COLOR_PAIR(PAIR_WAITING);
   return (int)A_NORMAL;
 }
 
-static void draw_rows(screen_t *screen)
+static int rows_on_screen(void)
+{
+  return LINES > HEAD_LINES ? LINES - HEAD_LINES : 0;
+}
+
+static void draw_rows(screen_t *screen, const sfctl_top_layout_t *layout)
 {
   const sfctl_top_table_t *table = &screen->session->table;
   char line[SFCTL_TOP_LINE];
   if (screen->first >= table->nrows)
     screen->first = table->nrows > 0 ? table->nrows - 1 : 0;
-  for (size_t i = screen->first; i < table->nrows && HEAD_LINES + (int)(i - screen->first) < LINES; i++) {
-    sfctl_top_line(table, &table->rows[i], screen->unicode, line);
+  for (size_t i = screen->first; i < table->nrows && (int)(i - screen->first) < rows_on_screen(); i++) {
+    sfctl_top_line(table, &table->rows[i], layout, screen->unicode, line);
     draw_line(HEAD_LINES + (int)(i - screen->first), line, attributes_of(screen, &table->rows[i]));
   }
+}
+
+/* What went wrong; else which part is shown, if it is not all. */
+static void draw_message(const screen_t *screen, const sfctl_top_layout_t *layout)
+{
+  const sfctl_top_table_t *table = &screen->session->table;
+  int ncolumns = sfctl_top_ncolumns(table->view);
+  char text[128] = "";
+  size_t used = 0;
+  if (layout->first > 0 || layout->end < ncolumns)
+    used = (size_t)snprintf(text, sizeof text, "columns %d to %d of %d  ", layout->first + 1, layout->end, ncolumns);
+  if (table->nrows > (size_t)rows_on_screen())
+    used +=
+        (size_t)snprintf(text + used, sizeof text - used, "rows from %zu of %zu  ", screen->first + 1, table->nrows);
+  if (used > 0)
+    snprintf(text + used, sizeof text - used, "arrows scroll, h help");
+  bool failed = screen->message[0] != '\0';
+  draw_line(2, failed ? screen->message : text, failed ? (int)A_BOLD : (int)A_NORMAL);
 }
 
 static void draw(screen_t *screen)
 {
   const sfctl_top_session_t *session = screen->session;
+  sfctl_top_layout_t layout = sfctl_top_lay_out(&session->table, COLS, screen->left, screen->wide);
   char line[SFCTL_TOP_LINE], clock_text[16];
   time_t now = time(NULL);
   struct tm local;
@@ -94,15 +125,15 @@ static void draw(screen_t *screen)
   erase();
   sfctl_top_summary(&session->table, clock_text, line);
   draw_line(0, line, (int)A_NORMAL);
-  sfctl_top_totals(&session->table, line);
+  sfctl_top_totals(&session->table, COLS, line);
   draw_line(1, line, (int)A_NORMAL);
-  draw_line(2, screen->message, (int)A_BOLD);
-  sfctl_top_titles(&session->table, session->sort, line);
+  draw_message(screen, &layout);
+  sfctl_top_titles(&session->table, &layout, session->sort, line);
   draw_line(3, line, (int)A_REVERSE);
   if (screen->help)
     draw_help();
   else
-    draw_rows(screen);
+    draw_rows(screen, &layout);
   refresh();
 }
 
@@ -112,8 +143,10 @@ static void show_view(screen_t *screen, sfctl_view_t view)
 {
   sfctl_top_clear(&screen->session->table);
   screen->session->table.view = view;
-  screen->session->sort = screen->session->sort < SFCTL_TOP_COLUMNS ? screen->session->sort : 0;
+  if (screen->session->sort >= sfctl_top_ncolumns(view))
+    screen->session->sort = 0;
   screen->first = 0;
+  screen->left = 0;
   screen->help = false;
   clearok(stdscr, TRUE);
 }
@@ -143,21 +176,42 @@ static void scroll_by(screen_t *screen, long lines)
   screen->first = first > 0 ? (size_t)first : 0;
 }
 
-static void sort_by(sfctl_top_session_t *session, int column)
+/* The column comes into view. */
+static void sort_by(screen_t *screen, int column)
 {
-  session->sort = (column + SFCTL_TOP_COLUMNS) % SFCTL_TOP_COLUMNS;
+  sfctl_top_session_t *session = screen->session;
+  int ncolumns = sfctl_top_ncolumns(session->table.view);
+  session->sort = (column + ncolumns) % ncolumns;
   sfctl_top_sort(&session->table, session->sort, session->ascending);
+  if (session->sort < screen->left)
+    screen->left = session->sort;
+  while (screen->left < session->sort &&
+         sfctl_top_lay_out(&session->table, COLS, screen->left, screen->wide).end <= session->sort)
+    screen->left++;
+}
+
+/* As far as columns are hidden there. */
+static void scroll_aside(screen_t *screen, int columns)
+{
+  const sfctl_top_table_t *table = &screen->session->table;
+  bool more = sfctl_top_lay_out(table, COLS, screen->left, screen->wide).end < sfctl_top_ncolumns(table->view);
+  if (columns > 0 ? more : screen->left > 0)
+    screen->left += columns;
 }
 
 static void move_view(screen_t *screen, int key)
 {
-  long page = LINES > HEAD_LINES + 1 ? LINES - HEAD_LINES - 1 : 1;
+  long page = rows_on_screen() > 1 ? rows_on_screen() - 1 : 1;
   if (key == KEY_UP || key == KEY_DOWN)
     scroll_by(screen, key == KEY_UP ? -1 : 1);
   else if (key == KEY_PPAGE || key == KEY_NPAGE)
     scroll_by(screen, key == KEY_PPAGE ? -page : page);
-  else if (key == KEY_HOME)
+  else if (key == KEY_LEFT || key == KEY_RIGHT)
+    scroll_aside(screen, key == KEY_LEFT ? -1 : 1);
+  else if (key == KEY_HOME) {
     screen->first = 0;
+    screen->left = 0;
+  }
 }
 
 /* Whether a new sample is wanted at once. */
@@ -175,12 +229,14 @@ static bool handle_key(screen_t *screen, int key)
   else if (key == 'h' || key == '?')
     screen->help = !screen->help;
   else if (key == '<' || key == '>')
-    sort_by(session, session->sort + (key == '>' ? 1 : -1));
+    sort_by(screen, session->sort + (key == '>' ? 1 : -1));
   else if (key == 'R') {
     session->ascending = !session->ascending;
-    sort_by(session, session->sort);
+    sort_by(screen, session->sort);
   } else if (key == 'd' || key == 's')
     ask_delay(screen);
+  else if (key == 'w')
+    screen->wide = !screen->wide;
   else if (key == ' ' || key == '\n')
     return true;
   else
@@ -245,13 +301,13 @@ static void use_colours(screen_t *screen)
 sf_status_t sfctl_top_screen(sfctl_top_session_t *session)
 {
   const struct sigaction action = {.sa_handler = on_signal};
-  screen_t screen = {.session = session};
+  screen_t screen = {.session = session, .wide = session->options->wide};
   sf_status_t status = sfctl_top_refresh(session);
   if (status != SF_OK)
     return status;
   setlocale(LC_CTYPE, "");
   screen.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-  SCREEN *terminal = sfctl_terminal_is_known() ? newterm(NULL, stdout, stdin) : NULL;
+  SCREEN *terminal = newterm(NULL, stdout, stdin);
   if (terminal == NULL)
     return sfshm_error(SF_ERR_SYS, "the terminal can't be used for a full screen (TERM): try sfctl top --batch");
   sigaction(SIGINT, &action, NULL);

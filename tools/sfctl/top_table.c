@@ -14,28 +14,29 @@
 
 const char *const sfctl_view_names[SFCTL_VIEWS] = {"jobs", "ranks", "graphs", "channels"};
 
-/* Of a job, rank or graph; the first one that moves makes the history. */
-enum { OPS, MESSAGES, SENT, RECEIVED, NODES, WAIT, LAST };
+/* Of a job, rank or graph, and of a channel; the first one makes the history. */
+enum { OPS, WAIT, SENT, RECEIVED, MESSAGES, NODES, LAST };
+enum { FRAMES, QUEUED, WIRE_SENT, WIRE_RECEIVED, MESSAGES_SENT, DATA, MESSAGES_RECEIVED };
 
 #define ACTIVITY                                                                                                       \
-  {"OPS/s", "ops_per_s", SFCTL_FIGURE_RATE}, {"MSG/s", "messages_per_s", SFCTL_FIGURE_RATE},                           \
+  {"OPS/s", "ops_per_s", SFCTL_FIGURE_RATE}, {"WAIT", "wait_share", SFCTL_FIGURE_SHARE},                               \
       {"SENT/s", "sent_bytes_per_s", SFCTL_FIGURE_BYTES}, {"RECV/s", "received_bytes_per_s", SFCTL_FIGURE_BYTES},      \
-      {"NODES/s", "to_nodes_bytes_per_s", SFCTL_FIGURE_BYTES},                                                         \
+      {"MSG/s", "messages_per_s", SFCTL_FIGURE_RATE},                                                                  \
   {                                                                                                                    \
-    "WAIT", "wait_share", SFCTL_FIGURE_SHARE                                                                           \
+    "NODES/s", "to_nodes_bytes_per_s", SFCTL_FIGURE_BYTES                                                              \
   }
 
 static const sfctl_top_column_t columns[SFCTL_VIEWS][SFCTL_TOP_COLUMNS] = {
     {ACTIVITY, {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
     {ACTIVITY, {"PID", "pid", SFCTL_FIGURE_COUNT}},
     {ACTIVITY, {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
-    {{"FRAMES/s", "frames_sent_per_s", SFCTL_FIGURE_RATE},
-     {"MSG/s", "messages_sent_per_s", SFCTL_FIGURE_RATE},
-     {"SENT/s", "wire_sent_bytes_per_s", SFCTL_FIGURE_BYTES},
-     {"RECV/s", "wire_received_bytes_per_s", SFCTL_FIGURE_BYTES},
-     {"DATA/s", "data_sent_bytes_per_s", SFCTL_FIGURE_BYTES},
-     {"RMSG/s", "messages_received_per_s", SFCTL_FIGURE_RATE},
-     {"QUEUED", "queued_messages", SFCTL_FIGURE_COUNT}},
+    {[FRAMES] = {"FRAMES/s", "frames_sent_per_s", SFCTL_FIGURE_RATE},
+     [QUEUED] = {"QUEUED", "queued_messages", SFCTL_FIGURE_COUNT},
+     [WIRE_SENT] = {"SENT/s", "wire_sent_bytes_per_s", SFCTL_FIGURE_BYTES},
+     [WIRE_RECEIVED] = {"RECV/s", "wire_received_bytes_per_s", SFCTL_FIGURE_BYTES},
+     [MESSAGES_SENT] = {"MSG/s", "messages_sent_per_s", SFCTL_FIGURE_RATE},
+     [DATA] = {"DATA/s", "data_sent_bytes_per_s", SFCTL_FIGURE_BYTES},
+     [MESSAGES_RECEIVED] = {"RMSG/s", "messages_received_per_s", SFCTL_FIGURE_RATE}},
 };
 
 const sfctl_top_column_t *sfctl_top_columns(sfctl_view_t view)
@@ -43,12 +44,25 @@ const sfctl_top_column_t *sfctl_top_columns(sfctl_view_t view)
   return columns[view];
 }
 
+int sfctl_top_ncolumns(sfctl_view_t view)
+{
+  int n = SFCTL_TOP_COLUMNS;
+  while (columns[view][n - 1].title == NULL)
+    n--;
+  return n;
+}
+
 int sfctl_top_find_column(sfctl_view_t view, const char *title)
 {
-  for (int c = 0; c < SFCTL_TOP_COLUMNS; c++)
+  for (int c = 0; c < sfctl_top_ncolumns(view); c++)
     if (strcasecmp(columns[view][c].title, title) == 0 || strcasecmp(columns[view][c].name, title) == 0)
       return c;
   return -1;
+}
+
+uint64_t sfctl_top_number(const sfctl_top_table_t *table, const sfctl_top_row_t *row)
+{
+  return table->view == SFCTL_VIEW_JOBS ? row->key[1] : row->key[2];
 }
 
 /* ---- Rows of one sample ---- */
@@ -163,15 +177,15 @@ static sf_status_t sample_channels(sample_t *sample, const sfreport_list_t *list
     const Sfproto__PeerInfo *info = item->message->peer_info;
     sfctl_top_row_t row = make_row(node_of(item), 0, (uint64_t)info->node, info->description, info->state);
     for (size_t k = 0; k < info->n_traffic; k++) {
-      row.total[1] += (double)info->traffic[k]->messages_sent;
-      row.total[5] += (double)info->traffic[k]->messages_received;
+      row.total[MESSAGES_SENT] += (double)info->traffic[k]->messages_sent;
+      row.total[MESSAGES_RECEIVED] += (double)info->traffic[k]->messages_received;
       if (strcmp(info->traffic[k]->kind, "data") == 0)
-        row.total[4] = (double)info->traffic[k]->payload_sent;
+        row.total[DATA] = (double)info->traffic[k]->payload_sent;
     }
-    row.total[0] = (double)info->frames_sent;
-    row.total[2] = (double)info->wire_sent;
-    row.total[3] = (double)info->wire_received;
-    row.total[LAST] = (double)info->queued_messages;
+    row.total[FRAMES] = (double)info->frames_sent;
+    row.total[WIRE_SENT] = (double)info->wire_sent;
+    row.total[WIRE_RECEIVED] = (double)info->wire_received;
+    row.total[QUEUED] = (double)info->queued_messages;
     status = add_row(sample, &row);
   }
   return status;
@@ -217,7 +231,7 @@ static double rate(double now, double before, double seconds)
 
 static void compare_with_last(sfctl_top_row_t *row, const sfctl_top_row_t *last, sfctl_view_t view, double seconds)
 {
-  for (int c = 0; c < SFCTL_TOP_COLUMNS; c++) {
+  for (int c = 0; c < sfctl_top_ncolumns(view); c++) {
     sfctl_figure_t figure = columns[view][c].figure;
     if (figure == SFCTL_FIGURE_COUNT)
       row->figure[c] = row->total[c];

@@ -53,10 +53,16 @@ typedef struct sfctl_top_table {
 } sfctl_top_table_t;
 
 extern const char *const sfctl_view_names[SFCTL_VIEWS];
+
+/* In order of importance: a narrow screen has room for the first ones. A view may have less than SFCTL_TOP_COLUMNS. */
 const sfctl_top_column_t *sfctl_top_columns(sfctl_view_t view);
+int sfctl_top_ncolumns(sfctl_view_t view);
 
 /* Which column of the view has that title; -1: none. */
 int sfctl_top_find_column(sfctl_view_t view, const char *title);
+
+/* The one by which the view tells its rows apart: of the job, rank, graph or node. */
+uint64_t sfctl_top_number(const sfctl_top_table_t *table, const sfctl_top_row_t *row);
 
 /* Asks for a sample, from which and from the last one figures are made. job: NULL for all. now_ns: on the monotonic
  * clock. Errors as sfctl_collect; then the rows are as before. */

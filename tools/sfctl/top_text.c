@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "proto/report/text.h"
+#include "tools/sfctl/clip.h"
 #include "tools/sfctl/json.h"
 
 #define FIGURE_SIZE 32
@@ -43,32 +44,42 @@ static void write_figure(sfctl_figure_t figure, double value, char text[FIGURE_S
 void sfctl_top_summary(const sfctl_top_table_t *table, const char *clock, char line[SFCTL_TOP_LINE])
 {
   char uptime[SFREPORT_TEXT_SIZE];
-  snprintf(line, SFCTL_TOP_LINE, "sfctl top%s%s - sfd up %s, node %d of %d: %d job%s, %d rank%s, %d graph%s",
-           clock[0] != '\0' ? " - " : "", clock, sfreport_text_duration(table->uptime_s, uptime), table->node,
-           table->nnodes, table->njobs, table->njobs == 1 ? "" : "s", table->nranks, table->nranks == 1 ? "" : "s",
-           table->ngraphs, table->ngraphs == 1 ? "" : "s");
+  snprintf(line, SFCTL_TOP_LINE, "sfctl top%s%s: %d job%s, %d rank%s, %d graph%s; node %d of %d, sfd up %s",
+           clock[0] != '\0' ? " " : "", clock, table->njobs, table->njobs == 1 ? "" : "s", table->nranks,
+           table->nranks == 1 ? "" : "s", table->ngraphs, table->ngraphs == 1 ? "" : "s", table->node, table->nnodes,
+           sfreport_text_duration(table->uptime_s, uptime));
 }
 
-/* Sums over the rows; of shares the mean. */
-void sfctl_top_totals(const sfctl_top_table_t *table, char line[SFCTL_TOP_LINE])
+/* Over the rows; of shares the mean. */
+static double add_up(const sfctl_top_table_t *table, int column)
+{
+  double sum = 0;
+  int n = 0;
+  for (size_t i = 0; i < table->nrows; i++)
+    if (!isnan(table->rows[i].figure[column])) {
+      sum += table->rows[i].figure[column];
+      n++;
+    }
+  bool share = sfctl_top_columns(table->view)[column].figure == SFCTL_FIGURE_SHARE;
+  return share && n > 0 ? sum / n : sum;
+}
+
+void sfctl_top_totals(const sfctl_top_table_t *table, int width, char line[SFCTL_TOP_LINE])
 {
   const sfctl_top_column_t *columns = sfctl_top_columns(table->view);
   const char *what = sfctl_view_names[table->view];
   int letters = (int)strlen(what) - (table->nrows == 1); /* without the s */
   int used = snprintf(line, SFCTL_TOP_LINE, "%zu %.*s:", table->nrows, letters, what);
-  for (int c = 0; c < SFCTL_TOP_COLUMNS && used < SFCTL_TOP_LINE; c++) {
-    char text[FIGURE_SIZE];
-    double sum = 0;
-    int n = 0;
+  for (int c = 0; c < sfctl_top_ncolumns(table->view); c++) {
+    char text[FIGURE_SIZE], item[2 * FIGURE_SIZE];
     if (columns[c].figure == SFCTL_FIGURE_COUNT)
       continue;
-    for (size_t i = 0; i < table->nrows; i++)
-      if (!isnan(table->rows[i].figure[c])) {
-        sum += table->rows[i].figure[c];
-        n++;
-      }
-    write_figure(columns[c].figure, columns[c].figure == SFCTL_FIGURE_SHARE && n > 0 ? sum / n : sum, text);
-    used += snprintf(line + used, SFCTL_TOP_LINE - (size_t)used, "  %s %s", text, columns[c].title);
+    write_figure(columns[c].figure, add_up(table, c), text);
+    int length = snprintf(item, sizeof item, "  %s %s", text, columns[c].title);
+    if (used + length > (width > 0 ? width : SFCTL_TOP_LINE - 1))
+      return;
+    memcpy(line + used, item, (size_t)length + 1);
+    used += length;
   }
 }
 
@@ -80,17 +91,24 @@ static const char *number_title(sfctl_view_t view)
   return titles[view];
 }
 
-void sfctl_top_titles(const sfctl_top_table_t *table, int sort, char line[SFCTL_TOP_LINE])
+static size_t left(int used)
+{
+  return used < SFCTL_TOP_LINE ? (size_t)(SFCTL_TOP_LINE - used) : 0;
+}
+
+void sfctl_top_titles(const sfctl_top_table_t *table, const sfctl_top_layout_t *layout, int sort,
+                      char line[SFCTL_TOP_LINE])
 {
   const sfctl_top_column_t *columns = sfctl_top_columns(table->view);
-  int used = snprintf(line, SFCTL_TOP_LINE, "%s%17s %-16s %-8s", table->all_nodes ? "AT   " : "",
-                      number_title(table->view), table->view == SFCTL_VIEW_CHANNELS ? "TO" : "JOB", "STATE");
-  for (int c = 0; c < SFCTL_TOP_COLUMNS && used < SFCTL_TOP_LINE; c++) {
+  int used = snprintf(line, SFCTL_TOP_LINE, "%s%*s %-*s %-*s", table->all_nodes ? "AT   " : "", layout->number,
+                      number_title(table->view), layout->name, table->view == SFCTL_VIEW_CHANNELS ? "TO" : "JOB",
+                      layout->state, "STATE");
+  for (int c = layout->first; c < layout->end; c++) {
     char title[FIGURE_SIZE];
     snprintf(title, sizeof title, c == sort ? "[%s]" : "%s", columns[c].title);
-    used += snprintf(line + used, SFCTL_TOP_LINE - (size_t)used, " %10s", title);
+    used += snprintf(line + used, left(used), " %*s", layout->figures[c], title);
   }
-  snprintf(line + used, SFCTL_TOP_LINE - (size_t)used, " HISTORY");
+  snprintf(line + used, left(used), "%s", layout->history ? " HISTORY" : "");
 }
 
 /* Scaled to the highest of the row. */
@@ -110,23 +128,26 @@ static int draw_history(const sfctl_top_row_t *row, bool unicode, char *text, si
   return used;
 }
 
-void sfctl_top_line(const sfctl_top_table_t *table, const sfctl_top_row_t *row, bool unicode, char line[SFCTL_TOP_LINE])
+void sfctl_top_line(const sfctl_top_table_t *table, const sfctl_top_row_t *row, const sfctl_top_layout_t *layout,
+                    bool unicode, char line[SFCTL_TOP_LINE])
 {
   const sfctl_top_column_t *columns = sfctl_top_columns(table->view);
   char name[SFREPORT_PRINTABLE_SIZE(sizeof row->name)], state[SFREPORT_PRINTABLE_SIZE(sizeof row->state)];
+  char clipped[sizeof name];
   sfreport_text_printable(row->name, name, sizeof name);
   sfreport_text_printable(row->state, state, sizeof state);
-  uint64_t number = table->view == SFCTL_VIEW_JOBS ? row->key[1] : row->key[2];
   int used = table->all_nodes ? snprintf(line, SFCTL_TOP_LINE, "%-4" PRIu64 " ", row->key[0]) : 0;
-  used += snprintf(line + used, SFCTL_TOP_LINE - (size_t)used, "%17" PRIu64 " %-16.16s %-8.8s", number, name, state);
-  for (int c = 0; c < SFCTL_TOP_COLUMNS && used < SFCTL_TOP_LINE; c++) {
+  used += snprintf(line + used, left(used), "%*" PRIu64 " %-*s %-*.*s", layout->number, sfctl_top_number(table, row),
+                   layout->name, sfctl_clip_middle(name, layout->name, clipped, sizeof clipped), layout->state,
+                   layout->state, state);
+  for (int c = layout->first; c < layout->end; c++) {
     char text[FIGURE_SIZE];
     write_figure(columns[c].figure, row->figure[c], text);
-    used += snprintf(line + used, SFCTL_TOP_LINE - (size_t)used, " %10s", text);
+    used += snprintf(line + used, left(used), " %*s", layout->figures[c], text);
   }
-  if (used + 2 < SFCTL_TOP_LINE) {
+  if (layout->history && used + 2 < SFCTL_TOP_LINE) {
     line[used++] = ' ';
-    used += draw_history(row, unicode, line + used, SFCTL_TOP_LINE - (size_t)used);
+    used += draw_history(row, unicode, line + used, left(used));
   }
   while (used > 0 && used < SFCTL_TOP_LINE && line[used - 1] == ' ')
     line[--used] = '\0';
@@ -146,7 +167,7 @@ static void print_row(sfctl_json_t *json, const sfctl_top_table_t *table, const 
     sfctl_json_uint(json, numbers[table->view], row->key[2]);
   sfctl_json_string(json, table->view == SFCTL_VIEW_CHANNELS ? "description" : "job", row->name);
   sfctl_json_string(json, "state", row->state);
-  for (int c = 0; c < SFCTL_TOP_COLUMNS; c++)
+  for (int c = 0; c < sfctl_top_ncolumns(table->view); c++)
     if (columns[c].figure == SFCTL_FIGURE_COUNT && !isnan(row->figure[c]))
       sfctl_json_int(json, columns[c].name, (int64_t)row->figure[c]);
     else

@@ -74,7 +74,7 @@ static void add_bytes(sfctl_table_t *table, uint64_t bytes)
 
 static sf_status_t finish(sfctl_table_t *table, FILE *file)
 {
-  sf_status_t status = sfctl_table_print(table, file);
+  sf_status_t status = sfctl_table_print(table, 0, file);
   sfctl_table_clear(table);
   return status;
 }
