@@ -31,7 +31,8 @@ struct sfc_retiring {
   sfc_retiring_t *next;
   uint64_t graph;
   sfc_left_t *left;
-  bool is_told; /* the daemon has been told, so that it may hear of this from every rank */
+  uint64_t operations; /* that were begun on it */
+  bool is_told;        /* the daemon has been told, so that it may hear of this from every rank */
 };
 
 sf_status_t sfc_graph_failure(const sf_graph_t *graph)
@@ -216,7 +217,7 @@ static void retire_memory(sf_graph_t *graph)
   for (int32_t i = 0; i < graph->nlanes; i++)
     if (graph->lanes[i].rx_cells.address != NULL)
       sfc_graph_leave_block(graph, &graph->lanes[i].rx_cells);
-  *retiring = (sfc_retiring_t){.graph = graph->number, .left = graph->left};
+  *retiring = (sfc_retiring_t){.graph = graph->number, .left = graph->left, .operations = graph->last_sequence};
   graph->left = NULL;
   graph->retiring = NULL;
   pthread_mutex_lock(&context->lock);
@@ -227,7 +228,7 @@ static void retire_memory(sf_graph_t *graph)
 }
 
 /* Takes it upon the caller to tell of one of which the daemon has not been told. */
-static bool take_untold(sf_context_t *context, uint64_t *graph_p)
+static bool take_untold(sf_context_t *context, uint64_t *graph_p, uint64_t *operations_p)
 {
   pthread_mutex_lock(&context->lock);
   sfc_retiring_t *retiring = context->nuntold > 0 ? context->retiring : NULL;
@@ -237,6 +238,7 @@ static bool take_untold(sf_context_t *context, uint64_t *graph_p)
     retiring->is_told = true;
     context->nuntold--;
     *graph_p = retiring->graph;
+    *operations_p = retiring->operations;
   }
   pthread_mutex_unlock(&context->lock);
   return retiring != NULL;
@@ -255,12 +257,14 @@ static void put_back(sf_context_t *context, uint64_t graph)
 }
 
 /* Whether it could be sent. A lost daemon has forgotten the graph already, so the answer does not matter. */
-static bool tell_destroyed(sf_context_t *context, uint64_t graph)
+static bool tell_destroyed(sf_context_t *context, uint64_t graph, uint64_t operations)
 {
   Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   sfproto_incoming_t done;
   destroy.graph = graph;
+  destroy.has_operations = true;
+  destroy.operations = operations;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
   message.graph_destroy = &destroy;
   if (sfc_control_send(&context->control, &message, NULL, 0) != SF_OK)
@@ -272,9 +276,9 @@ static bool tell_destroyed(sf_context_t *context, uint64_t graph)
 
 void sfc_graphs_tell_destroyed(sf_context_t *context)
 {
-  uint64_t graph;
-  while (take_untold(context, &graph))
-    if (!tell_destroyed(context, graph)) {
+  uint64_t graph, operations;
+  while (take_untold(context, &graph, &operations))
+    if (!tell_destroyed(context, graph, operations)) {
       put_back(context, graph);
       return;
     }

@@ -18,18 +18,11 @@ static void fail_on_node(sf_graph_t *graph, uint64_t mine, uint64_t theirs)
   sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
 }
 
-/* Whether descriptor a is of an earlier operation than b; their numbers are close to each other. */
-static bool is_older(uint64_t a, uint64_t b)
-{
-  uint64_t behind = (b - a) & SFSHM_DESC_SEQUENCE_MASK;
-  return behind != 0 && behind <= SFSHM_DESC_SEQUENCE_MASK / 2;
-}
-
 uint64_t sfc_trunks_compare_begun(const sfc_trunks_t *trunks, uint64_t mine)
 {
   _Atomic uint64_t *entry = &trunks->board->history[mine % SFSHM_TRUNK_HISTORY];
   uint64_t there = atomic_load_explicit(entry, memory_order_relaxed);
-  while (there != mine && (there == 0 || is_older(there, mine)))
+  while (there != mine && (there == 0 || sfshm_desc_is_later(mine, there)))
     if (atomic_compare_exchange_weak_explicit(entry, &there, mine, memory_order_relaxed, memory_order_relaxed))
       return 0;
   return there != mine && ((there ^ mine) & SFSHM_DESC_SEQUENCE_MASK) == 0 ? there : 0;

@@ -7,9 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/meeting.h"
+#include "daemon/meeting_internal.h"
 #include "daemon/network.h"
 #include "daemon/tree.h"
+#include "daemon/trunks.h"
 #include "shm/calls.h"
 #include "shm/error.h"
 
@@ -19,6 +20,7 @@
 #define LOOK_SHARE 500 /* looking takes about one part in so many of a core's time at most */
 
 #define MAX_COUNTERS_BYTES (UINT64_C(16) << 20)
+#define NAME_BYTES (SFSHM_PLACE_BYTES + 32) /* of a graph, with its place */
 
 /* What one rank called. */
 typedef struct one {
@@ -35,6 +37,8 @@ struct sfd_calls {
   bool known; /* there is one */
   uint64_t told;
   one_t *children[SFD_TREE_CHILDREN]; /* members of the children in the tree; NULL: nothing heard */
+  bool ends;                          /* a member here calls nothing more: */
+  sfd_ended_rank_t ended;             /* the one that called the fewest */
 };
 
 void sfd_calls_free(sfd_calls_t *calls)
@@ -46,6 +50,11 @@ void sfd_calls_free(sfd_calls_t *calls)
   free(calls);
 }
 
+static bool is_compared(const sfd_graph_t *graph)
+{
+  return graph->state == SFD_GRAPH_READY && graph->group->size > 1;
+}
+
 static sfd_calls_t *calls_of(sfd_graph_t *graph)
 {
   if (graph->calls == NULL)
@@ -53,16 +62,54 @@ static sfd_calls_t *calls_of(sfd_graph_t *graph)
   return graph->calls; /* without memory it is tried again */
 }
 
+/* ---- Counters ---------------------------------------------------------------------------------------------------- */
+
+/* NULL: they are not to be seen. */
+static const sfshm_counters_t *counters_of(sfd_rank_t *rank)
+{
+  if (rank->session == NULL || rank->counters_fd < 0)
+    return NULL;
+  if (rank->counters.base == NULL && sfshm_region_map(rank->counters_fd, SFSHM_REGION_COUNTERS, MAX_COUNTERS_BYTES,
+                                                      SFSHM_READ_ONLY, &rank->counters) != SF_OK)
+    return NULL;
+  return rank->counters.length_bytes >= sizeof(sfshm_counters_t) ? rank->counters.base : NULL;
+}
+
+/* The rank's entry for the graph, which may say anything; NULL: it has none. */
+static const sfshm_graph_counters_t *find_entry(sfd_rank_t *rank, uint64_t graph)
+{
+  const sfshm_counters_t *counters = counters_of(rank);
+  uint32_t n = counters != NULL ? atomic_load_explicit(&counters->graphs_used, memory_order_acquire) : 0;
+  for (uint32_t i = 0; i < n && i < SFSHM_COUNTED_GRAPHS; i++)
+    if (atomic_load_explicit(&counters->graphs[i].graph, memory_order_acquire) == graph)
+      return &counters->graphs[i];
+  return NULL;
+}
+
+void sfd_calls_graph_text(const sfd_graph_t *graph, char text[], size_t text_bytes)
+{
+  const sfd_group_t *group = graph->group;
+  const sfshm_graph_counters_t *entry = NULL;
+  for (int32_t k = 0; k < group->nlocals && entry == NULL; k++) {
+    sfd_rank_t *rank = sfd_group_member(group, group->locals[k]);
+    entry = rank != NULL && rank->state == SFD_RANK_JOINED ? find_entry(rank, graph->id) : NULL;
+  }
+  snprintf(text, text_bytes, "graph %" PRIu64, graph->id);
+  if (entry != NULL && entry->place[0] != '\0')
+    sfd_text_append(text, text_bytes, " (%.*s)", SFSHM_PLACE_BYTES - 1, entry->place);
+}
+
 /* ---- Comparing --------------------------------------------------------------------------------------------------- */
 
 static void fail(sfd_graph_t *graph, const one_t *a, uint64_t called_a, const one_t *b, uint64_t called_b, bool earlier)
 {
-  char text_a[64], text_b[64], detail[256];
+  char name[NAME_BYTES], text_a[64], text_b[64], detail[SFD_TEXT_SIZE];
   const char *where = earlier ? ", or before," : "";
   sfshm_desc_text(called_a, text_a, sizeof text_a);
   sfshm_desc_text(called_b, text_b, sizeof text_b);
-  snprintf(detail, sizeof detail, "graph %" PRIu64 ", operation %" PRIu64 "%s: rank %d called %s, rank %d called %s%s",
-           graph->id, called_a & SFSHM_DESC_SEQUENCE_MASK, where, a->rank, text_a, b->rank, text_b,
+  sfd_calls_graph_text(graph, name, sizeof name);
+  snprintf(detail, sizeof detail, "%s, operation %" PRIu64 "%s: rank %d called %s, rank %d called %s%s", name,
+           called_a & SFSHM_DESC_SEQUENCE_MASK, where, a->rank, text_a, b->rank, text_b,
            earlier ? "; not all calls before were the same" : "");
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
 }
@@ -87,12 +134,144 @@ static void compare_children(sfd_graph_t *graph)
   }
 }
 
-/* ---- Looking ----------------------------------------------------------------------------------------------------- */
+/* ---- Ranks that call nothing more -------------------------------------------------------------------------------- */
 
-static bool is_compared(const sfd_graph_t *graph)
+static void describe_ended(const sfd_graph_t *graph, const sfd_ended_rank_t *rank, int32_t node, char text[],
+                           size_t text_bytes)
 {
-  return graph->state == SFD_GRAPH_READY && graph->group->size > 1;
+  if (rank->rank < 0)
+    snprintf(text, text_bytes, "all its ranks on node %d have destroyed it, or have left", node);
+  else
+    snprintf(text, text_bytes, "rank %d%s after %" PRIu64 " operations", rank->rank,
+             rank->left ? " has left the job" : " has destroyed the graph", rank->operations);
+  if (rank->rank >= 0 && graph->group->nnodes > 1)
+    sfd_text_append(text, text_bytes, " (on node %d)", node);
 }
+
+/* who called an operation, as desc says, that the rank, on that node, does not call any more. */
+static void fail_ended(sfd_graph_t *graph, const char *who, uint64_t desc, const sfd_ended_rank_t *rank, int32_t node)
+{
+  char name[NAME_BYTES], called[64], ended[128], detail[SFD_TEXT_SIZE];
+  sfshm_desc_text(desc, called, sizeof called);
+  describe_ended(graph, rank, node, ended, sizeof ended);
+  sfd_calls_graph_text(graph, name, sizeof name);
+  snprintf(detail, sizeof detail, "%s, operation %" PRIu64 ": %s called %s, %s", name, desc & SFSHM_DESC_SEQUENCE_MASK,
+           who, called, ended);
+  sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
+}
+
+static int32_t this_node(const sfd_graph_t *graph)
+{
+  return sfd_network_node(graph->group->job->server);
+}
+
+/* What a member here has called. */
+static void compare_ended(sfd_graph_t *graph, const one_t *one)
+{
+  const sfd_calls_t *calls = graph->calls;
+  uint64_t last = sfshm_calls_last(&one->calls), next = sfshm_calls_find(&one->calls, calls->ended.operations + 1);
+  char who[32];
+  if (!calls->ends || last == 0 || !sfshm_desc_is_later(last, calls->ended.operations))
+    return;
+  snprintf(who, sizeof who, "rank %d", one->rank);
+  fail_ended(graph, who, next != 0 ? next : last, &calls->ended, this_node(graph));
+}
+
+static void fail_named(sfd_graph_t *graph, int32_t by, uint64_t desc, const sfd_ended_rank_t *rank, int32_t node)
+{
+  char who[48];
+  snprintf(who, sizeof who, "a rank on node %d", by);
+  fail_ended(graph, who, desc, rank, node);
+}
+
+/* What other nodes have named. */
+static void compare_named(sfd_graph_t *graph)
+{
+  const sfd_calls_t *calls = graph->calls;
+  int32_t by;
+  uint64_t desc = calls->ends ? sfd_trunks_named(graph->trunks, calls->ended.operations, &by) : 0;
+  if (desc != 0 && graph->state == SFD_GRAPH_READY)
+    fail_named(graph, by, desc, &calls->ended, this_node(graph));
+}
+
+void sfd_calls_end(sfd_graph_t *graph, const sfd_ended_rank_t *rank)
+{
+  sfd_calls_t *calls = is_compared(graph) ? calls_of(graph) : NULL;
+  if (calls == NULL)
+    return;
+  if (!calls->ends || sfshm_desc_is_later(calls->ended.operations, rank->operations))
+    calls->ended = *rank;
+  calls->ends = true;
+  sfd_calls_watch(graph);
+}
+
+void sfd_calls_leave(sfd_graph_t *graph, const sfd_rank_t *rank)
+{
+  const sfshm_graph_counters_t *entry =
+      is_compared(graph) ? find_entry((sfd_rank_t *)(uintptr_t)rank, graph->id) : NULL;
+  sfshm_calls_t called;
+  if (entry == NULL || !sfshm_calls_read(entry, graph->id, &called))
+    return;
+  sfd_calls_end(graph, &(sfd_ended_rank_t){.rank = sfd_group_rank_of(graph->group, rank->number),
+                                           .left = true,
+                                           .operations = sfshm_calls_last(&called) & SFSHM_DESC_SEQUENCE_MASK});
+}
+
+void sfd_calls_end_graph(sfd_graph_t *graph)
+{
+  const sfd_calls_t *calls = graph->calls;
+  if (graph->group->nnodes == 1)
+    return;
+  sfd_ended_graph_t ended = {.job = graph->group->job->id, .id = graph->id, .rank = {.rank = -1}};
+  if (calls != NULL && calls->ends) {
+    compare_named(graph);
+    ended.rank = calls->ended;
+  }
+  ended.failed = graph->state == SFD_GRAPH_FAILED;
+  sfd_ended_note_graph(&graph->group->job->server->ended, &ended);
+}
+
+void sfd_calls_named(const sfd_graph_t *graph)
+{
+  if (graph->calls != NULL && graph->calls->ends)
+    sfd_calls_watch(graph);
+}
+
+void sfd_calls_named_gone(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
+{
+  const sfd_job_t *job = sfd_job_find_id(server, head->job);
+  const sfd_ended_graph_t *ended = sfd_ended_find_graph(&server->ended, head->job, head->object);
+  if ((job != NULL && sfd_graph_find(job, head->object) != NULL) || !sfd_meeting_goes_well(server, job, head->job) ||
+      (ended != NULL &&
+       (ended->failed || (ended->rank.rank >= 0 && !sfshm_desc_is_later(head->desc, ended->rank.operations)))))
+    return;
+  Sfpeer__GraphGone gone = SFPEER__GRAPH_GONE__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  gone.job = head->job;
+  gone.graph = head->object;
+  gone.node = sfd_network_node(server);
+  gone.has_desc = true;
+  gone.desc = head->desc;
+  gone.has_rank = gone.has_left = gone.has_operations = ended != NULL && ended->rank.rank >= 0;
+  if (gone.has_rank) {
+    gone.rank = ended->rank.rank;
+    gone.left = ended->rank.left;
+    gone.operations = ended->rank.operations;
+  }
+  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_GONE;
+  message.graph_gone = &gone;
+  sfd_network_send(server, node, &message);
+}
+
+void sfd_calls_hear_gone(sfd_graph_t *graph, int32_t node, const Sfpeer__GraphGone *gone)
+{
+  const sfd_ended_rank_t rank = {
+      .rank = gone->has_rank ? gone->rank : -1, .left = gone->left, .operations = gone->operations};
+  if (is_compared(graph) && !sfd_trunks_has_arrived(graph->trunks, node, gone->desc))
+    fail_named(graph, this_node(graph), gone->desc, &rank, node);
+}
+
+/* ---- Looking ----------------------------------------------------------------------------------------------------- */
 
 /* One entry of a rank's counters, which may say anything. */
 static void look_at_entry(const sfd_rank_t *rank, const sfshm_graph_counters_t *entry, uint64_t look)
@@ -107,6 +286,7 @@ static void look_at_entry(const sfd_rank_t *rank, const sfshm_graph_counters_t *
   if (calls == NULL)
     return;
   sfd_meeting_compare_calls(graph, one.rank, &one.calls);
+  compare_ended(graph, &one);
   if (calls->look == look) {
     calls->summed += one.calls.begun;
     compare(graph, &calls->here, &one);
@@ -118,19 +298,9 @@ static void look_at_entry(const sfd_rank_t *rank, const sfshm_graph_counters_t *
   calls->known = true;
 }
 
-static const sfshm_counters_t *counters_of(sfd_rank_t *rank)
-{
-  if (rank->state != SFD_RANK_JOINED || rank->session == NULL || rank->counters_fd < 0)
-    return NULL;
-  if (rank->counters.base == NULL && sfshm_region_map(rank->counters_fd, SFSHM_REGION_COUNTERS, MAX_COUNTERS_BYTES,
-                                                      SFSHM_READ_ONLY, &rank->counters) != SF_OK)
-    return NULL;
-  return rank->counters.length_bytes >= sizeof(sfshm_counters_t) ? rank->counters.base : NULL;
-}
-
 static void look_at_rank(sfd_rank_t *rank, uint64_t look)
 {
-  const sfshm_counters_t *counters = counters_of(rank);
+  const sfshm_counters_t *counters = rank->state == SFD_RANK_JOINED ? counters_of(rank) : NULL;
   if (counters == NULL)
     return;
   uint32_t n = atomic_load_explicit(&counters->graphs_used, memory_order_acquire);
@@ -168,6 +338,7 @@ static bool end_look(sfd_graph_t *graph, uint64_t look)
   if (calls == NULL)
     return false;
   compare_children(graph);
+  compare_named(graph);
   if (calls->look != look)
     return false; /* of the members here nothing is to be seen */
   bool moved = calls->summed != calls->begun;

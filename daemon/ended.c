@@ -26,3 +26,16 @@ bool sfd_ended_well(const sfd_ended_t *ended, uint64_t job)
   const sfd_ended_job_t *found = find(ended, job);
   return found != NULL && !found->failed;
 }
+
+void sfd_ended_note_graph(sfd_ended_t *ended, const sfd_ended_graph_t *graph)
+{
+  ended->graphs[ended->ngraphs++ % SFD_ENDED] = *graph;
+}
+
+const sfd_ended_graph_t *sfd_ended_find_graph(const sfd_ended_t *ended, uint64_t job, uint64_t id)
+{
+  for (uint64_t i = 0; i < ended->ngraphs && i < SFD_ENDED; i++)
+    if (ended->graphs[i].job == job && ended->graphs[i].id == id)
+      return &ended->graphs[i];
+  return NULL;
+}

@@ -1,5 +1,6 @@
-/* Jobs that have ended here, the last ones. Other nodes may still have something to say of them, such as that a rank
- * has left: nothing waits for that, and it is not kept as what comes too early is (early.h). */
+/* Jobs and graphs that have ended here, the last ones. Other nodes may still have something to say of a job, such as
+ * that a rank has left: nothing waits for that, and it is not kept as what comes too early is (early.h). Of a graph
+ * they may still wait for something: calls.h says what becomes of that. */
 #ifndef SFD_ENDED_H
 #define SFD_ENDED_H
 
@@ -10,6 +11,20 @@
 
 #define SFD_ENDED 1024
 
+/* A rank that calls nothing more on a graph. */
+typedef struct sfd_ended_rank {
+  int32_t rank;        /* of the group; -1: nobody is known */
+  bool left;           /* it has left the job; otherwise it has destroyed the graph */
+  uint64_t operations; /* that it called */
+} sfd_ended_rank_t;
+
+typedef struct sfd_ended_graph {
+  uint64_t job;
+  uint64_t id;
+  bool failed;
+  sfd_ended_rank_t rank; /* that called the fewest */
+} sfd_ended_graph_t;
+
 typedef struct sfd_ended_job {
   uint64_t id;
   bool failed;
@@ -18,6 +33,8 @@ typedef struct sfd_ended_job {
 typedef struct sfd_ended {
   sfd_ended_job_t jobs[SFD_ENDED];
   uint64_t n; /* so far */
+  sfd_ended_graph_t graphs[SFD_ENDED];
+  uint64_t ngraphs;
 } sfd_ended_t;
 
 /* The job of that id has ended here, or, failed, will never begin. */
@@ -29,5 +46,10 @@ sf_status_t sfd_ended_answer(const sfd_ended_t *ended, uint64_t job);
 
 /* Whether it has ended without having failed, of which all nodes hear. */
 bool sfd_ended_well(const sfd_ended_t *ended, uint64_t job);
+
+void sfd_ended_note_graph(sfd_ended_t *ended, const sfd_ended_graph_t *graph);
+
+/* NULL: it is not known any more. */
+const sfd_ended_graph_t *sfd_ended_find_graph(const sfd_ended_t *ended, uint64_t job, uint64_t id);
 
 #endif

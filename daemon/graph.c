@@ -105,6 +105,7 @@ static void destroy_for(sfd_graph_t *graph, int32_t local)
   if (++graph->ndestroyed < graph->group->nlocals)
     return;
   sfd_meeting_graph_gone(graph);
+  sfd_calls_end_graph(graph);
   alert_members(graph, &alert, graph->group->nnodes > 1 ? sfd_session_hold_alert : sfd_session_send_alert);
   sfd_graph_free(graph);
 }
@@ -115,8 +116,10 @@ void sfd_graphs_leave(sfd_rank_t *rank)
     next = TAILQ_NEXT(graph, entry);
     int32_t place = sfd_group_rank_of(graph->group, rank->number);
     int32_t local = place >= 0 ? sfd_group_local(graph->group, place) : -1;
-    if (graph->setup == NULL && local >= 0 && !graph->destroyed[local])
-      destroy_for(graph, local);
+    if (graph->setup != NULL || local < 0 || graph->destroyed[local])
+      continue;
+    sfd_calls_leave(graph, rank);
+    destroy_for(graph, local);
   }
 }
 
@@ -168,6 +171,9 @@ void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
   sfd_submission_take_all(session->rank->submission); /* its last messages may still be in the ring */
   sfd_meeting_member_gone(graph, session->rank);
   sfd_session_send_done(session, message->request);
+  if (message->graph_destroy->has_operations)
+    sfd_calls_end(graph, &(sfd_ended_rank_t){.rank = graph->group->locals[local],
+                                             .operations = message->graph_destroy->operations});
   destroy_for(graph, local);
 }
 

@@ -233,9 +233,9 @@ static void compare_calls(sfd_graph_t *graph, int32_t rank, const sfshm_calls_t 
   char called[64] = "something else", detail[SFD_TEXT_SIZE];
   if (calls->begun <= point->position)
     return;
-  for (int i = 0; i < SFSHM_CALLS; i++)
-    if (calls->last[i] != 0 && ((calls->last[i] ^ (point->position + 1)) & SFSHM_DESC_SEQUENCE_MASK) == 0)
-      sfshm_desc_text(calls->last[i], called, sizeof called);
+  uint64_t desc = sfshm_calls_find(calls, point->position + 1);
+  if (desc != 0)
+    sfshm_desc_text(desc, called, sizeof called);
   snprintf(detail, sizeof detail, "graph %" PRIu64 ", operation %" PRIu64 ": rank %d called %s, rank %d %s before it",
            graph->id, point->position + 1, rank, called, point->rank, sfd_meeting_what_text(point->what));
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);

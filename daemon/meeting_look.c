@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "daemon/calls.h"
 #include "daemon/network.h"
 #include "daemon/tree.h"
 #include "shm/error.h"
@@ -164,6 +165,10 @@ sf_status_t sfd_meeting_handle_peer_gone(sfd_server_t *server, int32_t node, con
   sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, gone->graph) : NULL;
   if (graph == NULL)
     return job != NULL ? SF_OK : sfd_ended_answer(&server->ended, gone->job);
+  if (gone->has_desc) {
+    sfd_calls_hear_gone(graph, node, gone);
+    return SF_OK;
+  }
   if (sfd_tree_child(graph->group, node) < 0 || !graph->asks)
     return sfshm_error(SF_ERR_PROTO, "node %d says of graph %" PRIu64 " what it was not asked", node, graph->id);
   graph->is_gone = true;

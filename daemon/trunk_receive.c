@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "daemon/calls.h"
 #include "daemon/job.h"
 #include "daemon/network.h"
 #include "daemon/offload_unpack.h"
@@ -10,6 +11,7 @@
 #include "daemon/trunk_devices.h"
 #include "daemon/trunks_internal.h"
 #include "shm/error.h"
+#include "shm/message.h"
 
 sfd_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
                                  sfd_trunks_t **trunks_p)
@@ -59,8 +61,10 @@ sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_mes
   sfd_trunks_t *trunks;
   sfd_exchange_t *exchange;
   const sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
-  if (side == NULL)
+  if (side == NULL) {
+    sfd_calls_named_gone(server, node, head);
     return SFD_PLACE_NOWHERE;
+  }
   if (check_data(side, node, head) != SF_OK)
     return SFD_PLACE_REFUSE;
   uint64_t unit_bytes = unit_bytes_of(side, head), message = side->arrived + 1;
@@ -101,6 +105,7 @@ sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_messag
     atomic_store_explicit(&side->flow->arrived, message, memory_order_release);
     sfd_side_wake(trunks, side);
     sfd_unpack_arrived(trunks, side, message, head->desc, unit_bytes_of(side, head));
+    sfd_calls_named(trunks->graph);
   }
   sfd_trunks_release(held);
   return SF_OK;
@@ -118,6 +123,41 @@ sf_status_t sfd_trunks_awaited(sfd_server_t *server, int32_t node, const sfd_mes
   if (side != NULL) {
     atomic_store_explicit(&side->flow->awaited, head->desc, memory_order_relaxed);
     sfd_side_wake(trunks, side);
+    sfd_calls_named(trunks->graph);
+  } else if (sfshm_desc_method(head->desc) != SFSHM_DESC_OF_MULTI) {
+    sfd_calls_named_gone(server, node, head);
   }
   return SF_OK;
+}
+
+/* The descriptor of the last message that has arrived; 0: none has. */
+static uint64_t last_arrived(const sfd_side_t *side)
+{
+  return side->arrived > 0
+             ? atomic_load_explicit(&side->flow->descs[side->arrived % SFSHM_TRUNK_SLOTS], memory_order_relaxed)
+             : 0;
+}
+
+uint64_t sfd_trunks_named(const sfd_trunks_t *trunks, uint64_t operations, int32_t *node_p)
+{
+  for (uint32_t i = 0; trunks != NULL && i < trunks->nsides; i++) {
+    const sfd_side_t *side = &trunks->sides[i];
+    uint64_t asked = atomic_load_explicit(&side->flow->awaited, memory_order_relaxed), sent = last_arrived(side);
+    *node_p = side->told.node;
+    if (sent != 0 && sfshm_desc_is_later(sent, operations))
+      return sent & SFSHM_DESC_MATCH_MASK;
+    if (asked != 0 && sfshm_desc_method(asked) != SFSHM_DESC_OF_MULTI && sfshm_desc_is_later(asked, operations))
+      return asked & SFSHM_DESC_MATCH_MASK;
+  }
+  return 0;
+}
+
+bool sfd_trunks_has_arrived(const sfd_trunks_t *trunks, int32_t node, uint64_t desc)
+{
+  for (uint32_t i = 0; trunks != NULL && i < trunks->nsides; i++) {
+    uint64_t last = trunks->sides[i].told.node == node ? last_arrived(&trunks->sides[i]) : 0;
+    if (last != 0 && !sfshm_desc_is_later(desc, last))
+      return true;
+  }
+  return false;
 }

@@ -69,6 +69,15 @@ sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_mes
 sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
 sf_status_t sfd_trunks_credit(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
 sf_status_t sfd_trunks_awaited(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
+
+/* The descriptor of an operation after the first so many, for which another node has sent something, or has asked; 0:
+ * there is none. */
+uint64_t sfd_trunks_named(const sfd_trunks_t *trunks, uint64_t operations, int32_t *node_p);
+
+/* Whether data has come from the node for the operation of that descriptor, or for a later one. Both: trunks may be
+ * NULL. */
+bool sfd_trunks_has_arrived(const sfd_trunks_t *trunks, int32_t node, uint64_t desc);
+
 void sfd_trunks_data_lost(sfd_server_t *server, int32_t node);
 
 #endif

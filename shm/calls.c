@@ -33,14 +33,21 @@ bool sfshm_calls_read(const sfshm_graph_counters_t *counts, uint64_t graph, sfsh
   return load(&counts->graph) == graph;
 }
 
-/* The last operation of which something is known, or 0. */
-static uint64_t last_of(const sfshm_calls_t *calls)
+uint64_t sfshm_calls_last(const sfshm_calls_t *calls)
 {
-  uint64_t last = 0, mask = SFSHM_DESC_SEQUENCE_MASK;
+  uint64_t last = 0;
   for (int i = 0; i < SFSHM_CALLS; i++)
-    if (last == 0 || (calls->last[i] != 0 && ((calls->last[i] - last) & mask) <= mask / 2))
+    if (last == 0 || (calls->last[i] != 0 && sfshm_desc_is_later(calls->last[i], last)))
       last = calls->last[i];
   return last & SFSHM_DESC_MATCH_MASK;
+}
+
+uint64_t sfshm_calls_find(const sfshm_calls_t *calls, uint64_t sequence)
+{
+  for (int i = 0; i < SFSHM_CALLS; i++)
+    if (calls->last[i] != 0 && ((calls->last[i] ^ sequence) & SFSHM_DESC_SEQUENCE_MASK) == 0)
+      return calls->last[i] & SFSHM_DESC_MATCH_MASK;
+  return 0;
 }
 
 /* Whether both are of the same operation, and what was called is not. */
@@ -82,7 +89,7 @@ sfshm_calls_order_t sfshm_calls_compare(const sfshm_calls_t *mine, const sfshm_c
   }
   if (!digests_differ(mine, theirs))
     return SFSHM_CALLS_ALIKE;
-  *mine_p = last_of(mine);
-  *theirs_p = last_of(theirs);
+  *mine_p = sfshm_calls_last(mine);
+  *theirs_p = sfshm_calls_last(theirs);
   return SFSHM_CALLS_DIFFERED;
 }

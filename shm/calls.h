@@ -46,6 +46,12 @@ typedef struct sfshm_calls {
 /* Of that graph; false if the entry is not, or not any more, the graph's. */
 bool sfshm_calls_read(const sfshm_graph_counters_t *counts, uint64_t graph, sfshm_calls_t *calls_p);
 
+/* The descriptor of the last operation of which something is known; 0: of none. */
+uint64_t sfshm_calls_last(const sfshm_calls_t *calls);
+
+/* The descriptor of that operation; 0 if it is not among the last ones. */
+uint64_t sfshm_calls_find(const sfshm_calls_t *calls, uint64_t sequence);
+
 typedef enum sfshm_calls_order {
   SFSHM_CALLS_ALIKE,   /* as far as both have come, and can be compared */
   SFSHM_CALLS_DIFFER,  /* *mine_p and *theirs_p: in the first of the last operations that does */

@@ -3,6 +3,7 @@
 #ifndef SFSHM_MESSAGE_H
 #define SFSHM_MESSAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -107,6 +108,13 @@ static inline sfshm_op_t sfshm_desc_op(uint64_t desc)
 static inline uint64_t sfshm_desc_with_method(uint64_t match, sfshm_method_t method)
 {
   return match | (uint64_t)method << SFSHM_DESC_METHOD_SHIFT;
+}
+
+/* Whether operation a comes after b, given as numbers or descriptors: they are close to each other. */
+static inline bool sfshm_desc_is_later(uint64_t a, uint64_t b)
+{
+  uint64_t by = (a - b) & SFSHM_DESC_SEQUENCE_MASK;
+  return by != 0 && by <= SFSHM_DESC_SEQUENCE_MASK / 2;
 }
 
 /* What is awaited of a multi-graph, told where the graph itself says what it awaits: the last descriptor of the one,

@@ -204,6 +204,38 @@ static void append(char *text, size_t text_size, const char *more)
   snprintf(text + length, text_size - length, "%s", more);
 }
 
+static bool has_ranks_on(const sfreport_stall_t *stall, int32_t node)
+{
+  for (size_t i = 0; i < stall->nranks; i++)
+    if (stall->ranks[i].rank->node == node)
+      return true;
+  return false;
+}
+
+/* The lowest node above one that ranks wait for, and of whose ranks nothing is known here; -1: there is none. */
+static int32_t next_awaited_node(const sfreport_stall_t *stall, int32_t above)
+{
+  int32_t next = -1;
+  for (size_t i = 0; i < stall->nranks; i++)
+    for (size_t k = 0; k < stall->ranks[i].graph->n_awaited_nodes; k++) {
+      int32_t node = stall->ranks[i].graph->awaited_nodes[k];
+      if (node > above && (next < 0 || node < next) && !has_ranks_on(stall, node))
+        next = node;
+    }
+  return next;
+}
+
+/* Where only ranks of one node are known, as in its log. */
+static void append_awaited_nodes(const sfreport_stall_t *stall, char *text, size_t text_size)
+{
+  char more[32];
+  int32_t node = next_awaited_node(stall, -1);
+  for (int n = 0; node >= 0 && n < NAMED_MAX; n++, node = next_awaited_node(stall, node)) {
+    snprintf(more, sizeof more, n == 0 ? "; ranks wait for node %d" : ", %d", node);
+    append(text, text_size, more);
+  }
+}
+
 void sfreport_stall_describe(const sfreport_stall_t *stall, char *text, size_t text_size)
 {
   char duration[SFREPORT_TEXT_SIZE], rank[256];
@@ -220,4 +252,5 @@ void sfreport_stall_describe(const sfreport_stall_t *stall, char *text, size_t t
     snprintf(rank, sizeof rank, "; and %zu more", stall->nculprits - NAMED_MAX);
     append(text, text_size, rank);
   }
+  append_awaited_nodes(stall, text, text_size);
 }

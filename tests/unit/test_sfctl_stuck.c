@@ -114,6 +114,32 @@ START_TEST(who_has_not_begun)
 }
 END_TEST
 
+static void await_node(Sfproto__RankState *rank, int32_t node)
+{
+  Sfproto__GraphState *graph = rank->graphs[rank->n_graphs - 1];
+  graph->awaited_nodes = realloc(graph->awaited_nodes, (graph->n_awaited_nodes + 1) * sizeof(int32_t));
+  graph->awaited_nodes[graph->n_awaited_nodes++] = node;
+}
+
+/* As the log of node 0 sees it, all of whose ranks wait. */
+START_TEST(which_nodes)
+{
+  char text[512];
+  for (int32_t r = 0; r < 2; r++) {
+    Sfproto__RankState *rank = add_rank(1, r, "sleeping");
+    add_graph(rank, 5, 7, 6, 3, 7);
+    await_node(rank, 0);
+    await_node(rank, 3 - r);
+    await_node(rank, 3);
+  }
+  find(2);
+  ck_assert_uint_eq(stalls.count, 1);
+  sfreport_stall_describe(&stalls.stalls[0], text, sizeof text);
+  ck_assert_str_eq(text, "graph 5, made at cg.c:12: bcast(double, replace) number 7 has kept ranks waiting for 3.0 s; "
+                         "ranks wait for node 2, 3");
+}
+END_TEST
+
 START_TEST(who_has_begun_or_ended)
 {
   add_graph(add_rank(1, 0, "running"), 5, 7, 7, 0, 0);
@@ -205,6 +231,7 @@ static Suite *suite(void)
   tcase_add_checked_fixture(tc, NULL, teardown);
   tcase_add_test(tc, nothing);
   tcase_add_test(tc, who_has_not_begun);
+  tcase_add_test(tc, which_nodes);
   tcase_add_test(tc, who_has_begun_or_ended);
   tcase_add_test(tc, who_waits_elsewhere);
   tcase_add_test(tc, states_of_counters);

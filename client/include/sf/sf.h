@@ -350,7 +350,9 @@ sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p);
 /* All are collective over the graph's group, and matched by order: ranks that call different operations get
  * SF_ERR_MISMATCH with a text that names both sides, at this or their next call on the graph, which is then unusable.
  * Between parts of the graph that no edge connects, where nobody waits for anybody, the daemons find it: at calls from
- * about 0.1 s later on, or up to 2 s if the job's graphs have been idle.
+ * about 0.1 s later on, or up to 2 s if the job's graphs have been idle. In the same time they find that ranks call more
+ * operations than others who have destroyed the graph or left the job: they get SF_ERR_MISMATCH, too, with a text that
+ * names who is gone. (Of graphs of one node beyond the first 255 that a rank has at a time that is not found.)
  *
  * rootdata and leafdata are arrays of units, at least nroots and leaf_space long. Between begin and end neither may be
  * altered, and the one that receives may not be read. They may be the same array if no vertex is both a connected root
