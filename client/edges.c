@@ -284,10 +284,9 @@ sf_status_t sfc_edge_list_seal(sfc_edge_list_t *list)
   if (list->image == NULL)
     return SF_OK;
   if (!list->has_arrays)
-    status = sfshm_region_freeze("sf-edges", SFSHM_REGION_EDGES, list->image, list->length_bytes, &list->region);
-  else
-    status = sfshm_region_publish("sf-edges", SFSHM_REGION_EDGES, list->image, list->length_bytes, &list->region);
-  for (int32_t i = 0; i < list->nparts && status == SF_OK && list->has_arrays; i++)
+    return sfshm_region_freeze("sf-edges", SFSHM_REGION_EDGES, list->image, list->length_bytes, &list->region);
+  status = sfshm_region_publish("sf-edges", SFSHM_REGION_EDGES, list->image, list->length_bytes, &list->region);
+  for (int32_t i = 0; i < list->nparts && status == SF_OK; i++)
     sfshm_edges_move(&list->parts[i].edges, list->image, list->region.base);
   if (status == SF_OK) {
     free(list->image);

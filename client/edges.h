@@ -37,7 +37,7 @@ typedef struct sfc_edge_part {
 } sfc_edge_part_t;
 
 typedef struct sfc_edge_list {
-  char *image; /* the list; NULL: no edges, or sealed */
+  char *image; /* the list; NULL: no edges, or it is the region's memory */
   size_t length_bytes;
   bool has_arrays;
   sfshm_region_t region;  /* the sealed list: immutable; not mapped (base NULL) if there are no arrays in it */

@@ -136,9 +136,10 @@ struct sf_graph {
 
   /* With a plan, the patterns of links and trunks, turns and the origin are the plan's. */
   struct sfc_plan *plan;
-  sfshm_region_t *lists; /* edge lists in use: the own one and those of the leaf ranks */
+  sfshm_region_t *lists; /* edge lists of leaf ranks that are mapped; the own one is the origin's */
   int32_t nlists;
   struct sfc_origin *origin; /* the edges as given */
+  int8_t edges_given;        /* to the daemon's workers: see offload.h; 0: not yet, 1: yes, -1: it is not possible */
   struct sfc_multi *multi;   /* what has been found out about them; NULL: nothing yet */
   sf_graph_t
       *parent;  /* of which this is the multi-graph, or carries streams or runs; written under the context's lock */

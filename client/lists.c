@@ -9,7 +9,6 @@
 #include "shm/error.h"
 
 #define MAX_LIST_BYTES ((uint64_t)1 << 44)
-#define MAX_COPIED_BYTES ((size_t)64 << 10) /* of a region that is sooner read than mapped, touched and unmapped */
 
 /* ---- The own one ---- */
 
@@ -27,12 +26,10 @@ static size_t handed_bytes(const sfc_lists_t *lists)
   return bytes;
 }
 
-/* Workers go by lists that nobody can change; where the node has no core to spare for them they want none. Over nodes
- * the daemon reads the lists, too: short ones it copies. */
+/* Over nodes the daemon copies lists, too, and only short ones. */
 static bool may_go_through_inbox(const sf_context_t *context, size_t bytes)
 {
-  return bytes <= (context->rank_nodes == NULL ? SFSHM_EDGES_MAX_COPIED : SFSHM_EDGES_MAX_FETCHED) &&
-         atomic_load_explicit(&context->board->workers, memory_order_relaxed) == 0;
+  return bytes <= (context->rank_nodes == NULL ? SFSHM_EDGES_MAX_COPIED : SFSHM_EDGES_MAX_FETCHED);
 }
 
 sf_status_t sfc_lists_hand_out(sfc_lists_t *lists)
@@ -110,22 +107,6 @@ static sf_status_t copy_block(const sfc_lists_t *lists, const Sfproto__EdgeBlock
   return SF_OK;
 }
 
-/* Makes the list accessible that the descriptor is of. */
-static sf_status_t open_region(sfc_peer_list_t *list, int fd)
-{
-  size_t length;
-  sf_status_t status = sfshm_region_verify(fd, SFSHM_REGION_EDGES, MAX_LIST_BYTES, &length);
-  if (status != SF_OK)
-    return status;
-  if (length > MAX_COPIED_BYTES)
-    return sfshm_region_map(fd, SFSHM_REGION_EDGES, MAX_LIST_BYTES, SFSHM_READ_ONLY, &list->region);
-  list->copy = malloc(length);
-  if (list->copy == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "edge list of %zu bytes", length);
-  list->region = (sfshm_region_t){.fd = -1, .base = list->copy, .length_bytes = length};
-  return sfshm_region_read(fd, SFSHM_REGION_EDGES, length, list->copy);
-}
-
 /* How many of the lists are regions. */
 static int count_regions(const Sfproto__GraphPeers *told)
 {
@@ -158,7 +139,9 @@ sf_status_t sfc_lists_take_in(sfc_lists_t *lists, const sfproto_incoming_t *inco
     *list = (sfc_peer_list_t){
         .rank = block->rank, .offset = block->offset, .nedges = block->nedges, .nvalues = block->nvalues};
     *rank_p = block->rank;
-    status = block->has_segment ? copy_block(lists, block, list) : open_region(list, incoming->fds[next_fd++]);
+    status = block->has_segment ? copy_block(lists, block, list)
+                                : sfshm_region_map(incoming->fds[next_fd++], SFSHM_REGION_EDGES, MAX_LIST_BYTES,
+                                                   SFSHM_READ_ONLY, &list->region);
   }
   return status;
 }

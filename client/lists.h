@@ -1,7 +1,6 @@
-/* Edge lists on their way between the ranks of a graph in the making. Where all ranks are on this node a list goes
- * through the inbox of the rank that made it: whoever owns the roots copies what concerns it, and when all have, the
- * memory serves for the next list. Else, and if it is large, or if the daemon's workers may want to keep it, it is a
- * sealed region. The thread that makes the graph. */
+/* Edge lists on their way between the ranks of a graph in the making. A list goes through the inbox of the rank that
+ * made it: each owner of roots copies the part that concerns it, and when all have done so, the memory serves for the
+ * next list. A long list is a sealed region instead, which the owners map. The thread that makes the graph. */
 #ifndef SFC_LISTS_H
 #define SFC_LISTS_H
 

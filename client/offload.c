@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "client/context.h"
+#include "client/origin.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
 #include "shm/trunk.h"
@@ -65,6 +66,58 @@ static void submit(const sfc_lane_t *lane, const sf_request_t *request, sfshm_su
   sfc_submit_entry(&lane->graph->context->submitter, &entry, false);
 }
 
+/* ---- Edges ------------------------------------------------------------------------------------------------------- */
+
+static sf_status_t tell_edges(const sf_graph_t *graph, Sfproto__EdgeBlock blocks[], Sfproto__EdgeBlock *pointers[])
+{
+  const sfc_origin_t *origin = graph->origin;
+  Sfproto__GraphEdges edges = SFPROTO__GRAPH_EDGES__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  for (int32_t i = 0; i < origin->nparts; i++) {
+    const sfc_origin_part_t *part = &origin->parts[i];
+    Sfproto__EdgeBlock *block = &blocks[edges.n_blocks];
+    if (part->rank == graph->rank)
+      continue;
+    sfproto__edge_block__init(block);
+    block->rank = part->rank;
+    block->offset = sfc_origin_offset(i);
+    block->nedges = part->block.leaf.n;
+    block->nvalues = part->block.value_root.n;
+    pointers[edges.n_blocks++] = block;
+  }
+  edges.graph = graph->number;
+  edges.blocks = pointers;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_EDGES;
+  message.graph_edges = &edges;
+  return sfc_control_tell(&graph->context->control, &message, &origin->region.fd, 1);
+}
+
+static bool give_edges(const sf_graph_t *graph)
+{
+  size_t nparts = (size_t)graph->origin->nparts;
+  Sfproto__EdgeBlock *blocks = calloc(nparts, sizeof *blocks);
+  Sfproto__EdgeBlock **pointers = calloc(nparts, sizeof(Sfproto__EdgeBlock *));
+  sf_status_t status = SF_ERR_NOMEM;
+  if (blocks != NULL && pointers != NULL) {
+    pthread_mutex_lock(&graph->context->lock);
+    status = sfc_origin_seal(graph->origin);
+    pthread_mutex_unlock(&graph->context->lock);
+  }
+  if (status == SF_OK)
+    status = tell_edges(graph, blocks, pointers);
+  free(blocks);
+  free(pointers);
+  return status == SF_OK;
+}
+
+/* Whether the daemon has this rank's edge list of the graph. */
+static bool has_given_edges(sf_graph_t *graph)
+{
+  if (graph->edges_given == 0)
+    graph->edges_given = give_edges(graph) ? 1 : -1;
+  return graph->edges_given > 0;
+}
+
 /* ---- What is offered --------------------------------------------------------------------------------------------- */
 
 /* With shared roots contributions are combined one after the other, by their owner. */
@@ -92,6 +145,8 @@ uint32_t sfc_offload_choose(const sf_request_t *request)
 
 void sfc_offload_source(sfc_lane_t *lane, const sf_request_t *request)
 {
+  if (request->operation == SFSHM_REDUCE && !has_given_edges(lane->graph))
+    return;
   sfc_offers_t *offers = offers_of(lane);
   sfc_offer_t *offer = offers != NULL ? &offers->sources[(lane->tx.posted - 1) % SFSHM_LANE_SLOTS] : NULL;
   if (offer != NULL && make_offer(lane, request, offer))
@@ -121,7 +176,7 @@ static void offer_target(sfc_lane_t *lane, const sf_request_t *request)
   if (bytes < SFSHM_OFFLOAD_MIN_BYTES || (lane->trunk != NULL && request->operation != SFSHM_BCAST))
     return;
   sfc_offers_t *offers = offers_of(lane);
-  if (offers == NULL || offers->in_vain)
+  if (offers == NULL || offers->in_vain || (request->operation == SFSHM_BCAST && !has_given_edges(lane->graph)))
     return;
   sfc_offer_t *offer = &offers->targets[request->sequence % SFSHM_LANE_SLOTS];
   if (offer->ticket == 0 && make_offer(lane, request, offer))

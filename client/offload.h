@@ -6,7 +6,10 @@
  * The writer of a message offers its buffer as the source, and the message says, as for all that is read in place,
  * where the reader finds it. The reader offers its own buffer as the target when it begins the operation, before any
  * message has come. It does the same with what a bcast will bring from another node. Only what is begun and ended by
- * separate calls is offered. The thread that uses the graph. */
+ * separate calls is offered.
+ *
+ * Workers go along the edges of the rank that owns the leaves. That rank gives the daemon its edge list, sealed, before
+ * its first offer on a graph: set-up does not pay for what most graphs never use. The thread that uses the graph. */
 #ifndef SFC_OFFLOAD_H
 #define SFC_OFFLOAD_H
 

@@ -13,7 +13,10 @@ sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p)
     return sfshm_error(SF_ERR_NOMEM, "table of %d root ranks", list->nparts);
   origin->image = list->image;
   origin->base = list->image != NULL ? list->image : list->region.base;
+  origin->length_bytes = list->length_bytes;
+  origin->region = list->region;
   list->image = NULL;
+  list->region = (sfshm_region_t){.fd = -1};
   origin->nparts = list->nparts;
   for (int32_t i = 0; i < list->nparts; i++)
     origin->parts[i] = (sfc_origin_part_t){list->parts[i].rank, list->parts[i].block};
@@ -23,9 +26,25 @@ sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p)
 
 void sfc_origin_free(sfc_origin_t *origin)
 {
-  if (origin != NULL)
-    sfc_device_free_array(origin->image); /* links' patterns lie in it */
+  if (origin == NULL)
+    return;
+  sfc_device_free_array(origin->image); /* links' patterns lie in one of these */
+  sfc_device_destroy_region(&origin->region);
   free(origin);
+}
+
+sf_status_t sfc_origin_seal(sfc_origin_t *origin)
+{
+  if (origin->length_bytes == 0)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "the edge list of a part of a graph can't be sealed");
+  if (origin->region.fd >= 0)
+    return SF_OK;
+  return sfshm_region_freeze("sf-edges", SFSHM_REGION_EDGES, origin->image, origin->length_bytes, &origin->region);
+}
+
+uint64_t sfc_origin_offset(int32_t part)
+{
+  return sizeof(sfshm_region_header_t) + (uint64_t)part * sizeof(sfshm_edge_block_t);
 }
 
 int64_t sfc_origin_count(const sfc_origin_t *origin)

@@ -16,16 +16,25 @@ typedef struct sfc_origin_part {
 } sfc_origin_part_t;
 
 typedef struct sfc_origin {
-  const void *base; /* of the list; NULL: there are no arrays in it */
-  void *image;      /* the same, if it is kept here; NULL: it is a region, which somebody else keeps */
+  const void *base;      /* of the list */
+  void *image;           /* the same; NULL: the list is the region, which is mapped */
+  size_t length_bytes;   /* of the list, if it is laid out as a region is; else 0 */
+  sfshm_region_t region; /* the sealed list, fd -1: none yet; under the context's lock */
   int32_t nparts;
   sfc_origin_part_t parts[]; /* by rank */
 } sfc_origin_t;
 
-/* Notes where the list's blocks are, and takes over its memory, unless it is sealed. */
+/* Notes where the list's blocks are, and takes over its memory, or its region. */
 sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p);
 
-/* Accepts NULL. To be called before the list's region goes. */
+/* Seals the list, unless it is sealed already: then the region has a descriptor. SF_ERR_UNSUPPORTED: it is the list of
+ * a part of a graph. Under the context's lock, as graphs of one plan share the origin. */
+sf_status_t sfc_origin_seal(sfc_origin_t *origin);
+
+/* Where a sealed list has the block of one of the parts. */
+uint64_t sfc_origin_offset(int32_t part);
+
+/* Accepts NULL. */
 void sfc_origin_free(sfc_origin_t *origin);
 
 /* Number of edges. */

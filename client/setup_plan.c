@@ -84,9 +84,7 @@ static sf_status_t keep_lists(sfc_setup_t *setup)
     return sfshm_error(SF_ERR_NOMEM, "table of edge lists");
   for (int32_t i = 0; i < setup->lists.npeers; i++)
     keep_list(graph, &setup->lists.peers[i].region);
-  sf_status_t status = sfc_origin_make(&setup->lists.own, &graph->origin);
-  keep_list(graph, &setup->lists.own.region);
-  return status;
+  return sfc_origin_make(&setup->lists.own, &graph->origin);
 }
 
 static sf_status_t make_trunks(sfc_setup_t *setup)

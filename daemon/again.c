@@ -7,21 +7,15 @@
 #include "daemon/lanes.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
-#include "daemon/offload.h"
-#include "daemon/offload_lists.h"
 #include "daemon/parts.h"
 #include "daemon/segment.h"
 #include "shm/error.h"
-
-/* The longest edge list that is kept for later graphs: what ranks keep of edges has the same limit. */
-#define LISTS_MAX (64u << 20)
 
 /* What this node knows of an earlier graph. */
 struct sfd_kept {
   TAILQ_ENTRY(sfd_kept) entry; /* the latest first */
   uint64_t graph;
   sfd_trunk_plan_t *plan; /* NULL: it has no edges between this node and others */
-  sfd_lists_t *lists;     /* for offloading; NULL: none */
 };
 
 /* ---- Kept plans -------------------------------------------------------------------------------------------------- */
@@ -42,23 +36,18 @@ static void drop(sfd_group_t *group, sfd_kept_t *kept)
   TAILQ_REMOVE(&group->kept, kept, entry);
   group->nkept--;
   sfd_trunk_plan_let_go(kept->plan);
-  sfd_lists_release(kept->lists);
   free(kept);
 }
 
 void sfd_again_keep(sfd_graph_t *graph)
 {
   sfd_group_t *group = graph->group;
-  const sfd_server_t *server = group->job->server;
-  sfd_lists_t *lists = sfd_offload_lists(graph);
-  if (lists != NULL && (!sfd_lists_are_small(lists, LISTS_MAX) || server->nheld_fds > server->max_held_fds / 8))
-    lists = NULL;
-  if (group->nnodes == 1 && lists == NULL)
+  if (group->nnodes == 1)
     return; /* the ranks know everything */
   sfd_kept_t *kept = malloc(sizeof *kept);
   if (kept == NULL)
     return;
-  *kept = (sfd_kept_t){.graph = graph->id, .plan = sfd_trunks_hold_plan(graph->trunks), .lists = sfd_lists_hold(lists)};
+  *kept = (sfd_kept_t){.graph = graph->id, .plan = sfd_trunks_hold_plan(graph->trunks)};
   TAILQ_INSERT_HEAD(&group->kept, kept, entry);
   if (++group->nkept > SFD_PLANS_KEPT)
     drop(group, TAILQ_LAST(&group->kept, sfd_kept_list));
@@ -150,9 +139,7 @@ static void ask_members(sfd_graph_t *graph)
 {
   graph->setup->refused = true;
   sfd_trunks_free(graph->trunks); /* made in hope, like what follows */
-  sfd_offload_free(graph->offload);
   graph->trunks = NULL;
-  graph->offload = NULL;
   sfd_parts_free(graph->setup->parts);
   graph->setup->parts = NULL;
   for (int32_t i = 0; i < graph->group->nlocals; i++)
@@ -191,20 +178,18 @@ static int32_t count_again(const sfd_graph_t *graph)
   return n;
 }
 
-/* What the graph shares with the earlier one. On one node that is of use only to workers. */
+/* What the graph shares with the earlier one: on one node nothing. */
 static sf_status_t share(sfd_graph_t *graph, uint64_t again)
 {
   sfd_group_t *group = graph->group;
   sfd_kept_t *kept = find_kept(group, again);
-  if (kept == NULL && group->nnodes == 1)
+  if (group->nnodes == 1)
     return SF_OK;
   if (kept == NULL) /* since this node has said so */
     return sfshm_error(SF_ERR_NOT_FOUND, "the plan of graph %" PRIu64 " is not kept any more", again);
   TAILQ_REMOVE(&group->kept, kept, entry);
   TAILQ_INSERT_HEAD(&group->kept, kept, entry);
-  if (graph->offload == NULL)
-    sfd_offload_use_lists(graph, kept->lists);
-  return group->nnodes > 1 ? sfd_trunks_create_again(graph, kept->plan) : SF_OK;
+  return sfd_trunks_create_again(graph, kept->plan);
 }
 
 /* What is done before this node arrives. Two nodes have all that the graph needs before they tell each other, so that

@@ -62,6 +62,7 @@ static const route_t routes[] = {
     BODY(RING_OPEN) = {"RingOpen", SFD_SESSION_RUNNING, 1, 1, sfd_submission_handle_open},
     BODY(CONTROL) = {"Control", SFD_SESSION_TOOL, 0, 0, sfd_control_handle},
     BODY(CLAIMS_OPEN) = {"ClaimsOpen", SFD_SESSION_RUNNING, 1, 1, sfd_offload_handle_claims},
+    BODY(GRAPH_EDGES) = {"GraphEdges", SFD_SESSION_RUNNING, 1, 1, sfd_offload_handle_edges},
     BODY(QUERY) = {"Query", SFD_SESSION_TOOL, 0, 0, sfd_query_handle},
 };
 

@@ -1,6 +1,7 @@
 /* Matching what writers and readers offer: see offload.h. The daemon's thread. */
 #include "daemon/offload.h"
 
+#include <inttypes.h>
 #include <search.h>
 #include <stdlib.h>
 
@@ -110,7 +111,6 @@ void sfd_offload_handle_claims(sfd_session_t *session, const Sfproto__Message *m
 /* ---- Graphs ------------------------------------------------------------------------------------------------------ */
 
 struct sfd_offload {
-  sfd_graph_t *graph;
   sfd_lists_t *lists;
   void *pairs; /* tsearch */
 };
@@ -118,42 +118,56 @@ struct sfd_offload {
 /* The edges between two ranks and the operations on them, in one direction. What is offered last wins: who is so much
  * behind will not be matched any more. */
 typedef struct pair {
-  uint64_t key;       /* first */
-  sfd_route_t *route; /* the lists' */
+  uint64_t key;   /* first */
+  int32_t writer; /* places in the group */
+  int32_t reader;
+  sfd_route_t *route; /* the lists'; NULL: not known yet */
   sfd_offer_t sources[SFSHM_LANE_SLOTS];
   sfd_offer_t targets[SFSHM_LANE_SLOTS];
 } pair_t;
 
-/* For one use of the lists, which is taken over. */
-static void make_offload(sfd_graph_t *graph, sfd_lists_t *lists)
+/* Made at first use; NULL without memory. */
+static sfd_offload_t *offload_of(sfd_graph_t *graph)
 {
-  sfd_offload_t *offload = lists != NULL ? calloc(1, sizeof *offload) : NULL;
-  if (offload == NULL) {
-    sfd_lists_release(lists);
+  if (graph->offload != NULL)
+    return graph->offload;
+  sfd_offload_t *offload = calloc(1, sizeof *offload);
+  sfd_lists_t *lists = offload != NULL ? sfd_lists_create(graph->group) : NULL;
+  if (lists == NULL) {
+    free(offload);
+    return NULL;
+  }
+  *offload = (sfd_offload_t){.lists = lists};
+  graph->offload = offload;
+  return offload;
+}
+
+void sfd_offload_handle_edges(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const sfd_rank_t *rank = session->rank;
+  const Sfproto__GraphEdges *edges = message->graph_edges;
+  sfd_graph_t *graph = sfd_graph_find(rank->job, edges->graph);
+  int32_t place = graph != NULL ? sfd_group_rank_of(graph->group, rank->number) : -1;
+  (void)nfds;
+  if (!sfd_offload_is_on(session->server)) {
+    sfd_session_refuse(session, message->request, SF_ERR_UNSUPPORTED,
+                       "GraphEdges: this daemon has no workers (option offload-workers)");
     return;
   }
-  offload->graph = graph;
-  offload->lists = lists;
-  graph->offload = offload;
-}
-
-void sfd_offload_keep_lists(sfd_graph_t *graph)
-{
-  const sfd_group_t *group = graph->group;
-  const sfd_server_t *server = group->job->server;
-  if (sfd_offload_is_on(server) && (group->nlocals > 1 || group->nnodes > 1) &&
-      server->nheld_fds <= server->max_held_fds / 4)
-    make_offload(graph, sfd_lists_create(graph));
-}
-
-sfd_lists_t *sfd_offload_lists(const sfd_graph_t *graph)
-{
-  return graph->offload != NULL ? graph->offload->lists : NULL;
-}
-
-void sfd_offload_use_lists(sfd_graph_t *graph, sfd_lists_t *lists)
-{
-  make_offload(graph, sfd_lists_hold(lists));
+  if (place < 0) {
+    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64, rank->number,
+                       edges->graph);
+    return;
+  }
+  sfd_offload_t *offload = offload_of(graph);
+  sf_status_t status = offload != NULL ? sfd_lists_add(offload->lists, place, edges, fds[0]) : SF_ERR_NOMEM;
+  if (status == SF_OK)
+    sfd_session_send_done(session, message->request);
+  else if (status == SF_ERR_PROTO)
+    sfd_session_refuse(session, message->request, status, "%s", sfshm_error_detail());
+  else
+    sfd_session_answer(session, message->request, status, "edge list of graph %" PRIu64 " for offloading",
+                       edges->graph);
 }
 
 void sfd_offload_free(sfd_offload_t *offload)
@@ -161,7 +175,7 @@ void sfd_offload_free(sfd_offload_t *offload)
   if (offload == NULL)
     return;
   tdestroy(offload->pairs, free);
-  sfd_lists_release(offload->lists);
+  sfd_lists_free(offload->lists);
   free(offload);
 }
 
@@ -170,19 +184,17 @@ int32_t sfd_offload_blocks(sfd_offload_t *offload, int32_t place, const sfd_bloc
   return sfd_lists_blocks(offload->lists, place, blocks_p, list_p);
 }
 
-/* The pair of an operation, made at first use; NULL if there is no such. */
+/* The pair of an operation, made at first use; NULL without memory. */
 static pair_t *find_pair(sfd_offload_t *offload, int32_t writer, int32_t reader, sfshm_operation_t operation)
 {
   uint64_t key = sfd_lists_key(writer, reader, operation);
   pair_t *pair = sfd_key_find(offload->pairs, key);
   if (pair != NULL)
     return pair;
-  sfd_route_t *route = sfd_lists_route(offload->lists, writer, reader, operation);
-  pair = route != NULL ? calloc(1, sizeof *pair) : NULL;
+  pair = calloc(1, sizeof *pair);
   if (pair == NULL)
     return NULL;
-  pair->key = key;
-  pair->route = route;
+  *pair = (pair_t){.key = key, .writer = writer, .reader = reader};
   if (sfd_key_insert(&offload->pairs, pair))
     return pair;
   free(pair);
@@ -308,7 +320,10 @@ static void match(const sfd_graph_t *graph, pair_t *pair, const sfd_rank_t *writ
                   const sfd_rank_t *reader, sfd_offer_t *target)
 {
   bool same = source->desc == target->desc && reader->offers->njobs < MAX_JOBS;
-  if (same && graph->state == SFD_GRAPH_READY && writer->offers != NULL)
+  if (same && pair->route == NULL)
+    pair->route =
+        sfd_lists_route(graph->offload->lists, pair->writer, pair->reader, sfshm_desc_direction(source->desc));
+  if (same && pair->route != NULL && graph->state == SFD_GRAPH_READY && writer->offers != NULL)
     submit_job(graph->group->job->server, pair, writer, source, reader, target);
   source->sequence = target->sequence = 0;
 }
@@ -345,8 +360,8 @@ sfd_offer_t sfd_offload_offer(const sfshm_ring_entry_t *entry)
 void sfd_offload_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   sfd_graph_t *graph = sfd_graph_find(rank->job, entry->graph);
-  if (graph == NULL || graph->offload == NULL || graph->state != SFD_GRAPH_READY || rank->offers == NULL ||
-      !is_sound(entry))
+  if (graph == NULL || graph->state != SFD_GRAPH_READY || rank->offers == NULL || !is_sound(entry) ||
+      offload_of(graph) == NULL)
     return;
   int32_t place = sfd_group_rank_of(graph->group, rank->number);
   if (place >= 0 && entry->kind == SFSHM_SUBMIT_UNPACK)

@@ -10,9 +10,9 @@
  * matched is done by the reader. When a worker has finished the last piece it tells the writer by the writer's own
  * claim, of one piece.
  *
- * The daemon has mapped what it writes and reads: sf_alloc memory when it was added, and the edge lists, which are kept
- * from set-up for this. All that ranks say is checked against these. Here is the daemon's thread; what workers do is in
- * offload_job.c. */
+ * The daemon has mapped what it writes and reads: sf_alloc memory when it was added, and the edge lists that the owners
+ * of leaves give before they offer anything. All that ranks say is checked against these. Here is the daemon's thread;
+ * what workers do is in offload_job.c. */
 #ifndef SFD_OFFLOAD_H
 #define SFD_OFFLOAD_H
 
@@ -44,13 +44,9 @@ void sfd_offload_close(sfd_offer_rank_t *offers);
 
 /* ---- Graphs ---- */
 
-/* Round 1 of the set-up is over: keeps the members' edge lists, unless descriptors are scarce. Without them nothing of
- * the graph is offloaded. */
-void sfd_offload_keep_lists(struct sfd_graph *graph);
-
-/* The lists kept for a graph, NULL if there are none; and a graph with the same edges is to use them, too. */
-struct sfd_lists *sfd_offload_lists(const struct sfd_graph *graph);
-void sfd_offload_use_lists(struct sfd_graph *graph, struct sfd_lists *lists);
+/* GraphEdges: a rank gives its edge list, which it may do once for each graph, before its first offer there of what
+ * needs the list. */
+void sfd_offload_handle_edges(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
 /* What is kept for a graph; NULL is accepted. */
 typedef struct sfd_offload sfd_offload_t;

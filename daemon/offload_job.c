@@ -9,19 +9,14 @@
 
 /* ---- Routes ------------------------------------------------------------------------------------------------------ */
 
-sfd_route_t *sfd_route_create(sfd_mapping_t *list, uint64_t offset, int64_t nedges, int64_t nvalues, int64_t nroots,
+sfd_route_t *sfd_route_create(sfd_mapping_t *list, uint64_t offset, int64_t nedges, int64_t nvalues,
                               sfshm_operation_t operation)
 {
   sfd_route_t *route = calloc(1, sizeof *route);
   if (route == NULL)
     return NULL;
-  *route = (sfd_route_t){.uses = 1,
-                         .list = list,
-                         .offset = offset,
-                         .nedges = nedges,
-                         .nvalues = nvalues,
-                         .nroots = nroots,
-                         .operation = operation};
+  *route = (sfd_route_t){
+      .uses = 1, .list = list, .offset = offset, .nedges = nedges, .nvalues = nvalues, .operation = operation};
   pthread_mutex_init(&route->lock, NULL);
   return route;
 }
@@ -57,12 +52,12 @@ static void set_paths(sfd_route_t *route)
   route->to_max = bcast ? edges->leaves.max : edges->roots.max;
 }
 
-/* Checks the whole list, the leaves included, which are to be written. */
+/* Checks the whole list, the leaves included, which are to be written. That roots are in the buffer is seen later. */
 static sf_status_t open_edges(sfd_route_t *route)
 {
   int64_t bad_leaf, bad_root;
-  sf_status_t status = sfshm_edges_open(&route->list->region, route->offset, route->nedges, route->nvalues,
-                                        route->nroots, &route->edges, &bad_leaf, &bad_root);
+  sf_status_t status = sfshm_edges_open(&route->list->region, route->offset, route->nedges, route->nvalues, INT64_MAX,
+                                        &route->edges, &bad_leaf, &bad_root);
   if (status != SF_OK)
     return status;
   if (route->edges.leaves.max == SFSHM_EDGES_UNKNOWN)

@@ -25,7 +25,6 @@ typedef struct sfd_route {
   uint64_t offset; /* of the block */
   int64_t nedges;
   int64_t nvalues;
-  int64_t nroots;
   sfshm_operation_t operation;
   sfd_unpack_plan_t *plan; /* instead of these, for what comes from another node; malloc, NULL: none */
 
@@ -40,7 +39,7 @@ typedef struct sfd_route {
 } sfd_route_t;
 
 /* Takes over the list, for one use of the route. NULL without memory, and the list stays the caller's. */
-sfd_route_t *sfd_route_create(sfd_mapping_t *list, uint64_t offset, int64_t nedges, int64_t nvalues, int64_t nroots,
+sfd_route_t *sfd_route_create(sfd_mapping_t *list, uint64_t offset, int64_t nedges, int64_t nvalues,
                               sfshm_operation_t operation);
 void sfd_route_release(sfd_route_t *route); /* NULL is accepted */
 

@@ -3,19 +3,18 @@
 
 #include <search.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "daemon/group.h"
 #include "daemon/job.h"
 #include "daemon/key.h"
+#include "daemon/peers.h"
+#include "shm/error.h"
 
 /* The edges of one member of this node. */
 typedef struct list {
-  int fd; /* -1: none, or mapped already */
-  sfd_mapping_t *mapping;
+  sfd_mapping_t *mapping; /* NULL: not given */
   sfd_block_t *blocks;
   int32_t nblocks;
-  int64_t nroots;
 } list_t;
 
 typedef struct way {
@@ -24,7 +23,6 @@ typedef struct way {
 } way_t;
 
 struct sfd_lists {
-  int64_t uses;
   const sfd_group_t *group;
   void *ways; /* tsearch */
   int32_t n;
@@ -33,29 +31,13 @@ struct sfd_lists {
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
 
-sfd_lists_t *sfd_lists_create(const sfd_graph_t *graph)
+sfd_lists_t *sfd_lists_create(const sfd_group_t *group)
 {
-  const sfd_group_t *group = graph->group;
   sfd_lists_t *lists = calloc(1, sizeof *lists + (size_t)group->nlocals * sizeof lists->of[0]);
   if (lists == NULL)
     return NULL;
-  lists->uses = 1;
   lists->group = group;
   lists->n = group->nlocals;
-  for (int32_t i = 0; i < lists->n; i++) {
-    sfd_setup_member_t *member = &graph->setup->members[i];
-    lists->of[i] = (list_t){member->edges_fd, NULL, member->blocks, member->nblocks, member->nroots};
-    member->edges_fd = -1;
-    member->blocks = NULL;
-    member->nblocks = 0;
-  }
-  return lists;
-}
-
-sfd_lists_t *sfd_lists_hold(sfd_lists_t *lists)
-{
-  if (lists != NULL)
-    lists->uses++;
   return lists;
 }
 
@@ -66,13 +48,12 @@ static void free_way(void *opaque)
   free(way);
 }
 
-void sfd_lists_release(sfd_lists_t *lists)
+void sfd_lists_free(sfd_lists_t *lists)
 {
-  if (lists == NULL || --lists->uses > 0)
+  if (lists == NULL)
     return;
   tdestroy(lists->ways, free_way);
   for (int32_t i = 0; i < lists->n; i++) {
-    sfd_job_close_fd(lists->group->job, lists->of[i].fd);
     sfd_mapping_release(lists->of[i].mapping);
     free(lists->of[i].blocks);
   }
@@ -81,40 +62,54 @@ void sfd_lists_release(sfd_lists_t *lists)
 
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
-/* Mapped at first use. */
-static sfd_mapping_t *map_list(const sfd_lists_t *lists, list_t *list)
+/* Workers open and check the blocks that they use. */
+static sf_status_t check(const sfd_lists_t *lists, const list_t *list, int32_t place, const Sfproto__GraphEdges *edges,
+                         int fd)
 {
-  sfshm_region_t region;
-  if (list->mapping != NULL || list->fd < 0)
-    return list->mapping;
-  if (sfshm_region_map(list->fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &region) == SF_OK) {
-    list->mapping = sfd_mapping_create(&region);
-    if (list->mapping == NULL)
-      sfshm_region_destroy(&region);
-  }
-  sfd_job_close_fd(lists->group->job, list->fd);
-  list->fd = -1;
-  return list->mapping;
+  if (list->mapping != NULL)
+    return sfshm_error(SF_ERR_PROTO, "second GraphEdges of group rank %d", place);
+  sf_status_t status =
+      sfd_peers_check_blocks("GraphEdges", edges->blocks, edges->n_blocks, INT64_MAX, lists->group->size, place);
+  if (status != SF_OK)
+    return status;
+  return sfd_peers_check_list("GraphEdges", edges->blocks, edges->n_blocks, place, fd);
 }
 
-bool sfd_lists_are_small(const sfd_lists_t *lists, uint64_t bytes)
+static sf_status_t map(int fd, sfd_mapping_t **mapping_p)
 {
-  struct stat file;
-  for (int32_t i = 0; i < lists->n; i++) {
-    const list_t *list = &lists->of[i];
-    if (list->mapping != NULL && list->mapping->region.length_bytes > bytes)
-      return false;
-    if (list->fd >= 0 && (fstat(list->fd, &file) != 0 || (uint64_t)file.st_size > bytes))
-      return false;
-  }
-  return true;
+  sfshm_region_t region;
+  sf_status_t status = sfshm_region_map(fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &region);
+  if (status != SF_OK)
+    return status;
+  *mapping_p = sfd_mapping_create(&region);
+  if (*mapping_p != NULL)
+    return SF_OK;
+  sfshm_region_destroy(&region);
+  return sfshm_error(SF_ERR_NOMEM, "no memory for an edge list");
+}
+
+sf_status_t sfd_lists_add(sfd_lists_t *lists, int32_t place, const Sfproto__GraphEdges *edges, int fd)
+{
+  list_t *list = &lists->of[sfd_group_local(lists->group, place)];
+  sf_status_t status = check(lists, list, place, edges, fd);
+  if (status == SF_OK)
+    status = sfd_peers_copy_blocks(edges->blocks, edges->n_blocks, &list->blocks);
+  if (status != SF_OK)
+    return status;
+  list->nblocks = (int32_t)edges->n_blocks;
+  status = map(fd, &list->mapping);
+  if (status == SF_OK)
+    return SF_OK;
+  free(list->blocks);
+  *list = (list_t){.mapping = NULL};
+  return status;
 }
 
 int32_t sfd_lists_blocks(sfd_lists_t *lists, int32_t place, const sfd_block_t **blocks_p, sfd_mapping_t **list_p)
 {
-  list_t *list = &lists->of[sfd_group_local(lists->group, place)];
+  const list_t *list = &lists->of[sfd_group_local(lists->group, place)];
   *blocks_p = list->blocks;
-  *list_p = map_list(lists, list);
+  *list_p = list->mapping;
   return list->nblocks;
 }
 
@@ -135,15 +130,14 @@ static const sfd_block_t *find_block(const list_t *list, int32_t owner)
 
 static sfd_route_t *make_route(sfd_lists_t *lists, int32_t owner, int32_t leaf, sfshm_operation_t operation)
 {
-  list_t *list = &lists->of[sfd_group_local(lists->group, leaf)];
+  const list_t *list = &lists->of[sfd_group_local(lists->group, leaf)];
   const sfd_block_t *block = find_block(list, owner);
-  sfd_mapping_t *mapping = block != NULL ? map_list(lists, list) : NULL;
-  if (mapping == NULL)
+  if (block == NULL)
     return NULL;
-  sfd_route_t *route = sfd_route_create(sfd_mapping_hold(mapping), block->offset, block->nedges, block->nvalues,
-                                        lists->of[sfd_group_local(lists->group, owner)].nroots, operation);
+  sfd_route_t *route =
+      sfd_route_create(sfd_mapping_hold(list->mapping), block->offset, block->nedges, block->nvalues, operation);
   if (route == NULL)
-    sfd_mapping_release(mapping);
+    sfd_mapping_release(list->mapping);
   return route;
 }
 

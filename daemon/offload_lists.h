@@ -1,6 +1,5 @@
-/* Edge lists for offloading: those of the members of a graph that are on this node, kept from set-up, and the ways that
- * workers go along them. Graphs that are made again with the same edges share them, also after the first one has been
- * destroyed. The daemon's thread. */
+/* Edge lists for offloading: those that members of a graph on this node have given (GraphEdges), and the ways that
+ * workers go along them. They live as long as the graph. The daemon's thread. */
 #ifndef SFD_OFFLOAD_LISTS_H
 #define SFD_OFFLOAD_LISTS_H
 
@@ -13,23 +12,18 @@
 
 typedef struct sfd_lists sfd_lists_t;
 
-/* Takes the lists of the members, whose round 1 is over, for one use. NULL: there is no memory, and they stay. */
-sfd_lists_t *sfd_lists_create(const sfd_graph_t *graph);
+/* No lists yet. NULL: there is no memory. */
+sfd_lists_t *sfd_lists_create(const sfd_group_t *group);
+void sfd_lists_free(sfd_lists_t *lists); /* NULL is accepted */
 
-/* One use more, and one less; NULL is accepted by both. The last one ends before the group does. */
-sfd_lists_t *sfd_lists_hold(sfd_lists_t *lists);
-void sfd_lists_release(sfd_lists_t *lists);
+/* Takes the list of the member at that place of the group. SF_ERR_PROTO: it is malformed, or the second one. */
+sf_status_t sfd_lists_add(sfd_lists_t *lists, int32_t place, const Sfproto__GraphEdges *edges, int fd);
 
-/* Whether each of them is at most so long: what they take of memory is the ranks', but only those who hold them keep it
- * from being freed. */
-bool sfd_lists_are_small(const sfd_lists_t *lists, uint64_t bytes);
-
-/* The blocks of the member at that place of the group, and its list; NULL if it can't be had: its blocks are in
- * inboxes. */
+/* The blocks of the member at that place of the group, and its list; NULL: it has not given it. */
 int32_t sfd_lists_blocks(sfd_lists_t *lists, int32_t place, const sfd_block_t **blocks_p, sfd_mapping_t **list_p);
 
 /* The way from the roots of one rank to the leaves of another or back, both by place in the group; made at first use,
- * and the lists'. NULL: there is none. */
+ * and the lists'. NULL: there is none, or the leaves' owner has not given its list. */
 sfd_route_t *sfd_lists_route(sfd_lists_t *lists, int32_t writer, int32_t reader, sfshm_operation_t operation);
 
 /* What a pair of ranks is found by in search trees, per operation. */

@@ -151,7 +151,7 @@ static sfd_route_t *make_route(const sfd_trunks_t *trunks, const sfd_side_t *sid
     plan->nedges += blocks[b].nedges;
     plan->blocks[plan->nblocks++] = blocks[b];
   }
-  sfd_route_t *route = sfd_route_create(sfd_mapping_hold(list), 0, 0, 0, 0, SFSHM_BCAST);
+  sfd_route_t *route = sfd_route_create(sfd_mapping_hold(list), 0, 0, 0, SFSHM_BCAST);
   if (route == NULL) {
     sfd_mapping_release(list);
     free(plan);

@@ -9,7 +9,6 @@
 #include "daemon/at_once.h"
 #include "daemon/lanes.h"
 #include "daemon/log.h"
-#include "daemon/offload.h"
 #include "daemon/parts.h"
 #include "daemon/peers.h"
 #include "daemon/roots.h"
@@ -172,7 +171,6 @@ static void finish_round_1(sfd_graph_t *graph)
 static void begin_round_2(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
-  sfd_offload_keep_lists(graph);
   sfd_wants_free(setup->wants);
   setup->wants = NULL;
   setup->nhere = 0;

@@ -396,12 +396,6 @@ sf_status_t sfshm_read(int fd, uint64_t offset, size_t length_bytes, void *to)
   return SF_OK;
 }
 
-sf_status_t sfshm_region_read(int fd, sfshm_region_kind_t kind, size_t length_bytes, void *to)
-{
-  sf_status_t status = sfshm_read(fd, 0, length_bytes, to);
-  return status == SF_OK ? check_header(to, kind, length_bytes) : status;
-}
-
 void sfshm_region_destroy(sfshm_region_t *region)
 {
   if (region->length_bytes == 0)

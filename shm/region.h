@@ -103,10 +103,6 @@ sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_byte
  * the same. After other failures it is as it was. */
 sf_status_t sfshm_region_map_last(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, sfshm_region_t *region_p);
 
-/* Reads all of a received region into memory that has room for it: for small ones that is quicker than mapping them. It
- * is immutable, and its length has been verified. */
-sf_status_t sfshm_region_read(int fd, sfshm_region_kind_t kind, size_t length_bytes, void *to);
-
 /* Reads so many bytes of any descriptor, from offset on. */
 sf_status_t sfshm_read(int fd, uint64_t offset, size_t length_bytes, void *to);
 

@@ -20,12 +20,13 @@
 
 /* ---- The daemon ---- */
 
+/* With a worker, however many cores there are. */
 static void start_options(sfd_options_t *options)
 {
-  char name[] = "sfd";
-  char *argv[] = {name, NULL};
+  char name[] = "sfd", workers[] = "--offload-workers=1";
+  char *argv[] = {name, workers, NULL};
   char *environment[] = {NULL};
-  ck_assert_int_eq(sfd_options_parse(1, argv, environment, options), SF_OK);
+  ck_assert_int_eq(sfd_options_parse(2, argv, environment, options), SF_OK);
 }
 
 void sftest_daemon_start(sftest_daemon_t *daemon)
