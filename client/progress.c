@@ -193,7 +193,8 @@ static int64_t left_of(int64_t timeout_ns, int64_t *end_ns)
   return *end_ns > now ? *end_ns - now : 0;
 }
 
-static sf_status_t wait_for(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns, sfshm_waiter_t *waiter)
+static sf_status_t wait_for(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns, sfshm_waiter_t *waiter,
+                            sfc_lane_t **turn_p)
 {
   sf_graph_t *graph = request->graph;
   sf_context_t *context = graph->context;
@@ -209,7 +210,11 @@ static sf_status_t wait_for(sfc_thread_t *thread, sf_request_t *request, int64_t
       return SF_OK;
     if (sfc_graph_is_failed(graph))
       return sfc_graph_failure(graph);
-    if (moved || sfshm_waiter_step(waiter) == SFSHM_WAIT_LOOK)
+    if (moved)
+      continue;
+    if (waiter->spins_left == 0 && request->ordered)
+      *turn_p = sfc_waiting_turn(request);
+    if (sfshm_waiter_step(waiter) == SFSHM_WAIT_LOOK)
       continue;
     int64_t sleep_ns = graph->trunks != NULL ? patience_ns : -1;
     if (timeout_ns >= 0) {
@@ -225,7 +230,7 @@ static sf_status_t wait_for(sfc_thread_t *thread, sf_request_t *request, int64_t
     if (sfc_thread_progress(thread) || sfc_request_is_complete(request) || sfc_graph_is_failed(graph))
       continue;
     sfshm_count(&context->counters.shared->sleeps, 1);
-    sfc_waiting_show(graph, request, thread->idle_ns != 0 ? thread->idle_ns : waiter->since_ns);
+    sfc_waiting_sleep(graph, request, thread->idle_ns != 0 ? thread->idle_ns : waiter->since_ns, waiter->since_ns);
     sfshm_wake_sleep(context->wake, ticket, sleep_ns);
     if (graph->trunks != NULL)
       ask_in_vain(graph, &began_ns, &patience_ns);
@@ -233,25 +238,27 @@ static sf_status_t wait_for(sfc_thread_t *thread, sf_request_t *request, int64_t
 }
 
 /* Waiting that goes beyond spinning is counted; what is given up for now goes on to be shown. */
-static void end_waiting(sfc_thread_t *thread, sf_graph_t *graph, const sfshm_waiter_t *waiter, bool over)
+static void end_waiting(sfc_thread_t *thread, sf_graph_t *graph, const sfshm_waiter_t *waiter, sfc_lane_t *turn,
+                        bool over)
 {
   if (over && thread->idle_ns != 0)
     end_testing(thread);
   if (over)
     sfc_waiting_hide(graph);
-  sfc_waiting_count(graph, waiter->since_ns);
+  sfc_waiting_count(graph, waiter->since_ns, turn);
 }
 
 sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns)
 {
   sf_graph_t *graph = request->graph;
   sfshm_waiter_t waiter;
+  sfc_lane_t *turn = NULL;
   if (sfc_request_is_complete(request) && thread->in_flight == 1) /* else it is the others' chance */
     return SF_OK;
   /* What comes from another node comes through the daemon, which may need this core. */
   sfshm_waiter_start(&waiter, graph->context->board, graph->trunks == NULL ? SPINS : 0);
-  sf_status_t status = wait_for(thread, request, timeout_ns, &waiter);
+  sf_status_t status = wait_for(thread, request, timeout_ns, &waiter, &turn);
   if (waiter.since_ns != 0)
-    end_waiting(thread, graph, &waiter, status != SF_OK || sfc_request_is_complete(request));
+    end_waiting(thread, graph, &waiter, turn, status != SF_OK || sfc_request_is_complete(request));
   return status;
 }

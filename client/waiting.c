@@ -2,29 +2,109 @@
 #include "client/waiting.h"
 
 #include "client/transfer.h"
+#include "client/trunk.h"
 #include "client/watch.h"
 
+/* ---- What is missing --------------------------------------------------------------------------------------------- */
+
+sfc_lane_t *sfc_waiting_turn(const sf_request_t *request)
+{
+  int32_t lane = request->ordered && request->turn < request->nturns ? request->turns[request->turn].lane : -1;
+  return lane >= 0 ? &request->graph->lanes[lane] : NULL;
+}
+
+/* A contribution that has come before its turn: it is not the lane that is waited for. */
+static bool is_early(sfc_lane_t *lane)
+{
+  if (!lane->rx_request->ordered || sfc_waiting_turn(lane->rx_request) == lane)
+    return false;
+  return lane->trunk != NULL ? sfc_trunk_has_message(lane) : sfshm_lane_peek(&lane->rx, &lane->tx) != NULL;
+}
+
 /* What of the request is still missing on the lane, or of operations before it. */
-static uint32_t missing(const sfc_lane_t *lane, const sf_request_t *request)
+static uint32_t missing(sfc_lane_t *lane, const sf_request_t *request)
 {
   uint32_t awaiting = 0;
-  if (lane->rx_request != NULL && lane->rx_request->sequence <= request->sequence)
+  if (lane->rx_request != NULL && lane->rx_request->sequence <= request->sequence && !is_early(lane))
     awaiting |= SFSHM_AWAITS_MESSAGE;
   if ((lane->tx_stalled && lane->tx_sequence <= request->sequence) || lane->tx_unread > 0)
     awaiting |= SFSHM_AWAITS_READER;
   return awaiting;
 }
 
+/* The entries of the graph's lanes; lanes without entries of their own share two. */
+static sfshm_lane_counters_t *entries_of(const sf_graph_t *graph, int32_t *n_p)
+{
+  *n_p = graph->counts->nlanes > 0 ? graph->nlanes : 2;
+  return graph->counts->nlanes > 0 ? graph->lanes[0].counts : graph->counts->rest;
+}
+
+static bool is_awaited(const sfshm_lane_counters_t *entry)
+{
+  return atomic_load_explicit(&entry->awaiting, memory_order_relaxed) != 0;
+}
+
+static void note_missing(sf_graph_t *graph, const sf_request_t *request)
+{
+  int32_t n;
+  sfshm_lane_counters_t *entries = entries_of(graph, &n);
+  for (int32_t i = 0; i < n; i++)
+    atomic_store_explicit(&entries[i].awaiting, 0, memory_order_relaxed);
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    _Atomic uint32_t *awaiting = &graph->lanes[i].counts->awaiting;
+    uint32_t before = atomic_load_explicit(awaiting, memory_order_relaxed);
+    atomic_store_explicit(awaiting, before | missing(&graph->lanes[i], request), memory_order_relaxed);
+  }
+}
+
+/* ---- Time asleep ------------------------------------------------------------------------------------------------- */
+
+static uint64_t asleep_since(const sf_graph_t *graph)
+{
+  return atomic_load_explicit(&graph->counts->asleep_since_ns, memory_order_relaxed);
+}
+
+/* The lanes that were awaited share the time since the rank fell asleep. Until asleep_since_ns has another value,
+ * readers know that lanes are changing. Sequentially consistent: no store of what is charged comes before that. */
+static void charge(const sf_graph_t *graph, uint64_t now_ns)
+{
+  int32_t n;
+  uint64_t awaited = 0, since_ns = asleep_since(graph);
+  sfshm_lane_counters_t *entries = entries_of(graph, &n);
+  atomic_exchange_explicit(&graph->counts->asleep_since_ns, SFSHM_CHARGING, memory_order_seq_cst);
+  for (int32_t i = 0; i < n; i++)
+    awaited += is_awaited(&entries[i]);
+  for (int32_t i = 0; i < n; i++)
+    if (is_awaited(&entries[i]))
+      sfshm_count(&entries[i].waited_ns, (now_ns - since_ns) / awaited);
+}
+
+/* Pairs with the fence of readers: who sees the time sees what has been charged before. */
+static void set_asleep(const sf_graph_t *graph, uint64_t since_ns)
+{
+  atomic_store_explicit(&graph->counts->asleep_since_ns, since_ns, memory_order_release);
+}
+
+/* ---- Showing ----------------------------------------------------------------------------------------------------- */
+
 void sfc_waiting_show(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns)
 {
   sfshm_graph_counters_t *counts = graph->counts;
-  for (int32_t i = 0; i < graph->nlanes; i++) {
-    sfc_lane_t *lane = &graph->lanes[i];
-    atomic_store_explicit(&lane->counts->awaiting, missing(lane, request), memory_order_relaxed);
-  }
+  note_missing(graph, request);
   atomic_store_explicit(&counts->wait_sequence, request->sequence, memory_order_relaxed);
   atomic_store_explicit(&counts->wait_desc, request->match, memory_order_relaxed);
   atomic_store_explicit(&counts->wait_since_ns, (uint64_t)since_ns, memory_order_release);
+}
+
+void sfc_waiting_sleep(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns, int64_t began_ns)
+{
+  uint64_t asleep_ns = (uint64_t)began_ns;
+  if (asleep_since(graph) != 0) {
+    asleep_ns = sfshm_trace_now_ns();
+    charge(graph, asleep_ns);
+  }
+  sfc_waiting_show(graph, request, since_ns);
+  set_asleep(graph, asleep_ns);
 }
 
 void sfc_waiting_hide(sf_graph_t *graph)
@@ -34,12 +114,32 @@ void sfc_waiting_hide(sf_graph_t *graph)
     atomic_store_explicit(&counts->wait_since_ns, 0, memory_order_relaxed);
 }
 
-void sfc_waiting_count(const sf_graph_t *graph, int64_t since_ns)
+/* ---- Counting ---------------------------------------------------------------------------------------------------- */
+
+/* Of the lanes that were awaited at last the one that is likely, or any. */
+static sfc_lane_t *choose_awaited(const sf_graph_t *graph, sfc_lane_t *likely)
+{
+  if (likely != NULL && is_awaited(likely->counts))
+    return likely;
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    if (is_awaited(graph->lanes[i].counts))
+      return &graph->lanes[i];
+  return likely;
+}
+
+void sfc_waiting_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *turn)
 {
   uint64_t now_ns = sfshm_trace_now_ns();
-  if (graph->last_lane == NULL)
+  sfc_lane_t *culprit = turn != NULL ? turn : graph->last_lane;
+  if (asleep_since(graph) != 0) {
+    charge(graph, now_ns);
+    set_asleep(graph, 0);
+    culprit = choose_awaited(graph, culprit);
+  } else if (culprit != NULL) {
+    sfshm_count(&culprit->counts->waited_ns, now_ns - (uint64_t)since_ns);
+  }
+  if (culprit == NULL)
     return;
-  sfshm_count(&graph->last_lane->counts->waits, 1);
-  sfshm_count(&graph->last_lane->counts->waited_ns, now_ns - (uint64_t)since_ns);
-  sfc_watch_waited(graph, graph->last_lane, (uint64_t)since_ns, now_ns);
+  sfshm_count(&culprit->counts->waits, 1);
+  sfc_watch_waited(graph, culprit, (uint64_t)since_ns, now_ns);
 }

@@ -88,6 +88,7 @@ typedef struct sfd_job {
   sfd_job_state_t state;
   char detail[SFD_TEXT_SIZE]; /* FAILED: why */
   bool forgotten;             /* no longer to be found by name */
+  bool stalled;               /* a rank here waits for longer than stall-after, when that was last looked at */
   uint64_t created_ms;
   uv_timer_t timer; /* joining alone: until the earliest deadline of those who wait; running: see sfd_job_sweep_later */
   int32_t size;

@@ -71,6 +71,8 @@ static void tell_status(sfd_query_t *query)
   status.fabric = (char *)(uintptr_t)sfd_query_fabric(sfd_network_channels(server)); /* only read */
   status.has_drained = true;
   status.drained = server->drained;
+  status.has_jobs_stalled = server->options->stall_after_ms > 0;
+  status.jobs_stalled = sfd_stalls_count(server);
   status.has_node = status.has_nodes = true;
   status.node = sfd_network_node(server);
   status.nodes = sfd_network_nnodes(server);
@@ -134,6 +136,8 @@ static bool tell_next_job(sfd_query_t *query)
   info.here = job->njoined;
   info.nodes = count_nodes(job);
   info.has_nodes = info.nodes > 0;
+  info.has_stalled = query->server->options->stall_after_ms > 0;
+  info.stalled = job->stalled;
   info.state = job_state(job);
   info.groups = job->ngroups;
   info.graphs = job->ngraphs;

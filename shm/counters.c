@@ -17,6 +17,7 @@ void sfshm_counters_add_lane(sfshm_counter_set_t *sum, const sfshm_lane_counters
   sfshm_count(&sum->messages_received, node ? 0 : load(&lane->messages_received));
   sfshm_count(node ? &sum->bytes_to_nodes : &sum->bytes_slots, load(&lane->bytes_slots));
   sfshm_count(node ? &sum->bytes_from_nodes : &sum->bytes_received, load(&lane->bytes_received));
+  sfshm_count(&sum->waited_nodes_ns, node ? load(&lane->waited_ns) : 0);
 #define ADD(field) sfshm_count(&sum->field, load(&lane->field));
   ADD(bytes_inline)
   ADD(bytes_in_place)

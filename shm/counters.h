@@ -41,6 +41,7 @@
   X(values_carried, "values that travel for these, one for each root that the rank wants")                             \
   X(waits, "waits that were longer than spinning")                                                                     \
   X(waited_ns, "time in these, spinning not included")                                                                 \
+  X(waited_nodes_ns, "of this, time in which messages of other nodes were missing")                                    \
   X(samples, "operations of which the time was taken")                                                                 \
   X(pack_ns, "time in which these packed and sent")                                                                    \
   X(unpack_ns, "time in which these unpacked")
@@ -161,10 +162,23 @@ typedef struct sfshm_graph_counters {
   uint32_t first_far; /* of its entries for ranks of other nodes; nfar 0: it has none, or there is no room */
   uint32_t nfar;
   _Atomic uint64_t runs_of; /* the graph whose contributions it carries between nodes; 0: of none */
-  uint64_t reserved[6];
+
+  /* Since when the lanes whose awaiting is not 0 share the time that passes, CLOCK_MONOTONIC: it is not in their
+   * waited_ns yet. 0: the rank is not asleep. SFSHM_CHARGING: it adds to waited_ns at the moment. */
+  _Atomic uint64_t asleep_since_ns;
+
+  /* Edges, constant. */
+  uint64_t self_edges; /* within the rank */
+  uint64_t root_edges; /* from roots here to leaves on any rank; contributions of a node that travel as one are one */
+  int64_t top_root;    /* the root to which most leaves here belong, */
+  uint64_t top_leaves; /* how many; 0: there are no leaves */
+  int32_t top_rank;    /* whose it is, in the job */
+  uint32_t reserved;
   sfshm_lane_counters_t rest[2]; /* lanes without an entry of their own: to ranks, to nodes */
 } sfshm_graph_counters_t;
 _Static_assert(sizeof(sfshm_graph_counters_t) == 1792, "layout version 4");
+
+#define SFSHM_CHARGING UINT64_C(1) /* no time of the clock */
 
 /* ---- Ranks of other nodes ---------------------------------------------------------------------------------------- */
 
@@ -207,7 +221,8 @@ typedef struct sfshm_counters {
   char program[64];
   _Atomic uint32_t traced;
   _Atomic uint32_t far_used;
-  uint8_t reserved[16];
+  uint64_t copied_ns; /* of a copy only: when it was made, CLOCK_MONOTONIC of its node; 0: it is none */
+  uint8_t reserved[8];
   sfshm_counter_set_t total;         /* of graphs that are gone */
   _Atomic uint64_t blocked_since_ns; /* in a call that others have to make, too, CLOCK_MONOTONIC; 0: in none */
   _Atomic uint32_t blocked_in;       /* sfshm_blocked_t */

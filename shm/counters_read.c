@@ -30,6 +30,65 @@ static uint32_t bounded(uint32_t n, uint32_t max)
   return n < max ? n : max;
 }
 
+/* ---- Waits that last --------------------------------------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* The graph's entries for lanes, within the table. */
+static sfshm_lane_counters_t *lanes_of(sfshm_counters_t *copy, sfshm_graph_counters_t *graph, uint32_t *n_p)
+{
+  bool own = graph->nlanes > 0 && graph->first_lane <= copy->lanes_used &&
+             graph->nlanes <= copy->lanes_used - graph->first_lane;
+  *n_p = own ? graph->nlanes : 2;
+  return own ? &copy->lanes[graph->first_lane] : graph->rest;
+}
+
+/* Whether the rank has charged no lane of the graph while these were copied. The fence orders the loads of the copy
+ * before that of the time; it pairs with the stores of the time by the rank, between which it charges. */
+static bool is_even(const sfshm_graph_counters_t *shared, const sfshm_graph_counters_t *copy)
+{
+  atomic_thread_fence(memory_order_acquire);
+  uint64_t since_ns = load(&copy->asleep_since_ns);
+  return since_ns != SFSHM_CHARGING && load(&shared->asleep_since_ns) == since_ns;
+}
+
+/* Copies a graph with its lanes until both are of one moment; a rank that was stopped meanwhile is read as it is. */
+static void copy_evenly(const sfshm_counters_t *shared, sfshm_counters_t *copy, uint32_t i)
+{
+  for (int tries = 0; tries < TRIES && !is_even(&shared->graphs[i], &copy->graphs[i]); tries++) {
+    uint32_t n;
+    copy_words(&copy->graphs[i], &shared->graphs[i], sizeof copy->graphs[i]);
+    sfshm_lane_counters_t *lanes = lanes_of(copy, &copy->graphs[i], &n);
+    atomic_thread_fence(memory_order_acquire);
+    if (lanes != copy->graphs[i].rest)
+      copy_words(lanes, &shared->lanes[lanes - copy->lanes], n * sizeof *lanes);
+    else
+      copy_words(lanes, shared->graphs[i].rest, n * sizeof *lanes);
+  }
+}
+
+/* Adds what has passed since the rank fell asleep, as the rank will when it goes on: counters grow while it waits. */
+static void add_lasting(sfshm_counters_t *copy, sfshm_graph_counters_t *graph)
+{
+  uint32_t n, awaited = 0;
+  uint64_t since_ns = load(&graph->asleep_since_ns);
+  sfshm_lane_counters_t *lanes = lanes_of(copy, graph, &n);
+  if (load(&graph->graph) == 0 || since_ns <= SFSHM_CHARGING || since_ns > copy->copied_ns)
+    return;
+  for (uint32_t i = 0; i < n; i++)
+    awaited += atomic_load_explicit(&lanes[i].awaiting, memory_order_relaxed) != 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (atomic_load_explicit(&lanes[i].awaiting, memory_order_relaxed) != 0)
+      sfshm_count(&lanes[i].waited_ns, (copy->copied_ns - since_ns) / awaited);
+}
+
+/* ---- The copy ---------------------------------------------------------------------------------------------------- */
+
 static void copy_all(const sfshm_counters_t *shared, sfshm_counters_t *copy)
 {
   copy_words(copy, shared, offsetof(sfshm_counters_t, graphs));
@@ -39,6 +98,8 @@ static void copy_all(const sfshm_counters_t *shared, sfshm_counters_t *copy)
   copy_words(copy->lanes, shared->lanes, copy->lanes_used * sizeof copy->lanes[0]);
   copy->far_used = bounded(copy->far_used, SFSHM_COUNTED_FAR);
   copy_words(copy->far, shared->far, copy->far_used * sizeof copy->far[0]);
+  for (uint32_t i = 0; i < copy->graphs_used; i++)
+    copy_evenly(shared, copy, i);
 }
 
 /* Whether the copy was made while no entries were made or freed. The fence orders the loads of the copy before that of
@@ -88,6 +149,9 @@ static sf_status_t copy_region(const sfshm_region_t *region, sfshm_counters_t **
     whole = copy_once(region->base, copy);
   }
   check(copy);
+  copy->copied_ns = now_ns();
+  for (uint32_t i = 0; i < copy->graphs_used; i++)
+    add_lasting(copy, &copy->graphs[i]);
   *copy_p = copy;
   *torn_p = !whole;
   return SF_OK;
@@ -104,18 +168,23 @@ sf_status_t sfshm_counters_copy(int fd, sfshm_counters_t **copy_p, bool *torn_p)
   return status;
 }
 
-static uint64_t longest_wait(const sfshm_counters_t *shared)
+static uint64_t lasting_ns(uint64_t since_ns, uint64_t now)
 {
-  struct timespec now;
-  uint64_t since_ns, longest = 0;
-  uint32_t n = bounded(atomic_load_explicit(&shared->graphs_used, memory_order_relaxed), SFSHM_COUNTED_GRAPHS);
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  uint64_t now_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+  return since_ns != 0 && now > since_ns ? now - since_ns : 0;
+}
+
+uint64_t sfshm_counters_graph_wait(const sfshm_graph_counters_t *graph, uint64_t now)
+{
+  return load(&graph->graph) != 0 ? lasting_ns(load(&graph->wait_since_ns), now) : 0;
+}
+
+uint64_t sfshm_counters_rank_wait(const sfshm_counters_t *counters, uint64_t now)
+{
+  uint32_t n = bounded(atomic_load_explicit(&counters->graphs_used, memory_order_relaxed), SFSHM_COUNTED_GRAPHS);
+  uint64_t longest = lasting_ns(load(&counters->blocked_since_ns), now);
   for (uint32_t i = 0; i < n; i++) {
-    if (load(&shared->graphs[i].graph) == 0 || (since_ns = load(&shared->graphs[i].wait_since_ns)) == 0)
-      continue;
-    if (now_ns > since_ns && now_ns - since_ns > longest)
-      longest = now_ns - since_ns;
+    uint64_t wait_ns = sfshm_counters_graph_wait(&counters->graphs[i], now);
+    longest = wait_ns > longest ? wait_ns : longest;
   }
   return longest;
 }
@@ -127,7 +196,7 @@ sf_status_t sfshm_counters_longest_wait(int fd, uint64_t *wait_ns_p)
   if (status != SF_OK)
     return status;
   if (region.length_bytes >= sizeof(sfshm_counters_t))
-    *wait_ns_p = longest_wait(region.base);
+    *wait_ns_p = sfshm_counters_rank_wait(region.base, now_ns());
   else
     status = sfshm_error(SF_ERR_PROTO, "counters region of %zu bytes", region.length_bytes);
   sfshm_region_destroy(&region);

@@ -37,12 +37,25 @@ static void load_latency(const sfshm_graph_counters_t *graph, sfreport_latency_t
   }
 }
 
+static void load_waits_for(const sfshm_counters_t *copy, sfreport_rank_counts_t *counts)
+{
+  counts->nwaits_for = 0;
+  for (uint32_t i = 0; i < copy->lanes_used; i++) {
+    const sfshm_lane_counters_t *lane = &copy->lanes[i];
+    uint64_t ns = load(&lane->waited_ns);
+    if (atomic_load_explicit(&lane->kind, memory_order_relaxed) == SFSHM_PEER_RANK && lane->peer >= 0 && ns > 0)
+      counts->waits_for[counts->nwaits_for++] = (sfreport_wait_for_t){lane->peer, ns};
+  }
+}
+
 static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *counts)
 {
   sfshm_counter_set_t total = {0};
   sfshm_counters_sum_all(copy, &total);
   counts->total = load_set(&total);
   counts->sleeps = load(&copy->sleeps);
+  counts->oldest_wait_ns = sfshm_counters_rank_wait(copy, copy->copied_ns);
+  load_waits_for(copy, counts);
   counts->ngraphs = 0;
   for (uint32_t i = 0; i < copy->graphs_used; i++) {
     const sfshm_graph_counters_t *graph = &copy->graphs[i];
@@ -54,6 +67,7 @@ static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *count
     *entry = (sfreport_graph_counts_t){.graph = load(&graph->graph),
                                        .multi_of = load(&graph->multi_of),
                                        .runs_of = load(&graph->runs_of),
+                                       .oldest_wait_ns = sfshm_counters_graph_wait(graph, copy->copied_ns),
                                        .counts = load_set(&sum)};
     load_latency(graph, &entry->latency);
   }

@@ -31,15 +31,25 @@ typedef struct sfreport_latency {
 typedef struct sfreport_graph_counts {
   uint64_t graph;
   uint64_t multi_of, runs_of; /* of which it is the multi-graph, or carries contributions; 0: it is none */
+  uint64_t oldest_wait_ns;    /* how long the rank has waited there when it was looked at; 0: it does not */
   sfreport_counts_t counts;
   sfreport_latency_t latency;
 } sfreport_graph_counts_t;
 
+/* Of one rank: how long it has waited for another one of its node. */
+typedef struct sfreport_wait_for {
+  int32_t rank; /* the other one */
+  uint64_t ns;
+} sfreport_wait_for_t;
+
 typedef struct sfreport_rank_counts {
   sfreport_counts_t total; /* of the graphs below, and of those that are no more */
   uint64_t sleeps;
+  uint64_t oldest_wait_ns; /* on any graph, or in a call that others have to make, too */
   int ngraphs;
   sfreport_graph_counts_t graphs[SFSHM_COUNTED_GRAPHS]; /* those that live */
+  int nwaits_for;
+  sfreport_wait_for_t waits_for[SFSHM_COUNTED_LANES]; /* some ranks several times: once for each graph */
 } sfreport_rank_counts_t;
 
 /* Of a rank that a daemon tells of: from the descriptor, which stays the caller's, or if that is -1 from the message.

@@ -5,10 +5,61 @@
 #include <stdlib.h>
 
 #include "shm/error.h"
+#include "shm/room.h"
 
 static bool read_counters(sfreport_gather_t *gather, const Sfproto__RankInfo *rank, int fd)
 {
   return sfreport_counters_of(rank, fd, &gather->counts) == SF_OK;
+}
+
+/* ---- Ranks ---- */
+
+/* Without memory for them nobody was waited for. */
+static void add_waits(sfreport_gather_t *gather, const Sfproto__Message *message)
+{
+  size_t n = (size_t)gather->counts.nwaits_for;
+  if (!sfshm_make_room(&gather->waits, &gather->waits_capacity, gather->nwaits + n, sizeof *gather->waits))
+    return;
+  for (size_t i = 0; i < n; i++)
+    gather->waits[gather->nwaits++] =
+        (sfreport_gathered_wait_t){message->told_by, message->rank_info->job_id, gather->counts.waits_for[i]};
+}
+
+static int compare_waits(const void *a, const void *b)
+{
+  const sfreport_gathered_wait_t *x = a, *y = b;
+  if (x->told_by != y->told_by)
+    return x->told_by < y->told_by ? -1 : 1;
+  if (x->job_id != y->job_id)
+    return x->job_id < y->job_id ? -1 : 1;
+  return (x->wait_for.rank > y->wait_for.rank) - (x->wait_for.rank < y->wait_for.rank);
+}
+
+static uint64_t waited_for(const sfreport_gather_t *gather, const sfreport_gathered_wait_t *rank)
+{
+  size_t low = 0, high = gather->nwaits;
+  uint64_t sum = 0;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (compare_waits(&gather->waits[middle], rank) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (; low < gather->nwaits && compare_waits(&gather->waits[low], rank) == 0; low++)
+    sum += gather->waits[low].wait_for.ns;
+  return sum;
+}
+
+static void add_up_waits(sfreport_gather_t *gather)
+{
+  if (gather->nwaits > 0)
+    qsort(gather->waits, gather->nwaits, sizeof *gather->waits, compare_waits);
+  for (size_t i = 0; i < gather->list.count && gather->nwaits > 0; i++) {
+    const Sfproto__Message *message = gather->list.items[i].message;
+    const sfreport_gathered_wait_t rank = {message->told_by, message->rank_info->job_id, {message->rank_info->rank, 0}};
+    gather->list.items[i].waited_for_ns = waited_for(gather, &rank);
+  }
 }
 
 sf_status_t sfreport_gather_add(sfreport_gather_t *gather, Sfproto__Message *message, int counters_fd)
@@ -20,6 +71,8 @@ sf_status_t sfreport_gather_add(sfreport_gather_t *gather, Sfproto__Message *mes
     item->ncounted = 1;
     item->counts = gather->counts.total;
     item->sleeps = gather->counts.sleeps;
+    item->oldest_wait_ns = gather->counts.oldest_wait_ns;
+    add_waits(gather, message);
   }
   return status;
 }
@@ -86,12 +139,18 @@ void sfreport_gather_count(sfreport_gather_t *gather, const Sfproto__Message *ra
     sfreport_latency_add(&item->latency, &entry->latency);
     item->multi_of = entry->multi_of;
     item->runs_of = entry->runs_of;
+    if (entry->oldest_wait_ns > item->oldest_wait_ns)
+      item->oldest_wait_ns = entry->oldest_wait_ns;
     item->ncounted++;
   }
 }
 
 void sfreport_gather_end(sfreport_gather_t *gather)
 {
+  add_up_waits(gather);
+  free(gather->waits);
+  gather->waits = NULL;
+  gather->nwaits = gather->waits_capacity = 0;
   free(gather->index);
   gather->index = NULL;
 }

@@ -6,11 +6,20 @@
 #include "proto/report/counters.h"
 #include "proto/report/list.h"
 
+/* How long a rank has waited for another one of its node. */
+typedef struct sfreport_gathered_wait {
+  int32_t told_by;
+  uint64_t job_id;
+  sfreport_wait_for_t wait_for;
+} sfreport_gathered_wait_t;
+
 /* Start with {0}; large. */
 typedef struct sfreport_gather {
   sfreport_list_t list;
   sfreport_item_t **index; /* of the graphs in it, by job and number */
   sfreport_rank_counts_t counts;
+  sfreport_gathered_wait_t *waits; /* of the ranks in the list */
+  size_t nwaits, waits_capacity;
 } sfreport_gather_t;
 
 /* Appends the message, which is then the list's. counters_fd: of a rank, its counters; -1: they are in the
@@ -22,7 +31,7 @@ sf_status_t sfreport_gather_add(sfreport_gather_t *gather, Sfproto__Message *mes
 sf_status_t sfreport_gather_begin_counting(sfreport_gather_t *gather);
 void sfreport_gather_count(sfreport_gather_t *gather, const Sfproto__Message *rank, int counters_fd);
 
-/* The list stays, and is the caller's to clear. */
+/* Adds up who was waited for, if ranks have been added. The list stays, and is the caller's to clear. */
 void sfreport_gather_end(sfreport_gather_t *gather);
 
 #endif

@@ -18,6 +18,8 @@ typedef struct sfreport_item {
   uint64_t multi_of;          /* graphs only: of which it is the multi-graph; 0: it is none */
   uint64_t runs_of;           /* graphs only: whose contributions it carries between nodes; 0: it carries none */
   uint64_t sleeps;            /* ranks only */
+  uint64_t oldest_wait_ns;    /* how long the rank, or some rank on the graph, has waited by now; 0: none does */
+  uint64_t waited_for_ns;     /* ranks only: time that other ranks of the node have waited for it, added up */
   size_t place;               /* for sorting */
 } sfreport_item_t;
 

@@ -167,7 +167,9 @@ static const count_t counts[] = {
     {"values_wanted", NULL, "Values of leaves whose roots other ranks own.", NULL, AT(values_wanted)},
     {"values_carried", NULL, "Values that travel for them, once for each root and rank.", NULL, AT(values_carried)},
     {"waits", NULL, "Waits longer than spinning.", NULL, AT(waits)},
-    {"waited_seconds", "seconds", "Time in these.", NULL, AT(waited_ns)},
+    {"waited_seconds", "seconds", "Time in these, also while they last.", NULL, AT(waited_ns)},
+    {"node_waited_seconds", "seconds", "Of this, time in which messages of other nodes were missing.", NULL,
+     AT(waited_nodes_ns)},
     {"samples", NULL, "Operations of which the time was taken.", NULL, AT(samples)},
     {"pack_seconds", "seconds", "Time in which these packed and sent.", NULL, AT(pack_ns)},
     {"unpack_seconds", "seconds", "Time in which these unpacked.", NULL, AT(unpack_ns)},
@@ -299,6 +301,31 @@ static void print_sleeps(sfreport_openmetrics_t *out, const sfreport_list_t *lis
   }
 }
 
+/* Of ranks and graphs. */
+static void print_oldest(sfreport_openmetrics_t *out, const sfreport_metric_kind_t *kind, const sfreport_list_t *list)
+{
+  sfreport_openmetrics_family(out, kind->prefix, "oldest_wait_seconds", "gauge", "seconds",
+                              "How long the wait lasts by now that began first.");
+  for (size_t i = 0; i < list->count; i++) {
+    if (list->items[i].ncounted == 0)
+      continue;
+    begin_sample(out, kind, &list->items[i], "");
+    sfreport_openmetrics_seconds(out, list->items[i].oldest_wait_ns);
+  }
+}
+
+static void print_waited_for(sfreport_openmetrics_t *out, const sfreport_list_t *list)
+{
+  sfreport_openmetrics_family(out, sfreport_metric_rank.prefix, "waited_for_seconds", "counter", "seconds",
+                              "Time that other ranks of the node have waited for the rank, added up.");
+  for (size_t i = 0; i < list->count; i++) {
+    if (list->items[i].ncounted == 0)
+      continue;
+    begin_sample(out, &sfreport_metric_rank, &list->items[i], "_total");
+    sfreport_openmetrics_seconds(out, list->items[i].waited_for_ns);
+  }
+}
+
 static bool is_alike(const Sfproto__RegionInfo *a, const Sfproto__RegionInfo *b)
 {
   return strcmp(a->kind, b->kind) == 0 && strcmp(a->method, b->method) == 0;
@@ -387,10 +414,13 @@ sf_status_t sfreport_metrics_print(const sfreport_metrics_t *metrics, FILE *file
   print_kind(&out, &sfreport_metric_rank, &metrics->ranks);
   print_counts(&out, &sfreport_metric_rank, &metrics->ranks);
   print_sleeps(&out, &metrics->ranks);
+  print_oldest(&out, &sfreport_metric_rank, &metrics->ranks);
+  print_waited_for(&out, &metrics->ranks);
   print_regions(&out, &metrics->ranks);
   print_kind(&out, &sfreport_metric_graph, &metrics->graphs);
   print_counted(&out, &metrics->graphs);
   print_counts(&out, &sfreport_metric_graph, &metrics->graphs);
+  print_oldest(&out, &sfreport_metric_graph, &metrics->graphs);
   print_latency(&out, &metrics->graphs);
   print_addresses(&out, &metrics->peers);
   print_kind(&out, &sfreport_metric_peer, &metrics->peers);

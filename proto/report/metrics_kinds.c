@@ -19,6 +19,8 @@ static const sfreport_metric_t status_fields[] = {
     {"jobs_started", SFREPORT_METRIC_COUNTER, NULL, "Jobs since the daemon's start.", SFREPORT_METRIC_UINT64,
      AT(jobs_total), 0},
     {"jobs_failed", SFREPORT_METRIC_COUNTER, NULL, "Jobs that failed.", SFREPORT_METRIC_UINT64, AT(jobs_failed), 0},
+    {"jobs_stalled", SFREPORT_METRIC_GAUGE, NULL, "Jobs with a rank that waits for longer than stall-after.",
+     SFREPORT_METRIC_INT32, AT(jobs_stalled), AT(has_jobs_stalled)},
     {"connections_refused", SFREPORT_METRIC_COUNTER, NULL, "Connections refused, or closed for what they sent.",
      SFREPORT_METRIC_UINT64, AT(refused), 0},
     {"node", SFREPORT_METRIC_GAUGE, NULL, "Number of this node.", SFREPORT_METRIC_INT32, AT(node), AT(has_node)},
@@ -54,6 +56,8 @@ static const sfreport_metric_t job_fields[] = {
     {"graphs", SFREPORT_METRIC_GAUGE, NULL, "Graphs of the job.", SFREPORT_METRIC_INT32, AT(graphs), 0},
     {"age_seconds", SFREPORT_METRIC_GAUGE, "seconds", "Time since the first rank came.", SFREPORT_METRIC_DOUBLE,
      AT(age_s), 0},
+    {"stalled", SFREPORT_METRIC_GAUGE, NULL, "Whether a rank here waits for longer than stall-after.",
+     SFREPORT_METRIC_SWITCH, AT(stalled), AT(has_stalled)},
 };
 #undef AT
 

@@ -16,7 +16,7 @@
 
 START_TEST(region_headers)
 {
-  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 7);
+  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 8);
   ck_assert_uint_eq(SFSHM_REGION_MAGIC, UINT64_C(0x314d48534d46533c));
   expect_size(sfshm_region_header_t, 128);
   expect_offset(sfshm_region_header_t, magic, 0);
@@ -128,7 +128,7 @@ END_TEST
 
 START_TEST(counter_sets)
 {
-  expect_size(sfshm_counter_set_t, 240);
+  expect_size(sfshm_counter_set_t, 248);
   expect_offset(sfshm_counter_set_t, bcasts, 0);
   expect_offset(sfshm_counter_set_t, reduces, 8);
   expect_offset(sfshm_counter_set_t, gathers, 16);
@@ -156,9 +156,10 @@ START_TEST(counter_sets)
   expect_offset(sfshm_counter_set_t, values_carried, 192);
   expect_offset(sfshm_counter_set_t, waits, 200);
   expect_offset(sfshm_counter_set_t, waited_ns, 208);
-  expect_offset(sfshm_counter_set_t, samples, 216);
-  expect_offset(sfshm_counter_set_t, pack_ns, 224);
-  expect_offset(sfshm_counter_set_t, unpack_ns, 232);
+  expect_offset(sfshm_counter_set_t, waited_nodes_ns, 216);
+  expect_offset(sfshm_counter_set_t, samples, 224);
+  expect_offset(sfshm_counter_set_t, pack_ns, 232);
+  expect_offset(sfshm_counter_set_t, unpack_ns, 240);
 }
 END_TEST
 
@@ -239,6 +240,12 @@ START_TEST(graph_counters)
   expect_offset(sfshm_graph_counters_t, first_far, 1216);
   expect_offset(sfshm_graph_counters_t, nfar, 1220);
   expect_offset(sfshm_graph_counters_t, runs_of, 1224);
+  expect_offset(sfshm_graph_counters_t, asleep_since_ns, 1232);
+  expect_offset(sfshm_graph_counters_t, self_edges, 1240);
+  expect_offset(sfshm_graph_counters_t, root_edges, 1248);
+  expect_offset(sfshm_graph_counters_t, top_root, 1256);
+  expect_offset(sfshm_graph_counters_t, top_leaves, 1264);
+  expect_offset(sfshm_graph_counters_t, top_rank, 1272);
   expect_offset(sfshm_graph_counters_t, rest, 1280);
 }
 END_TEST
@@ -259,9 +266,9 @@ START_TEST(rank_counters)
   expect_offset(sfshm_counters_t, traced, 488);
   expect_offset(sfshm_counters_t, far_used, 492);
   expect_offset(sfshm_counters_t, total, 512);
-  expect_offset(sfshm_counters_t, blocked_since_ns, 752);
-  expect_offset(sfshm_counters_t, blocked_in, 760);
-  expect_offset(sfshm_counters_t, blocked_place, 768);
+  expect_offset(sfshm_counters_t, blocked_since_ns, 760);
+  expect_offset(sfshm_counters_t, blocked_in, 768);
+  expect_offset(sfshm_counters_t, blocked_place, 776);
   expect_offset(sfshm_counters_t, graphs, 4096);
   expect_offset(sfshm_counters_t, lanes, 113 * 4096);
   expect_offset(sfshm_counters_t, trace, 113 * 4096 + 4096 * 256);

@@ -101,6 +101,84 @@ START_TEST(sums)
 }
 END_TEST
 
+#define SECOND UINT64_C(1000000000)
+
+/* Of the time since the machine's start, so that no wait begins before it; far longer than the test takes. */
+static uint64_t part_ns;
+
+/* A rank that sleeps on a graph, waits for rank 8 and a node, and has waited for rank 7. */
+static sfshm_graph_counters_t *make_sleeper(uint64_t asleep_since_ns)
+{
+  sfshm_counters_t *shared = make_region(sizeof *shared);
+  sfshm_graph_counters_t *graph = &shared->graphs[0];
+  shared->graphs_used = 1;
+  shared->lanes_used = 3;
+  graph->graph = 5;
+  graph->nlanes = 3;
+  fill_lane(&shared->lanes[0], SFSHM_PEER_RANK, 0);
+  fill_lane(&shared->lanes[1], SFSHM_PEER_RANK, 0);
+  fill_lane(&shared->lanes[2], SFSHM_PEER_NODE, 0);
+  shared->lanes[0].peer = 7;
+  shared->lanes[1].peer = 8;
+  shared->lanes[0].waited_ns = SECOND;
+  shared->lanes[1].awaiting = SFSHM_AWAITS_MESSAGE;
+  shared->lanes[2].awaiting = SFSHM_AWAITS_READER;
+  graph->asleep_since_ns = asleep_since_ns;
+  return graph;
+}
+
+static void expect_about(uint64_t ns, uint64_t expected_ns)
+{
+  ck_assert_uint_ge(ns, expected_ns);
+  ck_assert_uint_lt(ns, expected_ns + part_ns / 2);
+}
+
+/* What passes while the rank sleeps counts for all lanes that it waits for, as the rank will count it. */
+START_TEST(waits_that_last)
+{
+  uint64_t now_ns = sfshm_trace_now_ns();
+  part_ns = now_ns / 8;
+  sfshm_graph_counters_t *graph = make_sleeper(now_ns - 2 * part_ns);
+  graph->wait_since_ns = now_ns - 3 * part_ns;
+  ck_assert_int_eq(read_counters(region.fd), SF_OK);
+  expect_about(counts.total.waited_ns, SECOND + 2 * (part_ns - 1));
+  expect_about(counts.total.waited_nodes_ns, part_ns);
+  expect_about(counts.oldest_wait_ns, 3 * part_ns);
+  expect_about(counts.graphs[0].oldest_wait_ns, 3 * part_ns);
+  ck_assert_int_eq(counts.nwaits_for, 2);
+  ck_assert_int_eq(counts.waits_for[0].rank, 7);
+  ck_assert_uint_eq(counts.waits_for[0].ns, SECOND);
+  ck_assert_int_eq(counts.waits_for[1].rank, 8);
+  expect_about(counts.waits_for[1].ns, part_ns);
+}
+END_TEST
+
+START_TEST(blocked_calls)
+{
+  sfshm_counters_t *shared = make_region(sizeof *shared);
+  uint64_t now_ns = sfshm_trace_now_ns();
+  part_ns = now_ns / 8;
+  shared->blocked_since_ns = now_ns - 5 * part_ns;
+  ck_assert_int_eq(read_counters(region.fd), SF_OK);
+  expect_about(counts.oldest_wait_ns, 5 * part_ns);
+  ck_assert_uint_eq(counts.total.waited_ns, 0);
+}
+END_TEST
+
+/* Times that can't be, and a rank that was stopped while it counted, add nothing. */
+START_TEST(no_time_asleep)
+{
+  const uint64_t times[] = {0, SFSHM_CHARGING, UINT64_MAX};
+  for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+    make_sleeper(times[i]);
+    ck_assert_int_eq(read_counters(region.fd), SF_OK);
+    ck_assert_uint_eq(counts.total.waited_ns, SECOND);
+    ck_assert_uint_eq(counts.oldest_wait_ns, 0);
+    sfshm_region_destroy(&region);
+  }
+}
+END_TEST
+
 START_TEST(nonsense)
 {
   sfshm_counters_t *shared = make_region(sizeof *shared);
@@ -213,6 +291,9 @@ static Suite *suite(void)
   TCase *tc = tcase_create("counters");
   tcase_add_checked_fixture(tc, NULL, teardown);
   tcase_add_test(tc, sums);
+  tcase_add_test(tc, waits_that_last);
+  tcase_add_test(tc, blocked_calls);
+  tcase_add_test(tc, no_time_asleep);
   tcase_add_test(tc, nonsense);
   tcase_add_test(tc, copies);
   tcase_add_test(tc, too_short);

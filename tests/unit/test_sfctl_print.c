@@ -38,7 +38,7 @@ static void set_counts(void)
   "\"bytes_received\":18446744073709551615,\"bytes_to_nodes\":15,\"bytes_from_nodes\":17,\"bytes_saved\":12,\"node_"   \
   "messages_sent\":19,\"node_bytes_sent\":16,\"node_values_sent\":17,\"node_messages_received\":23,\"node_bytes_"      \
   "received\":20,\"node_values_received\":21,\"values_wanted\":14,\"values_carried\":15,\"waits\":6,\"waited_ns\":10," \
-  "\"samples\":8,\"pack_ns\":8,\"unpack_ns\":10"
+  "\"waited_nodes_ns\":16,\"samples\":8,\"pack_ns\":8,\"unpack_ns\":10"
 
 /* ---- The daemon ---- */
 
@@ -142,7 +142,7 @@ START_TEST(jobs)
       SFPROTO__QUERY__WHAT__JOBS,
       "[\n{\"job_id\":7,\"job\":\"cg\",\"uid\":1000,\"size\":4,\"joined\":3,\"state\":\"failed\",\"groups\":1,"
       "\"graphs\":2,\"age_s\":61.000,\"detail\":\"rank 2\\nis "
-      "gone\",\"here\":null,\"nodes\":null}\n]\n");
+      "gone\",\"here\":null,\"nodes\":null,\"stalled\":null}\n]\n");
   job_info.has_here = job_info.has_nodes = true;
   job_info.here = 2;
   job_info.nodes = 12;
@@ -213,7 +213,8 @@ START_TEST(ranks)
   sftest_print_expect_json(
       SFPROTO__QUERY__WHAT__RANKS,
       "[\n{\"job_id\":7,\"job\":\"cg\",\"rank\":3,\"pid\":4711,\"state\":\"running\","
-      "\"program\":\"p\\u001b[2J\\ufffd\\\"\",\"counters\":{" COUNTS ",\"sleeps\":12},\"regions\":["
+      "\"program\":\"p\\u001b[2J\\ufffd\\\"\",\"counters\":{" COUNTS
+      ",\"sleeps\":12,\"waited_for_ns\":0,\"oldest_wait_ns\":0},\"regions\":["
       "{\"region\":0,\"kind\":\"inbox\",\"length_bytes\":65536,\"method\":\"slots\"},"
       "{\"region\":1,\"kind\":\"alloc\",\"length_bytes\":1048576,\"method\":\"in-place\"},"
       "{\"region\":2,\"kind\":\"registered\",\"length_bytes\":100,\"method\":\"vm-read\"},"

@@ -71,6 +71,10 @@ static void print_job(sfctl_json_t *json, const Sfproto__Message *message)
   sfctl_json_string(json, "detail", info->detail);
   print_optional(json, "here", info->has_here, info->here);
   print_optional(json, "nodes", info->has_nodes, info->nodes);
+  if (info->has_stalled)
+    sfctl_json_bool(json, "stalled", info->stalled);
+  else
+    sfctl_json_null(json, "stalled");
   sfctl_json_end_object(json);
 }
 
@@ -127,6 +131,8 @@ static void print_rank(sfctl_json_t *json, const sfreport_item_t *item)
     sfctl_json_begin_object(json, "counters");
     print_counts(json, &item->counts);
     sfctl_json_uint(json, "sleeps", item->sleeps);
+    sfctl_json_uint(json, "waited_for_ns", item->waited_for_ns);
+    sfctl_json_uint(json, "oldest_wait_ns", item->oldest_wait_ns);
     sfctl_json_end_object(json);
   } else {
     sfctl_json_null(json, "counters");

@@ -324,7 +324,28 @@ static void print_threads(FILE *file, size_t process, const sfctl_source_t *sour
   }
 }
 
-static void print_process(FILE *file, size_t number, const sfctl_source_t *source)
+/* Viewers sort processes by number otherwise: ranks of a job stand by rank, behind the daemons by node. */
+static bool stands_before(const sfctl_source_t *a, const sfctl_source_t *b)
+{
+  if ((a->rank < 0) != (b->rank < 0))
+    return a->rank < 0;
+  if (a->job_id != b->job_id)
+    return a->job_id < b->job_id;
+  return a->rank != b->rank ? a->rank < b->rank : a->node < b->node;
+}
+
+static void print_position(FILE *file, const sfctl_trace_t *trace, size_t number, const sfctl_source_t *source)
+{
+  size_t position = 0;
+  for (size_t i = 0; i < trace->nsources; i++)
+    position += stands_before(&trace->sources[i], source);
+  fprintf(file,
+          "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%zu,\"tid\":0,\"ts\":0,"
+          "\"args\":{\"sort_index\":%zu}},\n",
+          number, position);
+}
+
+static void print_process(FILE *file, const sfctl_trace_t *trace, size_t number, const sfctl_source_t *source)
 {
   char job[256], program[256], name[640];
   if (source->rank >= 0)
@@ -333,6 +354,7 @@ static void print_process(FILE *file, size_t number, const sfctl_source_t *sourc
   else
     snprintf(name, sizeof name, "sfd, node %d (pid %d)", source->node, source->pid);
   print_name(file, "process_name", number, 0, name);
+  print_position(file, trace, number, source);
   print_threads(file, number, source);
 }
 
@@ -380,7 +402,7 @@ sf_status_t sfctl_trace_print(const sfctl_trace_t *trace, FILE *file)
     qsort(lines.lines, lines.count, sizeof *lines.lines, compare_lines);
     fprintf(file, "{\"traceEvents\":[\n");
     for (size_t i = 0; i < trace->nsources; i++)
-      print_process(file, i + 1, &trace->sources[i]);
+      print_process(file, trace, i + 1, &trace->sources[i]);
     for (size_t i = 0; i < lines.count; i++)
       print_line(file, trace, &lines.lines[i], lines.lines[0].ns);
     print_end(file, trace);

@@ -1,0 +1,248 @@
+/* A job that is slow or hangs: faults are planted, and sfctl has to lead to them. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/sfctl.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 8
+#define CULPRIT 5
+#define SLOW_MS 5
+#define LIMIT_MS 30000
+
+typedef struct scene {
+  _Atomic int32_t rounds[RANKS];
+  _Atomic bool over, hold; /* hold: the culprit, outside of calls */
+  _Atomic int held;
+} scene_t;
+
+static sftest_cluster_t cluster;
+static sftest_job_t job;
+static scene_t *scene;
+
+/* ---- Jobs -------------------------------------------------------------------------------------------------------- */
+
+/* Until the test says so, and then so long that no rank is left alone: rank 0 decides before the bcast that tells. */
+static bool goes_on(sftest_rank_t *self, sf_graph_t *star)
+{
+  const scene_t *told = self->argument;
+  int32_t own = told->over, over = 0;
+  SFTEST_OK(self, sf_bcast(star, SF_INT32, &own, &over, SF_REPLACE));
+  return over == 0;
+}
+
+static sf_graph_t *make_star(sftest_rank_t *self, sf_context_t *context)
+{
+  const int32_t rank = 0;
+  const int64_t root = 0;
+  sf_graph_t *star = NULL;
+  SFTEST_OK(self,
+            sf_graph_create(sf_group_world(context), self->rank == 0, 1, NULL, &rank, &root, SF_GRAPH_DEFAULT, &star));
+  return star;
+}
+
+/* All ranks contribute to a root of each, in the order of ranks; one comes late each time. */
+static int reduce_with_a_slow_rank(sftest_rank_t *self)
+{
+  scene_t *told = self->argument;
+  sf_context_t *context = sftest_join(self);
+  int32_t ranks[RANKS];
+  int64_t roots[RANKS] = {0};
+  double root = 0, leaves[RANKS] = {0};
+  sf_graph_t *all = NULL, *star = make_star(self, context);
+  for (int32_t r = 0; r < RANKS; r++)
+    ranks[r] = r;
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, RANKS, NULL, ranks, roots, SF_GRAPH_DEFAULT, &all));
+  while (goes_on(self, star)) {
+    if (self->rank == CULPRIT)
+      sftest_sleep_ms(SLOW_MS);
+    SFTEST_OK(self, sf_reduce(all, SF_DOUBLE, leaves, &root, SF_SUM));
+    told->rounds[self->rank]++;
+  }
+  SFTEST_OK(self, sf_graph_destroy(all));
+  SFTEST_OK(self, sf_graph_destroy(star));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* A ring in which each rank waits for the one before it. */
+static int follow(sftest_rank_t *self)
+{
+  scene_t *told = self->argument;
+  sf_context_t *context = sftest_join(self);
+  const int32_t before = (self->rank + RANKS - 1) % RANKS;
+  const int64_t index = 0;
+  double root = 0, leaf = 0;
+  sf_graph_t *ring = NULL, *star = make_star(self, context);
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 1, NULL, &before, &index, SF_GRAPH_DEFAULT, &ring));
+  while (goes_on(self, star)) {
+    while (self->rank == CULPRIT && told->hold) {
+      told->held = 1;
+      sftest_sleep_ms(1);
+    }
+    SFTEST_OK(self, sf_bcast(ring, SF_DOUBLE, &root, &leaf, SF_REPLACE));
+    told->rounds[self->rank]++;
+  }
+  SFTEST_OK(self, sf_graph_destroy(ring));
+  SFTEST_OK(self, sf_graph_destroy(star));
+  sftest_leave(self, context);
+  return 0;
+}
+
+static void start(sftest_rank_fn_t run)
+{
+  static const int32_t places[RANKS];
+  sftest_cluster_start(&cluster, 1);
+  scene = sftest_shared(sizeof *scene);
+  sftest_job_start_over(&job, cluster.nodes, places, RANKS, run, scene);
+}
+
+static void await_rounds(int32_t n)
+{
+  sftest_job_await(&job, &scene->rounds[CULPRIT], n);
+}
+
+static void end(void)
+{
+  scene->over = true;
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_shared_free(scene, sizeof *scene);
+  sftest_cluster_stop(&cluster);
+}
+
+static void ask(const char *const words[])
+{
+  sftest_sfctl(cluster.nodes[0].socket, words, 0);
+}
+
+/* ---- A slow rank ------------------------------------------------------------------------------------------------- */
+
+/* Of the lines of a trace those that have both texts. */
+static int count_lines_with(const char *trace, const char *a, const char *b)
+{
+  int n = 0;
+  for (const char *line = trace, *next; *line != '\0'; line = next) {
+    const char *end_of_line = strchr(line, '\n'), *at_a = strstr(line, a), *at_b = strstr(line, b);
+    next = end_of_line != NULL ? end_of_line + 1 : line + strlen(line);
+    n += at_a != NULL && at_a < next && at_b != NULL && at_b < next;
+  }
+  return n;
+}
+
+static char *read_trace(void)
+{
+  char path[128];
+  snprintf(path, sizeof path, "%s/trace.json", cluster.nodes[0].directory);
+  ask(WORDS("trace", "dump", "--output", path));
+  FILE *file = fopen(path, "re");
+  ck_assert_ptr_nonnull(file);
+  char *text = calloc(1, 64 << 20);
+  ck_assert_ptr_nonnull(text);
+  text[fread(text, 1, (64 << 20) - 1, file)] = '\0';
+  fclose(file);
+  remove(path);
+  return text;
+}
+
+/* What a rank is in the trace. */
+static void find_process(const char *trace, int32_t rank, char pid[32])
+{
+  char name[32];
+  snprintf(name, sizeof name, " rank %d, node 0", rank);
+  const char *at = strstr(trace, name);
+  ck_assert_msg(at != NULL, "no%s", name);
+  while (strncmp(at, "\"pid\":", 6) != 0)
+    at--;
+  snprintf(pid, 32, "%.*s", (int)strcspn(at, ",") + 1, at);
+}
+
+/* Contributions of later ranks come before the slow one's, and are combined after it: they are not waited for. */
+START_TEST(a_slow_rank_in_the_trace)
+{
+  start(reduce_with_a_slow_rank);
+  await_rounds(1);
+  ask(WORDS("trace", "start"));
+  await_rounds(scene->rounds[CULPRIT] + 40);
+  ask(WORDS("trace", "stop"));
+  char *trace = read_trace();
+  for (int32_t r = 0; r < RANKS; r++) {
+    char pid[32], index[32];
+    find_process(trace, r, pid);
+    snprintf(index, sizeof index, "\"sort_index\":%d}", r + 1); /* behind the daemon */
+    ck_assert_int_eq(count_lines_with(trace, pid, index), 1);
+    int all = count_lines_with(trace, "\"wait for rank ", pid),
+        right = count_lines_with(trace, "\"wait for rank 5\"", pid);
+    ck_assert_msg(r == CULPRIT || 2 * right > all, "rank %d: %d of %d waits are for the slow rank", r, right, all);
+  }
+  free(trace);
+  end();
+}
+END_TEST
+
+/* ---- A stopped rank ---------------------------------------------------------------------------------------------- */
+
+static uint64_t number_of(int32_t rank, const char *member)
+{
+  char fragment[32];
+  snprintf(fragment, sizeof fragment, "\"rank\":%d,", rank);
+  return sftest_sfctl_number(fragment, member);
+}
+
+static void stop_culprit(void)
+{
+  await_rounds(10);
+  scene->hold = true;
+  sftest_job_await(&job, &scene->held, 1);
+  sftest_job_signal(&job, CULPRIT, SIGSTOP);
+  scene->hold = false;
+}
+
+/* Waits that last are counted: monitoring sees them before they end. */
+START_TEST(a_stopped_rank_in_the_metrics)
+{
+  char line[160];
+  setenv("SFD_STALL_AFTER", "0.2", 1);
+  start(follow);
+  unsetenv("SFD_STALL_AFTER");
+  stop_culprit();
+  snprintf(line, sizeof line, "sfd_job_stalled{job_id=\"1\",job_name=\"%s\"} 1\n", job.name);
+  sftest_sfctl_await(cluster.nodes[0].socket, WORDS("metrics"), line);
+  sftest_sfctl_await(cluster.nodes[0].socket, WORDS("metrics"), "sfd_jobs_stalled 1\n");
+  ask(WORDS("ranks", "--json"));
+  uint64_t waited_ns = number_of(CULPRIT + 1, "waited_ns"), waited_for_ns = number_of(CULPRIT, "waited_for_ns");
+  sftest_sleep_ms(100);
+  ask(WORDS("ranks", "--json"));
+  ck_assert_uint_ge(number_of(CULPRIT + 1, "waited_ns"), waited_ns + 100000000);
+  ck_assert_uint_ge(number_of(CULPRIT, "waited_for_ns"), waited_for_ns + 100000000);
+  ck_assert_uint_ge(number_of(CULPRIT + 1, "oldest_wait_ns"), 300000000);
+  ck_assert_uint_eq(number_of(CULPRIT, "oldest_wait_ns"), 0);
+  waited_ns = number_of(CULPRIT + 1, "waited_ns");
+  sftest_job_signal(&job, CULPRIT, SIGCONT);
+  await_rounds(scene->rounds[CULPRIT] + 10);
+  ask(WORDS("ranks", "--json"));
+  ck_assert_uint_ge(number_of(CULPRIT + 1, "waited_ns"), waited_ns);
+  snprintf(line, sizeof line, "sfd_job_stalled{job_id=\"1\",job_name=\"%s\"} 0\n", job.name);
+  sftest_sfctl_await(cluster.nodes[0].socket, WORDS("metrics"), line);
+  end();
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("slow jobs");
+  TCase *tc = tcase_create("slow jobs");
+  tcase_set_timeout(tc, 60);
+  tcase_add_test(tc, a_slow_rank_in_the_trace);
+  tcase_add_test(tc, a_stopped_rank_in_the_metrics);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}
