@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/assembly.h"
+#include "daemon/closing.h"
 #include "daemon/graph.h"
 #include "daemon/group.h"
 #include "daemon/home.h"
@@ -161,7 +162,7 @@ static void free_rank(sfd_rank_t *rank)
   sfshm_region_destroy(&rank->counters);
   sfd_trace_keep(rank);
   if (rank->counters_fd >= 0)
-    close(rank->counters_fd);
+    sfd_closing_received(rank->counters_fd);
   free(rank);
 }
 
@@ -246,7 +247,7 @@ void sfd_job_close_fd(sfd_job_t *job, int fd)
 {
   if (fd < 0)
     return;
-  close(fd);
+  sfd_closing_received(fd);
   sfd_job_drop_fd(job->server, job);
 }
 

@@ -14,6 +14,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "daemon/closing.h"
 #include "proto/address.h"
 #include "shm/error.h"
 
@@ -312,6 +313,8 @@ void sfd_listen_close(int fd)
   }
   if (is_ours())
     unlink(listener.address.sun_path);
+  for (int waiting; (waiting = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0;)
+    sfd_closing_connection(waiting);
   close(fd);
   release_lock();
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/assembly.h"
+#include "daemon/closing.h"
 #include "daemon/device.h"
 #include "daemon/guard.h"
 #include "daemon/log.h"
@@ -26,9 +27,8 @@
 #define ACCEPTS_AT_ONCE 16
 #define ACCEPT_RETRY_MS 1000
 
-/* Connections above max-clients that are told so; others wait in the socket. */
-#define REFUSED_AT_ONCE 16
-
+#define SESSION_FDS 8        /* that a session has open at most */
+#define LARGEST_READ_FDS 256 /* that one read may bring */
 #define ATTENTION_ROUNDS 16
 #define MOVED_NS 50000 /* after data have gone to or come from another node, more are looked for */
 
@@ -173,7 +173,7 @@ static void on_listen(uv_poll_t *poll, int status, int events);
 
 static void resume_accepting(sfd_server_t *server)
 {
-  if (server->stopping || server->accepting || server->nsessions >= server->options->max_clients + REFUSED_AT_ONCE)
+  if (server->stopping || server->accepting)
     return;
   server->accepting = true;
   uv_timer_stop(&server->accept_retry);
@@ -215,14 +215,10 @@ static void begin_session(sfd_server_t *server, int fd)
 /* Whether there may be more to accept. */
 static bool accept_one(sfd_server_t *server)
 {
-  if (server->nsessions >= server->options->max_clients + REFUSED_AT_ONCE) {
-    pause_accepting(server);
-    return false;
-  }
   int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd >= 0) {
     if (server->stopping)
-      close(fd); /* who comes now is not to wait for a daemon that ends */
+      sfd_closing_connection(fd); /* who comes now is not to wait for a daemon that ends */
     else
       begin_session(server, fd);
     return true;
@@ -299,13 +295,15 @@ static void start_handles(sfd_server_t *server)
   sfd_stalls_watch(server);
 }
 
-/* The rest is for connections, and for what is under way. */
-static int64_t max_held_fds(void)
+static int64_t max_fds(void)
 {
   struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT32_MAX)
-    return INT32_MAX;
-  return (int64_t)limit.rlim_cur / 4 * 3;
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < INT32_MAX ? (int64_t)limit.rlim_cur : INT32_MAX;
+}
+
+bool sfd_server_lacks_fds(const sfd_server_t *server)
+{
+  return server->nheld_fds + SESSION_FDS * server->nsessions + LARGEST_READ_FDS > server->max_fds / 2;
 }
 
 /* Threads that copy for clients, as many as the options or the cores allow. Clients can do without. */
@@ -333,13 +331,15 @@ sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int
   TAILQ_INIT(&server->assemblies);
   TAILQ_INIT(&server->submissions);
   LIST_INIT(&server->remotes);
-  server->max_held_fds = max_held_fds();
+  server->max_fds = max_fds();
+  server->max_held_fds = server->max_fds / 4 * 3; /* the rest is for connections, and for what is under way */
   sf_status_t status = sfd_board_create(costs, &server->board);
   if (status != SF_OK)
     goto err_free;
   status = init_handles(server);
   if (status != SF_OK)
     goto err_board;
+  sfd_closing_begin();
   make_workers(server);
   start_handles(server);
   *server_p = server;
@@ -403,5 +403,6 @@ void sfd_server_destroy(sfd_server_t *server)
   free(server->unanswered);
   sfd_trace_forget(server);
   sfd_board_destroy(server->board);
+  sfd_closing_end();
   free(server);
 }

@@ -94,6 +94,7 @@ typedef struct sfd_server {
   uint64_t started_ms;
   int64_t nheld_fds; /* of segments and edge lists */
   int64_t max_held_fds;
+  int64_t max_fds; /* the limit of open files */
   sfd_board_t *board;
   sfd_statistics_t statistics;
   struct sfd_network *network;  /* NULL: alone */
@@ -157,6 +158,9 @@ void sfd_server_expect(sfd_server_t *server, uint64_t for_ns);
 
 /* A connection is gone: its descriptors may let others in. */
 void sfd_server_session_freed(sfd_server_t *server);
+
+/* Whether so many descriptors may be open that the next read could find no room for those that come with it. */
+bool sfd_server_lacks_fds(const sfd_server_t *server);
 
 /* Different on all daemons of a cluster. */
 uint64_t sfd_server_new_id(sfd_server_t *server);

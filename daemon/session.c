@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/closing.h"
 #include "daemon/dispatch.h"
 #include "daemon/job.h"
 #include "daemon/log.h"
@@ -18,7 +19,7 @@
 #include "shm/error.h"
 
 #define LINGER_MS 1000
-#define THROWS_AT_ONCE 16
+#define MAX_CLOSING ((size_t)1024)
 #define CLIENT_FDS 3 /* of Hello; nothing else that comes here has more */
 #define MAX_QUEUED_BYTES ((size_t)8 << 20)
 #define MAX_QUEUED_ALERT_BYTES ((size_t)1 << 20)
@@ -40,6 +41,7 @@ static bool serves(const sfd_session_t *session)
 static void free_session(sfd_session_t *session)
 {
   sfd_server_t *server = session->server;
+  sfd_closing_charge(session->uid);
   sfproto_conn_destroy(session->conn);
   sfproto_conn_destroy(session->alerts);
   if (session->pidfd >= 0)
@@ -116,6 +118,7 @@ void sfd_session_dismiss(sfd_session_t *session, uint64_t request, sf_status_t s
     return;
   sfd_text_printable(session->reason, sizeof session->reason, detail);
   session->state = SFD_SESSION_ENDING;
+  shutdown(sfproto_conn_fd(session->conn), SHUT_RD); /* who is blocked in sending goes on to read the last word */
   uv_timer_start(&session->timer, on_timeout, LINGER_MS, 0);
   sfd_server_attend(session->server, session);
 }
@@ -220,6 +223,7 @@ void sfd_session_send_alert(sfd_session_t *session, Sfproto__Alert *alert)
 static void on_retry(uv_timer_t *timer)
 {
   sfd_session_t *session = timer->data;
+  session->paused = false;
   session->nheld = 0;
   sfd_server_attend(session->server, session);
 }
@@ -244,24 +248,28 @@ void sfd_session_hold_alert(sfd_session_t *session, Sfproto__Alert *alert)
 
 /* ---- Input ---- */
 
-/* Several reads at a time, as none goes beyond a frame that has descriptors. */
-static void throw_input_away(sfd_session_t *session)
+/* Whether the user has sent so many descriptors that can only be closed slowly that nothing more is to be received for
+ * now. Members of jobs may have more, so that strangers do not stop those. */
+static bool must_pause(sfd_session_t *session)
 {
-  char waste[16384];
-  ssize_t received = 1;
-  for (int i = 0; i < THROWS_AT_ONCE && received > 0; i++)
-    received = recv(sfproto_conn_fd(session->conn), waste, sizeof waste, MSG_DONTWAIT);
-  if (received == 0 || (received < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-    sfd_session_lose(session);
+  size_t most = session->state == SFD_SESSION_NEW ? MAX_CLOSING : 4 * MAX_CLOSING;
+  session->paused = sfd_closing_waiting(session->uid) >= most;
+  if (!session->paused)
+    return false;
+  retry_in(session, SFPROTO_CROWDED_MS);
+  if (sfd_closing_is_stuck())
+    sfd_session_refuse(session, 0, SF_ERR_LIMIT, "more than %zu descriptors that uid %u has sent cannot be closed",
+                       most - 1, session->uid);
+  return true;
 }
 
 static void receive(sfd_session_t *session)
 {
-  if (!serves(session)) {
-    throw_input_away(session);
-    return;
-  }
   char detail[SFD_TEXT_SIZE] = "";
+  if (!serves(session) || must_pause(session))
+    return;
+  sfd_closing_charge(session->uid);
+  sfproto_conn_look_first(session->conn, sfd_server_lacks_fds(session->server));
   sf_status_t status = sfproto_conn_read(session->conn);
   if (status != SF_OK)
     sfd_text_printable(detail, sizeof detail, sfshm_error_detail());
@@ -346,9 +354,11 @@ static void retry_later(sfd_session_t *session)
 static void wait_for_events(sfd_session_t *session)
 {
   bool output = has_output(session->conn) || (session->query.active && !sfd_remote_waits(session->query.remote));
-  int events = UV_READABLE | (output ? UV_WRITABLE : 0);
+  int events = (serves(session) && !session->paused ? UV_READABLE : 0) | (output ? UV_WRITABLE : 0);
   retry_later(session);
-  if (events != session->events)
+  if (events == 0)
+    uv_poll_stop(&session->poll);
+  else if (events != session->events)
     uv_poll_start(&session->poll, events, on_poll);
   session->events = events;
   if (session->alerts == NULL)
@@ -372,12 +382,12 @@ void sfd_session_attend(sfd_session_t *session)
     flush(session, session->alerts, MAX_QUEUED_ALERT_BYTES, "alerts");
   if (!serves(session) && session->rank != NULL)
     sfd_job_rank_lost(session->rank, session->reason);
+  if (session->state == SFD_SESSION_ENDING && sfproto_conn_queued_bytes(session->conn) == 0)
+    sfd_session_lose(session);
   if (session->state == SFD_SESSION_LOST) {
     sfd_session_close(session);
     return;
   }
-  if (session->state == SFD_SESSION_ENDING && sfproto_conn_queued_bytes(session->conn) == 0)
-    shutdown(sfproto_conn_fd(session->conn), SHUT_WR);
   wait_for_events(session);
 }
 
@@ -411,13 +421,13 @@ sf_status_t sfd_session_create(sfd_server_t *server, int fd, sfd_session_t **ses
 {
   sfd_session_t *session = calloc(1, sizeof *session);
   if (session == NULL) {
-    close(fd);
+    sfd_closing_connection(fd);
     return sfshm_error(SF_ERR_NOMEM, "no memory for a connection");
   }
   *session = (sfd_session_t){.server = server, .pidfd = -1};
   sf_status_t status = sfproto_conn_create(fd, &session->conn);
   if (status != SF_OK) {
-    close(fd);
+    sfd_closing_connection(fd);
     goto err_free;
   }
   sfproto_conn_limit_fds(session->conn, CLIENT_FDS);
@@ -465,13 +475,13 @@ static void watch_process(sfd_session_t *session)
 sf_status_t sfd_session_watch_client(sfd_session_t *session, int alert_fd)
 {
   if (!sfd_peer_is_unix_stream(alert_fd)) {
-    close(alert_fd);
+    sfd_closing_received(alert_fd);
     return sfshm_error(SF_ERR_ARG, "the first descriptor of Hello, for alerts, is not a Unix stream socket");
   }
   sfproto_conn_t *alerts;
   sf_status_t status = sfproto_conn_create(alert_fd, &alerts);
   if (status != SF_OK) {
-    close(alert_fd);
+    sfd_closing_received(alert_fd);
     return status;
   }
   status = init_poll(session, &session->alert_poll, alert_fd, "an alert socket");

@@ -2,7 +2,7 @@
  *
  *   NEW ---Hello---> JOINING ---all came---> RUNNING ---Goodbye---> LEFT
  *    |  \--Hello---> TOOL
- *    \___any____> ENDING (last word is on its way; input is thrown away) ---written, read, or 1 s---> LOST
+ *    \___any____> ENDING (last word is on its way; nothing is read any more) ---written, or 1 s---> LOST
  *   NEW or its ENDING ---too many of them---> LOST
  *    any ---closed, died, can't be served---> LOST ---attended to---> CLOSED (handles are closing) ---> freed
  *
@@ -68,6 +68,7 @@ typedef struct sfd_session {
   uv_poll_t process_poll;
   uv_timer_t timer; /* waiting for Hello, or for the other end to take the last word */
   uv_timer_t retry; /* runs while a connection is crowded, see conn.h, or alerts are held */
+  bool paused;      /* nothing is read until retry */
   int events;       /* that poll waits for */
   int alert_events;
   int nheld;    /* alerts that are queued, but need not go yet; 0: all go */

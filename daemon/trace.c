@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/closing.h"
 #include "daemon/job.h"
 #include "daemon/network.h"
 #include "daemon/query.h"
@@ -207,7 +208,7 @@ static void forget_kept(uint32_t i)
 {
   if (kept[i] == NULL)
     return;
-  close(kept[i]->counters_fd);
+  sfd_closing_received(kept[i]->counters_fd);
   free(kept[i]);
   kept[i] = NULL;
 }

@@ -22,6 +22,21 @@ struct sfproto_conn {
   sfproto_writer_t writer;
 };
 
+static const sfproto_closer_t *closer; /* NULL: close(2) */
+
+void sfproto_close_by(const sfproto_closer_t *other)
+{
+  closer = other;
+}
+
+void sfproto_close_received(int fd)
+{
+  if (closer != NULL)
+    closer->received(fd);
+  else
+    close(fd);
+}
+
 sf_status_t sfproto_conn_create(int fd, sfproto_conn_t **conn_p)
 {
   sfproto_conn_t *conn = calloc(1, sizeof *conn);
@@ -38,13 +53,21 @@ void sfproto_conn_destroy(sfproto_conn_t *conn)
     return;
   sfproto_reader_release(&conn->reader);
   sfproto_writer_release(&conn->writer);
-  close(conn->fd);
+  if (closer != NULL)
+    closer->connection(conn->fd);
+  else
+    close(conn->fd);
   free(conn);
 }
 
 int sfproto_conn_fd(const sfproto_conn_t *conn)
 {
   return conn->fd;
+}
+
+void sfproto_conn_look_first(sfproto_conn_t *conn, bool look_first)
+{
+  conn->reader.look_first = look_first;
 }
 
 void sfproto_conn_limit_fds(sfproto_conn_t *conn, int max_fds)
@@ -88,7 +111,7 @@ void sfproto_incoming_free(sfproto_incoming_t *incoming)
     sfproto__message__free_unpacked(incoming->message, NULL);
   for (int i = 0; i < incoming->nfds; i++)
     if (incoming->fds[i] >= 0)
-      close(incoming->fds[i]);
+      sfproto_close_received(incoming->fds[i]);
   incoming->message = NULL;
   incoming->nfds = 0;
 }

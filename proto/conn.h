@@ -34,6 +34,21 @@ sf_status_t sfproto_conn_create(int fd, sfproto_conn_t **conn_p);
 void sfproto_conn_destroy(sfproto_conn_t *conn); /* closes; NULL is accepted */
 int sfproto_conn_fd(const sfproto_conn_t *conn);
 
+/* How connections, and descriptors that came over them and nobody took, are closed: by close(2) until told otherwise,
+ * and again after NULL. For a process that must not wait for what others have sent; process-wide, before any
+ * connection. */
+typedef struct sfproto_closer {
+  void (*connection)(int fd);
+  void (*received)(int fd);
+} sfproto_closer_t;
+void sfproto_close_by(const sfproto_closer_t *closer);
+void sfproto_close_received(int fd);
+
+/* From now on descriptors are received only if all of one read find room. Without room the kernel closes some in the
+ * middle of recvmsg, which may block as close(2) does: reading then fails with SF_ERR_LIMIT and leaves them where they
+ * are. Costs a system call more for each read. */
+void sfproto_conn_look_first(sfproto_conn_t *conn, bool look_first);
+
 /* Frames with more descriptors are refused from now on, however many their header announces: those of a frame that
  * never becomes complete are kept meanwhile. */
 void sfproto_conn_limit_fds(sfproto_conn_t *conn, int max_fds);

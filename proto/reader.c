@@ -30,7 +30,7 @@ static void drop_batches(sfproto_reader_t *reader)
 {
   for (int b = 0; b < reader->nbatches; b++)
     for (int i = 0; i < reader->batches[b].nfds; i++)
-      close(reader->batches[b].fds[i]);
+      sfproto_close_received(reader->batches[b].fds[i]);
   reader->nbatches = 0;
 }
 
@@ -86,8 +86,9 @@ static sf_status_t out_of_fds(uint64_t position)
 {
   return sfshm_error(SF_ERR_LIMIT,
                      "descriptors sent around byte %" PRIu64
-                     " of the connection could not be received: the limit of open files (ulimit -n) is reached",
-                     position);
+                     " of the connection could not be received: %s, process %d, has reached its limit of open files "
+                     "(ulimit -n)",
+                     position, program_invocation_short_name, (int)getpid());
 }
 
 static sf_status_t stray_fds(const sfproto_batch_t *batch)
@@ -240,6 +241,15 @@ static void collect_fds(struct msghdr *msg, sfproto_batch_t *batch)
   batch->truncated = (msg->msg_flags & MSG_CTRUNC) != 0;
 }
 
+/* Takes out of the socket what was only looked at. The kernel drops the descriptors that came with it, which blocks
+ * nobody: looking has made duplicates. */
+static void skip(int fd, uint8_t *bytes, size_t length)
+{
+  ssize_t taken = 1;
+  for (size_t done = 0; done < length && taken > 0; done += taken > 0 ? (size_t)taken : 0)
+    taken = recv(fd, bytes + done, length - done, MSG_DONTWAIT);
+}
+
 /* As recvmsg, into the free part of the data. */
 static ssize_t receive(sfproto_reader_t *reader, int fd, bool wait, sfproto_batch_t *batch)
 {
@@ -251,9 +261,10 @@ static ssize_t receive(sfproto_reader_t *reader, int fd, bool wait, sfproto_batc
                        .iov_len = reader->size_bytes - reader->used_bytes};
   struct msghdr msg = {
       .msg_iov = &rest, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof batch->fds)};
+  int flags = (wait ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC | (reader->look_first ? MSG_PEEK : 0);
   ssize_t received;
   do
-    received = recvmsg(fd, &msg, (wait ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC);
+    received = recvmsg(fd, &msg, flags);
   while (received < 0 && errno == EINTR);
   batch->nfds = 0;
   batch->truncated = false;
@@ -262,6 +273,8 @@ static ssize_t receive(sfproto_reader_t *reader, int fd, bool wait, sfproto_batc
     batch->end = batch->start + (uint64_t)received;
     collect_fds(&msg, batch);
   }
+  if (received > 0 && reader->look_first && !batch->truncated)
+    skip(fd, rest.iov_base, (size_t)received);
   return received;
 }
 

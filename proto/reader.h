@@ -43,6 +43,7 @@ typedef struct sfproto_reader {
   sfproto_batch_t batches[2]; /* in the order of the stream; see add_batch for why two are enough */
   int nbatches;
   int max_fds;            /* that a frame may have; 0: SFPROTO_MAX_FDS */
+  bool look_first;        /* see sfproto_conn_look_first */
   sfproto_ready_t *first; /* complete messages that nobody has taken */
   sfproto_ready_t *last;
   size_t ready_bytes;
