@@ -14,6 +14,8 @@
 #define SVG_PARTIES 128
 #define SVG_PIXELS 512 /* of the larger side */
 #define SVG_MARGIN 70
+#define SVG_LEAST_WIDTH 360 /* of the caption */
+#define LEAST_SHADE 0.15    /* of a cell that is not empty */
 
 /* The parties of one side, each in a bin: several in one if there are many. */
 typedef struct side {
@@ -126,7 +128,7 @@ static double shade(const map_t *map, double cell)
 {
   if (cell <= 0)
     return 0;
-  return 0.15 + 0.85 * log(cell / map->lowest) / log(map->highest / map->lowest);
+  return LEAST_SHADE + (1 - LEAST_SHADE) * log(cell / map->lowest) / log(map->highest / map->lowest);
 }
 
 static void write_amount(const sfctl_matrix_style_t *style, double amount, char text[64])
@@ -258,31 +260,48 @@ static void write_plain(const char *from, char *to, size_t size)
       *to = '?';
 }
 
+/* Below the cells: what is shown, and a bar of shades between the smallest and the largest amount of a cell. */
+static void print_caption(const map_t *map, const sfctl_traffic_t *traffic, const sfctl_matrix_style_t *style,
+                          double top, FILE *file)
+{
+  enum { STEPS = 8, STEP_PIXELS = 14 };
+  char job[SFREPORT_PRINTABLE_SIZE(sizeof traffic->job)], total[64], lowest[64], highest[64];
+  write_plain(traffic->job, job, sizeof job);
+  write_amount(style, map->total, total);
+  write_amount(style, map->lowest, lowest);
+  write_amount(style, map->highest, highest);
+  fprintf(file, "<text x=\"4\" y=\"%.0f\">job %s: %s in all</text>\n", top + 10, job, total);
+  fprintf(file, "<text x=\"4\" y=\"%.0f\">a row sends to a column</text>\n", top + 24);
+  if (map->highest <= 0)
+    return;
+  fprintf(file, "<text x=\"4\" y=\"%.0f\">a cell: %s</text>\n<g fill=\"#0b4f9e\">\n", top + 38, lowest);
+  for (int i = 0; i < STEPS; i++)
+    fprintf(file, "<rect x=\"%d\" y=\"%.0f\" width=\"%d\" height=\"10\" fill-opacity=\"%.2f\"/>\n",
+            130 + i * STEP_PIXELS, top + 29, STEP_PIXELS, LEAST_SHADE + (1 - LEAST_SHADE) * i / (STEPS - 1));
+  fprintf(file, "</g>\n<text x=\"%d\" y=\"%.0f\">%s (logarithmic)</text>\n", 136 + STEPS * STEP_PIXELS, top + 38,
+          highest);
+}
+
 sf_status_t sfctl_matrix_print_svg(const sfctl_traffic_t *traffic, const sfctl_matrix_style_t *style, FILE *file)
 {
   map_t map;
-  char job[SFREPORT_PRINTABLE_SIZE(sizeof traffic->job)], total[64], lowest[64], highest[64];
   sf_status_t status = map_make(traffic, style, SVG_PARTIES, &map);
   if (status != SF_OK)
     return status;
   size_t larger = map.from.nbins > map.to.nbins ? map.from.nbins : map.to.nbins;
   double cell = larger > 0 ? (double)SVG_PIXELS / (double)larger : 0;
   cell = cell < 40 ? cell : 40;
-  double width = SVG_MARGIN + 10 + cell * (double)map.to.nbins,
-         height = SVG_MARGIN + 30 + cell * (double)map.from.nbins;
-  write_plain(traffic->job, job, sizeof job);
-  write_amount(style, map.total, total);
-  write_amount(style, map.lowest, lowest);
-  write_amount(style, map.highest, highest);
+  double width = SVG_MARGIN + 10 + cell * (double)map.to.nbins, bottom = SVG_MARGIN + 4 + cell * (double)map.from.nbins;
   fprintf(file,
           "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" font-family=\"sans-serif\" "
           "font-size=\"10\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-          width > 360 ? width : 360, height);
+          width > SVG_LEAST_WIDTH ? width : SVG_LEAST_WIDTH, bottom + 46);
   print_axis(&map, cell, file);
   fputs("<g fill=\"#0b4f9e\">\n", file);
   print_cells(&map, style, cell, file);
-  fprintf(file, "</g>\n<text x=\"4\" y=\"%.0f\">job %s: %s; a cell %s to %s, from the left to the top</text>\n</svg>\n",
-          height - 8, job, total, lowest, highest);
+  fputs("</g>\n", file);
+  print_caption(&map, traffic, style, bottom, file);
+  fputs("</svg>\n", file);
   map_free(&map);
   return SF_OK;
 }
