@@ -119,6 +119,11 @@ static bool pause_is_allowed(sfd_tcp_attempt_t *attempt)
   return attempt->hopeful && end < attempt->begun_ms + attempt->tcp->connect_timeout_ms;
 }
 
+bool sfd_tcp_attempt_is_young(const sfd_tcp_attempt_t *attempt)
+{
+  return uv_now(attempt->tcp->loop) < attempt->begun_ms + SFD_TCP_SYN_TIMEOUT_MS;
+}
+
 static void decide(sfd_tcp_attempt_t *attempt, sfd_tcp_hope_t hope)
 {
   attempt->hopeful |= hope == SFD_TCP_LATER;
@@ -200,7 +205,7 @@ static void resolve(sfd_tcp_attempt_t *attempt)
 
 /* ---- Connecting ---- */
 
-/* The time that a peer has for its first answer is shared by its addresses. */
+/* The time that a host has for its first answer, each time, is shared by its addresses. */
 static void connect_to(sfd_tcp_attempt_t *attempt, const struct addrinfo *address)
 {
   int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
@@ -215,7 +220,7 @@ static void connect_to(sfd_tcp_attempt_t *attempt, const struct addrinfo *addres
   else if (error != 0 && error != EINPROGRESS)
     failed_errno(attempt, error);
   else
-    sfd_tcp_conn_limit(attempt->conn, SFD_TCP_SYN_TIMEOUT_MS / (uint64_t)attempt->naddresses);
+    sfd_tcp_conn_limit(attempt->conn, SFD_TCP_SYN_MS / (uint64_t)attempt->naddresses);
 }
 
 static void go_on(sfd_tcp_attempt_t *attempt)

@@ -11,9 +11,9 @@
 #define TCP_RTO_MAX_MS 44 /* Linux 6.15 */
 #endif
 
-/* An idle connection whose peer is silent: the kernel asks after one second and after two, and gives up after three.
- * While something is on its way it does not ask: see tcp_watch.c. There, retransmissions and questions whether the
- * peer takes more at least once a second help to notice it; an older kernel makes them ever rarer.
+/* An idle connection asks its peer's host each second whether it is there; what is on its way is repeated at least once
+ * a second, or, by an older kernel, ever more rarely, but at first at the same pace if it is little. Who judges is
+ * tcp_watch.c: the kernel's own verdict would come too early, or too late.
  *
  * TCP_USER_TIMEOUT, which is made for this, won't do: it also ends connections to peers that are well but have taken
  * nothing for that time. An option that the kernel does not have is done without. */
@@ -22,8 +22,13 @@ static void set_options(int fd)
   static const struct {
     int level, name, value;
   } options[] = {
-      {IPPROTO_TCP, TCP_NODELAY, 1},   {SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, 1},
-      {IPPROTO_TCP, TCP_KEEPINTVL, 1}, {IPPROTO_TCP, TCP_KEEPCNT, 2}, {IPPROTO_TCP, TCP_RTO_MAX_MS, 1000},
+      {IPPROTO_TCP, TCP_NODELAY, 1},
+      {SOL_SOCKET, SO_KEEPALIVE, 1},
+      {IPPROTO_TCP, TCP_KEEPIDLE, 1},
+      {IPPROTO_TCP, TCP_KEEPINTVL, 1},
+      {IPPROTO_TCP, TCP_KEEPCNT, 20},
+      {IPPROTO_TCP, TCP_RTO_MAX_MS, 1000},
+      {IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, 1},
   };
   for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
     setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof options[i].value);

@@ -313,7 +313,8 @@ void sfd_tcp_handshake_readable(sfd_tcp_conn_t *conn)
 void sfd_tcp_handshake_timeout(sfd_tcp_conn_t *conn)
 {
   if (conn->state == SFD_TCP_CONNECTING)
-    fail(conn, SFD_TCP_ELSEWHERE, SF_ERR_TIMEOUT, "does not answer");
+    fail(conn, sfd_tcp_attempt_is_young(conn->tcp->peers[conn->node].attempt) ? SFD_TCP_LATER : SFD_TCP_ELSEWHERE,
+         SF_ERR_TIMEOUT, "does not answer");
   else if (conn->state == SFD_TCP_SEALING)
     fail(conn, SFD_TCP_LATER, SF_ERR_TIMEOUT, "can't be shown a credential, MUNGE takes too long to make one");
   else

@@ -9,7 +9,7 @@
  *   tcp_user.c       peers of the same user on loopback, without a key
  *   tcp_peer.c       which of the connections with a peer becomes the stream
  *   tcp_stream.c     the stream
- *   tcp_watch.c      links that became silent while something was being sent
+ *   tcp_watch.c      links that became silent
  *
  * All run on the loop's thread. Functions that call the user's events are marked: whatever they were given may be
  * dropped when they return, but its memory stays until the loop's next turn. */
@@ -31,8 +31,10 @@
 #include "daemon/fabric/tcp_ticket.h"
 
 #define SFD_TCP_HANDSHAKE_TIMEOUT_MS 3000
-#define SFD_TCP_SYN_TIMEOUT_MS 3000
-#define SFD_TCP_MAX_PENDING 128 /* connections from others that are no stream yet */
+#define SFD_TCP_SYN_TIMEOUT_MS 3000 /* then a peer's host that has not answered is not asked once more */
+#define SFD_TCP_SYN_MS 700          /* the kernel would repeat itself ever more rarely */
+#define SFD_TCP_MAX_PENDING 128     /* connections from others that are no stream yet */
+#define SFD_TCP_PROBES 4            /* of a stream under suspicion, at a time */
 #define SFD_TCP_DETAIL_SIZE 512
 #define SFD_TCP_NODE_TEXT_SIZE (SFD_PEER_TEXT_SIZE + 32)
 
@@ -98,7 +100,10 @@ typedef struct sfd_tcp_conn {
   int capacity;
   TAILQ_ENTRY(sfd_tcp_conn) watch_entry;
   bool watched;
-  bool suspect;
+  bool asked;                 /* the last look found something that the peer's host has not answered */
+  uint64_t heard_ms;          /* the last sign of life from the peer's host */
+  int probes[SFD_TCP_PROBES]; /* connections that ask the host, -1: none */
+  unsigned nprobes;           /* how many there have been since it fell under suspicion */
 } sfd_tcp_conn_t;
 TAILQ_HEAD(sfd_tcp_conn_list, sfd_tcp_conn);
 
@@ -137,8 +142,8 @@ struct sfd_tcp {
   uv_check_t settle;                  /* reports it, after the turn's callbacks, */
   uv_idle_t hurry;                    /* or at the beginning of the next one, and keeps the loop from sleeping */
 
-  uv_timer_t watch; /* runs while watched is not empty */
-  struct sfd_tcp_conn_list watched;
+  uv_timer_t watch;                 /* runs while watched is not empty */
+  struct sfd_tcp_conn_list watched; /* the streams */
 
   sfd_tcp_peer_t peers[];
 };
@@ -180,6 +185,9 @@ static inline bool sfd_tcp_is_unreachable(int error)
 
 void sfd_tcp_attempt_begin(sfd_tcp_t *tcp, int32_t node);
 void sfd_tcp_attempt_end(sfd_tcp_attempt_t *attempt); /* NULL is accepted */
+
+/* Whether it is too early to believe that a host does not answer. */
+bool sfd_tcp_attempt_is_young(const sfd_tcp_attempt_t *attempt);
 sfd_tcp_conn_t *sfd_tcp_attempt_conn(const sfd_tcp_attempt_t *attempt);
 
 /* Its connection is gone, or becomes the stream. */
@@ -235,7 +243,7 @@ void sfd_tcp_stream_lost(sfd_tcp_conn_t *conn, sf_status_t status, const char *r
 
 /* ---- tcp_watch.c ---- */
 
-/* Something has been sent. */
+/* From when it is UP. */
 void sfd_tcp_watch(sfd_tcp_conn_t *conn);
 void sfd_tcp_unwatch(sfd_tcp_conn_t *conn);
 

@@ -65,6 +65,7 @@ static void establish(sfd_tcp_conn_t *conn)
   peer->stream = conn;
   conn->state = SFD_TCP_UP;
   uv_timer_stop(&conn->timer);
+  sfd_tcp_watch(conn);
   tcp->fabric.events->up(tcp->fabric.owner, conn->node);
 }
 

@@ -1,65 +1,163 @@
-/* Notices links that became silent while something was being sent: the kernel would try for a quarter of an hour. The
- * loop's thread.
+/* Notices streams whose link became silent: the kernel would try for a quarter of an hour. The loop's thread.
  *
- * A stream is watched from a send until the peer's host has acknowledged everything; an idle fabric has no timer. It is
- * lost if nothing at all has been heard for a while although something was repeated or asked for, twice in a row: the
- * question of a moment ago may just not have been answered yet. A healthy connection hears something each second, even
- * before the send, because of the kernel's keepalive. So what counts is when the link went silent, not when the send
- * began. */
+ * The kernel asks an idle peer each second (tcp_conn.c), so a healthy stream hears something each second, whether or
+ * not something is being sent. A timer looks at all streams once a second. One that has heard nothing for a while is
+ * under suspicion: from then on the peer's host is also asked by new connections, ten times a second, as the kernel
+ * repeats what is under way on the stream ever more rarely, and may do so only seconds after the link is back. Whatever
+ * comes from the host, a refusal too, counts as a sign of life, and ends suspicion. Without any the stream is lost
+ * SILENCE_MS after the last one, which is up to a second before the link was cut: so interruptions of two and a half
+ * seconds are survived, and those of four noticed.
+ *
+ * If the host answers but the stream does not go on, something on the way has forgotten it: it is lost after STALL_MS.
+ * The kernel's next repetition comes earlier, as the time since the last one at most doubles. */
 #include <errno.h>
-#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/ioctl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "daemon/fabric/tcp_internal.h"
+#include "daemon/log.h"
 
-#define TICK_MS 250
-#define SILENCE_MS 2000
+#define TICK_MS 1000
+#define SUSPECT_TICK_MS 100
+#define SUSPECT_MS 1400
+#define SILENCE_MS 3750
+#define STALL_MS 10000
 
-static bool is_quiet(const sfd_tcp_conn_t *conn)
+/* ---- Asking the host ---- */
+
+/* The place where the peer listens, at the address that the stream leads to. */
+static int begin_probe(const sfd_tcp_conn_t *conn)
 {
-  int unacknowledged = 0;
-  return conn->npieces == 0 && ioctl(conn->fd, SIOCOUTQ, &unacknowledged) == 0 && unacknowledged == 0;
+  union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+  } address;
+  socklen_t size = sizeof address;
+  uint16_t port = htons(conn->tcp->list.peers[conn->node].port);
+  if (getpeername(conn->fd, &address.any, &size) != 0)
+    return -1;
+  if (address.any.sa_family == AF_INET)
+    address.v4.sin_port = port;
+  else
+    address.v6.sin6_port = port;
+  int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+  if (fd < 0 || connect(fd, &address.any, size) == 0 || errno == EINPROGRESS)
+    return fd;
+  close(fd);
+  return -1;
 }
 
-static bool is_silent(const sfd_tcp_conn_t *conn)
+static void end_probe(int *fd)
+{
+  if (*fd >= 0)
+    close(*fd);
+  *fd = -1;
+}
+
+/* Whether the host has said anything to it. One that failed otherwise has ended. */
+static bool is_answered(int *fd)
+{
+  struct pollfd events = {.fd = *fd, .events = POLLOUT};
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (*fd < 0 || poll(&events, 1, 0) != 1)
+    return false;
+  bool known = getsockopt(*fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0;
+  end_probe(fd);
+  return known && (error == 0 || error == ECONNREFUSED);
+}
+
+static void end_probes(sfd_tcp_conn_t *conn)
+{
+  for (int i = 0; i < SFD_TCP_PROBES; i++)
+    end_probe(&conn->probes[i]);
+  conn->nprobes = 0;
+}
+
+/* Whether one of the latest has been answered; begins another one in place of the oldest. */
+static bool ask_host(sfd_tcp_conn_t *conn)
+{
+  for (int i = 0; i < SFD_TCP_PROBES; i++)
+    if (is_answered(&conn->probes[i]))
+      return true;
+  int *oldest = &conn->probes[conn->nprobes++ % SFD_TCP_PROBES];
+  end_probe(oldest);
+  *oldest = begin_probe(conn);
+  return false;
+}
+
+/* ---- Judging ---- */
+
+/* How long the stream has heard nothing; and whether something that the kernel sent has had no answer yet. */
+static uint32_t silence_ms(const sfd_tcp_conn_t *conn, bool *asked_p)
 {
   struct tcp_info info = {.tcpi_state = 0};
   socklen_t size = sizeof info;
-  return getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_last_ack_recv >= SILENCE_MS &&
-         (info.tcpi_retransmits > 0 || info.tcpi_probes > 0);
+  if (getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+    return 0;
+  *asked_p = info.tcpi_retransmits > 0 || info.tcpi_probes > 0;
+  return info.tcpi_last_ack_recv < info.tcpi_last_data_recv ? info.tcpi_last_ack_recv : info.tcpi_last_data_recv;
 }
 
-static void look(sfd_tcp_conn_t *conn)
+/* The host has been heard of again. */
+static void tell_silence(const sfd_tcp_conn_t *conn, uint64_t now_ms)
 {
-  if (is_quiet(conn)) {
-    sfd_tcp_unwatch(conn);
+  char name[SFD_TCP_NODE_TEXT_SIZE];
+  if (conn->nprobes == 0)
     return;
+  sfd_tcp_describe(conn->tcp, conn->node, name);
+  sfd_log(SFD_LOG_NETWORK, SFD_INFO, "%s was silent for %.1f s", name, 1e-3 * (double)(now_ms - conn->heard_ms));
+}
+
+/* Whether the stream is under suspicion. What was asked a moment ago may just not have been answered yet: only what is
+ * open twice in a row counts. */
+static bool look(sfd_tcp_conn_t *conn, uint64_t now_ms)
+{
+  bool asked = false, still = conn->asked;
+  uint32_t silent_ms = silence_ms(conn, &asked);
+  conn->asked = asked;
+  if (now_ms - silent_ms > conn->heard_ms) {
+    tell_silence(conn, now_ms - silent_ms);
+    conn->heard_ms = now_ms - silent_ms;
   }
-  bool silent = is_silent(conn);
-  if (silent && conn->suspect)
+  if (now_ms - conn->heard_ms < SUSPECT_MS) {
+    end_probes(conn);
+    return false;
+  }
+  if (ask_host(conn)) {
+    tell_silence(conn, now_ms);
+    conn->heard_ms = now_ms;
+  }
+  bool silent = now_ms - conn->heard_ms >= SILENCE_MS && conn->nprobes > SFD_TCP_PROBES;
+  if (asked && still && (silent || silent_ms >= STALL_MS))
     sfd_tcp_stream_fail(conn, ETIMEDOUT);
-  conn->suspect = silent;
+  return true;
 }
 
 static void on_tick(uv_timer_t *timer)
 {
   sfd_tcp_t *tcp = timer->data;
-  sfd_tcp_conn_t *next;
-  for (sfd_tcp_conn_t *conn = TAILQ_FIRST(&tcp->watched); conn != NULL; conn = next) {
-    next = TAILQ_NEXT(conn, watch_entry);
-    look(conn);
-  }
+  uint64_t now_ms = uv_now(tcp->loop);
+  bool suspect = false;
+  for (sfd_tcp_conn_t *conn = TAILQ_FIRST(&tcp->watched); conn != NULL; conn = TAILQ_NEXT(conn, watch_entry))
+    suspect |= look(conn, now_ms);
+  uint64_t period_ms = suspect ? SUSPECT_TICK_MS : TICK_MS;
+  if (uv_timer_get_repeat(timer) != period_ms)
+    uv_timer_start(timer, on_tick, period_ms, period_ms);
 }
 
 void sfd_tcp_watch(sfd_tcp_conn_t *conn)
 {
   sfd_tcp_t *tcp = conn->tcp;
-  if (conn->watched)
-    return;
   conn->watched = true;
-  conn->suspect = false;
+  conn->heard_ms = uv_now(tcp->loop);
+  for (int i = 0; i < SFD_TCP_PROBES; i++)
+    conn->probes[i] = -1;
   if (TAILQ_EMPTY(&tcp->watched))
     uv_timer_start(&tcp->watch, on_tick, TICK_MS, TICK_MS);
   TAILQ_INSERT_TAIL(&tcp->watched, conn, watch_entry);
@@ -71,6 +169,7 @@ void sfd_tcp_unwatch(sfd_tcp_conn_t *conn)
   if (!conn->watched)
     return;
   conn->watched = false;
+  end_probes(conn);
   TAILQ_REMOVE(&tcp->watched, conn, watch_entry);
   if (TAILQ_EMPTY(&tcp->watched))
     uv_timer_stop(&tcp->watch);

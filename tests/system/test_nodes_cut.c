@@ -1,19 +1,23 @@
 /* Cuts the link of a host at a random moment of a job over several hosts, fabric tcp: nothing arrives any more, and
  * nobody says so. Every rank, on both sides of the cut, gets an error that names a node; nothing is left, and when the
- * link is mended the daemons serve again. SFTEST_ROUNDS says how many times; then the error must come within 3 s. */
+ * link is mended the daemons serve again. A link that is cut for a while only is survived. SFTEST_ROUNDS says how many
+ * times; then the error must come within 4 s. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
+#include "tests/unit/machine_clock.h"
 #include "tests/unit/runner.h"
 
 #define HOSTS 3
 #define ROUNDS 1
 #define RANKS_MAX 6
 #define TRIES 10
-#define NOTICED_MS 3000
+#define AHEAD_MAX 32 /* steps that one rank may be ahead of another one that is next to it */
+#define NOTICED_MS 4000
+#define SURVIVED_MS 2500
 #define NOTICED_BUSY_MS 15000 /* on a machine that has other things to do */
 
 typedef struct plan {
@@ -22,6 +26,9 @@ typedef struct plan {
   _Atomic int64_t cut_ms;    /* 0: not yet */
   _Atomic int64_t latest_ms; /* when the last of them noticed */
   _Atomic int32_t nfailed;   /* ranks, when the link is there again */
+  int64_t pause_ms;          /* between exchanges */
+  _Atomic bool mended;       /* they may end */
+  _Atomic int64_t last_step;
 } plan_t;
 
 /* Exchanges with all others, until it can't. */
@@ -127,6 +134,57 @@ static void cut_once(sftest_cluster_t *cluster, uint64_t seed, int64_t *worst_ms
   sftest_shared_free(plan, sizeof *plan);
 }
 
+/* Exchanges until the last step, which rank 0 chooses so that nobody has come to it yet. */
+static int live_on(sftest_rank_t *self)
+{
+  plan_t *plan = self->argument;
+  sf_graph_t *graph = NULL;
+  sf_context_t *context = sftest_join(self);
+  double *roots = calloc((size_t)plan->values, sizeof *roots), *leaves = calloc((size_t)plan->values, sizeof *leaves);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), plan->values, SF_GRAPH_DEFAULT, &graph));
+  for (int64_t i = 0; plan->last_step == 0 || i < plan->last_step; i++) {
+    SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+    if (self->rank == 0 && plan->mended && plan->last_step == 0)
+      plan->last_step = i + AHEAD_MAX * self->size;
+    plan->nworking += self->rank == 0 && i == 2;
+    sftest_sleep_ms(plan->pause_ms);
+  }
+  free(roots);
+  free(leaves);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* A link that is cut for a while, unless the machine made it longer than is survived. */
+static void interrupt_once(sftest_cluster_t *cluster, uint64_t seed)
+{
+  static const int64_t values[] = {1, 1000, 100000};
+  uint64_t random = seed;
+  int32_t places[RANKS_MAX], size = 2 + (int32_t)sftest_below(&random, RANKS_MAX - 1);
+  int32_t victim = (int32_t)sftest_below(&random, HOSTS);
+  plan_t *plan = sftest_shared(sizeof *plan);
+  sftest_job_t job;
+  sftest_use_seed(seed);
+  plan->values = values[sftest_below(&random, 3)];
+  plan->pause_ms = sftest_below(&random, 2) == 0 ? 0 : 50;
+  choose_places(places, size, victim, &random);
+  sftest_job_start_over(&job, cluster->nodes, places, size, live_on, plan);
+  sftest_job_await(&job, &plan->nworking, 1);
+  sftest_sleep_ms((int64_t)sftest_below(&random, 1000));
+  int64_t cut_ms = sftest_monotonic_ns() / 1000000;
+  sftest_hosts_cut(cluster->hosts, victim, true);
+  sftest_sleep_ms(SURVIVED_MS - 20);
+  sftest_hosts_cut(cluster->hosts, victim, false);
+  int64_t lasted_ms = sftest_monotonic_ns() / 1000000 - cut_ms;
+  plan->mended = true;
+  if (lasted_ms <= SURVIVED_MS)
+    sftest_job_end_well(&job, sftest_limit_ms(NOTICED_BUSY_MS));
+  else
+    sftest_job_wait(&job, sftest_limit_ms(NOTICED_BUSY_MS));
+  sftest_shared_free(plan, sizeof *plan);
+}
+
 static sftest_hosts_t hosts;
 static const char *lacks; /* why there are no hosts */
 
@@ -141,20 +199,38 @@ static void end_hosts(void)
     sftest_hosts_end(&hosts);
 }
 
+static int start_cluster(sftest_cluster_t *cluster)
+{
+  const char *text = getenv("SFTEST_ROUNDS");
+  sftest_machine_watch();
+  sftest_cluster_start_on(cluster, &hosts);
+  sftest_cluster_warm(cluster);
+  return sftest_seed_is_given() ? 1 : text != NULL ? atoi(text) : ROUNDS;
+}
+
 START_TEST(cuts)
 {
   sftest_cluster_t cluster;
-  const char *text = getenv("SFTEST_ROUNDS");
-  int rounds = sftest_seed_is_given() ? 1 : text != NULL ? atoi(text) : ROUNDS;
   int64_t worst_ms = 0;
   if (lacks != NULL)
     return;
-  sftest_machine_watch();
-  sftest_cluster_start_on(&cluster, &hosts);
-  sftest_cluster_warm(&cluster);
+  int rounds = start_cluster(&cluster);
   for (int i = 0; i < rounds; i++)
     cut_once(&cluster, sftest_seed(), &worst_ms);
   printf("%d cut links, noticed within %lld ms\n", rounds, (long long)worst_ms);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+START_TEST(interruptions)
+{
+  sftest_cluster_t cluster;
+  if (lacks != NULL)
+    return;
+  int rounds = start_cluster(&cluster);
+  for (int i = 0; i < rounds; i++)
+    interrupt_once(&cluster, sftest_seed());
+  printf("%d links cut for %d ms, survived\n", rounds, SURVIVED_MS);
   sftest_cluster_stop(&cluster);
 }
 END_TEST
@@ -166,6 +242,7 @@ static Suite *cut_suite(void)
   tcase_set_timeout(cases, 900);
   tcase_add_unchecked_fixture(cases, make_hosts, end_hosts);
   tcase_add_test(cases, cuts);
+  tcase_add_test(cases, interruptions);
   suite_add_tcase(suite, cases);
   return suite;
 }

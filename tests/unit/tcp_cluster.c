@@ -403,17 +403,33 @@ bool sftest_tcp_can_cut_links(void)
   return can;
 }
 
+static bool is_tcp(int fd)
+{
+  struct sockaddr_in here;
+  socklen_t size = sizeof here;
+  return getsockname(fd, (struct sockaddr *)&here, &size) == 0 && here.sin_family == AF_INET;
+}
+
 static void deafen(int fd)
 {
-  struct sockaddr_in peer;
-  socklen_t size = sizeof peer;
-  if (getpeername(fd, (struct sockaddr *)&peer, &size) == 0 && peer.sin_family == AF_INET)
-    ck_assert_int_eq(attach_filter(fd), 0);
+  ck_assert(!is_tcp(fd) || attach_filter(fd) == 0);
+}
+
+static void undeafen(int fd)
+{
+  int unused = 0;
+  if (is_tcp(fd))
+    setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof unused);
 }
 
 void sftest_tcp_cut_links(void)
 {
   each_fd(deafen);
+}
+
+void sftest_tcp_mend_links(void)
+{
+  each_fd(undeafen);
 }
 
 int sftest_tcp_count_fds(void)

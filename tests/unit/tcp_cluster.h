@@ -91,10 +91,11 @@ bool sftest_tcp_all_sent(void); /* and all that was sent has arrived */
 /* A socket that is connected to the node, but is no fabric's. */
 int sftest_tcp_stranger(int node);
 
-/* From now on nothing arrives at any connection of this process that there is now. Some machines let only root do it.
- */
+/* From now on nothing arrives at any connection of this process that there is now, and no new ones are made, until the
+ * links are mended. Some machines let only root do it. */
 bool sftest_tcp_can_cut_links(void);
 void sftest_tcp_cut_links(void);
+void sftest_tcp_mend_links(void);
 
 /* Open descriptors of this process. */
 int sftest_tcp_count_fds(void);
