@@ -1,6 +1,7 @@
 /* From a received message to its handler. The daemon's thread. */
 #include "daemon/dispatch.h"
 
+#include "daemon/board.h"
 #include "daemon/control.h"
 #include "daemon/graph.h"
 #include "daemon/group.h"
@@ -88,10 +89,19 @@ static const route_t *find_route(const Sfproto__Message *message)
   return body < sizeof routes / sizeof routes[0] && routes[body].handle != NULL ? &routes[body] : NULL;
 }
 
+/* A rank that asks for something mostly asks for more: graphs are made and destroyed in a row. Where a core is to spare
+ * the loop looks for that: being woken takes longer than most requests do. */
+static void expect_more(const sfd_session_t *session)
+{
+  if (session->state == SFD_SESSION_RUNNING && sfd_board_has_spare_core(session->server->board))
+    sfd_server_expect(session->server, SFD_EXPECT_RANKS_NS);
+}
+
 void sfd_dispatch(sfd_session_t *session, sfproto_incoming_t *incoming)
 {
   const Sfproto__Message *message = incoming->message;
   const route_t *route = find_route(message);
+  expect_more(session);
   if (route == NULL)
     sfd_session_refuse(session, message->request, SF_ERR_PROTO, "message with field %d, which is no request",
                        (int)message->body_case);

@@ -152,7 +152,7 @@ void sfd_server_attend(sfd_server_t *server, struct sfd_session *session);
 void sfd_server_moved(sfd_server_t *server);
 
 /* Something will come soon: for so long the loop looks for it without sleeping. 0: nothing will. */
-#define SFD_EXPECT_RANKS_NS 50000  /* from ranks of this node, which are making a graph */
+#define SFD_EXPECT_RANKS_NS 50000  /* from ranks of this node, which are making a graph or have just done so */
 #define SFD_EXPECT_NODES_NS 200000 /* from other nodes, without which ranks here can't go on */
 void sfd_server_expect(sfd_server_t *server, uint64_t for_ns);
 

@@ -2,6 +2,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/board.h"
+#include "daemon/dispatch.h"
 #include "daemon/job.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
@@ -143,6 +145,24 @@ START_TEST(destroyed_twice_or_unknown)
 }
 END_TEST
 
+/* Being woken takes longer than a request does; ranks that share the daemon's core are not to be held up. */
+START_TEST(with_a_core_to_spare_more_requests_are_looked_for)
+{
+  Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  sfproto_incoming_t incoming = {.message = &message};
+  sfd_session_t *session = TAILQ_FIRST(&daemon_.server->jobs)->ranks[0]->session;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
+  message.graph_destroy = &destroy;
+  for (int32_t spare = 0; spare < 2; spare++) {
+    daemon_.server->board->own_cores = SIZE + spare;
+    daemon_.server->expected_until_ns = 0;
+    sfd_dispatch(session, &incoming);
+    ck_assert((daemon_.server->expected_until_ns != 0) == (spare > 0));
+  }
+}
+END_TEST
+
 START_TEST(destroyed_in_set_up)
 {
   sftest_peers_t peers;
@@ -275,6 +295,7 @@ static Suite *suite(void)
   tcase_add_test(tc, retired_is_told_when_the_rank_needs_memory);
   tcase_add_test(tc, many_retired_are_told_at_once);
   tcase_add_test(tc, destroyed_twice_or_unknown);
+  tcase_add_test(tc, with_a_core_to_spare_more_requests_are_looked_for);
   tcase_add_test(tc, destroyed_in_set_up);
   tcase_add_test(tc, who_leaves_destroys);
   tcase_add_test(tc, last_one_leaves);
