@@ -120,6 +120,15 @@ static int32_t count_nodes(const sfd_job_t *job)
   return count;
 }
 
+/* Of its first rank here; NULL: it has none. */
+static char *find_program(sfd_job_t *job)
+{
+  for (int32_t r = 0; r < job->size; r++)
+    if (job->ranks[r] != NULL)
+      return job->ranks[r]->program;
+  return NULL;
+}
+
 static bool tell_next_job(sfd_query_t *query)
 {
   sfd_job_t *job = sfd_query_visible_job(query, query->next_job);
@@ -142,6 +151,7 @@ static bool tell_next_job(sfd_query_t *query)
   info.groups = job->ngroups;
   info.graphs = job->ngraphs;
   info.age_s = age_s(query->server, job->created_ms);
+  info.program = find_program(job);
   info.detail = job->state == SFD_JOB_FAILED ? job->detail : NULL;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_JOB_INFO;

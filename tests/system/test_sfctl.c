@@ -128,6 +128,7 @@ static void look_at_jobs(const sftest_node_t *node, const char *name)
   snprintf(wanted, sizeof wanted, "\"job\":\"%s\",\"uid\":%u,\"size\":2,\"joined\":2,\"state\":\"running\",", name,
            (unsigned)getuid());
   sftest_expect_in(out, wanted);
+  sftest_expect_in(out, "\"program\":\"test_sfctl\"");
 }
 
 static void look_at_ranks(const sftest_node_t *node, const sftest_job_t *job)

@@ -81,6 +81,33 @@ static void look_at_the_rest(const sftest_cluster_t *cluster)
   sftest_expect_in(err, "no job \"nobody\"");
 }
 
+/* The last digits are enough, and a job over nodes is one. */
+static void look_at_numbers(const sftest_cluster_t *cluster)
+{
+  const char *socket = cluster->nodes[1].socket;
+  char number[32];
+  sftest_sfctl(socket, WORDS("graphs", "--json"), 0);
+  size_t length =
+      (size_t)snprintf(number, sizeof number, "%llu", (unsigned long long)sftest_sfctl_number("\"graph\"", "graph"));
+  ck_assert_uint_ge(length, 16);
+  sftest_sfctl(socket, WORDS("plan", number + length - 6), 0);
+  sftest_expect_in(out, number);
+  sftest_sfctl(socket, WORDS("matrix", "--all-nodes", "--graph", number + length - 6, "--format", "csv"), 0);
+  sftest_sfctl(socket, WORDS("jobs", "--json"), 0);
+  length =
+      (size_t)snprintf(number, sizeof number, "%llu", (unsigned long long)sftest_sfctl_number("\"job_id\"", "job_id"));
+  sftest_sfctl(socket, WORDS("ranks", "--json", "--all-nodes", number + length - 4), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 2 + RANKS);
+  sftest_sfctl(socket, WORDS("stuck", "--all-nodes", number + length - 4), 0);
+  sftest_sfctl(socket, WORDS("top", "-n", "1", "-d", "0.02", "jobs", "--all-nodes"), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 4 + 1);
+  sftest_expect_in(out, "\n1 job:");
+  sftest_sfctl(socket, WORDS("top", "-n", "1", "-d", "0.02", "jobs", "--all-nodes", "--json"), 0);
+  sftest_expect_in(out, "\"ranks\":6}]}\n");
+  sftest_sfctl(socket, WORDS("kill", number + length - 3), 1);
+  sftest_expect_in(err, "no job \"");
+}
+
 START_TEST(all_of_them)
 {
   sftest_cluster_t cluster;
@@ -91,6 +118,7 @@ START_TEST(all_of_them)
   sftest_show_start(&show, cluster.nodes, places, RANKS);
   compare_ranks(&cluster, show.job.name);
   look_at_the_rest(&cluster);
+  look_at_numbers(&cluster);
   sftest_show_end(&show);
   sftest_cluster_stop(&cluster);
 }

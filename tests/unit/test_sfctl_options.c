@@ -70,7 +70,8 @@ START_TEST(graph_numbers)
 {
   static const char *const bad[] = {"", "x", "-1", "+1", " 1", "1x", "0x10", "18446744073709551616"};
   ck_assert_int_eq(parse_ok(WORDS("plan", "17")).command, SFPROTO__QUERY__WHAT__PLAN);
-  ck_assert_uint_eq(parse_ok(WORDS("--json", "plan", "18446744073709551615")).graph, UINT64_MAX);
+  ck_assert_str_eq(parse_ok(WORDS("--json", "plan", "18446744073709551615")).graph, "18446744073709551615");
+  ck_assert_str_eq(parse_ok(WORDS("plan", "0017")).graph, "0017"); /* the end of a longer one */
   ck_assert_ptr_null(parse_ok(WORDS("plan", "17")).job);
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
     expect_error(WORDS("plan", "--", bad[i]), "expected the number of a graph");
@@ -125,6 +126,8 @@ START_TEST(words_that_do_not_belong)
   expect_error(WORDS("jobs", "a", "b"), "unexpected argument \"b\"; usage: sfctl jobs [JOB]");
   expect_error(WORDS("jobs", "--regions"), "--regions goes with the command ranks, not with jobs");
   expect_error(WORDS("doctor", "--regions"), "--regions goes with the command ranks, not with doctor");
+  ck_assert(parse_ok(WORDS("stuck", "--all-nodes")).all_nodes); /* which it asks anyway */
+  ck_assert(parse_ok(WORDS("trace", "dump", "--all-nodes")).all_nodes);
   expect_error(WORDS("metrics", "--json"), "--json does not go with metrics");
   expect_error(WORDS("metrics", "cg"), "unexpected argument \"cg\"; usage: sfctl metrics");
   expect_error(WORDS("status", "--json=yes"), "--json takes no value, found \"yes\"");

@@ -135,21 +135,22 @@ START_TEST(jobs)
   message.body_case = SFPROTO__MESSAGE__BODY_JOB_INFO;
   message.job_info = &job_info;
   sftest_print_expect_text(SFPROTO__QUERY__WHAT__JOBS, false,
-                           "ID  JOB  STATE   JOINED         AGE   UID  NODES  HERE  GRAPHS  GROUPS\n"
-                           " 7  cg   failed     3/4  1 min 01 s  1000      -     -       2       1\n"
+                           "ID  JOB  PROGRAM  STATE   JOINED         AGE   UID  NODES  HERE  GRAPHS  GROUPS\n"
+                           " 7  cg   -        failed     3/4  1 min 01 s  1000      -     -       2       1\n"
                            "    rank 2\\nis gone\n");
   sftest_print_expect_json(
       SFPROTO__QUERY__WHAT__JOBS,
       "[\n{\"job_id\":7,\"job\":\"cg\",\"uid\":1000,\"size\":4,\"joined\":3,\"state\":\"failed\",\"groups\":1,"
-      "\"graphs\":2,\"age_s\":61.000,\"detail\":\"rank 2\\nis "
+      "\"graphs\":2,\"age_s\":61.000,\"program\":null,\"detail\":\"rank 2\\nis "
       "gone\",\"here\":null,\"nodes\":null,\"stalled\":null}\n]\n");
   job_info.has_here = job_info.has_nodes = true;
+  job_info.program = sftest_print_word("solver");
   job_info.here = 2;
   job_info.nodes = 12;
   job_info.detail = NULL;
   sftest_print_expect_text(SFPROTO__QUERY__WHAT__JOBS, false,
-                           "ID  JOB  STATE   JOINED         AGE   UID  NODES  HERE  GRAPHS  GROUPS\n"
-                           " 7  cg   failed     3/4  1 min 01 s  1000     12     2       2       1\n");
+                           "ID  JOB  PROGRAM  STATE   JOINED         AGE   UID  NODES  HERE  GRAPHS  GROUPS\n"
+                           " 7  cg   solver   failed     3/4  1 min 01 s  1000     12     2       2       1\n");
 }
 END_TEST
 

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/error.h"
 #include "tests/unit/runner.h"
+#include "tools/sfctl/short_id.h"
 #include "tools/sfctl/table.h"
 
 START_TEST(bytes)
@@ -160,7 +162,7 @@ START_TEST(tables_fit)
            "a nam..s end  123  some more ..than fits\n"},
       {30, "NAME            N\n"
            "a nam..s end  123\n"
-           "(1 more columns: --wide)\n"},
+           "(1 more column: --wide)\n"},
       {5, "NAME\n"
           "a nam..s end\n"
           "(2 more columns: --wide)\n"},
@@ -172,6 +174,33 @@ START_TEST(tables_fit)
     sfctl_table_cell(&table, "some more text than fits");
     expect_fitted(&table, cases[i].width, cases[i].expected);
   }
+}
+END_TEST
+
+/* ---- Numbers ---- */
+
+START_TEST(short_ids)
+{
+  static const uint64_t ids[] = {3590834320333392, 3590834320333394, 3590834320333394, 3590834320343392};
+  static const uint64_t alike[] = {3590834321234567, 4590834321234567};
+  char text[SFCTL_ID_SIZE];
+  uint64_t id;
+  ck_assert_int_eq(sfctl_id_digits(ids, 0), 4);
+  ck_assert_int_eq(sfctl_id_digits(ids, 3), 4);
+  ck_assert_int_eq(sfctl_id_digits(ids, 4), 5);
+  ck_assert_int_eq(sfctl_id_digits(alike, 2), 16);
+  ck_assert_str_eq(sfctl_id_text(ids[0], 4, text), "3392");
+  ck_assert_str_eq(sfctl_id_text(1000000000001, 5, text), "00001");
+  ck_assert_str_eq(sfctl_id_text(ids[0], 0, text), "3590834320333392");
+  ck_assert_str_eq(sfctl_id_text(12345678, 4, text), "12345678");
+  ck_assert_int_eq(sfctl_id_find(ids, 4, "3394", &id), SF_OK);
+  ck_assert_uint_eq(id, ids[1]);
+  ck_assert_int_eq(sfctl_id_find(ids, 4, "3590834320333392", &id), SF_OK);
+  ck_assert_uint_eq(id, ids[0]);
+  ck_assert_int_eq(sfctl_id_find(ids, 4, "394", &id), SF_OK); /* too short to be meant */
+  ck_assert_uint_eq(id, 0);
+  ck_assert_int_eq(sfctl_id_find(ids, 4, "3392", &id), SF_ERR_ARG);
+  ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "\"3392\" is the end of several numbers"));
 }
 END_TEST
 
@@ -187,6 +216,7 @@ static Suite *suite(void)
   tcase_add_test(tc, without_titles);
   tcase_add_test(tc, many_rows);
   tcase_add_test(tc, tables_fit);
+  tcase_add_test(tc, short_ids);
   suite_add_tcase(s, tc);
   return s;
 }

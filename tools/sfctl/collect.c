@@ -48,13 +48,6 @@ static const char *name_of(const sfreport_item_t *item)
   return item->message->job_info->name;
 }
 
-static bool has_number(const sfreport_item_t *item, const char *job)
-{
-  char number[24];
-  snprintf(number, sizeof number, "%" PRIu64, item->message->job_info->job_id);
-  return strcmp(number, job) == 0;
-}
-
 static bool is_name_of_any(const sfreport_list_t *jobs, const char *job)
 {
   for (size_t i = 0; i < jobs->count; i++)
@@ -63,19 +56,32 @@ static bool is_name_of_any(const sfreport_list_t *jobs, const char *job)
   return false;
 }
 
+static sf_status_t find_id(const sfreport_list_t *list, const char *word, uint64_t *id_p)
+{
+  uint64_t *ids = sfctl_id_list(list);
+  if (ids == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu numbers", list->count);
+  sf_status_t status = sfctl_id_find(ids, list->count, word, id_p);
+  free(ids);
+  return status;
+}
+
 /* Only the jobs meant stay in the list; names go before numbers. */
-static void choose_jobs(sfreport_list_t *jobs, const char *job)
+static sf_status_t choose_jobs(sfreport_list_t *jobs, const char *job)
 {
   bool by_name = is_name_of_any(jobs, job);
+  uint64_t id = 0;
   size_t kept = 0;
+  sf_status_t status = by_name ? SF_OK : find_id(jobs, job, &id);
   for (size_t i = 0; i < jobs->count; i++) {
     sfreport_item_t *item = &jobs->items[i];
-    if (by_name ? strcmp(name_of(item), job) == 0 : has_number(item, job))
+    if (by_name ? strcmp(name_of(item), job) == 0 : id != 0 && item->message->job_info->job_id == id)
       jobs->items[kept++] = *item;
     else
       sfproto__message__free_unpacked(item->message, NULL);
   }
   jobs->count = kept;
+  return status;
 }
 
 static sf_status_t find_jobs(sfctl_connection_t *connection, collector_t *collector)
@@ -88,7 +94,9 @@ static sf_status_t find_jobs(sfctl_connection_t *connection, collector_t *collec
   for (size_t i = 0; i < collector->jobs.count; i++)
     sfshm_suggest_show(&suggest, name_of(&collector->jobs.items[i]));
   sfshm_suggest_hint(&suggest, hint); /* before the name goes */
-  choose_jobs(&collector->jobs, collector->job);
+  status = choose_jobs(&collector->jobs, collector->job);
+  if (status != SF_OK)
+    return status;
   if (collector->jobs.count == 0 && connection->missing.count == 0)
     return sfshm_error(SF_ERR_NOT_FOUND, "no job \"%.80s\"%s is known to the sfd at %s, or it is another user's",
                        collector->job, hint, connection->path);
@@ -211,13 +219,44 @@ sf_status_t sfctl_collect_ranks(sfctl_connection_t *connection, const char *job,
   return status;
 }
 
-/* ---- Plans ---- */
+/* ---- Numbers ---- */
 
-static sf_status_t take_plan(void *context, sfproto_incoming_t *incoming)
+static sf_status_t take_item(void *context, sfproto_incoming_t *incoming)
 {
   sfreport_item_t *item;
   return keep(context, incoming, &item);
 }
+
+sf_status_t sfctl_collect_graph_id(sfctl_connection_t *connection, const char *word, uint64_t *graph_p)
+{
+  sfreport_list_t list = {0};
+  uint64_t graph = 0;
+  sfctl_will_ask(connection, 3); /* then comes what is asked of the graph, and of ranks */
+  sf_status_t status = ask(connection, SFPROTO__QUERY__WHAT__GRAPHS, take_item, &list);
+  if (status == SF_OK)
+    status = find_id(&list, word, &graph);
+  if (status == SF_OK)
+    *graph_p = graph != 0 ? graph : strtoull(word, NULL, 10);
+  sfreport_list_clear(&list);
+  return status;
+}
+
+sf_status_t sfctl_collect_job_id(sfctl_connection_t *connection, const char *word, const char **job_p,
+                                 char number[SFCTL_ID_SIZE])
+{
+  sfreport_list_t list = {0};
+  uint64_t id = 0;
+  sf_status_t status = ask(connection, SFPROTO__QUERY__WHAT__JOBS, take_item, &list);
+  bool is_name = is_name_of_any(&list, word);
+  if (status == SF_OK && !is_name)
+    status = find_id(&list, word, &id);
+  if (status == SF_OK)
+    *job_p = id != 0 ? sfctl_id_text(id, 0, number) : word;
+  sfreport_list_clear(&list);
+  return status;
+}
+
+/* ---- Plans ---- */
 
 sf_status_t sfctl_collect_plan(sfctl_connection_t *connection, uint64_t graph, sfreport_list_t *list_p)
 {
@@ -226,7 +265,7 @@ sf_status_t sfctl_collect_plan(sfctl_connection_t *connection, uint64_t graph, s
   query.what = SFPROTO__QUERY__WHAT__PLAN;
   query.has_graph = true;
   query.graph = graph;
-  sf_status_t status = sfctl_query(connection, &query, take_plan, &list);
+  sf_status_t status = sfctl_query(connection, &query, take_item, &list);
   if (status == SF_OK && list.count == 0 && connection->missing.count == 0)
     status = sfshm_error(SF_ERR_NOT_FOUND, "graph %" PRIu64 " has just been destroyed", graph);
   if (status == SF_OK)

@@ -5,9 +5,10 @@
 #include "proto/report/list.h"
 #include "proto/report/metrics.h"
 #include "tools/sfctl/connection.h"
+#include "tools/sfctl/short_id.h"
 
-/* Asks for what, of one job if job is not NULL: of all jobs of that name, or without any of the one with that number.
- * To be cleared by the caller. SF_ERR_NOT_FOUND: there is no such job that this user may see; others as
+/* Asks for what, of one job if job is not NULL: of all jobs of that name, or without any of the one whose number it is,
+ * or ends so. To be cleared by the caller. SF_ERR_NOT_FOUND: there is no such job that this user may see; others as
  * sfctl_connect. */
 sf_status_t sfctl_collect(sfctl_connection_t *connection, Sfproto__Query__What what, const char *job,
                           sfreport_list_t *list_p);
@@ -17,6 +18,14 @@ typedef sf_status_t (*sfctl_take_rank_t)(void *context, const Sfproto__Message *
 
 /* Asks for ranks, of one job if job is not NULL, and hands each to take. Errors as above. */
 sf_status_t sfctl_collect_ranks(sfctl_connection_t *connection, const char *job, sfctl_take_rank_t take, void *context);
+
+/* Which graph the word means: its number, or the end of it, as sfctl graphs shows it. A number that is unknown here is
+ * taken as it is. SF_ERR_ARG: it is the end of several; others as above. */
+sf_status_t sfctl_collect_graph_id(sfctl_connection_t *connection, const char *word, uint64_t *graph_p);
+
+/* The same for jobs: *job_p is the word if that is a name, or unknown, else the whole number, written to number. */
+sf_status_t sfctl_collect_job_id(sfctl_connection_t *connection, const char *word, const char **job_p,
+                                 char number[SFCTL_ID_SIZE]);
 
 /* Asks for the plan of the graph with that number. To be cleared by the caller. SF_ERR_NOT_FOUND: there is no such
  * graph that this user may see; others as above. */

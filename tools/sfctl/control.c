@@ -8,6 +8,7 @@
 
 #include "proto/report/text.h"
 #include "shm/error.h"
+#include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
 #include "tools/sfctl/json.h"
 
@@ -65,14 +66,14 @@ static sf_status_t await_end(const sfctl_options_t *options, int pidfd)
 
 /* ---- Asking ---- */
 
-static void fill(const sfctl_options_t *options, Sfproto__Control *control, char **levels_p)
+static void fill(const sfctl_options_t *options, const char *job, Sfproto__Control *control, char **levels_p)
 {
   const char *const *words = options->words;
   control->action = options->action;
   if (options->action == SFPROTO__CONTROL__ACTION__DRAIN && options->undo)
     control->action = SFPROTO__CONTROL__ACTION__UNDRAIN;
   if (options->action == SFPROTO__CONTROL__ACTION__KILL)
-    control->job = (char *)(uintptr_t)words[0]; /* only read */
+    control->job = (char *)(uintptr_t)job; /* only read */
   control->has_force = options->force;
   control->force = options->force;
   if (options->action != SFPROTO__CONTROL__ACTION__LOG || words[0] == NULL)
@@ -85,11 +86,17 @@ static void fill(const sfctl_options_t *options, Sfproto__Control *control, char
 static sf_status_t request(sfctl_connection_t *connection, answer_t *answer)
 {
   Sfproto__Control control = SFPROTO__CONTROL__INIT;
-  char *levels = NULL;
-  fill(answer->options, &control, &levels);
+  char *levels = NULL, number[SFCTL_ID_SIZE];
+  const char *job = NULL;
+  sf_status_t status = SF_OK;
+  if (answer->options->action == SFPROTO__CONTROL__ACTION__KILL)
+    status = sfctl_collect_job_id(connection, answer->options->words[0], &job, number);
+  if (status != SF_OK)
+    return status;
+  fill(answer->options, job, &control, &levels);
   if (answer->options->action == SFPROTO__CONTROL__ACTION__LOG && answer->options->words[0] != NULL && levels == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a list of levels");
-  sf_status_t status = sfctl_request(connection, &control, take_answer, answer);
+  status = sfctl_request(connection, &control, take_answer, answer);
   free(levels);
   return status;
 }

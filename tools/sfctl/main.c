@@ -49,12 +49,22 @@ static void raise_descriptor_limit(void)
 }
 
 /* Everything is known before the first line is printed: an error leaves no half of an answer behind. */
-static sf_status_t ask(const sfctl_options_t *options, sfctl_connection_t *connection, sfreport_list_t *list_p)
+static sf_status_t ask(const sfctl_options_t *options, sfctl_connection_t *connection, sfreport_list_t *list_p,
+                       sfctl_within_t *within_p)
 {
+  uint64_t graph = 0;
   connection->target = sfctl_target(options);
-  return options->command == SFPROTO__QUERY__WHAT__PLAN
-             ? sfctl_collect_plan(connection, options->graph, list_p)
-             : sfctl_collect(connection, options->command, options->job, list_p);
+  if (options->command != SFPROTO__QUERY__WHAT__PLAN)
+    return sfctl_collect(connection, options->command, options->job, list_p);
+  sf_status_t status = sfctl_collect_graph_id(connection, options->graph, &graph);
+  if (status == SF_OK)
+    status = sfctl_collect_plan(connection, graph, list_p);
+  if (status != SF_OK)
+    return status;
+  status = sfctl_within_ask(connection, graph, within_p);
+  if (status != SF_OK)
+    sfreport_list_clear(list_p);
+  return status;
 }
 
 static sf_status_t print(const sfctl_options_t *options, sfreport_list_t *list, const sfctl_within_t *within)
@@ -80,12 +90,7 @@ static sf_status_t run_query(const sfctl_options_t *options)
   sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
   if (status != SF_OK)
     return status;
-  status = ask(options, &connection, &list);
-  if (status == SF_OK && options->command == SFPROTO__QUERY__WHAT__PLAN) {
-    status = sfctl_within_ask(&connection, options->graph, &within);
-    if (status != SF_OK)
-      sfreport_list_clear(&list);
-  }
+  status = ask(options, &connection, &list, &within);
   size_t count = status == SF_OK ? list.count : 0;
   if (status == SF_OK) {
     status = count > 0 || connection.missing.count == 0 ? print(options, &list, &within) : SF_OK;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "shm/error.h"
+#include "tools/sfctl/collect.h"
 #include "tools/sfctl/matrix_print.h"
 #include "tools/sfctl/traffic.h"
 
@@ -22,9 +23,13 @@ static sf_status_t ask(const sfctl_options_t *options, sfctl_connection_t *conne
   const sfctl_by_t by = strcmp(options->by, "nodes") == 0   ? SFCTL_BY_NODES
                         : strcmp(options->by, "pairs") == 0 ? SFCTL_BY_PAIRS
                                                             : SFCTL_BY_RANKS;
-  const sfctl_traffic_question_t question = {.job = options->job, .graph = options->graph, .by = by};
+  sfctl_traffic_question_t question = {.job = options->job, .by = by};
   sfctl_traffic_t before = {0};
   sf_status_t status = SF_OK;
+  if (options->graph != NULL)
+    status = sfctl_collect_graph_id(connection, options->graph, &question.graph);
+  if (status != SF_OK)
+    return status;
   if (options->interval_ms > 0) {
     status = sfctl_traffic_ask(connection, &question, &before);
     if (status == SF_OK)

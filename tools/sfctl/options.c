@@ -60,8 +60,8 @@ typedef struct row {
   const char *commands; /* with which it goes, with a blank around each; NULL: all */
 } row_t;
 
-#define WITH_ALL_NODES " top matrix metrics status jobs ranks graphs plan peers config log drain shutdown "
-#define WITH_NODES WITH_ALL_NODES "kill stuck trace "
+#define WITH_ALL_NODES " top matrix metrics status jobs ranks graphs plan peers stuck trace config log drain shutdown "
+#define WITH_NODES WITH_ALL_NODES "kill "
 #define WITH_TABLES " top jobs ranks graphs plan peers stuck "
 #define FIELD(name) offsetof(sfctl_options_t, name)
 
@@ -151,15 +151,15 @@ static sf_status_t parse_integer(const row_t *row, const char *text, int64_t min
   return SF_OK;
 }
 
-static sf_status_t parse_graph(const char *name, const char *word, uint64_t *graph_p)
+static sf_status_t parse_graph(const char *name, const char *word, const char **graph_p)
 {
   char *end;
   errno = 0;
-  unsigned long long graph = strtoull(word, &end, 10);
+  (void)strtoull(word, &end, 10);
   if (word[0] < '0' || word[0] > '9' || *end != '\0' || errno != 0)
     return sfshm_error(SF_ERR_ARG, "%s \"%.80s\": expected the number of a graph, as sfctl graphs shows it", name,
                        word);
-  *graph_p = graph;
+  *graph_p = word;
   return SF_OK;
 }
 

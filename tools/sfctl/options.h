@@ -38,7 +38,7 @@ typedef struct sfctl_options {
   Sfproto__Control__Action action;    /* of SFCTL_TASK_CONTROL */
   const char *words[SFCTL_WORDS_MAX]; /* behind the command; NULL beyond the last */
   const char *job;                    /* the first of them where that is a job; NULL: all */
-  uint64_t graph;                     /* PLAN: whose; MATRIX: 0: all */
+  const char *graph;                  /* its number, or the end of it. PLAN: whose; MATRIX: NULL: all */
   /* PLAN of what does not exist: of the one that is not NULL */
   const char *matrix, *grid;
   const char *parts;        /* boxes or rows */

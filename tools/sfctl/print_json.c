@@ -68,6 +68,7 @@ static void print_job(sfctl_json_t *json, const Sfproto__Message *message)
   sfctl_json_int(json, "groups", info->groups);
   sfctl_json_int(json, "graphs", info->graphs);
   sfctl_json_double(json, "age_s", info->age_s);
+  sfctl_json_string(json, "program", info->program);
   sfctl_json_string(json, "detail", info->detail);
   print_optional(json, "here", info->has_here, info->here);
   print_optional(json, "nodes", info->has_nodes, info->nodes);

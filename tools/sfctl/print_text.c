@@ -1,10 +1,12 @@
 /* What was collected, in tables for people. The one thread of sfctl. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/report/text.h"
 #include "shm/error.h"
 #include "tools/sfctl/print.h"
+#include "tools/sfctl/short_id.h"
 #include "tools/sfctl/table.h"
 
 #define COLUMNS(array) .columns = (array), .ncolumns = sizeof(array) / sizeof(array)[0]
@@ -90,16 +92,17 @@ static sf_status_t print_status(const sfreport_list_t *list, FILE *file)
 /* ---- Jobs ---- */
 
 static const sfctl_column_t job_columns[] = {
-    {"ID", SFCTL_RIGHT},     {"JOB", SFCTL_LEFT},     {"STATE", SFCTL_LEFT},  {"JOINED", SFCTL_RIGHT},
-    {"AGE", SFCTL_RIGHT},    {"UID", SFCTL_RIGHT},    {"NODES", SFCTL_RIGHT}, {"HERE", SFCTL_RIGHT},
-    {"GRAPHS", SFCTL_RIGHT}, {"GROUPS", SFCTL_RIGHT},
+    {"ID", SFCTL_RIGHT},     {"JOB", SFCTL_LEFT},     {"PROGRAM", SFCTL_LEFT}, {"STATE", SFCTL_LEFT},
+    {"JOINED", SFCTL_RIGHT}, {"AGE", SFCTL_RIGHT},    {"UID", SFCTL_RIGHT},    {"NODES", SFCTL_RIGHT},
+    {"HERE", SFCTL_RIGHT},   {"GRAPHS", SFCTL_RIGHT}, {"GROUPS", SFCTL_RIGHT},
 };
 
-static void add_job(sfctl_table_t *table, const Sfproto__JobInfo *info)
+static void add_job(sfctl_table_t *table, const Sfproto__JobInfo *info, int digits)
 {
-  char age[SFREPORT_TEXT_SIZE];
-  add_number(table, info->job_id);
+  char age[SFREPORT_TEXT_SIZE], id[SFCTL_ID_SIZE];
+  sfctl_table_cell(table, "%s", sfctl_id_text(info->job_id, digits, id));
   sfctl_table_cell(table, "%s", info->name);
+  sfctl_table_cell(table, "%s", info->program != NULL ? info->program : "");
   sfctl_table_cell(table, "%s", info->state);
   sfctl_table_cell(table, "%d/%d", info->joined, info->size);
   sfctl_table_cell(table, "%s", sfreport_text_duration(info->age_s, age));
@@ -222,11 +225,12 @@ static const sfctl_column_t graph_columns[] = {
     {"IN-PLACE", SFCTL_RIGHT}, {"VM-READ", SFCTL_RIGHT}, {"SELF", SFCTL_RIGHT},   {"TO-NODES", SFCTL_RIGHT},
 };
 
-static void add_graph(sfctl_table_t *table, const sfreport_item_t *item)
+static void add_graph(sfctl_table_t *table, const sfreport_item_t *item, int digits)
 {
+  char id[SFCTL_ID_SIZE];
   const Sfproto__GraphInfo *info = item->message->graph_info;
   const sfreport_counts_t *counts = &item->counts;
-  add_number(table, info->graph);
+  sfctl_table_cell(table, "%s", sfctl_id_text(info->graph, digits, id));
   sfctl_table_cell(table, "%s", info->job);
   sfctl_table_cell(table, "%s", info->state);
   sfctl_table_cell(table, "%d", info->size);
@@ -252,9 +256,10 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item)
     add_missing(table, 6);
   }
   if (item->multi_of != 0)
-    sfctl_table_note(table, "the multi-graph of graph %" PRIu64, item->multi_of);
+    sfctl_table_note(table, "the multi-graph of graph %s", sfctl_id_text(item->multi_of, digits, id));
   if (item->runs_of != 0)
-    sfctl_table_note(table, "carries contributions of graph %" PRIu64 " between nodes", item->runs_of);
+    sfctl_table_note(table, "carries contributions of graph %s between nodes",
+                     sfctl_id_text(item->runs_of, digits, id));
   add_detail(table, info->detail);
 }
 
@@ -416,11 +421,21 @@ static sf_status_t print_table(sfctl_table_t *table, const char *name, const sfr
   return status;
 }
 
+/* How many of the last digits of numbers are shown; 0: all of them, as there is room. */
+static int find_digits(const sfreport_list_t *list, const sfctl_print_style_t *style)
+{
+  uint64_t *ids = style->width > 0 ? sfctl_id_list(list) : NULL;
+  int digits = ids != NULL ? sfctl_id_digits(ids, list->count) : 0;
+  free(ids);
+  return digits;
+}
+
 static sf_status_t print_jobs(const sfreport_list_t *list, const sfctl_print_style_t *style, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(job_columns)};
+  int digits = find_digits(list, style);
   for (size_t i = 0; i < list->count; i++)
-    add_job(&table, list->items[i].message->job_info);
+    add_job(&table, list->items[i].message->job_info, digits);
   return print_table(&table, "jobs", list, style->width, file);
 }
 
@@ -435,8 +450,9 @@ static sf_status_t print_ranks(const sfreport_list_t *list, const sfctl_print_st
 static sf_status_t print_graphs(const sfreport_list_t *list, const sfctl_print_style_t *style, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(graph_columns)};
+  int digits = find_digits(list, style);
   for (size_t i = 0; i < list->count; i++)
-    add_graph(&table, &list->items[i]);
+    add_graph(&table, &list->items[i], digits);
   return print_table(&table, "graphs", list, style->width, file);
 }
 

@@ -1,7 +1,6 @@
 /* sfctl stuck: see stuck.h. The one thread of sfctl. */
 #include "tools/sfctl/stuck.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "tools/sfctl/clip.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
+#include "tools/sfctl/short_id.h"
 #include "tools/sfctl/silent.h"
 
 #define PATIENCE_MS 500 /* with a daemon; one that serves answers within a few */
@@ -42,12 +42,9 @@ static sf_status_t ask_nodes(const sfctl_options_t *options, sfctl_states_t *sta
   return status;
 }
 
-/* By name or number, as the daemon would have chosen. */
 static bool is_job(const Sfproto__RankState *state, const char *job)
 {
-  char number[24];
-  snprintf(number, sizeof number, "%" PRIu64, state->job_id);
-  return job == NULL || strcmp(state->job, job) == 0 || strcmp(number, job) == 0;
+  return job == NULL || strcmp(state->job, job) == 0 || sfctl_id_match(state->job_id, job) != SFCTL_ID_OTHER;
 }
 
 static void keep_job(sfreport_list_t *list, const char *job)

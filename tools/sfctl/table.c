@@ -195,6 +195,7 @@ sf_status_t sfctl_table_print(const sfctl_table_t *table, int width, FILE *file)
     column = (column + 1) % table->ncolumns;
   }
   if (shape.shown < table->ncolumns)
-    fprintf(file, "(%zu more columns: --wide)\n", table->ncolumns - shape.shown);
+    fprintf(file, "(%zu more column%s: --wide)\n", table->ncolumns - shape.shown,
+            table->ncolumns - shape.shown == 1 ? "" : "s");
   return SF_OK;
 }

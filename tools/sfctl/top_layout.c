@@ -1,11 +1,12 @@
 /* The columns of sfctl top on a screen: see top_layout.h. The one thread of sfctl. */
 #include "tools/sfctl/top_layout.h"
 
-#include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/report/text.h"
+#include "tools/sfctl/short_id.h"
 
 #define NAME_MIN 12
 #define STATE_MAX 8
@@ -30,12 +31,26 @@ static int figure_width(const sfctl_top_column_t *column)
   return max(least[column->figure], (int)strlen(column->title) + 2);
 }
 
-static void measure_rows(const sfctl_top_table_t *table, sfctl_top_layout_t *layout)
+static int find_digits(const sfctl_top_table_t *table)
 {
-  *layout = (sfctl_top_layout_t){.number = 5, .name = 3, .state = 5};
+  uint64_t *ids = calloc(table->nrows + 1, sizeof *ids);
+  if (ids == NULL)
+    return 0;
+  for (size_t i = 0; i < table->nrows; i++)
+    ids[i] = sfctl_top_number(table, &table->rows[i]);
+  int digits = sfctl_id_digits(ids, table->nrows);
+  free(ids);
+  return digits;
+}
+
+static void measure_rows(const sfctl_top_table_t *table, bool wide, sfctl_top_layout_t *layout)
+{
+  char number[SFCTL_ID_SIZE];
+  *layout = (sfctl_top_layout_t){.digits = wide ? 0 : find_digits(table), .number = 5, .name = 3, .state = 5};
   for (size_t i = 0; i < table->nrows; i++) {
     const sfctl_top_row_t *row = &table->rows[i];
-    layout->number = max(layout->number, snprintf(NULL, 0, "%" PRIu64, sfctl_top_number(table, row)));
+    layout->number =
+        max(layout->number, (int)strlen(sfctl_id_text(sfctl_top_number(table, row), layout->digits, number)));
     layout->name = max(layout->name, printable_length(row->name));
     layout->state = max(layout->state, (int)strlen(row->state));
   }
@@ -50,10 +65,10 @@ sfctl_top_layout_t sfctl_top_lay_out(const sfctl_top_table_t *table, int width, 
   sfctl_top_layout_t layout;
   if (width == 0)
     width = INT_MAX;
-  measure_rows(table, &layout);
+  measure_rows(table, wide, &layout);
   if (!wide && layout.name > max(NAME_MIN, width / 5))
     layout.name = max(NAME_MIN, width / 5);
-  int used = (table->all_nodes ? AT_WIDTH : 0) + layout.number + 1 + layout.name + 1 + layout.state;
+  int used = (sfctl_top_says_where(table) ? AT_WIDTH : 0) + layout.number + 1 + layout.name + 1 + layout.state;
   layout.first = first < ncolumns ? first : ncolumns - 1;
   for (layout.end = layout.first; layout.end < ncolumns; layout.end++) {
     layout.figures[layout.end] = figure_width(&columns[layout.end]);

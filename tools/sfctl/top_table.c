@@ -44,6 +44,11 @@ const sfctl_top_column_t *sfctl_top_columns(sfctl_view_t view)
   return columns[view];
 }
 
+bool sfctl_top_says_where(const sfctl_top_table_t *table)
+{
+  return table->all_nodes && table->view != SFCTL_VIEW_JOBS;
+}
+
 int sfctl_top_ncolumns(sfctl_view_t view)
 {
   int n = SFCTL_TOP_COLUMNS;
@@ -140,16 +145,26 @@ static sf_status_t sample_graphs(sample_t *sample, const sfreport_list_t *list)
   return status;
 }
 
-/* Sums over the ranks that the daemon tells of. */
-static void add_up(sfreport_counts_t *sum, int32_t *n, const sfreport_list_t *ranks, uint64_t node, uint64_t job_id)
+/* Sums over the job's ranks. Of all nodes, if several tell. */
+static void add_up(sfreport_counts_t *sum, int32_t *n, const sfreport_list_t *ranks, uint64_t job_id)
 {
   for (size_t i = 0; i < ranks->count; i++) {
     const sfreport_item_t *item = &ranks->items[i];
-    if (item->ncounted == 0 || node_of(item) != node || item->message->rank_info->job_id != job_id)
+    if (item->ncounted == 0 || item->message->rank_info->job_id != job_id)
       continue;
     sfreport_counts_merge(sum, &item->counts, *n == 0);
     ++*n;
   }
+}
+
+/* All of its nodes tell of a job: the one with the lowest number counts. One that joins has no number yet. */
+static bool is_told_elsewhere(const sfreport_list_t *list, const sfreport_item_t *item)
+{
+  uint64_t id = item->message->job_info->job_id;
+  for (size_t i = 0; i < list->count && id != 0; i++)
+    if (list->items[i].message->job_info->job_id == id && node_of(&list->items[i]) < node_of(item))
+      return true;
+  return false;
 }
 
 static sf_status_t sample_jobs(sample_t *sample, const sfreport_list_t *list, const sfreport_list_t *ranks)
@@ -161,9 +176,11 @@ static sf_status_t sample_jobs(sample_t *sample, const sfreport_list_t *list, co
     sfctl_top_row_t row = make_row(node_of(item), info->job_id, 0, info->name, info->state);
     sfreport_counts_t sum = {0};
     int32_t n = 0;
+    if (is_told_elsewhere(list, item))
+      continue;
     row.total[LAST] = info->size;
     if (info->job_id != 0)
-      add_up(&sum, &n, ranks, node_of(item), info->job_id);
+      add_up(&sum, &n, ranks, info->job_id);
     status = add_counted(sample, &row, &sum, n);
   }
   return status;

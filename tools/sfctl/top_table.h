@@ -43,7 +43,7 @@ typedef struct sfctl_top_row {
 /* Start with {.view = ...}. */
 typedef struct sfctl_top_table {
   sfctl_view_t view;
-  bool all_nodes; /* rows say at which */
+  bool all_nodes;
   sfctl_top_row_t *rows;
   size_t nrows, capacity;
   int64_t sampled_ns; /* 0: never */
@@ -57,6 +57,9 @@ extern const char *const sfctl_view_names[SFCTL_VIEWS];
 /* In order of importance: a narrow screen has room for the first ones. A view may have less than SFCTL_TOP_COLUMNS. */
 const sfctl_top_column_t *sfctl_top_columns(sfctl_view_t view);
 int sfctl_top_ncolumns(sfctl_view_t view);
+
+/* Whether rows say which node tells of them. A job over nodes has one row. */
+bool sfctl_top_says_where(const sfctl_top_table_t *table);
 
 /* Which column of the view has that title; -1: none. */
 int sfctl_top_find_column(sfctl_view_t view, const char *title);

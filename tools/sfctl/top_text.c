@@ -8,6 +8,7 @@
 #include "proto/report/text.h"
 #include "tools/sfctl/clip.h"
 #include "tools/sfctl/json.h"
+#include "tools/sfctl/short_id.h"
 
 #define FIGURE_SIZE 32
 
@@ -100,9 +101,9 @@ void sfctl_top_titles(const sfctl_top_table_t *table, const sfctl_top_layout_t *
                       char line[SFCTL_TOP_LINE])
 {
   const sfctl_top_column_t *columns = sfctl_top_columns(table->view);
-  int used = snprintf(line, SFCTL_TOP_LINE, "%s%*s %-*s %-*s", table->all_nodes ? "AT   " : "", layout->number,
-                      number_title(table->view), layout->name, table->view == SFCTL_VIEW_CHANNELS ? "TO" : "JOB",
-                      layout->state, "STATE");
+  int used = snprintf(line, SFCTL_TOP_LINE, "%s%*s %-*s %-*s", sfctl_top_says_where(table) ? "AT   " : "",
+                      layout->number, number_title(table->view), layout->name,
+                      table->view == SFCTL_VIEW_CHANNELS ? "TO" : "JOB", layout->state, "STATE");
   for (int c = layout->first; c < layout->end; c++) {
     char title[FIGURE_SIZE];
     snprintf(title, sizeof title, c == sort ? "[%s]" : "%s", columns[c].title);
@@ -133,13 +134,13 @@ void sfctl_top_line(const sfctl_top_table_t *table, const sfctl_top_row_t *row, 
 {
   const sfctl_top_column_t *columns = sfctl_top_columns(table->view);
   char name[SFREPORT_PRINTABLE_SIZE(sizeof row->name)], state[SFREPORT_PRINTABLE_SIZE(sizeof row->state)];
-  char clipped[sizeof name];
+  char clipped[sizeof name], number[SFCTL_ID_SIZE];
   sfreport_text_printable(row->name, name, sizeof name);
   sfreport_text_printable(row->state, state, sizeof state);
-  int used = table->all_nodes ? snprintf(line, SFCTL_TOP_LINE, "%-4" PRIu64 " ", row->key[0]) : 0;
-  used += snprintf(line + used, left(used), "%*" PRIu64 " %-*s %-*.*s", layout->number, sfctl_top_number(table, row),
-                   layout->name, sfctl_clip_middle(name, layout->name, clipped, sizeof clipped), layout->state,
-                   layout->state, state);
+  int used = sfctl_top_says_where(table) ? snprintf(line, SFCTL_TOP_LINE, "%-4" PRIu64 " ", row->key[0]) : 0;
+  used += snprintf(line + used, left(used), "%*s %-*s %-*.*s", layout->number,
+                   sfctl_id_text(sfctl_top_number(table, row), layout->digits, number), layout->name,
+                   sfctl_clip_middle(name, layout->name, clipped, sizeof clipped), layout->state, layout->state, state);
   for (int c = layout->first; c < layout->end; c++) {
     char text[FIGURE_SIZE];
     write_figure(columns[c].figure, row->figure[c], text);
