@@ -10,11 +10,20 @@ fail() {
 }
 
 help=$("$BUILD/sfperf" --help) || fail "sfperf --help"
-for bench in pingpong exchange setup overlap incast collective watched judge; do
+for bench in pingpong bandwidth exchange setup overlap incast collective watched; do
   [[ $help == *"  $bench "* ]] || fail "sfperf --help does not tell of $bench"
-  [ "$("$BUILD/sfperf" "$bench" --help)" = "$help" ] || fail "sfperf $bench --help is not the help"
+  own=$("$BUILD/sfperf" "$bench" --help) || fail "sfperf $bench --help"
+  [[ $own == *"sfperf $bench [options]"*--reps* && $own != *THRESHOLDS* ]] || fail "sfperf $bench --help: $own"
+  [[ $own == *--edges* ]] && [ $bench != setup ] && fail "sfperf $bench --help tells of an option of setup"
 done
-[ "$("$BUILD/sfperf" exchange --random 10 --help)" = "$help" ] || fail "behind other options"
+[[ $help == *"  judge "* ]] || fail "sfperf --help does not tell of judge"
+[[ $("$BUILD/sfperf" exchange --random 10 --help) == *"sfperf exchange [options]"* ]] || fail "behind other options"
+
+table=$("$BUILD/sfrun" --quiet -n 2 -- "$BUILD/sfperf" bandwidth --sizes 8,64K --reps 2 --sample-ms 1 --spread) ||
+  fail "bandwidth: $table"
+for row in total min max MB/s kmsg/s; do
+  [ "$(grep -cE "(oneway|bothways) +$row " <<<"$table")" -eq 4 ] || fail "bandwidth: rows of $row: $table"
+done
 
 expect_usage() { # WORD...
   local status=0

@@ -59,16 +59,14 @@ END_TEST
 START_TEST(takes_options)
 {
   sfperf_options_t options =
-      parse_ok((const char *[]){"--json",      "--no-pin",      "--reps",   "3",         "--sample-ms=5",
-                                "--sizes",     "8,64K,2M",      "--edges",  "7",         "--random",
-                                "100",         "--grid",        "4,5,6",    "--stencil", "7",
-                                "--partition", "rcb",           "--matrix", "a.mtx",     "--contiguous",
-                                "1K",          "--overlapping", "30",       NULL});
+      parse_ok((const char *[]){"--json",        "--no-pin", "--reps",   "3",     "--sample-ms=5", "--spread",
+                                "--random",      "100",      "--grid",   "4,5,6", "--stencil",     "7",
+                                "--partition",   "rcb",      "--matrix", "a.mtx", "--contiguous",  "1K",
+                                "--overlapping", "30",       NULL});
   ck_assert(options.json && !options.pin);
   ck_assert_int_eq(options.measure.reps, 3);
   ck_assert_double_eq_tol(options.measure.sample_s, 0.005, 1e-12);
-  ck_assert(options.nsizes == 3 && options.sizes[1] == 65536 && options.sizes[2] == 2097152);
-  ck_assert(options.nedges == 1 && options.edges[0] == 7);
+  ck_assert(options.spread);
   ck_assert_int_eq(options.ncases, 5);
   ck_assert(options.cases[4].kind == SFPERF_CASE_OVERLAPPING && options.cases[4].nleaves == 30);
   ck_assert(options.cases[0].kind == SFPERF_CASE_RANDOM && options.cases[0].nleaves == 100);
@@ -78,6 +76,28 @@ START_TEST(takes_options)
   ck_assert(options.stencil == 7 && options.partition == SFPERF_RCB);
 }
 END_TEST
+
+START_TEST(takes_options_of_one_benchmark)
+{
+  sfperf_options_t options;
+  ck_assert_int_eq(parse_for("bandwidth", (const char *[]){"--sizes", "8,64K,2M", NULL}, &options), SF_OK);
+  ck_assert(options.nsizes == 3 && options.sizes[1] == 65536 && options.sizes[2] == 2097152);
+  ck_assert_int_eq(parse_for("setup", (const char *[]){"--edges", "7", NULL}, &options), SF_OK);
+  ck_assert(options.nedges == 1 && options.edges[0] == 7);
+  ck_assert_int_eq(parse_for("setup", (const char *[]){"--sizes", "8", NULL}, &options), SF_ERR_ARG);
+  ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "--sizes is an option of pingpong"));
+  ck_assert_int_eq(parse_for("pingpong", (const char *[]){"--grid", "4,5,6", NULL}, &options), SF_ERR_ARG);
+  ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "of exchange, not of pingpong"));
+}
+END_TEST
+
+/* The benchmark that takes the option. */
+static const char *bench_of(const char *option)
+{
+  if (strcmp(option, "--sizes") == 0)
+    return "pingpong";
+  return strcmp(option, "--edges") == 0 ? "setup" : "exchange";
+}
 
 START_TEST(refuses_bad_words)
 {
@@ -111,7 +131,8 @@ START_TEST(refuses_bad_words)
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sfperf_options_t options;
-    ck_assert_msg(parse(bad[i], &options) == SF_ERR_ARG, "accepted: %s %s", bad[i][0], bad[i][1]);
+    ck_assert_msg(parse_for(bench_of(bad[i][0]), bad[i], &options) == SF_ERR_ARG, "accepted: %s %s", bad[i][0],
+                  bad[i][1]);
     ck_assert_msg(strstr(sfshm_error_detail(), bad[i][0]), "\"%s\" does not name %s", sfshm_error_detail(), bad[i][0]);
   }
 }
@@ -136,6 +157,7 @@ static Suite *suite(void)
   tcase_add_test(tests, has_defaults);
   tcase_add_test(tests, sizes_depend_on_the_benchmark);
   tcase_add_test(tests, takes_options);
+  tcase_add_test(tests, takes_options_of_one_benchmark);
   tcase_add_test(tests, refuses_bad_words);
   tcase_add_test(tests, refuses_too_many_patterns);
   suite_add_tcase(all, tests);

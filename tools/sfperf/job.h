@@ -19,6 +19,7 @@ typedef struct sfperf_job {
 
 /* The benchmarks. Collective; results are printed by rank 0, failures end the program. */
 void sfperf_pingpong(const sfperf_job_t *job);
+void sfperf_bandwidth(const sfperf_job_t *job);
 void sfperf_exchange(const sfperf_job_t *job);
 void sfperf_setup(const sfperf_job_t *job);
 void sfperf_overlap(const sfperf_job_t *job);

@@ -25,7 +25,7 @@ static const struct {
     {"pingpong", sfperf_pingpong, true, false}, {"exchange", sfperf_exchange, false, false},
     {"setup", sfperf_setup, false, false},      {"overlap", sfperf_overlap, true, false},
     {"incast", sfperf_incast, false, true},     {"collective", sfperf_collective, false, false},
-    {"watched", sfperf_watched, true, false},
+    {"watched", sfperf_watched, true, false},   {"bandwidth", sfperf_bandwidth, true, false},
 };
 
 /* Index of the benchmark, -1 if there is none of this name. */
@@ -51,7 +51,7 @@ static bool run_alone(int argc, char *argv[], int *exit_code_p)
 {
   const char *command = argc > 1 ? argv[1] : "";
   if (asks_for_help(argc, argv)) {
-    sfperf_options_help(stdout);
+    sfperf_options_help(command, stdout);
     *exit_code_p = argc > 1 ? EXIT_SUCCESS : EXIT_USAGE;
     return true;
   }
@@ -121,8 +121,9 @@ int main(int argc, char *argv[])
   MPI_Init(&argc, &argv);
   int bench = find_bench(argv[1]);
   if (bench < 0)
-    sfperf_fail_all(EXIT_USAGE,
-                    "unknown benchmark %s: pingpong, exchange, setup, overlap, incast, collective or watched", argv[1]);
+    sfperf_fail_all(
+        EXIT_USAGE,
+        "unknown benchmark %s: pingpong, bandwidth, exchange, setup, overlap, incast, collective or watched", argv[1]);
   sfperf_options_t options;
   if (sfperf_options_parse(argc - 1, argv + 1, &options) != SF_OK)
     sfperf_fail_all(EXIT_USAGE, "%s", sfshm_error_detail());

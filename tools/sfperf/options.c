@@ -10,31 +10,51 @@
 
 typedef sf_status_t take_option_t(sfperf_options_t *options, const char *text);
 
-static take_option_t take_json, take_reps, take_sample_ms, take_no_pin, take_sizes, take_random, take_contiguous,
-    take_overlapping, take_grid, take_stencil, take_partition, take_matrix, take_edges, take_send_order, take_memory;
+static take_option_t take_json, take_spread, take_reps, take_sample_ms, take_no_pin, take_sizes, take_random,
+    take_contiguous, take_overlapping, take_grid, take_stencil, take_partition, take_matrix, take_edges,
+    take_send_order, take_memory;
+
+static const struct {
+  const char *name, *ranks, *summary;
+} benches[] = {
+    {"pingpong", "2", "one-way time of bcast and reduce between two ranks"},
+    {"bandwidth", "2", "many messages in flight between two ranks, one way and both ways"},
+    {"exchange", "N", "ghost exchange between all ranks"},
+    {"setup", "N", "creation of graphs"},
+    {"overlap", "2", "one rank computes while its partner waits for its data"},
+    {"incast", "N", "all nodes send to one"},
+    {"collective", "N", "patterns beside the collectives of MPI"},
+    {"watched", "2", "what sfctl top costs the job that it shows"},
+};
+
+enum { NBENCHES = sizeof benches / sizeof benches[0] };
+
+#define WITH_SIZES " pingpong bandwidth overlap incast collective watched "
 
 static const struct {
   const char *name;
   const char *argument; /* NULL: takes none */
   take_option_t *take;
+  const char *of; /* benchmarks that take it, each between blanks; NULL: all */
   const char *help;
 } table[] = {
-    {"json", NULL, take_json, "print one JSON object a line instead of tables"},
-    {"reps", "N", take_reps, "repetitions, interleaved over all contenders (9)"},
-    {"sample-ms", "MS", take_sample_ms, "about how long each sample takes (20)"},
-    {"no-pin", NULL, take_no_pin, "leave ranks that the launcher has not bound where they are"},
-    {"sizes", "LIST", take_sizes, "all but exchange and setup: bytes, e.g. 8,64K,2M"},
-    {"random", "N", take_random, "exchange: each rank N leaves on random roots among 100 N of the others"},
-    {"contiguous", "N", take_contiguous, "exchange: each rank N leaves on the first N roots of the next"},
-    {"overlapping", "N", take_overlapping, "exchange: each rank N roots, and leaves on half of those of all others"},
-    {"grid", "NX,NY,NZ", take_grid, "exchange: ghost points of a grid"},
-    {"stencil", "7|27", take_stencil, "of --grid (27)"},
-    {"partition", "slab|rcb", take_partition, "of --grid: slabs along z, or boxes (slab)"},
-    {"matrix", "FILE.mtx", take_matrix, "exchange: off-diagonal columns of a Matrix Market file"},
-    {"send-order", "distance|number", take_send_order,
-     "in which order nodes send: nearest first, or by number (distance)"},
-    {"memory", "host|device", take_memory, "pingpong, exchange: where the vectors are (host)"},
-    {"edges", "LIST", take_edges, "setup: edges of each rank (100,1000,10000,100000)"},
+    {"json", NULL, take_json, NULL, "print one JSON object a line instead of tables"},
+    {"spread", NULL, take_spread, NULL, "print the smallest and the largest sample, too (JSON always has them)"},
+    {"reps", "N", take_reps, NULL, "repetitions, interleaved over all contenders (9)"},
+    {"sample-ms", "MS", take_sample_ms, NULL, "about how long each sample takes (20)"},
+    {"no-pin", NULL, take_no_pin, NULL, "leave ranks that the launcher has not bound where they are"},
+    {"sizes", "LIST", take_sizes, WITH_SIZES, "bytes, e.g. 8,64K,2M"},
+    {"random", "N", take_random, " exchange ", "each rank N leaves on random roots among 100 N of the others"},
+    {"contiguous", "N", take_contiguous, " exchange ", "each rank N leaves on the first N roots of the next"},
+    {"overlapping", "N", take_overlapping, " exchange ",
+     "each rank N roots, and leaves on half of those of all others"},
+    {"grid", "NX,NY,NZ", take_grid, " exchange ", "ghost points of a grid"},
+    {"stencil", "7|27", take_stencil, " exchange ", "of --grid (27)"},
+    {"partition", "slab|rcb", take_partition, " exchange ", "of --grid: slabs along z, or boxes (slab)"},
+    {"matrix", "FILE.mtx", take_matrix, " exchange ", "off-diagonal columns of a Matrix Market file"},
+    {"send-order", "distance|number", take_send_order, NULL, "in which order nodes send: nearest first, or by number"},
+    {"memory", "host|device", take_memory, " pingpong exchange ", "where the vectors are (host)"},
+    {"edges", "LIST", take_edges, " setup ", "edges of each rank (100,1000,10000,100000)"},
 };
 
 enum { NOPTIONS = sizeof table / sizeof table[0] };
@@ -85,6 +105,13 @@ static sf_status_t take_json(sfperf_options_t *options, const char *text)
 {
   (void)text;
   options->json = true;
+  return SF_OK;
+}
+
+static sf_status_t take_spread(sfperf_options_t *options, const char *text)
+{
+  (void)text;
+  options->spread = true;
   return SF_OK;
 }
 
@@ -268,6 +295,14 @@ static sf_status_t unknown_option(const char *word)
                      sfshm_suggest_hint(&suggest, hint));
 }
 
+/* Whether the benchmark takes the option. */
+static bool takes(const char *bench, int option)
+{
+  char word[32];
+  snprintf(word, sizeof word, " %.20s ", bench);
+  return table[option].of == NULL || strstr(table[option].of, word) != NULL;
+}
+
 sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *options_p)
 {
   struct option longs[NOPTIONS + 1] = {0};
@@ -283,39 +318,50 @@ sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *optio
       return sfshm_error(SF_ERR_ARG, "%s needs an argument", argv[optind - 1]);
     if (found < 0 || found >= NOPTIONS)
       return unknown_option(argv[optind - 1]);
+    if (!takes(argv[0], found))
+      return sfshm_error(SF_ERR_ARG, "--%s is an option of%.*s, not of %s", table[found].name,
+                         (int)strlen(table[found].of) - 1, table[found].of, argv[0]);
     sf_status_t status = table[found].take(&options, optarg);
     if (status != SF_OK)
       return status;
   }
   if (optind < argc)
     return sfshm_error(SF_ERR_ARG, "unexpected argument %s", argv[optind]);
-  if (options.on_device && strcmp(argv[0], "pingpong") != 0 && strcmp(argv[0], "exchange") != 0)
-    return sfshm_error(SF_ERR_ARG, "--memory device: of pingpong and exchange, not of %s", argv[0]);
   if (options.ncases == 0)
     default_cases(&options);
   *options_p = options;
   return SF_OK;
 }
 
-void sfperf_options_help(FILE *file)
+void sfperf_options_help(const char *bench, FILE *file)
 {
-  fputs("usage: sfrun [--nodes N] -n 2 sfperf pingpong|exchange|setup|overlap|incast|collective|watched [options]\n"
-        "       sfperf judge THRESHOLDS [RESULTS...]\n"
-        "\n"
-        "  pingpong  one-way time of bcast and reduce between two ranks\n"
-        "  exchange  ghost exchange between all ranks\n"
-        "  setup     creation of graphs\n"
-        "  overlap   one rank computes while its partner waits for its data\n"
-        "  incast    all nodes send to one\n"
-        "  collective  patterns beside the collectives of MPI\n"
-        "  watched   what sfctl top costs the job that it shows\n"
-        "  judge     compare JSON results with a table of thresholds\n"
-        "\n",
-        file);
+  int only = NBENCHES;
+  for (int b = 0; b < NBENCHES; b++)
+    if (strcmp(bench, benches[b].name) == 0)
+      only = b;
+  if (only < NBENCHES) {
+    fprintf(file, "usage: sfrun [--nodes N] -n %s sfperf %s [options]\n%s\n\n", benches[only].ranks, bench,
+            benches[only].summary);
+  } else {
+    fputs("usage: sfrun [--nodes N] -n N sfperf BENCHMARK [options]\n"
+          "       sfperf judge THRESHOLDS [RESULTS...]\n"
+          "       sfperf BENCHMARK --help\n"
+          "\n",
+          file);
+    for (int b = 0; b < NBENCHES; b++)
+      fprintf(file, "  %-11s %s\n", benches[b].name, benches[b].summary);
+    fputs("  judge       compare JSON results with a table of thresholds\n\n", file);
+  }
   for (int i = 0; i < NOPTIONS; i++) {
-    char usage[32];
+    char usage[40];
+    if (only < NBENCHES && !takes(bench, i))
+      continue;
     snprintf(usage, sizeof usage, "--%s %s", table[i].name, table[i].argument ? table[i].argument : "");
-    fprintf(file, "  %-22s %s\n", usage, table[i].help);
+    const char *of = only < NBENCHES || table[i].of == NULL ? " " : table[i].of;
+    if (of[1] != '\0')
+      fprintf(file, "  %-28s %.*s: %s\n", usage, (int)strlen(of) - 2, of + 1, table[i].help);
+    else
+      fprintf(file, "  %-28s %s\n", usage, table[i].help);
   }
   fputs("  --help, --version\n", file);
 }

@@ -32,10 +32,11 @@ typedef struct sfperf_case {
 
 typedef struct sfperf_options {
   bool json;
+  bool spread; /* tables show the smallest and the largest sample, too */
   bool pin;
   bool sends_by_number; /* to other nodes */
   sfperf_measure_t measure;
-  int nsizes; /* of pingpong, overlap, incast and collective */
+  int nsizes; /* of all but exchange and setup */
   int64_t sizes[SFPERF_MAX_CASES];
   int nedges; /* of setup */
   int64_t edges[SFPERF_MAX_CASES];
@@ -46,11 +47,11 @@ typedef struct sfperf_options {
   sfperf_partition_t partition;
 } sfperf_options_t;
 
-/* Reads what follows the name of the benchmark (argv[0] here, on which some defaults depend). SF_ERR_ARG: the detail
- * says what is wrong. */
+/* Reads what follows the name of the benchmark (argv[0] here, on which some defaults depend). SF_ERR_ARG: also an
+ * option of another benchmark; the detail says what is wrong. */
 sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *options_p);
 
-/* Prints the usage with one line for each option. */
-void sfperf_options_help(FILE *file);
+/* Prints the usage with one line for each option that the benchmark takes; of all of them if bench names none. */
+void sfperf_options_help(const char *bench, FILE *file);
 
 #endif

@@ -48,6 +48,7 @@ sfperf_report_t sfperf_report_of(const sfperf_job_t *job, const char *bench)
   return (sfperf_report_t){
       .printing = job->rank == 0,
       .json = job->options->json,
+      .spread = job->options->spread,
       .reps = job->options->measure.reps,
       .ranks = job->size,
       .nodes = job->nodes->count,
@@ -100,16 +101,58 @@ static void print_headings(sfperf_report_t *report, const sfperf_result_t *resul
   if (report->nheadings == result->columns)
     return;
   report->nheadings = result->columns;
-  printf("%-26s %-9s %-5s", "case", "op", "time");
+  printf("%-26s %-9s %-6s", "case", "op", "time");
   for (int c = 0; c < result->columns; c++)
     printf(" %15s", result->contenders[c].name);
   putchar('\n');
 }
 
-/* One row; rewrite_us is taken off every sample. */
+typedef double figure_t(const sfperf_stats_t *stats, int64_t bytes);
+
+static double smallest(const sfperf_stats_t *stats, int64_t bytes)
+{
+  (void)bytes;
+  return stats->min;
+}
+
+static double largest(const sfperf_stats_t *stats, int64_t bytes)
+{
+  (void)bytes;
+  return stats->max;
+}
+
+/* Bytes in a microsecond are millions of bytes in a second. */
+static double megabytes_per_s(const sfperf_stats_t *stats, int64_t bytes)
+{
+  return (double)bytes / stats->median;
+}
+
+static double thousand_messages_per_s(const sfperf_stats_t *stats, int64_t bytes)
+{
+  (void)bytes;
+  return 1e3 / stats->median;
+}
+
+/* One row of figures made of the samples' statistics. */
+static void print_figures(const sfperf_report_t *report, const sfperf_result_t *result, const char *name,
+                          figure_t *figure)
+{
+  printf("%-26s %-9s %-6s", result->case_name, result->op, name);
+  for (int c = 0; c < result->columns; c++) {
+    if (c >= result->measured) {
+      printf(" %15s", "-");
+      continue;
+    }
+    sfperf_stats_t stats = sfperf_stats(result->contenders[c].samples_us, report->reps);
+    printf(" %10.3f     ", figure(&stats, result->bytes));
+  }
+  putchar('\n');
+}
+
+/* One row of medians; rewrite_us is taken off every sample. */
 static void print_row(const sfperf_report_t *report, const sfperf_result_t *result, const char *time, double rewrite_us)
 {
-  printf("%-26s %-9s %-5s", result->case_name, result->op, time);
+  printf("%-26s %-9s %-6s", result->case_name, result->op, time);
   for (int c = 0; c < result->columns; c++) {
     if (c >= result->measured) {
       printf(" %15s", "-");
@@ -133,6 +176,14 @@ void sfperf_report_result(sfperf_report_t *report, const sfperf_result_t *result
     print_row(report, result, "total", 0);
     if (result->rewrite_us > 0)
       print_row(report, result, "net", result->rewrite_us);
+    if (report->spread) {
+      print_figures(report, result, "min", smallest);
+      print_figures(report, result, "max", largest);
+    }
+    if (result->rates) {
+      print_figures(report, result, "MB/s", megabytes_per_s);
+      print_figures(report, result, "kmsg/s", thousand_messages_per_s);
+    }
   }
   fflush(stdout);
 }
@@ -172,10 +223,10 @@ static void print_costs_json(const sfperf_report_t *report, const sfperf_costs_r
 
 static void print_costs_table(const sfperf_costs_result_t *result, int told)
 {
-  printf("%-26s %-9s %-5s", result->case_name, result->op, "cpu");
+  printf("%-26s %-9s %-6s", result->case_name, result->op, "cpu");
   for (int c = 0; c < result->count; c++)
     printf(" %10.3f     ", result->costs[c].cpu_us);
-  printf("\n%-26s %-9s %-5s", result->case_name, result->op, "wire");
+  printf("\n%-26s %-9s %-6s", result->case_name, result->op, "wire");
   for (int c = 0; c < result->count; c++)
     printf(" %10.0f B   ", result->costs[c].wire);
   if (told < result->count)

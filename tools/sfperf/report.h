@@ -13,6 +13,7 @@
 typedef struct sfperf_report {
   bool printing; /* this rank prints */
   bool json;
+  bool spread; /* rows for the smallest and the largest sample, too */
   int reps;
   int ranks;
   int nodes;
@@ -25,6 +26,7 @@ typedef struct sfperf_result {
   const char *case_name;
   const char *op;
   int64_t bytes;                        /* payload of one operation over all ranks; -1: none */
+  bool rates;                           /* messages are what counts: print MB/s and messages per second, too */
   double rewrite_us;                    /* part of every sample that only rewrites the sources; 0: none */
   const sfperf_contender_t *contenders; /* one for each column */
   int columns;
@@ -37,7 +39,7 @@ sfperf_report_t sfperf_report_of(const sfperf_job_t *job, const char *bench);
 /* Prints what the figures were measured on. title: one line about the benchmark. */
 void sfperf_report_start(sfperf_report_t *report, const char *title, const sfperf_machine_t *machine);
 
-/* Prints one result: one row, and a second one net of rewriting if there is any. */
+/* Prints one result: a row of medians; further rows net of rewriting if there is any, of rates and of extremes. */
 void sfperf_report_result(sfperf_report_t *report, const sfperf_result_t *result);
 
 /* What one contender costs beside time, and what one message per pair of ranks would: that is known without measuring.
