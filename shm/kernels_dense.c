@@ -1,13 +1,40 @@
-/* The vectorised loops: two dense ranges combined, for every base type and op, in clones for several instruction sets.
- * All clones give bitwise the same results: elements are independent, and products and sums are never contracted.
- * Any thread. */
+/* The vectorised loops: a dense range copied, two combined, for every base type and op, in clones for several
+ * instruction sets. All clones give bitwise the same results: elements are independent, and products and sums are never
+ * contracted. Any thread. */
 #include "shm/kernels_dense.h"
 #include "shm/clones.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* What -O2 leaves out: vectorising loops whose length isn't known. */
-#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic", "fp-contract=off")
+/* What -O2 leaves out: vectorising loops whose length isn't known. And no loop becomes a call of memcpy. */
+#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic", "fp-contract=off", "no-tree-loop-distribute-patterns")
 #endif
+
+/* What memcpy is left to do: small ranges, where starting costs more than copying, and those larger than caches, which
+ * it knows to write past them. */
+#define COPY_MIN_BYTES ((size_t)1 << 10)
+#define COPY_MAX_BYTES ((size_t)4 << 20)
+#define COPY_BLOCK_BYTES ((size_t)32)
+
+/* Stores are aligned between the first block and the last one, which may overlap others. Unrolled, so that more lines
+ * of another core are under way at a time. */
+SFSHM_CLONES static void copy_range(char *restrict to, const char *restrict from, size_t size_bytes)
+{
+  size_t head = -(uintptr_t)to % COPY_BLOCK_BYTES;
+  size_t n = (size_bytes - head) / COPY_BLOCK_BYTES * COPY_BLOCK_BYTES, last = size_bytes - COPY_BLOCK_BYTES;
+  memcpy(to, from, COPY_BLOCK_BYTES);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < n; i++)
+    to[head + i] = from[head + i];
+  memcpy(to + last, from + last, COPY_BLOCK_BYTES);
+}
+
+void sfshm_dense_copy(char *restrict to, const char *restrict from, size_t size_bytes)
+{
+  if (size_bytes < COPY_MIN_BYTES || size_bytes > COPY_MAX_BYTES)
+    memcpy(to, from, size_bytes);
+  else
+    copy_range(to, from, size_bytes);
+}
 
 #define DENSE(op, suffix, type, expression)                                                                            \
   void sfshm_dense_##op##_##suffix(char *restrict to, const char *restrict from, size_t size_bytes)                    \

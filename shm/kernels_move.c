@@ -1,14 +1,10 @@
 /* Kernels that move units: one set for each common size, one for all others. Any thread. */
 #include "shm/kernels_move.h"
 
+#include "shm/kernels_dense.h"
 #include "shm/kernels_loops.h"
 
 #define SWAP_BYTES 64u
-
-SFSHM_INLINE void copy_dense(char *restrict to, const char *restrict from, size_t size_bytes)
-{
-  memcpy(to, from, size_bytes);
-}
 
 /* Where size_bytes is constant this is a load and a store. */
 SFSHM_INLINE void copy_unit(char *to, const char *from, size_t size_bytes)
@@ -35,9 +31,9 @@ SFSHM_INLINE void swap_dense(char *restrict to, const char *restrict from, size_
 }
 
 #define DEFINE_MOVE(name, flavour, size_bytes)                                                                         \
-  SFSHM_DEFINE_PACK(name, flavour, copy_unit, copy_dense, size_bytes)                                                  \
-  SFSHM_DEFINE_UNPACK(name, flavour, copy_unit, copy_dense, size_bytes)                                                \
-  SFSHM_DEFINE_SCATTER(name, flavour, copy_unit, copy_dense, size_bytes)                                               \
+  SFSHM_DEFINE_PACK(name, flavour, copy_unit, sfshm_dense_copy, size_bytes)                                            \
+  SFSHM_DEFINE_UNPACK(name, flavour, copy_unit, sfshm_dense_copy, size_bytes)                                          \
+  SFSHM_DEFINE_SCATTER(name, flavour, copy_unit, sfshm_dense_copy, size_bytes)                                         \
   SFSHM_DEFINE_FETCH(name, flavour, swap_unit, swap_dense, size_bytes)                                                 \
   static const sfshm_kernels_t move_##name = {sfshm_pack_##name, unpack_##name, scatter_##name, fetch_##name};
 

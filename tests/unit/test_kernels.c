@@ -1,5 +1,6 @@
 /* Kernels against a naive model: one element at a time, written without looking at how the kernels do it. */
 #include "shm/kernels.h"
+#include "shm/kernels_dense.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
@@ -546,6 +547,32 @@ START_TEST(combine_long_ranges)
 }
 END_TEST
 
+/* Around the sizes at which the way of copying changes, from and to any place within a line; nothing beside is touched.
+ */
+START_TEST(copy_dense_ranges_at_any_alignment)
+{
+  enum { MOST_BYTES = (4 << 20) + 1, BESIDE = 96 };
+  static const size_t sizes[] = {0, 1, 31, 1023, 1024, 1025, 1056, 1151, 4096, 5000, 65536, MOST_BYTES - 1, MOST_BYTES};
+  size_t length = MOST_BYTES + 2 * BESIDE;
+  unsigned char *from = malloc(length), *to = malloc(length), *expected = malloc(length);
+  ck_assert(from != NULL && to != NULL && expected != NULL);
+  for (size_t i = 0; i < length; i++)
+    from[i] = (unsigned char)(i * 2654435761u >> 13);
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    for (size_t skip = 0; skip < 64; skip += sizes[i] < 8192 ? 1 : 13) {
+      size_t bytes = sizes[i], room = bytes + 2 * BESIDE;
+      memset(to, 0xa5, room);
+      memset(expected, 0xa5, room);
+      memcpy(expected + BESIDE - skip, from + skip / 3, bytes);
+      sfshm_dense_copy((char *)to + BESIDE - skip, (const char *)from + skip / 3, bytes);
+      ck_assert_msg(memcmp(to, expected, room) == 0, "%zu bytes, %zu before the line's end", bytes, skip);
+    }
+  free(from);
+  free(to);
+  free(expected);
+}
+END_TEST
+
 static Suite *kernels_suite(void)
 {
   Suite *suite = suite_create("kernels");
@@ -554,6 +581,7 @@ static Suite *kernels_suite(void)
   tcase_add_loop_test(model, agree_with_the_model, 0, SFSHM_BASE_COUNT);
   tcase_add_loop_test(model, combine_long_ranges, 0, SFSHM_BASE_COUNT);
   tcase_add_loop_test(model, move_units_of_any_size, 0, 2);
+  tcase_add_test(model, copy_dense_ranges_at_any_alignment);
   suite_add_tcase(suite, model);
   return suite;
 }
