@@ -2,18 +2,25 @@
 #include "daemon/log.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "shm/error.h"
 #include "shm/suggest.h"
 
-#define TEXT_SIZE 1024 /* of a message, before escaping */
-#define ITEM_SIZE 64   /* of one entry of a list of levels; no valid one is as long */
+#define PREFIX_SIZE 128
+#define TEXT_SIZE ((PIPE_BUF - PREFIX_SIZE) / 4) /* of a message, before escaping: a line is written as a whole */
+#define ITEM_SIZE 64                             /* of one entry of a list of levels; no valid one is as long */
 #define NOT_FOUND (-1)
+#define LINE_NS (INT64_C(1000000000) / SFD_LOG_RATE)
 
 #define LOG_NAME(id, name) [id] = name,
 static const char *const component_names[] = {SFD_LOG_COMPONENT_TABLE(LOG_NAME)};
@@ -25,6 +32,12 @@ sfd_log_levels_t sfd_log_levels = {{SFD_LOG_COMPONENT_TABLE(LOG_INFO)}};
 #undef LOG_INFO
 
 static bool show_time;
+
+/* By component: until when the lines that it has printed count, and how many it could not print. */
+static struct {
+  int64_t due_ns;
+  uint64_t left_out;
+} floods[SFD_LOG_COMPONENTS];
 
 static int find_name(const char *const names[], int count, const char *word)
 {
@@ -204,37 +217,105 @@ static char *append_escaped(char *out, const char *text)
   return out;
 }
 
-/* One write per line, so that lines of several processes don't mix. */
-static void write_line(const char *line, size_t length)
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
+
+static int64_t now_ns(void)
 {
-  while (length > 0) {
-    ssize_t written = write(STDERR_FILENO, line, length);
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* As write(2), but fails with EAGAIN where that would block. Of a terminal, and of pipes on old kernels, others may
+ * take the room in between. */
+static ssize_t write_without_waiting(const char *line, size_t length)
+{
+  struct stat info;
+  struct iovec whole = {.iov_base = (char *)(uintptr_t)line, .iov_len = length};
+  struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+  if (fstat(STDERR_FILENO, &info) != 0 || S_ISREG(info.st_mode))
+    return write(STDERR_FILENO, line, length);
+  if (S_ISSOCK(info.st_mode))
+    return send(STDERR_FILENO, line, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+  ssize_t written = S_ISFIFO(info.st_mode) ? pwritev2(STDERR_FILENO, &whole, 1, -1, RWF_NOWAIT) : -1;
+  if (written >= 0 || (S_ISFIFO(info.st_mode) && errno != EOPNOTSUPP))
+    return written;
+  errno = EAGAIN;
+  return poll(&room, 1, 0) == 1 ? write(STDERR_FILENO, line, length) : -1;
+}
+
+/* One write per line, so that lines of several processes don't mix. False if nothing of it could be written for now. */
+static bool write_line(const char *line, size_t length)
+{
+  for (size_t done = 0; done < length;) {
+    ssize_t written = write_without_waiting(line + done, length - done);
     if (written < 0 && errno == EINTR)
       continue;
     if (written <= 0)
-      return;
-    line += written;
-    length -= (size_t)written;
+      return done > 0 || errno != EAGAIN;
+    done += (size_t)written;
   }
+  return true;
+}
+
+static bool write_text(sfd_log_component_t component, sfd_log_level_t level, const char *text)
+{
+  char time_text[64], line[PREFIX_SIZE + 4 * TEXT_SIZE];
+  format_time(time_text, sizeof time_text);
+  int prefix = snprintf(line, PREFIX_SIZE, "%ssfd[%d] %s %s: ", time_text, (int)getpid(), level_names[level],
+                        component_names[component]);
+  char *end = append_escaped(line + prefix, text);
+  *end++ = '\n';
+  return write_line(line, (size_t)(end - line));
+}
+
+/* Whether a component may print now what others can provoke: as many lines at once as there are in a burst, then as
+ * many as its rate. What has been asked for, and errors, are not limited. */
+static bool may_print(sfd_log_component_t component, sfd_log_level_t level)
+{
+  int64_t now = now_ns(), *due_ns = &floods[component].due_ns;
+  if (level != SFD_WARN && level != SFD_INFO)
+    return true;
+  if (*due_ns < now)
+    *due_ns = now;
+  if (*due_ns - now > SFD_LOG_BURST * LINE_NS)
+    return false;
+  *due_ns += LINE_NS;
+  return true;
+}
+
+/* What could not be printed, as soon as something can. */
+static void tell_left_out(sfd_log_component_t component)
+{
+  char text[128];
+  uint64_t *left_out = &floods[component].left_out;
+  if (*left_out == 0)
+    return;
+  snprintf(text, sizeof text, "%llu lines were left out: there were too many, or they were not read",
+           (unsigned long long)*left_out);
+  if (write_text(component, SFD_WARN, text))
+    *left_out = 0;
 }
 
 void sfd_log_write(sfd_log_component_t component, sfd_log_level_t level, const char *format, ...)
 {
   int saved_errno = errno;
-  char text[TEXT_SIZE], time_text[64], line[128 + 4 * TEXT_SIZE];
+  char text[TEXT_SIZE];
   va_list args;
-  va_start(args, format);
-  int length = vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  if (length < 0)
-    snprintf(text, sizeof text, "(message can't be formatted: %s)", format);
-  else if (length >= TEXT_SIZE)
-    memcpy(text + TEXT_SIZE - 4, "...", 4);
-  format_time(time_text, sizeof time_text);
-  int prefix = snprintf(line, 128, "%ssfd[%d] %s %s: ", time_text, (int)getpid(), level_names[level],
-                        component_names[component]);
-  char *end = append_escaped(line + prefix, text);
-  *end++ = '\n';
-  write_line(line, (size_t)(end - line));
+  if (may_print(component, level)) {
+    va_start(args, format);
+    int length = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (length < 0)
+      snprintf(text, sizeof text, "(message can't be formatted: %s)", format);
+    else if (length >= TEXT_SIZE)
+      memcpy(text + TEXT_SIZE - 4, "...", 4);
+    for (int i = 0; i < SFD_LOG_COMPONENTS; i++)
+      tell_left_out((sfd_log_component_t)i);
+    if (!write_text(component, level, text))
+      floods[component].left_out++;
+  } else {
+    floods[component].left_out++;
+  }
   errno = saved_errno;
 }

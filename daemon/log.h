@@ -66,9 +66,15 @@ static inline bool sfd_log_enabled(sfd_log_component_t component, sfd_log_level_
   return level <= sfd_log_levels.level[component];
 }
 
+/* Lines of levels warn and info that a component may print at once, and then each second: others are left out and
+ * counted, as clients can provoke them. So are lines that nobody reads: printing does not wait. The count is printed
+ * with the next line that can be. */
+#define SFD_LOG_BURST 500
+#define SFD_LOG_RATE 20
+
 /* Prints one line whatever the level. Text may hold what a client sent: everything but printable ASCII is escaped
- * (\n, \t, \xHH), so that no client can forge a line or steer a terminal. Longer text than 1023 bytes ends in "...".
- * Keeps errno. A write that fails is not reported anywhere. */
+ * (\n, \t, \xHH), so that no client can forge a line or steer a terminal. Longer text than 991 bytes ends in "...".
+ * Keeps errno. A write that fails is not reported anywhere, but for EAGAIN. */
 void sfd_log_write(sfd_log_component_t component, sfd_log_level_t level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

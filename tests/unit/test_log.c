@@ -1,8 +1,10 @@
 /* The daemon's log: levels by component, and lines that nothing in a message can break. */
 #include <errno.h>
+#include <fcntl.h>
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "daemon/log.h"
@@ -151,8 +153,8 @@ START_TEST(long_text_is_cut)
   sfd_log(SFD_LOG_MAIN, SFD_INFO, "%s", text);
   const char *line = captured();
   const char *begin = strstr(line, ": ") + 2;
-  ck_assert_uint_eq(strlen(begin), 1020 * 4 + 3 + 1);
-  ck_assert_str_eq(begin + 1020 * 4, "...\n");
+  ck_assert_uint_eq(strlen(begin), 988 * 4 + 3 + 1);
+  ck_assert_str_eq(begin + 988 * 4, "...\n");
 }
 END_TEST
 
@@ -169,6 +171,70 @@ START_TEST(errno_is_kept_and_a_closed_stderr_harmless)
 }
 END_TEST
 
+static int count_lines(const char *text)
+{
+  int count = 0;
+  for (; (text = strchr(text, '\n')) != NULL; text++)
+    count++;
+  return count;
+}
+
+/* Nobody reads while they are printed, and more than the pipe holds. */
+START_TEST(nobody_reads)
+{
+  static char waste[1 << 16];
+  begin_capture();
+  ck_assert_int_gt(fcntl(capture[1], F_SETPIPE_SZ, (int)sizeof waste), 0);
+  for (int i = 0; i < 2000; i++)
+    sfd_log_write(SFD_LOG_JOB, SFD_ERROR, "line %d %0100d", i, 0);
+  ck_assert_int_gt(read(capture[0], waste, sizeof waste), 0);
+  ck_assert_int_gt(fcntl(capture[0], F_SETFL, O_NONBLOCK), -1);
+  while (read(capture[0], waste, sizeof waste) > 0)
+    ;
+  sfd_log_write(SFD_LOG_MAIN, SFD_INFO, "read again");
+  check_matches(captured(), "^sfd.* warn job: [0-9]+ lines were left out: .*\n.* info main: read again\n$");
+}
+END_TEST
+
+START_TEST(nobody_reads_a_socket)
+{
+  int pair[2];
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  begin_capture();
+  ck_assert_int_ge(dup2(pair[1], STDERR_FILENO), 0);
+  for (int i = 0; i < 10000; i++)
+    sfd_log_write(SFD_LOG_JOB, SFD_ERROR, "line %d %0100d", i, 0);
+  captured();
+}
+END_TEST
+
+/* Clients can provoke any number of lines. Others than their component's, errors, and what has been asked for are not
+ * left out. */
+START_TEST(floods_are_cut)
+{
+  enum { N = 20000 };
+  FILE *file = tmpfile();
+  unsigned long left_out = 0;
+  static char text[1 << 20];
+  begin_capture();
+  ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
+  for (int i = 0; i < N; i++)
+    sfd_log_write(SFD_LOG_SESSION, SFD_WARN, "refused");
+  sfd_log_write(SFD_LOG_JOB, SFD_INFO, "something else");
+  captured();
+  rewind(file);
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  const char *count = strstr(text, "warn session: 1");
+  ck_assert_ptr_nonnull(count);
+  ck_assert_int_eq(sscanf(count, "warn session: %lu lines were left out", &left_out), 1);
+  ck_assert_uint_ge(left_out, N / 2);
+  ck_assert_int_le(count_lines(text), N / 4);
+  ck_assert_uint_eq((unsigned long)count_lines(text) - 2 + left_out, N);
+  ck_assert_ptr_nonnull(strstr(text, "info job: something else\n"));
+}
+END_TEST
+
 static Suite *log_suite(void)
 {
   Suite *suite = suite_create("log");
@@ -182,6 +248,9 @@ static Suite *log_suite(void)
   tcase_add_test(tcase, text_cannot_break_its_line);
   tcase_add_test(tcase, long_text_is_cut);
   tcase_add_test(tcase, errno_is_kept_and_a_closed_stderr_harmless);
+  tcase_add_test(tcase, nobody_reads);
+  tcase_add_test(tcase, nobody_reads_a_socket);
+  tcase_add_test(tcase, floods_are_cut);
   suite_add_tcase(suite, tcase);
   return suite;
 }
