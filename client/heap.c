@@ -20,6 +20,7 @@ struct sfc_segment {
   sfshm_region_t region;
   uint64_t number;
   size_t committed_bytes; /* pages before this are allocated */
+  size_t taken_bytes;     /* what is behind this has never been taken, and holds zeros */
   bool own;               /* made for one block */
   sfc_gap_t *gaps;        /* by offset; neighbours are merged */
   size_t ngaps;
@@ -118,9 +119,10 @@ static sf_status_t add_segment(sfc_heap_t *heap, size_t block_bytes, sfc_segment
   size_t used_bytes = sizeof(sfshm_region_header_t);
   bool own = block_bytes > heap->segment_bytes / 4;
   bool inbox = heap->kind == SFSHM_REGION_INBOX;
-  sf_status_t status = sfshm_region_create(
-      inbox ? "sf-inbox" : "sf-alloc", heap->kind, own ? used_bytes + block_bytes : heap->segment_bytes,
-      inbox || heap->sealed_by_daemon ? SFSHM_SEAL_SIZE : SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_LATER, &region);
+  sf_status_t status = sfshm_region_create(inbox ? "sf-inbox" : "sf-alloc", heap->kind,
+                                           own ? used_bytes + block_bytes : heap->segment_bytes,
+                                           inbox || heap->sealed_by_daemon ? SFSHM_SEAL_SIZE : SFSHM_SEAL_FUTURE_WRITE,
+                                           own ? SFSHM_COMMIT_ALL : SFSHM_COMMIT_LATER, &region);
   if (status != SF_OK)
     return status;
   status = make_segment(&region, ++*heap->last_segment, used_bytes, &segment);
@@ -129,6 +131,7 @@ static sf_status_t add_segment(sfc_heap_t *heap, size_t block_bytes, sfc_segment
     return status;
   }
   segment->own = own;
+  segment->committed_bytes = own ? region.length_bytes : used_bytes;
   status = tell_daemon(heap, segment);
   if (status != SF_OK) {
     free_segment(segment);
@@ -214,11 +217,13 @@ static sf_status_t take(sfc_heap_t *heap, size_t length_bytes, bool zeroed, sfc_
   pthread_mutex_lock(&heap->lock);
   sf_status_t status = find_space(heap, rounded, &segment, &offset);
   if (status == SF_OK) {
-    size_t fresh_from = segment->committed_bytes; /* pages never used hold zeros already */
-    status = commit_to(segment, offset + rounded);
-    if (status == SF_OK && offset < fresh_from && zeroed)
-      memset((char *)segment->region.base + offset, 0, offset + rounded < fresh_from ? rounded : fresh_from - offset);
-    if (status != SF_OK)
+    size_t end = offset + rounded, before = segment->taken_bytes;
+    status = commit_to(segment, end);
+    if (status == SF_OK && offset < before && zeroed)
+      memset((char *)segment->region.base + offset, 0, end < before ? rounded : before - offset);
+    if (status == SF_OK)
+      segment->taken_bytes = end > before ? end : before;
+    else
       (void)give_to(segment, offset, rounded);
   }
   pthread_mutex_unlock(&heap->lock);

@@ -21,6 +21,7 @@
 #include "daemon/region.h"
 #include "daemon/segment.h"
 #include "daemon/setup.h"
+#include "daemon/share.h"
 #include "daemon/submission.h"
 #include "daemon/trace.h"
 #include "daemon/trunk_boards.h"
@@ -224,6 +225,30 @@ void sfd_job_withdraw(sfd_rank_t *rank)
 
 /* ---- Descriptors ---- */
 
+/* Of running and failed jobs. */
+static int64_t count_held_fds(const sfd_server_t *server, uid_t uid)
+{
+  const sfd_job_t *job;
+  int64_t count = 0;
+  TAILQ_FOREACH(job, &server->jobs, entry)
+  count += job->uid == uid ? job->nheld_fds : 0;
+  return count;
+}
+
+static sf_status_t check_share(const sfd_server_t *server, uid_t uid)
+{
+  int64_t most = server->max_held_fds, held = server->nheld_fds;
+  if (sfd_share_is_free(server, uid) || sfd_share_allows(held, held, most))
+    return SF_OK;
+  int64_t has = count_held_fds(server, uid);
+  if (sfd_share_allows(has, held, most))
+    return SF_OK;
+  return sfshm_error(SF_ERR_LIMIT,
+                     "the daemon keeps %lld descriptors for jobs of uid %u and %lld in all, out of at most %lld, and "
+                     "the rest is for other users",
+                     (long long)has, uid, (long long)held, (long long)most);
+}
+
 sf_status_t sfd_job_hold_fd(sfd_job_t *job)
 {
   sfd_server_t *server = job->server;
@@ -231,6 +256,9 @@ sf_status_t sfd_job_hold_fd(sfd_job_t *job)
     return sfshm_error(
         SF_ERR_LIMIT, "the daemon keeps %lld descriptors for job \"%.64s\" and %lld in all, out of at most %lld",
         (long long)job->nheld_fds, job->name, (long long)server->nheld_fds, (long long)server->max_held_fds);
+  sf_status_t status = check_share(server, job->uid);
+  if (status != SF_OK)
+    return status;
   server->nheld_fds++;
   job->nheld_fds++;
   return SF_OK;
@@ -266,11 +294,7 @@ sf_status_t sfd_rank_find_wake(sfd_rank_t *rank)
   if (segment == NULL)
     return sfshm_error(SF_ERR_STATE, "rank %d has no inbox any more", rank->number);
   sf_status_t status =
-      sfshm_region_map(segment->fd, SFSHM_REGION_INBOX, SFD_MAX_REGION_BYTES, SFSHM_READ_WRITE, &rank->inbox);
-  if (status == SF_OK && rank->inbox.length_bytes < sizeof(sfshm_inbox_t)) {
-    status = sfshm_error(SF_ERR_PROTO, "inbox of rank %d has %zu bytes", rank->number, rank->inbox.length_bytes);
-    sfshm_region_destroy(&rank->inbox);
-  }
+      sfshm_region_map_head(segment->fd, SFSHM_REGION_INBOX, sizeof(sfshm_inbox_t), SFSHM_READ_WRITE, &rank->inbox);
   if (status == SF_OK)
     rank->wake = &((sfshm_inbox_t *)rank->inbox.base)->wake;
   return status;

@@ -234,6 +234,14 @@ static sf_status_t check_size(const sfd_server_t *server, const Sfproto__Hello *
   return SF_OK;
 }
 
+/* What is above is for tools. */
+static sf_status_t check_clients(const sfd_server_t *server)
+{
+  if (server->nsessions <= server->options->max_clients)
+    return SF_OK;
+  return sfshm_error(SF_ERR_LIMIT, SFD_TOO_MANY_CLIENTS, (long long)server->options->max_clients);
+}
+
 static sf_status_t check_fields(const sfd_server_t *server, const Sfproto__Hello *hello)
 {
   if (!sfd_text_is_name(hello->job))
@@ -349,7 +357,9 @@ static void join_tool(sfd_session_t *session, uint64_t request)
 
 static sf_status_t join_client(sfd_session_t *session, const Sfproto__Message *message, int fds[], sfd_rank_t **rank_p)
 {
-  sf_status_t status = check_fields(session->server, message->hello);
+  sf_status_t status = check_clients(session->server);
+  if (status == SF_OK)
+    status = check_fields(session->server, message->hello);
   if (status != SF_OK)
     return status;
   sfd_rank_t *rank;

@@ -63,14 +63,10 @@ static sf_status_t map_rank(sfd_offer_rank_t *offers, const sfd_rank_t *rank, in
   if (segment == NULL)
     return sfshm_error(SF_ERR_STATE, "rank %d has no inbox any more", rank->number);
   sf_status_t status =
-      sfshm_region_map(fd, SFSHM_REGION_CLAIMS, SFD_MAX_REGION_BYTES, SFSHM_READ_WRITE, &offers->claims_region);
-  if (status == SF_OK && offers->claims_region.length_bytes < sizeof(sfshm_claims_t))
-    status = sfshm_error(SF_ERR_PROTO, "claims region: %zu bytes expected, %zu found", sizeof(sfshm_claims_t),
-                         offers->claims_region.length_bytes);
+      sfshm_region_map_head(fd, SFSHM_REGION_CLAIMS, sizeof(sfshm_claims_t), SFSHM_READ_WRITE, &offers->claims_region);
   if (status == SF_OK)
-    status = sfshm_region_map(segment->fd, SFSHM_REGION_INBOX, SFD_MAX_REGION_BYTES, SFSHM_READ_WRITE, &offers->inbox);
-  if (status == SF_OK && offers->inbox.length_bytes < sizeof(sfshm_inbox_t))
-    status = sfshm_error(SF_ERR_PROTO, "inbox of rank %d has %zu bytes", rank->number, offers->inbox.length_bytes);
+    status =
+        sfshm_region_map_head(segment->fd, SFSHM_REGION_INBOX, sizeof(sfshm_inbox_t), SFSHM_READ_WRITE, &offers->inbox);
   return status;
 }
 

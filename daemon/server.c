@@ -18,6 +18,7 @@
 #include "daemon/metrics_server.h"
 #include "daemon/network.h"
 #include "daemon/session.h"
+#include "daemon/share.h"
 #include "daemon/stall.h"
 #include "daemon/submission.h"
 #include "daemon/trace.h"
@@ -25,6 +26,7 @@
 #include "shm/error.h"
 
 #define ACCEPTS_AT_ONCE 16
+#define TOOLS_RESERVE 32 /* connections */
 #define ACCEPT_RETRY_MS 1000
 
 #define SESSION_FDS 8        /* that a session has open at most */
@@ -199,6 +201,33 @@ static void out_of_resources(sfd_server_t *server)
   uv_timer_start(&server->accept_retry, on_accept_retry, ACCEPT_RETRY_MS, 0);
 }
 
+static int64_t count_sessions(const sfd_server_t *server, uid_t uid)
+{
+  const sfd_session_t *session;
+  int64_t count = 0;
+  TAILQ_FOREACH(session, &server->sessions, entry)
+  count += session->uid == uid;
+  return count;
+}
+
+/* Above max-clients there are some for tools of root and of the daemon's user. The session counts already. */
+static void check_room(sfd_server_t *server, sfd_session_t *session)
+{
+  int64_t most = server->options->max_clients, others = server->nsessions - 1;
+  bool is_free = sfd_share_is_free(server, session->uid);
+  if (server->nsessions > most + (is_free ? TOOLS_RESERVE : 0)) {
+    sfd_session_refuse(session, 0, SF_ERR_LIMIT, SFD_TOO_MANY_CLIENTS, (long long)most);
+    return;
+  }
+  if (is_free || sfd_share_allows(others, others, most))
+    return;
+  int64_t has = count_sessions(server, session->uid) - 1;
+  if (!sfd_share_allows(has, others, most))
+    sfd_session_refuse(session, 0, SF_ERR_LIMIT,
+                       "uid %u has %lld of %lld connections (option max-clients), the rest is for other users",
+                       session->uid, (long long)has, (long long)most);
+}
+
 static void begin_session(sfd_server_t *server, int fd)
 {
   sfd_session_t *session;
@@ -207,9 +236,7 @@ static void begin_session(sfd_server_t *server, int fd)
     return;
   }
   sfd_log(SFD_LOG_SESSION, SFD_DEBUG, "connection of pid %d, uid %u", (int)session->pid, session->uid);
-  if (server->nsessions > server->options->max_clients)
-    sfd_session_refuse(session, 0, SF_ERR_LIMIT, "the daemon serves at most %lld connections (option max-clients)",
-                       (long long)server->options->max_clients);
+  check_room(server, session);
 }
 
 /* Whether there may be more to accept. */

@@ -24,6 +24,9 @@
 
 #define SFD_SOFTWARE "sfd 0.1.0"
 
+/* Why a connection is refused; for printf, with the option's value as long long. */
+#define SFD_TOO_MANY_CLIENTS "the daemon serves at most %lld connections (option max-clients)"
+
 struct sfd_session;
 struct sfd_job;
 struct sfd_network;

@@ -23,6 +23,7 @@
 #define CLIENT_FDS 3 /* of Hello; nothing else that comes here has more */
 #define MAX_QUEUED_BYTES ((size_t)8 << 20)
 #define MAX_QUEUED_ALERT_BYTES ((size_t)1 << 20)
+#define MAX_QUEUED_FDS (4 * SFPROTO_MAX_FDS)
 
 /* So many alerts that nobody waits for, and so long, before a client's listener is woken for them. */
 #define HELD_ALERTS 16
@@ -329,11 +330,11 @@ static void flush(sfd_session_t *session, sfproto_conn_t *conn, size_t max_bytes
     sfd_session_lose(session);
   else if (status != SF_OK)
     lose(session, sfshm_error_detail());
-  if (sfproto_conn_queued_bytes(conn) <= max_bytes)
+  if (sfproto_conn_queued_bytes(conn) <= max_bytes && sfproto_conn_queued_fds(conn) <= MAX_QUEUED_FDS)
     return;
   char reason[SFD_TEXT_SIZE];
-  snprintf(reason, sizeof reason, "it does not read its %s: %zu bytes are waiting", name,
-           sfproto_conn_queued_bytes(conn));
+  snprintf(reason, sizeof reason, "it does not read its %s: %zu bytes and %lld descriptors are waiting", name,
+           sfproto_conn_queued_bytes(conn), (long long)sfproto_conn_queued_fds(conn));
   lose(session, reason);
 }
 

@@ -90,6 +90,11 @@ size_t sfproto_conn_queued_bytes(const sfproto_conn_t *conn)
   return conn->writer.queued_bytes;
 }
 
+int64_t sfproto_conn_queued_fds(const sfproto_conn_t *conn)
+{
+  return conn->writer.queued_fds;
+}
+
 bool sfproto_conn_crowded(const sfproto_conn_t *conn)
 {
   return conn->writer.crowded;

@@ -61,6 +61,7 @@ sf_status_t sfproto_conn_queue(sfproto_conn_t *conn, const Sfproto__Message *mes
  * something is left; SF_ERR_DAEMON_LOST when the other end is gone. */
 sf_status_t sfproto_conn_flush(sfproto_conn_t *conn);
 size_t sfproto_conn_queued_bytes(const sfproto_conn_t *conn);
+int64_t sfproto_conn_queued_fds(const sfproto_conn_t *conn); /* duplicates */
 
 /* Whether what is left waits for descriptors under way to become fewer, see writer.h: flush again after so long. */
 #define SFPROTO_CROWDED_MS 2

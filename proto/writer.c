@@ -93,6 +93,7 @@ static void append(sfproto_writer_t *writer, sfproto_output_t *output)
     writer->first = output;
   writer->last = output;
   writer->queued_bytes += output->length_bytes;
+  writer->queued_fds += output->nfds;
 }
 
 sf_status_t sfproto_writer_queue(sfproto_writer_t *writer, const Sfproto__Message *message, const int fds[], int nfds)
@@ -167,6 +168,7 @@ static void remove_first(sfproto_writer_t *writer)
 
 static void account(sfproto_writer_t *writer, size_t sent_bytes)
 {
+  writer->queued_fds -= writer->first->nfds;
   close_fds(writer->first); /* they went with the first byte, and must not go again */
   writer->queued_bytes -= sent_bytes;
   while (sent_bytes > 0) {
@@ -220,5 +222,6 @@ void sfproto_writer_withdraw(sfproto_writer_t *writer)
     writer->first = NULL;
   writer->last = before;
   writer->queued_bytes -= last->length_bytes;
+  writer->queued_fds -= last->nfds;
   free_output(last);
 }

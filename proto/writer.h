@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <sf/sf_status.h>
 
@@ -17,6 +18,7 @@ typedef struct sfproto_writer {
   sfproto_output_t *first;
   sfproto_output_t *last;
   size_t queued_bytes;
+  int64_t queued_fds;
   bool crowded; /* see sfproto_writer_flush */
 } sfproto_writer_t;
 

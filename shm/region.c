@@ -338,19 +338,24 @@ static sf_status_t check_header(const sfshm_region_header_t *header, sfshm_regio
   return SF_OK;
 }
 
-sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, sfshm_access_t access,
-                             sfshm_region_t *region_p)
+/* mapped_bytes: 0: all of it. */
+static sf_status_t map(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, size_t mapped_bytes, sfshm_access_t access,
+                       sfshm_region_t *region_p)
 {
-  sfshm_region_t region = {.fd = -1};
-  sf_status_t status = sfshm_region_verify(fd, kind, max_bytes, &region.length_bytes);
+  size_t length;
+  sf_status_t status = sfshm_region_verify(fd, kind, max_bytes, &length);
   if (status != SF_OK)
     return status;
+  sfshm_region_t region = {.fd = -1, .length_bytes = mapped_bytes > 0 ? mapped_bytes : length};
+  if (length < region.length_bytes)
+    return sfshm_error(SF_ERR_PROTO, "%s region: %zu bytes expected at least, %zu found", kind_name(kind),
+                       region.length_bytes, length);
   int protection = access == SFSHM_READ_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
   int sharing = (required_seals(kind) & F_SEAL_WRITE) != 0 ? MAP_PRIVATE : MAP_SHARED; /* see sfshm_region_publish */
   region.base = mmap(NULL, region.length_bytes, protection, sharing, fd, 0);
   if (region.base == MAP_FAILED)
     return sfshm_error_errno(SF_ERR_NOMEM, "mapping %s region of %zu bytes", kind_name(kind), region.length_bytes);
-  status = check_header(region.base, kind, region.length_bytes);
+  status = check_header(region.base, kind, length);
   if (status != SF_OK) {
     munmap(region.base, region.length_bytes);
     return status;
@@ -359,13 +364,41 @@ sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_byte
   return SF_OK;
 }
 
+sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, sfshm_access_t access,
+                             sfshm_region_t *region_p)
+{
+  return map(fd, kind, max_bytes, 0, access, region_p);
+}
+
+sf_status_t sfshm_region_map_head(int fd, sfshm_region_kind_t kind, size_t head_bytes, sfshm_access_t access,
+                                  sfshm_region_t *region_p)
+{
+  return map(fd, kind, INT64_MAX, head_bytes, access, region_p);
+}
+
+/* Address space costs the maker of a region nothing. */
+static bool is_hollow(int fd, size_t length_bytes)
+{
+  struct stat info;
+  return length_bytes > CHECKED_BYTES &&
+         (fstat(fd, &info) != 0 || (uint64_t)info.st_blocks * STAT_BLOCK_BYTES < length_bytes / 2);
+}
+
+static void *map_writable(int fd, size_t length_bytes)
+{
+  if (!is_hollow(fd, length_bytes))
+    return mmap(NULL, length_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  errno = ENOMEM;
+  return MAP_FAILED;
+}
+
 sf_status_t sfshm_region_map_last(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, sfshm_region_t *region_p)
 {
   sfshm_region_t region = {.fd = -1};
   sf_status_t status = verify_sealed(fd, kind, F_SEAL_SHRINK | F_SEAL_GROW, max_bytes, &region.length_bytes);
   if (status != SF_OK)
     return status;
-  region.base = mmap(NULL, region.length_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  region.base = map_writable(fd, region.length_bytes);
   if (region.base == MAP_FAILED) {
     bool sealed_before = errno == EPERM;
     status = sfshm_error_errno(sealed_before ? SF_ERR_PERM : SF_ERR_NOMEM, "mapping %s region of %zu bytes",

@@ -98,9 +98,15 @@ typedef enum sfshm_access { SFSHM_READ_ONLY, SFSHM_READ_WRITE } sfshm_access_t;
 sf_status_t sfshm_region_map(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, sfshm_access_t access,
                              sfshm_region_t *region_p);
 
+/* The same, but maps only its first bytes, as many as asked for: whatever length its maker has given it, it takes no
+ * more address space. SF_ERR_PROTO if it is shorter. */
+sf_status_t sfshm_region_map_head(int fd, sfshm_region_kind_t kind, size_t head_bytes, sfshm_access_t access,
+                                  sfshm_region_t *region_p);
+
 /* Maps a region for writing whose maker has left the last seal, F_SEAL_FUTURE_WRITE, to this process, and sets it: from
- * then on nobody else can map it so. SF_ERR_PERM if it had been set already. SF_ERR_NOMEM: it is sealed all
- * the same. After other failures it is as it was. */
+ * then on nobody else can map it so. SF_ERR_PERM if it had been set already. SF_ERR_NOMEM, also if it is large and has
+ * memory for less than half of its pages, as address space costs its maker nothing: it is sealed all the same. After
+ * other failures it is as it was. */
 sf_status_t sfshm_region_map_last(int fd, sfshm_region_kind_t kind, uint64_t max_bytes, sfshm_region_t *region_p);
 
 /* Reads so many bytes of any descriptor, from offset on. */

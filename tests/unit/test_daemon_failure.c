@@ -277,33 +277,72 @@ START_TEST(out_of_descriptors)
 }
 END_TEST
 
+/* Tools of root and of the daemon's user still get in. */
 START_TEST(too_many_connections)
 {
-  sftest_client_t second, third;
+  sftest_client_t second, third, tool;
   daemon_.options.max_clients = 2;
   sftest_tool(&daemon_, &second);
-  sftest_connect(&daemon_, &third);
+  sftest_join(&daemon_, &third, "third", 0, 1);
   sftest_expect_error(&third, SF_ERR_LIMIT, "max-clients");
   sftest_expect_closed(&third);
   sftest_drop(&third);
+  sftest_tool(&daemon_, &tool);
+  sftest_drop(&tool);
   sftest_drop(&second);
   sftest_daemon_settle(&daemon_);
-  sftest_tool(&daemon_, &third);
+  sftest_join_all(&daemon_, &third, "third", 1);
   sftest_drop(&third);
 }
 END_TEST
 
 START_TEST(far_too_many_connections)
 {
-  enum { N = 300 };
+  enum { N = 60, RESERVE = 32 };
   static sftest_client_t many[N];
   daemon_.options.max_clients = 2;
-  for (int i = 0; i < N; i++)
+  for (int i = 0; i < N / 2; i++)
+    sftest_tool(&daemon_, &many[i]);
+  for (int i = N / 2; i < N; i++)
     sftest_connect(&daemon_, &many[i]);
   sftest_daemon_settle(&daemon_);
-  ck_assert_int_eq(daemon_.server->nsessions, 2);
+  ck_assert_int_eq(daemon_.server->nsessions, 2 + RESERVE);
   ck_assert(daemon_.server->accepting);
+  sftest_expect_error(&many[N - 1], SF_ERR_LIMIT, "max-clients");
   sftest_drop_all(many, N);
+}
+END_TEST
+
+static void tool_of(sftest_client_t *tool, uid_t uid)
+{
+  ck_assert_int_eq(seteuid(uid), 0);
+  sftest_connect(&daemon_, tool);
+  ck_assert_int_eq(seteuid(0), 0);
+  sftest_daemon_settle(&daemon_);
+}
+
+START_TEST(users_have_shares_of_the_connections)
+{
+  enum { ALL = 9, OF_ONE = 6 }; /* beside the waiting client of the fixture */
+  sftest_client_t tools[ALL + 2];
+  if (getuid() != 0) {
+    puts("part skipped: several users need root");
+    return;
+  }
+  daemon_.options.max_clients = ALL;
+  for (int i = 0; i < OF_ONE; i++)
+    tool_of(&tools[i], 1000);
+  tool_of(&tools[OF_ONE], 1000);
+  sftest_expect_error(&tools[OF_ONE], SF_ERR_LIMIT, "uid 1000 has 6 of 9 connections");
+  sftest_drop(&tools[OF_ONE]);
+  for (int i = OF_ONE; i < ALL - 1; i++)
+    tool_of(&tools[i], 1001);
+  sftest_daemon_settle(&daemon_);
+  ck_assert_int_eq(daemon_.server->nsessions, ALL);
+  tool_of(&tools[ALL - 1], 1002);
+  sftest_expect_error(&tools[ALL - 1], SF_ERR_LIMIT, "max-clients");
+  sftest_tool(&daemon_, &tools[ALL]);
+  sftest_drop_all(tools, ALL + 1);
 }
 END_TEST
 
@@ -352,6 +391,7 @@ static Suite *suite(void)
   tcase_add_test(tc, out_of_descriptors);
   tcase_add_test(tc, too_many_connections);
   tcase_add_test(tc, far_too_many_connections);
+  tcase_add_test(tc, users_have_shares_of_the_connections);
   suite_add_tcase(s, tc);
   return s;
 }

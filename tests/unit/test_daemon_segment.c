@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/job.h"
 #include "daemon/peer.h"
 #include "tests/unit/daemon_fixture.h"
 #include "tests/unit/daemon_job.h"
@@ -158,6 +159,42 @@ START_TEST(descriptors_are_bounded)
 }
 END_TEST
 
+/* As of root's daemon: a user's jobs leave something to those of others. */
+START_TEST(users_have_shares_of_the_descriptors)
+{
+  sfd_job_t *job;
+  sftest_client_t other;
+  daemon_.server->uid = 0;
+  daemon_.server->max_held_fds = 9;
+  sftest_join_all(&daemon_, &other, "other", 1);
+  TAILQ_FOREACH(job, &daemon_.server->jobs, entry)
+  job->uid = 1000;
+  for (uint64_t s = 1; s <= 3; s++) {
+    send_add(&clients[0], s, false);
+    sftest_expect_done(&clients[0]);
+  }
+  send_add(&other, 1, false);
+  sftest_expect_error(&other, SF_ERR_LIMIT, "7 descriptors for jobs of uid 1000 and 7 in all, out of at most 9");
+  TAILQ_LAST(&daemon_.server->jobs, sfd_job_list)->uid = 1001;
+  send_add(&other, 1, false);
+  sftest_expect_done(&other);
+  sftest_drop(&other);
+}
+END_TEST
+
+/* Duplicates that wait in the daemon are no way around the bound. */
+START_TEST(descriptors_that_are_not_read_are_bounded)
+{
+  int before = sftest_count_fds();
+  for (int i = 0; i < 10000 && daemon_.server->statistics.jobs_failed == 0; i++) {
+    send_get(&clients[0], 0, 0);
+    sftest_daemon_settle(&daemon_);
+    ck_assert_int_lt(sftest_count_fds(), before + 1000);
+  }
+  sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "descriptors are waiting");
+}
+END_TEST
+
 START_TEST(who_leaves_takes_memory_along_but_not_its_inboxes)
 {
   send_add(&clients[0], 1, false);
@@ -208,6 +245,8 @@ static Suite *suite(void)
   tcase_add_test(tc, descriptor_is_missing);
   tcase_add_test(tc, number_of_segments_is_bounded);
   tcase_add_test(tc, descriptors_are_bounded);
+  tcase_add_test(tc, users_have_shares_of_the_descriptors);
+  tcase_add_test(tc, descriptors_that_are_not_read_are_bounded);
   tcase_add_test(tc, who_leaves_takes_memory_along_but_not_its_inboxes);
   tcase_add_test(tc, memory_of_the_dead_is_given_back);
   suite_add_tcase(s, tc);

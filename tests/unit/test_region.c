@@ -422,6 +422,37 @@ START_TEST(kinds_are_not_mixed_up)
 }
 END_TEST
 
+/* Address space costs its maker nothing: who maps it takes no more than needed, or than there is memory for. */
+START_TEST(sparse_regions_take_little_address_space)
+{
+  sfshm_region_t region, mapped;
+  size_t length = (size_t)1 << 40;
+  ck_assert_int_eq(
+      sfshm_region_create("sparse", SFSHM_REGION_INBOX, length, SFSHM_SEAL_SIZE, SFSHM_COMMIT_LATER, &region), SF_OK);
+  ck_assert_int_eq(sfshm_region_map_head(region.fd, SFSHM_REGION_INBOX, 256, SFSHM_READ_WRITE, &mapped), SF_OK);
+  ck_assert_uint_eq(mapped.length_bytes, 256);
+  sfshm_region_destroy(&mapped);
+  sfshm_region_destroy(&region);
+  ck_assert_int_eq(
+      sfshm_region_create("sparse", SFSHM_REGION_ALLOC, length, SFSHM_SEAL_SIZE, SFSHM_COMMIT_LATER, &region), SF_OK);
+  ck_assert_int_eq(sfshm_region_map_last(region.fd, SFSHM_REGION_ALLOC, length, &mapped), SF_ERR_NOMEM);
+  ck_assert_int_ne(fcntl(region.fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE, 0);
+  sfshm_region_destroy(&region);
+}
+END_TEST
+
+START_TEST(heads_are_checked)
+{
+  sfshm_region_t region, mapped;
+  ck_assert_int_eq(sfshm_region_create("short", SFSHM_REGION_INBOX, 4096, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL, &region),
+                   SF_OK);
+  ck_assert_int_eq(sfshm_region_map_head(region.fd, SFSHM_REGION_INBOX, 1 << 20, SFSHM_READ_WRITE, &mapped),
+                   SF_ERR_PROTO);
+  ck_assert_int_eq(sfshm_region_map_head(region.fd, SFSHM_REGION_CLAIMS, 256, SFSHM_READ_WRITE, &mapped), SF_ERR_PROTO);
+  sfshm_region_destroy(&region);
+}
+END_TEST
+
 static Suite *region_suite(void)
 {
   Suite *suite = suite_create("region");
@@ -441,6 +472,8 @@ static Suite *region_suite(void)
   tcase_add_test(tcase, immutable_regions_have_no_holes);
   tcase_add_test(tcase, headers_are_checked);
   tcase_add_test(tcase, kinds_are_not_mixed_up);
+  tcase_add_test(tcase, sparse_regions_take_little_address_space);
+  tcase_add_test(tcase, heads_are_checked);
   suite_add_tcase(suite, tcase);
   return suite;
 }
