@@ -122,6 +122,13 @@ sf_status_t sfproto_address(const char *path, bool create, struct sockaddr_un *a
 
 static sf_status_t no_daemon(const char *path, int code)
 {
+  const char *from_env = variable("SF_SOCKET");
+  if (from_env != NULL && strcmp(path, from_env) == 0)
+    return sfshm_error(
+        SF_ERR_NO_DAEMON,
+        "no sfd answers at %s (%s); SF_SOCKET names it: unset SF_SOCKET, and sfrun brings a daemon of its "
+        "own, or start sfd",
+        path, strerror(code));
   return sfshm_error(SF_ERR_NO_DAEMON,
                      "no sfd answers at %s (%s); start the program with sfrun, which brings its own, or start sfd",
                      path, strerror(code));

@@ -25,7 +25,6 @@ START_TEST(usage)
   sftest_expect_in(out, "usage: sfctl ");
   sftest_sfctl("/nowhere", WORDS("--version"), 0);
   sftest_expect_in(out, "sfctl ");
-  sftest_sfctl("/nowhere", WORDS(), 2);
   sftest_sfctl("/nowhere", WORDS("stauts"), 2);
   sftest_expect_in(err, "did you mean status?");
   sftest_sfctl("/nowhere", WORDS("status", "--jsno"), 2);

@@ -97,7 +97,7 @@ _sfctl() {
   if [[ $current == -* ]]; then
     words='--help --version --json --regions --wide --socket --timeout --node --all-nodes --matrix --grid --stencil --parts --ranks --per-node --distribution --unit --pairs --threshold --output --batch --iterations --delay --sort --graph --by --format --count --interval --undo --force'
   elif [[ -z ${command-} ]]; then
-    words='status jobs ranks graphs plan top matrix peers stuck trace metrics doctor topo config log drain kill shutdown'
+    words='daemons status jobs ranks graphs plan top matrix peers stuck trace metrics doctor topo config log drain kill shutdown'
   else
     words=$(_sfctl_argument "$program" "$command" "$at")
   fi

@@ -2,6 +2,7 @@
 #ifndef SFCTL_DOCTOR_H
 #define SFCTL_DOCTOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tools/sfctl/report.h"
@@ -9,6 +10,7 @@
 typedef struct sfctl_doctor {
   const char *root;   /* put before the paths below /proc, /sys and /dev; "" but in tests */
   const char *socket; /* as given by --socket; NULL: not given */
+  bool found_socket;  /* it was not given, but is the one of the daemon that was found */
   int64_t timeout_ms; /* for the daemon to answer */
 } sfctl_doctor_t;
 

@@ -30,10 +30,12 @@ static const char *detail_of(sf_status_t status)
 /* ---- The socket ---- */
 
 /* Who chose the path: as sfproto_address does. */
-static const char *source_of(const char *given)
+static const char *source_of(const sfctl_doctor_t *doctor)
 {
   const char *variable = getenv("SF_SOCKET"), *runtime = getenv("XDG_RUNTIME_DIR");
-  if (given != NULL)
+  if (doctor->found_socket)
+    return "the daemon that runs";
+  if (doctor->socket != NULL)
     return "--socket";
   if (variable != NULL && *variable != '\0')
     return "SF_SOCKET";
@@ -101,7 +103,7 @@ static bool examine_socket(const sfctl_doctor_t *doctor, sfctl_report_t *report)
 {
   struct sockaddr_un address;
   struct stat info;
-  const char *source = source_of(doctor->socket);
+  const char *source = source_of(doctor);
   sf_status_t status = sfproto_address(doctor->socket, false, &address);
   if (status != SF_OK) {
     sfctl_report_add(report, "socket", SFCTL_PROBLEM, "%s", detail_of(status));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <sf/sf.h>
 
@@ -16,6 +17,7 @@
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
 #include "tools/sfctl/control.h"
+#include "tools/sfctl/daemons.h"
 #include "tools/sfctl/doctor.h"
 #include "tools/sfctl/matrix.h"
 #include "tools/sfctl/options.h"
@@ -25,6 +27,9 @@
 #include "tools/sfctl/top.h"
 #include "tools/sfctl/topo.h"
 #include "tools/sfctl/trace.h"
+
+/* What fits is written when it is closed: if that fails the reason is known. */
+static char output[65536];
 
 /* Documented in docs/man/sfctl.1. */
 enum { EXIT_REQUEST_FAILED = 1, EXIT_PROBLEMS = 1, EXIT_USAGE = 2, EXIT_NO_DAEMON = 3, EXIT_VERSION = 4 };
@@ -127,7 +132,8 @@ static sf_status_t run_metrics(const sfctl_options_t *options)
 static void run_doctor(const sfctl_options_t *options, bool *problems_p)
 {
   static sfctl_report_t report; /* large */
-  const sfctl_doctor_t doctor = {.root = "", .socket = options->socket, .timeout_ms = options->timeout_ms};
+  const sfctl_doctor_t doctor = {
+      .root = "", .socket = options->socket, .found_socket = options->found_socket, .timeout_ms = options->timeout_ms};
   sfctl_doctor_examine(&doctor, &report);
   if (options->json)
     sfctl_report_print_json(&report, stdout);
@@ -157,11 +163,26 @@ static sf_status_t run(const sfctl_options_t *options, bool *problems_p)
     return sfctl_stuck(options, stdout, problems_p);
   case SFCTL_TASK_TRACE:
     return sfctl_trace(options, stdout);
+  case SFCTL_TASK_DAEMONS:
+    return sfctl_daemons(options, stdout);
   case SFCTL_TASK_DOCTOR:
     run_doctor(options, problems_p);
     return SF_OK;
   }
   return SF_ERR_INTERNAL;
+}
+
+/* If none is named, one is looked for. The doctor looks at the place where there is none, too. */
+static sf_status_t run_where_daemon_is(sfctl_options_t *options, bool *problems_p)
+{
+  const char *given = options->socket;
+  bool asks =
+      options->task != SFCTL_TASK_TOPO && options->task != SFCTL_TASK_PLAN && options->task != SFCTL_TASK_DAEMONS;
+  sf_status_t status = asks ? sfctl_daemons_choose(given, &options->socket) : SF_OK;
+  if (status != SF_OK && options->task != SFCTL_TASK_DOCTOR)
+    return status;
+  options->found_socket = options->socket != given;
+  return run(options, problems_p);
 }
 
 /* What could not be written, also because the disk is full, is an error. */
@@ -195,6 +216,8 @@ int main(int argc, char *argv[])
   sfctl_options_t options;
   bool problems = false;
   sfshm_standard_hold();
+  if (!isatty(STDOUT_FILENO))
+    setvbuf(stdout, output, _IOFBF, sizeof output);
   sf_status_t status = sfctl_options_parse(argc, argv, &options);
   if (status == SF_OK)
     status = check_words(&options);
@@ -208,7 +231,7 @@ int main(int argc, char *argv[])
   else if (options.version)
     printf("sfctl %d.%d.%d\n", SF_VERSION_MAJOR, SF_VERSION_MINOR, SF_VERSION_PATCH);
   else
-    status = run(&options, &problems);
+    status = run_where_daemon_is(&options, &problems);
   if (status == SF_OK)
     status = close_output();
   if (status != SF_OK)

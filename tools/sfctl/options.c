@@ -27,6 +27,7 @@ typedef struct command {
 #define CONTROL(name) SFCTL_TASK_CONTROL, SFPROTO__CONTROL__ACTION__##name
 
 static const command_t commands[] = {
+    {"daemons", NULL, "this user's daemons, also without any command", SFCTL_TASK_DAEMONS, 0, 0, 0},
     {"status", NULL, "the daemon: version, process, socket, what it serves", QUERY(STATUS), 0, 0},
     {"jobs", "[JOB]", "its jobs", QUERY(JOBS), 0, 1},
     {"ranks", "[JOB]", "their ranks: operations, bytes, memory and how others reach it", QUERY(RANKS), 0, 1},
@@ -69,10 +70,10 @@ static const row_t rows[] = {
     {"help", NULL, "print this and end", KIND_FLAG, FIELD(help), NULL},
     {"version", NULL, "print the version and end", KIND_FLAG, FIELD(version), NULL},
     {"json", NULL, "print JSON: one object, or an array of them", KIND_FLAG, FIELD(json),
-     " top matrix status jobs ranks graphs plan peers stuck trace doctor topo config log drain kill shutdown "},
+     " daemons top matrix status jobs ranks graphs plan peers stuck trace doctor topo config log drain kill shutdown "},
     {"regions", NULL, "with ranks: list each region of memory, not sums", KIND_FLAG, FIELD(regions), " ranks "},
-    {"socket", "PATH", "the daemon's socket; default: SF_SOCKET, else where sfd puts it", KIND_TEXT, FIELD(socket),
-     NULL},
+    {"socket", "PATH", "the daemon's socket; default: SF_SOCKET, else where sfd puts it, else found", KIND_TEXT,
+     FIELD(socket), NULL},
     {"wide", NULL, "all columns, names in full; default: what fits the terminal", KIND_FLAG, FIELD(wide), WITH_TABLES},
     {"timeout", "SECONDS", "how long the daemon may take; default 5", KIND_SECONDS, FIELD(timeout_ms), NULL},
     {"node", "NUMBER", "ask the daemon of that node instead, through this one", KIND_NODE, FIELD(node), WITH_NODES},
@@ -310,19 +311,6 @@ static sf_status_t take(parser_t *parser)
   return SF_OK;
 }
 
-static sf_status_t no_command(void)
-{
-  char names[256] = "";
-  size_t used = 0;
-  for (size_t i = 0; i < NCOMMANDS && used < sizeof names; i++)
-    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
-                             i == 0               ? ""
-                             : i + 1 == NCOMMANDS ? " or "
-                                                  : ", ",
-                             commands[i].name);
-  return sfshm_error(SF_ERR_ARG, "no command given: expected %s; see sfctl --help", names);
-}
-
 static bool goes_with(const row_t *row, const command_t *command)
 {
   char name[32];
@@ -361,11 +349,11 @@ static sf_status_t check_plan(const parser_t *parser)
   return SF_OK;
 }
 
-static sf_status_t check_complete(const parser_t *parser)
+static sf_status_t check_complete(parser_t *parser)
 {
+  if (parser->command == NULL)
+    (void)take_command(parser, "daemons");
   const command_t *command = parser->command;
-  if (command == NULL)
-    return no_command();
   if (parser->options.node >= 0 && parser->options.all_nodes)
     return sfshm_error(SF_ERR_ARG, "only one of --node and --all-nodes can be given");
   if (parser->nwords < command->min_words)
@@ -422,7 +410,7 @@ static void print_line(FILE *file, const char *prefix, const char *name, const c
 
 void sfctl_options_print_help(FILE *file)
 {
-  fputs("usage: sfctl [options] COMMAND [JOB|GRAPH]\n\n"
+  fputs("usage: sfctl [options] [COMMAND [JOB|GRAPH]]\n\n"
         "Looks into a running sfd and the jobs that it serves, without disturbing them, or tells it what to do.\n\n"
         "Commands:\n",
         file);

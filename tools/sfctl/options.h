@@ -21,6 +21,7 @@ typedef enum sfctl_task {
   SFCTL_TASK_CONTROL, /* the daemon is made to do something: action */
   SFCTL_TASK_STUCK,
   SFCTL_TASK_TRACE,
+  SFCTL_TASK_DAEMONS,
 } sfctl_task_t;
 
 #define SFCTL_WORDS_MAX 2
@@ -29,6 +30,7 @@ typedef enum sfctl_task {
 typedef struct sfctl_options {
   bool help, version, json, regions, all_nodes, wide, undo, force;
   const char *socket; /* NULL: not given */
+  bool found_socket;  /* it was not given, but is the one of the daemon that was found */
   int64_t timeout_ms;
   int64_t threshold_ms;
   const char *output; /* NULL: standard output */
