@@ -23,6 +23,11 @@
 sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane, const sfc_memory_ref_t *source_ref,
                                  const sfshm_pattern_t *pattern, int64_t runs, size_t bytes);
 
+/* Whether a payload in so many pieces is offered to the daemon's workers where that is possible: they read it in place,
+ * which takes longer than packing if it is scattered. What cells hold is not worth that: the writer is done with it at
+ * once, and the reader may be waiting. */
+bool sfc_method_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t bytes);
+
 /* Cells for payloads of that size on a lane that has carried so many messages, one of so many to ranks of the node. */
 size_t sfc_method_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes);
 

@@ -266,10 +266,10 @@ bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
   }
   /* A request that has begun in pieces goes on in pieces: the choice is the same each time, as nothing that it depends
    * on changes while the request is in flight. */
-  sfshm_method_t method = sfc_offload_sends(request, bytes)
+  const sfshm_costs_t *costs = &lane->graph->context->board->costs;
+  sfshm_method_t method = sfc_offload_sends(request, bytes) && sfc_method_suits_worker(costs, out.runs, bytes)
                               ? SFSHM_METHOD_IN_PLACE
-                              : sfc_method_choose(&lane->graph->context->board->costs, lane, &request->source_ref,
-                                                  out.pattern, out.runs, bytes);
+                              : sfc_method_choose(costs, lane, &request->source_ref, out.pattern, out.runs, bytes);
   if (method == SFSHM_METHOD_DEVICE) {
     if (!have_answer(lane, request))
       return false;

@@ -80,6 +80,16 @@ START_TEST(scattered_values_are_packed_by_their_owner)
 }
 END_TEST
 
+/* The daemon's workers read in place. */
+START_TEST(workers_get_no_scattered_values_that_cells_hold)
+{
+  for (size_t bytes = 64 * KIB; bytes < 1000 * MIB; bytes *= 2) {
+    ck_assert(sfc_method_suits_worker(&usual, 1, bytes));
+    ck_assert(sfc_method_suits_worker(&usual, (int64_t)(bytes / 8), bytes) == (bytes > FIRST_CELLS));
+  }
+}
+END_TEST
+
 /* process_vm_readv reads one piece at a time. */
 START_TEST(private_memory_is_read_only_in_one_piece)
 {
@@ -205,6 +215,7 @@ static Suite *method_suite(void)
   tcase_add_test(tcase, a_graph_may_demand_copies);
   tcase_add_test(tcase, large_dense_memory_is_read_where_it_is);
   tcase_add_test(tcase, scattered_values_are_packed_by_their_owner);
+  tcase_add_test(tcase, workers_get_no_scattered_values_that_cells_hold);
   tcase_add_test(tcase, private_memory_is_read_only_in_one_piece);
   tcase_add_test(tcase, small_parts_are_not_worth_a_handshake);
   tcase_add_test(tcase, a_rank_that_only_sends_packs_what_the_cells_hold);
