@@ -259,6 +259,12 @@ void sfd_channels_describe(const sfd_channels_t *channels, int32_t node, char *t
   channels->fabric->functions->describe(channels->fabric, node, text, text_size);
 }
 
+bool sfd_channels_link(const sfd_channels_t *channels, int32_t node, sfd_fabric_link_t *link_p)
+{
+  const sfd_fabric_t *fabric = channels->fabric;
+  return fabric->functions->link != NULL && fabric->functions->link(fabric, node, link_p);
+}
+
 /* ---- One channel ---- */
 
 sfd_channel_t *sfd_channel_get(sfd_channels_t *channels, int32_t node)

@@ -118,6 +118,9 @@ int32_t sfd_channels_nnodes(const sfd_channels_t *channels);
 const char *sfd_channels_fabric(const sfd_channels_t *channels);
 void sfd_channels_describe(const sfd_channels_t *channels, int32_t node, char *text, size_t text_size);
 
+/* What the fabric knows of the stream to a node; false: nothing. */
+bool sfd_channels_link(const sfd_channels_t *channels, int32_t node, sfd_fabric_link_t *link_p);
+
 /* Memory that a channel may take for what waits to be sent: frames and copied payloads. */
 #define SFD_CHANNEL_QUEUE_MAX (64u << 20)
 

@@ -44,6 +44,18 @@ static void describe_traffic(const sfd_channel_counts_t *counts, Sfproto__PeerTr
   }
 }
 
+static void describe_link(const sfd_channels_t *channels, int32_t node, Sfproto__PeerInfo *info)
+{
+  sfd_fabric_link_t link;
+  if (!sfd_channels_link(channels, node, &link))
+    return;
+  info->has_send_queue_bytes = info->has_rtt_us = info->has_retransmits = info->has_busy_us = true;
+  info->send_queue_bytes = link.send_queue_bytes;
+  info->rtt_us = link.rtt_us;
+  info->retransmits = link.retransmits;
+  info->busy_us = link.busy_us;
+}
+
 static void tell_peer(sfd_query_t *query, const sfd_channels_t *channels, int32_t node)
 {
   const sfd_channel_counts_t *counts = sfd_channel_counts(channels, node);
@@ -64,6 +76,7 @@ static void tell_peer(sfd_query_t *query, const sfd_channels_t *channels, int32_
   info.wire_received = counts->bytes_received;
   info.queued_messages = counts->queued_messages;
   info.queued_bytes = counts->queued_bytes;
+  describe_link(channels, node, &info);
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_PEER_INFO;
   message.peer_info = &info;

@@ -36,6 +36,14 @@ typedef struct sfd_fabric_memory {
   sf_status_t (*enter)(const void *base); /* makes its context that of the calling thread */
 } sfd_fabric_memory_t;
 
+/* What is known of the stream to a node, beyond what the user counts: by the kernel, as a rule. */
+typedef struct sfd_fabric_link {
+  uint64_t send_queue_bytes; /* that the fabric has taken and the node has not acknowledged */
+  uint64_t rtt_us;           /* round-trip time, smoothed */
+  uint64_t retransmits;      /* packets that were sent again, since the stream was made */
+  uint64_t busy_us;          /* time in which something was in the send queue, likewise */
+} sfd_fabric_link_t;
+
 /* What a fabric tells its user; owner is the user's. */
 typedef struct sfd_fabric_events {
   /* The stream to and from the node is there: because connect was called here, or there. */
@@ -92,6 +100,9 @@ typedef struct sfd_fabric_functions {
 
   /* Text about a node for people: "node 2 (tcp 10.0.0.3:7411)". */
   void (*describe)(const sfd_fabric_t *fabric, int32_t node, char *text, size_t text_size);
+
+  /* Looks at the stream to a node; false: there is none, or nothing is known. NULL: the fabric knows nothing. */
+  bool (*link)(const sfd_fabric_t *fabric, int32_t node, sfd_fabric_link_t *link_p);
 
   /* There is memory of a device; and it is gone, with nothing under way from it or to it. NULL: no fabric of this kind
    * takes any. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/fabric/tcp_internal.h"
+#include "daemon/fabric/tcp_link.h"
 #include "daemon/fabric/tcp_user.h"
 #include "shm/error.h"
 
@@ -152,6 +153,12 @@ static void tcp_describe(const sfd_fabric_t *fabric, int32_t node, char *text, s
   snprintf(text, text_size, "%s", name);
 }
 
+static bool tcp_link(const sfd_fabric_t *fabric, int32_t node, sfd_fabric_link_t *link_p)
+{
+  const sfd_tcp_conn_t *stream = ((const sfd_tcp_t *)fabric)->peers[node].stream;
+  return stream != NULL && sfd_tcp_link_look(stream->fd, link_p);
+}
+
 static const sfd_fabric_functions_t functions = {
     .name = "tcp",
     .connect = tcp_connect,
@@ -160,6 +167,7 @@ static const sfd_fabric_functions_t functions = {
     .close = tcp_close,
     .destroy = tcp_destroy,
     .describe = tcp_describe,
+    .link = tcp_link,
 };
 
 /* ---- Creation ---- */

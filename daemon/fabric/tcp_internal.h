@@ -10,6 +10,7 @@
  *   tcp_peer.c       which of the connections with a peer becomes the stream
  *   tcp_stream.c     the stream
  *   tcp_watch.c      links that became silent
+ *   tcp_link.h       what the kernel knows of a stream
  *
  * All run on the loop's thread. Functions that call the user's events are marked: whatever they were given may be
  * dropped when they return, but its memory stays until the loop's next turn. */

@@ -74,6 +74,9 @@ static void print_value(sfreport_openmetrics_t *out, const sfreport_metric_t *fi
   case SFREPORT_METRIC_DOUBLE:
     sfreport_openmetrics_double(out, *(const double *)value);
     break;
+  case SFREPORT_METRIC_US:
+    sfreport_openmetrics_seconds(out, *(const uint64_t *)value * 1000);
+    break;
   case SFREPORT_METRIC_SWITCH:
     sfreport_openmetrics_int(out, *(const protobuf_c_boolean *)value != 0);
     break;

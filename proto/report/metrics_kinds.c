@@ -182,6 +182,14 @@ static const sfreport_metric_t peer_fields[] = {
      AT(queued_messages), 0},
     {"queued_bytes", SFREPORT_METRIC_GAUGE, "bytes", "Payload of the messages that wait to be sent.",
      SFREPORT_METRIC_UINT64, AT(queued_bytes), 0},
+    {"send_queue_bytes", SFREPORT_METRIC_GAUGE, "bytes", "Bytes in the kernel's send queue, not acknowledged yet.",
+     SFREPORT_METRIC_UINT64, AT(send_queue_bytes), AT(has_send_queue_bytes)},
+    {"rtt_seconds", SFREPORT_METRIC_GAUGE, "seconds", "Round-trip time of the stream.", SFREPORT_METRIC_US, AT(rtt_us),
+     AT(has_rtt_us)},
+    {"retransmits", SFREPORT_METRIC_COUNTER, NULL, "Packets of the stream that were sent again.",
+     SFREPORT_METRIC_UINT64, AT(retransmits), AT(has_retransmits)},
+    {"busy_seconds", SFREPORT_METRIC_COUNTER, "seconds", "Time in which something was in the kernel's send queue.",
+     SFREPORT_METRIC_US, AT(busy_us), AT(has_busy_us)},
 };
 #undef AT
 

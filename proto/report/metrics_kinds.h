@@ -14,7 +14,8 @@ typedef enum sfreport_metric_value {
   SFREPORT_METRIC_UINT32,
   SFREPORT_METRIC_UINT64,
   SFREPORT_METRIC_DOUBLE,
-  SFREPORT_METRIC_SWITCH
+  SFREPORT_METRIC_SWITCH,
+  SFREPORT_METRIC_US /* 64 bits, told as seconds */
 } sfreport_metric_value_t;
 
 /* A family of one plain value of a message. */

@@ -18,6 +18,7 @@ typedef struct scene {
   _Atomic int32_t rounds[RANKS];
   _Atomic bool over, hold; /* hold: the culprit, outside of calls */
   _Atomic int held;
+  _Atomic int pause_ms; /* that the culprit takes in each round of the ring */
 } scene_t;
 
 static sftest_cluster_t cluster;
@@ -80,6 +81,8 @@ static int follow(sftest_rank_t *self)
   sf_graph_t *ring = NULL, *star = make_star(self, context);
   SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 1, NULL, &before, &index, SF_GRAPH_DEFAULT, &ring));
   while (goes_on(self, star)) {
+    if (self->rank == CULPRIT && told->pause_ms > 0)
+      sftest_sleep_ms(told->pause_ms);
     while (self->rank == CULPRIT && told->hold) {
       told->held = 1;
       sftest_sleep_ms(1);
@@ -183,6 +186,29 @@ START_TEST(a_slow_rank_in_the_trace)
 }
 END_TEST
 
+/* The rank in the first row of top, by the column. */
+static int32_t first_in_top(const char *column)
+{
+  ask(WORDS("top", "-b", "-n", "1", "-d", "0.5", "--sort", column, "ranks"));
+  const char *titles = strstr(sftest_sfctl_out, " RANK JOB ");
+  ck_assert_msg(titles != NULL, "%s", sftest_sfctl_out);
+  return (int32_t)strtol(strchr(titles, '\n'), NULL, 10);
+}
+
+/* Others wait most for the one that they wait for in the end: also where each waits for the one before it. */
+START_TEST(a_slow_rank_in_top)
+{
+  const sftest_rank_fn_t jobs[] = {reduce_with_a_slow_rank, follow};
+  for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
+    start(jobs[i]);
+    scene->pause_ms = SLOW_MS;
+    await_rounds(10);
+    ck_assert_msg(first_in_top("WAITED") == CULPRIT, "%s", sftest_sfctl_out);
+    end();
+  }
+}
+END_TEST
+
 /* ---- A stopped rank ---------------------------------------------------------------------------------------------- */
 
 static uint64_t number_of(int32_t rank, const char *member)
@@ -237,6 +263,7 @@ static Suite *suite(void)
   TCase *tc = tcase_create("slow jobs");
   tcase_set_timeout(tc, 60);
   tcase_add_test(tc, a_slow_rank_in_the_trace);
+  tcase_add_test(tc, a_slow_rank_in_top);
   tcase_add_test(tc, a_stopped_rank_in_the_metrics);
   suite_add_tcase(s, tc);
   return s;

@@ -80,6 +80,7 @@ END_TEST
 START_TEST(send_that_has_to_wait)
 {
   static uint8_t memory[32 << 20];
+  sfd_fabric_link_t link;
   struct iovec iov[TCP_PIECES];
   for (int i = 0; i < TCP_PIECES; i++)
     iov[i] = (struct iovec){memory + (size_t)i * (sizeof memory / TCP_PIECES), sizeof memory / TCP_PIECES};
@@ -89,8 +90,13 @@ START_TEST(send_that_has_to_wait)
   functions(0)->send(sftest_tcp.nodes[0].fabric, 1, iov, TCP_PIECES);
   sftest_tcp_run_for(0.3);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nsents, 0);
+  ck_assert(functions(0)->link(sftest_tcp.nodes[0].fabric, 1, &link));
+  ck_assert_uint_gt(link.send_queue_bytes, 0);
+  ck_assert_uint_gt(link.rtt_us, 0);
+  ck_assert_uint_gt(link.busy_us, 0);
   disconnect(1, 0);
   sftest_tcp_run_until(is_down_at_0, 1);
+  ck_assert(!functions(0)->link(sftest_tcp.nodes[0].fabric, 1, &link));
   sftest_tcp_close_all();
 }
 END_TEST

@@ -37,6 +37,11 @@ static void set_peer(void)
   peer_info.wire_received = UINT64_MAX;
   peer_info.queued_messages = 3;
   peer_info.queued_bytes = 1536;
+  peer_info.has_send_queue_bytes = peer_info.has_rtt_us = peer_info.has_retransmits = peer_info.has_busy_us = true;
+  peer_info.send_queue_bytes = 1 << 20;
+  peer_info.rtt_us = 123;
+  peer_info.retransmits = 17;
+  peer_info.busy_us = 4500000;
   message.body_case = SFPROTO__MESSAGE__BODY_PEER_INFO;
   message.peer_info = &peer_info;
 }
@@ -54,17 +59,20 @@ START_TEST(peers)
   peer_info.n_traffic = 5;
   sftest_print_expect_text(
       SFPROTO__QUERY__WHAT__PEERS, false,
-      "NODE  PEER                     STATE       QUEUED  MESSAGES              WIRE          PAYLOAD"
-      "  FRAMES  DATA  CREDIT  CONTROL\n"
-      "   2  node 2 (tcp h\\x1b:7411)  open   3 (1.5 KiB)    11/110  2.0 KiB/16.0 EiB  1.1 KiB/2.1 KiB"
+      "NODE  PEER                     STATE       QUEUED    SENDQ       RTT  RETRANS   BUSY  MESSAGES              WIRE"
+      "          PAYLOAD  FRAMES  DATA  CREDIT  CONTROL\n"
+      "   2  node 2 (tcp h\\x1b:7411)  open   3 (1.5 KiB)  1.0 MiB  0.123 ms       17  4.5 s    11/110  2.0 KiB/16.0 "
+      "EiB  1.1 KiB/2.1 KiB"
       "    5/60  4/40    3/30     4/40\n");
+  peer_info.has_retransmits = false;
   peer_info.n_traffic = 1;
   sftest_print_expect_json(
       SFPROTO__QUERY__WHAT__PEERS,
       "[\n{\"node\":2,\"description\":\"node 2 (tcp h\\u001b:7411)\",\"state\":\"open\",\"traffic\":["
       "{\"kind\":\"control\",\"messages_sent\":1,\"messages_received\":10,\"payload_sent\":100,"
       "\"payload_received\":200}],\"frames_sent\":5,\"frames_received\":60,\"wire_sent\":2000,"
-      "\"wire_received\":18446744073709551615,\"queued_messages\":3,\"queued_bytes\":1536}\n]\n");
+      "\"wire_received\":18446744073709551615,\"queued_messages\":3,\"queued_bytes\":1536,"
+      "\"send_queue_bytes\":1048576,\"rtt_us\":123,\"retransmits\":null,\"busy_us\":4500000}\n]\n");
 }
 END_TEST
 

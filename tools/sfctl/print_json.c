@@ -208,6 +208,10 @@ static void print_peer(sfctl_json_t *json, const Sfproto__Message *message)
   sfctl_json_uint(json, "wire_received", info->wire_received);
   sfctl_json_uint(json, "queued_messages", info->queued_messages);
   sfctl_json_uint(json, "queued_bytes", info->queued_bytes);
+  print_optional(json, "send_queue_bytes", info->has_send_queue_bytes, (int64_t)info->send_queue_bytes);
+  print_optional(json, "rtt_us", info->has_rtt_us, (int64_t)info->rtt_us);
+  print_optional(json, "retransmits", info->has_retransmits, (int64_t)info->retransmits);
+  print_optional(json, "busy_us", info->has_busy_us, (int64_t)info->busy_us);
   sfctl_json_end_object(json);
 }
 

@@ -268,6 +268,7 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item, int dig
 /* Figures with a stroke are of what was sent, and of what was received. */
 static const sfctl_column_t peer_columns[] = {
     {"NODE", SFCTL_RIGHT},     {"PEER", SFCTL_LEFT},    {"STATE", SFCTL_LEFT},    {"QUEUED", SFCTL_RIGHT},
+    {"SENDQ", SFCTL_RIGHT},    {"RTT", SFCTL_RIGHT},    {"RETRANS", SFCTL_RIGHT}, {"BUSY", SFCTL_RIGHT},
     {"MESSAGES", SFCTL_RIGHT}, {"WIRE", SFCTL_RIGHT},   {"PAYLOAD", SFCTL_RIGHT}, {"FRAMES", SFCTL_RIGHT},
     {"DATA", SFCTL_RIGHT},     {"CREDIT", SFCTL_RIGHT}, {"CONTROL", SFCTL_RIGHT},
 };
@@ -295,6 +296,20 @@ static void add_two_bytes(sfctl_table_t *table, uint64_t sent, uint64_t received
   sfctl_table_cell(table, "%s/%s", sfreport_text_bytes(sent, a), sfreport_text_bytes(received, b));
 }
 
+/* What the kernel knows of the stream. */
+static void add_link(sfctl_table_t *table, const Sfproto__PeerInfo *info)
+{
+  char bytes[SFREPORT_TEXT_SIZE], busy[SFREPORT_TEXT_SIZE];
+  if (!info->has_send_queue_bytes) {
+    add_missing(table, 4);
+    return;
+  }
+  sfctl_table_cell(table, "%s", sfreport_text_bytes(info->send_queue_bytes, bytes));
+  sfctl_table_cell(table, "%.3f ms", (double)info->rtt_us / 1000);
+  add_number(table, info->retransmits);
+  sfctl_table_cell(table, "%s", sfreport_text_duration((double)info->busy_us / 1e6, busy));
+}
+
 static void add_peer(sfctl_table_t *table, const Sfproto__PeerInfo *info)
 {
   char bytes[SFREPORT_TEXT_SIZE];
@@ -309,6 +324,7 @@ static void add_peer(sfctl_table_t *table, const Sfproto__PeerInfo *info)
   sfctl_table_cell(table, "%s", info->description);
   sfctl_table_cell(table, "%s", info->state);
   sfctl_table_cell(table, "%" PRIu64 " (%s)", info->queued_messages, sfreport_text_bytes(info->queued_bytes, bytes));
+  add_link(table, info);
   add_two(table, all.messages_sent, all.messages_received);
   add_two_bytes(table, info->wire_sent, info->wire_received);
   add_two_bytes(table, all.payload_sent, all.payload_received);

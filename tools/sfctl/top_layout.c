@@ -27,7 +27,8 @@ static int printable_length(const char *name)
 static int figure_width(const sfctl_top_column_t *column)
 {
   static const int least[] = {
-      [SFCTL_FIGURE_COUNT] = 7, [SFCTL_FIGURE_RATE] = 8, [SFCTL_FIGURE_BYTES] = 10, [SFCTL_FIGURE_SHARE] = 6};
+      [SFCTL_FIGURE_COUNT] = 7, [SFCTL_FIGURE_RATE] = 8, [SFCTL_FIGURE_BYTES] = 10, [SFCTL_FIGURE_SHARE] = 6,
+      [SFCTL_FIGURE_RANKS] = 6, [SFCTL_FIGURE_TIME] = 9, [SFCTL_FIGURE_SIZE] = 10};
   return max(least[column->figure], (int)strlen(column->title) + 2);
 }
 

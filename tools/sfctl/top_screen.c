@@ -59,8 +59,9 @@ static void draw_help(void)
       "h ?       this;  q  end",
       "",
       "WAIT is the share of the time in which ranks waited for others,",
-      "longer than they spin. HISTORY, where there is room for it, is how the",
-      "first figure went, each row by its own highest value.",
+      "longer than they spin, WAITED how many wait for a rank that does not wait.",
+      "HISTORY, where there is room for it, is how the first figure went,",
+      "each row by its own highest value.",
   };
   for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
     draw_line(HEAD_LINES + (int)i, lines[i], (int)A_NORMAL);

@@ -14,24 +14,48 @@
 
 const char *const sfctl_view_names[SFCTL_VIEWS] = {"jobs", "ranks", "graphs", "channels"};
 
-/* Of a job, rank or graph, and of a channel; the first one makes the history. */
-enum { OPS, WAIT, SENT, RECEIVED, MESSAGES, NODES, LAST };
-enum { FRAMES, QUEUED, WIRE_SENT, WIRE_RECEIVED, MESSAGES_SENT, DATA, MESSAGES_RECEIVED };
+/* Of a job, rank or graph, and of a channel; the first one makes the history. WAITING is how many ranks wait, or of a
+ * rank how many wait for it. */
+enum { OPS, WAIT, WAITING, OLDEST, SENT, RECEIVED, MESSAGES, NODES, NODE_WAIT, LAST };
+enum {
+  FRAMES,
+  QUEUED,
+  BUSY,
+  SEND_QUEUE,
+  RTT,
+  RETRANSMITS,
+  WIRE_SENT,
+  WIRE_RECEIVED,
+  MESSAGES_SENT,
+  DATA,
+  MESSAGES_RECEIVED
+};
 
 #define ACTIVITY                                                                                                       \
-  {"OPS/s", "ops_per_s", SFCTL_FIGURE_RATE}, {"WAIT", "wait_share", SFCTL_FIGURE_SHARE},                               \
-      {"SENT/s", "sent_bytes_per_s", SFCTL_FIGURE_BYTES}, {"RECV/s", "received_bytes_per_s", SFCTL_FIGURE_BYTES},      \
-      {"MSG/s", "messages_per_s", SFCTL_FIGURE_RATE},                                                                  \
+  [OPS] = {"OPS/s", "ops_per_s", SFCTL_FIGURE_RATE}, [WAIT] = {"WAIT", "wait_share", SFCTL_FIGURE_SHARE},              \
+  [OLDEST] = {"OLDEST", "oldest_wait_s", SFCTL_FIGURE_TIME},                                                           \
+  [SENT] = {"SENT/s", "sent_bytes_per_s", SFCTL_FIGURE_BYTES},                                                         \
+  [RECEIVED] = {"RECV/s", "received_bytes_per_s", SFCTL_FIGURE_BYTES},                                                 \
+  [MESSAGES] = {"MSG/s", "messages_per_s", SFCTL_FIGURE_RATE},                                                         \
+  [NODES] = {"NODES/s", "to_nodes_bytes_per_s", SFCTL_FIGURE_BYTES},                                                   \
+  [NODE_WAIT] = {"NODEWAIT", "node_wait_share", SFCTL_FIGURE_SHARE}
+
+#define WAITING_RANKS                                                                                                  \
   {                                                                                                                    \
-    "NODES/s", "to_nodes_bytes_per_s", SFCTL_FIGURE_BYTES                                                              \
+    "WAITING", "waiting_ranks", SFCTL_FIGURE_RANKS                                                                     \
   }
 
 static const sfctl_top_column_t columns[SFCTL_VIEWS][SFCTL_TOP_COLUMNS] = {
-    {ACTIVITY, {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
-    {ACTIVITY, {"PID", "pid", SFCTL_FIGURE_COUNT}},
-    {ACTIVITY, {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
+    {ACTIVITY, [WAITING] = WAITING_RANKS, [LAST] = {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
+    {ACTIVITY, [WAITING] = {"WAITED", "waited_for_ranks", SFCTL_FIGURE_RANKS},
+     [LAST] = {"PID", "pid", SFCTL_FIGURE_COUNT}},
+    {ACTIVITY, [WAITING] = WAITING_RANKS, [LAST] = {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
     {[FRAMES] = {"FRAMES/s", "frames_sent_per_s", SFCTL_FIGURE_RATE},
      [QUEUED] = {"QUEUED", "queued_messages", SFCTL_FIGURE_COUNT},
+     [BUSY] = {"BUSY", "busy_share", SFCTL_FIGURE_SHARE},
+     [SEND_QUEUE] = {"SENDQ", "send_queue_bytes", SFCTL_FIGURE_SIZE},
+     [RTT] = {"RTT", "rtt_s", SFCTL_FIGURE_TIME},
+     [RETRANSMITS] = {"RETRANS/s", "retransmits_per_s", SFCTL_FIGURE_RATE},
      [WIRE_SENT] = {"SENT/s", "wire_sent_bytes_per_s", SFCTL_FIGURE_BYTES},
      [WIRE_RECEIVED] = {"RECV/s", "wire_received_bytes_per_s", SFCTL_FIGURE_BYTES},
      [MESSAGES_SENT] = {"MSG/s", "messages_sent_per_s", SFCTL_FIGURE_RATE},
@@ -102,6 +126,8 @@ static void set_counts(sfctl_top_row_t *row, const sfreport_counts_t *counts, in
   row->total[RECEIVED] = (double)(counts->bytes_received + counts->bytes_from_nodes);
   row->total[NODES] = (double)counts->bytes_to_nodes;
   row->total[WAIT] = (double)counts->waited_ns / 1e9 / n;
+  row->total[NODE_WAIT] = (double)counts->waited_nodes_ns / 1e9 / n;
+  row->total[WAITING] = (double)counts->waited_ns / 1e9;
 }
 
 /* Of no rank: it is unknown. */
@@ -127,6 +153,8 @@ static sf_status_t sample_ranks(sample_t *sample, const sfreport_list_t *list)
     const Sfproto__RankInfo *info = item->message->rank_info;
     sfctl_top_row_t row = make_row(node_of(item), info->job_id, (uint64_t)info->rank, info->job, info->state);
     row.total[LAST] = info->pid;
+    row.total[OLDEST] = (double)item->oldest_wait_ns / 1e9;
+    row.waited_for_s = (double)item->waited_for_ns / 1e9;
     status = add_counted(sample, &row, &item->counts, item->ncounted > 0);
   }
   return status;
@@ -140,19 +168,22 @@ static sf_status_t sample_graphs(sample_t *sample, const sfreport_list_t *list)
     const Sfproto__GraphInfo *info = item->message->graph_info;
     sfctl_top_row_t row = make_row(node_of(item), info->job_id, info->graph, info->job, info->state);
     row.total[LAST] = info->size;
+    row.total[OLDEST] = (double)item->oldest_wait_ns / 1e9;
     status = add_counted(sample, &row, &item->counts, item->ncounted);
   }
   return status;
 }
 
 /* Sums over the job's ranks. Of all nodes, if several tell. */
-static void add_up(sfreport_counts_t *sum, int32_t *n, const sfreport_list_t *ranks, uint64_t job_id)
+static void add_up(sfreport_counts_t *sum, int32_t *n, uint64_t *oldest_ns, const sfreport_list_t *ranks,
+                   uint64_t job_id)
 {
   for (size_t i = 0; i < ranks->count; i++) {
     const sfreport_item_t *item = &ranks->items[i];
     if (item->ncounted == 0 || item->message->rank_info->job_id != job_id)
       continue;
     sfreport_counts_merge(sum, &item->counts, *n == 0);
+    *oldest_ns = item->oldest_wait_ns > *oldest_ns ? item->oldest_wait_ns : *oldest_ns;
     ++*n;
   }
 }
@@ -175,12 +206,14 @@ static sf_status_t sample_jobs(sample_t *sample, const sfreport_list_t *list, co
     const Sfproto__JobInfo *info = item->message->job_info;
     sfctl_top_row_t row = make_row(node_of(item), info->job_id, 0, info->name, info->state);
     sfreport_counts_t sum = {0};
+    uint64_t oldest_ns = 0;
     int32_t n = 0;
     if (is_told_elsewhere(list, item))
       continue;
     row.total[LAST] = info->size;
     if (info->job_id != 0)
-      add_up(&sum, &n, ranks, info->job_id);
+      add_up(&sum, &n, &oldest_ns, ranks, info->job_id);
+    row.total[OLDEST] = (double)oldest_ns / 1e9;
     status = add_counted(sample, &row, &sum, n);
   }
   return status;
@@ -203,6 +236,10 @@ static sf_status_t sample_channels(sample_t *sample, const sfreport_list_t *list
     row.total[WIRE_SENT] = (double)info->wire_sent;
     row.total[WIRE_RECEIVED] = (double)info->wire_received;
     row.total[QUEUED] = (double)info->queued_messages;
+    row.total[BUSY] = info->has_busy_us ? (double)info->busy_us / 1e6 : NAN;
+    row.total[SEND_QUEUE] = info->has_send_queue_bytes ? (double)info->send_queue_bytes : NAN;
+    row.total[RTT] = info->has_rtt_us ? (double)info->rtt_us / 1e6 : NAN;
+    row.total[RETRANSMITS] = info->has_retransmits ? (double)info->retransmits : NAN;
     status = add_row(sample, &row);
   }
   return status;
@@ -246,17 +283,26 @@ static double rate(double now, double before, double seconds)
   return now >= before && seconds > 0 ? (now - before) / seconds : NAN;
 }
 
+/* How many ranks wait for it while it does not wait itself: of ranks that wait for each other the first is left. */
+static void find_waited_for(sfctl_top_row_t *row, const sfctl_top_row_t *last, double seconds)
+{
+  double others = last != NULL ? rate(row->waited_for_s, last->waited_for_s, seconds) : NAN;
+  row->figure[WAITING] = others * (1 - row->figure[WAIT]);
+}
+
 static void compare_with_last(sfctl_top_row_t *row, const sfctl_top_row_t *last, sfctl_view_t view, double seconds)
 {
   for (int c = 0; c < sfctl_top_ncolumns(view); c++) {
     sfctl_figure_t figure = columns[view][c].figure;
-    if (figure == SFCTL_FIGURE_COUNT)
+    if (sfctl_top_is_level(figure))
       row->figure[c] = row->total[c];
     else
       row->figure[c] = last != NULL ? rate(row->total[c], last->total[c], seconds) : NAN;
     if (figure == SFCTL_FIGURE_SHARE && row->figure[c] > 1)
       row->figure[c] = 1;
   }
+  if (view == SFCTL_VIEW_RANKS)
+    find_waited_for(row, last, seconds);
   if (last == NULL)
     return;
   row->known = true;

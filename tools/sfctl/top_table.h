@@ -19,6 +19,9 @@ typedef enum sfctl_figure {
   SFCTL_FIGURE_RATE,  /* times a second */
   SFCTL_FIGURE_BYTES, /* bytes a second */
   SFCTL_FIGURE_SHARE, /* of the time, 0 to 1 */
+  SFCTL_FIGURE_RANKS, /* that wait at a time, on average */
+  SFCTL_FIGURE_TIME,  /* seconds by now, */
+  SFCTL_FIGURE_SIZE,  /* and bytes */
 } sfctl_figure_t;
 
 typedef struct sfctl_top_column {
@@ -27,13 +30,14 @@ typedef struct sfctl_top_column {
   sfctl_figure_t figure;
 } sfctl_top_column_t;
 
-#define SFCTL_TOP_COLUMNS 7
+#define SFCTL_TOP_COLUMNS 11
 #define SFCTL_TOP_HISTORY 16
 
 typedef struct sfctl_top_row {
   uint64_t key[3]; /* node, job, rank or graph: who it is */
   char name[64];   /* of the job, or of the other node */
   char state[16];
+  double waited_for_s;              /* ranks only: that others of the node have waited for it, added up */
   double total[SFCTL_TOP_COLUMNS];  /* what has been counted since the beginning, where rates are shown */
   double figure[SFCTL_TOP_COLUMNS]; /* to be shown; NAN: unknown */
   float history[SFCTL_TOP_HISTORY]; /* of the view's main figure, oldest first */
@@ -51,6 +55,12 @@ typedef struct sfctl_top_table {
   double uptime_s;
   int64_t asked_ns; /* when the daemon told these last; 0: never */
 } sfctl_top_table_t;
+
+/* Whether a figure says what is now, rather than what has changed since the sample before. */
+static inline bool sfctl_top_is_level(sfctl_figure_t figure)
+{
+  return figure == SFCTL_FIGURE_COUNT || figure == SFCTL_FIGURE_TIME || figure == SFCTL_FIGURE_SIZE;
+}
 
 extern const char *const sfctl_view_names[SFCTL_VIEWS];
 

@@ -25,6 +25,15 @@ static void write_rate(double rate, char text[FIGURE_SIZE])
     snprintf(text, FIGURE_SIZE, rate > 0 && rate < 99.95 ? "%.1f" : "%.0f", rate);
 }
 
+static void write_time(double seconds, char text[FIGURE_SIZE])
+{
+  char duration[SFREPORT_TEXT_SIZE];
+  if (seconds >= 1)
+    snprintf(text, FIGURE_SIZE, "%s", sfreport_text_duration(seconds, duration));
+  else
+    snprintf(text, FIGURE_SIZE, seconds > 0 ? "%.2f ms" : "0", 1000 * seconds);
+}
+
 static void write_figure(sfctl_figure_t figure, double value, char text[FIGURE_SIZE])
 {
   char bytes[SFREPORT_TEXT_SIZE];
@@ -34,7 +43,11 @@ static void write_figure(sfctl_figure_t figure, double value, char text[FIGURE_S
     snprintf(text, FIGURE_SIZE, "%.0f", value);
   else if (figure == SFCTL_FIGURE_RATE)
     write_rate(value, text);
-  else if (figure == SFCTL_FIGURE_BYTES)
+  else if (figure == SFCTL_FIGURE_RANKS)
+    snprintf(text, FIGURE_SIZE, "%.2f", value);
+  else if (figure == SFCTL_FIGURE_TIME)
+    write_time(value, text);
+  else if (figure == SFCTL_FIGURE_BYTES || figure == SFCTL_FIGURE_SIZE)
     snprintf(text, FIGURE_SIZE, "%s", sfreport_text_bytes(value < 1e19 ? (uint64_t)value : UINT64_MAX, bytes));
   else
     snprintf(text, FIGURE_SIZE, "%.0f%%", 100 * value);
@@ -73,7 +86,7 @@ void sfctl_top_totals(const sfctl_top_table_t *table, int width, char line[SFCTL
   int used = snprintf(line, SFCTL_TOP_LINE, "%zu %.*s:", table->nrows, letters, what);
   for (int c = 0; c < sfctl_top_ncolumns(table->view); c++) {
     char text[FIGURE_SIZE], item[2 * FIGURE_SIZE];
-    if (columns[c].figure == SFCTL_FIGURE_COUNT)
+    if (sfctl_top_is_level(columns[c].figure))
       continue;
     write_figure(columns[c].figure, add_up(table, c), text);
     int length = snprintf(item, sizeof item, "  %s %s", text, columns[c].title);
