@@ -359,6 +359,7 @@ sf_status_t sfc_composite_begin(sf_request_t *request, sfc_thread_t *thread)
   composite->next = thread->composites;
   thread->composites = composite;
   (void)advance(composite, thread); /* what is all here already */
+  (void)sfc_thread_hand_over(thread);
   return SF_OK;
 }
 

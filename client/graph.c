@@ -7,6 +7,7 @@
 #include "client/composite.h"
 #include "client/context.h"
 #include "client/device.h"
+#include "client/eager.h"
 #include "client/group.h"
 #include "client/instance.h"
 #include "client/lent.h"
@@ -214,9 +215,11 @@ static void retire_memory(sf_graph_t *graph)
     sfc_graph_leave_block(graph, &graph->shared);
   if (graph->lent.address != NULL)
     sfc_graph_leave_block(graph, &graph->lent);
-  for (int32_t i = 0; i < graph->nlanes; i++)
+  for (int32_t i = 0; i < graph->nlanes; i++) {
     if (graph->lanes[i].rx_cells.address != NULL)
       sfc_graph_leave_block(graph, &graph->lanes[i].rx_cells);
+    sfc_lane_leave_eager(&graph->lanes[i]);
+  }
   *retiring = (sfc_retiring_t){.graph = graph->number, .left = graph->left, .operations = graph->last_sequence};
   graph->left = NULL;
   graph->retiring = NULL;
@@ -346,8 +349,10 @@ void sfc_graph_free(sf_graph_t *graph)
   sfc_multi_free(graph);
   if (graph->plan == NULL)
     sfc_graph_free_own_plan(graph);
-  for (int32_t i = 0; i < graph->nlanes; i++)
+  for (int32_t i = 0; i < graph->nlanes; i++) {
     sfc_offload_free_lane(&graph->lanes[i]);
+    sfc_lane_free_eager(&graph->lanes[i]);
+  }
   free(graph->lanes);
   free(graph->senders[0]);
   sfc_trunks_free(graph->context, graph->trunks);

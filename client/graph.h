@@ -49,6 +49,7 @@ typedef struct sfc_lane {
   uint64_t tx_sequence;                     /* operation to send next, or being sent */
   sfc_cursor_t tx_cursor;                   /* within it */
   uint32_t tx_unread;                       /* messages in awaiting */
+  struct sfc_eager *eager;                  /* what has been sent eagerly: see eager.h; NULL: nothing yet */
   sf_request_t *awaiting[SFSHM_LANE_SLOTS]; /* by message: operations that end only when it has been read in place */
 
   sfshm_lane_rx_t rx;
@@ -72,7 +73,8 @@ typedef struct sfc_turn {
   int32_t lane; /* or SFC_SELF_TURN */
 } sfc_turn_t;
 
-#define SFC_HISTORY 16 /* operations; more than a lane holds messages */
+#define SFC_HISTORY 64 /* operations */
+_Static_assert(SFC_HISTORY > SFSHM_EAGER_SLOTS, "what was called in the place of a message on its way is known");
 
 struct sf_graph {
   sf_context_t *context;

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "client/eager.h"
 #include "client/multi.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
@@ -115,7 +116,7 @@ static void tell_of_multi(const sfc_lane_t *lane)
  * come is none of our business yet. */
 static void check_unexpected(sfc_lane_t *lane)
 {
-  const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx, &lane->tx);
+  const sfshm_slot_t *slot = sfc_lane_peek(lane);
   if (slot == NULL)
     return;
   uint64_t desc = slot->desc & SFSHM_DESC_MATCH_MASK, sequence = sfc_graph_find_sequence(lane->graph, desc);
@@ -127,7 +128,7 @@ static void check_unexpected(sfc_lane_t *lane)
 static bool check_expected(sfc_lane_t *lane)
 {
   const sf_request_t *request = lane->rx_request;
-  const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx, &lane->tx);
+  const sfshm_slot_t *slot = sfc_lane_peek(lane);
   if (slot == NULL)
     return true;
   uint64_t desc = slot->desc & SFSHM_DESC_MATCH_MASK;

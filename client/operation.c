@@ -76,6 +76,8 @@ static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, boo
       return status;
   }
   sfc_launch(request, thread, apart, SFC_LAUNCH_WHOLE);
+  if (apart && graph->nstalled > 0)
+    (void)sfc_graph_hand_over(graph);
   return SF_OK;
 }
 

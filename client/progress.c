@@ -5,6 +5,7 @@
 
 #include "client/composite.h"
 #include "client/context.h"
+#include "client/eager.h"
 #include "client/match.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
@@ -33,8 +34,9 @@ void sfc_thread_flush_slow(sfc_thread_t *thread)
   thread->nwakes = 0;
 }
 
-/* Goes on with what a stalled lane could not send, and with the requests begun since. */
-static bool resume_sends(sfc_lane_t *lane)
+/* Goes on with what a stalled lane could not send, and with the requests begun since. eagerly: whether the reader takes
+ * it or not. */
+static bool resume_sends(sfc_lane_t *lane, bool eagerly)
 {
   sf_graph_t *graph = lane->graph;
   uint64_t before = lane->tx.posted, first = lane->tx_sequence;
@@ -43,7 +45,7 @@ static bool resume_sends(sfc_lane_t *lane)
     if (request != NULL && request->watch != 0)
       sfc_watch_mark(request);
     if (request != NULL && !request->elsewhere && sfc_lane_sends(lane, request->operation) &&
-        !sfc_lane_send(lane, request))
+        !sfc_lane_send(lane, request) && !(eagerly && sfc_lane_send_eagerly(lane, request)))
       return lane->tx.posted != before || lane->tx_sequence != first;
     lane->tx_sequence++;
     lane->tx_cursor = (sfc_cursor_t){0};
@@ -62,8 +64,25 @@ static bool progress_sends(sf_graph_t *graph)
     if (lane->tx_unread > 0)
       moved |= sfc_lane_check_read(lane);
     if (lane->tx_stalled)
-      moved |= resume_sends(lane);
+      moved |= resume_sends(lane, false);
   }
+  return moved;
+}
+
+bool sfc_graph_hand_over(sf_graph_t *graph)
+{
+  bool moved = false;
+  for (int32_t i = 0; i < graph->nlanes && graph->nstalled > 0 && !sfc_graph_is_failed(graph); i++)
+    if (graph->lanes[i].tx_stalled)
+      moved |= resume_sends(&graph->lanes[i], true);
+  return moved;
+}
+
+bool sfc_thread_hand_over(const sfc_thread_t *thread)
+{
+  bool moved = false;
+  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
+    moved |= graph->nstalled > 0 && sfc_graph_hand_over(graph);
   return moved;
 }
 
@@ -162,7 +181,8 @@ static void ask_after_tests(sfc_thread_t *thread)
 
 void sfc_thread_test(sfc_thread_t *thread)
 {
-  if (sfc_thread_progress(thread)) {
+  if (sfc_thread_progress(thread) || sfc_thread_hand_over(thread)) {
+    sfc_thread_flush(thread);
     thread->idle_tests = 0;
     if (thread->idle_ns != 0)
       end_testing(thread);
@@ -214,7 +234,7 @@ static sf_status_t wait_for(sfc_thread_t *thread, sf_request_t *request, int64_t
       continue;
     if (waiter->spins_left == 0 && request->ordered)
       *turn_p = sfc_waiting_turn(request);
-    if (sfshm_waiter_step(waiter) == SFSHM_WAIT_LOOK)
+    if (sfshm_waiter_step(waiter) == SFSHM_WAIT_LOOK || sfc_thread_hand_over(thread))
       continue;
     int64_t sleep_ns = graph->trunks != NULL ? patience_ns : -1;
     if (timeout_ns >= 0) {

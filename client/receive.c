@@ -6,6 +6,7 @@
 
 #include "client/context.h"
 #include "client/device.h"
+#include "client/eager.h"
 #include "client/instance.h"
 #include "client/match.h"
 #include "client/method.h"
@@ -36,8 +37,40 @@ static void unpack_part(const sf_request_t *request, const sfc_link_t *link, sfc
                        request->target);
 }
 
+/* Takes all that is left of the message, which the other end has packed into a block of its inbox. */
+static sf_status_t take_eager(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
+                              const sfshm_slot_t *slot, size_t *bytes_p)
+{
+  sfc_peers_t *peers = &lane->graph->context->peers;
+  sfc_cursor_t *cursor = &lane->rx_cursor;
+  size_t unit_bytes = request->combine.unit_bytes;
+  int64_t n = sfc_link_count(link, request->operation);
+  size_t part_bytes = cursor->bytes > 0 ? unit_bytes - cursor->bytes : 0;
+  size_t bytes = (size_t)(n - cursor->value) * unit_bytes - cursor->bytes;
+  sfshm_eager_block_t where;
+  sfc_pinned_t pinned;
+  memcpy(&where, slot->payload, sizeof where);
+  sf_status_t status = sfc_peer_pin(peers, lane->peer, where.segment, &pinned);
+  if (status != SF_OK)
+    return status;
+  if (where.offset > pinned.length_bytes || pinned.length_bytes - where.offset < bytes) {
+    status = sfshm_error(SF_ERR_PROTO, "rank %d sent %zu bytes that end outside of its memory", lane->rank, bytes);
+  } else {
+    const char *packed = (const char *)pinned.base + where.offset;
+    if (part_bytes > 0)
+      unpack_part(request, link, *cursor, part_bytes, packed);
+    int64_t first = cursor->value + (part_bytes > 0);
+    if (first < n)
+      unpack_values(request, link, first, n - first, packed + part_bytes);
+    *cursor = (sfc_cursor_t){.value = n};
+    *bytes_p = bytes;
+  }
+  sfc_peer_unpin(peers, &pinned);
+  return status;
+}
+
 /* Takes the piece at the cursor out of a cell and moves the cursor on. */
-static size_t take_piece(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link)
+static size_t take_cell(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link)
 {
   sfc_cursor_t *cursor = &lane->rx_cursor;
   size_t unit_bytes = request->combine.unit_bytes, most_bytes = sfshm_piece_most(lane->rx.cell_bytes);
@@ -56,6 +89,17 @@ static size_t take_piece(sfc_lane_t *lane, const sf_request_t *request, const sf
   if (cursor->bytes == unit_bytes)
     *cursor = (sfc_cursor_t){cursor->value + 1, 0};
   return bytes;
+}
+
+static sf_status_t take_piece(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
+                              const sfshm_slot_t *slot, size_t *bytes_p)
+{
+  if (sfshm_lane_is_eager(&lane->rx, slot))
+    return take_eager(lane, request, link, slot, bytes_p);
+  if (lane->rx.cells == NULL)
+    return sfshm_error(SF_ERR_PROTO, "rank %d uses cells that it was not granted", lane->rank);
+  *bytes_p = take_cell(lane, request, link);
+  return SF_OK;
 }
 
 /* Takes cells for the lane, in place of those that there were: all messages in them have been taken. These stay if
@@ -288,10 +332,11 @@ static sf_status_t take_message(sfc_lane_t *lane, sf_request_t *request, const s
     unpack_values(request, link, 0, n, slot->payload);
     break;
   case SFSHM_METHOD_CELL:
-    if (lane->rx.cells == NULL)
-      return sfshm_error(SF_ERR_PROTO, "rank %d uses cells that it was not granted", lane->rank);
-    bytes = take_piece(lane, request, link);
+    status = take_piece(lane, request, link, slot, &bytes);
+    if (status != SF_OK)
+      return status;
     *complete_p = lane->rx_cursor.value == n;
+    *tell_p = sfshm_lane_is_eager(&lane->rx, slot); /* its block is free again */
     break;
   case SFSHM_METHOD_IN_PLACE:
     status = read_in_place(lane, request, link, slot, pending_p);
@@ -361,7 +406,7 @@ bool sfc_lane_receive(sfc_lane_t *lane)
     bool was_reading = lane->rx_reading;
     if (request->ordered && !was_reading && !sfc_request_is_turn(request, lane))
       break;
-    const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx, &lane->tx);
+    const sfshm_slot_t *slot = sfc_lane_peek(lane);
     if (slot == NULL)
       break;
     uint64_t desc = slot->desc; /* once: the other end could change it */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/context.h"
+#include "client/eager.h"
 #include "client/instance.h"
 #include "client/method.h"
 #include "client/progress.h"
@@ -16,31 +17,6 @@
 #define STAGE_BYTES ((size_t)16 << 10)
 #define STAGED_MIN ((size_t)8 << 10)
 #define STAGED_UNIT_MAX ((size_t)64)
-
-/* What a lane sends in an operation. */
-typedef struct sfc_outgoing {
-  const sfshm_pattern_t *pattern; /* in the source */
-  int64_t n;
-  int64_t runs;
-  const char *source;
-  const sfshm_kernels_t *move; /* from the source's kind of memory to the host */
-  bool of_device;
-} sfc_outgoing_t;
-
-static inline sfc_outgoing_t outgoing(const sfc_lane_t *lane, const sf_request_t *request)
-{
-  sfc_outgoing_t out = {.source = request->source, .move = request->move, .of_device = request->devices != NULL};
-  if (request->operation == SFSHM_BCAST) {
-    out.pattern = &lane->as_root.value_root;
-    out.n = lane->as_root.nvalues;
-    out.runs = lane->as_root.root_runs;
-  } else {
-    out.pattern = &lane->as_leaf.leaf;
-    out.n = lane->as_leaf.nedges;
-    out.runs = lane->as_leaf.leaf_runs;
-  }
-  return out;
-}
 
 /* What was brought from the device for all lanes at once. */
 static void take_staged(const sfc_lane_t *lane, sf_request_t *request, sfshm_pattern_t *consecutive,
@@ -167,6 +143,8 @@ static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_b
   sfshm_lane_take_grant(&lane->tx, (char *)base + control->offset);
   lane->tx_cells_asked = 0;
   lane->tx_cells_tried = wanted;
+  if (lane->eager != NULL)
+    sfc_lane_settle_eager(lane); /* most often these cells were what lacked */
   return true;
 }
 
@@ -257,7 +235,7 @@ bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
   if (lane->trunk != NULL)
     return sfc_trunk_send(lane, request);
   sfshm_pattern_t consecutive;
-  sfc_outgoing_t out = outgoing(lane, request);
+  sfc_outgoing_t out = sfc_outgoing_find(lane, request);
   size_t bytes = (size_t)out.n * request->combine.unit_bytes;
   if (bytes <= SFSHM_INLINE_BYTES) {
     if (out.of_device)
@@ -285,7 +263,7 @@ bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
 
 bool sfc_lane_reads_devices(const sfc_lane_t *lane, const sf_request_t *request)
 {
-  sfc_outgoing_t out = outgoing(lane, request);
+  sfc_outgoing_t out = sfc_outgoing_find(lane, request);
   size_t bytes = (size_t)out.n * request->combine.unit_bytes;
   return lane->trunk == NULL && bytes > SFSHM_INLINE_BYTES && sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_CLOSED &&
          sfc_method_choose(&lane->graph->context->board->costs, lane, &request->source_ref, out.pattern, out.runs,
@@ -310,7 +288,7 @@ void sfc_request_find_straight(sf_request_t *request)
   sfshm_operation_t operation = request->operation;
   if (graph->nsenders[operation] == 1) {
     sfc_lane_t *lane = graph->senders[operation][0];
-    sfc_outgoing_t out = outgoing(lane, request);
+    sfc_outgoing_t out = sfc_outgoing_find(lane, request);
     request->send = find_straight(lane, request, out.pattern, out.n, request->source);
   }
   if (graph->nreceivers[operation] == 1 && request->op == SFSHM_OP_REPLACE && !request->ordered) {

@@ -19,6 +19,31 @@ static inline bool sfc_lane_receives(const sfc_lane_t *lane, sfshm_operation_t o
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
+/* What a lane sends in an operation. */
+typedef struct sfc_outgoing {
+  const sfshm_pattern_t *pattern; /* in the source */
+  int64_t n;
+  int64_t runs;
+  const char *source;
+  const sfshm_kernels_t *move; /* from the source's kind of memory to the host */
+  bool of_device;
+} sfc_outgoing_t;
+
+static inline sfc_outgoing_t sfc_outgoing_find(const sfc_lane_t *lane, const sf_request_t *request)
+{
+  sfc_outgoing_t out = {.source = request->source, .move = request->move, .of_device = request->devices != NULL};
+  if (request->operation == SFSHM_BCAST) {
+    out.pattern = &lane->as_root.value_root;
+    out.n = lane->as_root.nvalues;
+    out.runs = lane->as_root.root_runs;
+  } else {
+    out.pattern = &lane->as_leaf.leaf;
+    out.n = lane->as_leaf.nedges;
+    out.runs = lane->as_leaf.leaf_runs;
+  }
+  return out;
+}
+
 /* Whether the other end reads what the request sends from the device itself, once it has said that it can. */
 bool sfc_lane_reads_devices(const sfc_lane_t *lane, const sf_request_t *request);
 

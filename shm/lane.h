@@ -13,6 +13,12 @@
  * free slot looks at both, also at the stamps of messages whose turn to be read has not come. tests/model/lane.pml is
  * the model of this.
  *
+ * Eager slots. A writer that must not wait for the reader (its application goes on to something else) may post any
+ * message to an eager slot instead, in memory of its own: eager[posted % 32], free when the message 32 before has been
+ * consumed. Numbers go on whichever the message takes, so the reader looks for message m in slot m % 8, and if it is
+ * not there, in the eager slot m % 32. The writer makes these slots when it first needs them, and says in control where
+ * they are. Their stamps are the whole number and tell nothing of the other lane.
+ *
  * One thread at a time uses both lanes of a pair; the functions never block and make no system call. */
 #ifndef SFSHM_LANE_H
 #define SFSHM_LANE_H
@@ -25,6 +31,7 @@
 
 #define SFSHM_LANE_SLOTS 8u
 #define SFSHM_LANE_ACK_INTERVAL (SFSHM_LANE_SLOTS / 2) /* below the number of slots, or a full lane would stay full */
+#define SFSHM_EAGER_SLOTS 32u
 #define SFSHM_INLINE_BYTES 112u
 #define SFSHM_FIRST_LINE_BYTES 48u /* of them in the line of the stamp */
 
@@ -49,7 +56,7 @@ typedef enum sfshm_lane_devices {
   SFSHM_DEVICES_CLOSED = 2,
 } sfshm_lane_devices_t;
 
-/* In the writer's inbox, written by the reader. */
+/* In the writer's inbox, written by the reader, but for the last fields. */
 typedef struct sfshm_lane_control {
   _Alignas(128) _Atomic uint64_t consumed; /* messages that the reader is done with */
   _Atomic uint64_t grants;                 /* how often cells were granted; stored after the three below */
@@ -59,6 +66,10 @@ typedef struct sfshm_lane_control {
   _Atomic uint64_t awaited; /* descriptor of the message that the reader has waited for in vain; 0: none */
   _Atomic uint32_t devices; /* sfshm_lane_devices_t, before the question is consumed */
   _Atomic uint32_t edges;   /* 1: the writer's edge list has been read, see client/lent.h */
+  /* Written by the writer, once: where its eager slots are. */
+  _Alignas(64) _Atomic uint32_t eager; /* 1: there are some; stored after the two below */
+  uint64_t eager_segment;              /* of the writer's inbox */
+  uint64_t eager_offset;
 } sfshm_lane_control_t;
 _Static_assert(sizeof(sfshm_lane_control_t) == 128, "layout version 1");
 
@@ -72,7 +83,8 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "flags shared between processes must
 
 typedef struct sfshm_lane_tx {
   sfshm_slot_t *slots;
-  const sfshm_lane_control_t *control;
+  sfshm_slot_t *eager; /* NULL: none yet */
+  sfshm_lane_control_t *control;
   uint8_t *cells; /* NULL: none granted yet */
   size_t cell_bytes;
   uint64_t posted;
@@ -82,6 +94,7 @@ typedef struct sfshm_lane_tx {
 
 typedef struct sfshm_lane_rx {
   sfshm_slot_t *slots;
+  const sfshm_slot_t *eager; /* NULL: not looked for yet */
   sfshm_lane_control_t *control;
   const uint8_t *cells;
   size_t cell_bytes;
@@ -195,6 +208,55 @@ static inline void sfshm_lane_post(sfshm_lane_tx_t *tx, sfshm_lane_rx_t *rx, sfs
   atomic_store_explicit(&slot->stamp, rx->told << SFSHM_STAMP_BITS | (tx->posted & SFSHM_STAMP_MASK),
                         memory_order_release);
 }
+
+/* ---- Eager slots ------------------------------------------------------------------------------------------------- */
+
+/* Says where the writer's eager slots are, which are zeroed. */
+static inline void sfshm_lane_offer_eager(sfshm_lane_tx_t *tx, sfshm_slot_t *eager, uint64_t segment, uint64_t offset)
+{
+  tx->eager = eager;
+  tx->control->eager_segment = segment;
+  tx->control->eager_offset = offset;
+  /* Pairs with the acquire below. */
+  atomic_store_explicit(&tx->control->eager, 1, memory_order_release);
+}
+
+/* Whether the writer has eager slots. */
+static inline bool sfshm_lane_has_eager(const sfshm_lane_rx_t *rx)
+{
+  return atomic_load_explicit(&rx->control->eager, memory_order_acquire) != 0;
+}
+
+/* The eager slot for the next message, NULL while all are in use. rx is the lane that goes the other way. */
+static inline sfshm_slot_t *sfshm_lane_claim_eager(sfshm_lane_tx_t *tx, const sfshm_lane_rx_t *rx)
+{
+  sfshm_lane_refresh_fully(tx, rx);
+  return tx->posted - tx->consumed < SFSHM_EAGER_SLOTS ? &tx->eager[tx->posted % SFSHM_EAGER_SLOTS] : NULL;
+}
+
+/* Publishes the claimed eager slot. */
+static inline void sfshm_lane_post_eager(sfshm_lane_tx_t *tx, sfshm_slot_t *slot, uint64_t desc)
+{
+  slot->desc = desc;
+  tx->posted++;
+  /* Pairs with the acquire in sfshm_lane_peek_eager. */
+  atomic_store_explicit(&slot->stamp, tx->posted, memory_order_release);
+}
+
+/* The next message if it has arrived in an eager slot of a writer that has such, else NULL. */
+static inline const sfshm_slot_t *sfshm_lane_peek_eager(const sfshm_lane_rx_t *rx)
+{
+  const sfshm_slot_t *slot = &rx->eager[rx->received % SFSHM_EAGER_SLOTS];
+  return atomic_load_explicit(&slot->stamp, memory_order_acquire) == rx->received + 1 ? slot : NULL;
+}
+
+/* Whether the slot of a message is an eager one. */
+static inline bool sfshm_lane_is_eager(const sfshm_lane_rx_t *rx, const sfshm_slot_t *slot)
+{
+  return rx->eager != NULL && slot == &rx->eager[rx->received % SFSHM_EAGER_SLOTS];
+}
+
+/* ---- Ahead of time ----------------------------------------------------------------------------------------------- */
 
 /* Asks for a line to write to. __builtin_prefetch would ask for a copy to read, unless told of a processor that knows
  * the instruction; those of 64 bits that do not know it pass over it. */

@@ -16,7 +16,8 @@ typedef enum sfshm_operation {
 
 typedef enum sfshm_method {
   SFSHM_METHOD_INLINE = 0,   /* payload in the slot */
-  SFSHM_METHOD_CELL = 1,     /* payload, or a piece of it, in the slot's cell */
+  SFSHM_METHOD_CELL = 1,     /* payload, or a piece of it, in the slot's cell; in an eager slot: all that is left of it
+                                in a block of the writer's inbox */
   SFSHM_METHOD_IN_PLACE = 2, /* slot names a segment: the reader takes the data from there, then tells the writer */
   SFSHM_METHOD_VM_READ = 3,  /* slot holds an address: the reader uses process_vm_readv, then tells the writer */
   SFSHM_METHOD_GROW = 4,     /* no payload: the writer asks for larger cells */
@@ -29,6 +30,12 @@ typedef struct sfshm_in_place {
   uint64_t segment; /* of the writer's sf_alloc memory */
   uint64_t offset;  /* of vertex 0 of the writer's buffer in it; may be anything if vertex 0 is not used */
 } sfshm_in_place_t;
+
+/* CELL in an eager slot */
+typedef struct sfshm_eager_block {
+  uint64_t segment; /* of the writer's inbox */
+  uint64_t offset;  /* of the values, one after the other */
+} sfshm_eager_block_t;
 
 /* DEVICE, ASK */
 typedef struct sfshm_device_data {

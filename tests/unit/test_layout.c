@@ -16,7 +16,7 @@
 
 START_TEST(region_headers)
 {
-  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 8);
+  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 9);
   ck_assert_uint_eq(SFSHM_REGION_MAGIC, UINT64_C(0x314d48534d46533c));
   expect_size(sfshm_region_header_t, 128);
   expect_offset(sfshm_region_header_t, magic, 0);
@@ -47,6 +47,7 @@ START_TEST(lanes)
 {
   ck_assert_uint_eq(SFSHM_LANE_SLOTS, 8);
   ck_assert_uint_eq(SFSHM_LANE_ACK_INTERVAL, 4);
+  ck_assert_uint_eq(SFSHM_EAGER_SLOTS, 32);
   ck_assert_uint_eq(SFSHM_INLINE_BYTES, 112);
   ck_assert_uint_eq(SFSHM_STAMP_BITS, 32);
   expect_size(sfshm_slot_t, 128);
@@ -64,6 +65,9 @@ START_TEST(lanes)
   expect_offset(sfshm_lane_control_t, awaited, 40);
   expect_offset(sfshm_lane_control_t, devices, 48);
   expect_offset(sfshm_lane_control_t, edges, 52);
+  expect_offset(sfshm_lane_control_t, eager, 64);
+  expect_offset(sfshm_lane_control_t, eager_segment, 72);
+  expect_offset(sfshm_lane_control_t, eager_offset, 80);
 }
 END_TEST
 

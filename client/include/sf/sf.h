@@ -362,6 +362,12 @@ sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p);
  * Begin never waits for another rank. Wait and test make progress on everything that the thread has begun. An end may
  * wait until the other ranks have read buffers in place; SF_GRAPH_COPY rules that out.
  *
+ * The begin of a bcast or a reduce hands over all that the other ranks need to end it, as an eager send of MPI does: a
+ * rank may wait for another one by other means between begin and end. That holds on host memory, while what is on its
+ * way to each other rank of the node is at most 1 MiB and 24 operations. Beyond that, and in a fetch_op, whose results
+ * the roots' owners make, others may have to wait until this rank calls wait or test. Buffers that are read in place
+ * (of sf_alloc or registered, above 256 KiB) keep their own end waiting for the readers.
+ *
  * What begin refuses on a rank has not begun there: the others wait for this rank's call, which may be repeated.
  * Errors of all: SF_ERR_ARG (NULL where data is needed, unit without this op), SF_ERR_RANGE (a buffer inside a
  * registered region or sf_alloc memory that ends before the last vertex), SF_ERR_RANK_FAILED, SF_ERR_DAEMON_LOST,
