@@ -3,7 +3,7 @@
 # no other processes are seen; needs namespaces of users and processes.
 if [ "${SFTEST_ALONE-}" != 1 ]; then
   unshare -r -p -f --mount-proc true 2>/dev/null || { echo "skipped: no namespaces of users and processes"; exit 77; }
-  SFTEST_ALONE=1 exec unshare -r -p -f --mount-proc --kill-child "$0" "$@"
+  SFTEST_ALONE=1 exec unshare -r -p -f --mount-proc --kill-child bash "$0" "$@"
 fi
 set -u
 # shellcheck source=tests/system/sfrun.sh

@@ -108,10 +108,12 @@ local_run -n 3 sh -c 'echo "$SF_RANK/$SF_SIZE"'
 [ "$(sort "$work/out" | tr '\n' ' ')" = "0/3 1/3 2/3 " ] || fail "ranks"
 local_run -n 2 sh -c 'echo "$SF_JOB $SF_JOB_KEY $SF_SOCKET"'
 [ "$(sort -u "$work/out" | wc -l)" -eq 1 ] || fail "identity differs between ranks"
-[[ $out =~ -[0-9]+-[0-9a-f]{8}\ [0-9a-f]{32}\ $TMPDIR/sfrun-....../sfd.sock ]] || fail "identity"
+[[ $out =~ ^sh-[0-9a-f]{8}\ [0-9a-f]{32}\ $TMPDIR/sfrun-....../sfd.sock ]] || fail "identity"
 first=$out
 local_run -n 2 sh -c 'echo "$SF_JOB $SF_JOB_KEY $SF_SOCKET"'
 [ "$first" != "$out" ] || fail "two jobs with the same identity"
+local_run -n 1 --job "night run" sh -c 'echo "$SF_JOB"'
+expect_out "--job" "night run"
 local_run -n 1 sh -c 'stat -c %a "$(dirname "$SF_SOCKET")"'
 expect_out "mode of the directory" 700
 

@@ -179,8 +179,32 @@ START_TEST(bad_nodes)
   expect_error(WORDS("--fabric", "ucx", "prog"), "--fabric \"ucx\"");
   expect_error(WORDS("--port", "65536", "prog"), "--port \"65536\"");
   expect_error(WORDS("--nodes", "2", "--hostfile", "h", "prog"), "not both");
+  expect_error(WORDS("--nodes", "2", "--sfd-option", "metrics=9464", "prog"),
+               "the 2 daemons of --nodes can't all serve");
   expect_error(WORDS("--launcher", "local", "-n", "1", "--hostfile", "h", "prog"), "this host only");
   expect_error(WORDS("--nodes", "2", "-n", "1", "prog", ":", "-n", "1", "prog"), "several programs");
+}
+END_TEST
+
+START_TEST(job_names)
+{
+  sfrun_options_t options = parse_ok(WORDS("prog"));
+  ck_assert_ptr_null(options.job);
+  sfrun_options_free(&options);
+  options = parse_ok(WORDS("--job", "night run", "-n", "2", "prog"));
+  ck_assert_str_eq(options.job, "night run");
+  sfrun_options_free(&options);
+  expect_error(WORDS("--job", "", "prog"), "--job: a name of 0 bytes, expected 1 to 128");
+}
+END_TEST
+
+/* Passed on to mpirun, their arguments would become the program. */
+START_TEST(mistyped_options)
+{
+  expect_error(WORDS("--launchr", "local", "-n", "2", "prog"), "unknown option --launchr (did you mean --launcher?)");
+  expect_error(WORDS("--nodse=2", "prog"), "unknown option --nodse (did you mean --nodes?)");
+  expect_split(WORDS("-nodse", "2", "--", "prog"), WORDS("-nodse", "2"), WORDS("prog"));
+  expect_split(WORDS("prog", "--nodse"), NO_WORDS, WORDS("prog", "--nodse"));
 }
 END_TEST
 
@@ -196,7 +220,7 @@ START_TEST(local_launcher_limits)
 {
   expect_error(WORDS("--launcher", "local", "prog"), "-n RANKS");
   expect_error(WORDS("--launcher", "local", "-n", "2", "--bind-to", "core", "prog"), "--bind-to");
-  expect_error(WORDS("--launcher", "local", "-n", "2", "--quit", "prog"), "--quit");
+  expect_error(WORDS("--launcher", "local", "-n", "2", "--quit", "prog"), "--quit (did you mean --quiet?)");
 }
 END_TEST
 
@@ -218,10 +242,11 @@ START_TEST(double_dash)
   /* the program's own "--" */
   expect_split(WORDS("-n", "2", "prog", "--", "x"), WORDS("-n", "2"), WORDS("prog", "--", "x"));
   /* an option that sfrun doesn't know, with and without argument */
-  expect_split(WORDS("--novel", "a", "b", "--", "prog"), WORDS("--novel", "a", "b"), WORDS("prog"));
-  expect_split(WORDS("--novel", "prog", "a"), WORDS("--novel"), WORDS("prog", "a"));
-  expect_split(WORDS("--novel=a", "prog", "--", "b"), WORDS("--novel=a"), WORDS("prog", "--", "b"));
-  expect_split(WORDS("--novel", "-n", "2", "prog", "--", "b"), WORDS("--novel", "-n", "2"), WORDS("prog", "--", "b"));
+  expect_split(WORDS("--novelty", "a", "b", "--", "prog"), WORDS("--novelty", "a", "b"), WORDS("prog"));
+  expect_split(WORDS("--novelty", "prog", "a"), WORDS("--novelty"), WORDS("prog", "a"));
+  expect_split(WORDS("--novelty=a", "prog", "--", "b"), WORDS("--novelty=a"), WORDS("prog", "--", "b"));
+  expect_split(WORDS("--novelty", "-n", "2", "prog", "--", "b"), WORDS("--novelty", "-n", "2"),
+               WORDS("prog", "--", "b"));
 }
 END_TEST
 
@@ -231,7 +256,7 @@ START_TEST(option_knowledge)
   ck_assert_int_eq(sfrun_mpirun_option_arguments("-x"), 1);
   ck_assert_int_eq(sfrun_mpirun_option_arguments("--map-by=core"), 0);
   ck_assert_int_eq(sfrun_mpirun_option_arguments("-v"), 0);
-  ck_assert_int_eq(sfrun_mpirun_option_arguments("--novel"), -1);
+  ck_assert_int_eq(sfrun_mpirun_option_arguments("--novelty"), -1);
   ck_assert_int_eq(sfrun_mpirun_option_arguments("-"), -1);
   ck_assert(sfrun_mpirun_option_is("--np", "np"));
   ck_assert(sfrun_mpirun_option_is("-np=4", "np"));
@@ -312,6 +337,8 @@ static Suite *sfrun_options_suite(void)
   tcase_add_test(tcase, bad_own_options);
   tcase_add_test(tcase, several_nodes);
   tcase_add_test(tcase, bad_nodes);
+  tcase_add_test(tcase, job_names);
+  tcase_add_test(tcase, mistyped_options);
   tcase_add_test(tcase, no_program);
   tcase_add_test(tcase, local_launcher_limits);
   tcase_add_test(tcase, mpirun_options_pass);

@@ -4,9 +4,9 @@
 
 #include <sf/sf_status.h>
 
-/* Sets SF_SOCKET to socket_path (NULL: unsets it, as the ranks have different ones), SF_JOB to a name that no other job
- * has, SF_JOB_KEY to a random 128-bit key; unsets SF_RANK and SF_SIZE, which would otherwise give all ranks the rank of
- * a surrounding job. */
-sf_status_t sfrun_job_set_environment(const char *socket_path);
+/* Sets SF_SOCKET to socket_path (NULL: unsets it, as the ranks have different ones), SF_JOB to the name, or if that is
+ * NULL to the program's and a random number, SF_JOB_KEY to a random 128-bit key; unsets SF_RANK and SF_SIZE, which
+ * would otherwise give all ranks the rank of a surrounding job. */
+sf_status_t sfrun_job_set_environment(const char *socket_path, const char *name, const char *program);
 
 #endif

@@ -7,14 +7,17 @@
 #include <string.h>
 
 #include "shm/error.h"
+#include "shm/suggest.h"
 #include "tools/sfrun/mpirun_options.h"
 
 #define GRACE_DEFAULT_MS 10000
 #define GRACE_MAX_S 1000000
+#define SFRUN_JOB_MAX 128
 
 typedef enum kind {
   KIND_FLAG,
   KIND_TEXT,
+  KIND_JOB,
   KIND_SECONDS,
   KIND_LAUNCHER,
   KIND_NODES,
@@ -36,6 +39,8 @@ static const row_t rows[] = {
     {"help", NULL, "print this and end", KIND_FLAG, FIELD(help)},
     {"version", NULL, "print the version and end", KIND_FLAG, FIELD(version)},
     {"quiet", NULL, "don't say what is added to mpirun's command line", KIND_FLAG, FIELD(quiet)},
+    {"job", "NAME", "name of the job, as sfctl shows it; default: the program's, and a random number", KIND_JOB,
+     FIELD(job)},
     {"launcher", "NAME", "mpirun (default), or local: sfrun starts the ranks itself, without MPI", KIND_LAUNCHER,
      FIELD(launcher)},
     {"nodes", "N", "start N daemons on this host, and deal the ranks to them; default 1", KIND_NODES, FIELD(nnodes)},
@@ -110,6 +115,15 @@ static sf_status_t add_sfd_option(sfrun_options_t *options, const char *text)
   return SF_OK;
 }
 
+static sf_status_t parse_job(const char *text, const char **job_p)
+{
+  size_t length = strlen(text);
+  if (length == 0 || length > SFRUN_JOB_MAX)
+    return sfshm_error(SF_ERR_ARG, "--job: a name of %zu bytes, expected 1 to %d", length, SFRUN_JOB_MAX);
+  *job_p = text;
+  return SF_OK;
+}
+
 static sf_status_t apply(const row_t *row, sfrun_options_t *options, const char *value)
 {
   void *field = (char *)options + row->offset;
@@ -124,6 +138,8 @@ static sf_status_t apply(const row_t *row, sfrun_options_t *options, const char 
       return sfshm_error(SF_ERR_ARG, "--%s: expected %s, found an empty text", row->name, row->argument);
     *(const char **)field = value;
     return SF_OK;
+  case KIND_JOB:
+    return parse_job(value, field);
   case KIND_SECONDS:
     status = parse_count("--grace", value, 0, GRACE_MAX_S, &seconds);
     if (!status)
@@ -198,10 +214,32 @@ static sf_status_t take_rank_count(parser_t *parser)
   return SF_OK;
 }
 
+/* An option that neither sfrun nor mpirun is known to have, but that is nearly one of sfrun's: passed on, its argument
+ * would become the program. */
+static sf_status_t check_spelling(const char *arg)
+{
+  char known[sizeof rows / sizeof *rows][32], spelled[64], hint[SFSHM_SUGGEST_HINT_SIZE];
+  snprintf(spelled, sizeof spelled, "%.*s", (int)(strcspn(arg, "=") < 60 ? strcspn(arg, "=") : 60), arg);
+  sfshm_suggest_t suggest = {.word = spelled};
+  if (strncmp(arg, "--", 2) != 0 || sfrun_mpirun_option_arguments(spelled) >= 0)
+    return SF_OK;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    snprintf(known[i], sizeof known[i], "--%s", rows[i].name);
+    sfshm_suggest_show(&suggest, known[i]);
+  }
+  if (!suggest.best)
+    return SF_OK;
+  return sfshm_error(SF_ERR_ARG, "unknown option %s%s; if it is one of mpirun, write it with one dash", spelled,
+                     sfshm_suggest_hint(&suggest, hint));
+}
+
 static sf_status_t take_mpirun_option(parser_t *parser)
 {
   const char *name = parser->argv[parser->at];
   int narguments = sfrun_mpirun_option_arguments(name);
+  sf_status_t status = check_spelling(name);
+  if (status)
+    return status;
   parser->after_unknown = narguments < 0;
   if (!parser->mpirun_only)
     parser->mpirun_only = name;
@@ -271,6 +309,12 @@ static sf_status_t check_nodes(const parser_t *parser)
   for (int i = parser->at; options->nnodes > 1 && i < parser->argc; i++)
     if (strcmp(parser->argv[i], ":") == 0)
       return sfshm_error(SF_ERR_ARG, "--nodes with several programs (\":\") is not supported");
+  for (int i = 0; options->nnodes > 1 && i < options->nsfd_options; i++)
+    if (strncmp(options->sfd_options[i], "metrics=", strlen("metrics=")) == 0)
+      return sfshm_error(SF_ERR_ARG,
+                         "--sfd-option %s: the %d daemons of --nodes can't all serve there; sfctl metrics "
+                         "--all-nodes prints what they would",
+                         options->sfd_options[i], options->nnodes);
   return SF_OK;
 }
 

@@ -27,6 +27,7 @@ typedef struct sfrun_options {
   int32_t nnodes; /* --nodes; 0: not given */
   sfrun_distribution_t distribution;
   sfrun_fabric_t fabric;
+  const char *job;          /* its name; NULL: not given */
   const char *hostfile;     /* NULL: not given */
   int32_t port;             /* of the daemons on other hosts; 0: chosen at random */
   const char *mpirun;       /* NULL: not given */
