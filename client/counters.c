@@ -10,6 +10,7 @@
 #include "client/group.h"
 #include "client/origin.h"
 #include "client/trunk.h"
+#include "client/watch.h"
 #include "shm/device_load.h"
 #include "shm/error.h"
 
@@ -290,6 +291,7 @@ sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
     entry = graph->own_counts = calloc(1, sizeof *entry);
   if (entry != NULL) {
     graph->counts = entry;
+    graph->next_sample = sfc_watch_sample_after(graph->last_sequence);
     describe_graph(graph, entry);
     enter_lanes(counters, graph, seen);
     if (seen && graph->trunks != NULL && graph->origin != NULL)

@@ -106,6 +106,7 @@ struct sf_graph {
   uint64_t first_sequence;       /* of the oldest that is in the table */
   uint64_t history[SFC_HISTORY]; /* descriptors of the last operations begun, for texts about mismatches */
   uint64_t digest;               /* of all operations begun: shm/calls.h */
+  uint64_t next_sample;          /* operation of which the time will be taken next: watch.h */
   sf_request_t **table;          /* operations in flight by sequence, a ring of table_mask + 1 */
   uint64_t table_mask;
   int32_t in_flight;

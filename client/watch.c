@@ -84,8 +84,11 @@ static void forget_devices(const sf_request_t *request)
 
 void sfc_watch_begin(sf_request_t *request)
 {
-  request->watch = (request->sequence % SFSHM_SAMPLED_EVERY == 0 ? SFC_SAMPLED : 0) |
-                   (sfc_watch_traces(request->graph->context) ? SFC_TRACED : 0);
+  sf_graph_t *graph = request->graph;
+  bool sampled = request->sequence == graph->next_sample;
+  if (sampled)
+    graph->next_sample = sfc_watch_sample_after(request->sequence);
+  request->watch = (sampled ? SFC_SAMPLED : 0) | (sfc_watch_traces(graph->context) ? SFC_TRACED : 0);
   request->began_ns = request->watched_ns = sfshm_trace_now_ns();
   watch_devices(request);
 }

@@ -1,4 +1,4 @@
-/* Operations that are watched more closely: of one in SFSHM_SAMPLED_EVERY the time is taken, and while the daemon
+/* Operations that are watched more closely: of about one in SFSHM_SAMPLED_EVERY the time is taken, and while the daemon
  * traces all leave events. The thread that uses the graph. */
 #ifndef SFC_WATCH_H
 #define SFC_WATCH_H
@@ -16,11 +16,19 @@ static inline bool sfc_watch_traces(const sf_context_t *context)
   return atomic_load_explicit(&context->board->tracing, memory_order_relaxed) != 0;
 }
 
+/* The operation of a graph whose time is taken after that one. Distances are odd and change, so that in a loop of any
+ * length each operation gets its turn; they are the same on all ranks. */
+static inline uint64_t sfc_watch_sample_after(uint64_t sequence)
+{
+  uint64_t odd = sequence * UINT64_C(0x9e3779b97f4a7c15) >> 59 << 1 | 1; /* 1 to 63 */
+  return sequence + SFSHM_SAMPLED_EVERY / 2 + odd;
+}
+
 /* The request begins: whether it is to be watched. */
 static inline bool sfc_watch_wanted(const sf_request_t *request)
 {
-  bool sampled = SFSHM_IS_COUNTED && request->sequence % SFSHM_SAMPLED_EVERY == 0;
-  return (sampled | sfc_watch_traces(request->graph->context)) != 0;
+  bool sampled = SFSHM_IS_COUNTED && request->sequence == request->graph->next_sample;
+  return sampled || sfc_watch_traces(request->graph->context);
 }
 
 /* All of these only for requests with watch != 0. */

@@ -124,7 +124,7 @@ typedef enum sfshm_kind {
 #define SFSHM_KINDS 6
 #define SFSHM_LATENCY_BUCKETS                                                                                          \
   32                           /* bucket b: from 2^b ns to below 2^(b+1); the first and last one take what is beyond */
-#define SFSHM_SAMPLED_EVERY 64 /* operations of a graph, of which one has its time taken */
+#define SFSHM_SAMPLED_EVERY 64 /* operations of a graph, about, of which one has its time taken */
 #define SFSHM_PLACE_BYTES 96
 #define SFSHM_CALLS 4 /* operations begun that can be looked at: see calls.h */
 #define SFSHM_CALL_DIGESTS 5

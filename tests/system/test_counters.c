@@ -271,7 +271,7 @@ END_TEST
 
 #define GATHERS 3
 #define SCATTERS 5
-#define FETCH_OPS 64 /* so that the time of one is taken */
+#define FETCH_OPS 64 /* of two operations each: so that the time of one is taken */
 
 static int call_each(sftest_rank_t *self)
 {
@@ -354,6 +354,49 @@ START_TEST(kinds)
   scene->over = true;
   sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_graph_free(&graph);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
+/* ---- Samples ----------------------------------------------------------------------------------------------------- */
+
+#define LOOP_ROUNDS 300
+
+static int loop_of_two(sftest_rank_t *self)
+{
+  scene_t *scene = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *ring = NULL;
+  const int32_t next = 1 - self->rank;
+  const int64_t root = 0;
+  double value = 0, leaf = 0;
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 1, NULL, &next, &root, SF_GRAPH_DEFAULT, &ring));
+  for (int i = 0; i < LOOP_ROUNDS; i++) {
+    SFTEST_OK(self, sf_bcast(ring, SF_DOUBLE, &value, &leaf, SF_REPLACE));
+    SFTEST_OK(self, sf_reduce(ring, SF_DOUBLE, &leaf, &value, SF_SUM));
+  }
+  scene->nready++;
+  sftest_at(self, "being looked at");
+  while (!scene->over)
+    sftest_sleep_ms(1);
+  SFTEST_OK(self, sf_graph_destroy(ring));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* Operations that take turns are all timed now and then. */
+START_TEST(samples)
+{
+  sftest_job_t job;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_job_start(&job, &cluster.nodes[0], 2, loop_of_two, scene);
+  sftest_job_await(&job, &scene->nready, 2);
+  sftest_sfctl(cluster.nodes[0].socket, WORDS("graphs", "--json"), 0);
+  sftest_expect_in(sftest_sfctl_out, "{\"kind\":\"bcast\",");
+  sftest_expect_in(sftest_sfctl_out, "{\"kind\":\"reduce\",");
+  ck_assert_uint_ge(sftest_sfctl_number("\"latency\"", "samples"), 2 * 2 * LOOP_ROUNDS / 96);
+  scene->over = true;
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_shared_free(scene, sizeof *scene);
 }
 END_TEST
@@ -447,6 +490,7 @@ static Suite *suite(void)
   tcase_add_checked_fixture(tc, start_cluster, stop_cluster);
   tcase_add_test(tc, random_graphs);
   tcase_add_test(tc, kinds);
+  tcase_add_test(tc, samples);
   tcase_add_test(tc, runs);
   suite_add_tcase(s, tc);
   return s;
