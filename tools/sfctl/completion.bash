@@ -95,7 +95,7 @@ _sfctl() {
   fi
   read -r command at < <(_sfctl_command)
   if [[ $current == -* ]]; then
-    words='--help --version --json --regions --wide --socket --timeout --node --all-nodes --matrix --grid --stencil --parts --ranks --per-node --distribution --unit --pairs --threshold --output --batch --iterations --delay --sort --graph --by --format --count --interval --undo --force'
+    words='--help --version --json --regions --socket --wide --timeout --node --all-nodes --matrix --grid --stencil --parts --ranks --per-node --distribution --unit --pairs --threshold --output --batch --iterations --delay --sort --graph --by --format --count --interval --undo --force'
   elif [[ -z ${command-} ]]; then
     words='daemons status jobs ranks graphs plan top matrix peers stuck trace metrics doctor topo config log drain kill shutdown'
   else
