@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/option_value.h"
+#include "proto/report/text.h"
 #include "shm/error.h"
 #include "shm/suggest.h"
 
@@ -84,8 +85,8 @@ static const sfd_option_t table[] = {
     {"metrics", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(metrics), "", 0, 0, "PATH|PORT",
      "serve GET /metrics over HTTP, at a Unix socket or a loopback port; empty: not"},
     {"log-level", SFD_OPTION_LEVELS, SFD_SOURCE_FILE, TEXT(log_level), "info", 0, 0, "LEVELS",
-     "error, warn, info, debug or trace, for all or by component, as in info,session=debug;\n"
-     "      components: main, session, job, graph, memory, query, network"},
+     "error, warn, info, debug or trace, for all or by component, as in info,session=debug; "
+     "components: main, session, job, graph, memory, query, network"},
     {"log-time", SFD_OPTION_BOOL, SFD_SOURCE_FILE, SWITCH(log_time), "no", 0, 0, "yes|no",
      "begin log lines with the time (UTC)"},
     {"ready-fd", SFD_OPTION_INTEGER, SFD_SOURCE_COMMAND_LINE, NUMBER(ready_fd), "-1", -1, INT_MAX, "FD",
@@ -371,7 +372,8 @@ void sfd_options_print_help(FILE *stream)
 {
   fputs("Usage: sfd [--NAME VALUE | --NAME=VALUE]...\n"
         "\n"
-        "The star forest daemon: serves the ranks of parallel jobs on this node until SIGTERM or SIGINT.\n"
+        "The star forest daemon: serves the ranks of parallel jobs on this node until\n"
+        "SIGTERM or SIGINT.\n"
         "\n"
         "Options, with their defaults:\n",
         stream);
@@ -380,12 +382,14 @@ void sfd_options_print_help(FILE *stream)
     fprintf(stream, "  --%s", option->name);
     if (option->type != SFD_OPTION_ACTION)
       fprintf(stream, " %s  [%s]", option->unit, option->default_text[0] ? option->default_text : "none");
-    fprintf(stream, "\n      %s\n", option->help);
+    fputs("\n      ", stream);
+    sfreport_text_wrap(option->help, 6, stream);
   }
   fputs("\n"
-        "In the environment an option is SFD_NAME (capitals, _ for -), in the configuration file NAME = VALUE.\n"
-        "The command line wins over the environment, that over the file.\n"
-        "Only on the command line: ready-fd and the three that print. Not in the file: config.\n",
+        "In the environment an option is SFD_NAME (capitals, _ for -), in the\n"
+        "configuration file NAME = VALUE. The command line wins over the environment,\n"
+        "that over the file. Only on the command line: ready-fd and the three that print.\n"
+        "Not in the file: config.\n",
         stream);
 }
 

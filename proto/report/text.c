@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define COMPLAINT_BYTES 1024 /* details have less, and a little beside them */
-#define MAX_DURATION_S 1e12  /* what exceeds it is no duration that anybody measured */
+#define WRAP_COLUMNS 80
+#define MAX_DURATION_S 1e12 /* what exceeds it is no duration that anybody measured */
 
 const char *sfreport_text_bytes(uint64_t bytes, char buffer[SFREPORT_TEXT_SIZE])
 {
@@ -61,6 +62,21 @@ const char *sfreport_text_printable(const char *text, char *buffer, size_t size_
     used += length;
   }
   return buffer;
+}
+
+void sfreport_text_wrap(const char *text, int indent, FILE *file)
+{
+  int column = indent;
+  while (*text != '\0') {
+    int length = (int)strcspn(text, " ");
+    if (column > indent && column + 1 + length > WRAP_COLUMNS) {
+      fprintf(file, "\n%*s", indent, "");
+      column = indent;
+    }
+    column += fprintf(file, "%s%.*s", column > indent ? " " : "", length, text);
+    text += length + (text[length] == ' ');
+  }
+  fputc('\n', file);
 }
 
 void sfreport_text_complain(const char *program, const char *text)

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define SFREPORT_TEXT_SIZE 32
 
@@ -19,6 +20,10 @@ const char *sfreport_text_printable(const char *text, char *buffer, size_t size_
 
 /* Bytes that sfreport_text_printable needs at most. */
 #define SFREPORT_PRINTABLE_SIZE(length) (4 * (length) + 1)
+
+/* Prints the text, which begins at the column indent, and a newline: what would go beyond 80 columns begins new lines,
+ * which are indented as far. */
+void sfreport_text_wrap(const char *text, int indent, FILE *file);
 
 /* Prints "program: text" to stderr, so: of what is said of errors parts may be of files, or of others. */
 void sfreport_text_complain(const char *program, const char *text);

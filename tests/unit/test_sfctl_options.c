@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "shm/error.h"
+#include "tests/unit/expect.h"
 #include "tests/unit/runner.h"
 
 #define MAX_WORDS 16
@@ -218,6 +219,7 @@ START_TEST(everything_is_documented)
 {
   char *man = read_man_page(), *help = read_help(), wanted[64];
   const char *name;
+  sftest_must_fit(help);
   for (size_t i = 0; (name = sfctl_options_option_name(i)) != NULL; i++) {
     escape_dashes(name, wanted);
     ck_assert_msg(strstr(man, wanted) != NULL, "--%s is not in " MAN_PAGE, name);

@@ -177,6 +177,24 @@ START_TEST(tables_fit)
 }
 END_TEST
 
+START_TEST(wrapped)
+{
+  static const char words[] = "these words begin at column 60 and go on, a_word_that_is_longer_than_all_that_is_left";
+  char *text;
+  size_t length;
+  FILE *file = open_memstream(&text, &length);
+  sfreport_text_wrap(words, 60, file);
+  sfreport_text_wrap("", 60, file);
+  fclose(file);
+  ck_assert_str_eq(text,
+                   "these words begin at\n"
+                   "                                                            column 60 and go on,\n"
+                   "                                                            a_word_that_is_longer_than_all_that_"
+                   "is_left\n\n");
+  free(text);
+}
+END_TEST
+
 /* ---- Numbers ---- */
 
 START_TEST(short_ids)
@@ -216,6 +234,7 @@ static Suite *suite(void)
   tcase_add_test(tc, without_titles);
   tcase_add_test(tc, many_rows);
   tcase_add_test(tc, tables_fit);
+  tcase_add_test(tc, wrapped);
   tcase_add_test(tc, short_ids);
   suite_add_tcase(s, tc);
   return s;

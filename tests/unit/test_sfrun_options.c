@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "shm/error.h"
+#include "tests/unit/expect.h"
 #include "tests/unit/runner.h"
 #include "tools/sfrun/mpi.h"
 #include "tools/sfrun/mpirun_options.h"
@@ -100,6 +101,13 @@ END_TEST
 
 START_TEST(help_and_version_need_nothing_else)
 {
+  char *text;
+  size_t length;
+  FILE *file = open_memstream(&text, &length);
+  sfrun_options_print_help(file);
+  fclose(file);
+  sftest_must_fit(text);
+  free(text);
   sfrun_options_t options = parse_ok(WORDS("--help", "--launcher", "nonsense"));
   ck_assert(options.help);
   sfrun_options_free(&options);

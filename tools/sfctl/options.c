@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/report/text.h"
 #include "shm/error.h"
 #include "shm/suggest.h"
 
 #define TIMEOUT_DEFAULT_MS 5000
+#define HELP_COLUMN 30
 #define MAX_INTEGER (INT64_C(1) << 24)
 #define THRESHOLD_DEFAULT_MS 1000
 #define TIMEOUT_MIN_S 0.001
@@ -405,13 +407,16 @@ static void print_line(FILE *file, const char *prefix, const char *name, const c
 {
   char usage[40];
   snprintf(usage, sizeof usage, "%s%s %s", prefix, name, argument != NULL ? argument : "");
-  fprintf(file, "  %-27s %s\n", usage, help);
+  int used = fprintf(file, "  %-*s ", HELP_COLUMN - 3, usage);
+  if (used > HELP_COLUMN)
+    fprintf(file, "\n%*s", HELP_COLUMN, "");
+  sfreport_text_wrap(help, HELP_COLUMN, file);
 }
 
 void sfctl_options_print_help(FILE *file)
 {
   fputs("usage: sfctl [options] [COMMAND [JOB|GRAPH]]\n\n"
-        "Looks into a running sfd and the jobs that it serves, without disturbing them, or tells it what to do.\n\n"
+        "Looks into a running sfd and the jobs that it serves, without disturbing them,\nor tells it what to do.\n\n"
         "Commands:\n",
         file);
   for (size_t i = 0; i < NCOMMANDS; i++)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/report/text.h"
 #include "shm/error.h"
 #include "shm/suggest.h"
 #include "tools/sfrun/mpirun_options.h"
@@ -369,14 +370,16 @@ void sfrun_options_free(sfrun_options_t *options)
 void sfrun_options_print_help(FILE *file)
 {
   fputs("usage: sfrun -n RANKS [options] [mpirun options] [--] program [arguments]\n\n"
-        "Starts a private sfd (or uses the one at SF_SOCKET), runs the program under mpirun, and cleans up.\n\n",
+        "Starts a private sfd (or uses the one at SF_SOCKET), runs the program under\n"
+        "mpirun, and cleans up.\n\n",
         file);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     char usage[40];
     snprintf(usage, sizeof usage, "--%s %s", rows[i].name, rows[i].argument ? rows[i].argument : "");
-    fprintf(file, "  %-24s %s\n", usage, rows[i].help);
+    fprintf(file, "  %-24s ", usage);
+    sfreport_text_wrap(rows[i].help, 27, file);
   }
-  fputs("\nOther options go to mpirun. Before the program, \"--\" is needed after an mpirun option that sfrun doesn't\n"
-        "know and that takes an argument. See sfrun(1).\n",
+  fputs("\nOther options go to mpirun. Before the program, \"--\" is needed after an mpirun\n"
+        "option that sfrun doesn't know and that takes an argument. See sfrun(1).\n",
         file);
 }
