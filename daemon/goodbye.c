@@ -68,8 +68,8 @@ static void leave(sfd_rank_t *rank)
   sfd_rank_describe(rank, text, sizeof text);
   sfd_log(SFD_LOG_JOB, SFD_DEBUG, "%s leaves", text);
   sfd_text_append(text, sizeof text, " has left");
+  sfd_job_forget(rank->job); /* it may join the next job of this name while others are still in this one */
   sfd_submission_take_all(rank->submission); /* the last messages of its graphs may still be in the ring */
-  rank->job->nleft++;
   rank->job->left[rank->number] = true;
   if (rank->job->state == SFD_JOB_RUNNING) /* otherwise the others hear of the failure, and not first of this */
     tell_left(rank);

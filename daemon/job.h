@@ -4,8 +4,8 @@
  *      |                       |
  *      \----- a rank died -----+----> FAILED
  *
- * A job is there while a session is attached to it, except that a job whose ranks waited too long is forgotten at once.
- * A failed job, and one of which a rank has left, takes nobody in. */
+ * A job is there while a session is attached to it. A job whose ranks waited too long, and one of which a rank has
+ * left, is forgotten: who comes with its name founds another one. A failed job takes nobody in. */
 #ifndef SFD_JOB_H
 #define SFD_JOB_H
 
@@ -93,7 +93,6 @@ typedef struct sfd_job {
   uv_timer_t timer; /* joining alone: until the earliest deadline of those who wait; running: see sfd_job_sweep_later */
   int32_t size;
   int32_t njoined;         /* ranks that came, to this node */
-  int32_t nleft;           /* of these, ranks that said Goodbye */
   bool *left;              /* by rank, of all nodes */
   int32_t *rank_nodes;     /* by rank; NULL: all are here */
   int32_t home;            /* node; see home.h */

@@ -267,8 +267,6 @@ static sf_status_t check_against_job(const sfd_job_t *job, const Sfproto__Hello 
                        job->name, hello->size, job->size);
   if (job->state == SFD_JOB_FAILED)
     return sfshm_error(SF_ERR_STATE, "job \"%.64s\" has failed and is not over yet: %.300s", job->name, job->detail);
-  if (job->nleft > 0)
-    return sfshm_error(SF_ERR_STATE, "ranks of job \"%.64s\" have left already, and it is not over yet", job->name);
   if (job->state == SFD_JOB_RUNNING && job->ranks[hello->rank] == NULL)
     return sfshm_error(SF_ERR_EXISTS, "job \"%.64s\" runs and has a rank %d, on node %d", job->name, hello->rank,
                        sfd_job_node_of(job, hello->rank));

@@ -235,6 +235,27 @@ START_TEST(a_name_is_used_again_where_a_job_without_its_home_is_over)
 }
 END_TEST
 
+static int join_again_and_again(sftest_rank_t *self)
+{
+  for (int i = 0; i < 20; i++)
+    join_and_work(self);
+  return 0;
+}
+
+/* The same name each time, while others are still leaving. */
+START_TEST(ranks_join_again)
+{
+  sftest_job_t job;
+  int32_t places[8];
+  sftest_cluster_start(&cluster, _i);
+  sftest_cluster_warm(&cluster);
+  sftest_places_cyclic(places, 8, _i);
+  sftest_job_start_over(&job, cluster.nodes, places, 8, join_again_and_again, NULL);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *suite = suite_create("homes");
@@ -246,6 +267,7 @@ static Suite *suite(void)
   tcase_add_test(cases, nodes_that_disagree_about_the_home_meet);
   tcase_add_test(cases, a_job_outlives_its_home);
   tcase_add_test(cases, a_name_is_used_again_where_a_job_without_its_home_is_over);
+  tcase_add_loop_test(cases, ranks_join_again, 1, 4);
   suite_add_tcase(suite, cases);
   return suite;
 }

@@ -10,6 +10,7 @@
 #include "shm/board.h"
 #include "shm/counters.h"
 #include "tests/unit/daemon_fixture.h"
+#include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
 
 static sftest_daemon_t daemon_;
@@ -317,18 +318,24 @@ START_TEST(failed_job_takes_nobody_in_until_it_is_over)
 }
 END_TEST
 
-START_TEST(job_that_a_rank_has_left_takes_nobody_in)
+START_TEST(who_has_left_may_join_the_next_job_of_the_name)
 {
-  sftest_client_t clients[2], late;
+  sftest_client_t clients[2], again[2];
   sftest_join_all(&daemon_, clients, "job", 2);
   sftest_send_goodbye(&clients[0]);
   sftest_expect_done(&clients[0]);
+  sftest_join(&daemon_, &again[0], "job", 0, 2); /* its connection is still there */
+  sftest_expect_nothing(&again[0]);
   sftest_drop(&clients[0]);
-  sftest_join(&daemon_, &late, "job", 0, 2);
-  sftest_expect_error(&late, SF_ERR_STATE, "have left already");
-  sftest_drop(&late);
   sftest_expect_no_alert(&clients[1]);
+  sftest_send_goodbye(&clients[1]);
+  sftest_expect_done(&clients[1]);
+  sftest_join(&daemon_, &again[1], "job", 1, 2);
+  for (int r = 0; r < 2; r++)
+    expect_welcome(&again[r], 2);
   sftest_drop(&clients[1]);
+  sftest_ring(again, 2);
+  sftest_drop_all(again, 2);
 }
 END_TEST
 
@@ -424,7 +431,7 @@ static Suite *suite(void)
   tcase_add_test(tc, negative_timeout_is_refused);
   tcase_add_test(tc, descriptors_are_checked);
   tcase_add_test(tc, failed_job_takes_nobody_in_until_it_is_over);
-  tcase_add_test(tc, job_that_a_rank_has_left_takes_nobody_in);
+  tcase_add_test(tc, who_has_left_may_join_the_next_job_of_the_name);
   tcase_add_test(tc, death_while_others_wait);
   tcase_add_test(tc, other_user_is_refused);
   suite_add_tcase(s, tc);
