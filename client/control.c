@@ -188,18 +188,29 @@ static sf_status_t keep_answer(sfc_control_t *control, sfproto_incoming_t *incom
   return SF_OK;
 }
 
+/* Waits for one message. */
+static sf_status_t receive_in_time(const sfc_control_t *control, sfproto_incoming_t *incoming)
+{
+  int64_t patience_ms = control->patience_ms;
+  sf_status_t status = sfproto_conn_receive(control->conn, patience_ms > 0 ? patience_ms : -1, incoming);
+  if (status == SF_ERR_TIMEOUT)
+    return sfshm_error(status, "sfd has not answered within %lld ms: it is stopped, or has no core",
+                       (long long)patience_ms);
+  return status;
+}
+
 /* Receives one message. The daemon answers most requests at once: giving it the core and looking again is quicker than
  * being woken up by it. */
-static sf_status_t receive_soon(sfproto_conn_t *conn, sfproto_incoming_t *incoming)
+static sf_status_t receive_soon(const sfc_control_t *control, sfproto_incoming_t *incoming)
 {
   for (int looks = 0; looks < LOOKS; looks++) {
-    if (sfproto_conn_read(conn) != SF_OK)
+    if (sfproto_conn_read(control->conn) != SF_OK)
       break; /* sfproto_conn_receive gives what came before, and then the error */
-    if (sfproto_conn_next(conn, incoming))
+    if (sfproto_conn_next(control->conn, incoming))
       return SF_OK;
     sched_yield();
   }
-  return sfproto_conn_receive(conn, -1, incoming);
+  return receive_in_time(control, incoming);
 }
 
 /* Reads one message for whomever it is, with the lock released meanwhile. */
@@ -208,8 +219,7 @@ static void read_for_all(sfc_control_t *control, bool late)
   sfproto_incoming_t incoming;
   control->reading = true;
   pthread_mutex_unlock(&control->lock);
-  sf_status_t status =
-      late ? sfproto_conn_receive(control->conn, -1, &incoming) : receive_soon(control->conn, &incoming);
+  sf_status_t status = late ? receive_in_time(control, &incoming) : receive_soon(control, &incoming);
   pthread_mutex_lock(&control->lock);
   control->reading = false;
   if (status == SF_OK)

@@ -16,6 +16,7 @@ typedef struct sfc_control {
   pthread_mutex_t lock;   /* the fields below, and writing to conn */
   pthread_cond_t changed; /* an answer came, the connection broke, or nobody reads any more */
   uint64_t last_request;
+  int64_t patience_ms; /* how long the daemon may take for its next message; 0: for ever */
   bool reading;        /* some thread is in sfproto_conn_receive */
   sf_status_t broken;  /* SF_OK, or why nothing more will come */
   char *broken_detail; /* NULL: none */

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/system/buffers.h"
 #include "tests/system/doomed.h"
@@ -262,6 +263,29 @@ START_TEST(ordinary_end)
 }
 END_TEST
 
+static int join_in_vain(sftest_rank_t *self)
+{
+  sf_context_t *context;
+  self->options.timeout_ms = 100;
+  SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_TIMEOUT);
+  SFTEST_REQUIRE(self, strstr(sf_error_detail(), "sfd has not answered within") != NULL);
+  return 0;
+}
+
+START_TEST(stopped_when_a_rank_joins)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  sftest_node_start(&node, NULL);
+  kill(node.pid, SIGSTOP);
+  sftest_job_start(&job, &node, 1, join_in_vain, NULL);
+  sftest_job_end_well(&job, sftest_limit_ms(10000));
+  kill(node.pid, SIGCONT);
+  sftest_expect_serving(&node);
+  sftest_node_stop(&node);
+}
+END_TEST
+
 static Suite *daemon_lost_suite(void)
 {
   Suite *suite = suite_create("daemon lost");
@@ -269,6 +293,7 @@ static Suite *daemon_lost_suite(void)
   tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, loss, 0, STEP_COUNT);
   tcase_add_test(cases, ordinary_end);
+  tcase_add_test(cases, stopped_when_a_rank_joins);
   suite_add_tcase(suite, cases);
   return suite;
 }

@@ -90,8 +90,10 @@ typedef struct sf_init_options {
  * environment). The context is the caller's, to be given to sf_finalize.
  * SF_ERR_NO_DAEMON: nothing answers at the socket. SF_ERR_ARG: rank, size or job missing or out of range, or another
  * size than that of the ranks before. SF_ERR_EXISTS: another process holds this rank. SF_ERR_STATE: a rank of the job
- * has failed or left already. SF_ERR_VERSION: the daemon speaks another protocol version. SF_ERR_PERM: job of another
- * user or with another key. SF_ERR_TIMEOUT: the detail names the ranks that did not come. */
+ * has failed, and others have not left it yet. SF_ERR_VERSION: the daemon speaks another protocol version. SF_ERR_PERM:
+ * job of another user or with another key. SF_ERR_TIMEOUT: the detail names the ranks that did not come; or sfd has
+ * said nothing two seconds after the time-out that the options or SF_TIMEOUT_MS give. After sf_finalize a rank may join
+ * again, by the same environment: that is another job, for which it waits while others are still in the one before. */
 SF_CHECK_RESULT sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p);
 
 /* Leaves the job and frees the context and the memory that sf_alloc gave. Does not wait for other ranks. All requests
@@ -350,9 +352,9 @@ sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p);
 /* All are collective over the graph's group, and matched by order: ranks that call different operations get
  * SF_ERR_MISMATCH with a text that names both sides, at this or their next call on the graph, which is then unusable.
  * Between parts of the graph that no edge connects, where nobody waits for anybody, the daemons find it: at calls from
- * about 0.1 s later on, or up to 2 s if the job's graphs have been idle. In the same time they find that ranks call more
- * operations than others who have destroyed the graph or left the job: they get SF_ERR_MISMATCH, too, with a text that
- * names who is gone. (Of graphs of one node beyond the first 255 that a rank has at a time that is not found.)
+ * about 0.1 s later on, or up to 2 s if the job's graphs have been idle. In the same time they find that ranks call
+ * more operations than others who have destroyed the graph or left the job: they get SF_ERR_MISMATCH, too, with a text
+ * that names who is gone. (Of graphs of one node beyond the first 255 that a rank has at a time that is not found.)
  *
  * rootdata and leafdata are arrays of units, at least nroots and leaf_space long. Between begin and end neither may be
  * altered, and the one that receives may not be read. They may be the same array if no vertex is both a connected root
