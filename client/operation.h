@@ -9,7 +9,8 @@
 #include "shm/device.h"
 #include "shm/kernels.h"
 
-/* Consecutive values that fit into a slot, and the one lane that they take; lane is NULL where it is not as simple. */
+/* Consecutive values that fit into a slot or a small cell, and the one lane that they take; lane is NULL where it is
+ * not as simple. */
 typedef struct sfc_straight {
   sfc_lane_t *lane;
   char *values; /* in the application's buffer */

@@ -12,6 +12,7 @@
 #include "client/trunk.h"
 #include "client/watch.h"
 #include "shm/error.h"
+#include "shm/kernels_dense.h"
 
 /* Values gathered before they go to a cell: see pack_into_cell. */
 #define STAGE_BYTES ((size_t)16 << 10)
@@ -270,13 +271,13 @@ bool sfc_lane_reads_devices(const sfc_lane_t *lane, const sf_request_t *request)
                            bytes) == SFSHM_METHOD_DEVICE;
 }
 
-/* The values of the pattern, if they are consecutive and fit into a slot. */
+/* The values of the pattern, if they are consecutive and few enough. */
 static sfc_straight_t find_straight(sfc_lane_t *lane, const sf_request_t *request, const sfshm_pattern_t *pattern,
                                     int64_t n, const char *buffer)
 {
   size_t unit_bytes = request->combine.unit_bytes;
   if (lane->trunk != NULL || request->devices != NULL || pattern->kind != SFSHM_PATTERN_CONTIGUOUS || n <= 0 ||
-      (size_t)n > SFSHM_INLINE_BYTES / unit_bytes)
+      (size_t)n > SFC_STRAIGHT_BYTES_MAX / unit_bytes)
     return (sfc_straight_t){0};
   char *values = (char *)(uintptr_t)buffer + (size_t)pattern->start * unit_bytes;
   return (sfc_straight_t){lane, values, (size_t)n * unit_bytes};
@@ -298,6 +299,24 @@ void sfc_request_find_straight(sf_request_t *request)
       request->receive = find_straight(lane, request, operation == SFSHM_BCAST ? &link->leaf : &link->value_root,
                                        link->nedges, request->target);
   }
+}
+
+bool sfc_request_send_straight_cell(sf_request_t *request, sfc_thread_t *thread)
+{
+  const sfc_straight_t *send = &request->send;
+  sfc_lane_t *lane = send->lane;
+  if (lane->tx_stalled || lane->tx_cells_asked != 0 || send->bytes > lane->tx.cell_bytes)
+    return false;
+  sfshm_slot_t *slot = sfc_lane_claim(lane);
+  if (slot == NULL)
+    return false;
+  sfshm_dense_copy((char *)sfshm_lane_tx_piece(&lane->tx, send->bytes), send->values, send->bytes);
+  sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, SFSHM_METHOD_CELL));
+  sfc_thread_note(thread, lane->peer->wake);
+  sfshm_count(&lane->counts->messages_sent, 1);
+  sfshm_count(&lane->counts->bytes_slots, send->bytes);
+  request->sends_left = 0;
+  return true;
 }
 
 bool sfc_lane_check_read(sfc_lane_t *lane)

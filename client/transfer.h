@@ -75,15 +75,25 @@ static inline sfshm_slot_t *sfc_lane_claim(sfc_lane_t *lane)
  * it will be read in place, that ends the lane's part in the request's sends. */
 bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request);
 
+/* The most that goes the straight way: what is packed and unpacked sooner than its lines come from the other core. */
+#define SFC_STRAIGHT_BYTES_MAX ((size_t)4 << 10)
+_Static_assert(SFC_STRAIGHT_BYTES_MAX < SFSHM_PIECE_MOVES_FROM, "one piece, at the beginning of its cell");
+
 /* Finds out whether the request can go the straight way: a small message costs a few dozen instructions and the way of
- * one cache line. */
+ * one cache line. A larger one, in a cell, costs a few dozen more: so few that the processor asks for the lines of the
+ * cell while that of the slot is still on its way. */
 void sfc_request_find_straight(sf_request_t *request);
+
+/* What does not fit into a slot. False: the lane takes nothing now, or lacks such cells. */
+bool sfc_request_send_straight_cell(sf_request_t *request, sfc_thread_t *thread);
 
 /* The straight way to send, where there is one. False if the lane takes nothing now. */
 static inline bool sfc_request_send_straight(sf_request_t *request, sfc_thread_t *thread)
 {
   const sfc_straight_t *send = &request->send;
   sfc_lane_t *lane = send->lane;
+  if (send->bytes > SFSHM_INLINE_BYTES)
+    return sfc_request_send_straight_cell(request, thread);
   sfshm_slot_t *slot = lane->tx_stalled ? NULL : sfc_lane_claim(lane);
   if (slot == NULL)
     return false;
@@ -140,16 +150,25 @@ static inline void sfc_lane_end_request(sfc_lane_t *lane)
   lane->rx_request = is_last ? NULL : sfc_lane_next_request(lane, request->sequence);
 }
 
+/* What does not fit into a slot: whether it has come in one piece. */
+bool sfc_lane_take_straight_cell(sfc_lane_t *lane, const sfshm_slot_t *slot);
+
 /* The straight way to receive, for the message that has come in that slot. Whether it was one to go that way. */
 static inline bool sfc_lane_receive_straight(sfc_lane_t *lane, const sfshm_slot_t *slot)
 {
   sf_request_t *request = lane->rx_request;
   const sfc_straight_t *receive = &request->receive;
-  if (receive->lane != lane || request->watch != 0 ||
-      slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE))
+  if (receive->lane != lane || request->watch != 0)
     return false;
-  sfshm_lane_fetch_next(&lane->tx, receive->bytes);
-  sfshm_slot_read(receive->values, slot, receive->bytes);
+  if (receive->bytes > SFSHM_INLINE_BYTES) {
+    if (!sfc_lane_take_straight_cell(lane, slot))
+      return false;
+  } else {
+    if (slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE))
+      return false;
+    sfshm_lane_fetch_next(&lane->tx, receive->bytes);
+    sfshm_slot_read(receive->values, slot, receive->bytes);
+  }
   sfshm_count(&lane->counts->bytes_received, receive->bytes);
   sfc_lane_end_message(lane, false);
   sfc_lane_end_request(lane);

@@ -279,6 +279,15 @@ static inline void sfshm_lane_fetch_next(const sfshm_lane_tx_t *tx, size_t bytes
   sfshm_fetch_to_write(slot);
 }
 
+/* The same for a piece in a cell, if there are such cells. */
+static inline void sfshm_lane_fetch_next_piece(const sfshm_lane_tx_t *tx, size_t bytes)
+{
+  if (bytes <= tx->cell_bytes)
+    for (size_t at = 0; at < bytes; at += 64)
+      sfshm_fetch_to_write(sfshm_lane_tx_piece(tx, bytes) + at);
+  sfshm_fetch_to_write(&tx->slots[tx->posted % SFSHM_LANE_SLOTS]);
+}
+
 /* Whether the reader has consumed that message. */
 static inline bool sfshm_lane_is_consumed(sfshm_lane_tx_t *tx, uint64_t message)
 {

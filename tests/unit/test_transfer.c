@@ -225,6 +225,9 @@ END_TEST
 
 /* ---- The straight way -------------------------------------------------------------------------------------------- */
 
+#define INLINE_MAX ((int64_t)(SFSHM_INLINE_BYTES / sizeof(double)))
+#define STRAIGHT_MAX ((int64_t)(SFC_STRAIGHT_BYTES_MAX / sizeof(double)))
+
 static sfc_lane_t *const only_lane[] = {&end.lane, &end.lane};
 static double target[LARGE];
 
@@ -256,7 +259,7 @@ static sf_request_t exchange(sfshm_operation_t operation, sfshm_op_t op, int64_t
 START_TEST(small_consecutive_values_go_straight)
 {
   for (int operation = 0; operation < 2; operation++)
-    for (int64_t n = 1; n <= 14; n++) {
+    for (int64_t n = 1; n <= STRAIGHT_MAX; n += n < 20 ? 1 : 41) {
       setup();
       sf_request_t request = exchange((sfshm_operation_t)operation, SFSHM_OP_REPLACE, n);
       sfc_request_find_straight(&request);
@@ -280,7 +283,7 @@ static void expect_straight(const sf_request_t *request, bool send, bool receive
 
 START_TEST(others_take_the_long_way)
 {
-  sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 15);
+  sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, STRAIGHT_MAX + 1);
   expect_straight(&request, false, false);
   request = exchange(SFSHM_REDUCE, SFSHM_OP_SUM, 2);
   expect_straight(&request, true, false);
@@ -302,23 +305,43 @@ END_TEST
 /* What arrives is the same message, whichever way it went. */
 START_TEST(both_ways_send_the_same)
 {
-  for (int64_t n = 1; n <= 14; n++) {
+  for (int64_t n = 1; n <= STRAIGHT_MAX; n += n < 20 ? 1 : 41) {
     sfshm_slot_t sent[2];
     for (int straight = 0; straight < 2; straight++) {
       setup();
+      give_cells();
       for (int64_t i = 0; i < n + 5; i++)
         values[i] = (double)(i + n);
+      memset(cells, 0, sizeof cells);
       sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, n);
       sfc_request_find_straight(&request);
       ck_assert(straight ? sfc_request_send_straight(&request, &end.thread) : sfc_lane_send(&end.lane, &request));
       ck_assert_int_eq(request.sends_left, 0);
       ck_assert_uint_eq(end.counts.messages_sent, 1);
-      ck_assert_uint_eq(end.counts.bytes_inline, (uint64_t)n * sizeof(double));
+      ck_assert_uint_eq(n <= INLINE_MAX ? end.counts.bytes_inline : end.counts.bytes_slots, (size_t)n * sizeof(double));
       ck_assert_int_eq(end.thread.nwakes, 1);
+      if (n > INLINE_MAX)
+        ck_assert_mem_eq(cells, values + 3, (size_t)n * sizeof(double));
       memcpy(&sent[straight], &end.slots[0], sizeof sent[0]);
     }
     ck_assert_mem_eq(&sent[0], &sent[1], sizeof sent[0]);
   }
+}
+END_TEST
+
+/* Cells are asked for, or taken, the long way. */
+START_TEST(a_lane_without_such_cells_sends_none_straight)
+{
+  sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, INLINE_MAX + 1);
+  sfc_request_find_straight(&request);
+  ck_assert(!sfc_request_send_straight(&request, &end.thread));
+  give_cells();
+  end.lane.tx_cells_asked = SFC_CELL_BYTES_MAX;
+  ck_assert(!sfc_request_send_straight(&request, &end.thread));
+  end.lane.tx_cells_asked = 0;
+  end.lane.tx.cell_bytes = INLINE_MAX * sizeof(double);
+  ck_assert(!sfc_request_send_straight(&request, &end.thread));
+  ck_assert_uint_eq(end.lane.tx.posted, 0);
 }
 END_TEST
 
@@ -339,7 +362,8 @@ END_TEST
 /* The lane's own slots, as if the other end had written there. */
 static void arrive(uint64_t desc, const double payload[], int64_t n)
 {
-  memcpy(end.own_slots[0].payload, payload, (size_t)n * sizeof payload[0]);
+  if (n > 0)
+    memcpy(end.own_slots[0].payload, payload, (size_t)n * sizeof payload[0]);
   end.own_slots[0].desc = desc;
   end.own_slots[0].stamp = 1;
 }
@@ -360,6 +384,29 @@ START_TEST(straight_values_land_in_their_place)
   ck_assert_uint_eq(end.lane.rx.received, 1);
   ck_assert_uint_eq(end.counts.bytes_received, sizeof payload);
   ck_assert_uint_eq(end.counts.messages_received, 1);
+}
+END_TEST
+
+/* The same in a cell; values that come in several pieces are left to who puts them together. */
+START_TEST(values_in_a_cell_land_in_their_place)
+{
+  const int64_t n = 100;
+  sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, n);
+  sfc_request_find_straight(&request);
+  end.lane.rx_request = &request;
+  memset(target, 0, sizeof target);
+  for (int64_t i = 0; i < n; i++)
+    cells[i] = (double)(i + 1);
+  end.lane.rx.cells = (const uint8_t *)cells;
+  end.lane.rx.cell_bytes = 512;
+  arrive(sfshm_desc_with_method(request.match, SFSHM_METHOD_CELL), NULL, 0);
+  ck_assert(!sfc_lane_receive_straight(&end.lane, &end.own_slots[0]));
+  end.lane.rx.cell_bytes = 1024;
+  ck_assert(sfc_lane_receive_straight(&end.lane, &end.own_slots[0]));
+  ck_assert_mem_eq(target + 5, cells, (size_t)n * sizeof(double));
+  ck_assert(target[4] == 0 && target[5 + n] == 0);
+  ck_assert_int_eq(request.receives_left, 0);
+  ck_assert_uint_eq(end.counts.bytes_received, (size_t)n * sizeof(double));
 }
 END_TEST
 
@@ -393,6 +440,8 @@ static Suite *transfer_suite(void)
   tcase_add_test(tcase, small_consecutive_values_go_straight);
   tcase_add_test(tcase, others_take_the_long_way);
   tcase_add_test(tcase, both_ways_send_the_same);
+  tcase_add_test(tcase, a_lane_without_such_cells_sends_none_straight);
+  tcase_add_test(tcase, values_in_a_cell_land_in_their_place);
   tcase_add_test(tcase, a_lane_that_is_full_or_stalled_takes_nothing_straight);
   tcase_add_test(tcase, straight_values_land_in_their_place);
   tcase_add_test(tcase, other_messages_are_left);
