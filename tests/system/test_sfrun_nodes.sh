@@ -287,7 +287,34 @@ grep -q "daemon on vc1 did not start\|mpirun.* ended before the daemons were rea
 unset SFD_FAKE SFD_FAKE_HOST
 clean
 : >"$work/ps"
-run "secret" "${file[@]}" -n 1 sh -c "ps -eww -o args >'$work/ps'; env | grep -c ^SFRUN_PEER_KEY="
+# What mpirun is given, and so sends in clear.
+cat >"$work/mpirun" <<END_MPIRUN
+#!/bin/bash
+{ env; printf '%s\n' "\$@"; } >>"$work/sent"
+exec $SFRUN_MPIRUN "\$@"
+END_MPIRUN
+chmod +x "$work/mpirun"
+: >"$work/sent"
+: >"$work/keys"
+cat >"$work/look" <<'END_LOOK'
+#!/bin/bash
+here=$(dirname "$0")
+od -An -tx1 -v "$(dirname "$SF_SOCKET")/peer-key" | tr -d ' \n' >"$here/key"
+ps -eww -o args >"$here/ps"
+ls "$TMPDIR" | grep key
+echo "${SF_JOB_KEY-no key of the job}"
+END_LOOK
+chmod +x "$work/look"
+run "secret" --mpirun "$work/mpirun" "${file[@]}" -n 1 "$work/look"
+[ "$(wc -c <"$work/key")" -eq 64 ] && ! grep -qiFf "$work/key" "$work/sent" "$work/ps" || echo "the key is sent"
+! grep SF_JOB_KEY "$work/sent"
+run "own proof" --sfd-option peer-auth=munge "${file[@]}" -n 1 sh -c 'ls $(dirname $SF_SOCKET)'
+echo "== no shell"
+HYDRA_LAUNCHER_EXEC=$work/none OMPI_MCA_plm_rsh_agent=$work/none "$sfrun" --quiet --sfd "$work/sfd" "${file[@]}" -n 1 \
+  true 2>&1 </dev/null | grep -o "no remote shell for the daemons' key"
+echo "== localhost"
+"$sfrun" --quiet --sfd "$work/sfd" --hostfile <(printf 'vc1\nlocalhost\n') -n 1 true 2>&1 </dev/null |
+  grep -o "localhost is another host on each host"
 echo "== killed"
 : >"$work/ranks"
 "$sfrun" --quiet --sfd "$work/sfd" "${file[@]}" -n 2 "$work/rank" </dev/null >/dev/null 2>&1 &
@@ -328,11 +355,13 @@ for mpirun in mpirun.openmpi mpirun.mpich; do
   expect_hosts "early" "status 0" "sfrun: sfd on HOST ended before the program (signal 9 (Killed))"
   expect_hosts "daemon fails" "status 125"
   expect_hosts "one daemon fails" "status 125"
-  expect_hosts "secret" "0" "status 1"
+  expect_hosts "secret" "no key of the job" "status 0"
+  expect_hosts "own proof" "sfd.sock" "status 0"
+  expect_hosts "no shell" "no remote shell for the daemons' key"
+  expect_hosts "localhost" "localhost is another host on each host"
   expect_hosts "killed"
   expect_hosts "slurm" "vc0, overlap 1" "2"
   grep -q -- --as-daemon "$work/ps" || fail "$mpirun: processes of the daemons"
-  ! grep -q 'PEER_KEY=[0-9a-f]' "$work/ps" || fail "$mpirun: the key is on a command line"
   [ "$(head -n 3 "$work/keys" | cut -d' ' -f2- | sort -u | grep -c 'key 600 32')" -eq 1 ] ||
     fail "$mpirun: all hosts have one private key"
 done

@@ -16,20 +16,20 @@
 #include "client/environment.h"
 #include "shm/error.h"
 #include "tools/sfrun/directory.h"
-#include "tools/sfrun/loopback.h"
+#include "tools/sfrun/keys.h"
 #include "tools/sfrun/outlive.h"
 #include "tools/sfrun/process.h"
 #include "tools/sfrun/signals.h"
 
 #define STOP_TIMEOUT_MS 5000
-#define ADDED_WORDS 6 /* --socket PATH --ready-fd N --peer-key PATH */
+#define ADDED_WORDS 4 /* --socket PATH --ready-fd N */
 
 typedef struct agent {
   const char *directory;
-  bool made;                                                                        /* the directory is ours */
-  int32_t nlocal;                                                                   /* daemons in it */
-  char socket[SFRUN_SOCKET_BYTES], key[SFRUN_SOCKET_BYTES + sizeof SFRUN_KEY_NAME]; /* key: "" if there is none */
-  char **sfd;                                                                       /* path and arguments */
+  bool made;      /* the directory is ours */
+  int32_t nlocal; /* daemons in it */
+  char socket[SFRUN_SOCKET_BYTES];
+  char **sfd; /* path and arguments */
   int nsfd;
   int signal_fd;
   int ready_fd; /* on which sfd says that it is ready */
@@ -71,33 +71,6 @@ static sf_status_t make_directory(agent_t *agent)
                            agent->directory);
 }
 
-static bool decode(const char *digits, uint8_t bytes[], size_t len_bytes)
-{
-  bool good = strlen(digits) == 2 * len_bytes;
-  for (size_t i = 0; good && i < len_bytes; i++)
-    good = sscanf(digits + 2 * i, "%2hhx", &bytes[i]) == 1;
-  return good;
-}
-
-/* The variable goes: what the daemon starts must not have it. */
-static sf_status_t write_key(agent_t *agent)
-{
-  uint8_t bytes[SFRUN_KEY_BYTES];
-  char *digits = getenv(SFRUN_KEY_VARIABLE);
-  if (!digits)
-    return SF_OK;
-  sf_status_t status = SF_OK;
-  if (!decode(digits, bytes, sizeof bytes))
-    status = sfshm_error(SF_ERR_ARG, SFRUN_KEY_VARIABLE " is no key of %d bytes", SFRUN_KEY_BYTES);
-  explicit_bzero(digits, strlen(digits));
-  unsetenv(SFRUN_KEY_VARIABLE);
-  snprintf(agent->key, sizeof agent->key, "%s/" SFRUN_KEY_NAME, agent->directory);
-  if (!status)
-    status = sfrun_directory_write(agent->directory, SFRUN_KEY_NAME, bytes, sizeof bytes);
-  explicit_bzero(bytes, sizeof bytes);
-  return status;
-}
-
 /* Daemons that share a directory are told apart by their rank under mpirun. A surrounding job's doesn't count. */
 static sf_status_t choose_socket(agent_t *agent)
 {
@@ -123,10 +96,9 @@ static sf_status_t spawn_sfd(agent_t *agent, int ready_fd)
   if (!args)
     return sfshm_error(SF_ERR_NOMEM, "no memory for the daemon's arguments");
   snprintf(ready, sizeof ready, "%d", ready_fd);
-  const char *const added[] = {"--socket", agent->socket, "--ready-fd", ready, *agent->key ? "--peer-key" : NULL,
-                               agent->key};
+  const char *const added[] = {"--socket", agent->socket, "--ready-fd", ready};
   memcpy(args, agent->sfd, (size_t)agent->nsfd * sizeof *args);
-  for (int i = 0; i < ADDED_WORDS && added[i]; i++)
+  for (int i = 0; i < ADDED_WORDS; i++)
     args[agent->nsfd + i] = added[i];
   sfrun_command_t command = {.path = agent->sfd[0],
                              .argv = args,
@@ -196,7 +168,7 @@ static sf_status_t prepare(agent_t *agent)
 {
   sf_status_t status = make_directory(agent);
   if (!status)
-    status = write_key(agent);
+    status = sfrun_key_take(agent->directory);
   if (!status)
     status = choose_socket(agent);
   return status;

@@ -82,6 +82,18 @@ static sf_status_t add(sfrun_hosts_t *hosts, const sfrun_host_t *host)
   return SF_OK;
 }
 
+/* A name of the loopback interface leads from each host to itself. */
+static sf_status_t check_loopback(const sfrun_hosts_t *hosts)
+{
+  for (int32_t i = 0; i < hosts->count && hosts->count > 1; i++) {
+    const char *name = hosts->hosts[i].name;
+    if (strcasecmp(name, "localhost") == 0 || strncasecmp(name, "localhost.", 10) == 0 || strncmp(name, "127.", 4) == 0)
+      return sfshm_error(SF_ERR_ARG, "%s is another host on each host: give its name, or an address that others reach",
+                         name);
+  }
+  return SF_OK;
+}
+
 /* Overwrites the text. */
 static sf_status_t parse(char *text, const char *source, sfrun_hosts_t *hosts_p)
 {
@@ -100,6 +112,8 @@ static sf_status_t parse(char *text, const char *source, sfrun_hosts_t *hosts_p)
     status = sfshm_error(status, "%s:%d: %s", source, number, sfshm_error_detail());
   else if (!hosts.count)
     status = sfshm_error(SF_ERR_ARG, "%s: no host", source);
+  else if ((status = check_loopback(&hosts)))
+    status = sfshm_error(status, "%s: %s", source, sfshm_error_detail());
   if (status)
     sfrun_hosts_free(&hosts);
   else

@@ -26,7 +26,7 @@ static void make_name(const char *program, uint32_t number, char name_p[NAME_BYT
   snprintf(name_p + length, (size_t)(NAME_BYTES - length), "-%08" PRIx32, number);
 }
 
-sf_status_t sfrun_job_set_environment(const char *socket_path, const char *name, const char *program)
+sf_status_t sfrun_job_set_environment(const char *socket_path, const char *name, const char *program, bool with_key)
 {
   uint64_t random[3];
   char job[NAME_BYTES], key[33];
@@ -37,8 +37,10 @@ sf_status_t sfrun_job_set_environment(const char *socket_path, const char *name,
 
   if (!socket_path)
     unsetenv("SF_SOCKET");
+  if (!with_key)
+    unsetenv("SF_JOB_KEY");
   if ((socket_path && setenv("SF_SOCKET", socket_path, 1)) || setenv("SF_JOB", name ? name : job, 1) ||
-      setenv("SF_JOB_KEY", key, 1))
+      (with_key && setenv("SF_JOB_KEY", key, 1)))
     return sfshm_error_errno(SF_ERR_SYS, "environment of the job");
   unsetenv("SF_RANK");
   unsetenv("SF_SIZE");

@@ -6,12 +6,12 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "shm/error.h"
 #include "tools/sfrun/directory.h"
+#include "tools/sfrun/keys.h"
 
 #define PEERS_NAME "peers"
 #define ADDRESS_BYTES sizeof "127.0.0.1:65535"
@@ -46,23 +46,6 @@ static sf_status_t open_sockets(sfrun_loopback_t *loopback, int32_t nnodes, char
   }
   *length_p = length;
   return SF_OK;
-}
-
-sf_status_t sfrun_random(void *bytes, size_t len_bytes)
-{
-  if (getrandom(bytes, len_bytes, 0) != (ssize_t)len_bytes)
-    return sfshm_error_errno(SF_ERR_SYS, "%zu random bytes", len_bytes);
-  return SF_OK;
-}
-
-sf_status_t sfrun_key_write(const char *directory)
-{
-  uint8_t key[SFRUN_KEY_BYTES];
-  sf_status_t status = sfrun_random(key, sizeof key);
-  if (!status)
-    status = sfrun_directory_write(directory, SFRUN_KEY_NAME, key, sizeof key);
-  explicit_bzero(key, sizeof key);
-  return status;
 }
 
 sf_status_t sfrun_loopback_open(const char *directory, int32_t nnodes, sfrun_loopback_t *loopback)

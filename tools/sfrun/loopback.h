@@ -9,9 +9,6 @@
 
 #include "tools/sfrun/place.h"
 
-#define SFRUN_KEY_BYTES 32 /* of the key that daemons share */
-#define SFRUN_KEY_NAME "peer-key"
-
 /* All zero: nothing is open. */
 typedef struct sfrun_loopback {
   int32_t nnodes;
@@ -24,11 +21,5 @@ typedef struct sfrun_loopback {
  * sfrun_loopback_close must be called. SF_ERR_SYS, SF_ERR_NOMEM. */
 sf_status_t sfrun_loopback_open(const char *directory, int32_t nnodes, sfrun_loopback_t *loopback);
 void sfrun_loopback_close(sfrun_loopback_t *loopback);
-
-/* Writes a random key into the private directory, as SFRUN_KEY_NAME. SF_ERR_SYS. */
-sf_status_t sfrun_key_write(const char *directory);
-
-/* Fills the bytes with random ones. SF_ERR_SYS. */
-sf_status_t sfrun_random(void *bytes, size_t len_bytes);
 
 #endif

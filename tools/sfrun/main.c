@@ -57,13 +57,14 @@ static int run_program(const sfrun_launch_t *launch, sfrun_daemons_t *daemons, i
 }
 
 /* Our own daemons: their socket, if it is the same for all ranks, and the job. */
-static sf_status_t set_environment(const sfrun_daemons_t *daemons, const sfrun_options_t *options)
+static sf_status_t set_environment(const sfrun_launch_t *launch, const sfrun_daemons_t *daemons)
 {
   char socket_path[SFRUN_SOCKET_BYTES];
+  const sfrun_options_t *options = launch->options;
   if (daemons->nlocal > 1)
-    return sfrun_job_set_environment(NULL, options->job, options->program[0]);
+    return sfrun_job_set_environment(NULL, options->job, options->program[0], true);
   sfrun_socket_path(daemons->socket_directory, 0, 1, socket_path);
-  return sfrun_job_set_environment(socket_path, options->job, options->program[0]);
+  return sfrun_job_set_environment(socket_path, options->job, options->program[0], launch->hosts.count < 2);
 }
 
 static int run_with_daemons(const sfrun_launch_t *launch, int signal_fd)
@@ -74,7 +75,7 @@ static int run_with_daemons(const sfrun_launch_t *launch, int signal_fd)
                            ? sfrun_remote_start(launch, signal_fd, &daemons, &interrupted)
                            : sfrun_daemons_start(launch->options, signal_fd, &daemons, &interrupted);
   if (!status)
-    status = set_environment(&daemons, launch->options);
+    status = set_environment(launch, &daemons);
   if (status)
     code = interrupted ? 128 + interrupted : fail(status);
   else
@@ -93,7 +94,8 @@ static int run_with_given(const sfrun_launch_t *launch, const char *socket_path,
   if (!status)
     status = check_daemon();
   if (!status)
-    status = sfrun_job_set_environment(socket_path, launch->options->job, launch->options->program[0]);
+    status = sfrun_job_set_environment(socket_path, launch->options->job, launch->options->program[0],
+                                       launch->options->launcher == SFRUN_LAUNCHER_LOCAL);
   return status ? fail(status) : run_program(launch, &none, signal_fd);
 }
 

@@ -1,5 +1,5 @@
-/* Starting daemons by mpirun, as "sfrun --as-daemon". Their list of peers is on the command line, the key in the
- * environment. Single-threaded; blocks while the daemons start. */
+/* Starting daemons by mpirun, as "sfrun --as-daemon". Their list of peers is on the command line; the key goes another
+ * way (keys.h). Single-threaded; blocks while the daemons start. */
 #include "tools/sfrun/remote.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "shm/error.h"
 #include "tools/sfrun/as_daemon.h"
 #include "tools/sfrun/directory.h"
-#include "tools/sfrun/loopback.h"
+#include "tools/sfrun/keys.h"
 #include "tools/sfrun/mpirun_options.h"
 #include "tools/sfrun/process.h"
 #include "tools/sfrun/sfd_command.h"
@@ -31,36 +31,29 @@ typedef struct remote {
   const sfrun_launch_t *launch;
   const sfrun_options_t *options;
   sfrun_words_t words; /* of mpirun */
-  char key[sizeof SFRUN_KEY_VARIABLE "=" + 2 * SFRUN_KEY_BYTES];
+  bool hand_over;      /* the daemons' key */
 } remote_t;
 
 /* ---- What identifies these daemons ---- */
+
+/* Shells need not quote it. */
+static bool is_plain(const char *path)
+{
+  return path[strspn(path, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-")] == '\0';
+}
 
 /* The same on all hosts, and nobody can have made it before. */
 static sf_status_t choose_directory(sfrun_daemons_t *daemons)
 {
   const char *base = getenv("TMPDIR");
   uint64_t random = 0;
-  if (!base || *base != '/' ||
+  if (!base || *base != '/' || !is_plain(base) ||
       strlen(base) + sizeof "/sfrun-0123456789abcdef/" SFRUN_LONGEST_SOCKET > SFRUN_SOCKET_BYTES)
     base = "/tmp";
   sf_status_t status = sfrun_random(&random, sizeof random);
   if (!status)
     snprintf(daemons->socket_directory, sizeof daemons->socket_directory, "%.80s/sfrun-%016" PRIx64, base, random);
   return status;
-}
-
-static sf_status_t make_key(remote_t *remote)
-{
-  uint8_t bytes[SFRUN_KEY_BYTES];
-  sf_status_t status = sfrun_random(bytes, sizeof bytes);
-  if (status)
-    return status;
-  char *end = stpcpy(remote->key, SFRUN_KEY_VARIABLE "=");
-  for (size_t i = 0; i < sizeof bytes; i++)
-    end += sprintf(end, "%02x", bytes[i]);
-  explicit_bzero(bytes, sizeof bytes);
-  return SF_OK;
 }
 
 static sf_status_t choose_port(const sfrun_options_t *options, unsigned *port_p)
@@ -101,10 +94,6 @@ static void add_open_mpi_options(remote_t *remote, const char *hostfile)
       sfrun_words_add(words, "-x");
       sfrun_words_add(words, "%.*s", (int)strcspn(*variable, "="), *variable);
     }
-  if (*remote->key) {
-    sfrun_words_add(words, "-x");
-    sfrun_words_add(words, SFRUN_KEY_VARIABLE);
-  }
   sfrun_words_add(words, "--bind-to");
   sfrun_words_add(words, "none");
   if (hostfile) {
@@ -161,9 +150,9 @@ static sf_status_t add_sfd(remote_t *remote, const sfrun_daemons_t *daemons)
   }
   if (!alone && remote->options->fabric == SFRUN_FABRIC_TCP)
     status = add_peers(remote);
-  if (!remote->launch->hosts.count) {
+  if (!remote->launch->hosts.count || remote->hand_over) {
     sfrun_words_add(&remote->words, "--peer-key");
-    sfrun_words_add(&remote->words, "%s/" SFRUN_KEY_NAME, daemons->directory);
+    sfrun_words_add(&remote->words, "%s/" SFRUN_KEY_NAME, daemons->socket_directory);
   }
   for (const char **arg = args + 1; *arg; arg++)
     sfrun_words_add(&remote->words, "%s", *arg);
@@ -215,8 +204,7 @@ static sf_status_t spawn_mpirun(const remote_t *remote, int out_fd, sfrun_daemon
   int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
   sfrun_command_t command = {.path = remote->launch->mpirun_path,
                              .argv = remote->words.words,
-                             .variables = (char *const[]){(char *)"OMPI_MCA_mca_base_env_list",
-                                                          *remote->key ? (char *)(uintptr_t)remote->key : NULL, NULL},
+                             .variables = (char *const[]){(char *)"OMPI_MCA_mca_base_env_list", NULL},
                              .death_signal = SIGTERM,
                              .own_group = true,
                              .stdin_fd = null_fd,
@@ -355,21 +343,31 @@ static sf_status_t prepare(remote_t *remote, sfrun_daemons_t *daemons)
     status = choose_directory(daemons);
   if (!status && launch->hosts.count)
     status = sfrun_hosts_write(&launch->hosts, launch->mpi, daemons->directory, SFRUN_HOSTFILE);
+  if (!status && !launch->hosts.count)
+    status = sfrun_key_write(daemons->directory);
   if (!status)
-    status = launch->hosts.count ? make_key(remote) : sfrun_key_write(daemons->directory);
-  return status ? status : build_words(remote, daemons);
+    status = build_words(remote, daemons);
+  return !status && remote->hand_over ? sfrun_keys_hand_over(launch, daemons->socket_directory) : status;
+}
+
+/* In a Slurm job the hosts have MUNGE, and mpirun needs no remote shell. */
+static bool needs_key(const sfrun_launch_t *launch)
+{
+  return launch->hosts.count > 1 && launch->options->fabric == SFRUN_FABRIC_TCP && launch->options->hostfile &&
+         !sfrun_key_is_given(launch->options);
 }
 
 sf_status_t sfrun_remote_start(const sfrun_launch_t *launch, int signal_fd, sfrun_daemons_t *daemons,
                                int *interrupted_p)
 {
-  remote_t remote = {.launch = launch, .options = launch->options};
+  remote_t remote = {.launch = launch, .options = launch->options, .hand_over = needs_key(launch)};
   int32_t ndaemons = launch->hosts.count ? launch->hosts.count : launch->options->nnodes;
   *interrupted_p = 0;
   sf_status_t status = prepare(&remote, daemons);
   if (!status)
     status = start(&remote, ndaemons, signal_fd, daemons, interrupted_p);
-  explicit_bzero(remote.key, sizeof remote.key);
+  if (status && remote.hand_over)
+    sfrun_keys_take_back(launch, daemons->socket_directory);
   sfrun_words_free(&remote.words);
   return status;
 }
