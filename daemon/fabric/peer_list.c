@@ -201,6 +201,25 @@ static sf_status_t check_distinct(const sfd_peer_list_t *list)
   return status;
 }
 
+static bool is_loopback(const sfd_peer_address_t *peer)
+{
+  return strcasecmp(peer->host, "localhost") == 0 || strncasecmp(peer->host, "localhost.", 10) == 0 ||
+         strncmp(peer->host, "127.", 4) == 0 || strcmp(peer->host, "::1") == 0;
+}
+
+sf_status_t sfd_peer_list_check(const sfd_peer_list_t *list)
+{
+  int32_t loopback = -1, other = -1;
+  for (int32_t i = 0; i < list->count; i++)
+    *(is_loopback(&list->peers[i]) ? &loopback : &other) = i;
+  if (loopback < 0 || other < 0)
+    return SF_OK;
+  return sfshm_error(SF_ERR_ARG,
+                     "the list of peers has %s, which is another host for each host, as node %d beside %s as node %d: "
+                     "expected names or addresses that lead to the same host from everywhere",
+                     list->peers[loopback].host, loopback, list->peers[other].host, other);
+}
+
 /* The file's text, to be freed. */
 static sf_status_t read_file(const char *name, char **text_p)
 {

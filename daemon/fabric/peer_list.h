@@ -38,6 +38,10 @@ void sfd_peer_address_service(const sfd_peer_address_t *address, char service[8]
 sf_status_t sfd_peer_list_create(const char *text, sfd_peer_list_t *list_p) __attribute__((warn_unused_result));
 void sfd_peer_list_free(sfd_peer_list_t *list); /* twice is allowed */
 
+/* Whether all hosts understand the list alike. SF_ERR_ARG: it has an address of the loopback interface beside others:
+ * each host would take it for its own. */
+sf_status_t sfd_peer_list_check(const sfd_peer_list_t *list) __attribute__((warn_unused_result));
+
 /* The number of the one peer whose host is this host: by its name or one of its addresses; names that say nothing by
  * themselves are resolved, which may block. Only peers with that port are looked at, if it is not 0. SF_ERR_NOT_FOUND:
  * none; SF_ERR_ARG: several; SF_ERR_SYS. */

@@ -209,7 +209,9 @@ static sf_status_t allocate(uv_loop_t *loop, const sfd_tcp_options_t *options, s
   sf_status_t status = sfd_peer_list_create(options->peers, &list);
   if (status != SF_OK)
     return status;
-  status = find_node(options, &list, &node);
+  status = sfd_peer_list_check(&list);
+  if (status == SF_OK)
+    status = find_node(options, &list, &node);
   sfd_tcp_t *tcp = NULL;
   if (status == SF_OK && (tcp = calloc(1, sizeof *tcp + (size_t)list.count * sizeof tcp->peers[0])) == NULL)
     status = sfshm_error(SF_ERR_NOMEM, "no memory for %d peers", list.count);

@@ -60,6 +60,30 @@ sf_status_t sfd_tcp_auth_begin(void)
   return sodium_init() < 0 ? sfshm_error(SF_ERR_SYS, "libsodium has no source of random numbers") : SF_OK;
 }
 
+/* What is not complete is removed: nobody is to take it for a key. */
+sf_status_t sfd_tcp_key_write(const char *path)
+{
+  uint8_t bytes[SFD_TCP_KEY_FILE_MIN];
+  sf_status_t status = sfd_tcp_auth_begin();
+  if (status != SF_OK)
+    return status;
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0)
+    return sfshm_error_errno(errno == EEXIST   ? SF_ERR_EXISTS
+                             : errno == EACCES ? SF_ERR_PERM
+                                               : SF_ERR_SYS,
+                             "cannot make the key file %s", path);
+  randombytes_buf(bytes, sizeof bytes);
+  bool written = write(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes && fsync(fd) == 0;
+  sodium_memzero(bytes, sizeof bytes);
+  if (!written) {
+    status = sfshm_error_errno(SF_ERR_SYS, "cannot write the key file %s", path);
+    unlink(path);
+  }
+  close(fd);
+  return status;
+}
+
 sf_status_t sfd_tcp_key_read(const char *path, sfd_tcp_key_t *key_p)
 {
   sf_status_t begun = sfd_tcp_auth_begin();

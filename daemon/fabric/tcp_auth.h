@@ -78,6 +78,9 @@ typedef enum sfd_tcp_refusal {
 /* To be called before anything else here, except sfd_tcp_key_read. SF_ERR_SYS: no random numbers. */
 sf_status_t sfd_tcp_auth_begin(void) __attribute__((warn_unused_result));
 
+/* Writes a random key to a new file of mode 0600. SF_ERR_EXISTS: the file is there already; SF_ERR_PERM, SF_ERR_SYS. */
+sf_status_t sfd_tcp_key_write(const char *path) __attribute__((warn_unused_result));
+
 /* Makes the key from the bytes of a file, at best random ones: a regular file of 32 to 4096 bytes that belongs to this
  * user or to root, that nobody else may write, and nobody else read; but a group may read one of root's.
  * SF_ERR_PERM, SF_ERR_ARG: it is not so; SF_ERR_SYS. */

@@ -261,6 +261,7 @@ START_TEST(name_that_does_not_resolve)
 {
   char peers[128], name[100]; /* longer than a name may be: nobody is asked */
   memset(name, 'x', sizeof name);
+  memcpy(name, "localhost.", 10);
   snprintf(peers, sizeof peers, "127.0.0.1:%u,%.99s:1", sftest_tcp.ports[0], name);
   sfd_tcp_options_t options = sftest_tcp_options(0, 2);
   options.peers = peers;

@@ -31,6 +31,8 @@ START_TEST(options_that_will_not_do)
   options = good;
   options.peers = "127.0.0.1";
   expect_refusal(&options, SF_ERR_ARG, "HOST:PORT");
+  options.peers = "192.0.2.77:1,LocalHost:1";
+  expect_refusal(&options, SF_ERR_ARG, "LocalHost, which is another host for each host, as node 1 beside 192.0.2.77");
   options = good;
   options.bind = "nowhere";
   expect_refusal(&options, SF_ERR_ARG, "nowhere");
