@@ -484,7 +484,7 @@ install: all docs
 	install -m 644 $(public_headers) '$(include)/sf'
 	$(foreach page,$(man_pages),install -D -m 644 $(page) '$(call installed_man,$(page))' &&) :
 	$(fill_in) systemd/sfd.service.in >'$(units)/sfd.service'
-	install -m 644 systemd/sfd.socket '$(units)'
+	install -m 644 systemd/sfd.socket systemd/sfd-peers.socket '$(units)'
 	install -D -m 644 systemd/sfd.tmpfiles '$(tmpfiles)/sfd.conf'
 	install -m 644 LICENSE README.md '$(doc)'
 	cp -R docs/*.md docs/pictures $(wildcard $(BUILD)/docs/html) '$(doc)'
@@ -499,7 +499,7 @@ uninstall:
 	rm -f '$(lib)/libsfclient_petsc.so' $(patsubst lib%,'$(lib)/pkgconfig/%.pc',$(library_names))
 	rm -f $(patsubst %,'$(include)/sf/%',$(notdir $(public_headers)))
 	rm -f $(foreach page,$(man_pages),'$(call installed_man,$(page))')
-	rm -f '$(units)/sfd.service' '$(units)/sfd.socket' '$(tmpfiles)/sfd.conf' $(completed:%='$(completions)/%')
+	rm -f '$(units)/sfd.service' '$(units)/sfd.socket' '$(units)/sfd-peers.socket' '$(tmpfiles)/sfd.conf' $(completed:%='$(completions)/%')
 	rm -rf '$(cmake)' '$(plugins)' '$(doc)'
 	-rmdir '$(include)/sf' '$(patsubst %/,%,$(dir $(cmake)))' 2>/dev/null
 

@@ -23,12 +23,13 @@
 
 /* The one socket of this process. */
 static struct {
-  int lock_fd; /* -1: none, also when the socket was passed */
+  int lock_fd;  /* -1: none, also when the socket was passed */
+  int peers_fd; /* -1: none; of a socket that was passed beside it */
   struct sockaddr_un address;
   char lock_path[sizeof((struct sockaddr_un *)0)->sun_path + sizeof LOCK_SUFFIX];
   dev_t device; /* of the socket's file, with inode */
   ino_t inode;
-} listener = {.lock_fd = -1};
+} listener = {.lock_fd = -1, .peers_fd = -1};
 
 static bool is_denied(int code)
 {
@@ -266,18 +267,37 @@ static sf_status_t take_passed(const char *path, int fd)
   return SF_OK;
 }
 
+static bool is_for_peers(int fd)
+{
+  return sd_is_socket_inet(fd, AF_UNSPEC, SOCK_STREAM, 1, 0) > 0;
+}
+
+/* One for clients, and perhaps one at which daemons of other nodes connect, in any order. */
 static sf_status_t listen_passed(const char *path, int count, int *fd_p)
 {
-  sf_status_t status;
-  if (count == 1)
-    status = take_passed(path, SD_LISTEN_FDS_START);
-  else
-    status = sfshm_error(SF_ERR_ARG, "the service manager passed %d descriptors, expected one socket", count);
-  for (int i = 0; status && i < count; i++)
-    close(SD_LISTEN_FDS_START + i);
+  int first = SD_LISTEN_FDS_START, peers = -1, clients = first;
+  sf_status_t status = SF_OK;
+  if (count == 2 && is_for_peers(first))
+    peers = clients++;
+  else if (count == 2 && is_for_peers(first + 1))
+    peers = first + 1;
+  else if (count > 1)
+    status = sfshm_error(
+        SF_ERR_ARG, "the service manager passed %d descriptors, expected one socket, or a second one for TCP", count);
   if (!status)
-    *fd_p = SD_LISTEN_FDS_START;
-  return status;
+    status = take_passed(path, clients);
+  for (int i = 0; status && i < count; i++)
+    close(first + i);
+  if (status)
+    return status;
+  listener.peers_fd = peers;
+  *fd_p = clients;
+  return SF_OK;
+}
+
+int sfd_listen_peers_fd(void)
+{
+  return listener.peers_fd;
 }
 
 /* ---- Either ---- */
@@ -285,6 +305,7 @@ static sf_status_t listen_passed(const char *path, int count, int *fd_p)
 sf_status_t sfd_listen(const char *path, int *fd_p)
 {
   assert(listener.lock_fd < 0);
+  listener.peers_fd = -1;
   int count = sd_listen_fds(1);
   if (count < 0)
     return sfshm_error(SF_ERR_SYS, "cannot take the sockets that the service manager passed: %s", strerror(-count));

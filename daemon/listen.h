@@ -26,8 +26,13 @@
  * change); a process that is forked and not executed afterwards shares the lock. A stale socket is replaced; nothing
  * else is ever deleted. SF_ERR_EXISTS: another daemon serves, begins or ends there, or the path is no socket;
  * SF_ERR_PERM: the directory or what is there belongs to somebody else; SF_ERR_ARG: what was passed is not one
- * listening Unix stream socket with a path, or another path was given; SF_ERR_SYS; and what sfproto_address returns. */
+ * listening Unix stream socket with a path, and at most one TCP socket beside it, or another path was given;
+ * SF_ERR_SYS; and what sfproto_address returns. */
 sf_status_t sfd_listen(const char *path, int *fd_p) __attribute__((warn_unused_result));
+
+/* The bound TCP socket for daemons of other nodes that a service manager passed beside the other one; -1: none. The
+ * caller's from then on. */
+int sfd_listen_peers_fd(void);
 
 /* The path of the socket, until sfd_listen_close. */
 const char *sfd_listen_path(void);

@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "daemon/calibrate.h"
+#include "daemon/fabric/tcp_auth.h"
 #include "daemon/guard.h"
 #include "daemon/listen.h"
 #include "daemon/log.h"
@@ -73,7 +74,21 @@ static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int l
   return status;
 }
 
-static sf_status_t serve(const sfd_options_t *options)
+/* The socket for daemons of other nodes may have been passed beside that for clients. */
+static sf_status_t take_peers_socket(sfd_options_t *options)
+{
+  int fd = sfd_listen_peers_fd();
+  if (fd < 0)
+    return SF_OK;
+  if (strcmp(options->fabric, "tcp") != 0 || options->fabric_fd >= 0)
+    return sfshm_error(SF_ERR_ARG,
+                       "the service manager passed a socket for daemons of other nodes: expected option fabric to be "
+                       "tcp, and no option fabric-fd");
+  options->fabric_fd = fd;
+  return SF_OK;
+}
+
+static sf_status_t serve(sfd_options_t *options)
 {
   uv_loop_t loop;
   int error = uv_loop_init(&loop);
@@ -81,8 +96,13 @@ static sf_status_t serve(const sfd_options_t *options)
     return sfshm_error(SF_ERR_SYS, "cannot make an event loop: %s", uv_strerror(error));
   int listen_fd;
   sf_status_t status = sfd_listen(options->socket, &listen_fd);
-  if (status == SF_OK)
-    status = serve_on(&loop, options, listen_fd);
+  if (status == SF_OK) {
+    status = take_peers_socket(options);
+    if (status == SF_OK)
+      status = serve_on(&loop, options, listen_fd);
+    else
+      sfd_listen_close(listen_fd);
+  }
   uv_run(&loop, UV_RUN_DEFAULT);
   uv_loop_close(&loop);
   return status;
@@ -114,7 +134,7 @@ static sf_status_t configure_log(const sfd_options_t *options)
   return status;
 }
 
-static sf_status_t run(const sfd_options_t *options)
+static sf_status_t run(sfd_options_t *options)
 {
   if (options->help) {
     sfd_options_print_help(stdout);
@@ -124,6 +144,8 @@ static sf_status_t run(const sfd_options_t *options)
     puts(SFD_SOFTWARE);
     return SF_OK;
   }
+  if (options->make_key[0] != '\0')
+    return sfd_tcp_key_write(options->make_key);
   if (options->print_config) {
     sfd_options_print_config(options, stdout);
     return SF_OK;

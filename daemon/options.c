@@ -91,6 +91,8 @@ static const sfd_option_t table[] = {
      "begin log lines with the time (UTC)"},
     {"ready-fd", SFD_OPTION_INTEGER, SFD_SOURCE_COMMAND_LINE, NUMBER(ready_fd), "-1", -1, INT_MAX, "FD",
      "descriptor that gets the line READY=1 and is closed once clients are served; -1: none"},
+    {"make-key", SFD_OPTION_PATH, SFD_SOURCE_COMMAND_LINE, TEXT(make_key), "", 0, 0, "PATH",
+     "write a random key for peer-key to a new file that only its owner can read, and exit"},
     {"print-config", SFD_OPTION_ACTION, SFD_SOURCE_COMMAND_LINE, SWITCH(print_config), "no", 0, 0, "",
      "print the effective values and where each came from, and exit"},
     {"help", SFD_OPTION_ACTION, SFD_SOURCE_COMMAND_LINE, SWITCH(help), "no", 0, 0, "",

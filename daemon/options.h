@@ -44,7 +44,7 @@ typedef struct sfd_option {
   const char *help;
 } sfd_option_t;
 
-#define SFD_OPTION_COUNT 32
+#define SFD_OPTION_COUNT 33
 
 /* Where an effective value came from. */
 typedef struct sfd_option_origin {
@@ -83,6 +83,7 @@ typedef struct sfd_options {
   char *log_level;
   bool log_time;
   int64_t ready_fd; /* -1: none */
+  char *make_key;   /* "": none */
   bool print_config;
   bool help;
   bool version;

@@ -36,7 +36,7 @@ done
 unit=$root$prefix/lib/systemd/system/sfd.service
 grep -qxF "ExecStart=$prefix/bin/sfd" "$unit" || fail "sfd.service: $(grep ExecStart "$unit")"
 ! grep -n '@' "$unit" | grep -v 'SystemCallFilter=' || fail "sfd.service: that is not filled in"
-for file in lib/systemd/system/sfd.socket lib/tmpfiles.d/sfd.conf share/doc/sfd/examples/sfd.conf; do
+for file in lib/systemd/system/sfd.socket lib/systemd/system/sfd-peers.socket lib/tmpfiles.d/sfd.conf share/doc/sfd/examples/sfd.conf; do
   [ -s "$root$prefix/$file" ] || fail "$file is not installed"
 done
 "$root$prefix/bin/sfd" --config "$root$prefix/share/doc/sfd/examples/sfd.conf" --print-config >/dev/null ||

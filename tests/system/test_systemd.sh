@@ -43,10 +43,10 @@ rc=0
 # ---- Units ----
 
 sed "s|@PREFIX@/bin/sfd|$sfd|" systemd/sfd.service.in >"$work/sfd.service"
-cp systemd/sfd.socket "$work"
+cp systemd/sfd.socket systemd/sfd-peers.socket "$work"
 
 if has systemd-analyze units; then
-  said=$(systemd-analyze verify --man=no "$work/sfd.service" "$work/sfd.socket" 2>&1) || fail "units: $said"
+  said=$(systemd-analyze verify --man=no "$work/sfd.service" "$work/sfd.socket" "$work/sfd-peers.socket" 2>&1) || fail "units: $said"
   ! grep -F "$work" <<<"$said" || fail "units: that is what systemd-analyze verify says"
   if systemd-analyze --help 2>/dev/null | grep -q -- --offline; then
     systemd-analyze security --offline=true --threshold=$MOST_EXPOSED --no-pager "$work/sfd.service" \

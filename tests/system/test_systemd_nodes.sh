@@ -1,6 +1,6 @@
 #!/bin/bash
-# The units of the installation as sfd(8) tells to use them on several nodes: three hosts that each run a systemd of
-# their own, whose daemons prove by a key that they belong, and a job over all of them.
+# What sfd(8) tells to do on several nodes, step by step, with the units of the installation: three hosts that each run a
+# systemd of their own, whose daemons prove by a key that they belong, and jobs over all of them.
 # Needs BUILD, the build directory.
 set -u
 BUILD=$(realpath "${BUILD:?the build directory}")
@@ -24,12 +24,12 @@ configure() { # LINE...: /etc/sfd.conf of all hosts
   on_each "cp $stage/sfd.conf /etc/sfd.conf"
 }
 
-expect_hello() { # WHAT: a job with a rank on each host, by way of the daemons of the system
-  local out
-  out=$(SF_SOCKET=/run/sfd/sfd.sock timeout 60 sfrun --quiet --mpirun mpirun.openmpi -n 3 -hostfile "$VCLUSTER_HOSTFILE" \
+expect_hello() { # N WHAT: a job with a rank on each of the first hosts, by way of the daemons of the system
+  local out i expected=
+  for ((i = 0; i < $1; i++)); do expected+="rank $i: saw $(((i + 1) % $1)) "; done
+  out=$(SF_SOCKET=/run/sfd/sfd.sock timeout 60 sfrun --quiet --mpirun mpirun.openmpi -n "$1" -hostfile "$VCLUSTER_HOSTFILE" \
     --map-by node "$BUILD/examples/hello" 2>&1)
-  [ "$(sed 's/ at rank.*//' <<<"$out" | sort | tr '\n' ' ')" = "rank 0: saw 1 rank 1: saw 2 rank 2: saw 0 " ] ||
-    fail "$1: $out"
+  [ "$(sed 's/ at rank.*//' <<<"$out" | sort | tr '\n' ' ')" = "$expected" ] || fail "$2: $out"
 }
 
 # What the kernel and systemd say of the running daemon: the restrictions of the unit are in force.
@@ -43,18 +43,33 @@ expect_restricted() {
     fail "no metrics"
 }
 
+# Daemons that nobody has started yet: the node that assembles a job may have no rank of it.
+expect_activation() {
+  local i
+  for i in 1 2 3 4; do
+    on_each 'systemctl --quiet stop sfd.service 2>/dev/null'
+    SECONDS=0
+    expect_hello 2 "job $i, which starts the daemons"
+    [ $SECONDS -lt 9 ] || fail "job $i, which starts the daemons, took $SECONDS s"
+  done
+}
+
 inside() {
   stage=$1
   on_each "bash $here/host_systemd $stage sfd-$2" || exit
-  dd if=/dev/urandom of="$stage/key" bs=32 count=1 2>/dev/null
-  on_each "install -m 600 $stage/key /etc/sfd.key"
+  sfd --make-key /etc/sfd.key || fail "sfd --make-key"
+  [ "$(stat -c '%a %s' /etc/sfd.key)" = "600 32" ] || fail "the key's file: $(stat -c '%a %s' /etc/sfd.key)"
+  ! sfd --make-key /etc/sfd.key 2>/dev/null || fail "sfd --make-key overwrites a key"
+  cp -p /etc/sfd.key "$stage/key"
+  on_each "[ -e /etc/sfd.key ] || cp -p $stage/key /etc/sfd.key"
   on_each 'echo SFD_CONFIG=/etc/sfd.conf >/etc/default/sfd'
   configure "fabric = tcp" "peers = vc0:7411,vc1:7411,vc2:7411" "peer-key = /etc/sfd.key" \
     "metrics = /run/sfd/metrics.sock"
-  on_each 'systemctl --quiet enable --now sfd.socket sfd.service' || fail "the units don't start"
+  on_each 'systemctl --quiet enable --now sfd.socket sfd-peers.socket sfd.service' || fail "the units don't start"
   expect_restricted
-  expect_hello "a job over all hosts"
+  expect_hello 3 "a job over all hosts"
   on_each '! grep -E "^sfd\[[0-9]*\] (error|warn)" /run/sfd.log' || fail "the daemons complain"
+  expect_activation
   echo "all checks passed"
 }
 

@@ -357,6 +357,7 @@ START_TEST(what_is_passed_is_checked)
   ck_assert_ptr_nonnull(strstr(detail, "the option socket says"));
   ck_assert_int_eq(listen_with(stream, 2, path, detail), SF_ERR_ARG);
   ck_assert_ptr_nonnull(strstr(detail, "2 descriptors, expected one"));
+  ck_assert_int_eq(sfd_listen_peers_fd(), -1);
   ck_assert_int_eq(listen_with(datagram, 1, NULL, detail), SF_ERR_ARG);
   ck_assert_ptr_nonnull(strstr(detail, "is not a listening Unix stream socket"));
   ck_assert_int_eq(listen_with(nameless, 1, NULL, detail), SF_ERR_ARG);
