@@ -68,15 +68,15 @@ static int32_t *find_lowest_ranks(const sfd_assembly_t *assembly)
   for (int32_t node = 0; ranks != NULL && node < nnodes; node++)
     ranks[node] = -1;
   for (int32_t r = assembly->size - 1; ranks != NULL && r >= 0; r--)
-    if (assembly->rank_nodes[r] >= 0)
-      ranks[assembly->rank_nodes[r]] = r;
+    if (sfd_assembly_node_of(assembly, r) >= 0)
+      ranks[sfd_assembly_node_of(assembly, r)] = r;
   return ranks;
 }
 
 static int32_t find_rank_on(const sfd_assembly_t *assembly, int32_t node)
 {
   for (int32_t r = 0; r < assembly->size; r++)
-    if (assembly->rank_nodes[r] == node)
+    if (sfd_assembly_node_of(assembly, r) == node)
       return r;
   return -1;
 }
@@ -192,41 +192,18 @@ static void start(sfd_assembly_t *assembly)
     return;
   }
   memcpy(rank_nodes, assembly->rank_nodes, bytes);
+  for (int32_t r = 0; r < assembly->size; r++)
+    assembly->rank_nodes[r] = SFD_ASSEMBLY_AWAITED;
+  assembly->all_nodes = rank_nodes;
+  assembly->started_here = true;
   assembly->job = sfd_server_new_id(assembly->server);
   uv_timer_stop(&assembly->timer);
   fill_start(assembly, rank_nodes, &started, &message);
   send_to_all(assembly, sfd_home_handle_start, &message, &started.incarnation);
-  free(rank_nodes);
 }
 
-static void set_node(sfd_assembly_t *assembly, int32_t node, int32_t to)
-{
-  for (int32_t r = 0; r < assembly->size; r++)
-    if (assembly->rank_nodes[r] == node)
-      assembly->rank_nodes[r] = to;
-}
-
-static void forget_if_over(sfd_assembly_t *assembly)
-{
-  bool left = false;
-  for (int32_t r = 0; r < assembly->size && !left; r++)
-    left = assembly->rank_nodes[r] >= 0;
-  if (!left)
-    sfd_assembly_forget(assembly);
-}
-
-sf_status_t sfd_assembly_handle_over(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
-{
-  sfd_assembly_t *assembly = sfd_assembly_find_running(server, message->job_over->job);
-  if (assembly == NULL)
-    return SF_OK;
-  set_node(assembly, node, SFD_ASSEMBLY_OVER);
-  forget_if_over(assembly);
-  return SF_OK;
-}
-
-/* Of a job that runs: its other nodes are told. */
-static void fail_running(sfd_assembly_t *assembly, int32_t node, const char *text)
+/* The node may not have heard that the job starts: the others are told. */
+static void fail_starting(sfd_assembly_t *assembly, int32_t node, const char *text)
 {
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
@@ -235,9 +212,20 @@ static void fail_running(sfd_assembly_t *assembly, int32_t node, const char *tex
   fail.detail = (char *)(uintptr_t)text; /* only read; protobuf-c has no const */
   message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
   message.job_fail = &fail;
-  set_node(assembly, node, SFD_ASSEMBLY_OVER);
+  sfd_assembly_set_node(assembly, node, SFD_ASSEMBLY_OVER);
   send_to_all(assembly, sfd_job_handle_peer_fail, &message, NULL);
-  forget_if_over(assembly);
+  sfd_assembly_forget(assembly);
+}
+
+/* Its other nodes notice what they lose themselves. */
+static void lose_started(sfd_assembly_t *assembly, int32_t node, const char *text)
+{
+  if (assembly->started_here && assembly->rank_nodes[find_rank_on(assembly, node)] == SFD_ASSEMBLY_AWAITED) {
+    fail_starting(assembly, node, text);
+    return;
+  }
+  sfd_assembly_set_node(assembly, node, SFD_ASSEMBLY_OVER);
+  sfd_assembly_forget_if_done(assembly);
 }
 
 sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
@@ -408,7 +396,7 @@ static void refuse_others(sfd_assembly_t *assembly, int32_t node)
 {
   char text[SFD_TEXT_SIZE];
   snprintf(text, sizeof text, "job \"%.64s\" runs, with all its ranks on node %d", assembly->name, node);
-  set_node(assembly, node, SFD_ASSEMBLY_AWAITED);
+  sfd_assembly_set_node(assembly, node, SFD_ASSEMBLY_AWAITED);
   refuse_all(assembly, SF_ERR_EXISTS, text);
 }
 
@@ -446,6 +434,6 @@ void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *de
     else if (assembly->job == 0)
       refuse_all(assembly, SF_ERR_RANK_FAILED, text);
     else
-      fail_running(assembly, node, text);
+      lose_started(assembly, node, text);
   }
 }

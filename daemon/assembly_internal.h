@@ -14,10 +14,10 @@
 #include "daemon/server.h"
 
 /* Where a rank is, unless on a node. */
-#define SFD_ASSEMBLY_AWAITED (-1) /* it has not come; of a job that ran before: its node has not said that it runs */
+#define SFD_ASSEMBLY_AWAITED (-1) /* it has not come; of a job that was started: its node has not said that it runs */
 #define SFD_ASSEMBLY_OVER (-2)    /* it was on a node, and the job is over there, or the node is lost */
 
-/* A job that is joining, or that runs, at its home. */
+/* A job that is joining, or that starts, at its home. */
 typedef struct sfd_assembly {
   TAILQ_ENTRY(sfd_assembly) entry;
   sfd_server_t *server;
@@ -29,7 +29,8 @@ typedef struct sfd_assembly {
   int32_t ncame;
   bool told_again;        /* a home before this one, the channel to which was lost */
   int32_t moved_to;       /* the home is another one now, for who still comes here; -1: it is not. size is 0 then */
-  int32_t *all_nodes;     /* of a job that ran before this node became its home; else NULL */
+  bool started_here;      /* no other node was its home before */
+  int32_t *all_nodes;     /* by rank, when it has been started; else NULL */
   uint64_t *incarnations; /* by rank that has come: its node's, see proto/sf_peer.proto */
   uv_timer_t timer;       /* until the earliest deadline */
   int32_t rank_nodes[];   /* or one of those above, all of which are negative */
@@ -46,6 +47,15 @@ sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *nam
                              sfd_assembly_t **assembly_p);
 
 void sfd_assembly_forget(sfd_assembly_t *assembly);
+
+/* To which node the rank came, if the job may still be there; else negative. */
+int32_t sfd_assembly_node_of(const sfd_assembly_t *assembly, int32_t rank);
+
+/* Says so of all ranks of a node, or SFD_ASSEMBLY_*. */
+void sfd_assembly_set_node(sfd_assembly_t *assembly, int32_t node, int32_t to);
+
+/* Of one that was started: unless something still depends on this home. */
+void sfd_assembly_forget_if_done(sfd_assembly_t *assembly);
 
 /* Tells one node that the job runs. */
 void sfd_assembly_send_start(const sfd_assembly_t *assembly, int32_t *rank_nodes, int32_t node, uint64_t incarnation);

@@ -11,6 +11,7 @@
 #include "daemon/join.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
+#include "daemon/tree.h"
 #include "daemon/unsent.h"
 #include "shm/error.h"
 
@@ -198,9 +199,7 @@ static void join_again(sfd_job_t *job)
   free(ranks);
 }
 
-/* The job runs without its home: the next one is to watch over it, and to start it on nodes which the last one did not
- * come to tell. */
-static void tell_next(sfd_job_t *job)
+static void send_runs(sfd_job_t *job, int32_t node, bool with_table)
 {
   Sfpeer__JobRuns runs = SFPEER__JOB_RUNS__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
@@ -208,20 +207,30 @@ static void tell_next(sfd_job_t *job)
   runs.name = job->name;
   runs.job = job->id;
   runs.rank_nodes = job->rank_nodes;
-  runs.n_rank_nodes = (size_t)job->size;
+  runs.n_rank_nodes = with_table ? (size_t)job->size : 0;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_RUNS;
   message.job_runs = &runs;
-  sfd_home_send(job->server, job->home, sfd_assembly_handle_runs, &message);
+  sfd_home_send(job->server, node, sfd_assembly_handle_runs, &message);
+}
+
+/* The home is told that the job runs here. So is the parent in the tree of the job's nodes: by that all of them are
+ * connected, and each one's loss is noticed by another. */
+static void tell_runs(sfd_job_t *job)
+{
+  int32_t parent = sfd_tree_parent(job->world);
+  if (parent >= 0 && parent != job->home)
+    send_runs(job, parent, false);
+  send_runs(job, job->home, false);
 }
 
 static void turn_to_next(sfd_job_t *job, const char *detail)
 {
   char text[SFD_TEXT_SIZE];
   int32_t lost = job->home, next = choose(job, position_of(job, lost) + 1);
-  if (job->state == SFD_JOB_RUNNING) {
+  if (job->state == SFD_JOB_RUNNING) { /* the next home starts it on nodes which the last one did not come to tell */
     if (next >= 0) {
       job->home = next;
-      tell_next(job);
+      send_runs(job, next, true);
     }
     return;
   }
@@ -389,8 +398,10 @@ sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpe
     sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
     sfd_join_dismiss_all(job, SF_ERR_NOMEM, text);
     tell_impossible(server, node, started, text);
-  } else if (!complete) {
-    sfd_job_fail(job, text);
+    return SF_OK;
   }
+  tell_runs(job);
+  if (!complete)
+    sfd_job_fail(job, text);
   return SF_OK;
 }

@@ -35,9 +35,18 @@ void sfd_tcp_stream_lost(sfd_tcp_conn_t *conn, sf_status_t status, const char *r
   fabric->events->down(fabric->owner, conn->node, status, detail);
 }
 
+/* What is under way is given up, and the peer is told at once: if only its way to here is cut it hears nothing else
+ * that ends the stream, as the kernel would first repeat what has not been acknowledged. */
+static void reset(const sfd_tcp_conn_t *conn)
+{
+  const struct linger at_once = {.l_onoff = 1};
+  (void)setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 static void lost_errno(sfd_tcp_conn_t *conn, int error)
 {
   char reason[128];
+  reset(conn);
   if (error == ENOMEM)
     sfd_tcp_stream_lost(conn, SF_ERR_NOMEM, "can't be sent to: no memory");
   else if (error == ETIMEDOUT)

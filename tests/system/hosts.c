@@ -94,3 +94,14 @@ void sftest_hosts_cut(const sftest_hosts_t *hosts, int32_t host, bool cut)
   ck_assert_int_lt(host, hosts->n);
   ck_assert(run("ip link set port%d %s", (int)host, cut ? "down" : "up"));
 }
+
+/* It is sent to an address of the network that nobody has. */
+void sftest_hosts_cut_way(const sftest_hosts_t *hosts, int32_t from, int32_t to, bool cut)
+{
+  ck_assert(from < hosts->n && to < hosts->n);
+  ck_assert_int_eq(setns(hosts->namespaces[from], CLONE_NEWNET), 0);
+  bool done = cut ? run("ip neigh replace 10.78.0.%d lladdr 02:00:00:00:00:fe dev eth0 nud permanent", (int)to + 1)
+                  : run("ip neigh del 10.78.0.%d dev eth0", (int)to + 1);
+  ck_assert_int_eq(setns(hosts->home, CLONE_NEWNET), 0);
+  ck_assert(done);
+}

@@ -24,4 +24,7 @@ void sftest_hosts_end(sftest_hosts_t *hosts);
 /* Cuts the host's link, at the switch: to others it becomes silent, and others to it. Or mends it. */
 void sftest_hosts_cut(const sftest_hosts_t *hosts, int32_t host, bool cut);
 
+/* Cuts the way from one host to another, and not back: what it sends there gets lost. Or mends it. */
+void sftest_hosts_cut_way(const sftest_hosts_t *hosts, int32_t from, int32_t to, bool cut);
+
 #endif

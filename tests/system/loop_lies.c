@@ -117,7 +117,10 @@ static void send_runs(sfd_server_t *server, int32_t node)
 {
   Sfpeer__JobRuns runs = SFPEER__JOB_RUNS__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  int32_t nodes[] = {0, 99};
   runs.name = (char[]){"nobody"};
+  runs.rank_nodes = nodes;
+  runs.n_rank_nodes = 2;
   runs.job = sfd_server_new_id(server);
   message.body_case = SFPEER__MESSAGE__BODY_JOB_RUNS;
   message.job_runs = &runs;

@@ -1,7 +1,7 @@
-/* Cuts the link of a host at a random moment of a job over several hosts, fabric tcp: nothing arrives any more, and
- * nobody says so. Every rank, on both sides of the cut, gets an error that names a node; nothing is left, and when the
- * link is mended the daemons serve again. A link that is cut for a while only is survived. SFTEST_ROUNDS says how many
- * times; then the error must come within 4 s. */
+/* Cuts the link of a host, or that between two of them, in both directions or one, at a random moment of a job over
+ * several hosts, fabric tcp: nothing arrives any more, and nobody says so. Every rank, on both sides of the cut, gets
+ * an error that names a node; nothing is left, and when the link is mended the daemons serve again. A link that is cut
+ * for a while only is survived. SFTEST_ROUNDS says how many times; then the error must come within 4 s. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,12 +109,26 @@ static void expect_recovery(sftest_cluster_t *cluster, plan_t *plan)
   sftest_cluster_warm(cluster);
 }
 
+typedef enum cut { HOST, BOTH_WAYS, ONE_WAY, CUTS } cut_t;
+
+static void set_cut(const sftest_hosts_t *hosts, cut_t what, int32_t victim, bool cut)
+{
+  int32_t other = (victim + 1) % HOSTS;
+  if (what == HOST)
+    sftest_hosts_cut(hosts, victim, cut);
+  else
+    sftest_hosts_cut_way(hosts, victim, other, cut);
+  if (what == BOTH_WAYS)
+    sftest_hosts_cut_way(hosts, other, victim, cut);
+}
+
 static void cut_once(sftest_cluster_t *cluster, uint64_t seed, int64_t *worst_ms)
 {
   static const int64_t values[] = {1, 1000, 100000};
   uint64_t random = seed;
   int32_t places[RANKS_MAX], size = 2 + (int32_t)sftest_below(&random, RANKS_MAX - 1);
   int32_t victim = (int32_t)sftest_below(&random, HOSTS);
+  cut_t what = (cut_t)sftest_below(&random, CUTS);
   plan_t *plan = sftest_shared(sizeof *plan);
   sftest_job_t job;
   sftest_use_seed(seed);
@@ -124,12 +138,12 @@ static void cut_once(sftest_cluster_t *cluster, uint64_t seed, int64_t *worst_ms
   sftest_job_await(&job, &plan->nworking, size);
   sftest_sleep_ms(sftest_below(&random, 30));
   plan->cut_ms = sftest_machine_ms();
-  sftest_hosts_cut(cluster->hosts, victim, true);
+  set_cut(cluster->hosts, what, victim, true);
   sftest_job_end_well(&job, 3 * sftest_limit_ms(NOTICED_BUSY_MS));
   int64_t noticed_ms = plan->latest_ms - plan->cut_ms;
-  ck_assert_msg(noticed_ms <= sftest_limit_ms(NOTICED_MS), "noticed after %lld ms", (long long)noticed_ms);
+  ck_assert_msg(noticed_ms <= sftest_limit_ms(NOTICED_MS), "cut %d noticed after %lld ms", what, (long long)noticed_ms);
   *worst_ms = noticed_ms > *worst_ms ? noticed_ms : *worst_ms;
-  sftest_hosts_cut(cluster->hosts, victim, false);
+  set_cut(cluster->hosts, what, victim, false);
   expect_recovery(cluster, plan);
   sftest_shared_free(plan, sizeof *plan);
 }

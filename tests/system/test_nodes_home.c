@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/system/cluster.h"
+#include "tests/system/loop_cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -256,6 +257,107 @@ START_TEST(ranks_join_again)
 }
 END_TEST
 
+/* ---- Without the home -------------------------------------------------------------------------------------------- */
+
+typedef struct hold {
+  char name[48];
+  _Atomic int ready;
+  _Atomic int step; /* 1: the link is cut */
+  _Atomic int over;
+} hold_t;
+
+static void name_job(hold_t *hold, int32_t home, int32_t nnodes)
+{
+  for (int i = 0; i == 0 || sftest_home_of(hold->name, nnodes) != home; i++)
+    snprintf(hold->name, sizeof hold->name, "hold-%d", i);
+}
+
+/* Goes on for a while when the link is cut, and ends well. */
+static int work_on(sftest_rank_t *self)
+{
+  hold_t *hold = self->argument;
+  sf_graph_t *graph, *other;
+  self->options.job = hold->name;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  atomic_fetch_add(&hold->ready, 1);
+  sftest_await(&hold->step, 1);
+  for (int i = 0; i < 200; i++)
+    sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 7, SF_GRAPH_DEFAULT, &other));
+  SFTEST_OK(self, sf_graph_destroy(other));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* The home has no ranks of the job, and loses one of its nodes. */
+START_TEST(a_job_outlives_links_of_its_home)
+{
+  static const int32_t places[] = {0, 2, 2};
+  static sftest_loop_cluster_t loop;
+  static sftest_job_t job;
+  hold_t *hold = sftest_shared(sizeof *hold);
+  sftest_loop_cluster_start(&loop, 3, 0, 0);
+  name_job(hold, 1, 3);
+  sftest_job_start_over(&job, loop.nodes, places, 3, work_on, hold);
+  sftest_job_await(&job, &hold->ready, 3);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 1, _i == 0 ? 2 : 0);
+  sftest_sleep_ms(20); /* for what they tell each other of it */
+  atomic_store(&hold->step, 1);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(hold, sizeof *hold);
+}
+END_TEST
+
+static int wait_in_vain(sftest_rank_t *self)
+{
+  hold_t *hold = self->argument;
+  sf_graph_t *graph;
+  double roots[10] = {0}, leaves[10];
+  sf_status_t status = SF_OK;
+  self->options.job = hold->name;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  atomic_fetch_add(&hold->ready, 1);
+  sftest_await(&hold->step, 1);
+  for (int64_t until = sftest_machine_ms() + sftest_limit_ms(LIMIT_MS / 2);
+       status == SF_OK && sftest_machine_ms() < until;)
+    status = sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE);
+  SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
+  return 0;
+}
+
+/* Two nodes lose each other, and what they say does not come to a third one, which hears of it from the fourth. */
+START_TEST(who_hears_of_a_loss_passes_it_on)
+{
+  static const int32_t places[] = {0, 1, 2, 3};
+  static sftest_loop_cluster_t loop;
+  static sftest_job_t job;
+  hold_t *hold = sftest_shared(sizeof *hold);
+  int32_t deaf = _i, lost[2], n = 0;
+  for (int32_t node = 0; node < 4 && n < 2; node++)
+    if (node != deaf && (_i < 2 || node > 0))
+      lost[n++] = node;
+  sftest_loop_cluster_start(&loop, 4, 0, 0);
+  name_job(hold, 3, 4);
+  sftest_job_start_over(&job, loop.nodes, places, 4, wait_in_vain, hold);
+  sftest_job_await(&job, &hold->ready, 4);
+  for (int i = 0; i < 2; i++)
+    sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, lost[i], deaf);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, lost[0], lost[1]);
+  atomic_store(&hold->step, 1);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  for (int i = 0; i < 2; i++)
+    sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, lost[i], deaf);
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(hold, sizeof *hold);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *suite = suite_create("homes");
@@ -266,6 +368,8 @@ static Suite *suite(void)
   tcase_add_test(cases, another_node_takes_the_place_of_a_lost_home);
   tcase_add_test(cases, nodes_that_disagree_about_the_home_meet);
   tcase_add_test(cases, a_job_outlives_its_home);
+  tcase_add_loop_test(cases, a_job_outlives_links_of_its_home, 0, 2);
+  tcase_add_loop_test(cases, who_hears_of_a_loss_passes_it_on, 0, 4);
   tcase_add_test(cases, a_name_is_used_again_where_a_job_without_its_home_is_over);
   tcase_add_loop_test(cases, ranks_join_again, 1, 4);
   suite_add_tcase(suite, cases);
