@@ -281,6 +281,18 @@ static void describe_graph(const sf_graph_t *graph, sfshm_graph_counters_t *entr
   copy_place(entry->place, sizeof entry->place, graph->place != NULL ? graph->place : "");
 }
 
+static void describe_edges(const sf_graph_t *graph, sfshm_graph_counters_t *entry)
+{
+  entry->self_edges = entry->root_edges = (uint64_t)graph->self.nedges;
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    entry->root_edges += (uint64_t)graph->lanes[i].as_root.nedges;
+  if (graph->origin == NULL || graph->origin->top.nleaves == 0)
+    return;
+  entry->top_rank = sfc_group_job_rank(graph->group, graph->origin->top.rank);
+  entry->top_root = graph->origin->top.root;
+  entry->top_leaves = (uint64_t)graph->origin->top.nleaves;
+}
+
 sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
 {
   sfshm_counters_t *shared = counters->shared;
@@ -293,6 +305,7 @@ sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
     graph->counts = entry;
     graph->next_sample = sfc_watch_sample_after(graph->last_sequence);
     describe_graph(graph, entry);
+    describe_edges(graph, entry);
     enter_lanes(counters, graph, seen);
     if (seen && graph->trunks != NULL && graph->origin != NULL)
       enter_far(counters, graph);

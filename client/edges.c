@@ -259,6 +259,24 @@ static sf_status_t make(const sfc_edge_input_t *input, int32_t rank, int32_t siz
   return status == SF_OK ? lay_out(making, list) : status;
 }
 
+/* Extra edges to one root follow each other. */
+static void find_top(const sfc_edge_part_t *part, sfc_top_root_t *top)
+{
+  const sfshm_pattern_t *values = &part->edges.extra_value;
+  int64_t run = 0, longest = 0, value = 0, before = -1;
+  for (int64_t i = 0; i < values->n; i++) {
+    int64_t next = sfshm_pattern_at(values, i);
+    run = next == before ? run + 1 : 1;
+    before = next;
+    if (run > longest) {
+      longest = run;
+      value = next;
+    }
+  }
+  if (part->nedges > 0 && longest + 1 > top->nleaves)
+    *top = (sfc_top_root_t){part->rank, sfshm_pattern_at(&part->edges.value_root, value), longest + 1};
+}
+
 sf_status_t sfc_edge_list_make(const sfc_edge_input_t *input, int32_t rank, int32_t size, sfc_edge_list_t *list_p,
                                int64_t *bad_leaf_p)
 {
@@ -269,6 +287,8 @@ sf_status_t sfc_edge_list_make(const sfc_edge_input_t *input, int32_t rank, int3
   if (input->nleaves > 0)
     status = make(input, rank, size, &making, &list, bad_leaf_p);
   free_making(&making);
+  for (int32_t i = 0; i < list.nparts && status == SF_OK; i++)
+    find_top(&list.parts[i], &list.top);
   if (status != SF_OK) {
     sfc_edge_list_destroy(&list);
     return status;

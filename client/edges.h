@@ -36,6 +36,13 @@ typedef struct sfc_edge_part {
   sfshm_edges_t edges; /* open, in the list */
 } sfc_edge_part_t;
 
+/* The root to which most edges of the rank lead: a hint at where the work of all piles up. */
+typedef struct sfc_top_root {
+  int32_t rank; /* in the group */
+  int64_t root;
+  int64_t nleaves; /* 0: nobody has looked, or there are no edges */
+} sfc_top_root_t;
+
 typedef struct sfc_edge_list {
   char *image; /* the list; NULL: no edges, or it is the region's memory */
   size_t length_bytes;
@@ -43,6 +50,7 @@ typedef struct sfc_edge_list {
   sfshm_region_t region;  /* the sealed list: immutable; not mapped (base NULL) if there are no arrays in it */
   sfc_edge_part_t *parts; /* by rank; that of the rank itself included */
   int32_t nparts;
+  sfc_top_root_t top;
 } sfc_edge_list_t;
 
 /* Checks the input and makes the list, in memory of this process. The root indices of other ranks are checked by their

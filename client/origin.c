@@ -17,6 +17,7 @@ sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p)
   origin->region = list->region;
   list->image = NULL;
   list->region = (sfshm_region_t){.fd = -1};
+  origin->top = list->top;
   origin->nparts = list->nparts;
   for (int32_t i = 0; i < list->nparts; i++)
     origin->parts[i] = (sfc_origin_part_t){list->parts[i].rank, list->parts[i].block};

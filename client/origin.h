@@ -20,6 +20,7 @@ typedef struct sfc_origin {
   void *image;           /* the same; NULL: the list is the region, which is mapped */
   size_t length_bytes;   /* of the list, if it is laid out as a region is; else 0 */
   sfshm_region_t region; /* the sealed list, fd -1: none yet; under the context's lock */
+  sfc_top_root_t top;
   int32_t nparts;
   sfc_origin_part_t parts[]; /* by rank */
 } sfc_origin_t;

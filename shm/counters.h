@@ -171,7 +171,7 @@ typedef struct sfshm_graph_counters {
   uint64_t self_edges; /* within the rank */
   uint64_t root_edges; /* from roots here to leaves on any rank; contributions of a node that travel as one are one */
   int64_t top_root;    /* the root to which most leaves here belong, */
-  uint64_t top_leaves; /* how many; 0: there are no leaves */
+  uint64_t top_leaves; /* how many; 0: there are no leaves, or nobody has looked */
   int32_t top_rank;    /* whose it is, in the job */
   uint32_t reserved;
   sfshm_lane_counters_t rest[2]; /* lanes without an entry of their own: to ranks, to nodes */

@@ -48,6 +48,19 @@ static void load_waits_for(const sfshm_counters_t *copy, sfreport_rank_counts_t 
   }
 }
 
+sfreport_degrees_t sfreport_degrees_of(const sfshm_counters_t *copy, const sfshm_graph_counters_t *graph)
+{
+  sfreport_degrees_t degrees = {.rank = copy->rank,
+                                .leaf_edges = graph->self_edges + graph->rest[0].leaf_edges + graph->rest[1].leaf_edges,
+                                .root_edges = graph->root_edges,
+                                .top_rank = graph->top_rank,
+                                .top_root = graph->top_root,
+                                .top_leaves = graph->top_leaves};
+  for (uint32_t i = 0; i < graph->nlanes; i++)
+    degrees.leaf_edges += copy->lanes[graph->first_lane + i].leaf_edges;
+  return degrees;
+}
+
 static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *counts)
 {
   sfshm_counter_set_t total = {0};
@@ -70,6 +83,7 @@ static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *count
                                        .oldest_wait_ns = sfshm_counters_graph_wait(graph, copy->copied_ns),
                                        .counts = load_set(&sum)};
     load_latency(graph, &entry->latency);
+    entry->degrees = sfreport_degrees_of(copy, graph);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <sf/sf_status.h>
 
+#include "proto/report/shape.h"
 #include "proto/sf_control.pb-c.h"
 #include "shm/counters.h"
 
@@ -34,6 +35,7 @@ typedef struct sfreport_graph_counts {
   uint64_t oldest_wait_ns;    /* how long the rank has waited there when it was looked at; 0: it does not */
   sfreport_counts_t counts;
   sfreport_latency_t latency;
+  sfreport_degrees_t degrees;
 } sfreport_graph_counts_t;
 
 /* Of one rank: how long it has waited for another one of its node. */
@@ -58,6 +60,9 @@ typedef struct sfreport_rank_counts {
  * second one gives them as they are, to be freed with sfshm_counters_free. */
 sf_status_t sfreport_counters_of(const Sfproto__RankInfo *rank, int fd, sfreport_rank_counts_t *counts_p);
 sf_status_t sfreport_counters_copy_of(const Sfproto__RankInfo *rank, int fd, sfshm_counters_t **copy_p);
+
+/* Edges of one graph of the rank, out of its counters. */
+sfreport_degrees_t sfreport_degrees_of(const sfshm_counters_t *copy, const sfshm_graph_counters_t *graph);
 
 /* One more rank's counts of a graph. Operations are collective, so those begun are what the rank furthest ahead has
  * begun, and those completed what the last rank has; the rest is added. first: *sum holds nothing yet. */

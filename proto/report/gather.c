@@ -137,6 +137,7 @@ void sfreport_gather_count(sfreport_gather_t *gather, const Sfproto__Message *ra
       continue;
     sfreport_counts_merge(&item->counts, &entry->counts, item->ncounted == 0);
     sfreport_latency_add(&item->latency, &entry->latency);
+    sfreport_shape_add(&item->shape, &entry->degrees);
     item->multi_of = entry->multi_of;
     item->runs_of = entry->runs_of;
     if (entry->oldest_wait_ns > item->oldest_wait_ns)

@@ -17,6 +17,7 @@ typedef struct sfreport_item {
   sfreport_latency_t latency; /* graphs only */
   uint64_t multi_of;          /* graphs only: of which it is the multi-graph; 0: it is none */
   uint64_t runs_of;           /* graphs only: whose contributions it carries between nodes; 0: it carries none */
+  sfreport_shape_t shape;     /* graphs only */
   uint64_t sleeps;            /* ranks only */
   uint64_t oldest_wait_ns;    /* how long the rank, or some rank on the graph, has waited by now; 0: none does */
   uint64_t waited_for_ns;     /* ranks only: time that other ranks of the node have waited for it, added up */

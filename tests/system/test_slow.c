@@ -257,6 +257,58 @@ START_TEST(a_stopped_rank_in_the_metrics)
 }
 END_TEST
 
+/* ---- A hot root -------------------------------------------------------------------------------------------------- */
+
+#define HOT_ROOT 17
+#define HOT_LEAVES 1400 /* of each rank on that root of the culprit */
+#define COLD_LEAVES 200 /* and on roots of its own, each one */
+
+static int reduce_to_a_hot_root(sftest_rank_t *self)
+{
+  enum { NLEAVES = HOT_LEAVES + COLD_LEAVES };
+  scene_t *told = self->argument;
+  sf_context_t *context = sftest_join(self);
+  int32_t ranks[NLEAVES];
+  int64_t roots[NLEAVES];
+  static double values[COLD_LEAVES], leaves[NLEAVES];
+  sf_graph_t *hot = NULL, *star = make_star(self, context);
+  for (int i = 0; i < NLEAVES; i++) {
+    ranks[i] = i < HOT_LEAVES ? CULPRIT : self->rank;
+    roots[i] = i < HOT_LEAVES ? HOT_ROOT : i - HOT_LEAVES;
+  }
+  SFTEST_OK(self,
+            sf_graph_create(sf_group_world(context), COLD_LEAVES, NLEAVES, NULL, ranks, roots, SF_GRAPH_DEFAULT, &hot));
+  while (goes_on(self, star)) {
+    SFTEST_OK(self, sf_reduce(hot, SF_DOUBLE, leaves, values, SF_SUM));
+    told->rounds[self->rank]++;
+  }
+  SFTEST_OK(self, sf_graph_destroy(hot));
+  SFTEST_OK(self, sf_graph_destroy(star));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(a_hot_root)
+{
+  char wanted[160], graph[32];
+  const int hot = RANKS * HOT_LEAVES, all = RANKS * (HOT_LEAVES + COLD_LEAVES);
+  start(reduce_to_a_hot_root);
+  await_rounds(1);
+  snprintf(wanted, sizeof wanted,
+           "rank %d has %d of %d edges on its roots, %.1f times the mean; root %d of rank %d has %d leaves\n", CULPRIT,
+           hot + COLD_LEAVES, all, (double)(hot + COLD_LEAVES) * RANKS / all, HOT_ROOT, CULPRIT, hot + 1);
+  ask(WORDS("graphs"));
+  sftest_expect_in(sftest_sfctl_out, wanted);
+  ask(WORDS("graphs", "--json"));
+  snprintf(graph, sizeof graph, "%llu", (unsigned long long)sftest_sfctl_number("\"root\":17,", "graph"));
+  ask(WORDS("plan", "--pairs", graph));
+  sftest_expect_in(sftest_sfctl_out, wanted);
+  snprintf(wanted, sizeof wanted, " %d on root %d of rank %d\n", HOT_LEAVES, HOT_ROOT, CULPRIT);
+  sftest_expect_in(sftest_sfctl_out, wanted);
+  end();
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("slow jobs");
@@ -265,6 +317,7 @@ static Suite *suite(void)
   tcase_add_test(tc, a_slow_rank_in_the_trace);
   tcase_add_test(tc, a_slow_rank_in_top);
   tcase_add_test(tc, a_stopped_rank_in_the_metrics);
+  tcase_add_test(tc, a_hot_root);
   suite_add_tcase(s, tc);
   return s;
 }

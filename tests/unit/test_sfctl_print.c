@@ -303,7 +303,9 @@ START_TEST(graphs)
       "[\n{\"graph\":9,\"job_id\":7,\"job\":\"cg\",\"size\":2,\"nroots\":5000000000,\"nleaves\":6,\"pairs\":2,"
       "\"state\":\"ready\",\"detail\":null,\"multi_of\":null,\"runs_of\":null,\"job_ranks\":[2,0],\"counters\":"
       "{\"ranks_"
-      "counted\":2," COUNTS ",\"latency\":[{\"kind\":\"reduce\",\"from_ns\":1024,\"operations\":7}]}}\n]\n");
+      "counted\":2," COUNTS ",\"latency\":[{\"kind\":\"reduce\",\"from_ns\":1024,\"operations\":7}],"
+      "\"most_on_roots\":{\"rank\":0,\"edges\":0,\"all_edges\":0},"
+      "\"most_on_leaves\":{\"rank\":0,\"edges\":0,\"all_edges\":0},\"top_root\":null}}\n]\n");
 }
 END_TEST
 

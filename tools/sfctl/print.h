@@ -8,6 +8,7 @@
 #include <sf/sf_status.h>
 
 #include "proto/report/list.h"
+#include "tools/sfctl/json.h"
 #include "tools/sfctl/within.h"
 
 typedef struct sfctl_print_style {
@@ -28,6 +29,10 @@ sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfreport_list_t *l
  * SF_ERR_PROTO: the status, or the plan, is missing. */
 sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfreport_list_t *list, const sfctl_print_style_t *style,
                              FILE *file);
+
+/* How the edges of a plan are spread over the ranks of that node: a line if it is uneven, and with pairs a table. */
+sf_status_t sfctl_print_degrees_text(const sfctl_print_style_t *style, int32_t node, FILE *file);
+void sfctl_print_degrees_json(sfctl_json_t *json, const sfctl_within_t *within, int32_t node);
 
 /* Which messages of a plan's side MPI has from and to devices; NULL: the daemon is too old to tell. */
 static inline const char *sfctl_plan_device(const Sfproto__PlanSide *side)

@@ -152,6 +152,33 @@ static void print_graph_number(sfctl_json_t *json, const char *name, uint64_t gr
     sfctl_json_null(json, name);
 }
 
+static void print_most(sfctl_json_t *json, const char *name, const sfreport_most_t *most)
+{
+  sfctl_json_begin_object(json, name);
+  sfctl_json_int(json, "rank", most->rank);
+  sfctl_json_uint(json, "edges", most->edges);
+  sfctl_json_uint(json, "all_edges", most->sum);
+  sfctl_json_end_object(json);
+}
+
+static void print_shape(sfctl_json_t *json, const sfreport_shape_t *shape)
+{
+  bool exact;
+  uint64_t leaves = sfreport_shape_top(shape, &exact);
+  print_most(json, "most_on_roots", &shape->roots);
+  print_most(json, "most_on_leaves", &shape->leaves);
+  if (leaves == 0) {
+    sfctl_json_null(json, "top_root");
+    return;
+  }
+  sfctl_json_begin_object(json, "top_root");
+  sfctl_json_int(json, "rank", shape->tops[0].rank);
+  sfctl_json_int(json, "root", shape->tops[0].root);
+  sfctl_json_uint(json, "leaves", leaves);
+  sfctl_json_bool(json, "exact", exact);
+  sfctl_json_end_object(json);
+}
+
 static void print_graph(sfctl_json_t *json, const sfreport_item_t *item)
 {
   const Sfproto__GraphInfo *info = item->message->graph_info;
@@ -176,6 +203,7 @@ static void print_graph(sfctl_json_t *json, const sfreport_item_t *item)
     sfctl_json_int(json, "ranks_counted", item->ncounted);
     print_counts(json, &item->counts);
     print_latency(json, &item->latency);
+    print_shape(json, &item->shape);
     sfctl_json_end_object(json);
   } else {
     sfctl_json_null(json, "counters");
@@ -268,8 +296,10 @@ static void print_within(sfctl_json_t *json, const sfctl_print_style_t *style, i
   sfctl_json_uint(json, "messages", npairs);
   sfctl_json_uint(json, "values", values);
   sfctl_json_uint(json, "edges", edges);
-  if (style->pairs)
+  if (style->pairs) {
     print_pairs(json, style->within, node);
+    sfctl_print_degrees_json(json, style->within, node);
+  }
   sfctl_json_end_object(json);
 }
 

@@ -255,6 +255,9 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item, int dig
   } else {
     add_missing(table, 6);
   }
+  char shape[400];
+  sfreport_shape_describe(&item->shape, shape, sizeof shape);
+  add_detail(table, shape);
   if (item->multi_of != 0)
     sfctl_table_note(table, "the multi-graph of graph %s", sfctl_id_text(item->multi_of, digits, id));
   if (item->runs_of != 0)
@@ -395,6 +398,8 @@ static sf_status_t print_within(const sfctl_print_style_t *style, int32_t node, 
   fprintf(file, "within the node: %" PRIu64 " pairs of ranks, %" PRIu64 " values\n", npairs, values);
   sf_status_t status = style->pairs && npairs > 0 ? sfctl_table_print(&table, style->width, file) : SF_OK;
   sfctl_table_clear(&table);
+  if (status == SF_OK)
+    status = sfctl_print_degrees_text(style, node, file);
   return status;
 }
 

@@ -88,6 +88,16 @@ static sf_status_t add_lane(sfctl_within_t *within, int32_t node, int32_t rank, 
   return SF_OK;
 }
 
+static sf_status_t add_degrees(sfctl_within_t *within, int32_t node, const sfshm_counters_t *copy,
+                               const sfshm_graph_counters_t *graph)
+{
+  if (!sfshm_make_room(&within->ranks, &within->ranks_capacity, within->nranks + 1, sizeof *within->ranks))
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu ranks", within->nranks + 1);
+  within->ranks[within->nranks++] = (sfctl_degrees_t){
+      .node = node, .nroots = graph->nroots, .nleaves = graph->nleaves, .edges = sfreport_degrees_of(copy, graph)};
+  return SF_OK;
+}
+
 static sf_status_t take_rank(void *context, const Sfproto__Message *message, int counters_fd)
 {
   asking_t *asking = context;
@@ -103,6 +113,8 @@ static sf_status_t take_rank(void *context, const Sfproto__Message *message, int
       status = add_sent(asking, message->told_by, message->rank_info->rank, lane);
   }
   if (graph != NULL && status == SF_OK)
+    status = add_degrees(&asking->within, message->told_by, copy, graph);
+  if (graph != NULL && status == SF_OK)
     status = add_lane(&asking->within, message->told_by, message->rank_info->rank, &graph->rest[0]);
   sfshm_counters_free(copy);
   return status;
@@ -116,6 +128,14 @@ static int compare(const void *a, const void *b)
   if (x->from != y->from)
     return x->from < y->from ? -1 : 1;
   return (x->to > y->to) - (x->to < y->to);
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+  const sfctl_degrees_t *x = a, *y = b;
+  if (x->node != y->node)
+    return x->node < y->node ? -1 : 1;
+  return (x->edges.rank > y->edges.rank) - (x->edges.rank < y->edges.rank);
 }
 
 static int compare_sent(const void *a, const void *b)
@@ -158,6 +178,8 @@ sf_status_t sfctl_within_ask(sfctl_connection_t *connection, uint64_t graph, sfc
   }
   if (asking.within.npairs > 0)
     qsort(asking.within.pairs, asking.within.npairs, sizeof *asking.within.pairs, compare);
+  if (asking.within.nranks > 0)
+    qsort(asking.within.ranks, asking.within.nranks, sizeof *asking.within.ranks, compare_ranks);
   *within_p = asking.within;
   return SF_OK;
 }
@@ -165,5 +187,6 @@ sf_status_t sfctl_within_ask(sfctl_connection_t *connection, uint64_t graph, sfc
 void sfctl_within_free(sfctl_within_t *within)
 {
   free(within->pairs);
+  free(within->ranks);
   *within = (sfctl_within_t){0};
 }

@@ -1,4 +1,4 @@
-/* What a graph sends between ranks of one node: pairs of them, out of their counters. */
+/* What a graph sends between ranks of one node, and how its edges are spread over them: out of their counters. */
 #ifndef SFCTL_WITHIN_H
 #define SFCTL_WITHIN_H
 
@@ -7,6 +7,7 @@
 
 #include <sf/sf_status.h>
 
+#include "proto/report/shape.h"
 #include "tools/sfctl/connection.h"
 
 /* Edges from roots of one rank to leaves of another. */
@@ -23,10 +24,19 @@ typedef struct sfctl_pair {
                    of the rank that gets them, or "pinned", memory of the host; NULL: there was no such operation yet */
 } sfctl_pair_t;
 
-/* Start with {0}. By node, from and to. */
+/* Edges of one rank, to all others and its own. */
+typedef struct sfctl_degrees {
+  int32_t node; /* as above */
+  int64_t nroots, nleaves;
+  sfreport_degrees_t edges;
+} sfctl_degrees_t;
+
+/* Start with {0}. Pairs by node, from and to; ranks by node and rank. */
 typedef struct sfctl_within {
   sfctl_pair_t *pairs;
   size_t npairs, capacity;
+  sfctl_degrees_t *ranks;
+  size_t nranks, ranks_capacity;
 } sfctl_within_t;
 
 /* Asks the ranks' counters. Errors as sfctl_collect. */
