@@ -80,12 +80,21 @@ static sfreport_part_t part_of(const Sfproto__GraphState *graph, uint64_t sequen
   return graph->completed >= graph->begun || graph->completed >= sequence ? SFREPORT_ENDED : SFREPORT_BEGUN;
 }
 
+/* Who has ended the operation has sent what others wait for; who has been stopped while it waited can't go on. */
+static bool is_culprit(const sfreport_stalled_rank_t *rank)
+{
+  const char *process = rank->rank->process;
+  if (strcmp(process, "stopped") == 0 || strcmp(process, "traced") == 0)
+    return rank->part != SFREPORT_ENDED;
+  return rank->part == SFREPORT_NOT_BEGUN || rank->part == SFREPORT_BEGUN;
+}
+
 static int culprits_first(const void *a, const void *b)
 {
   const sfreport_stalled_rank_t *x = a, *y = b;
-  bool x_waits = x->part == SFREPORT_WAITS, y_waits = y->part == SFREPORT_WAITS;
-  if (x_waits != y_waits)
-    return x_waits - y_waits;
+  bool is_x = is_culprit(x), is_y = is_culprit(y);
+  if (is_x != is_y)
+    return is_x ? -1 : 1;
   return (x->rank->rank > y->rank->rank) - (x->rank->rank < y->rank->rank);
 }
 
@@ -131,7 +140,7 @@ static sf_status_t add_stall(sfreport_stalls_t *stalls, const entry_t entries[],
     sfreport_part_t part = part_of(entries[i].graph, stall->sequence);
     ranks[i] = (sfreport_stalled_rank_t){entries[i].rank, entries[i].graph, part,
                                          waits_elsewhere(entries[i].rank, stall->graph)};
-    stall->nculprits += part != SFREPORT_WAITS;
+    stall->nculprits += is_culprit(&ranks[i]);
   }
   qsort(ranks, n, sizeof *ranks, culprits_first);
   return SF_OK;
@@ -236,6 +245,16 @@ static void append_awaited_nodes(const sfreport_stall_t *stall, char *text, size
   }
 }
 
+/* Where all ranks are known, and none is behind. */
+static void append_under_way(const sfreport_stall_t *stall, char *text, size_t text_size)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < stall->nranks; i++)
+    n += stall->ranks[i].graph->n_awaited_nodes;
+  if (n > 0 && stall->nculprits == 0 && next_awaited_node(stall, -1) < 0 && stall->nranks == (size_t)stall->size)
+    append(text, text_size, "; no rank is behind: what they wait for is on the way between nodes, see sfctl peers");
+}
+
 void sfreport_stall_describe(const sfreport_stall_t *stall, char *text, size_t text_size)
 {
   char duration[SFREPORT_TEXT_SIZE], rank[256];
@@ -253,4 +272,5 @@ void sfreport_stall_describe(const sfreport_stall_t *stall, char *text, size_t t
     append(text, text_size, rank);
   }
   append_awaited_nodes(stall, text, text_size);
+  append_under_way(stall, text, text_size);
 }

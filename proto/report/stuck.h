@@ -41,7 +41,7 @@ typedef struct sfreport_stall {
   int32_t size;        /* ranks of the graph; of some there may be no state */
   sfreport_stalled_rank_t *ranks;
   size_t nranks;
-  size_t nculprits; /* of these, how many do not wait on the graph; they come first */
+  size_t nculprits; /* of these, for how many the others wait, in a chain or not; they come first */
 } sfreport_stall_t;
 
 typedef struct sfreport_stalls {

@@ -147,9 +147,43 @@ START_TEST(who_has_begun_or_ended)
   add_graph(add_rank(1, 2, "sleeping"), 5, 7, 6, 3, 7);
   find(2);
   ck_assert_uint_eq(stalls.count, 1);
-  ck_assert_int_eq(stalls.stalls[0].ranks[0].part, SFREPORT_ENDED);
-  ck_assert_int_eq(stalls.stalls[0].ranks[1].part, SFREPORT_BEGUN);
+  ck_assert_uint_eq(stalls.stalls[0].nculprits, 1);
+  ck_assert_int_eq(stalls.stalls[0].ranks[0].part, SFREPORT_BEGUN);
+  ck_assert_int_eq(stalls.stalls[0].ranks[1].part, SFREPORT_ENDED);
   ck_assert_int_eq(stalls.stalls[0].ranks[2].part, SFREPORT_WAITS);
+}
+END_TEST
+
+/* All ranks that have not ended it wait: one has been stopped. */
+START_TEST(who_is_stopped_while_it_waits)
+{
+  add_graph(add_rank(1, 0, "sleeping"), 5, 7, 6, 9, 7);
+  add_graph(add_rank(1, 1, "stopped"), 5, 7, 6, 9, 7);
+  add_graph(add_rank(1, 2, "stopped"), 5, 7, 7, 0, 0);
+  find(2);
+  ck_assert_uint_eq(stalls.stalls[0].nculprits, 1);
+  ck_assert_int_eq(stalls.stalls[0].ranks[0].rank->rank, 1);
+}
+END_TEST
+
+/* Ranks of two nodes, whose messages the link has not carried yet. */
+START_TEST(nobody_is_behind)
+{
+  char text[512];
+  for (int32_t r = 0; r < 3; r++) {
+    Sfproto__RankState *rank = add_rank(1, r, "sleeping");
+    rank->node = r < 2 ? 0 : 1;
+    add_graph(rank, 5, 7, r == 0 ? 7 : 6, r == 0 ? 0 : 3, 7);
+    if (r > 0)
+      await_node(rank, 1 - rank->node);
+    rank->graphs[0]->size = 3;
+  }
+  find(2);
+  ck_assert_uint_eq(stalls.stalls[0].nculprits, 0);
+  sfreport_stall_describe(&stalls.stalls[0], text, sizeof text);
+  ck_assert_str_eq(text,
+                   "graph 5, made at cg.c:12: bcast(double, replace) number 7 has kept ranks waiting for 3.0 s; no "
+                   "rank is behind: what they wait for is on the way between nodes, see sfctl peers");
 }
 END_TEST
 
@@ -233,6 +267,8 @@ static Suite *suite(void)
   tcase_add_test(tc, who_has_not_begun);
   tcase_add_test(tc, which_nodes);
   tcase_add_test(tc, who_has_begun_or_ended);
+  tcase_add_test(tc, who_is_stopped_while_it_waits);
+  tcase_add_test(tc, nobody_is_behind);
   tcase_add_test(tc, who_waits_elsewhere);
   tcase_add_test(tc, states_of_counters);
   suite_add_tcase(s, tc);
