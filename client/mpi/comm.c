@@ -1,28 +1,54 @@
 /* Contexts and groups from MPI communicators. The thread that calls MPI. */
 #include <sf/sf_mpi.h>
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "client/mpi/error.h"
 #include "shm/error.h"
 
 /* What rank 0 tells the others. */
 typedef struct sfmpi_identity {
-  char job[64];
+  char job[160];
   char key[40];
 } sfmpi_identity_t;
+
+/* Under the mpirun of another MPI, or none, each process is all of its own MPI_COMM_WORLD, and what follows would be so
+ * many jobs of one rank. */
+static sf_status_t check_launcher(void)
+{
+  static const char *const sizes[] = {"SF_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+  int size = 0;
+  sf_status_t status = sfmpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "sf_mpi_init: MPI_Comm_size");
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && status == SF_OK && size == 1; i++) {
+    const char *launched = getenv(sizes[i]);
+    if (launched == NULL || *launched == '\0')
+      continue;
+    if (strtol(launched, NULL, 10) <= 1)
+      break;
+    return sfshm_error(SF_ERR_ARG,
+                       "sf_mpi_init: MPI_COMM_WORLD is this process alone, but its launcher has started %.20s "
+                       "(%s): start the program by the mpirun of the MPI that it was built with, not by another one or "
+                       "sfrun --launcher local; or unset %s, if each process is to be a job of its own",
+                       launched, sizes[i], sizes[i]);
+  }
+  return status;
+}
 
 static sf_status_t make_identity(sfmpi_identity_t *identity)
 {
   uint64_t random[3];
   if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
     return sfshm_error_errno(SF_ERR_SYS, "sf_mpi_init: getrandom");
-  snprintf(identity->job, sizeof identity->job, "mpi-%d-%016llx", (int)getpid(), (unsigned long long)random[0]);
+  /* that of the environment is for sf_init, and there may be several communicators */
+  const char *name = getenv("SF_JOB");
+  if (name == NULL || *name == '\0')
+    name = program_invocation_short_name;
+  snprintf(identity->job, sizeof identity->job, "%.128s-%06llx", name, (unsigned long long)random[0] & 0xffffff);
   snprintf(identity->key, sizeof identity->key, "%016llx%016llx", (unsigned long long)random[1],
            (unsigned long long)random[2]);
   return SF_OK;
@@ -73,6 +99,8 @@ sf_status_t sf_mpi_init(MPI_Comm comm, const sf_init_options_t *options, sf_cont
     mpi = sfmpi_check(MPI_Comm_size(comm, &size), "sf_mpi_init: MPI_Comm_size");
   if (mpi != SF_OK)
     return mpi;
+  if (status == SF_OK)
+    status = check_launcher();
   if (rank == 0 && status == SF_OK)
     status = make_identity(&identity);
   mpi = sfmpi_check(MPI_Bcast(&identity, (int)sizeof identity, MPI_BYTE, 0, comm), "sf_mpi_init: MPI_Bcast");

@@ -82,8 +82,9 @@ static void look_at_the_rest(const sftest_cluster_t *cluster)
 }
 
 /* The last digits are enough, and a job over nodes is one. */
-static void look_at_numbers(const sftest_cluster_t *cluster)
+static void look_at_numbers(const sftest_cluster_t *cluster, const char *name)
 {
+  char beginning[128];
   const char *socket = cluster->nodes[1].socket;
   char number[32];
   sftest_sfctl(socket, WORDS("graphs", "--json"), 0);
@@ -104,6 +105,11 @@ static void look_at_numbers(const sftest_cluster_t *cluster)
   sftest_expect_in(out, "\n1 job:");
   sftest_sfctl(socket, WORDS("top", "-n", "1", "-d", "0.02", "jobs", "--all-nodes", "--json"), 0);
   sftest_expect_in(out, "\"ranks\":6}]}\n");
+  snprintf(beginning, sizeof beginning, "%.*s", (int)strlen(name) - 1, name);
+  sftest_sfctl(socket, WORDS("ranks", "--json", "--all-nodes", beginning), 0);
+  ck_assert_int_eq(sftest_count_lines(out), 2 + RANKS);
+  sftest_sfctl(socket, WORDS("stuck", beginning), 0);
+  sftest_sfctl(socket, WORDS("kill", beginning), 1);
   sftest_sfctl(socket, WORDS("kill", number + length - 3), 1);
   sftest_expect_in(err, "no job \"");
 }
@@ -118,7 +124,7 @@ START_TEST(all_of_them)
   sftest_show_start(&show, cluster.nodes, places, RANKS);
   compare_ranks(&cluster, show.job.name);
   look_at_the_rest(&cluster);
-  look_at_numbers(&cluster);
+  look_at_numbers(&cluster, show.job.name);
   sftest_show_end(&show);
   sftest_cluster_stop(&cluster);
 }

@@ -66,13 +66,37 @@ static sf_status_t find_id(const sfreport_list_t *list, const char *word, uint64
   return status;
 }
 
+/* The job whose name begins so, if only one does. */
+static uint64_t find_beginning(const sfreport_list_t *jobs, const char *word)
+{
+  uint64_t found = 0;
+  for (size_t i = 0; i < jobs->count && *word != '\0'; i++) {
+    uint64_t id = jobs->items[i].message->job_info->job_id;
+    if (strncmp(name_of(&jobs->items[i]), word, strlen(word)) != 0)
+      continue;
+    if (found != 0 && found != id)
+      return 0;
+    found = id;
+  }
+  return found;
+}
+
+/* By number, by its end, or by the beginning of a name. 0: none. */
+static sf_status_t find_job_id(const sfreport_list_t *jobs, const char *word, uint64_t *id_p)
+{
+  sf_status_t status = find_id(jobs, word, id_p);
+  if (status == SF_OK && *id_p == 0)
+    *id_p = find_beginning(jobs, word);
+  return status;
+}
+
 /* Only the jobs meant stay in the list; names go before numbers. */
 static sf_status_t choose_jobs(sfreport_list_t *jobs, const char *job)
 {
   bool by_name = is_name_of_any(jobs, job);
   uint64_t id = 0;
   size_t kept = 0;
-  sf_status_t status = by_name ? SF_OK : find_id(jobs, job, &id);
+  sf_status_t status = by_name ? SF_OK : find_job_id(jobs, job, &id);
   for (size_t i = 0; i < jobs->count; i++) {
     sfreport_item_t *item = &jobs->items[i];
     if (by_name ? strcmp(name_of(item), job) == 0 : id != 0 && item->message->job_info->job_id == id)

@@ -8,8 +8,8 @@
 #include "tools/sfctl/short_id.h"
 
 /* Asks for what, of one job if job is not NULL: of all jobs of that name, or without any of the one whose number it is,
- * or ends so. To be cleared by the caller. SF_ERR_NOT_FOUND: there is no such job that this user may see; others as
- * sfctl_connect. */
+ * or ends so, or whose name alone begins so. To be cleared by the caller. SF_ERR_NOT_FOUND: there is no such job that
+ * this user may see; SF_ERR_ARG: the number is the end of several; others as sfctl_connect. */
 sf_status_t sfctl_collect(sfctl_connection_t *connection, Sfproto__Query__What what, const char *job,
                           sfreport_list_t *list_p);
 
@@ -23,7 +23,7 @@ sf_status_t sfctl_collect_ranks(sfctl_connection_t *connection, const char *job,
  * taken as it is. SF_ERR_ARG: it is the end of several; others as above. */
 sf_status_t sfctl_collect_graph_id(sfctl_connection_t *connection, const char *word, uint64_t *graph_p);
 
-/* The same for jobs: *job_p is the word if that is a name, or unknown, else the whole number, written to number. */
+/* The same for jobs, whose names have to be whole: *job_p is the word if that is a name, or unknown, else the whole number, written to number. */
 sf_status_t sfctl_collect_job_id(sfctl_connection_t *connection, const char *word, const char **job_p,
                                  char number[SFCTL_ID_SIZE]);
 

@@ -42,16 +42,31 @@ static sf_status_t ask_nodes(const sfctl_options_t *options, sfctl_states_t *sta
   return status;
 }
 
-static bool is_job(const Sfproto__RankState *state, const char *job)
+/* What a word means: the first of these that any job is. */
+typedef enum meaning { NAME, NUMBER, BEGINNING, MEANINGS } meaning_t;
+
+static bool is_job(const Sfproto__RankState *state, const char *job, meaning_t meaning)
 {
-  return job == NULL || strcmp(state->job, job) == 0 || sfctl_id_match(state->job_id, job) != SFCTL_ID_OTHER;
+  if (meaning == NUMBER)
+    return sfctl_id_match(state->job_id, job) != SFCTL_ID_OTHER;
+  return meaning == NAME ? strcmp(state->job, job) == 0 : strncmp(state->job, job, strlen(job)) == 0;
+}
+
+static meaning_t find_meaning(const sfreport_list_t *list, const char *job)
+{
+  for (int m = 0; m < MEANINGS; m++)
+    for (size_t i = 0; i < list->count; i++)
+      if (is_job(list->items[i].message->rank_state, job, (meaning_t)m))
+        return (meaning_t)m;
+  return NAME;
 }
 
 static void keep_job(sfreport_list_t *list, const char *job)
 {
   size_t kept = 0;
+  meaning_t meaning = job != NULL ? find_meaning(list, job) : NAME;
   for (size_t i = 0; i < list->count; i++)
-    if (is_job(list->items[i].message->rank_state, job))
+    if (job == NULL || is_job(list->items[i].message->rank_state, job, meaning))
       list->items[kept++] = list->items[i];
     else
       sfproto__message__free_unpacked(list->items[i].message, NULL);
