@@ -8,6 +8,7 @@
 #include "daemon/network.h"
 #include "daemon/query.h"
 #include "daemon/trace.h"
+#include "proto/unpack.h"
 #include "shm/error.h"
 
 /* Of a portion: it ends with the message that goes beyond. One message is at most a frame of a tool's connection. */
@@ -99,8 +100,11 @@ static sf_status_t answer_control(sfd_server_t *server, const Sfpeer__Ask *ask, 
 
 static sf_status_t find_answer(sfd_server_t *server, const Sfpeer__Ask *ask, int32_t node, answer_t *answer)
 {
-  Sfproto__Message *question = sfproto__message__unpack(NULL, ask->question.len, ask->question.data);
-  sf_status_t status;
+  ProtobufCMessage *unpacked;
+  sf_status_t status = sfproto_unpack(&sfproto__message__descriptor, ask->question.len, ask->question.data, &unpacked);
+  if (status == SF_ERR_NOMEM)
+    return sfshm_error(status, "no memory for a question of another node");
+  const Sfproto__Message *question = status == SF_OK ? (const Sfproto__Message *)unpacked : NULL;
   if (question != NULL && question->body_case == SFPROTO__MESSAGE__BODY_QUERY)
     status = answer_query(server, ask, question->query, answer);
   else if (question != NULL && question->body_case == SFPROTO__MESSAGE__BODY_CONTROL)
@@ -108,7 +112,7 @@ static sf_status_t find_answer(sfd_server_t *server, const Sfpeer__Ask *ask, int
   else
     status = sfshm_error(SF_ERR_PROTO, "a question of another node is neither a query nor a control");
   if (question != NULL)
-    sfproto__message__free_unpacked(question, NULL);
+    protobuf_c_message_free_unpacked(unpacked, NULL);
   return status;
 }
 

@@ -228,6 +228,13 @@ void sfd_channels_close(sfd_channels_t *channels)
   channels->fabric->functions->close(channels->fabric);
 }
 
+void sfd_channels_release_fabric(sfd_channels_t *channels)
+{
+  channels->fabric->events = NULL;
+  channels->fabric->owner = NULL;
+  free(channels);
+}
+
 void sfd_channels_destroy(sfd_channels_t *channels)
 {
   if (channels == NULL)

@@ -107,6 +107,10 @@ sf_status_t sfd_channels_set_greeting(sfd_channels_t *channels, const char *soft
 /* Tells what handlers->deferred was called for. From the loop, not from within a handler or done. */
 void sfd_channels_run_deferred(sfd_channels_t *channels);
 
+/* Frees channels none of which has been opened; the fabric is the caller's again, without anybody to take its events.
+ */
+void sfd_channels_release_fabric(sfd_channels_t *channels);
+
 /* Ends all channels: every done is called and every lost, but no down; closed follows, then destroy is allowed. */
 void sfd_channels_close(sfd_channels_t *channels);
 void sfd_channels_destroy(sfd_channels_t *channels); /* NULL is accepted */

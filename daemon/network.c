@@ -201,17 +201,35 @@ sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, 
   server->last_id = first_id();
   sfd_early_init(&network->early);
   status = sfd_channels_create(fabric, &channel_handlers, network, &network->channels);
-  if (status == SF_OK)
-    status = sfd_channels_set_greeting(network->channels, SFD_SOFTWARE, server->options->cluster);
   if (status != SF_OK)
     goto err_free;
+  status = sfd_channels_set_greeting(network->channels, SFD_SOFTWARE, server->options->cluster);
+  if (status != SF_OK)
+    goto err_channels;
   *network_p = network;
   return SF_OK;
+err_channels:
+  sfd_channels_release_fabric(network->channels);
 err_free:
   free(server->arriving);
   server->arriving = NULL;
   free(network);
   return status;
+}
+
+static void on_abandoned(void *owner)
+{
+  (void)owner; /* it is destroyed with the server */
+}
+
+/* Nobody uses the fabric, whose handles would keep the loop from ending. */
+static void abandon(sfd_server_t *server, sfd_fabric_t *fabric)
+{
+  static const sfd_fabric_events_t events = {.closed = on_abandoned};
+  fabric->events = &events;
+  fabric->owner = NULL;
+  server->abandoned = fabric;
+  fabric->functions->close(fabric);
 }
 
 sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p)
@@ -226,14 +244,17 @@ sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p)
   bool could = fabric->takes_devices;
   fabric->takes_devices = could && server->options->device_mpi;
   status = sfd_network_create_over(server, fabric, network_p);
-  if (status == SF_OK)
-    sfd_log(SFD_LOG_NETWORK, SFD_INFO,
-            "node %d of %d, fabric %s: values on devices go to other nodes through pinned memory of the host%s",
-            fabric->node, fabric->nnodes, sfd_channels_fabric((*network_p)->channels),
-            fabric->takes_devices ? ", or by device-aware MPI"
-            : could               ? "; device-aware MPI is there, and switched off"
-                                  : "; there is no device-aware MPI");
-  return status;
+  if (status != SF_OK) {
+    abandon(server, fabric);
+    return status;
+  }
+  sfd_log(SFD_LOG_NETWORK, SFD_INFO,
+          "node %d of %d, fabric %s: values on devices go to other nodes through pinned memory of the host%s",
+          fabric->node, fabric->nnodes, sfd_channels_fabric((*network_p)->channels),
+          fabric->takes_devices ? ", or by device-aware MPI"
+          : could               ? "; device-aware MPI is there, and switched off"
+                                : "; there is no device-aware MPI");
+  return SF_OK;
 }
 
 sfd_fabric_t *sfd_network_device_fabric(const sfd_server_t *server)
@@ -266,6 +287,13 @@ void sfd_network_close(sfd_network_t *network, void (*closed)(sfd_server_t *serv
 {
   network->closed = closed;
   sfd_channels_close(network->channels);
+}
+
+void sfd_network_destroy_abandoned(sfd_server_t *server)
+{
+  if (server->abandoned != NULL)
+    server->abandoned->functions->destroy(server->abandoned);
+  server->abandoned = NULL;
 }
 
 void sfd_network_destroy(sfd_network_t *network)

@@ -35,7 +35,10 @@ typedef struct sfd_arrival {
 /* Makes the fabric that the options name and the channels over it. *network_p is NULL if the daemon is to be alone. */
 sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p);
 
-/* The same over a fabric that the caller made (tests): it is destroyed with the network. */
+/* A fabric over which no network could be made is closed while the loop ends; then it is to be destroyed. */
+void sfd_network_destroy_abandoned(sfd_server_t *server);
+
+/* The same over a fabric that the caller made (tests): it is destroyed with the network, or stays the caller's. */
 sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, sfd_network_t **network_p);
 
 /* Ends all channels; closed is called when that is done, and then sfd_network_destroy is allowed. NULL is accepted. */

@@ -17,6 +17,7 @@
 #include "daemon/remote.h"
 #include "daemon/trunks.h"
 #include "daemon/wants.h"
+#include "proto/unpack.h"
 #include "shm/error.h"
 
 /* ---- Control messages -------------------------------------------------------------------------------------------- */
@@ -54,11 +55,14 @@ static const handler_t handlers[] = {
 
 static sf_status_t handle_control(sfd_server_t *server, int32_t node, const void *payload, size_t bytes)
 {
-  Sfpeer__Message *message = sfpeer__message__unpack(NULL, bytes, payload);
-  if (message == NULL)
-    return sfshm_error(SF_ERR_PROTO, "node %d sent %zu bytes that are no control message", node, bytes);
+  ProtobufCMessage *unpacked;
+  sf_status_t status = sfproto_unpack(&sfpeer__message__descriptor, bytes, payload, &unpacked);
+  if (status == SF_ERR_NOMEM)
+    return sfshm_error(status, "no memory for a control message of %zu bytes of node %d", bytes, node);
+  if (status != SF_OK)
+    return sfshm_error(status, "node %d sent %zu bytes that are no control message", node, bytes);
+  Sfpeer__Message *message = (Sfpeer__Message *)unpacked;
   size_t body = (size_t)message->body_case;
-  sf_status_t status = SF_OK;
   if (body < sizeof handlers / sizeof handlers[0] && handlers[body] != NULL)
     status = handlers[body](server, node, message);
   else

@@ -9,6 +9,7 @@
 #include "daemon/ask.h"
 #include "daemon/network.h"
 #include "daemon/query.h"
+#include "proto/unpack.h"
 #include "shm/error.h"
 
 #define PLACES 16 /* nodes that are asked at a time */
@@ -81,13 +82,16 @@ static void tell_missing(sfd_remote_t *remote, int32_t node, sf_status_t status,
 static void pass_on(sfd_remote_t *remote, int32_t node, const Sfpeer__Told *told)
 {
   for (size_t i = 0; i < told->n_messages; i++) {
-    Sfproto__Message *message = sfproto__message__unpack(NULL, told->messages[i].len, told->messages[i].data);
-    if (message == NULL) {
-      tell_missing(remote, node, SF_ERR_PROTO, "its answer can't be understood");
+    ProtobufCMessage *unpacked;
+    sf_status_t status =
+        sfproto_unpack(&sfproto__message__descriptor, told->messages[i].len, told->messages[i].data, &unpacked);
+    if (status != SF_OK) {
+      tell_missing(remote, node, status,
+                   status == SF_ERR_NOMEM ? "no memory for its answer" : "its answer can't be understood");
       return;
     }
-    tell(remote, node, message);
-    sfproto__message__free_unpacked(message, NULL);
+    tell(remote, node, (Sfproto__Message *)unpacked);
+    protobuf_c_message_free_unpacked(unpacked, NULL);
   }
 }
 

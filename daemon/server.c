@@ -427,6 +427,7 @@ void sfd_server_destroy(sfd_server_t *server)
   if (server == NULL)
     return;
   sfd_network_destroy(server->network);
+  sfd_network_destroy_abandoned(server);
   free(server->unanswered);
   sfd_trace_forget(server);
   sfd_board_destroy(server->board);

@@ -101,6 +101,7 @@ typedef struct sfd_server {
   sfd_board_t *board;
   sfd_statistics_t statistics;
   struct sfd_network *network;  /* NULL: alone */
+  struct sfd_fabric *abandoned; /* over which no network could be made; NULL: none */
   struct sfd_arrival *arriving; /* by node */
   struct sfd_assembly_list assemblies;
   sfd_withdrawn_t withdrawn[SFD_WITHDRAWN]; /* the last ones */

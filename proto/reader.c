@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "proto/frame.h"
+#include "proto/unpack.h"
 #include "shm/error.h"
 
 /* Enough for most messages and for several at a time. */
@@ -147,13 +148,15 @@ static sf_status_t deliver(sfproto_reader_t *reader, const sfproto_header_t *hea
   sfproto_ready_t *ready = calloc(1, sizeof *ready);
   if (ready == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a received message");
-  ready->incoming.message = sfproto__message__unpack(NULL, header->length, packed);
-  if (ready->incoming.message == NULL) {
+  ProtobufCMessage *message;
+  sf_status_t status = sfproto_unpack(&sfproto__message__descriptor, header->length, packed, &message);
+  if (status != SF_OK) {
     free(ready);
-    return sfshm_error(SF_ERR_PROTO,
-                       "frame at byte %" PRIu64 " of the connection: its %u bytes are not a message of this protocol",
-                       position, header->length);
+    return sfshm_error(status, "frame at byte %" PRIu64 " of the connection: %s %u bytes%s", position,
+                       status == SF_ERR_NOMEM ? "no memory for a message of" : "its", header->length,
+                       status == SF_ERR_NOMEM ? "" : " are not a message of this protocol");
   }
+  ready->incoming.message = (Sfproto__Message *)message;
   if (header->nfds > 0) {
     ready->incoming.nfds = header->nfds;
     memcpy(ready->incoming.fds, reader->batches[0].fds, header->nfds * sizeof(int));

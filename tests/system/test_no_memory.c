@@ -2,13 +2,21 @@
  * come to that; and a rank that has none for what others are done with already: the ranks must not wait for what is
  * lost. An allocation of the size of what would be begun fails. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "client/progress.h"
 #include "daemon/group.h"
+#include "daemon/listen.h"
+#include "daemon/log.h"
 #include "daemon/setup.h"
+#include "proto/conn.h"
+#include "shm/error.h"
 #include "tests/system/loop_cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -49,11 +57,17 @@ typedef struct scene {
 
 static scene_t *scene;
 
+static int callocs_left = -1; /* that succeed in this process before one fails */
+
 /* The linker has all calls of calloc come here. */
 void *__real_calloc(size_t n, size_t bytes);
 void *__wrap_calloc(size_t n, size_t bytes);
 void *__wrap_calloc(size_t n, size_t bytes)
 {
+  if (callocs_left >= 0 && callocs_left-- == 0) {
+    errno = ENOMEM;
+    return NULL;
+  }
   if (scene != NULL && getpid() == atomic_load(&scene->daemons) && n * bytes == plans[scene->what].bytes &&
       atomic_fetch_add(&scene->allocated, 1) + 1 == scene->nth) {
     errno = ENOMEM;
@@ -64,10 +78,16 @@ void *__wrap_calloc(size_t n, size_t bytes)
 
 static int requests_left = -1; /* of operations, that this process allocates before one is refused */
 
+static size_t refused_bytes; /* allocations of this size */
+
 void *__real_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes)
 {
+  if (bytes == refused_bytes && bytes > 0) {
+    errno = ENOMEM;
+    return NULL;
+  }
   if (bytes == sizeof(sf_request_t) && requests_left >= 0 && requests_left-- == 0) {
     errno = ENOMEM;
     return NULL;
@@ -201,6 +221,77 @@ START_TEST(test_leaf_ranks)
 }
 END_TEST
 
+/* A daemon that is to be one of several, without memory for the nth thing that this takes: whether it has begun. */
+static bool begin_alone(int nth)
+{
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t length = sizeof address;
+  char name[] = "sfd", fabric[] = "--fabric=tcp", proof[] = "--peer-auth=user", node[] = "--node=0";
+  char peers[64], bound[32], *argv[] = {name, fabric, proof, node, peers, bound, NULL}, *environment[] = {NULL};
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  char path[64];
+  uv_loop_t loop;
+  sfd_options_t options;
+  sfd_server_t *server;
+  sfshm_costs_t costs = {0};
+  int listen_fd;
+  snprintf(path, sizeof path, "/tmp/sftest-%d.sock", (int)getpid());
+  ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, length), 0);
+  ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+  snprintf(peers, sizeof peers, "--peers=127.0.0.1:%d,127.0.0.1:1", ntohs(address.sin_port));
+  snprintf(bound, sizeof bound, "--fabric-fd=%d", fd);
+  ck_assert_int_eq(sfd_options_parse(6, argv, environment, &options), SF_OK);
+  ck_assert_int_eq(uv_loop_init(&loop), 0);
+  ck_assert_int_eq(sfd_listen(path, &listen_fd), SF_OK);
+  ck_assert_int_eq(sfd_server_create(&loop, &options, listen_fd, &costs, &server), SF_OK);
+  callocs_left = nth;
+  sf_status_t status = sfd_server_connect(server);
+  bool refused = callocs_left < 0;
+  callocs_left = -1;
+  ck_assert_msg(status == (refused ? SF_ERR_NOMEM : SF_OK), "allocation %d: %d (%s)", nth, status,
+                sfshm_error_detail());
+  sfd_server_stop(server);
+  uv_run(&loop, UV_RUN_DEFAULT); /* until no handle is left */
+  ck_assert_int_eq(uv_loop_close(&loop), 0);
+  sfd_listen_close(listen_fd);
+  sfd_server_destroy(server);
+  sfd_options_free(&options);
+  return !refused;
+}
+
+START_TEST(test_network)
+{
+  int nth = 0;
+  ck_assert_int_eq(sfd_log_configure("error"), SF_OK);
+  while (!begin_alone(nth))
+    nth++;
+  ck_assert_int_ge(nth, 3); /* the fabric, the network, its channels */
+}
+END_TEST
+
+/* It is not taken for a malformed one. */
+START_TEST(test_message)
+{
+  int pair[2];
+  sfproto_conn_t *conns[2];
+  sfproto_incoming_t incoming;
+  Sfproto__Done done = SFPROTO__DONE__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_DONE;
+  message.done = &done;
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  for (int i = 0; i < 2; i++)
+    ck_assert_int_eq(sfproto_conn_create(pair[i], &conns[i]), SF_OK);
+  ck_assert_int_eq(sfproto_conn_send(conns[0], &message, NULL, 0), SF_OK);
+  refused_bytes = sizeof(Sfproto__Message);
+  ck_assert_int_eq(sfproto_conn_receive(conns[1], 1000, &incoming), SF_ERR_NOMEM);
+  refused_bytes = 0;
+  ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "no memory for a message of"));
+  for (int i = 0; i < 2; i++)
+    sfproto_conn_destroy(conns[i]);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("daemons and ranks without memory");
@@ -209,6 +300,8 @@ int main(void)
   tcase_add_loop_test(tests, test_told, 0, START);
   tcase_add_loop_test(tests, test_started, 1, RANKS + 1);
   tcase_add_loop_test(tests, test_leaf_ranks, 0, 4); /* its operations: two on the way to the edges, two along these */
+  tcase_add_test(tests, test_network);
+  tcase_add_test(tests, test_message);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }
