@@ -42,9 +42,10 @@ static void load_waits_for(const sfshm_counters_t *copy, sfreport_rank_counts_t 
   counts->nwaits_for = 0;
   for (uint32_t i = 0; i < copy->lanes_used; i++) {
     const sfshm_lane_counters_t *lane = &copy->lanes[i];
+    uint32_t kind = atomic_load_explicit(&lane->kind, memory_order_relaxed);
     uint64_t ns = load(&lane->waited_ns);
-    if (atomic_load_explicit(&lane->kind, memory_order_relaxed) == SFSHM_PEER_RANK && lane->peer >= 0 && ns > 0)
-      counts->waits_for[counts->nwaits_for++] = (sfreport_wait_for_t){lane->peer, ns};
+    if ((kind == SFSHM_PEER_RANK || kind == SFSHM_PEER_NODE) && lane->peer >= 0 && ns > 0)
+      counts->waits_for[counts->nwaits_for++] = (sfreport_wait_for_t){kind == SFSHM_PEER_NODE, lane->peer, ns};
   }
 }
 

@@ -38,9 +38,10 @@ typedef struct sfreport_graph_counts {
   sfreport_degrees_t degrees;
 } sfreport_graph_counts_t;
 
-/* Of one rank: how long it has waited for another one of its node. */
+/* Of one rank: how long it has waited for another one of its node, or for another node. */
 typedef struct sfreport_wait_for {
-  int32_t rank; /* the other one */
+  bool node;
+  int32_t peer; /* rank of the job, or node */
   uint64_t ns;
 } sfreport_wait_for_t;
 
@@ -51,7 +52,7 @@ typedef struct sfreport_rank_counts {
   int ngraphs;
   sfreport_graph_counts_t graphs[SFSHM_COUNTED_GRAPHS]; /* those that live */
   int nwaits_for;
-  sfreport_wait_for_t waits_for[SFSHM_COUNTED_LANES]; /* some ranks several times: once for each graph */
+  sfreport_wait_for_t waits_for[SFSHM_COUNTED_LANES]; /* some several times: once for each graph */
 } sfreport_rank_counts_t;
 
 /* Of a rank that a daemon tells of: from the descriptor, which stays the caller's, or if that is -1 from the message.

@@ -14,51 +14,72 @@ static bool read_counters(sfreport_gather_t *gather, const Sfproto__RankInfo *ra
 
 /* ---- Ranks ---- */
 
-/* Without memory for them nobody was waited for. */
+/* Without memory for them nobody was waited for. Other nodes are told apart only if nodes were named. */
 static void add_waits(sfreport_gather_t *gather, const Sfproto__Message *message)
 {
   size_t n = (size_t)gather->counts.nwaits_for;
   if (!sfshm_make_room(&gather->waits, &gather->waits_capacity, gather->nwaits + n, sizeof *gather->waits))
     return;
-  for (size_t i = 0; i < n; i++)
-    gather->waits[gather->nwaits++] =
-        (sfreport_gathered_wait_t){message->told_by, message->rank_info->job_id, gather->counts.waits_for[i]};
+  for (size_t i = 0; i < n; i++) {
+    const sfreport_wait_for_t *wait = &gather->counts.waits_for[i];
+    sfreport_gathered_wait_t entry = {message->told_by, message->rank_info->job_id, wait->peer, wait->ns};
+    if (wait->node && !message->has_told_by)
+      continue;
+    if (wait->node)
+      entry = (sfreport_gathered_wait_t){wait->peer, entry.job_id, -1, wait->ns};
+    gather->waits[gather->nwaits++] = entry;
+  }
 }
 
 static int compare_waits(const void *a, const void *b)
 {
   const sfreport_gathered_wait_t *x = a, *y = b;
-  if (x->told_by != y->told_by)
-    return x->told_by < y->told_by ? -1 : 1;
+  if (x->node != y->node)
+    return x->node < y->node ? -1 : 1;
   if (x->job_id != y->job_id)
     return x->job_id < y->job_id ? -1 : 1;
-  return (x->wait_for.rank > y->wait_for.rank) - (x->wait_for.rank < y->wait_for.rank);
+  return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static uint64_t waited_for(const sfreport_gather_t *gather, const sfreport_gathered_wait_t *rank)
+static uint64_t waited_for(const sfreport_gather_t *gather, const sfreport_gathered_wait_t *whom)
 {
   size_t low = 0, high = gather->nwaits;
   uint64_t sum = 0;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (compare_waits(&gather->waits[middle], rank) < 0)
+    if (compare_waits(&gather->waits[middle], whom) < 0)
       low = middle + 1;
     else
       high = middle;
   }
-  for (; low < gather->nwaits && compare_waits(&gather->waits[low], rank) == 0; low++)
-    sum += gather->waits[low].wait_for.ns;
+  for (; low < gather->nwaits && compare_waits(&gather->waits[low], whom) == 0; low++)
+    sum += gather->waits[low].ns;
   return sum;
 }
 
+static uint64_t count_ranks(const sfreport_list_t *list, const Sfproto__Message *like)
+{
+  uint64_t n = 0;
+  for (size_t i = 0; i < list->count; i++) {
+    const Sfproto__Message *message = list->items[i].message;
+    n += message->told_by == like->told_by && message->rank_info->job_id == like->rank_info->job_id;
+  }
+  return n;
+}
+
+/* Which of a node's ranks others have waited for they don't know: each gets its part. */
 static void add_up_waits(sfreport_gather_t *gather)
 {
   if (gather->nwaits > 0)
     qsort(gather->waits, gather->nwaits, sizeof *gather->waits, compare_waits);
   for (size_t i = 0; i < gather->list.count && gather->nwaits > 0; i++) {
     const Sfproto__Message *message = gather->list.items[i].message;
-    const sfreport_gathered_wait_t rank = {message->told_by, message->rank_info->job_id, {message->rank_info->rank, 0}};
-    gather->list.items[i].waited_for_ns = waited_for(gather, &rank);
+    sfreport_gathered_wait_t whom = {message->told_by, message->rank_info->job_id, message->rank_info->rank, 0};
+    gather->list.items[i].waited_for_ns = waited_for(gather, &whom);
+    whom.rank = -1;
+    uint64_t node_ns = waited_for(gather, &whom);
+    if (node_ns > 0)
+      gather->list.items[i].waited_far_ns = node_ns / count_ranks(&gather->list, message);
   }
 }
 

@@ -6,11 +6,12 @@
 #include "proto/report/counters.h"
 #include "proto/report/list.h"
 
-/* How long a rank has waited for another one of its node. */
+/* How long a rank has waited: for whom. */
 typedef struct sfreport_gathered_wait {
-  int32_t told_by;
+  int32_t node; /* where that is; 0 if no nodes were named */
   uint64_t job_id;
-  sfreport_wait_for_t wait_for;
+  int32_t rank; /* -1: for the node */
+  uint64_t ns;
 } sfreport_gathered_wait_t;
 
 /* Start with {0}; large. */
@@ -31,7 +32,9 @@ sf_status_t sfreport_gather_add(sfreport_gather_t *gather, Sfproto__Message *mes
 sf_status_t sfreport_gather_begin_counting(sfreport_gather_t *gather);
 void sfreport_gather_count(sfreport_gather_t *gather, const Sfproto__Message *rank, int counters_fd);
 
-/* Adds up who was waited for, if ranks have been added. The list stays, and is the caller's to clear. */
+/* Adds up who was waited for, if ranks have been added: by ranks of the node, and if nodes were named by those of other
+ * nodes, which know the node only: each rank of the job there gets an equal part. The list stays, and is the caller's
+ * to clear. */
 void sfreport_gather_end(sfreport_gather_t *gather);
 
 #endif

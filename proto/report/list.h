@@ -20,7 +20,8 @@ typedef struct sfreport_item {
   sfreport_shape_t shape;     /* graphs only */
   uint64_t sleeps;            /* ranks only */
   uint64_t oldest_wait_ns;    /* how long the rank, or some rank on the graph, has waited by now; 0: none does */
-  uint64_t waited_for_ns;     /* ranks only: time that other ranks of the node have waited for it, added up */
+  uint64_t waited_for_ns;     /* ranks only: time that other ranks of the node have waited for it, added up, */
+  uint64_t waited_far_ns;     /* and its part of that for which ranks of other nodes have waited for its node */
   size_t place;               /* for sorting */
 } sfreport_item_t;
 

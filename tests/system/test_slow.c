@@ -96,12 +96,18 @@ static int follow(sftest_rank_t *self)
   return 0;
 }
 
-static void start(sftest_rank_fn_t run)
+static void start_over(int32_t nnodes, sftest_rank_fn_t run)
 {
-  static const int32_t places[RANKS];
-  sftest_cluster_start(&cluster, 1);
+  int32_t places[RANKS];
+  sftest_places_cyclic(places, RANKS, nnodes);
+  sftest_cluster_start(&cluster, nnodes);
   scene = sftest_shared(sizeof *scene);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, run, scene);
+}
+
+static void start(sftest_rank_fn_t run)
+{
+  start_over(1, run);
 }
 
 static void await_rounds(int32_t n)
@@ -186,21 +192,22 @@ START_TEST(a_slow_rank_in_the_trace)
 }
 END_TEST
 
-/* The rank in the first row of top, by the column. */
+/* The rank in the first row of top, by the column; in front of it is the node, as all are asked. */
 static int32_t first_in_top(const char *column)
 {
-  ask(WORDS("top", "-b", "-n", "1", "-d", "0.5", "--sort", column, "ranks"));
+  ask(WORDS("top", "-b", "-n", "1", "-d", "0.5", "--all-nodes", "--sort", column, "ranks"));
   const char *titles = strstr(sftest_sfctl_out, " RANK JOB ");
   ck_assert_msg(titles != NULL, "%s", sftest_sfctl_out);
-  return (int32_t)strtol(strchr(titles, '\n'), NULL, 10);
+  return (int32_t)strtol(strchr(titles, '\n') + 5, NULL, 10);
 }
 
-/* Others wait most for the one that they wait for in the end: also where each waits for the one before it. */
+/* Others wait most for the one that they wait for in the end: also where each waits for the one before it, on one node,
+ * or on another one. */
 START_TEST(a_slow_rank_in_top)
 {
-  const sftest_rank_fn_t jobs[] = {reduce_with_a_slow_rank, follow};
+  const sftest_rank_fn_t jobs[] = {reduce_with_a_slow_rank, follow, follow};
   for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
-    start(jobs[i]);
+    start_over(i < 2 ? 1 : 2, jobs[i]);
     scene->pause_ms = SLOW_MS;
     await_rounds(10);
     ck_assert_msg(first_in_top("WAITED") == CULPRIT, "%s", sftest_sfctl_out);

@@ -145,11 +145,12 @@ START_TEST(waits_that_last)
   expect_about(counts.total.waited_nodes_ns, part_ns);
   expect_about(counts.oldest_wait_ns, 3 * part_ns);
   expect_about(counts.graphs[0].oldest_wait_ns, 3 * part_ns);
-  ck_assert_int_eq(counts.nwaits_for, 2);
-  ck_assert_int_eq(counts.waits_for[0].rank, 7);
+  ck_assert_int_eq(counts.nwaits_for, 3);
+  ck_assert_int_eq(counts.waits_for[0].peer, 7);
   ck_assert_uint_eq(counts.waits_for[0].ns, SECOND);
-  ck_assert_int_eq(counts.waits_for[1].rank, 8);
+  ck_assert_int_eq(counts.waits_for[1].peer, 8);
   expect_about(counts.waits_for[1].ns, part_ns);
+  ck_assert(!counts.waits_for[1].node && counts.waits_for[2].node);
 }
 END_TEST
 

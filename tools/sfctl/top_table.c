@@ -154,7 +154,7 @@ static sf_status_t sample_ranks(sample_t *sample, const sfreport_list_t *list)
     sfctl_top_row_t row = make_row(node_of(item), info->job_id, (uint64_t)info->rank, info->job, info->state);
     row.total[LAST] = info->pid;
     row.total[OLDEST] = (double)item->oldest_wait_ns / 1e9;
-    row.waited_for_s = (double)item->waited_for_ns / 1e9;
+    row.waited_for_s = (double)(item->waited_for_ns + item->waited_far_ns) / 1e9;
     status = add_counted(sample, &row, &item->counts, item->ncounted > 0);
   }
   return status;

@@ -37,7 +37,7 @@ typedef struct sfctl_top_row {
   uint64_t key[3]; /* node, job, rank or graph: who it is */
   char name[64];   /* of the job, or of the other node */
   char state[16];
-  double waited_for_s;              /* ranks only: that others of the node have waited for it, added up */
+  double waited_for_s;              /* ranks only: that others have waited for it, added up */
   double total[SFCTL_TOP_COLUMNS];  /* what has been counted since the beginning, where rates are shown */
   double figure[SFCTL_TOP_COLUMNS]; /* to be shown; NAN: unknown */
   float history[SFCTL_TOP_HISTORY]; /* of the view's main figure, oldest first */
