@@ -283,6 +283,9 @@ START_TEST(a_job_over_two_nodes)
   look_at_peers(&cluster);
   look_at_metrics(&cluster);
   expect_doctor(&cluster.nodes[1], 0, "fabric      tcp, node 1 of 2: 1 channel open, 0 not needed yet\n");
+  kill(cluster.nodes[0].pid, SIGSTOP);
+  expect_doctor(&cluster.nodes[1], 1, ": the channel is open, but node 0: it has not answered within ");
+  kill(cluster.nodes[0].pid, SIGCONT);
   scene->over = true;
   sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_cluster_stop(&cluster);

@@ -199,6 +199,24 @@ START_TEST(sockets)
 }
 END_TEST
 
+START_TEST(a_plugin_that_is_none)
+{
+  char path[64], before[4096];
+  snprintf(before, sizeof before, "%s", getenv("PATH"));
+  snprintf(path, sizeof path, "%s/sfd", root);
+  write_file("/sfd", "#!/bin/sh\necho sfd 1.2.3\n");
+  ck_assert_int_eq(chmod(path, 0755), 0);
+  ck_assert_int_eq(setenv("PATH", root, 1), 0);
+  sfctl_doctor_examine_programs(&report);
+  expect("plugin", SFCTL_WARNING, "no libsfd_mpi.so beside");
+  write_file("/libsfd_mpi.so", "a text that is longer than the header of a library would be, and no library at all\n");
+  report.count = 0;
+  sfctl_doctor_examine_programs(&report);
+  expect("plugin", SFCTL_PROBLEM, "libsfd_mpi.so is of no use to sfd --fabric mpi: ");
+  setenv("PATH", before, 1);
+}
+END_TEST
+
 /* A line of the man page that begins the description of checks: .BR first ", " second */
 static bool is_in_a_heading(const char *man, const char *check)
 {
@@ -247,6 +265,7 @@ static Suite *suite(void)
   tcase_add_test(tc, cgroup_version_1);
   tcase_add_test(tc, the_kernel);
   tcase_add_test(tc, sockets);
+  tcase_add_test(tc, a_plugin_that_is_none);
   tcase_add_test(tc, checks_are_documented);
   suite_add_tcase(s, tc);
   return s;

@@ -20,7 +20,7 @@
 #include "tools/sfctl/json.h"
 #include "tools/sfctl/table.h"
 
-#define PATIENCE_MS 500 /* with a daemon; one that serves answers within a few */
+#define PATIENCE_MS 2000 /* with a daemon, which may be starting */
 #define JOBS_NAMED 3
 #define LISTENS 0x10000 /* among the flags in /proc/PID/net/unix */
 
@@ -208,23 +208,28 @@ static void describe(const sfctl_daemon_t *daemon, described_t *described)
 
 /* ---- Choosing ---------------------------------------------------------------------------------------------------- */
 
-/* Whether they are all of the nodes of one cluster, as those of sfrun --nodes are; *first_p: the one of node 0. */
+/* Whether they are all of the nodes of one cluster, as those of sfrun --nodes are, by what those say that answer; one
+ * may be stopped. *first_p: the lowest node that answers. */
 static bool are_one_cluster(const sfctl_daemon_t *daemons, size_t n, size_t *first_p)
 {
-  bool *seen = calloc(n, sizeof *seen);
-  bool one = seen != NULL;
+  int32_t lowest = INT32_MAX;
+  bool *seen = calloc(n, sizeof *seen), one = seen != NULL;
   for (size_t i = 0; i < n && one; i++) {
     described_t described;
     describe(&daemons[i], &described);
-    one = described.answers && described.nodes == (int32_t)n && described.node >= 0 && described.node < (int32_t)n &&
-          !seen[described.node];
-    if (one)
-      seen[described.node] = true;
-    if (one && described.node == 0)
+    if (!described.answers)
+      continue;
+    one = described.nodes == (int32_t)n && described.node >= 0 && described.node < (int32_t)n && !seen[described.node];
+    if (!one)
+      break;
+    seen[described.node] = true;
+    if (described.node < lowest) {
+      lowest = described.node;
       *first_p = i;
+    }
   }
   free(seen);
-  return one;
+  return one && lowest != INT32_MAX;
 }
 
 static sf_status_t several(const sfctl_daemon_t *daemons, size_t n)

@@ -21,8 +21,8 @@ typedef struct sfctl_daemon {
 sf_status_t sfctl_daemons_find(const char *root, sfctl_daemon_t **daemons_p, size_t *n_p);
 
 /* If no socket is named, by option or SF_SOCKET, and nobody answers at the default one: the socket of this user's only
- * daemon, or of node 0 if they are all nodes of one cluster, in static storage; else NULL, that is, what
- * sfproto_connect does. SF_ERR_ARG: there are several, and which. */
+ * daemon, or of the lowest node that answers if they are all nodes of one cluster, in static storage; else NULL, that
+ * is, what sfproto_connect does. SF_ERR_ARG: there are several, and which. */
 sf_status_t sfctl_daemons_choose(const char *given, const char **socket_p);
 
 /* sfctl daemons: prints them, with their jobs, and how to choose one. SF_ERR_NO_DAEMON: there are none. */

@@ -19,7 +19,8 @@
 #include "tools/sfctl/connection.h"
 #include "tools/sfctl/doctor.h"
 
-#define OPENING_MS 500 /* a peer that is there answers sooner */
+#define OPEN_PEERS_SHARE 5 /* of the time that other nodes have, for each of them */
+#define OPENING_MS 500     /* a peer that is there answers sooner */
 
 static const char *detail_of(sf_status_t status)
 {
@@ -256,6 +257,30 @@ static sf_status_t collect_peers(sfctl_connection_t *connection, sfreport_list_t
   return sfctl_collect(connection, SFPROTO__QUERY__WHAT__PEERS, NULL, list_p);
 }
 
+/* A channel stays open for a while when the other daemon is stopped, or its machine gone. Each has a part of the time;
+ * whether one does not answer, of which the report then tells. */
+static bool finds_silent(const sfctl_connection_t *given, const sfreport_list_t *peers, sfctl_report_t *report)
+{
+  sfctl_connection_t connection = *given;
+  sfctl_will_ask(&connection, OPEN_PEERS_SHARE);
+  for (size_t i = 0; i < peers->count; i++) {
+    const Sfproto__PeerInfo *info = peers->items[i].message->peer_info;
+    sfreport_list_t about = {0};
+    if (strcmp(info->state, "open") != 0)
+      continue;
+    connection.target = (sfctl_target_t){.named = true, .node = info->node};
+    sf_status_t status = sfctl_collect(&connection, SFPROTO__QUERY__WHAT__STATUS, NULL, &about);
+    sfreport_list_clear(&about);
+    if (status == SF_OK)
+      continue;
+    sfctl_report_add(report, "fabric", SFCTL_PROBLEM, "%.120s: the channel is open, but %.200s", info->description,
+                     detail_of(status));
+    sfctl_report_advise(report, "see whether sfd is stopped there, or its machine busy or gone");
+    return true;
+  }
+  return false;
+}
+
 static sf_status_t examine_fabric(sfctl_connection_t *connection, const Sfproto__StatusInfo *info,
                                   sfctl_report_t *report)
 {
@@ -268,7 +293,8 @@ static sf_status_t examine_fabric(sfctl_connection_t *connection, const Sfproto_
   sf_status_t status = collect_peers(connection, &list);
   if (status != SF_OK)
     return status;
-  judge_peers(info, &list, report);
+  if (!finds_silent(connection, &list, report))
+    judge_peers(info, &list, report);
   sfreport_list_clear(&list);
   return SF_OK;
 }

@@ -174,26 +174,27 @@ static void examine_huge_pages(const sfctl_doctor_t *doctor, sfctl_report_t *rep
 
 /* ---- Devices ---- */
 
-/* The plugin is tried where there is a driver: as libsfclient would load it here. */
+/* The plugin is tried where there is a driver, or it is named: as libsfclient would load it here. */
 static void examine_gpu(const sfctl_doctor_t *doctor, sfctl_report_t *report)
 {
-  char text[256], device[PATH_MAX];
+  char text[256] = "SF_CUDA_PLUGIN is set", device[PATH_MAX];
+  const char *given = getenv("SF_CUDA_PLUGIN");
   const sfshm_device_ops_t *ops;
   snprintf(device, sizeof device, "%.4000s/dev/nvidiactl", doctor->root);
-  bool driver = read_text(doctor, "/proc/driver/nvidia/version", text, sizeof text);
-  if (!driver && access(device, F_OK) != 0) {
+  if (read_text(doctor, "/proc/driver/nvidia/version", text, sizeof text)) {
+    text[strcspn(text, "\n")] = '\0';
+  } else if (access(device, F_OK) == 0) {
+    snprintf(text, sizeof text, "a CUDA device");
+  } else if (given == NULL || *given == '\0') {
     sfctl_report_add(report, "gpu", SFCTL_FINE, "no CUDA driver: memory of devices is for machines that have one");
     return;
   }
-  if (driver)
-    text[strcspn(text, "\n")] = '\0';
   if (sfshm_device_load(&ops) == SF_OK) {
-    sfctl_report_add(report, "gpu", SFCTL_FINE, "%.200s: memory of devices can be registered",
-                     driver ? text : "a CUDA device");
+    sfctl_report_add(report, "gpu", SFCTL_FINE, "%.200s: memory of devices can be registered", text);
     return;
   }
-  sfctl_report_add(report, "gpu", SFCTL_WARNING, "%.200s, but memory of devices cannot be registered: %s",
-                   driver ? text : "a CUDA device", sfshm_error_detail());
+  sfctl_report_add(report, "gpu", SFCTL_WARNING, "%.200s, but memory of devices cannot be registered: %s", text,
+                   sfshm_error_detail());
   sfctl_report_advise(report, "install libsf_cuda.so (built where nvcc is), or name it by SF_CUDA_PLUGIN");
 }
 

@@ -22,6 +22,7 @@
 #define QUOTE_AGAIN(text) #text
 #define LIBRARY "libsfclient.so." QUOTE(SF_VERSION_MAJOR)
 #define PLUGIN "libsfd_mpi.so"
+#define PLUGIN_SYMBOL "sfd_mpi_fabric_create"
 
 static const char own_version[] = QUOTE(SF_VERSION_MAJOR) "." QUOTE(SF_VERSION_MINOR) "." QUOTE(SF_VERSION_PATCH);
 
@@ -63,6 +64,23 @@ static void examine_sfd(const char *path, sfctl_report_t *report)
   free(text);
 }
 
+/* As far as that can be seen without sfd, some of whose functions it calls. */
+static void examine_library_of_plugin(const char *path, sfctl_report_t *report)
+{
+  void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  bool fits = library != NULL && dlsym(library, PLUGIN_SYMBOL) != NULL;
+  if (fits) {
+    sfctl_report_add(report, "plugin", SFCTL_FINE, "%s, for sfd --fabric mpi", path);
+  } else {
+    sfctl_report_add(report, "plugin", SFCTL_PROBLEM, "%.200s is of no use to sfd --fabric mpi: %.180s", path,
+                     dlerror());
+    sfctl_report_advise(report, "install it anew, and the MPI that it was built with, or remove it: nothing else needs "
+                                "it");
+  }
+  if (library != NULL)
+    dlclose(library);
+}
+
 /* Where sfd looks for it. */
 static void examine_plugin(const char *sfd, sfctl_report_t *report)
 {
@@ -74,7 +92,7 @@ static void examine_plugin(const char *sfd, sfctl_report_t *report)
   for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
     snprintf(path, sizeof path, "%s%s/" PLUGIN, real, below[i]);
     if (access(path, R_OK) == 0) {
-      sfctl_report_add(report, "plugin", SFCTL_FINE, "%s, for sfd --fabric mpi", path);
+      examine_library_of_plugin(path, report);
       return;
     }
   }
