@@ -37,7 +37,8 @@ static PetscErrorCode agree(PetscSF sf, int facts[FACTS])
 
 /* ---- Roots ------------------------------------------------------------------------------------------------------- */
 
-/* VecScatterRemap may have moved roots behind those that there were before. */
+/* Leaves may be on roots beyond nroots: PETSc's own types take them (its code for overlaps makes such), and
+ * VecScatterRemap may have moved some there. */
 static PetscErrorCode count_roots(PetscSF sf, PetscInt *nroots_p)
 {
   __typeof__(sf->nranks) nranks; /* PetscInt, or PetscMPIInt in newer versions */
@@ -108,10 +109,9 @@ static sf_status_t create(sf_group_t *group, PetscInt nroots, PetscInt nleaves, 
 static PetscErrorCode make(PetscSF sf, sf_group_t *group, PetscBool remapped, sf_graph_t **graph_p)
 {
   edges_t edges;
-  PetscInt *leaf, nroots = sf->nroots;
+  PetscInt *leaf, nroots;
   PetscFunctionBegin;
-  if (remapped)
-    PetscCall(count_roots(sf, &nroots));
+  PetscCall(count_roots(sf, &nroots));
   PetscCall(PetscMalloc3(sf->nleaves, &leaf, sf->nleaves, &edges.rank, sf->nleaves, &edges.root));
   edges.leaf = leaf;
   if (remapped)

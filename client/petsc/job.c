@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The process has one job, from loading the adapter until MPI_Finalize, however often PETSc is initialised. */
+/* The process has one job, from loading the adapter until MPI_Finalize, however often PETSc is initialised; another one
+ * if then PETSC_COMM_WORLD has processes outside of it. */
 static sf_context_t *the_context;
+static uintptr_t job_number; /* how many there were */
 static char why_not[1024] = "PETSc has not loaded the adapter";
 static MPI_Group the_group = MPI_GROUP_NULL; /* the job's processes, in its order */
 static int group_keyval = MPI_KEYVAL_INVALID;
@@ -48,17 +50,53 @@ static int free_group(MPI_Comm comm, int keyval, void *value, void *extra)
 {
   (void)comm;
   (void)keyval;
-  (void)extra;
-  if (the_context != NULL && value != NULL && value != sf_group_world(the_context))
+  if (the_context != NULL && (uintptr_t)extra == job_number && value != NULL && value != sf_group_world(the_context))
     (void)sf_group_destroy(value);
   return MPI_SUCCESS;
 }
 
-PetscErrorCode sfpetsc_job_join(void)
+static PetscErrorCode find_ranks(MPI_Comm comm, int size, int32_t *ranks, PetscBool *all_p);
+
+/* Whether all processes of PETSC_COMM_WORLD are in one job already. Collective. */
+static PetscErrorCode have_all_joined(PetscBool *joined_p)
+{
+  int size, mine, all;
+  int32_t *ranks;
+  PetscFunctionBegin;
+  *joined_p = PETSC_FALSE;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  if (the_context != NULL) {
+    PetscCall(PetscMalloc1(size, &ranks));
+    PetscCall(find_ranks(PETSC_COMM_WORLD, size, ranks, joined_p));
+    PetscCall(PetscFree(ranks));
+  }
+  mine = *joined_p == PETSC_TRUE;
+  PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  *joined_p = (PetscBool)(all != 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Nothing of PETSc's is left in the job: it has been finalised since. */
+static PetscErrorCode leave_former(void)
 {
   PetscFunctionBegin;
-  if (the_context != NULL)
+  if (the_context == NULL)
     PetscFunctionReturn(PETSC_SUCCESS);
+  (void)sf_finalize(the_context); /* of a job that has failed: others have said so */
+  the_context = NULL;
+  PetscCallMPI(MPI_Group_free(&the_group));
+  PetscCallMPI(MPI_Comm_free_keyval(&group_keyval)); /* attributes of communicators that are still there keep it */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode sfpetsc_job_join(void)
+{
+  PetscBool joined;
+  PetscFunctionBegin;
+  PetscCall(have_all_joined(&joined));
+  if (joined)
+    PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(leave_former());
   sf_status_t status = sf_mpi_init(PETSC_COMM_WORLD, NULL, &the_context);
   if (status != SF_OK) {
     the_context = NULL;
@@ -67,8 +105,10 @@ PetscErrorCode sfpetsc_job_join(void)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCallMPI(MPI_Comm_group(PETSC_COMM_WORLD, &the_group));
-  PetscCallMPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_group, &group_keyval, NULL));
-  PetscCall(leave_in_the_end());
+  job_number++;
+  PetscCallMPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_group, &group_keyval, (void *)job_number));
+  if (job_number == 1)
+    PetscCall(leave_in_the_end());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

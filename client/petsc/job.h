@@ -4,8 +4,9 @@
 
 #include "client/petsc/petsc.h"
 
-/* Joins the job, or remembers why that was not possible: a program may load the adapter and not use it. Does nothing
- * when the process has joined already. Collective over PETSC_COMM_WORLD. */
+/* Joins a job of the processes of PETSC_COMM_WORLD, or remembers why that was not possible: a program may load the
+ * adapter and not use it. Does nothing when all of them are in one job already; else who was in one leaves it. PETSc
+ * has just been initialised, perhaps again and with other processes. Collective over PETSC_COMM_WORLD. */
 PetscErrorCode sfpetsc_job_join(void);
 
 /* An error that says what to do, if the process is not in a job. */

@@ -24,18 +24,26 @@ sfpetsc_link_t *sfpetsc_links_find(sfpetsc_links_t *links, const sfpetsc_call_t 
   return NULL;
 }
 
-sfpetsc_link_t *sfpetsc_links_find_begun(sfpetsc_links_t *links, const sfpetsc_call_t *call)
+PetscErrorCode sfpetsc_links_find_begun(sfpetsc_links_t *links, const sfpetsc_call_t *call, sfpetsc_link_t **link_p)
 {
-  sfpetsc_link_t *found = NULL;
+  PetscBool same;
+  PetscFunctionBegin;
+  *link_p = NULL;
   for (int i = 0, at = links->recent; i < links->count; i++, at = at == 0 ? links->count - 1 : at - 1) {
     sfpetsc_link_t *link = &links->links[at];
     if (!link->in_flight || !same_buffers(&link->call, call))
       continue;
-    if (link->call.datatype == call->datatype)
-      return link;
-    found = link;
+    if (link->call.datatype == call->datatype) {
+      *link_p = link;
+      break;
+    }
+    if (*link_p != NULL)
+      continue;
+    PetscCall(MPIPetsc_Type_compare(link->call.datatype, call->datatype, &same));
+    if (same)
+      *link_p = link;
   }
-  return found;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscBool sfpetsc_links_busy(const sfpetsc_links_t *links)

@@ -36,9 +36,9 @@ typedef struct sfpetsc_links {
 /* An idle link for the call, or NULL. */
 sfpetsc_link_t *sfpetsc_links_find(sfpetsc_links_t *links, const sfpetsc_call_t *call);
 
-/* The link in flight that a call of end means, or NULL: with the same datatype, else with an equivalent one. Unit and
- * op of the call do not count. */
-sfpetsc_link_t *sfpetsc_links_find_begun(sfpetsc_links_t *links, const sfpetsc_call_t *call);
+/* The link in flight that a call of end means, or NULL: with the same datatype, else with one that PETSc takes for the
+ * same. Buffers don't tell it, as they are NULL on ranks without vertices. Unit and op of the call do not count. */
+PetscErrorCode sfpetsc_links_find_begun(sfpetsc_links_t *links, const sfpetsc_call_t *call, sfpetsc_link_t **link_p);
 
 /* Whether any is in flight. */
 PetscBool sfpetsc_links_busy(const sfpetsc_links_t *links);

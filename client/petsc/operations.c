@@ -134,8 +134,9 @@ static PetscErrorCode bcast_begin(PetscSF sf, MPI_Datatype datatype, PetscMemTyp
 /* *ended_p: whether it was one of the library's. */
 static PetscErrorCode end(PetscSF sf, const sfpetsc_call_t *call, PetscBool *ended_p)
 {
-  sfpetsc_link_t *link = sfpetsc_links_find_begun(&sfpetsc_star_of(sf)->links, call);
+  sfpetsc_link_t *link;
   PetscFunctionBegin;
+  PetscCall(sfpetsc_links_find_begun(&sfpetsc_star_of(sf)->links, call, &link));
   *ended_p = (PetscBool)(link != NULL);
   if (link != NULL)
     PetscCall(sfpetsc_link_end(link));

@@ -28,10 +28,32 @@ static PetscErrorCode reset(PetscSF sf)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* PetscSFSetType leaves a PetscSF set up whose type it changes, though what the type before has made is gone, or will
+ * be: then the type that it gets sets it up again. */
+static PetscErrorCode forget_set_up(PetscSF sf)
+{
+  PetscFunctionBegin;
+  sf->setupcalled = PETSC_FALSE;
+  sf->nranks = -1;
+  PetscCall(PetscFree4(sf->ranks, sf->roffset, sf->rmine, sf->rremote));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A VecScatter that was remapped has its edges only in what its type has made of them. */
+static PetscErrorCode check_edges(PetscSF sf)
+{
+  PetscFunctionBegin;
+  PetscCheck(!sf->setupcalled || sf->nleaves <= 0 || sf->remote != NULL, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "PetscSF type %s: set the type before VecScatterRemap, not after it", SFPETSC_TYPE);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode destroy(PetscSF sf)
 {
   sfpetsc_star_t *star = sfpetsc_star_of(sf);
   PetscFunctionBegin;
+  PetscCall(check_edges(sf));
+  PetscCall(forget_set_up(sf));
   PetscCall(clear(star));
   PetscCall(PetscFree(star));
   ((PetscObject)sf)->intstarcomposeddata[sfpetsc_star_id] = NULL;
@@ -154,6 +176,8 @@ PetscErrorCode sfpetsc_star_create(PetscSF sf)
   PetscCall(sfpetsc_job_require());
   PetscCall(PetscFunctionListFind(PetscSFList, PETSCSFBASIC, &create_basic));
   PetscCheck(create_basic != NULL, PETSC_COMM_SELF, PETSC_ERR_PLIB, "PetscSF type %s is not registered", PETSCSFBASIC);
+  PetscCall(check_edges(sf));
+  PetscCall(forget_set_up(sf));
   PetscCall(create_basic(sf));
   PetscCall(sfpetsc_star_attach(sf));
   PetscFunctionReturn(PETSC_SUCCESS);

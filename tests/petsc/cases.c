@@ -1,6 +1,7 @@
 /* What the cases share, and main: see cases.h. */
 #include "tests/petsc/cases.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 uint64_t mix(uint64_t x)
@@ -105,14 +106,46 @@ static PetscErrorCode main_cases(void)
   PetscCall(case_forest());
   PetscCall(case_algebra());
   PetscCall(case_comms());
+  PetscCall(case_types());
   PetscFunctionReturn(0);
+}
+
+/* PETSc on the first half of the processes, before it is used on all. */
+static PetscErrorCode use_half(int *argc, char ***argv)
+{
+  int rank = my_rank(MPI_COMM_WORLD), size = its_size(MPI_COMM_WORLD);
+  MPI_Comm half;
+  PetscFunctionBeginUser;
+  MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2, rank, &half);
+  if (rank < size / 2) {
+    PETSC_COMM_WORLD = half;
+    PetscCall(PetscInitialize(argc, argv, NULL, NULL));
+    PetscCall(case_comms());
+    PetscCall(PetscFinalize());
+  }
+  MPI_Comm_free(&half);
+  PETSC_COMM_WORLD = MPI_COMM_WORLD;
+  PetscFunctionReturn(0);
+}
+
+static bool has_option(int argc, char **argv, const char *option)
+{
+  for (int i = 1; i < argc; i++)
+    if (strcmp(argv[i], option) == 0)
+      return true;
+  return false;
 }
 
 int main(int argc, char **argv)
 {
   PetscFunctionBeginUser;
+  MPI_Init(&argc, &argv);
+  bool half_first = has_option(argc, argv, "-half_first");
+  if (half_first)
+    PetscCall(use_half(&argc, &argv));
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCall(main_cases());
+  PetscCall(half_first ? case_comms() : main_cases());
   PetscCall(PetscFinalize());
+  MPI_Finalize();
   return 0;
 }

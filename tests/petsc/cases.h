@@ -17,6 +17,7 @@ PetscErrorCode case_mesh(void);
 PetscErrorCode case_forest(void);
 PetscErrorCode case_algebra(void);
 PetscErrorCode case_comms(void);
+PetscErrorCode case_types(void);
 
 /* Random numbers that depend on their arguments only: splitmix64 (Steele, Lea and Flood 2014). */
 uint64_t mix(uint64_t x);

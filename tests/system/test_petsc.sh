@@ -81,6 +81,8 @@ same_with "combined between two nodes" --nodes 2 -n 4 -- -sfd_setup_after 0
 run "$work/expected" -n 5 -- -sf_type basic
 same_with "combined between three nodes, unevenly" --nodes 3 -n 5 -- -sfd_setup_after 0
 unset SF_COMBINE_FROM
+run "$work/expected" -n 4 -- -half_first -sf_type basic
+same_with "on half of the processes first, then on all" -n 4 -- -half_first
 cases=$BUILD/examples/petsc_cg
 run "$work/expected" -n 4 -- -points 8 -sf_type basic
 same_with "an example" --nodes 2 -n 4 -- -points 8
