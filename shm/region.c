@@ -14,11 +14,13 @@
 #include <unistd.h>
 
 #include "shm/error.h"
+#include "shm/memory_left.h"
 
 #define HUGE_PAGE_BYTES (2u << 20)
 #define SEALING_TRIES 1000
-#define STAT_BLOCK_BYTES 512             /* of st_blocks, whatever the file system's are */
-#define CHECKED_BYTES ((size_t)64 << 20) /* asked for at once: compared with what the machine has */
+#define STAT_BLOCK_BYTES 512            /* of st_blocks, whatever the file system's are */
+#define CHECKED_BYTES ((size_t)4 << 20) /* asked for at once: compared with what is left */
+#define HOLLOW_BYTES ((size_t)64 << 20) /* a longer region is to have memory */
 
 static const char *kind_name(sfshm_region_kind_t kind)
 {
@@ -67,22 +69,14 @@ static void write_header(void *base, sfshm_region_kind_t kind, size_t length_byt
   atomic_store_explicit(&header->version, SFSHM_LAYOUT_VERSION, memory_order_release);
 }
 
-/* Whether the machine lacks the memory. fallocate would take all that there is before it noticed, and the kernel would
- * kill processes to find more. */
-static bool exceeds_memory(size_t length_bytes)
+/* Whether the memory is lacking. fallocate would take all that there is before it noticed, and the kernel would kill
+ * processes to find more. */
+static bool exceeds_memory(size_t length_bytes, uint64_t *left_p)
 {
-  char line[128];
-  unsigned long long kib, available_kib = 0;
   if (length_bytes < CHECKED_BYTES)
     return false;
-  FILE *file = fopen("/proc/meminfo", "re");
-  if (file == NULL)
-    return false;
-  while (fgets(line, sizeof line, file) != NULL)
-    if (sscanf(line, "MemAvailable: %llu", &kib) == 1 || sscanf(line, "SwapFree: %llu", &kib) == 1)
-      available_kib += kib;
-  fclose(file);
-  return available_kib > 0 && length_bytes / 1024 > available_kib;
+  *left_p = sfshm_memory_left("/proc", "/sys/fs/cgroup");
+  return length_bytes > *left_p;
 }
 
 /* ENOMEM: the memory of a group of processes is used up. */
@@ -105,8 +99,12 @@ static sf_status_t allocate(int fd, size_t offset, size_t length_bytes)
 
 sf_status_t sfshm_region_commit(const sfshm_region_t *region, size_t offset, size_t length_bytes)
 {
-  if (exceeds_memory(length_bytes))
-    return sfshm_error(SF_ERR_NOMEM, "%zu bytes of shared memory are more than the machine has left", length_bytes);
+  uint64_t left;
+  if (exceeds_memory(length_bytes, &left))
+    return sfshm_error(SF_ERR_NOMEM,
+                       "%zu bytes of shared memory are more than the %llu that the machine, or a control group of this "
+                       "process, has left",
+                       length_bytes, (unsigned long long)left);
   return allocate(region->fd, offset, length_bytes);
 }
 
@@ -218,8 +216,12 @@ static sf_status_t write_pieces(int fd, const sfshm_region_piece_t pieces[], siz
 {
   sfshm_region_header_t header = {0};
   sf_status_t status = SF_OK;
-  if (exceeds_memory(length_bytes))
-    return sfshm_error(SF_ERR_NOMEM, "%zu bytes of shared memory are more than the machine has left", length_bytes);
+  uint64_t left;
+  if (exceeds_memory(length_bytes, &left))
+    return sfshm_error(SF_ERR_NOMEM,
+                       "%zu bytes of shared memory are more than the %llu that the machine, or a control group of this "
+                       "process, has left",
+                       length_bytes, (unsigned long long)left);
   for (size_t i = 0; i < npieces && status == SF_OK; i++)
     status = write_all(fd, pieces[i].bytes, pieces[i].length_bytes, pieces[i].offset);
   write_header(&header, kind, length_bytes);
@@ -380,7 +382,7 @@ sf_status_t sfshm_region_map_head(int fd, sfshm_region_kind_t kind, size_t head_
 static bool is_hollow(int fd, size_t length_bytes)
 {
   struct stat info;
-  return length_bytes > CHECKED_BYTES &&
+  return length_bytes > HOLLOW_BYTES &&
          (fstat(fd, &info) != 0 || (uint64_t)info.st_blocks * STAT_BLOCK_BYTES < length_bytes / 2);
 }
 
