@@ -1,8 +1,8 @@
 /* Text in columns. The one thread of sfctl. */
 #include "tools/sfctl/table.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +69,31 @@ void sfctl_table_cell(sfctl_table_t *table, const char *format, ...)
   va_start(args, format);
   add(table, false, format, args);
   va_end(args);
+}
+
+void sfctl_table_number(sfctl_table_t *table, uint64_t number)
+{
+  sfctl_table_cell(table, "%" PRIu64, number);
+}
+
+void sfctl_table_bytes(sfctl_table_t *table, uint64_t bytes)
+{
+  char text[SFREPORT_TEXT_SIZE];
+  sfctl_table_cell(table, "%s", sfreport_text_bytes(bytes, text));
+}
+
+void sfctl_table_optional(sfctl_table_t *table, bool known, int64_t number)
+{
+  if (known)
+    sfctl_table_cell(table, "%" PRId64, number);
+  else
+    sfctl_table_unknown(table, 1);
+}
+
+void sfctl_table_unknown(sfctl_table_t *table, int count)
+{
+  for (int i = 0; i < count; i++)
+    sfctl_table_cell(table, "-");
 }
 
 void sfctl_table_note(sfctl_table_t *table, const char *format, ...)
@@ -198,4 +223,15 @@ sf_status_t sfctl_table_print(const sfctl_table_t *table, int width, FILE *file)
     fprintf(file, "(%zu more column%s: --wide)\n", table->ncolumns - shape.shown,
             table->ncolumns - shape.shown == 1 ? "" : "s");
   return SF_OK;
+}
+
+sf_status_t sfctl_table_print_all(sfctl_table_t *table, const char *name, int width, FILE *file)
+{
+  sf_status_t status = table->status;
+  if (table->ncells > 0)
+    status = sfctl_table_print(table, width, file);
+  else if (status == SF_OK)
+    fprintf(file, "no %s\n", name);
+  sfctl_table_clear(table);
+  return status;
 }

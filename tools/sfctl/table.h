@@ -2,7 +2,9 @@
 #ifndef SFCTL_TABLE_H
 #define SFCTL_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <sf/sf_status.h>
@@ -29,6 +31,12 @@ typedef struct sfctl_table {
 /* The next cell. What is not printable is escaped; an empty text becomes "-". */
 void sfctl_table_cell(sfctl_table_t *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The next cell: a number; a size; a number that may be unknown; or so many cells of what is. */
+void sfctl_table_number(sfctl_table_t *table, uint64_t number);
+void sfctl_table_bytes(sfctl_table_t *table, uint64_t bytes);
+void sfctl_table_optional(sfctl_table_t *table, bool known, int64_t number);
+void sfctl_table_unknown(sfctl_table_t *table, int count);
+
 /* A line below the row that is complete, indented, outside the columns. */
 void sfctl_table_note(sfctl_table_t *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -37,5 +45,8 @@ void sfctl_table_note(sfctl_table_t *table, const char *format, ...) __attribute
  * Notes are not cut. */
 sf_status_t sfctl_table_print(const sfctl_table_t *table, int width, FILE *file);
 void sfctl_table_clear(sfctl_table_t *table);
+
+/* The same, and clears it; a table without rows is "no NAME". */
+sf_status_t sfctl_table_print_all(sfctl_table_t *table, const char *name, int width, FILE *file);
 
 #endif

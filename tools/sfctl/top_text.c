@@ -55,12 +55,18 @@ static void write_figure(sfctl_figure_t figure, double value, char text[FIGURE_S
 
 /* ---- Head ---- */
 
+/* The daemon counts what is at its own node. */
 void sfctl_top_summary(const sfctl_top_table_t *table, const char *clock, char line[SFCTL_TOP_LINE])
 {
-  char uptime[SFREPORT_TEXT_SIZE];
-  snprintf(line, SFCTL_TOP_LINE, "sfctl top%s%s: %d job%s, %d rank%s, %d graph%s; node %d of %d, sfd up %s",
-           clock[0] != '\0' ? " " : "", clock, table->njobs, table->njobs == 1 ? "" : "s", table->nranks,
-           table->nranks == 1 ? "" : "s", table->ngraphs, table->ngraphs == 1 ? "" : "s", table->node, table->nnodes,
+  char uptime[SFREPORT_TEXT_SIZE], about[128];
+  if (table->all_nodes)
+    snprintf(about, sizeof about, "all %d node%s, seen from node %d", table->nnodes, table->nnodes == 1 ? "" : "s",
+             table->node);
+  else
+    snprintf(about, sizeof about, "%d job%s, %d rank%s, %d graph%s; node %d of %d", table->njobs,
+             table->njobs == 1 ? "" : "s", table->nranks, table->nranks == 1 ? "" : "s", table->ngraphs,
+             table->ngraphs == 1 ? "" : "s", table->node, table->nnodes);
+  snprintf(line, SFCTL_TOP_LINE, "sfctl top%s%s: %s, sfd up %s", clock[0] != '\0' ? " " : "", clock, about,
            sfreport_text_duration(table->uptime_s, uptime));
 }
 
