@@ -59,9 +59,10 @@ static bool read_number(const char *group, const char *name, uint64_t *value_p)
   return found;
 }
 
-static uint64_t swap_left(const version_t *version, const char *group, uint64_t machine)
+static uint64_t swap_left(const version_t *version, const char *group, const char *meminfo)
 {
-  uint64_t limit, used;
+  static const char *const swap_free[] = {"SwapFree", "SwapFree"};
+  uint64_t limit, used, machine = sum_of(meminfo, swap_free) * 1024;
   if (version->swap_limit == NULL || !read_number(group, version->swap_limit, &limit) ||
       !read_number(group, version->swap_usage, &used))
     return machine;
@@ -69,23 +70,31 @@ static uint64_t swap_left(const version_t *version, const char *group, uint64_t 
   return left < machine ? left : machine;
 }
 
-static uint64_t left_in_group(const version_t *version, const char *group, uint64_t swap)
+/* A group's statistics take long to read; where its limit leaves enough they are not. */
+typedef struct question {
+  uint64_t enough;
+  const char *meminfo; /* path */
+} question_t;
+
+static uint64_t left_in_group(const version_t *version, const char *group, const question_t *question)
 {
   uint64_t limit, used;
   char path[PATH_SIZE];
   if (!read_number(group, version->limit, &limit) || !read_number(group, version->usage, &used))
     return UINT64_MAX;
-  snprintf(path, sizeof path, "%s/memory.stat", group);
   uint64_t left = limit > used ? limit - used : 0;
-  return add(add(left, sum_of(path, version->files)), swap_left(version, group, swap));
+  if (left >= question->enough)
+    return left;
+  snprintf(path, sizeof path, "%s/memory.stat", group);
+  return add(add(left, sum_of(path, version->files)), swap_left(version, group, question->meminfo));
 }
 
 /* The least of a group and those above it. group ends in the path; root: how much of it is above the topmost. */
-static uint64_t left_in_groups(const version_t *version, char *group, size_t root, uint64_t swap)
+static uint64_t left_in_groups(const version_t *version, char *group, size_t root, const question_t *question)
 {
   uint64_t least = UINT64_MAX;
   for (;;) {
-    uint64_t left = left_in_group(version, group, swap);
+    uint64_t left = left_in_group(version, group, question);
     least = left < least ? left : least;
     char *slash = strrchr(group, '/');
     if (slash == NULL || (size_t)(slash - group) < root)
@@ -95,7 +104,7 @@ static uint64_t left_in_groups(const version_t *version, char *group, size_t roo
 }
 
 /* "4:memory:/a/b", of version 1, or "0::/a/b"; what other controllers have is not concerned. */
-static uint64_t left_by_line(char *line, const char *sys, uint64_t swap)
+static uint64_t left_by_line(char *line, const char *sys, const question_t *question)
 {
   char group[LINE_SIZE + 256];
   char *controllers = strchr(line, ':'), *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
@@ -108,20 +117,21 @@ static uint64_t left_by_line(char *line, const char *sys, uint64_t swap)
     return UINT64_MAX;
   int root = snprintf(group, sizeof group, "%.200s%s", sys, version->directory);
   snprintf(group + root, sizeof group - (size_t)root, "%s", strcmp(path, "/") == 0 ? "" : path);
-  return left_in_groups(version, group, (size_t)root, swap);
+  return left_in_groups(version, group, (size_t)root, question);
 }
 
-uint64_t sfshm_memory_left(const char *proc, const char *sys)
+uint64_t sfshm_memory_left(const char *proc, const char *sys, uint64_t enough)
 {
-  static const char *const available[] = {"MemAvailable", "SwapFree"}, *const swap_free[] = {"SwapFree", "SwapFree"};
-  char path[PATH_SIZE], line[LINE_SIZE];
-  snprintf(path, sizeof path, "%.200s/meminfo", proc);
-  uint64_t machine = sum_of(path, available) * 1024, swap = sum_of(path, swap_free) * 1024;
+  static const char *const available[] = {"MemAvailable", "SwapFree"};
+  char meminfo[256], path[256], line[LINE_SIZE];
+  snprintf(meminfo, sizeof meminfo, "%.200s/meminfo", proc);
+  uint64_t machine = sum_of(meminfo, available) * 1024;
+  question_t question = {enough, meminfo};
   uint64_t least = machine > 0 ? machine : UINT64_MAX;
   snprintf(path, sizeof path, "%.200s/self/cgroup", proc);
   FILE *file = fopen(path, "re");
   while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-    uint64_t left = left_by_line(line, sys, swap);
+    uint64_t left = left_by_line(line, sys, &question);
     least = left < least ? left : least;
   }
   if (file != NULL)

@@ -75,7 +75,7 @@ static bool exceeds_memory(size_t length_bytes, uint64_t *left_p)
 {
   if (length_bytes < CHECKED_BYTES)
     return false;
-  *left_p = sfshm_memory_left("/proc", "/sys/fs/cgroup");
+  *left_p = sfshm_memory_left("/proc", "/sys/fs/cgroup", length_bytes);
   return length_bytes > *left_p;
 }
 

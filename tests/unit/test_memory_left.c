@@ -57,7 +57,7 @@ static void teardown(void)
 
 static void expect_left(uint64_t bytes)
 {
-  ck_assert_uint_eq(sfshm_memory_left(proc, sys), bytes);
+  ck_assert_uint_eq(sfshm_memory_left(proc, sys, UINT64_MAX), bytes);
 }
 
 START_TEST(of_the_machine)
