@@ -105,3 +105,9 @@ void sftest_hosts_cut_way(const sftest_hosts_t *hosts, int32_t from, int32_t to,
   ck_assert_int_eq(setns(hosts->home, CLONE_NEWNET), 0);
   ck_assert(done);
 }
+
+bool sftest_hosts_limit(const sftest_hosts_t *hosts, int32_t host, const char *rate)
+{
+  ck_assert_int_lt(host, hosts->n);
+  return run("tc qdisc replace dev port%d root tbf rate %s burst 64kb latency 400ms 2>/dev/null", (int)host, rate);
+}

@@ -27,4 +27,7 @@ void sftest_hosts_cut(const sftest_hosts_t *hosts, int32_t host, bool cut);
 /* Cuts the way from one host to another, and not back: what it sends there gets lost. Or mends it. */
 void sftest_hosts_cut_way(const sftest_hosts_t *hosts, int32_t from, int32_t to, bool cut);
 
+/* Limits what comes to the host, to a rate as "20mbit". false: this machine can't. */
+bool sftest_hosts_limit(const sftest_hosts_t *hosts, int32_t host, const char *rate);
+
 #endif

@@ -1,4 +1,5 @@
-/* A job that is slow or hangs: faults are planted, and sfctl has to lead to them. */
+/* A job that is slow or hangs: faults are planted, and the commands of docs/slow-job.md lead to them, each in three
+ * steps at most. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -128,6 +129,17 @@ static void ask(const char *const words[])
   sftest_sfctl(cluster.nodes[0].socket, words, 0);
 }
 
+/* Of the JSON of top. */
+static double share_of(const char *fragment, const char *name)
+{
+  char member[48];
+  snprintf(member, sizeof member, "\"%s\":", name);
+  const char *row = strstr(sftest_sfctl_out, fragment);
+  const char *at = row != NULL ? strstr(row, member) : NULL;
+  ck_assert_msg(at != NULL, "no %s behind %s in: %s", name, fragment, sftest_sfctl_out);
+  return strtod(at + strlen(member), NULL);
+}
+
 /* ---- A slow rank ------------------------------------------------------------------------------------------------- */
 
 /* Of the lines of a trace those that have both texts. */
@@ -225,6 +237,18 @@ static uint64_t number_of(int32_t rank, const char *member)
   return sftest_sfctl_number(fragment, member);
 }
 
+/* Until something is stuck, and the text is in what is said of it. */
+static void await_stuck(const char *wanted)
+{
+  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+  sftest_sfctl_t run;
+  do {
+    sftest_sfctl_start(&run, cluster.nodes[0].socket, WORDS("stuck", "--threshold", "0.2"), NULL);
+    sftest_sfctl_finish(&run);
+  } while (strstr(sftest_sfctl_out, wanted) == NULL && sftest_now_ms() < until);
+  sftest_expect_in(sftest_sfctl_out, wanted);
+}
+
 static void stop_culprit(void)
 {
   await_rounds(10);
@@ -260,6 +284,129 @@ START_TEST(a_stopped_rank_in_the_metrics)
   ck_assert_uint_ge(number_of(CULPRIT + 1, "waited_ns"), waited_ns);
   snprintf(line, sizeof line, "sfd_job_stalled{job_id=\"1\",job_name=\"%s\"} 0\n", job.name);
   sftest_sfctl_await(cluster.nodes[0].socket, WORDS("metrics"), line);
+  end();
+}
+END_TEST
+
+/* In the list of the page: top shows that all wait, and stuck whom for. */
+START_TEST(a_stopped_rank_in_stuck)
+{
+  char wanted[120];
+  start(follow);
+  stop_culprit();
+  snprintf(wanted, sizeof wanted, "rank %d (pid %d, stopped) has not begun it", CULPRIT, (int)job.pids[CULPRIT]);
+  await_stuck(wanted);
+  ask(WORDS("top", "-b", "-n", "1", "-d", "0.2", "--json", "jobs"));
+  ck_assert_msg(share_of("\"view\":\"jobs\"", "wait_share") > 0.8, "%s", sftest_sfctl_out); /* 7 of 8 */
+  sftest_job_signal(&job, CULPRIT, SIGCONT);
+  end();
+}
+END_TEST
+
+/* ---- A forgotten operation --------------------------------------------------------------------------------------- */
+
+/* As follow, but the culprit leaves bcasts out. Nobody comes to an end: the job is to be killed. */
+static int forget_one(sftest_rank_t *self)
+{
+  scene_t *told = self->argument;
+  sf_context_t *context = sftest_join(self);
+  const int32_t before = (self->rank + RANKS - 1) % RANKS, zero = 0;
+  const int64_t index = 0;
+  double value = 0, leaf = 0;
+  sf_status_t status = SF_OK;
+  sf_graph_t *ring = NULL, *star = NULL;
+  SFTEST_OK(self,
+            sf_graph_create(sf_group_world(context), self->rank == 0, 1, NULL, &zero, &index, SF_GRAPH_DEFAULT, &star));
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 1, NULL, &before, &index, SF_GRAPH_DEFAULT, &ring));
+  for (int i = 0; status == SF_OK; i++) {
+    if (self->rank != CULPRIT || i < 10)
+      status = sf_bcast(ring, SF_DOUBLE, &value, &leaf, SF_REPLACE);
+    if (status == SF_OK)
+      status = sf_bcast(star, SF_DOUBLE, &value, &leaf, SF_REPLACE);
+    told->rounds[self->rank]++;
+  }
+  SFTEST_REQUIRE(self, status == SF_ERR_RANK_FAILED);
+  return 0;
+}
+
+START_TEST(a_forgotten_operation)
+{
+  char wanted[120];
+  start(forget_one);
+  snprintf(wanted, sizeof wanted, "rank %d (pid %d, sleeping) has not begun it: it waits on graph ", CULPRIT,
+           (int)job.pids[CULPRIT]);
+  await_stuck(wanted);
+  sftest_expect_in(sftest_sfctl_out, "bcast(double, replace) number 11 has kept ranks waiting for");
+  ask(WORDS("kill", job.name));
+  end();
+}
+END_TEST
+
+/* ---- A saturated link -------------------------------------------------------------------------------------------- */
+
+#define NHOSTS 2
+#define MUCH 50000 /* values to the other node in each round: 0.16 s at the rate of the link */
+#define RATE "20mbit"
+
+static sftest_hosts_t hosts;
+static const char *lacks; /* why there are no hosts */
+
+static void make_hosts(void)
+{
+  lacks = sftest_hosts_make(&hosts, NHOSTS);
+  if (lacks != NULL || sftest_hosts_limit(&hosts, 1, RATE))
+    return;
+  lacks = "links can't be limited (tc)";
+  sftest_hosts_end(&hosts);
+}
+
+static void end_hosts(void)
+{
+  if (lacks == NULL)
+    sftest_hosts_end(&hosts);
+}
+
+/* Ranks alternate between the nodes: all that is sent is sent between these. */
+static int exchange_much(sftest_rank_t *self)
+{
+  scene_t *told = self->argument;
+  sf_context_t *context = sftest_join(self);
+  static int32_t ranks[MUCH];
+  static int64_t roots[MUCH];
+  static double values[MUCH], leaves[MUCH];
+  sf_graph_t *much = NULL, *star = make_star(self, context);
+  for (int i = 0; i < MUCH; i++) {
+    ranks[i] = (self->rank + 1) % self->size;
+    roots[i] = i;
+  }
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), MUCH, MUCH, NULL, ranks, roots, SF_GRAPH_DEFAULT, &much));
+  while (goes_on(self, star)) {
+    SFTEST_OK(self, sf_bcast(much, SF_DOUBLE, values, leaves, SF_REPLACE));
+    told->rounds[self->rank]++;
+  }
+  SFTEST_OK(self, sf_graph_destroy(much));
+  SFTEST_OK(self, sf_graph_destroy(star));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(a_saturated_link)
+{
+  const int32_t places[NHOSTS] = {0, 1};
+  if (lacks != NULL) {
+    printf("part skipped: a saturated link: %s\n", lacks);
+    return;
+  }
+  sftest_cluster_start_on(&cluster, &hosts);
+  scene = sftest_shared(sizeof *scene);
+  sftest_job_start_over(&job, cluster.nodes, places, NHOSTS, exchange_much, scene);
+  sftest_job_await(&job, &scene->rounds[0], 1);
+  ask(WORDS("top", "-b", "-n", "1", "-d", "1", "--json", "--all-nodes", "ranks"));
+  ck_assert_msg(share_of("\"rank\":1,", "node_wait_share") > 0.5, "%s", sftest_sfctl_out);
+  ask(WORDS("top", "-b", "-n", "1", "-d", "1", "--json", "channels"));
+  ck_assert_msg(share_of("\"node\":1,", "busy_share") > 0.5, "%s", sftest_sfctl_out);
+  ask(WORDS("metrics"));
+  sftest_expect_in(sftest_sfctl_out, "sfd_peer_send_queue_bytes{peer=\"1\"} ");
   end();
 }
 END_TEST
@@ -324,8 +471,15 @@ static Suite *suite(void)
   tcase_add_test(tc, a_slow_rank_in_the_trace);
   tcase_add_test(tc, a_slow_rank_in_top);
   tcase_add_test(tc, a_stopped_rank_in_the_metrics);
+  tcase_add_test(tc, a_stopped_rank_in_stuck);
+  tcase_add_test(tc, a_forgotten_operation);
   tcase_add_test(tc, a_hot_root);
   suite_add_tcase(s, tc);
+  TCase *links = tcase_create("links");
+  tcase_set_timeout(links, 60);
+  tcase_add_unchecked_fixture(links, make_hosts, end_hosts);
+  tcase_add_test(links, a_saturated_link);
+  suite_add_tcase(s, links); /* at last: the process moves to another network */
   return s;
 }
 
