@@ -30,28 +30,27 @@ bool sfc_method_has_cells_of(size_t cell_bytes)
   return cell_bytes >= SFC_CELL_BYTES_MIN && cell_bytes <= SFC_CELL_BYTES_MAX && (cell_bytes & (cell_bytes - 1)) == 0;
 }
 
-/* Costs are those of the two cores together. Each jump costs a line that nothing has fetched ahead. */
-static uint64_t packed_ps(const sfshm_costs_t *costs, int64_t runs, size_t bytes)
+/* Each jump costs a line that nothing has fetched ahead. */
+static uint64_t jumps_ps(uint32_t line_ps, int64_t runs)
 {
-  uint64_t lines = bytes / LINE_BYTES + 1, jumps = (uint64_t)runs - 1;
-  return jumps * costs->local_line_ps + lines * ((uint64_t)costs->local_stream_ps + costs->remote_stream_ps);
+  return ((uint64_t)runs - 1) * line_ps;
 }
 
-static uint64_t in_place_ps(const sfshm_costs_t *costs, int64_t runs, size_t bytes)
+static uint64_t stream_ps(uint32_t line_ps, size_t bytes)
 {
-  uint64_t lines = bytes / LINE_BYTES + 1, jumps = (uint64_t)runs - 1;
-  return jumps * costs->remote_line_ps + lines * costs->remote_stream_ps;
+  return (bytes / LINE_BYTES + 1) * line_ps;
 }
 
 bool sfc_method_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t bytes)
 {
-  return bytes >= IN_PLACE_MIN || in_place_ps(costs, runs, bytes) <= packed_ps(costs, runs, bytes);
+  return bytes >= IN_PLACE_MIN || jumps_ps(costs->remote_line_ps, runs) <= stream_ps(costs->remote_stream_ps, bytes);
 }
 
 /* What fits into the cells of a lane is out of its writer's hands when begin returns, and for larger payloads writer
  * and reader work side by side; reading in place keeps the writer waiting for the reader, but saves a copy. So in place
- * is for payloads larger than the first cells together. The writer learns of the end through two messages, and each of
- * the ranks has to look for them. */
+ * is for payloads larger than the first cells together, where that one copy is over sooner than two at a time: not
+ * between cores that are far apart, where both wait for lines most of the time. The writer learns of the end through
+ * two messages, and each of the ranks has to look for them. */
 sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane, const sfc_memory_ref_t *source_ref,
                                  const sfshm_pattern_t *pattern, int64_t runs, size_t bytes)
 {
@@ -63,11 +62,13 @@ sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *l
     return SFSHM_METHOD_CELL;
   if (bytes < IN_PLACE_MIN)
     return SFSHM_METHOD_CELL;
-  uint64_t packed = packed_ps(costs, runs, bytes);
-  if (source_ref->class == SFC_MEMORY_ALLOC)
-    return in_place_ps(costs, runs, bytes) + end_ps < packed ? SFSHM_METHOD_IN_PLACE : SFSHM_METHOD_CELL;
+  uint64_t packed = jumps_ps(costs->local_line_ps, runs) + stream_ps(costs->piece_stream_ps, bytes);
+  if (source_ref->class == SFC_MEMORY_ALLOC) {
+    uint64_t in_place = jumps_ps(costs->remote_line_ps, runs) + stream_ps(costs->remote_stream_ps, bytes) + end_ps;
+    return in_place < packed ? SFSHM_METHOD_IN_PLACE : SFSHM_METHOD_CELL;
+  }
   if (!lane->peer_can_read || pattern->kind != SFSHM_PATTERN_CONTIGUOUS)
     return SFSHM_METHOD_CELL;
-  uint64_t vm_read = costs->vm_read_call_ps + (bytes / LINE_BYTES + 1) * costs->vm_read_stream_ps + end_ps;
+  uint64_t vm_read = costs->vm_read_call_ps + stream_ps(costs->vm_read_stream_ps, bytes) + end_ps;
   return vm_read < packed ? SFSHM_METHOD_VM_READ : SFSHM_METHOD_CELL;
 }

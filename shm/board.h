@@ -12,9 +12,9 @@
  * the planner of the clients chooses methods with them. A line is 64 bytes. */
 typedef struct sfshm_costs {
   uint32_t local_line_ps;     /* gathering one scattered line from memory that this core has written */
-  uint32_t local_stream_ps;   /* copying one line of a dense block between buffers of this core */
+  uint32_t piece_stream_ps;   /* passing one line of a dense block through cells, one core packing, one unpacking */
   uint32_t remote_line_ps;    /* gathering one scattered line that another core has just written */
-  uint32_t remote_stream_ps;  /* copying one line of a dense block that another core has just written */
+  uint32_t remote_stream_ps;  /* copying one line of a dense block of another core, which will write it again */
   uint32_t vm_read_call_ps;   /* process_vm_readv: per call */
   uint32_t vm_read_stream_ps; /* process_vm_readv: per line of a dense block */
   uint32_t handshake_ps;      /* one cache line bounced between two cores, one way */

@@ -120,7 +120,7 @@ START_TEST(boards)
   expect_offset(sfshm_board_t, crowded, 272);
   expect_size(sfshm_costs_t, 32);
   expect_offset(sfshm_costs_t, local_line_ps, 0);
-  expect_offset(sfshm_costs_t, local_stream_ps, 4);
+  expect_offset(sfshm_costs_t, piece_stream_ps, 4);
   expect_offset(sfshm_costs_t, remote_line_ps, 8);
   expect_offset(sfshm_costs_t, remote_stream_ps, 12);
   expect_offset(sfshm_costs_t, vm_read_call_ps, 16);

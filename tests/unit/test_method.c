@@ -9,7 +9,7 @@
 
 /* A machine as many are. */
 static const sfshm_costs_t usual = {.local_line_ps = 3000,
-                                    .local_stream_ps = 2000,
+                                    .piece_stream_ps = 7000,
                                     .remote_line_ps = 40000,
                                     .remote_stream_ps = 5000,
                                     .vm_read_call_ps = 500000,
@@ -68,6 +68,19 @@ START_TEST(large_dense_memory_is_read_where_it_is)
 {
   ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, 2 * MIB), SFSHM_METHOD_IN_PLACE);
   ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, 1, 2 * MIB), SFSHM_METHOD_VM_READ);
+}
+END_TEST
+
+/* Between cores that are far apart, one packing and one unpacking are done sooner than one that copies. */
+START_TEST(dense_memory_is_packed_where_two_copy_sooner_than_one)
+{
+  sfshm_costs_t costs = usual;
+  costs.remote_stream_ps = costs.vm_read_stream_ps = costs.piece_stream_ps + 1;
+  for (size_t bytes = 120; bytes < 1000 * MIB; bytes *= 2) {
+    ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, bytes), SFSHM_METHOD_CELL);
+    ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_REGISTERED, 1, bytes), SFSHM_METHOD_CELL);
+    ck_assert(bytes < 64 * KIB || sfc_method_suits_worker(&costs, 1, bytes)); /* which copies while both compute */
+  }
 }
 END_TEST
 
@@ -144,15 +157,15 @@ START_TEST(extreme_costs)
 {
   const sfshm_costs_t nothing = {0};
   const sfshm_costs_t all = {.local_line_ps = UINT32_MAX,
-                             .local_stream_ps = UINT32_MAX,
+                             .piece_stream_ps = UINT32_MAX,
                              .remote_line_ps = UINT32_MAX,
                              .remote_stream_ps = UINT32_MAX,
                              .vm_read_call_ps = UINT32_MAX,
                              .vm_read_stream_ps = UINT32_MAX,
                              .handshake_ps = UINT32_MAX};
   ck_assert_int_eq(choose_with(&nothing, SFC_MEMORY_ALLOC, 1, MIB), SFSHM_METHOD_CELL);
-  ck_assert_int_eq(choose_with(&all, SFC_MEMORY_ALLOC, 1, MIB), SFSHM_METHOD_IN_PLACE);
-  ck_assert_int_eq(choose_with(&all, SFC_MEMORY_REGISTERED, 1, MIB), SFSHM_METHOD_VM_READ);
+  ck_assert_int_eq(choose_with(&all, SFC_MEMORY_ALLOC, 1, MIB), SFSHM_METHOD_CELL);
+  ck_assert_int_eq(choose_with(&all, SFC_MEMORY_REGISTERED, 1, MIB), SFSHM_METHOD_CELL);
   sfshm_costs_t costs = usual;
   costs.handshake_ps = UINT32_MAX; /* 4 ms */
   ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, MIB), SFSHM_METHOD_CELL);
@@ -214,6 +227,7 @@ static Suite *method_suite(void)
   tcase_add_test(tcase, memory_that_nobody_else_can_reach_is_packed);
   tcase_add_test(tcase, a_graph_may_demand_copies);
   tcase_add_test(tcase, large_dense_memory_is_read_where_it_is);
+  tcase_add_test(tcase, dense_memory_is_packed_where_two_copy_sooner_than_one);
   tcase_add_test(tcase, scattered_values_are_packed_by_their_owner);
   tcase_add_test(tcase, workers_get_no_scattered_values_that_cells_hold);
   tcase_add_test(tcase, private_memory_is_read_only_in_one_piece);

@@ -37,7 +37,7 @@ static double values[LARGE];
 static void setup(void)
 {
   memset(&end, 0, sizeof end);
-  end.board.costs.local_stream_ps = 1000000; /* so that large data are read in place */
+  end.board.costs.piece_stream_ps = 1000000; /* so that large data are read in place */
   end.context.board = &end.board;
   end.graph = (sf_graph_t){.context = &end.context, .thread = &end.thread, .counts = &end.graph_counts};
   end.peer.wake = &end.wake;
