@@ -176,7 +176,7 @@ static void free_context(sf_context_t *context)
     sfc_graph_free(graph);
   }
   sfc_plans_forget(context, NULL);
-  sfc_graph_drop_retiring(context);
+  sfc_retirings_drop(context);
   sfc_groups_free(context);
   sfc_peers_destroy(&context->peers);
   sfc_memory_destroy(&context->memory);

@@ -15,12 +15,12 @@
 #include "client/heap.h"
 #include "client/memory.h"
 #include "client/peer.h"
+#include "client/retiring.h"
 #include "client/submit.h"
 #include "client/trunk_maps.h"
 #include "shm/board.h"
 #include "shm/inbox.h"
 
-typedef struct sfc_retiring sfc_retiring_t;
 typedef struct sfc_early_failure sfc_early_failure_t;
 typedef struct sfc_board_region sfc_board_region_t;
 struct sfc_plan;
@@ -74,8 +74,7 @@ struct sf_context {
   int32_t nexpected;                   /* graphs in the making whose numbers are not known */
   sfc_early_failure_t *early_failures; /* of these, perhaps */
   sf_graph_t *lent;                    /* graphs whose edge lists others may be reading: see lent.h */
-  sfc_retiring_t *retiring;            /* lanes of destroyed graphs, until nobody touches them any more */
-  int32_t nuntold;                     /* of these, of which the daemon has not been told */
+  sfc_retirings_t retirings;           /* memory of destroyed graphs, until nobody touches it any more */
   _Atomic bool daemon_gone;            /* whatever failed first */
   _Atomic int failed;                  /* sf_status_t; why nothing of the job can go on */
   char failure_detail[512];            /* written before failed */

@@ -21,21 +21,6 @@
 #include "client/trunk.h"
 #include "shm/error.h"
 
-/* A block of a graph that this rank is done with. */
-typedef struct sfc_left {
-  struct sfc_left *next;
-  sfc_block_t block;
-} sfc_left_t;
-
-/* Shared memory of a destroyed graph. Others may still write to it until every rank has destroyed the graph. */
-struct sfc_retiring {
-  sfc_retiring_t *next;
-  uint64_t graph;
-  sfc_left_t *left;
-  uint64_t operations; /* that were begun on it */
-  bool is_told;        /* the daemon has been told, so that it may hear of this from every rank */
-};
-
 sf_status_t sfc_graph_failure(const sf_graph_t *graph)
 {
   /* Pairs with the release in sfc_graph_fail: who sees the status sees the text. */
@@ -147,70 +132,9 @@ void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status
     sfc_graph_tell_failure(context, meeting, status, detail);
 }
 
-/* Without memory to remember it, it stays taken until the context ends. */
-void sfc_graph_leave_block(sf_graph_t *graph, const sfc_block_t *block)
-{
-  sfc_left_t *left = malloc(sizeof *left);
-  if (left == NULL)
-    return;
-  *left = (sfc_left_t){graph->left, *block};
-  graph->left = left;
-}
-
-/* inbox: to which they are given back; NULL: they go with it. */
-static void free_left(sfc_left_t *left, sfc_heap_t *inbox)
-{
-  while (left != NULL) {
-    sfc_left_t *next = left->next;
-    if (inbox != NULL)
-      sfc_heap_give(inbox, &left->block);
-    free(left);
-    left = next;
-  }
-}
-
-static void free_retiring(sf_context_t *context, sfc_retiring_t *retiring)
-{
-  free_left(retiring->left, &context->inbox);
-  free(retiring);
-}
-
-void sfc_graph_retired(sf_context_t *context, uint64_t number)
-{
-  pthread_mutex_lock(&context->lock);
-  sfc_retiring_t **link = &context->retiring;
-  while (*link != NULL && (*link)->graph != number)
-    link = &(*link)->next;
-  sfc_retiring_t *retiring = *link;
-  if (retiring != NULL) {
-    *link = retiring->next;
-    context->nuntold -= !retiring->is_told;
-  }
-  pthread_mutex_unlock(&context->lock);
-  if (retiring != NULL)
-    free_retiring(context, retiring);
-}
-
-void sfc_graph_drop_retiring(sf_context_t *context)
-{
-  while (context->retiring != NULL) {
-    sfc_retiring_t *retiring = context->retiring;
-    context->retiring = retiring->next;
-    free_left(retiring->left, NULL);
-    free(retiring);
-  }
-}
-
-sfc_retiring_t *sfc_retiring_new(void)
-{
-  return calloc(1, sizeof(sfc_retiring_t));
-}
-
 /* Remembers the graph's shared memory until the daemon says that nobody touches it. */
 static void retire_memory(sf_graph_t *graph)
 {
-  sf_context_t *context = graph->context;
-  sfc_retiring_t *retiring = graph->retiring;
   if (graph->shared.address != NULL)
     sfc_graph_leave_block(graph, &graph->shared);
   if (graph->lent.address != NULL)
@@ -220,82 +144,29 @@ static void retire_memory(sf_graph_t *graph)
       sfc_graph_leave_block(graph, &graph->lanes[i].rx_cells);
     sfc_lane_leave_eager(&graph->lanes[i]);
   }
-  *retiring = (sfc_retiring_t){.graph = graph->number, .left = graph->left, .operations = graph->last_sequence};
-  graph->left = NULL;
-  graph->retiring = NULL;
-  pthread_mutex_lock(&context->lock);
-  retiring->next = context->retiring;
-  context->retiring = retiring;
-  context->nuntold++;
-  pthread_mutex_unlock(&context->lock);
+  sfc_retiring_enter(graph);
 }
 
-/* Takes it upon the caller to tell of one of which the daemon has not been told. */
-static bool take_untold(sf_context_t *context, uint64_t *graph_p, uint64_t *operations_p)
+void sfc_graph_link(sf_graph_t *graph)
 {
-  pthread_mutex_lock(&context->lock);
-  sfc_retiring_t *retiring = context->nuntold > 0 ? context->retiring : NULL;
-  while (retiring != NULL && retiring->is_told)
-    retiring = retiring->next;
-  if (retiring != NULL) {
-    retiring->is_told = true;
-    context->nuntold--;
-    *graph_p = retiring->graph;
-    *operations_p = retiring->operations;
-  }
-  pthread_mutex_unlock(&context->lock);
-  return retiring != NULL;
-}
-
-/* It could not be told: it is there still, as the daemon has not heard of it from every rank. */
-static void put_back(sf_context_t *context, uint64_t graph)
-{
-  pthread_mutex_lock(&context->lock);
-  for (sfc_retiring_t *retiring = context->retiring; retiring != NULL; retiring = retiring->next)
-    if (retiring->graph == graph) {
-      retiring->is_told = false;
-      context->nuntold++;
-    }
-  pthread_mutex_unlock(&context->lock);
-}
-
-/* Whether it could be sent. A lost daemon has forgotten the graph already, so the answer does not matter. */
-static bool tell_destroyed(sf_context_t *context, uint64_t graph, uint64_t operations)
-{
-  Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  sfproto_incoming_t done;
-  destroy.graph = graph;
-  destroy.has_operations = true;
-  destroy.operations = operations;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
-  message.graph_destroy = &destroy;
-  if (sfc_control_send(&context->control, &message, NULL, 0) != SF_OK)
-    return false;
-  if (sfc_control_receive(&context->control, message.request, SFPROTO__MESSAGE__BODY_DONE, &done) == SF_OK)
-    sfproto_incoming_free(&done);
-  return true;
-}
-
-void sfc_graphs_tell_destroyed(sf_context_t *context)
-{
-  uint64_t graph, operations;
-  while (take_untold(context, &graph, &operations))
-    if (!tell_destroyed(context, graph, operations)) {
-      put_back(context, graph);
-      return;
-    }
+  sf_context_t *context = graph->context;
+  graph->next = context->graphs;
+  graph->link = &context->graphs;
+  if (graph->next != NULL)
+    graph->next->link = &graph->next;
+  context->graphs = graph;
 }
 
 void sfc_graph_unlink(sf_graph_t *graph)
 {
   sf_context_t *context = graph->context;
   pthread_mutex_lock(&context->lock);
-  sf_graph_t **link = &context->graphs;
-  while (*link != NULL && *link != graph)
-    link = &(*link)->next;
-  if (*link != NULL)
-    *link = graph->next;
+  if (graph->link != NULL) {
+    *graph->link = graph->next;
+    if (graph->next != NULL)
+      graph->next->link = graph->link;
+    graph->link = NULL;
+  }
   sfc_lent_forget(graph);
   sfc_counters_settle(&context->counters, graph);
   pthread_mutex_unlock(&context->lock);
@@ -338,7 +209,7 @@ void sfc_graph_free(sf_graph_t *graph)
 {
   if (graph == NULL)
     return;
-  free_left(graph->left, NULL);
+  sfc_left_free(graph->left, NULL);
   free(graph->retiring);
   free_requests(graph->free_requests);
   sfc_composites_drop(graph->persistent);

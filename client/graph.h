@@ -149,6 +149,7 @@ struct sf_graph {
   bool of_runs; /* it carries contributions of its parent: see runs.h */
   struct sfc_composite *composites; /* not in use, kept for the next operation */
   sf_graph_t *next;                 /* in the context's list */
+  sf_graph_t **link;                /* what leads here in it; NULL: it is not in the list */
 };
 
 /* SF_OK, or why the graph (or its job) has failed, with the detail. */
@@ -173,23 +174,14 @@ void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent);
  * to meet them at another one of these (meeting.h): as the daemon does not know that they belong together, it is told.
  * The listener. */
 void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
-void sfc_graph_retired(sf_context_t *context, uint64_t number);
 
-/* The block is the inbox's again when every rank has destroyed the graph. */
-void sfc_graph_leave_block(sf_graph_t *graph, const sfc_block_t *block);
+/* Adds the graph to the context's list, under the context's lock. */
+void sfc_graph_link(sf_graph_t *graph);
 
 /* Takes the graph out of the context's list, if it is there: from then on the listener does not know it. */
 void sfc_graph_unlink(sf_graph_t *graph);
 
-/* Memory for what is kept of a destroyed graph; NULL: there is none. */
-struct sfc_retiring *sfc_retiring_new(void);
-
-/* Tells the daemon which graphs this rank has destroyed, also of those of which it could not be told before: until then
- * they stay there, with their memory here. */
-void sfc_graphs_tell_destroyed(sf_context_t *context);
-
-/* Frees the shared memory of destroyed graphs, and a graph without telling anybody: at the end of the context. */
-void sfc_graph_drop_retiring(sf_context_t *context);
+/* Frees a graph without telling anybody: at the end of the context. */
 void sfc_graph_free(sf_graph_t *graph);
 
 /* Frees what would be a plan's. */

@@ -220,8 +220,7 @@ sf_status_t sfc_instance_enter(sf_graph_t *graph, bool expected)
   sf_context_t *context = graph->context;
   pthread_mutex_lock(&context->lock);
   sf_status_t status = sfc_counters_enter(&context->counters, graph);
-  graph->next = context->graphs;
-  context->graphs = graph;
+  sfc_graph_link(graph);
   int failed = atomic_load_explicit(&context->failed, memory_order_relaxed);
   if (failed != SF_OK)
     sfc_graph_fail(graph, (sf_status_t)failed, context->failure_detail);

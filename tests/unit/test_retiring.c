@@ -1,0 +1,96 @@
+/* Many live graphs and many destroyed ones: each is found by itself. With lists to be searched these would take
+ * minutes.
+ */
+#include "client/retiring.h"
+
+#include <stdlib.h>
+
+#include "client/context.h"
+#include "client/graph.h"
+#include "tests/unit/runner.h"
+
+#define GRAPHS 100000u
+
+static sf_context_t context;
+static sf_graph_t *graphs;
+
+static void setup(void)
+{
+  memset(&context, 0, sizeof context);
+  pthread_mutex_init(&context.lock, NULL);
+  graphs = calloc(GRAPHS, sizeof *graphs);
+  for (uint64_t i = 0; i < GRAPHS; i++)
+    graphs[i] = (sf_graph_t){.context = &context, .number = i + 1, .retiring = sfc_retiring_new()};
+}
+
+static void teardown(void)
+{
+  for (uint64_t i = 0; i < GRAPHS; i++)
+    free(graphs[i].retiring);
+  free(graphs);
+  pthread_mutex_destroy(&context.lock);
+}
+
+/* In any order: the i-th of them, each once. */
+static sf_graph_t *pick(uint64_t i, int order)
+{
+  return &graphs[order == 0 ? i : order == 1 ? GRAPHS - 1 - i : i * 7919 % GRAPHS]; /* a prime */
+}
+
+START_TEST(live_graphs_are_unlinked)
+{
+  for (uint64_t i = 0; i < GRAPHS; i++)
+    sfc_graph_link(&graphs[i]);
+  for (uint64_t i = 0; i < GRAPHS; i++) {
+    sfc_graph_unlink(pick(i, _i));
+    sfc_graph_unlink(pick(i, _i)); /* which is in no list any more */
+    if (i == GRAPHS / 2) {
+      uint64_t n = 0;
+      for (const sf_graph_t *graph = context.graphs; graph != NULL; graph = graph->next)
+        n++;
+      ck_assert_uint_eq(n, GRAPHS - i - 1);
+    }
+  }
+  ck_assert_ptr_null(context.graphs);
+}
+END_TEST
+
+START_TEST(destroyed_graphs_are_found)
+{
+  for (uint64_t i = 0; i < GRAPHS; i++)
+    sfc_retiring_enter(&graphs[i]);
+  context.retirings.untold = NULL; /* the daemon has been told of all */
+  for (uint64_t i = 0; i < GRAPHS; i++) {
+    sfc_graph_retired(&context, pick(i, _i)->number);
+    sfc_graph_retired(&context, GRAPHS + 1 + i); /* nobody knows it */
+  }
+  for (int i = 0; i < SFC_RETIRING_CHAINS; i++)
+    ck_assert_ptr_null(context.retirings.chains[i]);
+}
+END_TEST
+
+START_TEST(records_go_with_the_context)
+{
+  for (uint64_t i = 0; i < 3000; i++)
+    sfc_retiring_enter(&graphs[i]);
+  sfc_graph_retired(&context, 2); /* untold: one of a failed job, say */
+  sfc_retirings_drop(&context);
+}
+END_TEST
+
+static Suite *retiring_suite(void)
+{
+  Suite *suite = suite_create("retiring");
+  TCase *tcase = tcase_create("retiring");
+  tcase_add_checked_fixture(tcase, setup, teardown);
+  tcase_add_loop_test(tcase, live_graphs_are_unlinked, 0, 3);
+  tcase_add_loop_test(tcase, destroyed_graphs_are_found, 0, 3);
+  tcase_add_test(tcase, records_go_with_the_context);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(retiring_suite());
+}
