@@ -189,13 +189,19 @@ static void expect_end(terminal_t *terminal, int code)
   close(terminal->fd);
 }
 
-/* The first columns; sorting comes to the others. */
+#define RIGHT "\033OC" /* the key, of an xterm */
+
+/* The first columns; arrows and sorting come to the others. */
 static void expect_narrow(terminal_t *terminal, const char *socket)
 {
   open_terminal(terminal, socket, "xterm", 60);
   await_text(terminal, "columns 1 to ");
   await_text(terminal, "[OPS/s]");
   ck_assert_ptr_null(strstr(terminal->seen, "PID"));
+  ck_assert_ptr_null(strstr(terminal->seen, "NODES"));
+  for (int i = 0; i < 12; i++)
+    press(terminal, RIGHT);
+  await_text(terminal, "NODES");
   press(terminal, "<");
   await_text(terminal, "[PID]");
   press(terminal, "q");

@@ -23,7 +23,8 @@ sf_status_t sfctl_collect_ranks(sfctl_connection_t *connection, const char *job,
  * taken as it is. SF_ERR_ARG: it is the end of several; others as above. */
 sf_status_t sfctl_collect_graph_id(sfctl_connection_t *connection, const char *word, uint64_t *graph_p);
 
-/* The same for jobs, whose names have to be whole: *job_p is the word if that is a name, or unknown, else the whole number, written to number. */
+/* The same for jobs, whose names have to be whole: *job_p is the word if that is a name, or unknown, else the whole
+ * number, written to number. */
 sf_status_t sfctl_collect_job_id(sfctl_connection_t *connection, const char *word, const char **job_p,
                                  char number[SFCTL_ID_SIZE]);
 
