@@ -152,8 +152,16 @@ typedef struct passing {
   uint64_t match;
   sfshm_unit_t unit;
   sfshm_op_t op;
-  char *staged; /* slot of a reduce; NULL: nothing to be added up */
+  char *slot;
+  bool staged; /* there is something to be added up in it */
 } passing_t;
+
+/* The first contributions of this rank are in the slot. */
+static void start_values(void *argument)
+{
+  const passing_t *passing = argument;
+  sfshm_kernels_start(passing->unit, passing->op, &passing->trunk->to, passing->trunk->nvalues, passing->slot);
+}
 
 static void publish(void *argument)
 {
@@ -167,9 +175,9 @@ static void publish(void *argument)
       atomic_fetch_add_explicit(&side->flow->packed[passing->message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
   if (packed % (uint64_t)side->told->nmembers != 0)
     return;
-  if (passing->staged != NULL)
+  if (passing->staged)
     (void)sfc_trunk_combine(passing->trunk, passing->unit, sfshm_kernels_find(passing->unit, passing->op),
-                            passing->staged); /* layers were checked when the map was opened */
+                            passing->slot); /* layers were checked when the map was opened */
   sfc_submit(&copy->context->submitter, SFSHM_SUBMIT_SEND, copy->number, side->number, passing->message, passing->match,
              sfshm_unit_size(passing->unit), false);
 }
@@ -235,15 +243,35 @@ sf_status_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t *stream
   return await(nodes, streamed, lane, &side->flow->granted, message, false);
 }
 
+static sfc_seen_t pinned_slot(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, const sfc_trunk_side_t *side,
+                              uint64_t message)
+{
+  int32_t class = class_of(streamed);
+  return sfc_seen_behind(nodes->slots[class], sfc_trunk_send_slot(nodes->exchanges[class], side, message));
+}
+
 /* Data of the host have been packed in the exchange. */
 static sf_status_t pass_on(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
                            const sfc_trunk_side_t *side, uint64_t message, sfc_seen_t slot)
 {
-  int32_t class = class_of(streamed);
-  sfc_seen_t pinned = sfc_seen_behind(nodes->slots[class], sfc_trunk_send_slot(nodes->exchanges[class], side, message));
+  sfc_seen_t pinned = pinned_slot(nodes, streamed, side, message);
   if (!streamed->source_on_host || slot.device == pinned.device)
     return SF_OK;
   return sfc_node_slots_bring(nodes, streamed, lane, true, pinned.device, slot.device);
+}
+
+/* Where they have been packed in the exchange. */
+static sf_status_t start(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, passing_t *passing, sfc_seen_t slot)
+{
+  const sfc_trunk_t *trunk = passing->trunk;
+  char extreme[2 * sizeof(int64_t)];
+  bool combined = streamed->operation == SFSHM_REDUCE && !trunk->uncombined &&
+                  (trunk->extra_leaf.n > 0 || trunk->leaf_image.header.nlayers > 0);
+  sfc_seen_t pinned = pinned_slot(nodes, streamed, passing->side, passing->message);
+  if (!combined || !sfshm_op_extreme(passing->op, passing->unit.base, extreme) ||
+      (!streamed->source_on_host && slot.device != pinned.device))
+    return SF_OK;
+  return nodes->streams->ops->call(nodes->streams->device, start_values, passing, sizeof *passing);
 }
 
 sf_status_t sfc_nodes_end_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t message,
@@ -259,8 +287,11 @@ sf_status_t sfc_nodes_end_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed
                        .match = streamed->match,
                        .unit = streamed->unit,
                        .op = streamed->op,
-                       .staged = stages ? slot.host : NULL};
-  sf_status_t status = pack_extra(nodes, streamed, lane, slot);
+                       .slot = slot.host,
+                       .staged = stages};
+  sf_status_t status = start(nodes, streamed, &passing, slot);
+  if (status == SF_OK)
+    status = pack_extra(nodes, streamed, lane, slot);
   if (status == SF_OK)
     status = pass_on(nodes, streamed, lane, passing.side, message, slot);
   if (status != SF_OK)

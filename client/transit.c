@@ -51,29 +51,15 @@ static void combine_by_function(const sfc_composite_t *composite)
     }
 }
 
-/* first = extreme op first, for the first members of all runs, where that is not the same. */
-static void start_runs(const sfc_composite_t *composite)
-{
-  sfshm_unit_t unit = composite->combine.unit;
-  size_t bytes = (size_t)composite->runs->nruns * composite->combine.unit_bytes, size = sfshm_base_size(unit.base);
-  const sfshm_pattern_t all = sfshm_pattern_contiguous(0, composite->runs->nruns);
-  char *started = composite->before; /* not in use yet */
-  if (bytes == 0 || !sfshm_op_extreme(composite->op.op, unit.base, started))
-    return;
-  for (size_t at = size; at < bytes; at += size)
-    memcpy(started + at, started, size);
-  sfshm_kernels_find(unit, composite->op.op)->unpack(unit, &all, 0, all.n, composite->sorted, started);
-  memcpy(composite->sorted, started, bytes);
-}
-
 static void combine_runs(const sfc_composite_t *composite)
 {
   const sfc_runs_t *runs = composite->runs;
   sfshm_unit_t unit = composite->combine.unit;
   sfshm_kernels_find(unit, SFSHM_OP_REPLACE)
       ->pack(unit, &runs->slot, 0, runs->nmembers, composite->members, composite->sorted);
+  const sfshm_pattern_t first = sfshm_pattern_contiguous(0, runs->nruns);
   if (composite->op.function == NULL)
-    start_runs(composite);
+    sfshm_kernels_start(unit, composite->op.op, &first, first.n, composite->sorted);
   if (composite->op.function != NULL)
     combine_by_function(composite);
   else

@@ -81,6 +81,13 @@ static const char *receive_slot(const sfc_exchange_t *exchange, const sfc_trunk_
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
+/* The first contributions of this rank are in the slot, which may be combined with others before they come to roots. */
+static void start_values(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot)
+{
+  if (!trunk->uncombined && (trunk->extra_leaf.n > 0 || trunk->leaf_image.header.nlayers > 0))
+    sfshm_kernels_start(request->combine.unit, request->op, &trunk->to, trunk->nvalues, slot);
+}
+
 /* Contributions to roots: the first one of each value is written, further ones of this rank are combined with it, in
  * ascending order of leaves. */
 static void pack_contributions(const sfc_trunk_t *trunk, const sf_request_t *request,
@@ -88,6 +95,8 @@ static void pack_contributions(const sfc_trunk_t *trunk, const sf_request_t *req
 {
   sfshm_unit_t unit = request->combine.unit;
   kernels->move->scatter(unit, &trunk->leaf, 0, request->source, &trunk->to, slot, 0, trunk->nvalues);
+  if (kernels->on_host)
+    start_values(trunk, request, slot);
   if (trunk->extra_leaf.n > 0)
     (trunk->uncombined ? kernels->move : kernels->combine)
         ->scatter(unit, &trunk->extra_leaf, 0, request->source, &trunk->extra_to, slot, 0, trunk->extra_leaf.n);
@@ -115,6 +124,8 @@ static void pack_staged(const sfc_trunk_t *trunk, const sf_request_t *request, c
            (size_t)trunk->root.n * request->combine.unit_bytes);
   else
     move->unpack(unit, &trunk->to, 0, trunk->nvalues, staged, slot);
+  if (request->operation == SFSHM_REDUCE)
+    start_values(trunk, request, slot);
   if (request->operation == SFSHM_REDUCE && trunk->extra_leaf.n > 0)
     combine->unpack(unit, &trunk->extra_to, 0, trunk->extra_leaf.n,
                     staged + (size_t)trunk->nvalues * request->combine.unit_bytes, slot);
@@ -139,7 +150,18 @@ sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const
 static sfc_trunk_kernels_t kernels_for(const sf_request_t *request, bool on_device)
 {
   return on_device ? sfc_trunk_devices_kernels(request)
-                   : (sfc_trunk_kernels_t){request->move, request->combine.kernels};
+                   : (sfc_trunk_kernels_t){request->move, request->combine.kernels, false};
+}
+
+/* Into a slot of the host: whatever else is on a device, unless the source is all is done by the host's. */
+static sfc_trunk_kernels_t packing_kernels(const sf_request_t *request)
+{
+  sfshm_unit_t unit = request->combine.unit;
+  if (request->devices == NULL)
+    return (sfc_trunk_kernels_t){request->move, request->combine.kernels, true};
+  if (request->source_ref.class == SFC_MEMORY_DEVICE)
+    return kernels_for(request, false);
+  return (sfc_trunk_kernels_t){sfshm_kernels_find(unit, SFSHM_OP_REPLACE), sfshm_kernels_find(unit, request->op), true};
 }
 
 static sf_status_t combine_staged(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot, bool on_device)
@@ -185,7 +207,7 @@ static char *fill_slot(sfc_lane_t *lane, sf_request_t *request, sfc_trunk_side_t
     return NULL;
   slot = send_slot(exchange, side, side->sent + 1);
   const char *staged = request->devices != NULL ? sfc_stage_find(lane, request) : NULL;
-  sfc_trunk_kernels_t kernels = kernels_for(request, false);
+  sfc_trunk_kernels_t kernels = packing_kernels(request);
   if (staged != NULL)
     pack_staged(lane->trunk, request, staged, slot);
   else

@@ -110,7 +110,7 @@ sfc_trunk_kernels_t sfc_trunk_devices_kernels(const sf_request_t *request)
   const sfshm_device_ops_t *devices = sfshm_device_loaded();
   sfshm_unit_t unit = request->combine.unit;
   return (sfc_trunk_kernels_t){devices->kernels(unit, SFSHM_OP_REPLACE),
-                               sfc_devices_combine(request->graph, devices, unit, request->op)};
+                               sfc_devices_combine(request->graph, devices, unit, request->op), false};
 }
 
 sf_status_t sfc_trunk_devices_await(void)

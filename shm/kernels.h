@@ -34,4 +34,9 @@ typedef struct sfshm_kernels {
 /* Kernels for a unit and an op that applies to it (NULL otherwise). Static storage; two loads to find. */
 const sfshm_kernels_t *sfshm_kernels_find(sfshm_unit_t unit, sfshm_op_t op);
 
+/* array[pattern(i)] = e op array[pattern(i)] for 0 <= i < n, with the e of sfshm_op_extreme, if the op needs one: it
+ * takes the place of NaNs. To be done with the first of several values that are combined with each other on their way,
+ * as a NaN that is there stays. */
+void sfshm_kernels_start(sfshm_unit_t unit, sfshm_op_t op, const sfshm_pattern_t *pattern, int64_t n, void *array);
+
 #endif

@@ -489,11 +489,17 @@ static void reduce_over_nodes(const sftest_operation_t *operation, int32_t rank,
       free_partial(&partials[turn]);
 }
 
+/* The others give the same however contributions are combined before they come to the root. */
+static bool depends_on_places(sftest_op_t op)
+{
+  return op == SFTEST_SUM || op == SFTEST_PROD;
+}
+
 void sftest_operation_apply(const sftest_operation_t *operation, int32_t rank, char *target)
 {
   if (operation->bcast) {
     apply_edges(operation, rank, rank, target);
-  } else if (operation->places != NULL && operation->op != SFTEST_REPLACE) {
+  } else if (operation->places != NULL && depends_on_places(operation->op)) {
     reduce_over_nodes(operation, rank, target);
   } else {
     for (int32_t leaf_rank = 0; leaf_rank < operation->graph->size; leaf_rank++)

@@ -245,7 +245,9 @@ extern const sf_op_t *const SF_REPLACE;
 extern const sf_op_t *const SF_SUM;
 extern const sf_op_t *const SF_PROD;
 
-/* Integers and floating point; a NaN that is present stays, one that arrives is ignored. */
+/* Integers and floating point; a NaN that is present at a root stays, one that arrives is ignored. (Not so between
+ * nodes if device-aware MPI sends from memory of a device: a NaN that comes first of a node's contributions hides
+ * others.) */
 extern const sf_op_t *const SF_MAX;
 extern const sf_op_t *const SF_MIN;
 
