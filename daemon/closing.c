@@ -42,6 +42,7 @@ typedef struct lane {
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t changed;
+  int nusers; /* daemons of this process: tests have several */
   bool ending;
   uid_t uid;
   lane_t bounded;  /* connections and large memfds */
@@ -197,7 +198,11 @@ bool sfd_closing_is_stuck(void)
 void sfd_closing_begin(void)
 {
   static const sfproto_closer_t closer = {sfd_closing_connection, sfd_closing_received};
+  if (closing.nusers++ > 0)
+    return;
+  pthread_mutex_lock(&closing.lock);
   closing.ending = false;
+  pthread_mutex_unlock(&closing.lock);
   sfproto_close_by(&closer);
 }
 
@@ -218,6 +223,8 @@ static void end_lane(lane_t *lane)
 
 void sfd_closing_end(void)
 {
+  if (--closing.nusers > 0)
+    return;
   sfproto_close_by(NULL);
   pthread_mutex_lock(&closing.lock);
   closing.ending = true;

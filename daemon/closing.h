@@ -32,7 +32,8 @@ void sfd_closing_charge(uid_t uid);
 size_t sfd_closing_waiting(uid_t uid);
 bool sfd_closing_is_stuck(void);
 
-/* Waits at most a second until all is closed, and ends the threads. A thread that is blocked then is left alone. */
+/* Once for each begin: the last one waits at most a second until all is closed, and ends the threads. A thread that is
+ * blocked then is left alone. */
 void sfd_closing_end(void);
 
 #endif
