@@ -120,6 +120,7 @@ void sfd_session_dismiss(sfd_session_t *session, uint64_t request, sf_status_t s
   sfd_text_printable(session->reason, sizeof session->reason, detail);
   session->state = SFD_SESSION_ENDING;
   shutdown(sfproto_conn_fd(session->conn), SHUT_RD); /* who is blocked in sending goes on to read the last word */
+  uv_update_time(session->timer.loop);               /* this turn of the loop may have taken longer than that */
   uv_timer_start(&session->timer, on_timeout, LINGER_MS, 0);
   sfd_server_attend(session->server, session);
 }
