@@ -263,9 +263,10 @@ static sf_status_t make(const sfc_edge_input_t *input, int32_t rank, int32_t siz
 static void find_top(const sfc_edge_part_t *part, sfc_top_root_t *top)
 {
   const sfshm_pattern_t *values = &part->edges.extra_value;
+  bool short_indices = values->kind == SFSHM_PATTERN_INDEX32;
   int64_t run = 0, longest = 0, value = 0, before = -1;
   for (int64_t i = 0; i < values->n; i++) {
-    int64_t next = sfshm_pattern_at(values, i);
+    int64_t next = short_indices ? values->index32[i] : sfshm_pattern_at(values, i);
     run = next == before ? run + 1 : 1;
     before = next;
     if (run > longest) {

@@ -115,6 +115,7 @@ struct sf_graph {
   sfc_lane_t **expecting; /* lanes with rx_request */
   int32_t nexpecting;
   sfc_lane_t *last_lane; /* that ended its part in an operation */
+  int32_t nawaited;      /* entries of lanes whose awaiting is not 0, as the rank last said for whom it waits */
   sfc_thread_t *thread;  /* that has operations in flight here */
   sf_graph_t *thread_previous;
   sf_graph_t *thread_next;

@@ -35,26 +35,29 @@ static uint32_t missing(sfc_lane_t *lane, const sf_request_t *request)
 /* The entries of the graph's lanes; lanes without entries of their own share two. */
 static sfshm_lane_counters_t *entries_of(const sf_graph_t *graph, int32_t *n_p)
 {
-  *n_p = graph->counts->nlanes > 0 ? graph->nlanes : 2;
-  return graph->counts->nlanes > 0 ? graph->lanes[0].counts : graph->counts->rest;
+  bool own = graph->counts->nlanes > 0;
+  *n_p = own ? graph->nlanes : 2;
+  return own ? graph->lanes[0].counts : graph->counts->rest;
 }
 
-static bool is_awaited(const sfshm_lane_counters_t *entry)
+static uint32_t awaiting_of(const sfshm_lane_counters_t *entry)
 {
-  return atomic_load_explicit(&entry->awaiting, memory_order_relaxed) != 0;
+  return atomic_load_explicit(&entry->awaiting, memory_order_relaxed);
 }
 
 static void note_missing(sf_graph_t *graph, const sf_request_t *request)
 {
-  int32_t n;
-  sfshm_lane_counters_t *entries = entries_of(graph, &n);
-  for (int32_t i = 0; i < n; i++)
-    atomic_store_explicit(&entries[i].awaiting, 0, memory_order_relaxed);
+  sfshm_lane_counters_t *rest = graph->counts->nlanes > 0 ? NULL : graph->counts->rest;
+  int32_t n = 0;
+  for (int i = 0; rest != NULL && i < 2; i++)
+    atomic_store_explicit(&rest[i].awaiting, 0, memory_order_relaxed);
   for (int32_t i = 0; i < graph->nlanes; i++) {
-    _Atomic uint32_t *awaiting = &graph->lanes[i].counts->awaiting;
-    uint32_t before = atomic_load_explicit(awaiting, memory_order_relaxed);
-    atomic_store_explicit(awaiting, before | missing(&graph->lanes[i], request), memory_order_relaxed);
+    sfshm_lane_counters_t *entry = graph->lanes[i].counts;
+    uint32_t awaiting = missing(&graph->lanes[i], request), shared = rest != NULL ? awaiting_of(entry) : 0;
+    n += awaiting != 0 && shared == 0;
+    atomic_store_explicit(&entry->awaiting, awaiting | shared, memory_order_relaxed);
   }
+  graph->nawaited = n;
 }
 
 /* ---- Time asleep ------------------------------------------------------------------------------------------------- */
@@ -64,19 +67,22 @@ static uint64_t asleep_since(const sf_graph_t *graph)
   return atomic_load_explicit(&graph->counts->asleep_since_ns, memory_order_relaxed);
 }
 
-/* The lanes that were awaited share the time since the rank fell asleep. Until asleep_since_ns has another value,
- * readers know that lanes are changing. Sequentially consistent: no store of what is charged comes before that. */
-static void charge(const sf_graph_t *graph, uint64_t now_ns)
+/* The lanes that were awaited share the time since the rank fell asleep; if there were none it is that of the other
+ * one. Until asleep_since_ns has another value, readers know that lanes are changing. Sequentially consistent: no store
+ * of what is charged comes before that. */
+static void charge(const sf_graph_t *graph, uint64_t now_ns, const sfc_lane_t *other)
 {
-  int32_t n;
-  uint64_t awaited = 0, since_ns = asleep_since(graph);
+  int32_t n, left = graph->nawaited;
+  uint64_t slept_ns = now_ns - asleep_since(graph);
   sfshm_lane_counters_t *entries = entries_of(graph, &n);
   atomic_exchange_explicit(&graph->counts->asleep_since_ns, SFSHM_CHARGING, memory_order_seq_cst);
-  for (int32_t i = 0; i < n; i++)
-    awaited += is_awaited(&entries[i]);
-  for (int32_t i = 0; i < n; i++)
-    if (is_awaited(&entries[i]))
-      sfshm_count(&entries[i].waited_ns, (now_ns - since_ns) / awaited);
+  if (left == 0 && other != NULL)
+    sfshm_count(&other->counts->waited_ns, slept_ns);
+  for (int32_t i = 0; i < n && left > 0; i++)
+    if (awaiting_of(&entries[i]) != 0) {
+      sfshm_count(&entries[i].waited_ns, slept_ns / (uint64_t)graph->nawaited);
+      left--;
+    }
 }
 
 /* Pairs with the fence of readers: who sees the time sees what has been charged before. */
@@ -101,7 +107,7 @@ void sfc_waiting_sleep(sf_graph_t *graph, const sf_request_t *request, int64_t s
   uint64_t asleep_ns = (uint64_t)began_ns;
   if (asleep_since(graph) != 0) {
     asleep_ns = sfshm_trace_now_ns();
-    charge(graph, asleep_ns);
+    charge(graph, asleep_ns, graph->last_lane);
   }
   sfc_waiting_show(graph, request, since_ns);
   set_asleep(graph, asleep_ns);
@@ -119,10 +125,10 @@ void sfc_waiting_hide(sf_graph_t *graph)
 /* Of the lanes that were awaited at last the one that is likely, or any. */
 static sfc_lane_t *choose_awaited(const sf_graph_t *graph, sfc_lane_t *likely)
 {
-  if (likely != NULL && is_awaited(likely->counts))
+  if (graph->nawaited == 0 || (likely != NULL && awaiting_of(likely->counts) != 0))
     return likely;
   for (int32_t i = 0; i < graph->nlanes; i++)
-    if (is_awaited(graph->lanes[i].counts))
+    if (awaiting_of(graph->lanes[i].counts) != 0)
       return &graph->lanes[i];
   return likely;
 }
@@ -132,7 +138,7 @@ void sfc_waiting_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *tu
   uint64_t now_ns = sfshm_trace_now_ns();
   sfc_lane_t *culprit = turn != NULL ? turn : graph->last_lane;
   if (asleep_since(graph) != 0) {
-    charge(graph, now_ns);
+    charge(graph, now_ns, culprit);
     set_asleep(graph, 0);
     culprit = choose_awaited(graph, culprit);
   } else if (culprit != NULL) {

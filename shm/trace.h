@@ -17,7 +17,7 @@
   X(SFSHM_TRACE_END, 2, "end")       /* of an operation, from its begin to its last message. message: as of begin */   \
   X(SFSHM_TRACE_SEND, 3, "send")     /* packed and sent to a rank; or its part of a message to a node packed */        \
   X(SFSHM_TRACE_UNPACK, 4, "unpack") /* arrived from a rank or node at begin_ns, then unpacked */                      \
-  X(SFSHM_TRACE_WAIT, 5, "wait")     /* spinning not included; for whom came last */                                   \
+  X(SFSHM_TRACE_WAIT, 5, "wait")     /* spinning not included; for who was missing at last */                          \
   X(SFSHM_TRACE_SETUP, 6, "set-up")  /* of a graph; message: which phase, SFSHM_TRACE_PHASE_* */                       \
   X(SFSHM_TRACE_DEPART, 7, "depart") /* daemon: a trunk's message was given to the channel */                          \
   X(SFSHM_TRACE_ARRIVE, 8, "arrive") /* daemon: a trunk's message has come from a node */                              \
