@@ -156,15 +156,15 @@ START_TEST(tables_fit)
           "a name with many words, and its end  123  some more text than fits\n"},
       {66, "NAME                                   N  TEXT\n"
            "a name with many words, and its end  123  some more text than fits\n"},
-      {60, "NAME            N  TEXT\n"
-           "a nam..s end  123  some more text than fits\n"},
-      {40, "NAME            N  TEXT\n"
-           "a nam..s end  123  some more ..than fits\n"},
-      {30, "NAME            N\n"
-           "a nam..s end  123\n"
+      {60, "NAME                N  TEXT\n"
+           "a name ..its end  123  some more text than fits\n"},
+      {40, "NAME                N  TEXT\n"
+           "a name ..its end  123  some mor..an fits\n"},
+      {30, "NAME                N\n"
+           "a name ..its end  123\n"
            "(1 more column: --wide)\n"},
       {5, "NAME\n"
-          "a nam..s end\n"
+          "a name ..its end\n"
           "(2 more columns: --wide)\n"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -51,20 +51,20 @@ static void add_row(sfctl_table_t *table, const sfreport_stalled_rank_t *rank)
   sfctl_table_cell(table, "%d", rank->rank->rank);
   sfctl_table_cell(table, "%d", rank->rank->node);
   sfctl_table_cell(table, "%d", rank->rank->pid);
-  sfctl_table_cell(table, "%s", rank->rank->process);
-  sfctl_table_cell(table, "%" PRIu64, graph->begun);
-  sfctl_table_cell(table, "%" PRIu64, graph->completed);
   sfctl_table_cell(table, "%s", what_it_does(rank, does));
   sfctl_table_cell(table, "%s",
                    graph->has_waiting_ns ? sfreport_text_duration((double)graph->waiting_ns / 1e9, duration) : "");
   sfctl_table_cell(table, "%s", list_awaited(graph, awaited));
+  sfctl_table_cell(table, "%s", rank->rank->process);
+  sfctl_table_cell(table, "%" PRIu64, graph->begun);
+  sfctl_table_cell(table, "%" PRIu64, graph->completed);
 }
 
 static sf_status_t print_stall(const sfreport_stall_t *stall, int width, FILE *file)
 {
   static const sfctl_column_t columns[] = {{"RANK", SFCTL_RIGHT},   {"NODE", SFCTL_RIGHT},  {"PID", SFCTL_RIGHT},
-                                           {"PROCESS", SFCTL_LEFT}, {"BEGUN", SFCTL_RIGHT}, {"ENDED", SFCTL_RIGHT},
-                                           {"DOES", SFCTL_LEFT},    {"WAITS", SFCTL_RIGHT}, {"FOR", SFCTL_LEFT}};
+                                           {"DOES", SFCTL_LEFT},    {"WAITS", SFCTL_RIGHT}, {"FOR", SFCTL_LEFT},
+                                           {"PROCESS", SFCTL_LEFT}, {"BEGUN", SFCTL_RIGHT}, {"ENDED", SFCTL_RIGHT}};
   sfctl_table_t table = {.columns = columns, .ncolumns = sizeof columns / sizeof columns[0]};
   char job[SFREPORT_PRINTABLE_SIZE(255)], text[2048], printable[SFREPORT_PRINTABLE_SIZE(2047)];
   sfreport_stall_describe(stall, text, sizeof text);

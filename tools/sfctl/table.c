@@ -13,7 +13,7 @@
 
 #define GAP 2 /* blanks between columns */
 #define MAX_COLUMNS 20
-#define NAME_MIN 12       /* characters of a clipped text, at least */
+#define NAME_MIN 16       /* characters of a clipped text, at least */
 #define CLIPPED_SIZE 1024 /* for clipped ones; wider columns are not clipped */
 
 struct sfctl_cell {

@@ -58,10 +58,10 @@ static void draw_help(void)
       "w         names in full, or clipped",
       "h ?       this;  q  end",
       "",
-      "WAIT is the share of the time in which ranks waited for others,",
-      "longer than they spin, WAITED how many wait for a rank that does not wait.",
-      "HISTORY, where there is room for it, is how the first figure went,",
-      "each row by its own highest value.",
+      "WAIT is the share of the time in which ranks waited for",
+      "others, longer than they spin; WAITED how many wait for a",
+      "rank that does not wait. HISTORY, where there is room, is",
+      "how the first figure went, each row by its own highest.",
   };
   for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
     draw_line(HEAD_LINES + (int)i, lines[i], (int)A_NORMAL);
