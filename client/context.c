@@ -281,6 +281,7 @@ sf_status_t sf_finalize(sf_context_t *context)
   status = sfc_control_tell(&context->control, &message, NULL, 0);
   if (status == SF_OK)
     status = sfc_context_failure(context);
+  sfc_context_fail(context, SF_ERR_STATE, "sf_finalize has been called"); /* for threads that go on all the same */
   free_context(context);
   return status;
 }

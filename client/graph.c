@@ -1,6 +1,7 @@
 /* Graphs after set-up: failing, information, destruction. */
 #include "client/graph.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,17 @@
 #include "client/streams.h"
 #include "client/trunk.h"
 #include "shm/error.h"
+
+/* A multi-graph is made where its graph was. */
+void sfc_graph_text(const sf_graph_t *graph, char text[SFC_GRAPH_TEXT_BYTES])
+{
+  const sf_graph_t *made = graph;
+  while (made->parent != NULL && (made->counts == NULL || made->counts->place[0] == '\0'))
+    made = made->parent;
+  const char *place = made->counts != NULL ? made->counts->place : "";
+  snprintf(text, SFC_GRAPH_TEXT_BYTES, place[0] != '\0' ? "graph %llu (%s)" : "graph %llu",
+           (unsigned long long)graph->number, place);
+}
 
 sf_status_t sfc_graph_failure(const sf_graph_t *graph)
 {

@@ -33,15 +33,16 @@ static void called_text(uint64_t mine, char text[], size_t text_bytes)
 void sfc_match_describe(const sf_graph_t *graph, uint64_t operation, const char *how, uint64_t mine, const char *who,
                         const char *theirs, char detail[], size_t detail_bytes)
 {
-  char own[64];
+  char own[64], name[SFC_GRAPH_TEXT_BYTES];
   called_text(mine, own, sizeof own);
-  snprintf(detail, detail_bytes, "graph %llu, operation %llu%s: rank %d called %s, %s called %s",
-           (unsigned long long)graph->number, (unsigned long long)operation, how, graph->rank, own, who, theirs);
+  sfc_graph_text(graph, name);
+  snprintf(detail, detail_bytes, "%s, operation %llu%s: rank %d called %s, %s called %s", name,
+           (unsigned long long)operation, how, graph->rank, own, who, theirs);
 }
 
 void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, uint64_t theirs)
 {
-  char own[64], other[64], who[32], detail[256];
+  char own[64], other[64], who[32], name[SFC_GRAPH_TEXT_BYTES], detail[SFC_MATCH_TEXT_BYTES];
   sf_graph_t *graph = lane->graph;
   uint64_t own_number = sequence & SFSHM_DESC_SEQUENCE_MASK, other_number = theirs & SFSHM_DESC_SEQUENCE_MASK;
   sfshm_desc_text(theirs, other, sizeof other);
@@ -49,10 +50,10 @@ void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, 
   called_text(mine, own, sizeof own);
   if (own_number == other_number)
     sfc_match_describe(graph, own_number, "", mine, who, other, detail, sizeof detail);
-  else
-    snprintf(detail, sizeof detail, "graph %llu: rank %d waits for operation %llu, %s; %s sent for operation %llu, %s",
-             (unsigned long long)graph->number, graph->rank, (unsigned long long)own_number, own, who,
-             (unsigned long long)other_number, other);
+  sfc_graph_text(graph, name);
+  if (own_number != other_number)
+    snprintf(detail, sizeof detail, "%s: rank %d waits for operation %llu, %s; %s sent for operation %llu, %s", name,
+             graph->rank, (unsigned long long)own_number, own, who, (unsigned long long)other_number, other);
   sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
 }
 
@@ -83,7 +84,7 @@ sfc_lane_t *sfc_lane_of_parent(const sfc_lane_t *lane)
 
 void sfc_lane_check_multi(sfc_lane_t *lane, uint64_t awaited)
 {
-  char who[48], detail[256];
+  char who[48], detail[SFC_MATCH_TEXT_BYTES];
   sf_graph_t *graph = lane->graph;
   const sf_graph_t *multi = sfc_multi_of(graph);
   uint64_t on_multi = multi != NULL ? multi->last_sequence : 0, theirs = awaited & SFSHM_DESC_SEQUENCE_MASK;

@@ -12,6 +12,8 @@ uint64_t sfc_graph_called(const sf_graph_t *graph, uint64_t sequence);
 /* The latest operation begun here whose number ends like the descriptor's; 0 if that one is still to come. */
 uint64_t sfc_graph_find_sequence(const sf_graph_t *graph, uint64_t desc);
 
+#define SFC_MATCH_TEXT_BYTES 400
+
 /* Says that this rank has called an operation of the graph, numbered from 1, as the descriptor mine says (0: somehow
  * else), and who something else, theirs. how: "", or behind the number what else tells the operation from others. */
 void sfc_match_describe(const sf_graph_t *graph, uint64_t operation, const char *how, uint64_t mine, const char *who,

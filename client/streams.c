@@ -24,11 +24,12 @@ sf_status_t sfc_streams_mismatch(const sfc_streams_t *streams, int32_t lane, uin
 {
   const sf_graph_t *graph = streams->graph;
   uint64_t operation = streams->ncalls > 0 ? streams->ncalls : 1;
-  char who[32], other[64], detail[256];
+  char who[32], other[64], name[SFC_GRAPH_TEXT_BYTES], detail[SFC_MATCH_TEXT_BYTES];
+  sfc_graph_text(graph, name);
   if (mine == theirs)
-    return sfshm_error(
-        SF_ERR_MISMATCH, "graph %llu: ranks %d and %d differ in what they called on streams before operation %llu",
-        (unsigned long long)graph->number, graph->rank, graph->lanes[lane].rank, (unsigned long long)operation);
+    return sfshm_error(SF_ERR_MISMATCH,
+                       "%s: ranks %d and %d differ in what they called on streams before operation %llu", name,
+                       graph->rank, graph->lanes[lane].rank, (unsigned long long)operation);
   snprintf(who, sizeof who, "rank %d", graph->lanes[lane].rank);
   sfshm_desc_text(theirs, other, sizeof other);
   sfc_match_describe(graph, operation, " on streams", mine, who, other, detail, sizeof detail);

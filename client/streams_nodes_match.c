@@ -39,7 +39,7 @@ static uint64_t called_here(const sfc_nodes_t *nodes, uint64_t desc)
 
 static sf_status_t differ(const sfc_nodes_t *nodes, uint64_t mine, uint64_t theirs, const char *who)
 {
-  char other[64], detail[256];
+  char other[64], detail[SFC_MATCH_TEXT_BYTES];
   sfshm_desc_text(theirs, other, sizeof other);
   sfc_match_describe(nodes->streams->graph, mine & SFSHM_DESC_SEQUENCE_MASK, " on streams", mine, who, other, detail,
                      sizeof detail);

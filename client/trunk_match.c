@@ -11,7 +11,7 @@
 
 static void fail_on_node(sf_graph_t *graph, uint64_t mine, uint64_t theirs)
 {
-  char other[64], detail[256];
+  char other[64], detail[SFC_MATCH_TEXT_BYTES];
   sfshm_desc_text(theirs, other, sizeof other);
   sfc_match_describe(graph, mine & SFSHM_DESC_SEQUENCE_MASK, "", mine, "another rank of its node", other, detail,
                      sizeof detail);

@@ -20,7 +20,6 @@
 #define LOOK_SHARE 500 /* looking takes about one part in so many of a core's time at most */
 
 #define MAX_COUNTERS_BYTES (UINT64_C(16) << 20)
-#define NAME_BYTES (SFSHM_PLACE_BYTES + 32) /* of a graph, with its place */
 
 /* What one rank called. */
 typedef struct one {
@@ -86,13 +85,21 @@ static const sfshm_graph_counters_t *find_entry(sfd_rank_t *rank, uint64_t graph
   return NULL;
 }
 
+/* The same of the graph that was made there, or, of a multi-graph, of its graph. */
+static const sfshm_graph_counters_t *find_made(sfd_rank_t *rank, uint64_t graph)
+{
+  const sfshm_graph_counters_t *entry = find_entry(rank, graph);
+  uint64_t multi_of = entry != NULL ? atomic_load_explicit(&entry->multi_of, memory_order_relaxed) : 0;
+  return multi_of != 0 ? find_entry(rank, multi_of) : entry;
+}
+
 void sfd_calls_graph_text(const sfd_graph_t *graph, char text[], size_t text_bytes)
 {
   const sfd_group_t *group = graph->group;
   const sfshm_graph_counters_t *entry = NULL;
   for (int32_t k = 0; k < group->nlocals && entry == NULL; k++) {
     sfd_rank_t *rank = sfd_group_member(group, group->locals[k]);
-    entry = rank != NULL && rank->state == SFD_RANK_JOINED ? find_entry(rank, graph->id) : NULL;
+    entry = rank != NULL && rank->state == SFD_RANK_JOINED ? find_made(rank, graph->id) : NULL;
   }
   snprintf(text, text_bytes, "graph %" PRIu64, graph->id);
   if (entry != NULL && entry->place[0] != '\0')
@@ -103,7 +110,7 @@ void sfd_calls_graph_text(const sfd_graph_t *graph, char text[], size_t text_byt
 
 static void fail(sfd_graph_t *graph, const one_t *a, uint64_t called_a, const one_t *b, uint64_t called_b, bool earlier)
 {
-  char name[NAME_BYTES], text_a[64], text_b[64], detail[SFD_TEXT_SIZE];
+  char name[SFD_CALLS_NAME_BYTES], text_a[64], text_b[64], detail[SFD_TEXT_SIZE];
   const char *where = earlier ? ", or before," : "";
   sfshm_desc_text(called_a, text_a, sizeof text_a);
   sfshm_desc_text(called_b, text_b, sizeof text_b);
@@ -151,7 +158,7 @@ static void describe_ended(const sfd_graph_t *graph, const sfd_ended_rank_t *ran
 /* who called an operation, as desc says, that the rank, on that node, does not call any more. */
 static void fail_ended(sfd_graph_t *graph, const char *who, uint64_t desc, const sfd_ended_rank_t *rank, int32_t node)
 {
-  char name[NAME_BYTES], called[64], ended[128], detail[SFD_TEXT_SIZE];
+  char name[SFD_CALLS_NAME_BYTES], called[64], ended[128], detail[SFD_TEXT_SIZE];
   sfshm_desc_text(desc, called, sizeof called);
   describe_ended(graph, rank, node, ended, sizeof ended);
   sfd_calls_graph_text(graph, name, sizeof name);

@@ -15,6 +15,7 @@
 #include "daemon/channel.h"
 #include "daemon/ended.h"
 #include "daemon/graph.h"
+#include "shm/counters.h"
 
 typedef struct sfd_calls sfd_calls_t;
 
@@ -38,6 +39,8 @@ void sfd_calls_named_gone(sfd_server_t *server, int32_t node, const sfd_message_
 
 /* Such an answer, about a graph that is here. */
 void sfd_calls_hear_gone(sfd_graph_t *graph, int32_t node, const Sfpeer__GraphGone *gone);
+
+#define SFD_CALLS_NAME_BYTES (SFSHM_PLACE_BYTES + 32)
 
 /* Writes "graph 7 (ocean.c:32)": with the place where it was made, if a member here says it. */
 void sfd_calls_graph_text(const sfd_graph_t *graph, char text[], size_t text_bytes);

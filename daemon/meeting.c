@@ -230,14 +230,15 @@ void sfd_meetings_left(sfd_job_t *job, int32_t number)
 static void compare_calls(sfd_graph_t *graph, int32_t rank, const sfshm_calls_t *calls)
 {
   const sfd_point_t *point = &graph->meeting->point;
-  char called[64] = "something else", detail[SFD_TEXT_SIZE];
+  char called[64] = "something else", name[SFD_CALLS_NAME_BYTES], detail[SFD_TEXT_SIZE];
   if (calls->begun <= point->position)
     return;
   uint64_t desc = sfshm_calls_find(calls, point->position + 1);
   if (desc != 0)
     sfshm_desc_text(desc, called, sizeof called);
-  snprintf(detail, sizeof detail, "graph %" PRIu64 ", operation %" PRIu64 ": rank %d called %s, rank %d %s before it",
-           graph->id, point->position + 1, rank, called, point->rank, sfd_meeting_what_text(point->what));
+  sfd_calls_graph_text(graph, name, sizeof name);
+  snprintf(detail, sizeof detail, "%s, operation %" PRIu64 ": rank %d called %s, rank %d %s before it", name,
+           point->position + 1, rank, called, point->rank, sfd_meeting_what_text(point->what));
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
 }
 
@@ -259,7 +260,7 @@ void sfd_meeting_compare_child(sfd_graph_t *graph, int32_t child, int32_t rank, 
 /* Whether one can come for that; if not the graph has failed. */
 static bool enter(sfd_graph_t *graph, const sfd_point_t *point)
 {
-  char detail[SFD_TEXT_SIZE];
+  char name[SFD_CALLS_NAME_BYTES], detail[SFD_TEXT_SIZE];
   if (!is_complete(graph))
     return false;
   if (graph->meeting == NULL)
@@ -269,8 +270,8 @@ static bool enter(sfd_graph_t *graph, const sfd_point_t *point)
   const sfd_point_t *first = &graph->meeting->point;
   if (first->what == point->what && first->position == point->position)
     return true;
-  snprintf(detail, sizeof detail,
-           "graph %" PRIu64 ": rank %d %s behind %" PRIu64 " operations, rank %d %s behind %" PRIu64, graph->id,
+  sfd_calls_graph_text(graph, name, sizeof name);
+  snprintf(detail, sizeof detail, "%s: rank %d %s behind %" PRIu64 " operations, rank %d %s behind %" PRIu64, name,
            first->rank, sfd_meeting_what_text(first->what), first->position, point->rank,
            sfd_meeting_what_text(point->what), point->position);
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);

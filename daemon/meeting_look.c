@@ -39,9 +39,9 @@ static void fail_crossed(sfd_graph_t *graph, uint64_t other)
   char text[SFD_TEXT_SIZE] = "another one is set up";
   if (other != 0)
     snprintf(text, sizeof text, "somebody does the same with graph %" PRIu64, other);
-  char detail[SFD_TEXT_SIZE];
-  snprintf(detail, sizeof detail,
-           "graph %" PRIu64 ": rank %d %s, while %.200s: do all ranks use the graphs in the same order?", graph->id,
+  char name[SFD_CALLS_NAME_BYTES], detail[SFD_TEXT_SIZE];
+  sfd_calls_graph_text(graph, name, sizeof name);
+  snprintf(detail, sizeof detail, "%s: rank %d %s, while %.200s: do all ranks use the graphs in the same order?", name,
            graph->meeting->point.rank, sfd_meeting_what_text(graph->meeting->point.what), text);
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
 }

@@ -95,6 +95,7 @@ static int call_wrongly(sftest_rank_t *self)
   }
   SFTEST_EXPECT(self, status, SF_ERR_MISMATCH);
   SFTEST_DETAIL(self, "rank");
+  SFTEST_DETAIL(self, "test_nodes_mismatch.c:"); /* where the graph was made */
   if (!plan->once) {
     SFTEST_DETAIL(self, plan->mismatch->texts[0]);
     SFTEST_DETAIL(self, plan->mismatch->texts[1]);
