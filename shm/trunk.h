@@ -39,7 +39,7 @@
 #include "shm/pattern.h"
 #include "shm/region.h"
 
-#define SFSHM_TRUNK_SLOTS 4
+#define SFSHM_TRUNK_SLOTS 8
 
 /* The flag of a graph's creation that its contributions travel uncombined: SF_GRAPH_REPRODUCIBLE. */
 #define SFSHM_GRAPH_UNCOMBINED (1u << 1)

@@ -10,14 +10,16 @@
 #define RANKS 2
 #define ROUNDS 3
 #define MANY 100000 /* values; below the bound of SFC_EAGER_BYTES */
-#define AHEAD 24    /* operations: see client/eager.h */
+#define AHEAD 24    /* operations: see client/eager.h; and over nodes: */
+#define AHEAD_OVER_NODES 8
 #define LIMIT_MS 20000
 
 typedef enum call { BCAST, REDUCE } call_t;
 
 typedef struct scene {
-  int64_t n;             /* units from each rank to the other */
-  int64_t count;         /* doubles of a unit */
+  int64_t n;     /* units from each rank to the other */
+  int64_t count; /* doubles of a unit */
+  int ahead;
   _Atomic int ended;     /* by rank 1, operations */
   _Atomic int far_ahead; /* rank 0 is */
 } scene_t;
@@ -98,14 +100,14 @@ static int run_ahead(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_create(sf_group_world(context), is_root ? n : 0, is_root ? 0 : n, NULL, ranks, roots,
                                   SF_GRAPH_DEFAULT, &graph));
   for (int round = 0; round < 2; round++) {
-    sftest_at(self, "round %d of %d bcasts of %lld doubles", round, AHEAD, (long long)n);
+    sftest_at(self, "round %d of %d bcasts of %lld doubles", round, scene->ahead, (long long)n);
     if (!is_root)
       sftest_await(&scene->far_ahead, round + 1);
-    for (int i = 0; i < AHEAD; i++) {
+    for (int i = 0; i < scene->ahead; i++) {
       for (int64_t k = 0; is_root && k < n; k++)
-        values[k] = round * AHEAD + i + (double)k;
+        values[k] = round * scene->ahead + i + (double)k;
       SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, values, values, SF_REPLACE));
-      expect_values(self, values, n, round * AHEAD + i);
+      expect_values(self, values, n, round * scene->ahead + i);
     }
     if (is_root)
       atomic_store(&scene->far_ahead, round + 1);
@@ -127,6 +129,7 @@ static void run_job(int nodes, sftest_rank_fn_t run, int64_t n, int64_t count)
   scene_t *scene = sftest_shared(sizeof *scene);
   scene->n = n;
   scene->count = count;
+  scene->ahead = nodes == 1 ? AHEAD : AHEAD_OVER_NODES;
   if (nodes == 1)
     sftest_run_alone(RANKS, run, scene);
   else
@@ -145,7 +148,7 @@ END_TEST
 
 START_TEST(test_ahead)
 {
-  run_job(1, run_ahead, _i == 0 ? 1 : 1000, 1);
+  run_job(1 + _i % 2, run_ahead, _i / 2 == 0 ? 1 : 1000, 1);
 }
 END_TEST
 
@@ -155,7 +158,7 @@ int main(void)
   TCase *tests = tcase_create("eager");
   tcase_set_timeout(tests, 60);
   tcase_add_loop_test(tests, test_crossing, 0, 2 * (int)(sizeof sizes / sizeof sizes[0]));
-  tcase_add_loop_test(tests, test_ahead, 0, 2);
+  tcase_add_loop_test(tests, test_ahead, 0, 4);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "shm/trunk.h"
 #include "tests/system/cluster.h"
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
@@ -95,7 +96,7 @@ static void expect_end(const sftest_device_ring_t *ring, plot_t *plot)
 static void wait_on_stream(const sftest_device_ring_t *ring, plot_t *plot)
 {
   sf_status_t status = SF_OK;
-  for (int i = 0; i < 7 && status == SF_OK; i++)
+  for (int i = 0; i < SFSHM_TRUNK_SLOTS + 3 && status == SF_OK; i++)
     status = differs(plot, ring->self->rank) ? reduce_ring(ring) : sftest_device_ring_bcast(ring);
   SFTEST_REQUIRE(ring->self, status == SF_OK || status == expected_of(plot, ring->self->rank));
   plot->waiting++;

@@ -433,13 +433,13 @@ START_TEST(slots_stand_behind_each_other)
   ck_assert_int_eq(sfshm_exchange_layout(sides, 2, 8, 1 << 20, slots, &length), SF_OK);
   ck_assert_uint_eq(slots[0].send, 128);
   ck_assert_uint_eq(slots[0].send_stride, 256);
-  ck_assert_uint_eq(slots[0].receive, 128 + 1024);
+  ck_assert_uint_eq(slots[0].receive, 128 + 2048);
   ck_assert_uint_eq(slots[0].receive_stride, 128);
-  ck_assert_uint_eq(slots[1].send, 128 + 1024 + 512);
+  ck_assert_uint_eq(slots[1].send, 128 + 2048 + 1024);
   ck_assert_uint_eq(slots[1].send_stride, 128);
-  ck_assert_uint_eq(slots[1].receive, 128 + 1024 + 512 + 512);
+  ck_assert_uint_eq(slots[1].receive, 128 + 2048 + 1024 + 1024);
   ck_assert_uint_eq(slots[1].receive_stride, 256);
-  ck_assert_uint_eq(length, 128 + 1024 + 512 + 512 + 1024);
+  ck_assert_uint_eq(length, 128 + 2048 + 1024 + 1024 + 2048);
   ck_assert_int_eq(sfshm_exchange_layout(sides, 2, 8, length, slots, &length), SF_OK);
   ck_assert_int_eq(sfshm_exchange_layout(sides, 2, 8, length - 1, slots, &length), SF_ERR_LIMIT);
 }
@@ -476,11 +476,11 @@ START_TEST(slots_on_a_device)
   ck_assert_uint_eq(slots[0].send_stride, 256);
   ck_assert_uint_eq(slots[0].receive_stride, 0);
   ck_assert_uint_eq(slots[1].send_stride, 0);
-  ck_assert_uint_eq(slots[1].receive, 1024);
+  ck_assert_uint_eq(slots[1].receive, 2048);
   ck_assert_uint_eq(slots[1].receive_stride, 256);
-  ck_assert_uint_eq(slots[2].send, 2048);
-  ck_assert_uint_eq(slots[2].receive, 2048 + 512);
-  ck_assert_uint_eq(length, 2048 + 1024);
+  ck_assert_uint_eq(slots[2].send, 4096);
+  ck_assert_uint_eq(slots[2].receive, 4096 + 1024);
+  ck_assert_uint_eq(length, 4096 + 2048);
   ck_assert_int_eq(sfshm_slots_layout(sides, where, 3, 8, length - 1, slots, &length), SF_ERR_LIMIT);
   ck_assert(!sfshm_slots_take(8192, 8, 8) && sfshm_slots_take(8193, 8, 8));
   ck_assert(!sfshm_slots_take(13107, 5, 8) && sfshm_slots_take(13108, 5, 8));
