@@ -235,11 +235,14 @@ static sf_status_t check_size(const sfd_server_t *server, const Sfproto__Hello *
 }
 
 /* What is above is for tools. */
-static sf_status_t check_clients(const sfd_server_t *server)
+static sf_status_t check_clients(const sfd_session_t *session)
 {
-  if (server->nsessions <= server->options->max_clients)
-    return SF_OK;
-  return sfshm_error(SF_ERR_LIMIT, SFD_TOO_MANY_CLIENTS, (long long)server->options->max_clients);
+  const sfd_server_t *server = session->server;
+  if (server->nsessions > server->options->max_clients)
+    return sfshm_error(SF_ERR_LIMIT, SFD_TOO_MANY_CLIENTS, (long long)server->options->max_clients);
+  if (sfd_server_is_out_of_fds(server, session))
+    return sfshm_error(SF_ERR_LIMIT, SFD_TOO_MANY_FILES, (long long)server->max_fds);
+  return SF_OK;
 }
 
 static sf_status_t check_fields(const sfd_server_t *server, const Sfproto__Hello *hello)
@@ -355,7 +358,7 @@ static void join_tool(sfd_session_t *session, uint64_t request)
 
 static sf_status_t join_client(sfd_session_t *session, const Sfproto__Message *message, int fds[], sfd_rank_t **rank_p)
 {
-  sf_status_t status = check_clients(session->server);
+  sf_status_t status = check_clients(session);
   if (status == SF_OK)
     status = check_fields(session->server, message->hello);
   if (status != SF_OK)

@@ -169,6 +169,26 @@ static void on_attend(uv_prepare_t *prepare)
     uv_idle_stop(&server->busy);
 }
 
+/* ---- Descriptors ---- */
+
+static int64_t max_fds(void)
+{
+  struct rlimit limit;
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < INT32_MAX ? (int64_t)limit.rlim_cur : INT32_MAX;
+}
+
+/* The kernel gives the lowest descriptor that is free: those below are in use. */
+bool sfd_server_is_out_of_fds(const sfd_server_t *server, const sfd_session_t *session)
+{
+  int64_t reserve = server->max_fds / 8 < 2 * TOOLS_RESERVE ? server->max_fds / 8 : 2 * TOOLS_RESERVE;
+  return sfproto_conn_fd(session->conn) >= server->max_fds - reserve;
+}
+
+bool sfd_server_lacks_fds(const sfd_server_t *server)
+{
+  return server->nheld_fds + SESSION_FDS * server->nsessions + LARGEST_READ_FDS > server->max_fds / 2;
+}
+
 /* ---- Accepting ---- */
 
 static void on_listen(uv_poll_t *poll, int status, int events);
@@ -215,6 +235,10 @@ static void check_room(sfd_server_t *server, sfd_session_t *session)
 {
   int64_t most = server->options->max_clients, others = server->nsessions - 1;
   bool is_free = sfd_share_is_free(server, session->uid);
+  if (!is_free && sfd_server_is_out_of_fds(server, session)) {
+    sfd_session_refuse(session, 0, SF_ERR_LIMIT, SFD_TOO_MANY_FILES, (long long)server->max_fds);
+    return;
+  }
   if (server->nsessions > most + (is_free ? TOOLS_RESERVE : 0)) {
     sfd_session_refuse(session, 0, SF_ERR_LIMIT, SFD_TOO_MANY_CLIENTS, (long long)most);
     return;
@@ -320,17 +344,6 @@ static void start_handles(sfd_server_t *server)
   uv_signal_start(&server->interrupt, on_signal, SIGINT);
   resume_accepting(server);
   sfd_stalls_watch(server);
-}
-
-static int64_t max_fds(void)
-{
-  struct rlimit limit;
-  return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < INT32_MAX ? (int64_t)limit.rlim_cur : INT32_MAX;
-}
-
-bool sfd_server_lacks_fds(const sfd_server_t *server)
-{
-  return server->nheld_fds + SESSION_FDS * server->nsessions + LARGEST_READ_FDS > server->max_fds / 2;
 }
 
 /* Threads that copy for clients, as many as the options or the cores allow. Clients can do without. */

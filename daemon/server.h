@@ -24,8 +24,9 @@
 
 #define SFD_SOFTWARE "sfd 0.1.0"
 
-/* Why a connection is refused; for printf, with the option's value as long long. */
+/* Why a connection is refused; for printf, with the bound as long long. */
 #define SFD_TOO_MANY_CLIENTS "the daemon serves at most %lld connections (option max-clients)"
+#define SFD_TOO_MANY_FILES "the daemon may have %lld open files (ulimit -n), and those that are left are for tools"
 
 struct sfd_session;
 struct sfd_job;
@@ -165,6 +166,9 @@ void sfd_server_session_freed(sfd_server_t *server);
 
 /* Whether so many descriptors may be open that the next read could find no room for those that come with it. */
 bool sfd_server_lacks_fds(const sfd_server_t *server);
+
+/* Whether the session's descriptor is one of the last, which are for tools of root and of the daemon's user. */
+bool sfd_server_is_out_of_fds(const sfd_server_t *server, const struct sfd_session *session);
 
 /* Different on all daemons of a cluster. */
 uint64_t sfd_server_new_id(sfd_server_t *server);

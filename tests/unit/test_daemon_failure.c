@@ -313,6 +313,24 @@ START_TEST(far_too_many_connections)
 }
 END_TEST
 
+/* The last descriptors are for tools, too. */
+START_TEST(too_many_files)
+{
+  sftest_client_t client, tool;
+  int next = dup(0);
+  close(next);
+  daemon_.server->max_fds = next + 2; /* the client's end comes first */
+  sftest_join(&daemon_, &client, "third", 0, 1);
+  sftest_expect_error(&client, SF_ERR_LIMIT, "open files (ulimit -n)");
+  sftest_drop(&client);
+  sftest_tool(&daemon_, &tool);
+  sftest_drop(&tool);
+  daemon_.server->max_fds = next + 1000;
+  sftest_join_all(&daemon_, &client, "third", 1);
+  sftest_drop(&client);
+}
+END_TEST
+
 static void tool_of(sftest_client_t *tool, uid_t uid)
 {
   ck_assert_int_eq(seteuid(uid), 0);
@@ -391,6 +409,7 @@ static Suite *suite(void)
   tcase_add_test(tc, out_of_descriptors);
   tcase_add_test(tc, too_many_connections);
   tcase_add_test(tc, far_too_many_connections);
+  tcase_add_test(tc, too_many_files);
   tcase_add_test(tc, users_have_shares_of_the_connections);
   suite_add_tcase(s, tc);
   return s;

@@ -424,7 +424,8 @@ END_TEST
 START_TEST(looking_first)
 {
   sftest_client_t clients[2];
-  daemon_.server->max_fds = 0;
+  daemon_.server->max_fds = 500;
+  ck_assert(sfd_server_lacks_fds(daemon_.server));
   sftest_join_all(&daemon_, clients, "job", 2);
   sftest_ring(clients, 2);
   sftest_drop_all(clients, 2);
