@@ -12,6 +12,7 @@ typedef struct sfctl_doctor {
   const char *socket; /* as given by --socket; NULL: not given */
   bool found_socket;  /* it was not given, but is the one of the daemon that was found */
   int64_t timeout_ms; /* for the daemon to answer */
+  bool all_nodes;     /* the daemons of all nodes are asked, by way of this one */
 } sfctl_doctor_t;
 
 /* All checks. Changes nothing; starts sfd and mpirun only to ask for their versions. Blocks for as long as the daemon

@@ -19,6 +19,7 @@
 #include "tools/sfctl/connection.h"
 #include "tools/sfctl/doctor.h"
 
+#define NODES_NAMED 4      /* of those with one kind of problem */
 #define OPEN_PEERS_SHARE 5 /* of the time that other nodes have, for each of them */
 #define OPENING_MS 500     /* a peer that is there answers sooner */
 
@@ -299,9 +300,58 @@ static sf_status_t examine_fabric(sfctl_connection_t *connection, const Sfproto_
   return SF_OK;
 }
 
+/* ---- All nodes ---- */
+
+/* Who asks is told why: the two daemons could not agree, or one is not there. */
+static void tell_of_missing(const Sfproto__NodeMissing *missing, sfctl_report_t *report)
+{
+  sf_status_t status = missing->status < 0 ? (sf_status_t)missing->status : SF_ERR_PROTO;
+  sfctl_report_add(report, "nodes", SFCTL_PROBLEM, "node %d: %s", missing->node,
+                   missing->detail[0] != '\0' ? missing->detail : sfshm_strerror(status));
+  if (status == SF_ERR_ARG || status == SF_ERR_PERM || status == SF_ERR_VERSION)
+    sfctl_report_advise(report,
+                        "give both daemons the same version, list of peers, cluster and key, and start them anew");
+  else
+    sfctl_report_advise(report, "see that sfd runs there and is not stopped, and that no firewall is between");
+}
+
+/* Daemons that know different numbers of nodes have different lists. */
+static void judge_answers(const Sfproto__StatusInfo *own, const sfreport_list_t *list, sfctl_report_t *report)
+{
+  size_t same = 0;
+  for (size_t i = 0; i < list->count; i++) {
+    const Sfproto__StatusInfo *info = list->items[i].message->status_info;
+    if (strcmp(info->software, own->software) == 0 && info->nodes == own->nodes) {
+      same++;
+      continue;
+    }
+    if (i - same >= NODES_NAMED)
+      continue;
+    sfctl_report_add(report, "nodes", SFCTL_PROBLEM, "node %d is %s of %d nodes, this one is %s of %d", info->node,
+                     info->software, info->nodes, own->software, own->nodes);
+    sfctl_report_advise(report, "give all daemons the same version and list of peers, and start them anew");
+  }
+  sfctl_report_add(report, "nodes", SFCTL_FINE, "%zu of %d daemons answer and agree", same, own->nodes);
+}
+
+static sf_status_t examine_nodes(sfctl_connection_t *connection, const Sfproto__StatusInfo *own, sfctl_report_t *report)
+{
+  sfreport_list_t list;
+  connection->target.all = true;
+  sf_status_t status = sfctl_collect(connection, SFPROTO__QUERY__WHAT__STATUS, NULL, &list);
+  connection->target.all = false;
+  if (status != SF_OK)
+    return status;
+  for (size_t i = 0; i < connection->missing.count && i < NODES_NAMED; i++)
+    tell_of_missing(connection->missing.items[i].message->node_missing, report);
+  judge_answers(own, &list, report);
+  sfreport_list_clear(&list);
+  return SF_OK;
+}
+
 /* ---- All ---- */
 
-static sf_status_t ask(sfctl_connection_t *connection, sfctl_report_t *report)
+static sf_status_t ask(sfctl_connection_t *connection, bool all_nodes, sfctl_report_t *report)
 {
   sfreport_list_t list;
   sf_status_t status = sfctl_collect(connection, SFPROTO__QUERY__WHAT__STATUS, NULL, &list);
@@ -311,7 +361,10 @@ static sf_status_t ask(sfctl_connection_t *connection, sfctl_report_t *report)
     const Sfproto__StatusInfo *info = list.items[0].message->status_info;
     judge_daemon(info, report);
     judge_ranks(info, report);
-    status = examine_fabric(connection, info, report);
+    if (all_nodes && info->nodes > 1)
+      status = examine_nodes(connection, info, report);
+    if (status == SF_OK)
+      status = examine_fabric(connection, info, report);
   } else {
     status = sfshm_error(SF_ERR_PROTO, "sfd answers with %zu messages about its status, expected 1", list.count);
   }
@@ -326,7 +379,7 @@ void sfctl_doctor_examine_daemon(const sfctl_doctor_t *doctor, sfctl_report_t *r
     return;
   sf_status_t status = sfctl_connect(doctor->socket, doctor->timeout_ms, &connection);
   if (status == SF_OK) {
-    status = ask(&connection, report);
+    status = ask(&connection, doctor->all_nodes, report);
     sfctl_disconnect(&connection);
   }
   if (status != SF_OK)

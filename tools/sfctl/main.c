@@ -132,8 +132,11 @@ static sf_status_t run_metrics(const sfctl_options_t *options)
 static void run_doctor(const sfctl_options_t *options, bool *problems_p)
 {
   static sfctl_report_t report; /* large */
-  const sfctl_doctor_t doctor = {
-      .root = "", .socket = options->socket, .found_socket = options->found_socket, .timeout_ms = options->timeout_ms};
+  const sfctl_doctor_t doctor = {.root = "",
+                                 .socket = options->socket,
+                                 .found_socket = options->found_socket,
+                                 .timeout_ms = options->timeout_ms,
+                                 .all_nodes = options->all_nodes};
   sfctl_doctor_examine(&doctor, &report);
   if (options->json)
     sfctl_report_print_json(&report, stdout);
