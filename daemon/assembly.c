@@ -13,10 +13,12 @@
 #include "daemon/join.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
+#include "daemon/refusal.h"
 #include "shm/error.h"
 
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
 #define REMEMBER_MOVED_MS 60000
+#define ASK_AFTER_MS 1000 /* ranks have been missing for so long: see sfd_refusal_ask */
 
 sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, const char *name)
 {
@@ -117,7 +119,7 @@ static void refuse(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *jo
   sfd_home_send(server, node, sfd_home_handle_refuse, &message);
 }
 
-static void refuse_all(sfd_assembly_t *assembly, sf_status_t status, const char *detail)
+void sfd_assembly_refuse(sfd_assembly_t *assembly, sf_status_t status, const char *detail)
 {
   Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
@@ -154,7 +156,7 @@ static void on_timeout(uv_timer_t *timer)
     sfd_text_append(text, sizeof text, "; node %d assembled the job because node %d was not to be reached (%.200s)",
                     sfd_network_node(assembly->server), first, sfd_network_why_lost(assembly->server, first));
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
-  refuse_all(assembly, SF_ERR_TIMEOUT, text);
+  sfd_assembly_refuse(assembly, SF_ERR_TIMEOUT, text);
 }
 
 static void fill_start(const sfd_assembly_t *assembly, int32_t *rank_nodes, Sfpeer__JobStart *started,
@@ -188,7 +190,7 @@ static void start(sfd_assembly_t *assembly)
   size_t bytes = (size_t)assembly->size * sizeof assembly->rank_nodes[0];
   int32_t *rank_nodes = malloc(bytes);
   if (rank_nodes == NULL) {
-    refuse_all(assembly, SF_ERR_NOMEM, "no memory for the table of ranks");
+    sfd_assembly_refuse(assembly, SF_ERR_NOMEM, "no memory for the table of ranks");
     return;
   }
   memcpy(rank_nodes, assembly->rank_nodes, bytes);
@@ -244,6 +246,7 @@ sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *nam
   snprintf(assembly->name, sizeof assembly->name, "%s", name);
   assembly->size = size;
   assembly->moved_to = -1;
+  assembly->claimed_by = -1;
   for (int32_t r = 0; r < size; r++)
     assembly->rank_nodes[r] = SFD_ASSEMBLY_AWAITED;
   uv_timer_init(server->loop, &assembly->timer);
@@ -333,6 +336,7 @@ static sf_status_t begin(sfd_server_t *server, const Sfpeer__JobJoin *join, sfd_
     return status;
   memcpy((*assembly_p)->digest, join->key_digest.data, SFD_HOME_DIGEST_BYTES);
   tell_homes_before(*assembly_p);
+  sfd_refusal_begin(*assembly_p);
   return SF_OK;
 }
 
@@ -350,11 +354,31 @@ static sf_status_t check_join(const sfd_assembly_t *assembly, const Sfpeer__JobJ
   return SF_OK;
 }
 
+static void on_timer(uv_timer_t *timer)
+{
+  sfd_assembly_t *assembly = timer->data;
+  uint64_t now_ms = uv_now(assembly->server->loop);
+  if (now_ms >= assembly->deadline_ms) {
+    on_timeout(timer);
+    return;
+  }
+  assembly->asked = true;
+  uv_timer_start(timer, on_timer, assembly->deadline_ms - now_ms, 0);
+  sfd_refusal_ask(assembly);
+}
+
 static void set_deadline(sfd_assembly_t *assembly, int64_t timeout_ms)
 {
   uint64_t timeout = (uint64_t)(timeout_ms > MAX_TIMEOUT_MS ? MAX_TIMEOUT_MS : timeout_ms < 0 ? 0 : timeout_ms);
-  if (!uv_is_active((uv_handle_t *)&assembly->timer) || uv_timer_get_due_in(&assembly->timer) > timeout)
-    uv_timer_start(&assembly->timer, on_timeout, timeout, 0);
+  uint64_t deadline_ms = uv_now(assembly->server->loop) + timeout;
+  if (assembly->deadline_ms != 0 && assembly->deadline_ms <= deadline_ms)
+    return;
+  bool first = assembly->deadline_ms == 0;
+  assembly->deadline_ms = deadline_ms;
+  if (assembly->asked)
+    uv_timer_start(&assembly->timer, on_timer, timeout, 0);
+  else if (first || uv_timer_get_due_in(&assembly->timer) > timeout)
+    uv_timer_start(&assembly->timer, on_timer, timeout < ASK_AFTER_MS ? timeout : ASK_AFTER_MS, 0);
 }
 
 sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
@@ -397,7 +421,7 @@ static void refuse_others(sfd_assembly_t *assembly, int32_t node)
   char text[SFD_TEXT_SIZE];
   snprintf(text, sizeof text, "job \"%.64s\" runs, with all its ranks on node %d", assembly->name, node);
   sfd_assembly_set_node(assembly, node, SFD_ASSEMBLY_AWAITED);
-  refuse_all(assembly, SF_ERR_EXISTS, text);
+  sfd_assembly_refuse(assembly, SF_ERR_EXISTS, text);
 }
 
 /* Whether ranks have come of whom the message tells: a node may have been told by now that its part is over, and have
@@ -419,7 +443,8 @@ sf_status_t sfd_assembly_handle_withdraw(sfd_server_t *server, int32_t node, con
   if (withdraw->status == SF_OK)
     refuse_others(assembly, node);
   else
-    refuse_all(assembly, withdraw->status < SF_OK ? (sf_status_t)withdraw->status : SF_ERR_INTERNAL, withdraw->detail);
+    sfd_assembly_refuse(assembly, withdraw->status < SF_OK ? (sf_status_t)withdraw->status : SF_ERR_INTERNAL,
+                        withdraw->detail);
   return SF_OK;
 }
 
@@ -432,7 +457,7 @@ void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *de
     if (find_rank_on(assembly, node) < 0)
       tell_home_before_again(assembly, node);
     else if (assembly->job == 0)
-      refuse_all(assembly, SF_ERR_RANK_FAILED, text);
+      sfd_assembly_refuse(assembly, SF_ERR_RANK_FAILED, text);
     else
       lose_started(assembly, node, text);
   }

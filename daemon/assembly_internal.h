@@ -32,7 +32,11 @@ typedef struct sfd_assembly {
   bool started_here;      /* no other node was its home before */
   int32_t *all_nodes;     /* by rank, when it has been started; else NULL */
   uint64_t *incarnations; /* by rank that has come: its node's, see proto/sf_peer.proto */
-  uv_timer_t timer;       /* until the earliest deadline */
+  int32_t claimed_by;     /* node that is refused and says to have ranks of it; -1: none */
+  uint64_t deadline_ms;   /* the earliest; 0: none */
+  bool asked;             /* whether other nodes agree with this one, as ranks are missing */
+  uint32_t untold;        /* bit i - 1: of those asked, the i-th node behind this one has not heard why */
+  uv_timer_t timer;       /* until then */
   int32_t rank_nodes[];   /* or one of those above, all of which are negative */
 } sfd_assembly_t;
 
@@ -47,6 +51,9 @@ sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *nam
                              sfd_assembly_t **assembly_p);
 
 void sfd_assembly_forget(sfd_assembly_t *assembly);
+
+/* Tells all who have come that the job does not come about, and forgets it. */
+void sfd_assembly_refuse(sfd_assembly_t *assembly, sf_status_t status, const char *detail);
 
 /* To which node the rank came, if the job may still be there; else negative. */
 int32_t sfd_assembly_node_of(const sfd_assembly_t *assembly, int32_t rank);

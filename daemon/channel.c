@@ -112,6 +112,19 @@ static void on_failing(void *owner, int32_t node, const char *detail)
     channels->handlers->failing(channels->owner, node, detail);
 }
 
+static void on_refused(void *owner, int32_t node, uint64_t cause, const char *detail)
+{
+  const sfd_channels_t *channels = owner;
+  if (!channels->closing && channels->handlers->refused != NULL)
+    channels->handlers->refused(channels->owner, node, cause, detail);
+}
+
+static uint64_t on_cause(void *owner, int32_t node)
+{
+  const sfd_channels_t *channels = owner;
+  return channels->handlers->cause != NULL ? channels->handlers->cause(channels->owner, node) : 0;
+}
+
 static void on_sent(void *owner, int32_t node)
 {
   sfd_channels_t *channels = owner;
@@ -160,6 +173,8 @@ static void on_closed(void *owner)
 static const sfd_fabric_events_t fabric_events = {.up = on_up,
                                                   .down = on_down,
                                                   .failing = on_failing,
+                                                  .refused = on_refused,
+                                                  .cause = on_cause,
                                                   .sent = on_sent,
                                                   .want = on_want,
                                                   .got = on_got,

@@ -68,6 +68,10 @@ typedef struct sfd_channel_handlers {
    * yet. May be NULL. */
   void (*failing)(void *owner, int32_t node, const char *detail);
 
+  /* As the fabric's events of these names: see daemon/fabric/fabric.h. May be NULL. */
+  void (*refused)(void *owner, int32_t node, uint64_t cause, const char *detail);
+  uint64_t (*cause)(void *owner, int32_t node);
+
   /* sfd_channels_close has come to its end. */
   void (*closed)(void *owner);
 
@@ -127,6 +131,9 @@ bool sfd_channels_link(const sfd_channels_t *channels, int32_t node, sfd_fabric_
 
 /* Memory that a channel may take for what waits to be sent: frames and copied payloads. */
 #define SFD_CHANNEL_QUEUE_MAX (64u << 20)
+
+/* Opens the channel without a message, unless it is open or opening: to see whether that can be done. */
+void sfd_channel_open(sfd_channels_t *channels, int32_t node);
 
 /* Queues a message of head->payload_bytes bytes of payload, opening the channel if need be. With done the payload must
  * stay as it is until done is called, from the loop; without, it is copied. SF_ERR_LIMIT: SFD_CHANNEL_QUEUE_MAX is

@@ -283,6 +283,13 @@ static void open_channel(sfd_channel_t *channel)
   fabric->functions->connect(fabric, channel->node);
 }
 
+void sfd_channel_open(sfd_channels_t *channels, int32_t node)
+{
+  sfd_channel_t *channel = channels->closing ? NULL : sfd_channel_get(channels, node);
+  if (channel != NULL && !channel->is_ending && channel->state == SFD_CHANNEL_CLOSED)
+    open_channel(channel);
+}
+
 sf_status_t sfd_channel_send(sfd_channels_t *channels, int32_t node, const sfd_message_head_t *head,
                              const void *payload, sfd_channel_done_t done, void *context)
 {

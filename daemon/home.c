@@ -11,6 +11,7 @@
 #include "daemon/join.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
+#include "daemon/refusal.h"
 #include "daemon/tree.h"
 #include "daemon/unsent.h"
 #include "shm/error.h"
@@ -111,7 +112,8 @@ void sfd_home_rank_came(sfd_rank_t *rank, int64_t timeout_ms)
   sfd_job_t *job = rank->job;
   if (!job->home_knows)
     job->home = choose(job, 0);
-  send_join(job, &rank->number, 1, timeout_ms);
+  sfd_refusal_rank_came(job);
+  send_join(job, &rank->number, 1, timeout_ms); /* the job may be over then */
 }
 
 static void send_withdraw(sfd_job_t *job, sf_status_t status, char *detail)

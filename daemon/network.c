@@ -11,6 +11,7 @@
 #include "daemon/job.h"
 #include "daemon/log.h"
 #include "daemon/network_internal.h"
+#include "daemon/refusal.h"
 #include "daemon/remote.h"
 #include "shm/error.h"
 
@@ -32,10 +33,16 @@ static void note_loss(sfd_loss_t *loss, uint64_t now_ms, const char *detail)
 static void on_down(void *owner, int32_t node, sf_status_t status, const char *detail)
 {
   sfd_network_t *network = owner;
+  bool refused = sfd_refusal_is(status), needed = false;
   note_loss(&network->losses[node], uv_now(network->server->loop), detail);
+  if (refused)
+    network->losses[node].ms = 0; /* it is there, and stays the home of jobs */
   sfd_early_forget(&network->early, node);
   sfd_remotes_node_lost(network->server, node, detail);
-  bool needed = sfd_jobs_node_lost(network->server, node, detail);
+  if (refused)
+    needed = sfd_refusal_handle(network, node, status, detail);
+  else
+    needed = sfd_jobs_node_lost(network->server, node, detail);
   sfd_log(SFD_LOG_NETWORK, needed ? SFD_WARN : SFD_INFO, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
 }
 
@@ -64,6 +71,8 @@ static const sfd_channel_handlers_t channel_handlers = {
     .lost = sfd_network_message_lost,
     .down = on_down,
     .failing = on_failing,
+    .refused = sfd_refusal_heard,
+    .cause = sfd_refusal_cause,
     .closed = on_closed,
     .deferred = on_deferred,
 };

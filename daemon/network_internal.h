@@ -13,10 +13,16 @@ typedef struct sfd_refused_send {
   sf_status_t status;
 } sfd_refused_send_t;
 
-/* A node that was lost. */
+#define SFD_CAUSES 32
+
+/* A node that was lost, or can't be talked to. */
 typedef struct sfd_loss {
-  uint64_t ms;  /* when, the last time; 0: never */
-  char *detail; /* why; NULL: never, or there was no memory for it */
+  uint64_t ms;                 /* when, the last time; 0: never */
+  char *detail;                /* why; NULL: never, or there was no memory for it */
+  uint64_t causes[SFD_CAUSES]; /* of who said to be the node and was refused: refusal.h; 0: none */
+  unsigned ncauses;            /* so far; the latest replace the oldest */
+  uint64_t told;               /* what the present attempt to connect is for */
+  uint64_t warned_ms;          /* when the log told of somebody who said so; 0: never */
 } sfd_loss_t;
 
 struct sfd_network {
@@ -28,6 +34,7 @@ struct sfd_network {
   sfd_refused_send_t *refused;
   void (*closed)(sfd_server_t *server);
   uint64_t lazy_since_ns; /* 0: nothing waits to go with something else */
+  uint64_t claimed_ms;    /* when somebody was last refused, refusal.h; 0: never */
   sfd_loss_t losses[];    /* by node */
 };
 

@@ -57,6 +57,15 @@ typedef struct sfd_fabric_events {
    * was to be sent or received. May be NULL. */
   void (*failing)(void *owner, int32_t node, const char *detail);
 
+  /* Whoever says to be the node was refused here, and perhaps refuses this one, too: their keys or lists of peers
+   * differ, for instance. Nothing of it is proven. cause is what the other one needs this node for, see below; detail
+   * names both. May be NULL. */
+  void (*refused)(void *owner, int32_t node, uint64_t cause, const char *detail);
+
+  /* What a connection to the node is needed for, in a number that tells the other side's user; 0: nothing special. May
+   * be NULL. */
+  uint64_t (*cause)(void *owner, int32_t node);
+
   /* The send under way to the node is over: its buffers can be reused. Says nothing of its arrival. */
   void (*sent)(void *owner, int32_t node);
 

@@ -23,7 +23,7 @@
 #include <sf/sf_status.h>
 
 #define SFD_TCP_MAGIC 0x54444653u /* "SFDT" */
-#define SFD_TCP_VERSION 2u
+#define SFD_TCP_VERSION 3u
 #define SFD_TCP_KEY_FILE_MIN 32   /* bytes */
 #define SFD_TCP_KEY_FILE_MAX 4096 /* bytes */
 #define SFD_TCP_TICKET_MAX 1024   /* bytes */
@@ -39,7 +39,8 @@ typedef struct sfd_tcp_hello {
   uint32_t to;
   uint32_t nnodes;
   uint32_t ticket_bytes; /* that follow; 0: there is none */
-  uint8_t nonce[32];
+  uint64_t cause;        /* what the connection is needed for: fabric.h */
+  uint8_t nonce[24];
 } sfd_tcp_hello_t;
 
 typedef struct sfd_tcp_challenge {
@@ -57,7 +58,7 @@ typedef struct sfd_tcp_verdict {
   uint32_t accepted; /* 1 */
 } sfd_tcp_verdict_t;
 
-_Static_assert(sizeof(sfd_tcp_hello_t) == 56, "version 2");
+_Static_assert(sizeof(sfd_tcp_hello_t) == 56, "version 3");
 _Static_assert(sizeof(sfd_tcp_challenge_t) == 72, "version 2");
 
 typedef enum sfd_tcp_refusal {

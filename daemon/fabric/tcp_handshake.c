@@ -107,6 +107,8 @@ void sfd_tcp_handshake_connected(sfd_tcp_conn_t *conn)
   }
   sfd_tcp_conn_limit(conn, SFD_TCP_HANDSHAKE_TIMEOUT_MS);
   sfd_tcp_hello_make(&conn->hello, conn->tcp->fabric.node, conn->node, conn->tcp->fabric.nnodes);
+  if (conn->tcp->fabric.events->cause != NULL)
+    conn->hello.cause = htole64(conn->tcp->fabric.events->cause(conn->tcp->fabric.owner, conn->node));
   if (conn->tcp->munge != NULL) {
     begin_sealing(conn);
     return;
@@ -191,6 +193,39 @@ static void judged(sfd_tcp_conn_t *conn)
 
 /* ---- Being connected to ---- */
 
+/* Tells the user of somebody who is not accepted, if it greeted as a peer does. */
+static void tell_refused(const sfd_tcp_conn_t *conn, const char *reason)
+{
+  const sfd_fabric_t *fabric = &conn->tcp->fabric;
+  uint32_t from = le32toh(conn->hello.from);
+  bool same = le32toh(conn->hello.version) == SFD_TCP_VERSION;
+  char name[SFD_TCP_NODE_TEXT_SIZE], detail[SFD_TCP_DETAIL_SIZE];
+  if (conn->outgoing || from >= (uint32_t)fabric->nnodes || from == (uint32_t)fabric->node ||
+      fabric->events->refused == NULL)
+    return;
+  sfd_tcp_describe(conn->tcp, (int32_t)from, name);
+  snprintf(detail, sizeof detail, "who says to be %s is refused: %s", name, reason);
+  fabric->events->refused(fabric->owner, (int32_t)from, same ? le64toh(conn->hello.cause) : 0, detail);
+}
+
+static const char *why_refused(sfd_tcp_refusal_t refusal)
+{
+  switch (refusal) {
+  case SFD_TCP_OTHER_VERSION:
+    return "it is an sfd of another version";
+  case SFD_TCP_OTHER_SIZE:
+  case SFD_TCP_OTHER_NODE:
+  case SFD_TCP_UNKNOWN_NODE:
+    return "the lists of peers differ";
+  case SFD_TCP_OTHER_PROOF:
+    return "one has a key file, the other one uses MUNGE";
+  case SFD_TCP_OTHER_USER:
+    return "it runs as another user, or on another host";
+  default:
+    return "its MUNGE credential is not good";
+  }
+}
+
 /* The reason is told without knowing to whom: it says little, and makes wrong lists easy to find. */
 static void answer(sfd_tcp_conn_t *conn, sfd_tcp_refusal_t refusal)
 {
@@ -199,10 +234,13 @@ static void answer(sfd_tcp_conn_t *conn, sfd_tcp_refusal_t refusal)
   else
     sfd_tcp_challenge_refuse(&conn->challenge, refusal);
   bool said = say(conn, &conn->challenge, sizeof conn->challenge);
-  if (said && refusal == SFD_TCP_WELCOME)
+  if (said && refusal == SFD_TCP_WELCOME) {
     conn->state = SFD_TCP_PROVING;
-  else
-    fail(conn, SFD_TCP_HOPELESS, SF_ERR_ARG, said ? "is told why it is refused" : "takes no answer");
+    return;
+  }
+  if (refusal != SFD_TCP_WELCOME)
+    tell_refused(conn, why_refused(refusal));
+  fail(conn, SFD_TCP_HOPELESS, SF_ERR_ARG, said ? "is told why it is refused" : "takes no answer");
 }
 
 static void opened(sfd_tcp_conn_t *conn, const sfd_tcp_ticket_t *ticket)
@@ -256,8 +294,10 @@ static void proven(sfd_tcp_conn_t *conn)
 {
   if (sfd_tcp_proof_is_true(&conn->input.proof, &conn->key, &conn->hello, &conn->challenge))
     sfd_tcp_peer_proven(conn);
-  else
+  else {
+    tell_refused(conn, "it has another key");
     fail(conn, SFD_TCP_HOPELESS, SF_ERR_PERM, "has another key");
+  }
 }
 
 bool sfd_tcp_handshake_accept(sfd_tcp_conn_t *conn)
@@ -300,6 +340,8 @@ void sfd_tcp_handshake_readable(sfd_tcp_conn_t *conn)
     return;
   }
   if (n == 0) {
+    if (conn->state == SFD_TCP_PROVING)
+      tell_refused(conn, "it ends the connection when it should prove that it has the key: the keys may differ");
     fail(conn, SFD_TCP_LATER, SF_ERR_NO_DAEMON, "closes the connection before it has shown the key");
     return;
   }
