@@ -138,9 +138,9 @@ typedef enum sf_memory_kind {
 /* Memory that the other ranks of the node can read in place: operations on large dense parts of it cost one copy. Where
  * the node has a core to spare its daemon makes these copies between such memory while both ranks compute, in
  * operations that are begun and ended by separate calls. len_bytes > 0; aligned to 128 bytes; zeroed. Local.
- * SF_ERR_NOMEM when the memory is not there (pages are allocated now, never by a later fault). Before 4 MiB and more are
- * allocated they are compared with what the machine and the process's memory control groups have left; without that, and
- * when others take the memory at the same moment, the kernel may kill processes of the group instead. */
+ * SF_ERR_NOMEM when the memory is not there (pages are allocated now, never by a later fault). Before 4 MiB and more
+ * are allocated they are compared with what the machine and the process's memory control groups have left; without
+ * that, and when others take the memory at the same moment, the kernel may kill processes of the group instead. */
 SF_CHECK_RESULT sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p);
 
 /* The same on a CUDA device, by the number that it has in this process: zeroed, registered (see sf_register), aligned
@@ -312,12 +312,12 @@ enum {
  * itself. The arrays may be reused at return. flags: SF_GRAPH_*, the same on all ranks.
  * Collective and blocking over the group. If the input of one rank is bad, all ranks return the same error: that of the
  * lowest rank and leaf. The owner of a root checks the index, unless the owner's own input is bad: then all return the
- * lowest error that was found without it. SF_ERR_ARG: negative sizes, NULL arrays, duplicate leaf, unknown flags, no place for the
- * result; on this rank alone, as there is nobody to tell: group NULL. SF_ERR_RANGE: negative leaf index; root rank or
- * root index out of range. SF_ERR_MISMATCH: flags differ. What fails on one rank when the others have the graph
- * already, for want of memory, is an error of the graph's next operation, on all ranks. The place of the call is noted:
- * sf_place.h. A graph that all ranks make again with the same edges, in the same order and form, and the same flags
- * shares what was found out about the earlier one, and is there in a fraction of the time, whether that has been
+ * lowest error that was found without it. SF_ERR_ARG: negative sizes, NULL arrays, duplicate leaf, unknown flags, no
+ * place for the result; on this rank alone, as there is nobody to tell: group NULL. SF_ERR_RANGE: negative leaf index;
+ * root rank or root index out of range. SF_ERR_MISMATCH: flags differ. What fails on one rank when the others have the
+ * graph already, for want of memory, is an error of the graph's next operation, on all ranks. The place of the call is
+ * noted: sf_place.h. A graph that all ranks make again with the same edges, in the same order and form, and the same
+ * flags shares what was found out about the earlier one, and is there in a fraction of the time, whether that has been
  * destroyed or not: the last 8 graphs that differ are kept for this, with a copy of their edges if it takes up to 64
  * MiB. */
 SF_CHECK_RESULT sf_status_t sf_graph_create(sf_group_t *group, int64_t nroots, int64_t nleaves,
