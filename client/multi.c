@@ -11,10 +11,8 @@
 #include "client/runs.h"
 #include "client/setup.h"
 #include "shm/error.h"
-#include "shm/sort.h"
 
 #define EDGES_MAX (INT64_MAX / 64) /* whose arrays can be counted in bytes */
-#define SPARSE 4                   /* roots to an edge, above which the edges are sorted instead of counted by root */
 
 /* Without it this rank can't take part in what others wait for. */
 static sf_status_t need_multi(sf_graph_t *graph)
@@ -278,42 +276,11 @@ sf_status_t sfc_multi_leaf_ranks(sf_status_t before, sf_graph_t *graph, const sf
 
 /* ---- The multi-graph --------------------------------------------------------------------------------------------- */
 
-/* The slot of each edge, which stand by rank and leaf, with a number for each root. */
-static bool count_slots(const sf_graph_t *graph, int64_t n, int64_t by_edge[])
-{
-  int64_t *next = sfc_rounds_first_slots(&graph->multi->rounds);
-  for (int64_t i = 0; i < n && next != NULL; i++)
-    by_edge[i] = next[graph->multi->leaf_ranks.root[i]]++;
-  free(next);
-  return next != NULL;
-}
-
-/* The same by sorting the edges, which takes less time and memory if roots are many more. */
-static bool sort_slots(const sf_graph_t *graph, int64_t n, int64_t by_edge[])
-{
-  sfshm_keyed_t *edges = malloc((size_t)n * sizeof *edges + 1), *scratch = malloc((size_t)n * sizeof *scratch + 1);
-  bool sorted = edges != NULL && scratch != NULL;
-  for (int64_t i = 0; i < n && sorted; i++)
-    edges[i] = (sfshm_keyed_t){graph->multi->leaf_ranks.root[i], i};
-  if (sorted)
-    sfshm_sort(edges, scratch, n, graph->nroots);
-  for (int64_t slot = 0; slot < n && sorted; slot++)
-    by_edge[edges[slot].item] = slot;
-  free(edges);
-  free(scratch);
-  return sorted;
-}
-
-static bool find_slots(const sf_graph_t *graph, int64_t by_edge[])
-{
-  int64_t n = graph->multi->leaf_ranks.offset[graph->multi->leaf_ranks.nranks];
-  return graph->nroots / SPARSE > n ? sort_slots(graph, n, by_edge) : count_slots(graph, n, by_edge);
-}
-
 /* Finds the slots of the edges, and tells the leaf ranks. */
 static sf_status_t tell_slots(sf_status_t before, const sf_graph_t *graph, int64_t by_edge[], int64_t slots[])
 {
-  if (before == SF_OK && (by_edge == NULL || slots == NULL || !find_slots(graph, by_edge)))
+  if (before == SF_OK &&
+      (by_edge == NULL || slots == NULL || !sfc_rounds_find_slots(&graph->multi->rounds, by_edge, NULL)))
     before = sfshm_error(SF_ERR_NOMEM, "slots of %lld edges", (long long)graph->nleaves);
   return move(before, graph->multi->edges, sf_bcast, by_edge, slots);
 }

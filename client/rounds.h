@@ -3,6 +3,8 @@
 #ifndef SFC_ROUNDS_H
 #define SFC_ROUNDS_H
 
+#include <stdbool.h>
+
 #include <sf/sf_status.h>
 
 #include "shm/pattern.h"
@@ -25,8 +27,9 @@ typedef struct sfc_rounds {
   int64_t nrounds;
 } sfc_rounds_t;
 
-/* Where the slots of each root begin: nroots + 1 numbers, for the caller to free; NULL without memory. */
-int64_t *sfc_rounds_first_slots(const sfc_rounds_t *rounds);
+/* Writes the slot of each contribution, and the root of each slot; either may be NULL. Roots without contributions cost
+ * nothing if they are many. False without memory. */
+bool sfc_rounds_find_slots(const sfc_rounds_t *rounds, int64_t slots[], int64_t roots[]);
 
 /* The root of each slot; the rounds. Made at first use. */
 sf_status_t sfc_rounds_slot_roots(sfc_rounds_t *rounds, const sfshm_pattern_t **roots_p);

@@ -95,14 +95,18 @@ static void find_runs(making_t *making)
   if (making->runs != NULL)
     making->runs->root = malloc(((size_t)making->nslots + 1) * sizeof(int64_t));
   find_slot_ranks(making);
-  int64_t *begins = derive->status == SF_OK ? sfc_rounds_first_slots(&making->graph->multi->rounds) : NULL;
-  if (begins == NULL || making->runs == NULL || making->runs->root == NULL)
+  int64_t *root = malloc(((size_t)making->nslots + 1) * sizeof *root);
+  if (root == NULL || making->runs == NULL || making->runs->root == NULL ||
+      (derive->status == SF_OK && !sfc_rounds_find_slots(&making->graph->multi->rounds, NULL, root)))
     sfc_derive_note(derive, sfshm_error(SF_ERR_NOMEM, "runs of %lld contributions", (long long)making->nslots), -1);
-  for (int64_t root = 0; root < making->graph->nroots && derive->status == SF_OK; root++)
-    cut_root(making, root, begins[root], begins[root + 1]);
+  for (int64_t begin = 0, end; begin < making->nslots && derive->status == SF_OK; begin = end) {
+    for (end = begin + 1; end < making->nslots && root[end] == root[begin];)
+      end++;
+    cut_root(making, root[begin], begin, end);
+  }
   if (!derive->starved)
     making->first[making->nruns] = making->nslots;
-  free(begins);
+  free(root);
 }
 
 /* From how many bytes of a unit on it is worth it, for all ranks together; 0: it never is. all: contributions of other

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "tests/system/buffers.h"
 #include "tests/system/cluster.h"
@@ -361,6 +362,69 @@ START_TEST(several_nodes)
 }
 END_TEST
 
+/* ---- Few leaves on many roots ------------------------------------------------------------------------------------ */
+
+#define MANY_ROOTS 50000000
+#define FEW 3
+#define ROOM_KIB 65536 /* 8 bytes for each root would be six times that */
+
+static long peak_kib(void)
+{
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+static void add_bytes(const void *in, void *inout, int64_t n, size_t unit_bytes, void *context)
+{
+  (void)unit_bytes;
+  (void)context;
+  for (int64_t i = 0; i < n; i++)
+    ((uint8_t *)inout)[i] = (uint8_t)(((uint8_t *)inout)[i] + ((const uint8_t *)in)[i]);
+}
+
+/* Two leaves of each rank on the last root of rank 0, and one in between: what the operations need is for these. */
+static int use_few_roots(sftest_rank_t *self)
+{
+  static const int32_t ranks[FEW] = {0};
+  static const int64_t indices[FEW] = {MANY_ROOTS - 1, MANY_ROOTS / 2, MANY_ROOTS - 1};
+  int64_t nroots = self->rank == 0 ? MANY_ROOTS : 0;
+  uint8_t *roots = calloc((size_t)nroots + 1, 1), leaves[FEW] = {1, 2, 4}, before[FEW] = {0};
+  uint8_t slots[2 * FEW * 2] = {0};
+  const sf_op_t *op;
+  sf_graph_t *graph;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self,
+            sf_graph_create(sf_group_world(context), nroots, FEW, NULL, ranks, indices, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_op_create(add_bytes, NULL, &op));
+  long least = peak_kib();
+  SFTEST_OK(self, sf_reduce(graph, SF_UINT8, leaves, roots, op));
+  SFTEST_OK(self, sf_fetch_op(graph, SF_UINT8, roots, leaves, before, SF_SUM));
+  SFTEST_OK(self, sf_fetch_op(graph, SF_UINT8, roots, leaves, before, op));
+  SFTEST_OK(self, sf_gather(graph, SF_UINT8, leaves, slots));
+  sftest_require(self, peak_kib() - least < ROOM_KIB, __FILE__, __LINE__, "took %ld KiB", peak_kib() - least);
+  SFTEST_REQUIRE(self,
+                 before[0] == 20 + self->rank * 5 && before[1] == 8 + self->rank * 2 && before[2] == before[0] + 1);
+  SFTEST_REQUIRE(self, self->rank > 0 || (roots[MANY_ROOTS - 1] == 30 && roots[MANY_ROOTS / 2] == 12 && slots[0] == 2));
+  SFTEST_REQUIRE(self, self->rank > 0 || (slots[1] == 2 && slots[2] == 1 && slots[5] == 4));
+  SFTEST_OK(self, sf_op_destroy(op));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  free(roots);
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(few_roots_of_many)
+{
+  static const int32_t places[][2] = {{0, 0}, {0, 1}};
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, 1 + _i);
+  sftest_cluster_warm(&cluster);
+  sftest_cluster_run(&cluster, places[_i], 2, use_few_roots, NULL);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
 static Suite *gather_suite(void)
 {
   Suite *suite = suite_create("gather");
@@ -368,6 +432,7 @@ static Suite *gather_suite(void)
   tcase_set_timeout(cases, 120);
   tcase_add_test(cases, one_node);
   tcase_add_test(cases, several_nodes);
+  tcase_add_loop_test(cases, few_roots_of_many, 0, 2);
   suite_add_tcase(suite, cases);
   return suite;
 }
