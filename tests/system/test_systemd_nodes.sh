@@ -55,6 +55,7 @@ expect_activation() {
 }
 
 inside() {
+  local out
   stage=$1
   on_each "bash $here/host_systemd $stage sfd-$2" || exit
   sfd --make-key /etc/sfd.key || fail "sfd --make-key"
@@ -68,6 +69,8 @@ inside() {
   on_each 'systemctl --quiet enable --now sfd.socket sfd-peers.socket sfd.service' || fail "the units don't start"
   expect_restricted
   expect_hello 3 "a job over all hosts"
+  out=$(SF_SOCKET=/run/sfd/sfd.sock sfctl doctor --all-nodes) && grep -q "^ok  *nodes  *3 of 3 daemons answer and agree" <<<"$out" ||
+    fail "sfctl doctor --all-nodes: $out"
   on_each '! grep -E "^sfd\[[0-9]*\] (error|warn)" /run/sfd.log' || fail "the daemons complain"
   expect_activation
   echo "all checks passed"

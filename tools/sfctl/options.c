@@ -63,7 +63,8 @@ typedef struct row {
   const char *commands; /* with which it goes, with a blank around each; NULL: all */
 } row_t;
 
-#define WITH_ALL_NODES " top matrix metrics status jobs ranks graphs plan peers stuck trace config log drain shutdown doctor "
+#define WITH_ALL_NODES                                                                                                 \
+  " top matrix metrics status jobs ranks graphs plan peers stuck trace config log drain shutdown doctor "
 #define WITH_NODES WITH_ALL_NODES "kill "
 #define WITH_TABLES " top jobs ranks graphs plan peers stuck "
 #define FIELD(name) offsetof(sfctl_options_t, name)
