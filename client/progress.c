@@ -126,7 +126,7 @@ static bool take_next(sf_graph_t *graph)
     return false; /* nobody spins for these */
   const sfshm_slot_t *slot;
   for (int looks = 0; (slot = sfshm_lane_peek(&lane->rx, &lane->tx)) == NULL; looks++) {
-    if (looks == LOOKS_AT_ONCE)
+    if (looks == LOOKS_AT_ONCE || (lane->rx.eager != NULL && sfshm_lane_peek_eager(&lane->rx) != NULL))
       return false;
     sfshm_cpu_look_again();
   }
