@@ -68,6 +68,9 @@ const sf_op_t *sftest_op_handle(sftest_op_t op);
 /* "sum of int32 x 3" */
 void sftest_describe(sftest_unit_t unit, sftest_op_t op, char *text, size_t text_bytes);
 
+/* Values made from now on have no NaNs: between nodes, in slots on devices, one that comes first hides others. */
+void sftest_avoid_nans(void);
+
 /* The value that the seed says, of the kind that shows mistakes with that op: results depend on the order of
  * combination, and no result is a NaN that an ordinary value could have been. */
 void sftest_make_value(sftest_unit_t unit, sftest_op_t op, uint64_t seed, void *value);

@@ -296,6 +296,7 @@ START_TEST(test_loop)
   sftest_loop_cluster_t cluster;
   uint64_t random = sftest_seed();
   sftest_use_seed(random);
+  sftest_avoid_nans();
   sftest_loop_take_devices();
   sftest_loop_cluster_start(&cluster, 2 + _i, 1, random | 1);
   for (int i = 0; i < (sftest_seed_is_given() ? 1 : JOBS); i++)
@@ -316,6 +317,7 @@ START_TEST(test_mpi)
   }
   sftest_use_seed(random);
   setenv("SFD_OFFLOAD_WORKERS", "2", 1);
+  sftest_avoid_nans();
   const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, 2 + _i);
   for (int i = 0; i < (sftest_seed_is_given() ? 1 : MPI_JOBS); i++)
     run_job(cluster.nodes, cluster.n, sftest_hash2(random, (uint64_t)i));

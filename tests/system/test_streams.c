@@ -246,6 +246,7 @@ END_TEST
 START_TEST(test_random_devices)
 {
   thickness = THICK;
+  sftest_avoid_nans();
   sftest_loop_take_devices();
   sftest_loop_jobs(2 + _i, JOBS_OVER_NODES, be_random, &seed);
 }
@@ -263,6 +264,7 @@ START_TEST(test_random_mpi)
   }
   sftest_use_seed(random);
   thickness = THICK;
+  sftest_avoid_nans();
   const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, 2 + _i);
   for (int i = 0; i < (sftest_seed_is_given() ? 1 : JOBS); i++) {
     sftest_job_t job;
