@@ -2,6 +2,8 @@
 #include "tests/petsc/cases.h"
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint64_t mix(uint64_t x)
@@ -96,17 +98,34 @@ PetscErrorCode fill_vec(Vec vec, uint64_t key)
   PetscFunctionReturn(0);
 }
 
+/* -ask_each COMMAND is done after each case, by one process, with the case's name behind it. */
+static PetscErrorCode ask(const char *name)
+{
+  char command[PETSC_MAX_PATH_LEN], text[PETSC_MAX_PATH_LEN + 32];
+  PetscBool wanted;
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-ask_each", command, sizeof command, &wanted));
+  if (wanted && my_rank(PETSC_COMM_WORLD) == 0) {
+    snprintf(text, sizeof text, "%s %s", command, name);
+    PetscCheck(system(text) == 0, PETSC_COMM_SELF, PETSC_ERR_SYS, "%s", text);
+  }
+  if (wanted)
+    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  PetscFunctionReturn(0);
+}
+
 static PetscErrorCode main_cases(void)
 {
+  static const struct {
+    const char *name;
+    PetscErrorCode (*run)(void);
+  } cases[] = {{"scatter", case_scatter}, {"matrix", case_matrix},   {"grid", case_grid},   {"mesh", case_mesh},
+               {"forest", case_forest},   {"algebra", case_algebra}, {"comms", case_comms}, {"types", case_types}};
   PetscFunctionBegin;
-  PetscCall(case_scatter());
-  PetscCall(case_matrix());
-  PetscCall(case_grid());
-  PetscCall(case_mesh());
-  PetscCall(case_forest());
-  PetscCall(case_algebra());
-  PetscCall(case_comms());
-  PetscCall(case_types());
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    PetscCall(cases[i].run());
+    PetscCall(ask(cases[i].name));
+  }
   PetscFunctionReturn(0);
 }
 
