@@ -401,9 +401,9 @@ START_TEST(a_saturated_link)
   scene = sftest_shared(sizeof *scene);
   sftest_job_start_over(&job, cluster.nodes, places, NHOSTS, exchange_much, scene);
   sftest_job_await(&job, &scene->rounds[0], 1);
-  ask(WORDS("top", "-b", "-n", "1", "-d", "1", "--json", "--all-nodes", "ranks"));
+  ask(WORDS("top", "-b", "-n", "1", "-d", "0.5", "--json", "--all-nodes", "ranks"));
   ck_assert_msg(share_of("\"rank\":1,", "node_wait_share") > 0.5, "%s", sftest_sfctl_out);
-  ask(WORDS("top", "-b", "-n", "1", "-d", "1", "--json", "channels"));
+  ask(WORDS("top", "-b", "-n", "1", "-d", "0.5", "--json", "channels"));
   ck_assert_msg(share_of("\"node\":1,", "busy_share") > 0.5, "%s", sftest_sfctl_out);
   ask(WORDS("metrics"));
   sftest_expect_in(sftest_sfctl_out, "sfd_peer_send_queue_bytes{peer=\"1\"} ");
