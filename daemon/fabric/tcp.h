@@ -8,7 +8,7 @@
  * answer yet is tried again for a while, because daemons start at different times.
  *
  * A peer that died is noticed at once; one that became silent, because its host or the link died, within four seconds,
- * whether or not something is being sent, and interruptions of up to two and a half seconds are survived (tcp_watch.c).
+ * or five if nothing was being sent, and interruptions of up to two and a half seconds are survived (tcp_watch.c).
  * A peer that takes nothing is no silent one, if its host answers. An idle fabric wakes once a second to look. */
 #ifndef SFD_FABRIC_TCP_H
 #define SFD_FABRIC_TCP_H

@@ -102,6 +102,8 @@ typedef struct sfd_tcp_conn {
   TAILQ_ENTRY(sfd_tcp_conn) watch_entry;
   bool watched;
   bool asked;                 /* the last look found something that the peer's host has not answered */
+  bool quiet;                 /* nothing was under way at the last look, and nothing has been sent since */
+  uint64_t sent_ms;           /* the first send after a look that found the stream quiet */
   uint64_t heard_ms;          /* the last sign of life from the peer's host */
   int probes[SFD_TCP_PROBES]; /* connections that ask the host, -1: none */
   unsigned nprobes;           /* how many there have been since it fell under suspicion */
@@ -247,5 +249,8 @@ void sfd_tcp_stream_lost(sfd_tcp_conn_t *conn, sf_status_t status, const char *r
 /* From when it is UP. */
 void sfd_tcp_watch(sfd_tcp_conn_t *conn);
 void sfd_tcp_unwatch(sfd_tcp_conn_t *conn);
+
+/* Something has been sent on a quiet stream. */
+void sfd_tcp_watch_sent(sfd_tcp_conn_t *conn);
 
 #endif

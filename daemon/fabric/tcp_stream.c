@@ -73,8 +73,11 @@ static ssize_t transmit(sfd_tcp_conn_t *conn, const struct iovec iov[], int niov
   const struct msghdr message = {.msg_iov = (struct iovec *)iov,
                                  .msg_iovlen = (size_t)(niov < IOV_MAX ? niov : IOV_MAX)};
   ssize_t n = sendmsg(conn->fd, &message, MSG_NOSIGNAL);
-  if (n >= 0)
+  if (n >= 0) {
+    if (conn->quiet)
+      sfd_tcp_watch_sent(conn);
     return n;
+  }
   if (errno == EAGAIN || errno == EINTR)
     return 0;
   sfd_tcp_stream_fail(conn, errno);

@@ -5,8 +5,9 @@
  * under suspicion: from then on the peer's host is also asked by new connections, ten times a second, as the kernel
  * repeats what is under way on the stream ever more rarely, and may do so only seconds after the link is back. Whatever
  * comes from the host, a refusal too, counts as a sign of life, and ends suspicion. Without any the stream is lost
- * SILENCE_MS after the last one, which is up to a second before the link was cut: so interruptions of two and a half
- * seconds are survived, and those of four noticed.
+ * SILENCE_MS after the last one. Where nothing was under way then, the link may have been cut up to a second later,
+ * when the kernel asked next or something was sent: such a stream has a second more, as a host that had no link needs
+ * up to a second to find the other one again by ARP. So interruptions of two and a half seconds are survived.
  *
  * If the host answers but the stream does not go on, something on the way has forgotten it: it is lost after STALL_MS.
  * The kernel's next repetition comes earlier, as the time since the last one at most doubles. */
@@ -25,6 +26,8 @@
 #define SUSPECT_TICK_MS 100
 #define SUSPECT_MS 1400
 #define SILENCE_MS 3750
+#define UNANSWERED_MS 3600 /* since the first question that may have met a cut link */
+#define KEEPALIVE_MS 1000
 #define STALL_MS 10000
 
 /* ---- Asking the host ---- */
@@ -93,14 +96,16 @@ static bool ask_host(sfd_tcp_conn_t *conn)
 
 /* ---- Judging ---- */
 
-/* How long the stream has heard nothing; and whether something that the kernel sent has had no answer yet. */
-static uint32_t silence_ms(const sfd_tcp_conn_t *conn, bool *asked_p)
+/* How long the stream has heard nothing; and whether something that the kernel sent has had no answer yet. Notes
+ * whether anything is under way. */
+static uint32_t silence_ms(sfd_tcp_conn_t *conn, bool *asked_p)
 {
   struct tcp_info info = {.tcpi_state = 0};
   socklen_t size = sizeof info;
   if (getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
     return 0;
   *asked_p = info.tcpi_retransmits > 0 || info.tcpi_probes > 0;
+  conn->quiet = conn->npieces == 0 && info.tcpi_unacked == 0;
   return info.tcpi_last_ack_recv < info.tcpi_last_data_recv ? info.tcpi_last_ack_recv : info.tcpi_last_data_recv;
 }
 
@@ -112,6 +117,14 @@ static void tell_silence(const sfd_tcp_conn_t *conn, uint64_t now_ms)
     return;
   sfd_tcp_describe(conn->tcp, conn->node, name);
   sfd_log(SFD_LOG_NETWORK, SFD_INFO, "%s was silent for %.1f s", name, 1e-3 * (double)(now_ms - conn->heard_ms));
+}
+
+/* When the peer's host was first asked something that it has not answered, or little later. */
+static uint64_t asked_since_ms(const sfd_tcp_conn_t *conn)
+{
+  if (conn->quiet)
+    return conn->heard_ms + KEEPALIVE_MS;
+  return conn->sent_ms > conn->heard_ms ? conn->sent_ms : conn->heard_ms;
 }
 
 /* Whether the stream is under suspicion. What was asked a moment ago may just not have been answered yet: only what is
@@ -133,7 +146,8 @@ static bool look(sfd_tcp_conn_t *conn, uint64_t now_ms)
     tell_silence(conn, now_ms);
     conn->heard_ms = now_ms;
   }
-  bool silent = now_ms - conn->heard_ms >= SILENCE_MS && conn->nprobes > SFD_TCP_PROBES;
+  bool silent = now_ms >= conn->heard_ms + SILENCE_MS && now_ms >= asked_since_ms(conn) + UNANSWERED_MS &&
+                conn->nprobes > SFD_TCP_PROBES;
   if (asked && still && (silent || silent_ms >= STALL_MS))
     sfd_tcp_stream_fail(conn, ETIMEDOUT);
   return true;
@@ -149,6 +163,12 @@ static void on_tick(uv_timer_t *timer)
   uint64_t period_ms = suspect ? SUSPECT_TICK_MS : TICK_MS;
   if (uv_timer_get_repeat(timer) != period_ms)
     uv_timer_start(timer, on_tick, period_ms, period_ms);
+}
+
+void sfd_tcp_watch_sent(sfd_tcp_conn_t *conn)
+{
+  conn->quiet = false;
+  conn->sent_ms = uv_now(conn->tcp->loop);
 }
 
 void sfd_tcp_watch(sfd_tcp_conn_t *conn)
