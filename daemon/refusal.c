@@ -222,18 +222,25 @@ static bool dismiss(sfd_server_t *server, int32_t node, sf_status_t status, cons
   return others;
 }
 
-static void refuse_claimed(sfd_server_t *server, int32_t node, sf_status_t status, const char *detail)
+/* Likewise of one for which the node was refused: it hears why only from the attempt that told it of the job. */
+static bool refuse_claimed(sfd_server_t *server, int32_t node, sf_status_t status, const char *detail)
 {
   char text[SFD_TEXT_SIZE];
+  bool others = false;
   for (sfd_assembly_t *assembly = TAILQ_FIRST(&server->assemblies), *next; assembly != NULL; assembly = next) {
     next = TAILQ_NEXT(assembly, entry);
     if (!is_joining(assembly) || assembly->claimed_by != node)
       continue;
+    if (digest_of(assembly->uid, assembly->name, assembly->digest) != server->network->losses[node].told) {
+      others = true;
+      continue;
+    }
     snprintf(text, sizeof text, "job \"%.64s\" has ranks on a node that node %d can't talk to: %.360s", assembly->name,
              sfd_network_node(server), detail);
     sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
     sfd_assembly_refuse(assembly, status, text);
   }
+  return others;
 }
 
 bool sfd_refusal_handle(sfd_network_t *network, int32_t node, sf_status_t status, const char *detail)
@@ -241,8 +248,8 @@ bool sfd_refusal_handle(sfd_network_t *network, int32_t node, sf_status_t status
   sfd_server_t *server = network->server;
   sfd_assemblies_node_lost(server, node, detail);
   bool needed = sfd_jobs_fail_on(server, node, detail);
-  refuse_claimed(server, node, status, detail);
-  bool others = dismiss(server, node, status, detail);
+  bool others = refuse_claimed(server, node, status, detail);
+  others = dismiss(server, node, status, detail) || others;
   if (others || find_untold(server, node) != NULL)
     sfd_channel_open(network->channels, node);
   return needed || network->losses[node].told != 0;
