@@ -13,8 +13,9 @@
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
 /* The recent request of the graph if this call has the same arguments. Everything has been checked then. */
-static sf_request_t *take_recent(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
-                                 const void *rootdata, const void *leafdata, const sf_op_t *op)
+static inline __attribute__((always_inline)) sf_request_t *take_recent(sf_graph_t *graph, sfshm_operation_t operation,
+                                                                       const sf_type_t *unit, const void *rootdata,
+                                                                       const void *leafdata, const sf_op_t *op)
 {
   if (graph == NULL || unit == NULL || op == NULL || graph->generation != sfc_process_generation)
     return NULL;
@@ -76,7 +77,7 @@ static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, boo
       return status;
   }
   sfc_launch(request, thread, apart, SFC_LAUNCH_WHOLE);
-  if (apart && graph->nstalled > 0)
+  if (__builtin_expect(apart && graph->nstalled > 0, false))
     (void)sfc_graph_hand_over(graph);
   return SF_OK;
 }
