@@ -77,7 +77,7 @@ static int use_memory(sftest_rank_t *self)
   int n, first = 0;
   sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = make_graph(self, context, N);
-  for (uint64_t bytes = 1 << 20; bytes <= UINT64_C(1) << 26; bytes <<= 1) {
+  for (uint64_t bytes = 1 << 20; bytes <= UINT64_C(1) << 25; bytes <<= 1) {
     SFTEST_EXPECT(self, get_exchange(context, graph, bytes), SF_ERR_LIMIT);
     SFTEST_DETAIL(self, "16777216 bytes");
   }
