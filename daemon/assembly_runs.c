@@ -155,6 +155,7 @@ sf_status_t sfd_assembly_handle_runs(sfd_server_t *server, int32_t node, const S
   add_node(assembly, node);
   if (has_table)
     start_waiting(assembly);
-  sfd_assembly_forget_if_done(assembly);
+  if (sfd_assembly_find_running(server, runs->job) == assembly) /* ranks of this node may have started, and said so */
+    sfd_assembly_forget_if_done(assembly);
   return SF_OK;
 }

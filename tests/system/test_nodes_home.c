@@ -358,6 +358,45 @@ START_TEST(who_hears_of_a_loss_passes_it_on)
 }
 END_TEST
 
+static int join_late(sftest_rank_t *self)
+{
+  hold_t *hold = self->argument;
+  self->options.job = hold->name;
+  sf_context_t *context = sftest_join(self);
+  atomic_fetch_add(&hold->ready, 1);
+  sf_graph_t *graph;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* The home, which has no ranks of the job, is lost when it has told node 1 alone that the job starts. Node 0 is the
+ * next home, and already assembles the job for its own rank when node 1 tells it that the job runs. */
+START_TEST(the_next_home_starts_ranks_that_wait_there)
+{
+  static const int32_t places[] = {0, 1};
+  static sftest_loop_cluster_t loop;
+  static sftest_job_t job;
+  hold_t *hold = sftest_shared(sizeof *hold);
+  sftest_loop_cluster_start(&loop, 3, 0, 0);
+  name_job(hold, 2, 3);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 0);
+  sftest_job_start_over(&job, loop.nodes, places, 2, join_late, hold);
+  sftest_job_await(&job, &hold->ready, 1);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 1);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
+  sftest_sleep_ms(20); /* until node 0 is the home of its rank */
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 1);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 1);
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(hold, sizeof *hold);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *suite = suite_create("homes");
@@ -370,6 +409,7 @@ static Suite *suite(void)
   tcase_add_test(cases, a_job_outlives_its_home);
   tcase_add_loop_test(cases, a_job_outlives_links_of_its_home, 0, 2);
   tcase_add_loop_test(cases, who_hears_of_a_loss_passes_it_on, 0, 4);
+  tcase_add_test(cases, the_next_home_starts_ranks_that_wait_there);
   tcase_add_test(cases, a_name_is_used_again_where_a_job_without_its_home_is_over);
   tcase_add_loop_test(cases, ranks_join_again, 1, 4);
   suite_add_tcase(suite, cases);
