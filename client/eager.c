@@ -1,6 +1,7 @@
 /* Eager sends: see eager.h. The thread that uses the graph. */
 #include "client/eager.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,7 @@ static bool pack_block(sfc_lane_t *lane, const sf_request_t *request, const sfc_
     out->move->pack(request->combine.unit, out->pattern, first, out->n - first, out->source, packed + part_bytes);
   sfshm_eager_block_t where = {block.segment, block.offset};
   memcpy(slot->payload, &where, sizeof where);
+  assert(eager->end - eager->first < SFSHM_EAGER_SLOTS); /* the others are of messages in other eager slots */
   *values_at(eager, eager->end++) = (sfc_eager_values_t){lane->tx.posted + 1, block};
   eager->bytes += block.length_bytes;
   return true;
@@ -104,10 +106,10 @@ bool sfc_lane_send_eagerly(sfc_lane_t *lane, sf_request_t *request)
   size_t bytes = all_bytes - (size_t)lane->tx_cursor.value * unit_bytes - lane->tx_cursor.bytes;
   if (bytes > SFC_EAGER_BYTES || !have_slots(lane))
     return false;
-  sfc_lane_settle_eager(lane);
   sfshm_slot_t *slot = sfshm_lane_claim_eager(&lane->tx, &lane->rx);
   if (slot == NULL)
     return false;
+  sfc_lane_settle_eager(lane); /* after the claim, which may have learnt that the oldest values have been taken */
   if (all_bytes <= SFSHM_INLINE_BYTES) {
     out.move->pack(request->combine.unit, out.pattern, 0, out.n, out.source, slot->payload);
     post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
