@@ -1,6 +1,7 @@
 /* What a rank waits for: see waiting.h. */
 #include "client/waiting.h"
 
+#include "client/eager.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
 #include "client/watch.h"
@@ -18,7 +19,7 @@ static bool is_early(sfc_lane_t *lane)
 {
   if (!lane->rx_request->ordered || sfc_waiting_turn(lane->rx_request) == lane)
     return false;
-  return lane->trunk != NULL ? sfc_trunk_has_message(lane) : sfshm_lane_peek(&lane->rx, &lane->tx) != NULL;
+  return lane->trunk != NULL ? sfc_trunk_has_message(lane) : sfc_lane_peek(lane) != NULL;
 }
 
 /* What of the request is still missing on the lane, or of operations before it. */
