@@ -153,11 +153,11 @@ struct sf_graph {
   sf_graph_t **link;                /* what leads here in it; NULL: it is not in the list */
 };
 
-/* SF_OK, or why the graph (or its job) has failed, with the detail. */
 /* Writes "graph 7 (ocean.c:32)": with the place where the application made it, if that is known. */
 #define SFC_GRAPH_TEXT_BYTES 128
 void sfc_graph_text(const sf_graph_t *graph, char text[SFC_GRAPH_TEXT_BYTES]);
 
+/* SF_OK, or why the graph (or its job) has failed, with the detail. */
 sf_status_t sfc_graph_failure(const sf_graph_t *graph);
 
 /* Marks the graph failed; the first reason stays. Any thread. */
