@@ -115,7 +115,7 @@ static void tell_of_multi(const sfc_lane_t *lane)
 
 /* A message of an operation that was begun here and has nothing to receive on this lane. One of an operation still to
  * come is none of our business yet. */
-static void check_unexpected(sfc_lane_t *lane)
+void sfc_lane_check_unexpected(sfc_lane_t *lane)
 {
   const sfshm_slot_t *slot = sfc_lane_peek(lane);
   if (slot == NULL)
@@ -163,7 +163,7 @@ void sfc_lane_check_match(sfc_lane_t *lane)
     return;
   }
   if (lane->rx_request == NULL) {
-    check_unexpected(lane);
+    sfc_lane_check_unexpected(lane);
   } else if (check_expected(lane)) {
     sfshm_lane_await(&lane->rx, lane->rx_request->match);
     lane->rx_awaited = true;
@@ -171,13 +171,4 @@ void sfc_lane_check_match(sfc_lane_t *lane)
   }
   tell_of_multi(lane);
   check_awaited(lane);
-}
-
-void sfc_graph_check_unexpected(sf_graph_t *graph, sfshm_operation_t operation)
-{
-  for (int32_t i = 0; i < graph->nsenders[operation]; i++) {
-    sfc_lane_t *lane = graph->senders[operation][i];
-    if (lane->trunk == NULL && lane->rx_request == NULL && sfshm_lane_has_message(&lane->rx))
-      check_unexpected(lane);
-  }
 }

@@ -28,9 +28,19 @@ void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, 
  * sees it. */
 void sfc_lane_check_match(sfc_lane_t *lane);
 
-/* The first of these three alone, for lanes that receive nothing in the operation just begun: a look at a line that has
- * not changed, as a rule. */
-void sfc_graph_check_unexpected(sf_graph_t *graph, sfshm_operation_t operation);
+/* The first of these three, for a lane that receives nothing at the moment. */
+void sfc_lane_check_unexpected(sfc_lane_t *lane);
+
+/* The same for each lane that the operation just begun sends on, as far as slots go: eager slots can wait until the
+ * thread does. As a rule this is a look at a line that has not changed. */
+static inline void sfc_graph_check_unexpected(const sf_graph_t *graph, sfshm_operation_t operation)
+{
+  for (int32_t i = 0; i < graph->nsenders[operation]; i++) {
+    sfc_lane_t *lane = graph->senders[operation][i];
+    if (lane->trunk == NULL && lane->rx_request == NULL && sfshm_lane_has_message(&lane->rx))
+      sfc_lane_check_unexpected(lane);
+  }
+}
 
 /* An operation of a multi-graph and one of its graph wait for each other in vain when ranks have called them in
  * different order, and neither graph sees both. So who waits on a multi-graph also tells on the lanes of the graph how

@@ -262,7 +262,8 @@ static inline sf_status_t complete(sf_request_t **request, sfc_thread_t *thread)
   return status;
 }
 
-static sf_status_t check_end(sf_request_t **request, const sfc_thread_t *thread, const char *function)
+static inline __attribute__((always_inline)) sf_status_t check_end(sf_request_t **request, const sfc_thread_t *thread,
+                                                                   const char *function)
 {
   const sf_graph_t *graph = (*request)->graph;
   if (graph->generation != sfc_process_generation)
