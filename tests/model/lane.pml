@@ -1,7 +1,6 @@
 /* A pair of lanes between two ranks: shm/lane.h, with 3 slots instead of 8. Rank 0 may put off all reading until it has
  * posted everything, as a rank does whose operations wait for a third rank; rank 1 reads what comes. Both post whenever
- * they like, and rank 0 may ask for new cells as it goes. Rank 1 may post to eager slots, of which there are 4. Checked:
- * every message is read whole and in order, no slot or
+ * they like, and rank 0 may ask for new cells as it goes. Checked: every message is read whole and in order, no slot or
  * cell is written before it has been consumed, or after it was given back; nobody waits for ever.
  *
  * Lanes pass messages by release and acquire, which total store order makes plain stores and loads in order: memory is
@@ -11,8 +10,6 @@
  * run.sh: must fail with -DHEAD_ONLY     ... and at the stamp of the message to be read next
  * run.sh: must fail with -DRARE_ACKS     telling the writer only after as many messages as there are slots
  * run.sh: must fail with -DEARLY_ACK     telling the writer before the message has been read
- * run.sh: must fail with -DEAGER_TELLS   a message in an eager slot counts as one that tells the writer
- * run.sh: must fail with -DEAGER_ALWAYS  eager slots are used without regard to what has been consumed
  * run.sh: must fail with -DEARLY_STAMP   the stamp is stored before the payload
  * run.sh: must fail with -DEARLY_GRANT   the grant is counted before it says which cells */
 
@@ -22,7 +19,6 @@
 #else
 #define ACK_INTERVAL (SLOTS - 1)
 #endif
-#define EAGER 4
 #define MESSAGES 4
 #define GRANTS (1 - me) /* that a rank may ask for, besides the cells that it begins with */
 #define GENERATIONS 2
@@ -40,7 +36,6 @@ typedef cells_t {
 /* All that is shared of the lane to rank r. */
 typedef lane_t {
   slot_t slot[SLOTS];
-  slot_t eager[EAGER]; /* number and payload */
   byte consumed; /* control line */
   byte grants;
   byte granted; /* which cells */
@@ -67,8 +62,6 @@ rank_t rank[2];
 
 #define is_full (self.posted - self.consumed >= SLOTS)
 #define arrived(n) (incoming.slot[(n - 1) % SLOTS].number == n)
-#define arrived_eagerly(n) (incoming.eager[(n - 1) % EAGER].number == n)
-#define may_be_eager (me == 1 && self.posted - self.consumed < EAGER)
 #define head (self.received + 1)
 
 /* What the stamp of message n says, if it has arrived and is news. */
@@ -140,22 +133,6 @@ inline post(asks)
   }
 }
 
-/* sfshm_lane_post_eager. */
-inline post_eagerly()
-{
-  byte eager;
-  eager = self.posted % EAGER;
-  d_step { outgoing.eager[eager].payload = self.posted + 1 }
-  d_step { /* one store */
-    self.posted++;
-#ifdef EAGER_TELLS
-    self.told = self.received;
-#endif
-    outgoing.eager[eager].number = self.posted;
-    eager = 0
-  }
-}
-
 /* sfshm_lane_grant: the cells used until now are free for other uses then. */
 inline grant()
 {
@@ -210,13 +187,6 @@ inline read()
   at = 0
 }
 
-/* The same of an eager slot. */
-inline read_eager()
-{
-  assert(incoming.eager[self.received % EAGER].payload == head);
-  consume(false)
-}
-
 /* The last messages are ones with payload, so that the last grant is used. */
 proctype run_rank(bit me; bool defers)
 {
@@ -225,13 +195,7 @@ proctype run_rank(bit me; bool defers)
   do
   :: self.posted == MESSAGES && self.received == MESSAGES -> break
   :: arrived(head) && (!defers || self.posted == MESSAGES) -> read()
-  :: arrived_eagerly(head) && (!defers || self.posted == MESSAGES) -> read_eager()
   :: self.posted < MESSAGES && is_full && can_refresh -> refresh()
-#ifdef EAGER_ALWAYS
-  :: self.posted < MESSAGES && me == 1 -> post_eagerly()
-#else
-  :: self.posted < MESSAGES && may_be_eager -> post_eagerly()
-#endif
   :: self.posted < MESSAGES && !is_full && !asked -> post(false)
   :: self.posted < MESSAGES - 1 && !is_full && !asked && asks < GRANTS ->
      asks++;
