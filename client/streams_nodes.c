@@ -240,7 +240,8 @@ sf_status_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t *stream
   char *on_device = sfc_node_slots_send(nodes, side, streamed->unit, message);
   if (on_device != NULL)
     slot_p->device = on_device;
-  return await(nodes, streamed, lane, &side->flow->granted, message, false);
+  return await(nodes, streamed, lane, &side->flow->granted,
+               sfc_trunk_send_needs(side, sfshm_unit_size(streamed->unit), message), false);
 }
 
 static sfc_seen_t pinned_slot(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, const sfc_trunk_side_t *side,

@@ -227,7 +227,7 @@ bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
   sfc_trunk_t *trunk = lane->trunk;
   sfc_trunk_side_t *side = sfc_trunk_sending(trunk, request->operation);
   bool on_device;
-  if (atomic_load_explicit(&side->flow->granted, memory_order_acquire) <= side->sent)
+  if (!sfc_trunk_may_send(side, request->combine.unit_bytes))
     return false;
   char *slot = fill_slot(lane, request, side, &on_device);
   if (slot == NULL)
@@ -311,7 +311,7 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
   sfshm_count(&lane->counts->node_values_received, (uint64_t)side->told->receive_values);
   sfshm_count(&lane->counts->node_bytes_received, (uint64_t)side->told->receive_values * request->combine.unit_bytes);
   sfc_submit(&graph->context->submitter, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message, 0, 0,
-             message % (SFSHM_TRUNK_SLOTS / 2) != 0);
+             message % SFSHM_TRUNK_CREDIT != 0);
 }
 
 /* Whether the message is to be taken now: not while a worker of the daemon is in the middle of it. *done_p: it has

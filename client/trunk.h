@@ -135,15 +135,26 @@ sf_status_t sfc_trunks_exchange(sf_graph_t *graph, size_t unit_bytes, sfc_exchan
 static inline uint64_t sfc_trunk_send_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side,
                                            uint64_t message)
 {
-  const sfshm_side_slots_t *slots = &exchange->slots[side->number];
-  return slots->send + message % SFSHM_TRUNK_SLOTS * slots->send_stride;
+  return sfshm_send_slot(&exchange->slots[side->number], message);
 }
 
 static inline uint64_t sfc_trunk_receive_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side,
                                               uint64_t message)
 {
-  const sfshm_side_slots_t *slots = &exchange->slots[side->number];
-  return slots->receive + message % SFSHM_TRUNK_SLOTS * slots->receive_stride;
+  return sfshm_receive_slot(&exchange->slots[side->number], message);
+}
+
+/* What side->flow->granted must have reached before a message of such units may be written. */
+static inline uint64_t sfc_trunk_send_needs(const sfc_trunk_side_t *side, size_t unit_bytes, uint64_t message)
+{
+  return sfshm_trunk_needs(message, side->told->send_values, sfshm_exchange_class(unit_bytes));
+}
+
+/* Whether the next one may. */
+static inline bool sfc_trunk_may_send(const sfc_trunk_side_t *side, size_t unit_bytes)
+{
+  return atomic_load_explicit(&side->flow->granted, memory_order_acquire) >=
+         sfc_trunk_send_needs(side, unit_bytes, side->sent + 1);
 }
 
 static inline sfc_trunk_side_t *sfc_trunk_sending(sfc_trunk_t *trunk, sfshm_operation_t operation)

@@ -149,7 +149,7 @@ bool sfc_trunk_devices_fill(sfc_lane_t *lane, const sf_request_t *request)
     const sfc_lane_t *other = graph->senders[request->operation][i];
     sfc_trunk_side_t *side = other->trunk != NULL ? sfc_trunk_sending(other->trunk, request->operation) : NULL;
     if (side != NULL && (other == lane || is_next(other, side, request)) &&
-        atomic_load_explicit(&side->flow->granted, memory_order_acquire) > side->sent)
+        sfc_trunk_may_send(side, request->combine.unit_bytes))
       fill(other->trunk, side, request, &kernels);
   }
   sf_status_t status = sfc_trunk_devices_await();

@@ -61,9 +61,7 @@ static inline char *sfc_trunk_slots_at(const sfc_trunk_slots_t *slots, uint32_t 
       !sfshm_slots_take(values, unit_bytes, slots->class_bytes))
     return NULL;
   const sfshm_side_slots_t *at = &slots->slots[side];
-  uint64_t first = where == SFSHM_SLOTS_SEND ? at->send : at->receive;
-  uint64_t stride = where == SFSHM_SLOTS_SEND ? at->send_stride : at->receive_stride;
-  return slots->base + first + message % SFSHM_TRUNK_SLOTS * stride;
+  return slots->base + (where == SFSHM_SLOTS_SEND ? sfshm_send_slot(at, message) : sfshm_receive_slot(at, message));
 }
 
 #endif

@@ -177,9 +177,7 @@ static void start(sfd_trunks_t *trunks, const sfd_side_t *side, int32_t member, 
   if (unpack->route == NULL || rank == NULL || sfshm_unit_size(sfshm_desc_unit(offer->desc)) != unit_bytes ||
       sfd_trunks_exchange(trunks, sfshm_exchange_class(unit_bytes), &exchange) != SF_OK)
     return;
-  const sfshm_side_slots_t *slots = &exchange->slots[number];
-  sfd_extent_t source = {(char *)exchange->region.base + slots->receive +
-                             message % SFSHM_TRUNK_SLOTS * slots->receive_stride,
+  sfd_extent_t source = {(char *)exchange->region.base + sfshm_receive_slot(&exchange->slots[number], message),
                          (uint64_t)side->told.receive_values * unit_bytes};
   sfd_offload_start_unpack(trunks, unpack->route, &source, rank, offer);
 }

@@ -68,9 +68,8 @@ char *sfd_trunk_devices_slot(const sfd_trunks_t *trunks, uint32_t side, uint8_t 
       !sfshm_slots_take(sends ? told->send_values : told->receive_values, unit_bytes, devices->class_bytes))
     return NULL;
   const sfshm_side_slots_t *slots = &devices->slots[side];
-  uint64_t first = sends ? slots->send : slots->receive;
-  uint64_t stride = sends ? slots->send_stride : slots->receive_stride;
-  return (char *)(uintptr_t)devices->told.base + first + message % SFSHM_TRUNK_SLOTS * stride;
+  return (char *)(uintptr_t)devices->told.base +
+         (sends ? sfshm_send_slot(slots, message) : sfshm_receive_slot(slots, message));
 }
 
 /* ---- Choosing ---------------------------------------------------------------------------------------------------- */

@@ -45,12 +45,14 @@ static uint64_t unit_bytes_of(const sfd_side_t *side, const sfd_message_head_t *
 
 static sf_status_t check_data(const sfd_side_t *side, int32_t node, const sfd_message_head_t *head)
 {
-  if ((uint32_t)(side->arrived + 1) != head->number || side->arrived >= side->consumed + SFSHM_TRUNK_SLOTS)
+  uint64_t unit_bytes = unit_bytes_of(side, head), class_bytes = unit_bytes > 0 ? sfshm_exchange_class(unit_bytes) : 0;
+  if ((uint32_t)(side->arrived + 1) != head->number ||
+      side->arrived >= side->consumed + sfshm_trunk_slots(side->told.receive_values, class_bytes))
     return sfshm_error(SF_ERR_PROTO,
                        "node %d sends message %u of graph %" PRIu64 ", %" PRIu64 " have arrived and %" PRIu64
                        " been consumed",
                        node, head->number, head->object, side->arrived, side->consumed);
-  if (unit_bytes_of(side, head) == 0 || sfshm_exchange_class(unit_bytes_of(side, head)) == 0)
+  if (class_bytes == 0)
     return sfshm_error(SF_ERR_PROTO, "node %d sends %" PRIu64 " bytes for %" PRId64 " units of graph %" PRIu64, node,
                        head->payload_bytes, side->told.receive_values, head->object);
   return SF_OK;
@@ -76,8 +78,7 @@ sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_mes
       sfd_trunks_fail(trunks, status, sfshm_error_detail());
       return SFD_PLACE_NOWHERE;
     }
-    const sfshm_side_slots_t *slots = &exchange->slots[number];
-    *buffer_p = (char *)exchange->region.base + slots->receive + message % SFSHM_TRUNK_SLOTS * slots->receive_stride;
+    *buffer_p = (char *)exchange->region.base + sfshm_receive_slot(&exchange->slots[number], message);
   } else {
     *buffer_p = on_device;
   }

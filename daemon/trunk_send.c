@@ -66,8 +66,7 @@ static sf_status_t find_slot(sfd_trunks_t *trunks, uint32_t number, uint64_t uni
   sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class((size_t)unit_bytes), &exchange);
   if (status != SF_OK)
     return status;
-  const sfshm_side_slots_t *slots = &exchange->slots[number];
-  *slot_p = (const char *)exchange->region.base + slots->send + message % SFSHM_TRUNK_SLOTS * slots->send_stride;
+  *slot_p = (const char *)exchange->region.base + sfshm_send_slot(&exchange->slots[number], message);
   return SF_OK;
 }
 
@@ -104,12 +103,14 @@ static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfsh
   uint64_t granted = sfd_side_granted(side);
   sfd_submitted_t *submitted = &side->submitted[entry->message % SFSHM_TRUNK_SLOTS];
   uint64_t bytes;
-  if (entry->message <= side->sent || entry->message > granted || submitted->waiting) {
-    fail(trunks, rank, SF_ERR_PROTO, "message", entry->message);
+  uint64_t class_bytes = sfshm_exchange_class(entry->size);
+  if (entry->size == 0 || class_bytes == 0) {
+    fail(trunks, rank, SF_ERR_PROTO, "a message of units of bytes", entry->size);
     return;
   }
-  if (entry->size == 0 || sfshm_exchange_class(entry->size) == 0) {
-    fail(trunks, rank, SF_ERR_PROTO, "a message of units of bytes", entry->size);
+  if (entry->message <= side->sent || entry->message > granted || submitted->waiting ||
+      sfshm_trunk_needs(entry->message, side->told.send_values, class_bytes) > granted) {
+    fail(trunks, rank, SF_ERR_PROTO, "message", entry->message);
     return;
   }
   if (__builtin_mul_overflow((uint64_t)side->told.send_values, entry->size, &bytes) || bytes > SFD_PAYLOAD_MAX) {
@@ -167,8 +168,8 @@ static void submit_await(sfd_trunks_t *trunks, const sfshm_ring_entry_t *entry)
 
 /* ---- Credits ----------------------------------------------------------------------------------------------------- */
 
-/* Tells the other node now and then what has been consumed, if possible along with data: at the latest when half of its
- * slots are, so that there is time until it needs them. */
+/* Tells the other node now and then what has been consumed, if possible along with data: so often that the last of its
+ * slots can't be waited for. */
 static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   sfd_side_t *side = &trunks->sides[entry->a];
@@ -179,7 +180,7 @@ static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sf
     return;
   }
   side->consumed = entry->message;
-  if (side->consumed - side->credits_sent < SFSHM_TRUNK_SLOTS / 2 && entry->size == 0)
+  if (side->consumed - side->credits_sent < SFSHM_TRUNK_CREDIT && entry->size == 0)
     return;
   side->credits_sent = side->consumed;
   sfd_message_head_t head = {

@@ -76,17 +76,16 @@ uint64_t sfshm_exchange_class(size_t unit_bytes)
   return class_bytes;
 }
 
-/* Puts slots for so many units behind what there is. Whether they fit. */
-static bool add_slots(int64_t units, uint64_t class_bytes, uint64_t max_bytes, uint64_t *first_p, uint64_t *stride_p,
-                      uint64_t *length)
+/* Puts n slots for so many units behind what there is. Whether they fit. */
+static bool add_slots(uint64_t n, int64_t units, uint64_t class_bytes, uint64_t max_bytes, uint64_t *first_p,
+                      uint64_t *stride_p, uint64_t *length)
 {
   uint64_t bytes, all, end;
   if (units < 0 || __builtin_mul_overflow((uint64_t)units, class_bytes, &bytes) ||
       __builtin_add_overflow(bytes, SLOT_ALIGNMENT - 1, &bytes))
     return false;
   bytes -= bytes % SLOT_ALIGNMENT;
-  if (__builtin_mul_overflow(bytes, SFSHM_TRUNK_SLOTS, &all) || __builtin_add_overflow(*length, all, &end) ||
-      end > max_bytes)
+  if (__builtin_mul_overflow(bytes, n, &all) || __builtin_add_overflow(*length, all, &end) || end > max_bytes)
     return false;
   *first_p = *length;
   *stride_p = bytes;
@@ -104,8 +103,11 @@ static sf_status_t lay_out(const sfshm_trunk_side_t sides[], const uint8_t where
   for (uint32_t i = 0; i < nsides && fits; i++) {
     int64_t send = where == NULL || (where[i] & SFSHM_SLOTS_SEND) ? sides[i].send_units : 0;
     int64_t receive = where == NULL || (where[i] & SFSHM_SLOTS_RECEIVE) ? sides[i].receive_values : 0;
-    fits = add_slots(send, class_bytes, max_bytes, &slots[i].send, &slots[i].send_stride, &length) &&
-           add_slots(receive, class_bytes, max_bytes, &slots[i].receive, &slots[i].receive_stride, &length);
+    sfshm_side_slots_t *at = &slots[i];
+    at->nsend = sfshm_trunk_slots(sides[i].send_values, class_bytes);
+    at->nreceive = sfshm_trunk_slots(sides[i].receive_values, class_bytes);
+    fits = add_slots(at->nsend, send, class_bytes, max_bytes, &at->send, &at->send_stride, &length) &&
+           add_slots(at->nreceive, receive, class_bytes, max_bytes, &at->receive, &at->receive_stride, &length);
   }
   if (!fits)
     return sfshm_error(SF_ERR_LIMIT, "the trunks' slots for units of %llu bytes exceed %llu bytes",

@@ -6,7 +6,8 @@
  * so that one side's messages, sent or received, are all of one operation and numbered from 1 in the order of these
  * operations. Messages carry values of one unit each; position p of a message is its p-th unit. All ranks of the node
  * that take part in a side (its members) write their part of a message into the slot that it is sent from, and read
- * theirs from the slot in which it arrived; slots are message number modulo SFSHM_TRUNK_SLOTS.
+ * theirs from the slot in which it arrived: message number modulo the number of slots, which is SFSHM_TRUNK_SLOTS or
+ * fewer; see sfshm_trunk_slots.
  *
  * Positions. Each root that the leaf node wants is carried once. Its lead is the lowest (group) rank there that has a
  * leaf on it; positions are in ascending order of (owner of the root, lead) and then in the order of the values in the
@@ -40,6 +41,24 @@
 #include "shm/region.h"
 
 #define SFSHM_TRUNK_SLOTS 8
+
+/* The daemon tells the other node of every second message that has been consumed, and of the rest with the next one. */
+#define SFSHM_TRUNK_CREDIT 2
+
+/* Slots for messages of more than SFSHM_TRUNK_LARGE bytes: one that is written or sent, one that is read, and one more,
+ * as a credit may be missing. Processors' caches should hold them: each message is copied into a slot and out of it. */
+#define SFSHM_TRUNK_LARGE ((uint64_t)128 << 10)
+#define SFSHM_TRUNK_LARGE_SLOTS 3
+_Static_assert(SFSHM_TRUNK_LARGE_SLOTS > SFSHM_TRUNK_CREDIT, "credits that are not told yet keep nobody waiting");
+
+/* The number of slots for messages of so many values of a class of units (0: of none, which has no slots). Nodes at
+ * both ends find the same. */
+static inline uint64_t sfshm_trunk_slots(int64_t values, uint64_t class_bytes)
+{
+  return class_bytes == 0 || (uint64_t)values <= SFSHM_TRUNK_LARGE >> __builtin_ctzll(class_bytes)
+             ? SFSHM_TRUNK_SLOTS
+             : SFSHM_TRUNK_LARGE_SLOTS;
+}
 
 /* The flag of a graph's creation that its contributions travel uncombined: SF_GRAPH_REPRODUCIBLE. */
 #define SFSHM_GRAPH_UNCOMBINED (1u << 1)
@@ -194,15 +213,15 @@ typedef struct sfshm_trunk_map {
 sf_status_t sfshm_trunk_map_open(const sfshm_region_t *region, const sfshm_trunk_map_t **map_p);
 
 /* ---- Trunk board -------------------------------------------------------------------------------------------------
- * Sending message m: a member waits until granted >= m, writes its part into slot m, and adds 1 to packed[slot]
- * (acq_rel); whoever brings it to a multiple of nmembers is last, combines the staging, and submits the message to the
- * daemon. The daemon raises granted when the other node has consumed message m - SFSHM_TRUNK_SLOTS.
- * Receiving message m: the daemon writes the slot and descs[slot], then arrived = m (release). A member that has read
- * its part adds 1 to consumed[slot]; whoever brings it to a multiple of nmembers tells the daemon.
- * A graph whose messages streams of devices carry (on_streams, set by its members) lets streams go when it has failed:
- * whoever does so sets released, then granted and arrived of all flows to far beyond what anybody waits for. The daemon
- * does it when nothing leaves the slots any more; if it is lost, the members do. What streams do behind that is worth
- * nothing: nobody publishes it. */
+ * Sending message m: a member waits until granted >= sfshm_trunk_needs(m), writes its part into the slot, and adds 1 to
+ * packed[m % SFSHM_TRUNK_SLOTS] (acq_rel); whoever brings it to a multiple of nmembers is last, combines the staging,
+ * and submits the message to the daemon. The daemon raises granted to m + SFSHM_TRUNK_SLOTS when m has left its slot,
+ * and the other node has consumed it. Receiving message m: the daemon writes the slot and descs[m % SFSHM_TRUNK_SLOTS],
+ * then arrived = m (release). A member that has read its part adds 1 to consumed[m % SFSHM_TRUNK_SLOTS]; whoever brings
+ * it to a multiple of nmembers tells the daemon. A graph whose messages streams of devices carry (on_streams, set by
+ * its members) lets streams go when it has failed: whoever does so sets released, then granted and arrived of all flows
+ * to far beyond what anybody waits for. The daemon does it when nothing leaves the slots any more; if it is lost, the
+ * members do. What streams do behind that is worth nothing: nobody publishes it. */
 
 typedef struct sfshm_flow {
   _Alignas(128) _Atomic uint64_t packed[SFSHM_TRUNK_SLOTS];   /* written by members */
@@ -216,6 +235,12 @@ typedef struct sfshm_flow {
   _Atomic uint64_t receive_from; /* likewise, before that message arrives on a device */
 } sfshm_flow_t;
 _Static_assert(sizeof(sfshm_flow_t) == 512, "layout version 1");
+
+/* What granted must have reached before message m of so many values may be written: then message m - slots is over. */
+static inline uint64_t sfshm_trunk_needs(uint64_t message, int64_t values, uint64_t class_bytes)
+{
+  return message + SFSHM_TRUNK_SLOTS - sfshm_trunk_slots(values, class_bytes);
+}
 
 /* What ranks submit through their rings (shm/ring.h): graph is the graph's number, a the side's number in the map,
  * message the message's number on the side, desc the operation's descriptor, size the bytes of a unit. */
@@ -278,9 +303,21 @@ uint64_t sfshm_exchange_class(size_t unit_bytes);
 typedef struct sfshm_side_slots {
   uint64_t send; /* offset of slot 0 */
   uint64_t send_stride;
+  uint64_t nsend;
   uint64_t receive;
   uint64_t receive_stride;
+  uint64_t nreceive;
 } sfshm_side_slots_t;
+
+static inline uint64_t sfshm_send_slot(const sfshm_side_slots_t *slots, uint64_t message)
+{
+  return slots->send + message % slots->nsend * slots->send_stride;
+}
+
+static inline uint64_t sfshm_receive_slot(const sfshm_side_slots_t *slots, uint64_t message)
+{
+  return slots->receive + message % slots->nreceive * slots->receive_stride;
+}
 
 /* Fills slots[nsides] and the length of the region. SF_ERR_LIMIT when that exceeds max_bytes. */
 sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, uint64_t class_bytes,

@@ -121,6 +121,45 @@ static int run_ahead(sftest_rank_t *self)
   return 0;
 }
 
+/* ---- Large ones and small ones in turn --------------------------------------------------------------------------- */
+
+#define MIXED 300   /* operations */
+#define LARGE 30000 /* doubles */
+
+/* Units of so many doubles: of both kinds of slots of trunks, several of each in a row. */
+static int64_t mixed_count(int i)
+{
+  return ((uint32_t)i * 2654435761u >> 16) % 5 < 2 ? LARGE : 1;
+}
+
+/* The slots of both are granted with the same credits; whatever the order, nobody waits for one that was not told. */
+static int run_mixed(sftest_rank_t *self)
+{
+  bool is_root = self->rank == 0;
+  int32_t rank = 0;
+  int64_t root = 0;
+  sf_graph_t *graph;
+  const sf_type_t *large;
+  sf_context_t *context = sftest_join(self);
+  double *values = filled(LARGE, -1);
+  SFTEST_OK(self, sf_type_create_block(LARGE, SF_DOUBLE, &large));
+  SFTEST_OK(self,
+            sf_graph_create(sf_group_world(context), is_root, !is_root, NULL, &rank, &root, SF_GRAPH_DEFAULT, &graph));
+  for (int i = 0; i < MIXED; i++) {
+    int64_t n = mixed_count(i);
+    sftest_at(self, "bcast %d of %lld doubles", i, (long long)n);
+    for (int64_t k = 0; is_root && k < n; k++)
+      values[k] = i + (double)k;
+    SFTEST_OK(self, sf_bcast(graph, n == 1 ? SF_DOUBLE : large, values, values, SF_REPLACE));
+    expect_values(self, values, n, i);
+  }
+  SFTEST_OK(self, sf_type_destroy(large));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  free(values);
+  return 0;
+}
+
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
 static void run_job(int nodes, sftest_rank_fn_t run, int64_t n, int64_t count)
@@ -152,6 +191,12 @@ START_TEST(test_ahead)
 }
 END_TEST
 
+START_TEST(test_mixed)
+{
+  run_job(2, run_mixed, 0, 0);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("eager");
@@ -159,6 +204,7 @@ int main(void)
   tcase_set_timeout(tests, 60);
   tcase_add_loop_test(tests, test_crossing, 0, 2 * (int)(sizeof sizes / sizeof sizes[0]));
   tcase_add_loop_test(tests, test_ahead, 0, 4);
+  tcase_add_test(tests, test_mixed);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }

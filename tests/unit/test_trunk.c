@@ -445,6 +445,25 @@ START_TEST(slots_stand_behind_each_other)
 }
 END_TEST
 
+START_TEST(large_messages_have_fewer_slots)
+{
+  enum { SMALL = SFSHM_TRUNK_LARGE / 16 };
+  sfshm_trunk_side_t side = {.send_values = SMALL, .send_units = SMALL + 1, .receive_values = SMALL + 1};
+  sfshm_side_slots_t slots;
+  uint64_t length;
+  ck_assert_int_eq(sfshm_exchange_layout(&side, 1, 16, 1 << 24, &slots, &length), SF_OK);
+  ck_assert_uint_eq(slots.nsend, SFSHM_TRUNK_SLOTS);
+  ck_assert_uint_eq(slots.nreceive, SFSHM_TRUNK_LARGE_SLOTS);
+  ck_assert_uint_eq(sfshm_send_slot(&slots, SFSHM_TRUNK_SLOTS + 1), slots.send + slots.send_stride);
+  ck_assert_uint_eq(sfshm_receive_slot(&slots, SFSHM_TRUNK_LARGE_SLOTS + 1), slots.receive + slots.receive_stride);
+  ck_assert_uint_eq(length, slots.receive + SFSHM_TRUNK_LARGE_SLOTS * slots.receive_stride);
+  /* A message may be written when the one before it in its slot is over: 8 more than that is granted then. */
+  ck_assert_uint_eq(sfshm_trunk_needs(20, SMALL, 16), 20);
+  ck_assert_uint_eq(sfshm_trunk_needs(20, SMALL + 1, 16), 20 - SFSHM_TRUNK_LARGE_SLOTS + SFSHM_TRUNK_SLOTS);
+  ck_assert_uint_eq(sfshm_trunk_slots(1, 0), SFSHM_TRUNK_SLOTS);
+}
+END_TEST
+
 START_TEST(slots_that_no_memory_can_hold)
 {
   static const int64_t counts[] = {-1, INT64_MIN, INT64_MAX, INT64_MAX / 8, INT64_MAX / 32, (int64_t)1 << 58};
@@ -506,6 +525,7 @@ static Suite *trunk_suite(void)
   tcase_add_test(others, maps);
   tcase_add_test(others, classes_of_units);
   tcase_add_test(others, slots_stand_behind_each_other);
+  tcase_add_test(others, large_messages_have_fewer_slots);
   tcase_add_test(others, slots_that_no_memory_can_hold);
   tcase_add_test(others, slots_on_a_device);
   suite_add_tcase(suite, roots);

@@ -181,9 +181,9 @@ sf_status_t sf_free(sf_context_t *context, void *address);
  * node's messages to another one leave a device if the data of all its ranks that have part in them were on devices
  * then, whose kernels reach that memory, which is on the device of one of them; they arrive on a device if all were on
  * that one, and it has what network adapters write in order. Units must not be larger than those of the operations with
- * which ranks said it. The daemon allocates the memory, for eight messages each way; it counts among the memory of
- * devices that a job may have (option max-device-memory). SF_DEVICE_MPI=off in the environment of one of the ranks,
- * like SF_DEVICE_SHARE=off, has the node do without. sfctl plan says what was decided.
+ * which ranks said it. The daemon allocates the memory, for three to eight messages each way; it counts among the
+ * memory of devices that a job may have (option max-device-memory). SF_DEVICE_MPI=off in the environment of one of the
+ * ranks, like SF_DEVICE_SHARE=off, has the node do without. sfctl plan says what was decided.
  *
  * These operations don't know of streams (others do: sf_streams.h): what writes the data must have ended before begin,
  * and after the end they may be used by any stream. Arithmetic needs data aligned to the base type.
@@ -371,10 +371,10 @@ sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p);
  *
  * The begin of a bcast or a reduce hands over all that the other ranks need to end it, as an eager send of MPI does: a
  * rank may wait for another one by other means between begin and end. That holds on host memory, while what is on its
- * way to each other rank of the node is at most 1 MiB and 24 operations, and to each other node 8 operations, for which
- * all ranks of this node with edges to it have called begin. Beyond that, and in a fetch_op, whose results the roots'
- * owners make, others may have to wait until this rank calls wait or test. Buffers that are read in place
- * (of sf_alloc or registered, above 256 KiB) keep their own end waiting for the readers.
+ * way to each other rank of the node is at most 1 MiB and 24 operations, and to each other node 8 operations, 3 of more
+ * than 128 KiB, for which all ranks of this node with edges to it have called begin. Beyond that, and in a fetch_op,
+ * whose results the roots' owners make, others may have to wait until this rank calls wait or test. Buffers that are
+ * read in place (of sf_alloc or registered, above 256 KiB) keep their own end waiting for the readers.
  *
  * What begin refuses on a rank has not begun there: the others wait for this rank's call, which may be repeated.
  * Errors of all: SF_ERR_ARG (NULL where data is needed, unit without this op), SF_ERR_RANGE (a buffer inside a
