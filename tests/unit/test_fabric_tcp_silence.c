@@ -11,7 +11,8 @@
 #define LONGEST_SURVIVED_S 2.5
 #define TOLD_WITHIN_S 4.0
 #define TOLD_QUIET_S 5.0
-#define TOLERANCE_S 0.5 /* of a machine that has other things to do */
+#define TOLERANCE_S 2 /* of a machine that has other things to do */
+#define HELD_UP_S 0.5 /* a link that is mended so much later was cut for too long to say anything */
 
 /* Whether the kernel repeats what is under way ever more rarely, as most do. */
 static bool old_kernel;
@@ -103,7 +104,7 @@ START_TEST(interruption_is_survived)
   double begin_s = cut_links();
   sftest_tcp_run_for(begin_s + LONGEST_SURVIVED_S - real_s());
   sftest_tcp_mend_links();
-  if (real_s() - begin_s < LONGEST_SURVIVED_S + TOLERANCE_S) {
+  if (real_s() - begin_s < LONGEST_SURVIVED_S + HELD_UP_S) {
     sftest_tcp_run_until(has_gone_on, 4);
     sftest_tcp_run_for(1);
     for (size_t i = 0; i < NPAIRS; i++)
