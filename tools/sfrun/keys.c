@@ -154,11 +154,11 @@ static sf_status_t begin_on(const sfrun_launch_t *launch, const char *host, cons
   return status;
 }
 
-static sf_status_t end_on(const sfrun_launch_t *launch, const char *host, pid_t pid)
+static sf_status_t end_on(const sfrun_launch_t *launch, const char *host, pid_t pid, int64_t deadline_ms)
 {
   int wait_status = 0;
   bool killed;
-  if (!sfrun_wait_for(pid, HOST_TIMEOUT_MS, &wait_status)) {
+  if (!sfrun_wait_for(pid, deadline_ms - sfrun_now_ms(), &wait_status)) {
     sfrun_end_child(pid, 0, &killed);
     return describe(launch, host, "no answer for a minute");
   }
@@ -174,6 +174,7 @@ static sf_status_t run_everywhere(const sfrun_launch_t *launch, const char *comm
   char detail[1024] = "";
   for (int32_t begin = 0; begin < hosts->count; begin += AT_A_TIME) {
     pid_t pids[AT_A_TIME] = {0};
+    int64_t deadline_ms = sfrun_now_ms() + HOST_TIMEOUT_MS; /* of all of them: they are reached side by side */
     for (int32_t i = 0; i < 2 * AT_A_TIME; i++) {
       int32_t place = begin + i % AT_A_TIME;
       pid_t *pid = &pids[i % AT_A_TIME];
@@ -181,7 +182,7 @@ static sf_status_t run_everywhere(const sfrun_launch_t *launch, const char *comm
         continue;
       const char *host = hosts->hosts[place].name;
       sf_status_t status = i < AT_A_TIME ? begin_on(launch, host, command, input, len_bytes, pid)
-                           : *pid        ? end_on(launch, host, *pid)
+                           : *pid        ? end_on(launch, host, *pid, deadline_ms)
                                          : SF_OK;
       if (status && !first) {
         first = status;
