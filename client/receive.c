@@ -16,7 +16,6 @@
 #include "client/trunk.h"
 #include "client/watch.h"
 #include "shm/error.h"
-#include "shm/kernels_dense.h"
 
 #define MESSAGES_AT_ONCE (SFSHM_LANE_SLOTS / 2)
 
@@ -383,17 +382,6 @@ sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence)
       return next;
   }
   return NULL;
-}
-
-bool sfc_lane_take_straight_cell(sfc_lane_t *lane, const sfshm_slot_t *slot)
-{
-  const sf_request_t *request = lane->rx_request;
-  const sfc_straight_t *receive = &request->receive;
-  if (slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_CELL) || receive->bytes > lane->rx.cell_bytes)
-    return false;
-  sfshm_lane_fetch_next_piece(&lane->tx, receive->bytes);
-  sfshm_dense_copy(receive->values, (const char *)sfshm_lane_rx_piece(&lane->rx, receive->bytes), receive->bytes);
-  return true;
 }
 
 static void finish_receive(sfc_lane_t *lane, bool turn_is_over)

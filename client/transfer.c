@@ -330,6 +330,17 @@ bool sfc_request_send_straight_cell(sf_request_t *request, sfc_thread_t *thread)
   return true;
 }
 
+bool sfc_lane_take_straight_cell(sfc_lane_t *lane, const sfshm_slot_t *slot)
+{
+  const sf_request_t *request = lane->rx_request;
+  const sfc_straight_t *receive = &request->receive;
+  if (slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_CELL) || receive->bytes > lane->rx.cell_bytes)
+    return false;
+  sfshm_lane_fetch_next_piece(&lane->tx, receive->bytes);
+  sfshm_dense_copy(receive->values, (const char *)sfshm_lane_rx_piece(&lane->rx, receive->bytes), receive->bytes);
+  return true;
+}
+
 bool sfc_lane_check_read(sfc_lane_t *lane)
 {
   bool moved = false;
