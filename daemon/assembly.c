@@ -47,6 +47,7 @@ static void on_timer_closed(uv_handle_t *handle)
   sfd_assembly_t *assembly = handle->data;
   free(assembly->all_nodes);
   free(assembly->incarnations);
+  free(assembly->refused);
   free(assembly);
 }
 
@@ -75,7 +76,7 @@ static int32_t *find_lowest_ranks(const sfd_assembly_t *assembly)
   return ranks;
 }
 
-static int32_t find_rank_on(const sfd_assembly_t *assembly, int32_t node)
+int32_t sfd_assembly_find_rank_on(const sfd_assembly_t *assembly, int32_t node)
 {
   for (int32_t r = 0; r < assembly->size; r++)
     if (sfd_assembly_node_of(assembly, r) == node)
@@ -83,15 +84,13 @@ static int32_t find_rank_on(const sfd_assembly_t *assembly, int32_t node)
   return -1;
 }
 
-/* Calls sfd_home_send once for each node that ranks have come to. incarnation_p, unless NULL: the message's field for
- * the node's. */
-static void send_to_all(const sfd_assembly_t *assembly, sfd_home_handler_t handler, const Sfpeer__Message *message,
-                        uint64_t *incarnation_p)
+void sfd_assembly_send_to_all(const sfd_assembly_t *assembly, sfd_home_handler_t handler,
+                              const Sfpeer__Message *message, uint64_t *incarnation_p)
 {
   int32_t nnodes = sfd_network_nnodes(assembly->server);
   int32_t *ranks = find_lowest_ranks(assembly);
   for (int32_t node = 0; node < nnodes; node++) {
-    int32_t rank = ranks != NULL ? ranks[node] : find_rank_on(assembly, node);
+    int32_t rank = ranks != NULL ? ranks[node] : sfd_assembly_find_rank_on(assembly, node);
     if (rank < 0)
       continue;
     if (incarnation_p != NULL)
@@ -101,7 +100,7 @@ static void send_to_all(const sfd_assembly_t *assembly, sfd_home_handler_t handl
   free(ranks);
 }
 
-static void refuse(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join, sf_status_t status)
+void sfd_assembly_refuse_join(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join, sf_status_t status)
 {
   Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
@@ -119,17 +118,22 @@ static void refuse(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *jo
   sfd_home_send(server, node, sfd_home_handle_refuse, &message);
 }
 
-void sfd_assembly_refuse(sfd_assembly_t *assembly, sf_status_t status, const char *detail)
+void sfd_assembly_tell_refused(const sfd_assembly_t *assembly, sf_status_t status, const char *detail)
 {
   Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   refusal.uid = assembly->uid;
-  refusal.name = assembly->name;
+  refusal.name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
   refusal.status = status;
-  refusal.detail = (char *)(uintptr_t)detail; /* only read; protobuf-c has no const */
+  refusal.detail = (char *)(uintptr_t)detail;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_REFUSE;
   message.job_refuse = &refusal;
-  send_to_all(assembly, sfd_home_handle_refuse, &message, &refusal.incarnation);
+  sfd_assembly_send_to_all(assembly, sfd_home_handle_refuse, &message, &refusal.incarnation);
+}
+
+void sfd_assembly_refuse(sfd_assembly_t *assembly, sf_status_t status, const char *detail)
+{
+  sfd_assembly_tell_refused(assembly, status, detail);
   sfd_assembly_forget(assembly);
 }
 
@@ -201,33 +205,7 @@ static void start(sfd_assembly_t *assembly)
   assembly->job = sfd_server_new_id(assembly->server);
   uv_timer_stop(&assembly->timer);
   fill_start(assembly, rank_nodes, &started, &message);
-  send_to_all(assembly, sfd_home_handle_start, &message, &started.incarnation);
-}
-
-/* The node may not have heard that the job starts: the others are told. */
-static void fail_starting(sfd_assembly_t *assembly, int32_t node, const char *text)
-{
-  Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  fail.job = assembly->job;
-  fail.status = SF_ERR_RANK_FAILED;
-  fail.detail = (char *)(uintptr_t)text; /* only read; protobuf-c has no const */
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
-  message.job_fail = &fail;
-  sfd_assembly_set_node(assembly, node, SFD_ASSEMBLY_OVER);
-  send_to_all(assembly, sfd_job_handle_peer_fail, &message, NULL);
-  sfd_assembly_forget(assembly);
-}
-
-/* Its other nodes notice what they lose themselves. */
-static void lose_started(sfd_assembly_t *assembly, int32_t node, const char *text)
-{
-  if (assembly->started_here && assembly->rank_nodes[find_rank_on(assembly, node)] == SFD_ASSEMBLY_AWAITED) {
-    fail_starting(assembly, node, text);
-    return;
-  }
-  sfd_assembly_set_node(assembly, node, SFD_ASSEMBLY_OVER);
-  sfd_assembly_forget_if_done(assembly);
+  sfd_assembly_send_to_all(assembly, sfd_home_handle_start, &message, &started.incarnation);
 }
 
 sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
@@ -258,8 +236,7 @@ sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *nam
 
 /* ---- In place of another home ------------------------------------------------------------------------------------ */
 
-/* To one node (-1: to all that ranks have come to). */
-static void send_moved(const sfd_assembly_t *assembly, int32_t home, int32_t node)
+void sfd_assembly_send_moved(const sfd_assembly_t *assembly, int32_t home, int32_t node)
 {
   Sfpeer__JobMoved moved = SFPEER__JOB_MOVED__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
@@ -271,7 +248,7 @@ static void send_moved(const sfd_assembly_t *assembly, int32_t home, int32_t nod
   if (node >= 0)
     sfd_home_send(assembly->server, node, sfd_home_handle_moved, &message);
   else
-    send_to_all(assembly, sfd_home_handle_moved, &message, NULL);
+    sfd_assembly_send_to_all(assembly, sfd_home_handle_moved, &message, NULL);
 }
 
 /* Who came here could not reach the homes before this one, or not any more. Others may: whom they have is told to come
@@ -281,21 +258,7 @@ static void tell_homes_before(const sfd_assembly_t *assembly)
   sfd_server_t *server = assembly->server;
   int32_t here = sfd_network_node(server), first = sfd_home_first(server, assembly->uid, assembly->name);
   for (int32_t node = first; node != here; node = (node + 1) % sfd_network_nnodes(server))
-    send_moved(assembly, here, node);
-}
-
-/* What it was told may have been lost with the channel, which may have been dead for a while before that was noticed. A
- * node that has really gone is not told for ever. */
-static void tell_home_before_again(sfd_assembly_t *assembly, int32_t node)
-{
-  sfd_server_t *server = assembly->server;
-  int32_t here = sfd_network_node(server);
-  if (assembly->job != 0 || assembly->moved_to >= 0 || assembly->told_again ||
-      sfd_home_position(server, assembly->uid, assembly->name, node) >=
-          sfd_home_position(server, assembly->uid, assembly->name, here))
-    return;
-  assembly->told_again = true;
-  send_moved(assembly, here, node);
+    sfd_assembly_send_moved(assembly, here, node);
 }
 
 static void on_moved_long_ago(uv_timer_t *timer)
@@ -307,7 +270,7 @@ static void on_moved_long_ago(uv_timer_t *timer)
 static void move_to(sfd_assembly_t *assembly, int32_t home)
 {
   assembly->moved_to = home;
-  send_moved(assembly, home, -1);
+  sfd_assembly_send_moved(assembly, home, -1);
   assembly->size = 0;
   uv_timer_start(&assembly->timer, on_moved_long_ago, REMEMBER_MOVED_MS, 0);
 }
@@ -318,6 +281,10 @@ sf_status_t sfd_assembly_handle_moved(sfd_server_t *server, int32_t node, const 
   if (!sfd_text_is_name(moved->name) || moved->home < 0 || moved->home >= sfd_network_nnodes(server))
     return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobMoved", node);
   sfd_assembly_t *assembly = sfd_assembly_find(server, moved->uid, moved->name);
+  if (assembly != NULL && assembly->refused != NULL) {
+    sfd_assembly_tell_home(assembly, moved->home);
+    return SF_OK;
+  }
   int32_t home = assembly != NULL && assembly->moved_to >= 0 ? assembly->moved_to : sfd_network_node(server);
   if (sfd_home_position(server, moved->uid, moved->name, moved->home) >
       sfd_home_position(server, moved->uid, moved->name, home)) {
@@ -393,13 +360,18 @@ sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const S
       return sfshm_error(SF_ERR_PROTO, "node %d sent a JobJoin for rank %d of %d", node, join->ranks[i], join->size);
   if (sfd_assembly_start_if_runs(server, node, join))
     return SF_OK;
+  if (assembly != NULL && assembly->refused != NULL) {
+    if (sfd_assembly_refuse_late(assembly, node, join))
+      return SF_OK;
+    assembly = NULL;
+  }
   if (assembly != NULL && assembly->moved_to >= 0) {
-    send_moved(assembly, assembly->moved_to, node);
+    sfd_assembly_send_moved(assembly, assembly->moved_to, node);
     return SF_OK;
   }
   sf_status_t status = assembly == NULL ? begin(server, join, &assembly) : check_join(assembly, join);
   if (status != SF_OK) {
-    refuse(server, node, join, status);
+    sfd_assembly_refuse_join(server, node, join, status);
     return SF_OK;
   }
   for (size_t i = 0; i < join->n_ranks; i++)
@@ -438,7 +410,8 @@ sf_status_t sfd_assembly_handle_withdraw(sfd_server_t *server, int32_t node, con
 {
   const Sfpeer__JobWithdraw *withdraw = message->job_withdraw;
   sfd_assembly_t *assembly = sfd_assembly_find(server, withdraw->uid, withdraw->name);
-  if (assembly == NULL || assembly->moved_to >= 0 || !is_concerned(assembly, node, withdraw))
+  if (assembly == NULL || assembly->moved_to >= 0 || assembly->refused != NULL ||
+      !is_concerned(assembly, node, withdraw))
     return SF_OK;
   if (withdraw->status == SF_OK)
     refuse_others(assembly, node);
@@ -446,19 +419,4 @@ sf_status_t sfd_assembly_handle_withdraw(sfd_server_t *server, int32_t node, con
     sfd_assembly_refuse(assembly, withdraw->status < SF_OK ? (sf_status_t)withdraw->status : SF_ERR_INTERNAL,
                         withdraw->detail);
   return SF_OK;
-}
-
-void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *detail)
-{
-  char text[SFD_TEXT_SIZE];
-  snprintf(text, sizeof text, "node %d is lost: %.400s", node, detail);
-  for (sfd_assembly_t *assembly = TAILQ_FIRST(&server->assemblies), *next; assembly != NULL; assembly = next) {
-    next = TAILQ_NEXT(assembly, entry);
-    if (find_rank_on(assembly, node) < 0)
-      tell_home_before_again(assembly, node);
-    else if (assembly->job == 0)
-      sfd_assembly_refuse(assembly, SF_ERR_RANK_FAILED, text);
-    else
-      lose_started(assembly, node, text);
-  }
 }

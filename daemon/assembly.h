@@ -9,7 +9,9 @@
  *      |                       `--- JobRuns with a table: its home was another one, which is lost. Those who come now
  *      |                            and belong to the job are started. Forgotten when it runs on all nodes, or is over
  *      |                            where it has been said to run
- *      `--- JobMoved: another one is its home ---> MOVED, for a minute
+ *      |--- JobMoved: another one is its home ---> MOVED, for a minute
+ *      `--- a node with ranks is lost ---> REFUSED, until the deadline: ranks that come yet are refused, too. Forgotten
+ *           when ranks come that have been refused before: they try again
  */
 #ifndef SFD_ASSEMBLY_H
 #define SFD_ASSEMBLY_H

@@ -32,6 +32,7 @@ typedef struct sfd_assembly {
   bool started_here;      /* no other node was its home before */
   int32_t *all_nodes;     /* by rank, when it has been started; else NULL */
   uint64_t *incarnations; /* by rank that has come: its node's, see proto/sf_peer.proto */
+  char *refused;          /* why, as a node is lost, for ranks that have not come yet; malloc, NULL: it is not */
   int32_t claimed_by;     /* node that is refused and says to have ranks of it; -1: none */
   uint64_t deadline_ms;   /* the earliest; 0: none */
   bool asked;             /* whether other nodes agree with this one, as ranks are missing */
@@ -40,7 +41,7 @@ typedef struct sfd_assembly {
   int32_t rank_nodes[];   /* or one of those above, all of which are negative */
 } sfd_assembly_t;
 
-/* The one that is joining, or has moved; NULL: none. */
+/* The one that is joining, was refused, or has moved; NULL: none. */
 sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, const char *name);
 
 /* The one that runs; NULL: none. */
@@ -52,8 +53,30 @@ sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *nam
 
 void sfd_assembly_forget(sfd_assembly_t *assembly);
 
-/* Tells all who have come that the job does not come about, and forgets it. */
+/* Tells all who have come that the job does not come about; and forgets it, too. */
+void sfd_assembly_tell_refused(const sfd_assembly_t *assembly, sf_status_t status, const char *detail);
 void sfd_assembly_refuse(sfd_assembly_t *assembly, sf_status_t status, const char *detail);
+
+/* Tells those of one message, with the error's detail. */
+void sfd_assembly_refuse_join(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join, sf_status_t status);
+
+/* Of one that was refused because a node is lost. Ranks come that have not been told: tells them, and returns true.
+ * Otherwise ranks try again: forgets the assembly, and returns false. */
+bool sfd_assembly_refuse_late(sfd_assembly_t *assembly, int32_t node, const Sfpeer__JobJoin *join);
+
+/* Likewise. Ranks of the job have turned to another home: tells that one that the job does not come about. */
+void sfd_assembly_tell_home(const sfd_assembly_t *assembly, int32_t home);
+
+/* Calls sfd_home_send once for each node that ranks have come to. incarnation_p, unless NULL: the message's field for
+ * the node's. */
+void sfd_assembly_send_to_all(const sfd_assembly_t *assembly, sfd_home_handler_t handler,
+                              const Sfpeer__Message *message, uint64_t *incarnation_p);
+
+/* The lowest rank that is, or came, there; negative: none. */
+int32_t sfd_assembly_find_rank_on(const sfd_assembly_t *assembly, int32_t node);
+
+/* Says to one node (-1: to all that ranks have come to) that the home is another one now. */
+void sfd_assembly_send_moved(const sfd_assembly_t *assembly, int32_t home, int32_t node);
 
 /* To which node the rank came, if the job may still be there; else negative. */
 int32_t sfd_assembly_node_of(const sfd_assembly_t *assembly, int32_t rank);

@@ -88,7 +88,7 @@ static void remove_node(sfd_assembly_t *waiting, int32_t node)
 static void start_waiting(sfd_assembly_t *running)
 {
   sfd_assembly_t *waiting = sfd_assembly_find(running->server, running->uid, running->name);
-  if (waiting == NULL || waiting->size != running->size)
+  if (waiting == NULL || waiting->refused != NULL || waiting->size != running->size)
     return;
   for (int32_t r = 0; r < waiting->size; r++) {
     int32_t node = waiting->rank_nodes[r];

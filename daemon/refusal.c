@@ -44,7 +44,7 @@ static uint64_t digest_of_job(const sfd_job_t *job)
 
 static bool is_joining(const sfd_assembly_t *assembly)
 {
-  return assembly->job == 0 && assembly->moved_to < 0;
+  return assembly->job == 0 && assembly->moved_to < 0 && assembly->refused == NULL;
 }
 
 static sfd_assembly_t *find(const sfd_server_t *server, uint64_t cause)
