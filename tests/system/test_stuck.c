@@ -205,6 +205,55 @@ START_TEST(in_the_log)
 }
 END_TEST
 
+/* Contributions to one root of rank 0, which begins when the others have: more than slots hold. One rank stops short.
+ */
+static int contribute_ahead(sftest_rank_t *self)
+{
+  enum { ALL = 12, SHORT = 10 };
+  scene_t *told = self->argument;
+  sf_context_t *context = sftest_join(self);
+  const int32_t rank = 0;
+  const int64_t number = 0;
+  double root = 0, leaf = 1;
+  sf_graph_t *graph = NULL;
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), self->rank == 0, self->rank != 0, NULL, &rank, &number,
+                                  SF_GRAPH_DEFAULT, &graph));
+  while (self->rank == 0 && (told->done[1] < ALL || told->done[STOPPED] < SHORT || told->done[3] < ALL))
+    sftest_sleep_ms(1);
+  for (int i = 0; i < ALL; i++) {
+    while (self->rank == STOPPED && i == SHORT && !told->go_on)
+      sftest_sleep_ms(1);
+    SFTEST_OK(self, sf_reduce(graph, SF_DOUBLE, &leaf, &root, SF_SUM));
+    told->done[self->rank]++;
+  }
+  SFTEST_REQUIRE(self, self->rank != 0 || root == ALL * (RANKS - 1));
+  while (!told->go_on)
+    sftest_sleep_ms(1);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* Whose contribution came before its turn is not waited for, wherever it lies. */
+START_TEST(behind_the_turn)
+{
+  char wanted[32];
+  sftest_machine_watch();
+  sftest_cluster_start(&cluster, 1);
+  scene = sftest_shared(sizeof *scene);
+  sftest_job_start(&job, &cluster.nodes[0], RANKS, contribute_ahead, scene);
+  while (scene->done[0] == 0)
+    sftest_sleep_ms(1);
+  ask(cluster.nodes[0].socket, true);
+  snprintf(wanted, sizeof wanted, "\"waits_for_ranks\":[%d]", STOPPED);
+  sftest_expect_in(out, wanted);
+  scene->go_on = true;
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_shared_free(scene, sizeof *scene);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
 /* All ranks make a graph but one, which comes later. */
 static int come_late(sftest_rank_t *self)
 {
@@ -286,6 +335,7 @@ static Suite *suite(void)
   tcase_add_test(tc, on_one_node);
   tcase_add_test(tc, over_two_nodes);
   tcase_add_test(tc, in_the_log);
+  tcase_add_test(tc, behind_the_turn);
   tcase_add_test(tc, in_set_up);
   tcase_add_test(tc, in_init);
   suite_add_tcase(s, tc);
