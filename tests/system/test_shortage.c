@@ -271,6 +271,20 @@ static rlim_t lowest_free(pid_t pid)
   return fd - 1;
 }
 
+/* The same of the daemon, which may close what it does not need any more a little later. */
+static rlim_t lowest_free_for_good(pid_t daemon)
+{
+  enum { STEADY = 40 }; /* looks, of 5 ms */
+  rlim_t lowest = lowest_free(daemon);
+  for (int same = 0; same < STEADY; same++) {
+    usleep(5000);
+    rlim_t now = lowest_free(daemon);
+    same = now == lowest ? same : 0;
+    lowest = now;
+  }
+  return lowest;
+}
+
 enum { NVALUES = 72000 };
 
 /* Every second or third root: too many for a short trunk map, and no pattern. */
@@ -332,7 +346,7 @@ static void limit_daemon(sftest_rank_t *self, bool on, struct rlimit *before)
     return;
   if (on)
     SFTEST_REQUIRE(self, prlimit(daemon, RLIMIT_NOFILE, NULL, before) == 0);
-  struct rlimit none = {lowest_free(daemon), before->rlim_max};
+  struct rlimit none = {on ? lowest_free_for_good(daemon) : 0, before->rlim_max};
   SFTEST_REQUIRE(self, prlimit(daemon, RLIMIT_NOFILE, on ? &none : before, NULL) == 0);
 }
 
