@@ -390,8 +390,8 @@ void sfd_options_print_help(FILE *stream)
   fputs("\n"
         "In the environment an option is SFD_NAME (capitals, _ for -), in the\n"
         "configuration file NAME = VALUE. The command line wins over the environment,\n"
-        "that over the file. Only on the command line: ready-fd and the three that print.\n"
-        "Not in the file: config.\n",
+        "that over the file. Only on the command line: ready-fd, make-key and the three\n"
+        "that print. Not in the file: config.\n",
         stream);
 }
 
