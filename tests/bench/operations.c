@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define OPERATIONS 2048 /* a multiple of those of which one has its time taken */
+#define OPERATIONS 2048 /* of about one in 64 the time is taken */
 
 static sf_context_t *context;
 
