@@ -21,7 +21,8 @@
 #define INBOX_BYTES ((size_t)16 << 20)
 #define ALLOC_BYTES ((size_t)4 << 20)
 
-/* The daemon, which knows more, says first that others did not come in time, over nodes a second later. */
+/* When others do not come in time the daemon says which, over nodes up to a second late. If it has not said so by then
+ * it does not answer at all. */
 #define LATE_ANSWER_MS 2000
 
 uint32_t sfc_process_generation = 1;

@@ -1,7 +1,7 @@
 /* Eager sends. A begin hands over all that another rank needs to end its own part, as its caller may wait for that rank
  * elsewhere next (in MPI_Recv, say) and makes no progress there. What slots and cells of a lane do not take is packed
- * into memory of the writer, and posted to an eager slot (shm/lane.h), from where the reader gets it by itself. So does
- * a wait, before the thread sleeps.
+ * into memory of the writer, and posted to an eager slot (shm/lane.h), from where the reader gets it by itself. A wait
+ * does the same before its thread sleeps.
  *
  * Bounds: on their way to one rank there may be SFC_EAGER_OPERATIONS operations that do not fit into slots and cells,
  * with SFC_EAGER_BYTES of values; without memory there are none. Values on devices, and those behind data that the

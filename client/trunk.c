@@ -153,7 +153,8 @@ static sfc_trunk_kernels_t kernels_for(const sf_request_t *request, bool on_devi
                    : (sfc_trunk_kernels_t){request->move, request->combine.kernels, false};
 }
 
-/* Into a slot of the host: whatever else is on a device, unless the source is all is done by the host's. */
+/* Kernels that pack into a slot of the host: the host's, unless the source is on a device. Where the target is does not
+ * matter. */
 static sfc_trunk_kernels_t packing_kernels(const sf_request_t *request)
 {
   sfshm_unit_t unit = request->combine.unit;

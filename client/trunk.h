@@ -171,7 +171,7 @@ static inline sfc_trunk_side_t *sfc_trunk_receiving(sfc_trunk_t *trunk, sfshm_op
 typedef struct sfc_trunk_kernels {
   const sfshm_kernels_t *move;
   const sfshm_kernels_t *combine;
-  bool on_host; /* they are the host's, as is the slot: otherwise NaNs stay that come first of several contributions */
+  bool on_host; /* kernels and slot are the host's: then a NaN that comes first does not hide other contributions */
 } sfc_trunk_kernels_t;
 
 /* Writes this rank's part of the request's message. */

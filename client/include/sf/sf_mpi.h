@@ -14,10 +14,9 @@ extern "C" {
 /* Joins the job made of the communicator's processes, with their ranks there. Identity and key are made by rank 0, so
  * that nothing but the socket (options->socket_path or the environment) has to be told. options may be NULL; its job,
  * key, rank and size must be at their defaults (SF_ERR_ARG). The job's name begins with SF_JOB, else with the program's
- * name. SF_ERR_ARG, too: the launcher has started several processes, and MPI knows of one, as with an mpirun of another
- * MPI. Collective over the communicator and blocking. If one
- * process fails all do: those that themselves succeeded with the error of the lowest that did not, whose number is in
- * the detail. Errors as of sf_init. */
+ * name. SF_ERR_ARG, too: the launcher has started several processes, but MPI knows of one only, as with an mpirun of
+ * another MPI. Collective over the communicator and blocking. If one process fails all do: those that themselves
+ * succeeded with the error of the lowest that did not, whose number is in the detail. Errors as of sf_init. */
 SF_CHECK_RESULT sf_status_t sf_mpi_init(MPI_Comm comm, const sf_init_options_t *options, sf_context_t **context_p);
 
 /* The group of the communicator's processes, in its order. All must be ranks of the context's job. Collective over the
