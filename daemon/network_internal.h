@@ -34,6 +34,7 @@ struct sfd_network {
   sfd_refused_send_t *refused;
   void (*closed)(sfd_server_t *server);
   uint64_t lazy_since_ns; /* 0: nothing waits to go with something else */
+  bool tells_causes;      /* the fabric tells other nodes what it connects for: refusal.h */
   uint64_t claimed_ms;    /* when somebody was last refused, refusal.h; 0: never */
   sfd_loss_t losses[];    /* by node */
 };

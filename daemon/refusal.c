@@ -135,6 +135,7 @@ static uint64_t choose_cause(const sfd_server_t *server, int32_t node)
 uint64_t sfd_refusal_cause(void *owner, int32_t node)
 {
   sfd_network_t *network = owner;
+  network->tells_causes = true;
   return network->losses[node].told = choose_cause(network->server, node);
 }
 
@@ -201,7 +202,7 @@ void sfd_refusal_ask(sfd_assembly_t *assembly)
     sfd_channel_open(network->channels, (here + i) % nnodes);
 }
 
-/* Of the job that the node was told of. Whether others wait for it. */
+/* Of the job that the node was told of; of all jobs if the fabric tells nothing. Whether others wait for the node. */
 static bool dismiss(sfd_server_t *server, int32_t node, sf_status_t status, const char *detail)
 {
   char text[SFD_TEXT_SIZE];
@@ -210,7 +211,7 @@ static bool dismiss(sfd_server_t *server, int32_t node, sf_status_t status, cons
     next = TAILQ_NEXT(job, entry);
     if (!needs(job, node))
       continue;
-    if (digest_of_job(job) != server->network->losses[node].told) {
+    if (server->network->tells_causes && digest_of_job(job) != server->network->losses[node].told) {
       others = true;
       continue;
     }
@@ -250,7 +251,7 @@ bool sfd_refusal_handle(sfd_network_t *network, int32_t node, sf_status_t status
   bool needed = sfd_jobs_fail_on(server, node, detail);
   bool others = refuse_claimed(server, node, status, detail);
   others = dismiss(server, node, status, detail) || others;
-  if (others || find_untold(server, node) != NULL)
+  if (others || (network->tells_causes && find_untold(server, node) != NULL))
     sfd_channel_open(network->channels, node);
   return needed || network->losses[node].told != 0;
 }

@@ -90,6 +90,13 @@ static void hold(void *context, int32_t a, int32_t b, bool held)
   sfd_channel_hold((sfd_channels_t *)(uintptr_t)channels, b, held);
 }
 
+static void change_version(const sfd_server_t *server)
+{
+  const sfd_channels_t *channels = sfd_network_channels(server);
+  must(sfd_channels_set_greeting((sfd_channels_t *)(uintptr_t)channels, "sfd 0.0.0", server->options->cluster) == SF_OK,
+       "changing the version");
+}
+
 static void on_tick(uv_timer_t *timer)
 {
   sftest_chaos_tick(&((sftest_daemons_t *)timer->data)->chaos);
@@ -156,6 +163,9 @@ static uint64_t carry_out(sftest_daemons_t *daemons, sftest_loop_order_t what, i
     return sfd_network_kept_bytes(server);
   case SFTEST_LOOP_WAITING:
     return count_waiting(daemons);
+  case SFTEST_LOOP_VERSION:
+    change_version(server);
+    return 0;
   case SFTEST_LOOP_FORGE:
     break;
   }

@@ -34,6 +34,7 @@ typedef enum sftest_loop_order {
   SFTEST_LOOP_JOBS,    /* result: jobs of which node a knows */
   SFTEST_LOOP_KEPT,    /* result: bytes of messages that came to node a too early, and wait for what they are about */
   SFTEST_LOOP_WAITING, /* result: messages that wait in the daemons, or between them, whatever a and b are */
+  SFTEST_LOOP_VERSION, /* node a, which has not talked to others yet, tells them that it is an sfd of another version */
   SFTEST_LOOP_FORGE    /* and all above: node a says to b what sftest_forgery_t means that has that number above this */
 } sftest_loop_order_t;
 

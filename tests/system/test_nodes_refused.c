@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tests/system/cluster.h"
+#include "tests/system/loop_cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -80,6 +81,38 @@ START_TEST(lists_that_differ)
 }
 END_TEST
 
+/* Rank 1 needs the job's home, which is node 0. */
+static int expect_other_version(sftest_rank_t *self)
+{
+  char name[32];
+  sf_context_t *context = NULL;
+  if (self->rank == 0)
+    return 0;
+  for (int i = 0; i == 0 || sftest_home_of(name, NODES) != 0; i++)
+    snprintf(name, sizeof name, "version-%d", i);
+  self->options.job = name;
+  self->options.timeout_ms = TIMEOUT_MS;
+  SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_VERSION);
+  SFTEST_DETAIL(self, "of one version");
+  return 0;
+}
+
+/* Over a fabric that does not tell other nodes what a connection is for. Node 1 hears of the home's version first. */
+START_TEST(versions_that_differ)
+{
+  static const int32_t places[] = {0, 1};
+  static sftest_loop_cluster_t loop;
+  static sftest_job_t job;
+  sftest_loop_cluster_start(&loop, NODES, 0, 0);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_VERSION, 0, 0);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 1, 0);
+  sftest_job_start_over(&job, loop.nodes, places, 2, expect_other_version, NULL);
+  sftest_job_end_well(&job, sftest_limit_ms(TIMEOUT_MS / 4));
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 1, 0);
+  sftest_loop_cluster_stop(&loop);
+}
+END_TEST
+
 static Suite *refused_suite(void)
 {
   Suite *suite = suite_create("refused nodes");
@@ -87,6 +120,7 @@ static Suite *refused_suite(void)
   tcase_set_timeout(cases, 120);
   tcase_add_test(cases, keys_that_differ);
   tcase_add_test(cases, lists_that_differ);
+  tcase_add_test(cases, versions_that_differ);
   suite_add_tcase(suite, cases);
   return suite;
 }
