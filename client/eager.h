@@ -3,9 +3,10 @@
  * into memory of the writer, and posted to an eager slot (shm/lane.h), from where the reader gets it by itself. A wait
  * does the same before its thread sleeps.
  *
- * Bounds: on their way to one rank there may be SFC_EAGER_OPERATIONS operations that do not fit into slots and cells,
- * with SFC_EAGER_BYTES of values; without memory there are none. Values on devices, and those behind data that the
- * reader has yet to read in place, are not sent eagerly. The thread that uses the graph. */
+ * Bounds: on their way to one rank there may be SFC_EAGER_BYTES of values in such memory, and 24 operations: each takes
+ * one of 32 eager slots, whose numbers the messages in the 8 slots share. Without memory nothing is sent eagerly, nor
+ * are values on devices, and those behind data that the reader has yet to read in place. The thread that uses the
+ * graph. */
 #ifndef SFC_EAGER_H
 #define SFC_EAGER_H
 

@@ -18,9 +18,6 @@
  * payloads of at most this size whatever the reader does. */
 #define SFC_EAGER_BYTES ((size_t)1 << 20)
 
-/* So many operations may be on their way: each takes one eager slot, and the slots have SFSHM_LANE_SLOTS messages. */
-#define SFC_EAGER_OPERATIONS (SFSHM_EAGER_SLOTS - SFSHM_LANE_SLOTS)
-
 /* Messages of a lane, of any size, before its cells grow: if they had filled the first ones, as much as large ones hold
  * would have gone through these. */
 #define SFC_FIRST_MESSAGES (SFSHM_LANE_SLOTS * (SFC_CELL_BYTES_MAX / SFC_CELL_BYTES_FIRST))
