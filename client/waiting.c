@@ -86,7 +86,7 @@ static void charge(const sf_graph_t *graph, uint64_t now_ns, const sfc_lane_t *o
     }
 }
 
-/* Pairs with the fence of readers: who sees the time sees what has been charged before. */
+/* Pairs with the fence of readers: a reader that sees this time sees what was charged before it. */
 static void set_asleep(const sf_graph_t *graph, uint64_t since_ns)
 {
   atomic_store_explicit(&graph->counts->asleep_since_ns, since_ns, memory_order_release);

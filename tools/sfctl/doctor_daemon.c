@@ -302,7 +302,7 @@ static sf_status_t examine_fabric(sfctl_connection_t *connection, const Sfproto_
 
 /* ---- All nodes ---- */
 
-/* Who asks is told why: the two daemons could not agree, or one is not there. */
+/* A node that did not answer, and why: the two daemons could not agree, or the other one is not there. */
 static void tell_of_missing(const Sfproto__NodeMissing *missing, sfctl_report_t *report)
 {
   sf_status_t status = missing->status < 0 ? (sf_status_t)missing->status : SF_ERR_PROTO;
