@@ -10,6 +10,9 @@
 #include "daemon/peers.h"
 #include "shm/error.h"
 
+/* Of all graphs of the daemon: the kernel allows a process 65530 mappings, and others need some. */
+#define MAPPED_MAX 16384
+
 /* The edges of one member of this node. */
 typedef struct list {
   sfd_mapping_t *mapping; /* NULL: not given */
@@ -54,6 +57,7 @@ void sfd_lists_free(sfd_lists_t *lists)
     return;
   tdestroy(lists->ways, free_way);
   for (int32_t i = 0; i < lists->n; i++) {
+    lists->group->job->server->nlists -= lists->of[i].mapping != NULL;
     sfd_mapping_release(lists->of[i].mapping);
     free(lists->of[i].blocks);
   }
@@ -75,15 +79,19 @@ static sf_status_t check(const sfd_lists_t *lists, const list_t *list, int32_t p
   return sfd_peers_check_list("GraphEdges", edges->blocks, edges->n_blocks, place, fd);
 }
 
-static sf_status_t map(int fd, sfd_mapping_t **mapping_p)
+static sf_status_t map(sfd_server_t *server, int fd, sfd_mapping_t **mapping_p)
 {
   sfshm_region_t region;
+  if (server->nlists >= MAPPED_MAX || server->nlists >= server->max_held_fds / 4)
+    return sfshm_error(SF_ERR_LIMIT, "the daemon has %lld edge lists", (long long)server->nlists);
   sf_status_t status = sfshm_region_map(fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &region);
   if (status != SF_OK)
     return status;
   *mapping_p = sfd_mapping_create(&region);
-  if (*mapping_p != NULL)
+  if (*mapping_p != NULL) {
+    server->nlists++;
     return SF_OK;
+  }
   sfshm_region_destroy(&region);
   return sfshm_error(SF_ERR_NOMEM, "no memory for an edge list");
 }
@@ -97,7 +105,7 @@ sf_status_t sfd_lists_add(sfd_lists_t *lists, int32_t place, const Sfproto__Grap
   if (status != SF_OK)
     return status;
   list->nblocks = (int32_t)edges->n_blocks;
-  status = map(fd, &list->mapping);
+  status = map(lists->group->job->server, fd, &list->mapping);
   if (status == SF_OK)
     return SF_OK;
   free(list->blocks);

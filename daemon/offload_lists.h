@@ -16,7 +16,8 @@ typedef struct sfd_lists sfd_lists_t;
 sfd_lists_t *sfd_lists_create(const sfd_group_t *group);
 void sfd_lists_free(sfd_lists_t *lists); /* NULL is accepted */
 
-/* Takes the list of the member at that place of the group. SF_ERR_PROTO: it is malformed, or the second one. */
+/* Takes the list of the member at that place of the group. SF_ERR_PROTO: it is malformed, or the second one;
+ * SF_ERR_LIMIT: the daemon has as many as it may have; SF_ERR_NOMEM. */
 sf_status_t sfd_lists_add(sfd_lists_t *lists, int32_t place, const Sfproto__GraphEdges *edges, int fd);
 
 /* The blocks of the member at that place of the group, and its list; NULL: it has not given it. */

@@ -98,6 +98,7 @@ typedef struct sfd_server {
   uint64_t started_ms;
   int64_t nheld_fds; /* of segments and edge lists */
   int64_t max_held_fds;
+  int64_t nlists;  /* edge lists that are mapped for workers: offload_lists.h */
   int64_t max_fds; /* the limit of open files */
   sfd_board_t *board;
   sfd_statistics_t statistics;

@@ -107,6 +107,26 @@ START_TEST(second_list)
 }
 END_TEST
 
+/* Each takes a mapping of the daemon. */
+START_TEST(number_of_lists)
+{
+  uint64_t first = sftest_ring(clients, SIZE), second = sftest_ring(clients, SIZE);
+  int64_t max = daemon_.server->max_held_fds;
+  daemon_.server->max_held_fds = 4;
+  give(first, &good);
+  sftest_expect_done(&clients[0]);
+  give(second, &good);
+  sftest_expect_error(&clients[0], SF_ERR_LIMIT, "edge list of graph");
+  for (int r = 0; r < SIZE; r++) {
+    sftest_send_graph_destroy(&clients[r], first);
+    sftest_expect_done(&clients[r]);
+  }
+  give(second, &good);
+  sftest_expect_done(&clients[0]);
+  daemon_.server->max_held_fds = max;
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("daemon: edge lists for workers");
@@ -116,6 +136,7 @@ int main(void)
   tcase_add_test(cases, unknown_graphs_are_no_violation);
   tcase_add_loop_test(cases, violations, 0, 5);
   tcase_add_test(cases, second_list);
+  tcase_add_test(cases, number_of_lists);
   suite_add_tcase(suite, cases);
   return sftest_run(suite);
 }
