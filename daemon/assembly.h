@@ -10,7 +10,7 @@
  *      |                            and belong to the job are started. Forgotten when it runs on all nodes, or is over
  *      |                            where it has been said to run
  *      |--- JobMoved: another one is its home ---> MOVED, for a minute
- *      `--- a node with ranks is lost ---> REFUSED, until the deadline: ranks that come yet are refused, too. Forgotten
+ *      `--- a node with ranks is lost ---> REFUSED, for ten seconds: ranks that come yet are refused, too. Forgotten
  *           when ranks come that have been refused before: they try again
  */
 #ifndef SFD_ASSEMBLY_H

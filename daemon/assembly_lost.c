@@ -10,26 +10,29 @@
 #include "daemon/network.h"
 #include "shm/error.h"
 
+/* How long the reason is kept for ranks that come late. Not longer than it takes to start the ranks of a job, as a job
+ * that is started again may have the same name. */
+#define REFUSED_FOR_MS 10000
+
 /* ---- Joining ----------------------------------------------------------------------------------------------------- */
 
-static void on_deadline(uv_timer_t *timer)
+static void on_forgotten(uv_timer_t *timer)
 {
   sfd_assembly_forget(timer->data);
 }
 
-/* The ranks that have come are told. The others may come until the deadline: the reason is kept for them. Without
- * memory for it they wait until their own. */
+/* Tells the ranks that have come, and keeps the reason for the others. Without memory for it they wait until their own
+ * deadline. */
 static void lose_joining(sfd_assembly_t *assembly, const char *text)
 {
-  uint64_t now_ms = uv_now(assembly->server->loop);
   if (assembly->refused != NULL)
     return;
-  assembly->refused = assembly->deadline_ms > now_ms ? strdup(text) : NULL;
+  assembly->refused = strdup(text);
   if (assembly->refused == NULL) {
     sfd_assembly_refuse(assembly, SF_ERR_RANK_FAILED, text);
     return;
   }
-  uv_timer_start(&assembly->timer, on_deadline, assembly->deadline_ms - now_ms, 0);
+  uv_timer_start(&assembly->timer, on_forgotten, REFUSED_FOR_MS, 0);
   sfd_assembly_tell_refused(assembly, SF_ERR_RANK_FAILED, text);
 }
 
