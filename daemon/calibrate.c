@@ -19,10 +19,8 @@
 #include "shm/wait.h"
 
 #define LINE_BYTES 64u
-#define SCATTERED 2048u /* lines gathered from */
-#define SPREAD_LINES                                                                                                   \
-  8192u /* 512 KiB: what is read in place, if it can be; a core holds some of it in its own cache                      \
-         */
+#define SCATTERED 2048u    /* lines gathered from */
+#define SPREAD_LINES 8192u /* 512 KiB: read in place if possible; a core caches some of it */
 #define SPREAD_BYTES ((size_t)SPREAD_LINES * LINE_BYTES)
 #define CELL_BYTES ((size_t)256 << 10) /* of a lane in use: see client/method.h */
 #define CELLS_BYTES (SFSHM_LANE_SLOTS * CELL_BYTES)
