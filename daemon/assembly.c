@@ -283,7 +283,7 @@ sf_status_t sfd_assembly_handle_moved(sfd_server_t *server, int32_t node, const 
   sfd_assembly_t *assembly = sfd_assembly_find(server, moved->uid, moved->name);
   if (assembly != NULL && assembly->refused != NULL) {
     sfd_assembly_tell_home(assembly, moved->home);
-    return SF_OK;
+    return sfd_home_handle_moved(server, node, message);
   }
   int32_t home = assembly != NULL && assembly->moved_to >= 0 ? assembly->moved_to : sfd_network_node(server);
   if (sfd_home_position(server, moved->uid, moved->name, moved->home) >
