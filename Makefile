@@ -118,7 +118,7 @@ adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/mpi/*.c
 # What PETSc loads: where PETSc and its private headers are.
 petsc_objects := $(if $(petsc_sfimpl),$(call with_mpi_only,$(call objects,$(wildcard client/petsc/*.c))))
 petsc_test_objects := $(if $(petsc_objects),$(call objects,$(wildcard tests/petsc/*.c)))
-petsc_bench_objects := $(if $(petsc_objects),$(call objects,tests/bench/petsc.c))
+petsc_bench_objects := $(if $(petsc_objects),$(call objects,tests/bench/petsc.c tests/bench/solves.c))
 daemon_objects := $(call objects,$(call find_sources,daemon)) $(report_objects) $(merge_objects) $(BUILD)/obj/proto/sf_peer.pb-c.o
 # The mpi fabric is a library that sfd loads when it is told to: sfd itself is built, and runs, without MPI.
 plugin_objects := $(call with_mpi_only,$(call objects,$(wildcard daemon/fabric/mpi/*.c)))

@@ -2,7 +2,8 @@
  * products with matrices. Prints records as sfperf --json does. tests/bench/run starts it:
  *     sfrun -n 2 petsc -dll_append libsfclient_petsc.so [-bench_reps N] [-bench_sample_ms N] [-bench_case NAME,...]
  * A case is random-N, contiguous-N or overlapping-N (VecScatters of N ghost values a rank), or matrix-N (products with
- * a matrix of 27 points on a grid of N x N x N). Sources are rewritten before every operation, as programs do. */
+ * a matrix of 27 points on a grid of N x N x N). Sources are rewritten before every operation, as programs do. Or it is
+ * METHOD-N: solves of the Poisson equation, see solves.h. */
 #include <petscdmda.h>
 #include <petscmat.h>
 #include <petscsf.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/bench/solves.h"
 #include "tools/sfperf/costs.h"
 #include "tools/sfperf/edges.h"
 #include "tools/sfperf/machine.h"
@@ -272,13 +274,15 @@ static void make_product(PetscInt points, const char *type, product_t *p)
   check(DMDestroy(&grid));
 }
 
-static void measure_product(const bench_t *bench, const char *name, const char *op, product_t products[NTYPES],
-                            run_t *run)
+/* states: an array of NTYPES whose elements have that many bytes. */
+static void measure_types(const bench_t *bench, const char *name, const char *op, void *states, size_t state_bytes,
+                          run_t *run, int64_t warmup)
 {
   sfperf_contender_t contenders[NTYPES];
-  for (int t = 0; t < NTYPES; t++) {
-    contenders[t] = (sfperf_contender_t){.name = names[t], .run = run, .state = &products[t], .operations = 1};
-    run(&products[t], 20);
+  for (size_t t = 0; t < NTYPES; t++) {
+    contenders[t] =
+        (sfperf_contender_t){.name = names[t], .run = run, .state = (char *)states + t * state_bytes, .operations = 1};
+    run(contenders[t].state, warmup); /* sfd makes its graphs after a few operations */
   }
   sfperf_measure(&bench->measure, contenders, NTYPES);
   for (int t = 0; t < NTYPES; t++)
@@ -290,13 +294,34 @@ static void measure_matrix(const bench_t *bench, const char *name, PetscInt poin
   product_t products[NTYPES];
   for (int t = 0; t < NTYPES; t++)
     make_product(points, types[t], &products[t]);
-  measure_product(bench, name, "mult", products, run_mult);
-  measure_product(bench, name, "mult-transpose", products, run_mult_transpose);
+  measure_types(bench, name, "mult", products, sizeof products[0], run_mult, 20);
+  measure_types(bench, name, "mult-transpose", products, sizeof products[0], run_mult_transpose, 20);
   for (int t = 0; t < NTYPES; t++) {
     check(MatDestroy(&products[t].matrix));
     check(VecDestroy(&products[t].x));
     check(VecDestroy(&products[t].y));
   }
+}
+
+/* ---- Solves ------------------------------------------------------------------------------------------------------ */
+
+static double run_solve(void *opaque, int64_t iterations)
+{
+  sfbench_solve_t *s = opaque;
+  double start = sfperf_now();
+  for (int64_t i = 0; i < iterations; i++)
+    check(KSPSolve(s->ksp, s->b, s->x));
+  return sfperf_now() - start;
+}
+
+static void measure_solves(const bench_t *bench, const char *name, const sfbench_method_t *method, PetscInt n)
+{
+  sfbench_solve_t solves[NTYPES];
+  for (int t = 0; t < NTYPES; t++)
+    check(sfbench_solve_create(method, n, types[t], &solves[t]));
+  measure_types(bench, name, "solve", solves, sizeof solves[0], run_solve, 1);
+  for (int t = 0; t < NTYPES; t++)
+    check(sfbench_solve_destroy(&solves[t]));
 }
 
 /* ---- Cases ------------------------------------------------------------------------------------------------------- */
@@ -309,6 +334,11 @@ static void run_case(const bench_t *bench, const char *name)
   if (n <= 0) {
     fprintf(stderr, "petsc: case '%s' is not understood\n", name);
     MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  const sfbench_method_t *method = sfbench_method_find(name);
+  if (method != NULL) {
+    measure_solves(bench, name, method, (PetscInt)n);
+    return;
   }
   if (strncmp(name, "matrix-", 7) == 0) {
     measure_matrix(bench, name, (PetscInt)n);

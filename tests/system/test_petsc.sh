@@ -100,8 +100,8 @@ expect_messages() {
 # The benchmark that make bench runs, in short.
 if [ -x "$BUILD/sfbench-petsc" ]; then
   timeout 60 "$BUILD/sfrun" --quiet -n 2 -- "$BUILD/sfbench-petsc" -dll_append "$adapter" -bench_reps 1 \
-    -bench_sample_ms 1 -bench_case random-10,matrix-4 >"$work/out" 2>"$work/err" || fail "sfbench-petsc"
-  [ "$(grep -c '"contender":"petsc_sfd"' "$work/out")" -eq 4 ] || fail "sfbench-petsc: figures of sfd"
+    -bench_sample_ms 1 -bench_case random-10,matrix-4,gmres-10,gamg-4 >"$work/out" 2>"$work/err" || fail "sfbench-petsc"
+  [ "$(grep -c '"contender":"petsc_sfd"' "$work/out")" -eq 6 ] || fail "sfbench-petsc: figures of sfd"
   timeout 60 "$BUILD/sfrun" --quiet --nodes 2 -n 4 -- "$BUILD/sfbench-petsc" -dll_append "$adapter" -bench_reps 1 \
     -bench_sample_ms 1 -bench_case overlapping-1000 >"$work/out" 2>"$work/err" || fail "sfbench-petsc over two nodes"
   for op in forward reverse; do

@@ -76,7 +76,7 @@ START_TEST(refuses_bad_thresholds)
   const char *const lines[] = {
       "t 1 o a total <=",       "t 1 o a total <= 1 b more", "t 1 o a gross <= 1 b",     "t 1 o a total = 1 b",
       "t 1 o a total <= one b", "t 1 o a total <= 0 b",      "t 1 o a total <= 1us b",   "t 1 o a total <= 1 -",
-      "t@2 1 o a total <= 1 b", "t@1x2 1 o a total <= 1 b",  "t@2x0 1 o a total <= 1 b", "t@2x2x2 1 o a total <= 1 b",
+      "t@2 1 o a total <= 1 b", "t@0x2 1 o a total <= 1 b",  "t@2x0 1 o a total <= 1 b", "t@2x2x2 1 o a total <= 1 b",
   };
   sfperf_threshold_t threshold;
   for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)

@@ -102,7 +102,7 @@ static sf_status_t parse_place(sfperf_threshold_t *threshold)
   char *at = strchr(threshold->bench, '@');
   if (!at)
     return SF_OK;
-  if (sscanf(at, "@%4dx%6d%n", &nodes, &each, &end) != 2 || at[end] != '\0' || nodes < 2 || each < 1)
+  if (sscanf(at, "@%4dx%6d%n", &nodes, &each, &end) != 2 || at[end] != '\0' || nodes < 1 || each < 1)
     return sfshm_error(SF_ERR_ARG, "expected bench@NODESxRANKS, as exchange@2x4, found '%s'", threshold->bench);
   *at = '\0';
   threshold->nodes = nodes;
