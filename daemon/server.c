@@ -32,10 +32,7 @@
 #define SESSION_FDS 8        /* that a session has open at most */
 #define LARGEST_READ_FDS 256 /* that one read may bring */
 #define ATTENTION_ROUNDS 16
-
-/* After data have gone to or come from another node, more are looked for; for longer if no rank needs the core. */
-#define MOVED_NS 50000
-#define MOVED_SPARE_NS 1000000
+#define MOVED_NS 50000 /* after data have gone to or come from another node, more are looked for */
 
 /* A core is not given back so late by who only waits; the loop then sleeps at once for so long, for twice as long each
  * further time in a row. */
@@ -150,8 +147,7 @@ static bool expects_more(const sfd_server_t *server)
   uint64_t now = uv_hrtime();
   if (now < server->expected_until_ns)
     return true;
-  uint64_t moved_ns = sfd_board_has_spare_core(server->board) ? MOVED_SPARE_NS : MOVED_NS;
-  return server->last_moved_ns != 0 && now - server->last_moved_ns < moved_ns && now >= server->crowded_until_ns;
+  return server->last_moved_ns != 0 && now - server->last_moved_ns < MOVED_NS && now >= server->crowded_until_ns;
 }
 
 static void on_attend(uv_prepare_t *prepare)

@@ -9,6 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* How long a waiter gives its core away without sleeping. Long enough for a partner that shares the core to do its
+ * part, short enough that a rank waiting for real work elsewhere costs nothing. */
+#define YIELD_NS 200000
+
 static int64_t now_ns(void)
 {
   struct timespec now;
@@ -51,7 +55,7 @@ sfshm_wait_step_t sfshm_waiter_step_slow(sfshm_waiter_t *waiter)
   if (waiter->since_ns == 0)
     waiter->since_ns = now_ns();
   /* The clock is read now and then only: a yield with nobody else to run is as cheap as reading it. */
-  else if (waiter->rounds++ % 8 == 7 && now_ns() >= waiter->since_ns + waiter->yield_ns)
+  else if (waiter->rounds++ % 8 == 7 && now_ns() >= waiter->since_ns + YIELD_NS)
     return SFSHM_WAIT_SLEEP;
   sched_yield();
   return SFSHM_WAIT_LOOK;

@@ -100,26 +100,15 @@ typedef enum sfshm_wait_step {
 typedef struct sfshm_waiter {
   uint32_t spins_left;
   uint32_t rounds;  /* steps taken after spinning */
-  int64_t yield_ns; /* how long to yield before sleeping */
   int64_t since_ns; /* when spinning was over, on CLOCK_MONOTONIC; 0: not yet */
 } sfshm_waiter_t;
-
-/* How long a waiter gives its core away without sleeping. Long enough for a partner that shares the core to do its
- * part, short enough that a rank waiting for real work elsewhere costs nothing. */
-#define SFSHM_YIELD_NS 200000
-
-/* The same if the node has a core to spare, where the waiter keeps its core from nobody: as long as a message of some
- * MiB takes over a fast network. Waking a sleeper costs as much as several hundred KiB of such a message. */
-#define SFSHM_YIELD_SPARE_NS 1000000
 
 /* Spins only while every participant of the node can have a core of its own. */
 static inline void sfshm_waiter_start(sfshm_waiter_t *waiter, const sfshm_board_t *board, uint32_t spins)
 {
   uint32_t cores = atomic_load_explicit(&board->cores, memory_order_relaxed);
   uint32_t participants = atomic_load_explicit(&board->participants, memory_order_relaxed);
-  bool crowded = atomic_load_explicit(&board->crowded, memory_order_relaxed) != 0;
-  *waiter = (sfshm_waiter_t){.spins_left = participants <= cores ? spins : 0,
-                             .yield_ns = crowded ? SFSHM_YIELD_NS : SFSHM_YIELD_SPARE_NS};
+  *waiter = (sfshm_waiter_t){.spins_left = participants <= cores ? spins : 0};
 }
 
 sfshm_wait_step_t sfshm_waiter_step_slow(sfshm_waiter_t *waiter);

@@ -142,14 +142,14 @@ static double share_of(const char *fragment, const char *name)
 
 /* ---- A slow rank ------------------------------------------------------------------------------------------------- */
 
-/* Of the lines of a trace those that have both texts. */
+/* How many lines of a trace have both texts. */
 static int count_lines_with(const char *trace, const char *a, const char *b)
 {
   int n = 0;
-  for (const char *line = trace, *next; *line != '\0'; line = next) {
-    const char *end_of_line = strchr(line, '\n'), *at_a = strstr(line, a), *at_b = strstr(line, b);
-    next = end_of_line != NULL ? end_of_line + 1 : line + strlen(line);
-    n += at_a != NULL && at_a < next && at_b != NULL && at_b < next;
+  for (const char *line = trace; *line != '\0';) {
+    size_t len = strcspn(line, "\n");
+    n += memmem(line, len, a, strlen(a)) != NULL && memmem(line, len, b, strlen(b)) != NULL;
+    line += line[len] == '\n' ? len + 1 : len;
   }
   return n;
 }
