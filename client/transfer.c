@@ -155,27 +155,16 @@ static bool are_fresh(const sfc_lane_t *lane, size_t bytes)
   return bytes >= SFSHM_PIECE_MOVES_FROM && lane->tx.posted >= SFC_FIRST_MESSAGES;
 }
 
-/* Whether the piece is to be written past the caches. */
-static bool is_streamed(const sfc_lane_t *lane, const sfc_outgoing_t *out, size_t bytes)
-{
-  return out->pattern->kind == SFSHM_PATTERN_CONTIGUOUS && bytes >= SFSHM_PIECE_MOVES_FROM && !out->of_device &&
-         lane->graph->context->board->costs.streams != 0;
-}
-
 /* Packs n values into a cell. Where its lines were last in the reader's cache, stores to them are slow one by one and
  * fast in a stream, and scattered loads among them make it worse: then values are gathered in lines of our own. */
 static void pack_into_cell(const sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out,
                            int64_t first, int64_t n, uint8_t *cell)
 {
   const sfshm_pattern_t *pattern = out->pattern;
-  size_t unit_bytes = request->combine.unit_bytes, bytes = (size_t)n * unit_bytes;
+  size_t unit_bytes = request->combine.unit_bytes;
   _Alignas(64) uint8_t stage[STAGE_BYTES];
-  if (is_streamed(lane, out, bytes)) {
-    sfshm_dense_stream((char *)cell, out->source + (size_t)(pattern->start + first) * unit_bytes, bytes);
-    return;
-  }
-  if (pattern->kind == SFSHM_PATTERN_CONTIGUOUS || unit_bytes > STAGED_UNIT_MAX || bytes < STAGED_MIN ||
-      are_fresh(lane, bytes) || out->of_device) {
+  if (pattern->kind == SFSHM_PATTERN_CONTIGUOUS || unit_bytes > STAGED_UNIT_MAX ||
+      (size_t)n * unit_bytes < STAGED_MIN || are_fresh(lane, (size_t)n * unit_bytes) || out->of_device) {
     out->move->pack(request->combine.unit, pattern, first, n, out->source, cell);
     return;
   }

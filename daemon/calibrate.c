@@ -45,7 +45,6 @@ typedef struct sfd_bench {
   _Alignas(128) _Atomic uint32_t taken;  /* by the main thread */
   _Alignas(128) _Atomic bool stop;
   void (*task)(struct sfd_bench *bench); /* what the helper does in its turn */
-  void (*pack)(char *restrict to, const char *restrict from, size_t size_bytes);
   size_t cores[2];
   char *lines; /* SPREAD_LINES: the helper's */
   char *copy;  /* as many: the main thread's */
@@ -150,7 +149,7 @@ static void post_pieces(sfd_bench_t *bench)
         return;
       sfshm_cpu_relax();
     }
-    bench->pack(cell_of(bench, first + i), bench->lines + i * SFSHM_PIECE_BYTES_MAX, SFSHM_PIECE_BYTES_MAX);
+    sfshm_dense_copy(cell_of(bench, first + i), bench->lines + i * SFSHM_PIECE_BYTES_MAX, SFSHM_PIECE_BYTES_MAX);
     atomic_store_explicit(&bench->posted, first + i + 1, memory_order_release);
   }
 }
@@ -225,21 +224,9 @@ static bool measure_remote(sfd_bench_t *bench, sfshm_costs_t *costs)
         return false;
     keep_lowest(&costs->handshake_ps, to_ps(now_ns() - start, 2 * BOUNCES));
   }
-  return true;
-}
-
-/* Past the caches only where that is clearly quicker. */
-static bool measure_pieces(sfd_bench_t *bench, sfshm_costs_t *costs)
-{
-  uint32_t streamed_ps = UINT32_MAX;
-  for (int i = 0; i < 2 * REPETITIONS; i++) {
-    bench->pack = i % 2 == 0 ? sfshm_dense_copy : sfshm_dense_stream;
-    if (!time_pieces(bench, i % 2 == 0 ? &costs->piece_stream_ps : &streamed_ps))
+  for (int i = 0; i < REPETITIONS; i++)
+    if (!time_pieces(bench, &costs->piece_stream_ps))
       return false;
-  }
-  costs->streams = streamed_ps < costs->piece_stream_ps / 4 * 3;
-  if (costs->streams)
-    costs->piece_stream_ps = streamed_ps;
   return true;
 }
 
@@ -309,7 +296,6 @@ static bool measure(sfd_bench_t *bench, sfshm_costs_t *costs)
   cpu_set_t set = only(bench->cores[0]);
   sfshm_costs_t lowest;
   memset(&lowest, 0xff, sizeof lowest);
-  lowest.streams = lowest.reserved = 0;
   bench->local_stream_ps = UINT32_MAX;
   if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0)
     return false;
@@ -320,7 +306,7 @@ static bool measure(sfd_bench_t *bench, sfshm_costs_t *costs)
     lowest.vm_read_stream_ps = sfd_default_costs.vm_read_stream_ps;
   if (!start_helper(bench, &helper))
     return false;
-  done = measure_remote(bench, &lowest) && measure_pieces(bench, &lowest);
+  done = measure_remote(bench, &lowest);
   atomic_store_explicit(&bench->stop, true, memory_order_release);
   pthread_join(helper, NULL);
   if (!done)

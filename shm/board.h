@@ -19,15 +19,13 @@ typedef struct sfshm_costs {
   uint32_t vm_read_stream_ps; /* process_vm_readv: per line of a dense block */
   uint32_t handshake_ps;      /* one cache line bounced between two cores, one way */
   uint32_t measured;          /* 0: defaults, because there is one core only or measuring failed */
-  uint32_t streams;           /* 1: large pieces are written past the caches (sfshm_dense_stream), which is quicker */
-  uint32_t reserved;
 } sfshm_costs_t;
-_Static_assert(sizeof(sfshm_costs_t) == 40, "layout version 1, and what was reserved behind it");
+_Static_assert(sizeof(sfshm_costs_t) == 32, "layout version 1");
 
 typedef struct sfshm_board {
   sfshm_region_header_t header;
   sfshm_costs_t costs; /* constant */
-  uint8_t reserved1[88];
+  uint8_t reserved1[96];
   _Atomic uint32_t cores;        /* that the node's ranks may run on */
   _Atomic uint32_t participants; /* ranks of all jobs on this node: those that may spin */
   _Atomic uint32_t workers;      /* of the daemon for which the node has a core to spare: what may be offered them */

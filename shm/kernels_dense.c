@@ -4,10 +4,6 @@
 #include "shm/kernels_dense.h"
 #include "shm/clones.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #if defined(__GNUC__) && !defined(__clang__)
 /* What -O2 leaves out: vectorising loops whose length isn't known. And no loop becomes a call of memcpy. */
 #pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic", "fp-contract=off", "no-tree-loop-distribute-patterns")
@@ -39,31 +35,6 @@ void sfshm_dense_copy(char *restrict to, const char *restrict from, size_t size_
   else
     copy_range(to, from, size_bytes);
 }
-
-#ifdef __SSE2__
-void sfshm_dense_stream(char *restrict to, const char *restrict from, size_t size_bytes)
-{
-  size_t head = -(uintptr_t)to % sizeof(__m128i), at = head < size_bytes ? head : size_bytes;
-  memcpy(to, from, at);
-  for (; at + 4 * sizeof(__m128i) <= size_bytes; at += 4 * sizeof(__m128i)) {
-    const __m128i *block = (const __m128i *)(const void *)(from + at);
-    __m128i *place = (__m128i *)(void *)(to + at);
-    __m128i first = _mm_loadu_si128(block), second = _mm_loadu_si128(block + 1);
-    __m128i third = _mm_loadu_si128(block + 2), fourth = _mm_loadu_si128(block + 3);
-    _mm_stream_si128(place, first);
-    _mm_stream_si128(place + 1, second);
-    _mm_stream_si128(place + 2, third);
-    _mm_stream_si128(place + 3, fourth);
-  }
-  memcpy(to + at, from + at, size_bytes - at);
-  _mm_sfence();
-}
-#else
-void sfshm_dense_stream(char *restrict to, const char *restrict from, size_t size_bytes)
-{
-  sfshm_dense_copy(to, from, size_bytes);
-}
-#endif
 
 #define DENSE(op, suffix, type, expression)                                                                            \
   void sfshm_dense_##op##_##suffix(char *restrict to, const char *restrict from, size_t size_bytes)                    \

@@ -15,9 +15,4 @@ SFSHM_ELEMENT_TABLE(SFSHM_DENSE_DECLARATION)
  * and pages do. */
 void sfshm_dense_copy(char *restrict to, const char *restrict from, size_t size_bytes);
 
-/* The same past the caches, where the processor can: no line is fetched before it is overwritten. For what another core
- * will read, if that is so far away that memory is nearer. What is stored afterwards with release order comes behind.
- */
-void sfshm_dense_stream(char *restrict to, const char *restrict from, size_t size_bytes);
-
 #endif

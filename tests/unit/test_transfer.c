@@ -206,28 +206,6 @@ START_TEST(scattered_values_fill_the_cells)
 }
 END_TEST
 
-/* Past the caches or not, the same values arrive. */
-START_TEST(dense_pieces_arrive_whatever_the_way)
-{
-  for (uint32_t streams = 0; streams < 2; streams++) {
-    setup();
-    give_cells();
-    end.board.costs.streams = streams;
-    end.board.costs.piece_stream_ps = 0;
-    memset(cells, 0, sizeof cells);
-    for (int64_t i = 0; i < LARGE; i++)
-      values[i] = (double)(i + streams);
-    ck_assert(send_values(&requests[0], 1, 2 * CELL_VALUES + 2500));
-    for (int64_t first = 0; first < 2 * CELL_VALUES + 2500; first += CELL_VALUES) {
-      const double *cell = cells + (size_t)(end.reader.received % SFSHM_LANE_SLOTS) * CELL_VALUES;
-      int64_t n = first < 2 * CELL_VALUES ? CELL_VALUES : 2500;
-      ck_assert_mem_eq(cell, values + first, (size_t)n * sizeof(double));
-      ck_assert(read_message());
-    }
-  }
-}
-END_TEST
-
 /* Who goes on with a send gives others their turn after half of the slots, even if the reader has freed all. */
 START_TEST(going_on_stops_after_some_pieces)
 {
@@ -458,7 +436,6 @@ static Suite *transfer_suite(void)
   tcase_add_test(tcase, a_slot_used_again_ends_what_was_there);
   tcase_add_test(tcase, every_request_ends_in_time);
   tcase_add_test(tcase, scattered_values_fill_the_cells);
-  tcase_add_test(tcase, dense_pieces_arrive_whatever_the_way);
   tcase_add_test(tcase, going_on_stops_after_some_pieces);
   tcase_add_test(tcase, small_consecutive_values_go_straight);
   tcase_add_test(tcase, others_take_the_long_way);
