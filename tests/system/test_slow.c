@@ -12,7 +12,7 @@
 
 #define RANKS 8
 #define CULPRIT 5
-#define SLOW_MS 5
+#define SLOW_MS 15 /* more than a rank that is ready waits for a core */
 #define LIMIT_MS 30000
 
 typedef struct scene {
@@ -61,7 +61,7 @@ static int reduce_with_a_slow_rank(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, RANKS, NULL, ranks, roots, SF_GRAPH_DEFAULT, &all));
   while (goes_on(self, star)) {
     if (self->rank == CULPRIT)
-      sftest_sleep_ms(SLOW_MS);
+      sftest_sleep_ms(sftest_limit_ms(SLOW_MS));
     SFTEST_OK(self, sf_reduce(all, SF_DOUBLE, leaves, &root, SF_SUM));
     told->rounds[self->rank]++;
   }
@@ -220,7 +220,7 @@ START_TEST(a_slow_rank_in_top)
   const sftest_rank_fn_t jobs[] = {reduce_with_a_slow_rank, follow, follow};
   for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
     start_over(i < 2 ? 1 : 2, jobs[i]);
-    scene->pause_ms = SLOW_MS;
+    scene->pause_ms = (int32_t)sftest_limit_ms(SLOW_MS);
     await_rounds(10);
     ck_assert_msg(first_in_top("WAITED") == CULPRIT, "%s", sftest_sfctl_out);
     end();
