@@ -69,14 +69,19 @@ static void write_header(void *base, sfshm_region_kind_t kind, size_t length_byt
   atomic_store_explicit(&header->version, SFSHM_LAYOUT_VERSION, memory_order_release);
 }
 
-/* Whether the memory is lacking. fallocate would take all that there is before it noticed, and the kernel would kill
+/* Refuses more memory than is left. fallocate would take all of it before it failed, and the kernel would kill
  * processes to find more. */
-static bool exceeds_memory(size_t length_bytes, uint64_t *left_p)
+static sf_status_t check_memory_left(size_t length_bytes)
 {
   if (length_bytes < CHECKED_BYTES)
-    return false;
-  *left_p = sfshm_memory_left("/proc", "/sys/fs/cgroup", length_bytes);
-  return length_bytes > *left_p;
+    return SF_OK;
+  uint64_t left = sfshm_memory_left("/proc", "/sys/fs/cgroup", length_bytes);
+  if (length_bytes <= left)
+    return SF_OK;
+  return sfshm_error(SF_ERR_NOMEM,
+                     "%zu bytes of shared memory are more than the %llu that the machine, or a control group of this "
+                     "process, has left",
+                     length_bytes, (unsigned long long)left);
 }
 
 /* ENOMEM: the memory of a group of processes is used up. */
@@ -99,13 +104,8 @@ static sf_status_t allocate(int fd, size_t offset, size_t length_bytes)
 
 sf_status_t sfshm_region_commit(const sfshm_region_t *region, size_t offset, size_t length_bytes)
 {
-  uint64_t left;
-  if (exceeds_memory(length_bytes, &left))
-    return sfshm_error(SF_ERR_NOMEM,
-                       "%zu bytes of shared memory are more than the %llu that the machine, or a control group of this "
-                       "process, has left",
-                       length_bytes, (unsigned long long)left);
-  return allocate(region->fd, offset, length_bytes);
+  sf_status_t status = check_memory_left(length_bytes);
+  return status == SF_OK ? allocate(region->fd, offset, length_bytes) : status;
 }
 
 sf_status_t sfshm_region_create(const char *name, sfshm_region_kind_t kind, size_t length_bytes,
@@ -215,13 +215,7 @@ static sf_status_t write_pieces(int fd, const sfshm_region_piece_t pieces[], siz
                                 size_t length_bytes)
 {
   sfshm_region_header_t header = {0};
-  sf_status_t status = SF_OK;
-  uint64_t left;
-  if (exceeds_memory(length_bytes, &left))
-    return sfshm_error(SF_ERR_NOMEM,
-                       "%zu bytes of shared memory are more than the %llu that the machine, or a control group of this "
-                       "process, has left",
-                       length_bytes, (unsigned long long)left);
+  sf_status_t status = check_memory_left(length_bytes);
   for (size_t i = 0; i < npieces && status == SF_OK; i++)
     status = write_all(fd, pieces[i].bytes, pieces[i].length_bytes, pieces[i].offset);
   write_header(&header, kind, length_bytes);
