@@ -61,7 +61,7 @@ void sfc_lane_settle_eager(sfc_lane_t *lane)
   }
 }
 
-/* Packs what is left of the request, so many bytes, into a block that goes with the next message. */
+/* Packs the rest of the request, bytes in length, into an inbox block that the next message names. */
 static bool pack_block(sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out, size_t bytes,
                        sfshm_slot_t *slot)
 {

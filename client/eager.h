@@ -30,8 +30,8 @@ static inline const sfshm_slot_t *sfc_lane_peek(sfc_lane_t *lane)
   return slot != NULL || !sfshm_lane_has_eager(&lane->rx) ? slot : sfc_lane_peek_eager(lane);
 }
 
-/* The lane ends: its memory is the inbox's again when every rank has destroyed the graph. And frees what is known of
- * it. */
+/* sfc_lane_leave_eager ends eager sending on the lane: the inbox may reuse its blocks once every rank has destroyed the
+ * graph. sfc_lane_free_eager frees the lane's own record of them. */
 void sfc_lane_leave_eager(sfc_lane_t *lane);
 void sfc_lane_free_eager(sfc_lane_t *lane);
 

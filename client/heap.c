@@ -20,7 +20,7 @@ struct sfc_segment {
   sfshm_region_t region;
   uint64_t number;
   size_t committed_bytes; /* pages before this are allocated */
-  size_t taken_bytes;     /* what is behind this has never been taken, and holds zeros */
+  size_t taken_bytes;     /* memory beyond this offset was never allocated, and holds zeros */
   bool own;               /* made for one block */
   sfc_gap_t *gaps;        /* by offset; neighbours are merged */
   size_t ngaps;
