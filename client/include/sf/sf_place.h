@@ -1,5 +1,5 @@
-/* Where in the application things are made, for those who look at a running job (sfctl stuck, sfctl trace). Part of
- * sf.h, which is what to include. */
+/* Call sites: the source lines at which graphs are created, shown by sfctl stuck and sfctl trace. Part of sf.h, which
+ * is what to include. */
 #ifndef SF_PLACE_H
 #define SF_PLACE_H
 
@@ -9,16 +9,18 @@
 extern "C" {
 #endif
 
-/* Says where the next graph that this thread makes is made: "file:line", as a text that stays valid until then; of a
- * long one the end is kept. Calls from C and C++ say it by themselves, by the macros below; bindings for other
- * languages call it before they make a graph. NULL: nowhere in particular. Local, does not block. */
-void sf_at(const char *place);
+/* Sets the call site of the next graph that this thread creates: a text "file:line". The caller owns the text, which
+ * must stay valid until the graph has been created. Of a long text the library keeps the end. place == NULL: no call
+ * site. C and C++ programs need not call this: the macros below do. Bindings for other languages call it before they
+ * create a graph. Local. */
+void sf_at(const char *call_site);
 
 #ifdef __cplusplus
 }
 #endif
 
-/* Functions of these names are there as well: for pointers, for bindings, and with SF_NO_PLACES defined. */
+/* Record the call site of each graph creation. The functions themselves remain available, for pointers and for
+ * bindings. Define SF_NO_PLACES to disable the macros. */
 #ifndef SF_NO_PLACES
 #define SF_PLACE_TEXT(line) #line
 #define SF_PLACE_LINE(line) SF_PLACE_TEXT(line)
