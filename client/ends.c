@@ -63,7 +63,7 @@ sf_status_t sfc_ends_offer(sf_graph_t *graph, const sfc_edge_list_t *list, sfc_e
   int32_t n = count_others(graph, list);
   sf_status_t status = alloc_ends((size_t)n, ends_p);
   if (status == SF_OK && n > 0)
-    status = sfc_instance_take_slots(graph, n, 0);
+    status = sfc_instance_take_slots(graph, n);
   for (int32_t i = 0; i < list->nparts && status == SF_OK; i++)
     if (needs_lane(graph, list->parts[i].rank))
       status = add_part(graph, list->parts[i].rank, ends_p);

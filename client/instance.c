@@ -45,10 +45,10 @@ int32_t sfc_instance_nends(const sf_graph_t *graph)
 }
 
 /* What has been taken before, and nobody has been told of, is used if it is long enough. */
-sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n, size_t more_bytes)
+sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n)
 {
   sfc_heap_t *inbox = &graph->context->inbox;
-  size_t bytes = (size_t)n * LANE_BYTES + more_bytes;
+  size_t bytes = (size_t)n * LANE_BYTES;
   if (graph->shared.address != NULL && graph->shared.length_bytes >= bytes)
     return SF_OK;
   if (graph->shared.address != NULL)
@@ -58,16 +58,14 @@ sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n, size_t more_by
 }
 
 /* Slots into which the others write, and control lines. */
-sf_status_t sfc_instance_make_slots(sf_graph_t *graph, size_t more_bytes, uint64_t *more_p)
+sf_status_t sfc_instance_make_slots(sf_graph_t *graph)
 {
   int32_t n = sfc_instance_nends(graph);
-  if (n == 0 && more_bytes == 0)
+  if (n == 0)
     return SF_OK;
-  sf_status_t status = sfc_instance_take_slots(graph, n, more_bytes);
+  sf_status_t status = sfc_instance_take_slots(graph, n);
   if (status != SF_OK)
     return status;
-  if (more_p != NULL)
-    *more_p = (uint64_t)n * LANE_BYTES;
   for (int32_t i = 0; i < n; i++) {
     char *memory = (char *)graph->shared.address + (size_t)i * LANE_BYTES;
     graph->lanes[i].rx.slots = (sfshm_slot_t *)(void *)memory;

@@ -9,12 +9,11 @@
 /* Lists of lanes by what they do. SF_ERR_NOMEM. */
 sf_status_t sfc_instance_make_tables(sf_graph_t *graph);
 
-/* Slots into which the others write, and control lines. Behind them more bytes; *more_p: from where on, in
- * graph->shared. Without lanes and more bytes there is nothing, and *more_p is left alone. */
-sf_status_t sfc_instance_make_slots(sf_graph_t *graph, size_t more_bytes, uint64_t *more_p);
+/* Slots into which the others write, and control lines. Without lanes there are none. */
+sf_status_t sfc_instance_make_slots(sf_graph_t *graph);
 
-/* Memory for the slots of so many lanes that are not there yet, and more bytes: making slots uses it if it suffices. */
-sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n, size_t more_bytes);
+/* Memory for the slots of so many lanes that are not there yet: making slots uses it if it suffices. */
+sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n);
 
 /* How many of the lanes, the first ones, lead to ranks of this node; and where the other end of one of them writes,
  * which is that rank of the group. */

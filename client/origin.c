@@ -36,8 +36,6 @@ void sfc_origin_free(sfc_origin_t *origin)
 
 sf_status_t sfc_origin_seal(sfc_origin_t *origin)
 {
-  if (origin->length_bytes == 0)
-    return sfshm_error(SF_ERR_UNSUPPORTED, "the edge list of a part of a graph can't be sealed");
   if (origin->region.fd >= 0)
     return SF_OK;
   return sfshm_region_freeze("sf-edges", SFSHM_REGION_EDGES, origin->image, origin->length_bytes, &origin->region);

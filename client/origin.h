@@ -18,7 +18,7 @@ typedef struct sfc_origin_part {
 typedef struct sfc_origin {
   const void *base;      /* of the list */
   void *image;           /* the same; NULL: the list is the region, which is mapped */
-  size_t length_bytes;   /* of the list, if it is laid out as a region is; else 0 */
+  size_t length_bytes;   /* of the list */
   sfshm_region_t region; /* the sealed list, fd -1: none yet; under the context's lock */
   sfc_top_root_t top;
   int32_t nparts;
@@ -28,8 +28,8 @@ typedef struct sfc_origin {
 /* Notes where the list's blocks are, and takes over its memory, or its region. */
 sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p);
 
-/* Seals the list, unless it is sealed already: then the region has a descriptor. SF_ERR_UNSUPPORTED: it is the list of
- * a part of a graph. Under the context's lock, as graphs of one plan share the origin. */
+/* Seals the list, unless it is sealed already: then the region has a descriptor. Under the context's lock, as graphs of
+ * one plan share the origin. */
 sf_status_t sfc_origin_seal(sfc_origin_t *origin);
 
 /* Where a sealed list has the block of one of the parts. */

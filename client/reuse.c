@@ -9,6 +9,7 @@
 #include "client/instance.h"
 #include "client/transfer.h"
 #include "client/trunk.h"
+#include "proto/conn.h"
 #include "shm/error.h"
 
 /* All that the graph needs of this rank. Without memory for it the plan is not used. */
@@ -18,11 +19,12 @@ static bool prepare(sf_graph_t *graph, sfc_plan_t *plan)
   if (status == SF_OK)
     status = sfc_instance_make_tables(graph);
   if (status == SF_OK)
-    status = sfc_instance_make_slots(graph, 0, NULL);
+    status = sfc_instance_make_slots(graph);
   return status == SF_OK;
 }
 
-void sfc_reuse_take_back(sf_graph_t *graph)
+/* Makes the graph as empty as it was. Nobody has been told of its slots. */
+static void take_back(sf_graph_t *graph)
 {
   if (graph->shared.address != NULL)
     sfc_heap_give(&graph->context->inbox, &graph->shared);
@@ -32,28 +34,20 @@ void sfc_reuse_take_back(sf_graph_t *graph)
 
 /* ready->message stays NULL, with SF_OK, if the message can't be made or sent: nobody has heard of it, or the next one
  * will not be sent either. */
-static sf_status_t send_proposal(const sf_graph_t *graph, const sfc_proposal_t *proposal, sfproto_incoming_t *ready)
+static sf_status_t send_proposal(const sf_graph_t *graph, const sfc_plan_t *plan, sfproto_incoming_t *ready)
 {
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   sfc_ends_t ends;
   if (sfc_ends_of_lanes(graph, &ends) != SF_OK)
     return SF_OK;
-  for (size_t i = 0; i < ends.n && proposal->marks != NULL; i++) {
-    ends.ends[i].has_marks = true;
-    ends.ends[i].marks = graph->shared.offset + proposal->marks[i];
-  }
   create.group = graph->group->number;
   create.nroots = graph->nroots;
   create.nleaves = graph->nleaves;
   create.flags = graph->flags;
   create.has_again = create.has_nroot_ranks = true;
-  create.again = proposal->of;
-  create.has_part = create.part = proposal->part;
-  create.nroot_ranks = proposal->nroot_ranks;
-  create.has_far_segment = create.has_far_marks = proposal->has_far;
-  create.far_segment = graph->shared.segment;
-  create.far_marks = graph->shared.offset + proposal->far_marks;
+  create.again = sfc_plan_number(plan);
+  create.nroot_ranks = sfc_plan_nroot_ranks(plan);
   create.lanes = ends.pointers;
   create.n_lanes = ends.n;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
@@ -66,12 +60,10 @@ static sf_status_t send_proposal(const sf_graph_t *graph, const sfc_proposal_t *
 }
 
 /* The others believe that the graph is ready: they have to know if it is not. */
-static void finish(sf_graph_t *graph, const sfc_proposal_t *proposal, sfproto_incoming_t *ready)
+static void finish(sf_graph_t *graph, const sfproto_incoming_t *ready)
 {
   graph->number = ready->message->graph_ready->graph;
   sf_status_t status = sfc_instance_connect(graph, ready), entered;
-  if (status == SF_OK && proposal->complete != NULL)
-    status = proposal->complete(graph, ready, proposal->argument);
   entered = sfc_instance_enter(graph, true);
   if (status == SF_OK)
     status = entered;
@@ -79,11 +71,12 @@ static void finish(sf_graph_t *graph, const sfc_proposal_t *proposal, sfproto_in
     sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
 }
 
-sf_status_t sfc_reuse_propose(sf_graph_t *graph, const sfc_proposal_t *proposal, sfc_reuse_t *reuse_p)
+/* Proposes to make the graph, whose lanes have slots. */
+static sf_status_t propose(sf_graph_t *graph, const sfc_plan_t *plan, sfc_reuse_t *reuse_p)
 {
   sfproto_incoming_t ready = {.message = NULL};
   sfc_instance_expect(graph->context);
-  sf_status_t status = send_proposal(graph, proposal, &ready);
+  sf_status_t status = send_proposal(graph, plan, &ready);
   if (status != SF_OK || ready.message == NULL) {
     sfc_instance_give_up(graph->context);
     return status;
@@ -92,7 +85,7 @@ sf_status_t sfc_reuse_propose(sf_graph_t *graph, const sfc_proposal_t *proposal,
   reuse_p->asked_number = ready.message->graph_ready->edges_of;
   reuse_p->done = !reuse_p->asked;
   if (reuse_p->done)
-    finish(graph, proposal, &ready);
+    finish(graph, &ready);
   else
     sfc_instance_give_up(graph->context);
   sfproto_incoming_free(&ready);
@@ -106,11 +99,10 @@ sf_status_t sfc_reuse_try(sf_graph_t *graph, const sfc_edge_input_t *input, sfc_
   if (plan == NULL)
     return SF_OK;
   sf_status_t status = SF_OK;
-  sfc_proposal_t proposal = {.of = sfc_plan_number(plan), .nroot_ranks = sfc_plan_nroot_ranks(plan)};
   if (prepare(graph, plan))
-    status = sfc_reuse_propose(graph, &proposal, reuse_p);
+    status = propose(graph, plan, reuse_p);
   if (!reuse_p->done)
-    sfc_reuse_take_back(graph);
+    take_back(graph);
   else
     sfc_plan_used(graph->context, plan);
   sfc_plan_let_go(graph->context, plan);

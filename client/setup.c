@@ -19,7 +19,6 @@
 #include "client/group.h"
 #include "client/instance.h"
 #include "client/lent.h"
-#include "client/part.h"
 #include "client/place.h"
 #include "client/setup_internal.h"
 #include "client/transfer.h"
@@ -370,28 +369,14 @@ static sf_status_t run_full_setup(sfc_setup_t *setup, const sfc_edge_input_t *in
   return SF_OK;
 }
 
-/* The edges of a part that can't be made out of the whole. */
-static void read_part(sfc_setup_t *setup, const sfc_part_t *part, sfc_edge_input_t *input)
+static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *input)
 {
-  sf_status_t status = part->read(part->argument, input);
-  if (status != SF_OK)
-    sfc_setup_note_error(setup, status, setup->group->rank, -1);
-  setup->graph->nleaves = input->nleaves;
-}
-
-static sf_status_t run_setup(sfc_setup_t *setup, const sfc_edge_input_t *given, const sfc_part_t *part)
-{
-  sfc_edge_input_t input = *given;
   sf_status_t status = SF_OK;
-  if (setup->status == SF_OK && part != NULL)
-    status = sfc_part_try(setup->graph, part, &setup->reuse);
-  else if (setup->status == SF_OK)
-    status = sfc_reuse_try(setup->graph, &input, &setup->reuse);
+  if (setup->status == SF_OK)
+    status = sfc_reuse_try(setup->graph, input, &setup->reuse);
   if (status != SF_OK || setup->reuse.done)
     return status;
-  if (setup->status == SF_OK && part != NULL)
-    read_part(setup, part, &input);
-  return run_full_setup(setup, &input);
+  return run_full_setup(setup, input);
 }
 
 sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags,
@@ -433,7 +418,7 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
     sfc_setup_note_error(&setup, sfshm_error(finding->status, "%s", finding->detail), group->rank, finding->leaf);
   check_call(&setup, flags, graph_p);
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GRAPH, place);
-  status = run_setup(&setup, input, finding->part);
+  status = run_setup(&setup, input);
   sfc_counters_unblock(&context->counters);
   free_setup(&setup);
   if (status != SF_OK) {

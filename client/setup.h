@@ -7,17 +7,14 @@
 #include <sf/sf.h>
 
 #include "client/buckets.h"
-#include "client/part.h"
 
 /* Who makes the graph, and what it has found so far: status SF_OK, or an error to be agreed by all ranks, with the leaf
- * that it concerns (-1: none in particular) and its text. part: it is a part of another graph, and has no edges given;
- * or NULL. */
+ * that it concerns (-1: none in particular) and its text. */
 typedef struct sfc_finding {
   const char *caller;
   sf_status_t status;
   int64_t leaf;
   const char *detail;
-  const sfc_part_t *part;
 } sfc_finding_t;
 
 /* As sf_graph_create; an error that was found becomes the error of all ranks. */

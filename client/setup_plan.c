@@ -135,7 +135,7 @@ void sfc_setup_make_plan(sfc_setup_t *setup)
   if (status == SF_OK)
     status = sfc_graph_order_turns(graph);
   if (status == SF_OK)
-    status = sfc_instance_make_slots(graph, 0, NULL);
+    status = sfc_instance_make_slots(graph);
   if (status != SF_OK)
     sfc_setup_note_error(setup, status, setup->group->rank, -1);
 }

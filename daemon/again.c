@@ -7,8 +7,6 @@
 #include "daemon/lanes.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
-#include "daemon/parts.h"
-#include "daemon/segment.h"
 #include "shm/error.h"
 
 /* What this node knows of an earlier graph. */
@@ -61,18 +59,6 @@ void sfd_again_forget(sfd_group_t *group)
 
 /* ---- What ranks say ---------------------------------------------------------------------------------------------- */
 
-/* Where a rank says what remains of other nodes' values. */
-static sf_status_t check_far(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, int32_t place)
-{
-  if (!create->has_far_segment)
-    return SF_OK;
-  const sfd_segment_t *segment = sfd_segment_find(rank, create->far_segment);
-  if (segment == NULL || !segment->inbox || !create->has_part || create->far_marks > segment->length)
-    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: marks at %" PRIu64 " in segment %" PRIu64, place,
-                       create->far_marks, create->far_segment);
-  return SF_OK;
-}
-
 sf_status_t sfd_again_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
                             int32_t place, int nfds)
 {
@@ -83,10 +69,7 @@ sf_status_t sfd_again_check(const Sfproto__GraphCreate *create, const sfd_rank_t
     return sfshm_error(SF_ERR_PROTO,
                        "GraphCreate of group rank %d: %" PRId64 " roots, %" PRId64 " leaves with roots on %d ranks",
                        place, create->nroots, create->nleaves, create->nroot_ranks);
-  sf_status_t status = check_far(create, rank, place);
-  if (status == SF_OK)
-    status = sfd_lanes_check("GraphCreate", create->lanes, create->n_lanes, rank, group, place);
-  return status;
+  return sfd_lanes_check("GraphCreate", create->lanes, create->n_lanes, rank, group, place);
 }
 
 sf_status_t sfd_again_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)
@@ -95,9 +78,6 @@ sf_status_t sfd_again_store(const Sfproto__GraphCreate *create, sfd_setup_member
   if (status != SF_OK)
     return status;
   member->again = create->again;
-  member->part = create->has_part && create->part;
-  member->far_segment = create->has_far_segment ? create->far_segment : UINT64_MAX;
-  member->far_marks = create->far_marks;
   member->nroots = create->nroots;
   member->nleaves = create->nleaves;
   member->nroot_ranks = create->nroot_ranks;
@@ -127,7 +107,6 @@ static void ask_member(sfd_graph_t *graph, int32_t local)
   sfd_session_t *session = sfd_setup_answered(graph, local);
   sfd_lanes_free(member);
   member->again = 0;
-  member->part = false;
   member->here = false;
   member->asked = true;
   graph->setup->nhere--;
@@ -140,8 +119,6 @@ static void ask_members(sfd_graph_t *graph)
   graph->setup->refused = true;
   sfd_trunks_free(graph->trunks); /* made in hope, like what follows */
   graph->trunks = NULL;
-  sfd_parts_free(graph->setup->parts);
-  graph->setup->parts = NULL;
   for (int32_t i = 0; i < graph->group->nlocals; i++)
     ask_member(graph, i);
 }
@@ -160,14 +137,12 @@ static bool is_possible(const sfd_graph_t *graph)
 {
   const sfd_setup_t *setup = graph->setup;
   uint64_t again = setup->members[0].again;
-  bool part = setup->members[0].part;
   if (setup->refused || setup->agreement.error.status != SF_OK || again == 0)
     return false;
   for (int32_t i = 1; i < graph->group->nlocals; i++)
-    if (setup->members[i].again != again || setup->members[i].part != part)
+    if (setup->members[i].again != again)
       return false;
-  return (graph->group->nnodes == 1 || part || find_kept(graph->group, again) != NULL) &&
-         sfd_lanes_agree(graph) == SF_OK;
+  return (graph->group->nnodes == 1 || find_kept(graph->group, again) != NULL) && sfd_lanes_agree(graph) == SF_OK;
 }
 
 static int32_t count_again(const sfd_graph_t *graph)
@@ -196,8 +171,6 @@ static sf_status_t share(sfd_graph_t *graph, uint64_t again)
  * nothing is left to be agreed on. */
 static bool prepare(sfd_graph_t *graph)
 {
-  if (graph->setup->members[0].part)
-    return graph->group->nnodes == 1 || sfd_parts_begin(graph) == SF_OK;
   return !sfd_agreement_is_pair(graph->group) || share(graph, graph->setup->members[0].again) == SF_OK;
 }
 
@@ -206,7 +179,7 @@ static void arrive(sfd_graph_t *graph)
   sfd_setup_t *setup = graph->setup;
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
     const sfd_setup_member_t *member = &setup->members[i];
-    sfd_agreement_add_again(&setup->again, member->again, member->part);
+    sfd_agreement_add_again(&setup->again, member->again);
     sfd_agreement_add_flags(&setup->again, graph->group->locals[i], member->flags);
     sfd_agreement_add_counts(&setup->again, member->nroots, member->nleaves, member->nroot_ranks);
   }
@@ -240,15 +213,13 @@ void sfd_again_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   graph->nleaves = agreement->nleaves;
   graph->npairs = agreement->npairs;
   graph->state = SFD_GRAPH_COMMITTING;
-  bool prepared = sfd_agreement_is_pair(group), part = graph->setup->members[0].part;
+  bool prepared = sfd_agreement_is_pair(group);
   sf_status_t status = sfd_graph_number(graph, id);
-  if (status == SF_OK && !prepared && !part) /* a part has other edges */
+  if (status == SF_OK && !prepared)
     status = share(graph, agreement->again);
-  sfd_log(SFD_LOG_GRAPH, SFD_DEBUG, "graph %" PRIu64 " of job \"%s\" has %s plan of graph %" PRIu64, id,
-          group->job->name, part ? "a part of the" : "the", agreement->again);
-  if (part && group->nnodes > 1) {
-    sfd_parts_agreed(graph, status);
-  } else if (prepared) {
+  sfd_log(SFD_LOG_GRAPH, SFD_DEBUG, "graph %" PRIu64 " of job \"%s\" has the plan of graph %" PRIu64, id,
+          group->job->name, agreement->again);
+  if (prepared) {
     sfd_setup_become_ready(graph, status);
   } else {
     sfd_setup_begin_commit(graph);

@@ -1,7 +1,7 @@
-/* Graphs that are made again: all ranks of the group name an earlier one of theirs, whose edges and flags are the same,
- * or of which the new one is a part (parts.h). If all name the same one, and every node has what it needs of it (its
- * trunks; of a whole, the graph itself), round 1 of set-up is skipped, and round 2 is over at once, since the ranks
- * have told their lanes already. Otherwise they are asked for their edges, and set-up goes its ordinary way.
+/* Graphs that are made again: all ranks of the group name an earlier one of theirs, whose edges and flags are the same.
+ * If all name the same one, and every node has what it needs of it (its trunks), round 1 of set-up is skipped, and
+ * round 2 is over at once, since the ranks have told their lanes already. Otherwise they are asked for their edges, and
+ * set-up goes its ordinary way.
  *
  * Nodes agree on it by the tree of the group. Only nodes take part whose ranks all want the same; the others refuse
  * what their subtrees say, and when a subtree goes the ordinary way its parent does, too. */

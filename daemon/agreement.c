@@ -90,14 +90,12 @@ void sfd_agreement_add_counts(sfd_agreement_t *agreement, int64_t nroots, int64_
   agreement->npairs = add_saturating(agreement->npairs, npairs);
 }
 
-void sfd_agreement_add_again(sfd_agreement_t *agreement, uint64_t again, bool part)
+void sfd_agreement_add_again(sfd_agreement_t *agreement, uint64_t again)
 {
-  if (agreement->again == 0) {
+  if (agreement->again == 0)
     agreement->again = again;
-    agreement->part = part;
-  } else if (agreement->again != again || agreement->part != part) {
+  else if (agreement->again != again)
     sfd_setup_error_note(&agreement->error, SF_ERR_NOT_FOUND, -1, -1, "ranks name different earlier graphs");
-  }
 }
 
 /* ---- The tree ---------------------------------------------------------------------------------------------------- */
@@ -179,7 +177,6 @@ static void tell(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, ui
   arrive.npairs = agreement->npairs;
   arrive.has_again = kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN;
   arrive.again = agreement->again;
-  arrive.has_part = arrive.part = agreement->part;
   arrive.has_id = agreement->id != 0;
   arrive.id = agreement->id;
   arrive.has_both = sfd_agreement_is_pair(group);
@@ -335,7 +332,7 @@ void sfd_agreement_arrive(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
 static void add_subtree(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive)
 {
   if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN)
-    sfd_agreement_add_again(agreement, arrive->again, arrive->has_part && arrive->part);
+    sfd_agreement_add_again(agreement, arrive->again);
   if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES || arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN) {
     add_subtree_flags(agreement, arrive);
     sfd_agreement_add_counts(agreement, arrive->nroots, arrive->nleaves, arrive->npairs);

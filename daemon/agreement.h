@@ -47,7 +47,6 @@ typedef struct sfd_agreement {
   uint32_t odd_flags;
   uint64_t id;    /* of two nodes: what the first one proposes */
   uint64_t again; /* GRAPH_AGAIN: the earlier graph; 0: nobody has named one yet */
-  bool part;      /* a part of it */
   int64_t nroots; /* sums of what has come */
   int64_t nleaves;
   int64_t npairs;          /* of distinct ranks with edges */
@@ -59,7 +58,7 @@ typedef struct sfd_agreement {
  * member and the lowest that differs from it, when all have come. */
 void sfd_agreement_add_flags(sfd_agreement_t *agreement, int32_t member, uint32_t flags);
 /* Different earlier graphs are an error, too. */
-void sfd_agreement_add_again(sfd_agreement_t *agreement, uint64_t again, bool part);
+void sfd_agreement_add_again(sfd_agreement_t *agreement, uint64_t again);
 void sfd_agreement_add_counts(sfd_agreement_t *agreement, int64_t nroots, int64_t nleaves, int64_t npairs);
 
 /* Whether the group is on two nodes, and agrees without a tree. */

@@ -20,9 +20,6 @@ static sf_status_t check_memory(const char *message, const Sfproto__LaneEnd *lan
     return sfshm_error(SF_ERR_PROTO,
                        "%s of rank %d: offsets %" PRIu64 " and %" PRIu64 " in segment %" PRIu64 " of %" PRIu64 " bytes",
                        message, rank->number, lane->slots, lane->control, lane->segment, segment->length);
-  if (lane->has_marks && (lane->marks == 0 || lane->marks > segment->length)) /* of no values they may be behind it */
-    return sfshm_error(SF_ERR_PROTO, "%s of rank %d: marks at %" PRIu64 " in segment %" PRIu64 " of %" PRIu64, message,
-                       rank->number, lane->marks, lane->segment, segment->length);
   return SF_OK;
 }
 
@@ -60,7 +57,6 @@ sf_status_t sfd_lanes_store(Sfproto__LaneEnd *const lanes[], size_t n, sfd_setup
                                     .segment = lane->segment,
                                     .slots = lane->slots,
                                     .control = lane->control,
-                                    .marks = lane->has_marks ? lane->marks : 0,
                                     .can_read = lane->can_read};
   }
   return SF_OK;
@@ -135,24 +131,12 @@ size_t sfd_lane_ends_collect(const sfd_graph_t *graph, int32_t local, sfd_lane_e
     end->slots = lane->slots;
     end->control = lane->control;
     end->can_read = lane->can_read;
-    end->has_marks = lane->marks != 0;
-    end->marks = lane->marks;
     ends->pointers[i] = end;
   }
   return (size_t)member->nlanes;
 }
 
-/* The map is new to the ranks of a part. Returns its descriptor; -1: there is none to send. */
-static int describe_map(const sfd_graph_t *graph, int32_t local, uint32_t sides[], Sfproto__GraphReady *ready)
-{
-  if (graph->trunks == NULL || !graph->setup->members[local].part)
-    return -1;
-  ready->n_sides = sfd_trunks_sides_of(graph->trunks, graph->group->locals[local], sides);
-  ready->sides = sides;
-  return ready->n_sides > 0 ? sfd_trunks_describe_map(graph->trunks, &ready->has_map, &ready->map) : -1;
-}
-
-static void send_ready(sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends, uint32_t sides[])
+static void send_ready(sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends)
 {
   Sfproto__GraphReady ready = SFPROTO__GRAPH_READY__INIT;
   ready.graph = graph->id;
@@ -161,27 +145,21 @@ static void send_ready(sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends,
   ready.has_board_region = ready.has_board = graph->trunks != NULL;
   if (graph->trunks != NULL)
     sfd_trunks_describe_board(graph->trunks, &ready.board_region, &ready.board);
-  int map = describe_map(graph, local, sides, &ready);
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.request = graph->setup->members[local].request;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_READY;
   message.graph_ready = &ready;
   sfd_session_t *session = sfd_setup_answered(graph, local);
   if (session != NULL)
-    sfd_session_send(session, &message, &map, map >= 0 ? 1 : 0);
+    sfd_session_send(session, &message, NULL, 0);
 }
 
 sf_status_t sfd_lanes_send(sfd_graph_t *graph)
 {
   sfd_lane_ends_t ends;
   sf_status_t status = sfd_lane_ends_alloc(graph, &ends);
-  uint32_t nsides = graph->trunks != NULL ? sfd_trunks_nsides(graph->trunks) : 0;
-  uint32_t *sides = malloc((nsides + 1) * sizeof *sides);
-  if (status == SF_OK && sides == NULL)
-    status = sfshm_error(SF_ERR_NOMEM, "no memory for the sides of trunks");
   for (int32_t local = 0; local < graph->group->nlocals && status == SF_OK; local++)
-    send_ready(graph, local, &ends, sides);
+    send_ready(graph, local, &ends);
   sfd_lane_ends_free(&ends);
-  free(sides);
   return status;
 }

@@ -19,7 +19,6 @@ typedef enum sfd_peer_kind {
                            graph; desc: the operation's descriptor; trunks.h */
   SFD_PEER_CREDIT = 3,  /* messages up to b of that side (flags: the receiver's role) have been consumed */
   SFD_PEER_AWAIT = 4,   /* the sender waits for a message for desc, which the receiver's side would send */
-  SFD_PEER_REMAINS = 5, /* a notice for the graph creation number desc of group object; parts.h */
   SFD_PEER_KINDS
 } sfd_peer_kind_t;
 

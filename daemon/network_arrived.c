@@ -13,7 +13,6 @@
 #include "daemon/job.h"
 #include "daemon/meeting.h"
 #include "daemon/network_internal.h"
-#include "daemon/parts.h"
 #include "daemon/remote.h"
 #include "daemon/trunks.h"
 #include "daemon/wants.h"
@@ -97,7 +96,7 @@ static sf_status_t control_arrived(sfd_network_t *network, int32_t node, const s
 /* Whether the payload belongs to set-up, which takes it over. */
 static bool is_of_setup(const sfd_message_head_t *head)
 {
-  return head->kind == SFD_PEER_WANTS || head->kind == SFD_PEER_REMAINS;
+  return head->kind == SFD_PEER_WANTS;
 }
 
 static sfd_placing_t place_of_setup(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
@@ -142,8 +141,7 @@ static sf_status_t handle_of_setup(sfd_server_t *server, int32_t node, const sfd
     free(payload);
     return SF_OK;
   }
-  return head->kind == SFD_PEER_WANTS ? sfd_wants_arrived(group, node, head, payload)
-                                      : sfd_parts_arrived(group, node, head, payload);
+  return sfd_wants_arrived(group, node, head, payload);
 }
 
 static sf_status_t of_setup_arrived(sfd_network_t *network, int32_t node, const sfd_message_head_t *head, void *image)
@@ -167,7 +165,6 @@ sfd_placing_t sfd_network_place(void *owner, int32_t node, const sfd_message_hea
   case SFD_PEER_CONTROL:
     return SFD_PLACE_CHANNEL;
   case SFD_PEER_WANTS:
-  case SFD_PEER_REMAINS:
     return place_of_setup(network->server, node, head, buffer_p);
   case SFD_PEER_DATA:
     return sfd_trunks_place(network->server, node, head, buffer_p);
@@ -193,7 +190,6 @@ sf_status_t sfd_network_arrived(void *owner, int32_t node, const sfd_message_hea
   case SFD_PEER_CONTROL:
     return control_arrived(network, node, head, payload);
   case SFD_PEER_WANTS:
-  case SFD_PEER_REMAINS:
     return of_setup_arrived(network, node, head, payload);
   case SFD_PEER_DATA:
     sfd_server_moved(server);

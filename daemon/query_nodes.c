@@ -16,7 +16,7 @@
 
 static const char *const kinds[SFD_PEER_KINDS] = {
     [SFD_PEER_CONTROL] = "control", [SFD_PEER_WANTS] = "plan",  [SFD_PEER_DATA] = "data",
-    [SFD_PEER_CREDIT] = "credit",   [SFD_PEER_AWAIT] = "await", [SFD_PEER_REMAINS] = "part",
+    [SFD_PEER_CREDIT] = "credit",   [SFD_PEER_AWAIT] = "await",
 };
 
 const char *sfd_query_fabric(const sfd_channels_t *channels)

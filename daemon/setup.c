@@ -9,7 +9,6 @@
 #include "daemon/at_once.h"
 #include "daemon/lanes.h"
 #include "daemon/log.h"
-#include "daemon/parts.h"
 #include "daemon/peers.h"
 #include "daemon/roots.h"
 #include "daemon/trunks.h"
@@ -42,7 +41,6 @@ void sfd_setup_free(sfd_graph_t *graph)
   if (graph->setup == NULL)
     return;
   sfd_wants_free(graph->setup->wants);
-  sfd_parts_free(graph->setup->parts);
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
     sfd_peers_free(graph->group->job, &graph->setup->members[i]);
     sfd_lanes_free(&graph->setup->members[i]);
@@ -275,8 +273,6 @@ static sf_status_t store_edges(sfd_graph_t *graph, int32_t place, const Sfproto_
 static sf_status_t verify_edges(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
                                 int32_t place, const int fds[], int nfds)
 {
-  if (create->has_part)
-    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: a part of no graph", place);
   sf_status_t status = sfd_peers_check(create, rank, group, place, fds, nfds);
   return status == SF_OK ? sfd_at_once_check(create, rank, group, place) : status;
 }

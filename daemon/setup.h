@@ -35,7 +35,6 @@ typedef struct sfd_lane {
   uint64_t segment;
   uint64_t slots;
   uint64_t control;
-  uint64_t marks; /* of edges that are in a part; 0: none, for an inbox has other things there */
   bool can_read;
 } sfd_lane_t;
 
@@ -45,10 +44,7 @@ typedef struct sfd_setup_member {
   bool wrong;   /* its input is: nroots means nothing */
   uint64_t request;
   int64_t nroots;
-  uint64_t again;       /* the earlier graph whose edges are its own, see again.h; 0: it says what its edges are */
-  bool part;            /* some of them; */
-  uint64_t far_segment; /* then, over nodes: where in its inbox it says which values of other nodes remain */
-  uint64_t far_marks;
+  uint64_t again;  /* the earlier graph whose edges are its own, see again.h; 0: it says what its edges are */
   bool asked;      /* for its edges, after it had named an earlier graph */
   int64_t nleaves; /* with again */
   int32_t nroot_ranks;
@@ -69,7 +65,6 @@ typedef struct sfd_setup {
   bool refused;              /* edges are needed */
   bool compared;             /* of two nodes: what they want with what they have */
   struct sfd_wants *wants;   /* what goes between nodes in round 1; NULL: nothing */
-  struct sfd_parts *parts;   /* of a part of a graph, in place of that; NULL: nothing */
   sfd_setup_member_t members[];
 } sfd_setup_t;
 

@@ -111,19 +111,6 @@ static sf_status_t find_members(const sfd_group_t *group, const sfd_trunk_source
   return SF_OK;
 }
 
-static sf_status_t copy_owner_ends(const sfd_trunk_source_t *source, sfd_plan_side_t *side)
-{
-  size_t bytes = source->nowners * sizeof *side->owner_ends;
-  if (bytes == 0)
-    return SF_OK;
-  side->owner_ends = malloc(bytes);
-  if (side->owner_ends == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for %u owners of roots", source->nowners);
-  memcpy(side->owner_ends, source->owner_ends, bytes);
-  side->nowners = source->nowners;
-  return SF_OK;
-}
-
 /* A way to wake each member. */
 static sf_status_t find_wakes(const sfd_trunks_t *trunks)
 {
@@ -225,7 +212,7 @@ static sfd_trunks_t *alloc_trunks(sfd_graph_t *graph, uint32_t nsides)
 
 static sf_status_t make_plan(sfd_trunks_t *trunks, const sfd_trunk_source_t sources[])
 {
-  sfd_trunk_plan_t *plan = calloc(1, sizeof *plan + trunks->nsides * sizeof plan->sides[0]);
+  sfd_trunk_plan_t *plan = calloc(1, sizeof *plan + trunks->nsides * sizeof plan->members[0]);
   if (plan == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for %u sides of trunks", trunks->nsides);
   plan->nholders = 1;
@@ -233,11 +220,8 @@ static sf_status_t make_plan(sfd_trunks_t *trunks, const sfd_trunk_source_t sour
   plan->map.fd = -1;
   trunks->plan = plan;
   sf_status_t status = make_map(trunks, sources);
-  for (uint32_t i = 0; i < plan->nsides && status == SF_OK; i++) {
-    status = find_members(trunks->graph->group, &sources[i], &plan->sides[i].members);
-    if (status == SF_OK)
-      status = copy_owner_ends(&sources[i], &plan->sides[i]);
-  }
+  for (uint32_t i = 0; i < plan->nsides && status == SF_OK; i++)
+    status = find_members(trunks->graph->group, &sources[i], &plan->members[i]);
   return status;
 }
 
@@ -246,7 +230,7 @@ static void take_plan(sfd_trunks_t *trunks)
   const sfshm_trunk_map_t *map = trunks->plan->map.base;
   for (uint32_t i = 0; i < trunks->nsides; i++) {
     trunks->sides[i].told = map->sides[i];
-    trunks->sides[i].members = trunks->plan->sides[i].members;
+    trunks->sides[i].members = trunks->plan->members[i];
   }
 }
 
@@ -299,10 +283,8 @@ void sfd_trunk_plan_let_go(sfd_trunk_plan_t *plan)
 {
   if (plan == NULL || --plan->nholders > 0)
     return;
-  for (uint32_t i = 0; i < plan->nsides; i++) {
-    free(plan->sides[i].members);
-    free(plan->sides[i].owner_ends);
-  }
+  for (uint32_t i = 0; i < plan->nsides; i++)
+    free(plan->members[i]);
   if (plan->maps != NULL)
     sfd_trunk_map_give(plan->maps, &plan->map);
   else

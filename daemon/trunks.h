@@ -24,8 +24,6 @@ typedef struct sfd_trunk_source {
   sfshm_trunk_role_t role;
   const void *image; /* checked, the caller's */
   size_t image_bytes;
-  const int64_t *owner_ends; /* as leaf: behind the last position of each owner's roots (shm/merge), the caller's */
-  uint32_t nowners;
 } sfd_trunk_source_t;
 
 /* Makes graph->trunks: the map of the sides (given by ascending (node, role)) and the board. Messages may arrive from

@@ -13,19 +13,12 @@ typedef struct sfd_submitted {
   uint64_t desc;
 } sfd_submitted_t;
 
-/* What is known of a side beside what the map says. */
-typedef struct sfd_plan_side {
-  int32_t *members;    /* group ranks here that take part, ascending */
-  int64_t *owner_ends; /* as leaf: behind the last position of each owner's roots */
-  uint32_t nowners;
-} sfd_plan_side_t;
-
 struct sfd_trunk_plan {
   int32_t nholders;
   sfshm_region_t map;
   sfd_trunk_maps_t *maps; /* whose that is; NULL: memory of the plan's own */
   uint32_t nsides;
-  sfd_plan_side_t sides[]; /* as those of the map */
+  int32_t *members[]; /* by side of the map: group ranks here that take part, ascending */
 };
 
 /* For the done of a message under way. */

@@ -459,12 +459,12 @@ sf_status_t sfd_wants_make_trunks(sfd_graph_t *graph)
     return sfshm_error(SF_ERR_NOMEM, "trunks of a graph");
   for (int32_t i = 0; i < nwanted; i++) {
     const sfshm_merge_t *merge = &wants->merging->wanted[i].merge;
-    sources[n++] = (sfd_trunk_source_t){wants->merging->wanted[i].node, SFSHM_AS_LEAF,     merge->leaf_image,
-                                        merge->leaf_image_bytes,        merge->owner_ends, merge->nowners};
+    sources[n++] =
+        (sfd_trunk_source_t){wants->merging->wanted[i].node, SFSHM_AS_LEAF, merge->leaf_image, merge->leaf_image_bytes};
   }
   for (int32_t i = 0; i < wants->nasked; i++)
-    sources[n++] = (sfd_trunk_source_t){wants->asked[i].node,  SFSHM_AS_ROOT, wants->asked[i].image,
-                                        wants->asked[i].bytes, NULL,          0};
+    sources[n++] =
+        (sfd_trunk_source_t){wants->asked[i].node, SFSHM_AS_ROOT, wants->asked[i].image, wants->asked[i].bytes};
   qsort(sources, n, sizeof *sources, compare_sources);
   sf_status_t status = sfd_trunks_create(graph, sources, n);
   free(sources);

@@ -10,7 +10,6 @@
 #include <sf/sf.h>
 
 #include "client/group.h"
-#include "client/part.h"
 
 #define SFC_DERIVE_ARRAYS 24 /* more than any function needs */
 
@@ -35,8 +34,7 @@ typedef struct sfc_derive {
   uint32_t flags;
   int64_t nroots; /* of the graph to be made */
   sfc_edges_t edges;
-  int64_t room;           /* for edges */
-  const sfc_part_t *part; /* the graph is a part of another one, whose edges need not be read; NULL: it is not */
+  int64_t room; /* for edges */
 
   sf_status_t status; /* the first error found here */
   int64_t bad_leaf;

@@ -304,38 +304,22 @@ static sf_status_t make_leaf_image(const sfshm_positions_t *positions, sfshm_dra
 
 /* ---- Both -------------------------------------------------------------------------------------------------------- */
 
-static sf_status_t list_owner_ends(const sfshm_positions_t *positions, int64_t **ends_p)
-{
-  int64_t *ends = malloc((size_t)positions->nowners * sizeof *ends);
-  if (ends == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "trunk image of %d owners", positions->nowners);
-  for (int32_t i = 0; i < positions->nowners; i++)
-    ends[i] = positions->owners[i].first + positions->owners[i].n;
-  *ends_p = ends;
-  return SF_OK;
-}
-
 sf_status_t sfshm_merge_make(const sfshm_merge_block_t blocks[], int32_t nblocks, bool uncombined,
                              sfshm_merge_t *merge_p)
 {
   sfshm_positions_t positions;
   sfshm_draft_t root = {0}, leaf = {0};
-  int64_t *owner_ends = NULL;
   sf_status_t status = sfshm_positions_find(blocks, nblocks, uncombined, &positions);
   if (status != SF_OK)
     return status;
   status = make_root_image(&positions, &root);
   if (status == SF_OK)
     status = make_leaf_image(&positions, &leaf);
-  if (status == SF_OK)
-    status = list_owner_ends(&positions, &owner_ends);
   if (status == SF_OK) {
     *merge_p = (sfshm_merge_t){.root_image = root.base,
                                .root_image_bytes = root.length_bytes,
                                .leaf_image = leaf.base,
                                .leaf_image_bytes = leaf.length_bytes,
-                               .owner_ends = owner_ends,
-                               .nowners = (uint32_t)positions.nowners,
                                .values_before = positions.nvalues};
   } else {
     free(root.base);
@@ -349,6 +333,5 @@ void sfshm_merge_free(sfshm_merge_t *merge)
 {
   free(merge->root_image);
   free(merge->leaf_image);
-  free(merge->owner_ends);
   *merge = (sfshm_merge_t){0};
 }

@@ -23,8 +23,6 @@ typedef struct sfshm_merge {
   size_t root_image_bytes;
   void *leaf_image;
   size_t leaf_image_bytes;
-  int64_t *owner_ends; /* behind the last position of each owner's roots; */
-  uint32_t nowners;
   int64_t values_before; /* sum of the blocks' values: before duplicates were removed */
 } sfshm_merge_t;
 

@@ -24,27 +24,6 @@ static void send_payload(sfd_server_t *server, int32_t node, uint16_t kind, cons
   sfd_network_send_payload(server, node, &head, payload, NULL, NULL);
 }
 
-static void send_arrival(sfd_server_t *server, int32_t node)
-{
-  const sfd_job_t *job = TAILQ_FIRST(&server->jobs);
-  Sfpeer__Arrive arrive = SFPEER__ARRIVE__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  arrive.kind = SFPEER__ARRIVE__KIND__GRAPH_AGAIN;
-  arrive.job = job->id;
-  arrive.has_group = arrive.has_number = arrive.has_lowest = arrive.has_flags = arrive.has_again = arrive.has_part =
-      true;
-  arrive.group = job->world->id;
-  arrive.number = next_number(job->world);
-  arrive.lowest = job->world->locals[0];
-  arrive.again = TAILQ_FIRST(&job->graphs)->id;
-  arrive.part = true;
-  arrive.has_id = true;
-  arrive.id = sfd_server_new_id(server);
-  message.body_case = SFPEER__MESSAGE__BODY_ARRIVE;
-  message.arrive = &arrive;
-  sfd_network_send(server, node, &message);
-}
-
 static void send_start(sfd_server_t *server, int32_t node)
 {
   static int32_t rank_nodes[100000];
@@ -72,19 +51,12 @@ static void fail_graph(const sfd_server_t *server)
 
 void sftest_forge(sfd_server_t *server, int32_t node, sftest_forgery_t forgery)
 {
-  static const char notice[64];
   static const sfshm_packed_header_t packed = {.magic = SFSHM_PACKED_MAGIC, .image_bytes = 1u << 20};
   if (forgery >= SFTEST_FORGE_LIE) {
     sftest_lie(server, node, (sftest_lie_t)(forgery - SFTEST_FORGE_LIE));
     return;
   }
   switch (forgery) {
-  case SFTEST_FORGE_NOTICE:
-    send_payload(server, node, SFD_PEER_REMAINS, notice, sizeof notice);
-    break;
-  case SFTEST_FORGE_ARRIVAL:
-    send_arrival(server, node);
-    break;
   case SFTEST_FORGE_WANTS:
     send_payload(server, node, SFD_PEER_WANTS, &packed, sizeof packed);
     break;

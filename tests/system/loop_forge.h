@@ -7,8 +7,6 @@
 #include "daemon/server.h"
 
 typedef enum sftest_forgery {
-  SFTEST_FORGE_NOTICE,  /* what remains of a graph */
-  SFTEST_FORGE_ARRIVAL, /* that its ranks have come, and name a part of the first graph of the job */
   SFTEST_FORGE_WANTS,   /* an image of the roots that it wants, packed so that it can't be unpacked */
   SFTEST_FORGE_FAILURE, /* to all: that the second graph of the job has failed, as if a rank there had found it so */
   SFTEST_FORGE_START,   /* that a job of which it knows nothing runs, with very many ranks on nodes 1 and 2 in turns */

@@ -303,7 +303,7 @@ START_TEST(bad_after_good_over_nodes)
 }
 END_TEST
 
-/* ---- Parts of graphs --------------------------------------------------------------------------------------------- */
+/* ---- Embedded graphs ------------------------------------------------------------------------------------------- */
 
 static bool is_chosen(int64_t vertex)
 {
@@ -319,9 +319,9 @@ static int64_t choose(int64_t n, int64_t chosen[])
   return nchosen;
 }
 
-/* A part, and a part of that, each of which outlives its whole, whichever rank destroys what first, and sends what has
- * remained, nothing else. */
-static int take_parts(sftest_rank_t *self)
+/* An embedded graph, and one that is embedded in that. Each outlives its parent, whichever rank destroys what first,
+ * and sends the values of the selected edges only. */
+static int embed(sftest_rank_t *self)
 {
   uint64_t random = *(const uint64_t *)self->argument;
   sf_context_t *context = sftest_join(self);
@@ -360,82 +360,17 @@ static int take_parts(sftest_rank_t *self)
   return 0;
 }
 
-static int count_nodes(const int32_t places[4])
+START_TEST(embedded_on_one_node)
 {
-  int n = 0;
-  for (int32_t node = 0; node < cluster.nnodes; node++)
-    n += places[0] == node || places[1] == node || places[2] == node || places[3] == node;
-  return n;
-}
-
-/* They are made of the plan of their whole. */
-START_TEST(parts_on_one_node)
-{
-  int before = count_lines("has a part of the plan");
   sftest_use_seed(seed);
-  sftest_cluster_run(&cluster, here, 4, take_parts, &seed);
-  ck_assert_int_eq(count_lines("has a part of the plan") - before, 12);
+  sftest_cluster_run(&cluster, here, 4, embed, &seed);
 }
 END_TEST
 
-/* Over nodes, too, on each of them. */
-START_TEST(parts_over_nodes)
+START_TEST(embedded_over_nodes)
 {
-  int before = count_lines("has a part of the plan");
   sftest_use_seed(seed);
-  sftest_cluster_run(&cluster, spread[_i], 4, take_parts, &seed);
-  ck_assert_int_eq(count_lines("has a part of the plan") - before, 12 * count_nodes(spread[_i]));
-}
-END_TEST
-
-/* Ranks of three nodes: n values go from ranks 1 and 2 to rank 0, or from rank 0 to each of them; half of it stays. */
-typedef struct fan {
-  int64_t n;
-  bool from_0;
-} fan_t;
-
-static int take_half_of_fan(sftest_rank_t *self)
-{
-  const fan_t *fan = self->argument;
-  sf_context_t *context = sftest_join(self);
-  bool wants = (self->rank == 0) != fan->from_0;
-  int64_t n = fan->n, nleaves = !wants ? 0 : fan->from_0 ? n : 2 * n, nroots = wants ? 0 : n, nchosen = 0;
-  int32_t *ranks = calloc((size_t)nleaves + 1, sizeof *ranks);
-  int64_t *roots = calloc((size_t)nleaves + 1, sizeof *roots), *data = calloc((size_t)n, sizeof *data);
-  int64_t *leaves = calloc((size_t)nleaves + 1, sizeof *leaves);
-  sf_graph_t *whole, *part;
-  for (int64_t i = 0; i < nleaves; i++) {
-    ranks[i] = fan->from_0 ? 0 : 1 + (int32_t)(i / n);
-    roots[i] = i % n;
-  }
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), nroots, nleaves, NULL, ranks, roots, 0, &whole));
-  for (int64_t i = 0; i < nleaves; i += 2)
-    leaves[nchosen++] = i;
-  SFTEST_OK(self, sf_graph_embed_leaves(whole, nchosen, leaves, &part));
-  for (int64_t i = 0; i < nroots; i++)
-    data[i] = 1 + self->rank * n + i;
-  memset(leaves, 0, ((size_t)nleaves + 1) * sizeof *leaves);
-  SFTEST_OK(self, sf_bcast(part, SF_INT64, data, leaves, SF_REPLACE));
-  for (int64_t i = 0; i < nleaves; i++)
-    SFTEST_REQUIRE(self, leaves[i] == (i % 2 == 0 ? 1 + ranks[i] * n + roots[i] : 0));
-  SFTEST_OK(self, sf_graph_destroy(part));
-  SFTEST_OK(self, sf_graph_destroy(whole));
-  free(ranks);
-  free(roots);
-  free(data);
-  free(leaves);
-  sftest_leave(self, context);
-  return 0;
-}
-
-/* The daemon takes only so many values for a part, of all other nodes together, whether they come or go. */
-START_TEST(large_parts)
-{
-  static const int32_t places[] = {0, 1, 2};
-  fan_t fan = {.n = (_i < 2 ? 500 : 600) * 1000, .from_0 = _i % 2 != 0};
-  int before = count_lines("has a part of the plan");
-  sftest_cluster_run(&cluster, places, 3, take_half_of_fan, &fan);
-  ck_assert_int_eq(count_lines("has a part of the plan") - before, _i < 2 ? 3 : 0);
+  sftest_cluster_run(&cluster, spread[_i], 4, embed, &seed);
 }
 END_TEST
 
@@ -527,15 +462,14 @@ static Suite *again_suite(void)
   tcase_add_test(one, alike_on_one_node);
   tcase_add_test(one, unlike_on_one_node);
   tcase_add_test(one, bad_after_good_on_one_node);
-  tcase_add_test(one, parts_on_one_node);
+  tcase_add_test(one, embedded_on_one_node);
   suite_add_tcase(suite, one);
   tcase_add_unchecked_fixture(nodes, start_three, stop);
   tcase_add_loop_test(nodes, alike_over_nodes, 0, 3);
   tcase_add_loop_test(nodes, unlike_over_nodes, 0, 3);
   tcase_add_loop_test(nodes, long_maps, 0, 3);
   tcase_add_loop_test(nodes, bad_after_good_over_nodes, 0, 3);
-  tcase_add_loop_test(nodes, parts_over_nodes, 0, 3);
-  tcase_add_loop_test(nodes, large_parts, 0, 4);
+  tcase_add_loop_test(nodes, embedded_over_nodes, 0, 3);
   tcase_add_test(nodes, forgotten_plans);
   suite_add_tcase(suite, nodes);
   tcase_add_test(late, late_refusal);

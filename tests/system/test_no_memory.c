@@ -27,7 +27,7 @@
 #define SETUP_BYTES (sizeof(sfd_setup_t) + sizeof(sfd_setup_member_t)) /* of one rank on a node */
 #define GROUP_BYTES (sizeof(sfd_group_t) + RANKS * sizeof(sfd_group_member_t))
 
-typedef enum what { PART, ARRIVAL, WANTS, PAIR, GROUP, START, WHATS } what_t;
+typedef enum what { ARRIVAL, WANTS, PAIR, GROUP, START, WHATS } what_t;
 
 /* Each daemon allocates once, for its own rank or when another one tells it of something. */
 typedef struct plan {
@@ -38,7 +38,6 @@ typedef struct plan {
 } plan_t;
 
 static const plan_t plans[WHATS] = {
-    [PART] = {RANKS, {1, 2, 3}, 3, SETUP_BYTES},    /* rank 1 tells what remains of its leaves on roots of rank 2 */
     [ARRIVAL] = {RANKS, {3, 1, 3}, 2, SETUP_BYTES}, /* rank 1 has come */
     [WANTS] = {RANKS, {1, 2, 3}, 3, SETUP_BYTES},   /* rank 1 wants roots of rank 2 */
     [PAIR] = {2, {3, 1}, 2, SETUP_BYTES},           [GROUP] = {RANKS, {3, 1, 3}, 2, GROUP_BYTES},
@@ -95,14 +94,11 @@ void *__wrap_malloc(size_t bytes)
   return __real_malloc(bytes);
 }
 
-static sf_status_t make_together(sf_context_t *context, sf_graph_t *whole, sf_graph_t **graph_p)
+static sf_status_t make_together(sf_context_t *context, sf_graph_t **graph_p)
 {
-  static const int64_t selected[] = {1, 2, 3};
   static const int32_t ranks[] = {0, 1, 2};
   sf_group_t *group;
   switch (scene->what) {
-  case PART:
-    return sf_graph_embed_leaves(whole, 3, selected, graph_p);
   case ARRIVAL:
     return sf_graph_create(sf_group_world(context), 0, 0, NULL, NULL, NULL, SF_GRAPH_DEFAULT, graph_p);
   case GROUP:
@@ -121,7 +117,7 @@ static int be_told(sftest_rank_t *self)
   atomic_fetch_add(&scene->ready, 1);
   sftest_await(&scene->stage, plans[scene->what].stage[self->rank]);
   sftest_at(self, "together");
-  SFTEST_EXPECT(self, make_together(context, whole, &graph), SF_ERR_RANK_FAILED);
+  SFTEST_EXPECT(self, make_together(context, &graph), SF_ERR_RANK_FAILED);
   SFTEST_DETAIL(self, "node ");
   SFTEST_OK(self, sf_graph_destroy(whole));
   SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);

@@ -41,7 +41,7 @@ static const lied_t lies[] = {
     {SFTEST_LIE_DATA_NUMBER, 1, 0, "sends message 77"},
     {SFTEST_LIE_DATA_NOTHING, 1, 0, "without a payload"},
     {SFTEST_LIE_CREDIT, 0, 1, "has consumed message 77"},
-    {SFTEST_LIE_KIND, 0, 1, "of kind 6"},
+    {SFTEST_LIE_KIND, 0, 1, "of kind 5"},
     {SFTEST_LIE_PAYLOAD, 0, 1, "with a payload"},
     {SFTEST_LIE_GARBAGE, 0, 1, "no control message"},
     {SFTEST_LIE_RUNS, 0, 1, "malformed JobRuns"},

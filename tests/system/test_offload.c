@@ -219,9 +219,9 @@ START_TEST(owner_makes_no_call_over_nodes)
 }
 END_TEST
 
-/* ---- Parts of graphs --------------------------------------------------------------------------------------------- */
+/* ---- Embedded graphs ------------------------------------------------------------------------------------------- */
 
-/* A part has other edges than its parent, whose lists the daemon keeps: no worker goes along them for it. */
+/* An embedded graph has other edges than its parent, whose lists the daemon keeps: workers go along its own. */
 static int use_part(sftest_rank_t *self)
 {
   enum { N = 300000 };

@@ -63,15 +63,6 @@ static void create_all_to_all(sftest_rank_t *self, sf_group_t *world, int64_t n,
   SFTEST_OK(self, sf_graph_create(world, UNITS, nleaves, NULL, ranks, roots, flags, graph_p));
 }
 
-/* Nodes tell each other what remains of a graph, and no edges. */
-static void make_part(sftest_rank_t *self, sf_graph_t *graph)
-{
-  sf_graph_t *part;
-  int64_t selected = 1;
-  SFTEST_OK(self, sf_graph_embed_leaves(graph, 1, &selected, &part));
-  SFTEST_OK(self, sf_graph_destroy(part));
-}
-
 static int work(sftest_rank_t *self)
 {
   static double roots[UNITS], leaves[RANKS * UNITS];
@@ -81,7 +72,6 @@ static int work(sftest_rank_t *self)
   sf_group_t *world = sf_group_world(context), *group = NULL;
   sf_graph_t *all, *scattered, *boxed, *local = NULL;
   create_all_to_all(self, world, UNITS, itself, SF_GRAPH_DEFAULT, &all);
-  make_part(self, all);
   create_all_to_all(self, world, SQUARES, square, SF_GRAPH_REPRODUCIBLE, &scattered);
   create_all_to_all(self, world, BOX, in_box, SF_GRAPH_DEFAULT, &boxed);
   if (self->places[self->rank] == 0) {
@@ -237,7 +227,6 @@ static void look_at_peers(const sftest_cluster_t *cluster)
     ck_assert_int_eq(sftest_count_lines(out), 3);
     sftest_expect_in(out, traffic);
     sftest_expect_in(out, "{\"kind\":\"plan\",\"messages_sent\":3,\"messages_received\":3,");
-    sftest_expect_in(out, "{\"kind\":\"part\",\"messages_sent\":1,\"messages_received\":1,");
     ck_assert_uint_gt(sftest_sfctl_number(description, "wire_sent"), 8000);
     ck_assert_uint_gt(sftest_sfctl_number(description, "wire_received"), 8000);
     ck_assert_uint_gt(sftest_sfctl_number(description, "frames_sent"), 0);

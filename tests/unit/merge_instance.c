@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "shm/error.h"
-#include "shm/merge/remains.h"
 #include "tests/unit/seed.h"
 
 static unsigned seed;
@@ -136,108 +135,4 @@ void sftest_instance_make(sftest_instance_t *instance)
   sftest_merge_expect(sfshm_merge_make(instance->given, instance->nblocks, instance->uncombined, &instance->merge) ==
                           SF_OK,
                       "images are made");
-}
-
-/* ---- Parts ------------------------------------------------------------------------------------------------------- */
-
-#define SET_WORDS (MAX_OWNERS * MAX_ROOTS / 64 + 1)
-
-/* Leaves values out of a block, with all their edges. first: of the block's values, in the set. */
-static void thin_block(sftest_block_t *block, const uint64_t set[], int64_t first)
-{
-  int64_t nvalues = block->edges.value_root.n, nextras = block->edges.extra_value.n, number[MAX_ROOTS], n = 0,
-          extra = 0;
-  int64_t leaf[MAX_EXTRAS];
-  for (int64_t v = 0; v < nvalues; v++) {
-    number[v] = (set[(first + v) / 64] >> ((first + v) % 64) & 1) != 0 ? n : -1;
-    if (number[v] < 0)
-      continue;
-    block->value[n] = block->value[v];
-    block->root64[n] = block->root64[v];
-    block->root32[n] = block->root32[v];
-    block->leaf[n++] = block->leaf[v];
-  }
-  for (int64_t e = 0; e < nextras; e++)
-    if (number[block->extra[e]] >= 0) {
-      leaf[extra] = block->leaf[nvalues + e];
-      block->extra[extra++] = number[block->extra[e]];
-    }
-  memcpy(block->leaf + n, leaf, (size_t)extra * sizeof leaf[0]);
-  describe_block(block, n, extra, false);
-}
-
-/* Blocks that are empty go. */
-static void thin_blocks(sftest_instance_t *instance, uint64_t sets[MAX_RANKS][SET_WORDS])
-{
-  int64_t first[MAX_RANKS] = {0};
-  int32_t n = 0;
-  for (int32_t b = 0; b < instance->nblocks; b++) {
-    sfshm_merge_block_t given = instance->given[b];
-    int32_t r = 0;
-    while (instance->ranks[r] != given.rank)
-      r++;
-    int64_t nvalues = instance->blocks[b].edges.value_root.n;
-    thin_block(&instance->blocks[b], sets[r], first[r]);
-    first[r] += nvalues;
-    if (instance->blocks[b].edges.value_root.n == 0)
-      continue;
-    sftest_block_t *to = &instance->blocks[n];
-    int64_t left = instance->blocks[b].edges.value_root.n, extra = instance->blocks[b].edges.extra_value.n;
-    memmove(to, &instance->blocks[b], sizeof *to);
-    describe_block(to, left, extra, false);
-    given.edges = &to->edges;
-    instance->given[n++] = given;
-  }
-  instance->nblocks = n;
-}
-
-/* Sets by rank, and in the order of the leaf image's parts. */
-static void choose_sets(const sfshm_image_t *image, const sftest_instance_t *instance,
-                        uint64_t sets[MAX_RANKS][SET_WORDS], const uint64_t *kept[])
-{
-  int64_t most = sftest_merge_below(5);
-  for (int32_t r = 0; r < instance->nranks; r++) {
-    int64_t few = sftest_merge_below(3), part = sfshm_image_find(image, instance->ranks[r]);
-    for (int w = 0; w < SET_WORDS; w++) {
-      sets[r][w] = most == 0 ? UINT64_MAX : most == 1 && few > 0 ? 0 : sftest_merge_any();
-      for (int64_t i = few; i > 0 && most > 2; i--)
-        sets[r][w] &= sftest_merge_any();
-    }
-    if (part >= 0)
-      kept[part] = sets[r];
-  }
-}
-
-bool sftest_instance_thin(sftest_instance_t *instance)
-{
-  uint64_t sets[MAX_RANKS][SET_WORDS];
-  const uint64_t *kept[MAX_RANKS] = {NULL};
-  sfshm_merge_t *merge = &instance->merge;
-  sfshm_image_t root, leaf;
-  sfshm_remains_t remains;
-  void *image = NULL;
-  size_t bytes = 0;
-  sftest_merge_expect(
-      sfshm_image_open(merge->root_image, merge->root_image_bytes, SFSHM_ROOT_IMAGE_MAGIC, &root) == SF_OK &&
-          sfshm_image_open(merge->leaf_image, merge->leaf_image_bytes, SFSHM_LEAF_IMAGE_MAGIC, &leaf) == SF_OK,
-      "images are sound");
-  choose_sets(&leaf, instance, sets, kept);
-  sftest_merge_expect(sfshm_remains_of_leaves(&leaf, merge->owner_ends, merge->nowners, kept, &remains) == SF_OK,
-                      "what remains is found");
-  sftest_merge_expect(
-      sfshm_remains_of_roots(&root, remains.notice, remains.notice_bytes, MAX_RANKS * 3, &image, &bytes) == SF_OK,
-      "the notice is sound");
-  thin_blocks(instance, sets);
-  uint32_t nowners = merge->nowners;
-  sfshm_merge_free(merge);
-  *merge = (sfshm_merge_t){.root_image = image,
-                           .root_image_bytes = bytes,
-                           .leaf_image = remains.leaf_image,
-                           .leaf_image_bytes = remains.leaf_image_bytes,
-                           .owner_ends = remains.owner_ends,
-                           .nowners = nowners};
-  free(remains.notice);
-  sftest_merge_expect((image != NULL) == (instance->nblocks > 0) && (remains.leaf_image != NULL) == (image != NULL),
-                      "there are images if something remains");
-  return image != NULL;
 }

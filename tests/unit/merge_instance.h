@@ -56,8 +56,4 @@ typedef struct sftest_instance {
 /* With its images. */
 void sftest_instance_make(sftest_instance_t *instance);
 
-/* Replaces the images of an instance whose contributions travel combined by what remains of them when it loses some
- * values at random. Whether something remains. */
-bool sftest_instance_thin(sftest_instance_t *instance);
-
 #endif

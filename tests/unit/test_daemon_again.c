@@ -15,11 +15,6 @@ typedef struct again {
   int32_t nroot_ranks;
   bool numbered; /* also the number of edges that were asked for */
   bool block;
-  bool part;
-  uint64_t marks; /* of all lanes; 0: none */
-  bool far;       /* and of values of other nodes: there */
-  uint64_t far_segment;
-  uint64_t far_marks;
   int32_t nlanes;
   int32_t ranks[3];
 } again_t;
@@ -36,8 +31,6 @@ static void send_again(sftest_client_t *client, const again_t *again)
     lanes[i].slots = 128 * ((uint64_t)again->ranks[i] + 1);
     lanes[i].control = lanes[i].slots + 64;
     lanes[i].can_read = again->ranks[i] % 2 == 0;
-    lanes[i].has_marks = again->marks != 0;
-    lanes[i].marks = again->marks;
     pointers[i] = &lanes[i];
   }
   create.group = clients[0].job_id;
@@ -47,10 +40,6 @@ static void send_again(sftest_client_t *client, const again_t *again)
   create.again = again->graph;
   create.nroot_ranks = again->nroot_ranks;
   create.has_number = again->numbered;
-  create.has_part = create.part = again->part;
-  create.has_far_segment = create.has_far_marks = again->far;
-  create.far_segment = again->far_segment;
-  create.far_marks = again->far_marks;
   create.lanes = pointers;
   create.n_lanes = (size_t)again->nlanes;
   create.blocks = blocks;
@@ -202,66 +191,13 @@ START_TEST(goodbye_when_asked)
 }
 END_TEST
 
-/* ---- Parts of graphs ---- */
-
-/* As ring_again; the marks say whose they are. */
-static again_t ring_part(int32_t rank, uint64_t graph)
-{
-  again_t again = ring_again(rank, graph);
-  again.part = true;
-  again.marks = 2048 + 8 * (uint64_t)rank;
-  return again;
-}
-
-/* GraphReady with what the others have marked. */
-static void expect_marks(sftest_client_t *client, uint64_t graph, const again_t *again)
-{
-  sfproto_incoming_t incoming;
-  sftest_expect(client, SFPROTO__MESSAGE__BODY_GRAPH_READY, &incoming);
-  const Sfproto__GraphReady *ready = incoming.message->graph_ready;
-  ck_assert(!ready->has_edges_of);
-  ck_assert_uint_eq(ready->graph, graph);
-  ck_assert_uint_eq(ready->n_lanes, 2);
-  for (size_t i = 0; i < 2; i++) {
-    ck_assert_int_eq(ready->lanes[i]->rank, again->ranks[i]);
-    ck_assert(ready->lanes[i]->has_marks);
-    ck_assert_uint_eq(ready->lanes[i]->marks, 2048 + 8 * (uint64_t)again->ranks[i]);
-  }
-  sfproto_incoming_free(&incoming);
-}
-
-START_TEST(parts_of_one)
-{
-  uint64_t first = sftest_ring(clients, SIZE);
-  for (int32_t r = 0; r < SIZE; r++) {
-    again_t again = ring_part(r, first);
-    send_again(&clients[r], &again);
-  }
-  for (int32_t r = 0; r < SIZE; r++) {
-    again_t again = ring_part(r, first);
-    expect_marks(&clients[r], first + 1, &again);
-  }
-  ck_assert_int_eq(daemon_.server->statistics.ngraphs, 2);
-}
-END_TEST
-
-START_TEST(part_and_whole)
-{
-  uint64_t first = sftest_ring(clients, SIZE);
-  again_t again[SIZE];
-  for (int32_t r = 0; r < SIZE; r++)
-    again[r] = r == _i ? ring_again(r, first) : ring_part(r, first);
-  expect_all_asked(again);
-}
-END_TEST
-
 /* One rank has found an error instead: the others are asked, say what they have, and all hear of it. */
-START_TEST(part_with_error)
+START_TEST(one_has_an_error)
 {
   uint64_t first = sftest_ring(clients, SIZE), number;
   Sfproto__SetupError error = sftest_setup_error(SF_ERR_RANGE, 2, -1, "selected index 7");
   for (int32_t r = 0; r < SIZE; r++) {
-    again_t again = ring_part(r, first);
+    again_t again = ring_again(r, first);
     sftest_edges_t wrong = {.group = clients[0].job_id, .error = &error};
     if (r == 2)
       sftest_send_edges(&clients[r], &wrong);
@@ -280,12 +216,12 @@ START_TEST(part_with_error)
 }
 END_TEST
 
-/* A rank leaves, or dies, while others have said which part they want. */
-START_TEST(part_without_one)
+/* A rank leaves, or dies, while the others have named the earlier graph. */
+START_TEST(one_leaves_or_dies)
 {
   uint64_t first = sftest_ring(clients, SIZE);
   for (int32_t r = 0; r < SIZE - 1; r++) {
-    again_t again = ring_part(r, first);
+    again_t again = ring_again(r, first);
     send_again(&clients[r], &again);
   }
   if (_i == 0) {
@@ -314,11 +250,6 @@ START_TEST(violations)
       {{.graph = 7, .nroot_ranks = SIZE}, "on 4 ranks"},
       {{.graph = 7, .nlanes = 1, .ranks = {0}}, "lane to rank 0"},
       {{.graph = 7, .nlanes = 2, .ranks = {2, 1}}, "after that to rank 2"},
-      {{.graph = 7, .part = true, .nlanes = 1, .ranks = {2}, .marks = UINT64_C(1) << 40}, "marks at"},
-      {{.graph = 7, .far = true}, "marks at 0 in segment 0"}, /* of no part */
-      {{.graph = 7, .part = true, .far = true, .far_segment = 99}, "marks at 0 in segment 99"},
-      {{.graph = 7, .part = true, .far = true, .far_marks = UINT64_MAX}, "marks at 18446744073709551615 in"},
-      {{.graph = 7, .part = true, .far = true, .far_marks = SFTEST_INBOX_BYTES + 1}, "marks at 16385 in segment 0"},
   };
   send_again(&clients[0], &cases[_i].again);
   sftest_expect_error(&clients[0], SF_ERR_PROTO, cases[_i].text);
@@ -336,20 +267,6 @@ START_TEST(edges_that_were_not_asked_for)
 }
 END_TEST
 
-START_TEST(part_of_no_graph)
-{
-  Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
-  Sfproto__Message message = sftest_message(&clients[0]);
-  create.group = clients[0].job_id;
-  create.has_part = create.part = true;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
-  message.graph_create = &create;
-  sftest_send(&clients[0], &message, NULL, 0);
-  sftest_expect_error(&clients[0], SF_ERR_PROTO, "a part of no graph");
-  sftest_expect_closed(&clients[0]);
-}
-END_TEST
-
 static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: graphs made again");
@@ -360,12 +277,9 @@ static Suite *suite(void)
   tcase_add_test(tc, different_graphs);
   tcase_add_test(tc, lanes_that_do_not_agree);
   tcase_add_test(tc, goodbye_when_asked);
-  tcase_add_test(tc, parts_of_one);
-  tcase_add_loop_test(tc, part_and_whole, 0, SIZE);
-  tcase_add_test(tc, part_with_error);
-  tcase_add_loop_test(tc, part_without_one, 0, 2);
-  tcase_add_test(tc, part_of_no_graph);
-  tcase_add_loop_test(tc, violations, 0, 12);
+  tcase_add_test(tc, one_has_an_error);
+  tcase_add_loop_test(tc, one_leaves_or_dies, 0, 2);
+  tcase_add_loop_test(tc, violations, 0, 7);
   tcase_add_test(tc, edges_that_were_not_asked_for);
   suite_add_tcase(s, tc);
   return s;

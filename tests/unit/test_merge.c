@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "shm/error.h"
-#include "shm/merge/remains.h"
 #include "shm/trunk.h"
 #include "tests/unit/merge_instance.h"
 #include "tests/unit/runner.h"
@@ -268,21 +267,6 @@ START_TEST(random_instances_give_what_the_serial_model_gives)
 }
 END_TEST
 
-/* Parts, and parts of parts. */
-START_TEST(what_remains_gives_what_the_serial_model_gives)
-{
-  sftest_merge_start(3);
-  for (int i = 0; i < 3000; i++) {
-    sftest_instance_make(&instance);
-    for (int k = 0; k < 3 && !instance.uncombined && sftest_instance_thin(&instance); k++) {
-      check_bcast(&instance);
-      check_reduce(&instance);
-    }
-    sfshm_merge_free(&instance.merge);
-  }
-}
-END_TEST
-
 /* ---- Spoilt images ----------------------------------------------------------------------------------------------- */
 
 /* An image at the very end of memory of its own. */
@@ -429,65 +413,12 @@ START_TEST(spoilt_images_are_refused_or_stay_in_range)
 }
 END_TEST
 
-static void try_notice(const sfshm_image_t *root, const sfshm_remains_t *remains)
-{
-  size_t bytes =
-      sftest_merge_below(4) ? remains->notice_bytes : (size_t)sftest_merge_below((int64_t)remains->notice_bytes);
-  char *notice = copy_image(remains->notice, bytes);
-  sfshm_image_t image;
-  void *made = NULL;
-  size_t made_bytes;
-  if (bytes >= 8 && sftest_merge_below(8))
-    spoil(notice, bytes);
-  sf_status_t status = sfshm_remains_of_roots(root, notice, bytes, MAX_RANKS * 3, &made, &made_bytes);
-  sftest_merge_expect(status == SF_OK || status == SF_ERR_PROTO, "spoilt notices are malformed");
-  *(status == SF_OK ? &naccepted : &nrefused) += 1;
-  if (made != NULL)
-    sftest_merge_expect(sfshm_image_open(made, made_bytes, SFSHM_ROOT_IMAGE_MAGIC, &image) == SF_OK &&
-                            sfshm_root_image_check(&image) == SF_OK,
-                        "what is made is sound");
-  free(made);
-  free(notice);
-}
-
-START_TEST(spoilt_notices_are_refused_or_give_sound_images)
-{
-  static uint64_t some[MAX_ROOTS * MAX_OWNERS / 64 + 1];
-  const uint64_t *kept[MAX_RANKS];
-  sftest_merge_start(4);
-  naccepted = nrefused = 0;
-  for (size_t w = 0; w < sizeof some / sizeof some[0]; w++)
-    some[w] = sftest_merge_any();
-  for (int r = 0; r < MAX_RANKS; r++)
-    kept[r] = some;
-  for (int i = 0; i < 1000; i++) {
-    sfshm_image_t root, leaf;
-    sfshm_remains_t remains;
-    sftest_instance_make(&instance);
-    if (!instance.uncombined) {
-      open_image(&instance, true, &root);
-      open_image(&instance, false, &leaf);
-      sftest_merge_expect(
-          sfshm_remains_of_leaves(&leaf, instance.merge.owner_ends, instance.merge.nowners, kept, &remains) == SF_OK,
-          "what remains is found");
-      for (int k = 0; k < 30; k++)
-        try_notice(&root, &remains);
-      sfshm_remains_free(&remains);
-    }
-    sfshm_merge_free(&instance.merge);
-  }
-  sftest_merge_expect(naccepted > 1000 && nrefused > 1000, "many notices have to be looked at closely");
-}
-END_TEST
-
 static Suite *merge_suite(void)
 {
   Suite *suite = suite_create("merge");
   TCase *tcase = tcase_create("merge");
   tcase_set_timeout(tcase, 60);
   tcase_add_test(tcase, random_instances_give_what_the_serial_model_gives);
-  tcase_add_test(tcase, what_remains_gives_what_the_serial_model_gives);
-  tcase_add_test(tcase, spoilt_notices_are_refused_or_give_sound_images);
   tcase_add_test(tcase, spoilt_images_are_refused_or_stay_in_range);
   suite_add_tcase(suite, tcase);
   return suite;
