@@ -2,14 +2,12 @@
 #include "client/composite.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "client/context.h"
 #include "client/device.h"
 #include "client/launch.h"
 #include "client/multi.h"
 #include "client/origin.h"
-#include "client/transit.h"
 #include "shm/error.h"
 
 #define CHUNK_BYTES ((size_t)16 << 10)
@@ -50,32 +48,26 @@ static void set_free(sfc_composite_t *composite)
   composite->graph->composites = composite;
 }
 
-/* Room for nunits contributions, and for what else the runs take. */
+/* Room for nunits contributions. */
 static sf_status_t make_room(sfc_composite_t *composite, int64_t nunits)
 {
-  const sfc_runs_t *runs = composite->runs;
-  int64_t most = runs != NULL && runs->nruns > nunits ? runs->nruns : nunits;
   size_t unit_bytes = composite->combine.unit_bytes, contributions, chunk;
   composite->chunk = unit_bytes < CHUNK_BYTES ? (int64_t)(CHUNK_BYTES / unit_bytes) : 1;
-  if (composite->chunk > most)
-    composite->chunk = most > 0 ? most : 1;
+  if (composite->chunk > nunits)
+    composite->chunk = nunits > 0 ? nunits : 1;
   chunk = sfc_composite_aligned((size_t)composite->chunk * unit_bytes);
-  if (__builtin_mul_overflow((size_t)nunits, unit_bytes, &contributions) || contributions > SIZE_MAX / 8 ||
-      (runs != NULL && runs->nmembers > (int64_t)(SIZE_MAX / 16 / unit_bytes)))
+  if (__builtin_mul_overflow((size_t)nunits, unit_bytes, &contributions) || contributions > SIZE_MAX / 8)
     return sfshm_error(SF_ERR_NOMEM, "%s: %lld units of %zu bytes", sfshm_call_name(composite->call), (long long)nunits,
                        unit_bytes);
   size_t bytes = sfc_composite_aligned(contributions) + 2 * chunk;
-  size_t of_runs = runs != NULL ? sfc_transit_bytes(runs, unit_bytes) : 0;
-  if (bytes + of_runs > composite->scratch_bytes) {
+  if (bytes > composite->scratch_bytes) {
     free(composite->scratch);
     composite->scratch_bytes = 0;
-    composite->scratch = aligned_alloc(SFC_COMPOSITE_ALIGN, bytes + of_runs);
+    composite->scratch = aligned_alloc(SFC_COMPOSITE_ALIGN, bytes);
     if (composite->scratch == NULL)
-      return sfshm_error(SF_ERR_NOMEM, "%s: %zu bytes for contributions", sfshm_call_name(composite->call),
-                         bytes + of_runs);
-    composite->scratch_bytes = bytes + of_runs;
+      return sfshm_error(SF_ERR_NOMEM, "%s: %zu bytes for contributions", sfshm_call_name(composite->call), bytes);
+    composite->scratch_bytes = bytes;
   }
-  composite->members = composite->scratch + bytes;
   composite->chunks = composite->scratch + sfc_composite_aligned(contributions);
   return SF_OK;
 }
@@ -91,22 +83,10 @@ static void leave_thread(sfc_composite_t *composite, sfc_thread_t *thread)
   composite->waiting = false;
 }
 
-static bool advance_transit(sfc_composite_t *composite, sfc_thread_t *thread)
-{
-  bool moved = false;
-  if (sfc_transit_advance(composite, &moved))
-    leave_thread(composite, thread);
-  return moved;
-}
-
 /* Whether something could be done. */
 static bool advance(sfc_composite_t *composite, sfc_thread_t *thread)
 {
-  if (!composite->waiting || sfc_graph_is_failed(composite->first->graph))
-    return false;
-  if (composite->runs != NULL)
-    return advance_transit(composite, thread);
-  if (composite->first->receives_left > 0)
+  if (!composite->waiting || sfc_graph_is_failed(composite->first->graph) || composite->first->receives_left > 0)
     return false;
   sfc_composite_meet(composite);
   leave_thread(composite, thread);
@@ -184,8 +164,8 @@ static sf_status_t make_leaf_round(sfc_composite_t *composite)
 }
 
 /* The engine's request: op is what it does, the call and its op are what the messages say. */
-sf_status_t sfc_composite_make_part(sfc_composite_t *composite, sf_graph_t *graph, sfshm_operation_t operation,
-                                    const void *root, const void *leaf, sf_request_t **request_p)
+static sf_status_t make_part(sfc_composite_t *composite, sf_graph_t *graph, sfshm_operation_t operation,
+                             const void *root, const void *leaf, sf_request_t **request_p)
 {
   sfshm_call_t call = composite->call;
   if (call == SFSHM_CALL_FETCH)
@@ -207,9 +187,8 @@ sf_status_t sfc_composite_make_part(sfc_composite_t *composite, sf_graph_t *grap
 /* Gives the parts back, none of which is in flight. */
 static void free_parts(sfc_composite_t *composite)
 {
-  sf_request_t *parts[2 + SFC_PARTS] = {composite->first, composite->second};
-  memcpy(parts + 2, composite->parts, sizeof composite->parts);
-  for (int i = 0; i < 2 + SFC_PARTS; i++) {
+  sf_request_t *parts[] = {composite->first, composite->second};
+  for (int i = 0; i < 2; i++) {
     if (parts[i] == NULL)
       continue;
     if (composite->persistent)
@@ -226,23 +205,18 @@ static sf_status_t make_bcast(sfc_composite_t *composite, const sfc_composite_ca
     status = make_room(composite, call->graph->leaf_max + 1);
   composite->target = (void *)(uintptr_t)call->leaf; /* the caller lets it be written */
   if (status == SF_OK)
-    status =
-        sfc_composite_make_part(composite, call->graph, SFSHM_BCAST, call->root, composite->scratch, &composite->first);
+    status = make_part(composite, call->graph, SFSHM_BCAST, call->root, composite->scratch, &composite->first);
   return status;
 }
 
 static sf_status_t make_gather(sfc_composite_t *composite, const sfc_composite_call_t *call, sf_graph_t *multi)
 {
-  composite->runs = sfc_transit_runs(call);
-  sf_status_t status = make_room(composite, composite->runs != NULL ? composite->runs->values->nroots : multi->nroots);
+  sf_status_t status = make_room(composite, multi->nroots);
   composite->target = (void *)(uintptr_t)call->root;
-  if (composite->runs != NULL)
-    return status == SF_OK ? sfc_transit_make(composite, call, multi) : status;
   if (status == SF_OK)
-    status = sfc_composite_make_part(composite, multi, SFSHM_REDUCE, composite->scratch, call->leaf, &composite->first);
+    status = make_part(composite, multi, SFSHM_REDUCE, composite->scratch, call->leaf, &composite->first);
   if (status == SF_OK && call->call == SFSHM_CALL_FETCH)
-    status = sfc_composite_make_part(composite, multi, SFSHM_BCAST, composite->scratch, call->leafupdate,
-                                     &composite->second);
+    status = make_part(composite, multi, SFSHM_BCAST, composite->scratch, call->leafupdate, &composite->second);
   if (composite->second != NULL)
     composite->second->send.lane = NULL; /* what is held does not go the straight way */
   return status;
@@ -281,12 +255,6 @@ static sf_status_t make(sfc_composite_t *composite, const sfc_composite_call_t *
   return status == SF_OK ? look_up_target(composite) : status;
 }
 
-/* Of units that are to travel combined; 0: none are. */
-static size_t wanted_bytes(const sfc_composite_call_t *call)
-{
-  return call->persistent && sfc_transit_allows(call) ? sfshm_unit_size(call->unit->unit) : 0;
-}
-
 /* Checks the call, and finds the graph of its contributions; that stays NULL for a bcast. */
 static sf_status_t find_multi(const sfc_composite_call_t *call, sf_request_t **request_p, sf_graph_t **multi_p)
 {
@@ -296,7 +264,7 @@ static sf_status_t find_multi(const sfc_composite_call_t *call, sf_request_t **r
     return status;
   status = check(call, !bcast && sfc_multi_of(call->graph) == NULL, request_p);
   if (!bcast)
-    return sfc_multi_graph(status, call->graph, status == SF_OK ? wanted_bytes(call) : 0, multi_p);
+    return sfc_multi_graph(status, call->graph, multi_p);
   return status == SF_OK ? sfc_graph_failure(call->graph) : status;
 }
 
@@ -339,11 +307,11 @@ static sf_status_t begin(sfc_composite_t *composite, sfc_thread_t *thread)
     status = sfc_graph_prepare(first->graph, thread, 2);
   if (status != SF_OK)
     return status;
-  sfc_launch(first, thread, false, SFC_LAUNCH_WHOLE);
+  sfc_launch(first, thread, false);
   if (second == NULL)
     return SF_OK;
   second->held = true;
-  sfc_launch(second, thread, false, SFC_LAUNCH_WHOLE);
+  sfc_launch(second, thread, false);
   return SF_OK;
 }
 
@@ -352,7 +320,7 @@ sf_status_t sfc_composite_begin(sf_request_t *request, sfc_thread_t *thread)
   sfc_composite_t *composite = request->composite;
   sf_status_t status = look_up_target(composite);
   if (status == SF_OK)
-    status = composite->runs != NULL ? sfc_transit_begin(composite, thread) : begin(composite, thread);
+    status = begin(composite, thread);
   if (status != SF_OK)
     return status;
   composite->waiting = true;
@@ -387,8 +355,6 @@ static sf_status_t check_devices(const sfc_composite_t *composite, sf_status_t s
     devices = composite->first->devices;
   if (devices == NULL && composite->second != NULL)
     devices = composite->second->devices;
-  if (devices == NULL && composite->parts[SFC_SPREAD] != NULL)
-    devices = composite->parts[SFC_SPREAD]->devices;
   return devices == NULL ? status : sfc_devices_check(composite->graph, devices, status);
 }
 
@@ -400,9 +366,8 @@ static void end(sf_request_t **request, sfc_thread_t *thread)
   if (composite->waiting)
     leave_thread(composite, thread);
   if (composite->second != NULL)
-    sfc_launch_end(composite->second, SFC_LAUNCH_WHOLE);
-  sfc_transit_end(composite);
-  sfc_launch_end(composite->first, SFC_LAUNCH_WHOLE);
+    sfc_launch_end(composite->second);
+  sfc_launch_end(composite->first);
   if (persistent)
     return;
   set_free(composite);

@@ -9,8 +9,7 @@
  *   * with an op of the application
  *
  * The first is the request that the application gets. Both are begun at once, so that all ranks begin everything in the
- * same order; the sends of the second are held until what comes between has been done. Where contributions travel
- * combined between nodes (transit.h) the first takes its number only, and parts do the rest. All that happens with the
+ * same order; the sends of the second are held until what comes between has been done. All that happens with the
  * thread's progress, whatever it waits for:
  *
  *   WAITING --all contributions here--> DONE (the rest is the engine's)
@@ -24,10 +23,6 @@
 #include "client/type.h"
 
 struct sfc_round;
-struct sfc_runs;
-
-/* The parts of one whose contributions travel combined. */
-enum { SFC_COLLECT, SFC_FORWARD, SFC_BACK, SFC_SPREAD, SFC_PARTS };
 
 typedef struct sfc_composite {
   sf_graph_t *graph;          /* the application's */
@@ -53,13 +48,6 @@ typedef struct sfc_composite {
   size_t scratch_bytes;
   char *chunks;
   int64_t chunk; /* units */
-
-  struct sfc_runs *runs; /* NULL: contributions travel by themselves */
-  int stage;             /* the part that is waited for */
-  sf_request_t *parts[SFC_PARTS];
-  char *members; /* of the runs of which this rank is the head, as they come; */
-  char *sorted;  /* in the order in which they are combined; */
-  char *before;  /* and what was there before each of them */
 } sfc_composite_t;
 
 /* What a composite operation is called with. leafupdate: of a fetch_op. */
@@ -90,9 +78,6 @@ void sfc_composite_free(sf_request_t *request); /* persistent, not in flight */
 sf_status_t sfc_composite_choose(sfc_composite_t *composite);
 void sfc_composite_meet(const sfc_composite_t *composite);
 
-/* For transit.c: makes one request; sizes of memory. */
-sf_status_t sfc_composite_make_part(sfc_composite_t *composite, sf_graph_t *graph, sfshm_operation_t operation,
-                                    const void *root, const void *leaf, sf_request_t **request_p);
 #define SFC_COMPOSITE_ALIGN ((size_t)64)
 static inline size_t sfc_composite_aligned(size_t bytes)
 {

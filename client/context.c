@@ -216,7 +216,6 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
   context->rank = identity.rank;
   context->size = identity.size;
   context->sends_by_number = identity.sends_by_number;
-  context->combine_from = (int32_t)identity.combine_from;
   sfc_memory_init(&context->memory);
   sfc_submitter_init(&context->submitter, &context->control, &context->failed);
   sfc_claims_init(&context->claims);

@@ -47,7 +47,6 @@ struct sf_context {
   int32_t nnodes;      /* nodes are numbered 0 .. nnodes-1; some may have no rank of the job */
   int32_t *rank_nodes; /* by rank of the job; NULL: all are here */
   bool sends_by_number;
-  int32_t combine_from; /* bytes that an operation must save between nodes, for each rank: see runs.h */
 
   sfc_control_t control;
   sfc_submitter_t submitter;

@@ -14,7 +14,6 @@
 #define MAX_SIZES 2
 #define MAX_JOB_VARIABLES 2
 #define PMIX_PREFIX "pmix-"
-#define COMBINE_FROM 32768 /* bytes */
 
 /* A variable that identifies the job, alone or with a second one. The prefix keeps the numbers of different launchers
  * apart. */
@@ -303,13 +302,6 @@ static sf_status_t resolve_send_order(bool *by_number_p)
   return SF_OK;
 }
 
-static sf_status_t resolve_combine_from(int64_t *bytes_p)
-{
-  const char *text = variable("SF_COMBINE_FROM");
-  *bytes_p = COMBINE_FROM;
-  return text ? parse_number("SF_COMBINE_FROM", text, INT32_MAX, bytes_p) : SF_OK;
-}
-
 sf_status_t sfc_environment_resolve(const sf_init_options_t *options, sfc_identity_t *identity_p)
 {
   static const sf_init_options_t defaults = SF_INIT_OPTIONS_DEFAULT;
@@ -326,8 +318,6 @@ sf_status_t sfc_environment_resolve(const sf_init_options_t *options, sfc_identi
     status = resolve_timeout(options, &identity.timeout_ms);
   if (!status)
     status = resolve_send_order(&identity.sends_by_number);
-  if (!status)
-    status = resolve_combine_from(&identity.combine_from);
   if (status)
     return status;
 

@@ -17,7 +17,6 @@ typedef struct sfc_identity {
   int32_t rank;            /* 0..size-1 */
   int32_t size;            /* >= 1 */
   int64_t timeout_ms;      /* -1: the daemon's */
-  int64_t combine_from;    /* bytes: SF_COMBINE_FROM */
   bool sends_by_number;    /* SF_SEND_ORDER=number: to other nodes by their numbers, instead of the nearest first */
 } sfc_identity_t;
 

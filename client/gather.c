@@ -36,7 +36,7 @@ static sf_status_t find_multi(const gathering_t *asked, sf_request_t **request_p
     return status;
   if (sfc_multi_of(asked->graph) == NULL)
     status = check_first(asked, request_p);
-  return sfc_multi_graph(status, asked->graph, 0, multi_p);
+  return sfc_multi_graph(status, asked->graph, multi_p);
 }
 
 sf_status_t sf_gather_begin(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *slotdata,

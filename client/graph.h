@@ -145,9 +145,7 @@ struct sf_graph {
   struct sfc_origin *origin; /* the edges as given */
   int8_t edges_given;        /* to the daemon's workers: see offload.h; 0: not yet, 1: yes, -1: it is not possible */
   struct sfc_multi *multi;   /* what has been found out about them; NULL: nothing yet */
-  sf_graph_t
-      *parent;  /* of which this is the multi-graph, or carries streams or runs; written under the context's lock */
-  bool of_runs; /* it carries contributions of its parent: see runs.h */
+  sf_graph_t *parent; /* of which this is the multi-graph, or carries streams; written under the context's lock */
   struct sfc_composite *composites; /* not in use, kept for the next operation */
   sf_graph_t *next;                 /* in the context's list */
   sf_graph_t **link;                /* what leads here in it; NULL: it is not in the list */

@@ -85,5 +85,5 @@ sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
 sf_status_t sf_graph_multi(sf_graph_t *graph, sf_graph_t **multi_p)
 {
   sf_status_t status = sfc_call_check_graph(__func__, graph);
-  return status == SF_OK ? sfc_multi_graph(check_result(multi_p, __func__), graph, 0, multi_p) : status;
+  return status == SF_OK ? sfc_multi_graph(check_result(multi_p, __func__), graph, multi_p) : status;
 }

@@ -45,37 +45,28 @@ static inline void sfc_launch_receives(sf_request_t *request)
   }
 }
 
-/* What an operation of the engine is to the application. */
-typedef enum sfc_launch {
-  SFC_LAUNCH_WHOLE,     /* an operation that is counted, or half of one */
-  SFC_LAUNCH_PART,      /* a part, which is not counted */
-  SFC_LAUNCH_ELSEWHERE, /* one that only takes its number: its parts, on other graphs, send and receive */
-} sfc_launch_t;
-
 /* Begins an operation; wakes of other ranks are left to the caller. Sends as early as possible: somebody waits. apart:
  * the owner will do something else before it ends it. */
-static inline void sfc_launch(sf_request_t *request, sfc_thread_t *thread, bool apart, sfc_launch_t what)
+static inline void sfc_launch(sf_request_t *request, sfc_thread_t *thread, bool apart)
 {
   sf_graph_t *graph = request->graph;
-  bool here = what != SFC_LAUNCH_ELSEWHERE;
   request->sequence = ++graph->last_sequence;
   request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
   if (__builtin_expect(sfc_watch_wanted(request), false))
     sfc_watch_begin(request);
   if (graph->trunks != NULL) {
     sfc_trunks_check_begun(graph, request);
-    if (here && __builtin_expect(sfc_trunk_devices_concern(graph->trunks, request), false))
+    if (__builtin_expect(sfc_trunk_devices_concern(graph->trunks, request), false))
       sfc_trunk_devices_step(graph, request);
-    sfshm_count(&graph->counts->unit_bytes[request->operation], here ? request->combine.unit_bytes : 0);
+    sfshm_count(&graph->counts->unit_bytes[request->operation], request->combine.unit_bytes);
   }
   request->offers = apart ? sfc_offload_begun(request) : 0;
-  bool sent = here && request->send.lane != NULL && sfc_request_send_straight(request, thread);
+  bool sent = request->send.lane != NULL && sfc_request_send_straight(request, thread);
   if (graph->thread == NULL)
     sfc_flight_attach(graph, thread);
-  if (here && !sent)
+  if (!sent)
     sfc_launch_sends(request);
-  if (here)
-    sfc_launch_receives(request);
+  sfc_launch_receives(request);
   request->turn = 0;
   request->in_flight = true;
   graph->in_flight++;
@@ -83,21 +74,20 @@ static inline void sfc_launch(sf_request_t *request, sfc_thread_t *thread, bool 
   graph->table[request->sequence & graph->table_mask] = request;
   graph->history[request->sequence % SFC_HISTORY] = request->match;
   sfshm_calls_note(graph->counts, &graph->digest, request->sequence, request->match);
-  if (what != SFC_LAUNCH_PART)
-    sfshm_count(&graph->counts->begun[request->kind], 1);
+  sfshm_count(&graph->counts->begun[request->kind], 1);
   sfc_graph_check_unexpected(graph, request->operation);
   if ((request->offers & SFC_OFFER_TARGET) != 0)
     sfc_offload_targets(request);
-  if (here && request->ordered)
+  if (request->ordered)
     sfc_request_advance(request);
-  else if (here && graph->self.nedges > 0 && !request->held)
+  else if (graph->self.nedges > 0 && !request->held)
     sfc_request_do_self(request);
   if (__builtin_expect(request->watch != 0, false))
     sfc_watch_begun(request, sent);
 }
 
 /* Takes the operation out of flight. */
-static inline __attribute__((always_inline)) void sfc_launch_end(sf_request_t *request, sfc_launch_t what)
+static inline __attribute__((always_inline)) void sfc_launch_end(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
   if ((request->offers & SFC_OFFER_TARGET) != 0)
@@ -112,8 +102,7 @@ static inline __attribute__((always_inline)) void sfc_launch_end(sf_request_t *r
     while (graph->table[graph->first_sequence & graph->table_mask] == NULL)
       graph->first_sequence++;
   }
-  if (what != SFC_LAUNCH_PART)
-    sfshm_count(&graph->counts->ended[request->kind], 1);
+  sfshm_count(&graph->counts->ended[request->kind], 1);
   if (__builtin_expect(request->watch != 0, false))
     sfc_watch_end(request);
   if (!request->persistent && graph->recent[request->operation] != request)

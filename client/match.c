@@ -76,7 +76,7 @@ sfc_lane_t *sfc_lane_of_parent(const sfc_lane_t *lane)
 {
   const sf_graph_t *graph = lane->graph, *parent = graph->parent;
   int64_t i = lane - graph->lanes;
-  if (parent == NULL || graph->of_runs || i >= parent->nlanes || parent->lanes[i].rank != lane->rank ||
+  if (parent == NULL || i >= parent->nlanes || parent->lanes[i].rank != lane->rank ||
       (parent->lanes[i].trunk == NULL) != (lane->trunk == NULL))
     return NULL;
   return &parent->lanes[i];

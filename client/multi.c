@@ -8,7 +8,6 @@
 #include "client/context.h"
 #include "client/group.h"
 #include "client/meeting.h"
-#include "client/runs.h"
 #include "client/setup.h"
 #include "shm/error.h"
 
@@ -68,39 +67,30 @@ sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 /* The directory: what ranks have to tell each other before they know the edges. */
 typedef struct directory {
   sf_graph_t *graph;
-  int64_t *by_root_rank; /* leaves of the graph: by number in root_ranks; over nodes one more */
-  int64_t *by_rank;      /* its roots; likewise */
+  int64_t *by_root_rank; /* leaves of the graph: by number in root_ranks */
+  int64_t *by_rank;      /* its roots */
 } directory_t;
 
-static sf_status_t open_directory(sf_status_t before, sf_graph_t *graph, bool local, directory_t *directory)
+static sf_status_t open_directory(sf_status_t before, sf_graph_t *graph, directory_t *directory)
 {
   const sfc_ranks_t *root_ranks = &graph->multi->root_ranks;
   int32_t size = graph->group->size, n = root_ranks->nranks;
-  int32_t *ranks = calloc((size_t)n + 1, sizeof *ranks);
   int64_t *roots = malloc(((size_t)n + 1) * sizeof *roots);
   *directory = (directory_t){.by_root_rank = calloc((size_t)n + 1, sizeof(int64_t)),
                              .by_rank = calloc((size_t)size + 1, sizeof(int64_t))};
-  if (before == SF_OK && (ranks == NULL || roots == NULL || !directory->by_root_rank || !directory->by_rank))
+  if (before == SF_OK && (roots == NULL || !directory->by_root_rank || !directory->by_rank))
     before = sfshm_error(SF_ERR_NOMEM, "directory of %d ranks", size);
-  for (int32_t i = 0; i <= n && before == SF_OK; i++) {
-    ranks[i] = i < n ? root_ranks->ranks[i] : 0;
-    roots[i] = i < n ? graph->rank : size;
-  }
+  for (int32_t i = 0; i < n && before == SF_OK; i++)
+    roots[i] = graph->rank;
   sf_status_t status =
-      create(before, graph, size + !local, n + !local, NULL, ranks, roots, SF_GRAPH_DEFAULT, &directory->graph);
-  free(ranks);
+      create(before, graph, size, n, NULL, root_ranks->ranks, roots, SF_GRAPH_DEFAULT, &directory->graph);
   free(roots);
   return status;
 }
 
-/* Over nodes the graph is kept, if all went well. */
-static sf_status_t close_directory(sf_status_t before, sf_graph_t *graph, bool local, directory_t *directory)
+static sf_status_t close_directory(sf_status_t before, const directory_t *directory)
 {
-  sf_status_t status = SF_OK;
-  if (!local && before == SF_OK)
-    graph->multi->directory = directory->graph;
-  else
-    status = sf_graph_destroy(directory->graph);
+  sf_status_t status = sf_graph_destroy(directory->graph);
   free(directory->by_root_rank);
   free(directory->by_rank);
   return before != SF_OK ? before : status;
@@ -180,12 +170,12 @@ static sf_status_t connect_edges(sf_status_t before, sf_graph_t *graph, director
 static sf_status_t make_edges(sf_status_t before, sf_graph_t *graph, bool local)
 {
   directory_t directory;
-  sf_status_t status = open_directory(before, graph, local, &directory);
+  sf_status_t status = open_directory(before, graph, &directory);
   if (status == SF_OK && !local)
     before = count_leaf_ranks(before, graph, &directory);
   if (status == SF_OK)
     status = connect_edges(before, graph, &directory);
-  return close_directory(status, graph, local, &directory);
+  return close_directory(status, &directory);
 }
 
 /* Arrays are going to be indexed with them. */
@@ -219,12 +209,11 @@ static sf_status_t hear_of_edges(sf_graph_t *graph)
   return sfc_derive_give_up(graph, status);
 }
 
-/* What has been made on the way. */
-static sf_status_t drop_helpers(sfc_multi_t *multi)
+static sf_status_t drop_edges(sfc_multi_t *multi)
 {
-  sf_status_t edges = sf_graph_destroy(multi->edges), directory = sf_graph_destroy(multi->directory);
-  multi->edges = multi->directory = NULL;
-  return edges != SF_OK ? edges : directory;
+  sf_status_t status = sf_graph_destroy(multi->edges);
+  multi->edges = NULL;
+  return status;
 }
 
 /* What all ranks do in the same order, whatever fails here. Once they have the graph of edges all of them go on with
@@ -300,10 +289,9 @@ static sf_status_t connect_slots(sf_status_t before, sf_graph_t *graph, const in
   return status;
 }
 
-static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph, size_t wanted)
+static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph)
 {
   sfc_multi_t *multi = graph->multi;
-  sfc_runs_making_t *runs = NULL;
   bool local = sfc_group_is_local(graph->group);
   sf_status_t status = have_leaf_ranks(before, graph);
   if (local || multi->edges != NULL)
@@ -320,27 +308,22 @@ static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph, size_t want
   int64_t *by_edge = calloc((size_t)nedges + 1, sizeof *by_edge);
   int64_t *slots = malloc(((size_t)graph->nleaves + 1) * sizeof *slots);
   status = tell_slots(status, graph, by_edge, slots);
-  if (!local)
-    status = sfc_runs_find(status, graph, by_edge, wanted, &runs);
   status = connect_slots(status, graph, slots, &multi->graph);
+  free(by_edge);
   free(slots);
   if (status == SF_OK) {
     atomic_store_explicit(&multi->graph->counts->multi_of, graph->number, memory_order_relaxed);
     sfc_graph_set_parent(multi->graph, graph);
-    status = sfc_runs_make(runs, &multi->runs);
-    sf_status_t dropped = drop_helpers(multi);
-    status = status == SF_OK ? dropped : status;
+    status = drop_edges(multi);
   }
-  sfc_runs_forget(runs);
-  free(by_edge);
   return status;
 }
 
-sf_status_t sfc_multi_graph(sf_status_t before, sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p)
+sf_status_t sfc_multi_graph(sf_status_t before, sf_graph_t *graph, sf_graph_t **multi_p)
 {
   sf_status_t status = begin_use(before, graph);
   if (graph->multi != NULL && graph->multi->graph == NULL)
-    status = make_graph(status, graph, wanted);
+    status = make_graph(status, graph);
   if (status == SF_OK)
     *multi_p = graph->multi->graph;
   return status;
@@ -359,11 +342,10 @@ void sfc_multi_destroy(sf_graph_t *graph)
   sfc_multi_t *multi = graph->multi;
   if (multi == NULL)
     return;
-  sfc_runs_destroy(multi->runs);
   if (multi->graph != NULL)
     sfc_graph_set_parent(multi->graph, NULL);
   (void)sf_graph_destroy(multi->graph); /* none is in flight */
-  (void)drop_helpers(multi);
+  (void)drop_edges(multi);
 }
 
 void sfc_multi_free(sf_graph_t *graph)
@@ -374,6 +356,5 @@ void sfc_multi_free(sf_graph_t *graph)
   sfc_ranks_free(&multi->root_ranks);
   sfc_ranks_free(&multi->leaf_ranks);
   sfc_rounds_free(&multi->rounds);
-  sfc_runs_free(multi->runs);
   free(multi);
 }

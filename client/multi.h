@@ -2,13 +2,10 @@
  * together with the other ranks at first use, out of operations on graphs that are made for this purpose:
  *
  *   directory   rank p has a root for each rank r, connected with a leaf of r if r has leaves on roots of p. A reduce
- *               tells p how many, a bcast tells r behind how many edges of lower ranks its own ones come. Over nodes
- *               one more root of rank 0 has a leaf on every rank: see runs.h.
+ *               tells p how many, a bcast tells r behind how many edges of lower ranks its own ones come.
  *   edges       rank p has a root for each edge to one of its roots, in the order of (rank, leaf). Reduces tell p the
  *               root and the leaf of each; a bcast tells the leaf ranks the slot of each edge.
  *   multi       rank p has a root for each slot: a leaf is connected directly with its own slot.
- *
- * Over nodes, what combines contributions on their way may be made as well: see runs.h.
  *
  * Where all ranks are on one node their edge lists tell what the reduces would. The thread that uses the graph. */
 #ifndef SFC_MULTI_H
@@ -23,11 +20,9 @@ typedef struct sfc_multi {
   bool has_leaf_ranks;
   sfc_ranks_t root_ranks;
   sfc_ranks_t leaf_ranks;
-  sf_graph_t *directory; /* over nodes, until graph has been made */
-  sf_graph_t *edges;     /* likewise, on one node, too */
+  sf_graph_t *edges; /* until graph has been made */
   sf_graph_t *graph;
-  sfc_rounds_t rounds;   /* as soon as leaf_ranks are known */
-  struct sfc_runs *runs; /* NULL: all contributions travel by themselves */
+  sfc_rounds_t rounds; /* as soon as leaf_ranks are known */
 } sfc_multi_t;
 
 /* NULL: it has none yet. */
@@ -43,10 +38,8 @@ sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
  * (meeting.h). before: what is wrong with this rank's call; where ranks meet that is an error of all. */
 sf_status_t sfc_multi_leaf_ranks(sf_status_t before, sf_graph_t *graph, const sfc_ranks_t **ranks_p);
 
-/* The multi-graph. Collective and blocking at first use, before which ranks meet, likewise, and when over nodes its
- * runs are made if rank 0 wants them: with an operation whose contributions could travel combined, and which will be
- * done often. wanted: bytes of a unit of that; 0: there is none. Ranks may call with different ones. */
-sf_status_t sfc_multi_graph(sf_status_t before, sf_graph_t *graph, size_t wanted, sf_graph_t **multi_p);
+/* The multi-graph. Collective and blocking at first use, before which ranks meet, likewise. */
+sf_status_t sfc_multi_graph(sf_status_t before, sf_graph_t *graph, sf_graph_t **multi_p);
 
 /* Whether operations on the multi-graph are in flight. */
 bool sfc_multi_is_busy(const sf_graph_t *graph);

@@ -76,7 +76,7 @@ static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, boo
     if (status != SF_OK)
       return status;
   }
-  sfc_launch(request, thread, apart, SFC_LAUNCH_WHOLE);
+  sfc_launch(request, thread, apart);
   if (__builtin_expect(apart && graph->nstalled > 0, false))
     (void)sfc_graph_hand_over(graph);
   return SF_OK;
@@ -243,7 +243,7 @@ static inline __attribute__((always_inline)) void end_handle(sf_request_t **requ
   sf_request_t *request = *request_p;
   if (!request->persistent)
     *request_p = NULL;
-  sfc_launch_end(request, SFC_LAUNCH_WHOLE);
+  sfc_launch_end(request);
 }
 
 /* What it has come to, once it is complete. */

@@ -31,7 +31,6 @@ struct sf_request {
   uint8_t kind; /* as it is counted: sfshm_kind_t */
   sfshm_operation_t operation;
   bool ordered;            /* contributions must be combined in the order of their ranks */
-  bool elsewhere;          /* only takes its number on the graph: its messages are others' (transit.h), who end it */
   const sfc_turn_t *turns; /* then: whose contributions they are */
   int32_t nturns;
   int32_t turn;          /* and which is next */

@@ -44,8 +44,8 @@ static bool resume_sends(sfc_lane_t *lane, bool eagerly)
     sf_request_t *request = graph->table[lane->tx_sequence & graph->table_mask];
     if (request != NULL && request->watch != 0)
       sfc_watch_mark(request);
-    if (request != NULL && !request->elsewhere && sfc_lane_sends(lane, request->operation) &&
-        !sfc_lane_send(lane, request) && !(eagerly && sfc_lane_send_eagerly(lane, request)))
+    if (request != NULL && sfc_lane_sends(lane, request->operation) && !sfc_lane_send(lane, request) &&
+        !(eagerly && sfc_lane_send_eagerly(lane, request)))
       return lane->tx.posted != before || lane->tx_sequence != first;
     lane->tx_sequence++;
     lane->tx_cursor = (sfc_cursor_t){0};
@@ -152,12 +152,11 @@ static int64_t now_ns(void)
   return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Who tests in vain waits as well: for the oldest operations of all graphs that the application knows. */
+/* A thread that tests in vain waits as well: for the oldest operation of each of its graphs. */
 static void show_testing(const sfc_thread_t *thread)
 {
   for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
-    if (!graph->of_runs)
-      sfc_waiting_show(graph, graph->table[graph->first_sequence & graph->table_mask], thread->idle_ns);
+    sfc_waiting_show(graph, graph->table[graph->first_sequence & graph->table_mask], thread->idle_ns);
 }
 
 static void end_testing(sfc_thread_t *thread)

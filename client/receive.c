@@ -378,7 +378,7 @@ sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence)
   const sf_graph_t *graph = lane->graph;
   while (++sequence <= graph->last_sequence) {
     sf_request_t *next = graph->table[sequence & graph->table_mask];
-    if (next != NULL && !next->elsewhere && sfc_lane_receives(lane, next->operation))
+    if (next != NULL && sfc_lane_receives(lane, next->operation))
       return next;
   }
   return NULL;

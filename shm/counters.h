@@ -30,7 +30,7 @@
   X(bytes_received, "payload bytes received from other ranks")                                                         \
   X(bytes_to_nodes, "payload bytes packed for other nodes")                                                            \
   X(bytes_from_nodes, "payload bytes of other nodes unpacked")                                                         \
-  X(bytes_saved, "payload bytes not carried, as leaves share a root or contributions travel as one")                   \
+  X(bytes_saved, "payload bytes not carried, as leaves of a rank share a root")                                        \
   X(node_messages_sent, "messages to other nodes that the rank was the last to fill")                                  \
   X(node_bytes_sent, "payload bytes of these")                                                                         \
   X(node_values_sent, "values in these")                                                                               \
@@ -161,7 +161,6 @@ typedef struct sfshm_graph_counters {
                                      edges to other nodes */
   uint32_t first_far; /* of its entries for ranks of other nodes; nfar 0: it has none, or there is no room */
   uint32_t nfar;
-  _Atomic uint64_t runs_of; /* the graph whose contributions it carries between nodes; 0: of none */
 
   /* Since when the lanes whose awaiting is not 0 share the time that passes, CLOCK_MONOTONIC: it is not in their
    * waited_ns yet. 0: the rank is not asleep. SFSHM_CHARGING: it adds to waited_ns at the moment. */
@@ -173,7 +172,7 @@ typedef struct sfshm_graph_counters {
   int64_t top_root;    /* the root to which most leaves here belong, */
   uint64_t top_leaves; /* how many; 0: there are no leaves, or nobody has looked */
   int32_t top_rank;    /* whose it is, in the job */
-  uint32_t reserved;
+  uint32_t reserved[3];
   sfshm_lane_counters_t rest[2]; /* lanes without an entry of their own: to ranks, to nodes */
 } sfshm_graph_counters_t;
 _Static_assert(sizeof(sfshm_graph_counters_t) == 1792, "layout version 4");

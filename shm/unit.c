@@ -123,12 +123,6 @@ bool sfshm_op_order_free(sfshm_op_t op, sfshm_base_t base)
          (class_of(base) & (CLASS_INTEGER | CLASS_INTEGER_PAIR)) != 0;
 }
 
-bool sfshm_op_is_associative(sfshm_op_t op, sfshm_base_t base)
-{
-  char element[2 * sizeof(int64_t)];
-  return op == SFSHM_OP_REPLACE || sfshm_op_order_free(op, base) || sfshm_op_extreme(op, base, element);
-}
-
 /* Nothing is left undefined between value and index, or behind them. */
 #define EXTREME_PAIR(name, most)                                                                                       \
   case SFSHM_BASE_##name: {                                                                                            \

@@ -97,11 +97,9 @@ bool sfshm_op_applies(sfshm_op_t op, sfshm_base_t base);
  * integers. */
 bool sfshm_op_order_free(sfshm_op_t op, sfshm_base_t base);
 
-/* Whether a op b op c is bitwise a op (e op b op c): those, replace, and max, min and their pairs of floating-point
- * numbers. There alone e is needed: as NaNs that come in are ignored, and one that is there stays. */
-bool sfshm_op_is_associative(sfshm_op_t op, sfshm_base_t base);
-
-/* That e, one element: what is below everything for max, above everything for min. False: none is needed. */
+/* Writes the element from which partial results of max and min, and of their pairs, start: below everything for max,
+ * above everything for min. A partial result must not start with a contribution, because max and min ignore NaNs that
+ * come in but keep a NaN that is there. False: the op needs no such element. */
 bool sfshm_op_extreme(sfshm_op_t op, sfshm_base_t base, void *element);
 
 #endif

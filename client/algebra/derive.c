@@ -204,27 +204,17 @@ void sfc_derive_pass(sfc_derive_t *part, sfc_derive_t *whole)
     sfc_derive_note(whole, sfshm_error(part->status, "%s", part->detail), part->bad_leaf);
 }
 
-static sf_graph_t *make_on_the_way(sfc_derive_t *derive, int64_t nroots, const sfc_edges_t *edges, uint32_t flags)
+sf_graph_t *sfc_derive_helper(sfc_derive_t *derive, int64_t nroots, const sfc_edges_t *edges)
 {
   sf_graph_t *graph = NULL;
   if (derive->agreed)
     return NULL;
-  sf_status_t status = make(derive, nroots, edges, flags, &graph);
+  sf_status_t status = make(derive, nroots, edges, SF_GRAPH_DEFAULT, &graph);
   derive->agreed = status != SF_OK;
   if (derive->agreed)
     derive->status = SF_OK; /* what was noted here is in it */
   sfc_derive_note(derive, status, -1);
   return graph;
-}
-
-sf_graph_t *sfc_derive_helper(sfc_derive_t *derive, int64_t nroots, const sfc_edges_t *edges)
-{
-  return make_on_the_way(derive, nroots, edges, SF_GRAPH_DEFAULT);
-}
-
-sf_graph_t *sfc_derive_lasting(sfc_derive_t *derive, int64_t nroots, const sfc_edges_t *edges)
-{
-  return make_on_the_way(derive, nroots, edges, derive->flags);
 }
 
 /* The cheapest agreement that there is: the set-up of a graph without edges. */

@@ -118,9 +118,6 @@ sf_status_t sfc_derive_agree(sfc_derive_t *derive);
  * error has been noted by one of them: what follows then does nothing but return the error. */
 sf_graph_t *sfc_derive_helper(sfc_derive_t *derive, int64_t nroots, const sfc_edges_t *edges);
 
-/* The same of one that is to stay: with the derivation's flags. */
-sf_graph_t *sfc_derive_lasting(sfc_derive_t *derive, int64_t nroots, const sfc_edges_t *edges);
-
 /* a + b, negative if it does not fit; neither is negative. Likewise a * b. */
 static inline int64_t sfc_sum(int64_t a, int64_t b)
 {

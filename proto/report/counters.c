@@ -80,7 +80,6 @@ static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *count
     sfreport_graph_counts_t *entry = &counts->graphs[counts->ngraphs++];
     *entry = (sfreport_graph_counts_t){.graph = load(&graph->graph),
                                        .multi_of = load(&graph->multi_of),
-                                       .runs_of = load(&graph->runs_of),
                                        .oldest_wait_ns = sfshm_counters_graph_wait(graph, copy->copied_ns),
                                        .counts = load_set(&sum)};
     load_latency(graph, &entry->latency);

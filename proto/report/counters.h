@@ -31,8 +31,8 @@ typedef struct sfreport_latency {
 
 typedef struct sfreport_graph_counts {
   uint64_t graph;
-  uint64_t multi_of, runs_of; /* of which it is the multi-graph, or carries contributions; 0: it is none */
-  uint64_t oldest_wait_ns;    /* how long the rank has waited there when it was looked at; 0: it does not */
+  uint64_t multi_of;       /* of which it is the multi-graph; 0: it is none */
+  uint64_t oldest_wait_ns; /* how long the rank has waited there when it was looked at; 0: it does not */
   sfreport_counts_t counts;
   sfreport_latency_t latency;
   sfreport_degrees_t degrees;

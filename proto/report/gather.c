@@ -160,7 +160,6 @@ void sfreport_gather_count(sfreport_gather_t *gather, const Sfproto__Message *ra
     sfreport_latency_add(&item->latency, &entry->latency);
     sfreport_shape_add(&item->shape, &entry->degrees);
     item->multi_of = entry->multi_of;
-    item->runs_of = entry->runs_of;
     if (entry->oldest_wait_ns > item->oldest_wait_ns)
       item->oldest_wait_ns = entry->oldest_wait_ns;
     item->ncounted++;

@@ -16,7 +16,6 @@ typedef struct sfreport_item {
   sfreport_counts_t counts;
   sfreport_latency_t latency; /* graphs only */
   uint64_t multi_of;          /* graphs only: of which it is the multi-graph; 0: it is none */
-  uint64_t runs_of;           /* graphs only: whose contributions it carries between nodes; 0: it carries none */
   sfreport_shape_t shape;     /* graphs only */
   uint64_t sleeps;            /* ranks only */
   uint64_t oldest_wait_ns;    /* how long the rank, or some rank on the graph, has waited by now; 0: none does */

@@ -46,8 +46,7 @@ static void exchange(run_t *run, sf_graph_t *graph, int64_t n, sftest_memory_t m
     sftest_buffer_free(run->self, &buffers[i]);
 }
 
-/* Makes the graphs over which contributions that follow one another travel as one, unless rank 0 calls in the other
- * form, and uses them. */
+/* Makes a multi-graph, on each rank with a persistent call or a blocking one, and uses it. */
 static void fetch(run_t *run, sf_group_t *group)
 {
   int32_t ranks[FETCHED] = {0}, values[FETCHED] = {0}, fetched[FETCHED];
@@ -176,7 +175,6 @@ void sftest_doomed_kill(sftest_doomed_t *doomed, sftest_doom_t *doom, const sfte
   doomed->doom = doom;
   sftest_machine_watch();
   sftest_use_seed(doom->seed);
-  setenv("SF_COMBINE_FROM", "0", 1);
   sftest_job_start_over(&doomed->job, nodes, places, size, live, doom);
   while (!doom->early && doom->njoined < size && sftest_now_ms() < until)
     sftest_sleep_ms(1);

@@ -233,7 +233,7 @@ static void check_multi(sftest_rank_t *self, const sftest_slots_t *model, int32_
   free(root_rank);
 }
 
-void sftest_runs_make(sftest_rank_t *self, sf_graph_t *graph)
+void sftest_multi_make(sftest_rank_t *self, sf_graph_t *graph)
 {
   sf_graph_info_t info;
   SFTEST_OK(self, sf_graph_info(graph, &info));

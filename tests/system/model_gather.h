@@ -36,9 +36,8 @@ void sftest_slots_free(sftest_slots_t *model);
 /* Asks the library some questions about the edges, in some order, and compares. rank: this one's in the group. */
 void sftest_slots_ask(sftest_rank_t *self, const sftest_slots_t *model, int32_t rank, uint64_t *random);
 
-/* Makes a graph's multi-graph, and what carries contributions that follow one another, by a persistent
- * fetch_op of zeros. */
-void sftest_runs_make(sftest_rank_t *self, sf_graph_t *graph);
+/* Makes a graph's multi-graph by a persistent fetch_op of zeros. */
+void sftest_multi_make(sftest_rank_t *self, sf_graph_t *graph);
 
 /* How many units the rank's array has. */
 int64_t sftest_gather_vertices(const sftest_gather_t *act, sftest_place_t place, int32_t rank);

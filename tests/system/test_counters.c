@@ -22,7 +22,7 @@ typedef struct scene {
   int64_t max_vertices;
   bool destroy; /* the graph, before it is looked at */
   int bcasts, reduces;
-  _Atomic int32_t nready, nlooks;
+  _Atomic int32_t nready;
   _Atomic bool over;
 } scene_t;
 
@@ -328,14 +328,14 @@ static void look_at_kinds(int32_t node)
   if (here == 0)
     return;
   sftest_sfctl(cluster.nodes[node].socket, WORDS("graphs", "--json"), 0);
-  uint64_t real = sftest_sfctl_number("\"multi_of\":null,\"runs_of\":null", "graph");
+  uint64_t real = sftest_sfctl_number("\"multi_of\":null", "graph");
   snprintf(multi, sizeof multi, "\"multi_of\":%llu,", (unsigned long long)real);
   check_kinds(multi);
   ck_assert_uint_eq(sftest_sfctl_number(multi, "completed"), GATHERS + SCATTERS + FETCH_OPS);
   ck_assert_uint_eq(sftest_sfctl_number(multi, "bcasts"), 0);
   ck_assert_uint_eq(sftest_sfctl_number(multi, "reduces"), 0);
-  ck_assert_uint_eq(sftest_sfctl_number("\"multi_of\":null,\"runs_of\":null", "bcasts"), 1);
-  ck_assert_uint_eq(sftest_sfctl_number("\"multi_of\":null,\"runs_of\":null", "fetch_ops"), 0);
+  ck_assert_uint_eq(sftest_sfctl_number("\"multi_of\":null", "bcasts"), 1);
+  ck_assert_uint_eq(sftest_sfctl_number("\"multi_of\":null", "fetch_ops"), 0);
   sftest_expect_in(sftest_sfctl_out, "{\"kind\":\"fetch_op\",");
 }
 
@@ -401,87 +401,6 @@ START_TEST(samples)
 }
 END_TEST
 
-/* ---- Runs -------------------------------------------------------------------------------------------------------- */
-
-#define RUN_RANKS 4
-#define RUN_ROOTS 50
-#define RUN_FETCHES 10
-
-/* What ranks contribute with, and how many values of a node travel: two if it depends on their order, or may. */
-enum { SUMS_OF_DOUBLES, SUMS_OF_INTEGERS, OWN_OP, OWN_COMMUTATIVE_OP, RUN_KINDS };
-static const uint64_t travelling[RUN_KINDS] = {2, 1, 2, 1};
-
-/* All ranks contribute to all roots, which are those of rank 0. Ranks 2 and 3 are on the other node. They do so after
- * the test has looked. */
-static int contribute(sftest_rank_t *self)
-{
-  scene_t *scene = self->argument;
-  sf_context_t *context = sftest_join(self);
-  const sf_op_t *ops[RUN_KINDS] = {SF_SUM, SF_SUM};
-  int32_t ranks[RUN_ROOTS] = {0};
-  int64_t roots[RUN_ROOTS], values[RUN_ROOTS] = {0}, fetched[RUN_ROOTS];
-  sf_graph_t *star = NULL;
-  for (int i = 0; i < RUN_ROOTS; i++)
-    roots[i] = i;
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), self->rank == 0 ? RUN_ROOTS : 0, RUN_ROOTS, NULL, ranks,
-                                  roots, SF_GRAPH_DEFAULT, &star));
-  if (self->rank == 0)
-    sftest_runs_make(self, star);
-  else /* in another form */
-    SFTEST_OK(self, sf_fetch_op(star, SF_INT8, NULL, values, fetched, SF_SUM));
-  SFTEST_OK(self, sf_op_create(sftest_add, NULL, &ops[OWN_OP]));
-  SFTEST_OK(self, sf_op_create_with(sftest_add, NULL, SF_OP_COMMUTATIVE, &ops[OWN_COMMUTATIVE_OP]));
-  for (int32_t look = 0; look <= RUN_KINDS; look++) {
-    scene->nready++;
-    sftest_at(self, "look %d", look);
-    while (scene->nlooks <= look)
-      sftest_sleep_ms(1);
-    for (int i = 0; i < RUN_FETCHES && look < RUN_KINDS; i++)
-      SFTEST_OK(self,
-                sf_fetch_op(star, look == SUMS_OF_DOUBLES ? SF_DOUBLE : SF_INT64, values, values, fetched, ops[look]));
-  }
-  SFTEST_OK(self, sf_op_destroy(ops[OWN_OP]));
-  SFTEST_OK(self, sf_op_destroy(ops[OWN_COMMUTATIVE_OP]));
-  SFTEST_OK(self, sf_graph_destroy(star));
-  sftest_leave(self, context);
-  return 0;
-}
-
-/* Sent by the node's ranks to the other one. */
-static uint64_t far_bytes(int32_t node)
-{
-  uint64_t bytes = 0;
-  sftest_sfctl(cluster.nodes[node].socket, WORDS("ranks", "--json"), 0);
-  for (int32_t r = 2 * node; r < 2 * node + 2; r++) {
-    char fragment[32];
-    snprintf(fragment, sizeof fragment, "\"rank\":%d,", r);
-    bytes += sftest_sfctl_number(fragment, "bytes_to_nodes");
-  }
-  return bytes;
-}
-
-/* Two ranks contribute from the other node, and are told: as many values each way. */
-START_TEST(runs)
-{
-  sftest_job_t job;
-  const int32_t blocks[RUN_RANKS] = {0, 0, 1, 1};
-  scene_t *scene = sftest_shared(sizeof *scene);
-  uint64_t sent[RUN_KINDS + 1][NODES];
-  sftest_job_start_over(&job, cluster.nodes, blocks, RUN_RANKS, contribute, scene);
-  for (int32_t look = 0; look <= RUN_KINDS; look++) {
-    sftest_job_await(&job, &scene->nready, (look + 1) * RUN_RANKS);
-    for (int32_t node = 0; node < NODES; node++)
-      sent[look][node] = far_bytes(node);
-    scene->nlooks++;
-  }
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
-  for (int32_t kind = 0; kind < RUN_KINDS; kind++)
-    for (int32_t node = 0; node < NODES; node++)
-      ck_assert_uint_eq(sent[kind + 1][node] - sent[kind][node], travelling[kind] * RUN_FETCHES * RUN_ROOTS * UNIT);
-  sftest_shared_free(scene, sizeof *scene);
-}
-END_TEST
-
 static Suite *suite(void)
 {
   Suite *s = suite_create("counters");
@@ -491,13 +410,11 @@ static Suite *suite(void)
   tcase_add_test(tc, random_graphs);
   tcase_add_test(tc, kinds);
   tcase_add_test(tc, samples);
-  tcase_add_test(tc, runs);
   suite_add_tcase(s, tc);
   return s;
 }
 
 int main(void)
 {
-  setenv("SF_COMBINE_FROM", "0", 1); /* also where it is not worth it */
   return sftest_run(suite());
 }

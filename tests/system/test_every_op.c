@@ -84,7 +84,7 @@ static int do_all(sftest_rank_t *self)
   sftest_graph_make(&model.graph, seed, self->size, VERTICES);
   sftest_slots_number(&model);
   SFTEST_OK(self, sftest_graph_create(&model.graph, sf_group_world(context), true, SF_GRAPH_REPRODUCIBLE, &model.real));
-  sftest_runs_make(self, model.real);
+  sftest_multi_make(self, model.real);
   for (int base = 0; base < SFTEST_BASE_COUNT; base++)
     for (int op = 0; op < SFTEST_OP_COUNT; op++)
       for (int64_t count = 1; count <= 3 && sftest_op_applies((sftest_op_t)op, (sftest_base_t)base); count += 2) {
@@ -100,7 +100,7 @@ static int do_all(sftest_rank_t *self)
   return 0;
 }
 
-/* On one node; in blocks, where ranks of a node follow one another; and dealt out. */
+/* On one node; in blocks, in which ranks of a node follow one another; and dealt out. */
 START_TEST(every_unit_with_every_op)
 {
   static const int32_t here[RANKS] = {0}, blocks[RANKS] = {0, 0, 1, 1, 2, 2}, cyclic[RANKS] = {0, 1, 2, 0, 1, 2};
@@ -124,6 +124,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  setenv("SF_COMBINE_FROM", "0", 1); /* also where it is not worth it */
   return sftest_run(suite());
 }

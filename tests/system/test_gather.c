@@ -272,7 +272,7 @@ static void make_models(scene_t *scene)
     SFTEST_OK(scene->self,
               sftest_graph_create(&model->graph, scene->group, sftest_below(&scene->own, 2) == 0, flags, &model->real));
     if (sftest_below(&scene->random, 2) == 0)
-      sftest_runs_make(scene->self, model->real);
+      sftest_multi_make(scene->self, model->real);
   }
 }
 
@@ -330,7 +330,6 @@ static void run_job(const sftest_cluster_t *cluster)
   sftest_use_seed(seed);
   int32_t size = 1 + (int32_t)sftest_below(&random, SFTEST_GROUP_MAX);
   sftest_places_choose(places, size, cluster->nnodes, &random);
-  setenv("SF_COMBINE_FROM", sftest_below(&random, 4) == 0 ? "" : "0", 1);
   sftest_cluster_run(cluster, places, size, run_cases, &seed);
 }
 

@@ -65,16 +65,14 @@ static const mismatch_t mismatches[] = {
     {"every second fetch", RING, -1, {{FETCH, &SF_DOUBLE, 1, &SF_SUM}, {REDUCE, &SF_DOUBLE, 1, &SF_SUM}}, {"fetch_op", "reduce("}, 0},
     {"op of fetch", RING, 2, {{FETCH, &SF_DOUBLE, 1, &SF_SUM}, {FETCH, &SF_DOUBLE, 1, &SF_MAX}}, {"sum", "max"}, 0},
     {"commutative op", RING, 1, {{FETCH, &SF_INT64, 1, &own_op}, {FETCH, &SF_INT64, 1, &own_commutative_op}}, {"application's op", "application's commutative op"}, 0},
-    /* Over nodes only: contributions of ranks 2 and 3, and perhaps 1, travel as one where a call allows it. */
-    {"runs and none", ONE_WAY, 3, {{FETCH, &SF_INT32, 1, &SF_SUM}, {FETCH, &SF_DOUBLE, 1, &SF_SUM}}, {"int32", "double"}, 0},
-    {"none and runs", ONE_WAY, 0, {{FETCH, &SF_DOUBLE, 1, &SF_SUM}, {FETCH, &SF_INT32, 1, &SF_SUM}}, {"int32", "double"}, 0},
-    {"runs and reduce", ONE_WAY, 0, {{FETCH, &SF_INT32, 1, &SF_SUM}, {REDUCE, &SF_INT32, 1, &SF_SUM}}, {"fetch_op", "reduce("}, 0},
-    {"runs", ONE_WAY, 2, {{FETCH, &SF_INT32, 1, &SF_SUM}, {FETCH, &SF_INT32, 1, &SF_MAX}}, {"sum", "max"}, 0},
-    {"runs and scatter", ONE_WAY, 3, {{FETCH, &SF_INT32, 1, &SF_SUM}, {SCATTER, &SF_INT32, 1, &SF_REPLACE}}, {"fetch_op", "scatter"}, 0},
+    {"unit of fetch, narrow first", ONE_WAY, 3, {{FETCH, &SF_INT32, 1, &SF_SUM}, {FETCH, &SF_DOUBLE, 1, &SF_SUM}}, {"int32", "double"}, 0},
+    {"unit of fetch, wide first", ONE_WAY, 0, {{FETCH, &SF_DOUBLE, 1, &SF_SUM}, {FETCH, &SF_INT32, 1, &SF_SUM}}, {"int32", "double"}, 0},
+    {"fetch and reduce", ONE_WAY, 0, {{FETCH, &SF_INT32, 1, &SF_SUM}, {REDUCE, &SF_INT32, 1, &SF_SUM}}, {"fetch_op", "reduce("}, 0},
+    {"op of fetch, one way", ONE_WAY, 2, {{FETCH, &SF_INT32, 1, &SF_SUM}, {FETCH, &SF_INT32, 1, &SF_MAX}}, {"sum", "max"}, 0},
+    {"fetch and scatter", ONE_WAY, 3, {{FETCH, &SF_INT32, 1, &SF_SUM}, {SCATTER, &SF_INT32, 1, &SF_REPLACE}}, {"fetch_op", "scatter"}, 0},
 };
 /* clang-format on */
 #define NMISMATCHES ((int)(sizeof mismatches / sizeof mismatches[0]))
-#define NRUNS 5 /* at the end */
 
 /* What a job does: one mismatch, in all forms, with buffers in all kinds of memory. */
 typedef enum form { BLOCKING, WAIT, TEST, FORM_COUNT } form_t;
@@ -196,7 +194,7 @@ static void run_mismatch(sftest_rank_t *self, sf_context_t *context, const plan_
   int64_t vertices = 2;
   if (mismatch->calls[0].kind > REDUCE || mismatch->calls[1].kind > REDUCE) {
     vertices = 2 * self->size;
-    sftest_runs_make(self, graph);
+    sftest_multi_make(self, graph);
     meet(self, other);
   }
   for (int i = 0; i < 2; i++) {
@@ -279,10 +277,8 @@ START_TEST(noticed_over_nodes)
   sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
   sftest_cluster_warm(&cluster);
   size_t njobs = chosen.calls[0].kind > REDUCE || chosen.calls[1].kind > REDUCE ? 1 : 2;
-  bool in_blocks = _i >= NMISMATCHES - NRUNS; /* so that there are runs */
   for (size_t i = 0; i < njobs; i++)
-    sftest_cluster_run(&cluster, placements[in_blocks ? (size_t)_i % 2 * 2 : ((size_t)_i + i) % NPLACEMENTS], 4,
-                       run_plans, &chosen);
+    sftest_cluster_run(&cluster, placements[((size_t)_i + i) % NPLACEMENTS], 4, run_plans, &chosen);
   sftest_cluster_stop(&cluster);
 }
 END_TEST
@@ -298,14 +294,13 @@ static void add_case(Suite *suite, const char *name, const TTest *test, int n)
 static Suite *mismatch_suite(void)
 {
   Suite *suite = suite_create("mismatch");
-  add_case(suite, "one node", noticed, NMISMATCHES - NRUNS);
+  add_case(suite, "one node", noticed, NMISMATCHES);
   add_case(suite, "nodes", noticed_over_nodes, NMISMATCHES);
   return suite;
 }
 
 int main(void)
 {
-  setenv("SF_COMBINE_FROM", "0", 1); /* also where it is not worth it */
   if (sf_op_create(sftest_add, NULL, &own_op) != SF_OK ||
       sf_op_create_with(sftest_add, NULL, SF_OP_COMMUTATIVE, &own_commutative_op) != SF_OK)
     return 1;

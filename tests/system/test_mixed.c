@@ -1,6 +1,6 @@
 /* The first operation that needs the multi-graph is called in another form on every rank, over nodes: persistent,
- * begun and ended, blocking, or behind a question that makes some of the graphs already. All forms match, whatever the
- * ranks find in SF_COMBINE_FROM, and in every thread. Forms are functions of one seed. */
+ * begun and ended, blocking, or behind a question that makes some of the graphs already. All forms match, in every
+ * thread. Forms are functions of one seed. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +18,7 @@
 #define THREADS 2
 
 typedef enum form { PERSISTENT, BEGIN, BLOCKING, BEHIND_MULTI, BEHIND_RANKS, FORM_COUNT } form_t;
-typedef enum kind {
-  FETCH,
-  FETCH_OWN,
-  REDUCE_OWN,
-  GATHER,
-  KIND_COUNT
-} kind_t; /* contributions may travel combined in 0, 2 */
+typedef enum kind { FETCH, FETCH_OWN, REDUCE_OWN, GATHER, KIND_COUNT } kind_t;
 
 /* ---- One operation ----------------------------------------------------------------------------------------------- */
 
@@ -200,23 +194,11 @@ static void run_cases(sftest_rank_t *self, sf_group_t *group, uint64_t seed, int
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 
-typedef struct plan {
-  uint64_t seed;
-  int32_t combining; /* the rank that finds that contributions are always to travel combined; -1: all do */
-} plan_t;
-
-static sf_context_t *join(sftest_rank_t *self, const plan_t *plan)
-{
-  if (plan->combining < 0 || plan->combining == self->rank)
-    setenv("SF_COMBINE_FROM", "0", 1);
-  return sftest_join(self);
-}
-
 static int mix(sftest_rank_t *self)
 {
-  const plan_t *plan = self->argument;
-  sf_context_t *context = join(self, plan);
-  run_cases(self, sf_group_world(context), plan->seed, CASES);
+  const uint64_t *seed = self->argument;
+  sf_context_t *context = sftest_join(self);
+  run_cases(self, sf_group_world(context), *seed, CASES);
   sftest_leave(self, context);
   return 0;
 }
@@ -224,12 +206,11 @@ static int mix(sftest_rank_t *self)
 static const int32_t places[][RANKS] = {{0, 0, 1, 1}, {0, 0, 1, 2}, {1, 0, 0, 0}, {0, 1, 0, 1}};
 #define NPLACES ((int)(sizeof places / sizeof places[0]))
 
-/* Of all ranks, of the first one, of another one. */
 START_TEST(forms)
 {
-  plan_t plan = {.seed = sftest_seed(), .combining = _i % 3 - 1};
-  printf("SF_TEST_SEED=%llu\n", (unsigned long long)plan.seed);
-  sftest_cluster_run(&sftest_case_cluster, places[_i % NPLACES], RANKS, mix, &plan);
+  uint64_t seed = sftest_seed();
+  printf("SF_TEST_SEED=%llu\n", (unsigned long long)seed);
+  sftest_cluster_run(&sftest_case_cluster, places[_i % NPLACES], RANKS, mix, &seed);
 }
 END_TEST
 
@@ -258,11 +239,11 @@ static void *work(void *argument)
 
 static int mix_in_threads(sftest_rank_t *self)
 {
-  const plan_t *plan = self->argument;
-  sf_context_t *context = join(self, plan);
+  const uint64_t *seed = self->argument;
+  sf_context_t *context = sftest_join(self);
   worker_t workers[THREADS];
   for (int32_t i = 0; i < THREADS; i++) {
-    workers[i] = (worker_t){.self = *self, .context = context, .seed = plan->seed, .number = i};
+    workers[i] = (worker_t){.self = *self, .context = context, .seed = *seed, .number = i};
     workers[i].self.note = workers[i].note;
     SFTEST_REQUIRE(self, pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
   }
@@ -274,9 +255,9 @@ static int mix_in_threads(sftest_rank_t *self)
 
 START_TEST(threads)
 {
-  plan_t plan = {.seed = sftest_seed(), .combining = -1};
-  printf("SF_TEST_SEED=%llu\n", (unsigned long long)plan.seed);
-  sftest_cluster_run(&sftest_case_cluster, places[0], RANKS, mix_in_threads, &plan);
+  uint64_t seed = sftest_seed();
+  printf("SF_TEST_SEED=%llu\n", (unsigned long long)seed);
+  sftest_cluster_run(&sftest_case_cluster, places[0], RANKS, mix_in_threads, &seed);
 }
 END_TEST
 

@@ -75,12 +75,8 @@ unset OMPI_MCA_btl_vader_single_copy_mechanism
 same_with "two nodes" --nodes 2 -n 4 -- -sfd_setup_after 0 -show
 expect_used
 same_with "three nodes, dealt out" --nodes 3 --distribution cyclic -n 4 -- -sfd_setup_after 2
-# What fetches bring from another node is combined there, also where it is not worth it.
-export SF_COMBINE_FROM=0
-same_with "combined between two nodes" --nodes 2 -n 4 -- -sfd_setup_after 0
 run "$work/expected" -n 5 -- -sf_type basic
-same_with "combined between three nodes, unevenly" --nodes 3 -n 5 -- -sfd_setup_after 0
-unset SF_COMBINE_FROM
+same_with "three nodes, unevenly" --nodes 3 -n 5 -- -sfd_setup_after 0
 run "$work/expected" -n 4 -- -half_first -sf_type basic
 same_with "on half of the processes first, then on all" -n 4 -- -half_first
 cases=$BUILD/examples/petsc_cg

@@ -71,19 +71,6 @@ START_TEST(send_order)
 }
 END_TEST
 
-START_TEST(combine_from)
-{
-  SET("SF_JOB", "j", "SF_RANK", "2", "SF_SIZE", "3");
-  ck_assert_int_gt(resolve_ok(NULL).combine_from, 0);
-  SET("SF_COMBINE_FROM", "0");
-  ck_assert_int_eq(resolve_ok(NULL).combine_from, 0);
-  SET("SF_COMBINE_FROM", "100000");
-  ck_assert_int_eq(resolve_ok(NULL).combine_from, 100000);
-  SET("SF_COMBINE_FROM", "4K");
-  EXPECT_ERROR(NULL, SF_ERR_ARG, "SF_COMBINE_FROM", "4K", "digits");
-}
-END_TEST
-
 START_TEST(defaults)
 {
   SET("SF_JOB", "j", "SF_RANK", "0", "SF_SIZE", "1", "SF_SOCKET", "", "SF_TIMEOUT_MS", "");
@@ -336,7 +323,6 @@ static Suite *environment_suite(void)
   tcase_add_checked_fixture(tcase, clear_environment, NULL);
   tcase_add_test(tcase, sf_variables);
   tcase_add_test(tcase, send_order);
-  tcase_add_test(tcase, combine_from);
   tcase_add_test(tcase, defaults);
   tcase_add_test(tcase, options_win);
   tcase_add_test(tcase, open_mpi);

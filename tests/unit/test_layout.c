@@ -16,7 +16,7 @@
 
 START_TEST(region_headers)
 {
-  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 11);
+  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 12);
   ck_assert_uint_eq(SFSHM_REGION_MAGIC, UINT64_C(0x314d48534d46533c));
   expect_size(sfshm_region_header_t, 128);
   expect_offset(sfshm_region_header_t, magic, 0);
@@ -243,13 +243,12 @@ START_TEST(graph_counters)
   expect_offset(sfshm_graph_counters_t, unit_bytes, 1200);
   expect_offset(sfshm_graph_counters_t, first_far, 1216);
   expect_offset(sfshm_graph_counters_t, nfar, 1220);
-  expect_offset(sfshm_graph_counters_t, runs_of, 1224);
-  expect_offset(sfshm_graph_counters_t, asleep_since_ns, 1232);
-  expect_offset(sfshm_graph_counters_t, self_edges, 1240);
-  expect_offset(sfshm_graph_counters_t, root_edges, 1248);
-  expect_offset(sfshm_graph_counters_t, top_root, 1256);
-  expect_offset(sfshm_graph_counters_t, top_leaves, 1264);
-  expect_offset(sfshm_graph_counters_t, top_rank, 1272);
+  expect_offset(sfshm_graph_counters_t, asleep_since_ns, 1224);
+  expect_offset(sfshm_graph_counters_t, self_edges, 1232);
+  expect_offset(sfshm_graph_counters_t, root_edges, 1240);
+  expect_offset(sfshm_graph_counters_t, top_root, 1248);
+  expect_offset(sfshm_graph_counters_t, top_leaves, 1256);
+  expect_offset(sfshm_graph_counters_t, top_rank, 1264);
   expect_offset(sfshm_graph_counters_t, rest, 1280);
 }
 END_TEST

@@ -193,7 +193,6 @@ static void print_graph(sfctl_json_t *json, const sfreport_item_t *item)
   sfctl_json_string(json, "state", info->state);
   sfctl_json_string(json, "detail", info->detail);
   print_graph_number(json, "multi_of", item->multi_of);
-  print_graph_number(json, "runs_of", item->runs_of);
   sfctl_json_begin_array(json, "job_ranks");
   for (size_t i = 0; i < info->n_job_ranks; i++)
     sfctl_json_int(json, NULL, info->job_ranks[i]);

@@ -236,9 +236,6 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item, int dig
   add_detail(table, shape);
   if (item->multi_of != 0)
     sfctl_table_note(table, "the multi-graph of graph %s", sfctl_id_text(item->multi_of, digits, id));
-  if (item->runs_of != 0)
-    sfctl_table_note(table, "carries contributions of graph %s between nodes",
-                     sfctl_id_text(item->runs_of, digits, id));
   add_detail(table, info->detail);
 }
 

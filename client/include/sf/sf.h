@@ -218,10 +218,10 @@ SF_CHECK_RESULT sf_status_t sf_op_create(sf_op_function_t function, void *contex
  * are combined, as with sums of floating-point numbers. */
 #define SF_OP_COMMUTATIVE UINT32_C(1)
 
-/* The same, with what is known of the op. flags: 0, or SF_OP_COMMUTATIVE (else SF_ERR_ARG), the same on all ranks
- * (SF_ERR_MISMATCH). With that, contributions of ranks of one node may be combined by one of these ranks before they
- * travel to another node, where sf_fetch_op_begin says that it is done, for a reduce likewise. Not on graphs with
- * SF_GRAPH_REPRODUCIBLE. The function is called in processes of the application only, in either case. */
+/* The same, with properties of the op. flags: 0, or SF_OP_COMMUTATIVE (else SF_ERR_ARG), the same on all ranks
+ * (SF_ERR_MISMATCH). SF_OP_COMMUTATIVE is a permission of which no operation makes use at present: contributions are
+ * combined in ascending (group rank, leaf index) order with either. The function is called in processes of the
+ * application only. */
 SF_CHECK_RESULT sf_status_t sf_op_create_with(sf_op_function_t function, void *context, uint32_t flags,
                                               const sf_op_t **op_p);
 
@@ -353,20 +353,11 @@ SF_CHECK_RESULT sf_status_t sf_scatter(sf_graph_t *graph, const sf_type_t *unit,
 /* Fetch-and-op [PetscSF 3.2(2)]: the leaves of a root are met in ascending (group rank, leaf index) order; each finds
  * in leafupdate what the root was before, and then root = root op leaf. So afterwards the root is what a reduce makes
  * of it, each contribution being combined by itself. Values do not depend on timing, nor on which rank is on which
- * node (unless with an op created with SF_OP_COMMUTATIVE it does). For every unit and op of bcast and reduce; an op of
+ * node. For every unit and op of bcast and reduce; an op of
  * the application, too. leafupdate is an array of leaves as leafdata is, and may be the same.
- * Between nodes, contributions that follow one another in that order and come from ranks of one node travel as one, if
- * the op allows it bit by bit: all ops of integers and of pairs of them, SF_REPLACE, and SF_MAX, SF_MIN, SF_MAXLOC and
- * SF_MINLOC; or SF_OP_COMMUTATIVE. The rank of the first one combines them, and finds out what the others fetch when
- * the value for that one comes back. So with ranks placed in blocks a node sends one value for each root, with ranks
- * dealt one by one each its own. Else each contribution travels by itself, where a reduce would send one for each node:
- * that is the price of the values fetched.
- * Combining costs messages within the node, and graphs that carry them, which take longer to make than the multi-graph.
- * So these are made where the multi-graph is, if what makes it on rank 0 is a persistent request that would save a
- * quarter of the values and about 32 KiB for each rank (rank 0 may find another number of bytes in SF_COMBINE_FROM).
- * Then all later operations on the graph that would save as much use them, too, in whatever form. The owner needs
- * memory for all that comes while the operation is in flight, who combines for three times what it combines; it is kept
- * for the next one. The multi-graph is made as in gather. */
+ * Between nodes each contribution travels by itself, where a reduce with a predefined op sends one value for each node
+ * and root: that is the price of the values fetched. The owner of the roots needs memory for all contributions while
+ * the operation is in flight; the memory is kept for the next operation. The multi-graph is made as in gather. */
 SF_CHECK_RESULT sf_status_t sf_fetch_op_begin(sf_graph_t *graph, const sf_type_t *unit, void *rootdata,
                                               const void *leafdata, void *leafupdate, const sf_op_t *op,
                                               sf_request_t **request_p);
