@@ -7,7 +7,6 @@
 #include "client/context.h"
 #include "client/origin.h"
 #include "client/transfer.h"
-#include "client/trunk.h"
 #include "shm/trunk.h"
 
 /* ---- Offers ------------------------------------------------------------------------------------------------------ */
@@ -58,7 +57,7 @@ static void submit(const sfc_lane_t *lane, const sf_request_t *request, sfshm_su
       .graph = lane->graph->number,
       .message = request->sequence,
       .desc = request->match,
-      .a = lane->trunk != NULL ? lane->trunk->as_leaf.number : (uint32_t)lane->rank,
+      .a = (uint32_t)lane->rank,
       .b = offer->claim,
       .size = offer->ticket,
       .more = {ref->segment, ref->offset},
@@ -173,14 +172,14 @@ static void offer_target(sfc_lane_t *lane, const sf_request_t *request)
 {
   const sfc_link_t *link = sfc_lane_incoming(lane, request->operation);
   size_t bytes = (size_t)sfc_link_count(link, request->operation) * request->combine.unit_bytes;
-  if (bytes < SFSHM_OFFLOAD_MIN_BYTES || (lane->trunk != NULL && request->operation != SFSHM_BCAST))
+  if (bytes < SFSHM_OFFLOAD_MIN_BYTES || lane->trunk != NULL)
     return;
   sfc_offers_t *offers = offers_of(lane);
   if (offers == NULL || offers->in_vain || (request->operation == SFSHM_BCAST && !has_given_edges(lane->graph)))
     return;
   sfc_offer_t *offer = &offers->targets[request->sequence % SFSHM_LANE_SLOTS];
   if (offer->ticket == 0 && make_offer(lane, request, offer))
-    submit(lane, request, lane->trunk != NULL ? SFSHM_SUBMIT_UNPACK : SFSHM_SUBMIT_TARGET, offer, &request->target_ref);
+    submit(lane, request, SFSHM_SUBMIT_TARGET, offer, &request->target_ref);
 }
 
 void sfc_offload_targets(const sf_request_t *request)
@@ -200,8 +199,6 @@ sfc_offer_t *sfc_offload_target(const sfc_lane_t *lane, const sf_request_t *requ
 
 static sfshm_pieces_t pieces_of(const sfc_lane_t *lane, const sf_request_t *request)
 {
-  if (lane->trunk != NULL)
-    return (sfshm_pieces_t){1, 1, 1};
   return sfshm_pieces(sfc_lane_incoming(lane, request->operation)->nvalues, request->combine.unit_bytes);
 }
 
@@ -212,15 +209,6 @@ bool sfc_offload_target_done(sfc_lane_t *lane, const sf_request_t *request, sfc_
     return false;
   end_offer(lane, offer);
   return true;
-}
-
-bool sfc_offload_take_whole(sfc_lane_t *lane, const sf_request_t *request, sfc_offer_t *offer)
-{
-  uint32_t piece;
-  if (!sfshm_claim_take(claim_of(lane, offer), offer->ticket, 1, &piece))
-    return false;
-  (void)sfshm_claim_finish(claim_of(lane, offer), 1);
-  return sfc_offload_target_done(lane, request, offer);
 }
 
 bool sfc_offload_share(sfc_lane_t *lane, const sf_request_t *request, sfc_offer_t *offer, const char *source)

@@ -5,7 +5,7 @@
  *
  * The writer of a message offers its buffer as the source, and the message says, as for all that is read in place,
  * where the reader finds it. The reader offers its own buffer as the target when it begins the operation, before any
- * message has come. It does the same with what a bcast will bring from another node. Only what is begun and ended by
+ * message has come. Only what is begun and ended by
  * separate calls is offered.
  *
  * Workers go along the edges of the rank that owns the leaves. That rank gives the daemon its edge list, sealed, before
@@ -75,9 +75,6 @@ bool sfc_offload_target_done(sfc_lane_t *lane, const sf_request_t *request, sfc_
 /* Does what nobody has taken, with the writer's buffer at source. True when all is done, and the offer ended; false
  * while others are in the middle of their pieces: they will wake this rank. */
 bool sfc_offload_share(sfc_lane_t *lane, const sf_request_t *request, sfc_offer_t *offer, const char *source);
-
-/* The same for what is one piece: if it can be had the offer is ended, and all is to be done by the caller. */
-bool sfc_offload_take_whole(sfc_lane_t *lane, const sf_request_t *request, sfc_offer_t *offer);
 
 /* A message of the request has come, by that method: offers are for those to be read in place. */
 void sfc_offload_note_method(sfc_lane_t *lane, const sf_request_t *request, sfshm_method_t method);

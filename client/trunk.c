@@ -6,7 +6,6 @@
 
 #include "client/context.h"
 #include "client/match.h"
-#include "client/offload.h"
 #include "client/stage.h"
 #include "client/transfer.h"
 #include "client/trunk_boards.h"
@@ -315,20 +314,9 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
              message % SFSHM_TRUNK_CREDIT != 0);
 }
 
-/* Whether the message is to be taken now: not while a worker of the daemon is in the middle of it. *done_p: it has
- * unpacked everything. */
-static bool may_unpack(sfc_lane_t *lane, const sf_request_t *request, bool *done_p)
-{
-  sfc_offer_t *offer = sfc_offload_target(lane, request);
-  if (offer == NULL || sfc_offload_take_whole(lane, request, offer))
-    return true;
-  *done_p = sfc_offload_target_done(lane, request, offer);
-  return *done_p;
-}
-
 /* How far a message that has come has been taken. */
 typedef enum taking {
-  TAKING_WAITS, /* not at all: it is not its turn, or somebody else is at it */
+  TAKING_WAITS, /* not at all: it is not its turn */
   TAKING_PART,  /* the rest is to have its turn */
   TAKING_TOLD,  /* kernels have been told to read it, and before they are waited for may be told to read what else came
                  */
@@ -350,7 +338,7 @@ static const char *find_received(const sfc_lane_t *lane, const sf_request_t *req
 
 static taking_t take(sfc_lane_t *lane, sf_request_t *request, sfc_trunk_side_t *side)
 {
-  bool unpacked = false, on_device;
+  bool on_device;
   uint64_t desc =
       atomic_load_explicit(&side->flow->descs[(side->received + 1) % SFSHM_TRUNK_SLOTS], memory_order_relaxed);
   if ((desc & SFSHM_DESC_MATCH_MASK) != request->match) {
@@ -362,14 +350,12 @@ static taking_t take(sfc_lane_t *lane, sf_request_t *request, sfc_trunk_side_t *
   const char *slot = find_received(lane, request, side, &on_device);
   if (slot == NULL)
     return TAKING_FAILED;
-  if (!may_unpack(lane, request, &unpacked))
-    return TAKING_WAITS;
   if (__builtin_expect(request->watch != 0, false))
     sfc_watch_mark(request);
   const sfshm_kernels_t *kernels = kernels_for(request, on_device).combine;
-  if (!unpacked && request->operation == SFSHM_BCAST)
+  if (request->operation == SFSHM_BCAST)
     unpack_to_leaves(lane->trunk, request, kernels, slot);
-  else if (!unpacked && !unpack_to_roots(lane, request, kernels, slot))
+  else if (!unpack_to_roots(lane, request, kernels, slot))
     return TAKING_PART;
   side->is_read = on_device;
   return on_device ? TAKING_TOLD : TAKING_DONE;

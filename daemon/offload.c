@@ -10,12 +10,12 @@
 #include "daemon/key.h"
 #include "daemon/offload_job.h"
 #include "daemon/offload_lists.h"
-#include "daemon/offload_unpack.h"
 #include "daemon/segment.h"
 #include "daemon/setup.h"
 #include "shm/error.h"
 #include "shm/inbox.h"
 #include "shm/lane.h"
+#include "shm/ring.h"
 #include "shm/trunk.h"
 
 /* Jobs of a reader that are not over: as many as it has claims. */
@@ -111,6 +111,16 @@ struct sfd_offload {
   void *pairs; /* tsearch */
 };
 
+/* What one rank has said of an operation. */
+typedef struct offer {
+  uint64_t sequence; /* 0: nothing */
+  uint64_t desc;
+  uint64_t segment;
+  uint64_t offset;
+  uint32_t ticket;
+  uint32_t claim;
+} offer_t;
+
 /* The edges between two ranks and the operations on them, in one direction. What is offered last wins: who is so much
  * behind will not be matched any more. */
 typedef struct pair {
@@ -118,8 +128,8 @@ typedef struct pair {
   int32_t writer; /* places in the group */
   int32_t reader;
   sfd_route_t *route; /* the lists'; NULL: not known yet */
-  sfd_offer_t sources[SFSHM_LANE_SLOTS];
-  sfd_offer_t targets[SFSHM_LANE_SLOTS];
+  offer_t sources[SFSHM_LANE_SLOTS];
+  offer_t targets[SFSHM_LANE_SLOTS];
 } pair_t;
 
 /* Made at first use; NULL without memory. */
@@ -175,11 +185,6 @@ void sfd_offload_free(sfd_offload_t *offload)
   free(offload);
 }
 
-int32_t sfd_offload_blocks(sfd_offload_t *offload, int32_t place, const sfd_block_t **blocks_p, sfd_mapping_t **list_p)
-{
-  return sfd_lists_blocks(offload->lists, place, blocks_p, list_p);
-}
-
 /* The pair of an operation, made at first use; NULL without memory. */
 static pair_t *find_pair(sfd_offload_t *offload, int32_t writer, int32_t reader, sfshm_operation_t operation)
 {
@@ -205,9 +210,8 @@ typedef struct job {
   uint64_t bytes; /* copied */
   sfd_offer_rank_t *writer;
   sfd_offer_rank_t *reader;
-  sfd_mapping_t *source; /* NULL: a slot of the trunks */
+  sfd_mapping_t *source;
   sfd_mapping_t *target;
-  sfd_trunks_t *trunks; /* NULL: none */
 } job_t;
 
 static void run_job(sfd_work_t *work)
@@ -223,8 +227,6 @@ static void free_job(job_t *job)
   sfd_mapping_release(job->target);
   release_offers(job->writer);
   release_offers(job->reader);
-  if (job->trunks != NULL)
-    sfd_trunks_release(job->trunks);
   free(job);
 }
 
@@ -237,8 +239,7 @@ static void end_job(sfd_work_t *work)
 }
 
 /* Where an offer's buffer is, if it is in memory of the rank that the daemon has mapped. */
-static bool find_extent(const sfd_rank_t *rank, const sfd_offer_t *offer, sfd_mapping_t **mapping_p,
-                        sfd_extent_t *extent_p)
+static bool find_extent(const sfd_rank_t *rank, const offer_t *offer, sfd_mapping_t **mapping_p, sfd_extent_t *extent_p)
 {
   const sfd_segment_t *segment = sfd_segment_find(rank, offer->segment);
   if (segment == NULL || segment->mapping == NULL || offer->offset > segment->length)
@@ -248,33 +249,13 @@ static bool find_extent(const sfd_rank_t *rank, const sfd_offer_t *offer, sfd_ma
   return true;
 }
 
-static sfd_claimant_t claimant(const sfd_offer_rank_t *offers, const sfd_offer_t *offer)
+static sfd_claimant_t claimant(const sfd_offer_rank_t *offers, const offer_t *offer)
 {
   return (sfd_claimant_t){&offers->claims->claims[offer->claim], offer->ticket, offers->wake};
 }
 
-/* The rest of what a job needs: the reader's part. */
-static void launch(sfd_server_t *server, job_t *job, sfd_route_t *route, const sfd_rank_t *reader,
-                   const sfd_offer_t *target)
-{
-  sfd_copy_t *copy = &job->copy;
-  copy->unit = sfshm_desc_unit(target->desc);
-  copy->op = sfshm_desc_op(target->desc);
-  copy->route = route;
-  copy->route->uses++;
-  copy->reader = claimant(reader->offers, target);
-  job->reader = reader->offers;
-  job->reader->uses++;
-  job->reader->njobs++;
-  sfd_mapping_hold(job->target);
-  job->work.run = run_job;
-  job->work.done = end_job;
-  if (!sfd_workers_submit(server->workers, &job->work))
-    end_job(&job->work);
-}
-
-static void submit_job(sfd_server_t *server, const pair_t *pair, const sfd_rank_t *writer, const sfd_offer_t *source,
-                       const sfd_rank_t *reader, const sfd_offer_t *target)
+static void submit_job(sfd_server_t *server, const pair_t *pair, const sfd_rank_t *writer, const offer_t *source,
+                       const sfd_rank_t *reader, const offer_t *target)
 {
   job_t *job = calloc(1, sizeof *job);
   if (job == NULL)
@@ -285,35 +266,30 @@ static void submit_job(sfd_server_t *server, const pair_t *pair, const sfd_rank_
     free(job);
     return;
   }
+  copy->unit = sfshm_desc_unit(target->desc);
+  copy->op = sfshm_desc_op(target->desc);
+  copy->route = pair->route;
+  copy->route->uses++;
   copy->writer = claimant(writer->offers, source);
-  job->source = sfd_mapping_hold(job->source);
+  copy->reader = claimant(reader->offers, target);
+  sfd_mapping_hold(job->source);
+  sfd_mapping_hold(job->target);
   job->writer = writer->offers;
   job->writer->uses++;
-  launch(server, job, pair->route, reader, target);
-}
-
-void sfd_offload_start_unpack(sfd_trunks_t *trunks, sfd_route_t *route, const sfd_extent_t *source,
-                              const sfd_rank_t *reader, const sfd_offer_t *target)
-{
-  job_t *job = reader->offers != NULL && reader->offers->njobs < MAX_JOBS ? calloc(1, sizeof *job) : NULL;
-  if (job == NULL)
-    return;
-  if (!find_extent(reader, target, &job->target, &job->copy.target)) {
-    free(job);
-    return;
-  }
-  job->copy.source = *source;
-  job->copy.whole = true;
-  job->trunks = trunks;
-  sfd_trunks_hold(trunks);
-  launch(trunks->server, job, route, reader, target);
+  job->reader = reader->offers;
+  job->reader->uses++;
+  job->reader->njobs++;
+  job->work.run = run_job;
+  job->work.done = end_job;
+  if (!sfd_workers_submit(server->workers, &job->work))
+    end_job(&job->work);
 }
 
 /* ---- Offers ------------------------------------------------------------------------------------------------------ */
 
 /* Both have offered the operation: unless they mean different things, which they will find out themselves. */
-static void match(const sfd_graph_t *graph, pair_t *pair, const sfd_rank_t *writer, sfd_offer_t *source,
-                  const sfd_rank_t *reader, sfd_offer_t *target)
+static void match(const sfd_graph_t *graph, pair_t *pair, const sfd_rank_t *writer, offer_t *source,
+                  const sfd_rank_t *reader, offer_t *target)
 {
   bool same = source->desc == target->desc && reader->offers->njobs < MAX_JOBS;
   if (same && pair->route == NULL)
@@ -343,14 +319,14 @@ static const sfd_rank_t *find_offering(const sfd_group_t *group, uint32_t place)
   return rank != NULL && rank->offers != NULL ? rank : NULL;
 }
 
-sfd_offer_t sfd_offload_offer(const sfshm_ring_entry_t *entry)
+static offer_t read_offer(const sfshm_ring_entry_t *entry)
 {
-  return (sfd_offer_t){.sequence = entry->message,
-                       .desc = entry->desc,
-                       .segment = entry->more[0],
-                       .offset = entry->more[1],
-                       .ticket = (uint32_t)entry->size,
-                       .claim = entry->b};
+  return (offer_t){.sequence = entry->message,
+                   .desc = entry->desc,
+                   .segment = entry->more[0],
+                   .offset = entry->more[1],
+                   .ticket = (uint32_t)entry->size,
+                   .claim = entry->b};
 }
 
 void sfd_offload_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
@@ -360,9 +336,7 @@ void sfd_offload_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
       offload_of(graph) == NULL)
     return;
   int32_t place = sfd_group_rank_of(graph->group, rank->number);
-  if (place >= 0 && entry->kind == SFSHM_SUBMIT_UNPACK)
-    sfd_unpack_submit(graph, place, entry);
-  const sfd_rank_t *other = entry->kind != SFSHM_SUBMIT_UNPACK ? find_offering(graph->group, entry->a) : NULL;
+  const sfd_rank_t *other = find_offering(graph->group, entry->a);
   if (place < 0 || other == NULL)
     return;
   bool is_source = entry->kind == SFSHM_SUBMIT_SOURCE;
@@ -370,9 +344,9 @@ void sfd_offload_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
   pair_t *pair = find_pair(graph->offload, writer, reader, sfshm_desc_direction(entry->desc));
   if (pair == NULL)
     return;
-  sfd_offer_t *source = &pair->sources[entry->message % SFSHM_LANE_SLOTS];
-  sfd_offer_t *target = &pair->targets[entry->message % SFSHM_LANE_SLOTS];
-  *(is_source ? source : target) = sfd_offload_offer(entry);
+  offer_t *source = &pair->sources[entry->message % SFSHM_LANE_SLOTS];
+  offer_t *target = &pair->targets[entry->message % SFSHM_LANE_SLOTS];
+  *(is_source ? source : target) = read_offer(entry);
   if (source->sequence == target->sequence)
     match(graph, pair, is_source ? rank : other, source, is_source ? other : rank, target);
 }

@@ -1,5 +1,5 @@
 /* Offloading: copies between the sf_alloc memory of ranks of this node are made by workers of the daemon while their
- * owners compute; also those of what bcasts bring from other nodes (offload_unpack.h).
+ * owners compute.
  *
  *   writer ──── SOURCE: graph, operation, where its buffer is ────▶ ┐
  *                                                                   ├─ a match: a job for the workers
@@ -52,7 +52,7 @@ void sfd_offload_handle_edges(sfd_session_t *session, const Sfproto__Message *me
 typedef struct sfd_offload sfd_offload_t;
 void sfd_offload_free(sfd_offload_t *offload);
 
-/* An entry of a ring that concerns this: SOURCE, TARGET or UNPACK. Whatever does not fit is ignored: it can only be
+/* An entry of a ring that concerns this: SOURCE or TARGET. Whatever does not fit is ignored: it can only be
  * that the rank is wrong, or late, and then the owner does the work. */
 void sfd_offload_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry);
 

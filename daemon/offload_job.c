@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "daemon/offload_unpack.h"
 #include "shm/error.h"
 
 /* ---- Routes ------------------------------------------------------------------------------------------------------ */
@@ -25,10 +24,8 @@ void sfd_route_release(sfd_route_t *route)
 {
   if (route == NULL || --route->uses > 0)
     return;
-  if (route->tried && route->status == SF_OK && route->plan == NULL)
+  if (route->tried && route->status == SF_OK)
     sfshm_edges_close(&route->edges);
-  free(route->plan);
-  free(route->memory);
   sfd_mapping_release(route->list);
   pthread_mutex_destroy(&route->lock);
   free(route);
@@ -70,7 +67,7 @@ static sf_status_t open_route(sfd_route_t *route)
 {
   pthread_mutex_lock(&route->lock);
   if (!route->tried)
-    route->status = route->plan != NULL ? sfd_unpack_open(route) : open_edges(route);
+    route->status = open_edges(route);
   route->tried = true;
   sf_status_t status = route->status;
   pthread_mutex_unlock(&route->lock);
@@ -96,11 +93,10 @@ static bool is_within(const sfd_copy_t *copy, size_t unit_bytes)
 static void tell(const sfd_copy_t *copy)
 {
   uint32_t piece;
-  if (copy->writer.claim != NULL && sfshm_claim_take(copy->writer.claim, copy->writer.ticket, 1, &piece))
+  if (sfshm_claim_take(copy->writer.claim, copy->writer.ticket, 1, &piece))
     (void)sfshm_claim_finish(copy->writer.claim, 1);
   sfshm_publish_barrier();
-  if (copy->writer.claim != NULL)
-    sfshm_wake(copy->writer.wake);
+  sfshm_wake(copy->writer.wake);
   sfshm_wake(copy->reader.wake);
 }
 
@@ -113,8 +109,7 @@ uint64_t sfd_copy_run(const sfd_copy_t *copy)
   if (kernels == NULL || open_route(copy->route) != SF_OK || !is_within(copy, unit_bytes))
     return 0;
   const sfshm_paths_t *paths = &copy->route->paths;
-  sfshm_pieces_t pieces =
-      copy->whole ? (sfshm_pieces_t){paths->nvalues, paths->nvalues, 1} : sfshm_pieces(paths->nvalues, unit_bytes);
+  sfshm_pieces_t pieces = sfshm_pieces(paths->nvalues, unit_bytes);
   /* Counted here as well: the word is the reader's to write. */
   for (uint32_t left = pieces.npieces; left > 0; left--) {
     if (!sfshm_claim_take(copy->reader.claim, copy->reader.ticket, pieces.npieces, &piece))

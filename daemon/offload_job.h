@@ -15,8 +15,6 @@
 #include "shm/paths.h"
 #include "shm/wait.h"
 
-typedef struct sfd_unpack_plan sfd_unpack_plan_t; /* see offload_unpack.c */
-
 /* The edges between two ranks, ready for copying in one direction. Opened by the first worker that needs it: that takes
  * long for long lists. */
 typedef struct sfd_route {
@@ -26,7 +24,6 @@ typedef struct sfd_route {
   int64_t nedges;
   int64_t nvalues;
   sfshm_operation_t operation;
-  sfd_unpack_plan_t *plan; /* instead of these, for what comes from another node; malloc, NULL: none */
 
   pthread_mutex_t lock; /* opening */
   bool tried;
@@ -35,7 +32,6 @@ typedef struct sfd_route {
   sfshm_paths_t paths;
   int64_t from_max; /* highest indices */
   int64_t to_max;
-  void *memory; /* of paths that are in no region; NULL: none */
 } sfd_route_t;
 
 /* Takes over the list, for one use of the route. NULL without memory, and the list stays the caller's. */
@@ -43,7 +39,7 @@ sfd_route_t *sfd_route_create(sfd_mapping_t *list, uint64_t offset, int64_t nedg
                               sfshm_operation_t operation);
 void sfd_route_release(sfd_route_t *route); /* NULL is accepted */
 
-/* A claim of a rank, and the rank's wake word; claim NULL: there is nobody to tell. */
+/* A claim of a rank, and the rank's wake word. */
 typedef struct sfd_claimant {
   sfshm_claim_t *claim;
   uint32_t ticket;
@@ -65,7 +61,6 @@ typedef struct sfd_copy {
   sfd_extent_t target;
   sfd_claimant_t writer;
   sfd_claimant_t reader;
-  bool whole; /* one piece */
 } sfd_copy_t;
 
 /* Takes and does pieces until none is left. Returns the bytes copied. Any thread. */

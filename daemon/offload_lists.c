@@ -113,14 +113,6 @@ sf_status_t sfd_lists_add(sfd_lists_t *lists, int32_t place, const Sfproto__Grap
   return status;
 }
 
-int32_t sfd_lists_blocks(sfd_lists_t *lists, int32_t place, const sfd_block_t **blocks_p, sfd_mapping_t **list_p)
-{
-  const list_t *list = &lists->of[sfd_group_local(lists->group, place)];
-  *blocks_p = list->blocks;
-  *list_p = list->mapping;
-  return list->nblocks;
-}
-
 /* ---- Ways -------------------------------------------------------------------------------------------------------- */
 
 static const sfd_block_t *find_block(const list_t *list, int32_t owner)

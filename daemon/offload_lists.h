@@ -20,9 +20,6 @@ void sfd_lists_free(sfd_lists_t *lists); /* NULL is accepted */
  * SF_ERR_LIMIT: the daemon has as many as it may have; SF_ERR_NOMEM. */
 sf_status_t sfd_lists_add(sfd_lists_t *lists, int32_t place, const Sfproto__GraphEdges *edges, int fd);
 
-/* The blocks of the member at that place of the group, and its list; NULL: it has not given it. */
-int32_t sfd_lists_blocks(sfd_lists_t *lists, int32_t place, const sfd_block_t **blocks_p, sfd_mapping_t **list_p);
-
 /* The way from the roots of one rank to the leaves of another or back, both by place in the group; made at first use,
  * and the lists'. NULL: there is none, or the leaves' owner has not given its list. */
 sfd_route_t *sfd_lists_route(sfd_lists_t *lists, int32_t writer, int32_t reader, sfshm_operation_t operation);

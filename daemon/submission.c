@@ -94,7 +94,7 @@ void sfd_submission_handle_open(sfd_session_t *session, const Sfproto__Message *
 
 static void carry_out(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
-  if (entry->kind == SFSHM_SUBMIT_SOURCE || entry->kind == SFSHM_SUBMIT_TARGET || entry->kind == SFSHM_SUBMIT_UNPACK)
+  if (entry->kind == SFSHM_SUBMIT_SOURCE || entry->kind == SFSHM_SUBMIT_TARGET)
     sfd_offload_submit(rank, entry);
   else
     sfd_trunks_submit(rank, entry);

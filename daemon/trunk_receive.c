@@ -5,7 +5,6 @@
 #include "daemon/calls.h"
 #include "daemon/job.h"
 #include "daemon/network.h"
-#include "daemon/offload_unpack.h"
 #include "daemon/text.h"
 #include "daemon/trace.h"
 #include "daemon/trunk_devices.h"
@@ -105,7 +104,6 @@ sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_messag
     atomic_store_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], head->desc, memory_order_relaxed);
     atomic_store_explicit(&side->flow->arrived, message, memory_order_release);
     sfd_side_wake(trunks, side);
-    sfd_unpack_arrived(trunks, side, message, head->desc, unit_bytes_of(side, head));
     sfd_calls_named(trunks->graph);
   }
   sfd_trunks_release(held);

@@ -6,7 +6,6 @@
 #include "daemon/job.h"
 #include "daemon/log.h"
 #include "daemon/network.h"
-#include "daemon/offload_unpack.h"
 #include "daemon/trunk_devices.h"
 #include "daemon/trunk_exchanges.h"
 #include "daemon/trunks_internal.h"
@@ -183,8 +182,6 @@ static void free_trunks(sfd_trunks_t *trunks)
 {
   sfd_trunk_devices_free(trunks);
   sfd_trunk_exchanges_free(trunks);
-  for (uint32_t i = 0; i < trunks->nsides; i++)
-    sfd_unpacks_free(&trunks->sides[i]);
   sfd_trunk_plan_let_go(trunks->plan);
   sfd_trunk_board_give(&trunks->board);
   free(trunks->departures);

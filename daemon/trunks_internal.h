@@ -38,14 +38,11 @@ typedef struct sfd_side {
   uint64_t done;     /* their slots are no longer needed */
   uint64_t credited; /* the other node has consumed them */
   uint64_t arrived;
-  uint64_t arrived_descs[SFSHM_TRUNK_SLOTS]; /* of the messages in the slots, and bytes of a unit */
-  uint64_t arrived_units[SFSHM_TRUNK_SLOTS];
-  struct sfd_unpack *unpacks; /* by member: what workers may take out of the slots; NULL: nothing */
-  uint64_t consumed;          /* by the members */
-  uint64_t credits_sent;      /* what the other node knows of it */
-  uint64_t asked;             /* what members have asked about last: see SFSHM_SUBMIT_AWAIT */
-  bool asking;                /* a question is on its way to the channel's end */
-  bool asks_again;            /* members have asked since */
+  uint64_t consumed;     /* by the members */
+  uint64_t credits_sent; /* what the other node knows of it */
+  uint64_t asked;        /* what members have asked about last: see SFSHM_SUBMIT_AWAIT */
+  bool asking;           /* a question is on its way to the channel's end */
+  bool asks_again;       /* members have asked since */
 } sfd_side_t;
 
 /* Slots for one class of units. */
@@ -62,7 +59,7 @@ struct sfd_trunks {
   sfd_graph_t *graph; /* NULL: retired, and here only for what is under way */
   sfd_server_t *server;
   bool letting_go;    /* the graph has failed: nothing is sent or taken any more */
-  int32_t nunder_way; /* messages leaving or arriving, and copies of workers: they need exchanges and board */
+  int32_t nunder_way; /* messages leaving or arriving: they need exchanges and board */
   sfd_trunk_plan_t *plan;
   sfd_trunk_board_t board;
   sfd_exchange_t *exchanges;

@@ -255,7 +255,6 @@ typedef enum sfshm_submission {
    * segment and the offset of vertex 0 of the offerer's buffer. */
   SFSHM_SUBMIT_SOURCE = 4, /* to read from here, by the writer */
   SFSHM_SUBMIT_TARGET = 5, /* to write to here, by the reader */
-  SFSHM_SUBMIT_UNPACK = 6, /* the same for what a bcast brings from another node; a is the side's number in the map */
 } sfshm_submission_t;
 
 /* How far the ranks here have come with slots on a device: see daemon/trunk_devices.h. */

@@ -6,7 +6,7 @@
 
 #include "client/graph.h"
 #include "client/plan.h"
-#include "tests/system/cluster.h"
+#include "tests/system/harness.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
@@ -198,27 +198,6 @@ START_TEST(owner_makes_no_call)
 }
 END_TEST
 
-/* The same over two nodes: a bcast packs in begin, and a worker unpacks what the other node sends. */
-START_TEST(owner_makes_no_call_over_nodes)
-{
-  sftest_cluster_t cluster;
-  int32_t places[] = {0, 1};
-  setenv("SFD_OFFLOAD_WORKERS", "1", 1);
-  sftest_machine_watch();
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
-  for (int form = 0; form < FORM_COUNT; form++) {
-    scene_t *scene = sftest_shared(sizeof *scene);
-    *scene = (scene_t){
-        .seed = sftest_seed(), .form = (form_t)form, .bcast = true, .n = 100000, .both = true, .again = form != DENSE};
-    sftest_use_seed(scene->seed);
-    sftest_cluster_run(&cluster, places, 2, without_calls, scene);
-    sftest_shared_free(scene, sizeof *scene);
-  }
-  sftest_cluster_stop(&cluster);
-}
-END_TEST
-
 /* ---- Embedded graphs ------------------------------------------------------------------------------------------- */
 
 /* An embedded graph has other edges than its parent, whose lists the daemon keeps: workers go along its own. */
@@ -326,7 +305,6 @@ int main(void)
   TCase *cases = tcase_create("offload");
   tcase_set_timeout(cases, 120);
   tcase_add_test(cases, owner_makes_no_call);
-  tcase_add_test(cases, owner_makes_no_call_over_nodes);
   tcase_add_test(cases, parts_have_their_own_edges);
   tcase_add_test(cases, many_in_flight);
   suite_add_tcase(suite, cases);
