@@ -206,22 +206,20 @@ extern const sf_op_t *const SF_MINLOC;
  * function in threads that are inside an operation. The function must not call the library. */
 typedef void (*sf_op_function_t)(const void *in, void *inout, int64_t n, size_t unit_bytes, void *context);
 
-/* An op of the application, for all units: the function has to know what they are. Contributions to a reduce or a
- * fetch_op are combined by the rank that owns the root, one after the other in ascending (group rank, leaf index)
- * order; they travel uncombined, unless sf_op_create_with says that they need not. So the function need be neither
- * associative nor commutative. All ranks call with ops of the same meaning: that is not checked. A reduce makes the
- * multi-graph as a gather does. context, which may be NULL, is the function's last argument, and stays the caller's.
- * Local. */
+/* Creates an op of the application, for all units: the function must know the unit's layout. context may be NULL; it
+ * stays the caller's and is passed to the function. The caller owns the op. Local. All ranks must use ops with the same
+ * meaning, which the library cannot check. The rank that owns a root combines its contributions one by one, in
+ * ascending (group rank, leaf index) order, so the function need be neither associative nor commutative; contributions
+ * travel uncombined. A reduce with such an op creates the multi-graph, as sf_gather_begin does. */
 SF_CHECK_RESULT sf_status_t sf_op_create(sf_op_function_t function, void *context, const sf_op_t **op_p);
 
-/* The op is associative and commutative, or so nearly that the application does not mind in which order contributions
- * are combined, as with sums of floating-point numbers. */
+/* Flag of sf_op_create_with: the op is associative and commutative, or the application accepts any order of combining,
+ * as for sums of floating-point numbers. */
 #define SF_OP_COMMUTATIVE UINT32_C(1)
 
-/* The same, with properties of the op. flags: 0, or SF_OP_COMMUTATIVE (else SF_ERR_ARG), the same on all ranks
- * (SF_ERR_MISMATCH). SF_OP_COMMUTATIVE is a permission of which no operation makes use at present: contributions are
- * combined in ascending (group rank, leaf index) order with either. The function is called in processes of the
- * application only. */
+/* Creates an op as sf_op_create does, with properties. flags: 0 or SF_OP_COMMUTATIVE, the same on all ranks.
+ * SF_OP_COMMUTATIVE is a permission that no operation uses at present. The library calls the function in processes of
+ * the application only. SF_ERR_ARG: unknown flags. SF_ERR_MISMATCH, from operations: flags differ between ranks. */
 SF_CHECK_RESULT sf_status_t sf_op_create_with(sf_op_function_t function, void *context, uint32_t flags,
                                               const sf_op_t **op_p);
 
@@ -350,14 +348,14 @@ SF_CHECK_RESULT sf_status_t sf_scatter_begin(sf_graph_t *graph, const sf_type_t 
                                              void *leafdata, sf_request_t **request_p);
 SF_CHECK_RESULT sf_status_t sf_scatter(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata, void *leafdata);
 
-/* Fetch-and-op [PetscSF 3.2(2)]: the leaves of a root are met in ascending (group rank, leaf index) order; each finds
- * in leafupdate what the root was before, and then root = root op leaf. So afterwards the root is what a reduce makes
- * of it, each contribution being combined by itself. Values do not depend on timing, nor on which rank is on which
- * node. For every unit and op of bcast and reduce; an op of
- * the application, too. leafupdate is an array of leaves as leafdata is, and may be the same.
- * Between nodes each contribution travels by itself, where a reduce with a predefined op sends one value for each node
- * and root: that is the price of the values fetched. The owner of the roots needs memory for all contributions while
- * the operation is in flight; the memory is kept for the next operation. The multi-graph is made as in gather. */
+/* Fetch-and-op [PetscSF 3.2(2)]. The contributions of a root's leaves are processed in ascending (group rank, leaf
+ * index) order: leafupdate[leaf] = root, then root = root op leaf. The root ends with the value that a reduce of single
+ * contributions gives. Values depend neither on timing nor on the placement of ranks on nodes. All units and ops of
+ * bcast and reduce are accepted, also ops of the application. leafupdate is an array of leaves like leafdata, and may
+ * be the same array.
+ * Between nodes contributions travel uncombined, one value each way per leaf; a reduce with a predefined op sends one
+ * per node and root. The owner of the roots allocates memory for all contributions in flight, and keeps it for the next
+ * operation. begin creates the multi-graph as sf_gather_begin does. */
 SF_CHECK_RESULT sf_status_t sf_fetch_op_begin(sf_graph_t *graph, const sf_type_t *unit, void *rootdata,
                                               const void *leafdata, void *leafupdate, const sf_op_t *op,
                                               sf_request_t **request_p);

@@ -1,65 +1,45 @@
-/* Operations on streams of CUDA devices: they are given to a stream as kernels are, and return at once [PetscSF 5.4].
- * Packing and unpacking take their places among the work on the stream, and wait there for what other ranks do, not on
- * the host. No CUDA header is needed: a stream is what cudaStream_t or CUstream is, as void *; NULL is the default
- * stream.
+/* Operations on CUDA streams: begin and end enqueue work on a stream, as kernel launches do, and return at once
+ * [PetscSF 5.4]. Part of sf.h, which is what to include. No CUDA header is needed: a stream is a cudaStream_t or
+ * CUstream, passed as void *; NULL is the default stream.
  *
- * All are collective over the graph's group and matched by order among themselves: a rank that calls one while others
- * call another gets SF_ERR_MISMATCH, or they do, as far as the hosts of both are not many operations apart. (Ranks of
- * different nodes find out when a message comes, or after a second without one: SF_ERR_MISMATCH comes with a later
- * call.) The first of them on a graph, and the first that makes the multi-graph (gather, scatter, fetch_op), have a
- * place among the operations of the host on the graph, too: before it all ranks have begun the same of these, else
- * SF_ERR_MISMATCH. For the multi-graph sf_graph_multi beforehand rules that out. Every rank calls with a stream, also
- * one whose data are on the host. What a stream was given before begin may write the data, what it is given after end
- * may use the results; the host may do so when the stream has come that far (for instance after sf_streams_wait). Data
- * on devices are registered (sf_register) and are on the stream's device; others are memory of the host, which the host
- * packs and unpacks when the stream comes to it. Results are bit by bit those of sf_bcast and sf_reduce.
+ * Order. begin enqueues packing, end enqueues waiting for messages and unpacking. Work that was enqueued before begin
+ * may write the data. Work that is enqueued after end may use the results; the host may use them once the stream has
+ * reached that point (for instance after sf_streams_wait). Results are bitwise those of sf_bcast and sf_reduce. Data on
+ * devices must be registered (sf_register) and on the stream's device. Other data are in host memory; the host packs
+ * and unpacks them when the stream reaches the operation. A rank whose data are on the host passes a stream as well.
  *
- * Between two ranks of a node whose data are on devices messages pass through memory of the device of the rank that
- * gets them, if the other one's kernels reach it: the same device, or a peer. The daemon allocates it, for four
- * messages from each neighbour; it counts among the memory of devices that a job may have (option max-device-memory),
- * as a whole number of blocks for each graph and rank (see sf_alloc_on_device).
- * Otherwise they pass through pinned memory of the host that both devices see: that is so if the daemon has no driver,
- * or as SF_DEVICE_SHARE, SF_DEVICE_PEER or SF_DEVICE_KERNEL are off (see sf_register), or an end's data are on the
- * host, or a device that may see late what others store in its memory lacks memory operations on streams. What is
- * decided by the first operation on a graph, and again by each with a larger unit than any before, stays until the next
- * one of these; where data turn out to be on the host then, one kernel more copies a message. sfctl plan
- * --pairs says what was decided.
+ * Matching. Operations are collective over the graph's group and matched by their order, separately from the operations
+ * of sf.h. If ranks call different operations, they get SF_ERR_MISMATCH from this or a later call. (The check needs
+ * hosts that are not many operations apart; between nodes it happens when a message arrives, or after a second without
+ * one.) The first operation on a graph, and the first one that creates the multi-graph (gather, scatter, fetch_op), are
+ * also matched with the operations of sf.h on that graph: all ranks must have begun the same number of those, else
+ * SF_ERR_MISMATCH. Call sf_graph_multi first to avoid this for the multi-graph.
  *
- * What goes to other nodes passes through pinned memory, or through memory of a device, which the daemon gives to MPI
- * to send from and to receive into. That is so if its MPI takes memory of devices (option device-mpi of sfd), for
- * messages of more than 64 KiB, of units no larger than those of the first operation on the graph. A node's messages to
- * another one leave a device if the data of all its ranks that have part in them are on devices whose kernels reach
- * that memory, which is on the device of one of the ranks, and, in a reduce, no two of the ranks contribute to the same
- * root; they arrive on a device if all data are on that one, and it can flush what network adapters have written to it,
- * or need not. The daemon allocates the memory, as that for messages within the node; data of the host take a kernel
- * more. SF_DEVICE_MPI=off in the environment of one of the ranks, like SF_DEVICE_SHARE=off, has the node do without.
- * sfctl plan of the graph's copy says what was decided. The host's part, telling the daemon, is a function of the host
- * on the stream in any case.
+ * Blocking. The first operation on a graph blocks until all ranks have called it; the ranks then agree on memory for
+ * messages. An operation with a larger unit than all before blocks until all ranks that share edges with this one have
+ * called it, and until their streams have finished; if memory is exhausted the graph fails. All other operations
+ * enqueue kernels, memory operations and, for host data, host functions, and wait for nothing.
  *
- * The first operation on a graph blocks until all ranks have called it: it agrees on memory for the messages. One with
- * a larger unit than any before blocks until the ranks with which this one shares edges have called it, also for what
- * streams have to do still, and fails the graph if it cannot have more memory. All others give kernels, memory
- * operations and, for data of the host, calls of host functions to the stream, and wait for nothing. Where the driver
- * lacks memory operations on streams (or the environment says SF_STREAM_MEMOPS=off), host functions raise the words
- * that others wait for and a kernel of one thread waits for them. SF_STREAM_COPY=on has the driver copy what is
- * contiguous at both ends, replaces and has 64 KiB or more, in place of kernels, but in a default stream: for
- * comparison, and only where each rank's operations are all on one stream, since the driver may put copies of one
- * stream behind those of another that wait for them.
+ * Message memory. The library chooses for each pair of ranks between device memory of the receiving rank (if the
+ * sender's kernels reach it) and pinned host memory; to other nodes between device memory, with a device-aware MPI
+ * (units no larger than in the first operation, messages above 64 KiB), and pinned host memory. The first operation,
+ * and each one with a larger unit than all before, decides. Device memory counts towards the daemon's option
+ * max-device-memory. sfctl plan --pairs shows the choices; docs/design/devices.md has the conditions, and sfrun(1) the
+ * environment variables that switch single ways off, for measurements.
  *
- * If a rank or a daemon dies, or the graph fails, streams that wait go on, with undefined results: the next call on
- * the graph says so, and so do sf_streams_check and sf_streams_wait. sf_graph_destroy and sf_finalize want operations
- * on streams to have been ended, as others (SF_ERR_STATE), and wait for what streams have to do still. That may be all
- * streams of the process, whatever the graph, as drivers give memory back only then: so may other calls that free
- * graphs, and a rank must not have to make another call before those streams get what they wait for.
+ * Failure. If a rank or a daemon dies, or the graph fails, waiting streams continue with undefined results. The next
+ * call on the graph, sf_streams_check and sf_streams_wait return the error. sf_graph_destroy and sf_finalize require
+ * that operations on streams have been ended (SF_ERR_STATE), and wait until the streams have finished. They, and other
+ * calls that free graphs, may have to wait for all streams of the process, because drivers free memory only then: so
+ * nothing that those streams wait for may depend on a later call of this rank.
  *
- * Errors of begin, beside those of sf_bcast_begin: SF_ERR_UNSUPPORTED: no driver, no device or no plugin; an op of
- * the application, but for a fetch_op; data on another device than the stream's; a stream that is being captured into a
- * CUDA graph, as each operation is given numbers of its own. SF_ERR_LIMIT: the operation
- * SF_STREAMS_IN_FLIGHT before has not been ended. SF_ERR_STATE: a larger unit than before while an operation has
- * not been ended, or device memory that was freed before it was unregistered. SF_ERR_ARG: a stream of another
- * device than the graph's first one. Local errors leave the graph as it was: the other ranks wait for this one's
- * call. So do errors of the first operation, which all ranks get: NULL where something is needed and an op that can't
- * be are among them, and SF_ERR_MISMATCH. */
+ * Errors of begin, in addition to those of sf_bcast_begin. SF_ERR_UNSUPPORTED: no driver, no device or no plugin; an op
+ * of the application (except in fetch_op); data on another device than the stream's; a stream in capture for a CUDA
+ * graph, because each operation needs its own numbers. SF_ERR_LIMIT: SF_STREAMS_IN_FLIGHT operations have not been
+ * ended. SF_ERR_STATE: a larger unit than before while an operation is in flight, or device memory that was freed
+ * before it was unregistered. SF_ERR_ARG: a stream of another device than the graph's first one. Local errors leave the
+ * graph as it was, and the other ranks wait for this rank's correct call. Errors of the first operation are agreed: all
+ * ranks return them, NULL arguments and undefined ops included. */
 #ifndef SF_STREAMS_H
 #define SF_STREAMS_H
 
@@ -69,44 +49,43 @@
 extern "C" {
 #endif
 
-#define SF_STREAMS_IN_FLIGHT 4 /* operations of a graph that have been begun and not ended */
+#define SF_STREAMS_IN_FLIGHT 4 /* maximum number of operations in flight on a graph */
 
-typedef struct sf_streamed sf_streamed_t; /* an operation on a stream that has been begun and not ended */
+typedef struct sf_streamed sf_streamed_t; /* operation in flight on a stream */
 
-/* leaf = leaf op root, for every edge; see sf_bcast_begin. */
+/* leaf = leaf op root, for every edge: sf_bcast_begin on a stream. */
 SF_CHECK_RESULT sf_status_t sf_bcast_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata,
                                                      void *leafdata, const sf_op_t *op, void *stream,
                                                      sf_streamed_t **streamed_p);
 
-/* root = root op leaf_1 op leaf_2 ..., in the order of sf_reduce_begin. */
+/* root = root op leaf_1 op leaf_2 ..., in the order of sf_reduce_begin: reduce on a stream. */
 SF_CHECK_RESULT sf_status_t sf_reduce_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                                       void *rootdata, const sf_op_t *op, void *stream,
                                                       sf_streamed_t **streamed_p);
 
-/* As sf_gather and sf_scatter: operations on the multi-graph, whose order is its own, apart from those above. Without a
- * multi-graph begin makes it, as that of sf_gather does. */
+/* sf_gather_begin and sf_scatter_begin on a stream. They are operations of the multi-graph, in the order of its
+ * operations on streams. If the multi-graph does not exist begin creates it, as sf_gather_begin does. */
 SF_CHECK_RESULT sf_status_t sf_gather_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
                                                       void *slotdata, void *stream, sf_streamed_t **streamed_p);
 SF_CHECK_RESULT sf_status_t sf_scatter_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *slotdata,
                                                        void *leafdata, void *stream, sf_streamed_t **streamed_p);
 
-/* As sf_fetch_op: the roots meet the contributions when the stream comes to the place of begin, one after the other in
- * the order of sf_fetch_op_begin, and leafupdate has been written where the stream has come to the place of end. Of the
- * order of the multi-graph's operations, too, and counts as two of those that are in flight. Contributions to the roots
- * here are kept in pinned memory meanwhile, of twice so many units, of the largest so far, as the roots have leaves;
- * the first fetch_op with a larger unit than those before waits for what streams have to do still. op may be one of the
- * application if rootdata is memory of the host: it is called by a function of the host on the stream, from a thread of
- * the driver's, one unit at a time, and must neither call CUDA nor wait for anything (SF_ERR_UNSUPPORTED: rootdata on a
- * device). */
+/* sf_fetch_op_begin on a stream. The roots process the contributions, in the order of sf_fetch_op_begin, where the
+ * stream reaches begin; leafupdate is complete where it reaches end. The call is an operation of the multi-graph, and
+ * counts as two operations in flight. The owner of the roots keeps contributions in pinned memory: twice as many units,
+ * of the largest size so far, as its roots have leaves. The first fetch_op with a larger unit than before waits until
+ * the streams have finished. Ops of the application are accepted if rootdata is in host memory (SF_ERR_UNSUPPORTED
+ * otherwise): a host function on the stream, in a thread of the driver, calls the op for one unit at a time; the op
+ * must neither call CUDA nor wait. */
 SF_CHECK_RESULT sf_status_t sf_fetch_op_begin_on_stream(sf_graph_t *graph, const sf_type_t *unit, void *rootdata,
                                                         const void *leafdata, void *leafupdate, const sf_op_t *op,
                                                         void *stream, sf_streamed_t **streamed_p);
 
-/* Ends the operation, on the same stream or another one of the device, and sets *streamed to NULL, also on failure but
- * for a stream that is refused. Operations may be ended in any order; NULL is accepted. */
+/* Ends the operation, on the same or another stream of the device, and sets *streamed to NULL; also on error, except if
+ * the stream is refused. Operations may be ended in any order. *streamed == NULL is accepted. Does not block. */
 SF_CHECK_RESULT sf_status_t sf_end_on_stream(sf_streamed_t **streamed, void *stream);
 
-/* Begin and end. */
+/* Begin and end in one call. */
 SF_CHECK_RESULT sf_status_t sf_bcast_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata,
                                                void *leafdata, const sf_op_t *op, void *stream);
 SF_CHECK_RESULT sf_status_t sf_reduce_on_stream(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
@@ -119,11 +98,12 @@ SF_CHECK_RESULT sf_status_t sf_fetch_op_on_stream(sf_graph_t *graph, const sf_ty
                                                   const void *leafdata, void *leafupdate, const sf_op_t *op,
                                                   void *stream);
 
-/* Whether the graph, or the device, has failed. Local, does not wait but for the reason, if another rank has seen the
- * graph fail already. */
+/* Returns the error of the graph or of the device, or SF_OK. Local; waits only to learn the reason if another rank has
+ * seen the graph fail. */
 SF_CHECK_RESULT sf_status_t sf_streams_check(sf_graph_t *graph);
 
-/* Blocks until streams have done all that operations on the graph have given them, and tells whether it is good. */
+/* Blocks until the streams have finished all work that operations on the graph have enqueued. Returns the error of the
+ * graph or of the device, or SF_OK. */
 SF_CHECK_RESULT sf_status_t sf_streams_wait(sf_graph_t *graph);
 
 #ifdef __cplusplus
