@@ -14,7 +14,6 @@
 #include "client/plan.h"
 #include "client/streams.h"
 #include "client/trunk.h"
-#include "client/trunk_boards.h"
 #include "shm/error.h"
 
 /* Addresses only: pages are allocated as blocks are taken. Room for the lanes of thousands of neighbours. */
@@ -187,8 +186,7 @@ static void free_context(sf_context_t *context)
   }
   sfc_counters_close(&context->counters);
   sfshm_region_destroy(&context->board_region);
-  sfc_trunk_boards_free(context);
-  sfc_trunk_maps_destroy(&context->trunk_maps);
+  sfc_trunk_regions_destroy(&context->trunk_regions);
   sfc_claims_destroy(&context->claims);
   sfc_submitter_destroy(&context->submitter);
   sfc_control_close(&context->control);
@@ -219,7 +217,7 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
   sfc_memory_init(&context->memory);
   sfc_submitter_init(&context->submitter, &context->control, &context->failed);
   sfc_claims_init(&context->claims);
-  sfc_trunk_maps_init(&context->trunk_maps);
+  sfc_trunk_regions_init(&context->trunk_regions);
   if (getrandom(&context->probe_value, sizeof context->probe_value, GRND_NONBLOCK) < 0)
     context->probe_value = (uint64_t)(uintptr_t)context; /* only has to differ from what others have there */
   status = sfc_alerts_open(&context->alerts);

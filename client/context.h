@@ -17,12 +17,11 @@
 #include "client/peer.h"
 #include "client/retiring.h"
 #include "client/submit.h"
-#include "client/trunk_maps.h"
+#include "client/trunk_regions.h"
 #include "shm/board.h"
 #include "shm/inbox.h"
 
 typedef struct sfc_early_failure sfc_early_failure_t;
-typedef struct sfc_board_region sfc_board_region_t;
 struct sfc_plan;
 
 struct sf_group {
@@ -62,13 +61,12 @@ struct sf_context {
   sfshm_wake_t *wake;
   sfc_peers_t peers;
   sfc_memory_t memory;
-  sfc_trunk_maps_t trunk_maps;
+  sfc_trunk_regions_t trunk_regions;
   uint64_t probe_value; /* a word of known value for the others' probes */
 
   pthread_mutex_t lock; /* the fields below */
   sf_group_t *groups;   /* but the world */
   sf_graph_t *graphs;
-  sfc_board_region_t *board_regions;   /* of trunks; mapped */
   struct sfc_plan *plans;              /* kept for graphs that are made again, the latest first */
   int32_t nexpected;                   /* graphs in the making whose numbers are not known */
   sfc_early_failure_t *early_failures; /* of these, perhaps */

@@ -22,6 +22,7 @@
 #include "client/place.h"
 #include "client/setup_internal.h"
 #include "client/transfer.h"
+#include "client/trunk_memory.h"
 #include "shm/error.h"
 
 #define OFFERED_MAX 4096

@@ -8,8 +8,8 @@
 #include "client/match.h"
 #include "client/stage.h"
 #include "client/transfer.h"
-#include "client/trunk_boards.h"
 #include "client/trunk_devices.h"
+#include "client/trunk_memory.h"
 #include "client/watch.h"
 #include "shm/error.h"
 
@@ -27,7 +27,7 @@ static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, sfc_exc
   sf_status_t status =
       sfshm_exchange_layout(trunks->map->sides, nsides, class_bytes, SFC_EXCHANGE_MAX_BYTES, exchange->slots, &length);
   if (status == SF_OK)
-    status = sfc_trunk_get_region(graph, class_bytes, &exchange->region);
+    status = sfc_trunk_exchange_map(graph, class_bytes, &exchange->region);
   if (status == SF_OK && exchange->region.length_bytes < length) {
     status = sfshm_error(SF_ERR_PROTO, "exchange of %zu bytes, %llu expected", exchange->region.length_bytes,
                          (unsigned long long)length);

@@ -9,7 +9,7 @@
 
 #include "client/graph.h"
 #include "client/operation.h"
-#include "client/trunk_maps.h"
+#include "client/trunk_regions.h"
 #include "client/trunk_slots.h"
 #include "shm/trunk.h"
 
@@ -74,11 +74,12 @@ typedef struct sfc_exchange {
 
 /* Everything of one graph that concerns other nodes. */
 typedef struct sfc_trunks {
-  bool shares_plan;        /* map and the trunks' turns and arrays belong to others, too, one of which frees them */
-  sfc_trunk_map_t *mapped; /* the region of the map; NULL: it was told, and is memory of this process: */
+  bool shares_plan; /* map and the trunks' turns and arrays belong to others, too, one of which frees them */
+  sfc_trunk_region_t *map_region; /* NULL: the daemon sent the map, which is memory of this process: */
   void *map_memory;
   const sfshm_trunk_map_t *map;
-  sfshm_trunk_board_t *board; /* in one of the context's regions */
+  sfc_trunk_region_t *board_region;
+  sfshm_trunk_board_t *board;
   sfc_exchange_t *exchanges;
   sfc_trunk_slots_t slots; /* on a device, beside those of exchanges */
   sfc_trunk_t *trunks;     /* by node */
@@ -99,10 +100,6 @@ typedef struct sfc_given_map {
   void *memory;
   size_t length_bytes;
 } sfc_given_map_t;
-
-/* Takes it out of the message that has it: in the field, or with map NULL as the last descriptor. SF_ERR_PROTO. */
-sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incoming, ProtobufCBinaryData *map);
-void sfc_given_map_free(sfc_given_map_t *given);
 
 /* Makes the graph's trunks from the map and the sides in it that concern this rank. blocks: of the rank's
  * own list, by root rank. SF_ERR_PROTO if map and blocks do not fit together; SF_ERR_RANGE for a root that the graph

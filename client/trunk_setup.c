@@ -6,7 +6,7 @@
 #include "client/context.h"
 #include "client/device.h"
 #include "client/trunk.h"
-#include "client/trunk_boards.h"
+#include "client/trunk_memory.h"
 #include "shm/equal_run.h"
 #include "shm/error.h"
 
@@ -379,45 +379,6 @@ static sf_status_t open_side(sf_graph_t *graph, uint32_t number, const sfc_trunk
   return as_root ? open_roots(trunk, graph, &image) : open_leaves(trunk, graph->rank, &image, blocks, nblocks);
 }
 
-sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incoming, ProtobufCBinaryData *map)
-{
-  if (map == NULL) {
-    if (incoming->nfds < 1)
-      return sfshm_error(SF_ERR_PROTO, "trunks without their map");
-    given->fd = incoming->fds[incoming->nfds - 1];
-    incoming->fds[incoming->nfds - 1] = -1;
-    return SF_OK;
-  }
-  if (map->data == NULL)
-    return sfshm_error(SF_ERR_PROTO, "trunks with an empty map");
-  given->memory = map->data;
-  given->length_bytes = map->len;
-  *map = (ProtobufCBinaryData){.data = NULL};
-  return SF_OK;
-}
-
-void sfc_given_map_free(sfc_given_map_t *given)
-{
-  if (given->fd >= 0)
-    close(given->fd);
-  free(given->memory);
-}
-
-static sf_status_t open_map(sf_context_t *context, sfc_trunks_t *trunks, sfc_given_map_t *given,
-                            sfshm_region_t *region_p)
-{
-  if (given->memory == NULL) {
-    sf_status_t status = sfc_trunk_map_take(&context->trunk_maps, given->fd, &trunks->mapped);
-    if (status == SF_OK)
-      *region_p = *sfc_trunk_map_region(trunks->mapped);
-    return status;
-  }
-  trunks->map_memory = given->memory;
-  *region_p = (sfshm_region_t){.fd = -1, .base = given->memory, .length_bytes = given->length_bytes};
-  given->memory = NULL;
-  return SF_OK;
-}
-
 sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_given_map_t *given, const uint32_t sides[], size_t nsides,
                             const sfc_trunk_block_t blocks[], int32_t nblocks)
 {
@@ -429,7 +390,7 @@ sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_given_map_t *given, const uin
   if (trunks->trunks == NULL)
     return sfshm_error(SF_ERR_NOMEM, "%zu trunks", nsides);
   sfshm_region_t region;
-  sf_status_t status = open_map(graph->context, trunks, given, &region);
+  sf_status_t status = sfc_trunk_map_open(graph->context, trunks, given, &region);
   if (status == SF_OK)
     status = sfshm_trunk_map_open(&region, &trunks->map);
   for (size_t i = 0; i < nsides && status == SF_OK; i++)
@@ -442,7 +403,7 @@ sf_status_t sfc_trunks_connect(sf_graph_t *graph, bool told, uint64_t board_regi
   sfc_trunks_t *trunks = graph->trunks;
   if (!told)
     return sfshm_error(SF_ERR_PROTO, "trunks without their board");
-  sf_status_t status = sfc_trunk_board_find(graph, board_region, board, trunks->map->nsides, &trunks->board);
+  sf_status_t status = sfc_trunk_board_open(graph, board_region, board);
   for (int32_t i = 0; i < trunks->ntrunks && status == SF_OK; i++) {
     sfc_trunk_t *trunk = &trunks->trunks[i];
     trunk->as_root.flow = &trunks->board->flows[trunk->as_root.number];
@@ -462,7 +423,7 @@ sfc_trunks_t *sfc_trunks_copy(const sfc_trunks_t *trunks)
   }
   memcpy(each, trunks->trunks, (size_t)trunks->ntrunks * sizeof *each);
   *copy = (sfc_trunks_t){.shares_plan = true,
-                         .mapped = trunks->mapped,
+                         .map_region = trunks->map_region,
                          .map_memory = trunks->map_memory,
                          .map = trunks->map,
                          .trunks = each,
@@ -487,8 +448,7 @@ static void free_plan(sf_context_t *context, sfc_trunks_t *trunks)
     free(trunk->turns);
   }
   sfc_device_free_array(trunks->map_memory);
-  if (trunks->mapped != NULL)
-    sfc_trunk_map_give(&context->trunk_maps, trunks->mapped);
+  sfc_trunk_regions_give(&context->trunk_regions, trunks->map_region);
 }
 
 void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks)
@@ -504,6 +464,7 @@ void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks)
     sfshm_region_destroy(&exchange->region);
     free(exchange);
   }
+  sfc_trunk_regions_give(&context->trunk_regions, trunks->board_region);
   free(trunks->trunks);
   free(trunks);
 }

@@ -7,7 +7,7 @@
 #include "client/context.h"
 #include "client/device.h"
 #include "client/trunk.h"
-#include "client/trunk_boards.h"
+#include "client/trunk_memory.h"
 #include "shm/device_load.h"
 #include "shm/error.h"
 

@@ -24,8 +24,7 @@
 #include "daemon/share.h"
 #include "daemon/submission.h"
 #include "daemon/trace.h"
-#include "daemon/trunk_boards.h"
-#include "daemon/trunk_maps.h"
+#include "daemon/trunk_regions.h"
 #include "shm/error.h"
 #include "shm/inbox.h"
 
@@ -85,8 +84,7 @@ static sfd_job_t *new_job(sfd_server_t *server, uid_t uid, const char *name, con
 
 static void free_job(sfd_job_t *job)
 {
-  sfd_trunk_boards_let_go(job->trunk_boards);
-  sfd_trunk_maps_let_go(job->trunk_maps);
+  sfd_trunk_regions_let_go(job->trunk_regions);
   free(job->left);
   free(job->rank_nodes);
   free(job);

@@ -42,8 +42,7 @@ struct sfd_region;
 struct sfd_offer_rank;
 struct sfd_group;
 struct sfd_graph;
-struct sfd_trunk_boards;
-struct sfd_trunk_maps;
+struct sfd_trunk_regions;
 TAILQ_HEAD(sfd_segment_list, sfd_segment);
 TAILQ_HEAD(sfd_region_list, sfd_region);
 TAILQ_HEAD(sfd_group_list, sfd_group);
@@ -112,9 +111,8 @@ typedef struct sfd_job {
   void *graphs_by_id;            /* tsearch */
   struct sfd_graph_list graphs;  /* by id */
   int32_t ngraphs;
-  struct sfd_trunk_boards *trunk_boards; /* NULL: none yet */
-  struct sfd_trunk_maps *trunk_maps;     /* NULL: none yet */
-  sfd_rank_t *ranks[];                   /* NULL: did not come, or is on another node */
+  struct sfd_trunk_regions *trunk_regions; /* NULL: none yet */
+  sfd_rank_t *ranks[];                     /* NULL: did not come, or is on another node */
 } sfd_job_t;
 
 /* The job of that user and name, or NULL. */

@@ -186,7 +186,8 @@ static sf_status_t take(const sfd_trunks_t *trunks, uint64_t bytes)
 
 static void tell_ranks(const sfd_trunks_t *trunks, sfshm_slots_state_t state)
 {
-  atomic_store(&trunks->board.memory->on_device, state);
+  sfshm_trunk_board_t *board = trunks->board.base;
+  atomic_store(&board->on_device, state);
 }
 
 static void give_up(const sfd_trunks_t *trunks)

@@ -158,7 +158,7 @@ static sf_status_t find_fd(sfd_trunks_t *trunks, uint64_t class_bytes, int *fd_p
   sfd_exchange_t *exchange = NULL;
   sf_status_t status = class_bytes != 0 ? sfd_trunks_exchange(trunks, class_bytes, &exchange) : SF_OK;
   if (status == SF_OK)
-    *fd_p = exchange != NULL ? exchange->region.fd : sfd_trunk_board_fd(&trunks->board);
+    *fd_p = exchange != NULL ? exchange->region.fd : sfd_trunk_memory_fd(&trunks->board);
   return status;
 }
 

@@ -50,13 +50,13 @@ static sf_status_t compose_map(sfd_trunks_t *trunks, const sfshm_region_piece_t 
 {
   sfd_trunk_plan_t *plan = trunks->plan;
   if (bytes > SFSHM_TRUNK_MAP_MAX_TOLD)
-    return sfd_trunk_map_take(trunks->graph->group->job, pieces, npieces, bytes, &plan->maps, &plan->map);
+    return sfd_trunk_regions_take_map(trunks->graph->group->job, pieces, npieces, bytes, &plan->map);
   void *memory = calloc(1, bytes);
   if (memory == NULL)
     return sfshm_error(SF_ERR_NOMEM, "trunk map of %" PRIu64 " bytes", bytes);
   for (size_t i = 0; i < npieces; i++)
     copy_piece(&pieces[i], memory);
-  plan->map = (sfshm_region_t){.fd = -1, .base = memory, .length_bytes = bytes};
+  plan->map = (sfd_trunk_memory_t){.base = memory, .length_bytes = bytes};
   return SF_OK;
 }
 
@@ -149,13 +149,15 @@ uint32_t sfd_trunks_sides_of(const sfd_trunks_t *trunks, int32_t member, uint32_
 
 static sf_status_t make_board(sfd_trunks_t *trunks)
 {
-  sf_status_t status = sfd_trunk_board_take(trunks->graph->group->job, trunks->nsides, &trunks->board);
+  sf_status_t status =
+      sfd_trunk_regions_take_board(trunks->graph->group->job, sfshm_trunk_board_bytes(trunks->nsides), &trunks->board);
   if (status != SF_OK)
     return status;
+  sfshm_trunk_board_t *board = trunks->board.base;
   if (sfd_network_device_fabric(trunks->server) == NULL) /* so nobody need ask */
-    atomic_store_explicit(&trunks->board.memory->on_device, SFSHM_SLOTS_NONE, memory_order_relaxed);
+    atomic_store_explicit(&board->on_device, SFSHM_SLOTS_NONE, memory_order_relaxed);
   for (uint32_t i = 0; i < trunks->nsides; i++) {
-    trunks->sides[i].flow = &trunks->board.memory->flows[i];
+    trunks->sides[i].flow = &board->flows[i];
     atomic_store_explicit(&trunks->sides[i].flow->granted, SFSHM_TRUNK_SLOTS, memory_order_relaxed);
   }
   return SF_OK;
@@ -163,17 +165,18 @@ static sf_status_t make_board(sfd_trunks_t *trunks)
 
 int sfd_trunks_describe_map(const sfd_trunks_t *trunks, protobuf_c_boolean *has_map_p, ProtobufCBinaryData *map_p)
 {
-  const sfshm_region_t *map = &trunks->plan->map;
-  *has_map_p = map->fd < 0;
+  const sfd_trunk_memory_t *map = &trunks->plan->map;
+  int fd = sfd_trunk_memory_fd(map);
+  *has_map_p = fd < 0;
   if (*has_map_p)
     *map_p = (ProtobufCBinaryData){.len = map->length_bytes, .data = map->base};
-  return map->fd;
+  return fd;
 }
 
 void sfd_trunks_describe_board(const sfd_trunks_t *trunks, uint64_t *region_p, uint64_t *offset_p)
 {
-  *region_p = sfd_trunk_board_region(&trunks->board);
-  *offset_p = sfd_trunk_board_offset(&trunks->board);
+  *region_p = sfd_trunk_memory_number(&trunks->board);
+  *offset_p = sfd_trunk_memory_offset(&trunks->board);
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
@@ -183,7 +186,7 @@ static void free_trunks(sfd_trunks_t *trunks)
   sfd_trunk_devices_free(trunks);
   sfd_trunk_exchanges_free(trunks);
   sfd_trunk_plan_let_go(trunks->plan);
-  sfd_trunk_board_give(&trunks->board);
+  sfd_trunk_regions_give(&trunks->board);
   free(trunks->departures);
   free(trunks);
 }
@@ -214,7 +217,6 @@ static sf_status_t make_plan(sfd_trunks_t *trunks, const sfd_trunk_source_t sour
     return sfshm_error(SF_ERR_NOMEM, "no memory for %u sides of trunks", trunks->nsides);
   plan->nholders = 1;
   plan->nsides = trunks->nsides;
-  plan->map.fd = -1;
   trunks->plan = plan;
   sf_status_t status = make_map(trunks, sources);
   for (uint32_t i = 0; i < plan->nsides && status == SF_OK; i++)
@@ -282,10 +284,7 @@ void sfd_trunk_plan_let_go(sfd_trunk_plan_t *plan)
     return;
   for (uint32_t i = 0; i < plan->nsides; i++)
     free(plan->members[i]);
-  if (plan->maps != NULL)
-    sfd_trunk_map_give(plan->maps, &plan->map);
-  else
-    free(plan->map.base);
+  sfd_trunk_regions_give(&plan->map);
   free(plan);
 }
 
@@ -315,7 +314,7 @@ void sfd_trunks_release(sfd_trunks_t *trunks)
 
 static void release_streams(const sfd_trunks_t *trunks)
 {
-  sfshm_trunk_board_t *board = trunks->board.memory;
+  sfshm_trunk_board_t *board = trunks->board.base;
   for (uint32_t i = 0; i < trunks->nsides; i++)
     if (trunks->sides[i].done < trunks->sides[i].sent)
       return;
@@ -327,7 +326,7 @@ static void release_streams(const sfd_trunks_t *trunks)
 /* Other boards stay as they are: who looks at them would take what isn't there. */
 void sfd_trunks_departed(sfd_trunks_t *trunks)
 {
-  const sfshm_trunk_board_t *board = trunks->board.memory;
+  const sfshm_trunk_board_t *board = trunks->board.base;
   if (trunks->letting_go && atomic_load(&board->on_streams) != 0)
     release_streams(trunks);
 }

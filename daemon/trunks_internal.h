@@ -2,8 +2,7 @@
 #ifndef SFD_TRUNKS_INTERNAL_H
 #define SFD_TRUNKS_INTERNAL_H
 
-#include "daemon/trunk_boards.h"
-#include "daemon/trunk_maps.h"
+#include "daemon/trunk_regions.h"
 #include "daemon/trunks.h"
 
 /* A message that ranks have submitted: it goes when those before it have gone. */
@@ -15,8 +14,7 @@ typedef struct sfd_submitted {
 
 struct sfd_trunk_plan {
   int32_t nholders;
-  sfshm_region_t map;
-  sfd_trunk_maps_t *maps; /* whose that is; NULL: memory of the plan's own */
+  sfd_trunk_memory_t map; /* a short one is private memory */
   uint32_t nsides;
   int32_t *members[]; /* by side of the map: group ranks here that take part, ascending */
 };
@@ -61,7 +59,7 @@ struct sfd_trunks {
   bool letting_go;    /* the graph has failed: nothing is sent or taken any more */
   int32_t nunder_way; /* messages leaving or arriving: they need exchanges and board */
   sfd_trunk_plan_t *plan;
-  sfd_trunk_board_t board;
+  sfd_trunk_memory_t board;
   sfd_exchange_t *exchanges;
   struct sfd_trunk_devices *devices; /* NULL: nobody has asked for slots on a device */
   sfd_departure_t *departures;       /* by side */

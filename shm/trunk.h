@@ -204,10 +204,10 @@ typedef struct sfshm_trunk_map {
 /* Longer ones are regions; others come in a message. */
 #define SFSHM_TRUNK_MAP_MAX_TOLD ((size_t)32 << 10)
 
-/* Regions of maps that no graph needs are kept to serve another one, by the daemon, and mapped by its ranks: so many of
- * a job, and so many bytes of them. */
-#define SFSHM_TRUNK_MAPS_IDLE 2
-#define SFSHM_TRUNK_MAPS_IDLE_BYTES ((size_t)32 << 20)
+/* Regions of maps or of boards that no graph needs are kept to serve another graph, by the daemon, and mapped by its
+ * ranks: at most so many of each kind in a job, and so many bytes of them. */
+#define SFSHM_TRUNK_IDLE 2
+#define SFSHM_TRUNK_IDLE_BYTES ((size_t)32 << 20)
 
 /* Checks that a region, or memory without its header, holds the map that it says it does, and its images lie within. */
 sf_status_t sfshm_trunk_map_open(const sfshm_region_t *region, const sfshm_trunk_map_t **map_p);

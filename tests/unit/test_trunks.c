@@ -38,8 +38,8 @@ static void make_trunks(void)
   trunks->nsides = map->nsides = 1;
   map->sides[0] = (sfshm_trunk_side_t){.node = 1, .nmembers = 1, .send_values = 1, .send_units = 1};
   trunks->sides[0].told = map->sides[0];
-  ck_assert_int_eq(sfd_trunk_board_take(job, 1, &trunks->board), SF_OK);
-  board = trunks->board.memory;
+  ck_assert_int_eq(sfd_trunk_regions_take_board(job, sfshm_trunk_board_bytes(1), &trunks->board), SF_OK);
+  board = trunks->board.base;
   trunks->sides[0].flow = &board->flows[0];
 }
 
@@ -61,8 +61,8 @@ static void setup(void)
 static void teardown(void)
 {
   sfd_key_remove(&job->graphs_by_id, graph);
-  sfd_trunk_board_give(&trunks->board);
-  sfd_trunk_boards_let_go(job->trunk_boards);
+  sfd_trunk_regions_give(&trunks->board);
+  sfd_trunk_regions_let_go(job->trunk_regions);
   ck_assert_int_eq(server.nheld_fds, 0);
   free(trunks->plan->map.base);
   free(trunks->plan);
