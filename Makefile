@@ -102,27 +102,31 @@ CUDA_ARCHITECTURES := -gencode arch=compute_75,code=[sm_75,compute_75] -gencode 
 
 # ---- Sources, and what is made of them ----
 
-find_sources = $(sort $(wildcard $(1:%=%/*.c) $(1:%=%/*/*.c)))
+find_sources = $(sort $(if $(wildcard $(1)),$(shell find $(1) -name '*.c')))
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 programs = $(patsubst %.c,$(BUILD)/%,$(1))
 with_mpi_only = $(if $(with_mpi),$(1))
 without_main = $(filter-out %/main.o,$(1))
 
 generated := $(BUILD)/proto/sf_control.pb-c.h $(BUILD)/proto/sf_peer.pb-c.h
-shared_objects := $(call objects,$(wildcard shm/*.c proto/*.c)) $(BUILD)/obj/proto/sf_control.pb-c.o
+shared_objects := $(call objects,$(filter-out shm/cuda/% shm/trunk/merge/%,$(call find_sources,shm)) $(wildcard proto/*.c)) \
+	$(BUILD)/obj/proto/sf_control.pb-c.o
 # Not of the client: what tools and the daemon plan with.
-merge_objects := $(call objects,$(wildcard shm/merge/*.c))
+merge_objects := $(call objects,$(wildcard shm/trunk/merge/*.c))
 report_objects := $(call objects,$(call find_sources,proto/report))
-client_objects := $(shared_objects) $(call objects,$(filter-out client/mpi/% client/petsc/%,$(call find_sources,client)))
-adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/mpi/*.c)))
+client_objects := $(shared_objects) $(call objects,$(filter-out client/adapters/%,$(call find_sources,client)))
+adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/adapters/mpi/*.c)))
 # What PETSc loads: where PETSc and its private headers are.
-petsc_objects := $(if $(petsc_sfimpl),$(call with_mpi_only,$(call objects,$(wildcard client/petsc/*.c))))
+petsc_objects := $(if $(petsc_sfimpl),$(call with_mpi_only,$(call objects,$(wildcard client/adapters/petsc/*.c))))
 petsc_test_objects := $(if $(petsc_objects),$(call objects,$(wildcard tests/petsc/*.c)))
 petsc_bench_objects := $(if $(petsc_objects),$(call objects,tests/bench/petsc.c tests/bench/solves.c))
-daemon_objects := $(call objects,$(call find_sources,daemon)) $(report_objects) $(merge_objects) $(BUILD)/obj/proto/sf_peer.pb-c.o
+plugin_sources := $(wildcard daemon/net/fabric/mpi/*.c)
+munge_sources := $(wildcard daemon/net/fabric/munge/*.c)
+daemon_objects := $(call objects,$(filter-out $(plugin_sources) $(munge_sources),$(call find_sources,daemon))) $(report_objects) \
+	$(merge_objects) $(BUILD)/obj/proto/sf_peer.pb-c.o
 # The mpi fabric is a library that sfd loads when it is told to: sfd itself is built, and runs, without MPI.
-plugin_objects := $(call with_mpi_only,$(call objects,$(wildcard daemon/fabric/mpi/*.c)))
-munge_objects := $(if $(MUNGE_LIBS),$(call objects,$(wildcard daemon/fabric/munge/*.c)))
+plugin_objects := $(call with_mpi_only,$(call objects,$(plugin_sources)))
+munge_objects := $(if $(MUNGE_LIBS),$(call objects,$(munge_sources)))
 # Beside the plugin for CUDA devices, built where that is.
 async_cg := $(if $(NVCC),$(BUILD)/examples/async_cg)
 async_cg_objects := $(if $(NVCC),$(call objects,docs/examples/cuda/async_cg.c))
@@ -131,8 +135,8 @@ cuda_objects := $(if $(NVCC),$(call objects,$(wildcard shm/cuda/*.c)))
 sfctl_objects := $(call objects,$(call find_sources,tools/sfctl)) $(report_objects) $(merge_objects)
 sfrun_objects := $(call objects,$(call find_sources,tools/sfrun)) $(report_objects)
 # By which sfctl doctor finds sfd and MPI as sfrun does.
-sfrun_objects_of_sfctl := $(call objects,$(patsubst %,tools/sfrun/%.c,capture cpus mpi mpirun_options process \
-	sfd_command signals))
+sfrun_objects_of_sfctl := $(call objects,$(patsubst %,tools/sfrun/%.c,process/capture mpi/cpus mpi/mpi mpi/mpirun_options \
+	process/process sfd_command process/signals))
 sfperf_objects := $(call with_mpi_only,$(call objects,$(call find_sources,tools/sfperf)))
 petsc_example_sources := $(if $(petsc_objects),$(wildcard docs/examples/petsc_*.c))
 example_sources := $(call with_mpi_only,$(filter-out docs/examples/petsc_%,$(wildcard docs/examples/*.c)) \
@@ -310,25 +314,25 @@ $(shared_libraries): $(BUILD)/%.so.$(VERSION): client/%.map $(BUILD)/link.stamp
 
 # PETSc closes what it has loaded before MPI ends, but MPI's attributes call it still: it stays. It finds the others
 # beside it, wherever that is.
-$(petsc_library): $(petsc_objects) $(call objects,shm/unit.c) client/libsfclient_petsc.map $(shared_libraries) \
+$(petsc_library): $(petsc_objects) $(call objects,shm/kernels/unit.c) client/libsfclient_petsc.map $(shared_libraries) \
 		$(BUILD)/link.stamp $(BUILD)/mpi.stamp
 	$(call show,LINK)$(MPICC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libsfclient_petsc.map \
 		-Wl,-z,defs -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -o $@ $(filter %.o,$^) -L$(BUILD) -lsfclient_mpi -lsfclient \
 		$(PETSC_LIBS)
 
-# Its own copy of shm/error.c: nothing needs to be exported by sfd.
-$(mpi_plugin): $(plugin_objects) $(call objects,shm/error.c shm/thread.c) daemon/fabric/mpi/libsfd_mpi.map $(BUILD)/link.stamp \
+# Its own copy of shm/base/error.c: nothing needs to be exported by sfd.
+$(mpi_plugin): $(plugin_objects) $(call objects,shm/base/error.c shm/base/thread.c) daemon/net/fabric/mpi/libsfd_mpi.map $(BUILD)/link.stamp \
 		$(BUILD)/mpi.stamp
 	$(call show,LINK)$(MPICC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) \
-		-Wl,--version-script=daemon/fabric/mpi/libsfd_mpi.map -Wl,-z,defs -o $@ $(filter %.o,$^) $(UV_LIBS)
+		-Wl,--version-script=daemon/net/fabric/mpi/libsfd_mpi.map -Wl,-z,defs -o $@ $(filter %.o,$^) $(UV_LIBS)
 
-$(munge_plugin): $(munge_objects) daemon/fabric/munge/libsfd_munge.map $(BUILD)/link.stamp
+$(munge_plugin): $(munge_objects) daemon/net/fabric/munge/libsfd_munge.map $(BUILD)/link.stamp
 	$(call show,LINK)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) \
-		-Wl,--version-script=daemon/fabric/munge/libsfd_munge.map $(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(filter %.o,$^) \
+		-Wl,--version-script=daemon/net/fabric/munge/libsfd_munge.map $(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(filter %.o,$^) \
 		$(MUNGE_LIBS)
 
 # Without contraction to fused multiply-add results are those of the host, bit by bit.
-$(BUILD)/obj/shm/cuda/kernels.fatbin: shm/cuda/kernels.cu shm/cuda/kernels.h shm/unit.h
+$(BUILD)/obj/shm/cuda/kernels.fatbin: shm/cuda/kernels.cu shm/cuda/kernels.h shm/kernels/unit.h
 $(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin: docs/examples/cuda/async_cg_kernels.cu \
 		docs/examples/cuda/async_cg_kernels.h
 $(BUILD)/obj/shm/cuda/kernels.fatbin $(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin:
@@ -337,7 +341,7 @@ $(BUILD)/obj/shm/cuda/kernels.fatbin $(BUILD)/obj/docs/examples/cuda/async_cg_ke
 		-Xfatbin -compress-all $(CUDA_ARCHITECTURES) -fatbin -o $@ $<
 
 # Needs the driver's library, which is why it is a library of its own.
-$(cuda_plugin): $(cuda_objects) $(call objects,shm/error.c shm/pattern.c shm/trace.c shm/unit.c $(wildcard shm/kernels*.c)) \
+$(cuda_plugin): $(cuda_objects) $(call objects,shm/base/error.c shm/edges/pattern.c shm/observe/trace.c shm/kernels/unit.c $(wildcard shm/kernels/kernels*.c)) \
 		shm/cuda/libsf_cuda.map $(BUILD)/link.stamp
 	$(call show,LINK)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=shm/cuda/libsf_cuda.map \
 		$(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(CUDA_LIBS)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "client/context.h"
-#include "shm/error.h"
+#include "client/core/context.h"
+#include "shm/base/error.h"
 
 #define BOARD_ALIGN 128u
 

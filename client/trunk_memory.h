@@ -3,8 +3,8 @@
 #ifndef SFC_TRUNK_MEMORY_H
 #define SFC_TRUNK_MEMORY_H
 
-#include "client/graph.h"
-#include "client/trunk.h"
+#include "client/engine/trunk.h"
+#include "client/graph/graph.h"
 #include "proto/conn.h"
 
 /* No exchange is larger. */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "client/device.h"
-#include "shm/error.h"
-#include "shm/trunk.h"
+#include "client/core/device.h"
+#include "shm/base/error.h"
+#include "shm/trunk/trunk.h"
 
 #define MAX_BYTES ((uint64_t)1 << 44)
 

@@ -7,7 +7,7 @@
 
 #include <sf/sf_status.h>
 
-#include "shm/region.h"
+#include "shm/region/region.h"
 
 typedef struct sfc_trunk_region sfc_trunk_region_t;
 

@@ -10,17 +10,17 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "daemon/calibrate.h"
-#include "daemon/fabric/tcp_auth.h"
-#include "daemon/guard.h"
-#include "daemon/listen.h"
-#include "daemon/log.h"
-#include "daemon/notify.h"
-#include "daemon/options.h"
+#include "daemon/base/copy_costs.h"
+#include "daemon/base/log.h"
+#include "daemon/base/options.h"
+#include "daemon/base/sd_notify.h"
+#include "daemon/base/sigbus_guard.h"
+#include "daemon/clients/listen.h"
+#include "daemon/net/fabric/tcp/auth.h"
 #include "daemon/server.h"
 #include "proto/report/text.h"
-#include "shm/error.h"
-#include "shm/standard.h"
+#include "shm/base/error.h"
+#include "shm/base/standard.h"
 
 #define EXIT_BAD_OPTION 2
 #define KEPT_BYTES (8 << 20) /* freed memory that stays the process's own */

@@ -10,20 +10,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/assembly.h"
-#include "daemon/closing.h"
-#include "daemon/device.h"
-#include "daemon/guard.h"
-#include "daemon/log.h"
-#include "daemon/metrics_server.h"
-#include "daemon/network.h"
-#include "daemon/session.h"
-#include "daemon/share.h"
-#include "daemon/stall.h"
-#include "daemon/submission.h"
-#include "daemon/trace.h"
-#include "daemon/workers.h"
-#include "shm/error.h"
+#include "daemon/admin/metrics_http.h"
+#include "daemon/admin/stall.h"
+#include "daemon/admin/trace.h"
+#include "daemon/base/deferred_close.h"
+#include "daemon/base/fair_share.h"
+#include "daemon/base/log.h"
+#include "daemon/base/sigbus_guard.h"
+#include "daemon/base/worker_pool.h"
+#include "daemon/clients/session.h"
+#include "daemon/data/submit_rings.h"
+#include "daemon/membership/coordinator.h"
+#include "daemon/memory/device_driver.h"
+#include "daemon/net/network.h"
+#include "shm/base/error.h"
 
 #define ACCEPTS_AT_ONCE 16
 #define TOOLS_RESERVE 32 /* connections */

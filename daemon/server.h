@@ -15,12 +15,12 @@
 
 #include <sf/sf_status.h>
 
-#include "daemon/board.h"
-#include "daemon/ended.h"
-#include "daemon/options.h"
-#include "daemon/strangers.h"
-#include "daemon/text.h"
-#include "shm/device.h"
+#include "daemon/base/node_board.h"
+#include "daemon/base/options.h"
+#include "daemon/base/text.h"
+#include "daemon/clients/admission.h"
+#include "daemon/jobs/ended_jobs.h"
+#include "shm/device/device.h"
 
 #define SFD_SOFTWARE "sfd 0.1.0"
 
@@ -98,7 +98,7 @@ typedef struct sfd_server {
   uint64_t started_ms;
   int64_t nheld_fds; /* of segments and edge lists */
   int64_t max_held_fds;
-  int64_t nlists;  /* edge lists that are mapped for workers: offload_lists.h */
+  int64_t nlists;  /* edge lists that are mapped for workers: routes.h */
   int64_t max_fds; /* the limit of open files */
   sfd_board_t *board;
   sfd_statistics_t statistics;
@@ -111,16 +111,16 @@ typedef struct sfd_server {
   sfd_ended_t ended;
   struct sfd_submission_list submissions;
   struct sfd_remote_list remotes;
-  struct sfd_unsent_list unsent;      /* see unsent.h */
-  struct sfd_account_list accounts;   /* of users, see trunk_exchanges.c */
-  uint8_t *unanswered;                /* by node: questions to it, see remote.c; NULL: none was asked yet */
+  struct sfd_unsent_list unsent;      /* see coordinator_quota.h */
+  struct sfd_account_list accounts;   /* of users, see slots.c */
+  uint8_t *unanswered;                /* by node: questions to it, see remote_query.c; NULL: none was asked yet */
   struct sfd_metrics_server *metrics; /* NULL: they are not served */
   struct sfd_workers *workers;        /* NULL: nothing is offloaded */
-  sfd_devices_t *devices;             /* NULL: no work for their driver; see device.h */
+  sfd_devices_t *devices;             /* NULL: no work for their driver; see device_driver.h */
   bool devices_lost;                  /* it did not come back */
   sfd_started_t devices_started;      /* the next time they take less long */
   uv_timer_t stalls;                  /* see stall.h */
-  uv_timer_t calls;                   /* see calls.h; runs while there are graphs of several ranks */
+  uv_timer_t calls;                   /* see call_compare.h; runs while there are graphs of several ranks */
   uint64_t calls_pause_ms;            /* until the next look */
   uint64_t calls_least_ms;            /* and at least, by what the last one took */
   uint64_t calls_look;                /* its number */

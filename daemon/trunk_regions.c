@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "shm/error.h"
-#include "shm/trunk.h"
+#include "shm/base/error.h"
+#include "shm/trunk/trunk.h"
 
 #define BOARD_PARTS 16u /* of a region for boards, the first of which is for the header */
 #define SLACK 16        /* the region of a map is longer than its first map by this fraction */

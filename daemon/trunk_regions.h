@@ -11,8 +11,8 @@
 
 #include <sf/sf_status.h>
 
-#include "daemon/job.h"
-#include "shm/region.h"
+#include "daemon/jobs/job.h"
+#include "shm/region/region.h"
 
 typedef struct sfd_trunk_regions sfd_trunk_regions_t;
 typedef struct sfd_trunk_region sfd_trunk_region_t;

@@ -11,7 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 
 /* How long a daemon that is there may take to make room in its queue of connections. */
 #define CONNECT_TIMEOUT_S 5

@@ -12,7 +12,7 @@
 
 #include "proto/reader.h"
 #include "proto/writer.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
 
 #define CROWDED_LIMIT_MS 10000
 

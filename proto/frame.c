@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "proto/conn.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
 
 sfproto_header_t sfproto_header_make(size_t length, int nfds)
 {

@@ -13,7 +13,7 @@
 
 #include "proto/frame.h"
 #include "proto/unpack.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
 
 /* Enough for most messages and for several at a time. */
 #define MIN_DATA_BYTES ((size_t)8192)

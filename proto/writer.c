@@ -14,7 +14,7 @@
 
 #include "proto/conn.h"
 #include "proto/frame.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
 
 /* Frames that go with one sendmsg at most. */
 #define MAX_GATHERED 16

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/graph.h"
-#include "client/progress.h"
-#include "client/setup.h"
-#include "client/transfer.h"
-#include "shm/error.h"
+#include "client/engine/lane_send.h"
+#include "client/engine/progress.h"
+#include "client/graph/graph.h"
+#include "client/setup/create.h"
+#include "shm/base/error.h"
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 

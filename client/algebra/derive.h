@@ -9,7 +9,7 @@
 
 #include <sf/sf.h>
 
-#include "client/group.h"
+#include "client/core/group.h"
 
 #define SFC_DERIVE_ARRAYS 24 /* more than any function needs */
 

@@ -2,8 +2,8 @@
 #include <stdint.h>
 
 #include "client/algebra/derive.h"
-#include "client/graph.h"
-#include "shm/error.h"
+#include "client/graph/graph.h"
+#include "shm/base/error.h"
 
 /* Marks what is selected of 0..n-1. An index beyond them is refused, or ignored, as it says; a negative one refused. */
 static uint8_t *mark(sfc_derive_t *derive, int64_t n, int64_t nselected, const int64_t selected[], bool refuse)

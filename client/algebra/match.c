@@ -1,7 +1,7 @@
 /* Graphs between roots and leaves that have the same names: ranks meet at a directory of names. */
 #include "client/algebra/derive.h"
-#include "client/graph.h"
-#include "shm/error.h"
+#include "client/graph/graph.h"
+#include "shm/base/error.h"
 
 /* The directory is dealt out in blocks of names. */
 typedef struct sfc_directory {

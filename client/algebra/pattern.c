@@ -3,8 +3,8 @@
 
 #include "client/algebra/derive.h"
 #include "client/algebra/layout.h"
-#include "client/graph.h"
-#include "shm/error.h"
+#include "client/graph/graph.h"
+#include "shm/base/error.h"
 
 /* What makes a pattern on one group. */
 typedef struct sfc_shape {

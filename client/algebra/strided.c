@@ -1,7 +1,7 @@
 /* A graph for arrays of several columns. */
 #include "client/algebra/derive.h"
-#include "client/graph.h"
-#include "shm/error.h"
+#include "client/graph/graph.h"
+#include "shm/base/error.h"
 
 /* A stride as the application gives it, which must be at least n; that n columns of it fit. Bad ones become 0. */
 static int64_t check_stride(sfc_derive_t *derive, const char *name, int64_t stride, int64_t n, int64_t count)

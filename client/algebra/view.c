@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "client/algebra/derive.h"
-#include "client/graph.h"
-#include "shm/error.h"
+#include "client/graph/graph.h"
+#include "shm/base/error.h"
 
 /* ---- One part ---------------------------------------------------------------------------------------------------- */
 

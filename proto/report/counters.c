@@ -2,8 +2,8 @@
 #include "proto/report/counters.h"
 
 #include "proto/report/counters_pack.h"
-#include "shm/counters_read.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
+#include "shm/observe/counters_read.h"
 
 static uint64_t load(const _Atomic uint64_t *counter)
 {

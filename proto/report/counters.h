@@ -9,7 +9,7 @@
 
 #include "proto/report/shape.h"
 #include "proto/sf_control.pb-c.h"
-#include "shm/counters.h"
+#include "shm/observe/counters.h"
 
 /* The fields of sfshm_counter_set_t. */
 typedef struct sfreport_counts {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/counters_read.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
+#include "shm/observe/counters_read.h"
 
 #define HEAD_BYTES offsetof(sfshm_counters_t, graphs)
 

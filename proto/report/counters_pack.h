@@ -9,7 +9,7 @@
 
 #include <sf/sf_status.h>
 
-#include "shm/counters.h"
+#include "shm/observe/counters.h"
 
 /* Reads them; what of lanes, and of ranks of other nodes, does not fit is left out: the graphs' sums are then too low.
  * *packed_p is to be freed. Errors as sfshm_counters_copy; SF_ERR_LIMIT: not even the graphs fit. */

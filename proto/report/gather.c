@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "shm/error.h"
-#include "shm/room.h"
+#include "shm/base/error.h"
+#include "shm/base/room.h"
 
 static bool read_counters(sfreport_gather_t *gather, const Sfproto__RankInfo *rank, int fd)
 {

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "shm/error.h"
-#include "shm/room.h"
+#include "shm/base/error.h"
+#include "shm/base/room.h"
 
 sf_status_t sfreport_list_add(sfreport_list_t *list, Sfproto__Message *message, sfreport_item_t **item_p)
 {

@@ -8,7 +8,7 @@
 
 #include "proto/report/metrics_kinds.h"
 #include "proto/report/openmetrics.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
 
 void sfreport_metrics_clear(sfreport_metrics_t *metrics)
 {

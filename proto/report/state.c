@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "shm/counters_read.h"
-#include "shm/error.h"
-#include "shm/message.h"
+#include "shm/base/error.h"
+#include "shm/lane/message.h"
+#include "shm/observe/counters_read.h"
 
 #define AWAITED_MAX 64 /* ranks and nodes that are named of each graph: bounds the length of the message */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "proto/report/text.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
 
 #define NAMED_MAX 4 /* ranks named in one line */
 

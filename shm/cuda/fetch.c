@@ -2,8 +2,8 @@
  * streams. See sfshm_streams_ops_t. */
 #include <stdlib.h>
 
+#include "shm/base/error.h"
 #include "shm/cuda/internal.h"
-#include "shm/error.h"
 
 /* Returns the number of different roots. */
 static int64_t find_begins(const sfshm_pattern_t *slot_root, int64_t *begin)

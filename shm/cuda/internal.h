@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "shm/cuda/kernels.h"
-#include "shm/device.h"
+#include "shm/device/device.h"
 
 #define SFSHM_CUDA_MAX_DEVICES 64
 #define SFSHM_CUDA_HALVES 2                         /* of the pinned memory */

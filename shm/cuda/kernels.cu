@@ -8,7 +8,7 @@
 #define _Static_assert static_assert
 #endif
 #include "shm/cuda/kernels.h"
-#include "shm/unit.h"
+#include "shm/kernels/unit.h"
 
 #ifndef SF_KERNEL
 #define SF_KERNEL extern "C" __global__ void

@@ -2,8 +2,8 @@
  * in two halves, one of which the host fills or empties while the device works on the other. */
 #include <string.h>
 
+#include "shm/base/error.h"
 #include "shm/cuda/internal.h"
-#include "shm/error.h"
 
 #define BLOCK_THREADS 256
 #define MAX_BLOCKS 65535

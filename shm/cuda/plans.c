@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/base/error.h"
 #include "shm/cuda/internal.h"
-#include "shm/error.h"
 
 #define MIN_BUCKETS 64
 

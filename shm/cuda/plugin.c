@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/base/error.h"
 #include "shm/cuda/internal.h"
-#include "shm/error.h"
 
 typedef struct attached {
   sfshm_device_range_t range;

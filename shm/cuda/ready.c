@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shm/base/error.h"
 #include "shm/cuda/internal.h"
-#include "shm/error.h"
 
 #pragma weak cuFuncLoad /* older drivers do without */
 

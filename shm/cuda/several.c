@@ -2,8 +2,8 @@
  * them beforehand is prepared: see sfshm_streams_ops_t. Those that the driver copies are left to it. */
 #include <stdlib.h>
 
+#include "shm/base/error.h"
 #include "shm/cuda/internal.h"
-#include "shm/error.h"
 
 /* As many moves as one kernel takes. Those without vertices are left out. */
 typedef struct part {

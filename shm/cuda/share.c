@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/base/error.h"
 #include "shm/cuda/internal.h"
-#include "shm/error.h"
 
 #define BLOCK_BYTES ((size_t)2 << 20) /* of physical memory, at least */
 

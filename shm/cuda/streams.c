@@ -1,11 +1,12 @@
-/* Work on the application's streams: see shm/device_streams.h. Nothing is waited for but in open, prepare and close. */
+/* Work on the application's streams: see shm/device/device_streams.h. Nothing is waited for but in open, prepare and
+ * close. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/base/error.h"
 #include "shm/cuda/internal.h"
-#include "shm/device_streams.h"
-#include "shm/error.h"
+#include "shm/device/device_streams.h"
 
 /* A call of a host function that has been given to a stream; kept until it is done. */
 typedef struct call {

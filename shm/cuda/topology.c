@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/base/error.h"
 #include "shm/cuda/internal.h"
-#include "shm/error.h"
 
 bool sfshm_cuda_is_off(const char *name)
 {

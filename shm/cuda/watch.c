@@ -10,8 +10,8 @@
  * these bounds. */
 #include <stdlib.h>
 
+#include "shm/base/error.h"
 #include "shm/cuda/internal.h"
-#include "shm/error.h"
 
 #define PIECES 256
 #define PAUSE_MS 1000.0F /* a driver's times are single-precision: behind a longer pause they start anew */

@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 #include "tests/bench/solves.h"
-#include "tools/sfperf/costs.h"
-#include "tools/sfperf/edges.h"
 #include "tools/sfperf/machine.h"
-#include "tools/sfperf/measure.h"
-#include "tools/sfperf/pattern.h"
-#include "tools/sfperf/record.h"
-#include "tools/sfperf/stats.h"
+#include "tools/sfperf/patterns/edges.h"
+#include "tools/sfperf/patterns/pattern.h"
+#include "tools/sfperf/results/costs.h"
+#include "tools/sfperf/results/measure.h"
+#include "tools/sfperf/results/record.h"
+#include "tools/sfperf/results/stats.h"
 
 #define NTYPES 3
 static const char *const types[NTYPES] = {PETSCSFBASIC, PETSCSFNEIGHBOR, "sfd"};

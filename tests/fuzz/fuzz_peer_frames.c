@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/frame.h"
-#include "shm/error.h"
+#include "daemon/net/frame.h"
+#include "shm/base/error.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/error.h"
-#include "shm/packed.h"
-#include "shm/trunk.h"
+#include "shm/base/error.h"
+#include "shm/edges/packed.h"
+#include "shm/trunk/trunk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,4 +1,4 @@
-/* Offers and claims: shm/claim.h. An owner offers two operations, one after the other, on the same claim. Each is of
+/* Offers and claims: shm/lane/claim.h. An owner offers two operations, one after the other, on the same claim. Each is of
  * some pieces; it does itself what nobody has taken, or takes the offer back at some moment, and returns when all is
  * done. Two workers have each heard of one of the offers, and may be as late as they like. Every piece of an operation
  * that was not taken back is done once, and nobody touches its buffers when the owner has returned.

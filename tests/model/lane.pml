@@ -1,4 +1,4 @@
-/* A pair of lanes between two ranks: shm/lane.h, with 3 slots instead of 8. Rank 0 may put off all reading until it has
+/* A pair of lanes between two ranks: shm/lane/lane.h, with 3 slots instead of 8. Rank 0 may put off all reading until it has
  * posted everything, as a rank does whose operations wait for a third rank; rank 1 reads what comes. Both post whenever
  * they like, and rank 0 may ask for new cells as it goes. Checked: every message is read whole and in order, no slot or
  * cell is written before it has been consumed, or after it was given back; nobody waits for ever.

@@ -1,4 +1,4 @@
-/* Sleeping on the mpi fabric: daemon/fabric/mpi/internal.h. One direction of a pair: the sender's messages come by MPI,
+/* Sleeping on the mpi fabric: daemon/net/fabric/mpi/internal.h. One direction of a pair: the sender's messages come by MPI,
  * some time after they were posted, and only an awake receiver sees them; SLEEP and WAKE go by TCP, in order, and reach
  * a sleeper too. Other peers may wake the receiver without the sender knowing it. A wake-up that is lost leaves the
  * receiver asleep for ever before it has seen all: an invalid end state.

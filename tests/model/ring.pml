@@ -1,4 +1,4 @@
-/* A submission ring: shm/ring.h, with 2 slots, and two threads that publish 3 and 2 entries, one or two at a time,
+/* A submission ring: shm/lane/ring.h, with 2 slots, and two threads that publish 3 and 2 entries, one or two at a time,
  * lazily or not, but for their last ones. Checked: every entry is taken once, whole, and in the order of claims; no
  * slot is written before it has been taken; of those that find the word armed one undertakes to signal; nobody waits
  * for ever, for room or asleep.

@@ -1,4 +1,4 @@
-/* Sleeping and waking: shm/wait.h. Two threads of one process sleep on the wake word of its inbox, each for messages of
+/* Sleeping and waking: shm/region/wait.h. Two threads of one process sleep on the wake word of its inbox, each for messages of
  * a peer of its own; the two peers publish, and wake. Wakers run under total store order: what they publish lies in a
  * store buffer until some time later, or until the barrier or a read-modify-write. (Sleepers store by read-modify-write
  * only.) One peer may die with the word disarmed and nobody woken; the listener thread then says that the job has failed.

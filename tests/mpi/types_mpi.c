@@ -7,7 +7,7 @@
 
 #include <sf/sf_mpi.h>
 
-#include "client/type.h"
+#include "client/core/type.h"
 
 static int failures;
 static uint64_t state = 1;

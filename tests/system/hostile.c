@@ -13,8 +13,8 @@
 #include "proto/address.h"
 #include "proto/conn.h"
 #include "proto/frame.h"
-#include "shm/counters.h"
-#include "shm/inbox.h"
+#include "shm/observe/counters.h"
+#include "shm/region/inbox.h"
 #include "tests/system/work.h"
 
 #define MAX_PACKED 8192

@@ -14,14 +14,14 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "daemon/calibrate.h"
-#include "daemon/fabric/loop.h"
-#include "daemon/job.h"
-#include "daemon/log.h"
-#include "daemon/network.h"
-#include "daemon/options.h"
+#include "daemon/base/copy_costs.h"
+#include "daemon/base/log.h"
+#include "daemon/base/options.h"
+#include "daemon/jobs/job.h"
+#include "daemon/net/fabric/loop/loop.h"
+#include "daemon/net/network.h"
 #include "daemon/server.h"
-#include "shm/device_load.h"
+#include "shm/device/device_load.h"
 #include "tests/system/cluster.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop_chaos.h"

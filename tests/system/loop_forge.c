@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "daemon/channel.h"
-#include "daemon/graph.h"
-#include "daemon/job.h"
-#include "daemon/network.h"
-#include "shm/packed.h"
+#include "daemon/jobs/graph.h"
+#include "daemon/jobs/job.h"
+#include "daemon/net/channel.h"
+#include "daemon/net/network.h"
+#include "shm/edges/packed.h"
 #include "tests/system/loop_lies.h"
 
 /* Of a group of all ranks the next number is the same everywhere. */

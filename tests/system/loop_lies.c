@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/channel.h"
-#include "daemon/graph.h"
-#include "daemon/job.h"
-#include "daemon/network.h"
-#include "shm/calls.h"
-#include "shm/trunk.h"
+#include "daemon/jobs/graph.h"
+#include "daemon/jobs/job.h"
+#include "daemon/net/channel.h"
+#include "daemon/net/network.h"
+#include "shm/observe/calls.h"
+#include "shm/trunk/trunk.h"
 #include "tests/system/model_graph.h"
 
 #define MESSAGES 300    /* of random contents */

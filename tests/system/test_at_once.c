@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/context.h"
-#include "client/ends.h"
-#include "client/group.h"
-#include "client/lists.h"
+#include "client/core/context.h"
+#include "client/core/group.h"
+#include "client/setup/edge_exchange.h"
+#include "client/setup/lane_addresses.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 

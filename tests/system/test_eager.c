@@ -10,7 +10,7 @@
 #define RANKS 2
 #define ROUNDS 3
 #define MANY 100000 /* values; below the bound of SFC_EAGER_BYTES */
-#define AHEAD 24    /* operations: see client/eager.h; and over nodes: */
+#define AHEAD 24    /* operations: see client/engine/eager.h; and over nodes: */
 #define AHEAD_OVER_NODES 8
 #define LIMIT_MS 20000
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "client/context.h"
-#include "client/graph.h"
+#include "client/core/context.h"
+#include "client/graph/graph.h"
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"

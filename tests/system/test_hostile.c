@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "client/context.h"
+#include "client/core/context.h"
 #include "tests/system/cluster.h"
 #include "tests/system/hostile.h"
 #include "tests/system/work.h"

@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/metrics_server.h"
-#include "shm/error.h"
+#include "daemon/admin/metrics_http.h"
+#include "shm/base/error.h"
 #include "tests/system/harness.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"

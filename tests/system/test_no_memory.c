@@ -10,13 +10,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/progress.h"
-#include "daemon/group.h"
-#include "daemon/listen.h"
-#include "daemon/log.h"
-#include "daemon/setup.h"
+#include "client/engine/progress.h"
+#include "daemon/base/log.h"
+#include "daemon/clients/listen.h"
+#include "daemon/jobs/group.h"
+#include "daemon/setup/setup.h"
 #include "proto/conn.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/system/loop_cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"

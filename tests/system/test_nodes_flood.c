@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/unsent.h"
+#include "daemon/membership/coordinator_quota.h"
 #include "tests/system/hostile.h"
 #include "tests/system/loop_cluster.h"
 #include "tests/system/loop_forge.h"

@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/context.h"
-#include "client/graph.h"
-#include "client/trunk.h"
-#include "shm/error.h"
+#include "client/core/context.h"
+#include "client/engine/trunk.h"
+#include "client/graph/graph.h"
+#include "shm/base/error.h"
 #include "tests/system/loop_cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"

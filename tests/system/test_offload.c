@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/graph.h"
-#include "client/plan.h"
+#include "client/graph/graph.h"
+#include "client/setup/plan_cache.h"
 #include "tests/system/harness.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/context.h"
-#include "client/graph.h"
+#include "client/core/context.h"
+#include "client/graph/graph.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 

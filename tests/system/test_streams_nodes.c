@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "shm/trunk.h"
+#include "shm/trunk/trunk.h"
 #include "tests/system/cluster.h"
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"

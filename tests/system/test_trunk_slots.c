@@ -2,9 +2,9 @@
  * client of ours would make, and what becomes of slots that nobody can use. */
 #include <stdlib.h>
 
-#include "client/context.h"
-#include "client/graph.h"
-#include "shm/device_load.h"
+#include "client/core/context.h"
+#include "client/graph/graph.h"
+#include "shm/device/device_load.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop_cluster.h"
 #include "tests/system/work.h"

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/channel.h"
-#include "daemon/fabric/loop.h"
+#include "daemon/net/channel.h"
+#include "daemon/net/fabric/loop/loop.h"
 
 #define SFTEST_NODES_MAX 4
 #define SFTEST_DETAIL_SIZE 512

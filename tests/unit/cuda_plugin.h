@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shm/device.h"
+#include "shm/device/device.h"
 #include "tests/cuda/fake_driver.h"
 
 /* The plugin, and what tests ask of the driver. */

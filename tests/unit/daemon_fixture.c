@@ -9,11 +9,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/listen.h"
-#include "daemon/log.h"
+#include "daemon/base/log.h"
+#include "daemon/clients/listen.h"
 #include "proto/address.h"
-#include "shm/counters.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
+#include "shm/observe/counters.h"
 
 #define PATIENCE_STEPS 5000 /* of a millisecond each, when there is nothing to do */
 #define SETTLE_STEPS 20

@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "daemon/options.h"
+#include "daemon/base/options.h"
 #include "daemon/server.h"
 #include "proto/conn.h"
-#include "shm/region.h"
+#include "shm/region/region.h"
 #include "tests/unit/descriptors.h"
 
 typedef struct sftest_daemon {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/edges.h"
+#include "client/plan/edge_list.h"
 
 /* ---- Input ---- */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/seed.h"
 
 static unsigned seed;

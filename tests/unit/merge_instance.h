@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shm/merge/merge.h"
+#include "shm/trunk/merge/merge.h"
 
 /* Begins with SF_TEST_SEED, or another seed every time. */
 void sftest_merge_start(unsigned salt);

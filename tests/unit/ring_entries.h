@@ -2,7 +2,7 @@
 #ifndef SFTEST_RING_ENTRIES_H
 #define SFTEST_RING_ENTRIES_H
 
-#include "shm/ring.h"
+#include "shm/lane/ring.h"
 #include "tests/unit/runner.h"
 
 /* An entry whose fields all follow from who publishes it, and which of his it is. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/unit/runner.h"
-#include "tools/sfctl/print.h"
+#include "tools/sfctl/print/print.h"
 
 #define MAN_PAGE "docs/man/sfctl.1"
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/machine_clock.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "daemon/fabric/tcp.h"
+#include "daemon/net/fabric/tcp/tcp.h"
 
 #define TCP_NODES 4
 #define TCP_PIECES 3000

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "daemon/fabric/tcp_auth.h"
+#include "daemon/net/fabric/tcp/auth.h"
 #include "tests/unit/tcp_cluster.h"
 
 /* Sends all of it, or reads that much of the answer while the loop runs. */

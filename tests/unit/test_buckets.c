@@ -1,5 +1,5 @@
 /* Edges distributed to their root ranks, against looking for each rank's edges one after the other. */
-#include "client/buckets.h"
+#include "client/plan/edge_buckets.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* What ranks called, compared: they are told apart wherever both can still be seen, and only then. */
-#include "shm/calls.h"
+#include "shm/observe/calls.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/frame.h"
-#include "shm/error.h"
+#include "daemon/net/frame.h"
+#include "shm/base/error.h"
 #include "tests/unit/channel_fixture.h"
 #include "tests/unit/runner.h"
 

@@ -1,8 +1,8 @@
 /* What is a frame, and what is refused with which text. */
 #include <string.h>
 
-#include "daemon/frame.h"
-#include "shm/error.h"
+#include "daemon/net/frame.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 /* A frame of two messages, one with a payload in the table and one with a payload behind it. */

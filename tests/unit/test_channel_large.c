@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "daemon/channel.h"
+#include "daemon/net/channel.h"
 #include "tests/unit/runner.h"
 
 #define LARGE ((UINT64_C(5) << 30) + 13) /* bytes */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/frame.h"
+#include "daemon/net/frame.h"
 #include "tests/unit/channel_fixture.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"

@@ -1,6 +1,6 @@
 /* Claims, the pieces of what is offered, and copies that workers and owner share: by threads of one process and through
  * one mapping, so that the thread sanitizer sees whatever race there is. */
-#include "shm/claim.h"
+#include "shm/lane/claim.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/edges.h"
-#include "daemon/offload_job.h"
-#include "shm/error.h"
+#include "client/plan/edge_list.h"
+#include "daemon/data/copy.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 #ifdef __SANITIZE_THREAD__

@@ -8,7 +8,7 @@
 #include <sys/time.h>
 
 #include "proto/writer.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
 

@@ -1,11 +1,11 @@
 /* Questions of other nodes, as they should be and as they should not. */
-#include "daemon/ask.h"
+#include "daemon/admin/remote_answer.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/trace.h"
+#include "daemon/admin/trace.h"
 #include "proto/sf_control.pb-c.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"

@@ -1,5 +1,5 @@
 /* Graphs that are ready after round 1: when they are, when they are not, and what goes wrong. */
-#include "daemon/job.h"
+#include "daemon/jobs/job.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"

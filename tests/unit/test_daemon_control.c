@@ -1,12 +1,12 @@
 /* What tools make the daemon do, and who may. */
-#include "daemon/control.h"
+#include "daemon/admin/control.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/job.h"
-#include "daemon/log.h"
-#include "shm/error.h"
+#include "daemon/base/log.h"
+#include "daemon/jobs/job.h"
+#include "shm/base/error.h"
 #include "tests/unit/daemon_fixture.h"
 #include "tests/unit/runner.h"
 

@@ -7,10 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/job.h"
-#include "daemon/peer.h"
+#include "daemon/clients/credentials.h"
+#include "daemon/jobs/job.h"
 #include "proto/address.h"
-#include "shm/counters.h"
+#include "shm/observe/counters.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
 

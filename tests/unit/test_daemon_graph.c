@@ -2,9 +2,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/board.h"
-#include "daemon/dispatch.h"
-#include "daemon/job.h"
+#include "daemon/base/node_board.h"
+#include "daemon/client_requests.h"
+#include "daemon/jobs/job.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"

@@ -5,10 +5,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/channel.h"
-#include "daemon/join.h"
-#include "shm/board.h"
-#include "shm/counters.h"
+#include "daemon/membership/join.h"
+#include "daemon/net/channel.h"
+#include "shm/observe/counters.h"
+#include "shm/region/board.h"
 #include "tests/unit/daemon_fixture.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"

@@ -2,7 +2,7 @@
  * daemon stays, nobody else's job notices, and those who wait get an answer. */
 #include <string.h>
 
-#include "daemon/graph.h"
+#include "daemon/jobs/graph.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"

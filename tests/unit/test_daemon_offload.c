@@ -2,9 +2,9 @@
  * graph. */
 #include <unistd.h>
 
-#include "daemon/graph.h"
-#include "daemon/job.h"
-#include "daemon/offload.h"
+#include "daemon/data/match_offers.h"
+#include "daemon/jobs/graph.h"
+#include "daemon/jobs/job.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"

@@ -1,12 +1,12 @@
 /* Edge blocks in inboxes: how much of them a rank may have, of graphs on one node and over several. */
 #include <string.h>
 
-#include "daemon/group.h"
-#include "daemon/key.h"
-#include "daemon/peers.h"
-#include "daemon/segment.h"
-#include "shm/edges.h"
-#include "shm/error.h"
+#include "daemon/base/id_map.h"
+#include "daemon/jobs/group.h"
+#include "daemon/memory/segment.h"
+#include "daemon/setup/round1_edges.h"
+#include "shm/base/error.h"
+#include "shm/edges/edges.h"
 #include "tests/unit/runner.h"
 
 #define NBLOCKS 3

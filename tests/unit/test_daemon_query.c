@@ -2,8 +2,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/job.h"
-#include "shm/counters.h"
+#include "daemon/jobs/job.h"
+#include "shm/observe/counters.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
 

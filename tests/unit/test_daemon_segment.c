@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/job.h"
-#include "daemon/peer.h"
+#include "daemon/clients/credentials.h"
+#include "daemon/jobs/job.h"
 #include "tests/unit/daemon_fixture.h"
 #include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"

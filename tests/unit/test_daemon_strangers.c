@@ -1,7 +1,7 @@
 /* Connections that do not say Hello: how many the daemon keeps, and which. */
 #include <unistd.h>
 
-#include "daemon/session.h"
+#include "daemon/clients/session.h"
 #include "tests/unit/daemon_fixture.h"
 #include "tests/unit/runner.h"
 

@@ -1,7 +1,7 @@
 /* Composing bounded, printable texts. */
 #include <string.h>
 
-#include "daemon/text.h"
+#include "daemon/base/text.h"
 #include "tests/unit/runner.h"
 
 START_TEST(printable)

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/early.h"
-#include "shm/error.h"
+#include "daemon/net/early_messages.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 #define KEPT_MS 60000

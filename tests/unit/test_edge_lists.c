@@ -1,6 +1,6 @@
 /* Edge lists of random edges hold the edges given, in either width, and can be read again; scattered roots are
  * clustered. */
-#include "client/origin.h"
+#include "client/plan/edge_readback.h"
 #include "tests/unit/edge_lists.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/runner.h"

@@ -1,7 +1,7 @@
 /* Opening edge lists: good ones, and ones that only somebody hostile makes. */
-#include "shm/edges.h"
+#include "shm/edges/edges.h"
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"

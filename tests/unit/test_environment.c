@@ -1,11 +1,11 @@
 /* Tests of client/environment: where job, rank and size come from, and what is said when they are missing or bad. Check
  * runs each test in a process of its own, so the environment can be changed freely. */
-#include "client/environment.h"
+#include "client/core/identity.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 static void clear_environment(void)

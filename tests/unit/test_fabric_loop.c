@@ -1,7 +1,7 @@
 /* The loop fabric: streams between nodes that are stepped by hand. Each node receives into a buffer of its own. */
 #include <string.h>
 
-#include "daemon/fabric/loop.h"
+#include "daemon/net/fabric/loop/loop.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 

@@ -3,7 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/machine_clock.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/tcp_cluster.h"

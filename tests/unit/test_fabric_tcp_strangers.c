@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/fabric/tcp_auth.h"
+#include "daemon/net/fabric/tcp/auth.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/tcp_cluster.h"
 #include "tests/unit/tcp_stranger.h"

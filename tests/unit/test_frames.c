@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"

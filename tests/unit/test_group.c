@@ -1,12 +1,12 @@
 /* Groups whose list does not fit into a message: an error before anything is sent, alike on all members. */
-#include "client/group.h"
+#include "client/core/group.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/context.h"
+#include "client/core/context.h"
 #include "tests/unit/runner.h"
 
 #define SIZE 400000

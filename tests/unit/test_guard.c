@@ -1,5 +1,5 @@
 /* Pages of shared memory that are not there: the process goes on, but not where others are missing. */
-#include "daemon/guard.h"
+#include "daemon/base/sigbus_guard.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shm/region.h"
+#include "shm/region/region.h"
 #include "tests/unit/runner.h"
 
 #define PAGES 3

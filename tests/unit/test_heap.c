@@ -1,6 +1,6 @@
 /* Blocks of shared memory: apart, aligned, zeroed, and the space used again. A thread plays the daemon that is told of
  * segments. */
-#include "client/heap.h"
+#include "client/core/shared_heap.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shm/error.h"
-#include "shm/inbox.h"
+#include "shm/base/error.h"
+#include "shm/region/inbox.h"
 #include "tests/unit/descriptors.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"

@@ -1,6 +1,6 @@
 /* Kernels against a naive model: one element at a time, written without looking at how the kernels do it. */
-#include "shm/kernels.h"
-#include "shm/kernels_dense.h"
+#include "shm/kernels/kernels.h"
+#include "shm/kernels/kernels_dense.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 

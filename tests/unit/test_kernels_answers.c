@@ -1,5 +1,5 @@
 /* Kernels: cases with known answers, and what is found for which unit and op. */
-#include "shm/kernels.h"
+#include "shm/kernels/kernels.h"
 #include "tests/unit/runner.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* A pair of lanes: what each end may do when, and two threads that exchange messages at full speed over one mapping,
  * which thread sanitizer can follow. */
-#include "shm/lane.h"
+#include "shm/lane/lane.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -3,12 +3,12 @@
 #include <stddef.h>
 
 #include "proto/conn.h"
-#include "shm/board.h"
-#include "shm/counters.h"
-#include "shm/edges.h"
-#include "shm/inbox.h"
-#include "shm/lane.h"
-#include "shm/message.h"
+#include "shm/edges/edges.h"
+#include "shm/lane/lane.h"
+#include "shm/lane/message.h"
+#include "shm/observe/counters.h"
+#include "shm/region/board.h"
+#include "shm/region/inbox.h"
 #include "tests/unit/runner.h"
 
 #define expect_offset(type, field, offset) ck_assert_uint_eq(offsetof(type, field), offset)

@@ -1,8 +1,8 @@
 /* Links against edges taken one by one: unpacking in pieces of any size, in parts of units, and straight from buffer to
  * buffer must leave the same bytes, also where a root has many leaves and the order of combining shows. */
-#include "client/link.h"
+#include "client/plan/link.h"
 
-#include "client/edges.h"
+#include "client/plan/edge_list.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 

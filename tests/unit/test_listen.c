@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/listen.h"
-#include "shm/error.h"
+#include "daemon/clients/listen.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 #define RACERS 4

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/log.h"
-#include "shm/error.h"
+#include "daemon/base/log.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 static int saved_stderr = -1;

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shm/memory_left.h"
-#include "shm/region.h"
+#include "shm/region/memory_left.h"
+#include "shm/region/region.h"
 #include "tests/unit/runner.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -1,12 +1,12 @@
 /* Merging edge blocks of a node: random instances, whose images are used as ranks use them and compared with a serial
  * model; and images spoilt at random, which have to be refused or to stay within their limits. */
-#include "shm/merge/merge.h"
+#include "shm/trunk/merge/merge.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "shm/error.h"
-#include "shm/trunk.h"
+#include "shm/base/error.h"
+#include "shm/trunk/trunk.h"
 #include "tests/unit/merge_instance.h"
 #include "tests/unit/runner.h"
 

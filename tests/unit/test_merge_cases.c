@@ -1,9 +1,9 @@
 /* Merging edge blocks of a node: particular instances, and what cannot be merged. Random ones: see test_merge.c. */
 #include <string.h>
 
-#include "shm/error.h"
-#include "shm/merge/merge.h"
-#include "shm/trunk.h"
+#include "shm/base/error.h"
+#include "shm/trunk/merge/merge.h"
+#include "shm/trunk/trunk.h"
 #include "tests/unit/runner.h"
 
 static sfshm_edges_t edges_to(const uint32_t root[], int64_t n)

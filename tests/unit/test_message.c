@@ -1,5 +1,5 @@
 /* Message descriptors: every field keeps to its bits, and the text says what was called. */
-#include "shm/message.h"
+#include "shm/lane/message.h"
 
 #include <string.h>
 

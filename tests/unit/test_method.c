@@ -1,5 +1,5 @@
 /* The planner's decisions where they are clear, and at extremes. */
-#include "client/method.h"
+#include "client/engine/protocol.h"
 
 #include "tests/unit/runner.h"
 

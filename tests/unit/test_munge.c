@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/fabric/plugin.h"
-#include "daemon/fabric/tcp_ticket.h"
-#include "shm/error.h"
+#include "daemon/net/fabric/plugin.h"
+#include "daemon/net/fabric/tcp/ticket.h"
+#include "shm/base/error.h"
 #include "tests/unit/munged.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/tcp_stranger.h"

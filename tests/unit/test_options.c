@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/options.h"
-#include "shm/error.h"
+#include "daemon/base/options.h"
+#include "shm/base/error.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/runner.h"
 

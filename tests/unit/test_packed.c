@@ -1,9 +1,9 @@
 /* Packed images: they come back as they were, and what somebody hostile has packed is refused. */
-#include "shm/packed.h"
+#include "shm/edges/packed.h"
 
 #include <string.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 

@@ -1,5 +1,5 @@
 /* Index patterns against what a walk through their vertices says. */
-#include "shm/pattern.h"
+#include "shm/edges/pattern.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 

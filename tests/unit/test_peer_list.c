@@ -1,5 +1,5 @@
 /* Lists of daemons: what is accepted, what is said of the rest, and finding oneself. */
-#include "daemon/fabric/peer_list.h"
+#include "daemon/net/fabric/tcp/peer_list.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 static void expect_error(const char *text, sf_status_t status, const char *words)

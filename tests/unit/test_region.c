@@ -1,5 +1,5 @@
 /* Regions: what a new one looks like, which ones are accepted from others, and what their seals really prevent. */
-#include "shm/region.h"
+#include "shm/region/region.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/descriptors.h"
 #include "tests/unit/runner.h"
 

@@ -1,5 +1,5 @@
 /* Indices that occur several times, against a sorted list of all. */
-#include "shm/repeats.h"
+#include "shm/edges/repeats.h"
 
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"

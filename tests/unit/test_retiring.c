@@ -1,12 +1,12 @@
 /* Many live graphs and many destroyed ones: each is found by itself. With lists to be searched these would take
  * minutes.
  */
-#include "client/retiring.h"
+#include "client/graph/retired_memory.h"
 
 #include <stdlib.h>
 
-#include "client/context.h"
-#include "client/graph.h"
+#include "client/core/context.h"
+#include "client/graph/graph.h"
 #include "tests/unit/runner.h"
 
 #define GRAPHS 100000u

@@ -1,7 +1,7 @@
 /* Submission rings, step by step: both sides, which regions a daemon accepts, and clients that write whatever they
  * like.
  */
-#include "shm/ring.h"
+#include "shm/lane/ring.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/descriptors.h"
 #include "tests/unit/ring_entries.h"
 #include "tests/unit/runner.h"

@@ -1,6 +1,6 @@
 /* Submission rings under stress: many producers, as threads and as processes, that publish and wake a sleeping consumer
  * as often as they can. A wake-up that is lost is a test that does not end. */
-#include "shm/ring.h"
+#include "shm/lane/ring.h"
 
 #include <poll.h>
 #include <pthread.h>

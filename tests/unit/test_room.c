@@ -1,5 +1,5 @@
 /* Room in arrays that grow. */
-#include "shm/room.h"
+#include "shm/base/room.h"
 
 #include <stdint.h>
 

@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "shm/error.h"
-#include "shm/message.h"
-#include "shm/region.h"
+#include "shm/base/error.h"
+#include "shm/lane/message.h"
+#include "shm/region/region.h"
 #include "tests/unit/runner.h"
 
 static sfctl_connection_t connection;

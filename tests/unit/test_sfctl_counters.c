@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shm/counters_read.h"
-#include "shm/error.h"
-#include "shm/message.h"
+#include "shm/base/error.h"
+#include "shm/lane/message.h"
+#include "shm/observe/counters_read.h"
 #include "tests/unit/runner.h"
 
 static sfshm_region_t region;

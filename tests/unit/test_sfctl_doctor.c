@@ -1,6 +1,6 @@
 /* sfctl doctor: its report, what it makes of a machine (files below a directory of the test's), and that the man page
  * names every check. Runs in the root of the repository. */
-#include "tools/sfctl/doctor.h"
+#include "tools/sfctl/doctor/doctor.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

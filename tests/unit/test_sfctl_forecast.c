@@ -1,5 +1,5 @@
 /* Forecasts of grids and matrices, compared with a serial count of who needs what; and files that make no sense. */
-#include "tools/sfctl/forecast.h"
+#include "tools/sfctl/plan/forecast.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
-#include "tools/sfctl/grid.h"
-#include "tools/sfctl/mtx.h"
+#include "tools/sfctl/plan/grid.h"
+#include "tools/sfctl/plan/mtx.h"
 
 #define MAX_POINTS 400
 #define MAX_RANKS 12

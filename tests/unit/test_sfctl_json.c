@@ -1,5 +1,5 @@
 /* The JSON writer: structure, exact numbers, and strings of any bytes. */
-#include "tools/sfctl/json.h"
+#include "tools/sfctl/print/json.h"
 
 #include <math.h>
 #include <stdlib.h>

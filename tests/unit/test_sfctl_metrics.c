@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 #define MAN_PAGE "docs/man/sfctl.1"

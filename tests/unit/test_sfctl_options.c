@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/runner.h"
 

@@ -1,6 +1,6 @@
 /* What sfctl prints of given answers, and that the man page names every member of its JSON. Runs in the root of the
  * repository. */
-#include "tools/sfctl/print.h"
+#include "tools/sfctl/print/print.h"
 
 #include <stdlib.h>
 #include <string.h>

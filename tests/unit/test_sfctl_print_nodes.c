@@ -4,7 +4,7 @@
 
 #include "tests/unit/runner.h"
 #include "tests/unit/sfctl_print.h"
-#include "tools/sfctl/print.h"
+#include "tools/sfctl/print/print.h"
 
 static const sfctl_print_style_t plain;
 

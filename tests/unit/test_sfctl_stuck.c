@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "proto/report/state.h"
-#include "shm/counters.h"
-#include "shm/message.h"
+#include "shm/lane/message.h"
+#include "shm/observe/counters.h"
 #include "tests/unit/runner.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
-#include "tools/sfctl/short_id.h"
-#include "tools/sfctl/table.h"
+#include "tools/sfctl/print/short_id.h"
+#include "tools/sfctl/print/table.h"
 
 START_TEST(bytes)
 {

@@ -1,5 +1,5 @@
 /* The columns of sfctl top on screens of several widths. */
-#include "tools/sfctl/top_text.h"
+#include "tools/sfctl/top/text.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* Thresholds, ratios and the exit status that make bench depends on. */
-#include "tools/sfperf/judge.h"
+#include "tools/sfperf/results/judge.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 /* Results of two cases; b is measured in the first one only. */

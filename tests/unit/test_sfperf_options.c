@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 #define MAX_WORDS 80

@@ -1,15 +1,15 @@
 /* The patterns that sfperf measures: grids, matrices and formulas, checked rank by rank without MPI. */
-#include "tools/sfperf/pattern.h"
+#include "tools/sfperf/patterns/pattern.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
-#include "tools/sfperf/grid.h"
-#include "tools/sfperf/matrix.h"
+#include "tools/sfperf/patterns/grid.h"
+#include "tools/sfperf/patterns/matrix.h"
 
 enum { MAX_RANKS = 8, MAX_ROWS = 40 };
 

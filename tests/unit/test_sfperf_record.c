@@ -1,9 +1,9 @@
 /* Records written as JSON and read again, and what is refused. */
-#include "tools/sfperf/record.h"
+#include "tools/sfperf/results/record.h"
 
 #include <string.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 static sfperf_record_t example(int reps)

@@ -1,5 +1,5 @@
 /* Order statistics of sfperf against values worked out by hand. */
-#include "tools/sfperf/stats.h"
+#include "tools/sfperf/results/stats.h"
 
 #include <math.h>
 

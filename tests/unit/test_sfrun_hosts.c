@@ -1,5 +1,5 @@
 /* Tests of sfrun's lists of hosts. */
-#include "tools/sfrun/hosts.h"
+#include "tools/sfrun/hosts/hosts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
-#include "tools/sfrun/directory.h"
+#include "tools/sfrun/hosts/directory.h"
 
 static char directory[SFRUN_SOCKET_BYTES], path[SFRUN_SOCKET_BYTES + 16];
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/runner.h"
-#include "tools/sfrun/mpi.h"
-#include "tools/sfrun/mpirun_options.h"
+#include "tools/sfrun/mpi/mpi.h"
+#include "tools/sfrun/mpi/mpirun_options.h"
 
 #define MAX_WORDS 32
 

@@ -1,16 +1,16 @@
 /* Tests of how sfrun deals ranks to daemons, and of what it gives these to find each other. */
-#include "tools/sfrun/place.h"
+#include "tools/sfrun/mpi/place.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/fabric/peer_list.h"
-#include "daemon/fabric/tcp_auth.h"
-#include "shm/error.h"
+#include "daemon/net/fabric/tcp/auth.h"
+#include "daemon/net/fabric/tcp/peer_list.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
-#include "tools/sfrun/directory.h"
-#include "tools/sfrun/loopback.h"
+#include "tools/sfrun/hosts/directory.h"
+#include "tools/sfrun/hosts/loopback.h"
 
 static void expect_nodes(sfrun_distribution_t distribution, int32_t nnodes, const char *expected)
 {

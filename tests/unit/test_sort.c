@@ -1,5 +1,5 @@
 /* Sorting of pairs against qsort, at every size and width where the way of sorting changes. */
-#include "shm/sort.h"
+#include "shm/base/sort.h"
 
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"

@@ -1,5 +1,5 @@
 /* "Did you mean": which name is closest, and when none is close enough. */
-#include "shm/suggest.h"
+#include "shm/base/suggest.h"
 
 #include "tests/unit/runner.h"
 

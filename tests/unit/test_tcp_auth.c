@@ -1,5 +1,5 @@
 /* The key file of the tcp fabric, and that its codes are worth something only where they belong. */
-#include "daemon/fabric/tcp_auth.h"
+#include "daemon/net/fabric/tcp/auth.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 #define NOBODY 65534

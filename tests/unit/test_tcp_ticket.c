@@ -1,6 +1,6 @@
 /* Peers that prove by MUNGE that they belong, with a stand-in for MUNGE that does what it is told, so that everything
  * can be seen that a real one does rarely: refusals of all kinds, and answers that take their time. */
-#include "daemon/fabric/tcp_ticket.h"
+#include "daemon/net/fabric/tcp/ticket.h"
 
 #include <endian.h>
 #include <semaphore.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/tcp_stranger.h"
 

@@ -4,8 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/fabric/tcp_user.h"
-#include "shm/error.h"
+#include "daemon/net/fabric/tcp/user.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/tcp_cluster.h"
 #include "tests/unit/tcp_stranger.h"

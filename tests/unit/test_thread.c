@@ -1,5 +1,5 @@
 /* Threads of the library's own: no signal is delivered to them, and who starts them notices nothing. */
-#include "shm/thread.h"
+#include "shm/base/thread.h"
 
 #include <errno.h>
 #include <signal.h>

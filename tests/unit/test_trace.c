@@ -1,11 +1,11 @@
 /* Traces: the ring under writers that overwrite, and what sfctl makes of events: flows, clocks, JSON. */
-#include "tools/sfctl/trace.h"
+#include "tools/sfctl/trace/trace.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/message.h"
+#include "shm/lane/message.h"
 #include "tests/unit/runner.h"
 
 /* ---- The ring ---------------------------------------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
 /* The ends of a lane: requests whose data are read in place end when the reader says so, not before and not never;
  * large data go in pieces, not too many at once; small ones go straight where they can. The other end is played by
  * hand. */
-#include "client/transfer.h"
+#include "client/engine/lane_send.h"
 
-#include "client/context.h"
-#include "client/method.h"
-#include "client/progress.h"
+#include "client/core/context.h"
+#include "client/engine/progress.h"
+#include "client/engine/protocol.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 

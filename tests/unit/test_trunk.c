@@ -1,10 +1,10 @@
 /* Opening what trunks share: good images and maps, and ones that only somebody hostile makes; and the layout of
  * exchanges. */
-#include "shm/trunk.h"
+#include "shm/trunk/trunk.h"
 
 #include <string.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
 /* ---- A root image ------------------------------------------------------------------------------------------------ */

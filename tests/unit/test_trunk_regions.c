@@ -7,7 +7,7 @@
 
 #include "client/trunk_regions.h"
 #include "daemon/trunk_regions.h"
-#include "shm/trunk.h"
+#include "shm/trunk/trunk.h"
 #include "tests/unit/runner.h"
 
 #define LENGTH 100000

@@ -1,10 +1,10 @@
 /* Trunks whose graph fails: that streams which wait for them are let go, whatever comes first. */
 #include <stdlib.h>
 
-#include "daemon/graph.h"
-#include "daemon/key.h"
-#include "daemon/submission.h"
-#include "daemon/trunks_internal.h"
+#include "daemon/base/id_map.h"
+#include "daemon/data/submit_rings.h"
+#include "daemon/data/trunks_internal.h"
+#include "daemon/jobs/graph.h"
 #include "tests/unit/runner.h"
 
 #define GRAPH 7

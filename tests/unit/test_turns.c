@@ -1,6 +1,6 @@
 /* Whether roots have leaves on several ranks: random lists of roots, near each other and far apart, against looking at
  * all pairs; and how much memory it takes to find out. */
-#include "client/turns.h"
+#include "client/graph/combine_order.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Units and ops as the application sees them. */
-#include "client/type.h"
+#include "client/core/type.h"
 
 #include <string.h>
 

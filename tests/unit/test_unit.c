@@ -1,10 +1,10 @@
 /* Tables of base types and ops. */
-#include "shm/unit.h"
+#include "shm/kernels/unit.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "shm/kernels.h"
+#include "shm/kernels/kernels.h"
 #include "tests/unit/runner.h"
 
 static const sfshm_base_t beyond_bases = SFSHM_BASE_COUNT;

@@ -1,7 +1,7 @@
 /* Waiting and waking: single steps, sleepers that share a word, sleepers whose waker is another process or has died,
  * and threads that sleep and wake each other as often as they can: a wake-up that is lost is a test that does not end.
  */
-#include "shm/wait.h"
+#include "shm/region/wait.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "shm/inbox.h"
+#include "shm/region/inbox.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/stress.h"
 

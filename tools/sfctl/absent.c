@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "proto/report/stuck.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
 
 #define MAX_SIZE (1 << 20) /* of jobs; more comes from ranks that lie */
 

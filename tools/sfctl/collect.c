@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "proto/report/gather.h"
-#include "shm/error.h"
-#include "shm/suggest.h"
+#include "shm/base/error.h"
+#include "shm/base/suggest.h"
 
 /* What is being collected. */
 typedef struct collector {

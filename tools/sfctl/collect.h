@@ -5,7 +5,7 @@
 #include "proto/report/list.h"
 #include "proto/report/metrics.h"
 #include "tools/sfctl/connection.h"
-#include "tools/sfctl/short_id.h"
+#include "tools/sfctl/print/short_id.h"
 
 /* Asks for what, of one job if job is not NULL: of all jobs of that name, or without any of the one whose number it is,
  * or ends so, or whose name alone begins so. To be cleared by the caller. SF_ERR_NOT_FOUND: there is no such job that

@@ -9,7 +9,7 @@
 #include <sf/sf.h>
 
 #include "proto/address.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
 
 static int64_t now_ms(void)
 {

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "proto/report/text.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
-#include "tools/sfctl/json.h"
+#include "tools/sfctl/print/json.h"
 
 typedef struct answer {
   const sfctl_options_t *options;

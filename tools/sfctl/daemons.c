@@ -13,12 +13,12 @@
 
 #include "proto/address.h"
 #include "proto/report/text.h"
-#include "shm/error.h"
-#include "shm/room.h"
+#include "shm/base/error.h"
+#include "shm/base/room.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
-#include "tools/sfctl/json.h"
-#include "tools/sfctl/table.h"
+#include "tools/sfctl/print/json.h"
+#include "tools/sfctl/print/table.h"
 
 #define PATIENCE_MS 2000 /* with a daemon, which may be starting */
 #define JOBS_NAMED 3

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tools/sfctl/collect.h"
-#include "tools/sfctl/matrix_print.h"
+#include "tools/sfctl/print/matrix.h"
 #include "tools/sfctl/traffic.h"
 
 static void sleep_ms(int64_t ms)

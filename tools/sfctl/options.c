@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "proto/report/text.h"
-#include "shm/error.h"
-#include "shm/suggest.h"
+#include "shm/base/error.h"
+#include "shm/base/suggest.h"
 
 #define TIMEOUT_DEFAULT_MS 5000
 #define HELP_COLUMN 30

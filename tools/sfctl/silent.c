@@ -13,7 +13,7 @@
 
 #include "proto/address.h"
 #include "proto/report/state.h"
-#include "shm/error.h"
+#include "shm/base/error.h"
 
 #define COUNTERS_LINK "/memfd:sf-counters"
 

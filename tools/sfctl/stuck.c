@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/error.h"
-#include "tools/sfctl/clip.h"
+#include "shm/base/error.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/connection.h"
-#include "tools/sfctl/short_id.h"
+#include "tools/sfctl/print/clip.h"
+#include "tools/sfctl/print/short_id.h"
 #include "tools/sfctl/silent.h"
 
 #define PATIENCE_MS 500 /* with a daemon; one that serves answers within a few */

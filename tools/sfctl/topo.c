@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/device.h"
+#include "client/core/device.h"
 #include "proto/report/text.h"
-#include "shm/error.h"
-#include "tools/sfctl/json.h"
-#include "tools/sfctl/table.h"
+#include "shm/base/error.h"
+#include "tools/sfctl/print/json.h"
+#include "tools/sfctl/print/table.h"
 
 #define COLUMNS(table) .columns = (table), .ncolumns = sizeof(table) / sizeof(table)[0]
 

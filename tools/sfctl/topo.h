@@ -9,7 +9,7 @@
 
 #include <sf/sf_status.h>
 
-#include "shm/device.h"
+#include "shm/device/device.h"
 
 #define SFCTL_TOPO_CPUS_SIZE 256
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 #include "tools/sfctl/topo.h"
 
 #ifdef SFCTL_WITH_HWLOC

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "proto/report/counters.h"
-#include "shm/counters_read.h"
-#include "shm/error.h"
-#include "shm/message.h"
-#include "shm/room.h"
+#include "shm/base/error.h"
+#include "shm/base/room.h"
+#include "shm/lane/message.h"
+#include "shm/observe/counters_read.h"
 #include "tools/sfctl/collect.h"
 
 typedef struct counting {

@@ -1,7 +1,7 @@
 /* A chain of multiplications and additions, each waiting for the one before. Runs in the caller's thread. */
 #include "tools/sfperf/compute.h"
 
-#include "tools/sfperf/measure.h"
+#include "tools/sfperf/results/measure.h"
 
 void sfperf_compute(int64_t steps)
 {

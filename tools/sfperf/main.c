@@ -8,11 +8,11 @@
 
 #include <sf/sf.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
+#include "tools/sfperf/benchmarks/job.h"
+#include "tools/sfperf/contenders/petsc.h"
 #include "tools/sfperf/fail.h"
-#include "tools/sfperf/job.h"
-#include "tools/sfperf/judge.h"
-#include "tools/sfperf/petsc.h"
+#include "tools/sfperf/results/judge.h"
 
 enum { EXIT_USAGE = 2 };
 

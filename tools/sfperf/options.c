@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/error.h"
-#include "shm/suggest.h"
+#include "shm/base/error.h"
+#include "shm/base/suggest.h"
 
 typedef sf_status_t take_option_t(sfperf_options_t *options, const char *text);
 

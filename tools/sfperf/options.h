@@ -8,8 +8,8 @@
 
 #include <sf/sf_status.h>
 
-#include "tools/sfperf/grid.h"
-#include "tools/sfperf/measure.h"
+#include "tools/sfperf/patterns/grid.h"
+#include "tools/sfperf/results/measure.h"
 
 #define SFPERF_MAX_CASES 32
 

@@ -13,13 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/environment.h"
-#include "shm/error.h"
-#include "tools/sfrun/directory.h"
-#include "tools/sfrun/keys.h"
-#include "tools/sfrun/outlive.h"
-#include "tools/sfrun/process.h"
-#include "tools/sfrun/signals.h"
+#include "client/core/identity.h"
+#include "shm/base/error.h"
+#include "tools/sfrun/hosts/directory.h"
+#include "tools/sfrun/hosts/keys.h"
+#include "tools/sfrun/process/outlive.h"
+#include "tools/sfrun/process/process.h"
+#include "tools/sfrun/process/signals.h"
 
 #define STOP_TIMEOUT_MS 5000
 #define ADDED_WORDS 4 /* --socket PATH --ready-fd N */

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/environment.h"
-#include "shm/error.h"
-#include "tools/sfrun/process.h"
+#include "client/core/identity.h"
+#include "shm/base/error.h"
+#include "tools/sfrun/process/process.h"
 
 /* The line was written by sfrun, but anybody can type it. */
 static sf_status_t parse(int argc, char *argv[], sfrun_distribution_t *distribution_p, int32_t *nnodes_p)

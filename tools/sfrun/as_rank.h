@@ -5,7 +5,7 @@
 
 #include <sf/sf_status.h>
 
-#include "tools/sfrun/place.h"
+#include "tools/sfrun/mpi/place.h"
 
 #define SFRUN_AS_RANK "--as-rank" /* hidden option */
 #define SFRUN_AS_RANK_WORDS 6     /* of the command before the program: sfrun --as-rank block 2 DIRECTORY -- */

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shm/error.h"
-#include "tools/sfrun/directory.h"
-#include "tools/sfrun/loopback.h"
-#include "tools/sfrun/process.h"
+#include "shm/base/error.h"
+#include "tools/sfrun/hosts/directory.h"
+#include "tools/sfrun/hosts/loopback.h"
+#include "tools/sfrun/process/process.h"
+#include "tools/sfrun/process/signals.h"
 #include "tools/sfrun/sfd_command.h"
-#include "tools/sfrun/signals.h"
 
 #define READY_TIMEOUT_MS 30000
 #define STOP_TIMEOUT_MS 5000

@@ -7,8 +7,8 @@
 
 #include <sf/sf_status.h>
 
+#include "tools/sfrun/mpi/place.h"
 #include "tools/sfrun/options.h"
-#include "tools/sfrun/place.h"
 
 /* All zero: none started. */
 typedef struct sfrun_daemons {

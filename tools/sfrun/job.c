@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 
 #define PROGRAM_MAX 40 /* characters of its name */
 #define NAME_BYTES 64

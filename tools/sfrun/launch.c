@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shm/error.h"
-#include "tools/sfrun/mpirun_options.h"
-#include "tools/sfrun/process.h"
+#include "shm/base/error.h"
+#include "tools/sfrun/mpi/mpirun_options.h"
+#include "tools/sfrun/process/process.h"
 #include "tools/sfrun/words.h"
 
 #define VARIABLE_PREFIX "SF_"

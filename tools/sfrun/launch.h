@@ -8,10 +8,10 @@
 
 #include "tools/sfrun/as_rank.h"
 #include "tools/sfrun/daemon.h"
-#include "tools/sfrun/hosts.h"
-#include "tools/sfrun/mpi.h"
+#include "tools/sfrun/hosts/hosts.h"
+#include "tools/sfrun/mpi/mpi.h"
 #include "tools/sfrun/options.h"
-#include "tools/sfrun/supervise.h"
+#include "tools/sfrun/process/supervise.h"
 
 /* What has been found out before anything is started. */
 typedef struct sfrun_launch {

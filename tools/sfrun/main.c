@@ -10,17 +10,17 @@
 
 #include "proto/address.h"
 #include "proto/report/text.h"
-#include "shm/error.h"
-#include "shm/standard.h"
+#include "shm/base/error.h"
+#include "shm/base/standard.h"
 #include "tools/sfrun/as_daemon.h"
 #include "tools/sfrun/as_rank.h"
 #include "tools/sfrun/daemon.h"
+#include "tools/sfrun/hosts/remote.h"
 #include "tools/sfrun/job.h"
 #include "tools/sfrun/launch.h"
 #include "tools/sfrun/options.h"
-#include "tools/sfrun/remote.h"
-#include "tools/sfrun/signals.h"
-#include "tools/sfrun/supervise.h"
+#include "tools/sfrun/process/signals.h"
+#include "tools/sfrun/process/supervise.h"
 
 /* As env and timeout do. */
 enum { EXIT_OWN_FAILURE = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "proto/report/text.h"
-#include "shm/error.h"
-#include "shm/suggest.h"
-#include "tools/sfrun/mpirun_options.h"
+#include "shm/base/error.h"
+#include "shm/base/suggest.h"
+#include "tools/sfrun/mpi/mpirun_options.h"
 
 #define GRACE_DEFAULT_MS 10000
 #define GRACE_MAX_S 1000000

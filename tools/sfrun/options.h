@@ -8,7 +8,7 @@
 
 #include <sf/sf_status.h>
 
-#include "tools/sfrun/place.h"
+#include "tools/sfrun/mpi/place.h"
 
 typedef enum sfrun_launcher {
   SFRUN_LAUNCHER_MPIRUN = 0,

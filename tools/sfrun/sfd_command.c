@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shm/error.h"
-#include "tools/sfrun/process.h"
+#include "shm/base/error.h"
+#include "tools/sfrun/process/process.h"
 
 sf_status_t sfrun_sfd_find(const sfrun_options_t *options, char path_p[PATH_MAX])
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shm/error.h"
+#include "shm/base/error.h"
 
 void sfrun_words_add(sfrun_words_t *words, const char *format, ...)
 {

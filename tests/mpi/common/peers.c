@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/fabric/plugin.h"
-#include "shm/error.h"
+#include "daemon/net/fabric/plugin.h"
+#include "shm/base/error.h"
 
 #define PERIOD ((1u << 20) + 7) /* of the bytes that are sent */
 #define CANARY 0x5a

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "daemon/fabric/fabric.h"
+#include "daemon/net/fabric/fabric.h"
 
 #define PEERS_PIECE_MAX (40u << 20) /* larger than what goes in one MPI message */
 #define PEERS_GUARDED (2u << 20)    /* bytes of buffers that are watched when a stream has ended */

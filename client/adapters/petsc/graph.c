@@ -1,0 +1,143 @@
+/* The library's graph of a PetscSF: see graph.h. The thread that calls PETSc. */
+#include "client/adapters/petsc/graph.h"
+
+#include <petscbt.h>
+
+#include "client/adapters/petsc/job.h"
+#include "client/adapters/petsc/star.h"
+
+/* ---- Whether it can be ------------------------------------------------------------------------------------------- */
+
+/* What one rank alone knows. Anything that one rank knows concerns all. */
+typedef enum fact { DUPLICATES, REMAPPED, REMOTE, FACTS } fact_t;
+
+static PetscErrorCode has_duplicates(PetscSF sf, int *found_p)
+{
+  PetscBT seen;
+  PetscFunctionBegin;
+  *found_p = 0;
+  if (sf->mine == NULL || sf->nleaves == 0)
+    PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscBTCreate(sf->maxleaf - sf->minleaf + 1, &seen));
+  for (PetscInt i = 0; i < sf->nleaves && !*found_p; i++)
+    *found_p = PetscBTLookupSet(seen, sf->mine[i] - sf->minleaf) != 0;
+  PetscCall(PetscBTDestroy(&seen));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode agree(PetscSF sf, int facts[FACTS])
+{
+  PetscFunctionBegin;
+  PetscCall(has_duplicates(sf, &facts[DUPLICATES]));
+  facts[REMAPPED] = sf->nleaves > 0 && sf->remote == NULL; /* see VecScatterRemap */
+  facts[REMOTE] = sf->nranks > sf->ndranks;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, facts, FACTS, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)sf)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- Roots ------------------------------------------------------------------------------------------------------- */
+
+/* Leaves may be on roots beyond nroots: PETSc's own types take them (its code for overlaps makes such), and
+ * VecScatterRemap may have moved some there. */
+static PetscErrorCode count_roots(PetscSF sf, PetscInt *nroots_p)
+{
+  __typeof__(sf->nranks) nranks; /* PetscInt, or PetscMPIInt in newer versions */
+  const PetscInt *offsets, *roots;
+  PetscFunctionBegin;
+  *nroots_p = sf->nroots;
+  PetscCall(sfpetsc_basic.GetLeafRanks(sf, &nranks, NULL, &offsets, &roots));
+  for (PetscInt k = 0; k < offsets[nranks]; k++)
+    *nroots_p = PetscMax(*nroots_p, roots[k] + 1);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- Edges ------------------------------------------------------------------------------------------------------- */
+
+typedef struct edges {
+  PetscInt *leaf; /* NULL: 0, 1, 2... */
+  int32_t *rank;
+  PetscInt *root;
+} edges_t;
+
+/* By root rank, as basic has sorted them; the roots are what a bcast of their numbers says, since VecScatterRemap
+ * changes them on their own side only. */
+static PetscErrorCode find_edges_remapped(PetscSF sf, PetscInt nroots, const edges_t *edges)
+{
+  PetscInt *roots, *leaves, n = sf->nleaves > 0 ? sf->maxleaf + 1 : 0, k = 0;
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(nroots, &roots, n, &leaves));
+  for (PetscInt i = 0; i < nroots; i++)
+    roots[i] = i;
+  PetscCall(sfpetsc_basic.BcastBegin(sf, MPIU_INT, PETSC_MEMTYPE_HOST, roots, PETSC_MEMTYPE_HOST, leaves, MPI_REPLACE));
+  PetscCall(sfpetsc_basic.BcastEnd(sf, MPIU_INT, roots, leaves, MPI_REPLACE));
+  for (PetscInt i = 0; i < sf->nranks; i++) {
+    for (; k < sf->roffset[i + 1]; k++) {
+      edges->leaf[k] = sf->rmine[k] - sf->minleaf;
+      edges->rank[k] = sf->ranks[i];
+      edges->root[k] = leaves[sf->rmine[k]];
+    }
+  }
+  PetscCall(PetscFree2(roots, leaves));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode find_edges(PetscSF sf, edges_t *edges)
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < sf->nleaves; k++) {
+    edges->rank[k] = (int32_t)sf->remote[k].rank;
+    edges->root[k] = sf->remote[k].index;
+  }
+  if (sf->mine == NULL)
+    edges->leaf = NULL;
+  else
+    for (PetscInt k = 0; k < sf->nleaves; k++)
+      edges->leaf[k] = sf->mine[k] - sf->minleaf;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static sf_status_t create(sf_group_t *group, PetscInt nroots, PetscInt nleaves, const edges_t *edges,
+                          sf_graph_t **graph_p)
+{
+#if defined(PETSC_USE_64BIT_INDICES)
+  return sf_graph_create(group, nroots, nleaves, edges->leaf, edges->rank, edges->root, SF_GRAPH_DEFAULT, graph_p);
+#else
+  return sf_graph_create_i32(group, nroots, nleaves, edges->leaf, edges->rank, edges->root, SF_GRAPH_DEFAULT, graph_p);
+#endif
+}
+
+static PetscErrorCode make(PetscSF sf, sf_group_t *group, PetscBool remapped, sf_graph_t **graph_p)
+{
+  edges_t edges;
+  PetscInt *leaf, nroots;
+  PetscFunctionBegin;
+  PetscCall(count_roots(sf, &nroots));
+  PetscCall(PetscMalloc3(sf->nleaves, &leaf, sf->nleaves, &edges.rank, sf->nleaves, &edges.root));
+  edges.leaf = leaf;
+  if (remapped)
+    PetscCall(find_edges_remapped(sf, nroots, &edges));
+  else
+    PetscCall(find_edges(sf, &edges));
+  PetscCall(sfpetsc_check(create(group, nroots, sf->nleaves, &edges, graph_p)));
+  PetscCall(PetscFree3(leaf, edges.rank, edges.root));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode sfpetsc_graph_make(PetscSF sf, sf_graph_t **graph_p, PetscInt *first_leaf_p)
+{
+  sf_group_t *group;
+  int facts[FACTS];
+  PetscFunctionBegin;
+  *graph_p = NULL;
+  *first_leaf_p = sf->nleaves > 0 ? sf->minleaf : 0;
+  PetscCall(agree(sf, facts)); /* by MPI: so all have come before anybody waits without giving MPI a chance */
+  PetscCall(sfpetsc_job_group(PetscObjectComm((PetscObject)sf), &group));
+  if (group != NULL && facts[REMOTE] && !facts[DUPLICATES])
+    PetscCall(make(sf, group, (PetscBool)facts[REMAPPED], graph_p));
+  PetscCall(PetscInfo(sf, "sfd: %s\n",
+                      *graph_p != NULL    ? "graph made"
+                      : group == NULL     ? "by MPI: processes outside of the job"
+                      : facts[DUPLICATES] ? "by MPI: leaves occur twice"
+                                          : "by MPI: no edges between processes"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,48 @@
+/* What PETSc calls when it loads the adapter: -dll_append .../libsfclient_petsc.so. The thread that calls
+ * PetscInitialize. */
+#include "client/adapters/petsc/job.h"
+#include "client/adapters/petsc/memory.h"
+#include "client/adapters/petsc/star.h"
+
+/* Fields of PETSc's private structs are used: the version that runs must be the one that was compiled for. */
+static PetscErrorCode check_version(void)
+{
+  PetscInt major, minor, patch, release;
+  PetscFunctionBegin;
+  PetscCall(PetscGetVersionNumber(&major, &minor, &patch, &release));
+  PetscCheck(major == PETSC_VERSION_MAJOR && minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "libsfclient_petsc is built for PETSc %d.%d, but this is PETSc %" PetscInt_FMT ".%" PetscInt_FMT,
+             PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, major, minor);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode read_options(void)
+{
+  PetscInt least = 65536;
+  PetscBool wanted, given;
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-sfd_setup_after", &sfpetsc_setup_after, NULL));
+  PetscCheck(sfpetsc_setup_after >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "-sfd_setup_after %" PetscInt_FMT ": a number of operations expected, 0 or more", sfpetsc_setup_after);
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-sfd_malloc", &wanted));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-sfd_malloc", &least, &given));
+  PetscCheck(least > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "-sfd_malloc %" PetscInt_FMT ": the smallest number of bytes expected, 1 or more", least);
+  if (wanted)
+    PetscCall(sfpetsc_memory_use((size_t)least));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc finds it by the library's name. All processes of PETSC_COMM_WORLD come here, so the job is joined now: at the
+ * first PetscSF perhaps not all would. */
+PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_sfclient_petsc(void);
+
+PetscErrorCode PetscDLLibraryRegister_sfclient_petsc(void)
+{
+  PetscFunctionBegin;
+  PetscCall(check_version());
+  PetscCall(sfpetsc_job_join());
+  PetscCall(read_options());
+  PetscCall(PetscSFRegister(SFPETSC_TYPE, sfpetsc_star_create));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

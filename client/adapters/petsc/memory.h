@@ -1,0 +1,10 @@
+/* PETSc's larger allocations in memory that the other ranks of the node can read. */
+#ifndef SFPETSC_MEMORY_H
+#define SFPETSC_MEMORY_H
+
+#include "client/adapters/petsc/petsc.h"
+
+/* From now on PetscMalloc of at least that many bytes gives memory of sf_alloc. Local; once per PetscInitialize. */
+PetscErrorCode sfpetsc_memory_use(size_t least_bytes);
+
+#endif

@@ -1,0 +1,416 @@
+/* Composite operations: see composite.h. */
+#include "client/compound/composite.h"
+
+#include <stdlib.h>
+
+#include "client/compound/multigraph.h"
+#include "client/core/context.h"
+#include "client/core/device.h"
+#include "client/engine/start.h"
+#include "client/plan/edge_readback.h"
+#include "shm/base/error.h"
+
+#define CHUNK_BYTES ((size_t)16 << 10)
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+static void free_own_round(sfc_composite_t *composite)
+{
+  sfc_device_free_array(composite->own_round);
+}
+
+static void free_composite(sfc_composite_t *composite)
+{
+  free_own_round(composite);
+  free(composite->scratch);
+  free(composite);
+}
+
+void sfc_composites_free(sfc_composite_t *composites)
+{
+  while (composites != NULL) {
+    sfc_composite_t *next = composites->next;
+    free_composite(composites);
+    composites = next;
+  }
+}
+
+void sfc_composites_drop(const sf_request_t *requests)
+{
+  for (; requests != NULL; requests = requests->next)
+    if (requests->composite != NULL && requests->composite->first == requests)
+      free_composite(requests->composite);
+}
+
+static void set_free(sfc_composite_t *composite)
+{
+  composite->next = composite->graph->composites;
+  composite->graph->composites = composite;
+}
+
+/* Room for nunits contributions. */
+static sf_status_t make_room(sfc_composite_t *composite, int64_t nunits)
+{
+  size_t unit_bytes = composite->combine.unit_bytes, contributions, chunk;
+  composite->chunk = unit_bytes < CHUNK_BYTES ? (int64_t)(CHUNK_BYTES / unit_bytes) : 1;
+  if (composite->chunk > nunits)
+    composite->chunk = nunits > 0 ? nunits : 1;
+  chunk = sfc_composite_aligned((size_t)composite->chunk * unit_bytes);
+  if (__builtin_mul_overflow((size_t)nunits, unit_bytes, &contributions) || contributions > SIZE_MAX / 8)
+    return sfshm_error(SF_ERR_NOMEM, "%s: %lld units of %zu bytes", sfshm_call_name(composite->call), (long long)nunits,
+                       unit_bytes);
+  size_t bytes = sfc_composite_aligned(contributions) + 2 * chunk;
+  if (bytes > composite->scratch_bytes) {
+    free(composite->scratch);
+    composite->scratch_bytes = 0;
+    composite->scratch = aligned_alloc(SFC_COMPOSITE_ALIGN, bytes);
+    if (composite->scratch == NULL)
+      return sfshm_error(SF_ERR_NOMEM, "%s: %zu bytes for contributions", sfshm_call_name(composite->call), bytes);
+    composite->scratch_bytes = bytes;
+  }
+  composite->chunks = composite->scratch + sfc_composite_aligned(contributions);
+  return SF_OK;
+}
+
+/* ---- Progress ---------------------------------------------------------------------------------------------------- */
+
+static void leave_thread(sfc_composite_t *composite, sfc_thread_t *thread)
+{
+  sfc_composite_t **link = &thread->composites;
+  while (*link != composite)
+    link = &(*link)->next;
+  *link = composite->next;
+  composite->waiting = false;
+}
+
+/* Whether something could be done. */
+static bool advance(sfc_composite_t *composite, sfc_thread_t *thread)
+{
+  if (!composite->waiting || sfc_graph_is_failed(composite->first->graph) || composite->first->receives_left > 0)
+    return false;
+  sfc_composite_meet(composite);
+  leave_thread(composite, thread);
+  if (composite->second != NULL)
+    sfc_request_lift(composite->second);
+  return true;
+}
+
+bool sfc_composites_progress(sfc_thread_t *thread)
+{
+  bool moved = false;
+  for (sfc_composite_t *composite = thread->composites, *next; composite != NULL; composite = next) {
+    next = composite->next;
+    moved |= advance(composite, thread);
+  }
+  return moved;
+}
+
+/* ---- Making ------------------------------------------------------------------------------------------------------ */
+
+static sfc_composite_t *take_free(sf_graph_t *graph)
+{
+  sfc_composite_t *composite = graph->composites;
+  if (composite == NULL)
+    return calloc(1, sizeof *composite);
+  graph->composites = composite->next;
+  free_own_round(composite);
+  *composite = (sfc_composite_t){.scratch = composite->scratch, .scratch_bytes = composite->scratch_bytes};
+  return composite;
+}
+
+static const char *target_name(const sfc_composite_t *composite)
+{
+  return composite->call == SFSHM_CALL_BCAST ? "leafdata" : "rootdata";
+}
+
+/* The engine checks the other buffers. */
+static sf_status_t look_up_target(sfc_composite_t *composite)
+{
+  sf_graph_t *graph = composite->graph;
+  sfc_memory_t *memory = &graph->context->memory;
+  uint64_t epoch = sfc_memory_epoch(memory);
+  if (composite->memory_epoch == epoch)
+    return SF_OK;
+  sfc_memory_ref_t ref = sfc_memory_find(memory, composite->target);
+  int64_t last = composite->call == SFSHM_CALL_BCAST ? graph->leaf_max : graph->root_max;
+  sf_status_t status = sfc_buffer_check(sfshm_call_name(composite->call), target_name(composite), composite->target,
+                                        last, composite->combine.unit_bytes, &ref);
+  const void *const addresses[] = {composite->target};
+  const sfc_memory_ref_t *const refs[] = {&ref};
+  if (status == SF_OK)
+    status = sfc_devices_choose(sfshm_call_name(composite->call), addresses, refs, 1, &composite->devices);
+  if (status == SF_OK)
+    status = sfc_composite_choose(composite);
+  if (status == SF_OK)
+    composite->memory_epoch = epoch;
+  return status;
+}
+
+/* A bcast's values arrive where the leaves are in the leaf buffer: one round. */
+static sf_status_t make_leaf_round(sfc_composite_t *composite)
+{
+  sf_graph_t *graph = composite->graph;
+  int64_t n = graph->nleaves;
+  sfc_round_t *round = malloc(sizeof *round + (size_t)n * sizeof(int64_t));
+  if (round == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "bcast: %lld leaves", (long long)n);
+  int64_t *leaf = (int64_t *)(void *)(round + 1);
+  sf_status_t status = sfc_origin_read(graph->origin, graph->leaf_max + 1, leaf, NULL, NULL);
+  round->slot = round->root = sfshm_pattern_from_index64(leaf, n);
+  composite->own_round = round;
+  composite->rounds = round;
+  composite->nrounds = n > 0;
+  return status;
+}
+
+/* The engine's request: op is what it does, the call and its op are what the messages say. */
+static sf_status_t make_part(sfc_composite_t *composite, sf_graph_t *graph, sfshm_operation_t operation,
+                             const void *root, const void *leaf, sf_request_t **request_p)
+{
+  sfshm_call_t call = composite->call;
+  if (call == SFSHM_CALL_FETCH)
+    call |= operation == SFSHM_BCAST ? SFSHM_CALL_SCATTER : SFSHM_CALL_GATHER;
+  sfc_call_t part = {.graph = graph,
+                     .operation = operation,
+                     .unit = composite->combine.unit,
+                     .op = SFSHM_OP_REPLACE,
+                     .signature = sfshm_desc_signature(call, composite->combine.unit, composite->op.op),
+                     .root = root,
+                     .leaf = leaf,
+                     .persistent = composite->persistent};
+  sf_status_t status = sfc_request_make(&part, request_p);
+  if (status == SF_OK)
+    (*request_p)->composite = composite;
+  return status;
+}
+
+/* Gives the parts back, none of which is in flight. */
+static void free_parts(sfc_composite_t *composite)
+{
+  sf_request_t *parts[] = {composite->first, composite->second};
+  for (int i = 0; i < 2; i++) {
+    if (parts[i] == NULL)
+      continue;
+    if (composite->persistent)
+      sfc_request_retire(parts[i]);
+    else
+      sfc_request_recycle(parts[i]);
+  }
+}
+
+static sf_status_t make_bcast(sfc_composite_t *composite, const sfc_composite_call_t *call)
+{
+  sf_status_t status = make_leaf_round(composite);
+  if (status == SF_OK)
+    status = make_room(composite, call->graph->leaf_max + 1);
+  composite->target = (void *)(uintptr_t)call->leaf; /* the caller lets it be written */
+  if (status == SF_OK)
+    status = make_part(composite, call->graph, SFSHM_BCAST, call->root, composite->scratch, &composite->first);
+  return status;
+}
+
+static sf_status_t make_gather(sfc_composite_t *composite, const sfc_composite_call_t *call, sf_graph_t *multi)
+{
+  sf_status_t status = make_room(composite, multi->nroots);
+  composite->target = (void *)(uintptr_t)call->root;
+  if (status == SF_OK)
+    status = make_part(composite, multi, SFSHM_REDUCE, composite->scratch, call->leaf, &composite->first);
+  if (status == SF_OK && call->call == SFSHM_CALL_FETCH)
+    status = make_part(composite, multi, SFSHM_BCAST, composite->scratch, call->leafupdate, &composite->second);
+  if (composite->second != NULL)
+    composite->second->send.lane = NULL; /* what is held does not go the straight way */
+  return status;
+}
+
+static sf_status_t check_buffers(const sfc_composite_call_t *call)
+{
+  const char *name = sfshm_call_name(call->call);
+  const sf_graph_t *graph = call->graph;
+  sf_status_t status = sfc_call_check_buffer(name, graph, "rootdata", call->root, graph->root_max, call->unit);
+  if (status == SF_OK)
+    status = sfc_call_check_buffer(name, graph, "leafdata", call->leaf, graph->leaf_max, call->unit);
+  if (status == SF_OK && call->call == SFSHM_CALL_FETCH)
+    status = sfc_call_check_buffer(name, graph, "leafupdate", call->leafupdate, graph->leaf_max, call->unit);
+  return status;
+}
+
+/* first: the call makes the multi-graph, with all other ranks, who are told; else its parts check the buffers. */
+static sf_status_t check(const sfc_composite_call_t *call, bool first, sf_request_t **request_p)
+{
+  const char *name = sfshm_call_name(call->call);
+  sf_status_t status = sfc_call_check(name, call->graph, call->unit, call->op, request_p);
+  if (status == SF_OK && call->op->function == NULL)
+    status = sfc_call_check_op(name, call->graph, call->unit, call->op, request_p);
+  return status == SF_OK && first ? check_buffers(call) : status;
+}
+
+static sf_status_t make(sfc_composite_t *composite, const sfc_composite_call_t *call, sf_graph_t *multi)
+{
+  composite->graph = call->graph;
+  composite->call = call->call;
+  composite->persistent = call->persistent;
+  composite->op = *call->op;
+  composite->combine = (sfc_combine_t){.unit = call->unit->unit, .unit_bytes = sfshm_unit_size(call->unit->unit)};
+  sf_status_t status = multi == NULL ? make_bcast(composite, call) : make_gather(composite, call, multi);
+  return status == SF_OK ? look_up_target(composite) : status;
+}
+
+/* Checks the call, and finds the graph of its contributions; that stays NULL for a bcast. */
+static sf_status_t find_multi(const sfc_composite_call_t *call, sf_request_t **request_p, sf_graph_t **multi_p)
+{
+  bool bcast = call->call == SFSHM_CALL_BCAST;
+  sf_status_t status = sfc_call_check_graph(sfshm_call_name(call->call), call->graph);
+  if (status != SF_OK)
+    return status;
+  status = check(call, !bcast && sfc_multi_of(call->graph) == NULL, request_p);
+  if (!bcast)
+    return sfc_multi_graph(status, call->graph, multi_p);
+  return status == SF_OK ? sfc_graph_failure(call->graph) : status;
+}
+
+sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **request_p)
+{
+  sf_graph_t *multi = NULL;
+  sf_status_t status = find_multi(call, request_p, &multi);
+  if (status != SF_OK)
+    return status;
+  sfc_composite_t *composite = take_free(call->graph);
+  if (composite == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "%s: request", sfshm_call_name(call->call));
+  status = make(composite, call, multi);
+  if (status != SF_OK) {
+    free_parts(composite);
+    set_free(composite);
+    return status;
+  }
+  *request_p = composite->first;
+  return SF_OK;
+}
+
+void sfc_composite_free(sf_request_t *request)
+{
+  sfc_composite_t *composite = request->composite;
+  free_parts(composite);
+  set_free(composite);
+}
+
+/* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
+
+/* The second right behind the first. */
+static sf_status_t begin(sfc_composite_t *composite, sfc_thread_t *thread)
+{
+  sf_request_t *first = composite->first, *second = composite->second;
+  sf_status_t status = sfc_request_prepare(first);
+  if (status == SF_OK && second != NULL)
+    status = sfc_request_prepare(second);
+  if (status == SF_OK)
+    status = sfc_graph_prepare(first->graph, thread, 2);
+  if (status != SF_OK)
+    return status;
+  sfc_launch(first, thread, false);
+  if (second == NULL)
+    return SF_OK;
+  second->held = true;
+  sfc_launch(second, thread, false);
+  return SF_OK;
+}
+
+sf_status_t sfc_composite_begin(sf_request_t *request, sfc_thread_t *thread)
+{
+  sfc_composite_t *composite = request->composite;
+  sf_status_t status = look_up_target(composite);
+  if (status == SF_OK)
+    status = begin(composite, thread);
+  if (status != SF_OK)
+    return status;
+  composite->waiting = true;
+  composite->next = thread->composites;
+  thread->composites = composite;
+  (void)advance(composite, thread); /* what is all here already */
+  (void)sfc_thread_hand_over(thread);
+  return SF_OK;
+}
+
+sf_status_t sfc_composite_make_and_begin(const sfc_composite_call_t *call, sf_request_t **request_p)
+{
+  sfc_thread_t *thread = sfc_thread_self();
+  sf_request_t *request;
+  sf_status_t status = sfc_composite_make(call, request_p == NULL ? NULL : &request);
+  if (status != SF_OK)
+    return status;
+  status = sfc_composite_begin(request, thread);
+  sfc_thread_flush(thread);
+  if (status != SF_OK)
+    sfc_composite_free(request);
+  else
+    *request_p = request;
+  return status;
+}
+
+/* What it has come to, once it is complete. */
+static sf_status_t check_devices(const sfc_composite_t *composite, sf_status_t status)
+{
+  const sfshm_device_ops_t *devices = composite->devices;
+  if (devices == NULL)
+    devices = composite->first->devices;
+  if (devices == NULL && composite->second != NULL)
+    devices = composite->second->devices;
+  return devices == NULL ? status : sfc_devices_check(composite->graph, devices, status);
+}
+
+/* Takes both parts out of flight. */
+static void end(sf_request_t **request, sfc_thread_t *thread)
+{
+  sfc_composite_t *composite = (*request)->composite;
+  bool persistent = composite->persistent;
+  if (composite->waiting)
+    leave_thread(composite, thread);
+  if (composite->second != NULL)
+    sfc_launch_end(composite->second);
+  sfc_launch_end(composite->first);
+  if (persistent)
+    return;
+  set_free(composite);
+  *request = NULL;
+}
+
+static bool is_complete(const sfc_composite_t *composite)
+{
+  return !composite->waiting && sfc_request_is_complete(composite->first) &&
+         (composite->second == NULL || sfc_request_is_complete(composite->second));
+}
+
+sf_status_t sfc_composite_wait(sf_request_t **request, sfc_thread_t *thread, int64_t timeout_ns, bool *done_p)
+{
+  sfc_composite_t *composite = (*request)->composite;
+  sf_status_t status = sfc_thread_wait(thread, composite->first, timeout_ns);
+  if (status == SF_OK)
+    (void)advance(composite, thread);
+  if (status == SF_OK && composite->second != NULL && sfc_request_is_complete(composite->first))
+    status = sfc_thread_wait(thread, composite->second, timeout_ns);
+  if (status == SF_OK && !is_complete(composite)) /* time is up, or what is left is not done any more */
+    status = sfc_graph_failure(composite->first->graph);
+  bool done = status != SF_OK || is_complete(composite);
+  if (done) {
+    status = check_devices(composite, status);
+    end(request, thread);
+  }
+  if (status == SF_OK && done_p != NULL)
+    *done_p = done;
+  return status;
+}
+
+sf_status_t sfc_composite_test(sf_request_t **request, sfc_thread_t *thread, bool *done_p)
+{
+  sfc_composite_t *composite = (*request)->composite;
+  sfc_thread_test(thread);
+  sf_status_t status = sfc_graph_failure(composite->first->graph);
+  bool done = status != SF_OK || is_complete(composite);
+  if (done) {
+    status = check_devices(composite, status);
+    end(request, thread);
+  }
+  if (status == SF_OK)
+    *done_p = done;
+  return status;
+}

@@ -1,0 +1,94 @@
+/* Composite operations: one or two operations of the engine with something to do between or behind them here.
+ *
+ *              first                            here                             second
+ *   fetch_op   gather of contributions          each root meets its contri-      scatter of what was there before
+ *                                               butions in order
+ *   reduce*    gather of contributions          the same                         -
+ *   bcast*     bcast into scratch memory        each leaf meets its value        -
+ *
+ *   * with an op of the application
+ *
+ * The first is the request that the application gets. Both are begun at once, so that all ranks begin everything in the
+ * same order; the sends of the second are held until what comes between has been done. All that happens with the
+ * thread's progress, whatever it waits for:
+ *
+ *   WAITING --all contributions here--> DONE (the rest is the engine's)
+ *
+ * The thread that uses the graph. */
+#ifndef SFC_COMPOSITE_H
+#define SFC_COMPOSITE_H
+
+#include "client/core/type.h"
+#include "client/engine/progress.h"
+#include "client/engine/request.h"
+
+struct sfc_round;
+
+typedef struct sfc_composite {
+  sf_graph_t *graph;          /* the application's */
+  struct sfc_composite *next; /* of the thread's, or of the graph's that are not in use */
+  sfshm_call_t call;
+  bool waiting; /* on the thread's list */
+  bool persistent;
+  sf_request_t *first;
+  sf_request_t *second; /* NULL: none */
+
+  sf_op_t op;
+  sfc_combine_t combine; /* kernels: NULL for an op of the application */
+  const sfshm_kernels_t *move;
+  const sfshm_device_ops_t *devices; /* if the target is on one; NULL: it is not */
+  char *target;                      /* roots, or leaves */
+  uint64_t memory_epoch;             /* when that was looked up */
+  const sfshm_pattern_t *slot_root;  /* of a fetch_op that goes through all slots at once; else NULL, and */
+  const struct sfc_round *rounds;    /* which contributions meet which vertices of the target, one after the other */
+  int64_t nrounds;
+  struct sfc_round *own_round; /* of a bcast */
+
+  char *scratch; /* contributions; then room for two chunks */
+  size_t scratch_bytes;
+  char *chunks;
+  int64_t chunk; /* units */
+} sfc_composite_t;
+
+/* What a composite operation is called with. leafupdate: of a fetch_op. */
+typedef struct sfc_composite_call {
+  sfshm_call_t call; /* SFSHM_CALL_FETCH, _REDUCE, _BCAST */
+  sf_graph_t *graph;
+  const sf_type_t *unit;
+  const void *root;
+  const void *leaf;
+  void *leafupdate;
+  const sf_op_t *op;
+  bool persistent;
+} sfc_composite_call_t;
+
+/* Makes the request. Collective and blocking if the graph needs its multi-graph and has none yet. */
+sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **request_p);
+
+/* The same, and begins it. */
+sf_status_t sfc_composite_make_and_begin(const sfc_composite_call_t *call, sf_request_t **request_p);
+
+/* The request is the first one of a composite. */
+sf_status_t sfc_composite_begin(sf_request_t *request, sfc_thread_t *thread);
+sf_status_t sfc_composite_wait(sf_request_t **request, sfc_thread_t *thread, int64_t timeout_ns, bool *done_p);
+sf_status_t sfc_composite_test(sf_request_t **request, sfc_thread_t *thread, bool *done_p);
+void sfc_composite_free(sf_request_t *request); /* persistent, not in flight */
+
+/* In combine.c: chooses how the target meets what comes, when it is known where the target is; and lets it. */
+sf_status_t sfc_composite_choose(sfc_composite_t *composite);
+void sfc_composite_meet(const sfc_composite_t *composite);
+
+#define SFC_COMPOSITE_ALIGN ((size_t)64)
+static inline size_t sfc_composite_aligned(size_t bytes)
+{
+  return (bytes + SFC_COMPOSITE_ALIGN - 1) / SFC_COMPOSITE_ALIGN * SFC_COMPOSITE_ALIGN;
+}
+
+/* Does what is to be done here for those of the thread that are ready. Whether there were any. */
+bool sfc_composites_progress(sfc_thread_t *thread);
+
+/* Frees a graph's list; those to which the requests of a list belong. */
+void sfc_composites_free(sfc_composite_t *composites);
+void sfc_composites_drop(const sf_request_t *requests);
+
+#endif

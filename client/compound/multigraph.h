@@ -1,0 +1,52 @@
+/* The multi-graph of a graph: each root split into as many roots as it has leaves, in the order of (rank, leaf). Made
+ * together with the other ranks at first use, out of operations on graphs that are made for this purpose:
+ *
+ *   directory   rank p has a root for each rank r, connected with a leaf of r if r has leaves on roots of p. A reduce
+ *               tells p how many, a bcast tells r behind how many edges of lower ranks its own ones come.
+ *   edges       rank p has a root for each edge to one of its roots, in the order of (rank, leaf). Reduces tell p the
+ *               root and the leaf of each; a bcast tells the leaf ranks the slot of each edge.
+ *   multi       rank p has a root for each slot: a leaf is connected directly with its own slot.
+ *
+ * Where all ranks are on one node their edge lists tell what the reduces would. The thread that uses the graph. */
+#ifndef SFC_MULTI_H
+#define SFC_MULTI_H
+
+#include "client/graph/graph.h"
+#include "client/graph/neighbor_edges.h"
+#include "client/plan/slot_rounds.h"
+
+typedef struct sfc_multi {
+  bool has_root_ranks;
+  bool has_leaf_ranks;
+  sfc_ranks_t root_ranks;
+  sfc_ranks_t leaf_ranks;
+  sf_graph_t *edges; /* until graph has been made */
+  sf_graph_t *graph;
+  sfc_rounds_t rounds; /* as soon as leaf_ranks are known */
+} sfc_multi_t;
+
+/* NULL: it has none yet. */
+static inline sf_graph_t *sfc_multi_of(const sf_graph_t *graph)
+{
+  return graph->multi != NULL ? graph->multi->graph : NULL;
+}
+
+/* This rank's leaves by the rank of their roots. Local. */
+sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p);
+
+/* This rank's roots by the rank of their leaves. Collective and blocking at first use: over nodes ranks meet before
+ * (barrier.h). before: what is wrong with this rank's call; where ranks meet that is an error of all. */
+sf_status_t sfc_multi_leaf_ranks(sf_status_t before, sf_graph_t *graph, const sfc_ranks_t **ranks_p);
+
+/* The multi-graph. Collective and blocking at first use, before which ranks meet, likewise. */
+sf_status_t sfc_multi_graph(sf_status_t before, sf_graph_t *graph, sf_graph_t **multi_p);
+
+/* Whether operations on the multi-graph are in flight. */
+bool sfc_multi_is_busy(const sf_graph_t *graph);
+
+/* Destroys the graphs that belong to the graph, as its destruction does; or only frees the memory, the graphs being in
+ * the context's list. */
+void sfc_multi_destroy(sf_graph_t *graph);
+void sfc_multi_free(sf_graph_t *graph);
+
+#endif

@@ -1,0 +1,20 @@
+/* Where the application makes a graph: see sf_place.h. Any thread. */
+#include "client/core/call_site.h"
+
+#include <stddef.h>
+
+#include <sf/sf.h>
+
+static _Thread_local const char *next_place;
+
+void sf_at(const char *place)
+{
+  next_place = place;
+}
+
+const char *sfc_place_take(void)
+{
+  const char *place = next_place;
+  next_place = NULL;
+  return place;
+}

@@ -1,0 +1,44 @@
+/* The claims of this rank, by which it offers work to the workers of its daemon: one region, made at the first sf_alloc
+ * if there are workers. Any thread. */
+#ifndef SFC_CLAIMS_H
+#define SFC_CLAIMS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sf/sf.h>
+
+#include "shm/lane/claim.h"
+
+typedef struct sfc_claims {
+  _Atomic bool possible; /* the daemon has workers */
+  pthread_mutex_t lock;  /* opening */
+  sfshm_region_t region;
+  _Atomic(sfshm_claims_t *) claims; /* NULL: none yet */
+  _Atomic uint64_t used[SFSHM_CLAIMS / 64];
+} sfc_claims_t;
+
+void sfc_claims_init(sfc_claims_t *claims);
+void sfc_claims_destroy(sfc_claims_t *claims);
+
+/* Gives the daemon claims and a submission ring, if it has workers and that was not done before. Where that fails
+ * nothing is offered. */
+void sfc_claims_open(sf_context_t *context);
+
+static inline bool sfc_claims_are_open(const sfc_claims_t *claims)
+{
+  return atomic_load_explicit(&claims->claims, memory_order_acquire) != NULL;
+}
+
+/* Takes a claim out of the pool; false if all are in use. */
+bool sfc_claims_take(sfc_claims_t *claims, uint32_t *claim_p);
+void sfc_claims_give(sfc_claims_t *claims, uint32_t claim);
+
+static inline sfshm_claim_t *sfc_claims_at(sfc_claims_t *claims, uint32_t claim)
+{
+  return &atomic_load_explicit(&claims->claims, memory_order_relaxed)->claims[claim];
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* One process as one rank of a job. */
+#ifndef SFC_CONTEXT_H
+#define SFC_CONTEXT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include <sf/sf.h>
+
+#include "client/core/claim_pool.h"
+#include "client/core/daemon_conn.h"
+#include "client/core/listener.h"
+#include "client/core/memory.h"
+#include "client/core/peer.h"
+#include "client/core/shared_heap.h"
+#include "client/core/submit_ring.h"
+#include "client/graph/counters.h"
+#include "client/graph/retired_memory.h"
+#include "client/trunk_regions.h"
+#include "shm/region/board.h"
+#include "shm/region/inbox.h"
+
+typedef struct sfc_early_failure sfc_early_failure_t;
+struct sfc_plan;
+
+struct sf_group {
+  sf_context_t *context;
+  uint64_t number; /* the daemon's */
+  int32_t rank;
+  int32_t size;
+  int32_t *ranks;   /* in the job; NULL for the group of all */
+  int spread;       /* on how many nodes its ranks are: 1, 2, or 3 for more */
+  int32_t nholders; /* the application and the group's graphs; not counted for the group of all */
+  sf_group_t *next; /* in the context's list */
+};
+
+struct sf_context {
+  int32_t rank;
+  int32_t size;
+  uint32_t generation; /* of the process that called sf_init: a forked child is refused */
+  bool readable;       /* other ranks can read this process's private memory, as far as is known */
+  uint64_t job;
+  char *name;
+  int32_t node;        /* this one */
+  int32_t nnodes;      /* nodes are numbered 0 .. nnodes-1; some may have no rank of the job */
+  int32_t *rank_nodes; /* by rank of the job; NULL: all are here */
+  bool sends_by_number;
+
+  sfc_control_t control;
+  sfc_submitter_t submitter;
+  sfc_claims_t claims;
+  sfc_alerts_t alerts;
+  sfshm_region_t board_region;
+  const sfshm_board_t *board;
+  sfc_counters_t counters;
+
+  _Atomic uint64_t last_segment;
+  sfc_heap_t inbox; /* slots and cells */
+  sfc_heap_t alloc; /* memory of sf_alloc */
+  sfshm_wake_t *wake;
+  sfc_peers_t peers;
+  sfc_memory_t memory;
+  sfc_trunk_regions_t trunk_regions;
+  uint64_t probe_value; /* a word of known value for the others' probes */
+
+  pthread_mutex_t lock; /* the fields below */
+  sf_group_t *groups;   /* but the world */
+  sf_graph_t *graphs;
+  struct sfc_plan *plans;              /* kept for graphs that are made again, the latest first */
+  int32_t nexpected;                   /* graphs in the making whose numbers are not known */
+  sfc_early_failure_t *early_failures; /* of these, perhaps */
+  sf_graph_t *lent;                    /* graphs whose edge lists others may be reading: see edge_loans.h */
+  sfc_retirings_t retirings;           /* memory of destroyed graphs, until nobody touches it any more */
+  _Atomic bool daemon_gone;            /* whatever failed first */
+  _Atomic int failed;                  /* sf_status_t; why nothing of the job can go on */
+  char failure_detail[512];            /* written before failed */
+  sf_group_t world;
+};
+
+/* Raised in every forked child: what it inherited from its parent is not its own. */
+extern uint32_t sfc_process_generation;
+
+/* The node of a rank of the job. */
+static inline int32_t sfc_context_node_of(const sf_context_t *context, int32_t job_rank)
+{
+  return context->rank_nodes == NULL ? context->node : context->rank_nodes[job_rank];
+}
+
+/* Refuses NULL, and use in a child of the process that called sf_init. */
+sf_status_t sfc_context_check(const sf_context_t *context, const char *function);
+
+/* SF_OK, or the job's failure with its detail. */
+sf_status_t sfc_context_failure(const sf_context_t *context);
+
+/* Records that the job failed, fails its graphs, and wakes the threads that wait. The first reason stays. */
+void sfc_context_fail(sf_context_t *context, sf_status_t status, const char *detail);
+
+#endif

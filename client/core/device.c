@@ -1,0 +1,110 @@
+/* Memory of devices: see device.h. */
+#include "client/core/device.h"
+
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/base/error.h"
+
+#define DRIVER "libcuda.so.1"
+
+sf_status_t sfc_device_attach(void *address, size_t len_bytes, uint64_t *serial_p)
+{
+  const sfshm_device_ops_t *ops;
+  sfshm_device_range_t range;
+  sf_status_t status = sfshm_device_load(&ops);
+  if (status != SF_OK)
+    return status;
+  status = ops->find(address, &range);
+  if (status != SF_OK)
+    return sfshm_error(status == SF_ERR_NOT_FOUND ? SF_ERR_ARG : status, "%s", ops->detail());
+  size_t before = (size_t)((char *)address - (char *)range.base);
+  if (len_bytes > range.length_bytes - before)
+    return sfshm_error(SF_ERR_ARG, "%zu bytes at %p: the allocation on device %d ends after %zu", len_bytes, address,
+                       range.device, range.length_bytes - before);
+  status = ops->attach(&range);
+  if (status != SF_OK)
+    return sfshm_error(status, "%s", ops->detail());
+  *serial_p = range.serial;
+  return SF_OK;
+}
+
+bool sfc_device_is_still(const void *address, uint64_t serial)
+{
+  sfshm_device_range_t range;
+  return sfshm_device_loaded()->find(address, &range) == SF_OK && range.serial == serial;
+}
+
+/* Without loading anything, as long as the application has not done so. */
+static bool has_driver(void)
+{
+  void *driver = dlopen(DRIVER, RTLD_LAZY | RTLD_NOLOAD);
+  if (driver != NULL)
+    dlclose(driver);
+  return driver != NULL;
+}
+
+bool sfc_device_holds(const void *address)
+{
+  const sfshm_device_ops_t *ops;
+  sfshm_device_range_t range;
+  return has_driver() && sfshm_device_load(&ops) == SF_OK && ops->find(address, &range) == SF_OK;
+}
+
+void sfc_device_detach(const void *address, uint64_t serial)
+{
+  const sfshm_device_ops_t *ops = sfshm_device_loaded();
+  if (ops != NULL)
+    ops->detach(address, serial);
+}
+
+bool sfc_device_may_share(void)
+{
+  const char *wanted = getenv("SF_DEVICE_SHARE");
+  return wanted == NULL || strcmp(wanted, "off") != 0;
+}
+
+bool sfc_device_share(const void *address, sfshm_device_handle_t *handle_p, uint64_t *offset_p)
+{
+  const sfshm_device_ops_t *ops = sfshm_device_loaded();
+  sfshm_device_range_t range;
+  if (ops == NULL || !sfc_device_may_share() || ops->find(address, &range) != SF_OK ||
+      ops->share(address, handle_p) != SF_OK)
+    return false;
+  *offset_p = (uint64_t)((const char *)address - (const char *)range.base);
+  return true;
+}
+
+sf_status_t sfc_device_refuse(const char *name, const void *address)
+{
+  sfshm_device_range_t range;
+  const sfshm_device_ops_t *ops = sfshm_device_loaded();
+  if (ops == NULL || address == NULL || ops->find(address, &range) != SF_OK)
+    return SF_OK;
+  return sfshm_error(SF_ERR_ARG, "%s: %p is memory of device %d that is not registered: see sf_register", name, address,
+                     range.device);
+}
+
+/* Of what there is room for behind the array, nothing else can be a copy. */
+void sfc_device_free_array(void *array)
+{
+  const sfshm_device_ops_t *ops = sfshm_device_loaded();
+  if (array != NULL && ops != NULL)
+    ops->forget(array, malloc_usable_size(array));
+  free(array);
+}
+
+void sfc_device_forget_region(const sfshm_region_t *region)
+{
+  const sfshm_device_ops_t *ops = sfshm_device_loaded();
+  if (region->base != NULL && ops != NULL)
+    ops->forget(region->base, region->length_bytes);
+}
+
+void sfc_device_destroy_region(sfshm_region_t *region)
+{
+  sfc_device_forget_region(region);
+  sfshm_region_destroy(region);
+}

@@ -1,0 +1,35 @@
+/* Groups of ranks. */
+#ifndef SFC_GROUP_H
+#define SFC_GROUP_H
+
+#include "client/core/context.h"
+
+/* Fills in context->world. */
+void sfc_group_init_world(sf_context_t *context);
+
+/* Frees the groups that the application has not destroyed. */
+void sfc_groups_free(sf_context_t *context);
+
+/* A graph needs its group for as long as it exists: the daemon keeps it when the application has destroyed it. */
+sf_group_t *sfc_group_hold(sf_group_t *group);
+void sfc_group_let_go(sf_group_t *group);
+
+/* Job rank of the group's member. */
+static inline int32_t sfc_group_job_rank(const sf_group_t *group, int32_t rank)
+{
+  return group->ranks == NULL ? rank : group->ranks[rank];
+}
+
+/* The node of the group's member. */
+static inline int32_t sfc_group_node_of(const sf_group_t *group, int32_t rank)
+{
+  return sfc_context_node_of(group->context, sfc_group_job_rank(group, rank));
+}
+
+/* Whether all its ranks are on this node: then all of them know. */
+static inline bool sfc_group_is_local(const sf_group_t *group)
+{
+  return group->spread == 1;
+}
+
+#endif

@@ -1,0 +1,105 @@
+/* The listener thread: see listener.h. */
+#include "client/core/listener.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/core/context.h"
+#include "client/graph/graph.h"
+#include "shm/base/error.h"
+#include "shm/base/thread.h"
+
+#define STACK_BYTES ((size_t)256 << 10) /* far above the least that Linux wants */
+
+sf_status_t sfc_alerts_open(sfc_alerts_t *alerts)
+{
+  int ends[2];
+  *alerts = (sfc_alerts_t){.daemon_end = -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return sfshm_error_errno(SF_ERR_SYS, "socket pair for alerts");
+  sf_status_t status = sfproto_conn_create(ends[0], &alerts->conn);
+  if (status != SF_OK) {
+    close(ends[1]);
+    return status;
+  }
+  alerts->daemon_end = ends[1];
+  return SF_OK;
+}
+
+static void carry_out(sf_context_t *context, const Sfproto__Alert *alert)
+{
+  const char *detail = alert->detail != NULL ? alert->detail : "";
+  switch (alert->kind) {
+  case SFPROTO__ALERT__KIND__JOB_FAILED:
+    sfc_context_fail(context, alert->has_status ? (sf_status_t)alert->status : SF_ERR_RANK_FAILED, detail);
+    break;
+  case SFPROTO__ALERT__KIND__GRAPH_FAILED:
+    sfc_graph_failed(context, alert->graph, alert->has_status ? (sf_status_t)alert->status : SF_ERR_MISMATCH, detail);
+    break;
+  case SFPROTO__ALERT__KIND__GRAPH_RETIRED:
+    sfc_graph_retired(context, alert->graph);
+    break;
+  case SFPROTO__ALERT__KIND__SEGMENT_REMOVED:
+    sfc_peers_forget(&context->peers, alert->rank, alert->segment);
+    break;
+  case SFPROTO__ALERT__KIND__REGION_REVOKED:
+    sfc_peers_revoke(&context->peers, alert->rank, alert->region);
+    break;
+  default: /* of a newer daemon; nothing that an older client has to know */
+    break;
+  }
+}
+
+/* ended: why no more alerts come. If it can't take one, what that says concerns others, too: this rank fails for all.
+ * The daemon ends the connection also where this rank could not take an answer. */
+static void fail_context(sf_context_t *context, sf_status_t ended)
+{
+  if (ended != SF_ERR_DAEMON_LOST)
+    (void)sfc_control_give_up(&context->control, ended);
+  sf_status_t status = sfc_control_failure(&context->control);
+  if (status == SF_OK || status == SF_ERR_DAEMON_LOST)
+    sfc_context_fail(context, SF_ERR_DAEMON_LOST, "sfd has closed the connection or died");
+  else
+    sfc_context_fail(context, status, sfshm_error_detail());
+}
+
+static void *listen_for_alerts(void *argument)
+{
+  sf_context_t *context = argument;
+  sfproto_incoming_t incoming;
+  sf_status_t status;
+  while ((status = sfproto_conn_receive(context->alerts.conn, -1, &incoming)) == SF_OK) {
+    if (incoming.message->body_case == SFPROTO__MESSAGE__BODY_ALERT)
+      carry_out(context, incoming.message->alert);
+    sfproto_incoming_free(&incoming);
+  }
+  /* Also the end of sf_finalize comes here: then nobody looks any more. */
+  atomic_store(&context->daemon_gone, true);
+  fail_context(context, status);
+  return NULL;
+}
+
+sf_status_t sfc_alerts_start(sfc_alerts_t *alerts, sf_context_t *context)
+{
+  int error = sfshm_thread_start(&alerts->thread, STACK_BYTES, listen_for_alerts, context);
+  if (error != 0)
+    return sfshm_error(SF_ERR_SYS, "starting the alert listener: %s", strerror(error));
+  pthread_setname_np(alerts->thread, "sf-alerts");
+  alerts->running = true;
+  return SF_OK;
+}
+
+void sfc_alerts_close(sfc_alerts_t *alerts)
+{
+  if (alerts->running) {
+    shutdown(sfproto_conn_fd(alerts->conn), SHUT_RDWR);
+    pthread_join(alerts->thread, NULL);
+    alerts->running = false;
+  }
+  if (alerts->daemon_end >= 0)
+    close(alerts->daemon_end);
+  alerts->daemon_end = -1;
+  sfproto_conn_destroy(alerts->conn);
+  alerts->conn = NULL;
+}

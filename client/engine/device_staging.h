@@ -1,0 +1,18 @@
+/* What an operation sends of a device's data through cells, slots and trunks: the values for all neighbours are brought
+ * to the host by one kernel, and waited for once; lanes then pack from there as from any memory of the host. The thread
+ * that uses the graph. */
+#ifndef SFC_STAGE_H
+#define SFC_STAGE_H
+
+#include "client/engine/operation.h"
+
+typedef struct sfc_stage sfc_stage_t;
+
+/* Values of a lane that are sent, one behind the other in memory of the host, and for a trunk's contributions the extra
+ * ones behind them. NULL: the source is not on a device, or there is no memory: then lanes pack each by itself. */
+const char *sfc_stage_find(const sfc_lane_t *lane, sf_request_t *request);
+
+/* Frees the request's. */
+void sfc_stage_free(sf_request_t *request);
+
+#endif

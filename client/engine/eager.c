@@ -1,0 +1,170 @@
+/* Eager sends: see eager.h. The thread that uses the graph. */
+#include "client/engine/eager.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/core/context.h"
+#include "client/engine/lane_send.h"
+#include "client/engine/progress.h"
+#include "client/engine/protocol.h"
+#include "client/graph/op_trace.h"
+#include "shm/base/error.h"
+
+/* Values of one message. */
+typedef struct sfc_eager_values {
+  uint64_t message;
+  sfc_block_t block;
+} sfc_eager_values_t;
+
+/* What this end of a lane has in its inbox: the eager slots, and values that may not have been read yet, from the
+ * oldest on. There are no more of them than slots. */
+struct sfc_eager {
+  sfc_block_t slots;
+  sfc_eager_values_t values[SFSHM_EAGER_SLOTS];
+  uint64_t first;
+  uint64_t end;
+  size_t bytes;
+};
+
+static sfc_eager_values_t *values_at(struct sfc_eager *eager, uint64_t i)
+{
+  return &eager->values[i % SFSHM_EAGER_SLOTS];
+}
+
+/* Makes the lane's eager slots, if it has none. */
+static bool have_slots(sfc_lane_t *lane)
+{
+  if (lane->eager != NULL)
+    return true;
+  struct sfc_eager *eager = calloc(1, sizeof *eager);
+  if (eager == NULL)
+    return false;
+  size_t bytes = SFSHM_EAGER_SLOTS * sizeof(sfshm_slot_t);
+  if (sfc_heap_take(&lane->graph->context->inbox, bytes, &eager->slots) != SF_OK) {
+    free(eager);
+    return false;
+  }
+  sfshm_lane_offer_eager(&lane->tx, eager->slots.address, eager->slots.segment, eager->slots.offset);
+  lane->eager = eager;
+  return true;
+}
+
+void sfc_lane_settle_eager(sfc_lane_t *lane)
+{
+  struct sfc_eager *eager = lane->eager;
+  while (eager->first < eager->end && sfshm_lane_is_consumed(&lane->tx, values_at(eager, eager->first)->message)) {
+    const sfc_block_t *block = &values_at(eager, eager->first++)->block;
+    eager->bytes -= block->length_bytes;
+    sfc_heap_give(&lane->graph->context->inbox, block);
+  }
+}
+
+/* Packs the rest of the request, bytes in length, into an inbox block that the next message names. */
+static bool pack_block(sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out, size_t bytes,
+                       sfshm_slot_t *slot)
+{
+  struct sfc_eager *eager = lane->eager;
+  const sfc_cursor_t *cursor = &lane->tx_cursor;
+  size_t unit_bytes = request->combine.unit_bytes, part_bytes = cursor->bytes > 0 ? unit_bytes - cursor->bytes : 0;
+  sfc_block_t block;
+  if (sfc_heap_take_raw(&lane->graph->context->inbox, bytes, &block) != SF_OK)
+    return false;
+  char *packed = block.address;
+  if (part_bytes > 0) { /* of a value larger than a cell */
+    size_t vertex = (size_t)sfshm_pattern_at(out->pattern, cursor->value);
+    memcpy(packed, out->source + vertex * unit_bytes + cursor->bytes, part_bytes);
+  }
+  int64_t first = cursor->value + (part_bytes > 0);
+  if (first < out->n)
+    out->move->pack(request->combine.unit, out->pattern, first, out->n - first, out->source, packed + part_bytes);
+  sfshm_eager_block_t where = {block.segment, block.offset};
+  memcpy(slot->payload, &where, sizeof where);
+  assert(eager->end - eager->first < SFSHM_EAGER_SLOTS); /* the others are of messages in other eager slots */
+  *values_at(eager, eager->end++) = (sfc_eager_values_t){lane->tx.posted + 1, block};
+  eager->bytes += block.length_bytes;
+  return true;
+}
+
+static void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sfshm_method_t method, size_t bytes)
+{
+  sfshm_lane_post_eager(&lane->tx, slot, sfshm_desc_with_method(request->match, method));
+  sfc_thread_note(lane->graph->thread, lane->peer->wake);
+  sfshm_count(&lane->counts->messages_sent, 1);
+  sfshm_count(method == SFSHM_METHOD_INLINE ? &lane->counts->bytes_inline : &lane->counts->bytes_slots, bytes);
+  if (__builtin_expect(request->watch != 0, false))
+    sfc_watch_sent(request, lane, lane->tx.posted, bytes);
+}
+
+bool sfc_lane_send_eagerly(sfc_lane_t *lane, sf_request_t *request)
+{
+  if (request->held || request->devices != NULL || lane->trunk != NULL || lane->tx_unread > 0)
+    return false;
+  sfc_outgoing_t out = sfc_outgoing_find(lane, request);
+  size_t unit_bytes = request->combine.unit_bytes, all_bytes = (size_t)out.n * unit_bytes;
+  size_t bytes = all_bytes - (size_t)lane->tx_cursor.value * unit_bytes - lane->tx_cursor.bytes;
+  if (bytes > SFC_EAGER_BYTES || !have_slots(lane))
+    return false;
+  sfshm_slot_t *slot = sfshm_lane_claim_eager(&lane->tx, &lane->rx);
+  if (slot == NULL)
+    return false;
+  sfc_lane_settle_eager(lane); /* after the claim, which may have learnt that the oldest values have been taken */
+  if (all_bytes <= SFSHM_INLINE_BYTES) {
+    out.move->pack(request->combine.unit, out.pattern, 0, out.n, out.source, slot->payload);
+    post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
+  } else {
+    if (lane->eager->bytes + bytes > SFC_EAGER_BYTES || !pack_block(lane, request, &out, bytes, slot))
+      return false;
+    post(lane, slot, request, SFSHM_METHOD_CELL, bytes);
+  }
+  request->sends_left--;
+  return true;
+}
+
+/* ---- The reader -------------------------------------------------------------------------------------------------- */
+
+/* Finds the other end's eager slots, at their first use. */
+static sf_status_t find_slots(sfc_lane_t *lane)
+{
+  const sfshm_lane_control_t *control = lane->rx.control;
+  uint64_t segment = control->eager_segment, offset = control->eager_offset; /* once: the other end could change them */
+  size_t length, need = SFSHM_EAGER_SLOTS * sizeof(sfshm_slot_t);
+  void *base;
+  sf_status_t status = sfc_peer_segment(&lane->graph->context->peers, lane->peer, segment, &base, &length);
+  if (status != SF_OK)
+    return status;
+  if (offset > length || length - offset < need || offset % SFC_BLOCK_ALIGN != 0)
+    return sfshm_error(SF_ERR_PROTO, "rank %d says that its eager slots are outside of its memory", lane->rank);
+  lane->rx.eager = (const sfshm_slot_t *)(const void *)((const char *)base + offset);
+  return SF_OK;
+}
+
+__attribute__((noinline)) const sfshm_slot_t *sfc_lane_peek_eager(sfc_lane_t *lane)
+{
+  if (lane->rx.eager == NULL) {
+    sf_status_t status = find_slots(lane);
+    if (status != SF_OK) {
+      sfc_graph_fail_everywhere(lane->graph, status, sfshm_error_detail());
+      return NULL;
+    }
+  }
+  return sfshm_lane_peek_eager(&lane->rx);
+}
+
+/* ---- The end ----------------------------------------------------------------------------------------------------- */
+
+void sfc_lane_leave_eager(sfc_lane_t *lane)
+{
+  struct sfc_eager *eager = lane->eager;
+  if (eager == NULL)
+    return;
+  for (; eager->first < eager->end; eager->first++)
+    sfc_graph_leave_block(lane->graph, &values_at(eager, eager->first)->block);
+  sfc_graph_leave_block(lane->graph, &eager->slots);
+}
+
+void sfc_lane_free_eager(sfc_lane_t *lane)
+{
+  free(lane->eager);
+}

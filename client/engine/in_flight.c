@@ -1,0 +1,20 @@
+/* The table of operations in flight: see in_flight.h. */
+#include "client/engine/in_flight.h"
+
+#include <stdlib.h>
+
+#include "shm/base/error.h"
+
+sf_status_t sfc_flight_make_room(sf_graph_t *graph)
+{
+  uint64_t size = graph->table_mask + 1;
+  sf_request_t **table = calloc(2 * size, sizeof *table);
+  if (table == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "%llu operations in flight", (unsigned long long)size);
+  for (uint64_t sequence = graph->first_sequence; sequence <= graph->last_sequence; sequence++)
+    table[sequence & (2 * size - 1)] = graph->table[sequence & graph->table_mask];
+  free(graph->table);
+  graph->table = table;
+  graph->table_mask = 2 * size - 1;
+  return SF_OK;
+}

@@ -1,0 +1,40 @@
+/* The operations of a graph that are in flight: their table, and the thread that makes progress on them. Of the thread
+ * that owns the graph. */
+#ifndef SFC_FLIGHT_H
+#define SFC_FLIGHT_H
+
+#include "client/engine/progress.h"
+#include "client/graph/graph.h"
+
+/* Whether the table has room for more operations. */
+static inline bool sfc_flight_has_room(const sf_graph_t *graph, uint64_t noperations)
+{
+  return graph->last_sequence - graph->first_sequence + noperations <= graph->table_mask;
+}
+
+/* Doubles the table. */
+sf_status_t sfc_flight_make_room(sf_graph_t *graph);
+
+/* Makes the graph one of those on which the thread makes progress. */
+static inline void sfc_flight_attach(sf_graph_t *graph, sfc_thread_t *thread)
+{
+  graph->thread = thread;
+  graph->thread_previous = NULL;
+  graph->thread_next = thread->graphs;
+  if (thread->graphs != NULL)
+    thread->graphs->thread_previous = graph;
+  thread->graphs = graph;
+}
+
+static inline void sfc_flight_detach(sf_graph_t *graph)
+{
+  if (graph->thread_previous != NULL)
+    graph->thread_previous->thread_next = graph->thread_next;
+  else
+    graph->thread->graphs = graph->thread_next;
+  if (graph->thread_next != NULL)
+    graph->thread_next->thread_previous = graph->thread_previous;
+  graph->thread = NULL;
+}
+
+#endif

@@ -1,0 +1,356 @@
+/* Sending over lanes: see lane_send.h. Receiving is in lane_receive.c. */
+#include "client/engine/lane_send.h"
+
+#include <string.h>
+
+#include "client/core/context.h"
+#include "client/engine/device_staging.h"
+#include "client/engine/eager.h"
+#include "client/engine/progress.h"
+#include "client/engine/protocol.h"
+#include "client/engine/trunk.h"
+#include "client/graph/op_trace.h"
+#include "client/setup/lanes.h"
+#include "shm/base/error.h"
+#include "shm/kernels/kernels_dense.h"
+
+/* Values gathered before they go to a cell: see pack_into_cell. */
+#define STAGE_BYTES ((size_t)16 << 10)
+#define STAGED_MIN ((size_t)8 << 10)
+#define STAGED_UNIT_MAX ((size_t)64)
+
+/* What was brought from the device for all lanes at once. */
+static void take_staged(const sfc_lane_t *lane, sf_request_t *request, sfshm_pattern_t *consecutive,
+                        sfc_outgoing_t *out)
+{
+  const char *staged = sfc_stage_find(lane, request);
+  if (staged == NULL)
+    return;
+  *consecutive = sfshm_pattern_contiguous(0, out->n);
+  out->pattern = consecutive;
+  out->source = staged;
+  out->move = sfshm_kernels_find(request->combine.unit, SFSHM_OP_REPLACE);
+  out->of_device = false;
+}
+
+static void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sfshm_method_t method, size_t bytes)
+{
+  sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, method));
+  sfc_thread_note(lane->graph->thread, lane->peer->wake);
+  sfshm_count(&lane->counts->messages_sent, 1);
+  if (__builtin_expect(request->watch != 0, false))
+    sfc_watch_sent(request, lane, lane->tx.posted, bytes);
+}
+
+static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgoing_t *out, size_t bytes)
+{
+  sfshm_slot_t *slot = sfc_lane_claim(lane);
+  if (slot == NULL)
+    return false;
+  out->move->pack(request->combine.unit, out->pattern, 0, out->n, out->source, slot->payload);
+  post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
+  sfshm_count(&lane->counts->bytes_inline, bytes);
+  request->sends_left--;
+  return true;
+}
+
+/* Says where the data are; the request ends when the other end has read them. */
+static bool send_reference(sfc_lane_t *lane, sf_request_t *request, sfshm_method_t method, size_t bytes)
+{
+  sfshm_slot_t *slot = sfc_lane_claim(lane);
+  if (slot == NULL)
+    return false;
+  if (method == SFSHM_METHOD_DEVICE) {
+    sfshm_device_data_t where = {request->source_ref.segment, request->source_ref.offset};
+    memcpy(slot->payload, &where, sizeof where);
+    sfshm_count(&lane->counts->bytes_in_place, bytes);
+  } else if (method == SFSHM_METHOD_IN_PLACE) {
+    sfshm_in_place_t where = {request->source_ref.segment, request->source_ref.offset};
+    memcpy(slot->payload, &where, sizeof where);
+    sfshm_count(&lane->counts->bytes_in_place, bytes);
+  } else {
+    sfshm_vm_read_t where = {(uint64_t)(uintptr_t)request->source};
+    memcpy(slot->payload, &where, sizeof where);
+    sfshm_count(&lane->counts->bytes_vm_read, bytes);
+  }
+  lane->awaiting[lane->tx.posted % SFSHM_LANE_SLOTS] = request;
+  lane->tx_unread++;
+  lane->graph->nunread++;
+  post(lane, slot, request, method, bytes);
+  if (sfc_offload_sends(request, bytes))
+    sfc_offload_source(lane, request);
+  return true;
+}
+
+/* Whether the other end has said whether it can open this rank's devices; asks at first use. */
+static bool have_answer(sfc_lane_t *lane, sf_request_t *request)
+{
+  if (!lane->tx_devices_asked) {
+    sfshm_slot_t *slot = sfc_lane_claim(lane);
+    if (slot == NULL)
+      return false;
+    sfshm_device_data_t where = {request->source_ref.segment, 0};
+    memcpy(slot->payload, &where, sizeof where);
+    post(lane, slot, request, SFSHM_METHOD_ASK, 0);
+    lane->tx_devices_asked = true;
+  }
+  return sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_UNKNOWN;
+}
+
+/* Cells that the lane lacks for such a payload; 0: none. What has been asked for is lacking until it is there: the
+ * operation that asked comes back for it. Within an operation cells stay as they are: what has been sent of it says
+ * where its pieces end. */
+static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
+{
+  if (lane->tx_cells_asked != 0)
+    return lane->tx_cells_asked;
+  if (payload_bytes <= lane->tx.cell_bytes && payload_bytes < SFSHM_PIECE_MOVES_FROM)
+    return 0; /* without looking further: on a small message it shows */
+  if (lane->tx_cursor.value != 0 || lane->tx_cursor.bytes != 0)
+    return 0;
+  size_t wanted = sfc_method_cell_bytes(payload_bytes, lane->tx.posted, sfc_instance_nends(lane->graph));
+  return lane->tx_cells_tried >= wanted ? 0 : wanted;
+}
+
+/* Makes sure that the lane has cells large enough, asking the other end for larger ones if need be. */
+static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_bytes)
+{
+  size_t wanted = lacking_cells(lane, payload_bytes);
+  if (wanted == 0)
+    return true;
+  if (lane->tx_cells_asked == 0) {
+    sfshm_slot_t *slot = sfc_lane_claim(lane);
+    if (slot == NULL)
+      return false;
+    sfshm_grow_t grow = {wanted};
+    memcpy(slot->payload, &grow, sizeof grow);
+    post(lane, slot, request, SFSHM_METHOD_GROW, 0);
+    lane->tx_cells_asked = wanted;
+  }
+  if (!sfshm_lane_has_grant(&lane->tx))
+    return false;
+  void *base;
+  size_t length;
+  const sfshm_lane_control_t *control = lane->tx.control;
+  size_t granted = (size_t)control->cell_bytes, need = SFSHM_LANE_SLOTS * granted;
+  sf_status_t status = sfc_peer_segment(&lane->graph->context->peers, lane->peer, control->segment, &base, &length);
+  if (status == SF_OK && (!sfc_method_has_cells_of(granted) || granted > wanted || control->offset > length ||
+                          length - control->offset < need))
+    status = sfshm_error(SF_ERR_PROTO, "rank %d granted cells outside of its memory", lane->rank);
+  if (status != SF_OK) {
+    sfc_graph_fail_everywhere(lane->graph, status, sfshm_error_detail());
+    return false;
+  }
+  sfshm_lane_take_grant(&lane->tx, (char *)base + control->offset);
+  lane->tx_cells_asked = 0;
+  lane->tx_cells_tried = wanted;
+  if (lane->eager != NULL)
+    sfc_lane_settle_eager(lane); /* most often these cells were what lacked */
+  return true;
+}
+
+/* Whether the lines of a piece are no more in the reader's cache, since the lane's pieces go round through more. */
+static bool are_fresh(const sfc_lane_t *lane, size_t bytes)
+{
+  return bytes >= SFSHM_PIECE_MOVES_FROM && lane->tx.posted >= SFC_FIRST_MESSAGES;
+}
+
+/* Packs n values into a cell. Where its lines were last in the reader's cache, stores to them are slow one by one and
+ * fast in a stream, and scattered loads among them make it worse: then values are gathered in lines of our own. */
+static void pack_into_cell(const sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out,
+                           int64_t first, int64_t n, uint8_t *cell)
+{
+  const sfshm_pattern_t *pattern = out->pattern;
+  size_t unit_bytes = request->combine.unit_bytes;
+  _Alignas(64) uint8_t stage[STAGE_BYTES];
+  if (pattern->kind == SFSHM_PATTERN_CONTIGUOUS || unit_bytes > STAGED_UNIT_MAX ||
+      (size_t)n * unit_bytes < STAGED_MIN || are_fresh(lane, (size_t)n * unit_bytes) || out->of_device) {
+    out->move->pack(request->combine.unit, pattern, first, n, out->source, cell);
+    return;
+  }
+  int64_t some = (int64_t)(STAGE_BYTES / unit_bytes);
+  for (int64_t done = 0; done < n; done += some, cell += (size_t)some * unit_bytes) {
+    if (some > n - done)
+      some = n - done;
+    out->move->pack(request->combine.unit, pattern, first + done, some, out->source, stage);
+    memcpy(cell, stage, (size_t)some * unit_bytes);
+  }
+}
+
+/* Copies a part of one value that is larger than a cell. */
+static void copy_part(const sf_request_t *request, const sfc_outgoing_t *out, const char *from, size_t bytes,
+                      uint8_t *cell)
+{
+  static const sfshm_pattern_t one = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = 1, .stride = 1};
+  sfshm_unit_t part = {SFSHM_BASE_OPAQUE, (int64_t)bytes};
+  sfc_kernels_find(out->of_device ? request->devices : NULL, part, SFSHM_OP_REPLACE)
+      ->pack(part, &one, 0, 1, from, cell);
+}
+
+/* Packs the piece at the cursor into a cell and moves the cursor on. */
+static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out)
+{
+  sfc_cursor_t *cursor = &lane->tx_cursor;
+  size_t unit_bytes = request->combine.unit_bytes, most_bytes = sfshm_piece_most(lane->tx.cell_bytes);
+  if (unit_bytes <= most_bytes) {
+    int64_t n = out->n - cursor->value;
+    if ((uint64_t)n > most_bytes / unit_bytes)
+      n = (int64_t)(most_bytes / unit_bytes);
+    size_t bytes = (size_t)n * unit_bytes;
+    pack_into_cell(lane, request, out, cursor->value, n, sfshm_lane_tx_piece(&lane->tx, bytes));
+    cursor->value += n;
+    return bytes;
+  }
+  size_t bytes = unit_bytes - cursor->bytes < most_bytes ? unit_bytes - cursor->bytes : most_bytes;
+  int64_t vertex = sfshm_pattern_at(out->pattern, cursor->value);
+  copy_part(request, out, out->source + (size_t)vertex * unit_bytes + cursor->bytes, bytes,
+            sfshm_lane_tx_piece(&lane->tx, bytes));
+  cursor->bytes += bytes;
+  if (cursor->bytes == unit_bytes)
+    *cursor = (sfc_cursor_t){cursor->value + 1, 0};
+  return bytes;
+}
+
+static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgoing_t *out, size_t bytes)
+{
+  if (!have_cells(lane, request, bytes))
+    return false;
+  /* With a reader that keeps up there would be no end, and what comes from there would have to wait. */
+  uint32_t most = lane->tx_stalled ? SFSHM_LANE_SLOTS / 2 : SFSHM_LANE_SLOTS;
+  for (uint32_t pieces = 0; lane->tx_cursor.value < out->n; pieces++) {
+    sfshm_slot_t *slot = pieces < most ? sfc_lane_claim(lane) : NULL;
+    if (slot == NULL)
+      return false;
+    size_t piece_bytes = pack_piece(lane, request, out);
+    post(lane, slot, request, SFSHM_METHOD_CELL, piece_bytes);
+    sfshm_count(&lane->counts->bytes_slots, piece_bytes);
+  }
+  request->sends_left--;
+  return true;
+}
+
+bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
+{
+  if (request->held)
+    return false;
+  if (lane->trunk != NULL)
+    return sfc_trunk_send(lane, request);
+  sfshm_pattern_t consecutive;
+  sfc_outgoing_t out = sfc_outgoing_find(lane, request);
+  size_t bytes = (size_t)out.n * request->combine.unit_bytes;
+  if (bytes <= SFSHM_INLINE_BYTES) {
+    if (out.of_device)
+      take_staged(lane, request, &consecutive, &out);
+    return send_inline(lane, request, &out, bytes);
+  }
+  /* A request that has begun in pieces goes on in pieces: the choice is the same each time, as nothing that it depends
+   * on changes while the request is in flight. */
+  const sfshm_costs_t *costs = &lane->graph->context->board->costs;
+  sfshm_method_t method = sfc_offload_sends(request, bytes) && sfc_method_suits_worker(costs, out.runs, bytes)
+                              ? SFSHM_METHOD_IN_PLACE
+                              : sfc_method_choose(costs, lane, &request->source_ref, out.pattern, out.runs, bytes);
+  if (method == SFSHM_METHOD_DEVICE) {
+    if (!have_answer(lane, request))
+      return false;
+    if (sfshm_lane_devices(&lane->tx) == SFSHM_DEVICES_CLOSED)
+      method = SFSHM_METHOD_CELL;
+  }
+  if (method != SFSHM_METHOD_CELL)
+    return send_reference(lane, request, method, bytes);
+  if (out.of_device)
+    take_staged(lane, request, &consecutive, &out);
+  return send_pieces(lane, request, &out, bytes);
+}
+
+bool sfc_lane_reads_devices(const sfc_lane_t *lane, const sf_request_t *request)
+{
+  sfc_outgoing_t out = sfc_outgoing_find(lane, request);
+  size_t bytes = (size_t)out.n * request->combine.unit_bytes;
+  return lane->trunk == NULL && bytes > SFSHM_INLINE_BYTES && sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_CLOSED &&
+         sfc_method_choose(&lane->graph->context->board->costs, lane, &request->source_ref, out.pattern, out.runs,
+                           bytes) == SFSHM_METHOD_DEVICE;
+}
+
+/* The values of the pattern, if they are consecutive and few enough. */
+static sfc_straight_t find_straight(sfc_lane_t *lane, const sf_request_t *request, const sfshm_pattern_t *pattern,
+                                    int64_t n, const char *buffer)
+{
+  size_t unit_bytes = request->combine.unit_bytes;
+  if (lane->trunk != NULL || request->devices != NULL || pattern->kind != SFSHM_PATTERN_CONTIGUOUS || n <= 0 ||
+      (size_t)n > SFC_STRAIGHT_BYTES_MAX / unit_bytes)
+    return (sfc_straight_t){0};
+  char *values = (char *)(uintptr_t)buffer + (size_t)pattern->start * unit_bytes;
+  return (sfc_straight_t){lane, values, (size_t)n * unit_bytes};
+}
+
+void sfc_request_find_straight(sf_request_t *request)
+{
+  const sf_graph_t *graph = request->graph;
+  sfshm_operation_t operation = request->operation;
+  if (graph->nsenders[operation] == 1) {
+    sfc_lane_t *lane = graph->senders[operation][0];
+    sfc_outgoing_t out = sfc_outgoing_find(lane, request);
+    request->send = find_straight(lane, request, out.pattern, out.n, request->source);
+  }
+  if (graph->nreceivers[operation] == 1 && request->op == SFSHM_OP_REPLACE && !request->ordered) {
+    sfc_lane_t *lane = graph->receivers[operation][0];
+    const sfc_link_t *link = sfc_lane_incoming(lane, operation);
+    if (link->extra_value.n == 0)
+      request->receive = find_straight(lane, request, operation == SFSHM_BCAST ? &link->leaf : &link->value_root,
+                                       link->nedges, request->target);
+  }
+}
+
+bool sfc_request_send_straight_cell(sf_request_t *request, sfc_thread_t *thread)
+{
+  const sfc_straight_t *send = &request->send;
+  sfc_lane_t *lane = send->lane;
+  if (lane->tx_stalled || lane->tx_cells_asked != 0 || send->bytes > lane->tx.cell_bytes)
+    return false;
+  sfshm_slot_t *slot = sfc_lane_claim(lane);
+  if (slot == NULL)
+    return false;
+  sfshm_dense_copy((char *)sfshm_lane_tx_piece(&lane->tx, send->bytes), send->values, send->bytes);
+  sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, SFSHM_METHOD_CELL));
+  sfc_thread_note(thread, lane->peer->wake);
+  sfshm_count(&lane->counts->messages_sent, 1);
+  sfshm_count(&lane->counts->bytes_slots, send->bytes);
+  request->sends_left = 0;
+  return true;
+}
+
+bool sfc_lane_take_straight_cell(sfc_lane_t *lane, const sfshm_slot_t *slot)
+{
+  const sf_request_t *request = lane->rx_request;
+  const sfc_straight_t *receive = &request->receive;
+  if (slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_CELL) || receive->bytes > lane->rx.cell_bytes)
+    return false;
+  sfshm_lane_fetch_next_piece(&lane->tx, receive->bytes);
+  sfshm_dense_copy(receive->values, (const char *)sfshm_lane_rx_piece(&lane->rx, receive->bytes), receive->bytes);
+  return true;
+}
+
+bool sfc_lane_check_read(sfc_lane_t *lane)
+{
+  bool moved = false;
+  uint64_t oldest = lane->tx.posted < SFSHM_LANE_SLOTS ? 0 : lane->tx.posted - SFSHM_LANE_SLOTS;
+  for (uint64_t message = oldest; message < lane->tx.posted && lane->tx_unread > 0; message++) {
+    sf_request_t **entry = &lane->awaiting[message % SFSHM_LANE_SLOTS];
+    if (*entry == NULL)
+      continue;
+    bool consumed = sfshm_lane_is_consumed(&lane->tx, message + 1);
+    if (!consumed && lane->offers == NULL)
+      break;
+    if (!consumed && !sfc_offload_source_done(lane, message))
+      continue; /* but others behind it may be */
+    sfc_lane_settle(lane, entry);
+    moved = true;
+  }
+  return moved;
+}
+
+void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail)
+{
+  sfc_graph_fail_family(graph, status, detail);
+  sfc_graph_tell_failure(graph->context, graph->number, status, graph->failure_detail);
+}

@@ -1,0 +1,181 @@
+/* Moving one operation's data over one lane: choosing the method, packing, posting, taking, unpacking. */
+#ifndef SFC_TRANSFER_H
+#define SFC_TRANSFER_H
+
+#include "client/engine/mismatch.h"
+#include "client/engine/offload.h"
+#include "client/engine/progress.h"
+
+/* Whether the lane carries data of the operation from here, and to here. */
+static inline bool sfc_lane_sends(const sfc_lane_t *lane, sfshm_operation_t operation)
+{
+  return (operation == SFSHM_BCAST ? lane->as_root : lane->as_leaf).nvalues > 0;
+}
+
+static inline bool sfc_lane_receives(const sfc_lane_t *lane, sfshm_operation_t operation)
+{
+  return (operation == SFSHM_BCAST ? lane->as_leaf : lane->as_root).nvalues > 0;
+}
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+/* What a lane sends in an operation. */
+typedef struct sfc_outgoing {
+  const sfshm_pattern_t *pattern; /* in the source */
+  int64_t n;
+  int64_t runs;
+  const char *source;
+  const sfshm_kernels_t *move; /* from the source's kind of memory to the host */
+  bool of_device;
+} sfc_outgoing_t;
+
+static inline sfc_outgoing_t sfc_outgoing_find(const sfc_lane_t *lane, const sf_request_t *request)
+{
+  sfc_outgoing_t out = {.source = request->source, .move = request->move, .of_device = request->devices != NULL};
+  if (request->operation == SFSHM_BCAST) {
+    out.pattern = &lane->as_root.value_root;
+    out.n = lane->as_root.nvalues;
+    out.runs = lane->as_root.root_runs;
+  } else {
+    out.pattern = &lane->as_leaf.leaf;
+    out.n = lane->as_leaf.nedges;
+    out.runs = lane->as_leaf.leaf_runs;
+  }
+  return out;
+}
+
+/* Whether the other end reads what the request sends from the device itself, once it has said that it can. */
+bool sfc_lane_reads_devices(const sfc_lane_t *lane, const sf_request_t *request);
+
+/* The other end has read what that entry of awaiting stands for. */
+static inline void sfc_lane_settle(sfc_lane_t *lane, sf_request_t **entry)
+{
+  if (lane->offers != NULL)
+    sfc_offload_end_source(lane, (uint64_t)(entry - lane->awaiting));
+  (*entry)->sends_left--;
+  lane->graph->last_lane = lane;
+  *entry = NULL;
+  lane->tx_unread--;
+  lane->graph->nunread--;
+}
+
+/* The slot for the next message, if there is one. The message before in that slot has been consumed then. */
+static inline sfshm_slot_t *sfc_lane_claim(sfc_lane_t *lane)
+{
+  sfshm_slot_t *slot = sfshm_lane_claim(&lane->tx, &lane->rx);
+  if (slot != NULL && lane->tx_unread > 0) {
+    sf_request_t **entry = &lane->awaiting[lane->tx.posted % SFSHM_LANE_SLOTS];
+    if (*entry != NULL)
+      sfc_lane_settle(lane, entry);
+  }
+  return slot;
+}
+
+/* Sends as much of the request as the lane takes, from lane->tx_cursor on. True when everything has been posted; unless
+ * it will be read in place, that ends the lane's part in the request's sends. */
+bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request);
+
+/* The most that goes the straight way: what is packed and unpacked sooner than its lines come from the other core. */
+#define SFC_STRAIGHT_BYTES_MAX ((size_t)4 << 10)
+_Static_assert(SFC_STRAIGHT_BYTES_MAX < SFSHM_PIECE_MOVES_FROM, "one piece, at the beginning of its cell");
+
+/* Finds out whether the request can go the straight way: a small message costs a few dozen instructions and the way of
+ * one cache line. A larger one, in a cell, costs a few dozen more: so few that the processor asks for the lines of the
+ * cell while that of the slot is still on its way. */
+void sfc_request_find_straight(sf_request_t *request);
+
+/* What does not fit into a slot. False: the lane takes nothing now, or lacks such cells. */
+bool sfc_request_send_straight_cell(sf_request_t *request, sfc_thread_t *thread);
+
+/* The straight way to send, where there is one. False if the lane takes nothing now. */
+static inline bool sfc_request_send_straight(sf_request_t *request, sfc_thread_t *thread)
+{
+  const sfc_straight_t *send = &request->send;
+  sfc_lane_t *lane = send->lane;
+  if (send->bytes > SFSHM_INLINE_BYTES)
+    return sfc_request_send_straight_cell(request, thread);
+  sfshm_slot_t *slot = lane->tx_stalled ? NULL : sfc_lane_claim(lane);
+  if (slot == NULL)
+    return false;
+  sfshm_slot_write(slot, send->values, send->bytes);
+  sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE));
+  sfc_thread_note(thread, lane->peer->wake);
+  sfshm_count(&lane->counts->messages_sent, 1);
+  sfshm_count(&lane->counts->bytes_inline, send->bytes);
+  request->sends_left = 0;
+  return true;
+}
+
+/* Ends the parts of requests that the other end has finished reading in place. Whether there were any. */
+bool sfc_lane_check_read(sfc_lane_t *lane);
+
+static inline const sfc_link_t *sfc_lane_outgoing(const sfc_lane_t *lane, sfshm_operation_t operation)
+{
+  return operation == SFSHM_BCAST ? &lane->as_root : &lane->as_leaf;
+}
+
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
+
+static inline const sfc_link_t *sfc_lane_incoming(const sfc_lane_t *lane, sfshm_operation_t operation)
+{
+  return operation == SFSHM_BCAST ? &lane->as_leaf : &lane->as_root;
+}
+
+/* Takes what has arrived for lane->rx_request, and for the requests behind it, but not without end. Whether anything
+ * moved. */
+bool sfc_lane_receive(sfc_lane_t *lane);
+
+/* Lets go of other ranks' devices that lanes of a failed graph were reading, which has ended. */
+void sfc_graph_end_reading(sf_graph_t *graph);
+
+/* Gives the slot of the message just taken back; tell: at once, since the writer waits for that. */
+static inline void sfc_lane_end_message(sfc_lane_t *lane, bool tell)
+{
+  if (sfshm_lane_consume(&lane->rx, tell))
+    sfc_thread_note(lane->graph->thread, lane->peer->wake);
+  sfshm_count(&lane->counts->messages_received, 1);
+  sfc_lane_end_wait(lane);
+}
+
+/* The request in flight behind that operation for which the lane has something to receive; NULL: none yet. */
+sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence);
+
+/* Ends the lane's part in its request and turns to the next one. */
+static inline void sfc_lane_end_request(sfc_lane_t *lane)
+{
+  sf_request_t *request = lane->rx_request;
+  bool is_last = request->sequence == lane->graph->last_sequence;
+  request->receives_left--;
+  lane->graph->last_lane = lane;
+  lane->rx_request = is_last ? NULL : sfc_lane_next_request(lane, request->sequence);
+}
+
+/* What does not fit into a slot: whether it has come in one piece. */
+bool sfc_lane_take_straight_cell(sfc_lane_t *lane, const sfshm_slot_t *slot);
+
+/* The straight way to receive, for the message that has come in that slot. Whether it was one to go that way. */
+static inline bool sfc_lane_receive_straight(sfc_lane_t *lane, const sfshm_slot_t *slot)
+{
+  sf_request_t *request = lane->rx_request;
+  const sfc_straight_t *receive = &request->receive;
+  if (receive->lane != lane || request->watch != 0)
+    return false;
+  if (receive->bytes > SFSHM_INLINE_BYTES) {
+    if (!sfc_lane_take_straight_cell(lane, slot))
+      return false;
+  } else {
+    if (slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE))
+      return false;
+    sfshm_lane_fetch_next(&lane->tx, receive->bytes);
+    sfshm_slot_read(receive->values, slot, receive->bytes);
+  }
+  sfshm_count(&lane->counts->bytes_received, receive->bytes);
+  sfc_lane_end_message(lane, false);
+  sfc_lane_end_request(lane);
+  return true;
+}
+
+/* Fails the graph for all ranks. */
+void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail);
+
+#endif

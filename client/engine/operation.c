@@ -1,0 +1,388 @@
+/* The operations of the public interface: checking, beginning, ending. */
+#include "client/engine/operation.h"
+
+#include <stdio.h>
+
+#include "client/compound/composite.h"
+#include "client/core/context.h"
+#include "client/core/type.h"
+#include "client/engine/progress.h"
+#include "client/engine/start.h"
+#include "shm/base/error.h"
+
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
+
+/* The recent request of the graph if this call has the same arguments. Everything has been checked then. */
+static inline __attribute__((always_inline)) sf_request_t *take_recent(sf_graph_t *graph, sfshm_operation_t operation,
+                                                                       const sf_type_t *unit, const void *rootdata,
+                                                                       const void *leafdata, const sf_op_t *op)
+{
+  if (graph == NULL || unit == NULL || op == NULL || graph->generation != sfc_process_generation)
+    return NULL;
+  sf_request_t *request = graph->recent[operation];
+  if (request == NULL || request->in_flight || request->root != rootdata || request->leaf != leafdata ||
+      request->combine.unit.base != unit->unit.base || request->combine.unit.count != unit->unit.count ||
+      request->op != op->op || request->memory_epoch != sfc_memory_epoch(&graph->context->memory))
+    return NULL;
+  return request;
+}
+
+void sfc_request_do_self(sf_request_t *request)
+{
+  const sfc_link_t *self = &request->graph->self;
+  sfc_link_apply(self, request->operation, &request->combine, request->source, request->target);
+  sfshm_count(&request->graph->counts->bytes_self, (uint64_t)self->nedges * request->combine.unit_bytes);
+}
+
+void sfc_request_advance(sf_request_t *request)
+{
+  while (request->turn < request->nturns && request->turns[request->turn].lane == SFC_SELF_TURN) {
+    sfc_request_do_self(request);
+    request->turn++;
+  }
+}
+
+/* ---- Beginning --------------------------------------------------------------------------------------------------- */
+
+__attribute__((noinline)) sf_status_t sfc_graph_prepare(sf_graph_t *graph, const sfc_thread_t *thread,
+                                                        uint64_t noperations)
+{
+  sf_status_t status = sfc_graph_failure(graph);
+  if (status == SF_OK && graph->thread != NULL && graph->thread != thread)
+    status = sfshm_error(SF_ERR_STATE, "graph %llu has operations in flight that another thread began",
+                         (unsigned long long)graph->number);
+  return status == SF_OK && !sfc_flight_has_room(graph, noperations) ? sfc_flight_make_room(graph) : status;
+}
+
+/* Nobody must read memory that is not there any more. */
+static __attribute__((noinline)) sf_status_t check_alive(const sf_request_t *request)
+{
+  const char *name = sfshm_desc_operation(request->signature);
+  sf_status_t status = sfc_memory_check_alive(name, &request->source_ref, request->source);
+  return status == SF_OK ? sfc_memory_check_alive(name, &request->target_ref, request->target) : status;
+}
+
+static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, bool apart)
+{
+  sf_graph_t *graph = request->graph;
+  if (__builtin_expect(request->devices != NULL, false)) {
+    sf_status_t status = check_alive(request);
+    if (status != SF_OK)
+      return status;
+  }
+  if (sfc_graph_is_failed(graph) || (graph->thread != NULL && graph->thread != thread) ||
+      !sfc_flight_has_room(graph, 1)) {
+    sf_status_t status = sfc_graph_prepare(graph, thread, 1);
+    if (status != SF_OK)
+      return status;
+  }
+  sfc_launch(request, thread, apart);
+  if (__builtin_expect(apart && graph->nstalled > 0, false))
+    (void)sfc_graph_hand_over(graph);
+  return SF_OK;
+}
+
+void sfc_request_lift(sf_request_t *request)
+{
+  request->held = false;
+  if (request->watch != 0)
+    sfc_watch_lift(request);
+  if (request->graph->self.nedges > 0)
+    sfc_request_do_self(request);
+}
+
+sfshm_call_t sfc_call_name(const sf_graph_t *graph, sfshm_operation_t operation, const sf_op_t *op)
+{
+  if (graph != NULL && graph->parent != NULL && op == SF_REPLACE)
+    return operation == SFSHM_BCAST ? SFSHM_CALL_SCATTER : SFSHM_CALL_GATHER;
+  return operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE;
+}
+
+/* Checks the arguments and makes a call of them. */
+static sf_status_t check_call(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
+                              const void *rootdata, const void *leafdata, const sf_op_t *op, bool persistent,
+                              sf_request_t **request_p, sfc_call_t *call_p)
+{
+  sfshm_call_t name = sfc_call_name(graph, operation, op);
+  sf_status_t status = sfc_call_check_op(sfshm_call_name(name), graph, unit, op, request_p);
+  if (status != SF_OK)
+    return status;
+  *call_p = (sfc_call_t){.graph = graph,
+                         .operation = operation,
+                         .unit = unit->unit,
+                         .op = op->op,
+                         .signature = sfshm_desc_signature(name, unit->unit, op->op),
+                         .root = rootdata,
+                         .leaf = leafdata,
+                         .persistent = persistent};
+  return SF_OK;
+}
+
+/* A request for a call that is not like the last one. Its arguments are checked before the graph. */
+static __attribute__((noinline)) sf_status_t make_fresh(sf_graph_t *graph, sfshm_operation_t operation,
+                                                        const sf_type_t *unit, const void *rootdata, void *leafdata,
+                                                        const sf_op_t *op, sf_request_t **asked_p,
+                                                        sf_request_t **request_p)
+{
+  sfc_call_t call;
+  sf_status_t status = check_call(graph, operation, unit, rootdata, leafdata, op, false, asked_p, &call);
+  if (status == SF_OK)
+    status = sfc_graph_failure(graph);
+  return status == SF_OK ? sfc_request_make(&call, request_p) : status;
+}
+
+/* Operations with an op of the application. */
+static sfc_composite_call_t of_application(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
+                                           const void *rootdata, const void *leafdata, const sf_op_t *op)
+{
+  return (sfc_composite_call_t){.call = operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE,
+                                .graph = graph,
+                                .unit = unit,
+                                .root = rootdata,
+                                .leaf = leafdata,
+                                .op = op};
+}
+
+static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
+                                         const void *rootdata, void *leafdata, const sf_op_t *op,
+                                         sf_request_t **request_p, bool apart)
+{
+  sfc_thread_t *thread = sfc_thread_self();
+  sf_status_t status;
+  sf_request_t *request = request_p == NULL ? NULL : take_recent(graph, operation, unit, rootdata, leafdata, op);
+  if (request == NULL) {
+    if (op != NULL && op->function != NULL) {
+      sfc_composite_call_t call = of_application(graph, operation, unit, rootdata, leafdata, op);
+      return sfc_composite_make_and_begin(&call, request_p);
+    }
+    status = make_fresh(graph, operation, unit, rootdata, leafdata, op, request_p, &request);
+    if (status != SF_OK)
+      return status;
+  }
+  status = begin(request, thread, apart);
+  sfc_thread_flush(thread);
+  if (status != SF_OK) {
+    sfc_request_recycle(request);
+    return status;
+  }
+  *request_p = request;
+  return SF_OK;
+}
+
+sf_status_t sf_bcast_begin(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata, void *leafdata,
+                           const sf_op_t *op, sf_request_t **request_p)
+{
+  return make_and_begin(graph, SFSHM_BCAST, unit, rootdata, leafdata, op, request_p, true);
+}
+
+sf_status_t sf_reduce_begin(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *rootdata,
+                            const sf_op_t *op, sf_request_t **request_p)
+{
+  return make_and_begin(graph, SFSHM_REDUCE, unit, rootdata, (void *)(uintptr_t)leafdata, op, request_p, true);
+}
+
+static sf_status_t make_persistent(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
+                                   const void *rootdata, const void *leafdata, const sf_op_t *op,
+                                   sf_request_t **request_p)
+{
+  sfc_call_t call;
+  if (op != NULL && op->function != NULL) {
+    sfc_composite_call_t composite = of_application(graph, operation, unit, rootdata, leafdata, op);
+    composite.persistent = true;
+    return sfc_composite_make(&composite, request_p);
+  }
+  sf_status_t status = check_call(graph, operation, unit, rootdata, leafdata, op, true, request_p, &call);
+  return status == SF_OK ? sfc_request_make(&call, request_p) : status;
+}
+
+sf_status_t sf_bcast_init(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata, void *leafdata,
+                          const sf_op_t *op, sf_request_t **request_p)
+{
+  return make_persistent(graph, SFSHM_BCAST, unit, rootdata, leafdata, op, request_p);
+}
+
+sf_status_t sf_reduce_init(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *rootdata,
+                           const sf_op_t *op, sf_request_t **request_p)
+{
+  return make_persistent(graph, SFSHM_REDUCE, unit, rootdata, leafdata, op, request_p);
+}
+
+sf_status_t sf_start_all(int32_t count, sf_request_t *const requests[])
+{
+  sfc_thread_t *thread = sfc_thread_self();
+  sf_status_t status = SF_OK;
+  if (count < 0 || (count > 0 && requests == NULL))
+    return sfshm_error(SF_ERR_ARG, "sf_start_all: count %d, requests %p", count, (const void *)requests);
+  for (int32_t i = 0; i < count && status == SF_OK; i++) {
+    sf_request_t *request = requests[i];
+    if (request == NULL || !request->persistent)
+      status = sfshm_error(SF_ERR_ARG, "sf_start: request %d is %s", i, request == NULL ? "NULL" : "not persistent");
+    else if (request->graph->generation != sfc_process_generation)
+      status = sfshm_error(SF_ERR_STATE, "sf_start: in a child of the process that called sf_init");
+    else if (request->in_flight)
+      status = sfshm_error(SF_ERR_STATE, "sf_start: request %d is in flight", i);
+    else if (request->composite != NULL)
+      status = sfc_composite_begin(request, thread);
+    else if ((status = sfc_request_prepare(request)) == SF_OK)
+      status = begin(request, thread, true);
+  }
+  sfc_thread_flush(thread);
+  return status;
+}
+
+sf_status_t sf_start(sf_request_t *request)
+{
+  return sf_start_all(1, &request);
+}
+
+/* ---- Ending ------------------------------------------------------------------------------------------------------ */
+
+/* Takes the operation with the application's handle out of flight. */
+static inline __attribute__((always_inline)) void end_handle(sf_request_t **request_p)
+{
+  sf_request_t *request = *request_p;
+  if (!request->persistent)
+    *request_p = NULL;
+  sfc_launch_end(request);
+}
+
+/* What it has come to, once it is complete. */
+static inline sf_status_t check_devices(const sf_request_t *request, sf_status_t status)
+{
+  return request->devices == NULL ? status : sfc_devices_check(request->graph, request->devices, status);
+}
+
+/* Waits for a request that this thread has begun, and ends it. */
+static inline sf_status_t complete(sf_request_t **request, sfc_thread_t *thread)
+{
+  if ((*request)->composite != NULL)
+    return sfc_composite_wait(request, thread, -1, NULL);
+  sf_status_t status = check_devices(*request, sfc_thread_wait(thread, *request, -1));
+  end_handle(request);
+  return status;
+}
+
+static inline __attribute__((always_inline)) sf_status_t check_end(sf_request_t **request, const sfc_thread_t *thread,
+                                                                   const char *function)
+{
+  const sf_graph_t *graph = (*request)->graph;
+  if (graph->generation != sfc_process_generation)
+    return sfshm_error(SF_ERR_STATE, "%s: in a child of the process that called sf_init", function);
+  if (graph->thread != thread)
+    return sfshm_error(SF_ERR_STATE, "%s: operation %llu of graph %llu was begun by another thread", function,
+                       (unsigned long long)(*request)->sequence, (unsigned long long)graph->number);
+  return SF_OK;
+}
+
+sf_status_t sf_wait(sf_request_t **request)
+{
+  sfc_thread_t *thread = sfc_thread_self();
+  if (request == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_wait: request is NULL");
+  if (*request == NULL || !(*request)->in_flight)
+    return SF_OK;
+  sf_status_t status = check_end(request, thread, __func__);
+  return status == SF_OK ? complete(request, thread) : status;
+}
+
+sf_status_t sf_wait_for(sf_request_t **request, int64_t timeout_ns, bool *done_p)
+{
+  sfc_thread_t *thread = sfc_thread_self();
+  if (request == NULL || done_p == NULL || timeout_ns < 0)
+    return sfshm_error(SF_ERR_ARG, "sf_wait_for: request %p, timeout %lld ns, done_p %p", (void *)request,
+                       (long long)timeout_ns, (void *)done_p);
+  bool done = *request == NULL || !(*request)->in_flight;
+  if (!done) {
+    sf_status_t status = check_end(request, thread, __func__);
+    if (status != SF_OK)
+      return status;
+    if ((*request)->composite != NULL)
+      return sfc_composite_wait(request, thread, timeout_ns, done_p);
+    status = sfc_thread_wait(thread, *request, timeout_ns);
+    done = status != SF_OK || sfc_request_is_complete(*request);
+    if (done) {
+      status = check_devices(*request, status);
+      thread->idle_ns = 0;
+      end_handle(request);
+    }
+    if (status != SF_OK)
+      return status;
+  }
+  *done_p = done;
+  return SF_OK;
+}
+
+sf_status_t sf_wait_all(int32_t count, sf_request_t *requests[])
+{
+  sf_status_t first = SF_OK;
+  char detail[SFSHM_DETAIL_BYTES]; /* of the first */
+  if (count < 0 || (count > 0 && requests == NULL))
+    return sfshm_error(SF_ERR_ARG, "sf_wait_all: count %d, requests %p", count, (void *)requests);
+  for (int32_t i = 0; i < count; i++) {
+    sf_status_t status = sf_wait(&requests[i]);
+    if (status == SF_OK || first != SF_OK)
+      continue;
+    first = status;
+    snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
+  }
+  return first == SF_OK ? SF_OK : sfshm_error(first, "%s", detail);
+}
+
+sf_status_t sf_test(sf_request_t **request, bool *done_p)
+{
+  sfc_thread_t *thread = sfc_thread_self();
+  if (request == NULL || done_p == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_test: %s is NULL", request == NULL ? "request" : "done_p");
+  if (*request == NULL || !(*request)->in_flight) {
+    *done_p = true;
+    return SF_OK;
+  }
+  sf_status_t status = check_end(request, thread, __func__);
+  if (status != SF_OK)
+    return status;
+  if ((*request)->composite != NULL)
+    return sfc_composite_test(request, thread, done_p);
+  sfc_thread_test(thread);
+  status = sfc_graph_failure((*request)->graph);
+  bool done = status != SF_OK || sfc_request_is_complete(*request);
+  if (done) {
+    status = check_devices(*request, status);
+    end_handle(request);
+  }
+  if (status == SF_OK)
+    *done_p = done;
+  return status;
+}
+
+/* Flattened: on small data a blocking operation takes little more than a line between two cores, and calls show. */
+__attribute__((flatten)) sf_status_t sf_bcast(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata,
+                                              void *leafdata, const sf_op_t *op)
+{
+  sf_request_t *request;
+  sf_status_t status = make_and_begin(graph, SFSHM_BCAST, unit, rootdata, leafdata, op, &request, false);
+  return status == SF_OK ? complete(&request, sfc_thread_self()) : status;
+}
+
+__attribute__((flatten)) sf_status_t sf_reduce(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata,
+                                               void *rootdata, const sf_op_t *op)
+{
+  sf_request_t *request;
+  sf_status_t status =
+      make_and_begin(graph, SFSHM_REDUCE, unit, rootdata, (void *)(uintptr_t)leafdata, op, &request, false);
+  return status == SF_OK ? complete(&request, sfc_thread_self()) : status;
+}
+
+sf_status_t sf_request_free(sf_request_t **request)
+{
+  if (request == NULL || *request == NULL)
+    return SF_OK;
+  if (!(*request)->persistent || (*request)->in_flight)
+    return sfshm_error(SF_ERR_STATE, "sf_request_free: the request is %s",
+                       (*request)->persistent ? "in flight" : "not persistent: sf_wait frees it");
+  if ((*request)->composite != NULL)
+    sfc_composite_free(*request);
+  else
+    sfc_request_retire(*request);
+  *request = NULL;
+  return SF_OK;
+}

@@ -1,0 +1,108 @@
+/* Operations in flight. */
+#ifndef SFC_OPERATION_H
+#define SFC_OPERATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/graph/graph.h"
+#include "shm/device/device.h"
+#include "shm/kernels/kernels.h"
+
+/* Consecutive values that fit into a slot or a small cell, and the one lane that they take; lane is NULL where it is
+ * not as simple. */
+typedef struct sfc_straight {
+  sfc_lane_t *lane;
+  char *values; /* in the application's buffer */
+  size_t bytes;
+} sfc_straight_t;
+
+/* What of an operation may be offered to the daemon's workers: see offload.h. */
+#define SFC_OFFER_SOURCE 1u
+#define SFC_OFFER_TARGET 2u
+
+struct sf_request {
+  sf_graph_t *graph;
+  sf_request_t *next;              /* in the graph's list of free or of persistent requests */
+  struct sfc_composite *composite; /* of which it is a part; NULL: it is complete by itself */
+  bool persistent;
+  bool in_flight;
+  bool held;    /* its sends have to wait until this is lifted */
+  uint8_t kind; /* as it is counted: sfshm_kind_t */
+  sfshm_operation_t operation;
+  bool ordered;            /* contributions must be combined in the order of their ranks */
+  const sfc_turn_t *turns; /* then: whose contributions they are */
+  int32_t nturns;
+  int32_t turn;          /* and which is next */
+  int32_t sends_left;    /* lanes that have not posted everything, or whose reader is not done in place */
+  int32_t receives_left; /* lanes from which something is still to come */
+  uint64_t sequence;     /* number of the operation on the graph, from 1 */
+  uint64_t match;        /* descriptor of its messages, but for the method */
+  uint64_t signature;
+  sfshm_op_t op;
+  sfc_combine_t combine;             /* unit, and the kernels for unpacking with the op */
+  const sfshm_kernels_t *move;       /* for packing */
+  const sfshm_device_ops_t *devices; /* if the root's or the leaf's data are on one; NULL: they are not */
+  struct sfc_stage *stage;           /* values of a device on their way to others: see device_staging.h; NULL: none */
+  const char *root;
+  const char *leaf;
+  const char *source; /* root or leaf: what is sent */
+  char *target;       /* the other one */
+  sfc_memory_ref_t source_ref;
+  sfc_memory_ref_t target_ref;
+  uint32_t may_offer;    /* parts that could be offered: SFC_OFFER_*; 0 as a rule */
+  uint32_t offers;       /* that are, of the operation in flight */
+  uint32_t watch;        /* SFC_SAMPLED, SFC_TRACED: see op_trace.h */
+  uint64_t began_ns;     /* if it is watched */
+  uint64_t watched_ns;   /* when the last thing happened to it */
+  uint64_t memory_epoch; /* when the buffers were looked up */
+  sfc_straight_t send;   /* all that is to be sent, and to be received */
+  sfc_straight_t receive;
+};
+
+/* Kernels of devices for combining contributions to the graph's vertices: in their order, unless the graph does not
+ * care. */
+static inline const sfshm_kernels_t *sfc_devices_combine(const sf_graph_t *graph, const sfshm_device_ops_t *devices,
+                                                         sfshm_unit_t unit, sfshm_op_t op)
+{
+  return (graph->flags & SF_GRAPH_UNORDERED) != 0 ? devices->unordered(unit, op) : devices->kernels(unit, op);
+}
+
+/* Kernels for data on devices; devices is NULL if there are none. */
+static inline const sfshm_kernels_t *sfc_kernels_find(const sfshm_device_ops_t *devices, sfshm_unit_t unit,
+                                                      sfshm_op_t op)
+{
+  return devices == NULL ? sfshm_kernels_find(unit, op) : devices->kernels(unit, op);
+}
+
+static inline bool sfc_request_is_complete(const sf_request_t *request)
+{
+  return request->sends_left == 0 && request->receives_left == 0;
+}
+
+/* What has to be checked and made ready before a graph takes noperations more; start.h begins them. */
+sf_status_t sfc_graph_prepare(sf_graph_t *graph, const sfc_thread_t *thread, uint64_t noperations);
+
+/* Lets the sends of a request go that was held when it began. */
+void sfc_request_lift(sf_request_t *request);
+
+/* Applies the edges within the rank. */
+void sfc_request_do_self(sf_request_t *request);
+
+/* Moves an ordered reduce on to the next contribution that has to come from another rank. */
+void sfc_request_advance(sf_request_t *request);
+
+/* Whether the next contribution to an ordered reduce is that of a lane. */
+static inline bool sfc_request_is_turn(const sf_request_t *request, const sfc_lane_t *lane)
+{
+  return request->turns[request->turn].lane == (int32_t)(lane - request->graph->lanes);
+}
+
+/* It has been combined. */
+static inline void sfc_request_end_turn(sf_request_t *request)
+{
+  request->turn++;
+  sfc_request_advance(request);
+}
+
+#endif

@@ -1,0 +1,229 @@
+/* Requests: checking what an operation is called with, filling them in, keeping them for the next one. The thread that
+ * uses the graph. */
+#include "client/engine/request.h"
+
+#include <stdlib.h>
+
+#include "client/core/device.h"
+#include "client/core/type.h"
+#include "client/engine/device_staging.h"
+#include "client/engine/lane_send.h"
+#include "client/engine/offload.h"
+#include "shm/base/error.h"
+
+/* ---- Checking ---------------------------------------------------------------------------------------------------- */
+
+sf_status_t sfc_buffer_check(const char *name, const char *buffer, const void *address, int64_t last, size_t unit_bytes,
+                             const sfc_memory_ref_t *ref)
+{
+  uint64_t need;
+  if (last < 0)
+    return SF_OK;
+  if (address == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: %s is NULL, but vertex %lld takes part", name, buffer, (long long)last);
+  if (__builtin_mul_overflow((uint64_t)last + 1, (uint64_t)unit_bytes, &need))
+    return sfshm_error(SF_ERR_RANGE, "%s: %s: %lld units of %zu bytes", name, buffer, (long long)last + 1, unit_bytes);
+  if (ref->class != SFC_MEMORY_UNKNOWN && ref->bytes_left < need)
+    return sfshm_error(SF_ERR_RANGE, "%s: %s at %p needs %llu bytes, but its %s ends after %zu", name, buffer, address,
+                       (unsigned long long)need,
+                       ref->class == SFC_MEMORY_ALLOC ? "sf_alloc memory" : "registered region", ref->bytes_left);
+  return SF_OK;
+}
+
+sf_status_t sfc_call_check_buffer(const char *name, const sf_graph_t *graph, const char *buffer, const void *address,
+                                  int64_t last, const sf_type_t *unit)
+{
+  sfc_memory_ref_t ref = sfc_memory_find(&graph->context->memory, address);
+  return sfc_buffer_check(name, buffer, address, last, sfshm_unit_size(unit->unit), &ref);
+}
+
+sf_status_t sfc_devices_choose(const char *name, const void *const addresses[], const sfc_memory_ref_t *const refs[],
+                               int n, const sfshm_device_ops_t **devices_p)
+{
+  *devices_p = NULL;
+  for (int i = 0; i < n; i++) {
+    sf_status_t status = refs[i]->class == SFC_MEMORY_UNKNOWN ? sfc_device_refuse(name, addresses[i]) : SF_OK;
+    if (status != SF_OK)
+      return status;
+    if (refs[i]->class == SFC_MEMORY_DEVICE)
+      *devices_p = sfshm_device_loaded();
+  }
+  return SF_OK;
+}
+
+sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devices, sf_status_t known)
+{
+  sf_status_t status = devices->check(); /* in any case: what was told must have ended when the application goes on */
+  if (known != SF_OK || status != SF_OK)
+    sfc_graph_end_reading(graph);
+  if (known != SF_OK || status == SF_OK)
+    return known;
+  sfc_graph_fail_everywhere(graph, status, devices->detail());
+  return sfc_graph_failure(graph);
+}
+
+/* Kernels for where the data are. */
+static sf_status_t choose_kernels(sf_request_t *request, const char *name)
+{
+  sfshm_unit_t unit = request->combine.unit;
+  request->combine.kernels = request->devices != NULL
+                                 ? sfc_devices_combine(request->graph, request->devices, unit, request->op)
+                                 : sfshm_kernels_find(unit, request->op);
+  request->move = sfc_kernels_find(request->devices, unit, SFSHM_OP_REPLACE);
+  if (request->combine.kernels == NULL)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "%s: %s of %s on a device", name, sfshm_op_name(request->op),
+                       sfshm_base_name(unit.base));
+  return SF_OK;
+}
+
+/* What the application calls the buffers. */
+static const char *root_name(const sf_request_t *request)
+{
+  return request->graph->parent != NULL && request->composite == NULL ? "slotdata" : "rootdata";
+}
+
+static const char *leaf_name(const sf_request_t *request)
+{
+  bool fetch = (request->signature & sfshm_desc_signature(SFSHM_CALL_FETCH, (sfshm_unit_t){0}, 0)) != 0;
+  return fetch && request->operation == SFSHM_BCAST ? "leafupdate" : "leafdata";
+}
+
+sf_status_t sfc_request_look_up(sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  sfc_memory_t *memory = &graph->context->memory;
+  const char *name = sfshm_desc_operation(request->signature);
+  size_t unit_bytes = request->combine.unit_bytes;
+  uint64_t epoch = sfc_memory_epoch(memory);
+  sfc_memory_ref_t root = sfc_memory_find(memory, request->root);
+  sfc_memory_ref_t leaf = sfc_memory_find(memory, request->leaf);
+  sf_status_t status = sfc_buffer_check(name, root_name(request), request->root, graph->root_max, unit_bytes, &root);
+  if (status == SF_OK)
+    status = sfc_buffer_check(name, leaf_name(request), request->leaf, graph->leaf_max, unit_bytes, &leaf);
+  const void *const addresses[] = {request->root, request->leaf};
+  const sfc_memory_ref_t *const refs[] = {&root, &leaf};
+  if (status == SF_OK)
+    status = sfc_devices_choose(name, addresses, refs, 2, &request->devices);
+  if (status == SF_OK)
+    status = choose_kernels(request, name);
+  if (status != SF_OK)
+    return status;
+  request->source_ref = request->operation == SFSHM_BCAST ? root : leaf;
+  request->target_ref = request->operation == SFSHM_BCAST ? leaf : root;
+  request->may_offer = sfc_offload_parts(request);
+  request->memory_epoch = epoch;
+  return SF_OK;
+}
+
+sf_status_t sfc_call_check_graph(const char *name, const sf_graph_t *graph)
+{
+  if (graph == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: graph is NULL", name);
+  if (graph->generation != sfc_process_generation)
+    return sfshm_error(SF_ERR_STATE, "%s: in a child of the process that called sf_init", name);
+  return SF_OK;
+}
+
+sf_status_t sfc_call_check(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,
+                           sf_request_t **request_p)
+{
+  sf_status_t status = sfc_call_check_graph(name, graph);
+  if (status == SF_OK && (unit == NULL || op == NULL || request_p == NULL))
+    return sfshm_error(SF_ERR_ARG, "%s: %s is NULL", name, unit == NULL ? "unit" : op == NULL ? "op" : "request_p");
+  return status;
+}
+
+sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,
+                              sf_request_t **request_p)
+{
+  sf_status_t status = sfc_call_check(name, graph, unit, op, request_p);
+  if (status == SF_OK && !sfshm_op_applies(op->op, unit->unit.base))
+    status = sfshm_error(SF_ERR_ARG, "%s: op %s is not defined for %s", name, sfshm_op_name(op->op),
+                         sfshm_base_name(unit->unit.base));
+  return status;
+}
+
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
+
+static void set_free(sf_request_t *request)
+{
+  sfc_stage_free(request);
+  request->next = request->graph->free_requests;
+  request->graph->free_requests = request;
+}
+
+static sf_request_t *take_free(sf_graph_t *graph)
+{
+  sf_request_t *request = graph->free_requests;
+  if (request == NULL)
+    return malloc(sizeof *request);
+  graph->free_requests = request->next;
+  return request;
+}
+
+static void fill_in(sf_request_t *request, const sfc_call_t *call)
+{
+  sf_graph_t *graph = call->graph;
+  bool bcast = call->operation == SFSHM_BCAST, replace = call->op == SFSHM_OP_REPLACE;
+  *request = (sf_request_t){
+      .graph = graph,
+      .persistent = call->persistent,
+      .kind = (uint8_t)sfshm_desc_kind(call->signature),
+      .operation = call->operation,
+      .ordered = !bcast && graph->roots_shared && !sfshm_op_order_free(call->op, call->unit.base),
+      .turns = replace ? graph->winner_turns : graph->turns,
+      .nturns = replace ? graph->nwinner_turns : graph->nturns,
+      .signature = call->signature,
+      .op = call->op,
+      .combine = {.unit = call->unit, .unit_bytes = sfshm_unit_size(call->unit)},
+      .root = call->root,
+      .leaf = call->leaf,
+      .source = bcast ? call->root : call->leaf,
+      .target = (void *)(uintptr_t)(bcast ? call->leaf : call->root), /* what the caller lets be written */
+  };
+}
+
+sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p)
+{
+  sf_graph_t *graph = call->graph;
+  sf_request_t *request = take_free(graph);
+  if (request == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "%s: request", sfshm_desc_operation(call->signature));
+  fill_in(request, call);
+  sf_status_t status = sfc_request_look_up(request);
+  if (status != SF_OK) {
+    set_free(request);
+    return status;
+  }
+  sfc_request_find_straight(request);
+  if (call->persistent) {
+    request->next = graph->persistent;
+    graph->persistent = request;
+  }
+  *request_p = request;
+  return SF_OK;
+}
+
+/* Keeps a request for the next operation: filled in, unless it is persistent or part of another one. */
+void sfc_request_recycle(sf_request_t *request)
+{
+  sf_request_t **recent = &request->graph->recent[request->operation], *before = *recent;
+  if (before == request)
+    return;
+  if (request->persistent || request->composite != NULL || (before != NULL && before->in_flight)) {
+    set_free(request);
+    return;
+  }
+  *recent = request;
+  if (before != NULL)
+    set_free(before);
+}
+
+void sfc_request_retire(sf_request_t *request)
+{
+  sf_request_t **link = &request->graph->persistent;
+  while (*link != request)
+    link = &(*link)->next;
+  *link = request->next;
+  sfc_request_recycle(request);
+}

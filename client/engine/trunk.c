@@ -1,0 +1,393 @@
+/* Operations over trunks: see trunk.h. The thread that uses the graph. */
+#include "client/engine/trunk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/core/context.h"
+#include "client/engine/device_staging.h"
+#include "client/engine/lane_send.h"
+#include "client/engine/mismatch.h"
+#include "client/engine/trunk_device.h"
+#include "client/graph/op_trace.h"
+#include "client/trunk_memory.h"
+#include "shm/base/error.h"
+
+/* ---- Slots ------------------------------------------------------------------------------------------------------- */
+
+static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, sfc_exchange_t **exchange_p)
+{
+  sfc_trunks_t *trunks = graph->trunks;
+  uint32_t nsides = trunks->map->nsides;
+  uint64_t length;
+  sfc_exchange_t *exchange = calloc(1, sizeof *exchange + nsides * sizeof exchange->slots[0]);
+  if (exchange == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "exchange of %u sides", nsides);
+  exchange->class_bytes = class_bytes;
+  sf_status_t status =
+      sfshm_exchange_layout(trunks->map->sides, nsides, class_bytes, SFC_EXCHANGE_MAX_BYTES, exchange->slots, &length);
+  if (status == SF_OK)
+    status = sfc_trunk_exchange_map(graph, class_bytes, &exchange->region);
+  if (status == SF_OK && exchange->region.length_bytes < length) {
+    status = sfshm_error(SF_ERR_PROTO, "exchange of %zu bytes, %llu expected", exchange->region.length_bytes,
+                         (unsigned long long)length);
+    sfshm_region_destroy(&exchange->region);
+  }
+  if (status != SF_OK) {
+    free(exchange);
+    return status;
+  }
+  exchange->next = trunks->exchanges;
+  trunks->exchanges = exchange;
+  *exchange_p = exchange;
+  return SF_OK;
+}
+
+sf_status_t sfc_trunks_exchange(sf_graph_t *graph, size_t unit_bytes, sfc_exchange_t **exchange_p)
+{
+  uint64_t class_bytes = sfshm_exchange_class(unit_bytes);
+  sfc_exchange_t *exchange = graph->trunks->exchanges;
+  while (exchange != NULL && exchange->class_bytes != class_bytes)
+    exchange = exchange->next;
+  *exchange_p = exchange;
+  if (exchange != NULL)
+    return SF_OK;
+  return class_bytes != 0 ? add_exchange(graph, class_bytes, exchange_p)
+                          : sfshm_error(SF_ERR_LIMIT, "unit of %zu bytes", unit_bytes);
+}
+
+/* NULL: the graph has failed. */
+static const sfc_exchange_t *find_exchange(const sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  sfc_exchange_t *exchange;
+  sf_status_t status = sfc_trunks_exchange(graph, request->combine.unit_bytes, &exchange);
+  if (status == SF_OK)
+    return exchange;
+  sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
+  return NULL;
+}
+
+static char *send_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side, uint64_t message)
+{
+  return (char *)exchange->region.base + sfc_trunk_send_slot(exchange, side, message);
+}
+
+static const char *receive_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side, uint64_t message)
+{
+  return (const char *)exchange->region.base + sfc_trunk_receive_slot(exchange, side, message);
+}
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+/* The first contributions of this rank are in the slot, which may be combined with others before they come to roots. */
+static void start_values(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot)
+{
+  if (!trunk->uncombined && (trunk->extra_leaf.n > 0 || trunk->leaf_image.header.nlayers > 0))
+    sfshm_kernels_start(request->combine.unit, request->op, &trunk->to, trunk->nvalues, slot);
+}
+
+/* Contributions to roots: the first one of each value is written, further ones of this rank are combined with it, in
+ * ascending order of leaves. */
+static void pack_contributions(const sfc_trunk_t *trunk, const sf_request_t *request,
+                               const sfc_trunk_kernels_t *kernels, char *slot)
+{
+  sfshm_unit_t unit = request->combine.unit;
+  kernels->move->scatter(unit, &trunk->leaf, 0, request->source, &trunk->to, slot, 0, trunk->nvalues);
+  if (kernels->on_host)
+    start_values(trunk, request, slot);
+  if (trunk->extra_leaf.n > 0)
+    (trunk->uncombined ? kernels->move : kernels->combine)
+        ->scatter(unit, &trunk->extra_leaf, 0, request->source, &trunk->extra_to, slot, 0, trunk->extra_leaf.n);
+}
+
+void sfc_trunk_pack(const sfc_trunk_t *trunk, const sf_request_t *request, const sfc_trunk_kernels_t *kernels,
+                    char *slot)
+{
+  const sfc_combine_t *combine = &request->combine;
+  if (request->operation == SFSHM_BCAST)
+    kernels->move->pack(combine->unit, &trunk->root, 0, trunk->root.n, request->source,
+                        slot + (size_t)trunk->first * combine->unit_bytes);
+  else
+    pack_contributions(trunk, request, kernels, slot);
+}
+
+/* The same of what has been brought from a device. */
+static void pack_staged(const sfc_trunk_t *trunk, const sf_request_t *request, const char *staged, char *slot)
+{
+  sfshm_unit_t unit = request->combine.unit;
+  const sfshm_kernels_t *move = sfshm_kernels_find(unit, SFSHM_OP_REPLACE);
+  const sfshm_kernels_t *combine = trunk->uncombined ? move : sfshm_kernels_find(unit, request->op);
+  if (request->operation == SFSHM_BCAST)
+    memcpy(slot + (size_t)trunk->first * request->combine.unit_bytes, staged,
+           (size_t)trunk->root.n * request->combine.unit_bytes);
+  else
+    move->unpack(unit, &trunk->to, 0, trunk->nvalues, staged, slot);
+  if (request->operation == SFSHM_REDUCE)
+    start_values(trunk, request, slot);
+  if (request->operation == SFSHM_REDUCE && trunk->extra_leaf.n > 0)
+    combine->unpack(unit, &trunk->extra_to, 0, trunk->extra_leaf.n,
+                    staged + (size_t)trunk->nvalues * request->combine.unit_bytes, slot);
+}
+
+/* The layers were checked when the map was opened: their order is that of the contributing ranks. */
+sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels, char *slot)
+{
+  size_t unit_bytes = sfshm_unit_size(unit);
+  for (uint32_t k = 0; k < trunk->leaf_image.header.nlayers; k++) {
+    sfshm_pattern_t positions;
+    int64_t first;
+    sf_status_t status = sfshm_leaf_layer_open(&trunk->leaf_image, k, &positions, &first);
+    if (status != SF_OK)
+      return status;
+    const char *units = slot + (size_t)(trunk->leaf_image.header.reduce_values + first) * unit_bytes;
+    kernels->unpack(unit, &positions, 0, positions.n, units, slot);
+  }
+  return SF_OK;
+}
+
+static sfc_trunk_kernels_t kernels_for(const sf_request_t *request, bool on_device)
+{
+  return on_device ? sfc_trunk_devices_kernels(request)
+                   : (sfc_trunk_kernels_t){request->move, request->combine.kernels, false};
+}
+
+/* Kernels that pack into a slot of the host: the host's, unless the source is on a device. Where the target is does not
+ * matter. */
+static sfc_trunk_kernels_t packing_kernels(const sf_request_t *request)
+{
+  sfshm_unit_t unit = request->combine.unit;
+  if (request->devices == NULL)
+    return (sfc_trunk_kernels_t){request->move, request->combine.kernels, true};
+  if (request->source_ref.class == SFC_MEMORY_DEVICE)
+    return kernels_for(request, false);
+  return (sfc_trunk_kernels_t){sfshm_kernels_find(unit, SFSHM_OP_REPLACE), sfshm_kernels_find(unit, request->op), true};
+}
+
+static sf_status_t combine_staged(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot, bool on_device)
+{
+  sf_status_t status = sfc_trunk_combine(trunk, request->combine.unit, kernels_for(request, on_device).combine, slot);
+  return status == SF_OK && on_device ? sfc_trunk_devices_await() : status;
+}
+
+/* The rank's part is in the slot; whoever is last submits the message. */
+static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t *side, char *slot, bool on_device)
+{
+  sf_graph_t *graph = lane->graph;
+  uint64_t message = ++side->sent;
+  side->sent_sequence = request->sequence;
+  /* Releases this rank's part and acquires those of the others. */
+  uint64_t packed =
+      atomic_fetch_add_explicit(&side->flow->packed[message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
+  if (packed % (uint64_t)side->told->nmembers != 0)
+    return;
+  if (request->operation == SFSHM_REDUCE && lane->trunk->leaf_image.header.nlayers > 0) {
+    sf_status_t status = combine_staged(lane->trunk, request, slot, on_device);
+    if (status != SF_OK) {
+      sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
+      return;
+    }
+  }
+  sfshm_count(&lane->counts->node_messages_sent, 1);
+  sfshm_count(&lane->counts->node_values_sent, (uint64_t)side->told->send_values);
+  sfshm_count(&lane->counts->node_bytes_sent, (uint64_t)side->told->send_values * request->combine.unit_bytes);
+  sfc_submit(&graph->context->submitter, SFSHM_SUBMIT_SEND, graph->number, side->number, message, request->match,
+             request->combine.unit_bytes, false);
+}
+
+/* Where the next message is; NULL: the graph has failed. *on_device_p: kernels have written this rank's part. */
+static char *fill_slot(sfc_lane_t *lane, sf_request_t *request, sfc_trunk_side_t *side, bool *on_device_p)
+{
+  char *slot = sfc_trunk_devices_send_slot(lane->graph->trunks, side, request);
+  *on_device_p = slot != NULL;
+  if (slot != NULL)
+    return sfc_trunk_devices_fill(lane, request) ? slot : NULL;
+  const sfc_exchange_t *exchange = find_exchange(request);
+  if (exchange == NULL)
+    return NULL;
+  slot = send_slot(exchange, side, side->sent + 1);
+  const char *staged = request->devices != NULL ? sfc_stage_find(lane, request) : NULL;
+  sfc_trunk_kernels_t kernels = packing_kernels(request);
+  if (staged != NULL)
+    pack_staged(lane->trunk, request, staged, slot);
+  else
+    sfc_trunk_pack(lane->trunk, request, &kernels, slot);
+  return slot;
+}
+
+static size_t sent_bytes(const sfc_trunk_t *trunk, const sf_request_t *request)
+{
+  int64_t n = request->operation == SFSHM_BCAST ? trunk->root.n
+                                                : trunk->nvalues + (trunk->uncombined ? trunk->extra_leaf.n : 0);
+  return (size_t)n * request->combine.unit_bytes;
+}
+
+bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
+{
+  sfc_trunk_t *trunk = lane->trunk;
+  sfc_trunk_side_t *side = sfc_trunk_sending(trunk, request->operation);
+  bool on_device;
+  if (!sfc_trunk_may_send(side, request->combine.unit_bytes))
+    return false;
+  char *slot = fill_slot(lane, request, side, &on_device);
+  if (slot == NULL)
+    return false;
+  size_t bytes = sent_bytes(trunk, request);
+  if (request->operation == SFSHM_REDUCE && !trunk->uncombined)
+    sfshm_count(&lane->counts->bytes_saved, (uint64_t)trunk->extra_leaf.n * request->combine.unit_bytes);
+  post(lane, request, side, slot, on_device);
+  if (__builtin_expect(request->watch != 0, false))
+    sfc_watch_sent(request, lane, side->sent, bytes);
+  request->sends_left--;
+  sfshm_count(&lane->counts->messages_sent, 1);
+  sfshm_count(&lane->counts->bytes_slots, bytes);
+  return true;
+}
+
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
+
+bool sfc_trunk_has_message(const sfc_lane_t *lane)
+{
+  sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, lane->rx_request->operation);
+  return atomic_load_explicit(&side->flow->arrived, memory_order_acquire) > side->received;
+}
+
+static void unpack_to_leaves(const sfc_trunk_t *trunk, const sf_request_t *request, const sfshm_kernels_t *kernels,
+                             const char *slot)
+{
+  sfshm_unit_t unit = request->combine.unit;
+  kernels->scatter(unit, &trunk->from, 0, slot, &trunk->leaf, request->target, 0, trunk->nvalues);
+  if (trunk->extra_leaf.n > 0)
+    kernels->scatter(unit, &trunk->extra_from, 0, slot, &trunk->extra_leaf, request->target, 0, trunk->extra_leaf.n);
+}
+
+static void unpack_turn(const sfc_trunk_turn_t *turn, const sf_request_t *request, const sfshm_kernels_t *kernels,
+                        const char *slot)
+{
+  kernels->scatter(request->combine.unit, &turn->position, 0, slot, &turn->root, request->target, 0, turn->root.n);
+}
+
+/* Combines the turns that have come, from the cursor on. Whether all have. */
+static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const sfshm_kernels_t *kernels, const char *slot)
+{
+  const sfc_trunk_t *trunk = lane->trunk;
+  bool winners = request->op == SFSHM_OP_REPLACE;
+  const sfc_trunk_turn_t *turns = winners ? trunk->winner_turns : trunk->turns;
+  int32_t nturns = winners ? trunk->nwinner_turns : trunk->nturns;
+  int64_t *at = &lane->rx_cursor.value;
+  while (*at < nturns && (!request->ordered || sfc_request_is_turn(request, lane))) {
+    unpack_turn(&turns[(*at)++], request, kernels, slot);
+    if (request->ordered)
+      sfc_request_end_turn(request);
+  }
+  return *at == nturns;
+}
+
+static size_t received_bytes(const sfc_lane_t *lane, const sf_request_t *request)
+{
+  const sfc_link_t *link = sfc_lane_incoming(lane, request->operation);
+  return (size_t)sfc_link_count(link, request->operation) * request->combine.unit_bytes;
+}
+
+static void count_received(sfc_lane_t *lane, const sf_request_t *request)
+{
+  sfshm_count(&lane->counts->messages_received, 1);
+  sfshm_count(&lane->counts->bytes_received, received_bytes(lane, request));
+  if (request->operation == SFSHM_BCAST)
+    sfshm_count(&lane->counts->bytes_saved, (uint64_t)lane->trunk->extra_leaf.n * request->combine.unit_bytes);
+}
+
+/* All of this rank's part has been read; whoever is last tells the daemon, which may take its time unless the other
+ * node's slots run out. */
+static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t *side)
+{
+  sf_graph_t *graph = lane->graph;
+  uint64_t message = ++side->received;
+  uint64_t consumed =
+      atomic_fetch_add_explicit(&side->flow->consumed[message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
+  if (consumed % (uint64_t)side->told->nmembers != 0)
+    return;
+  sfshm_count(&lane->counts->node_messages_received, 1);
+  sfshm_count(&lane->counts->node_values_received, (uint64_t)side->told->receive_values);
+  sfshm_count(&lane->counts->node_bytes_received, (uint64_t)side->told->receive_values * request->combine.unit_bytes);
+  sfc_submit(&graph->context->submitter, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message, 0, 0,
+             message % SFSHM_TRUNK_CREDIT != 0);
+}
+
+/* How far a message that has come has been taken. */
+typedef enum taking {
+  TAKING_WAITS, /* not at all: it is not its turn */
+  TAKING_PART,  /* the rest is to have its turn */
+  TAKING_TOLD,  /* kernels have been told to read it, and before they are waited for may be told to read what else came
+                 */
+  TAKING_DONE,
+  TAKING_FAILED
+} taking_t;
+
+/* NULL: the graph has failed. */
+static const char *find_received(const sfc_lane_t *lane, const sf_request_t *request, const sfc_trunk_side_t *side,
+                                 bool *on_device_p)
+{
+  const char *slot = sfc_trunk_devices_receive_slot(lane->graph->trunks, side, request);
+  *on_device_p = slot != NULL;
+  if (slot != NULL)
+    return slot;
+  const sfc_exchange_t *exchange = find_exchange(request);
+  return exchange != NULL ? receive_slot(exchange, side, side->received + 1) : NULL;
+}
+
+static taking_t take(sfc_lane_t *lane, sf_request_t *request, sfc_trunk_side_t *side)
+{
+  bool on_device;
+  uint64_t desc =
+      atomic_load_explicit(&side->flow->descs[(side->received + 1) % SFSHM_TRUNK_SLOTS], memory_order_relaxed);
+  if ((desc & SFSHM_DESC_MATCH_MASK) != request->match) {
+    sfc_lane_fail_mismatch(lane, request->match, request->sequence, desc & SFSHM_DESC_MATCH_MASK);
+    return TAKING_FAILED;
+  }
+  if (request->ordered && !sfc_request_is_turn(request, lane))
+    return TAKING_WAITS;
+  const char *slot = find_received(lane, request, side, &on_device);
+  if (slot == NULL)
+    return TAKING_FAILED;
+  if (__builtin_expect(request->watch != 0, false))
+    sfc_watch_mark(request);
+  const sfshm_kernels_t *kernels = kernels_for(request, on_device).combine;
+  if (request->operation == SFSHM_BCAST)
+    unpack_to_leaves(lane->trunk, request, kernels, slot);
+  else if (!unpack_to_roots(lane, request, kernels, slot))
+    return TAKING_PART;
+  side->is_read = on_device;
+  return on_device ? TAKING_TOLD : TAKING_DONE;
+}
+
+/* Its slot is written again when it has been consumed. */
+static taking_t end_reading(sfc_lane_t *lane, sfc_trunk_side_t *side)
+{
+  sf_status_t status = sfc_trunk_devices_await();
+  side->is_read = false;
+  if (status == SF_OK)
+    return TAKING_DONE;
+  sfc_graph_fail_everywhere(lane->graph, status, sfshm_error_detail());
+  return TAKING_FAILED;
+}
+
+bool sfc_trunk_receive(sfc_lane_t *lane)
+{
+  bool moved = false;
+  while (lane->rx_request != NULL && sfc_trunk_has_message(lane)) {
+    sf_request_t *request = lane->rx_request;
+    sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, request->operation);
+    taking_t taking = side->is_read ? end_reading(lane, side) : take(lane, request, side);
+    moved = moved || taking != TAKING_WAITS;
+    if (taking != TAKING_DONE)
+      break;
+    count_received(lane, request);
+    consume(lane, request, side);
+    if (__builtin_expect(request->watch != 0, false))
+      sfc_watch_unpacked(request, lane, side->received, received_bytes(lane, request));
+    lane->rx_cursor = (sfc_cursor_t){0};
+    sfc_lane_end_request(lane);
+  }
+  return moved;
+}

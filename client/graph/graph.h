@@ -1,0 +1,193 @@
+/* A graph instance: the plan of this rank, its lanes to the other ranks, and its operations in flight. Used by one
+ * thread at a time, except for failed and failure_detail, which the listener sets. */
+#ifndef SFC_GRAPH_H
+#define SFC_GRAPH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sf/sf.h>
+
+#include "client/core/memory.h"
+#include "client/core/peer.h"
+#include "client/core/shared_heap.h"
+#include "client/plan/link.h"
+#include "shm/lane/lane.h"
+#include "shm/lane/message.h"
+#include "shm/observe/counters.h"
+
+typedef struct sfc_thread sfc_thread_t; /* what one thread has begun and not ended: see progress.h */
+
+/* Where in an operation's data a lane stands: values done, and bytes of the next one when units are split. */
+typedef struct sfc_cursor {
+  int64_t value;
+  size_t bytes;
+} sfc_cursor_t;
+
+struct sfc_trunk;
+struct sfc_streams;
+struct sfc_trunks;
+struct sfc_offers;
+
+/* All that concerns one other rank with which this one shares edges. Messages of both operations share its lanes. Or,
+ * with a trunk, all that concerns the ranks of one other node: then the links only say how much there is. */
+typedef struct sfc_lane {
+  sf_graph_t *graph;
+  sfc_peer_t *peer;
+  struct sfc_trunk *trunk; /* NULL: a rank of this node */
+  int32_t rank;            /* in the group; that of a trunk's lane is the number of the node */
+  bool peer_can_read;      /* the other end can read this process's private memory */
+  sfc_link_t as_root;      /* its leaves on roots here: sent in a bcast, received in a reduce */
+  sfc_link_t as_leaf;      /* leaves here on its roots: received in a bcast, sent in a reduce */
+
+  sfshm_lane_tx_t tx;
+  bool tx_stalled;                          /* on the graph's list of lanes that have something to send and could not */
+  size_t tx_cells_asked;                    /* bytes of the larger cells that have been asked for; 0: none */
+  size_t tx_cells_tried;                    /* largest that were asked for and answered, perhaps with smaller ones */
+  bool tx_devices_asked;                    /* whether the other end can open regions of devices */
+  uint64_t tx_sequence;                     /* operation to send next, or being sent */
+  sfc_cursor_t tx_cursor;                   /* within it */
+  uint32_t tx_unread;                       /* messages in awaiting */
+  struct sfc_eager *eager;                  /* what has been sent eagerly: see eager.h; NULL: nothing yet */
+  sf_request_t *awaiting[SFSHM_LANE_SLOTS]; /* by message: operations that end only when it has been read in place */
+
+  sfshm_lane_rx_t rx;
+  sf_request_t *rx_request; /* operation whose data comes next; NULL: none begun */
+  sfc_cursor_t rx_cursor;
+  bool rx_reading; /* a kernel has been told to read its message from the other end's device: */
+  sfc_pinned_device_t rx_pinned;
+  bool rx_awaited;      /* the other end has been told that its message is waited for */
+  uint64_t rx_multi;    /* or what has been told instead, of the multi-graph: see mismatch.h */
+  sfc_block_t rx_cells; /* granted to the other end */
+
+  sfshm_lane_counters_t *counts; /* in the counters region, or the graph's rest */
+  struct sfc_offers *offers;     /* to the daemon's workers: see offload.h; NULL: none yet */
+} sfc_lane_t;
+
+#define SFC_SELF_TURN (-1)
+
+/* Whose contributions to a reduce come next. */
+typedef struct sfc_turn {
+  int32_t rank; /* in the group: turns are by rank */
+  int32_t lane; /* or SFC_SELF_TURN */
+} sfc_turn_t;
+
+#define SFC_HISTORY 64 /* operations */
+_Static_assert(SFC_HISTORY > SFSHM_EAGER_SLOTS, "what was called in the place of a message on its way is known");
+
+struct sf_graph {
+  sf_context_t *context;
+  sf_group_t *group;
+  uint64_t number; /* the daemon's */
+  uint32_t flags;
+  int32_t rank; /* in the group, which has size ranks */
+  int32_t size;
+  int64_t nroots;
+  int64_t nleaves;
+  int64_t root_max; /* highest root that has a leaf, on any rank; -1: none */
+  int64_t leaf_max;
+  uint32_t generation;
+
+  sfc_link_t self;   /* edges that never leave the process */
+  sfc_lane_t *lanes; /* by rank of the other end */
+  int32_t nlanes;
+  sfc_lane_t **senders[2];   /* by operation: lanes on which it is sent from here */
+  sfc_lane_t **receivers[2]; /* and received here */
+  int32_t nsenders[2];
+  int32_t nreceivers[2];
+  sfc_turn_t *turns; /* of receivers of a reduce and this rank itself: the order of combining */
+  int32_t nturns;
+  sfc_turn_t *winner_turns; /* the same for replace */
+  int32_t nwinner_turns;
+  bool roots_shared; /* some root here has leaves on more than one rank, so that the order matters */
+
+  uint64_t last_sequence;        /* of operations begun */
+  uint64_t first_sequence;       /* of the oldest that is in the table */
+  uint64_t history[SFC_HISTORY]; /* descriptors of the last operations begun, for texts about mismatches */
+  uint64_t digest;               /* of all operations begun: shm/observe/calls.h */
+  uint64_t next_sample;          /* operation of which the time will be taken next: op_trace.h */
+  sf_request_t **table;          /* operations in flight by sequence, a ring of table_mask + 1 */
+  uint64_t table_mask;
+  int32_t in_flight;
+  int32_t nstalled;       /* lanes with tx_stalled */
+  uint32_t nunread;       /* messages awaiting a reader, over all lanes */
+  sfc_lane_t **expecting; /* lanes with rx_request */
+  int32_t nexpecting;
+  sfc_lane_t *last_lane; /* that ended its part in an operation */
+  int32_t nawaited;      /* entries of lanes whose awaiting is not 0, as the rank last said for whom it waits */
+  sfc_thread_t *thread;  /* that has operations in flight here */
+  sf_graph_t *thread_previous;
+  sf_graph_t *thread_next;
+  sf_request_t *free_requests;
+  sf_request_t *recent[2]; /* by operation: one in flight or ended, kept filled in, as the next is often the same */
+  sf_request_t *persistent;
+  sfshm_graph_counters_t *counts; /* in the counters region, or own_counts if all entries there are taken */
+  sfshm_graph_counters_t *own_counts;
+  const char *place; /* where the application made it; only during set-up, NULL: not known */
+
+  _Atomic int failed;       /* sf_status_t */
+  char failure_detail[512]; /* written before failed */
+  bool is_meeting;          /* the rank waits for others, see barrier.h; under the context's lock */
+
+  sfc_block_t shared;            /* slots and control lines of all lanes, in the inbox */
+  sfc_block_t lent;              /* the own edge list, while others may be reading it; address NULL: none */
+  sf_graph_t *lent_next;         /* in the context's list of such graphs */
+  struct sfc_retiring *retiring; /* what is kept of it when it has been destroyed: nothing may be lacking then */
+  struct sfc_left *left;         /* other blocks there that are not in use here any more, but may be elsewhere */
+  struct sfc_trunks *trunks;     /* NULL: no edges between nodes */
+  struct sfc_streams *streams;   /* NULL: no operation on a stream yet */
+
+  /* With a plan, the patterns of links and trunks, turns and the origin are the plan's. */
+  struct sfc_plan *plan;
+  sfshm_region_t *lists; /* edge lists of leaf ranks that are mapped; the own one is the origin's */
+  int32_t nlists;
+  struct sfc_origin *origin; /* the edges as given */
+  int8_t edges_given;        /* to the daemon's workers: see offload.h; 0: not yet, 1: yes, -1: it is not possible */
+  struct sfc_multi *multi;   /* what has been found out about them; NULL: nothing yet */
+  sf_graph_t *parent; /* of which this is the multi-graph, or carries streams; written under the context's lock */
+  struct sfc_composite *composites; /* not in use, kept for the next operation */
+  sf_graph_t *next;                 /* in the context's list */
+  sf_graph_t **link;                /* what leads here in it; NULL: it is not in the list */
+};
+
+/* Writes "graph 7 (ocean.c:32)": with the place where the application made it, if that is known. */
+#define SFC_GRAPH_TEXT_BYTES 128
+void sfc_graph_text(const sf_graph_t *graph, char text[SFC_GRAPH_TEXT_BYTES]);
+
+/* SF_OK, or why the graph (or its job) has failed, with the detail. */
+sf_status_t sfc_graph_failure(const sf_graph_t *graph);
+
+/* Marks the graph failed; the first reason stays. Any thread. */
+void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail);
+
+/* The same with its multi-graph, or the graphs of which it is a part. Others that belong to these fail when the daemon
+ * says that it has: what waits on them looks at them alone. The thread that uses the graph, or for a graph that carries
+ * streams their guard. */
+void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail);
+
+/* Tells the daemon that it has failed. */
+void sfc_graph_tell_failure(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
+
+/* Two graphs that fail together, one being part of what the other one is to the application; NULL: not any more. */
+void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent);
+
+/* What the daemon says of graphs, by number. With one that fails all fail that belong to it, or to what it belongs to:
+ * other ranks may see any of them failed, and send nothing more on the rest. Nor need they come where this rank waits
+ * to meet them at another one of these (barrier.h): as the daemon does not know that they belong together, it is told.
+ * The listener. */
+void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
+
+/* Adds the graph to the context's list, under the context's lock. */
+void sfc_graph_link(sf_graph_t *graph);
+
+/* Takes the graph out of the context's list, if it is there: from then on the listener does not know it. */
+void sfc_graph_unlink(sf_graph_t *graph);
+
+/* Frees a graph without telling anybody: at the end of the context. */
+void sfc_graph_free(sf_graph_t *graph);
+
+/* Frees what would be a plan's. */
+void sfc_graph_free_own_plan(sf_graph_t *graph);
+
+#endif

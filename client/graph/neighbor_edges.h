@@ -1,0 +1,29 @@
+/* Edges of a graph by the rank at their other end, in the order that both ends know: by leaf. Any thread. */
+#ifndef SFC_RANKS_H
+#define SFC_RANKS_H
+
+#include <sf/sf.h>
+
+#include "client/graph/graph.h"
+
+/* What the public struct shows, with arrays that can be written. */
+typedef struct sfc_ranks {
+  int32_t nranks;
+  int32_t *ranks;
+  int64_t *offset; /* nranks + 1 */
+  int64_t *root;
+  int64_t *leaf;
+} sfc_ranks_t;
+
+/* Room for nedges edges of nranks ranks; ranks and offset are zeroed. */
+sf_status_t sfc_ranks_alloc(int32_t nranks, int64_t nedges, sfc_ranks_t *ranks_p);
+void sfc_ranks_free(sfc_ranks_t *ranks); /* accepts what is zeroed or freed */
+
+/* This rank's leaves by the rank of their roots. */
+sf_status_t sfc_ranks_of_roots(const sf_graph_t *graph, sfc_ranks_t *ranks_p);
+
+/* This rank's roots by the rank of their leaves, as the edge lists say that the ranks of a node share. Only for graphs
+ * all of whose ranks are on this node. */
+sf_status_t sfc_ranks_of_leaves(const sf_graph_t *graph, sfc_ranks_t *ranks_p);
+
+#endif

@@ -1,0 +1,190 @@
+/* Watched operations: see op_trace.h. */
+#include "client/graph/op_trace.h"
+
+#include "client/engine/trunk.h"
+#include "client/graph/counters.h"
+
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
+
+/* Threads of the process are numbered as they write their first event. */
+static uint16_t thread_number(void)
+{
+  static _Atomic uint32_t last;
+  static _Thread_local uint16_t own;
+  if (own == 0)
+    own = (uint16_t)(atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1);
+  return own;
+}
+
+void sfc_watch_write(const sf_graph_t *graph, sfshm_trace_record_t *record)
+{
+  sfshm_trace_t *trace = sfc_counters_trace(&graph->context->counters);
+  if (trace == NULL)
+    return;
+  record->graph = graph->number;
+  record->thread = thread_number();
+  sfshm_trace_write(trace, record);
+}
+
+void sfc_watch_device(const sf_graph_t *graph, const sfshm_device_ops_t *devices, sfshm_trace_record_t *record)
+{
+  sfshm_trace_t *trace = record != NULL ? sfc_counters_trace(&graph->context->counters) : NULL;
+  if (trace != NULL) {
+    record->graph = graph->number;
+    record->thread = thread_number();
+  }
+  devices->watch(trace, record);
+}
+
+static sfshm_trace_record_t event_of(const sf_request_t *request, sfshm_trace_kind_t kind, uint64_t begin_ns,
+                                     uint64_t end_ns)
+{
+  return (sfshm_trace_record_t){.begin_ns = begin_ns,
+                                .end_ns = end_ns,
+                                .sequence = request->sequence,
+                                .message = request->match,
+                                .peer = -1,
+                                .kind = (uint8_t)kind,
+                                .flags = request->operation == SFSHM_BCAST ? 0 : SFSHM_TRACE_REDUCE};
+}
+
+static void name_peer(sfshm_trace_record_t *record, const sfc_lane_t *lane)
+{
+  record->peer = lane->trunk != NULL ? lane->trunk->node : lane->peer->rank;
+  record->flags |= lane->trunk != NULL ? SFSHM_TRACE_TO_NODE : 0;
+}
+
+static void write_message(const sf_request_t *request, sfshm_trace_kind_t kind, const sfc_lane_t *lane,
+                          uint64_t message, size_t bytes, uint64_t since_ns)
+{
+  sfshm_trace_record_t record = event_of(request, kind, since_ns, request->watched_ns);
+  record.message = message;
+  record.bytes = bytes;
+  name_peer(&record, lane);
+  sfc_watch_write(request->graph, &record);
+}
+
+/* What devices do for the request follows. */
+static void watch_devices(const sf_request_t *request)
+{
+  if (request->devices == NULL || (request->watch & SFC_TRACED) == 0)
+    return;
+  sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_DEVICE, 0, 0);
+  record.message = 0;
+  sfc_watch_device(request->graph, request->devices, &record);
+}
+
+static void forget_devices(const sf_request_t *request)
+{
+  if (request->devices != NULL && (request->watch & SFC_TRACED) != 0)
+    sfc_watch_device(request->graph, request->devices, NULL);
+}
+
+/* ---- Operations -------------------------------------------------------------------------------------------------- */
+
+void sfc_watch_begin(sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  bool sampled = request->sequence == graph->next_sample;
+  if (sampled)
+    graph->next_sample = sfc_watch_sample_after(request->sequence);
+  request->watch = (sampled ? SFC_SAMPLED : 0) | (sfc_watch_traces(graph->context) ? SFC_TRACED : 0);
+  request->began_ns = request->watched_ns = sfshm_trace_now_ns();
+  watch_devices(request);
+}
+
+void sfc_watch_begun(sf_request_t *request, bool sent)
+{
+  if (sent)
+    sfc_watch_sent(request, request->send.lane, request->send.lane->tx.posted, request->send.bytes);
+  if ((request->watch & SFC_TRACED) == 0)
+    return;
+  forget_devices(request);
+  if (request->watched_ns == request->began_ns) /* nothing was sent */
+    request->watched_ns = sfshm_trace_now_ns();
+  sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_BEGIN, request->began_ns, request->watched_ns);
+  sfc_watch_write(request->graph, &record);
+}
+
+void sfc_watch_mark(sf_request_t *request)
+{
+  request->watched_ns = sfshm_trace_now_ns();
+  watch_devices(request);
+}
+
+void sfc_watch_lift(const sf_request_t *request)
+{
+  watch_devices(request);
+}
+
+void sfc_watch_sent(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes)
+{
+  uint64_t since_ns = request->watched_ns;
+  request->watched_ns = sfshm_trace_now_ns();
+  if ((request->watch & SFC_SAMPLED) != 0)
+    sfshm_count(&request->graph->counts->pack_ns, request->watched_ns - since_ns);
+  if ((request->watch & SFC_TRACED) != 0)
+    write_message(request, SFSHM_TRACE_SEND, lane, message, bytes, since_ns);
+}
+
+void sfc_watch_unpacked(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes)
+{
+  uint64_t since_ns = request->watched_ns;
+  request->watched_ns = sfshm_trace_now_ns();
+  if ((request->watch & SFC_SAMPLED) != 0)
+    sfshm_count(&request->graph->counts->unpack_ns, request->watched_ns - since_ns);
+  if ((request->watch & SFC_TRACED) != 0)
+    write_message(request, SFSHM_TRACE_UNPACK, lane, message, bytes, since_ns);
+}
+
+static unsigned bucket_of(uint64_t ns)
+{
+  unsigned bucket = ns == 0 ? 0 : 63 - (unsigned)__builtin_clzll(ns);
+  return bucket < SFSHM_LATENCY_BUCKETS ? bucket : SFSHM_LATENCY_BUCKETS - 1;
+}
+
+void sfc_watch_end(sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  if ((request->watch & SFC_SAMPLED) != 0) {
+    sfshm_graph_counters_t *counts = graph->counts;
+    request->watched_ns = sfshm_trace_now_ns();
+    uint64_t took_ns = request->watched_ns - request->began_ns;
+    sfshm_count(&counts->samples, 1);
+    sfshm_count(&counts->latency_ns[request->kind], took_ns);
+    sfshm_count_one32(&counts->latency[request->kind][bucket_of(took_ns)]);
+  }
+  if ((request->watch & SFC_TRACED) != 0) {
+    if (request->devices != NULL) /* which have been waited for */
+      request->watched_ns = sfshm_trace_now_ns();
+    sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_END, request->began_ns, request->watched_ns);
+    sfc_watch_write(graph, &record);
+  }
+  forget_devices(request);
+  request->watch = 0;
+}
+
+/* ---- The rest ---------------------------------------------------------------------------------------------------- */
+
+void sfc_watch_waited(const sf_graph_t *graph, const sfc_lane_t *lane, uint64_t since_ns, uint64_t now_ns)
+{
+  sfshm_trace_record_t record = {
+      .begin_ns = since_ns, .end_ns = now_ns, .peer = -1, .kind = SFSHM_TRACE_WAIT, .sequence = graph->last_sequence};
+  if (!sfc_watch_traces(graph->context))
+    return;
+  if (lane != NULL)
+    name_peer(&record, lane);
+  sfc_watch_write(graph, &record);
+}
+
+void sfc_watch_write_phases(const sf_graph_t *graph, const sfc_watch_phases_t *phases)
+{
+  for (uint64_t phase = 1; phase <= SFSHM_TRACE_PHASE_CONNECT && phases->ns[phase] != 0; phase++) {
+    sfshm_trace_record_t record = {.begin_ns = phases->ns[phase - 1],
+                                   .end_ns = phases->ns[phase],
+                                   .message = phase,
+                                   .peer = -1,
+                                   .kind = SFSHM_TRACE_SETUP};
+    sfc_watch_write(graph, &record);
+  }
+}

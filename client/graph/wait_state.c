@@ -1,0 +1,152 @@
+/* What a rank waits for: see wait_state.h. */
+#include "client/graph/wait_state.h"
+
+#include "client/engine/eager.h"
+#include "client/engine/lane_send.h"
+#include "client/engine/trunk.h"
+#include "client/graph/op_trace.h"
+
+/* ---- What is missing --------------------------------------------------------------------------------------------- */
+
+sfc_lane_t *sfc_waiting_turn(const sf_request_t *request)
+{
+  int32_t lane = request->ordered && request->turn < request->nturns ? request->turns[request->turn].lane : -1;
+  return lane >= 0 ? &request->graph->lanes[lane] : NULL;
+}
+
+/* A contribution that has come before its turn: it is not the lane that is waited for. */
+static bool is_early(sfc_lane_t *lane)
+{
+  if (!lane->rx_request->ordered || sfc_waiting_turn(lane->rx_request) == lane)
+    return false;
+  return lane->trunk != NULL ? sfc_trunk_has_message(lane) : sfc_lane_peek(lane) != NULL;
+}
+
+/* What of the request is still missing on the lane, or of operations before it. */
+static uint32_t missing(sfc_lane_t *lane, const sf_request_t *request)
+{
+  uint32_t awaiting = 0;
+  if (lane->rx_request != NULL && lane->rx_request->sequence <= request->sequence && !is_early(lane))
+    awaiting |= SFSHM_AWAITS_MESSAGE;
+  if ((lane->tx_stalled && lane->tx_sequence <= request->sequence) || lane->tx_unread > 0)
+    awaiting |= SFSHM_AWAITS_READER;
+  return awaiting;
+}
+
+/* The entries of the graph's lanes; lanes without entries of their own share two. */
+static sfshm_lane_counters_t *entries_of(const sf_graph_t *graph, int32_t *n_p)
+{
+  bool own = graph->counts->nlanes > 0;
+  *n_p = own ? graph->nlanes : 2;
+  return own ? graph->lanes[0].counts : graph->counts->rest;
+}
+
+static uint32_t awaiting_of(const sfshm_lane_counters_t *entry)
+{
+  return atomic_load_explicit(&entry->awaiting, memory_order_relaxed);
+}
+
+static void note_missing(sf_graph_t *graph, const sf_request_t *request)
+{
+  sfshm_lane_counters_t *rest = graph->counts->nlanes > 0 ? NULL : graph->counts->rest;
+  int32_t n = 0;
+  for (int i = 0; rest != NULL && i < 2; i++)
+    atomic_store_explicit(&rest[i].awaiting, 0, memory_order_relaxed);
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    sfshm_lane_counters_t *entry = graph->lanes[i].counts;
+    uint32_t awaiting = missing(&graph->lanes[i], request), shared = rest != NULL ? awaiting_of(entry) : 0;
+    n += awaiting != 0 && shared == 0;
+    atomic_store_explicit(&entry->awaiting, awaiting | shared, memory_order_relaxed);
+  }
+  graph->nawaited = n;
+}
+
+/* ---- Time asleep ------------------------------------------------------------------------------------------------- */
+
+static uint64_t asleep_since(const sf_graph_t *graph)
+{
+  return atomic_load_explicit(&graph->counts->asleep_since_ns, memory_order_relaxed);
+}
+
+/* The lanes that were awaited share the time since the rank fell asleep; if there were none it is that of the other
+ * one. Until asleep_since_ns has another value, readers know that lanes are changing. Sequentially consistent: no store
+ * of what is charged comes before that. */
+static void charge(const sf_graph_t *graph, uint64_t now_ns, const sfc_lane_t *other)
+{
+  int32_t n, left = graph->nawaited;
+  uint64_t slept_ns = now_ns - asleep_since(graph);
+  sfshm_lane_counters_t *entries = entries_of(graph, &n);
+  atomic_exchange_explicit(&graph->counts->asleep_since_ns, SFSHM_CHARGING, memory_order_seq_cst);
+  if (left == 0 && other != NULL)
+    sfshm_count(&other->counts->waited_ns, slept_ns);
+  for (int32_t i = 0; i < n && left > 0; i++)
+    if (awaiting_of(&entries[i]) != 0) {
+      sfshm_count(&entries[i].waited_ns, slept_ns / (uint64_t)graph->nawaited);
+      left--;
+    }
+}
+
+/* Pairs with the fence of readers: a reader that sees this time sees what was charged before it. */
+static void set_asleep(const sf_graph_t *graph, uint64_t since_ns)
+{
+  atomic_store_explicit(&graph->counts->asleep_since_ns, since_ns, memory_order_release);
+}
+
+/* ---- Showing ----------------------------------------------------------------------------------------------------- */
+
+void sfc_waiting_show(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns)
+{
+  sfshm_graph_counters_t *counts = graph->counts;
+  note_missing(graph, request);
+  atomic_store_explicit(&counts->wait_sequence, request->sequence, memory_order_relaxed);
+  atomic_store_explicit(&counts->wait_desc, request->match, memory_order_relaxed);
+  atomic_store_explicit(&counts->wait_since_ns, (uint64_t)since_ns, memory_order_release);
+}
+
+void sfc_waiting_sleep(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns, int64_t began_ns)
+{
+  uint64_t asleep_ns = (uint64_t)began_ns;
+  if (asleep_since(graph) != 0) {
+    asleep_ns = sfshm_trace_now_ns();
+    charge(graph, asleep_ns, graph->last_lane);
+  }
+  sfc_waiting_show(graph, request, since_ns);
+  set_asleep(graph, asleep_ns);
+}
+
+void sfc_waiting_hide(sf_graph_t *graph)
+{
+  sfshm_graph_counters_t *counts = graph->counts;
+  if (atomic_load_explicit(&counts->wait_since_ns, memory_order_relaxed) != 0)
+    atomic_store_explicit(&counts->wait_since_ns, 0, memory_order_relaxed);
+}
+
+/* ---- Counting ---------------------------------------------------------------------------------------------------- */
+
+/* Of the lanes that were awaited at last the one that is likely, or any. */
+static sfc_lane_t *choose_awaited(const sf_graph_t *graph, sfc_lane_t *likely)
+{
+  if (graph->nawaited == 0 || (likely != NULL && awaiting_of(likely->counts) != 0))
+    return likely;
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    if (awaiting_of(graph->lanes[i].counts) != 0)
+      return &graph->lanes[i];
+  return likely;
+}
+
+void sfc_waiting_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *turn)
+{
+  uint64_t now_ns = sfshm_trace_now_ns();
+  sfc_lane_t *culprit = turn != NULL ? turn : graph->last_lane;
+  if (asleep_since(graph) != 0) {
+    charge(graph, now_ns, culprit);
+    set_asleep(graph, 0);
+    culprit = choose_awaited(graph, culprit);
+  } else if (culprit != NULL) {
+    sfshm_count(&culprit->counts->waited_ns, now_ns - (uint64_t)since_ns);
+  }
+  if (culprit == NULL)
+    return;
+  sfshm_count(&culprit->counts->waits, 1);
+  sfc_watch_waited(graph, culprit, (uint64_t)since_ns, now_ns);
+}

@@ -1,0 +1,44 @@
+/* The application's edges, distributed to their root ranks, in 32-bit indices where these suffice. Any thread. */
+#ifndef SFC_BUCKETS_H
+#define SFC_BUCKETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "shm/edges/pattern.h"
+
+/* Edges as given: 64-bit indices if wide, else 32-bit ones. leaf_index may be NULL. */
+typedef struct sfc_edge_input {
+  int64_t nroots;
+  int64_t nleaves;
+  const void *leaf_index;
+  const int32_t *root_rank;
+  const void *root_index;
+  bool wide;
+} sfc_edge_input_t;
+
+/* The edges to one rank, in the order in which they were given. */
+typedef struct sfc_bucket {
+  int32_t rank;
+  sfshm_pattern_t root;
+  sfshm_pattern_t leaf;
+} sfc_bucket_t;
+
+typedef struct sfc_buckets {
+  sfc_bucket_t *bucket; /* by rank; none is empty */
+  int32_t n;
+  sfshm_pattern_t leaf; /* of all edges */
+  bool leaves_ascend;   /* as given */
+  void *memory[2];      /* of patterns that are not in the application's arrays; NULL: none */
+} sfc_buckets_t;
+
+/* Makes the buckets of at least one edge; the application's arrays stay in use. SF_ERR_RANGE, without a text: some rank
+ * is not in 0..size-1, or some index is negative. */
+sf_status_t sfc_buckets_make(const sfc_edge_input_t *input, int32_t size, sfc_buckets_t *buckets_p);
+
+/* Accepts what is zeroed or freed. */
+void sfc_buckets_free(sfc_buckets_t *buckets);
+
+#endif

@@ -1,0 +1,208 @@
+/* Finding extra edges: see edge_duplicates.h. Two ways lead to pairs of places: that of the edge that carries the
+ * value, which is the first edge to the root by leaf, and that of an extra edge. If roots are dense a table tells each
+ * root's first edge; if they are spread, few of them are shared as a rule, and these are searched for. */
+#include "client/plan/edge_duplicates.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/base/error.h"
+#include "shm/base/sort.h"
+#include "shm/edges/repeats.h"
+
+#define NONE UINT32_MAX
+#define DENSE 4 /* roots to an edge up to which a table is worth its memory */
+
+/* Pairs of (first edge, extra edge), and memory to sort them. */
+typedef struct sfc_pairs {
+  sfshm_keyed_t *pair;
+  sfshm_keyed_t *scratch;
+  int64_t n;
+} sfc_pairs_t;
+
+static void free_pairs(sfc_pairs_t *pairs)
+{
+  free(pairs->pair);
+  free(pairs->scratch);
+}
+
+static int64_t leaf_at(const sfc_bucket_t *bucket, int64_t place)
+{
+  return sfshm_pattern_at(&bucket->leaf, place);
+}
+
+static int64_t root_at(const sfc_bucket_t *bucket, int64_t place)
+{
+  return sfshm_pattern_at(&bucket->root, place);
+}
+
+/* ---- Dense roots ---- */
+
+/* Enters each root's first edge in the table and returns the number of roots. */
+static inline __attribute__((always_inline)) int64_t enter_as(const sfc_bucket_t *bucket, sfshm_pattern_kind_t kind,
+                                                              bool leaves_ascend, uint32_t table[])
+{
+  sfshm_pattern_t root = bucket->root;
+  int64_t nroots = 0;
+  root.kind = kind;
+  for (int64_t i = 0; i < root.n; i++) {
+    uint32_t *first = &table[sfshm_pattern_at(&root, i)];
+    bool fresh = *first == NONE;
+    nroots += fresh;
+    if (fresh || (!leaves_ascend && leaf_at(bucket, i) < leaf_at(bucket, *first)))
+      *first = (uint32_t)i;
+  }
+  return nroots;
+}
+
+static int64_t enter(const sfc_bucket_t *bucket, bool leaves_ascend, uint32_t table[])
+{
+  if (bucket->root.kind == SFSHM_PATTERN_INDEX64)
+    return enter_as(bucket, SFSHM_PATTERN_INDEX64, leaves_ascend, table);
+  return leaves_ascend ? enter_as(bucket, SFSHM_PATTERN_INDEX32, true, table)
+                       : enter_as(bucket, SFSHM_PATTERN_INDEX32, false, table);
+}
+
+/* Pairs in the order of their leaves. */
+static sf_status_t pair_by_table(const sfc_bucket_t *bucket, bool leaves_ascend, const uint32_t table[], int64_t n,
+                                 sfc_pairs_t *pairs)
+{
+  pairs->pair = malloc(((size_t)n + 1) * sizeof *pairs->pair); /* what is no pair is written too, and written over */
+  pairs->scratch = malloc((size_t)n * sizeof *pairs->scratch);
+  if (pairs->pair == NULL || pairs->scratch == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "%lld extra edges", (long long)n);
+  for (int64_t i = 0; i < bucket->root.n; i++) {
+    int64_t first = table[root_at(bucket, i)];
+    pairs->pair[pairs->n] = (sfshm_keyed_t){first, i};
+    pairs->n += first != i;
+  }
+  if (leaves_ascend)
+    return SF_OK;
+  for (int64_t e = 0; e < n; e++)
+    pairs->pair[e].key = leaf_at(bucket, pairs->pair[e].item);
+  sfshm_sort(pairs->pair, pairs->scratch, n, sfshm_pattern_max(&bucket->leaf));
+  for (int64_t e = 0; e < n; e++)
+    pairs->pair[e].key = table[root_at(bucket, pairs->pair[e].item)];
+  return SF_OK;
+}
+
+static sf_status_t find_dense(const sfc_bucket_t *bucket, bool leaves_ascend, int64_t root_max, sfc_pairs_t *pairs)
+{
+  size_t bytes = ((size_t)root_max + 1) * sizeof(uint32_t);
+  uint32_t *table = malloc(bytes);
+  if (table == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "table of %lld roots", (long long)root_max + 1);
+  memset(table, 0xff, bytes);
+  int64_t nroots = enter(bucket, leaves_ascend, table);
+  sf_status_t status = SF_OK;
+  if (nroots < bucket->root.n)
+    status = pair_by_table(bucket, leaves_ascend, table, bucket->root.n - nroots, pairs);
+  free(table);
+  return status;
+}
+
+/* ---- Roots spread widely ---- */
+
+/* Puts the places of each root, which are in the order given, in the order of their leaves. */
+static void order_by_leaf(const sfc_bucket_t *bucket, int64_t root_max, sfshm_repeats_t *repeats)
+{
+  sfshm_keyed_t *places = repeats->places;
+  for (int64_t i = 0; i < repeats->n; i++)
+    places[i].key = leaf_at(bucket, places[i].item);
+  sfshm_sort(places, repeats->scratch, repeats->n, sfshm_pattern_max(&bucket->leaf));
+  for (int64_t i = 0; i < repeats->n; i++)
+    places[i].key = root_at(bucket, places[i].item);
+  sfshm_sort(places, repeats->scratch, repeats->n, root_max);
+}
+
+/* Makes (first edge, extra edge) of (root, edge), which are in the order of roots and leaves. */
+static void pair_places(sfshm_repeats_t *repeats, sfc_pairs_t *pairs)
+{
+  int64_t root = -1, first = -1;
+  *pairs = (sfc_pairs_t){.pair = repeats->places, .scratch = repeats->scratch};
+  for (int64_t i = 0; i < repeats->n; i++) {
+    sfshm_keyed_t place = repeats->places[i];
+    if (place.key == root) {
+      pairs->pair[pairs->n++] = (sfshm_keyed_t){first, place.item};
+    } else {
+      root = place.key;
+      first = place.item;
+    }
+  }
+}
+
+static sf_status_t find_spread(const sfc_bucket_t *bucket, const sfc_cluster_t *cluster, bool leaves_ascend,
+                               int64_t root_max, sfc_pairs_t *pairs)
+{
+  sfshm_repeats_t repeats = {.n = 0};
+  sf_status_t status = cluster->memory != NULL ? sfshm_repeats_find_clustered(bucket->root.index32, bucket->root.n,
+                                                                              cluster->shift, &repeats)
+                                               : sfshm_repeats_find(&bucket->root, &repeats);
+  if (!leaves_ascend)
+    order_by_leaf(bucket, root_max, &repeats);
+  pair_places(&repeats, pairs);
+  return status;
+}
+
+/* ---- Values ---- */
+
+/* Values are numbered in the order of the edges that carry them. */
+static void number_values(const sfc_pairs_t *by_first, sfc_extras_t *extras)
+{
+  int64_t word = 0, before = 0; /* extra edges in the words before it */
+  for (int64_t e = 0; e < extras->n; e++) {
+    int64_t first = by_first->pair[e].key;
+    for (; word < first >> 6; word++)
+      before += __builtin_popcountll(extras->set[word]);
+    uint64_t lower = extras->set[word] & ((UINT64_C(1) << (first & 63)) - 1);
+    extras->value[e] = first - before - __builtin_popcountll(lower);
+    extras->edge[e] = by_first->pair[e].item;
+  }
+}
+
+static sf_status_t take_pairs(const sfc_bucket_t *bucket, sfc_pairs_t *pairs, sfc_extras_t *extras_p)
+{
+  sfc_extras_t extras = {.n = pairs->n};
+  extras.value = malloc(2 * (size_t)extras.n * sizeof *extras.value);
+  extras.set = calloc((size_t)bucket->root.n / 64 + 1, sizeof *extras.set);
+  if (extras.value == NULL || extras.set == NULL) {
+    sfc_extras_free(&extras);
+    return sfshm_error(SF_ERR_NOMEM, "%lld extra edges", (long long)extras.n);
+  }
+  extras.edge = extras.value + extras.n;
+  for (int64_t e = 0; e < extras.n; e++) {
+    int64_t edge = pairs->pair[e].item;
+    extras.set[edge >> 6] |= UINT64_C(1) << (edge & 63);
+  }
+  sfshm_sort(pairs->pair, pairs->scratch, pairs->n, bucket->root.n);
+  number_values(pairs, &extras);
+  *extras_p = extras;
+  return SF_OK;
+}
+
+sf_status_t sfc_extras_find(const sfc_bucket_t *bucket, const sfc_cluster_t *cluster, bool leaves_ascend,
+                            sfc_extras_t *extras_p)
+{
+  int64_t n = bucket->root.n;
+  sfc_pairs_t pairs = {.n = 0};
+  sf_status_t status;
+  *extras_p = (sfc_extras_t){.n = 0};
+  if (sfshm_pattern_ascends(&bucket->root) || bucket->root.kind == SFSHM_PATTERN_STRIDED)
+    return SF_OK;
+  int64_t root_max = cluster->memory != NULL ? cluster->root_max : sfshm_pattern_max(&bucket->root);
+  if (root_max / DENSE < n && n < NONE)
+    status = find_dense(bucket, leaves_ascend, root_max, &pairs);
+  else
+    status = find_spread(bucket, cluster, leaves_ascend, root_max, &pairs);
+  if (status == SF_OK && pairs.n > 0)
+    status = take_pairs(bucket, &pairs, extras_p);
+  free_pairs(&pairs);
+  return status;
+}
+
+void sfc_extras_free(sfc_extras_t *extras)
+{
+  free(extras->value);
+  free(extras->set);
+  *extras = (sfc_extras_t){.n = 0};
+}

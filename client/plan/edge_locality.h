@@ -1,0 +1,26 @@
+/* Edges to widely scattered roots, in an order in which neighbouring roots are visited together. Any thread. */
+#ifndef SFC_CLUSTER_H
+#define SFC_CLUSTER_H
+
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "client/plan/edge_buckets.h"
+
+/* The regions of roots by which a bucket was ordered: of 1 << shift roots each. */
+typedef struct sfc_cluster {
+  void *memory; /* of the bucket's patterns; NULL: it stayed as it was */
+  int shift;
+  int64_t root_max;
+} sfc_cluster_t;
+
+/* Orders the edges of the bucket by the region in which their roots lie, if they are many and jump about: then whoever
+ * goes through them goes through the owner's array once, from one end to the other, instead of missing caches and page
+ * tables at every step. Edges to one region keep their order. SF_ERR_NOMEM. */
+sf_status_t sfc_cluster(sfc_bucket_t *bucket, sfc_cluster_t *cluster_p);
+
+/* Accepts what is zeroed or freed. */
+void sfc_cluster_free(sfc_cluster_t *cluster);
+
+#endif

@@ -1,0 +1,153 @@
+/* Edges as they were given: see edge_readback.h. */
+#include "client/plan/edge_readback.h"
+
+#include <stdlib.h>
+
+#include "client/core/device.h"
+#include "shm/base/error.h"
+
+sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p)
+{
+  sfc_origin_t *origin = malloc(sizeof *origin + (size_t)list->nparts * sizeof origin->parts[0]);
+  if (origin == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "table of %d root ranks", list->nparts);
+  origin->image = list->image;
+  origin->base = list->image != NULL ? list->image : list->region.base;
+  origin->length_bytes = list->length_bytes;
+  origin->region = list->region;
+  list->image = NULL;
+  list->region = (sfshm_region_t){.fd = -1};
+  origin->top = list->top;
+  origin->nparts = list->nparts;
+  for (int32_t i = 0; i < list->nparts; i++)
+    origin->parts[i] = (sfc_origin_part_t){list->parts[i].rank, list->parts[i].block};
+  *origin_p = origin;
+  return SF_OK;
+}
+
+void sfc_origin_free(sfc_origin_t *origin)
+{
+  if (origin == NULL)
+    return;
+  sfc_device_free_array(origin->image); /* links' patterns lie in one of these */
+  sfc_device_destroy_region(&origin->region);
+  free(origin);
+}
+
+sf_status_t sfc_origin_seal(sfc_origin_t *origin)
+{
+  if (origin->region.fd >= 0)
+    return SF_OK;
+  return sfshm_region_freeze("sf-edges", SFSHM_REGION_EDGES, origin->image, origin->length_bytes, &origin->region);
+}
+
+uint64_t sfc_origin_offset(int32_t part)
+{
+  return sizeof(sfshm_region_header_t) + (uint64_t)part * sizeof(sfshm_edge_block_t);
+}
+
+int64_t sfc_origin_count(const sfc_origin_t *origin)
+{
+  int64_t n = 0;
+  for (int32_t i = 0; i < origin->nparts; i++)
+    n += origin->parts[i].block.leaf.n;
+  return n;
+}
+
+/* Where the edges go, and in which place each of them. */
+typedef struct sfc_edge_arrays {
+  const int64_t *place; /* by number of the edge, through all parts; NULL: the number of its leaf */
+  int64_t *leaf_index;
+  int32_t *root_rank;
+  int64_t *root_index;
+} sfc_edge_arrays_t;
+
+static int64_t root_of(const sfshm_edges_t *edges, int64_t i)
+{
+  int64_t nvalues = edges->value_root.n;
+  return i < nvalues ? sfshm_pattern_at(&edges->value_root, i) : sfshm_pattern_at(&edges->extra_root, i - nvalues);
+}
+
+/* Writes the edges of one part, the first of which has that number. */
+static void write_part(const sfshm_edges_t *edges, int32_t rank, int64_t first, const sfc_edge_arrays_t *to)
+{
+  for (int64_t i = 0; i < edges->leaf.n; i++) {
+    int64_t leaf = sfshm_pattern_at(&edges->leaf, i);
+    int64_t place = to->place == NULL ? leaf : to->place[first + i];
+    if (to->leaf_index != NULL)
+      to->leaf_index[place] = leaf;
+    if (to->root_rank != NULL)
+      to->root_rank[place] = rank;
+    if (to->root_index != NULL)
+      to->root_index[place] = root_of(edges, i);
+  }
+}
+
+static sf_status_t write_parts(const sfc_origin_t *origin, const sfc_edge_arrays_t *to)
+{
+  int64_t first = 0;
+  for (int32_t i = 0; i < origin->nparts; i++) {
+    const sfc_origin_part_t *part = &origin->parts[i];
+    sfshm_edges_t edges = {.memory = NULL};
+    sf_status_t status = sfshm_edges_open_own(origin->base, &part->block, &edges);
+    if (status != SF_OK)
+      return status;
+    write_part(&edges, part->rank, first, to);
+    first += edges.leaf.n;
+    sfshm_edges_close(&edges);
+  }
+  return SF_OK;
+}
+
+/* The leaves of all parts one after the other. */
+static sf_status_t collect_leaves(const sfc_origin_t *origin, sfshm_keyed_t leaves[])
+{
+  int64_t n = 0;
+  for (int32_t i = 0; i < origin->nparts; i++) {
+    sfshm_edges_t edges = {.memory = NULL};
+    sf_status_t status = sfshm_edges_open_own(origin->base, &origin->parts[i].block, &edges);
+    if (status != SF_OK)
+      return status;
+    for (int64_t k = 0; k < edges.leaf.n; k++, n++)
+      leaves[n] = (sfshm_keyed_t){sfshm_pattern_at(&edges.leaf, k), n};
+    sfshm_edges_close(&edges);
+  }
+  return SF_OK;
+}
+
+/* The place of each edge among all by leaf. */
+static sf_status_t find_places(const sfc_origin_t *origin, int64_t n, int64_t leaf_space, int64_t place[])
+{
+  sfshm_keyed_t *leaves = malloc((size_t)n * sizeof *leaves), *scratch = malloc((size_t)n * sizeof *scratch);
+  sf_status_t status = SF_OK;
+  if (leaves == NULL || scratch == NULL)
+    status = sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)n);
+  if (status == SF_OK)
+    status = collect_leaves(origin, leaves);
+  if (status == SF_OK) {
+    sfshm_sort(leaves, scratch, n, leaf_space);
+    for (int64_t i = 0; i < n; i++)
+      place[leaves[i].item] = i;
+  }
+  free(leaves);
+  free(scratch);
+  return status;
+}
+
+sf_status_t sfc_origin_read(const sfc_origin_t *origin, int64_t leaf_space, int64_t leaf_index[], int32_t root_rank[],
+                            int64_t root_index[])
+{
+  int64_t n = sfc_origin_count(origin);
+  sfc_edge_arrays_t to = {NULL, leaf_index, root_rank, root_index};
+  if (leaf_space == n) /* leaves are distinct: they are 0..n-1 then */
+    return write_parts(origin, &to);
+  int64_t *place = malloc((size_t)n * sizeof *place);
+  if (place == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)n);
+  sf_status_t status = find_places(origin, n, leaf_space, place);
+  to.place = place;
+  if (status == SF_OK)
+    status = write_parts(origin, &to);
+  free(place);
+  return status;
+}

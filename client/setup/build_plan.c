@@ -1,0 +1,141 @@
+/* The plan of a graph that is being made: see create_internal.h. The thread that makes the graph. */
+#include "client/setup/create_internal.h"
+
+#include <stdlib.h>
+
+#include "client/core/context.h"
+#include "client/core/group.h"
+#include "client/engine/lane_send.h"
+#include "client/graph/combine_order.h"
+#include "client/plan/edge_readback.h"
+#include "client/setup/edge_loans.h"
+#include "client/setup/lanes.h"
+#include "shm/base/error.h"
+
+/* The link of a leaf rank's list; a bad root index is an error of that rank's leaf. */
+static void peer_link(sfc_setup_t *setup, sfc_peer_list_t *peer, sfc_link_t *link)
+{
+  int64_t bad_leaf;
+  sf_status_t status = sfc_lists_open(&setup->lists, peer, setup->graph->nroots, link, &bad_leaf);
+  if (status != SF_OK)
+    sfc_setup_note_error(setup, status, peer->rank, bad_leaf);
+}
+
+/* A block that leads to a rank of another node. Its memory stays the list's. */
+static void add_remote(sfc_setup_t *setup, const sfc_edge_part_t *part, int32_t node)
+{
+  sfc_trunk_block_t *block = &setup->remote[setup->nremote++];
+  block->node = node;
+  block->edges = part->edges;
+}
+
+/* One lane per rank of the node with which there are edges in either direction: merges the two lists, both by rank.
+ * Blocks that lead to other nodes are put aside. */
+static sf_status_t make_lanes(sfc_setup_t *setup)
+{
+  sf_graph_t *graph = setup->graph;
+  int32_t own = 0, peer = 0;
+  graph->lanes =
+      calloc((size_t)setup->lists.own.nparts + (size_t)setup->lists.npeers + setup->nsides + 1, sizeof *graph->lanes);
+  setup->remote = malloc(((size_t)setup->lists.own.nparts + 1) * sizeof *setup->remote);
+  if (graph->lanes == NULL || setup->remote == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "lanes to other ranks");
+  while (own < setup->lists.own.nparts || peer < setup->lists.npeers) {
+    int32_t own_rank = own < setup->lists.own.nparts ? setup->lists.own.parts[own].rank : INT32_MAX;
+    int32_t peer_rank = peer < setup->lists.npeers ? setup->lists.peers[peer].rank : INT32_MAX;
+    if (own_rank == graph->rank) {
+      sfc_link_init(&graph->self, &setup->lists.own.parts[own++].edges, NULL);
+      continue;
+    }
+    int32_t node = own < setup->lists.own.nparts ? sfc_group_node_of(setup->group, own_rank) : graph->context->node;
+    if (node != graph->context->node) {
+      add_remote(setup, &setup->lists.own.parts[own++], node);
+      continue;
+    }
+    sfc_lane_t *lane = &graph->lanes[graph->nlanes++];
+    *lane = (sfc_lane_t){.graph = graph, .rank = own_rank < peer_rank ? own_rank : peer_rank};
+    if (own_rank == lane->rank)
+      sfc_link_init(&lane->as_leaf, &setup->lists.own.parts[own++].edges, NULL);
+    if (peer_rank == lane->rank)
+      peer_link(setup, &setup->lists.peers[peer++], &lane->as_root);
+    sf_status_t status =
+        sfc_peers_find(&graph->context->peers, sfc_group_job_rank(setup->group, lane->rank), &lane->peer);
+    if (status != SF_OK)
+      return status;
+  }
+  return SF_OK;
+}
+
+static void keep_list(sf_graph_t *graph, sfshm_region_t *region)
+{
+  if (region->length_bytes == 0)
+    return;
+  graph->lists[graph->nlists++] = *region;
+  *region = (sfshm_region_t){.fd = -1};
+}
+
+/* The graph keeps the lists: its patterns lie in them. The last one to close a list also frees it, which need not be
+ * waited for now. */
+static sf_status_t keep_lists(sfc_setup_t *setup)
+{
+  sf_graph_t *graph = setup->graph;
+  graph->lists = calloc((size_t)setup->lists.npeers + 1, sizeof *graph->lists);
+  if (graph->lists == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "table of edge lists");
+  for (int32_t i = 0; i < setup->lists.npeers; i++)
+    keep_list(graph, &setup->lists.peers[i].region);
+  return sfc_origin_make(&setup->lists.own, &graph->origin);
+}
+
+static sf_status_t make_trunks(sfc_setup_t *setup)
+{
+  sf_graph_t *graph = setup->graph;
+  if (setup->nsides == 0)
+    return setup->nremote == 0 ? SF_OK : sfshm_error(SF_ERR_PROTO, "no trunks for edges to other nodes");
+  sf_status_t status = sfc_trunks_open(graph, &setup->map, setup->sides, setup->nsides, setup->remote, setup->nremote);
+  if (status == SF_OK)
+    status = sfc_submitter_open(&graph->context->submitter, graph->context->board);
+  if (status == SF_OK)
+    sfc_trunks_add_lanes(graph);
+  return status;
+}
+
+/* Of a graph that is ready. Those who wait for the memory of their lists are told first. */
+static sf_status_t connect_at_once(sfc_setup_t *setup)
+{
+  sf_graph_t *graph = setup->graph;
+  const Sfproto__GraphPeers *told = setup->told.message->graph_peers;
+  sf_status_t status = sfc_instance_connect_lanes(graph, told->lanes, told->n_lanes);
+  if (status != SF_OK)
+    return status;
+  sfc_lent_say_read(graph);
+  status = make_trunks(setup);
+  if (status != SF_OK || graph->trunks == NULL)
+    return status;
+  return sfc_trunks_connect(graph, told->has_board_region && told->has_board, told->board_region, told->board);
+}
+
+void sfc_setup_make_plan(sfc_setup_t *setup)
+{
+  sf_graph_t *graph = setup->graph;
+  if (setup->status != SF_OK)
+    return;
+  sf_status_t status = make_lanes(setup);
+  if (setup->status != SF_OK) /* found in a peer's list */
+    return;
+  if (status == SF_OK)
+    status = setup->ready ? connect_at_once(setup) : make_trunks(setup);
+  sfc_graph_find_bounds(graph);
+  if (status == SF_OK)
+    status = keep_lists(setup);
+  if (status == SF_OK)
+    status = sfc_graph_find_shared_roots(graph);
+  if (status == SF_OK)
+    status = sfc_instance_make_tables(graph);
+  if (status == SF_OK)
+    status = sfc_graph_order_turns(graph);
+  if (status == SF_OK)
+    status = sfc_instance_make_slots(graph);
+  if (status != SF_OK)
+    sfc_setup_note_error(setup, status, setup->group->rank, -1);
+}

@@ -1,0 +1,232 @@
+/* What an instance of a graph has of its own, beside its plan: see lanes.h. The thread that makes the graph. */
+#include "client/setup/lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/core/context.h"
+#include "client/engine/lane_send.h"
+#include "client/engine/trunk.h"
+#include "client/setup/plan_cache.h"
+#include "shm/base/error.h"
+
+/* Bytes in the inbox for the messages of one other rank: its slots, then our control line that it writes. */
+#define LANE_BYTES (SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t) + sizeof(sfshm_lane_control_t))
+
+/* Lists of lanes by what they do. */
+sf_status_t sfc_instance_make_tables(sf_graph_t *graph)
+{
+  size_t n = (size_t)graph->nlanes;
+  sfc_lane_t **lists = calloc(4 * n + 1, sizeof *lists);
+  graph->senders[0] = lists;
+  graph->expecting = calloc(n + 1, sizeof *graph->expecting);
+  graph->table = calloc(4, sizeof *graph->table);
+  if (lists == NULL || graph->expecting == NULL || graph->table == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "tables of %zu lanes", n);
+  graph->table_mask = 3;
+  graph->first_sequence = 1;
+  for (int operation = 0; operation < 2; operation++) {
+    graph->senders[operation] = lists + (size_t)operation * 2 * n;
+    graph->receivers[operation] = graph->senders[operation] + n;
+    for (int32_t i = 0; i < graph->nlanes; i++) {
+      sfc_lane_t *lane = &graph->lanes[i];
+      if (sfc_lane_sends(lane, (sfshm_operation_t)operation))
+        graph->senders[operation][graph->nsenders[operation]++] = lane;
+      if (sfc_lane_receives(lane, (sfshm_operation_t)operation))
+        graph->receivers[operation][graph->nreceivers[operation]++] = lane;
+    }
+  }
+  return SF_OK;
+}
+
+int32_t sfc_instance_nends(const sf_graph_t *graph)
+{
+  return graph->nlanes - (graph->trunks != NULL ? graph->trunks->ntrunks : 0);
+}
+
+/* What has been taken before, and nobody has been told of, is used if it is long enough. */
+sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n)
+{
+  sfc_heap_t *inbox = &graph->context->inbox;
+  size_t bytes = (size_t)n * LANE_BYTES;
+  if (graph->shared.address != NULL && graph->shared.length_bytes >= bytes)
+    return SF_OK;
+  if (graph->shared.address != NULL)
+    sfc_heap_give(inbox, &graph->shared);
+  graph->shared.address = NULL;
+  return sfc_heap_take(inbox, bytes, &graph->shared);
+}
+
+/* Slots into which the others write, and control lines. */
+sf_status_t sfc_instance_make_slots(sf_graph_t *graph)
+{
+  int32_t n = sfc_instance_nends(graph);
+  if (n == 0)
+    return SF_OK;
+  sf_status_t status = sfc_instance_take_slots(graph, n);
+  if (status != SF_OK)
+    return status;
+  for (int32_t i = 0; i < n; i++) {
+    char *memory = (char *)graph->shared.address + (size_t)i * LANE_BYTES;
+    graph->lanes[i].rx.slots = (sfshm_slot_t *)(void *)memory;
+    graph->lanes[i].tx.control = (sfshm_lane_control_t *)(void *)(memory + SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t));
+  }
+  return SF_OK;
+}
+
+void sfc_instance_describe(const sf_graph_t *graph, int32_t i, int32_t rank, sfc_peer_t *peer, Sfproto__LaneEnd *end)
+{
+  uint64_t offset = graph->shared.offset + (uint64_t)i * LANE_BYTES;
+  sfproto__lane_end__init(end);
+  end->rank = rank;
+  end->job_rank = graph->context->rank;
+  end->segment = graph->shared.segment;
+  end->slots = offset;
+  end->control = offset + SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t);
+  end->can_read = sfc_peer_can_read(&graph->context->peers, peer);
+}
+
+/* Connects the lane to the other end's slots and control line. */
+static sf_status_t connect_lane(sfc_lane_t *lane, const Sfproto__LaneEnd *end)
+{
+  sfc_peers_t *peers = &lane->graph->context->peers;
+  void *base;
+  size_t length;
+  sf_status_t status = sfc_peer_segment(peers, lane->peer, 0, &base, &length); /* finds the wake word too */
+  if (status == SF_OK && end->segment != 0)
+    status = sfc_peer_segment(peers, lane->peer, end->segment, &base, &length);
+  if (status != SF_OK)
+    return status;
+  if (length < LANE_BYTES || end->slots > length - LANE_BYTES || end->control > length - sizeof(sfshm_lane_control_t) ||
+      end->slots % SFC_BLOCK_ALIGN != 0 || end->control % SFC_BLOCK_ALIGN != 0)
+    return sfshm_error(SF_ERR_PROTO, "rank %d says that its slots are outside of its memory", lane->rank);
+  lane->tx.slots = (sfshm_slot_t *)(void *)((char *)base + end->slots);
+  lane->rx.control = (sfshm_lane_control_t *)(void *)((char *)base + end->control);
+  lane->peer_can_read = end->can_read;
+  return SF_OK;
+}
+
+sf_status_t sfc_instance_connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *const ends[], size_t nends)
+{
+  sf_status_t status = SF_OK;
+  int32_t n = sfc_instance_nends(graph);
+  if (nends != (size_t)n)
+    return sfshm_error(SF_ERR_PROTO, "%d lanes expected, %zu told", n, nends);
+  for (size_t i = 0; i < nends && status == SF_OK; i++) {
+    int32_t k = 0; /* usually the same order */
+    if (graph->lanes[i].rank == ends[i]->rank)
+      k = (int32_t)i;
+    while (k < n && graph->lanes[k].rank != ends[i]->rank)
+      k++;
+    if (k == n || graph->lanes[k].tx.slots != NULL)
+      return sfshm_error(SF_ERR_PROTO, "no lane to rank %d", ends[i]->rank);
+    status = connect_lane(&graph->lanes[k], ends[i]);
+  }
+  return status;
+}
+
+sf_status_t sfc_instance_connect(sf_graph_t *graph, const sfproto_incoming_t *ready)
+{
+  const Sfproto__GraphReady *told = ready->message->graph_ready;
+  if (told->error != NULL)
+    return sfshm_error((sf_status_t)told->error->status, "%s", told->error->detail);
+  sf_status_t status = sfc_instance_connect_lanes(graph, told->lanes, told->n_lanes);
+  if (status != SF_OK || graph->trunks == NULL)
+    return status;
+  return sfc_trunks_connect(graph, told->has_board_region && told->has_board, told->board_region, told->board);
+}
+
+void sfc_instance_strip(sf_graph_t *graph)
+{
+  sf_graph_t empty = {.context = graph->context,
+                      .group = graph->group,
+                      .number = graph->number,
+                      .flags = graph->flags,
+                      .rank = graph->rank,
+                      .size = graph->size,
+                      .nroots = graph->nroots,
+                      .nleaves = graph->nleaves,
+                      .retiring = graph->retiring,
+                      .place = graph->place,
+                      .generation = graph->generation,
+                      .shared = graph->shared};
+  if (graph->plan == NULL)
+    sfc_graph_free_own_plan(graph);
+  free(graph->lanes);
+  free(graph->senders[0]);
+  free(graph->expecting);
+  free(graph->table);
+  sfc_trunks_free(graph->context, graph->trunks);
+  if (graph->plan != NULL)
+    sfc_plan_let_go(graph->context, graph->plan);
+  *graph = empty;
+}
+
+/* ---- Failures ---------------------------------------------------------------------------------------------------- */
+
+/* What the daemon said of a graph whose number was not known here yet. */
+struct sfc_early_failure {
+  sfc_early_failure_t *next;
+  uint64_t graph;
+  sf_status_t status;
+  char detail[];
+};
+
+void sfc_instance_expect(sf_context_t *context)
+{
+  pthread_mutex_lock(&context->lock);
+  context->nexpected++;
+  pthread_mutex_unlock(&context->lock);
+}
+
+void sfc_instance_keep_failure(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
+{
+  if (context->nexpected == 0)
+    return;
+  size_t length = strlen(detail) + 1;
+  sfc_early_failure_t *early = malloc(sizeof *early + length);
+  if (early == NULL) {
+    (void)sfc_control_give_up(&context->control, sfshm_error(SF_ERR_NOMEM, "a graph has failed: %s", detail));
+    return;
+  }
+  *early = (sfc_early_failure_t){.next = context->early_failures, .graph = number, .status = status};
+  memcpy(early->detail, detail, length);
+  context->early_failures = early;
+}
+
+/* Under the context's lock. */
+static void end_expecting(sf_context_t *context)
+{
+  if (--context->nexpected > 0)
+    return;
+  while (context->early_failures != NULL) {
+    sfc_early_failure_t *early = context->early_failures;
+    context->early_failures = early->next;
+    free(early);
+  }
+}
+
+void sfc_instance_give_up(sf_context_t *context)
+{
+  pthread_mutex_lock(&context->lock);
+  end_expecting(context);
+  pthread_mutex_unlock(&context->lock);
+}
+
+sf_status_t sfc_instance_enter(sf_graph_t *graph, bool expected)
+{
+  sf_context_t *context = graph->context;
+  pthread_mutex_lock(&context->lock);
+  sf_status_t status = sfc_counters_enter(&context->counters, graph);
+  sfc_graph_link(graph);
+  int failed = atomic_load_explicit(&context->failed, memory_order_relaxed);
+  if (failed != SF_OK)
+    sfc_graph_fail(graph, (sf_status_t)failed, context->failure_detail);
+  for (const sfc_early_failure_t *early = context->early_failures; early != NULL; early = early->next)
+    if (early->graph == graph->number)
+      sfc_graph_fail(graph, early->status, early->detail);
+  if (expected)
+    end_expecting(context);
+  pthread_mutex_unlock(&context->lock);
+  return status;
+}

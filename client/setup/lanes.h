@@ -1,0 +1,45 @@
+/* An instance of a graph: lanes, slots and tables of its own, whether its plan was made for it or for an earlier one.
+ */
+#ifndef SFC_INSTANCE_H
+#define SFC_INSTANCE_H
+
+#include "client/core/context.h"
+#include "client/graph/graph.h"
+
+/* Lists of lanes by what they do. SF_ERR_NOMEM. */
+sf_status_t sfc_instance_make_tables(sf_graph_t *graph);
+
+/* Slots into which the others write, and control lines. Without lanes there are none. */
+sf_status_t sfc_instance_make_slots(sf_graph_t *graph);
+
+/* Memory for the slots of so many lanes that are not there yet: making slots uses it if it suffices. */
+sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n);
+
+/* How many of the lanes, the first ones, lead to ranks of this node; and where the other end of one of them writes,
+ * which is that rank of the group. */
+int32_t sfc_instance_nends(const sf_graph_t *graph);
+void sfc_instance_describe(const sf_graph_t *graph, int32_t i, int32_t rank, sfc_peer_t *peer, Sfproto__LaneEnd *end);
+
+/* Connects the lanes with what the others said in GraphReady. */
+sf_status_t sfc_instance_connect(sf_graph_t *graph, const sfproto_incoming_t *ready);
+
+/* The lanes alone, with what the others said. */
+sf_status_t sfc_instance_connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *const ends[], size_t nends);
+
+/* Throws away lanes, trunks and plan of a graph that is not in the context's list: what remains is what it was when its
+ * set-up began, its number, and its memory in the inbox. */
+void sfc_instance_strip(sf_graph_t *graph);
+
+/* Enters the graph in the context's list, where the listener finds it, and finds room for its counts. expected: its
+ * number was not known when others were told that it is ready. SF_ERR_NOMEM: it is in the list without counts. */
+sf_status_t sfc_instance_enter(sf_graph_t *graph, bool expected);
+
+/* Between these two, or the first and entering, failures of graphs that are not in the list are kept: others may be
+ * told that a graph is ready, and fail it, before its number is known here. */
+void sfc_instance_expect(sf_context_t *context);
+void sfc_instance_give_up(sf_context_t *context);
+
+/* The listener, under the context's lock. */
+void sfc_instance_keep_failure(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
+
+#endif

@@ -1,0 +1,316 @@
+/* Plans and those that are kept: see plan_cache.h. The threads that make and destroy graphs. */
+#include "client/setup/plan_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/core/context.h"
+#include "client/core/device.h"
+#include "client/engine/trunk.h"
+#include "client/plan/edge_readback.h"
+#include "shm/base/error.h"
+
+/* A lane of every graph of the plan. */
+typedef struct sfc_plan_lane {
+  sfc_peer_t *peer;
+  int32_t rank;
+  int32_t trunk; /* -1: none */
+  sfc_link_t as_root;
+  sfc_link_t as_leaf;
+} sfc_plan_lane_t;
+
+struct sfc_plan {
+  int32_t nholders; /* graphs, whoever compares its edges, and the context's list; under the context's lock */
+  int32_t ncomparing;
+  uint64_t number;
+  uint64_t group;
+  uint32_t flags;
+  sfc_given_t *given; /* NULL: not kept any more */
+
+  int64_t root_max;
+  int64_t leaf_max;
+  bool roots_shared;
+  sfc_link_t self;
+  sfc_plan_lane_t *lanes;
+  int32_t nlanes;
+  sfc_turn_t *turns;
+  int32_t nturns;
+  sfc_turn_t *winner_turns;
+  int32_t nwinner_turns;
+  struct sfc_trunks *trunks; /* as they are before the first operation */
+  sfc_origin_t *origin;
+  sfshm_region_t *lists;
+  int32_t nlists;
+
+  sfc_plan_t *next; /* in the context's list, the latest first */
+};
+
+/* ---- Making ------------------------------------------------------------------------------------------------------ */
+
+static void take_lane(const sf_graph_t *graph, const sfc_lane_t *lane, sfc_plan_lane_t *to)
+{
+  *to = (sfc_plan_lane_t){.peer = lane->peer,
+                          .rank = lane->rank,
+                          .trunk = lane->trunk != NULL ? (int32_t)(lane->trunk - graph->trunks->trunks) : -1,
+                          .as_root = lane->as_root,
+                          .as_leaf = lane->as_leaf};
+}
+
+/* What could fail, first. */
+static sfc_plan_t *alloc_plan(const sf_graph_t *graph)
+{
+  sfc_plan_t *plan = calloc(1, sizeof *plan);
+  sfc_plan_lane_t *lanes = calloc((size_t)graph->nlanes + 1, sizeof *lanes);
+  struct sfc_trunks *trunks = graph->trunks != NULL ? sfc_trunks_copy(graph->trunks) : NULL;
+  if (plan == NULL || lanes == NULL || (trunks == NULL && graph->trunks != NULL)) {
+    free(plan);
+    free(lanes);
+    sfc_trunks_free(graph->context, trunks);
+    return NULL;
+  }
+  plan->lanes = lanes;
+  plan->trunks = trunks;
+  return plan;
+}
+
+/* Under the context's lock: takes the oldest plan out of the list if there are more than so many. */
+static sfc_plan_t *take_oldest(sf_context_t *context, int most)
+{
+  sfc_plan_t **link = &context->plans;
+  for (int n = 0; n < most && *link != NULL; n++)
+    link = &(*link)->next;
+  sfc_plan_t *oldest = *link;
+  if (oldest != NULL)
+    *link = oldest->next;
+  return oldest;
+}
+
+/* Lets go of a plan that is not kept any more, and of its edges unless somebody looks at them. */
+static void drop(sf_context_t *context, sfc_plan_t *plan)
+{
+  sfc_given_t *given = NULL;
+  pthread_mutex_lock(&context->lock);
+  if (plan->ncomparing == 0) {
+    given = plan->given;
+    plan->given = NULL;
+  }
+  pthread_mutex_unlock(&context->lock);
+  sfc_given_free(given);
+  sfc_plan_let_go(context, plan);
+}
+
+static void trim(sf_context_t *context, int most)
+{
+  sfc_plan_t *oldest;
+  do {
+    pthread_mutex_lock(&context->lock);
+    oldest = take_oldest(context, most);
+    pthread_mutex_unlock(&context->lock);
+    if (oldest != NULL)
+      drop(context, oldest);
+  } while (oldest != NULL);
+}
+
+void sfc_plans_make_room(sf_context_t *context)
+{
+  trim(context, SFC_PLANS_KEPT - 1);
+}
+
+static void keep(sf_context_t *context, sfc_plan_t *plan)
+{
+  pthread_mutex_lock(&context->lock);
+  plan->next = context->plans;
+  context->plans = plan;
+  plan->nholders++;
+  pthread_mutex_unlock(&context->lock);
+  trim(context, SFC_PLANS_KEPT);
+}
+
+void sfc_plan_make(sf_graph_t *graph, sfc_given_t *given)
+{
+  sfc_plan_t *plan = given != NULL ? alloc_plan(graph) : NULL;
+  if (plan == NULL) {
+    sfc_given_free(given);
+    return;
+  }
+  plan->nholders = 1;
+  plan->number = graph->number;
+  plan->group = graph->group->number;
+  plan->flags = graph->flags;
+  plan->given = given;
+  plan->root_max = graph->root_max;
+  plan->leaf_max = graph->leaf_max;
+  plan->roots_shared = graph->roots_shared;
+  plan->self = graph->self;
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    take_lane(graph, &graph->lanes[i], &plan->lanes[i]);
+  plan->nlanes = graph->nlanes;
+  plan->turns = graph->turns;
+  plan->nturns = graph->nturns;
+  plan->winner_turns = graph->winner_turns;
+  plan->nwinner_turns = graph->nwinner_turns;
+  plan->origin = graph->origin;
+  plan->lists = graph->lists;
+  plan->nlists = graph->nlists;
+  if (plan->trunks != NULL)
+    sfc_trunks_own_plan(plan->trunks, graph->trunks);
+  graph->lists = NULL;
+  graph->nlists = 0;
+  graph->plan = plan;
+  keep(graph->context, plan);
+}
+
+/* ---- Finding ----------------------------------------------------------------------------------------------------- */
+
+/* Holds those kept that could be it. */
+static int list_candidates(sf_group_t *group, uint32_t flags, sfc_plan_t *candidates[])
+{
+  sf_context_t *context = group->context;
+  int n = 0;
+  pthread_mutex_lock(&context->lock);
+  for (sfc_plan_t *plan = context->plans; plan != NULL; plan = plan->next) {
+    if (plan->group != group->number || plan->flags != flags)
+      continue;
+    plan->nholders++;
+    plan->ncomparing++;
+    candidates[n++] = plan;
+  }
+  pthread_mutex_unlock(&context->lock);
+  return n;
+}
+
+static void end_comparing(sf_context_t *context, sfc_plan_t *plan)
+{
+  pthread_mutex_lock(&context->lock);
+  plan->ncomparing--;
+  pthread_mutex_unlock(&context->lock);
+}
+
+sfc_plan_t *sfc_plan_find(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags)
+{
+  sfc_plan_t *candidates[SFC_PLANS_KEPT], *found = NULL;
+  int n = list_candidates(group, flags, candidates);
+  for (int i = 0; i < n; i++) {
+    bool equal = found == NULL && sfc_given_equals(candidates[i]->given, input);
+    end_comparing(group->context, candidates[i]);
+    if (equal)
+      found = candidates[i];
+    else
+      sfc_plan_let_go(group->context, candidates[i]);
+  }
+  return found;
+}
+
+void sfc_plan_used(sf_context_t *context, sfc_plan_t *plan)
+{
+  pthread_mutex_lock(&context->lock);
+  for (sfc_plan_t **link = &context->plans; *link != NULL; link = &(*link)->next) {
+    if (*link != plan)
+      continue;
+    *link = plan->next;
+    plan->next = context->plans;
+    context->plans = plan;
+    break;
+  }
+  pthread_mutex_unlock(&context->lock);
+}
+
+uint64_t sfc_plan_number(const sfc_plan_t *plan)
+{
+  return plan->number;
+}
+
+int32_t sfc_plan_nroot_ranks(const sfc_plan_t *plan)
+{
+  return plan->origin->nparts - (plan->self.nedges > 0);
+}
+
+/* ---- Applying ---------------------------------------------------------------------------------------------------- */
+
+sf_status_t sfc_plan_apply(sfc_plan_t *plan, sf_graph_t *graph)
+{
+  graph->plan = plan;
+  pthread_mutex_lock(&graph->context->lock);
+  plan->nholders++;
+  pthread_mutex_unlock(&graph->context->lock);
+  graph->trunks = plan->trunks != NULL ? sfc_trunks_copy(plan->trunks) : NULL;
+  graph->lanes = calloc((size_t)plan->nlanes + 1, sizeof *graph->lanes);
+  if (graph->lanes == NULL || (graph->trunks == NULL && plan->trunks != NULL))
+    return sfshm_error(SF_ERR_NOMEM, "lanes to other ranks");
+  for (int32_t i = 0; i < plan->nlanes; i++) {
+    const sfc_plan_lane_t *from = &plan->lanes[i];
+    graph->lanes[i] = (sfc_lane_t){.graph = graph,
+                                   .peer = from->peer,
+                                   .trunk = from->trunk >= 0 ? &graph->trunks->trunks[from->trunk] : NULL,
+                                   .rank = from->rank,
+                                   .as_root = from->as_root,
+                                   .as_leaf = from->as_leaf};
+  }
+  graph->nlanes = plan->nlanes;
+  graph->root_max = plan->root_max;
+  graph->leaf_max = plan->leaf_max;
+  graph->roots_shared = plan->roots_shared;
+  graph->self = plan->self;
+  graph->turns = plan->turns;
+  graph->nturns = plan->nturns;
+  graph->winner_turns = plan->winner_turns;
+  graph->nwinner_turns = plan->nwinner_turns;
+  graph->origin = plan->origin;
+  return SF_OK;
+}
+
+/* ---- End --------------------------------------------------------------------------------------------------------- */
+
+static void free_plan(sf_context_t *context, sfc_plan_t *plan)
+{
+  for (int32_t i = 0; i < plan->nlanes; i++) {
+    sfc_link_destroy(&plan->lanes[i].as_root);
+    sfc_link_destroy(&plan->lanes[i].as_leaf);
+  }
+  sfc_link_destroy(&plan->self);
+  for (int32_t i = 0; i < plan->nlists; i++)
+    sfc_device_destroy_region(&plan->lists[i]);
+  if (plan->winner_turns != plan->turns)
+    free(plan->winner_turns);
+  free(plan->turns);
+  sfc_origin_free(plan->origin);
+  free(plan->lists);
+  free(plan->lanes);
+  sfc_trunks_free(context, plan->trunks);
+  sfc_given_free(plan->given);
+  free(plan);
+}
+
+void sfc_plan_let_go(sf_context_t *context, sfc_plan_t *plan)
+{
+  pthread_mutex_lock(&context->lock);
+  bool last = --plan->nholders == 0;
+  pthread_mutex_unlock(&context->lock);
+  if (last)
+    free_plan(context, plan);
+}
+
+/* Under the context's lock. */
+static sfc_plan_t *take_from(sf_context_t *context, const sf_group_t *group)
+{
+  for (sfc_plan_t **link = &context->plans; *link != NULL; link = &(*link)->next) {
+    sfc_plan_t *plan = *link;
+    if (group != NULL && plan->group != group->number)
+      continue;
+    *link = plan->next;
+    return plan;
+  }
+  return NULL;
+}
+
+void sfc_plans_forget(sf_context_t *context, const sf_group_t *group)
+{
+  sfc_plan_t *plan;
+  do {
+    pthread_mutex_lock(&context->lock);
+    plan = take_from(context, group);
+    pthread_mutex_unlock(&context->lock);
+    if (plan != NULL)
+      drop(context, plan);
+  } while (plan != NULL);
+}

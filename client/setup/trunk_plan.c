@@ -1,0 +1,470 @@
+/* Making a rank's trunks out of its node's map and its own edges. The thread that makes the graph. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/core/context.h"
+#include "client/core/device.h"
+#include "client/engine/trunk.h"
+#include "client/trunk_memory.h"
+#include "shm/base/equal_run.h"
+#include "shm/base/error.h"
+
+_Static_assert(SF_GRAPH_REPRODUCIBLE == SFSHM_GRAPH_UNCOMBINED, "the daemon reads this flag");
+
+/* ---- Arrays of indices ------------------------------------------------------------------------------------------- */
+
+/* Memory for n indices that the trunk frees in the end. */
+static void *take_indices(sfc_trunk_t *trunk, int64_t n, bool narrow)
+{
+  void *array = malloc(((size_t)n + 1) * (narrow ? sizeof(uint32_t) : sizeof(int64_t)));
+  if (array == NULL)
+    sfshm_error(SF_ERR_NOMEM, "plan of %lld values", (long long)n);
+  else
+    trunk->arrays[trunk->narrays++] = array;
+  return array;
+}
+
+static int64_t *take_array(sfc_trunk_t *trunk, int64_t n)
+{
+  return take_indices(trunk, n, false);
+}
+
+static sfshm_pattern_t pattern_of(const void *array, int64_t first, int64_t n, bool narrow)
+{
+  return narrow ? sfshm_pattern_from_index32((const uint32_t *)array + first, n)
+                : sfshm_pattern_from_index64((const int64_t *)array + first, n);
+}
+
+/* Whether 32 bits hold all of its indices, as one can tell without looking at them. */
+static bool is_narrow(const sfshm_pattern_t *pattern)
+{
+  if (pattern->kind == SFSHM_PATTERN_INDEX32 || pattern->n == 0)
+    return true;
+  return pattern->kind != SFSHM_PATTERN_INDEX64 && sfshm_pattern_at(pattern, 0) <= UINT32_MAX &&
+         sfshm_pattern_at(pattern, pattern->n - 1) <= UINT32_MAX;
+}
+
+/* result[i] = pattern[at[i]] */
+static sf_status_t look_up(sfc_trunk_t *trunk, const sfshm_pattern_t *pattern, const sfshm_pattern_t *at,
+                           sfshm_pattern_t *result_p)
+{
+  int64_t *array = take_array(trunk, at->n);
+  if (array == NULL)
+    return SF_ERR_NOMEM;
+  for (int64_t i = 0; i < at->n; i++)
+    array[i] = sfshm_pattern_at(pattern, sfshm_pattern_at(at, i));
+  *result_p = sfshm_pattern_from_index64(array, at->n);
+  return SF_OK;
+}
+
+/* ---- Leaves here ------------------------------------------------------------------------------------------------- */
+
+typedef struct sfc_counted {
+  bool narrow; /* leaves */
+  int32_t nblocks;
+  int64_t nvalues;
+  int64_t nextras;
+} sfc_counted_t;
+
+static sfc_counted_t count_edges(const sfc_trunk_t *trunk, const sfc_trunk_block_t blocks[], int32_t nblocks)
+{
+  sfc_counted_t counted = {.narrow = true};
+  for (int32_t i = 0; i < nblocks; i++) {
+    if (blocks[i].node != trunk->node)
+      continue;
+    counted.nblocks++;
+    counted.narrow &= is_narrow(&blocks[i].edges.leaf);
+    counted.nvalues += blocks[i].edges.value_root.n;
+    counted.nextras += blocks[i].edges.extra_value.n;
+  }
+  return counted;
+}
+
+/* The leaves of the blocks one behind the other: those of values, and of extra edges with the numbers of their values;
+ * slot_edge: the place of each extra edge among all edges, as an uncombined graph sends them. */
+static sf_status_t join_blocks(sfc_trunk_t *trunk, const sfc_trunk_block_t blocks[], int32_t nblocks,
+                               const sfc_counted_t *counted, sfshm_pattern_t *extra_value_p)
+{
+  char *leaf = take_indices(trunk, counted->nvalues, counted->narrow);
+  size_t width = counted->narrow ? sizeof(uint32_t) : sizeof(int64_t);
+  int64_t *extra_leaf = take_array(trunk, counted->nextras);
+  int64_t *extra_value = take_array(trunk, counted->nextras);
+  int64_t value = 0, extra = 0;
+  if (leaf == NULL || extra_leaf == NULL || extra_value == NULL)
+    return SF_ERR_NOMEM;
+  for (int32_t i = 0; i < nblocks; i++) {
+    const sfshm_edges_t *edges = &blocks[i].edges;
+    int64_t n = edges->value_root.n;
+    if (blocks[i].node != trunk->node)
+      continue;
+    for (int64_t e = 0; e < edges->extra_value.n; e++, extra++) {
+      extra_leaf[extra] = sfshm_pattern_at(&edges->leaf, n + e);
+      extra_value[extra] = value + sfshm_pattern_at(&edges->extra_value, e);
+    }
+    sfshm_pattern_t of_values = sfshm_pattern_slice(&edges->leaf, 0, n);
+    sfshm_pattern_copy(&of_values, NULL, !counted->narrow, leaf + (size_t)value * width);
+    value += n;
+  }
+  trunk->nvalues = value;
+  trunk->leaf = pattern_of(leaf, 0, value, counted->narrow);
+  sfshm_pattern_find_box(&trunk->leaf);
+  trunk->extra_leaf = sfshm_pattern_from_index64(extra_leaf, extra);
+  *extra_value_p = sfshm_pattern_from_index64(extra_value, extra);
+  return SF_OK;
+}
+
+/* Uncombined, the image says for all edges, block by block, where they go: values apart from extra ones here. */
+static sf_status_t split_targets(sfc_trunk_t *trunk, const sfc_trunk_block_t blocks[], int32_t nblocks,
+                                 const sfc_counted_t *counted, const sfshm_pattern_t *to)
+{
+  int64_t *value_to = take_array(trunk, counted->nvalues);
+  int64_t *extra_to = take_array(trunk, counted->nextras);
+  int64_t value = 0, extra = 0, edge = 0;
+  if (value_to == NULL || extra_to == NULL)
+    return SF_ERR_NOMEM;
+  for (int32_t i = 0; i < nblocks; i++) {
+    if (blocks[i].node != trunk->node)
+      continue;
+    for (int64_t v = 0; v < blocks[i].edges.value_root.n; v++)
+      value_to[value++] = sfshm_pattern_at(to, edge++);
+    for (int64_t e = 0; e < blocks[i].edges.extra_value.n; e++)
+      extra_to[extra++] = sfshm_pattern_at(to, edge++);
+  }
+  trunk->to = sfshm_pattern_from_index64(value_to, value);
+  trunk->extra_to = sfshm_pattern_from_index64(extra_to, extra);
+  return SF_OK;
+}
+
+static sf_status_t open_leaves(sfc_trunk_t *trunk, int32_t rank, const sfshm_image_t *image,
+                               const sfc_trunk_block_t blocks[], int32_t nblocks)
+{
+  sfc_counted_t counted = count_edges(trunk, blocks, nblocks);
+  int64_t part = sfshm_image_find(image, rank);
+  sfshm_leaf_positions_t positions;
+  sfshm_pattern_t extra_value;
+  if (part < 0 || counted.nvalues == 0)
+    return sfshm_error(SF_ERR_PROTO, "trunk to node %d: %lld values here, the map has %s", trunk->node,
+                       (long long)counted.nvalues, part < 0 ? "none" : "some");
+  sf_status_t status =
+      sfshm_leaf_part_open(image, (uint32_t)part, counted.nvalues, counted.nvalues + counted.nextras, &positions);
+  if (status == SF_OK)
+    status = join_blocks(trunk, blocks, nblocks, &counted, &extra_value);
+  if (status != SF_OK)
+    return status;
+  trunk->leaf_image = *image;
+  trunk->nroot_ranks = counted.nblocks;
+  trunk->uncombined = image->header.uncombined != 0;
+  trunk->from = positions.from;
+  trunk->to = positions.to;
+  if (trunk->uncombined)
+    status = split_targets(trunk, blocks, nblocks, &counted, &positions.to);
+  if (status == SF_OK && counted.nextras > 0)
+    status = look_up(trunk, &trunk->from, &extra_value, &trunk->extra_from);
+  if (status == SF_OK && counted.nextras > 0 && !trunk->uncombined)
+    status = look_up(trunk, &trunk->to, &extra_value, &trunk->extra_to);
+  return status;
+}
+
+/* ---- Roots here -------------------------------------------------------------------------------------------------- */
+
+/* A piece of a turn whose contributions one rank wins. */
+typedef struct sfc_win {
+  int32_t rank;
+  int64_t end; /* in the turn */
+} sfc_win_t;
+
+/* The one that begins at i. As a rule few contributions are won by another rank than the turn's. */
+static inline sfc_win_t win_at(const sfshm_root_turn_t *turn, int64_t i)
+{
+  if (turn->winners == NULL)
+    return (sfc_win_t){turn->rank, turn->root.n};
+  return (sfc_win_t){turn->winners[i], sfshm_run_end(turn->winners, i, turn->root.n)};
+}
+
+static int32_t find_highest_winner(const sfshm_root_turn_t turns[], int32_t nturns)
+{
+  int32_t highest = 0;
+  for (int32_t t = 0; t < nturns; t++)
+    for (int64_t i = 0; i < turns[t].root.n;) {
+      sfc_win_t win = win_at(&turns[t], i);
+      highest = win.rank > highest ? win.rank : highest;
+      i = win.end;
+    }
+  return highest;
+}
+
+/* How many contributions each rank wins, from 1 on: so that sums of them are where each rank's begin. */
+static int64_t *count_winners(int32_t job_size, const sfshm_root_turn_t turns[], int32_t nturns, int32_t *nranks_p)
+{
+  int32_t highest = find_highest_winner(turns, nturns);
+  int64_t *begins = highest < job_size ? calloc((size_t)highest + 2, sizeof *begins) : NULL;
+  for (int32_t t = 0; begins != NULL && t < nturns; t++)
+    for (int64_t i = 0; i < turns[t].root.n;) {
+      sfc_win_t win = win_at(&turns[t], i);
+      begins[win.rank + 1] += win.end - i;
+      i = win.end;
+    }
+  *nranks_p = highest + 1;
+  return begins;
+}
+
+/* Contributions by winner. */
+typedef struct sfc_won {
+  bool narrow;
+  void *position;
+  void *root;
+} sfc_won_t;
+
+static inline void put(void *array, bool narrow, int64_t i, int64_t index)
+{
+  if (narrow)
+    ((uint32_t *)array)[i] = (uint32_t)index;
+  else
+    ((int64_t *)array)[i] = index;
+}
+
+static inline __attribute__((always_inline)) void sort_as(const sfshm_root_turn_t *turn, sfshm_pattern_kind_t kind,
+                                                          bool narrow, int64_t begins[], const sfc_won_t *won)
+{
+  sfshm_pattern_t from = turn->root;
+  from.kind = kind;
+  for (int64_t i = 0; i < from.n;) {
+    sfc_win_t win = win_at(turn, i);
+    int64_t to = begins[win.rank] - i;
+    begins[win.rank] += win.end - i;
+    for (; i < win.end; i++) {
+      put(won->position, narrow, to + i, turn->first + i);
+      put(won->root, narrow, to + i, sfshm_pattern_at(&from, i));
+    }
+  }
+}
+
+/* begins[r] ends up where those of the next rank begin. */
+static void sort_by_winner(const sfshm_root_turn_t turns[], int32_t nturns, int64_t begins[], int32_t nranks,
+                           const sfc_won_t *won)
+{
+  for (int32_t r = 0; r < nranks; r++)
+    begins[r + 1] += begins[r];
+  for (int32_t t = 0; t < nturns; t++) {
+    if (won->narrow && turns[t].root.kind == SFSHM_PATTERN_INDEX32)
+      sort_as(&turns[t], SFSHM_PATTERN_INDEX32, true, begins, won);
+    else if (won->narrow)
+      sort_as(&turns[t], SFSHM_PATTERN_STRIDED, true, begins, won);
+    else
+      sort_as(&turns[t], turns[t].root.kind, false, begins, won);
+  }
+}
+
+/* One turn for each rank that wins something. */
+static sf_status_t cut_winners(sfc_trunk_t *trunk, const int64_t ends[], int32_t nranks, const sfc_won_t *won)
+{
+  int32_t nturns = 0;
+  for (int32_t r = 0; r < nranks; r++)
+    nturns += ends[r] > (r > 0 ? ends[r - 1] : 0);
+  trunk->winner_turns = calloc((size_t)nturns, sizeof *trunk->winner_turns);
+  if (trunk->winner_turns == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "turns of %d ranks", nturns);
+  for (int32_t r = 0; r < nranks; r++) {
+    int64_t begin = r > 0 ? ends[r - 1] : 0, n = ends[r] - begin;
+    if (n > 0)
+      trunk->winner_turns[trunk->nwinner_turns++] =
+          (sfc_trunk_turn_t){.rank = r,
+                             .position = pattern_of(won->position, begin, n, won->narrow),
+                             .root = pattern_of(won->root, begin, n, won->narrow)};
+  }
+  return SF_OK;
+}
+
+/* With replace a contribution counts in the turn of the highest rank that has part in it. */
+static sf_status_t find_winners(sfc_trunk_t *trunk, int32_t job_size, const sfshm_root_turn_t turns[], int32_t nturns)
+{
+  bool different = false;
+  sfc_won_t won = {.narrow = true};
+  int64_t n = 0;
+  int32_t nranks;
+  for (int32_t t = 0; t < nturns; t++) {
+    n += turns[t].root.n;
+    different |= turns[t].winners != NULL;
+    won.narrow &= is_narrow(&turns[t].root) && turns[t].first + turns[t].root.n <= UINT32_MAX;
+  }
+  if (!different) {
+    trunk->winner_turns = trunk->turns;
+    trunk->nwinner_turns = trunk->nturns;
+    return SF_OK;
+  }
+  int64_t *begins = count_winners(job_size, turns, nturns, &nranks);
+  won.position = take_indices(trunk, n, won.narrow);
+  won.root = take_indices(trunk, n, won.narrow);
+  sf_status_t status = begins != NULL && won.position != NULL && won.root != NULL
+                           ? SF_OK
+                           : sfshm_error(SF_ERR_NOMEM, "winners of %lld contributions", (long long)n);
+  if (status == SF_OK) {
+    sort_by_winner(turns, nturns, begins, nranks, &won);
+    status = cut_winners(trunk, begins, nranks, &won);
+  }
+  free(begins);
+  return status;
+}
+
+static sf_status_t open_turns(sfc_trunk_t *trunk, const sf_graph_t *graph, const sfshm_image_t *image,
+                              const sfshm_root_roots_t *part)
+{
+  sf_status_t status = SF_OK;
+  sfshm_root_turn_t *turns = calloc(part->nsegments + 1, sizeof *turns);
+  trunk->turns = calloc(part->nsegments + 1, sizeof *trunk->turns);
+  if (turns == NULL || trunk->turns == NULL)
+    status = sfshm_error(SF_ERR_NOMEM, "turns of %u ranks", part->nsegments);
+  for (uint32_t i = 0; i < part->nsegments && status == SF_OK; i++) {
+    status = sfshm_root_segment_open(image, part, i, graph->nroots, &turns[i]);
+    if (status != SF_OK)
+      break;
+    trunk->turns[trunk->nturns++] =
+        (sfc_trunk_turn_t){.rank = turns[i].rank,
+                           .position = sfshm_pattern_contiguous(turns[i].first, turns[i].root.n),
+                           .root = turns[i].root};
+    sfshm_pattern_find_box(&trunk->turns[i].root);
+  }
+  if (status == SF_OK)
+    status = find_winners(trunk, graph->context->size, turns, trunk->nturns);
+  free(turns);
+  return status;
+}
+
+static sf_status_t open_roots(sfc_trunk_t *trunk, const sf_graph_t *graph, const sfshm_image_t *image)
+{
+  int64_t i = sfshm_image_find(image, graph->rank);
+  sfshm_root_roots_t part;
+  if (i < 0)
+    return sfshm_error(SF_ERR_PROTO, "trunk to node %d: the map has no roots of rank %d", trunk->node, graph->rank);
+  sf_status_t status = sfshm_root_part_open(image, (uint32_t)i, graph->nroots, &part);
+  if (status != SF_OK)
+    return status;
+  trunk->uncombined = image->header.uncombined != 0;
+  trunk->first = part.first;
+  trunk->root = part.root;
+  sfshm_pattern_find_box(&trunk->root);
+  return open_turns(trunk, graph, image, &part);
+}
+
+/* ---- The whole --------------------------------------------------------------------------------------------------- */
+
+static sfc_trunk_t *trunk_to(sfc_trunks_t *trunks, int32_t node)
+{
+  sfc_trunk_t *last = trunks->ntrunks > 0 ? &trunks->trunks[trunks->ntrunks - 1] : NULL;
+  if (last != NULL && last->node == node)
+    return last;
+  last = &trunks->trunks[trunks->ntrunks++];
+  last->node = node;
+  return last;
+}
+
+static sf_status_t open_side(sf_graph_t *graph, uint32_t number, const sfc_trunk_block_t blocks[], int32_t nblocks)
+{
+  sfc_trunks_t *trunks = graph->trunks;
+  if (number >= trunks->map->nsides)
+    return sfshm_error(SF_ERR_PROTO, "side %u of a map that has %u", number, trunks->map->nsides);
+  const sfshm_trunk_side_t *told = &trunks->map->sides[number];
+  sfc_trunk_t *trunk = trunk_to(trunks, told->node);
+  bool as_root = told->role == SFSHM_AS_ROOT;
+  sfc_trunk_side_t *side = as_root ? &trunk->as_root : &trunk->as_leaf;
+  if (side->in_use || told->nmembers < 1)
+    return sfshm_error(SF_ERR_PROTO, "side %u of the map is told twice, or has no members", number);
+  *side = (sfc_trunk_side_t){.number = number, .in_use = true, .told = told};
+  sfshm_image_t image;
+  sf_status_t status = sfshm_image_open((const char *)trunks->map + told->image, told->image_bytes,
+                                        as_root ? SFSHM_ROOT_IMAGE_MAGIC : SFSHM_LEAF_IMAGE_MAGIC, &image);
+  if (status != SF_OK)
+    return status;
+  return as_root ? open_roots(trunk, graph, &image) : open_leaves(trunk, graph->rank, &image, blocks, nblocks);
+}
+
+sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_given_map_t *given, const uint32_t sides[], size_t nsides,
+                            const sfc_trunk_block_t blocks[], int32_t nblocks)
+{
+  sfc_trunks_t *trunks = calloc(1, sizeof *trunks);
+  graph->trunks = trunks;
+  if (trunks == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "trunks");
+  trunks->trunks = calloc(nsides + 1, sizeof *trunks->trunks);
+  if (trunks->trunks == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "%zu trunks", nsides);
+  sfshm_region_t region;
+  sf_status_t status = sfc_trunk_map_open(graph->context, trunks, given, &region);
+  if (status == SF_OK)
+    status = sfshm_trunk_map_open(&region, &trunks->map);
+  for (size_t i = 0; i < nsides && status == SF_OK; i++)
+    status = open_side(graph, sides[i], blocks, nblocks);
+  return status;
+}
+
+sf_status_t sfc_trunks_connect(sf_graph_t *graph, bool told, uint64_t board_region, uint64_t board)
+{
+  sfc_trunks_t *trunks = graph->trunks;
+  if (!told)
+    return sfshm_error(SF_ERR_PROTO, "trunks without their board");
+  sf_status_t status = sfc_trunk_board_open(graph, board_region, board);
+  for (int32_t i = 0; i < trunks->ntrunks && status == SF_OK; i++) {
+    sfc_trunk_t *trunk = &trunks->trunks[i];
+    trunk->as_root.flow = &trunks->board->flows[trunk->as_root.number];
+    trunk->as_leaf.flow = &trunks->board->flows[trunk->as_leaf.number];
+  }
+  return status;
+}
+
+sfc_trunks_t *sfc_trunks_copy(const sfc_trunks_t *trunks)
+{
+  sfc_trunks_t *copy = calloc(1, sizeof *copy);
+  sfc_trunk_t *each = malloc(((size_t)trunks->ntrunks + 1) * sizeof *each);
+  if (copy == NULL || each == NULL) {
+    free(copy);
+    free(each);
+    return NULL;
+  }
+  memcpy(each, trunks->trunks, (size_t)trunks->ntrunks * sizeof *each);
+  *copy = (sfc_trunks_t){.shares_plan = true,
+                         .map_region = trunks->map_region,
+                         .map_memory = trunks->map_memory,
+                         .map = trunks->map,
+                         .trunks = each,
+                         .ntrunks = trunks->ntrunks};
+  return copy;
+}
+
+void sfc_trunks_own_plan(sfc_trunks_t *copy, sfc_trunks_t *trunks)
+{
+  copy->shares_plan = false;
+  trunks->shares_plan = true;
+}
+
+static void free_plan(sf_context_t *context, sfc_trunks_t *trunks)
+{
+  for (int32_t i = 0; i < trunks->ntrunks; i++) {
+    sfc_trunk_t *trunk = &trunks->trunks[i];
+    for (int32_t k = 0; k < trunk->narrays; k++)
+      sfc_device_free_array(trunk->arrays[k]);
+    if (trunk->winner_turns != trunk->turns)
+      free(trunk->winner_turns);
+    free(trunk->turns);
+  }
+  sfc_device_free_array(trunks->map_memory);
+  sfc_trunk_regions_give(&context->trunk_regions, trunks->map_region);
+}
+
+void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks)
+{
+  if (trunks == NULL)
+    return;
+  sfc_trunk_slots_close(&trunks->slots);
+  if (!trunks->shares_plan)
+    free_plan(context, trunks);
+  while (trunks->exchanges != NULL) {
+    sfc_exchange_t *exchange = trunks->exchanges;
+    trunks->exchanges = exchange->next;
+    sfshm_region_destroy(&exchange->region);
+    free(exchange);
+  }
+  sfc_trunk_regions_give(&context->trunk_regions, trunks->board_region);
+  free(trunks->trunks);
+  free(trunks);
+}

@@ -1,0 +1,131 @@
+/* Moving data on streams: see move.h. */
+#include "client/streams/move.h"
+
+#include "client/engine/lane_send.h"
+
+typedef struct one {
+  sfshm_unit_t unit;
+  sfshm_op_t op;
+  sfshm_move_t move;
+} one_t;
+
+static void run(sfshm_unit_t unit, sfshm_op_t op, const sfshm_move_t *move)
+{
+  sfshm_kernels_find(unit, op)->scatter(unit, &move->from_pattern, 0, move->from, &move->to_pattern, move->to, 0,
+                                        move->n);
+}
+
+static void run_one(void *argument)
+{
+  const one_t *one = argument;
+  run(one->unit, one->op, &one->move);
+}
+
+static void run_all(void *argument)
+{
+  const sfc_moves_t *moves = argument;
+  for (int32_t i = 0; i < moves->n; i++)
+    if (moves->moves[i].n > 0)
+      run(moves->unit, moves->op, &moves->moves[i]);
+}
+
+sf_status_t sfc_move(const sfc_streams_t *streams, bool on_host, sfshm_unit_t unit, sfshm_op_t op,
+                     const sfshm_move_t *move)
+{
+  one_t one = {unit, op, *move};
+  if (move->n == 0)
+    return SF_OK;
+  if (on_host)
+    return streams->ops->call(streams->device, run_one, &one, sizeof one);
+  return streams->ops->scatter(streams->device, unit, op, &move->from_pattern, 0, move->from, &move->to_pattern,
+                               move->to, 0, move->n);
+}
+
+sf_status_t sfc_moves_give(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_moves_t *moves,
+                           int32_t number, bool on_host, sfshm_trace_work_t work)
+{
+  int64_t n = 0;
+  for (int32_t i = 0; i < moves->n; i++)
+    n += moves->moves[i].n;
+  if (n == 0)
+    return SF_OK;
+  sfc_streams_watch_work(streams, streamed, moves->lane, on_host ? SFSHM_TRACE_WORK_CALL : work);
+  if (on_host)
+    return streams->ops->call(streams->device, run_all, moves,
+                              sizeof *moves + (size_t)moves->n * sizeof moves->moves[0]);
+  return streams->ops->scatter_all(streams->device, number, moves->unit, moves->op, moves->moves, moves->n);
+}
+
+static sfshm_move_t pack_of(const sf_streamed_t *streamed, const sfc_link_t *link, char *slot)
+{
+  int64_t n = sfc_link_count(link, streamed->operation);
+  return (sfshm_move_t){.from_pattern = streamed->operation == SFSHM_BCAST ? link->value_root : link->leaf,
+                        .from = streamed->source,
+                        .to_pattern = sfshm_pattern_contiguous(0, n),
+                        .to = slot,
+                        .n = n};
+}
+
+void sfc_move_add_pack(const sf_streamed_t *streamed, const sfc_link_t *link, const sfc_lane_t *lane, char *slot,
+                       sfc_moves_t *moves)
+{
+  sfshm_move_t move = pack_of(streamed, link, slot);
+  sfc_moves_add(moves, lane, &move);
+}
+
+void sfc_move_add_unpack(const sf_streamed_t *streamed, const sfc_link_t *link, const sfc_lane_t *lane,
+                         const char *slot, sfc_moves_t *moves)
+{
+  bool bcast = streamed->operation == SFSHM_BCAST;
+  sfshm_move_t move = {.from_pattern = sfshm_pattern_contiguous(0, link->nvalues),
+                       .from = slot,
+                       .to_pattern = bcast ? link->leaf : link->value_root,
+                       .to = streamed->target,
+                       .n = link->nvalues};
+  sfc_moves_add(moves, lane, &move);
+  move.n = link->extra_value.n;
+  move.from_pattern = bcast ? link->extra_value : sfshm_pattern_contiguous(0, move.n);
+  move.from = bcast ? slot : slot + (size_t)link->nvalues * sfshm_unit_size(streamed->unit);
+  move.to_pattern = bcast ? link->extra_leaf : link->extra_root;
+  sfc_moves_add(moves, lane, &move);
+}
+
+/* ---- Edges that never leave the rank ----------------------------------------------------------------------------- */
+
+static bool takes_slot(const sf_streamed_t *streamed)
+{
+  return streamed->source_on_host != streamed->target_on_host;
+}
+
+sf_status_t sfc_move_self(const sfc_streams_t *streams, const sf_streamed_t *streamed)
+{
+  const sfc_link_t *link = &streams->graph->self;
+  if (link->nedges == 0 || !takes_slot(streamed))
+    return SF_OK;
+  sfshm_move_t move = pack_of(streamed, link, sfc_seen_by(streams->room.self_slot, streamed->source_on_host));
+  sfc_streams_watch_work(streams, streamed, NULL,
+                         streamed->source_on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_TO_HOST);
+  return sfc_move(streams, streamed->source_on_host, streamed->unit, SFSHM_OP_REPLACE, &move);
+}
+
+void sfc_move_add_self(const sfc_streams_t *streams, const sf_streamed_t *streamed, sfc_moves_t *moves)
+{
+  const sfc_link_t *link = &streams->graph->self;
+  if (link->nedges == 0)
+    return;
+  if (takes_slot(streamed)) {
+    sfc_move_add_unpack(streamed, link, NULL, sfc_seen_by(streams->room.self_slot, streamed->target_on_host), moves);
+    return;
+  }
+  sfshm_paths_t paths = sfc_link_paths(link, streamed->operation);
+  sfshm_move_t move = {.from_pattern = paths.from,
+                       .from = streamed->source,
+                       .to_pattern = paths.to,
+                       .to = streamed->target,
+                       .n = link->nvalues};
+  sfc_moves_add(moves, NULL, &move);
+  move.from_pattern = paths.extra_from;
+  move.to_pattern = paths.extra_to;
+  move.n = link->extra_value.n;
+  sfc_moves_add(moves, NULL, &move);
+}

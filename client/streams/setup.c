@@ -1,0 +1,220 @@
+/* Making streams of a graph ready: the index arrays of its links on the device, and with the other ranks of the node
+ * room for messages. See operation.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/algebra/derive.h"
+#include "client/core/context.h"
+#include "client/core/device.h"
+#include "client/core/group.h"
+#include "client/engine/progress.h"
+#include "client/streams/areas.h"
+#include "client/streams/fetch_op.h"
+#include "client/streams/move.h"
+#include "client/streams/trunk_device_slots.h"
+#include "shm/base/error.h"
+
+#define PAUSE_NS 50000
+#define PLACE_INTS ((int64_t)(sizeof(sfc_stream_place_t) / sizeof(int64_t)))
+
+/* ---- The device -------------------------------------------------------------------------------------------------- */
+
+static sf_status_t open_device(sfc_streams_t *streams, void *stream)
+{
+  const char *wanted = getenv("SF_STREAM_MEMOPS");
+  bool use_memops = wanted == NULL || strcmp(wanted, "off") != 0;
+  sf_status_t status = sfshm_device_load(&streams->plugin);
+  if (status != SF_OK)
+    return status;
+  streams->ops = streams->plugin->streams;
+  status = streams->ops->open(stream, use_memops, &streams->device);
+  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail());
+}
+
+/* Those of trunks are behind the others. */
+static int32_t count_lanes(const sf_graph_t *graph)
+{
+  int32_t n = 0;
+  while (n < graph->nlanes && graph->lanes[n].trunk == NULL)
+    n++;
+  return n;
+}
+
+/* ---- The other ranks --------------------------------------------------------------------------------------------- */
+
+/* What each rank tells the others: a root for each rank of the group, of which those count that it shares edges with.
+ */
+static void tell(const sfc_streams_t *streams, uint64_t called, sfc_stream_place_t *places)
+{
+  for (int32_t i = 0; i < streams->nlanes; i++)
+    places[streams->graph->lanes[i].rank] = sfc_room_place(streams, &streams->room, i, called);
+}
+
+/* Ranks that have found an error take part, too; they may have no streams. */
+static void exchange(sfc_derive_t *derive, const sf_graph_t *graph, uint64_t called)
+{
+  int32_t n = count_lanes(graph);
+  sfc_stream_place_t *mine = sfc_derive_array(derive, graph->size, sizeof *mine);
+  sfc_stream_place_t *theirs = sfc_derive_array(derive, n, sizeof *theirs);
+  sfc_edges_t edges = {n, NULL, sfc_derive_array(derive, n, sizeof *edges.root_rank),
+                       sfc_derive_array(derive, n, sizeof *edges.root)};
+  if (derive->starved)
+    edges.n = 0;
+  for (int32_t i = 0; i < edges.n; i++) {
+    edges.root_rank[i] = graph->lanes[i].rank;
+    edges.root[i] = graph->rank;
+  }
+  if (!derive->starved && derive->status == SF_OK)
+    tell(graph->streams, called, mine);
+  sf_graph_t *helper = sfc_derive_helper(derive, graph->size, &edges);
+  if (helper == NULL)
+    return;
+  sfc_derive_bcast(derive, helper, SF_INT64, PLACE_INTS, mine, theirs);
+  (void)sf_graph_destroy(helper);
+  for (int32_t i = 0; i < n && derive->status == SF_OK; i++)
+    sfc_derive_note(derive, sfc_room_reach(graph->streams, &graph->streams->room, i, &theirs[i], called), -1);
+}
+
+/* ---- Together ---------------------------------------------------------------------------------------------------- */
+
+/* Two for each lane and for the rank itself, or for each turn. */
+static size_t most_moves(const sf_graph_t *graph)
+{
+  int32_t n = graph->nlanes + 1;
+  if (n < graph->nturns)
+    n = graph->nturns;
+  if (n < graph->nwinner_turns)
+    n = graph->nwinner_turns;
+  return 2 * (size_t)n;
+}
+
+static sf_status_t make(sf_graph_t *graph, sfc_streams_t **streams_p)
+{
+  sfc_streams_t *streams = calloc(1, sizeof *streams);
+  if (streams == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "streams of a graph");
+  *streams_p = streams;
+  streams->graph = graph;
+  streams->lanes = calloc((size_t)graph->nlanes + 1, sizeof *streams->lanes);
+  streams->room.ways = calloc((size_t)graph->nlanes + 1, sizeof *streams->room.ways);
+  streams->messages = calloc((size_t)graph->nlanes + 1, SF_STREAMS_IN_FLIGHT * sizeof *streams->messages);
+  streams->slots = calloc((size_t)graph->nlanes + 1, sizeof *streams->slots);
+  streams->sent = calloc((size_t)graph->nlanes + 1, sizeof *streams->sent);
+  streams->moves = malloc(sizeof *streams->moves + most_moves(graph) * sizeof streams->moves->moves[0]);
+  if (streams->lanes == NULL || streams->room.ways == NULL || streams->messages == NULL || streams->slots == NULL ||
+      streams->sent == NULL || streams->moves == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "streams of a graph with %d ranks", graph->nlanes);
+  streams->nlanes = count_lanes(graph);
+  for (int i = 0; i < SF_STREAMS_IN_FLIGHT; i++)
+    streams->requests[i].messages = streams->messages + (size_t)i * (size_t)graph->nlanes;
+  return SF_OK;
+}
+
+/* What each rank does by itself, and whether it can. */
+static sf_status_t begin_set_up(sf_status_t before, sf_graph_t *graph, void *stream)
+{
+  sf_status_t status = before == SF_OK ? make(graph, &graph->streams) : before;
+  return status == SF_OK ? open_device(graph->streams, stream) : status;
+}
+
+/* The agreed error of all ranks of several nodes, or what was there before. */
+static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t unit_bytes, sfc_stream_sides_t sides,
+                               bool *agreed_p)
+{
+  sf_graph_t *copy;
+  *agreed_p = false;
+  if (sfc_group_is_local(graph->group))
+    return before;
+  sf_status_t status = sfc_derive_copy("operation on a stream", graph, graph->flags, before, &copy);
+  *agreed_p = status != SF_OK;
+  if (status == SF_OK)
+    status = sfc_nodes_open(graph->streams, copy, unit_bytes);
+  if (status == SF_OK)
+    sfc_node_slots_ask(graph->streams->nodes, unit_bytes, sides);
+  return status;
+}
+
+sf_status_t sfc_streams_set_up(sf_status_t before, sf_graph_t *graph, size_t unit_bytes, sfc_stream_sides_t sides,
+                               void *stream, uint64_t called)
+{
+  sfc_derive_t derive;
+  bool agreed;
+  sf_status_t status = reach_nodes(graph, begin_set_up(before, graph, stream), unit_bytes, sides, &agreed);
+  if (!agreed) {
+    sfc_streams_t *streams = graph->streams;
+    if (status == SF_OK)
+      status = sfc_streams_prepare(streams);
+    if (status == SF_OK)
+      status = sfc_room_make(streams, unit_bytes, sides, &streams->room);
+    sfc_derive_begin(&derive, "operation on a stream", graph->group, SF_GRAPH_DEFAULT);
+    sfc_derive_note(&derive, status, -1);
+    exchange(&derive, graph, called);
+    if (derive.status == SF_OK && streams->nodes != NULL)
+      sfc_node_slots_open(streams->nodes);
+    if (derive.status == SF_OK) /* from now on nothing of the room changes without the guard's lock */
+      sfc_derive_note(&derive, sfc_streams_guard(streams), -1);
+    status = sfc_derive_agree(&derive);
+    if (status == SF_OK && streams->nodes != NULL)
+      sfc_node_slots_settle(streams->nodes);
+    if (status == SF_OK) /* from now on all have streams, also if the graph fails */
+      return sfc_room_settle(streams, &streams->room);
+  }
+  if (status != SF_OK)
+    sfc_streams_tear_down(graph);
+  return status;
+}
+
+bool sfc_streams_are_busy(const sf_graph_t *graph)
+{
+  for (int i = 0; graph->streams != NULL && i < SF_STREAMS_IN_FLIGHT; i++)
+    if (graph->streams->requests[i].in_flight)
+      return true;
+  return false;
+}
+
+void sfc_streams_pause(void)
+{
+  nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+}
+
+sf_status_t sfc_streams_drain(const sfc_streams_t *streams)
+{
+  bool idle = false;
+  for (;;) {
+    sf_status_t status = streams->ops->is_idle(streams->device, &idle);
+    if (status != SF_OK)
+      return sfshm_error(status, "%s", streams->plugin->detail());
+    if (idle)
+      return SF_OK;
+    sfc_streams_pause();
+  }
+}
+
+/* Others may write to the pages still, until they have destroyed the graph. */
+void sfc_streams_tear_down(sf_graph_t *graph)
+{
+  sfc_streams_t *streams = graph->streams;
+  if (streams == NULL)
+    return;
+  if (streams->is_guarded) {
+    (void)sfc_streams_drain(streams); /* of a device that has failed nothing more will come */
+    sfc_streams_unguard(streams);
+  }
+  if (streams->device != NULL) {
+    sfc_nodes_unpin(streams->nodes);
+    sfc_streams_fetch_free(streams);
+    sfc_room_drop(streams, &streams->room);
+    streams->ops->close(streams->device);
+  }
+  sfc_nodes_close(streams->nodes);
+  free(streams->room.ways);
+  free(streams->lanes);
+  free(streams->messages);
+  free(streams->slots);
+  free(streams->sent);
+  free(streams->moves);
+  free(streams);
+  graph->streams = NULL;
+}

@@ -1,0 +1,407 @@
+/* Streams over nodes: what they send and receive. See trunk.h. */
+#include "client/streams/trunk.h"
+
+#include <stdlib.h>
+
+#include "client/core/context.h"
+#include "client/streams/move.h"
+#include "client/streams/trunk_device_slots.h"
+#include "shm/base/error.h"
+
+/* ---- Making ------------------------------------------------------------------------------------------------------ */
+
+static sf_status_t pin(const sfc_nodes_t *nodes, void *base, size_t length_bytes, sfc_seen_t *seen_p)
+{
+  const sfc_streams_t *streams = nodes->streams;
+  size_t page = sfshm_page_bytes();
+  char *seen_at;
+  sf_status_t status = streams->ops->pin(streams->device, base, (length_bytes + page - 1) / page * page, &seen_at);
+  if (status != SF_OK)
+    return sfshm_error(status, "%s", streams->plugin->detail());
+  *seen_p = (sfc_seen_t){base, seen_at};
+  return SF_OK;
+}
+
+sf_status_t sfc_nodes_grow(sfc_nodes_t *nodes, size_t unit_bytes)
+{
+  sf_status_t status = SF_OK;
+  if (nodes->board.host == NULL)
+    return SF_OK;
+  while (status == SF_OK && (nodes->nexchanges == 0 || (UINT64_C(4) << nodes->nexchanges) < unit_bytes)) {
+    sfc_exchange_t *exchange;
+    status = nodes->nexchanges < SFC_NODES_CLASSES
+                 ? sfc_trunks_exchange(nodes->copy, (size_t)8 << nodes->nexchanges, &exchange)
+                 : sfshm_error(SF_ERR_LIMIT, "unit of %zu bytes", unit_bytes);
+    if (status == SF_OK)
+      status = pin(nodes, exchange->region.base, exchange->region.length_bytes, &nodes->slots[nodes->nexchanges]);
+    if (status == SF_OK)
+      nodes->exchanges[nodes->nexchanges++] = exchange;
+  }
+  return status;
+}
+
+/* Whether the copy's lanes are where the graph's are. */
+static bool is_alike(const sf_graph_t *graph, const sf_graph_t *copy)
+{
+  bool alike = graph->nlanes == copy->nlanes;
+  for (int32_t i = 0; i < graph->nlanes && alike; i++)
+    alike = graph->lanes[i].rank == copy->lanes[i].rank &&
+            (graph->lanes[i].trunk == NULL) == (copy->lanes[i].trunk == NULL);
+  return alike;
+}
+
+/* What is not given together with other moves. */
+static sf_status_t prepare_trunk(const sfc_streams_t *streams, const sfc_trunk_t *trunk)
+{
+  sf_status_t status = streams->ops->prepare(streams->device, &trunk->extra_leaf, false);
+  if (status == SF_OK)
+    status = streams->ops->prepare(streams->device, &trunk->extra_to, true);
+  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail());
+}
+
+static sf_status_t open_trunks(sfc_nodes_t *nodes, size_t unit_bytes)
+{
+  sfc_trunks_t *trunks = nodes->copy->trunks;
+  sf_status_t status = pin(nodes, trunks->board, sfshm_trunk_board_bytes(trunks->map->nsides), &nodes->board);
+  if (status == SF_OK)
+    atomic_store(&trunks->board->on_streams, 1);
+  if (status == SF_OK)
+    status = sfc_nodes_grow(nodes, unit_bytes);
+  for (int32_t i = 0; i < trunks->ntrunks && status == SF_OK; i++)
+    status = prepare_trunk(nodes->streams, &trunks->trunks[i]);
+  return status;
+}
+
+sf_status_t sfc_nodes_open(sfc_streams_t *streams, sf_graph_t *copy, size_t unit_bytes)
+{
+  sfc_nodes_t *nodes = calloc(1, sizeof *nodes);
+  if (nodes == NULL) {
+    (void)sf_graph_destroy(copy);
+    return sfshm_error(SF_ERR_NOMEM, "streams over nodes");
+  }
+  streams->nodes = nodes;
+  *nodes = (sfc_nodes_t){.streams = streams, .copy = copy};
+  pthread_mutex_init(&nodes->lock, NULL);
+  sfc_graph_set_parent(copy, streams->graph);
+  nodes->turns = calloc((size_t)copy->nlanes + 1, sizeof *nodes->turns);
+  if (nodes->turns == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "streams over nodes");
+  if (!is_alike(streams->graph, copy))
+    return sfshm_error(SF_ERR_PROTO, "graph %llu has other trunks than its copy",
+                       (unsigned long long)streams->graph->number);
+  return copy->trunks != NULL ? open_trunks(nodes, unit_bytes) : SF_OK;
+}
+
+void sfc_nodes_unpin(sfc_nodes_t *nodes)
+{
+  if (nodes == NULL)
+    return;
+  const sfc_streams_t *streams = nodes->streams;
+  if (nodes->copy->trunks != NULL)
+    sfc_trunk_slots_close(&nodes->copy->trunks->slots);
+  while (nodes->nexchanges > 0)
+    streams->ops->unpin(streams->device, nodes->slots[--nodes->nexchanges].host);
+  if (nodes->board.host != NULL)
+    streams->ops->unpin(streams->device, nodes->board.host);
+}
+
+void sfc_nodes_close(sfc_nodes_t *nodes)
+{
+  if (nodes == NULL)
+    return;
+  sfc_graph_set_parent(nodes->copy, NULL);
+  nodes->copy->last_sequence = nodes->nbegun; /* as messages number them: the daemon is told so */
+  (void)sf_graph_destroy(nodes->copy);
+  pthread_mutex_destroy(&nodes->lock);
+  free(nodes->turns);
+  free(nodes);
+}
+
+/* ---- Places ------------------------------------------------------------------------------------------------------ */
+
+static sfc_trunk_t *trunk_of(const sfc_nodes_t *nodes, int32_t lane)
+{
+  return nodes->copy->lanes[lane].trunk;
+}
+
+/* Of the exchange for the operation's units. */
+static int32_t class_of(const sf_streamed_t *streamed)
+{
+  return __builtin_ctzll(sfshm_exchange_class(sfshm_unit_size(streamed->unit))) - 3;
+}
+
+/* Holds the stream back until the counter, of which it sees the lower half, has come that far. flush: others have
+ * written to the device before that. */
+static sf_status_t await(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                         const _Atomic uint64_t *counter, uint64_t message, bool flush)
+{
+  const sfc_streams_t *streams = nodes->streams;
+  sfc_seen_t word = sfc_seen_behind(nodes->board, (size_t)((const char *)counter - nodes->board.host));
+  sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane], SFSHM_TRACE_WORK_AWAIT);
+  return streams->ops->await(streams->device, word.device, (uint32_t)message, flush);
+}
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+/* What a function on a stream has to know. */
+typedef struct passing {
+  sfc_nodes_t *nodes;
+  const sfc_trunk_t *trunk;
+  const sfc_trunk_side_t *side;
+  uint64_t message;
+  uint64_t match;
+  sfshm_unit_t unit;
+  sfshm_op_t op;
+  char *slot;
+  bool staged; /* there is something to be added up in it */
+} passing_t;
+
+/* The first contributions of this rank are in the slot. */
+static void start_values(void *argument)
+{
+  const passing_t *passing = argument;
+  sfshm_kernels_start(passing->unit, passing->op, &passing->trunk->to, passing->trunk->nvalues, passing->slot);
+}
+
+static void publish(void *argument)
+{
+  const passing_t *passing = argument;
+  sf_graph_t *copy = passing->nodes->copy;
+  const sfc_trunk_side_t *side = passing->side;
+  if (sfc_nodes_are_released(passing->nodes))
+    return;
+  /* Releases this rank's part and acquires those of the others. */
+  uint64_t packed =
+      atomic_fetch_add_explicit(&side->flow->packed[passing->message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
+  if (packed % (uint64_t)side->told->nmembers != 0)
+    return;
+  if (passing->staged)
+    (void)sfc_trunk_combine(passing->trunk, passing->unit, sfshm_kernels_find(passing->unit, passing->op),
+                            passing->slot); /* layers were checked when the map was opened */
+  sfc_submit(&copy->context->submitter, SFSHM_SUBMIT_SEND, copy->number, side->number, passing->message, passing->match,
+             sfshm_unit_size(passing->unit), false);
+}
+
+void sfc_nodes_add_send(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, char *slot,
+                        sfc_moves_t *moves)
+{
+  const sfc_trunk_t *trunk = trunk_of(nodes, lane);
+  bool bcast = streamed->operation == SFSHM_BCAST;
+  sfshm_move_t move = {.from_pattern = bcast ? trunk->root : trunk->leaf,
+                       .from = streamed->source,
+                       .to_pattern = bcast ? sfshm_pattern_contiguous(trunk->first, trunk->root.n) : trunk->to,
+                       .to = slot,
+                       .n = bcast ? trunk->root.n : trunk->nvalues};
+  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
+}
+
+/* Contributions to values that have been packed. */
+static sf_status_t pack_extra(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, sfc_seen_t slot)
+{
+  const sfc_streams_t *streams = nodes->streams;
+  const sfc_trunk_t *trunk = trunk_of(nodes, lane);
+  bool on_host = streamed->source_on_host;
+  sfshm_move_t move = {.from_pattern = trunk->extra_leaf,
+                       .from = streamed->source,
+                       .to_pattern = trunk->extra_to,
+                       .to = sfc_seen_by(slot, on_host),
+                       .n = trunk->extra_leaf.n};
+  if (streamed->operation == SFSHM_BCAST || move.n == 0)
+    return SF_OK;
+  sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane],
+                         on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_TO_HOST);
+  return sfc_move(streams, on_host, streamed->unit, trunk->uncombined ? SFSHM_OP_REPLACE : streamed->op, &move);
+}
+
+bool sfc_nodes_are_on_device(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, bool is_sent)
+{
+  sfc_trunk_t *trunk = trunk_of(nodes, lane);
+  if (is_sent)
+    return sfc_node_slots_send(nodes, sfc_trunk_sending(trunk, streamed->operation), streamed->unit, 0) != NULL;
+  return sfc_node_slots_receive(nodes, sfc_trunk_receiving(trunk, streamed->operation), streamed->unit, 0) != NULL;
+}
+
+static uint64_t number_send(sfc_nodes_t *nodes, sfc_trunk_side_t *side)
+{
+  pthread_mutex_lock(&nodes->lock);
+  uint64_t message = ++side->sent;
+  pthread_mutex_unlock(&nodes->lock);
+  return message;
+}
+
+sf_status_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t *message_p,
+                                 sfc_seen_t *slot_p)
+{
+  sfc_trunk_side_t *side = sfc_trunk_sending(trunk_of(nodes, lane), streamed->operation);
+  uint64_t message = number_send(nodes, side);
+  int32_t class = class_of(streamed);
+  *message_p = message;
+  *slot_p = sfc_seen_behind(nodes->slots[class], sfc_trunk_send_slot(nodes->exchanges[class], side, message));
+  char *on_device = sfc_node_slots_send(nodes, side, streamed->unit, message);
+  if (on_device != NULL)
+    slot_p->device = on_device;
+  return await(nodes, streamed, lane, &side->flow->granted,
+               sfc_trunk_send_needs(side, sfshm_unit_size(streamed->unit), message), false);
+}
+
+static sfc_seen_t pinned_slot(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, const sfc_trunk_side_t *side,
+                              uint64_t message)
+{
+  int32_t class = class_of(streamed);
+  return sfc_seen_behind(nodes->slots[class], sfc_trunk_send_slot(nodes->exchanges[class], side, message));
+}
+
+/* Data of the host have been packed in the exchange. */
+static sf_status_t pass_on(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                           const sfc_trunk_side_t *side, uint64_t message, sfc_seen_t slot)
+{
+  sfc_seen_t pinned = pinned_slot(nodes, streamed, side, message);
+  if (!streamed->source_on_host || slot.device == pinned.device)
+    return SF_OK;
+  return sfc_node_slots_bring(nodes, streamed, lane, true, pinned.device, slot.device);
+}
+
+/* Where they have been packed in the exchange. */
+static sf_status_t start(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, passing_t *passing, sfc_seen_t slot)
+{
+  const sfc_trunk_t *trunk = passing->trunk;
+  char extreme[2 * sizeof(int64_t)];
+  bool combined = streamed->operation == SFSHM_REDUCE && !trunk->uncombined &&
+                  (trunk->extra_leaf.n > 0 || trunk->leaf_image.header.nlayers > 0);
+  sfc_seen_t pinned = pinned_slot(nodes, streamed, passing->side, passing->message);
+  if (!combined || !sfshm_op_extreme(passing->op, passing->unit.base, extreme) ||
+      (!streamed->source_on_host && slot.device != pinned.device))
+    return SF_OK;
+  return nodes->streams->ops->call(nodes->streams->device, start_values, passing, sizeof *passing);
+}
+
+sf_status_t sfc_nodes_end_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t message,
+                               sfc_seen_t slot)
+{
+  const sfc_streams_t *streams = nodes->streams;
+  sfc_trunk_t *trunk = trunk_of(nodes, lane);
+  bool stages = streamed->operation == SFSHM_REDUCE && trunk->leaf_image.header.nlayers > 0;
+  passing_t passing = {.nodes = nodes,
+                       .trunk = trunk,
+                       .side = sfc_trunk_sending(trunk, streamed->operation),
+                       .message = message,
+                       .match = streamed->match,
+                       .unit = streamed->unit,
+                       .op = streamed->op,
+                       .slot = slot.host,
+                       .staged = stages};
+  sf_status_t status = start(nodes, streamed, &passing, slot);
+  if (status == SF_OK)
+    status = pack_extra(nodes, streamed, lane, slot);
+  if (status == SF_OK)
+    status = pass_on(nodes, streamed, lane, passing.side, message, slot);
+  if (status != SF_OK)
+    return status;
+  sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane], SFSHM_TRACE_WORK_CALL);
+  return streams->ops->call(streams->device, publish, &passing, sizeof passing);
+}
+
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
+
+/* Whether all members have. */
+static bool is_consumed(const sfc_trunk_side_t *side, uint64_t message)
+{
+  uint64_t uses = (message + SFSHM_TRUNK_SLOTS - 1) / SFSHM_TRUNK_SLOTS; /* of its slot, until then */
+  return atomic_load(&side->flow->consumed[message % SFSHM_TRUNK_SLOTS]) >= uses * (uint64_t)side->told->nmembers;
+}
+
+/* Those before the last SFSHM_TRUNK_SLOTS have been consumed, or this one had not come. Of two members that complete a
+ * message each, the one that comes second sees both. */
+static void take(void *argument)
+{
+  const passing_t *passing = argument;
+  sf_graph_t *copy = passing->nodes->copy;
+  const sfc_trunk_side_t *side = passing->side;
+  uint64_t message = passing->message, slot = message % SFSHM_TRUNK_SLOTS;
+  uint64_t through = message > SFSHM_TRUNK_SLOTS ? message - SFSHM_TRUNK_SLOTS : 0;
+  if (sfc_nodes_are_released(passing->nodes))
+    return;
+  uint64_t desc = atomic_load_explicit(&side->flow->descs[slot], memory_order_relaxed) & SFSHM_DESC_MATCH_MASK;
+  if (desc != passing->match) {
+    sfc_nodes_note(passing->nodes, passing->match, desc);
+    return;
+  }
+  uint64_t consumed = atomic_fetch_add(&side->flow->consumed[slot], 1) + 1;
+  if (consumed % (uint64_t)side->told->nmembers != 0)
+    return;
+  while (is_consumed(side, through + 1))
+    through++;
+  if (through >= message)
+    sfc_submit(&copy->context->submitter, SFSHM_SUBMIT_CREDIT, copy->number, side->number, through, 0, 1, false);
+}
+
+static void add_leaves(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,
+                       sfc_moves_t *moves)
+{
+  const sfc_trunk_t *trunk = trunk_of(nodes, lane);
+  sfshm_move_t move = {.from_pattern = trunk->from,
+                       .from = slot,
+                       .to_pattern = trunk->leaf,
+                       .to = streamed->target,
+                       .n = trunk->nvalues};
+  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
+  move.from_pattern = trunk->extra_from;
+  move.to_pattern = trunk->extra_leaf;
+  move.n = trunk->extra_leaf.n;
+  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
+}
+
+/* The lane's next turn. */
+static void add_roots(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,
+                      sfc_moves_t *moves)
+{
+  const sfc_trunk_t *trunk = trunk_of(nodes, lane);
+  bool winners = streamed->op == SFSHM_OP_REPLACE;
+  const sfc_trunk_turn_t *turn = &(winners ? trunk->winner_turns : trunk->turns)[nodes->turns[lane]++];
+  if (nodes->turns[lane] == (winners ? trunk->nwinner_turns : trunk->nturns))
+    nodes->turns[lane] = 0;
+  sfshm_move_t move = {.from_pattern = turn->position,
+                       .from = slot,
+                       .to_pattern = turn->root,
+                       .to = streamed->target,
+                       .n = turn->root.n};
+  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
+}
+
+void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,
+                           sfc_moves_t *moves)
+{
+  if (streamed->operation == SFSHM_BCAST)
+    add_leaves(nodes, streamed, lane, slot, moves);
+  else
+    add_roots(nodes, streamed, lane, slot, moves);
+}
+
+sf_status_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                    sfc_seen_t *slot_p)
+{
+  const sfc_trunk_side_t *side = sfc_trunk_receiving(trunk_of(nodes, lane), streamed->operation);
+  uint64_t message = streamed->messages[lane];
+  int32_t class = class_of(streamed);
+  sfc_seen_t pinned =
+      sfc_seen_behind(nodes->slots[class], sfc_trunk_receive_slot(nodes->exchanges[class], side, message));
+  char *on_device = sfc_node_slots_receive(nodes, side, streamed->unit, message);
+  *slot_p = pinned;
+  if (on_device != NULL)
+    slot_p->device = on_device;
+  sf_status_t status = await(nodes, streamed, lane, &side->flow->arrived, message, on_device != NULL);
+  if (status != SF_OK || on_device == NULL || !streamed->target_on_host)
+    return status;
+  return sfc_node_slots_bring(nodes, streamed, lane, false, on_device, pinned.device);
+}
+
+sf_status_t sfc_nodes_end_receive(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane)
+{
+  const sfc_streams_t *streams = nodes->streams;
+  passing_t passing = {.nodes = nodes,
+                       .side = sfc_trunk_receiving(trunk_of(nodes, lane), streamed->operation),
+                       .message = streamed->messages[lane],
+                       .match = streamed->match};
+  sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane], SFSHM_TRACE_WORK_CALL);
+  return streams->ops->call(streams->device, take, &passing, sizeof passing);
+}

@@ -1,0 +1,24 @@
+/* Slots on a device (trunk_device_slots.h) for what streams send to other nodes and get from there: kernels pack and
+ * unpack there as in those of exchanges. Data of the host take a kernel more, between there and the exchange. The
+ * thread that uses the graph. */
+#ifndef SFC_STREAMS_NODES_SLOTS_H
+#define SFC_STREAMS_NODES_SLOTS_H
+
+#include "client/streams/trunk.h"
+
+/* The three steps, each of which may fail and all of which then do without; between two of them all ranks of the group
+ * meet. For units of that size and smaller ones; sides: which data are on the device. */
+void sfc_node_slots_ask(sfc_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_t sides);
+void sfc_node_slots_open(sfc_nodes_t *nodes);
+void sfc_node_slots_settle(sfc_nodes_t *nodes);
+
+/* Where the message is, for the device; NULL: in the exchange. From settling on. */
+char *sfc_node_slots_send(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, sfshm_unit_t unit, uint64_t message);
+char *sfc_node_slots_receive(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, sfshm_unit_t unit,
+                             uint64_t message);
+
+/* The rank's part of a message, from the exchange to the device, or back: both as the device sees them. */
+sf_status_t sfc_node_slots_bring(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, bool is_sent,
+                                 const char *from, char *to);
+
+#endif

@@ -1,0 +1,474 @@
+/* Introspection. The daemon's thread. */
+#include "daemon/admin/query.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "daemon/admin/query_config.h"
+#include "daemon/admin/query_nodes.h"
+#include "daemon/admin/remote_query.h"
+#include "daemon/admin/stall.h"
+#include "daemon/admin/trace.h"
+#include "daemon/base/log.h"
+#include "daemon/data/match_offers.h"
+#include "daemon/data/submit_rings.h"
+#include "daemon/jobs/graph.h"
+#include "daemon/jobs/group.h"
+#include "daemon/jobs/job.h"
+#include "daemon/memory/device_region.h"
+#include "daemon/memory/segment.h"
+#include "daemon/net/network.h"
+#include "proto/report/counters_pack.h"
+#include "shm/base/error.h"
+
+#define PORTION 64 /* messages */
+
+/* Of a rank's counters in a message; what is more is left out. */
+#define MAX_COUNTERS_BYTES (512 << 10)
+
+/* Keeps the answer about one rank below the size of a frame. */
+#define MAX_REGIONS_TOLD 8192
+
+void sfd_query_tell(sfd_query_t *query, Sfproto__Message *message, const int fds[], int nfds)
+{
+  message->request = query->request;
+  query->count++;
+  query->tell(query->context, message, fds, nfds);
+}
+
+static double age_s(const sfd_server_t *server, uint64_t since_ms)
+{
+  return (double)(uv_now(server->loop) - since_ms) / 1000;
+}
+
+/* ---- The daemon ---- */
+
+static void tell_status(sfd_query_t *query)
+{
+  const sfd_server_t *server = query->server;
+  char software[] = SFD_SOFTWARE;
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  socklen_t length = sizeof address - 1; /* leaves a 0 behind the path */
+  (void)getsockname(server->listen_fd, (struct sockaddr *)&address, &length);
+  Sfproto__StatusInfo status = SFPROTO__STATUS_INFO__INIT;
+  status.software = software;
+  status.protocol = SFPROTO_VERSION;
+  status.pid = (int32_t)getpid();
+  status.socket = address.sun_path;
+  status.uptime_s = age_s(server, server->started_ms);
+  status.uid = server->uid;
+  status.cores = sfd_board_cores(server->board);
+  status.jobs = server->statistics.njobs;
+  status.ranks = server->statistics.nranks;
+  status.graphs = server->statistics.ngraphs;
+  status.jobs_total = server->statistics.jobs_total;
+  status.jobs_failed = server->statistics.jobs_failed;
+  status.refused = server->statistics.refused;
+  status.costs_measured = sfd_board_costs_measured(server->board);
+  status.fabric = (char *)(uintptr_t)sfd_query_fabric(sfd_network_channels(server)); /* only read */
+  status.has_drained = true;
+  status.drained = server->drained;
+  status.has_jobs_stalled = server->options->stall_after_ms > 0;
+  status.jobs_stalled = sfd_stalls_count(server);
+  status.has_node = status.has_nodes = true;
+  status.node = sfd_network_node(server);
+  status.nodes = sfd_network_nnodes(server);
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_STATUS_INFO;
+  message.status_info = &status;
+  sfd_query_tell(query, &message, NULL, 0);
+}
+
+/* ---- Jobs ---- */
+
+sfd_job_t *sfd_query_visible_job(const sfd_query_t *query, uint64_t serial)
+{
+  bool all = query->uid == 0 || query->uid == query->server->uid;
+  sfd_job_t *job;
+  TAILQ_FOREACH(job, &query->server->jobs, entry)
+  {
+    if (job->serial >= serial && (all || job->uid == query->uid))
+      return job;
+  }
+  return NULL;
+}
+
+static char *job_state(const sfd_job_t *job)
+{
+  static char joining[] = "joining", running[] = "running", failed[] = "failed";
+  return job->state == SFD_JOB_JOINING ? joining : job->state == SFD_JOB_RUNNING ? running : failed;
+}
+
+/* On how many nodes it has ranks; 0: that is not known. */
+static int32_t count_nodes(const sfd_job_t *job)
+{
+  int32_t count = 0;
+  if (job->rank_nodes == NULL)
+    return job->id != 0;
+  bool *seen = calloc((size_t)sfd_network_nnodes(job->server), sizeof *seen);
+  for (int32_t r = 0; seen != NULL && r < job->size; r++) {
+    int32_t node = job->rank_nodes[r];
+    if (node < 0 || node >= sfd_network_nnodes(job->server) || seen[node])
+      continue;
+    seen[node] = true;
+    count++;
+  }
+  free(seen);
+  return count;
+}
+
+/* Of its first rank here; NULL: it has none. */
+static char *find_program(sfd_job_t *job)
+{
+  for (int32_t r = 0; r < job->size; r++)
+    if (job->ranks[r] != NULL)
+      return job->ranks[r]->program;
+  return NULL;
+}
+
+static bool tell_next_job(sfd_query_t *query)
+{
+  sfd_job_t *job = sfd_query_visible_job(query, query->next_job);
+  if (job == NULL)
+    return false;
+  query->next_job = job->serial + 1;
+  Sfproto__JobInfo info = SFPROTO__JOB_INFO__INIT;
+  info.job_id = job->id;
+  info.name = job->name;
+  info.uid = job->uid;
+  info.size = job->size;
+  info.joined = job->id != 0 ? job->size : job->njoined;
+  info.has_here = true;
+  info.here = job->njoined;
+  info.nodes = count_nodes(job);
+  info.has_nodes = info.nodes > 0;
+  info.has_stalled = query->server->options->stall_after_ms > 0;
+  info.stalled = job->stalled;
+  info.state = job_state(job);
+  info.groups = job->ngroups;
+  info.graphs = job->ngraphs;
+  info.age_s = age_s(query->server, job->created_ms);
+  info.program = find_program(job);
+  info.detail = job->state == SFD_JOB_FAILED ? job->detail : NULL;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_JOB_INFO;
+  message.job_info = &info;
+  sfd_query_tell(query, &message, NULL, 0);
+  return true;
+}
+
+/* ---- Ranks ---- */
+
+static char *rank_state(const sfd_rank_t *rank)
+{
+  static char joining[] = "joining", running[] = "running", left[] = "left", failed[] = "failed";
+  if (rank->state == SFD_RANK_LEFT)
+    return left;
+  if (rank->state == SFD_RANK_FAILED)
+    return failed;
+  return rank->job->state == SFD_JOB_JOINING ? joining : running;
+}
+
+static Sfproto__RegionInfo segment_info(const sfd_segment_t *segment)
+{
+  static char inbox[] = "inbox", slots[] = "slots", alloc[] = "alloc", in_place[] = "in-place";
+  Sfproto__RegionInfo info = SFPROTO__REGION_INFO__INIT;
+  info.region = segment->number;
+  info.length = segment->length;
+  info.kind = segment->inbox ? inbox : alloc;
+  info.method = segment->inbox ? slots : in_place;
+  return info;
+}
+
+static Sfproto__RegionInfo registered_info(const sfd_region_t *region)
+{
+  static char registered[] = "registered", device[] = "device", device_alloc[] = "device-alloc";
+  static char copied[] = "copied", vm_read[] = "vm-read", staged[] = "staged", in_place[] = "in-place";
+  static char *const methods[] = {copied, vm_read, staged, in_place}; /* by number */
+  Sfproto__RegionInfo info = SFPROTO__REGION_INFO__INIT;
+  info.region = region->number;
+  info.length = region->length;
+  bool is_known = region->method < sizeof methods / sizeof methods[0];
+  info.kind = is_known && region->method >= SFPROTO__REGION_ADD__METHOD__STAGED ? device : registered;
+  if (region->memory != NULL)
+    info.kind = device_alloc;
+  info.method = methods[is_known ? region->method : SFPROTO__REGION_ADD__METHOD__COPIED];
+  return info;
+}
+
+static size_t describe_regions(const sfd_rank_t *rank, Sfproto__RegionInfo regions[], Sfproto__RegionInfo *pointers[],
+                               size_t max)
+{
+  size_t n = 0;
+  const sfd_segment_t *segment;
+  TAILQ_FOREACH(segment, &rank->segments, entry)
+  {
+    if (n < max)
+      regions[n++] = segment_info(segment);
+  }
+  const sfd_region_t *region;
+  TAILQ_FOREACH(region, &rank->regions, entry)
+  {
+    if (n < max)
+      regions[n++] = registered_info(region);
+  }
+  for (size_t i = 0; i < n; i++)
+    pointers[i] = &regions[i];
+  return n;
+}
+
+/* For a tool that can't get the descriptor. NULL: they can't be read. */
+static void *pack_counters(const sfd_rank_t *rank, Sfproto__RankInfo *info)
+{
+  size_t length;
+  void *packed;
+  if (sfreport_counters_pack(rank->counters_fd, MAX_COUNTERS_BYTES, &packed, &length) != SF_OK)
+    return NULL;
+  info->has_counters = true;
+  info->counters = (ProtobufCBinaryData){length, packed};
+  return packed;
+}
+
+static void tell_rank(sfd_query_t *query, sfd_rank_t *rank)
+{
+  size_t max = (size_t)(rank->nsegments + rank->nregions);
+  max = max < MAX_REGIONS_TOLD ? max : MAX_REGIONS_TOLD;
+  Sfproto__RegionInfo *regions = calloc(max + 1, sizeof *regions);
+  Sfproto__RegionInfo **pointers = calloc(max + 1, sizeof *pointers);
+  Sfproto__RankInfo info = SFPROTO__RANK_INFO__INIT;
+  info.job_id = rank->job->id;
+  info.job = rank->job->name;
+  info.rank = rank->number;
+  info.pid = rank->pid;
+  info.state = rank_state(rank);
+  info.program = rank->program;
+  info.has_ring_depth = rank->submission != NULL;
+  info.ring_depth = rank->submission != NULL ? sfshm_ring_depth(&rank->submission->reader) : 0;
+  info.has_offloaded_bytes = rank->offers != NULL;
+  info.offloaded_bytes = sfd_offload_bytes(rank->offers);
+  if (regions != NULL && pointers != NULL) {
+    info.n_regions = describe_regions(rank, regions, pointers, max);
+    info.regions = pointers;
+  }
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_RANK_INFO;
+  message.rank_info = &info;
+  void *counters = query->self_contained ? pack_counters(rank, &info) : NULL;
+  sfd_query_tell(query, &message, &rank->counters_fd, query->self_contained ? 0 : 1);
+  free(counters);
+  free(pointers);
+  free(regions);
+}
+
+static void tell_state(sfd_query_t *query, sfd_rank_t *rank)
+{
+  Sfproto__Message *message;
+  sf_status_t status = sfd_stall_state(rank, &message);
+  if (status != SF_OK) {
+    sfd_log(SFD_LOG_QUERY, SFD_DEBUG, "rank %d of job \"%s\": %s", rank->number, rank->job->name, sfshm_error_detail());
+    return;
+  }
+  sfd_query_tell(query, message, NULL, 0);
+  sfproto__message__free_unpacked(message, NULL);
+}
+
+sfd_rank_t *sfd_query_next_rank(sfd_query_t *query)
+{
+  sfd_job_t *job;
+  for (; (job = sfd_query_visible_job(query, query->next_job)) != NULL; query->next_job = job->serial + 1) {
+    if (job->serial != query->next_job)
+      query->next_rank = 0;
+    query->next_job = job->serial;
+    while (query->next_rank < job->size && job->ranks[query->next_rank] == NULL)
+      query->next_rank++;
+    if (query->next_rank < job->size)
+      return job->ranks[query->next_rank];
+    query->next_rank = 0;
+  }
+  return NULL;
+}
+
+static bool tell_next_rank(sfd_query_t *query, void (*tell)(sfd_query_t *query, sfd_rank_t *rank))
+{
+  sfd_rank_t *rank = sfd_query_next_rank(query);
+  if (rank == NULL)
+    return false;
+  query->next_rank++;
+  tell(query, rank);
+  return true;
+}
+
+/* ---- Graphs ---- */
+
+char *sfd_query_graph_state(const sfd_graph_t *graph)
+{
+  static char setup[] = "setup", ready[] = "ready", failed[] = "failed", retiring[] = "retiring";
+  if (graph->setup != NULL)
+    return setup;
+  if (graph->state == SFD_GRAPH_FAILED || graph->group->job->state == SFD_JOB_FAILED)
+    return failed;
+  return graph->ndestroyed > 0 ? retiring : ready;
+}
+
+static void tell_graph(sfd_query_t *query, const sfd_graph_t *graph)
+{
+  const sfd_group_t *group = graph->group;
+  int32_t *ranks = calloc((size_t)group->size, sizeof *ranks);
+  for (int32_t i = 0; ranks != NULL && i < group->size; i++)
+    ranks[i] = group->members[i].rank;
+  Sfproto__GraphInfo info = SFPROTO__GRAPH_INFO__INIT;
+  info.graph = graph->id;
+  info.job_id = group->job->id;
+  info.job = group->job->name;
+  info.size = group->size;
+  info.nroots = graph->nroots;
+  info.nleaves = graph->nleaves;
+  info.pairs = graph->npairs < INT32_MAX ? (int32_t)graph->npairs : INT32_MAX;
+  info.state = sfd_query_graph_state(graph);
+  info.detail = graph->detail;
+  info.job_ranks = ranks;
+  info.n_job_ranks = ranks != NULL ? (size_t)group->size : 0;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_INFO;
+  message.graph_info = &info;
+  sfd_query_tell(query, &message, NULL, 0);
+  free(ranks);
+}
+
+static bool tell_next_graph(sfd_query_t *query)
+{
+  sfd_job_t *job;
+  for (; (job = sfd_query_visible_job(query, query->next_job)) != NULL; query->next_job = job->serial + 1) {
+    if (job->serial != query->next_job)
+      query->next_graph = 0;
+    query->next_job = job->serial;
+    const sfd_graph_t *graph;
+    TAILQ_FOREACH(graph, &job->graphs, entry)
+    {
+      if (graph->serial < query->next_graph)
+        continue;
+      query->next_graph = graph->serial + 1;
+      tell_graph(query, graph);
+      return true;
+    }
+    query->next_graph = 0;
+  }
+  return false;
+}
+
+/* ---- Clock ---- */
+
+static bool tell_clock(sfd_query_t *query)
+{
+  if (query->count > 0)
+    return false;
+  Sfproto__ClockInfo info = SFPROTO__CLOCK_INFO__INIT;
+  info.node = sfd_network_node(query->server);
+  info.now_ns = sfshm_trace_now_ns();
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_CLOCK_INFO;
+  message.clock_info = &info;
+  sfd_query_tell(query, &message, NULL, 0);
+  return true;
+}
+
+/* ---- Queries ---- */
+
+bool sfd_query_tell_next(sfd_query_t *query)
+{
+  switch (query->what) {
+  case SFPROTO__QUERY__WHAT__JOBS:
+    return tell_next_job(query);
+  case SFPROTO__QUERY__WHAT__RANKS:
+    return tell_next_rank(query, tell_rank);
+  case SFPROTO__QUERY__WHAT__STATES:
+    return tell_next_rank(query, tell_state);
+  case SFPROTO__QUERY__WHAT__TRACE:
+    return sfd_trace_tell_next(query);
+  case SFPROTO__QUERY__WHAT__CLOCK:
+    return tell_clock(query);
+  case SFPROTO__QUERY__WHAT__GRAPHS:
+    return tell_next_graph(query);
+  case SFPROTO__QUERY__WHAT__PEERS:
+    return sfd_query_tell_next_peer(query, sfd_network_channels(query->server));
+  case SFPROTO__QUERY__WHAT__CONFIG:
+    return sfd_query_tell_next_option(query);
+  case SFPROTO__QUERY__WHAT__PLAN:
+    return sfd_query_tell_next_plan(query);
+  default:
+    if (query->count > 0)
+      return false;
+    tell_status(query);
+    return true;
+  }
+}
+
+void sfd_query_tell_end(sfd_session_t *session)
+{
+  Sfproto__QueryEnd end = SFPROTO__QUERY_END__INIT;
+  end.count = session->query.count;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.request = session->query.request;
+  message.body_case = SFPROTO__MESSAGE__BODY_QUERY_END;
+  message.query_end = &end;
+  session->query.active = false;
+  sfd_session_send(session, &message, NULL, 0);
+}
+
+void sfd_query_continue(sfd_session_t *session)
+{
+  if (session->query.remote != NULL) {
+    sfd_remote_continue(session->query.remote);
+    return;
+  }
+  for (int i = 0; i < PORTION; i++)
+    if (!sfd_query_tell_next(&session->query)) {
+      sfd_query_tell_end(session);
+      return;
+    }
+}
+
+static void tell_session(void *context, const Sfproto__Message *message, const int fds[], int nfds)
+{
+  sfd_session_send(context, message, fds, nfds);
+}
+
+sf_status_t sfd_query_begin(sfd_query_t *query, const Sfproto__Query *asked)
+{
+  if (protobuf_c_enum_descriptor_get_value(&sfproto__query__what__descriptor, (int)asked->what) == NULL)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "%s knows no query %d", SFD_SOFTWARE, (int)asked->what);
+  if (asked->what == SFPROTO__QUERY__WHAT__PLAN && !sfd_query_has_graph(query, asked->graph))
+    return sfshm_error(SF_ERR_NOT_FOUND, "no graph %" PRIu64 " is known here, or it is another user's", asked->graph);
+  query->active = true;
+  query->what = asked->what;
+  query->next_graph = asked->graph;
+  return SF_OK;
+}
+
+void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  (void)fds;
+  (void)nfds;
+  if (session->query.active) {
+    sfd_session_answer(session, message->request, SF_ERR_STATE, "the query before is not answered yet");
+    return;
+  }
+  const Sfproto__Query *asked = message->query;
+  sf_status_t status;
+  session->query = (sfd_query_t){.server = session->server,
+                                 .uid = session->uid,
+                                 .tell = tell_session,
+                                 .context = session,
+                                 .request = message->request};
+  if (asked->has_node || asked->all_nodes)
+    status = sfd_remote_begin(session, message);
+  else
+    status = sfd_query_begin(&session->query, asked);
+  if (status != SF_OK)
+    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
+  else
+    sfd_server_attend(session->server, session);
+}

@@ -1,0 +1,45 @@
+/* Answering sfctl config. The daemon's thread. */
+#include "daemon/admin/query_config.h"
+
+#include <string.h>
+
+#include "daemon/admin/query.h"
+#include "daemon/base/log.h"
+#include "daemon/base/option_value.h"
+
+static void tell_option(sfd_query_t *query, size_t index)
+{
+  size_t count;
+  const sfd_server_t *server = query->server;
+  const sfd_option_t *option = &sfd_options_table(&count)[index];
+  char number[SFD_OPTION_TEXT_SIZE], levels[SFD_LOG_SPEC_SIZE], origin[SFD_OPTION_ORIGIN_SIZE];
+  const char *value = sfd_option_text(option, server->options, number);
+  sfd_options_origin(server->options, index, origin, sizeof origin);
+  if (option->type == SFD_OPTION_LEVELS && server->logged_by[0] != '\0') {
+    sfd_log_describe(levels);
+    value = levels;
+    snprintf(origin, sizeof origin, "%s", server->logged_by);
+  }
+  Sfproto__ConfigInfo info = SFPROTO__CONFIG_INFO__INIT;
+  info.name = (char *)(uintptr_t)option->name; /* only read */
+  info.value = (char *)(uintptr_t)value;
+  info.origin = origin;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_CONFIG_INFO;
+  message.config_info = &info;
+  sfd_query_tell(query, &message, NULL, 0);
+}
+
+bool sfd_query_tell_next_option(sfd_query_t *query)
+{
+  size_t count;
+  const sfd_option_t *table = sfd_options_table(&count);
+  size_t next = (size_t)query->next_rank;
+  while (next < count && table[next].type == SFD_OPTION_ACTION)
+    next++;
+  if (next >= count)
+    return false;
+  query->next_rank = (int32_t)next + 1;
+  tell_option(query, next);
+  return true;
+}

@@ -1,0 +1,12 @@
+/* Answering sfctl config: the daemon's options as they are in effect. */
+#ifndef SFD_QUERY_CONFIG_H
+#define SFD_QUERY_CONFIG_H
+
+#include <stdbool.h>
+
+#include "daemon/clients/session.h"
+
+/* Tells of the next option. Whether there was one left. */
+bool sfd_query_tell_next_option(sfd_query_t *query);
+
+#endif

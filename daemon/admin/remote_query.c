@@ -1,0 +1,372 @@
+/* Tools' questions to other nodes: see remote_query.h. The daemon's thread. */
+#include "daemon/admin/remote_query.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "daemon/admin/query.h"
+#include "daemon/admin/remote_answer.h"
+#include "daemon/net/network.h"
+#include "proto/unpack.h"
+#include "shm/base/error.h"
+
+#define PLACES 16 /* nodes that are asked at a time */
+#define TIMEOUT_DEFAULT_MS 2000
+#define TIMEOUT_MAX_MS 3600000
+
+/* Of a question that is passed on: names in it are shorter. One that did not fit into a message would end the channel,
+ * which is that of all jobs. */
+#define QUESTION_MAX 4096u
+
+/* Questions that a node may still have to answer, to tools that wait or have given up: what waits for the channel, and
+ * comes back through it, would end it, too, if tools could ask without end. */
+#define UNANSWERED_MAX 32
+
+/* A node that is being asked:
+ *
+ *   FREE ---next node---> READY ---asked---> WAITING ---told, there is more---> READY
+ *                                               \------told, that was all---> FREE
+ *
+ * READY also lasts while it has too many questions to answer. */
+typedef enum place_state { FREE = 0, READY, WAITING } place_state_t;
+
+typedef struct place {
+  place_state_t state;
+  int32_t node;
+  uint64_t request; /* the last one sent */
+  bool has_cursor;  /* where to go on */
+  Sfpeer__Cursor cursor;
+} place_t;
+
+struct sfd_remote {
+  LIST_ENTRY(sfd_remote) entry;
+  sfd_session_t *session;
+  int32_t next_node, end_node; /* not asked yet; the node itself comes last, as it may end by what it is asked */
+  bool here;                   /* it is still to be asked */
+  int64_t timeout_ms;
+  place_t places[PLACES];
+  size_t question_bytes;
+  uint8_t question[];
+};
+
+static uint64_t last_request;
+
+/* ---- Telling the tool -------------------------------------------------------------------------------------------- */
+
+static void tell(sfd_remote_t *remote, int32_t node, Sfproto__Message *message)
+{
+  sfd_query_t *query = &remote->session->query;
+  message->request = query->request;
+  message->has_told_by = true;
+  message->told_by = node;
+  query->count++;
+  sfd_session_send(remote->session, message, NULL, 0);
+}
+
+static void tell_missing(sfd_remote_t *remote, int32_t node, sf_status_t status, const char *detail)
+{
+  Sfproto__NodeMissing missing = SFPROTO__NODE_MISSING__INIT;
+  char text[SFD_TEXT_SIZE];
+  sfd_text_printable(text, sizeof text, detail);
+  missing.node = node;
+  missing.status = status;
+  missing.detail = text;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_NODE_MISSING;
+  message.node_missing = &missing;
+  tell(remote, node, &message);
+}
+
+static void pass_on(sfd_remote_t *remote, int32_t node, const Sfpeer__Told *told)
+{
+  for (size_t i = 0; i < told->n_messages; i++) {
+    ProtobufCMessage *unpacked;
+    sf_status_t status =
+        sfproto_unpack(&sfproto__message__descriptor, told->messages[i].len, told->messages[i].data, &unpacked);
+    if (status != SF_OK) {
+      tell_missing(remote, node, status,
+                   status == SF_ERR_NOMEM ? "no memory for its answer" : "its answer can't be understood");
+      return;
+    }
+    tell(remote, node, (Sfproto__Message *)unpacked);
+    protobuf_c_message_free_unpacked(unpacked, NULL);
+  }
+}
+
+static void end(sfd_remote_t *remote)
+{
+  sfd_session_t *session = remote->session;
+  uv_timer_stop(&session->timer);
+  session->query.remote = NULL;
+  sfd_query_tell_end(session);
+  sfd_remote_free(remote);
+}
+
+/* ---- Asking ------------------------------------------------------------------------------------------------------ */
+
+static void take_told(sfd_remote_t *remote, place_t *place, const Sfpeer__Told *told)
+{
+  pass_on(remote, place->node, told);
+  if (told->has_status && told->status < SF_OK)
+    tell_missing(remote, place->node, (sf_status_t)told->status, told->detail != NULL ? told->detail : "");
+  place->state = told->next != NULL ? READY : FREE;
+  place->has_cursor = told->next != NULL;
+  if (place->has_cursor) {
+    place->cursor = (Sfpeer__Cursor)SFPEER__CURSOR__INIT;
+    place->cursor.job = told->next->job;
+    place->cursor.graph = told->next->graph;
+    place->cursor.rank = told->next->rank;
+    place->cursor.count = told->next->count;
+  }
+  sfd_server_attend(remote->session->server, remote->session);
+}
+
+typedef struct here {
+  sfd_remote_t *remote;
+  place_t *place;
+} here_t;
+
+static void take_told_here(void *context, const Sfpeer__Told *told)
+{
+  const here_t *here = context;
+  take_told(here->remote, here->place, told);
+}
+
+static bool has_many(const sfd_server_t *server, int32_t node)
+{
+  return server->unanswered[node] >= UNANSWERED_MAX; /* none of the node itself, which answers at once */
+}
+
+static void ask(sfd_remote_t *remote, place_t *place)
+{
+  const sfd_session_t *session = remote->session;
+  sfd_server_t *server = session->server;
+  Sfpeer__Ask question = SFPEER__ASK__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  question.request = place->request = ++last_request;
+  question.uid = session->uid;
+  question.pid = (int32_t)session->pid;
+  question.question = (ProtobufCBinaryData){remote->question_bytes, remote->question};
+  question.from = place->has_cursor ? &place->cursor : NULL;
+  message.body_case = SFPEER__MESSAGE__BODY_ASK;
+  message.ask = &question;
+  place->state = WAITING;
+  if (place->node == sfd_network_node(server)) {
+    sfd_ask_here(server, &question, take_told_here, &(here_t){remote, place});
+    return;
+  }
+  server->unanswered[place->node]++;
+  sfd_network_send(server, place->node, &message);
+}
+
+/* The next node that has not been asked yet; -1: there is none, or it is not its turn. */
+static int32_t next_node(sfd_remote_t *remote, bool others_done)
+{
+  int32_t here = sfd_network_node(remote->session->server);
+  if (remote->next_node == here && remote->next_node < remote->end_node) {
+    remote->next_node++;
+    remote->here = true;
+  }
+  if (remote->next_node < remote->end_node)
+    return remote->next_node++;
+  if (!remote->here || !others_done)
+    return -1;
+  remote->here = false;
+  return here;
+}
+
+static bool is_idle(const sfd_remote_t *remote)
+{
+  for (int i = 0; i < PLACES; i++)
+    if (remote->places[i].state != FREE)
+      return false;
+  return true;
+}
+
+static void fill_places(sfd_remote_t *remote)
+{
+  for (int i = 0; i < PLACES; i++) {
+    place_t *place = &remote->places[i];
+    if (place->state != FREE)
+      continue;
+    int32_t node = next_node(remote, is_idle(remote));
+    if (node < 0)
+      return;
+    *place = (place_t){.state = READY, .node = node};
+  }
+}
+
+void sfd_remote_continue(sfd_remote_t *remote)
+{
+  fill_places(remote);
+  if (is_idle(remote)) {
+    end(remote);
+    return;
+  }
+  for (int i = 0; i < PLACES; i++)
+    if (remote->places[i].state == READY && !has_many(remote->session->server, remote->places[i].node))
+      ask(remote, &remote->places[i]);
+}
+
+bool sfd_remote_waits(const sfd_remote_t *remote)
+{
+  bool waits = false;
+  for (int i = 0; remote != NULL && i < PLACES; i++) {
+    const place_t *place = &remote->places[i];
+    if (place->state == READY && !has_many(remote->session->server, place->node))
+      return false;
+    waits = waits || place->state != FREE;
+  }
+  return waits;
+}
+
+/* ---- Answers, and none ------------------------------------------------------------------------------------------- */
+
+/* The node has so many questions to answer. Tools that have not been allowed to ask it are, if they may now. */
+static void set_unanswered(sfd_server_t *server, int32_t node, uint8_t n)
+{
+  sfd_remote_t *remote;
+  bool had_many = server->unanswered != NULL && has_many(server, node);
+  if (server->unanswered != NULL)
+    server->unanswered[node] = n;
+  if (!had_many)
+    return;
+  LIST_FOREACH(remote, &server->remotes, entry)
+  {
+    for (int i = 0; i < PLACES; i++)
+      if (remote->places[i].state == READY && remote->places[i].node == node)
+        sfd_server_attend(server, remote->session);
+  }
+}
+
+sf_status_t sfd_remote_handle_told(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  sfd_remote_t *remote;
+  if (server->unanswered != NULL && server->unanswered[node] > 0)
+    set_unanswered(server, node, server->unanswered[node] - 1);
+  LIST_FOREACH(remote, &server->remotes, entry)
+  {
+    for (int i = 0; i < PLACES; i++) {
+      place_t *place = &remote->places[i];
+      if (place->state != WAITING || place->node != node || place->request != message->told->request)
+        continue;
+      take_told(remote, place, message->told);
+      return SF_OK;
+    }
+  }
+  return SF_OK; /* who asked is gone, or has given up */
+}
+
+void sfd_remotes_node_lost(sfd_server_t *server, int32_t node, const char *detail)
+{
+  sfd_remote_t *remote;
+  set_unanswered(server, node, 0);
+  LIST_FOREACH(remote, &server->remotes, entry)
+  {
+    for (int i = 0; i < PLACES; i++) {
+      place_t *place = &remote->places[i];
+      if (place->state != WAITING || place->node != node)
+        continue;
+      place->state = FREE;
+      tell_missing(remote, node, SF_ERR_DAEMON_LOST, detail);
+      sfd_server_attend(server, remote->session);
+    }
+  }
+}
+
+static void tell_late(sfd_remote_t *remote, const place_t *place)
+{
+  char text[SFD_TEXT_SIZE];
+  double limit_s = (double)remote->timeout_ms / 1000;
+  if (place->state == WAITING)
+    snprintf(text, sizeof text, "it has not answered within %g s", limit_s);
+  else if (has_many(remote->session->server, place->node))
+    snprintf(text, sizeof text, "it has %d other questions to answer, and has not come to this one within %g s",
+             UNANSWERED_MAX, limit_s);
+  else
+    snprintf(text, sizeof text, "the tool was too slow to read its answer");
+  tell_missing(remote, place->node, SF_ERR_TIMEOUT, text);
+}
+
+static void on_timeout(uv_timer_t *timer)
+{
+  sfd_session_t *session = timer->data;
+  sfd_remote_t *remote = session->query.remote;
+  if (remote == NULL)
+    return;
+  for (int i = 0; i < PLACES; i++)
+    if (remote->places[i].state != FREE)
+      tell_late(remote, &remote->places[i]);
+  memset(remote->places, 0, sizeof remote->places);
+  for (int32_t node; (node = next_node(remote, false)) >= 0;)
+    tell_missing(remote, node, SF_ERR_TIMEOUT, "it was not asked any more, as others took too long");
+  sfd_server_attend(session->server, session); /* this one answers at once */
+}
+
+/* ---- Beginning and end ------------------------------------------------------------------------------------------- */
+
+typedef struct target {
+  bool all;
+  int32_t node;
+  int64_t timeout_ms;
+} target_t;
+
+static target_t target_of(const Sfproto__Message *message)
+{
+  const Sfproto__Query *query = message->query;
+  const Sfproto__Control *control = message->control;
+  if (message->body_case == SFPROTO__MESSAGE__BODY_QUERY)
+    return (target_t){query->all_nodes, query->node, query->has_nodes_timeout_ms ? query->nodes_timeout_ms : 0};
+  return (target_t){control->all_nodes, control->node, control->has_nodes_timeout_ms ? control->nodes_timeout_ms : 0};
+}
+
+static sf_status_t check_target(const sfd_server_t *server, const target_t *target)
+{
+  int32_t nnodes = sfd_network_nnodes(server);
+  if (target->all || (target->node >= 0 && target->node < nnodes))
+    return SF_OK;
+  if (nnodes == 1)
+    return sfshm_error(SF_ERR_NOT_FOUND, "there is no node %d: this sfd is alone, as node 0", target->node);
+  return sfshm_error(SF_ERR_NOT_FOUND, "there is no node %d: the nodes are 0 to %d", target->node, nnodes - 1);
+}
+
+sf_status_t sfd_remote_begin(sfd_session_t *session, const Sfproto__Message *message)
+{
+  sfd_server_t *server = session->server;
+  target_t target = target_of(message);
+  sf_status_t status = check_target(server, &target);
+  if (status != SF_OK)
+    return status;
+  size_t bytes = sfproto__message__get_packed_size(message);
+  if (bytes > QUESTION_MAX)
+    return sfshm_error(SF_ERR_LIMIT, "a question of %zu bytes is not passed on to other nodes; at most %u expected",
+                       bytes, QUESTION_MAX);
+  if (server->unanswered == NULL)
+    server->unanswered = calloc((size_t)sfd_network_nnodes(server), sizeof server->unanswered[0]);
+  sfd_remote_t *remote = server->unanswered != NULL ? calloc(1, sizeof *remote + bytes) : NULL;
+  if (remote == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a question to other nodes");
+  sfproto__message__pack(message, remote->question);
+  remote->question_bytes = bytes;
+  remote->session = session;
+  remote->next_node = target.all ? 0 : target.node;
+  remote->end_node = target.all ? sfd_network_nnodes(server) : target.node + 1;
+  remote->timeout_ms = target.timeout_ms > 0 ? target.timeout_ms : TIMEOUT_DEFAULT_MS;
+  remote->timeout_ms = remote->timeout_ms < TIMEOUT_MAX_MS ? remote->timeout_ms : TIMEOUT_MAX_MS;
+  LIST_INSERT_HEAD(&server->remotes, remote, entry);
+  session->query = (sfd_query_t){
+      .server = server, .uid = session->uid, .active = true, .request = message->request, .remote = remote};
+  uv_timer_start(&session->timer, on_timeout, (uint64_t)remote->timeout_ms, 0);
+  sfd_server_attend(server, session);
+  return SF_OK;
+}
+
+void sfd_remote_free(sfd_remote_t *remote)
+{
+  if (remote == NULL)
+    return;
+  LIST_REMOVE(remote, entry);
+  free(remote);
+}

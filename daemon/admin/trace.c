@@ -1,0 +1,293 @@
+/* Tracing: see trace.h. */
+#include "daemon/admin/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/admin/query.h"
+#include "daemon/base/deferred_close.h"
+#include "daemon/jobs/job.h"
+#include "daemon/net/network.h"
+#include "shm/base/error.h"
+#include "shm/observe/counters_read.h"
+#include "shm/trunk/trunk.h"
+
+#define EVENTS_IN_MESSAGE 1024
+#define MAX_COUNTERS_BYTES ((uint64_t)16 << 20)
+
+sfshm_trace_t *sfd_trace_ring;
+static sfshm_trace_t *own; /* the same, also when the daemon writes no more */
+
+static void forget_all_kept(void);
+
+/* ---- Writing ----------------------------------------------------------------------------------------------------- */
+
+sf_status_t sfd_trace_start(sfd_server_t *server)
+{
+  if (own == NULL)
+    own = aligned_alloc(_Alignof(sfshm_trace_t), sizeof *own);
+  if (own == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a trace of %zu bytes", sizeof *own);
+  if (server->trace_since_ns == 0 || server->trace_until_ns != 0) {
+    memset(own, 0, sizeof *own);
+    forget_all_kept();
+    server->trace_since_ns = sfshm_trace_now_ns();
+    server->trace_until_ns = 0;
+  }
+  sfd_trace_ring = own;
+  sfd_board_trace(server->board, true);
+  return SF_OK;
+}
+
+void sfd_trace_stop(sfd_server_t *server)
+{
+  if (server->trace_since_ns != 0 && server->trace_until_ns == 0)
+    server->trace_until_ns = sfshm_trace_now_ns();
+  sfd_trace_ring = NULL;
+  sfd_board_trace(server->board, false);
+}
+
+void sfd_trace_forget(sfd_server_t *server)
+{
+  if (server->trace_since_ns == 0)
+    return;
+  sfd_trace_ring = NULL;
+  forget_all_kept();
+  free(own);
+  own = NULL;
+}
+
+void sfd_trace_message(sfshm_trace_kind_t kind, int32_t node, const sfd_message_head_t *head, uint64_t message)
+{
+  /* A bcast goes to the side of the leaves, a reduce to that of the roots. */
+  uint64_t now_ns = sfshm_trace_now_ns();
+  sfshm_trace_record_t record = {.begin_ns = now_ns,
+                                 .end_ns = now_ns,
+                                 .graph = head->object,
+                                 .sequence = head->desc,
+                                 .message = message,
+                                 .bytes = head->payload_bytes,
+                                 .peer = node,
+                                 .kind = (uint8_t)kind,
+                                 .flags = SFSHM_TRACE_TO_NODE};
+  record.flags |= head->flags == SFSHM_AS_ROOT ? SFSHM_TRACE_REDUCE : 0;
+  sfshm_trace_write(sfd_trace_ring, &record);
+}
+
+void sfd_trace_frame(sfshm_trace_kind_t kind, int32_t node, uint32_t number, unsigned messages, uint64_t bytes,
+                     uint64_t since_ns)
+{
+  uint64_t now_ns = sfshm_trace_now_ns();
+  sfshm_trace_record_t record = {.begin_ns = since_ns != 0 ? since_ns : now_ns,
+                                 .end_ns = now_ns,
+                                 .sequence = number,
+                                 .message = messages,
+                                 .bytes = bytes,
+                                 .peer = node,
+                                 .kind = (uint8_t)kind,
+                                 .flags = SFSHM_TRACE_TO_NODE};
+  sfshm_trace_write(sfd_trace_ring, &record);
+}
+
+/* ---- Telling ----------------------------------------------------------------------------------------------------- */
+
+/* What was written before the trace began is of an older one. */
+static uint32_t drop_older(sfshm_trace_record_t records[], uint32_t n, uint64_t since_ns)
+{
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (records[i].end_ns >= since_ns)
+      records[kept++] = records[i];
+  return kept;
+}
+
+/* Tells some of the events of a ring (NULL: there is none), and moves on in it; whether it is the last of them. */
+static bool tell_events(sfd_query_t *query, const sfshm_trace_t *trace, Sfproto__TraceInfo *info)
+{
+  static sfshm_trace_record_t records[EVENTS_IN_MESSAGE]; /* large */
+  const sfd_server_t *server = query->server;
+  uint64_t next = query->next_graph, lost = 0;
+  uint32_t n = trace != NULL ? sfshm_trace_read(trace, &next, records, EVENTS_IN_MESSAGE, &lost) : 0;
+  bool last = n < EVENTS_IN_MESSAGE;
+  query->next_graph = next;
+  n = drop_older(records, n, server->trace_since_ns);
+  info->node = sfd_network_node(server);
+  info->lost = lost;
+  info->since_ns = server->trace_since_ns;
+  info->now_ns = sfshm_trace_now_ns();
+  info->tracing = server->trace_since_ns != 0 && server->trace_until_ns == 0;
+  info->events = (ProtobufCBinaryData){n * sizeof records[0], (uint8_t *)records};
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_TRACE_INFO;
+  message.trace_info = info;
+  sfd_query_tell(query, &message, NULL, 0);
+  return last;
+}
+
+static bool tell_own(sfd_query_t *query)
+{
+  static char software[] = SFD_SOFTWARE, none[] = "";
+  Sfproto__TraceInfo info = SFPROTO__TRACE_INFO__INIT;
+  info.rank = -1;
+  info.pid = (int32_t)getpid();
+  info.program = software;
+  info.job = none;
+  return tell_events(query, own, &info);
+}
+
+/* Where the rank's graphs were made, also those that are no more as long as nothing else took their entries. */
+static size_t list_places(const sfshm_counters_t *copy, Sfproto__Place places[], Sfproto__Place *pointers[])
+{
+  size_t n = 0;
+  for (uint32_t i = 0; i < copy->graphs_used; i++) {
+    const sfshm_graph_counters_t *graph = &copy->graphs[i];
+    if (graph->made == 0 || graph->place[0] == '\0')
+      continue;
+    sfproto__place__init(&places[n]);
+    places[n].graph = graph->made;
+    places[n].place = (char *)(uintptr_t)graph->place; /* only read */
+    pointers[n] = &places[n];
+    n++;
+  }
+  return n;
+}
+
+/* The trace lies in the rank's counters, if it has written any. */
+static bool tell_counters(sfd_query_t *query, int counters_fd, Sfproto__TraceInfo *info)
+{
+  static Sfproto__Place places[SFSHM_COUNTED_GRAPHS];
+  static Sfproto__Place *pointers[SFSHM_COUNTED_GRAPHS];
+  sfshm_region_t region = {.fd = -1};
+  const sfshm_trace_t *trace = NULL;
+  sfshm_counters_t *copy = NULL;
+  bool torn;
+  if (query->next_graph == 0 && sfshm_counters_copy(counters_fd, &copy, &torn) == SF_OK) {
+    info->n_places = list_places(copy, places, pointers);
+    info->places = pointers;
+  }
+  if (sfshm_region_map(counters_fd, SFSHM_REGION_COUNTERS, MAX_COUNTERS_BYTES, SFSHM_READ_ONLY, &region) == SF_OK &&
+      region.length_bytes >= sizeof(sfshm_counters_t)) {
+    const sfshm_counters_t *counters = region.base;
+    if (atomic_load_explicit(&counters->traced, memory_order_acquire) == 1)
+      trace = &counters->trace;
+  }
+  bool last = tell_events(query, trace, info);
+  sfshm_region_destroy(&region);
+  sfshm_counters_free(copy);
+  return last;
+}
+
+static bool tell_rank(sfd_query_t *query, const sfd_rank_t *rank)
+{
+  Sfproto__TraceInfo info = SFPROTO__TRACE_INFO__INIT;
+  info.job_id = rank->job->id;
+  info.job = rank->job->name;
+  info.rank = rank->number;
+  info.pid = rank->pid;
+  info.program = (char *)(uintptr_t)rank->program; /* only read */
+  return tell_counters(query, rank->counters_fd, &info);
+}
+
+/* ---- Ranks that have gone ---- */
+
+typedef struct kept {
+  uint64_t job_id;
+  uid_t uid;
+  int32_t rank;
+  int32_t pid;
+  int counters_fd;
+  char job[SFD_NAME_SIZE];
+  char program[SFD_NAME_SIZE];
+} kept_t;
+
+static kept_t *kept[SFD_TRACES_KEPT];
+static uint32_t nkept; /* ever; the oldest goes */
+
+static void forget_kept(uint32_t i)
+{
+  if (kept[i] == NULL)
+    return;
+  sfd_closing_received(kept[i]->counters_fd);
+  free(kept[i]);
+  kept[i] = NULL;
+}
+
+static void forget_all_kept(void)
+{
+  for (uint32_t i = 0; i < SFD_TRACES_KEPT; i++)
+    forget_kept(i);
+  nkept = 0;
+}
+
+void sfd_trace_keep(sfd_rank_t *rank)
+{
+  const sfd_server_t *server = rank->job->server;
+  kept_t *entry;
+  if (server->trace_since_ns == 0 || rank->counters_fd < 0 || (entry = malloc(sizeof *entry)) == NULL)
+    return;
+  *entry = (kept_t){.job_id = rank->job->id,
+                    .uid = rank->job->uid,
+                    .rank = rank->number,
+                    .pid = rank->pid,
+                    .counters_fd = rank->counters_fd};
+  memcpy(entry->job, rank->job->name, sizeof entry->job);
+  memcpy(entry->program, rank->program, sizeof entry->program);
+  rank->counters_fd = -1;
+  forget_kept(nkept % SFD_TRACES_KEPT);
+  kept[nkept++ % SFD_TRACES_KEPT] = entry;
+}
+
+static bool tell_kept(sfd_query_t *query, const kept_t *entry)
+{
+  Sfproto__TraceInfo info = SFPROTO__TRACE_INFO__INIT;
+  info.job_id = entry->job_id;
+  info.job = (char *)(uintptr_t)entry->job;
+  info.rank = entry->rank;
+  info.pid = entry->pid;
+  info.program = (char *)(uintptr_t)entry->program;
+  return tell_counters(query, entry->counters_fd, &info);
+}
+
+/* next_rank is the place in the table, below 0. */
+static bool tell_next_kept(sfd_query_t *query)
+{
+  bool all = query->uid == 0 || query->uid == query->server->uid;
+  for (; query->next_rank < 0; query->next_rank++) {
+    const kept_t *entry = kept[-1 - query->next_rank];
+    if (entry == NULL || (!all && entry->uid != query->uid))
+      continue;
+    if (tell_kept(query, entry)) {
+      query->next_rank++;
+      query->next_graph = 0;
+    }
+    return true;
+  }
+  return false;
+}
+
+/* ---- All ---- */
+
+/* Serial numbers of jobs begin with 1: 0 is the daemon's own trace. Then come the ranks that have gone, then the
+ * others. next_graph is the number of the next event. */
+bool sfd_trace_tell_next(sfd_query_t *query)
+{
+  if (query->next_job == 0) {
+    if (tell_own(query)) {
+      query->next_job = 1;
+      query->next_rank = -SFD_TRACES_KEPT;
+      query->next_graph = 0;
+    }
+    return true;
+  }
+  if (query->next_rank < 0 && tell_next_kept(query))
+    return true;
+  sfd_rank_t *rank = sfd_query_next_rank(query);
+  if (rank == NULL)
+    return false;
+  if (tell_rank(query, rank)) {
+    query->next_rank++;
+    query->next_graph = 0;
+  }
+  return true;
+}

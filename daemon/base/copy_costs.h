@@ -1,0 +1,14 @@
+/* Measuring what copying costs on this node, once when the daemon starts. */
+#ifndef SFD_CALIBRATE_H
+#define SFD_CALIBRATE_H
+
+#include "shm/region/board.h"
+
+/* Costs that are plausible for present machines (measured: 0). */
+extern const sfshm_costs_t sfd_default_costs;
+
+/* Fills *costs_p with what it measures, or with the defaults where that is not possible. Blocks for a fraction of a
+ * second. */
+void sfd_calibrate(sfshm_costs_t *costs_p);
+
+#endif

@@ -1,0 +1,20 @@
+/* Shared memory that several things in the daemon use: mapped until the last one lets go. The daemon's thread counts;
+ * workers use the memory of mappings that are held for them. */
+#ifndef SFD_MAPPING_H
+#define SFD_MAPPING_H
+
+#include "shm/region/region.h"
+
+typedef struct sfd_mapping {
+  int64_t uses;
+  sfshm_region_t region;
+} sfd_mapping_t;
+
+/* Takes over a region, for one use; NULL without memory, and the region stays the caller's. */
+sfd_mapping_t *sfd_mapping_create(const sfshm_region_t *region);
+
+/* One use more, and one less; NULL is accepted by both. */
+sfd_mapping_t *sfd_mapping_hold(sfd_mapping_t *mapping);
+void sfd_mapping_release(sfd_mapping_t *mapping);
+
+#endif

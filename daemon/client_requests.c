@@ -1,0 +1,114 @@
+/* From a received message to its handler. The daemon's thread. */
+#include "daemon/client_requests.h"
+
+#include "daemon/admin/control.h"
+#include "daemon/admin/query.h"
+#include "daemon/base/node_board.h"
+#include "daemon/data/device_slots.h"
+#include "daemon/data/match_offers.h"
+#include "daemon/data/submit_rings.h"
+#include "daemon/data/trunks.h"
+#include "daemon/jobs/graph.h"
+#include "daemon/jobs/group.h"
+#include "daemon/jobs/job.h"
+#include "daemon/membership/join.h"
+#include "daemon/memory/device_region.h"
+#include "daemon/memory/segment.h"
+#include "daemon/setup/barrier.h"
+#include "daemon/setup/setup.h"
+
+typedef void (*handler_t)(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+
+typedef struct route {
+  const char *name;
+  sfd_session_state_t state; /* the only one in which it may come */
+  int min_fds;
+  int max_fds;
+  handler_t handle;
+} route_t;
+
+/* The final one of a client that could not take an answer. */
+static void handle_error(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  (void)fds;
+  (void)nfds;
+  sfd_session_dismiss(session, 0, SF_ERR_RANK_FAILED, message->error->detail);
+}
+
+#define BODY(name) [SFPROTO__MESSAGE__BODY_##name]
+
+static const route_t routes[] = {
+    BODY(HELLO) = {"Hello", SFD_SESSION_NEW, 0, 3, sfd_join_handle_hello},
+    BODY(ERROR) = {"Error", SFD_SESSION_RUNNING, 0, 0, handle_error},
+    BODY(GOODBYE) = {"Goodbye", SFD_SESSION_RUNNING, 0, 0, sfd_job_handle_goodbye},
+    BODY(SEGMENT_ADD) = {"SegmentAdd", SFD_SESSION_RUNNING, 1, 1, sfd_segment_handle_add},
+    BODY(SEGMENT_REMOVE) = {"SegmentRemove", SFD_SESSION_RUNNING, 0, 0, sfd_segment_handle_remove},
+    BODY(SEGMENT_GET) = {"SegmentGet", SFD_SESSION_RUNNING, 0, 0, sfd_segment_handle_get},
+    BODY(REGION_ADD) = {"RegionAdd", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_add},
+    BODY(REGION_REMOVE) = {"RegionRemove", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_remove},
+    BODY(REGION_GET) = {"RegionGet", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_get},
+    BODY(DEVICE_ALLOC) = {"DeviceAlloc", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_device_alloc},
+    BODY(REGION_CLOSED) = {"RegionClosed", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_closed},
+    BODY(GROUP_CREATE) = {"GroupCreate", SFD_SESSION_RUNNING, 0, 0, sfd_group_handle_create},
+    BODY(GROUP_DESTROY) = {"GroupDestroy", SFD_SESSION_RUNNING, 0, 0, sfd_group_handle_destroy},
+    BODY(GRAPH_CREATE) = {"GraphCreate", SFD_SESSION_RUNNING, 0, 1, sfd_setup_handle_create},
+    BODY(GRAPH_COMMIT) = {"GraphCommit", SFD_SESSION_RUNNING, 0, 0, sfd_setup_handle_commit},
+    BODY(GRAPH_DESTROY) = {"GraphDestroy", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_destroy},
+    BODY(GRAPH_MEET) = {"GraphMeet", SFD_SESSION_RUNNING, 0, 0, sfd_meeting_handle_meet},
+    BODY(GRAPH_FAIL) = {"GraphFail", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_fail},
+    BODY(EXCHANGE_GET) = {"ExchangeGet", SFD_SESSION_RUNNING, 0, 0, sfd_trunks_handle_exchange_get},
+    BODY(TRUNK_ASK) = {"TrunkAsk", SFD_SESSION_RUNNING, 0, 0, sfd_trunk_devices_handle_ask},
+    BODY(TRUNK_GET) = {"TrunkGet", SFD_SESSION_RUNNING, 0, 0, sfd_trunk_devices_handle_get},
+    BODY(TRUNK_HAVE) = {"TrunkHave", SFD_SESSION_RUNNING, 0, 0, sfd_trunk_devices_handle_have},
+    BODY(RING_OPEN) = {"RingOpen", SFD_SESSION_RUNNING, 1, 1, sfd_submission_handle_open},
+    BODY(CONTROL) = {"Control", SFD_SESSION_TOOL, 0, 0, sfd_control_handle},
+    BODY(CLAIMS_OPEN) = {"ClaimsOpen", SFD_SESSION_RUNNING, 1, 1, sfd_offload_handle_claims},
+    BODY(GRAPH_EDGES) = {"GraphEdges", SFD_SESSION_RUNNING, 1, 1, sfd_offload_handle_edges},
+    BODY(QUERY) = {"Query", SFD_SESSION_TOOL, 0, 0, sfd_query_handle},
+};
+
+static const char *state_text(sfd_session_state_t state)
+{
+  switch (state) {
+  case SFD_SESSION_NEW:
+    return "before Hello";
+  case SFD_SESSION_TOOL:
+    return "from a tool";
+  case SFD_SESSION_JOINING:
+    return "before Welcome";
+  case SFD_SESSION_LEFT:
+    return "after Goodbye";
+  default:
+    return "from a client";
+  }
+}
+
+static const route_t *find_route(const Sfproto__Message *message)
+{
+  size_t body = (size_t)message->body_case;
+  return body < sizeof routes / sizeof routes[0] && routes[body].handle != NULL ? &routes[body] : NULL;
+}
+
+/* A rank that asks for something mostly asks for more: graphs are made and destroyed in a row. Where a core is to spare
+ * the loop looks for that: being woken takes longer than most requests do. */
+static void expect_more(const sfd_session_t *session)
+{
+  if (session->state == SFD_SESSION_RUNNING && sfd_board_has_spare_core(session->server->board))
+    sfd_server_expect(session->server, SFD_EXPECT_RANKS_NS);
+}
+
+void sfd_dispatch(sfd_session_t *session, sfproto_incoming_t *incoming)
+{
+  const Sfproto__Message *message = incoming->message;
+  const route_t *route = find_route(message);
+  expect_more(session);
+  if (route == NULL)
+    sfd_session_refuse(session, message->request, SF_ERR_PROTO, "message with field %d, which is no request",
+                       (int)message->body_case);
+  else if (route->state != session->state)
+    sfd_session_refuse(session, message->request, SF_ERR_PROTO, "%s %s", route->name, state_text(session->state));
+  else if (incoming->nfds < route->min_fds || incoming->nfds > route->max_fds)
+    sfd_session_refuse(session, message->request, SF_ERR_PROTO, "%s with %d descriptors", route->name, incoming->nfds);
+  else
+    route->handle(session, message, incoming->fds, incoming->nfds);
+}

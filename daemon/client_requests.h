@@ -1,0 +1,11 @@
+/* Which request may come when, and who handles it. */
+#ifndef SFD_DISPATCH_H
+#define SFD_DISPATCH_H
+
+#include "daemon/clients/session.h"
+
+/* Handles a message. What is malformed or out of place ends the connection. Handlers that keep a descriptor put -1 in
+ * its place. */
+void sfd_dispatch(sfd_session_t *session, sfproto_incoming_t *incoming);
+
+#endif

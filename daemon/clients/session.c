@@ -1,0 +1,498 @@
+/* Connections: their handles, output and end. The daemon's thread. */
+#include "daemon/clients/session.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/admin/query.h"
+#include "daemon/admin/remote_query.h"
+#include "daemon/base/deferred_close.h"
+#include "daemon/base/log.h"
+#include "daemon/client_requests.h"
+#include "daemon/clients/credentials.h"
+#include "daemon/jobs/job.h"
+#include "shm/base/error.h"
+
+#define LINGER_MS 1000
+#define MAX_CLOSING ((size_t)1024)
+#define CLIENT_FDS 3 /* of Hello; nothing else that comes here has more */
+#define MAX_QUEUED_BYTES ((size_t)8 << 20)
+#define MAX_QUEUED_ALERT_BYTES ((size_t)1 << 20)
+#define MAX_QUEUED_FDS (4 * SFPROTO_MAX_FDS)
+
+/* So many alerts that nobody waits for, and so long, before a client's listener is woken for them. */
+#define HELD_ALERTS 16
+#define HOLD_MS 20
+
+/* A process that died may have left this many full reads in its socket, the last of which may be its Goodbye. */
+#define LAST_READS 32
+
+static bool serves(const sfd_session_t *session)
+{
+  return session->state < SFD_SESSION_ENDING;
+}
+
+/* ---- Ending ---- */
+
+static void free_session(sfd_session_t *session)
+{
+  sfd_server_t *server = session->server;
+  sfd_closing_charge(session->uid);
+  sfproto_conn_destroy(session->conn);
+  sfproto_conn_destroy(session->alerts);
+  if (session->pidfd >= 0)
+    close(session->pidfd);
+  free(session);
+  sfd_server_session_freed(server);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+  sfd_session_t *session = handle->data;
+  if (--session->nhandles == 0)
+    free_session(session);
+}
+
+static void close_handle(uv_handle_t *handle)
+{
+  uv_close(handle, on_handle_closed);
+}
+
+void sfd_session_close(sfd_session_t *session)
+{
+  sfd_server_t *server = session->server;
+  if (session->rank != NULL)
+    sfd_job_detach(session->rank);
+  sfd_log(SFD_LOG_SESSION, SFD_DEBUG, "connection of pid %d closed", (int)session->pid);
+  session->state = SFD_SESSION_CLOSED;
+  if (session->attention)
+    TAILQ_REMOVE(&server->attention, session, attention_entry);
+  TAILQ_REMOVE(&server->sessions, session, entry);
+  sfd_strangers_remove(session);
+  sfd_remote_free(session->query.remote);
+  session->query.remote = NULL;
+  close_handle((uv_handle_t *)&session->poll);
+  close_handle((uv_handle_t *)&session->timer);
+  close_handle((uv_handle_t *)&session->retry);
+  if (session->alerts != NULL)
+    close_handle((uv_handle_t *)&session->alert_poll);
+  if (session->pidfd >= 0)
+    close_handle((uv_handle_t *)&session->process_poll);
+}
+
+static void lose(sfd_session_t *session, const char *reason)
+{
+  if (session->state >= SFD_SESSION_LOST)
+    return;
+  if (serves(session))
+    sfd_text_printable(session->reason, sizeof session->reason, reason);
+  session->state = SFD_SESSION_LOST;
+  sfd_server_attend(session->server, session);
+}
+
+void sfd_session_lose(sfd_session_t *session)
+{
+  lose(session, "");
+}
+
+static void on_timeout(uv_timer_t *timer)
+{
+  sfd_session_t *session = timer->data;
+  if (session->state == SFD_SESSION_NEW)
+    sfd_session_refuse(session, 0, SF_ERR_TIMEOUT, "no Hello came within %g s",
+                       (double)session->server->options->hello_timeout_ms / 1000);
+  else if (session->state == SFD_SESSION_ENDING)
+    sfd_session_lose(session);
+}
+
+void sfd_session_dismiss(sfd_session_t *session, uint64_t request, sf_status_t status, const char *detail)
+{
+  if (!serves(session))
+    return;
+  sfd_session_send_error(session, request, status, detail);
+  if (!serves(session))
+    return;
+  sfd_text_printable(session->reason, sizeof session->reason, detail);
+  session->state = SFD_SESSION_ENDING;
+  shutdown(sfproto_conn_fd(session->conn), SHUT_RD); /* who is blocked in sending goes on to read the last word */
+  uv_update_time(session->timer.loop);               /* this turn of the loop may have taken longer than that */
+  uv_timer_start(&session->timer, on_timeout, LINGER_MS, 0);
+  sfd_server_attend(session->server, session);
+}
+
+void sfd_session_refuse(sfd_session_t *session, uint64_t request, sf_status_t status, const char *format, ...)
+{
+  char detail[SFD_TEXT_SIZE];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(detail, sizeof detail, format, args);
+  va_end(args);
+  if (!serves(session))
+    return;
+  session->server->statistics.refused++;
+  sfd_log(SFD_LOG_SESSION, SFD_WARN, "refused pid %d, uid %u: %s (%s)", (int)session->pid, session->uid, detail,
+          sfshm_strerror(status));
+  sfd_session_dismiss(session, request, status, detail);
+}
+
+/* ---- Output ---- */
+
+static const char *queue(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds)
+{
+  if (sfproto_conn_queue(conn, message, fds, nfds) != SF_OK)
+    return sfshm_error_detail();
+  /* Descriptors are not kept in the queue longer than necessary. An error shows again when attended to. */
+  if (nfds > 0)
+    (void)sfproto_conn_flush(conn);
+  return NULL;
+}
+
+void sfd_session_send(sfd_session_t *session, const Sfproto__Message *message, const int fds[], int nfds)
+{
+  if (!serves(session))
+    return;
+  const char *error = queue(session->conn, message, fds, nfds);
+  if (error != NULL)
+    lose(session, error);
+  sfd_server_attend(session->server, session);
+}
+
+void sfd_session_send_done(sfd_session_t *session, uint64_t request)
+{
+  Sfproto__Done done = SFPROTO__DONE__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.request = request;
+  message.body_case = SFPROTO__MESSAGE__BODY_DONE;
+  message.done = &done;
+  sfd_session_send(session, &message, NULL, 0);
+}
+
+void sfd_session_send_error(sfd_session_t *session, uint64_t request, sf_status_t status, const char *detail)
+{
+  char text[SFD_TEXT_SIZE];
+  sfd_text_printable(text, sizeof text, detail);
+  Sfproto__Error error = SFPROTO__ERROR__INIT;
+  error.status = status;
+  error.detail = text;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.request = request;
+  message.body_case = SFPROTO__MESSAGE__BODY_ERROR;
+  message.error = &error;
+  sfd_session_send(session, &message, NULL, 0);
+}
+
+void sfd_session_answer(sfd_session_t *session, uint64_t request, sf_status_t status, const char *format, ...)
+{
+  char detail[SFD_TEXT_SIZE];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(detail, sizeof detail, format, args);
+  va_end(args);
+  sfd_session_send_error(session, request, status, detail);
+}
+
+/* Behind those that are held. */
+static void queue_alert(sfd_session_t *session, Sfproto__Alert *alert)
+{
+  if (!serves(session) || session->alerts == NULL)
+    return;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.body_case = SFPROTO__MESSAGE__BODY_ALERT;
+  message.alert = alert;
+  const char *error = queue(session->alerts, &message, NULL, 0);
+  if (error != NULL)
+    lose(session, error);
+}
+
+void sfd_session_release_alerts(sfd_session_t *session)
+{
+  session->nheld = 0;
+  if (serves(session))
+    sfd_server_attend(session->server, session);
+}
+
+void sfd_session_send_alert(sfd_session_t *session, Sfproto__Alert *alert)
+{
+  queue_alert(session, alert);
+  sfd_session_release_alerts(session);
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+  sfd_session_t *session = timer->data;
+  session->paused = false;
+  session->nheld = 0;
+  sfd_server_attend(session->server, session);
+}
+
+/* At the latest. */
+static void retry_in(sfd_session_t *session, uint64_t ms)
+{
+  if (!uv_is_active((uv_handle_t *)&session->retry) || uv_timer_get_due_in(&session->retry) > ms)
+    uv_timer_start(&session->retry, on_retry, ms, 0);
+}
+
+/* What has been queued without being held does not wait for this one. */
+void sfd_session_hold_alert(sfd_session_t *session, Sfproto__Alert *alert)
+{
+  bool urgent = session->nheld == 0 && session->alerts != NULL && sfproto_conn_queued_bytes(session->alerts) > 0;
+  queue_alert(session, alert);
+  if (urgent || ++session->nheld >= HELD_ALERTS)
+    sfd_session_release_alerts(session);
+  else if (serves(session))
+    retry_in(session, HOLD_MS);
+}
+
+/* ---- Input ---- */
+
+/* Whether the user has sent so many descriptors that can only be closed slowly that nothing more is to be received for
+ * now. Members of jobs may have more, so that strangers do not stop those. */
+static bool must_pause(sfd_session_t *session)
+{
+  size_t most = session->state == SFD_SESSION_NEW ? MAX_CLOSING : 4 * MAX_CLOSING;
+  session->paused = sfd_closing_waiting(session->uid) >= most;
+  if (!session->paused)
+    return false;
+  retry_in(session, SFPROTO_CROWDED_MS);
+  if (sfd_closing_is_stuck())
+    sfd_session_refuse(session, 0, SF_ERR_LIMIT, "more than %zu descriptors that uid %u has sent cannot be closed",
+                       most - 1, session->uid);
+  return true;
+}
+
+static void receive(sfd_session_t *session)
+{
+  char detail[SFD_TEXT_SIZE] = "";
+  if (!serves(session) || must_pause(session))
+    return;
+  sfd_closing_charge(session->uid);
+  sfproto_conn_look_first(session->conn, sfd_server_lacks_fds(session->server));
+  sf_status_t status = sfproto_conn_read(session->conn);
+  if (status != SF_OK)
+    sfd_text_printable(detail, sizeof detail, sfshm_error_detail());
+  sfproto_incoming_t incoming;
+  while (sfproto_conn_next(session->conn, &incoming)) {
+    if (serves(session))
+      sfd_dispatch(session, &incoming);
+    sfproto_incoming_free(&incoming);
+  }
+  if (status == SF_ERR_DAEMON_LOST)
+    sfd_session_lose(session);
+  else if (status != SF_OK)
+    sfd_session_refuse(session, 0, status, "%s", detail);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+  sfd_session_t *session = poll->data;
+  bool broken = status < 0; /* libuv has stopped the handle; what was sent before is still there */
+  for (int i = 0; i < (broken ? LAST_READS : 1) && session->state < SFD_SESSION_LOST; i++)
+    if (broken || (events & UV_READABLE))
+      receive(session);
+  if (broken)
+    sfd_session_lose(session);
+  sfd_server_attend(session->server, session);
+}
+
+static void on_alert_poll(uv_poll_t *poll, int status, int events)
+{
+  sfd_session_t *session = poll->data;
+  (void)events;
+  if (status < 0)
+    sfd_session_lose(session);
+  sfd_server_attend(session->server, session);
+}
+
+static void on_process_ended(uv_poll_t *poll, int status, int events)
+{
+  sfd_session_t *session = poll->data;
+  (void)status;
+  (void)events;
+  uv_poll_stop(poll);
+  for (int i = 0; i < LAST_READS && serves(session); i++)
+    receive(session);
+  sfd_session_lose(session);
+}
+
+/* ---- Attention ---- */
+
+/* Writes what can be written and waits for the rest. */
+static void flush(sfd_session_t *session, sfproto_conn_t *conn, size_t max_bytes, const char *name)
+{
+  if (session->state >= SFD_SESSION_LOST)
+    return;
+  sf_status_t status = sfproto_conn_flush(conn);
+  if (status == SF_ERR_DAEMON_LOST)
+    sfd_session_lose(session);
+  else if (status != SF_OK)
+    lose(session, sfshm_error_detail());
+  if (sfproto_conn_queued_bytes(conn) <= max_bytes && sfproto_conn_queued_fds(conn) <= MAX_QUEUED_FDS)
+    return;
+  char reason[SFD_TEXT_SIZE];
+  snprintf(reason, sizeof reason, "it does not read its %s: %zu bytes and %lld descriptors are waiting", name,
+           sfproto_conn_queued_bytes(conn), (long long)sfproto_conn_queued_fds(conn));
+  lose(session, reason);
+}
+
+/* Whether the socket's becoming writable is worth waiting for. */
+static bool has_output(const sfproto_conn_t *conn)
+{
+  return sfproto_conn_queued_bytes(conn) > 0 && !sfproto_conn_crowded(conn);
+}
+
+static void retry_later(sfd_session_t *session)
+{
+  bool crowded =
+      sfproto_conn_crowded(session->conn) || (session->alerts != NULL && sfproto_conn_crowded(session->alerts));
+  if (crowded)
+    retry_in(session, SFPROTO_CROWDED_MS);
+}
+
+static void wait_for_events(sfd_session_t *session)
+{
+  bool output = has_output(session->conn) || (session->query.active && !sfd_remote_waits(session->query.remote));
+  int events = (serves(session) && !session->paused ? UV_READABLE : 0) | (output ? UV_WRITABLE : 0);
+  retry_later(session);
+  if (events == 0)
+    uv_poll_stop(&session->poll);
+  else if (events != session->events)
+    uv_poll_start(&session->poll, events, on_poll);
+  session->events = events;
+  if (session->alerts == NULL)
+    return;
+  int alert_events = session->nheld == 0 && has_output(session->alerts) ? UV_WRITABLE : 0;
+  if (alert_events == session->alert_events)
+    return;
+  if (alert_events != 0)
+    uv_poll_start(&session->alert_poll, alert_events, on_alert_poll);
+  else
+    uv_poll_stop(&session->alert_poll);
+  session->alert_events = alert_events;
+}
+
+void sfd_session_attend(sfd_session_t *session)
+{
+  if (session->query.active && sfproto_conn_queued_bytes(session->conn) == 0)
+    sfd_query_continue(session);
+  flush(session, session->conn, MAX_QUEUED_BYTES, "answers");
+  if (session->alerts != NULL && session->nheld == 0)
+    flush(session, session->alerts, MAX_QUEUED_ALERT_BYTES, "alerts");
+  if (!serves(session) && session->rank != NULL)
+    sfd_job_rank_lost(session->rank, session->reason);
+  if (session->state == SFD_SESSION_ENDING && sfproto_conn_queued_bytes(session->conn) == 0)
+    sfd_session_lose(session);
+  if (session->state == SFD_SESSION_LOST) {
+    sfd_session_close(session);
+    return;
+  }
+  wait_for_events(session);
+}
+
+/* ---- Beginning ---- */
+
+static sf_status_t init_poll(sfd_session_t *session, uv_poll_t *poll, int fd, const char *name)
+{
+  int error = uv_poll_init(session->server->loop, poll, fd);
+  if (error != 0)
+    return sfshm_error(SF_ERR_SYS, "cannot wait for %s: %s", name, uv_strerror(error));
+  poll->data = session;
+  session->nhandles++;
+  return SF_OK;
+}
+
+/* Ends a stranger for whom there is no room. It is sent the reason, but gets no time to take it, in which it would go
+ * on using up a place. There may be thousands a second: too many for the log. */
+static void crowd_out(sfd_session_t *session)
+{
+  sfd_log(SFD_LOG_SESSION, SFD_DEBUG, "no room for pid %d, uid %u, which says no Hello", (int)session->pid,
+          session->uid);
+  if (serves(session)) {
+    session->server->statistics.refused++;
+    sfd_session_send_error(session, 0, SF_ERR_LIMIT, "too many connections have not said Hello");
+    (void)sfproto_conn_flush(session->conn);
+  }
+  sfd_session_lose(session);
+}
+
+sf_status_t sfd_session_create(sfd_server_t *server, int fd, sfd_session_t **session_p)
+{
+  sfd_session_t *session = calloc(1, sizeof *session);
+  if (session == NULL) {
+    sfd_closing_connection(fd);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a connection");
+  }
+  *session = (sfd_session_t){.server = server, .pidfd = -1};
+  sf_status_t status = sfproto_conn_create(fd, &session->conn);
+  if (status != SF_OK) {
+    sfd_closing_connection(fd);
+    goto err_free;
+  }
+  sfproto_conn_limit_fds(session->conn, CLIENT_FDS);
+  status = init_poll(session, &session->poll, fd, "a connection");
+  if (status != SF_OK)
+    goto err_conn;
+  uv_timer_init(server->loop, &session->timer);
+  uv_timer_init(server->loop, &session->retry);
+  session->timer.data = session->retry.data = session;
+  session->nhandles += 2;
+  uv_timer_start(&session->timer, on_timeout, (uint64_t)server->options->hello_timeout_ms, 0);
+  sfd_peer_credentials(fd, &session->uid, &session->pid);
+  TAILQ_INSERT_TAIL(&server->sessions, session, entry);
+  server->nsessions++;
+  sfd_server_attend(server, session);
+  sfd_session_t *surplus = sfd_strangers_add(session);
+  if (surplus != NULL)
+    crowd_out(surplus);
+  *session_p = session;
+  return SF_OK;
+err_conn:
+  sfproto_conn_destroy(session->conn);
+err_free:
+  free(session);
+  return status;
+}
+
+/* A process of another pid namespace, or a kernel without pidfds, leaves the socket to tell of its death. */
+static void watch_process(sfd_session_t *session)
+{
+  int fd = sfd_peer_pidfd(session->pid);
+  if (fd < 0) {
+    sfd_log(SFD_LOG_SESSION, SFD_INFO, "no pidfd for pid %d: only its connection will tell of its death",
+            (int)session->pid);
+    return;
+  }
+  if (init_poll(session, &session->process_poll, fd, "a process") != SF_OK) {
+    close(fd);
+    return;
+  }
+  session->pidfd = fd;
+  uv_poll_start(&session->process_poll, UV_READABLE, on_process_ended);
+}
+
+sf_status_t sfd_session_watch_client(sfd_session_t *session, int alert_fd)
+{
+  if (!sfd_peer_is_unix_stream(alert_fd)) {
+    sfd_closing_received(alert_fd);
+    return sfshm_error(SF_ERR_ARG, "the first descriptor of Hello, for alerts, is not a Unix stream socket");
+  }
+  sfproto_conn_t *alerts;
+  sf_status_t status = sfproto_conn_create(alert_fd, &alerts);
+  if (status != SF_OK) {
+    sfd_closing_received(alert_fd);
+    return status;
+  }
+  status = init_poll(session, &session->alert_poll, alert_fd, "an alert socket");
+  if (status != SF_OK) {
+    sfproto_conn_destroy(alerts);
+    return status;
+  }
+  session->alerts = alerts;
+  watch_process(session);
+  uv_timer_stop(&session->timer);
+  return SF_OK;
+}

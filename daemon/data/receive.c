@@ -1,0 +1,162 @@
+/* Trunks: what other nodes send arrives in slots. The daemon's thread. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/admin/trace.h"
+#include "daemon/base/text.h"
+#include "daemon/data/device_slots.h"
+#include "daemon/data/trunks_internal.h"
+#include "daemon/jobs/job.h"
+#include "daemon/net/network.h"
+#include "daemon/setup/call_compare.h"
+#include "shm/base/error.h"
+#include "shm/lane/message.h"
+
+sfd_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
+                                 sfd_trunks_t **trunks_p)
+{
+  const sfd_job_t *job = sfd_job_find_id(server, head->job);
+  const sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, head->object) : NULL;
+  sfd_trunks_t *trunks = graph != NULL ? graph->trunks : NULL;
+  if (trunks == NULL || graph->state == SFD_GRAPH_FAILED || trunks->letting_go)
+    return NULL;
+  uint32_t low = 0, high = trunks->nsides;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    const sfshm_trunk_side_t *told = &trunks->sides[middle].told;
+    if (told->node < node || (told->node == node && told->role < head->flags))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low == trunks->nsides || trunks->sides[low].told.node != node || trunks->sides[low].told.role != head->flags)
+    return NULL;
+  *trunks_p = trunks;
+  return &trunks->sides[low];
+}
+
+/* 0: the payload is not that of any unit. */
+static uint64_t unit_bytes_of(const sfd_side_t *side, const sfd_message_head_t *head)
+{
+  uint64_t values = (uint64_t)side->told.receive_values;
+  return values > 0 && head->payload_bytes % values == 0 ? head->payload_bytes / values : 0;
+}
+
+static sf_status_t check_data(const sfd_side_t *side, int32_t node, const sfd_message_head_t *head)
+{
+  uint64_t unit_bytes = unit_bytes_of(side, head), class_bytes = unit_bytes > 0 ? sfshm_exchange_class(unit_bytes) : 0;
+  if ((uint32_t)(side->arrived + 1) != head->number ||
+      side->arrived >= side->consumed + sfshm_trunk_slots(side->told.receive_values, class_bytes))
+    return sfshm_error(SF_ERR_PROTO,
+                       "node %d sends message %u of graph %" PRIu64 ", %" PRIu64 " have arrived and %" PRIu64
+                       " been consumed",
+                       node, head->number, head->object, side->arrived, side->consumed);
+  if (class_bytes == 0)
+    return sfshm_error(SF_ERR_PROTO, "node %d sends %" PRIu64 " bytes for %" PRId64 " units of graph %" PRIu64, node,
+                       head->payload_bytes, side->told.receive_values, head->object);
+  return SF_OK;
+}
+
+sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
+{
+  sfd_trunks_t *trunks;
+  sfd_exchange_t *exchange;
+  const sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
+  if (side == NULL) {
+    sfd_calls_named_gone(server, node, head);
+    return SFD_PLACE_NOWHERE;
+  }
+  if (check_data(side, node, head) != SF_OK)
+    return SFD_PLACE_REFUSE;
+  uint64_t unit_bytes = unit_bytes_of(side, head), message = side->arrived + 1;
+  uint32_t number = (uint32_t)(side - trunks->sides);
+  char *on_device = sfd_trunk_devices_slot(trunks, number, SFSHM_SLOTS_RECEIVE, unit_bytes, message);
+  if (on_device == NULL) {
+    sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class(unit_bytes), &exchange);
+    if (status != SF_OK) {
+      sfd_trunks_fail(trunks, status, sfshm_error_detail());
+      return SFD_PLACE_NOWHERE;
+    }
+    *buffer_p = (char *)exchange->region.base + sfshm_receive_slot(&exchange->slots[number], message);
+  } else {
+    *buffer_p = on_device;
+  }
+  sfd_trunks_hold(trunks);
+  server->arriving[node].trunks = trunks;
+  return on_device != NULL ? SFD_PLACE_DEVICE : SFD_PLACE_HERE;
+}
+
+static sfd_trunks_t *take_arriving(sfd_server_t *server, int32_t node)
+{
+  sfd_trunks_t *trunks = server->arriving[node].trunks;
+  server->arriving[node].trunks = NULL;
+  return trunks;
+}
+
+sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
+{
+  sfd_trunks_t *held = take_arriving(server, node), *trunks;
+  sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
+  if (side != NULL && trunks == held) {
+    uint64_t message = ++side->arrived;
+    if (sfd_trace_ring != NULL)
+      sfd_trace_message(SFSHM_TRACE_ARRIVE, node, head, message);
+    atomic_store_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], head->desc, memory_order_relaxed);
+    atomic_store_explicit(&side->flow->arrived, message, memory_order_release);
+    sfd_side_wake(trunks, side);
+    sfd_calls_named(trunks->graph);
+  }
+  sfd_trunks_release(held);
+  return SF_OK;
+}
+
+void sfd_trunks_data_lost(sfd_server_t *server, int32_t node)
+{
+  sfd_trunks_release(take_arriving(server, node));
+}
+
+sf_status_t sfd_trunks_awaited(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
+{
+  sfd_trunks_t *trunks;
+  sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
+  if (side != NULL) {
+    atomic_store_explicit(&side->flow->awaited, head->desc, memory_order_relaxed);
+    sfd_side_wake(trunks, side);
+    sfd_calls_named(trunks->graph);
+  } else if (sfshm_desc_method(head->desc) != SFSHM_DESC_OF_MULTI) {
+    sfd_calls_named_gone(server, node, head);
+  }
+  return SF_OK;
+}
+
+/* The descriptor of the last message that has arrived; 0: none has. */
+static uint64_t last_arrived(const sfd_side_t *side)
+{
+  return side->arrived > 0
+             ? atomic_load_explicit(&side->flow->descs[side->arrived % SFSHM_TRUNK_SLOTS], memory_order_relaxed)
+             : 0;
+}
+
+uint64_t sfd_trunks_named(const sfd_trunks_t *trunks, uint64_t operations, int32_t *node_p)
+{
+  for (uint32_t i = 0; trunks != NULL && i < trunks->nsides; i++) {
+    const sfd_side_t *side = &trunks->sides[i];
+    uint64_t asked = atomic_load_explicit(&side->flow->awaited, memory_order_relaxed), sent = last_arrived(side);
+    *node_p = side->told.node;
+    if (sent != 0 && sfshm_desc_is_later(sent, operations))
+      return sent & SFSHM_DESC_MATCH_MASK;
+    if (asked != 0 && sfshm_desc_method(asked) != SFSHM_DESC_OF_MULTI && sfshm_desc_is_later(asked, operations))
+      return asked & SFSHM_DESC_MATCH_MASK;
+  }
+  return 0;
+}
+
+bool sfd_trunks_has_arrived(const sfd_trunks_t *trunks, int32_t node, uint64_t desc)
+{
+  for (uint32_t i = 0; trunks != NULL && i < trunks->nsides; i++) {
+    uint64_t last = trunks->sides[i].told.node == node ? last_arrived(&trunks->sides[i]) : 0;
+    if (last != 0 && !sfshm_desc_is_later(desc, last))
+      return true;
+  }
+  return false;
+}

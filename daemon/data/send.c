@@ -1,0 +1,238 @@
+/* Trunks: what ranks submit goes to the other nodes. What a rank says is checked; the worst that a false number can do
+ * is to fail the graph that it names, of the rank's own job. The daemon's thread. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/admin/trace.h"
+#include "daemon/base/text.h"
+#include "daemon/data/device_slots.h"
+#include "daemon/data/submit_rings.h"
+#include "daemon/data/trunks_internal.h"
+#include "daemon/jobs/job.h"
+#include "daemon/net/network.h"
+#include "shm/base/error.h"
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+static void grant(sfd_trunks_t *trunks, sfd_side_t *side)
+{
+  uint64_t granted = sfd_side_granted(side);
+  if (trunks->letting_go || granted == atomic_load_explicit(&side->flow->granted, memory_order_relaxed))
+    return;
+  atomic_store_explicit(&side->flow->granted, granted, memory_order_release);
+  if (trunks->graph != NULL)
+    sfd_side_wake(trunks, side);
+}
+
+static void on_sent(void *context, sf_status_t status)
+{
+  const sfd_departure_t *departure = context;
+  sfd_trunks_t *trunks = departure->trunks;
+  sfd_side_t *side = &trunks->sides[departure->side];
+  (void)status; /* the channel's end fails the job */
+  side->done++;
+  grant(trunks, side);
+  sfd_trunks_departed(trunks);
+  sfd_trunks_release(trunks);
+}
+
+static void send_message(sfd_trunks_t *trunks, uint32_t number, const sfd_submitted_t *submitted, uint64_t bytes,
+                         const void *slot)
+{
+  sfd_side_t *side = &trunks->sides[number];
+  sfd_message_head_t head = {
+      .kind = SFD_PEER_DATA,
+      .flags = sfd_other_role(side->told.role),
+      .number = (uint32_t)side->sent,
+      .payload_bytes = bytes,
+      .job = trunks->graph->group->job->id,
+      .object = trunks->graph->id,
+      .desc = submitted->desc,
+  };
+  sfd_trunks_hold(trunks);
+  if (sfd_trace_ring != NULL)
+    sfd_trace_message(SFSHM_TRACE_DEPART, side->told.node, &head, side->sent);
+  sfd_network_send_payload(trunks->server, side->told.node, &head, slot, on_sent, &trunks->departures[number]);
+}
+
+/* Where the message is, on a device or not. */
+static sf_status_t find_slot(sfd_trunks_t *trunks, uint32_t number, uint64_t unit_bytes, uint64_t message,
+                             const char **slot_p)
+{
+  sfd_exchange_t *exchange;
+  *slot_p = sfd_trunk_devices_slot(trunks, number, SFSHM_SLOTS_SEND, unit_bytes, message);
+  if (*slot_p != NULL)
+    return SF_OK;
+  sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class((size_t)unit_bytes), &exchange);
+  if (status != SF_OK)
+    return status;
+  *slot_p = (const char *)exchange->region.base + sfshm_send_slot(&exchange->slots[number], message);
+  return SF_OK;
+}
+
+/* Sends what is next, as far as it has been submitted. */
+static void advance(sfd_trunks_t *trunks, uint32_t number)
+{
+  sfd_side_t *side = &trunks->sides[number];
+  for (;;) {
+    sfd_submitted_t *next = &side->submitted[(side->sent + 1) % SFSHM_TRUNK_SLOTS];
+    const char *slot;
+    if (!next->waiting)
+      return;
+    sf_status_t status = find_slot(trunks, number, next->unit_bytes, side->sent + 1, &slot);
+    if (status != SF_OK) {
+      sfd_trunks_fail(trunks, status, sfshm_error_detail());
+      return;
+    }
+    next->waiting = false;
+    side->sent++;
+    send_message(trunks, number, next, (uint64_t)side->told.send_values * next->unit_bytes, slot);
+  }
+}
+
+static void fail(sfd_trunks_t *trunks, const sfd_rank_t *rank, sf_status_t status, const char *what, uint64_t value)
+{
+  char text[SFD_TEXT_SIZE];
+  snprintf(text, sizeof text, "rank %d submitted %s %" PRIu64, rank->number, what, value);
+  sfd_trunks_fail(trunks, status, text);
+}
+
+static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
+{
+  sfd_side_t *side = &trunks->sides[entry->a];
+  uint64_t granted = sfd_side_granted(side);
+  sfd_submitted_t *submitted = &side->submitted[entry->message % SFSHM_TRUNK_SLOTS];
+  uint64_t bytes;
+  uint64_t class_bytes = sfshm_exchange_class(entry->size);
+  if (entry->size == 0 || class_bytes == 0) {
+    fail(trunks, rank, SF_ERR_PROTO, "a message of units of bytes", entry->size);
+    return;
+  }
+  if (entry->message <= side->sent || entry->message > granted || submitted->waiting ||
+      sfshm_trunk_needs(entry->message, side->told.send_values, class_bytes) > granted) {
+    fail(trunks, rank, SF_ERR_PROTO, "message", entry->message);
+    return;
+  }
+  if (__builtin_mul_overflow((uint64_t)side->told.send_values, entry->size, &bytes) || bytes > SFD_PAYLOAD_MAX) {
+    fail(trunks, rank, SF_ERR_LIMIT, "a message to another node that is larger than 64 TiB: units of bytes",
+         entry->size);
+    return;
+  }
+  *submitted = (sfd_submitted_t){.waiting = true, .unit_bytes = entry->size, .desc = entry->desc};
+  advance(trunks, entry->a);
+}
+
+/* ---- Questions --------------------------------------------------------------------------------------------------- */
+
+static void on_asked(void *context, sf_status_t status);
+
+static void ask(sfd_trunks_t *trunks, uint32_t number)
+{
+  sfd_side_t *side = &trunks->sides[number];
+  sfd_message_head_t head = {
+      .kind = SFD_PEER_AWAIT,
+      .flags = sfd_other_role(side->told.role),
+      .job = trunks->graph->group->job->id,
+      .object = trunks->graph->id,
+      .desc = side->asked,
+  };
+  side->asking = true;
+  side->asks_again = false;
+  sfd_trunks_hold(trunks);
+  sfd_network_send_payload(trunks->server, side->told.node, &head, NULL, on_asked, &trunks->departures[number]);
+}
+
+static void on_asked(void *context, sf_status_t status)
+{
+  const sfd_departure_t *departure = context;
+  sfd_trunks_t *trunks = departure->trunks;
+  sfd_side_t *side = &trunks->sides[departure->side];
+  side->asking = false;
+  if (side->asks_again && status == SF_OK && trunks->graph != NULL && trunks->graph->state != SFD_GRAPH_FAILED &&
+      !trunks->letting_go)
+    ask(trunks, departure->side);
+  sfd_trunks_release(trunks);
+}
+
+/* The other node keeps the last question only, so no more than one waits here, however often ranks ask: the channel is
+ * that of others, too, and ends when too much waits for it. */
+static void submit_await(sfd_trunks_t *trunks, const sfshm_ring_entry_t *entry)
+{
+  sfd_side_t *side = &trunks->sides[entry->a];
+  side->asked = entry->desc;
+  if (side->asking)
+    side->asks_again = true;
+  else
+    ask(trunks, entry->a);
+}
+
+/* ---- Credits ----------------------------------------------------------------------------------------------------- */
+
+/* Tells the other node now and then what has been consumed, if possible along with data: so often that the last of its
+ * slots can't be waited for. */
+static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
+{
+  sfd_side_t *side = &trunks->sides[entry->a];
+  if (entry->message <= side->consumed)
+    return; /* the rings of two ranks are not read in the order of what they say */
+  if (entry->message > side->arrived) {
+    fail(trunks, rank, SF_ERR_PROTO, "consumption of message", entry->message);
+    return;
+  }
+  side->consumed = entry->message;
+  if (side->consumed - side->credits_sent < SFSHM_TRUNK_CREDIT && entry->size == 0)
+    return;
+  side->credits_sent = side->consumed;
+  sfd_message_head_t head = {
+      .kind = SFD_PEER_CREDIT,
+      .flags = sfd_other_role(side->told.role),
+      .number = (uint32_t)side->consumed,
+      .job = trunks->graph->group->job->id,
+      .object = trunks->graph->id,
+  };
+  sfd_network_send_lazily(trunks->server, side->told.node, &head);
+}
+
+sf_status_t sfd_trunks_credit(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
+{
+  sfd_trunks_t *trunks;
+  sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
+  if (side == NULL)
+    return SF_OK;
+  uint64_t credited = sfd_message_number(head->number, side->credited);
+  if (credited <= side->credited || credited > side->sent)
+    return sfshm_error(SF_ERR_PROTO,
+                       "node %d has consumed message %" PRIu64 " of graph %" PRIu64 ", sent were %" PRIu64, node,
+                       credited, head->object, side->sent);
+  side->credited = credited;
+  grant(trunks, side);
+  return SF_OK;
+}
+
+/* ---- From the rings ---------------------------------------------------------------------------------------------- */
+
+void sfd_trunks_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
+{
+  const sfd_graph_t *graph = sfd_graph_find(rank->job, entry->graph);
+  sfd_trunks_t *trunks = graph != NULL ? graph->trunks : NULL;
+  if (trunks == NULL || graph->state == SFD_GRAPH_FAILED || trunks->letting_go ||
+      sfd_group_rank_of(graph->group, rank->number) < 0)
+    return; /* it may have been failed meanwhile */
+  if (entry->a >= trunks->nsides) {
+    fail(trunks, rank, SF_ERR_PROTO, "something for side", entry->a);
+    return;
+  }
+  switch (entry->kind) {
+  case SFSHM_SUBMIT_SEND:
+    submit_send(trunks, rank, entry);
+    break;
+  case SFSHM_SUBMIT_CREDIT:
+    submit_credit(trunks, rank, entry);
+    break;
+  case SFSHM_SUBMIT_AWAIT:
+    submit_await(trunks, entry);
+    break;
+  default:
+    fail(trunks, rank, SF_ERR_PROTO, "a request of kind", entry->kind);
+  }
+}

@@ -1,0 +1,43 @@
+/* Submission rings of the ranks: opening them, and taking what they hold. */
+#ifndef SFD_SUBMISSION_H
+#define SFD_SUBMISSION_H
+
+#include <stdbool.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include "daemon/clients/session.h"
+#include "daemon/server.h"
+#include "shm/lane/ring.h"
+
+struct sfd_rank;
+
+typedef struct sfd_submission {
+  TAILQ_ENTRY(sfd_submission) entry; /* of the server's rings */
+  struct sfd_rank *rank;
+  sfshm_region_t region;
+  sfshm_ring_reader_t reader;
+  int doorbell; /* eventfd; the rank has a duplicate */
+  uv_poll_t poll;
+} sfd_submission_t;
+
+/* RingOpen: takes a rank's ring, which it may do once. */
+void sfd_submission_handle_open(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+
+/* The rank is gone. NULL is accepted. */
+void sfd_submission_close(sfd_submission_t *submission);
+
+/* Takes what the rings hold, a bounded part of it at a time. Whether there was anything. */
+bool sfd_submissions_take(sfd_server_t *server);
+
+/* Takes all that one rank has submitted so far: what it says by a message that comes later may end a graph. NULL is
+ * accepted. */
+void sfd_submission_take_all(sfd_submission_t *submission);
+
+/* Before the loop sleeps: from now on the ranks ring the doorbell. False: something has come meanwhile. */
+bool sfd_submissions_arm(sfd_server_t *server);
+
+/* What one entry asks for; send.c. */
+void sfd_trunks_submit(struct sfd_rank *rank, const sfshm_ring_entry_t *entry);
+
+#endif

@@ -1,0 +1,96 @@
+/* Graphs, as far as the daemon knows them: who is in them, and how far their life has come.
+ *
+ *   GATHERING ---all sent their edges---> COMMITTING ---all sent their lanes---> READY ---all destroyed it---> gone
+ *       |                                     |                                    \--GraphFail--> FAILED --> gone
+ *       \--- error: all are told, gone        \--- error: each is told when it commits, then gone
+ *
+ * The first two are set-up (setup.h); in COMMITTING it is only for a moment if nothing is left to be told
+ * (one_round.h). Every node of a graph's group has its own part of it, which is gone when the members there have
+ * destroyed it. Lists of a job's graphs are in order of their serial numbers. */
+#ifndef SFD_GRAPH_H
+#define SFD_GRAPH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "daemon/jobs/group.h"
+#include "daemon/jobs/job.h"
+
+struct sfd_setup;
+struct sfd_trunks;
+struct sfd_offload;
+struct sfd_calls;
+struct sfd_meeting;
+
+typedef enum sfd_graph_state {
+  SFD_GRAPH_GATHERING,
+  SFD_GRAPH_COMMITTING,
+  SFD_GRAPH_READY,
+  SFD_GRAPH_FAILED,
+} sfd_graph_state_t;
+
+typedef struct sfd_graph {
+  uint64_t id; /* first: the key; the same on all nodes; 0 until round 1 of its set-up is over */
+  TAILQ_ENTRY(sfd_graph) entry;
+  TAILQ_ENTRY(sfd_graph) setups_entry; /* of its group */
+  uint64_t serial;
+  sfd_group_t *group;
+  uint64_t number; /* among the graphs of its group */
+  sfd_graph_state_t state;
+  struct sfd_setup *setup;     /* NULL when set-up is over */
+  struct sfd_trunks *trunks;   /* NULL: it has no edges between this node and others */
+  struct sfd_offload *offload; /* NULL: nothing of it is offloaded */
+  struct sfd_calls *calls;     /* NULL: nothing is known of what its ranks called */
+  struct sfd_meeting *meeting; /* NULL: nobody waits there */
+  bool is_awaited;             /* the parent in the tree wants to know when it is gone here: nobody comes then */
+  bool asks;                   /* so does this node, of its children; */
+  bool is_gone;                /* and somewhere below it is: */
+  int32_t gone_node;           /* there */
+  int64_t nroots;              /* of all ranks */
+  int64_t nleaves;
+  int64_t npairs; /* ordered pairs of distinct ranks with edges */
+  int32_t ndestroyed;
+  uint64_t stall_told; /* number of the operation of which the log has told last that it is stuck */
+  sf_status_t failure; /* FAILED: why, */
+  char *detail;        /* in words; NULL: there was no memory for them */
+  bool destroyed[];    /* by member of this node; also when it has left */
+} sfd_graph_t;
+
+/* A new graph of the group, in state GATHERING; NULL without memory. */
+sfd_graph_t *sfd_graph_create(sfd_group_t *group);
+
+/* Gives it its id. SF_ERR_NOMEM. */
+sf_status_t sfd_graph_number(sfd_graph_t *graph, uint64_t id);
+
+/* Set-up is over. */
+void sfd_graph_set_up(sfd_graph_t *graph);
+
+/* Fails a graph on all its nodes; only the first reason counts. */
+void sfd_graph_fail(sfd_graph_t *graph, sf_status_t status, const char *text);
+
+/* The same where another node has told of it. */
+void sfd_graph_hear_failure(sfd_graph_t *graph, sf_status_t status, const char *text);
+
+sf_status_t sfd_graph_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+
+/* Takes it out of all tables and frees it, silently; with it its group if that is not known any more. */
+void sfd_graph_free(sfd_graph_t *graph);
+
+sfd_graph_t *sfd_graph_find(const sfd_job_t *job, uint64_t id);
+
+/* The graph of that id that is set up and that the session's rank has not destroyed, or NULL: then the request has been
+ * answered. */
+sfd_graph_t *sfd_graph_find_ready(sfd_session_t *session, uint64_t request, uint64_t id, int32_t *local_p);
+
+/* A rank leaves: the graphs that it still has count as destroyed by it. */
+void sfd_graphs_leave(sfd_rank_t *rank);
+void sfd_graphs_free(sfd_job_t *job);
+
+/* The job has failed: what streams of devices wait for on its graphs does not come any more. */
+void sfd_graphs_let_go(const sfd_job_t *job);
+
+void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+
+#endif

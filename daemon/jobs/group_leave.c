@@ -1,0 +1,146 @@
+/* Groups: members that leave or destroy them, and their end. The daemon's thread. */
+#include <inttypes.h>
+
+#include "daemon/jobs/graph.h"
+#include "daemon/jobs/group_internal.h"
+#include "daemon/net/network.h"
+#include "daemon/setup/setup.h"
+#include "shm/base/error.h"
+
+/* A member of this node: who waits for it is told so. */
+static void remove_member(sfd_group_t *group, int32_t place, const char *text)
+{
+  if (place < 0 || !group->members[place].here)
+    return;
+  sfd_setups_member_gone(group, place, text);
+  sfd_group_mark_gone(group, place);
+}
+
+void sfd_groups_leave(sfd_rank_t *rank, const char *text)
+{
+  sfd_job_t *job = rank->job;
+  for (sfd_group_t *group = TAILQ_FIRST(&job->forming), *next; group != NULL; group = next) {
+    next = TAILQ_NEXT(group, entry);
+    if (sfd_group_rank_of(group, rank->number) >= 0)
+      sfd_group_fail_forming(group, SF_ERR_STATE, text);
+  }
+  for (sfd_group_t *group = TAILQ_FIRST(&job->groups), *next; group != NULL; group = next) {
+    next = TAILQ_NEXT(group, entry);
+    remove_member(group, sfd_group_rank_of(group, rank->number), text);
+  }
+}
+
+void sfd_groups_peer_left(sfd_job_t *job, int32_t number)
+{
+  for (sfd_group_t *group = TAILQ_FIRST(&job->groups), *next; group != NULL; group = next) {
+    next = TAILQ_NEXT(group, entry);
+    int32_t place = sfd_group_rank_of(group, number);
+    if (place >= 0 && group->members[place].here)
+      sfd_group_mark_gone(group, place);
+  }
+}
+
+/* A member that has left; -1: none has. */
+static int32_t find_left(const sfd_group_t *group)
+{
+  for (int32_t i = 0; i < group->size; i++)
+    if (group->job->left[group->members[i].rank])
+      return group->members[i].rank;
+  return -1;
+}
+
+void sfd_groups_sweep(sfd_job_t *job)
+{
+  char text[SFD_TEXT_SIZE];
+  for (sfd_group_t *group = TAILQ_FIRST(&job->forming), *next; group != NULL; group = next) {
+    next = TAILQ_NEXT(group, entry);
+    int32_t left = find_left(group);
+    if (left < 0)
+      continue;
+    sfd_job_describe_rank(job, left, text, sizeof text);
+    sfd_text_append(text, sizeof text, " has left");
+    sfd_group_fail_forming(group, SF_ERR_STATE, text);
+  }
+  for (sfd_group_t *group = TAILQ_FIRST(&job->groups), *next; group != NULL; group = next) {
+    next = TAILQ_NEXT(group, entry);
+    if (group->nhere < group->size)
+      sfd_setups_sweep(group);
+  }
+}
+
+sf_status_t sfd_group_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__GroupLeft *left = message->group_left;
+  sfd_job_t *job = sfd_job_find_id(server, left->job);
+  sfd_group_t *group = job != NULL ? sfd_group_find(job, left->group) : NULL;
+  int32_t place = group != NULL ? sfd_group_rank_of(group, left->rank) : -1;
+  if (job == NULL)
+    return sfd_ended_answer(&server->ended, left->job);
+  if (group == NULL && job->state == SFD_JOB_RUNNING)
+    return SF_ERR_NOT_FOUND;
+  if (place < 0)
+    return SF_OK;
+  if (left->rank < 0 || left->rank >= job->size || sfd_job_node_of(job, left->rank) != node)
+    return sfshm_error(SF_ERR_PROTO, "node %d says that rank %d has destroyed a group, which is not there", node,
+                       left->rank);
+  if (group->members[place].here)
+    sfd_group_mark_gone(group, place);
+  sfd_job_sweep_later(job);
+  return SF_OK;
+}
+
+/* Tells the other nodes of a group that a member has destroyed it. */
+static void tell_destroyed(const sfd_group_t *group, int32_t number)
+{
+  Sfpeer__GroupLeft left = SFPEER__GROUP_LEFT__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  left.job = group->job->id;
+  left.group = group->id;
+  left.rank = number;
+  message.body_case = SFPEER__MESSAGE__BODY_GROUP_LEFT;
+  message.group_left = &left;
+  for (int32_t i = 0; i < group->nnodes; i++)
+    if (i != group->node_position)
+      sfd_network_send(group->job->server, group->nodes[i], &message);
+}
+
+void sfd_groups_fail(sfd_job_t *job, sf_status_t status, const char *detail)
+{
+  while (!TAILQ_EMPTY(&job->forming))
+    sfd_group_fail_forming(TAILQ_FIRST(&job->forming), status, detail);
+}
+
+void sfd_groups_free(sfd_job_t *job)
+{
+  for (sfd_group_t *group; (group = TAILQ_FIRST(&job->forming)) != NULL;) {
+    sfd_group_end_forming(group);
+    sfd_group_release(group);
+  }
+  while (!TAILQ_EMPTY(&job->groups))
+    sfd_group_unlist(TAILQ_FIRST(&job->groups));
+}
+
+void sfd_group_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  sfd_rank_t *rank = session->rank;
+  uint64_t id = message->group_destroy->group;
+  sfd_group_t *group = sfd_group_find(rank->job, id);
+  int32_t place = group != NULL ? sfd_group_rank_of(group, rank->number) : -1;
+  (void)fds;
+  (void)nfds;
+  if (place < 0 || !group->members[place].here) {
+    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no group %" PRIu64, rank->number, id);
+    return;
+  }
+  if (group == rank->job->world) {
+    sfd_session_answer(session, message->request, SF_ERR_ARG, "the group of all ranks cannot be destroyed");
+    return;
+  }
+  char text[SFD_TEXT_SIZE];
+  sfd_rank_describe(rank, text, sizeof text);
+  sfd_text_append(text, sizeof text, " has destroyed the group");
+  if (rank->job->state == SFD_JOB_RUNNING) /* otherwise the others hear of the failure, and not first of this */
+    tell_destroyed(group, rank->number);
+  remove_member(group, place, text);
+  sfd_session_send_done(session, message->request);
+}

@@ -1,0 +1,150 @@
+/* Jobs that fail, and whom they tell: see job.h. The daemon's thread. */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/jobs/ended_jobs.h"
+#include "daemon/jobs/graph.h"
+#include "daemon/jobs/group.h"
+#include "daemon/jobs/job.h"
+#include "daemon/membership/coordinator.h"
+#include "daemon/membership/coordinator_client.h"
+#include "daemon/net/network.h"
+#include "daemon/setup/barrier.h"
+#include "daemon/setup/setup.h"
+
+static void tell_failed(sfd_job_t *job)
+{
+  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
+  alert.kind = SFPROTO__ALERT__KIND__JOB_FAILED;
+  alert.has_status = true;
+  alert.status = SF_ERR_RANK_FAILED;
+  alert.detail = job->detail;
+  for (int32_t r = 0; r < job->size; r++)
+    if (sfd_rank_connected(job->ranks[r]))
+      sfd_session_send_alert(job->ranks[r]->session, &alert);
+}
+
+static void dismiss_joining(sfd_job_t *job)
+{
+  for (int32_t r = 0; r < job->size; r++)
+    if (sfd_rank_connected(job->ranks[r]))
+      sfd_session_dismiss(job->ranks[r]->session, job->ranks[r]->hello_request, SF_ERR_RANK_FAILED, job->detail);
+}
+
+static void fill_failure(const sfd_job_t *job, Sfpeer__JobFail *fail, Sfpeer__Message *message)
+{
+  sfpeer__job_fail__init(fail);
+  sfpeer__message__init(message);
+  fail->job = job->id;
+  fail->status = SF_ERR_RANK_FAILED;
+  fail->detail = (char *)(uintptr_t)job->detail; /* only read */
+  message->body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
+  message->job_fail = fail;
+}
+
+static void tell_failure(const sfd_job_t *job)
+{
+  Sfpeer__JobFail fail;
+  Sfpeer__Message message;
+  fill_failure(job, &fail, &message);
+  sfd_job_tell_nodes(job, &message);
+}
+
+/* Who has noticed it may not reach all nodes. Whoever waits for another node has a channel to that one, and either
+ * hears from there or notices the loss of the channel. */
+static void pass_failure_on(const sfd_job_t *job, int32_t from)
+{
+  const sfd_group_t *world = job->world;
+  Sfpeer__JobFail fail;
+  Sfpeer__Message message;
+  fill_failure(job, &fail, &message);
+  for (int32_t i = 0; world != NULL && i < world->nnodes; i++)
+    if (i != world->node_position && world->nodes[i] != from &&
+        sfd_channel_state(sfd_network_channels(job->server), world->nodes[i]) == SFD_CHANNEL_OPEN)
+      sfd_network_send(job->server, world->nodes[i], &message);
+}
+
+/* The failure as it concerns this node, the detail being in place. */
+static void fail_here(sfd_job_t *job)
+{
+  bool joining = job->state == SFD_JOB_JOINING;
+  job->state = SFD_JOB_FAILED;
+  job->server->statistics.jobs_failed++;
+  sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", job->detail);
+  uv_timer_stop(&job->timer);
+  if (joining) {
+    sfd_home_withdraw(job, SF_ERR_RANK_FAILED);
+    dismiss_joining(job);
+    return;
+  }
+  sfd_groups_fail(job, SF_ERR_RANK_FAILED, job->detail);
+  sfd_setups_fail(job, SF_ERR_RANK_FAILED, job->detail);
+  sfd_meetings_fail(job, SF_ERR_RANK_FAILED, job->detail);
+  sfd_graphs_let_go(job);
+  tell_failed(job);
+}
+
+void sfd_job_fail(sfd_job_t *job, const char *detail)
+{
+  if (job->state == SFD_JOB_FAILED)
+    return;
+  if (detail != job->detail)
+    sfd_text_printable(job->detail, sizeof job->detail, detail);
+  if (job->state == SFD_JOB_RUNNING)
+    tell_failure(job);
+  fail_here(job);
+}
+
+sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobFail *fail = message->job_fail;
+  sfd_job_t *job = sfd_job_find_id(server, fail->job);
+  if (job == NULL)
+    return sfd_ended_answer(&server->ended, fail->job);
+  if (job->state != SFD_JOB_RUNNING)
+    return SF_OK;
+  sfd_text_printable(job->detail, sizeof job->detail, fail->detail);
+  pass_failure_on(job, node);
+  fail_here(job);
+  return SF_OK;
+}
+
+static bool has_ranks_on(const sfd_job_t *job, int32_t node)
+{
+  for (int32_t i = 0; job->world != NULL && i < job->world->nnodes; i++)
+    if (job->world->nodes[i] == node)
+      return true;
+  return false;
+}
+
+/* Whether ranks there may still be needed. */
+static bool is_needed(const sfd_job_t *job, int32_t node)
+{
+  for (int32_t r = 0; r < job->size; r++)
+    if (job->rank_nodes[r] == node && !job->left[r])
+      return true;
+  return false;
+}
+
+bool sfd_jobs_fail_on(sfd_server_t *server, int32_t node, const char *detail)
+{
+  char text[SFD_TEXT_SIZE];
+  bool needed = false;
+  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
+    next = TAILQ_NEXT(job, entry);
+    if (job->state != SFD_JOB_RUNNING || job->rank_nodes == NULL || !has_ranks_on(job, node) || !is_needed(job, node))
+      continue;
+    snprintf(text, sizeof text, "node %d, which has ranks of job \"%.64s\", is lost: %.300s", node, job->name, detail);
+    sfd_job_fail(job, text);
+    needed = true;
+  }
+  return needed;
+}
+
+bool sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail)
+{
+  sfd_assemblies_node_lost(server, node, detail);
+  sfd_home_node_lost(server, node, detail);
+  return sfd_jobs_fail_on(server, node, detail);
+}

@@ -1,0 +1,431 @@
+/* Agreements: see tree_agreement.h. The daemon's thread. */
+#include "daemon/jobs/tree_agreement.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/jobs/group.h"
+#include "daemon/jobs/job.h"
+#include "daemon/jobs/node_tree.h"
+#include "daemon/net/network.h"
+#include "daemon/setup/reuse.h"
+#include "daemon/setup/setup.h"
+#include "shm/base/error.h"
+
+/* ---- What was said ----------------------------------------------------------------------------------------------- */
+
+/* Whether a comes before b: of two errors of one place, too, all nodes have to choose the same. */
+static bool comes_before(const sfd_setup_error_t *a, const sfd_setup_error_t *b)
+{
+  if (a->rank != b->rank)
+    return a->rank < b->rank;
+  if (a->leaf != b->leaf)
+    return a->leaf < b->leaf;
+  return a->status != b->status ? a->status < b->status : strcmp(a->detail, b->detail) < 0;
+}
+
+void sfd_setup_error_note(sfd_setup_error_t *error, sf_status_t status, int32_t rank, int64_t leaf, const char *detail)
+{
+  sfd_setup_error_t other = {.status = status, .rank = rank, .leaf = leaf};
+  sfd_text_printable(other.detail, sizeof other.detail, detail);
+  if (error->status == SF_OK || comes_before(&other, error))
+    *error = other;
+}
+
+static int64_t add_saturating(int64_t a, int64_t b)
+{
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static void note_odd(sfd_agreement_t *agreement, int32_t member, uint32_t flags)
+{
+  if (agreement->differ && agreement->odd <= member)
+    return;
+  agreement->differ = true;
+  agreement->odd = member;
+  agreement->odd_flags = flags;
+}
+
+void sfd_agreement_add_flags(sfd_agreement_t *agreement, int32_t member, uint32_t flags)
+{
+  int32_t lowest = agreement->lowest;
+  uint32_t said = agreement->flags;
+  if (lowest >= 0 && lowest <= member) {
+    if (flags != said)
+      note_odd(agreement, member, flags);
+    return;
+  }
+  agreement->lowest = member;
+  agreement->flags = flags;
+  if (lowest < 0 || said == flags)
+    return; /* who was odd still is */
+  agreement->differ = false;
+  note_odd(agreement, lowest, said);
+}
+
+/* What a subtree has come to, as if its members had said it one by one. */
+static void add_subtree_flags(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive)
+{
+  sfd_agreement_add_flags(agreement, arrive->lowest, arrive->flags);
+  if (arrive->has_odd)
+    sfd_agreement_add_flags(agreement, arrive->odd, arrive->odd_flags);
+}
+
+/* Behind every error that a rank found in its own edges. */
+static void judge_flags(sfd_agreement_t *agreement)
+{
+  char text[SFD_TEXT_SIZE];
+  if (!agreement->differ)
+    return;
+  snprintf(text, sizeof text, "graph flags differ: 0x%x on group rank %d, 0x%x on group rank %d", agreement->flags,
+           agreement->lowest, agreement->odd_flags, agreement->odd);
+  sfd_setup_error_note(&agreement->error, SF_ERR_MISMATCH, INT32_MAX, -1, text);
+}
+
+void sfd_agreement_add_counts(sfd_agreement_t *agreement, int64_t nroots, int64_t nleaves, int64_t npairs)
+{
+  agreement->nroots = add_saturating(agreement->nroots, nroots);
+  agreement->nleaves = add_saturating(agreement->nleaves, nleaves);
+  agreement->npairs = add_saturating(agreement->npairs, npairs);
+}
+
+void sfd_agreement_add_again(sfd_agreement_t *agreement, uint64_t again)
+{
+  if (agreement->again == 0)
+    agreement->again = again;
+  else if (agreement->again != again)
+    sfd_setup_error_note(&agreement->error, SF_ERR_NOT_FOUND, -1, -1, "ranks name different earlier graphs");
+}
+
+/* ---- The tree ---------------------------------------------------------------------------------------------------- */
+
+bool sfd_agreement_is_pair(const sfd_group_t *group)
+{
+  return group->nnodes == 2;
+}
+
+/* Of two nodes each counts as the other's child. */
+static int32_t other_of_pair(const sfd_group_t *group)
+{
+  return group->nodes[1 - group->node_position];
+}
+
+/* The children that a node has, as bits. */
+static uint8_t all_children(const sfd_group_t *group)
+{
+  return sfd_agreement_is_pair(group) ? 1 : sfd_tree_all_children(group);
+}
+
+/* Whose child the sender is; its bit, or 0 if it is none of this node's. */
+static uint8_t child_bit(const sfd_group_t *group, int32_t node)
+{
+  if (sfd_agreement_is_pair(group))
+    return node == other_of_pair(group);
+  int32_t child = sfd_tree_child(group, node);
+  return (uint8_t)(child < 0 ? 0 : 1u << child);
+}
+
+bool sfd_agreement_heard(const sfd_group_t *group, const sfd_agreement_t *agreement, int32_t node)
+{
+  uint8_t bit = child_bit(group, node);
+  return bit == 0 || (agreement->children & bit) != 0;
+}
+
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
+
+Sfpeer__SetupError *sfd_setup_error_fill(Sfpeer__SetupError *to, sfd_setup_error_t *from)
+{
+  if (from->status == SF_OK)
+    return NULL;
+  sfpeer__setup_error__init(to);
+  to->status = from->status;
+  to->rank = from->rank;
+  to->leaf = from->leaf;
+  to->detail = from->detail;
+  return to;
+}
+
+static int32_t *list_ranks(const sfd_group_t *group, Sfpeer__Arrive__Kind kind)
+{
+  return kind == SFPEER__ARRIVE__KIND__GROUP ? sfd_group_ranks(group) : NULL;
+}
+
+/* To the parent, or to the other of two nodes. */
+static void tell(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, uint64_t number,
+                 sfd_agreement_t *agreement)
+{
+  Sfpeer__Arrive arrive = SFPEER__ARRIVE__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__SetupError error;
+  arrive.kind = kind;
+  arrive.job = group->job->id;
+  arrive.has_group = arrive.has_number = arrive.has_tag = arrive.has_lowest = arrive.has_flags = true;
+  arrive.has_nroots = arrive.has_nleaves = arrive.has_npairs = true;
+  arrive.group = group->id;
+  arrive.number = number;
+  arrive.tag = group->tag;
+  arrive.ranks = list_ranks(group, kind);
+  arrive.n_ranks = arrive.ranks != NULL ? (size_t)group->size : 0;
+  arrive.lowest = agreement->lowest;
+  arrive.flags = agreement->flags;
+  arrive.has_odd = arrive.has_odd_flags = agreement->differ;
+  arrive.odd = agreement->odd;
+  arrive.odd_flags = agreement->odd_flags;
+  arrive.nroots = agreement->nroots;
+  arrive.nleaves = agreement->nleaves;
+  arrive.npairs = agreement->npairs;
+  arrive.has_again = kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN;
+  arrive.again = agreement->again;
+  arrive.has_id = agreement->id != 0;
+  arrive.id = agreement->id;
+  arrive.has_both = sfd_agreement_is_pair(group);
+  arrive.both = agreement->children != 0;
+  arrive.has_two_rounds = arrive.two_rounds = agreement->two_rounds;
+  arrive.error = sfd_setup_error_fill(&error, &agreement->error);
+  message.body_case = SFPEER__MESSAGE__BODY_ARRIVE;
+  message.arrive = &arrive;
+  sfd_network_send(group->job->server, node, &message);
+  sfd_group_free_ranks(arrive.ranks);
+}
+
+static void tell_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
+                          sfd_agreement_t *agreement)
+{
+  Sfpeer__Release release = SFPEER__RELEASE__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__SetupError error;
+  int32_t first = sfd_tree_first_child(group), n = sfd_tree_nchildren(group);
+  if (n == 0 || sfd_agreement_is_pair(group))
+    return;
+  release.kind = kind;
+  release.job = group->job->id;
+  release.has_group = release.has_number = release.has_tag = release.has_id = true;
+  release.has_nroots = release.has_nleaves = release.has_npairs = true;
+  release.group = kind == SFPEER__ARRIVE__KIND__GROUP ? 0 : group->id;
+  release.number = number;
+  release.tag = group->tag;
+  release.ranks = list_ranks(group, kind);
+  release.n_ranks = release.ranks != NULL ? (size_t)group->size : 0;
+  release.id = id;
+  release.nroots = agreement->nroots;
+  release.nleaves = agreement->nleaves;
+  release.npairs = agreement->npairs;
+  release.error = sfd_setup_error_fill(&error, &agreement->error);
+  message.body_case = SFPEER__MESSAGE__BODY_RELEASE;
+  message.release = &release;
+  for (int32_t i = first; i < first + n; i++)
+    sfd_network_send(group->job->server, group->nodes[i], &message);
+  sfd_group_free_ranks(release.ranks);
+}
+
+/* Tells one child that it can't be. */
+static void release_to(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, int32_t node)
+{
+  Sfpeer__Release release = SFPEER__RELEASE__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__SetupError error = SFPEER__SETUP_ERROR__INIT;
+  error.status = SF_ERR_NOT_FOUND;
+  error.rank = -1;
+  error.leaf = -1;
+  error.detail = (char *)(uintptr_t) "the edges are needed"; /* only read */
+  release.kind = kind;
+  release.job = group->job->id;
+  release.has_group = release.has_number = true;
+  release.group = group->id;
+  release.number = number;
+  release.error = &error;
+  message.body_case = SFPEER__MESSAGE__BODY_RELEASE;
+  message.release = &release;
+  sfd_network_send(group->job->server, node, &message);
+}
+
+void sfd_agreement_refuse(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number,
+                          const sfd_agreement_t *agreement)
+{
+  int32_t first = sfd_tree_first_child(group);
+  for (int32_t i = 0; i < SFD_TREE_CHILDREN; i++)
+    if ((agreement->children >> i & 1) != 0)
+      release_to(group, kind, number, sfd_agreement_is_pair(group) ? other_of_pair(group) : group->nodes[first + i]);
+}
+
+/* ---- Going up and down ------------------------------------------------------------------------------------------- */
+
+/* What comes next from other nodes may be data, of ranks that do not wait for it. But who makes the same graph again
+ * will soon say more. */
+static void expect_no_more(const sfd_group_t *group, Sfpeer__Arrive__Kind kind)
+{
+  bool again = kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN;
+  if (group->nnodes > 1)
+    sfd_server_expect(group->job->server, again ? SFD_EXPECT_RANKS_NS : 0);
+}
+
+/* What was agreed reaches this node: down to the children, and to those who wait here. */
+static void release_here(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
+                         sfd_agreement_t *agreement)
+{
+  expect_no_more(group, kind);
+  tell_children(group, kind, number, id, agreement);
+  switch (kind) {
+  case SFPEER__ARRIVE__KIND__GROUP:
+    sfd_group_formed(group, id);
+    break;
+  case SFPEER__ARRIVE__KIND__GRAPH_EDGES:
+    sfd_setup_edges_agreed(group, number, id);
+    break;
+  case SFPEER__ARRIVE__KIND__GRAPH_AGAIN:
+    sfd_again_agreed(group, number, id);
+    break;
+  default:
+    sfd_setup_lanes_agreed(group, number);
+    break;
+  }
+}
+
+static bool needs_id(Sfpeer__Arrive__Kind kind)
+{
+  return kind != SFPEER__ARRIVE__KIND__GRAPH_LANES;
+}
+
+/* Of two nodes: tells the other one once, and decides when both parts are there. */
+static void advance_pair(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
+{
+  if (agreement->here && !agreement->told) {
+    agreement->told = true;
+    if (group->node_position == 0 && needs_id(kind))
+      agreement->id = sfd_server_new_id(group->job->server);
+    tell(group, other_of_pair(group), kind, number, agreement);
+  }
+  if (!agreement->told || agreement->children == 0)
+    return;
+  sfd_network_gather(group->job->server, false); /* now: what follows takes time, and the other node waits */
+  judge_flags(agreement);
+  release_here(group, kind, number, agreement->id, agreement);
+}
+
+static void advance(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
+{
+  if (sfd_agreement_is_pair(group)) {
+    advance_pair(group, kind, number, agreement);
+    return;
+  }
+  if (agreement->told || !agreement->here || agreement->children != all_children(group))
+    return;
+  agreement->told = true;
+  if (group->node_position > 0) {
+    tell(group, sfd_tree_parent(group), kind, number, agreement);
+    return;
+  }
+  uint64_t id = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES ? 0 : sfd_server_new_id(group->job->server);
+  judge_flags(agreement);
+  release_here(group, kind, number, id, agreement);
+}
+
+void sfd_agreement_arrive(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
+{
+  agreement->here = true;
+  if (group->nnodes > 1)
+    sfd_server_expect(group->job->server, SFD_EXPECT_NODES_NS);
+  advance(group, kind, number, agreement);
+}
+
+static void add_subtree(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive)
+{
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN)
+    sfd_agreement_add_again(agreement, arrive->again);
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES || arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN) {
+    add_subtree_flags(agreement, arrive);
+    sfd_agreement_add_counts(agreement, arrive->nroots, arrive->nleaves, arrive->npairs);
+  }
+  agreement->two_rounds |= arrive->two_rounds;
+  if (arrive->error != NULL)
+    sfd_setup_error_note(&agreement->error, arrive->error->status, arrive->error->rank, arrive->error->leaf,
+                         arrive->error->detail);
+}
+
+/* Adds what the other of two nodes says. If that has heard of this one's part before, it says what both come to;
+ * otherwise both add the same two parts, in which the order makes no difference. */
+static void add_other(const sfd_group_t *group, sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive)
+{
+  if (arrive->both)
+    *agreement = (sfd_agreement_t){
+        .here = true, .told = true, .children = agreement->children, .lowest = -1, .id = agreement->id};
+  if (group->node_position > 0)
+    agreement->id = arrive->id;
+  add_subtree(agreement, arrive);
+}
+
+sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__Arrive *arrive = message->arrive;
+  sfd_job_t *job = sfd_job_find_id(server, arrive->job);
+  sfd_group_t *group = NULL;
+  sfd_agreement_t *agreement = NULL;
+  sf_status_t status = SF_OK;
+  if (job == NULL)
+    return sfd_ended_answer(&server->ended, arrive->job);
+  if (job->state != SFD_JOB_RUNNING)
+    return SF_OK; /* its ranks here have ended; the others learn that otherwise */
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GROUP) {
+    status = sfd_group_find_agreement(job, node, arrive->tag, arrive->ranks, arrive->n_ranks, &group);
+    agreement = group != NULL ? &group->forming : NULL;
+  } else {
+    group = sfd_group_find(job, arrive->group);
+    if (group != NULL)
+      status = sfd_setup_find_agreement(group, arrive->number, arrive->kind, &agreement);
+  }
+  if (agreement == NULL)
+    return status; /* SF_OK: a member here has left meanwhile: the others have been told */
+  uint8_t bit = child_bit(group, node);
+  if (bit == 0 || (agreement->children & bit) != 0)
+    return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement twice, or to the wrong node", node);
+  bool pair = sfd_agreement_is_pair(group);
+  bool lacks_id = group->node_position > 0 && !arrive->has_id && needs_id(arrive->kind);
+  if (pair && (lacks_id || (arrive->both && !agreement->told)))
+    return sfshm_error(SF_ERR_PROTO, "node %d speaks for this one in an agreement, or proposes no id", node);
+  agreement->children |= bit;
+  if (pair)
+    add_other(group, agreement, arrive);
+  else
+    add_subtree(agreement, arrive);
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES)
+    sfd_again_refuse(sfd_setup_find(group, arrive->number));
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN && sfd_setup_find(group, arrive->number)->setup->refused)
+    release_to(group, arrive->kind, arrive->number, node);
+  else
+    advance(group, arrive->kind, arrive->number, agreement);
+  return SF_OK;
+}
+
+sf_status_t sfd_agreement_handle_release(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__Release *release = message->release;
+  sfd_job_t *job = sfd_job_find_id(server, release->job);
+  sfd_group_t *group = NULL;
+  sfd_agreement_t *agreement = NULL;
+  if (job == NULL || job->state != SFD_JOB_RUNNING)
+    return SF_OK;
+  if (release->kind == SFPEER__ARRIVE__KIND__GROUP) {
+    agreement = sfd_group_find_told(job, release->tag, release->ranks, release->n_ranks, &group);
+  } else {
+    group = sfd_group_find(job, release->group);
+    if (group != NULL)
+      agreement = sfd_setup_find_told(group, release->number, release->kind);
+  }
+  if (agreement == NULL)
+    return SF_OK; /* of two nodes one refuses late what the other, which has heard enough, has ended */
+  bool refusal = sfd_agreement_is_pair(group) && release->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN &&
+                 release->error != NULL && node == other_of_pair(group);
+  bool answer = !sfd_agreement_is_pair(group) && node == sfd_tree_parent(group);
+  if (!agreement->told || (!refusal && !answer))
+    return sfshm_error(SF_ERR_PROTO, "node %d answers an agreement that is not its business", node);
+  agreement->nroots = release->nroots;
+  agreement->nleaves = release->nleaves;
+  agreement->npairs = release->npairs;
+  agreement->error.status = SF_OK;
+  if (release->error != NULL)
+    sfd_setup_error_note(&agreement->error, release->error->status, release->error->rank, release->error->leaf,
+                         release->error->detail);
+  release_here(group, release->kind, release->number, release->id, agreement);
+  return SF_OK;
+}

@@ -1,0 +1,422 @@
+/* Assemblies: see coordinator.h. The daemon's thread. */
+#include "daemon/membership/coordinator.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "daemon/base/log.h"
+#include "daemon/membership/coordinator_client.h"
+#include "daemon/membership/coordinator_internal.h"
+#include "daemon/membership/join.h"
+#include "daemon/net/network.h"
+#include "daemon/net/refusal.h"
+#include "shm/base/error.h"
+
+#define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
+#define REMEMBER_MOVED_MS 60000
+#define ASK_AFTER_MS 1000 /* ranks have been missing for so long: see sfd_refusal_ask */
+
+sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, const char *name)
+{
+  sfd_assembly_t *assembly;
+  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  {
+    if (assembly->job == 0 && assembly->uid == uid && strcmp(assembly->name, name) == 0)
+      return assembly;
+  }
+  return NULL;
+}
+
+sfd_assembly_t *sfd_assembly_find_running(const sfd_server_t *server, uint64_t job)
+{
+  sfd_assembly_t *assembly;
+  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  {
+    if (assembly->job == job)
+      break;
+  }
+  return assembly;
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+  sfd_assembly_t *assembly = handle->data;
+  free(assembly->all_nodes);
+  free(assembly->incarnations);
+  free(assembly->refused);
+  free(assembly);
+}
+
+void sfd_assembly_forget(sfd_assembly_t *assembly)
+{
+  TAILQ_REMOVE(&assembly->server->assemblies, assembly, entry);
+  uv_close((uv_handle_t *)&assembly->timer, on_timer_closed);
+}
+
+void sfd_assemblies_free(sfd_server_t *server)
+{
+  while (!TAILQ_EMPTY(&server->assemblies))
+    sfd_assembly_forget(TAILQ_FIRST(&server->assemblies));
+}
+
+/* The lowest rank on each node, -1: none. Free it. NULL: no memory. */
+static int32_t *find_lowest_ranks(const sfd_assembly_t *assembly)
+{
+  int32_t nnodes = sfd_network_nnodes(assembly->server);
+  int32_t *ranks = malloc((size_t)nnodes * sizeof *ranks);
+  for (int32_t node = 0; ranks != NULL && node < nnodes; node++)
+    ranks[node] = -1;
+  for (int32_t r = assembly->size - 1; ranks != NULL && r >= 0; r--)
+    if (sfd_assembly_node_of(assembly, r) >= 0)
+      ranks[sfd_assembly_node_of(assembly, r)] = r;
+  return ranks;
+}
+
+int32_t sfd_assembly_find_rank_on(const sfd_assembly_t *assembly, int32_t node)
+{
+  for (int32_t r = 0; r < assembly->size; r++)
+    if (sfd_assembly_node_of(assembly, r) == node)
+      return r;
+  return -1;
+}
+
+void sfd_assembly_send_to_all(const sfd_assembly_t *assembly, sfd_home_handler_t handler,
+                              const Sfpeer__Message *message, uint64_t *incarnation_p)
+{
+  int32_t nnodes = sfd_network_nnodes(assembly->server);
+  int32_t *ranks = find_lowest_ranks(assembly);
+  for (int32_t node = 0; node < nnodes; node++) {
+    int32_t rank = ranks != NULL ? ranks[node] : sfd_assembly_find_rank_on(assembly, node);
+    if (rank < 0)
+      continue;
+    if (incarnation_p != NULL)
+      *incarnation_p = assembly->incarnations[rank];
+    sfd_home_send(assembly->server, node, handler, message);
+  }
+  free(ranks);
+}
+
+void sfd_assembly_refuse_join(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join, sf_status_t status)
+{
+  Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  char detail[SFD_TEXT_SIZE];
+  sfd_text_printable(detail, sizeof detail, sfshm_error_detail());
+  refusal.uid = join->uid;
+  refusal.name = join->name;
+  refusal.status = status;
+  refusal.detail = detail;
+  refusal.ranks = join->ranks;
+  refusal.n_ranks = join->n_ranks;
+  refusal.incarnation = join->incarnation;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_REFUSE;
+  message.job_refuse = &refusal;
+  sfd_home_send(server, node, sfd_home_handle_refuse, &message);
+}
+
+void sfd_assembly_tell_refused(const sfd_assembly_t *assembly, sf_status_t status, const char *detail)
+{
+  Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  refusal.uid = assembly->uid;
+  refusal.name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
+  refusal.status = status;
+  refusal.detail = (char *)(uintptr_t)detail;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_REFUSE;
+  message.job_refuse = &refusal;
+  sfd_assembly_send_to_all(assembly, sfd_home_handle_refuse, &message, &refusal.incarnation);
+}
+
+void sfd_assembly_refuse(sfd_assembly_t *assembly, sf_status_t status, const char *detail)
+{
+  sfd_assembly_tell_refused(assembly, status, detail);
+  sfd_assembly_forget(assembly);
+}
+
+static bool is_missing(const void *context, int32_t rank)
+{
+  return ((const sfd_assembly_t *)context)->rank_nodes[rank] < 0;
+}
+
+static int32_t position_of(const sfd_assembly_t *assembly)
+{
+  return sfd_home_position(assembly->server, assembly->uid, assembly->name, sfd_network_node(assembly->server));
+}
+
+static void on_timeout(uv_timer_t *timer)
+{
+  sfd_assembly_t *assembly = timer->data;
+  char missing[SFD_TEXT_SIZE / 2], text[SFD_TEXT_SIZE];
+  int32_t nmissing = assembly->size - assembly->ncame;
+  int32_t first = sfd_home_first(assembly->server, assembly->uid, assembly->name);
+  sfd_text_ranges(missing, sizeof missing, assembly->size, is_missing, assembly);
+  snprintf(text, sizeof text, "%d of %d ranks of job \"%.64s\" did not come in time: rank%s %s", nmissing,
+           assembly->size, assembly->name, nmissing > 1 ? "s" : "", missing);
+  if (position_of(assembly) > 0)
+    sfd_text_append(text, sizeof text, "; node %d assembled the job because node %d was not to be reached (%.200s)",
+                    sfd_network_node(assembly->server), first, sfd_network_why_lost(assembly->server, first));
+  sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
+  sfd_assembly_refuse(assembly, SF_ERR_TIMEOUT, text);
+}
+
+static void fill_start(const sfd_assembly_t *assembly, int32_t *rank_nodes, Sfpeer__JobStart *started,
+                       Sfpeer__Message *message)
+{
+  sfpeer__job_start__init(started);
+  sfpeer__message__init(message);
+  started->uid = assembly->uid;
+  started->name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
+  started->job = assembly->job;
+  started->rank_nodes = rank_nodes;
+  started->n_rank_nodes = (size_t)assembly->size;
+  message->body_case = SFPEER__MESSAGE__BODY_JOB_START;
+  message->job_start = started;
+}
+
+void sfd_assembly_send_start(const sfd_assembly_t *assembly, int32_t *rank_nodes, int32_t node, uint64_t incarnation)
+{
+  Sfpeer__JobStart started;
+  Sfpeer__Message message;
+  fill_start(assembly, rank_nodes, &started, &message);
+  started.incarnation = incarnation;
+  sfd_home_send(assembly->server, node, sfd_home_handle_start, &message);
+}
+
+/* All are told the same, also if it turns out meanwhile that the ranks here have gone. */
+static void start(sfd_assembly_t *assembly)
+{
+  Sfpeer__JobStart started;
+  Sfpeer__Message message;
+  size_t bytes = (size_t)assembly->size * sizeof assembly->rank_nodes[0];
+  int32_t *rank_nodes = malloc(bytes);
+  if (rank_nodes == NULL) {
+    sfd_assembly_refuse(assembly, SF_ERR_NOMEM, "no memory for the table of ranks");
+    return;
+  }
+  memcpy(rank_nodes, assembly->rank_nodes, bytes);
+  for (int32_t r = 0; r < assembly->size; r++)
+    assembly->rank_nodes[r] = SFD_ASSEMBLY_AWAITED;
+  assembly->all_nodes = rank_nodes;
+  assembly->started_here = true;
+  assembly->job = sfd_server_new_id(assembly->server);
+  uv_timer_stop(&assembly->timer);
+  fill_start(assembly, rank_nodes, &started, &message);
+  sfd_assembly_send_to_all(assembly, sfd_home_handle_start, &message, &started.incarnation);
+}
+
+sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
+                             sfd_assembly_t **assembly_p)
+{
+  sfd_assembly_t *assembly = calloc(1, sizeof *assembly + (size_t)size * sizeof assembly->rank_nodes[0]);
+  uint64_t *incarnations = calloc((size_t)size + 1, sizeof *incarnations);
+  if (assembly == NULL || incarnations == NULL) {
+    free(assembly);
+    free(incarnations);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", size);
+  }
+  assembly->incarnations = incarnations;
+  assembly->server = server;
+  assembly->uid = uid;
+  snprintf(assembly->name, sizeof assembly->name, "%s", name);
+  assembly->size = size;
+  assembly->moved_to = -1;
+  assembly->claimed_by = -1;
+  for (int32_t r = 0; r < size; r++)
+    assembly->rank_nodes[r] = SFD_ASSEMBLY_AWAITED;
+  uv_timer_init(server->loop, &assembly->timer);
+  assembly->timer.data = assembly;
+  TAILQ_INSERT_TAIL(&server->assemblies, assembly, entry);
+  *assembly_p = assembly;
+  return SF_OK;
+}
+
+/* ---- In place of another home ------------------------------------------------------------------------------------ */
+
+void sfd_assembly_send_moved(const sfd_assembly_t *assembly, int32_t home, int32_t node)
+{
+  Sfpeer__JobMoved moved = SFPEER__JOB_MOVED__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  moved.uid = assembly->uid;
+  moved.name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
+  moved.home = home;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_MOVED;
+  message.job_moved = &moved;
+  if (node >= 0)
+    sfd_home_send(assembly->server, node, sfd_home_handle_moved, &message);
+  else
+    sfd_assembly_send_to_all(assembly, sfd_home_handle_moved, &message, NULL);
+}
+
+/* Who came here could not reach the homes before this one, or not any more. Others may: whom they have is told to come
+ * here. If none of them can be reached from here either, so be it. */
+static void tell_homes_before(const sfd_assembly_t *assembly)
+{
+  sfd_server_t *server = assembly->server;
+  int32_t here = sfd_network_node(server), first = sfd_home_first(server, assembly->uid, assembly->name);
+  for (int32_t node = first; node != here; node = (node + 1) % sfd_network_nnodes(server))
+    sfd_assembly_send_moved(assembly, here, node);
+}
+
+static void on_moved_long_ago(uv_timer_t *timer)
+{
+  sfd_assembly_forget(timer->data);
+}
+
+/* Those who came before are told, and those who come yet are told then. */
+static void move_to(sfd_assembly_t *assembly, int32_t home)
+{
+  assembly->moved_to = home;
+  sfd_assembly_send_moved(assembly, home, -1);
+  assembly->size = 0;
+  uv_timer_start(&assembly->timer, on_moved_long_ago, REMEMBER_MOVED_MS, 0);
+}
+
+sf_status_t sfd_assembly_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobMoved *moved = message->job_moved;
+  if (!sfd_text_is_name(moved->name) || moved->home < 0 || moved->home >= sfd_network_nnodes(server))
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobMoved", node);
+  sfd_assembly_t *assembly = sfd_assembly_find(server, moved->uid, moved->name);
+  if (assembly != NULL && assembly->refused != NULL) {
+    sfd_assembly_tell_home(assembly, moved->home);
+    return sfd_home_handle_moved(server, node, message);
+  }
+  int32_t home = assembly != NULL && assembly->moved_to >= 0 ? assembly->moved_to : sfd_network_node(server);
+  if (sfd_home_position(server, moved->uid, moved->name, moved->home) >
+      sfd_home_position(server, moved->uid, moved->name, home)) {
+    if (assembly != NULL || sfd_assembly_new(server, moved->uid, moved->name, 0, &assembly) == SF_OK)
+      move_to(assembly, moved->home);
+  }
+  return sfd_home_handle_moved(server, node, message);
+}
+
+/* ---- Joining ----------------------------------------------------------------------------------------------------- */
+
+static sf_status_t begin(sfd_server_t *server, const Sfpeer__JobJoin *join, sfd_assembly_t **assembly_p)
+{
+  sf_status_t status = sfd_assembly_new(server, join->uid, join->name, join->size, assembly_p);
+  if (status != SF_OK)
+    return status;
+  memcpy((*assembly_p)->digest, join->key_digest.data, SFD_HOME_DIGEST_BYTES);
+  tell_homes_before(*assembly_p);
+  sfd_refusal_begin(*assembly_p);
+  return SF_OK;
+}
+
+static sf_status_t check_join(const sfd_assembly_t *assembly, const Sfpeer__JobJoin *join)
+{
+  if (sodium_memcmp(assembly->digest, join->key_digest.data, SFD_HOME_DIGEST_BYTES) != 0)
+    return sfshm_error(SF_ERR_PERM, "job \"%.64s\" has another key", join->name);
+  if (assembly->size != join->size)
+    return sfshm_error(SF_ERR_ARG, "rank %d says that job \"%.64s\" has %d ranks, those before it said %d",
+                       join->ranks[0], join->name, join->size, assembly->size);
+  for (size_t i = 0; i < join->n_ranks; i++)
+    if (assembly->rank_nodes[join->ranks[i]] >= 0)
+      return sfshm_error(SF_ERR_EXISTS, "job \"%.64s\" has a rank %d already, on node %d", join->name, join->ranks[i],
+                         assembly->rank_nodes[join->ranks[i]]);
+  return SF_OK;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+  sfd_assembly_t *assembly = timer->data;
+  uint64_t now_ms = uv_now(assembly->server->loop);
+  if (now_ms >= assembly->deadline_ms) {
+    on_timeout(timer);
+    return;
+  }
+  assembly->asked = true;
+  uv_timer_start(timer, on_timer, assembly->deadline_ms - now_ms, 0);
+  sfd_refusal_ask(assembly);
+}
+
+static void set_deadline(sfd_assembly_t *assembly, int64_t timeout_ms)
+{
+  uint64_t timeout = (uint64_t)(timeout_ms > MAX_TIMEOUT_MS ? MAX_TIMEOUT_MS : timeout_ms < 0 ? 0 : timeout_ms);
+  uint64_t deadline_ms = uv_now(assembly->server->loop) + timeout;
+  if (assembly->deadline_ms != 0 && assembly->deadline_ms <= deadline_ms)
+    return;
+  bool first = assembly->deadline_ms == 0;
+  assembly->deadline_ms = deadline_ms;
+  if (assembly->asked)
+    uv_timer_start(&assembly->timer, on_timer, timeout, 0);
+  else if (first || uv_timer_get_due_in(&assembly->timer) > timeout)
+    uv_timer_start(&assembly->timer, on_timer, timeout < ASK_AFTER_MS ? timeout : ASK_AFTER_MS, 0);
+}
+
+sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobJoin *join = message->job_join;
+  sfd_assembly_t *assembly = sfd_assembly_find(server, join->uid, join->name);
+  if (join->key_digest.len != SFD_HOME_DIGEST_BYTES || !sfd_text_is_name(join->name) || join->size < 1 ||
+      join->n_ranks < 1)
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobJoin", node);
+  for (size_t i = 0; i < join->n_ranks; i++)
+    if (join->ranks[i] < 0 || join->ranks[i] >= join->size)
+      return sfshm_error(SF_ERR_PROTO, "node %d sent a JobJoin for rank %d of %d", node, join->ranks[i], join->size);
+  if (sfd_assembly_start_if_runs(server, node, join))
+    return SF_OK;
+  if (assembly != NULL && assembly->refused != NULL) {
+    if (sfd_assembly_refuse_late(assembly, node, join))
+      return SF_OK;
+    assembly = NULL;
+  }
+  if (assembly != NULL && assembly->moved_to >= 0) {
+    sfd_assembly_send_moved(assembly, assembly->moved_to, node);
+    return SF_OK;
+  }
+  sf_status_t status = assembly == NULL ? begin(server, join, &assembly) : check_join(assembly, join);
+  if (status != SF_OK) {
+    sfd_assembly_refuse_join(server, node, join, status);
+    return SF_OK;
+  }
+  for (size_t i = 0; i < join->n_ranks; i++)
+    if (assembly->rank_nodes[join->ranks[i]] < 0) {
+      assembly->rank_nodes[join->ranks[i]] = node;
+      assembly->incarnations[join->ranks[i]] = join->incarnation;
+      assembly->ncame++;
+    }
+  if (assembly->ncame == assembly->size)
+    start(assembly);
+  else
+    set_deadline(assembly, join->timeout_ms);
+  return SF_OK;
+}
+
+/* All ranks are on that node, and run: there is nothing to be assembled. */
+static void refuse_others(sfd_assembly_t *assembly, int32_t node)
+{
+  char text[SFD_TEXT_SIZE];
+  snprintf(text, sizeof text, "job \"%.64s\" runs, with all its ranks on node %d", assembly->name, node);
+  sfd_assembly_set_node(assembly, node, SFD_ASSEMBLY_AWAITED);
+  sfd_assembly_refuse(assembly, SF_ERR_EXISTS, text);
+}
+
+/* Whether ranks have come of whom the message tells: a node may have been told by now that its part is over, and have
+ * begun anew, and other nodes, too. */
+static bool is_concerned(const sfd_assembly_t *assembly, int32_t node, const Sfpeer__JobWithdraw *withdraw)
+{
+  bool concerned = !withdraw->has_incarnation;
+  for (int32_t r = 0; r < assembly->size && !concerned; r++)
+    concerned = assembly->rank_nodes[r] == node && assembly->incarnations[r] == withdraw->incarnation;
+  return concerned;
+}
+
+sf_status_t sfd_assembly_handle_withdraw(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobWithdraw *withdraw = message->job_withdraw;
+  sfd_assembly_t *assembly = sfd_assembly_find(server, withdraw->uid, withdraw->name);
+  if (assembly == NULL || assembly->moved_to >= 0 || assembly->refused != NULL ||
+      !is_concerned(assembly, node, withdraw))
+    return SF_OK;
+  if (withdraw->status == SF_OK)
+    refuse_others(assembly, node);
+  else
+    sfd_assembly_refuse(assembly, withdraw->status < SF_OK ? (sf_status_t)withdraw->status : SF_ERR_INTERNAL,
+                        withdraw->detail);
+  return SF_OK;
+}

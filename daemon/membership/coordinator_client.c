@@ -1,0 +1,409 @@
+/* Homes: see coordinator_client.h. The daemon's thread. */
+#include "daemon/membership/coordinator_client.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "daemon/base/log.h"
+#include "daemon/jobs/node_tree.h"
+#include "daemon/membership/coordinator.h"
+#include "daemon/membership/coordinator_quota.h"
+#include "daemon/membership/join.h"
+#include "daemon/net/network.h"
+#include "daemon/net/refusal.h"
+#include "shm/base/error.h"
+
+/* ---- Which node it is -------------------------------------------------------------------------------------------- */
+
+int32_t sfd_home_first(const sfd_server_t *server, uint32_t uid, const char *name)
+{
+  uint32_t hash = 2166136261u ^ uid; /* FNV-1a */
+  for (const char *p = name; *p != '\0'; p++)
+    hash = (hash ^ (uint8_t)*p) * 16777619u;
+  return (int32_t)(hash % (uint32_t)sfd_network_nnodes(server));
+}
+
+int32_t sfd_home_position(const sfd_server_t *server, uint32_t uid, const char *name, int32_t node)
+{
+  int32_t nnodes = sfd_network_nnodes(server);
+  return (node + nnodes - sfd_home_first(server, uid, name)) % nnodes;
+}
+
+static int32_t position_of(const sfd_job_t *job, int32_t node)
+{
+  return sfd_home_position(job->server, job->uid, job->name, node);
+}
+
+/* The first node from a position on of which it is not known that it is lost, or -1. Nodes may know different things,
+ * and so choose different ones: see sfd_assembly_handle_moved. */
+static int32_t choose_for(const sfd_server_t *server, uint32_t uid, const char *name, int32_t position)
+{
+  int32_t nnodes = sfd_network_nnodes(server), first = sfd_home_first(server, uid, name);
+  for (int32_t p = position; p < nnodes; p++) {
+    int32_t node = (first + p) % nnodes;
+    if (node == sfd_network_node(server) || !sfd_network_is_lost(server, node))
+      return node;
+  }
+  return -1;
+}
+
+static int32_t choose(const sfd_job_t *job, int32_t position)
+{
+  return choose_for(job->server, job->uid, job->name, position);
+}
+
+/* ---- Joining ----------------------------------------------------------------------------------------------------- */
+
+void sfd_home_send(sfd_server_t *server, int32_t node, sfd_home_handler_t handler, const Sfpeer__Message *message)
+{
+  if (node == sfd_network_node(server))
+    (void)handler(server, node, message);
+  else
+    sfd_network_send(server, node, message);
+}
+
+/* The same of what clients may cause as often as they like. */
+static void send_counted(sfd_server_t *server, uint32_t uid, int32_t node, sfd_home_handler_t handler,
+                         const Sfpeer__Message *message)
+{
+  if (node == sfd_network_node(server))
+    (void)handler(server, node, message);
+  else
+    sfd_unsent_send(server, uid, node, message);
+}
+
+/* One that isn't there at all is no reason: that shows otherwise. */
+static sf_status_t check_room(const sfd_server_t *server, uint32_t uid, int32_t home)
+{
+  return home < 0 || home == sfd_network_node(server) ? SF_OK : sfd_unsent_check(server, uid, home);
+}
+
+sf_status_t sfd_home_check(const sfd_server_t *server, uint32_t uid, const char *name)
+{
+  const sfd_job_t *job = sfd_job_find(server, uid, name);
+  return check_room(server, uid, job != NULL && job->home_knows ? job->home : choose_for(server, uid, name, 0));
+}
+
+static void send_join(sfd_job_t *job, int32_t ranks[], size_t nranks, int64_t timeout_ms)
+{
+  Sfpeer__JobJoin join = SFPEER__JOB_JOIN__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  uint8_t digest[SFD_HOME_DIGEST_BYTES];
+  (void)crypto_generichash(digest, sizeof digest, (const uint8_t *)job->key, strlen(job->key), NULL, 0);
+  join.uid = job->uid;
+  join.name = job->name;
+  join.key_digest = (ProtobufCBinaryData){sizeof digest, digest};
+  join.size = job->size;
+  join.ranks = ranks;
+  join.n_ranks = nranks;
+  join.timeout_ms = timeout_ms;
+  join.incarnation = job->serial;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_JOIN;
+  message.job_join = &join;
+  job->home_knows = true;
+  send_counted(job->server, job->uid, job->home, sfd_assembly_handle_join, &message);
+}
+
+void sfd_home_rank_came(sfd_rank_t *rank, int64_t timeout_ms)
+{
+  sfd_job_t *job = rank->job;
+  if (!job->home_knows)
+    job->home = choose(job, 0);
+  sfd_refusal_rank_came(job);
+  send_join(job, &rank->number, 1, timeout_ms); /* the job may be over then */
+}
+
+static void send_withdraw(sfd_job_t *job, sf_status_t status, char *detail)
+{
+  Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  withdraw.uid = job->uid;
+  withdraw.name = job->name;
+  withdraw.status = status;
+  withdraw.detail = detail;
+  withdraw.has_incarnation = true;
+  withdraw.incarnation = job->serial;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_WITHDRAW;
+  message.job_withdraw = &withdraw;
+  send_counted(job->server, job->uid, job->home, sfd_assembly_handle_withdraw, &message);
+}
+
+void sfd_home_all_here(sfd_job_t *job)
+{
+  char nothing[] = "";
+  if (job->home_knows)
+    send_withdraw(job, SF_OK, nothing);
+}
+
+static void remember_withdrawn(const sfd_job_t *job)
+{
+  sfd_withdrawn_t *withdrawn = &job->server->withdrawn[job->server->nwithdrawn++ % SFD_WITHDRAWN];
+  withdrawn->serial = job->serial;
+  memcpy(withdrawn->detail, job->detail, sizeof withdrawn->detail);
+}
+
+void sfd_home_withdraw(sfd_job_t *job, sf_status_t status)
+{
+  if (job->server->network == NULL || job->server->stopping || !job->home_knows)
+    return;
+  remember_withdrawn(job);
+  send_withdraw(job, status, job->detail);
+}
+
+void sfd_home_refuse(sfd_server_t *server, uid_t uid, const char *name, const char *detail)
+{
+  Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  int32_t home = choose_for(server, uid, name, 0);
+  if (server->network == NULL || server->stopping || home < 0 || check_room(server, uid, home) != SF_OK)
+    return;
+  withdraw.uid = uid;
+  withdraw.name = (char *)(uintptr_t)name; /* only read */
+  withdraw.status = SF_ERR_STATE;
+  withdraw.detail = (char *)(uintptr_t)detail;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_WITHDRAW;
+  message.job_withdraw = &withdraw;
+  send_counted(server, uid, home, sfd_assembly_handle_withdraw, &message);
+}
+
+void sfd_home_over(sfd_job_t *job)
+{
+  Sfpeer__JobOver over = SFPEER__JOB_OVER__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  if (job->rank_nodes == NULL || job->server->stopping)
+    return;
+  over.job = job->id;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_OVER;
+  message.job_over = &over;
+  sfd_home_send(job->server, job->home, sfd_assembly_handle_over, &message);
+}
+
+/* ---- Another home ------------------------------------------------------------------------------------------------ */
+
+/* Asks the new home for all that are here. */
+static void join_again(sfd_job_t *job)
+{
+  int32_t *ranks = malloc((size_t)job->size * sizeof *ranks);
+  size_t n = 0;
+  if (ranks == NULL) {
+    sfd_join_dismiss_all(job, SF_ERR_NOMEM, "no memory for a list of ranks");
+    return;
+  }
+  for (int32_t r = 0; r < job->size; r++)
+    if (sfd_rank_connected(job->ranks[r]))
+      ranks[n++] = r;
+  uint64_t due_ms = uv_timer_get_due_in(&job->timer);
+  if (n > 0)
+    send_join(job, ranks, n, due_ms > SFD_HOME_ANSWERS_MS ? (int64_t)(due_ms - SFD_HOME_ANSWERS_MS) : 0);
+  free(ranks);
+}
+
+static void send_runs(sfd_job_t *job, int32_t node, bool with_table)
+{
+  Sfpeer__JobRuns runs = SFPEER__JOB_RUNS__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  runs.uid = job->uid;
+  runs.name = job->name;
+  runs.job = job->id;
+  runs.rank_nodes = job->rank_nodes;
+  runs.n_rank_nodes = with_table ? (size_t)job->size : 0;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_RUNS;
+  message.job_runs = &runs;
+  sfd_home_send(job->server, node, sfd_assembly_handle_runs, &message);
+}
+
+/* The home is told that the job runs here. So is the parent in the tree of the job's nodes: by that all of them are
+ * connected, and each one's loss is noticed by another. */
+static void tell_runs(sfd_job_t *job)
+{
+  int32_t parent = sfd_tree_parent(job->world);
+  if (parent >= 0 && parent != job->home)
+    send_runs(job, parent, false);
+  send_runs(job, job->home, false);
+}
+
+static void turn_to_next(sfd_job_t *job, const char *detail)
+{
+  char text[SFD_TEXT_SIZE];
+  int32_t lost = job->home, next = choose(job, position_of(job, lost) + 1);
+  if (job->state == SFD_JOB_RUNNING) { /* the next home starts it on nodes which the last one did not come to tell */
+    if (next >= 0) {
+      job->home = next;
+      send_runs(job, next, true);
+    }
+    return;
+  }
+  if (next < 0) {
+    snprintf(text, sizeof text, "node %d, which assembles job \"%.64s\", is lost, and no other can: %.300s", lost,
+             job->name, detail);
+    sfd_join_dismiss_all(job, SF_ERR_RANK_FAILED, text);
+    return;
+  }
+  sfd_log(SFD_LOG_JOB, SFD_INFO, "node %d assembles job \"%s\" in place of node %d: %s", next, job->name, lost, detail);
+  job->home = next;
+  join_again(job);
+}
+
+void sfd_home_node_lost(sfd_server_t *server, int32_t node, const char *detail)
+{
+  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
+    next = TAILQ_NEXT(job, entry);
+    bool joins = job->state == SFD_JOB_JOINING && job->home_knows;
+    if (job->home == node && (joins || (job->state == SFD_JOB_RUNNING && job->rank_nodes != NULL)))
+      turn_to_next(job, detail);
+  }
+}
+
+/* Homes only change in one direction, so that nobody is sent round in circles. */
+sf_status_t sfd_home_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobMoved *moved = message->job_moved;
+  sfd_job_t *job = sfd_job_find(server, moved->uid, moved->name);
+  if (moved->home < 0 || moved->home >= sfd_network_nnodes(server))
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a JobMoved to node %d", node, moved->home);
+  if (job == NULL || job->state != SFD_JOB_JOINING || !job->home_knows ||
+      position_of(job, moved->home) <= position_of(job, job->home))
+    return SF_OK;
+  job->home = moved->home;
+  join_again(job);
+  return SF_OK;
+}
+
+/* ---- What the home says ------------------------------------------------------------------------------------------ */
+
+/* The job that is meant, or NULL: one that was there before under the same name is none of this one's business. */
+static sfd_job_t *find_incarnation(const sfd_server_t *server, uint32_t uid, const char *name, uint64_t incarnation)
+{
+  sfd_job_t *job = sfd_job_find(server, uid, name);
+  return job != NULL && job->serial == incarnation ? job : NULL;
+}
+
+sf_status_t sfd_home_handle_refuse(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobRefuse *refusal = message->job_refuse;
+  sfd_job_t *job = find_incarnation(server, refusal->uid, refusal->name, refusal->incarnation);
+  sf_status_t status = refusal->status < SF_OK ? (sf_status_t)refusal->status : SF_ERR_INTERNAL;
+  (void)node;
+  if (job == NULL || job->state != SFD_JOB_JOINING)
+    return SF_OK;
+  if (refusal->n_ranks == 0) {
+    sfd_join_dismiss_all(job, status, refusal->detail);
+    return SF_OK;
+  }
+  for (size_t i = 0; i < refusal->n_ranks; i++)
+    if (refusal->ranks[i] >= 0 && refusal->ranks[i] < job->size)
+      sfd_join_dismiss(job, refusal->ranks[i], status, refusal->detail);
+  return SF_OK;
+}
+
+static const char *find_withdrawn(const sfd_server_t *server, uint64_t serial)
+{
+  for (unsigned i = 1; i <= SFD_WITHDRAWN && i <= server->nwithdrawn; i++) { /* the latest first */
+    const sfd_withdrawn_t *withdrawn = &server->withdrawn[(server->nwithdrawn - i) % SFD_WITHDRAWN];
+    if (withdrawn->serial == serial)
+      return withdrawn->detail;
+  }
+  return NULL;
+}
+
+/* Why a job that has just been started cannot run; the home did not know yet. job may be NULL. */
+static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, const Sfpeer__JobStart *started,
+                          char text[SFD_TEXT_SIZE])
+{
+  int32_t here = sfd_network_node(server);
+  size_t lost = 0;
+  if (job != NULL && job->state == SFD_JOB_FAILED) {
+    snprintf(text, SFD_TEXT_SIZE, "%s", job->detail);
+    return;
+  }
+  const char *withdrawn = job == NULL ? find_withdrawn(server, started->incarnation) : NULL;
+  if (withdrawn != NULL) {
+    snprintf(text, SFD_TEXT_SIZE, "%s", withdrawn);
+    return;
+  }
+  while (lost + 1 < started->n_rank_nodes &&
+         (started->rank_nodes[lost] != here || (job != NULL && lost < (size_t)job->size && job->ranks[lost] != NULL)))
+    lost++;
+  snprintf(text, SFD_TEXT_SIZE, "rank %zu (on node %d) of job \"%.128s\" went while the job was joining", lost, here,
+           started->name);
+}
+
+/* The job runs, but not here: the other nodes and the home have to know. */
+static void tell_impossible(sfd_server_t *server, int32_t home, const Sfpeer__JobStart *started, char *detail)
+{
+  Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  int32_t here = sfd_network_node(server);
+  sfd_ended_note(&server->ended, started->job, true);
+  fail.job = started->job;
+  fail.status = SF_ERR_RANK_FAILED;
+  fail.detail = detail;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
+  message.job_fail = &fail;
+  for (size_t r = 0; r < started->n_rank_nodes; r++) {
+    int32_t other = started->rank_nodes[r];
+    uint64_t *told = &server->arriving[other].impossible;
+    if (other != here && *told != started->job)
+      sfd_network_send(server, other, &message);
+    *told = started->job;
+  }
+  Sfpeer__JobOver over = SFPEER__JOB_OVER__INIT;
+  over.job = started->job;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_OVER;
+  message.job_over = &over;
+  sfd_home_send(server, home, sfd_assembly_handle_over, &message);
+}
+
+/* Whether the ranks that are here are those of which the home knows. */
+static bool is_complete(const sfd_job_t *job, const Sfpeer__JobStart *started)
+{
+  for (int32_t r = 0; r < job->size; r++)
+    if ((job->ranks[r] != NULL) != (started->rank_nodes[r] == sfd_network_node(job->server)))
+      return false;
+  return true;
+}
+
+static sf_status_t begin(sfd_job_t *job, const Sfpeer__JobStart *started)
+{
+  size_t bytes = (size_t)job->size * sizeof started->rank_nodes[0];
+  int32_t *rank_nodes = malloc(bytes);
+  if (rank_nodes == NULL)
+    return SF_ERR_NOMEM;
+  memcpy(rank_nodes, started->rank_nodes, bytes);
+  return sfd_join_start(job, started->job, rank_nodes);
+}
+
+sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobStart *started = message->job_start;
+  char text[SFD_TEXT_SIZE];
+  sfd_job_t *job = find_incarnation(server, started->uid, started->name, started->incarnation);
+  for (size_t r = 0; r < started->n_rank_nodes; r++)
+    if (started->rank_nodes[r] < 0 || started->rank_nodes[r] >= sfd_network_nnodes(server))
+      return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with rank %zu on node %d", node, r,
+                         started->rank_nodes[r]);
+  if (started->job == 0 || sfd_job_find_id(server, started->job) != NULL)
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with the id of another job", node);
+  if (job == NULL || job->state != SFD_JOB_JOINING || started->n_rank_nodes != (size_t)job->size) {
+    describe_loss(server, job, started, text);
+    tell_impossible(server, node, started, text);
+    return SF_OK;
+  }
+  bool complete = is_complete(job, started);
+  job->home = node;
+  describe_loss(server, job, started, text);
+  if (begin(job, started) != SF_OK) {
+    snprintf(text, sizeof text, "node %d has no memory for job \"%.64s\"", sfd_network_node(server), job->name);
+    sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
+    sfd_join_dismiss_all(job, SF_ERR_NOMEM, text);
+    tell_impossible(server, node, started, text);
+    return SF_OK;
+  }
+  tell_runs(job);
+  if (!complete)
+    sfd_job_fail(job, text);
+  return SF_OK;
+}

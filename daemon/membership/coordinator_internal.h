@@ -1,0 +1,97 @@
+/* What the files of coordinator.h share. */
+#ifndef SFD_ASSEMBLY_INTERNAL_H
+#define SFD_ASSEMBLY_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include <sf/sf_status.h>
+
+#include "daemon/jobs/job.h"
+#include "daemon/membership/coordinator_client.h"
+#include "daemon/server.h"
+
+/* Where a rank is, unless on a node. */
+#define SFD_ASSEMBLY_AWAITED (-1) /* it has not come; of a job that was started: its node has not said that it runs */
+#define SFD_ASSEMBLY_OVER (-2)    /* it was on a node, and the job is over there, or the node is lost */
+
+/* A job that is joining, or that starts, at its home. */
+typedef struct sfd_assembly {
+  TAILQ_ENTRY(sfd_assembly) entry;
+  sfd_server_t *server;
+  uint64_t job; /* 0: it is joining */
+  uint32_t uid;
+  char name[SFD_NAME_SIZE];
+  uint8_t digest[SFD_HOME_DIGEST_BYTES]; /* of the key */
+  int32_t size;
+  int32_t ncame;
+  bool told_again;        /* a home before this one, the channel to which was lost */
+  int32_t moved_to;       /* the home is another one now, for who still comes here; -1: it is not. size is 0 then */
+  bool started_here;      /* no other node was its home before */
+  int32_t *all_nodes;     /* by rank, when it has been started; else NULL */
+  uint64_t *incarnations; /* by rank that has come: its node's, see proto/sf_peer.proto */
+  char *refused;          /* why, as a node is lost, for ranks that have not come yet; malloc, NULL: it is not */
+  int32_t claimed_by;     /* node that is refused and says to have ranks of it; -1: none */
+  uint64_t deadline_ms;   /* the earliest; 0: none */
+  bool asked;             /* whether other nodes agree with this one, as ranks are missing */
+  uint32_t untold;        /* bit i - 1: of those asked, the i-th node behind this one has not heard why */
+  uv_timer_t timer;       /* until then */
+  int32_t rank_nodes[];   /* or one of those above, all of which are negative */
+} sfd_assembly_t;
+
+/* The one that is joining, was refused, or has moved; NULL: none. */
+sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, const char *name);
+
+/* The one that runs; NULL: none. */
+sfd_assembly_t *sfd_assembly_find_running(const sfd_server_t *server, uint64_t job);
+
+/* SF_ERR_NOMEM. */
+sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
+                             sfd_assembly_t **assembly_p);
+
+void sfd_assembly_forget(sfd_assembly_t *assembly);
+
+/* Tells all who have come that the job does not come about; and forgets it, too. */
+void sfd_assembly_tell_refused(const sfd_assembly_t *assembly, sf_status_t status, const char *detail);
+void sfd_assembly_refuse(sfd_assembly_t *assembly, sf_status_t status, const char *detail);
+
+/* Tells those of one message, with the error's detail. */
+void sfd_assembly_refuse_join(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join, sf_status_t status);
+
+/* Of one that was refused because a node is lost. Ranks come that have not been told: tells them, and returns true.
+ * Otherwise ranks try again: forgets the assembly, and returns false. */
+bool sfd_assembly_refuse_late(sfd_assembly_t *assembly, int32_t node, const Sfpeer__JobJoin *join);
+
+/* Likewise. Ranks of the job have turned to another home: tells that one that the job does not come about. */
+void sfd_assembly_tell_home(const sfd_assembly_t *assembly, int32_t home);
+
+/* Calls sfd_home_send once for each node that ranks have come to. incarnation_p, unless NULL: the message's field for
+ * the node's. */
+void sfd_assembly_send_to_all(const sfd_assembly_t *assembly, sfd_home_handler_t handler,
+                              const Sfpeer__Message *message, uint64_t *incarnation_p);
+
+/* The lowest rank that is, or came, there; negative: none. */
+int32_t sfd_assembly_find_rank_on(const sfd_assembly_t *assembly, int32_t node);
+
+/* Says to one node (-1: to all that ranks have come to) that the home is another one now. */
+void sfd_assembly_send_moved(const sfd_assembly_t *assembly, int32_t home, int32_t node);
+
+/* To which node the rank came, if the job may still be there; else negative. */
+int32_t sfd_assembly_node_of(const sfd_assembly_t *assembly, int32_t rank);
+
+/* Says so of all ranks of a node, or SFD_ASSEMBLY_*. */
+void sfd_assembly_set_node(sfd_assembly_t *assembly, int32_t node, int32_t to);
+
+/* Of one that was started: unless something still depends on this home. */
+void sfd_assembly_forget_if_done(sfd_assembly_t *assembly);
+
+/* Tells one node that the job runs. */
+void sfd_assembly_send_start(const sfd_assembly_t *assembly, int32_t *rank_nodes, int32_t node, uint64_t incarnation);
+
+/* Whether a JobJoin is of ranks that run: those of a node that has not been told, and has not said that they run. Then
+ * it is told. */
+bool sfd_assembly_start_if_runs(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join);
+
+#endif

@@ -1,0 +1,104 @@
+/* Ranks that leave their job: what they tell their daemon, and daemons each other. The daemon's thread. */
+#include <stdio.h>
+
+#include "daemon/base/log.h"
+#include "daemon/data/submit_rings.h"
+#include "daemon/jobs/ended_jobs.h"
+#include "daemon/jobs/graph.h"
+#include "daemon/jobs/group.h"
+#include "daemon/jobs/job.h"
+#include "daemon/memory/device_region.h"
+#include "daemon/memory/segment.h"
+#include "daemon/setup/barrier.h"
+#include "daemon/setup/setup.h"
+#include "shm/base/error.h"
+
+static void tell_left(const sfd_rank_t *rank)
+{
+  Sfpeer__JobLeft left = SFPEER__JOB_LEFT__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  left.job = rank->job->id;
+  left.rank = rank->number;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_LEFT;
+  message.job_left = &left;
+  sfd_job_tell_nodes(rank->job, &message);
+}
+
+/* What the rank took part in before it left may still be on its way. This daemon may not have had a core meanwhile: so
+ * it reads what has come first. */
+#define SWEEP_AFTER_MS 1000
+#define SWEEP_READS_MS 50
+
+static void on_sweep(uv_timer_t *timer)
+{
+  sfd_groups_sweep(timer->data);
+}
+
+static void on_sweep_due(uv_timer_t *timer)
+{
+  uv_timer_start(timer, on_sweep, SWEEP_READS_MS, 0);
+}
+
+void sfd_job_sweep_later(sfd_job_t *job)
+{
+  if (job->state == SFD_JOB_RUNNING)
+    uv_timer_start(&job->timer, on_sweep_due, SWEEP_AFTER_MS, 0);
+}
+
+sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobLeft *left = message->job_left;
+  sfd_job_t *job = sfd_job_find_id(server, left->job);
+  if (job == NULL)
+    return sfd_ended_answer(&server->ended, left->job);
+  if (job->state != SFD_JOB_RUNNING)
+    return SF_OK;
+  if (left->rank < 0 || left->rank >= job->size || sfd_job_node_of(job, left->rank) != node || job->left[left->rank])
+    return sfshm_error(SF_ERR_PROTO, "node %d says that rank %d has left, which is not there", node, left->rank);
+  job->left[left->rank] = true;
+  sfd_groups_peer_left(job, left->rank);
+  sfd_meetings_left(job, left->rank);
+  sfd_job_sweep_later(job);
+  return SF_OK;
+}
+
+static void leave(sfd_rank_t *rank)
+{
+  char text[SFD_TEXT_SIZE];
+  sfd_rank_describe(rank, text, sizeof text);
+  sfd_log(SFD_LOG_JOB, SFD_DEBUG, "%s leaves", text);
+  sfd_text_append(text, sizeof text, " has left");
+  sfd_job_forget(rank->job); /* it may join the next job of this name while others are still in this one */
+  sfd_submission_take_all(rank->submission); /* the last messages of its graphs may still be in the ring */
+  rank->job->left[rank->number] = true;
+  if (rank->job->state == SFD_JOB_RUNNING) /* otherwise the others hear of the failure, and not first of this */
+    tell_left(rank);
+  rank->session->state = SFD_SESSION_LEFT;
+  sfd_job_retire_rank(rank, SFD_RANK_LEFT);
+  sfd_segments_leave(rank);
+  sfd_regions_leave(rank);
+  sfd_groups_leave(rank, text);
+  sfd_setups_leave(rank, text);
+  sfd_meetings_left(rank->job, rank->number);
+  sfd_graphs_leave(rank);
+}
+
+void sfd_job_handle_goodbye(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  sfd_rank_t *rank = session->rank;
+  (void)fds;
+  (void)nfds;
+  if (rank->npending > 0) {
+    sfd_session_answer(session, message->request, SF_ERR_STATE, "%d requests of this rank are waiting for other ranks",
+                       rank->npending);
+    return;
+  }
+  bool failed = rank->job->state == SFD_JOB_FAILED;
+  char detail[SFD_TEXT_SIZE];
+  snprintf(detail, sizeof detail, "%s", rank->job->detail);
+  leave(rank);
+  if (failed) /* it may not have heard of it yet */
+    sfd_session_send_error(session, message->request, SF_ERR_RANK_FAILED, detail);
+  else
+    sfd_session_send_done(session, message->request);
+}

@@ -1,0 +1,345 @@
+/* Registered regions: see device_region.h. The daemon's thread. */
+#include "daemon/memory/device_region.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/id_map.h"
+#include "daemon/memory/device_driver.h"
+#include "shm/base/error.h"
+
+#define MEMORY_CUDA 1u /* as clients call it: sf_memory_kind_t */
+
+static sfd_region_t *find(const sfd_rank_t *rank, uint64_t number)
+{
+  return sfd_key_find(rank->regions_by_number, number);
+}
+
+/* ---- Adding ------------------------------------------------------------------------------------------------------ */
+
+static sf_status_t check_number(const sfd_rank_t *rank, uint64_t number)
+{
+  if (find(rank, number) != NULL)
+    return sfshm_error(SF_ERR_EXISTS, "region %" PRIu64 " exists", number);
+  if (rank->nregions >= rank->job->server->options->max_regions)
+    return sfshm_error(SF_ERR_LIMIT, "a rank may register %lld regions (option max-regions)",
+                       (long long)rank->job->server->options->max_regions);
+  return SF_OK;
+}
+
+static sf_status_t check(const sfd_rank_t *rank, const Sfproto__RegionAdd *add)
+{
+  sf_status_t status = check_number(rank, add->region);
+  if (status != SF_OK)
+    return status;
+  if (add->has_handle && (add->handle.len == 0 || add->handle.len > SFD_MAX_HANDLE_BYTES))
+    return sfshm_error(SF_ERR_ARG, "region %" PRIu64 ": a handle of %zu bytes, 1 to %d expected", add->region,
+                       add->handle.len, SFD_MAX_HANDLE_BYTES);
+  return SF_OK;
+}
+
+static sf_status_t keep(sfd_rank_t *rank, const sfd_region_t *from, sfd_region_t **region_p)
+{
+  sfd_region_t *region = malloc(sizeof *region);
+  if (region != NULL)
+    *region = *from;
+  if (region == NULL || !sfd_key_insert(&rank->regions_by_number, region)) {
+    free(region);
+    return sfshm_error(SF_ERR_NOMEM, "no memory for region %" PRIu64, from->number);
+  }
+  region->rank = rank;
+  TAILQ_INSERT_TAIL(&rank->regions, region, entry);
+  rank->nregions++;
+  *region_p = region;
+  return SF_OK;
+}
+
+static sf_status_t add_region(sfd_rank_t *rank, const Sfproto__RegionAdd *add)
+{
+  sf_status_t status = check(rank, add);
+  if (status != SF_OK)
+    return status;
+  sfd_region_t *kept, region = {.number = add->region,
+                                .length = add->length,
+                                .kind = add->kind,
+                                .method = add->method,
+                                .handle_bytes = add->has_handle ? add->handle.len : 0,
+                                .offset = add->has_offset ? add->offset : 0};
+  if (region.handle_bytes > 0)
+    memcpy(region.handle, add->handle.data, region.handle_bytes);
+  return keep(rank, &region, &kept);
+}
+
+void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  (void)fds;
+  (void)nfds;
+  sf_status_t status = add_region(session->rank, message->region_add);
+  if (status != SF_OK)
+    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
+  else
+    sfd_session_send_done(session, message->request);
+}
+
+/* ---- Holders ----------------------------------------------------------------------------------------------------- */
+
+static void tell_holders(const sfd_rank_t *rank, const sfd_region_t *region)
+{
+  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
+  alert.kind = SFPROTO__ALERT__KIND__REGION_REVOKED;
+  alert.has_region = true;
+  alert.region = region->number;
+  sfd_holders_tell(&region->holders, rank, &alert);
+}
+
+static void free_region(sfd_rank_t *rank, sfd_region_t *region)
+{
+  if (region->making)
+    rank->npending--;
+  if (region->memory != NULL) {
+    sfd_device_free(rank->job->server, region->memory);
+    rank->job->device_bytes -= region->taken;
+  }
+  sfd_key_remove(&rank->regions_by_number, region);
+  TAILQ_REMOVE(&rank->regions, region, entry);
+  rank->nregions--;
+  sfd_holders_free(&region->holders);
+  free(region);
+}
+
+/* The owner has been waiting for that. */
+static void end_removal(sfd_rank_t *rank, sfd_region_t *region)
+{
+  uint64_t request = region->remove_request;
+  bool abandoned = region->abandoned;
+  free_region(rank, region);
+  if (abandoned)
+    return;
+  rank->npending--;
+  if (sfd_rank_connected(rank))
+    sfd_session_send_done(rank->session, request);
+}
+
+static void drop_holder(sfd_rank_t *owner, sfd_region_t *region, int32_t number)
+{
+  if (sfd_holders_remove(&region->holders, number) && region->holders.n == 0 && region->revoked)
+    end_removal(owner, region);
+}
+
+/* The rank holds nothing of others any more. */
+static void release_all(sfd_rank_t *rank)
+{
+  sfd_job_t *job = rank->job;
+  for (int32_t r = 0; r < job->size; r++) {
+    if (job->ranks[r] == NULL)
+      continue;
+    for (sfd_region_t *region = TAILQ_FIRST(&job->ranks[r]->regions), *next; region != NULL; region = next) {
+      next = TAILQ_NEXT(region, entry);
+      drop_holder(job->ranks[r], region, rank->number);
+    }
+  }
+}
+
+void sfd_regions_leave(sfd_rank_t *rank)
+{
+  release_all(rank);
+  for (sfd_region_t *region = TAILQ_FIRST(&rank->regions), *next; region != NULL; region = next) {
+    next = TAILQ_NEXT(region, entry);
+    if (!region->revoked)
+      tell_holders(rank, region);
+    if (region->memory != NULL && region->holders.n > 0)
+      region->revoked = region->abandoned = true;
+    else
+      free_region(rank, region);
+  }
+}
+
+void sfd_regions_free(sfd_rank_t *rank)
+{
+  while (!TAILQ_EMPTY(&rank->regions))
+    free_region(rank, TAILQ_FIRST(&rank->regions));
+}
+
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
+
+/* That rank's region, or NULL, having answered. */
+static sfd_region_t *find_of(sfd_session_t *session, uint64_t request, int32_t number, uint64_t region_number)
+{
+  const sfd_job_t *job = session->rank->job;
+  if (number < 0 || number >= job->size) {
+    sfd_session_answer(session, request, SF_ERR_ARG, "region of rank %d: the job has ranks 0 to %d", number,
+                       job->size - 1);
+    return NULL;
+  }
+  sfd_region_t *region = job->ranks[number] != NULL ? find(job->ranks[number], region_number) : NULL;
+  if (region == NULL)
+    sfd_session_answer(session, request, SF_ERR_NOT_FOUND, "rank %d has no region %" PRIu64 " here", number,
+                       region_number);
+  return region;
+}
+
+static void send_region(sfd_session_t *session, uint64_t request, sfd_region_t *region)
+{
+  Sfproto__Region answer = SFPROTO__REGION__INIT;
+  Sfproto__Message reply = SFPROTO__MESSAGE__INIT;
+  answer.length = region->length;
+  answer.handle.data = region->handle;
+  answer.handle.len = region->handle_bytes;
+  answer.offset = region->offset;
+  reply.request = request;
+  reply.body_case = SFPROTO__MESSAGE__BODY_REGION;
+  reply.region = &answer;
+  sfd_session_send(session, &reply, NULL, 0);
+}
+
+/* More may have been allocated than was wanted: what is used counts. */
+static sf_status_t take_rest(sfd_region_t *region, uint64_t taken_bytes)
+{
+  sfd_job_t *job = region->rank->job;
+  job->device_bytes -= region->taken;
+  sf_status_t status = sfd_device_check_quota(job, taken_bytes);
+  region->taken = taken_bytes;
+  job->device_bytes += taken_bytes;
+  return status;
+}
+
+/* The daemon's own memory of a region is there, or not. */
+static void on_allocated(void *context, sf_status_t status, const char *detail, const sfshm_device_handle_t *handle,
+                         uint64_t taken_bytes)
+{
+  sfd_region_t *region = context;
+  sfd_session_t *session = region->rank->session;
+  region->making = false;
+  region->rank->npending--;
+  if (status != SF_OK) {
+    region->memory = NULL;
+    region->rank->job->device_bytes -= region->taken;
+  } else if ((status = take_rest(region, taken_bytes)) != SF_OK) {
+    detail = sfshm_error_detail();
+  }
+  if (status != SF_OK) {
+    sfd_session_send_error(session, region->make_request, status, detail);
+    free_region(region->rank, region);
+    return;
+  }
+  region->handle_bytes = sizeof handle->bytes;
+  memcpy(region->handle, handle->bytes, sizeof handle->bytes);
+  send_region(session, region->make_request, region);
+}
+
+static sf_status_t alloc_region(sfd_rank_t *rank, const Sfproto__DeviceAlloc *alloc, uint64_t request)
+{
+  sfd_region_t *kept, region = {.number = alloc->region,
+                                .length = alloc->length,
+                                .kind = MEMORY_CUDA,
+                                .method = SFPROTO__REGION_ADD__METHOD__DEVICE,
+                                .make_request = request};
+  sfshm_device_identity_t identity;
+  sf_status_t status = check_number(rank, alloc->region);
+  if (status == SF_OK && (alloc->device.len != sizeof identity.bytes || alloc->length == 0))
+    status = sfshm_error(SF_ERR_ARG, "%" PRIu64 " bytes on a device whose identity has %zu bytes, %zu expected",
+                         alloc->length, alloc->device.len, sizeof identity.bytes);
+  if (status == SF_OK && rank->npending >= SFD_MAX_PENDING)
+    status = sfshm_error(SF_ERR_LIMIT, "%d requests of this rank are waiting", rank->npending);
+  if (status == SF_OK)
+    status = sfd_device_check_quota(rank->job, alloc->length);
+  if (status == SF_OK)
+    status = keep(rank, &region, &kept);
+  if (status != SF_OK)
+    return status;
+  memcpy(identity.bytes, alloc->device.data, sizeof identity.bytes);
+  status = sfd_device_alloc(rank->job->server, &identity, alloc->length, on_allocated, kept, &kept->memory);
+  if (status != SF_OK) {
+    free_region(rank, kept);
+    return status;
+  }
+  kept->making = true;
+  kept->taken = alloc->length;
+  rank->npending++;
+  rank->job->device_bytes += kept->taken;
+  return SF_OK;
+}
+
+void sfd_region_handle_device_alloc(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  (void)fds;
+  (void)nfds;
+  if (sfd_job_answer_failed(session->rank, message->request))
+    return;
+  sf_status_t status = alloc_region(session->rank, message->device_alloc, message->request);
+  if (status != SF_OK)
+    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
+}
+
+void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__RegionGet *get = message->region_get;
+  (void)fds;
+  (void)nfds;
+  if (sfd_job_answer_failed(session->rank, message->request))
+    return;
+  sfd_region_t *region = find_of(session, message->request, get->rank, get->region);
+  if (region == NULL)
+    return;
+  if (region->handle_bytes == 0 || region->revoked) {
+    sfd_session_answer(session, message->request, SF_ERR_STATE, "region %" PRIu64 " of rank %d %s", get->region,
+                       get->rank,
+                       region->revoked  ? "is being removed"
+                       : region->making ? "is not there yet"
+                                        : "cannot be opened by others");
+    return;
+  }
+  if (!sfd_holders_add(&region->holders, session->rank)) {
+    sfd_session_answer(session, message->request, SF_ERR_NOMEM, "no memory to note who uses region %" PRIu64,
+                       get->region);
+    return;
+  }
+  send_region(session, message->request, region);
+}
+
+void sfd_region_handle_closed(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__RegionClosed *closed = message->region_closed;
+  sfd_job_t *job = session->rank->job;
+  (void)fds;
+  (void)nfds;
+  sfd_region_t *region = find_of(session, message->request, closed->rank, closed->region);
+  if (region == NULL)
+    return;
+  drop_holder(job->ranks[closed->rank], region, session->rank->number);
+  sfd_session_send_done(session, message->request);
+}
+
+/* What others have open: it goes when the last one has closed it, for which the owner may wait. */
+static void revoke_region(sfd_rank_t *rank, sfd_region_t *region, uint64_t request, bool wait)
+{
+  region->revoked = true;
+  region->abandoned = !wait;
+  region->remove_request = request;
+  tell_holders(rank, region);
+  if (wait)
+    rank->npending++;
+  else
+    sfd_session_send_done(rank->session, request);
+}
+
+void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__RegionRemove *remove = message->region_remove;
+  sfd_region_t *region = find(session->rank, remove->region);
+  bool wait = !remove->has_at_once || !remove->at_once;
+  (void)fds;
+  (void)nfds;
+  if (region == NULL || region->revoked || region->making) {
+    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "there is no region %" PRIu64, remove->region);
+  } else if (!wait && region->memory == NULL) {
+    sfd_session_answer(session, message->request, SF_ERR_ARG, "region %" PRIu64 " is not the daemon's memory",
+                       remove->region);
+  } else if (region->holders.n == 0) {
+    free_region(session->rank, region);
+    sfd_session_send_done(session, message->request);
+  } else {
+    revoke_region(session->rank, region, message->request, wait);
+  }
+}

@@ -1,0 +1,506 @@
+/* The fabric between daemons of one process. The caller's thread.
+ *
+ * Each pair of nodes has two ends. An end belongs to the node that sees it, and holds what this node has asked for and
+ * what it has not yet been told:
+ *
+ *   IDLE ──connect──▶ CONNECTING ──step──▶ UP
+ *     ▲                   │ refused        │ disconnect, or ended (by the other end) and told
+ *     └───────────────────┴────────────────┘
+ *
+ * Events are called in steps only, and each may change every end: after one nothing is assumed of any state. */
+#include "daemon/net/fabric/loop/loop.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/net/fabric/loop/device.h"
+#include "daemon/net/fabric/loop/pipe.h"
+
+/* Texts that name a node. */
+#define TEXT_SIZE 128
+
+typedef enum end_state { END_IDLE, END_CONNECTING, END_UP } end_state_t;
+
+typedef struct end {
+  end_state_t state;
+  bool ended;         /* UP, but the stream is no more: to be told */
+  const char *reason; /* why */
+  bool held;
+  bool refused;
+  struct iovec *iov; /* the send under way; NULL: none */
+  int niov;
+  int next_iov;
+  size_t offset; /* in it */
+  sfd_pipe_t out;
+} end_t;
+
+typedef struct node {
+  sfd_fabric_t fabric; /* the first member */
+  sfd_loop_hub_t *hub;
+  bool dead;
+  bool closing;
+  bool closed;
+  end_t *ends; /* by other node */
+  sfd_loop_devices_t devices;
+} node_t;
+
+struct sfd_loop_hub {
+  int32_t nnodes;
+  unsigned delay;
+  uint64_t random; /* 0: no chunks */
+  uint64_t step;
+  node_t nodes[];
+};
+
+/* ---- Chance ---- */
+
+static unsigned draw(sfd_loop_hub_t *hub)
+{
+  hub->random = hub->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (unsigned)(hub->random >> 33);
+}
+
+/* The size of the next chunk of so many bytes: 1..nbytes. */
+static size_t chunk(sfd_loop_hub_t *hub, size_t nbytes)
+{
+  static const unsigned limits[] = {3, 50, 700, 9000, SFD_LOOP_PIPE};
+  if (hub->random == 0)
+    return nbytes;
+  unsigned limit = limits[draw(hub) % (sizeof limits / sizeof limits[0])];
+  return sfd_smaller(nbytes, 1 + draw(hub) % limit);
+}
+
+/* Whether to go on with what could go on. */
+static bool goes_on(sfd_loop_hub_t *hub)
+{
+  return hub->random == 0 || draw(hub) % 4 != 0;
+}
+
+/* ---- Ends ---- */
+
+static end_t *end_of(sfd_loop_hub_t *hub, int32_t node, int32_t other)
+{
+  return &hub->nodes[node].ends[other];
+}
+
+static bool has_user(const node_t *node)
+{
+  return node->fabric.events != NULL && !node->dead && !node->closing;
+}
+
+static bool has_stream(const sfd_loop_hub_t *hub, int32_t node, int32_t other)
+{
+  const end_t *end = &hub->nodes[node].ends[other];
+  return end->state == END_UP && !end->ended;
+}
+
+/* Back to the beginning; what was under way is gone. */
+static void reset(end_t *end)
+{
+  free(end->iov);
+  end->iov = NULL;
+  end->state = END_IDLE;
+  end->ended = false;
+  sfd_pipe_clear(&end->out);
+}
+
+/* The other end is gone. */
+static void end_stream(sfd_loop_hub_t *hub, int32_t node, int32_t other, const char *reason)
+{
+  end_t *end = end_of(hub, node, other);
+  if (!has_stream(hub, node, other))
+    return;
+  end->ended = true;
+  end->reason = reason;
+}
+
+/* The node gives up its end. */
+static void leave(sfd_loop_hub_t *hub, int32_t node, int32_t other, const char *reason)
+{
+  end_stream(hub, other, node, reason);
+  reset(end_of(hub, node, other));
+}
+
+static void leave_all(node_t *node, const char *reason)
+{
+  for (int32_t other = 0; other < node->hub->nnodes; other++)
+    if (other != node->fabric.node)
+      leave(node->hub, node->fabric.node, other, reason);
+}
+
+/* ---- The fabric's functions ---- */
+
+static void loop_connect(sfd_fabric_t *fabric, int32_t other)
+{
+  node_t *node = (node_t *)fabric;
+  if (node->dead)
+    return;
+  assert(other != fabric->node && node->ends[other].state == END_IDLE);
+  node->ends[other].state = END_CONNECTING;
+}
+
+static void loop_send(sfd_fabric_t *fabric, int32_t other, const struct iovec iov[], int niov)
+{
+  node_t *node = (node_t *)fabric;
+  end_t *end = &node->ends[other];
+  if (node->dead)
+    return;
+  assert(end->state == END_UP && end->iov == NULL && niov > 0);
+  end->iov = calloc((size_t)niov, sizeof *iov);
+  if (end->iov == NULL)
+    abort(); /* in a test */
+  memcpy(end->iov, iov, (size_t)niov * sizeof *iov);
+  end->niov = niov;
+  end->next_iov = 0;
+  end->offset = 0;
+}
+
+static void loop_disconnect(sfd_fabric_t *fabric, int32_t other)
+{
+  leave(((node_t *)fabric)->hub, fabric->node, other, "closed by the other end");
+}
+
+static void loop_close(sfd_fabric_t *fabric)
+{
+  node_t *node = (node_t *)fabric;
+  node->closing = true;
+  leave_all(node, "closed by the other end");
+}
+
+static void loop_destroy(sfd_fabric_t *fabric)
+{
+  fabric->events = NULL;
+}
+
+static void loop_describe(const sfd_fabric_t *fabric, int32_t other, char *text, size_t text_size)
+{
+  (void)fabric;
+  snprintf(text, text_size, "node %d (loop)", other);
+}
+
+static void loop_add_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory)
+{
+  LIST_INSERT_HEAD(&((node_t *)fabric)->devices.memories, memory, entry);
+}
+
+static void loop_remove_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory)
+{
+  (void)fabric;
+  LIST_REMOVE(memory, entry);
+}
+
+static const sfd_fabric_functions_t loop_functions = {.name = "loop",
+                                                      .connect = loop_connect,
+                                                      .send = loop_send,
+                                                      .disconnect = loop_disconnect,
+                                                      .close = loop_close,
+                                                      .destroy = loop_destroy,
+                                                      .describe = loop_describe,
+                                                      .add_memory = loop_add_memory,
+                                                      .remove_memory = loop_remove_memory};
+
+/* ---- Steps: streams begin and end ---- */
+
+static void tell_down(node_t *node, int32_t other, sf_status_t status, const char *reason)
+{
+  char text[TEXT_SIZE];
+  snprintf(text, sizeof text, "node %d (loop): %s", other, reason);
+  reset(&node->ends[other]);
+  node->fabric.events->down(node->fabric.owner, other, status, text);
+}
+
+static void tell_up(node_t *node, int32_t other)
+{
+  end_t *end = &node->ends[other];
+  if (end->out.bytes == NULL)
+    end->out.bytes = malloc(SFD_LOOP_PIPE);
+  if (end->out.bytes == NULL)
+    abort(); /* in a test */
+  end->state = END_UP;
+  node->fabric.events->up(node->fabric.owner, other);
+}
+
+static const char *why_refused(const sfd_loop_hub_t *hub, int32_t a, int32_t b)
+{
+  if (hub->nodes[b].dead)
+    return "no such daemon any more";
+  return !has_user(&hub->nodes[b]) || hub->nodes[a].ends[b].refused ? "connection refused" : NULL;
+}
+
+/* Both ends are told at one time, unless the first one has changed its mind meanwhile. */
+static bool step_connect(sfd_loop_hub_t *hub, int32_t from, int32_t to)
+{
+  node_t *node = &hub->nodes[from];
+  node_t *peer = &hub->nodes[to];
+  if (!has_user(node) || node->ends[to].state != END_CONNECTING)
+    return false;
+  const char *refusal = why_refused(hub, from, to);
+  if (refusal != NULL) {
+    tell_down(node, to, SF_ERR_DAEMON_LOST, refusal);
+    return true;
+  }
+  if (peer->ends[from].state == END_UP) /* it will hear of the end of the last stream first */
+    return true;
+  tell_up(node, to);
+  if (has_stream(hub, from, to) && has_user(peer))
+    tell_up(peer, from);
+  return true;
+}
+
+static bool step_down(sfd_loop_hub_t *hub, int32_t node, int32_t other)
+{
+  end_t *end = end_of(hub, node, other);
+  if (!has_user(&hub->nodes[node]) || end->state != END_UP || !end->ended)
+    return false;
+  tell_down(&hub->nodes[node], other, SF_ERR_DAEMON_LOST, end->reason);
+  return true;
+}
+
+static bool step_close(node_t *node)
+{
+  if (!node->closing || node->closed)
+    return false;
+  node->closed = true;
+  if (node->fabric.events != NULL)
+    node->fabric.events->closed(node->fabric.owner);
+  return true;
+}
+
+/* ---- Steps: bytes move ---- */
+
+static bool joined(const sfd_loop_hub_t *hub, int32_t a, int32_t b)
+{
+  return has_stream(hub, a, b) && has_stream(hub, b, a) && has_user(&hub->nodes[a]) && has_user(&hub->nodes[b]);
+}
+
+static bool can_enter(const end_t *end)
+{
+  return end->iov != NULL && !end->held && sfd_pipe_takes(&end->out);
+}
+
+static bool is_sent(const end_t *end)
+{
+  return end->iov != NULL && end->next_iov == end->niov && !end->held;
+}
+
+/* What may go to a device, or behind it, arrives by itself. */
+static bool is_apart(const node_t *node, const end_t *end)
+{
+  return node->fabric.takes_devices &&
+         (end->iov[end->next_iov].iov_len > SFD_FABRIC_DEVICE_ABOVE ||
+          (end->next_iov > 0 && end->iov[end->next_iov - 1].iov_len > SFD_FABRIC_DEVICE_ABOVE));
+}
+
+/* Bytes of the send under way go into the pipe, and are marked with the time of their arrival. */
+static size_t enter(const node_t *node, end_t *end)
+{
+  sfd_loop_hub_t *hub = node->hub;
+  size_t entered = 0;
+  while (end->next_iov < end->niov && end->out.count < SFD_LOOP_PIPE && (entered == 0 || goes_on(hub))) {
+    const struct iovec *iov = &end->iov[end->next_iov];
+    size_t nbytes = sfd_smaller(iov->iov_len - end->offset, SFD_LOOP_PIPE - end->out.count);
+    if (entered > 0 && is_apart(node, end))
+      break;
+    if (nbytes > 0) {
+      nbytes = chunk(hub, nbytes);
+      sfd_loop_put(&node->devices, &end->out, (const uint8_t *)iov->iov_base + end->offset, nbytes);
+    }
+    entered += nbytes;
+    end->offset += nbytes;
+    if (end->offset == iov->iov_len) {
+      end->next_iov++;
+      end->offset = 0;
+    }
+  }
+  return entered;
+}
+
+static bool step_send(sfd_loop_hub_t *hub, int32_t from, int32_t to)
+{
+  end_t *end = end_of(hub, from, to);
+  bool moved = false;
+  if (!joined(hub, from, to))
+    return false;
+  if (can_enter(end)) {
+    size_t entered = enter(&hub->nodes[from], end);
+    if (entered > 0)
+      sfd_pipe_mark(&end->out, entered, hub->step + hub->delay);
+    moved = true;
+  }
+  if (is_sent(end)) {
+    free(end->iov);
+    end->iov = NULL;
+    hub->nodes[from].fabric.events->sent(hub->nodes[from].fabric.owner, to);
+    moved = true;
+  }
+  return moved;
+}
+
+static bool can_arrive(const sfd_loop_hub_t *hub, int32_t from, int32_t to)
+{
+  return joined(hub, from, to) && sfd_pipe_due(&hub->nodes[from].ends[to].out, hub->step) > 0;
+}
+
+/* Fabrics may ask for a place and then not use it. */
+static bool step_receive(sfd_loop_hub_t *hub, int32_t from, int32_t to)
+{
+  bool moved = false;
+  const sfd_fabric_t *fabric = &hub->nodes[to].fabric;
+  while (can_arrive(hub, from, to) && goes_on(hub)) {
+    sfd_pipe_t *pipe = &end_of(hub, from, to)->out;
+    void *buffer = NULL;
+    size_t room = fabric->events->want(fabric->owner, from, &buffer);
+    if (buffer == NULL)
+      break;
+    assert(room > 0);
+    if (!goes_on(hub))
+      continue;
+    size_t due = fabric->takes_devices ? pipe->marks[0].nbytes : sfd_pipe_due(pipe, hub->step);
+    size_t nbytes = chunk(hub, sfd_smaller(room, due));
+    sfd_loop_get(&hub->nodes[to].devices, pipe, buffer, nbytes);
+    fabric->events->got(fabric->owner, from, nbytes);
+    moved = true;
+  }
+  return moved;
+}
+
+/* ---- The hub ---- */
+
+static bool step_pair(sfd_loop_hub_t *hub, int32_t a, int32_t b)
+{
+  bool moved = step_down(hub, a, b);
+  moved |= step_connect(hub, a, b);
+  moved |= step_send(hub, a, b);
+  return step_receive(hub, a, b) || moved;
+}
+
+bool sfd_loop_step(sfd_loop_hub_t *hub)
+{
+  bool moved = false;
+  int32_t turn = hub->random == 0 ? 0 : (int32_t)(draw(hub) % (unsigned)hub->nnodes);
+  hub->step++;
+  for (int32_t i = 0; i < hub->nnodes; i++)
+    for (int32_t b = 0; b < hub->nnodes; b++) {
+      int32_t a = (i + turn) % hub->nnodes;
+      if (a != b)
+        moved |= step_pair(hub, a, b);
+    }
+  for (int32_t i = 0; i < hub->nnodes; i++)
+    moved |= step_close(&hub->nodes[i]);
+  return sfd_loop_pending(hub) || moved;
+}
+
+static bool pair_pending(const sfd_loop_hub_t *hub, int32_t a, int32_t b)
+{
+  const end_t *end = &hub->nodes[a].ends[b];
+  if (a == b || !has_user(&hub->nodes[a]))
+    return false;
+  if (end->state == END_CONNECTING || end->ended)
+    return true;
+  return joined(hub, a, b) && (end->out.count > 0 || can_enter(end) || is_sent(end));
+}
+
+bool sfd_loop_pending(const sfd_loop_hub_t *hub)
+{
+  for (int32_t a = 0; a < hub->nnodes; a++) {
+    if (hub->nodes[a].closing && !hub->nodes[a].closed)
+      return true;
+    for (int32_t b = 0; b < hub->nnodes; b++)
+      if (pair_pending(hub, a, b))
+        return true;
+  }
+  return false;
+}
+
+unsigned sfd_loop_run(sfd_loop_hub_t *hub, unsigned max_steps)
+{
+  unsigned steps = 0;
+  while (steps < max_steps && sfd_loop_pending(hub)) {
+    sfd_loop_step(hub);
+    steps++;
+  }
+  return steps;
+}
+
+sfd_loop_hub_t *sfd_loop_hub_create(int32_t nnodes)
+{
+  sfd_loop_hub_t *hub = calloc(1, sizeof *hub + (size_t)nnodes * sizeof hub->nodes[0]);
+  if (hub == NULL)
+    return NULL;
+  hub->nnodes = nnodes;
+  for (int32_t i = 0; i < nnodes; i++) {
+    node_t *node = &hub->nodes[i];
+    node->fabric = (sfd_fabric_t){.functions = &loop_functions, .node = i, .nnodes = nnodes};
+    node->hub = hub;
+    node->ends = calloc((size_t)nnodes, sizeof node->ends[0]);
+    if (node->ends == NULL) {
+      sfd_loop_hub_destroy(hub);
+      return NULL;
+    }
+  }
+  return hub;
+}
+
+void sfd_loop_hub_destroy(sfd_loop_hub_t *hub)
+{
+  for (int32_t i = 0; hub != NULL && i < hub->nnodes; i++) {
+    end_t *ends = hub->nodes[i].ends;
+    for (int32_t other = 0; ends != NULL && other < hub->nnodes; other++) {
+      free(ends[other].iov);
+      free(ends[other].out.bytes);
+    }
+    free(ends);
+  }
+  free(hub);
+}
+
+sfd_fabric_t *sfd_loop_fabric(sfd_loop_hub_t *hub, int32_t node)
+{
+  return &hub->nodes[node].fabric;
+}
+
+void sfd_loop_take_devices(sfd_loop_hub_t *hub, void (*copy)(void *to, const void *from, size_t nbytes))
+{
+  for (int32_t i = 0; i < hub->nnodes; i++) {
+    hub->nodes[i].fabric.takes_devices = true;
+    hub->nodes[i].devices.copy = copy;
+  }
+}
+
+/* ---- What goes wrong ---- */
+
+void sfd_loop_set_delay(sfd_loop_hub_t *hub, unsigned steps)
+{
+  assert(steps <= SFD_LOOP_DELAY_MAX);
+  hub->delay = steps;
+}
+
+void sfd_loop_set_chunks(sfd_loop_hub_t *hub, uint64_t seed)
+{
+  hub->random = seed;
+}
+
+void sfd_loop_hold(sfd_loop_hub_t *hub, int32_t from, int32_t to, bool hold)
+{
+  end_of(hub, from, to)->held = hold;
+}
+
+void sfd_loop_refuse(sfd_loop_hub_t *hub, int32_t a, int32_t b, bool refuse)
+{
+  end_of(hub, a, b)->refused = refuse;
+  end_of(hub, b, a)->refused = refuse;
+}
+
+void sfd_loop_cut(sfd_loop_hub_t *hub, int32_t a, int32_t b)
+{
+  end_stream(hub, a, b, "the link was cut");
+  end_stream(hub, b, a, "the link was cut");
+}
+
+void sfd_loop_kill(sfd_loop_hub_t *hub, int32_t node)
+{
+  hub->nodes[node].dead = true;
+  leave_all(&hub->nodes[node], "the daemon has died");
+}

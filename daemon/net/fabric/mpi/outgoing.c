@@ -1,0 +1,101 @@
+/* What a send becomes: MPI messages. Small pieces are copied together, large ones go as they are. The loop's thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/net/fabric/mpi/internal.h"
+
+static bool is_small(const struct iovec *piece)
+{
+  return piece->iov_len < SFD_MPI_PIECE;
+}
+
+/* Makes room for what the pieces may become at most. */
+static bool make_room(sfd_mpi_peer_t *peer, const struct iovec iov[], int niov)
+{
+  size_t nmessages = 0, nbytes = 0;
+  for (int i = 0; i < niov; i++) {
+    nmessages += 1 + iov[i].iov_len / SFD_MPI_CHUNK;
+    nbytes += is_small(&iov[i]) ? iov[i].iov_len : 0;
+  }
+  if (nmessages > UINT32_MAX)
+    return false;
+  if (nmessages > peer->outgoing_size) {
+    sfd_mpi_outgoing_t *outgoing = realloc(peer->outgoing, nmessages * sizeof *outgoing);
+    if (outgoing == NULL)
+      return false;
+    peer->outgoing = outgoing;
+    peer->outgoing_size = (unsigned)nmessages;
+  }
+  if (nbytes > peer->gathered_size) {
+    uint8_t *gathered = realloc(peer->gathered, nbytes);
+    if (gathered == NULL)
+      return false;
+    peer->gathered = gathered;
+    peer->gathered_size = nbytes;
+  }
+  return true;
+}
+
+const sfd_fabric_memory_t *sfd_mpi_find_memory(const sfd_mpi_t *mpi, const void *address)
+{
+  const sfd_fabric_memory_t *memory;
+  LIST_FOREACH(memory, &mpi->memories, entry)
+  {
+    if ((uintptr_t)address - (uintptr_t)memory->base < memory->length_bytes)
+      return memory;
+  }
+  return NULL;
+}
+
+/* Of what is larger than a chunk: no part is so small that its receiver takes it into memory of its own, from where it
+ * can't be brought to a device. */
+static size_t next_part(size_t left)
+{
+  if (left <= SFD_MPI_CHUNK)
+    return left;
+  return left - SFD_MPI_CHUNK > SFD_MPI_SMALL ? SFD_MPI_CHUNK : SFD_MPI_CHUNK / 2;
+}
+
+static void add_large(const sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const struct iovec *piece)
+{
+  const uint8_t *data = piece->iov_base;
+  const sfd_fabric_memory_t *memory = sfd_mpi_find_memory(mpi, data);
+  for (size_t done = 0, len; done < piece->iov_len; done += len) {
+    len = next_part(piece->iov_len - done);
+    peer->outgoing[peer->noutgoing++] = (sfd_mpi_outgoing_t){.data = data + done, .len = len, .memory = memory};
+  }
+}
+
+/* Into the message that is being gathered, if there is one and it has room. */
+static void add_small(sfd_mpi_peer_t *peer, const struct iovec *piece, size_t ngathered, bool *gathering)
+{
+  sfd_mpi_outgoing_t *last = *gathering ? &peer->outgoing[peer->noutgoing - 1] : NULL;
+  memcpy(peer->gathered + ngathered, piece->iov_base, piece->iov_len);
+  if (last != NULL && last->len + piece->iov_len <= SFD_MPI_SMALL) {
+    last->len += piece->iov_len;
+    return;
+  }
+  peer->outgoing[peer->noutgoing++] = (sfd_mpi_outgoing_t){.data = peer->gathered + ngathered, .len = piece->iov_len};
+  *gathering = true;
+}
+
+bool sfd_mpi_plan(const sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const struct iovec iov[], int niov)
+{
+  size_t ngathered = 0;
+  bool gathering = false;
+  if (!make_room(peer, iov, niov))
+    return false;
+  peer->noutgoing = 0;
+  for (int i = 0; i < niov; i++) {
+    if (iov[i].iov_len == 0)
+      continue;
+    if (is_small(&iov[i])) {
+      add_small(peer, &iov[i], ngathered, &gathering);
+      ngathered += iov[i].iov_len;
+    } else {
+      add_large(mpi, peer, &iov[i]);
+      gathering = false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,125 @@
+/* Which of the connections with a peer becomes the stream. The loop's thread.
+ *
+ * Both sides may connect at once, and each sees only its own end of what happens. So the node with the lower number
+ * alone decides: it commits itself to its own attempt when it sends its proof, or to a connection of the other one when
+ * it sends its verdict, never to a second one before the first has failed. The higher one agrees to whatever it is
+ * offered. While the lower one's attempt is beyond the kernel's part, proven connections of the higher one are parked:
+ * they are taken if the attempt fails, dropped if it succeeds. So the lower one's wins, unless it can't get through.
+ *
+ * When a stream is up, all unproven connections that claim to be of that node are dropped. The higher node closes its
+ * attempt before it agrees, hence before the lower one is up. So whoever proves afterwards that it is the node has
+ * begun afresh and knows nothing of the stream that this side still has: a new one replaces that. */
+#include <stdio.h>
+
+#include "daemon/net/fabric/tcp/internal.h"
+
+static sfd_tcp_peer_t *peer_of(const sfd_tcp_conn_t *conn)
+{
+  return &conn->tcp->peers[conn->node];
+}
+
+static void unlist(sfd_tcp_conn_t *conn)
+{
+  if (!conn->pending)
+    return;
+  conn->pending = false;
+  TAILQ_REMOVE(&conn->tcp->pending, conn, pending_entry);
+  conn->tcp->npending--;
+}
+
+void sfd_tcp_peer_forget(sfd_tcp_conn_t *conn)
+{
+  unlist(conn);
+  if (conn->node < 0)
+    return;
+  sfd_tcp_peer_t *peer = peer_of(conn);
+  if (peer->stream == conn)
+    peer->stream = NULL;
+  if (peer->parked == conn)
+    peer->parked = NULL;
+  if (sfd_tcp_attempt_conn(peer->attempt) == conn)
+    sfd_tcp_attempt_forget(peer->attempt);
+}
+
+static void drop_claims(sfd_tcp_t *tcp, int32_t node)
+{
+  sfd_tcp_conn_t *next;
+  for (sfd_tcp_conn_t *conn = TAILQ_FIRST(&tcp->pending); conn != NULL; conn = next) {
+    next = TAILQ_NEXT(conn, pending_entry);
+    if (conn->node == node)
+      sfd_tcp_conn_drop(conn);
+  }
+  if (tcp->peers[node].parked != NULL)
+    sfd_tcp_conn_drop(tcp->peers[node].parked);
+}
+
+/* Makes it the stream. */
+static void establish(sfd_tcp_conn_t *conn)
+{
+  sfd_tcp_t *tcp = conn->tcp;
+  sfd_tcp_peer_t *peer = peer_of(conn);
+  sfd_tcp_peer_forget(conn);
+  sfd_tcp_attempt_end(peer->attempt);
+  drop_claims(tcp, conn->node);
+  peer->starved = false;
+  peer->stream = conn;
+  conn->state = SFD_TCP_UP;
+  uv_timer_stop(&conn->timer);
+  sfd_tcp_watch(conn);
+  tcp->fabric.events->up(tcp->fabric.owner, conn->node);
+}
+
+/* Of a connection that the peer made. */
+static void take(sfd_tcp_conn_t *conn)
+{
+  sfd_tcp_conn_t *old = peer_of(conn)->stream;
+  if (old != NULL)
+    sfd_tcp_stream_lost(old, SF_ERR_DAEMON_LOST, "has begun a new connection");
+  if (conn->state == SFD_TCP_CLOSED)
+    return;
+  if (sfd_tcp_handshake_accept(conn))
+    establish(conn);
+  else
+    sfd_tcp_conn_drop(conn);
+}
+
+void sfd_tcp_peer_judged(sfd_tcp_conn_t *conn)
+{
+  establish(conn);
+}
+
+void sfd_tcp_peer_proven(sfd_tcp_conn_t *conn)
+{
+  sfd_tcp_peer_t *peer = peer_of(conn);
+  const sfd_tcp_conn_t *own = sfd_tcp_attempt_conn(peer->attempt);
+  bool decides = conn->tcp->fabric.node < conn->node;
+  if (!decides || own == NULL || own->state == SFD_TCP_CONNECTING) {
+    take(conn);
+    return;
+  }
+  if (peer->parked != NULL)
+    sfd_tcp_conn_drop(peer->parked);
+  unlist(conn);
+  conn->state = SFD_TCP_PARKED;
+  peer->parked = conn;
+}
+
+bool sfd_tcp_peer_take_parked(sfd_tcp_peer_t *peer)
+{
+  sfd_tcp_conn_t *conn = peer->parked;
+  if (conn == NULL)
+    return false;
+  take(conn);
+  return peer->stream == conn;
+}
+
+void sfd_tcp_peer_disconnect(sfd_tcp_t *tcp, int32_t node)
+{
+  sfd_tcp_peer_t *peer = &tcp->peers[node];
+  peer->starved = false;
+  sfd_tcp_attempt_end(peer->attempt);
+  if (peer->stream != NULL)
+    sfd_tcp_conn_drop(peer->stream);
+  if (peer->parked != NULL)
+    sfd_tcp_conn_drop(peer->parked);
+}

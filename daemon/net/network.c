@@ -1,0 +1,320 @@
+/* The network: see network.h. The daemon's thread. */
+#include "daemon/net/network.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/admin/remote_query.h"
+#include "daemon/base/log.h"
+#include "daemon/jobs/job.h"
+#include "daemon/net/early_messages.h"
+#include "daemon/net/fabric/choose.h"
+#include "daemon/net/network_internal.h"
+#include "daemon/net/refusal.h"
+#include "shm/base/error.h"
+
+/* So long messages that need not go at once wait for others: a round trip's answer comes sooner. */
+#define LAZY_NS 20000
+
+/* So long nobody waits for a node that was lost, unless it is heard of again. */
+#define LOST_FOR_MS 60000
+
+/* ---- Channels ---------------------------------------------------------------------------------------------------- */
+
+static void note_loss(sfd_loss_t *loss, uint64_t now_ms, const char *detail)
+{
+  loss->ms = now_ms;
+  free(loss->detail);
+  loss->detail = strdup(detail);
+}
+
+static void on_down(void *owner, int32_t node, sf_status_t status, const char *detail)
+{
+  sfd_network_t *network = owner;
+  bool refused = sfd_refusal_is(status), needed = false;
+  note_loss(&network->losses[node], uv_now(network->server->loop), detail);
+  if (refused)
+    network->losses[node].ms = 0; /* it is there, and stays the home of jobs */
+  sfd_early_forget(&network->early, node);
+  sfd_remotes_node_lost(network->server, node, detail);
+  if (refused)
+    needed = sfd_refusal_handle(network, node, status, detail);
+  else
+    needed = sfd_jobs_node_lost(network->server, node, detail);
+  sfd_log(SFD_LOG_NETWORK, needed ? SFD_WARN : SFD_INFO, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
+}
+
+/* What else there is to do can wait for the end of the channel. */
+static void on_failing(void *owner, int32_t node, const char *detail)
+{
+  const sfd_network_t *network = owner;
+  if (sfd_jobs_fail_on(network->server, node, detail))
+    sfd_log(SFD_LOG_NETWORK, SFD_WARN, "node %d is being lost: %s", node, detail);
+}
+
+static void on_closed(void *owner)
+{
+  const sfd_network_t *network = owner;
+  network->closed(network->server);
+}
+
+static void on_deferred(void *owner)
+{
+  ((sfd_network_t *)owner)->deferred = true;
+}
+
+static const sfd_channel_handlers_t channel_handlers = {
+    .place = sfd_network_place,
+    .arrived = sfd_network_arrived,
+    .lost = sfd_network_message_lost,
+    .down = on_down,
+    .failing = on_failing,
+    .refused = sfd_refusal_heard,
+    .cause = sfd_refusal_cause,
+    .closed = on_closed,
+    .deferred = on_deferred,
+};
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+/* The caller learns from the loop that the message did not go. */
+static void refuse_send(sfd_network_t *network, sf_status_t status, sfd_channel_done_t done, void *context)
+{
+  sfd_refused_send_t *refused = malloc(sizeof *refused);
+  if (refused == NULL)
+    abort(); /* memory that nobody would ever give back */
+  *refused = (sfd_refused_send_t){network->refused, done, context, status};
+  network->refused = refused;
+}
+
+static void run_refused(sfd_network_t *network)
+{
+  while (network->refused != NULL) {
+    sfd_refused_send_t *refused = network->refused;
+    network->refused = refused->next;
+    refused->done(refused->context, refused->status);
+    free(refused);
+  }
+}
+
+void sfd_network_send_payload(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, const void *payload,
+                              sfd_channel_done_t done, void *context)
+{
+  sfd_network_t *network = server->network;
+  sf_status_t status = sfd_channel_send(network->channels, node, head, payload, done, context);
+  if (status == SF_OK)
+    return;
+  sfd_channel_fail(network->channels, node, status, sfshm_error_detail());
+  if (done != NULL)
+    refuse_send(network, status, done, context);
+}
+
+void sfd_network_send_lazily(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
+{
+  sfd_network_t *network = server->network;
+  sf_status_t status = sfd_channel_send_lazily(network->channels, node, head);
+  if (status != SF_OK)
+    sfd_channel_fail(network->channels, node, status, sfshm_error_detail());
+  if (network->lazy_since_ns == 0)
+    network->lazy_since_ns = uv_hrtime();
+}
+
+bool sfd_network_flush(sfd_network_t *network, bool now)
+{
+  if (network == NULL || network->lazy_since_ns == 0 || (!now && uv_hrtime() - network->lazy_since_ns < LAZY_NS))
+    return false;
+  network->lazy_since_ns = 0;
+  return sfd_channels_flush(network->channels);
+}
+
+void sfd_network_gather(sfd_server_t *server, bool on)
+{
+  sfd_channels_gather(server->network->channels, on);
+}
+
+void sfd_network_send(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  size_t bytes = sfpeer__message__get_packed_size(message);
+  sfd_message_head_t head = {.kind = SFD_PEER_CONTROL, .payload_bytes = bytes};
+  uint8_t small[1024];
+  uint8_t *packed = bytes <= sizeof small ? small : malloc(bytes);
+  if (packed == NULL || bytes > SFD_CHANNEL_CONTROL_MAX) {
+    char detail[SFD_TEXT_SIZE];
+    snprintf(detail, sizeof detail, "a control message of %zu bytes can't be sent", bytes);
+    sfd_channel_fail(server->network->channels, node, SF_ERR_LIMIT, detail);
+  } else {
+    sfpeer__message__pack(message, packed);
+    sfd_network_send_payload(server, node, &head, packed, NULL, NULL);
+  }
+  if (packed != small)
+    free(packed);
+}
+
+/* ---- Beginning and end ------------------------------------------------------------------------------------------- */
+
+int32_t sfd_network_node(const sfd_server_t *server)
+{
+  return server->network != NULL ? sfd_channels_node(server->network->channels) : 0;
+}
+
+int32_t sfd_network_nnodes(const sfd_server_t *server)
+{
+  return server->network != NULL ? sfd_channels_nnodes(server->network->channels) : 1;
+}
+
+bool sfd_network_is_lost(const sfd_server_t *server, int32_t node)
+{
+  const sfd_network_t *network = server->network;
+  return network != NULL && network->losses[node].ms != 0 &&
+         uv_now(server->loop) - network->losses[node].ms < LOST_FOR_MS &&
+         sfd_channel_state(network->channels, node) != SFD_CHANNEL_OPEN;
+}
+
+const char *sfd_network_why_lost(const sfd_server_t *server, int32_t node)
+{
+  const char *detail = server->network != NULL ? server->network->losses[node].detail : NULL;
+  return detail != NULL ? detail : "never lost";
+}
+
+size_t sfd_network_kept_bytes(const sfd_server_t *server)
+{
+  return server->network != NULL ? server->network->early.bytes : 0;
+}
+
+const sfd_channels_t *sfd_network_channels(const sfd_server_t *server)
+{
+  return server->network != NULL ? server->network->channels : NULL;
+}
+
+/* Other daemons may still know ids of one that was here before, which has made less than one per microsecond. */
+static uint64_t first_id(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, sfd_network_t **network_p)
+{
+  sf_status_t status = SF_ERR_NOMEM;
+  sfd_network_t *network = calloc(1, sizeof *network + (size_t)fabric->nnodes * sizeof network->losses[0]);
+  server->arriving = calloc((size_t)fabric->nnodes, sizeof *server->arriving);
+  if (network == NULL || server->arriving == NULL) {
+    sfshm_error(SF_ERR_NOMEM, "no memory for a network of %d nodes", fabric->nnodes);
+    goto err_free;
+  }
+  network->server = server;
+  network->fabric = fabric;
+  server->last_id = first_id();
+  sfd_early_init(&network->early);
+  status = sfd_channels_create(fabric, &channel_handlers, network, &network->channels);
+  if (status != SF_OK)
+    goto err_free;
+  status = sfd_channels_set_greeting(network->channels, SFD_SOFTWARE, server->options->cluster);
+  if (status != SF_OK)
+    goto err_channels;
+  *network_p = network;
+  return SF_OK;
+err_channels:
+  sfd_channels_release_fabric(network->channels);
+err_free:
+  free(server->arriving);
+  server->arriving = NULL;
+  free(network);
+  return status;
+}
+
+static void on_abandoned(void *owner)
+{
+  (void)owner; /* it is destroyed with the server */
+}
+
+/* Nobody uses the fabric, whose handles would keep the loop from ending. */
+static void abandon(sfd_server_t *server, sfd_fabric_t *fabric)
+{
+  static const sfd_fabric_events_t events = {.closed = on_abandoned};
+  fabric->events = &events;
+  fabric->owner = NULL;
+  server->abandoned = fabric;
+  fabric->functions->close(fabric);
+}
+
+sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p)
+{
+  sfd_fabric_t *fabric;
+  *network_p = NULL;
+  if (strcmp(server->options->fabric, "none") == 0)
+    return SF_OK;
+  sf_status_t status = sfd_fabric_choose(server->options, server->loop, &fabric);
+  if (status != SF_OK)
+    return status;
+  bool could = fabric->takes_devices;
+  fabric->takes_devices = could && server->options->device_mpi;
+  status = sfd_network_create_over(server, fabric, network_p);
+  if (status != SF_OK) {
+    abandon(server, fabric);
+    return status;
+  }
+  sfd_log(SFD_LOG_NETWORK, SFD_INFO,
+          "node %d of %d, fabric %s: values on devices go to other nodes through pinned memory of the host%s",
+          fabric->node, fabric->nnodes, sfd_channels_fabric((*network_p)->channels),
+          fabric->takes_devices ? ", or by device-aware MPI"
+          : could               ? "; device-aware MPI is there, and switched off"
+                                : "; there is no device-aware MPI");
+  return SF_OK;
+}
+
+sfd_fabric_t *sfd_network_device_fabric(const sfd_server_t *server)
+{
+  return server->network != NULL && server->network->fabric->takes_devices ? server->network->fabric : NULL;
+}
+
+void sfd_network_begun(sfd_server_t *server)
+{
+  if (server->network != NULL)
+    server->network->early.begun = true;
+}
+
+bool sfd_network_attend(sfd_network_t *network)
+{
+  if (network == NULL)
+    return false;
+  bool delivered = sfd_early_attend(&network->early, sfd_network_deliver_again, network);
+  if (!network->deferred && network->refused == NULL)
+    return delivered;
+  run_refused(network);
+  if (network->deferred) {
+    network->deferred = false;
+    sfd_channels_run_deferred(network->channels);
+  }
+  return true;
+}
+
+void sfd_network_close(sfd_network_t *network, void (*closed)(sfd_server_t *server))
+{
+  network->closed = closed;
+  sfd_channels_close(network->channels);
+}
+
+void sfd_network_destroy_abandoned(sfd_server_t *server)
+{
+  if (server->abandoned != NULL)
+    server->abandoned->functions->destroy(server->abandoned);
+  server->abandoned = NULL;
+}
+
+void sfd_network_destroy(sfd_network_t *network)
+{
+  if (network == NULL)
+    return;
+  run_refused(network);
+  for (int32_t node = 0; node < sfd_channels_nnodes(network->channels); node++)
+    free(network->losses[node].detail);
+  sfd_early_free(&network->early);
+  sfd_channels_destroy(network->channels);
+  free(network->server->arriving);
+  network->server->arriving = NULL;
+  free(network);
+}

@@ -1,0 +1,257 @@
+/* Refusals between daemons: see refusal.h. The daemon's thread. */
+#include "daemon/net/refusal.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "daemon/base/log.h"
+#include "daemon/membership/coordinator.h"
+#include "daemon/membership/coordinator_client.h"
+#include "daemon/membership/join.h"
+#include "daemon/net/network_internal.h"
+
+#define WARN_EVERY_MS 60000
+#define CLAIMS_HOLD_MS 60000
+#define ASKED_MAX 32 /* nodes, for one job */
+
+bool sfd_refusal_is(sf_status_t status)
+{
+  return status == SF_ERR_ARG || status == SF_ERR_PERM || status == SF_ERR_VERSION;
+}
+
+/* The same on all nodes; who does not know the job's key can't make it up. */
+static uint64_t digest_of(uint32_t uid, const char *name, const uint8_t key_digest[SFD_HOME_DIGEST_BYTES])
+{
+  crypto_generichash_state state;
+  uint8_t bytes[crypto_generichash_BYTES_MIN];
+  uint64_t digest = 0;
+  (void)crypto_generichash_init(&state, key_digest, SFD_HOME_DIGEST_BYTES, sizeof bytes);
+  (void)crypto_generichash_update(&state, (const uint8_t *)&uid, sizeof uid);
+  (void)crypto_generichash_update(&state, (const uint8_t *)name, strlen(name));
+  (void)crypto_generichash_final(&state, bytes, sizeof bytes);
+  memcpy(&digest, bytes, sizeof digest);
+  return digest != 0 ? digest : 1;
+}
+
+static uint64_t digest_of_job(const sfd_job_t *job)
+{
+  uint8_t key_digest[SFD_HOME_DIGEST_BYTES];
+  (void)crypto_generichash(key_digest, sizeof key_digest, (const uint8_t *)job->key, strlen(job->key), NULL, 0);
+  return digest_of(job->uid, job->name, key_digest);
+}
+
+static bool is_joining(const sfd_assembly_t *assembly)
+{
+  return assembly->job == 0 && assembly->moved_to < 0 && assembly->refused == NULL;
+}
+
+static sfd_assembly_t *find(const sfd_server_t *server, uint64_t cause)
+{
+  sfd_assembly_t *assembly;
+  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  {
+    if (cause != 0 && is_joining(assembly) && digest_of(assembly->uid, assembly->name, assembly->digest) == cause)
+      return assembly;
+  }
+  return NULL;
+}
+
+/* The node's bit in untold, 0: it is not asked. */
+static uint32_t bit_of(const sfd_server_t *server, int32_t node)
+{
+  int32_t nnodes = sfd_network_nnodes(server), behind = (node + nnodes - sfd_network_node(server)) % nnodes;
+  return behind >= 1 && behind <= ASKED_MAX ? UINT32_C(1) << (behind - 1) : 0;
+}
+
+static sfd_assembly_t *find_untold(const sfd_server_t *server, int32_t node)
+{
+  sfd_assembly_t *assembly;
+  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  {
+    if (is_joining(assembly) && (assembly->untold & bit_of(server, node)) != 0)
+      break;
+  }
+  return assembly;
+}
+
+static const uint64_t *find_claim(const sfd_loss_t *loss, uint64_t cause)
+{
+  for (int i = 0; i < SFD_CAUSES; i++)
+    if (cause != 0 && loss->causes[i] == cause)
+      return &loss->causes[i];
+  return NULL;
+}
+
+static void note_claim(sfd_network_t *network, int32_t node, uint64_t cause)
+{
+  sfd_loss_t *loss = &network->losses[node];
+  network->claimed_ms = uv_now(network->server->loop);
+  if (cause != 0 && find_claim(loss, cause) == NULL)
+    loss->causes[loss->ncauses++ % SFD_CAUSES] = cause;
+}
+
+/* Whether ranks of the job wait here for the node: it is the home, or was refused for that job. */
+static bool needs(const sfd_job_t *job, int32_t node)
+{
+  return job->state == SFD_JOB_JOINING && job->home_knows &&
+         (job->home == node || find_claim(&job->server->network->losses[node], digest_of_job(job)) != NULL);
+}
+
+static bool is_needed(const sfd_server_t *server, int32_t node)
+{
+  const sfd_job_t *job;
+  TAILQ_FOREACH(job, &server->jobs, entry)
+  {
+    if (needs(job, node))
+      break;
+  }
+  return job != NULL;
+}
+
+/* A job whose ranks here wait for the node, one that the node was refused for, or one that others may wait for. */
+static uint64_t choose_cause(const sfd_server_t *server, int32_t node)
+{
+  const sfd_job_t *job;
+  sfd_assembly_t *assembly;
+  TAILQ_FOREACH(job, &server->jobs, entry)
+  {
+    if (needs(job, node))
+      return digest_of_job(job);
+  }
+  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  {
+    if (is_joining(assembly) && assembly->claimed_by == node)
+      return digest_of(assembly->uid, assembly->name, assembly->digest);
+  }
+  assembly = find_untold(server, node);
+  if (assembly == NULL)
+    return 0;
+  assembly->untold &= ~bit_of(server, node);
+  return digest_of(assembly->uid, assembly->name, assembly->digest);
+}
+
+uint64_t sfd_refusal_cause(void *owner, int32_t node)
+{
+  sfd_network_t *network = owner;
+  network->tells_causes = true;
+  return network->losses[node].told = choose_cause(network->server, node);
+}
+
+void sfd_refusal_heard(void *owner, int32_t node, uint64_t cause, const char *detail)
+{
+  sfd_network_t *network = owner;
+  sfd_loss_t *loss = &network->losses[node];
+  sfd_assembly_t *assembly = find(network->server, cause);
+  uint64_t now_ms = uv_now(network->server->loop);
+  /* Where both connect at once one of the connections ends without more ado. */
+  bool tell = sfd_channel_state(network->channels, node) == SFD_CHANNEL_CLOSED &&
+              (loss->warned_ms == 0 || now_ms - loss->warned_ms >= WARN_EVERY_MS);
+  sfd_log(SFD_LOG_NETWORK, tell ? SFD_WARN : SFD_DEBUG, "%s", detail);
+  if (tell)
+    loss->warned_ms = now_ms;
+  note_claim(network, node, cause);
+  if (assembly != NULL)
+    assembly->claimed_by = node;
+  if (assembly != NULL || (cause != 0 && is_needed(network->server, node)))
+    sfd_channel_open(network->channels, node);
+}
+
+/* The first node that was refused for the job of late, or -1. */
+static int32_t find_claimer(const sfd_network_t *network, uint64_t cause)
+{
+  const sfd_server_t *server = network->server;
+  for (int32_t node = 0; node < sfd_network_nnodes(server); node++)
+    if (find_claim(&network->losses[node], cause) != NULL)
+      return node;
+  return -1;
+}
+
+static bool has_claims(const sfd_network_t *network)
+{
+  return network != NULL && network->claimed_ms != 0 &&
+         uv_now(network->server->loop) - network->claimed_ms < CLAIMS_HOLD_MS;
+}
+
+void sfd_refusal_begin(sfd_assembly_t *assembly)
+{
+  const sfd_network_t *network = assembly->server->network;
+  if (!has_claims(network))
+    return;
+  assembly->claimed_by = find_claimer(network, digest_of(assembly->uid, assembly->name, assembly->digest));
+  if (assembly->claimed_by >= 0)
+    sfd_channel_open(network->channels, assembly->claimed_by);
+}
+
+void sfd_refusal_rank_came(const sfd_job_t *job)
+{
+  const sfd_network_t *network = job->server->network;
+  int32_t node = has_claims(network) ? find_claimer(network, digest_of_job(job)) : -1;
+  if (node >= 0)
+    sfd_channel_open(network->channels, node);
+}
+
+void sfd_refusal_ask(sfd_assembly_t *assembly)
+{
+  const sfd_server_t *server = assembly->server;
+  sfd_network_t *network = server->network;
+  int32_t nnodes = sfd_network_nnodes(server), here = sfd_network_node(server);
+  assembly->untold = UINT32_MAX;
+  for (int32_t i = 1; network != NULL && i < nnodes && i <= ASKED_MAX; i++)
+    sfd_channel_open(network->channels, (here + i) % nnodes);
+}
+
+/* Of the job that the node was told of; of all jobs if the fabric tells nothing. Whether others wait for the node. */
+static bool dismiss(sfd_server_t *server, int32_t node, sf_status_t status, const char *detail)
+{
+  char text[SFD_TEXT_SIZE];
+  bool others = false;
+  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
+    next = TAILQ_NEXT(job, entry);
+    if (!needs(job, node))
+      continue;
+    if (server->network->tells_causes && digest_of_job(job) != server->network->losses[node].told) {
+      others = true;
+      continue;
+    }
+    snprintf(text, sizeof text, "job \"%.64s\" needs node %d, with which this one can't talk: %.360s", job->name, node,
+             detail);
+    sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
+    sfd_join_dismiss_all(job, status, text);
+  }
+  return others;
+}
+
+/* Likewise of one for which the node was refused: it hears why only from the attempt that told it of the job. */
+static bool refuse_claimed(sfd_server_t *server, int32_t node, sf_status_t status, const char *detail)
+{
+  char text[SFD_TEXT_SIZE];
+  bool others = false;
+  for (sfd_assembly_t *assembly = TAILQ_FIRST(&server->assemblies), *next; assembly != NULL; assembly = next) {
+    next = TAILQ_NEXT(assembly, entry);
+    if (!is_joining(assembly) || assembly->claimed_by != node)
+      continue;
+    if (digest_of(assembly->uid, assembly->name, assembly->digest) != server->network->losses[node].told) {
+      others = true;
+      continue;
+    }
+    snprintf(text, sizeof text, "job \"%.64s\" has ranks on a node that node %d can't talk to: %.360s", assembly->name,
+             sfd_network_node(server), detail);
+    sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
+    sfd_assembly_refuse(assembly, status, text);
+  }
+  return others;
+}
+
+bool sfd_refusal_handle(sfd_network_t *network, int32_t node, sf_status_t status, const char *detail)
+{
+  sfd_server_t *server = network->server;
+  sfd_assemblies_node_lost(server, node, detail);
+  bool needed = sfd_jobs_fail_on(server, node, detail);
+  bool others = refuse_claimed(server, node, status, detail);
+  others = dismiss(server, node, status, detail) || others;
+  if (others || (network->tells_causes && find_untold(server, node) != NULL))
+    sfd_channel_open(network->channels, node);
+  return needed || network->losses[node].told != 0;
+}

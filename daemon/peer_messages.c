@@ -1,0 +1,227 @@
+/* What arrives from other daemons, and who takes it: see network.h. The daemon's thread. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/admin/remote_answer.h"
+#include "daemon/admin/remote_query.h"
+#include "daemon/data/trunks.h"
+#include "daemon/jobs/ended_jobs.h"
+#include "daemon/jobs/group.h"
+#include "daemon/jobs/job.h"
+#include "daemon/jobs/tree_agreement.h"
+#include "daemon/membership/coordinator.h"
+#include "daemon/membership/coordinator_client.h"
+#include "daemon/net/network_internal.h"
+#include "daemon/setup/barrier.h"
+#include "daemon/setup/call_compare.h"
+#include "daemon/setup/root_requests.h"
+#include "proto/unpack.h"
+#include "shm/base/error.h"
+
+/* ---- Control messages -------------------------------------------------------------------------------------------- */
+
+/* SF_ERR_NOT_FOUND: what it is about has not begun here, see early_messages.h. Other errors end the channel. */
+typedef sf_status_t (*handler_t)(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+
+#define BODY(name) [SFPEER__MESSAGE__BODY_##name]
+
+/* clang-format off */
+static const handler_t handlers[] = {
+    BODY(JOB_JOIN) = sfd_assembly_handle_join,
+    BODY(JOB_WITHDRAW) = sfd_assembly_handle_withdraw,
+    BODY(JOB_REFUSE) = sfd_home_handle_refuse,
+    BODY(JOB_START) = sfd_home_handle_start,
+    BODY(JOB_MOVED) = sfd_assembly_handle_moved,
+    BODY(JOB_RUNS) = sfd_assembly_handle_runs,
+    BODY(JOB_OVER) = sfd_assembly_handle_over,
+    BODY(JOB_FAIL) = sfd_job_handle_peer_fail,
+    BODY(JOB_LEFT) = sfd_job_handle_peer_left,
+    BODY(ARRIVE) = sfd_agreement_handle_arrive,
+    BODY(RELEASE) = sfd_agreement_handle_release,
+    BODY(GROUP_LEFT) = sfd_group_handle_peer_left,
+    BODY(WANTED) = sfd_wants_handle_wanted,
+    BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
+    BODY(GRAPH_CALLS) = sfd_calls_handle,
+    BODY(GRAPH_MEET) = sfd_meeting_handle_peer_meet,
+    BODY(GRAPH_MET) = sfd_meeting_handle_peer_met,
+    BODY(GRAPH_AWAITED) = sfd_meeting_handle_peer_awaited,
+    BODY(GRAPH_GONE) = sfd_meeting_handle_peer_gone,
+    BODY(ASK) = sfd_ask_handle,
+    BODY(TOLD) = sfd_remote_handle_told,
+};
+/* clang-format on */
+
+static sf_status_t handle_control(sfd_server_t *server, int32_t node, const void *payload, size_t bytes)
+{
+  ProtobufCMessage *unpacked;
+  sf_status_t status = sfproto_unpack(&sfpeer__message__descriptor, bytes, payload, &unpacked);
+  if (status == SF_ERR_NOMEM)
+    return sfshm_error(status, "no memory for a control message of %zu bytes of node %d", bytes, node);
+  if (status != SF_OK)
+    return sfshm_error(status, "node %d sent %zu bytes that are no control message", node, bytes);
+  Sfpeer__Message *message = (Sfpeer__Message *)unpacked;
+  size_t body = (size_t)message->body_case;
+  if (body < sizeof handlers / sizeof handlers[0] && handlers[body] != NULL)
+    status = handlers[body](server, node, message);
+  else
+    status = sfshm_error(SF_ERR_PROTO, "node %d sent a control message with field %zu", node, body);
+  sfpeer__message__free_unpacked(message, NULL);
+  return status;
+}
+
+/* The channel's memory is not to be kept. */
+static sf_status_t keep_control(sfd_network_t *network, int32_t node, const sfd_message_head_t *head,
+                                const void *payload)
+{
+  void *copy = malloc((size_t)head->payload_bytes + 1);
+  if (copy == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a message of node %d", node);
+  memcpy(copy, payload, head->payload_bytes);
+  sf_status_t status = sfd_early_keep(&network->early, uv_now(network->server->loop), node, head, copy);
+  if (status != SF_OK)
+    free(copy);
+  return status;
+}
+
+static sf_status_t control_arrived(sfd_network_t *network, int32_t node, const sfd_message_head_t *head,
+                                   const void *payload)
+{
+  sf_status_t status = handle_control(network->server, node, payload, head->payload_bytes);
+  return status == SF_ERR_NOT_FOUND ? keep_control(network, node, head, payload) : status;
+}
+
+/* ---- Of set-up --------------------------------------------------------------------------------------------------- */
+
+/* Whether the payload belongs to set-up, which takes it over. */
+static bool is_of_setup(const sfd_message_head_t *head)
+{
+  return head->kind == SFD_PEER_WANTS;
+}
+
+static sfd_placing_t place_of_setup(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
+{
+  *buffer_p = malloc(head->payload_bytes);
+  if (*buffer_p != NULL) {
+    server->arriving[node].image = *buffer_p;
+    return SFD_PLACE_HERE;
+  }
+  sfshm_error(SF_ERR_NOMEM, "no memory for %" PRIu64 " bytes about a graph from node %d", head->payload_bytes, node);
+  return SFD_PLACE_REFUSE;
+}
+
+static void lost_of_setup(sfd_server_t *server, int32_t node)
+{
+  free(server->arriving[node].image);
+  server->arriving[node].image = NULL;
+}
+
+/* The group whose set-up it is about, NULL: that is over here. SF_ERR_NOT_FOUND: job or group are not known here yet.
+ */
+static sf_status_t find_group(sfd_server_t *server, const sfd_message_head_t *head, sfd_group_t **group_p)
+{
+  sfd_job_t *job = sfd_job_find_id(server, head->job);
+  *group_p = NULL;
+  if (job == NULL)
+    return sfd_ended_answer(&server->ended, head->job);
+  if (job->state != SFD_JOB_RUNNING)
+    return SF_OK;
+  *group_p = sfd_group_find(job, head->object);
+  return *group_p == NULL ? SF_ERR_NOT_FOUND : SF_OK;
+}
+
+/* Takes the payload over unless the status is SF_ERR_NOT_FOUND. */
+static sf_status_t handle_of_setup(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload)
+{
+  sfd_group_t *group;
+  sf_status_t status = find_group(server, head, &group);
+  if (status != SF_OK)
+    return status;
+  if (group == NULL) {
+    free(payload);
+    return SF_OK;
+  }
+  return sfd_wants_arrived(group, node, head, payload);
+}
+
+static sf_status_t of_setup_arrived(sfd_network_t *network, int32_t node, const sfd_message_head_t *head, void *image)
+{
+  network->server->arriving[node].image = NULL;
+  sf_status_t status = handle_of_setup(network->server, node, head, image);
+  if (status != SF_ERR_NOT_FOUND)
+    return status;
+  status = sfd_early_keep(&network->early, uv_now(network->server->loop), node, head, image);
+  if (status != SF_OK)
+    free(image);
+  return status;
+}
+
+/* ---- From the channels ------------------------------------------------------------------------------------------- */
+
+sfd_placing_t sfd_network_place(void *owner, int32_t node, const sfd_message_head_t *head, void **buffer_p)
+{
+  sfd_network_t *network = owner;
+  switch (head->kind) {
+  case SFD_PEER_CONTROL:
+    return SFD_PLACE_CHANNEL;
+  case SFD_PEER_WANTS:
+    return place_of_setup(network->server, node, head, buffer_p);
+  case SFD_PEER_DATA:
+    return sfd_trunks_place(network->server, node, head, buffer_p);
+  default:
+    sfshm_error(SF_ERR_PROTO, "node %d sent a message of kind %u with a payload", node, head->kind);
+    return SFD_PLACE_REFUSE;
+  }
+}
+
+/* Of one without a payload place has not been asked, and nothing is held for it. */
+static bool lacks_payload(const sfd_message_head_t *head)
+{
+  return head->payload_bytes == 0 && (is_of_setup(head) || head->kind == SFD_PEER_DATA);
+}
+
+sf_status_t sfd_network_arrived(void *owner, int32_t node, const sfd_message_head_t *head, void *payload)
+{
+  sfd_network_t *network = owner;
+  sfd_server_t *server = network->server;
+  if (lacks_payload(head))
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a message of kind %u without a payload", node, head->kind);
+  switch (head->kind) {
+  case SFD_PEER_CONTROL:
+    return control_arrived(network, node, head, payload);
+  case SFD_PEER_WANTS:
+    return of_setup_arrived(network, node, head, payload);
+  case SFD_PEER_DATA:
+    sfd_server_moved(server);
+    return sfd_trunks_data(server, node, head);
+  case SFD_PEER_CREDIT:
+    return sfd_trunks_credit(server, node, head);
+  case SFD_PEER_AWAIT:
+    return sfd_trunks_awaited(server, node, head);
+  default:
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a message of kind %u", node, head->kind);
+  }
+}
+
+void sfd_network_message_lost(void *owner, int32_t node, const sfd_message_head_t *head)
+{
+  sfd_server_t *server = ((sfd_network_t *)owner)->server;
+  if (is_of_setup(head))
+    lost_of_setup(server, node);
+  else if (head->kind == SFD_PEER_DATA)
+    sfd_trunks_data_lost(server, node);
+}
+
+sf_status_t sfd_network_deliver_again(void *context, int32_t node, const sfd_message_head_t *head, void *payload)
+{
+  sfd_network_t *network = context;
+  sf_status_t status = is_of_setup(head) ? handle_of_setup(network->server, node, head, payload)
+                                         : handle_control(network->server, node, payload, head->payload_bytes);
+  if (status == SF_ERR_NOT_FOUND)
+    return status;
+  if (status != SF_OK)
+    sfd_channel_fail(network->channels, node, status, sfshm_error_detail());
+  if (!is_of_setup(head))
+    free(payload);
+  return SF_OK;
+}

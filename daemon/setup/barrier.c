@@ -1,0 +1,395 @@
+/* Meetings of a graph's ranks: see barrier.h. The daemon's thread. */
+#include "daemon/setup/barrier_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/jobs/node_tree.h"
+#include "daemon/net/network.h"
+#include "daemon/setup/call_compare.h"
+#include "shm/base/error.h"
+
+/* ---- Telling ----------------------------------------------------------------------------------------------------- */
+
+const char *sfd_meeting_what_text(int32_t what)
+{
+  switch (what) {
+  case SFPROTO__GRAPH_MEET__WHAT__MULTI:
+    return "makes the multi-graph";
+  case SFPROTO__GRAPH_MEET__WHAT__LEAF_RANKS:
+    return "finds its leaf ranks";
+  case SFPROTO__GRAPH_MEET__WHAT__STREAMS:
+    return "makes the graph ready for streams";
+  default:
+    return "waits for the others";
+  }
+}
+
+static const char *failure_text(const sfd_graph_t *graph)
+{
+  return graph->detail != NULL ? graph->detail : "the graph has failed";
+}
+
+static void tell_parent(sfd_meeting_t *meeting, int32_t parent)
+{
+  const sfd_graph_t *graph = meeting->graph;
+  Sfpeer__SetupError error;
+  Sfpeer__GraphMeet meet = SFPEER__GRAPH_MEET__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  meet.job = graph->group->job->id;
+  meet.graph = graph->id;
+  meet.what = meeting->point.what;
+  meet.position = meeting->point.position;
+  meet.rank = meeting->point.rank;
+  meet.error = sfd_setup_error_fill(&error, &meeting->error);
+  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_MEET;
+  message.graph_meet = &meet;
+  sfd_network_send(graph->group->job->server, parent, &message);
+}
+
+/* What has become of a meeting. */
+typedef struct end {
+  sf_status_t status; /* SF_OK: all have come; otherwise why the graph has failed, in words: */
+  const char *detail;
+  bool unknown;             /* the graph is not here any more, which the receiver has to tell all nodes */
+  sfd_setup_error_t *error; /* with which somebody has come; NULL: none */
+} end_t;
+
+static void tell_child(sfd_server_t *server, uint64_t job, uint64_t graph, int32_t node, const end_t *end)
+{
+  Sfpeer__SetupError error;
+  Sfpeer__GraphMet met = SFPEER__GRAPH_MET__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  met.job = job;
+  met.graph = graph;
+  met.status = end->status;
+  met.detail = (char *)(uintptr_t)end->detail; /* only read */
+  met.unknown = end->unknown;
+  met.error = end->error != NULL ? sfd_setup_error_fill(&error, end->error) : NULL;
+  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_MET;
+  message.graph_met = &met;
+  sfd_network_send(server, node, &message);
+}
+
+static void send_met(sfd_session_t *session, uint64_t request, const sfd_setup_error_t *error)
+{
+  Sfproto__GraphMet met = SFPROTO__GRAPH_MET__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__SetupError wrong = SFPROTO__SETUP_ERROR__INIT;
+  if (error->status != SF_OK) {
+    wrong.status = error->status;
+    wrong.rank = error->rank;
+    wrong.leaf = error->leaf;
+    wrong.detail = (char *)(uintptr_t)error->detail; /* only read */
+    met.error = &wrong;
+  }
+  message.request = request;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_MET;
+  message.graph_met = &met;
+  sfd_session_send(session, &message, NULL, 0);
+}
+
+static void answer(const sfd_graph_t *graph, const sfd_meeting_member_t *member, int32_t local, const end_t *end)
+{
+  sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[local]);
+  rank->npending--;
+  if (!sfd_rank_connected(rank))
+    return;
+  if (end->status == SF_OK)
+    send_met(rank->session, member->request, end->error);
+  else
+    sfd_session_send_error(rank->session, member->request, end->status, end->detail);
+}
+
+/* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
+
+/* Without memory the graph fails. */
+static void begin(sfd_graph_t *graph, const sfd_point_t *point)
+{
+  sfd_group_t *group = graph->group;
+  sfd_meeting_t *meeting = calloc(1, sizeof *meeting + (size_t)group->nlocals * sizeof meeting->members[0]);
+  if (meeting == NULL) {
+    sfd_graph_fail(graph, SF_ERR_NOMEM, "no memory for a meeting of the graph's ranks");
+    return;
+  }
+  meeting->graph = graph;
+  meeting->point = *point;
+  graph->meeting = meeting;
+  TAILQ_INSERT_TAIL(&group->meetings, meeting, entry);
+  sfd_calls_watch(graph);
+}
+
+void sfd_meeting_free(sfd_graph_t *graph)
+{
+  if (graph->meeting == NULL)
+    return;
+  TAILQ_REMOVE(&graph->group->meetings, graph->meeting, entry);
+  free(graph->meeting);
+  graph->meeting = NULL;
+}
+
+/* Tells all who wait what has become of it: SF_OK, all have come, or why the graph has failed. */
+static void release(sfd_graph_t *graph, sf_status_t status, const char *detail)
+{
+  const sfd_group_t *group = graph->group;
+  sfd_meeting_t *meeting = graph->meeting;
+  const end_t end = {.status = status, .detail = detail, .error = &meeting->error};
+  for (int32_t i = 0; i < sfd_tree_nchildren(group); i++)
+    if ((meeting->children >> i & 1) != 0)
+      tell_child(group->job->server, group->job->id, graph->id, group->nodes[sfd_tree_first_child(group) + i], &end);
+  for (int32_t k = 0; k < group->nlocals; k++)
+    if (meeting->members[k].here)
+      answer(graph, &meeting->members[k], k, &end);
+  sfd_meeting_free(graph);
+}
+
+static void advance(sfd_graph_t *graph)
+{
+  sfd_meeting_t *meeting = graph->meeting;
+  const sfd_group_t *group = graph->group;
+  int32_t parent = sfd_tree_parent(group);
+  if (meeting->told || meeting->nhere < group->nlocals || meeting->children != sfd_tree_all_children(group))
+    return;
+  if (parent < 0) {
+    release(graph, SF_OK, "");
+    return;
+  }
+  meeting->told = true;
+  tell_parent(meeting, parent);
+}
+
+void sfd_meeting_graph_failed(sfd_graph_t *graph)
+{
+  if (graph->meeting != NULL && !graph->meeting->told)
+    release(graph, graph->failure, failure_text(graph));
+}
+
+void sfd_meetings_fail(const sfd_job_t *job, sf_status_t status, const char *detail)
+{
+  sfd_graph_t *graph;
+  TAILQ_FOREACH(graph, &job->graphs, entry)
+  {
+    if (graph->meeting == NULL)
+      continue;
+    graph->meeting->children = 0; /* other nodes hear of it otherwise */
+    release(graph, status, detail);
+  }
+}
+
+/* ---- Who does not come ------------------------------------------------------------------------------------------- */
+
+static void fail_without(sfd_graph_t *graph, int32_t number, const char *reason)
+{
+  char text[SFD_TEXT_SIZE];
+  sfd_job_describe_rank(graph->group->job, number, text, sizeof text);
+  sfd_text_append(text, sizeof text, "%s", reason);
+  sfd_graph_fail(graph, SF_ERR_STATE, text);
+}
+
+/* Whether all members can still come; if not the graph fails. */
+static bool is_complete(sfd_graph_t *graph)
+{
+  const sfd_group_t *group = graph->group;
+  for (int32_t i = 0; i < group->size && group->nhere < group->size; i++)
+    if (group->job->left[group->members[i].rank]) {
+      fail_without(graph, group->members[i].rank, " has left");
+      return false;
+    }
+  for (int32_t k = 0; k < group->nlocals && graph->ndestroyed > 0; k++)
+    if (graph->destroyed[k]) {
+      fail_without(graph, group->members[group->locals[k]].rank, " has destroyed the graph");
+      return false;
+    }
+  return sfd_meeting_is_everywhere(graph);
+}
+
+bool sfd_meeting_has(const sfd_graph_t *graph, int32_t local)
+{
+  return graph->meeting != NULL && graph->meeting->members[local].here;
+}
+
+void sfd_meeting_member_gone(sfd_graph_t *graph, const sfd_rank_t *rank)
+{
+  if (graph->meeting != NULL && graph->state != SFD_GRAPH_FAILED)
+    fail_without(graph, rank->number, rank->job->left[rank->number] ? " has left" : " has destroyed the graph");
+}
+
+/* Where a node has told its parent it knows no more than that: who has left may have come and gone on. */
+void sfd_meetings_left(sfd_job_t *job, int32_t number)
+{
+  sfd_graph_t *graph;
+  TAILQ_FOREACH(graph, &job->graphs, entry)
+  {
+    if (graph->meeting != NULL && !graph->meeting->told && graph->state != SFD_GRAPH_FAILED &&
+        sfd_group_rank_of(graph->group, number) >= 0)
+      fail_without(graph, number, " has left");
+  }
+}
+
+static void compare_calls(sfd_graph_t *graph, int32_t rank, const sfshm_calls_t *calls)
+{
+  const sfd_point_t *point = &graph->meeting->point;
+  char called[64] = "something else", name[SFD_CALLS_NAME_BYTES], detail[SFD_TEXT_SIZE];
+  if (calls->begun <= point->position)
+    return;
+  uint64_t desc = sfshm_calls_find(calls, point->position + 1);
+  if (desc != 0)
+    sfshm_desc_text(desc, called, sizeof called);
+  sfd_calls_graph_text(graph, name, sizeof name);
+  snprintf(detail, sizeof detail, "%s, operation %" PRIu64 ": rank %d called %s, rank %d %s before it", name,
+           point->position + 1, rank, called, point->rank, sfd_meeting_what_text(point->what));
+  sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
+}
+
+void sfd_meeting_compare_calls(sfd_graph_t *graph, int32_t rank, const sfshm_calls_t *calls)
+{
+  int32_t local = sfd_group_local(graph->group, rank);
+  if (graph->meeting != NULL && graph->state == SFD_GRAPH_READY && local >= 0 && !graph->meeting->members[local].here)
+    compare_calls(graph, rank, calls);
+}
+
+void sfd_meeting_compare_child(sfd_graph_t *graph, int32_t child, int32_t rank, const sfshm_calls_t *calls)
+{
+  if (graph->meeting != NULL && graph->state == SFD_GRAPH_READY && (graph->meeting->children >> child & 1) == 0)
+    compare_calls(graph, rank, calls);
+}
+
+/* ---- Coming ------------------------------------------------------------------------------------------------------ */
+
+/* Whether one can come for that; if not the graph has failed. */
+static bool enter(sfd_graph_t *graph, const sfd_point_t *point)
+{
+  char name[SFD_CALLS_NAME_BYTES], detail[SFD_TEXT_SIZE];
+  if (!is_complete(graph))
+    return false;
+  if (graph->meeting == NULL)
+    begin(graph, point);
+  if (graph->meeting == NULL)
+    return false;
+  const sfd_point_t *first = &graph->meeting->point;
+  if (first->what == point->what && first->position == point->position)
+    return true;
+  sfd_calls_graph_text(graph, name, sizeof name);
+  snprintf(detail, sizeof detail, "%s: rank %d %s behind %" PRIu64 " operations, rank %d %s behind %" PRIu64, name,
+           first->rank, sfd_meeting_what_text(first->what), first->position, point->rank,
+           sfd_meeting_what_text(point->what), point->position);
+  sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
+  return false;
+}
+
+void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__GraphMeet *meet = message->graph_meet;
+  sfd_rank_t *rank = session->rank;
+  int32_t local;
+  (void)fds;
+  (void)nfds;
+  sfd_server_expect(session->server, SFD_EXPECT_RANKS_NS); /* the other ranks, and what they make then */
+  if (sfd_job_answer_failed(rank, message->request) || !sfd_rank_may_wait(rank, message->request))
+    return;
+  sfd_graph_t *graph = sfd_graph_find_ready(session, message->request, meet->graph, &local);
+  if (graph == NULL)
+    return;
+  if (meet->error != NULL && (meet->error->status >= SF_OK || meet->error->rank != graph->group->locals[local])) {
+    sfd_session_refuse(session, message->request, SF_ERR_PROTO, "GraphMeet of rank %d: malformed error", rank->number);
+    return;
+  }
+  if (sfd_meeting_has(graph, local)) {
+    sfd_session_answer(session, message->request, SF_ERR_STATE,
+                       "rank %d waits for the others of graph %" PRIu64 " already", rank->number, graph->id);
+    return;
+  }
+  const sfd_point_t point = {
+      .what = (int32_t)meet->what, .position = meet->position, .rank = graph->group->locals[local]};
+  if (graph->state == SFD_GRAPH_FAILED || !enter(graph, &point)) {
+    sfd_session_send_error(session, message->request, graph->failure, failure_text(graph));
+    return;
+  }
+  if (meet->error != NULL)
+    sfd_setup_error_note(&graph->meeting->error, meet->error->status, point.rank, -1, meet->error->detail);
+  graph->meeting->members[local] = (sfd_meeting_member_t){.here = true, .request = message->request};
+  graph->meeting->nhere++;
+  rank->npending++;
+  advance(graph);
+}
+
+bool sfd_meeting_goes_well(const sfd_server_t *server, const sfd_job_t *job, uint64_t id)
+{
+  return job != NULL ? job->state == SFD_JOB_RUNNING : sfd_ended_well(&server->ended, id);
+}
+
+/* That the graph is gone means that all members here have destroyed it, or left, for it was there before anybody could
+ * come. */
+static void refuse_unknown(sfd_server_t *server, const Sfpeer__GraphMeet *meet, int32_t node)
+{
+  char text[SFD_TEXT_SIZE];
+  sfd_meeting_gone_text(meet->graph, sfd_network_node(server), text, sizeof text);
+  tell_child(server, meet->job, meet->graph, node, &(end_t){.status = SF_ERR_STATE, .detail = text, .unknown = true});
+}
+
+static bool is_good_error(const sfd_graph_t *graph, const Sfpeer__SetupError *error)
+{
+  return error == NULL || (error->status < SF_OK && error->rank >= 0 && error->rank < graph->group->size);
+}
+
+static void note_error(sfd_meeting_t *meeting, const Sfpeer__SetupError *error)
+{
+  if (error != NULL)
+    sfd_setup_error_note(&meeting->error, error->status, error->rank, error->leaf, error->detail);
+}
+
+sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__GraphMeet *meet = message->graph_meet;
+  sfd_job_t *job = sfd_job_find_id(server, meet->job);
+  sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, meet->graph) : NULL;
+  bool goes_well = sfd_meeting_goes_well(server, job, meet->job);
+  if (graph == NULL && goes_well)
+    refuse_unknown(server, meet, node);
+  if (graph == NULL || !goes_well) /* of a failed job all hear */
+    return job != NULL ? SF_OK : sfd_ended_answer(&server->ended, meet->job);
+  if (graph->state == SFD_GRAPH_COMMITTING)
+    return SF_ERR_NOT_FOUND; /* there it was ready before */
+  int32_t child = sfd_tree_child(graph->group, node);
+  if (child < 0 || (graph->meeting != NULL && (graph->meeting->children >> child & 1) != 0) || meet->rank < 0 ||
+      meet->rank >= graph->group->size || !is_good_error(graph, meet->error))
+    return sfshm_error(SF_ERR_PROTO,
+                       "node %d says twice, to the wrong node, or of no rank, that ranks of graph %" PRIu64 " meet",
+                       node, graph->id);
+  const sfd_point_t point = {.what = meet->what, .position = meet->position, .rank = meet->rank};
+  if (graph->state == SFD_GRAPH_FAILED || !enter(graph, &point)) {
+    tell_child(server, job->id, graph->id, node, &(end_t){.status = graph->failure, .detail = failure_text(graph)});
+    return SF_OK;
+  }
+  note_error(graph->meeting, meet->error);
+  graph->meeting->children |= (uint8_t)(1u << child);
+  advance(graph);
+  return SF_OK;
+}
+
+/* An error is that of the graph, which has failed where it comes from, and so does here. */
+sf_status_t sfd_meeting_handle_peer_met(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__GraphMet *met = message->graph_met;
+  const sfd_job_t *job = sfd_job_find_id(server, met->job);
+  sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, met->graph) : NULL;
+  if (graph == NULL || job->state != SFD_JOB_RUNNING)
+    return SF_OK;
+  if (node != sfd_tree_parent(graph->group) || graph->meeting == NULL || !graph->meeting->told ||
+      !is_good_error(graph, met->error))
+    return sfshm_error(SF_ERR_PROTO, "node %d answers ranks of graph %" PRIu64 " that have not asked, or of no rank",
+                       node, graph->id);
+  if (met->status == SF_OK) {
+    note_error(graph->meeting, met->error); /* the lowest of all nodes */
+    release(graph, SF_OK, "");
+    return SF_OK;
+  }
+  sf_status_t status = met->status < SF_OK ? (sf_status_t)met->status : SF_ERR_MISMATCH;
+  if (met->unknown)
+    sfd_graph_fail(graph, status, met->detail);
+  else
+    sfd_graph_hear_failure(graph, status, met->detail);
+  release(graph, graph->failure, failure_text(graph));
+  return SF_OK;
+}

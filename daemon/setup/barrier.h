@@ -1,0 +1,65 @@
+/* Ranks of a graph that meet before they make together what the graph needs for some of its operations. The set-ups of
+ * that would wait for ranks that have called something else. So nobody begins them before all ranks have come for the
+ * same, behind as many operations of the graph; if one does something else the graph fails, and who waits gets that
+ * error.
+ *
+ * Over nodes the ranks come together up the tree of the group's nodes (node_tree.h), and what has become of it goes
+ * down. A node that has told its parent of its ranks and of those below waits for the answer, whatever happens; one
+ * that has not ends the meeting as soon as it hears that the graph has failed, for itself and all below. So either all
+ * ranks go on or none: for going on takes each node's word, and one that has ended a meeting gives none any more.
+ *
+ *              ranks, or a child, come                  all have come here and below
+ *   none ----------------------------------> COMING ----------------------------------> TOLD (the root: all go on)
+ *                                               |  the graph fails: its error for all       |  the parent answers
+ *                                               \------------------> none <----------------/
+ */
+#ifndef SFD_MEETING_H
+#define SFD_MEETING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/jobs/graph.h"
+#include "shm/observe/calls.h"
+
+void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+
+sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_meeting_handle_peer_met(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_meeting_handle_peer_awaited(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_meeting_handle_peer_gone(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+
+/* The graph has failed here. */
+void sfd_meeting_graph_failed(sfd_graph_t *graph);
+
+/* Whether the member of this node waits there. */
+bool sfd_meeting_has(const sfd_graph_t *graph, int32_t local);
+
+/* A rank of this node leaves the graph: who waits for it does so in vain. The graph fails. */
+void sfd_meeting_member_gone(sfd_graph_t *graph, const sfd_rank_t *rank);
+
+/* All ranks of this node have destroyed the graph, or have left: nobody comes from here any more. */
+void sfd_meeting_graph_gone(const sfd_graph_t *graph);
+
+/* A rank, of any node, has left the job: the same. */
+void sfd_meetings_left(sfd_job_t *job, int32_t number);
+
+/* What a member of this node, or one of a child in the tree, has called: who has begun more operations than those who
+ * wait, and is not among them, does not come any more. */
+void sfd_meeting_compare_calls(sfd_graph_t *graph, int32_t rank, const sfshm_calls_t *calls);
+void sfd_meeting_compare_child(sfd_graph_t *graph, int32_t child, int32_t rank, const sfshm_calls_t *calls);
+
+/* Looks whether some have come to the graph's meeting only and others to another one, or to a set-up, of the group
+ * only: each of the two may wait for those who are in the other, as ranks do it in another order. If so the graphs of
+ * the meetings fail; but not at the first look, as a rank may come to something else because it has heard of a failure
+ * that those who wait here are yet to hear of. And has the children in the tree say when nobody there has the graph any
+ * more. */
+void sfd_meeting_look(sfd_graph_t *graph);
+
+/* The job has failed: all who wait are answered. */
+void sfd_meetings_fail(const sfd_job_t *job, sf_status_t status, const char *detail);
+
+/* Silently. */
+void sfd_meeting_free(sfd_graph_t *graph);
+
+#endif

@@ -1,0 +1,53 @@
+/* Comparing what all ranks of a graph call, also those between which no message ever passes: ranks in parts of a graph
+ * that no edge connects. Each rank keeps in its counters what it has called (shm/observe/calls.h); the daemon looks at
+ * them now and then, as long as there are graphs of several ranks, and seldom when nothing moves. Between nodes each
+ * tells its parent in the tree of the graph's group what one of its members called. A difference fails the graph. The
+ * daemon's thread.
+ *
+ * A rank that has destroyed the graph, or has left, calls nothing more. Whoever calls more operations than such a rank
+ * waits in vain, and the graph fails: ranks of the same node as the counters show; ranks of other nodes as their data
+ * and questions (SFD_PEER_DATA, SFD_PEER_AWAIT) name the operation. If the graph is gone here the daemon answers these
+ * by GraphGone. What was sent before arrives before that answer, so whoever gets it, and has nothing for the operation,
+ * will not get it any more. */
+#ifndef SFD_CALLS_H
+#define SFD_CALLS_H
+
+#include "daemon/jobs/ended_jobs.h"
+#include "daemon/jobs/graph.h"
+#include "daemon/net/channel.h"
+#include "shm/observe/counters.h"
+
+typedef struct sfd_calls sfd_calls_t;
+
+/* The graph can be used from now on. */
+void sfd_calls_watch(const sfd_graph_t *graph);
+
+/* A member of this node calls nothing more on the graph. */
+void sfd_calls_end(sfd_graph_t *graph, const sfd_ended_rank_t *rank);
+
+/* How a rank of this node that leaves, and has not destroyed the graph, ends its calls. */
+void sfd_calls_leave(sfd_graph_t *graph, const sfd_rank_t *rank);
+
+/* No member of this node calls anything more: if other nodes wait for them the graph fails there. */
+void sfd_calls_end_graph(sfd_graph_t *graph);
+
+/* Another node has named an operation of the graph. */
+void sfd_calls_named(const sfd_graph_t *graph);
+
+/* The same of a graph that this node does not have: answers if the job goes well, or did. */
+void sfd_calls_named_gone(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
+
+/* Such an answer, about a graph that is here. */
+void sfd_calls_hear_gone(sfd_graph_t *graph, int32_t node, const Sfpeer__GraphGone *gone);
+
+#define SFD_CALLS_NAME_BYTES (SFSHM_PLACE_BYTES + 32)
+
+/* Writes "graph 7 (ocean.c:32)": with the place where it was made, if a member here says it. */
+void sfd_calls_graph_text(const sfd_graph_t *graph, char text[], size_t text_bytes);
+
+/* NULL is accepted. */
+void sfd_calls_free(sfd_calls_t *calls);
+
+sf_status_t sfd_calls_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+
+#endif

@@ -1,0 +1,62 @@
+/* Merging: what the ranks of this node want from each other node, of each root once, is made into images for both
+ * ends. Has copies of all that it uses: it may still run in a worker thread when the graph's set-up is given up. */
+#ifndef SFD_MERGING_H
+#define SFD_MERGING_H
+
+#include <uv.h>
+
+#include "daemon/setup/setup.h"
+#include "shm/trunk/merge/merge.h"
+
+/* What a rank has written of its edges. */
+typedef struct sfd_merged_list {
+  sfshm_region_t region; /* mapped; or */
+  char *copy;            /* of its blocks, one behind the other, out of inboxes, to which it may write */
+} sfd_merged_list_t;
+
+/* One block that leads to another node. */
+typedef struct sfd_want {
+  int32_t node;
+  int32_t owner;
+  int32_t rank;
+  const sfd_block_t *block;
+  sfshm_region_t list; /* with the block at its offset: all, or a piece, of one of the lists */
+  sfshm_edges_t edges;
+} sfd_want_t;
+
+/* What this node wants from another one. */
+typedef struct sfd_wanted {
+  int32_t node;
+  int32_t first; /* among the wants */
+  int32_t nwants;
+  bool answered;
+  sfshm_merge_t merge;
+} sfd_wanted_t;
+
+/* The work of merging; lives on by itself when the set-up is given up meanwhile. */
+typedef struct sfd_merging {
+  uv_work_t work;
+  sfd_graph_t *graph; /* NULL: given up */
+  sfd_merged_list_t *lists;
+  int32_t nlists;
+  sfd_block_t *blocks; /* copies */
+  sfd_want_t *wants;   /* by (node, owner, rank) */
+  int32_t nwants;
+  int64_t nedges;
+  int64_t effort;       /* about how many indices have to be looked at */
+  sfd_wanted_t *wanted; /* by node */
+  int32_t nwanted;
+  bool uncombined;
+  sf_status_t status;
+  char detail[SFD_TEXT_SIZE];
+} sfd_merging_t;
+
+/* What is to be merged: NULL if the ranks want nothing from other nodes. */
+sf_status_t sfd_merging_collect(sfd_graph_t *graph, sfd_merging_t **merging_p);
+
+/* Merges it all, into merging->status at last. Any thread. */
+void sfd_merging_run(uv_work_t *work);
+
+void sfd_merging_free(sfd_merging_t *merging);
+
+#endif

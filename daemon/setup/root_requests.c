@@ -1,0 +1,472 @@
+/* Wants: see root_requests.h. The daemon's thread. */
+#include "daemon/setup/root_requests.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/data/trunks.h"
+#include "daemon/net/network.h"
+#include "daemon/setup/root_bounds.h"
+#include "daemon/setup/root_merge.h"
+#include "daemon/setup/setup.h"
+#include "shm/base/error.h"
+#include "shm/edges/packed.h"
+#include "shm/trunk/trunk.h"
+
+/* Below so much effort merging takes less time than waking a thread for it. */
+#define MERGE_INLINE_EFFORT 16384
+
+/* Root images of so many bytes are packed. */
+#define PACK_FROM 2048
+
+/* A root image that came from another node. */
+typedef struct sfd_asked {
+  int32_t node;
+  void *image;
+  size_t bytes;
+  bool answered;
+} sfd_asked_t;
+
+/* How many roots ranks of a node have. */
+typedef struct sfd_told {
+  bool known;
+  size_t n;
+  int32_t *owners; /* ascending */
+  int64_t *nroots;
+} sfd_told_t;
+
+struct sfd_wants {
+  sfd_merging_t *merging; /* NULL: nothing is wanted from others */
+  bool merged;
+  sfd_told_t told; /* by the other of two nodes, */
+  sfd_told_t said; /* and to it */
+  int32_t nunanswered;
+  sfd_asked_t *asked;
+  int32_t nasked;
+};
+
+/* ---- Beginning and end ------------------------------------------------------------------------------------------- */
+
+static void free_told(const sfd_told_t *told)
+{
+  free(told->owners);
+  free(told->nroots);
+}
+
+void sfd_wants_free(sfd_wants_t *wants)
+{
+  if (wants == NULL)
+    return;
+  for (int32_t i = 0; i < wants->nasked; i++)
+    free(wants->asked[i].image);
+  free(wants->asked);
+  free_told(&wants->told);
+  free_told(&wants->said);
+  if (wants->merging != NULL && wants->merged)
+    sfd_merging_free(wants->merging);
+  else if (wants->merging != NULL)
+    wants->merging->graph = NULL;
+  free(wants);
+}
+
+static sfd_wants_t *wants_of(sfd_graph_t *graph)
+{
+  if (graph->setup->wants == NULL)
+    graph->setup->wants = calloc(1, sizeof(sfd_wants_t));
+  return graph->setup->wants;
+}
+
+/* ---- Being answered ---------------------------------------------------------------------------------------------- */
+
+static int compare_ranks(const void *a, const void *b)
+{
+  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Ranks of which nothing was said check what is wanted of them themselves. */
+static int64_t nroots_of(const sfd_told_t *told, int32_t rank)
+{
+  const int32_t *owner = told->n > 0 ? bsearch(&rank, told->owners, told->n, sizeof *owner, compare_ranks) : NULL;
+  return owner != NULL ? told->nroots[owner - told->owners] : INT64_MAX;
+}
+
+/* Whether some are not there. */
+static bool check_roots(sfd_graph_t *graph, const sfd_wanted_t *wanted, const sfd_told_t *told)
+{
+  const sfd_want_t *wants = &graph->setup->wants->merging->wants[wanted->first];
+  bool bad = false;
+  for (int32_t i = 0; i < wanted->nwants; i++) {
+    int64_t nroots = nroots_of(told, wants[i].owner);
+    if (wants[i].edges.roots.max < nroots)
+      continue;
+    sfd_roots_note_bad(graph->setup, wants[i].rank, wants[i].block, &wants[i].list, nroots);
+    bad = true;
+  }
+  return bad;
+}
+
+static void be_answered(sfd_graph_t *graph, sfd_wanted_t *wanted, const sfd_told_t *told)
+{
+  sfd_wants_t *wants = graph->setup->wants;
+  wanted->answered = true;
+  (void)check_roots(graph, wanted, told);
+  if (--wants->nunanswered == 0)
+    sfd_setup_edges_done(graph);
+}
+
+static sfd_wanted_t *find_wanted(sfd_wants_t *wants, int32_t node)
+{
+  for (int32_t i = 0; wants->merging != NULL && wants->merged && i < wants->merging->nwanted; i++)
+    if (wants->merging->wanted[i].node == node && !wants->merging->wanted[i].answered)
+      return &wants->merging->wanted[i];
+  return NULL;
+}
+
+/* Room for what is said of n ranks. */
+static sf_status_t alloc_told(sfd_told_t *told, size_t n)
+{
+  *told =
+      (sfd_told_t){.owners = malloc((n + 1) * sizeof *told->owners), .nroots = malloc((n + 1) * sizeof *told->nroots)};
+  return told->owners != NULL && told->nroots != NULL ? SF_OK
+                                                      : sfshm_error(SF_ERR_NOMEM, "numbers of roots of %zu ranks", n);
+}
+
+/* Of two nodes the other one says it without being asked, perhaps before anything is wanted of it. */
+static sf_status_t handle_told(sfd_graph_t *graph, int32_t node, const sfd_told_t *told)
+{
+  sfd_wants_t *wants = wants_of(graph);
+  if (wants == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "wants of a graph");
+  if (wants->told.known || graph->state != SFD_GRAPH_GATHERING)
+    return sfshm_error(SF_ERR_PROTO, "node %d tells its numbers of roots twice", node);
+  sf_status_t status = alloc_told(&wants->told, told->n);
+  if (status != SF_OK)
+    return status;
+  for (; wants->told.n < told->n; wants->told.n++) {
+    wants->told.owners[wants->told.n] = told->owners[wants->told.n];
+    wants->told.nroots[wants->told.n] = told->nroots[wants->told.n];
+  }
+  wants->told.known = true;
+  return SF_OK;
+}
+
+static sf_status_t handle_answer(sfd_graph_t *graph, int32_t node, const sfd_told_t *told)
+{
+  sfd_wants_t *wants = graph->setup->wants;
+  sfd_wanted_t *wanted = wants != NULL ? find_wanted(wants, node) : NULL;
+  if (wanted == NULL)
+    return sfshm_error(SF_ERR_PROTO, "node %d answers what it was not asked", node);
+  be_answered(graph, wanted, told);
+  return SF_OK;
+}
+
+sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__Wanted *wanted = message->wanted;
+  const sfd_told_t told = {.n = wanted->n_owners, .owners = wanted->owners, .nroots = wanted->nroots};
+  const sfd_job_t *job = sfd_job_find_id(server, wanted->job);
+  bool running = job != NULL && job->state == SFD_JOB_RUNNING;
+  sfd_group_t *group = running ? sfd_group_find(job, wanted->group) : NULL;
+  if (wanted->n_owners != wanted->n_nroots || (group != NULL && told.n > (size_t)group->size))
+    return sfshm_error(SF_ERR_PROTO, "node %d tells the numbers of roots of %zu ranks", node, told.n);
+  if (job == NULL)
+    return sfd_ended_answer(&server->ended, wanted->job);
+  if (running && group == NULL)
+    return SF_ERR_NOT_FOUND;
+  bool pair = group != NULL && sfd_agreement_is_pair(group);
+  if (pair && node != group->nodes[1 - group->node_position])
+    return sfshm_error(SF_ERR_PROTO, "node %d tells its numbers of roots to a group of nodes %d and %d", node,
+                       group->nodes[0], group->nodes[1]);
+  sfd_graph_t *graph = group != NULL ? sfd_setup_find(group, wanted->number) : NULL;
+  sf_status_t status = pair ? sfd_setup_find_gathering(group, wanted->number, &graph) : SF_OK;
+  if (graph == NULL)
+    return status;
+  return pair ? handle_told(graph, node, &told) : handle_answer(graph, node, &told);
+}
+
+/* ---- Asking ------------------------------------------------------------------------------------------------------ */
+
+static void on_image_sent(void *image, sf_status_t status)
+{
+  (void)status; /* the channel's end fails the job */
+  free(image);
+}
+
+/* The image is given away: the set-up may end before it has left. Short ones are not worth packing. */
+static void send_image(const sfd_graph_t *graph, sfd_wanted_t *wanted)
+{
+  void *image = wanted->merge.root_image;
+  size_t bytes = wanted->merge.root_image_bytes;
+  if (bytes >= PACK_FROM && sfshm_pack(wanted->merge.root_image, bytes, &image, &bytes))
+    free(wanted->merge.root_image);
+  sfd_message_head_t head = {
+      .kind = SFD_PEER_WANTS,
+      .payload_bytes = bytes,
+      .job = graph->group->job->id,
+      .object = graph->group->id,
+      .desc = graph->number,
+  };
+  wanted->merge.root_image = NULL;
+  sfd_network_send_payload(graph->group->job->server, wanted->node, &head, image, on_image_sent, image);
+}
+
+static void after_merging(sfd_graph_t *graph)
+{
+  sfd_wants_t *wants = graph->setup->wants;
+  const sfd_merging_t *merging = wants->merging;
+  wants->merged = true;
+  if (merging->status != SF_OK) {
+    sfd_setup_note_error(graph->setup, merging->status, graph->group->locals[0], -1, merging->detail);
+    sfd_setup_edges_done(graph);
+    return;
+  }
+  wants->nunanswered = merging->nwanted;
+  sfd_server_expect(graph->group->job->server, SFD_EXPECT_NODES_NS);
+  for (int32_t i = 0; i < merging->nwanted; i++)
+    send_image(graph, &merging->wanted[i]);
+  if (sfd_agreement_is_pair(graph->group))
+    sfd_setup_edges_done(graph); /* with the other's part its numbers of roots will be there */
+}
+
+static void on_merged(uv_work_t *work, int status)
+{
+  sfd_merging_t *merging = work->data;
+  (void)status;
+  if (merging->graph == NULL) {
+    sfd_merging_free(merging);
+    return;
+  }
+  sfd_server_t *server = merging->graph->group->job->server;
+  sfd_network_gather(server, true);
+  after_merging(merging->graph);
+  sfd_network_gather(server, false);
+}
+
+/* How many roots these members have; that of one whose input is wrong does not matter any more. Without memory nothing
+ * is said. */
+static void count_roots(const sfd_graph_t *graph, const int32_t owners[], size_t n, sfd_told_t *said)
+{
+  if (alloc_told(said, n) != SF_OK)
+    return;
+  for (; said->n < n; said->n++) {
+    const sfd_setup_member_t *member = sfd_setup_member(graph, owners[said->n]);
+    said->owners[said->n] = owners[said->n];
+    said->nroots[said->n] = member->wrong ? INT64_MAX : member->nroots;
+  }
+}
+
+static void tell_roots(const sfd_graph_t *graph, int32_t node, const sfd_told_t *said)
+{
+  Sfpeer__Wanted wanted = SFPEER__WANTED__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  wanted.job = graph->group->job->id;
+  wanted.group = graph->group->id;
+  wanted.number = graph->number;
+  wanted.owners = said->owners;
+  wanted.nroots = said->nroots;
+  wanted.n_owners = wanted.n_nroots = said->n;
+  message.body_case = SFPEER__MESSAGE__BODY_WANTED;
+  message.wanted = &wanted;
+  sfd_network_send(graph->group->job->server, node, &message);
+}
+
+/* Without memory nothing is said, and nothing will be wanted. */
+static void tell_other_of_pair(sfd_graph_t *graph)
+{
+  const sfd_group_t *group = graph->group;
+  sfd_told_t nothing = {.n = 0};
+  sfd_wants_t *wants = wants_of(graph);
+  if (wants != NULL)
+    count_roots(graph, group->locals, (size_t)group->nlocals, &wants->said);
+  tell_roots(graph, group->nodes[1 - group->node_position], wants != NULL ? &wants->said : &nothing);
+}
+
+static void merge(sfd_graph_t *graph)
+{
+  sfd_merging_t *merging = NULL;
+  sfd_wants_t *wants = wants_of(graph);
+  sf_status_t status =
+      wants != NULL ? sfd_merging_collect(graph, &merging) : sfshm_error(SF_ERR_NOMEM, "wants of a graph");
+  if (status != SF_OK)
+    sfd_setup_note_error(graph->setup, status, graph->group->locals[0], -1, sfshm_error_detail());
+  if (merging == NULL) {
+    sfd_setup_edges_done(graph);
+    return;
+  }
+  wants->merging = merging;
+  merging->work.data = merging;
+  if (merging->effort > MERGE_INLINE_EFFORT &&
+      uv_queue_work(graph->group->job->server->loop, &merging->work, sfd_merging_run, on_merged) == 0)
+    return;
+  sfd_merging_run(&merging->work);
+  after_merging(graph);
+}
+
+void sfd_wants_begin(sfd_graph_t *graph)
+{
+  sfd_server_t *server = graph->group->job->server;
+  sfd_network_gather(server, true);
+  if (sfd_agreement_is_pair(graph->group))
+    tell_other_of_pair(graph);
+  merge(graph);
+  sfd_network_gather(server, false);
+}
+
+/* ---- Being asked ------------------------------------------------------------------------------------------------- */
+
+static sf_status_t open_asked(const sfd_asked_t *asked, sfshm_image_t *image)
+{
+  return sfshm_image_open(asked->image, asked->bytes, SFSHM_ROOT_IMAGE_MAGIC, image);
+}
+
+/* Of two nodes each has said or will say it in any case. */
+static void answer(const sfd_graph_t *graph, sfd_asked_t *asked)
+{
+  sfshm_image_t image;
+  asked->answered = true;
+  if (sfd_agreement_is_pair(graph->group) || open_asked(asked, &image) != SF_OK)
+    return; /* checked when it came */
+  uint32_t n = image.header.nparts;
+  sfd_told_t said = {.n = 0};
+  int32_t *owners = calloc(n + 1u, sizeof *owners);
+  for (uint32_t i = 0; owners != NULL && i < n; i++)
+    owners[i] = sfshm_image_rank(&image, i);
+  if (owners != NULL)
+    count_roots(graph, owners, n, &said);
+  tell_roots(graph, asked->node, &said);
+  free_told(&said);
+  free(owners);
+}
+
+/* Whether the other node wants roots that are not here, by what it has been told. */
+static bool asks_too_much(const sfd_asked_t *asked, const sfd_told_t *said)
+{
+  sfshm_image_t image;
+  sfshm_root_roots_t part;
+  bool bad = open_asked(asked, &image) != SF_OK; /* checked when it came */
+  for (uint32_t i = 0; !bad && i < image.header.nparts; i++)
+    bad = sfshm_root_part_open(&image, i, nroots_of(said, sfshm_image_rank(&image, i)), &part) != SF_OK;
+  return bad;
+}
+
+bool sfd_wants_are_bad(sfd_graph_t *graph)
+{
+  const sfd_wants_t *wants = graph->setup->wants;
+  if (wants == NULL)
+    return false;
+  bool bad =
+      wants->merged && wants->merging->status == SF_OK && check_roots(graph, &wants->merging->wanted[0], &wants->told);
+  return bad || (wants->nasked > 0 && asks_too_much(&wants->asked[0], &wants->said));
+}
+
+void sfd_wants_members_came(sfd_graph_t *graph)
+{
+  sfd_wants_t *wants = graph->setup->wants;
+  for (int32_t i = 0; wants != NULL && i < wants->nasked; i++)
+    if (!wants->asked[i].answered)
+      answer(graph, &wants->asked[i]);
+}
+
+/* One from each node. */
+static bool has_asked(const sfd_wants_t *wants, int32_t node)
+{
+  for (int32_t i = 0; wants != NULL && i < wants->nasked; i++)
+    if (wants->asked[i].node == node)
+      return true;
+  return false;
+}
+
+/* In place of what is packed. */
+static sf_status_t unpack(void **image, size_t *bytes)
+{
+  void *packed = *image;
+  if (!sfshm_is_packed(packed, *bytes))
+    return SF_OK;
+  sf_status_t status = sfshm_unpack(packed, *bytes, image, bytes);
+  if (status == SF_OK)
+    free(packed);
+  return status;
+}
+
+static sf_status_t check_image(const sfd_graph_t *graph, int32_t node, const void *image_memory, size_t bytes)
+{
+  const sfd_group_t *group = graph->group;
+  sfshm_image_t image;
+  if (has_asked(graph->setup->wants, node))
+    return sfshm_error(SF_ERR_PROTO, "node %d asks twice for roots of a graph", node);
+  sf_status_t status = sfshm_image_open(image_memory, bytes, SFSHM_ROOT_IMAGE_MAGIC, &image);
+  if (status == SF_OK)
+    status = sfshm_root_image_check(&image);
+  for (uint32_t i = 0; status == SF_OK && i < image.header.nparts; i++)
+    if (sfshm_image_rank(&image, i) < 0 || sfd_group_local(group, sfshm_image_rank(&image, i)) < 0)
+      status = sfshm_error(SF_ERR_PROTO, "node %d wants roots of group rank %d, which is not here", node,
+                           sfshm_image_rank(&image, i));
+  return status;
+}
+
+static sf_status_t keep(sfd_graph_t *graph, int32_t node, void *image, size_t bytes)
+{
+  sfd_wants_t *wants = wants_of(graph);
+  sfd_asked_t *asked = wants != NULL ? realloc(wants->asked, ((size_t)wants->nasked + 1) * sizeof *wants->asked) : NULL;
+  if (asked == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "plan from node %d", node);
+  wants->asked = asked;
+  wants->asked[wants->nasked] = (sfd_asked_t){.node = node, .image = image, .bytes = bytes};
+  wants->nasked++;
+  if (graph->setup->nhere == graph->group->nlocals)
+    answer(graph, &wants->asked[wants->nasked - 1]);
+  return SF_OK;
+}
+
+sf_status_t sfd_wants_arrived(sfd_group_t *group, int32_t node, const sfd_message_head_t *head, void *image)
+{
+  sfd_graph_t *graph = NULL;
+  sf_status_t status = sfd_setup_find_gathering(group, head->desc, &graph);
+  if (graph == NULL || graph->state != SFD_GRAPH_GATHERING) {
+    free(image); /* the set-up has been given up here: the other node will hear of that */
+    return status;
+  }
+  size_t bytes = head->payload_bytes;
+  status = unpack(&image, &bytes);
+  if (status == SF_OK)
+    status = check_image(graph, node, image, bytes);
+  if (status == SF_OK)
+    status = keep(graph, node, image, bytes);
+  if (status != SF_OK)
+    free(image);
+  return status;
+}
+
+/* ---- Trunks ------------------------------------------------------------------------------------------------------ */
+
+static int compare_sources(const void *a, const void *b)
+{
+  const sfd_trunk_source_t *x = a, *y = b;
+  return x->node != y->node ? (x->node > y->node) - (x->node < y->node) : (x->role > y->role) - (x->role < y->role);
+}
+
+sf_status_t sfd_wants_make_trunks(sfd_graph_t *graph)
+{
+  const sfd_wants_t *wants = graph->setup->wants;
+  if (wants == NULL)
+    return SF_OK;
+  int32_t nwanted = wants->merging != NULL ? wants->merging->nwanted : 0;
+  uint32_t n = 0;
+  sfd_trunk_source_t *sources = calloc((size_t)nwanted + (size_t)wants->nasked + 1, sizeof *sources);
+  if (sources == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "trunks of a graph");
+  for (int32_t i = 0; i < nwanted; i++) {
+    const sfshm_merge_t *merge = &wants->merging->wanted[i].merge;
+    sources[n++] =
+        (sfd_trunk_source_t){wants->merging->wanted[i].node, SFSHM_AS_LEAF, merge->leaf_image, merge->leaf_image_bytes};
+  }
+  for (int32_t i = 0; i < wants->nasked; i++)
+    sources[n++] =
+        (sfd_trunk_source_t){wants->asked[i].node, SFSHM_AS_ROOT, wants->asked[i].image, wants->asked[i].bytes};
+  qsort(sources, n, sizeof *sources, compare_sources);
+  sf_status_t status = sfd_trunks_create(graph, sources, n);
+  free(sources);
+  return status;
+}

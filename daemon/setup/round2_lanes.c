@@ -1,0 +1,165 @@
+/* Round 2: checking, keeping and exchanging the ends of lanes. The daemon's thread. */
+#include "daemon/setup/round2_lanes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "daemon/data/trunks.h"
+#include "daemon/memory/segment.h"
+#include "shm/base/error.h"
+
+/* ---- Checking ---- */
+
+static sf_status_t check_memory(const char *message, const Sfproto__LaneEnd *lane, const sfd_rank_t *rank)
+{
+  const sfd_segment_t *segment = sfd_segment_find(rank, lane->segment);
+  if (segment == NULL || !segment->inbox)
+    return sfshm_error(SF_ERR_PROTO, "%s of rank %d: segment %" PRIu64 " is no inbox of it", message, rank->number,
+                       lane->segment);
+  if (lane->slots >= segment->length || lane->control >= segment->length)
+    return sfshm_error(SF_ERR_PROTO,
+                       "%s of rank %d: offsets %" PRIu64 " and %" PRIu64 " in segment %" PRIu64 " of %" PRIu64 " bytes",
+                       message, rank->number, lane->slots, lane->control, lane->segment, segment->length);
+  return SF_OK;
+}
+
+sf_status_t sfd_lanes_check(const char *message, Sfproto__LaneEnd *const lanes[], size_t n, const sfd_rank_t *rank,
+                            const sfd_group_t *group, int32_t place)
+{
+  int32_t previous = -1;
+  for (size_t i = 0; i < n; i++) {
+    const Sfproto__LaneEnd *lane = lanes[i];
+    if (lane->rank < 0 || lane->rank >= group->size || lane->rank == place || sfd_group_local(group, lane->rank) < 0)
+      return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: lane to rank %d of a group of %d", message, place,
+                         lane->rank, group->size);
+    if (lane->rank <= previous)
+      return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: lane to rank %d after that to rank %d", message, place,
+                         lane->rank, previous);
+    sf_status_t status = check_memory(message, lane, rank);
+    if (status != SF_OK)
+      return status;
+    previous = lane->rank;
+  }
+  return SF_OK;
+}
+
+sf_status_t sfd_lanes_store(Sfproto__LaneEnd *const lanes[], size_t n, sfd_setup_member_t *member)
+{
+  if (n == 0)
+    return SF_OK;
+  member->lanes = calloc(n, sizeof member->lanes[0]);
+  if (member->lanes == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu lanes", n);
+  member->nlanes = (int32_t)n;
+  for (int32_t i = 0; i < member->nlanes; i++) {
+    const Sfproto__LaneEnd *lane = lanes[i];
+    member->lanes[i] = (sfd_lane_t){.rank = lane->rank,
+                                    .segment = lane->segment,
+                                    .slots = lane->slots,
+                                    .control = lane->control,
+                                    .can_read = lane->can_read};
+  }
+  return SF_OK;
+}
+
+void sfd_lanes_free(sfd_setup_member_t *member)
+{
+  free(member->lanes);
+  member->lanes = NULL;
+  member->nlanes = 0;
+}
+
+/* ---- Exchanging ---- */
+
+static int compare_lane(const void *key, const void *element)
+{
+  int32_t rank = *(const int32_t *)key;
+  const sfd_lane_t *lane = element;
+  return (rank > lane->rank) - (rank < lane->rank);
+}
+
+/* What one member says for another, both by place; NULL: nothing. */
+static const sfd_lane_t *find_lane(const sfd_graph_t *graph, int32_t from, int32_t to)
+{
+  const sfd_setup_member_t *member = sfd_setup_member(graph, from);
+  if (member->nlanes == 0)
+    return NULL;
+  return bsearch(&to, member->lanes, (size_t)member->nlanes, sizeof member->lanes[0], compare_lane);
+}
+
+sf_status_t sfd_lanes_agree(const sfd_graph_t *graph)
+{
+  for (int32_t local = 0; local < graph->group->nlocals; local++) {
+    const sfd_setup_member_t *member = &graph->setup->members[local];
+    int32_t place = graph->group->locals[local];
+    for (int32_t i = 0; i < member->nlanes; i++)
+      if (find_lane(graph, member->lanes[i].rank, place) == NULL)
+        return sfshm_error(SF_ERR_PROTO, "group rank %d has a lane to rank %d, which has none to it", place,
+                           member->lanes[i].rank);
+  }
+  return SF_OK;
+}
+
+sf_status_t sfd_lane_ends_alloc(const sfd_graph_t *graph, sfd_lane_ends_t *ends)
+{
+  size_t size = (size_t)graph->group->nlocals;
+  ends->ends = calloc(size, sizeof *ends->ends);
+  ends->pointers = calloc(size, sizeof(Sfproto__LaneEnd *));
+  if (ends->ends == NULL || ends->pointers == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for the lanes of %zu ranks", size);
+  return SF_OK;
+}
+
+void sfd_lane_ends_free(sfd_lane_ends_t *ends)
+{
+  free(ends->ends);
+  free(ends->pointers);
+}
+
+size_t sfd_lane_ends_collect(const sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends)
+{
+  const sfd_setup_member_t *member = &graph->setup->members[local];
+  int32_t place = graph->group->locals[local];
+  for (int32_t i = 0; i < member->nlanes; i++) {
+    int32_t other = member->lanes[i].rank;
+    const sfd_lane_t *lane = find_lane(graph, other, place);
+    Sfproto__LaneEnd *end = &ends->ends[i];
+    *end = (Sfproto__LaneEnd)SFPROTO__LANE_END__INIT;
+    end->rank = other;
+    end->job_rank = graph->group->members[other].rank;
+    end->segment = lane->segment;
+    end->slots = lane->slots;
+    end->control = lane->control;
+    end->can_read = lane->can_read;
+    ends->pointers[i] = end;
+  }
+  return (size_t)member->nlanes;
+}
+
+static void send_ready(sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends)
+{
+  Sfproto__GraphReady ready = SFPROTO__GRAPH_READY__INIT;
+  ready.graph = graph->id;
+  ready.lanes = ends->pointers;
+  ready.n_lanes = sfd_lane_ends_collect(graph, local, ends);
+  ready.has_board_region = ready.has_board = graph->trunks != NULL;
+  if (graph->trunks != NULL)
+    sfd_trunks_describe_board(graph->trunks, &ready.board_region, &ready.board);
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  message.request = graph->setup->members[local].request;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_READY;
+  message.graph_ready = &ready;
+  sfd_session_t *session = sfd_setup_answered(graph, local);
+  if (session != NULL)
+    sfd_session_send(session, &message, NULL, 0);
+}
+
+sf_status_t sfd_lanes_send(sfd_graph_t *graph)
+{
+  sfd_lane_ends_t ends;
+  sf_status_t status = sfd_lane_ends_alloc(graph, &ends);
+  for (int32_t local = 0; local < graph->group->nlocals && status == SF_OK; local++)
+    send_ready(graph, local, &ends);
+  sfd_lane_ends_free(&ends);
+  return status;
+}

@@ -1,0 +1,34 @@
+/* Round 2 of a graph's set-up: lanes. Ranks that know whom they share edges with tell theirs in round 1 already. */
+#ifndef SFD_LANES_H
+#define SFD_LANES_H
+
+#include "daemon/setup/setup.h"
+
+/* Checks the lanes that a rank, member place of the group, tells in the message of that name. */
+sf_status_t sfd_lanes_check(const char *message, Sfproto__LaneEnd *const lanes[], size_t n, const sfd_rank_t *rank,
+                            const sfd_group_t *group, int32_t place);
+
+/* Copies the lanes; SF_ERR_NOMEM. */
+sf_status_t sfd_lanes_store(Sfproto__LaneEnd *const lanes[], size_t n, sfd_setup_member_t *member);
+void sfd_lanes_free(sfd_setup_member_t *member);
+
+/* Whether everybody whom a member names, names it. SF_ERR_PROTO with a detail. */
+sf_status_t sfd_lanes_agree(const sfd_graph_t *graph);
+
+/* Tells every member what the others said for it. SF_ERR_NOMEM: nobody has been told. */
+sf_status_t sfd_lanes_send(sfd_graph_t *graph);
+
+/* What is told to one member at a time. */
+typedef struct sfd_lane_ends {
+  Sfproto__LaneEnd *ends;
+  Sfproto__LaneEnd **pointers;
+} sfd_lane_ends_t;
+
+/* Room for any member's; SF_ERR_NOMEM. Freed in any case. */
+sf_status_t sfd_lane_ends_alloc(const sfd_graph_t *graph, sfd_lane_ends_t *ends);
+void sfd_lane_ends_free(sfd_lane_ends_t *ends);
+
+/* What the others said for a member of this node: it named the same ones. Returns how many. */
+size_t sfd_lane_ends_collect(const sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends);
+
+#endif

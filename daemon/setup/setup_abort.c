@@ -1,0 +1,140 @@
+/* The end of set-ups that can't go on: errors, ranks that leave, and jobs that fail. The daemon's thread. */
+#include "daemon/setup/setup_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/base/log.h"
+#include "daemon/base/text.h"
+#include "shm/base/error.h"
+
+/* ---- Errors ---- */
+
+void sfd_setup_end_with_error(sfd_graph_t *graph)
+{
+  const sfd_setup_error_t *error = &graph->setup->agreement.error;
+  sfd_log(SFD_LOG_GRAPH, SFD_INFO, "graph %" PRIu64 " of job \"%s\" is not set up: %s", graph->id,
+          graph->group->job->name, error->detail);
+  sfd_setup_answer_error(graph, error->status, error->detail);
+  sfd_graph_free(graph);
+}
+
+void sfd_setup_fail_untold(sfd_graph_t *graph, sf_status_t status)
+{
+  sfd_setup_note_error(graph->setup, status, -1, -1, sfshm_error_detail());
+  sfd_setup_end_with_error(graph);
+}
+
+/* The graph is there, and has failed: in an answer that has nothing else. */
+static void answer_failed(const sfd_graph_t *graph, Sfproto__SetupError *error, Sfproto__Message__BodyCase body)
+{
+  Sfproto__GraphPeers peers = SFPROTO__GRAPH_PEERS__INIT;
+  Sfproto__GraphReady ready = SFPROTO__GRAPH_READY__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  peers.graph = ready.graph = graph->id;
+  peers.has_ready = peers.ready = true;
+  peers.error = ready.error = error;
+  message.body_case = body;
+  if (body == SFPROTO__MESSAGE__BODY_GRAPH_PEERS)
+    message.graph_peers = &peers;
+  else
+    message.graph_ready = &ready;
+  for (int32_t i = 0; i < graph->group->nlocals; i++) {
+    sfd_session_t *session = sfd_setup_answered(graph, i);
+    message.request = graph->setup->members[i].request;
+    if (session != NULL)
+      sfd_session_send(session, &message, NULL, 0);
+  }
+}
+
+void sfd_setup_fail_ready(sfd_graph_t *graph, sf_status_t status, Sfproto__Message__BodyCase body)
+{
+  const sfd_group_t *group = graph->group;
+  char detail[SFD_TEXT_SIZE];
+  Sfproto__SetupError error = SFPROTO__SETUP_ERROR__INIT;
+  snprintf(detail, sizeof detail, "node %d can't make its part of the graph: %s", group->nodes[group->node_position],
+           sfshm_error_detail());
+  if (graph->id == 0) { /* and there is nothing that could fail */
+    sfd_job_fail(group->job, detail);
+    return;
+  }
+  error.status = status;
+  error.rank = -1;
+  error.leaf = -1;
+  error.detail = detail;
+  answer_failed(graph, &error, body);
+  sfd_graph_fail(graph, status, detail);
+  sfd_graph_set_up(graph);
+}
+
+/* ---- Ranks that leave ---- */
+
+/* That it can't be set up comes before what is wrong with it. */
+static void note_gone(sfd_graph_t *graph, const char *text)
+{
+  graph->setup->agreement.error.status = SF_OK;
+  sfd_setup_note_error(graph->setup, SF_ERR_STATE, -1, -1, text);
+}
+
+void sfd_setups_member_gone(sfd_group_t *group, int32_t place, const char *text)
+{
+  for (sfd_graph_t *graph = TAILQ_FIRST(&group->setups), *next; graph != NULL; graph = next) {
+    next = TAILQ_NEXT(graph, setups_entry);
+    if (graph->state != SFD_GRAPH_GATHERING || sfd_setup_member(graph, place)->here)
+      continue;
+    note_gone(graph, text);
+    sfd_setup_end_with_error(graph);
+  }
+}
+
+void sfd_setups_sweep(sfd_group_t *group)
+{
+  char text[SFD_TEXT_SIZE];
+  int32_t gone = 0;
+  while (gone < group->size && group->members[gone].here)
+    gone++;
+  if (gone == group->size)
+    return;
+  sfd_job_describe_rank(group->job, group->members[gone].rank, text, sizeof text);
+  sfd_text_append(text, sizeof text,
+                  group->job->left[group->members[gone].rank] ? " has left" : " has destroyed the group");
+  for (sfd_graph_t *graph = TAILQ_FIRST(&group->setups), *next; graph != NULL; graph = next) {
+    next = TAILQ_NEXT(graph, setups_entry);
+    if (graph->state != SFD_GRAPH_GATHERING)
+      continue;
+    note_gone(graph, text);
+    sfd_setup_end_with_error(graph);
+  }
+}
+
+void sfd_setups_leave(sfd_rank_t *rank, const char *text)
+{
+  for (sfd_graph_t *graph = TAILQ_FIRST(&rank->job->graphs), *next; graph != NULL; graph = next) {
+    next = TAILQ_NEXT(graph, entry);
+    if (graph->state != SFD_GRAPH_COMMITTING)
+      continue;
+    int32_t place = sfd_group_rank_of(graph->group, rank->number);
+    if (place < 0 || sfd_setup_member(graph, place)->here)
+      continue;
+    sfd_setup_member(graph, place)->here = true;
+    if (!graph->setup->doomed)
+      note_gone(graph, text);
+    graph->setup->doomed = true;
+    sfd_setup_answer_doomed(graph);
+    if (++graph->setup->nhere == graph->group->nlocals)
+      sfd_setup_finish_round_2(graph);
+  }
+}
+
+/* ---- Jobs that fail ---- */
+
+void sfd_setups_fail(sfd_job_t *job, sf_status_t status, const char *detail)
+{
+  for (sfd_graph_t *graph = TAILQ_FIRST(&job->graphs), *next; graph != NULL; graph = next) {
+    next = TAILQ_NEXT(graph, entry);
+    if (graph->setup == NULL)
+      continue;
+    sfd_setup_answer_error(graph, status, detail);
+    sfd_graph_free(graph);
+  }
+}

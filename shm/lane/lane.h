@@ -1,0 +1,400 @@
+/* A lane: the ordered stream of messages from one rank to another on one graph, through memory of the reader.
+ *
+ *      writer                                      reader's inbox
+ *   tx.posted ──── slot[posted % 8] ──────────▶  stamp, desc, up to 112 bytes of payload
+ *              └── cell[posted % 8] ──────────▶  larger payloads, if cells have been granted
+ *                                                  writer's inbox
+ *   tx.consumed ◀── control.consumed ◀──────────  rx.received
+ *   tx.cells    ◀── control.grants ... ◀────────  new cells, when the writer asked for larger ones
+ *
+ * Each side polls memory of its own. A slot is free when the message 8 before has been consumed. The reader says what
+ * it has consumed in the stamps of its own messages on the lane that goes the other way, which costs nothing; if it has
+ * none to send, in control.consumed, after 4 messages or at once if the writer waits for it. A writer that finds no
+ * free slot looks at both, also at the stamps of messages whose turn to be read has not come. tests/model/lane.pml is
+ * the model of this.
+ *
+ * Eager slots. A writer that must not wait for the reader (its application goes on to something else) may post any
+ * message to an eager slot instead, in memory of its own: eager[posted % 32], free when the message 32 before has been
+ * consumed. Numbers go on whichever the message takes, so the reader looks for message m in slot m % 8, and if it is
+ * not there, in the eager slot m % 32. The writer makes these slots when it first needs them, and says in control where
+ * they are. Their stamps are the whole number and tell nothing of the other lane.
+ *
+ * One thread at a time uses both lanes of a pair; the functions never block and make no system call. */
+#ifndef SFSHM_LANE_H
+#define SFSHM_LANE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define SFSHM_LANE_SLOTS 8u
+#define SFSHM_LANE_ACK_INTERVAL (SFSHM_LANE_SLOTS / 2) /* below the number of slots, or a full lane would stay full */
+#define SFSHM_EAGER_SLOTS 32u
+#define SFSHM_INLINE_BYTES 112u
+#define SFSHM_FIRST_LINE_BYTES 48u /* of them in the line of the stamp */
+
+/* Pieces in cells: at most so large that writer and reader work side by side. Those from so many bytes on move on in
+ * their cell from round to round, as far as there is room: see client/engine/protocol.h. */
+#define SFSHM_PIECE_BYTES_MAX ((size_t)64 << 10)
+#define SFSHM_PIECE_MOVES_FROM ((size_t)16 << 10)
+
+/* Two lines: the second is fetched together with the first by the adjacent-line prefetch of most processors; a short
+ * message is in the first alone. */
+typedef struct sfshm_slot {
+  _Alignas(128) _Atomic uint64_t stamp; /* number of the message, from 1, and what was consumed; stored last */
+  uint64_t desc;                        /* see shm/lane/message.h */
+  uint8_t payload[SFSHM_INLINE_BYTES];
+} sfshm_slot_t;
+_Static_assert(sizeof(sfshm_slot_t) == 128 && offsetof(sfshm_slot_t, payload) == 16, "layout version 1");
+
+/* Whether the reader can open regions of the writer's devices; the writer asks at first use. */
+typedef enum sfshm_lane_devices {
+  SFSHM_DEVICES_UNKNOWN = 0,
+  SFSHM_DEVICES_OPEN = 1,
+  SFSHM_DEVICES_CLOSED = 2,
+} sfshm_lane_devices_t;
+
+/* In the writer's inbox, written by the reader, but for the last fields. */
+typedef struct sfshm_lane_control {
+  _Alignas(128) _Atomic uint64_t consumed; /* messages that the reader is done with */
+  _Atomic uint64_t grants;                 /* how often cells were granted; stored after the three below */
+  uint64_t segment;                        /* of the reader's inbox */
+  uint64_t offset;
+  uint64_t cell_bytes;
+  _Atomic uint64_t awaited; /* descriptor of the message that the reader has waited for in vain; 0: none */
+  _Atomic uint32_t devices; /* sfshm_lane_devices_t, before the question is consumed */
+  _Atomic uint32_t edges;   /* 1: the writer's edge list has been read, see client/setup/edge_loans.h */
+  /* Written by the writer, once: where its eager slots are. */
+  _Alignas(64) _Atomic uint32_t eager; /* 1: there are some; stored after the two below */
+  uint64_t eager_segment;              /* of the writer's inbox */
+  uint64_t eager_offset;
+} sfshm_lane_control_t;
+_Static_assert(sizeof(sfshm_lane_control_t) == 128, "layout version 1");
+
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "flags shared between processes must be lock-free");
+
+/* The stamp's lower half numbers the message, the upper one holds the lowest bits of what its writer has consumed on
+ * the other lane. Numbers may wrap round: what a slot holds is at most 8 messages old. What was consumed may be old
+ * news when it is read, if messages wait to be read while the other lane goes on, but not 2^32 messages old. */
+#define SFSHM_STAMP_BITS 32
+#define SFSHM_STAMP_MASK ((UINT64_C(1) << SFSHM_STAMP_BITS) - 1)
+
+typedef struct sfshm_lane_tx {
+  sfshm_slot_t *slots;
+  sfshm_slot_t *eager; /* NULL: none yet */
+  sfshm_lane_control_t *control;
+  uint8_t *cells; /* NULL: none granted yet */
+  size_t cell_bytes;
+  uint64_t posted;
+  uint64_t consumed; /* as last seen */
+  uint64_t grants;   /* as last taken */
+} sfshm_lane_tx_t;
+
+typedef struct sfshm_lane_rx {
+  sfshm_slot_t *slots;
+  const sfshm_slot_t *eager; /* NULL: not looked for yet */
+  sfshm_lane_control_t *control;
+  const uint8_t *cells;
+  size_t cell_bytes;
+  uint64_t received;
+  uint64_t told; /* what the writer has been told of it */
+} sfshm_lane_rx_t;
+
+/* Most often one number, which is not worth a call. The line of the stamp is written last, so that it need not be
+ * fetched again from a reader who looks at it meanwhile. */
+static inline void sfshm_slot_write(sfshm_slot_t *slot, const void *restrict from, size_t bytes)
+{
+  if (bytes == sizeof(uint64_t)) {
+    memcpy(slot->payload, from, sizeof(uint64_t));
+    return;
+  }
+  if (bytes > SFSHM_FIRST_LINE_BYTES) {
+    memcpy(slot->payload + SFSHM_FIRST_LINE_BYTES, (const char *)from + SFSHM_FIRST_LINE_BYTES,
+           bytes - SFSHM_FIRST_LINE_BYTES);
+    bytes = SFSHM_FIRST_LINE_BYTES;
+  }
+  memcpy(slot->payload, from, bytes);
+}
+
+static inline void sfshm_slot_read(void *restrict to, const sfshm_slot_t *slot, size_t bytes)
+{
+  if (bytes == sizeof(uint64_t))
+    memcpy(to, slot->payload, sizeof(uint64_t));
+  else
+    memcpy(to, slot->payload, bytes);
+}
+
+/* Whether that message has arrived in the slot of that stamp. */
+static inline bool sfshm_stamp_is_of(uint64_t stamp, uint64_t message)
+{
+  return (stamp & SFSHM_STAMP_MASK) == (message & SFSHM_STAMP_MASK);
+}
+
+/* Takes from a stamp of the lane that goes the other way what has been consumed, unless that is known already. */
+static inline void sfshm_lane_note(sfshm_lane_tx_t *tx, uint64_t stamp)
+{
+  uint32_t news = (uint32_t)((stamp >> SFSHM_STAMP_BITS) - tx->consumed);
+  if (news <= tx->posted - tx->consumed)
+    tx->consumed += news;
+}
+
+/* Looks at control.consumed, which stands behind if the reader used stamps instead. Pairs with the release in
+ * sfshm_lane_consume: the reader's reads of a slot come before our next writes to it. */
+static inline void sfshm_lane_refresh(sfshm_lane_tx_t *tx)
+{
+  uint64_t consumed = atomic_load_explicit(&tx->control->consumed, memory_order_acquire);
+  if (consumed > tx->consumed)
+    tx->consumed = consumed;
+}
+
+/* Looks at everything that may say what has been consumed: the stamps of messages not yet read as well, because it may
+ * be that none of them is read before another one has been posted. */
+static inline void sfshm_lane_refresh_fully(sfshm_lane_tx_t *tx, const sfshm_lane_rx_t *rx)
+{
+  sfshm_lane_refresh(tx);
+  for (uint64_t message = rx->received + 1; message <= rx->received + SFSHM_LANE_SLOTS; message++) {
+    const sfshm_slot_t *slot = &rx->slots[(message - 1) % SFSHM_LANE_SLOTS];
+    uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+    if (!sfshm_stamp_is_of(stamp, message))
+      return;
+    sfshm_lane_note(tx, stamp);
+  }
+}
+
+/* The slot for the next message, NULL while all are in use. rx is the lane that goes the other way. */
+static inline sfshm_slot_t *sfshm_lane_claim(sfshm_lane_tx_t *tx, const sfshm_lane_rx_t *rx)
+{
+  if (tx->posted - tx->consumed >= SFSHM_LANE_SLOTS) {
+    sfshm_lane_refresh_fully(tx, rx);
+    if (tx->posted - tx->consumed >= SFSHM_LANE_SLOTS)
+      return NULL;
+  }
+  return &tx->slots[tx->posted % SFSHM_LANE_SLOTS];
+}
+
+/* The most that one message brings in such a cell. */
+static inline size_t sfshm_piece_most(size_t cell_bytes)
+{
+  return cell_bytes < SFSHM_PIECE_BYTES_MAX ? cell_bytes : SFSHM_PIECE_BYTES_MAX;
+}
+
+/* Where that message's piece of so many bytes, from the first cell on: in the cell of its slot, at the next of the
+ * places that there are for such pieces. */
+static inline size_t sfshm_piece_at(uint64_t message, size_t cell_bytes, size_t bytes)
+{
+  size_t cell = (size_t)(message % SFSHM_LANE_SLOTS) * cell_bytes;
+  if (bytes < SFSHM_PIECE_MOVES_FROM)
+    return cell;
+  size_t step = (bytes + 63) / 64 * 64;
+  return cell + (size_t)(message / SFSHM_LANE_SLOTS % (cell_bytes / step)) * step;
+}
+
+/* Where the next message's piece of so many bytes goes, of at most what sfshm_piece_most says; its slot is claimed. */
+static inline uint8_t *sfshm_lane_tx_piece(const sfshm_lane_tx_t *tx, size_t bytes)
+{
+  return tx->cells + sfshm_piece_at(tx->posted, tx->cell_bytes, bytes);
+}
+
+/* Publishes the claimed slot and what was written to it and its cell. rx is the lane that goes the other way: what was
+ * consumed there is told with it. */
+static inline void sfshm_lane_post(sfshm_lane_tx_t *tx, sfshm_lane_rx_t *rx, sfshm_slot_t *slot, uint64_t desc)
+{
+  rx->told = rx->received;
+  slot->desc = desc;
+  tx->posted++;
+  /* Pairs with the acquire in sfshm_lane_peek. */
+  atomic_store_explicit(&slot->stamp, rx->told << SFSHM_STAMP_BITS | (tx->posted & SFSHM_STAMP_MASK),
+                        memory_order_release);
+}
+
+/* ---- Eager slots ------------------------------------------------------------------------------------------------- */
+
+/* Says where the writer's eager slots are, which are zeroed. */
+static inline void sfshm_lane_offer_eager(sfshm_lane_tx_t *tx, sfshm_slot_t *eager, uint64_t segment, uint64_t offset)
+{
+  tx->eager = eager;
+  tx->control->eager_segment = segment;
+  tx->control->eager_offset = offset;
+  /* Pairs with the acquire below. */
+  atomic_store_explicit(&tx->control->eager, 1, memory_order_release);
+}
+
+/* Whether the writer has eager slots. */
+static inline bool sfshm_lane_has_eager(const sfshm_lane_rx_t *rx)
+{
+  return atomic_load_explicit(&rx->control->eager, memory_order_acquire) != 0;
+}
+
+/* The eager slot for the next message, NULL while all are in use. rx is the lane that goes the other way. */
+static inline sfshm_slot_t *sfshm_lane_claim_eager(sfshm_lane_tx_t *tx, const sfshm_lane_rx_t *rx)
+{
+  sfshm_lane_refresh_fully(tx, rx);
+  return tx->posted - tx->consumed < SFSHM_EAGER_SLOTS ? &tx->eager[tx->posted % SFSHM_EAGER_SLOTS] : NULL;
+}
+
+/* Publishes the claimed eager slot. */
+static inline void sfshm_lane_post_eager(sfshm_lane_tx_t *tx, sfshm_slot_t *slot, uint64_t desc)
+{
+  slot->desc = desc;
+  tx->posted++;
+  /* Pairs with the acquire in sfshm_lane_peek_eager. */
+  atomic_store_explicit(&slot->stamp, tx->posted, memory_order_release);
+}
+
+/* The next message if it has arrived in an eager slot of a writer that has such, else NULL. */
+static inline const sfshm_slot_t *sfshm_lane_peek_eager(const sfshm_lane_rx_t *rx)
+{
+  const sfshm_slot_t *slot = &rx->eager[rx->received % SFSHM_EAGER_SLOTS];
+  return atomic_load_explicit(&slot->stamp, memory_order_acquire) == rx->received + 1 ? slot : NULL;
+}
+
+/* Whether the slot of a message is an eager one. */
+static inline bool sfshm_lane_is_eager(const sfshm_lane_rx_t *rx, const sfshm_slot_t *slot)
+{
+  return rx->eager != NULL && slot == &rx->eager[rx->received % SFSHM_EAGER_SLOTS];
+}
+
+/* ---- Ahead of time ----------------------------------------------------------------------------------------------- */
+
+/* Asks for a line to write to. __builtin_prefetch would ask for a copy to read, unless told of a processor that knows
+ * the instruction; those of 64 bits that do not know it pass over it. */
+static inline void sfshm_fetch_to_write(const void *line)
+{
+#ifdef __x86_64__
+  __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
+/* Asks for what the next message of so many bytes will be written to, so that it is on its way by then: for who has
+ * taken a message, and most likely answers it. */
+static inline void sfshm_lane_fetch_next(const sfshm_lane_tx_t *tx, size_t bytes)
+{
+  const sfshm_slot_t *slot = &tx->slots[tx->posted % SFSHM_LANE_SLOTS];
+  if (bytes > SFSHM_FIRST_LINE_BYTES)
+    sfshm_fetch_to_write(slot->payload + SFSHM_FIRST_LINE_BYTES);
+  sfshm_fetch_to_write(slot);
+}
+
+/* The same for a piece in a cell, if there are such cells. */
+static inline void sfshm_lane_fetch_next_piece(const sfshm_lane_tx_t *tx, size_t bytes)
+{
+  if (bytes <= tx->cell_bytes)
+    for (size_t at = 0; at < bytes; at += 64)
+      sfshm_fetch_to_write(sfshm_lane_tx_piece(tx, bytes) + at);
+  sfshm_fetch_to_write(&tx->slots[tx->posted % SFSHM_LANE_SLOTS]);
+}
+
+/* Whether the reader has consumed that message. */
+static inline bool sfshm_lane_is_consumed(sfshm_lane_tx_t *tx, uint64_t message)
+{
+  if (tx->consumed < message)
+    sfshm_lane_refresh(tx);
+  return tx->consumed >= message;
+}
+
+/* Whether cells were granted that have not been taken yet; their fields are then stable until the writer asks again. */
+static inline bool sfshm_lane_has_grant(const sfshm_lane_tx_t *tx)
+{
+  /* Pairs with the release in sfshm_lane_grant. */
+  return atomic_load_explicit(&tx->control->grants, memory_order_acquire) != tx->grants;
+}
+
+static inline void sfshm_lane_take_grant(sfshm_lane_tx_t *tx, void *cells)
+{
+  tx->cells = cells;
+  tx->cell_bytes = (size_t)tx->control->cell_bytes;
+  tx->grants++;
+}
+
+/* Whether the next message has arrived. */
+static inline bool sfshm_lane_has_message(const sfshm_lane_rx_t *rx)
+{
+  const sfshm_slot_t *slot = &rx->slots[rx->received % SFSHM_LANE_SLOTS];
+  return sfshm_stamp_is_of(atomic_load_explicit(&slot->stamp, memory_order_acquire), rx->received + 1);
+}
+
+/* The next message if it has arrived, else NULL. It stays valid until sfshm_lane_consume. tx is the lane that goes the
+ * other way: the message says what was consumed there. */
+static inline const sfshm_slot_t *sfshm_lane_peek(const sfshm_lane_rx_t *rx, sfshm_lane_tx_t *tx)
+{
+  const sfshm_slot_t *slot = &rx->slots[rx->received % SFSHM_LANE_SLOTS];
+  uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+  if (!sfshm_stamp_is_of(stamp, rx->received + 1))
+    return NULL;
+  sfshm_lane_note(tx, stamp);
+  return slot;
+}
+
+/* Where it stands, if it is a piece of so many bytes in a cell. */
+static inline const uint8_t *sfshm_lane_rx_piece(const sfshm_lane_rx_t *rx, size_t bytes)
+{
+  return rx->cells + sfshm_piece_at(rx->received, rx->cell_bytes, bytes);
+}
+
+/* Gives the message's slot back. Returns whether the writer was told, who then may have to be woken. */
+static inline bool sfshm_lane_consume(sfshm_lane_rx_t *rx, bool tell_now)
+{
+  rx->received++;
+  if (!tell_now && rx->received - rx->told < SFSHM_LANE_ACK_INTERVAL)
+    return false;
+  rx->told = rx->received;
+  /* Pairs with the acquires in sfshm_lane_claim and sfshm_lane_is_consumed. */
+  atomic_store_explicit(&rx->control->consumed, rx->told, memory_order_release);
+  return true;
+}
+
+/* Says what this rank waits for from the other end, and asks what that one waits for from here. Sequentially consistent
+ * both: of two ranks that first say and then ask, one at least learns what the other says. */
+static inline void sfshm_lane_await(const sfshm_lane_rx_t *rx, uint64_t desc)
+{
+  atomic_store_explicit(&rx->control->awaited, desc, memory_order_seq_cst);
+}
+
+static inline uint64_t sfshm_lane_awaited(const sfshm_lane_tx_t *tx)
+{
+  return atomic_load_explicit(&tx->control->awaited, memory_order_seq_cst);
+}
+
+/* The reader has read the writer's edge list, whose memory it may use again. */
+static inline void sfshm_lane_say_edges_read(sfshm_lane_rx_t *rx)
+{
+  /* Pairs with the acquire below: our reads come before what is written there next. */
+  atomic_store_explicit(&rx->control->edges, 1, memory_order_release);
+}
+
+static inline bool sfshm_lane_edges_are_read(const sfshm_lane_tx_t *tx)
+{
+  return atomic_load_explicit(&tx->control->edges, memory_order_acquire) != 0;
+}
+
+/* Answers the writer's question, which is the message now at the head of the lane. */
+static inline void sfshm_lane_answer_devices(sfshm_lane_rx_t *rx, bool can_open)
+{
+  atomic_store_explicit(&rx->control->devices, can_open ? SFSHM_DEVICES_OPEN : SFSHM_DEVICES_CLOSED,
+                        memory_order_release);
+}
+
+/* The answer. Pairs with the release above. */
+static inline sfshm_lane_devices_t sfshm_lane_devices(const sfshm_lane_tx_t *tx)
+{
+  return (sfshm_lane_devices_t)atomic_load_explicit(&tx->control->devices, memory_order_acquire);
+}
+
+/* Grants cells; only in answer to the writer's request, which is the message now at the head of the lane. */
+static inline void sfshm_lane_grant(sfshm_lane_rx_t *rx, uint64_t segment, uint64_t offset, const void *cells,
+                                    size_t cell_bytes)
+{
+  rx->cells = cells;
+  rx->cell_bytes = cell_bytes;
+  rx->control->segment = segment;
+  rx->control->offset = offset;
+  rx->control->cell_bytes = cell_bytes;
+  uint64_t grants = atomic_load_explicit(&rx->control->grants, memory_order_relaxed);
+  atomic_store_explicit(&rx->control->grants, grants + 1, memory_order_release);
+}
+
+#endif

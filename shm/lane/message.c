@@ -1,0 +1,37 @@
+/* Message descriptors in words. Any thread. */
+#include "shm/lane/message.h"
+
+#include <stdio.h>
+
+#define FETCH (SFSHM_CALL_FETCH >> 2)
+
+static unsigned op_field(uint64_t desc)
+{
+  return (unsigned)(desc >> 31 & 31);
+}
+
+const char *sfshm_call_name(sfshm_call_t call)
+{
+  static const char *const names[] = {"bcast", "reduce", "scatter", "gather"};
+  return (call & SFSHM_CALL_FETCH) != 0 ? "fetch_op" : names[call & 3];
+}
+
+const char *sfshm_desc_operation(uint64_t desc)
+{
+  return sfshm_call_name((sfshm_call_t)((desc >> 24 & 3) | (op_field(desc) & FETCH) << 2));
+}
+
+void sfshm_desc_text(uint64_t desc, char *text, size_t text_bytes)
+{
+  const char *operation = sfshm_desc_operation(desc);
+  const char *base = sfshm_base_name((sfshm_base_t)(desc >> 26 & 31));
+  const char *op = sfshm_op_name((sfshm_op_t)(op_field(desc) & ~(unsigned)FETCH));
+  unsigned count = (unsigned)(desc >> 36 & ((1u << 25) - 1));
+  if (count >= SFSHM_DESC_COUNT_HASHED)
+    snprintf(text, text_bytes, "%s(%s x many [%06x], %s)", operation, base,
+             count & (unsigned)(SFSHM_DESC_COUNT_HASHED - 1), op);
+  else if (count == 1)
+    snprintf(text, text_bytes, "%s(%s, %s)", operation, base, op);
+  else
+    snprintf(text, text_bytes, "%s(%s x %u, %s)", operation, base, count, op);
+}

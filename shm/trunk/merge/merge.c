@@ -1,0 +1,337 @@
+/* The images of a merge: see merge.h. Any thread. */
+#include "shm/trunk/merge/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/base/error.h"
+#include "shm/trunk/merge/draft.h"
+#include "shm/trunk/merge/place.h"
+#include "shm/trunk/trunk.h"
+
+static int64_t nvalues_of(const sfshm_piece_t *piece)
+{
+  return piece->block->edges->value_root.n;
+}
+
+static int64_t nedges_of(const sfshm_piece_t *piece)
+{
+  return piece->block->edges->leaf.n;
+}
+
+static sfshm_image_header_t make_header(const sfshm_positions_t *positions, uint32_t magic)
+{
+  return (sfshm_image_header_t){.magic = magic,
+                                .uncombined = positions->uncombined,
+                                .bcast_values = positions->npositions,
+                                .reduce_values = positions->uncombined ? positions->nedges : positions->npositions};
+}
+
+/* ---- Root image -------------------------------------------------------------------------------------------------- */
+
+static size_t root_width(const sfshm_positions_t *positions)
+{
+  for (int32_t i = 0; i < positions->npieces; i++)
+    if (positions->pieces[i].block->edges->roots.max > UINT32_MAX)
+      return sizeof(int64_t);
+  return sizeof(uint32_t);
+}
+
+/* Not more than this. */
+static size_t root_image_bytes(const sfshm_positions_t *positions)
+{
+  size_t width = root_width(positions);
+  size_t bytes = sizeof(sfshm_image_header_t) + (size_t)positions->nowners * sizeof(sfshm_root_part_t) +
+                 (size_t)positions->npieces * sizeof(sfshm_root_segment_t);
+  for (int32_t i = 0; i < positions->nowners; i++)
+    bytes += sfshm_draft_array_bytes(positions->owners[i].n, width);
+  for (int32_t i = 0; i < positions->npieces; i++) {
+    const sfshm_piece_t *piece = &positions->pieces[i];
+    bytes += positions->uncombined ? sfshm_draft_array_bytes(nedges_of(piece), width)
+                                   : sfshm_draft_array_bytes(piece->nled, sizeof(int32_t));
+  }
+  return bytes;
+}
+
+static sfshm_stored_pattern_t store_roots(const sfshm_positions_t *positions, const sfshm_owner_t *owner,
+                                          sfshm_draft_t *image)
+{
+  const sfshm_edges_t *edges = positions->pieces[owner->first_piece].block->edges;
+  if (owner->npieces == 1)
+    return sfshm_draft_store(image, &edges->value_root, edges->roots.max);
+  const void *key = owner->wide_key != NULL ? (const void *)owner->wide_key : owner->key;
+  sfshm_keys_write_roots(&owner->keys, key, owner->n, sfshm_draft_end(image));
+  return sfshm_draft_keep_pattern(image, owner->n, owner->keys.root_max > UINT32_MAX);
+}
+
+static uint64_t store_winners(const sfshm_piece_t *piece, sfshm_draft_t *image)
+{
+  int32_t *winners = sfshm_draft_end(image), others = 0;
+  if (piece->owner->spots == NULL)
+    return 0;
+  const sfshm_spot_t *spots = piece->owner->spots + (piece->first - piece->owner->first);
+  for (int64_t i = 0; i < piece->nled; i++) {
+    winners[i] = spots[i].winner;
+    others |= winners[i] ^ piece->block->rank;
+  }
+  return others != 0 ? sfshm_draft_keep(image, (size_t)piece->nled * sizeof *winners) : 0;
+}
+
+/* The root of each edge: of those with the values first, then of the extra ones. */
+static sfshm_stored_pattern_t store_edge_roots(const sfshm_edges_t *edges, sfshm_draft_t *image)
+{
+  int64_t nvalues = edges->value_root.n;
+  bool wide = edges->roots.max > UINT32_MAX;
+  uint32_t *narrow_root = sfshm_draft_end(image);
+  int64_t *wide_root = sfshm_draft_end(image);
+  if (wide)
+    sfshm_write_wide(&edges->value_root, 0, wide_root);
+  else
+    sfshm_write_narrow(&edges->value_root, 0, narrow_root);
+  for (int64_t e = 0; e < edges->extra_value.n; e++) {
+    int64_t value = sfshm_pattern_at(&edges->extra_value, e);
+    if (wide)
+      wide_root[nvalues + e] = wide_root[value];
+    else
+      narrow_root[nvalues + e] = narrow_root[value];
+  }
+  return sfshm_draft_keep_pattern(image, edges->leaf.n, wide);
+}
+
+/* root: those of the whole part. */
+static sfshm_root_segment_t make_segment(const sfshm_positions_t *positions, const sfshm_piece_t *piece,
+                                         const sfshm_stored_pattern_t *root, sfshm_draft_t *image)
+{
+  sfshm_root_segment_t segment = {.rank = piece->block->rank,
+                                  .first = positions->uncombined ? piece->edge : piece->first};
+  if (positions->uncombined && nedges_of(piece) > piece->nled)
+    segment.root = store_edge_roots(piece->block->edges, image);
+  else
+    segment.root = sfshm_draft_slice(image, root, piece->first - piece->owner->first, piece->nled);
+  if (!positions->uncombined)
+    segment.winners = store_winners(piece, image);
+  return segment;
+}
+
+/* Ranks that lead no root of an owner have no turn there, unless contributions travel uncombined. */
+static bool has_segment(const sfshm_positions_t *positions, const sfshm_piece_t *piece)
+{
+  return positions->uncombined || piece->nled > 0;
+}
+
+static sfshm_root_part_t make_root_part(const sfshm_positions_t *positions, const sfshm_owner_t *owner,
+                                        sfshm_draft_t *image)
+{
+  const sfshm_piece_t *pieces = positions->pieces + owner->first_piece;
+  sfshm_root_part_t part = {.rank = owner->rank, .first = owner->first};
+  for (int32_t i = 0; i < owner->npieces; i++)
+    part.nsegments += has_segment(positions, &pieces[i]);
+  part.segments = sfshm_draft_append(image, part.nsegments * sizeof(sfshm_root_segment_t));
+  part.root = store_roots(positions, owner, image);
+  sfshm_root_segment_t *segment = sfshm_draft_at(image, part.segments);
+  for (int32_t i = 0; i < owner->npieces; i++)
+    if (has_segment(positions, &pieces[i]))
+      *segment++ = make_segment(positions, &pieces[i], &part.root, image);
+  return part;
+}
+
+static sf_status_t make_root_image(const sfshm_positions_t *positions, sfshm_draft_t *image)
+{
+  sfshm_image_header_t header = make_header(positions, SFSHM_ROOT_IMAGE_MAGIC);
+  sf_status_t status = sfshm_draft_init(image, root_image_bytes(positions));
+  if (status != SF_OK)
+    return status;
+  sfshm_draft_append(image, sizeof header);
+  header.nparts = (uint32_t)positions->nowners;
+  header.parts = sfshm_draft_append(image, header.nparts * sizeof(sfshm_root_part_t));
+  sfshm_root_part_t *parts = sfshm_draft_at(image, header.parts);
+  for (int32_t i = 0; i < positions->nowners; i++)
+    parts[i] = make_root_part(positions, &positions->owners[i], image);
+  memcpy(image->base, &header, sizeof header);
+  sfshm_draft_finish(image);
+  return SF_OK;
+}
+
+/* ---- Leaf image -------------------------------------------------------------------------------------------------- */
+
+static int by_rank(const void *a, const void *b)
+{
+  const sfshm_piece_t *x = *(const sfshm_piece_t *const *)a, *y = *(const sfshm_piece_t *const *)b;
+  if (x->block->rank != y->block->rank)
+    return x->block->rank < y->block->rank ? -1 : 1;
+  return (x > y) - (x < y); /* as the blocks: by owner */
+}
+
+/* Pieces of the same rank from first on. */
+static int32_t count_same_rank(const sfshm_piece_t *const pieces[], int32_t first, int32_t npieces)
+{
+  int32_t end = first + 1;
+  while (end < npieces && pieces[end]->block->rank == pieces[first]->block->rank)
+    end++;
+  return end - first;
+}
+
+static size_t leaf_image_bytes(const sfshm_positions_t *positions, size_t nparts)
+{
+  size_t nto = (size_t)(positions->uncombined ? positions->nedges : positions->nvalues);
+  size_t indices = (size_t)positions->nvalues + nto + (size_t)positions->nstaged;
+  size_t arrays = 2 * nparts + positions->nlayers;
+  return sizeof(sfshm_image_header_t) + nparts * sizeof(sfshm_leaf_part_t) +
+         positions->nlayers * sizeof(sfshm_stored_pattern_t) + indices * sizeof(uint32_t) + arrays * 8;
+}
+
+static void write_consecutive(int64_t first, int64_t n, uint32_t index[])
+{
+  for (int64_t i = 0; i < n; i++)
+    index[i] = (uint32_t)(first + i);
+}
+
+/* The patterns of one rank's pieces. Those that are all led by the rank and stand behind each other need no array. */
+
+static sfshm_stored_pattern_t store_from(const sfshm_piece_t *const pieces[], int32_t npieces, sfshm_draft_t *image)
+{
+  int64_t end = pieces[0]->first, n = 0;
+  uint32_t *index = sfshm_draft_end(image);
+  bool joined = true;
+  for (int32_t i = 0; i < npieces; i++) {
+    joined = joined && pieces[i]->from == NULL && pieces[i]->first == end;
+    end += nvalues_of(pieces[i]);
+  }
+  if (joined)
+    return (sfshm_stored_pattern_t){.n = end - pieces[0]->first, .start = pieces[0]->first, .stride = 1};
+  for (int32_t i = 0; i < npieces; i++) {
+    int64_t nvalues = nvalues_of(pieces[i]);
+    if (pieces[i]->from == NULL)
+      write_consecutive(pieces[i]->first, nvalues, index + n);
+    else
+      memcpy(index + n, pieces[i]->from, (size_t)nvalues * sizeof *index);
+    n += nvalues;
+  }
+  return sfshm_draft_keep_pattern(image, n, false);
+}
+
+/* from: the stored one, which it equals if nothing is staged. */
+static sfshm_stored_pattern_t store_to(const sfshm_positions_t *positions, const sfshm_piece_t *const pieces[],
+                                       int32_t npieces, const sfshm_stored_pattern_t *from, sfshm_draft_t *image)
+{
+  int64_t n = 0;
+  uint32_t *index = sfshm_draft_end(image);
+  bool staged = false;
+  for (int32_t i = 0; i < npieces; i++)
+    staged = staged || pieces[i]->from != NULL;
+  if (!staged)
+    return *from;
+  for (int32_t i = 0; i < npieces; i++) {
+    int64_t nvalues = nvalues_of(pieces[i]);
+    if (pieces[i]->from == NULL)
+      write_consecutive(pieces[i]->first, nvalues, index + n);
+    else
+      sfshm_positions_stage(positions, pieces[i], index + n);
+    n += nvalues;
+  }
+  return sfshm_draft_keep_pattern(image, n, false);
+}
+
+static sfshm_stored_pattern_t store_to_uncombined(const sfshm_piece_t *const pieces[], int32_t npieces,
+                                                  sfshm_draft_t *image)
+{
+  int64_t end = pieces[0]->edge, n = 0;
+  uint32_t *index = sfshm_draft_end(image);
+  bool joined = true;
+  for (int32_t i = 0; i < npieces; i++) {
+    joined = joined && pieces[i]->edge == end;
+    end += nedges_of(pieces[i]);
+  }
+  if (joined)
+    return (sfshm_stored_pattern_t){.n = end - pieces[0]->edge, .start = pieces[0]->edge, .stride = 1};
+  for (int32_t i = 0; i < npieces; i++) {
+    write_consecutive(pieces[i]->edge, nedges_of(pieces[i]), index + n);
+    n += nedges_of(pieces[i]);
+  }
+  return sfshm_draft_keep_pattern(image, n, false);
+}
+
+static sfshm_stored_pattern_t store_layer(const sfshm_positions_t *positions, uint32_t k, sfshm_draft_t *image)
+{
+  int64_t first = positions->layer_first[k], n = positions->layer_first[k + 1] - first;
+  memcpy(sfshm_draft_end(image), positions->staged + first, (size_t)n * sizeof *positions->staged);
+  return sfshm_draft_keep_pattern(image, n, false);
+}
+
+/* pieces: by (rank, owner). */
+static sf_status_t fill_leaf_image(const sfshm_positions_t *positions, const sfshm_piece_t *const pieces[],
+                                   sfshm_draft_t *image)
+{
+  sfshm_image_header_t header = make_header(positions, SFSHM_LEAF_IMAGE_MAGIC);
+  header.staged = positions->nstaged;
+  header.nlayers = positions->nlayers;
+  for (int32_t i = 0; i < positions->npieces; i += count_same_rank(pieces, i, positions->npieces))
+    header.nparts++;
+  sf_status_t status = sfshm_draft_init(image, leaf_image_bytes(positions, header.nparts));
+  if (status != SF_OK)
+    return status;
+  sfshm_draft_append(image, sizeof header);
+  header.parts = sfshm_draft_append(image, header.nparts * sizeof(sfshm_leaf_part_t));
+  header.layers = sfshm_draft_append(image, header.nlayers * sizeof(sfshm_stored_pattern_t));
+  sfshm_leaf_part_t *part = sfshm_draft_at(image, header.parts);
+  for (int32_t i = 0, n; i < positions->npieces; i += n, part++) {
+    n = count_same_rank(pieces, i, positions->npieces);
+    part->rank = pieces[i]->block->rank;
+    part->from = store_from(pieces + i, n, image);
+    part->to = positions->uncombined ? store_to_uncombined(pieces + i, n, image)
+                                     : store_to(positions, pieces + i, n, &part->from, image);
+  }
+  sfshm_stored_pattern_t *layers = sfshm_draft_at(image, header.layers);
+  for (uint32_t k = 0; k < header.nlayers; k++)
+    layers[k] = store_layer(positions, k, image);
+  memcpy(image->base, &header, sizeof header);
+  sfshm_draft_finish(image);
+  return SF_OK;
+}
+
+static sf_status_t make_leaf_image(const sfshm_positions_t *positions, sfshm_draft_t *image)
+{
+  const sfshm_piece_t **pieces = malloc((size_t)positions->npieces * sizeof *pieces);
+  if (pieces == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "trunk image of %d edge blocks", positions->npieces);
+  for (int32_t i = 0; i < positions->npieces; i++)
+    pieces[i] = &positions->pieces[i];
+  qsort(pieces, (size_t)positions->npieces, sizeof *pieces, by_rank);
+  sf_status_t status = fill_leaf_image(positions, pieces, image);
+  free(pieces);
+  return status;
+}
+
+/* ---- Both -------------------------------------------------------------------------------------------------------- */
+
+sf_status_t sfshm_merge_make(const sfshm_merge_block_t blocks[], int32_t nblocks, bool uncombined,
+                             sfshm_merge_t *merge_p)
+{
+  sfshm_positions_t positions;
+  sfshm_draft_t root = {0}, leaf = {0};
+  sf_status_t status = sfshm_positions_find(blocks, nblocks, uncombined, &positions);
+  if (status != SF_OK)
+    return status;
+  status = make_root_image(&positions, &root);
+  if (status == SF_OK)
+    status = make_leaf_image(&positions, &leaf);
+  if (status == SF_OK) {
+    *merge_p = (sfshm_merge_t){.root_image = root.base,
+                               .root_image_bytes = root.length_bytes,
+                               .leaf_image = leaf.base,
+                               .leaf_image_bytes = leaf.length_bytes,
+                               .values_before = positions.nvalues};
+  } else {
+    free(root.base);
+    free(leaf.base);
+  }
+  sfshm_positions_destroy(&positions);
+  return status;
+}
+
+void sfshm_merge_free(sfshm_merge_t *merge)
+{
+  free(merge->root_image);
+  free(merge->leaf_image);
+  *merge = (sfshm_merge_t){0};
+}

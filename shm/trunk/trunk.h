@@ -1,0 +1,345 @@
+/* Trunks: what connects the ranks of a graph on one node with another node. A trunk has up to two sides on each node:
+ *
+ *   AS_ROOT   roots here, leaves there: sends the messages of bcasts, receives those of reduces
+ *   AS_LEAF   leaves here, roots there: sends the messages of reduces, receives those of bcasts
+ *
+ * so that one side's messages, sent or received, are all of one operation and numbered from 1 in the order of these
+ * operations. Messages carry values of one unit each; position p of a message is its p-th unit. All ranks of the node
+ * that take part in a side (its members) write their part of a message into the slot that it is sent from, and read
+ * theirs from the slot in which it arrived: message number modulo the number of slots, which is SFSHM_TRUNK_SLOTS or
+ * fewer; see sfshm_trunk_slots.
+ *
+ * Positions. Each root that the leaf node wants is carried once. Its lead is the lowest (group) rank there that has a
+ * leaf on it; positions are in ascending order of (owner of the root, lead) and then in the order of the values in the
+ * lead's edge block, or, of a part of a graph, as in the whole. In a reduce the members combine what they contribute to
+ * one root before it travels: the lead writes its contribution at the root's position, others write theirs behind the
+ * message, into staging units; whoever is last to fill the slot adds the staging units to their positions, in ascending
+ * order of ranks. The owner combines the node's contribution in the lead's turn. In a graph whose contributions travel
+ * uncombined (SF_GRAPH_REPRODUCIBLE) a reduce carries one unit per leaf, in ascending order of (owner, leaf rank, edge
+ * as in the rank's edge list), and there is no staging.
+ *
+ * Four things are shared for it:
+ *   root image   made by the leaf node's daemon, sent to the root node's: which roots stand at which positions
+ *   leaf image   made by the leaf node's daemon for its own ranks: at which positions their values stand
+ *   trunk map    made by a node's daemon for its own ranks: the images of all sides; a long one is a region
+ *                (SFSHM_REGION_TRUNK_MAP)
+ *   trunk board  written by the node's members and its daemon: the flow of messages, in a region for the boards of many
+ *                graphs (SFSHM_REGION_TRUNK_BOARD)
+ * and the slots, in exchanges (SFSHM_REGION_EXCHANGE), one for each class of unit sizes. */
+#ifndef SFSHM_TRUNK_H
+#define SFSHM_TRUNK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "shm/edges/edges.h"
+#include "shm/edges/pattern.h"
+#include "shm/region/region.h"
+
+#define SFSHM_TRUNK_SLOTS 8
+
+/* The daemon tells the other node of every second message that has been consumed, and of the rest with the next one. */
+#define SFSHM_TRUNK_CREDIT 2
+
+/* Slots for messages of more than SFSHM_TRUNK_LARGE bytes: one that is written or sent, one that is read, and one more,
+ * as a credit may be missing. Processors' caches should hold them: each message is copied into a slot and out of it. */
+#define SFSHM_TRUNK_LARGE ((uint64_t)128 << 10)
+#define SFSHM_TRUNK_LARGE_SLOTS 3
+_Static_assert(SFSHM_TRUNK_LARGE_SLOTS > SFSHM_TRUNK_CREDIT, "credits that are not told yet keep nobody waiting");
+
+/* The number of slots for messages of so many values of a class of units (0: of none, which has no slots). Nodes at
+ * both ends find the same. */
+static inline uint64_t sfshm_trunk_slots(int64_t values, uint64_t class_bytes)
+{
+  return class_bytes == 0 || (uint64_t)values <= SFSHM_TRUNK_LARGE >> __builtin_ctzll(class_bytes)
+             ? SFSHM_TRUNK_SLOTS
+             : SFSHM_TRUNK_LARGE_SLOTS;
+}
+
+/* The flag of a graph's creation that its contributions travel uncombined: SF_GRAPH_REPRODUCIBLE. */
+#define SFSHM_GRAPH_UNCOMBINED (1u << 1)
+
+typedef enum sfshm_trunk_role { SFSHM_AS_ROOT = 0, SFSHM_AS_LEAF = 1 } sfshm_trunk_role_t;
+
+/* ---- Images ------------------------------------------------------------------------------------------------------
+ * Offsets within an image, those of stored patterns included, count from the image's start, which is aligned to 8. */
+
+#define SFSHM_ROOT_IMAGE_MAGIC 0x49525453u
+#define SFSHM_LEAF_IMAGE_MAGIC 0x494c5453u
+
+/* Header of both. */
+typedef struct sfshm_image_header {
+  uint32_t magic;
+  uint32_t uncombined;  /* 0 or 1 */
+  int64_t bcast_values; /* positions of a message */
+  int64_t reduce_values;
+  int64_t staged;   /* leaf image: units behind a reduce's message; root image: 0 */
+  uint32_t nparts;  /* one per owner, or per leaf rank */
+  uint32_t nlayers; /* leaf image: of staging; root image: 0 */
+  uint64_t parts;   /* offset of sfshm_root_part_t[] or sfshm_leaf_part_t[], by ascending rank */
+  uint64_t layers;  /* leaf image: offset of sfshm_stored_pattern_t[nlayers] */
+} sfshm_image_header_t;
+_Static_assert(sizeof(sfshm_image_header_t) == 56, "layout version 1");
+
+/* Layer k of staging: its units, behind those of the layers before, are added to the positions of the pattern, one to
+ * each. Positions of a layer ascend; a position is in layer 0 if two ranks contribute to it, in 1 also if three do, and
+ * so on; the contributors beyond the lead fill the layers in ascending order. */
+
+/* The roots of one owner. */
+typedef struct sfshm_root_part {
+  int32_t rank; /* the owner, in the group */
+  uint32_t nsegments;
+  int64_t first;               /* position of its first root in a bcast's message */
+  sfshm_stored_pattern_t root; /* of each position from there on */
+  uint64_t segments;           /* offset of sfshm_root_segment_t[nsegments], by ascending rank */
+} sfshm_root_part_t;
+_Static_assert(sizeof(sfshm_root_part_t) == 64, "layout version 1");
+
+/* What is combined in the turn of one rank of the leaf node: the lead, or the leaf rank if uncombined. */
+typedef struct sfshm_root_segment {
+  int32_t rank;
+  uint32_t reserved;
+  int64_t first;               /* position of its first contribution in a reduce's message */
+  sfshm_stored_pattern_t root; /* of each contribution */
+  uint64_t winners; /* offset of int32_t[root.n]: the highest contributing rank of each, whose value a replace keeps; 0:
+                       nobody but rank contributes */
+} sfshm_root_segment_t;
+_Static_assert(sizeof(sfshm_root_segment_t) == 64, "layout version 1");
+
+/* The values of one leaf rank: those of its edge blocks that lead to the node, by ascending root rank, in the order of
+ * each block's values (or edges). */
+typedef struct sfshm_leaf_part {
+  int32_t rank;
+  uint32_t reserved;
+  sfshm_stored_pattern_t from; /* position of each value in a bcast's message */
+  sfshm_stored_pattern_t to;   /* unit of the send slot that each value of a reduce goes to; one per edge if uncombined,
+                                  else one per value, to which extra edges are added */
+} sfshm_leaf_part_t;
+_Static_assert(sizeof(sfshm_leaf_part_t) == 88, "layout version 1");
+
+/* An image in memory that somebody else wrote: every function below checks what it opens. */
+typedef struct sfshm_image {
+  const void *base;
+  size_t length_bytes;
+  sfshm_image_header_t header;
+} sfshm_image_t;
+
+/* Checks header, magic, the extent of its tables, and the layers. base is aligned to 8. SF_ERR_PROTO. */
+sf_status_t sfshm_image_open(const void *base, size_t length_bytes, uint32_t magic, sfshm_image_t *image_p);
+
+/* The rank of part i, in either kind of image; and all parts of a leaf image. Of an image that has been opened, whose
+ * patterns may be anything yet. */
+int32_t sfshm_image_rank(const sfshm_image_t *image, uint32_t i);
+const sfshm_leaf_part_t *sfshm_leaf_parts(const sfshm_image_t *image);
+
+/* Checks a whole root image: parts and segments ascend without overlap, patterns lie within, positions are covered
+ * without gaps. Every root must be >= 0; roots are compared with their owners' counts by the owners. SF_ERR_PROTO. */
+sf_status_t sfshm_root_image_check(const sfshm_image_t *image);
+
+/* One owner's part: its patterns, opened; *part_p's roots lie in 0..nroots-1 (else SF_ERR_RANGE). */
+typedef struct sfshm_root_roots {
+  int32_t rank;
+  uint32_t nsegments;
+  int64_t first;
+  sfshm_pattern_t root;
+  sfshm_pattern_survey_t survey;
+  uint64_t segments;
+} sfshm_root_roots_t;
+sf_status_t sfshm_root_part_open(const sfshm_image_t *image, uint32_t i, int64_t nroots, sfshm_root_roots_t *part_p);
+
+typedef struct sfshm_root_turn {
+  int32_t rank;
+  int64_t first;
+  sfshm_pattern_t root;
+  const int32_t *winners; /* NULL: rank itself */
+} sfshm_root_turn_t;
+sf_status_t sfshm_root_segment_open(const sfshm_image_t *image, const sfshm_root_roots_t *part, uint32_t i,
+                                    int64_t nroots, sfshm_root_turn_t *turn_p);
+
+/* One leaf rank's part, for a rank with so many values and edges that lead to the node: from is below bcast_values, to
+ * below reduce_values + staged. */
+typedef struct sfshm_leaf_positions {
+  int32_t rank;
+  sfshm_pattern_t from;
+  sfshm_pattern_t to;
+} sfshm_leaf_positions_t;
+sf_status_t sfshm_leaf_part_open(const sfshm_image_t *image, uint32_t i, int64_t nvalues, int64_t nedges,
+                                 sfshm_leaf_positions_t *part_p);
+
+/* Layer k: positions, and where its units begin, counted from the end of the message. Doesn't look at the positions,
+ * which were checked when the image was opened. */
+sf_status_t sfshm_leaf_layer_open(const sfshm_image_t *image, uint32_t k, sfshm_pattern_t *positions_p,
+                                  int64_t *first_unit_p);
+
+/* The part of a rank (by bisection), or -1. */
+int64_t sfshm_image_find(const sfshm_image_t *image, int32_t rank);
+
+/* ---- Trunk map --------------------------------------------------------------------------------------------------- */
+
+/* One side of one trunk. */
+typedef struct sfshm_trunk_side {
+  int32_t node; /* the other one: its number in the job */
+  uint32_t role;
+  int32_t nmembers; /* ranks here that take part */
+  uint32_t reserved;
+  int64_t send_values;    /* units of a message sent */
+  int64_t send_units;     /* of a slot it is sent from: the same, and staging */
+  int64_t receive_values; /* units of a message received */
+  uint64_t image;         /* offset in the map */
+  uint64_t image_bytes;
+} sfshm_trunk_side_t;
+_Static_assert(sizeof(sfshm_trunk_side_t) == 56, "layout version 1");
+
+typedef struct sfshm_trunk_map {
+  sfshm_region_header_t header;
+  uint32_t nsides;
+  uint32_t reserved;
+  sfshm_trunk_side_t sides[]; /* by (node, role) */
+} sfshm_trunk_map_t;
+
+/* Longer ones are regions; others come in a message. */
+#define SFSHM_TRUNK_MAP_MAX_TOLD ((size_t)32 << 10)
+
+/* Regions of maps or of boards that no graph needs are kept to serve another graph, by the daemon, and mapped by its
+ * ranks: at most so many of each kind in a job, and so many bytes of them. */
+#define SFSHM_TRUNK_IDLE 2
+#define SFSHM_TRUNK_IDLE_BYTES ((size_t)32 << 20)
+
+/* Checks that a region, or memory without its header, holds the map that it says it does, and its images lie within. */
+sf_status_t sfshm_trunk_map_open(const sfshm_region_t *region, const sfshm_trunk_map_t **map_p);
+
+/* ---- Trunk board -------------------------------------------------------------------------------------------------
+ * Sending message m: a member waits until granted >= sfshm_trunk_needs(m), writes its part into the slot, and adds 1 to
+ * packed[m % SFSHM_TRUNK_SLOTS] (acq_rel); whoever brings it to a multiple of nmembers is last, combines the staging,
+ * and submits the message to the daemon. The daemon raises granted to m + SFSHM_TRUNK_SLOTS when m has left its slot,
+ * and the other node has consumed it. Receiving message m: the daemon writes the slot and descs[m % SFSHM_TRUNK_SLOTS],
+ * then arrived = m (release). A member that has read its part adds 1 to consumed[m % SFSHM_TRUNK_SLOTS]; whoever brings
+ * it to a multiple of nmembers tells the daemon. A graph whose messages streams of devices carry (on_streams, set by
+ * its members) lets streams go when it has failed: whoever does so sets released, then granted and arrived of all flows
+ * to far beyond what anybody waits for. The daemon does it when nothing leaves the slots any more; if it is lost, the
+ * members do. What streams do behind that is worth nothing: nobody publishes it. */
+
+typedef struct sfshm_flow {
+  _Alignas(128) _Atomic uint64_t packed[SFSHM_TRUNK_SLOTS];   /* written by members */
+  _Alignas(128) _Atomic uint64_t consumed[SFSHM_TRUNK_SLOTS]; /* written by members */
+  _Alignas(128) _Atomic uint64_t granted;                     /* written by the daemon */
+  _Atomic uint64_t awaited;   /* written by the daemon: what the other node has waited for in vain for long, or 0 */
+  _Atomic uint64_t send_from; /* written by the daemon, before it grants that message: from it on they are sent from a
+                                 device, if they are for one; 0: none is */
+  _Alignas(128) _Atomic uint64_t arrived; /* written by the daemon, with descs */
+  _Atomic uint64_t descs[SFSHM_TRUNK_SLOTS];
+  _Atomic uint64_t receive_from; /* likewise, before that message arrives on a device */
+} sfshm_flow_t;
+_Static_assert(sizeof(sfshm_flow_t) == 512, "layout version 1");
+
+/* What granted must have reached before message m of so many values may be written: then message m - slots is over. */
+static inline uint64_t sfshm_trunk_needs(uint64_t message, int64_t values, uint64_t class_bytes)
+{
+  return message + SFSHM_TRUNK_SLOTS - sfshm_trunk_slots(values, class_bytes);
+}
+
+/* What ranks submit through their rings (shm/lane/ring.h): graph is the graph's number, a the side's number in the map,
+ * message the message's number on the side, desc the operation's descriptor, size the bytes of a unit. */
+typedef enum sfshm_submission {
+  SFSHM_SUBMIT_SEND = 1,   /* the message's slot is full */
+  SFSHM_SUBMIT_CREDIT = 2, /* the message, and those before it, have been consumed by all members; size: 1 if the other
+                              node waits for nothing less, else 0 */
+  SFSHM_SUBMIT_AWAIT = 3,  /* a message for desc has not come for long: ask the other node what it called */
+
+  /* Offers to the daemon's workers, for graph, operation number message, descriptor desc without its method; a is the
+   * rank at the other end (in the group), b the number of the offerer's claim, size its ticket, more[0] and more[1] the
+   * segment and the offset of vertex 0 of the offerer's buffer. */
+  SFSHM_SUBMIT_SOURCE = 4, /* to read from here, by the writer */
+  SFSHM_SUBMIT_TARGET = 5, /* to write to here, by the reader */
+} sfshm_submission_t;
+
+/* How far the ranks here have come with slots on a device: see daemon/data/device_slots.h. */
+typedef enum sfshm_slots_state {
+  SFSHM_SLOTS_UNASKED = 0,
+  SFSHM_SLOTS_WANTED = 1, /* some rank has asked for them: each is to say where its data are */
+  SFSHM_SLOTS_THERE = 2,  /* to be opened */
+  SFSHM_SLOTS_USED = 3,   /* by messages from send_from and receive_from on */
+  SFSHM_SLOTS_NONE = 4    /* there will be none */
+} sfshm_slots_state_t;
+
+/* Operations begun on the node: each member of the graph compares what it calls with what others called; see
+ * client/engine/trunk_mismatch.c. */
+#define SFSHM_TRUNK_HISTORY 64
+
+#define SFSHM_TRUNK_FAR (UINT64_C(1) << 30) /* messages that nobody will be apart */
+
+typedef struct sfshm_trunk_board {
+  _Alignas(128) _Atomic uint64_t history[SFSHM_TRUNK_HISTORY]; /* descriptor of operation s at s % 64 */
+  _Alignas(128) _Atomic uint32_t on_streams;
+  _Atomic uint32_t released;
+  _Atomic uint32_t on_device; /* written by the daemon: sfshm_slots_state_t */
+  sfshm_flow_t flows[];       /* one per side of the map */
+} sfshm_trunk_board_t;
+
+/* Lets streams go that wait for the flow, or will: they compare the lower halves, cyclically. sent, received: messages
+ * until now, which need not be exact. After board->released. */
+static inline void sfshm_flow_release(sfshm_flow_t *flow, uint64_t sent, uint64_t received)
+{
+  atomic_store(&flow->granted, sent + SFSHM_TRUNK_FAR);
+  atomic_store(&flow->arrived, received + SFSHM_TRUNK_FAR);
+}
+
+static inline size_t sfshm_trunk_board_bytes(uint32_t nsides)
+{
+  return sizeof(sfshm_trunk_board_t) + nsides * sizeof(sfshm_flow_t);
+}
+
+/* ---- Exchanges --------------------------------------------------------------------------------------------------- */
+
+/* The class of a unit: its size, rounded up to a power of two, at least 8. 0 if there is none (above 2^40). */
+uint64_t sfshm_exchange_class(size_t unit_bytes);
+
+/* Where the slots of each side stand in an exchange of that class. */
+typedef struct sfshm_side_slots {
+  uint64_t send; /* offset of slot 0 */
+  uint64_t send_stride;
+  uint64_t nsend;
+  uint64_t receive;
+  uint64_t receive_stride;
+  uint64_t nreceive;
+} sfshm_side_slots_t;
+
+static inline uint64_t sfshm_send_slot(const sfshm_side_slots_t *slots, uint64_t message)
+{
+  return slots->send + message % slots->nsend * slots->send_stride;
+}
+
+static inline uint64_t sfshm_receive_slot(const sfshm_side_slots_t *slots, uint64_t message)
+{
+  return slots->receive + message % slots->nreceive * slots->receive_stride;
+}
+
+/* Fills slots[nsides] and the length of the region. SF_ERR_LIMIT when that exceeds max_bytes. */
+sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, uint64_t class_bytes,
+                                  uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p);
+
+/* ---- Slots on devices --------------------------------------------------------------------------------------------
+ * Where the fabric takes memory of devices the daemon may have slots there, beside those of the exchanges and for some
+ * sides only, and for messages that are worth it. */
+
+#define SFSHM_SLOTS_SEND 1u
+#define SFSHM_SLOTS_RECEIVE 2u
+
+#define SFSHM_SLOTS_ABOVE ((uint64_t)64 << 10) /* bytes of a message */
+
+/* Whether a message of so many values is for a device that has slots for units of that class. */
+static inline bool sfshm_slots_take(int64_t values, uint64_t unit_bytes, uint64_t class_bytes)
+{
+  return unit_bytes > 0 && unit_bytes <= class_bytes && (uint64_t)values > SFSHM_SLOTS_ABOVE / unit_bytes;
+}
+
+/* As sfshm_exchange_layout, of the slots that where[nsides] says: *length_p is at most max_bytes. */
+sf_status_t sfshm_slots_layout(const sfshm_trunk_side_t sides[], const uint8_t where[], uint32_t nsides,
+                               uint64_t class_bytes, uint64_t max_bytes, sfshm_side_slots_t slots[],
+                               uint64_t *length_p);
+
+#endif

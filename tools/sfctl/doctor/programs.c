@@ -1,0 +1,236 @@
+/* sfctl doctor: the programs and libraries that belong together, and MPI. The one thread of sfctl. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sf/sf.h>
+
+#include "shm/base/error.h"
+#include "tools/sfctl/doctor/doctor.h"
+#include "tools/sfrun/mpi/mpi.h"
+#include "tools/sfrun/process/capture.h"
+#include "tools/sfrun/process/process.h"
+#include "tools/sfrun/sfd_command.h"
+
+#define VERSION_TEXT_BYTES 4096
+#define VERSION_SIZE 32
+#define QUOTE(text) QUOTE_AGAIN(text)
+#define QUOTE_AGAIN(text) #text
+#define LIBRARY "libsfclient.so." QUOTE(SF_VERSION_MAJOR)
+#define PLUGIN "libsfd_mpi.so"
+#define PLUGIN_SYMBOL "sfd_mpi_fabric_create"
+
+static const char own_version[] = QUOTE(SF_VERSION_MAJOR) "." QUOTE(SF_VERSION_MINOR) "." QUOTE(SF_VERSION_PATCH);
+
+/* The first word of the text that looks like a version, "?" if there is none. */
+static void find_version(const char *text, char version[VERSION_SIZE])
+{
+  snprintf(version, VERSION_SIZE, "?");
+  while (*text != '\0') {
+    size_t length = strcspn(text, " \t\n"), digits = strspn(text, "0123456789");
+    if (digits > 0 && text[digits] == '.') {
+      snprintf(version, VERSION_SIZE, "%.*s", (int)length, text);
+      return;
+    }
+    text += length + strspn(text + length, " \t\n");
+  }
+}
+
+/* ---- sfd ---- */
+
+static void examine_sfd(const char *path, sfctl_report_t *report)
+{
+  char *text = NULL, version[VERSION_SIZE];
+  bool ok = false;
+  sf_status_t status =
+      sfrun_capture((const char *const[]){path, "--version", NULL}, true, VERSION_TEXT_BYTES, &text, &ok);
+  if (status != SF_OK || !ok) {
+    sfctl_report_add(report, "sfd", SFCTL_PROBLEM, "%.200s cannot be started: %.150s", path,
+                     status != SF_OK ? sfshm_error_detail() : text);
+    sfctl_report_advise(report, "install it anew, and the libraries that it names");
+    free(text);
+    return;
+  }
+  find_version(text, version);
+  bool same = strcmp(version, own_version) == 0;
+  sfctl_report_add(report, "sfd", same ? SFCTL_FINE : SFCTL_PROBLEM, "%.300s: version %s%s%s", path, version,
+                   same ? "" : ", but this is sfctl ", same ? "" : own_version);
+  if (!same)
+    sfctl_report_advise(report, "install sfd and sfctl of one version");
+  free(text);
+}
+
+/* As far as that can be seen without sfd, some of whose functions it calls. */
+static void examine_library_of_plugin(const char *path, sfctl_report_t *report)
+{
+  void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  bool fits = library != NULL && dlsym(library, PLUGIN_SYMBOL) != NULL;
+  if (fits) {
+    sfctl_report_add(report, "plugin", SFCTL_FINE, "%s, for sfd --fabric mpi", path);
+  } else {
+    sfctl_report_add(report, "plugin", SFCTL_PROBLEM, "%.200s is of no use to sfd --fabric mpi: %.180s", path,
+                     dlerror());
+    sfctl_report_advise(report, "install it anew, and the MPI that it was built with, or remove it: nothing else needs "
+                                "it");
+  }
+  if (library != NULL)
+    dlclose(library);
+}
+
+/* Where sfd looks for it. */
+static void examine_plugin(const char *sfd, sfctl_report_t *report)
+{
+  static const char *const below[] = {"", "/../lib/sfd", "/../lib"};
+  char real[PATH_MAX], path[PATH_MAX + sizeof "/../lib/sfd/" PLUGIN];
+  snprintf(real, sizeof real, "%s", sfd);
+  (void)realpath(sfd, real);
+  *strrchr(real, '/') = '\0';
+  for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
+    snprintf(path, sizeof path, "%s%s/" PLUGIN, real, below[i]);
+    if (access(path, R_OK) == 0) {
+      examine_library_of_plugin(path, report);
+      return;
+    }
+  }
+  sfctl_report_add(report, "plugin", SFCTL_WARNING, "no " PLUGIN " beside %s, or in ../lib/sfd or ../lib from there",
+                   sfd);
+  sfctl_report_advise(report, "build sfd with MPI installed, if you want --fabric mpi; nothing else needs it");
+}
+
+static void examine_sfd_and_plugin(sfctl_report_t *report)
+{
+  sfrun_options_t options = {0};
+  char path[PATH_MAX];
+  if (sfrun_sfd_find(&options, path) != SF_OK) {
+    sfctl_report_add(report, "sfd", SFCTL_WARNING, "none beside sfctl or in PATH");
+    sfctl_report_advise(report, "put the directory of sfd into PATH, or name it to sfrun by --sfd");
+    return;
+  }
+  examine_sfd(path, report);
+  examine_plugin(path, report);
+}
+
+/* ---- libsfclient ---- */
+
+/* Writes the path and the version of the library that the loader finds by that name. */
+static bool load(const char *name, char path[PATH_MAX], char version[VERSION_SIZE])
+{
+  const struct link_map *map = NULL;
+  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL)
+    return false;
+  union {
+    void *object;
+    const char *(*function)(void);
+  } symbol = {dlsym(library, "sf_version")};
+  snprintf(version, VERSION_SIZE, "%s", symbol.object != NULL ? symbol.function() : "?");
+  snprintf(path, PATH_MAX, "%s", dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 ? map->l_name : name);
+  dlclose(library);
+  return true;
+}
+
+/* Where make install puts it, or where it is built. */
+static bool find_beside(char directory[PATH_MAX], char path[PATH_MAX], char version[VERSION_SIZE])
+{
+  char own[PATH_MAX], name[PATH_MAX + sizeof "/../lib/" LIBRARY];
+  static const char *const below[] = {"", "/../lib"};
+  ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+  if (length <= 0)
+    return false;
+  own[length] = '\0';
+  *strrchr(own, '/') = '\0';
+  for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
+    snprintf(name, sizeof name, "%s%s/" LIBRARY, own, below[i]);
+    if (access(name, R_OK) != 0 || !load(name, path, version))
+      continue;
+    snprintf(directory, PATH_MAX, "%.*s", (int)(strrchr(path, '/') - path), path);
+    return true;
+  }
+  return false;
+}
+
+static void examine_library(sfctl_report_t *report)
+{
+  char path[PATH_MAX], directory[PATH_MAX], version[VERSION_SIZE];
+  bool loads = load(LIBRARY, path, version);
+  if (!loads && !find_beside(directory, path, version)) {
+    sfctl_report_add(report, "library", SFCTL_FINE, "no " LIBRARY ": programs linked with libsfclient.a need none");
+  } else if (strcmp(version, own_version) != 0) {
+    sfctl_report_add(report, "library", SFCTL_PROBLEM, "%.300s: version %s, but this is sfctl %s", path, version,
+                     own_version);
+    sfctl_report_advise(report, "install libsfclient and sfctl of one version, or mend LD_LIBRARY_PATH");
+  } else if (!loads) {
+    sfctl_report_add(report, "library", SFCTL_WARNING, "%.300s: version %s, but the loader does not find it", path,
+                     version);
+    sfctl_report_advise(report, "run ldconfig, or add %.180s to LD_LIBRARY_PATH", directory);
+  } else {
+    sfctl_report_add(report, "library", SFCTL_FINE, "%.300s: version %s", path, version);
+  }
+}
+
+/* ---- MPI ---- */
+
+/* "Open MPI 4.1.4 (/usr/bin/mpirun)". */
+static sfrun_mpi_t describe_mpi(const char *path, char *text, size_t size)
+{
+  char *output = NULL, version[VERSION_SIZE];
+  bool ok = false;
+  if (sfrun_capture((const char *const[]){path, "--version", NULL}, true, VERSION_TEXT_BYTES, &output, &ok) != SF_OK) {
+    snprintf(text, size, "%s (%.80s)", sfrun_mpi_name(SFRUN_MPI_UNKNOWN), path);
+    return SFRUN_MPI_UNKNOWN;
+  }
+  sfrun_mpi_t mpi = sfrun_mpi_recognise(output);
+  find_version(output, version);
+  snprintf(text, size, "%s %s (%.80s)", sfrun_mpi_name(mpi), version, path);
+  free(output);
+  return mpi;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+  char real_a[PATH_MAX], real_b[PATH_MAX];
+  return realpath(a, real_a) != NULL && realpath(b, real_b) != NULL && strcmp(real_a, real_b) == 0;
+}
+
+/* Names by which distributions install several MPIs side by side. */
+static void describe_others(const char *chosen, char *text, size_t size)
+{
+  static const char *const names[] = {"mpirun.openmpi", "mpirun.mpich"};
+  text[0] = '\0';
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    char path[PATH_MAX], one[160];
+    size_t used = strlen(text);
+    if (sfrun_find_program(names[i], path) != SF_OK || is_same_file(path, chosen))
+      continue;
+    describe_mpi(path, one, sizeof one);
+    snprintf(text + used, size - used, "; also %s", one);
+  }
+}
+
+static void examine_mpi(sfctl_report_t *report)
+{
+  sfrun_options_t options = {0};
+  char path[PATH_MAX], chosen[160], others[320];
+  if (sfrun_mpi_find(&options, path) != SF_OK) {
+    sfctl_report_add(report, "mpi", SFCTL_WARNING, "%s", sfshm_error_detail());
+    sfctl_report_advise(report, "install openmpi-bin or mpich for programs that use MPI; sfrun --launcher local needs "
+                                "none");
+    return;
+  }
+  sfrun_mpi_t mpi = describe_mpi(path, chosen, sizeof chosen);
+  describe_others(path, others, sizeof others);
+  sfctl_report_add(report, "mpi", mpi != SFRUN_MPI_UNKNOWN ? SFCTL_FINE : SFCTL_WARNING, "%s%s", chosen, others);
+  if (mpi == SFRUN_MPI_UNKNOWN)
+    sfctl_report_advise(report, "name the mpirun of Open MPI, MPICH or Intel MPI by SFRUN_MPIRUN or sfrun --mpirun");
+}
+
+void sfctl_doctor_examine_programs(sfctl_report_t *report)
+{
+  examine_sfd_and_plugin(report);
+  examine_library(report);
+  examine_mpi(report);
+}

@@ -1,0 +1,245 @@
+/* sfctl plan for a matrix or grid. The one thread of sfctl. */
+#include "tools/sfctl/plan/plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "proto/report/text.h"
+#include "tools/sfctl/plan/forecast.h"
+#include "tools/sfctl/plan/grid.h"
+#include "tools/sfctl/plan/mtx.h"
+#include "tools/sfctl/print/json.h"
+#include "tools/sfctl/print/table.h"
+
+#define COLUMNS(array) .columns = (array), .ncolumns = sizeof(array) / sizeof(array)[0]
+
+/* One way in which values travel, over all nodes. */
+typedef struct way {
+  const char *name, *help;
+  sfctl_load_t total, most; /* most: of what a node sends */
+  int32_t most_at;          /* the node that sends most values */
+} way_t;
+
+typedef struct summary {
+  const sfctl_options_t *options;
+  const sfctl_forecast_t *forecast;
+  way_t ways[3];
+} summary_t;
+
+/* ---- Sums ---- */
+
+static void add_node(way_t *way, int32_t node, const sfctl_load_t *load)
+{
+  way->total.messages += load->messages;
+  way->total.values += load->values;
+  if (load->messages > way->most.messages)
+    way->most.messages = load->messages;
+  if (load->values > way->most.values) {
+    way->most.values = load->values;
+    way->most_at = node;
+  }
+}
+
+static void sum_up(summary_t *summary)
+{
+  const sfctl_forecast_t *forecast = summary->forecast;
+  summary->ways[0] = (way_t){.name = "flat", .help = "rank to rank, between nodes"};
+  summary->ways[1] = (way_t){.name = "coalesced", .help = "node to node, each root once"};
+  summary->ways[2] = (way_t){.name = "within", .help = "rank to rank, within nodes: shared memory"};
+  for (int32_t i = 0; i < forecast->nnodes; i++) {
+    add_node(&summary->ways[0], i, &forecast->nodes[i].flat_out);
+    add_node(&summary->ways[1], i, &forecast->nodes[i].out);
+    add_node(&summary->ways[2], i, &forecast->nodes[i].within);
+  }
+}
+
+/* ---- Printing ---- */
+
+static double mean(const summary_t *summary, int64_t sum)
+{
+  return (double)sum / summary->forecast->nnodes;
+}
+
+static const sfctl_column_t columns[] = {
+    {"", SFCTL_LEFT},          {"MESSAGES", SFCTL_RIGHT}, {"VALUES", SFCTL_RIGHT},     {"BYTES", SFCTL_RIGHT},
+    {"NODE-MSG", SFCTL_RIGHT}, {"MOST", SFCTL_RIGHT},     {"NODE-BYTES", SFCTL_RIGHT}, {"MOST", SFCTL_RIGHT},
+    {"NODE", SFCTL_RIGHT},     {"WHICH", SFCTL_LEFT},
+};
+
+static void add_way(sfctl_table_t *table, const summary_t *summary, const way_t *way)
+{
+  uint64_t unit = (uint64_t)summary->options->unit;
+  char total[SFREPORT_TEXT_SIZE], average[SFREPORT_TEXT_SIZE], most[SFREPORT_TEXT_SIZE];
+  sfctl_table_cell(table, "%s", way->name);
+  sfctl_table_cell(table, "%" PRId64, way->total.messages);
+  sfctl_table_cell(table, "%" PRId64, way->total.values);
+  sfctl_table_cell(table, "%s", sfreport_text_bytes((uint64_t)way->total.values * unit, total));
+  sfctl_table_cell(table, "%.1f", mean(summary, way->total.messages));
+  sfctl_table_cell(table, "%" PRId64, way->most.messages);
+  sfctl_table_cell(table, "%s",
+                   sfreport_text_bytes((uint64_t)(mean(summary, way->total.values) * (double)unit), average));
+  sfctl_table_cell(table, "%s", sfreport_text_bytes((uint64_t)way->most.values * unit, most));
+  sfctl_table_cell(table, "%d", way->most_at);
+  sfctl_table_cell(table, "%s", way->help);
+}
+
+static sf_status_t print_pairs(const summary_t *summary, FILE *file)
+{
+  static const sfctl_column_t pair_columns[] = {{"FROM", SFCTL_RIGHT},
+                                                {"TO", SFCTL_RIGHT},
+                                                {"FLAT-MSG", SFCTL_RIGHT},
+                                                {"FLAT-VALUES", SFCTL_RIGHT},
+                                                {"VALUES", SFCTL_RIGHT}};
+  sfctl_table_t table = {COLUMNS(pair_columns)};
+  for (size_t i = 0; i < summary->forecast->npairs; i++) {
+    const sfctl_node_pair_t *pair = &summary->forecast->pairs[i];
+    sfctl_table_cell(&table, "%d", pair->from);
+    sfctl_table_cell(&table, "%d", pair->to);
+    sfctl_table_cell(&table, "%" PRId64, pair->flat.messages);
+    sfctl_table_cell(&table, "%" PRId64, pair->flat.values);
+    sfctl_table_cell(&table, "%" PRId64, pair->coalesced.values);
+  }
+  sf_status_t status = SF_OK;
+  if (summary->forecast->npairs > 0)
+    status = sfctl_table_print(&table, 0, file);
+  sfctl_table_clear(&table);
+  return status;
+}
+
+static void print_ratio(const summary_t *summary, FILE *file)
+{
+  const way_t *flat = &summary->ways[0], *coalesced = &summary->ways[1];
+  if (coalesced->total.messages == 0) {
+    fputs("nothing travels between nodes\n", file);
+    return;
+  }
+  fprintf(file, "coalesced: %.1f times fewer messages, %.2f times fewer bytes\n",
+          (double)flat->total.messages / (double)coalesced->total.messages,
+          (double)flat->total.values / (double)coalesced->total.values);
+}
+
+static sf_status_t print_text(const summary_t *summary, FILE *file)
+{
+  const sfctl_options_t *options = summary->options;
+  sfctl_table_t table = {COLUMNS(columns)};
+  char what[SFREPORT_PRINTABLE_SIZE(256)];
+  fprintf(file,
+          "%s on %" PRId64 " ranks, %" PRId64 " to a node: %d nodes; a bcast of %" PRId64
+          " bytes a value (a reduce: the other way)\n",
+          sfreport_text_printable(options->matrix != NULL ? options->matrix : options->grid, what, sizeof what),
+          options->ranks, options->per_node, summary->forecast->nnodes, options->unit);
+  for (size_t i = 0; i < sizeof summary->ways / sizeof summary->ways[0]; i++)
+    add_way(&table, summary, &summary->ways[i]);
+  sf_status_t status = sfctl_table_print(&table, 0, file);
+  sfctl_table_clear(&table);
+  print_ratio(summary, file);
+  return status == SF_OK && options->pairs ? print_pairs(summary, file) : status;
+}
+
+static void print_load(sfctl_json_t *json, const summary_t *summary, const way_t *way)
+{
+  sfctl_json_begin_object(json, way->name);
+  sfctl_json_int(json, "messages", way->total.messages);
+  sfctl_json_int(json, "values", way->total.values);
+  sfctl_json_int(json, "bytes", way->total.values * summary->options->unit);
+  sfctl_json_double(json, "node_mean_messages", mean(summary, way->total.messages));
+  sfctl_json_int(json, "node_max_messages", way->most.messages);
+  sfctl_json_double(json, "node_mean_values", mean(summary, way->total.values));
+  sfctl_json_int(json, "node_max_values", way->most.values);
+  sfctl_json_int(json, "node_max", way->most_at);
+  sfctl_json_end_object(json);
+}
+
+static void print_json(const summary_t *summary, FILE *file)
+{
+  const sfctl_options_t *options = summary->options;
+  sfctl_json_t json = {.file = file};
+  sfctl_json_begin_object(&json, NULL);
+  sfctl_json_int(&json, "ranks", options->ranks);
+  sfctl_json_int(&json, "per_node", options->per_node);
+  sfctl_json_int(&json, "nodes", summary->forecast->nnodes);
+  sfctl_json_int(&json, "unit_bytes", options->unit);
+  for (size_t i = 0; i < sizeof summary->ways / sizeof summary->ways[0]; i++)
+    print_load(&json, summary, &summary->ways[i]);
+  if (options->pairs)
+    sfctl_json_begin_array(&json, "pairs");
+  for (size_t i = 0; options->pairs && i < summary->forecast->npairs; i++) {
+    const sfctl_node_pair_t *pair = &summary->forecast->pairs[i];
+    sfctl_json_begin_object(&json, NULL);
+    sfctl_json_int(&json, "from", pair->from);
+    sfctl_json_int(&json, "to", pair->to);
+    sfctl_json_int(&json, "flat_messages", pair->flat.messages);
+    sfctl_json_int(&json, "flat_values", pair->flat.values);
+    sfctl_json_int(&json, "messages", pair->coalesced.messages);
+    sfctl_json_int(&json, "values", pair->coalesced.values);
+    sfctl_json_end_object(&json);
+  }
+  if (options->pairs)
+    sfctl_json_end_array(&json);
+  sfctl_json_end_object(&json);
+}
+
+static sf_status_t report(const sfctl_options_t *options, const sfctl_problem_t *problem, FILE *file)
+{
+  sfctl_forecast_t forecast;
+  sf_status_t status = sfctl_forecast_make(problem, &forecast);
+  if (status != SF_OK)
+    return status;
+  summary_t summary = {.options = options, .forecast = &forecast};
+  sum_up(&summary);
+  if (options->json)
+    print_json(&summary, file);
+  else
+    status = print_text(&summary, file);
+  sfctl_forecast_free(&forecast);
+  return status;
+}
+
+/* ---- Problems ---- */
+
+static sf_status_t wants_of_grid(const void *context, int32_t rank, sfctl_wants_t *wants)
+{
+  return sfctl_grid_wants(context, rank, wants);
+}
+
+static sf_status_t wants_of_matrix(const void *context, int32_t rank, sfctl_wants_t *wants)
+{
+  return sfctl_mtx_wants(context, rank, wants);
+}
+
+static sf_status_t plan_grid(const sfctl_options_t *options, sfctl_problem_t *problem, FILE *file)
+{
+  sfctl_grid_t grid;
+  sf_status_t status =
+      sfctl_grid_init(options->grid, options->stencil, strcmp(options->parts, "rows") == 0, problem->nranks, &grid);
+  problem->wants = wants_of_grid;
+  problem->context = &grid;
+  return status == SF_OK ? report(options, problem, file) : status;
+}
+
+static sf_status_t plan_matrix(const sfctl_options_t *options, sfctl_problem_t *problem, FILE *file)
+{
+  sfctl_mtx_t matrix;
+  sf_status_t status = sfctl_mtx_read(options->matrix, problem->nranks, &matrix);
+  if (status != SF_OK)
+    return status;
+  problem->wants = wants_of_matrix;
+  problem->context = &matrix;
+  status = report(options, problem, file);
+  sfctl_mtx_free(&matrix);
+  return status;
+}
+
+sf_status_t sfctl_plan_check(const sfctl_options_t *options)
+{
+  sfctl_grid_t grid;
+  return options->grid != NULL ? sfctl_grid_init(options->grid, options->stencil, false, 1, &grid) : SF_OK;
+}
+
+sf_status_t sfctl_plan(const sfctl_options_t *options, FILE *file)
+{
+  sfctl_problem_t problem = {.nranks = (int32_t)options->ranks,
+                             .per_node = (int32_t)options->per_node,
+                             .cyclic = strcmp(options->distribution, "cyclic") == 0};
+  return options->grid != NULL ? plan_grid(options, &problem, file) : plan_matrix(options, &problem, file);
+}

@@ -1,0 +1,30 @@
+/* What sfctl top shows at the moment, and where it has it from. */
+#ifndef SFCTL_TOP_SESSION_H
+#define SFCTL_TOP_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "tools/sfctl/connection.h"
+#include "tools/sfctl/options.h"
+#include "tools/sfctl/top/table.h"
+
+typedef struct sfctl_top_session {
+  const sfctl_options_t *options;
+  int64_t delay_ms;
+  const char *job; /* NULL: all */
+  int sort;        /* column */
+  bool ascending;
+  sfctl_top_table_t table;
+  bool connected;
+  sfctl_connection_t connection;
+} sfctl_top_session_t;
+
+/* A new sample, sorted; connects if need be. Errors as sfctl_connect and sfctl_collect; the next call connects anew. */
+sf_status_t sfctl_top_refresh(sfctl_top_session_t *session);
+
+int64_t sfctl_top_now_ns(void);
+
+#endif

@@ -1,0 +1,25 @@
+/* What several daemons on one host need to talk to each other over the loopback interface. */
+#ifndef SFRUN_LOOPBACK_H
+#define SFRUN_LOOPBACK_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "tools/sfrun/mpi/place.h"
+
+/* All zero: nothing is open. */
+typedef struct sfrun_loopback {
+  int32_t nnodes;
+  int *fds;             /* by node: a listening socket for its daemon, close-on-exec */
+  char peers[PATH_MAX]; /* file with the sockets' addresses */
+  char key[PATH_MAX];   /* file with a random key */
+} sfrun_loopback_t;
+
+/* Opens a socket for each node and writes list and key into the private directory. Also after an error
+ * sfrun_loopback_close must be called. SF_ERR_SYS, SF_ERR_NOMEM. */
+sf_status_t sfrun_loopback_open(const char *directory, int32_t nnodes, sfrun_loopback_t *loopback);
+void sfrun_loopback_close(sfrun_loopback_t *loopback);
+
+#endif
