@@ -145,13 +145,13 @@ example_common := $(call with_mpi_only,$(call objects,$(wildcard docs/examples/c
 mpi_test_sources := $(call with_mpi_only,$(wildcard tests/mpi/*.c))
 mpi_test_common := $(call with_mpi_only,$(call objects,$(wildcard tests/mpi/common/*.c)))
 # Tests of parts of MPI programs need MPI as these do.
-mpi_part_test_sources := $(wildcard tests/unit/test_sfperf_*.c \
-	$(patsubst docs/examples/common/%,tests/unit/test_%,$(wildcard docs/examples/common/*.c)))
+mpi_part_test_sources := $(wildcard tests/unit/tools/test_sfperf_*.c \
+	$(patsubst docs/examples/common/%,tests/unit/tools/test_%,$(wildcard docs/examples/common/*.c)))
 test_sources := $(filter-out $(if $(with_mpi),,$(mpi_part_test_sources)),\
-	$(wildcard tests/unit/test_*.c tests/system/test_*.c))
+	$(wildcard tests/unit/*/test_*.c tests/system/*/test_*.c))
 fuzz_sources := $(wildcard tests/fuzz/fuzz_*.c)
 # What the tests of one folder share.
-help_objects_of = $(call objects,$(filter-out tests/$(1)/test_%,$(wildcard tests/$(1)/*.c)))
+help_objects_of = $(call objects,$(filter-out $(wildcard tests/$(1)/*/test_*.c),$(call find_sources,tests/$(1))))
 
 # A program is left out while it has no main.
 program_if = $(if $(filter %/main.o,$(2)),$(BUILD)/$(1))
@@ -189,7 +189,7 @@ help_libraries := $(BUILD)/libsftest-unit.a $(BUILD)/libsftest-system.a
 test_libraries := $(tools_library) $(daemon_library) $(client_library)
 
 # What make check runs. Models and the sanitizers have nothing to say to each other.
-TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/test_*.sh)
+TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/*/test_*.sh)
 
 .PHONY: all pictures examples demo check check-gpu check-gpu-dry asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
 	run-tests run-fuzz FORCE
@@ -281,7 +281,7 @@ $(operations_bench): $(call objects,tests/bench/operations.c) $(client_library)
 $(mpi_part_tests): $(example_common)
 # Those that use devices load a driver when they run, one that asks MUNGE what does that.
 $(tests): | $(fake_cuda) $(real_cuda) $(device_mpi) $(munge_plugin)
-$(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(@D)).a $(test_libraries)
+$(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(abspath $$(@D)/..)).a $(test_libraries)
 $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
 
 LIBS = $(CLIENT_LIBS)
@@ -290,7 +290,7 @@ $(BUILD)/sfctl: private LIBS = $(CLIENT_LIBS) $(SCREEN_LIBS) $(HWLOC_LIBS)
 $(BUILD)/sfperf: private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
 $(tests) $(fuzzers): private LIBS = $(CHECK_LIBS) $(DAEMON_LIBS) -lm
 # It has allocations fail.
-$(BUILD)/tests/system/test_no_memory: private LIBS += -Wl,--wrap=calloc,--wrap=malloc
+$(BUILD)/tests/system/failure/test_no_memory: private LIBS += -Wl,--wrap=calloc,--wrap=malloc
 $(mpi_tests): private LIBS = $(DAEMON_LIBS) -lm -rdynamic # one replaces a function of libc
 $(mpi_part_tests): private LIBS += $(PETSC_LIBS)
 $(petsc_tests) $(petsc_bench) $(petsc_examples): private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)

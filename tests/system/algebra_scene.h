@@ -3,7 +3,7 @@
 #ifndef SFTEST_ALGEBRA_SCENE_H
 #define SFTEST_ALGEBRA_SCENE_H
 
-#include "tests/system/model_algebra.h"
+#include "tests/system/model/algebra.h"
 
 #define MAX_VERTICES 60
 

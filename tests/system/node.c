@@ -32,7 +32,7 @@ static void find_sfd(char path[PATH_MAX])
   ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 8);
   ck_assert_int_gt(n, 0);
   path[n] = '\0';
-  for (int up = 0; up < 3; up++) /* tests/system/test_name */
+  for (int up = 0; up < 4; up++) /* tests/system/folder/test_name */
     *strrchr(path, '/') = '\0';
   strcat(path, "/sfd");
 }

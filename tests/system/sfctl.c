@@ -31,7 +31,7 @@ static void find_sfctl(char path[PATH_MAX])
   if (n <= 0)
     _exit(126);
   path[n] = '\0';
-  for (int up = 0; build == NULL && up < 3; up++) /* tests/system/test_sfctl */
+  for (int up = 0; build == NULL && up < 4; up++) /* tests/system/tools/test_sfctl */
     *strrchr(path, '/') = '\0';
   strcat(path, "/sfctl");
 }

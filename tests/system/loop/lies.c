@@ -1,0 +1,354 @@
+/* Lies between daemons: see loop_lies.h. */
+#include "tests/system/loop/lies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/jobs/graph.h"
+#include "daemon/jobs/job.h"
+#include "daemon/net/channel.h"
+#include "daemon/net/network.h"
+#include "shm/observe/calls.h"
+#include "shm/trunk/trunk.h"
+#include "tests/system/model/graph.h"
+
+#define MESSAGES 300    /* of random contents */
+#define MOST 5          /* elements of a random array */
+#define RANDOM_BYTES 64 /* of a random payload, at most */
+
+static sfd_job_t *find_job(const sfd_server_t *server)
+{
+  sfd_job_t *job;
+  TAILQ_FOREACH(job, &server->jobs, entry)
+  {
+    if (job->size == SFTEST_LIED_SIZE)
+      break;
+  }
+  return job;
+}
+
+/* ---- Of a graph -------------------------------------------------------------------------------------------------- */
+
+static void send_meet(sfd_server_t *server, int32_t node, const sfd_graph_t *graph, sftest_lie_t lie)
+{
+  Sfpeer__SetupError error = SFPEER__SETUP_ERROR__INIT;
+  Sfpeer__GraphMeet meet = SFPEER__GRAPH_MEET__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  error.detail = (char[]){"an error"};
+  meet.job = graph->group->job->id;
+  meet.graph = graph->id;
+  meet.rank = lie == SFTEST_LIE_MEET_NO_RANK ? graph->group->size : graph->group->locals[0];
+  meet.error = lie == SFTEST_LIE_MEET_NO_ERROR ? &error : NULL;
+  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_MEET;
+  message.graph_meet = &meet;
+  sfd_network_send(server, node, &message);
+}
+
+static void send_met(sfd_server_t *server, int32_t node, const sfd_graph_t *graph)
+{
+  Sfpeer__GraphMet met = SFPEER__GRAPH_MET__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  met.job = graph->group->job->id;
+  met.graph = graph->id;
+  met.detail = (char[]){""};
+  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_MET;
+  message.graph_met = &met;
+  sfd_network_send(server, node, &message);
+}
+
+static void send_awaited(sfd_server_t *server, int32_t node, const sfd_graph_t *graph)
+{
+  Sfpeer__GraphAwaited awaited = SFPEER__GRAPH_AWAITED__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  awaited.job = graph->group->job->id;
+  awaited.graph = graph->id;
+  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_AWAITED;
+  message.graph_awaited = &awaited;
+  sfd_network_send(server, node, &message);
+}
+
+static void send_gone(sfd_server_t *server, int32_t node, const sfd_graph_t *graph)
+{
+  Sfpeer__GraphGone gone = SFPEER__GRAPH_GONE__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  gone.job = graph->group->job->id;
+  gone.graph = graph->id;
+  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_GONE;
+  message.graph_gone = &gone;
+  sfd_network_send(server, node, &message);
+}
+
+static void send_calls(sfd_server_t *server, int32_t node, const sfd_graph_t *graph)
+{
+  static uint64_t numbers[SFSHM_CALLS];
+  Sfpeer__GraphCalls calls = SFPEER__GRAPH_CALLS__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  calls.job = graph->group->job->id;
+  calls.graph = graph->id;
+  calls.rank = graph->group->size;
+  calls.digests = calls.last = numbers;
+  calls.n_digests = calls.n_last = SFSHM_CALLS;
+  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_CALLS;
+  message.graph_calls = &calls;
+  sfd_network_send(server, node, &message);
+}
+
+/* Of the graph's data, to a node with roots if it is about what that sends, else with leaves. */
+static void send_head(sfd_server_t *server, int32_t node, const sfd_graph_t *graph, uint16_t kind, uint32_t number,
+                      uint64_t bytes)
+{
+  static const char payload[64];
+  sfd_message_head_t head = {.kind = kind,
+                             .flags = kind == SFD_PEER_CREDIT ? SFSHM_AS_ROOT : SFSHM_AS_LEAF,
+                             .number = number,
+                             .payload_bytes = bytes,
+                             .job = graph->group->job->id,
+                             .object = graph->id};
+  sfd_network_send_payload(server, node, &head, payload, NULL, NULL);
+}
+
+static void send_control(sfd_server_t *server, int32_t node, const void *payload, size_t bytes)
+{
+  sfd_message_head_t head = {.kind = SFD_PEER_CONTROL, .payload_bytes = bytes};
+  sfd_network_send_payload(server, node, &head, payload, NULL, NULL);
+}
+
+static void send_runs(sfd_server_t *server, int32_t node)
+{
+  Sfpeer__JobRuns runs = SFPEER__JOB_RUNS__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  int32_t nodes[] = {0, 99};
+  runs.name = (char[]){"nobody"};
+  runs.rank_nodes = nodes;
+  runs.n_rank_nodes = 2;
+  runs.job = sfd_server_new_id(server);
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_RUNS;
+  message.job_runs = &runs;
+  sfd_network_send(server, node, &message);
+}
+
+/* ---- Anything ---------------------------------------------------------------------------------------------------- */
+
+typedef struct liar {
+  sfd_server_t *server;
+  const sfd_job_t *job; /* NULL: it is over */
+  uint64_t random;
+} liar_t;
+
+/* Of the job, its groups and graphs, or close to that. */
+static uint64_t random_id(liar_t *liar)
+{
+  const sfd_job_t *job = liar->job;
+  const sfd_graph_t *graph = job != NULL ? TAILQ_FIRST(&job->graphs) : NULL;
+  switch (sftest_below(&liar->random, 6)) {
+  case 0:
+    return sftest_random(&liar->random);
+  case 1:
+    return (uint64_t)sftest_below(&liar->random, 4);
+  case 2:
+  case 3:
+    return graph != NULL ? graph->id : 0;
+  default:
+    return job != NULL ? job->id : UINT64_MAX; /* that of its group of all ranks, too */
+  }
+}
+
+static int64_t random_number(liar_t *liar)
+{
+  static const int64_t numbers[] = {INT64_MIN, INT32_MIN, -8, -1, 0, 1, 2, 3, 4, 100, INT32_MAX, INT64_MAX};
+  return numbers[sftest_below(&liar->random, (int64_t)(sizeof numbers / sizeof numbers[0]))];
+}
+
+static char *random_text(liar_t *liar)
+{
+  size_t length = (size_t)sftest_below(&liar->random, 2 * SFD_TEXT_SIZE);
+  if (liar->job != NULL && sftest_below(&liar->random, 2) == 0)
+    return strdup(liar->job->name);
+  char *text = malloc(length + 1);
+  for (size_t i = 0; i < length; i++)
+    text[i] = (char)(1 + sftest_below(&liar->random, 126));
+  text[length] = '\0';
+  return text;
+}
+
+static ProtobufCMessage *random_message(liar_t *liar, const ProtobufCMessageDescriptor *descriptor);
+
+/* One element, of so many bytes: returned. */
+static size_t set_random(liar_t *liar, const ProtobufCFieldDescriptor *field, void *to)
+{
+  const uint64_t id = random_id(liar);
+  const int64_t number = random_number(liar);
+  const int32_t small = (int32_t)number;
+  const uint32_t uid = sftest_below(&liar->random, 2) == 0 && liar->job != NULL ? liar->job->uid : (uint32_t)number;
+  ProtobufCBinaryData bytes;
+  switch (field->type) {
+  case PROTOBUF_C_TYPE_UINT64:
+    memcpy(to, &id, sizeof id);
+    return sizeof id;
+  case PROTOBUF_C_TYPE_INT64:
+    memcpy(to, &number, sizeof number);
+    return sizeof number;
+  case PROTOBUF_C_TYPE_UINT32:
+    memcpy(to, &uid, sizeof uid);
+    return sizeof uid;
+  case PROTOBUF_C_TYPE_STRING:
+    *(char **)to = random_text(liar);
+    return sizeof(char *);
+  case PROTOBUF_C_TYPE_BYTES:
+    bytes.data = (uint8_t *)random_text(liar);
+    bytes.len = strlen((char *)bytes.data);
+    memcpy(to, &bytes, sizeof bytes);
+    return sizeof bytes;
+  case PROTOBUF_C_TYPE_MESSAGE:
+    *(ProtobufCMessage **)to = random_message(liar, field->descriptor);
+    return sizeof(ProtobufCMessage *);
+  case PROTOBUF_C_TYPE_BOOL:
+    *(protobuf_c_boolean *)to = sftest_below(&liar->random, 2) == 0;
+    return sizeof(protobuf_c_boolean);
+  default: /* int32, or an enum: also values that it does not have */
+    memcpy(to, &small, sizeof small);
+    return sizeof small;
+  }
+}
+
+static void set_random_array(liar_t *liar, const ProtobufCFieldDescriptor *field, ProtobufCMessage *message)
+{
+  size_t n = (size_t)sftest_below(&liar->random, MOST), at = 0;
+  char *elements = calloc(MOST, sizeof(ProtobufCBinaryData));
+  for (size_t i = 0; i < n; i++)
+    at += set_random(liar, field, elements + at);
+  memcpy((char *)message + field->quantifier_offset, &n, sizeof n);
+  memcpy((char *)message + field->offset, &elements, sizeof elements);
+}
+
+static ProtobufCMessage *random_message(liar_t *liar, const ProtobufCMessageDescriptor *descriptor)
+{
+  ProtobufCMessage *message = calloc(1, descriptor->sizeof_message);
+  protobuf_c_message_init(descriptor, message);
+  for (unsigned i = 0; i < descriptor->n_fields; i++) {
+    const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+    bool is_pointer = field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_MESSAGE;
+    if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+      set_random_array(liar, field, message);
+      continue;
+    }
+    if (field->label == PROTOBUF_C_LABEL_OPTIONAL && sftest_below(&liar->random, 3) == 0)
+      continue;
+    if (field->label == PROTOBUF_C_LABEL_OPTIONAL && !is_pointer)
+      *(protobuf_c_boolean *)((char *)message + field->quantifier_offset) = true;
+    set_random(liar, field, (char *)message + field->offset);
+  }
+  return message;
+}
+
+/* With any body but a question of tools, who are told what they want: another daemon names the user. */
+static void send_random_control(liar_t *liar, int32_t node)
+{
+  const ProtobufCMessageDescriptor *descriptor = &sfpeer__message__descriptor;
+  const ProtobufCFieldDescriptor *field;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  do
+    field = &descriptor->fields[sftest_below(&liar->random, descriptor->n_fields)];
+  while (field->id == SFPEER__MESSAGE__BODY_ASK);
+  message.body_case = (Sfpeer__Message__BodyCase)field->id;
+  ProtobufCMessage *body = random_message(liar, field->descriptor);
+  memcpy((char *)&message + field->offset, &body, sizeof body);
+  size_t length = sfpeer__message__get_packed_size(&message);
+  uint8_t *packed = malloc(length + 1);
+  sfpeer__message__pack(&message, packed);
+  if (sftest_below(&liar->random, 10) == 0)
+    packed[sftest_below(&liar->random, (int64_t)length)] ^= (uint8_t)(1 << sftest_below(&liar->random, 8));
+  send_control(liar->server, node, packed, length);
+  free(packed);
+  protobuf_c_message_free_unpacked(body, NULL);
+}
+
+static void send_random_head(liar_t *liar, int32_t node)
+{
+  uint8_t payload[RANDOM_BYTES];
+  sfd_message_head_t head = {.kind = (uint16_t)(1 + sftest_below(&liar->random, 5)),
+                             .flags = (uint16_t)sftest_below(&liar->random, 3),
+                             .number = (uint32_t)random_number(liar),
+                             .job = random_id(liar),
+                             .object = random_id(liar),
+                             .desc = (uint64_t)random_number(liar)};
+  if (sftest_below(&liar->random, 2) == 0)
+    head.payload_bytes = (uint64_t)sftest_below(&liar->random, RANDOM_BYTES);
+  for (uint64_t i = 0; i < head.payload_bytes; i++)
+    payload[i] = (uint8_t)sftest_random(&liar->random);
+  sfd_network_send_payload(liar->server, node, &head, payload, NULL, NULL);
+}
+
+static void send_random(sfd_server_t *server, int32_t node, uint64_t seed)
+{
+  liar_t liar = {.server = server, .random = seed};
+  for (int i = 0; i < MESSAGES; i++) {
+    liar.job = find_job(server);
+    if (sftest_below(&liar.random, 4) == 0)
+      send_random_head(&liar, node);
+    else
+      send_random_control(&liar, node);
+  }
+}
+
+void sftest_lie(sfd_server_t *server, int32_t node, sftest_lie_t lie)
+{
+  static const uint8_t garbage[100] = {0xff, 0xfe, 0xfd};
+  const sfd_job_t *job = find_job(server);
+  const sfd_graph_t *graph = job != NULL ? TAILQ_FIRST(&job->graphs) : NULL;
+  if (lie >= SFTEST_LIE_RANDOM) {
+    send_random(server, node, (uint64_t)lie);
+    return;
+  }
+  if (graph == NULL)
+    return;
+  switch (lie) {
+  case SFTEST_LIE_MEET_TWICE:
+    send_meet(server, node, graph, lie);
+    send_meet(server, node, graph, lie);
+    break;
+  case SFTEST_LIE_MEET:
+  case SFTEST_LIE_MEET_NO_RANK:
+  case SFTEST_LIE_MEET_NO_ERROR:
+    send_meet(server, node, graph, lie);
+    break;
+  case SFTEST_LIE_MET:
+    send_met(server, node, graph);
+    break;
+  case SFTEST_LIE_AWAITED:
+    send_awaited(server, node, graph);
+    break;
+  case SFTEST_LIE_GONE:
+    send_gone(server, node, graph);
+    break;
+  case SFTEST_LIE_CALLS:
+    send_calls(server, node, graph);
+    break;
+  case SFTEST_LIE_DATA_LENGTH:
+    send_head(server, node, graph, SFD_PEER_DATA, 1, 7);
+    break;
+  case SFTEST_LIE_DATA_NUMBER:
+    send_head(server, node, graph, SFD_PEER_DATA, 77, 8);
+    break;
+  case SFTEST_LIE_DATA_NOTHING:
+    send_head(server, node, graph, SFD_PEER_DATA, 1, 0);
+    break;
+  case SFTEST_LIE_CREDIT:
+    send_head(server, node, graph, SFD_PEER_CREDIT, 77, 0);
+    break;
+  case SFTEST_LIE_KIND:
+    send_head(server, node, graph, SFD_PEER_KINDS, 0, 0);
+    break;
+  case SFTEST_LIE_PAYLOAD:
+    send_head(server, node, graph, SFD_PEER_CREDIT, 0, 8);
+    break;
+  case SFTEST_LIE_RUNS:
+    send_runs(server, node);
+    break;
+  case SFTEST_LIE_GARBAGE:
+    send_control(server, node, garbage, sizeof garbage);
+    break;
+  default:
+    send_control(server, node, garbage, 0);
+  }
+}

@@ -1,0 +1,481 @@
+/* Jobs over several nodes: what travels between nodes, counted exactly, and what holds for operations and jobs there as
+ * it does on one node. Random graphs over nodes: test_properties.c; bad input: test_setup_errors.c. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/model/graph.h"
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+static sftest_cluster_t cluster;
+
+static void start_two(void)
+{
+  sftest_cluster_start(&cluster, 2);
+  sftest_cluster_warm(&cluster);
+}
+
+static void start_four(void)
+{
+  sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
+  sftest_cluster_warm(&cluster);
+}
+
+static void stop(void)
+{
+  sftest_cluster_stop(&cluster);
+}
+
+/* ---- What travels ------------------------------------------------------------------------------------------------ */
+
+#define EACH 1000 /* doubles that every rank needs of each other rank */
+#define CALLS 10
+
+static double root_value(int32_t rank, int64_t root)
+{
+  return 1e6 * rank + (double)root;
+}
+
+/* Leaf k * EACH + i on root i of rank k, except the rank itself. */
+static void make_all_to_all(sftest_rank_t *self, sf_context_t *context, int64_t first_root, uint32_t flags,
+                            sf_graph_t **graph_p)
+{
+  int64_t n = (int64_t)(self->size - 1) * EACH, k = 0;
+  int32_t *ranks = malloc((size_t)n * sizeof *ranks);
+  int64_t *leaves = malloc((size_t)n * sizeof *leaves), *roots = malloc((size_t)n * sizeof *roots);
+  for (int32_t rank = 0; rank < self->size; rank++)
+    for (int64_t i = 0; i < EACH && rank != self->rank; i++, k++) {
+      ranks[k] = rank;
+      roots[k] = first_root + i;
+      leaves[k] = (int64_t)rank * EACH + i;
+    }
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), first_root + EACH, n, leaves, ranks, roots, flags, graph_p));
+  free(ranks);
+  free(leaves);
+  free(roots);
+}
+
+static void check_leaves(sftest_rank_t *self, const double leaves[])
+{
+  for (int32_t rank = 0; rank < self->size; rank++)
+    for (int64_t i = 0; i < EACH && rank != self->rank; i++)
+      SFTEST_REQUIRE(self, leaves[(int64_t)rank * EACH + i] == root_value(rank, i));
+}
+
+typedef struct exchange {
+  bool reduce;
+  uint32_t flags;
+} exchange_t;
+
+static int exchange_all(sftest_rank_t *self)
+{
+  const exchange_t *exchange = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = NULL;
+  make_all_to_all(self, context, 0, exchange->flags, &graph);
+  double *roots = malloc(EACH * sizeof *roots), *leaves = calloc((size_t)self->size * EACH, sizeof *leaves);
+  for (int64_t i = 0; i < EACH; i++)
+    roots[i] = root_value(self->rank, i);
+  for (int call = 0; call < CALLS; call++) {
+    sftest_at(self, "call %d", call);
+    if (exchange->reduce)
+      SFTEST_OK(self, sf_reduce(graph, SF_DOUBLE, leaves, roots, SF_SUM));
+    else
+      SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
+  }
+  if (!exchange->reduce)
+    check_leaves(self, leaves);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  free(roots);
+  free(leaves);
+  return 0;
+}
+
+typedef struct traffic {
+  uint64_t messages;
+  uint64_t bytes;
+} traffic_t;
+
+/* Data that all nodes have sent to others since they started, headers and credits apart. */
+static traffic_t count_traffic(void)
+{
+  traffic_t sum = {0, 0};
+  for (int32_t node = 0; node < cluster.nnodes; node++) {
+    sftest_sfctl(cluster.nodes[node].socket, WORDS("peers", "--json"), 0);
+    const char *at = sftest_sfctl_out;
+    while ((at = strstr(at, "\"kind\":\"data\"")) != NULL) {
+      unsigned long long messages, bytes;
+      const char *m = strstr(at, "\"messages_sent\":"), *p = strstr(at, "\"payload_sent\":");
+      ck_assert(m != NULL && sscanf(m, "\"messages_sent\":%llu", &messages) == 1);
+      ck_assert(p != NULL && sscanf(p, "\"payload_sent\":%llu", &bytes) == 1);
+      sum.messages += messages;
+      sum.bytes += bytes;
+      at++;
+    }
+  }
+  return sum;
+}
+
+/* What each of the calls has sent between nodes. */
+static void expect_traffic(const int32_t places[], int32_t size, exchange_t exchange, uint64_t messages, uint64_t bytes)
+{
+  traffic_t before = count_traffic();
+  sftest_cluster_run(&cluster, places, size, exchange_all, &exchange);
+  traffic_t after = count_traffic();
+  ck_assert_uint_eq(after.messages - before.messages, CALLS * messages);
+  ck_assert_uint_eq(after.bytes - before.bytes, CALLS * bytes);
+}
+
+START_TEST(counts)
+{
+  const exchange_t bcast = {0}, reduce = {.reduce = true},
+                   reproducible = {.reduce = true, .flags = SF_GRAPH_REPRODUCIBLE};
+  const int32_t uneven[] = {0, 0, 1}, one[] = {1, 0, 0, 0, 0, 0, 0}, all_here[] = {1, 1, 1, 1};
+  int32_t block[8], cyclic[8];
+  sftest_places_block(block, 8, 2);
+  sftest_places_cyclic(cyclic, 8, 2);
+  /* 4 ranks on each node, all of whose roots the other node needs once. */
+  expect_traffic(block, 8, bcast, 2, 64000);
+  expect_traffic(cyclic, 8, bcast, 2, 64000);
+  expect_traffic(uneven, 3, bcast, 2, 24000);
+  expect_traffic(one, 7, bcast, 2, 56000);
+  expect_traffic(all_here, 4, bcast, 0, 0);
+  /* Contributions of one node are combined before they travel, unless they are to be combined in the given order. */
+  expect_traffic(block, 8, reduce, 2, 64000);
+  expect_traffic(cyclic, 8, reduce, 2, 64000);
+  expect_traffic(uneven, 3, reduce, 2, 24000);
+  expect_traffic(block, 8, reproducible, 2, 4 * 64000);
+}
+END_TEST
+
+START_TEST(counts_over_four)
+{
+  int32_t places[8];
+  sftest_places_cyclic(places, 8, 4);
+  expect_traffic(places, 8, (exchange_t){0}, 12, 12 * 2 * 8000);
+}
+END_TEST
+
+/* ---- Large numbers ----------------------------------------------------------------------------------------------- */
+
+#define FAR (INT64_C(5) << 32)
+
+/* Roots above 2^32: of the array only the end is memory, as only there are roots that have leaves. */
+static int use_far_roots(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = NULL;
+  make_all_to_all(self, context, FAR, 0, &graph);
+  double *leaves = calloc((size_t)self->size * EACH, sizeof *leaves);
+  double *near = malloc(EACH * sizeof *near);
+  for (int64_t i = 0; i < EACH; i++)
+    near[i] = root_value(self->rank, i);
+  double *far = (double *)((uintptr_t)near - (uintptr_t)FAR * sizeof *near);
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, far, leaves, SF_REPLACE));
+  check_leaves(self, leaves);
+  SFTEST_OK(self, sf_reduce(graph, SF_DOUBLE, leaves, far, SF_SUM));
+  for (int64_t i = 0; i < EACH; i++)
+    SFTEST_REQUIRE(self, near[i] == self->size * root_value(self->rank, i));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  free(leaves);
+  free(near);
+  return 0;
+}
+
+START_TEST(far_roots)
+{
+  const int32_t places[] = {0, 1, 0, 1, 1};
+  sftest_cluster_run(&cluster, places, 5, use_far_roots, NULL);
+}
+END_TEST
+
+/* ---- Results under every placement ------------------------------------------------------------------------------- */
+
+#define RESULTS_RANKS 6
+
+typedef struct results {
+  uint64_t seed;
+  uint64_t hashes[RESULTS_RANKS]; /* of what the last job computed */
+} results_t;
+
+static uint64_t hash_bytes(const char *bytes, int64_t n)
+{
+  uint64_t hash = 1;
+  for (int64_t i = 0; i < n; i++)
+    hash = sftest_hash2(hash, (uint64_t)(unsigned char)bytes[i]);
+  return hash;
+}
+
+/* One reduce of floating-point numbers without the flag: compared with nothing here. */
+static int sum_freely(sftest_rank_t *self)
+{
+  results_t *results = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sftest_graph_t model;
+  sf_graph_t *graph = NULL;
+  sftest_graph_make(&model, results->seed, self->size, 500);
+  SFTEST_OK(self, sftest_graph_create(&model, sf_group_world(context), true, 0, &graph));
+  sftest_operation_t operation = {.graph = &model, .unit = {SFTEST_DOUBLE, 3}, .op = SFTEST_SUM, .seed = results->seed};
+  const sf_type_t *type = sftest_unit_make(operation.unit);
+  int64_t unit_bytes = (int64_t)sftest_unit_size(operation.unit);
+  int64_t nroots = sftest_operation_vertices(&operation, SFTEST_ROOTS, self->rank);
+  char *roots = calloc((size_t)nroots + 1, (size_t)unit_bytes);
+  char *leaves =
+      calloc((size_t)sftest_operation_vertices(&operation, SFTEST_LEAVES, self->rank) + 1, (size_t)unit_bytes);
+  sftest_operation_fill(&operation, SFTEST_ROOTS, self->rank, roots);
+  sftest_operation_fill(&operation, SFTEST_LEAVES, self->rank, leaves);
+  SFTEST_OK(self, sf_reduce(graph, type, leaves, roots, SF_SUM));
+  results->hashes[self->rank] = hash_bytes(roots, nroots * unit_bytes);
+  SFTEST_OK(self, sf_type_destroy(type));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_graph_free(&model);
+  sftest_leave(self, context);
+  free(roots);
+  free(leaves);
+  return 0;
+}
+
+/* That results are those of the model under every placement is what test_properties shows. */
+START_TEST(repeats)
+{
+  results_t *results = sftest_shared(sizeof *results);
+  uint64_t first[RESULTS_RANKS];
+  uint64_t random = results->seed = sftest_seed();
+  int32_t places[RESULTS_RANKS];
+  sftest_use_seed(results->seed);
+  sftest_places_random(places, RESULTS_RANKS, SFTEST_NODES_MAX, &random);
+  for (int i = 0; i < 8; i++) {
+    sftest_cluster_run(&cluster, places, RESULTS_RANKS, sum_freely, results);
+    if (i == 0)
+      memcpy(first, results->hashes, sizeof first);
+    ck_assert_mem_eq(first, results->hashes, sizeof first);
+  }
+  sftest_shared_free(results, sizeof *results);
+}
+END_TEST
+
+/* ---- Shared roots ------------------------------------------------------------------------------------------------ */
+
+/* All leaves of all ranks are on root 0 of rank 1: the highest (rank, leaf) wins a replace. */
+static int replace_shared(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  int32_t ranks[3] = {1, 1, 1};
+  int64_t zeros[3] = {0, 0, 0}, leaves_at[3] = {2, 0, 1};
+  for (uint32_t flags = 0; flags <= SF_GRAPH_REPRODUCIBLE; flags += SF_GRAPH_REPRODUCIBLE) {
+    for (int32_t highest = 0; highest < self->size; highest++) {
+      sf_graph_t *graph = NULL;
+      int64_t nleaves = self->rank <= highest ? 3 : 0;
+      int64_t roots[1] = {-1}, leaves[3] = {10 * self->rank, 10 * self->rank + 1, 10 * self->rank + 2};
+      sftest_at(self, "flags %u, highest rank %d", flags, highest);
+      SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, nleaves, leaves_at, ranks, zeros, flags, &graph));
+      SFTEST_OK(self, sf_reduce(graph, SF_INT64, leaves, roots, SF_REPLACE));
+      SFTEST_REQUIRE(self, roots[0] == (self->rank == 1 ? 10 * highest + 2 : -1));
+      SFTEST_OK(self, sf_graph_destroy(graph));
+    }
+  }
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(replaces)
+{
+  static const int32_t placements[][5] = {{0, 1, 2, 3, 0}, {0, 0, 1, 1, 1}, {1, 0, 1, 0, 1}, {2, 2, 0, 2, 2}};
+  for (size_t i = 0; i < sizeof placements / sizeof placements[0]; i++)
+    sftest_cluster_run(&cluster, placements[i], 5, replace_shared, NULL);
+}
+END_TEST
+
+/* ---- Many in flight ---------------------------------------------------------------------------------------------- */
+
+#define GRAPHS 6
+#define IN_FLIGHT 12 /* on each */
+#define RING 50      /* values */
+#define STARTS 4
+
+typedef struct flight {
+  sf_graph_t *graphs[GRAPHS];
+  sf_group_t *groups[GRAPHS]; /* NULL: the rank is not in it */
+  double roots[GRAPHS][IN_FLIGHT][RING];
+  double leaves[GRAPHS][IN_FLIGHT][RING];
+  sf_request_t *requests[GRAPHS * IN_FLIGHT];
+  int32_t nrequests;
+} flight_t;
+
+static double flight_value(int32_t rank, int graph, int operation, int start, int i)
+{
+  return rank + 10.0 * graph + 100.0 * operation + 10000.0 * start + 1e6 * i;
+}
+
+/* Graphs on the world and on sub-groups that are on some of the nodes. */
+static void make_flight(sftest_rank_t *self, sf_context_t *context, flight_t *flight)
+{
+  for (int32_t g = 0; g < GRAPHS; g++) {
+    int32_t ranks[SFTEST_RANKS_MAX], n = 0;
+    bool member = false;
+    for (int32_t rank = 0; rank < self->size; rank++)
+      if (g % 3 == 0 || (g % 3 == 1 && self->places[rank] != 1) || (g % 3 == 2 && rank % 2 == 0)) {
+        ranks[n++] = rank;
+        member |= rank == self->rank;
+      }
+    sftest_at(self, "creation of graph %d", g);
+    if (member && g % 3 != 0)
+      SFTEST_OK(self, sf_group_create(context, n, ranks, g, &flight->groups[g]));
+    else if (member)
+      flight->groups[g] = sf_group_world(context);
+    if (member)
+      SFTEST_OK(self, sftest_ring_create(flight->groups[g], RING, 0, &flight->graphs[g]));
+  }
+}
+
+/* Operation k + 1 of a graph is a reduce of the same data the other way. */
+static void init_requests(sftest_rank_t *self, flight_t *flight)
+{
+  for (int k = 0; k < IN_FLIGHT; k++)
+    for (int g = 0; g < GRAPHS; g++) {
+      sf_request_t **request = &flight->requests[flight->nrequests];
+      if (flight->graphs[g] == NULL)
+        continue;
+      if (k % 2 == 0)
+        SFTEST_OK(self, sf_bcast_init(flight->graphs[g], SF_DOUBLE, flight->roots[g][k], flight->leaves[g][k],
+                                      SF_REPLACE, request));
+      else
+        SFTEST_OK(self, sf_reduce_init(flight->graphs[g], SF_DOUBLE, flight->leaves[g][k], flight->roots[g][k], SF_SUM,
+                                       request));
+      flight->nrequests++;
+    }
+}
+
+static void fill_flight(flight_t *flight, int32_t start)
+{
+  for (int g = 0; g < GRAPHS; g++)
+    for (int k = 0; k < IN_FLIGHT && flight->graphs[g] != NULL; k++)
+      for (int i = 0; i < RING; i++) {
+        double value = flight_value(sf_group_rank(flight->groups[g]), g, k, start, i);
+        flight->roots[g][k][i] = k % 2 == 0 ? value : 1;
+        flight->leaves[g][k][i] = k % 2 == 0 ? 0 : value;
+      }
+}
+
+static void check_flight(sftest_rank_t *self, const flight_t *flight, int start)
+{
+  for (int g = 0; g < GRAPHS; g++)
+    for (int k = 0; k < IN_FLIGHT && flight->graphs[g] != NULL; k++) {
+      int32_t size = sf_group_size(flight->groups[g]), rank = sf_group_rank(flight->groups[g]);
+      int32_t from = k % 2 == 0 ? (rank + 1) % size : (rank + size - 1) % size;
+      for (int i = 0; i < RING; i++) {
+        double expected = flight_value(from, g, k, start, i);
+        SFTEST_REQUIRE(self, k % 2 == 0 ? flight->leaves[g][k][i] == expected : flight->roots[g][k][i] == 1 + expected);
+      }
+    }
+}
+
+static int fly(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  flight_t *flight = calloc(1, sizeof *flight);
+  make_flight(self, context, flight);
+  init_requests(self, flight);
+  for (int start = 0; start < STARTS; start++) {
+    fill_flight(flight, start);
+    sftest_at(self, "start %d of %d requests", start, flight->nrequests);
+    SFTEST_OK(self, sf_start_all(flight->nrequests, flight->requests));
+    sftest_at(self, "end %d of %d requests", start, flight->nrequests);
+    SFTEST_OK(self, sf_wait_all(flight->nrequests, flight->requests));
+    check_flight(self, flight, start);
+  }
+  for (int g = 0; g < GRAPHS; g++) {
+    SFTEST_OK(self, sf_graph_destroy(flight->graphs[g]));
+    if (flight->groups[g] != NULL && g % 3 != 0)
+      SFTEST_OK(self, sf_group_destroy(flight->groups[g]));
+  }
+  sftest_leave(self, context);
+  free(flight);
+  return 0;
+}
+
+START_TEST(many_in_flight)
+{
+  int32_t places[8];
+  uint64_t random = sftest_seed();
+  sftest_use_seed(random);
+  sftest_places_cyclic(places, 8, 3);
+  sftest_cluster_run(&cluster, places, 8, fly, NULL);
+  sftest_places_block(places, 8, 4);
+  sftest_cluster_run(&cluster, places, 8, fly, NULL);
+  sftest_places_random(places, 8, 4, &random);
+  sftest_cluster_run(&cluster, places, 8, fly, NULL);
+}
+END_TEST
+
+/* ---- Jobs -------------------------------------------------------------------------------------------------------- */
+
+#define JOBS 4
+
+START_TEST(jobs_at_once)
+{
+  sftest_job_t jobs[JOBS];
+  int32_t places[5];
+  uint64_t random = sftest_seed();
+  sftest_use_seed(random);
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < JOBS; i++) {
+      sftest_places_random(places, 5, SFTEST_NODES_MAX, &random);
+      sftest_job_start_over(&jobs[i], cluster.nodes, places, 5, fly, NULL);
+    }
+    for (int i = 0; i < JOBS; i++) {
+      sftest_job_end_well(&jobs[i], sftest_limit_ms(15000));
+    }
+    sftest_cluster_settle(&cluster);
+  }
+}
+END_TEST
+
+/* Ranks come one after the other, in an order that the seed says, with seconds between first and last. */
+static int come_late(sftest_rank_t *self)
+{
+  const uint64_t *seed = self->argument;
+  sftest_at(self, "not yet sf_init");
+  sftest_sleep_ms((int64_t)(sftest_hash2(*seed, (uint64_t)self->rank) % 2000));
+  return fly(self);
+}
+
+START_TEST(any_order)
+{
+  uint64_t seed = sftest_seed();
+  const int32_t places[] = {3, 0, 1, 0, 3, 3};
+  sftest_use_seed(seed);
+  sftest_cluster_run(&cluster, places, 6, come_late, &seed);
+}
+END_TEST
+
+static Suite *nodes_suite(void)
+{
+  Suite *suite = suite_create("nodes");
+  TCase *two = tcase_create("two nodes"), *four = tcase_create("four nodes");
+  tcase_set_timeout(two, 120);
+  tcase_add_checked_fixture(two, start_two, stop);
+  tcase_add_test(two, counts);
+  tcase_add_test(two, far_roots);
+  suite_add_tcase(suite, two);
+  tcase_set_timeout(four, 120);
+  tcase_add_checked_fixture(four, start_four, stop);
+  tcase_add_test(four, counts_over_four);
+  tcase_add_test(four, repeats);
+  tcase_add_test(four, replaces);
+  tcase_add_test(four, many_in_flight);
+  tcase_add_test(four, jobs_at_once);
+  tcase_add_test(four, any_order);
+  suite_add_tcase(suite, four);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(nodes_suite());
+}

@@ -1,0 +1,422 @@
+/* Jobs over nodes whose home, the node that assembles them, is lost before, while, or after they join. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/loop/cluster.h"
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define NODES SFTEST_NODES_MAX
+#define MANY_JOBS 64
+#define DEAD 2 /* node */
+#define LIMIT_MS 20000
+
+static sftest_cluster_t cluster;
+
+static int join_and_work(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* Starts jobs of two ranks until so many of them have their home on the node. */
+static int start_jobs(sftest_job_t jobs[MANY_JOBS], const int32_t places[2], int32_t home, int want)
+{
+  int n = 0, found = 0;
+  for (; found < want && n < MANY_JOBS; n++) {
+    sftest_job_start_over(&jobs[n], cluster.nodes, places, 2, join_and_work, NULL);
+    found += sftest_home_of(jobs[n].name, NODES) == home;
+  }
+  ck_assert_int_eq(found, want);
+  return n;
+}
+
+static void expect_jobs(sftest_job_t jobs[], int n, int64_t limit_ms)
+{
+  int64_t began_ms = sftest_machine_ms();
+  for (int i = 0; i < n; i++) {
+    sftest_job_end_well(&jobs[i], sftest_limit_ms(LIMIT_MS));
+  }
+  int64_t took_ms = sftest_machine_ms() - began_ms;
+  ck_assert_msg(took_ms < sftest_limit_ms(limit_ms), "the jobs took %lld ms", (long long)took_ms);
+}
+
+/* Nobody has talked to anybody yet, so nobody knows of the loss. */
+START_TEST(a_job_on_one_node_needs_no_home)
+{
+  static sftest_job_t jobs[MANY_JOBS];
+  static const int32_t places[] = {1, 1};
+  sftest_cluster_start(&cluster, NODES);
+  sftest_cluster_kill(&cluster, DEAD);
+  int n = start_jobs(jobs, places, DEAD, 2);
+  expect_jobs(jobs, n, 3000);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+START_TEST(another_node_takes_the_place_of_a_lost_home)
+{
+  static sftest_job_t jobs[MANY_JOBS];
+  static const int32_t places[] = {0, 1};
+  sftest_cluster_start(&cluster, NODES);
+  cluster.connect_timeout_s = 1;
+  for (int32_t node = 0; node < NODES; node++)
+    sftest_cluster_restart(&cluster, node);
+  sftest_cluster_kill(&cluster, DEAD);
+  /* They find out. */
+  int n = start_jobs(jobs, places, DEAD, 1);
+  expect_jobs(jobs, n, 4000);
+  /* They know. */
+  n = start_jobs(jobs, places, DEAD, 2);
+  expect_jobs(jobs, n, 900);
+  /* So is the next one. */
+  sftest_cluster_kill(&cluster, DEAD + 1);
+  n = start_jobs(jobs, places, DEAD, 2);
+  expect_jobs(jobs, n, 4000);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+/* Node 0 believes that the home is lost, the home itself knows better: it sends those who ask it where node 0 went. */
+START_TEST(nodes_that_disagree_about_the_home_meet)
+{
+  static sftest_job_t jobs[MANY_JOBS];
+  static const int32_t places[] = {0, DEAD}, others[] = {0, 1};
+  sftest_cluster_start(&cluster, NODES);
+  sftest_cluster_warm(&cluster);
+  for (int round = 0; round < 3; round++) {
+    sftest_cluster_kill(&cluster, DEAD);
+    sftest_sleep_ms(20);
+    sftest_cluster_restart(&cluster, DEAD);
+    int n = start_jobs(jobs, places, DEAD, 2);
+    expect_jobs(jobs, n, 4000);
+    n = start_jobs(jobs, others, DEAD, 1);
+    expect_jobs(jobs, n, 4000);
+  }
+  sftest_cluster_warm(&cluster);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+typedef struct shared {
+  _Atomic int ready;
+  _Atomic int go;
+} shared_t;
+
+static int work_without_home(sftest_rank_t *self)
+{
+  shared_t *shared = self->argument;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  atomic_fetch_add(&shared->ready, 1);
+  while (atomic_load(&shared->go) == 0)
+    sftest_sleep_ms(1);
+  for (int i = 0; i < 20; i++)
+    sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(a_job_outlives_its_home)
+{
+  static sftest_job_t jobs[MANY_JOBS];
+  static const int32_t places[] = {0, 1};
+  shared_t *shared = sftest_shared(sizeof *shared);
+  int n = 0;
+  sftest_cluster_start(&cluster, NODES);
+  sftest_cluster_warm(&cluster);
+  do
+    sftest_job_start_over(&jobs[n], cluster.nodes, places, 2, work_without_home, shared);
+  while (sftest_home_of(jobs[n++].name, NODES) != DEAD && n < MANY_JOBS);
+  while (atomic_load(&shared->ready) < 2 * n)
+    sftest_sleep_ms(1);
+  sftest_cluster_kill(&cluster, DEAD);
+  sftest_sleep_ms(100);
+  /* A new job is assembled as ever, and the old ones end well. */
+  static sftest_job_t more[MANY_JOBS];
+  int nmore = start_jobs(more, places, DEAD, 1);
+  expect_jobs(more, nmore, 4000);
+  atomic_store(&shared->go, 1);
+  expect_jobs(jobs, n, 4000);
+  sftest_cluster_restart(&cluster, DEAD);
+  sftest_cluster_warm(&cluster);
+  sftest_cluster_stop(&cluster);
+  sftest_shared_free(shared, sizeof *shared);
+}
+END_TEST
+
+/* Until all others have noticed. */
+static void await_loss(int32_t lost)
+{
+  char wanted[96];
+  snprintf(wanted, sizeof wanted, "\"node %d (tcp 127.0.0.1:%d)\",\"state\":\"open\"", lost, cluster.ports[lost]);
+  for (int32_t node = 0; node < NODES; node++) {
+    bool open = node != lost;
+    while (open) {
+      sftest_sfctl(cluster.nodes[node].socket, WORDS("peers", "--json"), 0);
+      open = strstr(sftest_sfctl_out, wanted) != NULL;
+    }
+  }
+}
+
+typedef struct again {
+  char name[48];
+  _Atomic int ready;
+  _Atomic int go;
+} again_t;
+
+static int take_part(sftest_rank_t *self, int32_t rank, bool waits)
+{
+  again_t *again = self->argument;
+  sf_graph_t *graph;
+  self->options.job = again->name;
+  self->options.rank = rank;
+  self->options.size = 2;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  if (waits) {
+    atomic_fetch_add(&again->ready, 1);
+    sftest_await(&again->go, 2 - rank);
+  }
+  sftest_leave(self, context);
+  return 0;
+}
+
+static int wait_for_word(sftest_rank_t *self)
+{
+  return take_part(self, self->rank, true);
+}
+
+static int work_in_turn(sftest_rank_t *self)
+{
+  return take_part(self, self->rank, false);
+}
+
+/* The one that watches over the job in the place of its home must not take a rank that comes where the job is over by
+ * now for one of those that run. */
+START_TEST(a_name_is_used_again_where_a_job_without_its_home_is_over)
+{
+  static const int32_t places[] = {0, 1}, others[] = {DEAD + 1, 1};
+  static sftest_job_t first, second;
+  again_t *again = sftest_shared(sizeof *again);
+  for (int i = 0; i == 0 || sftest_home_of(again->name, NODES) != DEAD; i++)
+    snprintf(again->name, sizeof again->name, "again-%d", i);
+  sftest_cluster_start(&cluster, NODES);
+  sftest_cluster_warm(&cluster);
+  sftest_job_start_over(&first, cluster.nodes, places, 2, wait_for_word, again);
+  sftest_await(&again->ready, 2);
+  sftest_cluster_kill(&cluster, DEAD);
+  await_loss(DEAD);
+  sftest_machine_sleep_ms(100); /* for what they tell each other of it */
+  atomic_store(&again->go, 1);  /* rank 1 */
+  while (sftest_job_poll(&first), first.pids[1] != 0)
+    sftest_sleep_ms(1);
+  sftest_machine_sleep_ms(100);
+  sftest_job_start_over(&second, cluster.nodes, others, 2, work_in_turn, again);
+  expect_jobs(&second, 1, 4000);
+  atomic_store(&again->go, 2);
+  expect_jobs(&first, 1, 4000);
+  sftest_cluster_restart(&cluster, DEAD);
+  sftest_cluster_warm(&cluster);
+  sftest_cluster_stop(&cluster);
+  sftest_shared_free(again, sizeof *again);
+}
+END_TEST
+
+static int join_again_and_again(sftest_rank_t *self)
+{
+  for (int i = 0; i < 20; i++)
+    join_and_work(self);
+  return 0;
+}
+
+/* The same name each time, while others are still leaving. */
+START_TEST(ranks_join_again)
+{
+  sftest_job_t job;
+  int32_t places[8];
+  sftest_cluster_start(&cluster, _i);
+  sftest_cluster_warm(&cluster);
+  sftest_places_cyclic(places, 8, _i);
+  sftest_job_start_over(&job, cluster.nodes, places, 8, join_again_and_again, NULL);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+/* ---- Without the home -------------------------------------------------------------------------------------------- */
+
+typedef struct hold {
+  char name[48];
+  _Atomic int ready;
+  _Atomic int step; /* 1: the link is cut */
+  _Atomic int over;
+} hold_t;
+
+static void name_job(hold_t *hold, int32_t home, int32_t nnodes)
+{
+  for (int i = 0; i == 0 || sftest_home_of(hold->name, nnodes) != home; i++)
+    snprintf(hold->name, sizeof hold->name, "hold-%d", i);
+}
+
+/* Goes on for a while when the link is cut, and ends well. */
+static int work_on(sftest_rank_t *self)
+{
+  hold_t *hold = self->argument;
+  sf_graph_t *graph, *other;
+  self->options.job = hold->name;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  atomic_fetch_add(&hold->ready, 1);
+  sftest_await(&hold->step, 1);
+  for (int i = 0; i < 200; i++)
+    sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 7, SF_GRAPH_DEFAULT, &other));
+  SFTEST_OK(self, sf_graph_destroy(other));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* The home has no ranks of the job, and loses one of its nodes. */
+START_TEST(a_job_outlives_links_of_its_home)
+{
+  static const int32_t places[] = {0, 2, 2};
+  static sftest_loop_cluster_t loop;
+  static sftest_job_t job;
+  hold_t *hold = sftest_shared(sizeof *hold);
+  sftest_loop_cluster_start(&loop, 3, 0, 0);
+  name_job(hold, 1, 3);
+  sftest_job_start_over(&job, loop.nodes, places, 3, work_on, hold);
+  sftest_job_await(&job, &hold->ready, 3);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 1, _i == 0 ? 2 : 0);
+  sftest_sleep_ms(20); /* for what they tell each other of it */
+  atomic_store(&hold->step, 1);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(hold, sizeof *hold);
+}
+END_TEST
+
+static int wait_in_vain(sftest_rank_t *self)
+{
+  hold_t *hold = self->argument;
+  sf_graph_t *graph;
+  double roots[10] = {0}, leaves[10];
+  sf_status_t status = SF_OK;
+  self->options.job = hold->name;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  atomic_fetch_add(&hold->ready, 1);
+  sftest_await(&hold->step, 1);
+  for (int64_t until = sftest_machine_ms() + sftest_limit_ms(LIMIT_MS / 2);
+       status == SF_OK && sftest_machine_ms() < until;)
+    status = sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE);
+  SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
+  return 0;
+}
+
+/* Two nodes lose each other, and what they say does not come to a third one, which hears of it from the fourth. */
+START_TEST(who_hears_of_a_loss_passes_it_on)
+{
+  static const int32_t places[] = {0, 1, 2, 3};
+  static sftest_loop_cluster_t loop;
+  static sftest_job_t job;
+  hold_t *hold = sftest_shared(sizeof *hold);
+  int32_t deaf = _i, lost[2], n = 0;
+  for (int32_t node = 0; node < 4 && n < 2; node++)
+    if (node != deaf && (_i < 2 || node > 0))
+      lost[n++] = node;
+  sftest_loop_cluster_start(&loop, 4, 0, 0);
+  name_job(hold, 3, 4);
+  sftest_job_start_over(&job, loop.nodes, places, 4, wait_in_vain, hold);
+  sftest_job_await(&job, &hold->ready, 4);
+  for (int i = 0; i < 2; i++)
+    sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, lost[i], deaf);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, lost[0], lost[1]);
+  atomic_store(&hold->step, 1);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  for (int i = 0; i < 2; i++)
+    sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, lost[i], deaf);
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(hold, sizeof *hold);
+}
+END_TEST
+
+static int join_late(sftest_rank_t *self)
+{
+  hold_t *hold = self->argument;
+  self->options.job = hold->name;
+  sf_context_t *context = sftest_join(self);
+  atomic_fetch_add(&hold->ready, 1);
+  sf_graph_t *graph;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* The home, which has no ranks of the job, is lost when it has told node 1 alone that the job starts. Node 0 is the
+ * next home, and already assembles the job for its own rank when node 1 tells it that the job runs. */
+START_TEST(the_next_home_starts_ranks_that_wait_there)
+{
+  static const int32_t places[] = {0, 1};
+  static sftest_loop_cluster_t loop;
+  static sftest_job_t job;
+  hold_t *hold = sftest_shared(sizeof *hold);
+  sftest_loop_cluster_start(&loop, 3, 0, 0);
+  name_job(hold, 2, 3);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 0);
+  sftest_job_start_over(&job, loop.nodes, places, 2, join_late, hold);
+  sftest_job_await(&job, &hold->ready, 1);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 1);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
+  sftest_sleep_ms(20); /* until node 0 is the home of its rank */
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 1);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 1);
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(hold, sizeof *hold);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *suite = suite_create("homes");
+  TCase *cases = tcase_create("homes");
+  tcase_set_timeout(cases, 60);
+  tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
+  tcase_add_test(cases, a_job_on_one_node_needs_no_home);
+  tcase_add_test(cases, another_node_takes_the_place_of_a_lost_home);
+  tcase_add_test(cases, nodes_that_disagree_about_the_home_meet);
+  tcase_add_test(cases, a_job_outlives_its_home);
+  tcase_add_loop_test(cases, a_job_outlives_links_of_its_home, 0, 2);
+  tcase_add_loop_test(cases, who_hears_of_a_loss_passes_it_on, 0, 4);
+  tcase_add_test(cases, the_next_home_starts_ranks_that_wait_there);
+  tcase_add_test(cases, a_name_is_used_again_where_a_job_without_its_home_is_over);
+  tcase_add_loop_test(cases, ranks_join_again, 1, 4);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

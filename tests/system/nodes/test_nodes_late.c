@@ -1,0 +1,116 @@
+/* Ranks that come when a node on which their job has ranks has been lost: they get the error that the others got, and
+ * do not wait for their time-out. */
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/loop/cluster.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define NODES 3
+#define HOME 1
+#define LOST 0
+#define LATE 2
+#define TIMEOUT_MS 60000 /* of sf_init: far beyond what it takes */
+
+static const int32_t places[] = {LOST, HOME, LATE};
+
+typedef struct scene {
+  char name[48];
+  _Atomic int told; /* ranks that have their error */
+  _Atomic int late; /* the last one may come */
+} scene_t;
+
+static void name_job(scene_t *scene)
+{
+  for (int i = 0; i == 0 || sftest_home_of(scene->name, NODES) != HOME; i++)
+    snprintf(scene->name, sizeof scene->name, "late-%d", i);
+}
+
+static void take_job(sftest_rank_t *self)
+{
+  const scene_t *scene = self->argument;
+  self->options.job = scene->name;
+  self->options.timeout_ms = TIMEOUT_MS;
+}
+
+static int be_told(sftest_rank_t *self)
+{
+  scene_t *scene = self->argument;
+  sf_context_t *context = NULL;
+  take_job(self);
+  if (self->rank == LATE)
+    sftest_await(&scene->late, 1);
+  SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_RANK_FAILED);
+  SFTEST_DETAIL(self, "node 0 is lost");
+  scene->told++;
+  return 0;
+}
+
+static int join(sftest_rank_t *self)
+{
+  take_job(self);
+  sftest_leave(self, sftest_join(self));
+  return 0;
+}
+
+/* Until the home has heard of the first two ranks. */
+static void await_joins(sftest_loop_cluster_t *loop)
+{
+  while (sftest_loop_cluster_order(loop, SFTEST_LOOP_JOBS, HOME, HOME) == 0 ||
+         sftest_loop_cluster_order(loop, SFTEST_LOOP_JOBS, LOST, LOST) == 0 ||
+         sftest_loop_cluster_order(loop, SFTEST_LOOP_WAITING, 0, 0) != 0)
+    sftest_sleep_ms(1);
+}
+
+/* held: the home's refusal does not come to the lost node, which turns to another home. */
+static void lose_node(sftest_loop_cluster_t *loop, scene_t *scene, sftest_job_t *job, bool held)
+{
+  int64_t began_ms = sftest_machine_ms();
+  atomic_store(&scene->told, 0);
+  atomic_store(&scene->late, 0);
+  sftest_job_start_over(job, loop->nodes, places, NODES, be_told, scene);
+  await_joins(loop);
+  if (held)
+    sftest_loop_cluster_order(loop, SFTEST_LOOP_HOLD, HOME, LOST);
+  sftest_loop_cluster_order(loop, SFTEST_LOOP_CUT, HOME, LOST);
+  sftest_job_await(job, &scene->told, 2);
+  if (held)
+    sftest_loop_cluster_order(loop, SFTEST_LOOP_LET_GO, HOME, LOST);
+  atomic_store(&scene->late, 1);
+  sftest_job_end_well(job, sftest_limit_ms(TIMEOUT_MS));
+  ck_assert_int_lt(sftest_machine_ms() - began_ms, TIMEOUT_MS / 2);
+}
+
+START_TEST(ranks_that_come_late_get_the_error)
+{
+  static sftest_loop_cluster_t loop;
+  static sftest_job_t job;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  name_job(scene);
+  sftest_loop_cluster_start(&loop, NODES, 0, 0);
+  lose_node(&loop, scene, &job, _i == 1);
+  /* The name is free again. */
+  sftest_job_start_over(&job, loop.nodes, places, NODES, join, scene);
+  sftest_job_end_well(&job, sftest_limit_ms(TIMEOUT_MS));
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *suite = suite_create("late ranks");
+  TCase *cases = tcase_create("late ranks");
+  tcase_set_timeout(cases, 90);
+  tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
+  tcase_add_loop_test(cases, ranks_that_come_late_get_the_error, 0, 2);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

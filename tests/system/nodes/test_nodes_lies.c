@@ -1,0 +1,162 @@
+/* Daemons that tell others what can't be about a job that runs, or anything at random: they lose the channel to those,
+ * and with it the jobs on both; whoever is told goes on with all others. */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/loop/cluster.h"
+#include "tests/system/loop/forge.h"
+#include "tests/system/loop/lies.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define NODES SFTEST_LIED_SIZE
+#define LIMIT_MS 30000
+#define N 100
+#define SEEDS 12 /* SFTEST_ROUNDS: how many */
+
+static sftest_loop_cluster_t cluster;
+
+typedef struct lied {
+  sftest_lie_t lie;
+  int32_t from, to; /* nodes 1 and 2 are below node 0 in the tree of the job's group */
+  const char *text; /* of the failure at the node that was told */
+} lied_t;
+
+static const lied_t lies[] = {
+    {SFTEST_LIE_MEET, 1, 2, "ranks of graph"},
+    {SFTEST_LIE_MEET, 0, 1, "ranks of graph"},
+    {SFTEST_LIE_MEET_TWICE, 1, 0, "says twice"},
+    {SFTEST_LIE_MEET_NO_RANK, 1, 0, "of no rank"},
+    {SFTEST_LIE_MEET_NO_ERROR, 1, 0, "of no rank"},
+    {SFTEST_LIE_MET, 0, 1, "have not asked"},
+    {SFTEST_LIE_MET, 1, 0, "have not asked"},
+    {SFTEST_LIE_MET, 2, 1, "have not asked"},
+    {SFTEST_LIE_AWAITED, 1, 0, "is not the parent"},
+    {SFTEST_LIE_AWAITED, 1, 2, "is not the parent"},
+    {SFTEST_LIE_GONE, 1, 0, "was not asked"},
+    {SFTEST_LIE_GONE, 0, 1, "was not asked"},
+    {SFTEST_LIE_CALLS, 1, 0, "node 1"},
+    {SFTEST_LIE_DATA_LENGTH, 1, 0, "sends 7 bytes"},
+    {SFTEST_LIE_DATA_NUMBER, 1, 0, "sends message 77"},
+    {SFTEST_LIE_DATA_NOTHING, 1, 0, "without a payload"},
+    {SFTEST_LIE_CREDIT, 0, 1, "has consumed message 77"},
+    {SFTEST_LIE_KIND, 0, 1, "of kind 5"},
+    {SFTEST_LIE_PAYLOAD, 0, 1, "with a payload"},
+    {SFTEST_LIE_GARBAGE, 0, 1, "no control message"},
+    {SFTEST_LIE_RUNS, 0, 1, "malformed JobRuns"},
+    {SFTEST_LIE_EMPTY, 0, 1, "with field 0"},
+};
+#define LIES ((int)(sizeof lies / sizeof lies[0]))
+
+typedef struct scene {
+  const lied_t *lied; /* NULL: anything */
+  _Atomic int ready, said;
+} scene_t;
+
+static void order(sftest_lie_t lie, int32_t from, int32_t to)
+{
+  int number = (int)SFTEST_LOOP_FORGE + (int)SFTEST_FORGE_LIE + (int)lie;
+  sftest_loop_cluster_order(&cluster, (sftest_loop_order_t)number, from, to);
+}
+
+/* Until the lie has its end, if it has one; the test kills who waits for ever. */
+static int be_lied_about(sftest_rank_t *self)
+{
+  scene_t *scene = self->argument;
+  double roots[N] = {0}, leaves[N];
+  sf_graph_t *graph;
+  sf_status_t status = SF_OK;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), N, SF_GRAPH_DEFAULT, &graph));
+  scene->ready++;
+  sftest_await(&scene->said, 1);
+  for (int64_t until = sftest_now_ms() + LIMIT_MS; status == SF_OK && sftest_now_ms() < until; sftest_sleep_ms(1))
+    status = sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE);
+  if (scene->lied != NULL) {
+    SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
+    if (self->rank == scene->lied->to)
+      SFTEST_DETAIL(self, scene->lied->text);
+  }
+  (void)sf_finalize(context);
+  return 0;
+}
+
+static void start_job(sftest_job_t *job, scene_t *scene)
+{
+  static const int32_t places[] = {0, 1, 2};
+  sftest_job_start_over(job, cluster.nodes, places, NODES, be_lied_about, scene);
+  sftest_await(&scene->ready, NODES);
+}
+
+/* Of two ranks on those nodes. The liar is not its home, which would have to tell the others if it lost one of them. */
+static void start_bystander(sftest_bystander_t *bystander, int32_t first, int32_t second, unsigned liars)
+{
+  const sftest_node_t nodes[] = {cluster.nodes[first], cluster.nodes[second]};
+  sftest_bystander_start_over(bystander, nodes);
+  while ((liars >> sftest_home_of(bystander->job.name, cluster.n) & 1) != 0) {
+    sftest_bystander_stop(bystander);
+    sftest_bystander_start_over(bystander, nodes);
+  }
+}
+
+static void end(sftest_bystander_t *bystander, scene_t *scene)
+{
+  sftest_bystander_stop(bystander);
+  sftest_loop_cluster_stop(&cluster);
+  sftest_shared_free(scene, sizeof *scene);
+}
+
+START_TEST(what_can_not_be)
+{
+  sftest_job_t job;
+  sftest_bystander_t bystander;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  const lied_t *lied = scene->lied = &lies[_i];
+  sftest_loop_cluster_start(&cluster, NODES + 1, 0, 0);
+  start_job(&job, scene);
+  start_bystander(&bystander, lied->to, NODES, 1u << lied->from);
+  order(lied->lie, lied->from, lied->to);
+  scene->said = 1;
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+  end(&bystander, scene);
+}
+END_TEST
+
+/* Whatever becomes of that job; the others don't notice, and the nodes serve. */
+START_TEST(anything)
+{
+  sftest_bystander_t bystander;
+  const char *rounds = getenv("SFTEST_ROUNDS");
+  int n = rounds != NULL ? atoi(rounds) : sftest_scale(SEEDS);
+  uint64_t random = sftest_seed();
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_use_seed(random);
+  sftest_loop_cluster_start(&cluster, NODES + 1, 0, 0);
+  start_bystander(&bystander, 1, NODES, 1u << 0 | 1u << 2);
+  for (int i = 0; i < n; i++) {
+    sftest_job_t job;
+    scene->ready = scene->said = 0;
+    start_job(&job, scene);
+    order(SFTEST_LIE_RANDOM + (sftest_lie_t)(sftest_hash2(random, (uint64_t)i) >> 40), i % 2 == 0 ? 0 : 2, 1);
+    scene->said = 1;
+    sftest_sleep_ms(20);
+    for (int32_t r = 0; r < NODES; r++)
+      sftest_job_signal(&job, r, SIGKILL);
+    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  }
+  end(&bystander, scene);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("lies between nodes");
+  TCase *tests = tcase_create("lies");
+  tcase_set_timeout(tests, 120);
+  tcase_add_loop_test(tests, what_can_not_be, 0, LIES);
+  tcase_add_test(tests, anything);
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}

@@ -1,0 +1,132 @@
+/* Daemons that can't talk to each other because their keys or lists of peers differ: ranks of a job on both are told
+ * why at once, on both sides and wherever the home is, and sfctl doctor --all-nodes finds it. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/loop/cluster.h"
+#include "tests/system/sfctl.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define NODES 2
+#define JOBS 6           /* so that homes are in several places */
+#define TIMEOUT_MS 60000 /* far beyond what it takes */
+
+static sftest_cluster_t cluster;
+
+static int expect_refusal(sftest_rank_t *self)
+{
+  sf_context_t *context = NULL;
+  self->options.timeout_ms = TIMEOUT_MS;
+  sf_status_t status = sf_init(&self->options, &context);
+  if (status != SF_ERR_ARG)
+    SFTEST_EXPECT(self, status, SF_ERR_PERM);
+  SFTEST_DETAIL(self, self->argument);
+  return 0;
+}
+
+static void expect_refusals(const char *reason)
+{
+  static const int32_t places[] = {0, 1};
+  static sftest_job_t jobs[JOBS];
+  char wanted[64];
+  snprintf(wanted, sizeof wanted, "%s", reason);
+  for (int i = 0; i < JOBS; i++)
+    sftest_job_start_over(&jobs[i], cluster.nodes, places, 2, expect_refusal, wanted);
+  for (int i = 0; i < JOBS; i++)
+    sftest_job_end_well(&jobs[i], sftest_limit_ms(TIMEOUT_MS));
+}
+
+static void expect_diagnosis(int32_t node, const char *reason)
+{
+  sftest_sfctl_t run;
+  sftest_sfctl_start(&run, cluster.nodes[node].socket, (const char *const[]){"doctor", "--all-nodes", NULL}, NULL);
+  sftest_sfctl_finish(&run);
+  ck_assert_int_eq(sftest_sfctl_code, 1);
+  sftest_expect_in(sftest_sfctl_out, "problem  nodes       node ");
+  sftest_expect_in(sftest_sfctl_out, reason);
+}
+
+START_TEST(keys_that_differ)
+{
+  char path[128];
+  sftest_cluster_start(&cluster, NODES);
+  snprintf(path, sizeof path, "%s/key", cluster.nodes[1].directory);
+  int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  ck_assert_int_eq(write(fd, "x", 1), 1);
+  close(fd);
+  sftest_cluster_restart(&cluster, 1);
+  expect_refusals("key");
+  expect_diagnosis(0, "has another key");
+  expect_diagnosis(1, "has another key");
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+START_TEST(lists_that_differ)
+{
+  size_t length;
+  sftest_cluster_start(&cluster, NODES);
+  length = strlen(cluster.peers);
+  snprintf(cluster.peers + length, sizeof cluster.peers - length, ",127.0.0.1:1");
+  sftest_cluster_restart(&cluster, 1);
+  cluster.peers[length] = '\0';
+  expect_refusals("lists of peers differ");
+  expect_diagnosis(0, "lists of peers differ");
+  expect_diagnosis(1, "lists of peers differ");
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+/* Rank 1 needs the job's home, which is node 0. */
+static int expect_other_version(sftest_rank_t *self)
+{
+  char name[32];
+  sf_context_t *context = NULL;
+  if (self->rank == 0)
+    return 0;
+  for (int i = 0; i == 0 || sftest_home_of(name, NODES) != 0; i++)
+    snprintf(name, sizeof name, "version-%d", i);
+  self->options.job = name;
+  self->options.timeout_ms = TIMEOUT_MS;
+  SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_VERSION);
+  SFTEST_DETAIL(self, "of one version");
+  return 0;
+}
+
+/* Over a fabric that does not tell other nodes what a connection is for. Node 1 hears of the home's version first. */
+START_TEST(versions_that_differ)
+{
+  static const int32_t places[] = {0, 1};
+  static sftest_loop_cluster_t loop;
+  static sftest_job_t job;
+  sftest_loop_cluster_start(&loop, NODES, 0, 0);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_VERSION, 0, 0);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 1, 0);
+  sftest_job_start_over(&job, loop.nodes, places, 2, expect_other_version, NULL);
+  sftest_job_end_well(&job, sftest_limit_ms(TIMEOUT_MS / 4));
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 1, 0);
+  sftest_loop_cluster_stop(&loop);
+}
+END_TEST
+
+static Suite *refused_suite(void)
+{
+  Suite *suite = suite_create("refused nodes");
+  TCase *cases = tcase_create("refused nodes");
+  tcase_set_timeout(cases, 120);
+  tcase_add_test(cases, keys_that_differ);
+  tcase_add_test(cases, lists_that_differ);
+  tcase_add_test(cases, versions_that_differ);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  sftest_machine_watch();
+  return sftest_run(refused_suite());
+}

@@ -1,0 +1,242 @@
+/* Jobs that are started again under the same name while nodes have yet to hear how the one before ended. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/system/loop/cluster.h"
+#include "tests/unit/runner.h"
+
+#define NODES 3
+#define HOME 2 /* node */
+#define PARTS 4
+
+/* What a rank tells the test. */
+typedef struct told {
+  _Atomic int joined;
+  _Atomic int status; /* the first error, or SF_OK; 1: none yet */
+} told_t;
+
+/* One rank of one of the jobs of that name. */
+typedef struct part {
+  sftest_job_t process;
+  const char *name; /* of the job */
+  int32_t rank;
+  int32_t size;
+  int64_t timeout_ms;
+  told_t *told; /* shared */
+} part_t;
+
+typedef struct scene {
+  sftest_loop_cluster_t cluster;
+  char name[48];
+  int nparts;
+  part_t parts[PARTS];
+  told_t *told; /* of each */
+} scene_t;
+
+static sf_status_t work(sf_context_t *context)
+{
+  int32_t right = (sf_rank(context) + 1) % sf_size(context);
+  int64_t number = 0, root = sf_rank(context), leaf = -1;
+  sf_graph_t *graph;
+  sf_status_t status = sf_graph_create(sf_group_world(context), 1, 1, NULL, &right, &number, SF_GRAPH_DEFAULT, &graph);
+  if (status == SF_OK)
+    status = sf_bcast(graph, SF_INT64, &root, &leaf, SF_REPLACE);
+  return status != SF_OK ? status : leaf == right ? sf_graph_destroy(graph) : SF_ERR_INTERNAL;
+}
+
+static int take_part(sftest_rank_t *self)
+{
+  part_t *part = self->argument;
+  sf_context_t *context;
+  self->options.job = part->name;
+  self->options.rank = part->rank;
+  self->options.size = part->size;
+  if (part->timeout_ms != 0)
+    self->options.timeout_ms = part->timeout_ms;
+  sf_status_t status = sf_init(&self->options, &context);
+  atomic_store(&part->told->joined, status == SF_OK);
+  if (status == SF_OK) {
+    status = work(context);
+    sf_finalize(context);
+  }
+  if (status != SF_OK)
+    snprintf(self->note, SFTEST_NOTE_BYTES, "%s", sf_error_detail());
+  atomic_store(&part->told->status, status);
+  return 0;
+}
+
+/* What was on its way has come, but for what is held up. */
+static void settle(void)
+{
+  sftest_machine_sleep_ms(50);
+}
+
+/* Starts a rank at the node of its number. timeout_ms 0: as ever. */
+static part_t *start(scene_t *scene, int32_t rank, int32_t size, int64_t timeout_ms)
+{
+  ck_assert_int_lt(scene->nparts, PARTS);
+  part_t *part = &scene->parts[scene->nparts++];
+  part->name = scene->name;
+  part->rank = rank;
+  part->size = size;
+  part->timeout_ms = timeout_ms;
+  part->told = &scene->told[part - scene->parts];
+  atomic_store(&part->told->status, 1);
+  sftest_job_start_over(&part->process, scene->cluster.nodes, &rank, 1, take_part, part);
+  return part;
+}
+
+/* The same, and waits until the home has been told. */
+static part_t *come(scene_t *scene, int32_t rank, int32_t size)
+{
+  int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
+  uint64_t frames = sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_FRAMES, rank, HOME);
+  part_t *part = start(scene, rank, size, 0);
+  while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_FRAMES, rank, HOME) == frames)
+    ck_assert_int_lt(sftest_now_ms(), limit);
+  settle();
+  return part;
+}
+
+/* Kills it, and waits until its node knows. */
+static void die(scene_t *scene, part_t *part)
+{
+  int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
+  sftest_job_signal(&part->process, 0, SIGKILL);
+  sftest_job_wait(&part->process, sftest_limit_ms(10000));
+  sftest_job_expect_signal(&part->process, 0, SIGKILL);
+  while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_JOBS, part->rank, 0) > 0)
+    ck_assert_int_lt(sftest_now_ms(), limit);
+  settle();
+}
+
+static void expect(part_t *part, bool joined, sf_status_t status)
+{
+  char note[SFTEST_NOTE_BYTES];
+  int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
+  while (atomic_load(&part->told->status) == 1)
+    ck_assert_int_lt(sftest_now_ms(), limit);
+  memcpy(note, part->process.notes[0], sizeof note);
+  sftest_job_end_well(&part->process, sftest_limit_ms(10000));
+  ck_assert_msg(atomic_load(&part->told->status) == (int)status && atomic_load(&part->told->joined) == joined,
+                "rank %d of %d: %s", part->rank, part->size, note);
+}
+
+static void hold(scene_t *scene, int32_t from, int32_t to)
+{
+  sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_HOLD, from, to);
+}
+
+static void let_go(scene_t *scene, int32_t from, int32_t to)
+{
+  sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_LET_GO, from, to);
+  settle();
+}
+
+/* As daemons choose it: docs/peer-protocol.md. */
+static int32_t home_of(const char *name)
+{
+  uint32_t hash = 2166136261u ^ (uint32_t)getuid();
+  for (const char *p = name; *p != '\0'; p++)
+    hash = (hash ^ (unsigned char)*p) * 16777619u;
+  return (int32_t)(hash % NODES);
+}
+
+static scene_t *begin(void)
+{
+  static scene_t the_scene;
+  scene_t *scene = &the_scene;
+  scene->told = sftest_shared(PARTS * sizeof scene->told[0]);
+  sftest_loop_cluster_start(&scene->cluster, NODES, 0, 0);
+  for (int i = 0; i == 0 || home_of(scene->name) != HOME; i++)
+    snprintf(scene->name, sizeof scene->name, "again-%d", i);
+  return scene;
+}
+
+/* The ranks of the job that is there now meet, whatever was said of the one before. */
+static void end(scene_t *scene, part_t *first)
+{
+  part_t *second = come(scene, 1, 2);
+  expect(first, true, SF_OK);
+  expect(second, true, SF_OK);
+  sftest_loop_cluster_stop(&scene->cluster);
+  sftest_shared_free(scene->told, PARTS * sizeof scene->told[0]);
+}
+
+START_TEST(home_hears_late_that_a_rank_died)
+{
+  scene_t *scene = begin();
+  part_t *rank0 = come(scene, 0, 3), *rank1 = come(scene, 1, 3);
+  hold(scene, 1, HOME);
+  die(scene, rank1);
+  die(scene, rank0);
+  rank0 = come(scene, 0, 2);
+  let_go(scene, 1, HOME);
+  end(scene, rank0);
+}
+END_TEST
+
+START_TEST(node_hears_late_that_the_home_refused)
+{
+  scene_t *scene = begin();
+  part_t *rank0 = come(scene, 0, 3), *rank1 = come(scene, 1, 3);
+  hold(scene, HOME, 0);
+  die(scene, rank1);
+  die(scene, rank0);
+  rank0 = come(scene, 0, 2);
+  let_go(scene, HOME, 0);
+  end(scene, rank0);
+}
+END_TEST
+
+/* A rank of the job before runs, and is told that it was joined by one that had died. */
+START_TEST(node_hears_late_that_the_job_started)
+{
+  scene_t *scene = begin();
+  hold(scene, HOME, 0);
+  part_t *rank0 = come(scene, 0, 2), *rank1 = come(scene, 1, 2);
+  sftest_await(&rank1->told->joined, 1);
+  die(scene, rank0);
+  rank0 = come(scene, 0, 2);
+  let_go(scene, HOME, 0);
+  expect(rank1, true, SF_ERR_RANK_FAILED);
+  end(scene, rank0);
+}
+END_TEST
+
+/* The ranks of a node have given up before the home hears that they came. */
+START_TEST(home_hears_late_that_ranks_came)
+{
+  scene_t *scene = begin();
+  hold(scene, 0, HOME);
+  part_t *rank0 = start(scene, 0, 3, 1);
+  expect(rank0, false, SF_ERR_TIMEOUT);
+  rank0 = start(scene, 0, 2, 0);
+  while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_JOBS, 0, 0) == 0)
+    sftest_sleep_ms(1);
+  let_go(scene, 0, HOME);
+  end(scene, rank0);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  TCase *tcase = tcase_create("nodes_restart");
+  tcase_set_timeout(tcase, 60);
+  tcase_add_checked_fixture(tcase, sftest_machine_watch, NULL);
+  tcase_add_test(tcase, home_hears_late_that_a_rank_died);
+  tcase_add_test(tcase, node_hears_late_that_the_home_refused);
+  tcase_add_test(tcase, node_hears_late_that_the_job_started);
+  tcase_add_test(tcase, home_hears_late_that_ranks_came);
+  Suite *suite = suite_create("nodes_restart");
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

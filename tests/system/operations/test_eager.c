@@ -1,0 +1,210 @@
+/* A rank that has begun an operation and then waits for another rank elsewhere, as in MPI_Recv, makes no progress: all
+ * that the other one needs to end the operation must be in its hands when begin returns. On one node and on two. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "tests/system/loop/cluster.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 2
+#define ROUNDS 3
+#define MANY 100000 /* values; below the bound of SFC_EAGER_BYTES */
+#define AHEAD 24    /* operations: see client/engine/eager.h; and over nodes: */
+#define AHEAD_OVER_NODES 8
+#define LIMIT_MS 20000
+
+typedef enum call { BCAST, REDUCE } call_t;
+
+typedef struct scene {
+  int64_t n;     /* units from each rank to the other */
+  int64_t count; /* doubles of a unit */
+  int ahead;
+  _Atomic int ended;     /* by rank 1, operations */
+  _Atomic int far_ahead; /* rank 0 is */
+} scene_t;
+
+static double *filled(int64_t n, double value)
+{
+  double *values = malloc((size_t)n * sizeof *values);
+  for (int64_t i = 0; i < n; i++)
+    values[i] = value + (double)i;
+  return values;
+}
+
+static void expect_values(sftest_rank_t *self, const double *values, int64_t n, double value)
+{
+  for (int64_t i = 0; i < n; i++)
+    if (values[i] != value + (double)i)
+      sftest_require(self, false, __FILE__, __LINE__, "value %lld is %g, expected %g", (long long)i, values[i],
+                     value + (double)i);
+}
+
+/* ---- Both send --------------------------------------------------------------------------------------------------- */
+
+/* Rank 0 begins, and ends only when rank 1 has ended: rank 1 must not need it. */
+static void cross(sftest_rank_t *self, scene_t *scene, sf_graph_t *graph, const sf_type_t *type, int round)
+{
+  int64_t n = scene->n * scene->count;
+  call_t call = round % 2 == 0 ? BCAST : REDUCE;
+  double *from = filled(n, self->rank + 10 * round), *to = filled(n, -1);
+  sf_request_t *request;
+  sftest_at(self, "%s %d of %lld x %lld doubles", call == BCAST ? "bcast" : "reduce", round, (long long)scene->n,
+            (long long)scene->count);
+  if (call == BCAST)
+    SFTEST_OK(self, sf_bcast_begin(graph, type, from, to, SF_REPLACE, &request));
+  else
+    SFTEST_OK(self, sf_reduce_begin(graph, type, from, to, SF_REPLACE, &request));
+  if (self->rank == 0)
+    sftest_await(&scene->ended, round + 1);
+  SFTEST_OK(self, sf_wait(&request));
+  expect_values(self, to, n, 1 - self->rank + 10 * round);
+  if (self->rank == 1)
+    atomic_store(&scene->ended, round + 1);
+  free(from);
+  free(to);
+}
+
+static int cross_all(sftest_rank_t *self)
+{
+  scene_t *scene = self->argument;
+  sf_graph_t *graph;
+  const sf_type_t *type;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), scene->n, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_type_create_block(scene->count, SF_DOUBLE, &type));
+  for (int round = 0; round < 2 * ROUNDS; round++)
+    cross(self, scene, graph, type, round);
+  SFTEST_OK(self, sf_type_destroy(type));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* ---- One sends --------------------------------------------------------------------------------------------------- */
+
+static int run_ahead(sftest_rank_t *self)
+{
+  scene_t *scene = self->argument;
+  bool is_root = self->rank == 0;
+  int64_t n = scene->n;
+  int32_t ranks[n];
+  int64_t roots[n];
+  sf_graph_t *graph;
+  sf_context_t *context = sftest_join(self);
+  double *values = filled(n, -1);
+  for (int64_t i = 0; i < n; i++) {
+    ranks[i] = 0;
+    roots[i] = i;
+  }
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), is_root ? n : 0, is_root ? 0 : n, NULL, ranks, roots,
+                                  SF_GRAPH_DEFAULT, &graph));
+  for (int round = 0; round < 2; round++) {
+    sftest_at(self, "round %d of %d bcasts of %lld doubles", round, scene->ahead, (long long)n);
+    if (!is_root)
+      sftest_await(&scene->far_ahead, round + 1);
+    for (int i = 0; i < scene->ahead; i++) {
+      for (int64_t k = 0; is_root && k < n; k++)
+        values[k] = round * scene->ahead + i + (double)k;
+      SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, values, values, SF_REPLACE));
+      expect_values(self, values, n, round * scene->ahead + i);
+    }
+    if (is_root)
+      atomic_store(&scene->far_ahead, round + 1);
+    else
+      atomic_store(&scene->ended, round + 1);
+    sftest_await(&scene->ended, round + 1);
+  }
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  free(values);
+  return 0;
+}
+
+/* ---- Large ones and small ones in turn --------------------------------------------------------------------------- */
+
+#define MIXED 300   /* operations */
+#define LARGE 30000 /* doubles */
+
+/* Units of so many doubles: of both kinds of slots of trunks, several of each in a row. */
+static int64_t mixed_count(int i)
+{
+  return ((uint32_t)i * 2654435761u >> 16) % 5 < 2 ? LARGE : 1;
+}
+
+/* The slots of both are granted with the same credits; whatever the order, nobody waits for one that was not told. */
+static int run_mixed(sftest_rank_t *self)
+{
+  bool is_root = self->rank == 0;
+  int32_t rank = 0;
+  int64_t root = 0;
+  sf_graph_t *graph;
+  const sf_type_t *large;
+  sf_context_t *context = sftest_join(self);
+  double *values = filled(LARGE, -1);
+  SFTEST_OK(self, sf_type_create_block(LARGE, SF_DOUBLE, &large));
+  SFTEST_OK(self,
+            sf_graph_create(sf_group_world(context), is_root, !is_root, NULL, &rank, &root, SF_GRAPH_DEFAULT, &graph));
+  for (int i = 0; i < MIXED; i++) {
+    int64_t n = mixed_count(i);
+    sftest_at(self, "bcast %d of %lld doubles", i, (long long)n);
+    for (int64_t k = 0; is_root && k < n; k++)
+      values[k] = i + (double)k;
+    SFTEST_OK(self, sf_bcast(graph, n == 1 ? SF_DOUBLE : large, values, values, SF_REPLACE));
+    expect_values(self, values, n, i);
+  }
+  SFTEST_OK(self, sf_type_destroy(large));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  free(values);
+  return 0;
+}
+
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
+
+static void run_job(int nodes, sftest_rank_fn_t run, int64_t n, int64_t count)
+{
+  static const int32_t places[] = {0, 1};
+  scene_t *scene = sftest_shared(sizeof *scene);
+  scene->n = n;
+  scene->count = count;
+  scene->ahead = nodes == 1 ? AHEAD : AHEAD_OVER_NODES;
+  if (nodes == 1)
+    sftest_run_alone(RANKS, run, scene);
+  else
+    sftest_loop_run_alone(nodes, places, RANKS, run, scene);
+  sftest_shared_free(scene, sizeof *scene);
+}
+
+/* Inline, in cells, more than these hold, and units larger than a cell. */
+static const int64_t sizes[][2] = {{1, 1}, {100, 1}, {MANY, 1}, {3, 40000}};
+
+START_TEST(test_crossing)
+{
+  run_job(1 + _i % 2, cross_all, sizes[_i / 2][0], sizes[_i / 2][1]);
+}
+END_TEST
+
+START_TEST(test_ahead)
+{
+  run_job(1 + _i % 2, run_ahead, _i / 2 == 0 ? 1 : 1000, 1);
+}
+END_TEST
+
+START_TEST(test_mixed)
+{
+  run_job(2, run_mixed, 0, 0);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("eager");
+  TCase *tests = tcase_create("eager");
+  tcase_set_timeout(tests, 60);
+  tcase_add_loop_test(tests, test_crossing, 0, 2 * (int)(sizeof sizes / sizeof sizes[0]));
+  tcase_add_loop_test(tests, test_ahead, 0, 4);
+  tcase_add_test(tests, test_mixed);
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}

@@ -1,0 +1,202 @@
+/* Ranks that call one operation more than others, who have destroyed the graph or left the job: on one node and over
+ * several, whoever comes first, every rank that waits gets SF_ERR_MISMATCH, which names who calls nothing more and
+ * after how many operations. Ranks that leave while others have yet to read what they sent are no error. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/system/loop/cluster.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 4
+#define UNITS 8
+#define LIMIT_MS 20000
+#define PAUSE_MS 150 /* longer than it takes until who waits asks other nodes, and until daemons look */
+
+typedef enum kind { BCAST, REDUCE, GATHER, FETCH, KINDS } kind_t;
+
+typedef enum shape {
+  RING,    /* each rank has leaves on the next one's roots */
+  ONE_WAY, /* all others on rank 0's */
+  SHAPES
+} shape_t;
+
+typedef struct plan {
+  kind_t kind;
+  shape_t shape;
+  unsigned more;    /* ranks that call one more, as bits */
+  bool leaves;      /* the others leave the job; else they destroy the graph */
+  bool first;       /* before the ranks of more call */
+  int before;       /* operations that all call */
+  _Atomic int done; /* ranks that have called these */
+  _Atomic int gone; /* that have left, or destroyed it */
+  _Atomic int told; /* that have their error */
+} plan_t;
+
+static sf_status_t call(sf_graph_t *graph, kind_t kind)
+{
+  double roots[UNITS] = {0}, leaves[UNITS] = {0}, all[RANKS * UNITS] = {0};
+  switch (kind) {
+  case BCAST:
+    return sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE);
+  case REDUCE:
+    return sf_reduce(graph, SF_DOUBLE, leaves, roots, SF_SUM);
+  case GATHER:
+    return sf_gather(graph, SF_DOUBLE, leaves, all);
+  default:
+    return sf_fetch_op(graph, SF_DOUBLE, roots, leaves, leaves, SF_SUM);
+  }
+}
+
+static sf_status_t make(sf_group_t *group, shape_t shape, sf_graph_t **graph_p)
+{
+  if (shape == RING)
+    return sftest_ring_create(group, UNITS, SF_GRAPH_DEFAULT, graph_p);
+  bool root = sf_group_rank(group) == 0;
+  int32_t ranks[UNITS] = {0};
+  int64_t indices[UNITS];
+  for (int64_t i = 0; i < UNITS; i++)
+    indices[i] = i;
+  return sf_graph_create(group, root ? UNITS : 0, root ? 0 : UNITS, NULL, ranks, indices, SF_GRAPH_DEFAULT, graph_p);
+}
+
+static bool calls_more(const plan_t *plan, int32_t rank)
+{
+  return (plan->more >> rank & 1) != 0;
+}
+
+/* What only sends goes on for a while. */
+static void expect_error(sftest_rank_t *self, plan_t *plan, sf_graph_t *graph)
+{
+  char text[64];
+  sf_status_t status = SF_OK;
+  sftest_at(self, "calls more: kind %d, shape %d, others %s", plan->kind, plan->shape,
+            plan->leaves ? "leave" : "destroy");
+  for (int64_t until = sftest_machine_ms() + sftest_limit_ms(LIMIT_MS / 2);
+       status == SF_OK && sftest_machine_ms() < until;)
+    status = call(graph, plan->kind);
+  SFTEST_EXPECT(self, status, SF_ERR_MISMATCH);
+  snprintf(text, sizeof text, "%s after %d operations", plan->leaves ? "has left the job" : "has destroyed the graph",
+           plan->before * (plan->kind == FETCH ? 2 : 1));
+  SFTEST_DETAIL(self, text);
+  SFTEST_DETAIL(self, "called ");
+  if (plan->shape == ONE_WAY && plan->kind < GATHER)
+    SFTEST_DETAIL(self, "test_one_more.c:");
+}
+
+static int one_more(sftest_rank_t *self)
+{
+  plan_t *plan = self->argument;
+  sf_graph_t *graph;
+  sf_context_t *context = sftest_join(self);
+  bool more = calls_more(plan, self->rank);
+  SFTEST_OK(self, make(sf_group_world(context), plan->shape, &graph));
+  for (int i = 0; i < plan->before; i++)
+    SFTEST_OK(self, call(graph, plan->kind));
+  atomic_fetch_add(&plan->done, 1);
+  sftest_await(&plan->done, RANKS);
+  if (more && plan->first)
+    sftest_await(&plan->gone, RANKS - __builtin_popcount(plan->more));
+  if (more != plan->first)
+    sftest_sleep_ms(PAUSE_MS);
+  if (more)
+    expect_error(self, plan, graph);
+  if (more || !plan->leaves)
+    SFTEST_OK(self, sf_graph_destroy(graph));
+  if (more || plan->leaves)
+    sftest_leave(self, context);
+  atomic_fetch_add(more ? &plan->told : &plan->gone, 1);
+  if (!more && !plan->leaves) {
+    sftest_await(&plan->told, __builtin_popcount(plan->more));
+    sftest_leave(self, context);
+  }
+  return 0;
+}
+
+static void run(sftest_loop_cluster_t *loop, const int32_t places[], plan_t *plan)
+{
+  sftest_job_t job;
+  atomic_store(&plan->done, 0);
+  atomic_store(&plan->gone, 0);
+  atomic_store(&plan->told, 0);
+  sftest_job_start_over(&job, loop->nodes, places, RANKS, one_more, plan);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+}
+
+/* Who calls one more: one with roots and leaves of the ring, the only one with roots otherwise; or all but that. */
+static const unsigned mores[] = {1, 14, 4, 9};
+static const int32_t placements[][RANKS] = {{0, 0, 0, 0}, {0, 1, 2, 1}, {0, 0, 1, 1}, {0, 1, 0, 1}};
+#define NPLACEMENTS ((int)(sizeof placements / sizeof placements[0]))
+
+/* Kind by kind, so that each meets each of the others somewhere. */
+START_TEST(test_waits)
+{
+  static sftest_loop_cluster_t loop;
+  plan_t *plan = sftest_shared(sizeof *plan);
+  int n = 0;
+  sftest_machine_watch();
+  sftest_loop_cluster_start(&loop, 3, 0, 0);
+  for (int shape = 0; shape < SHAPES; shape++)
+    for (int kind = 0; kind < KINDS; kind++, n++) {
+      plan->kind = (kind_t)kind;
+      plan->shape = (shape_t)shape;
+      plan->more = mores[(n + _i) % 4];
+      plan->leaves = (n / 2 + _i) % 2 == 0;
+      plan->first = (n + n / 4) % 2 == 0;
+      plan->before = n % 3 == 0 && kind < GATHER ? 0 : 2 + 3 * (n % 2);
+      run(&loop, placements[_i], plan);
+    }
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(plan, sizeof *plan);
+}
+END_TEST
+
+/* ---- Who has sent what others need ------------------------------------------------------------------------------- */
+
+typedef struct late {
+  _Atomic int gone;
+} late_t;
+
+/* Rank 0 has the roots: it is done long before the others read. */
+static int read_late(sftest_rank_t *self)
+{
+  late_t *late = self->argument;
+  sf_graph_t *graph;
+  double roots[UNITS] = {1, 2}, leaves[3][UNITS] = {{0}};
+  sf_request_t *requests[3];
+  sf_context_t *context = sftest_join(self);
+  SFTEST_OK(self, make(sf_group_world(context), ONE_WAY, &graph));
+  for (int i = 0; i < 3; i++)
+    SFTEST_OK(self, sf_bcast_begin(graph, SF_DOUBLE, roots, leaves[i], SF_REPLACE, &requests[i]));
+  if (self->rank != 0) {
+    sftest_await(&late->gone, 1);
+    sftest_sleep_ms(2 * PAUSE_MS);
+  }
+  for (int i = 0; i < 3; i++)
+    SFTEST_OK(self, sf_wait(&requests[i]));
+  SFTEST_REQUIRE(self, self->rank == 0 || leaves[2][1] == 2);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  atomic_fetch_add(&late->gone, self->rank == 0);
+  return 0;
+}
+
+START_TEST(test_reads_late)
+{
+  late_t *late = sftest_shared(sizeof *late);
+  sftest_loop_run_alone(3, placements[_i], RANKS, read_late, late);
+  sftest_shared_free(late, sizeof *late);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("one more");
+  TCase *tests = tcase_create("one more");
+  tcase_set_timeout(tests, 120);
+  tcase_add_loop_test(tests, test_waits, 0, NPLACEMENTS);
+  tcase_add_loop_test(tests, test_reads_late, 0, NPLACEMENTS);
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}

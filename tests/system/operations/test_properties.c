@@ -1,0 +1,470 @@
+/* Bcast and reduce on random graphs, in every form and kind of memory, with every unit and op, compared bit by bit with
+ * a serial model, on one node and over several on all fabrics, with the ranks placed in every way. Each job does a few
+ * random cases, all functions of one seed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/buffers.h"
+#include "tests/system/cluster.h"
+#include "tests/system/forms.h"
+#include "tests/system/loop/cluster.h"
+#include "tests/system/model/graph.h"
+#include "tests/system/mpi_cluster.h"
+#include "tests/unit/runner.h"
+
+#define GRAPHS_MAX 3
+
+/* How large the cases are. */
+typedef struct sizes {
+  int64_t vertices;
+  int64_t many_vertices;  /* now and then */
+  int64_t bytes;          /* of one array */
+  int32_t operations_max; /* in flight */
+  int ncases;             /* of one job */
+  uint64_t seed;
+} sizes_t;
+
+static const sizes_t small_sizes = {
+    .vertices = 200, .many_vertices = 4000, .bytes = 300000, .operations_max = SFTEST_OPERATIONS_MAX, .ncases = 12};
+static const sizes_t large_sizes = {
+    .vertices = 100000, .many_vertices = 300000, .bytes = 4 << 20, .operations_max = 3, .ncases = 3};
+
+/* One operation of a case on one rank. */
+typedef struct act {
+  sftest_operation_t operation;
+  sf_graph_t *real;
+  const sf_type_t *type;
+  sftest_memory_t memory[2]; /* by side */
+  sftest_buffer_t buffers[2];
+  bool one_array;
+} act_t;
+
+typedef struct scene {
+  sftest_rank_t *self;
+  sf_context_t *context;
+  sf_group_t *group;
+  int32_t rank;                     /* in the group */
+  int32_t places[SFTEST_GROUP_MAX]; /* of the group's ranks */
+  uint64_t random;                  /* the same on all ranks */
+  uint64_t own;                     /* this rank's own choices */
+  sftest_form_t form;
+  int32_t ngraphs;
+  sftest_graph_t graphs[GRAPHS_MAX];
+  uint32_t flags[GRAPHS_MAX];
+  sf_graph_t *real[GRAPHS_MAX];
+  int32_t nacts;
+  act_t acts[SFTEST_OPERATIONS_MAX];
+} scene_t;
+
+/* ---- Choosing ---------------------------------------------------------------------------------------------------- */
+
+/* One value, few, many, and now and then more than a cell holds. */
+static int64_t choose_count(uint64_t *random, sftest_base_t base)
+{
+  int64_t size = (int64_t)sftest_base_size(base);
+  switch (sftest_below(random, 16)) {
+  case 0:
+    return 1000;
+  case 1:
+    return 65536 / size + 1 + sftest_below(random, 1000);
+  case 2:
+  case 3:
+    return 4 + sftest_below(random, 30);
+  case 4:
+  case 5:
+    return 2;
+  case 6:
+  case 7:
+    return 3;
+  default:
+    return base == SFTEST_OPAQUE ? 1 + sftest_below(random, 40) : 1;
+  }
+}
+
+static int64_t largest_array(const sftest_graph_t *graph)
+{
+  int64_t largest = 1;
+  for (int32_t rank = 0; rank < graph->size; rank++)
+    if (sftest_graph_space(graph, rank) > largest)
+      largest = sftest_graph_space(graph, rank);
+  return largest;
+}
+
+static void choose_operation(scene_t *scene, const sizes_t *sizes, act_t *act)
+{
+  uint64_t *random = &scene->random;
+  int32_t graph = (int32_t)sftest_below(random, scene->ngraphs);
+  sftest_operation_t *operation = &act->operation;
+  operation->graph = &scene->graphs[graph];
+  operation->bcast = sftest_below(random, 2) == 0;
+  operation->unit.base = (sftest_base_t)sftest_below(random, SFTEST_BASE_COUNT);
+  operation->unit.count = choose_count(random, operation->unit.base);
+  int64_t room = sizes->bytes / (largest_array(operation->graph) * (int64_t)sftest_base_size(operation->unit.base));
+  if (operation->unit.count > room)
+    operation->unit.count = room < 1 ? 1 : room;
+  do
+    operation->op = (sftest_op_t)sftest_below(random, SFTEST_OP_COUNT);
+  while (!sftest_op_applies(operation->op, operation->unit.base));
+  operation->places = (scene->flags[graph] & SF_GRAPH_REPRODUCIBLE) == 0 ? scene->places : NULL;
+  act->one_array = operation->graph->one_array && sftest_below(random, 2) == 0;
+  act->real = scene->real[graph];
+  act->memory[0] = (sftest_memory_t)sftest_below(&scene->own, sftest_memory_count());
+  act->memory[1] = (sftest_memory_t)sftest_below(&scene->own, sftest_memory_count());
+}
+
+/* ---- One operation ----------------------------------------------------------------------------------------------- */
+
+static sftest_side_t target_side(const act_t *act)
+{
+  return act->operation.bcast ? SFTEST_LEAVES : SFTEST_ROOTS;
+}
+
+static int64_t side_bytes(const scene_t *scene, const act_t *act, sftest_side_t side)
+{
+  return sftest_operation_vertices(&act->operation, side, scene->rank) * (int64_t)sftest_unit_size(act->operation.unit);
+}
+
+static void make_buffers(scene_t *scene, act_t *act)
+{
+  for (int side = 0; side < 2; side++) {
+    if (side == SFTEST_LEAVES && act->one_array)
+      act->buffers[side] = act->buffers[SFTEST_ROOTS];
+    else
+      sftest_buffer_make(scene->self, scene->context, act->memory[side], side_bytes(scene, act, (sftest_side_t)side),
+                         sftest_random(&scene->own), &act->buffers[side]);
+  }
+  act->type = sftest_unit_make(act->operation.unit);
+}
+
+static void free_buffers(scene_t *scene, act_t *act)
+{
+  SFTEST_OK(scene->self, sf_type_destroy(act->type));
+  sftest_buffer_free(scene->self, &act->buffers[SFTEST_ROOTS]);
+  if (!act->one_array)
+    sftest_buffer_free(scene->self, &act->buffers[SFTEST_LEAVES]);
+}
+
+static const char *name_of(const void *test, int32_t i)
+{
+  return ((const scene_t *)test)->acts[i].operation.bcast ? "bcast" : "reduce";
+}
+
+static void fill(void *test, int32_t i, uint64_t seed)
+{
+  scene_t *scene = test;
+  act_t *act = &scene->acts[i];
+  act->operation.seed = seed;
+  for (int side = 0; side < 2; side++)
+    sftest_operation_fill(&act->operation, (sftest_side_t)side, scene->rank, act->buffers[side].view);
+  for (int side = 0; side < 2; side++)
+    sftest_buffer_put(&act->buffers[side]);
+}
+
+static void report_difference(scene_t *scene, const act_t *act, sftest_side_t side, int64_t byte, const char *expected)
+{
+  char text[80];
+  const sftest_operation_t *operation = &act->operation;
+  int64_t unit_bytes = (int64_t)sftest_unit_size(operation->unit);
+  int64_t size = (int64_t)sftest_base_size(operation->unit.base), at = byte / size * size;
+  const unsigned char *found = (const unsigned char *)act->buffers[side].view + at;
+  sftest_describe(operation->unit, operation->op, text, sizeof text);
+  char bytes[2][40] = {"", ""};
+  for (int64_t i = 0; i < size; i++) {
+    snprintf(bytes[0] + 2 * i, 3, "%02x", found[i]);
+    snprintf(bytes[1] + 2 * i, 3, "%02x", ((const unsigned char *)expected)[at + i]);
+  }
+  sftest_require(scene->self, false, __FILE__, __LINE__,
+                 "operation %d of %d, form %d, %s, %s: group rank %d of %d, %s (%s memory) %lld, value %lld: found %s, "
+                 "expected %s (bytes in memory order)",
+                 (int)(act - scene->acts), scene->nacts, (int)scene->form, operation->bcast ? "bcast" : "reduce", text,
+                 scene->rank, operation->graph->size, side == SFTEST_ROOTS ? "root" : "leaf",
+                 sftest_memory_name(act->memory[side]), (long long)(byte / unit_bytes),
+                 (long long)(byte % unit_bytes / size), bytes[0], bytes[1]);
+}
+
+/* Compares both arrays as a whole with what they must hold now. */
+static void check(void *test, int32_t i)
+{
+  scene_t *scene = test;
+  const act_t *act = &scene->acts[i];
+  for (int side = 0; side < 2; side++) {
+    int64_t bytes = side_bytes(scene, act, (sftest_side_t)side);
+    char *expected = malloc((size_t)bytes + 1);
+    sftest_operation_fill(&act->operation, (sftest_side_t)side, scene->rank, expected);
+    if ((sftest_side_t)side == target_side(act) || act->one_array)
+      sftest_operation_apply(&act->operation, scene->rank, expected);
+    sftest_buffer_get(&act->buffers[side]);
+    int64_t byte = sftest_first_difference(act->buffers[side].view, expected, bytes);
+    if (byte >= 0)
+      report_difference(scene, act, (sftest_side_t)side, byte, expected);
+    free(expected);
+  }
+}
+
+static sf_status_t begin(void *test, int32_t i, sf_request_t **request_p)
+{
+  const act_t *act = &((const scene_t *)test)->acts[i];
+  const sf_op_t *op = sftest_op_handle(act->operation.op);
+  char *roots = act->buffers[SFTEST_ROOTS].data, *leaves = act->buffers[SFTEST_LEAVES].data;
+  return act->operation.bcast ? sf_bcast_begin(act->real, act->type, roots, leaves, op, request_p)
+                              : sf_reduce_begin(act->real, act->type, leaves, roots, op, request_p);
+}
+
+static sf_status_t call(void *test, int32_t i)
+{
+  const act_t *act = &((const scene_t *)test)->acts[i];
+  const sf_op_t *op = sftest_op_handle(act->operation.op);
+  char *roots = act->buffers[SFTEST_ROOTS].data, *leaves = act->buffers[SFTEST_LEAVES].data;
+  return act->operation.bcast ? sf_bcast(act->real, act->type, roots, leaves, op)
+                              : sf_reduce(act->real, act->type, leaves, roots, op);
+}
+
+static sf_status_t init(void *test, int32_t i, sf_request_t **request_p)
+{
+  const act_t *act = &((const scene_t *)test)->acts[i];
+  const sf_op_t *op = sftest_op_handle(act->operation.op);
+  char *roots = act->buffers[SFTEST_ROOTS].data, *leaves = act->buffers[SFTEST_LEAVES].data;
+  return act->operation.bcast ? sf_bcast_init(act->real, act->type, roots, leaves, op, request_p)
+                              : sf_reduce_init(act->real, act->type, leaves, roots, op, request_p);
+}
+
+static const sftest_operations_t operations = {
+    .name = name_of, .fill = fill, .call = call, .begin = begin, .init = init, .check = check};
+
+/* ---- A case ------------------------------------------------------------------------------------------------------ */
+
+/* The world, or some of its ranks in some order; NULL if this rank is not in it. The world is the context's. */
+static sf_group_t *choose_group(scene_t *scene)
+{
+  uint64_t *random = &scene->random;
+  int32_t world = scene->self->size, ranks[SFTEST_GROUP_MAX];
+  memcpy(scene->places, scene->self->places, (size_t)world * sizeof scene->places[0]);
+  if (sftest_below(random, 2) == 0)
+    return sf_group_world(scene->context);
+  for (int32_t i = 0; i < world; i++)
+    ranks[i] = i;
+  for (int32_t i = world - 1; i > 0; i--) {
+    int32_t k = (int32_t)sftest_below(random, i + 1), kept = ranks[i];
+    ranks[i] = ranks[k];
+    ranks[k] = kept;
+  }
+  int32_t size = 1 + (int32_t)sftest_below(random, world), tag = (int32_t)sftest_random(random);
+  sf_group_t *group = NULL;
+  for (int32_t i = 0; i < size; i++) {
+    scene->places[i] = scene->self->places[ranks[i]];
+    if (ranks[i] != sf_rank(scene->context))
+      continue;
+    SFTEST_OK(scene->self, sf_group_create(scene->context, size, ranks, tag, &group));
+    SFTEST_REQUIRE(scene->self, sf_group_rank(group) == i && sf_group_size(group) == size);
+  }
+  return group;
+}
+
+static void make_graphs(scene_t *scene, const sizes_t *sizes)
+{
+  scene->ngraphs = 1 + (int32_t)sftest_below(&scene->random, GRAPHS_MAX);
+  for (int32_t i = 0; i < scene->ngraphs; i++) {
+    int64_t max = sftest_below(&scene->random, 12) == 0 ? sizes->many_vertices : sizes->vertices;
+    uint64_t seed = sftest_random(&scene->random);
+    uint32_t flags = sftest_below(&scene->random, 4) == 0 ? SF_GRAPH_COPY : SF_GRAPH_DEFAULT;
+    if (sftest_below(&scene->random, 2) == 0)
+      flags |= SF_GRAPH_REPRODUCIBLE;
+    scene->flags[i] = flags;
+    sftest_at(scene->self, "creation of graph %d", i);
+    sftest_graph_make(&scene->graphs[i], seed, sf_group_size(scene->group), max);
+    SFTEST_OK(scene->self, sftest_graph_create(&scene->graphs[i], scene->group, sftest_below(&scene->own, 2) == 0,
+                                               flags, &scene->real[i]));
+    sftest_graph_check_info(scene->self, &scene->graphs[i], scene->real[i], scene->rank, scene->places,
+                            (flags & SF_GRAPH_REPRODUCIBLE) == 0);
+  }
+}
+
+static void run_case(scene_t *scene, const sizes_t *sizes)
+{
+  scene->group = choose_group(scene);
+  if (scene->group == NULL)
+    return;
+  scene->rank = sf_group_rank(scene->group);
+  make_graphs(scene, sizes);
+  scene->form = (sftest_form_t)sftest_below(&scene->random, SFTEST_FORM_COUNT);
+  scene->nacts = 1 + (int32_t)sftest_below(&scene->random, sizes->operations_max);
+  for (int32_t i = 0; i < scene->nacts; i++) {
+    choose_operation(scene, sizes, &scene->acts[i]);
+    make_buffers(scene, &scene->acts[i]);
+  }
+  sftest_play(&(sftest_play_t){.self = scene->self,
+                               .operations = &operations,
+                               .test = scene,
+                               .form = scene->form,
+                               .n = scene->nacts,
+                               .random = &scene->random,
+                               .own = sftest_random(&scene->own)});
+  for (int32_t i = 0; i < scene->nacts; i++)
+    free_buffers(scene, &scene->acts[i]);
+  for (int32_t i = 0; i < scene->ngraphs; i++) {
+    sftest_at(scene->self, "destruction of graph %d", i);
+    SFTEST_OK(scene->self, sf_graph_destroy(scene->real[i]));
+    sftest_graph_free(&scene->graphs[i]);
+  }
+  if (scene->group != sf_group_world(scene->context))
+    SFTEST_OK(scene->self, sf_group_destroy(scene->group));
+}
+
+static int run_cases(sftest_rank_t *self)
+{
+  const sizes_t *sizes = self->argument;
+  sf_context_t *context = sftest_join(self);
+  scene_t *scene = malloc(sizeof *scene);
+  for (int i = 0; i < sizes->ncases; i++) {
+    uint64_t seed = sftest_hash2(sizes->seed, (uint64_t)i);
+    *scene =
+        (scene_t){.self = self, .context = context, .random = seed, .own = sftest_hash2(seed, (uint64_t)self->rank)};
+    run_case(scene, sizes);
+  }
+  free(scene);
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* ---- Jobs -------------------------------------------------------------------------------------------------------- */
+
+static void run_job(const sftest_node_t nodes[], int32_t nnodes, const sizes_t *sizes)
+{
+  sizes_t job_sizes = *sizes;
+  sftest_job_t job;
+  int32_t places[SFTEST_GROUP_MAX];
+  job_sizes.seed = sftest_seed();
+  sftest_use_seed(job_sizes.seed);
+  uint64_t random = sftest_hash(job_sizes.seed);
+  int32_t size = 1 + (int32_t)(random % SFTEST_GROUP_MAX);
+  sftest_places_choose(places, size, nnodes, &random);
+  sftest_job_start_over(&job, nodes, places, size, run_cases, &job_sizes);
+  sftest_job_end_well(&job, sftest_limit_ms(30000));
+}
+
+/* Jobs until the time is over; one, if a seed is given. cluster: lets go of what each has used; or NULL. */
+static void run_jobs(const sftest_node_t nodes[], int32_t nnodes, const sftest_cluster_t *cluster, const sizes_t *sizes,
+                     int64_t budget_ms)
+{
+  int64_t until = sftest_now_ms() + budget_ms;
+  int njobs = 0;
+  do {
+    run_job(nodes, nnodes, sizes);
+    if (cluster != NULL)
+      sftest_cluster_settle(cluster);
+    njobs++;
+  } while (!sftest_seed_is_given() && sftest_now_ms() < until);
+  printf("%d jobs of %d cases on up to %d nodes\n", njobs, sizes->ncases, nnodes);
+}
+
+/* SFTEST_SECONDS says for how long, if not for as long as below. */
+static int64_t budget(int64_t usual_ms)
+{
+  const char *text = getenv("SFTEST_SECONDS");
+  return text != NULL ? 1000 * (int64_t)atoi(text) : usual_ms;
+}
+
+static void run_over_tcp(const sizes_t *sizes, int32_t max_nodes, int64_t budget_ms)
+{
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, max_nodes);
+  sftest_cluster_warm(&cluster);
+  run_jobs(cluster.nodes, max_nodes, &cluster, sizes, budget(budget_ms));
+  sftest_cluster_stop(&cluster);
+}
+
+/* Bytes take a while, and arrive in random pieces. */
+static void run_over_loop(const sizes_t *sizes, unsigned delay, int64_t budget_ms)
+{
+  sftest_loop_cluster_t cluster;
+  sftest_loop_cluster_start(&cluster, SFTEST_LOOP_NODES, delay, sftest_seed() | 1);
+  run_jobs(cluster.nodes, SFTEST_LOOP_NODES, NULL, sizes, budget(budget_ms));
+  sftest_loop_cluster_stop(&cluster);
+}
+
+static void run_over_mpi(const sizes_t *sizes, int64_t budget_ms)
+{
+  sftest_mpi_cluster_t cluster;
+  if (sftest_mpi_cluster_lacks() != NULL) {
+    printf("part skipped: %s\n", sftest_mpi_cluster_lacks());
+    return;
+  }
+  sftest_mpi_cluster_start(&cluster, SFTEST_MPI_NODES);
+  run_jobs(cluster.nodes, SFTEST_MPI_NODES, NULL, sizes, budget(budget_ms));
+  sftest_mpi_cluster_stop(&cluster, false);
+}
+
+START_TEST(small_graphs)
+{
+  run_over_tcp(&small_sizes, 1, 14000);
+}
+END_TEST
+
+START_TEST(large_graphs)
+{
+  setenv("SFD_OFFLOAD_WORKERS", "2", 1); /* for the daemons: what is large and in sf_alloc memory they copy, too */
+  run_over_tcp(&large_sizes, 1, 7000);
+}
+END_TEST
+
+START_TEST(small_graphs_over_nodes)
+{
+  run_over_tcp(&small_sizes, SFTEST_NODES_MAX, 10000);
+}
+END_TEST
+
+START_TEST(large_graphs_over_nodes)
+{
+  setenv("SFD_OFFLOAD_WORKERS", "2", 1);
+  run_over_tcp(&large_sizes, SFTEST_NODES_MAX, 5000);
+}
+END_TEST
+
+START_TEST(small_graphs_over_loop)
+{
+  run_over_loop(&small_sizes, 3, 2500);
+}
+END_TEST
+
+START_TEST(large_graphs_over_loop)
+{
+  run_over_loop(&large_sizes, 0, 1500);
+}
+END_TEST
+
+START_TEST(small_graphs_over_mpi)
+{
+  run_over_mpi(&small_sizes, 2500);
+}
+END_TEST
+
+START_TEST(large_graphs_over_mpi)
+{
+  run_over_mpi(&large_sizes, 1500);
+}
+END_TEST
+
+static void add_case(Suite *suite, const char *name, const TTest *small, const TTest *large)
+{
+  TCase *cases = tcase_create(name);
+  tcase_set_timeout(cases, 240);
+  tcase_add_test(cases, small);
+  tcase_add_test(cases, large);
+  suite_add_tcase(suite, cases);
+}
+
+static Suite *properties_suite(void)
+{
+  Suite *suite = suite_create("properties");
+  add_case(suite, "one node", small_graphs, large_graphs);
+  add_case(suite, "nodes", small_graphs_over_nodes, large_graphs_over_nodes);
+  add_case(suite, "loop", small_graphs_over_loop, large_graphs_over_loop);
+  add_case(suite, "mpi", small_graphs_over_mpi, large_graphs_over_mpi);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(properties_suite());
+}

@@ -1,0 +1,563 @@
+/* Graph algebra when one rank has bad input: all ranks get its error, and what took part goes on working. Views. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/model/algebra.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 4
+#define NROOTS 6
+
+/* What each try gets: the ring graph, in which leaf 2i of a rank is connected to root i of the next one. */
+typedef struct scene {
+  sftest_rank_t *self;
+  sf_group_t *group;
+  int32_t rank;
+  bool bad; /* this rank spoils it */
+  sf_graph_t *ring;
+  sf_graph_t *other; /* one root more on the bad rank */
+} scene_t;
+
+typedef sf_status_t try_fn_t(const scene_t *scene, sf_graph_t **graph_p);
+
+static sf_status_t embed_beyond(const scene_t *scene, sf_graph_t **graph_p)
+{
+  int64_t selected[] = {0, scene->bad ? NROOTS : 1};
+  return sf_graph_embed_roots(scene->ring, 2, selected, graph_p);
+}
+
+static sf_status_t embed_null(const scene_t *scene, sf_graph_t **graph_p)
+{
+  int64_t selected[] = {0};
+  return sf_graph_embed_leaves(scene->ring, 1, scene->bad ? NULL : selected, graph_p);
+}
+
+static sf_status_t embed_negative(const scene_t *scene, sf_graph_t **graph_p)
+{
+  int64_t selected[] = {scene->bad ? -3 : 3};
+  return sf_graph_embed_leaves(scene->ring, 1, selected, graph_p);
+}
+
+static sf_status_t shared_roots(const scene_t *scene, sf_graph_t **graph_p)
+{
+  sf_graph_t *graphs[] = {scene->ring, scene->other};
+  return sf_graph_concatenate(2, graphs, SF_ROOTS_SHARED, NULL, graph_p);
+}
+
+static sf_status_t same_leaves(const scene_t *scene, sf_graph_t **graph_p)
+{
+  sf_graph_t *graphs[] = {scene->ring, scene->other};
+  int64_t offsets[] = {0, scene->bad ? 2 : 100};
+  return sf_graph_concatenate(2, graphs, SF_ROOTS_LOCAL, offsets, graph_p);
+}
+
+static sf_status_t merge_others(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_merge(scene->ring, scene->other, graph_p);
+}
+
+static sf_status_t stride_too_short(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_create_strided(scene->ring, 2, scene->bad ? NROOTS - 1 : 0, 0, graph_p);
+}
+
+static sf_status_t stride_too_long(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_create_strided(scene->ring, 2, 0, scene->bad ? INT64_MAX / 2 + 1 : 0, graph_p);
+}
+
+static sf_status_t other_count(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_create_strided(scene->ring, scene->bad ? 3 : 2, 0, 0, graph_p);
+}
+
+static sf_status_t global_beyond(const scene_t *scene, sf_graph_t **graph_p)
+{
+  int64_t numbers[] = {0, scene->bad ? RANKS * NROOTS : 1};
+  return sf_graph_create_global(scene->group, NROOTS, 2, NULL, numbers, SF_GRAPH_DEFAULT, graph_p);
+}
+
+static sf_status_t global_negative(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_create_global(scene->group, scene->bad ? -1 : 0, 0, NULL, NULL, SF_GRAPH_DEFAULT, graph_p);
+}
+
+static sf_status_t layout_too_long(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_from_layouts(scene->group, INT64_MAX / 3, scene->bad, SF_GRAPH_DEFAULT, graph_p);
+}
+
+static sf_status_t match_beyond(const scene_t *scene, sf_graph_t **graph_p)
+{
+  int64_t names[] = {3, scene->bad ? 10 : 4};
+  sf_match_t match = {.nnames = 10, .nleaves = 2, .leaf_name = names};
+  return sf_graph_create_matching(scene->group, &match, SF_GRAPH_DEFAULT, graph_p);
+}
+
+static sf_status_t match_root_beyond(const scene_t *scene, sf_graph_t **graph_p)
+{
+  int64_t names[] = {3, 4}, roots[] = {0, scene->bad ? 5 : 4};
+  sf_match_t match = {.nnames = 10, .root_space = 5, .nroots = 2, .root_name = names, .root_index = roots};
+  return sf_graph_create_matching(scene->group, &match, SF_GRAPH_DEFAULT, graph_p);
+}
+
+static sf_status_t match_names(const scene_t *scene, sf_graph_t **graph_p)
+{
+  sf_match_t match = {.nnames = scene->bad ? 9 : 10};
+  return sf_graph_create_matching(scene->group, &match, SF_GRAPH_DEFAULT, graph_p);
+}
+
+static sf_status_t match_null(const scene_t *scene, sf_graph_t **graph_p)
+{
+  sf_match_t match = {.nnames = 10};
+  return sf_graph_create_matching(scene->group, scene->bad ? NULL : &match, SF_GRAPH_DEFAULT, graph_p);
+}
+
+static sf_status_t other_pattern(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_create_pattern(scene->group, scene->bad ? SF_PATTERN_ALLGATHER : SF_PATTERN_ALLTOALL, 2, 0,
+                                 SF_GRAPH_DEFAULT, graph_p);
+}
+
+static sf_status_t other_block(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_create_pattern(scene->group, SF_PATTERN_ALLTOALL, scene->bad ? 3 : 2, 0, SF_GRAPH_DEFAULT, graph_p);
+}
+
+static sf_status_t no_pattern(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_create_pattern(scene->group, scene->bad ? SF_PATTERN_NONE : SF_PATTERN_GATHER, 2, 0, SF_GRAPH_DEFAULT,
+                                 graph_p);
+}
+
+static sf_status_t no_such_gatherer(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_create_pattern(scene->group, SF_PATTERN_GATHER, 2, scene->bad ? RANKS : 0, SF_GRAPH_DEFAULT, graph_p);
+}
+
+static sf_status_t other_flags(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_duplicate(scene->ring, scene->bad ? SF_GRAPH_COPY : SF_GRAPH_DEFAULT, graph_p);
+}
+
+static sf_status_t section_sizes(const scene_t *scene, sf_graph_t **graph_p)
+{
+  int64_t root_sizes[NROOTS + 1] = {2, 2, 2, 2, 2, 2, 2}, leaf_sizes[2 * NROOTS];
+  for (int i = 0; i < 2 * NROOTS; i++)
+    leaf_sizes[i] = i == 4 && scene->bad ? 3 : 2;
+  sf_section_t roots = {NROOTS, root_sizes, NULL}, leaves = {2 * NROOTS, leaf_sizes, NULL};
+  return sf_section_graph(scene->ring, &roots, &leaves, graph_p);
+}
+
+static sf_status_t section_negative(const scene_t *scene, sf_graph_t **graph_p)
+{
+  int64_t sizes[NROOTS] = {1, 2, scene->bad ? -1 : 0, 1, 1, 1}, leaf_size[2 * NROOTS], leaf_offset[2 * NROOTS], n;
+  sf_section_t roots = {NROOTS, sizes, NULL};
+  (void)graph_p;
+  return sf_section_migrate(scene->ring, &roots, leaf_size, leaf_offset, &n);
+}
+
+static sf_status_t section_short(const scene_t *scene, sf_graph_t **graph_p)
+{
+  sf_section_t roots = {scene->bad ? NROOTS - 1 : NROOTS, NULL, NULL}, leaves = {2 * NROOTS, NULL, NULL};
+  return sf_section_graph(scene->ring, &roots, &leaves, graph_p);
+}
+
+static sf_status_t view_nowhere(const scene_t *scene, sf_graph_t **graph_p)
+{
+  (void)graph_p;
+  return sf_graph_view(scene->ring, scene->bad ? (sf_view_format_t)9 : SF_VIEW_TEXT, scene->rank == 0 ? stdout : NULL);
+}
+
+static sf_status_t nowhere_to_compose(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_compose(scene->ring, scene->ring, scene->bad ? NULL : graph_p);
+}
+
+static sf_status_t nowhere_to_pattern(const scene_t *scene, sf_graph_t **graph_p)
+{
+  sf_pattern_t pattern;
+  (void)graph_p;
+  return sf_graph_find_pattern(scene->ring, scene->bad ? NULL : &pattern);
+}
+
+static sf_status_t nowhere_to_compare(const scene_t *scene, sf_graph_t **graph_p)
+{
+  bool equal;
+  (void)graph_p;
+  return sf_graph_equal(scene->ring, scene->other, scene->bad ? NULL : &equal);
+}
+
+static sf_status_t nowhere_to_migrate(const scene_t *scene, sf_graph_t **graph_p)
+{
+  int64_t sizes[2 * NROOTS], offsets[2 * NROOTS], nunits;
+  sf_section_t roots = {NROOTS, NULL, NULL};
+  (void)graph_p;
+  return sf_section_migrate(scene->ring, &roots, sizes, offsets, scene->bad ? NULL : &nunits);
+}
+
+static sf_status_t unknown_flags(const scene_t *scene, sf_graph_t **graph_p)
+{
+  return sf_graph_from_layouts(scene->group, NROOTS, NROOTS, scene->bad ? 0x100 : SF_GRAPH_DEFAULT, graph_p);
+}
+
+static const struct
+try {
+  const char *name;
+  try_fn_t *run;
+  sf_status_t expected;
+  const char *detail; /* besides the bad rank; with %d for it: instead */
+}
+tries[] = {
+    {"embed_beyond", embed_beyond, SF_ERR_RANGE, "selected index 6, in place 1"},
+    {"embed_null", embed_null, SF_ERR_ARG, "1 selected"},
+    {"embed_negative", embed_negative, SF_ERR_RANGE, "selected index -3"},
+    {"shared_roots", shared_roots, SF_ERR_ARG, "graph 0 has 6 roots, graph 1 has 7"},
+    {"same_leaves", same_leaves, SF_ERR_ARG, "leaf 2"},
+    {"merge_others", merge_others, SF_ERR_ARG, "6 and 7 roots"},
+    {"stride_too_short", stride_too_short, SF_ERR_RANGE, "root_stride 5"},
+    {"stride_too_long", stride_too_long, SF_ERR_RANGE, "leaf_stride"},
+    {"other_count", other_count, SF_ERR_MISMATCH, "columns"},
+    {"global_beyond", global_beyond, SF_ERR_RANGE, "leaf 1: global root number 24, but there are 24 roots"},
+    {"global_negative", global_negative, SF_ERR_ARG, "nroots is -1"},
+    {"layout_too_long", layout_too_long, SF_ERR_RANGE, "2^63"},
+    {"match_beyond", match_beyond, SF_ERR_RANGE, "leaf 1: name 10 of 10"},
+    {"match_root_beyond", match_root_beyond, SF_ERR_RANGE, "root index 5"},
+    {"match_names", match_names, SF_ERR_MISMATCH, "names on rank"},
+    {"match_null", match_null, SF_ERR_ARG, "NULL"},
+    {"other_pattern", other_pattern, SF_ERR_MISMATCH, "pattern 3"},
+    {"other_block", other_block, SF_ERR_MISMATCH, "blocks of"},
+    {"no_pattern", no_pattern, SF_ERR_ARG, "no pattern 0"},
+    {"no_such_gatherer", no_such_gatherer, SF_ERR_RANGE, "rank 4"},
+    {"other_flags", other_flags, SF_ERR_MISMATCH, "flags"},
+    {"section_sizes", section_sizes, SF_ERR_MISMATCH, "leaf 4: 3 units at the leaf, 2 at its root, number 2"},
+    {"section_negative", section_negative, SF_ERR_RANGE, "point 2 has -1 units"},
+    {"section_short", section_short, SF_ERR_ARG, "5 points; 6 expected"},
+    {"nowhere_to_compose", nowhere_to_compose, SF_ERR_ARG, "no place for the result"},
+    {"nowhere_to_pattern", nowhere_to_pattern, SF_ERR_ARG, "no place for the result"},
+    {"nowhere_to_compare", nowhere_to_compare, SF_ERR_ARG, "no place for the result"},
+    {"nowhere_to_migrate", nowhere_to_migrate, SF_ERR_ARG, "no place for the result"},
+    {"unknown_flags", unknown_flags, SF_ERR_ARG, "unknown flags 0x100"},
+    {"view_nowhere", view_nowhere, SF_ERR_ARG, "no format 9"},
+};
+
+static void make_ring(int32_t size, int64_t nroots, sftest_forest_t *ring)
+{
+  sftest_forest_init(ring, size);
+  for (int32_t rank = 0; rank < size; rank++) {
+    ring->nroots[rank] = nroots;
+    for (int64_t i = 0; i < NROOTS; i++)
+      sftest_forest_add(ring, rank, 2 * i, (rank + 1) % size, i);
+  }
+}
+
+static int try_all(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *group = sf_group_world(context);
+  sftest_forest_t ring, other;
+  make_ring(RANKS, NROOTS, &ring);
+  for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+    int32_t bad = (int32_t)(i % (RANKS - 1)) + 1; /* rank 0 must hear of others' errors */
+    scene_t scene = {.self = self, .group = group, .rank = self->rank, .bad = self->rank == bad};
+    sf_graph_t *graph = NULL;
+    sftest_at(self, "%s", tries[i].name);
+    make_ring(RANKS, NROOTS, &other);
+    other.nroots[bad]++;
+    sftest_forest_create(self, &ring, group, &scene.ring);
+    sftest_forest_create(self, &other, group, &scene.other);
+    SFTEST_EXPECT(self, tries[i].run(&scene, &graph), tries[i].expected);
+    SFTEST_DETAIL(self, tries[i].detail);
+    SFTEST_REQUIRE(self, graph == NULL);
+    sftest_forest_expect(self, &ring, group, scene.ring);
+    SFTEST_OK(self, sf_graph_destroy(scene.ring));
+    SFTEST_OK(self, sf_graph_destroy(scene.other));
+    sftest_forest_free(&other);
+  }
+  sftest_forest_free(&ring);
+  sftest_leave(self, context);
+  return 0;
+}
+
+static void try_extents(sftest_rank_t *self)
+{
+  const int64_t sizes[] = {2, 0, -1}, offsets[] = {5, 9, INT64_MAX};
+  sf_section_t section = {.npoints = 2, .size = sizes, .offset = offsets};
+  int64_t extent = -1;
+  SFTEST_EXPECT(self, sf_section_extent(NULL, &extent), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_section_extent(&section, NULL), SF_ERR_ARG);
+  SFTEST_OK(self, sf_section_extent(&section, &extent));
+  SFTEST_REQUIRE(self, extent == 7); /* a point without units takes no room */
+  section.npoints = 3;
+  SFTEST_EXPECT(self, sf_section_extent(&section, &extent), SF_ERR_RANGE);
+  SFTEST_DETAIL(self, "point 2 has -1 units");
+  section.size = NULL;
+  SFTEST_EXPECT(self, sf_section_extent(&section, &extent), SF_ERR_RANGE);
+  SFTEST_DETAIL(self, "point 2 has 1 units at offset 9223372036854775807");
+  section.npoints = -1;
+  SFTEST_EXPECT(self, sf_section_extent(&section, &extent), SF_ERR_ARG);
+  SFTEST_REQUIRE(self, extent == 7);
+}
+
+/* What every rank finds by itself. */
+static int try_alone(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *group = sf_group_world(context), *mine;
+  sf_graph_t *graph, *lone, *result = NULL, *graphs[2];
+  sf_match_t match = {.nnames = 1};
+  int32_t rank = self->rank;
+  char text[4];
+  SFTEST_OK(self, sf_group_create(context, 1, &rank, 0, &mine));
+  SFTEST_OK(self, sf_graph_create(group, 1, 0, NULL, NULL, NULL, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_create(mine, 1, 0, NULL, NULL, NULL, SF_GRAPH_DEFAULT, &lone));
+  SFTEST_EXPECT(self, sf_graph_compose(graph, NULL, &result), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_compose(NULL, graph, &result), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_compose(graph, graph, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_compose(graph, lone, &result), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "different groups");
+  SFTEST_EXPECT(self, sf_graph_inverse(NULL, &result), SF_ERR_ARG);
+  graphs[0] = graph;
+  graphs[1] = NULL;
+  SFTEST_EXPECT(self, sf_graph_concatenate(2, graphs, SF_ROOTS_LOCAL, NULL, &result), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "graph 1 is NULL");
+  SFTEST_EXPECT(self, sf_graph_concatenate(1, graphs, (sf_root_mode_t)3, NULL, &result), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_concatenate(0, graphs, SF_ROOTS_LOCAL, NULL, &result), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_create_matching(NULL, &match, SF_GRAPH_DEFAULT, &result), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_create_pattern(NULL, SF_PATTERN_ALLTOALL, 1, 0, SF_GRAPH_DEFAULT, &result), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_find_pattern(graph, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_equal(graph, NULL, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_view_part(graph, (sf_view_format_t)2, text, sizeof text, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_graph_view_part(graph, SF_VIEW_TEXT, NULL, 1, NULL), SF_ERR_ARG);
+  try_extents(self);
+  SFTEST_REQUIRE(self, result == NULL);
+  SFTEST_OK(self, sf_graph_destroy(lone));
+  SFTEST_OK(self, sf_group_destroy(mine));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* ---- Without memory, without a group, without a rank ------------------------------------------------------------- */
+
+/* Rank 1 has more roots than any array can be long for. That is no error of the graph, but nothing can be composed. */
+static int starve(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *group = sf_group_world(context);
+  sf_graph_t *graph, *huge, *result = NULL;
+  int32_t ranks[] = {1, 0};
+  int64_t roots[] = {0, 0}, leaves[2];
+  SFTEST_OK(self, sf_graph_create(group, 1, 2, NULL, ranks, roots, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_create(group, self->rank == 1 ? INT64_MAX / 2 : 1, 2, NULL, ranks, roots, SF_GRAPH_DEFAULT,
+                                  &huge));
+  SFTEST_EXPECT(self, sf_graph_compose(graph, huge, &result), SF_ERR_NOMEM);
+  SFTEST_DETAIL(self, "rank 1: array of");
+  SFTEST_REQUIRE(self, result == NULL);
+  if (self->rank != 1) /* it waits for values of rank 1 */
+    SFTEST_EXPECT(self, sf_bcast(huge, SF_INT64, roots, leaves, SF_REPLACE), SF_ERR_NOMEM);
+  SFTEST_OK(self, sf_bcast(graph, SF_INT64, roots, leaves, SF_REPLACE));
+  SFTEST_OK(self, sf_graph_destroy(huge));
+  int64_t sizes[] = {INT64_C(1) << 60, 0}, offsets[] = {0, 0};
+  sf_section_t section = {1, sizes, NULL}, section_of_leaves = {2, (int64_t[]){sizes[0], sizes[0]}, offsets};
+  SFTEST_EXPECT(self, sf_section_graph(graph, &section, &section_of_leaves, &result), SF_ERR_NOMEM);
+  SFTEST_REQUIRE(self, result == NULL);
+  SFTEST_OK(self, sf_bcast(graph, SF_INT64, roots, leaves, SF_REPLACE));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* Rank 1 knows no such mode, and so not what the others do next, who may be on their way in either of two places. */
+static int join_without_mode(sftest_rank_t *self)
+{
+  static const sf_root_mode_t modes[] = {SF_ROOTS_LOCAL, SF_ROOTS_GLOBAL};
+  sf_context_t *context = sftest_join(self);
+  int32_t ranks[] = {1, 0};
+  int64_t roots[] = {0, 0};
+  for (int i = 0; i < 2; i++) {
+    sf_graph_t *graph, *result = NULL;
+    sf_root_mode_t mode = self->rank == 1 ? (sf_root_mode_t)3 : modes[i];
+    SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 2, NULL, ranks, roots, SF_GRAPH_DEFAULT, &graph));
+    SFTEST_EXPECT(self, sf_graph_concatenate(1, &graph, mode, NULL, &result), SF_ERR_ARG);
+    SFTEST_DETAIL(self, "rank 1: ");
+    SFTEST_DETAIL(self, "no mode 3");
+    SFTEST_REQUIRE(self, result == NULL);
+    SFTEST_OK(self, sf_graph_destroy(graph));
+  }
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* Graphs outlive their group, also in what is made of them. */
+static int outlive_group(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *group;
+  sf_graph_t *graph, *other, *result;
+  int32_t ranks[] = {2, 0, 1}, members[3] = {0, 1, 2};
+  int64_t roots[] = {0, 1, 2}, found[3] = {0};
+  SFTEST_OK(self, sf_group_create(context, 3, ranks, 0, &group));
+  int32_t rank = sf_group_rank(group);
+  SFTEST_OK(self, sf_graph_create(group, 3, 3, NULL, members, roots, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_group_destroy(group));
+  SFTEST_OK(self, sf_group_create(context, 3, ranks, 1, &group)); /* the same ranks in the same order */
+  SFTEST_OK(self, sf_graph_create(group, 3, 1, NULL, &rank, &roots[1], SF_GRAPH_DEFAULT, &other));
+  SFTEST_OK(self, sf_group_destroy(group));
+  SFTEST_OK(self, sf_graph_compose(graph, other, &result)); /* leaf 0 of rank r: leaf 1 of graph, root 1 of rank 1 */
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_graph_destroy(other));
+  for (int i = 0; i < 3; i++)
+    roots[i] = 10 * rank + i;
+  SFTEST_OK(self, sf_bcast(result, SF_INT64, roots, found, SF_REPLACE));
+  SFTEST_REQUIRE(self, found[0] == 11);
+  SFTEST_OK(self, sf_graph_destroy(result));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* ---- Views ------------------------------------------------------------------------------------------------------- */
+
+static const char text_view[] = "rank 0 of 2: 2 roots, 3 leaves in a space of 5\n"
+                                "  leaves 0..1: rank 1, roots 0..1\n"
+                                "  leaf 4: rank 0, root 1\n"
+                                "rank 1 of 2: 2 roots, 0 leaves in a space of 0\n";
+static const char json_view[] = "{\"size\":2,\"parts\":["
+                                "{\"rank\":0,\"nroots\":2,\"nleaves\":3,\"leaf_space\":5,"
+                                "\"edges\":[[0,1,0],[1,1,1],[4,0,1]]},\n"
+                                "{\"rank\":1,\"nroots\":2,\"nleaves\":0,\"leaf_space\":0,\"edges\":[]}]}\n";
+
+static void expect_view(sftest_rank_t *self, sf_graph_t *graph, sf_view_format_t format, const char *expected)
+{
+  char *text = NULL;
+  size_t length;
+  FILE *file = open_memstream(&text, &length);
+  SFTEST_OK(self, sf_graph_view(graph, format, self->rank == 0 ? file : NULL));
+  fclose(file);
+  sftest_require(self, self->rank != 0 || strcmp(text, expected) == 0, __FILE__, __LINE__, "found:\n%s", text);
+  free(text);
+}
+
+/* Rank 0 finds that its file can't be written, or has none; all are told. */
+static void view_in_vain(sftest_rank_t *self, sf_graph_t *graph)
+{
+  FILE *full = fopen("/dev/full", "w");
+  SFTEST_REQUIRE(self, full != NULL);
+  SFTEST_EXPECT(self, sf_graph_view(graph, SF_VIEW_TEXT, full), SF_ERR_SYS);
+  SFTEST_DETAIL(self, "rank 0: writing the view");
+  SFTEST_EXPECT(self, sf_graph_view(graph, SF_VIEW_JSON, self->rank == 0 ? NULL : full), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "rank 0: the file is NULL");
+  fclose(full);
+}
+
+static int view(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *group = sf_group_world(context);
+  sftest_forest_t forest;
+  sf_graph_t *graph;
+  char part[100];
+  size_t needed;
+  sftest_forest_init(&forest, 2);
+  forest.nroots[0] = forest.nroots[1] = 2;
+  sftest_forest_add(&forest, 0, 0, 1, 0);
+  sftest_forest_add(&forest, 0, 1, 1, 1);
+  sftest_forest_add(&forest, 0, 4, 0, 1);
+  sftest_forest_create(self, &forest, group, &graph);
+  expect_view(self, graph, SF_VIEW_TEXT, text_view);
+  view_in_vain(self, graph);
+  expect_view(self, graph, SF_VIEW_JSON, json_view);
+  if (self->rank == 1) {
+    SFTEST_OK(self, sf_graph_view_part(graph, SF_VIEW_TEXT, part, sizeof part, &needed));
+    SFTEST_REQUIRE(self, strcmp(part, "rank 1 of 2: 2 roots, 0 leaves in a space of 0\n") == 0);
+    SFTEST_REQUIRE(self, needed == strlen(part) + 1);
+    SFTEST_OK(self, sf_graph_view_part(graph, SF_VIEW_TEXT, part, 8, NULL));
+    SFTEST_REQUIRE(self, strcmp(part, "rank 1 ") == 0);
+    SFTEST_OK(self, sf_graph_view_part(graph, SF_VIEW_JSON, NULL, 0, &needed));
+  }
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_forest_free(&forest);
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* ---- On one node and over two ------------------------------------------------------------------------------------ */
+
+static const struct {
+  sftest_rank_fn_t run;
+  int32_t size;
+} jobs[] = {{try_all, RANKS}, {try_alone, 3}, {starve, 3}, {join_without_mode, 3}, {outlive_group, 3}, {view, 2}};
+
+START_TEST(over_nodes)
+{
+  static const int32_t places[][RANKS] = {{0, 0, 0, 0}, {0, 1, 0, 1}};
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, 2);
+  sftest_cluster_warm(&cluster);
+  for (int i = 0; i < 2; i++)
+    sftest_cluster_run(&cluster, places[i], jobs[_i].size, jobs[_i].run, NULL);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+/* Rank 1 dies while the others make graphs, wherever they are then. */
+static int compose_until_lost(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph, *result = NULL;
+  sftest_forest_t ring;
+  make_ring(RANKS, NROOTS, &ring);
+  sftest_forest_create(self, &ring, sf_group_world(context), &graph);
+  sf_status_t status = SF_OK;
+  for (int round = 0; status == SF_OK; round++) {
+    if (self->rank == 1 && sftest_now_ms() > *(const int64_t *)self->argument)
+      raise(SIGKILL);
+    status = (round % 2 == 0 ? sf_graph_compose : sf_graph_merge)(graph, graph, &result);
+    if (status == SF_OK)
+      SFTEST_OK(self, sf_graph_destroy(result));
+  }
+  SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
+  SFTEST_DETAIL(self, "rank 1");
+  sftest_forest_free(&ring);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
+  return 0;
+}
+
+START_TEST(a_rank_dies)
+{
+  static const int32_t places[RANKS] = {0, 1, 0, 1};
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, 2);
+  sftest_cluster_warm(&cluster);
+  for (int i = 0; i < sftest_scale(5); i++) {
+    sftest_job_t job;
+    int64_t until = sftest_now_ms() + 50 + 7 * i;
+    sftest_job_start_over(&job, cluster.nodes, places, RANKS, compose_until_lost, &until);
+    sftest_job_wait(&job, sftest_limit_ms(10000));
+    sftest_job_expect_all_but(&job, 1);
+    sftest_cluster_settle(&cluster);
+  }
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+static Suite *errors_suite(void)
+{
+  Suite *suite = suite_create("errors of graph algebra");
+  TCase *cases = tcase_create("nodes");
+  tcase_set_timeout(cases, 120);
+  tcase_add_loop_test(cases, over_nodes, 0, (int)(sizeof jobs / sizeof jobs[0]));
+  tcase_add_test(cases, a_rank_dies);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
+
+int main(void)
+{
+  return sftest_run(errors_suite());
+}
