@@ -2,7 +2,6 @@
 #ifndef SFC_TRANSFER_H
 #define SFC_TRANSFER_H
 
-#include "client/engine/mismatch.h"
 #include "client/engine/offload.h"
 #include "client/engine/progress.h"
 
@@ -134,7 +133,10 @@ static inline void sfc_lane_end_message(sfc_lane_t *lane, bool tell)
   if (sfshm_lane_consume(&lane->rx, tell))
     sfc_thread_note(lane->graph->thread, lane->peer->wake);
   sfshm_count(&lane->counts->messages_received, 1);
-  sfc_lane_end_wait(lane);
+  if (lane->rx_awaited != 0) { /* the message that was waited for has come */
+    sfshm_lane_await(&lane->rx, 0);
+    lane->rx_awaited = 0;
+  }
 }
 
 /* The request in flight behind that operation for which the lane has something to receive; NULL: none yet. */

@@ -1,26 +1,31 @@
-/* Calls that do not match: see mismatch.h. The thread that uses the graph. */
+/* Mismatch detection: see mismatch.h. */
 #include "client/engine/mismatch.h"
 
 #include <stdio.h>
 
 #include "client/compound/multigraph.h"
+#include "client/core/context.h"
 #include "client/engine/eager.h"
 #include "client/engine/lane_send.h"
-#include "client/engine/trunk.h"
 
-/* How the operation was called here, as a descriptor; 0 if that is not known any more. */
-uint64_t sfc_graph_called(const sf_graph_t *graph, uint64_t sequence)
-{
-  uint64_t match = graph->history[sequence % SFC_HISTORY];
-  return sequence > 0 && ((match ^ sequence) & SFSHM_DESC_SEQUENCE_MASK) == 0 ? match : 0;
-}
+/* ---- What was called here ---------------------------------------------------------------------------------------- */
 
 /* The latest operation begun here whose number ends like the descriptor's; 0 if that one is still to come. */
-uint64_t sfc_graph_find_sequence(const sf_graph_t *graph, uint64_t desc)
+static uint64_t find_sequence(const sf_graph_t *graph, uint64_t desc)
 {
   uint64_t behind = (graph->last_sequence - desc) & SFSHM_DESC_SEQUENCE_MASK;
   return behind <= SFSHM_DESC_SEQUENCE_MASK / 2 && behind < graph->last_sequence ? graph->last_sequence - behind : 0;
 }
+
+/* The operation's descriptor; 0: it is still to come, or is not known any more. */
+static uint64_t called_as(const sf_graph_t *graph, uint64_t sequence)
+{
+  const sf_request_t *request = sequence >= graph->first_sequence ? graph->table[sequence & graph->table_mask] : NULL;
+  uint64_t match = request != NULL ? request->match : graph->history[sequence % SFC_HISTORY];
+  return sequence > 0 && ((match ^ sequence) & SFSHM_DESC_SEQUENCE_MASK) == 0 ? match : 0;
+}
+
+/* ---- Failing ----------------------------------------------------------------------------------------------------- */
 
 static void called_text(uint64_t mine, char text[], size_t text_bytes)
 {
@@ -40,6 +45,13 @@ void sfc_match_describe(const sf_graph_t *graph, uint64_t operation, const char 
            (unsigned long long)operation, how, graph->rank, own, who, theirs);
 }
 
+static void fail(sf_graph_t *graph, uint64_t operation, uint64_t mine, const char *who, const char *theirs)
+{
+  char detail[SFC_MATCH_TEXT_BYTES];
+  sfc_match_describe(graph, operation, "", mine, who, theirs, detail, sizeof detail);
+  sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
+}
+
 void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, uint64_t theirs)
 {
   char own[64], other[64], who[32], name[SFC_GRAPH_TEXT_BYTES], detail[SFC_MATCH_TEXT_BYTES];
@@ -47,17 +59,54 @@ void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, 
   uint64_t own_number = sequence & SFSHM_DESC_SEQUENCE_MASK, other_number = theirs & SFSHM_DESC_SEQUENCE_MASK;
   sfshm_desc_text(theirs, other, sizeof other);
   snprintf(who, sizeof who, "%s %d", lane->trunk != NULL ? "node" : "rank", lane->rank);
+  if (own_number == other_number) {
+    fail(graph, own_number, mine, who, other);
+    return;
+  }
   called_text(mine, own, sizeof own);
-  if (own_number == other_number)
-    sfc_match_describe(graph, own_number, "", mine, who, other, detail, sizeof detail);
   sfc_graph_text(graph, name);
-  if (own_number != other_number)
-    snprintf(detail, sizeof detail, "%s: rank %d waits for operation %llu, %s; %s sent for operation %llu, %s", name,
-             graph->rank, (unsigned long long)own_number, own, who, (unsigned long long)other_number, other);
+  snprintf(detail, sizeof detail, "%s: rank %d waits for operation %llu, %s; %s sent for operation %llu, %s", name,
+           graph->rank, (unsigned long long)own_number, own, who, (unsigned long long)other_number, other);
   sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
 }
 
+/* Fails the graph if the operation was called in another way here. One that is still to come here is compared later. */
+static void compare(sfc_lane_t *lane, uint64_t desc)
+{
+  uint64_t theirs = desc & SFSHM_DESC_MATCH_MASK, sequence = find_sequence(lane->graph, theirs);
+  uint64_t mine = called_as(lane->graph, sequence);
+  if (mine != 0 && mine != theirs)
+    sfc_lane_fail_mismatch(lane, mine, sequence, theirs);
+}
+
+/* ---- Ranks of one node, on the board ----------------------------------------------------------------------------- */
+
+uint64_t sfc_trunks_compare_begun(const sfc_trunks_t *trunks, uint64_t mine)
+{
+  _Atomic uint64_t *entry = &trunks->board->history[mine % SFSHM_TRUNK_HISTORY];
+  uint64_t there = atomic_load_explicit(entry, memory_order_relaxed);
+  while (there != mine && (there == 0 || sfshm_desc_is_later(mine, there)))
+    if (atomic_compare_exchange_weak_explicit(entry, &there, mine, memory_order_relaxed, memory_order_relaxed))
+      return 0;
+  return there != mine && ((there ^ mine) & SFSHM_DESC_SEQUENCE_MASK) == 0 ? there : 0;
+}
+
+void sfc_trunks_check_begun(sf_graph_t *graph, const sf_request_t *request)
+{
+  char other[64];
+  uint64_t mine = request->match, there = sfc_trunks_compare_begun(graph->trunks, mine);
+  if (there == 0)
+    return;
+  sfshm_desc_text(there, other, sizeof other);
+  fail(graph, mine & SFSHM_DESC_SEQUENCE_MASK, mine, "another rank of its node", other);
+}
+
 /* ---- Multi-graphs ------------------------------------------------------------------------------------------------ */
+
+/* An operation of a multi-graph and one of its graph wait for each other in vain when ranks have called them in
+ * different order, and neither graph sees both. So a rank that waits on a multi-graph also tells on the lanes of the
+ * graph how many operations of each it has begun. A rank that waits on the graph compares these numbers with its own.
+ */
 
 /* Whether a is ahead of b; both count up to the mask, and are close to each other. */
 static bool is_ahead(uint64_t a, uint64_t b, uint64_t mask)
@@ -66,13 +115,14 @@ static bool is_ahead(uint64_t a, uint64_t b, uint64_t mask)
   return by != 0 && by <= mask / 2;
 }
 
-uint64_t sfc_multi_awaited(const sf_graph_t *multi)
+static uint64_t multi_awaited(const sf_graph_t *multi)
 {
   uint64_t last = multi->last_sequence;
   return sfshm_desc_of_multi(multi->history[last % SFC_HISTORY], last, multi->parent->last_sequence);
 }
 
-sfc_lane_t *sfc_lane_of_parent(const sfc_lane_t *lane)
+/* The lane of the parent graph that leads where this one does, NULL if there is none. */
+static sfc_lane_t *lane_of_parent(const sfc_lane_t *lane)
 {
   const sf_graph_t *graph = lane->graph, *parent = graph->parent;
   int64_t i = lane - graph->lanes;
@@ -82,9 +132,11 @@ sfc_lane_t *sfc_lane_of_parent(const sfc_lane_t *lane)
   return &parent->lanes[i];
 }
 
-void sfc_lane_check_multi(sfc_lane_t *lane, uint64_t awaited)
+/* Whether the other end has begun an operation of the multi-graph that was not begun here, before one of the graph that
+ * was not begun there. */
+static void compare_multi(const sfc_lane_t *lane, uint64_t awaited)
 {
-  char who[48], detail[SFC_MATCH_TEXT_BYTES];
+  char who[48];
   sf_graph_t *graph = lane->graph;
   const sf_graph_t *multi = sfc_multi_of(graph);
   uint64_t on_multi = multi != NULL ? multi->last_sequence : 0, theirs = awaited & SFSHM_DESC_SEQUENCE_MASK;
@@ -92,83 +144,95 @@ void sfc_lane_check_multi(sfc_lane_t *lane, uint64_t awaited)
       !is_ahead(graph->last_sequence, theirs, SFSHM_DESC_SEQUENCE_MASK))
     return;
   uint64_t behind = (graph->last_sequence - theirs) & SFSHM_DESC_SEQUENCE_MASK;
-  uint64_t mine = sfc_graph_called(graph, graph->last_sequence - behind + 1);
   snprintf(who, sizeof who, "%s %d", lane->trunk != NULL ? "a rank of node" : "rank", lane->rank);
-  sfc_match_describe(graph, theirs + 1, "", mine, who, sfshm_desc_operation(awaited), detail, sizeof detail);
-  sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
+  fail(graph, theirs + 1, called_as(graph, graph->last_sequence - behind + 1), who, sfshm_desc_operation(awaited));
 }
 
-/* Tells the other end of the graph's lane, once, and wakes it: it may have looked before. */
-static void tell_of_multi(const sfc_lane_t *lane)
+/* ---- What is waited for ------------------------------------------------------------------------------------------ */
+
+/* Tells the other end, once. Whether it had not been told before. */
+static bool announce(sfc_lane_t *lane, uint64_t awaited)
 {
-  sfc_lane_t *told = sfc_lane_of_parent(lane);
-  uint64_t awaited = told != NULL ? sfc_multi_awaited(lane->graph) : 0;
-  if (told == NULL || told->rx_request != NULL || (told->rx_awaited && told->rx_multi == awaited))
-    return;
-  sfshm_lane_await(&told->rx, awaited);
-  told->rx_awaited = true;
-  told->rx_multi = awaited;
-  sfc_thread_note(lane->graph->thread, lane->peer->wake);
+  if (lane->rx_awaited == awaited)
+    return false;
+  lane->rx_awaited = awaited;
+  if (lane->trunk == NULL) {
+    sfshm_lane_await(&lane->rx, awaited);
+    return true;
+  }
+  const sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, sfshm_desc_direction(awaited));
+  if (!side->in_use) /* of a multi-graph, which may wait for the other end's reading */
+    side = side == &lane->trunk->as_leaf ? &lane->trunk->as_root : &lane->trunk->as_leaf;
+  sfc_submit(&lane->graph->context->submitter, SFSHM_SUBMIT_AWAIT, lane->graph->number, side->number, 0, awaited, 0,
+             false);
+  return true;
 }
 
-/* ---- Lanes ------------------------------------------------------------------------------------------------------- */
-
-/* A message of an operation that was begun here and has nothing to receive on this lane. One of an operation still to
- * come is none of our business yet. */
-void sfc_lane_check_unexpected(sfc_lane_t *lane)
+static void tell(sfc_lane_t *lane)
 {
-  const sfshm_slot_t *slot = sfc_lane_peek(lane);
-  if (slot == NULL)
-    return;
-  uint64_t desc = slot->desc & SFSHM_DESC_MATCH_MASK, sequence = sfc_graph_find_sequence(lane->graph, desc);
-  if (sequence != 0)
-    sfc_lane_fail_mismatch(lane, sfc_graph_called(lane->graph, sequence), sequence, desc);
+  sfc_lane_t *of_parent = lane_of_parent(lane);
+  if (lane->rx_request != NULL)
+    announce(lane, lane->rx_request->match);
+  if (of_parent != NULL && of_parent->rx_request == NULL && announce(of_parent, multi_awaited(lane->graph)) &&
+      of_parent->trunk == NULL)
+    sfc_thread_note(lane->graph->thread, lane->peer->wake); /* the other end may have looked before */
 }
 
-/* A message for the request that the lane receives for, whose turn may not have come. */
-static bool check_expected(sfc_lane_t *lane)
+void sfc_trunks_ask(sf_graph_t *graph)
+{
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    if (graph->lanes[i].trunk != NULL)
+      tell(&graph->lanes[i]);
+}
+
+/* ---- What the other end says ------------------------------------------------------------------------------------- */
+
+sfc_side_calls_t sfc_trunk_side_calls(const sfc_trunk_side_t *side)
+{
+  const sfshm_flow_t *flow = side->flow;
+  sfc_side_calls_t calls = {.awaited = atomic_load_explicit(&flow->awaited, memory_order_relaxed)};
+  if (atomic_load_explicit(&flow->arrived, memory_order_acquire) > side->received)
+    calls.sent = atomic_load_explicit(&flow->descs[(side->received + 1) % SFSHM_TRUNK_SLOTS], memory_order_relaxed);
+  return calls;
+}
+
+void sfc_lane_check_message(sfc_lane_t *lane)
 {
   const sf_request_t *request = lane->rx_request;
   const sfshm_slot_t *slot = sfc_lane_peek(lane);
+  uint64_t desc = slot != NULL ? slot->desc & SFSHM_DESC_MATCH_MASK : 0;
   if (slot == NULL)
-    return true;
-  uint64_t desc = slot->desc & SFSHM_DESC_MATCH_MASK;
-  if (desc == request->match)
-    return true;
-  sfc_lane_fail_mismatch(lane, request->match, request->sequence, desc);
-  return false;
+    return;
+  if (request == NULL)
+    compare(lane, desc);
+  else if (desc != request->match)
+    sfc_lane_fail_mismatch(lane, request->match, request->sequence, desc);
 }
 
-/* What the other end waits for, if the operation is in flight here too. */
-static void check_awaited(sfc_lane_t *lane)
+static void check_awaited(sfc_lane_t *lane, uint64_t awaited)
 {
-  const sf_graph_t *graph = lane->graph;
-  uint64_t awaited = sfshm_lane_awaited(&lane->tx);
-  if (sfc_awaited_is_of_multi(awaited)) {
-    sfc_lane_check_multi(lane, awaited);
-    return;
-  }
-  uint64_t desc = awaited & SFSHM_DESC_MATCH_MASK, sequence = sfc_graph_find_sequence(graph, desc);
-  if (desc == 0 || sequence < graph->first_sequence)
-    return;
-  const sf_request_t *request = graph->table[sequence & graph->table_mask];
-  if (request != NULL && request->match != desc)
-    sfc_lane_fail_mismatch(lane, request->match, sequence, desc);
+  if (sfshm_desc_method(awaited) == SFSHM_DESC_OF_MULTI)
+    compare_multi(lane, awaited);
+  else if (awaited != 0)
+    compare(lane, awaited);
+}
+
+static void check_side(sfc_lane_t *lane, const sfc_trunk_side_t *side)
+{
+  sfc_side_calls_t calls = side->in_use ? sfc_trunk_side_calls(side) : (sfc_side_calls_t){0};
+  if (calls.sent != 0)
+    compare(lane, calls.sent);
+  check_awaited(lane, calls.awaited);
 }
 
 void sfc_lane_check_match(sfc_lane_t *lane)
 {
   if (lane->trunk != NULL) {
-    sfc_trunk_check_match(lane);
+    check_side(lane, &lane->trunk->as_root);
+    check_side(lane, &lane->trunk->as_leaf);
     return;
   }
-  if (lane->rx_request == NULL) {
-    sfc_lane_check_unexpected(lane);
-  } else if (check_expected(lane)) {
-    sfshm_lane_await(&lane->rx, lane->rx_request->match);
-    lane->rx_awaited = true;
-    lane->rx_multi = 0;
-  }
-  tell_of_multi(lane);
-  check_awaited(lane);
+  sfc_lane_check_message(lane);
+  tell(lane);
+  check_awaited(lane, sfshm_lane_awaited(&lane->tx));
 }

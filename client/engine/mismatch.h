@@ -1,70 +1,61 @@
-/* Finding collective calls that do not match. Most are found by the receiver of a message, which compares what the
- * message says with what it expects. That is not enough when a rank receives nothing, or both wait for each other: see
- * sfc_lane_check_match. */
-#ifndef SFC_MATCH_H
-#define SFC_MATCH_H
+/* Mismatch detection: collective calls that differ between ranks. Most are found by the receiver of a message, which
+ * compares the message's descriptor with its own. That is not enough when a rank receives nothing, or when two ranks
+ * wait for each other. Therefore a rank that waits tells the other end of each lane what it waits for, and looks at
+ * what the other ends have sent and wait for (sfc_lane_check_match). Messages over a trunk are sent by the last member
+ * of a node, and a rank that calls something else keeps them from being sent. Therefore the ranks of a node also
+ * compare what they begin, on the trunks' board. The thread that uses the graph. */
+#ifndef SFC_MISMATCH_H
+#define SFC_MISMATCH_H
 
 #include "client/engine/operation.h"
-
-/* How the operation was called here, as a descriptor; 0 if that is not known any more. */
-uint64_t sfc_graph_called(const sf_graph_t *graph, uint64_t sequence);
-
-/* The latest operation begun here whose number ends like the descriptor's; 0 if that one is still to come. */
-uint64_t sfc_graph_find_sequence(const sf_graph_t *graph, uint64_t desc);
+#include "client/engine/trunk.h"
 
 #define SFC_MATCH_TEXT_BYTES 400
 
-/* Says that this rank has called an operation of the graph, numbered from 1, as the descriptor mine says (0: somehow
- * else), and who something else, theirs. how: "", or behind the number what else tells the operation from others. */
+/* Writes that this rank called an operation of the graph, numbered from 1, as the descriptor mine says (0: not known
+ * any more), and that who called something else, theirs. how: "", or what tells the operation from others. */
 void sfc_match_describe(const sf_graph_t *graph, uint64_t operation, const char *how, uint64_t mine, const char *who,
                         const char *theirs, char detail[], size_t detail_bytes);
 
 /* Fails the graph for all ranks: here operation number sequence is, or was, called as mine says, there as theirs. */
 void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, uint64_t theirs);
 
-/* Looks at what the other end has called: at a message for an operation in which this lane receives nothing, at one
- * that waits for its turn, and at what the other end waits for, in exchange for what is waited for here. To be called
- * before sleeping and after testing in vain for long: of two ranks that wait for each other the one that comes later
- * sees it. */
+/* Compares the operation just begun with what the other ranks of the node have begun; fails the graph if they differ.
+ */
+void sfc_trunks_check_begun(sf_graph_t *graph, const sf_request_t *request);
+
+/* The same for a descriptor alone: what another rank called in its place, 0: nothing else. */
+uint64_t sfc_trunks_compare_begun(const sfc_trunks_t *trunks, uint64_t mine);
+
+/* What the other node says on a side of a trunk: the descriptor of the first message that has come and has not been
+ * received, and of what the other node waits for. 0: there is none. */
+typedef struct sfc_side_calls {
+  uint64_t sent;
+  uint64_t awaited;
+} sfc_side_calls_t;
+
+sfc_side_calls_t sfc_trunk_side_calls(const sfc_trunk_side_t *side);
+
+/* Looks at a message that has come and that the lane's request does not expect. */
+void sfc_lane_check_message(sfc_lane_t *lane);
+
+/* Looks at what the other end has called, and on a lane between ranks of one node tells what is waited for here. To be
+ * called before sleeping, and after testing in vain for long: of two ranks that wait for each other the one that comes
+ * later sees it. */
 void sfc_lane_check_match(sfc_lane_t *lane);
 
-/* The first of these three, for a lane that receives nothing at the moment. */
-void sfc_lane_check_unexpected(sfc_lane_t *lane);
+/* Tells the other nodes what is waited for here. To be called after having waited for long. */
+void sfc_trunks_ask(sf_graph_t *graph);
 
-/* The same for each lane that the operation just begun sends on, as far as slots go: eager slots can wait until the
- * thread does. As a rule this is a look at a line that has not changed. */
+/* sfc_lane_check_message for each lane that the operation just begun sends on, as far as slots go: eager slots can wait
+ * until the thread does. As a rule this is a look at a line that has not changed. */
 static inline void sfc_graph_check_unexpected(const sf_graph_t *graph, sfshm_operation_t operation)
 {
   for (int32_t i = 0; i < graph->nsenders[operation]; i++) {
     sfc_lane_t *lane = graph->senders[operation][i];
     if (lane->trunk == NULL && lane->rx_request == NULL && sfshm_lane_has_message(&lane->rx))
-      sfc_lane_check_unexpected(lane);
+      sfc_lane_check_message(lane);
   }
-}
-
-/* An operation of a multi-graph and one of its graph wait for each other in vain when ranks have called them in
- * different order, and neither graph sees both. So who waits on a multi-graph also tells on the lanes of the graph how
- * many operations of each it has begun; whoever waits on the graph compares. awaited: what is told; the other end has
- * begun an operation that was not begun here, before one that was not begun there. */
-void sfc_lane_check_multi(sfc_lane_t *lane, uint64_t awaited);
-
-static inline bool sfc_awaited_is_of_multi(uint64_t awaited)
-{
-  return sfshm_desc_method(awaited) == SFSHM_DESC_OF_MULTI;
-}
-
-/* What to tell about a multi-graph; the lane of its graph that leads where this one does, NULL if there is none. */
-uint64_t sfc_multi_awaited(const sf_graph_t *multi);
-sfc_lane_t *sfc_lane_of_parent(const sfc_lane_t *lane);
-
-/* The message that was waited for has come. */
-static inline void sfc_lane_end_wait(sfc_lane_t *lane)
-{
-  if (!lane->rx_awaited)
-    return;
-  sfshm_lane_await(&lane->rx, 0);
-  lane->rx_awaited = false;
-  lane->rx_multi = 0;
 }
 
 #endif

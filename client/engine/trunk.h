@@ -187,22 +187,4 @@ bool sfc_trunk_receive(sfc_lane_t *lane);
 /* Whether something has arrived for the lane's request. */
 bool sfc_trunk_has_message(const sfc_lane_t *lane);
 
-/* ---- Matching ---------------------------------------------------------------------------------------------------- */
-
-/* Compares the operation just begun with what the other ranks of the node have begun; fails the graph if they differ.
- */
-void sfc_trunks_check_begun(sf_graph_t *graph, const sf_request_t *request);
-
-/* The same for descriptors alone: what another rank has called in its place, 0: nothing else. */
-uint64_t sfc_trunks_compare_begun(const sfc_trunks_t *trunks, uint64_t desc);
-
-/* The descriptor of the first message that has come and was not received yet; 0: there is none. */
-uint64_t sfc_trunk_unexpected(const sfc_trunk_side_t *side);
-
-/* Looks at messages that were not to come, and at what the other node waits for. */
-void sfc_trunk_check_match(sfc_lane_t *lane);
-
-/* Asks the other nodes what they called, having waited for long. */
-void sfc_trunks_ask(sf_graph_t *graph);
-
 #endif

@@ -57,8 +57,7 @@ typedef struct sfc_lane {
   sfc_cursor_t rx_cursor;
   bool rx_reading; /* a kernel has been told to read its message from the other end's device: */
   sfc_pinned_device_t rx_pinned;
-  bool rx_awaited;      /* the other end has been told that its message is waited for */
-  uint64_t rx_multi;    /* or what has been told instead, of the multi-graph: see mismatch.h */
+  uint64_t rx_awaited;  /* what the other end has last been told to be waited for: see mismatch.h; 0: nothing */
   sfc_block_t rx_cells; /* granted to the other end */
 
   sfshm_lane_counters_t *counts; /* in the counters region, or the graph's rest */

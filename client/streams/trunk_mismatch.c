@@ -94,10 +94,10 @@ void sfc_nodes_watch(sfc_nodes_t *nodes)
  * was called here instead. */
 static bool look_at_side(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, uint64_t *mine_p, uint64_t *theirs_p)
 {
-  uint64_t awaited = atomic_load_explicit(&side->flow->awaited, memory_order_relaxed);
-  const uint64_t descs[2] = {sfc_trunk_unexpected(side), awaited & SFSHM_DESC_MATCH_MASK};
+  sfc_side_calls_t calls = sfc_trunk_side_calls(side);
+  const uint64_t descs[2] = {calls.sent, calls.awaited};
   for (int i = 0; i < 2; i++) {
-    *theirs_p = descs[i];
+    *theirs_p = descs[i] & SFSHM_DESC_MATCH_MASK;
     *mine_p = *theirs_p != 0 ? called_here(nodes, *theirs_p) : 0;
     if (*mine_p != 0 && *mine_p != *theirs_p)
       return true;

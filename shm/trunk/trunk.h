@@ -267,7 +267,7 @@ typedef enum sfshm_slots_state {
 } sfshm_slots_state_t;
 
 /* Operations begun on the node: each member of the graph compares what it calls with what others called; see
- * client/engine/trunk_mismatch.c. */
+ * client/engine/mismatch.c. */
 #define SFSHM_TRUNK_HISTORY 64
 
 #define SFSHM_TRUNK_FAR (UINT64_C(1) << 30) /* messages that nobody will be apart */

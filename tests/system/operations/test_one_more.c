@@ -29,6 +29,7 @@ typedef struct plan {
   bool leaves;      /* the others leave the job; else they destroy the graph */
   bool first;       /* before the ranks of more call */
   int before;       /* operations that all call */
+  bool slow;        /* the others come so late to the first of these that the ranks of more ask other nodes */
   _Atomic int done; /* ranks that have called these */
   _Atomic int gone; /* that have left, or destroyed it */
   _Atomic int told; /* that have their error */
@@ -92,8 +93,11 @@ static int one_more(sftest_rank_t *self)
   sf_context_t *context = sftest_join(self);
   bool more = calls_more(plan, self->rank);
   SFTEST_OK(self, make(sf_group_world(context), plan->shape, &graph));
-  for (int i = 0; i < plan->before; i++)
+  for (int i = 0; i < plan->before; i++) {
+    if (plan->slow && i == 0 && !more)
+      sftest_sleep_ms(3 * PAUSE_MS);
     SFTEST_OK(self, call(graph, plan->kind));
+  }
   atomic_fetch_add(&plan->done, 1);
   sftest_await(&plan->done, RANKS);
   if (more && plan->first)
@@ -152,6 +156,24 @@ START_TEST(test_waits)
 }
 END_TEST
 
+/* The other node is asked about every operation, not only about the first one that takes long. */
+START_TEST(test_waits_again)
+{
+  static sftest_loop_cluster_t loop;
+  plan_t *plan = sftest_shared(sizeof *plan);
+  *plan = (plan_t){.kind = BCAST, .shape = ONE_WAY, .more = 14, .before = 2, .slow = true};
+  sftest_machine_watch();
+  sftest_loop_cluster_start(&loop, 3, 0, 0);
+  for (int i = 0; i < 4; i++) {
+    plan->leaves = i % 2 == 1;
+    plan->first = i / 2 == 1;
+    run(&loop, placements[1], plan);
+  }
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(plan, sizeof *plan);
+}
+END_TEST
+
 /* ---- Who has sent what others need ------------------------------------------------------------------------------- */
 
 typedef struct late {
@@ -196,6 +218,7 @@ int main(void)
   TCase *tests = tcase_create("one more");
   tcase_set_timeout(tests, 120);
   tcase_add_loop_test(tests, test_waits, 0, NPLACEMENTS);
+  tcase_add_test(tests, test_waits_again);
   tcase_add_loop_test(tests, test_reads_late, 0, NPLACEMENTS);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
