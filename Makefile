@@ -491,7 +491,7 @@ install: all docs
 	install -m 644 systemd/sfd.socket systemd/sfd-peers.socket '$(units)'
 	install -D -m 644 systemd/sfd.tmpfiles '$(tmpfiles)/sfd.conf'
 	install -m 644 LICENSE README.md '$(doc)'
-	cp -R docs/*.md docs/pictures $(wildcard $(BUILD)/docs/html) '$(doc)'
+	cp -R docs/*.md docs/design docs/pictures $(wildcard $(BUILD)/docs/html) '$(doc)'
 	$(foreach file,$(example_files),install -D -m 644 docs/examples/$(file) '$(doc)/examples/$(file)' &&) :
 	install -m 644 systemd/sfd.conf '$(doc)/examples'
 	$(foreach name,$(completed),install -D -m 644 tools/$(name)/completion.bash '$(completions)/$(name)' &&) :

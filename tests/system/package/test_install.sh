@@ -44,7 +44,7 @@ done
 
 # ---- Documents ----
 
-for file in LICENSE README.md CHANGELOG.md architecture.md examples/hello.c examples/common/csr.h; do
+for file in LICENSE README.md CHANGELOG.md architecture.md design/setup.md examples/hello.c examples/common/csr.h; do
   [ -s "$root$prefix/share/doc/sfd/$file" ] || fail "share/doc/sfd/$file is not installed"
 done
 if command -v doxygen >/dev/null; then
