@@ -6,7 +6,7 @@
 
 #include <sf/sf_status.h>
 
-#include "daemon/server.h"
+#include "daemon/base/daemon.h"
 
 /* The text is to be freed. SF_ERR_NOMEM. */
 sf_status_t sfd_metrics_text(sfd_server_t *server, char **text_p, size_t *length_p);

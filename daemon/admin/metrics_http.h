@@ -5,7 +5,7 @@
 
 #include <sf/sf_status.h>
 
-#include "daemon/server.h"
+#include "daemon/base/daemon.h"
 
 typedef struct sfd_metrics_server sfd_metrics_server_t;
 

@@ -1,5 +1,6 @@
 /* Introspection. The daemon's thread. */
 #include "daemon/admin/query.h"
+#include "daemon/clients/accept.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static void tell_status(sfd_query_t *query)
   char software[] = SFD_SOFTWARE;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   socklen_t length = sizeof address - 1; /* leaves a 0 behind the path */
-  (void)getsockname(server->listen_fd, (struct sockaddr *)&address, &length);
+  (void)getsockname(server->clients->listen_fd, (struct sockaddr *)&address, &length);
   Sfproto__StatusInfo status = SFPROTO__STATUS_INFO__INIT;
   status.software = software;
   status.protocol = SFPROTO_VERSION;
@@ -470,5 +471,5 @@ void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, i
   if (status != SF_OK)
     sfd_session_send_error(session, message->request, status, sfshm_error_detail());
   else
-    sfd_server_attend(session->server, session);
+    sfd_session_mark(session);
 }

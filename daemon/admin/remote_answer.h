@@ -5,7 +5,7 @@
 
 #include <sf/sf_status.h>
 
-#include "daemon/server.h"
+#include "daemon/base/daemon.h"
 #include "proto/sf_peer.pb-c.h"
 
 sf_status_t sfd_ask_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);

@@ -120,7 +120,7 @@ static void take_told(sfd_remote_t *remote, place_t *place, const Sfpeer__Told *
     place->cursor.rank = told->next->rank;
     place->cursor.count = told->next->count;
   }
-  sfd_server_attend(remote->session->server, remote->session);
+  sfd_session_mark(remote->session);
 }
 
 typedef struct here {
@@ -237,7 +237,7 @@ static void set_unanswered(sfd_server_t *server, int32_t node, uint8_t n)
   {
     for (int i = 0; i < PLACES; i++)
       if (remote->places[i].state == READY && remote->places[i].node == node)
-        sfd_server_attend(server, remote->session);
+        sfd_session_mark(remote->session);
   }
 }
 
@@ -271,7 +271,7 @@ void sfd_remotes_node_lost(sfd_server_t *server, int32_t node, const char *detai
         continue;
       place->state = FREE;
       tell_missing(remote, node, SF_ERR_DAEMON_LOST, detail);
-      sfd_server_attend(server, remote->session);
+      sfd_session_mark(remote->session);
     }
   }
 }
@@ -302,7 +302,7 @@ static void on_timeout(uv_timer_t *timer)
   memset(remote->places, 0, sizeof remote->places);
   for (int32_t node; (node = next_node(remote, false)) >= 0;)
     tell_missing(remote, node, SF_ERR_TIMEOUT, "it was not asked any more, as others took too long");
-  sfd_server_attend(session->server, session); /* this one answers at once */
+  sfd_session_mark(session); /* this one answers at once */
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
@@ -359,7 +359,7 @@ sf_status_t sfd_remote_begin(sfd_session_t *session, const Sfproto__Message *mes
   session->query = (sfd_query_t){
       .server = server, .uid = session->uid, .active = true, .request = message->request, .remote = remote};
   uv_timer_start(&session->timer, on_timeout, (uint64_t)remote->timeout_ms, 0);
-  sfd_server_attend(server, session);
+  sfd_session_mark(session);
   return SF_OK;
 }
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "daemon/server.h"
+#include "daemon/base/daemon.h"
 
 static inline bool sfd_share_is_free(const sfd_server_t *server, uid_t uid)
 {

@@ -1,6 +1,7 @@
 /* Counting strangers: a walk over all of them for each that comes, as they are few. The daemon's thread. */
 #include "daemon/clients/admission.h"
 
+#include "daemon/clients/accept.h"
 #include "daemon/clients/session.h"
 
 #define FRACTION 8
@@ -46,7 +47,7 @@ static sfd_session_t *find_surplus(const sfd_server_t *server, sfd_session_t *ne
 {
   sfd_crowd_t all = {0}, of_user = {0}, of_process = {0};
   sfd_session_t *session;
-  LIST_FOREACH(session, &server->strangers, stranger_entry)
+  LIST_FOREACH(session, &server->clients->strangers, stranger_entry)
   {
     bool sibling = session != newest && same_process(session, newest);
     if (sibling)
@@ -68,7 +69,7 @@ static sfd_session_t *find_surplus(const sfd_server_t *server, sfd_session_t *ne
 sfd_session_t *sfd_strangers_add(sfd_session_t *session)
 {
   session->is_stranger = true;
-  LIST_INSERT_HEAD(&session->server->strangers, session, stranger_entry);
+  LIST_INSERT_HEAD(&session->server->clients->strangers, session, stranger_entry);
   sfd_session_t *surplus = find_surplus(session->server, session);
   if (surplus != NULL)
     sfd_strangers_remove(surplus); /* the next one to come must not find it again */

@@ -14,6 +14,7 @@
 #include "daemon/base/deferred_close.h"
 #include "daemon/base/log.h"
 #include "daemon/client_requests.h"
+#include "daemon/clients/accept.h"
 #include "daemon/clients/credentials.h"
 #include "daemon/jobs/job.h"
 #include "shm/base/error.h"
@@ -48,7 +49,7 @@ static void free_session(sfd_session_t *session)
   if (session->pidfd >= 0)
     close(session->pidfd);
   free(session);
-  sfd_server_session_freed(server);
+  sfd_clients_session_freed(server);
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -71,8 +72,8 @@ void sfd_session_close(sfd_session_t *session)
   sfd_log(SFD_LOG_SESSION, SFD_DEBUG, "connection of pid %d closed", (int)session->pid);
   session->state = SFD_SESSION_CLOSED;
   if (session->attention)
-    TAILQ_REMOVE(&server->attention, session, attention_entry);
-  TAILQ_REMOVE(&server->sessions, session, entry);
+    TAILQ_REMOVE(&server->clients->attention, session, attention_entry);
+  TAILQ_REMOVE(&server->clients->sessions, session, entry);
   sfd_strangers_remove(session);
   sfd_remote_free(session->query.remote);
   session->query.remote = NULL;
@@ -92,7 +93,7 @@ static void lose(sfd_session_t *session, const char *reason)
   if (serves(session))
     sfd_text_printable(session->reason, sizeof session->reason, reason);
   session->state = SFD_SESSION_LOST;
-  sfd_server_attend(session->server, session);
+  sfd_session_mark(session);
 }
 
 void sfd_session_lose(sfd_session_t *session)
@@ -122,7 +123,7 @@ void sfd_session_dismiss(sfd_session_t *session, uint64_t request, sf_status_t s
   shutdown(sfproto_conn_fd(session->conn), SHUT_RD); /* who is blocked in sending goes on to read the last word */
   uv_update_time(session->timer.loop);               /* this turn of the loop may have taken longer than that */
   uv_timer_start(&session->timer, on_timeout, LINGER_MS, 0);
-  sfd_server_attend(session->server, session);
+  sfd_session_mark(session);
 }
 
 void sfd_session_refuse(sfd_session_t *session, uint64_t request, sf_status_t status, const char *format, ...)
@@ -159,7 +160,7 @@ void sfd_session_send(sfd_session_t *session, const Sfproto__Message *message, c
   const char *error = queue(session->conn, message, fds, nfds);
   if (error != NULL)
     lose(session, error);
-  sfd_server_attend(session->server, session);
+  sfd_session_mark(session);
 }
 
 void sfd_session_send_done(sfd_session_t *session, uint64_t request)
@@ -213,7 +214,7 @@ void sfd_session_release_alerts(sfd_session_t *session)
 {
   session->nheld = 0;
   if (serves(session))
-    sfd_server_attend(session->server, session);
+    sfd_session_mark(session);
 }
 
 void sfd_session_send_alert(sfd_session_t *session, Sfproto__Alert *alert)
@@ -227,7 +228,7 @@ static void on_retry(uv_timer_t *timer)
   sfd_session_t *session = timer->data;
   session->paused = false;
   session->nheld = 0;
-  sfd_server_attend(session->server, session);
+  sfd_session_mark(session);
 }
 
 /* At the latest. */
@@ -271,7 +272,7 @@ static void receive(sfd_session_t *session)
   if (!serves(session) || must_pause(session))
     return;
   sfd_closing_charge(session->uid);
-  sfproto_conn_look_first(session->conn, sfd_server_lacks_fds(session->server));
+  sfproto_conn_look_first(session->conn, sfd_clients_lack_fds(session->server));
   sf_status_t status = sfproto_conn_read(session->conn);
   if (status != SF_OK)
     sfd_text_printable(detail, sizeof detail, sfshm_error_detail());
@@ -296,7 +297,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
       receive(session);
   if (broken)
     sfd_session_lose(session);
-  sfd_server_attend(session->server, session);
+  sfd_session_mark(session);
 }
 
 static void on_alert_poll(uv_poll_t *poll, int status, int events)
@@ -305,7 +306,7 @@ static void on_alert_poll(uv_poll_t *poll, int status, int events)
   (void)events;
   if (status < 0)
     sfd_session_lose(session);
-  sfd_server_attend(session->server, session);
+  sfd_session_mark(session);
 }
 
 static void on_process_ended(uv_poll_t *poll, int status, int events)
@@ -320,6 +321,19 @@ static void on_process_ended(uv_poll_t *poll, int status, int events)
 }
 
 /* ---- Attention ---- */
+
+void sfd_session_mark(sfd_session_t *session)
+{
+  if (session->attention)
+    return;
+  session->attention = true;
+  TAILQ_INSERT_TAIL(&session->server->clients->attention, session, attention_entry);
+}
+
+bool sfd_sessions_need_attention(const sfd_server_t *server)
+{
+  return !TAILQ_EMPTY(&server->clients->attention);
+}
 
 /* Writes what can be written and waits for the rest. */
 static void flush(sfd_session_t *session, sfproto_conn_t *conn, size_t max_bytes, const char *name)
@@ -375,7 +389,7 @@ static void wait_for_events(sfd_session_t *session)
   session->alert_events = alert_events;
 }
 
-void sfd_session_attend(sfd_session_t *session)
+static void attend(sfd_session_t *session)
 {
   if (session->query.active && sfproto_conn_queued_bytes(session->conn) == 0)
     sfd_query_continue(session);
@@ -391,6 +405,16 @@ void sfd_session_attend(sfd_session_t *session)
     return;
   }
   wait_for_events(session);
+}
+
+void sfd_sessions_attend(sfd_server_t *server)
+{
+  sfd_session_t *session;
+  while ((session = TAILQ_FIRST(&server->clients->attention)) != NULL) {
+    TAILQ_REMOVE(&server->clients->attention, session, attention_entry);
+    session->attention = false;
+    attend(session);
+  }
 }
 
 /* ---- Beginning ---- */
@@ -442,9 +466,9 @@ sf_status_t sfd_session_create(sfd_server_t *server, int fd, sfd_session_t **ses
   session->nhandles += 2;
   uv_timer_start(&session->timer, on_timeout, (uint64_t)server->options->hello_timeout_ms, 0);
   sfd_peer_credentials(fd, &session->uid, &session->pid);
-  TAILQ_INSERT_TAIL(&server->sessions, session, entry);
-  server->nsessions++;
-  sfd_server_attend(server, session);
+  TAILQ_INSERT_TAIL(&server->clients->sessions, session, entry);
+  server->clients->nsessions++;
+  sfd_session_mark(session);
   sfd_session_t *surplus = sfd_strangers_add(session);
   if (surplus != NULL)
     crowd_out(surplus);

@@ -18,8 +18,8 @@
 
 #include <sf/sf_status.h>
 
+#include "daemon/base/daemon.h"
 #include "daemon/base/text.h"
-#include "daemon/server.h"
 #include "proto/conn.h"
 
 /* In the order in which a session can go through them; from ENDING on nothing is read or sent any more. */
@@ -112,8 +112,12 @@ void sfd_session_refuse(sfd_session_t *session, uint64_t request, sf_status_t st
 /* The other end is gone. */
 void sfd_session_lose(sfd_session_t *session);
 
-/* What has to be done for it before the loop sleeps. */
-void sfd_session_attend(sfd_session_t *session);
+/* Marks the session for attention in this turn of the loop: its output is written, and it ends if it has to. */
+void sfd_session_mark(sfd_session_t *session);
+
+/* Attends to all marked sessions, and to those that are marked meanwhile. */
+void sfd_sessions_attend(sfd_server_t *server);
+bool sfd_sessions_need_attention(const sfd_server_t *server);
 
 /* Closes at once, without telling its job; only for sfd_server_stop and attention. */
 void sfd_session_close(sfd_session_t *session);

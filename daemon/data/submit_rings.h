@@ -6,8 +6,8 @@
 #include <sys/queue.h>
 #include <uv.h>
 
+#include "daemon/base/daemon.h"
 #include "daemon/clients/session.h"
-#include "daemon/server.h"
 #include "shm/lane/ring.h"
 
 struct sfd_rank;

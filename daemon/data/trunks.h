@@ -10,10 +10,10 @@
 
 #include <sf/sf_status.h>
 
+#include "daemon/base/daemon.h"
 #include "daemon/clients/session.h"
 #include "daemon/jobs/graph.h"
 #include "daemon/net/channel.h"
-#include "daemon/server.h"
 #include "shm/trunk/trunk.h"
 
 typedef struct sfd_trunks sfd_trunks_t;

@@ -21,10 +21,10 @@
 
 #include <sf/sf_status.h>
 
+#include "daemon/base/daemon.h"
 #include "daemon/base/node_board.h"
 #include "daemon/base/text.h"
 #include "daemon/clients/session.h"
-#include "daemon/server.h"
 #include "proto/sf_peer.pb-c.h"
 #include "shm/region/region.h"
 #include "shm/region/wait.h"

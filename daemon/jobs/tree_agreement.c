@@ -293,7 +293,7 @@ static void advance_pair(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t
   if (agreement->here && !agreement->told) {
     agreement->told = true;
     if (group->node_position == 0 && needs_id(kind))
-      agreement->id = sfd_server_new_id(group->job->server);
+      agreement->id = sfd_network_new_id(group->job->server);
     tell(group, other_of_pair(group), kind, number, agreement);
   }
   if (!agreement->told || agreement->children == 0)
@@ -316,7 +316,7 @@ static void advance(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t numb
     tell(group, sfd_tree_parent(group), kind, number, agreement);
     return;
   }
-  uint64_t id = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES ? 0 : sfd_server_new_id(group->job->server);
+  uint64_t id = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES ? 0 : sfd_network_new_id(group->job->server);
   judge_flags(agreement);
   release_here(group, kind, number, id, agreement);
 }

@@ -15,8 +15,8 @@
 
 #include <sf/sf_status.h>
 
+#include "daemon/base/daemon.h"
 #include "daemon/base/text.h"
-#include "daemon/server.h"
 #include "proto/sf_peer.pb-c.h"
 
 #define SFD_TREE_CHILDREN 8

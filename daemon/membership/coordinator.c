@@ -202,7 +202,7 @@ static void start(sfd_assembly_t *assembly)
     assembly->rank_nodes[r] = SFD_ASSEMBLY_AWAITED;
   assembly->all_nodes = rank_nodes;
   assembly->started_here = true;
-  assembly->job = sfd_server_new_id(assembly->server);
+  assembly->job = sfd_network_new_id(assembly->server);
   uv_timer_stop(&assembly->timer);
   fill_start(assembly, rank_nodes, &started, &message);
   sfd_assembly_send_to_all(assembly, sfd_home_handle_start, &message, &started.incarnation);

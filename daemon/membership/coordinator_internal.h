@@ -9,9 +9,9 @@
 
 #include <sf/sf_status.h>
 
+#include "daemon/base/daemon.h"
 #include "daemon/jobs/job.h"
 #include "daemon/membership/coordinator_client.h"
-#include "daemon/server.h"
 
 /* Where a rank is, unless on a node. */
 #define SFD_ASSEMBLY_AWAITED (-1) /* it has not come; of a job that was started: its node has not said that it runs */

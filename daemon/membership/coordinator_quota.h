@@ -9,8 +9,8 @@
 
 #include <sf/sf_status.h>
 
+#include "daemon/base/daemon.h"
 #include "daemon/net/channel.h"
-#include "daemon/server.h"
 #include "proto/sf_peer.pb-c.h"
 
 /* Bytes to one node, with the memory that they take here: 50,000 ranks that come. What comes behind it, when clients

@@ -1,5 +1,6 @@
 /* Joining. The daemon's thread. */
 #include "daemon/membership/join.h"
+#include "daemon/clients/accept.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -238,9 +239,9 @@ static sf_status_t check_size(const sfd_server_t *server, const Sfproto__Hello *
 static sf_status_t check_clients(const sfd_session_t *session)
 {
   const sfd_server_t *server = session->server;
-  if (server->nsessions > server->options->max_clients)
+  if (server->clients->nsessions > server->options->max_clients)
     return sfshm_error(SF_ERR_LIMIT, SFD_TOO_MANY_CLIENTS, (long long)server->options->max_clients);
-  if (sfd_server_is_out_of_fds(server, session))
+  if (sfd_session_is_out_of_fds(session))
     return sfshm_error(SF_ERR_LIMIT, SFD_TOO_MANY_FILES, (long long)server->max_fds);
   return SF_OK;
 }
@@ -402,7 +403,7 @@ void sfd_join_handle_hello(sfd_session_t *session, const Sfproto__Message *messa
   int64_t timeout_ms = hello->has_timeout_ms ? hello->timeout_ms : job->server->options->join_timeout_ms;
   if (job->njoined == job->size) {
     sfd_home_all_here(job);
-    if (sfd_join_start(job, sfd_server_new_id(job->server), NULL) != SF_OK)
+    if (sfd_join_start(job, sfd_network_new_id(job->server), NULL) != SF_OK)
       sfd_join_dismiss_all(job, SF_ERR_NOMEM, "no memory for the job");
   } else if (job->server->network != NULL) {
     set_deadline(job, (timeout_ms < MAX_TIMEOUT_MS ? timeout_ms : MAX_TIMEOUT_MS) + SFD_HOME_ANSWERS_MS);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/server.h"
+#include "daemon/base/daemon.h"
 #include "shm/device/device.h"
 
 struct sfd_job;

@@ -164,6 +164,11 @@ int32_t sfd_network_nnodes(const sfd_server_t *server)
   return server->network != NULL ? sfd_channels_nnodes(server->network->channels) : 1;
 }
 
+uint64_t sfd_network_new_id(sfd_server_t *server)
+{
+  return ++server->last_id * (uint64_t)sfd_network_nnodes(server) + (uint64_t)sfd_network_node(server);
+}
+
 bool sfd_network_is_lost(const sfd_server_t *server, int32_t node)
 {
   const sfd_network_t *network = server->network;

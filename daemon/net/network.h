@@ -7,8 +7,8 @@
 
 #include <sf/sf_status.h>
 
+#include "daemon/base/daemon.h"
 #include "daemon/net/channel.h"
-#include "daemon/server.h"
 #include "proto/sf_peer.pb-c.h"
 
 /* Kinds of messages on channels. */
@@ -68,6 +68,9 @@ const sfd_channels_t *sfd_network_channels(const sfd_server_t *server);
 
 int32_t sfd_network_node(const sfd_server_t *server);
 int32_t sfd_network_nnodes(const sfd_server_t *server);
+
+/* An id that no daemon of the cluster has used: for jobs, groups and graphs. */
+uint64_t sfd_network_new_id(sfd_server_t *server);
 
 /* Sends a control message. A node that can't be sent to is lost: jobs that are there are failed later, from the loop;
  * the caller need not care. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
+#include "daemon/clients/accept.h"
 #include "daemon/clients/listen.h"
 #include "proto/address.h"
 #include "shm/base/error.h"
@@ -64,7 +65,7 @@ void sftest_daemon_stop(sftest_daemon_t *daemon)
 void sftest_daemon_expect_idle(sftest_daemon_t *daemon)
 {
   sftest_daemon_settle(daemon);
-  ck_assert_int_eq(daemon->server->nsessions, 0);
+  ck_assert_int_eq(daemon->server->clients->nsessions, 0);
   ck_assert_int_eq(daemon->server->statistics.njobs, 0);
   ck_assert_int_eq(daemon->server->statistics.nranks, 0);
   ck_assert_int_eq(daemon->server->statistics.ngraphs, 0);

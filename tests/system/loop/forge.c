@@ -30,7 +30,7 @@ static void send_start(sfd_server_t *server, int32_t node)
   Sfpeer__JobStart start = SFPEER__JOB_START__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   start.name = (char[]){"unknown"};
-  start.job = sfd_server_new_id(server);
+  start.job = sfd_network_new_id(server);
   start.rank_nodes = rank_nodes;
   start.n_rank_nodes = sizeof rank_nodes / sizeof rank_nodes[0];
   for (size_t r = 0; r < start.n_rank_nodes; r++)

@@ -121,7 +121,7 @@ static void send_runs(sfd_server_t *server, int32_t node)
   runs.name = (char[]){"nobody"};
   runs.rank_nodes = nodes;
   runs.n_rank_nodes = 2;
-  runs.job = sfd_server_new_id(server);
+  runs.job = sfd_network_new_id(server);
   message.body_case = SFPEER__MESSAGE__BODY_JOB_RUNS;
   message.job_runs = &runs;
   sfd_network_send(server, node, &message);

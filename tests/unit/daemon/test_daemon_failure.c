@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/clients/accept.h"
 #include "daemon/clients/credentials.h"
 #include "daemon/jobs/job.h"
 #include "proto/address.h"
@@ -267,12 +268,12 @@ START_TEST(out_of_descriptors)
   struct rlimit low = {.rlim_cur = (rlim_t)next, .rlim_max = limit.rlim_max};
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
   sftest_daemon_settle(&daemon_);
-  ck_assert(!daemon_.server->accepting);
+  ck_assert(!daemon_.server->clients->accepting);
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
   sftest_drop(&other); /* makes room */
   sftest_daemon_settle(&daemon_);
-  ck_assert(daemon_.server->accepting);
-  ck_assert_int_eq(daemon_.server->nsessions, 1);
+  ck_assert(daemon_.server->clients->accepting);
+  ck_assert_int_eq(daemon_.server->clients->nsessions, 1);
   sftest_drop(&waiting);
 }
 END_TEST
@@ -306,8 +307,8 @@ START_TEST(far_too_many_connections)
   for (int i = N / 2; i < N; i++)
     sftest_connect(&daemon_, &many[i]);
   sftest_daemon_settle(&daemon_);
-  ck_assert_int_eq(daemon_.server->nsessions, 2 + RESERVE);
-  ck_assert(daemon_.server->accepting);
+  ck_assert_int_eq(daemon_.server->clients->nsessions, 2 + RESERVE);
+  ck_assert(daemon_.server->clients->accepting);
   sftest_expect_error(&many[N - 1], SF_ERR_LIMIT, "max-clients");
   sftest_drop_all(many, N);
 }
@@ -356,7 +357,7 @@ START_TEST(users_have_shares_of_the_connections)
   for (int i = OF_ONE; i < ALL - 1; i++)
     tool_of(&tools[i], 1001);
   sftest_daemon_settle(&daemon_);
-  ck_assert_int_eq(daemon_.server->nsessions, ALL);
+  ck_assert_int_eq(daemon_.server->clients->nsessions, ALL);
   tool_of(&tools[ALL - 1], 1002);
   sftest_expect_error(&tools[ALL - 1], SF_ERR_LIMIT, "max-clients");
   sftest_tool(&daemon_, &tools[ALL]);

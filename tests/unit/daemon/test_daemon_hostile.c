@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/clients/accept.h"
 #include "daemon/jobs/job.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
@@ -250,7 +251,7 @@ START_TEST(no_hello_at_all)
   sftest_client_t client;
   sftest_connect(&daemon_, &client);
   sftest_daemon_settle(&daemon_);
-  sfd_session_t *session = TAILQ_LAST(&daemon_.server->sessions, sfd_session_list);
+  sfd_session_t *session = TAILQ_LAST(&daemon_.server->clients->sessions, sfd_session_list);
   uv_timer_set_repeat(&session->timer, 1); /* its time passes faster */
   uv_timer_again(&session->timer);
   sftest_expect_error(&client, SF_ERR_TIMEOUT, "no Hello");
@@ -288,7 +289,7 @@ START_TEST(last_word_that_is_read_late)
   sftest_connect(&daemon_, &client);
   send_bytes(&client, "garbage garbage garbage", 23);
   sftest_daemon_settle(&daemon_);
-  ck_assert_int_eq(daemon_.server->nsessions, 2);
+  ck_assert_int_eq(daemon_.server->clients->nsessions, 2);
   sftest_expect_error(&client, SF_ERR_PROTO, "");
   sftest_expect_closed(&client);
   sftest_drop(&client);
@@ -300,7 +301,7 @@ START_TEST(last_word_that_is_not_read)
 {
   sftest_client_t client;
   sftest_join_all(&daemon_, &client, "job", 1);
-  sfd_session_t *session = TAILQ_LAST(&daemon_.server->sessions, sfd_session_list);
+  sfd_session_t *session = TAILQ_LAST(&daemon_.server->clients->sessions, sfd_session_list);
   for (int i = 0; i < 100000 && sfproto_conn_queued_bytes(session->conn) == 0; i++) {
     sftest_send_graph_destroy(&client, UINT64_MAX);
     uv_run(&daemon_.loop, UV_RUN_NOWAIT);
@@ -309,11 +310,11 @@ START_TEST(last_word_that_is_not_read)
   send_bytes(&client, "garbage garbage garbage", 23);
   sftest_daemon_settle(&daemon_);
   ck_assert_int_eq(session->state, SFD_SESSION_ENDING);
-  for (int i = 0; i < 150 && daemon_.server->nsessions > 2; i++) {
+  for (int i = 0; i < 150 && daemon_.server->clients->nsessions > 2; i++) {
     usleep(20000);
     sftest_daemon_settle(&daemon_);
   }
-  ck_assert_int_eq(daemon_.server->nsessions, 2);
+  ck_assert_int_eq(daemon_.server->clients->nsessions, 2);
   sftest_drop(&client);
 }
 END_TEST
@@ -425,7 +426,7 @@ START_TEST(looking_first)
 {
   sftest_client_t clients[2];
   daemon_.server->max_fds = 500;
-  ck_assert(sfd_server_lacks_fds(daemon_.server));
+  ck_assert(sfd_clients_lack_fds(daemon_.server));
   sftest_join_all(&daemon_, clients, "job", 2);
   sftest_ring(clients, 2);
   sftest_drop_all(clients, 2);

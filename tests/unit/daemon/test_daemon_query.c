@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/clients/accept.h"
 #include "daemon/jobs/job.h"
 #include "shm/observe/counters.h"
 #include "tests/unit/daemon_graphs.h"
@@ -253,7 +254,7 @@ END_TEST
 START_TEST(others_see_only_their_own)
 {
   sftest_client_t client;
-  sfd_session_t *session = TAILQ_FIRST(&daemon_.server->sessions);
+  sfd_session_t *session = TAILQ_FIRST(&daemon_.server->clients->sessions);
   sftest_join_all(&daemon_, &client, "job", 1);
   session->uid = getuid() + 1; /* as if the tool were somebody else's */
   ask(SFPROTO__QUERY__WHAT__JOBS);

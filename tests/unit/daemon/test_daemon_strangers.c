@@ -1,6 +1,7 @@
 /* Connections that do not say Hello: how many the daemon keeps, and which. */
 #include <unistd.h>
 
+#include "daemon/clients/accept.h"
 #include "daemon/clients/session.h"
 #include "tests/unit/daemon_fixture.h"
 #include "tests/unit/runner.h"
@@ -22,7 +23,7 @@ static void setup(void)
 static void teardown(void)
 {
   sftest_daemon_expect_idle(&daemon_);
-  ck_assert(LIST_EMPTY(&daemon_.server->strangers));
+  ck_assert(LIST_EMPTY(&daemon_.server->clients->strangers));
   sftest_daemon_stop(&daemon_);
 }
 
@@ -33,7 +34,7 @@ static void arrive(sftest_client_t *client, uid_t uid)
   static pid_t next_pid = 1000;
   sftest_connect(&daemon_, client);
   sftest_daemon_settle(&daemon_);
-  sfd_session_t *session = TAILQ_LAST(&daemon_.server->sessions, sfd_session_list);
+  sfd_session_t *session = TAILQ_LAST(&daemon_.server->clients->sessions, sfd_session_list);
   session->uid = uid;
   session->pid = next_pid++;
 }
@@ -47,7 +48,7 @@ static void expect_crowded_out(sftest_client_t *client)
 static void expect_sessions(int count)
 {
   sftest_daemon_settle(&daemon_);
-  ck_assert_int_eq(daemon_.server->nsessions, count);
+  ck_assert_int_eq(daemon_.server->clients->nsessions, count);
 }
 
 START_TEST(the_oldest_of_a_process_goes)
@@ -97,7 +98,7 @@ START_TEST(who_has_several_goes_first)
 {
   for (int i = 0; i < OF_USER; i++) {
     arrive(&clients[i], getuid());
-    TAILQ_LAST(&daemon_.server->sessions, sfd_session_list)->has_sibling = i == 1 || i == 2;
+    TAILQ_LAST(&daemon_.server->clients->sessions, sfd_session_list)->has_sibling = i == 1 || i == 2;
   }
   arrive(&clients[OF_USER], getuid());
   arrive(&clients[OF_USER + 1], getuid());
@@ -114,10 +115,10 @@ START_TEST(siblings_know_of_each_other)
   sfd_session_t *session;
   sftest_connect(&daemon_, &clients[0]);
   sftest_daemon_settle(&daemon_);
-  ck_assert(!TAILQ_FIRST(&daemon_.server->sessions)->has_sibling);
+  ck_assert(!TAILQ_FIRST(&daemon_.server->clients->sessions)->has_sibling);
   sftest_connect(&daemon_, &clients[1]);
   sftest_daemon_settle(&daemon_);
-  LIST_FOREACH(session, &daemon_.server->strangers, stranger_entry)
+  LIST_FOREACH(session, &daemon_.server->clients->strangers, stranger_entry)
   ck_assert(session->has_sibling);
   sftest_drop_all(clients, 2);
 }
@@ -127,7 +128,7 @@ START_TEST(processes_that_cannot_be_seen_are_not_one)
 {
   for (int i = 0; i < OF_PROCESS + 1; i++) {
     arrive(&clients[i], getuid());
-    TAILQ_LAST(&daemon_.server->sessions, sfd_session_list)->pid = 0;
+    TAILQ_LAST(&daemon_.server->clients->sessions, sfd_session_list)->pid = 0;
   }
   expect_sessions(OF_PROCESS + 1);
   sftest_drop_all(clients, OF_PROCESS + 1);
@@ -140,7 +141,7 @@ START_TEST(who_has_said_hello_is_no_stranger)
     sftest_tool(&daemon_, &clients[i]);
   sftest_join(&daemon_, &clients[ALL], "job", 0, 2); /* waits for the other rank */
   sftest_daemon_settle(&daemon_);
-  ck_assert(LIST_EMPTY(&daemon_.server->strangers));
+  ck_assert(LIST_EMPTY(&daemon_.server->clients->strangers));
   expect_sessions(ALL + 1);
   sftest_drop_all(clients, ALL + 1);
 }
