@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "client/core/context.h"
+#include "client/graph/trunk_types.h"
+#include "client/setup/trunk_plan.h"
 #include "shm/base/error.h"
 
 #define BOARD_ALIGN 128u

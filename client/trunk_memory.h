@@ -3,8 +3,9 @@
 #ifndef SFC_TRUNK_MEMORY_H
 #define SFC_TRUNK_MEMORY_H
 
-#include "client/engine/trunk.h"
 #include "client/graph/graph.h"
+#include "client/graph/trunk_types.h"
+#include "client/setup/trunk_plan.h"
 #include "proto/conn.h"
 
 /* No exchange is larger. */

@@ -8,6 +8,7 @@
 
 #include "client/engine/lane_send.h"
 #include "client/engine/progress.h"
+#include "client/graph/failure.h"
 #include "client/graph/graph.h"
 #include "client/setup/create.h"
 #include "shm/base/error.h"

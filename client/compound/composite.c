@@ -6,7 +6,9 @@
 #include "client/compound/multigraph.h"
 #include "client/core/context.h"
 #include "client/core/device.h"
+#include "client/engine/progress.h"
 #include "client/engine/start.h"
+#include "client/graph/failure.h"
 #include "client/plan/edge_readback.h"
 #include "shm/base/error.h"
 

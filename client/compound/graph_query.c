@@ -1,21 +1,11 @@
 /* What the interface tells of a graph's edges: see sf_edges.h. The thread that uses the graph. */
+
 #include "client/compound/multigraph.h"
-
-#include <stdlib.h>
-
 #include "client/core/context.h"
 #include "client/engine/request.h"
-#include "client/plan/edge_readback.h"
+#include "client/graph/failure.h"
 #include "shm/base/error.h"
-
-sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_t root_rank[], int64_t root_index[])
-{
-  if (graph == NULL)
-    return sfshm_error(SF_ERR_ARG, "sf_graph_edges: graph is NULL");
-  if (graph->origin == NULL) /* it failed when it was made */
-    return sfc_graph_failure(graph);
-  return sfc_origin_read(graph->origin, graph->leaf_max + 1, leaf_index, root_rank, root_index);
-}
+#include <stdlib.h>
 
 static sf_status_t check_result(const void *result, const char *function)
 {

@@ -7,6 +7,7 @@
 #include "client/algebra/derive.h"
 #include "client/core/context.h"
 #include "client/core/group.h"
+#include "client/graph/failure.h"
 #include "client/setup/barrier.h"
 #include "client/setup/create.h"
 #include "shm/base/error.h"

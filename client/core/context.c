@@ -10,9 +10,11 @@
 
 #include "client/core/group.h"
 #include "client/core/identity.h"
-#include "client/engine/trunk.h"
+#include "client/graph/failure.h"
 #include "client/graph/graph.h"
+#include "client/graph/trunk_types.h"
 #include "client/setup/plan_cache.h"
+#include "client/setup/trunk_device_slots.h"
 #include "client/streams/operation.h"
 #include "shm/base/error.h"
 

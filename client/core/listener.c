@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "client/core/context.h"
+#include "client/graph/failure.h"
 #include "client/graph/graph.h"
 #include "shm/base/error.h"
 #include "shm/base/thread.h"

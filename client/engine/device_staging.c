@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "client/engine/lane_send.h"
+#include "client/engine/trunk.h"
 #include "client/engine/trunk_device.h"
+#include "client/graph/trunk_types.h"
 
 /* Room is kept for the next operation with the request. */
 struct sfc_stage {

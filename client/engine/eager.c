@@ -9,6 +9,7 @@
 #include "client/engine/lane_send.h"
 #include "client/engine/progress.h"
 #include "client/engine/protocol.h"
+#include "client/graph/failure.h"
 #include "client/graph/op_trace.h"
 #include "shm/base/error.h"
 

@@ -13,6 +13,7 @@
 #include "client/engine/progress.h"
 #include "client/engine/protocol.h"
 #include "client/engine/trunk.h"
+#include "client/graph/failure.h"
 #include "client/graph/op_trace.h"
 #include "client/setup/lanes.h"
 #include "shm/base/error.h"

@@ -9,6 +9,7 @@
 #include "client/engine/progress.h"
 #include "client/engine/protocol.h"
 #include "client/engine/trunk.h"
+#include "client/graph/failure.h"
 #include "client/graph/op_trace.h"
 #include "client/setup/lanes.h"
 #include "shm/base/error.h"
@@ -347,10 +348,4 @@ bool sfc_lane_check_read(sfc_lane_t *lane)
     moved = true;
   }
   return moved;
-}
-
-void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail)
-{
-  sfc_graph_fail_family(graph, status, detail);
-  sfc_graph_tell_failure(graph->context, graph->number, status, graph->failure_detail);
 }

@@ -5,17 +5,6 @@
 #include "client/engine/offload.h"
 #include "client/engine/progress.h"
 
-/* Whether the lane carries data of the operation from here, and to here. */
-static inline bool sfc_lane_sends(const sfc_lane_t *lane, sfshm_operation_t operation)
-{
-  return (operation == SFSHM_BCAST ? lane->as_root : lane->as_leaf).nvalues > 0;
-}
-
-static inline bool sfc_lane_receives(const sfc_lane_t *lane, sfshm_operation_t operation)
-{
-  return (operation == SFSHM_BCAST ? lane->as_leaf : lane->as_root).nvalues > 0;
-}
-
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 /* What a lane sends in an operation. */
@@ -176,8 +165,5 @@ static inline bool sfc_lane_receive_straight(sfc_lane_t *lane, const sfshm_slot_
   sfc_lane_end_request(lane);
   return true;
 }
-
-/* Fails the graph for all ranks. */
-void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail);
 
 #endif

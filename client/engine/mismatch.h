@@ -9,6 +9,7 @@
 
 #include "client/engine/operation.h"
 #include "client/engine/trunk.h"
+#include "client/graph/trunk_types.h"
 
 #define SFC_MATCH_TEXT_BYTES 400
 

@@ -8,6 +8,7 @@
 #include "client/core/type.h"
 #include "client/engine/progress.h"
 #include "client/engine/start.h"
+#include "client/graph/failure.h"
 #include "shm/base/error.h"
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/trunk.h"
+#include "client/graph/failure.h"
 #include "client/graph/op_trace.h"
 #include "client/graph/wait_state.h"
 #include "shm/base/error.h"

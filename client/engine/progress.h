@@ -28,12 +28,6 @@ static inline sfc_thread_t *sfc_thread_self(void)
   return &sfc_thread_state;
 }
 
-/* Whether the graph has failed; sfc_graph_failure says why. */
-static inline bool sfc_graph_is_failed(const sf_graph_t *graph)
-{
-  return atomic_load_explicit(&graph->failed, memory_order_relaxed) != SF_OK;
-}
-
 void sfc_thread_flush_slow(sfc_thread_t *thread);
 
 /* Wakes those ranks that sleep among the ones to which something was published. Before every wait and return. */

@@ -9,6 +9,7 @@
 #include "client/engine/device_staging.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/offload.h"
+#include "client/graph/failure.h"
 #include "shm/base/error.h"
 
 /* ---- Checking ---------------------------------------------------------------------------------------------------- */

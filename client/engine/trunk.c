@@ -9,7 +9,9 @@
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/trunk_device.h"
+#include "client/graph/failure.h"
 #include "client/graph/op_trace.h"
+#include "client/graph/trunk_types.h"
 #include "client/trunk_memory.h"
 #include "shm/base/error.h"
 

@@ -2,6 +2,10 @@
 #include "client/engine/trunk_device.h"
 
 #include "client/engine/lane_send.h"
+#include "client/engine/trunk.h"
+#include "client/graph/failure.h"
+#include "client/graph/trunk_types.h"
+#include "client/setup/trunk_device_slots.h"
 #include "shm/base/error.h"
 #include "shm/device/device_load.h"
 

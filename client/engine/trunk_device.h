@@ -16,6 +16,8 @@
 #define SFC_TRUNK_DEVICES_H
 
 #include "client/engine/trunk.h"
+#include "client/graph/trunk_types.h"
+#include "client/setup/trunk_device_slots.h"
 
 /* Takes the next step if there is one to be taken. Asks the daemon then, but waits for no rank. */
 void sfc_trunk_devices_step(sf_graph_t *graph, const sf_request_t *request);

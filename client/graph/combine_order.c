@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "client/engine/trunk.h"
+#include "client/graph/trunk_types.h"
 #include "shm/base/error.h"
 #include "shm/base/sort.h"
 

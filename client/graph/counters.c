@@ -8,8 +8,8 @@
 
 #include "client/core/context.h"
 #include "client/core/group.h"
-#include "client/engine/trunk.h"
 #include "client/graph/op_trace.h"
+#include "client/graph/trunk_types.h"
 #include "client/plan/edge_readback.h"
 #include "shm/base/error.h"
 #include "shm/device/device_load.h"

@@ -9,60 +9,12 @@
 
 #include <sf/sf.h>
 
-#include "client/core/memory.h"
-#include "client/core/peer.h"
 #include "client/core/shared_heap.h"
+#include "client/graph/lane.h"
 #include "client/plan/link.h"
-#include "shm/lane/lane.h"
-#include "shm/lane/message.h"
 #include "shm/observe/counters.h"
 
 typedef struct sfc_thread sfc_thread_t; /* what one thread has begun and not ended: see progress.h */
-
-/* Where in an operation's data a lane stands: values done, and bytes of the next one when units are split. */
-typedef struct sfc_cursor {
-  int64_t value;
-  size_t bytes;
-} sfc_cursor_t;
-
-struct sfc_trunk;
-struct sfc_streams;
-struct sfc_trunks;
-struct sfc_offers;
-
-/* All that concerns one other rank with which this one shares edges. Messages of both operations share its lanes. Or,
- * with a trunk, all that concerns the ranks of one other node: then the links only say how much there is. */
-typedef struct sfc_lane {
-  sf_graph_t *graph;
-  sfc_peer_t *peer;
-  struct sfc_trunk *trunk; /* NULL: a rank of this node */
-  int32_t rank;            /* in the group; that of a trunk's lane is the number of the node */
-  bool peer_can_read;      /* the other end can read this process's private memory */
-  sfc_link_t as_root;      /* its leaves on roots here: sent in a bcast, received in a reduce */
-  sfc_link_t as_leaf;      /* leaves here on its roots: received in a bcast, sent in a reduce */
-
-  sfshm_lane_tx_t tx;
-  bool tx_stalled;                          /* on the graph's list of lanes that have something to send and could not */
-  size_t tx_cells_asked;                    /* bytes of the larger cells that have been asked for; 0: none */
-  size_t tx_cells_tried;                    /* largest that were asked for and answered, perhaps with smaller ones */
-  bool tx_devices_asked;                    /* whether the other end can open regions of devices */
-  uint64_t tx_sequence;                     /* operation to send next, or being sent */
-  sfc_cursor_t tx_cursor;                   /* within it */
-  uint32_t tx_unread;                       /* messages in awaiting */
-  struct sfc_eager *eager;                  /* what has been sent eagerly: see eager.h; NULL: nothing yet */
-  sf_request_t *awaiting[SFSHM_LANE_SLOTS]; /* by message: operations that end only when it has been read in place */
-
-  sfshm_lane_rx_t rx;
-  sf_request_t *rx_request; /* operation whose data comes next; NULL: none begun */
-  sfc_cursor_t rx_cursor;
-  bool rx_reading; /* a kernel has been told to read its message from the other end's device: */
-  sfc_pinned_device_t rx_pinned;
-  uint64_t rx_awaited;  /* what the other end has last been told to be waited for: see mismatch.h; 0: nothing */
-  sfc_block_t rx_cells; /* granted to the other end */
-
-  sfshm_lane_counters_t *counts; /* in the counters region, or the graph's rest */
-  struct sfc_offers *offers;     /* to the daemon's workers: see offload.h; NULL: none yet */
-} sfc_lane_t;
 
 #define SFC_SELF_TURN (-1)
 
@@ -153,29 +105,6 @@ struct sf_graph {
 /* Writes "graph 7 (ocean.c:32)": with the place where the application made it, if that is known. */
 #define SFC_GRAPH_TEXT_BYTES 128
 void sfc_graph_text(const sf_graph_t *graph, char text[SFC_GRAPH_TEXT_BYTES]);
-
-/* SF_OK, or why the graph (or its job) has failed, with the detail. */
-sf_status_t sfc_graph_failure(const sf_graph_t *graph);
-
-/* Marks the graph failed; the first reason stays. Any thread. */
-void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail);
-
-/* The same with its multi-graph, or the graphs of which it is a part. Others that belong to these fail when the daemon
- * says that it has: what waits on them looks at them alone. The thread that uses the graph, or for a graph that carries
- * streams their guard. */
-void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail);
-
-/* Tells the daemon that it has failed. */
-void sfc_graph_tell_failure(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
-
-/* Two graphs that fail together, one being part of what the other one is to the application; NULL: not any more. */
-void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent);
-
-/* What the daemon says of graphs, by number. With one that fails all fail that belong to it, or to what it belongs to:
- * other ranks may see any of them failed, and send nothing more on the rest. Nor need they come where this rank waits
- * to meet them at another one of these (barrier.h): as the daemon does not know that they belong together, it is told.
- * The listener. */
-void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
 
 /* Adds the graph to the context's list, under the context's lock. */
 void sfc_graph_link(sf_graph_t *graph);

@@ -1,8 +1,8 @@
 /* Watched operations: see op_trace.h. */
 #include "client/graph/op_trace.h"
 
-#include "client/engine/trunk.h"
 #include "client/graph/counters.h"
+#include "client/graph/trunk_types.h"
 
 /* ---- Events ------------------------------------------------------------------------------------------------------ */
 

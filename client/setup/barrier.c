@@ -5,6 +5,7 @@
 
 #include "client/core/context.h"
 #include "client/engine/lane_send.h"
+#include "client/graph/failure.h"
 #include "shm/base/error.h"
 
 /* The listener looks at this behind having failed a graph. */

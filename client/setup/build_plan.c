@@ -1,16 +1,16 @@
 /* The plan of a graph that is being made: see create_internal.h. The thread that makes the graph. */
-#include "client/setup/create_internal.h"
-
-#include <stdlib.h>
 
 #include "client/core/context.h"
 #include "client/core/group.h"
 #include "client/engine/lane_send.h"
 #include "client/graph/combine_order.h"
 #include "client/plan/edge_readback.h"
+#include "client/setup/create_internal.h"
 #include "client/setup/edge_loans.h"
 #include "client/setup/lanes.h"
+#include "client/setup/trunk_plan.h"
 #include "shm/base/error.h"
+#include <stdlib.h>
 
 /* The link of a leaf rank's list; a bad root index is an error of that rank's leaf. */
 static void peer_link(sfc_setup_t *setup, sfc_peer_list_t *peer, sfc_link_t *link)

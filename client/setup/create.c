@@ -19,6 +19,7 @@
 #include "client/core/context.h"
 #include "client/core/group.h"
 #include "client/engine/lane_send.h"
+#include "client/graph/failure.h"
 #include "client/setup/create_internal.h"
 #include "client/setup/edge_loans.h"
 #include "client/setup/lanes.h"
@@ -351,7 +352,7 @@ static sf_status_t run_full_setup(sfc_setup_t *setup, const sfc_edge_input_t *in
   make_own_list(setup, input);
   offer_lanes(setup);
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_SORT);
-  sfc_instance_expect(context);
+  sfc_graph_expect(context);
   sf_status_t status = begin_first_half(setup, input, &request);
   if (status == SF_OK && setup->status == SF_OK)
     setup->given = sfc_given_make(input); /* while others are busy, too */
@@ -359,7 +360,7 @@ static sf_status_t run_full_setup(sfc_setup_t *setup, const sfc_edge_input_t *in
     status = receive_peers(setup, request);
   sfc_watch_phase(phases, context, SFSHM_TRACE_PHASE_GATHER);
   if (!setup->ready)
-    sfc_instance_give_up(context);
+    sfc_graph_give_up(context);
   if (status != SF_OK)
     return status;
   sfc_setup_make_plan(setup);

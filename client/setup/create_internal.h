@@ -5,13 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/engine/trunk.h"
 #include "client/graph/graph.h"
 #include "client/graph/op_trace.h"
 #include "client/plan/edge_snapshot.h"
 #include "client/setup/edge_exchange.h"
 #include "client/setup/lane_addresses.h"
 #include "client/setup/reuse.h"
+#include "client/setup/trunk_plan.h"
 #include "proto/conn.h"
 
 typedef struct sfc_setup {

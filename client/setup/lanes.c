@@ -6,8 +6,10 @@
 
 #include "client/core/context.h"
 #include "client/engine/lane_send.h"
-#include "client/engine/trunk.h"
+#include "client/graph/failure.h"
+#include "client/graph/trunk_types.h"
 #include "client/setup/plan_cache.h"
+#include "client/setup/trunk_plan.h"
 #include "shm/base/error.h"
 
 /* Bytes in the inbox for the messages of one other rank: its slots, then our control line that it writes. */
@@ -162,57 +164,6 @@ void sfc_instance_strip(sf_graph_t *graph)
   *graph = empty;
 }
 
-/* ---- Failures ---------------------------------------------------------------------------------------------------- */
-
-/* What the daemon said of a graph whose number was not known here yet. */
-struct sfc_early_failure {
-  sfc_early_failure_t *next;
-  uint64_t graph;
-  sf_status_t status;
-  char detail[];
-};
-
-void sfc_instance_expect(sf_context_t *context)
-{
-  pthread_mutex_lock(&context->lock);
-  context->nexpected++;
-  pthread_mutex_unlock(&context->lock);
-}
-
-void sfc_instance_keep_failure(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
-{
-  if (context->nexpected == 0)
-    return;
-  size_t length = strlen(detail) + 1;
-  sfc_early_failure_t *early = malloc(sizeof *early + length);
-  if (early == NULL) {
-    (void)sfc_control_give_up(&context->control, sfshm_error(SF_ERR_NOMEM, "a graph has failed: %s", detail));
-    return;
-  }
-  *early = (sfc_early_failure_t){.next = context->early_failures, .graph = number, .status = status};
-  memcpy(early->detail, detail, length);
-  context->early_failures = early;
-}
-
-/* Under the context's lock. */
-static void end_expecting(sf_context_t *context)
-{
-  if (--context->nexpected > 0)
-    return;
-  while (context->early_failures != NULL) {
-    sfc_early_failure_t *early = context->early_failures;
-    context->early_failures = early->next;
-    free(early);
-  }
-}
-
-void sfc_instance_give_up(sf_context_t *context)
-{
-  pthread_mutex_lock(&context->lock);
-  end_expecting(context);
-  pthread_mutex_unlock(&context->lock);
-}
-
 sf_status_t sfc_instance_enter(sf_graph_t *graph, bool expected)
 {
   sf_context_t *context = graph->context;
@@ -222,11 +173,9 @@ sf_status_t sfc_instance_enter(sf_graph_t *graph, bool expected)
   int failed = atomic_load_explicit(&context->failed, memory_order_relaxed);
   if (failed != SF_OK)
     sfc_graph_fail(graph, (sf_status_t)failed, context->failure_detail);
-  for (const sfc_early_failure_t *early = context->early_failures; early != NULL; early = early->next)
-    if (early->graph == graph->number)
-      sfc_graph_fail(graph, early->status, early->detail);
+  sfc_graph_fail_early(graph);
   if (expected)
-    end_expecting(context);
+    sfc_graph_expected(context);
   pthread_mutex_unlock(&context->lock);
   return status;
 }

@@ -34,12 +34,4 @@ void sfc_instance_strip(sf_graph_t *graph);
  * number was not known when others were told that it is ready. SF_ERR_NOMEM: it is in the list without counts. */
 sf_status_t sfc_instance_enter(sf_graph_t *graph, bool expected);
 
-/* Between these two, or the first and entering, failures of graphs that are not in the list are kept: others may be
- * told that a graph is ready, and fail it, before its number is known here. */
-void sfc_instance_expect(sf_context_t *context);
-void sfc_instance_give_up(sf_context_t *context);
-
-/* The listener, under the context's lock. */
-void sfc_instance_keep_failure(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
-
 #endif

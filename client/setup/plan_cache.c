@@ -6,8 +6,9 @@
 
 #include "client/core/context.h"
 #include "client/core/device.h"
-#include "client/engine/trunk.h"
+#include "client/graph/trunk_types.h"
 #include "client/plan/edge_readback.h"
+#include "client/setup/trunk_plan.h"
 #include "shm/base/error.h"
 
 /* A lane of every graph of the plan. */

@@ -6,7 +6,7 @@
 
 #include "client/core/context.h"
 #include "client/engine/lane_send.h"
-#include "client/engine/trunk.h"
+#include "client/graph/failure.h"
 #include "client/setup/lane_addresses.h"
 #include "client/setup/lanes.h"
 #include "proto/conn.h"
@@ -75,10 +75,10 @@ static void finish(sf_graph_t *graph, const sfproto_incoming_t *ready)
 static sf_status_t propose(sf_graph_t *graph, const sfc_plan_t *plan, sfc_reuse_t *reuse_p)
 {
   sfproto_incoming_t ready = {.message = NULL};
-  sfc_instance_expect(graph->context);
+  sfc_graph_expect(graph->context);
   sf_status_t status = send_proposal(graph, plan, &ready);
   if (status != SF_OK || ready.message == NULL) {
-    sfc_instance_give_up(graph->context);
+    sfc_graph_give_up(graph->context);
     return status;
   }
   reuse_p->asked = ready.message->graph_ready->has_edges_of;
@@ -87,7 +87,7 @@ static sf_status_t propose(sf_graph_t *graph, const sfc_plan_t *plan, sfc_reuse_
   if (reuse_p->done)
     finish(graph, &ready);
   else
-    sfc_instance_give_up(graph->context);
+    sfc_graph_give_up(graph->context);
   sfproto_incoming_free(&ready);
   return SF_OK;
 }

@@ -6,7 +6,7 @@
 
 #include "client/core/context.h"
 #include "client/core/device.h"
-#include "client/engine/trunk.h"
+#include "client/graph/trunk_types.h"
 #include "client/trunk_memory.h"
 #include "shm/base/error.h"
 #include "shm/device/device_load.h"

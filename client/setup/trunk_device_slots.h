@@ -11,22 +11,7 @@
 
 #include <sf/sf.h>
 
-#include "shm/trunk/trunk.h"
-
-typedef struct sfc_trunk_slots {
-  char *base;    /* here; NULL: they are not open */
-  bool is_there; /* the daemon has some for this rank, which it frees when nobody has them open */
-  uint64_t class_bytes;
-  uint8_t *where; /* by side of the map */
-  sfshm_side_slots_t *slots;
-
-  /* Of operations of the host, see trunk_device.h: */
-  uint32_t seen;         /* of board->on_device */
-  bool has_had_occasion; /* to ask for them */
-  bool has_asked;        /* or never will */
-  bool wants;            /* some, for kernels of this device: */
-  int32_t device;
-} sfc_trunk_slots_t;
+#include "client/graph/trunk_types.h"
 
 /* What a rank says of itself. */
 typedef struct sfc_trunk_ask {

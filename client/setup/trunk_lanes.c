@@ -1,9 +1,10 @@
 /* Trunks as lanes of their graph: see trunk.h. */
-#include "client/engine/trunk.h"
 
 #include <stdlib.h>
 
 #include "client/core/context.h"
+#include "client/graph/trunk_types.h"
+#include "client/setup/trunk_plan.h"
 
 /* Nodes by their distance on the ring of all nodes, the next one before the previous one: if every node sends in this
  * order, they do not all send to one of them at a time (K. Shafie Khorassani et al., "Designing and Optimizing

@@ -6,6 +6,7 @@
 #include "client/core/context.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/progress.h"
+#include "client/graph/failure.h"
 #include "client/streams/device_slots.h"
 #include "client/streams/trunk.h"
 #include "shm/base/error.h"

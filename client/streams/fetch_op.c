@@ -10,6 +10,7 @@
 
 #include "client/compound/multigraph.h"
 #include "client/engine/request.h"
+#include "client/graph/failure.h"
 #include "client/streams/call.h"
 #include "shm/base/error.h"
 #include "shm/region/region.h"

@@ -10,6 +10,7 @@
 #include "client/engine/operation.h"
 #include "client/engine/progress.h"
 #include "client/engine/request.h"
+#include "client/graph/failure.h"
 #include "client/setup/barrier.h"
 #include "client/streams/areas.h"
 #include "client/streams/call.h"

@@ -20,7 +20,7 @@
 
 #include <pthread.h>
 
-#include "client/engine/trunk.h"
+#include "client/graph/trunk_types.h"
 #include "client/streams/move.h"
 
 #define SFC_NODES_CLASSES 38    /* of exchanges: 8 to 2^40 bytes */

@@ -4,6 +4,7 @@
 #ifndef SFC_STREAMS_NODES_SLOTS_H
 #define SFC_STREAMS_NODES_SLOTS_H
 
+#include "client/graph/trunk_types.h"
 #include "client/streams/trunk.h"
 
 /* The three steps, each of which may fail and all of which then do without; between two of them all ranks of the group

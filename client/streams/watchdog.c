@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "client/engine/progress.h"
+#include "client/graph/failure.h"
 #include "client/streams/trunk.h"
 #include "shm/base/error.h"
 #include "shm/base/thread.h"

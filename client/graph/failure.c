@@ -1,0 +1,189 @@
+/* Failure of graphs: see failure.h. */
+#include "client/graph/failure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/compound/multigraph.h"
+#include "client/core/context.h"
+#include "client/streams/operation.h"
+#include "shm/base/error.h"
+
+sf_status_t sfc_graph_failure(const sf_graph_t *graph)
+{
+  /* Pairs with the release in sfc_graph_fail: who sees the status sees the text. */
+  int failed = atomic_load_explicit(&graph->failed, memory_order_acquire);
+  return failed == SF_OK ? SF_OK : sfshm_error((sf_status_t)failed, "%s", graph->failure_detail);
+}
+
+void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
+{
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the owner and the listener may both find a reason */
+  pthread_mutex_lock(&lock);
+  if (atomic_load_explicit(&graph->failed, memory_order_relaxed) == SF_OK) {
+    strncpy(graph->failure_detail, detail, sizeof graph->failure_detail - 1);
+    atomic_store_explicit(&graph->failed, status, memory_order_seq_cst); /* see streams_guard.c */
+  }
+  pthread_mutex_unlock(&lock);
+  sfc_streams_alarm();
+}
+
+/* These first: who sees the one fail finds the others failed. */
+static void fail_with_parents(sf_graph_t *graph, sf_status_t status, const char *detail)
+{
+  if (graph->parent != NULL)
+    fail_with_parents(graph->parent, status, detail);
+  sfc_graph_fail(graph, status, detail);
+}
+
+void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail)
+{
+  sf_graph_t *multi = sfc_multi_of(graph);
+  fail_with_parents(graph, status, detail);
+  if (multi != NULL)
+    sfc_graph_fail(multi, status, detail);
+}
+
+static const sf_graph_t *oldest_of(const sf_graph_t *graph)
+{
+  while (graph->parent != NULL)
+    graph = graph->parent;
+  return graph;
+}
+
+/* All that descend from the same graph, under the context's lock. */
+static void fail_kin(const sf_graph_t *graph, sf_status_t status, const char *detail)
+{
+  const sf_graph_t *oldest = oldest_of(graph);
+  for (sf_graph_t *kin = graph->context->graphs; kin != NULL; kin = kin->next)
+    if (oldest_of(kin) == oldest)
+      fail_with_parents(kin, status, detail);
+}
+
+/* The one of these in whose meeting this rank waits; 0: in none. */
+static uint64_t find_meeting(const sf_graph_t *graph)
+{
+  const sf_graph_t *oldest = oldest_of(graph), *kin = graph->context->graphs;
+  while (kin != NULL && (oldest_of(kin) != oldest || !kin->is_meeting))
+    kin = kin->next;
+  return kin != NULL ? kin->number : 0;
+}
+
+static void fail_as(const sf_graph_t *failed, const sf_graph_t *graph)
+{
+  int status = atomic_load_explicit(&failed->failed, memory_order_acquire);
+  if (status != SF_OK)
+    fail_kin(graph, (sf_status_t)status, failed->failure_detail);
+}
+
+/* Either may have failed before the listener knew that they belong together. */
+void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent)
+{
+  pthread_mutex_lock(&graph->context->lock);
+  graph->parent = parent;
+  if (parent != NULL) {
+    fail_as(parent, graph);
+    fail_as(graph, graph);
+  }
+  pthread_mutex_unlock(&graph->context->lock);
+}
+
+void sfc_graph_tell_failure(sf_context_t *context, uint64_t graph, sf_status_t status, const char *detail)
+{
+  Sfproto__GraphFail fail = SFPROTO__GRAPH_FAIL__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  fail.graph = graph;
+  fail.detail = (char *)(uintptr_t)detail; /* only read */
+  fail.has_status = true;
+  fail.status = status;
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
+  message.graph_fail = &fail;
+  (void)sfc_control_tell(&context->control, &message, NULL, 0); /* the failure itself is what counts */
+}
+
+void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail)
+{
+  sfc_graph_fail_family(graph, status, detail);
+  sfc_graph_tell_failure(graph->context, graph->number, status, graph->failure_detail);
+}
+
+/* ---- Graphs in the making -----------------------------------------------------------------------------------------
+ */
+
+/* What the daemon said of a graph whose number was not known here yet. */
+struct sfc_early_failure {
+  sfc_early_failure_t *next;
+  uint64_t graph;
+  sf_status_t status;
+  char detail[];
+};
+
+void sfc_graph_expect(sf_context_t *context)
+{
+  pthread_mutex_lock(&context->lock);
+  context->nexpected++;
+  pthread_mutex_unlock(&context->lock);
+}
+
+/* Under the context's lock. */
+static void keep_early(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
+{
+  if (context->nexpected == 0)
+    return;
+  size_t length = strlen(detail) + 1;
+  sfc_early_failure_t *early = malloc(sizeof *early + length);
+  if (early == NULL) {
+    (void)sfc_control_give_up(&context->control, sfshm_error(SF_ERR_NOMEM, "a graph has failed: %s", detail));
+    return;
+  }
+  *early = (sfc_early_failure_t){.next = context->early_failures, .graph = number, .status = status};
+  memcpy(early->detail, detail, length);
+  context->early_failures = early;
+}
+
+void sfc_graph_expected(sf_context_t *context)
+{
+  if (--context->nexpected > 0)
+    return;
+  while (context->early_failures != NULL) {
+    sfc_early_failure_t *early = context->early_failures;
+    context->early_failures = early->next;
+    free(early);
+  }
+}
+
+void sfc_graph_give_up(sf_context_t *context)
+{
+  pthread_mutex_lock(&context->lock);
+  sfc_graph_expected(context);
+  pthread_mutex_unlock(&context->lock);
+}
+
+void sfc_graph_fail_early(sf_graph_t *graph)
+{
+  for (const sfc_early_failure_t *early = graph->context->early_failures; early != NULL; early = early->next)
+    if (early->graph == graph->number)
+      sfc_graph_fail(graph, early->status, early->detail);
+}
+
+/* ---- What the daemon says -----------------------------------------------------------------------------------------
+ */
+
+void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
+{
+  pthread_mutex_lock(&context->lock);
+  const sf_graph_t *graph = context->graphs;
+  uint64_t meeting = 0;
+  while (graph != NULL && graph->number != number)
+    graph = graph->next;
+  if (graph != NULL) {
+    fail_kin(graph, status, detail);
+    meeting = find_meeting(graph);
+  } else {
+    keep_early(context, number, status, detail);
+  }
+  pthread_mutex_unlock(&context->lock);
+  sfshm_wake_always(context->wake);
+  if (meeting != 0 && meeting != number)
+    sfc_graph_tell_failure(context, meeting, status, detail);
+}

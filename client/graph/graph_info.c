@@ -1,0 +1,36 @@
+/* What a graph says about itself: sizes, counts, edges. The thread that uses the graph. */
+#include "client/core/context.h"
+#include "client/graph/failure.h"
+#include "client/graph/graph.h"
+#include "client/graph/trunk_types.h"
+#include "client/plan/edge_readback.h"
+#include "shm/base/error.h"
+
+sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_t root_rank[], int64_t root_index[])
+{
+  if (graph == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_graph_edges: graph is NULL");
+  if (graph->origin == NULL) /* it failed when it was made */
+    return sfc_graph_failure(graph);
+  return sfc_origin_read(graph->origin, graph->leaf_max + 1, leaf_index, root_rank, root_index);
+}
+
+sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p)
+{
+  if (graph == NULL || info_p == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_graph_info: %s is NULL", graph == NULL ? "graph" : "info_p");
+  sf_graph_info_t info = {.nroots = graph->nroots,
+                          .nleaves = graph->nleaves,
+                          .leaf_space = graph->leaf_max + 1,
+                          .nleaves_self = graph->self.nedges,
+                          .operations = graph->last_sequence};
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    const sfc_lane_t *lane = &graph->lanes[i];
+    info.nroot_ranks += lane->trunk != NULL ? lane->trunk->nroot_ranks : lane->as_leaf.nedges > 0;
+    info.nleaf_ranks += lane->trunk != NULL ? lane->trunk->nturns : lane->as_root.nedges > 0;
+    info.nroot_values_sent += lane->as_root.nvalues;
+    info.nroot_contributions += lane->as_root.nedges;
+  }
+  *info_p = info;
+  return SF_OK;
+}

@@ -1,0 +1,102 @@
+/* Trunks of a graph as one rank uses them: its part of what travels between its node and others. See shm/trunk/trunk.h
+ * for sides, positions, slots and the flow of messages; a trunk is also one of the graph's lanes, of which it carries
+ * the queue of operations to send and to receive. */
+#ifndef SFC_TRUNK_TYPES_H
+#define SFC_TRUNK_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/trunk_regions.h"
+#include "shm/trunk/trunk.h"
+
+/* Contributions of a reduce's message that are combined in the turn of one rank. */
+typedef struct sfc_trunk_turn {
+  int32_t rank;             /* in the group */
+  sfshm_pattern_t position; /* in the message */
+  sfshm_pattern_t root;
+} sfc_trunk_turn_t;
+
+/* One side: what is sent, and what is received. */
+typedef struct sfc_trunk_side {
+  uint32_t number; /* in the map; only if in_use */
+  bool in_use;
+  const sfshm_trunk_side_t *told;
+  sfshm_flow_t *flow;
+  uint64_t sent;     /* messages that this rank has written its part of */
+  uint64_t received; /* and read */
+
+  /* Of messages that are on a device: */
+  uint64_t sent_sequence; /* number of the operation whose message was the last one sent */
+  uint64_t filled;        /* message of which kernels have written this rank's part */
+  bool is_read;           /* kernels have been told to read that of the next one received */
+} sfc_trunk_side_t;
+
+typedef struct sfc_trunk {
+  int32_t node;
+  bool uncombined;
+
+  /* Roots here, leaves there. */
+  sfc_trunk_side_t as_root;
+  int64_t first;           /* position of this rank's first root in a bcast's message */
+  sfshm_pattern_t root;    /* of each position from there on */
+  sfc_trunk_turn_t *turns; /* of a reduce, by rank */
+  int32_t nturns;
+  sfc_trunk_turn_t *winner_turns; /* of a reduce with replace, by rank; the same as turns if nobody beside them wins */
+  int32_t nwinner_turns;
+
+  /* Leaves here, roots there. Edges that carry values of their own, then extra ones: see shm/edges/edges.h. */
+  sfc_trunk_side_t as_leaf;
+  int32_t nroot_ranks;
+  int64_t nvalues;
+  sfshm_pattern_t leaf; /* of each value */
+  sfshm_pattern_t from; /* its position in a bcast's message */
+  sfshm_pattern_t to;   /* the unit of a reduce's slot that it goes to */
+  sfshm_pattern_t extra_leaf;
+  sfshm_pattern_t extra_from;
+  sfshm_pattern_t extra_to;
+  sfshm_image_t leaf_image; /* staging layers */
+
+  void *arrays[8]; /* what the patterns above refer to and no region holds */
+  int32_t narrays;
+} sfc_trunk_t;
+
+/* Slots for one class of units. */
+typedef struct sfc_exchange {
+  struct sfc_exchange *next;
+  uint64_t class_bytes;
+  sfshm_region_t region;
+  sfshm_side_slots_t slots[]; /* by side of the map */
+} sfc_exchange_t;
+
+/* Slots on a device for what a graph sends to other nodes and gets from there: see trunk_slots.h. */
+typedef struct sfc_trunk_slots {
+  char *base;    /* here; NULL: they are not open */
+  bool is_there; /* the daemon has some for this rank, which it frees when nobody has them open */
+  uint64_t class_bytes;
+  uint8_t *where; /* by side of the map */
+  sfshm_side_slots_t *slots;
+
+  /* Of operations of the host, see trunk_devices.h: */
+  uint32_t seen;         /* of board->on_device */
+  bool has_had_occasion; /* to ask for them */
+  bool has_asked;        /* or never will */
+  bool wants;            /* some, for kernels of this device: */
+  int32_t device;
+} sfc_trunk_slots_t;
+
+/* Everything of one graph that concerns other nodes. */
+typedef struct sfc_trunks {
+  bool shares_plan; /* map and the trunks' turns and arrays belong to others, too, one of which frees them */
+  sfc_trunk_region_t *map_region; /* NULL: the daemon sent the map, which is memory of this process: */
+  void *map_memory;
+  const sfshm_trunk_map_t *map;
+  sfc_trunk_region_t *board_region;
+  sfshm_trunk_board_t *board;
+  sfc_exchange_t *exchanges;
+  sfc_trunk_slots_t slots; /* on a device, beside those of exchanges */
+  sfc_trunk_t *trunks;     /* by node */
+  int32_t ntrunks;
+} sfc_trunks_t;
+
+#endif
