@@ -15,9 +15,9 @@
 #include "client/core/peer.h"
 #include "client/core/shared_heap.h"
 #include "client/core/submit_ring.h"
+#include "client/core/trunk_regions.h"
 #include "client/graph/counters.h"
 #include "client/graph/retired_memory.h"
-#include "client/trunk_regions.h"
 #include "shm/region/board.h"
 #include "shm/region/inbox.h"
 

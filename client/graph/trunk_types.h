@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/trunk_regions.h"
+#include "client/core/trunk_regions.h"
 #include "shm/trunk/trunk.h"
 
 /* Contributions of a reduce's message that are combined in the turn of one rank. */

@@ -2,8 +2,8 @@
 #ifndef SFD_TRUNKS_INTERNAL_H
 #define SFD_TRUNKS_INTERNAL_H
 
+#include "daemon/data/trunk_regions.h"
 #include "daemon/data/trunks.h"
-#include "daemon/trunk_regions.h"
 
 /* A message that ranks have submitted: it goes when those before it have gone. */
 typedef struct sfd_submitted {

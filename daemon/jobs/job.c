@@ -15,6 +15,7 @@
 #include "daemon/base/log.h"
 #include "daemon/data/match_offers.h"
 #include "daemon/data/submit_rings.h"
+#include "daemon/data/trunk_regions.h"
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/group.h"
 #include "daemon/membership/coordinator.h"
@@ -24,7 +25,6 @@
 #include "daemon/net/network.h"
 #include "daemon/setup/barrier.h"
 #include "daemon/setup/setup.h"
-#include "daemon/trunk_regions.h"
 #include "shm/base/error.h"
 #include "shm/region/inbox.h"
 

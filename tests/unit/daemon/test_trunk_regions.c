@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/trunk_regions.h"
-#include "daemon/trunk_regions.h"
+#include "client/core/trunk_regions.h"
+#include "daemon/data/trunk_regions.h"
 #include "shm/trunk/trunk.h"
 #include "tests/unit/runner.h"
 

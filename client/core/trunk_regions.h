@@ -1,5 +1,5 @@
 /* Cache of the mapped regions of trunk maps and trunk boards. The daemon lets a region serve one graph after another
- * (daemon/trunk_regions.h), so a region that is mapped need not be mapped again. Any thread. */
+ * (daemon/data/trunk_regions.h), so a region that is mapped need not be mapped again. Any thread. */
 #ifndef SFC_TRUNK_REGIONS_H
 #define SFC_TRUNK_REGIONS_H
 

@@ -1,5 +1,5 @@
 /* Pool of shared regions for trunk maps and trunk boards: see trunk_regions.h. The daemon's thread. */
-#include "daemon/trunk_regions.h"
+#include "daemon/data/trunk_regions.h"
 
 #include <stdlib.h>
 #include <string.h>

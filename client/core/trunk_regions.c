@@ -1,5 +1,5 @@
 /* Cache of the mapped regions of trunk maps and trunk boards: see trunk_regions.h. */
-#include "client/trunk_regions.h"
+#include "client/core/trunk_regions.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
