@@ -37,9 +37,14 @@ void sfc_request_do_self(sf_request_t *request)
 
 void sfc_request_advance(sf_request_t *request)
 {
-  while (request->turn < request->nturns && request->turns[request->turn].lane == SFC_SELF_TURN) {
+  const sf_graph_t *graph = request->graph;
+  for (; request->turn < graph->nturns; request->turn++) {
+    const sfc_turn_t *turn = &graph->turns[request->turn];
+    if ((turn->ops & request->turn_ops) == 0)
+      continue;
+    if (turn->lane != SFC_SELF_TURN)
+      break;
     sfc_request_do_self(request);
-    request->turn++;
   }
 }
 

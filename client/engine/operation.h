@@ -30,10 +30,9 @@ struct sf_request {
   bool held;    /* its sends have to wait until this is lifted */
   uint8_t kind; /* as it is counted: sfshm_kind_t */
   sfshm_operation_t operation;
-  bool ordered;            /* contributions must be combined in the order of their ranks */
-  const sfc_turn_t *turns; /* then: whose contributions they are */
-  int32_t nturns;
-  int32_t turn;          /* and which is next */
+  bool ordered;          /* contributions must be combined in the order of the graph's turns, */
+  uint32_t turn_ops;     /* of those for its op: SFC_TURN_* */
+  int32_t turn;          /* the next one */
   int32_t sends_left;    /* lanes that have not posted everything, or whose reader is not done in place */
   int32_t receives_left; /* lanes from which something is still to come */
   uint64_t sequence;     /* number of the operation on the graph, from 1 */
@@ -95,7 +94,7 @@ void sfc_request_advance(sf_request_t *request);
 /* Whether the next contribution to an ordered reduce is that of a lane. */
 static inline bool sfc_request_is_turn(const sf_request_t *request, const sfc_lane_t *lane)
 {
-  return request->turns[request->turn].lane == (int32_t)(lane - request->graph->lanes);
+  return request->graph->turns[request->turn].lane == (int32_t)(lane - request->graph->lanes);
 }
 
 /* It has been combined. */

@@ -165,15 +165,14 @@ static sf_request_t *take_free(sf_graph_t *graph)
 static void fill_in(sf_request_t *request, const sfc_call_t *call)
 {
   sf_graph_t *graph = call->graph;
-  bool bcast = call->operation == SFSHM_BCAST, replace = call->op == SFSHM_OP_REPLACE;
+  bool bcast = call->operation == SFSHM_BCAST;
   *request = (sf_request_t){
       .graph = graph,
       .persistent = call->persistent,
       .kind = (uint8_t)sfshm_desc_kind(call->signature),
       .operation = call->operation,
       .ordered = !bcast && graph->roots_shared && !sfshm_op_order_free(call->op, call->unit.base),
-      .turns = replace ? graph->winner_turns : graph->turns,
-      .nturns = replace ? graph->nwinner_turns : graph->nturns,
+      .turn_ops = sfc_turn_ops(call->op),
       .signature = call->signature,
       .op = call->op,
       .combine = {.unit = call->unit, .unit_bytes = sfshm_unit_size(call->unit)},

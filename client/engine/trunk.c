@@ -272,10 +272,8 @@ static void unpack_turn(const sfc_trunk_turn_t *turn, const sf_request_t *reques
 /* Combines the turns that have come, from the cursor on. Whether all have. */
 static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const sfshm_kernels_t *kernels, const char *slot)
 {
-  const sfc_trunk_t *trunk = lane->trunk;
-  bool winners = request->op == SFSHM_OP_REPLACE;
-  const sfc_trunk_turn_t *turns = winners ? trunk->winner_turns : trunk->turns;
-  int32_t nturns = winners ? trunk->nwinner_turns : trunk->nturns;
+  int32_t nturns;
+  const sfc_trunk_turn_t *turns = sfc_trunk_turns(lane->trunk, request->op, &nturns);
   int64_t *at = &lane->rx_cursor.value;
   while (*at < nturns && (!request->ordered || sfc_request_is_turn(request, lane))) {
     unpack_turn(&turns[(*at)++], request, kernels, slot);

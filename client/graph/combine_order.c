@@ -136,42 +136,45 @@ static int by_turn(const void *a, const void *b)
   return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank) : (x->lane > y->lane) - (x->lane < y->lane);
 }
 
-/* The order of combining; winners: with replace. */
-static sf_status_t make_turns(const sf_graph_t *graph, bool winners, sfc_turn_t **turns_p, int32_t *nturns_p)
+static size_t most_turns(const sf_graph_t *graph)
 {
-  size_t max = (size_t)graph->nlanes + 1;
+  size_t n = (size_t)graph->nlanes + 1;
   for (int32_t i = 0; i < graph->nlanes; i++)
     if (graph->lanes[i].trunk != NULL)
-      max += (size_t)(winners ? graph->lanes[i].trunk->nwinner_turns : graph->lanes[i].trunk->nturns);
-  sfc_turn_t *turns = malloc(max * sizeof *turns);
-  if (turns == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "turns of %zu ranks", max);
+      n += (size_t)(graph->lanes[i].trunk->nturns + graph->lanes[i].trunk->nwinners);
+  return n;
+}
+
+static int32_t add_trunk_turns(const sfc_trunk_t *trunk, int32_t lane, sfc_turn_t turns[])
+{
+  uint32_t ops = trunk->nwinners > 0 ? SFC_TURN_OTHERS : SFC_TURN_OTHERS | SFC_TURN_REPLACE;
   int32_t n = 0;
-  if (graph->self.nedges > 0)
-    turns[n++] = (sfc_turn_t){graph->rank, SFC_SELF_TURN};
-  for (int32_t i = 0; i < graph->nlanes; i++) {
-    const sfc_trunk_t *trunk = graph->lanes[i].trunk;
-    if (trunk == NULL && graph->lanes[i].as_root.nedges > 0)
-      turns[n++] = (sfc_turn_t){graph->lanes[i].rank, i};
-    for (int32_t t = 0; trunk != NULL && t < (winners ? trunk->nwinner_turns : trunk->nturns); t++)
-      turns[n++] = (sfc_turn_t){(winners ? trunk->winner_turns : trunk->turns)[t].rank, i};
-  }
-  qsort(turns, (size_t)n, sizeof *turns, by_turn);
-  *turns_p = turns;
-  *nturns_p = n;
-  return SF_OK;
+  for (; n < trunk->nturns; n++)
+    turns[n] = (sfc_turn_t){trunk->turns[n].rank, lane, ops};
+  for (; n < trunk->nturns + trunk->nwinners; n++)
+    turns[n] = (sfc_turn_t){trunk->turns[n].rank, lane, SFC_TURN_REPLACE};
+  return n;
 }
 
 sf_status_t sfc_graph_order_turns(sf_graph_t *graph)
 {
-  bool different = false;
-  sf_status_t status = make_turns(graph, false, &graph->turns, &graph->nturns);
-  for (int32_t i = 0; i < graph->nlanes; i++)
-    different |= graph->lanes[i].trunk != NULL && graph->lanes[i].trunk->winner_turns != graph->lanes[i].trunk->turns;
-  graph->winner_turns = graph->turns;
-  graph->nwinner_turns = graph->nturns;
-  if (status != SF_OK || !different)
-    return status;
-  graph->winner_turns = NULL;
-  return make_turns(graph, true, &graph->winner_turns, &graph->nwinner_turns);
+  const uint32_t all = SFC_TURN_OTHERS | SFC_TURN_REPLACE;
+  size_t most = most_turns(graph);
+  sfc_turn_t *turns = malloc(most * sizeof *turns);
+  if (turns == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "turns of %zu ranks", most);
+  int32_t n = 0;
+  if (graph->self.nedges > 0)
+    turns[n++] = (sfc_turn_t){graph->rank, SFC_SELF_TURN, all};
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    const sfc_lane_t *lane = &graph->lanes[i];
+    if (lane->trunk != NULL)
+      n += add_trunk_turns(lane->trunk, i, turns + n);
+    else if (lane->as_root.nedges > 0)
+      turns[n++] = (sfc_turn_t){lane->rank, i, all};
+  }
+  qsort(turns, (size_t)n, sizeof *turns, by_turn);
+  graph->turns = turns;
+  graph->nturns = n;
+  return SF_OK;
 }

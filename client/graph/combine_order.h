@@ -12,8 +12,7 @@ void sfc_graph_find_bounds(sf_graph_t *graph);
 /* Whether some root here has leaves on several ranks. Needs the bounds. SF_ERR_NOMEM. */
 sf_status_t sfc_graph_find_shared_roots(sf_graph_t *graph);
 
-/* The turns of this rank, of other ranks and of those behind trunks, by rank; those of replace by themselves where they
- * differ. SF_ERR_NOMEM. */
+/* The turns of this rank, of other ranks and of those behind trunks, by rank. SF_ERR_NOMEM. */
 sf_status_t sfc_graph_order_turns(sf_graph_t *graph);
 
 #endif

@@ -102,8 +102,6 @@ void sfc_graph_free_own_plan(sf_graph_t *graph)
   sfc_link_destroy(&graph->self);
   for (int32_t i = 0; i < graph->nlists; i++)
     sfc_device_destroy_region(&graph->lists[i]);
-  if (graph->winner_turns != graph->turns)
-    free(graph->winner_turns);
   free(graph->turns);
   free(graph->lists);
   sfc_origin_free(graph->origin);

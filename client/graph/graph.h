@@ -18,11 +18,21 @@ typedef struct sfc_thread sfc_thread_t; /* what one thread has begun and not end
 
 #define SFC_SELF_TURN (-1)
 
-/* Whose contributions to a reduce come next. */
+/* One step of the order in which a reduce combines contributions. Ranks of another node that contribute to one root
+ * are one contribution, in the turn of the lowest of them; with replace, in the turn of the highest. */
 typedef struct sfc_turn {
   int32_t rank; /* in the group: turns are by rank */
   int32_t lane; /* or SFC_SELF_TURN */
+  uint32_t ops; /* in which reduces the step is done: SFC_TURN_* */
 } sfc_turn_t;
+
+#define SFC_TURN_REPLACE 1u
+#define SFC_TURN_OTHERS 2u /* reduces with all other ops */
+
+static inline uint32_t sfc_turn_ops(sfshm_op_t op)
+{
+  return op == SFSHM_OP_REPLACE ? SFC_TURN_REPLACE : SFC_TURN_OTHERS;
+}
 
 #define SFC_HISTORY 64 /* operations */
 _Static_assert(SFC_HISTORY > SFSHM_EAGER_SLOTS, "what was called in the place of a message on its way is known");
@@ -49,8 +59,6 @@ struct sf_graph {
   int32_t nreceivers[2];
   sfc_turn_t *turns; /* of receivers of a reduce and this rank itself: the order of combining */
   int32_t nturns;
-  sfc_turn_t *winner_turns; /* the same for replace */
-  int32_t nwinner_turns;
   bool roots_shared; /* some root here has leaves on more than one rank, so that the order matters */
 
   uint64_t last_sequence;        /* of operations begun */

@@ -10,8 +10,9 @@
 
 sfc_lane_t *sfc_waiting_turn(const sf_request_t *request)
 {
-  int32_t lane = request->ordered && request->turn < request->nturns ? request->turns[request->turn].lane : -1;
-  return lane >= 0 ? &request->graph->lanes[lane] : NULL;
+  const sf_graph_t *graph = request->graph;
+  int32_t lane = request->ordered && request->turn < graph->nturns ? graph->turns[request->turn].lane : -1;
+  return lane >= 0 ? &graph->lanes[lane] : NULL;
 }
 
 /* A contribution that has come before its turn: it is not the lane that is waited for. */

@@ -36,8 +36,6 @@ struct sfc_plan {
   int32_t nlanes;
   sfc_turn_t *turns;
   int32_t nturns;
-  sfc_turn_t *winner_turns;
-  int32_t nwinner_turns;
   struct sfc_trunks *trunks; /* as they are before the first operation */
   sfc_origin_t *origin;
   sfshm_region_t *lists;
@@ -148,8 +146,6 @@ void sfc_plan_make(sf_graph_t *graph, sfc_given_t *given)
   plan->nlanes = graph->nlanes;
   plan->turns = graph->turns;
   plan->nturns = graph->nturns;
-  plan->winner_turns = graph->winner_turns;
-  plan->nwinner_turns = graph->nwinner_turns;
   plan->origin = graph->origin;
   plan->lists = graph->lists;
   plan->nlists = graph->nlists;
@@ -254,8 +250,6 @@ sf_status_t sfc_plan_apply(sfc_plan_t *plan, sf_graph_t *graph)
   graph->self = plan->self;
   graph->turns = plan->turns;
   graph->nturns = plan->nturns;
-  graph->winner_turns = plan->winner_turns;
-  graph->nwinner_turns = plan->nwinner_turns;
   graph->origin = plan->origin;
   return SF_OK;
 }
@@ -271,8 +265,6 @@ static void free_plan(sf_context_t *context, sfc_plan_t *plan)
   sfc_link_destroy(&plan->self);
   for (int32_t i = 0; i < plan->nlists; i++)
     sfc_device_destroy_region(&plan->lists[i]);
-  if (plan->winner_turns != plan->turns)
-    free(plan->winner_turns);
   free(plan->turns);
   sfc_origin_free(plan->origin);
   free(plan->lists);

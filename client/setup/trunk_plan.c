@@ -9,7 +9,6 @@
 #include "client/graph/trunk_types.h"
 #include "client/setup/trunk_device_slots.h"
 #include "client/setup/trunk_plan.h"
-#include "shm/base/equal_run.h"
 #include "shm/base/error.h"
 
 _Static_assert(SF_GRAPH_REPRODUCIBLE == SFSHM_GRAPH_UNCOMBINED, "the daemon reads this flag");
@@ -170,142 +169,43 @@ static sf_status_t open_leaves(sfc_trunk_t *trunk, int32_t rank, const sfshm_ima
 
 /* ---- Roots here -------------------------------------------------------------------------------------------------- */
 
-/* A piece of a turn whose contributions one rank wins. */
-typedef struct sfc_win {
-  int32_t rank;
-  int64_t end; /* in the turn */
-} sfc_win_t;
-
-/* The one that begins at i. As a rule few contributions are won by another rank than the turn's. */
-static inline sfc_win_t win_at(const sfshm_root_turn_t *turn, int64_t i)
+/* to[k] = root[position[k] - first] */
+static void look_up_roots(const sfshm_pattern_t *root, int64_t first, const sfshm_pattern_t *position, bool narrow,
+                          void *to)
 {
-  if (turn->winners == NULL)
-    return (sfc_win_t){turn->rank, turn->root.n};
-  return (sfc_win_t){turn->winners[i], sfshm_run_end(turn->winners, i, turn->root.n)};
-}
-
-static int32_t find_highest_winner(const sfshm_root_turn_t turns[], int32_t nturns)
-{
-  int32_t highest = 0;
-  for (int32_t t = 0; t < nturns; t++)
-    for (int64_t i = 0; i < turns[t].root.n;) {
-      sfc_win_t win = win_at(&turns[t], i);
-      highest = win.rank > highest ? win.rank : highest;
-      i = win.end;
-    }
-  return highest;
-}
-
-/* How many contributions each rank wins, from 1 on: so that sums of them are where each rank's begin. */
-static int64_t *count_winners(int32_t job_size, const sfshm_root_turn_t turns[], int32_t nturns, int32_t *nranks_p)
-{
-  int32_t highest = find_highest_winner(turns, nturns);
-  int64_t *begins = highest < job_size ? calloc((size_t)highest + 2, sizeof *begins) : NULL;
-  for (int32_t t = 0; begins != NULL && t < nturns; t++)
-    for (int64_t i = 0; i < turns[t].root.n;) {
-      sfc_win_t win = win_at(&turns[t], i);
-      begins[win.rank + 1] += win.end - i;
-      i = win.end;
-    }
-  *nranks_p = highest + 1;
-  return begins;
-}
-
-/* Contributions by winner. */
-typedef struct sfc_won {
-  bool narrow;
-  void *position;
-  void *root;
-} sfc_won_t;
-
-static inline void put(void *array, bool narrow, int64_t i, int64_t index)
-{
-  if (narrow)
-    ((uint32_t *)array)[i] = (uint32_t)index;
+  uint32_t *to32 = to;
+  int64_t *to64 = to;
+  if (root->kind == SFSHM_PATTERN_INDEX32 && position->kind == SFSHM_PATTERN_INDEX32)
+    for (int64_t k = 0; k < position->n; k++)
+      to32[k] = root->index32[position->index32[k] - first];
+  else if (narrow)
+    for (int64_t k = 0; k < position->n; k++)
+      to32[k] = (uint32_t)sfshm_pattern_at(root, sfshm_pattern_at(position, k) - first);
   else
-    ((int64_t *)array)[i] = index;
+    for (int64_t k = 0; k < position->n; k++)
+      to64[k] = sfshm_pattern_at(root, sfshm_pattern_at(position, k) - first);
 }
 
-static inline __attribute__((always_inline)) void sort_as(const sfshm_root_turn_t *turn, sfshm_pattern_kind_t kind,
-                                                          bool narrow, int64_t begins[], const sfc_won_t *won)
+/* The turns of a reduce with replace, behind those of the other ops. */
+static sf_status_t open_winners(sfc_trunk_t *trunk, const sfshm_image_t *image, const sfshm_root_roots_t *part)
 {
-  sfshm_pattern_t from = turn->root;
-  from.kind = kind;
-  for (int64_t i = 0; i < from.n;) {
-    sfc_win_t win = win_at(turn, i);
-    int64_t to = begins[win.rank] - i;
-    begins[win.rank] += win.end - i;
-    for (; i < win.end; i++) {
-      put(won->position, narrow, to + i, turn->first + i);
-      put(won->root, narrow, to + i, sfshm_pattern_at(&from, i));
-    }
-  }
-}
-
-/* begins[r] ends up where those of the next rank begin. */
-static void sort_by_winner(const sfshm_root_turn_t turns[], int32_t nturns, int64_t begins[], int32_t nranks,
-                           const sfc_won_t *won)
-{
-  for (int32_t r = 0; r < nranks; r++)
-    begins[r + 1] += begins[r];
-  for (int32_t t = 0; t < nturns; t++) {
-    if (won->narrow && turns[t].root.kind == SFSHM_PATTERN_INDEX32)
-      sort_as(&turns[t], SFSHM_PATTERN_INDEX32, true, begins, won);
-    else if (won->narrow)
-      sort_as(&turns[t], SFSHM_PATTERN_STRIDED, true, begins, won);
-    else
-      sort_as(&turns[t], turns[t].root.kind, false, begins, won);
-  }
-}
-
-/* One turn for each rank that wins something. */
-static sf_status_t cut_winners(sfc_trunk_t *trunk, const int64_t ends[], int32_t nranks, const sfc_won_t *won)
-{
-  int32_t nturns = 0;
-  for (int32_t r = 0; r < nranks; r++)
-    nturns += ends[r] > (r > 0 ? ends[r - 1] : 0);
-  trunk->winner_turns = calloc((size_t)nturns, sizeof *trunk->winner_turns);
-  if (trunk->winner_turns == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "turns of %d ranks", nturns);
-  for (int32_t r = 0; r < nranks; r++) {
-    int64_t begin = r > 0 ? ends[r - 1] : 0, n = ends[r] - begin;
-    if (n > 0)
-      trunk->winner_turns[trunk->nwinner_turns++] =
-          (sfc_trunk_turn_t){.rank = r,
-                             .position = pattern_of(won->position, begin, n, won->narrow),
-                             .root = pattern_of(won->root, begin, n, won->narrow)};
-  }
-  return SF_OK;
-}
-
-/* With replace a contribution counts in the turn of the highest rank that has part in it. */
-static sf_status_t find_winners(sfc_trunk_t *trunk, int32_t job_size, const sfshm_root_turn_t turns[], int32_t nturns)
-{
-  bool different = false;
-  sfc_won_t won = {.narrow = true};
+  bool narrow = is_narrow(&part->root);
+  char *root = part->nwinners > 0 ? take_indices(trunk, part->root.n, narrow) : NULL;
+  sf_status_t status = part->nwinners == 0 || root != NULL ? SF_OK : SF_ERR_NOMEM;
   int64_t n = 0;
-  int32_t nranks;
-  for (int32_t t = 0; t < nturns; t++) {
-    n += turns[t].root.n;
-    different |= turns[t].winners != NULL;
-    won.narrow &= is_narrow(&turns[t].root) && turns[t].first + turns[t].root.n <= UINT32_MAX;
+  for (uint32_t i = 0; i < part->nwinners && status == SF_OK; i++) {
+    sfc_trunk_turn_t *turn = &trunk->turns[trunk->nturns + trunk->nwinners];
+    status = sfshm_root_winner_open(image, part, i, &turn->rank, &turn->position);
+    if (status == SF_OK && turn->position.n > part->root.n - n)
+      status = sfshm_error(SF_ERR_PROTO, "trunk to node %d: too many contributions are won", trunk->node);
+    if (status != SF_OK)
+      break;
+    look_up_roots(&part->root, part->first, &turn->position, narrow,
+                  root + (size_t)n * (narrow ? sizeof(uint32_t) : sizeof(int64_t)));
+    turn->root = pattern_of(root, n, turn->position.n, narrow);
+    n += turn->position.n;
+    trunk->nwinners++;
   }
-  if (!different) {
-    trunk->winner_turns = trunk->turns;
-    trunk->nwinner_turns = trunk->nturns;
-    return SF_OK;
-  }
-  int64_t *begins = count_winners(job_size, turns, nturns, &nranks);
-  won.position = take_indices(trunk, n, won.narrow);
-  won.root = take_indices(trunk, n, won.narrow);
-  sf_status_t status = begins != NULL && won.position != NULL && won.root != NULL
-                           ? SF_OK
-                           : sfshm_error(SF_ERR_NOMEM, "winners of %lld contributions", (long long)n);
-  if (status == SF_OK) {
-    sort_by_winner(turns, nturns, begins, nranks, &won);
-    status = cut_winners(trunk, begins, nranks, &won);
-  }
-  free(begins);
   return status;
 }
 
@@ -313,24 +213,20 @@ static sf_status_t open_turns(sfc_trunk_t *trunk, const sf_graph_t *graph, const
                               const sfshm_root_roots_t *part)
 {
   sf_status_t status = SF_OK;
-  sfshm_root_turn_t *turns = calloc(part->nsegments + 1, sizeof *turns);
-  trunk->turns = calloc(part->nsegments + 1, sizeof *trunk->turns);
-  if (turns == NULL || trunk->turns == NULL)
-    status = sfshm_error(SF_ERR_NOMEM, "turns of %u ranks", part->nsegments);
-  for (uint32_t i = 0; i < part->nsegments && status == SF_OK; i++) {
-    status = sfshm_root_segment_open(image, part, i, graph->nroots, &turns[i]);
+  size_t most = (size_t)part->nsegments + part->nwinners + 1;
+  trunk->turns = calloc(most, sizeof *trunk->turns);
+  if (trunk->turns == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "turns of %zu ranks", most);
+  for (uint32_t i = 0; i < part->nsegments; i++) {
+    sfshm_root_turn_t turn;
+    status = sfshm_root_segment_open(image, part, i, graph->nroots, &turn);
     if (status != SF_OK)
-      break;
-    trunk->turns[trunk->nturns++] =
-        (sfc_trunk_turn_t){.rank = turns[i].rank,
-                           .position = sfshm_pattern_contiguous(turns[i].first, turns[i].root.n),
-                           .root = turns[i].root};
+      return status;
+    trunk->turns[trunk->nturns++] = (sfc_trunk_turn_t){
+        .rank = turn.rank, .position = sfshm_pattern_contiguous(turn.first, turn.root.n), .root = turn.root};
     sfshm_pattern_find_box(&trunk->turns[i].root);
   }
-  if (status == SF_OK)
-    status = find_winners(trunk, graph->context->size, turns, trunk->nturns);
-  free(turns);
-  return status;
+  return open_winners(trunk, image, part);
 }
 
 static sf_status_t open_roots(sfc_trunk_t *trunk, const sf_graph_t *graph, const sfshm_image_t *image)
@@ -445,8 +341,6 @@ static void free_plan(sf_context_t *context, sfc_trunks_t *trunks)
     sfc_trunk_t *trunk = &trunks->trunks[i];
     for (int32_t k = 0; k < trunk->narrays; k++)
       sfc_device_free_array(trunk->arrays[k]);
-    if (trunk->winner_turns != trunk->turns)
-      free(trunk->winner_turns);
     free(trunk->turns);
   }
   sfc_device_free_array(trunks->map_memory);

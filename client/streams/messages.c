@@ -73,9 +73,6 @@ static void list_receive(sfc_streams_t *streams, const sf_streamed_t *streamed, 
 static void list_receives(sfc_streams_t *streams, const sf_streamed_t *streamed)
 {
   const sf_graph_t *graph = streams->graph;
-  bool replace = streamed->op == SFSHM_OP_REPLACE;
-  const sfc_turn_t *turns = replace ? graph->winner_turns : graph->turns;
-  int32_t nturns = replace ? graph->nwinner_turns : graph->nturns;
   sfc_moves_begin(streams->moves, streamed->unit, streamed->op);
   if (streamed->operation == SFSHM_BCAST) {
     sfc_move_add_self(streams, streamed, streams->moves);
@@ -83,11 +80,14 @@ static void list_receives(sfc_streams_t *streams, const sf_streamed_t *streamed)
       list_receive(streams, streamed, number_of(streams, graph->receivers[SFSHM_BCAST][k]));
     return;
   }
-  for (int32_t k = 0; k < nturns; k++)
-    if (turns[k].lane == SFC_SELF_TURN)
+  for (int32_t k = 0; k < graph->nturns; k++) {
+    if ((graph->turns[k].ops & sfc_turn_ops(streamed->op)) == 0)
+      continue;
+    if (graph->turns[k].lane == SFC_SELF_TURN)
       sfc_move_add_self(streams, streamed, streams->moves);
     else
-      list_receive(streams, streamed, turns[k].lane);
+      list_receive(streams, streamed, graph->turns[k].lane);
+  }
 }
 
 static sf_status_t prepare_listed(sfc_streams_t *streams, sfc_moves_kind_t kind)

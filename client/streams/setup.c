@@ -85,8 +85,6 @@ static size_t most_moves(const sf_graph_t *graph)
   int32_t n = graph->nlanes + 1;
   if (n < graph->nturns)
     n = graph->nturns;
-  if (n < graph->nwinner_turns)
-    n = graph->nwinner_turns;
   return 2 * (size_t)n;
 }
 

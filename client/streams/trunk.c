@@ -360,9 +360,9 @@ static void add_roots(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, i
                       sfc_moves_t *moves)
 {
   const sfc_trunk_t *trunk = trunk_of(nodes, lane);
-  bool winners = streamed->op == SFSHM_OP_REPLACE;
-  const sfc_trunk_turn_t *turn = &(winners ? trunk->winner_turns : trunk->turns)[nodes->turns[lane]++];
-  if (nodes->turns[lane] == (winners ? trunk->nwinner_turns : trunk->nturns))
+  int32_t nturns;
+  const sfc_trunk_turn_t *turn = &sfc_trunk_turns(trunk, streamed->op, &nturns)[nodes->turns[lane]++];
+  if (nodes->turns[lane] == nturns)
     nodes->turns[lane] = 0;
   sfshm_move_t move = {.from_pattern = turn->position,
                        .from = slot,

@@ -96,8 +96,11 @@ typedef struct sfshm_root_part {
   int64_t first;               /* position of its first root in a bcast's message */
   sfshm_stored_pattern_t root; /* of each position from there on */
   uint64_t segments;           /* offset of sfshm_root_segment_t[nsegments], by ascending rank */
+  uint64_t winners;            /* offset of sfshm_root_winner_t[nwinners], likewise */
+  uint32_t nwinners;           /* 0: each rank wins what is combined in its turn */
+  uint32_t reserved;
 } sfshm_root_part_t;
-_Static_assert(sizeof(sfshm_root_part_t) == 64, "layout version 1");
+_Static_assert(sizeof(sfshm_root_part_t) == 80, "layout version 14");
 
 /* What is combined in the turn of one rank of the leaf node: the lead, or the leaf rank if uncombined. */
 typedef struct sfshm_root_segment {
@@ -105,10 +108,17 @@ typedef struct sfshm_root_segment {
   uint32_t reserved;
   int64_t first;               /* position of its first contribution in a reduce's message */
   sfshm_stored_pattern_t root; /* of each contribution */
-  uint64_t winners; /* offset of int32_t[root.n]: the highest contributing rank of each, whose value a replace keeps; 0:
-                       nobody but rank contributes */
 } sfshm_root_segment_t;
-_Static_assert(sizeof(sfshm_root_segment_t) == 64, "layout version 1");
+_Static_assert(sizeof(sfshm_root_segment_t) == 56, "layout version 14");
+
+/* The contributions of which one rank of the leaf node is the highest contributor. A reduce with replace keeps the
+ * value of that rank, so its contribution is applied in the turn of that rank and not in the turn of the lead. */
+typedef struct sfshm_root_winner {
+  int32_t rank;
+  uint32_t reserved;
+  sfshm_stored_pattern_t position; /* in a reduce's message */
+} sfshm_root_winner_t;
+_Static_assert(sizeof(sfshm_root_winner_t) == 48, "layout version 14");
 
 /* The values of one leaf rank: those of its edge blocks that lead to the node, by ascending root rank, in the order of
  * each block's values (or edges). */
@@ -148,6 +158,8 @@ typedef struct sfshm_root_roots {
   sfshm_pattern_t root;
   sfshm_pattern_survey_t survey;
   uint64_t segments;
+  uint32_t nwinners;
+  uint64_t winners;
 } sfshm_root_roots_t;
 sf_status_t sfshm_root_part_open(const sfshm_image_t *image, uint32_t i, int64_t nroots, sfshm_root_roots_t *part_p);
 
@@ -155,10 +167,13 @@ typedef struct sfshm_root_turn {
   int32_t rank;
   int64_t first;
   sfshm_pattern_t root;
-  const int32_t *winners; /* NULL: rank itself */
 } sfshm_root_turn_t;
 sf_status_t sfshm_root_segment_open(const sfshm_image_t *image, const sfshm_root_roots_t *part, uint32_t i,
                                     int64_t nroots, sfshm_root_turn_t *turn_p);
+
+/* Winner i of the part: its rank, and the positions of its contributions, all of them within the part. */
+sf_status_t sfshm_root_winner_open(const sfshm_image_t *image, const sfshm_root_roots_t *part, uint32_t i,
+                                   int32_t *rank_p, sfshm_pattern_t *position_p);
 
 /* One leaf rank's part, for a rank with so many values and edges that lead to the node: from is below bcast_values, to
  * below reduce_values + staged. */

@@ -230,13 +230,19 @@ static sf_status_t open_root_part(const sfshm_image_t *image, const sfshm_root_p
                                   sfshm_root_roots_t *part_p)
 {
   int64_t room;
-  sfshm_root_roots_t part = {
-      .rank = stored->rank, .nsegments = stored->nsegments, .first = stored->first, .segments = stored->segments};
+  sfshm_root_roots_t part = {.rank = stored->rank,
+                             .nsegments = stored->nsegments,
+                             .first = stored->first,
+                             .segments = stored->segments,
+                             .nwinners = stored->nwinners,
+                             .winners = stored->winners};
   if (stored->rank < 0 || !find_room(stored->first, image->header.bcast_values, &room) ||
-      !lies_within(image, stored->segments, stored->nsegments, sizeof(sfshm_root_segment_t), sizeof(uint64_t)))
-    return sfshm_error(SF_ERR_PROTO, "trunk image: roots of rank %d: position %lld of %lld, %u segments at %llu",
+      !lies_within(image, stored->segments, stored->nsegments, sizeof(sfshm_root_segment_t), sizeof(uint64_t)) ||
+      !lies_within(image, stored->winners, stored->nwinners, sizeof(sfshm_root_winner_t), sizeof(uint64_t)))
+    return sfshm_error(SF_ERR_PROTO,
+                       "trunk image: roots of rank %d: position %lld of %lld, %u segments at %llu, %u winners at %llu",
                        stored->rank, (long long)stored->first, (long long)image->header.bcast_values, stored->nsegments,
-                       (unsigned long long)stored->segments);
+                       (unsigned long long)stored->segments, stored->nwinners, (unsigned long long)stored->winners);
   sf_status_t status = open_pattern(image, &stored->root, "roots", room, &part.root);
   if (status == SF_OK)
     *part_p = part;
@@ -272,7 +278,7 @@ static sfshm_root_segment_t stored_segment(const sfshm_image_t *image, uint64_t 
   return ((const sfshm_root_segment_t *)at(image, segments))[i];
 }
 
-/* All but the indices and winners. */
+/* All but the indices. */
 static sf_status_t open_segment(const sfshm_image_t *image, const sfshm_root_segment_t *stored,
                                 sfshm_root_turn_t *turn_p)
 {
@@ -282,30 +288,9 @@ static sf_status_t open_segment(const sfshm_image_t *image, const sfshm_root_seg
     return sfshm_error(SF_ERR_PROTO, "trunk image: turn of rank %d at position %lld of %lld", stored->rank,
                        (long long)stored->first, (long long)image->header.reduce_values);
   sf_status_t status = open_pattern(image, &stored->root, "roots of a turn", room, &turn.root);
-  if (status != SF_OK)
-    return status;
-  if (stored->winners != 0) {
-    if (image->header.uncombined != 0 ||
-        !lies_within(image, stored->winners, (uint64_t)turn.root.n, sizeof(int32_t), sizeof(int32_t)))
-      return sfshm_error(SF_ERR_PROTO, "trunk image: %lld winners at %llu of %zu bytes", (long long)turn.root.n,
-                         (unsigned long long)stored->winners, image->length_bytes);
-    turn.winners = at(image, stored->winners);
-  }
-  *turn_p = turn;
-  return SF_OK;
-}
-
-/* Nobody wins before the lead. */
-static sf_status_t check_winners(const sfshm_root_turn_t *turn)
-{
-  int32_t lowest = turn->rank;
-  if (turn->winners == NULL)
-    return SF_OK;
-  for (int64_t i = 0; i < turn->root.n; i++)
-    lowest = turn->winners[i] < lowest ? turn->winners[i] : lowest;
-  if (lowest < turn->rank)
-    return sfshm_error(SF_ERR_PROTO, "trunk image: rank %d wins in the turn of rank %d", lowest, turn->rank);
-  return SF_OK;
+  if (status == SF_OK)
+    *turn_p = turn;
+  return status;
 }
 
 sf_status_t sfshm_root_segment_open(const sfshm_image_t *image, const sfshm_root_roots_t *part, uint32_t i,
@@ -320,10 +305,32 @@ sf_status_t sfshm_root_segment_open(const sfshm_image_t *image, const sfshm_root
   sfshm_pattern_survey_t survey = sfshm_pattern_survey(&turn.root);
   status = check_roots(&survey, part->rank, nroots);
   if (status == SF_OK)
-    status = check_winners(&turn);
-  if (status == SF_OK)
     *turn_p = turn;
   return status;
+}
+
+static sfshm_root_winner_t stored_winner(const sfshm_image_t *image, const sfshm_root_roots_t *part, uint32_t i)
+{
+  return ((const sfshm_root_winner_t *)at(image, part->winners))[i];
+}
+
+sf_status_t sfshm_root_winner_open(const sfshm_image_t *image, const sfshm_root_roots_t *part, uint32_t i,
+                                   int32_t *rank_p, sfshm_pattern_t *position_p)
+{
+  assert(i < part->nwinners);
+  sfshm_root_winner_t stored = stored_winner(image, part, i);
+  sfshm_pattern_t position;
+  sf_status_t status = open_pattern(image, &stored.position, "positions of a winner", part->root.n, &position);
+  if (status != SF_OK)
+    return status;
+  sfshm_pattern_survey_t survey = sfshm_pattern_survey(&position);
+  if (stored.rank < 0 || survey.min < part->first || survey.max - part->first >= part->root.n)
+    return sfshm_error(SF_ERR_PROTO, "trunk image: rank %d wins at positions %lld to %lld; rank %d has %lld from %lld",
+                       stored.rank, (long long)survey.min, (long long)survey.max, part->rank, (long long)part->root.n,
+                       (long long)part->first);
+  *rank_p = stored.rank;
+  *position_p = position;
+  return SF_OK;
 }
 
 /* A check of a whole root image. Turns may use pieces of the arrays of their owners' parts; nothing else overlaps. So a
@@ -354,14 +361,12 @@ static sf_status_t check_segment(sfshm_root_check_t *check, const sfshm_root_seg
   if (stored->first != check->reduce_values)
     return sfshm_error(SF_ERR_PROTO, "trunk image: turn of rank %d is at %lld, the one before ends at %lld",
                        stored->rank, (long long)stored->first, (long long)check->reduce_values);
-  if (!take_room(check, array_bytes(&stored->root)) ||
-      (turn.winners != NULL && !take_room(check, (uint64_t)turn.root.n * sizeof(int32_t))))
+  if (!take_room(check, array_bytes(&stored->root)))
     return sfshm_error(SF_ERR_PROTO, "trunk image: turns overlap");
   check->reduce_values += turn.root.n;
   *n += turn.root.n;
   sfshm_pattern_survey_t survey = sfshm_pattern_survey(&turn.root);
-  status = check_roots(&survey, owner, INT64_MAX);
-  return status == SF_OK ? check_winners(&turn) : status;
+  return check_roots(&survey, owner, INT64_MAX);
 }
 
 static sf_status_t check_segments(sfshm_root_check_t *check, const sfshm_root_roots_t *part)
@@ -384,6 +389,35 @@ static sf_status_t check_segments(sfshm_root_check_t *check, const sfshm_root_ro
   return SF_OK;
 }
 
+/* All contributions of a part are won, or the part has no list of winners. */
+static sf_status_t check_winners(sfshm_root_check_t *check, const sfshm_root_roots_t *part)
+{
+  const sfshm_image_t *image = check->image;
+  sfshm_pattern_t position;
+  int32_t rank, previous = -1;
+  int64_t n = 0;
+  if (part->nwinners > 0 &&
+      (image->header.uncombined != 0 || !take_room(check, (uint64_t)part->nwinners * sizeof(sfshm_root_winner_t))))
+    return sfshm_error(SF_ERR_PROTO, "trunk image: %u winners of rank %d, uncombined or overlapping", part->nwinners,
+                       part->rank);
+  for (uint32_t i = 0; i < part->nwinners; i++) {
+    sfshm_root_winner_t stored = stored_winner(image, part, i);
+    if (!take_room(check, array_bytes(&stored.position)))
+      return sfshm_error(SF_ERR_PROTO, "trunk image: winners overlap");
+    sf_status_t status = sfshm_root_winner_open(image, part, i, &rank, &position);
+    if (status != SF_OK)
+      return status;
+    if (rank <= previous)
+      return sfshm_error(SF_ERR_PROTO, "trunk image: winners %d and %d in disorder", previous, rank);
+    previous = rank;
+    n += position.n;
+  }
+  return part->nwinners == 0 || n == part->root.n
+             ? SF_OK
+             : sfshm_error(SF_ERR_PROTO, "trunk image: %lld of %lld contributions to rank %d are won", (long long)n,
+                           (long long)part->root.n, part->rank);
+}
+
 static sf_status_t check_root_part(sfshm_root_check_t *check, uint32_t i)
 {
   sfshm_root_part_t stored = stored_root_part(check->image, i);
@@ -398,7 +432,9 @@ static sf_status_t check_root_part(sfshm_root_check_t *check, uint32_t i)
   check->bcast_values += part.root.n;
   part.survey = sfshm_pattern_survey(&part.root);
   status = check_roots(&part.survey, part.rank, INT64_MAX);
-  return status == SF_OK ? check_segments(check, &part) : status;
+  if (status == SF_OK)
+    status = check_segments(check, &part);
+  return status == SF_OK ? check_winners(check, &part) : status;
 }
 
 sf_status_t sfshm_root_image_check(const sfshm_image_t *image)

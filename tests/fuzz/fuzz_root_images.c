@@ -41,10 +41,14 @@ static void open_all(const sfshm_image_t *image)
   for (uint32_t i = 0; i < image->header.nparts; i++) {
     sfshm_root_roots_t part;
     sfshm_root_turn_t turn;
+    sfshm_pattern_t position;
+    int32_t rank;
     require(sfshm_root_part_open(image, i, INT64_MAX, &part) == SF_OK, "a part");
     require(sfshm_image_find(image, part.rank) == (int64_t)i, "finding a part");
     for (uint32_t k = 0; k < part.nsegments; k++)
       require(sfshm_root_segment_open(image, &part, k, INT64_MAX, &turn) == SF_OK, "a turn");
+    for (uint32_t k = 0; k < part.nwinners; k++)
+      require(sfshm_root_winner_open(image, &part, k, &rank, &position) == SF_OK, "a winner");
   }
 }
 
@@ -69,13 +73,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 #define ROUNDS 20000u
 #define MAX_ROOTS 1000u
 
-/* Roots of one owner that two ranks lead. */
+/* Roots of one owner that two ranks lead, and win. position stands right behind index. */
 typedef struct root_bytes {
   sfshm_image_header_t header;
   sfshm_root_part_t part;
   sfshm_root_segment_t segments[2];
+  sfshm_root_winner_t winners[2];
   uint32_t index[MAX_ROOTS];
-  int32_t winners[MAX_ROOTS];
+  uint32_t position[MAX_ROOTS];
 } root_bytes_t;
 
 static sfshm_stored_pattern_t stored(unsigned first, unsigned n)
@@ -93,12 +98,18 @@ static void make_image(root_bytes_t *bytes)
                  .reduce_values = n,
                  .nparts = 1,
                  .parts = offsetof(root_bytes_t, part)},
-      .part = {.rank = 3, .nsegments = 2, .root = stored(0, n), .segments = offsetof(root_bytes_t, segments)},
-      .segments = {{.rank = 1, .root = stored(0, nled), .winners = offsetof(root_bytes_t, winners)},
-                   {.rank = 4, .first = nled, .root = stored(nled, n - nled)}}};
+      .part = {.rank = 3,
+               .nsegments = 2,
+               .root = stored(0, n),
+               .segments = offsetof(root_bytes_t, segments),
+               .nwinners = 2,
+               .winners = offsetof(root_bytes_t, winners)},
+      .segments = {{.rank = 1, .root = stored(0, nled)}, {.rank = 4, .first = nled, .root = stored(nled, n - nled)}},
+      .winners = {{.rank = 1, .position = stored(MAX_ROOTS, 1)},
+                  {.rank = 4, .position = stored(MAX_ROOTS + 1, n - 1)}}};
   for (unsigned i = 0; i < n; i++) {
     bytes->index[i] = below(1u << (1 + below(15)));
-    bytes->winners[i] = below(2) ? 1 : 4;
+    bytes->position[i] = i;
   }
 }
 

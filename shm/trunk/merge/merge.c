@@ -42,14 +42,12 @@ static size_t root_image_bytes(const sfshm_positions_t *positions)
 {
   size_t width = root_width(positions);
   size_t bytes = sizeof(sfshm_image_header_t) + (size_t)positions->nowners * sizeof(sfshm_root_part_t) +
-                 (size_t)positions->npieces * sizeof(sfshm_root_segment_t);
+                 (size_t)positions->npieces * (sizeof(sfshm_root_segment_t) + sizeof(sfshm_root_winner_t));
   for (int32_t i = 0; i < positions->nowners; i++)
-    bytes += sfshm_draft_array_bytes(positions->owners[i].n, width);
-  for (int32_t i = 0; i < positions->npieces; i++) {
-    const sfshm_piece_t *piece = &positions->pieces[i];
-    bytes += positions->uncombined ? sfshm_draft_array_bytes(nedges_of(piece), width)
-                                   : sfshm_draft_array_bytes(piece->nled, sizeof(int32_t));
-  }
+    bytes += sfshm_draft_array_bytes(positions->owners[i].n, width) +
+             (positions->uncombined ? 0 : sfshm_draft_array_bytes(positions->owners[i].n, sizeof(uint32_t)));
+  for (int32_t i = 0; i < positions->npieces && positions->uncombined; i++)
+    bytes += sfshm_draft_array_bytes(nedges_of(&positions->pieces[i]), width);
   return bytes;
 }
 
@@ -62,19 +60,6 @@ static sfshm_stored_pattern_t store_roots(const sfshm_positions_t *positions, co
   const void *key = owner->wide_key != NULL ? (const void *)owner->wide_key : owner->key;
   sfshm_keys_write_roots(&owner->keys, key, owner->n, sfshm_draft_end(image));
   return sfshm_draft_keep_pattern(image, owner->n, owner->keys.root_max > UINT32_MAX);
-}
-
-static uint64_t store_winners(const sfshm_piece_t *piece, sfshm_draft_t *image)
-{
-  int32_t *winners = sfshm_draft_end(image), others = 0;
-  if (piece->owner->spots == NULL)
-    return 0;
-  const sfshm_spot_t *spots = piece->owner->spots + (piece->first - piece->owner->first);
-  for (int64_t i = 0; i < piece->nled; i++) {
-    winners[i] = spots[i].winner;
-    others |= winners[i] ^ piece->block->rank;
-  }
-  return others != 0 ? sfshm_draft_keep(image, (size_t)piece->nled * sizeof *winners) : 0;
 }
 
 /* The root of each edge: of those with the values first, then of the extra ones. */
@@ -108,8 +93,6 @@ static sfshm_root_segment_t make_segment(const sfshm_positions_t *positions, con
     segment.root = store_edge_roots(piece->block->edges, image);
   else
     segment.root = sfshm_draft_slice(image, root, piece->first - piece->owner->first, piece->nled);
-  if (!positions->uncombined)
-    segment.winners = store_winners(piece, image);
   return segment;
 }
 
@@ -119,7 +102,49 @@ static bool has_segment(const sfshm_positions_t *positions, const sfshm_piece_t 
   return positions->uncombined || piece->nled > 0;
 }
 
-static sfshm_root_part_t make_root_part(const sfshm_positions_t *positions, const sfshm_owner_t *owner,
+/* Counts what each piece wins, by number of the piece. Returns how many pieces win something; 0: each piece wins just
+ * what it leads. */
+static uint32_t count_winners(const sfshm_positions_t *positions, const sfshm_owner_t *owner, int64_t count[])
+{
+  const sfshm_piece_t *pieces = positions->pieces + owner->first_piece;
+  const sfshm_spot_t *spot = owner->spots;
+  int32_t others = 0;
+  uint32_t nwinners = 0;
+  memset(count, 0, (size_t)owner->npieces * sizeof *count);
+  for (int32_t i = 0; i < owner->npieces; i++)
+    for (int64_t k = 0; k < pieces[i].nled; k++, spot++) {
+      others |= spot->winner ^ i;
+      count[spot->winner]++;
+    }
+  for (int32_t i = 0; i < owner->npieces; i++)
+    nwinners += count[i] > 0;
+  return others != 0 ? nwinners : 0;
+}
+
+/* Stores the positions by winner: one array for all of them. */
+static void store_winners(const sfshm_positions_t *positions, const sfshm_owner_t *owner, int64_t count[],
+                          sfshm_root_part_t *part, sfshm_draft_t *image)
+{
+  part->winners = sfshm_draft_append(image, part->nwinners * sizeof(sfshm_root_winner_t));
+  sfshm_root_winner_t *winner = sfshm_draft_at(image, part->winners);
+  uint32_t *position = sfshm_draft_end(image);
+  for (int64_t i = 0, begin = 0, n; i < owner->npieces; i++, begin += n) {
+    n = count[i];
+    count[i] = begin;
+  }
+  for (int64_t k = 0; k < owner->n; k++)
+    position[count[owner->spots[k].winner]++] = (uint32_t)(owner->first + k);
+  sfshm_stored_pattern_t all = sfshm_draft_keep_pattern(image, owner->n, false);
+  for (int32_t i = 0; i < owner->npieces; i++) {
+    int64_t begin = i > 0 ? count[i - 1] : 0;
+    if (count[i] > begin)
+      *winner++ = (sfshm_root_winner_t){.rank = positions->pieces[owner->first_piece + i].block->rank,
+                                        .position = sfshm_draft_slice(image, &all, begin, count[i] - begin)};
+  }
+}
+
+/* count: memory for a number by piece. */
+static sfshm_root_part_t make_root_part(const sfshm_positions_t *positions, const sfshm_owner_t *owner, int64_t count[],
                                         sfshm_draft_t *image)
 {
   const sfshm_piece_t *pieces = positions->pieces + owner->first_piece;
@@ -132,23 +157,32 @@ static sfshm_root_part_t make_root_part(const sfshm_positions_t *positions, cons
   for (int32_t i = 0; i < owner->npieces; i++)
     if (has_segment(positions, &pieces[i]))
       *segment++ = make_segment(positions, &pieces[i], &part.root, image);
+  if (!positions->uncombined && owner->spots != NULL)
+    part.nwinners = count_winners(positions, owner, count);
+  if (part.nwinners > 0)
+    store_winners(positions, owner, count, &part, image);
   return part;
 }
 
 static sf_status_t make_root_image(const sfshm_positions_t *positions, sfshm_draft_t *image)
 {
   sfshm_image_header_t header = make_header(positions, SFSHM_ROOT_IMAGE_MAGIC);
-  sf_status_t status = sfshm_draft_init(image, root_image_bytes(positions));
-  if (status != SF_OK)
+  int64_t *count = malloc((size_t)positions->most_pieces * sizeof *count);
+  sf_status_t status = count != NULL ? sfshm_draft_init(image, root_image_bytes(positions))
+                                     : sfshm_error(SF_ERR_NOMEM, "winners of %d ranks", positions->most_pieces);
+  if (status != SF_OK) {
+    free(count);
     return status;
+  }
   sfshm_draft_append(image, sizeof header);
   header.nparts = (uint32_t)positions->nowners;
   header.parts = sfshm_draft_append(image, header.nparts * sizeof(sfshm_root_part_t));
   sfshm_root_part_t *parts = sfshm_draft_at(image, header.parts);
   for (int32_t i = 0; i < positions->nowners; i++)
-    parts[i] = make_root_part(positions, &positions->owners[i], image);
+    parts[i] = make_root_part(positions, &positions->owners[i], count, image);
   memcpy(image->base, &header, sizeof header);
   sfshm_draft_finish(image);
+  free(count);
   return SF_OK;
 }
 

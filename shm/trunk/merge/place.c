@@ -65,10 +65,11 @@ static sf_status_t take_memory(sfshm_positions_t *positions)
 
 /* ---- Positions --------------------------------------------------------------------------------------------------- */
 
-/* Places the values of one piece; its keys are key[i] - base, and may stand where from is written. Without branches:
- * whether a root has been met is as good as random. Returns whether a root is there twice. */
+/* Places the values of one piece, number `winner` of the owner's; its keys are key[i] - base, and may stand where from
+ * is written. Without branches: whether a root has been met is as good as random. Returns whether a root is there
+ * twice. */
 static bool place_values(sfshm_owner_t *owner, uint32_t table[], const uint32_t key[], uint32_t base, int64_t nvalues,
-                         int32_t rank, uint32_t from[])
+                         int32_t winner, uint32_t from[])
 {
   uint32_t n = (uint32_t)owner->n, first = (uint32_t)owner->first, twice = 0;
   for (int64_t i = 0; i < nvalues; i++) {
@@ -79,8 +80,8 @@ static bool place_values(sfshm_owner_t *owner, uint32_t table[], const uint32_t 
     owner->key[n] = k; /* this and the next are the root's if it has not been met */
     owner->spots[n] = (sfshm_spot_t){0, 0};
     table[k] = position + 1;
-    twice |= ~fresh & (uint32_t)(spot->winner == rank);
-    *spot = (sfshm_spot_t){spot->contributors + 1, rank};
+    twice |= ~fresh & (uint32_t)(spot->winner == winner);
+    *spot = (sfshm_spot_t){spot->contributors + 1, winner};
     from[i] = first + position;
     n -= fresh;
   }
@@ -111,6 +112,7 @@ static sf_status_t place_piece(sfshm_positions_t *positions, sfshm_owner_t *owne
 {
   const sfshm_pattern_t *root = &piece->block->edges->value_root;
   uint32_t *from = positions->from + positions->from_used;
+  int32_t number = (int32_t)(piece - (positions->pieces + owner->first_piece));
   const uint32_t *key = from;
   uint32_t base = 0;
   if (root->kind == SFSHM_PATTERN_INDEX32) {
@@ -120,7 +122,7 @@ static sf_status_t place_piece(sfshm_positions_t *positions, sfshm_owner_t *owne
     sfshm_write_narrow(root, owner->keys.base, from);
   }
   piece->first = owner->first + owner->n;
-  if (place_values(owner, positions->table, key, base, root->n, piece->block->rank, from))
+  if (place_values(owner, positions->table, key, base, root->n, number, from))
     return sfshm_merge_refuse_twice(piece->block);
   piece->nled = owner->first + owner->n - piece->first;
   if (piece->nled < root->n) {

@@ -13,7 +13,7 @@
 /* A root of an owner that several ranks have leaves on. */
 typedef struct sfshm_spot {
   uint32_t contributors; /* once layers are made: the staging unit of the next of them, if there is more than one */
-  int32_t winner;        /* the highest of them */
+  int32_t winner;        /* the highest of them: number of its piece among the owner's */
 } sfshm_spot_t;
 
 typedef struct sfshm_owner {

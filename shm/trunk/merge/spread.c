@@ -95,14 +95,14 @@ static int64_t next_again(const sfshm_crowd_t *crowd, int64_t value, int64_t end
 /* ---- Positions --------------------------------------------------------------------------------------------------- */
 
 /* Values that meet new roots: these get the next positions. */
-static void place_run(sfshm_crowd_t *crowd, int64_t begin, int64_t end, int32_t rank)
+static void place_run(sfshm_crowd_t *crowd, int64_t begin, int64_t end, int32_t winner)
 {
   sfshm_owner_t *owner = crowd->owner;
   sfshm_spot_t *spots = owner->spots + crowd->n;
   uint32_t *from = crowd->from + begin, position = (uint32_t)owner->first + crowd->n, n = (uint32_t)(end - begin);
   for (uint32_t i = 0; i < n; i++) {
     from[i] = position + i;
-    spots[i] = (sfshm_spot_t){1, rank};
+    spots[i] = (sfshm_spot_t){1, winner};
   }
   if (owner->wide_key != NULL && crowd->n != begin)
     memmove(owner->wide_key + crowd->n, owner->wide_key + begin, n * sizeof *owner->wide_key);
@@ -112,25 +112,24 @@ static void place_run(sfshm_crowd_t *crowd, int64_t begin, int64_t end, int32_t 
 }
 
 /* A value whose root has been met; false: in the same piece. */
-static bool place_again(sfshm_crowd_t *crowd, int64_t value, int32_t rank)
+static bool place_again(sfshm_crowd_t *crowd, int64_t value, int32_t winner)
 {
   uint32_t position = crowd->from[crowd->from[value]];
   sfshm_spot_t *spot = &crowd->owner->spots[position - (uint32_t)crowd->owner->first];
-  bool twice = spot->winner == rank;
+  bool twice = spot->winner == winner;
   crowd->from[value] = position;
-  *spot = (sfshm_spot_t){spot->contributors + 1, rank};
+  *spot = (sfshm_spot_t){spot->contributors + 1, winner};
   return !twice;
 }
 
-/* The values of one piece, begin .. end - 1. */
-static sf_status_t place_values(sfshm_crowd_t *crowd, sfshm_piece_t *piece, int64_t begin, int64_t end)
+/* The values of piece i, begin .. end - 1. */
+static sf_status_t place_values(sfshm_crowd_t *crowd, sfshm_piece_t *piece, int32_t i, int64_t begin, int64_t end)
 {
-  int32_t rank = piece->block->rank;
   uint32_t before = crowd->n;
   for (int64_t value = begin; value < end; value++) {
     int64_t again = next_again(crowd, value, end);
-    place_run(crowd, value, again, rank);
-    if (again < end && !place_again(crowd, again, rank))
+    place_run(crowd, value, again, i);
+    if (again < end && !place_again(crowd, again, i))
       return sfshm_merge_refuse_twice(piece->block);
     value = again;
   }
@@ -147,9 +146,10 @@ sf_status_t sfshm_positions_place_spread(sfshm_positions_t *positions, sfshm_own
   sf_status_t status = write_keys(pieces, &crowd);
   if (status == SF_OK)
     status = find_again(&crowd);
-  for (int64_t i = 0, value = 0; i < owner->npieces && status == SF_OK; i++) {
+  int64_t value = 0;
+  for (int32_t i = 0; i < owner->npieces && status == SF_OK; i++) {
     int64_t end = value + pieces[i].block->edges->value_root.n;
-    status = place_values(&crowd, &pieces[i], value, end);
+    status = place_values(&crowd, &pieces[i], i, value, end);
     value = end;
   }
   owner->n = crowd.n;

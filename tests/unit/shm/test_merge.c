@@ -200,31 +200,54 @@ static record_t model(const sftest_instance_t *instance, const sftest_owner_t *o
   return result;
 }
 
+/* The winner of each position of an owner, as the image lists them; -1: of none, then it is the turn's rank. */
+static void find_winners(const sfshm_image_t *image, const sfshm_root_roots_t *part, int32_t winners[])
+{
+  int32_t previous = -1;
+  for (int64_t k = 0; k < part->root.n; k++)
+    winners[k] = -1;
+  for (uint32_t i = 0; i < part->nwinners; i++) {
+    sfshm_pattern_t position;
+    int32_t rank;
+    sftest_merge_expect(sfshm_root_winner_open(image, part, i, &rank, &position) == SF_OK, "winners are sound");
+    sftest_merge_expect(rank > previous, "winners are in order");
+    for (int64_t k = 0; k < position.n; k++) {
+      int64_t at = sfshm_pattern_at(&position, k) - part->first;
+      sftest_merge_expect(winners[at] < 0, "each contribution has one winner");
+      winners[at] = rank;
+    }
+    previous = rank;
+  }
+  for (int64_t k = 0; k < part->root.n && part->nwinners > 0; k++)
+    sftest_merge_expect(winners[k] >= 0, "each contribution has a winner");
+}
+
 /* The turns of one owner, combined with its roots. */
 static void take_turns(const sftest_instance_t *instance, const sfshm_image_t *image, const sftest_owner_t *owner,
                        const record_t slot[], int64_t *nread)
 {
   record_t result[MAX_ROOTS] = {{0}};
   sfshm_root_roots_t part = open_owner(image, owner);
-  int32_t previous = -1;
+  int32_t winners[MAX_ROOTS], previous = -1;
+  bool alone = true;
+  find_winners(image, &part, winners);
   for (uint32_t i = 0; i < part.nsegments; i++) {
     sfshm_root_turn_t turn;
     sftest_merge_expect(sfshm_root_segment_open(image, &part, i, INT64_MAX, &turn) == SF_OK, "turns are sound");
     sftest_merge_expect(turn.rank > previous && turn.first == *nread, "turns are in order");
-    bool alone = true;
     for (int64_t k = 0; k < turn.root.n; k++) {
       const record_t *unit = &slot[turn.first + k];
-      int32_t winner = turn.winners != NULL ? turn.winners[k] : turn.rank;
+      int32_t winner = part.nwinners > 0 ? winners[turn.first + k - part.first] : turn.rank;
       sftest_merge_expect(unit->ntokens > 0 && unit->token[0] >> 32 == turn.rank,
                           "a turn begins with its rank's contribution");
       sftest_merge_expect(unit->token[unit->ntokens - 1] >> 32 == winner, "the winner contributes last");
       alone = alone && winner == turn.rank;
       append(&result[universe_number(owner, sfshm_pattern_at(&turn.root, k))], unit);
     }
-    sftest_merge_expect(alone == (turn.winners == NULL), "winners are listed only where others win");
     previous = turn.rank;
     *nread += turn.root.n;
   }
+  sftest_merge_expect(alone == (part.nwinners == 0), "winners are listed only if others win than lead");
   for (int64_t u = 0; u < owner->nroots; u++) {
     record_t serial = model(instance, owner, u);
     sftest_merge_expect(memcmp(&serial, &result[u], sizeof serial) == 0,
@@ -304,6 +327,22 @@ static void expect_within(const sfshm_pattern_t *pattern, int64_t limit)
   }
 }
 
+static bool use_winners(const sfshm_image_t *image, const sfshm_root_roots_t *part)
+{
+  bool sound = true;
+  for (uint32_t k = 0; k < part->nwinners; k++) {
+    int32_t rank;
+    sfshm_pattern_t position;
+    if (sfshm_root_winner_open(image, part, k, &rank, &position) == SF_OK) {
+      sftest_merge_expect(rank >= 0, "winners are ranks");
+      expect_within(&position, part->first + part->root.n);
+    } else {
+      sound = false;
+    }
+  }
+  return sound;
+}
+
 static bool use_root_image(const sfshm_image_t *image, int64_t nroots)
 {
   bool sound = true;
@@ -325,9 +364,8 @@ static bool use_root_image(const sfshm_image_t *image, int64_t nroots)
       expect_within(&turn.root, nroots);
       sftest_merge_expect(turn.first >= 0 && turn.root.n <= image->header.reduce_values - turn.first,
                           "positions are in range");
-      for (int64_t w = 0; turn.winners != NULL && w < turn.root.n; w++)
-        sftest_merge_expect(turn.winners[w] >= turn.rank && turn.rank >= 0, "winners are ranks");
     }
+    sound = use_winners(image, &part) && sound;
   }
   return sound;
 }

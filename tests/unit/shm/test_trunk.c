@@ -10,13 +10,13 @@
 /* ---- A root image ------------------------------------------------------------------------------------------------ */
 
 /* Owner 3: roots 8, 3, 5, of which rank 1 leads the first two and rank 2 the third; rank 2 contributes to root 3 too.
- * Owner 7: roots 10, 12, which rank 1 leads. */
+ * So rank 1 wins root 8 and rank 2 roots 3 and 5. Owner 7: roots 10, 12, which rank 1 leads. */
 typedef struct root_bytes {
   sfshm_image_header_t header;
   sfshm_root_part_t parts[2];
   sfshm_root_segment_t segments[3];
+  sfshm_root_winner_t winners[2];
   uint32_t index[4];
-  int32_t winners[2];
 } root_bytes_t;
 
 #define STORED(member, length)                                                                                         \
@@ -34,17 +34,23 @@ static root_bytes_t make_root_bytes(void)
                  .reduce_values = 5,
                  .nparts = 2,
                  .parts = offsetof(root_bytes_t, parts)},
-      .parts = {{.rank = 3, .nsegments = 2, .root = STORED(index, 3), .segments = offsetof(root_bytes_t, segments)},
+      .parts = {{.rank = 3,
+                 .nsegments = 2,
+                 .root = STORED(index, 3),
+                 .segments = offsetof(root_bytes_t, segments),
+                 .winners = offsetof(root_bytes_t, winners),
+                 .nwinners = 2},
                 {.rank = 7,
                  .nsegments = 1,
                  .first = 3,
                  .root = {.kind = SFSHM_PATTERN_STRIDED, .n = 2, .start = 10, .stride = 2},
                  .segments = offsetof(root_bytes_t, segments[2])}},
-      .segments = {{.rank = 1, .root = STORED(index, 2), .winners = offsetof(root_bytes_t, winners)},
+      .segments = {{.rank = 1, .root = STORED(index, 2)},
                    {.rank = 2, .first = 2, .root = STORED(index + 8, 1)},
                    {.rank = 1, .first = 3, .root = {.kind = SFSHM_PATTERN_STRIDED, .n = 2, .start = 10, .stride = 2}}},
-      .index = {8, 3, 5},
-      .winners = {1, 2}};
+      .winners = {{.rank = 1, .position = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = 1}},
+                  {.rank = 2, .position = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = 2, .start = 1}}},
+      .index = {8, 3, 5}};
 }
 
 static root_bytes_t bytes;
@@ -68,6 +74,8 @@ START_TEST(a_good_root_image)
 {
   sfshm_root_roots_t part;
   sfshm_root_turn_t turn;
+  sfshm_pattern_t position;
+  int32_t rank;
   ck_assert_int_eq(open_root(), SF_OK);
   ck_assert_int_eq(sfshm_image_find(&image, 3), 0);
   ck_assert_int_eq(sfshm_image_find(&image, 7), 1);
@@ -81,11 +89,14 @@ START_TEST(a_good_root_image)
   ck_assert_int_eq(sfshm_root_segment_open(&image, &part, 0, 9, &turn), SF_OK);
   ck_assert_int_eq(turn.rank, 1);
   ck_assert_int_eq(turn.root.n, 2);
-  ck_assert_int_eq(turn.winners[1], 2);
   ck_assert_int_eq(sfshm_root_segment_open(&image, &part, 1, 9, &turn), SF_OK);
   ck_assert_int_eq(turn.first, 2);
   ck_assert_int_eq(sfshm_pattern_at(&turn.root, 0), 5);
-  ck_assert_ptr_null(turn.winners);
+  ck_assert_int_eq(part.nwinners, 2);
+  ck_assert_int_eq(sfshm_root_winner_open(&image, &part, 1, &rank, &position), SF_OK);
+  ck_assert_int_eq(rank, 2);
+  ck_assert_int_eq(position.n, 2);
+  ck_assert_int_eq(sfshm_pattern_at(&position, 0), 1);
   ck_assert_int_eq(sfshm_root_segment_open(&image, &part, 0, 8, &turn), SF_ERR_RANGE);
   ck_assert_int_eq(sfshm_root_part_open(&image, 0, 8, &part), SF_ERR_RANGE);
   ck_assert_str_eq(sfshm_error_detail(), "root index 8, but rank 3 has 8 roots");
@@ -143,10 +154,26 @@ START_TEST(parts_and_turns_in_disorder)
   EXPECT_ROOT_MALFORMED(bytes.segments[1].first = 1);
   EXPECT_ROOT_MALFORMED(bytes.segments[1].first = -1);
   EXPECT_ROOT_MALFORMED(bytes.segments[2].first = INT64_MAX);
-  EXPECT_ROOT_MALFORMED(bytes.segments[0].winners = 2);
-  EXPECT_ROOT_MALFORMED(bytes.segments[0].winners = sizeof bytes - 4);
-  EXPECT_ROOT_MALFORMED(bytes.segments[0].winners = UINT64_MAX - 3);
-  EXPECT_ROOT_MALFORMED(bytes.winners[0] = 0);
+}
+END_TEST
+
+START_TEST(winners_that_do_not_fit)
+{
+  EXPECT_ROOT_MALFORMED(bytes.parts[0].nwinners = 1);
+  EXPECT_ROOT_MALFORMED(bytes.parts[0].nwinners = 3);
+  EXPECT_ROOT_MALFORMED(bytes.parts[0].nwinners = UINT32_MAX);
+  EXPECT_ROOT_MALFORMED(bytes.parts[0].winners += 4);
+  EXPECT_ROOT_MALFORMED(bytes.parts[0].winners = sizeof bytes - 8);
+  EXPECT_ROOT_MALFORMED(bytes.parts[0].winners = UINT64_MAX - 7);
+  EXPECT_ROOT_MALFORMED(bytes.winners[0].rank = -1);
+  EXPECT_ROOT_MALFORMED(bytes.winners[0].rank = 2);
+  EXPECT_ROOT_MALFORMED(bytes.winners[0].rank = 3);
+  EXPECT_ROOT_MALFORMED(bytes.winners[0].position.n = 2);
+  EXPECT_ROOT_MALFORMED(bytes.winners[0].position.n = 0);
+  EXPECT_ROOT_MALFORMED(bytes.winners[0].position.start = -1);
+  EXPECT_ROOT_MALFORMED(bytes.winners[1].position.start = 2);
+  EXPECT_ROOT_MALFORMED(bytes.winners[1].position.start = INT64_MAX - 1);
+  EXPECT_ROOT_MALFORMED(bytes.winners[1].position.kind = 4);
 }
 END_TEST
 
@@ -516,6 +543,7 @@ static Suite *trunk_suite(void)
   tcase_add_test(roots, a_good_root_image);
   tcase_add_test(roots, headers_and_tables_that_do_not_fit);
   tcase_add_test(roots, parts_and_turns_in_disorder);
+  tcase_add_test(roots, winners_that_do_not_fit);
   tcase_add_test(roots, patterns_that_leave_the_image);
   tcase_add_test(roots, an_image_that_is_made_to_take_long);
   tcase_add_checked_fixture(leaf_case, setup_leaf, NULL);
