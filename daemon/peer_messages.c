@@ -1,4 +1,6 @@
-/* What arrives from other daemons, and who takes it: see network.h. The daemon's thread. */
+/* Messages of other daemons to their handlers: see peer_messages.h. */
+#include "daemon/peer_messages.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,7 @@
 #include "daemon/jobs/tree_agreement.h"
 #include "daemon/membership/coordinator.h"
 #include "daemon/membership/coordinator_client.h"
-#include "daemon/net/network_internal.h"
+#include "daemon/membership/refusal.h"
 #include "daemon/setup/barrier.h"
 #include "daemon/setup/call_compare.h"
 #include "daemon/setup/root_requests.h"
@@ -71,24 +73,23 @@ static sf_status_t handle_control(sfd_server_t *server, int32_t node, const void
 }
 
 /* The channel's memory is not to be kept. */
-static sf_status_t keep_control(sfd_network_t *network, int32_t node, const sfd_message_head_t *head,
-                                const void *payload)
+static sf_status_t keep_control(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, const void *payload)
 {
   void *copy = malloc((size_t)head->payload_bytes + 1);
   if (copy == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a message of node %d", node);
   memcpy(copy, payload, head->payload_bytes);
-  sf_status_t status = sfd_early_keep(&network->early, uv_now(network->server->loop), node, head, copy);
+  sf_status_t status = sfd_network_keep(server, node, head, copy);
   if (status != SF_OK)
     free(copy);
   return status;
 }
 
-static sf_status_t control_arrived(sfd_network_t *network, int32_t node, const sfd_message_head_t *head,
+static sf_status_t control_arrived(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
                                    const void *payload)
 {
-  sf_status_t status = handle_control(network->server, node, payload, head->payload_bytes);
-  return status == SF_ERR_NOT_FOUND ? keep_control(network, node, head, payload) : status;
+  sf_status_t status = handle_control(server, node, payload, head->payload_bytes);
+  return status == SF_ERR_NOT_FOUND ? keep_control(server, node, head, payload) : status;
 }
 
 /* ---- Of set-up --------------------------------------------------------------------------------------------------- */
@@ -103,7 +104,7 @@ static sfd_placing_t place_of_setup(sfd_server_t *server, int32_t node, const sf
 {
   *buffer_p = malloc(head->payload_bytes);
   if (*buffer_p != NULL) {
-    server->arriving[node].image = *buffer_p;
+    server->images[node] = *buffer_p;
     return SFD_PLACE_HERE;
   }
   sfshm_error(SF_ERR_NOMEM, "no memory for %" PRIu64 " bytes about a graph from node %d", head->payload_bytes, node);
@@ -112,8 +113,8 @@ static sfd_placing_t place_of_setup(sfd_server_t *server, int32_t node, const sf
 
 static void lost_of_setup(sfd_server_t *server, int32_t node)
 {
-  free(server->arriving[node].image);
-  server->arriving[node].image = NULL;
+  free(server->images[node]);
+  server->images[node] = NULL;
 }
 
 /* The group whose set-up it is about, NULL: that is over here. SF_ERR_NOT_FOUND: job or group are not known here yet.
@@ -144,13 +145,13 @@ static sf_status_t handle_of_setup(sfd_server_t *server, int32_t node, const sfd
   return sfd_wants_arrived(group, node, head, payload);
 }
 
-static sf_status_t of_setup_arrived(sfd_network_t *network, int32_t node, const sfd_message_head_t *head, void *image)
+static sf_status_t of_setup_arrived(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *image)
 {
-  network->server->arriving[node].image = NULL;
-  sf_status_t status = handle_of_setup(network->server, node, head, image);
+  server->images[node] = NULL;
+  sf_status_t status = handle_of_setup(server, node, head, image);
   if (status != SF_ERR_NOT_FOUND)
     return status;
-  status = sfd_early_keep(&network->early, uv_now(network->server->loop), node, head, image);
+  status = sfd_network_keep(server, node, head, image);
   if (status != SF_OK)
     free(image);
   return status;
@@ -158,16 +159,15 @@ static sf_status_t of_setup_arrived(sfd_network_t *network, int32_t node, const 
 
 /* ---- From the channels ------------------------------------------------------------------------------------------- */
 
-sfd_placing_t sfd_network_place(void *owner, int32_t node, const sfd_message_head_t *head, void **buffer_p)
+static sfd_placing_t place(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
 {
-  sfd_network_t *network = owner;
   switch (head->kind) {
   case SFD_PEER_CONTROL:
     return SFD_PLACE_CHANNEL;
   case SFD_PEER_WANTS:
-    return place_of_setup(network->server, node, head, buffer_p);
+    return place_of_setup(server, node, head, buffer_p);
   case SFD_PEER_DATA:
-    return sfd_trunks_place(network->server, node, head, buffer_p);
+    return sfd_trunks_place(server, node, head, buffer_p);
   default:
     sfshm_error(SF_ERR_PROTO, "node %d sent a message of kind %u with a payload", node, head->kind);
     return SFD_PLACE_REFUSE;
@@ -180,17 +180,15 @@ static bool lacks_payload(const sfd_message_head_t *head)
   return head->payload_bytes == 0 && (is_of_setup(head) || head->kind == SFD_PEER_DATA);
 }
 
-sf_status_t sfd_network_arrived(void *owner, int32_t node, const sfd_message_head_t *head, void *payload)
+static sf_status_t arrived(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload)
 {
-  sfd_network_t *network = owner;
-  sfd_server_t *server = network->server;
   if (lacks_payload(head))
     return sfshm_error(SF_ERR_PROTO, "node %d sent a message of kind %u without a payload", node, head->kind);
   switch (head->kind) {
   case SFD_PEER_CONTROL:
-    return control_arrived(network, node, head, payload);
+    return control_arrived(server, node, head, payload);
   case SFD_PEER_WANTS:
-    return of_setup_arrived(network, node, head, payload);
+    return of_setup_arrived(server, node, head, payload);
   case SFD_PEER_DATA:
     sfd_server_moved(server);
     return sfd_trunks_data(server, node, head);
@@ -203,25 +201,66 @@ sf_status_t sfd_network_arrived(void *owner, int32_t node, const sfd_message_hea
   }
 }
 
-void sfd_network_message_lost(void *owner, int32_t node, const sfd_message_head_t *head)
+static void message_lost(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
 {
-  sfd_server_t *server = ((sfd_network_t *)owner)->server;
   if (is_of_setup(head))
     lost_of_setup(server, node);
   else if (head->kind == SFD_PEER_DATA)
     sfd_trunks_data_lost(server, node);
 }
 
-sf_status_t sfd_network_deliver_again(void *context, int32_t node, const sfd_message_head_t *head, void *payload)
+static sf_status_t deliver(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload)
 {
-  sfd_network_t *network = context;
-  sf_status_t status = is_of_setup(head) ? handle_of_setup(network->server, node, head, payload)
-                                         : handle_control(network->server, node, payload, head->payload_bytes);
-  if (status == SF_ERR_NOT_FOUND)
-    return status;
-  if (status != SF_OK)
-    sfd_channel_fail(network->channels, node, status, sfshm_error_detail());
-  if (!is_of_setup(head))
+  if (is_of_setup(head))
+    return handle_of_setup(server, node, head, payload);
+  sf_status_t status = handle_control(server, node, payload, head->payload_bytes);
+  if (status != SF_ERR_NOT_FOUND)
     free(payload);
-  return SF_OK;
+  return status;
 }
+
+/* ---- Nodes that come and go -------------------------------------------------------------------------------------- */
+
+static bool node_lost(sfd_server_t *server, int32_t node, sf_status_t status, bool refused, const char *detail)
+{
+  sfd_remotes_node_lost(server, node, detail);
+  if (refused)
+    return sfd_refusal_handle(server, node, status, detail);
+  sfd_assemblies_node_lost(server, node, detail);
+  sfd_home_node_lost(server, node, detail);
+  return sfd_jobs_fail_on(server, node, detail);
+}
+
+static void end(sfd_server_t *server)
+{
+  free(server->arriving);
+  free(server->images);
+  free(server->refusals);
+  server->arriving = NULL;
+  server->images = NULL;
+  server->refusals = NULL;
+}
+
+static sf_status_t begin(sfd_server_t *server, int32_t nnodes)
+{
+  server->arriving = calloc((size_t)nnodes, sizeof(sfd_trunks_t *));
+  server->images = calloc((size_t)nnodes, sizeof(void *));
+  server->refusals = sfd_refusals_create(nnodes);
+  if (server->arriving != NULL && server->images != NULL && server->refusals != NULL)
+    return SF_OK;
+  end(server);
+  return sfshm_error(SF_ERR_NOMEM, "no memory for a network of %d nodes", nnodes);
+}
+
+const sfd_network_ops_t sfd_peer_ops = {
+    .begin = begin,
+    .end = end,
+    .place = place,
+    .arrived = arrived,
+    .message_lost = message_lost,
+    .deliver = deliver,
+    .node_failing = sfd_jobs_fail_on,
+    .node_lost = node_lost,
+    .refused = sfd_refusal_heard,
+    .cause = sfd_refusal_cause,
+};

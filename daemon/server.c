@@ -20,6 +20,7 @@
 #include "daemon/membership/coordinator.h"
 #include "daemon/memory/device_driver.h"
 #include "daemon/net/network.h"
+#include "daemon/peer_messages.h"
 #include "shm/base/error.h"
 
 #define ATTENTION_ROUNDS 16
@@ -195,7 +196,7 @@ err_free:
 
 sf_status_t sfd_server_connect(sfd_server_t *server)
 {
-  sf_status_t status = sfd_network_create(server, &server->network);
+  sf_status_t status = sfd_network_create(server, &sfd_peer_ops, &server->network);
   return status == SF_OK ? sfd_metrics_server_create(server, &server->metrics) : status;
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/admin/query.h"
 #include "daemon/base/deferred_close.h"
 #include "daemon/jobs/job.h"
+#include "daemon/net/event_ring.h"
 #include "daemon/net/network.h"
 #include "shm/base/error.h"
 #include "shm/observe/counters_read.h"
@@ -16,7 +17,6 @@
 #define EVENTS_IN_MESSAGE 1024
 #define MAX_COUNTERS_BYTES ((uint64_t)16 << 20)
 
-sfshm_trace_t *sfd_trace_ring;
 static sfshm_trace_t *own; /* the same, also when the daemon writes no more */
 
 static void forget_all_kept(void);
@@ -56,38 +56,6 @@ void sfd_trace_forget(sfd_server_t *server)
   forget_all_kept();
   free(own);
   own = NULL;
-}
-
-void sfd_trace_message(sfshm_trace_kind_t kind, int32_t node, const sfd_message_head_t *head, uint64_t message)
-{
-  /* A bcast goes to the side of the leaves, a reduce to that of the roots. */
-  uint64_t now_ns = sfshm_trace_now_ns();
-  sfshm_trace_record_t record = {.begin_ns = now_ns,
-                                 .end_ns = now_ns,
-                                 .graph = head->object,
-                                 .sequence = head->desc,
-                                 .message = message,
-                                 .bytes = head->payload_bytes,
-                                 .peer = node,
-                                 .kind = (uint8_t)kind,
-                                 .flags = SFSHM_TRACE_TO_NODE};
-  record.flags |= head->flags == SFSHM_AS_ROOT ? SFSHM_TRACE_REDUCE : 0;
-  sfshm_trace_write(sfd_trace_ring, &record);
-}
-
-void sfd_trace_frame(sfshm_trace_kind_t kind, int32_t node, uint32_t number, unsigned messages, uint64_t bytes,
-                     uint64_t since_ns)
-{
-  uint64_t now_ns = sfshm_trace_now_ns();
-  sfshm_trace_record_t record = {.begin_ns = since_ns != 0 ? since_ns : now_ns,
-                                 .end_ns = now_ns,
-                                 .sequence = number,
-                                 .message = messages,
-                                 .bytes = bytes,
-                                 .peer = node,
-                                 .kind = (uint8_t)kind,
-                                 .flags = SFSHM_TRACE_TO_NODE};
-  sfshm_trace_write(sfd_trace_ring, &record);
 }
 
 /* ---- Telling ----------------------------------------------------------------------------------------------------- */

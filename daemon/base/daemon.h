@@ -19,7 +19,8 @@
 struct sfd_clients;
 struct sfd_job;
 struct sfd_network;
-struct sfd_arrival;
+struct sfd_trunks;
+struct sfd_refusals;
 struct sfd_submission;
 struct sfd_workers;
 typedef struct sfd_devices sfd_devices_t;
@@ -82,9 +83,11 @@ typedef struct sfd_server {
   int64_t max_fds; /* the limit of open files */
   sfd_board_t *board;
   sfd_statistics_t statistics;
-  struct sfd_network *network;  /* NULL: alone */
-  struct sfd_fabric *abandoned; /* over which no network could be made; NULL: none */
-  struct sfd_arrival *arriving; /* by node */
+  struct sfd_network *network;   /* NULL: alone */
+  struct sfd_fabric *abandoned;  /* over which no network could be made; NULL: none */
+  struct sfd_trunks **arriving;  /* by node: of which a message is arriving now, or NULL */
+  void **images;                 /* by node: root image that is arriving now, or NULL */
+  struct sfd_refusals *refusals; /* NULL: alone */
   struct sfd_assembly_list assemblies;
   sfd_withdrawn_t withdrawn[SFD_WITHDRAWN]; /* the last ones */
   unsigned nwithdrawn;                      /* so far */

@@ -265,7 +265,7 @@ static void choose_first(const sfd_trunks_t *trunks, uint32_t number)
 {
   const sfd_side_t *side = &trunks->sides[number];
   first_messages_t *first = &trunks->devices->first[number];
-  bool is_arriving = trunks->server->arriving[side->told.node].trunks == trunks;
+  bool is_arriving = trunks->server->arriving[side->told.node] == trunks;
   *first = (first_messages_t){1, 1};
   if (trunks->devices->of_streams)
     return;

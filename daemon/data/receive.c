@@ -2,11 +2,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "daemon/admin/trace.h"
 #include "daemon/base/text.h"
 #include "daemon/data/device_slots.h"
 #include "daemon/data/trunks_internal.h"
 #include "daemon/jobs/job.h"
+#include "daemon/net/event_ring.h"
 #include "daemon/net/network.h"
 #include "daemon/setup/call_compare.h"
 #include "shm/base/error.h"
@@ -82,14 +82,14 @@ sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_mes
     *buffer_p = on_device;
   }
   sfd_trunks_hold(trunks);
-  server->arriving[node].trunks = trunks;
+  server->arriving[node] = trunks;
   return on_device != NULL ? SFD_PLACE_DEVICE : SFD_PLACE_HERE;
 }
 
 static sfd_trunks_t *take_arriving(sfd_server_t *server, int32_t node)
 {
-  sfd_trunks_t *trunks = server->arriving[node].trunks;
-  server->arriving[node].trunks = NULL;
+  sfd_trunks_t *trunks = server->arriving[node];
+  server->arriving[node] = NULL;
   return trunks;
 }
 

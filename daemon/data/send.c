@@ -3,12 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "daemon/admin/trace.h"
 #include "daemon/base/text.h"
 #include "daemon/data/device_slots.h"
 #include "daemon/data/submit_rings.h"
 #include "daemon/data/trunks_internal.h"
 #include "daemon/jobs/job.h"
+#include "daemon/net/event_ring.h"
 #include "daemon/net/network.h"
 #include "shm/base/error.h"
 

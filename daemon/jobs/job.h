@@ -161,9 +161,6 @@ void sfd_job_sweep_later(sfd_job_t *job);
 /* Fails the jobs that run here and have ranks on the node: whether there are any. */
 bool sfd_jobs_fail_on(sfd_server_t *server, int32_t node, const char *detail);
 
-/* The same, and all else that is to be done when a node is lost. */
-bool sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail);
-
 sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 

@@ -141,10 +141,3 @@ bool sfd_jobs_fail_on(sfd_server_t *server, int32_t node, const char *detail)
   }
   return needed;
 }
-
-bool sfd_jobs_node_lost(sfd_server_t *server, int32_t node, const char *detail)
-{
-  sfd_assemblies_node_lost(server, node, detail);
-  sfd_home_node_lost(server, node, detail);
-  return sfd_jobs_fail_on(server, node, detail);
-}

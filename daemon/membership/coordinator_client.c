@@ -12,8 +12,8 @@
 #include "daemon/membership/coordinator.h"
 #include "daemon/membership/coordinator_quota.h"
 #include "daemon/membership/join.h"
+#include "daemon/membership/refusal.h"
 #include "daemon/net/network.h"
-#include "daemon/net/refusal.h"
 #include "shm/base/error.h"
 
 /* ---- Which node it is -------------------------------------------------------------------------------------------- */
@@ -345,7 +345,7 @@ static void tell_impossible(sfd_server_t *server, int32_t home, const Sfpeer__Jo
   message.job_fail = &fail;
   for (size_t r = 0; r < started->n_rank_nodes; r++) {
     int32_t other = started->rank_nodes[r];
-    uint64_t *told = &server->arriving[other].impossible;
+    uint64_t *told = &server->refusals->nodes[other].impossible_job;
     if (other != here && *told != started->job)
       sfd_network_send(server, other, &message);
     *told = started->job;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/admin/trace.h"
 #include "daemon/net/channel_internal.h"
+#include "daemon/net/event_ring.h"
 #include "shm/base/error.h"
 
 /* A read after which another one did not find everything: more might be the beginning of a large payload, which would

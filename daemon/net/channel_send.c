@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/admin/trace.h"
 #include "daemon/net/channel_internal.h"
+#include "daemon/net/event_ring.h"
 #include "shm/base/error.h"
 
 /* Frames that are kept for use again, by all channels together. */

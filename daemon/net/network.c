@@ -6,13 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/admin/remote_query.h"
 #include "daemon/base/log.h"
-#include "daemon/jobs/job.h"
 #include "daemon/net/early_messages.h"
 #include "daemon/net/fabric/choose.h"
 #include "daemon/net/network_internal.h"
-#include "daemon/net/refusal.h"
 #include "shm/base/error.h"
 
 /* So long messages that need not go at once wait for others: a round trip's answer comes sooner. */
@@ -30,19 +27,21 @@ static void note_loss(sfd_loss_t *loss, uint64_t now_ms, const char *detail)
   loss->detail = strdup(detail);
 }
 
+/* Whether a channel ended, or could not be opened, because the daemons do not agree; else a node is lost. */
+static bool is_refusal(sf_status_t status)
+{
+  return status == SF_ERR_ARG || status == SF_ERR_PERM || status == SF_ERR_VERSION;
+}
+
 static void on_down(void *owner, int32_t node, sf_status_t status, const char *detail)
 {
   sfd_network_t *network = owner;
-  bool refused = sfd_refusal_is(status), needed = false;
+  bool refused = is_refusal(status);
   note_loss(&network->losses[node], uv_now(network->server->loop), detail);
   if (refused)
     network->losses[node].ms = 0; /* it is there, and stays the home of jobs */
   sfd_early_forget(&network->early, node);
-  sfd_remotes_node_lost(network->server, node, detail);
-  if (refused)
-    needed = sfd_refusal_handle(network, node, status, detail);
-  else
-    needed = sfd_jobs_node_lost(network->server, node, detail);
+  bool needed = network->ops->node_lost(network->server, node, status, refused, detail);
   sfd_log(SFD_LOG_NETWORK, needed ? SFD_WARN : SFD_INFO, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
 }
 
@@ -50,8 +49,38 @@ static void on_down(void *owner, int32_t node, sf_status_t status, const char *d
 static void on_failing(void *owner, int32_t node, const char *detail)
 {
   const sfd_network_t *network = owner;
-  if (sfd_jobs_fail_on(network->server, node, detail))
+  if (network->ops->node_failing(network->server, node, detail))
     sfd_log(SFD_LOG_NETWORK, SFD_WARN, "node %d is being lost: %s", node, detail);
+}
+
+static sfd_placing_t on_place(void *owner, int32_t node, const sfd_message_head_t *head, void **buffer_p)
+{
+  const sfd_network_t *network = owner;
+  return network->ops->place(network->server, node, head, buffer_p);
+}
+
+static sf_status_t on_arrived(void *owner, int32_t node, const sfd_message_head_t *head, void *payload)
+{
+  const sfd_network_t *network = owner;
+  return network->ops->arrived(network->server, node, head, payload);
+}
+
+static void on_lost(void *owner, int32_t node, const sfd_message_head_t *head)
+{
+  const sfd_network_t *network = owner;
+  network->ops->message_lost(network->server, node, head);
+}
+
+static void on_refused(void *owner, int32_t node, uint64_t cause, const char *detail)
+{
+  const sfd_network_t *network = owner;
+  network->ops->refused(network->server, node, cause, detail);
+}
+
+static uint64_t on_cause(void *owner, int32_t node)
+{
+  const sfd_network_t *network = owner;
+  return network->ops->cause(network->server, node);
 }
 
 static void on_closed(void *owner)
@@ -66,13 +95,13 @@ static void on_deferred(void *owner)
 }
 
 static const sfd_channel_handlers_t channel_handlers = {
-    .place = sfd_network_place,
-    .arrived = sfd_network_arrived,
-    .lost = sfd_network_message_lost,
+    .place = on_place,
+    .arrived = on_arrived,
+    .lost = on_lost,
     .down = on_down,
     .failing = on_failing,
-    .refused = sfd_refusal_heard,
-    .cause = sfd_refusal_cause,
+    .refused = on_refused,
+    .cause = on_cause,
     .closed = on_closed,
     .deferred = on_deferred,
 };
@@ -188,6 +217,11 @@ size_t sfd_network_kept_bytes(const sfd_server_t *server)
   return server->network != NULL ? server->network->early.bytes : 0;
 }
 
+void sfd_network_open(sfd_server_t *server, int32_t node)
+{
+  sfd_channel_open(server->network->channels, node);
+}
+
 const sfd_channels_t *sfd_network_channels(const sfd_server_t *server)
 {
   return server->network != NULL ? server->network->channels : NULL;
@@ -201,22 +235,23 @@ static uint64_t first_id(void)
   return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, sfd_network_t **network_p)
+sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, const sfd_network_ops_t *ops,
+                                    sfd_network_t **network_p)
 {
-  sf_status_t status = SF_ERR_NOMEM;
   sfd_network_t *network = calloc(1, sizeof *network + (size_t)fabric->nnodes * sizeof network->losses[0]);
-  server->arriving = calloc((size_t)fabric->nnodes, sizeof *server->arriving);
-  if (network == NULL || server->arriving == NULL) {
-    sfshm_error(SF_ERR_NOMEM, "no memory for a network of %d nodes", fabric->nnodes);
+  if (network == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a network of %d nodes", fabric->nnodes);
+  sf_status_t status = ops->begin(server, fabric->nnodes);
+  if (status != SF_OK)
     goto err_free;
-  }
   network->server = server;
+  network->ops = ops;
   network->fabric = fabric;
   server->last_id = first_id();
   sfd_early_init(&network->early);
   status = sfd_channels_create(fabric, &channel_handlers, network, &network->channels);
   if (status != SF_OK)
-    goto err_free;
+    goto err_end;
   status = sfd_channels_set_greeting(network->channels, SFD_SOFTWARE, server->options->cluster);
   if (status != SF_OK)
     goto err_channels;
@@ -224,9 +259,9 @@ sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, 
   return SF_OK;
 err_channels:
   sfd_channels_release_fabric(network->channels);
+err_end:
+  ops->end(server);
 err_free:
-  free(server->arriving);
-  server->arriving = NULL;
   free(network);
   return status;
 }
@@ -246,7 +281,7 @@ static void abandon(sfd_server_t *server, sfd_fabric_t *fabric)
   fabric->functions->close(fabric);
 }
 
-sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p)
+sf_status_t sfd_network_create(sfd_server_t *server, const sfd_network_ops_t *ops, sfd_network_t **network_p)
 {
   sfd_fabric_t *fabric;
   *network_p = NULL;
@@ -257,7 +292,7 @@ sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p)
     return status;
   bool could = fabric->takes_devices;
   fabric->takes_devices = could && server->options->device_mpi;
-  status = sfd_network_create_over(server, fabric, network_p);
+  status = sfd_network_create_over(server, fabric, ops, network_p);
   if (status != SF_OK) {
     abandon(server, fabric);
     return status;
@@ -282,11 +317,26 @@ void sfd_network_begun(sfd_server_t *server)
     server->network->early.begun = true;
 }
 
+sf_status_t sfd_network_keep(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload)
+{
+  return sfd_early_keep(&server->network->early, uv_now(server->loop), node, head, payload);
+}
+
+static sf_status_t deliver(void *context, int32_t node, const sfd_message_head_t *head, void *payload)
+{
+  sfd_network_t *network = context;
+  sf_status_t status = network->ops->deliver(network->server, node, head, payload);
+  if (status == SF_OK || status == SF_ERR_NOT_FOUND)
+    return status;
+  sfd_channel_fail(network->channels, node, status, sfshm_error_detail());
+  return SF_OK;
+}
+
 bool sfd_network_attend(sfd_network_t *network)
 {
   if (network == NULL)
     return false;
-  bool delivered = sfd_early_attend(&network->early, sfd_network_deliver_again, network);
+  bool delivered = sfd_early_attend(&network->early, deliver, network);
   if (!network->deferred && network->refused == NULL)
     return delivered;
   run_refused(network);
@@ -319,7 +369,6 @@ void sfd_network_destroy(sfd_network_t *network)
     free(network->losses[node].detail);
   sfd_early_free(&network->early);
   sfd_channels_destroy(network->channels);
-  free(network->server->arriving);
-  network->server->arriving = NULL;
+  network->ops->end(network->server);
   free(network);
 }

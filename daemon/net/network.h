@@ -24,25 +24,44 @@ typedef enum sfd_peer_kind {
 
 typedef struct sfd_network sfd_network_t;
 
-/* What is arriving from a node, one message at a time, and needs to be let go of if it is lost. */
-typedef struct sfd_arrival {
-  struct sfd_trunks *trunks;
-  void *image;
-  uint64_t impossible; /* the last job of which it was told that this node can't start it */
-} sfd_arrival_t;
+/* What the daemon does with messages of other nodes, and when nodes come and go. One table for the daemon's rooms
+ * (peer_messages.h), others for tests. */
+typedef struct sfd_network_ops {
+  /* The network is made, of so many nodes; and gone. */
+  sf_status_t (*begin)(sfd_server_t *server, int32_t nnodes);
+  void (*end)(sfd_server_t *server);
+  /* place, arrived and message_lost: see sfd_channel_handlers_t. */
+  sfd_placing_t (*place)(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p);
+  sf_status_t (*arrived)(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload);
+  void (*message_lost)(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
+  /* A message that sfd_network_keep kept, see sfd_early_deliver_t; other errors than SF_ERR_NOT_FOUND end the channel.
+   */
+  sf_status_t (*deliver)(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload);
+  /* A channel is being lost, and is; refused: because the daemons do not agree. They return whether a job needed it. */
+  bool (*node_failing)(sfd_server_t *server, int32_t node, const char *detail);
+  bool (*node_lost)(sfd_server_t *server, int32_t node, sf_status_t status, bool refused, const char *detail);
+  /* See sfd_channel_handlers_t. */
+  void (*refused)(sfd_server_t *server, int32_t node, uint64_t cause, const char *detail);
+  uint64_t (*cause)(sfd_server_t *server, int32_t node);
+} sfd_network_ops_t;
 
 /* Makes the fabric that the options name and the channels over it. *network_p is NULL if the daemon is to be alone. */
-sf_status_t sfd_network_create(sfd_server_t *server, sfd_network_t **network_p);
+sf_status_t sfd_network_create(sfd_server_t *server, const sfd_network_ops_t *ops, sfd_network_t **network_p);
 
 /* A fabric over which no network could be made is closed while the loop ends; then it is to be destroyed. */
 void sfd_network_destroy_abandoned(sfd_server_t *server);
 
 /* The same over a fabric that the caller made (tests): it is destroyed with the network, or stays the caller's. */
-sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, sfd_network_t **network_p);
+sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, const sfd_network_ops_t *ops,
+                                    sfd_network_t **network_p);
 
 /* Ends all channels; closed is called when that is done, and then sfd_network_destroy is allowed. NULL is accepted. */
 void sfd_network_close(sfd_network_t *network, void (*closed)(sfd_server_t *server));
 void sfd_network_destroy(sfd_network_t *network);
+
+/* Keeps a message that came too early, with its payload, which sfd_network_ops_t.deliver gets later. On failure the
+ * payload stays the caller's. */
+sf_status_t sfd_network_keep(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload);
 
 /* A job, group or graph has begun here: messages about it that came too early are delivered, soon. */
 void sfd_network_begun(sfd_server_t *server);
@@ -63,7 +82,10 @@ const char *sfd_network_why_lost(const sfd_server_t *server, int32_t node);
  * does not, or may not. */
 sfd_fabric_t *sfd_network_device_fabric(const sfd_server_t *server);
 
-/* For sfctl; NULL if the daemon is alone. */
+/* Opens the channel to a node if it is closed. */
+void sfd_network_open(sfd_server_t *server, int32_t node);
+
+/* NULL if the daemon is alone. */
 const sfd_channels_t *sfd_network_channels(const sfd_server_t *server);
 
 int32_t sfd_network_node(const sfd_server_t *server);

@@ -20,6 +20,7 @@
 #include "daemon/jobs/job.h"
 #include "daemon/net/fabric/loop/loop.h"
 #include "daemon/net/network.h"
+#include "daemon/peer_messages.h"
 #include "daemon/server.h"
 #include "shm/device/device_load.h"
 #include "tests/system/cluster.h"
@@ -240,7 +241,8 @@ static void run_daemons(sftest_loop_cluster_t *cluster, unsigned delay, uint64_t
     must(sfd_server_create(&daemons.loop, &options, listen_at(cluster->nodes[i].socket), &sfd_default_costs, server) ==
              SF_OK,
          "server");
-    must(sfd_network_create_over(*server, sfd_loop_fabric(daemons.hub, i), &(*server)->network) == SF_OK, "network");
+    must(sfd_network_create_over(*server, sfd_loop_fabric(daemons.hub, i), &sfd_peer_ops, &(*server)->network) == SF_OK,
+         "network");
   }
   uv_prepare_init(&daemons.loop, &daemons.step);
   uv_idle_init(&daemons.loop, &daemons.busy);

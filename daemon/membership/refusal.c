@@ -1,8 +1,9 @@
 /* Refusals between daemons: see refusal.h. The daemon's thread. */
-#include "daemon/net/refusal.h"
+#include "daemon/membership/refusal.h"
 
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
@@ -10,15 +11,16 @@
 #include "daemon/membership/coordinator.h"
 #include "daemon/membership/coordinator_client.h"
 #include "daemon/membership/join.h"
-#include "daemon/net/network_internal.h"
+#include "daemon/net/network.h"
 
 #define WARN_EVERY_MS 60000
 #define CLAIMS_HOLD_MS 60000
 #define ASKED_MAX 32 /* nodes, for one job */
 
-bool sfd_refusal_is(sf_status_t status)
+sfd_refusals_t *sfd_refusals_create(int32_t nnodes)
 {
-  return status == SF_ERR_ARG || status == SF_ERR_PERM || status == SF_ERR_VERSION;
+  sfd_refusals_t *refusals;
+  return calloc(1, sizeof *refusals + (size_t)nnodes * sizeof refusals->nodes[0]);
 }
 
 /* The same on all nodes; who does not know the job's key can't make it up. */
@@ -76,27 +78,27 @@ static sfd_assembly_t *find_untold(const sfd_server_t *server, int32_t node)
   return assembly;
 }
 
-static const uint64_t *find_claim(const sfd_loss_t *loss, uint64_t cause)
+static const uint64_t *find_claim(const sfd_claims_t *claims, uint64_t cause)
 {
   for (int i = 0; i < SFD_CAUSES; i++)
-    if (cause != 0 && loss->causes[i] == cause)
-      return &loss->causes[i];
+    if (cause != 0 && claims->causes[i] == cause)
+      return &claims->causes[i];
   return NULL;
 }
 
-static void note_claim(sfd_network_t *network, int32_t node, uint64_t cause)
+static void note_claim(sfd_server_t *server, int32_t node, uint64_t cause)
 {
-  sfd_loss_t *loss = &network->losses[node];
-  network->claimed_ms = uv_now(network->server->loop);
-  if (cause != 0 && find_claim(loss, cause) == NULL)
-    loss->causes[loss->ncauses++ % SFD_CAUSES] = cause;
+  sfd_claims_t *claims = &server->refusals->nodes[node];
+  server->refusals->claimed_ms = uv_now(server->loop);
+  if (cause != 0 && find_claim(claims, cause) == NULL)
+    claims->causes[claims->ncauses++ % SFD_CAUSES] = cause;
 }
 
 /* Whether ranks of the job wait here for the node: it is the home, or was refused for that job. */
 static bool needs(const sfd_job_t *job, int32_t node)
 {
   return job->state == SFD_JOB_JOINING && job->home_knows &&
-         (job->home == node || find_claim(&job->server->network->losses[node], digest_of_job(job)) != NULL);
+         (job->home == node || find_claim(&job->server->refusals->nodes[node], digest_of_job(job)) != NULL);
 }
 
 static bool is_needed(const sfd_server_t *server, int32_t node)
@@ -132,74 +134,70 @@ static uint64_t choose_cause(const sfd_server_t *server, int32_t node)
   return digest_of(assembly->uid, assembly->name, assembly->digest);
 }
 
-uint64_t sfd_refusal_cause(void *owner, int32_t node)
+uint64_t sfd_refusal_cause(sfd_server_t *server, int32_t node)
 {
-  sfd_network_t *network = owner;
-  network->tells_causes = true;
-  return network->losses[node].told = choose_cause(network->server, node);
+  server->refusals->tells_causes = true;
+  return server->refusals->nodes[node].told = choose_cause(server, node);
 }
 
-void sfd_refusal_heard(void *owner, int32_t node, uint64_t cause, const char *detail)
+void sfd_refusal_heard(sfd_server_t *server, int32_t node, uint64_t cause, const char *detail)
 {
-  sfd_network_t *network = owner;
-  sfd_loss_t *loss = &network->losses[node];
-  sfd_assembly_t *assembly = find(network->server, cause);
-  uint64_t now_ms = uv_now(network->server->loop);
+  sfd_claims_t *claims = &server->refusals->nodes[node];
+  sfd_assembly_t *assembly = find(server, cause);
+  uint64_t now_ms = uv_now(server->loop);
   /* Where both connect at once one of the connections ends without more ado. */
-  bool tell = sfd_channel_state(network->channels, node) == SFD_CHANNEL_CLOSED &&
-              (loss->warned_ms == 0 || now_ms - loss->warned_ms >= WARN_EVERY_MS);
+  bool tell = sfd_channel_state(sfd_network_channels(server), node) == SFD_CHANNEL_CLOSED &&
+              (claims->warned_ms == 0 || now_ms - claims->warned_ms >= WARN_EVERY_MS);
   sfd_log(SFD_LOG_NETWORK, tell ? SFD_WARN : SFD_DEBUG, "%s", detail);
   if (tell)
-    loss->warned_ms = now_ms;
-  note_claim(network, node, cause);
+    claims->warned_ms = now_ms;
+  note_claim(server, node, cause);
   if (assembly != NULL)
     assembly->claimed_by = node;
-  if (assembly != NULL || (cause != 0 && is_needed(network->server, node)))
-    sfd_channel_open(network->channels, node);
+  if (assembly != NULL || (cause != 0 && is_needed(server, node)))
+    sfd_network_open(server, node);
 }
 
 /* The first node that was refused for the job of late, or -1. */
-static int32_t find_claimer(const sfd_network_t *network, uint64_t cause)
+static int32_t find_claimer(const sfd_server_t *server, uint64_t cause)
 {
-  const sfd_server_t *server = network->server;
   for (int32_t node = 0; node < sfd_network_nnodes(server); node++)
-    if (find_claim(&network->losses[node], cause) != NULL)
+    if (find_claim(&server->refusals->nodes[node], cause) != NULL)
       return node;
   return -1;
 }
 
-static bool has_claims(const sfd_network_t *network)
+static bool has_claims(const sfd_server_t *server)
 {
-  return network != NULL && network->claimed_ms != 0 &&
-         uv_now(network->server->loop) - network->claimed_ms < CLAIMS_HOLD_MS;
+  const sfd_refusals_t *refusals = server->refusals;
+  return refusals != NULL && refusals->claimed_ms != 0 && uv_now(server->loop) - refusals->claimed_ms < CLAIMS_HOLD_MS;
 }
 
 void sfd_refusal_begin(sfd_assembly_t *assembly)
 {
-  const sfd_network_t *network = assembly->server->network;
-  if (!has_claims(network))
+  sfd_server_t *server = assembly->server;
+  if (!has_claims(server))
     return;
-  assembly->claimed_by = find_claimer(network, digest_of(assembly->uid, assembly->name, assembly->digest));
+  assembly->claimed_by = find_claimer(server, digest_of(assembly->uid, assembly->name, assembly->digest));
   if (assembly->claimed_by >= 0)
-    sfd_channel_open(network->channels, assembly->claimed_by);
+    sfd_network_open(server, assembly->claimed_by);
 }
 
 void sfd_refusal_rank_came(const sfd_job_t *job)
 {
-  const sfd_network_t *network = job->server->network;
-  int32_t node = has_claims(network) ? find_claimer(network, digest_of_job(job)) : -1;
+  sfd_server_t *server = job->server;
+  int32_t node = has_claims(server) ? find_claimer(server, digest_of_job(job)) : -1;
   if (node >= 0)
-    sfd_channel_open(network->channels, node);
+    sfd_network_open(server, node);
 }
 
 void sfd_refusal_ask(sfd_assembly_t *assembly)
 {
-  const sfd_server_t *server = assembly->server;
-  sfd_network_t *network = server->network;
+  sfd_server_t *server = assembly->server;
   int32_t nnodes = sfd_network_nnodes(server), here = sfd_network_node(server);
   assembly->untold = UINT32_MAX;
-  for (int32_t i = 1; network != NULL && i < nnodes && i <= ASKED_MAX; i++)
-    sfd_channel_open(network->channels, (here + i) % nnodes);
+  for (int32_t i = 1; i < nnodes && i <= ASKED_MAX; i++)
+    sfd_network_open(server, (here + i) % nnodes);
 }
 
 /* Of the job that the node was told of; of all jobs if the fabric tells nothing. Whether others wait for the node. */
@@ -211,7 +209,7 @@ static bool dismiss(sfd_server_t *server, int32_t node, sf_status_t status, cons
     next = TAILQ_NEXT(job, entry);
     if (!needs(job, node))
       continue;
-    if (server->network->tells_causes && digest_of_job(job) != server->network->losses[node].told) {
+    if (server->refusals->tells_causes && digest_of_job(job) != server->refusals->nodes[node].told) {
       others = true;
       continue;
     }
@@ -232,7 +230,7 @@ static bool refuse_claimed(sfd_server_t *server, int32_t node, sf_status_t statu
     next = TAILQ_NEXT(assembly, entry);
     if (!is_joining(assembly) || assembly->claimed_by != node)
       continue;
-    if (digest_of(assembly->uid, assembly->name, assembly->digest) != server->network->losses[node].told) {
+    if (digest_of(assembly->uid, assembly->name, assembly->digest) != server->refusals->nodes[node].told) {
       others = true;
       continue;
     }
@@ -244,14 +242,13 @@ static bool refuse_claimed(sfd_server_t *server, int32_t node, sf_status_t statu
   return others;
 }
 
-bool sfd_refusal_handle(sfd_network_t *network, int32_t node, sf_status_t status, const char *detail)
+bool sfd_refusal_handle(sfd_server_t *server, int32_t node, sf_status_t status, const char *detail)
 {
-  sfd_server_t *server = network->server;
   sfd_assemblies_node_lost(server, node, detail);
   bool needed = sfd_jobs_fail_on(server, node, detail);
   bool others = refuse_claimed(server, node, status, detail);
   others = dismiss(server, node, status, detail) || others;
-  if (others || (network->tells_causes && find_untold(server, node) != NULL))
-    sfd_channel_open(network->channels, node);
-  return needed || network->losses[node].told != 0;
+  if (others || (server->refusals->tells_causes && find_untold(server, node) != NULL))
+    sfd_network_open(server, node);
+  return needed || server->refusals->nodes[node].told != 0;
 }

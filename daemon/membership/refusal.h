@@ -16,15 +16,32 @@
 #include "daemon/membership/coordinator_internal.h"
 #include "daemon/net/network.h"
 
-/* Whether a channel ended, or could not be opened, because the daemons do not agree; else a node is lost. */
-bool sfd_refusal_is(sf_status_t status);
+#define SFD_CAUSES 32
 
-/* Such an end of the channel to a node. Whether a job needed it. */
-bool sfd_refusal_handle(sfd_network_t *network, int32_t node, sf_status_t status, const char *detail);
+/* A node that was refused, or that refuses this one. */
+typedef struct sfd_claims {
+  uint64_t causes[SFD_CAUSES]; /* of who said to be the node and was refused; 0: none */
+  unsigned ncauses;            /* so far; the latest replace the oldest */
+  uint64_t told;               /* what the present attempt to connect is for */
+  uint64_t warned_ms;          /* when the log told of somebody who said so; 0: never */
+  uint64_t impossible_job;     /* the last job of which the node was told that this one can't start it */
+} sfd_claims_t;
 
-/* Handlers of the channels, see channel.h; owner is the network. */
-void sfd_refusal_heard(void *owner, int32_t node, uint64_t cause, const char *detail);
-uint64_t sfd_refusal_cause(void *owner, int32_t node);
+typedef struct sfd_refusals {
+  bool tells_causes;   /* the fabric tells other nodes what it connects for */
+  uint64_t claimed_ms; /* when somebody was last refused; 0: never */
+  sfd_claims_t nodes[];
+} sfd_refusals_t;
+
+/* For so many nodes; NULL without memory. To be freed by free(). */
+sfd_refusals_t *sfd_refusals_create(int32_t nnodes);
+
+/* The channel to a node ended, or could not be opened, because the daemons do not agree. Whether a job needed it. */
+bool sfd_refusal_handle(sfd_server_t *server, int32_t node, sf_status_t status, const char *detail);
+
+/* See sfd_network_ops_t. */
+void sfd_refusal_heard(sfd_server_t *server, int32_t node, uint64_t cause, const char *detail);
+uint64_t sfd_refusal_cause(sfd_server_t *server, int32_t node);
 
 /* A job begins to be assembled: nodes that were refused before, and needed this one for it, are tried. */
 void sfd_refusal_begin(sfd_assembly_t *assembly);
