@@ -4,30 +4,12 @@
 
 #include "shm/base/error.h"
 #include "shm/cuda/internal.h"
+#include "shm/cuda/job.h"
 
 #define BLOCK_THREADS 256
 #define MAX_BLOCKS 65535
 
-/* One scatter as the host's kernels take it. */
-typedef struct job {
-  sfshm_unit_t unit;
-  sfshm_op_t op;
-  const sfshm_pattern_t *from_pattern;
-  int64_t from_bias;
-  const char *from;
-  const sfshm_pattern_t *to_pattern;
-  char *to;
-  int64_t first;
-  int64_t n;
-  bool unordered; /* contributions to a vertex may be combined in any order */
-  sfshm_trace_work_t work;
-} job_t;
-
-/* Units that lie one behind the other, number first at the beginning. */
-static sfshm_pattern_t packed_from(int64_t first, int64_t n)
-{
-  return sfshm_pattern_contiguous(-first, first + n);
-}
+typedef sfshm_cuda_job_t job_t;
 
 sfshm_cuda_element_t sfshm_cuda_widest(uintptr_t bits, size_t *size_bytes_p)
 {
@@ -228,7 +210,7 @@ static int64_t chunk_at(const job_t *job, int64_t done)
 static sf_status_t begin_fetch(sfshm_cuda_device_t *device, const job_t *job, int64_t done, int half, char **chunk_p)
 {
   int64_t n = chunk_at(job, done), first = job->first + done;
-  sfshm_pattern_t packed = packed_from(first, n);
+  sfshm_pattern_t packed = sfshm_cuda_packed_from(first, n);
   sf_status_t status = sfshm_cuda_reserve(device, (size_t)n * sfshm_unit_size(job->unit), chunk_p);
   job_t part = to_half(job, first, n, &packed, *chunk_p);
   if (status == SF_OK)
@@ -249,7 +231,7 @@ static sf_status_t device_to_host(sfshm_cuda_device_t *device, const job_t *job)
       status = begin_fetch(device, job, done + n, !half, &chunks[!half]);
     if (status == SF_OK)
       status = sfshm_cuda_status(cuEventSynchronize(device->fetched[half]), "waiting for a kernel");
-    sfshm_pattern_t packed = packed_from(first, n);
+    sfshm_pattern_t packed = sfshm_cuda_packed_from(first, n);
     job_t part = from_half(job, first, n, &packed, chunks[half]);
     if (status == SF_OK)
       run_on_host(&part);
@@ -265,7 +247,7 @@ static sf_status_t host_to_device(sfshm_cuda_device_t *device, const job_t *job)
   for (int64_t done = 0, n; done < job->n && status == SF_OK; done += n) {
     int64_t first = job->first + done;
     n = chunk_at(job, done);
-    sfshm_pattern_t packed = packed_from(first, n);
+    sfshm_pattern_t packed = sfshm_cuda_packed_from(first, n);
     status = sfshm_cuda_reserve(device, (size_t)n * sfshm_unit_size(job->unit), &chunk);
     job_t fill = to_half(job, first, n, &packed, chunk), use = from_half(job, first, n, &packed, chunk);
     if (status != SF_OK)
@@ -298,7 +280,7 @@ static sf_status_t between_devices(int32_t from, int32_t to, const job_t *job)
   for (int64_t done = 0, n; done < job->n && status == SF_OK; done += n) {
     int64_t first = job->first + done;
     n = chunk_at(job, done);
-    sfshm_pattern_t packed = packed_from(first, n);
+    sfshm_pattern_t packed = sfshm_cuda_packed_from(first, n);
     job_t fetch = to_half(job, first, n, &packed, packed_units), use = from_half(job, first, n, &packed, packed_units);
     status = run_on_device(from, &fetch, device_to_host);
     if (status == SF_OK)
@@ -383,7 +365,7 @@ static sf_status_t run_large_units(const job_t *job)
   return status;
 }
 
-static void run(const job_t *job)
+void sfshm_cuda_run(const job_t *job)
 {
   if (job->n <= 0 || sfshm_cuda_has_failed())
     return;
@@ -392,77 +374,6 @@ static void run(const job_t *job)
   if (status != SF_OK)
     sfshm_cuda_fail(status);
   sfshm_cuda_unlock();
-}
-
-/* ---- Tables ------------------------------------------------------------------------------------------------------ */
-
-static void pack(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n, const void *array,
-                 void *packed)
-{
-  sfshm_pattern_t to = packed_from(first, n);
-  run(&(job_t){.unit = unit,
-               .op = SFSHM_OP_REPLACE,
-               .from_pattern = pattern,
-               .from = array,
-               .to_pattern = &to,
-               .to = packed,
-               .first = first,
-               .n = n});
-}
-
-/* Kernels don't get their op as an argument, but by what they are. */
-#define DEFINE_TABLE_OF(name, form, any_order)                                                                         \
-  static void unpack_##form##_##name(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n,      \
-                                     const void *packed, void *array)                                                  \
-  {                                                                                                                    \
-    sfshm_pattern_t from = packed_from(first, n);                                                                      \
-    run(&(job_t){.unit = unit,                                                                                         \
-                 .unordered = any_order,                                                                               \
-                 .op = SFSHM_OP_##name,                                                                                \
-                 .from_pattern = &from,                                                                                \
-                 .from = packed,                                                                                       \
-                 .to_pattern = pattern,                                                                                \
-                 .to = array,                                                                                          \
-                 .first = first,                                                                                       \
-                 .n = n});                                                                                             \
-  }                                                                                                                    \
-  static void scatter_##form##_##name(sfshm_unit_t unit, const sfshm_pattern_t *from_pattern, int64_t from_bias,       \
-                                      const void *from, const sfshm_pattern_t *to_pattern, void *to, int64_t first,    \
-                                      int64_t n)                                                                       \
-  {                                                                                                                    \
-    run(&(job_t){.unit = unit,                                                                                         \
-                 .unordered = any_order,                                                                               \
-                 .op = SFSHM_OP_##name,                                                                                \
-                 .from_pattern = from_pattern,                                                                         \
-                 .from_bias = from_bias,                                                                               \
-                 .from = from,                                                                                         \
-                 .to_pattern = to_pattern,                                                                             \
-                 .to = to,                                                                                             \
-                 .first = first,                                                                                       \
-                 .n = n});                                                                                             \
-  }                                                                                                                    \
-  static const sfshm_kernels_t form##_##name = {pack, unpack_##form##_##name, scatter_##form##_##name, NULL};
-#define DEFINE_TABLE(name, text) DEFINE_TABLE_OF(name, ordered, false) DEFINE_TABLE_OF(name, unordered, true)
-SFSHM_OP_TABLE(DEFINE_TABLE)
-
-const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op)
-{
-  static const sfshm_kernels_t *const tables[SFSHM_OP_COUNT] = {
-#define TABLE(name, text) [SFSHM_OP_##name] = &ordered_##name,
-      SFSHM_OP_TABLE(TABLE)
-#undef TABLE
-  };
-  return unit.count >= 1 && sfshm_op_applies(op, unit.base) ? tables[op] : NULL;
-}
-
-const sfshm_kernels_t *sfshm_cuda_unordered(sfshm_unit_t unit, sfshm_op_t op)
-{
-  static const sfshm_kernels_t *const tables[SFSHM_OP_COUNT] = {
-#define TABLE(name, text) [SFSHM_OP_##name] = &unordered_##name,
-      SFSHM_OP_TABLE(TABLE)
-#undef TABLE
-  };
-  return unit.count >= 1 && sfshm_op_applies(op, unit.base) ? tables[op] : NULL;
 }
 
 sf_status_t sfshm_cuda_scatter_on(sfshm_cuda_device_t *device, sfshm_unit_t unit, sfshm_op_t op,

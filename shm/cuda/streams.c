@@ -5,16 +5,9 @@
 #include <string.h>
 
 #include "shm/base/error.h"
+#include "shm/cuda/host_calls.h"
 #include "shm/cuda/internal.h"
 #include "shm/device/device_streams.h"
-
-/* A call of a host function that has been given to a stream; kept until it is done. */
-typedef struct call {
-  struct call *next;
-  _Atomic bool done;
-  void (*function)(void *argument);
-  _Alignas(max_align_t) char argument[];
-} call_t;
 
 struct sfshm_streams {
   sfshm_cuda_device_t view; /* of the device, with the stream that was chosen, and plans of its own */
@@ -28,8 +21,7 @@ struct sfshm_streams {
   sfshm_cuda_moves_t **moves; /* by number */
   int32_t nmoves;
   sfshm_cuda_slots_t slots;
-  call_t *first_call; /* in the order in which they were given */
-  call_t **last_call;
+  sfshm_cuda_calls_t calls;
 };
 
 static sf_status_t enter(const sfshm_streams_t *streams)
@@ -158,7 +150,6 @@ static sf_status_t open_streams(void *stream, bool use_memops, sfshm_streams_t *
   sfshm_streams_t *streams = calloc(1, sizeof *streams);
   if (streams == NULL)
     return sfshm_error(SF_ERR_NOMEM, "CUDA: streams of a graph");
-  streams->last_call = &streams->first_call;
   sf_status_t status = refuse_captured(stream);
   if (status == SF_OK)
     status = context_of(stream, &context);
@@ -184,19 +175,6 @@ static sf_status_t open_streams(void *stream, bool use_memops, sfshm_streams_t *
   return status;
 }
 
-static void free_calls(sfshm_streams_t *streams, bool all)
-{
-  while (streams->first_call != NULL) {
-    call_t *call = streams->first_call;
-    if (!all && !atomic_load_explicit(&call->done, memory_order_acquire))
-      return;
-    streams->first_call = call->next;
-    if (call->next == NULL)
-      streams->last_call = &streams->first_call;
-    free(call);
-  }
-}
-
 static void close_streams(sfshm_streams_t *streams)
 {
   sfshm_cuda_lock();
@@ -211,7 +189,7 @@ static void close_streams(sfshm_streams_t *streams)
     sfshm_cuda_leave();
   }
   sfshm_cuda_unlock();
-  free_calls(streams, true);
+  sfshm_cuda_calls_free(&streams->calls);
   free(streams->moves);
   free(streams);
 }
@@ -324,36 +302,6 @@ static sf_status_t fetch(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t
                          : status;
 }
 
-static void run_call(void *argument)
-{
-  call_t *call = argument;
-  call->function(call->argument);
-  atomic_store_explicit(&call->done, true, memory_order_release);
-}
-
-static sf_status_t give_call(sfshm_streams_t *streams, void (*function)(void *argument), const void *argument,
-                             size_t argument_bytes)
-{
-  free_calls(streams, false);
-  call_t *call = malloc(sizeof *call + argument_bytes);
-  if (call == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "CUDA: call of a host function");
-  call->next = NULL;
-  call->function = function;
-  atomic_init(&call->done, false);
-  memcpy(call->argument, argument, argument_bytes);
-  sf_status_t status = enter(streams);
-  if (status == SF_OK)
-    status = leave(sfshm_cuda_status(cuLaunchHostFunc(streams->view.stream, run_call, call), "cuLaunchHostFunc"));
-  if (status != SF_OK) {
-    free(call);
-    return status;
-  }
-  *streams->last_call = call;
-  streams->last_call = &call->next;
-  return SF_OK;
-}
-
 static sf_status_t call_host(sfshm_streams_t *streams, void (*function)(void *argument), const void *argument,
                              size_t argument_bytes)
 {
@@ -361,7 +309,7 @@ static sf_status_t call_host(sfshm_streams_t *streams, void (*function)(void *ar
   if (status != SF_OK)
     return status;
   sfshm_cuda_piece_t *piece = sfshm_cuda_watch_begin(&streams->view, SFSHM_TRACE_WORK_CALL, 0);
-  status = give_call(streams, function, argument, argument_bytes);
+  status = sfshm_cuda_call(&streams->calls, streams->view.stream, function, argument, argument_bytes);
   if (status == SF_OK)
     sfshm_cuda_watch_end(&streams->view, piece);
   return leave(status);
@@ -381,14 +329,14 @@ static void ring(void *argument)
 static sf_status_t raise_word(sfshm_streams_t *streams, _Atomic uint32_t *word, char *seen_at, uint32_t value)
 {
   doorbell_t doorbell = {word, value};
-  if (!streams->has_memops)
-    return give_call(streams, ring, &doorbell, sizeof doorbell);
   sf_status_t status = enter(streams);
-  return status != SF_OK
-             ? status
-             : leave(sfshm_cuda_status(cuStreamWriteValue32(streams->view.stream, (CUdeviceptr)(uintptr_t)seen_at,
-                                                            value, CU_STREAM_WRITE_VALUE_DEFAULT),
-                                       "cuStreamWriteValue32"));
+  if (status != SF_OK)
+    return status;
+  if (!streams->has_memops)
+    return leave(sfshm_cuda_call(&streams->calls, streams->view.stream, ring, &doorbell, sizeof doorbell));
+  CUresult result =
+      cuStreamWriteValue32(streams->view.stream, (CUdeviceptr)(uintptr_t)seen_at, value, CU_STREAM_WRITE_VALUE_DEFAULT);
+  return leave(sfshm_cuda_status(result, "cuStreamWriteValue32"));
 }
 
 static sf_status_t launch_await(const sfshm_streams_t *streams, const char *seen_at, uint32_t value)
