@@ -9,6 +9,7 @@
 #include <sf/sf.h>
 
 #include "client/core/claim_pool.h"
+#include "client/core/counters_region.h"
 #include "client/core/daemon_conn.h"
 #include "client/core/listener.h"
 #include "client/core/memory.h"
@@ -16,23 +17,23 @@
 #include "client/core/shared_heap.h"
 #include "client/core/submit_ring.h"
 #include "client/core/trunk_regions.h"
-#include "client/graph/counters.h"
-#include "client/graph/retired_memory.h"
 #include "shm/region/board.h"
 #include "shm/region/inbox.h"
 
 typedef struct sfc_early_failure sfc_early_failure_t;
 struct sfc_plan;
+struct sfc_retirings;
 
 struct sf_group {
   sf_context_t *context;
   uint64_t number; /* the daemon's */
   int32_t rank;
   int32_t size;
-  int32_t *ranks;   /* in the job; NULL for the group of all */
-  int spread;       /* on how many nodes its ranks are: 1, 2, or 3 for more */
-  int32_t nholders; /* the application and the group's graphs; not counted for the group of all */
-  sf_group_t *next; /* in the context's list */
+  int32_t *ranks;                    /* in the job; NULL for the group of all */
+  int spread;                        /* on how many nodes its ranks are: 1, 2, or 3 for more */
+  int32_t nholders;                  /* the application and the group's graphs; not counted for the group of all */
+  sf_group_t *next;                  /* in the context's list */
+  void (*on_end)(sf_group_t *group); /* what is kept for its graphs ends with it: see plan_cache.h; NULL: nothing */
 };
 
 struct sf_context {
@@ -71,7 +72,7 @@ struct sf_context {
   int32_t nexpected;                   /* graphs in the making whose numbers are not known */
   sfc_early_failure_t *early_failures; /* of these, perhaps */
   sf_graph_t *lent;                    /* graphs whose edge lists others may be reading: see edge_loans.h */
-  sfc_retirings_t retirings;           /* memory of destroyed graphs, until nobody touches it any more */
+  struct sfc_retirings *retirings;     /* memory of destroyed graphs, until nobody touches it any more */
   _Atomic bool daemon_gone;            /* whatever failed first */
   _Atomic int failed;                  /* sf_status_t; why nothing of the job can go on */
   char failure_detail[512];            /* written before failed */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/setup/plan_cache.h"
 #include "shm/base/error.h"
 
 static int find_spread(const sf_group_t *group)
@@ -183,7 +182,8 @@ void sfc_group_let_go(sf_group_t *group)
   pthread_mutex_unlock(&context->lock);
   if (!last)
     return;
-  sfc_plans_forget(context, group);
+  if (group->on_end != NULL)
+    group->on_end(group);
   tell_destroyed(group);
   free_group(group);
 }

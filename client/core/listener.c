@@ -6,17 +6,15 @@
 #include <unistd.h>
 
 #include "client/core/context.h"
-#include "client/graph/failure.h"
-#include "client/graph/graph.h"
 #include "shm/base/error.h"
 #include "shm/base/thread.h"
 
 #define STACK_BYTES ((size_t)256 << 10) /* far above the least that Linux wants */
 
-sf_status_t sfc_alerts_open(sfc_alerts_t *alerts)
+sf_status_t sfc_alerts_open(sfc_alerts_t *alerts, const sfc_listener_ops_t *ops)
 {
   int ends[2];
-  *alerts = (sfc_alerts_t){.daemon_end = -1};
+  *alerts = (sfc_alerts_t){.ops = ops, .daemon_end = -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return sfshm_error_errno(SF_ERR_SYS, "socket pair for alerts");
   sf_status_t status = sfproto_conn_create(ends[0], &alerts->conn);
@@ -31,15 +29,16 @@ sf_status_t sfc_alerts_open(sfc_alerts_t *alerts)
 static void carry_out(sf_context_t *context, const Sfproto__Alert *alert)
 {
   const char *detail = alert->detail != NULL ? alert->detail : "";
+  const sfc_listener_ops_t *ops = context->alerts.ops;
   switch (alert->kind) {
   case SFPROTO__ALERT__KIND__JOB_FAILED:
     sfc_context_fail(context, alert->has_status ? (sf_status_t)alert->status : SF_ERR_RANK_FAILED, detail);
     break;
   case SFPROTO__ALERT__KIND__GRAPH_FAILED:
-    sfc_graph_failed(context, alert->graph, alert->has_status ? (sf_status_t)alert->status : SF_ERR_MISMATCH, detail);
+    ops->graph_failed(context, alert->graph, alert->has_status ? (sf_status_t)alert->status : SF_ERR_MISMATCH, detail);
     break;
   case SFPROTO__ALERT__KIND__GRAPH_RETIRED:
-    sfc_graph_retired(context, alert->graph);
+    ops->graph_gone(context, alert->graph);
     break;
   case SFPROTO__ALERT__KIND__SEGMENT_REMOVED:
     sfc_peers_forget(&context->peers, alert->rank, alert->segment);

@@ -6,12 +6,21 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <sf/sf.h>
 
 #include "proto/conn.h"
 
+/* What graphs do with news about the job. */
+typedef struct sfc_listener_ops {
+  void (*job_failed)(sf_context_t *context, sf_status_t status, const char *detail); /* under the context's lock */
+  void (*graph_failed)(sf_context_t *context, uint64_t graph, sf_status_t status, const char *detail);
+  void (*graph_gone)(sf_context_t *context, uint64_t graph); /* every rank has destroyed it */
+} sfc_listener_ops_t;
+
 typedef struct sfc_alerts {
+  const sfc_listener_ops_t *ops;
   sfproto_conn_t *conn;
   int daemon_end; /* until it has been sent; else -1 */
   bool running;
@@ -19,7 +28,7 @@ typedef struct sfc_alerts {
 } sfc_alerts_t;
 
 /* Makes the socket pair. */
-sf_status_t sfc_alerts_open(sfc_alerts_t *alerts);
+sf_status_t sfc_alerts_open(sfc_alerts_t *alerts, const sfc_listener_ops_t *ops);
 
 /* Starts listening for a context that is complete. */
 sf_status_t sfc_alerts_start(sfc_alerts_t *alerts, sf_context_t *context);

@@ -7,10 +7,11 @@
 
 #include "client/core/context.h"
 #include "client/engine/lane_send.h"
+#include "client/engine/op_trace.h"
 #include "client/engine/progress.h"
 #include "client/engine/protocol.h"
 #include "client/graph/failure.h"
-#include "client/graph/op_trace.h"
+#include "client/graph/retired_memory.h"
 #include "shm/base/error.h"
 
 /* Values of one message. */

@@ -10,11 +10,11 @@
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/offload.h"
+#include "client/engine/op_trace.h"
 #include "client/engine/progress.h"
 #include "client/engine/protocol.h"
 #include "client/engine/trunk.h"
 #include "client/graph/failure.h"
-#include "client/graph/op_trace.h"
 #include "client/setup/lanes.h"
 #include "shm/base/error.h"
 

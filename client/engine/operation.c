@@ -6,6 +6,7 @@
 #include "client/compound/composite.h"
 #include "client/core/context.h"
 #include "client/core/type.h"
+#include "client/engine/op_trace.h"
 #include "client/engine/progress.h"
 #include "client/engine/start.h"
 #include "client/graph/failure.h"

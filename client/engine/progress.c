@@ -8,10 +8,10 @@
 #include "client/engine/eager.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
+#include "client/engine/op_trace.h"
 #include "client/engine/trunk.h"
+#include "client/engine/wait_state.h"
 #include "client/graph/failure.h"
-#include "client/graph/op_trace.h"
-#include "client/graph/wait_state.h"
 #include "shm/base/error.h"
 
 /* Some 100 us of spinning; whoever has not come by then is not about to. */

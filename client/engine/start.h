@@ -7,11 +7,11 @@
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/offload.h"
+#include "client/engine/op_trace.h"
 #include "client/engine/progress.h"
 #include "client/engine/request.h"
 #include "client/engine/trunk.h"
 #include "client/engine/trunk_device.h"
-#include "client/graph/op_trace.h"
 #include "shm/observe/calls.h"
 
 static inline void sfc_launch_sends(sf_request_t *request)

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "client/core/context.h"
-#include "client/core/trunk_memory.h"
 #include "client/engine/device_staging.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
+#include "client/engine/op_trace.h"
 #include "client/engine/trunk_device.h"
 #include "client/graph/failure.h"
-#include "client/graph/op_trace.h"
 #include "client/graph/trunk_types.h"
+#include "client/setup/trunk_memory.h"
 #include "shm/base/error.h"
 
 /* ---- Slots ------------------------------------------------------------------------------------------------------- */

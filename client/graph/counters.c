@@ -1,20 +1,15 @@
-/* Where a rank counts: see counters.h. */
+/* Entries of graphs in the counters region: see counters.h. */
 #include "client/graph/counters.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/core/context.h"
 #include "client/core/group.h"
-#include "client/graph/op_trace.h"
+#include "client/graph/trace.h"
 #include "client/graph/trunk_types.h"
 #include "client/plan/edge_readback.h"
 #include "shm/base/error.h"
-#include "shm/device/device_load.h"
-
-#define CHUNK_BYTES ((size_t)16 << 10) /* of pages that are allocated at a time */
 
 /* Sums over lanes of one other rank or node, of graphs that are gone. */
 struct sfc_gone {
@@ -22,174 +17,6 @@ struct sfc_gone {
   int32_t peer;
   sfshm_lane_counters_t *entry;
 };
-
-/* ---- The region -------------------------------------------------------------------------------------------------- */
-
-sf_status_t sfc_counters_open(sfc_counters_t *counters, const char *job, const char *program, int32_t rank,
-                              int32_t size)
-{
-  *counters = (sfc_counters_t){.region = {.fd = -1}};
-  sf_status_t status = sfshm_region_create("sf-counters", SFSHM_REGION_COUNTERS, sizeof(sfshm_counters_t),
-                                           SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_LATER, &counters->region);
-  if (status != SF_OK)
-    return status;
-  status = sfshm_region_commit(&counters->region, 0, offsetof(sfshm_counters_t, graphs));
-  if (status != SF_OK) {
-    sfshm_region_destroy(&counters->region);
-    return status;
-  }
-  sfshm_counters_t *shared = counters->shared = counters->region.base;
-  shared->rank = rank;
-  shared->size = size;
-  strncpy(shared->job_name, job, sizeof shared->job_name - 1);
-  strncpy(shared->program, program, sizeof shared->program - 1);
-  return SF_OK;
-}
-
-void sfc_counters_close(sfc_counters_t *counters)
-{
-  const sfshm_device_ops_t *devices = sfshm_device_loaded();
-  if (counters->shared != NULL && devices != NULL)
-    devices->unwatch(&counters->shared->trace);
-  if (counters->shared != NULL)
-    sfshm_region_destroy(&counters->region);
-  free(counters->gone);
-  *counters = (sfc_counters_t){.region = {.fd = -1}};
-}
-
-void sfc_counters_joined(sfc_counters_t *counters, uint64_t job, int32_t node)
-{
-  counters->shared->node = node;
-  atomic_store_explicit(&counters->shared->job, job, memory_order_release);
-}
-
-/* Sequentially consistent: what is changed is stored neither before the count is odd nor after it is even again. */
-static void begin_change(sfshm_counters_t *shared)
-{
-  atomic_fetch_add_explicit(&shared->changes, 1, memory_order_seq_cst);
-}
-
-static void end_change(sfshm_counters_t *shared)
-{
-  atomic_fetch_add_explicit(&shared->changes, 1, memory_order_seq_cst);
-}
-
-/* ---- Room -------------------------------------------------------------------------------------------------------- */
-
-static bool is_taken(const uint64_t bits[], uint32_t i)
-{
-  return (bits[i / 64] >> i % 64 & 1) != 0;
-}
-
-static void set_taken(uint64_t bits[], uint32_t first, uint32_t n, bool taken)
-{
-  for (uint32_t i = first; i < first + n; i++)
-    if (taken)
-      bits[i / 64] |= UINT64_C(1) << i % 64;
-    else
-      bits[i / 64] &= ~(UINT64_C(1) << i % 64);
-}
-
-/* The first n entries of max that follow one another and are free. */
-static bool find_run(const uint64_t bits[], uint32_t max, uint32_t n, uint32_t *first_p)
-{
-  uint32_t run = 0;
-  for (uint32_t i = 0; i < max; i++) {
-    if (i % 64 == 0 && bits[i / 64] == UINT64_MAX) {
-      run = 0;
-      i += 63;
-      continue;
-    }
-    run = is_taken(bits, i) ? 0 : run + 1;
-    if (run == n) {
-      *first_p = i + 1 - n;
-      return true;
-    }
-  }
-  return false;
-}
-
-/* Allocates the pages of a table's entries up to one, when it is used for the first time. */
-static bool reach(sfc_counters_t *counters, size_t table, size_t entry_bytes, uint32_t max, _Atomic uint32_t *used,
-                  uint32_t entries)
-{
-  uint32_t before = atomic_load_explicit(used, memory_order_relaxed);
-  if (entries <= before)
-    return true;
-  size_t have = (before * entry_bytes + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES;
-  size_t need = (entries * entry_bytes + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES, all = max * entry_bytes;
-  need = need < all ? need : all;
-  if (need > have && sfshm_region_commit(&counters->region, table + have, need - have) != SF_OK)
-    return false;
-  atomic_store_explicit(used, entries, memory_order_release);
-  return true;
-}
-
-/* n entries of lanes, cleared; NULL without room. */
-static sfshm_lane_counters_t *take_lanes(sfc_counters_t *counters, uint32_t n)
-{
-  sfshm_counters_t *shared = counters->shared;
-  uint32_t first;
-  if (n == 0 || !find_run(counters->lanes_taken, SFSHM_COUNTED_LANES, n, &first) ||
-      !reach(counters, offsetof(sfshm_counters_t, lanes), sizeof shared->lanes[0], SFSHM_COUNTED_LANES,
-             &shared->lanes_used, first + n))
-    return NULL;
-  set_taken(counters->lanes_taken, first, n, true);
-  memset(&shared->lanes[first], 0, n * sizeof shared->lanes[0]);
-  return &shared->lanes[first];
-}
-
-static sfshm_graph_counters_t *take_graph(sfc_counters_t *counters)
-{
-  sfshm_counters_t *shared = counters->shared;
-  uint32_t i;
-  if (!find_run(counters->graphs_taken, SFSHM_COUNTED_GRAPHS, 1, &i) ||
-      !reach(counters, offsetof(sfshm_counters_t, graphs), sizeof shared->graphs[0], SFSHM_COUNTED_GRAPHS,
-             &shared->graphs_used, i + 1))
-    return NULL;
-  set_taken(counters->graphs_taken, i, 1, true);
-  memset(&shared->graphs[i], 0, sizeof shared->graphs[0]);
-  return &shared->graphs[i];
-}
-
-/* Likewise of ranks of other nodes. */
-static sfshm_far_counters_t *take_far(sfc_counters_t *counters, uint32_t n)
-{
-  sfshm_counters_t *shared = counters->shared;
-  uint32_t first;
-  if (n == 0 || !find_run(counters->far_taken, SFSHM_COUNTED_FAR, n, &first) ||
-      !reach(counters, offsetof(sfshm_counters_t, far), sizeof shared->far[0], SFSHM_COUNTED_FAR, &shared->far_used,
-             first + n))
-    return NULL;
-  set_taken(counters->far_taken, first, n, true);
-  memset(&shared->far[first], 0, n * sizeof shared->far[0]);
-  return &shared->far[first];
-}
-
-/* ---- The trace --------------------------------------------------------------------------------------------------- */
-
-static __attribute__((noinline)) sfshm_trace_t *make_trace(sfc_counters_t *counters)
-{
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  sfshm_counters_t *shared = counters->shared;
-  pthread_mutex_lock(&lock);
-  if (!counters->trace_failed && atomic_load_explicit(&shared->traced, memory_order_relaxed) == 0) {
-    if (sfshm_region_commit(&counters->region, offsetof(sfshm_counters_t, trace), sizeof shared->trace) == SF_OK)
-      atomic_store_explicit(&shared->traced, 1, memory_order_release);
-    else
-      counters->trace_failed = true;
-  }
-  bool made = !counters->trace_failed;
-  pthread_mutex_unlock(&lock);
-  return made ? &shared->trace : NULL;
-}
-
-sfshm_trace_t *sfc_counters_trace(sfc_counters_t *counters)
-{
-  if (atomic_load_explicit(&counters->shared->traced, memory_order_acquire) != 0)
-    return &counters->shared->trace;
-  return make_trace(counters);
-}
 
 /* ---- Entering ---------------------------------------------------------------------------------------------------- */
 
@@ -210,7 +37,7 @@ static void describe_lane(const sfc_lane_t *lane, int32_t peer, sfshm_lane_count
 static void enter_lanes(sfc_counters_t *counters, sf_graph_t *graph, bool seen)
 {
   sfshm_graph_counters_t *entry = graph->counts;
-  sfshm_lane_counters_t *lanes = seen ? take_lanes(counters, (uint32_t)graph->nlanes) : NULL;
+  sfshm_lane_counters_t *lanes = seen ? sfc_counters_take_lanes(counters, (uint32_t)graph->nlanes) : NULL;
   if (lanes != NULL) {
     entry->first_lane = (uint32_t)(lanes - counters->shared->lanes);
     entry->nlanes = (uint32_t)graph->nlanes;
@@ -238,7 +65,7 @@ static void enter_far(sfc_counters_t *counters, const sf_graph_t *graph)
   uint32_t n = 0;
   for (int32_t i = 0; i < origin->nparts; i++)
     n += job_rank_if_far(graph, origin->parts[i].rank) >= 0;
-  sfshm_far_counters_t *far = take_far(counters, n);
+  sfshm_far_counters_t *far = sfc_counters_take_far(counters, n);
   if (far == NULL)
     return;
   entry->first_far = (uint32_t)(far - counters->shared->far);
@@ -256,29 +83,15 @@ static void enter_far(sfc_counters_t *counters, const sf_graph_t *graph)
   }
 }
 
-static uint64_t now_ns(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
-/* Of a long path the end says more. */
-static void copy_place(char *to, size_t size, const char *place)
-{
-  size_t length = strlen(place), skipped = length < size ? 0 : length - (size - 1);
-  memcpy(to, place + skipped, length - skipped + 1);
-}
-
 static void describe_graph(const sf_graph_t *graph, sfshm_graph_counters_t *entry)
 {
   entry->made = graph->number;
-  entry->created_ns = now_ns();
+  entry->created_ns = sfshm_trace_now_ns();
   entry->rank = graph->rank;
   entry->size = graph->size;
   entry->nroots = graph->nroots;
   entry->nleaves = graph->nleaves;
-  copy_place(entry->place, sizeof entry->place, graph->place != NULL ? graph->place : "");
+  sfc_counters_copy_place(entry->place, sizeof entry->place, graph->place != NULL ? graph->place : "");
 }
 
 static void describe_edges(const sf_graph_t *graph, sfshm_graph_counters_t *entry)
@@ -296,8 +109,8 @@ static void describe_edges(const sf_graph_t *graph, sfshm_graph_counters_t *entr
 sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
 {
   sfshm_counters_t *shared = counters->shared;
-  begin_change(shared);
-  sfshm_graph_counters_t *entry = take_graph(counters);
+  sfc_counters_begin_change(shared);
+  sfshm_graph_counters_t *entry = sfc_counters_take_graph(counters);
   bool seen = entry != NULL;
   if (!seen)
     entry = graph->own_counts = calloc(1, sizeof *entry);
@@ -311,26 +124,8 @@ sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
       enter_far(counters, graph);
     atomic_store_explicit(&entry->graph, graph->number, memory_order_release);
   }
-  end_change(shared);
+  sfc_counters_end_change(shared);
   return entry != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "counters of a graph");
-}
-
-/* ---- Blocking calls ---------------------------------------------------------------------------------------------- */
-
-void sfc_counters_block(sfc_counters_t *counters, sfshm_blocked_t in, const char *place)
-{
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the text, which threads may write at once */
-  sfshm_counters_t *shared = counters->shared;
-  pthread_mutex_lock(&lock);
-  copy_place(shared->blocked_place, sizeof shared->blocked_place, place != NULL ? place : "");
-  atomic_store_explicit(&shared->blocked_in, (uint32_t)in, memory_order_relaxed);
-  atomic_store_explicit(&shared->blocked_since_ns, now_ns(), memory_order_release);
-  pthread_mutex_unlock(&lock);
-}
-
-void sfc_counters_unblock(sfc_counters_t *counters)
-{
-  atomic_store_explicit(&counters->shared->blocked_since_ns, 0, memory_order_relaxed);
 }
 
 /* ---- Settling ---------------------------------------------------------------------------------------------------- */
@@ -354,7 +149,7 @@ static sfc_gone_t *add_gone(sfc_counters_t *counters, sfshm_peer_kind_t kind, in
   if (gone == NULL)
     return NULL;
   counters->gone = gone;
-  sfshm_lane_counters_t *entry = take_lanes(counters, 1);
+  sfshm_lane_counters_t *entry = sfc_counters_take_lanes(counters, 1);
   if (entry == NULL)
     return NULL;
   entry->peer = peer;
@@ -398,7 +193,7 @@ static sfshm_far_counters_t *find_gone_far(sfc_counters_t *counters, int32_t ran
   for (uint32_t i = 0; i < n; i++)
     if (shared->far[i].taken != 0 && shared->far[i].graph == 0 && shared->far[i].rank == rank)
       return &shared->far[i];
-  sfshm_far_counters_t *far = take_far(counters, 1);
+  sfshm_far_counters_t *far = sfc_counters_take_far(counters, 1);
   if (far != NULL) {
     far->rank = rank;
     atomic_store_explicit(&far->taken, 1, memory_order_relaxed);
@@ -422,20 +217,20 @@ void sfc_counters_settle(sfc_counters_t *counters, sf_graph_t *graph)
   sfshm_graph_counters_t *entry = graph->counts;
   if (entry == NULL)
     return;
-  begin_change(shared);
+  sfc_counters_begin_change(shared);
   for (uint32_t i = 0; i < entry->nlanes; i++)
     settle_lane(counters, entry, &shared->lanes[entry->first_lane + i]);
-  set_taken(counters->lanes_taken, entry->first_lane, entry->nlanes, false);
+  sfc_counters_set_taken(counters->lanes_taken, entry->first_lane, entry->nlanes, false);
   for (uint32_t i = 0; i < entry->nfar; i++)
     settle_far(counters, entry, &shared->far[entry->first_far + i]);
-  set_taken(counters->far_taken, entry->first_far, entry->nfar, false);
+  sfc_counters_set_taken(counters->far_taken, entry->first_far, entry->nfar, false);
   settle_lane(counters, entry, &entry->rest[0]);
   settle_lane(counters, entry, &entry->rest[1]);
   sfshm_counters_add_graph(&shared->total, entry);
   atomic_store_explicit(&entry->graph, 0, memory_order_relaxed);
   if (graph->own_counts == NULL)
-    set_taken(counters->graphs_taken, (uint32_t)(entry - shared->graphs), 1, false);
-  end_change(shared);
+    sfc_counters_set_taken(counters->graphs_taken, (uint32_t)(entry - shared->graphs), 1, false);
+  sfc_counters_end_change(shared);
   free(graph->own_counts);
   graph->own_counts = NULL;
   graph->counts = NULL;

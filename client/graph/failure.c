@@ -6,6 +6,7 @@
 
 #include "client/compound/multigraph.h"
 #include "client/core/context.h"
+#include "client/graph/retired_memory.h"
 #include "client/streams/operation.h"
 #include "shm/base/error.h"
 
@@ -169,7 +170,10 @@ void sfc_graph_fail_early(sf_graph_t *graph)
 /* ---- What the daemon says -----------------------------------------------------------------------------------------
  */
 
-void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
+/* With one graph that fails all fail that belong to it, or to what it belongs to: other ranks may see any of them
+ * failed, and send nothing more on the rest. Nor need they come where this rank waits to meet them at another one of
+ * these (barrier.h): as the daemon does not know that they belong together, it is told. */
+static void graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
 {
   pthread_mutex_lock(&context->lock);
   const sf_graph_t *graph = context->graphs;
@@ -187,3 +191,12 @@ void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status
   if (meeting != 0 && meeting != number)
     sfc_graph_tell_failure(context, meeting, status, detail);
 }
+
+static void fail_all(sf_context_t *context, sf_status_t status, const char *detail)
+{
+  for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next)
+    sfc_graph_fail(graph, status, detail);
+}
+
+const sfc_listener_ops_t sfc_graph_listener_ops = {
+    .job_failed = fail_all, .graph_failed = graph_failed, .graph_gone = sfc_graph_retired};

@@ -2,6 +2,7 @@
 #ifndef SFC_FAILURE_H
 #define SFC_FAILURE_H
 
+#include "client/core/listener.h"
 #include "client/graph/graph.h"
 
 /* Whether the graph has failed; sfc_graph_failure says why. */
@@ -30,11 +31,8 @@ void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char
 /* Two graphs that fail together, one being part of what the other one is to the application; NULL: not any more. */
 void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent);
 
-/* What the daemon says of graphs, by number. With one that fails all fail that belong to it, or to what it belongs to:
- * other ranks may see any of them failed, and send nothing more on the rest. Nor need they come where this rank waits
- * to meet them at another one of these (meeting.h): as the daemon does not know that they belong together, it is told.
- * The listener. */
-void sfc_graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
+/* What graphs do with what the daemon says of them, and of the job. The listener. */
+extern const sfc_listener_ops_t sfc_graph_listener_ops;
 
 /* Other ranks may learn that a graph is ready, and fail it, before this rank knows the graph's number. Between
  * sfc_graph_expect and either sfc_graph_give_up or sfc_graph_expected (under the context's lock), the failures of

@@ -19,6 +19,11 @@ struct sfc_retiring {
   uint64_t operations; /* that were begun on it */
 };
 
+sfc_retirings_t *sfc_retirings_new(void)
+{
+  return calloc(1, sizeof(sfc_retirings_t));
+}
+
 sfc_retiring_t *sfc_retiring_new(void)
 {
   return calloc(1, sizeof(sfc_retiring_t));
@@ -54,7 +59,7 @@ static sfc_retiring_t **chain_of(sfc_retirings_t *retirings, uint64_t graph)
 
 void sfc_retiring_enter(sf_graph_t *graph)
 {
-  sfc_retirings_t *retirings = &graph->context->retirings;
+  sfc_retirings_t *retirings = graph->context->retirings;
   sfc_retiring_t *retiring = graph->retiring, **chain = chain_of(retirings, graph->number);
   pthread_mutex_lock(&graph->context->lock);
   *retiring = (sfc_retiring_t){.next = *chain,
@@ -90,10 +95,10 @@ static void forget_untold(sfc_retirings_t *retirings, const sfc_retiring_t *reti
 void sfc_graph_retired(sf_context_t *context, uint64_t number)
 {
   pthread_mutex_lock(&context->lock);
-  sfc_retiring_t **link = find(&context->retirings, number), *retiring = *link;
+  sfc_retiring_t **link = find(context->retirings, number), *retiring = *link;
   if (retiring != NULL) {
     *link = retiring->next;
-    forget_untold(&context->retirings, retiring);
+    forget_untold(context->retirings, retiring);
   }
   pthread_mutex_unlock(&context->lock);
   if (retiring != NULL)
@@ -103,8 +108,10 @@ void sfc_graph_retired(sf_context_t *context, uint64_t number)
 
 void sfc_retirings_drop(sf_context_t *context)
 {
+  if (context->retirings == NULL)
+    return;
   for (size_t i = 0; i < SFC_RETIRING_CHAINS; i++) {
-    sfc_retiring_t **chain = &context->retirings.chains[i];
+    sfc_retiring_t **chain = &context->retirings->chains[i];
     while (*chain != NULL) {
       sfc_retiring_t *retiring = *chain;
       *chain = retiring->next;
@@ -112,6 +119,8 @@ void sfc_retirings_drop(sf_context_t *context)
       free(retiring);
     }
   }
+  free(context->retirings);
+  context->retirings = NULL;
 }
 
 /* ---- Telling the daemon ------------------------------------------------------------------------------------------ */
@@ -120,9 +129,9 @@ void sfc_retirings_drop(sf_context_t *context)
 static bool take_untold(sf_context_t *context, uint64_t *graph_p, uint64_t *operations_p)
 {
   pthread_mutex_lock(&context->lock);
-  sfc_retiring_t *retiring = context->retirings.untold;
+  sfc_retiring_t *retiring = context->retirings->untold;
   if (retiring != NULL) {
-    context->retirings.untold = retiring->next_untold;
+    context->retirings->untold = retiring->next_untold;
     *graph_p = retiring->graph;
     *operations_p = retiring->operations;
   }
@@ -134,10 +143,10 @@ static bool take_untold(sf_context_t *context, uint64_t *graph_p, uint64_t *oper
 static void put_back(sf_context_t *context, uint64_t graph)
 {
   pthread_mutex_lock(&context->lock);
-  sfc_retiring_t *retiring = *find(&context->retirings, graph);
+  sfc_retiring_t *retiring = *find(context->retirings, graph);
   if (retiring != NULL) {
-    retiring->next_untold = context->retirings.untold;
-    context->retirings.untold = retiring;
+    retiring->next_untold = context->retirings->untold;
+    context->retirings->untold = retiring;
   }
   pthread_mutex_unlock(&context->lock);
 }

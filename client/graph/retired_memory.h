@@ -19,6 +19,9 @@ typedef struct sfc_retirings {
   sfc_retiring_t *untold;                      /* those of which the daemon has not been told */
 } sfc_retirings_t;
 
+/* The records of a context; NULL: no memory. */
+sfc_retirings_t *sfc_retirings_new(void);
+
 /* Memory for the record of a graph, made with it so that destroying cannot fail; NULL: there is none. */
 sfc_retiring_t *sfc_retiring_new(void);
 

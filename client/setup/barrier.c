@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "client/core/context.h"
-#include "client/engine/lane_send.h"
 #include "client/graph/failure.h"
 #include "shm/base/error.h"
 

@@ -2,7 +2,6 @@
 
 #include "client/core/context.h"
 #include "client/core/group.h"
-#include "client/engine/lane_send.h"
 #include "client/graph/combine_order.h"
 #include "client/plan/edge_readback.h"
 #include "client/setup/create_internal.h"

@@ -18,12 +18,13 @@
 #include "client/core/call_site.h"
 #include "client/core/context.h"
 #include "client/core/group.h"
-#include "client/core/trunk_memory.h"
-#include "client/engine/lane_send.h"
 #include "client/graph/failure.h"
+#include "client/graph/retired_memory.h"
+#include "client/graph/trace.h"
 #include "client/setup/create_internal.h"
 #include "client/setup/edge_loans.h"
 #include "client/setup/lanes.h"
+#include "client/setup/trunk_memory.h"
 #include "shm/base/error.h"
 
 #define OFFERED_MAX 4096

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "client/graph/graph.h"
-#include "client/graph/op_trace.h"
+#include "client/graph/trace.h"
 #include "client/plan/edge_snapshot.h"
 #include "client/setup/edge_exchange.h"
 #include "client/setup/lane_addresses.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client/core/context.h"
-#include "client/engine/lane_send.h"
+#include "client/graph/counters.h"
 #include "client/graph/failure.h"
 #include "client/graph/trunk_types.h"
 #include "client/setup/plan_cache.h"

@@ -98,6 +98,41 @@ static void drop(sf_context_t *context, sfc_plan_t *plan)
   sfc_plan_let_go(context, plan);
 }
 
+/* Under the context's lock. */
+static sfc_plan_t *take_from(sf_context_t *context, const sf_group_t *group)
+{
+  for (sfc_plan_t **link = &context->plans; *link != NULL; link = &(*link)->next) {
+    sfc_plan_t *plan = *link;
+    if (group != NULL && plan->group != group->number)
+      continue;
+    *link = plan->next;
+    return plan;
+  }
+  return NULL;
+}
+
+static void forget(sf_context_t *context, const sf_group_t *group)
+{
+  sfc_plan_t *plan;
+  do {
+    pthread_mutex_lock(&context->lock);
+    plan = take_from(context, group);
+    pthread_mutex_unlock(&context->lock);
+    if (plan != NULL)
+      drop(context, plan);
+  } while (plan != NULL);
+}
+
+static void forget_group(sf_group_t *group)
+{
+  forget(group->context, group);
+}
+
+void sfc_plans_forget(sf_context_t *context)
+{
+  forget(context, NULL);
+}
+
 static void trim(sf_context_t *context, int most)
 {
   sfc_plan_t *oldest;
@@ -115,12 +150,14 @@ void sfc_plans_make_room(sf_context_t *context)
   trim(context, SFC_PLANS_KEPT - 1);
 }
 
-static void keep(sf_context_t *context, sfc_plan_t *plan)
+static void keep(sf_group_t *group, sfc_plan_t *plan)
 {
+  sf_context_t *context = group->context;
   pthread_mutex_lock(&context->lock);
   plan->next = context->plans;
   context->plans = plan;
   plan->nholders++;
+  group->on_end = forget_group;
   pthread_mutex_unlock(&context->lock);
   trim(context, SFC_PLANS_KEPT);
 }
@@ -154,7 +191,7 @@ void sfc_plan_make(sf_graph_t *graph, sfc_given_t *given)
   graph->lists = NULL;
   graph->nlists = 0;
   graph->plan = plan;
-  keep(graph->context, plan);
+  keep(graph->group, plan);
 }
 
 /* ---- Finding ----------------------------------------------------------------------------------------------------- */
@@ -281,29 +318,4 @@ void sfc_plan_let_go(sf_context_t *context, sfc_plan_t *plan)
   pthread_mutex_unlock(&context->lock);
   if (last)
     free_plan(context, plan);
-}
-
-/* Under the context's lock. */
-static sfc_plan_t *take_from(sf_context_t *context, const sf_group_t *group)
-{
-  for (sfc_plan_t **link = &context->plans; *link != NULL; link = &(*link)->next) {
-    sfc_plan_t *plan = *link;
-    if (group != NULL && plan->group != group->number)
-      continue;
-    *link = plan->next;
-    return plan;
-  }
-  return NULL;
-}
-
-void sfc_plans_forget(sf_context_t *context, const sf_group_t *group)
-{
-  sfc_plan_t *plan;
-  do {
-    pthread_mutex_lock(&context->lock);
-    plan = take_from(context, group);
-    pthread_mutex_unlock(&context->lock);
-    if (plan != NULL)
-      drop(context, plan);
-  } while (plan != NULL);
 }

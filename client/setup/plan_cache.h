@@ -38,7 +38,7 @@ void sfc_plan_used(sf_context_t *context, sfc_plan_t *plan);
 
 void sfc_plan_let_go(sf_context_t *context, sfc_plan_t *plan);
 
-/* No plan is kept any more: of a group that ends, or of all (NULL). */
-void sfc_plans_forget(sf_context_t *context, const sf_group_t *group);
+/* No plan is kept any more. The plans of a group are forgotten when the group ends. */
+void sfc_plans_forget(sf_context_t *context);
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "client/core/context.h"
-#include "client/engine/lane_send.h"
 #include "client/graph/failure.h"
 #include "client/setup/lane_addresses.h"
 #include "client/setup/lanes.h"

@@ -6,8 +6,8 @@
 
 #include "client/core/context.h"
 #include "client/core/device.h"
-#include "client/core/trunk_memory.h"
 #include "client/graph/trunk_types.h"
+#include "client/setup/trunk_memory.h"
 #include "shm/base/error.h"
 #include "shm/device/device_load.h"
 

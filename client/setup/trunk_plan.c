@@ -5,9 +5,9 @@
 
 #include "client/core/context.h"
 #include "client/core/device.h"
-#include "client/core/trunk_memory.h"
 #include "client/graph/trunk_types.h"
 #include "client/setup/trunk_device_slots.h"
+#include "client/setup/trunk_memory.h"
 #include "client/setup/trunk_plan.h"
 #include "shm/base/error.h"
 

@@ -7,6 +7,7 @@
 #include "client/engine/lane_send.h"
 #include "client/engine/progress.h"
 #include "client/graph/failure.h"
+#include "client/graph/retired_memory.h"
 #include "client/streams/device_slots.h"
 #include "client/streams/trunk.h"
 #include "shm/base/error.h"

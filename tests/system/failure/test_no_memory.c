@@ -14,6 +14,7 @@
 #include "daemon/base/log.h"
 #include "daemon/clients/listen.h"
 #include "daemon/jobs/group.h"
+#include "daemon/server.h"
 #include "daemon/setup/setup.h"
 #include "proto/conn.h"
 #include "shm/base/error.h"

@@ -18,6 +18,7 @@ static void setup(void)
 {
   memset(&context, 0, sizeof context);
   pthread_mutex_init(&context.lock, NULL);
+  context.retirings = sfc_retirings_new();
   graphs = calloc(GRAPHS, sizeof *graphs);
   for (uint64_t i = 0; i < GRAPHS; i++)
     graphs[i] = (sf_graph_t){.context = &context, .number = i + 1, .retiring = sfc_retiring_new()};
@@ -28,6 +29,7 @@ static void teardown(void)
   for (uint64_t i = 0; i < GRAPHS; i++)
     free(graphs[i].retiring);
   free(graphs);
+  sfc_retirings_drop(&context);
   pthread_mutex_destroy(&context.lock);
 }
 
@@ -59,13 +61,13 @@ START_TEST(destroyed_graphs_are_found)
 {
   for (uint64_t i = 0; i < GRAPHS; i++)
     sfc_retiring_enter(&graphs[i]);
-  context.retirings.untold = NULL; /* the daemon has been told of all */
+  context.retirings->untold = NULL; /* the daemon has been told of all */
   for (uint64_t i = 0; i < GRAPHS; i++) {
     sfc_graph_retired(&context, pick(i, _i)->number);
     sfc_graph_retired(&context, GRAPHS + 1 + i); /* nobody knows it */
   }
   for (int i = 0; i < SFC_RETIRING_CHAINS; i++)
-    ck_assert_ptr_null(context.retirings.chains[i]);
+    ck_assert_ptr_null(context.retirings->chains[i]);
 }
 END_TEST
 

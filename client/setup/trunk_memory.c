@@ -1,5 +1,5 @@
 /* Memory of a graph's trunks: see trunk_memory.h. Any thread. */
-#include "client/core/trunk_memory.h"
+#include "client/setup/trunk_memory.h"
 
 #include <stdlib.h>
 #include <unistd.h>

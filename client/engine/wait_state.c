@@ -1,10 +1,10 @@
 /* What a rank waits for: see wait_state.h. */
-#include "client/graph/wait_state.h"
+#include "client/engine/wait_state.h"
 
 #include "client/engine/eager.h"
 #include "client/engine/lane_send.h"
+#include "client/engine/op_trace.h"
 #include "client/engine/trunk.h"
-#include "client/graph/op_trace.h"
 
 /* ---- What is missing --------------------------------------------------------------------------------------------- */
 
