@@ -2,7 +2,7 @@
 #include "daemon/client_requests.h"
 
 #include "daemon/admin/control.h"
-#include "daemon/admin/query.h"
+#include "daemon/admin/tool.h"
 #include "daemon/base/node_board.h"
 #include "daemon/data/device_slots.h"
 #include "daemon/data/match_offers.h"
@@ -64,7 +64,7 @@ static const route_t routes[] = {
     BODY(CONTROL) = {"Control", SFD_SESSION_TOOL, 0, 0, sfd_control_handle},
     BODY(CLAIMS_OPEN) = {"ClaimsOpen", SFD_SESSION_RUNNING, 1, 1, sfd_offload_handle_claims},
     BODY(GRAPH_EDGES) = {"GraphEdges", SFD_SESSION_RUNNING, 1, 1, sfd_offload_handle_edges},
-    BODY(QUERY) = {"Query", SFD_SESSION_TOOL, 0, 0, sfd_query_handle},
+    BODY(QUERY) = {"Query", SFD_SESSION_TOOL, 0, 0, sfd_tool_handle_query},
 };
 
 static const char *state_text(sfd_session_state_t state)

@@ -14,6 +14,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/sigbus_guard.h"
 #include "daemon/base/worker_pool.h"
+#include "daemon/client_requests.h"
 #include "daemon/clients/accept.h"
 #include "daemon/clients/session.h"
 #include "daemon/data/submit_rings.h"
@@ -118,7 +119,7 @@ static sf_status_t init_handles(sfd_server_t *server, int listen_fd)
   if (error != 0)
     return sfshm_error(SF_ERR_SYS, "cannot receive signals: %s", uv_strerror(error));
   uv_signal_init(server->loop, &server->interrupt);
-  sf_status_t status = sfd_clients_create(server, listen_fd);
+  sf_status_t status = sfd_clients_create(server, listen_fd, sfd_dispatch);
   if (status != SF_OK) {
     uv_close((uv_handle_t *)&server->terminate, NULL);
     uv_close((uv_handle_t *)&server->interrupt, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/admin/remote_query.h"
+#include "daemon/admin/tool.h"
 #include "daemon/admin/trace.h"
 #include "daemon/base/log.h"
 #include "daemon/jobs/job.h"
@@ -239,12 +240,10 @@ void sfd_control_handle(sfd_session_t *session, const Sfproto__Message *message,
 {
   (void)fds;
   (void)nfds;
-  sf_status_t status;
-  if (session->query.active)
-    status = sfshm_error(SF_ERR_STATE, "the query before is not answered yet");
-  else if (message->control->has_node || message->control->all_nodes)
+  sf_status_t status = sfd_tool_check_idle(session);
+  if (status == SF_OK && (message->control->has_node || message->control->all_nodes))
     status = sfd_remote_begin(session, message);
-  else
+  else if (status == SF_OK)
     status = apply_here(session, message);
   if (status != SF_OK)
     sfd_session_send_error(session, message->request, status, sfshm_error_detail());

@@ -25,8 +25,6 @@
 #include "proto/report/counters_pack.h"
 #include "shm/base/error.h"
 
-#define PORTION 64 /* messages */
-
 /* Of a rank's counters in a message; what is more is left out. */
 #define MAX_COUNTERS_BYTES (512 << 10)
 
@@ -407,36 +405,6 @@ bool sfd_query_tell_next(sfd_query_t *query)
   }
 }
 
-void sfd_query_tell_end(sfd_session_t *session)
-{
-  Sfproto__QueryEnd end = SFPROTO__QUERY_END__INIT;
-  end.count = session->query.count;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.request = session->query.request;
-  message.body_case = SFPROTO__MESSAGE__BODY_QUERY_END;
-  message.query_end = &end;
-  session->query.active = false;
-  sfd_session_send(session, &message, NULL, 0);
-}
-
-void sfd_query_continue(sfd_session_t *session)
-{
-  if (session->query.remote != NULL) {
-    sfd_remote_continue(session->query.remote);
-    return;
-  }
-  for (int i = 0; i < PORTION; i++)
-    if (!sfd_query_tell_next(&session->query)) {
-      sfd_query_tell_end(session);
-      return;
-    }
-}
-
-static void tell_session(void *context, const Sfproto__Message *message, const int fds[], int nfds)
-{
-  sfd_session_send(context, message, fds, nfds);
-}
-
 sf_status_t sfd_query_begin(sfd_query_t *query, const Sfproto__Query *asked)
 {
   if (protobuf_c_enum_descriptor_get_value(&sfproto__query__what__descriptor, (int)asked->what) == NULL)
@@ -447,29 +415,4 @@ sf_status_t sfd_query_begin(sfd_query_t *query, const Sfproto__Query *asked)
   query->what = asked->what;
   query->next_graph = asked->graph;
   return SF_OK;
-}
-
-void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
-{
-  (void)fds;
-  (void)nfds;
-  if (session->query.active) {
-    sfd_session_answer(session, message->request, SF_ERR_STATE, "the query before is not answered yet");
-    return;
-  }
-  const Sfproto__Query *asked = message->query;
-  sf_status_t status;
-  session->query = (sfd_query_t){.server = session->server,
-                                 .uid = session->uid,
-                                 .tell = tell_session,
-                                 .context = session,
-                                 .request = message->request};
-  if (asked->has_node || asked->all_nodes)
-    status = sfd_remote_begin(session, message);
-  else
-    status = sfd_query_begin(&session->query, asked);
-  if (status != SF_OK)
-    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
-  else
-    sfd_session_mark(session);
 }

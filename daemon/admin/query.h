@@ -3,22 +3,38 @@
 #ifndef SFD_QUERY_H
 #define SFD_QUERY_H
 
-#include "daemon/clients/session.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "daemon/base/daemon.h"
+#include "proto/sf_control.pb-c.h"
 
 struct sfd_job;
 struct sfd_graph;
 
-void sfd_query_handle(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-
-/* Tells the next portion of the active query. */
-void sfd_query_continue(sfd_session_t *session);
+/* A query that is being answered: what has been told, and where to go on. */
+typedef struct sfd_query {
+  sfd_server_t *server;
+  uid_t uid; /* who asks */
+  void (*tell)(void *context, const Sfproto__Message *message, const int fds[],
+               int nfds); /* the descriptors stay here */
+  void *context;
+  bool active;
+  Sfproto__Query__What what;
+  uint64_t request;
+  uint64_t next_job; /* lowest id that has not been looked at */
+  uint64_t next_graph;
+  int32_t next_rank;
+  int32_t count;
+  bool self_contained;       /* counters go as bytes, not as descriptors */
+  struct sfd_remote *remote; /* NULL: of this node only */
+} sfd_query_t;
 
 /* Whether what is asked can be answered; who asks and whom to tell are in *query. SF_ERR_UNSUPPORTED; SF_ERR_NOT_FOUND:
  * no such graph. */
 sf_status_t sfd_query_begin(sfd_query_t *query, const Sfproto__Query *asked);
-
-/* Ends the active query of a session. */
-void sfd_query_tell_end(sfd_session_t *session);
 
 /* Tells the next message of the answer; whether there was one left. */
 bool sfd_query_tell_next(sfd_query_t *query);

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "daemon/clients/session.h"
+#include "daemon/admin/query.h"
 
 /* Tells of the next option. Whether there was one left. */
 bool sfd_query_tell_next_option(sfd_query_t *query);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/clients/session.h"
+#include "daemon/admin/query.h"
 #include "daemon/net/channel.h"
 
 /* channels NULL: the daemon is alone. */

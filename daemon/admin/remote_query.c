@@ -8,6 +8,7 @@
 
 #include "daemon/admin/query.h"
 #include "daemon/admin/remote_answer.h"
+#include "daemon/admin/tool.h"
 #include "daemon/net/network.h"
 #include "proto/unpack.h"
 #include "shm/base/error.h"
@@ -57,7 +58,7 @@ static uint64_t last_request;
 
 static void tell(sfd_remote_t *remote, int32_t node, Sfproto__Message *message)
 {
-  sfd_query_t *query = &remote->session->query;
+  sfd_query_t *query = remote->session->query;
   message->request = query->request;
   message->has_told_by = true;
   message->told_by = node;
@@ -99,8 +100,8 @@ static void end(sfd_remote_t *remote)
 {
   sfd_session_t *session = remote->session;
   uv_timer_stop(&session->timer);
-  session->query.remote = NULL;
-  sfd_query_tell_end(session);
+  session->query->remote = NULL;
+  sfd_tool_tell_end(session);
   sfd_remote_free(remote);
 }
 
@@ -293,7 +294,7 @@ static void tell_late(sfd_remote_t *remote, const place_t *place)
 static void on_timeout(uv_timer_t *timer)
 {
   sfd_session_t *session = timer->data;
-  sfd_remote_t *remote = session->query.remote;
+  sfd_remote_t *remote = session->query != NULL ? session->query->remote : NULL;
   if (remote == NULL)
     return;
   for (int i = 0; i < PLACES; i++)
@@ -355,9 +356,12 @@ sf_status_t sfd_remote_begin(sfd_session_t *session, const Sfproto__Message *mes
   remote->end_node = target.all ? sfd_network_nnodes(server) : target.node + 1;
   remote->timeout_ms = target.timeout_ms > 0 ? target.timeout_ms : TIMEOUT_DEFAULT_MS;
   remote->timeout_ms = remote->timeout_ms < TIMEOUT_MAX_MS ? remote->timeout_ms : TIMEOUT_MAX_MS;
+  status = sfd_tool_begin(session, message->request, remote);
+  if (status != SF_OK) {
+    free(remote);
+    return status;
+  }
   LIST_INSERT_HEAD(&server->remotes, remote, entry);
-  session->query = (sfd_query_t){
-      .server = server, .uid = session->uid, .active = true, .request = message->request, .remote = remote};
   uv_timer_start(&session->timer, on_timeout, (uint64_t)remote->timeout_ms, 0);
   sfd_session_mark(session);
   return SF_OK;

@@ -3,7 +3,7 @@
 #ifndef SFD_TRACE_H
 #define SFD_TRACE_H
 
-#include "daemon/clients/session.h"
+#include "daemon/admin/query.h"
 #include "daemon/jobs/job.h"
 
 /* Ranks and daemon write events from now on, and no longer. SF_ERR_NOMEM. */

@@ -143,7 +143,8 @@ void sfd_clients_session_freed(sfd_server_t *server)
 
 /* ---- Beginning and end ---- */
 
-sf_status_t sfd_clients_create(sfd_server_t *server, int listen_fd)
+sf_status_t sfd_clients_create(sfd_server_t *server, int listen_fd,
+                               void (*received)(struct sfd_session *session, sfproto_incoming_t *incoming))
 {
   sfd_clients_t *clients = calloc(1, sizeof *clients);
   if (clients == NULL)
@@ -153,6 +154,7 @@ sf_status_t sfd_clients_create(sfd_server_t *server, int listen_fd)
     free(clients);
     return sfshm_error(SF_ERR_SYS, "cannot wait for connections: %s", uv_strerror(error));
   }
+  clients->received = received;
   clients->listen_fd = listen_fd;
   uv_timer_init(server->loop, &clients->retry);
   TAILQ_INIT(&clients->sessions);

@@ -12,6 +12,7 @@
 
 #include "daemon/base/daemon.h"
 #include "daemon/clients/admission.h"
+#include "proto/conn.h"
 
 /* Why a connection is refused; for printf, with the bound as long long. */
 #define SFD_TOO_MANY_CLIENTS "the daemon serves at most %lld connections (option max-clients)"
@@ -21,6 +22,7 @@ struct sfd_session;
 TAILQ_HEAD(sfd_session_list, sfd_session);
 
 typedef struct sfd_clients {
+  void (*received)(struct sfd_session *session, sfproto_incoming_t *incoming);
   int listen_fd;
   uv_poll_t listen_poll;
   uv_timer_t retry; /* runs while accepting is paused */
@@ -31,8 +33,10 @@ typedef struct sfd_clients {
   int32_t nsessions;
 } sfd_clients_t;
 
-/* Prepares server->clients for a listening, non-blocking socket, which stays the caller's. */
-sf_status_t sfd_clients_create(sfd_server_t *server, int listen_fd);
+/* Prepares server->clients for a listening, non-blocking socket, which stays the caller's. received handles each
+ * message of a connection. */
+sf_status_t sfd_clients_create(sfd_server_t *server, int listen_fd,
+                               void (*received)(struct sfd_session *session, sfproto_incoming_t *incoming));
 void sfd_clients_start(sfd_server_t *server); /* to accept */
 
 /* Closes the handles; then the loop runs until they are closed, and destroy is allowed. */

@@ -9,14 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/admin/query.h"
-#include "daemon/admin/remote_query.h"
 #include "daemon/base/deferred_close.h"
 #include "daemon/base/log.h"
-#include "daemon/client_requests.h"
 #include "daemon/clients/accept.h"
 #include "daemon/clients/credentials.h"
-#include "daemon/jobs/job.h"
 #include "shm/base/error.h"
 
 #define LINGER_MS 1000
@@ -67,16 +63,14 @@ static void close_handle(uv_handle_t *handle)
 void sfd_session_close(sfd_session_t *session)
 {
   sfd_server_t *server = session->server;
-  if (session->rank != NULL)
-    sfd_job_detach(session->rank);
+  if (session->role != NULL && session->role->closed != NULL)
+    session->role->closed(session);
   sfd_log(SFD_LOG_SESSION, SFD_DEBUG, "connection of pid %d closed", (int)session->pid);
   session->state = SFD_SESSION_CLOSED;
   if (session->attention)
     TAILQ_REMOVE(&server->clients->attention, session, attention_entry);
   TAILQ_REMOVE(&server->clients->sessions, session, entry);
   sfd_strangers_remove(session);
-  sfd_remote_free(session->query.remote);
-  session->query.remote = NULL;
   close_handle((uv_handle_t *)&session->poll);
   close_handle((uv_handle_t *)&session->timer);
   close_handle((uv_handle_t *)&session->retry);
@@ -279,7 +273,7 @@ static void receive(sfd_session_t *session)
   sfproto_incoming_t incoming;
   while (sfproto_conn_next(session->conn, &incoming)) {
     if (serves(session))
-      sfd_dispatch(session, &incoming);
+      session->server->clients->received(session, &incoming);
     sfproto_incoming_free(&incoming);
   }
   if (status == SF_ERR_DAEMON_LOST)
@@ -359,6 +353,11 @@ static bool has_output(const sfproto_conn_t *conn)
   return sfproto_conn_queued_bytes(conn) > 0 && !sfproto_conn_crowded(conn);
 }
 
+static bool has_more(const sfd_session_t *session)
+{
+  return session->role != NULL && session->role->has_more != NULL && session->role->has_more(session);
+}
+
 static void retry_later(sfd_session_t *session)
 {
   bool crowded =
@@ -369,7 +368,7 @@ static void retry_later(sfd_session_t *session)
 
 static void wait_for_events(sfd_session_t *session)
 {
-  bool output = has_output(session->conn) || (session->query.active && !sfd_remote_waits(session->query.remote));
+  bool output = has_output(session->conn) || has_more(session);
   int events = (serves(session) && !session->paused ? UV_READABLE : 0) | (output ? UV_WRITABLE : 0);
   retry_later(session);
   if (events == 0)
@@ -391,13 +390,14 @@ static void wait_for_events(sfd_session_t *session)
 
 static void attend(sfd_session_t *session)
 {
-  if (session->query.active && sfproto_conn_queued_bytes(session->conn) == 0)
-    sfd_query_continue(session);
+  const sfd_session_role_t *role = session->role;
+  if (role != NULL && role->writable != NULL && sfproto_conn_queued_bytes(session->conn) == 0)
+    role->writable(session);
   flush(session, session->conn, MAX_QUEUED_BYTES, "answers");
   if (session->alerts != NULL && session->nheld == 0)
     flush(session, session->alerts, MAX_QUEUED_ALERT_BYTES, "alerts");
-  if (!serves(session) && session->rank != NULL)
-    sfd_job_rank_lost(session->rank, session->reason);
+  if (!serves(session) && role != NULL && role->lost != NULL)
+    role->lost(session);
   if (session->state == SFD_SESSION_ENDING && sfproto_conn_queued_bytes(session->conn) == 0)
     sfd_session_lose(session);
   if (session->state == SFD_SESSION_LOST) {

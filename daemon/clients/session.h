@@ -22,6 +22,10 @@
 #include "daemon/base/text.h"
 #include "proto/conn.h"
 
+struct sfd_session;
+struct sfd_rank;
+struct sfd_query;
+
 /* In the order in which a session can go through them; from ENDING on nothing is read or sent any more. */
 typedef enum sfd_session_state {
   SFD_SESSION_NEW,
@@ -34,23 +38,14 @@ typedef enum sfd_session_state {
   SFD_SESSION_CLOSED,
 } sfd_session_state_t;
 
-/* A query that is being answered: what has been told, and where to go on. */
-typedef struct sfd_query {
-  sfd_server_t *server;
-  uid_t uid; /* who asks */
-  void (*tell)(void *context, const Sfproto__Message *message, const int fds[],
-               int nfds); /* the descriptors stay here */
-  void *context;
-  bool active;
-  Sfproto__Query__What what;
-  uint64_t request;
-  uint64_t next_job; /* lowest id that has not been looked at */
-  uint64_t next_graph;
-  int32_t next_rank;
-  int32_t count;
-  bool self_contained;       /* counters go as bytes, not as descriptors */
-  struct sfd_remote *remote; /* NULL: of this node only */
-} sfd_query_t;
+/* What a session does beyond its connection, by what it is: a rank (jobs/job.h) or a tool (admin/tool.h). A function
+ * that is not needed is NULL. */
+typedef struct sfd_session_role {
+  bool (*has_more)(const struct sfd_session *session); /* writable has something to send */
+  void (*writable)(struct sfd_session *session);       /* all output has been written */
+  void (*lost)(struct sfd_session *session);           /* nothing is read or sent any more; may come several times */
+  void (*closed)(struct sfd_session *session);         /* lets go of the session */
+} sfd_session_role_t;
 
 typedef struct sfd_session {
   sfd_server_t *server;
@@ -75,9 +70,10 @@ typedef struct sfd_session {
   int nhandles; /* that are not closed yet */
   int pidfd;    /* -1: none */
   uid_t uid;
-  pid_t pid;             /* 0: in a pid namespace that can't be seen from here */
-  struct sfd_rank *rank; /* its place in a job; NULL for tools, before Hello, and after the job is done with it */
-  sfd_query_t query;
+  pid_t pid;                      /* 0: in a pid namespace that can't be seen from here */
+  const sfd_session_role_t *role; /* NULL before Hello */
+  struct sfd_rank *rank;      /* its place in a job; NULL for tools, before Hello, and after the job is done with it */
+  struct sfd_query *query;    /* a tool's; NULL before the first one */
   char reason[SFD_TEXT_SIZE]; /* why the daemon ended it; "" when the other end did */
 } sfd_session_t;
 

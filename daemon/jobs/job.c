@@ -126,6 +126,20 @@ int32_t sfd_job_node_of(const sfd_job_t *job, int32_t number)
   return job->rank_nodes != NULL ? job->rank_nodes[number] : sfd_network_node(job->server);
 }
 
+static void on_session_lost(sfd_session_t *session)
+{
+  if (session->rank != NULL)
+    sfd_job_rank_lost(session->rank, session->reason);
+}
+
+static void on_session_closed(sfd_session_t *session)
+{
+  if (session->rank != NULL)
+    sfd_job_detach(session->rank);
+}
+
+static const sfd_session_role_t rank_role = {.lost = on_session_lost, .closed = on_session_closed};
+
 sf_status_t sfd_job_attach(sfd_job_t *job, int32_t number, sfd_session_t *session, sfd_rank_t **rank_p)
 {
   sfd_rank_t *rank = calloc(1, sizeof *rank);
@@ -143,6 +157,7 @@ sf_status_t sfd_job_attach(sfd_job_t *job, int32_t number, sfd_session_t *sessio
   job->njoined++;
   job->nattached++;
   session->rank = rank;
+  session->role = &rank_role;
   job->server->statistics.nranks++;
   sfd_board_enter(job->server->board, session->pid, &rank->cpus);
   *rank_p = rank;
