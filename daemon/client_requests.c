@@ -94,7 +94,7 @@ static const route_t *find_route(const Sfproto__Message *message)
 static void expect_more(const sfd_session_t *session)
 {
   if (session->state == SFD_SESSION_RUNNING && sfd_board_has_spare_core(session->server->board))
-    sfd_server_expect(session->server, SFD_EXPECT_RANKS_NS);
+    sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS);
 }
 
 void sfd_dispatch(sfd_session_t *session, sfproto_incoming_t *incoming)

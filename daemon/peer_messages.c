@@ -190,7 +190,7 @@ static sf_status_t arrived(sfd_server_t *server, int32_t node, const sfd_message
   case SFD_PEER_WANTS:
     return of_setup_arrived(server, node, head, payload);
   case SFD_PEER_DATA:
-    sfd_server_moved(server);
+    sfd_idle_moved(&server->idle);
     return sfd_trunks_data(server, node, head);
   case SFD_PEER_CREDIT:
     return sfd_trunks_credit(server, node, head);

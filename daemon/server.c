@@ -1,7 +1,6 @@
 /* The event loop's handles: accepting, signals, attention. The daemon's thread. */
 #include "daemon/server.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -25,26 +24,18 @@
 #include "shm/base/error.h"
 
 #define ATTENTION_ROUNDS 16
-#define MOVED_NS 50000 /* after data have gone to or come from another node, more are looked for */
-
-#define CROWDED_NS 1000000 /* a rank that only waits gives the core back sooner */
 
 /* ---- Attention ---- */
 
-/* That it runs keeps the loop from sleeping; ranks that share the core with it come first. One that waits gives the
- * core back at once; one that computes, or polls for something else, keeps it until its slice of time is over:
- * milliseconds. Who sleeps is woken in front of such a rank, so on such a core the loop does not look but sleeps. If
- * nothing came meanwhile, that was no loss: the rank has gone on to something else. */
+/* That the handle is active keeps the loop from sleeping. */
 static void on_busy(uv_idle_t *busy)
 {
   sfd_server_t *server = busy->data;
-  if (sfd_sessions_need_attention(
-          server)) /* answers, which are sent next: those who share the core may wait for them */
+  if (sfd_sessions_need_attention(server)) /* answers, which are sent next: others on this core may wait for them */
     return;
-  uint64_t before = uv_hrtime();
-  sched_yield();
-  server->yielded_ns = uv_hrtime();
-  server->yielded_long = server->yielded_ns - before >= CROWDED_NS && !sfd_board_has_spare_core(server->board);
+  sfd_idle_yield(&server->idle);
+  if (sfd_idle_may_move(&server->idle))
+    sfd_submissions_keep_apart(server);
 }
 
 static void tell_of_pages(void)
@@ -65,7 +56,7 @@ static bool attend_all(sfd_server_t *server)
   for (int round = 0; round < ATTENTION_ROUNDS && more; round++) {
     more = sfd_submissions_take(server);
     if (more)
-      sfd_server_moved(server);
+      sfd_idle_moved(&server->idle);
     tell_of_pages();
     sfd_sessions_attend(server);
     more |= sfd_network_attend(server->network);
@@ -74,28 +65,17 @@ static bool attend_all(sfd_server_t *server)
   return more;
 }
 
-/* While data move between nodes, or a graph is being set up, the next message will come soon: for a moment the loop
- * looks for it without sleeping, so that nobody has to be woken by the kernel. Ranks that make a graph yield or sleep
- * while they wait, so that it looks for these where it shares their core, too. */
-static bool expects_more(const sfd_server_t *server)
-{
-  uint64_t now = uv_hrtime();
-  if (now < server->expected_until_ns)
-    return true;
-  return server->last_moved_ns != 0 && now - server->last_moved_ns < MOVED_NS && now >= server->crowded_until_ns;
-}
-
 static void on_attend(uv_prepare_t *prepare)
 {
   sfd_server_t *server = prepare->data;
-  bool awake = attend_all(server) || expects_more(server);
+  bool awake = attend_all(server) || sfd_idle_expects_more(&server->idle);
   if (server->ending) {
     sfd_server_stop(server);
     return;
   }
   awake |= sfd_network_flush(server->network, !awake);
   if (!awake) {
-    server->last_moved_ns = server->expected_until_ns = 0;
+    sfd_idle_sleep(&server->idle);
     awake = !sfd_submissions_arm(server);
   }
   if (awake)

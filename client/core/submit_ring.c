@@ -85,6 +85,7 @@ void sfc_submit_entry(sfc_submitter_t *submitter, const sfshm_ring_entry_t *entr
     sched_yield();
   }
   sfshm_ring_publish(ring, position, entry);
+  sfshm_ring_come_from(ring, sched_getcpu());
   if (lazy)
     return;
   if (sfshm_ring_needs_wake(ring))

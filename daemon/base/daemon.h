@@ -1,5 +1,5 @@
-/* State of one daemon, and the functions on it that every room calls: serial numbers, the end of the daemon, and how
- * long the loop polls before it sleeps. The loop's thread owns all of it. server.h creates it. */
+/* State of one daemon, and the functions on it that every room calls: serial numbers, the end of the daemon. The loop's
+ * thread owns all of it. server.h creates it. */
 #ifndef SFD_BASE_DAEMON_H
 #define SFD_BASE_DAEMON_H
 
@@ -8,7 +8,7 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-#include "daemon/base/node_board.h"
+#include "daemon/base/idle.h"
 #include "daemon/base/options.h"
 #include "daemon/base/text.h"
 #include "daemon/jobs/ended_jobs.h"
@@ -110,24 +110,11 @@ typedef struct sfd_server {
   uint64_t trace_since_ns;            /* when the last trace was started; 0: never */
   uint64_t trace_until_ns;            /* and stopped; 0: it goes on */
   uv_idle_t busy;                     /* runs while the loop must not sleep */
-  uint64_t last_moved_ns;             /* when something last went to or came from another node */
-  uint64_t expected_until_ns;         /* until when the loop looks for what will come soon; 0: nothing will */
-  uint64_t yielded_ns;                /* when the loop last had its core back */
-  bool yielded_long;                  /* and whether ranks kept it for long */
-  uint64_t crowded_for_ns;            /* how long it then sleeps at once; 0: last time nothing had waited for it */
-  uint64_t crowded_until_ns;          /* until when it does */
+  sfd_idle_t idle;
 } sfd_server_t;
 
 /* Ends the daemon at the end of this turn of the loop, when all output of the turn has been written. */
 void sfd_server_end(sfd_server_t *server);
-
-/* Data went to or came from another node: the loop polls for a moment, as more data will follow. */
-void sfd_server_moved(sfd_server_t *server);
-
-/* Makes the loop poll for for_ns without sleeping, as a message will come soon. 0: none will. */
-#define SFD_EXPECT_RANKS_NS 50000  /* from ranks of this node, which are making a graph or have just done so */
-#define SFD_EXPECT_NODES_NS 200000 /* from other nodes, without which ranks here can't go on */
-void sfd_server_expect(sfd_server_t *server, uint64_t for_ns);
 
 /* Serial numbers order objects by creation. */
 uint64_t sfd_server_new_serial(sfd_server_t *server);

@@ -10,13 +10,22 @@
 #define WORD_BITS (8 * (int)sizeof(unsigned long))
 #define WORDS (SFD_MAX_CPUS / WORD_BITS)
 
-static void affinity(pid_t pid, sfd_cpus_t *cpus)
+bool sfd_cpus_of(pid_t pid, sfd_cpus_t *cpus)
 {
   memset(cpus, 0, sizeof *cpus);
-  if (pid > 0 && sched_getaffinity(pid, sizeof *cpus, (cpu_set_t *)cpus) == 0)
-    return;
-  if (sched_getaffinity(0, sizeof *cpus, (cpu_set_t *)cpus) != 0)
+  return sched_getaffinity(pid, sizeof *cpus, (cpu_set_t *)cpus) == 0;
+}
+
+static void affinity(pid_t pid, sfd_cpus_t *cpus)
+{
+  if ((pid <= 0 || !sfd_cpus_of(pid, cpus)) && !sfd_cpus_of(0, cpus))
     cpus->bits[0] = 1;
+}
+
+void sfd_cpus_add(sfd_cpus_t *cpus, int cpu)
+{
+  if (cpu >= 0 && cpu < SFD_MAX_CPUS)
+    cpus->bits[cpu / WORD_BITS] |= 1UL << (cpu % WORD_BITS);
 }
 
 static int32_t count(const sfd_cpus_t *cpus)

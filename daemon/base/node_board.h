@@ -17,6 +17,11 @@ typedef struct sfd_cpus {
   unsigned long bits[SFD_MAX_CPUS / (8 * sizeof(unsigned long))];
 } sfd_cpus_t;
 
+/* The processors that a process may run on; 0: the calling thread. False if they can't be found out. */
+bool sfd_cpus_of(pid_t pid, sfd_cpus_t *cpus);
+
+void sfd_cpus_add(sfd_cpus_t *cpus, int cpu); /* a number that no processor has is left out */
+
 typedef struct sfd_board {
   sfshm_region_t region;
   uint32_t users[SFD_MAX_CPUS]; /* participants that may run on the processor */

@@ -1,6 +1,7 @@
 /* Submission rings: see submit_rings.h. The daemon's thread. */
 #include "daemon/data/submit_rings.h"
 
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -133,4 +134,26 @@ bool sfd_submissions_arm(sfd_server_t *server)
     empty &= sfshm_ring_is_empty(&submission->reader);
   }
   return empty;
+}
+
+static bool is_shared(const sfd_server_t *server, int cpu)
+{
+  const sfd_submission_t *submission;
+  TAILQ_FOREACH(submission, &server->submissions, entry)
+  {
+    if (sfshm_ring_cpu(&submission->reader) == cpu)
+      return true;
+  }
+  return false;
+}
+
+void sfd_submissions_keep_apart(sfd_server_t *server)
+{
+  sfd_cpus_t taken = {0};
+  const sfd_submission_t *submission;
+  if (!is_shared(server, sched_getcpu()))
+    return;
+  TAILQ_FOREACH(submission, &server->submissions, entry)
+  sfd_cpus_add(&taken, sfshm_ring_cpu(&submission->reader));
+  sfd_idle_move(&server->idle, &taken);
 }

@@ -37,6 +37,9 @@ void sfd_submission_take_all(sfd_submission_t *submission);
 /* Before the loop sleeps: from now on the ranks ring the doorbell. False: something has come meanwhile. */
 bool sfd_submissions_arm(sfd_server_t *server);
 
+/* Moves the loop to another core if a rank last submitted from the loop's core, and if no rank did from the other. */
+void sfd_submissions_keep_apart(sfd_server_t *server);
+
 /* What one entry asks for; send.c. */
 void sfd_trunks_submit(struct sfd_rank *rank, const sfshm_ring_entry_t *entry);
 

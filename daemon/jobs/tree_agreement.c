@@ -257,7 +257,7 @@ static void expect_no_more(const sfd_group_t *group, Sfpeer__Arrive__Kind kind)
 {
   bool again = kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN;
   if (group->nnodes > 1)
-    sfd_server_expect(group->job->server, again ? SFD_EXPECT_RANKS_NS : 0);
+    sfd_idle_expect(&group->job->server->idle, again ? SFD_EXPECT_RANKS_NS : 0);
 }
 
 /* What was agreed reaches this node: down to the children, and to those who wait here. */
@@ -325,7 +325,7 @@ void sfd_agreement_arrive(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
 {
   agreement->here = true;
   if (group->nnodes > 1)
-    sfd_server_expect(group->job->server, SFD_EXPECT_NODES_NS);
+    sfd_idle_expect(&group->job->server->idle, SFD_EXPECT_NODES_NS);
   advance(group, kind, number, agreement);
 }
 

@@ -285,7 +285,7 @@ void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *mes
   int32_t local;
   (void)fds;
   (void)nfds;
-  sfd_server_expect(session->server, SFD_EXPECT_RANKS_NS); /* the other ranks, and what they make then */
+  sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* the other ranks, and what they make then */
   if (sfd_job_answer_failed(rank, message->request) || !sfd_rank_may_wait(rank, message->request))
     return;
   sfd_graph_t *graph = sfd_graph_find_ready(session, message->request, meet->graph, &local);

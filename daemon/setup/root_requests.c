@@ -223,7 +223,7 @@ static void after_merging(sfd_graph_t *graph)
     return;
   }
   wants->nunanswered = merging->nwanted;
-  sfd_server_expect(graph->group->job->server, SFD_EXPECT_NODES_NS);
+  sfd_idle_expect(&graph->group->job->server->idle, SFD_EXPECT_NODES_NS);
   for (int32_t i = 0; i < merging->nwanted; i++)
     send_image(graph, &merging->wanted[i]);
   if (sfd_agreement_is_pair(graph->group))

@@ -329,7 +329,7 @@ static sf_status_t enter_round_1(sfd_group_t *group, int32_t place, sfd_session_
 
 void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
-  sfd_server_expect(session->server, SFD_EXPECT_RANKS_NS); /* from the others, and in the next round */
+  sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* from the others, and in the next round */
   sfd_rank_t *rank = session->rank;
   uint64_t id = message->graph_create->group;
   if (sfd_job_answer_failed(rank, message->request) || !sfd_rank_may_wait(rank, message->request))
@@ -419,7 +419,7 @@ static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t place, const sfd_ra
 
 void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
-  sfd_server_expect(session->server, SFD_EXPECT_RANKS_NS); /* from the others, and in the next round */
+  sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* from the others, and in the next round */
   sfd_rank_t *rank = session->rank;
   uint64_t id = message->graph_commit->graph;
   (void)fds;

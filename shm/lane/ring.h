@@ -70,6 +70,7 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2, "words 
 typedef struct sfshm_ring {
   sfshm_region_header_t header;
   _Alignas(128) _Atomic uint32_t capacity; /* slots, a power of two; constant */
+  _Atomic uint32_t cpu;                    /* 1 + the processor of the last producer, 0: unknown; by producers */
   _Alignas(128) _Atomic uint64_t tail;     /* entries claimed; written by producers */
   _Alignas(128) _Atomic uint64_t head;     /* entries taken, as far as told; written by the daemon */
   _Alignas(128) _Atomic uint32_t armed;    /* 1: the daemon sleeps; set by the daemon, cleared by who rings */
@@ -156,6 +157,14 @@ static inline bool sfshm_ring_is_published(const sfshm_ring_t *ring, uint64_t un
   return true;
 }
 
+/* Notes the processor that the producer runs on, or -1. */
+static inline void sfshm_ring_come_from(sfshm_ring_t *ring, int cpu)
+{
+  uint32_t noted = (uint32_t)cpu + 1;
+  if (atomic_load_explicit(&ring->cpu, memory_order_relaxed) != noted)
+    atomic_store_explicit(&ring->cpu, noted, memory_order_relaxed);
+}
+
 /* Whether the caller has to signal the daemon's doorbell, after having published. The barrier, which pairs with that of
  * sfshm_ring_arm, orders what was published before the look at the word: either we see it armed, or the daemon's last
  * look sees the entry. Of all producers that see it armed, the exchange chooses one. */
@@ -234,6 +243,12 @@ static inline void sfshm_ring_arm(sfshm_ring_reader_t *reader)
 static inline void sfshm_ring_disarm(sfshm_ring_reader_t *reader)
 {
   atomic_store_explicit(&reader->ring->armed, 0, memory_order_relaxed);
+}
+
+/* The processor that the last producer ran on, as the client says; -1: unknown. A hint. */
+static inline int sfshm_ring_cpu(const sfshm_ring_reader_t *reader)
+{
+  return (int)(atomic_load_explicit(&reader->ring->cpu, memory_order_relaxed) - 1);
 }
 
 /* Entries claimed and not yet taken, as the client says; at most the capacity. For statistics. */

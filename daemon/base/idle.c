@@ -1,0 +1,101 @@
+/* The idle strategy of the daemon's loop: see idle.h. */
+#include "daemon/base/idle.h"
+
+#include <sched.h>
+#include <string.h>
+#include <uv.h>
+
+#define MOVED_NS 50000 /* how long the loop looks for more data */
+
+/* A yield that takes so long has kept the loop from work. */
+#define CROWDED_NS 1000000
+#define CROWDED_FOR_LEAST_NS 5000000
+#define CROWDED_FOR_MOST_NS 1000000000
+
+#define MOVE_PAUSE_NS 1000000
+
+/* If nothing came during the yield, it was no loss: the rank computes. If something came, sleeping is better. */
+static void learn_from_yield(sfd_idle_t *idle)
+{
+  if (idle->moved_ns - idle->yielded_ns > MOVED_NS) /* the loop has slept since, or has learnt from the yield */
+    return;
+  idle->yielded_ns = 0;
+  if (!idle->yielded_long) {
+    idle->crowded_for_ns = 0;
+    return;
+  }
+  idle->crowded_for_ns = idle->crowded_for_ns == 0 ? CROWDED_FOR_LEAST_NS : idle->crowded_for_ns * 2;
+  if (idle->crowded_for_ns > CROWDED_FOR_MOST_NS)
+    idle->crowded_for_ns = CROWDED_FOR_MOST_NS;
+  idle->crowded_until_ns = idle->moved_ns + idle->crowded_for_ns;
+}
+
+void sfd_idle_moved(sfd_idle_t *idle)
+{
+  idle->moved_ns = uv_hrtime();
+  learn_from_yield(idle);
+}
+
+void sfd_idle_expect(sfd_idle_t *idle, uint64_t for_ns)
+{
+  idle->expected_until_ns = for_ns != 0 ? uv_hrtime() + for_ns : 0;
+}
+
+/* Ranks that make a graph sleep or yield while they wait: what is expected from them is looked for on crowded cores,
+ * too. */
+bool sfd_idle_expects_more(const sfd_idle_t *idle)
+{
+  uint64_t now = uv_hrtime();
+  if (now < idle->expected_until_ns)
+    return true;
+  return idle->moved_ns != 0 && now - idle->moved_ns < MOVED_NS && now >= idle->crowded_until_ns;
+}
+
+void sfd_idle_sleep(sfd_idle_t *idle)
+{
+  idle->moved_ns = idle->expected_until_ns = 0;
+}
+
+void sfd_idle_yield(sfd_idle_t *idle)
+{
+  uint64_t before = uv_hrtime();
+  sched_yield();
+  idle->yielded_ns = uv_hrtime();
+  idle->yielded_long = idle->yielded_ns - before >= CROWDED_NS;
+}
+
+bool sfd_idle_may_move(const sfd_idle_t *idle)
+{
+  return idle->yielded_ns >= idle->next_move_ns;
+}
+
+static bool subtract(sfd_cpus_t *cpus, const sfd_cpus_t *taken)
+{
+  unsigned long left = 0;
+  for (size_t i = 0; i < sizeof cpus->bits / sizeof cpus->bits[0]; i++)
+    left |= cpus->bits[i] &= ~taken->bits[i];
+  return left != 0;
+}
+
+/* Allows the thread the cores it had been allowed. A mask of all cores leaves the choice to the thread's cpuset, also
+ * if that changes later; whoever started the daemon may have chosen fewer. */
+static void allow_again(const sfd_cpus_t *allowed)
+{
+  sfd_cpus_t all;
+  memset(&all, 0xff, sizeof all);
+  if (sched_setaffinity(0, sizeof all, (const cpu_set_t *)&all) == 0 && sfd_cpus_of(0, &all) &&
+      memcmp(&all, allowed, sizeof all) == 0)
+    return;
+  (void)sched_setaffinity(0, sizeof *allowed, (const cpu_set_t *)allowed);
+}
+
+void sfd_idle_move(sfd_idle_t *idle, const sfd_cpus_t *taken)
+{
+  sfd_cpus_t allowed, free_cpus;
+  idle->next_move_ns = uv_hrtime() + MOVE_PAUSE_NS;
+  if (!sfd_cpus_of(0, &allowed))
+    return;
+  free_cpus = allowed;
+  if (subtract(&free_cpus, taken) && sched_setaffinity(0, sizeof free_cpus, (const cpu_set_t *)&free_cpus) == 0)
+    allow_again(&allowed);
+}
