@@ -1,6 +1,6 @@
-/* Function multiversioning: SFSHM_CLONES before a function definition compiles it for several instruction sets, and the
- * dynamic linker picks one when the program is loaded. Only where that exists (x86-64 with ifunc of glibc) and not
- * under sanitizers: the resolvers would run before the sanitizer's own start. */
+/* Function multiversioning. SFSHM_CLONES before a function definition compiles the function for several instruction
+ * sets; the dynamic linker chooses one at load time. Needs x86-64 with glibc's ifunc. Disabled under sanitizers,
+ * because the resolvers would run before the sanitizer starts. */
 #ifndef SFSHM_CLONES_H
 #define SFSHM_CLONES_H
 

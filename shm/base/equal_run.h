@@ -1,12 +1,12 @@
-/* Runs of equal values in lists of ranks: most lists have few. Any thread. */
+/* Runs of equal values in lists of ranks, which mostly have few runs. Any thread. */
 #ifndef SFSHM_EQUAL_RUN_H
 #define SFSHM_EQUAL_RUN_H
 
 #include <stdint.h>
 
-#define SFSHM_RUN_PIECE 32 /* values that are compared at once */
+#define SFSHM_RUN_PIECE 32 /* values compared at once */
 
-/* Which of a piece's values differ from this one, as bits that are not all 0. */
+/* Compares a piece of values with one value: returns 0 if all are equal. */
 static inline uint32_t sfshm_run_differences(const int32_t value[], int32_t from)
 {
   uint32_t bits = 0;
@@ -15,7 +15,7 @@ static inline uint32_t sfshm_run_differences(const int32_t value[], int32_t from
   return bits;
 }
 
-/* The end of the values that equal the one at i, of n. */
+/* Returns the end of the run of equal values that begins at i, among n values. */
 static inline int64_t sfshm_run_end(const int32_t value[], int64_t i, int64_t n)
 {
   int32_t first = value[i++];

@@ -1,4 +1,4 @@
-/* Where libraries are that are loaded at run time: the mpi fabric, memory of CUDA devices. Any thread. */
+/* Search for plugins: libraries loaded at run time (the mpi fabric, CUDA device memory). Any thread. */
 #ifndef SFSHM_PLUGIN_H
 #define SFSHM_PLUGIN_H
 

@@ -1,4 +1,4 @@
-/* Sorting of pairs. */
+/* Stable radix sort of (key, item) pairs. */
 #ifndef SFSHM_SORT_H
 #define SFSHM_SORT_H
 
@@ -6,14 +6,14 @@
 
 #include <sf/sf_status.h>
 
-/* A key >= 0, and what goes with it. */
+/* A key >= 0 and its item. */
 typedef struct sfshm_keyed {
   int64_t key;
   int64_t item;
 } sfshm_keyed_t;
 
-/* Sorts by key; pairs with equal keys keep their order. scratch has room for n. key_max bounds the keys, so that only
- * the bits that differ cost time; pairs that are in order already cost one look. */
+/* Sorts n pairs by key; pairs with equal keys keep their order. scratch has n elements. key_max bounds the keys, so
+ * that the sort processes only significant bits. Pairs that are in order cost one pass. */
 void sfshm_sort(sfshm_keyed_t pairs[], sfshm_keyed_t scratch[], int64_t n, int64_t key_max);
 
 #endif

@@ -1,10 +1,10 @@
-/* Standard input, output and error of a program of ours. */
+/* Standard input, output and error of our programs. */
 #ifndef SFSHM_STANDARD_H
 #define SFSHM_STANDARD_H
 
-/* Takes the place of those that whoever started the program has closed: else the next socket, pipe or file would get
- * their number, and what the program prints would go there. Reading and writing them is still the error EBADF. First in
- * main, before anything is opened. */
+/* Occupies descriptors 0 to 2 that the parent process has closed. Otherwise the next socket, pipe or file would get one
+ * of these numbers, and program output would go there. Reading and writing them still fails with EBADF. Call first in
+ * main, before opening anything. */
 void sfshm_standard_hold(void);
 
 #endif

@@ -4,15 +4,15 @@
 
 #include <stddef.h>
 
-/* Start with {.word = word}, show every known name, then ask for the hint. */
+/* Initialise with {.word = word}, show every known name, then ask for the hint. */
 typedef struct sfshm_suggest {
   const char *word;
   const char *best; /* closest name so far, NULL if none is close enough */
-  size_t distance;  /* of best */
+  size_t distance;  /* edit distance of best */
 } sfshm_suggest_t;
 
-/* A name is close enough at an edit distance of at most 2 that is also less than the word's length. Of equally close
- * names the first one shown wins. */
+/* Compares a known name. A name is close enough if its edit distance is at most 2 and less than the word's length. Of
+ * equally close names the first one wins. */
 void sfshm_suggest_show(sfshm_suggest_t *suggest, const char *name);
 
 #define SFSHM_SUGGEST_HINT_SIZE 64

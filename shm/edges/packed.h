@@ -18,7 +18,7 @@
 #include <sf/sf_status.h>
 
 #define SFSHM_PACKED_MAGIC 0x4b435053u /* the bytes "SPCK" */
-#define SFSHM_PACKED_WORDS 256         /* of a block */
+#define SFSHM_PACKED_WORDS 256         /* words of a block */
 
 typedef struct sfshm_packed_header {
   uint32_t magic;
@@ -33,16 +33,15 @@ typedef struct sfshm_packed_block {
 } sfshm_packed_block_t;
 _Static_assert(sizeof(sfshm_packed_block_t) == 8, "layout version 1");
 
-/* Packs an image of a multiple of 4 bytes, into memory that the caller frees. False: that would not be shorter, or
- * there is no memory for it. */
+/* Packs an image of a multiple of 4 bytes. The caller frees the result. Returns false if the result would not be
+ * shorter, or without memory. */
 bool sfshm_pack(const void *image, size_t image_bytes, void **packed_p, size_t *packed_bytes_p);
 
-/* Whether it says that it is packed. */
+/* Whether the bytes begin with the header of a packed image. */
 bool sfshm_is_packed(const void *bytes, size_t nbytes);
 
-/* Unpacks what another node has packed, into memory that the caller frees; it has at most 128 times the length. Checks
- * that there are exactly the blocks that the image needs; what the image says is for others to check. SF_ERR_PROTO,
- * SF_ERR_NOMEM. */
+/* Unpacks an image from another node. The caller frees it; it has at most 128 times the packed length. Checks that the
+ * image has exactly the blocks that it needs; callers check the contents. SF_ERR_PROTO, SF_ERR_NOMEM. */
 sf_status_t sfshm_unpack(const void *packed, size_t packed_bytes, void **image_p, size_t *image_bytes_p);
 
 #endif

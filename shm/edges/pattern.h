@@ -1,4 +1,4 @@
-/* Index patterns: which vertices of an array take part, in which order, in the shortest form. */
+/* Index patterns: a sequence of vertices of an array, in its shortest form. */
 #ifndef SFSHM_PATTERN_H
 #define SFSHM_PATTERN_H
 
@@ -12,8 +12,9 @@ typedef enum sfshm_pattern_kind {
   SFSHM_PATTERN_INDEX64,    /* index64[i] */
 } sfshm_pattern_kind_t;
 
-/* Does not own the index array. A general pattern whose indices are those of a box in an array of up to three
- * dimensions may say so: whoever knows how need not look at the indices then, and others need not care. */
+/* A pattern does not own its index array. A general pattern whose indices form a box in an array of up to three
+ * dimensions has the box's parameters as well: kernels that know boxes need not read the indices, all others ignore the
+ * box. */
 typedef struct sfshm_pattern {
   sfshm_pattern_kind_t kind;
   int64_t n;      /* number of vertices */
@@ -35,7 +36,7 @@ static inline sfshm_pattern_t sfshm_pattern_contiguous(int64_t start, int64_t n)
   return (sfshm_pattern_t){.kind = SFSHM_PATTERN_CONTIGUOUS, .n = n, .start = start, .stride = 1};
 }
 
-/* The shortest form of n indices (all >= 0). For a general result the pattern refers to the array given. */
+/* The shortest form of n indices, all >= 0. A general pattern refers to the given array. */
 sfshm_pattern_t sfshm_pattern_from_index32(const uint32_t index[], int64_t n);
 sfshm_pattern_t sfshm_pattern_from_index64(const int64_t index[], int64_t n);
 
@@ -44,14 +45,14 @@ static inline sfshm_pattern_t sfshm_pattern_from_indices(const void *index, int6
   return wide ? sfshm_pattern_from_index64(index, n) : sfshm_pattern_from_index32(index, n);
 }
 
-/* The shortest form of the vertices of a pattern. */
+/* The shortest form of a pattern. */
 sfshm_pattern_t sfshm_pattern_shorten(const sfshm_pattern_t *pattern);
 
-/* Finds out whether a general pattern is a box worth knowing of: the faces of a grid's part are. Looks at few indices
- * as a rule, and at all of them only if it is one. */
+/* Detects whether a general pattern is a box with rows long enough to be useful, like the faces of a part of a grid.
+ * Usually reads few indices; reads all only if the pattern is a box. */
 void sfshm_pattern_find_box(sfshm_pattern_t *pattern);
 
-/* Vertex number i of the pattern, 0 <= i < n. */
+/* Returns vertex number i of the pattern, 0 <= i < n. */
 static inline int64_t sfshm_pattern_at(const sfshm_pattern_t *pattern, int64_t i)
 {
   switch (pattern->kind) {
@@ -64,7 +65,7 @@ static inline int64_t sfshm_pattern_at(const sfshm_pattern_t *pattern, int64_t i
   }
 }
 
-/* Vertices first .. first + n - 1 of the pattern, as a pattern. */
+/* Returns vertices first .. first + n - 1 of the pattern as a pattern. */
 static inline sfshm_pattern_t sfshm_pattern_slice(const sfshm_pattern_t *pattern, int64_t first, int64_t n)
 {
   sfshm_pattern_t slice = *pattern;
@@ -79,23 +80,23 @@ static inline sfshm_pattern_t sfshm_pattern_slice(const sfshm_pattern_t *pattern
   return slice;
 }
 
-/* A way through a pattern without looking at indices: line by line. */
+/* Iterator over a pattern without its indices, line by line. */
 typedef struct sfshm_walk {
-  int64_t at;     /* vertex where the walk is */
-  int64_t stride; /* to the next one, left - 1 times */
-  int64_t left;   /* in this line */
+  int64_t at;     /* current vertex */
+  int64_t stride; /* to the next vertex, left - 1 times */
+  int64_t left;   /* vertices left in this line */
   int64_t row_at;
   int64_t plane_at;
-  int64_t rows_left; /* in this plane, with this one */
+  int64_t rows_left; /* rows left in this plane, this one included */
 } sfshm_walk_t;
 
-/* Whether there is one. */
+/* Whether the pattern can be iterated without its indices. */
 static inline bool sfshm_pattern_walks(const sfshm_pattern_t *pattern)
 {
   return pattern->kind == SFSHM_PATTERN_CONTIGUOUS || pattern->kind == SFSHM_PATTERN_STRIDED || pattern->row > 0;
 }
 
-/* Begins at vertex number first, which need not exist; bias is subtracted from all vertices. */
+/* Starts at vertex number first, which need not exist. bias is subtracted from all vertices. */
 sfshm_walk_t sfshm_walk_begin(const sfshm_pattern_t *pattern, int64_t first, int64_t bias);
 
 /* Goes on by n <= left vertices. */
@@ -124,17 +125,17 @@ typedef struct sfshm_pattern_survey {
 
 sfshm_pattern_survey_t sfshm_pattern_survey(const sfshm_pattern_t *pattern);
 
-/* Where in a pattern that does not descend the vertex or a higher one stands for the first time; n: nowhere. */
+/* Returns the position of the first vertex >= vertex in an ascending (not strictly) pattern; n if there is none. */
 int64_t sfshm_pattern_find(const sfshm_pattern_t *pattern, int64_t vertex);
 
-/* Whether each vertex is higher than the one before: then they are distinct. */
+/* Whether the vertices ascend strictly, and so are distinct. */
 bool sfshm_pattern_ascends(const sfshm_pattern_t *pattern);
 
-/* Copies the vertices whose numbers are not in the set (one bit each, lowest first, none beyond n; NULL: the empty
- * set), in their order, to int64_t or, not wide, to uint32_t, in which they must fit. */
+/* Copies vertices in order, except those whose numbers are in the set left_out (one bit each, lowest first, none beyond
+ * n; NULL: the empty set). Writes int64_t if wide, else uint32_t, in which the vertices must fit. */
 void sfshm_pattern_copy(const sfshm_pattern_t *pattern, const uint64_t left_out[], bool wide, void *to);
 
-/* Highest and lowest vertex; -1 and 0 when n is 0. */
+/* Highest and lowest vertex; -1 and 0 if n is 0. */
 int64_t sfshm_pattern_max(const sfshm_pattern_t *pattern);
 int64_t sfshm_pattern_min(const sfshm_pattern_t *pattern);
 

@@ -1,4 +1,4 @@
-/* Which of many indices occur several times. Any thread. */
+/* Repeated indices of a list. Any thread. */
 #ifndef SFSHM_REPEATS_H
 #define SFSHM_REPEATS_H
 
@@ -9,21 +9,21 @@
 #include "shm/base/sort.h"
 #include "shm/edges/pattern.h"
 
-/* All places where an index stands that also stands elsewhere, as (index, place) in the order of these. */
+/* All occurrences of repeated indices, as (index, position) in ascending order. */
 typedef struct sfshm_repeats {
   sfshm_keyed_t *places;  /* NULL if there are none */
-  sfshm_keyed_t *scratch; /* as many, for sorting them differently */
+  sfshm_keyed_t *scratch; /* same length, for sorting in another order */
   int64_t n;
 } sfshm_repeats_t;
 
-/* Finds them among indices >= 0. */
+/* Finds the repeated indices among indices >= 0. */
 sf_status_t sfshm_repeats_find(const sfshm_pattern_t *index, sfshm_repeats_t *repeats_p);
 
-/* The same among indices in the order of index >> shift, of which there are fewer than UINT16_MAX: a table of one such
- * region tells what occurred. */
+/* The same for indices ordered by index >> shift, with fewer than UINT16_MAX indices per region: a table of one region
+ * finds the repetitions. */
 sf_status_t sfshm_repeats_find_clustered(const uint32_t index[], int64_t n, int shift, sfshm_repeats_t *repeats_p);
 
-/* Accepts what is zeroed or freed. */
+/* Frees the lists. Accepts zeroed or freed repeats. */
 void sfshm_repeats_free(sfshm_repeats_t *repeats);
 
 #endif

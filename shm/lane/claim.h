@@ -1,12 +1,11 @@
-/* Claims: work that the owner of an operation offers to the daemon's workers, in pieces, and of which each piece is
- * done by whoever is the first to take it. The owner never waits for more than the pieces that others are in the middle
- * of.
+/* Claims: work that the owner of an operation offers to the daemon's workers, in pieces. Owner and workers take pieces
+ * by atomic operations; whoever takes a piece first does it. The owner waits at most for pieces in progress.
  *
  *   owner                                             a worker of the daemon, any number of them
- *     offer      word = ticket, 0 taken, 0 finished ──▶  (hears of claim and ticket through the submission ring)
- *     take       taken += 1, if some are left  ◀──────▶  take       the same, if the ticket is still this one
+ *     offer      word = ticket, 0 taken, 0 finished ──▶  (gets claim and ticket through the submission ring)
+ *     take       taken += 1, if some are left  ◀──────▶  take       the same, if the ticket is unchanged
  *     finish     finished += 1                 ◀──────▶  finish     the same, when the piece is done
- *     withdraw   takes all that are left, and counts them as finished
+ *     withdraw   takes all remaining pieces and counts them as finished
  *     is_done    finished == number of pieces
  *
  *              offer               take, while taken < pieces          finish of the last
@@ -15,12 +14,12 @@
  *   └──────┘          └─────────┘                            └───────┘                   └──────┘
  *                          └──────────────────────── withdraw ──────────────────────────────▲
  *
- * One word holds it all, so each of these is one atomic operation. The ticket is new with each offer: who still has an
- * old one takes nothing. Both sides compute the number of pieces from what they know of the work, so it is not told.
- * tests/model/claim.pml is the model of this.
+ * All state is in one word, so each step is one atomic operation. Each offer has a new ticket; a worker with an old
+ * ticket takes nothing. Both sides compute the number of pieces from the size of the work. tests/model/claim.pml is a
+ * model of this.
  *
- * A client makes the region and may write anything into it at any time; a worker takes no more pieces than there are,
- * and does each where and how the daemon has found to be allowed. */
+ * A client creates the region and may write anything into it at any time. A worker takes at most as many pieces as
+ * exist, and accesses only memory that the daemon has checked. */
 #ifndef SFSHM_CLAIM_H
 #define SFSHM_CLAIM_H
 
@@ -30,8 +29,8 @@
 
 #include "shm/region/region.h"
 
-#define SFSHM_CLAIMS 256u                    /* in a region: of one rank */
-#define SFSHM_PIECES_MAX (UINT32_C(1) << 14) /* of one claim */
+#define SFSHM_CLAIMS 256u                    /* claims of a region, which belongs to one rank */
+#define SFSHM_PIECES_MAX (UINT32_C(1) << 14) /* pieces of one claim */
 
 /* Ticket (32 bits), pieces taken (16), pieces finished (16). Written by the owner and by workers. */
 typedef struct sfshm_claim {
@@ -69,7 +68,7 @@ static inline uint32_t sfshm_claim_finished(uint64_t word)
   return (uint32_t)(word & SFSHM_CLAIM_COUNT_MASK);
 }
 
-/* Offers work on a claim that is done; returns the ticket, never 0. The owner. */
+/* Offers work on a finished claim. Returns the ticket, never 0. Called by the owner. */
 static inline uint32_t sfshm_claim_offer(sfshm_claim_t *claim)
 {
   uint32_t ticket = sfshm_claim_ticket(atomic_load_explicit(&claim->word, memory_order_relaxed)) + 1;
@@ -80,12 +79,12 @@ static inline uint32_t sfshm_claim_offer(sfshm_claim_t *claim)
   return ticket;
 }
 
-/* Takes a piece of the offer; false if none is left, or the offer is not that one any more. */
+/* Takes a piece of the offer. Returns false if none is left, or if the ticket has changed. */
 static inline bool sfshm_claim_take(sfshm_claim_t *claim, uint32_t ticket, uint32_t npieces, uint32_t *piece_p)
 {
   uint64_t word = atomic_load_explicit(&claim->word, memory_order_relaxed);
   while (sfshm_claim_ticket(word) == ticket && sfshm_claim_taken(word) < npieces) {
-    /* Acquire: what was offered comes before what is done with it. */
+    /* Acquire: the offer happens before the work on it. */
     if (!atomic_compare_exchange_weak_explicit(&claim->word, &word, word + (UINT64_C(1) << SFSHM_CLAIM_TAKEN_SHIFT),
                                                memory_order_acquire, memory_order_relaxed))
       continue;
@@ -95,11 +94,11 @@ static inline bool sfshm_claim_take(sfshm_claim_t *claim, uint32_t ticket, uint3
   return false;
 }
 
-/* A piece that was taken is done. Whether it was the last one of the offer: then the others' pieces are visible here.
+/* Counts a taken piece as finished. Returns true if it was the last one; then the work of all pieces is visible here.
  */
 static inline bool sfshm_claim_finish(sfshm_claim_t *claim, uint32_t npieces)
 {
-  /* Each finish continues the release sequence of those before it: who acquires the last one sees the work of all. */
+  /* Each finish continues the release sequence of the previous ones: an acquire of the last one sees all work. */
   uint64_t word = atomic_fetch_add_explicit(&claim->word, 1, memory_order_acq_rel) + 1;
   return sfshm_claim_finished(word) == npieces;
 }
@@ -109,8 +108,8 @@ static inline bool sfshm_claim_is_done(const sfshm_claim_t *claim, uint32_t npie
   return sfshm_claim_finished(atomic_load_explicit(&claim->word, memory_order_acquire)) == npieces;
 }
 
-/* Takes back what nobody has taken. Whether that was all that was left to do; if not, it is done when those who have
- * taken pieces have finished them. The owner. */
+/* Takes all remaining pieces. Returns true if the claim is then finished; otherwise it is finished when those who have
+ * taken pieces finish them. Called by the owner. */
 static inline bool sfshm_claim_withdraw(sfshm_claim_t *claim, uint32_t npieces)
 {
   uint64_t word = atomic_load_explicit(&claim->word, memory_order_relaxed), next;
@@ -125,11 +124,11 @@ static inline bool sfshm_claim_withdraw(sfshm_claim_t *claim, uint32_t npieces)
 
 /* ---- What can be offered ----------------------------------------------------------------------------------------- */
 
-/* Below this a hand-over costs more than the copy. Both ends of a lane compare with it what a message carries. */
+/* Smaller payloads are not offered: the hand-over costs more than the copy. Both ends of a lane compare with this. */
 #define SFSHM_OFFLOAD_MIN_BYTES ((size_t)64 << 10)
 #define SFSHM_PIECE_BYTES ((size_t)256 << 10)
 
-/* How n values are divided: each piece has that many, the last one perhaps fewer. */
+/* Division of n values into pieces of equal size; the last piece may be smaller. */
 typedef struct sfshm_pieces {
   int64_t n;
   int64_t values;

@@ -7,17 +7,17 @@
  *   tx.consumed ◀── control.consumed ◀──────────  rx.received
  *   tx.cells    ◀── control.grants ... ◀────────  new cells, when the writer asked for larger ones
  *
- * Each side polls memory of its own. A slot is free when the message 8 before has been consumed. The reader says what
- * it has consumed in the stamps of its own messages on the lane that goes the other way, which costs nothing; if it has
- * none to send, in control.consumed, after 4 messages or at once if the writer waits for it. A writer that finds no
- * free slot looks at both, also at the stamps of messages whose turn to be read has not come. tests/model/lane.pml is
- * the model of this.
+ * Each side polls its own memory. A slot is free when the message 8 before has been consumed. The reader returns
+ * credits, the number of messages that it has consumed, in the stamps of its own messages on the opposite lane, which
+ * costs nothing. Without such messages it writes control.consumed after 4 messages, or at once if the writer waits. A
+ * writer without a free slot looks at both, also at the stamps of messages that it has not read yet.
+ * tests/model/lane.pml is a model of this.
  *
- * Eager slots. A writer that must not wait for the reader (its application goes on to something else) may post any
- * message to an eager slot instead, in memory of its own: eager[posted % 32], free when the message 32 before has been
- * consumed. Numbers go on whichever the message takes, so the reader looks for message m in slot m % 8, and if it is
- * not there, in the eager slot m % 32. The writer makes these slots when it first needs them, and says in control where
- * they are. Their stamps are the whole number and tell nothing of the other lane.
+ * Eager slots. A writer that must not wait for the reader (its application continues elsewhere) may post any message to
+ * an eager slot in its own memory instead: eager[posted % 32], free when the message 32 before has been consumed. Both
+ * kinds of slots share one numbering: the reader looks for message m in slot m % 8, and then in eager slot m % 32. The
+ * writer allocates eager slots when it first needs them, and publishes their position in control. The stamp of an eager
+ * slot is the whole number, without credits.
  *
  * One thread at a time uses both lanes of a pair; the functions never block and make no system call. */
 #ifndef SFSHM_LANE_H
@@ -30,44 +30,44 @@
 #include <string.h>
 
 #define SFSHM_LANE_SLOTS 8u
-#define SFSHM_LANE_ACK_INTERVAL (SFSHM_LANE_SLOTS / 2) /* below the number of slots, or a full lane would stay full */
+#define SFSHM_LANE_ACK_INTERVAL (SFSHM_LANE_SLOTS / 2) /* less than the slots, else a full lane would stay full */
 #define SFSHM_EAGER_SLOTS 32u
 #define SFSHM_INLINE_BYTES 112u
-#define SFSHM_FIRST_LINE_BYTES 48u /* of them in the line of the stamp */
+#define SFSHM_FIRST_LINE_BYTES 48u /* inline bytes in the line of the stamp */
 
-/* Pieces in cells: at most so large that writer and reader work side by side. Those from so many bytes on move on in
- * their cell from round to round, as far as there is room: see client/engine/protocol.h. */
+/* Maximum size of a piece in a cell, so that writer and reader work concurrently. Pieces from SFSHM_PIECE_MOVES_FROM
+ * bytes on use successive parts of their cell in successive rounds: see client/engine/protocol.h. */
 #define SFSHM_PIECE_BYTES_MAX ((size_t)64 << 10)
 #define SFSHM_PIECE_MOVES_FROM ((size_t)16 << 10)
 
-/* Two lines: the second is fetched together with the first by the adjacent-line prefetch of most processors; a short
- * message is in the first alone. */
+/* Two cache lines: most processors prefetch the second with the first (adjacent-line prefetch). A short message is in
+ * the first line alone. */
 typedef struct sfshm_slot {
-  _Alignas(128) _Atomic uint64_t stamp; /* number of the message, from 1, and what was consumed; stored last */
+  _Alignas(128) _Atomic uint64_t stamp; /* number of the message, from 1, and credits; stored last */
   uint64_t desc;                        /* see shm/lane/message.h */
   uint8_t payload[SFSHM_INLINE_BYTES];
 } sfshm_slot_t;
 _Static_assert(sizeof(sfshm_slot_t) == 128 && offsetof(sfshm_slot_t, payload) == 16, "layout version 1");
 
-/* Whether the reader can open regions of the writer's devices; the writer asks at first use. */
+/* Whether the reader can open device regions of the writer. The writer asks at first use. */
 typedef enum sfshm_lane_devices {
   SFSHM_DEVICES_UNKNOWN = 0,
   SFSHM_DEVICES_OPEN = 1,
   SFSHM_DEVICES_CLOSED = 2,
 } sfshm_lane_devices_t;
 
-/* In the writer's inbox, written by the reader, but for the last fields. */
+/* In the writer's inbox; written by the reader, except the last fields. */
 typedef struct sfshm_lane_control {
-  _Alignas(128) _Atomic uint64_t consumed; /* messages that the reader is done with */
-  _Atomic uint64_t grants;                 /* how often cells were granted; stored after the three below */
+  _Alignas(128) _Atomic uint64_t consumed; /* number of messages that the reader has consumed */
+  _Atomic uint64_t grants;                 /* number of grants of cells; stored after the three below */
   uint64_t segment;                        /* of the reader's inbox */
   uint64_t offset;
   uint64_t cell_bytes;
-  _Atomic uint64_t awaited; /* descriptor of the message that the reader has waited for in vain; 0: none */
-  _Atomic uint32_t devices; /* sfshm_lane_devices_t, before the question is consumed */
+  _Atomic uint64_t awaited; /* descriptor of an operation whose message the reader has waited for in vain; 0: none */
+  _Atomic uint32_t devices; /* sfshm_lane_devices_t; stored before the question is consumed */
   _Atomic uint32_t edges;   /* 1: the writer's edge list has been read, see client/setup/edge_loans.h */
-  /* Written by the writer, once: where its eager slots are. */
-  _Alignas(64) _Atomic uint32_t eager; /* 1: there are some; stored after the two below */
+  /* Written by the writer, once: position of its eager slots. */
+  _Alignas(64) _Atomic uint32_t eager; /* 1: there are eager slots; stored after the two below */
   uint64_t eager_segment;              /* of the writer's inbox */
   uint64_t eager_offset;
 } sfshm_lane_control_t;
@@ -75,35 +75,35 @@ _Static_assert(sizeof(sfshm_lane_control_t) == 128, "layout version 1");
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "flags shared between processes must be lock-free");
 
-/* The stamp's lower half numbers the message, the upper one holds the lowest bits of what its writer has consumed on
- * the other lane. Numbers may wrap round: what a slot holds is at most 8 messages old. What was consumed may be old
- * news when it is read, if messages wait to be read while the other lane goes on, but not 2^32 messages old. */
+/* The lower half of a stamp is the number of the message. The upper half is the number of messages that its writer has
+ * consumed on the opposite lane. Both may wrap around: a slot's message is at most 8 messages old. The credit may be
+ * outdated when it is read, but not by 2^32 messages. */
 #define SFSHM_STAMP_BITS 32
 #define SFSHM_STAMP_MASK ((UINT64_C(1) << SFSHM_STAMP_BITS) - 1)
 
 typedef struct sfshm_lane_tx {
   sfshm_slot_t *slots;
-  sfshm_slot_t *eager; /* NULL: none yet */
+  sfshm_slot_t *eager; /* NULL: not allocated yet */
   sfshm_lane_control_t *control;
   uint8_t *cells; /* NULL: none granted yet */
   size_t cell_bytes;
   uint64_t posted;
-  uint64_t consumed; /* as last seen */
-  uint64_t grants;   /* as last taken */
+  uint64_t consumed; /* last seen value */
+  uint64_t grants;   /* last taken grant */
 } sfshm_lane_tx_t;
 
 typedef struct sfshm_lane_rx {
   sfshm_slot_t *slots;
-  const sfshm_slot_t *eager; /* NULL: not looked for yet */
+  const sfshm_slot_t *eager; /* NULL: not mapped yet */
   sfshm_lane_control_t *control;
   const uint8_t *cells;
   size_t cell_bytes;
   uint64_t received;
-  uint64_t told; /* what the writer has been told of it */
+  uint64_t told; /* last number sent to the writer */
 } sfshm_lane_rx_t;
 
-/* Most often one number, which is not worth a call. The line of the stamp is written last, so that it need not be
- * fetched again from a reader who looks at it meanwhile. */
+/* Usually one number, which is not worth a call. The line of the stamp is written last, so that it need not be fetched
+ * again from a reader that polls it. */
 static inline void sfshm_slot_write(sfshm_slot_t *slot, const void *restrict from, size_t bytes)
 {
   if (bytes == sizeof(uint64_t)) {
@@ -126,13 +126,13 @@ static inline void sfshm_slot_read(void *restrict to, const sfshm_slot_t *slot, 
     memcpy(to, slot->payload, bytes);
 }
 
-/* Whether that message has arrived in the slot of that stamp. */
+/* Whether the stamp is that of the message, which then has arrived. */
 static inline bool sfshm_stamp_is_of(uint64_t stamp, uint64_t message)
 {
   return (stamp & SFSHM_STAMP_MASK) == (message & SFSHM_STAMP_MASK);
 }
 
-/* Takes from a stamp of the lane that goes the other way what has been consumed, unless that is known already. */
+/* Takes the credit from a stamp of the opposite lane, unless it is known already. */
 static inline void sfshm_lane_note(sfshm_lane_tx_t *tx, uint64_t stamp)
 {
   uint32_t news = (uint32_t)((stamp >> SFSHM_STAMP_BITS) - tx->consumed);
@@ -140,8 +140,8 @@ static inline void sfshm_lane_note(sfshm_lane_tx_t *tx, uint64_t stamp)
     tx->consumed += news;
 }
 
-/* Looks at control.consumed, which stands behind if the reader used stamps instead. Pairs with the release in
- * sfshm_lane_consume: the reader's reads of a slot come before our next writes to it. */
+/* Reads control.consumed, which is behind if the reader returned credits in stamps. Pairs with the release in
+ * sfshm_lane_consume: the reader's reads of a slot happen before our next writes to it. */
 static inline void sfshm_lane_refresh(sfshm_lane_tx_t *tx)
 {
   uint64_t consumed = atomic_load_explicit(&tx->control->consumed, memory_order_acquire);
@@ -149,8 +149,8 @@ static inline void sfshm_lane_refresh(sfshm_lane_tx_t *tx)
     tx->consumed = consumed;
 }
 
-/* Looks at everything that may say what has been consumed: the stamps of messages not yet read as well, because it may
- * be that none of them is read before another one has been posted. */
+/* Reads all credits, also those in the stamps of messages that have not been read yet, because none of these may be
+ * read before another message is posted. */
 static inline void sfshm_lane_refresh_fully(sfshm_lane_tx_t *tx, const sfshm_lane_rx_t *rx)
 {
   sfshm_lane_refresh(tx);
@@ -163,7 +163,7 @@ static inline void sfshm_lane_refresh_fully(sfshm_lane_tx_t *tx, const sfshm_lan
   }
 }
 
-/* The slot for the next message, NULL while all are in use. rx is the lane that goes the other way. */
+/* Returns the slot for the next message; NULL if none is free. rx is the opposite lane. */
 static inline sfshm_slot_t *sfshm_lane_claim(sfshm_lane_tx_t *tx, const sfshm_lane_rx_t *rx)
 {
   if (tx->posted - tx->consumed >= SFSHM_LANE_SLOTS) {
@@ -197,8 +197,7 @@ static inline uint8_t *sfshm_lane_tx_piece(const sfshm_lane_tx_t *tx, size_t byt
   return tx->cells + sfshm_piece_at(tx->posted, tx->cell_bytes, bytes);
 }
 
-/* Publishes the claimed slot and what was written to it and its cell. rx is the lane that goes the other way: what was
- * consumed there is told with it. */
+/* Publishes the claimed slot with its cell. rx is the opposite lane, whose credits the message returns. */
 static inline void sfshm_lane_post(sfshm_lane_tx_t *tx, sfshm_lane_rx_t *rx, sfshm_slot_t *slot, uint64_t desc)
 {
   rx->told = rx->received;
@@ -211,7 +210,7 @@ static inline void sfshm_lane_post(sfshm_lane_tx_t *tx, sfshm_lane_rx_t *rx, sfs
 
 /* ---- Eager slots ------------------------------------------------------------------------------------------------- */
 
-/* Says where the writer's eager slots are, which are zeroed. */
+/* Publishes the position of the writer's zeroed eager slots. */
 static inline void sfshm_lane_offer_eager(sfshm_lane_tx_t *tx, sfshm_slot_t *eager, uint64_t segment, uint64_t offset)
 {
   tx->eager = eager;
@@ -227,7 +226,7 @@ static inline bool sfshm_lane_has_eager(const sfshm_lane_rx_t *rx)
   return atomic_load_explicit(&rx->control->eager, memory_order_acquire) != 0;
 }
 
-/* The eager slot for the next message, NULL while all are in use. rx is the lane that goes the other way. */
+/* Returns the eager slot for the next message; NULL if none is free. rx is the opposite lane. */
 static inline sfshm_slot_t *sfshm_lane_claim_eager(sfshm_lane_tx_t *tx, const sfshm_lane_rx_t *rx)
 {
   sfshm_lane_refresh_fully(tx, rx);
@@ -243,7 +242,7 @@ static inline void sfshm_lane_post_eager(sfshm_lane_tx_t *tx, sfshm_slot_t *slot
   atomic_store_explicit(&slot->stamp, tx->posted, memory_order_release);
 }
 
-/* The next message if it has arrived in an eager slot of a writer that has such, else NULL. */
+/* Returns the next message if it has arrived in an eager slot, else NULL. The writer has eager slots. */
 static inline const sfshm_slot_t *sfshm_lane_peek_eager(const sfshm_lane_rx_t *rx)
 {
   const sfshm_slot_t *slot = &rx->eager[rx->received % SFSHM_EAGER_SLOTS];
@@ -258,8 +257,8 @@ static inline bool sfshm_lane_is_eager(const sfshm_lane_rx_t *rx, const sfshm_sl
 
 /* ---- Ahead of time ----------------------------------------------------------------------------------------------- */
 
-/* Asks for a line to write to. __builtin_prefetch would ask for a copy to read, unless told of a processor that knows
- * the instruction; those of 64 bits that do not know it pass over it. */
+/* Prefetches a line for writing. __builtin_prefetch would prefetch for reading, unless compiled for a processor with
+ * this instruction; 64-bit processors without it ignore it. */
 static inline void sfshm_fetch_to_write(const void *line)
 {
 #ifdef __x86_64__
@@ -269,8 +268,8 @@ static inline void sfshm_fetch_to_write(const void *line)
 #endif
 }
 
-/* Asks for what the next message of so many bytes will be written to, so that it is on its way by then: for who has
- * taken a message, and most likely answers it. */
+/* Prefetches the lines of the next message of that many bytes, for a caller that has taken a message and probably
+ * answers. */
 static inline void sfshm_lane_fetch_next(const sfshm_lane_tx_t *tx, size_t bytes)
 {
   const sfshm_slot_t *slot = &tx->slots[tx->posted % SFSHM_LANE_SLOTS];
@@ -279,7 +278,7 @@ static inline void sfshm_lane_fetch_next(const sfshm_lane_tx_t *tx, size_t bytes
   sfshm_fetch_to_write(slot);
 }
 
-/* The same for a piece in a cell, if there are such cells. */
+/* The same for a piece in a cell, if the cells are large enough. */
 static inline void sfshm_lane_fetch_next_piece(const sfshm_lane_tx_t *tx, size_t bytes)
 {
   if (bytes <= tx->cell_bytes)
@@ -296,7 +295,7 @@ static inline bool sfshm_lane_is_consumed(sfshm_lane_tx_t *tx, uint64_t message)
   return tx->consumed >= message;
 }
 
-/* Whether cells were granted that have not been taken yet; their fields are then stable until the writer asks again. */
+/* Whether there is a grant that has not been taken. Its fields are then stable until the writer asks again. */
 static inline bool sfshm_lane_has_grant(const sfshm_lane_tx_t *tx)
 {
   /* Pairs with the release in sfshm_lane_grant. */
@@ -317,8 +316,8 @@ static inline bool sfshm_lane_has_message(const sfshm_lane_rx_t *rx)
   return sfshm_stamp_is_of(atomic_load_explicit(&slot->stamp, memory_order_acquire), rx->received + 1);
 }
 
-/* The next message if it has arrived, else NULL. It stays valid until sfshm_lane_consume. tx is the lane that goes the
- * other way: the message says what was consumed there. */
+/* Returns the next message if it has arrived, else NULL. The message stays valid until sfshm_lane_consume. tx is the
+ * opposite lane, whose credits the message returns. */
 static inline const sfshm_slot_t *sfshm_lane_peek(const sfshm_lane_rx_t *rx, sfshm_lane_tx_t *tx)
 {
   const sfshm_slot_t *slot = &rx->slots[rx->received % SFSHM_LANE_SLOTS];
@@ -329,13 +328,13 @@ static inline const sfshm_slot_t *sfshm_lane_peek(const sfshm_lane_rx_t *rx, sfs
   return slot;
 }
 
-/* Where it stands, if it is a piece of so many bytes in a cell. */
+/* Returns the address of the next message's piece in its cell. */
 static inline const uint8_t *sfshm_lane_rx_piece(const sfshm_lane_rx_t *rx, size_t bytes)
 {
   return rx->cells + sfshm_piece_at(rx->received, rx->cell_bytes, bytes);
 }
 
-/* Gives the message's slot back. Returns whether the writer was told, who then may have to be woken. */
+/* Frees the message's slot. Returns true if credits were written, in which case the writer may have to be woken. */
 static inline bool sfshm_lane_consume(sfshm_lane_rx_t *rx, bool tell_now)
 {
   rx->received++;
@@ -347,8 +346,9 @@ static inline bool sfshm_lane_consume(sfshm_lane_rx_t *rx, bool tell_now)
   return true;
 }
 
-/* Says what this rank waits for from the other end, and asks what that one waits for from here. Sequentially consistent
- * both: of two ranks that first say and then ask, one at least learns what the other says. */
+/* sfshm_lane_await publishes what this rank waits for from the peer; sfshm_lane_awaited reads what the peer waits for.
+ * Both are sequentially consistent: if two ranks first publish and then read, at least one of them sees the other's
+ * value. */
 static inline void sfshm_lane_await(const sfshm_lane_rx_t *rx, uint64_t desc)
 {
   atomic_store_explicit(&rx->control->awaited, desc, memory_order_seq_cst);
@@ -359,7 +359,7 @@ static inline uint64_t sfshm_lane_awaited(const sfshm_lane_tx_t *tx)
   return atomic_load_explicit(&tx->control->awaited, memory_order_seq_cst);
 }
 
-/* The reader has read the writer's edge list, whose memory it may use again. */
+/* Acknowledges that the reader has read the writer's edge list, whose memory the writer may then reuse. */
 static inline void sfshm_lane_say_edges_read(sfshm_lane_rx_t *rx)
 {
   /* Pairs with the acquire below: our reads come before what is written there next. */
@@ -371,7 +371,7 @@ static inline bool sfshm_lane_edges_are_read(const sfshm_lane_tx_t *tx)
   return atomic_load_explicit(&tx->control->edges, memory_order_acquire) != 0;
 }
 
-/* Answers the writer's question, which is the message now at the head of the lane. */
+/* Answers the writer's question, the message at the head of the lane. */
 static inline void sfshm_lane_answer_devices(sfshm_lane_rx_t *rx, bool can_open)
 {
   atomic_store_explicit(&rx->control->devices, can_open ? SFSHM_DEVICES_OPEN : SFSHM_DEVICES_CLOSED,
@@ -384,7 +384,7 @@ static inline sfshm_lane_devices_t sfshm_lane_devices(const sfshm_lane_tx_t *tx)
   return (sfshm_lane_devices_t)atomic_load_explicit(&tx->control->devices, memory_order_acquire);
 }
 
-/* Grants cells; only in answer to the writer's request, which is the message now at the head of the lane. */
+/* Grants cells, in answer to the writer's request, the message at the head of the lane. */
 static inline void sfshm_lane_grant(sfshm_lane_rx_t *rx, uint64_t segment, uint64_t offset, const void *cells,
                                     size_t cell_bytes)
 {

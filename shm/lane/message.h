@@ -1,5 +1,5 @@
-/* What a message on a lane says about itself: its operation, so that collective calls that do not match are detected by
- * the first message, and how its payload travels. */
+/* Message descriptors: the operation, so that the first message detects mismatched calls, and the protocol of the
+ * payload. */
 #ifndef SFSHM_MESSAGE_H
 #define SFSHM_MESSAGE_H
 
@@ -16,31 +16,31 @@ typedef enum sfshm_operation {
 
 typedef enum sfshm_method {
   SFSHM_METHOD_INLINE = 0,   /* payload in the slot */
-  SFSHM_METHOD_CELL = 1,     /* payload, or a piece of it, in the slot's cell; in an eager slot: all that is left of it
-                                in a block of the writer's inbox */
-  SFSHM_METHOD_IN_PLACE = 2, /* slot names a segment: the reader takes the data from there, then tells the writer */
-  SFSHM_METHOD_VM_READ = 3,  /* slot holds an address: the reader uses process_vm_readv, then tells the writer */
+  SFSHM_METHOD_CELL = 1,     /* payload or a piece of it in the slot's cell; in an eager slot: the rest of it in a block
+                                of the writer's inbox */
+  SFSHM_METHOD_IN_PLACE = 2, /* slot names a segment: the reader reads it in place, then acknowledges */
+  SFSHM_METHOD_VM_READ = 3,  /* slot holds an address: the reader uses process_vm_readv, then acknowledges */
   SFSHM_METHOD_GROW = 4,     /* no payload: the writer asks for larger cells */
-  SFSHM_METHOD_DEVICE = 5,   /* slot names a region of a device: as in place */
-  SFSHM_METHOD_ASK = 6,      /* no payload: the writer asks whether the reader can open regions of its devices */
+  SFSHM_METHOD_DEVICE = 5,   /* slot names a device region: read in place */
+  SFSHM_METHOD_ASK = 6,      /* no payload: the writer asks whether the reader can open its device regions */
 } sfshm_method_t;
 
-/* Payloads of the methods that have one of a fixed form. */
+/* Payloads with a fixed form. */
 typedef struct sfshm_in_place {
   uint64_t segment; /* of the writer's sf_alloc memory */
-  uint64_t offset;  /* of vertex 0 of the writer's buffer in it; may be anything if vertex 0 is not used */
+  uint64_t offset;  /* offset of vertex 0 of the writer's buffer; arbitrary if vertex 0 is not used */
 } sfshm_in_place_t;
 
 /* CELL in an eager slot */
 typedef struct sfshm_eager_block {
   uint64_t segment; /* of the writer's inbox */
-  uint64_t offset;  /* of the values, one after the other */
+  uint64_t offset;  /* offset of the packed values */
 } sfshm_eager_block_t;
 
 /* DEVICE, ASK */
 typedef struct sfshm_device_data {
-  uint64_t region; /* of the writer's */
-  uint64_t offset; /* of vertex 0 of the writer's buffer in it */
+  uint64_t region; /* device region of the writer */
+  uint64_t offset; /* offset of vertex 0 of the writer's buffer */
 } sfshm_device_data_t;
 
 typedef struct sfshm_vm_read {
@@ -60,14 +60,14 @@ typedef struct sfshm_grow {
 #define SFSHM_DESC_METHOD_SHIFT 61
 #define SFSHM_DESC_MATCH_MASK ((UINT64_C(1) << SFSHM_DESC_METHOD_SHIFT) - 1)
 
-/* The count as a descriptor says it. */
+/* Encodes a block count for the descriptor. */
 static inline uint64_t sfshm_desc_count(int64_t count)
 {
   uint64_t hash = (uint64_t)count * UINT64_C(0x9e3779b97f4a7c15) >> 40;
   return count >= 0 && count < SFSHM_DESC_COUNT_HASHED ? (uint64_t)count : (uint64_t)SFSHM_DESC_COUNT_HASHED | hash;
 }
 
-/* What an application called. Gather and scatter are a reduce and a bcast on another graph. */
+/* The called operation. Gather and scatter are a reduce and a bcast on the multi-graph. */
 typedef enum sfshm_call {
   SFSHM_CALL_BCAST = SFSHM_BCAST,
   SFSHM_CALL_REDUCE = SFSHM_REDUCE,
@@ -76,7 +76,7 @@ typedef enum sfshm_call {
   SFSHM_CALL_FETCH = 16 << 2, /* with one of the two above: half of a fetch_op; the op is the application's */
 } sfshm_call_t;
 
-/* Everything but sequence and method. */
+/* The descriptor without sequence number and method. */
 static inline uint64_t sfshm_desc_signature(sfshm_call_t call, sfshm_unit_t unit, sfshm_op_t op)
 {
   uint64_t fetch = (uint64_t)call & SFSHM_CALL_FETCH;
@@ -89,13 +89,13 @@ static inline sfshm_method_t sfshm_desc_method(uint64_t desc)
   return (sfshm_method_t)(desc >> SFSHM_DESC_METHOD_SHIFT);
 }
 
-/* Its parts; the count may be a hash. Whether they are in range is for the reader to see. */
+/* Parts of a descriptor. The count may be a hash; the reader checks ranges. */
 static inline sfshm_operation_t sfshm_desc_direction(uint64_t desc)
 {
   return (sfshm_operation_t)(desc >> 24 & 1); /* a scatter is a bcast, a gather a reduce, to lanes */
 }
 
-/* How it is counted: an sfshm_kind_t. */
+/* The kind under which the operation is counted (sfshm_kind_t). */
 static inline unsigned sfshm_desc_kind(uint64_t desc)
 {
   unsigned call = desc >> 24 & 3;
@@ -117,16 +117,16 @@ static inline uint64_t sfshm_desc_with_method(uint64_t match, sfshm_method_t met
   return match | (uint64_t)method << SFSHM_DESC_METHOD_SHIFT;
 }
 
-/* Whether operation a comes after b, given as numbers or descriptors: they are close to each other. */
+/* Whether operation a comes after b. Both are numbers or descriptors, close to each other. */
 static inline bool sfshm_desc_is_later(uint64_t a, uint64_t b)
 {
   uint64_t by = (a - b) & SFSHM_DESC_SEQUENCE_MASK;
   return by != 0 && by <= SFSHM_DESC_SEQUENCE_MASK / 2;
 }
 
-/* What is awaited of a multi-graph, told where the graph itself says what it awaits: the last descriptor of the one,
- * how many operations have been begun on it (in place of the block count), and on the graph (in place of the number).
- * It has a method that messages never have. */
+/* Descriptor of a wait on a multi-graph, published where the graph itself publishes its waits: the last descriptor on
+ * the multi-graph, with the number of operations begun on the multi-graph in place of the block count, and the number
+ * of operations begun on the graph in place of the sequence number. Its method value never occurs in messages. */
 #define SFSHM_DESC_OF_MULTI ((sfshm_method_t)7)
 #define SFSHM_DESC_COUNT_SHIFT 36
 #define SFSHM_DESC_COUNT_MASK ((UINT64_C(1) << 25) - 1)
@@ -144,11 +144,11 @@ static inline uint64_t sfshm_desc_on_multi(uint64_t desc)
   return desc >> SFSHM_DESC_COUNT_SHIFT & SFSHM_DESC_COUNT_MASK;
 }
 
-/* The name of what was called, as in the text. */
+/* Name of the called operation, as in the text. */
 const char *sfshm_call_name(sfshm_call_t call);
 const char *sfshm_desc_operation(uint64_t desc);
 
-/* Writes e.g. "bcast(double x 3, sum)"; of hashed counts "x many" and the hash. */
+/* Writes for instance "bcast(double x 3, sum)"; hashed counts as "x many" and the hash. */
 void sfshm_desc_text(uint64_t desc, char *text, size_t text_bytes);
 
 #endif

@@ -1,6 +1,7 @@
-/* What a rank has called on a graph, kept in the graph's counters so that others can compare it with what they called:
- * the last few operations one by one, and a digest of all of them now and then. Each word says by itself of which
- * operation it is, so they are written and read in any order. The rank writes, in whole words; the daemon reads. */
+/* Comparison of collective calls. A rank keeps in its counters the descriptors of its last few operations on a graph,
+ * and digests of all operations at intervals, so that others can compare them with their own. Each word contains the
+ * number of its operation, so words may be written and read in any order. The rank writes whole words; the daemon
+ * reads. */
 #ifndef SFSHM_CALLS_H
 #define SFSHM_CALLS_H
 
@@ -10,24 +11,24 @@
 #include "shm/lane/message.h"
 #include "shm/observe/counters.h"
 
-/* Digests are kept at several levels: the last one after a multiple of 32 operations, of 512, 8192, 2^17, 2^21. So
- * ranks that are far from each other have one in common, too, before long. */
+/* Digests are kept at several levels: the last one after a multiple of 32, 512, 8192, 2^17 and 2^21 operations. So
+ * ranks that are many operations apart have a digest in common as well. */
 static inline uint64_t sfshm_calls_every(int level)
 {
   return UINT64_C(32) << 4 * level;
 }
 
-/* The digest of all operations up to one, from that of all before and its descriptor. */
+/* Returns the digest of all operations up to one, from the digest before it and its descriptor. */
 static inline uint64_t sfshm_calls_digest(uint64_t before, uint64_t match)
 {
   uint64_t digest = (before ^ match) * UINT64_C(0x9e3779b97f4a7c15);
   return digest ^ digest >> 29;
 }
 
-/* Stores it: the highest 40 bits, and the number of the operation divided by how far they are apart at the level. */
+/* Stores a digest: its highest 40 bits, and the number of the operation divided by the interval of the level. */
 void sfshm_calls_store_digest(sfshm_graph_counters_t *counts, uint64_t digest, uint64_t sequence);
 
-/* Notes an operation that begins; match is its descriptor, *digest is kept by the caller, from 0. */
+/* Records an operation that begins. match is its descriptor; the caller keeps *digest, initially 0. */
 static inline void sfshm_calls_note(sfshm_graph_counters_t *counts, uint64_t *digest, uint64_t sequence, uint64_t match)
 {
   *digest = sfshm_calls_digest(*digest, match);
@@ -36,26 +37,26 @@ static inline void sfshm_calls_note(sfshm_graph_counters_t *counts, uint64_t *di
     sfshm_calls_store_digest(counts, *digest, sequence);
 }
 
-/* A copy. */
+/* A copy of the words of a graph. */
 typedef struct sfshm_calls {
   uint64_t begun; /* operations */
   uint64_t digests[SFSHM_CALL_DIGESTS];
   uint64_t last[SFSHM_CALLS];
 } sfshm_calls_t;
 
-/* Of that graph; false if the entry is not, or not any more, the graph's. */
+/* Reads the words of a graph. Returns false if the entry does not, or no longer, belong to the graph. */
 bool sfshm_calls_read(const sfshm_graph_counters_t *counts, uint64_t graph, sfshm_calls_t *calls_p);
 
-/* The descriptor of the last operation of which something is known; 0: of none. */
+/* Returns the last known descriptor; 0: none. */
 uint64_t sfshm_calls_last(const sfshm_calls_t *calls);
 
-/* The descriptor of that operation; 0 if it is not among the last ones. */
+/* Returns the descriptor of an operation; 0 if it is not among the last ones. */
 uint64_t sfshm_calls_find(const sfshm_calls_t *calls, uint64_t sequence);
 
 typedef enum sfshm_calls_order {
-  SFSHM_CALLS_ALIKE,   /* as far as both have come, and can be compared */
-  SFSHM_CALLS_DIFFER,  /* *mine_p and *theirs_p: in the first of the last operations that does */
-  SFSHM_CALLS_DIFFERED /* in an earlier one; *mine_p and *theirs_p: the last descriptors of both */
+  SFSHM_CALLS_ALIKE,   /* equal as far as both can be compared */
+  SFSHM_CALLS_DIFFER,  /* *mine_p and *theirs_p: the first of the last operations that differs */
+  SFSHM_CALLS_DIFFERED /* an earlier operation differs; *mine_p and *theirs_p: the last descriptors */
 } sfshm_calls_order_t;
 
 sfshm_calls_order_t sfshm_calls_compare(const sfshm_calls_t *mine, const sfshm_calls_t *theirs, uint64_t *mine_p,

@@ -1,7 +1,7 @@
-/* A rank's counters, and what it does at the moment: a region of its own, written by the rank alone (relaxed stores, no
- * read-modify-write on the hot path) and mapped read-only by whoever looks. It says by itself whose it is, so that it
- * can be read without the daemon's help. Counters only grow; a reader may see one counter of an operation before
- * another. docs/shm-protocol.md says how to read it; shm/observe/counters_read.h does. */
+/* A rank's counters and current state: a region written by the rank alone (relaxed stores, no read-modify-write on the
+ * hot path) and mapped read-only by readers. The region identifies its rank, so it can be read without the daemon.
+ * Counters only grow; a reader may see one counter of an operation before another. docs/shm-protocol.md describes how
+ * to read it; shm/observe/counters_read.h does so. */
 #ifndef SFSHM_COUNTERS_H
 #define SFSHM_COUNTERS_H
 
@@ -12,7 +12,7 @@
 #include "shm/observe/trace.h"
 #include "shm/region/region.h"
 
-/* X(field, text). What is told of a rank or a graph: sums over its lanes, and what belongs to no lane. */
+/* X(field, text). Counters of a rank or a graph: sums over its lanes, and counters that belong to no lane. */
 #define SFSHM_COUNTER_TABLE(X)                                                                                         \
   X(bcasts, "bcast operations begun")                                                                                  \
   X(reduces, "reduce operations begun")                                                                                \
@@ -57,10 +57,10 @@ typedef struct sfshm_counter_set {
 typedef enum sfshm_peer_kind {
   SFSHM_PEER_NONE = 0, /* entry free */
   SFSHM_PEER_RANK = 1, /* another rank of the node */
-  SFSHM_PEER_NODE = 2, /* another node, with all its ranks */
+  SFSHM_PEER_NODE = 2, /* another node: all its ranks */
 } sfshm_peer_kind_t;
 
-/* X(field). Of bytes, those of a node are bytes_slots and bytes_received: packed and unpacked by this rank. */
+/* X(field). For a node, bytes_slots and bytes_received count what this rank packed and unpacked. */
 #define SFSHM_LANE_COUNTER_TABLE(X)                                                                                    \
   X(messages_sent)                                                                                                     \
   X(bytes_inline)                                                                                                      \
@@ -82,37 +82,37 @@ typedef enum sfshm_peer_kind {
   X(waited_ns)
 
 #define SFSHM_AWAITS_MESSAGE 1u /* the rank waits for a message of the lane */
-#define SFSHM_AWAITS_READER 2u  /* the rank waits until the lane takes more, or has been read */
+#define SFSHM_AWAITS_READER 2u  /* the rank waits for a free slot, or until its message has been read */
 
-/* Where messages of streams are on their way. */
+/* Memory of the message slots of operations on streams. */
 typedef enum sfshm_stream_slots {
   SFSHM_STREAM_SLOTS_NONE = 0, /* no operation on a stream yet */
   SFSHM_STREAM_SLOTS_PINNED = 1,
-  SFSHM_STREAM_SLOTS_ON_DEVICE = 2, /* the reader's, which is the writer's, too, */
-  SFSHM_STREAM_SLOTS_ON_PEER = 3,   /* or is not */
+  SFSHM_STREAM_SLOTS_ON_DEVICE = 2, /* the reader's device, which is also the writer's */
+  SFSHM_STREAM_SLOTS_ON_PEER = 3,   /* the reader's device, another than the writer's */
 } sfshm_stream_slots_t;
 
-/* All that passes between the rank and one other on one graph. */
+/* Traffic between the rank and one other rank or node on one graph. */
 typedef struct sfshm_lane_counters {
   _Atomic uint32_t kind; /* sfshm_peer_kind_t */
-  int32_t peer;          /* rank in the job, or node; -1: several that got no entries of their own */
+  int32_t peer;          /* rank in the job, or node; -1: several peers without entries of their own */
 #define SFSHM_LANE_COUNTER_FIELD(field) _Atomic uint64_t field;
   SFSHM_LANE_COUNTER_TABLE(SFSHM_LANE_COUNTER_FIELD)
 #undef SFSHM_LANE_COUNTER_FIELD
-  uint64_t graph;            /* 0: of all graphs that are gone */
-  uint64_t leaf_edges;       /* edges from roots there to leaves here: constant, as are the next two */
-  uint64_t leaf_values;      /* values that travel for them in a bcast */
-  uint64_t reduce_values;    /* and in a reduce */
+  uint64_t graph;            /* 0: all destroyed graphs */
+  uint64_t leaf_edges;       /* edges from roots of the peer to leaves here; constant, as are the next two */
+  uint64_t leaf_values;      /* values that a bcast moves for these */
+  uint64_t reduce_values;    /* values that a reduce moves for these */
   _Atomic uint32_t awaiting; /* SFSHM_AWAITS_*, while the graph's wait_since_ns is not 0 */
-  _Atomic uint32_t streams;  /* sfshm_stream_slots_t: of messages to a rank, sent by operations on streams */
+  _Atomic uint32_t streams;  /* sfshm_stream_slots_t: slots for messages of operations on streams to the rank */
   uint64_t reserved2[8];
 } sfshm_lane_counters_t;
 _Static_assert(sizeof(sfshm_lane_counters_t) == 256, "layout version 2");
 
 /* ---- Graphs ------------------------------------------------------------------------------------------------------ */
 
-/* Operations as they are counted: what was called. The lowest bit is the direction of the messages, as in
- * sfshm_operation_t. A fetch_op is two of them, of which the second one is the call's. */
+/* Kinds of operations, as called. The lowest bit is the direction of the messages, as in sfshm_operation_t. A fetch_op
+ * counts as two operations; the second is the call's. */
 typedef enum sfshm_kind {
   SFSHM_KIND_BCAST = 0,
   SFSHM_KIND_REDUCE = 1,
@@ -122,11 +122,10 @@ typedef enum sfshm_kind {
   SFSHM_KIND_FETCH_OP = 5,
 } sfshm_kind_t;
 #define SFSHM_KINDS 6
-#define SFSHM_LATENCY_BUCKETS                                                                                          \
-  32                           /* bucket b: from 2^b ns to below 2^(b+1); the first and last one take what is beyond */
-#define SFSHM_SAMPLED_EVERY 64 /* operations of a graph, about, of which one has its time taken */
+#define SFSHM_LATENCY_BUCKETS 32 /* bucket b: 2^b ns to below 2^(b+1); the first and the last one are open */
+#define SFSHM_SAMPLED_EVERY 64   /* about one in so many operations of a graph is timed */
 #define SFSHM_PLACE_BYTES 96
-#define SFSHM_CALLS 4 /* operations begun that can be looked at: see calls.h */
+#define SFSHM_CALLS 4 /* last operations recorded: see calls.h */
 #define SFSHM_CALL_DIGESTS 5
 
 typedef struct sfshm_graph_counters {
@@ -137,59 +136,60 @@ typedef struct sfshm_graph_counters {
   uint64_t created_ns; /* CLOCK_MONOTONIC; constant, as are the next ones */
   int32_t rank;        /* in the group */
   int32_t size;        /* of the group */
-  uint32_t first_lane; /* of its entries, which follow one another by peer; nlanes 0: its lanes, if any, are in rest */
+  uint32_t
+      first_lane; /* first of its nlanes consecutive lane entries, by peer; nlanes 0: its lanes, if any, are in rest */
   uint32_t nlanes;
   int64_t nroots;
   int64_t nleaves;
-  char place[SFSHM_PLACE_BYTES]; /* "file:line" of the call that made it; "": not known */
+  char place[SFSHM_PLACE_BYTES]; /* call site "file:line" of its creation; "": unknown */
 
-  /* Who waits, having spun in vain. Written since_ns last, and 0 first. */
-  _Atomic uint64_t wait_since_ns; /* CLOCK_MONOTONIC; 0: nobody */
-  _Atomic uint64_t wait_sequence; /* number of the operation that is waited for, from 1 */
-  _Atomic uint64_t wait_desc;     /* and its descriptor: shm/lane/message.h */
+  /* Wait in progress, after spinning. since_ns is cleared first and stored last. */
+  _Atomic uint64_t wait_since_ns; /* CLOCK_MONOTONIC; 0: no wait */
+  _Atomic uint64_t wait_sequence; /* number of the awaited operation, from 1 */
+  _Atomic uint64_t wait_desc;     /* descriptor of the awaited operation: shm/lane/message.h */
 
   _Atomic uint64_t samples;
   _Atomic uint64_t pack_ns;
   _Atomic uint64_t unpack_ns;
-  uint64_t made;                                /* number of the graph that the entry is, or was, of */
-  _Atomic uint64_t multi_of;                    /* the graph of which it is the multi-graph; 0: of none */
-  _Atomic uint64_t calls[SFSHM_CALLS];          /* descriptor of operation s at s % SFSHM_CALLS */
-  _Atomic uint64_t digests[SFSHM_CALL_DIGESTS]; /* by level, of all operations up to one */
-  _Atomic uint64_t latency_ns[SFSHM_KINDS];     /* from begin to end, of the sampled ones: all together, */
-  _Atomic uint32_t latency[SFSHM_KINDS][SFSHM_LATENCY_BUCKETS]; /* and by how long they took */
+  uint64_t made;                                                /* number of the entry's present or last graph */
+  _Atomic uint64_t multi_of;                                    /* the graph whose multi-graph it is; 0: none */
+  _Atomic uint64_t calls[SFSHM_CALLS];                          /* descriptor of operation s at s % SFSHM_CALLS */
+  _Atomic uint64_t digests[SFSHM_CALL_DIGESTS];                 /* by level: see calls.h */
+  _Atomic uint64_t latency_ns[SFSHM_KINDS];                     /* sampled operations from begin to end: sum, */
+  _Atomic uint32_t latency[SFSHM_KINDS][SFSHM_LATENCY_BUCKETS]; /* and histogram */
   _Atomic uint64_t unit_bytes[2]; /* sizes of units, added up over the operations begun, by direction: of graphs with
                                      edges to other nodes */
-  uint32_t first_far; /* of its entries for ranks of other nodes; nfar 0: it has none, or there is no room */
+  uint32_t first_far; /* first of its nfar entries for ranks of other nodes; nfar 0: none, or the table is full */
   uint32_t nfar;
 
-  /* Since when the lanes whose awaiting is not 0 share the time that passes, CLOCK_MONOTONIC: it is not in their
-   * waited_ns yet. 0: the rank is not asleep. SFSHM_CHARGING: it adds to waited_ns at the moment. */
+  /* Time up to which waits have been added to the waited_ns of the awaited lanes, CLOCK_MONOTONIC. 0: the rank does not
+   * sleep. SFSHM_CHARGING: the rank is adding to waited_ns. */
   _Atomic uint64_t asleep_since_ns;
 
   /* Edges, constant. */
   uint64_t self_edges; /* within the rank */
-  uint64_t root_edges; /* from roots here to leaves on any rank; contributions of a node that travel as one are one */
-  int64_t top_root;    /* the root to which most leaves here belong, */
-  uint64_t top_leaves; /* how many; 0: there are no leaves, or nobody has looked */
-  int32_t top_rank;    /* whose it is, in the job */
+  uint64_t root_edges; /* from roots here to leaves on any rank; combined contributions of a node count once */
+  int64_t top_root;    /* the root with the most leaves here */
+  uint64_t top_leaves; /* number of these leaves; 0: no leaves, or not determined */
+  int32_t top_rank;    /* job rank that owns top_root */
   uint32_t reserved[3];
-  sfshm_lane_counters_t rest[2]; /* lanes without an entry of their own: to ranks, to nodes */
+  sfshm_lane_counters_t rest[2]; /* lanes without their own entries: to ranks, to nodes */
 } sfshm_graph_counters_t;
 _Static_assert(sizeof(sfshm_graph_counters_t) == 1792, "layout version 4");
 
-#define SFSHM_CHARGING UINT64_C(1) /* no time of the clock */
+#define SFSHM_CHARGING UINT64_C(1) /* not a time */
 
 /* ---- Ranks of other nodes ---------------------------------------------------------------------------------------- */
 
-/* What leaves here have to do with roots of a rank on another node. They are served by the messages of the node, so
- * nothing is counted on the way: what the pair needs follows from the operations of the graph. */
+/* Traffic between leaves here and roots of a rank on another node. The trunk of the node carries it, so nothing is
+ * counted per message: readers compute it from the operations of the graph. */
 typedef struct sfshm_far_counters {
   _Atomic uint32_t taken;      /* 0: entry free */
   int32_t rank;                /* in the job */
-  uint64_t values;             /* units that a bcast brings from there: constant, as are the next ones */
-  uint64_t reduce_values;      /* and a reduce takes there */
-  uint64_t graph;              /* 0: of all graphs that are gone */
-  _Atomic uint64_t bytes_from; /* of these */
+  uint64_t values;             /* units that a bcast moves from there; constant, as are the next two */
+  uint64_t reduce_values;      /* units that a reduce moves there */
+  uint64_t graph;              /* 0: all destroyed graphs */
+  _Atomic uint64_t bytes_from; /* payload of these */
   _Atomic uint64_t bytes_to;
 } sfshm_far_counters_t;
 _Static_assert(sizeof(sfshm_far_counters_t) == 48, "layout version 4");
@@ -202,34 +202,34 @@ typedef enum sfshm_blocked {
   SFSHM_BLOCKED_IN_INIT = 3,
 } sfshm_blocked_t;
 
-#define SFSHM_COUNTED_GRAPHS 255 /* graphs beyond that count only in the rank's totals, when they are destroyed */
+#define SFSHM_COUNTED_GRAPHS 255 /* further graphs count only in the rank's totals, when destroyed */
 #define SFSHM_COUNTED_LANES 4096
 #define SFSHM_COUNTED_FAR 8192
 
 typedef struct sfshm_counters {
   sfshm_region_header_t header;
-  _Atomic uint32_t changes;     /* odd while entries are made or freed */
+  _Atomic uint32_t changes;     /* odd while entries are created or freed */
   int32_t rank;                 /* in the job */
   int32_t size;                 /* of the job */
-  int32_t node;                 /* this one; from when job is not 0 on */
-  _Atomic uint64_t job;         /* its number; 0: not joined yet */
+  int32_t node;                 /* number of this node; valid if job is not 0 */
+  _Atomic uint64_t job;         /* number of the job; 0: not joined yet */
   _Atomic uint64_t sleeps;      /* waits that went to sleep */
-  _Atomic uint32_t graphs_used; /* entries beyond have never been used, nor have their pages */
+  _Atomic uint32_t graphs_used; /* further entries, and their pages, have never been used */
   _Atomic uint32_t lanes_used;
   char job_name[256];
   char program[64];
   _Atomic uint32_t traced;
   _Atomic uint32_t far_used;
-  uint64_t copied_ns; /* of a copy only: when it was made, CLOCK_MONOTONIC of its node; 0: it is none */
+  uint64_t copied_ns; /* in copies: time of the copy, CLOCK_MONOTONIC of its node; else 0 */
   uint8_t reserved[8];
-  sfshm_counter_set_t total;         /* of graphs that are gone */
-  _Atomic uint64_t blocked_since_ns; /* in a call that others have to make, too, CLOCK_MONOTONIC; 0: in none */
+  sfshm_counter_set_t total;         /* sums of destroyed graphs */
+  _Atomic uint64_t blocked_since_ns; /* begin of a blocking collective call, CLOCK_MONOTONIC; 0: none */
   _Atomic uint32_t blocked_in;       /* sfshm_blocked_t */
   uint32_t reserved1;
-  char blocked_place[SFSHM_PLACE_BYTES]; /* where it was called; "": not known */
+  char blocked_place[SFSHM_PLACE_BYTES]; /* call site of that call; "": unknown */
   _Alignas(4096) sfshm_graph_counters_t graphs[SFSHM_COUNTED_GRAPHS];
   _Alignas(4096) sfshm_lane_counters_t lanes[SFSHM_COUNTED_LANES];
-  _Alignas(4096) sfshm_trace_t trace; /* its pages are there if traced is 1 */
+  _Alignas(4096) sfshm_trace_t trace; /* its pages are allocated if traced is 1 */
   _Alignas(4096) sfshm_far_counters_t far[SFSHM_COUNTED_FAR];
 } sfshm_counters_t;
 _Static_assert(offsetof(sfshm_counters_t, graphs) == 4096, "layout version 2");
@@ -237,11 +237,11 @@ _Static_assert(offsetof(sfshm_counters_t, lanes) == 4096 + 112 * 4096, "layout v
 _Static_assert(offsetof(sfshm_counters_t, trace) == 4096 + 112 * 4096 + 4096 * 256, "layout version 4");
 _Static_assert(sizeof(sfshm_counters_t) == 4096 + 112 * 4096 + 4096 * 256 + 353 * 4096, "layout version 4");
 
-/* Adds what is counted of a lane, and of a graph apart from its lanes, to sums of this process. */
+/* Adds the counters of a lane, or of a graph without its lanes, to sums in private memory. */
 void sfshm_counters_add_lane(sfshm_counter_set_t *sum, const sfshm_lane_counters_t *lane);
 void sfshm_counters_add_graph(sfshm_counter_set_t *sum, const sfshm_graph_counters_t *graph);
 
-/* Operations begun whose messages go that way: an sfshm_operation_t. */
+/* Number of operations begun with messages in that direction (sfshm_operation_t). */
 static inline uint64_t sfshm_counters_begun(const sfshm_graph_counters_t *graph, unsigned direction)
 {
   uint64_t sum = 0;
@@ -250,14 +250,14 @@ static inline uint64_t sfshm_counters_begun(const sfshm_graph_counters_t *graph,
   return sum;
 }
 
-/* Whether anything is counted at all: not in builds that are made to measure what it costs (tests/bench/counters). */
+/* False in builds that measure the cost of counting (tests/bench/counters). */
 #ifdef SFSHM_UNCOUNTED
 #define SFSHM_IS_COUNTED 0
 #else
 #define SFSHM_IS_COUNTED 1
 #endif
 
-/* Adds to a counter of this process: a load and a store, no locked instruction. One writer per counter. */
+/* Adds to a counter of this process: a load and a store, no locked instruction. Each counter has one writer. */
 static inline void sfshm_count(_Atomic uint64_t *counter, uint64_t amount)
 {
   if (!SFSHM_IS_COUNTED)
@@ -265,7 +265,7 @@ static inline void sfshm_count(_Atomic uint64_t *counter, uint64_t amount)
   atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount, memory_order_relaxed);
 }
 
-/* Likewise below 2^32, where it wraps. */
+/* Increments a 32-bit counter, which wraps around. */
 static inline void sfshm_count_one32(_Atomic uint32_t *counter)
 {
   if (!SFSHM_IS_COUNTED)

@@ -1,5 +1,5 @@
-/* Trace: events in a ring that overwrites its oldest. One ring for each rank, written by its threads, and one for each
- * daemon; read by others at any time. Nobody waits for anybody: who reads leaves out what is being overwritten. */
+/* Trace: a ring of events that overwrites its oldest. Each rank has one ring, written by its threads; each daemon has
+ * one. Others read at any time. Nobody blocks: readers skip events that are being overwritten. */
 #ifndef SFSHM_TRACE_H
 #define SFSHM_TRACE_H
 
@@ -10,26 +10,27 @@
 
 #define SFSHM_TRACE_EVENTS 16384 /* a power of two */
 
-/* X(id, number, name). What happened from begin_ns to end_ns (the same for what takes no time). sequence is the number
- * of the operation on the graph, message that of the message on the lane, or the side of the trunk, from 1. */
+/* X(id, number, name). Events from begin_ns to end_ns; both are equal for events without duration. sequence is the
+ * number of the operation on the graph; message is the number of the message on the lane or trunk side, from 1. */
 #define SFSHM_TRACE_TABLE(X)                                                                                           \
-  X(SFSHM_TRACE_BEGIN, 1, "begin")   /* of an operation: what its call did. message: its descriptor */                 \
-  X(SFSHM_TRACE_END, 2, "end")       /* of an operation, from its begin to its last message. message: as of begin */   \
-  X(SFSHM_TRACE_SEND, 3, "send")     /* packed and sent to a rank; or its part of a message to a node packed */        \
-  X(SFSHM_TRACE_UNPACK, 4, "unpack") /* arrived from a rank or node at begin_ns, then unpacked */                      \
-  X(SFSHM_TRACE_WAIT, 5, "wait")     /* spinning not included; for who was missing at last */                          \
-  X(SFSHM_TRACE_SETUP, 6, "set-up")  /* of a graph; message: which phase, SFSHM_TRACE_PHASE_* */                       \
-  X(SFSHM_TRACE_DEPART, 7, "depart") /* daemon: a trunk's message was given to the channel */                          \
-  X(SFSHM_TRACE_ARRIVE, 8, "arrive") /* daemon: a trunk's message has come from a node */                              \
-  X(SFSHM_TRACE_FRAME_OUT, 9, "frame out") /* daemon: a frame was given to the fabric; message: how many are in it */  \
-  X(SFSHM_TRACE_FRAME_IN, 10, "frame in")  /* daemon: a frame has begun to arrive */                                   \
-  X(SFSHM_TRACE_DEVICE, 11, "device")      /* a device's work; message: SFSHM_TRACE_WORK_*, thread: the device */
+  X(SFSHM_TRACE_BEGIN, 1, "begin")   /* the call that began an operation. message: its descriptor */                   \
+  X(SFSHM_TRACE_END, 2, "end")       /* an operation, from begin to its last message. message: as begin */             \
+  X(SFSHM_TRACE_SEND, 3, "send")     /* pack and send to a rank; or pack a part of a message to a node */              \
+  X(SFSHM_TRACE_UNPACK, 4, "unpack") /* unpack a message that arrived from a rank or node at begin_ns */               \
+  X(SFSHM_TRACE_WAIT, 5, "wait")     /* without spinning; peer: the last missing rank or node */                       \
+  X(SFSHM_TRACE_SETUP, 6, "set-up")  /* a phase of graph set-up. message: SFSHM_TRACE_PHASE_* */                       \
+  X(SFSHM_TRACE_DEPART, 7, "depart") /* daemon: a trunk message was passed to the channel */                           \
+  X(SFSHM_TRACE_ARRIVE, 8, "arrive") /* daemon: a trunk message arrived from a node */                                 \
+  X(SFSHM_TRACE_FRAME_OUT, 9,                                                                                          \
+    "frame out") /* daemon: a frame was passed to the fabric. message: number of its messages */                       \
+  X(SFSHM_TRACE_FRAME_IN, 10, "frame in") /* daemon: a frame begins to arrive */                                       \
+  X(SFSHM_TRACE_DEVICE, 11, "device")     /* work of a device. message: SFSHM_TRACE_WORK_*, thread: the device */
 
 #define SFSHM_TRACE_ID(id, number, name) id = number,
 typedef enum sfshm_trace_kind { SFSHM_TRACE_TABLE(SFSHM_TRACE_ID) } sfshm_trace_kind_t;
 #undef SFSHM_TRACE_ID
 
-/* X(id, number, name). Of the set-up of a graph. */
+/* X(id, number, name). Phases of graph set-up. */
 #define SFSHM_TRACE_PHASE_TABLE(X)                                                                                     \
   X(SFSHM_TRACE_PHASE_SORT, 1, "sort edges")                                                                           \
   X(SFSHM_TRACE_PHASE_GATHER, 2, "wait for others' edges")                                                             \
@@ -41,7 +42,7 @@ typedef enum sfshm_trace_kind { SFSHM_TRACE_TABLE(SFSHM_TRACE_ID) } sfshm_trace_
 typedef enum sfshm_trace_phase { SFSHM_TRACE_PHASE_TABLE(SFSHM_TRACE_ID) } sfshm_trace_phase_t;
 #undef SFSHM_TRACE_ID
 
-/* X(id, number, name). What a device does: with its own memory, and memory of the host or of another device. */
+/* X(id, number, name). Work of a device. */
 #define SFSHM_TRACE_WORK_TABLE(X)                                                                                      \
   X(SFSHM_TRACE_WORK_TO_HOST, 1, "kernel to host")                                                                     \
   X(SFSHM_TRACE_WORK_FROM_HOST, 2, "kernel from host")                                                                 \
@@ -54,13 +55,13 @@ typedef enum sfshm_trace_phase { SFSHM_TRACE_PHASE_TABLE(SFSHM_TRACE_ID) } sfshm
 typedef enum sfshm_trace_work { SFSHM_TRACE_WORK_TABLE(SFSHM_TRACE_ID) } sfshm_trace_work_t;
 #undef SFSHM_TRACE_ID
 
-#define SFSHM_TRACE_TO_NODE 1u   /* flags: peer is a node, not a rank of the job */
-#define SFSHM_TRACE_REDUCE 2u    /* flags: of a reduce, else of a bcast */
-#define SFSHM_TRACE_ON_STREAM 4u /* flags: of an operation on a stream, which are numbered for themselves */
+#define SFSHM_TRACE_TO_NODE 1u   /* flag: peer is a node, not a rank of the job */
+#define SFSHM_TRACE_REDUCE 2u    /* flag: direction of a reduce, else of a bcast */
+#define SFSHM_TRACE_ON_STREAM 4u /* flag: an operation on a stream; these are numbered separately */
 
-/* As it is read and passed on. */
+/* An event outside the ring. */
 typedef struct sfshm_trace_record {
-  uint64_t number; /* of the event in its ring, from 1 */
+  uint64_t number; /* number of the event in its ring, from 1 */
   uint64_t begin_ns;
   uint64_t end_ns;
   uint64_t graph;
@@ -70,18 +71,18 @@ typedef struct sfshm_trace_record {
   int32_t peer; /* -1: none */
   uint8_t kind;
   uint8_t flags;
-  uint16_t thread; /* which one of its process; 0: not told */
+  uint16_t thread; /* number of the thread in its process; 0: unknown */
 } sfshm_trace_record_t;
 _Static_assert(sizeof(sfshm_trace_record_t) == 64, "layout version 3");
 
-/* In the ring: the same words. number is 0 while the event is being written, and stored last. */
+/* An event in the ring: the same words. number is 0 while the event is being written, and is stored last. */
 typedef struct sfshm_trace_event {
   _Atomic uint64_t words[8];
 } sfshm_trace_event_t;
 _Static_assert(sizeof(sfshm_trace_event_t) == sizeof(sfshm_trace_record_t), "layout version 3");
 
 typedef struct sfshm_trace {
-  _Alignas(128) _Atomic uint64_t next; /* events ever begun to be written */
+  _Alignas(128) _Atomic uint64_t next; /* number of events begun so far */
   uint64_t reserved[15];
   sfshm_trace_event_t events[SFSHM_TRACE_EVENTS];
 } sfshm_trace_t;
@@ -94,16 +95,16 @@ static inline uint64_t sfshm_trace_now_ns(void)
   return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* Writes an event; record->number is filled in. Any thread of the ring's process. */
+/* Writes an event and sets record->number. Any thread of the ring's process. */
 void sfshm_trace_write(sfshm_trace_t *trace, const sfshm_trace_record_t *record);
 
-/* Copies events of the ring from number *next_p on, oldest first, up to max of them, and moves *next_p behind the last.
- * What has been overwritten, or is being written, is left out and counted in *lost_p. Returns how many were copied;
- * less than max: there are no more. The ring may hold anything. */
+/* Copies up to max events from number *next_p on, oldest first, and sets *next_p after the last one. Skips events that
+ * have been or are being overwritten, and adds their number to *lost_p. Returns the number of copied events; less than
+ * max: there are no more. The contents of the ring are not trusted. */
 uint32_t sfshm_trace_read(const sfshm_trace_t *trace, uint64_t *next_p, sfshm_trace_record_t records[], uint32_t max,
                           uint64_t *lost_p);
 
-const char *sfshm_trace_kind_name(unsigned kind);   /* "?" for those that are not known */
+const char *sfshm_trace_kind_name(unsigned kind);   /* "?" for unknown kinds */
 const char *sfshm_trace_phase_name(uint64_t phase); /* "?" likewise */
 const char *sfshm_trace_work_name(uint64_t work);   /* "?" likewise */
 

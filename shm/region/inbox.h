@@ -1,4 +1,4 @@
-/* The start of a rank's inbox, its segment 0. */
+/* Header of a rank's inbox, its segment 0. */
 #ifndef SFSHM_INBOX_H
 #define SFSHM_INBOX_H
 

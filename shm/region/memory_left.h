@@ -4,11 +4,10 @@
 
 #include <stdint.h>
 
-/* Bytes that the machine has available, swap included, and that the limits of this process's control group and of those
- * above it leave: what the kernel can take back from files counts as free. UINT64_MAX: nothing is known. proc and sys:
- * where the kernel's file systems are, "/proc" and "/sys/fs/cgroup" but for tests. Groups of version 2 and the memory
- * controller of version 1 are known. If enough bytes are left it may return less than
- * all, but not less than enough. */
+/* Returns the bytes that the machine has available, swap and reclaimable page cache included, and that the limits of
+ * this process's control groups and their ancestors leave. UINT64_MAX: unknown. proc and sys are the mount points
+ * "/proc" and "/sys/fs/cgroup", except in tests. Supports cgroup version 2 and the memory controller of version 1. If
+ * at least enough bytes are left the result may be too low, but not below enough. */
 uint64_t sfshm_memory_left(const char *proc, const char *sys, uint64_t enough);
 
 #endif

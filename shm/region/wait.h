@@ -29,8 +29,8 @@ _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "wake words shared between processes m
 
 #define SFSHM_WAKE_ARMED 1u
 
-/* To be called once between publishing on any number of lanes and sfshm_wake for their readers. Thread sanitizer does
- * not understand fences; there the word is read by a read-modify-write, which orders as well and costs more. */
+/* Call once after publishing on any number of lanes and before sfshm_wake for their readers. Thread sanitizer does not
+ * understand fences; under it sfshm_wake reads the word by a read-modify-write, which orders as well and costs more. */
 static inline void sfshm_publish_barrier(void)
 {
 #ifndef __SANITIZE_THREAD__
@@ -38,8 +38,8 @@ static inline void sfshm_publish_barrier(void)
 #endif
 }
 
-/* Declared by a sleeper before its last look. The barrier, which pairs with that of the waker, orders it before the
- * loads of that look. Returns the ticket for sfshm_wake_sleep. */
+/* Arms the wake word before the sleeper's last look. The barrier, which pairs with that of the waker, orders the store
+ * before the loads of that look. Returns the ticket for sfshm_wake_sleep. */
 static inline uint32_t sfshm_wake_arm(sfshm_wake_t *wake)
 {
   uint32_t word = atomic_fetch_or_explicit(&wake->word, SFSHM_WAKE_ARMED, memory_order_seq_cst);
@@ -47,17 +47,17 @@ static inline uint32_t sfshm_wake_arm(sfshm_wake_t *wake)
   return word | SFSHM_WAKE_ARMED;
 }
 
-/* Sleeps until woken, if nobody has been woken since the ticket was given; at most timeout_ns (< 0: for ever). May
- * return early. */
+/* Sleeps until a waker disarms the word, at most timeout_ns (< 0: no limit). Returns at once if that happened after the
+ * ticket was issued. May return early. */
 void sfshm_wake_sleep(sfshm_wake_t *wake, uint32_t ticket, int64_t timeout_ns);
 
 void sfshm_wake_slow(sfshm_wake_t *wake);
 
-/* Wakes the word's sleepers whatever the word says: a waker may have died between disarming it and waking them. For
- * failures of the job. */
+/* Wakes the word's sleepers even if the word is not armed: a waker may have died between disarming and waking. For job
+ * failures. */
 void sfshm_wake_always(sfshm_wake_t *wake);
 
-/* Wakes the word's sleepers, if any. A load of a line that nobody writes, in the common case. */
+/* Wakes the word's sleepers, if any. Usually one load of a line that nobody writes. */
 static inline void sfshm_wake(sfshm_wake_t *wake)
 {
 #ifdef __SANITIZE_THREAD__
@@ -80,8 +80,9 @@ static inline void sfshm_cpu_relax(void)
 #endif
 }
 
-/* Between two looks at a line that is about to come: the next look waits for the end of this one, so that none begun
- * early has to be undone when the line comes. The pause of some processors takes as long as the line. */
+/* Waits between two looks at a line that is about to arrive. The next load begins only after the previous one has
+ * completed, so that no speculative load must be undone when the line arrives. On some processors a pause takes as long
+ * as the transfer of a line. */
 static inline void sfshm_cpu_look_again(void)
 {
 #ifdef __SSE2__
@@ -92,18 +93,18 @@ static inline void sfshm_cpu_look_again(void)
 }
 
 typedef enum sfshm_wait_step {
-  SFSHM_WAIT_LOOK,  /* look again at what is waited for */
-  SFSHM_WAIT_SLEEP, /* arm, look again, and sleep if nothing is there */
+  SFSHM_WAIT_LOOK,  /* look again */
+  SFSHM_WAIT_SLEEP, /* arm, look again, and sleep if nothing has arrived */
 } sfshm_wait_step_t;
 
-/* One wait. Small enough to live on the stack. */
+/* State of one wait, on the stack. */
 typedef struct sfshm_waiter {
   uint32_t spins_left;
   uint32_t rounds;  /* steps taken after spinning */
-  int64_t since_ns; /* when spinning was over, on CLOCK_MONOTONIC; 0: not yet */
+  int64_t since_ns; /* end of spinning, CLOCK_MONOTONIC; 0: still spinning */
 } sfshm_waiter_t;
 
-/* Spins only while every participant of the node can have a core of its own. */
+/* Starts a wait. It spins only if every participant of the node can have its own core. */
 static inline void sfshm_waiter_start(sfshm_waiter_t *waiter, const sfshm_board_t *board, uint32_t spins)
 {
   uint32_t cores = atomic_load_explicit(&board->cores, memory_order_relaxed);
@@ -113,7 +114,7 @@ static inline void sfshm_waiter_start(sfshm_waiter_t *waiter, const sfshm_board_
 
 sfshm_wait_step_t sfshm_waiter_step_slow(sfshm_waiter_t *waiter);
 
-/* To be called after each unsuccessful look. */
+/* Call after each unsuccessful look. */
 static inline sfshm_wait_step_t sfshm_waiter_step(sfshm_waiter_t *waiter)
 {
   if (waiter->spins_left == 0)
