@@ -13,18 +13,17 @@
 /* X(id, number, name). Events from begin_ns to end_ns; both are equal for events without duration. sequence is the
  * number of the operation on the graph; message is the number of the message on the lane or trunk side, from 1. */
 #define SFSHM_TRACE_TABLE(X)                                                                                           \
-  X(SFSHM_TRACE_BEGIN, 1, "begin")   /* the call that began an operation. message: its descriptor */                   \
-  X(SFSHM_TRACE_END, 2, "end")       /* an operation, from begin to its last message. message: as begin */             \
-  X(SFSHM_TRACE_SEND, 3, "send")     /* pack and send to a rank; or pack a part of a message to a node */              \
-  X(SFSHM_TRACE_UNPACK, 4, "unpack") /* unpack a message that arrived from a rank or node at begin_ns */               \
-  X(SFSHM_TRACE_WAIT, 5, "wait")     /* without spinning; peer: the last missing rank or node */                       \
-  X(SFSHM_TRACE_SETUP, 6, "set-up")  /* a phase of graph set-up. message: SFSHM_TRACE_PHASE_* */                       \
-  X(SFSHM_TRACE_DEPART, 7, "depart") /* daemon: a trunk message was passed to the channel */                           \
-  X(SFSHM_TRACE_ARRIVE, 8, "arrive") /* daemon: a trunk message arrived from a node */                                 \
-  X(SFSHM_TRACE_FRAME_OUT, 9,                                                                                          \
-    "frame out") /* daemon: a frame was passed to the fabric. message: number of its messages */                       \
-  X(SFSHM_TRACE_FRAME_IN, 10, "frame in") /* daemon: a frame begins to arrive */                                       \
-  X(SFSHM_TRACE_DEVICE, 11, "device")     /* work of a device. message: SFSHM_TRACE_WORK_*, thread: the device */
+  X(SFSHM_TRACE_BEGIN, 1, "begin")         /* the call that began an operation. message: its descriptor */             \
+  X(SFSHM_TRACE_END, 2, "end")             /* an operation, from begin to its last message. message: as begin */       \
+  X(SFSHM_TRACE_SEND, 3, "send")           /* pack and send to a rank; or pack a part of a message to a node */        \
+  X(SFSHM_TRACE_UNPACK, 4, "unpack")       /* unpack a message that arrived from a rank or node at begin_ns */         \
+  X(SFSHM_TRACE_WAIT, 5, "wait")           /* without spinning; peer: the last missing rank or node */                 \
+  X(SFSHM_TRACE_SETUP, 6, "set-up")        /* a phase of graph set-up. message: SFSHM_TRACE_PHASE_* */                 \
+  X(SFSHM_TRACE_DEPART, 7, "depart")       /* daemon: a trunk message was passed to the channel */                     \
+  X(SFSHM_TRACE_ARRIVE, 8, "arrive")       /* daemon: a trunk message arrived from a node */                           \
+  X(SFSHM_TRACE_FRAME_OUT, 9, "frame out") /* daemon: a frame was passed to the fabric. message: its messages */       \
+  X(SFSHM_TRACE_FRAME_IN, 10, "frame in")  /* daemon: a frame begins to arrive */                                      \
+  X(SFSHM_TRACE_DEVICE, 11, "device")      /* work of a device. message: SFSHM_TRACE_WORK_*, thread: the device */
 
 #define SFSHM_TRACE_ID(id, number, name) id = number,
 typedef enum sfshm_trace_kind { SFSHM_TRACE_TABLE(SFSHM_TRACE_ID) } sfshm_trace_kind_t;
