@@ -1,15 +1,16 @@
 /* The plan of a graph that is being made: see create_internal.h. The thread that makes the graph. */
 
+#include <stdlib.h>
+
 #include "client/core/context.h"
 #include "client/core/group.h"
 #include "client/graph/combine_order.h"
 #include "client/plan/edge_readback.h"
 #include "client/setup/create_internal.h"
-#include "client/setup/edge_loans.h"
 #include "client/setup/lanes.h"
+#include "client/setup/trunk_memory.h"
 #include "client/setup/trunk_plan.h"
 #include "shm/base/error.h"
-#include <stdlib.h>
 
 /* The link of a leaf rank's list; a bad root index is an error of that rank's leaf. */
 static void peer_link(sfc_setup_t *setup, sfc_peer_list_t *peer, sfc_link_t *link)
@@ -20,24 +21,22 @@ static void peer_link(sfc_setup_t *setup, sfc_peer_list_t *peer, sfc_link_t *lin
     sfc_setup_note_error(setup, status, peer->rank, bad_leaf);
 }
 
-/* A block that leads to a rank of another node. Its memory stays the list's. */
-static void add_remote(sfc_setup_t *setup, const sfc_edge_part_t *part, int32_t node)
-{
-  sfc_trunk_block_t *block = &setup->remote[setup->nremote++];
-  block->node = node;
-  block->edges = part->edges;
-}
+/* Blocks of the own list that lead to other nodes, by rank. Their memory stays the list's. */
+typedef struct remote {
+  sfc_trunk_block_t *blocks;
+  int32_t n;
+} remote_t;
 
 /* One lane per rank of the node with which there are edges in either direction: merges the two lists, both by rank.
  * Blocks that lead to other nodes are put aside. */
-static sf_status_t make_lanes(sfc_setup_t *setup)
+static sf_status_t make_lanes(sfc_setup_t *setup, remote_t *remote)
 {
   sf_graph_t *graph = setup->graph;
   int32_t own = 0, peer = 0;
-  graph->lanes =
-      calloc((size_t)setup->lists.own.nparts + (size_t)setup->lists.npeers + setup->nsides + 1, sizeof *graph->lanes);
-  setup->remote = malloc(((size_t)setup->lists.own.nparts + 1) * sizeof *setup->remote);
-  if (graph->lanes == NULL || setup->remote == NULL)
+  size_t nown = (size_t)setup->lists.own.nparts, nsides = sfc_setup_reply(setup)->n_sides;
+  graph->lanes = calloc(nown + (size_t)setup->lists.npeers + nsides + 1, sizeof *graph->lanes);
+  remote->blocks = malloc((nown + 1) * sizeof *remote->blocks);
+  if (graph->lanes == NULL || remote->blocks == NULL)
     return sfshm_error(SF_ERR_NOMEM, "lanes to other ranks");
   while (own < setup->lists.own.nparts || peer < setup->lists.npeers) {
     int32_t own_rank = own < setup->lists.own.nparts ? setup->lists.own.parts[own].rank : INT32_MAX;
@@ -48,7 +47,7 @@ static sf_status_t make_lanes(sfc_setup_t *setup)
     }
     int32_t node = own < setup->lists.own.nparts ? sfc_group_node_of(setup->group, own_rank) : graph->context->node;
     if (node != graph->context->node) {
-      add_remote(setup, &setup->lists.own.parts[own++], node);
+      remote->blocks[remote->n++] = (sfc_trunk_block_t){node, setup->lists.own.parts[own++].edges};
       continue;
     }
     sfc_lane_t *lane = &graph->lanes[graph->nlanes++];
@@ -86,12 +85,17 @@ static sf_status_t keep_lists(sfc_setup_t *setup)
   return sfc_origin_make(&setup->lists.own, &graph->origin);
 }
 
-static sf_status_t make_trunks(sfc_setup_t *setup)
+static sf_status_t make_trunks(sfc_setup_t *setup, const remote_t *remote)
 {
   sf_graph_t *graph = setup->graph;
-  if (setup->nsides == 0)
-    return setup->nremote == 0 ? SF_OK : sfshm_error(SF_ERR_PROTO, "no trunks for edges to other nodes");
-  sf_status_t status = sfc_trunks_open(graph, &setup->map, setup->sides, setup->nsides, setup->remote, setup->nremote);
+  Sfproto__GraphReply *reply = setup->reply.message->graph_reply;
+  sfc_given_map_t map = {.fd = -1};
+  if (reply->n_sides == 0)
+    return remote->n == 0 ? SF_OK : sfshm_error(SF_ERR_PROTO, "no trunks for edges to other nodes");
+  sf_status_t status = sfc_given_map_take(&map, &setup->reply, reply->has_map ? &reply->map : NULL);
+  if (status == SF_OK)
+    status = sfc_trunks_open(graph, &map, reply->sides, reply->n_sides, remote->blocks, remote->n);
+  sfc_given_map_free(&map);
   if (status == SF_OK)
     status = sfc_submitter_open(&graph->context->submitter, graph->context->board);
   if (status == SF_OK)
@@ -99,31 +103,19 @@ static sf_status_t make_trunks(sfc_setup_t *setup)
   return status;
 }
 
-/* Of a graph that is ready. Those who wait for the memory of their lists are told first. */
-static sf_status_t connect_at_once(sfc_setup_t *setup)
-{
-  sf_graph_t *graph = setup->graph;
-  const Sfproto__GraphPeers *told = setup->told.message->graph_peers;
-  sf_status_t status = sfc_instance_connect_lanes(graph, told->lanes, told->n_lanes);
-  if (status != SF_OK)
-    return status;
-  sfc_lent_say_read(graph);
-  status = make_trunks(setup);
-  if (status != SF_OK || graph->trunks == NULL)
-    return status;
-  return sfc_trunks_connect(graph, told->has_board_region && told->has_board, told->board_region, told->board);
-}
-
 void sfc_setup_make_plan(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
-  if (setup->status != SF_OK)
+  if (setup->error.status != SF_OK)
     return;
-  sf_status_t status = make_lanes(setup);
-  if (setup->status != SF_OK) /* found in a peer's list */
+  remote_t remote = {.n = 0};
+  sf_status_t status = make_lanes(setup, &remote);
+  bool sound = setup->error.status == SF_OK; /* the lists of peers */
+  if (status == SF_OK && sound)
+    status = make_trunks(setup, &remote);
+  free(remote.blocks);
+  if (!sound)
     return;
-  if (status == SF_OK)
-    status = setup->ready ? connect_at_once(setup) : make_trunks(setup);
   sfc_graph_find_bounds(graph);
   if (status == SF_OK)
     status = keep_lists(setup);
@@ -135,6 +127,5 @@ void sfc_setup_make_plan(sfc_setup_t *setup)
     status = sfc_graph_order_turns(graph);
   if (status == SF_OK)
     status = sfc_instance_make_slots(graph);
-  if (status != SF_OK)
-    sfc_setup_note_error(setup, status, setup->group->rank, -1);
+  sfc_setup_note(setup, status);
 }

@@ -1,4 +1,5 @@
-/* What create.c and build_plan.c share: a graph in the making. */
+/* A graph in the making, as the files of set-up share it: create.c (the steps), create_messages.c (what ranks and
+ * daemon tell each other), build_plan.c (lanes and trunks out of edge lists). */
 #ifndef SFC_SETUP_INTERNAL_H
 #define SFC_SETUP_INTERNAL_H
 
@@ -10,38 +11,56 @@
 #include "client/plan/edge_snapshot.h"
 #include "client/setup/edge_exchange.h"
 #include "client/setup/lane_addresses.h"
-#include "client/setup/reuse.h"
-#include "client/setup/trunk_plan.h"
+#include "client/setup/plan_cache.h"
 #include "proto/conn.h"
+
+/* The error of a set-up: of those found here the one with the lowest (rank, leaf). This rank tells it with its next
+ * message, or fails the graph with it if the graph is ready. Or the error that all ranks have agreed on, which ends the
+ * set-up: its text is the thread's. */
+typedef struct sfc_setup_error {
+  sf_status_t status; /* SF_OK: none */
+  bool agreed;
+  int32_t rank;
+  int64_t leaf;
+  char detail[400];
+} sfc_setup_error_t;
 
 typedef struct sfc_setup {
   const char *caller;
   sf_group_t *group;
   sf_graph_t *graph;
-  sfc_lists_t lists;
-  sfc_trunk_block_t *remote; /* blocks of the own list that lead to other nodes, by rank */
-  int32_t nremote;
-  uint32_t *sides; /* of the trunk map, in which this rank takes part */
-  size_t nsides;
-  sfc_given_map_t map;
+  const sfc_edge_input_t *input;
+  sfc_setup_error_t error;
   sfc_watch_phases_t phases;
-  sfc_given_t *given; /* copy of the edges; NULL: none */
-  sfc_reuse_t reuse;
-  sfc_ends_t offered;      /* to ranks to whose roots edges lead */
-  sfproto_incoming_t told; /* the last GraphPeers; message NULL: it has not come */
-  bool ready;              /* with that */
-  /* The error found here with the lowest (rank, leaf), if any. */
-  sf_status_t status;
-  int32_t error_rank;
-  int64_t error_leaf;
-  char error_detail[400];
+
+  sfc_plan_t *plan;         /* kept, of these edges, and applied to the graph; NULL: the edges are told, */
+  sfc_lists_t lists;        /* in these */
+  sfc_given_t *given;       /* copy of the edges; NULL: none */
+  sfc_ends_t offered;       /* lanes that are told with the next message; ends NULL: none */
+  sfproto_incoming_t reply; /* the last GraphReply; message NULL: it has not come */
 } sfc_setup_t;
 
 /* Notes an error that concerns the leaf (-1: none in particular) of a rank, with the thread's detail text. */
 void sfc_setup_note_error(sfc_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf);
+static inline void sfc_setup_note(sfc_setup_t *setup, sf_status_t status)
+{
+  if (status != SF_OK)
+    sfc_setup_note_error(setup, status, setup->group->rank, -1);
+}
 
-/* Lanes, trunks, tables and slots, out of the lists of this rank and of others; in a graph that is ready the lanes are
- * connected, too. Errors are noted. */
+/* Sends GraphCreate, and takes in all answers: false if the set-up is over with an error of all. */
+bool sfc_setup_create(sfc_setup_t *setup);
+
+/* Sends GraphCommit, and waits for the answer. */
+bool sfc_setup_commit(sfc_setup_t *setup);
+
+/* The last answer: only after one of these. */
+static inline const Sfproto__GraphReply *sfc_setup_reply(const sfc_setup_t *setup)
+{
+  return setup->reply.message->graph_reply;
+}
+
+/* Lanes, trunks, tables and slots, out of the lists of this rank and of others. Errors are noted. */
 void sfc_setup_make_plan(sfc_setup_t *setup);
 
 #endif

@@ -108,7 +108,7 @@ static sf_status_t copy_block(const sfc_lists_t *lists, const Sfproto__EdgeBlock
 }
 
 /* How many of the lists are regions. */
-static int count_regions(const Sfproto__GraphPeers *told)
+static int count_regions(const Sfproto__GraphReply *told)
 {
   int n = 0;
   for (size_t i = 0; i < told->n_blocks; i++)
@@ -127,7 +127,7 @@ static sf_status_t make_room(sfc_lists_t *lists, size_t more)
 
 sf_status_t sfc_lists_take_in(sfc_lists_t *lists, const sfproto_incoming_t *incoming, int32_t *rank_p)
 {
-  const Sfproto__GraphPeers *told = incoming->message->graph_peers;
+  const Sfproto__GraphReply *told = incoming->message->graph_reply;
   int next_fd = 0;
   *rank_p = lists->group->rank;
   if (incoming->nfds != count_regions(told) + (told->n_sides > 0 && !told->has_map))

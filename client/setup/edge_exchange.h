@@ -13,7 +13,7 @@
 #include "client/plan/link.h"
 #include "proto/conn.h"
 
-/* A leaf rank's list, as GraphPeers brought it. */
+/* A leaf rank's list, as GraphReply brought it. */
 typedef struct sfc_peer_list {
   int32_t rank;
   sfshm_region_t region;
@@ -37,7 +37,7 @@ sf_status_t sfc_lists_hand_out(sfc_lists_t *lists);
 /* Tells where the parts for others are, which blocks has room for, and returns their number. */
 size_t sfc_lists_describe(const sfc_lists_t *lists, Sfproto__EdgeBlock blocks[], Sfproto__EdgeBlock *pointers[]);
 
-/* Takes in what one GraphPeers message tells. *rank_p: whose list an error concerns. */
+/* Takes in what one GraphReply message tells. *rank_p: whose list an error concerns. */
 sf_status_t sfc_lists_take_in(sfc_lists_t *lists, const sfproto_incoming_t *incoming, int32_t *rank_p);
 
 /* Puts them in the order of ranks. */

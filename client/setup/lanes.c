@@ -108,7 +108,7 @@ static sf_status_t connect_lane(sfc_lane_t *lane, const Sfproto__LaneEnd *end)
   return SF_OK;
 }
 
-sf_status_t sfc_instance_connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *const ends[], size_t nends)
+static sf_status_t connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *const ends[], size_t nends)
 {
   sf_status_t status = SF_OK;
   int32_t n = sfc_instance_nends(graph);
@@ -127,15 +127,12 @@ sf_status_t sfc_instance_connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *cons
   return status;
 }
 
-sf_status_t sfc_instance_connect(sf_graph_t *graph, const sfproto_incoming_t *ready)
+sf_status_t sfc_instance_connect(sf_graph_t *graph, const Sfproto__GraphReply *reply)
 {
-  const Sfproto__GraphReady *told = ready->message->graph_ready;
-  if (told->error != NULL)
-    return sfshm_error((sf_status_t)told->error->status, "%s", told->error->detail);
-  sf_status_t status = sfc_instance_connect_lanes(graph, told->lanes, told->n_lanes);
+  sf_status_t status = connect_lanes(graph, reply->lanes, reply->n_lanes);
   if (status != SF_OK || graph->trunks == NULL)
     return status;
-  return sfc_trunks_connect(graph, told->has_board_region && told->has_board, told->board_region, told->board);
+  return sfc_trunks_connect(graph, reply->has_board_region && reply->has_board, reply->board_region, reply->board);
 }
 
 void sfc_instance_strip(sf_graph_t *graph)
@@ -164,7 +161,7 @@ void sfc_instance_strip(sf_graph_t *graph)
   *graph = empty;
 }
 
-sf_status_t sfc_instance_enter(sf_graph_t *graph, bool expected)
+sf_status_t sfc_instance_enter(sf_graph_t *graph)
 {
   sf_context_t *context = graph->context;
   pthread_mutex_lock(&context->lock);
@@ -174,8 +171,7 @@ sf_status_t sfc_instance_enter(sf_graph_t *graph, bool expected)
   if (failed != SF_OK)
     sfc_graph_fail(graph, (sf_status_t)failed, context->failure_detail);
   sfc_graph_fail_early(graph);
-  if (expected)
-    sfc_graph_expected(context);
+  sfc_graph_expected(context);
   pthread_mutex_unlock(&context->lock);
   return status;
 }

@@ -20,18 +20,15 @@ sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n);
 int32_t sfc_instance_nends(const sf_graph_t *graph);
 void sfc_instance_describe(const sf_graph_t *graph, int32_t i, int32_t rank, sfc_peer_t *peer, Sfproto__LaneEnd *end);
 
-/* Connects the lanes with what the others said in GraphReady. */
-sf_status_t sfc_instance_connect(sf_graph_t *graph, const sfproto_incoming_t *ready);
-
-/* The lanes alone, with what the others said. */
-sf_status_t sfc_instance_connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *const ends[], size_t nends);
+/* Connects lanes and trunks with what the others said, in the answer that the graph is ready. */
+sf_status_t sfc_instance_connect(sf_graph_t *graph, const Sfproto__GraphReply *reply);
 
 /* Throws away lanes, trunks and plan of a graph that is not in the context's list: what remains is what it was when its
  * set-up began, its number, and its memory in the inbox. */
 void sfc_instance_strip(sf_graph_t *graph);
 
-/* Enters the graph in the context's list, where the listener finds it, and finds room for its counts. expected: its
- * number was not known when others were told that it is ready. SF_ERR_NOMEM: it is in the list without counts. */
-sf_status_t sfc_instance_enter(sf_graph_t *graph, bool expected);
+/* Enters the graph in the context's list, where the listener finds it, and finds room for its counts. SF_ERR_NOMEM: it
+ * is in the list without counts. In either case nothing is expected any more (sfc_graph_expect). */
+sf_status_t sfc_instance_enter(sf_graph_t *graph);
 
 #endif

@@ -31,7 +31,7 @@ sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_given_map_t *given, const uin
  * are the trunk's business. */
 void sfc_trunks_add_lanes(sf_graph_t *graph);
 
-/* Connects them with the board, as GraphReady or GraphPeers tells where it is, if it does. May block. */
+/* Connects them with the board, as GraphReply tells where it is, if it does. May block. */
 sf_status_t sfc_trunks_connect(sf_graph_t *graph, bool told, uint64_t board_region, uint64_t board);
 
 /* Trunks that share the plan of these, which have carried nothing yet. NULL without memory. */

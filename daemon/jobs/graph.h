@@ -4,9 +4,9 @@
  *       |                                     |                                    \--GraphFail--> FAILED --> gone
  *       \--- error: all are told, gone        \--- error: each is told when it commits, then gone
  *
- * The first two are set-up (setup.h); in COMMITTING it is only for a moment if nothing is left to be told
- * (one_round.h). Every node of a graph's group has its own part of it, which is gone when the members there have
- * destroyed it. Lists of a job's graphs are in order of their serial numbers. */
+ * The first two are set-up (setup.h); in COMMITTING it is only for a moment if nothing is left to be told (proposal.h).
+ * Every node of a graph's group has its own part of it, which is gone when the members there have destroyed it. Lists
+ * of a job's graphs are in order of their serial numbers. */
 #ifndef SFD_GRAPH_H
 #define SFD_GRAPH_H
 

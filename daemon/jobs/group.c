@@ -9,7 +9,7 @@
 #include "daemon/base/log.h"
 #include "daemon/jobs/graph.h"
 #include "daemon/net/network.h"
-#include "daemon/setup/reuse.h"
+#include "daemon/setup/proposal.h"
 #include "daemon/setup/setup.h"
 #include "shm/base/error.h"
 
@@ -53,7 +53,7 @@ static bool place_members(sfd_group_t *group)
 
 static void free_group(sfd_group_t *group)
 {
-  sfd_again_forget(group);
+  sfd_kept_forget(group);
   free(group->nodes);
   free(group->locals);
   free(group);

@@ -40,7 +40,7 @@ typedef struct sfd_group {
   sfd_agreement_t forming;          /* while it is */
   struct sfd_graph_list setups;     /* graphs that are being set up, in order of creation */
   struct sfd_meeting_list meetings; /* of graphs on it, see barrier.h */
-  struct sfd_kept_list kept;        /* plans for graphs that are made again, see reuse.h */
+  struct sfd_kept_list kept;        /* trunks for graphs that are made again, see proposal.h */
   int32_t nkept;
   sfd_group_member_t members[];
 } sfd_group_t;

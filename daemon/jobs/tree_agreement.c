@@ -8,7 +8,6 @@
 #include "daemon/jobs/job.h"
 #include "daemon/jobs/node_tree.h"
 #include "daemon/net/network.h"
-#include "daemon/setup/reuse.h"
 #include "daemon/setup/setup.h"
 #include "shm/base/error.h"
 
@@ -211,6 +210,7 @@ static void tell_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
   release.nroots = agreement->nroots;
   release.nleaves = agreement->nleaves;
   release.npairs = agreement->npairs;
+  release.has_two_rounds = release.two_rounds = agreement->two_rounds;
   release.error = sfd_setup_error_fill(&error, &agreement->error);
   message.body_case = SFPEER__MESSAGE__BODY_RELEASE;
   message.release = &release;
@@ -274,7 +274,7 @@ static void release_here(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t
     sfd_setup_edges_agreed(group, number, id);
     break;
   case SFPEER__ARRIVE__KIND__GRAPH_AGAIN:
-    sfd_again_agreed(group, number, id);
+    sfd_setup_vote_agreed(group, number, id);
     break;
   default:
     sfd_setup_lanes_agreed(group, number);
@@ -389,8 +389,9 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
   else
     add_subtree(agreement, arrive);
   if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES)
-    sfd_again_refuse(sfd_setup_find(group, arrive->number));
-  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN && sfd_setup_find(group, arrive->number)->setup->refused)
+    sfd_setup_need_edges(sfd_setup_find(group, arrive->number), true);
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN &&
+      sfd_setup_find(group, arrive->number)->setup->state == SFD_SETUP_EDGES)
     release_to(group, arrive->kind, arrive->number, node);
   else
     advance(group, arrive->kind, arrive->number, agreement);
@@ -422,6 +423,7 @@ sf_status_t sfd_agreement_handle_release(sfd_server_t *server, int32_t node, con
   agreement->nroots = release->nroots;
   agreement->nleaves = release->nleaves;
   agreement->npairs = release->npairs;
+  agreement->two_rounds = release->two_rounds;
   agreement->error.status = SF_OK;
   if (release->error != NULL)
     sfd_setup_error_note(&agreement->error, release->error->status, release->error->rank, release->error->leaf,

@@ -15,13 +15,13 @@
 static uint8_t children_of(const sfd_graph_t *graph)
 {
   return graph->meeting != NULL ? graph->meeting->children
-                                : graph->setup->agreement.children | graph->setup->again.children;
+                                : graph->setup->agreement.children | graph->setup->vote.children;
 }
 
 static bool has_come(const sfd_graph_t *graph, int32_t local)
 {
   return graph->meeting != NULL ? graph->meeting->members[local].here
-                                : graph->setup->members[local].here || graph->setup->members[local].asked;
+                                : graph->setup->members[local].state != SFD_MEMBER_AWAITED;
 }
 
 static bool are_crossed(const sfd_graph_t *a, const sfd_graph_t *b)

@@ -21,8 +21,4 @@ sf_status_t sfd_peers_copy_blocks(Sfproto__EdgeBlock *const blocks[], size_t n, 
 sf_status_t sfd_peers_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member);
 void sfd_peers_free(sfd_job_t *job, sfd_setup_member_t *member);
 
-/* Tells every member who has leaves on its roots, and if the graph is ready what the others said of its lanes.
- * SF_ERR_NOMEM: nobody has been told. */
-sf_status_t sfd_peers_send(sfd_graph_t *graph, bool ready);
-
 #endif

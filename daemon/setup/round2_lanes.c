@@ -1,10 +1,9 @@
-/* Round 2: checking, keeping and exchanging the ends of lanes. The daemon's thread. */
+/* Checking and keeping the ends of lanes. The daemon's thread. */
 #include "daemon/setup/round2_lanes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "daemon/data/trunks.h"
 #include "daemon/memory/segment.h"
 #include "shm/base/error.h"
 
@@ -69,7 +68,7 @@ void sfd_lanes_free(sfd_setup_member_t *member)
   member->nlanes = 0;
 }
 
-/* ---- Exchanging ---- */
+/* ---- Agreeing ---- */
 
 static int compare_lane(const void *key, const void *element)
 {
@@ -78,8 +77,7 @@ static int compare_lane(const void *key, const void *element)
   return (rank > lane->rank) - (rank < lane->rank);
 }
 
-/* What one member says for another, both by place; NULL: nothing. */
-static const sfd_lane_t *find_lane(const sfd_graph_t *graph, int32_t from, int32_t to)
+const sfd_lane_t *sfd_lanes_find(const sfd_graph_t *graph, int32_t from, int32_t to)
 {
   const sfd_setup_member_t *member = sfd_setup_member(graph, from);
   if (member->nlanes == 0)
@@ -93,73 +91,9 @@ sf_status_t sfd_lanes_agree(const sfd_graph_t *graph)
     const sfd_setup_member_t *member = &graph->setup->members[local];
     int32_t place = graph->group->locals[local];
     for (int32_t i = 0; i < member->nlanes; i++)
-      if (find_lane(graph, member->lanes[i].rank, place) == NULL)
+      if (sfd_lanes_find(graph, member->lanes[i].rank, place) == NULL)
         return sfshm_error(SF_ERR_PROTO, "group rank %d has a lane to rank %d, which has none to it", place,
                            member->lanes[i].rank);
   }
   return SF_OK;
-}
-
-sf_status_t sfd_lane_ends_alloc(const sfd_graph_t *graph, sfd_lane_ends_t *ends)
-{
-  size_t size = (size_t)graph->group->nlocals;
-  ends->ends = calloc(size, sizeof *ends->ends);
-  ends->pointers = calloc(size, sizeof(Sfproto__LaneEnd *));
-  if (ends->ends == NULL || ends->pointers == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for the lanes of %zu ranks", size);
-  return SF_OK;
-}
-
-void sfd_lane_ends_free(sfd_lane_ends_t *ends)
-{
-  free(ends->ends);
-  free(ends->pointers);
-}
-
-size_t sfd_lane_ends_collect(const sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends)
-{
-  const sfd_setup_member_t *member = &graph->setup->members[local];
-  int32_t place = graph->group->locals[local];
-  for (int32_t i = 0; i < member->nlanes; i++) {
-    int32_t other = member->lanes[i].rank;
-    const sfd_lane_t *lane = find_lane(graph, other, place);
-    Sfproto__LaneEnd *end = &ends->ends[i];
-    *end = (Sfproto__LaneEnd)SFPROTO__LANE_END__INIT;
-    end->rank = other;
-    end->job_rank = graph->group->members[other].rank;
-    end->segment = lane->segment;
-    end->slots = lane->slots;
-    end->control = lane->control;
-    end->can_read = lane->can_read;
-    ends->pointers[i] = end;
-  }
-  return (size_t)member->nlanes;
-}
-
-static void send_ready(sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends)
-{
-  Sfproto__GraphReady ready = SFPROTO__GRAPH_READY__INIT;
-  ready.graph = graph->id;
-  ready.lanes = ends->pointers;
-  ready.n_lanes = sfd_lane_ends_collect(graph, local, ends);
-  ready.has_board_region = ready.has_board = graph->trunks != NULL;
-  if (graph->trunks != NULL)
-    sfd_trunks_describe_board(graph->trunks, &ready.board_region, &ready.board);
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.request = graph->setup->members[local].request;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_READY;
-  message.graph_ready = &ready;
-  sfd_session_t *session = sfd_setup_answered(graph, local);
-  if (session != NULL)
-    sfd_session_send(session, &message, NULL, 0);
-}
-
-sf_status_t sfd_lanes_send(sfd_graph_t *graph)
-{
-  sfd_lane_ends_t ends;
-  sf_status_t status = sfd_lane_ends_alloc(graph, &ends);
-  for (int32_t local = 0; local < graph->group->nlocals && status == SF_OK; local++)
-    send_ready(graph, local, &ends);
-  sfd_lane_ends_free(&ends);
-  return status;
 }

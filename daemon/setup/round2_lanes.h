@@ -15,20 +15,7 @@ void sfd_lanes_free(sfd_setup_member_t *member);
 /* Whether everybody whom a member names, names it. SF_ERR_PROTO with a detail. */
 sf_status_t sfd_lanes_agree(const sfd_graph_t *graph);
 
-/* Tells every member what the others said for it. SF_ERR_NOMEM: nobody has been told. */
-sf_status_t sfd_lanes_send(sfd_graph_t *graph);
-
-/* What is told to one member at a time. */
-typedef struct sfd_lane_ends {
-  Sfproto__LaneEnd *ends;
-  Sfproto__LaneEnd **pointers;
-} sfd_lane_ends_t;
-
-/* Room for any member's; SF_ERR_NOMEM. Freed in any case. */
-sf_status_t sfd_lane_ends_alloc(const sfd_graph_t *graph, sfd_lane_ends_t *ends);
-void sfd_lane_ends_free(sfd_lane_ends_t *ends);
-
-/* What the others said for a member of this node: it named the same ones. Returns how many. */
-size_t sfd_lane_ends_collect(const sfd_graph_t *graph, int32_t local, sfd_lane_ends_t *ends);
+/* What one member says for another, both by place; NULL: nothing. */
+const sfd_lane_t *sfd_lanes_find(const sfd_graph_t *graph, int32_t from, int32_t to);
 
 #endif

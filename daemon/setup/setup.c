@@ -1,14 +1,15 @@
 /* The rounds of graph set-up: waiting for all, and errors. The daemon's thread. */
 #include "daemon/setup/setup_internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/base/log.h"
 #include "daemon/data/trunks.h"
-#include "daemon/setup/one_round.h"
-#include "daemon/setup/reuse.h"
+#include "daemon/net/network.h"
+#include "daemon/setup/proposal.h"
+#include "daemon/setup/reply.h"
 #include "daemon/setup/root_bounds.h"
 #include "daemon/setup/root_requests.h"
 #include "daemon/setup/round1_edges.h"
@@ -16,6 +17,21 @@
 #include "shm/base/error.h"
 
 /* ---- State ---- */
+
+static void enter(sfd_graph_t *graph, sfd_setup_state_t to)
+{
+  static const unsigned next[] = {
+      [SFD_SETUP_COLLECTING] = 1u << SFD_SETUP_VOTING | 1u << SFD_SETUP_EDGES,
+      [SFD_SETUP_VOTING] = 1u << SFD_SETUP_CONFIRMING | 1u << SFD_SETUP_EDGES,
+      [SFD_SETUP_EDGES] = 1u << SFD_SETUP_CONFIRMING | 1u << SFD_SETUP_LANES,
+      [SFD_SETUP_CONFIRMING] = 0,
+      [SFD_SETUP_LANES] = 1u << SFD_SETUP_DOOMED,
+      [SFD_SETUP_DOOMED] = 0,
+  };
+  assert((next[graph->setup->state] >> to & 1) != 0);
+  graph->setup->state = to;
+  graph->state = to < SFD_SETUP_CONFIRMING ? SFD_GRAPH_GATHERING : SFD_GRAPH_COMMITTING;
+}
 
 static sf_status_t begin(sfd_group_t *group, uint64_t number, sfd_graph_t **graph_p)
 {
@@ -27,7 +43,7 @@ static sf_status_t begin(sfd_group_t *group, uint64_t number, sfd_graph_t **grap
   }
   for (int32_t i = 0; i < group->nlocals; i++)
     setup->members[i].edges_fd = -1;
-  setup->agreement.lowest = setup->again.lowest = -1;
+  setup->agreement.lowest = setup->vote.lowest = -1;
   graph->setup = setup;
   graph->number = number;
   if (group->job->ngraphs > SFD_MAX_GRAPHS)
@@ -77,7 +93,7 @@ static sfd_agreement_t *agreement_of(const sfd_graph_t *graph, Sfpeer__Arrive__K
   bool lanes = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES;
   if (graph == NULL || graph->state != (lanes ? SFD_GRAPH_COMMITTING : SFD_GRAPH_GATHERING))
     return NULL;
-  return kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN ? &graph->setup->again : &graph->setup->agreement;
+  return kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN ? &graph->setup->vote : &graph->setup->agreement;
 }
 
 sf_status_t sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind,
@@ -103,36 +119,14 @@ void sfd_setup_note_error(sfd_setup_t *setup, sf_status_t status, int32_t rank, 
   sfd_setup_error_note(&setup->agreement.error, status, rank, leaf, detail);
 }
 
-/* What a rank found wrong; false: it is malformed. */
-static bool take_error(sfd_graph_t *graph, const Sfproto__SetupError *error)
-{
-  if (error == NULL)
-    return true;
-  if (error->status >= SF_OK || error->rank < 0 || error->rank >= graph->group->size)
-    return false;
-  sfd_setup_note_error(graph->setup, error->status, error->rank, error->leaf, error->detail);
-  return true;
-}
-
 /* ---- Answering ---- */
-
-/* The member has said its part of this round and waits for the others. */
-static void arrive(sfd_graph_t *graph, int32_t place, uint64_t request)
-{
-  sfd_setup_member_t *member = sfd_setup_member(graph, place);
-  member->here = true;
-  member->waiting = true;
-  member->request = request;
-  graph->setup->nhere++;
-  sfd_group_member(graph->group, place)->npending++;
-}
 
 sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t local)
 {
   sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[local]);
-  if (!graph->setup->members[local].waiting)
+  if (graph->setup->members[local].state != SFD_MEMBER_WAITING)
     return NULL;
-  graph->setup->members[local].waiting = false;
+  graph->setup->members[local].state = SFD_MEMBER_ANSWERED;
   rank->npending--;
   return sfd_rank_connected(rank) ? rank->session : NULL;
 }
@@ -146,19 +140,138 @@ void sfd_setup_answer_error(const sfd_graph_t *graph, sf_status_t status, const 
   }
 }
 
-/* ---- Round 1 ---- */
+/* ---- Ready ---- */
+
+/* If the graph can't be ready here, that is an error of all on one node, and over several a graph that has failed. */
+static void become_ready(sfd_graph_t *graph, sf_status_t status)
+{
+  const sfd_setup_t *setup = graph->setup;
+  bool of_edges = setup->earlier == 0;
+  if (status == SF_OK)
+    status = sfd_reply_send(graph, of_edges && setup->state == SFD_SETUP_CONFIRMING, true);
+  if (status != SF_OK && graph->group->nnodes == 1) {
+    sfd_setup_fail_untold(graph, status);
+  } else if (status != SF_OK) {
+    sfd_setup_fail_ready(graph, status);
+  } else {
+    if (of_edges)
+      sfd_kept_add(graph);
+    sfd_graph_set_up(graph);
+  }
+}
+
+/* This node's part of round 2, for which its members need not say anything. status: SF_OK, or why it can't make its
+ * part of the graph. */
+static void finish_alone(sfd_graph_t *graph, sf_status_t status)
+{
+  enter(graph, SFD_SETUP_CONFIRMING);
+  graph->setup->agreement = (sfd_agreement_t){.lowest = -1};
+  if (status != SF_OK)
+    sfd_setup_note_error(graph->setup, status, -1, -1, sfshm_error_detail());
+  sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_LANES, graph->number, &graph->setup->agreement);
+}
+
+/* What ranks have proposed holds on all nodes. Of more than two nodes each has to know that the others have the graph
+ * before its ranks may use it. */
+static void confirm(sfd_graph_t *graph, sf_status_t status)
+{
+  if (graph->group->nnodes > 2) {
+    finish_alone(graph, status);
+    return;
+  }
+  enter(graph, SFD_SETUP_CONFIRMING);
+  become_ready(graph, status);
+}
+
+static void take_counts(sfd_graph_t *graph, const sfd_agreement_t *agreement)
+{
+  graph->nroots = agreement->nroots;
+  graph->nleaves = agreement->nleaves;
+  graph->npairs = agreement->npairs;
+}
+
+/* ---- An earlier graph ---- */
+
+static void ask_member(sfd_graph_t *graph, int32_t local)
+{
+  sfd_setup_member_t *member = &graph->setup->members[local];
+  if (member->state != SFD_MEMBER_WAITING || member->earlier == 0)
+    return;
+  sfd_session_t *session = sfd_setup_answered(graph, local);
+  sfd_lanes_free(member);
+  member->state = SFD_MEMBER_ASKED;
+  graph->setup->nhere--;
+  if (session != NULL)
+    sfd_reply_ask(session, member->request, graph->number);
+}
+
+void sfd_setup_need_edges(sfd_graph_t *graph, bool refuse)
+{
+  if (graph->setup->state == SFD_SETUP_EDGES)
+    return;
+  enter(graph, SFD_SETUP_EDGES);
+  if (refuse)
+    sfd_agreement_refuse(graph->group, SFPEER__ARRIVE__KIND__GRAPH_AGAIN, graph->number, &graph->setup->vote);
+  sfd_trunks_free(graph->trunks); /* made in hope */
+  graph->trunks = NULL;
+  for (int32_t i = 0; i < graph->group->nlocals; i++)
+    ask_member(graph, i);
+}
+
+/* Whether this node votes for making an earlier graph again. Two nodes have all that the graph needs before they tell
+ * each other, so that nothing is left to be agreed on. */
+static bool can_be_made_again(sfd_graph_t *graph)
+{
+  return sfd_proposal_names_one(graph) &&
+         (!sfd_agreement_is_pair(graph->group) || sfd_kept_share(graph, graph->setup->members[0].earlier) == SF_OK);
+}
+
+static void vote(sfd_graph_t *graph)
+{
+  sfd_setup_t *setup = graph->setup;
+  enter(graph, SFD_SETUP_VOTING);
+  sfd_proposal_fill_vote(graph, &setup->vote);
+  sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_AGAIN, graph->number, &setup->vote);
+}
+
+void sfd_setup_vote_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
+{
+  sfd_graph_t *graph = sfd_setup_find(group, number);
+  const sfd_agreement_t *agreement = &graph->setup->vote;
+  if (agreement->error.status != SF_OK) {
+    sfd_setup_need_edges(graph, false);
+    return;
+  }
+  take_counts(graph, agreement);
+  graph->setup->earlier = agreement->again;
+  sf_status_t status = sfd_graph_number(graph, id);
+  if (status == SF_OK && !sfd_agreement_is_pair(group))
+    status = sfd_kept_share(graph, agreement->again);
+  sfd_log(SFD_LOG_GRAPH, SFD_DEBUG, "graph %" PRIu64 " of job \"%s\" has the plan of graph %" PRIu64, id,
+          group->job->name, agreement->again);
+  confirm(graph, status);
+}
+
+/* ---- Edges ---- */
 
 void sfd_setup_edges_done(sfd_graph_t *graph)
 {
-  graph->setup->agreement.two_rounds |= !sfd_at_once_is_possible(graph);
+  graph->setup->agreement.two_rounds |= !sfd_proposal_says_all(graph);
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_EDGES, graph->number, &graph->setup->agreement);
 }
 
-static void finish_round_1(sfd_graph_t *graph)
+static void members_came(sfd_graph_t *graph)
 {
   sfd_wants_members_came(graph); /* other nodes may have edges to say in any case */
-  if (sfd_again_settle(graph))
-    return;
+  if (graph->setup->state == SFD_SETUP_COLLECTING) {
+    if (can_be_made_again(graph)) {
+      vote(graph);
+      return;
+    }
+    sfd_setup_need_edges(graph, true);
+  }
+  if (graph->setup->nhere < graph->group->nlocals)
+    return; /* some have been asked for edges */
   sfd_roots_check_local(graph);
   if (graph->group->nnodes > 1)
     sfd_wants_begin(graph); /* also after an error: another rank may have a lower one */
@@ -166,32 +279,31 @@ static void finish_round_1(sfd_graph_t *graph)
     sfd_setup_edges_done(graph);
 }
 
+void sfd_setup_members_came(sfd_graph_t *graph)
+{
+  sfd_server_t *server = graph->group->job->server;
+  bool far = graph->group->nnodes > 1;
+  if (far)
+    sfd_network_gather(server, true);
+  members_came(graph);
+  if (far)
+    sfd_network_gather(server, false);
+}
+
+/* Edges and lanes of round 1 are not needed any more. */
 static void begin_round_2(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
+  enter(graph, SFD_SETUP_LANES);
   sfd_wants_free(setup->wants);
   setup->wants = NULL;
   setup->nhere = 0;
   setup->agreement = (sfd_agreement_t){.lowest = -1};
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
-    setup->members[i].here = false;
+    setup->members[i].state = SFD_MEMBER_AWAITED;
     sfd_peers_free(graph->group->job, &setup->members[i]);
     sfd_lanes_free(&setup->members[i]);
   }
-}
-
-/* The others go on to round 2, where they will hear of it. */
-static void fail_round_2(sfd_graph_t *graph, sf_status_t status)
-{
-  char detail[SFD_TEXT_SIZE];
-  snprintf(detail, sizeof detail, "%s", sfshm_error_detail()); /* telling may have errors of its own */
-  sfd_setup_answer_error(graph, status, detail);
-  begin_round_2(graph);
-  sfd_setup_note_error(graph->setup, status, -1, -1, detail);
-  for (int32_t i = 0; i < graph->group->nlocals; i++)
-    graph->setup->members[i].here = true;
-  graph->setup->nhere = graph->group->nlocals;
-  sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_LANES, graph->number, &graph->setup->agreement);
 }
 
 /* Two nodes have said their parts, and with that all by which both see whether roots are wanted that are not there. If
@@ -220,134 +332,24 @@ void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
     sfd_setup_end_with_error(graph);
     return;
   }
-  graph->nroots = agreement->nroots;
-  graph->nleaves = agreement->nleaves;
-  graph->npairs = agreement->npairs;
-  graph->state = SFD_GRAPH_COMMITTING;
-  bool ready = !agreement->two_rounds;
+  take_counts(graph, agreement);
+  bool two_rounds = agreement->two_rounds;
   sf_status_t status = sfd_graph_number(graph, id);
   if (status == SF_OK)
     status = sfd_wants_make_trunks(graph);
+  if (!two_rounds) {
+    confirm(graph, status);
+    return;
+  }
   if (status == SF_OK)
-    status = sfd_peers_send(graph, ready);
-  if (status != SF_OK && ready && group->nnodes > 1) {
-    sfd_setup_fail_ready(graph, status, SFPROTO__MESSAGE__BODY_GRAPH_PEERS);
-    return;
-  }
-  if (status != SF_OK) {
-    fail_round_2(graph, status);
-    return;
-  }
-  begin_round_2(graph);
-  sfd_again_keep(graph);
-  if (ready)
-    sfd_graph_set_up(graph);
-}
-
-/* Takes over the edge list's descriptor. */
-static sf_status_t store_edges(sfd_graph_t *graph, int32_t place, const Sfproto__GraphCreate *create, int fds[],
-                               int nfds)
-{
-  sfd_setup_member_t *member = sfd_setup_member(graph, place);
-  sfd_agreement_t *agreement = &graph->setup->agreement;
-  sf_status_t status = sfd_peers_store(create, member);
+    status = sfd_reply_send(graph, true, false);
   if (status == SF_OK)
-    status = sfd_at_once_store(create, member);
-  if (status != SF_OK)
-    return status;
-  member->nroots = create->nroots;
-  member->wrong = create->error != NULL;
-  sfd_agreement_add_flags(agreement, place, create->flags);
-  if (create->error == NULL)
-    sfd_agreement_add_counts(agreement, create->nroots, create->nleaves, member->nblocks);
-  if (nfds == 0)
-    return SF_OK;
-  status = sfd_job_hold_fd(graph->group->job);
-  if (status != SF_OK)
-    return status;
-  member->edges_fd = fds[0];
-  fds[0] = -1;
-  return SF_OK;
+    begin_round_2(graph);
+  else
+    finish_alone(graph, status); /* the others hear of it in round 2 */
 }
 
-static sf_status_t verify_edges(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
-                                int32_t place, const int fds[], int nfds)
-{
-  sf_status_t status = sfd_peers_check(create, rank, group, place, fds, nfds);
-  return status == SF_OK ? sfd_at_once_check(create, rank, group, place) : status;
-}
-
-/* The set-up that the message belongs to. */
-static sf_status_t find_round_1(sfd_group_t *group, int32_t place, const Sfproto__GraphCreate *create,
-                                sfd_graph_t **graph_p)
-{
-  if (!create->has_number) /* the group is complete */
-    return sfd_setup_find_gathering(group, group->members[place].ngraphs, graph_p);
-  *graph_p = sfd_setup_find(group, create->number);
-  if (*graph_p == NULL || (*graph_p)->state != SFD_GRAPH_GATHERING || !sfd_setup_member(*graph_p, place)->asked)
-    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: edges of number %" PRIu64 " were not asked for",
-                       place, create->number);
-  return SF_OK;
-}
-
-static sf_status_t store_round_1(sfd_graph_t *graph, int32_t place, const Sfproto__GraphCreate *create, int fds[],
-                                 int nfds)
-{
-  if (create->has_again)
-    return sfd_again_store(create, sfd_setup_member(graph, place));
-  if (!take_error(graph, create->error))
-    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: malformed error", place);
-  return store_edges(graph, place, create, fds, nfds);
-}
-
-static sf_status_t enter_round_1(sfd_group_t *group, int32_t place, sfd_session_t *session,
-                                 const Sfproto__Message *message, int fds[], int nfds)
-{
-  const Sfproto__GraphCreate *create = message->graph_create;
-  sfd_graph_t *graph;
-  sf_status_t status = create->has_again ? sfd_again_check(create, session->rank, group, place, nfds)
-                                         : verify_edges(create, session->rank, group, place, fds, nfds);
-  if (status == SF_OK)
-    status = find_round_1(group, place, create, &graph);
-  if (status == SF_OK && (!create->has_again || !graph->setup->refused))
-    status = store_round_1(graph, place, create, fds, nfds);
-  if (status != SF_OK)
-    return status;
-  sfd_setup_member_t *member = sfd_setup_member(graph, place);
-  if (!create->has_number)
-    group->members[place].ngraphs++;
-  member->asked = create->has_again && graph->setup->refused;
-  if (member->asked) {
-    sfd_again_ask(session, message->request, graph->number);
-    return SF_OK;
-  }
-  arrive(graph, place, message->request);
-  if (graph->setup->nhere == group->nlocals)
-    finish_round_1(graph);
-  return SF_OK;
-}
-
-void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
-{
-  sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* from the others, and in the next round */
-  sfd_rank_t *rank = session->rank;
-  uint64_t id = message->graph_create->group;
-  if (sfd_job_answer_failed(rank, message->request) || !sfd_rank_may_wait(rank, message->request))
-    return;
-  sfd_group_t *group = sfd_group_find(rank->job, id);
-  int32_t place = group != NULL ? sfd_group_rank_of(group, rank->number) : -1;
-  if (place < 0) {
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no group %" PRIu64, rank->number, id);
-    return;
-  }
-  if (!sfd_group_complete(group, rank, message->request))
-    return;
-  sf_status_t status = enter_round_1(group, place, session, message, fds, nfds);
-  if (status != SF_OK)
-    sfd_session_refuse(session, message->request, status, "%s", sfshm_error_detail());
-}
-
-/* ---- Round 2 ---- */
+/* ---- Lanes ---- */
 
 void sfd_setup_finish_round_2(sfd_graph_t *graph)
 {
@@ -357,83 +359,16 @@ void sfd_setup_finish_round_2(sfd_graph_t *graph)
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_LANES, graph->number, &setup->agreement);
 }
 
-void sfd_setup_begin_commit(sfd_graph_t *graph)
+void sfd_setup_doom(sfd_graph_t *graph)
 {
-  graph->setup->agreement = (sfd_agreement_t){.lowest = -1};
-}
-
-void sfd_setup_finish_commit(sfd_graph_t *graph, sf_status_t status)
-{
-  if (status != SF_OK)
-    sfd_setup_note_error(graph->setup, status, -1, -1, sfshm_error_detail());
-  sfd_setup_finish_round_2(graph);
-}
-
-void sfd_setup_become_ready(sfd_graph_t *graph, sf_status_t status)
-{
-  if (status == SF_OK)
-    status = sfd_lanes_send(graph);
-  if (status == SF_OK)
-    sfd_graph_set_up(graph);
-  else if (graph->group->nnodes > 1)
-    sfd_setup_fail_ready(graph, status, SFPROTO__MESSAGE__BODY_GRAPH_READY);
-  else
-    sfd_setup_fail_untold(graph, status);
+  enter(graph, SFD_SETUP_DOOMED);
 }
 
 void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)
 {
   sfd_graph_t *graph = sfd_setup_find(group, number);
-  if (graph->setup->agreement.error.status != SF_OK) {
+  if (graph->setup->agreement.error.status != SF_OK)
     sfd_setup_end_with_error(graph);
-    return;
-  }
-  sfd_setup_become_ready(graph, SF_OK);
-}
-
-void sfd_setup_answer_doomed(const sfd_graph_t *graph)
-{
-  sfd_setup_answer_error(graph, graph->setup->agreement.error.status, graph->setup->agreement.error.detail);
-}
-
-static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t place, const sfd_rank_t *rank,
-                                 const Sfproto__Message *message)
-{
-  const Sfproto__GraphCommit *commit = message->graph_commit;
-  if (commit->error != NULL && commit->n_lanes > 0)
-    return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: lanes beside an error", place);
-  sf_status_t status = sfd_lanes_check("GraphCommit", commit->lanes, commit->n_lanes, rank, graph->group, place);
-  if (status == SF_OK)
-    status = sfd_lanes_store(commit->lanes, commit->n_lanes, sfd_setup_member(graph, place));
-  if (status != SF_OK)
-    return status;
-  if (!take_error(graph, commit->error))
-    return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: malformed error", place);
-  arrive(graph, place, message->request);
-  if (graph->setup->doomed)
-    sfd_setup_answer_doomed(graph);
-  if (graph->setup->nhere == graph->group->nlocals)
-    sfd_setup_finish_round_2(graph);
-  return SF_OK;
-}
-
-void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
-{
-  sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* from the others, and in the next round */
-  sfd_rank_t *rank = session->rank;
-  uint64_t id = message->graph_commit->graph;
-  (void)fds;
-  (void)nfds;
-  if (sfd_job_answer_failed(rank, message->request))
-    return;
-  sfd_graph_t *graph = sfd_graph_find(rank->job, id);
-  int32_t place = graph != NULL ? sfd_group_rank_of(graph->group, rank->number) : -1;
-  if (place < 0 || graph->state != SFD_GRAPH_COMMITTING || sfd_setup_member(graph, place)->here) {
-    sfd_session_refuse(session, message->request, SF_ERR_PROTO,
-                       "GraphCommit of rank %d for graph %" PRIu64 ", which does not wait for it", rank->number, id);
-    return;
-  }
-  sf_status_t status = enter_round_2(graph, place, rank, message);
-  if (status != SF_OK)
-    sfd_session_refuse(session, message->request, status, "%s", sfshm_error_detail());
+  else
+    become_ready(graph, SF_OK);
 }

@@ -1,13 +1,14 @@
-/* Setting up graphs: two rounds in which every rank of the group says something, the daemons wait for all and agree
- * (tree_agreement.h), and tell each what the others said for it.
+/* Set-up of graphs, as far as the ranks of this node go. Each member of the group says something, the daemons wait for
+ * all and agree (tree_agreement.h), and each member is told what the others said for it (reply.h).
  *
- *   round 1, GATHERING    edges:  who has leaves on whose roots   -> GraphPeers  (round1_edges.h; between nodes:
- * root_requests.h) round 2, COMMITTING   lanes:  where who writes                -> GraphReady  (round2_lanes.h)
+ *   round 1   GraphCreate  edges: who has leaves on whose roots (round1_edges.h; between nodes: root_requests.h)
+ *   round 2   GraphCommit  lanes: where who writes (round2_lanes.h)
  *
- * Round 2 is left out if round 1 says all (one_round.h), round 1 if the edges are known (reuse.h).
+ * A member may propose with GraphCreate that the graph be ready without round 2: it tells its lanes, too, and instead
+ * of its edges it may name an earlier graph that had the same edges (proposal.h).
  *
  * An error of one rank is the answer for all in the round in which it came; of several that of the lowest (rank, leaf).
- * Here are the ranks of this node; members are numbered as in the group's list of them. */
+ * Members are numbered as in the group's list of those of this node. */
 #ifndef SFD_SETUP_H
 #define SFD_SETUP_H
 
@@ -38,31 +39,71 @@ typedef struct sfd_lane {
   bool can_read;
 } sfd_lane_t;
 
+/* What a member has said in this round. */
+typedef enum sfd_member_state {
+  SFD_MEMBER_AWAITED,  /* nothing */
+  SFD_MEMBER_ASKED,    /* round 1: the name of an earlier graph; it has been asked for its edges */
+  SFD_MEMBER_WAITING,  /* its part; it waits for the answer */
+  SFD_MEMBER_ANSWERED, /* its part, and has been answered; or it has left */
+} sfd_member_state_t;
+
 typedef struct sfd_setup_member {
-  bool here;    /* has said its part of this round, or has left */
-  bool waiting; /* for the answer */
-  bool wrong;   /* its input is: nroots means nothing */
+  sfd_member_state_t state;
+  bool wrong;    /* its input is: nroots means nothing */
+  bool proposes; /* lanes are there: those of the earlier graph, or one for each block that leads to a rank of this node
+                  */
   uint64_t request;
+  uint64_t earlier; /* the graph that it named; 0: it says what its edges are */
   int64_t nroots;
-  uint64_t again;  /* the earlier graph whose edges are its own, see reuse.h; 0: it says what its edges are */
-  bool asked;      /* for its edges, after it had named an earlier graph */
-  int64_t nleaves; /* with again */
-  int32_t nroot_ranks;
+  int64_t nleaves;
+  int32_t nroot_ranks; /* other ranks to whose roots its edges lead */
   uint32_t flags;
-  bool at_once;        /* lanes are there, one for each block that leads to a rank of this node */
   int edges_fd;        /* -1: none */
   sfd_block_t *blocks; /* ascending ranks; round 1 only */
   int32_t nblocks;
-  sfd_lane_t *lanes; /* ascending ranks; round 2, or with again or at_once */
+  sfd_lane_t *lanes; /* ascending ranks; round 2, or proposed */
   int32_t nlanes;
 } sfd_setup_member_t;
 
+static inline bool sfd_setup_has_come(const sfd_setup_member_t *member)
+{
+  return member->state >= SFD_MEMBER_WAITING;
+}
+
+/* A set-up's way. Over one node or two nothing is left to agree on in CONFIRMING, and the graph is ready at once.
+ *
+ *   COLLECTING ---all members named one earlier graph---> VOTING ---all nodes voted for it---> CONFIRMING
+ *       |                                                   |                                   ^     |
+ *       | a member, or another node, has edges              | a node lacks the graph            |     |
+ *       v                                                   v                                   |     | all nodes
+ *     EDGES <-----------------------------------------------/                                   |     | can
+ *       |                                                                                       |     v
+ *       +---all members have said edges, all nodes agree, and proposals say all-----------------/   READY
+ *       |                                                                                             ^
+ *       | the same, but lanes are missing                                                             |
+ *       v                                                                                             |
+ *     LANES ---all members have sent GraphCommit, all nodes agree-------------------------------------/
+ *       |
+ *       | a member leaves
+ *       v
+ *     DOOMED: whoever commits is answered at once
+ *
+ * An error that is agreed on ends the set-up wherever it is; so does, before CONFIRMING, a member that leaves. */
+typedef enum sfd_setup_state {
+  SFD_SETUP_COLLECTING,
+  SFD_SETUP_VOTING,
+  SFD_SETUP_EDGES, /* members that named an earlier graph are asked for their edges */
+  SFD_SETUP_CONFIRMING,
+  SFD_SETUP_LANES,
+  SFD_SETUP_DOOMED,
+} sfd_setup_state_t;
+
 typedef struct sfd_setup {
-  int32_t nhere;
-  bool doomed;               /* round 2: a member has left; whoever comes is answered at once */
+  sfd_setup_state_t state;
+  int32_t nhere;             /* members that have come */
   sfd_agreement_t agreement; /* of this round */
-  sfd_agreement_t again;     /* of nodes whose members all name an earlier graph */
-  bool refused;              /* edges are needed */
+  sfd_agreement_t vote;      /* of nodes whose members all named an earlier graph */
+  uint64_t earlier;          /* the graph that all have voted for; 0: none */
   bool compared;             /* of two nodes: what they want with what they have */
   struct sfd_wants *wants;   /* what goes between nodes in round 1; NULL: nothing */
   sfd_setup_member_t members[];
@@ -91,21 +132,20 @@ sf_status_t sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer
 /* The same for an answer to what this node has told; NULL also if the graph has gone on or ended since. */
 sfd_agreement_t *sfd_setup_find_told(const sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind);
 
+/* All members of this node have said their part of round 1. */
+void sfd_setup_members_came(sfd_graph_t *graph);
+
+/* Nothing is made out of an earlier graph: asks the members that have named one for their edges. refuse: the nodes that
+ * have told this one their votes are told so. */
+void sfd_setup_need_edges(sfd_graph_t *graph, bool refuse);
+
 /* What concerns other nodes has been said: this node's part of round 1 is over. */
 void sfd_setup_edges_done(sfd_graph_t *graph);
 
 /* All nodes have agreed. */
+void sfd_setup_vote_agreed(sfd_group_t *group, uint64_t number, uint64_t id);
 void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id);
 void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number);
-
-/* The graph is in round 2, and its members have said all that this asks for: between the two calls others may be told
- * so. status: or why it can't be. */
-void sfd_setup_begin_commit(sfd_graph_t *graph);
-void sfd_setup_finish_commit(sfd_graph_t *graph, sf_status_t status);
-
-/* The same with nothing left to agree on: the graph is ready everywhere; if it can't be here, it is an error of all on
- * one node, and over several a graph that has failed. */
-void sfd_setup_become_ready(sfd_graph_t *graph, sf_status_t status);
 
 /* To be called when a member's request is answered: it doesn't wait any more. NULL: there is nobody to tell. */
 sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t local);

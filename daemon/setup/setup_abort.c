@@ -6,9 +6,15 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/text.h"
+#include "daemon/setup/reply.h"
 #include "shm/base/error.h"
 
 /* ---- Errors ---- */
+
+void sfd_setup_answer_doomed(const sfd_graph_t *graph)
+{
+  sfd_setup_answer_error(graph, graph->setup->agreement.error.status, graph->setup->agreement.error.detail);
+}
 
 void sfd_setup_end_with_error(sfd_graph_t *graph)
 {
@@ -25,44 +31,17 @@ void sfd_setup_fail_untold(sfd_graph_t *graph, sf_status_t status)
   sfd_setup_end_with_error(graph);
 }
 
-/* The graph is there, and has failed: in an answer that has nothing else. */
-static void answer_failed(const sfd_graph_t *graph, Sfproto__SetupError *error, Sfproto__Message__BodyCase body)
-{
-  Sfproto__GraphPeers peers = SFPROTO__GRAPH_PEERS__INIT;
-  Sfproto__GraphReady ready = SFPROTO__GRAPH_READY__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  peers.graph = ready.graph = graph->id;
-  peers.has_ready = peers.ready = true;
-  peers.error = ready.error = error;
-  message.body_case = body;
-  if (body == SFPROTO__MESSAGE__BODY_GRAPH_PEERS)
-    message.graph_peers = &peers;
-  else
-    message.graph_ready = &ready;
-  for (int32_t i = 0; i < graph->group->nlocals; i++) {
-    sfd_session_t *session = sfd_setup_answered(graph, i);
-    message.request = graph->setup->members[i].request;
-    if (session != NULL)
-      sfd_session_send(session, &message, NULL, 0);
-  }
-}
-
-void sfd_setup_fail_ready(sfd_graph_t *graph, sf_status_t status, Sfproto__Message__BodyCase body)
+void sfd_setup_fail_ready(sfd_graph_t *graph, sf_status_t status)
 {
   const sfd_group_t *group = graph->group;
   char detail[SFD_TEXT_SIZE];
-  Sfproto__SetupError error = SFPROTO__SETUP_ERROR__INIT;
   snprintf(detail, sizeof detail, "node %d can't make its part of the graph: %s", group->nodes[group->node_position],
            sfshm_error_detail());
   if (graph->id == 0) { /* and there is nothing that could fail */
     sfd_job_fail(group->job, detail);
     return;
   }
-  error.status = status;
-  error.rank = -1;
-  error.leaf = -1;
-  error.detail = detail;
-  answer_failed(graph, &error, body);
+  sfd_reply_send_failed(graph, status, detail);
   sfd_graph_fail(graph, status, detail);
   sfd_graph_set_up(graph);
 }
@@ -80,7 +59,7 @@ void sfd_setups_member_gone(sfd_group_t *group, int32_t place, const char *text)
 {
   for (sfd_graph_t *graph = TAILQ_FIRST(&group->setups), *next; graph != NULL; graph = next) {
     next = TAILQ_NEXT(graph, setups_entry);
-    if (graph->state != SFD_GRAPH_GATHERING || sfd_setup_member(graph, place)->here)
+    if (graph->state != SFD_GRAPH_GATHERING || sfd_setup_has_come(sfd_setup_member(graph, place)))
       continue;
     note_gone(graph, text);
     sfd_setup_end_with_error(graph);
@@ -114,12 +93,13 @@ void sfd_setups_leave(sfd_rank_t *rank, const char *text)
     if (graph->state != SFD_GRAPH_COMMITTING)
       continue;
     int32_t place = sfd_group_rank_of(graph->group, rank->number);
-    if (place < 0 || sfd_setup_member(graph, place)->here)
+    if (place < 0 || sfd_setup_has_come(sfd_setup_member(graph, place)))
       continue;
-    sfd_setup_member(graph, place)->here = true;
-    if (!graph->setup->doomed)
+    sfd_setup_member(graph, place)->state = SFD_MEMBER_ANSWERED;
+    if (graph->setup->state == SFD_SETUP_LANES) {
       note_gone(graph, text);
-    graph->setup->doomed = true;
+      sfd_setup_doom(graph);
+    }
     sfd_setup_answer_doomed(graph);
     if (++graph->setup->nhere == graph->group->nlocals)
       sfd_setup_finish_round_2(graph);

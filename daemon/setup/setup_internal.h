@@ -1,4 +1,4 @@
-/* What setup.c and setup_abort.c share. */
+/* What setup.c, setup_requests.c and setup_end.c share. */
 #ifndef SFD_SETUP_INTERNAL_H
 #define SFD_SETUP_INTERNAL_H
 
@@ -6,6 +6,9 @@
 
 /* Gives all who wait the error. */
 void sfd_setup_answer_error(const sfd_graph_t *graph, sf_status_t status, const char *detail);
+
+/* Round 2 can't succeed any more: a member has left. */
+void sfd_setup_doom(sfd_graph_t *graph);
 
 /* Those who are here need not wait for the rest. */
 void sfd_setup_answer_doomed(const sfd_graph_t *graph);
@@ -21,8 +24,7 @@ void sfd_setup_end_with_error(sfd_graph_t *graph);
 void sfd_setup_fail_untold(sfd_graph_t *graph, sf_status_t status);
 
 /* The same over nodes, others of which believe that the graph is there, and go on to what those here would never come
- * to. So it is there for all, and fails for all. body: the answer for which the members wait, GraphPeers or GraphReady.
- * A graph that has not even got its id goes with its job. */
-void sfd_setup_fail_ready(sfd_graph_t *graph, sf_status_t status, Sfproto__Message__BodyCase body);
+ * to. So it is there for all, and fails for all. A graph that has not even got its id goes with its job. */
+void sfd_setup_fail_ready(sfd_graph_t *graph, sf_status_t status);
 
 #endif

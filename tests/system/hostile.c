@@ -386,8 +386,8 @@ static bool call(sfproto_conn_t *conn, Sfproto__Message *message, uint64_t *grap
   if (sfproto_conn_send(conn, message, NULL, 0) != SF_OK || sfproto_conn_receive(conn, 5000, &incoming) != SF_OK)
     return false;
   bool ok = incoming.message->body_case != SFPROTO__MESSAGE__BODY_ERROR;
-  if (incoming.message->body_case == SFPROTO__MESSAGE__BODY_GRAPH_PEERS)
-    *graph = incoming.message->graph_peers->graph;
+  if (incoming.message->body_case == SFPROTO__MESSAGE__BODY_GRAPH_REPLY)
+    *graph = incoming.message->graph_reply->graph;
   sfproto_incoming_free(&incoming);
   return ok;
 }

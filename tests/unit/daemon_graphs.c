@@ -55,7 +55,7 @@ void sftest_send_edges(sftest_client_t *client, const sftest_edges_t *edges)
   create.blocks = pointers;
   create.n_blocks = (size_t)edges->nblocks;
   create.error = edges->error;
-  create.has_at_once = create.at_once = edges->at_once;
+  create.has_proposes = create.proposes = edges->at_once;
   if (edges->at_once) {
     create.n_lanes = (size_t)(edges->nblocks + edges->more_lanes);
     create.lanes = ends;
@@ -71,7 +71,7 @@ void sftest_send_edges(sftest_client_t *client, const sftest_edges_t *edges)
     close(fd);
 }
 
-static void take_peers(const Sfproto__GraphPeers *message, const sfproto_incoming_t *incoming, sftest_peers_t *peers)
+static void take_peers(const Sfproto__GraphReply *message, const sfproto_incoming_t *incoming, sftest_peers_t *peers)
 {
   ck_assert_uint_le(message->n_blocks, 32);
   ck_assert_int_eq(incoming->nfds, (int)message->n_blocks);
@@ -104,9 +104,9 @@ void sftest_expect_peers(sftest_client_t *client, sftest_peers_t *peers)
   bool more;
   do {
     sfproto_incoming_t incoming;
-    sftest_expect(client, SFPROTO__MESSAGE__BODY_GRAPH_PEERS, &incoming);
-    more = incoming.message->graph_peers->more;
-    take_peers(incoming.message->graph_peers, &incoming, peers);
+    sftest_expect(client, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &incoming);
+    more = incoming.message->graph_reply->more;
+    take_peers(incoming.message->graph_reply, &incoming, peers);
     sfproto_incoming_free(&incoming);
   } while (more);
 }
@@ -132,8 +132,8 @@ void sftest_expect_ready(sftest_client_t *client, uint64_t graph, int32_t own, c
                          const int32_t job_ranks[])
 {
   sfproto_incoming_t incoming;
-  sftest_expect(client, SFPROTO__MESSAGE__BODY_GRAPH_READY, &incoming);
-  const Sfproto__GraphReady *ready = incoming.message->graph_ready;
+  sftest_expect(client, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &incoming);
+  const Sfproto__GraphReply *ready = incoming.message->graph_reply;
   ck_assert_uint_eq(ready->graph, graph);
   ck_assert_uint_eq(ready->n_lanes, (size_t)n);
   for (int32_t i = 0; i < n; i++) {

@@ -34,7 +34,7 @@ typedef struct sftest_peers {
   uint64_t slots[SFTEST_MAX_RANKS];
 } sftest_peers_t;
 
-/* Takes all GraphPeers of a round and checks their descriptors and numbers. */
+/* Takes all GraphReply of a round and checks their descriptors and numbers. */
 void sftest_expect_peers(sftest_client_t *client, sftest_peers_t *peers);
 
 /* GraphCommit with lanes to these ranks of the group; their slots are at 128 * (rank + 1) of the inbox and their
@@ -42,7 +42,7 @@ void sftest_expect_peers(sftest_client_t *client, sftest_peers_t *peers);
 void sftest_send_lanes(sftest_client_t *client, uint64_t graph, const int32_t ranks[], int32_t n,
                        Sfproto__SetupError *error);
 
-/* GraphReady with lanes from these ranks; own is the group rank of the client, job_ranks NULL if the same. */
+/* GraphReply with lanes from these ranks; own is the group rank of the client, job_ranks NULL if the same. */
 void sftest_expect_ready(sftest_client_t *client, uint64_t graph, int32_t own, const int32_t ranks[], int32_t n,
                          const int32_t job_ranks[]);
 

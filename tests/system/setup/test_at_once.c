@@ -1,4 +1,4 @@
-/* Graphs that are ready after the first round of their set-up: that they are and work, that an edge list stays where it
+/* Graphs that are ready after one round of set-up: that they are and work, that an edge list stays where it
  * is until it has been read, and ranks that lie about their edges, or die, where no second round would notice. Such
  * ranks say by hand what the library would. */
 #include <signal.h>
@@ -11,6 +11,7 @@
 #include "client/core/group.h"
 #include "client/setup/edge_exchange.h"
 #include "client/setup/lane_addresses.h"
+#include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
@@ -102,6 +103,26 @@ START_TEST(one_round_if_edges_lead_both_ways)
 }
 END_TEST
 
+/* Edges to other nodes need no lanes. */
+static int count_rounds_far(sftest_rank_t *self)
+{
+  bool pair = self->places[0] == self->places[1];
+  sf_context_t *context = sftest_join(self);
+  (void)count_requests(self, context, 0, true); /* opens what graphs over nodes share */
+  SFTEST_REQUIRE(self, count_requests(self, context, 1, true) == 1);
+  SFTEST_REQUIRE(self, count_requests(self, context, 2, false) == (pair ? 2 : 1));
+  SFTEST_REQUIRE(self, count_requests(self, context, 1, true) == 1); /* again */
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(one_round_over_nodes)
+{
+  static const int32_t places[][RANKS] = {{0, 0, 1}, {0, 1, 2}};
+  sftest_loop_run_alone(RANKS, places[_i], RANKS, count_rounds_far, NULL);
+}
+END_TEST
+
 /* Many graphs in a row, some of them kept for a while, by ranks that are slow now and then. */
 static int make_many(sftest_rank_t *self)
 {
@@ -170,7 +191,7 @@ static void send_edges(sftest_rank_t *self, sf_context_t *context, const edges_t
   message_create.nroots = nroots;
   message_create.nleaves = edges->n;
   message_create.blocks = pointers;
-  message_create.has_at_once = message_create.at_once = true;
+  message_create.has_proposes = message_create.proposes = true;
   message_create.lanes = made->ends.pointers;
   message_create.n_lanes = made->ends.n;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
@@ -181,10 +202,10 @@ static void send_edges(sftest_rank_t *self, sf_context_t *context, const edges_t
 
 static void receive_ready(sftest_rank_t *self, hand_made_t *made)
 {
-  SFTEST_OK(self, sfc_control_receive(&made->graph.context->control, made->request, SFPROTO__MESSAGE__BODY_GRAPH_PEERS,
+  SFTEST_OK(self, sfc_control_receive(&made->graph.context->control, made->request, SFPROTO__MESSAGE__BODY_GRAPH_REPLY,
                                       &made->told));
-  SFTEST_REQUIRE(self, made->told.message->graph_peers->ready);
-  made->graph.number = made->told.message->graph_peers->graph;
+  SFTEST_REQUIRE(self, made->told.message->graph_reply->ready);
+  made->graph.number = made->told.message->graph_reply->graph;
 }
 
 static void destroy_hand_made(sftest_rank_t *self, hand_made_t *made)
@@ -237,7 +258,7 @@ static void expect_list(sftest_rank_t *self, hand_made_t *made, int64_t number)
 
 static void say_read(sftest_rank_t *self, const hand_made_t *made)
 {
-  const Sfproto__GraphPeers *told = made->told.message->graph_peers;
+  const Sfproto__GraphReply *told = made->told.message->graph_reply;
   sfc_peers_t *peers = &made->graph.context->peers;
   for (size_t i = 0; i < told->n_lanes; i++) {
     const Sfproto__LaneEnd *end = told->lanes[i];
@@ -427,6 +448,7 @@ static Suite *at_once_suite(void)
   TCase *cases = tcase_create("graphs that are ready at once");
   tcase_set_timeout(cases, 120);
   tcase_add_test(cases, one_round_if_edges_lead_both_ways);
+  tcase_add_loop_test(cases, one_round_over_nodes, 0, 2);
   tcase_add_test(cases, many_in_a_row);
   tcase_add_loop_test(cases, lists_stay_until_they_are_read, 0, 2);
   tcase_add_test(cases, a_lie_fails_the_graph);

@@ -71,14 +71,14 @@ static void send_edges(sftest_client_t *client, const uint64_t *number)
   sftest_send(client, &message, NULL, 0);
 }
 
-/* GraphReady that asks for the edges; their number. */
+/* GraphReply that asks for the edges; their number. */
 static uint64_t expect_asked(sftest_client_t *client)
 {
   sfproto_incoming_t incoming;
-  sftest_expect(client, SFPROTO__MESSAGE__BODY_GRAPH_READY, &incoming);
-  ck_assert(incoming.message->graph_ready->has_edges_of);
-  ck_assert_uint_eq(incoming.message->graph_ready->n_lanes, 0);
-  uint64_t number = incoming.message->graph_ready->edges_of;
+  sftest_expect(client, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &incoming);
+  ck_assert(incoming.message->graph_reply->has_edges_of);
+  ck_assert_uint_eq(incoming.message->graph_reply->n_lanes, 0);
+  uint64_t number = incoming.message->graph_reply->edges_of;
   sfproto_incoming_free(&incoming);
   return number;
 }

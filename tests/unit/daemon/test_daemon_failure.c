@@ -97,7 +97,7 @@ static void bring_to(step_t step)
     send_lanes(0, step == STEP_LANES ? 2 : SIZE, peers.graph);
   for (int r = 0; r < SIZE && step >= STEP_LANES_OF_ALL; r++) {
     sfproto_incoming_t incoming;
-    sftest_expect(&clients[r], SFPROTO__MESSAGE__BODY_GRAPH_READY, &incoming);
+    sftest_expect(&clients[r], SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &incoming);
     sfproto_incoming_free(&incoming);
   }
   for (int r = 0; r < 2 && step >= STEP_DESTROYED; r++) {

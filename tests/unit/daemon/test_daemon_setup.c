@@ -21,7 +21,7 @@ static void send_empty_from(int n)
     sftest_send_edges(&clients[r], &(sftest_edges_t){.group = world()});
 }
 
-/* Takes empty GraphPeers of all; the graph. */
+/* Takes empty GraphReply of all; the graph. */
 static uint64_t expect_empty_peers(void)
 {
   sftest_peers_t peers;
@@ -306,8 +306,8 @@ START_TEST(blocks_in_inboxes_are_turned_around)
   sfproto_incoming_t incoming;
   send_in_inbox(0, 128, 192, false, false);
   send_empty_from(1);
-  sftest_expect(&clients[1], SFPROTO__MESSAGE__BODY_GRAPH_PEERS, &incoming);
-  const Sfproto__GraphPeers *peers = incoming.message->graph_peers;
+  sftest_expect(&clients[1], SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &incoming);
+  const Sfproto__GraphReply *peers = incoming.message->graph_reply;
   ck_assert_int_eq(incoming.nfds, 0);
   ck_assert_uint_eq(peers->n_blocks, 1);
   ck_assert(peers->blocks[0]->rank == 0 && peers->blocks[0]->has_segment && peers->blocks[0]->has_length);

@@ -1,0 +1,182 @@
+/* What ranks and daemon tell each other while a graph is made: GraphCreate, GraphCommit, and the answers to them. The
+ * thread that makes the graph. */
+#include <stdlib.h>
+
+#include "client/core/context.h"
+#include "client/core/group.h"
+#include "client/setup/create_internal.h"
+#include "shm/base/error.h"
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+static void fill_error(const sfc_setup_t *setup, Sfproto__SetupError *error)
+{
+  sfproto__setup_error__init(error);
+  error->status = setup->error.status;
+  error->rank = setup->error.rank;
+  error->leaf = setup->error.leaf;
+  error->detail = (char *)(uintptr_t)setup->error.detail; /* only read; protobuf-c has no const */
+}
+
+/* With the edges, and with lanes if these could be offered. create->blocks is to be freed. */
+static sf_status_t fill_edges(const sfc_setup_t *setup, Sfproto__GraphCreate *create)
+{
+  size_t n = (size_t)setup->lists.own.nparts + 1;
+  create->blocks = calloc(n, sizeof(Sfproto__EdgeBlock *) + sizeof(Sfproto__EdgeBlock));
+  if (create->blocks == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "message about %zu root ranks", n - 1);
+  create->n_blocks = sfc_lists_describe(&setup->lists, (Sfproto__EdgeBlock *)(create->blocks + n), create->blocks);
+  create->has_proposes = create->proposes = setup->offered.ends != NULL;
+  create->lanes = setup->offered.pointers;
+  create->n_lanes = setup->offered.n;
+  return SF_OK;
+}
+
+/* With the name of the earlier graph whose plan the graph has, and the lanes of that. */
+static void fill_name(const sfc_setup_t *setup, Sfproto__GraphCreate *create)
+{
+  create->has_again = create->has_nroot_ranks = true;
+  create->again = sfc_plan_number(setup->plan);
+  create->nroot_ranks = sfc_plan_nroot_ranks(setup->plan);
+  create->lanes = setup->offered.pointers;
+  create->n_lanes = setup->offered.n;
+}
+
+/* Sends a message with what has been made, or with the error if there is one. */
+typedef sf_status_t send_fn_t(sfc_setup_t *setup, uint64_t *request_p);
+
+static sf_status_t send_create(sfc_setup_t *setup, uint64_t *request_p)
+{
+  const sfc_edge_input_t *input = setup->input;
+  const Sfproto__GraphReply *asked = setup->reply.message != NULL ? sfc_setup_reply(setup) : NULL;
+  sf_status_t status = SF_OK;
+  Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__SetupError error;
+  create.group = setup->group->number;
+  create.nroots = input->nroots < 0 ? 0 : input->nroots;
+  create.nleaves = input->nleaves < 0 ? 0 : input->nleaves;
+  create.flags = setup->graph->flags;
+  create.has_number = asked != NULL; /* for the edges */
+  create.number = asked != NULL ? asked->edges_of : 0;
+  if (setup->error.status != SF_OK) {
+    fill_error(setup, &error);
+    create.error = &error;
+  } else if (setup->plan != NULL) {
+    fill_name(setup, &create);
+  } else {
+    status = fill_edges(setup, &create);
+  }
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
+  message.graph_create = &create;
+  if (status == SF_OK)
+    status = sfc_control_send(&setup->group->context->control, &message, &setup->lists.own.region.fd,
+                              create.n_blocks > 0 && !create.blocks[0]->has_segment ? 1 : 0);
+  free(create.blocks);
+  *request_p = message.request;
+  return status;
+}
+
+static sf_status_t send_commit(sfc_setup_t *setup, uint64_t *request_p)
+{
+  Sfproto__GraphCommit commit = SFPROTO__GRAPH_COMMIT__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__SetupError error;
+  commit.graph = setup->graph->number;
+  if (setup->error.status == SF_OK) {
+    commit.n_lanes = setup->offered.n;
+    commit.lanes = setup->offered.pointers;
+  } else {
+    fill_error(setup, &error);
+    commit.error = &error;
+  }
+  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_COMMIT;
+  message.graph_commit = &commit;
+  sf_status_t status = sfc_control_send(&setup->group->context->control, &message, NULL, 0);
+  *request_p = message.request;
+  return status;
+}
+
+/* What can't be sent is an error, which is shorter. */
+static sf_status_t send_or_error(sfc_setup_t *setup, send_fn_t *send, uint64_t *request_p)
+{
+  bool good = setup->error.status == SF_OK;
+  sf_status_t status = send(setup, request_p);
+  if (status == SF_OK || !good)
+    return status;
+  sfc_setup_note(setup, status);
+  return send(setup, request_p);
+}
+
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
+
+/* The error of all ranks, with the thread's text. */
+static bool end_with(sfc_setup_t *setup, sf_status_t status)
+{
+  if (status != SF_OK)
+    setup->error = (sfc_setup_error_t){.status = status, .agreed = true};
+  return status == SF_OK;
+}
+
+/* Whether ranks of the node have to share cores. */
+static bool shares_cores(const sf_context_t *context)
+{
+  return atomic_load_explicit(&context->board->participants, memory_order_relaxed) >
+         atomic_load_explicit(&context->board->cores, memory_order_relaxed);
+}
+
+/* Waits for an answer that depends on all ranks. Sleeps rather than polls over nodes if ranks share cores: polling
+ * would take time from ranks that are still working, and answers that need other nodes take long. */
+static sf_status_t receive(sfc_setup_t *setup, uint64_t request)
+{
+  sf_context_t *context = setup->group->context;
+  sfproto_incoming_free(&setup->reply);
+  if (!sfc_group_is_local(setup->group) && shares_cores(context))
+    return sfc_control_receive_late(&context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &setup->reply);
+  return sfc_control_receive(&context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &setup->reply);
+}
+
+static void take_lists(sfc_setup_t *setup)
+{
+  int32_t rank;
+  sf_status_t status = sfc_lists_take_in(&setup->lists, &setup->reply, &rank);
+  if (status != SF_OK)
+    sfc_setup_note_error(setup, status, rank, -1);
+}
+
+/* The daemon has failed the graph, which others have: so does this rank. */
+static void take_failure(sfc_setup_t *setup)
+{
+  const Sfproto__SetupError *error = sfc_setup_reply(setup)->error;
+  if (error != NULL)
+    sfc_setup_note(setup, sfshm_error((sf_status_t)error->status, "%s", error->detail));
+}
+
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
+
+bool sfc_setup_create(sfc_setup_t *setup)
+{
+  uint64_t request;
+  if (!end_with(setup, send_or_error(setup, send_create, &request)))
+    return false;
+  if (setup->error.status == SF_OK && setup->plan == NULL)
+    setup->given = sfc_given_make(setup->input); /* while others are busy, too */
+  do {
+    if (!end_with(setup, receive(setup, request)))
+      return false;
+    setup->graph->number = sfc_setup_reply(setup)->graph;
+    take_lists(setup);
+    take_failure(setup);
+  } while (sfc_setup_reply(setup)->more);
+  sfc_lists_sort(&setup->lists);
+  return true;
+}
+
+bool sfc_setup_commit(sfc_setup_t *setup)
+{
+  uint64_t request;
+  if (!end_with(setup, send_or_error(setup, send_commit, &request)) || !end_with(setup, receive(setup, request)))
+    return false;
+  take_failure(setup);
+  return true;
+}

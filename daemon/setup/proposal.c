@@ -1,0 +1,156 @@
+/* Proposals of members, and trunks kept for them: see proposal.h. The daemon's thread. */
+#include "daemon/setup/proposal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "daemon/setup/root_bounds.h"
+#include "daemon/setup/round2_lanes.h"
+#include "shm/base/error.h"
+
+/* ---- Kept trunks ------------------------------------------------------------------------------------------------- */
+
+/* What this node knows of an earlier graph. */
+struct sfd_kept {
+  TAILQ_ENTRY(sfd_kept) entry; /* the latest first */
+  uint64_t graph;
+  sfd_trunk_plan_t *plan; /* NULL: it has no edges between this node and others */
+};
+
+static sfd_kept_t *find_kept(const sfd_group_t *group, uint64_t graph)
+{
+  sfd_kept_t *kept;
+  TAILQ_FOREACH(kept, &group->kept, entry)
+  {
+    if (kept->graph == graph)
+      return kept;
+  }
+  return NULL;
+}
+
+static void drop(sfd_group_t *group, sfd_kept_t *kept)
+{
+  TAILQ_REMOVE(&group->kept, kept, entry);
+  group->nkept--;
+  sfd_trunk_plan_let_go(kept->plan);
+  free(kept);
+}
+
+void sfd_kept_add(sfd_graph_t *graph)
+{
+  sfd_group_t *group = graph->group;
+  if (group->nnodes == 1)
+    return; /* the ranks know everything */
+  sfd_kept_t *kept = malloc(sizeof *kept);
+  if (kept == NULL)
+    return;
+  *kept = (sfd_kept_t){.graph = graph->id, .plan = sfd_trunks_hold_plan(graph->trunks)};
+  TAILQ_INSERT_HEAD(&group->kept, kept, entry);
+  if (++group->nkept > SFD_PLANS_KEPT)
+    drop(group, TAILQ_LAST(&group->kept, sfd_kept_list));
+}
+
+void sfd_kept_forget(sfd_group_t *group)
+{
+  while (!TAILQ_EMPTY(&group->kept))
+    drop(group, TAILQ_FIRST(&group->kept));
+}
+
+sf_status_t sfd_kept_share(sfd_graph_t *graph, uint64_t earlier)
+{
+  sfd_group_t *group = graph->group;
+  if (group->nnodes == 1)
+    return SF_OK;
+  sfd_kept_t *kept = find_kept(group, earlier);
+  if (kept == NULL) /* since this node has voted */
+    return sfshm_error(SF_ERR_NOT_FOUND, "the plan of graph %" PRIu64 " is not kept any more", earlier);
+  TAILQ_REMOVE(&group->kept, kept, entry);
+  TAILQ_INSERT_HEAD(&group->kept, kept, entry);
+  return sfd_trunks_create_again(graph, kept->plan);
+}
+
+/* ---- What members say -------------------------------------------------------------------------------------------- */
+
+static bool proposes(const Sfproto__GraphCreate *create)
+{
+  return create->has_again || (create->has_proposes && create->proposes);
+}
+
+/* Whether there is a lane for each block that leads to a rank of this node, in their order. */
+static bool lanes_match_blocks(const Sfproto__GraphCreate *create, const sfd_group_t *group)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < create->n_blocks; i++) {
+    if (sfd_group_local(group, create->blocks[i]->rank) < 0)
+      continue;
+    if (n == create->n_lanes || create->lanes[n]->rank != create->blocks[i]->rank)
+      return false;
+    n++;
+  }
+  return n == create->n_lanes;
+}
+
+static sf_status_t check_name(const Sfproto__GraphCreate *create, const sfd_group_t *group, int32_t place, int nfds)
+{
+  if (create->n_blocks > 0 || create->error != NULL || nfds > 0 || create->has_number || create->again == 0)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: graph %" PRIu64 " again, and edges", place,
+                       create->again);
+  if (create->nroots < 0 || create->nleaves < 0 || create->nroot_ranks < 0 || create->nroot_ranks >= group->size)
+    return sfshm_error(SF_ERR_PROTO,
+                       "GraphCreate of group rank %d: %" PRId64 " roots, %" PRId64 " leaves with roots on %d ranks",
+                       place, create->nroots, create->nleaves, create->nroot_ranks);
+  return SF_OK;
+}
+
+sf_status_t sfd_proposal_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
+                               int32_t place, int nfds)
+{
+  sf_status_t status = create->has_again ? check_name(create, group, place, nfds) : SF_OK;
+  if (status != SF_OK)
+    return status;
+  if (proposes(create) ? create->error != NULL : create->n_lanes > 0)
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: lanes at the wrong time", place);
+  if (proposes(create) && !create->has_again && !lanes_match_blocks(create, group))
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: lanes to other ranks than its blocks", place);
+  return sfd_lanes_check("GraphCreate", create->lanes, create->n_lanes, rank, group, place);
+}
+
+sf_status_t sfd_proposal_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)
+{
+  member->proposes = proposes(create);
+  member->earlier = create->has_again ? create->again : 0;
+  member->nroot_ranks = create->has_again ? create->nroot_ranks : member->nblocks;
+  return sfd_lanes_store(create->lanes, create->n_lanes, member);
+}
+
+/* ---- What they come to ------------------------------------------------------------------------------------------- */
+
+bool sfd_proposal_names_one(const sfd_graph_t *graph)
+{
+  const sfd_setup_t *setup = graph->setup;
+  uint64_t earlier = setup->members[0].earlier;
+  if (setup->agreement.error.status != SF_OK || earlier == 0)
+    return false;
+  for (int32_t i = 1; i < graph->group->nlocals; i++)
+    if (setup->members[i].earlier != earlier)
+      return false;
+  return (graph->group->nnodes == 1 || find_kept(graph->group, earlier) != NULL) && sfd_lanes_agree(graph) == SF_OK;
+}
+
+bool sfd_proposal_says_all(const sfd_graph_t *graph)
+{
+  for (int32_t i = 0; i < graph->group->nlocals; i++)
+    if (!graph->setup->members[i].proposes)
+      return false;
+  return sfd_roots_are_there(graph) && sfd_lanes_agree(graph) == SF_OK;
+}
+
+void sfd_proposal_fill_vote(const sfd_graph_t *graph, sfd_agreement_t *vote)
+{
+  for (int32_t i = 0; i < graph->group->nlocals; i++) {
+    const sfd_setup_member_t *member = &graph->setup->members[i];
+    sfd_agreement_add_again(vote, member->earlier);
+    sfd_agreement_add_flags(vote, graph->group->locals[i], member->flags);
+    sfd_agreement_add_counts(vote, member->nroots, member->nleaves, member->nroot_ranks);
+  }
+}
