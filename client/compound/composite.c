@@ -39,9 +39,11 @@ void sfc_composites_free(sfc_composite_t *composites)
 
 void sfc_composites_drop(const sf_request_t *requests)
 {
-  for (; requests != NULL; requests = requests->next)
-    if (requests->composite != NULL && requests->composite->first == requests)
-      free_composite(requests->composite);
+  for (; requests != NULL; requests = requests->next) {
+    sfc_composite_t *composite = requests->whole;
+    if (composite != NULL && composite->first == requests)
+      free_composite(composite);
+  }
 }
 
 static void set_free(sfc_composite_t *composite)
@@ -78,33 +80,35 @@ static sf_status_t make_room(sfc_composite_t *composite, int64_t nunits)
 
 static void leave_thread(sfc_composite_t *composite, sfc_thread_t *thread)
 {
-  sfc_composite_t **link = &thread->composites;
-  while (*link != composite)
-    link = &(*link)->next;
-  *link = composite->next;
+  sfc_thread_remove(thread, &composite->continuation);
   composite->waiting = false;
 }
 
-/* Whether something could be done. */
-static bool advance(sfc_composite_t *composite, sfc_thread_t *thread)
+/* Lets the contributions that have come meet the target, and the second request go. */
+static void combine(sfc_composite_t *composite)
 {
-  if (!composite->waiting || sfc_graph_is_failed(composite->first->graph) || composite->first->receives_left > 0)
-    return false;
   sfc_composite_meet(composite);
-  leave_thread(composite, thread);
-  if (composite->second != NULL)
-    sfc_request_lift(composite->second);
-  return true;
+  composite->combined = true;
+  if (composite->second == NULL)
+    return;
+  sfc_request_lift(composite->second);
+  composite->first->awaited = composite->second;
 }
 
-bool sfc_composites_progress(sfc_thread_t *thread)
+static bool advance(sfc_continuation_t *self, sfc_thread_t *thread)
 {
-  bool moved = false;
-  for (sfc_composite_t *composite = thread->composites, *next; composite != NULL; composite = next) {
-    next = composite->next;
-    moved |= advance(composite, thread);
-  }
-  return moved;
+  sfc_composite_t *composite = (sfc_composite_t *)self;
+  sf_request_t *first = composite->first;
+  bool combined = composite->combined;
+  if (sfc_graph_is_failed(first->graph) || first->receives_left > 1)
+    return false;
+  if (!combined)
+    combine(composite);
+  if (composite->second != NULL && !sfc_request_is_complete(composite->second))
+    return !combined;
+  leave_thread(composite, thread);
+  first->receives_left = 0;
+  return true;
 }
 
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
@@ -182,7 +186,7 @@ static sf_status_t make_part(sfc_composite_t *composite, sf_graph_t *graph, sfsh
                      .persistent = composite->persistent};
   sf_status_t status = sfc_request_make(&part, request_p);
   if (status == SF_OK)
-    (*request_p)->composite = composite;
+    (*request_p)->whole = composite;
   return status;
 }
 
@@ -190,14 +194,9 @@ static sf_status_t make_part(sfc_composite_t *composite, sf_graph_t *graph, sfsh
 static void free_parts(sfc_composite_t *composite)
 {
   sf_request_t *parts[] = {composite->first, composite->second};
-  for (int i = 0; i < 2; i++) {
-    if (parts[i] == NULL)
-      continue;
-    if (composite->persistent)
-      sfc_request_retire(parts[i]);
-    else
-      sfc_request_recycle(parts[i]);
-  }
+  for (int i = 0; i < 2; i++)
+    if (parts[i] != NULL)
+      sfc_request_free(parts[i]);
 }
 
 static sf_status_t make_bcast(sfc_composite_t *composite, const sfc_composite_call_t *call)
@@ -270,8 +269,81 @@ static sf_status_t find_multi(const sfc_composite_call_t *call, sf_request_t **r
   return status == SF_OK ? sfc_graph_failure(call->graph) : status;
 }
 
+/* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
+
+/* The second right behind the first. */
+static sf_status_t begin_parts(const sfc_composite_t *composite, sfc_thread_t *thread)
+{
+  sf_request_t *first = composite->first, *second = composite->second;
+  sf_status_t status = sfc_request_prepare(first);
+  if (status == SF_OK && second != NULL)
+    status = sfc_request_prepare(second);
+  if (status == SF_OK)
+    status = sfc_graph_prepare(first->graph, thread, 2);
+  if (status != SF_OK)
+    return status;
+  sfc_launch(first, thread, false);
+  first->receives_left++; /* the composite */
+  first->awaited = first;
+  if (second == NULL)
+    return SF_OK;
+  second->held = true;
+  sfc_launch(second, thread, false);
+  return SF_OK;
+}
+
+static sf_status_t composite_begin(sf_request_t *request, sfc_thread_t *thread)
+{
+  sfc_composite_t *composite = request->whole;
+  sf_status_t status = look_up_target(composite);
+  if (status == SF_OK)
+    status = begin_parts(composite, thread);
+  if (status != SF_OK)
+    return status;
+  composite->waiting = true;
+  composite->combined = false;
+  sfc_thread_add(thread, &composite->continuation);
+  (void)advance(&composite->continuation, thread); /* what is all here already */
+  (void)sfc_thread_hand_over(thread);
+  return SF_OK;
+}
+
+static sf_status_t check_devices(const sfc_composite_t *composite, sf_status_t status)
+{
+  const sfshm_device_ops_t *devices = composite->devices;
+  if (devices == NULL)
+    devices = composite->first->devices;
+  if (devices == NULL && composite->second != NULL)
+    devices = composite->second->devices;
+  return devices == NULL ? status : sfc_devices_check(composite->graph, devices, status);
+}
+
+static sf_status_t composite_end(sf_request_t *request, sf_status_t status)
+{
+  sfc_composite_t *composite = request->whole;
+  status = check_devices(composite, status);
+  if (composite->waiting)
+    leave_thread(composite, request->graph->thread);
+  if (composite->second != NULL)
+    sfc_launch_end(composite->second);
+  sfc_launch_end(request);
+  if (!composite->persistent)
+    set_free(composite);
+  return status;
+}
+
+static void composite_free(sf_request_t *request)
+{
+  sfc_composite_t *composite = request->whole;
+  free_parts(composite);
+  set_free(composite);
+}
+
+/* ---- The request ------------------------------------------------------------------------------------------------- */
+
 sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **request_p)
 {
+  static const sfc_request_ops_t ops = {composite_begin, composite_end, composite_free};
   sf_graph_t *multi = NULL;
   sf_status_t status = find_multi(call, request_p, &multi);
   if (status != SF_OK)
@@ -285,134 +357,8 @@ sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **
     set_free(composite);
     return status;
   }
+  composite->continuation.advance = advance;
+  composite->first->ops = &ops;
   *request_p = composite->first;
   return SF_OK;
-}
-
-void sfc_composite_free(sf_request_t *request)
-{
-  sfc_composite_t *composite = request->composite;
-  free_parts(composite);
-  set_free(composite);
-}
-
-/* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
-
-/* The second right behind the first. */
-static sf_status_t begin(sfc_composite_t *composite, sfc_thread_t *thread)
-{
-  sf_request_t *first = composite->first, *second = composite->second;
-  sf_status_t status = sfc_request_prepare(first);
-  if (status == SF_OK && second != NULL)
-    status = sfc_request_prepare(second);
-  if (status == SF_OK)
-    status = sfc_graph_prepare(first->graph, thread, 2);
-  if (status != SF_OK)
-    return status;
-  sfc_launch(first, thread, false);
-  if (second == NULL)
-    return SF_OK;
-  second->held = true;
-  sfc_launch(second, thread, false);
-  return SF_OK;
-}
-
-sf_status_t sfc_composite_begin(sf_request_t *request, sfc_thread_t *thread)
-{
-  sfc_composite_t *composite = request->composite;
-  sf_status_t status = look_up_target(composite);
-  if (status == SF_OK)
-    status = begin(composite, thread);
-  if (status != SF_OK)
-    return status;
-  composite->waiting = true;
-  composite->next = thread->composites;
-  thread->composites = composite;
-  (void)advance(composite, thread); /* what is all here already */
-  (void)sfc_thread_hand_over(thread);
-  return SF_OK;
-}
-
-sf_status_t sfc_composite_make_and_begin(const sfc_composite_call_t *call, sf_request_t **request_p)
-{
-  sfc_thread_t *thread = sfc_thread_self();
-  sf_request_t *request;
-  sf_status_t status = sfc_composite_make(call, request_p == NULL ? NULL : &request);
-  if (status != SF_OK)
-    return status;
-  status = sfc_composite_begin(request, thread);
-  sfc_thread_flush(thread);
-  if (status != SF_OK)
-    sfc_composite_free(request);
-  else
-    *request_p = request;
-  return status;
-}
-
-/* What it has come to, once it is complete. */
-static sf_status_t check_devices(const sfc_composite_t *composite, sf_status_t status)
-{
-  const sfshm_device_ops_t *devices = composite->devices;
-  if (devices == NULL)
-    devices = composite->first->devices;
-  if (devices == NULL && composite->second != NULL)
-    devices = composite->second->devices;
-  return devices == NULL ? status : sfc_devices_check(composite->graph, devices, status);
-}
-
-/* Takes both parts out of flight. */
-static void end(sf_request_t **request, sfc_thread_t *thread)
-{
-  sfc_composite_t *composite = (*request)->composite;
-  bool persistent = composite->persistent;
-  if (composite->waiting)
-    leave_thread(composite, thread);
-  if (composite->second != NULL)
-    sfc_launch_end(composite->second);
-  sfc_launch_end(composite->first);
-  if (persistent)
-    return;
-  set_free(composite);
-  *request = NULL;
-}
-
-static bool is_complete(const sfc_composite_t *composite)
-{
-  return !composite->waiting && sfc_request_is_complete(composite->first) &&
-         (composite->second == NULL || sfc_request_is_complete(composite->second));
-}
-
-sf_status_t sfc_composite_wait(sf_request_t **request, sfc_thread_t *thread, int64_t timeout_ns, bool *done_p)
-{
-  sfc_composite_t *composite = (*request)->composite;
-  sf_status_t status = sfc_thread_wait(thread, composite->first, timeout_ns);
-  if (status == SF_OK)
-    (void)advance(composite, thread);
-  if (status == SF_OK && composite->second != NULL && sfc_request_is_complete(composite->first))
-    status = sfc_thread_wait(thread, composite->second, timeout_ns);
-  if (status == SF_OK && !is_complete(composite)) /* time is up, or what is left is not done any more */
-    status = sfc_graph_failure(composite->first->graph);
-  bool done = status != SF_OK || is_complete(composite);
-  if (done) {
-    status = check_devices(composite, status);
-    end(request, thread);
-  }
-  if (status == SF_OK && done_p != NULL)
-    *done_p = done;
-  return status;
-}
-
-sf_status_t sfc_composite_test(sf_request_t **request, sfc_thread_t *thread, bool *done_p)
-{
-  sfc_composite_t *composite = (*request)->composite;
-  sfc_thread_test(thread);
-  sf_status_t status = sfc_graph_failure(composite->first->graph);
-  bool done = status != SF_OK || is_complete(composite);
-  if (done) {
-    status = check_devices(composite, status);
-    end(request, thread);
-  }
-  if (status == SF_OK)
-    *done_p = done;
-  return status;
 }

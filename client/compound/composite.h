@@ -9,10 +9,11 @@
  *   * with an op of the application
  *
  * The first is the request that the application gets. Both are begun at once, so that all ranks begin everything in the
- * same order; the sends of the second are held until what comes between has been done. All that happens with the
- * thread's progress, whatever it waits for:
+ * same order; the sends of the second are held until what comes between has been done. The composite is a continuation
+ * of the thread, so that it goes on with all progress, whatever the thread waits for. It counts as one more lane from
+ * which the first request receives: so the first request is done when everything is.
  *
- *   WAITING --all contributions here--> DONE (the rest is the engine's)
+ *   GATHERING --first: all contributions here--> COMBINED --second: everything here, nothing to send--> done
  *
  * The thread that uses the graph. */
 #ifndef SFC_COMPOSITE_H
@@ -25,10 +26,12 @@
 struct sfc_round;
 
 typedef struct sfc_composite {
+  sfc_continuation_t continuation;
   sf_graph_t *graph;          /* the application's */
-  struct sfc_composite *next; /* of the thread's, or of the graph's that are not in use */
+  struct sfc_composite *next; /* of the graph's that are not in use */
   sfshm_call_t call;
-  bool waiting; /* on the thread's list */
+  bool waiting; /* among the thread's continuations */
+  bool combined;
   bool persistent;
   sf_request_t *first;
   sf_request_t *second; /* NULL: none */
@@ -65,15 +68,6 @@ typedef struct sfc_composite_call {
 /* Makes the request. Collective and blocking if the graph needs its multi-graph and has none yet. */
 sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **request_p);
 
-/* The same, and begins it. */
-sf_status_t sfc_composite_make_and_begin(const sfc_composite_call_t *call, sf_request_t **request_p);
-
-/* The request is the first one of a composite. */
-sf_status_t sfc_composite_begin(sf_request_t *request, sfc_thread_t *thread);
-sf_status_t sfc_composite_wait(sf_request_t **request, sfc_thread_t *thread, int64_t timeout_ns, bool *done_p);
-sf_status_t sfc_composite_test(sf_request_t **request, sfc_thread_t *thread, bool *done_p);
-void sfc_composite_free(sf_request_t *request); /* persistent, not in flight */
-
 /* In combine.c: chooses how the target meets what comes, when it is known where the target is; and lets it. */
 sf_status_t sfc_composite_choose(sfc_composite_t *composite);
 void sfc_composite_meet(const sfc_composite_t *composite);
@@ -83,9 +77,6 @@ static inline size_t sfc_composite_aligned(size_t bytes)
 {
   return (bytes + SFC_COMPOSITE_ALIGN - 1) / SFC_COMPOSITE_ALIGN * SFC_COMPOSITE_ALIGN;
 }
-
-/* Does what is to be done here for those of the thread that are ready. Whether there were any. */
-bool sfc_composites_progress(sfc_thread_t *thread);
 
 /* Frees a graph's list; those to which the requests of a list belong. */
 void sfc_composites_free(sfc_composite_t *composites);

@@ -95,7 +95,9 @@ sf_status_t sf_fetch_op_begin(sf_graph_t *graph, const sf_type_t *unit, void *ro
                               void *leafupdate, const sf_op_t *op, sf_request_t **request_p)
 {
   sfc_composite_call_t call = {SFSHM_CALL_FETCH, graph, unit, rootdata, leafdata, leafupdate, op, false};
-  return sfc_composite_make_and_begin(&call, request_p);
+  sf_request_t *request;
+  sf_status_t status = sfc_composite_make(&call, request_p == NULL ? NULL : &request);
+  return status == SF_OK ? sfc_request_begin(request, request_p) : status;
 }
 
 sf_status_t sf_fetch_op_init(sf_graph_t *graph, const sf_type_t *unit, void *rootdata, const void *leafdata,

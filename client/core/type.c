@@ -1,4 +1,4 @@
-/* Units and ops: the predefined handles, blocks and opaque units. Immutable once made; any thread. */
+/* Units and predefined ops: the handles, blocks and opaque units. Immutable once made; any thread. */
 #include "client/core/type.h"
 
 #include <stdlib.h>
@@ -67,30 +67,4 @@ sf_status_t sf_type_destroy(const sf_type_t *type)
 size_t sf_type_size(const sf_type_t *type)
 {
   return type == NULL ? 0 : sfshm_unit_size(type->unit);
-}
-
-sf_status_t sf_op_create_with(sf_op_function_t function, void *context, uint32_t flags, const sf_op_t **op_p)
-{
-  if (function == NULL || op_p == NULL)
-    return sfshm_error(SF_ERR_ARG, "sf_op_create_with: %s is NULL", function == NULL ? "function" : "op_p");
-  if ((flags & ~SF_OP_COMMUTATIVE) != 0)
-    return sfshm_error(SF_ERR_ARG, "sf_op_create_with: flags 0x%x; SF_OP_COMMUTATIVE or 0 expected", flags);
-  sf_op_t *op = malloc(sizeof *op);
-  if (op == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "op");
-  *op = (sf_op_t){flags == 0 ? SFSHM_OP_APPLICATION : SFSHM_OP_COMMUTATIVE, function, context};
-  *op_p = op;
-  return SF_OK;
-}
-
-sf_status_t sf_op_create(sf_op_function_t function, void *context, const sf_op_t **op_p)
-{
-  return sf_op_create_with(function, context, 0, op_p);
-}
-
-sf_status_t sf_op_destroy(const sf_op_t *op)
-{
-  if (op != NULL && op->function != NULL)
-    free((void *)(uintptr_t)op); /* made by sf_op_create, where it was not const yet */
-  return SF_OK;
 }

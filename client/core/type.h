@@ -11,9 +11,15 @@ struct sf_type {
   bool predefined;
 };
 
+struct sfc_op_call;
+
+/* Makes a request for a call with the op; see client/engine/request.h. */
+typedef sf_status_t sfc_make_request_t(const struct sfc_op_call *call, sf_request_t **request_p);
+
 struct sf_op {
   sfshm_op_t op;
-  sf_op_function_t function; /* of the application; NULL: a predefined op */
+  sfc_make_request_t *make_request; /* of an op of the application; NULL: a predefined op, lanes carry out the call */
+  sf_op_function_t function;        /* likewise, with: */
   void *context;
 };
 

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "client/compound/composite.h"
 #include "client/core/context.h"
 #include "client/core/type.h"
 #include "client/engine/op_trace.h"
@@ -69,7 +68,7 @@ static __attribute__((noinline)) sf_status_t check_alive(const sf_request_t *req
   return status == SF_OK ? sfc_memory_check_alive(name, &request->target_ref, request->target) : status;
 }
 
-static inline sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, bool apart)
+static inline __attribute__((always_inline)) sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, bool apart)
 {
   sf_graph_t *graph = request->graph;
   if (__builtin_expect(request->devices != NULL, false)) {
@@ -138,16 +137,24 @@ static __attribute__((noinline)) sf_status_t make_fresh(sf_graph_t *graph, sfshm
   return status == SF_OK ? sfc_request_make(&call, request_p) : status;
 }
 
-/* Operations with an op of the application. */
-static sfc_composite_call_t of_application(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
-                                           const void *rootdata, const void *leafdata, const sf_op_t *op)
+sf_status_t sfc_request_begin(sf_request_t *request, sf_request_t **request_p)
 {
-  return (sfc_composite_call_t){.call = operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE,
-                                .graph = graph,
-                                .unit = unit,
-                                .root = rootdata,
-                                .leaf = leafdata,
-                                .op = op};
+  sfc_thread_t *thread = sfc_thread_self();
+  sf_status_t status = request->ops->begin(request, thread);
+  sfc_thread_flush(thread);
+  if (status != SF_OK)
+    request->ops->free(request);
+  else
+    *request_p = request;
+  return status;
+}
+
+/* Operations with an op of the application. */
+static __attribute__((noinline)) sf_status_t make_by_op(const sfc_op_call_t *call, sf_request_t **request_p)
+{
+  sf_request_t *request;
+  sf_status_t status = call->op->make_request(call, request_p == NULL ? NULL : &request);
+  return status == SF_OK ? sfc_request_begin(request, request_p) : status;
 }
 
 static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
@@ -158,10 +165,8 @@ static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t op
   sf_status_t status;
   sf_request_t *request = request_p == NULL ? NULL : take_recent(graph, operation, unit, rootdata, leafdata, op);
   if (request == NULL) {
-    if (op != NULL && op->function != NULL) {
-      sfc_composite_call_t call = of_application(graph, operation, unit, rootdata, leafdata, op);
-      return sfc_composite_make_and_begin(&call, request_p);
-    }
+    if (op != NULL && op->make_request != NULL)
+      return make_by_op(&(sfc_op_call_t){graph, operation, unit, rootdata, leafdata, op, false}, request_p);
     status = make_fresh(graph, operation, unit, rootdata, leafdata, op, request_p, &request);
     if (status != SF_OK)
       return status;
@@ -193,11 +198,8 @@ static sf_status_t make_persistent(sf_graph_t *graph, sfshm_operation_t operatio
                                    sf_request_t **request_p)
 {
   sfc_call_t call;
-  if (op != NULL && op->function != NULL) {
-    sfc_composite_call_t composite = of_application(graph, operation, unit, rootdata, leafdata, op);
-    composite.persistent = true;
-    return sfc_composite_make(&composite, request_p);
-  }
+  if (op != NULL && op->make_request != NULL)
+    return op->make_request(&(sfc_op_call_t){graph, operation, unit, rootdata, leafdata, op, true}, request_p);
   sf_status_t status = check_call(graph, operation, unit, rootdata, leafdata, op, true, request_p, &call);
   return status == SF_OK ? sfc_request_make(&call, request_p) : status;
 }
@@ -228,10 +230,8 @@ sf_status_t sf_start_all(int32_t count, sf_request_t *const requests[])
       status = sfshm_error(SF_ERR_STATE, "sf_start: in a child of the process that called sf_init");
     else if (request->in_flight)
       status = sfshm_error(SF_ERR_STATE, "sf_start: request %d is in flight", i);
-    else if (request->composite != NULL)
-      status = sfc_composite_begin(request, thread);
-    else if ((status = sfc_request_prepare(request)) == SF_OK)
-      status = begin(request, thread, true);
+    else
+      status = request->ops->begin(request, thread);
   }
   sfc_thread_flush(thread);
   return status;
@@ -244,29 +244,28 @@ sf_status_t sf_start(sf_request_t *request)
 
 /* ---- Ending ------------------------------------------------------------------------------------------------------ */
 
-/* Takes the operation with the application's handle out of flight. */
-static inline __attribute__((always_inline)) void end_handle(sf_request_t **request_p)
+static inline __attribute__((always_inline)) sf_status_t end_plain(sf_request_t *request, sf_status_t status)
+{
+  if (request->devices != NULL)
+    status = sfc_devices_check(request->graph, request->devices, status);
+  sfc_launch_end(request);
+  return status;
+}
+
+/* Takes the operation with the application's handle out of flight. Returns what it has come to. */
+static inline __attribute__((always_inline)) sf_status_t end(sf_request_t **request_p, sf_status_t status)
 {
   sf_request_t *request = *request_p;
   if (!request->persistent)
     *request_p = NULL;
-  sfc_launch_end(request);
-}
-
-/* What it has come to, once it is complete. */
-static inline sf_status_t check_devices(const sf_request_t *request, sf_status_t status)
-{
-  return request->devices == NULL ? status : sfc_devices_check(request->graph, request->devices, status);
+  return __builtin_expect(request->whole == NULL, true) ? end_plain(request, status)
+                                                        : request->ops->end(request, status);
 }
 
 /* Waits for a request that this thread has begun, and ends it. */
 static inline sf_status_t complete(sf_request_t **request, sfc_thread_t *thread)
 {
-  if ((*request)->composite != NULL)
-    return sfc_composite_wait(request, thread, -1, NULL);
-  sf_status_t status = check_devices(*request, sfc_thread_wait(thread, *request, -1));
-  end_handle(request);
-  return status;
+  return end(request, sfc_thread_wait(thread, *request, -1));
 }
 
 static inline __attribute__((always_inline)) sf_status_t check_end(sf_request_t **request, const sfc_thread_t *thread,
@@ -303,14 +302,11 @@ sf_status_t sf_wait_for(sf_request_t **request, int64_t timeout_ns, bool *done_p
     sf_status_t status = check_end(request, thread, __func__);
     if (status != SF_OK)
       return status;
-    if ((*request)->composite != NULL)
-      return sfc_composite_wait(request, thread, timeout_ns, done_p);
     status = sfc_thread_wait(thread, *request, timeout_ns);
     done = status != SF_OK || sfc_request_is_complete(*request);
     if (done) {
-      status = check_devices(*request, status);
       thread->idle_ns = 0;
-      end_handle(request);
+      status = end(request, status);
     }
     if (status != SF_OK)
       return status;
@@ -347,19 +343,32 @@ sf_status_t sf_test(sf_request_t **request, bool *done_p)
   sf_status_t status = check_end(request, thread, __func__);
   if (status != SF_OK)
     return status;
-  if ((*request)->composite != NULL)
-    return sfc_composite_test(request, thread, done_p);
   sfc_thread_test(thread);
   status = sfc_graph_failure((*request)->graph);
   bool done = status != SF_OK || sfc_request_is_complete(*request);
-  if (done) {
-    status = check_devices(*request, status);
-    end_handle(request);
-  }
+  if (done)
+    status = end(request, status);
   if (status == SF_OK)
     *done_p = done;
   return status;
 }
+
+/* ---- Requests that lanes carry out ------------------------------------------------------------------------------- */
+
+static sf_status_t plain_begin(sf_request_t *request, sfc_thread_t *thread)
+{
+  sf_status_t status = sfc_request_prepare(request);
+  return status == SF_OK ? begin(request, thread, true) : status;
+}
+
+static sf_status_t plain_end(sf_request_t *request, sf_status_t status)
+{
+  return end_plain(request, status);
+}
+
+const sfc_request_ops_t sfc_plain_request_ops = {plain_begin, plain_end, sfc_request_free};
+
+/* ---- Blocking ---------------------------------------------------------------------------------------------------- */
 
 /* Flattened: on small data a blocking operation takes little more than a line between two cores, and calls show. */
 __attribute__((flatten)) sf_status_t sf_bcast(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata,
@@ -386,10 +395,7 @@ sf_status_t sf_request_free(sf_request_t **request)
   if (!(*request)->persistent || (*request)->in_flight)
     return sfshm_error(SF_ERR_STATE, "sf_request_free: the request is %s",
                        (*request)->persistent ? "in flight" : "not persistent: sf_wait frees it");
-  if ((*request)->composite != NULL)
-    sfc_composite_free(*request);
-  else
-    sfc_request_retire(*request);
+  (*request)->ops->free(*request);
   *request = NULL;
   return SF_OK;
 }

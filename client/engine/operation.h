@@ -21,10 +21,22 @@ typedef struct sfc_straight {
 #define SFC_OFFER_SOURCE 1u
 #define SFC_OFFER_TARGET 2u
 
+/* What differs between requests that lanes carry out (operation.c) and requests made of several of these. Waiting and
+ * testing do not differ: a request is done when nothing is left to send and to receive. */
+typedef struct sfc_request_ops {
+  sf_status_t (*begin)(sf_request_t *request, sfc_thread_t *thread); /* wakes are left to the caller */
+  sf_status_t (*end)(sf_request_t *request, sf_status_t status);     /* takes it out of flight; returns its status */
+  void (*free)(sf_request_t *request);                               /* not in flight */
+} sfc_request_ops_t;
+
+extern const sfc_request_ops_t sfc_plain_request_ops;
+
 struct sf_request {
   sf_graph_t *graph;
-  sf_request_t *next;              /* in the graph's list of free or of persistent requests */
-  struct sfc_composite *composite; /* of which it is a part; NULL: it is complete by itself */
+  sf_request_t *next; /* in the graph's list of free or of persistent requests */
+  const sfc_request_ops_t *ops;
+  void *whole;                 /* what the request is a part of; NULL: an operation by itself */
+  const sf_request_t *awaited; /* the part whose messages are missing: this request unless it has others */
   bool persistent;
   bool in_flight;
   bool held;    /* its sends have to wait until this is lifted */

@@ -3,7 +3,6 @@
 
 #include <time.h>
 
-#include "client/compound/composite.h"
 #include "client/core/context.h"
 #include "client/engine/eager.h"
 #include "client/engine/lane_send.h"
@@ -105,13 +104,29 @@ static bool progress_graph(sf_graph_t *graph)
   return moved;
 }
 
+void sfc_thread_add(sfc_thread_t *thread, sfc_continuation_t *continuation)
+{
+  continuation->next = thread->continuations;
+  thread->continuations = continuation;
+}
+
+void sfc_thread_remove(sfc_thread_t *thread, const sfc_continuation_t *continuation)
+{
+  sfc_continuation_t **link = &thread->continuations;
+  while (*link != continuation)
+    link = &(*link)->next;
+  *link = continuation->next;
+}
+
 bool sfc_thread_progress(sfc_thread_t *thread)
 {
   bool moved = false;
   for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
     moved |= progress_graph(graph);
-  if (thread->composites != NULL)
-    moved |= sfc_composites_progress(thread);
+  for (sfc_continuation_t *work = thread->continuations, *next; work != NULL; work = next) {
+    next = work->next;
+    moved |= work->advance(work, thread);
+  }
   sfc_thread_flush(thread);
   return moved;
 }
@@ -250,7 +265,8 @@ static sf_status_t wait_for(sfc_thread_t *thread, sf_request_t *request, int64_t
     if (sfc_thread_progress(thread) || sfc_request_is_complete(request) || sfc_graph_is_failed(graph))
       continue;
     sfshm_count(&context->counters.shared->sleeps, 1);
-    sfc_waiting_sleep(graph, request, thread->idle_ns != 0 ? thread->idle_ns : waiter->since_ns, waiter->since_ns);
+    sfc_waiting_sleep(graph, request->awaited, thread->idle_ns != 0 ? thread->idle_ns : waiter->since_ns,
+                      waiter->since_ns);
     sfshm_wake_sleep(context->wake, ticket, sleep_ns);
     if (graph->trunks != NULL)
       ask_in_vain(graph, &began_ns, &patience_ns);

@@ -10,13 +10,19 @@
 
 #define SFC_PENDING_WAKES 32
 
+/* Work that goes on when messages have come: a member of the struct that it belongs to. */
+typedef struct sfc_continuation {
+  struct sfc_continuation *next;
+  bool (*advance)(struct sfc_continuation *self, sfc_thread_t *thread); /* whether something could be done */
+} sfc_continuation_t;
+
 struct sfc_thread {
-  sf_graph_t *graphs;               /* with operations in flight */
-  uint32_t in_flight;               /* operations, over all graphs */
-  struct sfc_composite *composites; /* of which something is to be done here yet */
-  uint32_t idle_tests;              /* since something moved */
-  int64_t idle_ns;                  /* when that was noticed; 0: not yet */
-  int nwakes;                       /* ranks to which something has been published since the last flush */
+  sf_graph_t *graphs;                /* with operations in flight */
+  uint32_t in_flight;                /* operations, over all graphs */
+  sfc_continuation_t *continuations; /* called with all progress */
+  uint32_t idle_tests;               /* since something moved */
+  int64_t idle_ns;                   /* when that was noticed; 0: not yet */
+  int nwakes;                        /* ranks to which something has been published since the last flush */
   sfshm_wake_t *wakes[SFC_PENDING_WAKES];
 };
 
@@ -44,6 +50,10 @@ static inline void sfc_thread_note(sfc_thread_t *thread, sfshm_wake_t *wake)
     sfc_thread_flush_slow(thread);
   thread->wakes[thread->nwakes++] = wake;
 }
+
+/* Adds a continuation, and takes it out, which its advance may do. */
+void sfc_thread_add(sfc_thread_t *thread, sfc_continuation_t *continuation);
+void sfc_thread_remove(sfc_thread_t *thread, const sfc_continuation_t *continuation);
 
 /* Looks once at everything; whether anything moved. */
 bool sfc_thread_progress(sfc_thread_t *thread);

@@ -80,7 +80,7 @@ static sf_status_t choose_kernels(sf_request_t *request, const char *name)
 /* What the application calls the buffers. */
 static const char *root_name(const sf_request_t *request)
 {
-  return request->graph->parent != NULL && request->composite == NULL ? "slotdata" : "rootdata";
+  return request->graph->parent != NULL && request->whole == NULL ? "slotdata" : "rootdata";
 }
 
 static const char *leaf_name(const sf_request_t *request)
@@ -168,6 +168,8 @@ static void fill_in(sf_request_t *request, const sfc_call_t *call)
   bool bcast = call->operation == SFSHM_BCAST;
   *request = (sf_request_t){
       .graph = graph,
+      .ops = &sfc_plain_request_ops,
+      .awaited = request,
       .persistent = call->persistent,
       .kind = (uint8_t)sfshm_desc_kind(call->signature),
       .operation = call->operation,
@@ -210,7 +212,7 @@ void sfc_request_recycle(sf_request_t *request)
   sf_request_t **recent = &request->graph->recent[request->operation], *before = *recent;
   if (before == request)
     return;
-  if (request->persistent || request->composite != NULL || (before != NULL && before->in_flight)) {
+  if (request->persistent || request->whole != NULL || (before != NULL && before->in_flight)) {
     set_free(request);
     return;
   }
@@ -219,11 +221,12 @@ void sfc_request_recycle(sf_request_t *request)
     set_free(before);
 }
 
-void sfc_request_retire(sf_request_t *request)
+void sfc_request_free(sf_request_t *request)
 {
   sf_request_t **link = &request->graph->persistent;
-  while (*link != request)
+  while (request->persistent && *link != request)
     link = &(*link)->next;
-  *link = request->next;
+  if (request->persistent)
+    *link = request->next;
   sfc_request_recycle(request);
 }

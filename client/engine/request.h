@@ -17,6 +17,17 @@ typedef struct sfc_call {
   bool persistent;
 } sfc_call_t;
 
+/* A call with an op that makes its requests itself (core/type.h), with arguments that have not been checked. */
+typedef struct sfc_op_call {
+  sf_graph_t *graph;
+  sfshm_operation_t operation;
+  const sf_type_t *unit;
+  const void *root;
+  const void *leaf;
+  const sf_op_t *op;
+  bool persistent;
+} sfc_op_call_t;
+
 /* Refuses NULL, and use in a forked child. name: of the function, for the text. */
 sf_status_t sfc_call_check_graph(const char *name, const sf_graph_t *graph);
 
@@ -62,10 +73,13 @@ static inline sf_status_t sfc_request_prepare(sf_request_t *request)
                                                                                      : sfc_request_look_up(request);
 }
 
-/* Gives a request back that is not in flight, nor in the graph's list of persistent ones. */
-void sfc_request_recycle(sf_request_t *request);
+/* Begins a request that was just made, and hands it out; frees it if that fails. */
+sf_status_t sfc_request_begin(sf_request_t *request, sf_request_t **request_p);
 
-/* Takes a persistent request out of its graph's list and gives it back. */
-void sfc_request_retire(sf_request_t *request);
+/* Gives a request back that is not in flight; a persistent one leaves its graph's list. */
+void sfc_request_free(sf_request_t *request);
+
+/* The same for a request that is not in the graph's list of persistent ones. */
+void sfc_request_recycle(sf_request_t *request);
 
 #endif

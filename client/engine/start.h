@@ -49,7 +49,7 @@ static inline void sfc_launch_receives(sf_request_t *request)
 
 /* Begins an operation; wakes of other ranks are left to the caller. Sends as early as possible: somebody waits. apart:
  * the owner will do something else before it ends it. */
-static inline void sfc_launch(sf_request_t *request, sfc_thread_t *thread, bool apart)
+static inline __attribute__((always_inline)) void sfc_launch(sf_request_t *request, sfc_thread_t *thread, bool apart)
 {
   sf_graph_t *graph = request->graph;
   request->sequence = ++graph->last_sequence;
