@@ -1,6 +1,6 @@
-/* Work on streams of devices, given to a plugin by operations that nobody waits for on the host: see
- * sf/sf_streams.h. Nothing here waits but prepare, pin, unpin and close, for which drivers may wait until all streams
- * of the process are done, and a device's first open. Results are those of the host's kernels bit by bit. */
+/* Work on device streams, enqueued by operations that the host does not wait for: see sf/sf_streams.h. No function
+ * waits, except prepare, pin, unpin and close, for which drivers may wait until all streams of the process are idle,
+ * and the first open of a device. Results are bitwise those of the host's kernels. */
 #ifndef SFSHM_DEVICE_STREAMS_H
 #define SFSHM_DEVICE_STREAMS_H
 
@@ -13,84 +13,86 @@
 #include "shm/edges/pattern.h"
 #include "shm/kernels/unit.h"
 
-/* One user of streams, which all are of one device: what is given to it is done in the order in which it was given,
- * also if the streams differ. One thread at a time, but for is_idle. */
+/* A queue over the streams of one device: its work is done in the order in which it was enqueued, even on different
+ * streams. One thread at a time, except for is_idle. */
 typedef struct sfshm_streams sfshm_streams_t;
 
-/* One of several scatters that are given together. */
+/* One of several scatters that are enqueued together. */
 typedef struct sfshm_move {
   sfshm_pattern_t from_pattern;
   const char *from;
   sfshm_pattern_t to_pattern;
   char *to;
-  int64_t n; /* the first ones of either pattern */
+  int64_t n; /* number of vertices, from the start of both patterns */
 } sfshm_move_t;
 
 typedef struct sfshm_streams_ops {
-  /* A user of streams of that stream's device. In the driver's terms: NULL is the default stream, of the current
-   * context or, if there is none, of the first device. use_memops: memory operations raise and await words where the
-   * driver has them; else host functions and kernels do. SF_STREAM_COPY=on in the environment: scatters of 64 KiB or
-   * more between contiguous places are the driver's copies, but for a default stream. */
+  /* Creates a queue for the device of the stream. NULL is the driver's default stream: of the current context or,
+   * without one, of the first device. use_memops: memory operations set and await words, if the driver supports them;
+   * else host functions and kernels do. SF_STREAM_COPY=on in the environment: the driver copies scatters of 64 KiB or
+   * more between contiguous ranges, except in a default stream. */
   sf_status_t (*open)(void *stream, bool use_memops, sfshm_streams_t **streams_p);
-  /* All that was given must have been done. */
+  /* Destroys the queue. All its work must be complete. */
   void (*close)(sfshm_streams_t *streams);
 
   int32_t (*device)(const sfshm_streams_t *streams);
-  /* Whether what is behind await sees all that other devices have stored in this one's memory before the word was set.
-   */
+  /* Whether work after await sees all that other devices stored in this device's memory before the word was set. */
   bool (*sees_peers)(const sfshm_streams_t *streams);
-  /* The same of what network adapters have, in await with flush. */
+  /* The same for stores of network adapters, in await with flush. */
   bool (*sees_adapters)(const sfshm_streams_t *streams);
 
-  /* Memory that processes share, whole pages: where the device sees it, until it is unpinned. */
+  /* Pins shared memory, whole pages, until unpin. *seen_at_p: its address on the device. */
   sf_status_t (*pin)(sfshm_streams_t *streams, void *address, size_t len_bytes, char **seen_at_p);
   void (*unpin)(sfshm_streams_t *streams, void *address);
 
-  /* Copies what kernels need of the pattern, which stays where it is until close, so that scatter allocates nothing. */
+  /* Copies what kernels need of the pattern, which must not move until close, so that scatter allocates nothing. */
   sf_status_t (*prepare)(sfshm_streams_t *streams, const sfshm_pattern_t *pattern, bool is_target);
 
-  /* What follows goes to that stream. SF_ERR_ARG: it is of another device. SF_ERR_UNSUPPORTED, also of open: it is
-   * being captured into a graph of the driver's. */
+  /* Directs later work to that stream. SF_ERR_ARG: the stream belongs to another device. SF_ERR_UNSUPPORTED, also of
+   * open: the stream is in capture for a graph of the driver. */
   sf_status_t (*choose)(sfshm_streams_t *streams, void *stream);
 
-  /* As sfshm_kernels_t's scatter, both on the device or in pinned memory as seen from there. */
+  /* As the scatter of sfshm_kernels_t. Both buffers are on the device, or pinned and given by their device addresses.
+   */
   sf_status_t (*scatter)(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op,
                          const sfshm_pattern_t *from_pattern, int64_t from_bias, const void *from,
                          const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n);
 
-  /* Prepares moves that will be given together, so that scatter_all allocates nothing, and finds out which of them meet
-   * at a vertex: those whose `to` is the same then may, others don't. *number_p is what scatter_all is told. Addresses
-   * are not used otherwise. */
+  /* Prepares moves that will be enqueued together, so that scatter_all allocates nothing, and finds the vertices that
+   * several moves write (moves with equal `to`). *number_p identifies them for scatter_all. Addresses are not used
+   * otherwise. */
   sf_status_t (*prepare_all)(sfshm_streams_t *streams, const sfshm_move_t moves[], int32_t nmoves, int32_t *number_p);
 
-  /* All of these moves, as if one after the other, by one kernel as long as they fit into the arguments of one, but for
-   * what is copied. */
+  /* Enqueues all these moves as if one after the other: one kernel for as many as fit into its arguments, except for
+   * moves that the driver copies. */
   sf_status_t (*scatter_all)(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op,
                              const sfshm_move_t moves[], int32_t nmoves);
 
-  /* Slots one behind the other, with the root of each, ascending: once. Then, in slots and roots on the device or in
-   * pinned memory, each root meets its slots' values in their order, and they become what it was before each. */
+  /* prepare_fetch takes the root of each of consecutive slots, ascending. fetch then processes slots and roots on the
+   * device or in pinned memory: each root is combined with its slots' values in order, and each slot gets the root's
+   * previous value. */
   sf_status_t (*prepare_fetch)(sfshm_streams_t *streams, const sfshm_pattern_t *slot_root);
   sf_status_t (*fetch)(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op, char *slots, char *roots);
 
-  /* A word in pinned memory, given as the host sees it and as the device does: sets it when all before is done; holds
-   * back all behind until (int32_t)(word - value) >= 0. flush: other devices have written to this one's memory before
-   * the word was set. */
+  /* A word in pinned memory, given by its host address and its device address. raise sets it after all previous work;
+   * await holds later work until (int32_t)(word - value) >= 0. flush: other devices have written to this device's
+   * memory before the word was set. */
   sf_status_t (*raise)(sfshm_streams_t *streams, _Atomic uint32_t *word, char *seen_at, uint32_t value);
   sf_status_t (*await)(sfshm_streams_t *streams, char *seen_at, uint32_t value, bool flush);
 
-  /* Calls a function of the host with a copy of the argument, between what is before and behind; it must neither wait
-   * nor call the driver. Not at all if the device has failed. */
+  /* Calls a host function with a copy of the argument, between previous and later work. It must neither wait nor call
+   * the driver. It is not called if the device has failed. */
   sf_status_t (*call)(sfshm_streams_t *streams, void (*function)(void *argument), const void *argument,
                       size_t argument_bytes);
 
-  /* If the calling thread is watched (see sfshm_device_ops_t) what its record is about ends here. */
+  /* If the calling thread is traced (see sfshm_device_ops_t) its record ends here. */
   void (*note)(sfshm_streams_t *streams);
 
-  /* All that was given until now is one piece for is_idle, and for other streams. */
+  /* Groups all work enqueued so far into one unit for is_idle and for other streams. */
   sf_status_t (*mark)(sfshm_streams_t *streams);
 
-  /* Whether all pieces are done. A failure of the device: nothing will be done any more. Any thread. */
+  /* *idle_p: whether all work is complete. Returns the failure of the device, after which no work will be done. Any
+   * thread. */
   sf_status_t (*is_idle)(sfshm_streams_t *streams, bool *idle_p);
 } sfshm_streams_ops_t;
 

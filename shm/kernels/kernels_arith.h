@@ -4,7 +4,7 @@
 
 #include "shm/kernels/kernels.h"
 
-/* Kernels for one element a unit, or for blocks of any number. The op is not replace and applies to the base. */
+/* Kernels for units of one element, or for blocks of any number. The op is not replace and applies to the base. */
 const sfshm_kernels_t *sfshm_kernels_arith(sfshm_op_t op, sfshm_base_t base, bool block);
 
 #endif

@@ -1,5 +1,5 @@
-/* Copying a dense range, and combining two: to[i] = to[i] op from[i]. Part of the kernels; see kernels.h. The ranges
- * don't overlap and need no alignment; size_bytes is a multiple of the element's size. */
+/* Dense kernels: copy a range, or combine two ranges: to[i] = to[i] op from[i]. Part of the kernels; see kernels.h. The
+ * ranges do not overlap and need no alignment; size_bytes is a multiple of the element's size. */
 #ifndef SFSHM_KERNELS_DENSE_H
 #define SFSHM_KERNELS_DENSE_H
 
@@ -10,9 +10,9 @@
 SFSHM_ELEMENT_TABLE(SFSHM_DENSE_DECLARATION)
 #undef SFSHM_DENSE_DECLARATION
 
-/* Copies as fast for any alignment. memcpy of common C libraries uses string instructions for such sizes, which on some
- * processors take up to ten times as long if the ranges begin at different offsets within a page, as those of malloc
- * and pages do. */
+/* Copies at the same speed for any alignment. memcpy of common C libraries uses string instructions for large sizes,
+ * which on some processors are up to ten times slower if the ranges start at different offsets within a page, as memory
+ * from malloc and page-aligned memory do. */
 void sfshm_dense_copy(char *restrict to, const char *restrict from, size_t size_bytes);
 
 #endif

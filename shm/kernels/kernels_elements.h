@@ -1,8 +1,8 @@
-/* The arithmetic of one element: to = to op from, for every base type and op. Part of the kernels; see kernels.h.
+/* Arithmetic of one element: to = to op from, for every base type and op. Part of the kernels; see kernels.h.
  *
- * Elements are loaded and stored through memcpy, a plain move on every machine that matters: neither packed data nor
- * arrays need be aligned, and arrays may be of any declared type. Integers are combined as unsigned numbers of their
- * size, except in max and min: that is the same in two's complement, and wraps without undefined behaviour. */
+ * Elements are loaded and stored by memcpy, which compiles to a plain move: neither packed data nor arrays need be
+ * aligned, and arrays may have any declared type. Integers are combined as unsigned numbers of their size, except in
+ * max and min: the result is the same in two's complement, and wraps around without undefined behaviour. */
 #ifndef SFSHM_KERNELS_ELEMENTS_H
 #define SFSHM_KERNELS_ELEMENTS_H
 
@@ -14,7 +14,7 @@
 
 #define SFSHM_INLINE static inline __attribute__((always_inline, unused))
 
-/* Expressions of the value present and the one that comes in. 1u: small types are promoted to unsigned int, not int. */
+/* Expressions of the present and the arriving value. 1u: small types are promoted to unsigned int, not int. */
 #define SFSHM_EXPR_SUM(present, in) ((present) + (in))
 #define SFSHM_EXPR_PROD(present, in) (1u * (present) * (in))
 #define SFSHM_EXPR_REAL_PROD(present, in) ((present) * (in))
@@ -101,9 +101,9 @@ typedef struct sfshm_c64 {
   double re, im;
 } sfshm_c64_t;
 
-/* The product is the textbook one, always. C's own `*` calls a function that repairs infinities where that gives NaN
- * (annex G of the standard); here they stay NaN. Components are moved one by one: GCC (12) keeps a struct that memcpy
- * filled in an integer register. */
+/* The textbook product. C's operator calls a function that repairs infinities if the textbook product is NaN (annex G
+ * of the standard); here such results stay NaN. Components are moved one by one, because GCC 12 keeps a struct filled
+ * by memcpy in an integer register. */
 #define SFSHM_COMPLEX_ELEMENTS(suffix, component_suffix, type)                                                         \
   SFSHM_INLINE void sfshm_sum_##suffix(char *to, const char *from, size_t size_bytes)                                  \
   {                                                                                                                    \
@@ -128,8 +128,8 @@ SFSHM_COMPLEX_ELEMENTS(c32, f32, float)
 SFSHM_COMPLEX_ELEMENTS(c64, f64, double)
 #undef SFSHM_COMPLEX_ELEMENTS
 
-/* The higher (lower) value wins; of equal ones that with the lower index. What lies between value and index, or behind
- * them, stays as it is: so the result does not depend on the order, for integers. */
+/* The higher (lower) value wins; of equal values the one with the lower index. Padding keeps its contents, so for
+ * integers the result does not depend on the order. */
 #define SFSHM_PAIR_ELEMENT(op, suffix, type, decides)                                                                  \
   SFSHM_INLINE void sfshm_##op##_##suffix(char *to, const char *from, size_t size_bytes)                               \
   {                                                                                                                    \

@@ -1,8 +1,8 @@
-/* The loops over vertices, written once as inline functions; whoever instantiates them passes a visit function that the
- * compiler knows. Part of the kernels; see kernels.h.
+/* Loops over vertices, as inline functions; each instantiation passes a visit function that the compiler can inline.
+ * Part of the kernels; see kernels.h.
  *
- * Each loop runs through i in ascending order and does nothing ahead of its turn: a vertex may occur several times
- * among the destinations. Only dense ranges, where none does, are combined at once, by a dense function. */
+ * Each loop visits i in ascending order and does nothing ahead of order, because destinations may contain a vertex
+ * several times. Only dense ranges, which cannot, are combined at once by a dense function. */
 #ifndef SFSHM_KERNELS_LOOPS_H
 #define SFSHM_KERNELS_LOOPS_H
 
@@ -12,24 +12,24 @@
 #include "shm/kernels/kernels_elements.h"
 #include "shm/kernels/unit.h"
 
-/* Puts the unit at from into the one at to. size_bytes is the unit's size. */
+/* Combines the unit at from into the unit at to. size_bytes is the unit's size. */
 typedef void (*sfshm_visit_t)(char *to, const char *from, size_t size_bytes);
 
-/* The same for a dense range of units, of size_bytes in all. */
+/* The same for a dense range of size_bytes bytes in all. */
 typedef void (*sfshm_dense_t)(char *restrict to, const char *restrict from, size_t size_bytes);
 
-/* Part of a pattern, from vertex first on; bias is subtracted from every vertex. */
+/* A part of a pattern, from vertex first; bias is subtracted from every vertex. */
 typedef struct sfshm_part {
   const sfshm_pattern_t *pattern;
   int64_t first;
   int64_t bias;
 } sfshm_part_t;
 
-/* Packed data, seen as an array. */
+/* Packed data as an array. */
 static const sfshm_pattern_t sfshm_packed_pattern = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = INT64_MAX, .stride = 1};
 static const sfshm_part_t sfshm_packed_part = {.pattern = &sfshm_packed_pattern};
 
-/* Where a vertex is: base + i * stride, or base + index[i]. */
+/* Position of a vertex: base + i * stride, or base + index[i]. */
 typedef struct sfshm_place {
   int64_t base;
   int64_t stride;
@@ -51,7 +51,7 @@ SFSHM_INLINE sfshm_place_t sfshm_place(sfshm_pattern_kind_t kind, sfshm_part_t p
   }
 }
 
-/* Bytes from the start of the array to vertex number i. */
+/* Offset of vertex number i in bytes. */
 SFSHM_INLINE int64_t sfshm_place_offset(sfshm_pattern_kind_t kind, sfshm_place_t place, int64_t i, size_t size_bytes)
 {
   switch (kind) {
@@ -64,8 +64,8 @@ SFSHM_INLINE int64_t sfshm_place_offset(sfshm_pattern_kind_t kind, sfshm_place_t
   }
 }
 
-/* The one loop. Where the kinds are constants the choices above are made by the compiler. Only packing by lists and
- * unpacking are unrolled: of the others nobody would notice, and there are many. */
+/* The loop. If the kinds are constants the compiler resolves the choices above. Only packing by lists and unpacking are
+ * unrolled: the many other variants would not gain noticeably. */
 SFSHM_INLINE void sfshm_loop(sfshm_visit_t visit, size_t size_bytes, sfshm_pattern_kind_t from_kind,
                              sfshm_part_t from_part, const char *from, sfshm_pattern_kind_t to_kind,
                              sfshm_part_t to_part, char *to, int64_t n)
@@ -109,8 +109,7 @@ SFSHM_INLINE void sfshm_loops(sfshm_visit_t visit, size_t size_bytes, sfshm_part
     sfshm_loops_to(visit, size_bytes, SFSHM_PATTERN_STRIDED, from_part, from, to_part, to, n);
 }
 
-/* The dense ranges done, if both parts are contiguous. Nothing to do (n is 0) counts as done: the arrays may be NULL.
- */
+/* Processes the range densely if both parts are contiguous. n == 0 counts as processed: the arrays may be NULL. */
 SFSHM_INLINE bool sfshm_dense_done(sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part, const char *from,
                                    sfshm_part_t to_part, char *to, int64_t n)
 {
@@ -124,7 +123,8 @@ SFSHM_INLINE bool sfshm_dense_done(sfshm_dense_t dense, size_t size_bytes, sfshm
   return true;
 }
 
-/* Line by line, if at least one part is a box and the other one no mere list. Whether it is done. */
+/* Processes the range line by line, if at least one part is a box and the other one is not a plain list. Returns
+ * whether it did. */
 SFSHM_INLINE bool sfshm_lines_done(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
                                    const char *from, sfshm_part_t to_part, char *to, int64_t n)
 {
@@ -153,7 +153,7 @@ SFSHM_INLINE bool sfshm_lines_done(sfshm_visit_t visit, sfshm_dense_t dense, siz
   return true;
 }
 
-/* Small units of constant size: a loop of its own for each pair of kinds. */
+/* Small units of constant size: a separate loop for each pair of kinds. */
 SFSHM_INLINE void sfshm_visit_small(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
                                     const void *from, sfshm_part_t to_part, void *to, int64_t n)
 {
@@ -162,7 +162,7 @@ SFSHM_INLINE void sfshm_visit_small(sfshm_visit_t visit, sfshm_dense_t dense, si
     sfshm_loops(visit, size_bytes, from_part, from, to_part, to, n);
 }
 
-/* Units of any size, so large that one loop will do which looks at the kinds again for every unit. */
+/* Units of any size: they are so large that one loop suffices, which tests the kinds for every unit. */
 SFSHM_INLINE void sfshm_visit_large(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
                                     const void *from, sfshm_part_t to_part, void *to, int64_t n)
 {

@@ -1,5 +1,5 @@
-/* Moving units without arithmetic: the kernels of replace, and pack of all ops, which depend on the unit's size alone.
- * Part of the kernels; see kernels.h. */
+/* Kernels without arithmetic: replace, and pack for all ops. They depend on the unit's size only. Part of the kernels;
+ * see kernels.h. */
 #ifndef SFSHM_KERNELS_MOVE_H
 #define SFSHM_KERNELS_MOVE_H
 
@@ -8,7 +8,7 @@
 /* Kernels of replace for units of size_bytes. */
 const sfshm_kernels_t *sfshm_kernels_move(size_t size_bytes);
 
-/* Pack of units of so many bytes, and of any size. */
+/* Pack of units of a fixed size, and of any size. */
 #define SFSHM_PACK_DECLARATION(name)                                                                                   \
   void sfshm_pack_##name(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n,                  \
                          const void *array, void *packed);

@@ -1,6 +1,6 @@
-/* The ways of values from one buffer straight into another: those that a message would carry, and then the extra edges
- * (see shm/edges/edges.h) in the order of the values that they share. In parts: what belongs to values first ..
- * first+n-1, their extra edges included, depends on no other part. */
+/* Direct paths from one buffer to another: the values of a message, then the extra edges (see shm/edges/edges.h) in the
+ * order of the values that they share. Values first .. first+n-1 with their extra edges are independent of all other
+ * values. */
 #ifndef SFSHM_PATHS_H
 #define SFSHM_PATHS_H
 
@@ -15,7 +15,7 @@ typedef struct sfshm_paths {
   sfshm_pattern_t extra_to;
 } sfshm_paths_t;
 
-/* to = to op from for these values. */
+/* Applies to = to op from for values first .. first+n-1. */
 void sfshm_paths_apply(const sfshm_paths_t *paths, sfshm_unit_t unit, const sfshm_kernels_t *kernels,
                        const void *source, void *target, int64_t first, int64_t n);
 

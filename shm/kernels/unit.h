@@ -1,5 +1,5 @@
-/* Units and ops as both sides of the shared memory see them: the data at each vertex and how values are combined.
- * Plain values, no handles: the public handles of libsfclient wrap these. */
+/* Units and ops, shared by client and daemon: the type of the value at a vertex, and how values are combined. Plain
+ * values without handles; the public handles of libsfclient wrap these. */
 #ifndef SFSHM_UNIT_H
 #define SFSHM_UNIT_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(enumerator suffix, C type, text). The numbers travel between processes: append, never renumber. */
+/* X(enumerator suffix, C type, text). The numbers are part of messages: append, never renumber. */
 #define SFSHM_BASE_TABLE(X)                                                                                            \
   X(INT8, int8_t, "int8")                                                                                              \
   X(UINT8, uint8_t, "uint8")                                                                                           \
@@ -22,7 +22,7 @@
   X(FLOAT_COMPLEX, float _Complex, "float complex")                                                                    \
   X(DOUBLE_COMPLEX, double _Complex, "double complex")
 
-/* X(enumerator suffix, C type of the value, of the index, text): pairs, laid out as C does. */
+/* X(enumerator suffix, C type of the value, of the index, text): pairs with C layout. */
 #define SFSHM_PAIR_TABLE(X)                                                                                            \
   X(INT16_INT32, int16_t, int32_t, "int16/int32")                                                                      \
   X(INT32_INT32, int32_t, int32_t, "int32/int32")                                                                      \
@@ -51,7 +51,7 @@ typedef enum sfshm_base {
       SFSHM_BASE_COUNT
 } sfshm_base_t;
 
-/* X(enumerator suffix, text). Numbers travel between processes: append, never renumber. */
+/* X(enumerator suffix, text). The numbers are part of messages: append, never renumber. */
 #define SFSHM_OP_TABLE(X)                                                                                              \
   X(REPLACE, "replace")                                                                                                \
   X(SUM, "sum")                                                                                                        \
@@ -72,8 +72,8 @@ typedef enum sfshm_op {
   SFSHM_OP_TABLE(SFSHM_OP_ENUM)
 #undef SFSHM_OP_ENUM
       SFSHM_OP_COUNT,
-  SFSHM_OP_COMMUTATIVE = 14, /* some function of the application that may be combined in any order, and */
-  SFSHM_OP_APPLICATION = 15  /* any other one: known to messages only */
+  SFSHM_OP_COMMUTATIVE = 14, /* op of the application that may be combined in any order; in messages only */
+  SFSHM_OP_APPLICATION = 15  /* any other op of the application; in messages only */
 } sfshm_op_t;
 _Static_assert(SFSHM_OP_COUNT <= SFSHM_OP_COMMUTATIVE, "4 bits of a descriptor");
 
@@ -93,13 +93,13 @@ const char *sfshm_op_name(sfshm_op_t op);
 /* Whether the op is defined for the base type. */
 bool sfshm_op_applies(sfshm_op_t op, sfshm_base_t base);
 
-/* Whether combining in any order gives bitwise the same result: all ops of integers but replace, and of pairs of
+/* Whether any order of combining gives bitwise the same result: all ops of integers except replace, and of pairs of
  * integers. */
 bool sfshm_op_order_free(sfshm_op_t op, sfshm_base_t base);
 
-/* Writes the element from which partial results of max and min, and of their pairs, start: below everything for max,
- * above everything for min. A partial result must not start with a contribution, because max and min ignore NaNs that
- * come in but keep a NaN that is there. False: the op needs no such element. */
+/* Writes the neutral start of partial results of max, min and their pairs: below everything for max, above everything
+ * for min. A partial result must not start with a contribution, because max and min ignore arriving NaNs but keep a
+ * present NaN. Returns false if the op needs no such element. */
 bool sfshm_op_extreme(sfshm_op_t op, sfshm_base_t base, void *element);
 
 #endif

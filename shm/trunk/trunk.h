@@ -1,13 +1,13 @@
-/* Trunks: what connects the ranks of a graph on one node with another node. A trunk has up to two sides on each node:
+/* Trunks: aggregated channels of a graph between two nodes. A trunk has up to two sides on each node:
  *
  *   AS_ROOT   roots here, leaves there: sends the messages of bcasts, receives those of reduces
  *   AS_LEAF   leaves here, roots there: sends the messages of reduces, receives those of bcasts
  *
- * so that one side's messages, sent or received, are all of one operation and numbered from 1 in the order of these
- * operations. Messages carry values of one unit each; position p of a message is its p-th unit. All ranks of the node
- * that take part in a side (its members) write their part of a message into the slot that it is sent from, and read
- * theirs from the slot in which it arrived: message number modulo the number of slots, which is SFSHM_TRUNK_SLOTS or
- * fewer; see sfshm_trunk_slots.
+ * Messages of a side in one direction belong to one kind of operation, and are numbered from 1 in the order of these
+ * operations. Messages carry values of one unit each; position p of a message is its p-th unit. The ranks
+ * of the node that take part in a side are its members. They write their parts of a message into the slot from which it
+ * is sent, and read their parts from the slot in which it arrived. The slot is the message number modulo the number of
+ * slots, at most SFSHM_TRUNK_SLOTS; see sfshm_trunk_slots.
  *
  * Positions. Each root that the leaf node wants is carried once. Its lead is the lowest (group) rank there that has a
  * leaf on it; positions are in ascending order of (owner of the root, lead) and then in the order of the values in the
@@ -18,14 +18,14 @@
  * uncombined (SF_GRAPH_REPRODUCIBLE) a reduce carries one unit per leaf, in ascending order of (owner, leaf rank, edge
  * as in the rank's edge list), and there is no staging.
  *
- * Four things are shared for it:
- *   root image   made by the leaf node's daemon, sent to the root node's: which roots stand at which positions
- *   leaf image   made by the leaf node's daemon for its own ranks: at which positions their values stand
- *   trunk map    made by a node's daemon for its own ranks: the images of all sides; a long one is a region
+ * Shared data of a trunk:
+ *   root image   created by the leaf node's daemon and sent to the root node's daemon: the root at each position
+ *   leaf image   created by the leaf node's daemon for its own ranks: the positions of their values
+ *   trunk map    created by a node's daemon for its own ranks: the images of all sides; a long map is a region
  *                (SFSHM_REGION_TRUNK_MAP)
- *   trunk board  written by the node's members and its daemon: the flow of messages, in a region for the boards of many
- *                graphs (SFSHM_REGION_TRUNK_BOARD)
- * and the slots, in exchanges (SFSHM_REGION_EXCHANGE), one for each class of unit sizes. */
+ *   trunk board  written by the node's members and its daemon: the flow of messages; one region holds the boards of
+ * many graphs (SFSHM_REGION_TRUNK_BOARD) slots        in exchanges (SFSHM_REGION_EXCHANGE), one for each class of unit
+ * sizes */
 #ifndef SFSHM_TRUNK_H
 #define SFSHM_TRUNK_H
 
@@ -42,17 +42,17 @@
 
 #define SFSHM_TRUNK_SLOTS 8
 
-/* The daemon tells the other node of every second message that has been consumed, and of the rest with the next one. */
+/* The daemon returns credits for every second consumed message; others are included in the next credit. */
 #define SFSHM_TRUNK_CREDIT 2
 
-/* Slots for messages of more than SFSHM_TRUNK_LARGE bytes: one that is written or sent, one that is read, and one more,
- * as a credit may be missing. Processors' caches should hold them: each message is copied into a slot and out of it. */
+/* Slots for messages of more than SFSHM_TRUNK_LARGE bytes: one to write or send, one to read, one more because a credit
+ * may be pending. They should fit into caches, because each message is copied into a slot and out of it. */
 #define SFSHM_TRUNK_LARGE ((uint64_t)128 << 10)
 #define SFSHM_TRUNK_LARGE_SLOTS 3
 _Static_assert(SFSHM_TRUNK_LARGE_SLOTS > SFSHM_TRUNK_CREDIT, "credits that are not told yet keep nobody waiting");
 
-/* The number of slots for messages of so many values of a class of units (0: of none, which has no slots). Nodes at
- * both ends find the same. */
+/* Number of slots for messages of that many values of a class of units (0: no class, no slots). Both nodes compute the
+ * same number. */
 static inline uint64_t sfshm_trunk_slots(int64_t values, uint64_t class_bytes)
 {
   return class_bytes == 0 || (uint64_t)values <= SFSHM_TRUNK_LARGE >> __builtin_ctzll(class_bytes)
@@ -60,7 +60,7 @@ static inline uint64_t sfshm_trunk_slots(int64_t values, uint64_t class_bytes)
              : SFSHM_TRUNK_LARGE_SLOTS;
 }
 
-/* The flag of a graph's creation that its contributions travel uncombined: SF_GRAPH_REPRODUCIBLE. */
+/* Flag of graph creation: contributions travel uncombined (SF_GRAPH_REPRODUCIBLE). */
 #define SFSHM_GRAPH_UNCOMBINED (1u << 1)
 
 typedef enum sfshm_trunk_role { SFSHM_AS_ROOT = 0, SFSHM_AS_LEAF = 1 } sfshm_trunk_role_t;
@@ -71,7 +71,7 @@ typedef enum sfshm_trunk_role { SFSHM_AS_ROOT = 0, SFSHM_AS_LEAF = 1 } sfshm_tru
 #define SFSHM_ROOT_IMAGE_MAGIC 0x49525453u
 #define SFSHM_LEAF_IMAGE_MAGIC 0x494c5453u
 
-/* Header of both. */
+/* Header of root images and leaf images. */
 typedef struct sfshm_image_header {
   uint32_t magic;
   uint32_t uncombined;  /* 0 or 1 */
@@ -102,7 +102,7 @@ typedef struct sfshm_root_part {
 } sfshm_root_part_t;
 _Static_assert(sizeof(sfshm_root_part_t) == 80, "layout version 14");
 
-/* What is combined in the turn of one rank of the leaf node: the lead, or the leaf rank if uncombined. */
+/* Contributions combined in the turn of one rank of the leaf node: the lead, or the leaf rank if uncombined. */
 typedef struct sfshm_root_segment {
   int32_t rank;
   uint32_t reserved;
@@ -131,7 +131,7 @@ typedef struct sfshm_leaf_part {
 } sfshm_leaf_part_t;
 _Static_assert(sizeof(sfshm_leaf_part_t) == 88, "layout version 1");
 
-/* An image in memory that somebody else wrote: every function below checks what it opens. */
+/* An image written by another process: every function below checks what it opens. */
 typedef struct sfshm_image {
   const void *base;
   size_t length_bytes;
@@ -141,8 +141,8 @@ typedef struct sfshm_image {
 /* Checks header, magic, the extent of its tables, and the layers. base is aligned to 8. SF_ERR_PROTO. */
 sf_status_t sfshm_image_open(const void *base, size_t length_bytes, uint32_t magic, sfshm_image_t *image_p);
 
-/* The rank of part i, in either kind of image; and all parts of a leaf image. Of an image that has been opened, whose
- * patterns may be anything yet. */
+/* sfshm_image_rank: the rank of part i of either kind of image. sfshm_leaf_parts: all parts of a leaf image. The image
+ * is open; its patterns have not been checked. */
 int32_t sfshm_image_rank(const sfshm_image_t *image, uint32_t i);
 const sfshm_leaf_part_t *sfshm_leaf_parts(const sfshm_image_t *image);
 
@@ -190,7 +190,7 @@ sf_status_t sfshm_leaf_part_open(const sfshm_image_t *image, uint32_t i, int64_t
 sf_status_t sfshm_leaf_layer_open(const sfshm_image_t *image, uint32_t k, sfshm_pattern_t *positions_p,
                                   int64_t *first_unit_p);
 
-/* The part of a rank (by bisection), or -1. */
+/* Index of the part of a rank, by bisection; -1: none. */
 int64_t sfshm_image_find(const sfshm_image_t *image, int32_t rank);
 
 /* ---- Trunk map --------------------------------------------------------------------------------------------------- */
@@ -216,76 +216,76 @@ typedef struct sfshm_trunk_map {
   sfshm_trunk_side_t sides[]; /* by (node, role) */
 } sfshm_trunk_map_t;
 
-/* Longer ones are regions; others come in a message. */
+/* Maps up to this size are sent in a message; longer ones are regions. */
 #define SFSHM_TRUNK_MAP_MAX_TOLD ((size_t)32 << 10)
 
-/* Regions of maps or of boards that no graph needs are kept to serve another graph, by the daemon, and mapped by its
- * ranks: at most so many of each kind in a job, and so many bytes of them. */
+/* The daemon keeps unused regions of maps and boards for later graphs, and ranks keep them mapped: at most this many
+ * regions of each kind per job, and this many bytes. */
 #define SFSHM_TRUNK_IDLE 2
 #define SFSHM_TRUNK_IDLE_BYTES ((size_t)32 << 20)
 
-/* Checks that a region, or memory without its header, holds the map that it says it does, and its images lie within. */
+/* Checks that a region, or memory without its header, holds a complete map, and that its images lie within it. */
 sf_status_t sfshm_trunk_map_open(const sfshm_region_t *region, const sfshm_trunk_map_t **map_p);
 
 /* ---- Trunk board -------------------------------------------------------------------------------------------------
- * Sending message m: a member waits until granted >= sfshm_trunk_needs(m), writes its part into the slot, and adds 1 to
- * packed[m % SFSHM_TRUNK_SLOTS] (acq_rel); whoever brings it to a multiple of nmembers is last, combines the staging,
- * and submits the message to the daemon. The daemon raises granted to m + SFSHM_TRUNK_SLOTS when m has left its slot,
- * and the other node has consumed it. Receiving message m: the daemon writes the slot and descs[m % SFSHM_TRUNK_SLOTS],
- * then arrived = m (release). A member that has read its part adds 1 to consumed[m % SFSHM_TRUNK_SLOTS]; whoever brings
- * it to a multiple of nmembers tells the daemon. A graph whose messages streams of devices carry (on_streams, set by
- * its members) lets streams go when it has failed: whoever does so sets released, then granted and arrived of all flows
- * to far beyond what anybody waits for. The daemon does it when nothing leaves the slots any more; if it is lost, the
- * members do. What streams do behind that is worth nothing: nobody publishes it. */
+ * Sending message m. A member waits until granted >= sfshm_trunk_needs(m), writes its part into the slot, and adds 1 to
+ * packed[m % SFSHM_TRUNK_SLOTS] (acq_rel). The member that brings it to a multiple of nmembers combines the staging
+ * units and submits the message to the daemon. The daemon sets granted to m + SFSHM_TRUNK_SLOTS when m has left its
+ * slot and the other node has consumed it. Receiving message m. The daemon writes the slot and descs[m %
+ * SFSHM_TRUNK_SLOTS], then arrived = m (release). A member that has read its part adds 1 to consumed[m %
+ * SFSHM_TRUNK_SLOTS]; the member that brings it to a multiple of nmembers notifies the daemon. Graphs used by device
+ * streams (on_streams, set by members). When such a graph fails, its waiting streams are released: first released is
+ * set, then granted and arrived of all flows to values beyond any that is waited for. The daemon does this when no
+ * message leaves the slots any more; members do it if the daemon is lost. Data that streams write afterwards are never
+ * published. */
 
 typedef struct sfshm_flow {
   _Alignas(128) _Atomic uint64_t packed[SFSHM_TRUNK_SLOTS];   /* written by members */
   _Alignas(128) _Atomic uint64_t consumed[SFSHM_TRUNK_SLOTS]; /* written by members */
   _Alignas(128) _Atomic uint64_t granted;                     /* written by the daemon */
-  _Atomic uint64_t awaited;   /* written by the daemon: what the other node has waited for in vain for long, or 0 */
-  _Atomic uint64_t send_from; /* written by the daemon, before it grants that message: from it on they are sent from a
-                                 device, if they are for one; 0: none is */
+  _Atomic uint64_t awaited;   /* written by the daemon: descriptor that the other node has long waited for, or 0 */
+  _Atomic uint64_t send_from; /* written by the daemon before it grants this message: later messages are sent from a
+                                 device if they qualify; 0: none */
   _Alignas(128) _Atomic uint64_t arrived; /* written by the daemon, with descs */
   _Atomic uint64_t descs[SFSHM_TRUNK_SLOTS];
   _Atomic uint64_t receive_from; /* likewise, before that message arrives on a device */
 } sfshm_flow_t;
 _Static_assert(sizeof(sfshm_flow_t) == 512, "layout version 1");
 
-/* What granted must have reached before message m of so many values may be written: then message m - slots is over. */
+/* The value of granted that allows message m of that many values to be written: message m - slots has completed. */
 static inline uint64_t sfshm_trunk_needs(uint64_t message, int64_t values, uint64_t class_bytes)
 {
   return message + SFSHM_TRUNK_SLOTS - sfshm_trunk_slots(values, class_bytes);
 }
 
-/* What ranks submit through their rings (shm/lane/ring.h): graph is the graph's number, a the side's number in the map,
- * message the message's number on the side, desc the operation's descriptor, size the bytes of a unit. */
+/* Entries of submission rings (shm/lane/ring.h). graph: number of the graph; a: number of the side in the map; message:
+ * number of the message on the side; desc: descriptor of the operation; size: bytes of a unit. */
 typedef enum sfshm_submission {
   SFSHM_SUBMIT_SEND = 1,   /* the message's slot is full */
-  SFSHM_SUBMIT_CREDIT = 2, /* the message, and those before it, have been consumed by all members; size: 1 if the other
-                              node waits for nothing less, else 0 */
-  SFSHM_SUBMIT_AWAIT = 3,  /* a message for desc has not come for long: ask the other node what it called */
+  SFSHM_SUBMIT_CREDIT = 2, /* all members have consumed all messages up to this one; size: 1 if the other node waits
+                              for this credit, else 0 */
+  SFSHM_SUBMIT_AWAIT = 3,  /* a message for desc is long overdue: ask the other node what it called */
 
-  /* Offers to the daemon's workers, for graph, operation number message, descriptor desc without its method; a is the
-   * rank at the other end (in the group), b the number of the offerer's claim, size its ticket, more[0] and more[1] the
-   * segment and the offset of vertex 0 of the offerer's buffer. */
-  SFSHM_SUBMIT_SOURCE = 4, /* to read from here, by the writer */
-  SFSHM_SUBMIT_TARGET = 5, /* to write to here, by the reader */
+  /* Offers to the daemon's workers. message: number of the operation; desc: its descriptor without method; a: group
+   * rank of the other end; b: number of the offerer's claim; size: its ticket; more[0], more[1]: segment and offset of
+   * vertex 0 of the offerer's buffer. */
+  SFSHM_SUBMIT_SOURCE = 4, /* source buffer, offered by the writer */
+  SFSHM_SUBMIT_TARGET = 5, /* target buffer, offered by the reader */
 } sfshm_submission_t;
 
-/* How far the ranks here have come with slots on a device: see daemon/data/device_slots.h. */
+/* State of the node's slots on a device: see daemon/data/device_slots.h. */
 typedef enum sfshm_slots_state {
   SFSHM_SLOTS_UNASKED = 0,
-  SFSHM_SLOTS_WANTED = 1, /* some rank has asked for them: each is to say where its data are */
-  SFSHM_SLOTS_THERE = 2,  /* to be opened */
+  SFSHM_SLOTS_WANTED = 1, /* a rank has asked for them: each rank reports the memory of its data */
+  SFSHM_SLOTS_THERE = 2,  /* allocated: ranks open them */
   SFSHM_SLOTS_USED = 3,   /* by messages from send_from and receive_from on */
-  SFSHM_SLOTS_NONE = 4    /* there will be none */
+  SFSHM_SLOTS_NONE = 4    /* not available */
 } sfshm_slots_state_t;
 
-/* Operations begun on the node: each member of the graph compares what it calls with what others called; see
- * client/engine/mismatch.c. */
+/* History of operations begun on the node: members compare their calls with it; see client/engine/mismatch.c. */
 #define SFSHM_TRUNK_HISTORY 64
 
-#define SFSHM_TRUNK_FAR (UINT64_C(1) << 30) /* messages that nobody will be apart */
+#define SFSHM_TRUNK_FAR (UINT64_C(1) << 30) /* distance that numbers never reach */
 
 typedef struct sfshm_trunk_board {
   _Alignas(128) _Atomic uint64_t history[SFSHM_TRUNK_HISTORY]; /* descriptor of operation s at s % 64 */
@@ -295,8 +295,8 @@ typedef struct sfshm_trunk_board {
   sfshm_flow_t flows[];       /* one per side of the map */
 } sfshm_trunk_board_t;
 
-/* Lets streams go that wait for the flow, or will: they compare the lower halves, cyclically. sent, received: messages
- * until now, which need not be exact. After board->released. */
+/* Releases streams that wait, or will wait, for the flow; they compare lower halves cyclically. sent, received:
+ * approximate numbers of messages so far. Call after setting board->released. */
 static inline void sfshm_flow_release(sfshm_flow_t *flow, uint64_t sent, uint64_t received)
 {
   atomic_store(&flow->granted, sent + SFSHM_TRUNK_FAR);
@@ -313,7 +313,7 @@ static inline size_t sfshm_trunk_board_bytes(uint32_t nsides)
 /* The class of a unit: its size, rounded up to a power of two, at least 8. 0 if there is none (above 2^40). */
 uint64_t sfshm_exchange_class(size_t unit_bytes);
 
-/* Where the slots of each side stand in an exchange of that class. */
+/* Position of the slots of a side in an exchange of that class. */
 typedef struct sfshm_side_slots {
   uint64_t send; /* offset of slot 0 */
   uint64_t send_stride;
@@ -338,21 +338,21 @@ sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsi
                                   uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p);
 
 /* ---- Slots on devices --------------------------------------------------------------------------------------------
- * Where the fabric takes memory of devices the daemon may have slots there, beside those of the exchanges and for some
- * sides only, and for messages that are worth it. */
+ * If the fabric accepts device memory the daemon may allocate slots there in addition to the exchanges: for some sides,
+ * and for large messages. */
 
 #define SFSHM_SLOTS_SEND 1u
 #define SFSHM_SLOTS_RECEIVE 2u
 
 #define SFSHM_SLOTS_ABOVE ((uint64_t)64 << 10) /* bytes of a message */
 
-/* Whether a message of so many values is for a device that has slots for units of that class. */
+/* Whether a message of that many values uses a device's slots for units of that class. */
 static inline bool sfshm_slots_take(int64_t values, uint64_t unit_bytes, uint64_t class_bytes)
 {
   return unit_bytes > 0 && unit_bytes <= class_bytes && (uint64_t)values > SFSHM_SLOTS_ABOVE / unit_bytes;
 }
 
-/* As sfshm_exchange_layout, of the slots that where[nsides] says: *length_p is at most max_bytes. */
+/* As sfshm_exchange_layout, for the slots selected by where[nsides]. *length_p is at most max_bytes. */
 sf_status_t sfshm_slots_layout(const sfshm_trunk_side_t sides[], const uint8_t where[], uint32_t nsides,
                                uint64_t class_bytes, uint64_t max_bytes, sfshm_side_slots_t slots[],
                                uint64_t *length_p);

@@ -1,5 +1,5 @@
-/* Short numbers, keys, for the roots of one owner that several ranks have leaves on: how far a root is above the lowest
- * one. */
+/* Keys: short numbers for the roots of one owner that several ranks have leaves of. A key is the distance from the
+ * lowest root. */
 #ifndef SFSHM_MERGE_KEYS_H
 #define SFSHM_MERGE_KEYS_H
 
@@ -14,19 +14,19 @@ typedef struct sfshm_keys {
   int64_t root_max;
 } sfshm_keys_t;
 
-/* Those of all the owner's blocks. */
+/* Keys of all blocks of an owner. */
 sfshm_keys_t sfshm_keys_find(const sfshm_merge_block_t blocks[], int32_t nblocks);
 
-/* Whether so many values are dense enough among the keys for a table with room for each of these. */
+/* Whether that many values are dense enough among the keys for a table with one entry per key. */
 bool sfshm_keys_are_dense(const sfshm_keys_t *keys, int64_t nvalues);
 
 /* Whether keys need 64 bits. */
 bool sfshm_keys_are_wide(const sfshm_keys_t *keys);
 
-/* The roots of n keys, which have 64 bits if they are wide, as uint32_t unless root_max is above. */
+/* Writes the roots of n keys (64-bit if wide), as uint32_t unless root_max exceeds it. */
 void sfshm_keys_write_roots(const sfshm_keys_t *keys, const void *key, int64_t n, void *roots);
 
-/* Writes a pattern's indices out, less a base. */
+/* Writes a pattern's indices, minus a base. */
 void sfshm_write_narrow(const sfshm_pattern_t *pattern, int64_t base, uint32_t index[]);
 void sfshm_write_wide(const sfshm_pattern_t *pattern, int64_t base, int64_t index[]);
 

@@ -1,4 +1,5 @@
-/* Where roots, values and contributions stand in the messages between two nodes: what the images of a merge say. */
+/* Positions of roots, values and contributions in the messages between two nodes: the contents of the images of a
+ * merge. */
 #ifndef SFSHM_MERGE_PLACE_H
 #define SFSHM_MERGE_PLACE_H
 
@@ -10,7 +11,7 @@
 #include "shm/trunk/merge/keys.h"
 #include "shm/trunk/merge/merge.h"
 
-/* A root of an owner that several ranks have leaves on. */
+/* A root that several ranks have leaves of. */
 typedef struct sfshm_spot {
   uint32_t contributors; /* once layers are made: the staging unit of the next of them, if there is more than one */
   int32_t winner;        /* the highest of them: number of its piece among the owner's */
@@ -28,7 +29,7 @@ typedef struct sfshm_owner {
   sfshm_keys_t keys;
 } sfshm_owner_t;
 
-/* One block, placed. */
+/* One block with its positions. */
 typedef struct sfshm_piece {
   const sfshm_merge_block_t *block;
   const sfshm_owner_t *owner;
@@ -67,20 +68,19 @@ typedef struct sfshm_positions {
   uint32_t table_size;
 } sfshm_positions_t;
 
-/* Places everything. */
+/* Computes all positions. */
 sf_status_t sfshm_positions_find(const sfshm_merge_block_t blocks[], int32_t nblocks, bool uncombined,
                                  sfshm_positions_t *positions_p);
 void sfshm_positions_destroy(sfshm_positions_t *positions);
 
-/* Places what several ranks have leaves on where roots are spread so widely that few of them are expected to be there
- * twice. The owner has its keys, and room for as many spots and keys as it has values. (For place.c.) */
+/* Computes the positions of roots that several ranks have leaves of, if roots are so sparse that few repetitions are
+ * expected. The owner has its keys, and room for as many spots and keys as it has values. (For place.c.) */
 sf_status_t sfshm_positions_place_spread(sfshm_positions_t *positions, sfshm_owner_t *owner);
 
-/* A block that has a root twice: SF_ERR_PROTO. */
+/* Returns SF_ERR_PROTO for a block that has a root twice. */
 sf_status_t sfshm_merge_refuse_twice(const sfshm_merge_block_t *block);
 
-/* Writes down the unit that each value's contribution goes to. Pieces of one owner have to be asked in their order, and
- * once. */
+/* Writes the unit to which each value's contribution goes. Call for the pieces of one owner in order, once each. */
 void sfshm_positions_stage(const sfshm_positions_t *positions, const sfshm_piece_t *piece, uint32_t to[]);
 
 #endif
