@@ -1,4 +1,4 @@
-/* Where the daemon's socket is. */
+/* Address of the daemon's socket. */
 #ifndef SFPROTO_ADDRESS_H
 #define SFPROTO_ADDRESS_H
 
@@ -7,17 +7,17 @@
 
 #include <sf/sf_status.h>
 
-/* Fills *address from path, or if that is NULL or empty from SF_SOCKET, else $XDG_RUNTIME_DIR/sfd.sock, else
- * /tmp/sfd-UID/sfd.sock. For the last, the directory is made (mode 0700) if create is set, and must belong to this user
- * and be closed to others (SF_ERR_PERM). SF_ERR_ARG: path longer than a socket address can hold, naming both lengths.
- */
+/* Fills *address from path; if path is NULL or empty from SF_SOCKET, else $XDG_RUNTIME_DIR/sfd.sock, else
+ * /tmp/sfd-UID/sfd.sock. The directory of the last one is created (mode 0700) if create is set, must belong to this
+ * user, and must be closed to others (SF_ERR_PERM). SF_ERR_ARG: the path exceeds a socket address; the detail has both
+ * lengths. */
 sf_status_t sfproto_address(const char *path, bool create, struct sockaddr_un *address);
 
-/* Connects a new close-on-exec stream socket, to the address that sfproto_address finds for path; makes no directory.
- * Blocks while the daemon's queue of connections is full, but 5 s at most, as a daemon that is stopped never makes
- * room. SF_ERR_NO_DAEMON with the path and how to start one (sfrun, or sfd): nothing answers there, or not within that
- * time; SF_ERR_PERM: the socket is closed to this user, or its directory is not what sfproto_address demands;
- * SF_ERR_ARG as there; SF_ERR_SYS. */
+/* Connects a new close-on-exec stream socket to the address of sfproto_address, without creating a directory. Blocks
+ * while the daemon's connection queue is full, for at most 5 s, because a stopped daemon never makes room.
+ * SF_ERR_NO_DAEMON: nothing answers, or not within that time; the detail has the path and how to start a daemon.
+ * SF_ERR_PERM: this user may not use the socket, or its directory is not as sfproto_address requires. SF_ERR_ARG as
+ * there; SF_ERR_SYS. */
 sf_status_t sfproto_connect(const char *path, int *fd_p);
 
 #endif

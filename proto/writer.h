@@ -1,5 +1,5 @@
-/* The output side of a control connection: frames that wait until the socket takes them, with duplicates of their
- * descriptors. Used by the thread that uses the connection. */
+/* Output side of a control connection: queued frames with duplicates of their descriptors. Used by the connection's
+ * thread. */
 #ifndef SFPROTO_WRITER_H
 #define SFPROTO_WRITER_H
 
@@ -24,16 +24,16 @@ typedef struct sfproto_writer {
 
 void sfproto_writer_release(sfproto_writer_t *writer);
 
-/* SF_ERR_LIMIT: the message or the number of descriptors is too large, or this process is out of descriptors;
- * SF_ERR_ARG: an entry of fds is no open descriptor. */
+/* Queues a message. SF_ERR_LIMIT: the message or the number of descriptors is too large, or this process is out of
+ * descriptors. SF_ERR_ARG: an entry of fds is not an open descriptor. */
 sf_status_t sfproto_writer_queue(sfproto_writer_t *writer, const Sfproto__Message *message, const int fds[], int nfds);
 
-/* Writes what the socket takes without blocking. SF_ERR_DAEMON_LOST when the other end is gone. When more descriptors
- * of this user are under way than the system permits (others of its processes may have sent them), the writer is
- * crowded until a later flush goes through; nothing tells when it would. */
+/* Writes as much as the socket accepts without blocking. SF_ERR_DAEMON_LOST: the other end is closed. If this user has
+ * more descriptors in flight than the system permits (other processes may have sent them) the writer is crowded until a
+ * later flush succeeds; no event announces when that is possible. */
 sf_status_t sfproto_writer_flush(sfproto_writer_t *writer, int fd);
 
-/* Takes back the message that was queued last, if nothing of it has left. */
+/* Removes the message queued last, if no byte of it has been written. */
 void sfproto_writer_withdraw(sfproto_writer_t *writer);
 
 #endif
