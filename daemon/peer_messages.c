@@ -36,7 +36,6 @@ static const handler_t handlers[] = {
     BODY(JOB_START) = sfd_home_handle_start,
     BODY(JOB_MOVED) = sfd_assembly_handle_moved,
     BODY(JOB_RUNS) = sfd_assembly_handle_runs,
-    BODY(JOB_OVER) = sfd_assembly_handle_over,
     BODY(JOB_FAIL) = sfd_job_handle_peer_fail,
     BODY(JOB_LEFT) = sfd_job_handle_peer_left,
     BODY(ARRIVE) = sfd_agreement_handle_arrive,

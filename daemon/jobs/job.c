@@ -190,7 +190,6 @@ static void end_job(sfd_job_t *job)
   sfd_server_t *server = job->server;
   sfd_log(SFD_LOG_JOB, SFD_INFO, "job \"%s\" (%" PRIu64 ") of uid %u is over", job->name, job->id, job->uid);
   sfd_job_forget(job);
-  sfd_home_over(job);
   if (sfd_job_find_id(server, job->id) == job) {
     sfd_key_remove(&server->jobs_by_id, job);
     sfd_ended_note(&server->ended, job->id, job->state == SFD_JOB_FAILED);

@@ -4,9 +4,10 @@
  *      |                       |
  *      \----- a rank died -----+----> FAILED
  *
- * A job over nodes is started by its home (coordinator_client.h), and then does without it: its nodes are connected by
- * the channels of a tree, and by those that they need. Who notices a failure, or loses a node, tells all others, and
- * whoever hears of it passes it on over the channels that are open. So all hear of it, whichever links are cut.
+ * The home of a job over nodes (coordinator_client.h) has the job's first node start it, and is needed no longer then.
+ * The start goes down the tree of the job's nodes, which by that are connected; others are connected as they need each
+ * other. A node that notices a failure, or loses another node, tells all others, and each of them passes it on over the
+ * channels that are open. So all hear of it, whichever links are cut.
  *
  * A job is there while a session is attached to it. A job whose ranks waited too long, and one of which a rank has
  * left, is forgotten: who comes with its name founds another one. A failed job takes nobody in. */

@@ -17,7 +17,6 @@
 #include "shm/base/error.h"
 
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
-#define REMEMBER_MOVED_MS 60000
 #define ASK_AFTER_MS 1000 /* ranks have been missing for so long: see sfd_refusal_ask */
 
 sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, const char *name)
@@ -31,7 +30,7 @@ sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, cons
   return NULL;
 }
 
-sfd_assembly_t *sfd_assembly_find_running(const sfd_server_t *server, uint64_t job)
+static sfd_assembly_t *find_starting(const sfd_server_t *server, uint64_t job)
 {
   sfd_assembly_t *assembly;
   TAILQ_FOREACH(assembly, &server->assemblies, entry)
@@ -45,7 +44,6 @@ sfd_assembly_t *sfd_assembly_find_running(const sfd_server_t *server, uint64_t j
 static void on_timer_closed(uv_handle_t *handle)
 {
   sfd_assembly_t *assembly = handle->data;
-  free(assembly->all_nodes);
   free(assembly->incarnations);
   free(assembly->refused);
   free(assembly);
@@ -71,15 +69,15 @@ static int32_t *find_lowest_ranks(const sfd_assembly_t *assembly)
   for (int32_t node = 0; ranks != NULL && node < nnodes; node++)
     ranks[node] = -1;
   for (int32_t r = assembly->size - 1; ranks != NULL && r >= 0; r--)
-    if (sfd_assembly_node_of(assembly, r) >= 0)
-      ranks[sfd_assembly_node_of(assembly, r)] = r;
+    if (assembly->rank_nodes[r] >= 0)
+      ranks[assembly->rank_nodes[r]] = r;
   return ranks;
 }
 
 int32_t sfd_assembly_find_rank_on(const sfd_assembly_t *assembly, int32_t node)
 {
   for (int32_t r = 0; r < assembly->size; r++)
-    if (sfd_assembly_node_of(assembly, r) == node)
+    if (assembly->rank_nodes[r] == node)
       return r;
   return -1;
 }
@@ -163,49 +161,58 @@ static void on_timeout(uv_timer_t *timer)
   sfd_assembly_refuse(assembly, SF_ERR_TIMEOUT, text);
 }
 
-static void fill_start(const sfd_assembly_t *assembly, int32_t *rank_nodes, Sfpeer__JobStart *started,
-                       Sfpeer__Message *message)
+/* The nodes that ranks have come to, with the incarnations that these named. */
+static sf_status_t list_nodes(const sfd_assembly_t *assembly, Sfpeer__JobStart *started)
 {
-  sfpeer__job_start__init(started);
-  sfpeer__message__init(message);
+  size_t nnodes = (size_t)sfd_network_nnodes(assembly->server), n = 0;
+  int32_t *ranks = find_lowest_ranks(assembly);
+  started->nodes = malloc(nnodes * sizeof *started->nodes);
+  started->incarnations = malloc(nnodes * sizeof *started->incarnations);
+  bool done = ranks != NULL && started->nodes != NULL && started->incarnations != NULL;
+  for (size_t node = 0; done && node < nnodes; node++)
+    if (ranks[node] >= 0) {
+      started->nodes[n] = (int32_t)node;
+      started->incarnations[n++] = assembly->incarnations[ranks[node]];
+    }
+  started->n_nodes = started->n_incarnations = n;
+  free(ranks);
+  return done ? SF_OK : SF_ERR_NOMEM;
+}
+
+static void send_start(sfd_assembly_t *assembly, Sfpeer__JobStart *started)
+{
+  sfd_server_t *server = assembly->server;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  char text[SFD_TEXT_SIZE];
+  started->job = sfd_network_new_id(server);
   started->uid = assembly->uid;
-  started->name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
-  started->job = assembly->job;
-  started->rank_nodes = rank_nodes;
+  started->name = assembly->name;
+  started->rank_nodes = assembly->rank_nodes;
   started->n_rank_nodes = (size_t)assembly->size;
-  message->body_case = SFPEER__MESSAGE__BODY_JOB_START;
-  message->job_start = started;
-}
-
-void sfd_assembly_send_start(const sfd_assembly_t *assembly, int32_t *rank_nodes, int32_t node, uint64_t incarnation)
-{
-  Sfpeer__JobStart started;
-  Sfpeer__Message message;
-  fill_start(assembly, rank_nodes, &started, &message);
-  started.incarnation = incarnation;
-  sfd_home_send(assembly->server, node, sfd_home_handle_start, &message);
-}
-
-/* All are told the same, also if it turns out meanwhile that the ranks here have gone. */
-static void start(sfd_assembly_t *assembly)
-{
-  Sfpeer__JobStart started;
-  Sfpeer__Message message;
-  size_t bytes = (size_t)assembly->size * sizeof assembly->rank_nodes[0];
-  int32_t *rank_nodes = malloc(bytes);
-  if (rank_nodes == NULL) {
-    sfd_assembly_refuse(assembly, SF_ERR_NOMEM, "no memory for the table of ranks");
+  started->home = sfd_network_node(server);
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_START;
+  message.job_start = started;
+  if (sfpeer__message__get_packed_size(&message) > SFD_CHANNEL_CONTROL_MAX) {
+    snprintf(text, sizeof text, "job \"%.64s\" has %d ranks on %zu nodes: no message holds where each of them is",
+             assembly->name, assembly->size, started->n_nodes);
+    sfd_assembly_refuse(assembly, SF_ERR_LIMIT, text);
     return;
   }
-  memcpy(rank_nodes, assembly->rank_nodes, bytes);
-  for (int32_t r = 0; r < assembly->size; r++)
-    assembly->rank_nodes[r] = SFD_ASSEMBLY_AWAITED;
-  assembly->all_nodes = rank_nodes;
-  assembly->started_here = true;
-  assembly->job = sfd_network_new_id(assembly->server);
   uv_timer_stop(&assembly->timer);
-  fill_start(assembly, rank_nodes, &started, &message);
-  sfd_assembly_send_to_all(assembly, sfd_home_handle_start, &message, &started.incarnation);
+  assembly->job = started->job;
+  assembly->root = started->nodes[0];
+  sfd_home_send(server, assembly->root, sfd_home_handle_start, &message);
+}
+
+static void start(sfd_assembly_t *assembly)
+{
+  Sfpeer__JobStart started = SFPEER__JOB_START__INIT;
+  if (list_nodes(assembly, &started) == SF_OK)
+    send_start(assembly, &started);
+  else
+    sfd_assembly_refuse(assembly, SF_ERR_NOMEM, "no memory for the list of nodes");
+  free(started.nodes);
+  free(started.incarnations);
 }
 
 sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
@@ -226,72 +233,12 @@ sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *nam
   assembly->moved_to = -1;
   assembly->claimed_by = -1;
   for (int32_t r = 0; r < size; r++)
-    assembly->rank_nodes[r] = SFD_ASSEMBLY_AWAITED;
+    assembly->rank_nodes[r] = -1;
   uv_timer_init(server->loop, &assembly->timer);
   assembly->timer.data = assembly;
   TAILQ_INSERT_TAIL(&server->assemblies, assembly, entry);
   *assembly_p = assembly;
   return SF_OK;
-}
-
-/* ---- In place of another home ------------------------------------------------------------------------------------ */
-
-void sfd_assembly_send_moved(const sfd_assembly_t *assembly, int32_t home, int32_t node)
-{
-  Sfpeer__JobMoved moved = SFPEER__JOB_MOVED__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  moved.uid = assembly->uid;
-  moved.name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
-  moved.home = home;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_MOVED;
-  message.job_moved = &moved;
-  if (node >= 0)
-    sfd_home_send(assembly->server, node, sfd_home_handle_moved, &message);
-  else
-    sfd_assembly_send_to_all(assembly, sfd_home_handle_moved, &message, NULL);
-}
-
-/* Who came here could not reach the homes before this one, or not any more. Others may: whom they have is told to come
- * here. If none of them can be reached from here either, so be it. */
-static void tell_homes_before(const sfd_assembly_t *assembly)
-{
-  sfd_server_t *server = assembly->server;
-  int32_t here = sfd_network_node(server), first = sfd_home_first(server, assembly->uid, assembly->name);
-  for (int32_t node = first; node != here; node = (node + 1) % sfd_network_nnodes(server))
-    sfd_assembly_send_moved(assembly, here, node);
-}
-
-static void on_moved_long_ago(uv_timer_t *timer)
-{
-  sfd_assembly_forget(timer->data);
-}
-
-/* Those who came before are told, and those who come yet are told then. */
-static void move_to(sfd_assembly_t *assembly, int32_t home)
-{
-  assembly->moved_to = home;
-  sfd_assembly_send_moved(assembly, home, -1);
-  assembly->size = 0;
-  uv_timer_start(&assembly->timer, on_moved_long_ago, REMEMBER_MOVED_MS, 0);
-}
-
-sf_status_t sfd_assembly_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
-{
-  const Sfpeer__JobMoved *moved = message->job_moved;
-  if (!sfd_text_is_name(moved->name) || moved->home < 0 || moved->home >= sfd_network_nnodes(server))
-    return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobMoved", node);
-  sfd_assembly_t *assembly = sfd_assembly_find(server, moved->uid, moved->name);
-  if (assembly != NULL && assembly->refused != NULL) {
-    sfd_assembly_tell_home(assembly, moved->home);
-    return sfd_home_handle_moved(server, node, message);
-  }
-  int32_t home = assembly != NULL && assembly->moved_to >= 0 ? assembly->moved_to : sfd_network_node(server);
-  if (sfd_home_position(server, moved->uid, moved->name, moved->home) >
-      sfd_home_position(server, moved->uid, moved->name, home)) {
-    if (assembly != NULL || sfd_assembly_new(server, moved->uid, moved->name, 0, &assembly) == SF_OK)
-      move_to(assembly, moved->home);
-  }
-  return sfd_home_handle_moved(server, node, message);
 }
 
 /* ---- Joining ----------------------------------------------------------------------------------------------------- */
@@ -302,7 +249,7 @@ static sf_status_t begin(sfd_server_t *server, const Sfpeer__JobJoin *join, sfd_
   if (status != SF_OK)
     return status;
   memcpy((*assembly_p)->digest, join->key_digest.data, SFD_HOME_DIGEST_BYTES);
-  tell_homes_before(*assembly_p);
+  sfd_assembly_tell_homes_before(*assembly_p);
   sfd_refusal_begin(*assembly_p);
   return SF_OK;
 }
@@ -358,8 +305,6 @@ sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const S
   for (size_t i = 0; i < join->n_ranks; i++)
     if (join->ranks[i] < 0 || join->ranks[i] >= join->size)
       return sfshm_error(SF_ERR_PROTO, "node %d sent a JobJoin for rank %d of %d", node, join->ranks[i], join->size);
-  if (sfd_assembly_start_if_runs(server, node, join))
-    return SF_OK;
   if (assembly != NULL && assembly->refused != NULL) {
     if (sfd_assembly_refuse_late(assembly, node, join))
       return SF_OK;
@@ -387,12 +332,22 @@ sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const S
   return SF_OK;
 }
 
+/* Ranks that came from a node, of one incarnation or (NULL) of any, do not wait here any more. */
+static void remove_ranks(sfd_assembly_t *assembly, int32_t node, const uint64_t *incarnation)
+{
+  for (int32_t r = 0; r < assembly->size; r++)
+    if (assembly->rank_nodes[r] == node && (incarnation == NULL || assembly->incarnations[r] == *incarnation)) {
+      assembly->rank_nodes[r] = -1;
+      assembly->ncame--;
+    }
+}
+
 /* All ranks are on that node, and run: there is nothing to be assembled. */
 static void refuse_others(sfd_assembly_t *assembly, int32_t node)
 {
   char text[SFD_TEXT_SIZE];
   snprintf(text, sizeof text, "job \"%.64s\" runs, with all its ranks on node %d", assembly->name, node);
-  sfd_assembly_set_node(assembly, node, SFD_ASSEMBLY_AWAITED);
+  remove_ranks(assembly, node, NULL);
   sfd_assembly_refuse(assembly, SF_ERR_EXISTS, text);
 }
 
@@ -418,5 +373,26 @@ sf_status_t sfd_assembly_handle_withdraw(sfd_server_t *server, int32_t node, con
   else
     sfd_assembly_refuse(assembly, withdraw->status < SF_OK ? (sf_status_t)withdraw->status : SF_ERR_INTERNAL,
                         withdraw->detail);
+  return SF_OK;
+}
+
+/* If it comes from the first node all others will be started, too. Else the node had turned to this home in vain. */
+sf_status_t sfd_assembly_handle_runs(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobRuns *runs = message->job_runs;
+  sfd_assembly_t *assembly = find_starting(server, runs->job);
+  if (runs->job == 0)
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobRuns", node);
+  if (assembly != NULL) {
+    if (node == assembly->root)
+      sfd_assembly_forget(assembly);
+    return SF_OK;
+  }
+  assembly = sfd_assembly_find(server, runs->uid, runs->name);
+  if (assembly == NULL || assembly->moved_to >= 0 || assembly->refused != NULL)
+    return SF_OK;
+  remove_ranks(assembly, node, &runs->incarnation);
+  if (assembly->ncame == 0)
+    sfd_assembly_forget(assembly);
   return SF_OK;
 }

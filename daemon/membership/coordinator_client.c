@@ -169,18 +169,6 @@ void sfd_home_refuse(sfd_server_t *server, uid_t uid, const char *name, const ch
   send_counted(server, uid, home, sfd_assembly_handle_withdraw, &message);
 }
 
-void sfd_home_over(sfd_job_t *job)
-{
-  Sfpeer__JobOver over = SFPEER__JOB_OVER__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  if (job->rank_nodes == NULL || job->server->stopping)
-    return;
-  over.job = job->id;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_OVER;
-  message.job_over = &over;
-  sfd_home_send(job->server, job->home, sfd_assembly_handle_over, &message);
-}
-
 /* ---- Another home ------------------------------------------------------------------------------------------------ */
 
 /* Asks the new home for all that are here. */
@@ -201,41 +189,10 @@ static void join_again(sfd_job_t *job)
   free(ranks);
 }
 
-static void send_runs(sfd_job_t *job, int32_t node, bool with_table)
-{
-  Sfpeer__JobRuns runs = SFPEER__JOB_RUNS__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  runs.uid = job->uid;
-  runs.name = job->name;
-  runs.job = job->id;
-  runs.rank_nodes = job->rank_nodes;
-  runs.n_rank_nodes = with_table ? (size_t)job->size : 0;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_RUNS;
-  message.job_runs = &runs;
-  sfd_home_send(job->server, node, sfd_assembly_handle_runs, &message);
-}
-
-/* The home is told that the job runs here. So is the parent in the tree of the job's nodes: by that all of them are
- * connected, and each one's loss is noticed by another. */
-static void tell_runs(sfd_job_t *job)
-{
-  int32_t parent = sfd_tree_parent(job->world);
-  if (parent >= 0 && parent != job->home)
-    send_runs(job, parent, false);
-  send_runs(job, job->home, false);
-}
-
 static void turn_to_next(sfd_job_t *job, const char *detail)
 {
   char text[SFD_TEXT_SIZE];
   int32_t lost = job->home, next = choose(job, position_of(job, lost) + 1);
-  if (job->state == SFD_JOB_RUNNING) { /* the next home starts it on nodes which the last one did not come to tell */
-    if (next >= 0) {
-      job->home = next;
-      send_runs(job, next, true);
-    }
-    return;
-  }
   if (next < 0) {
     snprintf(text, sizeof text, "node %d, which assembles job \"%.64s\", is lost, and no other can: %.300s", lost,
              job->name, detail);
@@ -251,8 +208,7 @@ void sfd_home_node_lost(sfd_server_t *server, int32_t node, const char *detail)
 {
   for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
     next = TAILQ_NEXT(job, entry);
-    bool joins = job->state == SFD_JOB_JOINING && job->home_knows;
-    if (job->home == node && (joins || (job->state == SFD_JOB_RUNNING && job->rank_nodes != NULL)))
+    if (job->state == SFD_JOB_JOINING && job->home_knows && job->home == node)
       turn_to_next(job, detail);
   }
 }
@@ -311,7 +267,7 @@ static const char *find_withdrawn(const sfd_server_t *server, uint64_t serial)
 
 /* Why a job that has just been started cannot run; the home did not know yet. job may be NULL. */
 static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, const Sfpeer__JobStart *started,
-                          char text[SFD_TEXT_SIZE])
+                          uint64_t incarnation, char text[SFD_TEXT_SIZE])
 {
   int32_t here = sfd_network_node(server);
   size_t lost = 0;
@@ -319,7 +275,7 @@ static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, cons
     snprintf(text, SFD_TEXT_SIZE, "%s", job->detail);
     return;
   }
-  const char *withdrawn = job == NULL ? find_withdrawn(server, started->incarnation) : NULL;
+  const char *withdrawn = job == NULL ? find_withdrawn(server, incarnation) : NULL;
   if (withdrawn != NULL) {
     snprintf(text, SFD_TEXT_SIZE, "%s", withdrawn);
     return;
@@ -331,30 +287,20 @@ static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, cons
            started->name);
 }
 
-/* The job runs, but not here: the other nodes and the home have to know. */
-static void tell_impossible(sfd_server_t *server, int32_t home, const Sfpeer__JobStart *started, char *detail)
+/* The job runs, but not here: the other nodes have to know. */
+static void tell_impossible(sfd_server_t *server, const Sfpeer__JobStart *started, char *detail)
 {
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  int32_t here = sfd_network_node(server);
   sfd_ended_note(&server->ended, started->job, true);
   fail.job = started->job;
   fail.status = SF_ERR_RANK_FAILED;
   fail.detail = detail;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
   message.job_fail = &fail;
-  for (size_t r = 0; r < started->n_rank_nodes; r++) {
-    int32_t other = started->rank_nodes[r];
-    uint64_t *told = &server->refusals->nodes[other].impossible_job;
-    if (other != here && *told != started->job)
-      sfd_network_send(server, other, &message);
-    *told = started->job;
-  }
-  Sfpeer__JobOver over = SFPEER__JOB_OVER__INIT;
-  over.job = started->job;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_OVER;
-  message.job_over = &over;
-  sfd_home_send(server, home, sfd_assembly_handle_over, &message);
+  for (size_t i = 0; i < started->n_nodes; i++)
+    if (started->nodes[i] != sfd_network_node(server))
+      sfd_network_send(server, started->nodes[i], &message);
 }
 
 /* Whether the ranks that are here are those of which the home knows. */
@@ -376,34 +322,81 @@ static sf_status_t begin(sfd_job_t *job, const Sfpeer__JobStart *started)
   return sfd_join_start(job, started->job, rank_nodes);
 }
 
-sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+/* Whether lists and numbers are what they should be; this node's position among those of the job. */
+static bool check_start(const sfd_server_t *server, const Sfpeer__JobStart *started, size_t *position_p)
+{
+  int32_t nnodes = sfd_network_nnodes(server), here = sfd_network_node(server);
+  bool good = started->n_nodes == started->n_incarnations && started->home >= 0 && started->home < nnodes;
+  bool found = false;
+  for (size_t r = 0; r < started->n_rank_nodes && good; r++)
+    good = started->rank_nodes[r] >= 0 && started->rank_nodes[r] < nnodes;
+  for (size_t i = 0; i < started->n_nodes && good; i++) {
+    good = started->nodes[i] > (i > 0 ? started->nodes[i - 1] : -1) && started->nodes[i] < nnodes;
+    if (started->nodes[i] == here) {
+      *position_p = i;
+      found = true;
+    }
+  }
+  return good && found && started->job != 0;
+}
+
+static void pass_start_on(sfd_server_t *server, size_t position, const Sfpeer__Message *message)
 {
   const Sfpeer__JobStart *started = message->job_start;
+  size_t first = position * SFD_TREE_CHILDREN + 1;
+  for (size_t i = first; i < first + SFD_TREE_CHILDREN && i < started->n_nodes; i++)
+    sfd_network_send(server, started->nodes[i], message);
+}
+
+static void send_runs(sfd_server_t *server, int32_t home, const Sfpeer__JobStart *started, uint64_t incarnation)
+{
+  Sfpeer__JobRuns runs = SFPEER__JOB_RUNS__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  runs.uid = started->uid;
+  runs.name = started->name;
+  runs.job = started->job;
+  runs.incarnation = incarnation;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_RUNS;
+  message.job_runs = &runs;
+  sfd_home_send(server, home, sfd_assembly_handle_runs, &message);
+}
+
+/* The part of the job that is here; job: NULL if it is not there any more. */
+static void start_here(sfd_server_t *server, sfd_job_t *job, const Sfpeer__JobStart *started, uint64_t incarnation)
+{
   char text[SFD_TEXT_SIZE];
-  sfd_job_t *job = find_incarnation(server, started->uid, started->name, started->incarnation);
-  for (size_t r = 0; r < started->n_rank_nodes; r++)
-    if (started->rank_nodes[r] < 0 || started->rank_nodes[r] >= sfd_network_nnodes(server))
-      return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with rank %zu on node %d", node, r,
-                         started->rank_nodes[r]);
-  if (started->job == 0 || sfd_job_find_id(server, started->job) != NULL)
-    return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with the id of another job", node);
+  describe_loss(server, job, started, incarnation, text);
   if (job == NULL || job->state != SFD_JOB_JOINING || started->n_rank_nodes != (size_t)job->size) {
-    describe_loss(server, job, started, text);
-    tell_impossible(server, node, started, text);
-    return SF_OK;
+    tell_impossible(server, started, text);
+    return;
   }
   bool complete = is_complete(job, started);
-  job->home = node;
-  describe_loss(server, job, started, text);
+  if (job->home != started->home)
+    send_runs(server, job->home, started, incarnation);
   if (begin(job, started) != SF_OK) {
     snprintf(text, sizeof text, "node %d has no memory for job \"%.64s\"", sfd_network_node(server), job->name);
     sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
     sfd_join_dismiss_all(job, SF_ERR_NOMEM, text);
-    tell_impossible(server, node, started, text);
-    return SF_OK;
-  }
-  tell_runs(job);
-  if (!complete)
+    tell_impossible(server, started, text);
+  } else if (!complete) {
     sfd_job_fail(job, text);
+  }
+}
+
+/* Whatever becomes of it here, the nodes below have to begin, too: what they hear of this one then is about a job that
+ * they know. A node below that is lost before it has been told fails the job here. */
+sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobStart *started = message->job_start;
+  size_t position = 0;
+  if (!check_start(server, started, &position))
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobStart", node);
+  if (sfd_job_find_id(server, started->job) != NULL)
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a JobStart with the id of another job", node);
+  uint64_t incarnation = started->incarnations[position];
+  start_here(server, find_incarnation(server, started->uid, started->name, incarnation), started, incarnation);
+  pass_start_on(server, position, message);
+  if (position == 0)
+    send_runs(server, started->home, started, incarnation);
   return SF_OK;
 }

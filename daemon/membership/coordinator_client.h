@@ -41,9 +41,6 @@ void sfd_home_withdraw(sfd_job_t *job, sf_status_t status);
 /* This node takes nobody of that job in (SF_ERR_STATE): those who wait for it at other nodes are told. */
 void sfd_home_refuse(sfd_server_t *server, uid_t uid, const char *name, const char *detail);
 
-/* The part of a running job that this node has is over. */
-void sfd_home_over(sfd_job_t *job);
-
 /* A node is lost: jobs of which it was the home turn to another one. */
 void sfd_home_node_lost(sfd_server_t *server, int32_t node, const char *detail);
 

@@ -13,15 +13,12 @@
 #include "daemon/jobs/job.h"
 #include "daemon/membership/coordinator_client.h"
 
-/* Where a rank is, unless on a node. */
-#define SFD_ASSEMBLY_AWAITED (-1) /* it has not come; of a job that was started: its node has not said that it runs */
-#define SFD_ASSEMBLY_OVER (-2)    /* it was on a node, and the job is over there, or the node is lost */
-
 /* A job that is joining, or that starts, at its home. */
 typedef struct sfd_assembly {
   TAILQ_ENTRY(sfd_assembly) entry;
   sfd_server_t *server;
-  uint64_t job; /* 0: it is joining */
+  uint64_t job; /* 0: it is joining; else JobStart is under way to: */
+  int32_t root; /* the first node of the job */
   uint32_t uid;
   char name[SFD_NAME_SIZE];
   uint8_t digest[SFD_HOME_DIGEST_BYTES]; /* of the key */
@@ -29,8 +26,6 @@ typedef struct sfd_assembly {
   int32_t ncame;
   bool told_again;        /* a home before this one, the channel to which was lost */
   int32_t moved_to;       /* the home is another one now, for who still comes here; -1: it is not. size is 0 then */
-  bool started_here;      /* no other node was its home before */
-  int32_t *all_nodes;     /* by rank, when it has been started; else NULL */
   uint64_t *incarnations; /* by rank that has come: its node's, see proto/sf_peer.proto */
   char *refused;          /* why, as a node is lost, for ranks that have not come yet; malloc, NULL: it is not */
   int32_t claimed_by;     /* node that is refused and says to have ranks of it; -1: none */
@@ -38,14 +33,11 @@ typedef struct sfd_assembly {
   bool asked;             /* whether other nodes agree with this one, as ranks are missing */
   uint32_t untold;        /* bit i - 1: of those asked, the i-th node behind this one has not heard why */
   uv_timer_t timer;       /* until then */
-  int32_t rank_nodes[];   /* or one of those above, all of which are negative */
+  int32_t rank_nodes[];   /* -1: it has not come */
 } sfd_assembly_t;
 
 /* The one that is joining, was refused, or has moved; NULL: none. */
 sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, const char *name);
-
-/* The one that runs; NULL: none. */
-sfd_assembly_t *sfd_assembly_find_running(const sfd_server_t *server, uint64_t job);
 
 /* SF_ERR_NOMEM. */
 sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
@@ -75,23 +67,11 @@ void sfd_assembly_send_to_all(const sfd_assembly_t *assembly, sfd_home_handler_t
 /* The lowest rank that is, or came, there; negative: none. */
 int32_t sfd_assembly_find_rank_on(const sfd_assembly_t *assembly, int32_t node);
 
+/* Who came here could not reach the homes before this one, or not any more. Others may: whom they have is told to come
+ * here. If none of them can be reached from here either, so be it. */
+void sfd_assembly_tell_homes_before(const sfd_assembly_t *assembly);
+
 /* Says to one node (-1: to all that ranks have come to) that the home is another one now. */
 void sfd_assembly_send_moved(const sfd_assembly_t *assembly, int32_t home, int32_t node);
-
-/* To which node the rank came, if the job may still be there; else negative. */
-int32_t sfd_assembly_node_of(const sfd_assembly_t *assembly, int32_t rank);
-
-/* Says so of all ranks of a node, or SFD_ASSEMBLY_*. */
-void sfd_assembly_set_node(sfd_assembly_t *assembly, int32_t node, int32_t to);
-
-/* Of one that was started: unless something still depends on this home. */
-void sfd_assembly_forget_if_done(sfd_assembly_t *assembly);
-
-/* Tells one node that the job runs. */
-void sfd_assembly_send_start(const sfd_assembly_t *assembly, int32_t *rank_nodes, int32_t node, uint64_t incarnation);
-
-/* Whether a JobJoin is of ranks that run: those of a node that has not been told, and has not said that they run. Then
- * it is told. */
-bool sfd_assembly_start_if_runs(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join);
 
 #endif

@@ -1,4 +1,4 @@
-/* Assemblies of jobs that have lost a node: see coordinator.h. The daemon's thread. */
+/* Coordinator of jobs that lose a node, or whose home is another one: see coordinator.h. The daemon's thread. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 /* How long the reason is kept for ranks that come late. Not longer than it takes to start the ranks of a job, as a job
  * that is started again may have the same name. */
 #define REFUSED_FOR_MS 10000
+#define REMEMBER_MOVED_MS 60000
 
 /* ---- Joining ----------------------------------------------------------------------------------------------------- */
 
@@ -23,10 +24,11 @@ static void on_forgotten(uv_timer_t *timer)
 
 /* Tells the ranks that have come, and keeps the reason for the others. Without memory for it they wait until their own
  * deadline. */
-static void lose_joining(sfd_assembly_t *assembly, const char *text)
+static void lose(sfd_assembly_t *assembly, const char *text)
 {
   if (assembly->refused != NULL)
     return;
+  assembly->job = 0;
   assembly->refused = strdup(text);
   if (assembly->refused == NULL) {
     sfd_assembly_refuse(assembly, SF_ERR_RANK_FAILED, text);
@@ -78,6 +80,57 @@ void sfd_assembly_tell_home(const sfd_assembly_t *assembly, int32_t home)
 
 /* ---- In place of another home ------------------------------------------------------------------------------------ */
 
+void sfd_assembly_send_moved(const sfd_assembly_t *assembly, int32_t home, int32_t node)
+{
+  Sfpeer__JobMoved moved = SFPEER__JOB_MOVED__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  moved.uid = assembly->uid;
+  moved.name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
+  moved.home = home;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_MOVED;
+  message.job_moved = &moved;
+  if (node >= 0)
+    sfd_home_send(assembly->server, node, sfd_home_handle_moved, &message);
+  else
+    sfd_assembly_send_to_all(assembly, sfd_home_handle_moved, &message, NULL);
+}
+
+void sfd_assembly_tell_homes_before(const sfd_assembly_t *assembly)
+{
+  sfd_server_t *server = assembly->server;
+  int32_t here = sfd_network_node(server), first = sfd_home_first(server, assembly->uid, assembly->name);
+  for (int32_t node = first; node != here; node = (node + 1) % sfd_network_nnodes(server))
+    sfd_assembly_send_moved(assembly, here, node);
+}
+
+/* Those who came before are told, and those who come yet are told then. */
+static void move_to(sfd_assembly_t *assembly, int32_t home)
+{
+  assembly->moved_to = home;
+  sfd_assembly_send_moved(assembly, home, -1);
+  assembly->size = 0;
+  uv_timer_start(&assembly->timer, on_forgotten, REMEMBER_MOVED_MS, 0);
+}
+
+sf_status_t sfd_assembly_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobMoved *moved = message->job_moved;
+  if (!sfd_text_is_name(moved->name) || moved->home < 0 || moved->home >= sfd_network_nnodes(server))
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobMoved", node);
+  sfd_assembly_t *assembly = sfd_assembly_find(server, moved->uid, moved->name);
+  if (assembly != NULL && assembly->refused != NULL) {
+    sfd_assembly_tell_home(assembly, moved->home);
+    return sfd_home_handle_moved(server, node, message);
+  }
+  int32_t home = assembly != NULL && assembly->moved_to >= 0 ? assembly->moved_to : sfd_network_node(server);
+  if (sfd_home_position(server, moved->uid, moved->name, moved->home) >
+      sfd_home_position(server, moved->uid, moved->name, home)) {
+    if (assembly != NULL || sfd_assembly_new(server, moved->uid, moved->name, 0, &assembly) == SF_OK)
+      move_to(assembly, moved->home);
+  }
+  return sfd_home_handle_moved(server, node, message);
+}
+
 /* What it was told may have been lost with the channel, which may have been dead for a while before that was noticed. A
  * node that has really gone is not told for ever. */
 static void tell_home_before_again(sfd_assembly_t *assembly, int32_t node)
@@ -92,35 +145,6 @@ static void tell_home_before_again(sfd_assembly_t *assembly, int32_t node)
   sfd_assembly_send_moved(assembly, here, node);
 }
 
-/* ---- Starting ---------------------------------------------------------------------------------------------------- */
-
-/* The node may not have heard that the job starts: the others are told. */
-static void fail_starting(sfd_assembly_t *assembly, int32_t node, const char *text)
-{
-  Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  fail.job = assembly->job;
-  fail.status = SF_ERR_RANK_FAILED;
-  fail.detail = (char *)(uintptr_t)text; /* only read; protobuf-c has no const */
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
-  message.job_fail = &fail;
-  sfd_assembly_set_node(assembly, node, SFD_ASSEMBLY_OVER);
-  sfd_assembly_send_to_all(assembly, sfd_job_handle_peer_fail, &message, NULL);
-  sfd_assembly_forget(assembly);
-}
-
-/* Its other nodes notice what they lose themselves. */
-static void lose_started(sfd_assembly_t *assembly, int32_t node, const char *text)
-{
-  if (assembly->started_here &&
-      assembly->rank_nodes[sfd_assembly_find_rank_on(assembly, node)] == SFD_ASSEMBLY_AWAITED) {
-    fail_starting(assembly, node, text);
-    return;
-  }
-  sfd_assembly_set_node(assembly, node, SFD_ASSEMBLY_OVER);
-  sfd_assembly_forget_if_done(assembly);
-}
-
 /* ---- Either ------------------------------------------------------------------------------------------------------ */
 
 void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *detail)
@@ -131,9 +155,7 @@ void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *de
     next = TAILQ_NEXT(assembly, entry);
     if (sfd_assembly_find_rank_on(assembly, node) < 0)
       tell_home_before_again(assembly, node);
-    else if (assembly->job == 0)
-      lose_joining(assembly, text);
-    else
-      lose_started(assembly, node, text);
+    else if (assembly->job == 0 || assembly->root == node) /* the other nodes are told of the start by those before */
+      lose(assembly, text);
   }
 }

@@ -24,7 +24,6 @@ typedef struct sfd_claims {
   unsigned ncauses;            /* so far; the latest replace the oldest */
   uint64_t told;               /* what the present attempt to connect is for */
   uint64_t warned_ms;          /* when the log told of somebody who said so; 0: never */
-  uint64_t impossible_job;     /* the last job of which the node was told that this one can't start it */
 } sfd_claims_t;
 
 typedef struct sfd_refusals {

@@ -26,7 +26,8 @@ static void send_payload(sfd_server_t *server, int32_t node, uint16_t kind, cons
 
 static void send_start(sfd_server_t *server, int32_t node)
 {
-  static int32_t rank_nodes[100000];
+  static int32_t rank_nodes[100000], nodes[] = {0, 1, 2};
+  static uint64_t incarnations[] = {1, 1, 1};
   Sfpeer__JobStart start = SFPEER__JOB_START__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   start.name = (char[]){"unknown"};
@@ -35,6 +36,9 @@ static void send_start(sfd_server_t *server, int32_t node)
   start.n_rank_nodes = sizeof rank_nodes / sizeof rank_nodes[0];
   for (size_t r = 0; r < start.n_rank_nodes; r++)
     rank_nodes[r] = 1 + (int32_t)(r % 2);
+  start.nodes = nodes;
+  start.incarnations = incarnations;
+  start.n_nodes = start.n_incarnations = 3;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_START;
   message.job_start = &start;
   sfd_network_send(server, node, &message);

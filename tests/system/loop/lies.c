@@ -113,15 +113,27 @@ static void send_control(sfd_server_t *server, int32_t node, const void *payload
   sfd_network_send_payload(server, node, &head, payload, NULL, NULL);
 }
 
+static void send_start(sfd_server_t *server, int32_t node)
+{
+  Sfpeer__JobStart started = SFPEER__JOB_START__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  int32_t nodes[] = {node, 99};
+  uint64_t incarnations[] = {1, 1};
+  started.name = (char[]){"nobody"};
+  started.job = sfd_network_new_id(server);
+  started.nodes = nodes;
+  started.incarnations = incarnations;
+  started.n_nodes = started.n_incarnations = 2;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_START;
+  message.job_start = &started;
+  sfd_network_send(server, node, &message);
+}
+
 static void send_runs(sfd_server_t *server, int32_t node)
 {
   Sfpeer__JobRuns runs = SFPEER__JOB_RUNS__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  int32_t nodes[] = {0, 99};
-  runs.name = (char[]){"nobody"};
-  runs.rank_nodes = nodes;
-  runs.n_rank_nodes = 2;
-  runs.job = sfd_network_new_id(server);
+  runs.name = (char[]){"nobody"}; /* and no job */
   message.body_case = SFPEER__MESSAGE__BODY_JOB_RUNS;
   message.job_runs = &runs;
   sfd_network_send(server, node, &message);
@@ -341,6 +353,9 @@ void sftest_lie(sfd_server_t *server, int32_t node, sftest_lie_t lie)
     break;
   case SFTEST_LIE_PAYLOAD:
     send_head(server, node, graph, SFD_PEER_CREDIT, 0, 8);
+    break;
+  case SFTEST_LIE_START:
+    send_start(server, node);
     break;
   case SFTEST_LIE_RUNS:
     send_runs(server, node);

@@ -25,7 +25,8 @@ typedef enum sftest_lie {
   SFTEST_LIE_KIND,          /* something of no kind */
   SFTEST_LIE_PAYLOAD,       /* the same, with bytes */
   SFTEST_LIE_GARBAGE,       /* a control message that is none */
-  SFTEST_LIE_RUNS,          /* that a job without ranks runs */
+  SFTEST_LIE_START,         /* that a job starts, with a node that there isn't */
+  SFTEST_LIE_RUNS,          /* that no job has begun */
   SFTEST_LIE_EMPTY,         /* one without a body */
   SFTEST_LIE_RANDOM,        /* and all above, which are seeds: many messages with random contents */
 } sftest_lie_t;

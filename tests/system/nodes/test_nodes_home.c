@@ -205,8 +205,7 @@ static int work_in_turn(sftest_rank_t *self)
   return take_part(self, self->rank, false);
 }
 
-/* The one that watches over the job in the place of its home must not take a rank that comes where the job is over by
- * now for one of those that run. */
+/* A rank that comes where the job is over by now is not taken for one of those that run. */
 START_TEST(a_name_is_used_again_where_a_job_without_its_home_is_over)
 {
   static const int32_t places[] = {0, 1}, others[] = {DEAD + 1, 1};
@@ -372,28 +371,96 @@ static int join_late(sftest_rank_t *self)
   return 0;
 }
 
-/* The home, which has no ranks of the job, is lost when it has told node 1 alone that the job starts. Node 0 is the
- * next home, and already assembles the job for its own rank when node 1 tells it that the job runs. */
-START_TEST(the_next_home_starts_ranks_that_wait_there)
+/* Node 2 is the home of a job that has ranks on nodes 0, which is the next home, and 1. */
+static hold_t *begin_to_join(sftest_loop_cluster_t *loop, sftest_job_t *job, int32_t from, int32_t to,
+                             sftest_rank_fn_t run)
 {
   static const int32_t places[] = {0, 1};
+  hold_t *hold = sftest_shared(sizeof *hold);
+  sftest_loop_cluster_start(loop, 3, 0, 0);
+  name_job(hold, 2, 3);
+  sftest_loop_cluster_order(loop, SFTEST_LOOP_HOLD, from, to);
+  sftest_job_start_over(job, loop->nodes, places, 2, run, hold);
+  return hold;
+}
+
+static void end_loop(sftest_loop_cluster_t *loop, hold_t *hold)
+{
+  sftest_loop_cluster_stop(loop);
+  sftest_shared_free(hold, sizeof *hold);
+}
+
+static void await_jobs(sftest_loop_cluster_t *loop)
+{
+  while (sftest_loop_cluster_order(loop, SFTEST_LOOP_JOBS, 0, 0) == 0 ||
+         sftest_loop_cluster_order(loop, SFTEST_LOOP_JOBS, 1, 1) == 0)
+    sftest_sleep_ms(1);
+  sftest_machine_sleep_ms(50); /* until the home has heard of them */
+}
+
+/* The home is lost when it has sent the start to the first node, where it has not arrived. */
+START_TEST(the_next_home_starts_a_job_that_nobody_heard_of)
+{
   static sftest_loop_cluster_t loop;
   static sftest_job_t job;
-  hold_t *hold = sftest_shared(sizeof *hold);
-  sftest_loop_cluster_start(&loop, 3, 0, 0);
-  name_job(hold, 2, 3);
-  sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 0);
-  sftest_job_start_over(&job, loop.nodes, places, 2, join_late, hold);
-  sftest_job_await(&job, &hold->ready, 1);
+  hold_t *hold = begin_to_join(&loop, &job, 2, 0, join_late);
+  await_jobs(&loop);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 1);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
-  sftest_sleep_ms(20); /* until node 0 is the home of its rank */
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 1);
   sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 1);
-  sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(hold, sizeof *hold);
+  end_loop(&loop, hold);
+}
+END_TEST
+
+/* The home is lost when the first node has heard of the start, and not yet the second one, which turns to the next
+ * home: what this keeps of it is not there any more for the next job of that name. */
+START_TEST(the_first_node_starts_those_that_lose_the_home)
+{
+  static sftest_loop_cluster_t loop;
+  static sftest_job_t job;
+  static const int32_t places[] = {0, 1};
+  hold_t *hold = begin_to_join(&loop, &job, 0, 1, join_late);
+  sftest_job_await(&job, &hold->ready, 1);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 0);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 1);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 1);
+  sftest_machine_sleep_ms(50); /* until node 0 is the home of its rank */
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 0, 1);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 1);
+  sftest_job_start_over(&job, loop.nodes, places, 2, join_late, hold);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  end_loop(&loop, hold);
+}
+END_TEST
+
+static int fail_to_join(sftest_rank_t *self)
+{
+  hold_t *hold = self->argument;
+  sf_context_t *context;
+  self->options.job = hold->name;
+  self->options.timeout_ms = 3 * LIMIT_MS;
+  SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_RANK_FAILED);
+  SFTEST_DETAIL(self, "node 0 is lost");
+  return 0;
+}
+
+/* The home loses the first node, which has not heard of the start: all ranks are told. */
+START_TEST(a_job_whose_first_node_is_lost_does_not_start)
+{
+  static sftest_loop_cluster_t loop;
+  static sftest_job_t job;
+  hold_t *hold = begin_to_join(&loop, &job, 2, 0, fail_to_join);
+  await_jobs(&loop);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  end_loop(&loop, hold);
 }
 END_TEST
 
@@ -409,7 +476,9 @@ static Suite *suite(void)
   tcase_add_test(cases, a_job_outlives_its_home);
   tcase_add_loop_test(cases, a_job_outlives_links_of_its_home, 0, 2);
   tcase_add_loop_test(cases, who_hears_of_a_loss_passes_it_on, 0, 4);
-  tcase_add_test(cases, the_next_home_starts_ranks_that_wait_there);
+  tcase_add_test(cases, the_next_home_starts_a_job_that_nobody_heard_of);
+  tcase_add_test(cases, the_first_node_starts_those_that_lose_the_home);
+  tcase_add_test(cases, a_job_whose_first_node_is_lost_does_not_start);
   tcase_add_test(cases, a_name_is_used_again_where_a_job_without_its_home_is_over);
   tcase_add_loop_test(cases, ranks_join_again, 1, 4);
   suite_add_tcase(suite, cases);

@@ -44,6 +44,7 @@ static const lied_t lies[] = {
     {SFTEST_LIE_KIND, 0, 1, "of kind 5"},
     {SFTEST_LIE_PAYLOAD, 0, 1, "with a payload"},
     {SFTEST_LIE_GARBAGE, 0, 1, "no control message"},
+    {SFTEST_LIE_START, 0, 1, "malformed JobStart"},
     {SFTEST_LIE_RUNS, 0, 1, "malformed JobRuns"},
     {SFTEST_LIE_EMPTY, 0, 1, "with field 0"},
 };

@@ -363,23 +363,35 @@ START_TEST(other_user_is_refused)
 }
 END_TEST
 
-/* That message holds the node of each rank, whichever it is, beside the longest name. */
+/* That message holds the node of each rank, whichever it is, beside the longest name and what is said of thousands of
+ * nodes. */
 START_TEST(places_of_the_largest_job_fit_into_a_message)
 {
   static const int32_t nodes[] = {2, 128, 129, 16384, 16385, 1 << 20};
   static char name[256];
   int32_t nnodes = nodes[_i], most = sfd_join_most_ranks(nnodes);
   int32_t *places = malloc((size_t)most * sizeof *places);
+  size_t nhosts = nnodes < 4096 ? (size_t)nnodes : 4096;
+  static int32_t hosts[4096];
+  static uint64_t incarnations[4096];
   Sfpeer__JobStart start = SFPEER__JOB_START__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   ck_assert_ptr_nonnull(places);
   ck_assert_int_ge(most, 1 << 18);
   for (int32_t r = 0; r < most; r++)
     places[r] = nnodes - 1;
+  for (size_t i = 0; i < nhosts; i++) {
+    hosts[i] = nnodes - (int32_t)(nhosts - i);
+    incarnations[i] = UINT32_MAX;
+  }
   memset(name, 'x', sizeof name - 1);
   start.uid = UINT32_MAX;
   start.name = name;
-  start.job = start.incarnation = UINT64_MAX;
+  start.job = UINT64_MAX;
+  start.home = nnodes - 1;
+  start.nodes = hosts;
+  start.incarnations = incarnations;
+  start.n_nodes = start.n_incarnations = nhosts;
   start.rank_nodes = places;
   start.n_rank_nodes = (size_t)most;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_START;
