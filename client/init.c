@@ -13,10 +13,7 @@
 #include "client/graph/failure.h"
 #include "client/graph/graph.h"
 #include "client/graph/retired_memory.h"
-#include "client/graph/trunk_types.h"
 #include "client/setup/plan_cache.h"
-#include "client/setup/trunk_device_slots.h"
-#include "client/streams/operation.h"
 #include "shm/base/error.h"
 
 /* Addresses only: pages are allocated as blocks are taken. Room for the lanes of thousands of neighbours. */
@@ -225,8 +222,7 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
 static bool is_busy(const sf_context_t *context)
 {
   for (const sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next)
-    if ((graph->in_flight > 0 || sfc_streams_are_busy(graph)) &&
-        atomic_load_explicit(&graph->failed, memory_order_relaxed) == SF_OK)
+    if (!sfc_graph_is_failed(graph) && sfc_graph_is_busy(graph))
       return true;
   return false;
 }
@@ -240,11 +236,8 @@ sf_status_t sf_finalize(sf_context_t *context)
     return status;
   if (is_busy(context))
     return sfshm_error(SF_ERR_STATE, "sf_finalize: operations are in flight");
-  for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next) {
-    sfc_streams_tear_down(graph);
-    if (graph->trunks != NULL)
-      sfc_trunk_slots_close(&graph->trunks->slots);
-  }
+  for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next)
+    sfc_graph_tear_down(graph);
   sfc_peers_close_devices(&context->peers);
   sfc_memory_withdraw_shared(&context->memory);
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;

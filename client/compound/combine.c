@@ -28,7 +28,7 @@ static sf_status_t choose_order(sfc_composite_t *composite)
   composite->slot_root = NULL;
   composite->nrounds = 0;
   bool at_once = composite->call == SFSHM_CALL_FETCH && kernels != NULL && kernels->fetch != NULL;
-  sfc_rounds_t *rounds = &composite->graph->multi->rounds;
+  sfc_rounds_t *rounds = &sfc_multi_find(composite->graph)->rounds;
   return at_once ? sfc_rounds_slot_roots(rounds, &composite->slot_root)
                  : sfc_rounds_all(rounds, &composite->rounds, &composite->nrounds);
 }

@@ -28,28 +28,32 @@ static void free_composite(sfc_composite_t *composite)
   free(composite);
 }
 
-void sfc_composites_free(sfc_composite_t *composites)
+/* The composites of a graph. */
+typedef struct composites {
+  sfc_attachment_t attachment;
+  sfc_composite_t *all;    /* by sibling */
+  sfc_composite_t *unused; /* kept for the next operation */
+} composites_t;
+
+/* Operations in flight on a graph that has failed may be at the end of the context: their threads know them still. */
+static void free_composites(sfc_attachment_t *attachment)
 {
-  while (composites != NULL) {
-    sfc_composite_t *next = composites->next;
-    free_composite(composites);
-    composites = next;
+  composites_t *composites = (composites_t *)attachment;
+  for (sfc_composite_t *at = composites->all, *next; at != NULL; at = next) {
+    next = at->sibling;
+    if (!at->waiting)
+      free_composite(at);
   }
+  free(composites);
 }
 
-void sfc_composites_drop(const sf_request_t *requests)
-{
-  for (; requests != NULL; requests = requests->next) {
-    sfc_composite_t *composite = requests->whole;
-    if (composite != NULL && composite->first == requests)
-      free_composite(composite);
-  }
-}
+static const sfc_attachment_ops_t composites_ops = {.free = free_composites};
 
 static void set_free(sfc_composite_t *composite)
 {
-  composite->next = composite->graph->composites;
-  composite->graph->composites = composite;
+  composites_t *composites = sfc_graph_attachment(composite->graph, &composites_ops);
+  composite->next = composites->unused;
+  composites->unused = composite;
 }
 
 /* Room for nunits contributions. */
@@ -113,14 +117,28 @@ static bool advance(sfc_continuation_t *self, sfc_thread_t *thread)
 
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
+static composites_t *find_composites(sf_graph_t *graph)
+{
+  composites_t *composites = sfc_graph_attachment(graph, &composites_ops);
+  if (composites == NULL && (composites = calloc(1, sizeof *composites)) != NULL)
+    sfc_graph_attach(graph, &composites->attachment, &composites_ops);
+  return composites;
+}
+
+/* A composite with nothing but its memory; NULL: there is no memory. */
 static sfc_composite_t *take_free(sf_graph_t *graph)
 {
-  sfc_composite_t *composite = graph->composites;
-  if (composite == NULL)
-    return calloc(1, sizeof *composite);
-  graph->composites = composite->next;
-  free_own_round(composite);
-  *composite = (sfc_composite_t){.scratch = composite->scratch, .scratch_bytes = composite->scratch_bytes};
+  composites_t *composites = find_composites(graph);
+  sfc_composite_t *composite = composites != NULL ? composites->unused : NULL;
+  if (composite != NULL) {
+    composites->unused = composite->next;
+    free_own_round(composite);
+    *composite = (sfc_composite_t){
+        .sibling = composite->sibling, .scratch = composite->scratch, .scratch_bytes = composite->scratch_bytes};
+  } else if (composites != NULL && (composite = calloc(1, sizeof *composite)) != NULL) {
+    composite->sibling = composites->all;
+    composites->all = composite;
+  }
   return composite;
 }
 
@@ -263,7 +281,7 @@ static sf_status_t find_multi(const sfc_composite_call_t *call, sf_request_t **r
   sf_status_t status = sfc_call_check_graph(sfshm_call_name(call->call), call->graph);
   if (status != SF_OK)
     return status;
-  status = check(call, !bcast && sfc_multi_of(call->graph) == NULL, request_p);
+  status = check(call, !bcast && call->graph->multi == NULL, request_p);
   if (!bcast)
     return sfc_multi_graph(status, call->graph, multi_p);
   return status == SF_OK ? sfc_graph_failure(call->graph) : status;

@@ -27,8 +27,9 @@ struct sfc_round;
 
 typedef struct sfc_composite {
   sfc_continuation_t continuation;
-  sf_graph_t *graph;          /* the application's */
-  struct sfc_composite *next; /* of the graph's that are not in use */
+  sf_graph_t *graph;             /* the application's */
+  struct sfc_composite *next;    /* of the graph's that are not in use */
+  struct sfc_composite *sibling; /* of all of the graph */
   sfshm_call_t call;
   bool waiting; /* among the thread's continuations */
   bool combined;
@@ -77,9 +78,5 @@ static inline size_t sfc_composite_aligned(size_t bytes)
 {
   return (bytes + SFC_COMPOSITE_ALIGN - 1) / SFC_COMPOSITE_ALIGN * SFC_COMPOSITE_ALIGN;
 }
-
-/* Frees a graph's list; those to which the requests of a list belong. */
-void sfc_composites_free(sfc_composite_t *composites);
-void sfc_composites_drop(const sf_request_t *requests);
 
 #endif

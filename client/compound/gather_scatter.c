@@ -34,7 +34,7 @@ static sf_status_t find_multi(const gathering_t *asked, sf_request_t **request_p
   sf_status_t status = sfc_call_check_graph(sfshm_call_name(asked->call), asked->graph);
   if (status != SF_OK)
     return status;
-  if (sfc_multi_of(asked->graph) == NULL)
+  if (asked->graph->multi == NULL)
     status = check_first(asked, request_p);
   return sfc_multi_graph(status, asked->graph, multi_p);
 }

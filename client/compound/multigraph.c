@@ -14,12 +14,66 @@
 
 #define EDGES_MAX (INT64_MAX / 64) /* whose arrays can be counted in bytes */
 
+/* ---- Ending ------------------------------------------------------------------------------------------------------ */
+
+/* What becomes of the multi-graph: see attachment.h. */
+static bool is_busy(const sfc_attachment_t *attachment)
+{
+  return attachment->graph->multi != NULL && sfc_graph_is_busy(attachment->graph->multi);
+}
+
+static void tear_down(sfc_attachment_t *attachment)
+{
+  if (attachment->graph->multi != NULL)
+    sfc_graph_tear_down(attachment->graph->multi);
+}
+
+static sf_status_t drop_edges(sfc_multi_t *multi)
+{
+  sf_status_t status = sf_graph_destroy(multi->edges);
+  multi->edges = NULL;
+  return status;
+}
+
+static void destroy(sfc_attachment_t *attachment)
+{
+  sf_graph_t *multi = attachment->graph->multi;
+  if (multi != NULL)
+    sfc_graph_set_parent(multi, NULL);
+  (void)sf_graph_destroy(multi); /* nothing is in flight */
+  attachment->graph->multi = NULL;
+  (void)drop_edges((sfc_multi_t *)attachment);
+}
+
+/* The graphs are in the context's list. */
+static void free_multi(sfc_attachment_t *attachment)
+{
+  sfc_multi_t *multi = (sfc_multi_t *)attachment;
+  sfc_ranks_free(&multi->root_ranks);
+  sfc_ranks_free(&multi->leaf_ranks);
+  sfc_rounds_free(&multi->rounds);
+  free(multi);
+}
+
+static const sfc_attachment_ops_t multi_ops = {
+    .is_busy = is_busy, .tear_down = tear_down, .retire = destroy, .free = free_multi};
+
+sfc_multi_t *sfc_multi_find(const sf_graph_t *graph)
+{
+  return sfc_graph_attachment(graph, &multi_ops);
+}
+
 /* Without it this rank can't take part in what others wait for. */
 static sf_status_t need_multi(sf_graph_t *graph)
 {
-  if (graph->multi == NULL)
-    graph->multi = calloc(1, sizeof *graph->multi);
-  return graph->multi != NULL ? SF_OK : sfc_derive_give_up(graph, sfshm_error(SF_ERR_NOMEM, "multi-graph"));
+  sfc_multi_t *multi = sfc_multi_find(graph);
+  if (multi != NULL)
+    return SF_OK;
+  multi = calloc(1, sizeof *multi);
+  if (multi == NULL)
+    return sfc_derive_give_up(graph, sfshm_error(SF_ERR_NOMEM, "multi-graph"));
+  sfc_graph_attach(graph, &multi->attachment, &multi_ops);
+  return SF_OK;
 }
 
 /* When all have met, a rank for which something has failed, also the graph itself, still has to take part in the set-up
@@ -56,12 +110,13 @@ static sf_status_t move(sf_status_t before, sf_graph_t *graph, sfc_move_fn_t *op
 sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 {
   sf_status_t status = need_multi(graph);
-  if (status == SF_OK && !graph->multi->has_root_ranks) {
-    status = sfc_ranks_of_roots(graph, &graph->multi->root_ranks);
-    graph->multi->has_root_ranks = status == SF_OK;
+  sfc_multi_t *multi = sfc_multi_find(graph);
+  if (status == SF_OK && !multi->has_root_ranks) {
+    status = sfc_ranks_of_roots(graph, &multi->root_ranks);
+    multi->has_root_ranks = status == SF_OK;
   }
   if (status == SF_OK)
-    *ranks_p = &graph->multi->root_ranks;
+    *ranks_p = &multi->root_ranks;
   return status;
 }
 
@@ -74,7 +129,7 @@ typedef struct directory {
 
 static sf_status_t open_directory(sf_status_t before, sf_graph_t *graph, directory_t *directory)
 {
-  const sfc_ranks_t *root_ranks = &graph->multi->root_ranks;
+  const sfc_ranks_t *root_ranks = &sfc_multi_find(graph)->root_ranks;
   int32_t size = graph->group->size, n = root_ranks->nranks;
   int64_t *roots = malloc(((size_t)n + 1) * sizeof *roots);
   *directory = (directory_t){.by_root_rank = calloc((size_t)n + 1, sizeof(int64_t)),
@@ -114,7 +169,7 @@ static bool fits(int64_t value, int64_t limit)
 /* Learns how many edges each leaf rank has, and makes room for them. */
 static sf_status_t count_leaf_ranks(sf_status_t before, sf_graph_t *graph, directory_t *directory)
 {
-  sfc_multi_t *multi = graph->multi;
+  sfc_multi_t *multi = sfc_multi_find(graph);
   int32_t nranks = 0;
   int64_t nedges = 0;
   for (int32_t i = 0; i < multi->root_ranks.nranks; i++)
@@ -142,7 +197,7 @@ static sf_status_t count_leaf_ranks(sf_status_t before, sf_graph_t *graph, direc
 /* Tells the leaf ranks where their edges come, and makes the graph of edges. */
 static sf_status_t connect_edges(sf_status_t before, sf_graph_t *graph, directory_t *directory)
 {
-  sfc_multi_t *multi = graph->multi;
+  sfc_multi_t *multi = sfc_multi_find(graph);
   const sfc_ranks_t *roots = &multi->root_ranks, *leaves = &multi->leaf_ranks;
   size_t n = (size_t)graph->nleaves + 1;
   int32_t *rank = malloc(n * sizeof *rank);
@@ -182,7 +237,7 @@ static sf_status_t make_edges(sf_status_t before, sf_graph_t *graph, bool local)
 /* Arrays are going to be indexed with them. */
 static sf_status_t check_roots(const sf_graph_t *graph)
 {
-  const sfc_ranks_t *leaves = &graph->multi->leaf_ranks;
+  const sfc_ranks_t *leaves = &sfc_multi_find(graph)->leaf_ranks;
   for (int32_t i = 0; i < leaves->nranks; i++)
     for (int64_t k = leaves->offset[i]; k < leaves->offset[i + 1]; k++)
       if (!fits(leaves->root[k], graph->nroots - 1))
@@ -194,7 +249,7 @@ static sf_status_t check_roots(const sf_graph_t *graph)
  * anything else that they call on it. */
 static sf_status_t hear_of_edges(sf_graph_t *graph)
 {
-  sfc_multi_t *multi = graph->multi;
+  sfc_multi_t *multi = sfc_multi_find(graph);
   sf_request_t *requests[2] = {NULL, NULL};
   sf_status_t status =
       sf_reduce_begin(multi->edges, SF_INT64, multi->root_ranks.root, multi->leaf_ranks.root, SF_REPLACE, &requests[0]);
@@ -210,19 +265,12 @@ static sf_status_t hear_of_edges(sf_graph_t *graph)
   return sfc_derive_give_up(graph, status);
 }
 
-static sf_status_t drop_edges(sfc_multi_t *multi)
-{
-  sf_status_t status = sf_graph_destroy(multi->edges);
-  multi->edges = NULL;
-  return status;
-}
-
 /* What all ranks do in the same order, whatever fails here. Once they have the graph of edges all of them go on with
  * it: what fails later is an error of that graph. */
 static sf_status_t find_leaf_ranks(sf_status_t before, sf_graph_t *graph)
 {
   const sfc_ranks_t *roots;
-  sfc_multi_t *multi = graph->multi;
+  sfc_multi_t *multi = sfc_multi_find(graph);
   bool local = sfc_group_is_local(graph->group);
   sf_status_t status = before == SF_OK ? sfc_multi_root_ranks(graph, &roots) : before;
   if (!local)
@@ -242,7 +290,7 @@ static sf_status_t find_leaf_ranks(sf_status_t before, sf_graph_t *graph)
 /* On one node that takes nobody else. */
 static sf_status_t have_leaf_ranks(sf_status_t before, sf_graph_t *graph)
 {
-  const sfc_multi_t *multi = graph->multi;
+  const sfc_multi_t *multi = sfc_multi_find(graph);
   if (multi->has_leaf_ranks)
     return before == SF_OK && multi->edges != NULL ? sfc_graph_failure(multi->edges) : before;
   if (!sfc_group_is_local(graph->group)) {
@@ -257,10 +305,10 @@ static sf_status_t have_leaf_ranks(sf_status_t before, sf_graph_t *graph)
 sf_status_t sfc_multi_leaf_ranks(sf_status_t before, sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 {
   sf_status_t status = begin_use(before, graph);
-  if (graph->multi != NULL)
+  if (sfc_multi_find(graph) != NULL)
     status = have_leaf_ranks(status, graph);
   if (status == SF_OK)
-    *ranks_p = &graph->multi->leaf_ranks;
+    *ranks_p = &sfc_multi_find(graph)->leaf_ranks;
   return status;
 }
 
@@ -270,14 +318,14 @@ sf_status_t sfc_multi_leaf_ranks(sf_status_t before, sf_graph_t *graph, const sf
 static sf_status_t tell_slots(sf_status_t before, const sf_graph_t *graph, int64_t by_edge[], int64_t slots[])
 {
   if (before == SF_OK &&
-      (by_edge == NULL || slots == NULL || !sfc_rounds_find_slots(&graph->multi->rounds, by_edge, NULL)))
+      (by_edge == NULL || slots == NULL || !sfc_rounds_find_slots(&sfc_multi_find(graph)->rounds, by_edge, NULL)))
     before = sfshm_error(SF_ERR_NOMEM, "slots of %lld edges", (long long)graph->nleaves);
-  return move(before, graph->multi->edges, sf_bcast, by_edge, slots);
+  return move(before, sfc_multi_find(graph)->edges, sf_bcast, by_edge, slots);
 }
 
 static sf_status_t connect_slots(sf_status_t before, sf_graph_t *graph, const int64_t slots[], sf_graph_t **multi_p)
 {
-  const sfc_ranks_t *roots = &graph->multi->root_ranks, *leaves = &graph->multi->leaf_ranks;
+  const sfc_ranks_t *roots = &sfc_multi_find(graph)->root_ranks, *leaves = &sfc_multi_find(graph)->leaf_ranks;
   int32_t *rank = malloc(((size_t)graph->nleaves + 1) * sizeof *rank);
   if (before == SF_OK && rank == NULL)
     before = sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)graph->nleaves);
@@ -292,7 +340,7 @@ static sf_status_t connect_slots(sf_status_t before, sf_graph_t *graph, const in
 
 static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph)
 {
-  sfc_multi_t *multi = graph->multi;
+  sfc_multi_t *multi = sfc_multi_find(graph);
   bool local = sfc_group_is_local(graph->group);
   sf_status_t status = have_leaf_ranks(before, graph);
   if (local || multi->edges != NULL)
@@ -309,12 +357,12 @@ static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph)
   int64_t *by_edge = calloc((size_t)nedges + 1, sizeof *by_edge);
   int64_t *slots = malloc(((size_t)graph->nleaves + 1) * sizeof *slots);
   status = tell_slots(status, graph, by_edge, slots);
-  status = connect_slots(status, graph, slots, &multi->graph);
+  status = connect_slots(status, graph, slots, &graph->multi);
   free(by_edge);
   free(slots);
   if (status == SF_OK) {
-    atomic_store_explicit(&multi->graph->counts->multi_of, graph->number, memory_order_relaxed);
-    sfc_graph_set_parent(multi->graph, graph);
+    atomic_store_explicit(&graph->multi->counts->multi_of, graph->number, memory_order_relaxed);
+    sfc_graph_set_parent(graph->multi, graph);
     status = drop_edges(multi);
   }
   return status;
@@ -323,39 +371,9 @@ static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph)
 sf_status_t sfc_multi_graph(sf_status_t before, sf_graph_t *graph, sf_graph_t **multi_p)
 {
   sf_status_t status = begin_use(before, graph);
-  if (graph->multi != NULL && graph->multi->graph == NULL)
+  if (sfc_multi_find(graph) != NULL && graph->multi == NULL)
     status = make_graph(status, graph);
   if (status == SF_OK)
-    *multi_p = graph->multi->graph;
+    *multi_p = graph->multi;
   return status;
-}
-
-/* ---- Ending ------------------------------------------------------------------------------------------------------ */
-
-bool sfc_multi_is_busy(const sf_graph_t *graph)
-{
-  const sf_graph_t *multi = sfc_multi_of(graph);
-  return multi != NULL && (multi->in_flight > 0 || sfc_multi_is_busy(multi));
-}
-
-void sfc_multi_destroy(sf_graph_t *graph)
-{
-  sfc_multi_t *multi = graph->multi;
-  if (multi == NULL)
-    return;
-  if (multi->graph != NULL)
-    sfc_graph_set_parent(multi->graph, NULL);
-  (void)sf_graph_destroy(multi->graph); /* none is in flight */
-  (void)drop_edges(multi);
-}
-
-void sfc_multi_free(sf_graph_t *graph)
-{
-  sfc_multi_t *multi = graph->multi;
-  if (multi == NULL)
-    return;
-  sfc_ranks_free(&multi->root_ranks);
-  sfc_ranks_free(&multi->leaf_ranks);
-  sfc_rounds_free(&multi->rounds);
-  free(multi);
 }

@@ -16,20 +16,17 @@
 #include "client/plan/slot_rounds.h"
 
 typedef struct sfc_multi {
+  sfc_attachment_t attachment;
   bool has_root_ranks;
   bool has_leaf_ranks;
   sfc_ranks_t root_ranks;
   sfc_ranks_t leaf_ranks;
-  sf_graph_t *edges; /* until graph has been made */
-  sf_graph_t *graph;
+  sf_graph_t *edges;   /* until the multi-graph has been made */
   sfc_rounds_t rounds; /* as soon as leaf_ranks are known */
 } sfc_multi_t;
 
-/* NULL: it has none yet. */
-static inline sf_graph_t *sfc_multi_of(const sf_graph_t *graph)
-{
-  return graph->multi != NULL ? graph->multi->graph : NULL;
-}
+/* What has been found out about the edges of a graph; NULL: nothing yet. */
+sfc_multi_t *sfc_multi_find(const sf_graph_t *graph);
 
 /* This rank's leaves by the rank of their roots. Local. */
 sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p);
@@ -40,13 +37,5 @@ sf_status_t sfc_multi_leaf_ranks(sf_status_t before, sf_graph_t *graph, const sf
 
 /* The multi-graph. Collective and blocking at first use, before which ranks meet, likewise. */
 sf_status_t sfc_multi_graph(sf_status_t before, sf_graph_t *graph, sf_graph_t **multi_p);
-
-/* Whether operations on the multi-graph are in flight. */
-bool sfc_multi_is_busy(const sf_graph_t *graph);
-
-/* Destroys the graphs that belong to the graph, as its destruction does; or only frees the memory, the graphs being in
- * the context's list. */
-void sfc_multi_destroy(sf_graph_t *graph);
-void sfc_multi_free(sf_graph_t *graph);
 
 #endif

@@ -21,6 +21,7 @@
 #include "shm/region/inbox.h"
 
 typedef struct sfc_early_failure sfc_early_failure_t;
+struct sfc_loan;
 struct sfc_plan;
 struct sfc_retirings;
 
@@ -71,7 +72,7 @@ struct sf_context {
   struct sfc_plan *plans;              /* kept for graphs that are made again, the latest first */
   int32_t nexpected;                   /* graphs in the making whose numbers are not known */
   sfc_early_failure_t *early_failures; /* of these, perhaps */
-  sf_graph_t *lent;                    /* graphs whose edge lists others may be reading: see edge_loans.h */
+  struct sfc_loan *loans;              /* edge lists that others may be reading: see edge_loans.h */
   struct sfc_retirings *retirings;     /* memory of destroyed graphs, until nobody touches it any more */
   _Atomic bool daemon_gone;            /* whatever failed first */
   _Atomic int failed;                  /* sf_status_t; why nothing of the job can go on */

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "client/compound/multigraph.h"
 #include "client/core/context.h"
 #include "client/engine/eager.h"
 #include "client/engine/lane_send.h"
@@ -142,7 +141,7 @@ static void compare_multi(const sfc_lane_t *lane, uint64_t awaited)
 {
   char who[48];
   sf_graph_t *graph = lane->graph;
-  const sf_graph_t *multi = sfc_multi_of(graph);
+  const sf_graph_t *multi = graph->multi;
   uint64_t on_multi = multi != NULL ? multi->last_sequence : 0, theirs = awaited & SFSHM_DESC_SEQUENCE_MASK;
   if (!is_ahead(sfshm_desc_on_multi(awaited), on_multi, SFSHM_DESC_COUNT_MASK) ||
       !is_ahead(graph->last_sequence, theirs, SFSHM_DESC_SEQUENCE_MASK))

@@ -1,6 +1,7 @@
 /* Requests: checking what an operation is called with, filling them in, keeping them for the next one. The thread that
  * uses the graph. */
 #include "client/engine/request.h"
+#include "client/engine/graph_end.h"
 
 #include <stdlib.h>
 
@@ -156,6 +157,7 @@ static void set_free(sf_request_t *request)
 static sf_request_t *take_free(sf_graph_t *graph)
 {
   sf_request_t *request = graph->free_requests;
+  sfc_graph_begin_operations(graph);
   if (request == NULL)
     return malloc(sizeof *request);
   graph->free_requests = request->next;

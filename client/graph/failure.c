@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/compound/multigraph.h"
 #include "client/core/context.h"
 #include "client/graph/retired_memory.h"
-#include "client/streams/operation.h"
 #include "shm/base/error.h"
 
 sf_status_t sfc_graph_failure(const sf_graph_t *graph)
@@ -15,6 +13,13 @@ sf_status_t sfc_graph_failure(const sf_graph_t *graph)
   /* Pairs with the release in sfc_graph_fail: who sees the status sees the text. */
   int failed = atomic_load_explicit(&graph->failed, memory_order_acquire);
   return failed == SF_OK ? SF_OK : sfshm_error((sf_status_t)failed, "%s", graph->failure_detail);
+}
+
+static void (*_Atomic observer)(void);
+
+void sfc_graph_observe_failures(void (*callback)(void))
+{
+  atomic_store(&observer, callback);
 }
 
 void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
@@ -26,7 +31,9 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
     atomic_store_explicit(&graph->failed, status, memory_order_seq_cst); /* see streams_guard.c */
   }
   pthread_mutex_unlock(&lock);
-  sfc_streams_alarm();
+  void (*observe)(void) = atomic_load(&observer);
+  if (observe != NULL)
+    observe();
 }
 
 /* These first: who sees the one fail finds the others failed. */
@@ -39,10 +46,9 @@ static void fail_with_parents(sf_graph_t *graph, sf_status_t status, const char 
 
 void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail)
 {
-  sf_graph_t *multi = sfc_multi_of(graph);
   fail_with_parents(graph, status, detail);
-  if (multi != NULL)
-    sfc_graph_fail(multi, status, detail);
+  if (graph->multi != NULL)
+    sfc_graph_fail(graph->multi, status, detail);
 }
 
 static const sf_graph_t *oldest_of(const sf_graph_t *graph)

@@ -22,6 +22,9 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail);
  * streams their guard. */
 void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail);
 
+/* From now on the callback is called each time a graph of the process has failed, by the thread that found it out. */
+void sfc_graph_observe_failures(void (*callback)(void));
+
 /* Tells the daemon that it has failed. */
 void sfc_graph_tell_failure(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
 

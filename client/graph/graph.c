@@ -1,30 +1,17 @@
-/* Graphs after set-up: failing, information, destruction. */
+/* Graphs after set-up: their place in the context, and destruction. */
 #include "client/graph/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/compound/composite.h"
-#include "client/compound/multigraph.h"
 #include "client/core/context.h"
 #include "client/core/device.h"
 #include "client/core/group.h"
-#include "client/engine/device_staging.h"
-#include "client/engine/eager.h"
-#include "client/engine/offload.h"
-#include "client/engine/operation.h"
 #include "client/graph/counters.h"
 #include "client/graph/failure.h"
 #include "client/graph/retired_memory.h"
-#include "client/graph/trunk_types.h"
 #include "client/plan/edge_readback.h"
-#include "client/setup/edge_loans.h"
-#include "client/setup/lanes.h"
-#include "client/setup/plan_cache.h"
-#include "client/setup/trunk_device_slots.h"
-#include "client/setup/trunk_plan.h"
-#include "client/streams/operation.h"
 #include "shm/base/error.h"
 
 /* A multi-graph is made where its graph was. */
@@ -43,13 +30,9 @@ static void retire_memory(sf_graph_t *graph)
 {
   if (graph->shared.address != NULL)
     sfc_graph_leave_block(graph, &graph->shared);
-  if (graph->lent.address != NULL)
-    sfc_graph_leave_block(graph, &graph->lent);
-  for (int32_t i = 0; i < graph->nlanes; i++) {
+  for (int32_t i = 0; i < graph->nlanes; i++)
     if (graph->lanes[i].rx_cells.address != NULL)
       sfc_graph_leave_block(graph, &graph->lanes[i].rx_cells);
-    sfc_lane_leave_eager(&graph->lanes[i]);
-  }
   sfc_retiring_enter(graph);
 }
 
@@ -73,26 +56,8 @@ void sfc_graph_unlink(sf_graph_t *graph)
       graph->next->link = graph->link;
     graph->link = NULL;
   }
-  sfc_lent_forget(graph);
   sfc_counters_settle(&context->counters, graph);
   pthread_mutex_unlock(&context->lock);
-}
-
-static void free_request(sf_request_t *request)
-{
-  if (request == NULL)
-    return;
-  sfc_stage_free(request);
-  free(request);
-}
-
-static void free_requests(sf_request_t *request)
-{
-  while (request != NULL) {
-    sf_request_t *next = request->next;
-    free_request(request);
-    request = next;
-  }
 }
 
 void sfc_graph_free_own_plan(sf_graph_t *graph)
@@ -113,44 +78,17 @@ void sfc_graph_free(sf_graph_t *graph)
 {
   if (graph == NULL)
     return;
+  bool owns_plan = !graph->shares_plan;
+  sfc_graph_free_attachments(graph);
   sfc_left_free(graph->left, NULL);
   free(graph->retiring);
-  free_requests(graph->free_requests);
-  sfc_composites_drop(graph->persistent);
-  free_requests(graph->persistent);
-  free_request(graph->recent[0]);
-  free_request(graph->recent[1]);
-  sfc_composites_free(graph->composites);
-  sfc_multi_free(graph);
-  if (graph->plan == NULL)
+  if (owns_plan)
     sfc_graph_free_own_plan(graph);
-  for (int32_t i = 0; i < graph->nlanes; i++) {
-    sfc_offload_free_lane(&graph->lanes[i]);
-    sfc_lane_free_eager(&graph->lanes[i]);
-  }
   free(graph->lanes);
   free(graph->senders[0]);
-  sfc_trunks_free(graph->context, graph->trunks);
   free(graph->expecting);
   free(graph->table);
-  if (graph->plan != NULL)
-    sfc_plan_let_go(graph->context, graph->plan);
   free(graph);
-}
-
-/* The graph's, those of its multi-graph, and so on. */
-static bool streams_are_busy(const sf_graph_t *graph)
-{
-  return graph != NULL && (sfc_streams_are_busy(graph) || streams_are_busy(sfc_multi_of(graph)));
-}
-
-/* While the listener knows the graphs, and that they belong together: what streams wait for may fail. */
-static void tear_streams_down(sf_graph_t *graph)
-{
-  if (graph == NULL)
-    return;
-  tear_streams_down(sfc_multi_of(graph));
-  sfc_streams_tear_down(graph);
 }
 
 sf_status_t sf_graph_destroy(sf_graph_t *graph)
@@ -164,21 +102,15 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
   if (graph->parent != NULL)
     return sfshm_error(SF_ERR_ARG, "sf_graph_destroy: the multi-graph of graph %llu goes with that",
                        (unsigned long long)graph->parent->number);
-  if (graph->in_flight > 0 || sfc_multi_is_busy(graph))
-    return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: operations are in flight");
-  if (!sfc_graph_is_failed(graph) && streams_are_busy(graph))
-    return sfshm_error(SF_ERR_STATE, "sf_graph_destroy: operations on streams have not been ended");
-  tear_streams_down(graph);
-  sfc_multi_destroy(graph);
+  if (sfc_graph_is_busy(graph))
+    return sfshm_error(SF_ERR_STATE,
+                       "sf_graph_destroy: operations are in flight, or operations on streams have not been ended");
+  sfc_graph_tear_down(graph);
+  sfc_graph_retire_attachments(graph);
   sfc_graph_unlink(graph);
-  if (graph->trunks != NULL) { /* before any thread can tell that it is destroyed */
-    sfc_submitter_settle(&context->submitter);
-    sfc_trunk_slots_close(&graph->trunks->slots);
-  }
   retire_memory(graph);
   sfc_graphs_tell_destroyed(context);
   sfc_group_let_go(graph->group);
   sfc_graph_free(graph);
-  sfc_plans_make_room(context);
   return SF_OK;
 }

@@ -10,6 +10,7 @@
 #include <sf/sf.h>
 
 #include "client/core/shared_heap.h"
+#include "client/graph/attachment.h"
 #include "client/graph/lane.h"
 #include "client/plan/link.h"
 #include "shm/observe/counters.h"
@@ -90,24 +91,21 @@ struct sf_graph {
   bool is_meeting;          /* the rank waits for others, see barrier.h; under the context's lock */
 
   sfc_block_t shared;            /* slots and control lines of all lanes, in the inbox */
-  sfc_block_t lent;              /* the own edge list, while others may be reading it; address NULL: none */
-  sf_graph_t *lent_next;         /* in the context's list of such graphs */
   struct sfc_retiring *retiring; /* what is kept of it when it has been destroyed: nothing may be lacking then */
   struct sfc_left *left;         /* other blocks there that are not in use here any more, but may be elsewhere */
   struct sfc_trunks *trunks;     /* NULL: no edges between nodes */
-  struct sfc_streams *streams;   /* NULL: no operation on a stream yet */
 
-  /* With a plan, the patterns of links and trunks, turns and the origin are the plan's. */
-  struct sfc_plan *plan;
+  bool shares_plan;      /* the patterns of links and trunks, turns and the origin belong to a plan of the cache */
   sfshm_region_t *lists; /* edge lists of leaf ranks that are mapped; the own one is the origin's */
   int32_t nlists;
   struct sfc_origin *origin; /* the edges as given */
   int8_t edges_given;        /* to the daemon's workers: see offload.h; 0: not yet, 1: yes, -1: it is not possible */
-  struct sfc_multi *multi;   /* what has been found out about them; NULL: nothing yet */
+  sf_graph_t *multi;         /* its multi-graph; NULL: none yet */
   sf_graph_t *parent; /* of which this is the multi-graph, or carries streams; written under the context's lock */
-  struct sfc_composite *composites; /* not in use, kept for the next operation */
-  sf_graph_t *next;                 /* in the context's list */
-  sf_graph_t **link;                /* what leads here in it; NULL: it is not in the list */
+  sfc_attachment_t *attachments; /* the latest first */
+  sfc_attachment_t operations;   /* the engine's: see graph_end.c */
+  sf_graph_t *next;              /* in the context's list */
+  sf_graph_t **link;             /* what leads here in it; NULL: it is not in the list */
 };
 
 /* Writes "graph 7 (ocean.c:32)": with the place where the application made it, if that is known. */

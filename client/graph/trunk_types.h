@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "client/core/trunk_regions.h"
+#include "client/graph/attachment.h"
 #include "shm/trunk/trunk.h"
 
 /* Contributions of a reduce's message that are combined in the turn of one rank. */
@@ -86,7 +87,8 @@ typedef struct sfc_trunk_slots {
 
 /* Everything of one graph that concerns other nodes. */
 typedef struct sfc_trunks {
-  bool shares_plan; /* map and the trunks' turns and arrays belong to others, too, one of which frees them */
+  sfc_attachment_t attachment; /* to the graph; not of a plan's trunks */
+  bool shares_plan;            /* map and the trunks' turns and arrays belong to others, too, one of which frees them */
   sfc_trunk_region_t *map_region; /* NULL: the daemon sent the map, which is memory of this process: */
   void *map_memory;
   const sfshm_trunk_map_t *map;

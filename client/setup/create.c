@@ -184,8 +184,8 @@ static void lend_list(sfc_setup_t *setup)
   sfc_block_t *list = &setup->lists.handed;
   if (list->address != NULL && setup->error.status == SF_OK)
     sfc_lent_add(setup->graph, list);
-  else
-    setup->graph->lent = *list; /* until all have destroyed the graph */
+  else if (list->address != NULL)
+    sfc_graph_leave_block(setup->graph, list); /* until all have destroyed the graph */
   list->address = NULL;
 }
 

@@ -1,7 +1,10 @@
 /* Lent edge lists: see edge_loans.h. The threads that make and destroy graphs. */
 #include "client/setup/edge_loans.h"
 
+#include <stdlib.h>
+
 #include "client/core/context.h"
+#include "client/graph/retired_memory.h"
 #include "client/setup/lanes.h"
 
 void sfc_lent_say_read(const sf_graph_t *graph)
@@ -22,13 +25,48 @@ static bool all_have_read(const sf_graph_t *graph)
   return true;
 }
 
+/* Takes the loan out of the context's list. */
+static void forget(sfc_loan_t *loan)
+{
+  sf_context_t *context = loan->attachment.graph->context;
+  pthread_mutex_lock(&context->lock);
+  sfc_loan_t **link = &context->loans;
+  while (*link != NULL && *link != loan)
+    link = &(*link)->next;
+  if (*link != NULL)
+    *link = loan->next;
+  pthread_mutex_unlock(&context->lock);
+}
+
+static void retire(sfc_attachment_t *attachment)
+{
+  sfc_loan_t *loan = (sfc_loan_t *)attachment;
+  forget(loan);
+  if (loan->block.address != NULL)
+    sfc_graph_leave_block(attachment->graph, &loan->block);
+}
+
+static void free_loan(sfc_attachment_t *attachment)
+{
+  forget((sfc_loan_t *)attachment);
+  free(attachment);
+}
+
+static const sfc_attachment_ops_t loan_ops = {.retire = retire, .free = free_loan};
+
 void sfc_lent_add(sf_graph_t *graph, const sfc_block_t *block)
 {
   sf_context_t *context = graph->context;
+  sfc_loan_t *loan = malloc(sizeof *loan);
+  if (loan == NULL) {
+    sfc_graph_leave_block(graph, block);
+    return;
+  }
+  sfc_graph_attach(graph, &loan->attachment, &loan_ops);
+  loan->block = *block;
   pthread_mutex_lock(&context->lock);
-  graph->lent = *block;
-  graph->lent_next = context->lent;
-  context->lent = graph;
+  loan->next = context->loans;
+  context->loans = loan;
   pthread_mutex_unlock(&context->lock);
 }
 
@@ -36,17 +74,17 @@ void sfc_lent_add(sf_graph_t *graph, const sfc_block_t *block)
 static bool take_read(sf_context_t *context, sfc_block_t *block)
 {
   pthread_mutex_lock(&context->lock);
-  sf_graph_t **link = &context->lent;
-  while (*link != NULL && !all_have_read(*link))
-    link = &(*link)->lent_next;
-  sf_graph_t *graph = *link;
-  if (graph != NULL) {
-    *block = graph->lent;
-    graph->lent = (sfc_block_t){.address = NULL};
-    *link = graph->lent_next;
+  sfc_loan_t **link = &context->loans;
+  while (*link != NULL && !all_have_read((*link)->attachment.graph))
+    link = &(*link)->next;
+  sfc_loan_t *loan = *link;
+  if (loan != NULL) {
+    *block = loan->block;
+    loan->block = (sfc_block_t){.address = NULL};
+    *link = loan->next;
   }
   pthread_mutex_unlock(&context->lock);
-  return graph != NULL;
+  return loan != NULL;
 }
 
 void sfc_lent_collect(sf_context_t *context)
@@ -54,13 +92,4 @@ void sfc_lent_collect(sf_context_t *context)
   sfc_block_t block;
   while (take_read(context, &block))
     sfc_heap_give(&context->inbox, &block);
-}
-
-void sfc_lent_forget(sf_graph_t *graph)
-{
-  sf_graph_t **link = &graph->context->lent;
-  while (*link != NULL && *link != graph)
-    link = &(*link)->lent_next;
-  if (*link != NULL)
-    *link = graph->lent_next;
 }

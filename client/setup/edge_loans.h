@@ -6,17 +6,21 @@
 
 #include "client/graph/graph.h"
 
+/* The attachment of a graph whose edge list others may be reading. */
+typedef struct sfc_loan {
+  sfc_attachment_t attachment;
+  sfc_block_t block;     /* address NULL: it has been given back */
+  struct sfc_loan *next; /* in the context's list */
+} sfc_loan_t;
+
 /* Tells the ranks that have leaves on roots here that their lists have been read. The lanes are connected. */
 void sfc_lent_say_read(const sf_graph_t *graph);
 
-/* The list in that block belongs to the graph now, which is in the context's list; it is given back if all have read
- * it. */
+/* The list in that block belongs to the graph now, which is in the context's list. It is given back if all have read
+ * it, or when all have destroyed the graph. */
 void sfc_lent_add(sf_graph_t *graph, const sfc_block_t *block);
 
 /* Gives back lists that all have read. */
 void sfc_lent_collect(sf_context_t *context);
-
-/* Under the context's lock: forgets the graph, whose list is left in graph->lent. */
-void sfc_lent_forget(sf_graph_t *graph);
 
 #endif

@@ -149,15 +149,14 @@ void sfc_instance_strip(sf_graph_t *graph)
                       .place = graph->place,
                       .generation = graph->generation,
                       .shared = graph->shared};
-  if (graph->plan == NULL)
+  bool owns_plan = !graph->shares_plan;
+  sfc_graph_free_attachments(graph);
+  if (owns_plan)
     sfc_graph_free_own_plan(graph);
   free(graph->lanes);
   free(graph->senders[0]);
   free(graph->expecting);
   free(graph->table);
-  sfc_trunks_free(graph->context, graph->trunks);
-  if (graph->plan != NULL)
-    sfc_plan_let_go(graph->context, graph->plan);
   *graph = empty;
 }
 

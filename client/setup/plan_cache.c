@@ -44,6 +44,41 @@ struct sfc_plan {
   sfc_plan_t *next; /* in the context's list, the latest first */
 };
 
+/* The attachment of a graph that shares a plan. */
+typedef struct sfc_plan_use {
+  sfc_attachment_t attachment;
+  sfc_plan_t *plan;
+} sfc_plan_use_t;
+
+/* ---- End --------------------------------------------------------------------------------------------------------- */
+
+static void free_plan(sf_context_t *context, sfc_plan_t *plan)
+{
+  for (int32_t i = 0; i < plan->nlanes; i++) {
+    sfc_link_destroy(&plan->lanes[i].as_root);
+    sfc_link_destroy(&plan->lanes[i].as_leaf);
+  }
+  sfc_link_destroy(&plan->self);
+  for (int32_t i = 0; i < plan->nlists; i++)
+    sfc_device_destroy_region(&plan->lists[i]);
+  free(plan->turns);
+  sfc_origin_free(plan->origin);
+  free(plan->lists);
+  free(plan->lanes);
+  sfc_trunks_free(context, plan->trunks);
+  sfc_given_free(plan->given);
+  free(plan);
+}
+
+void sfc_plan_let_go(sf_context_t *context, sfc_plan_t *plan)
+{
+  pthread_mutex_lock(&context->lock);
+  bool last = --plan->nholders == 0;
+  pthread_mutex_unlock(&context->lock);
+  if (last)
+    free_plan(context, plan);
+}
+
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
 static void take_lane(const sf_graph_t *graph, const sfc_lane_t *lane, sfc_plan_lane_t *to)
@@ -145,11 +180,6 @@ static void trim(sf_context_t *context, int most)
   } while (oldest != NULL);
 }
 
-void sfc_plans_make_room(sf_context_t *context)
-{
-  trim(context, SFC_PLANS_KEPT - 1);
-}
-
 static void keep(sf_group_t *group, sfc_plan_t *plan)
 {
   sf_context_t *context = group->context;
@@ -162,11 +192,30 @@ static void keep(sf_group_t *group, sfc_plan_t *plan)
   trim(context, SFC_PLANS_KEPT);
 }
 
+/* Room for the next plan is made when a graph ends, and not when one is made. */
+static void free_use(sfc_attachment_t *attachment)
+{
+  sf_context_t *context = attachment->graph->context;
+  sfc_plan_let_go(context, ((sfc_plan_use_t *)attachment)->plan);
+  free(attachment);
+  trim(context, SFC_PLANS_KEPT - 1);
+}
+
+static void use(sf_graph_t *graph, sfc_plan_t *plan, sfc_plan_use_t *shared)
+{
+  static const sfc_attachment_ops_t ops = {.free = free_use};
+  shared->plan = plan;
+  graph->shares_plan = true;
+  sfc_graph_attach(graph, &shared->attachment, &ops);
+}
+
 void sfc_plan_make(sf_graph_t *graph, sfc_given_t *given)
 {
-  sfc_plan_t *plan = given != NULL ? alloc_plan(graph) : NULL;
+  sfc_plan_use_t *shared = malloc(sizeof *shared);
+  sfc_plan_t *plan = given != NULL && shared != NULL ? alloc_plan(graph) : NULL;
   if (plan == NULL) {
     sfc_given_free(given);
+    free(shared);
     return;
   }
   plan->nholders = 1;
@@ -190,7 +239,7 @@ void sfc_plan_make(sf_graph_t *graph, sfc_given_t *given)
     sfc_trunks_own_plan(plan->trunks, graph->trunks);
   graph->lists = NULL;
   graph->nlists = 0;
-  graph->plan = plan;
+  use(graph, plan, shared);
   keep(graph->group, plan);
 }
 
@@ -263,11 +312,16 @@ int32_t sfc_plan_nroot_ranks(const sfc_plan_t *plan)
 
 sf_status_t sfc_plan_apply(sfc_plan_t *plan, sf_graph_t *graph)
 {
-  graph->plan = plan;
+  sfc_plan_use_t *shared = malloc(sizeof *shared);
+  if (shared == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "plan of a graph");
+  use(graph, plan, shared);
   pthread_mutex_lock(&graph->context->lock);
   plan->nholders++;
   pthread_mutex_unlock(&graph->context->lock);
-  graph->trunks = plan->trunks != NULL ? sfc_trunks_copy(plan->trunks) : NULL;
+  sfc_trunks_t *trunks = plan->trunks != NULL ? sfc_trunks_copy(plan->trunks) : NULL;
+  if (trunks != NULL)
+    sfc_trunks_attach(graph, trunks);
   graph->lanes = calloc((size_t)plan->nlanes + 1, sizeof *graph->lanes);
   if (graph->lanes == NULL || (graph->trunks == NULL && plan->trunks != NULL))
     return sfshm_error(SF_ERR_NOMEM, "lanes to other ranks");
@@ -289,33 +343,4 @@ sf_status_t sfc_plan_apply(sfc_plan_t *plan, sf_graph_t *graph)
   graph->nturns = plan->nturns;
   graph->origin = plan->origin;
   return SF_OK;
-}
-
-/* ---- End --------------------------------------------------------------------------------------------------------- */
-
-static void free_plan(sf_context_t *context, sfc_plan_t *plan)
-{
-  for (int32_t i = 0; i < plan->nlanes; i++) {
-    sfc_link_destroy(&plan->lanes[i].as_root);
-    sfc_link_destroy(&plan->lanes[i].as_leaf);
-  }
-  sfc_link_destroy(&plan->self);
-  for (int32_t i = 0; i < plan->nlists; i++)
-    sfc_device_destroy_region(&plan->lists[i]);
-  free(plan->turns);
-  sfc_origin_free(plan->origin);
-  free(plan->lists);
-  free(plan->lanes);
-  sfc_trunks_free(context, plan->trunks);
-  sfc_given_free(plan->given);
-  free(plan);
-}
-
-void sfc_plan_let_go(sf_context_t *context, sfc_plan_t *plan)
-{
-  pthread_mutex_lock(&context->lock);
-  bool last = --plan->nholders == 0;
-  pthread_mutex_unlock(&context->lock);
-  if (last)
-    free_plan(context, plan);
 }

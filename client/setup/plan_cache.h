@@ -18,9 +18,6 @@ typedef struct sfc_plan sfc_plan_t;
  * edges. Without memory the graph stays as it is. */
 void sfc_plan_make(sf_graph_t *graph, sfc_given_t *given);
 
-/* Between graphs: the next one is to find room for its plan, as freeing an old one takes time. */
-void sfc_plans_make_room(sf_context_t *context);
-
 /* The latest plan kept that these edges have made on this group, held for the caller; NULL: none. */
 sfc_plan_t *sfc_plan_find(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags);
 

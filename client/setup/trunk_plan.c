@@ -281,9 +281,9 @@ sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_given_map_t *given, const uin
                             const sfc_trunk_block_t blocks[], int32_t nblocks)
 {
   sfc_trunks_t *trunks = calloc(1, sizeof *trunks);
-  graph->trunks = trunks;
   if (trunks == NULL)
     return sfshm_error(SF_ERR_NOMEM, "trunks");
+  sfc_trunks_attach(graph, trunks);
   trunks->trunks = calloc(nsides + 1, sizeof *trunks->trunks);
   if (trunks->trunks == NULL)
     return sfshm_error(SF_ERR_NOMEM, "%zu trunks", nsides);
@@ -363,4 +363,23 @@ void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks)
   sfc_trunk_regions_give(&context->trunk_regions, trunks->board_region);
   free(trunks->trunks);
   free(trunks);
+}
+
+/* Before any thread can tell the daemon that the graph is destroyed. */
+static void tear_down(sfc_attachment_t *attachment)
+{
+  sfc_submitter_settle(&attachment->graph->context->submitter);
+  sfc_trunk_slots_close(&((sfc_trunks_t *)attachment)->slots);
+}
+
+static void free_trunks(sfc_attachment_t *attachment)
+{
+  sfc_trunks_free(attachment->graph->context, (sfc_trunks_t *)attachment);
+}
+
+void sfc_trunks_attach(sf_graph_t *graph, sfc_trunks_t *trunks)
+{
+  static const sfc_attachment_ops_t ops = {.tear_down = tear_down, .free = free_trunks};
+  sfc_graph_attach(graph, &trunks->attachment, &ops);
+  graph->trunks = trunks;
 }

@@ -40,6 +40,9 @@ sfc_trunks_t *sfc_trunks_copy(const sfc_trunks_t *trunks);
 /* The plan is the copy's from now on. */
 void sfc_trunks_own_plan(sfc_trunks_t *copy, sfc_trunks_t *trunks);
 
+/* The trunks are the graph's from now on. */
+void sfc_trunks_attach(sf_graph_t *graph, sfc_trunks_t *trunks);
+
 /* NULL is accepted. */
 void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks);
 

@@ -165,7 +165,7 @@ static sf_status_t check_places(const sfc_streams_t *streams)
 /* What may fail here alone, before anything is given to the stream. */
 static sf_status_t prepare(fetch_t *fetch, const sfshm_pattern_t **slot_root_p)
 {
-  sfc_streams_t *streams = fetch->multi->streams;
+  sfc_streams_t *streams = sfc_streams_of(fetch->multi);
   size_t unit_bytes = sfshm_unit_size(fetch->unit->unit);
   bool unused;
   sf_status_t status = check_places(streams);
@@ -178,11 +178,11 @@ static sf_status_t prepare(fetch_t *fetch, const sfshm_pattern_t **slot_root_p)
   if (status == SF_OK && fetch->op->function != NULL && !fetch->root_on_host)
     status = sfshm_error(SF_ERR_UNSUPPORTED, NAME ": an op of the application is a function of the host, and rootdata "
                                                   "is on a device; see sf_fetch_op");
-  if (status == SF_OK && streams->room.unit_bytes < unit_bytes && sfc_streams_are_busy(fetch->multi))
+  if (status == SF_OK && streams->room.unit_bytes < unit_bytes && sfc_streams_are_busy(streams))
     status = sfshm_error(SF_ERR_STATE, NAME ": the first one with units of %zu bytes, while others have not been ended",
                          unit_bytes);
   if (status == SF_OK)
-    status = sfc_rounds_slot_roots(&fetch->graph->multi->rounds, slot_root_p);
+    status = sfc_rounds_slot_roots(&sfc_multi_find(fetch->graph)->rounds, slot_root_p);
   if (status == SF_OK && !streams->fetched.is_prepared) {
     status = streams->ops->prepare_fetch(streams->device, *slot_root_p);
     if (status != SF_OK)
@@ -200,7 +200,7 @@ static sf_status_t prepare(fetch_t *fetch, const sfshm_pattern_t **slot_root_p)
 static sf_status_t go_on(const fetch_t *fetch, const sfshm_pattern_t *slot_root, sf_streamed_t **gather,
                          sf_streamed_t **streamed_p)
 {
-  sfc_streams_t *streams = fetch->multi->streams;
+  sfc_streams_t *streams = sfc_streams_of(fetch->multi);
   fetching_t fetching = {.slot_root = slot_root,
                          .slots = sfc_seen_by(fetch->slots, fetch->root_on_host),
                          .roots = fetch->root,

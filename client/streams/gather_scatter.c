@@ -6,7 +6,7 @@
 
 sf_status_t sfc_streams_multi(sf_status_t before, sf_graph_t *graph, sf_graph_t **multi_p)
 {
-  sf_graph_t *multi = sfc_multi_of(graph);
+  sf_graph_t *multi = graph->multi;
   if (multi == NULL)
     return sfc_multi_graph(before, graph, multi_p);
   if (before != SF_OK)

@@ -1,7 +1,6 @@
 /* Operations on streams: see operation.h. */
 #include "client/streams/operation.h"
 
-#include "client/compound/multigraph.h"
 #include "client/core/context.h"
 #include "client/core/device.h"
 #include "client/core/type.h"
@@ -207,12 +206,12 @@ static sfc_stream_sides_t sides_of(const sfc_asked_t *asked)
 
 sf_status_t sfc_streams_refuse(sf_status_t status, sf_graph_t *graph)
 {
-  return graph->streams == NULL ? sfc_graph_meet(status, graph, SFPROTO__GRAPH_MEET__WHAT__STREAMS) : status;
+  return sfc_streams_of(graph) == NULL ? sfc_graph_meet(status, graph, SFPROTO__GRAPH_MEET__WHAT__STREAMS) : status;
 }
 
 sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream)
 {
-  if (asked->graph->streams != NULL)
+  if (sfc_streams_of(asked->graph) != NULL)
     return sfc_graph_failure(asked->graph);
   sf_status_t status = sfc_graph_meet(SF_OK, asked->graph, SFPROTO__GRAPH_MEET__WHAT__STREAMS);
   if (status != SF_OK)
@@ -228,8 +227,8 @@ static sf_status_t prepare(const sfc_asked_t *asked, void *stream, size_t unit_b
   sf_status_t status = sfc_streams_ready(asked, stream);
   if (status != SF_OK)
     return status;
-  sfc_streams_t *streams = graph->streams;
-  if (streams->room.unit_bytes < unit_bytes && sfc_streams_are_busy(graph))
+  sfc_streams_t *streams = sfc_streams_of(graph);
+  if (streams->room.unit_bytes < unit_bytes && sfc_streams_are_busy(streams))
     return sfshm_error(SF_ERR_STATE, NAME ": the first one with units of %zu bytes, while others have not been ended",
                        unit_bytes);
   status = fill_in(streams, asked, next_request(streams));
@@ -252,7 +251,7 @@ sf_status_t sfc_streams_begin(const sfc_asked_t *asked, void *stream, sf_streame
   status = prepare(asked, stream, unit_bytes);
   if (status != SF_OK)
     return status;
-  sfc_streams_t *streams = graph->streams;
+  sfc_streams_t *streams = sfc_streams_of(graph);
   sf_streamed_t *streamed = next_request(streams);
   status = compare_calls(streams, called);
   if (status == SF_OK && streams->room.unit_bytes < unit_bytes)
@@ -282,7 +281,7 @@ sf_status_t sf_end_on_stream(sf_streamed_t **streamed, void *stream)
     return SF_OK;
   if (ending->graph->generation != sfc_process_generation)
     return sfshm_error(SF_ERR_STATE, "sf_end_on_stream: in a child of the process that called sf_init");
-  sfc_streams_t *streams = ending->graph->streams;
+  sfc_streams_t *streams = sfc_streams_of(ending->graph);
   sf_status_t status = streams->ops->choose(streams->device, stream);
   if (status != SF_OK)
     return sfshm_error(status, "%s", streams->plugin->detail());
@@ -342,7 +341,7 @@ static bool is_released(const sfc_streams_t *streams)
 /* The device's failure becomes that of the graph, for all ranks. */
 static sf_status_t judge(sf_graph_t *graph, sf_status_t status)
 {
-  const sfc_streams_t *streams = graph->streams;
+  const sfc_streams_t *streams = sfc_streams_of(graph);
   if (status != SF_OK)
     sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
   else if (streams->nodes != NULL)
@@ -356,11 +355,11 @@ static sf_status_t judge(sf_graph_t *graph, sf_status_t status)
 static sf_status_t look_at_both(sf_graph_t *graph, const char *name, sf_status_t (*look)(const sfc_streams_t *streams))
 {
   sf_status_t status = sfc_call_check_graph(name, graph);
-  sf_graph_t *multi = status == SF_OK ? sfc_multi_of(graph) : NULL;
-  if (multi != NULL && multi->streams != NULL)
-    status = judge(multi, look(multi->streams));
-  if (status == SF_OK && graph->streams != NULL)
-    status = judge(graph, look(graph->streams));
+  sf_graph_t *multi = status == SF_OK ? graph->multi : NULL;
+  if (multi != NULL && sfc_streams_of(multi) != NULL)
+    status = judge(multi, look(sfc_streams_of(multi)));
+  if (status == SF_OK && sfc_streams_of(graph) != NULL)
+    status = judge(graph, look(sfc_streams_of(graph)));
   return status == SF_OK ? sfc_graph_failure(graph) : status;
 }
 

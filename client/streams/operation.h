@@ -148,6 +148,7 @@ typedef enum sfc_moves_kind {
 typedef struct sfc_moves sfc_moves_t; /* see move.h */
 
 typedef struct sfc_streams {
+  sfc_attachment_t attachment;
   sf_graph_t *graph;
   const sfshm_device_ops_t *plugin;
   const sfshm_streams_ops_t *ops;
@@ -187,11 +188,11 @@ sf_status_t sfc_streams_receive(sfc_streams_t *streams, const sf_streamed_t *str
 /* SF_ERR_MISMATCH: the lane's other end has called that instead, or something else before. */
 sf_status_t sfc_streams_mismatch(const sfc_streams_t *streams, int32_t lane, uint64_t mine, uint64_t theirs);
 
-/* Waits for what streams have to do still, and frees everything. NULL streams are accepted. */
-void sfc_streams_tear_down(sf_graph_t *graph);
+/* The streams of a graph; NULL: no operation on a stream yet. */
+sfc_streams_t *sfc_streams_of(const sf_graph_t *graph);
 
 /* Whether an operation has been begun and not ended. */
-bool sfc_streams_are_busy(const sf_graph_t *graph);
+bool sfc_streams_are_busy(const sfc_streams_t *streams);
 
 /* Gives the core away for a moment. */
 void sfc_streams_pause(void);

@@ -10,6 +10,7 @@
 #include "client/core/device.h"
 #include "client/core/group.h"
 #include "client/engine/progress.h"
+#include "client/graph/failure.h"
 #include "client/streams/areas.h"
 #include "client/streams/fetch_op.h"
 #include "client/streams/move.h"
@@ -18,6 +19,72 @@
 
 #define PAUSE_NS 50000
 #define PLACE_INTS ((int64_t)(sizeof(sfc_stream_place_t) / sizeof(int64_t)))
+
+/* ---- End --------------------------------------------------------------------------------------------------------- */
+
+void sfc_streams_pause(void)
+{
+  nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+}
+
+sf_status_t sfc_streams_drain(const sfc_streams_t *streams)
+{
+  bool idle = false;
+  for (;;) {
+    sf_status_t status = streams->ops->is_idle(streams->device, &idle);
+    if (status != SF_OK)
+      return sfshm_error(status, "%s", streams->plugin->detail());
+    if (idle)
+      return SF_OK;
+    sfc_streams_pause();
+  }
+}
+
+bool sfc_streams_are_busy(const sfc_streams_t *streams)
+{
+  for (int i = 0; i < SF_STREAMS_IN_FLIGHT; i++)
+    if (streams->requests[i].in_flight)
+      return true;
+  return false;
+}
+
+/* Of a graph that has failed nothing has to be ended. */
+static bool is_busy(const sfc_attachment_t *attachment)
+{
+  return !sfc_graph_is_failed(attachment->graph) && sfc_streams_are_busy((const sfc_streams_t *)attachment);
+}
+
+/* Others may write to the pages still, until they have destroyed the graph. */
+static void tear_down(sfc_attachment_t *attachment)
+{
+  sfc_streams_t *streams = (sfc_streams_t *)attachment;
+  sfc_graph_detach(attachment);
+  if (streams->is_guarded) {
+    (void)sfc_streams_drain(streams); /* of a device that has failed nothing more will come */
+    sfc_streams_unguard(streams);
+  }
+  if (streams->device != NULL) {
+    sfc_nodes_unpin(streams->nodes);
+    sfc_streams_fetch_free(streams);
+    sfc_room_drop(streams, &streams->room);
+    streams->ops->close(streams->device);
+  }
+  sfc_nodes_close(streams->nodes);
+  free(streams->room.ways);
+  free(streams->lanes);
+  free(streams->messages);
+  free(streams->slots);
+  free(streams->sent);
+  free(streams->moves);
+  free(streams);
+}
+
+static const sfc_attachment_ops_t streams_ops = {.is_busy = is_busy, .tear_down = tear_down};
+
+sfc_streams_t *sfc_streams_of(const sf_graph_t *graph)
+{
+  return sfc_graph_attachment(graph, &streams_ops);
+}
 
 /* ---- The device -------------------------------------------------------------------------------------------------- */
 
@@ -67,14 +134,15 @@ static void exchange(sfc_derive_t *derive, const sf_graph_t *graph, uint64_t cal
     edges.root[i] = graph->rank;
   }
   if (!derive->starved && derive->status == SF_OK)
-    tell(graph->streams, called, mine);
+    tell(sfc_streams_of(graph), called, mine);
   sf_graph_t *helper = sfc_derive_helper(derive, graph->size, &edges);
   if (helper == NULL)
     return;
   sfc_derive_bcast(derive, helper, SF_INT64, PLACE_INTS, mine, theirs);
   (void)sf_graph_destroy(helper);
   for (int32_t i = 0; i < n && derive->status == SF_OK; i++)
-    sfc_derive_note(derive, sfc_room_reach(graph->streams, &graph->streams->room, i, &theirs[i], called), -1);
+    sfc_derive_note(derive, sfc_room_reach(sfc_streams_of(graph), &sfc_streams_of(graph)->room, i, &theirs[i], called),
+                    -1);
 }
 
 /* ---- Together ---------------------------------------------------------------------------------------------------- */
@@ -88,12 +156,12 @@ static size_t most_moves(const sf_graph_t *graph)
   return 2 * (size_t)n;
 }
 
-static sf_status_t make(sf_graph_t *graph, sfc_streams_t **streams_p)
+static sf_status_t make(sf_graph_t *graph)
 {
   sfc_streams_t *streams = calloc(1, sizeof *streams);
   if (streams == NULL)
     return sfshm_error(SF_ERR_NOMEM, "streams of a graph");
-  *streams_p = streams;
+  sfc_graph_attach(graph, &streams->attachment, &streams_ops);
   streams->graph = graph;
   streams->lanes = calloc((size_t)graph->nlanes + 1, sizeof *streams->lanes);
   streams->room.ways = calloc((size_t)graph->nlanes + 1, sizeof *streams->room.ways);
@@ -113,8 +181,8 @@ static sf_status_t make(sf_graph_t *graph, sfc_streams_t **streams_p)
 /* What each rank does by itself, and whether it can. */
 static sf_status_t begin_set_up(sf_status_t before, sf_graph_t *graph, void *stream)
 {
-  sf_status_t status = before == SF_OK ? make(graph, &graph->streams) : before;
-  return status == SF_OK ? open_device(graph->streams, stream) : status;
+  sf_status_t status = before == SF_OK ? make(graph) : before;
+  return status == SF_OK ? open_device(sfc_streams_of(graph), stream) : status;
 }
 
 /* The agreed error of all ranks of several nodes, or what was there before. */
@@ -128,9 +196,9 @@ static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t uni
   sf_status_t status = sfc_derive_copy("operation on a stream", graph, graph->flags, before, &copy);
   *agreed_p = status != SF_OK;
   if (status == SF_OK)
-    status = sfc_nodes_open(graph->streams, copy, unit_bytes);
+    status = sfc_nodes_open(sfc_streams_of(graph), copy, unit_bytes);
   if (status == SF_OK)
-    sfc_node_slots_ask(graph->streams->nodes, unit_bytes, sides);
+    sfc_node_slots_ask(sfc_streams_of(graph)->nodes, unit_bytes, sides);
   return status;
 }
 
@@ -141,7 +209,7 @@ sf_status_t sfc_streams_set_up(sf_status_t before, sf_graph_t *graph, size_t uni
   bool agreed;
   sf_status_t status = reach_nodes(graph, begin_set_up(before, graph, stream), unit_bytes, sides, &agreed);
   if (!agreed) {
-    sfc_streams_t *streams = graph->streams;
+    sfc_streams_t *streams = sfc_streams_of(graph);
     if (status == SF_OK)
       status = sfc_streams_prepare(streams);
     if (status == SF_OK)
@@ -159,60 +227,7 @@ sf_status_t sfc_streams_set_up(sf_status_t before, sf_graph_t *graph, size_t uni
     if (status == SF_OK) /* from now on all have streams, also if the graph fails */
       return sfc_room_settle(streams, &streams->room);
   }
-  if (status != SF_OK)
-    sfc_streams_tear_down(graph);
+  if (status != SF_OK && sfc_streams_of(graph) != NULL)
+    tear_down(&sfc_streams_of(graph)->attachment);
   return status;
-}
-
-bool sfc_streams_are_busy(const sf_graph_t *graph)
-{
-  for (int i = 0; graph->streams != NULL && i < SF_STREAMS_IN_FLIGHT; i++)
-    if (graph->streams->requests[i].in_flight)
-      return true;
-  return false;
-}
-
-void sfc_streams_pause(void)
-{
-  nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
-}
-
-sf_status_t sfc_streams_drain(const sfc_streams_t *streams)
-{
-  bool idle = false;
-  for (;;) {
-    sf_status_t status = streams->ops->is_idle(streams->device, &idle);
-    if (status != SF_OK)
-      return sfshm_error(status, "%s", streams->plugin->detail());
-    if (idle)
-      return SF_OK;
-    sfc_streams_pause();
-  }
-}
-
-/* Others may write to the pages still, until they have destroyed the graph. */
-void sfc_streams_tear_down(sf_graph_t *graph)
-{
-  sfc_streams_t *streams = graph->streams;
-  if (streams == NULL)
-    return;
-  if (streams->is_guarded) {
-    (void)sfc_streams_drain(streams); /* of a device that has failed nothing more will come */
-    sfc_streams_unguard(streams);
-  }
-  if (streams->device != NULL) {
-    sfc_nodes_unpin(streams->nodes);
-    sfc_streams_fetch_free(streams);
-    sfc_room_drop(streams, &streams->room);
-    streams->ops->close(streams->device);
-  }
-  sfc_nodes_close(streams->nodes);
-  free(streams->room.ways);
-  free(streams->lanes);
-  free(streams->messages);
-  free(streams->slots);
-  free(streams->sent);
-  free(streams->moves);
-  free(streams);
-  graph->streams = NULL;
 }

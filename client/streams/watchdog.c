@@ -101,6 +101,15 @@ static void *run_guard(void *argument)
   return NULL;
 }
 
+void sfc_streams_alarm(void)
+{
+  if (atomic_load(&guard.count) == 0 || is_guard) /* which has found it out itself */
+    return;
+  pthread_mutex_lock(&guard.lock);
+  pthread_cond_broadcast(&guard.news);
+  pthread_mutex_unlock(&guard.lock);
+}
+
 static sf_status_t start_thread(void)
 {
   int error = sfshm_thread_start(&guard.thread, 0, run_guard, (void *)(uintptr_t)guard.number);
@@ -117,6 +126,7 @@ sf_status_t sfc_streams_guard(sfc_streams_t *streams)
   streams->next_guarded = guard.streams;
   guard.streams = streams;
   sf_status_t status = guard.is_running ? SF_OK : start_thread();
+  sfc_graph_observe_failures(sfc_streams_alarm);
   if (status == SF_OK) {
     streams->is_guarded = true;
     atomic_fetch_add(&guard.count, 1);
@@ -167,13 +177,4 @@ sfc_stream_room_t sfc_streams_guard_room(sfc_streams_t *streams, sfc_stream_room
   pthread_cond_broadcast(&guard.news); /* if the graph has failed, the words of the new one are to be raised */
   pthread_mutex_unlock(&guard.lock);
   return before;
-}
-
-void sfc_streams_alarm(void)
-{
-  if (atomic_load(&guard.count) == 0 || is_guard) /* which has found it out itself */
-    return;
-  pthread_mutex_lock(&guard.lock);
-  pthread_cond_broadcast(&guard.news);
-  pthread_mutex_unlock(&guard.lock);
 }

@@ -10,6 +10,7 @@
 #include "client/core/context.h"
 #include "client/core/group.h"
 #include "client/setup/edge_exchange.h"
+#include "client/setup/edge_loans.h"
 #include "client/setup/lane_addresses.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
@@ -143,7 +144,7 @@ static int make_many(sftest_rank_t *self)
   }
   for (int i = 0; i < HELD; i++)
     SFTEST_OK(self, sf_graph_destroy(held[i]));
-  SFTEST_REQUIRE(self, context->lent == NULL);
+  SFTEST_REQUIRE(self, context->loans == NULL);
   sftest_leave(self, context);
   return 0;
 }
@@ -228,10 +229,10 @@ typedef struct steps {
   _Atomic int read; /* lists, by the rank that is late */
 } steps_t;
 
-static int count_lent(const sf_context_t *context)
+static int count_loans(const sf_context_t *context)
 {
   int n = 0;
-  for (const sf_graph_t *graph = context->lent; graph != NULL; graph = graph->lent_next)
+  for (const sfc_loan_t *loan = context->loans; loan != NULL; loan = loan->next)
     n++;
   return n;
 }
@@ -310,12 +311,12 @@ static int lend(sftest_rank_t *self)
     if (k == LATE)
       sftest_await(&steps->read, 1);
     SFTEST_OK(self, create(self, context, k, true, &graphs[k]));
-    SFTEST_REQUIRE(self, count_lent(context) == (k < LATE ? k + 1 : LATE - 1)); /* two of the first four were read */
+    SFTEST_REQUIRE(self, count_loans(context) == (k < LATE ? k + 1 : LATE - 1)); /* two of the first four were read */
     steps->made++;
   }
   for (int64_t k = 0; k <= LATE; k++)
     SFTEST_OK(self, sf_graph_destroy(graphs[k]));
-  SFTEST_REQUIRE(self, context->lent == NULL);
+  SFTEST_REQUIRE(self, context->loans == NULL);
   sftest_leave(self, context);
   return 0;
 }
@@ -371,7 +372,7 @@ static int hear_a_lie(sftest_rank_t *self)
   SFTEST_OK(self, create(self, context, 1, true, &graph));
   expect_working(self, graph, 1, true);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  SFTEST_REQUIRE(self, context->lent == NULL && context->nexpected == 0);
+  SFTEST_REQUIRE(self, context->loans == NULL && context->nexpected == 0);
   sftest_leave(self, context);
   return 0;
 }

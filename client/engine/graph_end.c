@@ -1,0 +1,54 @@
+/* What the engine keeps for a graph ends with it: requests, and what has been sent eagerly or offered to workers. */
+#include "client/engine/graph_end.h"
+
+#include <stdlib.h>
+
+#include "client/engine/device_staging.h"
+#include "client/engine/eager.h"
+#include "client/engine/offload.h"
+#include "client/engine/operation.h"
+
+static void free_request(sf_request_t *request)
+{
+  if (request == NULL)
+    return;
+  sfc_stage_free(request);
+  free(request);
+}
+
+static void free_requests(sf_request_t *request)
+{
+  while (request != NULL) {
+    sf_request_t *next = request->next;
+    free_request(request);
+    request = next;
+  }
+}
+
+static void retire(sfc_attachment_t *attachment)
+{
+  sf_graph_t *graph = attachment->graph;
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    sfc_lane_leave_eager(&graph->lanes[i]);
+}
+
+static void free_operations(sfc_attachment_t *attachment)
+{
+  sf_graph_t *graph = attachment->graph;
+  free_requests(graph->free_requests);
+  free_requests(graph->persistent);
+  free_request(graph->recent[0]);
+  free_request(graph->recent[1]);
+  for (int32_t i = 0; i < graph->nlanes; i++) {
+    sfc_offload_free_lane(&graph->lanes[i]);
+    sfc_lane_free_eager(&graph->lanes[i]);
+  }
+}
+
+static const sfc_attachment_ops_t operations_ops = {.retire = retire, .free = free_operations};
+
+void sfc_graph_begin_operations(sf_graph_t *graph)
+{
+  if (graph->operations.ops == NULL)
+    sfc_graph_attach(graph, &graph->operations, &operations_ops);
+}
