@@ -300,13 +300,13 @@ static sf_status_t begin_parts(const sfc_composite_t *composite, sfc_thread_t *t
     status = sfc_graph_prepare(first->graph, thread, 2);
   if (status != SF_OK)
     return status;
-  sfc_launch(first, thread, false);
+  sfc_start(first, thread, false);
   first->receives_left++; /* the composite */
   first->awaited = first;
   if (second == NULL)
     return SF_OK;
   second->held = true;
-  sfc_launch(second, thread, false);
+  sfc_start(second, thread, false);
   return SF_OK;
 }
 
@@ -343,8 +343,8 @@ static sf_status_t composite_end(sf_request_t *request, sf_status_t status)
   if (composite->waiting)
     leave_thread(composite, request->graph->thread);
   if (composite->second != NULL)
-    sfc_launch_end(composite->second);
-  sfc_launch_end(request);
+    sfc_finish(composite->second);
+  sfc_finish(request);
   if (!composite->persistent)
     set_free(composite);
   return status;

@@ -68,7 +68,7 @@ static __attribute__((noinline)) sf_status_t check_alive(const sf_request_t *req
   return status == SF_OK ? sfc_memory_check_alive(name, &request->target_ref, request->target) : status;
 }
 
-static inline __attribute__((always_inline)) sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, bool apart)
+static inline __attribute__((always_inline)) sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, bool split)
 {
   sf_graph_t *graph = request->graph;
   if (__builtin_expect(request->devices != NULL, false)) {
@@ -82,8 +82,8 @@ static inline __attribute__((always_inline)) sf_status_t begin(sf_request_t *req
     if (status != SF_OK)
       return status;
   }
-  sfc_launch(request, thread, apart);
-  if (__builtin_expect(apart && graph->nstalled > 0, false))
+  sfc_start(request, thread, split);
+  if (__builtin_expect(split && graph->nstalled > 0, false))
     (void)sfc_graph_hand_over(graph);
   return SF_OK;
 }
@@ -159,7 +159,7 @@ static __attribute__((noinline)) sf_status_t make_by_op(const sfc_op_call_t *cal
 
 static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
                                          const void *rootdata, void *leafdata, const sf_op_t *op,
-                                         sf_request_t **request_p, bool apart)
+                                         sf_request_t **request_p, bool split)
 {
   sfc_thread_t *thread = sfc_thread_self();
   sf_status_t status;
@@ -171,7 +171,7 @@ static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t op
     if (status != SF_OK)
       return status;
   }
-  status = begin(request, thread, apart);
+  status = begin(request, thread, split);
   sfc_thread_flush(thread);
   if (status != SF_OK) {
     sfc_request_recycle(request);
@@ -248,7 +248,7 @@ static inline __attribute__((always_inline)) sf_status_t end_plain(sf_request_t 
 {
   if (request->devices != NULL)
     status = sfc_devices_check(request->graph, request->devices, status);
-  sfc_launch_end(request);
+  sfc_finish(request);
   return status;
 }
 

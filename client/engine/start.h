@@ -1,7 +1,7 @@
-/* Beginning and ending one operation in flight, for those who make operations of them: inline, because on small data
- * they take most of the time. */
-#ifndef SFC_LAUNCH_H
-#define SFC_LAUNCH_H
+/* Starting and finishing one operation in flight. Inline: on small data these steps take most of an operation's time.
+ */
+#ifndef SFC_START_H
+#define SFC_START_H
 
 #include "client/engine/in_flight.h"
 #include "client/engine/lane_send.h"
@@ -14,7 +14,28 @@
 #include "client/engine/trunk_device.h"
 #include "shm/observe/calls.h"
 
-static inline void sfc_launch_sends(sf_request_t *request)
+/* Steps of the shortest operation. The compiler would make calls of some. */
+#define SFC_START_STEP static inline __attribute__((always_inline))
+
+/* ---- The steps --------------------------------------------------------------------------------------------------- */
+
+/* Numbers the operation on its graph, and compares it with what other ranks of the node have called. */
+SFC_START_STEP void sfc_start_number(sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  request->sequence = ++graph->last_sequence;
+  request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
+  if (__builtin_expect(sfc_watch_wanted(request), false))
+    sfc_watch_begin(request);
+  if (graph->trunks == NULL)
+    return;
+  sfc_trunks_check_begun(graph, request);
+  if (__builtin_expect(sfc_trunk_devices_concern(graph->trunks, request), false))
+    sfc_trunk_devices_step(graph, request);
+  sfshm_count(&graph->counts->unit_bytes[request->operation], request->combine.unit_bytes);
+}
+
+static inline void sfc_start_send_lanes(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
   int32_t n = graph->nsenders[request->operation];
@@ -22,7 +43,7 @@ static inline void sfc_launch_sends(sf_request_t *request)
   for (int32_t i = 0; i < n; i++) {
     sfc_lane_t *lane = graph->senders[request->operation][i];
     if (lane->tx_stalled)
-      continue; /* its turn comes behind those that wait already */
+      continue; /* the operations that stalled the lane are sent first */
     if (!sfc_lane_send(lane, request)) {
       lane->tx_stalled = true;
       lane->tx_sequence = request->sequence;
@@ -33,7 +54,20 @@ static inline void sfc_launch_sends(sf_request_t *request)
   }
 }
 
-static inline void sfc_launch_receives(sf_request_t *request)
+/* Sends what can be sent now. Early: another rank waits for it, and for none of the steps behind it. Whether all went
+ * the straight way. */
+SFC_START_STEP bool sfc_start_send(sf_request_t *request, sfc_thread_t *thread)
+{
+  bool sent = request->send.lane != NULL && sfc_request_send_straight(request, thread);
+  if (request->graph->thread == NULL)
+    sfc_flight_attach(request->graph, thread);
+  if (!sent)
+    sfc_start_send_lanes(request);
+  return sent;
+}
+
+/* Makes lanes that receive nothing else receive for the operation. */
+SFC_START_STEP void sfc_start_receive(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
   int32_t n = graph->nreceivers[request->operation];
@@ -47,29 +81,10 @@ static inline void sfc_launch_receives(sf_request_t *request)
   }
 }
 
-/* Begins an operation; wakes of other ranks are left to the caller. Sends as early as possible: somebody waits. apart:
- * the owner will do something else before it ends it. */
-static inline __attribute__((always_inline)) void sfc_launch(sf_request_t *request, sfc_thread_t *thread, bool apart)
+/* Enters the operation in the tables and counters of operations begun. */
+SFC_START_STEP void sfc_start_account(sf_request_t *request, sfc_thread_t *thread)
 {
   sf_graph_t *graph = request->graph;
-  request->sequence = ++graph->last_sequence;
-  request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
-  if (__builtin_expect(sfc_watch_wanted(request), false))
-    sfc_watch_begin(request);
-  if (graph->trunks != NULL) {
-    sfc_trunks_check_begun(graph, request);
-    if (__builtin_expect(sfc_trunk_devices_concern(graph->trunks, request), false))
-      sfc_trunk_devices_step(graph, request);
-    sfshm_count(&graph->counts->unit_bytes[request->operation], request->combine.unit_bytes);
-  }
-  request->offers = apart ? sfc_offload_begun(request) : 0;
-  bool sent = request->send.lane != NULL && sfc_request_send_straight(request, thread);
-  if (graph->thread == NULL)
-    sfc_flight_attach(graph, thread);
-  if (!sent)
-    sfc_launch_sends(request);
-  sfc_launch_receives(request);
-  request->turn = 0;
   request->in_flight = true;
   graph->in_flight++;
   thread->in_flight++;
@@ -78,18 +93,38 @@ static inline __attribute__((always_inline)) void sfc_launch(sf_request_t *reque
   sfshm_calls_note(graph->counts, &graph->digest, request->sequence, request->match);
   sfshm_count(&graph->counts->begun[request->kind], 1);
   sfc_graph_check_unexpected(graph, request->operation);
-  if ((request->offers & SFC_OFFER_TARGET) != 0)
-    sfc_offload_targets(request);
+}
+
+/* Applies the edges within the rank, if it is their turn and the request is not held. */
+SFC_START_STEP void sfc_start_self(sf_request_t *request)
+{
+  request->turn = 0;
   if (request->ordered)
     sfc_request_advance(request);
-  else if (graph->self.nedges > 0 && !request->held)
+  else if (request->graph->self.nedges > 0 && !request->held)
     sfc_request_do_self(request);
+}
+
+/* ---- The whole --------------------------------------------------------------------------------------------------- */
+
+/* Starts an operation; wakes of other ranks are left to the caller. split: begin and end are separate calls, so the
+ * daemon's workers may copy between them. */
+SFC_START_STEP void sfc_start(sf_request_t *request, sfc_thread_t *thread, bool split)
+{
+  sfc_start_number(request);
+  request->offers = split ? sfc_offload_begun(request) : 0;
+  bool sent = sfc_start_send(request, thread);
+  sfc_start_receive(request);
+  sfc_start_account(request, thread);
+  if ((request->offers & SFC_OFFER_TARGET) != 0)
+    sfc_offload_targets(request);
+  sfc_start_self(request);
   if (__builtin_expect(request->watch != 0, false))
     sfc_watch_begun(request, sent);
 }
 
 /* Takes the operation out of flight. */
-static inline __attribute__((always_inline)) void sfc_launch_end(sf_request_t *request)
+SFC_START_STEP void sfc_finish(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
   if ((request->offers & SFC_OFFER_TARGET) != 0)
