@@ -8,13 +8,13 @@
 #include "daemon/data/match_offers.h"
 #include "daemon/data/submit_rings.h"
 #include "daemon/data/trunks.h"
-#include "daemon/jobs/graph.h"
 #include "daemon/jobs/group.h"
 #include "daemon/jobs/job.h"
 #include "daemon/membership/join.h"
 #include "daemon/memory/device_region.h"
 #include "daemon/memory/segment.h"
 #include "daemon/setup/barrier.h"
+#include "daemon/setup/graph_requests.h"
 #include "daemon/setup/setup.h"
 
 typedef void (*handler_t)(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);

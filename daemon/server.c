@@ -17,6 +17,7 @@
 #include "daemon/clients/accept.h"
 #include "daemon/clients/session.h"
 #include "daemon/data/submit_rings.h"
+#include "daemon/life.h"
 #include "daemon/membership/coordinator.h"
 #include "daemon/memory/device_driver.h"
 #include "daemon/net/network.h"
@@ -150,7 +151,8 @@ sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int
   sfd_server_t *server = calloc(1, sizeof *server);
   if (server == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for the server");
-  *server = (sfd_server_t){.loop = loop, .options = options, .uid = geteuid(), .started_ms = uv_now(loop)};
+  *server =
+      (sfd_server_t){.loop = loop, .options = options, .life = &sfd_life, .uid = geteuid(), .started_ms = uv_now(loop)};
   TAILQ_INIT(&server->jobs);
   TAILQ_INIT(&server->assemblies);
   TAILQ_INIT(&server->submissions);

@@ -17,6 +17,7 @@
 #define SFD_SOFTWARE "sfd 0.1.0"
 
 struct sfd_clients;
+struct sfd_life;
 struct sfd_job;
 struct sfd_network;
 struct sfd_trunks;
@@ -61,6 +62,7 @@ typedef struct sfd_statistics {
 typedef struct sfd_server {
   uv_loop_t *loop;
   const sfd_options_t *options;
+  const struct sfd_life *life; /* see jobs/life.h */
   uid_t uid;
   uv_prepare_t attend; /* runs once a turn, before the loop sleeps */
   uv_signal_t terminate;
@@ -112,6 +114,12 @@ typedef struct sfd_server {
   uv_idle_t busy;                     /* runs while the loop must not sleep */
   sfd_idle_t idle;
 } sfd_server_t;
+
+/* Whether workers copy for ranks. */
+static inline bool sfd_server_offloads(const sfd_server_t *server)
+{
+  return server->workers != NULL;
+}
 
 /* Ends the daemon at the end of this turn of the loop, when all output of the turn has been written. */
 void sfd_server_end(sfd_server_t *server);

@@ -21,11 +21,6 @@
 /* Jobs of a reader that are not over: as many as it has claims. */
 #define MAX_JOBS ((int32_t)SFSHM_CLAIMS)
 
-bool sfd_offload_is_on(const sfd_server_t *server)
-{
-  return server->workers != NULL;
-}
-
 /* ---- Ranks ------------------------------------------------------------------------------------------------------- */
 
 struct sfd_offer_rank {
@@ -92,7 +87,7 @@ void sfd_offload_handle_claims(sfd_session_t *session, const Sfproto__Message *m
   sfd_rank_t *rank = session->rank;
   sf_status_t status = SF_OK;
   (void)nfds;
-  if (!sfd_offload_is_on(session->server))
+  if (!sfd_server_offloads(session->server))
     status = sfshm_error(SF_ERR_UNSUPPORTED, "this daemon has no workers (option offload-workers)");
   else if (rank->offers != NULL)
     status = sfshm_error(SF_ERR_PROTO, "second ClaimsOpen of rank %d", rank->number);
@@ -155,7 +150,7 @@ void sfd_offload_handle_edges(sfd_session_t *session, const Sfproto__Message *me
   sfd_graph_t *graph = sfd_graph_find(rank->job, edges->graph);
   int32_t place = graph != NULL ? sfd_group_rank_of(graph->group, rank->number) : -1;
   (void)nfds;
-  if (!sfd_offload_is_on(session->server)) {
+  if (!sfd_server_offloads(session->server)) {
     sfd_session_refuse(session, message->request, SF_ERR_UNSUPPORTED,
                        "GraphEdges: this daemon has no workers (option offload-workers)");
     return;

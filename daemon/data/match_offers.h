@@ -25,9 +25,6 @@
 
 struct sfd_graph;
 
-/* Whether the options allow any of this. */
-bool sfd_offload_is_on(const sfd_server_t *server);
-
 /* ---- Ranks ---- */
 
 /* A rank that offers work; NULL is accepted by the functions. Lives until its jobs are over. */

@@ -8,6 +8,7 @@
 #include "daemon/data/slots.h"
 #include "daemon/data/trunks_internal.h"
 #include "daemon/jobs/job.h"
+#include "daemon/memory/segment.h"
 #include "daemon/net/network.h"
 #include "shm/base/error.h"
 
@@ -338,6 +339,15 @@ void sfd_trunks_let_go(sfd_trunks_t *trunks)
   trunks->letting_go = true;
   sfd_trunk_devices_let_go(trunks);
   sfd_trunks_departed(trunks);
+}
+
+void sfd_trunks_fail_job(sfd_job_t *job)
+{
+  const sfd_graph_t *graph;
+  TAILQ_FOREACH(graph, &job->graphs, entry)
+  {
+    sfd_trunks_let_go(graph->trunks);
+  }
 }
 
 void sfd_trunks_fail(sfd_trunks_t *trunks, sf_status_t status, const char *detail)

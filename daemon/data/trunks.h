@@ -45,6 +45,7 @@ void sfd_trunks_free(sfd_trunks_t *trunks);
  * on when the last message under way has left its slot. To be called again when a member says so that has set
  * on_streams only then. NULL is accepted. */
 void sfd_trunks_let_go(sfd_trunks_t *trunks);
+void sfd_trunks_fail_job(sfd_job_t *job); /* all of the job */
 
 /* Fills in the map, or returns its descriptor; else -1. */
 int sfd_trunks_describe_map(const sfd_trunks_t *trunks, protobuf_c_boolean *has_map_p, ProtobufCBinaryData *map_p);

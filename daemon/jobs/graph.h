@@ -83,14 +83,13 @@ sfd_graph_t *sfd_graph_find(const sfd_job_t *job, uint64_t id);
  * answered. */
 sfd_graph_t *sfd_graph_find_ready(sfd_session_t *session, uint64_t request, uint64_t id, int32_t *local_p);
 
-/* A rank leaves: the graphs that it still has count as destroyed by it. */
-void sfd_graphs_leave(sfd_rank_t *rank);
 void sfd_graphs_free(sfd_job_t *job);
 
-/* The job has failed: what streams of devices wait for on its graphs does not come any more. */
-void sfd_graphs_let_go(const sfd_job_t *job);
+/* Sends an alert about the graph to its members on this node. */
+void sfd_graph_alert_members(const sfd_graph_t *graph, Sfproto__Alert *alert,
+                             void (*send)(sfd_session_t *session, Sfproto__Alert *alert));
 
-void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+/* For the listeners of failure (life.h): an alert to the members here. */
+void sfd_graph_alert_failed(sfd_graph_t *graph, const char *detail);
 
 #endif

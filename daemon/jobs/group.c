@@ -1,5 +1,6 @@
 /* Groups: forming, finding and forgetting them. The daemon's thread. */
 #include "daemon/jobs/group_internal.h"
+#include "daemon/jobs/life.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,8 +10,6 @@
 #include "daemon/base/log.h"
 #include "daemon/jobs/graph.h"
 #include "daemon/net/network.h"
-#include "daemon/setup/proposal.h"
-#include "daemon/setup/setup.h"
 #include "shm/base/error.h"
 
 /* ---- Making and finding ---- */
@@ -53,7 +52,7 @@ static bool place_members(sfd_group_t *group)
 
 static void free_group(sfd_group_t *group)
 {
-  sfd_kept_forget(group);
+  SFD_TELL(group->job->server->life->group_freed, group);
   free(group->nodes);
   free(group->locals);
   free(group);

@@ -72,10 +72,10 @@ bool sfd_group_complete(const sfd_group_t *group, sfd_rank_t *rank, uint64_t req
 /* A rank of this node leaves, with the text that says so. */
 void sfd_groups_leave(sfd_rank_t *rank, const char *text);
 
-/* A rank of another node has left. Who waits for it is told by sfd_groups_sweep, later: what it took part in before it
- * left may not be known here yet. */
+/* A rank of another node has left. Who waits for it is told later, by sfd_groups_sweep_later: what the rank took
+ * part in before it left may not be known here yet. */
 void sfd_groups_peer_left(sfd_job_t *job, int32_t number);
-void sfd_groups_sweep(sfd_job_t *job);
+void sfd_groups_sweep_later(sfd_job_t *job);
 
 /* A group that is being formed by this list: the first one of which the node, a child in its tree, has said nothing
  * yet, made if there is none; and the first one of which the parent has been told. NULL: a member has left.

@@ -3,8 +3,8 @@
 
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/group_internal.h"
+#include "daemon/jobs/life.h"
 #include "daemon/net/network.h"
-#include "daemon/setup/setup.h"
 #include "shm/base/error.h"
 
 /* A member of this node: who waits for it is told so. */
@@ -12,7 +12,7 @@ static void remove_member(sfd_group_t *group, int32_t place, const char *text)
 {
   if (place < 0 || !group->members[place].here)
     return;
-  sfd_setups_member_gone(group, place, text);
+  SFD_TELL(group->job->server->life->member_gone, group, place, text);
   sfd_group_mark_gone(group, place);
 }
 
@@ -49,7 +49,7 @@ static int32_t find_left(const sfd_group_t *group)
   return -1;
 }
 
-void sfd_groups_sweep(sfd_job_t *job)
+static void sweep(sfd_job_t *job)
 {
   char text[SFD_TEXT_SIZE];
   for (sfd_group_t *group = TAILQ_FIRST(&job->forming), *next; group != NULL; group = next) {
@@ -64,8 +64,29 @@ void sfd_groups_sweep(sfd_job_t *job)
   for (sfd_group_t *group = TAILQ_FIRST(&job->groups), *next; group != NULL; group = next) {
     next = TAILQ_NEXT(group, entry);
     if (group->nhere < group->size)
-      sfd_setups_sweep(group);
+      SFD_TELL(job->server->life->members_swept, group);
   }
+}
+
+/* What the rank took part in before it left may still be on its way. This daemon may not have had a core meanwhile: so
+ * it reads what has come first. */
+#define SWEEP_AFTER_MS 1000
+#define SWEEP_READS_MS 50
+
+static void on_sweep(uv_timer_t *timer)
+{
+  sweep(timer->data);
+}
+
+static void on_sweep_due(uv_timer_t *timer)
+{
+  uv_timer_start(timer, on_sweep, SWEEP_READS_MS, 0);
+}
+
+void sfd_groups_sweep_later(sfd_job_t *job)
+{
+  if (job->state == SFD_JOB_RUNNING)
+    uv_timer_start(&job->timer, on_sweep_due, SWEEP_AFTER_MS, 0);
 }
 
 sf_status_t sfd_group_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
@@ -85,7 +106,7 @@ sf_status_t sfd_group_handle_peer_left(sfd_server_t *server, int32_t node, const
                        left->rank);
   if (group->members[place].here)
     sfd_group_mark_gone(group, place);
-  sfd_job_sweep_later(job);
+  sfd_groups_sweep_later(job);
   return SF_OK;
 }
 

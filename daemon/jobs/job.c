@@ -8,25 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/admin/trace.h"
 #include "daemon/base/deferred_close.h"
 #include "daemon/base/fair_share.h"
 #include "daemon/base/id_map.h"
 #include "daemon/base/log.h"
-#include "daemon/data/match_offers.h"
-#include "daemon/data/submit_rings.h"
-#include "daemon/data/trunk_regions.h"
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/group.h"
-#include "daemon/membership/coordinator.h"
-#include "daemon/membership/coordinator_client.h"
-#include "daemon/memory/device_region.h"
-#include "daemon/memory/segment.h"
+#include "daemon/jobs/life.h"
 #include "daemon/net/network.h"
-#include "daemon/setup/barrier.h"
-#include "daemon/setup/setup.h"
 #include "shm/base/error.h"
-#include "shm/region/inbox.h"
 
 /* ---- The table ---- */
 
@@ -84,7 +74,7 @@ static sfd_job_t *new_job(sfd_server_t *server, uid_t uid, const char *name, con
 
 static void free_job(sfd_job_t *job)
 {
-  sfd_trunk_regions_let_go(job->trunk_regions);
+  SFD_TELL(job->server->life->job_freed, job);
   free(job->left);
   free(job->rank_nodes);
   free(job);
@@ -168,13 +158,9 @@ sf_status_t sfd_job_attach(sfd_job_t *job, int32_t number, sfd_session_t *sessio
 
 static void free_rank(sfd_rank_t *rank)
 {
-  sfd_segments_free(rank);
-  sfd_regions_free(rank);
-  sfd_submission_close(rank->submission);
-  sfd_offload_close(rank->offers);
+  SFD_TELL(rank->job->server->life->rank_freed, rank);
   sfshm_region_destroy(&rank->inbox);
   sfshm_region_destroy(&rank->counters);
-  sfd_trace_keep(rank);
   if (rank->counters_fd >= 0)
     sfd_closing_received(rank->counters_fd);
   free(rank);
@@ -298,20 +284,6 @@ bool sfd_rank_connected(const sfd_rank_t *rank)
   return rank != NULL && rank->session != NULL && rank->state == SFD_RANK_JOINED;
 }
 
-sf_status_t sfd_rank_find_wake(sfd_rank_t *rank)
-{
-  const sfd_segment_t *segment = sfd_segment_find(rank, 0);
-  if (rank->wake != NULL)
-    return SF_OK;
-  if (segment == NULL)
-    return sfshm_error(SF_ERR_STATE, "rank %d has no inbox any more", rank->number);
-  sf_status_t status =
-      sfshm_region_map_head(segment->fd, SFSHM_REGION_INBOX, sizeof(sfshm_inbox_t), SFSHM_READ_WRITE, &rank->inbox);
-  if (status == SF_OK)
-    rank->wake = &((sfshm_inbox_t *)rank->inbox.base)->wake;
-  return status;
-}
-
 void sfd_job_describe_rank(const sfd_job_t *job, int32_t number, char *text, size_t text_size)
 {
   if (job->ranks[number] != NULL)
@@ -358,8 +330,7 @@ void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason)
   if (rank->state != SFD_RANK_JOINED)
     return;
   sfd_job_retire_rank(rank, SFD_RANK_FAILED);
-  sfd_segments_free(rank);
-  sfd_regions_leave(rank);
+  SFD_TELL(job->server->life->rank_lost, rank);
   if (job->state == SFD_JOB_FAILED)
     return;
   sfd_rank_describe(rank, job->detail, sizeof job->detail);

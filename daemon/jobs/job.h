@@ -94,7 +94,8 @@ typedef struct sfd_job {
   bool forgotten;             /* no longer to be found by name */
   bool stalled;               /* a rank here waits for longer than stall-after, when that was last looked at */
   uint64_t created_ms;
-  uv_timer_t timer; /* joining alone: until the earliest deadline of those who wait; running: see sfd_job_sweep_later */
+  uv_timer_t
+      timer; /* joining alone: until the earliest deadline of those who wait; running: see sfd_groups_sweep_later */
   int32_t size;
   int32_t njoined;         /* ranks that came, to this node */
   bool *left;              /* by rank, of all nodes */
@@ -156,17 +157,16 @@ void sfd_job_tell_nodes(const sfd_job_t *job, const Sfpeer__Message *message);
 /* Something made the job impossible: all are told, and nothing new can begin. */
 void sfd_job_fail(sfd_job_t *job, const char *detail);
 
-/* Something has left on another node: in a while those who wait for it in vain are told. */
-void sfd_job_sweep_later(sfd_job_t *job);
+/* For the listeners of failure (life.h): an alert to all ranks here; the answer to the Hello of those that are joining.
+ */
+void sfd_job_alert_failed(sfd_job_t *job);
+void sfd_job_dismiss_joining(sfd_job_t *job);
 
 /* Fails the jobs that run here and have ranks on the node: whether there are any. */
 bool sfd_jobs_fail_on(sfd_server_t *server, int32_t node, const char *detail);
 
 sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
-
-/* Finds the way to wake a rank. */
-sf_status_t sfd_rank_find_wake(sfd_rank_t *rank);
 
 /* Lets go of the name: who comes with it from now on founds a new job. */
 void sfd_job_forget(sfd_job_t *job);

@@ -7,13 +7,10 @@
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/group.h"
 #include "daemon/jobs/job.h"
-#include "daemon/membership/coordinator.h"
-#include "daemon/membership/coordinator_client.h"
+#include "daemon/jobs/life.h"
 #include "daemon/net/network.h"
-#include "daemon/setup/barrier.h"
-#include "daemon/setup/setup.h"
 
-static void tell_failed(sfd_job_t *job)
+void sfd_job_alert_failed(sfd_job_t *job)
 {
   Sfproto__Alert alert = SFPROTO__ALERT__INIT;
   alert.kind = SFPROTO__ALERT__KIND__JOB_FAILED;
@@ -25,7 +22,7 @@ static void tell_failed(sfd_job_t *job)
       sfd_session_send_alert(job->ranks[r]->session, &alert);
 }
 
-static void dismiss_joining(sfd_job_t *job)
+void sfd_job_dismiss_joining(sfd_job_t *job)
 {
   for (int32_t r = 0; r < job->size; r++)
     if (sfd_rank_connected(job->ranks[r]))
@@ -73,16 +70,10 @@ static void fail_here(sfd_job_t *job)
   job->server->statistics.jobs_failed++;
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", job->detail);
   uv_timer_stop(&job->timer);
-  if (joining) {
-    sfd_home_withdraw(job, SF_ERR_RANK_FAILED);
-    dismiss_joining(job);
-    return;
-  }
-  sfd_groups_fail(job, SF_ERR_RANK_FAILED, job->detail);
-  sfd_setups_fail(job, SF_ERR_RANK_FAILED, job->detail);
-  sfd_meetings_fail(job, SF_ERR_RANK_FAILED, job->detail);
-  sfd_graphs_let_go(job);
-  tell_failed(job);
+  if (joining)
+    SFD_TELL(job->server->life->joining_failed, job);
+  else
+    SFD_TELL(job->server->life->job_failed, job);
 }
 
 void sfd_job_fail(sfd_job_t *job, const char *detail)

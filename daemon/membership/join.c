@@ -37,7 +37,7 @@ static void fill_welcome(Sfproto__Welcome *welcome, const sfd_server_t *server, 
   welcome->n_local_ranks = nranks;
   welcome->has_node = true;
   welcome->has_workers = true;
-  welcome->workers = sfd_offload_is_on(server);
+  welcome->workers = sfd_server_offloads(server);
   welcome->node = sfd_network_node(server);
   if (job != NULL) {
     welcome->job_id = job->id;

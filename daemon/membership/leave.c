@@ -10,6 +10,7 @@
 #include "daemon/memory/device_region.h"
 #include "daemon/memory/segment.h"
 #include "daemon/setup/barrier.h"
+#include "daemon/setup/graph_requests.h"
 #include "daemon/setup/setup.h"
 #include "shm/base/error.h"
 
@@ -22,27 +23,6 @@ static void tell_left(const sfd_rank_t *rank)
   message.body_case = SFPEER__MESSAGE__BODY_JOB_LEFT;
   message.job_left = &left;
   sfd_job_tell_nodes(rank->job, &message);
-}
-
-/* What the rank took part in before it left may still be on its way. This daemon may not have had a core meanwhile: so
- * it reads what has come first. */
-#define SWEEP_AFTER_MS 1000
-#define SWEEP_READS_MS 50
-
-static void on_sweep(uv_timer_t *timer)
-{
-  sfd_groups_sweep(timer->data);
-}
-
-static void on_sweep_due(uv_timer_t *timer)
-{
-  uv_timer_start(timer, on_sweep, SWEEP_READS_MS, 0);
-}
-
-void sfd_job_sweep_later(sfd_job_t *job)
-{
-  if (job->state == SFD_JOB_RUNNING)
-    uv_timer_start(&job->timer, on_sweep_due, SWEEP_AFTER_MS, 0);
 }
 
 sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
@@ -58,7 +38,7 @@ sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const S
   job->left[left->rank] = true;
   sfd_groups_peer_left(job, left->rank);
   sfd_meetings_left(job, left->rank);
-  sfd_job_sweep_later(job);
+  sfd_groups_sweep_later(job);
   return SF_OK;
 }
 

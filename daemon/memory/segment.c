@@ -8,6 +8,7 @@
 #include "daemon/base/shared_mapping.h"
 #include "daemon/data/match_offers.h"
 #include "shm/base/error.h"
+#include "shm/region/inbox.h"
 
 sfd_segment_t *sfd_segment_find(const sfd_rank_t *rank, uint64_t number)
 {
@@ -45,7 +46,7 @@ static void free_segment(sfd_rank_t *rank, sfd_segment_t *segment)
 static sfd_mapping_t *map_for_workers(const sfd_rank_t *rank, bool inbox, int fd)
 {
   sfshm_region_t region;
-  if (inbox || !sfd_offload_is_on(rank->job->server) ||
+  if (inbox || !sfd_server_offloads(rank->job->server) ||
       sfshm_region_map_last(fd, SFSHM_REGION_ALLOC, SFD_MAX_REGION_BYTES, &region) != SF_OK)
     return NULL;
   sfd_mapping_t *mapping = sfd_mapping_create(&region);
@@ -106,6 +107,20 @@ static void tell_holders(const sfd_rank_t *rank, const sfd_segment_t *segment)
   alert.has_segment = true;
   alert.segment = segment->number;
   sfd_holders_tell(&segment->holders, rank, &alert);
+}
+
+sf_status_t sfd_rank_find_wake(sfd_rank_t *rank)
+{
+  const sfd_segment_t *segment = sfd_segment_find(rank, 0);
+  if (rank->wake != NULL)
+    return SF_OK;
+  if (segment == NULL)
+    return sfshm_error(SF_ERR_STATE, "rank %d has no inbox any more", rank->number);
+  sf_status_t status =
+      sfshm_region_map_head(segment->fd, SFSHM_REGION_INBOX, sizeof(sfshm_inbox_t), SFSHM_READ_WRITE, &rank->inbox);
+  if (status == SF_OK)
+    rank->wake = &((sfshm_inbox_t *)rank->inbox.base)->wake;
+  return status;
 }
 
 void sfd_segments_leave(sfd_rank_t *rank)

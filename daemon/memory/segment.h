@@ -27,6 +27,9 @@ sfd_segment_t *sfd_segment_find(const sfd_rank_t *rank, uint64_t number);
  * later to the end of the rank's last operations write into them. */
 void sfd_segments_leave(sfd_rank_t *rank);
 
+/* Finds the way to wake a rank, in its inbox. SF_ERR_STATE: the rank has none any more. */
+sf_status_t sfd_rank_find_wake(sfd_rank_t *rank);
+
 /* Frees all bookkeeping of a rank's segments, silently. */
 void sfd_segments_free(sfd_rank_t *rank);
 

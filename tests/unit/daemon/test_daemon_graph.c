@@ -156,9 +156,9 @@ START_TEST(with_a_core_to_spare_more_requests_are_looked_for)
   message.graph_destroy = &destroy;
   for (int32_t spare = 0; spare < 2; spare++) {
     daemon_.server->board->own_cores = SIZE + spare;
-    daemon_.server->expected_until_ns = 0;
+    daemon_.server->idle.expected_until_ns = 0;
     sfd_dispatch(session, &incoming);
-    ck_assert((daemon_.server->expected_until_ns != 0) == (spare > 0));
+    ck_assert((daemon_.server->idle.expected_until_ns != 0) == (spare > 0));
   }
 }
 END_TEST

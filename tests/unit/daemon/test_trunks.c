@@ -5,6 +5,7 @@
 #include "daemon/data/submit_rings.h"
 #include "daemon/data/trunks_internal.h"
 #include "daemon/jobs/graph.h"
+#include "daemon/life.h"
 #include "tests/unit/runner.h"
 
 #define GRAPH 7
@@ -45,7 +46,7 @@ static void make_trunks(void)
 
 static void setup(void)
 {
-  server = (sfd_server_t){.max_held_fds = INT32_MAX};
+  server = (sfd_server_t){.life = &sfd_life, .max_held_fds = INT32_MAX};
   job = zeroed(sizeof *job + sizeof(sfd_rank_t *));
   group = zeroed(sizeof *group);
   graph = zeroed(sizeof *graph);

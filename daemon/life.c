@@ -1,0 +1,130 @@
+/* The order in which the rooms tear down what belongs to ranks, jobs, groups and graphs: see jobs/life.h. */
+#include "daemon/life.h"
+
+#include "daemon/admin/trace.h"
+#include "daemon/data/match_offers.h"
+#include "daemon/data/submit_rings.h"
+#include "daemon/data/trunk_regions.h"
+#include "daemon/data/trunks.h"
+#include "daemon/membership/coordinator_client.h"
+#include "daemon/memory/device_region.h"
+#include "daemon/memory/segment.h"
+#include "daemon/setup/barrier.h"
+#include "daemon/setup/call_compare.h"
+#include "daemon/setup/proposal.h"
+#include "daemon/setup/setup.h"
+
+static void close_submission(sfd_rank_t *rank)
+{
+  sfd_submission_close(rank->submission);
+}
+
+static void close_offers(sfd_rank_t *rank)
+{
+  sfd_offload_close(rank->offers);
+}
+
+static void withdraw(sfd_job_t *job)
+{
+  sfd_home_withdraw(job, SF_ERR_RANK_FAILED);
+}
+
+static void fail_forming(sfd_job_t *job)
+{
+  sfd_groups_fail(job, SF_ERR_RANK_FAILED, job->detail);
+}
+
+static void fail_setups(sfd_job_t *job)
+{
+  sfd_setups_fail(job, SF_ERR_RANK_FAILED, job->detail);
+}
+
+static void fail_meetings(sfd_job_t *job)
+{
+  sfd_meetings_fail(job, SF_ERR_RANK_FAILED, job->detail);
+}
+
+static void free_trunk_regions(sfd_job_t *job)
+{
+  sfd_trunk_regions_let_go(job->trunk_regions);
+}
+
+static void watch_calls(sfd_graph_t *graph)
+{
+  sfd_calls_watch(graph);
+}
+
+static void let_streams_go(sfd_graph_t *graph, const char *detail)
+{
+  (void)detail;
+  sfd_trunks_let_go(graph->trunks);
+}
+
+static void fail_meeting(sfd_graph_t *graph, const char *detail)
+{
+  (void)detail;
+  sfd_meeting_graph_failed(graph);
+}
+
+static void free_trunks(sfd_graph_t *graph)
+{
+  sfd_trunks_free(graph->trunks);
+}
+
+static void free_offload(sfd_graph_t *graph)
+{
+  sfd_offload_free(graph->offload);
+}
+
+static void free_calls(sfd_graph_t *graph)
+{
+  sfd_calls_free(graph->calls);
+}
+
+const sfd_life_t sfd_life = {
+    .rank_lost =
+        {
+            sfd_segments_free, /* its memory, which others have mapped by themselves */
+            sfd_regions_leave, /* its device memory, as far as nobody has opened it */
+        },
+    .rank_freed =
+        {
+            sfd_segments_free, sfd_regions_free, close_submission, close_offers,
+            sfd_trace_keep, /* takes the counters, which are closed next */
+        },
+    .job_failed =
+        {
+            fail_forming,         /* members that wait for a group get the job's error */
+            fail_setups,          /* so do those that wait for a graph; graphs in set-up are gone then */
+            fail_meetings,        /* and those that wait for others on a graph that is ready */
+            sfd_trunks_fail_job,  /* streams of devices go on, as nothing comes any more */
+            sfd_job_alert_failed, /* last: whoever waits has an answer before the alert */
+        },
+    .joining_failed =
+        {
+            withdraw,                /* the coordinator counts its ranks no longer */
+            sfd_job_dismiss_joining, /* then they are told */
+        },
+    .job_freed = {free_trunk_regions},
+    .member_gone = {sfd_setups_member_gone},
+    .members_swept = {sfd_setups_sweep},
+    .group_freed = {sfd_kept_forget},
+    .graph_set_up =
+        {
+            sfd_setup_free, watch_calls, /* ranks that call different operations show from now on */
+        },
+    .graph_failed =
+        {
+            let_streams_go,         /* what streams of devices wait for does not come any more */
+            sfd_graph_alert_failed, /* members hear why */
+            fail_meeting,           /* those that wait for others on it get the same error */
+        },
+    .graph_freed =
+        {
+            sfd_setup_free, /* nobody waits for its replies any more */
+            free_trunks,
+            free_offload,
+            free_calls,
+            sfd_meeting_free,
+        },
+};

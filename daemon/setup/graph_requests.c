@@ -1,0 +1,86 @@
+/* Graphs that ranks destroy or declare failed: see graph_requests.h. The daemon's thread. */
+#include "daemon/setup/graph_requests.h"
+
+#include <inttypes.h>
+
+#include "daemon/data/submit_rings.h"
+#include "daemon/data/trunks.h"
+#include "daemon/setup/barrier.h"
+#include "daemon/setup/call_compare.h"
+
+/* ---- Destroying -------------------------------------------------------------------------------------------------- */
+
+/* Set-up is over and the member has not destroyed it yet. Where nobody waits for other nodes, the next graph is sooner
+ * made in the memory of this one than beside it. */
+static void destroy_for(sfd_graph_t *graph, int32_t local)
+{
+  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
+  alert.kind = SFPROTO__ALERT__KIND__GRAPH_RETIRED;
+  graph->destroyed[local] = true;
+  if (++graph->ndestroyed < graph->group->nlocals)
+    return;
+  sfd_meeting_graph_gone(graph);
+  sfd_calls_end_graph(graph);
+  sfd_graph_alert_members(graph, &alert, graph->group->nnodes > 1 ? sfd_session_hold_alert : sfd_session_send_alert);
+  sfd_graph_free(graph);
+}
+
+void sfd_graphs_leave(sfd_rank_t *rank)
+{
+  for (sfd_graph_t *graph = TAILQ_FIRST(&rank->job->graphs), *next; graph != NULL; graph = next) {
+    next = TAILQ_NEXT(graph, entry);
+    int32_t place = sfd_group_rank_of(graph->group, rank->number);
+    int32_t local = place >= 0 ? sfd_group_local(graph->group, place) : -1;
+    if (graph->setup != NULL || local < 0 || graph->destroyed[local])
+      continue;
+    sfd_calls_leave(graph, rank);
+    destroy_for(graph, local);
+  }
+}
+
+void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  int32_t local;
+  sfd_graph_t *graph = sfd_graph_find_ready(session, message->request, message->graph_destroy->graph, &local);
+  (void)fds;
+  (void)nfds;
+  if (graph == NULL)
+    return;
+  if (sfd_meeting_has(graph, local)) {
+    sfd_session_answer(session, message->request, SF_ERR_STATE, "rank %d waits for the others of graph %" PRIu64,
+                       session->rank->number, graph->id);
+    return;
+  }
+  sfd_submission_take_all(session->rank->submission); /* its last messages may still be in the ring */
+  sfd_meeting_member_gone(graph, session->rank);
+  sfd_session_send_done(session, message->request);
+  if (message->graph_destroy->has_operations)
+    sfd_calls_end(graph, &(sfd_ended_rank_t){.rank = graph->group->locals[local],
+                                             .operations = message->graph_destroy->operations});
+  destroy_for(graph, local);
+}
+
+/* ---- Failing ----------------------------------------------------------------------------------------------------- */
+
+/* That a rank is lost is for daemons to say, who know: what a client says of it concerns its graph, and nothing at all
+ * in a job that has failed, of which all hear. */
+static sf_status_t believed(const Sfproto__GraphFail *fail)
+{
+  bool good = fail->has_status && fail->status < SF_OK && fail->status != SF_ERR_RANK_FAILED;
+  return good ? (sf_status_t)fail->status : SF_ERR_MISMATCH;
+}
+
+void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+{
+  const Sfproto__GraphFail *fail = message->graph_fail;
+  int32_t local;
+  sfd_graph_t *graph = sfd_graph_find_ready(session, message->request, fail->graph, &local);
+  (void)fds;
+  (void)nfds;
+  if (graph == NULL)
+    return;
+  sfd_trunks_let_go(graph->trunks); /* again, if it failed before a member here had streams */
+  if (graph->group->job->state == SFD_JOB_RUNNING)
+    sfd_graph_fail(graph, believed(fail), fail->detail);
+  sfd_session_send_done(session, message->request);
+}
