@@ -24,7 +24,7 @@ sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, cons
   sfd_assembly_t *assembly;
   TAILQ_FOREACH(assembly, &server->assemblies, entry)
   {
-    if (assembly->job == 0 && assembly->uid == uid && strcmp(assembly->name, name) == 0)
+    if (assembly->state != SFD_ASSEMBLY_STARTING && assembly->uid == uid && strcmp(assembly->name, name) == 0)
       return assembly;
   }
   return NULL;
@@ -35,7 +35,7 @@ static sfd_assembly_t *find_starting(const sfd_server_t *server, uint64_t job)
   sfd_assembly_t *assembly;
   TAILQ_FOREACH(assembly, &server->assemblies, entry)
   {
-    if (assembly->job == job)
+    if (assembly->state == SFD_ASSEMBLY_STARTING && assembly->job == job)
       break;
   }
   return assembly;
@@ -199,6 +199,7 @@ static void send_start(sfd_assembly_t *assembly, Sfpeer__JobStart *started)
     return;
   }
   uv_timer_stop(&assembly->timer);
+  assembly->state = SFD_ASSEMBLY_STARTING;
   assembly->job = started->job;
   assembly->root = started->nodes[0];
   sfd_home_send(server, assembly->root, sfd_home_handle_start, &message);
@@ -230,7 +231,6 @@ sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *nam
   assembly->uid = uid;
   snprintf(assembly->name, sizeof assembly->name, "%s", name);
   assembly->size = size;
-  assembly->moved_to = -1;
   assembly->claimed_by = -1;
   for (int32_t r = 0; r < size; r++)
     assembly->rank_nodes[r] = -1;
@@ -305,12 +305,12 @@ sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const S
   for (size_t i = 0; i < join->n_ranks; i++)
     if (join->ranks[i] < 0 || join->ranks[i] >= join->size)
       return sfshm_error(SF_ERR_PROTO, "node %d sent a JobJoin for rank %d of %d", node, join->ranks[i], join->size);
-  if (assembly != NULL && assembly->refused != NULL) {
+  if (assembly != NULL && assembly->state == SFD_ASSEMBLY_REFUSED) {
     if (sfd_assembly_refuse_late(assembly, node, join))
       return SF_OK;
     assembly = NULL;
   }
-  if (assembly != NULL && assembly->moved_to >= 0) {
+  if (assembly != NULL && assembly->state == SFD_ASSEMBLY_MOVED) {
     sfd_assembly_send_moved(assembly, assembly->moved_to, node);
     return SF_OK;
   }
@@ -365,8 +365,7 @@ sf_status_t sfd_assembly_handle_withdraw(sfd_server_t *server, int32_t node, con
 {
   const Sfpeer__JobWithdraw *withdraw = message->job_withdraw;
   sfd_assembly_t *assembly = sfd_assembly_find(server, withdraw->uid, withdraw->name);
-  if (assembly == NULL || assembly->moved_to >= 0 || assembly->refused != NULL ||
-      !is_concerned(assembly, node, withdraw))
+  if (assembly == NULL || assembly->state != SFD_ASSEMBLY_JOINING || !is_concerned(assembly, node, withdraw))
     return SF_OK;
   if (withdraw->status == SF_OK)
     refuse_others(assembly, node);
@@ -389,7 +388,7 @@ sf_status_t sfd_assembly_handle_runs(sfd_server_t *server, int32_t node, const S
     return SF_OK;
   }
   assembly = sfd_assembly_find(server, runs->uid, runs->name);
-  if (assembly == NULL || assembly->moved_to >= 0 || assembly->refused != NULL)
+  if (assembly == NULL || assembly->state != SFD_ASSEMBLY_JOINING)
     return SF_OK;
   remove_ranks(assembly, node, &runs->incarnation);
   if (assembly->ncame == 0)

@@ -116,26 +116,31 @@ void sfd_home_rank_came(sfd_rank_t *rank, int64_t timeout_ms)
   send_join(job, &rank->number, 1, timeout_ms); /* the job may be over then */
 }
 
-static void send_withdraw(sfd_job_t *job, sf_status_t status, char *detail)
+void sfd_home_send_withdraw(sfd_server_t *server, int32_t home, uint32_t uid, const char *name, sf_status_t status,
+                            const char *detail, const uint64_t *incarnation)
 {
   Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  withdraw.uid = job->uid;
-  withdraw.name = job->name;
+  withdraw.uid = uid;
+  withdraw.name = (char *)(uintptr_t)name; /* only read; protobuf-c has no const */
   withdraw.status = status;
-  withdraw.detail = detail;
-  withdraw.has_incarnation = true;
-  withdraw.incarnation = job->serial;
+  withdraw.detail = (char *)(uintptr_t)detail;
+  withdraw.has_incarnation = incarnation != NULL;
+  withdraw.incarnation = incarnation != NULL ? *incarnation : 0;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_WITHDRAW;
   message.job_withdraw = &withdraw;
-  send_counted(job->server, job->uid, job->home, sfd_assembly_handle_withdraw, &message);
+  send_counted(server, uid, home, sfd_assembly_handle_withdraw, &message);
+}
+
+static void withdraw(sfd_job_t *job, sf_status_t status, const char *detail)
+{
+  sfd_home_send_withdraw(job->server, job->home, job->uid, job->name, status, detail, &job->serial);
 }
 
 void sfd_home_all_here(sfd_job_t *job)
 {
-  char nothing[] = "";
   if (job->home_knows)
-    send_withdraw(job, SF_OK, nothing);
+    withdraw(job, SF_OK, "");
 }
 
 static void remember_withdrawn(const sfd_job_t *job)
@@ -150,23 +155,14 @@ void sfd_home_withdraw(sfd_job_t *job, sf_status_t status)
   if (job->server->network == NULL || job->server->stopping || !job->home_knows)
     return;
   remember_withdrawn(job);
-  send_withdraw(job, status, job->detail);
+  withdraw(job, status, job->detail);
 }
 
 void sfd_home_refuse(sfd_server_t *server, uid_t uid, const char *name, const char *detail)
 {
-  Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   int32_t home = choose_for(server, uid, name, 0);
-  if (server->network == NULL || server->stopping || home < 0 || check_room(server, uid, home) != SF_OK)
-    return;
-  withdraw.uid = uid;
-  withdraw.name = (char *)(uintptr_t)name; /* only read */
-  withdraw.status = SF_ERR_STATE;
-  withdraw.detail = (char *)(uintptr_t)detail;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_WITHDRAW;
-  message.job_withdraw = &withdraw;
-  send_counted(server, uid, home, sfd_assembly_handle_withdraw, &message);
+  if (server->network != NULL && !server->stopping && home >= 0 && check_room(server, uid, home) == SF_OK)
+    sfd_home_send_withdraw(server, home, uid, name, SF_ERR_STATE, detail, NULL);
 }
 
 /* ---- Another home ------------------------------------------------------------------------------------------------ */

@@ -29,6 +29,11 @@ int32_t sfd_home_position(const sfd_server_t *server, uint32_t uid, const char *
  * user's jobs has not gone yet. */
 sf_status_t sfd_home_check(const sfd_server_t *server, uint32_t uid, const char *name);
 
+/* The home refuses the job with that status; SF_OK: it runs, with all its ranks on this node. incarnation: see
+ * proto/sf_peer.proto. */
+void sfd_home_send_withdraw(sfd_server_t *server, int32_t home, uint32_t uid, const char *name, sf_status_t status,
+                            const char *detail, const uint64_t *incarnation);
+
 /* A rank has come to this node, others are missing here. */
 void sfd_home_rank_came(sfd_rank_t *rank, int64_t timeout_ms);
 

@@ -13,21 +13,30 @@
 #include "daemon/jobs/job.h"
 #include "daemon/membership/coordinator_client.h"
 
-/* A job that is joining, or that starts, at its home. */
+/* See coordinator.h. */
+typedef enum sfd_assembly_state {
+  SFD_ASSEMBLY_JOINING,
+  SFD_ASSEMBLY_STARTING, /* JobStart is under way to the first node */
+  SFD_ASSEMBLY_REFUSED,  /* a node is lost */
+  SFD_ASSEMBLY_MOVED     /* the home is another one; size is 0 */
+} sfd_assembly_state_t;
+
+/* A job at its home. */
 typedef struct sfd_assembly {
   TAILQ_ENTRY(sfd_assembly) entry;
   sfd_server_t *server;
-  uint64_t job; /* 0: it is joining; else JobStart is under way to: */
-  int32_t root; /* the first node of the job */
+  sfd_assembly_state_t state;
+  uint64_t job; /* STARTING */
+  int32_t root; /* STARTING: the first node of the job */
   uint32_t uid;
   char name[SFD_NAME_SIZE];
   uint8_t digest[SFD_HOME_DIGEST_BYTES]; /* of the key */
   int32_t size;
   int32_t ncame;
   bool told_again;        /* a home before this one, the channel to which was lost */
-  int32_t moved_to;       /* the home is another one now, for who still comes here; -1: it is not. size is 0 then */
+  int32_t moved_to;       /* MOVED: the home, for ranks that still come here */
   uint64_t *incarnations; /* by rank that has come: its node's, see proto/sf_peer.proto */
-  char *refused;          /* why, as a node is lost, for ranks that have not come yet; malloc, NULL: it is not */
+  char *refused;          /* REFUSED: why, for ranks that have not come yet; malloc */
   int32_t claimed_by;     /* node that is refused and says to have ranks of it; -1: none */
   uint64_t deadline_ms;   /* the earliest; 0: none */
   bool asked;             /* whether other nodes agree with this one, as ranks are missing */
@@ -55,9 +64,6 @@ void sfd_assembly_refuse_join(sfd_server_t *server, int32_t node, const Sfpeer__
 /* Of one that was refused because a node is lost. Ranks come that have not been told: tells them, and returns true.
  * Otherwise ranks try again: forgets the assembly, and returns false. */
 bool sfd_assembly_refuse_late(sfd_assembly_t *assembly, int32_t node, const Sfpeer__JobJoin *join);
-
-/* Likewise. Ranks of the job have turned to another home: tells that one that the job does not come about. */
-void sfd_assembly_tell_home(const sfd_assembly_t *assembly, int32_t home);
 
 /* Calls sfd_home_send once for each node that ranks have come to. incarnation_p, unless NULL: the message's field for
  * the node's. */

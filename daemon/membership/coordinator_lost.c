@@ -26,14 +26,14 @@ static void on_forgotten(uv_timer_t *timer)
  * deadline. */
 static void lose(sfd_assembly_t *assembly, const char *text)
 {
-  if (assembly->refused != NULL)
+  if (assembly->state == SFD_ASSEMBLY_REFUSED)
     return;
-  assembly->job = 0;
   assembly->refused = strdup(text);
   if (assembly->refused == NULL) {
     sfd_assembly_refuse(assembly, SF_ERR_RANK_FAILED, text);
     return;
   }
+  assembly->state = SFD_ASSEMBLY_REFUSED;
   uv_timer_start(&assembly->timer, on_forgotten, REFUSED_FOR_MS, 0);
   sfd_assembly_tell_refused(assembly, SF_ERR_RANK_FAILED, text);
 }
@@ -65,19 +65,6 @@ bool sfd_assembly_refuse_late(sfd_assembly_t *assembly, int32_t node, const Sfpe
   return true;
 }
 
-void sfd_assembly_tell_home(const sfd_assembly_t *assembly, int32_t home)
-{
-  Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  withdraw.uid = assembly->uid;
-  withdraw.name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
-  withdraw.status = SF_ERR_RANK_FAILED;
-  withdraw.detail = assembly->refused;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_WITHDRAW;
-  message.job_withdraw = &withdraw;
-  sfd_home_send(assembly->server, home, sfd_assembly_handle_withdraw, &message);
-}
-
 /* ---- In place of another home ------------------------------------------------------------------------------------ */
 
 void sfd_assembly_send_moved(const sfd_assembly_t *assembly, int32_t home, int32_t node)
@@ -106,6 +93,7 @@ void sfd_assembly_tell_homes_before(const sfd_assembly_t *assembly)
 /* Those who came before are told, and those who come yet are told then. */
 static void move_to(sfd_assembly_t *assembly, int32_t home)
 {
+  assembly->state = SFD_ASSEMBLY_MOVED;
   assembly->moved_to = home;
   sfd_assembly_send_moved(assembly, home, -1);
   assembly->size = 0;
@@ -118,11 +106,13 @@ sf_status_t sfd_assembly_handle_moved(sfd_server_t *server, int32_t node, const 
   if (!sfd_text_is_name(moved->name) || moved->home < 0 || moved->home >= sfd_network_nnodes(server))
     return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobMoved", node);
   sfd_assembly_t *assembly = sfd_assembly_find(server, moved->uid, moved->name);
-  if (assembly != NULL && assembly->refused != NULL) {
-    sfd_assembly_tell_home(assembly, moved->home);
+  if (assembly != NULL && assembly->state == SFD_ASSEMBLY_REFUSED) {
+    sfd_home_send_withdraw(server, moved->home, assembly->uid, assembly->name, SF_ERR_RANK_FAILED, assembly->refused,
+                           NULL);
     return sfd_home_handle_moved(server, node, message);
   }
-  int32_t home = assembly != NULL && assembly->moved_to >= 0 ? assembly->moved_to : sfd_network_node(server);
+  int32_t home =
+      assembly != NULL && assembly->state == SFD_ASSEMBLY_MOVED ? assembly->moved_to : sfd_network_node(server);
   if (sfd_home_position(server, moved->uid, moved->name, moved->home) >
       sfd_home_position(server, moved->uid, moved->name, home)) {
     if (assembly != NULL || sfd_assembly_new(server, moved->uid, moved->name, 0, &assembly) == SF_OK)
@@ -137,7 +127,7 @@ static void tell_home_before_again(sfd_assembly_t *assembly, int32_t node)
 {
   sfd_server_t *server = assembly->server;
   int32_t here = sfd_network_node(server);
-  if (assembly->job != 0 || assembly->moved_to >= 0 || assembly->refused != NULL || assembly->told_again ||
+  if (assembly->state != SFD_ASSEMBLY_JOINING || assembly->told_again ||
       sfd_home_position(server, assembly->uid, assembly->name, node) >=
           sfd_home_position(server, assembly->uid, assembly->name, here))
     return;
@@ -155,7 +145,8 @@ void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *de
     next = TAILQ_NEXT(assembly, entry);
     if (sfd_assembly_find_rank_on(assembly, node) < 0)
       tell_home_before_again(assembly, node);
-    else if (assembly->job == 0 || assembly->root == node) /* the other nodes are told of the start by those before */
+    else if (assembly->state != SFD_ASSEMBLY_STARTING ||
+             assembly->root == node) /* the other nodes are told of the start by those before */
       lose(assembly, text);
   }
 }

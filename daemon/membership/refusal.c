@@ -46,7 +46,7 @@ static uint64_t digest_of_job(const sfd_job_t *job)
 
 static bool is_joining(const sfd_assembly_t *assembly)
 {
-  return assembly->job == 0 && assembly->moved_to < 0 && assembly->refused == NULL;
+  return assembly->state == SFD_ASSEMBLY_JOINING;
 }
 
 static sfd_assembly_t *find(const sfd_server_t *server, uint64_t cause)
