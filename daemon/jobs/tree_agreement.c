@@ -188,15 +188,13 @@ static void tell(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, ui
   sfd_group_free_ranks(arrive.ranks);
 }
 
-static void tell_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
-                          sfd_agreement_t *agreement)
+/* What has been agreed, to the node's children, or to others that this node answers. */
+static void send_release(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
+                         sfd_agreement_t *agreement, const int32_t nodes[], int32_t n)
 {
   Sfpeer__Release release = SFPEER__RELEASE__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   Sfpeer__SetupError error;
-  int32_t first = sfd_tree_first_child(group), n = sfd_tree_nchildren(group);
-  if (n == 0 || sfd_agreement_is_pair(group))
-    return;
   release.kind = kind;
   release.job = group->job->id;
   release.has_group = release.has_number = release.has_tag = release.has_id = true;
@@ -214,30 +212,25 @@ static void tell_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
   release.error = sfd_setup_error_fill(&error, &agreement->error);
   message.body_case = SFPEER__MESSAGE__BODY_RELEASE;
   message.release = &release;
-  for (int32_t i = first; i < first + n; i++)
-    sfd_network_send(group->job->server, group->nodes[i], &message);
+  for (int32_t i = 0; i < n; i++)
+    sfd_network_send(group->job->server, nodes[i], &message);
   sfd_group_free_ranks(release.ranks);
+}
+
+static void tell_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
+                          sfd_agreement_t *agreement)
+{
+  int32_t n = sfd_tree_nchildren(group);
+  if (n > 0 && !sfd_agreement_is_pair(group))
+    send_release(group, kind, number, id, agreement, &group->nodes[sfd_tree_first_child(group)], n);
 }
 
 /* Tells one child that it can't be. */
 static void release_to(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, int32_t node)
 {
-  Sfpeer__Release release = SFPEER__RELEASE__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  Sfpeer__SetupError error = SFPEER__SETUP_ERROR__INIT;
-  error.status = SF_ERR_NOT_FOUND;
-  error.rank = -1;
-  error.leaf = -1;
-  error.detail = (char *)(uintptr_t) "the edges are needed"; /* only read */
-  release.kind = kind;
-  release.job = group->job->id;
-  release.has_group = release.has_number = true;
-  release.group = group->id;
-  release.number = number;
-  release.error = &error;
-  message.body_case = SFPEER__MESSAGE__BODY_RELEASE;
-  message.release = &release;
-  sfd_network_send(group->job->server, node, &message);
+  sfd_agreement_t refused = {
+      .error = {.status = SF_ERR_NOT_FOUND, .rank = -1, .leaf = -1, .detail = "the edges are needed"}};
+  send_release(group, kind, number, 0, &refused, &node, 1);
 }
 
 void sfd_agreement_refuse(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number,
@@ -355,43 +348,67 @@ static void add_other(const sfd_group_t *group, sfd_agreement_t *agreement, cons
   add_subtree(agreement, arrive);
 }
 
+/* The agreement that a message is about, begun if need be, and its group. NULL with SF_OK: a member here has left
+ * meanwhile, of which the others have been told. */
+static sf_status_t find_arrived(sfd_job_t *job, int32_t node, const Sfpeer__Arrive *arrive, sfd_group_t **group_p,
+                                sfd_agreement_t **agreement_p)
+{
+  sf_status_t status = SF_OK;
+  *agreement_p = NULL;
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GROUP) {
+    status = sfd_group_find_agreement(job, node, arrive->tag, arrive->ranks, arrive->n_ranks, group_p);
+    *agreement_p = *group_p != NULL ? &(*group_p)->forming : NULL;
+  } else {
+    *group_p = sfd_group_find(job, arrive->group);
+    if (*group_p != NULL)
+      status = sfd_setup_find_agreement(*group_p, arrive->number, arrive->kind, agreement_p);
+  }
+  return status;
+}
+
+/* Whether the node may say this, now. */
+static sf_status_t check_arrived(const sfd_group_t *group, const sfd_agreement_t *agreement, int32_t node,
+                                 const Sfpeer__Arrive *arrive)
+{
+  uint8_t bit = child_bit(group, node);
+  if (bit == 0 || (agreement->children & bit) != 0)
+    return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement twice, or to the wrong node", node);
+  bool lacks_id = group->node_position > 0 && !arrive->has_id && needs_id(arrive->kind);
+  if (sfd_agreement_is_pair(group) && (lacks_id || (arrive->both && !agreement->told)))
+    return sfshm_error(SF_ERR_PROTO, "node %d speaks for this one in an agreement, or proposes no id", node);
+  return SF_OK;
+}
+
+/* Whether the node asks for an earlier graph's plan, and edges are needed. */
+static bool asks_in_vain(const sfd_group_t *group, const Sfpeer__Arrive *arrive)
+{
+  return arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN &&
+         sfd_setup_find(group, arrive->number)->setup->state == SFD_SETUP_EDGES;
+}
+
 sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__Arrive *arrive = message->arrive;
   sfd_job_t *job = sfd_job_find_id(server, arrive->job);
   sfd_group_t *group = NULL;
-  sfd_agreement_t *agreement = NULL;
-  sf_status_t status = SF_OK;
+  sfd_agreement_t *agreement;
   if (job == NULL)
     return sfd_ended_answer(&server->ended, arrive->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK; /* its ranks here have ended; the others learn that otherwise */
-  if (arrive->kind == SFPEER__ARRIVE__KIND__GROUP) {
-    status = sfd_group_find_agreement(job, node, arrive->tag, arrive->ranks, arrive->n_ranks, &group);
-    agreement = group != NULL ? &group->forming : NULL;
-  } else {
-    group = sfd_group_find(job, arrive->group);
-    if (group != NULL)
-      status = sfd_setup_find_agreement(group, arrive->number, arrive->kind, &agreement);
-  }
-  if (agreement == NULL)
-    return status; /* SF_OK: a member here has left meanwhile: the others have been told */
-  uint8_t bit = child_bit(group, node);
-  if (bit == 0 || (agreement->children & bit) != 0)
-    return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement twice, or to the wrong node", node);
-  bool pair = sfd_agreement_is_pair(group);
-  bool lacks_id = group->node_position > 0 && !arrive->has_id && needs_id(arrive->kind);
-  if (pair && (lacks_id || (arrive->both && !agreement->told)))
-    return sfshm_error(SF_ERR_PROTO, "node %d speaks for this one in an agreement, or proposes no id", node);
-  agreement->children |= bit;
-  if (pair)
+  sf_status_t status = find_arrived(job, node, arrive, &group, &agreement);
+  if (agreement != NULL)
+    status = check_arrived(group, agreement, node, arrive);
+  if (agreement == NULL || status != SF_OK)
+    return status;
+  agreement->children |= child_bit(group, node);
+  if (sfd_agreement_is_pair(group))
     add_other(group, agreement, arrive);
   else
     add_subtree(agreement, arrive);
   if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES)
     sfd_setup_need_edges(sfd_setup_find(group, arrive->number), true);
-  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN &&
-      sfd_setup_find(group, arrive->number)->setup->state == SFD_SETUP_EDGES)
+  if (asks_in_vain(group, arrive))
     release_to(group, arrive->kind, arrive->number, node);
   else
     advance(group, arrive->kind, arrive->number, agreement);
