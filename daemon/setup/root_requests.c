@@ -8,6 +8,7 @@
 #include "daemon/data/trunks.h"
 #include "daemon/net/network.h"
 #include "daemon/setup/root_bounds.h"
+#include "daemon/setup/root_counts.h"
 #include "daemon/setup/root_merge.h"
 #include "daemon/setup/setup.h"
 #include "shm/base/error.h"
@@ -28,31 +29,17 @@ typedef struct sfd_asked {
   bool answered;
 } sfd_asked_t;
 
-/* How many roots ranks of a node have. */
-typedef struct sfd_told {
-  bool known;
-  size_t n;
-  int32_t *owners; /* ascending */
-  int64_t *nroots;
-} sfd_told_t;
-
 struct sfd_wants {
   sfd_merging_t *merging; /* NULL: nothing is wanted from others */
   bool merged;
-  sfd_told_t told; /* by the other of two nodes, */
-  sfd_told_t said; /* and to it */
+  sfd_root_counts_t told; /* of ranks of the other of two nodes, as it says, */
+  sfd_root_counts_t said; /* and of ranks here, as it has been told */
   int32_t nunanswered;
   sfd_asked_t *asked;
   int32_t nasked;
 };
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
-
-static void free_told(const sfd_told_t *told)
-{
-  free(told->owners);
-  free(told->nroots);
-}
 
 void sfd_wants_free(sfd_wants_t *wants)
 {
@@ -61,8 +48,8 @@ void sfd_wants_free(sfd_wants_t *wants)
   for (int32_t i = 0; i < wants->nasked; i++)
     free(wants->asked[i].image);
   free(wants->asked);
-  free_told(&wants->told);
-  free_told(&wants->said);
+  sfd_root_counts_free(&wants->told);
+  sfd_root_counts_free(&wants->said);
   if (wants->merging != NULL && wants->merged)
     sfd_merging_free(wants->merging);
   else if (wants->merging != NULL)
@@ -79,26 +66,13 @@ static sfd_wants_t *wants_of(sfd_graph_t *graph)
 
 /* ---- Being answered ---------------------------------------------------------------------------------------------- */
 
-static int compare_ranks(const void *a, const void *b)
-{
-  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-  return (x > y) - (x < y);
-}
-
-/* Ranks of which nothing was said check what is wanted of them themselves. */
-static int64_t nroots_of(const sfd_told_t *told, int32_t rank)
-{
-  const int32_t *owner = told->n > 0 ? bsearch(&rank, told->owners, told->n, sizeof *owner, compare_ranks) : NULL;
-  return owner != NULL ? told->nroots[owner - told->owners] : INT64_MAX;
-}
-
 /* Whether some are not there. */
-static bool check_roots(sfd_graph_t *graph, const sfd_wanted_t *wanted, const sfd_told_t *told)
+static bool check_roots(sfd_graph_t *graph, const sfd_wanted_t *wanted, const sfd_root_counts_t *told)
 {
   const sfd_want_t *wants = &graph->setup->wants->merging->wants[wanted->first];
   bool bad = false;
   for (int32_t i = 0; i < wanted->nwants; i++) {
-    int64_t nroots = nroots_of(told, wants[i].owner);
+    int64_t nroots = sfd_root_counts_of(told, wants[i].owner);
     if (wants[i].edges.roots.max < nroots)
       continue;
     sfd_roots_note_bad(graph->setup, wants[i].rank, wants[i].block, &wants[i].list, nroots);
@@ -107,7 +81,7 @@ static bool check_roots(sfd_graph_t *graph, const sfd_wanted_t *wanted, const sf
   return bad;
 }
 
-static void be_answered(sfd_graph_t *graph, sfd_wanted_t *wanted, const sfd_told_t *told)
+static void be_answered(sfd_graph_t *graph, sfd_wanted_t *wanted, const sfd_root_counts_t *told)
 {
   sfd_wants_t *wants = graph->setup->wants;
   wanted->answered = true;
@@ -124,35 +98,18 @@ static sfd_wanted_t *find_wanted(sfd_wants_t *wants, int32_t node)
   return NULL;
 }
 
-/* Room for what is said of n ranks. */
-static sf_status_t alloc_told(sfd_told_t *told, size_t n)
-{
-  *told =
-      (sfd_told_t){.owners = malloc((n + 1) * sizeof *told->owners), .nroots = malloc((n + 1) * sizeof *told->nroots)};
-  return told->owners != NULL && told->nroots != NULL ? SF_OK
-                                                      : sfshm_error(SF_ERR_NOMEM, "numbers of roots of %zu ranks", n);
-}
-
 /* Of two nodes the other one says it without being asked, perhaps before anything is wanted of it. */
-static sf_status_t handle_told(sfd_graph_t *graph, int32_t node, const sfd_told_t *told)
+static sf_status_t handle_told(sfd_graph_t *graph, int32_t node, const sfd_root_counts_t *told)
 {
   sfd_wants_t *wants = wants_of(graph);
   if (wants == NULL)
     return sfshm_error(SF_ERR_NOMEM, "wants of a graph");
-  if (wants->told.known || graph->state != SFD_GRAPH_GATHERING)
+  if (wants->told.owners != NULL || graph->state != SFD_GRAPH_GATHERING)
     return sfshm_error(SF_ERR_PROTO, "node %d tells its numbers of roots twice", node);
-  sf_status_t status = alloc_told(&wants->told, told->n);
-  if (status != SF_OK)
-    return status;
-  for (; wants->told.n < told->n; wants->told.n++) {
-    wants->told.owners[wants->told.n] = told->owners[wants->told.n];
-    wants->told.nroots[wants->told.n] = told->nroots[wants->told.n];
-  }
-  wants->told.known = true;
-  return SF_OK;
+  return sfd_root_counts_copy(told, &wants->told);
 }
 
-static sf_status_t handle_answer(sfd_graph_t *graph, int32_t node, const sfd_told_t *told)
+static sf_status_t handle_answer(sfd_graph_t *graph, int32_t node, const sfd_root_counts_t *told)
 {
   sfd_wants_t *wants = graph->setup->wants;
   sfd_wanted_t *wanted = wants != NULL ? find_wanted(wants, node) : NULL;
@@ -165,7 +122,7 @@ static sf_status_t handle_answer(sfd_graph_t *graph, int32_t node, const sfd_tol
 sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__Wanted *wanted = message->wanted;
-  const sfd_told_t told = {.n = wanted->n_owners, .owners = wanted->owners, .nroots = wanted->nroots};
+  const sfd_root_counts_t told = {.n = wanted->n_owners, .owners = wanted->owners, .nroots = wanted->nroots};
   const sfd_job_t *job = sfd_job_find_id(server, wanted->job);
   bool running = job != NULL && job->state == SFD_JOB_RUNNING;
   sfd_group_t *group = running ? sfd_group_find(job, wanted->group) : NULL;
@@ -244,43 +201,15 @@ static void on_merged(uv_work_t *work, int status)
   sfd_network_gather(server, false);
 }
 
-/* How many roots these members have; that of one whose input is wrong does not matter any more. Without memory nothing
- * is said. */
-static void count_roots(const sfd_graph_t *graph, const int32_t owners[], size_t n, sfd_told_t *said)
-{
-  if (alloc_told(said, n) != SF_OK)
-    return;
-  for (; said->n < n; said->n++) {
-    const sfd_setup_member_t *member = sfd_setup_member(graph, owners[said->n]);
-    said->owners[said->n] = owners[said->n];
-    said->nroots[said->n] = member->wrong ? INT64_MAX : member->nroots;
-  }
-}
-
-static void tell_roots(const sfd_graph_t *graph, int32_t node, const sfd_told_t *said)
-{
-  Sfpeer__Wanted wanted = SFPEER__WANTED__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  wanted.job = graph->group->job->id;
-  wanted.group = graph->group->id;
-  wanted.number = graph->number;
-  wanted.owners = said->owners;
-  wanted.nroots = said->nroots;
-  wanted.n_owners = wanted.n_nroots = said->n;
-  message.body_case = SFPEER__MESSAGE__BODY_WANTED;
-  message.wanted = &wanted;
-  sfd_network_send(graph->group->job->server, node, &message);
-}
-
 /* Without memory nothing is said, and nothing will be wanted. */
 static void tell_other_of_pair(sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;
-  sfd_told_t nothing = {.n = 0};
+  sfd_root_counts_t nothing = {.n = 0};
   sfd_wants_t *wants = wants_of(graph);
   if (wants != NULL)
-    count_roots(graph, group->locals, (size_t)group->nlocals, &wants->said);
-  tell_roots(graph, group->nodes[1 - group->node_position], wants != NULL ? &wants->said : &nothing);
+    sfd_root_counts_collect(graph, group->locals, (size_t)group->nlocals, &wants->said);
+  sfd_root_counts_send(graph, group->nodes[1 - group->node_position], wants != NULL ? &wants->said : &nothing);
 }
 
 static void merge(sfd_graph_t *graph)
@@ -329,25 +258,25 @@ static void answer(const sfd_graph_t *graph, sfd_asked_t *asked)
   if (sfd_agreement_is_pair(graph->group) || open_asked(asked, &image) != SF_OK)
     return; /* checked when it came */
   uint32_t n = image.header.nparts;
-  sfd_told_t said = {.n = 0};
+  sfd_root_counts_t said = {.n = 0};
   int32_t *owners = calloc(n + 1u, sizeof *owners);
   for (uint32_t i = 0; owners != NULL && i < n; i++)
     owners[i] = sfshm_image_rank(&image, i);
   if (owners != NULL)
-    count_roots(graph, owners, n, &said);
-  tell_roots(graph, asked->node, &said);
-  free_told(&said);
+    sfd_root_counts_collect(graph, owners, n, &said);
+  sfd_root_counts_send(graph, asked->node, &said);
+  sfd_root_counts_free(&said);
   free(owners);
 }
 
 /* Whether the other node wants roots that are not here, by what it has been told. */
-static bool asks_too_much(const sfd_asked_t *asked, const sfd_told_t *said)
+static bool asks_too_much(const sfd_asked_t *asked, const sfd_root_counts_t *said)
 {
   sfshm_image_t image;
   sfshm_root_roots_t part;
   bool bad = open_asked(asked, &image) != SF_OK; /* checked when it came */
   for (uint32_t i = 0; !bad && i < image.header.nparts; i++)
-    bad = sfshm_root_part_open(&image, i, nroots_of(said, sfshm_image_rank(&image, i)), &part) != SF_OK;
+    bad = sfshm_root_part_open(&image, i, sfd_root_counts_of(said, sfshm_image_rank(&image, i)), &part) != SF_OK;
   return bad;
 }
 

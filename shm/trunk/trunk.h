@@ -141,10 +141,8 @@ typedef struct sfshm_image {
 /* Checks header, magic, the extent of its tables, and the layers. base is aligned to 8. SF_ERR_PROTO. */
 sf_status_t sfshm_image_open(const void *base, size_t length_bytes, uint32_t magic, sfshm_image_t *image_p);
 
-/* sfshm_image_rank: the rank of part i of either kind of image. sfshm_leaf_parts: all parts of a leaf image. The image
- * is open; its patterns have not been checked. */
+/* The rank of part i of either kind of image. The image is open; its patterns have not been checked. */
 int32_t sfshm_image_rank(const sfshm_image_t *image, uint32_t i);
-const sfshm_leaf_part_t *sfshm_leaf_parts(const sfshm_image_t *image);
 
 /* Checks a whole root image: parts and segments ascend without overlap, patterns lie within, positions are covered
  * without gaps. Every root must be >= 0; roots are compared with their owners' counts by the owners. SF_ERR_PROTO. */

@@ -189,12 +189,6 @@ int32_t sfshm_image_rank(const sfshm_image_t *image, uint32_t i)
   return rank;
 }
 
-const sfshm_leaf_part_t *sfshm_leaf_parts(const sfshm_image_t *image)
-{
-  assert(image->header.magic == SFSHM_LEAF_IMAGE_MAGIC);
-  return at(image, image->header.parts);
-}
-
 int64_t sfshm_image_find(const sfshm_image_t *image, int32_t rank)
 {
   uint32_t low = 0, high = image->header.nparts;

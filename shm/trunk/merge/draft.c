@@ -14,13 +14,8 @@ sf_status_t sfshm_draft_init(sfshm_draft_t *image, size_t capacity_bytes)
   return image->base != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "trunk image of %zu bytes", capacity_bytes);
 }
 
-uint64_t sfshm_draft_append(sfshm_draft_t *image, size_t bytes)
-{
-  memset(sfshm_draft_end(image), 0, bytes);
-  return sfshm_draft_keep(image, bytes);
-}
-
-uint64_t sfshm_draft_keep(sfshm_draft_t *image, size_t bytes)
+/* Keeps an array of so many bytes that was written to the end. Returns its offset. */
+static uint64_t keep(sfshm_draft_t *image, size_t bytes)
 {
   uint64_t offset = image->length_bytes;
   size_t padded = sfshm_draft_array_bytes((int64_t)bytes, 1);
@@ -28,6 +23,12 @@ uint64_t sfshm_draft_keep(sfshm_draft_t *image, size_t bytes)
   memset(image->base + offset + bytes, 0, padded - bytes);
   image->length_bytes += padded;
   return offset;
+}
+
+uint64_t sfshm_draft_append(sfshm_draft_t *image, size_t bytes)
+{
+  memset(sfshm_draft_end(image), 0, bytes);
+  return keep(image, bytes);
 }
 
 static sfshm_stored_pattern_t describe(const sfshm_pattern_t *pattern, uint64_t offset)
@@ -46,7 +47,7 @@ sfshm_stored_pattern_t sfshm_draft_keep_pattern(sfshm_draft_t *image, int64_t n,
                                  : sfshm_pattern_from_index32(sfshm_draft_end(image), n);
   sfshm_stored_pattern_t stored = describe(&pattern, image->length_bytes);
   if (pattern.kind == SFSHM_PATTERN_INDEX32 || pattern.kind == SFSHM_PATTERN_INDEX64)
-    sfshm_draft_keep(image, (size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t)));
+    keep(image, (size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t)));
   return stored;
 }
 
@@ -61,7 +62,7 @@ sfshm_stored_pattern_t sfshm_draft_store(sfshm_draft_t *image, const sfshm_patte
   else
     sfshm_write_narrow(&found, 0, sfshm_draft_end(image));
   found.kind = wide ? SFSHM_PATTERN_INDEX64 : SFSHM_PATTERN_INDEX32;
-  return describe(&found, sfshm_draft_keep(image, (size_t)found.n * (wide ? sizeof(int64_t) : sizeof(uint32_t))));
+  return describe(&found, keep(image, (size_t)found.n * (wide ? sizeof(int64_t) : sizeof(uint32_t))));
 }
 
 sfshm_stored_pattern_t sfshm_draft_slice(const sfshm_draft_t *image, const sfshm_stored_pattern_t *stored,

@@ -38,9 +38,6 @@ static inline void *sfshm_draft_end(const sfshm_draft_t *image)
   return image->base + image->length_bytes;
 }
 
-/* Keeps an array of that many bytes that was written at the end. Returns its offset. */
-uint64_t sfshm_draft_keep(sfshm_draft_t *image, size_t bytes);
-
 /* Keeps the shortest form of the n indices written at the end (int64_t if wide, else uint32_t). Keeps the array only if
  * the pattern needs it. */
 sfshm_stored_pattern_t sfshm_draft_keep_pattern(sfshm_draft_t *image, int64_t n, bool wide);
