@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "client/engine/lane_send.h"
-#include "client/engine/progress.h"
 #include "client/graph/failure.h"
 #include "client/graph/graph.h"
 #include "client/setup/create.h"

@@ -8,6 +8,7 @@
 #include "client/core/device.h"
 #include "client/engine/progress.h"
 #include "client/engine/start.h"
+#include "client/engine/thread.h"
 #include "client/graph/failure.h"
 #include "client/plan/edge_readback.h"
 #include "shm/base/error.h"

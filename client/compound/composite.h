@@ -20,8 +20,8 @@
 #define SFC_COMPOSITE_H
 
 #include "client/core/type.h"
-#include "client/engine/progress.h"
 #include "client/engine/request.h"
+#include "client/engine/thread.h"
 
 struct sfc_round;
 

@@ -5,6 +5,7 @@
 
 #include "client/engine/device_staging.h"
 #include "client/engine/eager.h"
+#include "client/engine/lane_ops.h"
 #include "client/engine/offload.h"
 #include "client/engine/operation.h"
 
@@ -49,6 +50,9 @@ static const sfc_attachment_ops_t operations_ops = {.retire = retire, .free = fr
 
 void sfc_graph_begin_operations(sf_graph_t *graph)
 {
-  if (graph->operations.ops == NULL)
-    sfc_graph_attach(graph, &graph->operations, &operations_ops);
+  if (graph->operations.ops != NULL)
+    return;
+  sfc_graph_attach(graph, &graph->operations, &operations_ops);
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    graph->lanes[i].ops = graph->lanes[i].trunk != NULL ? &sfc_trunk_lane_ops : &sfc_shared_lane_ops;
 }

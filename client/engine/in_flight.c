@@ -18,3 +18,14 @@ sf_status_t sfc_flight_make_room(sf_graph_t *graph)
   graph->table_mask = 2 * size - 1;
   return SF_OK;
 }
+
+sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence)
+{
+  const sf_graph_t *graph = lane->graph;
+  while (++sequence <= graph->last_sequence) {
+    sf_request_t *next = graph->table[sequence & graph->table_mask];
+    if (next != NULL && sfc_lane_receives(lane, next->operation))
+      return next;
+  }
+  return NULL;
+}

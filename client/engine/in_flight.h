@@ -3,7 +3,8 @@
 #ifndef SFC_FLIGHT_H
 #define SFC_FLIGHT_H
 
-#include "client/engine/progress.h"
+#include "client/engine/operation.h"
+#include "client/engine/thread.h"
 #include "client/graph/graph.h"
 
 /* Whether the table has room for more operations. */
@@ -36,5 +37,8 @@ static inline void sfc_flight_detach(sf_graph_t *graph)
     graph->thread_next->thread_previous = graph->thread_previous;
   graph->thread = NULL;
 }
+
+/* The request in flight behind that operation for which the lane has something to receive; NULL: none yet. */
+sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence);
 
 #endif

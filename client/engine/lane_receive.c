@@ -11,9 +11,8 @@
 #include "client/engine/mismatch.h"
 #include "client/engine/offload.h"
 #include "client/engine/op_trace.h"
-#include "client/engine/progress.h"
 #include "client/engine/protocol.h"
-#include "client/engine/trunk.h"
+#include "client/engine/turns.h"
 #include "client/graph/failure.h"
 #include "client/setup/lanes.h"
 #include "shm/base/error.h"
@@ -374,17 +373,6 @@ static sf_status_t take_message(sfc_lane_t *lane, sf_request_t *request, const s
   return status;
 }
 
-sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence)
-{
-  const sf_graph_t *graph = lane->graph;
-  while (++sequence <= graph->last_sequence) {
-    sf_request_t *next = graph->table[sequence & graph->table_mask];
-    if (next != NULL && sfc_lane_receives(lane, next->operation))
-      return next;
-  }
-  return NULL;
-}
-
 static void finish_receive(sfc_lane_t *lane, bool turn_is_over)
 {
   sf_request_t *request = lane->rx_request;
@@ -396,10 +384,8 @@ static void finish_receive(sfc_lane_t *lane, bool turn_is_over)
     sfc_request_end_turn(request);
 }
 
-bool sfc_lane_receive(sfc_lane_t *lane)
+bool sfc_lane_receive_shared(sfc_lane_t *lane)
 {
-  if (lane->trunk != NULL)
-    return sfc_trunk_receive(lane);
   sf_graph_t *graph = lane->graph;
   bool moved = false;
   for (uint32_t messages = 0; lane->rx_request != NULL && messages < MESSAGES_AT_ONCE; messages++) {

@@ -7,9 +7,8 @@
 #include "client/engine/device_staging.h"
 #include "client/engine/eager.h"
 #include "client/engine/op_trace.h"
-#include "client/engine/progress.h"
 #include "client/engine/protocol.h"
-#include "client/engine/trunk.h"
+#include "client/engine/thread.h"
 #include "client/graph/failure.h"
 #include "client/setup/lanes.h"
 #include "shm/base/error.h"
@@ -230,12 +229,8 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
   return true;
 }
 
-bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request)
+bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
 {
-  if (request->held)
-    return false;
-  if (lane->trunk != NULL)
-    return sfc_trunk_send(lane, request);
   sfshm_pattern_t consecutive;
   sfc_outgoing_t out = sfc_outgoing_find(lane, request);
   size_t bytes = (size_t)out.n * request->combine.unit_bytes;

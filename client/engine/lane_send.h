@@ -2,8 +2,9 @@
 #ifndef SFC_TRANSFER_H
 #define SFC_TRANSFER_H
 
+#include "client/engine/in_flight.h"
 #include "client/engine/offload.h"
-#include "client/engine/progress.h"
+#include "client/engine/thread.h"
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
@@ -59,9 +60,11 @@ static inline sfshm_slot_t *sfc_lane_claim(sfc_lane_t *lane)
   return slot;
 }
 
+/* The functions of lanes between ranks of one node: see lane_ops.h. */
+
 /* Sends as much of the request as the lane takes, from lane->tx_cursor on. True when everything has been posted; unless
  * it will be read in place, that ends the lane's part in the request's sends. */
-bool sfc_lane_send(sfc_lane_t *lane, sf_request_t *request);
+bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request);
 
 /* The most that goes the straight way: what is packed and unpacked sooner than its lines come from the other core. */
 #define SFC_STRAIGHT_BYTES_MAX ((size_t)4 << 10)
@@ -111,7 +114,7 @@ static inline const sfc_link_t *sfc_lane_incoming(const sfc_lane_t *lane, sfshm_
 
 /* Takes what has arrived for lane->rx_request, and for the requests behind it, but not without end. Whether anything
  * moved. */
-bool sfc_lane_receive(sfc_lane_t *lane);
+bool sfc_lane_receive_shared(sfc_lane_t *lane);
 
 /* Lets go of other ranks' devices that lanes of a failed graph were reading, which has ended. */
 void sfc_graph_end_reading(sf_graph_t *graph);
@@ -127,9 +130,6 @@ static inline void sfc_lane_end_message(sfc_lane_t *lane, bool tell)
     lane->rx_awaited = 0;
   }
 }
-
-/* The request in flight behind that operation for which the lane has something to receive; NULL: none yet. */
-sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence);
 
 /* Ends the lane's part in its request and turns to the next one. */
 static inline void sfc_lane_end_request(sfc_lane_t *lane)

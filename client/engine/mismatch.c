@@ -6,7 +6,7 @@
 #include "client/core/context.h"
 #include "client/engine/eager.h"
 #include "client/engine/lane_send.h"
-#include "client/engine/progress.h"
+#include "client/engine/thread.h"
 #include "client/engine/trunk.h"
 #include "client/graph/failure.h"
 #include "client/graph/trunk_types.h"

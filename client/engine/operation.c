@@ -5,9 +5,12 @@
 
 #include "client/core/context.h"
 #include "client/core/type.h"
+#include "client/engine/in_flight.h"
 #include "client/engine/op_trace.h"
 #include "client/engine/progress.h"
 #include "client/engine/start.h"
+#include "client/engine/thread.h"
+#include "client/engine/turns.h"
 #include "client/graph/failure.h"
 #include "shm/base/error.h"
 
@@ -26,26 +29,6 @@ static inline __attribute__((always_inline)) sf_request_t *take_recent(sf_graph_
       request->op != op->op || request->memory_epoch != sfc_memory_epoch(&graph->context->memory))
     return NULL;
   return request;
-}
-
-void sfc_request_do_self(sf_request_t *request)
-{
-  const sfc_link_t *self = &request->graph->self;
-  sfc_link_apply(self, request->operation, &request->combine, request->source, request->target);
-  sfshm_count(&request->graph->counts->bytes_self, (uint64_t)self->nedges * request->combine.unit_bytes);
-}
-
-void sfc_request_advance(sf_request_t *request)
-{
-  const sf_graph_t *graph = request->graph;
-  for (; request->turn < graph->nturns; request->turn++) {
-    const sfc_turn_t *turn = &graph->turns[request->turn];
-    if ((turn->ops & request->turn_ops) == 0)
-      continue;
-    if (turn->lane != SFC_SELF_TURN)
-      break;
-    sfc_request_do_self(request);
-  }
 }
 
 /* ---- Beginning --------------------------------------------------------------------------------------------------- */

@@ -97,23 +97,4 @@ sf_status_t sfc_graph_prepare(sf_graph_t *graph, const sfc_thread_t *thread, uin
 /* Lets the sends of a request go that was held when it began. */
 void sfc_request_lift(sf_request_t *request);
 
-/* Applies the edges within the rank. */
-void sfc_request_do_self(sf_request_t *request);
-
-/* Moves an ordered reduce on to the next contribution that has to come from another rank. */
-void sfc_request_advance(sf_request_t *request);
-
-/* Whether the next contribution to an ordered reduce is that of a lane. */
-static inline bool sfc_request_is_turn(const sf_request_t *request, const sfc_lane_t *lane)
-{
-  return request->graph->turns[request->turn].lane == (int32_t)(lane - request->graph->lanes);
-}
-
-/* It has been combined. */
-static inline void sfc_request_end_turn(sf_request_t *request)
-{
-  request->turn++;
-  sfc_request_advance(request);
-}
-
 #endif

@@ -5,9 +5,11 @@
 
 #include "client/core/context.h"
 #include "client/engine/eager.h"
+#include "client/engine/lane_ops.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/op_trace.h"
+#include "client/engine/thread.h"
 #include "client/engine/trunk.h"
 #include "client/engine/wait_state.h"
 #include "client/graph/failure.h"
@@ -23,16 +25,6 @@
 
 /* Tests in vain after which a mismatch is looked for. */
 #define IDLE_TESTS 1024
-
-_Thread_local sfc_thread_t sfc_thread_state;
-
-void sfc_thread_flush_slow(sfc_thread_t *thread)
-{
-  sfshm_publish_barrier();
-  for (int i = 0; i < thread->nwakes; i++)
-    sfshm_wake(thread->wakes[i]);
-  thread->nwakes = 0;
-}
 
 /* Goes on with what a stalled lane could not send, and with the requests begun since. eagerly: whether the reader takes
  * it or not. */
@@ -104,20 +96,6 @@ static bool progress_graph(sf_graph_t *graph)
   return moved;
 }
 
-void sfc_thread_add(sfc_thread_t *thread, sfc_continuation_t *continuation)
-{
-  continuation->next = thread->continuations;
-  thread->continuations = continuation;
-}
-
-void sfc_thread_remove(sfc_thread_t *thread, const sfc_continuation_t *continuation)
-{
-  sfc_continuation_t **link = &thread->continuations;
-  while (*link != continuation)
-    link = &(*link)->next;
-  *link = continuation->next;
-}
-
 bool sfc_thread_progress(sfc_thread_t *thread)
 {
   bool moved = false;
@@ -138,8 +116,8 @@ static bool take_next(sf_graph_t *graph)
   if (graph->nexpecting == 0 || graph->nstalled > 0 || sfc_graph_is_failed(graph))
     return false;
   sfc_lane_t *lane = graph->expecting[0];
-  if (lane->trunk != NULL)
-    return false; /* nobody spins for these */
+  if (lane->ops != &sfc_shared_lane_ops)
+    return false; /* nobody spins for messages of other nodes */
   const sfshm_slot_t *slot;
   for (int looks = 0; (slot = sfshm_lane_peek(&lane->rx, &lane->tx)) == NULL; looks++) {
     if (looks == LOOKS_AT_ONCE || (lane->rx.eager != NULL && sfshm_lane_peek_eager(&lane->rx) != NULL))

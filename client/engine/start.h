@@ -4,14 +4,15 @@
 #define SFC_START_H
 
 #include "client/engine/in_flight.h"
+#include "client/engine/lane_ops.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/offload.h"
 #include "client/engine/op_trace.h"
-#include "client/engine/progress.h"
 #include "client/engine/request.h"
 #include "client/engine/trunk.h"
 #include "client/engine/trunk_device.h"
+#include "client/engine/turns.h"
 #include "shm/observe/calls.h"
 
 /* Steps of the shortest operation. The compiler would make calls of some. */

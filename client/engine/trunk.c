@@ -10,6 +10,7 @@
 #include "client/engine/mismatch.h"
 #include "client/engine/op_trace.h"
 #include "client/engine/trunk_device.h"
+#include "client/engine/turns.h"
 #include "client/graph/failure.h"
 #include "client/graph/trunk_types.h"
 #include "client/setup/trunk_memory.h"
@@ -248,7 +249,7 @@ bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
-bool sfc_trunk_has_message(const sfc_lane_t *lane)
+bool sfc_trunk_has_message(sfc_lane_t *lane)
 {
   sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, lane->rx_request->operation);
   return atomic_load_explicit(&side->flow->arrived, memory_order_acquire) > side->received;

@@ -80,6 +80,6 @@ bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request);
 bool sfc_trunk_receive(sfc_lane_t *lane);
 
 /* Whether something has arrived for the lane's request. */
-bool sfc_trunk_has_message(const sfc_lane_t *lane);
+bool sfc_trunk_has_message(sfc_lane_t *lane);
 
 #endif

@@ -1,10 +1,8 @@
 /* What a rank waits for: see wait_state.h. */
 #include "client/engine/wait_state.h"
 
-#include "client/engine/eager.h"
-#include "client/engine/lane_send.h"
+#include "client/engine/lane_ops.h"
 #include "client/engine/op_trace.h"
-#include "client/engine/trunk.h"
 
 /* ---- What is missing --------------------------------------------------------------------------------------------- */
 
@@ -20,7 +18,7 @@ static bool is_early(sfc_lane_t *lane)
 {
   if (!lane->rx_request->ordered || sfc_waiting_turn(lane->rx_request) == lane)
     return false;
-  return lane->trunk != NULL ? sfc_trunk_has_message(lane) : sfc_lane_peek(lane) != NULL;
+  return lane->ops->has_message(lane);
 }
 
 /* What of the request is still missing on the lane, or of operations before it. */

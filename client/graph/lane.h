@@ -32,11 +32,12 @@ struct sfc_eager;
 typedef struct sfc_lane {
   sf_graph_t *graph;
   sfc_peer_t *peer;
-  struct sfc_trunk *trunk; /* NULL: a rank of this node */
-  int32_t rank;            /* in the group; that of a trunk's lane is the number of the node */
-  bool peer_can_read;      /* the other end can read this process's private memory */
-  sfc_link_t as_root;      /* its leaves on roots here: sent in a bcast, received in a reduce */
-  sfc_link_t as_leaf;      /* leaves here on its roots: received in a bcast, sent in a reduce */
+  const struct sfc_lane_ops *ops; /* of the engine, from the first operation on: see lane_ops.h */
+  struct sfc_trunk *trunk;        /* NULL: a rank of this node */
+  int32_t rank;                   /* in the group; that of a trunk's lane is the number of the node */
+  bool peer_can_read;             /* the other end can read this process's private memory */
+  sfc_link_t as_root;             /* its leaves on roots here: sent in a bcast, received in a reduce */
+  sfc_link_t as_leaf;             /* leaves here on its roots: received in a bcast, sent in a reduce */
 
   sfshm_lane_tx_t tx;
   bool tx_stalled;                          /* on the graph's list of lanes that have something to send and could not */

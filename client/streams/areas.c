@@ -5,7 +5,6 @@
 
 #include "client/core/context.h"
 #include "client/engine/lane_send.h"
-#include "client/engine/progress.h"
 #include "client/graph/failure.h"
 #include "client/graph/retired_memory.h"
 #include "client/streams/device_slots.h"

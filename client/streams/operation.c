@@ -7,7 +7,6 @@
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/operation.h"
-#include "client/engine/progress.h"
 #include "client/engine/request.h"
 #include "client/graph/failure.h"
 #include "client/setup/barrier.h"

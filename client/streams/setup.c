@@ -9,7 +9,6 @@
 #include "client/core/context.h"
 #include "client/core/device.h"
 #include "client/core/group.h"
-#include "client/engine/progress.h"
 #include "client/graph/failure.h"
 #include "client/streams/areas.h"
 #include "client/streams/fetch_op.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/engine/progress.h"
 #include "client/graph/failure.h"
 #include "client/streams/trunk.h"
 #include "shm/base/error.h"

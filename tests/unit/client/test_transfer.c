@@ -1,6 +1,7 @@
 /* The ends of a lane: requests whose data are read in place end when the reader says so, not before and not never;
  * large data go in pieces, not too many at once; small ones go straight where they can. The other end is played by
  * hand. */
+#include "client/engine/lane_ops.h"
 #include "client/engine/lane_send.h"
 
 #include "client/core/context.h"
@@ -41,7 +42,7 @@ static void setup(void)
   end.context.board = &end.board;
   end.graph = (sf_graph_t){.context = &end.context, .thread = &end.thread, .counts = &end.graph_counts};
   end.peer.wake = &end.wake;
-  end.lane = (sfc_lane_t){.graph = &end.graph, .peer = &end.peer, .counts = &end.counts};
+  end.lane = (sfc_lane_t){.ops = &sfc_shared_lane_ops, .graph = &end.graph, .peer = &end.peer, .counts = &end.counts};
   end.lane.as_leaf.nvalues = 1;
   end.lane.as_root.root_runs = 1;
   end.lane.tx = (sfshm_lane_tx_t){.slots = end.slots, .control = &end.control};

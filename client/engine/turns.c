@@ -1,0 +1,22 @@
+/* Turns of a reduce: see turns.h. */
+#include "client/engine/turns.h"
+
+void sfc_request_do_self(sf_request_t *request)
+{
+  const sfc_link_t *self = &request->graph->self;
+  sfc_link_apply(self, request->operation, &request->combine, request->source, request->target);
+  sfshm_count(&request->graph->counts->bytes_self, (uint64_t)self->nedges * request->combine.unit_bytes);
+}
+
+void sfc_request_advance(sf_request_t *request)
+{
+  const sf_graph_t *graph = request->graph;
+  for (; request->turn < graph->nturns; request->turn++) {
+    const sfc_turn_t *turn = &graph->turns[request->turn];
+    if ((turn->ops & request->turn_ops) == 0)
+      continue;
+    if (turn->lane != SFC_SELF_TURN)
+      break;
+    sfc_request_do_self(request);
+  }
+}
