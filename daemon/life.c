@@ -82,6 +82,13 @@ static void free_calls(sfd_graph_t *graph)
 }
 
 const sfd_life_t sfd_life = {
+    .agreements =
+        {
+            [SFPEER__ARRIVE__KIND__GROUP] = &sfd_group_agreement,
+            [SFPEER__ARRIVE__KIND__GRAPH_EDGES] = &sfd_setup_edges_agreement,
+            [SFPEER__ARRIVE__KIND__GRAPH_LANES] = &sfd_setup_lanes_agreement,
+            [SFPEER__ARRIVE__KIND__GRAPH_AGAIN] = &sfd_setup_vote_agreement,
+        },
     .rank_lost =
         {
             sfd_segments_free, /* its memory, which others have mapped by themselves */

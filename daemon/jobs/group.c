@@ -317,8 +317,10 @@ static void forget_left(sfd_group_t *group)
     }
 }
 
-void sfd_group_formed(sfd_group_t *group, uint64_t id)
+/* All nodes have agreed on the group: it gets its id, or its members the error. */
+static void formed(sfd_group_t *group, uint64_t number, uint64_t id)
 {
+  (void)number;
   sfd_job_t *job = group->job;
   sfd_setup_error_t *error = &group->forming.error;
   group->id = id;
@@ -345,13 +347,15 @@ static bool nobody_left(const sfd_job_t *job, const int32_t ranks[], size_t n)
   return true;
 }
 
-sf_status_t sfd_group_find_agreement(sfd_job_t *job, int32_t node, int32_t tag, const int32_t ranks[], size_t n,
-                                     sfd_group_t **group_p)
+/* A group that is being formed by this list: the first one of which the node has said nothing yet. */
+static sf_status_t find_untold(sfd_job_t *job, int32_t node, const Sfpeer__Arrive *arrive, sfd_group_t **group_p,
+                               sfd_agreement_t **agreement_p)
 {
-  sfd_group_key_t key = make_key(tag, ranks, n);
+  size_t n = arrive->n_ranks;
+  sfd_group_key_t key = make_key(arrive->tag, arrive->ranks, n);
   sfd_group_t *group;
-  *group_p = NULL;
-  if (n == 0 || n > (size_t)job->size || !nobody_left(job, ranks, n))
+  *agreement_p = NULL;
+  if (n == 0 || n > (size_t)job->size || !nobody_left(job, arrive->ranks, n))
     return SF_OK;
   TAILQ_FOREACH(group, &job->forming, entry)
   {
@@ -360,14 +364,17 @@ sf_status_t sfd_group_find_agreement(sfd_job_t *job, int32_t node, int32_t tag, 
   }
   if (group == NULL)
     group = begin_forming(job, &key);
+  if (group == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for a group of %zu ranks", n);
   *group_p = group;
-  return group != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "no memory for a group of %zu ranks", n);
+  *agreement_p = &group->forming;
+  return SF_OK;
 }
 
-sfd_agreement_t *sfd_group_find_told(sfd_job_t *job, int32_t tag, const int32_t ranks[], size_t n,
-                                     sfd_group_t **group_p)
+/* The first one of which the parent has been told. */
+static sfd_agreement_t *find_told(sfd_job_t *job, const Sfpeer__Release *release, sfd_group_t **group_p)
 {
-  sfd_group_key_t key = make_key(tag, ranks, n);
+  sfd_group_key_t key = make_key(release->tag, release->ranks, release->n_ranks);
   sfd_group_t *group;
   TAILQ_FOREACH(group, &job->forming, entry)
   {
@@ -377,6 +384,8 @@ sfd_agreement_t *sfd_group_find_told(sfd_job_t *job, int32_t tag, const int32_t 
   *group_p = group;
   return group != NULL ? &group->forming : NULL;
 }
+
+const sfd_agreement_ops_t sfd_group_agreement = {.find = find_untold, .find_told = find_told, .agreed = formed};
 
 /* Whether none of the list has left; if not the request has been answered. */
 static bool all_present(sfd_rank_t *rank, const Sfproto__GroupCreate *create, uint64_t request)

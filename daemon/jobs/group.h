@@ -77,16 +77,8 @@ void sfd_groups_leave(sfd_rank_t *rank, const char *text);
 void sfd_groups_peer_left(sfd_job_t *job, int32_t number);
 void sfd_groups_sweep_later(sfd_job_t *job);
 
-/* A group that is being formed by this list: the first one of which the node, a child in its tree, has said nothing
- * yet, made if there is none; and the first one of which the parent has been told. NULL: a member has left.
- * SF_ERR_NOMEM: it can't be made. */
-sf_status_t sfd_group_find_agreement(sfd_job_t *job, int32_t node, int32_t tag, const int32_t ranks[], size_t n,
-                                     sfd_group_t **group_p);
-sfd_agreement_t *sfd_group_find_told(sfd_job_t *job, int32_t tag, const int32_t ranks[], size_t n,
-                                     sfd_group_t **group_p);
-
-/* All nodes have agreed on the group: it gets its id, or its members the error. */
-void sfd_group_formed(sfd_group_t *group, uint64_t id);
+/* Groups that are being formed. */
+extern const sfd_agreement_ops_t sfd_group_agreement;
 
 sf_status_t sfd_group_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 

@@ -10,6 +10,8 @@
 #define SFD_LISTENERS 8 /* of a list, with the NULL at its end */
 
 typedef struct sfd_life {
+  const sfd_agreement_ops_t *agreements[SFD_AGREEMENT_KINDS];
+
   /* The rank's session ended without Goodbye; no one is told yet. */
   void (*rank_lost[SFD_LISTENERS])(sfd_rank_t *rank);
   void (*rank_freed[SFD_LISTENERS])(sfd_rank_t *rank);

@@ -6,9 +6,9 @@
 
 #include "daemon/jobs/group.h"
 #include "daemon/jobs/job.h"
+#include "daemon/jobs/life.h"
 #include "daemon/jobs/node_tree.h"
 #include "daemon/net/network.h"
-#include "daemon/setup/setup.h"
 #include "shm/base/error.h"
 
 /* ---- What was said ----------------------------------------------------------------------------------------------- */
@@ -253,26 +253,19 @@ static void expect_no_more(const sfd_group_t *group, Sfpeer__Arrive__Kind kind)
     sfd_idle_expect(&group->job->server->idle, again ? SFD_EXPECT_RANKS_NS : 0);
 }
 
+/* NULL: no kind that this daemon knows. */
+static const sfd_agreement_ops_t *ops_of(const sfd_server_t *server, Sfpeer__Arrive__Kind kind)
+{
+  return (size_t)kind < SFD_AGREEMENT_KINDS ? server->life->agreements[kind] : NULL;
+}
+
 /* What was agreed reaches this node: down to the children, and to those who wait here. */
 static void release_here(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
                          sfd_agreement_t *agreement)
 {
   expect_no_more(group, kind);
   tell_children(group, kind, number, id, agreement);
-  switch (kind) {
-  case SFPEER__ARRIVE__KIND__GROUP:
-    sfd_group_formed(group, id);
-    break;
-  case SFPEER__ARRIVE__KIND__GRAPH_EDGES:
-    sfd_setup_edges_agreed(group, number, id);
-    break;
-  case SFPEER__ARRIVE__KIND__GRAPH_AGAIN:
-    sfd_setup_vote_agreed(group, number, id);
-    break;
-  default:
-    sfd_setup_lanes_agreed(group, number);
-    break;
-  }
+  ops_of(group->job->server, kind)->agreed(group, number, id);
 }
 
 static bool needs_id(Sfpeer__Arrive__Kind kind)
@@ -348,67 +341,44 @@ static void add_other(const sfd_group_t *group, sfd_agreement_t *agreement, cons
   add_subtree(agreement, arrive);
 }
 
-/* The agreement that a message is about, begun if need be, and its group. NULL with SF_OK: a member here has left
- * meanwhile, of which the others have been told. */
-static sf_status_t find_arrived(sfd_job_t *job, int32_t node, const Sfpeer__Arrive *arrive, sfd_group_t **group_p,
-                                sfd_agreement_t **agreement_p)
-{
-  sf_status_t status = SF_OK;
-  *agreement_p = NULL;
-  if (arrive->kind == SFPEER__ARRIVE__KIND__GROUP) {
-    status = sfd_group_find_agreement(job, node, arrive->tag, arrive->ranks, arrive->n_ranks, group_p);
-    *agreement_p = *group_p != NULL ? &(*group_p)->forming : NULL;
-  } else {
-    *group_p = sfd_group_find(job, arrive->group);
-    if (*group_p != NULL)
-      status = sfd_setup_find_agreement(*group_p, arrive->number, arrive->kind, agreement_p);
-  }
-  return status;
-}
-
-/* Whether the node may say this, now. */
-static sf_status_t check_arrived(const sfd_group_t *group, const sfd_agreement_t *agreement, int32_t node,
-                                 const Sfpeer__Arrive *arrive)
+/* The part of a child has come, or of the other of two nodes. */
+static sf_status_t add(sfd_group_t *group, sfd_agreement_t *agreement, int32_t node, const Sfpeer__Arrive *arrive)
 {
   uint8_t bit = child_bit(group, node);
   if (bit == 0 || (agreement->children & bit) != 0)
     return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement twice, or to the wrong node", node);
+  bool pair = sfd_agreement_is_pair(group);
   bool lacks_id = group->node_position > 0 && !arrive->has_id && needs_id(arrive->kind);
-  if (sfd_agreement_is_pair(group) && (lacks_id || (arrive->both && !agreement->told)))
+  if (pair && (lacks_id || (arrive->both && !agreement->told)))
     return sfshm_error(SF_ERR_PROTO, "node %d speaks for this one in an agreement, or proposes no id", node);
+  agreement->children |= bit;
+  if (pair)
+    add_other(group, agreement, arrive);
+  else
+    add_subtree(agreement, arrive);
   return SF_OK;
-}
-
-/* Whether the node asks for an earlier graph's plan, and edges are needed. */
-static bool asks_in_vain(const sfd_group_t *group, const Sfpeer__Arrive *arrive)
-{
-  return arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN &&
-         sfd_setup_find(group, arrive->number)->setup->state == SFD_SETUP_EDGES;
 }
 
 sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__Arrive *arrive = message->arrive;
+  const sfd_agreement_ops_t *ops = ops_of(server, arrive->kind);
   sfd_job_t *job = sfd_job_find_id(server, arrive->job);
-  sfd_group_t *group = NULL;
-  sfd_agreement_t *agreement;
+  sfd_group_t *group;
+  sfd_agreement_t *agreement = NULL;
+  if (ops == NULL)
+    return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement of kind %d", node, (int)arrive->kind);
   if (job == NULL)
     return sfd_ended_answer(&server->ended, arrive->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK; /* its ranks here have ended; the others learn that otherwise */
-  sf_status_t status = find_arrived(job, node, arrive, &group, &agreement);
-  if (agreement != NULL)
-    status = check_arrived(group, agreement, node, arrive);
-  if (agreement == NULL || status != SF_OK)
+  sf_status_t status = ops->find(job, node, arrive, &group, &agreement);
+  if (agreement == NULL)
+    return status; /* SF_OK: a member here has left meanwhile: the others have been told */
+  status = add(group, agreement, node, arrive);
+  if (status != SF_OK)
     return status;
-  agreement->children |= child_bit(group, node);
-  if (sfd_agreement_is_pair(group))
-    add_other(group, agreement, arrive);
-  else
-    add_subtree(agreement, arrive);
-  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_EDGES)
-    sfd_setup_need_edges(sfd_setup_find(group, arrive->number), true);
-  if (asks_in_vain(group, arrive))
+  if (ops->added != NULL && !ops->added(group, arrive->number))
     release_to(group, arrive->kind, arrive->number, node);
   else
     advance(group, arrive->kind, arrive->number, agreement);
@@ -418,18 +388,14 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
 sf_status_t sfd_agreement_handle_release(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__Release *release = message->release;
+  const sfd_agreement_ops_t *ops = ops_of(server, release->kind);
   sfd_job_t *job = sfd_job_find_id(server, release->job);
-  sfd_group_t *group = NULL;
-  sfd_agreement_t *agreement = NULL;
+  sfd_group_t *group;
+  if (ops == NULL)
+    return sfshm_error(SF_ERR_PROTO, "node %d answers an agreement of kind %d", node, (int)release->kind);
   if (job == NULL || job->state != SFD_JOB_RUNNING)
     return SF_OK;
-  if (release->kind == SFPEER__ARRIVE__KIND__GROUP) {
-    agreement = sfd_group_find_told(job, release->tag, release->ranks, release->n_ranks, &group);
-  } else {
-    group = sfd_group_find(job, release->group);
-    if (group != NULL)
-      agreement = sfd_setup_find_told(group, release->number, release->kind);
-  }
+  sfd_agreement_t *agreement = ops->find_told(job, release, &group);
   if (agreement == NULL)
     return SF_OK; /* of two nodes one refuses late what the other, which has heard enough, has ended */
   bool refusal = sfd_agreement_is_pair(group) && release->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN &&

@@ -21,6 +21,7 @@
 
 #define SFD_TREE_CHILDREN 8
 
+struct sfd_job;
 struct sfd_group;
 
 typedef struct sfd_setup_error {
@@ -53,6 +54,21 @@ typedef struct sfd_agreement {
   bool two_rounds;         /* GRAPH_EDGES: somewhere the graph isn't ready without the second one */
   sfd_setup_error_t error; /* of all that came */
 } sfd_agreement_t;
+
+/* What is agreed on: one table for each kind of Arrive, listed in life.h. */
+#define SFD_AGREEMENT_KINDS (SFPEER__ARRIVE__KIND__GRAPH_AGAIN + 1)
+typedef struct sfd_agreement_ops {
+  /* The agreement of which a node, a child in the tree, tells, and its group; begun if need be. NULL: it has ended or
+   * can't come about any more. SF_ERR_NOMEM: it can't be begun. */
+  sf_status_t (*find)(struct sfd_job *job, int32_t node, const Sfpeer__Arrive *arrive, struct sfd_group **group_p,
+                      sfd_agreement_t **agreement_p);
+  /* The agreement of which the parent has been told, and now answers; NULL if it has ended. */
+  sfd_agreement_t *(*find_told)(struct sfd_job *job, const Sfpeer__Release *release, struct sfd_group **group_p);
+  /* A subtree has come. Whether this node goes on with it; otherwise the child is refused. NULL: it does. */
+  bool (*added)(struct sfd_group *group, uint64_t number);
+  /* All nodes have agreed, or the agreement's error says why not. id: of the new object, if the kind has one. */
+  void (*agreed)(struct sfd_group *group, uint64_t number, uint64_t id);
+} sfd_agreement_ops_t;
 
 /* Adds what members of this node, or a subtree, said. Different flags become an error that names the lowest
  * member and the lowest that differs from it, when all have come. */

@@ -87,31 +87,6 @@ sf_status_t sfd_setup_find_gathering(sfd_group_t *group, uint64_t number, sfd_gr
   return *graph_p == NULL && group->nhere == group->size ? begin(group, number, graph_p) : SF_OK;
 }
 
-/* Of a graph that is in the round to which the kind belongs; NULL: it is not, or there is none. */
-static sfd_agreement_t *agreement_of(const sfd_graph_t *graph, Sfpeer__Arrive__Kind kind)
-{
-  bool lanes = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES;
-  if (graph == NULL || graph->state != (lanes ? SFD_GRAPH_COMMITTING : SFD_GRAPH_GATHERING))
-    return NULL;
-  return kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN ? &graph->setup->vote : &graph->setup->agreement;
-}
-
-sf_status_t sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind,
-                                     sfd_agreement_t **agreement_p)
-{
-  sfd_graph_t *graph = sfd_setup_find(group, number);
-  sf_status_t status = SF_OK;
-  if (kind != SFPEER__ARRIVE__KIND__GRAPH_LANES)
-    status = sfd_setup_find_gathering(group, number, &graph);
-  *agreement_p = status == SF_OK ? agreement_of(graph, kind) : NULL;
-  return status;
-}
-
-sfd_agreement_t *sfd_setup_find_told(const sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind)
-{
-  return agreement_of(sfd_setup_find(group, number), kind);
-}
-
 /* ---- Errors ---- */
 
 void sfd_setup_note_error(sfd_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf, const char *detail)
@@ -234,7 +209,7 @@ static void vote(sfd_graph_t *graph)
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_AGAIN, graph->number, &setup->vote);
 }
 
-void sfd_setup_vote_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
+static void vote_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
 {
   sfd_graph_t *graph = sfd_setup_find(group, number);
   const sfd_agreement_t *agreement = &graph->setup->vote;
@@ -322,7 +297,7 @@ static bool is_said_once_more(sfd_graph_t *graph)
   return true;
 }
 
-void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
+static void edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
 {
   sfd_graph_t *graph = sfd_setup_find(group, number);
   const sfd_agreement_t *agreement = &graph->setup->agreement;
@@ -364,11 +339,64 @@ void sfd_setup_doom(sfd_graph_t *graph)
   enter(graph, SFD_SETUP_DOOMED);
 }
 
-void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number)
+static void lanes_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
 {
+  (void)id;
   sfd_graph_t *graph = sfd_setup_find(group, number);
   if (graph->setup->agreement.error.status != SF_OK)
     sfd_setup_end_with_error(graph);
   else
     become_ready(graph, SF_OK);
 }
+
+/* ---- Agreements ---- */
+
+/* The one of a graph that is in the round to which the kind belongs; NULL: it is not, or there is none. */
+static sfd_agreement_t *agreement_of(const sfd_graph_t *graph, Sfpeer__Arrive__Kind kind)
+{
+  bool lanes = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES;
+  if (graph == NULL || graph->state != (lanes ? SFD_GRAPH_COMMITTING : SFD_GRAPH_GATHERING))
+    return NULL;
+  return kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN ? &graph->setup->vote : &graph->setup->agreement;
+}
+
+static sf_status_t find(sfd_job_t *job, int32_t node, const Sfpeer__Arrive *arrive, sfd_group_t **group_p,
+                        sfd_agreement_t **agreement_p)
+{
+  sfd_group_t *group = sfd_group_find(job, arrive->group);
+  sf_status_t status = SF_OK;
+  sfd_graph_t *graph;
+  (void)node;
+  *agreement_p = NULL;
+  if (group == NULL)
+    return SF_OK;
+  if (arrive->kind == SFPEER__ARRIVE__KIND__GRAPH_LANES)
+    graph = sfd_setup_find(group, arrive->number);
+  else
+    status = sfd_setup_find_gathering(group, arrive->number, &graph);
+  *group_p = group;
+  *agreement_p = status == SF_OK ? agreement_of(graph, arrive->kind) : NULL;
+  return status;
+}
+
+static sfd_agreement_t *find_told(sfd_job_t *job, const Sfpeer__Release *release, sfd_group_t **group_p)
+{
+  *group_p = sfd_group_find(job, release->group);
+  return *group_p != NULL ? agreement_of(sfd_setup_find(*group_p, release->number), release->kind) : NULL;
+}
+
+/* A node says what its edges are: nothing is made out of an earlier graph. */
+static bool edges_added(sfd_group_t *group, uint64_t number)
+{
+  sfd_setup_need_edges(sfd_setup_find(group, number), true);
+  return true;
+}
+
+static bool vote_added(sfd_group_t *group, uint64_t number)
+{
+  return sfd_setup_find(group, number)->setup->state != SFD_SETUP_EDGES;
+}
+
+const sfd_agreement_ops_t sfd_setup_edges_agreement = {find, find_told, edges_added, edges_agreed};
+const sfd_agreement_ops_t sfd_setup_lanes_agreement = {find, find_told, NULL, lanes_agreed};
+const sfd_agreement_ops_t sfd_setup_vote_agreement = {find, find_told, vote_added, vote_agreed};

@@ -124,14 +124,6 @@ sfd_graph_t *sfd_setup_find(const sfd_group_t *group, uint64_t number);
  * says would be lost then, and waited for for ever: its channel has to end. */
 sf_status_t sfd_setup_find_gathering(sfd_group_t *group, uint64_t number, sfd_graph_t **graph_p);
 
-/* The agreement of that kind on the graph, begun if need be; NULL also if the graph has gone on or ended since.
- * SF_ERR_NOMEM as above. */
-sf_status_t sfd_setup_find_agreement(sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind,
-                                     sfd_agreement_t **agreement_p);
-
-/* The same for an answer to what this node has told; NULL also if the graph has gone on or ended since. */
-sfd_agreement_t *sfd_setup_find_told(const sfd_group_t *group, uint64_t number, Sfpeer__Arrive__Kind kind);
-
 /* All members of this node have said their part of round 1. */
 void sfd_setup_members_came(sfd_graph_t *graph);
 
@@ -142,10 +134,10 @@ void sfd_setup_need_edges(sfd_graph_t *graph, bool refuse);
 /* What concerns other nodes has been said: this node's part of round 1 is over. */
 void sfd_setup_edges_done(sfd_graph_t *graph);
 
-/* All nodes have agreed. */
-void sfd_setup_vote_agreed(sfd_group_t *group, uint64_t number, uint64_t id);
-void sfd_setup_edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id);
-void sfd_setup_lanes_agreed(sfd_group_t *group, uint64_t number);
+/* What nodes agree on: edges (round 1), lanes (round 2), and to make an earlier graph again. */
+extern const sfd_agreement_ops_t sfd_setup_edges_agreement;
+extern const sfd_agreement_ops_t sfd_setup_lanes_agreement;
+extern const sfd_agreement_ops_t sfd_setup_vote_agreement;
 
 /* To be called when a member's request is answered: it doesn't wait any more. NULL: there is nobody to tell. */
 sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t local);
