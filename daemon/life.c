@@ -134,4 +134,6 @@ const sfd_life_t sfd_life = {
             free_calls,
             sfd_meeting_free,
         },
+    .graph_named = {sfd_calls_named},
+    .unknown_graph_named = {sfd_calls_named_gone},
 };

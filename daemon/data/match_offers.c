@@ -11,7 +11,6 @@
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/group.h"
 #include "daemon/memory/segment.h"
-#include "daemon/setup/setup.h"
 #include "shm/base/error.h"
 #include "shm/lane/lane.h"
 #include "shm/lane/ring.h"

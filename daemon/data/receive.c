@@ -6,9 +6,9 @@
 #include "daemon/data/device_slots.h"
 #include "daemon/data/trunks_internal.h"
 #include "daemon/jobs/job.h"
+#include "daemon/jobs/life.h"
 #include "daemon/net/event_ring.h"
 #include "daemon/net/network.h"
-#include "daemon/setup/call_compare.h"
 #include "shm/base/error.h"
 #include "shm/lane/message.h"
 
@@ -63,7 +63,7 @@ sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_mes
   sfd_exchange_t *exchange;
   const sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
   if (side == NULL) {
-    sfd_calls_named_gone(server, node, head);
+    SFD_TELL(server->life->unknown_graph_named, server, node, head);
     return SFD_PLACE_NOWHERE;
   }
   if (check_data(side, node, head) != SF_OK)
@@ -104,7 +104,7 @@ sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_messag
     atomic_store_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], head->desc, memory_order_relaxed);
     atomic_store_explicit(&side->flow->arrived, message, memory_order_release);
     sfd_side_wake(trunks, side);
-    sfd_calls_named(trunks->graph);
+    SFD_TELL(server->life->graph_named, trunks->graph);
   }
   sfd_trunks_release(held);
   return SF_OK;
@@ -122,9 +122,9 @@ sf_status_t sfd_trunks_awaited(sfd_server_t *server, int32_t node, const sfd_mes
   if (side != NULL) {
     atomic_store_explicit(&side->flow->awaited, head->desc, memory_order_relaxed);
     sfd_side_wake(trunks, side);
-    sfd_calls_named(trunks->graph);
+    SFD_TELL(server->life->graph_named, trunks->graph);
   } else if (sfshm_desc_method(head->desc) != SFSHM_DESC_OF_MULTI) {
-    sfd_calls_named_gone(server, node, head);
+    SFD_TELL(server->life->unknown_graph_named, server, node, head);
   }
   return SF_OK;
 }

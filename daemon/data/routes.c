@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "daemon/base/id_map.h"
+#include "daemon/data/edge_block.h"
 #include "daemon/jobs/group.h"
 #include "daemon/jobs/job.h"
-#include "daemon/setup/round1_edges.h"
 #include "shm/base/error.h"
 
 /* Of all graphs of the daemon: the kernel allows a process 65530 mappings, and others need some. */
@@ -73,10 +73,10 @@ static sf_status_t check(const sfd_lists_t *lists, const list_t *list, int32_t p
   if (list->mapping != NULL)
     return sfshm_error(SF_ERR_PROTO, "second GraphEdges of group rank %d", place);
   sf_status_t status =
-      sfd_peers_check_blocks("GraphEdges", edges->blocks, edges->n_blocks, INT64_MAX, lists->group->size, place);
+      sfd_blocks_check("GraphEdges", edges->blocks, edges->n_blocks, INT64_MAX, lists->group->size, place);
   if (status != SF_OK)
     return status;
-  return sfd_peers_check_list("GraphEdges", edges->blocks, edges->n_blocks, place, fd);
+  return sfd_blocks_check_list("GraphEdges", edges->blocks, edges->n_blocks, place, fd);
 }
 
 static sf_status_t map(sfd_server_t *server, int fd, sfd_mapping_t **mapping_p)
@@ -101,7 +101,7 @@ sf_status_t sfd_lists_add(sfd_lists_t *lists, int32_t place, const Sfproto__Grap
   list_t *list = &lists->of[sfd_group_local(lists->group, place)];
   sf_status_t status = check(lists, list, place, edges, fd);
   if (status == SF_OK)
-    status = sfd_peers_copy_blocks(edges->blocks, edges->n_blocks, &list->blocks);
+    status = sfd_blocks_copy(edges->blocks, edges->n_blocks, &list->blocks);
   if (status != SF_OK)
     return status;
   list->nblocks = (int32_t)edges->n_blocks;

@@ -8,7 +8,6 @@
 
 #include "daemon/data/copy.h"
 #include "daemon/jobs/graph.h"
-#include "daemon/setup/setup.h"
 
 typedef struct sfd_lists sfd_lists_t;
 

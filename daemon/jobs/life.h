@@ -6,6 +6,7 @@
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/group.h"
 #include "daemon/jobs/job.h"
+#include "daemon/net/channel.h"
 
 #define SFD_LISTENERS 8 /* of a list, with the NULL at its end */
 
@@ -30,6 +31,11 @@ typedef struct sfd_life {
   void (*graph_set_up[SFD_LISTENERS])(sfd_graph_t *graph);
   void (*graph_failed[SFD_LISTENERS])(sfd_graph_t *graph, const char *detail);
   void (*graph_freed[SFD_LISTENERS])(sfd_graph_t *graph);
+
+  /* Another node has named an operation of the graph, by a message or a question; the same of a graph that is not here.
+   */
+  void (*graph_named[SFD_LISTENERS])(const sfd_graph_t *graph);
+  void (*unknown_graph_named[SFD_LISTENERS])(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
 } sfd_life_t;
 
 /* Calls all functions of a list. */

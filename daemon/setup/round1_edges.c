@@ -10,40 +10,6 @@
 
 /* ---- Checking ---- */
 
-static sf_status_t check_block(const char *what, const Sfproto__EdgeBlock *block, int32_t previous, int32_t size,
-                               int32_t place)
-{
-  if (block->rank < 0 || block->rank >= size || block->rank == place)
-    return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: block for rank %d of a group of %d", what, place,
-                       block->rank, size);
-  if (block->rank <= previous)
-    return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: block for rank %d after that for rank %d", what, place,
-                       block->rank, previous);
-  if (block->nedges < 1 || block->nvalues < 1 || block->nvalues > block->nedges)
-    return sfshm_error(SF_ERR_PROTO,
-                       "%s of group rank %d: block for rank %d with %" PRId64 " edges and %" PRId64 " values", what,
-                       place, block->rank, block->nedges, block->nvalues);
-  return SF_OK;
-}
-
-sf_status_t sfd_peers_check_blocks(const char *what, Sfproto__EdgeBlock *const blocks[], size_t n, int64_t nleaves,
-                                   int32_t size, int32_t place)
-{
-  int64_t left = nleaves;
-  int32_t previous = -1;
-  for (size_t i = 0; i < n; i++) {
-    sf_status_t status = check_block(what, blocks[i], previous, size, place);
-    if (status != SF_OK)
-      return status;
-    if (blocks[i]->nedges > left)
-      return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: blocks of more than its %" PRId64 " leaves", what, place,
-                         nleaves);
-    left -= blocks[i]->nedges;
-    previous = blocks[i]->rank;
-  }
-  return SF_OK;
-}
-
 /* A block in the rank's inbox; so much of such blocks may still come. */
 static sf_status_t check_in_inbox(const Sfproto__EdgeBlock *block, const sfd_rank_t *rank, int32_t place, uint64_t left)
 {
@@ -87,17 +53,6 @@ static sf_status_t check_places(const Sfproto__GraphCreate *create, const sfd_ra
   return status;
 }
 
-sf_status_t sfd_peers_check_list(const char *what, Sfproto__EdgeBlock *const blocks[], size_t n, int32_t place, int fd)
-{
-  size_t length;
-  sf_status_t status = sfshm_region_verify(fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, &length);
-  for (size_t i = 0; i < n && status == SF_OK; i++)
-    if (blocks[i]->offset >= length)
-      status = sfshm_error(SF_ERR_PROTO, "%s of group rank %d: block at %" PRIu64 " of %zu bytes", what, place,
-                           blocks[i]->offset, length);
-  return status;
-}
-
 sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
                             int32_t place, const int fds[], int nfds)
 {
@@ -109,40 +64,17 @@ sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, const sfd_rank_t
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: blocks beside an error", place);
   sf_status_t status = check_places(create, rank, group, place, nfds);
   if (status == SF_OK)
-    status =
-        sfd_peers_check_blocks("GraphCreate", create->blocks, create->n_blocks, create->nleaves, group->size, place);
+    status = sfd_blocks_check("GraphCreate", create->blocks, create->n_blocks, create->nleaves, group->size, place);
   if (status != SF_OK || nfds == 0)
     return status;
-  return sfd_peers_check_list("GraphCreate", create->blocks, create->n_blocks, place, fds[0]);
+  return sfd_blocks_check_list("GraphCreate", create->blocks, create->n_blocks, place, fds[0]);
 }
 
 /* ---- Keeping ---- */
 
-sf_status_t sfd_peers_copy_blocks(Sfproto__EdgeBlock *const blocks[], size_t n, sfd_block_t **blocks_p)
-{
-  *blocks_p = NULL;
-  if (n == 0)
-    return SF_OK;
-  sfd_block_t *copies = calloc(n, sizeof *copies);
-  if (copies == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "no memory for %zu edge blocks", n);
-  for (size_t i = 0; i < n; i++) {
-    const Sfproto__EdgeBlock *block = blocks[i];
-    copies[i] = (sfd_block_t){.rank = block->rank,
-                              .offset = block->offset,
-                              .nedges = block->nedges,
-                              .nvalues = block->nvalues,
-                              .root_max = block->has_root_max ? block->root_max : -1,
-                              .segment = block->has_segment ? block->segment : 0,
-                              .length = block->has_segment ? block->length : 0};
-  }
-  *blocks_p = copies;
-  return SF_OK;
-}
-
 sf_status_t sfd_peers_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)
 {
-  sf_status_t status = sfd_peers_copy_blocks(create->blocks, create->n_blocks, &member->blocks);
+  sf_status_t status = sfd_blocks_copy(create->blocks, create->n_blocks, &member->blocks);
   member->nblocks = status == SF_OK ? (int32_t)create->n_blocks : 0;
   return status;
 }

@@ -15,20 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/data/edge_block.h"
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/tree_agreement.h"
 #include "shm/region/region.h"
-
-/* Edges that lead from one rank to one root rank, in its edge list. */
-typedef struct sfd_block {
-  int32_t rank; /* of the group */
-  uint64_t offset;
-  int64_t nedges;
-  int64_t nvalues;
-  int64_t root_max; /* as the rank says; -1: it does not */
-  uint64_t segment; /* an inbox of the rank in which the block is, at offset; */
-  uint64_t length;  /* 0: it is in the edge list */
-} sfd_block_t;
 
 /* Where the rank at the other end writes. */
 typedef struct sfd_lane {
