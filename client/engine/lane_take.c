@@ -1,0 +1,379 @@
+/* Taking one message out of a lane, by its form: see lane_take.h. */
+#include "client/engine/lane_take.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "client/core/context.h"
+#include "client/core/device.h"
+#include "client/engine/lane_send.h"
+#include "client/engine/offload.h"
+#include "client/engine/protocol.h"
+#include "client/engine/turns.h"
+#include "client/setup/lanes.h"
+#include "shm/base/error.h"
+
+#define BOUNCE_BYTES ((size_t)32 << 10)
+
+static void unpack_values(const sf_request_t *request, const sfc_link_t *link, int64_t first, int64_t n,
+                          const void *packed)
+{
+  sfc_link_unpack(link, request->operation, &request->combine, first, n, packed, request->target);
+}
+
+/* Combines a part of one value that is larger than a cell. */
+static void unpack_part(const sf_request_t *request, const sfc_link_t *link, sfc_cursor_t at, size_t bytes,
+                        const void *packed)
+{
+  sfshm_unit_t unit = {request->combine.unit.base, (int64_t)(bytes / sfshm_base_size(request->combine.unit.base))};
+  sfc_combine_t part = {unit, bytes, sfc_kernels_find(request->devices, unit, request->op)};
+  sfc_link_unpack_part(link, request->operation, &part, request->combine.unit_bytes, at.value, at.bytes, packed,
+                       request->target);
+}
+
+/* Bytes of the piece at the cursor: whole values, or a part of one value that is larger than most_bytes. */
+static size_t piece_bytes(const sf_request_t *request, const sfc_link_t *link, const sfc_cursor_t *cursor,
+                          size_t most_bytes)
+{
+  size_t unit_bytes = request->combine.unit_bytes;
+  uint64_t n = (uint64_t)(sfc_link_count(link, request->operation) - cursor->value);
+  if (unit_bytes <= most_bytes)
+    return (size_t)(n < most_bytes / unit_bytes ? n : most_bytes / unit_bytes) * unit_bytes;
+  return unit_bytes - cursor->bytes < most_bytes ? unit_bytes - cursor->bytes : most_bytes;
+}
+
+/* Unpacks such a piece and moves the cursor on. */
+static void unpack_piece(const sf_request_t *request, const sfc_link_t *link, sfc_cursor_t *cursor, size_t bytes,
+                         const void *packed)
+{
+  size_t unit_bytes = request->combine.unit_bytes;
+  if (cursor->bytes == 0 && bytes % unit_bytes == 0) {
+    unpack_values(request, link, cursor->value, (int64_t)(bytes / unit_bytes), packed);
+    cursor->value += (int64_t)(bytes / unit_bytes);
+    return;
+  }
+  unpack_part(request, link, *cursor, bytes, packed);
+  cursor->bytes += bytes;
+  if (cursor->bytes == unit_bytes)
+    *cursor = (sfc_cursor_t){cursor->value + 1, 0};
+}
+
+/* Pins the segment of the writer that a slot names, with an offset. */
+static sf_status_t pin_segment(sfc_lane_t *lane, const sfshm_slot_t *slot, sfc_pinned_t *pinned, uint64_t *offset_p)
+{
+  sfshm_in_place_t where;
+  memcpy(&where, slot->payload, sizeof where);
+  *offset_p = where.offset;
+  return sfc_peer_pin(&lane->graph->context->peers, lane->peer, where.segment, pinned);
+}
+
+static void unpin(const sfc_lane_t *lane, sfc_pinned_t *pinned)
+{
+  sfc_peer_unpin(&lane->graph->context->peers, pinned);
+}
+
+/* ---- Packed values ----------------------------------------------------------------------------------------------- */
+
+static sf_status_t take_short(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link, const sfshm_slot_t *slot,
+                              sfc_taken_t *taken)
+{
+  if (taken->bytes > SFSHM_INLINE_BYTES)
+    return sfshm_error(SF_ERR_PROTO, "rank %d sent %zu bytes in a slot", lane->rank, taken->bytes);
+  unpack_values(request, link, 0, sfc_link_count(link, request->operation), slot->payload);
+  return SF_OK;
+}
+
+/* Takes all that is left of the message, which the other end has packed into a block of its inbox. */
+static sf_status_t take_eager(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
+                              const sfshm_slot_t *slot, size_t *bytes_p)
+{
+  sfc_cursor_t *cursor = &lane->rx_cursor;
+  size_t unit_bytes = request->combine.unit_bytes, part_bytes = cursor->bytes > 0 ? unit_bytes - cursor->bytes : 0;
+  size_t bytes = (size_t)(sfc_link_count(link, request->operation) - cursor->value) * unit_bytes - cursor->bytes;
+  uint64_t offset;
+  sfc_pinned_t pinned;
+  sf_status_t status = pin_segment(lane, slot, &pinned, &offset);
+  if (status != SF_OK)
+    return status;
+  if (offset > pinned.length_bytes || pinned.length_bytes - offset < bytes) {
+    status = sfshm_error(SF_ERR_PROTO, "rank %d sent %zu bytes that end outside of its memory", lane->rank, bytes);
+  } else {
+    const char *packed = (const char *)pinned.base + offset;
+    if (part_bytes > 0)
+      unpack_piece(request, link, cursor, part_bytes, packed);
+    if (bytes > part_bytes)
+      unpack_piece(request, link, cursor, bytes - part_bytes, packed + part_bytes);
+    *bytes_p = bytes;
+  }
+  unpin(lane, &pinned);
+  return status;
+}
+
+static sf_status_t take_buffered(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link,
+                                 const sfshm_slot_t *slot, sfc_taken_t *taken)
+{
+  sf_status_t status = SF_OK;
+  if (sfshm_lane_is_eager(&lane->rx, slot)) {
+    status = take_eager(lane, request, link, slot, &taken->bytes);
+  } else if (lane->rx.cells == NULL) {
+    status = sfshm_error(SF_ERR_PROTO, "rank %d uses cells that it was not granted", lane->rank);
+  } else {
+    taken->bytes = piece_bytes(request, link, &lane->rx_cursor, sfshm_piece_most(lane->rx.cell_bytes));
+    unpack_piece(request, link, &lane->rx_cursor, taken->bytes, sfshm_lane_rx_piece(&lane->rx, taken->bytes));
+  }
+  if (lane->rx_cursor.value < sfc_link_count(link, request->operation))
+    taken->how = SFC_TAKEN_PARTLY;
+  return status;
+}
+
+/* ---- Cells ------------------------------------------------------------------------------------------------------- */
+
+/* Takes cells for the lane, in place of those that there were: all messages in them have been taken. These stay if
+ * there is no memory for others, since larger ones are only faster. */
+static sf_status_t take_cells(sfc_lane_t *lane, size_t cell_bytes)
+{
+  sfc_heap_t *heap = &lane->graph->context->inbox;
+  sfc_block_t cells;
+  if (cell_bytes <= lane->rx.cell_bytes)
+    return SF_OK;
+  sf_status_t status = sfc_heap_take_raw(heap, SFSHM_LANE_SLOTS * cell_bytes, &cells);
+  if (status != SF_OK)
+    return lane->rx_cells.address != NULL ? SF_OK : status;
+  if (lane->rx_cells.address != NULL)
+    sfc_heap_give(heap, &lane->rx_cells);
+  lane->rx_cells = cells;
+  lane->rx.cell_bytes = cell_bytes;
+  return SF_OK;
+}
+
+/* Grants cells of the size asked for, or smaller ones: the lanes to this rank share what large ones may hold together,
+ * too. */
+static sf_status_t grant(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link, const sfshm_slot_t *slot,
+                         sfc_taken_t *taken)
+{
+  (void)request;
+  (void)link;
+  *taken = (sfc_taken_t){SFC_TAKEN_PARTLY, 0};
+  sfshm_grow_t grow;
+  memcpy(&grow, slot->payload, sizeof grow);
+  if (!sfc_method_has_cells_of(grow.cell_bytes))
+    return sfshm_error(SF_ERR_PROTO, "rank %d asks for cells of %llu bytes", lane->rank,
+                       (unsigned long long)grow.cell_bytes);
+  size_t most_bytes = sfc_method_cell_bytes_most(sfc_instance_nends(lane->graph));
+  sf_status_t status = take_cells(lane, grow.cell_bytes < most_bytes ? grow.cell_bytes : most_bytes);
+  if (status == SF_OK)
+    sfshm_lane_grant(&lane->rx, lane->rx_cells.segment, lane->rx_cells.offset, lane->rx_cells.address,
+                     lane->rx.cell_bytes);
+  return status;
+}
+
+/* ---- Memory of the writer ---------------------------------------------------------------------------------------- */
+
+/* Checks that the other end's buffer, in its sf_alloc memory, holds all that will be read. */
+static sf_status_t check_extent(const sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
+                                uint64_t offset, size_t length_bytes)
+{
+  uint64_t need;
+  int64_t last = request->operation == SFSHM_BCAST ? link->root_max : link->leaf_max;
+  if (last < 0) /* the leaves of a list of the other end: see shm/edges/edges.h */
+    last = sfshm_pattern_max(&link->leaf);
+  if (__builtin_mul_overflow((uint64_t)last + 1, (uint64_t)request->combine.unit_bytes, &need) ||
+      offset > length_bytes || length_bytes - offset < need)
+    return sfshm_error(SF_ERR_RANGE, "rank %d offers a buffer that ends before vertex %lld", lane->rank,
+                       (long long)last);
+  return SF_OK;
+}
+
+static sf_status_t read_in_place(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link,
+                                 const sfshm_slot_t *slot, sfc_taken_t *taken)
+{
+  sfc_offer_t *offer = sfc_offload_target(lane, request);
+  if (offer != NULL && sfc_offload_target_done(lane, request, offer))
+    return SF_OK;
+  uint64_t offset;
+  sfc_pinned_t pinned;
+  sf_status_t status = pin_segment(lane, slot, &pinned, &offset);
+  if (status != SF_OK)
+    return status;
+  status = check_extent(lane, request, link, offset, pinned.length_bytes);
+  const char *source = (const char *)pinned.base + offset;
+  if (status == SF_OK && offer == NULL)
+    sfc_link_apply(link, request->operation, &request->combine, source, request->target);
+  else if (status == SF_OK && !sfc_offload_share(lane, request, offer, source))
+    taken->how = SFC_TAKEN_LATER; /* workers of the daemon are in the middle of their pieces */
+  unpin(lane, &pinned);
+  return status;
+}
+
+/* Tries to open a region, for the writer to know. That it can't is no error: then its values come in pieces. */
+static sf_status_t answer_devices(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link,
+                                  const sfshm_slot_t *slot, sfc_taken_t *taken)
+{
+  (void)request;
+  (void)link;
+  *taken = (sfc_taken_t){SFC_TAKEN_PARTLY, 0};
+  sfc_peers_t *peers = &lane->graph->context->peers;
+  sfshm_device_data_t where;
+  sfc_pinned_device_t pinned;
+  memcpy(&where, slot->payload, sizeof where);
+  bool can_open = sfc_peer_pin_device(peers, lane->peer, where.region, SFSHM_DEVICE_ANY, &pinned) == SF_OK;
+  if (can_open)
+    sfc_peer_unpin_device(peers, lane->peer, &pinned);
+  sfshm_lane_answer_devices(&lane->rx, can_open);
+  return SF_OK;
+}
+
+static void end_reading(sfc_lane_t *lane)
+{
+  sfc_peer_unpin_device(&lane->graph->context->peers, lane->peer, &lane->rx_pinned);
+  lane->rx_reading = false;
+}
+
+void sfc_graph_end_reading(sf_graph_t *graph)
+{
+  for (int32_t i = 0; i < graph->nlanes; i++)
+    if (graph->lanes[i].rx_reading)
+      end_reading(&graph->lanes[i]);
+}
+
+static sf_status_t await_devices(const sfshm_device_ops_t *devices)
+{
+  sf_status_t status = devices->check();
+  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", devices->detail());
+}
+
+/* Has the other end's device read, by the device's own kernels: into memory of the host before this returns; into a
+ * device's it is under way then, so that those of all neighbours are waited for together. */
+static sf_status_t begin_reading(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
+                                 const sfshm_slot_t *slot)
+{
+  sfc_peers_t *peers = &lane->graph->context->peers;
+  const sfshm_device_ops_t *devices;
+  sfshm_device_data_t where;
+  sfc_pinned_device_t pinned;
+  memcpy(&where, slot->payload, sizeof where);
+  sf_status_t status = sfc_peer_pin_device(peers, lane->peer, where.region, SFSHM_DEVICE_ANY, &pinned);
+  if (status != SF_OK)
+    return status;
+  devices = sfshm_device_loaded();
+  sfc_combine_t combine = request->combine;
+  combine.kernels = sfc_devices_combine(lane->graph, devices, combine.unit, request->op);
+  status = check_extent(lane, request, link, where.offset, pinned.length_bytes);
+  if (status == SF_OK && combine.kernels == NULL)
+    status = sfshm_error(SF_ERR_UNSUPPORTED, "%s of %s on a device", sfshm_op_name(request->op),
+                         sfshm_base_name(combine.unit.base));
+  if (status == SF_OK) {
+    sfc_link_apply(link, request->operation, &combine, (const char *)pinned.base + where.offset, request->target);
+    if (request->target_ref.class != SFC_MEMORY_DEVICE)
+      status = await_devices(devices);
+  }
+  lane->rx_pinned = pinned;
+  lane->rx_reading = status == SF_OK && request->target_ref.class == SFC_MEMORY_DEVICE;
+  if (!lane->rx_reading)
+    end_reading(lane);
+  return status;
+}
+
+/* The kernels of a device run in the order in which they were started: the next contribution need not wait for the end
+ * of this one. So the turn ends when the kernels have been started, and the message when the lane is looked at again.
+ */
+static sf_status_t read_device(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link,
+                               const sfshm_slot_t *slot, sfc_taken_t *taken)
+{
+  sf_status_t status;
+  if (lane->rx_reading) {
+    status = await_devices(sfshm_device_loaded());
+    end_reading(lane);
+    taken->how = SFC_TAKEN_AFTER_TURN;
+    return status;
+  }
+  status = begin_reading(lane, request, link, slot);
+  if (!lane->rx_reading)
+    return status;
+  if (request->ordered)
+    sfc_request_end_turn(request);
+  taken->how = SFC_TAKEN_LATER;
+  return status;
+}
+
+static sf_status_t vm_read(const sfc_lane_t *lane, uint64_t address, void *to, size_t bytes)
+{
+  for (size_t done = 0; done < bytes;) {
+    struct iovec local = {(char *)to + done, bytes - done};
+    struct iovec remote = {(void *)(uintptr_t)(address + done), bytes - done};
+    ssize_t n = process_vm_readv(lane->peer->pid, &local, 1, &remote, 1, 0);
+    if (n > 0)
+      done += (size_t)n;
+    else if (n < 0 && errno == ESRCH)
+      return sfshm_error(SF_ERR_RANK_FAILED, "rank %d (pid %d) died before its memory was read", lane->peer->rank,
+                         (int)lane->peer->pid);
+    else if (n == 0 || errno != EINTR)
+      return sfshm_error_errno(SF_ERR_SYS, "reading %zu bytes of registered memory of rank %d", bytes, lane->rank);
+  }
+  return SF_OK;
+}
+
+/* Reads private memory of the other end: its values are consecutive there. Straight into the target if they are to
+ * replace consecutive values there, else by way of a buffer that stays in the cache. */
+static sf_status_t read_private(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link,
+                                const sfshm_slot_t *slot, sfc_taken_t *taken)
+{
+  (void)taken;
+  sfshm_vm_read_t where;
+  memcpy(&where, slot->payload, sizeof where);
+  int64_t n = sfc_link_count(link, request->operation);
+  const sfshm_pattern_t *source = request->operation == SFSHM_BCAST ? &link->value_root : &link->leaf;
+  const sfshm_pattern_t *target = request->operation == SFSHM_BCAST ? &link->leaf : &link->value_root;
+  size_t unit_bytes = request->combine.unit_bytes;
+  uint64_t address = where.address + (uint64_t)source->start * unit_bytes;
+  if (link->extra_value.n == 0 && request->op == SFSHM_OP_REPLACE && target->kind == SFSHM_PATTERN_CONTIGUOUS &&
+      request->devices == NULL)
+    return vm_read(lane, address, request->target + (size_t)target->start * unit_bytes, (size_t)n * unit_bytes);
+  _Alignas(64) char bounce[BOUNCE_BYTES];
+  sf_status_t status = SF_OK;
+  for (sfc_cursor_t at = {0}; at.value < n && status == SF_OK;) {
+    size_t bytes = piece_bytes(request, link, &at, sizeof bounce);
+    status = vm_read(lane, address + (uint64_t)at.value * unit_bytes + at.bytes, bounce, bytes);
+    if (status == SF_OK)
+      unpack_piece(request, link, &at, bytes, bounce);
+  }
+  return status;
+}
+
+/* ---- The forms --------------------------------------------------------------------------------------------------- */
+
+typedef sf_status_t take_fn_t(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link, const sfshm_slot_t *slot,
+                              sfc_taken_t *taken);
+
+/* By method. answers: the writer waits to hear that the message has been taken, and is woken. */
+static const struct form {
+  take_fn_t *take;
+  bool answers;
+} forms[] = {
+    [SFSHM_METHOD_INLINE] = {take_short, false},
+    [SFSHM_METHOD_CELL] = {take_buffered, false},
+    [SFSHM_METHOD_IN_PLACE] = {read_in_place, true},
+    [SFSHM_METHOD_VM_READ] = {read_private, true},
+    [SFSHM_METHOD_GROW] = {grant, true},
+    [SFSHM_METHOD_DEVICE] = {read_device, true},
+    [SFSHM_METHOD_ASK] = {answer_devices, true},
+};
+
+sf_status_t sfc_lane_take(sfc_lane_t *lane, sf_request_t *request, const sfshm_slot_t *slot, uint64_t desc,
+                          sfc_taken_how_t *how_p)
+{
+  const sfc_link_t *link = sfc_lane_incoming(lane, request->operation);
+  size_t method = sfshm_desc_method(desc);
+  sfc_taken_t taken = {SFC_TAKEN_ALL, (size_t)sfc_link_count(link, request->operation) * request->combine.unit_bytes};
+  if (method >= sizeof forms / sizeof forms[0])
+    return sfshm_error(SF_ERR_PROTO, "rank %d sent a message of unknown form", lane->rank);
+  sf_status_t status = forms[method].take(lane, request, link, slot, &taken);
+  *how_p = taken.how;
+  if (status != SF_OK || taken.how == SFC_TAKEN_LATER)
+    return status;
+  sfshm_count(&lane->counts->bytes_received, taken.bytes);
+  /* The block that an eager slot names is free again when the writer hears of it. */
+  sfc_lane_end_message(lane, forms[method].answers || sfshm_lane_is_eager(&lane->rx, slot));
+  return SF_OK;
+}
