@@ -46,8 +46,7 @@ static const handler_t handlers[] = {
     BODY(GRAPH_CALLS) = sfd_calls_handle,
     BODY(GRAPH_MEET) = sfd_meeting_handle_peer_meet,
     BODY(GRAPH_MET) = sfd_meeting_handle_peer_met,
-    BODY(GRAPH_AWAITED) = sfd_meeting_handle_peer_awaited,
-    BODY(GRAPH_GONE) = sfd_meeting_handle_peer_gone,
+    BODY(GRAPH_GONE) = sfd_calls_handle_gone,
     BODY(ASK) = sfd_ask_handle,
     BODY(TOLD) = sfd_remote_handle_told,
 };

@@ -7,8 +7,8 @@
 #include "client/algebra/derive.h"
 #include "client/core/context.h"
 #include "client/core/group.h"
+#include "client/engine/barrier.h"
 #include "client/graph/failure.h"
-#include "client/setup/barrier.h"
 #include "client/setup/create.h"
 #include "shm/base/error.h"
 
@@ -294,7 +294,7 @@ static sf_status_t have_leaf_ranks(sf_status_t before, sf_graph_t *graph)
   if (multi->has_leaf_ranks)
     return before == SF_OK && multi->edges != NULL ? sfc_graph_failure(multi->edges) : before;
   if (!sfc_group_is_local(graph->group)) {
-    sf_status_t met = sfc_graph_meet(before, graph, SFPROTO__GRAPH_MEET__WHAT__LEAF_RANKS);
+    sf_status_t met = sfc_graph_meet(before, graph, SFSHM_MAKE_LEAF_RANKS);
     if (met != SF_OK)
       return met;
     before = sfc_graph_failure(graph);
@@ -344,7 +344,7 @@ static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph)
   bool local = sfc_group_is_local(graph->group);
   sf_status_t status = have_leaf_ranks(before, graph);
   if (local || multi->edges != NULL)
-    status = sfc_graph_meet(status, graph, SFPROTO__GRAPH_MEET__WHAT__MULTI);
+    status = sfc_graph_meet(status, graph, SFSHM_MAKE_MULTI);
   if (status != SF_OK)
     return status; /* for all */
 

@@ -94,10 +94,10 @@ uint64_t sfc_trunks_compare_begun(const sfc_trunks_t *trunks, uint64_t mine)
   return there != mine && ((there ^ mine) & SFSHM_DESC_SEQUENCE_MASK) == 0 ? there : 0;
 }
 
-void sfc_trunks_check_begun(sf_graph_t *graph, const sf_request_t *request)
+void sfc_trunks_check_begun(sf_graph_t *graph, uint64_t mine)
 {
   char other[64];
-  uint64_t mine = request->match, there = sfc_trunks_compare_begun(graph->trunks, mine);
+  uint64_t there = sfc_trunks_compare_begun(graph->trunks, mine);
   if (there == 0)
     return;
   sfshm_desc_text(there, other, sizeof other);

@@ -21,9 +21,8 @@ void sfc_match_describe(const sf_graph_t *graph, uint64_t operation, const char 
 /* Fails the graph for all ranks: here operation number sequence is, or was, called as mine says, there as theirs. */
 void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, uint64_t theirs);
 
-/* Compares the operation just begun with what the other ranks of the node have begun; fails the graph if they differ.
- */
-void sfc_trunks_check_begun(sf_graph_t *graph, const sf_request_t *request);
+/* Compares the call just begun with what the other ranks of the node have begun; fails the graph if they differ. */
+void sfc_trunks_check_begun(sf_graph_t *graph, uint64_t mine);
 
 /* The same for a descriptor alone: what another rank called in its place, 0: nothing else. */
 uint64_t sfc_trunks_compare_begun(const sfc_trunks_t *trunks, uint64_t mine);

@@ -30,7 +30,7 @@ SFC_START_STEP void sfc_start_number(sf_request_t *request)
     sfc_watch_begin(request);
   if (graph->trunks == NULL)
     return;
-  sfc_trunks_check_begun(graph, request);
+  sfc_trunks_check_begun(graph, request->match);
   if (__builtin_expect(sfc_trunk_devices_concern(graph->trunks, request), false))
     sfc_trunk_devices_step(graph, request);
   sfshm_count(&graph->counts->unit_bytes[request->operation], request->combine.unit_bytes);

@@ -158,7 +158,6 @@ static bool tell_destroyed(sf_context_t *context, uint64_t graph, uint64_t opera
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   sfproto_incoming_t done;
   destroy.graph = graph;
-  destroy.has_operations = true;
   destroy.operations = operations;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
   message.graph_destroy = &destroy;

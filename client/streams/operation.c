@@ -4,12 +4,12 @@
 #include "client/core/context.h"
 #include "client/core/device.h"
 #include "client/core/type.h"
+#include "client/engine/barrier.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/operation.h"
 #include "client/engine/request.h"
 #include "client/graph/failure.h"
-#include "client/setup/barrier.h"
 #include "client/streams/areas.h"
 #include "client/streams/call.h"
 #include "client/streams/trunk.h"
@@ -205,14 +205,14 @@ static sfc_stream_sides_t sides_of(const sfc_asked_t *asked)
 
 sf_status_t sfc_streams_refuse(sf_status_t status, sf_graph_t *graph)
 {
-  return sfc_streams_of(graph) == NULL ? sfc_graph_meet(status, graph, SFPROTO__GRAPH_MEET__WHAT__STREAMS) : status;
+  return sfc_streams_of(graph) == NULL ? sfc_graph_meet(status, graph, SFSHM_MAKE_STREAMS) : status;
 }
 
 sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream)
 {
   if (sfc_streams_of(asked->graph) != NULL)
     return sfc_graph_failure(asked->graph);
-  sf_status_t status = sfc_graph_meet(SF_OK, asked->graph, SFPROTO__GRAPH_MEET__WHAT__STREAMS);
+  sf_status_t status = sfc_graph_meet(SF_OK, asked->graph, SFSHM_MAKE_STREAMS);
   if (status != SF_OK)
     return status;
   return sfc_streams_set_up(sfc_graph_failure(asked->graph), asked->graph, sfshm_unit_size(asked->unit->unit),

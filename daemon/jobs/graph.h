@@ -43,10 +43,6 @@ typedef struct sfd_graph {
   struct sfd_offload *offload; /* NULL: nothing of it is offloaded */
   struct sfd_calls *calls;     /* NULL: nothing is known of what its ranks called */
   struct sfd_meeting *meeting; /* NULL: nobody waits there */
-  bool is_awaited;             /* the parent in the tree wants to know when it is gone here: nobody comes then */
-  bool asks;                   /* so does this node, of its children; */
-  bool is_gone;                /* and somewhere below it is: */
-  int32_t gone_node;           /* there */
   int64_t nroots;              /* of all ranks */
   int64_t nleaves;
   int64_t npairs; /* ordered pairs of distinct ranks with edges */

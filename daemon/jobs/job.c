@@ -40,6 +40,11 @@ sfd_job_t *sfd_job_find_id(const sfd_server_t *server, uint64_t id)
   return sfd_key_find(server->jobs_by_id, id);
 }
 
+bool sfd_job_goes_well(const sfd_server_t *server, const sfd_job_t *job, uint64_t id)
+{
+  return job != NULL ? job->state == SFD_JOB_RUNNING : sfd_ended_well(&server->ended, id);
+}
+
 void sfd_job_forget(sfd_job_t *job)
 {
   if (!job->forgotten)

@@ -123,6 +123,9 @@ sfd_job_t *sfd_job_find(const sfd_server_t *server, uid_t uid, const char *name)
 /* The running job of that id, or NULL. */
 sfd_job_t *sfd_job_find_id(const sfd_server_t *server, uint64_t id);
 
+/* Whether the job, NULL if it is not here any more, has not failed. */
+bool sfd_job_goes_well(const sfd_server_t *server, const sfd_job_t *job, uint64_t id);
+
 /* SF_ERR_NOMEM with nothing left behind. */
 sf_status_t sfd_job_create(sfd_server_t *server, uid_t uid, const char *name, const char *key, int32_t size,
                            sfd_job_t **job_p);

@@ -9,7 +9,6 @@
 #include "daemon/jobs/job.h"
 #include "daemon/memory/device_region.h"
 #include "daemon/memory/segment.h"
-#include "daemon/setup/barrier.h"
 #include "daemon/setup/graph_requests.h"
 #include "daemon/setup/setup.h"
 #include "shm/base/error.h"
@@ -37,7 +36,6 @@ sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const S
     return sfshm_error(SF_ERR_PROTO, "node %d says that rank %d has left, which is not there", node, left->rank);
   job->left[left->rank] = true;
   sfd_groups_peer_left(job, left->rank);
-  sfd_meetings_left(job, left->rank);
   sfd_groups_sweep_later(job);
   return SF_OK;
 }
@@ -59,7 +57,6 @@ static void leave(sfd_rank_t *rank)
   sfd_regions_leave(rank);
   sfd_groups_leave(rank, text);
   sfd_setups_leave(rank, text);
-  sfd_meetings_left(rank->job, rank->number);
   sfd_graphs_leave(rank);
 }
 

@@ -1,30 +1,41 @@
 /* Meetings of a graph's ranks: see barrier.h. The daemon's thread. */
-#include "daemon/setup/barrier_internal.h"
+#include "daemon/setup/barrier.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "daemon/base/text.h"
 #include "daemon/jobs/node_tree.h"
 #include "daemon/net/network.h"
 #include "daemon/setup/call_compare.h"
+#include "daemon/setup/setup.h"
 #include "shm/base/error.h"
+#include "shm/lane/message.h"
+
+typedef struct sfd_meeting_member {
+  bool here;
+  uint64_t request;
+} sfd_meeting_member_t;
+
+struct sfd_meeting {
+  TAILQ_ENTRY(sfd_meeting) entry; /* of the group */
+  sfd_graph_t *graph;
+  sfd_point_t point; /* of who came first */
+  int32_t nhere;
+  uint8_t children;        /* bit i: all below child i have come, and it waits for an answer */
+  bool told;               /* the parent has been told */
+  bool crossed;            /* something crossed it at the last look */
+  sfd_setup_error_t error; /* the lowest with which somebody has come */
+  sfd_meeting_member_t members[];
+};
+
+const sfd_point_t *sfd_meeting_point(const sfd_graph_t *graph)
+{
+  return graph->meeting != NULL ? &graph->meeting->point : NULL;
+}
 
 /* ---- Telling ----------------------------------------------------------------------------------------------------- */
-
-const char *sfd_meeting_what_text(int32_t what)
-{
-  switch (what) {
-  case SFPROTO__GRAPH_MEET__WHAT__MULTI:
-    return "makes the multi-graph";
-  case SFPROTO__GRAPH_MEET__WHAT__LEAF_RANKS:
-    return "finds its leaf ranks";
-  case SFPROTO__GRAPH_MEET__WHAT__STREAMS:
-    return "makes the graph ready for streams";
-  default:
-    return "waits for the others";
-  }
-}
 
 static const char *failure_text(const sfd_graph_t *graph)
 {
@@ -39,8 +50,7 @@ static void tell_parent(sfd_meeting_t *meeting, int32_t parent)
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
   meet.job = graph->group->job->id;
   meet.graph = graph->id;
-  meet.what = meeting->point.what;
-  meet.position = meeting->point.position;
+  meet.call = meeting->point.call;
   meet.rank = meeting->point.rank;
   meet.error = sfd_setup_error_fill(&error, &meeting->error);
   message.body_case = SFPEER__MESSAGE__BODY_GRAPH_MEET;
@@ -177,105 +187,36 @@ void sfd_meetings_fail(const sfd_job_t *job, sf_status_t status, const char *det
   }
 }
 
-/* ---- Who does not come ------------------------------------------------------------------------------------------- */
-
-static void fail_without(sfd_graph_t *graph, int32_t number, const char *reason)
-{
-  char text[SFD_TEXT_SIZE];
-  sfd_job_describe_rank(graph->group->job, number, text, sizeof text);
-  sfd_text_append(text, sizeof text, "%s", reason);
-  sfd_graph_fail(graph, SF_ERR_STATE, text);
-}
-
-/* Whether all members can still come; if not the graph fails. */
-static bool is_complete(sfd_graph_t *graph)
-{
-  const sfd_group_t *group = graph->group;
-  for (int32_t i = 0; i < group->size && group->nhere < group->size; i++)
-    if (group->job->left[group->members[i].rank]) {
-      fail_without(graph, group->members[i].rank, " has left");
-      return false;
-    }
-  for (int32_t k = 0; k < group->nlocals && graph->ndestroyed > 0; k++)
-    if (graph->destroyed[k]) {
-      fail_without(graph, group->members[group->locals[k]].rank, " has destroyed the graph");
-      return false;
-    }
-  return sfd_meeting_is_everywhere(graph);
-}
-
 bool sfd_meeting_has(const sfd_graph_t *graph, int32_t local)
 {
   return graph->meeting != NULL && graph->meeting->members[local].here;
 }
 
-void sfd_meeting_member_gone(sfd_graph_t *graph, const sfd_rank_t *rank)
-{
-  if (graph->meeting != NULL && graph->state != SFD_GRAPH_FAILED)
-    fail_without(graph, rank->number, rank->job->left[rank->number] ? " has left" : " has destroyed the graph");
-}
+/* ---- Coming ------------------------------------------------------------------------------------------------------ */
 
-/* Where a node has told its parent it knows no more than that: who has left may have come and gone on. */
-void sfd_meetings_left(sfd_job_t *job, int32_t number)
+static void fail_different(sfd_graph_t *graph, const sfd_point_t *first, const sfd_point_t *point)
 {
-  sfd_graph_t *graph;
-  TAILQ_FOREACH(graph, &job->graphs, entry)
-  {
-    if (graph->meeting != NULL && !graph->meeting->told && graph->state != SFD_GRAPH_FAILED &&
-        sfd_group_rank_of(graph->group, number) >= 0)
-      fail_without(graph, number, " has left");
-  }
-}
-
-static void compare_calls(sfd_graph_t *graph, int32_t rank, const sfshm_calls_t *calls)
-{
-  const sfd_point_t *point = &graph->meeting->point;
-  char called[64] = "something else", name[SFD_CALLS_NAME_BYTES], detail[SFD_TEXT_SIZE];
-  if (calls->begun <= point->position)
-    return;
-  uint64_t desc = sfshm_calls_find(calls, point->position + 1);
-  if (desc != 0)
-    sfshm_desc_text(desc, called, sizeof called);
+  char name[SFD_CALLS_NAME_BYTES], calls[2][64], detail[SFD_TEXT_SIZE];
+  sfshm_desc_text(first->call, calls[0], sizeof calls[0]);
+  sfshm_desc_text(point->call, calls[1], sizeof calls[1]);
   sfd_calls_graph_text(graph, name, sizeof name);
-  snprintf(detail, sizeof detail, "%s, operation %" PRIu64 ": rank %d called %s, rank %d %s before it", name,
-           point->position + 1, rank, called, point->rank, sfd_meeting_what_text(point->what));
+  snprintf(detail, sizeof detail,
+           "%s: rank %d called %s as operation %" PRIu64 ", rank %d called %s as operation %" PRIu64, name, first->rank,
+           calls[0], first->call & SFSHM_DESC_SEQUENCE_MASK, point->rank, calls[1],
+           point->call & SFSHM_DESC_SEQUENCE_MASK);
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
 }
-
-void sfd_meeting_compare_calls(sfd_graph_t *graph, int32_t rank, const sfshm_calls_t *calls)
-{
-  int32_t local = sfd_group_local(graph->group, rank);
-  if (graph->meeting != NULL && graph->state == SFD_GRAPH_READY && local >= 0 && !graph->meeting->members[local].here)
-    compare_calls(graph, rank, calls);
-}
-
-void sfd_meeting_compare_child(sfd_graph_t *graph, int32_t child, int32_t rank, const sfshm_calls_t *calls)
-{
-  if (graph->meeting != NULL && graph->state == SFD_GRAPH_READY && (graph->meeting->children >> child & 1) == 0)
-    compare_calls(graph, rank, calls);
-}
-
-/* ---- Coming ------------------------------------------------------------------------------------------------------ */
 
 /* Whether one can come for that; if not the graph has failed. */
 static bool enter(sfd_graph_t *graph, const sfd_point_t *point)
 {
-  char name[SFD_CALLS_NAME_BYTES], detail[SFD_TEXT_SIZE];
-  if (!is_complete(graph))
-    return false;
   if (graph->meeting == NULL)
     begin(graph, point);
-  if (graph->meeting == NULL)
-    return false;
-  const sfd_point_t *first = &graph->meeting->point;
-  if (first->what == point->what && first->position == point->position)
-    return true;
-  sfd_calls_graph_text(graph, name, sizeof name);
-  snprintf(detail, sizeof detail, "%s: rank %d %s behind %" PRIu64 " operations, rank %d %s behind %" PRIu64, name,
-           first->rank, sfd_meeting_what_text(first->what), first->position, point->rank,
-           sfd_meeting_what_text(point->what), point->position);
-  sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
-  return false;
+  if (graph->meeting != NULL && graph->meeting->point.call != point->call)
+    fail_different(graph, &graph->meeting->point, point);
+  else if (graph->meeting != NULL)
+    sfd_calls_check_meeting(graph);
+  return graph->state != SFD_GRAPH_FAILED && graph->meeting != NULL;
 }
 
 void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
@@ -300,8 +241,7 @@ void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *mes
                        "rank %d waits for the others of graph %" PRIu64 " already", rank->number, graph->id);
     return;
   }
-  const sfd_point_t point = {
-      .what = (int32_t)meet->what, .position = meet->position, .rank = graph->group->locals[local]};
+  const sfd_point_t point = {.call = meet->call, .rank = graph->group->locals[local]};
   if (graph->state == SFD_GRAPH_FAILED || !enter(graph, &point)) {
     sfd_session_send_error(session, message->request, graph->failure, failure_text(graph));
     return;
@@ -314,18 +254,15 @@ void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *mes
   advance(graph);
 }
 
-bool sfd_meeting_goes_well(const sfd_server_t *server, const sfd_job_t *job, uint64_t id)
-{
-  return job != NULL ? job->state == SFD_JOB_RUNNING : sfd_ended_well(&server->ended, id);
-}
-
 /* That the graph is gone means that all members here have destroyed it, or left, for it was there before anybody could
  * come. */
 static void refuse_unknown(sfd_server_t *server, const Sfpeer__GraphMeet *meet, int32_t node)
 {
   char text[SFD_TEXT_SIZE];
-  sfd_meeting_gone_text(meet->graph, sfd_network_node(server), text, sizeof text);
-  tell_child(server, meet->job, meet->graph, node, &(end_t){.status = SF_ERR_STATE, .detail = text, .unknown = true});
+  snprintf(text, sizeof text, "all ranks of graph %" PRIu64 " on node %d have destroyed it, or have left", meet->graph,
+           sfd_network_node(server));
+  tell_child(server, meet->job, meet->graph, node,
+             &(end_t){.status = SF_ERR_MISMATCH, .detail = text, .unknown = true});
 }
 
 static bool is_good_error(const sfd_graph_t *graph, const Sfpeer__SetupError *error)
@@ -344,7 +281,7 @@ sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, con
   const Sfpeer__GraphMeet *meet = message->graph_meet;
   sfd_job_t *job = sfd_job_find_id(server, meet->job);
   sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, meet->graph) : NULL;
-  bool goes_well = sfd_meeting_goes_well(server, job, meet->job);
+  bool goes_well = sfd_job_goes_well(server, job, meet->job);
   if (graph == NULL && goes_well)
     refuse_unknown(server, meet, node);
   if (graph == NULL || !goes_well) /* of a failed job all hear */
@@ -357,7 +294,7 @@ sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, con
     return sfshm_error(SF_ERR_PROTO,
                        "node %d says twice, to the wrong node, or of no rank, that ranks of graph %" PRIu64 " meet",
                        node, graph->id);
-  const sfd_point_t point = {.what = meet->what, .position = meet->position, .rank = meet->rank};
+  const sfd_point_t point = {.call = meet->call, .rank = meet->rank};
   if (graph->state == SFD_GRAPH_FAILED || !enter(graph, &point)) {
     tell_child(server, job->id, graph->id, node, &(end_t){.status = graph->failure, .detail = failure_text(graph)});
     return SF_OK;
@@ -392,4 +329,76 @@ sf_status_t sfd_meeting_handle_peer_met(sfd_server_t *server, int32_t node, cons
     sfd_graph_hear_failure(graph, status, met->detail);
   release(graph, graph->failure, failure_text(graph));
   return SF_OK;
+}
+
+/* ---- In another order -------------------------------------------------------------------------------------------- */
+
+/* Who has come to the meeting, or else the set-up, of a graph: children in the tree, and members of this node. */
+static uint8_t children_of(const sfd_graph_t *graph)
+{
+  return graph->meeting != NULL ? graph->meeting->children
+                                : graph->setup->agreement.children | graph->setup->vote.children;
+}
+
+static bool has_come(const sfd_graph_t *graph, int32_t local)
+{
+  return graph->meeting != NULL ? graph->meeting->members[local].here
+                                : graph->setup->members[local].state != SFD_MEMBER_AWAITED;
+}
+
+static bool are_crossed(const sfd_graph_t *a, const sfd_graph_t *b)
+{
+  bool only_a = (children_of(a) & ~children_of(b)) != 0, only_b = (children_of(b) & ~children_of(a)) != 0;
+  for (int32_t k = 0; k < a->group->nlocals; k++) {
+    only_a |= has_come(a, k) && !has_come(b, k);
+    only_b |= has_come(b, k) && !has_come(a, k);
+  }
+  return only_a && only_b;
+}
+
+static void fail_crossed(sfd_graph_t *graph, uint64_t other)
+{
+  const sfd_point_t *point = &graph->meeting->point;
+  char name[SFD_CALLS_NAME_BYTES], called[64], detail[SFD_TEXT_SIZE], text[64] = "another one is set up";
+  if (other != 0)
+    snprintf(text, sizeof text, "somebody does the same with graph %" PRIu64, other);
+  sfshm_desc_text(point->call, called, sizeof called);
+  sfd_calls_graph_text(graph, name, sizeof name);
+  snprintf(detail, sizeof detail, "%s: rank %d called %s, while %s: do all ranks use the graphs in the same order?",
+           name, point->rank, called, text);
+  sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
+}
+
+/* Another graph of the group whose meeting, or set-up, crosses that of this one, or NULL. */
+static sfd_graph_t *find_crossing(const sfd_graph_t *graph)
+{
+  const sfd_group_t *group = graph->group;
+  const sfd_meeting_t *other;
+  sfd_graph_t *setup;
+  TAILQ_FOREACH(other, &group->meetings, entry)
+  {
+    if (other->graph != graph && other->graph->state != SFD_GRAPH_FAILED && are_crossed(graph, other->graph))
+      return other->graph;
+  }
+  TAILQ_FOREACH(setup, &group->setups, setups_entry)
+  {
+    if (setup->state == SFD_GRAPH_GATHERING && are_crossed(graph, setup))
+      return setup;
+  }
+  return NULL;
+}
+
+void sfd_meeting_look(sfd_graph_t *graph)
+{
+  if (graph->meeting == NULL || graph->state == SFD_GRAPH_FAILED)
+    return;
+  sfd_graph_t *crossing = find_crossing(graph);
+  bool still = crossing != NULL && graph->meeting->crossed;
+  graph->meeting->crossed = crossing != NULL;
+  if (!still)
+    return;
+  bool is_meeting = crossing->meeting != NULL;
+  fail_crossed(graph, is_meeting ? crossing->id : 0);
+  if (is_meeting)
+    fail_crossed(crossing, graph->id);
 }

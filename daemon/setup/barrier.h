@@ -1,7 +1,7 @@
 /* Ranks of a graph that meet before they make together what the graph needs for some of its operations. The set-ups of
  * that would wait for ranks that have called something else. So nobody begins them before all ranks have come for the
- * same, behind as many operations of the graph; if one does something else the graph fails, and who waits gets that
- * error.
+ * same, by the same number among the operations of the graph; if one does something else the graph fails, and who waits
+ * gets that error: coming is a call like any other, and is compared like these (call_compare.h).
  *
  * Over nodes the ranks come together up the tree of the group's nodes (node_tree.h), and what has become of it goes
  * down. A node that has told its parent of its ranks and of those below waits for the answer, whatever happens; one
@@ -26,8 +26,6 @@ void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *mes
 
 sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 sf_status_t sfd_meeting_handle_peer_met(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
-sf_status_t sfd_meeting_handle_peer_awaited(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
-sf_status_t sfd_meeting_handle_peer_gone(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 /* The graph has failed here. */
 void sfd_meeting_graph_failed(sfd_graph_t *graph);
@@ -35,25 +33,19 @@ void sfd_meeting_graph_failed(sfd_graph_t *graph);
 /* Whether the member of this node waits there. */
 bool sfd_meeting_has(const sfd_graph_t *graph, int32_t local);
 
-/* A rank of this node leaves the graph: who waits for it does so in vain. The graph fails. */
-void sfd_meeting_member_gone(sfd_graph_t *graph, const sfd_rank_t *rank);
+/* What ranks have come for. */
+typedef struct sfd_point {
+  uint64_t call; /* its descriptor, with its number on the graph */
+  int32_t rank;  /* of the group: the one that says so */
+} sfd_point_t;
 
-/* All ranks of this node have destroyed the graph, or have left: nobody comes from here any more. */
-void sfd_meeting_graph_gone(const sfd_graph_t *graph);
-
-/* A rank, of any node, has left the job: the same. */
-void sfd_meetings_left(sfd_job_t *job, int32_t number);
-
-/* What a member of this node, or one of a child in the tree, has called: who has begun more operations than those who
- * wait, and is not among them, does not come any more. */
-void sfd_meeting_compare_calls(sfd_graph_t *graph, int32_t rank, const sfshm_calls_t *calls);
-void sfd_meeting_compare_child(sfd_graph_t *graph, int32_t child, int32_t rank, const sfshm_calls_t *calls);
+/* NULL: none has come. */
+const sfd_point_t *sfd_meeting_point(const sfd_graph_t *graph);
 
 /* Looks whether some have come to the graph's meeting only and others to another one, or to a set-up, of the group
  * only: each of the two may wait for those who are in the other, as ranks do it in another order. If so the graphs of
  * the meetings fail; but not at the first look, as a rank may come to something else because it has heard of a failure
- * that those who wait here are yet to hear of. And has the children in the tree say when nobody there has the graph any
- * more. */
+ * that those who wait here are yet to hear of. */
 void sfd_meeting_look(sfd_graph_t *graph);
 
 /* The job has failed: all who wait are answered. */

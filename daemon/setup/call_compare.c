@@ -1,5 +1,5 @@
 /* Comparing what ranks call: see call_compare.h. The daemon's thread. */
-#include "daemon/setup/call_compare.h"
+#include "daemon/setup/call_compare_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "daemon/data/trunks.h"
 #include "daemon/jobs/node_tree.h"
 #include "daemon/net/network.h"
-#include "daemon/setup/barrier_internal.h"
+#include "daemon/setup/barrier.h"
 #include "shm/base/error.h"
 #include "shm/observe/calls.h"
 
@@ -21,40 +21,21 @@
 
 #define MAX_COUNTERS_BYTES (UINT64_C(16) << 20)
 
-/* What one rank called. */
-typedef struct one {
-  int32_t rank; /* of the group */
-  sfshm_calls_t calls;
-} one_t;
-
-/* What is known of a graph. */
-struct sfd_calls {
-  uint64_t look;  /* when it was last looked at */
-  uint64_t begun; /* operations of all ranks here, then */
-  uint64_t summed;
-  one_t here; /* a member of this node */
-  bool known; /* there is one */
-  uint64_t told;
-  one_t *children[SFD_TREE_CHILDREN]; /* members of the children in the tree; NULL: nothing heard */
-  bool ends;                          /* a member here calls nothing more: */
-  sfd_ended_rank_t ended;             /* the one that called the fewest */
-};
-
 void sfd_calls_free(sfd_calls_t *calls)
 {
   if (calls == NULL)
     return;
-  for (int i = 0; i < SFD_TREE_CHILDREN; i++)
-    free(calls->children[i]);
+  for (int i = 0; i < NEIGHBOURS; i++)
+    free(calls->far[i]);
   free(calls);
 }
 
-static bool is_compared(const sfd_graph_t *graph)
+bool sfd_calls_are_compared(const sfd_graph_t *graph)
 {
   return graph->state == SFD_GRAPH_READY && graph->group->size > 1;
 }
 
-static sfd_calls_t *calls_of(sfd_graph_t *graph)
+sfd_calls_t *sfd_calls_of(sfd_graph_t *graph)
 {
   if (graph->calls == NULL)
     graph->calls = calloc(1, sizeof *graph->calls);
@@ -108,7 +89,8 @@ void sfd_calls_graph_text(const sfd_graph_t *graph, char text[], size_t text_byt
 
 /* ---- Comparing --------------------------------------------------------------------------------------------------- */
 
-static void fail(sfd_graph_t *graph, const one_t *a, uint64_t called_a, const one_t *b, uint64_t called_b, bool earlier)
+static void fail(sfd_graph_t *graph, const sfd_called_t *a, uint64_t called_a, const sfd_called_t *b, uint64_t called_b,
+                 bool earlier)
 {
   char name[SFD_CALLS_NAME_BYTES], text_a[64], text_b[64], detail[SFD_TEXT_SIZE];
   const char *where = earlier ? ", or before," : "";
@@ -121,7 +103,7 @@ static void fail(sfd_graph_t *graph, const one_t *a, uint64_t called_a, const on
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
 }
 
-static void compare(sfd_graph_t *graph, const one_t *a, const one_t *b)
+static void compare(sfd_graph_t *graph, const sfd_called_t *a, const sfd_called_t *b)
 {
   uint64_t called_a, called_b;
   sfshm_calls_order_t order = sfshm_calls_compare(&a->calls, &b->calls, &called_a, &called_b);
@@ -129,16 +111,16 @@ static void compare(sfd_graph_t *graph, const one_t *a, const one_t *b)
     fail(graph, a, called_a, b, called_b, order == SFSHM_CALLS_DIFFERED);
 }
 
-static void compare_children(sfd_graph_t *graph)
+/* Nobody goes on before all have come to a meeting: who has called more has called something else in its place. */
+static void compare_met(sfd_graph_t *graph, const sfd_called_t *one)
 {
-  const sfd_calls_t *calls = graph->calls;
-  for (int i = 0; i < SFD_TREE_CHILDREN && graph->state == SFD_GRAPH_READY; i++) {
-    const one_t *child = calls->children[i];
-    if (child != NULL)
-      sfd_meeting_compare_child(graph, i, child->rank, &child->calls);
-    if (child != NULL && calls->known && graph->state == SFD_GRAPH_READY)
-      compare(graph, &calls->here, child);
-  }
+  const sfd_point_t *point = sfd_meeting_point(graph);
+  uint64_t last = sfshm_calls_last(&one->calls);
+  if (point == NULL || last == 0 || !sfshm_desc_is_later(last, point->call))
+    return;
+  uint64_t called = sfshm_calls_find(&one->calls, point->call);
+  const sfd_called_t met = {.rank = point->rank};
+  fail(graph, &met, point->call, one, called != 0 ? called : last, called == 0);
 }
 
 /* ---- Ranks that call nothing more -------------------------------------------------------------------------------- */
@@ -172,8 +154,8 @@ static int32_t this_node(const sfd_graph_t *graph)
   return sfd_network_node(graph->group->job->server);
 }
 
-/* What a member here has called. */
-static void compare_ended(sfd_graph_t *graph, const one_t *one)
+/* Fails the graph if the rank has called an operation that a member here does not call any more. */
+static void compare_ended(sfd_graph_t *graph, const sfd_called_t *one)
 {
   const sfd_calls_t *calls = graph->calls;
   uint64_t last = sfshm_calls_last(&one->calls), next = sfshm_calls_find(&one->calls, calls->ended.operations + 1);
@@ -184,7 +166,32 @@ static void compare_ended(sfd_graph_t *graph, const one_t *one)
   fail_ended(graph, who, next != 0 ? next : last, &calls->ended, this_node(graph));
 }
 
-static void fail_named(sfd_graph_t *graph, int32_t by, uint64_t desc, const sfd_ended_rank_t *rank, int32_t node)
+/* The same of ranks that meet. */
+void sfd_calls_check_meeting(sfd_graph_t *graph)
+{
+  const sfd_calls_t *calls = graph->calls;
+  const sfd_point_t *point = sfd_meeting_point(graph);
+  char who[32];
+  if (calls == NULL || point == NULL || !calls->ends || !sfshm_desc_is_later(point->call, calls->ended.operations))
+    return;
+  snprintf(who, sizeof who, "rank %d", point->rank);
+  fail_ended(graph, who, point->call, &calls->ended, this_node(graph));
+}
+
+void sfd_calls_compare_far(sfd_graph_t *graph)
+{
+  const sfd_calls_t *calls = graph->calls;
+  for (int i = 0; i < NEIGHBOURS && graph->state == SFD_GRAPH_READY; i++) {
+    if (calls->far[i] == NULL)
+      continue;
+    compare_met(graph, calls->far[i]);
+    compare_ended(graph, calls->far[i]);
+    if (calls->known && graph->state == SFD_GRAPH_READY)
+      compare(graph, &calls->here, calls->far[i]);
+  }
+}
+
+void sfd_calls_fail_named(sfd_graph_t *graph, int32_t by, uint64_t desc, const sfd_ended_rank_t *rank, int32_t node)
 {
   char who[48];
   snprintf(who, sizeof who, "a rank on node %d", by);
@@ -198,30 +205,35 @@ static void compare_named(sfd_graph_t *graph)
   int32_t by;
   uint64_t desc = calls->ends ? sfd_trunks_named(graph->trunks, calls->ended.operations, &by) : 0;
   if (desc != 0 && graph->state == SFD_GRAPH_READY)
-    fail_named(graph, by, desc, &calls->ended, this_node(graph));
+    sfd_calls_fail_named(graph, by, desc, &calls->ended, this_node(graph));
 }
 
 void sfd_calls_end(sfd_graph_t *graph, const sfd_ended_rank_t *rank)
 {
-  sfd_calls_t *calls = is_compared(graph) ? calls_of(graph) : NULL;
+  sfd_calls_t *calls = sfd_calls_are_compared(graph) ? sfd_calls_of(graph) : NULL;
   if (calls == NULL)
     return;
   if (!calls->ends || sfshm_desc_is_later(calls->ended.operations, rank->operations))
     calls->ended = *rank;
   calls->ends = true;
+  sfd_calls_check_meeting(graph);
   sfd_calls_watch(graph);
 }
 
 void sfd_calls_leave(sfd_graph_t *graph, const sfd_rank_t *rank)
 {
   const sfshm_graph_counters_t *entry =
-      is_compared(graph) ? find_entry((sfd_rank_t *)(uintptr_t)rank, graph->id) : NULL;
+      sfd_calls_are_compared(graph) ? find_entry((sfd_rank_t *)(uintptr_t)rank, graph->id) : NULL;
+  const sfd_point_t *point = sfd_meeting_point(graph);
   sfshm_calls_t called;
-  if (entry == NULL || !sfshm_calls_read(entry, graph->id, &called))
+  uint64_t operations = point != NULL ? point->call - 1 : 0; /* to a meeting it has not come */
+  if (entry != NULL && sfshm_calls_read(entry, graph->id, &called))
+    operations = sfshm_calls_last(&called);
+  else if (point == NULL)
     return;
   sfd_calls_end(graph, &(sfd_ended_rank_t){.rank = sfd_group_rank_of(graph->group, rank->number),
                                            .left = true,
-                                           .operations = sfshm_calls_last(&called) & SFSHM_DESC_SEQUENCE_MASK});
+                                           .operations = operations & SFSHM_DESC_SEQUENCE_MASK});
 }
 
 void sfd_calls_end_graph(sfd_graph_t *graph)
@@ -232,6 +244,7 @@ void sfd_calls_end_graph(sfd_graph_t *graph)
   sfd_ended_graph_t ended = {.job = graph->group->job->id, .id = graph->id, .rank = {.rank = -1}};
   if (calls != NULL && calls->ends) {
     compare_named(graph);
+    sfd_calls_compare_far(graph);
     ended.rank = calls->ended;
   }
   ended.failed = graph->state == SFD_GRAPH_FAILED;
@@ -244,40 +257,6 @@ void sfd_calls_named(const sfd_graph_t *graph)
     sfd_calls_watch(graph);
 }
 
-void sfd_calls_named_gone(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
-{
-  const sfd_job_t *job = sfd_job_find_id(server, head->job);
-  const sfd_ended_graph_t *ended = sfd_ended_find_graph(&server->ended, head->job, head->object);
-  if ((job != NULL && sfd_graph_find(job, head->object) != NULL) || !sfd_meeting_goes_well(server, job, head->job) ||
-      (ended != NULL &&
-       (ended->failed || (ended->rank.rank >= 0 && !sfshm_desc_is_later(head->desc, ended->rank.operations)))))
-    return;
-  Sfpeer__GraphGone gone = SFPEER__GRAPH_GONE__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  gone.job = head->job;
-  gone.graph = head->object;
-  gone.node = sfd_network_node(server);
-  gone.has_desc = true;
-  gone.desc = head->desc;
-  gone.has_rank = gone.has_left = gone.has_operations = ended != NULL && ended->rank.rank >= 0;
-  if (gone.has_rank) {
-    gone.rank = ended->rank.rank;
-    gone.left = ended->rank.left;
-    gone.operations = ended->rank.operations;
-  }
-  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_GONE;
-  message.graph_gone = &gone;
-  sfd_network_send(server, node, &message);
-}
-
-void sfd_calls_hear_gone(sfd_graph_t *graph, int32_t node, const Sfpeer__GraphGone *gone)
-{
-  const sfd_ended_rank_t rank = {
-      .rank = gone->has_rank ? gone->rank : -1, .left = gone->left, .operations = gone->operations};
-  if (is_compared(graph) && !sfd_trunks_has_arrived(graph->trunks, node, gone->desc))
-    fail_named(graph, this_node(graph), gone->desc, &rank, node);
-}
-
 /* ---- Looking ----------------------------------------------------------------------------------------------------- */
 
 /* One entry of a rank's counters, which may say anything. */
@@ -285,23 +264,23 @@ static void look_at_entry(const sfd_rank_t *rank, const sfshm_graph_counters_t *
 {
   uint64_t number = atomic_load_explicit(&entry->graph, memory_order_relaxed);
   sfd_graph_t *graph = number != 0 ? sfd_graph_find(rank->job, number) : NULL;
-  one_t one = {.rank = *(const volatile int32_t *)&entry->rank}; /* read once: it is checked and then used */
-  if (graph == NULL || !is_compared(graph) || one.rank < 0 || one.rank >= graph->group->size ||
+  sfd_called_t one = {.rank = *(const volatile int32_t *)&entry->rank}; /* read once: it is checked and then used */
+  if (graph == NULL || !sfd_calls_are_compared(graph) || one.rank < 0 || one.rank >= graph->group->size ||
       graph->group->members[one.rank].rank != rank->number || !sfshm_calls_read(entry, number, &one.calls))
     return;
-  sfd_calls_t *calls = calls_of(graph);
+  sfd_calls_t *calls = sfd_calls_of(graph);
   if (calls == NULL)
     return;
-  sfd_meeting_compare_calls(graph, one.rank, &one.calls);
+  compare_met(graph, &one);
   compare_ended(graph, &one);
-  if (calls->look == look) {
-    calls->summed += one.calls.begun;
-    compare(graph, &calls->here, &one);
-    return;
-  }
+  bool first = calls->look != look;
+  uint64_t last = sfshm_calls_last(&one.calls);
   calls->look = look;
-  calls->summed = one.calls.begun;
-  calls->here = one;
+  calls->summed = (first ? 0 : calls->summed) + last;
+  if (!first)
+    compare(graph, &calls->here, &one);
+  if (first || sfshm_desc_is_later(last, sfshm_calls_last(&calls->here.calls)))
+    calls->here = one;
   calls->known = true;
 }
 
@@ -315,43 +294,19 @@ static void look_at_rank(sfd_rank_t *rank, uint64_t look)
     look_at_entry(rank, &counters->graphs[i], look);
 }
 
-static void tell_parent(const sfd_graph_t *graph)
-{
-  const sfd_group_t *group = graph->group;
-  sfd_calls_t *calls = graph->calls;
-  int32_t parent = sfd_tree_parent(group);
-  if (parent < 0 || calls->told == calls->here.calls.begun)
-    return;
-  calls->told = calls->here.calls.begun;
-  Sfpeer__GraphCalls told = SFPEER__GRAPH_CALLS__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  told.job = group->job->id;
-  told.graph = graph->id;
-  told.rank = calls->here.rank;
-  told.begun = calls->here.calls.begun;
-  told.n_digests = SFSHM_CALL_DIGESTS;
-  told.digests = calls->here.calls.digests;
-  told.n_last = SFSHM_CALLS;
-  told.last = calls->here.calls.last;
-  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_CALLS;
-  message.graph_calls = &told;
-  sfd_network_send(group->job->server, parent, &message);
-}
-
 /* Whether it has moved since the look before. */
 static bool end_look(sfd_graph_t *graph, uint64_t look)
 {
   sfd_calls_t *calls = graph->calls;
   if (calls == NULL)
     return false;
-  compare_children(graph);
+  sfd_calls_compare_far(graph);
   compare_named(graph);
-  if (calls->look != look)
-    return false; /* of the members here nothing is to be seen */
-  bool moved = calls->summed != calls->begun;
-  calls->begun = calls->summed;
   if (graph->state == SFD_GRAPH_READY)
-    tell_parent(graph);
+    sfd_calls_tell_neighbours(graph);
+  bool moved = calls->look == look && calls->summed != calls->seen;
+  if (moved)
+    calls->seen = calls->summed;
   return moved;
 }
 
@@ -365,7 +320,7 @@ static bool look_at_job(sfd_job_t *job, uint64_t look, bool *moved_p)
       look_at_rank(job->ranks[r], look);
   TAILQ_FOREACH(graph, &job->graphs, entry)
   {
-    if (!is_compared(graph))
+    if (!sfd_calls_are_compared(graph))
       continue;
     compared = true;
     *moved_p |= end_look(graph, look);
@@ -407,35 +362,9 @@ void sfd_calls_watch(const sfd_graph_t *graph)
 {
   sfd_server_t *server = graph->group->job->server;
   uint64_t pause_ms = server->calls_least_ms > LOOK_MIN_MS ? server->calls_least_ms : LOOK_MIN_MS;
-  if (!is_compared(graph) || (uv_is_active((uv_handle_t *)&server->calls) && server->calls_pause_ms <= pause_ms))
+  if (!sfd_calls_are_compared(graph) ||
+      (uv_is_active((uv_handle_t *)&server->calls) && server->calls_pause_ms <= pause_ms))
     return;
   server->calls_pause_ms = pause_ms;
   uv_timer_start(&server->calls, on_look, pause_ms, 0);
-}
-
-/* ---- Other nodes ------------------------------------------------------------------------------------------------- */
-
-/* Of a graph that is not here any more, or has failed, nobody needs to know. */
-sf_status_t sfd_calls_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
-{
-  const Sfpeer__GraphCalls *told = message->graph_calls;
-  const sfd_job_t *job = sfd_job_find_id(server, told->job);
-  sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, told->graph) : NULL;
-  if (graph == NULL || !is_compared(graph))
-    return SF_OK;
-  int32_t child = sfd_tree_child(graph->group, node);
-  if (child < 0 || told->n_last != SFSHM_CALLS || told->n_digests != SFSHM_CALL_DIGESTS || told->rank < 0 ||
-      told->rank >= graph->group->size || sfd_job_node_of(job, graph->group->members[told->rank].rank) != node)
-    return sfshm_error(SF_ERR_PROTO, "node %d sent calls of rank %d of graph %" PRIu64 ", %zu operations", node,
-                       told->rank, told->graph, told->n_last);
-  sfd_calls_t *calls = calls_of(graph);
-  if (calls == NULL || (calls->children[child] == NULL && (calls->children[child] = malloc(sizeof(one_t))) == NULL))
-    return SF_OK; /* they are compared when more is told */
-  one_t *one = calls->children[child];
-  *one = (one_t){.rank = told->rank, .calls = {.begun = told->begun}};
-  memcpy(one->calls.digests, told->digests, sizeof one->calls.digests);
-  memcpy(one->calls.last, told->last, sizeof one->calls.last);
-  sfd_calls_watch(graph);
-  compare_children(graph);
-  return SF_OK;
 }

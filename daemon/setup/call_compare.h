@@ -1,14 +1,14 @@
-/* Comparing what all ranks of a graph call, also those between which no message ever passes: ranks in parts of a graph
- * that no edge connects. Each rank keeps in its counters what it has called (shm/observe/calls.h); the daemon looks at
- * them now and then, as long as there are graphs of several ranks, and seldom when nothing moves. Between nodes each
- * tells its parent in the tree of the graph's group what one of its members called. A difference fails the graph. The
- * daemon's thread.
+/* Comparison of what all ranks of a graph call, also of ranks between which no message ever passes: ranks in parts of a
+ * graph that no edge connects. It is the one detector of mismatches beyond edges. Each rank keeps in its counters what
+ * it has called (shm/observe/calls.h); the daemon looks at them now and then, as long as there are graphs of several
+ * ranks, and seldom when nothing moves. Between nodes each tells its neighbours in the tree of the graph's group what
+ * the rank that has called the most called, as far as it knows, and they pass it on. A difference fails the graph.
  *
  * A rank that has destroyed the graph, or has left, calls nothing more. Whoever calls more operations than such a rank
- * waits in vain, and the graph fails: ranks of the same node as the counters show; ranks of other nodes as their data
- * and questions (SFD_PEER_DATA, SFD_PEER_AWAIT) name the operation. If the graph is gone here the daemon answers these
- * by GraphGone. What was sent before arrives before that answer, so whoever gets it, and has nothing for the operation,
- * will not get it any more. */
+ * waits in vain, and the graph fails. A daemon sees that in the counters of its ranks, in what neighbours tell, in data
+ * and questions (SFD_PEER_DATA, SFD_PEER_AWAIT), which name the operation, and from ranks that meet (barrier.h). If the
+ * graph is gone here the daemon answers the other nodes by GraphGone. What was sent before arrives before that answer,
+ * so whoever gets it, and has nothing for the operation, will not get it any more. The daemon's thread. */
 #ifndef SFD_CALLS_H
 #define SFD_CALLS_H
 
@@ -37,8 +37,8 @@ void sfd_calls_named(const sfd_graph_t *graph);
 /* The same of a graph that this node does not have: answers if the job goes well, or did. */
 void sfd_calls_named_gone(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
 
-/* Such an answer, about a graph that is here. */
-void sfd_calls_hear_gone(sfd_graph_t *graph, int32_t node, const Sfpeer__GraphGone *gone);
+/* Ranks have come to a meeting of the graph: whether a member here calls nothing more, and will not come. */
+void sfd_calls_check_meeting(sfd_graph_t *graph);
 
 #define SFD_CALLS_NAME_BYTES (SFSHM_PLACE_BYTES + 32)
 
@@ -48,6 +48,7 @@ void sfd_calls_graph_text(const sfd_graph_t *graph, char text[], size_t text_byt
 /* NULL is accepted. */
 void sfd_calls_free(sfd_calls_t *calls);
 
+sf_status_t sfd_calls_handle_gone(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 sf_status_t sfd_calls_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 #endif

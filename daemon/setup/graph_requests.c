@@ -19,7 +19,6 @@ static void destroy_for(sfd_graph_t *graph, int32_t local)
   graph->destroyed[local] = true;
   if (++graph->ndestroyed < graph->group->nlocals)
     return;
-  sfd_meeting_graph_gone(graph);
   sfd_calls_end_graph(graph);
   sfd_graph_alert_members(graph, &alert, graph->group->nnodes > 1 ? sfd_session_hold_alert : sfd_session_send_alert);
   sfd_graph_free(graph);
@@ -52,11 +51,9 @@ void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
     return;
   }
   sfd_submission_take_all(session->rank->submission); /* its last messages may still be in the ring */
-  sfd_meeting_member_gone(graph, session->rank);
   sfd_session_send_done(session, message->request);
-  if (message->graph_destroy->has_operations)
-    sfd_calls_end(graph, &(sfd_ended_rank_t){.rank = graph->group->locals[local],
-                                             .operations = message->graph_destroy->operations});
+  sfd_calls_end(graph, &(sfd_ended_rank_t){.rank = graph->group->locals[local],
+                                           .operations = message->graph_destroy->operations});
   destroy_for(graph, local);
 }
 

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+_Static_assert((uint64_t)SFSHM_BASE_COUNT <= SFSHM_DESC_MAKE_BASE, "no type looks like what ranks make together");
+
 #define FETCH (SFSHM_CALL_FETCH >> 2)
 
 static unsigned op_field(uint64_t desc)
@@ -21,8 +23,26 @@ const char *sfshm_desc_operation(uint64_t desc)
   return sfshm_call_name((sfshm_call_t)((desc >> 24 & 3) | (op_field(desc) & FETCH) << 2));
 }
 
+static const char *make_text(uint64_t desc)
+{
+  switch (desc >> 36 & ((1u << 25) - 1)) {
+  case SFSHM_MAKE_MULTI:
+    return "what makes the multi-graph";
+  case SFSHM_MAKE_LEAF_RANKS:
+    return "what finds the leaf ranks";
+  case SFSHM_MAKE_STREAMS:
+    return "what makes the graph ready for streams";
+  default:
+    return "what all ranks call together";
+  }
+}
+
 void sfshm_desc_text(uint64_t desc, char *text, size_t text_bytes)
 {
+  if (sfshm_desc_is_make(desc)) {
+    snprintf(text, text_bytes, "%s", make_text(desc));
+    return;
+  }
   const char *operation = sfshm_desc_operation(desc);
   const char *base = sfshm_base_name((sfshm_base_t)(desc >> 26 & 31));
   const char *op = sfshm_op_name((sfshm_op_t)(op_field(desc) & ~(unsigned)FETCH));

@@ -84,6 +84,26 @@ static inline uint64_t sfshm_desc_signature(sfshm_call_t call, sfshm_unit_t unit
          sfshm_desc_count(unit.count) << 36;
 }
 
+/* What the ranks of a graph make together before some operations: a call with a number like an operation's. Its base
+ * type is one that there is not, and it stands in place of the block count. */
+typedef enum sfshm_make {
+  SFSHM_MAKE_MULTI = 0,      /* the multi-graph */
+  SFSHM_MAKE_LEAF_RANKS = 1, /* the ranks with leaves on each rank's roots */
+  SFSHM_MAKE_STREAMS = 2,    /* what operations on streams need */
+} sfshm_make_t;
+
+#define SFSHM_DESC_MAKE_BASE UINT64_C(31)
+
+static inline uint64_t sfshm_desc_of_make(sfshm_make_t what, uint64_t sequence)
+{
+  return (sequence & SFSHM_DESC_SEQUENCE_MASK) | SFSHM_DESC_MAKE_BASE << 26 | (uint64_t)what << 36;
+}
+
+static inline bool sfshm_desc_is_make(uint64_t desc)
+{
+  return (desc >> 26 & 31) == SFSHM_DESC_MAKE_BASE;
+}
+
 static inline sfshm_method_t sfshm_desc_method(uint64_t desc)
 {
   return (sfshm_method_t)(desc >> SFSHM_DESC_METHOD_SHIFT);

@@ -38,8 +38,8 @@ SF_CHECK_RESULT sf_status_t sf_graph_root_ranks(sf_graph_t *graph, sf_graph_rank
 
 /* The ranks that have leaves of this rank's roots (PetscSFGetLeafRanks). The first call on a graph is collective and
  * blocking, unless the multi-graph exists; later calls are local. All ranks return the errors of sf_graph_create, among
- * them a NULL result pointer. SF_ERR_MISMATCH: ranks called something else. SF_ERR_STATE: a rank has destroyed the
- * graph or left. Both fail the graph, and so does a rank without memory if other ranks may have the result already. */
+ * them a NULL result pointer. SF_ERR_MISMATCH: ranks called something else, have destroyed the graph or left. That
+ * fails the graph, and so does a rank without memory if other ranks may have the result already. */
 SF_CHECK_RESULT sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p);
 
 /* The multi-graph: each root is split into one root per leaf, so that every root has exactly one leaf. The roots of a
@@ -49,8 +49,7 @@ SF_CHECK_RESULT sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_rank
  * collective and blocking, later calls are local. Operations that need the multi-graph create it at first use; begin
  * and init of these do not block if it exists. Creating it costs about three graph creations; it needs the memory of a
  * graph and 32 bytes per edge. All ranks return the errors of sf_graph_create, among them a NULL result pointer.
- * SF_ERR_MISMATCH: ranks called something else. SF_ERR_STATE: a rank has destroyed the graph or left. Both fail the
- * graph. */
+ * SF_ERR_MISMATCH: ranks called something else, have destroyed the graph or left. That fails the graph. */
 SF_CHECK_RESULT sf_status_t sf_graph_multi(sf_graph_t *graph, sf_graph_t **multi_p);
 
 #ifdef __cplusplus

@@ -193,7 +193,7 @@ static int mix_up(sftest_rank_t *self)
     status = sf_bcast(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE);
   SFTEST_EXPECT(self, status, SF_ERR_MISMATCH);
   SFTEST_DETAIL(self, "called bcast(double, replace)");
-  SFTEST_DETAIL(self, "makes the graph ready for streams before it");
+  SFTEST_DETAIL(self, "called what makes the graph ready for streams");
   sftest_device_ring_free(&ring);
   return 0;
 }

@@ -56,28 +56,6 @@ static void send_met(sfd_server_t *server, int32_t node, const sfd_graph_t *grap
   sfd_network_send(server, node, &message);
 }
 
-static void send_awaited(sfd_server_t *server, int32_t node, const sfd_graph_t *graph)
-{
-  Sfpeer__GraphAwaited awaited = SFPEER__GRAPH_AWAITED__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  awaited.job = graph->group->job->id;
-  awaited.graph = graph->id;
-  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_AWAITED;
-  message.graph_awaited = &awaited;
-  sfd_network_send(server, node, &message);
-}
-
-static void send_gone(sfd_server_t *server, int32_t node, const sfd_graph_t *graph)
-{
-  Sfpeer__GraphGone gone = SFPEER__GRAPH_GONE__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  gone.job = graph->group->job->id;
-  gone.graph = graph->id;
-  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_GONE;
-  message.graph_gone = &gone;
-  sfd_network_send(server, node, &message);
-}
-
 static void send_calls(sfd_server_t *server, int32_t node, const sfd_graph_t *graph)
 {
   static uint64_t numbers[SFSHM_CALLS];
@@ -326,12 +304,6 @@ void sftest_lie(sfd_server_t *server, int32_t node, sftest_lie_t lie)
     break;
   case SFTEST_LIE_MET:
     send_met(server, node, graph);
-    break;
-  case SFTEST_LIE_AWAITED:
-    send_awaited(server, node, graph);
-    break;
-  case SFTEST_LIE_GONE:
-    send_gone(server, node, graph);
     break;
   case SFTEST_LIE_CALLS:
     send_calls(server, node, graph);

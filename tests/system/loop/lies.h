@@ -15,8 +15,6 @@ typedef enum sftest_lie {
   SFTEST_LIE_MEET_NO_RANK,  /* the first of whom is none */
   SFTEST_LIE_MEET_NO_ERROR, /* one of whom has an error that is none */
   SFTEST_LIE_MET,           /* that all have */
-  SFTEST_LIE_AWAITED,       /* that some wait */
-  SFTEST_LIE_GONE,          /* that nobody has the graph */
   SFTEST_LIE_CALLS,         /* what a rank that is none has called */
   SFTEST_LIE_DATA_LENGTH,   /* a message that holds no number of units */
   SFTEST_LIE_DATA_NUMBER,   /* one that has come before, or not yet */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/jobs/graph.h"
+#include "shm/lane/message.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"
@@ -12,8 +13,7 @@
 
 typedef struct meet {
   uint64_t graph;
-  int32_t what;
-  uint64_t position;
+  uint64_t call;
   Sfproto__SetupError *error; /* NULL: none */
 } meet_t;
 
@@ -22,8 +22,7 @@ static void send_meet(int r, const meet_t *meet)
   Sfproto__GraphMeet body = SFPROTO__GRAPH_MEET__INIT;
   Sfproto__Message message = sftest_message(&clients[r]);
   body.graph = meet->graph;
-  body.what = meet->what;
-  body.position = meet->position;
+  body.call = meet->call;
   body.error = meet->error;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_MEET;
   message.graph_meet = &body;
@@ -114,10 +113,10 @@ START_TEST(graph_that_is_destroyed)
   sftest_expect_done(&clients[1]);
   send_meet(1, &(meet_t){.graph = graph});
   sftest_expect_error(&clients[1], SF_ERR_NOT_FOUND, "rank 1 has no graph");
-  send_meet(0, &(meet_t){.graph = graph});
-  sftest_expect_error(&clients[0], SF_ERR_STATE, "has destroyed the graph");
-  send_meet(2, &(meet_t){.graph = graph});
-  sftest_expect_error(&clients[2], SF_ERR_STATE, "has destroyed the graph");
+  send_meet(0, &(meet_t){.graph = graph, .call = sfshm_desc_of_make(SFSHM_MAKE_MULTI, 1)});
+  sftest_expect_error(&clients[0], SF_ERR_MISMATCH, "has destroyed the graph");
+  send_meet(2, &(meet_t){.graph = graph, .call = sfshm_desc_of_make(SFSHM_MAKE_MULTI, 1)});
+  sftest_expect_error(&clients[2], SF_ERR_MISMATCH, "has destroyed the graph");
 }
 END_TEST
 
@@ -129,7 +128,7 @@ START_TEST(in_the_middle_of_it)
   send_meet(0, &(meet_t){.graph = graph});
   sftest_expect_nothing(&clients[0]);
   uint64_t waiting = clients[0].last_request;
-  send_meet(0, &(meet_t){.graph = graph, .what = 1});
+  send_meet(0, &(meet_t){.graph = graph, .call = 1});
   sftest_expect_error(&clients[0], SF_ERR_STATE, "waits for the others of graph");
   sftest_send_graph_destroy(&clients[0], graph);
   sftest_expect_error(&clients[0], SF_ERR_STATE, "waits for the others of graph");
@@ -158,17 +157,17 @@ END_TEST
 
 /* ---- For what ---------------------------------------------------------------------------------------------------- */
 
-static const int32_t odd_purposes[] = {3, -1, INT32_MIN, INT32_MAX};
+static const uint64_t odd_calls[] = {0, 3, UINT64_MAX, UINT64_C(1) << 63};
 
-START_TEST(purpose_that_there_is_not)
+START_TEST(call_that_there_is_not)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   for (int r = 0; r < SIZE; r++)
-    send_meet(r, &(meet_t){.graph = graph, .what = odd_purposes[_i], .position = UINT64_MAX});
+    send_meet(r, &(meet_t){.graph = graph, .call = odd_calls[_i]});
   expect_all_met(NULL);
   for (int r = 0; r < SIZE; r++)
-    send_meet(r, &(meet_t){.graph = graph, .what = r == 1 ? odd_purposes[_i] : 0});
-  expect_mismatch(graph, "rank 0 makes the multi-graph behind 0 operations, rank 1 waits for the others behind 0");
+    send_meet(r, &(meet_t){.graph = graph, .call = r == 1 ? odd_calls[_i] : sfshm_desc_of_make(SFSHM_MAKE_MULTI, 7)});
+  expect_mismatch(graph, "rank 0 called what makes the multi-graph as operation 7, rank 1 called");
 }
 END_TEST
 
@@ -176,8 +175,8 @@ START_TEST(different_positions)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   for (int r = 0; r < SIZE; r++)
-    send_meet(r, &(meet_t){.graph = graph, .position = r == 2 ? UINT64_MAX : 7});
-  expect_mismatch(graph, "behind 7 operations, rank 2 makes the multi-graph behind 18446744073709551615");
+    send_meet(r, &(meet_t){.graph = graph, .call = sfshm_desc_of_make(SFSHM_MAKE_STREAMS, r == 2 ? 8 : 7)});
+  expect_mismatch(graph, "as operation 7, rank 2 called what makes the graph ready for streams as operation 8");
 }
 END_TEST
 
@@ -251,7 +250,7 @@ int main(void)
   tcase_add_test(tests, graph_that_is_destroyed);
   tcase_add_test(tests, in_the_middle_of_it);
   tcase_add_loop_test(tests, death_in_the_middle_of_it, 0, 3);
-  tcase_add_loop_test(tests, purpose_that_there_is_not, 0, sizeof odd_purposes / sizeof odd_purposes[0]);
+  tcase_add_loop_test(tests, call_that_there_is_not, 0, sizeof odd_calls / sizeof odd_calls[0]);
   tcase_add_test(tests, different_positions);
   tcase_add_test(tests, lowest_error_is_that_of_all);
   tcase_add_test(tests, long_text);

@@ -1,11 +1,35 @@
-/* Meetings of a graph's ranks: see barrier.h. */
-#include "client/setup/barrier.h"
+/* Barrier of a graph's ranks: see barrier.h. */
+#include "client/engine/barrier.h"
 
 #include <stdio.h>
 
 #include "client/core/context.h"
+#include "client/engine/in_flight.h"
+#include "client/engine/mismatch.h"
 #include "client/graph/failure.h"
+#include "proto/sf_control.pb-c.h"
 #include "shm/base/error.h"
+#include "shm/observe/calls.h"
+
+/* Gives the call its place among the operations: its number is not in the table of those in flight. */
+static sf_status_t take_number(sf_graph_t *graph, sfshm_make_t what)
+{
+  if (!sfc_flight_has_room(graph, 1)) {
+    sf_status_t status = sfc_flight_make_room(graph);
+    if (status != SF_OK)
+      return status;
+  }
+  uint64_t sequence = ++graph->last_sequence, call = sfshm_desc_of_make(what, sequence);
+  if (graph->in_flight == 0)
+    graph->first_sequence = sequence + 1;
+  if (graph->next_sample == sequence)
+    graph->next_sample++;
+  graph->history[sequence % SFC_HISTORY] = call;
+  sfshm_calls_note(graph->counts, &graph->digest, sequence, call);
+  if (graph->trunks != NULL)
+    sfc_trunks_check_begun(graph, call);
+  return SF_OK;
+}
 
 /* The listener looks at this behind having failed a graph. */
 static void set_meeting(sf_graph_t *graph, bool is_meeting)
@@ -16,15 +40,13 @@ static void set_meeting(sf_graph_t *graph, bool is_meeting)
 }
 
 /* wrong: with the call, if that is so. */
-static sf_status_t ask_daemon(const sf_graph_t *graph, sfc_meeting_t what, Sfproto__SetupError *wrong,
-                              sfproto_incoming_t *met)
+static sf_status_t ask_daemon(const sf_graph_t *graph, Sfproto__SetupError *wrong, sfproto_incoming_t *met)
 {
   sf_context_t *context = graph->context;
   Sfproto__GraphMeet meet = SFPROTO__GRAPH_MEET__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   meet.graph = graph->number;
-  meet.what = what;
-  meet.position = graph->last_sequence;
+  meet.call = graph->history[graph->last_sequence % SFC_HISTORY];
   meet.error = wrong->status != SF_OK ? wrong : NULL;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_MEET;
   message.graph_meet = &meet;
@@ -43,7 +65,7 @@ static sf_status_t take_answer(sfproto_incoming_t *met)
   return status;
 }
 
-sf_status_t sfc_graph_meet(sf_status_t before, sf_graph_t *graph, sfc_meeting_t what)
+sf_status_t sfc_graph_meet(sf_status_t before, sf_graph_t *graph, sfshm_make_t what)
 {
   char detail[sizeof graph->failure_detail];
   Sfproto__SetupError wrong = SFPROTO__SETUP_ERROR__INIT;
@@ -59,7 +81,11 @@ sf_status_t sfc_graph_meet(sf_status_t before, sf_graph_t *graph, sfc_meeting_t 
   set_meeting(graph, true);
   status = sfc_graph_failure(graph);
   if (status == SF_OK)
-    status = ask_daemon(graph, what, &wrong, &met);
+    status = take_number(graph, what);
+  if (status == SF_OK)
+    status = sfc_graph_failure(graph);
+  if (status == SF_OK)
+    status = ask_daemon(graph, &wrong, &met);
   set_meeting(graph, false);
   if (status == SF_OK)
     return take_answer(&met);

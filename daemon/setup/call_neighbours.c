@@ -1,0 +1,180 @@
+/* What nodes tell each other of a graph's calls, and answer for graphs that are gone: see call_compare.h. The daemon's
+ * thread. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/data/trunks.h"
+#include "daemon/net/network.h"
+#include "daemon/setup/barrier.h"
+#include "daemon/setup/call_compare_internal.h"
+#include "shm/base/error.h"
+
+/* ---- Telling ----------------------------------------------------------------------------------------------------- */
+
+static void tell(const sfd_graph_t *graph, int32_t node, const sfd_called_t *one)
+{
+  Sfpeer__GraphCalls told = SFPEER__GRAPH_CALLS__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  told.job = graph->group->job->id;
+  told.graph = graph->id;
+  told.rank = one->rank;
+  told.begun = one->calls.begun;
+  told.n_digests = SFSHM_CALL_DIGESTS;
+  told.digests = (uint64_t *)(uintptr_t)one->calls.digests; /* only read; protobuf-c has no const */
+  told.n_last = SFSHM_CALLS;
+  told.last = (uint64_t *)(uintptr_t)one->calls.last;
+  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_CALLS;
+  message.graph_calls = &told;
+  sfd_network_send(graph->group->job->server, node, &message);
+}
+
+/* The rank that has called the most, as far as is known here; NULL: none is known. */
+static const sfd_called_t *find_furthest(const sfd_calls_t *calls)
+{
+  const sfd_called_t *furthest = calls->known ? &calls->here : NULL;
+  for (int i = 0; i < NEIGHBOURS; i++)
+    if (calls->far[i] != NULL && (furthest == NULL || sfshm_desc_is_later(sfshm_calls_last(&calls->far[i]->calls),
+                                                                          sfshm_calls_last(&furthest->calls))))
+      furthest = calls->far[i];
+  return furthest;
+}
+
+/* That neighbour, or -1. */
+static int32_t neighbour_node(const sfd_group_t *group, int i)
+{
+  if (i == SFD_TREE_CHILDREN)
+    return sfd_tree_parent(group);
+  return i < sfd_tree_nchildren(group) ? group->nodes[sfd_tree_first_child(group) + i] : -1;
+}
+
+/* All neighbours that do not know it; they pass it on. */
+void sfd_calls_tell_neighbours(const sfd_graph_t *graph)
+{
+  sfd_calls_t *calls = graph->calls;
+  const sfd_called_t *furthest = find_furthest(calls);
+  uint64_t last = furthest != NULL ? sfshm_calls_last(&furthest->calls) : 0;
+  if (last == calls->told)
+    return;
+  calls->told = last;
+  for (int i = 0; i < NEIGHBOURS; i++) {
+    int32_t node = neighbour_node(graph->group, i);
+    if (node >= 0 && (calls->far[i] == NULL || sfshm_calls_last(&calls->far[i]->calls) != last))
+      tell(graph, node, furthest);
+  }
+}
+
+/* ---- Graphs that are gone ---------------------------------------------------------------------------------------- */
+
+/* What is known of a graph that is gone here, and whose job goes well, or did; false: of that one nobody is told. */
+static bool find_gone(sfd_server_t *server, uint64_t job_id, uint64_t graph, const sfd_ended_graph_t **ended_p)
+{
+  const sfd_job_t *job = sfd_job_find_id(server, job_id);
+  *ended_p = sfd_ended_find_graph(&server->ended, job_id, graph);
+  return (job == NULL || sfd_graph_find(job, graph) == NULL) && sfd_job_goes_well(server, job, job_id) &&
+         (*ended_p == NULL || !(*ended_p)->failed);
+}
+
+/* Unless the ranks here called the operation; ended: NULL: that is not known any more. */
+static void answer_gone(sfd_server_t *server, int32_t node, uint64_t job, uint64_t graph, uint64_t desc,
+                        const sfd_ended_graph_t *ended)
+{
+  Sfpeer__GraphGone gone = SFPEER__GRAPH_GONE__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  gone.job = job;
+  gone.graph = graph;
+  gone.desc = desc;
+  gone.has_rank = gone.has_left = gone.has_operations = ended != NULL && ended->rank.rank >= 0;
+  if (gone.has_rank) {
+    if (!sfshm_desc_is_later(desc, ended->rank.operations))
+      return;
+    gone.rank = ended->rank.rank;
+    gone.left = ended->rank.left;
+    gone.operations = ended->rank.operations;
+  }
+  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_GONE;
+  message.graph_gone = &gone;
+  sfd_network_send(server, node, &message);
+}
+
+void sfd_calls_named_gone(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
+{
+  const sfd_ended_graph_t *ended;
+  if (find_gone(server, head->job, head->object, &ended))
+    answer_gone(server, node, head->job, head->object, head->desc, ended);
+}
+
+/* An operation that is not named by who waits for it may have been called here. But a meeting that lasts has not. */
+static void answer_calls(sfd_server_t *server, int32_t node, const Sfpeer__GraphCalls *told, uint64_t desc)
+{
+  const sfd_ended_graph_t *ended;
+  bool good = find_gone(server, told->job, told->graph, &ended);
+  if (good && ((ended != NULL && ended->rank.rank >= 0) || sfshm_desc_is_make(desc)))
+    answer_gone(server, node, told->job, told->graph, desc, ended);
+}
+
+sf_status_t sfd_calls_handle_gone(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__GraphGone *gone = message->graph_gone;
+  const sfd_job_t *job = sfd_job_find_id(server, gone->job);
+  sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, gone->graph) : NULL;
+  if (graph == NULL || !sfd_calls_are_compared(graph))
+    return SF_OK;
+  const sfd_point_t *point = sfd_meeting_point(graph);
+  const sfd_ended_rank_t rank = {
+      .rank = gone->has_rank ? gone->rank : -1, .left = gone->left, .operations = gone->operations};
+  bool over = sfshm_desc_is_make(gone->desc) ? !gone->has_rank && (point == NULL || point->call != gone->desc)
+                                             : sfd_trunks_has_arrived(graph->trunks, node, gone->desc);
+  if (!over)
+    sfd_calls_fail_named(graph, sfd_network_node(server), gone->desc, &rank, node);
+  return SF_OK;
+}
+
+/* ---- What neighbours tell ---------------------------------------------------------------------------------------- */
+
+static int find_neighbour(const sfd_group_t *group, int32_t node)
+{
+  int32_t child = sfd_tree_child(group, node);
+  if (child >= 0)
+    return child;
+  return node == sfd_tree_parent(group) ? SFD_TREE_CHILDREN : -1;
+}
+
+static sf_status_t take_told(const Sfpeer__GraphCalls *told, int32_t node, sfd_called_t *one)
+{
+  if (told->n_last != SFSHM_CALLS || told->n_digests != SFSHM_CALL_DIGESTS)
+    return sfshm_error(SF_ERR_PROTO, "node %d sent %zu calls of graph %" PRIu64, node, told->n_last, told->graph);
+  *one = (sfd_called_t){.rank = told->rank, .calls = {.begun = told->begun}};
+  memcpy(one->calls.digests, told->digests, sizeof one->calls.digests);
+  memcpy(one->calls.last, told->last, sizeof one->calls.last);
+  return SF_OK;
+}
+
+sf_status_t sfd_calls_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__GraphCalls *told = message->graph_calls;
+  const sfd_job_t *job = sfd_job_find_id(server, told->job);
+  sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, told->graph) : NULL;
+  sfd_called_t one;
+  sf_status_t status = take_told(told, node, &one);
+  if (status != SF_OK)
+    return status;
+  if (graph == NULL)
+    answer_calls(server, node, told, sfshm_calls_last(&one.calls));
+  if (graph != NULL && graph->state == SFD_GRAPH_COMMITTING)
+    return SF_ERR_NOT_FOUND; /* there it was ready before */
+  if (graph == NULL || !sfd_calls_are_compared(graph))
+    return SF_OK;
+  int neighbour = find_neighbour(graph->group, node);
+  if (neighbour < 0 || told->rank < 0 || told->rank >= graph->group->size)
+    return sfshm_error(SF_ERR_PROTO, "node %d sent calls of rank %d of graph %" PRIu64, node, told->rank, told->graph);
+  sfd_calls_t *calls = sfd_calls_of(graph);
+  if (calls != NULL && calls->far[neighbour] == NULL)
+    calls->far[neighbour] = malloc(sizeof one);
+  if (calls == NULL || calls->far[neighbour] == NULL)
+    return SF_OK; /* they are compared when more is told */
+  *calls->far[neighbour] = one;
+  sfd_calls_watch(graph);
+  sfd_calls_compare_far(graph);
+  return SF_OK;
+}
