@@ -81,6 +81,11 @@ typedef struct sfshm_cuda_device {
 /* SF_OK or what the driver's result means, with `what` in the detail. */
 sf_status_t sfshm_cuda_status(CUresult result, const char *what);
 
+/* Initialises the driver. The count of devices is 0 before. */
+sf_status_t sfshm_cuda_open_driver(void);
+int32_t sfshm_cuda_count(void);
+sfshm_cuda_device_t *sfshm_cuda_device(int32_t number);
+
 /* With the lock held: the device, opened at first use, its context made current; leave takes it off again. */
 sf_status_t sfshm_cuda_enter(int32_t device, sfshm_cuda_device_t **device_p);
 void sfshm_cuda_leave(void);
@@ -149,6 +154,8 @@ sf_status_t sfshm_cuda_copy_on(sfshm_cuda_device_t *view, const sfshm_cuda_block
 /* Remembers the first failure, with this thread's error detail. */
 void sfshm_cuda_fail(sf_status_t status);
 bool sfshm_cuda_has_failed(void);
+/* The first failure, with its text as error detail; or SF_OK. */
+sf_status_t sfshm_cuda_failure(void);
 
 /* The pattern for kernels of the device that has been entered. *plan_p: NULL for patterns without indices. */
 sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern,
