@@ -13,6 +13,7 @@
 #include "daemon/base/log.h"
 #include "daemon/clients/accept.h"
 #include "daemon/clients/credentials.h"
+#include "daemon/clients/session_internal.h"
 #include "shm/base/error.h"
 
 #define LINGER_MS 1000
@@ -22,17 +23,8 @@
 #define MAX_QUEUED_ALERT_BYTES ((size_t)1 << 20)
 #define MAX_QUEUED_FDS (4 * SFPROTO_MAX_FDS)
 
-/* So many alerts that nobody waits for, and so long, before a client's listener is woken for them. */
-#define HELD_ALERTS 16
-#define HOLD_MS 20
-
 /* A process that died may have left this many full reads in its socket, the last of which may be its Goodbye. */
 #define LAST_READS 32
-
-static bool serves(const sfd_session_t *session)
-{
-  return session->state < SFD_SESSION_ENDING;
-}
 
 /* ---- Ending ---- */
 
@@ -80,11 +72,11 @@ void sfd_session_close(sfd_session_t *session)
     close_handle((uv_handle_t *)&session->process_poll);
 }
 
-static void lose(sfd_session_t *session, const char *reason)
+void sfd_session_lose_for(sfd_session_t *session, const char *reason)
 {
   if (session->state >= SFD_SESSION_LOST)
     return;
-  if (serves(session))
+  if (sfd_session_serves(session))
     sfd_text_printable(session->reason, sizeof session->reason, reason);
   session->state = SFD_SESSION_LOST;
   sfd_session_mark(session);
@@ -92,7 +84,7 @@ static void lose(sfd_session_t *session, const char *reason)
 
 void sfd_session_lose(sfd_session_t *session)
 {
-  lose(session, "");
+  sfd_session_lose_for(session, "");
 }
 
 static void on_timeout(uv_timer_t *timer)
@@ -107,10 +99,10 @@ static void on_timeout(uv_timer_t *timer)
 
 void sfd_session_dismiss(sfd_session_t *session, uint64_t request, sf_status_t status, const char *detail)
 {
-  if (!serves(session))
+  if (!sfd_session_serves(session))
     return;
   sfd_session_send_error(session, request, status, detail);
-  if (!serves(session))
+  if (!sfd_session_serves(session))
     return;
   sfd_text_printable(session->reason, sizeof session->reason, detail);
   session->state = SFD_SESSION_ENDING;
@@ -127,120 +119,12 @@ void sfd_session_refuse(sfd_session_t *session, uint64_t request, sf_status_t st
   va_start(args, format);
   vsnprintf(detail, sizeof detail, format, args);
   va_end(args);
-  if (!serves(session))
+  if (!sfd_session_serves(session))
     return;
   session->server->statistics.refused++;
   sfd_log(SFD_LOG_SESSION, SFD_WARN, "refused pid %d, uid %u: %s (%s)", (int)session->pid, session->uid, detail,
           sfshm_strerror(status));
   sfd_session_dismiss(session, request, status, detail);
-}
-
-/* ---- Output ---- */
-
-static const char *queue(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds)
-{
-  if (sfproto_conn_queue(conn, message, fds, nfds) != SF_OK)
-    return sfshm_error_detail();
-  /* Descriptors are not kept in the queue longer than necessary. An error shows again when attended to. */
-  if (nfds > 0)
-    (void)sfproto_conn_flush(conn);
-  return NULL;
-}
-
-void sfd_session_send(sfd_session_t *session, const Sfproto__Message *message, const int fds[], int nfds)
-{
-  if (!serves(session))
-    return;
-  const char *error = queue(session->conn, message, fds, nfds);
-  if (error != NULL)
-    lose(session, error);
-  sfd_session_mark(session);
-}
-
-void sfd_session_send_done(sfd_session_t *session, uint64_t request)
-{
-  Sfproto__Done done = SFPROTO__DONE__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.request = request;
-  message.body_case = SFPROTO__MESSAGE__BODY_DONE;
-  message.done = &done;
-  sfd_session_send(session, &message, NULL, 0);
-}
-
-void sfd_session_send_error(sfd_session_t *session, uint64_t request, sf_status_t status, const char *detail)
-{
-  char text[SFD_TEXT_SIZE];
-  sfd_text_printable(text, sizeof text, detail);
-  Sfproto__Error error = SFPROTO__ERROR__INIT;
-  error.status = status;
-  error.detail = text;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.request = request;
-  message.body_case = SFPROTO__MESSAGE__BODY_ERROR;
-  message.error = &error;
-  sfd_session_send(session, &message, NULL, 0);
-}
-
-void sfd_session_answer(sfd_session_t *session, uint64_t request, sf_status_t status, const char *format, ...)
-{
-  char detail[SFD_TEXT_SIZE];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(detail, sizeof detail, format, args);
-  va_end(args);
-  sfd_session_send_error(session, request, status, detail);
-}
-
-/* Behind those that are held. */
-static void queue_alert(sfd_session_t *session, Sfproto__Alert *alert)
-{
-  if (!serves(session) || session->alerts == NULL)
-    return;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_ALERT;
-  message.alert = alert;
-  const char *error = queue(session->alerts, &message, NULL, 0);
-  if (error != NULL)
-    lose(session, error);
-}
-
-void sfd_session_release_alerts(sfd_session_t *session)
-{
-  session->nheld = 0;
-  if (serves(session))
-    sfd_session_mark(session);
-}
-
-void sfd_session_send_alert(sfd_session_t *session, Sfproto__Alert *alert)
-{
-  queue_alert(session, alert);
-  sfd_session_release_alerts(session);
-}
-
-static void on_retry(uv_timer_t *timer)
-{
-  sfd_session_t *session = timer->data;
-  session->paused = false;
-  session->nheld = 0;
-  sfd_session_mark(session);
-}
-
-/* At the latest. */
-static void retry_in(sfd_session_t *session, uint64_t ms)
-{
-  if (!uv_is_active((uv_handle_t *)&session->retry) || uv_timer_get_due_in(&session->retry) > ms)
-    uv_timer_start(&session->retry, on_retry, ms, 0);
-}
-
-/* What has been queued without being held does not wait for this one. */
-void sfd_session_hold_alert(sfd_session_t *session, Sfproto__Alert *alert)
-{
-  bool urgent = session->nheld == 0 && session->alerts != NULL && sfproto_conn_queued_bytes(session->alerts) > 0;
-  queue_alert(session, alert);
-  if (urgent || ++session->nheld >= HELD_ALERTS)
-    sfd_session_release_alerts(session);
-  else if (serves(session))
-    retry_in(session, HOLD_MS);
 }
 
 /* ---- Input ---- */
@@ -253,7 +137,7 @@ static bool must_pause(sfd_session_t *session)
   session->paused = sfd_closing_waiting(session->uid) >= most;
   if (!session->paused)
     return false;
-  retry_in(session, SFPROTO_CROWDED_MS);
+  sfd_session_retry_in(session, SFPROTO_CROWDED_MS);
   if (sfd_closing_is_stuck())
     sfd_session_refuse(session, 0, SF_ERR_LIMIT, "more than %zu descriptors that uid %u has sent cannot be closed",
                        most - 1, session->uid);
@@ -263,7 +147,7 @@ static bool must_pause(sfd_session_t *session)
 static void receive(sfd_session_t *session)
 {
   char detail[SFD_TEXT_SIZE] = "";
-  if (!serves(session) || must_pause(session))
+  if (!sfd_session_serves(session) || must_pause(session))
     return;
   sfd_closing_charge(session->uid);
   sfproto_conn_look_first(session->conn, sfd_clients_lack_fds(session->server));
@@ -272,7 +156,7 @@ static void receive(sfd_session_t *session)
     sfd_text_printable(detail, sizeof detail, sfshm_error_detail());
   sfproto_incoming_t incoming;
   while (sfproto_conn_next(session->conn, &incoming)) {
-    if (serves(session))
+    if (sfd_session_serves(session))
       session->server->clients->received(session, &incoming);
     sfproto_incoming_free(&incoming);
   }
@@ -309,7 +193,7 @@ static void on_process_ended(uv_poll_t *poll, int status, int events)
   (void)status;
   (void)events;
   uv_poll_stop(poll);
-  for (int i = 0; i < LAST_READS && serves(session); i++)
+  for (int i = 0; i < LAST_READS && sfd_session_serves(session); i++)
     receive(session);
   sfd_session_lose(session);
 }
@@ -338,13 +222,13 @@ static void flush(sfd_session_t *session, sfproto_conn_t *conn, size_t max_bytes
   if (status == SF_ERR_DAEMON_LOST)
     sfd_session_lose(session);
   else if (status != SF_OK)
-    lose(session, sfshm_error_detail());
+    sfd_session_lose_for(session, sfshm_error_detail());
   if (sfproto_conn_queued_bytes(conn) <= max_bytes && sfproto_conn_queued_fds(conn) <= MAX_QUEUED_FDS)
     return;
   char reason[SFD_TEXT_SIZE];
   snprintf(reason, sizeof reason, "it does not read its %s: %zu bytes and %lld descriptors are waiting", name,
            sfproto_conn_queued_bytes(conn), (long long)sfproto_conn_queued_fds(conn));
-  lose(session, reason);
+  sfd_session_lose_for(session, reason);
 }
 
 /* Whether the socket's becoming writable is worth waiting for. */
@@ -363,13 +247,13 @@ static void retry_later(sfd_session_t *session)
   bool crowded =
       sfproto_conn_crowded(session->conn) || (session->alerts != NULL && sfproto_conn_crowded(session->alerts));
   if (crowded)
-    retry_in(session, SFPROTO_CROWDED_MS);
+    sfd_session_retry_in(session, SFPROTO_CROWDED_MS);
 }
 
 static void wait_for_events(sfd_session_t *session)
 {
   bool output = has_output(session->conn) || has_more(session);
-  int events = (serves(session) && !session->paused ? UV_READABLE : 0) | (output ? UV_WRITABLE : 0);
+  int events = (sfd_session_serves(session) && !session->paused ? UV_READABLE : 0) | (output ? UV_WRITABLE : 0);
   retry_later(session);
   if (events == 0)
     uv_poll_stop(&session->poll);
@@ -396,7 +280,7 @@ static void attend(sfd_session_t *session)
   flush(session, session->conn, MAX_QUEUED_BYTES, "answers");
   if (session->alerts != NULL && session->nheld == 0)
     flush(session, session->alerts, MAX_QUEUED_ALERT_BYTES, "alerts");
-  if (!serves(session) && role != NULL && role->lost != NULL)
+  if (!sfd_session_serves(session) && role != NULL && role->lost != NULL)
     role->lost(session);
   if (session->state == SFD_SESSION_ENDING && sfproto_conn_queued_bytes(session->conn) == 0)
     sfd_session_lose(session);
@@ -435,7 +319,7 @@ static void crowd_out(sfd_session_t *session)
 {
   sfd_log(SFD_LOG_SESSION, SFD_DEBUG, "no room for pid %d, uid %u, which says no Hello", (int)session->pid,
           session->uid);
-  if (serves(session)) {
+  if (sfd_session_serves(session)) {
     session->server->statistics.refused++;
     sfd_session_send_error(session, 0, SF_ERR_LIMIT, "too many connections have not said Hello");
     (void)sfproto_conn_flush(session->conn);

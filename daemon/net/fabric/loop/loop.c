@@ -15,44 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/net/fabric/loop/device.h"
-#include "daemon/net/fabric/loop/pipe.h"
+#include "daemon/net/fabric/loop/internal.h"
 
 /* Texts that name a node. */
 #define TEXT_SIZE 128
-
-typedef enum end_state { END_IDLE, END_CONNECTING, END_UP } end_state_t;
-
-typedef struct end {
-  end_state_t state;
-  bool ended;         /* UP, but the stream is no more: to be told */
-  const char *reason; /* why */
-  bool held;
-  bool refused;
-  struct iovec *iov; /* the send under way; NULL: none */
-  int niov;
-  int next_iov;
-  size_t offset; /* in it */
-  sfd_pipe_t out;
-} end_t;
-
-typedef struct node {
-  sfd_fabric_t fabric; /* the first member */
-  sfd_loop_hub_t *hub;
-  bool dead;
-  bool closing;
-  bool closed;
-  end_t *ends; /* by other node */
-  sfd_loop_devices_t devices;
-} node_t;
-
-struct sfd_loop_hub {
-  int32_t nnodes;
-  unsigned delay;
-  uint64_t random; /* 0: no chunks */
-  uint64_t step;
-  node_t nodes[];
-};
 
 /* ---- Chance ---- */
 
@@ -80,36 +46,31 @@ static bool goes_on(sfd_loop_hub_t *hub)
 
 /* ---- Ends ---- */
 
-static end_t *end_of(sfd_loop_hub_t *hub, int32_t node, int32_t other)
-{
-  return &hub->nodes[node].ends[other];
-}
-
-static bool has_user(const node_t *node)
+static bool has_user(const sfd_loop_node_t *node)
 {
   return node->fabric.events != NULL && !node->dead && !node->closing;
 }
 
 static bool has_stream(const sfd_loop_hub_t *hub, int32_t node, int32_t other)
 {
-  const end_t *end = &hub->nodes[node].ends[other];
-  return end->state == END_UP && !end->ended;
+  const sfd_loop_end_t *end = &hub->nodes[node].ends[other];
+  return end->state == SFD_LOOP_UP && !end->ended;
 }
 
 /* Back to the beginning; what was under way is gone. */
-static void reset(end_t *end)
+static void reset(sfd_loop_end_t *end)
 {
   free(end->iov);
   end->iov = NULL;
-  end->state = END_IDLE;
+  end->state = SFD_LOOP_IDLE;
   end->ended = false;
   sfd_pipe_clear(&end->out);
 }
 
 /* The other end is gone. */
-static void end_stream(sfd_loop_hub_t *hub, int32_t node, int32_t other, const char *reason)
+void sfd_loop_end_stream(sfd_loop_hub_t *hub, int32_t node, int32_t other, const char *reason)
 {
-  end_t *end = end_of(hub, node, other);
+  sfd_loop_end_t *end = sfd_loop_end_of(hub, node, other);
   if (!has_stream(hub, node, other))
     return;
   end->ended = true;
@@ -119,11 +80,11 @@ static void end_stream(sfd_loop_hub_t *hub, int32_t node, int32_t other, const c
 /* The node gives up its end. */
 static void leave(sfd_loop_hub_t *hub, int32_t node, int32_t other, const char *reason)
 {
-  end_stream(hub, other, node, reason);
-  reset(end_of(hub, node, other));
+  sfd_loop_end_stream(hub, other, node, reason);
+  reset(sfd_loop_end_of(hub, node, other));
 }
 
-static void leave_all(node_t *node, const char *reason)
+void sfd_loop_leave_all(sfd_loop_node_t *node, const char *reason)
 {
   for (int32_t other = 0; other < node->hub->nnodes; other++)
     if (other != node->fabric.node)
@@ -134,20 +95,20 @@ static void leave_all(node_t *node, const char *reason)
 
 static void loop_connect(sfd_fabric_t *fabric, int32_t other)
 {
-  node_t *node = (node_t *)fabric;
+  sfd_loop_node_t *node = (sfd_loop_node_t *)fabric;
   if (node->dead)
     return;
-  assert(other != fabric->node && node->ends[other].state == END_IDLE);
-  node->ends[other].state = END_CONNECTING;
+  assert(other != fabric->node && node->ends[other].state == SFD_LOOP_IDLE);
+  node->ends[other].state = SFD_LOOP_CONNECTING;
 }
 
 static void loop_send(sfd_fabric_t *fabric, int32_t other, const struct iovec iov[], int niov)
 {
-  node_t *node = (node_t *)fabric;
-  end_t *end = &node->ends[other];
+  sfd_loop_node_t *node = (sfd_loop_node_t *)fabric;
+  sfd_loop_end_t *end = &node->ends[other];
   if (node->dead)
     return;
-  assert(end->state == END_UP && end->iov == NULL && niov > 0);
+  assert(end->state == SFD_LOOP_UP && end->iov == NULL && niov > 0);
   end->iov = calloc((size_t)niov, sizeof *iov);
   if (end->iov == NULL)
     abort(); /* in a test */
@@ -159,14 +120,14 @@ static void loop_send(sfd_fabric_t *fabric, int32_t other, const struct iovec io
 
 static void loop_disconnect(sfd_fabric_t *fabric, int32_t other)
 {
-  leave(((node_t *)fabric)->hub, fabric->node, other, "closed by the other end");
+  leave(((sfd_loop_node_t *)fabric)->hub, fabric->node, other, "closed by the other end");
 }
 
 static void loop_close(sfd_fabric_t *fabric)
 {
-  node_t *node = (node_t *)fabric;
+  sfd_loop_node_t *node = (sfd_loop_node_t *)fabric;
   node->closing = true;
-  leave_all(node, "closed by the other end");
+  sfd_loop_leave_all(node, "closed by the other end");
 }
 
 static void loop_destroy(sfd_fabric_t *fabric)
@@ -182,7 +143,7 @@ static void loop_describe(const sfd_fabric_t *fabric, int32_t other, char *text,
 
 static void loop_add_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory)
 {
-  LIST_INSERT_HEAD(&((node_t *)fabric)->devices.memories, memory, entry);
+  LIST_INSERT_HEAD(&((sfd_loop_node_t *)fabric)->devices.memories, memory, entry);
 }
 
 static void loop_remove_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory)
@@ -191,19 +152,19 @@ static void loop_remove_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory
   LIST_REMOVE(memory, entry);
 }
 
-static const sfd_fabric_functions_t loop_functions = {.name = "loop",
-                                                      .connect = loop_connect,
-                                                      .send = loop_send,
-                                                      .disconnect = loop_disconnect,
-                                                      .close = loop_close,
-                                                      .destroy = loop_destroy,
-                                                      .describe = loop_describe,
-                                                      .add_memory = loop_add_memory,
-                                                      .remove_memory = loop_remove_memory};
+const sfd_fabric_functions_t sfd_loop_functions = {.name = "loop",
+                                                   .connect = loop_connect,
+                                                   .send = loop_send,
+                                                   .disconnect = loop_disconnect,
+                                                   .close = loop_close,
+                                                   .destroy = loop_destroy,
+                                                   .describe = loop_describe,
+                                                   .add_memory = loop_add_memory,
+                                                   .remove_memory = loop_remove_memory};
 
 /* ---- Steps: streams begin and end ---- */
 
-static void tell_down(node_t *node, int32_t other, sf_status_t status, const char *reason)
+static void tell_down(sfd_loop_node_t *node, int32_t other, sf_status_t status, const char *reason)
 {
   char text[TEXT_SIZE];
   snprintf(text, sizeof text, "node %d (loop): %s", other, reason);
@@ -211,14 +172,14 @@ static void tell_down(node_t *node, int32_t other, sf_status_t status, const cha
   node->fabric.events->down(node->fabric.owner, other, status, text);
 }
 
-static void tell_up(node_t *node, int32_t other)
+static void tell_up(sfd_loop_node_t *node, int32_t other)
 {
-  end_t *end = &node->ends[other];
+  sfd_loop_end_t *end = &node->ends[other];
   if (end->out.bytes == NULL)
     end->out.bytes = malloc(SFD_LOOP_PIPE);
   if (end->out.bytes == NULL)
     abort(); /* in a test */
-  end->state = END_UP;
+  end->state = SFD_LOOP_UP;
   node->fabric.events->up(node->fabric.owner, other);
 }
 
@@ -232,16 +193,16 @@ static const char *why_refused(const sfd_loop_hub_t *hub, int32_t a, int32_t b)
 /* Both ends are told at one time, unless the first one has changed its mind meanwhile. */
 static bool step_connect(sfd_loop_hub_t *hub, int32_t from, int32_t to)
 {
-  node_t *node = &hub->nodes[from];
-  node_t *peer = &hub->nodes[to];
-  if (!has_user(node) || node->ends[to].state != END_CONNECTING)
+  sfd_loop_node_t *node = &hub->nodes[from];
+  sfd_loop_node_t *peer = &hub->nodes[to];
+  if (!has_user(node) || node->ends[to].state != SFD_LOOP_CONNECTING)
     return false;
   const char *refusal = why_refused(hub, from, to);
   if (refusal != NULL) {
     tell_down(node, to, SF_ERR_DAEMON_LOST, refusal);
     return true;
   }
-  if (peer->ends[from].state == END_UP) /* it will hear of the end of the last stream first */
+  if (peer->ends[from].state == SFD_LOOP_UP) /* it will hear of the end of the last stream first */
     return true;
   tell_up(node, to);
   if (has_stream(hub, from, to) && has_user(peer))
@@ -251,14 +212,14 @@ static bool step_connect(sfd_loop_hub_t *hub, int32_t from, int32_t to)
 
 static bool step_down(sfd_loop_hub_t *hub, int32_t node, int32_t other)
 {
-  end_t *end = end_of(hub, node, other);
-  if (!has_user(&hub->nodes[node]) || end->state != END_UP || !end->ended)
+  sfd_loop_end_t *end = sfd_loop_end_of(hub, node, other);
+  if (!has_user(&hub->nodes[node]) || end->state != SFD_LOOP_UP || !end->ended)
     return false;
   tell_down(&hub->nodes[node], other, SF_ERR_DAEMON_LOST, end->reason);
   return true;
 }
 
-static bool step_close(node_t *node)
+static bool step_close(sfd_loop_node_t *node)
 {
   if (!node->closing || node->closed)
     return false;
@@ -275,18 +236,18 @@ static bool joined(const sfd_loop_hub_t *hub, int32_t a, int32_t b)
   return has_stream(hub, a, b) && has_stream(hub, b, a) && has_user(&hub->nodes[a]) && has_user(&hub->nodes[b]);
 }
 
-static bool can_enter(const end_t *end)
+static bool can_enter(const sfd_loop_end_t *end)
 {
   return end->iov != NULL && !end->held && sfd_pipe_takes(&end->out);
 }
 
-static bool is_sent(const end_t *end)
+static bool is_sent(const sfd_loop_end_t *end)
 {
   return end->iov != NULL && end->next_iov == end->niov && !end->held;
 }
 
 /* What may go to a device, or behind it, arrives by itself. */
-static bool is_apart(const node_t *node, const end_t *end)
+static bool is_apart(const sfd_loop_node_t *node, const sfd_loop_end_t *end)
 {
   return node->fabric.takes_devices &&
          (end->iov[end->next_iov].iov_len > SFD_FABRIC_DEVICE_ABOVE ||
@@ -294,7 +255,7 @@ static bool is_apart(const node_t *node, const end_t *end)
 }
 
 /* Bytes of the send under way go into the pipe, and are marked with the time of their arrival. */
-static size_t enter(const node_t *node, end_t *end)
+static size_t enter(const sfd_loop_node_t *node, sfd_loop_end_t *end)
 {
   sfd_loop_hub_t *hub = node->hub;
   size_t entered = 0;
@@ -319,7 +280,7 @@ static size_t enter(const node_t *node, end_t *end)
 
 static bool step_send(sfd_loop_hub_t *hub, int32_t from, int32_t to)
 {
-  end_t *end = end_of(hub, from, to);
+  sfd_loop_end_t *end = sfd_loop_end_of(hub, from, to);
   bool moved = false;
   if (!joined(hub, from, to))
     return false;
@@ -349,7 +310,7 @@ static bool step_receive(sfd_loop_hub_t *hub, int32_t from, int32_t to)
   bool moved = false;
   const sfd_fabric_t *fabric = &hub->nodes[to].fabric;
   while (can_arrive(hub, from, to) && goes_on(hub)) {
-    sfd_pipe_t *pipe = &end_of(hub, from, to)->out;
+    sfd_pipe_t *pipe = &sfd_loop_end_of(hub, from, to)->out;
     void *buffer = NULL;
     size_t room = fabric->events->want(fabric->owner, from, &buffer);
     if (buffer == NULL)
@@ -394,10 +355,10 @@ bool sfd_loop_step(sfd_loop_hub_t *hub)
 
 static bool pair_pending(const sfd_loop_hub_t *hub, int32_t a, int32_t b)
 {
-  const end_t *end = &hub->nodes[a].ends[b];
+  const sfd_loop_end_t *end = &hub->nodes[a].ends[b];
   if (a == b || !has_user(&hub->nodes[a]))
     return false;
-  if (end->state == END_CONNECTING || end->ended)
+  if (end->state == SFD_LOOP_CONNECTING || end->ended)
     return true;
   return joined(hub, a, b) && (end->out.count > 0 || can_enter(end) || is_sent(end));
 }
@@ -422,85 +383,4 @@ unsigned sfd_loop_run(sfd_loop_hub_t *hub, unsigned max_steps)
     steps++;
   }
   return steps;
-}
-
-sfd_loop_hub_t *sfd_loop_hub_create(int32_t nnodes)
-{
-  sfd_loop_hub_t *hub = calloc(1, sizeof *hub + (size_t)nnodes * sizeof hub->nodes[0]);
-  if (hub == NULL)
-    return NULL;
-  hub->nnodes = nnodes;
-  for (int32_t i = 0; i < nnodes; i++) {
-    node_t *node = &hub->nodes[i];
-    node->fabric = (sfd_fabric_t){.functions = &loop_functions, .node = i, .nnodes = nnodes};
-    node->hub = hub;
-    node->ends = calloc((size_t)nnodes, sizeof node->ends[0]);
-    if (node->ends == NULL) {
-      sfd_loop_hub_destroy(hub);
-      return NULL;
-    }
-  }
-  return hub;
-}
-
-void sfd_loop_hub_destroy(sfd_loop_hub_t *hub)
-{
-  for (int32_t i = 0; hub != NULL && i < hub->nnodes; i++) {
-    end_t *ends = hub->nodes[i].ends;
-    for (int32_t other = 0; ends != NULL && other < hub->nnodes; other++) {
-      free(ends[other].iov);
-      free(ends[other].out.bytes);
-    }
-    free(ends);
-  }
-  free(hub);
-}
-
-sfd_fabric_t *sfd_loop_fabric(sfd_loop_hub_t *hub, int32_t node)
-{
-  return &hub->nodes[node].fabric;
-}
-
-void sfd_loop_take_devices(sfd_loop_hub_t *hub, void (*copy)(void *to, const void *from, size_t nbytes))
-{
-  for (int32_t i = 0; i < hub->nnodes; i++) {
-    hub->nodes[i].fabric.takes_devices = true;
-    hub->nodes[i].devices.copy = copy;
-  }
-}
-
-/* ---- What goes wrong ---- */
-
-void sfd_loop_set_delay(sfd_loop_hub_t *hub, unsigned steps)
-{
-  assert(steps <= SFD_LOOP_DELAY_MAX);
-  hub->delay = steps;
-}
-
-void sfd_loop_set_chunks(sfd_loop_hub_t *hub, uint64_t seed)
-{
-  hub->random = seed;
-}
-
-void sfd_loop_hold(sfd_loop_hub_t *hub, int32_t from, int32_t to, bool hold)
-{
-  end_of(hub, from, to)->held = hold;
-}
-
-void sfd_loop_refuse(sfd_loop_hub_t *hub, int32_t a, int32_t b, bool refuse)
-{
-  end_of(hub, a, b)->refused = refuse;
-  end_of(hub, b, a)->refused = refuse;
-}
-
-void sfd_loop_cut(sfd_loop_hub_t *hub, int32_t a, int32_t b)
-{
-  end_stream(hub, a, b, "the link was cut");
-  end_stream(hub, b, a, "the link was cut");
-}
-
-void sfd_loop_kill(sfd_loop_hub_t *hub, int32_t node)
-{
-  hub->nodes[node].dead = true;
-  leave_all(&hub->nodes[node], "the daemon has died");
 }
