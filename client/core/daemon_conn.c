@@ -1,17 +1,14 @@
 /* Control connection of a client: see daemon_conn.h. */
 #include "client/core/daemon_conn.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client/core/idle.h"
 #include "proto/address.h"
 #include "shm/base/error.h"
-
-/* About 100 us. */
-#define LOOKS 200
 
 /* An answer that came while its request's thread was not the one that read. */
 struct sfc_answer {
@@ -203,13 +200,13 @@ static sf_status_t receive_in_time(const sfc_control_t *control, sfproto_incomin
  * being woken up by it. */
 static sf_status_t receive_soon(const sfc_control_t *control, sfproto_incoming_t *incoming)
 {
-  for (int looks = 0; looks < LOOKS; looks++) {
+  sfc_idle_t idle = {0};
+  do {
     if (sfproto_conn_read(control->conn) != SF_OK)
       break; /* sfproto_conn_receive gives what came before, and then the error */
     if (sfproto_conn_next(control->conn, incoming))
       return SF_OK;
-    sched_yield();
-  }
+  } while (sfc_idle_step(&idle));
   return receive_in_time(control, incoming);
 }
 

@@ -2,9 +2,10 @@
 #include "client/core/submit_ring.h"
 
 #include <errno.h>
-#include <sched.h>
+#include <sched.h> /* sched_getcpu */
 #include <unistd.h>
 
+#include "client/core/idle.h"
 #include "shm/base/error.h"
 #include "shm/lane/ring.h"
 
@@ -77,12 +78,13 @@ void sfc_submit_entry(sfc_submitter_t *submitter, const sfshm_ring_entry_t *entr
 {
   sfshm_ring_t *ring = submitter->region.base;
   uint64_t position;
+  sfc_idle_t idle = {0};
   while (!sfshm_ring_claim(ring, 1, &position)) {
     if (sfshm_ring_needs_wake(ring))
       ring_doorbell(submitter);
     if (atomic_load_explicit(submitter->failed, memory_order_relaxed) != SF_OK)
       return;
-    sched_yield();
+    sfc_idle_pause(&idle);
   }
   sfshm_ring_publish(ring, position, entry);
   sfshm_ring_come_from(ring, sched_getcpu());
@@ -90,8 +92,7 @@ void sfc_submit_entry(sfc_submitter_t *submitter, const sfshm_ring_entry_t *entr
     return;
   if (sfshm_ring_needs_wake(ring))
     ring_doorbell(submitter);
-  if (atomic_load_explicit(&submitter->board->crowded, memory_order_relaxed) != 0)
-    sched_yield();
+  sfc_idle_give_way(submitter->board);
 }
 
 void sfc_submit(sfc_submitter_t *submitter, sfshm_submission_t kind, uint64_t graph, uint32_t side, uint64_t message,
@@ -106,8 +107,9 @@ void sfc_submitter_settle(const sfc_submitter_t *submitter)
   const sfshm_ring_t *ring = submitter->region.base;
   if (ring == NULL)
     return;
+  sfc_idle_t idle = {0};
   uint64_t until = atomic_load_explicit(&ring->tail, memory_order_relaxed);
   while (!sfshm_ring_is_published(ring, until) &&
          atomic_load_explicit(submitter->failed, memory_order_relaxed) == SF_OK)
-    sched_yield();
+    sfc_idle_pause(&idle);
 }

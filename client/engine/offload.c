@@ -1,10 +1,10 @@
 /* Offers to the daemon's workers: see offload.h. */
 #include "client/engine/offload.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 #include "client/core/context.h"
+#include "client/core/idle.h"
 #include "client/engine/lane_send.h"
 #include "client/plan/edge_readback.h"
 #include "shm/trunk/trunk.h"
@@ -35,9 +35,10 @@ static void end_offer(const sfc_lane_t *lane, sfc_offer_t *offer)
 static void retract(const sfc_lane_t *lane, sfc_offer_t *offer, uint32_t npieces)
 {
   const sf_context_t *context = lane->graph->context;
+  sfc_idle_t idle = {0};
   while (!sfshm_claim_withdraw(claim_of(lane, offer), npieces) &&
          atomic_load_explicit(&context->failed, memory_order_relaxed) != SF_ERR_DAEMON_LOST)
-    sched_yield();
+    sfc_idle_pause(&idle);
   end_offer(lane, offer);
 }
 

@@ -1,8 +1,6 @@
 /* Progress and waiting: see progress.h. */
 #include "client/engine/progress.h"
 
-#include <time.h>
-
 #include "client/core/context.h"
 #include "client/engine/eager.h"
 #include "client/engine/lane_ops.h"
@@ -139,13 +137,6 @@ static void check_matches(const sfc_thread_t *thread)
       sfc_lane_check_match(&graph->lanes[i]);
 }
 
-static int64_t now_ns(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 /* A thread that tests in vain waits as well: for the oldest operation of each of its graphs. */
 static void show_testing(const sfc_thread_t *thread)
 {
@@ -164,9 +155,9 @@ static void end_testing(sfc_thread_t *thread)
 static void ask_after_tests(sfc_thread_t *thread)
 {
   if (thread->idle_ns == 0)
-    thread->idle_ns = now_ns();
+    thread->idle_ns = sfc_now_ns();
   show_testing(thread);
-  if (now_ns() - thread->idle_ns >= ASK_AFTER_NS)
+  if (sfc_now_ns() - thread->idle_ns >= ASK_AFTER_NS)
     for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
       if (graph->trunks != NULL && !sfc_graph_is_failed(graph))
         sfc_trunks_ask(graph);
@@ -185,94 +176,117 @@ void sfc_thread_test(sfc_thread_t *thread)
   }
 }
 
-/* The same, for who sleeps. */
-static void ask_in_vain(sf_graph_t *graph, int64_t *began_ns, int64_t *patience_ns)
+/* ---- Waiting ---- */
+
+/* One call that waits. The times are set when the thread first sleeps. */
+typedef struct wait {
+  sfc_thread_t *thread;
+  sf_request_t *request;
+  int64_t timeout_ns; /* < 0: none */
+  sfc_idle_t idle;
+  sfc_lane_t *turn; /* whose contribution to an ordered reduce was last missing; NULL: none */
+  int64_t end_ns;   /* when the time is up; 0: not known yet */
+  int64_t ask_ns;   /* when to ask other nodes what they have called; 0: not known yet */
+} wait_t;
+
+static bool is_over(const sf_request_t *request)
 {
-  int64_t now = now_ns();
-  if (*began_ns == 0) {
-    *began_ns = now;
-  } else if (now - *began_ns >= *patience_ns) {
-    sfc_trunks_ask(graph);
-    *patience_ns = ASK_AGAIN_NS;
+  return sfc_request_is_complete(request) || sfc_graph_is_failed(request->graph);
+}
+
+/* For how long to sleep, < 0: until woken, 0: time is up. Other nodes are asked when nothing has come for long. */
+static int64_t sleep_limit_ns(wait_t *wait)
+{
+  bool asks = wait->request->graph->trunks != NULL;
+  int64_t now = asks || wait->timeout_ns >= 0 ? sfc_now_ns() : 0, limit_ns = -1;
+  if (wait->timeout_ns >= 0) {
+    if (wait->end_ns == 0)
+      wait->end_ns = now + wait->timeout_ns;
+    limit_ns = wait->end_ns > now ? wait->end_ns - now : 0;
   }
+  if (asks && limit_ns != 0) {
+    if (wait->ask_ns == 0)
+      wait->ask_ns = now + ASK_AFTER_NS;
+    if (wait->ask_ns <= now) {
+      sfc_trunks_ask(wait->request->graph);
+      wait->ask_ns = now + ASK_AGAIN_NS;
+    }
+    if (limit_ns < 0 || wait->ask_ns - now < limit_ns)
+      limit_ns = wait->ask_ns - now;
+  }
+  return limit_ns;
 }
 
-/* How long to sleep before time is up: 0 when it is. The clock starts at the first call. */
-static int64_t left_of(int64_t timeout_ns, int64_t *end_ns)
+/* Sleeps until another rank or the daemon wakes the thread. false: time is up. */
+static bool sleep_now(wait_t *wait)
 {
-  int64_t now = now_ns();
-  if (*end_ns == 0)
-    *end_ns = now + timeout_ns;
-  return *end_ns > now ? *end_ns - now : 0;
-}
-
-static sf_status_t wait_for(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns, sfshm_waiter_t *waiter,
-                            sfc_lane_t **turn_p)
-{
-  sf_graph_t *graph = request->graph;
+  sf_graph_t *graph = wait->request->graph;
   sf_context_t *context = graph->context;
-  int64_t began_ns = 0, patience_ns = ASK_AFTER_NS, end_ns = 0; /* of sleeping */
+  int64_t limit_ns = sleep_limit_ns(wait), since_ns = wait->idle.since_ns, idle_ns = wait->thread->idle_ns;
+  if (limit_ns == 0) {
+    ask_after_tests(wait->thread); /* so that who always waits for moments only finds out, too */
+    return false;
+  }
+  uint32_t ticket = sfshm_wake_arm(context->wake);
+  check_matches(wait->thread); /* part of the last look: what comes later wakes */
+  if (sfc_thread_progress(wait->thread) || is_over(wait->request))
+    return true;
+  sfshm_count(&context->counters.shared->sleeps, 1);
+  sfc_waiting_sleep(graph, wait->request->awaited, idle_ns != 0 ? idle_ns : since_ns, since_ns);
+  sfshm_wake_sleep(context->wake, ticket, limit_ns);
+  return true;
+}
+
+/* After a look in vain. false: time is up. */
+static bool idle(wait_t *wait)
+{
+  if (wait->idle.spins_left == 0 && wait->request->ordered)
+    wait->turn = sfc_waiting_turn(wait->request);
+  return sfc_idle_step(&wait->idle) || sfc_thread_hand_over(wait->thread) || sleep_now(wait);
+}
+
+static sf_status_t wait_for(wait_t *wait)
+{
+  sf_request_t *request = wait->request;
+  sf_graph_t *graph = request->graph;
   for (;;) {
-    bool moved = waiter->spins_left > 0 && take_next(graph);
-    if (moved && sfc_request_is_complete(request) && thread->in_flight == 1) {
-      sfc_thread_flush(thread);
+    bool moved = wait->idle.spins_left > 0 && take_next(graph);
+    if (moved && sfc_request_is_complete(request) && wait->thread->in_flight == 1) {
+      sfc_thread_flush(wait->thread);
       return SF_OK;
     }
-    moved |= sfc_thread_progress(thread);
+    moved |= sfc_thread_progress(wait->thread);
     if (sfc_request_is_complete(request))
       return SF_OK;
     if (sfc_graph_is_failed(graph))
       return sfc_graph_failure(graph);
-    if (moved)
-      continue;
-    if (waiter->spins_left == 0 && request->ordered)
-      *turn_p = sfc_waiting_turn(request);
-    if (sfshm_waiter_step(waiter) == SFSHM_WAIT_LOOK || sfc_thread_hand_over(thread))
-      continue;
-    int64_t sleep_ns = graph->trunks != NULL ? patience_ns : -1;
-    if (timeout_ns >= 0) {
-      int64_t left_ns = left_of(timeout_ns, &end_ns);
-      if (left_ns == 0) {
-        ask_after_tests(thread); /* so that who always waits for moments only finds out, too */
-        return SF_OK;
-      }
-      sleep_ns = sleep_ns < 0 || left_ns < sleep_ns ? left_ns : sleep_ns;
-    }
-    uint32_t ticket = sfshm_wake_arm(context->wake);
-    check_matches(thread); /* part of the last look: what comes later wakes */
-    if (sfc_thread_progress(thread) || sfc_request_is_complete(request) || sfc_graph_is_failed(graph))
-      continue;
-    sfshm_count(&context->counters.shared->sleeps, 1);
-    sfc_waiting_sleep(graph, request->awaited, thread->idle_ns != 0 ? thread->idle_ns : waiter->since_ns,
-                      waiter->since_ns);
-    sfshm_wake_sleep(context->wake, ticket, sleep_ns);
-    if (graph->trunks != NULL)
-      ask_in_vain(graph, &began_ns, &patience_ns);
+    if (!moved && !idle(wait))
+      return SF_OK;
   }
 }
 
-/* Waiting that goes beyond spinning is counted; what is given up for now goes on to be shown. */
-static void end_waiting(sfc_thread_t *thread, sf_graph_t *graph, const sfshm_waiter_t *waiter, sfc_lane_t *turn,
-                        bool over)
+/* Counts a wait that went beyond spinning. A wait that ran out of time goes on to be shown. */
+static void end_waiting(const wait_t *wait, sf_status_t status)
 {
-  if (over && thread->idle_ns != 0)
-    end_testing(thread);
-  if (over)
+  sf_graph_t *graph = wait->request->graph;
+  if (status != SF_OK || sfc_request_is_complete(wait->request)) {
+    if (wait->thread->idle_ns != 0)
+      end_testing(wait->thread);
     sfc_waiting_hide(graph);
-  sfc_waiting_count(graph, waiter->since_ns, turn);
+  }
+  sfc_waiting_count(graph, wait->idle.since_ns, wait->turn);
 }
 
 sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns)
 {
-  sf_graph_t *graph = request->graph;
-  sfshm_waiter_t waiter;
-  sfc_lane_t *turn = NULL;
+  const sf_graph_t *graph = request->graph;
   if (sfc_request_is_complete(request) && thread->in_flight == 1) /* else it is the others' chance */
     return SF_OK;
+  wait_t wait = {.thread = thread, .request = request, .timeout_ns = timeout_ns};
   /* What comes from another node comes through the daemon, which may need this core. */
-  sfshm_waiter_start(&waiter, graph->context->board, graph->trunks == NULL ? SPINS : 0);
-  sf_status_t status = wait_for(thread, request, timeout_ns, &waiter, &turn);
-  if (waiter.since_ns != 0)
-    end_waiting(thread, graph, &waiter, turn, status != SF_OK || sfc_request_is_complete(request));
+  sfc_idle_start(&wait.idle, graph->context->board, graph->trunks == NULL ? SPINS : 0);
+  sf_status_t status = wait_for(&wait);
+  if (wait.idle.since_ns != 0)
+    end_waiting(&wait, status);
   return status;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "client/core/idle.h"
 #include "client/engine/operation.h"
 #include "client/engine/thread.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "client/core/context.h"
+#include "client/core/idle.h"
 #include "client/engine/lane_send.h"
 #include "client/graph/failure.h"
 #include "client/graph/retired_memory.h"
@@ -195,11 +196,12 @@ sf_status_t sfc_room_settle(const sfc_streams_t *streams, sfc_stream_room_t *roo
 {
   bool used = false;
   for (int32_t i = 0; i < streams->nlanes; i++) {
+    sfc_idle_t idle = {0};
     const _Atomic uint32_t *chosen = &sfc_stream_area(room->ways[i].area)->chosen;
     while (atomic_load_explicit(chosen, memory_order_acquire) == SFSHM_STREAM_SLOTS_NONE) {
       if (sfc_graph_is_failed(streams->graph))
         return sfc_graph_failure(streams->graph);
-      sfc_streams_pause();
+      sfc_idle_pause(&idle);
     }
     uint32_t kind = atomic_load_explicit(chosen, memory_order_relaxed);
     room->ways[i].is_from_peer = kind == SFSHM_STREAM_SLOTS_ON_PEER;
@@ -235,6 +237,7 @@ static bool has_told(const sfc_streams_t *streams, int32_t i)
 static sf_status_t hear(const sfc_streams_t *streams, sfc_stream_room_t *room, uint64_t called)
 {
   sf_status_t status = SF_OK;
+  sfc_idle_t idle = {0};
   int32_t nheard = 0;
   while (nheard < streams->nlanes) {
     int32_t before = nheard;
@@ -250,7 +253,7 @@ static sf_status_t hear(const sfc_streams_t *streams, sfc_stream_room_t *room, u
     if (nheard == before) {
       if (sfc_graph_is_failed(streams->graph))
         return sfc_graph_failure(streams->graph);
-      sfc_streams_pause();
+      sfc_idle_pause(&idle);
     }
   }
   return SF_OK;

@@ -3,6 +3,7 @@
 
 #include "client/core/context.h"
 #include "client/core/device.h"
+#include "client/core/idle.h"
 #include "client/core/type.h"
 #include "client/engine/barrier.h"
 #include "client/engine/lane_send.h"
@@ -345,8 +346,9 @@ static sf_status_t judge(sf_graph_t *graph, sf_status_t status)
     sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
   else if (streams->nodes != NULL)
     sfc_nodes_judge(streams->nodes);
+  sfc_idle_t idle = {0};
   while (is_released(streams) && atomic_load(&graph->failed) == SF_OK)
-    sfc_streams_pause();
+    sfc_idle_pause(&idle);
   return sfc_graph_failure(graph);
 }
 

@@ -194,9 +194,6 @@ sfc_streams_t *sfc_streams_of(const sf_graph_t *graph);
 /* Whether an operation has been begun and not ended. */
 bool sfc_streams_are_busy(const sfc_streams_t *streams);
 
-/* Gives the core away for a moment. */
-void sfc_streams_pause(void);
-
 /* Waits until nothing is left to do, or the device has failed. */
 sf_status_t sfc_streams_drain(const sfc_streams_t *streams);
 

@@ -2,13 +2,13 @@
  * room for messages. See operation.h. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client/algebra/derive.h"
 #include "client/core/context.h"
 #include "client/core/device.h"
 #include "client/core/group.h"
+#include "client/core/idle.h"
 #include "client/graph/failure.h"
 #include "client/streams/areas.h"
 #include "client/streams/fetch_op.h"
@@ -16,26 +16,21 @@
 #include "client/streams/trunk_device_slots.h"
 #include "shm/base/error.h"
 
-#define PAUSE_NS 50000
 #define PLACE_INTS ((int64_t)(sizeof(sfc_stream_place_t) / sizeof(int64_t)))
 
 /* ---- End --------------------------------------------------------------------------------------------------------- */
 
-void sfc_streams_pause(void)
-{
-  nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
-}
-
 sf_status_t sfc_streams_drain(const sfc_streams_t *streams)
 {
-  bool idle = false;
+  bool is_idle = false;
+  sfc_idle_t idle = {0};
   for (;;) {
-    sf_status_t status = streams->ops->is_idle(streams->device, &idle);
+    sf_status_t status = streams->ops->is_idle(streams->device, &is_idle);
     if (status != SF_OK)
       return sfshm_error(status, "%s", streams->plugin->detail());
-    if (idle)
+    if (is_idle)
       return SF_OK;
-    sfc_streams_pause();
+    sfc_idle_pause(&idle);
   }
 }
 

@@ -1,7 +1,7 @@
-/* Waiting for another process: spin, then yield the core, then sleep in the kernel.
+/* Wake words: sleeping until another process has published something, and waking its sleepers.
  *
- * Sleeping uses one word in the sleeper's inbox, the wake word. Its lowest bit says that it is armed, the others count
- * how often it was disarmed:
+ * A rank's inbox has one wake word. Its lowest bit says that the word is armed. The other bits count how often it was
+ * disarmed:
  *
  *     sleeper                                  waker
  *     ticket = word |= 1                       publish (release store of a flag)
@@ -18,8 +18,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include "shm/region/board.h"
 
 typedef struct sfshm_wake {
   _Alignas(128) _Atomic uint32_t word;
@@ -90,38 +88,6 @@ static inline void sfshm_cpu_look_again(void)
 #else
   sfshm_cpu_relax();
 #endif
-}
-
-typedef enum sfshm_wait_step {
-  SFSHM_WAIT_LOOK,  /* look again */
-  SFSHM_WAIT_SLEEP, /* arm, look again, and sleep if nothing has arrived */
-} sfshm_wait_step_t;
-
-/* State of one wait, on the stack. */
-typedef struct sfshm_waiter {
-  uint32_t spins_left;
-  uint32_t rounds;  /* steps taken after spinning */
-  int64_t since_ns; /* end of spinning, CLOCK_MONOTONIC; 0: still spinning */
-} sfshm_waiter_t;
-
-/* Starts a wait. It spins only if every participant of the node can have its own core. */
-static inline void sfshm_waiter_start(sfshm_waiter_t *waiter, const sfshm_board_t *board, uint32_t spins)
-{
-  uint32_t cores = atomic_load_explicit(&board->cores, memory_order_relaxed);
-  uint32_t participants = atomic_load_explicit(&board->participants, memory_order_relaxed);
-  *waiter = (sfshm_waiter_t){.spins_left = participants <= cores ? spins : 0};
-}
-
-sfshm_wait_step_t sfshm_waiter_step_slow(sfshm_waiter_t *waiter);
-
-/* Call after each unsuccessful look. */
-static inline sfshm_wait_step_t sfshm_waiter_step(sfshm_waiter_t *waiter)
-{
-  if (waiter->spins_left == 0)
-    return sfshm_waiter_step_slow(waiter);
-  waiter->spins_left--;
-  sfshm_cpu_relax();
-  return SFSHM_WAIT_LOOK;
 }
 
 #endif

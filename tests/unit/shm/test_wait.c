@@ -127,61 +127,6 @@ START_TEST(the_count_wraps_round)
 }
 END_TEST
 
-/* ---- The ladder ---- */
-
-static sfshm_waiter_t start_waiter(uint32_t cores, uint32_t participants, uint32_t spins)
-{
-  sfshm_board_t board = {.cores = cores, .participants = participants};
-  sfshm_waiter_t waiter;
-  sfshm_waiter_start(&waiter, &board, spins);
-  return waiter;
-}
-
-START_TEST(spinning_only_with_a_core_for_each)
-{
-  for (uint32_t cores = 1; cores < 20; cores++)
-    for (uint32_t participants = 0; participants < 40; participants++)
-      ck_assert_uint_eq(start_waiter(cores, participants, 300).spins_left, participants <= cores ? 300 : 0);
-}
-END_TEST
-
-/* Steps until the waiter would sleep. */
-static int64_t steps_to_sleep(sfshm_waiter_t *waiter)
-{
-  int64_t steps = 1;
-  while (sfshm_waiter_step(waiter) == SFSHM_WAIT_LOOK)
-    steps++;
-  return steps;
-}
-
-START_TEST(spin_then_yield_then_sleep)
-{
-  sfshm_waiter_t waiter = start_waiter(4, 4, 1000);
-  for (int i = 0; i < 1000; i++)
-    ck_assert_int_eq(sfshm_waiter_step(&waiter), SFSHM_WAIT_LOOK);
-  ck_assert_uint_eq(waiter.spins_left, 0);
-  ck_assert_int_eq(waiter.since_ns, 0); /* the clock has not been read while spinning */
-  int64_t start = now_ns();
-  ck_assert_int_gt(steps_to_sleep(&waiter), 8);
-  int64_t took = now_ns() - start;
-  ck_assert_int_ge(took, 150000); /* a partner on the same core gets a chance */
-  ck_assert_int_lt(took, LONG_NS);
-}
-END_TEST
-
-START_TEST(oversubscribed_waiters_yield_at_once)
-{
-  sfshm_waiter_t waiter = start_waiter(2, 3, 1000000);
-  ck_assert_int_eq(sfshm_waiter_step(&waiter), SFSHM_WAIT_LOOK);
-  ck_assert_int_ne(waiter.since_ns, 0);
-  steps_to_sleep(&waiter);
-  /* Woken for nothing: it sleeps again soon. */
-  int64_t start = now_ns();
-  ck_assert_int_le(steps_to_sleep(&waiter), 16);
-  ck_assert_int_lt(now_ns() - start, LONG_NS);
-}
-END_TEST
-
 /* ---- Sleepers ---- */
 
 typedef struct sleeper {
@@ -396,11 +341,6 @@ static Suite *wait_suite(void)
   tcase_add_test(steps, failure_wakes_whatever_the_word_says);
   tcase_add_test(steps, the_count_wraps_round);
   suite_add_tcase(suite, steps);
-  TCase *ladder = tcase_create("ladder");
-  tcase_add_test(ladder, spinning_only_with_a_core_for_each);
-  tcase_add_test(ladder, spin_then_yield_then_sleep);
-  tcase_add_test(ladder, oversubscribed_waiters_yield_at_once);
-  suite_add_tcase(suite, ladder);
   TCase *sleepers = tcase_create("sleepers");
   tcase_add_test(sleepers, one_wake_up_wakes_all_sleepers);
   tcase_add_test(sleepers, who_waits_for_something_else_sleeps_on);
