@@ -76,33 +76,11 @@ static sf_status_t need_multi(sf_graph_t *graph)
   return SF_OK;
 }
 
-/* When all have met, a rank for which something has failed, also the graph itself, still has to take part in the set-up
- * for which the others wait. It makes that fail for all of them. */
-static sf_status_t create(sf_status_t before, sf_graph_t *graph, int64_t nroots, int64_t nleaves, const int64_t leaf[],
-                          const int32_t rank[], const int64_t root[], uint32_t flags, sf_graph_t **graph_p)
-{
-  char detail[256];
-  snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
-  sfc_finding_t finding = {.caller = "sf_graph_multi", .status = before, .leaf = -1, .detail = detail};
-  sfc_edge_input_t input = {.wide = true};
-  if (before == SF_OK)
-    input = (sfc_edge_input_t){nroots, nleaves, leaf, rank, root, true};
-  return sfc_graph_create(graph->group, &input, flags, &finding, graph_p);
-}
-
-/* What has failed before a collective use of the graph begins. before: what is wrong with the call. */
-static sf_status_t begin_use(sf_status_t before, sf_graph_t *graph)
+/* What has failed before a collective use of the graph begins. local_error: of this call. */
+static sf_status_t begin_use(sf_status_t local_error, sf_graph_t *graph)
 {
   sf_status_t made = need_multi(graph), failed = sfc_graph_failure(graph);
-  return failed != SF_OK ? failed : made != SF_OK ? made : before;
-}
-
-/* Nor may they wait for its values: then the operation fails for all of them, too. */
-static sf_status_t move(sf_status_t before, sf_graph_t *graph, sfc_move_fn_t *operation, const int64_t *from,
-                        int64_t *to)
-{
-  sf_status_t status = before == SF_OK ? operation(graph, SF_INT64, from, to, SF_REPLACE) : before;
-  return sfc_derive_give_up(graph, status);
+  return failed != SF_OK ? failed : made != SF_OK ? made : local_error;
 }
 
 /* ---- Edges by rank ----------------------------------------------------------------------------------------------- */
@@ -120,36 +98,56 @@ sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
   return status;
 }
 
-/* The directory: what ranks have to tell each other before they know the edges. */
-typedef struct directory {
-  sf_graph_t *graph;
-  int64_t *by_root_rank; /* leaves of the graph: by number in root_ranks */
-  int64_t *by_rank;      /* its roots */
-} directory_t;
+/* ---- Together ---------------------------------------------------------------------------------------------------- */
 
-static sf_status_t open_directory(sf_status_t before, sf_graph_t *graph, directory_t *directory)
+/* What is made by all ranks together, after they have met. Every rank takes all steps in the same order, also a rank on
+ * which a step has failed: its error is noted in the derivation and makes the next exchange, or the next set-up, fail
+ * for all ranks. */
+typedef struct making {
+  sfc_derive_t derive;
+  sf_graph_t *graph;
+  sfc_multi_t *multi;
+  sf_graph_t *directory; /* what ranks tell each other before they know the edges: */
+  int64_t *by_root_rank; /* at its leaves, by number in root_ranks */
+  int64_t *by_rank;      /* at its roots */
+} making_t;
+
+static void begin_making(making_t *making, sf_graph_t *graph)
 {
-  const sfc_ranks_t *root_ranks = &sfc_multi_find(graph)->root_ranks;
-  int32_t size = graph->group->size, n = root_ranks->nranks;
-  int64_t *roots = malloc(((size_t)n + 1) * sizeof *roots);
-  *directory = (directory_t){.by_root_rank = calloc((size_t)n + 1, sizeof(int64_t)),
-                             .by_rank = calloc((size_t)size + 1, sizeof(int64_t))};
-  if (before == SF_OK && (roots == NULL || !directory->by_root_rank || !directory->by_rank))
-    before = sfshm_error(SF_ERR_NOMEM, "directory of %d ranks", size);
-  for (int32_t i = 0; i < n && before == SF_OK; i++)
-    roots[i] = graph->rank;
-  sf_status_t status =
-      create(before, graph, size, n, NULL, root_ranks->ranks, roots, SF_GRAPH_DEFAULT, &directory->graph);
-  free(roots);
-  return status;
+  *making = (making_t){.graph = graph, .multi = sfc_multi_find(graph)};
+  sfc_derive_begin(&making->derive, "sf_graph_multi", graph->group, graph->flags);
 }
 
-static sf_status_t close_directory(sf_status_t before, const directory_t *directory)
+static void note(making_t *making, sf_status_t status)
 {
-  sf_status_t status = sf_graph_destroy(directory->graph);
-  free(directory->by_root_rank);
-  free(directory->by_rank);
-  return before != SF_OK ? before : status;
+  sfc_derive_note(&making->derive, status, -1);
+  making->derive.starved |= status != SF_OK; /* then the rank has no values for others */
+}
+
+static bool goes_well(const making_t *making)
+{
+  return making->derive.status == SF_OK;
+}
+
+/* For a making that does not end with a set-up. */
+static sf_status_t end_making(making_t *making)
+{
+  sfc_derive_drop(&making->derive);
+  return goes_well(making) ? SF_OK : sfshm_error(making->derive.status, "%s", making->derive.detail);
+}
+
+static void open_directory(making_t *making)
+{
+  sfc_derive_t *derive = &making->derive;
+  const sfc_ranks_t *ranks = &making->multi->root_ranks;
+  int32_t size = making->graph->group->size;
+  sfc_edges_t edges = {.n = ranks->nranks, .root_rank = ranks->ranks};
+  edges.root = sfc_derive_array(derive, edges.n, sizeof *edges.root);
+  making->by_root_rank = sfc_derive_array(derive, edges.n, sizeof *making->by_root_rank);
+  making->by_rank = sfc_derive_array(derive, size, sizeof *making->by_rank);
+  for (int32_t i = 0; i < edges.n && goes_well(making); i++)
+    edges.root[i] = making->graph->rank;
+  making->directory = sfc_derive_helper(derive, size, &edges);
 }
 
 /* What other ranks tell is of another graph where they don't use the multi-graphs in the same order. */
@@ -167,71 +165,72 @@ static bool fits(int64_t value, int64_t limit)
 }
 
 /* Learns how many edges each leaf rank has, and makes room for them. */
-static sf_status_t count_leaf_ranks(sf_status_t before, sf_graph_t *graph, directory_t *directory)
+static sf_status_t count_leaf_ranks(const making_t *making)
 {
-  sfc_multi_t *multi = sfc_multi_find(graph);
-  int32_t nranks = 0;
+  sfc_ranks_t *leaves = &making->multi->leaf_ranks;
+  const int64_t *by_rank = making->by_rank;
+  int32_t nranks = 0, size = making->graph->group->size;
   int64_t nedges = 0;
-  for (int32_t i = 0; i < multi->root_ranks.nranks; i++)
-    directory->by_root_rank[i] = multi->root_ranks.offset[i + 1] - multi->root_ranks.offset[i];
-  sf_status_t status = move(before, directory->graph, sf_reduce, directory->by_root_rank, directory->by_rank);
-  if (status != SF_OK)
-    return status;
-  for (int32_t rank = 0; rank < graph->group->size; rank++) {
-    if (!fits(directory->by_rank[rank], EDGES_MAX - nedges))
-      return refuse(graph, rank, "the number of edges of", directory->by_rank[rank], EDGES_MAX - nedges);
-    nranks += directory->by_rank[rank] > 0;
-    nedges += directory->by_rank[rank];
+  for (int32_t rank = 0; rank < size; rank++) {
+    if (!fits(by_rank[rank], EDGES_MAX - nedges))
+      return refuse(making->graph, rank, "the number of edges of", by_rank[rank], EDGES_MAX - nedges);
+    nranks += by_rank[rank] > 0;
+    nedges += by_rank[rank];
   }
-  status = sfc_ranks_alloc(nranks, nedges, &multi->leaf_ranks);
-  for (int32_t rank = 0, i = 0; rank < graph->group->size && status == SF_OK; rank++) {
-    if (directory->by_rank[rank] == 0)
+  sf_status_t status = sfc_ranks_alloc(nranks, nedges, leaves);
+  for (int32_t rank = 0, i = 0; rank < size && status == SF_OK; rank++) {
+    if (by_rank[rank] == 0)
       continue;
-    multi->leaf_ranks.ranks[i] = rank;
-    multi->leaf_ranks.offset[i + 1] = multi->leaf_ranks.offset[i] + directory->by_rank[rank];
+    leaves->ranks[i] = rank;
+    leaves->offset[i + 1] = leaves->offset[i] + by_rank[rank];
     i++;
   }
   return status;
 }
 
-/* Tells the leaf ranks where their edges come, and makes the graph of edges. */
-static sf_status_t connect_edges(sf_status_t before, sf_graph_t *graph, directory_t *directory)
+static void exchange_leaf_ranks(making_t *making)
 {
-  sfc_multi_t *multi = sfc_multi_find(graph);
-  const sfc_ranks_t *roots = &multi->root_ranks, *leaves = &multi->leaf_ranks;
-  size_t n = (size_t)graph->nleaves + 1;
-  int32_t *rank = malloc(n * sizeof *rank);
-  int64_t *root = malloc(n * sizeof *root);
-  for (int32_t i = 0; i < leaves->nranks; i++)
-    directory->by_rank[leaves->ranks[i]] = leaves->offset[i];
-  before = move(before, directory->graph, sf_bcast, directory->by_rank, directory->by_root_rank);
-  if (before == SF_OK && (rank == NULL || root == NULL))
-    before = sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)graph->nleaves);
-  for (int32_t i = 0; i < roots->nranks && before == SF_OK; i++)
-    if (!fits(directory->by_root_rank[i], EDGES_MAX))
-      before = refuse(graph, roots->ranks[i], "the first edge at", directory->by_root_rank[i], EDGES_MAX);
-  for (int32_t i = 0; i < roots->nranks && before == SF_OK; i++)
-    for (int64_t k = roots->offset[i]; k < roots->offset[i + 1]; k++) {
-      rank[k] = roots->ranks[i];
-      root[k] = directory->by_root_rank[i] + k - roots->offset[i];
+  const sfc_ranks_t *roots = &making->multi->root_ranks;
+  for (int32_t i = 0; i < roots->nranks && goes_well(making); i++)
+    making->by_root_rank[i] = roots->offset[i + 1] - roots->offset[i];
+  sfc_derive_reduce(&making->derive, making->directory, SF_INT64, 1, making->by_root_rank, making->by_rank, SF_REPLACE);
+  if (goes_well(making))
+    note(making, count_leaf_ranks(making));
+}
+
+/* The edges of the graph of edges: the numbers of this rank's leaves at the owners of their roots. */
+static void list_edges(making_t *making, sfc_edges_t *edges)
+{
+  const sfc_ranks_t *roots = &making->multi->root_ranks;
+  int64_t n = making->graph->nleaves;
+  *edges = (sfc_edges_t){.n = n,
+                         .root_rank = sfc_derive_array(&making->derive, n, sizeof *edges->root_rank),
+                         .root = sfc_derive_array(&making->derive, n, sizeof *edges->root)};
+  for (int32_t i = 0; i < roots->nranks && goes_well(making); i++) {
+    if (!fits(making->by_root_rank[i], EDGES_MAX))
+      note(making, refuse(making->graph, roots->ranks[i], "the first edge at", making->by_root_rank[i], EDGES_MAX));
+    for (int64_t k = roots->offset[i]; k < roots->offset[i + 1] && goes_well(making); k++) {
+      edges->root_rank[k] = roots->ranks[i];
+      edges->root[k] = making->by_root_rank[i] + k - roots->offset[i];
     }
-  int64_t nedges = before == SF_OK ? leaves->offset[leaves->nranks] : 0;
-  sf_status_t status = create(before, graph, nedges, graph->nleaves, NULL, rank, root, SF_GRAPH_DEFAULT, &multi->edges);
-  free(rank);
-  free(root);
-  return status;
+  }
 }
 
 /* Makes the graph of edges. local: all ranks are on one node, and the leaf ranks are known. */
-static sf_status_t make_edges(sf_status_t before, sf_graph_t *graph, bool local)
+static void make_edges(making_t *making, bool local)
 {
-  directory_t directory;
-  sf_status_t status = open_directory(before, graph, &directory);
-  if (status == SF_OK && !local)
-    before = count_leaf_ranks(before, graph, &directory);
-  if (status == SF_OK)
-    status = connect_edges(before, graph, &directory);
-  return close_directory(status, &directory);
+  const sfc_ranks_t *leaves = &making->multi->leaf_ranks;
+  sfc_edges_t edges;
+  open_directory(making);
+  if (!local)
+    exchange_leaf_ranks(making);
+  for (int32_t i = 0; i < leaves->nranks && goes_well(making); i++)
+    making->by_rank[leaves->ranks[i]] = leaves->offset[i];
+  sfc_derive_bcast(&making->derive, making->directory, SF_INT64, 1, making->by_rank, making->by_root_rank);
+  list_edges(making, &edges);
+  int64_t nedges = goes_well(making) ? leaves->offset[leaves->nranks] : 0;
+  making->multi->edges = sfc_derive_helper(&making->derive, nedges, &edges);
+  note(making, sf_graph_destroy(making->directory));
 }
 
 /* Arrays are going to be indexed with them. */
@@ -245,66 +244,73 @@ static sf_status_t check_roots(const sf_graph_t *graph)
   return SF_OK;
 }
 
-/* Others may be done when something fails here: they hear of it by the graph itself, since this rank may not come to
- * anything else that they call on it. */
-static sf_status_t hear_of_edges(sf_graph_t *graph)
+/* Tells the owners of roots about their edges. Other ranks may be done when something fails here: the graph itself
+ * tells them, since this rank may call nothing else on it that they call. */
+static void exchange_edges(making_t *making)
 {
-  sfc_multi_t *multi = sfc_multi_find(graph);
-  sf_request_t *requests[2] = {NULL, NULL};
-  sf_status_t status =
-      sf_reduce_begin(multi->edges, SF_INT64, multi->root_ranks.root, multi->leaf_ranks.root, SF_REPLACE, &requests[0]);
-  if (status == SF_OK)
-    status = sf_reduce_begin(multi->edges, SF_INT64, multi->root_ranks.leaf, multi->leaf_ranks.leaf, SF_REPLACE,
-                             &requests[1]);
-  status = sfc_derive_give_up(multi->edges, status);
-  sf_status_t ended = sf_wait_all(2, requests);
-  if (status == SF_OK)
-    status = ended;
-  if (status == SF_OK)
-    status = sfc_derive_give_up(multi->edges, check_roots(graph));
-  return sfc_derive_give_up(graph, status);
+  sfc_multi_t *multi = making->multi;
+  const sfc_ranks_t *roots = &multi->root_ranks, *leaves = &multi->leaf_ranks;
+  sfc_derive_reduce(&making->derive, multi->edges, SF_INT64, 1, roots->root, leaves->root, SF_REPLACE);
+  sfc_derive_reduce(&making->derive, multi->edges, SF_INT64, 1, roots->leaf, leaves->leaf, SF_REPLACE);
+  if (goes_well(making))
+    note(making, sfc_derive_give_up(multi->edges, check_roots(making->graph)));
+  if (!goes_well(making))
+    (void)sfc_derive_give_up(making->graph, sfshm_error(making->derive.status, "%s", making->derive.detail));
 }
 
-/* What all ranks do in the same order, whatever fails here. Once they have the graph of edges all of them go on with
- * it: what fails later is an error of that graph. */
-static sf_status_t find_leaf_ranks(sf_status_t before, sf_graph_t *graph)
+/* Over nodes. Once the ranks have the graph of edges all of them go on with it: what fails later is an error of that
+ * graph. */
+static sf_status_t find_leaf_ranks_together(sf_status_t local_error, sf_graph_t *graph)
+{
+  making_t making;
+  begin_making(&making, graph);
+  note(&making, local_error);
+  make_edges(&making, false);
+  bool made = goes_well(&making);
+  if (made)
+    exchange_edges(&making);
+  making.multi->has_leaf_ranks = made;
+  return end_making(&making);
+}
+
+static sf_status_t find_leaf_ranks(sf_status_t local_error, sf_graph_t *graph)
 {
   const sfc_ranks_t *roots;
   sfc_multi_t *multi = sfc_multi_find(graph);
   bool local = sfc_group_is_local(graph->group);
-  sf_status_t status = before == SF_OK ? sfc_multi_root_ranks(graph, &roots) : before;
+  sf_status_t status = local_error == SF_OK ? sfc_multi_root_ranks(graph, &roots) : local_error;
   if (!local)
-    status = make_edges(status, graph, false);
+    status = find_leaf_ranks_together(status, graph);
   else if (status == SF_OK)
     status = sfc_ranks_of_leaves(graph, &multi->leaf_ranks);
-  multi->has_leaf_ranks = status == SF_OK;
-  if (status == SF_OK)
+  multi->has_leaf_ranks |= status == SF_OK;
+  if (multi->has_leaf_ranks)
     multi->rounds = (sfc_rounds_t){.met = multi->leaf_ranks.root,
                                    .n = multi->leaf_ranks.offset[multi->leaf_ranks.nranks],
                                    .nroots = graph->nroots};
   else
     sfc_ranks_free(&multi->leaf_ranks);
-  return status == SF_OK && !local ? hear_of_edges(graph) : status;
+  return status;
 }
 
 /* On one node that takes nobody else. */
-static sf_status_t have_leaf_ranks(sf_status_t before, sf_graph_t *graph)
+static sf_status_t have_leaf_ranks(sf_status_t local_error, sf_graph_t *graph)
 {
   const sfc_multi_t *multi = sfc_multi_find(graph);
   if (multi->has_leaf_ranks)
-    return before == SF_OK && multi->edges != NULL ? sfc_graph_failure(multi->edges) : before;
+    return local_error == SF_OK && multi->edges != NULL ? sfc_graph_failure(multi->edges) : local_error;
   if (!sfc_group_is_local(graph->group)) {
-    sf_status_t met = sfc_graph_meet(before, graph, SFSHM_MAKE_LEAF_RANKS);
+    sf_status_t met = sfc_graph_meet(local_error, graph, SFSHM_MAKE_LEAF_RANKS);
     if (met != SF_OK)
       return met;
-    before = sfc_graph_failure(graph);
+    local_error = sfc_graph_failure(graph);
   }
-  return find_leaf_ranks(before, graph);
+  return find_leaf_ranks(local_error, graph);
 }
 
-sf_status_t sfc_multi_leaf_ranks(sf_status_t before, sf_graph_t *graph, const sfc_ranks_t **ranks_p)
+sf_status_t sfc_multi_leaf_ranks(sf_status_t local_error, sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 {
-  sf_status_t status = begin_use(before, graph);
+  sf_status_t status = begin_use(local_error, graph);
   if (sfc_multi_find(graph) != NULL)
     status = have_leaf_ranks(status, graph);
   if (status == SF_OK)
@@ -314,63 +320,56 @@ sf_status_t sfc_multi_leaf_ranks(sf_status_t before, sf_graph_t *graph, const sf
 
 /* ---- The multi-graph --------------------------------------------------------------------------------------------- */
 
-/* Finds the slots of the edges, and tells the leaf ranks. */
-static sf_status_t tell_slots(sf_status_t before, const sf_graph_t *graph, int64_t by_edge[], int64_t slots[])
+/* Finds the slots of the edges, tells the leaf ranks, and connects their leaves with these slots. */
+static sf_status_t connect_slots(making_t *making, sf_graph_t **multi_p)
 {
-  if (before == SF_OK &&
-      (by_edge == NULL || slots == NULL || !sfc_rounds_find_slots(&sfc_multi_find(graph)->rounds, by_edge, NULL)))
-    before = sfshm_error(SF_ERR_NOMEM, "slots of %lld edges", (long long)graph->nleaves);
-  return move(before, sfc_multi_find(graph)->edges, sf_bcast, by_edge, slots);
-}
-
-static sf_status_t connect_slots(sf_status_t before, sf_graph_t *graph, const int64_t slots[], sf_graph_t **multi_p)
-{
-  const sfc_ranks_t *roots = &sfc_multi_find(graph)->root_ranks, *leaves = &sfc_multi_find(graph)->leaf_ranks;
-  int32_t *rank = malloc(((size_t)graph->nleaves + 1) * sizeof *rank);
-  if (before == SF_OK && rank == NULL)
-    before = sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)graph->nleaves);
-  for (int32_t i = 0; i < roots->nranks && before == SF_OK; i++)
+  sfc_derive_t *derive = &making->derive;
+  sfc_multi_t *multi = making->multi;
+  const sfc_ranks_t *roots = &multi->root_ranks, *leaves = &multi->leaf_ranks;
+  int64_t n = making->graph->nleaves, nslots = leaves->offset[leaves->nranks];
+  int64_t *by_edge = sfc_derive_array(derive, nslots, sizeof *by_edge);
+  derive->nroots = nslots;
+  derive->edges = (sfc_edges_t){.n = n,
+                                .leaf = roots->leaf,
+                                .root_rank = sfc_derive_array(derive, n, sizeof *derive->edges.root_rank),
+                                .root = sfc_derive_array(derive, n, sizeof *derive->edges.root)};
+  if (goes_well(making) && !sfc_rounds_find_slots(&multi->rounds, by_edge, NULL))
+    note(making, sfshm_error(SF_ERR_NOMEM, "slots of %lld edges", (long long)nslots));
+  sfc_derive_bcast(derive, multi->edges, SF_INT64, 1, by_edge, derive->edges.root);
+  for (int32_t i = 0; i < roots->nranks && goes_well(making); i++)
     for (int64_t k = roots->offset[i]; k < roots->offset[i + 1]; k++)
-      rank[k] = roots->ranks[i];
-  int64_t nslots = before == SF_OK ? leaves->offset[leaves->nranks] : 0;
-  sf_status_t status = create(before, graph, nslots, graph->nleaves, roots->leaf, rank, slots, graph->flags, multi_p);
-  free(rank);
-  return status;
+      derive->edges.root_rank[k] = roots->ranks[i];
+  return sfc_derive_end(derive, multi_p);
 }
 
-static sf_status_t make_graph(sf_status_t before, sf_graph_t *graph)
+static sf_status_t make_graph(sf_status_t local_error, sf_graph_t *graph)
 {
   sfc_multi_t *multi = sfc_multi_find(graph);
   bool local = sfc_group_is_local(graph->group);
-  sf_status_t status = have_leaf_ranks(before, graph);
+  sf_status_t status = have_leaf_ranks(local_error, graph);
   if (local || multi->edges != NULL)
     status = sfc_graph_meet(status, graph, SFSHM_MAKE_MULTI);
   if (status != SF_OK)
     return status; /* for all */
 
-  status = sfc_graph_failure(graph); /* since then */
+  making_t making;
+  begin_making(&making, graph);
+  note(&making, sfc_graph_failure(graph)); /* since then */
   if (local && multi->edges == NULL)
-    status = make_edges(status, graph, true);
+    make_edges(&making, true);
   if (multi->edges == NULL)
-    return status; /* for all */
-  int64_t nedges = multi->leaf_ranks.offset[multi->leaf_ranks.nranks];
-  int64_t *by_edge = calloc((size_t)nedges + 1, sizeof *by_edge);
-  int64_t *slots = malloc(((size_t)graph->nleaves + 1) * sizeof *slots);
-  status = tell_slots(status, graph, by_edge, slots);
-  status = connect_slots(status, graph, slots, &graph->multi);
-  free(by_edge);
-  free(slots);
-  if (status == SF_OK) {
-    atomic_store_explicit(&graph->multi->counts->multi_of, graph->number, memory_order_relaxed);
-    sfc_graph_set_parent(graph->multi, graph);
-    status = drop_edges(multi);
-  }
-  return status;
+    return end_making(&making); /* for all */
+  status = connect_slots(&making, &graph->multi);
+  if (status != SF_OK)
+    return status;
+  atomic_store_explicit(&graph->multi->counts->multi_of, graph->number, memory_order_relaxed);
+  sfc_graph_set_parent(graph->multi, graph);
+  return drop_edges(multi);
 }
 
-sf_status_t sfc_multi_graph(sf_status_t before, sf_graph_t *graph, sf_graph_t **multi_p)
+sf_status_t sfc_multi_graph(sf_status_t local_error, sf_graph_t *graph, sf_graph_t **multi_p)
 {
-  sf_status_t status = begin_use(before, graph);
+  sf_status_t status = begin_use(local_error, graph);
   if (sfc_multi_find(graph) != NULL && graph->multi == NULL)
     status = make_graph(status, graph);
   if (status == SF_OK)

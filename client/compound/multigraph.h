@@ -32,10 +32,10 @@ sfc_multi_t *sfc_multi_find(const sf_graph_t *graph);
 sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p);
 
 /* This rank's roots by the rank of their leaves. Collective and blocking at first use: over nodes ranks meet before
- * (barrier.h). before: what is wrong with this rank's call; where ranks meet that is an error of all. */
-sf_status_t sfc_multi_leaf_ranks(sf_status_t before, sf_graph_t *graph, const sfc_ranks_t **ranks_p);
+ * (barrier.h). local_error: of this rank's call; where ranks meet it becomes the error of all. */
+sf_status_t sfc_multi_leaf_ranks(sf_status_t local_error, sf_graph_t *graph, const sfc_ranks_t **ranks_p);
 
 /* The multi-graph. Collective and blocking at first use, before which ranks meet, likewise. */
-sf_status_t sfc_multi_graph(sf_status_t before, sf_graph_t *graph, sf_graph_t **multi_p);
+sf_status_t sfc_multi_graph(sf_status_t local_error, sf_graph_t *graph, sf_graph_t **multi_p);
 
 #endif
