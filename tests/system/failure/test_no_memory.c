@@ -13,6 +13,7 @@
 #include "client/engine/progress.h"
 #include "daemon/base/log.h"
 #include "daemon/clients/listen.h"
+#include "daemon/data/trunks_internal.h"
 #include "daemon/jobs/group.h"
 #include "daemon/server.h"
 #include "daemon/setup/setup.h"
@@ -27,8 +28,9 @@
 #define LIMIT_MS 20000
 #define SETUP_BYTES (sizeof(sfd_setup_t) + sizeof(sfd_setup_member_t)) /* of one rank on a node */
 #define GROUP_BYTES (sizeof(sfd_group_t) + RANKS * sizeof(sfd_group_member_t))
+#define TRUNKS_BYTES (sizeof(struct sfd_trunks) + 2 * sizeof(sfd_side_t)) /* of a node in a ring */
 
-typedef enum what { ARRIVAL, WANTS, PAIR, GROUP, START, WHATS } what_t;
+typedef enum what { ARRIVAL, WANTS, PAIR, GROUP, START, TRUNKS, WHATS } what_t;
 
 /* Each daemon allocates once, for its own rank or when another one tells it of something. */
 typedef struct plan {
@@ -42,7 +44,8 @@ static const plan_t plans[WHATS] = {
     [ARRIVAL] = {RANKS, {3, 1, 3}, 2, SETUP_BYTES}, /* rank 1 has come */
     [WANTS] = {RANKS, {1, 2, 3}, 3, SETUP_BYTES},   /* rank 1 wants roots of rank 2 */
     [PAIR] = {2, {3, 1}, 2, SETUP_BYTES},           [GROUP] = {RANKS, {3, 1, 3}, 2, GROUP_BYTES},
-    [START] = {RANKS, {0}, 0, GROUP_BYTES}, /* of all ranks; nth is the test's */
+    [START] = {RANKS, {0}, 0, GROUP_BYTES}, /* of all ranks; nth is the test's, as here: */
+    [TRUNKS] = {RANKS, {0}, 0, TRUNKS_BYTES},
 };
 
 typedef struct scene {
@@ -186,6 +189,42 @@ START_TEST(test_started)
 }
 END_TEST
 
+static int make_without_trunks(sftest_rank_t *self)
+{
+  sf_graph_t *graph;
+  sf_context_t *context = sftest_join(self);
+  atomic_fetch_add(&scene->ready, 1);
+  sftest_await(&scene->stage, 1);
+  SFTEST_EXPECT(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph), SF_ERR_NOMEM);
+  SFTEST_DETAIL(self, "sides of trunks");
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  sftest_ring_expect_working(self, sf_group_world(context), graph, UNITS);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* All ranks have said their edges, and one node can't make its part of the graph: over three nodes, where nothing is
+ * left for the ranks to say, and over two, where they go through round 2. */
+START_TEST(test_trunks)
+{
+  static const int32_t places[][RANKS] = {{0, 1, 2}, {0, 0, 1}};
+  static sftest_loop_cluster_t loop;
+  sftest_job_t job;
+  scene = sftest_shared(sizeof *scene);
+  scene->what = TRUNKS;
+  scene->nth = 1 + _i % RANKS;
+  sftest_loop_cluster_start(&loop, RANKS, 0, 0);
+  sftest_job_start_over(&job, loop.nodes, places[_i / RANKS], RANKS, make_without_trunks, scene);
+  sftest_job_await(&job, &scene->ready, RANKS);
+  atomic_store(&scene->daemons, loop.pid);
+  atomic_store(&scene->stage, 1);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_loop_cluster_stop(&loop);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
 /* All leaves are on roots of rank 1, which finds out who has them, and waits for the others at that; none waits for it.
  * Having failed it destroys the graph. */
 static int lack_request(sftest_rank_t *self)
@@ -296,6 +335,7 @@ int main(void)
   tcase_set_timeout(tests, 60);
   tcase_add_loop_test(tests, test_told, 0, START);
   tcase_add_loop_test(tests, test_started, 1, RANKS + 1);
+  tcase_add_loop_test(tests, test_trunks, 0, RANKS + 2);
   tcase_add_loop_test(tests, test_leaf_ranks, 0, 4); /* its operations: two on the way to the edges, two along these */
   tcase_add_test(tests, test_network);
   tcase_add_test(tests, test_message);
