@@ -1,4 +1,4 @@
-/* Finding libraries: see plugin.h. */
+/* Search for plugins: see plugin.h. */
 #include "shm/base/plugin.h"
 
 #include <dlfcn.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Cuts the file's name off. False: it has no directory. */
+/* Removes the file name. Returns false if the path has no directory. */
 static bool keep_dir(char path[PATH_MAX])
 {
   char *slash = strrchr(path, '/');

@@ -8,7 +8,7 @@
 
 bool sfshm_make_room(void *array_p, size_t *capacity, size_t needed, size_t item_bytes)
 {
-  void *array; /* whatever pointer it is: copied, as it may not be read as another one */
+  void *array; /* copied: the pointer may have any type, and must not be read as another type */
   size_t larger = *capacity > 0 ? 2 * *capacity : FIRST_CAPACITY;
   if (needed <= *capacity)
     return true;

@@ -42,7 +42,7 @@ static sf_status_t load(const sfshm_device_ops_t **ops_p)
     *ops_p = ops;
   else
     sfshm_error(status, "%s", ops->detail());
-  return status; /* the library stays: drivers don't like to be unloaded */
+  return status; /* the library stays loaded: drivers may not support unloading */
 }
 
 sf_status_t sfshm_device_load(const sfshm_device_ops_t **ops_p)

@@ -1,4 +1,4 @@
-/* Opening and checking edge lists that another process wrote. Any thread. */
+/* Opens and checks edge lists of other processes. Any thread. */
 #include "shm/edges/edges.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "shm/base/error.h"
 
-/* More than any process has memory for: its own description of each edge takes 8 bytes at least. */
+/* More edges than any process has memory for: the application's own description takes at least 8 bytes per edge. */
 #define MAX_EDGES (INT64_C(1) << 44)
 
 /* ---- Patterns ---- */
@@ -54,7 +54,7 @@ static sf_status_t check_array(const sfshm_region_t *region, const sfshm_stored_
   return SF_OK;
 }
 
-/* Whether the pattern has n entries that lie in the region. */
+/* Whether the pattern has n entries that lie within the region. */
 static sf_status_t check_pattern(const sfshm_region_t *region, const sfshm_stored_pattern_t *stored, const char *what,
                                  int64_t n)
 {
@@ -105,7 +105,7 @@ static bool values_are_sound(const sfshm_pattern_t *extra_value, int64_t nvalues
   return true;
 }
 
-/* Enters the extra edges in the set; false if one is none of the nedges, or occurs twice. */
+/* Adds the extra edges to the set. Returns false if one is out of range or repeated. */
 static bool enter_extras(const sfshm_pattern_t *extra_edge, int64_t nedges, uint64_t set[])
 {
   for (int64_t e = 0; e < extra_edge->n; e++) {
@@ -117,7 +117,7 @@ static bool enter_extras(const sfshm_pattern_t *extra_edge, int64_t nedges, uint
   return true;
 }
 
-/* The leaves of the edges in the plan's order, which then is the pattern's memory. */
+/* Writes the leaves of the edges in plan order, in memory that the pattern then owns. */
 static void order_leaves(const sfshm_pattern_t *given, const uint64_t extras[], const sfshm_pattern_t *extra_edge,
                          bool wide, void *leaf, sfshm_pattern_t *pattern_p)
 {
@@ -132,7 +132,7 @@ static void order_leaves(const sfshm_pattern_t *given, const uint64_t extras[], 
   *pattern_p = wide ? sfshm_pattern_from_index64(leaf, given->n) : sfshm_pattern_from_index32(leaf, given->n);
 }
 
-/* Whether the extra edges stand behind the others, in their order: then the leaves are in the plan's order. */
+/* Whether the extra edges follow the others, in order: then the leaves are in plan order. */
 static bool are_arranged(const sfshm_pattern_t *extra_edge, int64_t nvalues)
 {
   return extra_edge->kind == SFSHM_PATTERN_CONTIGUOUS && extra_edge->start == nvalues;
@@ -144,7 +144,7 @@ static void find_extra_roots(const sfshm_edges_t *edges, int64_t roots[])
     roots[e] = sfshm_pattern_at(&edges->value_root, sfshm_pattern_at(&edges->extra_value, e));
 }
 
-/* With extra edges whose leaves are in order. */
+/* With extra edges, if the leaves are in plan order. */
 static sf_status_t take_arranged(sfshm_edges_t *edges)
 {
   int64_t *roots = malloc((size_t)edges->extra_value.n * sizeof *roots);
@@ -156,7 +156,7 @@ static sf_status_t take_arranged(sfshm_edges_t *edges)
   return SF_OK;
 }
 
-/* With extra edges: makes what the block does not hold as the plan needs it. */
+/* With extra edges: computes the patterns that the block does not contain in plan order. */
 static sf_status_t arrange(const sfshm_pattern_t *given, int64_t leaf_max, const sfshm_pattern_t *extra_edge,
                            sfshm_edges_t *edges)
 {
@@ -192,14 +192,14 @@ static int64_t lowest_leaf(const sfshm_pattern_t *leaf, int64_t first, int64_t e
   return sfshm_pattern_min(&slice);
 }
 
-/* The number of entries of an ascending line that are below the bound. */
+/* Number of entries of an ascending strided pattern that are below the bound. */
 static int64_t count_below(int64_t start, int64_t stride, int64_t n, int64_t bound)
 {
   int64_t below = start < bound ? (bound - 1 - start) / stride + 1 : 0;
   return below < n ? below : n;
 }
 
-/* If the roots are a line there are no extra edges, and those that are too high stand at one of its ends. */
+/* If the roots are strided there are no extra edges, and roots out of range are at one end. */
 static void find_bad_on_line(const sfshm_edges_t *edges, int64_t nroots, int64_t *leaf_p, int64_t *root_p)
 {
   const sfshm_pattern_t *roots = &edges->value_root;
@@ -218,7 +218,7 @@ static void find_bad_on_line(const sfshm_edges_t *edges, int64_t nroots, int64_t
   *root_p = sfshm_pattern_at(roots, edge);
 }
 
-/* The lowest leaf whose root is not below nroots, and that root. */
+/* Finds the lowest leaf whose root is not below nroots, and that root. */
 static void find_bad_root(const sfshm_edges_t *edges, int64_t nroots, int64_t *leaf_p, int64_t *root_p)
 {
   *leaf_p = INT64_MAX;
@@ -237,7 +237,8 @@ static void find_bad_root(const sfshm_edges_t *edges, int64_t nroots, int64_t *l
 
 /* ---- Opening ---- */
 
-/* Checks and arranges a block whose patterns lie in the region. foreign: of the leaves only what must be known. */
+/* Checks a block whose patterns lie in the region, and puts it into plan order. foreign: checks only what must be known
+ * of the leaves. */
 static sf_status_t open_block(const void *base, const sfshm_edge_block_t *block, bool foreign, sfshm_edges_t *edges)
 {
   sfshm_pattern_t given = stored_pattern(base, &block->leaf), extra_edge = stored_pattern(base, &block->extra_edge);

@@ -1,4 +1,4 @@
-/* Packing of images: see packed.h. Words of 8 streams lie side by side, so that the loops over them vectorise. */
+/* Packing of images: see packed.h. Words of 8 streams are interleaved, so that the loops vectorise. */
 #include "shm/edges/packed.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "shm/base/error.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* What -O2 leaves out: vectorising loops whose length isn't known. */
+/* Options that -O2 lacks: vectorise loops of unknown length. */
 #pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
 #endif
 
@@ -73,7 +73,7 @@ SFSHM_CLONES static void unpack_words(const uint32_t stream[], sfshm_packed_bloc
   }
 }
 
-/* Appends a block of nbytes of the image at to; returns its end. */
+/* Packs a block of nbytes of the image at to. Returns the end of the packed block. */
 static char *pack_block(const char *image, size_t nbytes, char *to)
 {
   uint32_t word[SFSHM_PACKED_WORDS], stream[SFSHM_PACKED_WORDS] = {0};
@@ -119,7 +119,7 @@ bool sfshm_is_packed(const void *bytes, size_t nbytes)
   return magic == SFSHM_PACKED_MAGIC;
 }
 
-/* Unpacks a block with room for nbytes of the image; returns what it takes of the packed bytes, 0: it is malformed. */
+/* Unpacks a block with room for nbytes of the image. Returns the number of packed bytes; 0: the block is malformed. */
 static size_t unpack_block(const char *packed, size_t left, size_t nbytes, char *image)
 {
   uint32_t word[SFSHM_PACKED_WORDS], stream[SFSHM_PACKED_WORDS] = {0};

@@ -1,5 +1,5 @@
-/* Index patterns: finding the shortest form of a list of indices, and what graph set-up wants to know about a pattern.
- * Never on the path of an operation. Any thread. */
+/* Index patterns: shortest form of an index list, boxes, surveys. Used in graph set-up, never in operations. Any
+ * thread. */
 #include "shm/edges/pattern.h"
 
 #include <stddef.h>
@@ -7,11 +7,11 @@
 #include "shm/base/clones.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* What -O2 leaves out: vectorising loops whose length isn't known. */
+/* Options that -O2 lacks: vectorise loops of unknown length. */
 #pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
 #endif
 
-/* Vertices looked at between two looks at whether it is worth going on. */
+/* Vertices processed between two checks whether to continue. */
 #define PIECE 1024
 
 #define FEW 8 /* of 64 */
@@ -51,14 +51,14 @@ SFSHM_CLONES static bool steps_equal64(const int64_t index[], int64_t n, uint64_
   return differences == 0;
 }
 
-/* Whether steps that are equal but for overflow are equal: if the last index is where they lead, all between are. */
+/* If all steps are equal modulo overflow and the last index is where they lead, all steps are equal. */
 static bool is_line(int64_t first, int64_t stride, int64_t n, int64_t last)
 {
   int64_t span, end;
   return !__builtin_mul_overflow(stride, n - 1, &span) && !__builtin_add_overflow(first, span, &end) && end == last;
 }
 
-/* In both: the same vertex all over (stride 0) stays a general pattern, so that strided ones never visit a vertex
+/* In both: a repeated single vertex (stride 0) remains a general pattern, so that strided patterns never visit a vertex
  * twice. */
 
 sfshm_pattern_t sfshm_pattern_from_index32(const uint32_t index[], int64_t n)
@@ -122,7 +122,7 @@ static bool all_rows_are_lines(const sfshm_pattern_t *pattern)
   return true;
 }
 
-/* How many of the vertices 0, step, 2 step, ... are as far apart as the first two. */
+/* Number of vertices 0, step, 2 step, ... with the same distance as the first two. */
 static int64_t count_line(const sfshm_pattern_t *pattern, int64_t step)
 {
   int64_t distance = sfshm_pattern_at(pattern, step) - sfshm_pattern_at(pattern, 0), count = 2;
@@ -191,7 +191,7 @@ SFSHM_CLONES static sfshm_pattern_survey_t survey_index64(const int64_t index[],
   for (int64_t i = 1; i < n; i++) {
     survey.min = index[i] < survey.min ? index[i] : survey.min;
     survey.max = index[i] > survey.max ? index[i] : survey.max;
-    /* subtracted as unsigned: the lists of others are surveyed before they are known to be good */
+    /* unsigned subtraction: lists of other processes are surveyed before they are checked */
     survey.runs += (uint64_t)index[i] - (uint64_t)index[i - 1] != 1;
   }
   return survey;
@@ -278,8 +278,8 @@ static inline __attribute__((always_inline)) void copy_piece(sfshm_pattern_t fro
   }
 }
 
-/* Both copy up to 64 vertices but for those left out, and return how many stayed. With few left out, a piece between
- * two of these at a time. */
+/* Both copy up to 64 vertices except those left out, and return the number of copied ones. With few left out: copies
+ * the ranges between them. */
 static inline __attribute__((always_inline)) int64_t copy_most(sfshm_pattern_t from, sfshm_pattern_kind_t kind,
                                                                int64_t first, int64_t n, uint64_t left_out, bool wide,
                                                                void *to, int64_t at)
@@ -296,7 +296,7 @@ static inline __attribute__((always_inline)) int64_t copy_most(sfshm_pattern_t f
   return copied + n - i;
 }
 
-/* With many, each vertex is written, and the next one over it if it was left out. */
+/* With many left out: writes each vertex, and overwrites it with the next one if it is left out. */
 static inline __attribute__((always_inline)) int64_t copy_few(sfshm_pattern_t from, sfshm_pattern_kind_t kind,
                                                               int64_t first, int64_t n, uint64_t left_out, bool wide,
                                                               void *to, int64_t at)

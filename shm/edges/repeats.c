@@ -1,9 +1,8 @@
-/* Finding indices that occur several times, where few do, without sorting all of them: see repeats.h.
+/* Finds repeated indices without sorting all indices, if few are repeated: see repeats.h.
  *
- * One pass enters a hash of each index in a set of bits. Whoever finds its bit set is suspect: of an index that
- * occurred before, or of another one with the same hash. A second pass collects the suspects, and whoever came before
- * them, with the help of a smaller set that knows the suspects only. These few are sorted; then it shows who was
- * innocent. */
+ * The first pass adds a hash of each index to a bit set. An index whose bit is already set is a suspect: it, or another
+ * index with the same hash, occurred before. The second pass collects all occurrences of suspects, with a smaller set
+ * of the suspects only. These few are sorted, which shows the actual repetitions. */
 #include "shm/edges/repeats.h"
 
 #include <stdbool.h>
@@ -20,7 +19,7 @@
 #define ALL_SUSPECT 8 /* if every so many'th is suspect they are all collected without the second pass */
 #define PIECE 4096
 
-/* Multiplicative hashes: those of indices in a line are spread very evenly. */
+/* Multiplicative hashes distribute consecutive indices very evenly. */
 static inline uint64_t hash(uint64_t index, int log)
 {
   return index * UINT64_C(0x9e3779b97f4a7c15) >> (64 - log);
@@ -66,7 +65,8 @@ SFSHM_CLONES static int64_t suspect(const sfshm_pattern_t *index, const sfshm_hu
   return index->kind == SFSHM_PATTERN_INDEX64 ? suspect_as(index, true, *hunt) : suspect_as(index, false, *hunt);
 }
 
-/* Collects the indices first .. end - 1 that are in the set of suspects (all: any). There is room for all of them. */
+/* Collects the indices first .. end - 1 that are in the set of suspects (all: every index). There is room for all of
+ * them. */
 static inline __attribute__((always_inline)) int64_t collect_as(const sfshm_pattern_t *index, bool wide, bool all,
                                                                 sfshm_hunt_t hunt, int64_t first, int64_t end,
                                                                 sfshm_keyed_t places[])
@@ -91,7 +91,7 @@ SFSHM_CLONES static int64_t collect_piece(const sfshm_pattern_t *index, bool all
              : collect_as(index, false, false, *hunt, first, end, places);
 }
 
-/* Enlarges places, if need be, so that there is room for more. */
+/* Grows places, if necessary. */
 static sf_status_t make_room(sfshm_keyed_t **places, int64_t n, int64_t more, int64_t *room)
 {
   if (*room - n >= more)
@@ -118,7 +118,7 @@ static sf_status_t collect(const sfshm_pattern_t *index, bool all, const sfshm_h
   return status;
 }
 
-/* Sorts the places, and forgets those of indices that stand there once. */
+/* Sorts the occurrences, and drops those of indices that occur once. */
 static sf_status_t convict(sfshm_repeats_t *repeats)
 {
   int64_t max = 0, n = 0;
@@ -178,13 +178,13 @@ sf_status_t sfshm_repeats_find(const sfshm_pattern_t *index, sfshm_repeats_t *re
 
 #define FEW_AGAIN 16 /* up to so many in a region, the earlier ones are searched for one by one */
 
-/* One region of indices: first .. end - 1, and the places where an index was seen again, if these are few. */
+/* One region of indices, first .. end - 1, and the positions of repetitions, if these are few. */
 typedef struct sfshm_index_region {
   const uint32_t *index;
   int64_t first;
   int64_t end;
   int64_t again[FEW_AGAIN];
-  int64_t nagain; /* also beyond those */
+  int64_t nagain; /* number of repetitions, also if they are not all recorded */
 } sfshm_index_region_t;
 
 /* Finds the end of the region and stamps its indices with its number, counted from 1. */
@@ -206,7 +206,7 @@ static void enter_region(sfshm_index_region_t *region, int64_t n, int shift, uin
   region->end = i;
 }
 
-/* How often the index stands from first on, before end. */
+/* Number of occurrences of the index in first .. end - 1. */
 SFSHM_CLONES static uint32_t count_equal(const uint32_t index[], int64_t first, int64_t end, uint32_t value)
 {
   uint32_t n = 0;
@@ -215,7 +215,7 @@ SFSHM_CLONES static uint32_t count_equal(const uint32_t index[], int64_t first, 
   return n;
 }
 
-/* Appends the place of the first of several equal indices, unless they have been met before, and that of this one. */
+/* Appends the position of the first of several equal indices, unless it has been appended, and this position. */
 static void append_again(const sfshm_index_region_t *region, int64_t place, sfshm_repeats_t *repeats)
 {
   uint32_t value = region->index[place];
@@ -228,8 +228,7 @@ static void append_again(const sfshm_index_region_t *region, int64_t place, sfsh
   repeats->places[repeats->n++] = (sfshm_keyed_t){value, place};
 }
 
-/* Appends those places of the region whose index stands at several. They are sorted: all of them, if the repeated ones
- * are not few. */
+/* Appends the positions of repeated indices of the region. All positions are sorted if repetitions are not few. */
 static sf_status_t append_region(const sfshm_index_region_t *region, int64_t *room, sfshm_repeats_t *repeats)
 {
   bool all = region->nagain > FEW_AGAIN;

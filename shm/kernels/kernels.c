@@ -1,4 +1,4 @@
-/* Finding the kernels of a unit and an op. Any thread. */
+/* Lookup of the kernels of a unit and an op. Any thread. */
 #include "shm/kernels/kernels.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ const sfshm_kernels_t *sfshm_kernels_find(sfshm_unit_t unit, sfshm_op_t op)
   return sfshm_kernels_arith(op, unit.base, unit.count > 1);
 }
 
-/* Only a NaN differs from itself. A pair has its value in front. */
+/* Only a NaN differs from itself. The value of a pair comes first. */
 #define START(type)                                                                                                    \
   static void start_##type(size_t element_bytes, int64_t count, const sfshm_pattern_t *pattern, int64_t n,             \
                            const char *extreme, char *array)                                                           \

@@ -1,5 +1,5 @@
-/* Kernels with arithmetic: for units of one element loops that the compiler has specialised, for blocks a loop over the
- * elements of each vertex. Any thread. */
+/* Kernels with arithmetic: specialised loops for units of one element; for blocks a loop over the elements of each
+ * vertex. Any thread. */
 #include "shm/kernels/kernels_arith.h"
 
 #include "shm/kernels/kernels_dense.h"
@@ -7,15 +7,16 @@
 #include "shm/kernels/kernels_move.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* Vectorising is left to the dense loops. Here it is of no use, and complex products would be fused: see there. */
+/* Only the dense loops are vectorised. Vectorising gains nothing here, and complex products would be fused: see there.
+ */
 #pragma GCC optimize("no-tree-vectorize", "fp-contract=off")
 #endif
 
 /* Blocks from this size on are worth a call of the vectorised loop. */
 #define DENSE_BLOCK_BYTES 64
 
-/* Packing doesn't depend on the op. The set for the unit's size is looked up here rather than when kernels are found:
- * that saves a table of all ops, base types and sizes. */
+/* Packing does not depend on the op. The kernels for the unit's size are looked up here and not when kernels are found,
+ * which saves a table of all ops, base types and sizes. */
 static void pack_by_size(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n, const void *array,
                          void *packed)
 {

@@ -1,22 +1,22 @@
-/* The vectorised loops: a dense range copied, two combined, for every base type and op, in clones for several
- * instruction sets. All clones give bitwise the same results: elements are independent, and products and sums are never
- * contracted. Any thread. */
+/* Vectorised loops: copy a dense range or combine two, for every base type and op, cloned for several instruction sets.
+ * All clones give bitwise the same results: elements are independent, and products and sums are never contracted. Any
+ * thread. */
 #include "shm/kernels/kernels_dense.h"
 #include "shm/base/clones.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* What -O2 leaves out: vectorising loops whose length isn't known. And no loop becomes a call of memcpy. */
+/* Options that -O2 lacks: vectorise loops of unknown length; and do not turn loops into calls of memcpy. */
 #pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic", "fp-contract=off", "no-tree-loop-distribute-patterns")
 #endif
 
-/* What memcpy is left to do: small ranges, where starting costs more than copying, and those larger than caches, which
- * it knows to write past them. */
+/* Ranges for memcpy: small ones, for which starting costs more than copying, and ranges larger than caches, which
+ * memcpy writes with non-temporal stores. */
 #define COPY_MIN_BYTES ((size_t)1 << 10)
 #define COPY_MAX_BYTES ((size_t)4 << 20)
 #define COPY_BLOCK_BYTES ((size_t)32)
 
-/* Stores are aligned between the first block and the last one, which may overlap others. Unrolled, so that more lines
- * of another core are under way at a time. */
+/* Stores are aligned between the first and the last block, which may overlap others. The loop is unrolled so that more
+ * cache lines of another core are in flight. */
 SFSHM_CLONES static void copy_range(char *restrict to, const char *restrict from, size_t size_bytes)
 {
   size_t head = -(uintptr_t)to % COPY_BLOCK_BYTES;
@@ -47,7 +47,7 @@ void sfshm_dense_copy(char *restrict to, const char *restrict from, size_t size_
 
 SFSHM_SCALAR_TABLE(CLONED_DENSE)
 
-/* Complex sums are sums of twice as many components. */
+/* Complex sums are sums of twice as many real components. */
 void sfshm_dense_sum_c32(char *restrict to, const char *restrict from, size_t size_bytes)
 {
   sfshm_dense_sum_f32(to, from, size_bytes);
@@ -58,14 +58,14 @@ void sfshm_dense_sum_c64(char *restrict to, const char *restrict from, size_t si
   sfshm_dense_sum_f64(to, from, size_bytes);
 }
 
-/* Where the machine has fused multiply-adds, GCC (12) makes vectorised complex products of them in spite of
- * -ffp-contract=off, and the last bit would depend on the machine: so there are no clones, and builds for such a
- * machine don't vectorise. */
+/* With fused multiply-adds GCC 12 contracts vectorised complex products despite -ffp-contract=off, so the last bit
+ * would depend on the machine. Therefore complex products have no clones, and builds for such machines do not vectorise
+ * them. */
 #if defined(__FMA__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-tree-vectorize")
 #endif
 DENSE(prod, c32, sfshm_c32_t, )
 DENSE(prod, c64, sfshm_c64_t, )
 
-/* What is kept of a pair depends on comparisons: nothing to vectorise. */
+/* Pairs are selected by comparisons: nothing to vectorise. */
 SFSHM_PAIR_OPS_TABLE(DENSE)

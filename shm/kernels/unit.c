@@ -1,10 +1,10 @@
-/* Tables of base types and ops: sizes, names, and which op is defined for what. Constant data; any thread. */
+/* Tables of base types and ops: sizes, names, and the base types of each op. Constant data; any thread. */
 #include "shm/kernels/unit.h"
 
 #include <math.h>
 #include <string.h>
 
-/* What the ops need to know about a base type. */
+/* Properties of base types that ops need. */
 typedef enum base_class {
   CLASS_INTEGER = 1,
   CLASS_REAL = 2,
@@ -53,7 +53,7 @@ static const uint8_t op_classes[SFSHM_OP_COUNT] = {
     [SFSHM_OP_MINLOC] = CLASS_PAIR,
 };
 
-/* The numbers may come from another process: they are compared as unsigned, whatever the type of the enums. */
+/* The numbers may come from another process: they are compared as unsigned. */
 static bool base_known(sfshm_base_t base)
 {
   return (unsigned)base < SFSHM_BASE_COUNT;
@@ -123,7 +123,7 @@ bool sfshm_op_order_free(sfshm_op_t op, sfshm_base_t base)
          (class_of(base) & (CLASS_INTEGER | CLASS_INTEGER_PAIR)) != 0;
 }
 
-/* Nothing is left undefined between value and index, or behind them. */
+/* Padding of pairs is defined as well. */
 #define EXTREME_PAIR(name, most)                                                                                       \
   case SFSHM_BASE_##name: {                                                                                            \
     sfshm_##name##_t pair;                                                                                             \

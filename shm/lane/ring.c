@@ -1,4 +1,4 @@
-/* Making and opening submission rings. Any thread; no state of its own. */
+/* Creates and opens submission rings. Any thread; stateless. */
 #include "shm/lane/ring.h"
 
 #include "shm/base/error.h"
@@ -23,7 +23,7 @@ sf_status_t sfshm_ring_create(uint32_t capacity, sfshm_region_t *region_p)
   if (status != SF_OK)
     return status;
   sfshm_ring_t *ring = region_p->base;
-  atomic_store_explicit(&ring->capacity, capacity, memory_order_relaxed); /* nobody has the descriptor yet */
+  atomic_store_explicit(&ring->capacity, capacity, memory_order_relaxed); /* no other process has the descriptor yet */
   return SF_OK;
 }
 
@@ -45,7 +45,7 @@ sf_status_t sfshm_ring_reader_init(sfshm_ring_t *ring, size_t length_bytes, sfsh
 sf_status_t sfshm_ring_open(int fd, sfshm_region_t *region_p, sfshm_ring_reader_t *reader_p)
 {
   sfshm_region_t region;
-  /* A few pages more than the largest has: its length is rounded up, whatever a page is. */
+  /* Some pages more than the largest ring: lengths are rounded up to pages of any size. */
   uint64_t max_bytes = ring_bytes(SFSHM_RING_MAX_CAPACITY) + (UINT64_C(1) << 16);
   sf_status_t status = sfshm_region_map(fd, SFSHM_REGION_RING, max_bytes, SFSHM_READ_WRITE, &region);
   if (status != SF_OK)

@@ -1,4 +1,4 @@
-/* Noting and comparing what ranks called: see calls.h. The thread that uses the graph; the daemon. */
+/* Records and compares the calls of ranks: see calls.h. The thread that uses the graph; the daemon. */
 #include "shm/observe/calls.h"
 
 #define NUMBERS_APART (UINT64_C(1) << 20) /* operations; far below what makes numbers in descriptors repeat */
@@ -19,7 +19,7 @@ void sfshm_calls_store_digest(sfshm_graph_counters_t *counts, uint64_t digest, u
 bool sfshm_calls_read(const sfshm_graph_counters_t *counts, uint64_t graph, sfshm_calls_t *calls_p)
 {
   sfshm_calls_t calls = {0};
-  /* Pairs with the release of whoever makes the entry: the words are of this graph, or of a later one. */
+  /* Pairs with the release of the creation of the entry: the words belong to this graph or a later one. */
   if (atomic_load_explicit(&counts->graph, memory_order_acquire) != graph)
     return false;
   for (int kind = 0; kind < SFSHM_KINDS; kind++)
@@ -29,7 +29,7 @@ bool sfshm_calls_read(const sfshm_graph_counters_t *counts, uint64_t graph, sfsh
   for (int i = 0; i < SFSHM_CALLS; i++)
     calls.last[i] = atomic_load_explicit(&counts->calls[i], memory_order_acquire);
   *calls_p = calls;
-  /* An entry is made another graph's only after its number has been taken away, with read-modify-writes between. */
+  /* An entry is reused only after its number has been cleared, with read-modify-writes between. */
   return load(&counts->graph) == graph;
 }
 
@@ -50,13 +50,13 @@ uint64_t sfshm_calls_find(const sfshm_calls_t *calls, uint64_t sequence)
   return 0;
 }
 
-/* Whether both are of the same operation, and what was called is not. */
+/* Whether both belong to the same operation and the calls differ. */
 static bool differ(uint64_t mine, uint64_t theirs)
 {
   return mine != 0 && theirs != 0 && mine != theirs && ((mine ^ theirs) & SFSHM_DESC_SEQUENCE_MASK) == 0;
 }
 
-/* The first of the last operations in which they differ, or -1. */
+/* The first of the last operations that differs, or -1. */
 static int first_difference(const sfshm_calls_t *mine, const sfshm_calls_t *theirs)
 {
   int first = -1;

@@ -1,4 +1,4 @@
-/* Sums of counters. Whoever owns the sum. */
+/* Sums of counters. The thread that owns the sum. */
 #include "shm/observe/counters.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* Reading a rank's counters: see counters_read.h. Whoever looks. */
+/* Reads a rank's counters: see counters_read.h. Any reader. */
 #include "shm/observe/counters_read.h"
 
 #include <sched.h>
@@ -16,7 +16,7 @@ static uint64_t load(const _Atomic uint64_t *counter)
   return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* The rank writes meanwhile, in whole words. */
+/* The rank writes concurrently, in whole words. */
 static void copy_words(void *to, const void *from, size_t bytes)
 {
   _Atomic uint64_t *into = to;
@@ -30,7 +30,7 @@ static uint32_t bounded(uint32_t n, uint32_t max)
   return n < max ? n : max;
 }
 
-/* ---- Waits that last --------------------------------------------------------------------------------------------- */
+/* ---- Waits in progress ------------------------------------------------------------------------------------------- */
 
 static uint64_t now_ns(void)
 {
@@ -39,7 +39,7 @@ static uint64_t now_ns(void)
   return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* The graph's entries for lanes, within the table. */
+/* The graph's lane entries, within the table. */
 static sfshm_lane_counters_t *lanes_of(sfshm_counters_t *copy, sfshm_graph_counters_t *graph, uint32_t *n_p)
 {
   bool own = graph->nlanes > 0 && graph->first_lane <= copy->lanes_used &&
@@ -48,8 +48,8 @@ static sfshm_lane_counters_t *lanes_of(sfshm_counters_t *copy, sfshm_graph_count
   return own ? &copy->lanes[graph->first_lane] : graph->rest;
 }
 
-/* Whether the rank has charged no lane of the graph while these were copied. The fence orders the loads of the copy
- * before that of the time; it pairs with the stores of the time by the rank, between which it charges. */
+/* Whether the rank has charged no lane of the graph during the copy. The fence orders the loads of the copy before that
+ * of the time. It pairs with the rank's stores of the time, between which the rank charges. */
 static bool is_even(const sfshm_graph_counters_t *shared, const sfshm_graph_counters_t *copy)
 {
   atomic_thread_fence(memory_order_acquire);
@@ -57,7 +57,7 @@ static bool is_even(const sfshm_graph_counters_t *shared, const sfshm_graph_coun
   return since_ns != SFSHM_CHARGING && load(&shared->asleep_since_ns) == since_ns;
 }
 
-/* Copies a graph with its lanes until both are of one moment; a rank that was stopped meanwhile is read as it is. */
+/* Copies a graph with its lanes until both are consistent; a rank that was stopped meanwhile is read as it is. */
 static void copy_evenly(const sfshm_counters_t *shared, sfshm_counters_t *copy, uint32_t i)
 {
   for (int tries = 0; tries < TRIES && !is_even(&shared->graphs[i], &copy->graphs[i]); tries++) {
@@ -72,7 +72,7 @@ static void copy_evenly(const sfshm_counters_t *shared, sfshm_counters_t *copy, 
   }
 }
 
-/* Adds what has passed since the rank fell asleep, as the rank will when it goes on: counters grow while it waits. */
+/* Adds the time since the rank fell asleep, as the rank will when it wakes: counters grow while it waits. */
 static void add_lasting(sfshm_counters_t *copy, sfshm_graph_counters_t *graph)
 {
   uint32_t n, awaited = 0;
@@ -102,8 +102,8 @@ static void copy_all(const sfshm_counters_t *shared, sfshm_counters_t *copy)
     copy_evenly(shared, copy, i);
 }
 
-/* Whether the copy was made while no entries were made or freed. The fence orders the loads of the copy before that of
- * the count; it pairs with the read-modify-writes of the count by the rank. */
+/* Whether no entries were created or freed during the copy. The fence orders the loads of the copy before that of the
+ * count. It pairs with the rank's read-modify-writes of the count. */
 static bool copy_once(const sfshm_counters_t *shared, sfshm_counters_t *copy)
 {
   uint32_t before = atomic_load_explicit(&shared->changes, memory_order_acquire);
@@ -210,9 +210,8 @@ void sfshm_counters_free(sfshm_counters_t *copy)
 
 /* ---- Sums -------------------------------------------------------------------------------------------------------- */
 
-/* The values of one lane in the operations that the rank has begun: how many its leaves want (one for each edge), and
- * how many travel to it or from it for that. graph NULL: the lane's own entry says it, as it is of graphs that are
- * gone. */
+/* Values of one lane in the operations that the rank has begun: values that its leaves need (one per edge), and values
+ * that travel for them. graph == NULL: the entry is of destroyed graphs and has the sums itself. */
 static void values_of_lane(const sfshm_graph_counters_t *graph, const sfshm_lane_counters_t *lane, uint64_t *wanted_p,
                            uint64_t *carried_p)
 {

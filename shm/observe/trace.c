@@ -5,7 +5,7 @@
 
 #define WORDS (sizeof(sfshm_trace_record_t) / sizeof(uint64_t))
 
-/* Every store of a word is a release: who sees one of the new words sees that the number is no longer the old one. */
+/* Every store of a word is a release: a reader that sees a new word also sees that the number has changed. */
 void sfshm_trace_write(sfshm_trace_t *trace, const sfshm_trace_record_t *record)
 {
   uint64_t words[WORDS], number = atomic_fetch_add_explicit(&trace->next, 1, memory_order_relaxed) + 1;
@@ -17,7 +17,7 @@ void sfshm_trace_write(sfshm_trace_t *trace, const sfshm_trace_record_t *record)
   atomic_store_explicit(&event->words[0], number, memory_order_release);
 }
 
-/* The event of that number, if it is there, whole, before and after. */
+/* Copies the event with that number, if the number is unchanged before and after. */
 static bool read_event(const sfshm_trace_event_t *event, uint64_t number, sfshm_trace_record_t *record)
 {
   uint64_t words[WORDS];

@@ -1,4 +1,4 @@
-/* Memory that is left: see memory_left.h. */
+/* Remaining memory: see memory_left.h. */
 #include "shm/region/memory_left.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #define PATH_SIZE 4608 /* of a file of a group */
 #define LINE_SIZE 4224
 
-/* The names of one version's files. */
+/* File names of one cgroup version. */
 typedef struct version {
   const char *directory; /* below sys */
   const char *limit;
@@ -31,7 +31,7 @@ static uint64_t add(uint64_t a, uint64_t b)
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* The sum of the values of two names at the beginnings of lines, "name value" or "name: value". */
+/* Sum of the values of two names at line starts, "name value" or "name: value". */
 static uint64_t sum_of(const char *path, const char *const names[2])
 {
   char line[256], name[128];
@@ -47,7 +47,7 @@ static uint64_t sum_of(const char *path, const char *const names[2])
   return sum;
 }
 
-/* False if there is no such file, or no number in it, as "max". */
+/* Returns false if the file does not exist or has no number, like "max". */
 static bool read_number(const char *group, const char *name, uint64_t *value_p)
 {
   char path[PATH_SIZE];
@@ -70,7 +70,7 @@ static uint64_t swap_left(const version_t *version, const char *group, const cha
   return left < machine ? left : machine;
 }
 
-/* A group's statistics take long to read; where its limit leaves enough they are not. */
+/* A group's statistics are slow to read; they are skipped if its limit leaves enough. */
 typedef struct question {
   uint64_t enough;
   const char *meminfo; /* path */
@@ -89,7 +89,7 @@ static uint64_t left_in_group(const version_t *version, const char *group, const
   return add(add(left, sum_of(path, version->files)), swap_left(version, group, question->meminfo));
 }
 
-/* The least of a group and those above it. group ends in the path; root: how much of it is above the topmost. */
+/* Minimum over a group and its ancestors. group ends in the path; root: its prefix above the topmost group. */
 static uint64_t left_in_groups(const version_t *version, char *group, size_t root, const question_t *question)
 {
   uint64_t least = UINT64_MAX;
@@ -103,7 +103,7 @@ static uint64_t left_in_groups(const version_t *version, char *group, size_t roo
   }
 }
 
-/* "4:memory:/a/b", of version 1, or "0::/a/b"; what other controllers have is not concerned. */
+/* "4:memory:/a/b" in version 1, "0::/a/b" in version 2; other controllers are ignored. */
 static uint64_t left_by_line(char *line, const char *sys, const question_t *question)
 {
   char group[LINE_SIZE + 256];

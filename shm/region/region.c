@@ -29,7 +29,7 @@ static const char *kind_name(sfshm_region_kind_t kind)
   return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : "?";
 }
 
-/* Seals without which a region of that kind is refused. */
+/* Required seals of a kind of region. */
 static int required_seals(sfshm_region_kind_t kind)
 {
   int seals = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -65,12 +65,12 @@ static void write_header(void *base, sfshm_region_kind_t kind, size_t length_byt
   header->length_bytes = length_bytes;
   header->kind = (uint32_t)kind;
   header->owner_pid = (int32_t)getpid();
-  /* Pairs with the acquire in check_header: who sees the version sees the rest. */
+  /* Pairs with the acquire in check_header: a reader of the version sees the rest. */
   atomic_store_explicit(&header->version, SFSHM_LAYOUT_VERSION, memory_order_release);
 }
 
-/* Refuses more memory than is left. fallocate would take all of it before it failed, and the kernel would kill
- * processes to find more. */
+/* Refuses requests beyond the remaining memory. fallocate would allocate all of it before it fails, and the kernel
+ * would kill processes. */
 static sf_status_t check_memory_left(size_t length_bytes)
 {
   if (length_bytes < CHECKED_BYTES)
@@ -84,7 +84,7 @@ static sf_status_t check_memory_left(size_t length_bytes)
                      length_bytes, (unsigned long long)left);
 }
 
-/* ENOMEM: the memory of a group of processes is used up. */
+/* ENOMEM: the memory of a control group is exhausted. */
 static sf_status_t status_of(int error)
 {
   return error == ENOSPC || error == ENOMEM ? SF_ERR_NOMEM : SF_ERR_SYS;
@@ -130,7 +130,7 @@ sf_status_t sfshm_region_create(const char *name, sfshm_region_kind_t kind, size
     goto err_close;
   }
   if (region.length_bytes >= 2 * HUGE_PAGE_BYTES)
-    (void)madvise(region.base, region.length_bytes, MADV_HUGEPAGE); /* a wish; not every kernel grants it */
+    (void)madvise(region.base, region.length_bytes, MADV_HUGEPAGE); /* a hint; not every kernel supports it */
   write_header(region.base, kind, region.length_bytes);
   int seals = F_SEAL_SHRINK | F_SEAL_GROW | (sealing == SFSHM_SEAL_FUTURE_WRITE ? F_SEAL_FUTURE_WRITE : 0);
   if (fcntl(region.fd, F_ADD_SEALS, seals) != 0) {
@@ -162,8 +162,7 @@ static sf_status_t write_all(int fd, const char *bytes, size_t length_bytes, uin
   return SF_OK;
 }
 
-/* The kernel refuses to seal while it holds a page itself for a moment (EBUSY), which it waits for, but not for long.
- */
+/* Sealing fails with EBUSY while the kernel itself holds a page; the loop waits for that, but not for long. */
 static int seal_all(int fd)
 {
   const struct timespec pause = {.tv_nsec = 1000000};
@@ -174,7 +173,7 @@ static int seal_all(int fd)
   return error;
 }
 
-/* Written rather than mapped: no page has to be cleared, faulted in and unmapped again. */
+/* Written rather than mapped: saves clearing, faulting in and unmapping pages. */
 sf_status_t sfshm_region_freeze(const char *name, sfshm_region_kind_t kind, void *image, size_t length_bytes,
                                 sfshm_region_t *region_p)
 {
@@ -200,7 +199,7 @@ sf_status_t sfshm_region_publish(const char *name, sfshm_region_kind_t kind, voi
   sf_status_t status = sfshm_region_freeze(name, kind, image, length_bytes, &region);
   if (status != SF_OK)
     return status;
-  /* Private: before Linux 6.7 a region sealed against writing can't be mapped shared, not even for reading. */
+  /* Private mapping: before Linux 6.7 a region sealed against writing cannot be mapped shared, not even for reading. */
   region.base = mmap(NULL, length_bytes, PROT_READ, MAP_PRIVATE, region.fd, 0);
   if (region.base == MAP_FAILED) {
     status = sfshm_error_errno(SF_ERR_NOMEM, "mapping region \"%s\" of %zu bytes", name, length_bytes);
@@ -234,7 +233,7 @@ sf_status_t sfshm_region_compose(const char *name, sfshm_region_kind_t kind, con
     status = sfshm_error_errno(SF_ERR_NOMEM, "region \"%s\" of %zu bytes", name, region.length_bytes);
   else
     status = write_pieces(region.fd, pieces, npieces, kind, region.length_bytes);
-  if (status == SF_OK) /* what no piece has filled, too: later ones may, and must find memory there */
+  if (status == SF_OK) /* also ranges without a piece, because later pieces need memory there */
     status = allocate(region.fd, 0, region.length_bytes);
   if (status == SF_OK) {
     region.base = mmap(NULL, region.length_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0);
@@ -264,8 +263,8 @@ void sfshm_region_recompose(const sfshm_region_t *region, const sfshm_region_pie
   }
 }
 
-/* Pages of a memfd that can be written can be punched out in spite of its seals. Ordinary ones come back when they are
- * touched; huge ones may be used up by then, and whoever maps them would die of SIGBUS. */
+/* Pages of a writable memfd can be punched out despite its seals. Ordinary pages come back when touched; huge pages may
+ * be exhausted by then, and the process that maps them would get SIGBUS. */
 static sf_status_t check_pages(int fd, sfshm_region_kind_t kind)
 {
   struct statfs info;
@@ -279,8 +278,8 @@ static sf_status_t check_pages(int fd, sfshm_region_kind_t kind)
   return SF_OK;
 }
 
-/* Reading a hole makes a page, at the cost of who reads: an immutable region with holes is as large as one likes
- * without a byte of one's own. Those that can be written may have any, and be filled later. */
+/* Reading a hole allocates a page at the reader's expense: an immutable region with holes could have any length at no
+ * cost. Writable regions may have holes, to be filled later. */
 static sf_status_t check_holes(const struct stat *info, sfshm_region_kind_t kind)
 {
   uint64_t there = (uint64_t)info->st_blocks * STAT_BLOCK_BYTES;
@@ -372,7 +371,7 @@ sf_status_t sfshm_region_map_head(int fd, sfshm_region_kind_t kind, size_t head_
   return map(fd, kind, INT64_MAX, head_bytes, access, region_p);
 }
 
-/* Address space costs the maker of a region nothing. */
+/* Address space costs the creator of a region nothing. */
 static bool is_hollow(int fd, size_t length_bytes)
 {
   struct stat info;

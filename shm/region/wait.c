@@ -15,7 +15,7 @@ void sfshm_wake_sleep(sfshm_wake_t *wake, uint32_t ticket, int64_t timeout_ns)
   (void)syscall(SYS_futex, &wake->word, FUTEX_WAIT, ticket, timeout_ns < 0 ? NULL : &timeout, NULL, 0);
 }
 
-/* Of several wakers one disarms. Adding 1 clears the lowest bit and counts. */
+/* One of several wakers disarms. Adding 1 clears the lowest bit and counts. */
 void sfshm_wake_slow(sfshm_wake_t *wake)
 {
   uint32_t word = atomic_fetch_or_explicit(&wake->word, 0, memory_order_seq_cst);

@@ -1,5 +1,4 @@
-/* What ranks and daemon share for trunks besides images: opening trunk maps, and the layout of exchanges. Any thread;
- * no state of its own. */
+/* Trunk maps and the layout of exchanges, shared by ranks and daemon. Any thread; stateless. */
 #include "shm/trunk/trunk.h"
 
 #include "shm/base/error.h"
@@ -10,7 +9,7 @@
 
 /* ---- Trunk maps -------------------------------------------------------------------------------------------------- */
 
-/* Whether the side says of its messages what its image says. */
+/* Whether the side agrees with its image. */
 static bool matches_image(const sfshm_trunk_side_t *side, const sfshm_image_header_t *header)
 {
   if (side->role == SFSHM_AS_ROOT)
@@ -20,7 +19,7 @@ static bool matches_image(const sfshm_trunk_side_t *side, const sfshm_image_head
          side->receive_values == header->bcast_values;
 }
 
-/* *room: what is left of the region for images, which don't overlap. */
+/* *room: bytes of the region left for images, which do not overlap. */
 static sf_status_t check_side(const sfshm_region_t *region, const sfshm_trunk_side_t *side, uint64_t *room)
 {
   sfshm_image_t image;
@@ -76,7 +75,7 @@ uint64_t sfshm_exchange_class(size_t unit_bytes)
   return class_bytes;
 }
 
-/* Puts n slots for so many units behind what there is. Whether they fit. */
+/* Appends n slots for that many units. Returns whether they fit. */
 static bool add_slots(uint64_t n, int64_t units, uint64_t class_bytes, uint64_t max_bytes, uint64_t *first_p,
                       uint64_t *stride_p, uint64_t *length)
 {
@@ -93,7 +92,7 @@ static bool add_slots(uint64_t n, int64_t units, uint64_t class_bytes, uint64_t 
   return true;
 }
 
-/* where: NULL for all slots. *length_p: with what is before them. */
+/* where == NULL: all slots. *length_p: total length. */
 static sf_status_t lay_out(const sfshm_trunk_side_t sides[], const uint8_t where[], uint32_t nsides,
                            uint64_t class_bytes, uint64_t max_bytes, uint64_t before, sfshm_side_slots_t slots[],
                            uint64_t *length_p)

@@ -1,5 +1,4 @@
-/* Opening and checking the images of trunks, which another process or another node made. Any thread; no state of its
- * own. */
+/* Opens and checks trunk images from other processes or nodes. Any thread; stateless. */
 #include "shm/trunk/trunk.h"
 
 #include <assert.h>
@@ -19,7 +18,7 @@ static inline const void *at(const sfshm_image_t *image, uint64_t offset)
   return (const char *)image->base + offset;
 }
 
-/* Bytes of the index array, of a pattern that has one. */
+/* Bytes of a pattern's index array. */
 static uint64_t array_bytes(const sfshm_stored_pattern_t *stored)
 {
   uint64_t width = stored->kind == SFSHM_PATTERN_INDEX32   ? sizeof(uint32_t)
@@ -52,7 +51,7 @@ static bool open_array(const sfshm_image_t *image, const sfshm_stored_pattern_t 
   return true;
 }
 
-/* Neither looks at the indices. */
+/* Neither function reads the indices. */
 static sf_status_t open_pattern(const sfshm_image_t *image, const sfshm_stored_pattern_t *stored, const char *what,
                                 int64_t max_n, sfshm_pattern_t *pattern_p)
 {
@@ -97,7 +96,7 @@ static size_t part_bytes(const sfshm_image_t *image)
   return image->header.magic == SFSHM_ROOT_IMAGE_MAGIC ? sizeof(sfshm_root_part_t) : sizeof(sfshm_leaf_part_t);
 }
 
-/* What of the numbers follows from others. */
+/* Checks numbers that follow from others. */
 static bool header_is_sound(const sfshm_image_header_t *header)
 {
   int64_t units;
@@ -131,7 +130,7 @@ static sfshm_stored_pattern_t stored_layer(const sfshm_image_t *image, uint32_t 
   return ((const sfshm_stored_pattern_t *)at(image, image->header.layers))[k];
 }
 
-/* Arrays of different layers don't overlap, so that the indices looked at are not more than the image has room for. */
+/* Arrays of different layers do not overlap, so the number of indices read is bounded by the image. */
 static sf_status_t check_layers(const sfshm_image_t *image)
 {
   int64_t left = image->header.staged;
@@ -210,7 +209,7 @@ static sfshm_root_part_t stored_root_part(const sfshm_image_t *image, uint32_t i
   return ((const sfshm_root_part_t *)at(image, image->header.parts))[i];
 }
 
-/* Whether positions from first on are there for at least one value; *room_p: for how many. */
+/* Whether positions from first on exist for at least one value; *room_p: for how many. */
 static bool find_room(int64_t first, int64_t values, int64_t *room_p)
 {
   if (first < 0 || first >= values)
@@ -327,8 +326,8 @@ sf_status_t sfshm_root_winner_open(const sfshm_image_t *image, const sfshm_root_
   return SF_OK;
 }
 
-/* A check of a whole root image. Turns may use pieces of the arrays of their owners' parts; nothing else overlaps. So a
- * sound image has at most twice its length to look at, and one that is made to be looked at for ever is refused. */
+/* Check of a whole root image. Turns may use parts of the arrays of their owners' parts; nothing else overlaps. So the
+ * work is at most twice the length of a valid image, and an image designed for endless work is refused. */
 typedef struct sfshm_root_check {
   const sfshm_image_t *image;
   uint64_t room;

@@ -1,4 +1,4 @@
-/* Images in the making: see draft.h. Any thread. */
+/* Images under construction: see draft.h. Any thread. */
 #include "shm/trunk/merge/draft.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* Keys of roots: see keys.h. Any thread. */
 #include "shm/trunk/merge/keys.h"
 
-/* Bytes of a table with room for all keys are at most 4 times this for each value. */
+/* A table for all keys has at most 4 times as many bytes per value. */
 #define MAX_SPREAD 8
 
 /* ---- Indices of patterns ----------------------------------------------------------------------------------------- */

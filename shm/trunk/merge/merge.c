@@ -62,7 +62,7 @@ static sfshm_stored_pattern_t store_roots(const sfshm_positions_t *positions, co
   return sfshm_draft_keep_pattern(image, owner->n, owner->keys.root_max > UINT32_MAX);
 }
 
-/* The root of each edge: of those with the values first, then of the extra ones. */
+/* The root of each edge: first the edges with the values, then the extra ones. */
 static sfshm_stored_pattern_t store_edge_roots(const sfshm_edges_t *edges, sfshm_draft_t *image)
 {
   int64_t nvalues = edges->value_root.n;

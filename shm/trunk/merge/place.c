@@ -1,8 +1,8 @@
-/* Placing roots, values and contributions: see place.h. Any thread.
+/* Computes positions of roots, values and contributions: see place.h. Any thread.
  *
- * Going through an owner's pieces by ascending rank, a root that has not been met gets the next position. So positions
- * are in the order of leads and of their lists, the roots of a lead stand together, and a value whose position lies
- * before the first one of its own rank is a contribution beside the lead's. */
+ * In the order of an owner's pieces by ascending rank, each new root gets the next position. So positions are in the
+ * order of leads and of their lists, and the roots of a lead are adjacent. A value whose position is before the first
+ * one of its own rank is a contribution besides the lead's. */
 #include "shm/trunk/merge/place.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@ static void add_piece(sfshm_positions_t *positions, const sfshm_merge_block_t *b
   assert(last->npieces == 0 || positions->pieces[positions->npieces - 1].block->rank < block->rank);
   positions->pieces[positions->npieces++] = (sfshm_piece_t){.block = block, .owner = last, .edge = positions->nedges};
   last->npieces++;
-  last->n += block->edges->value_root.n; /* with those counted twice, until it is placed */
+  last->n += block->edges->value_root.n; /* repeated roots counted several times until positions are known */
   positions->most_pieces = last->npieces > positions->most_pieces ? last->npieces : positions->most_pieces;
   positions->nvalues += block->edges->value_root.n;
   positions->nedges += block->edges->leaf.n;
@@ -65,9 +65,8 @@ static sf_status_t take_memory(sfshm_positions_t *positions)
 
 /* ---- Positions --------------------------------------------------------------------------------------------------- */
 
-/* Places the values of one piece, number `winner` of the owner's; its keys are key[i] - base, and may stand where from
- * is written. Without branches: whether a root has been met is as good as random. Returns whether a root is there
- * twice. */
+/* Computes the positions of one piece, number `winner` of the owner's; its keys are key[i] - base, and may be in the
+ * memory of from. Branch-free, because new roots are unpredictable. Returns whether a root is repeated. */
 static bool place_values(sfshm_owner_t *owner, uint32_t table[], const uint32_t key[], uint32_t base, int64_t nvalues,
                          int32_t winner, uint32_t from[])
 {
@@ -94,7 +93,7 @@ sf_status_t sfshm_merge_refuse_twice(const sfshm_merge_block_t *block)
   return sfshm_error(SF_ERR_PROTO, "edge list of rank %d: a root of rank %d is there twice", block->rank, block->owner);
 }
 
-/* An empty table for all keys. */
+/* Creates an empty table for all keys. */
 static sf_status_t clear_table(sfshm_positions_t *positions, uint32_t nkeys)
 {
   if (nkeys > positions->table_size) {
@@ -142,7 +141,7 @@ static sf_status_t place_dense(sfshm_positions_t *positions, sfshm_owner_t *owne
   return status;
 }
 
-/* Places what several ranks have leaves on. */
+/* Computes the positions of roots that several ranks have leaves of. */
 static sf_status_t place_crowd(sfshm_positions_t *positions, sfshm_owner_t *owner)
 {
   int64_t nvalues = owner->n;
@@ -175,7 +174,7 @@ static sf_status_t place_owners(sfshm_positions_t *positions)
 
 /* ---- Staging ----------------------------------------------------------------------------------------------------- */
 
-/* The spot of a position; positions have to be asked for in ascending order, beginning with the first owner. */
+/* The spot of a position; ask in ascending order of positions, beginning with the first owner. */
 static inline sfshm_spot_t *find_spot(const sfshm_owner_t **owner, uint32_t position)
 {
   while (position >= (*owner)->first + (*owner)->n)

@@ -1,8 +1,7 @@
-/* Placing roots that are spread widely: see place.h. Any thread.
+/* Computes positions of sparse roots: see place.h. Any thread.
  *
- * A table of all keys would be too large, and few roots are there twice as a rule. So these are searched for first;
- * whatever stands between them is placed in runs. Lists made so that many roots look as if they were there twice cost
- * sorting, but no more. */
+ * A table of all keys would be too large, and few roots are repeated. So repeated roots are found first, and the values
+ * between them get positions in runs. Lists in which many roots seem repeated only cost sorting. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +13,8 @@
 typedef struct sfshm_crowd {
   sfshm_owner_t *owner;
   int64_t nvalues;
-  uint32_t *from;  /* position of each value; before that, of one that is there again, the first one of its root */
-  uint64_t *again; /* bits: which ones these are */
+  uint32_t *from;  /* position of each value; before that, for repeated roots, the first value of the root */
+  uint64_t *again; /* bit set of these values */
   uint32_t n;      /* roots so far */
 } sfshm_crowd_t;
 
@@ -94,7 +93,7 @@ static int64_t next_again(const sfshm_crowd_t *crowd, int64_t value, int64_t end
 
 /* ---- Positions --------------------------------------------------------------------------------------------------- */
 
-/* Values that meet new roots: these get the next positions. */
+/* Assigns the next positions to values with new roots. */
 static void place_run(sfshm_crowd_t *crowd, int64_t begin, int64_t end, int32_t winner)
 {
   sfshm_owner_t *owner = crowd->owner;
@@ -111,7 +110,7 @@ static void place_run(sfshm_crowd_t *crowd, int64_t begin, int64_t end, int32_t 
   crowd->n += n;
 }
 
-/* A value whose root has been met; false: in the same piece. */
+/* A value with a known root. Returns false if it is in the same piece. */
 static bool place_again(sfshm_crowd_t *crowd, int64_t value, int32_t winner)
 {
   uint32_t position = crowd->from[crowd->from[value]];
