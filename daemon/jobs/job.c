@@ -82,6 +82,7 @@ static void free_job(sfd_job_t *job)
   SFD_TELL(job->server->life->job_freed, job);
   free(job->left);
   free(job->rank_nodes);
+  free(job->incarnations);
   free(job);
 }
 

@@ -100,6 +100,7 @@ typedef struct sfd_job {
   int32_t njoined;         /* ranks that came, to this node */
   bool *left;              /* by rank, of all nodes */
   int32_t *rank_nodes;     /* by rank; NULL: all are here */
+  uint64_t *incarnations;  /* serials of the job on its nodes, in their order; NULL: all ranks are here */
   int32_t home;            /* node; see coordinator_client.h */
   bool home_knows;         /* that ranks have come here */
   int32_t nattached;       /* sessions */

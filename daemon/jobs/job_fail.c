@@ -29,37 +29,28 @@ void sfd_job_dismiss_joining(sfd_job_t *job)
       sfd_session_dismiss(job->ranks[r]->session, job->ranks[r]->hello_request, SF_ERR_RANK_FAILED, job->detail);
 }
 
-static void fill_failure(const sfd_job_t *job, Sfpeer__JobFail *fail, Sfpeer__Message *message)
-{
-  sfpeer__job_fail__init(fail);
-  sfpeer__message__init(message);
-  fail->job = job->id;
-  fail->status = SF_ERR_RANK_FAILED;
-  fail->detail = (char *)(uintptr_t)job->detail; /* only read */
-  message->body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
-  message->job_fail = fail;
-}
-
-static void tell_failure(const sfd_job_t *job)
-{
-  Sfpeer__JobFail fail;
-  Sfpeer__Message message;
-  fill_failure(job, &fail, &message);
-  sfd_job_tell_nodes(job, &message);
-}
-
-/* Who has noticed it may not reach all nodes. Whoever waits for another node has a channel to that one, and either
- * hears from there or notices the loss of the channel. */
-static void pass_failure_on(const sfd_job_t *job, int32_t from)
+/* A node that notices the failure (from -1) may not reach all others. So each that hears of it passes it on, over the
+ * channels that are open: a node that waits for another one has a channel to that one, and either hears from there or
+ * notices the loss of the channel. */
+static void tell_failure(const sfd_job_t *job, int32_t from)
 {
   const sfd_group_t *world = job->world;
-  Sfpeer__JobFail fail;
-  Sfpeer__Message message;
-  fill_failure(job, &fail, &message);
-  for (int32_t i = 0; world != NULL && i < world->nnodes; i++)
-    if (i != world->node_position && world->nodes[i] != from &&
-        sfd_channel_state(sfd_network_channels(job->server), world->nodes[i]) == SFD_CHANNEL_OPEN)
-      sfd_network_send(job->server, world->nodes[i], &message);
+  Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
+  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  fail.job = job->id;
+  fail.status = SF_ERR_RANK_FAILED;
+  fail.detail = (char *)(uintptr_t)job->detail; /* only read; protobuf-c has no const */
+  fail.uid = job->uid;
+  fail.name = (char *)(uintptr_t)job->name;
+  message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
+  message.job_fail = &fail;
+  for (int32_t i = 0; world != NULL && i < world->nnodes; i++) {
+    if (i == world->node_position || world->nodes[i] == from ||
+        (from >= 0 && sfd_channel_state(sfd_network_channels(job->server), world->nodes[i]) != SFD_CHANNEL_OPEN))
+      continue;
+    fail.incarnation = job->incarnations[i];
+    sfd_network_send(job->server, world->nodes[i], &message);
+  }
 }
 
 /* The failure as it concerns this node, the detail being in place. */
@@ -83,7 +74,7 @@ void sfd_job_fail(sfd_job_t *job, const char *detail)
   if (detail != job->detail)
     sfd_text_printable(job->detail, sizeof job->detail, detail);
   if (job->state == SFD_JOB_RUNNING)
-    tell_failure(job);
+    tell_failure(job, -1);
   fail_here(job);
 }
 
@@ -96,7 +87,7 @@ sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const S
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK;
   sfd_text_printable(job->detail, sizeof job->detail, fail->detail);
-  pass_failure_on(job, node);
+  tell_failure(job, node);
   fail_here(job);
   return SF_OK;
 }

@@ -292,11 +292,15 @@ static void tell_impossible(sfd_server_t *server, const Sfpeer__JobStart *starte
   fail.job = started->job;
   fail.status = SF_ERR_RANK_FAILED;
   fail.detail = detail;
+  fail.uid = started->uid;
+  fail.name = started->name;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
   message.job_fail = &fail;
-  for (size_t i = 0; i < started->n_nodes; i++)
+  for (size_t i = 0; i < started->n_nodes; i++) {
+    fail.incarnation = started->incarnations[i];
     if (started->nodes[i] != sfd_network_node(server))
       sfd_network_send(server, started->nodes[i], &message);
+  }
 }
 
 /* Whether the ranks that are here are those of which the home knows. */
@@ -312,20 +316,32 @@ static sf_status_t begin(sfd_job_t *job, const Sfpeer__JobStart *started)
 {
   size_t bytes = (size_t)job->size * sizeof started->rank_nodes[0];
   int32_t *rank_nodes = malloc(bytes);
-  if (rank_nodes == NULL)
+  job->incarnations = calloc(started->n_nodes, sizeof started->incarnations[0]);
+  if (rank_nodes == NULL || job->incarnations == NULL) {
+    free(rank_nodes);
     return SF_ERR_NOMEM;
+  }
   memcpy(rank_nodes, started->rank_nodes, bytes);
+  memcpy(job->incarnations, started->incarnations, started->n_nodes * sizeof started->incarnations[0]);
   return sfd_join_start(job, started->job, rank_nodes);
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
 }
 
 /* Whether lists and numbers are what they should be; this node's position among those of the job. */
 static bool check_start(const sfd_server_t *server, const Sfpeer__JobStart *started, size_t *position_p)
 {
   int32_t nnodes = sfd_network_nnodes(server), here = sfd_network_node(server);
-  bool good = started->n_nodes == started->n_incarnations && started->home >= 0 && started->home < nnodes;
+  bool good = started->n_nodes > 0 && started->n_nodes == started->n_incarnations && started->home >= 0 &&
+              started->home < nnodes;
   bool found = false;
   for (size_t r = 0; r < started->n_rank_nodes && good; r++)
-    good = started->rank_nodes[r] >= 0 && started->rank_nodes[r] < nnodes;
+    good = bsearch(&started->rank_nodes[r], started->nodes, started->n_nodes, sizeof started->nodes[0],
+                   compare_nodes) != NULL;
   for (size_t i = 0; i < started->n_nodes && good; i++) {
     good = started->nodes[i] > (i > 0 ? started->nodes[i - 1] : -1) && started->nodes[i] < nnodes;
     if (started->nodes[i] == here) {
@@ -394,5 +410,18 @@ sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpe
   pass_start_on(server, position, message);
   if (position == 0)
     send_runs(server, started->home, started, incarnation);
+  return SF_OK;
+}
+
+sf_status_t sfd_home_handle_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+{
+  const Sfpeer__JobFail *fail = message->job_fail;
+  sfd_job_t *job = find_incarnation(server, fail->uid, fail->name, fail->incarnation);
+  if (job == NULL || job->state != SFD_JOB_JOINING)
+    return sfd_job_handle_peer_fail(server, node, message);
+  sfd_ended_note(&server->ended, fail->job, true);
+  sfd_text_printable(job->detail, sizeof job->detail, fail->detail);
+  sfd_home_withdraw(job, SF_ERR_RANK_FAILED);
+  sfd_join_dismiss_all(job, SF_ERR_RANK_FAILED, job->detail);
   return SF_OK;
 }

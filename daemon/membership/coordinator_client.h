@@ -52,6 +52,9 @@ void sfd_home_node_lost(sfd_server_t *server, int32_t node, const char *detail);
 sf_status_t sfd_home_handle_refuse(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
+/* A job has failed, perhaps before its start has come to this node. */
+sf_status_t sfd_home_handle_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+
 /* Who still asks this home is to turn to another one. */
 sf_status_t sfd_home_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 

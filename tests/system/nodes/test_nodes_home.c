@@ -439,6 +439,40 @@ START_TEST(the_first_node_starts_those_that_lose_the_home)
 }
 END_TEST
 
+static int fail_to_start(sftest_rank_t *self)
+{
+  hold_t *hold = self->argument;
+  sf_context_t *context;
+  sf_graph_t *graph;
+  self->options.job = hold->name;
+  self->options.timeout_ms = 3 * LIMIT_MS;
+  if (self->rank == 1) {
+    SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_RANK_FAILED);
+    SFTEST_DETAIL(self, "node 1, which has ranks of job");
+    return 0;
+  }
+  context = sftest_join(self);
+  atomic_fetch_add(&hold->ready, 1);
+  SFTEST_EXPECT(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph), SF_ERR_RANK_FAILED);
+  SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
+  return 0;
+}
+
+/* The first node has started its part, and loses the second one, to which the start has not come: both ranks are told.
+ */
+START_TEST(a_node_that_is_lost_before_the_start_hears_of_the_failure)
+{
+  static sftest_loop_cluster_t loop;
+  static sftest_job_t job;
+  hold_t *hold = begin_to_join(&loop, &job, 0, 1, fail_to_start);
+  sftest_job_await(&job, &hold->ready, 1);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 0, 1);
+  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 0, 1);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  end_loop(&loop, hold);
+}
+END_TEST
+
 static int fail_to_join(sftest_rank_t *self)
 {
   hold_t *hold = self->argument;
@@ -479,6 +513,7 @@ static Suite *suite(void)
   tcase_add_test(cases, the_next_home_starts_a_job_that_nobody_heard_of);
   tcase_add_test(cases, the_first_node_starts_those_that_lose_the_home);
   tcase_add_test(cases, a_job_whose_first_node_is_lost_does_not_start);
+  tcase_add_test(cases, a_node_that_is_lost_before_the_start_hears_of_the_failure);
   tcase_add_test(cases, a_name_is_used_again_where_a_job_without_its_home_is_over);
   tcase_add_loop_test(cases, ranks_join_again, 1, 4);
   suite_add_tcase(suite, cases);
