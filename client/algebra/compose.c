@@ -28,7 +28,7 @@ sf_status_t sf_graph_compose(sf_graph_t *a, sf_graph_t *b, sf_graph_t **ab_p)
   sfc_derive_begin(&derive, __func__, a->group, a->flags);
   derive.nroots = a->nroots;
   sfc_place_t *bridge = find_roots(&derive, a, b->nroots);
-  sfc_place_t *reached = sfc_derive_places(&derive, b->leaf_max + 1);
+  sfc_place_t *reached = sfc_derive_places(&derive, b->plan.leaf_max + 1);
   sfc_derive_read(&derive, b, &edges);
   sfc_derive_room(&derive, edges.n);
   sfc_derive_bcast(&derive, b, SF_INT64, 2, bridge, reached);
@@ -93,7 +93,7 @@ sf_status_t sf_graph_compose_inverse(sf_graph_t *a, sf_graph_t *b, sf_graph_t **
     return status;
   sfc_derive_begin(&derive, __func__, a->group, a->flags);
   derive.nroots = a->nroots;
-  int64_t n = b->leaf_max + 1;
+  int64_t n = b->plan.leaf_max + 1;
   sfc_place_t *places = find_roots(&derive, a, n);
   reach_t *leaves = new_reaches(&derive, n);
   for (int64_t i = 0; !derive.starved && i < n; i++)
@@ -110,7 +110,7 @@ sf_status_t sf_graph_inverse(sf_graph_t *graph, sf_graph_t **inverse_p)
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, graph->group, graph->flags);
-  derive.nroots = graph->leaf_max + 1;
+  derive.nroots = graph->plan.leaf_max + 1;
   reach_t *leaves = new_reaches(&derive, derive.nroots);
   for (int64_t i = 0; leaves != NULL && i < derive.nroots; i++)
     leaves[i] = (reach_t){graph->rank, i, -(int64_t)graph->rank, -i};

@@ -53,7 +53,7 @@ sf_status_t sf_graph_embed_roots(sf_graph_t *graph, int64_t n, const int64_t sel
     return status;
   begin(&derive, __func__, graph);
   uint8_t *roots = mark(&derive, graph->nroots, n, selected_roots, true);
-  uint8_t *leaves = sfc_derive_array(&derive, graph->leaf_max + 1, sizeof *leaves);
+  uint8_t *leaves = sfc_derive_array(&derive, graph->plan.leaf_max + 1, sizeof *leaves);
   sfc_derive_bcast(&derive, graph, SF_UINT8, 1, roots, leaves);
   return make_of_marked(&derive, graph, leaves, embedded_p);
 }
@@ -66,6 +66,6 @@ sf_status_t sf_graph_embed_leaves(sf_graph_t *graph, int64_t n, const int64_t se
   if (status != SF_OK)
     return status;
   begin(&derive, __func__, graph);
-  const uint8_t *leaves = mark(&derive, graph->leaf_max + 1, n, selected_leaves, false);
+  const uint8_t *leaves = mark(&derive, graph->plan.leaf_max + 1, n, selected_leaves, false);
   return make_of_marked(&derive, graph, leaves, embedded_p);
 }

@@ -81,7 +81,7 @@ static void add_graph(sfc_joining_t *joining, int32_t k, int64_t local, int64_t 
   sfc_derive_begin(&part, joining->derive.caller, joining->derive.group, SF_GRAPH_DEFAULT);
   part.starved = joining->derive.starved;
   sfc_place_t *roots = sfc_derive_places(&part, graph->nroots);
-  sfc_place_t *leaves = sfc_derive_places(&part, graph->leaf_max + 1);
+  sfc_place_t *leaves = sfc_derive_places(&part, graph->plan.leaf_max + 1);
   sfc_derive_read(&part, graph, &edges);
   place_roots(joining, k, local, roots);
   sfc_derive_bcast(&part, graph, SF_INT64, 2, roots, leaves);
@@ -98,7 +98,7 @@ static void add_graphs(sfc_joining_t *joining)
   for (int32_t k = 0; k < joining->n; k++) {
     add_graph(joining, k, local, joining->leaf_offset != NULL ? joining->leaf_offset[k] : leaf);
     local += joining->graphs[k]->nroots;
-    leaf += joining->graphs[k]->leaf_max + 1;
+    leaf += joining->graphs[k]->plan.leaf_max + 1;
   }
 }
 

@@ -100,7 +100,7 @@ sf_status_t sf_graph_create_pattern(sf_group_t *group, sf_pattern_t pattern, int
 static bool has_shape(sfc_derive_t *derive, const sf_graph_t *graph, const sfc_edges_t *found, const sfc_shape_t *shape)
 {
   sfc_derive_t expected;
-  if (graph->leaf_max + 1 != graph->nleaves || count_leaves(shape, derive->group) != graph->nleaves)
+  if (graph->plan.leaf_max + 1 != graph->nleaves || count_leaves(shape, derive->group) != graph->nleaves)
     return false;
   sfc_derive_begin(&expected, derive->caller, derive->group, SF_GRAPH_DEFAULT);
   add_edges(&expected, shape);

@@ -86,7 +86,7 @@ sf_status_t sf_section_migrate(sf_graph_t *graph, const sf_section_t *roots, int
   sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
     return status;
-  int64_t n = graph->leaf_max + 1;
+  int64_t n = graph->plan.leaf_max + 1;
   sfc_derive_begin(&derive, __func__, graph->group, SF_GRAPH_DEFAULT);
   sfc_derive_want(&derive, nunits_p);
   if (n > 0 && (leaf_size == NULL || leaf_offset == NULL))
@@ -164,7 +164,7 @@ sf_status_t sf_section_graph(sf_graph_t *graph, const sf_section_t *roots, const
   sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
     return status;
-  int64_t leaf_space = graph->leaf_max + 1;
+  int64_t leaf_space = graph->plan.leaf_max + 1;
   sfc_derive_begin(&derive, __func__, graph->group, graph->flags);
   int64_t *root_offsets = find_offsets(&derive, roots, "roots", false, graph->nroots, &derive.nroots);
   int64_t *leaf_offsets = find_offsets(&derive, leaves, "leaves", true, leaf_space, &nleaf_units);

@@ -53,9 +53,9 @@ sf_status_t sf_graph_create_strided(sf_graph_t *graph, int64_t count, int64_t ro
   else
     root_stride = check_stride(&derive, "root_stride", root_stride, graph->nroots, count);
   if (count >= 1)
-    leaf_stride = check_stride(&derive, "leaf_stride", leaf_stride, graph->leaf_max + 1, count);
+    leaf_stride = check_stride(&derive, "leaf_stride", leaf_stride, graph->plan.leaf_max + 1, count);
   columns_t *here = sfc_derive_array(&derive, graph->nroots, sizeof *here);
-  columns_t *there = sfc_derive_array(&derive, graph->leaf_max + 1, sizeof *there);
+  columns_t *there = sfc_derive_array(&derive, graph->plan.leaf_max + 1, sizeof *there);
   sfc_derive_read(&derive, graph, &edges);
   for (int64_t i = 0; here != NULL && i < graph->nroots; i++)
     here[i] = (columns_t){count, root_stride};

@@ -23,7 +23,7 @@ static int64_t run_length(const sfc_edges_t *edges, int64_t i)
 static void write_text(FILE *out, const sf_graph_t *graph, const sfc_edges_t *edges)
 {
   fprintf(out, "rank %d of %d: %" PRId64 " roots, %" PRId64 " leaves in a space of %" PRId64 "\n", graph->rank,
-          graph->group->size, graph->nroots, graph->nleaves, graph->leaf_max + 1);
+          graph->group->size, graph->nroots, graph->nleaves, graph->plan.leaf_max + 1);
   for (int64_t i = 0, n; i < edges->n; i += n) {
     n = run_length(edges, i);
     if (n == 1)
@@ -38,7 +38,7 @@ static void write_text(FILE *out, const sf_graph_t *graph, const sfc_edges_t *ed
 static void write_json(FILE *out, const sf_graph_t *graph, const sfc_edges_t *edges)
 {
   fprintf(out, "{\"rank\":%d,\"nroots\":%" PRId64 ",\"nleaves\":%" PRId64 ",\"leaf_space\":%" PRId64 ",\"edges\":[",
-          graph->rank, graph->nroots, graph->nleaves, graph->leaf_max + 1);
+          graph->rank, graph->nroots, graph->nleaves, graph->plan.leaf_max + 1);
   for (int64_t i = 0; i < edges->n; i++)
     fprintf(out, "%s[%" PRId64 ",%d,%" PRId64 "]", i > 0 ? "," : "", edges->leaf[i], edges->root_rank[i],
             edges->root[i]);

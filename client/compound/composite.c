@@ -157,7 +157,7 @@ static sf_status_t look_up_target(sfc_composite_t *composite)
   if (composite->memory_epoch == epoch)
     return SF_OK;
   sfc_memory_ref_t ref = sfc_memory_find(memory, composite->target);
-  int64_t last = composite->call == SFSHM_CALL_BCAST ? graph->leaf_max : graph->root_max;
+  int64_t last = composite->call == SFSHM_CALL_BCAST ? graph->plan.leaf_max : graph->plan.root_max;
   sf_status_t status = sfc_buffer_check(sfshm_call_name(composite->call), target_name(composite), composite->target,
                                         last, composite->combine.unit_bytes, &ref);
   const void *const addresses[] = {composite->target};
@@ -180,7 +180,7 @@ static sf_status_t make_leaf_round(sfc_composite_t *composite)
   if (round == NULL)
     return sfshm_error(SF_ERR_NOMEM, "bcast: %lld leaves", (long long)n);
   int64_t *leaf = (int64_t *)(void *)(round + 1);
-  sf_status_t status = sfc_origin_read(graph->origin, graph->leaf_max + 1, leaf, NULL, NULL);
+  sf_status_t status = sfc_origin_read(graph->plan.origin, graph->plan.leaf_max + 1, leaf, NULL, NULL);
   round->slot = round->root = sfshm_pattern_from_index64(leaf, n);
   composite->own_round = round;
   composite->rounds = round;
@@ -222,7 +222,7 @@ static sf_status_t make_bcast(sfc_composite_t *composite, const sfc_composite_ca
 {
   sf_status_t status = make_leaf_round(composite);
   if (status == SF_OK)
-    status = make_room(composite, call->graph->leaf_max + 1);
+    status = make_room(composite, call->graph->plan.leaf_max + 1);
   composite->target = (void *)(uintptr_t)call->leaf; /* the caller lets it be written */
   if (status == SF_OK)
     status = make_part(composite, call->graph, SFSHM_BCAST, call->root, composite->scratch, &composite->first);
@@ -246,11 +246,11 @@ static sf_status_t check_buffers(const sfc_composite_call_t *call)
 {
   const char *name = sfshm_call_name(call->call);
   const sf_graph_t *graph = call->graph;
-  sf_status_t status = sfc_call_check_buffer(name, graph, "rootdata", call->root, graph->root_max, call->unit);
+  sf_status_t status = sfc_call_check_buffer(name, graph, "rootdata", call->root, graph->plan.root_max, call->unit);
   if (status == SF_OK)
-    status = sfc_call_check_buffer(name, graph, "leafdata", call->leaf, graph->leaf_max, call->unit);
+    status = sfc_call_check_buffer(name, graph, "leafdata", call->leaf, graph->plan.leaf_max, call->unit);
   if (status == SF_OK && call->call == SFSHM_CALL_FETCH)
-    status = sfc_call_check_buffer(name, graph, "leafupdate", call->leafupdate, graph->leaf_max, call->unit);
+    status = sfc_call_check_buffer(name, graph, "leafupdate", call->leafupdate, graph->plan.leaf_max, call->unit);
   return status;
 }
 
@@ -342,7 +342,7 @@ static sf_status_t composite_end(sf_request_t *request, sf_status_t status)
   sfc_composite_t *composite = request->whole;
   status = check_devices(composite, status);
   if (composite->waiting)
-    leave_thread(composite, request->graph->thread);
+    leave_thread(composite, request->graph->user.thread);
   if (composite->second != NULL)
     sfc_finish(composite->second);
   sfc_finish(request);

@@ -21,9 +21,10 @@ static sf_status_t check_first(const gathering_t *asked, sf_request_t **request_
   const sf_graph_t *graph = asked->graph;
   sf_status_t status = sfc_call_check(name, graph, asked->unit, SF_REPLACE, request_p);
   if (status == SF_OK)
-    status = sfc_call_check_buffer(name, graph, "leafdata", asked->leaf, graph->leaf_max, asked->unit);
+    status = sfc_call_check_buffer(name, graph, "leafdata", asked->leaf, graph->plan.leaf_max, asked->unit);
   if (status == SF_OK)
-    status = sfc_call_check_buffer(name, graph, "slotdata", asked->slots, graph->root_max < 0 ? -1 : 0, asked->unit);
+    status =
+        sfc_call_check_buffer(name, graph, "slotdata", asked->slots, graph->plan.root_max < 0 ? -1 : 0, asked->unit);
   return status;
 }
 

@@ -27,7 +27,7 @@ sf_status_t sf_graph_degrees(sf_graph_t *graph, int64_t degrees[])
   sf_status_t status = check(graph, graph != NULL && graph->nroots == 0 ? &nothing : degrees, __func__);
   if (status != SF_OK)
     return status;
-  space = graph->leaf_max + 1;
+  space = graph->plan.leaf_max + 1;
   int64_t *ones = malloc(((size_t)space + 1) * sizeof *ones);
   if (ones == NULL)
     return sfshm_error(SF_ERR_NOMEM, "sf_graph_degrees: %lld leaves", (long long)space);

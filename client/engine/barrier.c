@@ -19,13 +19,13 @@ static sf_status_t take_number(sf_graph_t *graph, sfshm_make_t what)
     if (status != SF_OK)
       return status;
   }
-  uint64_t sequence = ++graph->last_sequence, call = sfshm_desc_of_make(what, sequence);
+  uint64_t sequence = ++graph->flight.last_sequence, call = sfshm_desc_of_make(what, sequence);
   if (graph->in_flight == 0)
-    graph->first_sequence = sequence + 1;
-  if (graph->next_sample == sequence)
-    graph->next_sample++;
-  graph->history[sequence % SFC_HISTORY] = call;
-  sfshm_calls_note(graph->counts, &graph->digest, sequence, call);
+    graph->flight.first_sequence = sequence + 1;
+  if (graph->flight.next_sample == sequence)
+    graph->flight.next_sample++;
+  graph->flight.history[sequence % SFC_HISTORY] = call;
+  sfshm_calls_note(graph->counts, &graph->flight.digest, sequence, call);
   if (graph->trunks != NULL)
     sfc_trunks_check_begun(graph, call);
   return SF_OK;
@@ -46,7 +46,7 @@ static sf_status_t ask_daemon(const sf_graph_t *graph, Sfproto__SetupError *wron
   Sfproto__GraphMeet meet = SFPROTO__GRAPH_MEET__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   meet.graph = graph->number;
-  meet.call = graph->history[graph->last_sequence % SFC_HISTORY];
+  meet.call = graph->flight.history[graph->flight.last_sequence % SFC_HISTORY];
   meet.error = wrong->status != SF_OK ? wrong : NULL;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_MEET;
   message.graph_meet = &meet;
@@ -67,7 +67,7 @@ static sf_status_t take_answer(sfproto_incoming_t *met)
 
 sf_status_t sfc_graph_meet(sf_status_t before, sf_graph_t *graph, sfshm_make_t what)
 {
-  char detail[sizeof graph->failure_detail];
+  char detail[sizeof graph->failure.detail];
   Sfproto__SetupError wrong = SFPROTO__SETUP_ERROR__INIT;
   sfproto_incoming_t met;
   sf_status_t status = sfc_graph_failure(graph);

@@ -77,8 +77,8 @@ static int64_t survey(sfc_stage_t *stage, const sf_request_t *request)
   stage->npatterns = 0;
   for (int32_t i = 0; i < graph->nlanes; i++)
     stage->at[i] = -1;
-  for (int32_t i = 0; i < graph->nsenders[request->operation]; i++) {
-    const sfc_lane_t *lane = graph->senders[request->operation][i];
+  for (int32_t i = 0; i < graph->routes.nsenders[request->operation]; i++) {
+    const sfc_lane_t *lane = graph->routes.senders[request->operation][i];
     if (sfc_lane_reads_devices(lane, request) || is_sent_from_device(lane, request))
       continue;
     stage->at[lane - graph->lanes] = total;

@@ -92,7 +92,7 @@ static bool pack_block(sfc_lane_t *lane, const sf_request_t *request, const sfc_
 static void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sfshm_method_t method, size_t bytes)
 {
   sfshm_lane_post_eager(&lane->tx, slot, sfshm_desc_with_method(request->match, method));
-  sfc_thread_note(lane->graph->thread, lane->peer->wake);
+  sfc_thread_note(lane->graph->user.thread, lane->peer->wake);
   sfshm_count(&lane->counts->messages_sent, 1);
   sfshm_count(method == SFSHM_METHOD_INLINE ? &lane->counts->bytes_inline : &lane->counts->bytes_slots, bytes);
   if (__builtin_expect(request->watch != 0, false))

@@ -36,10 +36,10 @@ static void retire(sfc_attachment_t *attachment)
 static void free_operations(sfc_attachment_t *attachment)
 {
   sf_graph_t *graph = attachment->graph;
-  free_requests(graph->free_requests);
-  free_requests(graph->persistent);
-  free_request(graph->recent[0]);
-  free_request(graph->recent[1]);
+  free_requests(graph->requests.unused);
+  free_requests(graph->requests.persistent);
+  free_request(graph->requests.recent[0]);
+  free_request(graph->requests.recent[1]);
   for (int32_t i = 0; i < graph->nlanes; i++) {
     sfc_offload_free_lane(&graph->lanes[i]);
     sfc_lane_free_eager(&graph->lanes[i]);

@@ -10,7 +10,7 @@
 /* Whether the table has room for more operations. */
 static inline bool sfc_flight_has_room(const sf_graph_t *graph, uint64_t noperations)
 {
-  return graph->last_sequence - graph->first_sequence + noperations <= graph->table_mask;
+  return graph->flight.last_sequence - graph->flight.first_sequence + noperations <= graph->flight.table_mask;
 }
 
 /* Doubles the table. */
@@ -19,23 +19,23 @@ sf_status_t sfc_flight_make_room(sf_graph_t *graph);
 /* Makes the graph one of those on which the thread makes progress. */
 static inline void sfc_flight_attach(sf_graph_t *graph, sfc_thread_t *thread)
 {
-  graph->thread = thread;
-  graph->thread_previous = NULL;
-  graph->thread_next = thread->graphs;
+  graph->user.thread = thread;
+  graph->user.previous = NULL;
+  graph->user.next = thread->graphs;
   if (thread->graphs != NULL)
-    thread->graphs->thread_previous = graph;
+    thread->graphs->user.previous = graph;
   thread->graphs = graph;
 }
 
 static inline void sfc_flight_detach(sf_graph_t *graph)
 {
-  if (graph->thread_previous != NULL)
-    graph->thread_previous->thread_next = graph->thread_next;
+  if (graph->user.previous != NULL)
+    graph->user.previous->user.next = graph->user.next;
   else
-    graph->thread->graphs = graph->thread_next;
-  if (graph->thread_next != NULL)
-    graph->thread_next->thread_previous = graph->thread_previous;
-  graph->thread = NULL;
+    graph->user.thread->graphs = graph->user.next;
+  if (graph->user.next != NULL)
+    graph->user.next->user.previous = graph->user.previous;
+  graph->user.thread = NULL;
 }
 
 /* The request in flight behind that operation for which the lane has something to receive; NULL: none yet. */

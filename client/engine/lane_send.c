@@ -36,7 +36,7 @@ static void take_staged(const sfc_lane_t *lane, sf_request_t *request, sfshm_pat
 static void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sfshm_method_t method, size_t bytes)
 {
   sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, method));
-  sfc_thread_note(lane->graph->thread, lane->peer->wake);
+  sfc_thread_note(lane->graph->user.thread, lane->peer->wake);
   sfshm_count(&lane->counts->messages_sent, 1);
   if (__builtin_expect(request->watch != 0, false))
     sfc_watch_sent(request, lane, lane->tx.posted, bytes);
@@ -75,7 +75,7 @@ static bool send_reference(sfc_lane_t *lane, sf_request_t *request, sfshm_method
   }
   lane->awaiting[lane->tx.posted % SFSHM_LANE_SLOTS] = request;
   lane->tx_unread++;
-  lane->graph->nunread++;
+  lane->graph->progress.nunread++;
   post(lane, slot, request, method, bytes);
   if (sfc_offload_sends(request, bytes))
     sfc_offload_source(lane, request);
@@ -283,13 +283,13 @@ void sfc_request_find_straight(sf_request_t *request)
 {
   const sf_graph_t *graph = request->graph;
   sfshm_operation_t operation = request->operation;
-  if (graph->nsenders[operation] == 1) {
-    sfc_lane_t *lane = graph->senders[operation][0];
+  if (graph->routes.nsenders[operation] == 1) {
+    sfc_lane_t *lane = graph->routes.senders[operation][0];
     sfc_outgoing_t out = sfc_outgoing_find(lane, request);
     request->send = find_straight(lane, request, out.pattern, out.n, request->source);
   }
-  if (graph->nreceivers[operation] == 1 && request->op == SFSHM_OP_REPLACE && !request->ordered) {
-    sfc_lane_t *lane = graph->receivers[operation][0];
+  if (graph->routes.nreceivers[operation] == 1 && request->op == SFSHM_OP_REPLACE && !request->ordered) {
+    sfc_lane_t *lane = graph->routes.receivers[operation][0];
     const sfc_link_t *link = sfc_lane_incoming(lane, operation);
     if (link->extra_value.n == 0)
       request->receive = find_straight(lane, request, operation == SFSHM_BCAST ? &link->leaf : &link->value_root,

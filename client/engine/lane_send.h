@@ -42,10 +42,10 @@ static inline void sfc_lane_settle(sfc_lane_t *lane, sf_request_t **entry)
   if (lane->offers != NULL)
     sfc_offload_end_source(lane, (uint64_t)(entry - lane->awaiting));
   (*entry)->sends_left--;
-  lane->graph->last_lane = lane;
+  lane->graph->progress.last_lane = lane;
   *entry = NULL;
   lane->tx_unread--;
-  lane->graph->nunread--;
+  lane->graph->progress.nunread--;
 }
 
 /* The slot for the next message, if there is one. The message before in that slot has been consumed then. */
@@ -123,7 +123,7 @@ void sfc_graph_end_reading(sf_graph_t *graph);
 static inline void sfc_lane_end_message(sfc_lane_t *lane, bool tell)
 {
   if (sfshm_lane_consume(&lane->rx, tell))
-    sfc_thread_note(lane->graph->thread, lane->peer->wake);
+    sfc_thread_note(lane->graph->user.thread, lane->peer->wake);
   sfshm_count(&lane->counts->messages_received, 1);
   if (lane->rx_awaited != 0) { /* the message that was waited for has come */
     sfshm_lane_await(&lane->rx, 0);
@@ -135,9 +135,9 @@ static inline void sfc_lane_end_message(sfc_lane_t *lane, bool tell)
 static inline void sfc_lane_end_request(sfc_lane_t *lane)
 {
   sf_request_t *request = lane->rx_request;
-  bool is_last = request->sequence == lane->graph->last_sequence;
+  bool is_last = request->sequence == lane->graph->flight.last_sequence;
   request->receives_left--;
-  lane->graph->last_lane = lane;
+  lane->graph->progress.last_lane = lane;
   lane->rx_request = is_last ? NULL : sfc_lane_next_request(lane, request->sequence);
 }
 

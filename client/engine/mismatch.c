@@ -16,15 +16,18 @@
 /* The latest operation begun here whose number ends like the descriptor's; 0 if that one is still to come. */
 static uint64_t find_sequence(const sf_graph_t *graph, uint64_t desc)
 {
-  uint64_t behind = (graph->last_sequence - desc) & SFSHM_DESC_SEQUENCE_MASK;
-  return behind <= SFSHM_DESC_SEQUENCE_MASK / 2 && behind < graph->last_sequence ? graph->last_sequence - behind : 0;
+  uint64_t behind = (graph->flight.last_sequence - desc) & SFSHM_DESC_SEQUENCE_MASK;
+  return behind <= SFSHM_DESC_SEQUENCE_MASK / 2 && behind < graph->flight.last_sequence
+             ? graph->flight.last_sequence - behind
+             : 0;
 }
 
 /* The operation's descriptor; 0: it is still to come, or is not known any more. */
 static uint64_t called_as(const sf_graph_t *graph, uint64_t sequence)
 {
-  const sf_request_t *request = sequence >= graph->first_sequence ? graph->table[sequence & graph->table_mask] : NULL;
-  uint64_t match = request != NULL ? request->match : graph->history[sequence % SFC_HISTORY];
+  const sf_request_t *request =
+      sequence >= graph->flight.first_sequence ? graph->flight.table[sequence & graph->flight.table_mask] : NULL;
+  uint64_t match = request != NULL ? request->match : graph->flight.history[sequence % SFC_HISTORY];
   return sequence > 0 && ((match ^ sequence) & SFSHM_DESC_SEQUENCE_MASK) == 0 ? match : 0;
 }
 
@@ -120,8 +123,8 @@ static bool is_ahead(uint64_t a, uint64_t b, uint64_t mask)
 
 static uint64_t multi_awaited(const sf_graph_t *multi)
 {
-  uint64_t last = multi->last_sequence;
-  return sfshm_desc_of_multi(multi->history[last % SFC_HISTORY], last, multi->parent->last_sequence);
+  uint64_t last = multi->flight.last_sequence;
+  return sfshm_desc_of_multi(multi->flight.history[last % SFC_HISTORY], last, multi->parent->flight.last_sequence);
 }
 
 /* The lane of the parent graph that leads where this one does, NULL if there is none. */
@@ -142,13 +145,14 @@ static void compare_multi(const sfc_lane_t *lane, uint64_t awaited)
   char who[48];
   sf_graph_t *graph = lane->graph;
   const sf_graph_t *multi = graph->multi;
-  uint64_t on_multi = multi != NULL ? multi->last_sequence : 0, theirs = awaited & SFSHM_DESC_SEQUENCE_MASK;
+  uint64_t on_multi = multi != NULL ? multi->flight.last_sequence : 0, theirs = awaited & SFSHM_DESC_SEQUENCE_MASK;
   if (!is_ahead(sfshm_desc_on_multi(awaited), on_multi, SFSHM_DESC_COUNT_MASK) ||
-      !is_ahead(graph->last_sequence, theirs, SFSHM_DESC_SEQUENCE_MASK))
+      !is_ahead(graph->flight.last_sequence, theirs, SFSHM_DESC_SEQUENCE_MASK))
     return;
-  uint64_t behind = (graph->last_sequence - theirs) & SFSHM_DESC_SEQUENCE_MASK;
+  uint64_t behind = (graph->flight.last_sequence - theirs) & SFSHM_DESC_SEQUENCE_MASK;
   snprintf(who, sizeof who, "%s %d", lane->trunk != NULL ? "a rank of node" : "rank", lane->rank);
-  fail(graph, theirs + 1, called_as(graph, graph->last_sequence - behind + 1), who, sfshm_desc_operation(awaited));
+  fail(graph, theirs + 1, called_as(graph, graph->flight.last_sequence - behind + 1), who,
+       sfshm_desc_operation(awaited));
 }
 
 /* ---- What is waited for ------------------------------------------------------------------------------------------ */
@@ -178,7 +182,7 @@ static void tell(sfc_lane_t *lane)
     announce(lane, lane->rx_request->match);
   if (of_parent != NULL && of_parent->rx_request == NULL && announce(of_parent, multi_awaited(lane->graph)) &&
       of_parent->trunk == NULL)
-    sfc_thread_note(lane->graph->thread, lane->peer->wake); /* the other end may have looked before */
+    sfc_thread_note(lane->graph->user.thread, lane->peer->wake); /* the other end may have looked before */
 }
 
 void sfc_trunks_ask(sf_graph_t *graph)

@@ -51,8 +51,8 @@ void sfc_trunks_ask(sf_graph_t *graph);
  * until the thread does. As a rule this is a look at a line that has not changed. */
 static inline void sfc_graph_check_unexpected(const sf_graph_t *graph, sfshm_operation_t operation)
 {
-  for (int32_t i = 0; i < graph->nsenders[operation]; i++) {
-    sfc_lane_t *lane = graph->senders[operation][i];
+  for (int32_t i = 0; i < graph->routes.nsenders[operation]; i++) {
+    sfc_lane_t *lane = graph->routes.senders[operation][i];
     if (lane->trunk == NULL && lane->rx_request == NULL && sfshm_lane_has_message(&lane->rx))
       sfc_lane_check_message(lane);
   }

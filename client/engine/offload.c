@@ -70,7 +70,7 @@ static void submit(const sfc_lane_t *lane, const sf_request_t *request, sfshm_su
 
 static sf_status_t tell_edges(const sf_graph_t *graph, Sfproto__EdgeBlock blocks[], Sfproto__EdgeBlock *pointers[])
 {
-  const sfc_origin_t *origin = graph->origin;
+  const sfc_origin_t *origin = graph->plan.origin;
   Sfproto__GraphEdges edges = SFPROTO__GRAPH_EDGES__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   for (int32_t i = 0; i < origin->nparts; i++) {
@@ -94,13 +94,13 @@ static sf_status_t tell_edges(const sf_graph_t *graph, Sfproto__EdgeBlock blocks
 
 static bool give_edges(const sf_graph_t *graph)
 {
-  size_t nparts = (size_t)graph->origin->nparts;
+  size_t nparts = (size_t)graph->plan.origin->nparts;
   Sfproto__EdgeBlock *blocks = calloc(nparts, sizeof *blocks);
   Sfproto__EdgeBlock **pointers = calloc(nparts, sizeof(Sfproto__EdgeBlock *));
   sf_status_t status = SF_ERR_NOMEM;
   if (blocks != NULL && pointers != NULL) {
     pthread_mutex_lock(&graph->context->lock);
-    status = sfc_origin_seal(graph->origin);
+    status = sfc_origin_seal(graph->plan.origin);
     pthread_mutex_unlock(&graph->context->lock);
   }
   if (status == SF_OK)
@@ -130,7 +130,7 @@ uint32_t sfc_offload_parts(const sf_request_t *request)
     return 0;
   if (request->source_ref.class == SFC_MEMORY_ALLOC && (graph->flags & SF_GRAPH_COPY) == 0)
     parts |= SFC_OFFER_SOURCE;
-  if (request->target_ref.class == SFC_MEMORY_ALLOC && (request->operation == SFSHM_BCAST || !graph->roots_shared))
+  if (request->target_ref.class == SFC_MEMORY_ALLOC && (request->operation == SFSHM_BCAST || !graph->plan.roots_shared))
     parts |= SFC_OFFER_TARGET;
   return parts;
 }
@@ -186,8 +186,8 @@ static void offer_target(sfc_lane_t *lane, const sf_request_t *request)
 void sfc_offload_targets(const sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
-  for (int32_t i = 0; i < graph->nreceivers[request->operation]; i++)
-    offer_target(graph->receivers[request->operation][i], request);
+  for (int32_t i = 0; i < graph->routes.nreceivers[request->operation]; i++)
+    offer_target(graph->routes.receivers[request->operation][i], request);
 }
 
 sfc_offer_t *sfc_offload_target(const sfc_lane_t *lane, const sf_request_t *request)
@@ -241,8 +241,8 @@ void sfc_offload_note_method(sfc_lane_t *lane, const sf_request_t *request, sfsh
 void sfc_offload_end(const sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
-  for (int32_t i = 0; i < graph->nreceivers[request->operation]; i++) {
-    sfc_lane_t *lane = graph->receivers[request->operation][i];
+  for (int32_t i = 0; i < graph->routes.nreceivers[request->operation]; i++) {
+    sfc_lane_t *lane = graph->routes.receivers[request->operation][i];
     sfc_offer_t *offer = sfc_offload_target(lane, request);
     if (offer != NULL)
       retract(lane, offer, pieces_of(lane, request).npieces);

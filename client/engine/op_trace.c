@@ -55,9 +55,9 @@ static void forget_devices(const sf_request_t *request)
 void sfc_watch_begin(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
-  bool sampled = request->sequence == graph->next_sample;
+  bool sampled = request->sequence == graph->flight.next_sample;
   if (sampled)
-    graph->next_sample = sfc_watch_sample_after(request->sequence);
+    graph->flight.next_sample = sfc_watch_sample_after(request->sequence);
   request->watch = (sampled ? SFC_SAMPLED : 0) | (sfc_watch_traces(graph->context) ? SFC_TRACED : 0);
   request->began_ns = request->watched_ns = sfshm_trace_now_ns();
   watch_devices(request);
@@ -138,8 +138,11 @@ void sfc_watch_end(sf_request_t *request)
 
 void sfc_watch_waited(const sf_graph_t *graph, const sfc_lane_t *lane, uint64_t since_ns, uint64_t now_ns)
 {
-  sfshm_trace_record_t record = {
-      .begin_ns = since_ns, .end_ns = now_ns, .peer = -1, .kind = SFSHM_TRACE_WAIT, .sequence = graph->last_sequence};
+  sfshm_trace_record_t record = {.begin_ns = since_ns,
+                                 .end_ns = now_ns,
+                                 .peer = -1,
+                                 .kind = SFSHM_TRACE_WAIT,
+                                 .sequence = graph->flight.last_sequence};
   if (!sfc_watch_traces(graph->context))
     return;
   if (lane != NULL)

@@ -12,7 +12,7 @@
 /* The request begins: whether it is to be watched. */
 static inline bool sfc_watch_wanted(const sf_request_t *request)
 {
-  bool sampled = SFSHM_IS_COUNTED && request->sequence == request->graph->next_sample;
+  bool sampled = SFSHM_IS_COUNTED && request->sequence == request->graph->flight.next_sample;
   return sampled || sfc_watch_traces(request->graph->context);
 }
 

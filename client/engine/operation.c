@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) sf_request_t *take_recent(sf_graph_
 {
   if (graph == NULL || unit == NULL || op == NULL || graph->generation != sfc_process_generation)
     return NULL;
-  sf_request_t *request = graph->recent[operation];
+  sf_request_t *request = graph->requests.recent[operation];
   if (request == NULL || request->in_flight || request->root != rootdata || request->leaf != leafdata ||
       request->combine.unit.base != unit->unit.base || request->combine.unit.count != unit->unit.count ||
       request->op != op->op || request->memory_epoch != sfc_memory_epoch(&graph->context->memory))
@@ -37,7 +37,7 @@ __attribute__((noinline)) sf_status_t sfc_graph_prepare(sf_graph_t *graph, const
                                                         uint64_t noperations)
 {
   sf_status_t status = sfc_graph_failure(graph);
-  if (status == SF_OK && graph->thread != NULL && graph->thread != thread)
+  if (status == SF_OK && graph->user.thread != NULL && graph->user.thread != thread)
     status = sfshm_error(SF_ERR_STATE, "graph %llu has operations in flight that another thread began",
                          (unsigned long long)graph->number);
   return status == SF_OK && !sfc_flight_has_room(graph, noperations) ? sfc_flight_make_room(graph) : status;
@@ -59,14 +59,14 @@ static inline __attribute__((always_inline)) sf_status_t begin(sf_request_t *req
     if (status != SF_OK)
       return status;
   }
-  if (sfc_graph_is_failed(graph) || (graph->thread != NULL && graph->thread != thread) ||
+  if (sfc_graph_is_failed(graph) || (graph->user.thread != NULL && graph->user.thread != thread) ||
       !sfc_flight_has_room(graph, 1)) {
     sf_status_t status = sfc_graph_prepare(graph, thread, 1);
     if (status != SF_OK)
       return status;
   }
   sfc_start(request, thread, split);
-  if (__builtin_expect(split && graph->nstalled > 0, false))
+  if (__builtin_expect(split && graph->progress.nstalled > 0, false))
     (void)sfc_graph_hand_over(graph);
   return SF_OK;
 }
@@ -76,7 +76,7 @@ void sfc_request_lift(sf_request_t *request)
   request->held = false;
   if (request->watch != 0)
     sfc_watch_lift(request);
-  if (request->graph->self.nedges > 0)
+  if (request->graph->plan.self.nedges > 0)
     sfc_request_do_self(request);
 }
 
@@ -257,7 +257,7 @@ static inline __attribute__((always_inline)) sf_status_t check_end(sf_request_t 
   const sf_graph_t *graph = (*request)->graph;
   if (graph->generation != sfc_process_generation)
     return sfshm_error(SF_ERR_STATE, "%s: in a child of the process that called sf_init", function);
-  if (graph->thread != thread)
+  if (graph->user.thread != thread)
     return sfshm_error(SF_ERR_STATE, "%s: operation %llu of graph %llu was begun by another thread", function,
                        (unsigned long long)(*request)->sequence, (unsigned long long)graph->number);
   return SF_OK;

@@ -30,8 +30,8 @@ static bool resume_sends(sfc_lane_t *lane, bool eagerly)
 {
   sf_graph_t *graph = lane->graph;
   uint64_t before = lane->tx.posted, first = lane->tx_sequence;
-  while (lane->tx_sequence <= graph->last_sequence) {
-    sf_request_t *request = graph->table[lane->tx_sequence & graph->table_mask];
+  while (lane->tx_sequence <= graph->flight.last_sequence) {
+    sf_request_t *request = graph->flight.table[lane->tx_sequence & graph->flight.table_mask];
     if (request != NULL && request->watch != 0)
       sfc_watch_mark(request);
     if (request != NULL && sfc_lane_sends(lane, request->operation) && !sfc_lane_send(lane, request) &&
@@ -39,10 +39,10 @@ static bool resume_sends(sfc_lane_t *lane, bool eagerly)
       return lane->tx.posted != before || lane->tx_sequence != first;
     lane->tx_sequence++;
     lane->tx_cursor = (sfc_cursor_t){0};
-    graph->last_lane = lane;
+    graph->progress.last_lane = lane;
   }
   lane->tx_stalled = false;
-  graph->nstalled--;
+  graph->progress.nstalled--;
   return true;
 }
 
@@ -62,7 +62,7 @@ static bool progress_sends(sf_graph_t *graph)
 bool sfc_graph_hand_over(sf_graph_t *graph)
 {
   bool moved = false;
-  for (int32_t i = 0; i < graph->nlanes && graph->nstalled > 0 && !sfc_graph_is_failed(graph); i++)
+  for (int32_t i = 0; i < graph->nlanes && graph->progress.nstalled > 0 && !sfc_graph_is_failed(graph); i++)
     if (graph->lanes[i].tx_stalled)
       moved |= resume_sends(&graph->lanes[i], true);
   return moved;
@@ -71,8 +71,8 @@ bool sfc_graph_hand_over(sf_graph_t *graph)
 bool sfc_thread_hand_over(const sfc_thread_t *thread)
 {
   bool moved = false;
-  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
-    moved |= graph->nstalled > 0 && sfc_graph_hand_over(graph);
+  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
+    moved |= graph->progress.nstalled > 0 && sfc_graph_hand_over(graph);
   return moved;
 }
 
@@ -81,15 +81,15 @@ static bool progress_graph(sf_graph_t *graph)
   bool moved = false;
   if (sfc_graph_is_failed(graph))
     return false;
-  int32_t kept = 0, n = graph->nexpecting;
+  int32_t kept = 0, n = graph->progress.nexpecting;
   for (int32_t i = 0; i < n; i++) {
-    sfc_lane_t *lane = graph->expecting[i];
+    sfc_lane_t *lane = graph->progress.expecting[i];
     moved |= sfc_lane_receive(lane);
     if (lane->rx_request != NULL)
-      graph->expecting[kept++] = lane;
+      graph->progress.expecting[kept++] = lane;
   }
-  graph->nexpecting = kept;
-  if (graph->nstalled > 0 || graph->nunread > 0)
+  graph->progress.nexpecting = kept;
+  if (graph->progress.nstalled > 0 || graph->progress.nunread > 0)
     moved |= progress_sends(graph);
   return moved;
 }
@@ -97,7 +97,7 @@ static bool progress_graph(sf_graph_t *graph)
 bool sfc_thread_progress(sfc_thread_t *thread)
 {
   bool moved = false;
-  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
+  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
     moved |= progress_graph(graph);
   for (sfc_continuation_t *work = thread->continuations, *next; work != NULL; work = next) {
     next = work->next;
@@ -111,9 +111,9 @@ bool sfc_thread_progress(sfc_thread_t *thread)
  * it goes the straight way: whether it did. All others are for progress, which gives everybody a turn. */
 static bool take_next(sf_graph_t *graph)
 {
-  if (graph->nexpecting == 0 || graph->nstalled > 0 || sfc_graph_is_failed(graph))
+  if (graph->progress.nexpecting == 0 || graph->progress.nstalled > 0 || sfc_graph_is_failed(graph))
     return false;
-  sfc_lane_t *lane = graph->expecting[0];
+  sfc_lane_t *lane = graph->progress.expecting[0];
   if (lane->ops != &sfc_shared_lane_ops)
     return false; /* nobody spins for messages of other nodes */
   const sfshm_slot_t *slot;
@@ -125,14 +125,14 @@ static bool take_next(sf_graph_t *graph)
   if (!sfc_lane_receive_straight(lane, slot))
     return false;
   if (lane->rx_request == NULL)
-    graph->expecting[0] = graph->expecting[--graph->nexpecting];
+    graph->progress.expecting[0] = graph->progress.expecting[--graph->progress.nexpecting];
   return true;
 }
 
 /* Nothing has come for a while: perhaps because somebody called something else. */
 static void check_matches(const sfc_thread_t *thread)
 {
-  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
+  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
     for (int32_t i = 0; i < graph->nlanes && !sfc_graph_is_failed(graph); i++)
       sfc_lane_check_match(&graph->lanes[i]);
 }
@@ -140,13 +140,14 @@ static void check_matches(const sfc_thread_t *thread)
 /* A thread that tests in vain waits as well: for the oldest operation of each of its graphs. */
 static void show_testing(const sfc_thread_t *thread)
 {
-  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
-    sfc_waiting_show(graph, graph->table[graph->first_sequence & graph->table_mask], thread->idle_ns);
+  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
+    sfc_waiting_show(graph, graph->flight.table[graph->flight.first_sequence & graph->flight.table_mask],
+                     thread->idle_ns);
 }
 
 static void end_testing(sfc_thread_t *thread)
 {
-  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
+  for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
     sfc_waiting_hide(graph);
   thread->idle_ns = 0;
 }
@@ -158,7 +159,7 @@ static void ask_after_tests(sfc_thread_t *thread)
     thread->idle_ns = sfc_now_ns();
   show_testing(thread);
   if (sfc_now_ns() - thread->idle_ns >= ASK_AFTER_NS)
-    for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->thread_next)
+    for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
       if (graph->trunks != NULL && !sfc_graph_is_failed(graph))
         sfc_trunks_ask(graph);
 }

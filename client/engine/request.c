@@ -99,9 +99,10 @@ sf_status_t sfc_request_look_up(sf_request_t *request)
   uint64_t epoch = sfc_memory_epoch(memory);
   sfc_memory_ref_t root = sfc_memory_find(memory, request->root);
   sfc_memory_ref_t leaf = sfc_memory_find(memory, request->leaf);
-  sf_status_t status = sfc_buffer_check(name, root_name(request), request->root, graph->root_max, unit_bytes, &root);
+  sf_status_t status =
+      sfc_buffer_check(name, root_name(request), request->root, graph->plan.root_max, unit_bytes, &root);
   if (status == SF_OK)
-    status = sfc_buffer_check(name, leaf_name(request), request->leaf, graph->leaf_max, unit_bytes, &leaf);
+    status = sfc_buffer_check(name, leaf_name(request), request->leaf, graph->plan.leaf_max, unit_bytes, &leaf);
   const void *const addresses[] = {request->root, request->leaf};
   const sfc_memory_ref_t *const refs[] = {&root, &leaf};
   if (status == SF_OK)
@@ -150,17 +151,17 @@ sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const s
 static void set_free(sf_request_t *request)
 {
   sfc_stage_free(request);
-  request->next = request->graph->free_requests;
-  request->graph->free_requests = request;
+  request->next = request->graph->requests.unused;
+  request->graph->requests.unused = request;
 }
 
 static sf_request_t *take_free(sf_graph_t *graph)
 {
-  sf_request_t *request = graph->free_requests;
+  sf_request_t *request = graph->requests.unused;
   sfc_graph_begin_operations(graph);
   if (request == NULL)
     return malloc(sizeof *request);
-  graph->free_requests = request->next;
+  graph->requests.unused = request->next;
   return request;
 }
 
@@ -175,7 +176,7 @@ static void fill_in(sf_request_t *request, const sfc_call_t *call)
       .persistent = call->persistent,
       .kind = (uint8_t)sfshm_desc_kind(call->signature),
       .operation = call->operation,
-      .ordered = !bcast && graph->roots_shared && !sfshm_op_order_free(call->op, call->unit.base),
+      .ordered = !bcast && graph->plan.roots_shared && !sfshm_op_order_free(call->op, call->unit.base),
       .turn_ops = sfc_turn_ops(call->op),
       .signature = call->signature,
       .op = call->op,
@@ -201,8 +202,8 @@ sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p)
   }
   sfc_request_find_straight(request);
   if (call->persistent) {
-    request->next = graph->persistent;
-    graph->persistent = request;
+    request->next = graph->requests.persistent;
+    graph->requests.persistent = request;
   }
   *request_p = request;
   return SF_OK;
@@ -211,7 +212,7 @@ sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p)
 /* Keeps a request for the next operation: filled in, unless it is persistent or part of another one. */
 void sfc_request_recycle(sf_request_t *request)
 {
-  sf_request_t **recent = &request->graph->recent[request->operation], *before = *recent;
+  sf_request_t **recent = &request->graph->requests.recent[request->operation], *before = *recent;
   if (before == request)
     return;
   if (request->persistent || request->whole != NULL || (before != NULL && before->in_flight)) {
@@ -225,7 +226,7 @@ void sfc_request_recycle(sf_request_t *request)
 
 void sfc_request_free(sf_request_t *request)
 {
-  sf_request_t **link = &request->graph->persistent;
+  sf_request_t **link = &request->graph->requests.persistent;
   while (request->persistent && *link != request)
     link = &(*link)->next;
   if (request->persistent)

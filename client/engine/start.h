@@ -24,7 +24,7 @@
 SFC_START_STEP void sfc_start_number(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
-  request->sequence = ++graph->last_sequence;
+  request->sequence = ++graph->flight.last_sequence;
   request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
   if (__builtin_expect(sfc_watch_wanted(request), false))
     sfc_watch_begin(request);
@@ -39,16 +39,16 @@ SFC_START_STEP void sfc_start_number(sf_request_t *request)
 static inline void sfc_start_send_lanes(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
-  int32_t n = graph->nsenders[request->operation];
+  int32_t n = graph->routes.nsenders[request->operation];
   request->sends_left = n;
   for (int32_t i = 0; i < n; i++) {
-    sfc_lane_t *lane = graph->senders[request->operation][i];
+    sfc_lane_t *lane = graph->routes.senders[request->operation][i];
     if (lane->tx_stalled)
       continue; /* the operations that stalled the lane are sent first */
     if (!sfc_lane_send(lane, request)) {
       lane->tx_stalled = true;
       lane->tx_sequence = request->sequence;
-      graph->nstalled++;
+      graph->progress.nstalled++;
     } else {
       lane->tx_cursor = (sfc_cursor_t){0};
     }
@@ -60,7 +60,7 @@ static inline void sfc_start_send_lanes(sf_request_t *request)
 SFC_START_STEP bool sfc_start_send(sf_request_t *request, sfc_thread_t *thread)
 {
   bool sent = request->send.lane != NULL && sfc_request_send_straight(request, thread);
-  if (request->graph->thread == NULL)
+  if (request->graph->user.thread == NULL)
     sfc_flight_attach(request->graph, thread);
   if (!sent)
     sfc_start_send_lanes(request);
@@ -71,14 +71,14 @@ SFC_START_STEP bool sfc_start_send(sf_request_t *request, sfc_thread_t *thread)
 SFC_START_STEP void sfc_start_receive(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
-  int32_t n = graph->nreceivers[request->operation];
+  int32_t n = graph->routes.nreceivers[request->operation];
   request->receives_left = n;
   for (int32_t i = 0; i < n; i++) {
-    sfc_lane_t *lane = graph->receivers[request->operation][i];
+    sfc_lane_t *lane = graph->routes.receivers[request->operation][i];
     if (lane->rx_request != NULL)
       continue;
     lane->rx_request = request;
-    graph->expecting[graph->nexpecting++] = lane;
+    graph->progress.expecting[graph->progress.nexpecting++] = lane;
   }
 }
 
@@ -89,9 +89,9 @@ SFC_START_STEP void sfc_start_account(sf_request_t *request, sfc_thread_t *threa
   request->in_flight = true;
   graph->in_flight++;
   thread->in_flight++;
-  graph->table[request->sequence & graph->table_mask] = request;
-  graph->history[request->sequence % SFC_HISTORY] = request->match;
-  sfshm_calls_note(graph->counts, &graph->digest, request->sequence, request->match);
+  graph->flight.table[request->sequence & graph->flight.table_mask] = request;
+  graph->flight.history[request->sequence % SFC_HISTORY] = request->match;
+  sfshm_calls_note(graph->counts, &graph->flight.digest, request->sequence, request->match);
   sfshm_count(&graph->counts->begun[request->kind], 1);
   sfc_graph_check_unexpected(graph, request->operation);
 }
@@ -102,7 +102,7 @@ SFC_START_STEP void sfc_start_self(sf_request_t *request)
   request->turn = 0;
   if (request->ordered)
     sfc_request_advance(request);
-  else if (request->graph->self.nedges > 0 && !request->held)
+  else if (request->graph->plan.self.nedges > 0 && !request->held)
     sfc_request_do_self(request);
 }
 
@@ -130,20 +130,20 @@ SFC_START_STEP void sfc_finish(sf_request_t *request)
   sf_graph_t *graph = request->graph;
   if ((request->offers & SFC_OFFER_TARGET) != 0)
     sfc_offload_end(request);
-  graph->table[request->sequence & graph->table_mask] = NULL;
+  graph->flight.table[request->sequence & graph->flight.table_mask] = NULL;
   request->in_flight = false;
-  graph->thread->in_flight--;
+  graph->user.thread->in_flight--;
   if (--graph->in_flight == 0) {
-    graph->first_sequence = graph->last_sequence + 1;
+    graph->flight.first_sequence = graph->flight.last_sequence + 1;
     sfc_flight_detach(graph);
   } else {
-    while (graph->table[graph->first_sequence & graph->table_mask] == NULL)
-      graph->first_sequence++;
+    while (graph->flight.table[graph->flight.first_sequence & graph->flight.table_mask] == NULL)
+      graph->flight.first_sequence++;
   }
   sfshm_count(&graph->counts->ended[request->kind], 1);
   if (__builtin_expect(request->watch != 0, false))
     sfc_watch_end(request);
-  if (!request->persistent && graph->recent[request->operation] != request)
+  if (!request->persistent && graph->requests.recent[request->operation] != request)
     sfc_request_recycle(request);
 }
 

@@ -149,8 +149,8 @@ bool sfc_trunk_devices_fill(sfc_lane_t *lane, const sf_request_t *request)
   const sfc_trunk_side_t *own = sfc_trunk_sending(lane->trunk, request->operation);
   if (own->filled == own->sent + 1)
     return true;
-  for (int32_t i = 0; i < graph->nsenders[request->operation]; i++) {
-    const sfc_lane_t *other = graph->senders[request->operation][i];
+  for (int32_t i = 0; i < graph->routes.nsenders[request->operation]; i++) {
+    const sfc_lane_t *other = graph->routes.senders[request->operation][i];
     sfc_trunk_side_t *side = other->trunk != NULL ? sfc_trunk_sending(other->trunk, request->operation) : NULL;
     if (side != NULL && (other == lane || is_next(other, side, request)) &&
         sfc_trunk_may_send(side, request->combine.unit_bytes))

@@ -3,7 +3,7 @@
 
 void sfc_request_do_self(sf_request_t *request)
 {
-  const sfc_link_t *self = &request->graph->self;
+  const sfc_link_t *self = &request->graph->plan.self;
   sfc_link_apply(self, request->operation, &request->combine, request->source, request->target);
   sfshm_count(&request->graph->counts->bytes_self, (uint64_t)self->nedges * request->combine.unit_bytes);
 }
@@ -11,8 +11,8 @@ void sfc_request_do_self(sf_request_t *request)
 void sfc_request_advance(sf_request_t *request)
 {
   const sf_graph_t *graph = request->graph;
-  for (; request->turn < graph->nturns; request->turn++) {
-    const sfc_turn_t *turn = &graph->turns[request->turn];
+  for (; request->turn < graph->plan.nturns; request->turn++) {
+    const sfc_turn_t *turn = &graph->plan.turns[request->turn];
     if ((turn->ops & request->turn_ops) == 0)
       continue;
     if (turn->lane != SFC_SELF_TURN)

@@ -14,7 +14,7 @@ void sfc_request_advance(sf_request_t *request);
 /* Whether the next contribution to an ordered reduce is that of a lane. */
 static inline bool sfc_request_is_turn(const sf_request_t *request, const sfc_lane_t *lane)
 {
-  return request->graph->turns[request->turn].lane == (int32_t)(lane - request->graph->lanes);
+  return request->graph->plan.turns[request->turn].lane == (int32_t)(lane - request->graph->lanes);
 }
 
 /* It has been combined. */

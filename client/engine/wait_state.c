@@ -9,7 +9,7 @@
 sfc_lane_t *sfc_waiting_turn(const sf_request_t *request)
 {
   const sf_graph_t *graph = request->graph;
-  int32_t lane = request->ordered && request->turn < graph->nturns ? graph->turns[request->turn].lane : -1;
+  int32_t lane = request->ordered && request->turn < graph->plan.nturns ? graph->plan.turns[request->turn].lane : -1;
   return lane >= 0 ? &graph->lanes[lane] : NULL;
 }
 
@@ -57,7 +57,7 @@ static void note_missing(sf_graph_t *graph, const sf_request_t *request)
     n += awaiting != 0 && shared == 0;
     atomic_store_explicit(&entry->awaiting, awaiting | shared, memory_order_relaxed);
   }
-  graph->nawaited = n;
+  graph->progress.nawaited = n;
 }
 
 /* ---- Time asleep ------------------------------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ static uint64_t asleep_since(const sf_graph_t *graph)
  * of what is charged comes before that. */
 static void charge(const sf_graph_t *graph, uint64_t now_ns, const sfc_lane_t *other)
 {
-  int32_t n, left = graph->nawaited;
+  int32_t n, left = graph->progress.nawaited;
   uint64_t slept_ns = now_ns - asleep_since(graph);
   sfshm_lane_counters_t *entries = entries_of(graph, &n);
   atomic_exchange_explicit(&graph->counts->asleep_since_ns, SFSHM_CHARGING, memory_order_seq_cst);
@@ -80,7 +80,7 @@ static void charge(const sf_graph_t *graph, uint64_t now_ns, const sfc_lane_t *o
     sfshm_count(&other->counts->waited_ns, slept_ns);
   for (int32_t i = 0; i < n && left > 0; i++)
     if (awaiting_of(&entries[i]) != 0) {
-      sfshm_count(&entries[i].waited_ns, slept_ns / (uint64_t)graph->nawaited);
+      sfshm_count(&entries[i].waited_ns, slept_ns / (uint64_t)graph->progress.nawaited);
       left--;
     }
 }
@@ -107,7 +107,7 @@ void sfc_waiting_sleep(sf_graph_t *graph, const sf_request_t *request, int64_t s
   uint64_t asleep_ns = (uint64_t)began_ns;
   if (asleep_since(graph) != 0) {
     asleep_ns = sfshm_trace_now_ns();
-    charge(graph, asleep_ns, graph->last_lane);
+    charge(graph, asleep_ns, graph->progress.last_lane);
   }
   sfc_waiting_show(graph, request, since_ns);
   set_asleep(graph, asleep_ns);
@@ -125,7 +125,7 @@ void sfc_waiting_hide(sf_graph_t *graph)
 /* Of the lanes that were awaited at last the one that is likely, or any. */
 static sfc_lane_t *choose_awaited(const sf_graph_t *graph, sfc_lane_t *likely)
 {
-  if (graph->nawaited == 0 || (likely != NULL && awaiting_of(likely->counts) != 0))
+  if (graph->progress.nawaited == 0 || (likely != NULL && awaiting_of(likely->counts) != 0))
     return likely;
   for (int32_t i = 0; i < graph->nlanes; i++)
     if (awaiting_of(graph->lanes[i].counts) != 0)
@@ -136,7 +136,7 @@ static sfc_lane_t *choose_awaited(const sf_graph_t *graph, sfc_lane_t *likely)
 void sfc_waiting_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *turn)
 {
   uint64_t now_ns = sfshm_trace_now_ns();
-  sfc_lane_t *culprit = turn != NULL ? turn : graph->last_lane;
+  sfc_lane_t *culprit = turn != NULL ? turn : graph->progress.last_lane;
   if (asleep_since(graph) != 0) {
     charge(graph, now_ns, culprit);
     set_asleep(graph, 0);

@@ -9,17 +9,17 @@
 
 void sfc_graph_find_bounds(sf_graph_t *graph)
 {
-  graph->root_max = graph->leaf_max = -1;
-  if (graph->self.nedges > 0) {
-    graph->root_max = graph->self.root_max;
-    graph->leaf_max = graph->self.leaf_max;
+  graph->plan.root_max = graph->plan.leaf_max = -1;
+  if (graph->plan.self.nedges > 0) {
+    graph->plan.root_max = graph->plan.self.root_max;
+    graph->plan.leaf_max = graph->plan.self.leaf_max;
   }
   for (int32_t i = 0; i < graph->nlanes; i++) {
     const sfc_lane_t *lane = &graph->lanes[i];
-    if (lane->as_root.nedges > 0 && lane->as_root.root_max > graph->root_max)
-      graph->root_max = lane->as_root.root_max;
-    if (lane->as_leaf.nedges > 0 && lane->as_leaf.leaf_max > graph->leaf_max)
-      graph->leaf_max = lane->as_leaf.leaf_max;
+    if (lane->as_root.nedges > 0 && lane->as_root.root_max > graph->plan.root_max)
+      graph->plan.root_max = lane->as_root.root_max;
+    if (lane->as_leaf.nedges > 0 && lane->as_leaf.leaf_max > graph->plan.leaf_max)
+      graph->plan.leaf_max = lane->as_leaf.leaf_max;
   }
 }
 
@@ -104,7 +104,7 @@ static void add_list(sfc_root_lists_t *roots, const sfshm_pattern_t *list)
 
 sf_status_t sfc_graph_find_shared_roots(sf_graph_t *graph)
 {
-  int32_t sources = graph->self.nedges > 0;
+  int32_t sources = graph->plan.self.nedges > 0;
   for (int32_t i = 0; i < graph->nlanes; i++) {
     const sfc_lane_t *lane = &graph->lanes[i];
     sources += lane->as_root.nedges > 0;
@@ -117,13 +117,14 @@ sf_status_t sfc_graph_find_shared_roots(sf_graph_t *graph)
   sfc_root_lists_t roots = {.lists = malloc(((size_t)graph->nlanes + 1) * sizeof *roots.lists)};
   if (roots.lists == NULL)
     return sfshm_error(SF_ERR_NOMEM, "looking for shared roots");
-  if (graph->self.nedges > 0)
-    add_list(&roots, &graph->self.value_root);
+  if (graph->plan.self.nedges > 0)
+    add_list(&roots, &graph->plan.self.value_root);
   for (int32_t i = 0; i < graph->nlanes; i++)
     if (graph->lanes[i].as_root.nedges > 0)
       add_list(&roots, &graph->lanes[i].as_root.value_root);
-  bool sparse = graph->root_max / 8 > SET_BYTES && graph->root_max / 8 / SET_BYTES_EACH > roots.n;
-  sf_status_t status = (sparse ? find_by_sorting : find_in_set)(&roots, graph->root_max, &graph->roots_shared);
+  bool sparse = graph->plan.root_max / 8 > SET_BYTES && graph->plan.root_max / 8 / SET_BYTES_EACH > roots.n;
+  sf_status_t status =
+      (sparse ? find_by_sorting : find_in_set)(&roots, graph->plan.root_max, &graph->plan.roots_shared);
   free(roots.lists);
   return status;
 }
@@ -164,7 +165,7 @@ sf_status_t sfc_graph_order_turns(sf_graph_t *graph)
   if (turns == NULL)
     return sfshm_error(SF_ERR_NOMEM, "turns of %zu ranks", most);
   int32_t n = 0;
-  if (graph->self.nedges > 0)
+  if (graph->plan.self.nedges > 0)
     turns[n++] = (sfc_turn_t){graph->rank, SFC_SELF_TURN, all};
   for (int32_t i = 0; i < graph->nlanes; i++) {
     const sfc_lane_t *lane = &graph->lanes[i];
@@ -174,7 +175,7 @@ sf_status_t sfc_graph_order_turns(sf_graph_t *graph)
       turns[n++] = (sfc_turn_t){lane->rank, i, all};
   }
   qsort(turns, (size_t)n, sizeof *turns, by_turn);
-  graph->turns = turns;
-  graph->nturns = n;
+  graph->plan.turns = turns;
+  graph->plan.nturns = n;
   return SF_OK;
 }

@@ -60,7 +60,7 @@ static int32_t job_rank_if_far(const sf_graph_t *graph, int32_t rank)
 static void enter_far(sfc_counters_t *counters, const sf_graph_t *graph)
 {
   sfshm_graph_counters_t *entry = graph->counts;
-  const sfc_origin_t *origin = graph->origin;
+  const sfc_origin_t *origin = graph->plan.origin;
   bool combined = (graph->flags & SF_GRAPH_REPRODUCIBLE) == 0;
   uint32_t n = 0;
   for (int32_t i = 0; i < origin->nparts; i++)
@@ -96,14 +96,14 @@ static void describe_graph(const sf_graph_t *graph, sfshm_graph_counters_t *entr
 
 static void describe_edges(const sf_graph_t *graph, sfshm_graph_counters_t *entry)
 {
-  entry->self_edges = entry->root_edges = (uint64_t)graph->self.nedges;
+  entry->self_edges = entry->root_edges = (uint64_t)graph->plan.self.nedges;
   for (int32_t i = 0; i < graph->nlanes; i++)
     entry->root_edges += (uint64_t)graph->lanes[i].as_root.nedges;
-  if (graph->origin == NULL || graph->origin->top.nleaves == 0)
+  if (graph->plan.origin == NULL || graph->plan.origin->top.nleaves == 0)
     return;
-  entry->top_rank = sfc_group_job_rank(graph->group, graph->origin->top.rank);
-  entry->top_root = graph->origin->top.root;
-  entry->top_leaves = (uint64_t)graph->origin->top.nleaves;
+  entry->top_rank = sfc_group_job_rank(graph->group, graph->plan.origin->top.rank);
+  entry->top_root = graph->plan.origin->top.root;
+  entry->top_leaves = (uint64_t)graph->plan.origin->top.nleaves;
 }
 
 sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
@@ -116,11 +116,11 @@ sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
     entry = graph->own_counts = calloc(1, sizeof *entry);
   if (entry != NULL) {
     graph->counts = entry;
-    graph->next_sample = sfc_watch_sample_after(graph->last_sequence);
+    graph->flight.next_sample = sfc_watch_sample_after(graph->flight.last_sequence);
     describe_graph(graph, entry);
     describe_edges(graph, entry);
     enter_lanes(counters, graph, seen);
-    if (seen && graph->trunks != NULL && graph->origin != NULL)
+    if (seen && graph->trunks != NULL && graph->plan.origin != NULL)
       enter_far(counters, graph);
     atomic_store_explicit(&entry->graph, graph->number, memory_order_release);
   }

@@ -11,8 +11,8 @@
 sf_status_t sfc_graph_failure(const sf_graph_t *graph)
 {
   /* Pairs with the release in sfc_graph_fail: who sees the status sees the text. */
-  int failed = atomic_load_explicit(&graph->failed, memory_order_acquire);
-  return failed == SF_OK ? SF_OK : sfshm_error((sf_status_t)failed, "%s", graph->failure_detail);
+  int failed = atomic_load_explicit(&graph->failure.status, memory_order_acquire);
+  return failed == SF_OK ? SF_OK : sfshm_error((sf_status_t)failed, "%s", graph->failure.detail);
 }
 
 static void (*_Atomic observer)(void);
@@ -26,9 +26,9 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
 {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the owner and the listener may both find a reason */
   pthread_mutex_lock(&lock);
-  if (atomic_load_explicit(&graph->failed, memory_order_relaxed) == SF_OK) {
-    strncpy(graph->failure_detail, detail, sizeof graph->failure_detail - 1);
-    atomic_store_explicit(&graph->failed, status, memory_order_seq_cst); /* see streams_guard.c */
+  if (atomic_load_explicit(&graph->failure.status, memory_order_relaxed) == SF_OK) {
+    strncpy(graph->failure.detail, detail, sizeof graph->failure.detail - 1);
+    atomic_store_explicit(&graph->failure.status, status, memory_order_seq_cst); /* see streams_guard.c */
   }
   pthread_mutex_unlock(&lock);
   void (*observe)(void) = atomic_load(&observer);
@@ -78,9 +78,9 @@ static uint64_t find_meeting(const sf_graph_t *graph)
 
 static void fail_as(const sf_graph_t *failed, const sf_graph_t *graph)
 {
-  int status = atomic_load_explicit(&failed->failed, memory_order_acquire);
+  int status = atomic_load_explicit(&failed->failure.status, memory_order_acquire);
   if (status != SF_OK)
-    fail_kin(graph, (sf_status_t)status, failed->failure_detail);
+    fail_kin(graph, (sf_status_t)status, failed->failure.detail);
 }
 
 /* Either may have failed before the listener knew that they belong together. */
@@ -111,7 +111,7 @@ void sfc_graph_tell_failure(sf_context_t *context, uint64_t graph, sf_status_t s
 void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail)
 {
   sfc_graph_fail_family(graph, status, detail);
-  sfc_graph_tell_failure(graph->context, graph->number, status, graph->failure_detail);
+  sfc_graph_tell_failure(graph->context, graph->number, status, graph->failure.detail);
 }
 
 /* ---- Graphs in the making -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@
 /* Whether the graph has failed; sfc_graph_failure says why. */
 static inline bool sfc_graph_is_failed(const sf_graph_t *graph)
 {
-  return atomic_load_explicit(&graph->failed, memory_order_relaxed) != SF_OK;
+  return atomic_load_explicit(&graph->failure.status, memory_order_relaxed) != SF_OK;
 }
 
 /* SF_OK, or why the graph (or its job) has failed, with the detail. */

@@ -28,8 +28,8 @@ void sfc_graph_text(const sf_graph_t *graph, char text[SFC_GRAPH_TEXT_BYTES])
 /* Remembers the graph's shared memory until the daemon says that nobody touches it. */
 static void retire_memory(sf_graph_t *graph)
 {
-  if (graph->shared.address != NULL)
-    sfc_graph_leave_block(graph, &graph->shared);
+  if (graph->memory.shared.address != NULL)
+    sfc_graph_leave_block(graph, &graph->memory.shared);
   for (int32_t i = 0; i < graph->nlanes; i++)
     if (graph->lanes[i].rx_cells.address != NULL)
       sfc_graph_leave_block(graph, &graph->lanes[i].rx_cells);
@@ -60,18 +60,23 @@ void sfc_graph_unlink(sf_graph_t *graph)
   pthread_mutex_unlock(&context->lock);
 }
 
+void sfc_graph_plan_free(sfc_graph_plan_t *plan)
+{
+  sfc_link_destroy(&plan->self);
+  for (int32_t i = 0; i < plan->nlists; i++)
+    sfc_device_destroy_region(&plan->lists[i]);
+  free(plan->turns);
+  free(plan->lists);
+  sfc_origin_free(plan->origin);
+}
+
 void sfc_graph_free_own_plan(sf_graph_t *graph)
 {
   for (int32_t i = 0; i < graph->nlanes; i++) {
     sfc_link_destroy(&graph->lanes[i].as_root);
     sfc_link_destroy(&graph->lanes[i].as_leaf);
   }
-  sfc_link_destroy(&graph->self);
-  for (int32_t i = 0; i < graph->nlists; i++)
-    sfc_device_destroy_region(&graph->lists[i]);
-  free(graph->turns);
-  free(graph->lists);
-  sfc_origin_free(graph->origin);
+  sfc_graph_plan_free(&graph->plan);
 }
 
 void sfc_graph_free(sf_graph_t *graph)
@@ -80,14 +85,14 @@ void sfc_graph_free(sf_graph_t *graph)
     return;
   bool owns_plan = !graph->shares_plan;
   sfc_graph_free_attachments(graph);
-  sfc_left_free(graph->left, NULL);
-  free(graph->retiring);
+  sfc_left_free(graph->memory.left, NULL);
+  free(graph->memory.retiring);
   if (owns_plan)
     sfc_graph_free_own_plan(graph);
   free(graph->lanes);
-  free(graph->senders[0]);
-  free(graph->expecting);
-  free(graph->table);
+  free(graph->routes.senders[0]);
+  free(graph->progress.expecting);
+  free(graph->flight.table);
   free(graph);
 }
 

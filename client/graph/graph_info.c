@@ -10,9 +10,9 @@ sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_
 {
   if (graph == NULL)
     return sfshm_error(SF_ERR_ARG, "sf_graph_edges: graph is NULL");
-  if (graph->origin == NULL) /* it failed when it was made */
+  if (graph->plan.origin == NULL) /* it failed when it was made */
     return sfc_graph_failure(graph);
-  return sfc_origin_read(graph->origin, graph->leaf_max + 1, leaf_index, root_rank, root_index);
+  return sfc_origin_read(graph->plan.origin, graph->plan.leaf_max + 1, leaf_index, root_rank, root_index);
 }
 
 sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p)
@@ -21,9 +21,9 @@ sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p)
     return sfshm_error(SF_ERR_ARG, "sf_graph_info: %s is NULL", graph == NULL ? "graph" : "info_p");
   sf_graph_info_t info = {.nroots = graph->nroots,
                           .nleaves = graph->nleaves,
-                          .leaf_space = graph->leaf_max + 1,
-                          .nleaves_self = graph->self.nedges,
-                          .operations = graph->last_sequence};
+                          .leaf_space = graph->plan.leaf_max + 1,
+                          .nleaves_self = graph->plan.self.nedges,
+                          .operations = graph->flight.last_sequence};
   for (int32_t i = 0; i < graph->nlanes; i++) {
     const sfc_lane_t *lane = &graph->lanes[i];
     info.nroot_ranks += lane->trunk != NULL ? lane->trunk->nroot_ranks : lane->as_leaf.nedges > 0;

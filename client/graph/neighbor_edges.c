@@ -100,7 +100,7 @@ static sf_status_t finish(sf_status_t status, sfc_ranks_t *ranks, sfc_ranks_t *r
 
 sf_status_t sfc_ranks_of_roots(const sf_graph_t *graph, sfc_ranks_t *ranks_p)
 {
-  const sfc_origin_t *origin = graph->origin;
+  const sfc_origin_t *origin = graph->plan.origin;
   sfc_ranks_t ranks;
   sf_status_t status = sfc_ranks_alloc(origin->nparts, graph->nleaves, &ranks);
   if (status != SF_OK)
@@ -119,7 +119,7 @@ static sf_status_t append_link(sfc_ranks_t *ranks, const sfc_link_t *link, int32
 
 sf_status_t sfc_ranks_of_leaves(const sf_graph_t *graph, sfc_ranks_t *ranks_p)
 {
-  int64_t nedges = graph->self.nedges;
+  int64_t nedges = graph->plan.self.nedges;
   sfc_ranks_t ranks;
   for (int32_t i = 0; i < graph->nlanes; i++)
     nedges += graph->lanes[i].as_root.nedges;
@@ -131,7 +131,7 @@ sf_status_t sfc_ranks_of_leaves(const sf_graph_t *graph, sfc_ranks_t *ranks_p)
   for (; lane < graph->nlanes && graph->lanes[lane].rank < graph->rank && status == SF_OK; lane++)
     status = append_link(&ranks, &graph->lanes[lane].as_root, graph->lanes[lane].rank);
   if (status == SF_OK)
-    status = append_link(&ranks, &graph->self, graph->rank);
+    status = append_link(&ranks, &graph->plan.self, graph->rank);
   for (; lane < graph->nlanes && status == SF_OK; lane++)
     status = append_link(&ranks, &graph->lanes[lane].as_root, graph->lanes[lane].rank);
   return finish(status, &ranks, ranks_p);

@@ -35,8 +35,8 @@ void sfc_graph_leave_block(sf_graph_t *graph, const sfc_block_t *block)
   sfc_left_t *left = malloc(sizeof *left);
   if (left == NULL)
     return;
-  *left = (sfc_left_t){graph->left, *block};
-  graph->left = left;
+  *left = (sfc_left_t){graph->memory.left, *block};
+  graph->memory.left = left;
 }
 
 void sfc_left_free(sfc_left_t *left, sfc_heap_t *inbox)
@@ -60,18 +60,18 @@ static sfc_retiring_t **chain_of(sfc_retirings_t *retirings, uint64_t graph)
 void sfc_retiring_enter(sf_graph_t *graph)
 {
   sfc_retirings_t *retirings = graph->context->retirings;
-  sfc_retiring_t *retiring = graph->retiring, **chain = chain_of(retirings, graph->number);
+  sfc_retiring_t *retiring = graph->memory.retiring, **chain = chain_of(retirings, graph->number);
   pthread_mutex_lock(&graph->context->lock);
   *retiring = (sfc_retiring_t){.next = *chain,
                                .next_untold = retirings->untold,
                                .graph = graph->number,
-                               .left = graph->left,
-                               .operations = graph->last_sequence};
+                               .left = graph->memory.left,
+                               .operations = graph->flight.last_sequence};
   *chain = retiring;
   retirings->untold = retiring;
   pthread_mutex_unlock(&graph->context->lock);
-  graph->left = NULL;
-  graph->retiring = NULL;
+  graph->memory.left = NULL;
+  graph->memory.retiring = NULL;
 }
 
 /* Where the record of the graph is linked in its chain. */

@@ -42,7 +42,7 @@ static sf_status_t make_lanes(sfc_setup_t *setup, remote_t *remote)
     int32_t own_rank = own < setup->lists.own.nparts ? setup->lists.own.parts[own].rank : INT32_MAX;
     int32_t peer_rank = peer < setup->lists.npeers ? setup->lists.peers[peer].rank : INT32_MAX;
     if (own_rank == graph->rank) {
-      sfc_link_init(&graph->self, &setup->lists.own.parts[own++].edges, NULL);
+      sfc_link_init(&graph->plan.self, &setup->lists.own.parts[own++].edges, NULL);
       continue;
     }
     int32_t node = own < setup->lists.own.nparts ? sfc_group_node_of(setup->group, own_rank) : graph->context->node;
@@ -68,7 +68,7 @@ static void keep_list(sf_graph_t *graph, sfshm_region_t *region)
 {
   if (region->length_bytes == 0)
     return;
-  graph->lists[graph->nlists++] = *region;
+  graph->plan.lists[graph->plan.nlists++] = *region;
   *region = (sfshm_region_t){.fd = -1};
 }
 
@@ -77,12 +77,12 @@ static void keep_list(sf_graph_t *graph, sfshm_region_t *region)
 static sf_status_t keep_lists(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
-  graph->lists = calloc((size_t)setup->lists.npeers + 1, sizeof *graph->lists);
-  if (graph->lists == NULL)
+  graph->plan.lists = calloc((size_t)setup->lists.npeers + 1, sizeof *graph->plan.lists);
+  if (graph->plan.lists == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of edge lists");
   for (int32_t i = 0; i < setup->lists.npeers; i++)
     keep_list(graph, &setup->lists.peers[i].region);
-  return sfc_origin_make(&setup->lists.own, &graph->origin);
+  return sfc_origin_make(&setup->lists.own, &graph->plan.origin);
 }
 
 static sf_status_t make_trunks(sfc_setup_t *setup, const remote_t *remote)

@@ -265,7 +265,7 @@ static sf_status_t new_graph(sf_group_t *group, const sfc_edge_input_t *input, u
     return SF_ERR_NOMEM;
   }
   graph->context = group->context;
-  graph->retiring = retiring;
+  graph->memory.retiring = retiring;
   graph->group = sfc_group_hold(group);
   graph->generation = group->context->generation;
   graph->flags = flags;
@@ -280,8 +280,8 @@ static sf_status_t new_graph(sf_group_t *group, const sfc_edge_input_t *input, u
 /* A graph that nobody has been told of. */
 static void free_graph(sf_graph_t *graph)
 {
-  if (graph->shared.address != NULL)
-    sfc_heap_give(&graph->context->inbox, &graph->shared);
+  if (graph->memory.shared.address != NULL)
+    sfc_heap_give(&graph->context->inbox, &graph->memory.shared);
   sfc_graph_unlink(graph);
   sfc_group_let_go(graph->group);
   sfc_graph_free(graph);

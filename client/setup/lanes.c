@@ -20,22 +20,22 @@ sf_status_t sfc_instance_make_tables(sf_graph_t *graph)
 {
   size_t n = (size_t)graph->nlanes;
   sfc_lane_t **lists = calloc(4 * n + 1, sizeof *lists);
-  graph->senders[0] = lists;
-  graph->expecting = calloc(n + 1, sizeof *graph->expecting);
-  graph->table = calloc(4, sizeof *graph->table);
-  if (lists == NULL || graph->expecting == NULL || graph->table == NULL)
+  graph->routes.senders[0] = lists;
+  graph->progress.expecting = calloc(n + 1, sizeof *graph->progress.expecting);
+  graph->flight.table = calloc(4, sizeof *graph->flight.table);
+  if (lists == NULL || graph->progress.expecting == NULL || graph->flight.table == NULL)
     return sfshm_error(SF_ERR_NOMEM, "tables of %zu lanes", n);
-  graph->table_mask = 3;
-  graph->first_sequence = 1;
+  graph->flight.table_mask = 3;
+  graph->flight.first_sequence = 1;
   for (int operation = 0; operation < 2; operation++) {
-    graph->senders[operation] = lists + (size_t)operation * 2 * n;
-    graph->receivers[operation] = graph->senders[operation] + n;
+    graph->routes.senders[operation] = lists + (size_t)operation * 2 * n;
+    graph->routes.receivers[operation] = graph->routes.senders[operation] + n;
     for (int32_t i = 0; i < graph->nlanes; i++) {
       sfc_lane_t *lane = &graph->lanes[i];
       if (sfc_lane_sends(lane, (sfshm_operation_t)operation))
-        graph->senders[operation][graph->nsenders[operation]++] = lane;
+        graph->routes.senders[operation][graph->routes.nsenders[operation]++] = lane;
       if (sfc_lane_receives(lane, (sfshm_operation_t)operation))
-        graph->receivers[operation][graph->nreceivers[operation]++] = lane;
+        graph->routes.receivers[operation][graph->routes.nreceivers[operation]++] = lane;
     }
   }
   return SF_OK;
@@ -51,12 +51,12 @@ sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n)
 {
   sfc_heap_t *inbox = &graph->context->inbox;
   size_t bytes = (size_t)n * LANE_BYTES;
-  if (graph->shared.address != NULL && graph->shared.length_bytes >= bytes)
+  if (graph->memory.shared.address != NULL && graph->memory.shared.length_bytes >= bytes)
     return SF_OK;
-  if (graph->shared.address != NULL)
-    sfc_heap_give(inbox, &graph->shared);
-  graph->shared.address = NULL;
-  return sfc_heap_take(inbox, bytes, &graph->shared);
+  if (graph->memory.shared.address != NULL)
+    sfc_heap_give(inbox, &graph->memory.shared);
+  graph->memory.shared.address = NULL;
+  return sfc_heap_take(inbox, bytes, &graph->memory.shared);
 }
 
 /* Slots into which the others write, and control lines. */
@@ -69,7 +69,7 @@ sf_status_t sfc_instance_make_slots(sf_graph_t *graph)
   if (status != SF_OK)
     return status;
   for (int32_t i = 0; i < n; i++) {
-    char *memory = (char *)graph->shared.address + (size_t)i * LANE_BYTES;
+    char *memory = (char *)graph->memory.shared.address + (size_t)i * LANE_BYTES;
     graph->lanes[i].rx.slots = (sfshm_slot_t *)(void *)memory;
     graph->lanes[i].tx.control = (sfshm_lane_control_t *)(void *)(memory + SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t));
   }
@@ -78,11 +78,11 @@ sf_status_t sfc_instance_make_slots(sf_graph_t *graph)
 
 void sfc_instance_describe(const sf_graph_t *graph, int32_t i, int32_t rank, sfc_peer_t *peer, Sfproto__LaneEnd *end)
 {
-  uint64_t offset = graph->shared.offset + (uint64_t)i * LANE_BYTES;
+  uint64_t offset = graph->memory.shared.offset + (uint64_t)i * LANE_BYTES;
   sfproto__lane_end__init(end);
   end->rank = rank;
   end->job_rank = graph->context->rank;
-  end->segment = graph->shared.segment;
+  end->segment = graph->memory.shared.segment;
   end->slots = offset;
   end->control = offset + SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t);
   end->can_read = sfc_peer_can_read(&graph->context->peers, peer);
@@ -145,18 +145,18 @@ void sfc_instance_strip(sf_graph_t *graph)
                       .size = graph->size,
                       .nroots = graph->nroots,
                       .nleaves = graph->nleaves,
-                      .retiring = graph->retiring,
+                      .memory.retiring = graph->memory.retiring,
                       .place = graph->place,
                       .generation = graph->generation,
-                      .shared = graph->shared};
+                      .memory.shared = graph->memory.shared};
   bool owns_plan = !graph->shares_plan;
   sfc_graph_free_attachments(graph);
   if (owns_plan)
     sfc_graph_free_own_plan(graph);
   free(graph->lanes);
-  free(graph->senders[0]);
-  free(graph->expecting);
-  free(graph->table);
+  free(graph->routes.senders[0]);
+  free(graph->progress.expecting);
+  free(graph->flight.table);
   *graph = empty;
 }
 

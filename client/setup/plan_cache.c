@@ -28,18 +28,10 @@ struct sfc_plan {
   uint32_t flags;
   sfc_given_t *given; /* NULL: not kept any more */
 
-  int64_t root_max;
-  int64_t leaf_max;
-  bool roots_shared;
-  sfc_link_t self;
+  sfc_graph_plan_t made;
   sfc_plan_lane_t *lanes;
   int32_t nlanes;
-  sfc_turn_t *turns;
-  int32_t nturns;
   struct sfc_trunks *trunks; /* as they are before the first operation */
-  sfc_origin_t *origin;
-  sfshm_region_t *lists;
-  int32_t nlists;
 
   sfc_plan_t *next; /* in the context's list, the latest first */
 };
@@ -58,12 +50,7 @@ static void free_plan(sf_context_t *context, sfc_plan_t *plan)
     sfc_link_destroy(&plan->lanes[i].as_root);
     sfc_link_destroy(&plan->lanes[i].as_leaf);
   }
-  sfc_link_destroy(&plan->self);
-  for (int32_t i = 0; i < plan->nlists; i++)
-    sfc_device_destroy_region(&plan->lists[i]);
-  free(plan->turns);
-  sfc_origin_free(plan->origin);
-  free(plan->lists);
+  sfc_graph_plan_free(&plan->made);
   free(plan->lanes);
   sfc_trunks_free(context, plan->trunks);
   sfc_given_free(plan->given);
@@ -223,22 +210,12 @@ void sfc_plan_make(sf_graph_t *graph, sfc_given_t *given)
   plan->group = graph->group->number;
   plan->flags = graph->flags;
   plan->given = given;
-  plan->root_max = graph->root_max;
-  plan->leaf_max = graph->leaf_max;
-  plan->roots_shared = graph->roots_shared;
-  plan->self = graph->self;
+  plan->made = graph->plan;
   for (int32_t i = 0; i < graph->nlanes; i++)
     take_lane(graph, &graph->lanes[i], &plan->lanes[i]);
   plan->nlanes = graph->nlanes;
-  plan->turns = graph->turns;
-  plan->nturns = graph->nturns;
-  plan->origin = graph->origin;
-  plan->lists = graph->lists;
-  plan->nlists = graph->nlists;
   if (plan->trunks != NULL)
     sfc_trunks_own_plan(plan->trunks, graph->trunks);
-  graph->lists = NULL;
-  graph->nlists = 0;
   use(graph, plan, shared);
   keep(graph->group, plan);
 }
@@ -305,7 +282,7 @@ uint64_t sfc_plan_number(const sfc_plan_t *plan)
 
 int32_t sfc_plan_nroot_ranks(const sfc_plan_t *plan)
 {
-  return plan->origin->nparts - (plan->self.nedges > 0);
+  return plan->made.origin->nparts - (plan->made.self.nedges > 0);
 }
 
 /* ---- Applying ---------------------------------------------------------------------------------------------------- */
@@ -335,12 +312,6 @@ sf_status_t sfc_plan_apply(sfc_plan_t *plan, sf_graph_t *graph)
                                    .as_leaf = from->as_leaf};
   }
   graph->nlanes = plan->nlanes;
-  graph->root_max = plan->root_max;
-  graph->leaf_max = plan->leaf_max;
-  graph->roots_shared = plan->roots_shared;
-  graph->self = plan->self;
-  graph->turns = plan->turns;
-  graph->nturns = plan->nturns;
-  graph->origin = plan->origin;
+  graph->plan = plan->made;
   return SF_OK;
 }

@@ -50,7 +50,7 @@ static sf_status_t lay_out(const sfc_streams_t *streams, sfc_stream_room_t *room
 {
   const sf_graph_t *graph = streams->graph;
   size_t bytes = 0, self_bytes = 0;
-  bool fits = slot_of(graph->self.nedges, room->unit_bytes, &self_bytes);
+  bool fits = slot_of(graph->plan.self.nedges, room->unit_bytes, &self_bytes);
   for (int32_t i = 0; i < streams->nlanes && fits; i++) {
     sfc_stream_way_t *way = &room->ways[i];
     fits = slot_of(incoming_units(&graph->lanes[i]), room->unit_bytes, &way->slot_bytes) && bytes < PTRDIFF_MAX / 64;

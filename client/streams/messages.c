@@ -48,8 +48,8 @@ static void list_sends(sfc_streams_t *streams, const sf_streamed_t *streamed)
   sfshm_operation_t operation = streamed->operation;
   const sf_graph_t *graph = streams->graph;
   sfc_moves_begin(streams->moves, streamed->unit, SFSHM_OP_REPLACE);
-  for (int32_t k = 0; k < graph->nsenders[operation]; k++) {
-    const sfc_lane_t *lane = graph->senders[operation][k];
+  for (int32_t k = 0; k < graph->routes.nsenders[operation]; k++) {
+    const sfc_lane_t *lane = graph->routes.senders[operation][k];
     int32_t i = number_of(streams, lane);
     char *slot = sfc_seen_by(streams->slots[i], streamed->source_on_host);
     if (is_to_node(streams, i))
@@ -76,17 +76,17 @@ static void list_receives(sfc_streams_t *streams, const sf_streamed_t *streamed)
   sfc_moves_begin(streams->moves, streamed->unit, streamed->op);
   if (streamed->operation == SFSHM_BCAST) {
     sfc_move_add_self(streams, streamed, streams->moves);
-    for (int32_t k = 0; k < graph->nreceivers[SFSHM_BCAST]; k++)
-      list_receive(streams, streamed, number_of(streams, graph->receivers[SFSHM_BCAST][k]));
+    for (int32_t k = 0; k < graph->routes.nreceivers[SFSHM_BCAST]; k++)
+      list_receive(streams, streamed, number_of(streams, graph->routes.receivers[SFSHM_BCAST][k]));
     return;
   }
-  for (int32_t k = 0; k < graph->nturns; k++) {
-    if ((graph->turns[k].ops & sfc_turn_ops(streamed->op)) == 0)
+  for (int32_t k = 0; k < graph->plan.nturns; k++) {
+    if ((graph->plan.turns[k].ops & sfc_turn_ops(streamed->op)) == 0)
       continue;
-    if (graph->turns[k].lane == SFC_SELF_TURN)
+    if (graph->plan.turns[k].lane == SFC_SELF_TURN)
       sfc_move_add_self(streams, streamed, streams->moves);
     else
-      list_receive(streams, streamed, graph->turns[k].lane);
+      list_receive(streams, streamed, graph->plan.turns[k].lane);
   }
 }
 
@@ -109,7 +109,7 @@ sf_status_t sfc_streams_prepare(sfc_streams_t *streams)
                   {SFC_MOVES_WINNERS, SFSHM_REDUCE, SFSHM_OP_REPLACE}};
   sf_streamed_t streamed = {.unit = {SFSHM_BASE_INT8, 1}};
   /* The rank's own edges, where they take a slot: all else of them is among the moves. */
-  sf_status_t status = streams->ops->prepare(streams->device, &streams->graph->self.extra_value, false);
+  sf_status_t status = streams->ops->prepare(streams->device, &streams->graph->plan.self.extra_value, false);
   if (status != SF_OK)
     return sfshm_error(status, "%s", streams->plugin->detail());
   for (int32_t i = 0; i < streams->graph->nlanes; i++)
@@ -185,8 +185,8 @@ static sf_status_t end_send(const sfc_streams_t *streams, const sf_streamed_t *s
 static void expect(sfc_streams_t *streams, sf_streamed_t *streamed)
 {
   const sf_graph_t *graph = streams->graph;
-  for (int32_t k = 0; k < graph->nreceivers[streamed->operation]; k++) {
-    int32_t i = number_of(streams, graph->receivers[streamed->operation][k]);
+  for (int32_t k = 0; k < graph->routes.nreceivers[streamed->operation]; k++) {
+    int32_t i = number_of(streams, graph->routes.receivers[streamed->operation][k]);
     if (!is_to_node(streams, i))
       streamed->messages[i] = atomic_fetch_add(&streams->lanes[i].nreceived, 1) + 1;
   }
@@ -198,8 +198,8 @@ static void expect(sfc_streams_t *streams, sf_streamed_t *streamed)
 static bool sends_to_host(const sfc_streams_t *streams, const sf_streamed_t *streamed)
 {
   const sf_graph_t *graph = streams->graph;
-  for (int32_t k = 0; k < graph->nsenders[streamed->operation]; k++) {
-    int32_t i = number_of(streams, graph->senders[streamed->operation][k]);
+  for (int32_t k = 0; k < graph->routes.nsenders[streamed->operation]; k++) {
+    int32_t i = number_of(streams, graph->routes.senders[streamed->operation][k]);
     if (is_to_node(streams, i) ? !sfc_nodes_are_on_device(streams->nodes, streamed, i, true)
                                : streams->room.ways[i].peer_device_slots == NULL)
       return true;
@@ -214,15 +214,15 @@ sf_status_t sfc_streams_send(sfc_streams_t *streams, sf_streamed_t *streamed)
   sfc_moves_kind_t kind = operation == SFSHM_BCAST ? SFC_MOVES_SEND_BCAST : SFC_MOVES_SEND_REDUCE;
   sf_status_t status = SF_OK;
   expect(streams, streamed);
-  for (int32_t k = 0; k < graph->nsenders[operation] && status == SF_OK; k++)
-    status = begin_send(streams, streamed, number_of(streams, graph->senders[operation][k]));
+  for (int32_t k = 0; k < graph->routes.nsenders[operation] && status == SF_OK; k++)
+    status = begin_send(streams, streamed, number_of(streams, graph->routes.senders[operation][k]));
   if (status == SF_OK) {
     list_sends(streams, streamed);
     status = sfc_moves_give(streams, streamed, streams->moves, streams->prepared[kind], streamed->source_on_host,
                             sends_to_host(streams, streamed) ? SFSHM_TRACE_WORK_TO_HOST : SFSHM_TRACE_WORK_WITHIN);
   }
-  for (int32_t k = 0; k < graph->nsenders[operation] && status == SF_OK; k++)
-    status = end_send(streams, streamed, number_of(streams, graph->senders[operation][k]));
+  for (int32_t k = 0; k < graph->routes.nsenders[operation] && status == SF_OK; k++)
+    status = end_send(streams, streamed, number_of(streams, graph->routes.senders[operation][k]));
   return status;
 }
 
@@ -263,8 +263,8 @@ static sf_status_t end_receive(const sfc_streams_t *streams, const sf_streamed_t
 static bool gets_from_host(const sfc_streams_t *streams, const sf_streamed_t *streamed)
 {
   const sf_graph_t *graph = streams->graph;
-  for (int32_t k = 0; k < graph->nreceivers[streamed->operation]; k++) {
-    int32_t i = number_of(streams, graph->receivers[streamed->operation][k]);
+  for (int32_t k = 0; k < graph->routes.nreceivers[streamed->operation]; k++) {
+    int32_t i = number_of(streams, graph->routes.receivers[streamed->operation][k]);
     if (is_to_node(streams, i) ? !sfc_nodes_are_on_device(streams->nodes, streamed, i, false)
                                : streams->room.ways[i].device_slots == NULL)
       return true;
@@ -280,16 +280,16 @@ sf_status_t sfc_streams_receive(sfc_streams_t *streams, const sf_streamed_t *str
                           : streamed->op == SFSHM_OP_REPLACE ? SFC_MOVES_WINNERS
                                                              : SFC_MOVES_REDUCE;
   sf_status_t status = sfc_move_self(streams, streamed);
-  for (int32_t k = 0; k < graph->nreceivers[operation] && status == SF_OK; k++)
-    status = begin_receive(streams, streamed, number_of(streams, graph->receivers[operation][k]));
-  for (int32_t k = 0; k < graph->nreceivers[operation] && status == SF_OK; k++)
-    status = bring(streams, streamed, number_of(streams, graph->receivers[operation][k]));
+  for (int32_t k = 0; k < graph->routes.nreceivers[operation] && status == SF_OK; k++)
+    status = begin_receive(streams, streamed, number_of(streams, graph->routes.receivers[operation][k]));
+  for (int32_t k = 0; k < graph->routes.nreceivers[operation] && status == SF_OK; k++)
+    status = bring(streams, streamed, number_of(streams, graph->routes.receivers[operation][k]));
   if (status == SF_OK) {
     list_receives(streams, streamed);
     status = sfc_moves_give(streams, streamed, streams->moves, streams->prepared[kind], streamed->target_on_host,
                             gets_from_host(streams, streamed) ? SFSHM_TRACE_WORK_FROM_HOST : SFSHM_TRACE_WORK_WITHIN);
   }
-  for (int32_t k = 0; k < graph->nreceivers[operation] && status == SF_OK; k++)
-    status = end_receive(streams, streamed, number_of(streams, graph->receivers[operation][k]));
+  for (int32_t k = 0; k < graph->routes.nreceivers[operation] && status == SF_OK; k++)
+    status = end_receive(streams, streamed, number_of(streams, graph->routes.receivers[operation][k]));
   return status;
 }

@@ -99,7 +99,7 @@ static bool takes_slot(const sf_streamed_t *streamed)
 
 sf_status_t sfc_move_self(const sfc_streams_t *streams, const sf_streamed_t *streamed)
 {
-  const sfc_link_t *link = &streams->graph->self;
+  const sfc_link_t *link = &streams->graph->plan.self;
   if (link->nedges == 0 || !takes_slot(streamed))
     return SF_OK;
   sfshm_move_t move = pack_of(streamed, link, sfc_seen_by(streams->room.self_slot, streamed->source_on_host));
@@ -110,7 +110,7 @@ sf_status_t sfc_move_self(const sfc_streams_t *streams, const sf_streamed_t *str
 
 void sfc_move_add_self(const sfc_streams_t *streams, const sf_streamed_t *streamed, sfc_moves_t *moves)
 {
-  const sfc_link_t *link = &streams->graph->self;
+  const sfc_link_t *link = &streams->graph->plan.self;
   if (link->nedges == 0)
     return;
   if (takes_slot(streamed)) {

@@ -130,7 +130,7 @@ static sf_status_t find_root(const sfc_streams_t *streams, const sfc_asked_t *as
     return SF_OK;
   }
   *root_p = asked->root;
-  return sfc_streams_find_buffer(streams, "rootdata", asked->root, asked->graph->root_max, unit_bytes, on_host_p);
+  return sfc_streams_find_buffer(streams, "rootdata", asked->root, asked->graph->plan.root_max, unit_bytes, on_host_p);
 }
 
 static sf_status_t fill_in(const sfc_streams_t *streams, const sfc_asked_t *asked, sf_streamed_t *streamed)
@@ -144,7 +144,7 @@ static sf_status_t fill_in(const sfc_streams_t *streams, const sfc_asked_t *aske
                        SF_STREAMS_IN_FLIGHT);
   sf_status_t status = find_root(streams, asked, unit_bytes, &root, &root_on_host);
   if (status == SF_OK)
-    status = sfc_streams_find_buffer(streams, "leafdata", asked->leaf, graph->leaf_max, unit_bytes, &leaf_on_host);
+    status = sfc_streams_find_buffer(streams, "leafdata", asked->leaf, graph->plan.leaf_max, unit_bytes, &leaf_on_host);
   if (status != SF_OK)
     return status;
   streamed->graph = graph;
@@ -178,7 +178,7 @@ sf_status_t sfc_streams_leave(sfc_streams_t *streams, sf_status_t status)
 sf_status_t sfc_streams_enter(sfc_streams_t *streams)
 {
   atomic_store(&streams->is_calling, true); /* before looking: see watchdog.c */
-  if (atomic_load(&streams->graph->failed) == SF_OK)
+  if (atomic_load(&streams->graph->failure.status) == SF_OK)
     return SF_OK;
   atomic_store(&streams->is_calling, false);
   return sfc_graph_failure(streams->graph);
@@ -347,7 +347,7 @@ static sf_status_t judge(sf_graph_t *graph, sf_status_t status)
   else if (streams->nodes != NULL)
     sfc_nodes_judge(streams->nodes);
   sfc_idle_t idle = {0};
-  while (is_released(streams) && atomic_load(&graph->failed) == SF_OK)
+  while (is_released(streams) && atomic_load(&graph->failure.status) == SF_OK)
     sfc_idle_pause(&idle);
   return sfc_graph_failure(graph);
 }

@@ -145,8 +145,8 @@ static void exchange(sfc_derive_t *derive, const sf_graph_t *graph, uint64_t cal
 static size_t most_moves(const sf_graph_t *graph)
 {
   int32_t n = graph->nlanes + 1;
-  if (n < graph->nturns)
-    n = graph->nturns;
+  if (n < graph->plan.nturns)
+    n = graph->plan.nturns;
   return 2 * (size_t)n;
 }
 

@@ -114,7 +114,7 @@ void sfc_nodes_close(sfc_nodes_t *nodes)
   if (nodes == NULL)
     return;
   sfc_graph_set_parent(nodes->copy, NULL);
-  nodes->copy->last_sequence = nodes->nbegun; /* as messages number them: the daemon is told so */
+  nodes->copy->flight.last_sequence = nodes->nbegun; /* as messages number them: the daemon is told so */
   (void)sf_graph_destroy(nodes->copy);
   pthread_mutex_destroy(&nodes->lock);
   free(nodes->turns);

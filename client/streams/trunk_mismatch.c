@@ -218,7 +218,7 @@ void sfc_nodes_let_go(sfc_nodes_t *nodes)
   if (nodes->board.host == NULL)
     return;
   if (!nodes->is_told)
-    sfc_graph_fail_everywhere(nodes->copy, (sf_status_t)atomic_load(&graph->failed), graph->failure_detail);
+    sfc_graph_fail_everywhere(nodes->copy, (sf_status_t)atomic_load(&graph->failure.status), graph->failure.detail);
   nodes->is_told = true;
   if (atomic_load(&graph->context->daemon_gone))
     release(nodes);

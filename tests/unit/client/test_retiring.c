@@ -21,13 +21,13 @@ static void setup(void)
   context.retirings = sfc_retirings_new();
   graphs = calloc(GRAPHS, sizeof *graphs);
   for (uint64_t i = 0; i < GRAPHS; i++)
-    graphs[i] = (sf_graph_t){.context = &context, .number = i + 1, .retiring = sfc_retiring_new()};
+    graphs[i] = (sf_graph_t){.context = &context, .number = i + 1, .memory.retiring = sfc_retiring_new()};
 }
 
 static void teardown(void)
 {
   for (uint64_t i = 0; i < GRAPHS; i++)
-    free(graphs[i].retiring);
+    free(graphs[i].memory.retiring);
   free(graphs);
   sfc_retirings_drop(&context);
   pthread_mutex_destroy(&context.lock);

@@ -40,7 +40,7 @@ static void setup(void)
   memset(&end, 0, sizeof end);
   end.board.costs.piece_stream_ps = 1000000; /* so that large data are read in place */
   end.context.board = &end.board;
-  end.graph = (sf_graph_t){.context = &end.context, .thread = &end.thread, .counts = &end.graph_counts};
+  end.graph = (sf_graph_t){.context = &end.context, .user.thread = &end.thread, .counts = &end.graph_counts};
   end.peer.wake = &end.wake;
   end.lane = (sfc_lane_t){.ops = &sfc_shared_lane_ops, .graph = &end.graph, .peer = &end.peer, .counts = &end.counts};
   end.lane.as_leaf.nvalues = 1;
@@ -96,7 +96,7 @@ START_TEST(data_read_in_place_are_awaited)
   ck_assert(read_message());
   ck_assert(sfc_lane_check_read(&end.lane));
   ck_assert_int_eq(requests[0].sends_left, 0);
-  ck_assert_uint_eq(end.graph.nunread, 0);
+  ck_assert_uint_eq(end.graph.progress.nunread, 0);
 }
 END_TEST
 
@@ -112,7 +112,7 @@ START_TEST(a_slot_used_again_ends_what_was_there)
     }
     sfc_lane_check_read(&end.lane);
     ck_assert_int_eq(requests[0].sends_left, 0);
-    ck_assert_uint_eq(end.graph.nunread, (unsigned)later);
+    ck_assert_uint_eq(end.graph.progress.nunread, (unsigned)later);
   }
 }
 END_TEST
@@ -144,7 +144,7 @@ START_TEST(every_request_ends_in_time)
       if (requests[i].sends_left != 0)
         ck_abort_msg("request %d of %d never ends", i, MAX_REQUESTS);
     ck_assert_uint_eq(end.lane.tx_unread, 0);
-    ck_assert_uint_eq(end.graph.nunread, 0);
+    ck_assert_uint_eq(end.graph.progress.nunread, 0);
   }
 }
 END_TEST
@@ -240,10 +240,10 @@ static sf_request_t exchange(sfshm_operation_t operation, sfshm_op_t op, int64_t
       .nvalues = n, .nedges = n, .value_root = sfshm_pattern_contiguous(3, n), .leaf = sfshm_pattern_contiguous(5, n)};
   end.lane.as_root = end.lane.as_leaf = link;
   for (int o = 0; o < 2; o++) {
-    end.graph.senders[o] = end.graph.receivers[o] = (sfc_lane_t **)(uintptr_t)only_lane;
-    end.graph.nsenders[o] = end.graph.nreceivers[o] = 1;
+    end.graph.routes.senders[o] = end.graph.routes.receivers[o] = (sfc_lane_t **)(uintptr_t)only_lane;
+    end.graph.routes.nsenders[o] = end.graph.routes.nreceivers[o] = 1;
   }
-  end.graph.last_sequence = 1;
+  end.graph.flight.last_sequence = 1;
   return (sf_request_t){.graph = &end.graph,
                         .operation = operation,
                         .sequence = 1,
@@ -298,7 +298,7 @@ START_TEST(others_take_the_long_way)
   end.lane.as_leaf.extra_value.n = 1;
   expect_straight(&request, true, false);
   request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 2);
-  end.graph.nsenders[SFSHM_BCAST] = end.graph.nreceivers[SFSHM_BCAST] = 2;
+  end.graph.routes.nsenders[SFSHM_BCAST] = end.graph.routes.nreceivers[SFSHM_BCAST] = 2;
   expect_straight(&request, false, false);
 }
 END_TEST

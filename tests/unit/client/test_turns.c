@@ -24,7 +24,7 @@ static scene_t scene;
 
 static sfc_link_t *link_of(int source)
 {
-  return source == 0 ? &scene.graph.self : &scene.lanes[source - 1].as_root;
+  return source == 0 ? &scene.graph.plan.self : &scene.lanes[source - 1].as_root;
 }
 
 static void fill_link(int source)
@@ -78,7 +78,7 @@ static void expect_found(void)
     fill_link(source);
   sfc_graph_find_bounds(&scene.graph);
   ck_assert_int_eq(sfc_graph_find_shared_roots(&scene.graph), SF_OK);
-  ck_assert_int_eq(scene.graph.roots_shared, expected());
+  ck_assert_int_eq(scene.graph.plan.roots_shared, expected());
 }
 
 START_TEST(shared_roots)
