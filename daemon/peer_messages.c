@@ -7,6 +7,7 @@
 
 #include "daemon/admin/remote_answer.h"
 #include "daemon/admin/remote_query.h"
+#include "daemon/data/data.h"
 #include "daemon/data/trunks.h"
 #include "daemon/jobs/ended_jobs.h"
 #include "daemon/jobs/group.h"
@@ -122,7 +123,7 @@ static sf_status_t find_group(sfd_server_t *server, const sfd_message_head_t *he
   sfd_job_t *job = sfd_job_find_id(server, head->job);
   *group_p = NULL;
   if (job == NULL)
-    return sfd_ended_answer(&server->ended, head->job);
+    return sfd_ended_answer(&server->jobs->ended, head->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK;
   *group_p = sfd_group_find(job, head->object);
@@ -231,20 +232,20 @@ static bool node_lost(sfd_server_t *server, int32_t node, sf_status_t status, bo
 
 static void end(sfd_server_t *server)
 {
-  free(server->arriving);
+  free(server->data->arriving);
   free(server->images);
   free(server->refusals);
-  server->arriving = NULL;
+  server->data->arriving = NULL;
   server->images = NULL;
   server->refusals = NULL;
 }
 
 static sf_status_t begin(sfd_server_t *server, int32_t nnodes)
 {
-  server->arriving = calloc((size_t)nnodes, sizeof(sfd_trunks_t *));
+  server->data->arriving = calloc((size_t)nnodes, sizeof(sfd_trunks_t *));
   server->images = calloc((size_t)nnodes, sizeof(void *));
   server->refusals = sfd_refusals_create(nnodes);
-  if (server->arriving != NULL && server->images != NULL && server->refusals != NULL)
+  if (server->data->arriving != NULL && server->images != NULL && server->refusals != NULL)
     return SF_OK;
   end(server);
   return sfshm_error(SF_ERR_NOMEM, "no memory for a network of %d nodes", nnodes);

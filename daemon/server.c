@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "daemon/admin/admin.h"
 #include "daemon/admin/metrics_http.h"
 #include "daemon/admin/stall.h"
 #include "daemon/admin/trace.h"
@@ -16,12 +17,17 @@
 #include "daemon/client_requests.h"
 #include "daemon/clients/accept.h"
 #include "daemon/clients/session.h"
+#include "daemon/data/data.h"
 #include "daemon/data/submit_rings.h"
+#include "daemon/jobs/job.h"
 #include "daemon/life.h"
 #include "daemon/membership/coordinator.h"
+#include "daemon/membership/membership.h"
 #include "daemon/memory/device_driver.h"
+#include "daemon/memory/memory.h"
 #include "daemon/net/network.h"
 #include "daemon/peer_messages.h"
+#include "daemon/setup/call_compare.h"
 #include "shm/base/error.h"
 
 #define ATTENTION_ROUNDS 16
@@ -109,8 +115,8 @@ static sf_status_t init_handles(sfd_server_t *server, int listen_fd)
   }
   uv_prepare_init(server->loop, &server->attend);
   uv_idle_init(server->loop, &server->busy);
-  uv_timer_init(server->loop, &server->stalls);
-  uv_timer_init(server->loop, &server->calls);
+  uv_timer_init(server->loop, &server->admin->stalls);
+  uv_timer_init(server->loop, &server->calls->timer);
   return SF_OK;
 }
 
@@ -118,7 +124,7 @@ static void start_handles(sfd_server_t *server)
 {
   server->attend.data = server;
   server->busy.data = server;
-  server->calls.data = server;
+  server->calls->timer.data = server;
   server->terminate.data = server;
   server->interrupt.data = server;
   uv_prepare_start(&server->attend, on_attend);
@@ -145,6 +151,34 @@ static void make_workers(sfd_server_t *server)
   sfd_board_set_workers(server->board, 0);
 }
 
+static void free_rooms(sfd_server_t *server)
+{
+  free(server->jobs);
+  free(server->memory);
+  free(server->data);
+  free(server->calls);
+  free(server->membership);
+  free(server->admin);
+}
+
+/* What each room keeps for the daemon, empty. On failure the caller frees it. */
+static sf_status_t create_rooms(sfd_server_t *server)
+{
+  server->jobs = calloc(1, sizeof *server->jobs);
+  server->memory = calloc(1, sizeof *server->memory);
+  server->data = calloc(1, sizeof *server->data);
+  server->calls = calloc(1, sizeof *server->calls);
+  server->membership = calloc(1, sizeof *server->membership);
+  server->admin = calloc(1, sizeof *server->admin);
+  if (server->jobs == NULL || server->memory == NULL || server->data == NULL || server->calls == NULL ||
+      server->membership == NULL || server->admin == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for the server");
+  TAILQ_INIT(&server->jobs->list);
+  TAILQ_INIT(&server->data->submissions);
+  TAILQ_INIT(&server->membership->assemblies);
+  return SF_OK;
+}
+
 sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int listen_fd, const sfshm_costs_t *costs,
                               sfd_server_t **server_p)
 {
@@ -153,15 +187,14 @@ sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int
     return sfshm_error(SF_ERR_NOMEM, "no memory for the server");
   *server =
       (sfd_server_t){.loop = loop, .options = options, .life = &sfd_life, .uid = geteuid(), .started_ms = uv_now(loop)};
-  TAILQ_INIT(&server->jobs);
-  TAILQ_INIT(&server->assemblies);
-  TAILQ_INIT(&server->submissions);
-  LIST_INIT(&server->remotes);
+  sf_status_t status = create_rooms(server);
+  if (status != SF_OK)
+    goto err_rooms;
   server->max_fds = max_fds();
   server->max_held_fds = server->max_fds / 4 * 3; /* the rest is for connections, and for what is under way */
-  sf_status_t status = sfd_board_create(costs, &server->board);
+  status = sfd_board_create(costs, &server->board);
   if (status != SF_OK)
-    goto err_free;
+    goto err_rooms;
   status = init_handles(server, listen_fd);
   if (status != SF_OK)
     goto err_board;
@@ -172,7 +205,8 @@ sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int
   return SF_OK;
 err_board:
   sfd_board_destroy(server->board);
-err_free:
+err_rooms:
+  free_rooms(server);
   free(server);
   return status;
 }
@@ -180,7 +214,7 @@ err_free:
 sf_status_t sfd_server_connect(sfd_server_t *server)
 {
   sf_status_t status = sfd_network_create(server, &sfd_peer_ops, &server->network);
-  return status == SF_OK ? sfd_metrics_server_create(server, &server->metrics) : status;
+  return status == SF_OK ? sfd_metrics_server_create(server, &server->admin->metrics) : status;
 }
 
 static void close_handles(sfd_server_t *server)
@@ -190,8 +224,8 @@ static void close_handles(sfd_server_t *server)
   sfd_clients_close(server);
   uv_close((uv_handle_t *)&server->attend, NULL);
   uv_close((uv_handle_t *)&server->busy, NULL);
-  uv_close((uv_handle_t *)&server->stalls, NULL);
-  uv_close((uv_handle_t *)&server->calls, NULL);
+  uv_close((uv_handle_t *)&server->admin->stalls, NULL);
+  uv_close((uv_handle_t *)&server->calls->timer, NULL);
   uv_close((uv_handle_t *)&server->terminate, NULL);
   uv_close((uv_handle_t *)&server->interrupt, NULL);
 }
@@ -207,8 +241,8 @@ void sfd_server_stop(sfd_server_t *server)
   }
   sfd_devices_stop(server);
   sfd_assemblies_free(server);
-  sfd_metrics_server_close(server->metrics);
-  server->metrics = NULL;
+  sfd_metrics_server_close(server->admin->metrics);
+  server->admin->metrics = NULL;
   if (server->network != NULL)
     sfd_network_close(server->network, close_handles);
   else
@@ -221,10 +255,11 @@ void sfd_server_destroy(sfd_server_t *server)
     return;
   sfd_network_destroy(server->network);
   sfd_network_destroy_abandoned(server);
-  free(server->unanswered);
+  free(server->admin->unanswered);
   sfd_trace_forget(server);
   sfd_board_destroy(server->board);
   sfd_clients_destroy(server);
   sfd_closing_end();
+  free_rooms(server);
   free(server);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/admin/admin.h"
 #include "daemon/admin/remote_query.h"
 #include "daemon/admin/tool.h"
 #include "daemon/admin/trace.h"
@@ -76,7 +77,7 @@ static int find_jobs(const sfd_server_t *server, const sfd_asker_t *asker, const
 {
   int count = 0;
   sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs, entry)
+  TAILQ_FOREACH(job, &server->jobs->list, entry)
   {
     if (!may_kill(server, asker, job) || !(by_name ? strcmp(job->name, word) == 0 : has_number(job, word)))
       continue;
@@ -123,7 +124,7 @@ static sf_status_t refuse_shutdown(const sfd_server_t *server)
 {
   char names[SFD_TEXT_SIZE / 2] = "";
   const sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs, entry)
+  TAILQ_FOREACH(job, &server->jobs->list, entry)
   {
     sfd_text_append(names, sizeof names, "%s\"%.32s\"", names[0] != '\0' ? ", " : "", job->name);
   }
@@ -158,10 +159,10 @@ static sf_status_t change_log(sfd_server_t *server, const sfd_asker_t *asker, co
   if (status != SF_OK)
     return status;
   if (levels != NULL)
-    describe(asker, "log", server->logged_by);
+    describe(asker, "log", server->admin->logged_by);
   sfd_log_describe(spec);
   if (levels != NULL)
-    sfd_log(SFD_LOG_MAIN, SFD_INFO, "%s: %s", server->logged_by, spec);
+    sfd_log(SFD_LOG_MAIN, SFD_INFO, "%s: %s", server->admin->logged_by, spec);
   snprintf(text, SFD_TEXT_SIZE, "%s", spec);
   return SF_OK;
 }

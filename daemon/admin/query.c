@@ -87,7 +87,7 @@ sfd_job_t *sfd_query_visible_job(const sfd_query_t *query, uint64_t serial)
 {
   bool all = query->uid == 0 || query->uid == query->server->uid;
   sfd_job_t *job;
-  TAILQ_FOREACH(job, &query->server->jobs, entry)
+  TAILQ_FOREACH(job, &query->server->jobs->list, entry)
   {
     if (job->serial >= serial && (all || job->uid == query->uid))
       return job;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "daemon/admin/admin.h"
 #include "daemon/admin/query.h"
 #include "daemon/base/log.h"
 #include "daemon/base/option_value.h"
@@ -15,10 +16,10 @@ static void tell_option(sfd_query_t *query, size_t index)
   char number[SFD_OPTION_TEXT_SIZE], levels[SFD_LOG_SPEC_SIZE], origin[SFD_OPTION_ORIGIN_SIZE];
   const char *value = sfd_option_text(option, server->options, number);
   sfd_options_origin(server->options, index, origin, sizeof origin);
-  if (option->type == SFD_OPTION_LEVELS && server->logged_by[0] != '\0') {
+  if (option->type == SFD_OPTION_LEVELS && server->admin->logged_by[0] != '\0') {
     sfd_log_describe(levels);
     value = levels;
-    snprintf(origin, sizeof origin, "%s", server->logged_by);
+    snprintf(origin, sizeof origin, "%s", server->admin->logged_by);
   }
   Sfproto__ConfigInfo info = SFPROTO__CONFIG_INFO__INIT;
   info.name = (char *)(uintptr_t)option->name; /* only read */

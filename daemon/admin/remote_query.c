@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "daemon/admin/admin.h"
 #include "daemon/admin/query.h"
 #include "daemon/admin/remote_answer.h"
 #include "daemon/admin/tool.h"
@@ -137,7 +138,7 @@ static void take_told_here(void *context, const Sfpeer__Told *told)
 
 static bool has_many(const sfd_server_t *server, int32_t node)
 {
-  return server->unanswered[node] >= UNANSWERED_MAX; /* none of the node itself, which answers at once */
+  return server->admin->unanswered[node] >= UNANSWERED_MAX; /* none of the node itself, which answers at once */
 }
 
 static void ask(sfd_remote_t *remote, place_t *place)
@@ -158,7 +159,7 @@ static void ask(sfd_remote_t *remote, place_t *place)
     sfd_ask_here(server, &question, take_told_here, &(here_t){remote, place});
     return;
   }
-  server->unanswered[place->node]++;
+  server->admin->unanswered[place->node]++;
   sfd_network_send(server, place->node, &message);
 }
 
@@ -229,12 +230,12 @@ bool sfd_remote_waits(const sfd_remote_t *remote)
 static void set_unanswered(sfd_server_t *server, int32_t node, uint8_t n)
 {
   sfd_remote_t *remote;
-  bool had_many = server->unanswered != NULL && has_many(server, node);
-  if (server->unanswered != NULL)
-    server->unanswered[node] = n;
+  bool had_many = server->admin->unanswered != NULL && has_many(server, node);
+  if (server->admin->unanswered != NULL)
+    server->admin->unanswered[node] = n;
   if (!had_many)
     return;
-  LIST_FOREACH(remote, &server->remotes, entry)
+  LIST_FOREACH(remote, &server->admin->remotes, entry)
   {
     for (int i = 0; i < PLACES; i++)
       if (remote->places[i].state == READY && remote->places[i].node == node)
@@ -245,9 +246,9 @@ static void set_unanswered(sfd_server_t *server, int32_t node, uint8_t n)
 sf_status_t sfd_remote_handle_told(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   sfd_remote_t *remote;
-  if (server->unanswered != NULL && server->unanswered[node] > 0)
-    set_unanswered(server, node, server->unanswered[node] - 1);
-  LIST_FOREACH(remote, &server->remotes, entry)
+  if (server->admin->unanswered != NULL && server->admin->unanswered[node] > 0)
+    set_unanswered(server, node, server->admin->unanswered[node] - 1);
+  LIST_FOREACH(remote, &server->admin->remotes, entry)
   {
     for (int i = 0; i < PLACES; i++) {
       place_t *place = &remote->places[i];
@@ -264,7 +265,7 @@ void sfd_remotes_node_lost(sfd_server_t *server, int32_t node, const char *detai
 {
   sfd_remote_t *remote;
   set_unanswered(server, node, 0);
-  LIST_FOREACH(remote, &server->remotes, entry)
+  LIST_FOREACH(remote, &server->admin->remotes, entry)
   {
     for (int i = 0; i < PLACES; i++) {
       place_t *place = &remote->places[i];
@@ -344,9 +345,9 @@ sf_status_t sfd_remote_begin(sfd_session_t *session, const Sfproto__Message *mes
   if (bytes > QUESTION_MAX)
     return sfshm_error(SF_ERR_LIMIT, "a question of %zu bytes is not passed on to other nodes; at most %u expected",
                        bytes, QUESTION_MAX);
-  if (server->unanswered == NULL)
-    server->unanswered = calloc((size_t)sfd_network_nnodes(server), sizeof server->unanswered[0]);
-  sfd_remote_t *remote = server->unanswered != NULL ? calloc(1, sizeof *remote + bytes) : NULL;
+  if (server->admin->unanswered == NULL)
+    server->admin->unanswered = calloc((size_t)sfd_network_nnodes(server), sizeof server->admin->unanswered[0]);
+  sfd_remote_t *remote = server->admin->unanswered != NULL ? calloc(1, sizeof *remote + bytes) : NULL;
   if (remote == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a question to other nodes");
   sfproto__message__pack(message, remote->question);
@@ -361,7 +362,7 @@ sf_status_t sfd_remote_begin(sfd_session_t *session, const Sfproto__Message *mes
     free(remote);
     return status;
   }
-  LIST_INSERT_HEAD(&server->remotes, remote, entry);
+  LIST_INSERT_HEAD(&server->admin->remotes, remote, entry);
   uv_timer_start(&session->timer, on_timeout, (uint64_t)remote->timeout_ms, 0);
   sfd_session_mark(session);
   return SF_OK;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/admin/admin.h"
 #include "daemon/base/log.h"
 #include "daemon/jobs/graph.h"
 #include "daemon/net/network.h"
@@ -107,7 +108,7 @@ static void on_look(uv_timer_t *timer)
   const sfd_server_t *server = timer->data;
   uint64_t threshold_ns = (uint64_t)server->options->stall_after_ms * 1000000;
   sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs, entry)
+  TAILQ_FOREACH(job, &server->jobs->list, entry)
   {
     job->stalled = job->state != SFD_JOB_FAILED && waits_long(job, threshold_ns);
     if (job->stalled && job->state == SFD_JOB_RUNNING)
@@ -119,7 +120,7 @@ int32_t sfd_stalls_count(const sfd_server_t *server)
 {
   int32_t n = 0;
   const sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs, entry)
+  TAILQ_FOREACH(job, &server->jobs->list, entry)
   {
     n += job->stalled;
   }
@@ -130,7 +131,7 @@ void sfd_stalls_watch(sfd_server_t *server)
 {
   uint64_t period_ms = (uint64_t)server->options->stall_after_ms / 4;
   period_ms = period_ms < LOOK_MIN_MS ? LOOK_MIN_MS : period_ms > LOOK_MAX_MS ? LOOK_MAX_MS : period_ms;
-  server->stalls.data = server;
+  server->admin->stalls.data = server;
   if (server->options->stall_after_ms > 0)
-    uv_timer_start(&server->stalls, on_look, period_ms, period_ms);
+    uv_timer_start(&server->admin->stalls, on_look, period_ms, period_ms);
 }

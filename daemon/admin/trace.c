@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/admin/admin.h"
 #include "daemon/admin/query.h"
 #include "daemon/base/deferred_close.h"
 #include "daemon/jobs/job.h"
@@ -29,11 +30,11 @@ sf_status_t sfd_trace_start(sfd_server_t *server)
     own = aligned_alloc(_Alignof(sfshm_trace_t), sizeof *own);
   if (own == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a trace of %zu bytes", sizeof *own);
-  if (server->trace_since_ns == 0 || server->trace_until_ns != 0) {
+  if (server->admin->trace_since_ns == 0 || server->admin->trace_until_ns != 0) {
     memset(own, 0, sizeof *own);
     forget_all_kept();
-    server->trace_since_ns = sfshm_trace_now_ns();
-    server->trace_until_ns = 0;
+    server->admin->trace_since_ns = sfshm_trace_now_ns();
+    server->admin->trace_until_ns = 0;
   }
   sfd_trace_ring = own;
   sfd_board_trace(server->board, true);
@@ -42,15 +43,15 @@ sf_status_t sfd_trace_start(sfd_server_t *server)
 
 void sfd_trace_stop(sfd_server_t *server)
 {
-  if (server->trace_since_ns != 0 && server->trace_until_ns == 0)
-    server->trace_until_ns = sfshm_trace_now_ns();
+  if (server->admin->trace_since_ns != 0 && server->admin->trace_until_ns == 0)
+    server->admin->trace_until_ns = sfshm_trace_now_ns();
   sfd_trace_ring = NULL;
   sfd_board_trace(server->board, false);
 }
 
 void sfd_trace_forget(sfd_server_t *server)
 {
-  if (server->trace_since_ns == 0)
+  if (server->admin->trace_since_ns == 0)
     return;
   sfd_trace_ring = NULL;
   forget_all_kept();
@@ -79,12 +80,12 @@ static bool tell_events(sfd_query_t *query, const sfshm_trace_t *trace, Sfproto_
   uint32_t n = trace != NULL ? sfshm_trace_read(trace, &next, records, EVENTS_IN_MESSAGE, &lost) : 0;
   bool last = n < EVENTS_IN_MESSAGE;
   query->next_graph = next;
-  n = drop_older(records, n, server->trace_since_ns);
+  n = drop_older(records, n, server->admin->trace_since_ns);
   info->node = sfd_network_node(server);
   info->lost = lost;
-  info->since_ns = server->trace_since_ns;
+  info->since_ns = server->admin->trace_since_ns;
   info->now_ns = sfshm_trace_now_ns();
-  info->tracing = server->trace_since_ns != 0 && server->trace_until_ns == 0;
+  info->tracing = server->admin->trace_since_ns != 0 && server->admin->trace_until_ns == 0;
   info->events = (ProtobufCBinaryData){n * sizeof records[0], (uint8_t *)records};
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_TRACE_INFO;
@@ -192,7 +193,7 @@ void sfd_trace_keep(sfd_rank_t *rank)
 {
   const sfd_server_t *server = rank->job->server;
   kept_t *entry;
-  if (server->trace_since_ns == 0 || rank->counters_fd < 0 || (entry = malloc(sizeof *entry)) == NULL)
+  if (server->admin->trace_since_ns == 0 || rank->counters_fd < 0 || (entry = malloc(sizeof *entry)) == NULL)
     return;
   *entry = (kept_t){.job_id = rank->job->id,
                     .uid = rank->job->uid,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/data/data.h"
 #include "daemon/data/device_slots_internal.h"
 #include "daemon/jobs/job.h"
 #include "daemon/memory/device_driver.h"
@@ -142,7 +143,7 @@ static void choose_first(const sfd_trunks_t *trunks, uint32_t number)
 {
   const sfd_side_t *side = &trunks->sides[number];
   sfd_first_messages_t *first = &trunks->devices->first[number];
-  bool is_arriving = trunks->server->arriving[side->told.node] == trunks;
+  bool is_arriving = trunks->server->data->arriving[side->told.node] == trunks;
   *first = (sfd_first_messages_t){1, 1};
   if (trunks->devices->of_streams)
     return;

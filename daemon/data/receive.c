@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "daemon/base/text.h"
+#include "daemon/data/data.h"
 #include "daemon/data/device_slots.h"
 #include "daemon/data/trunks_internal.h"
 #include "daemon/jobs/job.h"
@@ -82,14 +83,14 @@ sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_mes
     *buffer_p = on_device;
   }
   sfd_trunks_hold(trunks);
-  server->arriving[node] = trunks;
+  server->data->arriving[node] = trunks;
   return on_device != NULL ? SFD_PLACE_DEVICE : SFD_PLACE_HERE;
 }
 
 static sfd_trunks_t *take_arriving(sfd_server_t *server, int32_t node)
 {
-  sfd_trunks_t *trunks = server->arriving[node];
-  server->arriving[node] = NULL;
+  sfd_trunks_t *trunks = server->data->arriving[node];
+  server->data->arriving[node] = NULL;
   return trunks;
 }
 

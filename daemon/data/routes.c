@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/base/id_map.h"
+#include "daemon/data/data.h"
 #include "daemon/data/edge_block.h"
 #include "daemon/jobs/group.h"
 #include "daemon/jobs/job.h"
@@ -57,7 +58,7 @@ void sfd_lists_free(sfd_lists_t *lists)
     return;
   tdestroy(lists->ways, free_way);
   for (int32_t i = 0; i < lists->n; i++) {
-    lists->group->job->server->nlists -= lists->of[i].mapping != NULL;
+    lists->group->job->server->data->nlists -= lists->of[i].mapping != NULL;
     sfd_mapping_release(lists->of[i].mapping);
     free(lists->of[i].blocks);
   }
@@ -82,14 +83,14 @@ static sf_status_t check(const sfd_lists_t *lists, const list_t *list, int32_t p
 static sf_status_t map(sfd_server_t *server, int fd, sfd_mapping_t **mapping_p)
 {
   sfshm_region_t region;
-  if (server->nlists >= MAPPED_MAX || server->nlists >= server->max_held_fds / 4)
-    return sfshm_error(SF_ERR_LIMIT, "the daemon has %lld edge lists", (long long)server->nlists);
+  if (server->data->nlists >= MAPPED_MAX || server->data->nlists >= server->max_held_fds / 4)
+    return sfshm_error(SF_ERR_LIMIT, "the daemon has %lld edge lists", (long long)server->data->nlists);
   sf_status_t status = sfshm_region_map(fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &region);
   if (status != SF_OK)
     return status;
   *mapping_p = sfd_mapping_create(&region);
   if (*mapping_p != NULL) {
-    server->nlists++;
+    server->data->nlists++;
     return SF_OK;
   }
   sfshm_region_destroy(&region);

@@ -6,6 +6,7 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
+#include "daemon/data/data.h"
 #include "daemon/data/trunks_internal.h"
 #include "daemon/jobs/job.h"
 #include "shm/base/error.h"
@@ -24,7 +25,7 @@ struct sfd_account {
 static struct sfd_account *find_account(sfd_server_t *server, uid_t uid)
 {
   struct sfd_account *account;
-  LIST_FOREACH(account, &server->accounts, entry)
+  LIST_FOREACH(account, &server->data->accounts, entry)
   {
     if (account->uid == uid)
       return account;
@@ -33,7 +34,7 @@ static struct sfd_account *find_account(sfd_server_t *server, uid_t uid)
   if (account == NULL)
     return NULL;
   account->uid = uid;
-  LIST_INSERT_HEAD(&server->accounts, account, entry);
+  LIST_INSERT_HEAD(&server->data->accounts, account, entry);
   return account;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/base/text.h"
+#include "daemon/data/data.h"
 #include "daemon/data/match_offers.h"
 #include "daemon/jobs/job.h"
 #include "shm/base/error.h"
@@ -35,7 +36,7 @@ void sfd_submission_close(sfd_submission_t *submission)
 {
   if (submission == NULL)
     return;
-  TAILQ_REMOVE(&submission->rank->job->server->submissions, submission, entry);
+  TAILQ_REMOVE(&submission->rank->job->server->data->submissions, submission, entry);
   sfshm_region_destroy(&submission->region);
   uv_close((uv_handle_t *)&submission->poll, on_closed);
 }
@@ -60,7 +61,7 @@ static sf_status_t open_ring(sfd_session_t *session, int fd, sfd_submission_t **
   }
   submission->poll.data = submission;
   uv_poll_start(&submission->poll, UV_READABLE, on_doorbell);
-  TAILQ_INSERT_TAIL(&session->server->submissions, submission, entry);
+  TAILQ_INSERT_TAIL(&session->server->data->submissions, submission, entry);
   *submission_p = submission;
   return SF_OK;
 err_doorbell:
@@ -116,7 +117,7 @@ bool sfd_submissions_take(sfd_server_t *server)
   bool taken = false;
   sfd_submission_t *submission;
   sfshm_ring_entry_t entry;
-  TAILQ_FOREACH(submission, &server->submissions, entry)
+  TAILQ_FOREACH(submission, &server->data->submissions, entry)
   {
     for (; sfshm_ring_take(&submission->reader, &entry); taken = true)
       carry_out(submission->rank, &entry);
@@ -128,7 +129,7 @@ bool sfd_submissions_arm(sfd_server_t *server)
 {
   bool empty = true;
   sfd_submission_t *submission;
-  TAILQ_FOREACH(submission, &server->submissions, entry)
+  TAILQ_FOREACH(submission, &server->data->submissions, entry)
   {
     sfshm_ring_arm(&submission->reader);
     empty &= sfshm_ring_is_empty(&submission->reader);
@@ -139,7 +140,7 @@ bool sfd_submissions_arm(sfd_server_t *server)
 static bool is_shared(const sfd_server_t *server, int cpu)
 {
   const sfd_submission_t *submission;
-  TAILQ_FOREACH(submission, &server->submissions, entry)
+  TAILQ_FOREACH(submission, &server->data->submissions, entry)
   {
     if (sfshm_ring_cpu(&submission->reader) == cpu)
       return true;
@@ -153,7 +154,7 @@ void sfd_submissions_keep_apart(sfd_server_t *server)
   const sfd_submission_t *submission;
   if (!is_shared(server, sched_getcpu()))
     return;
-  TAILQ_FOREACH(submission, &server->submissions, entry)
+  TAILQ_FOREACH(submission, &server->data->submissions, entry)
   sfd_cpus_add(&taken, sfshm_ring_cpu(&submission->reader));
   sfd_idle_move(&server->idle, &taken);
 }

@@ -96,7 +96,7 @@ sf_status_t sfd_group_handle_peer_left(sfd_server_t *server, int32_t node, const
   sfd_group_t *group = job != NULL ? sfd_group_find(job, left->group) : NULL;
   int32_t place = group != NULL ? sfd_group_rank_of(group, left->rank) : -1;
   if (job == NULL)
-    return sfd_ended_answer(&server->ended, left->job);
+    return sfd_ended_answer(&server->jobs->ended, left->job);
   if (group == NULL && job->state == SFD_JOB_RUNNING)
     return SF_ERR_NOT_FOUND;
   if (place < 0)

@@ -31,24 +31,24 @@ sfd_job_t *sfd_job_find(const sfd_server_t *server, uid_t uid, const char *name)
 {
   sfd_job_t key = {.uid = uid};
   snprintf(key.name, sizeof key.name, "%s", name);
-  void *const *node = tfind(&key, &server->jobs_by_name, compare);
+  void *const *node = tfind(&key, &server->jobs->by_name, compare);
   return node != NULL ? *node : NULL;
 }
 
 sfd_job_t *sfd_job_find_id(const sfd_server_t *server, uint64_t id)
 {
-  return sfd_key_find(server->jobs_by_id, id);
+  return sfd_key_find(server->jobs->by_id, id);
 }
 
 bool sfd_job_goes_well(const sfd_server_t *server, const sfd_job_t *job, uint64_t id)
 {
-  return job != NULL ? job->state == SFD_JOB_RUNNING : sfd_ended_well(&server->ended, id);
+  return job != NULL ? job->state == SFD_JOB_RUNNING : sfd_ended_well(&server->jobs->ended, id);
 }
 
 void sfd_job_forget(sfd_job_t *job)
 {
   if (!job->forgotten)
-    tdelete(job, &job->server->jobs_by_name, compare);
+    tdelete(job, &job->server->jobs->by_name, compare);
   job->forgotten = true;
 }
 
@@ -92,11 +92,11 @@ sf_status_t sfd_job_create(sfd_server_t *server, uid_t uid, const char *name, co
   sfd_job_t *job = new_job(server, uid, name, key, size);
   if (job == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", size);
-  if (tsearch(job, &server->jobs_by_name, compare) == NULL) {
+  if (tsearch(job, &server->jobs->by_name, compare) == NULL) {
     free_job(job);
     return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", size);
   }
-  TAILQ_INSERT_TAIL(&server->jobs, job, entry);
+  TAILQ_INSERT_TAIL(&server->jobs->list, job, entry);
   uv_timer_init(server->loop, &job->timer);
   job->timer.data = job;
   server->statistics.njobs++;
@@ -110,7 +110,7 @@ sf_status_t sfd_job_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes)
   job->id = id;
   job->rank_nodes = rank_nodes;
   uv_timer_stop(&job->timer);
-  if (sfd_group_create_world(job) != SF_OK || !sfd_key_insert(&job->server->jobs_by_id, job))
+  if (sfd_group_create_world(job) != SF_OK || !sfd_key_insert(&job->server->jobs->by_id, job))
     return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", job->size);
   job->state = SFD_JOB_RUNNING;
   sfd_network_begun(job->server);
@@ -183,10 +183,10 @@ static void end_job(sfd_job_t *job)
   sfd_log(SFD_LOG_JOB, SFD_INFO, "job \"%s\" (%" PRIu64 ") of uid %u is over", job->name, job->id, job->uid);
   sfd_job_forget(job);
   if (sfd_job_find_id(server, job->id) == job) {
-    sfd_key_remove(&server->jobs_by_id, job);
-    sfd_ended_note(&server->ended, job->id, job->state == SFD_JOB_FAILED);
+    sfd_key_remove(&server->jobs->by_id, job);
+    sfd_ended_note(&server->jobs->ended, job->id, job->state == SFD_JOB_FAILED);
   }
-  TAILQ_REMOVE(&server->jobs, job, entry);
+  TAILQ_REMOVE(&server->jobs->list, job, entry);
   server->statistics.njobs--;
   sfd_graphs_free(job);
   sfd_groups_free(job);
@@ -234,7 +234,7 @@ static int64_t count_held_fds(const sfd_server_t *server, uid_t uid)
 {
   const sfd_job_t *job;
   int64_t count = 0;
-  TAILQ_FOREACH(job, &server->jobs, entry)
+  TAILQ_FOREACH(job, &server->jobs->list, entry)
   count += job->uid == uid ? job->nheld_fds : 0;
   return count;
 }

@@ -26,6 +26,7 @@
 #include "daemon/base/node_board.h"
 #include "daemon/base/text.h"
 #include "daemon/clients/session.h"
+#include "daemon/jobs/ended_jobs.h"
 #include "proto/sf_peer.pb-c.h"
 #include "shm/region/region.h"
 #include "shm/region/wait.h"
@@ -117,6 +118,16 @@ typedef struct sfd_job {
   struct sfd_trunk_regions *trunk_regions; /* NULL: none yet */
   sfd_rank_t *ranks[];                     /* NULL: did not come, or is on another node */
 } sfd_job_t;
+
+TAILQ_HEAD(sfd_job_list, sfd_job);
+
+/* The jobs of a daemon. */
+typedef struct sfd_jobs {
+  void *by_name;            /* tsearch */
+  void *by_id;              /* tsearch; those that run */
+  struct sfd_job_list list; /* by serial number */
+  sfd_ended_t ended;
+} sfd_jobs_t;
 
 /* The job of that user and name, or NULL. */
 sfd_job_t *sfd_job_find(const sfd_server_t *server, uid_t uid, const char *name);

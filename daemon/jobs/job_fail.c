@@ -83,7 +83,7 @@ sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const S
   const Sfpeer__JobFail *fail = message->job_fail;
   sfd_job_t *job = sfd_job_find_id(server, fail->job);
   if (job == NULL)
-    return sfd_ended_answer(&server->ended, fail->job);
+    return sfd_ended_answer(&server->jobs->ended, fail->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK;
   sfd_text_printable(job->detail, sizeof job->detail, fail->detail);
@@ -113,7 +113,7 @@ bool sfd_jobs_fail_on(sfd_server_t *server, int32_t node, const char *detail)
 {
   char text[SFD_TEXT_SIZE];
   bool needed = false;
-  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
+  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs->list), *next; job != NULL; job = next) {
     next = TAILQ_NEXT(job, entry);
     if (job->state != SFD_JOB_RUNNING || job->rank_nodes == NULL || !has_ranks_on(job, node) || !is_needed(job, node))
       continue;

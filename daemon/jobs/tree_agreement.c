@@ -369,7 +369,7 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
   if (ops == NULL)
     return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement of kind %d", node, (int)arrive->kind);
   if (job == NULL)
-    return sfd_ended_answer(&server->ended, arrive->job);
+    return sfd_ended_answer(&server->jobs->ended, arrive->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK; /* its ranks here have ended; the others learn that otherwise */
   sf_status_t status = ops->find(job, node, arrive, &group, &agreement);

@@ -12,6 +12,7 @@
 #include "daemon/membership/coordinator_client.h"
 #include "daemon/membership/coordinator_internal.h"
 #include "daemon/membership/join.h"
+#include "daemon/membership/membership.h"
 #include "daemon/membership/refusal.h"
 #include "daemon/net/network.h"
 #include "shm/base/error.h"
@@ -22,7 +23,7 @@
 sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, const char *name)
 {
   sfd_assembly_t *assembly;
-  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
   {
     if (assembly->state != SFD_ASSEMBLY_STARTING && assembly->uid == uid && strcmp(assembly->name, name) == 0)
       return assembly;
@@ -33,7 +34,7 @@ sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, cons
 static sfd_assembly_t *find_starting(const sfd_server_t *server, uint64_t job)
 {
   sfd_assembly_t *assembly;
-  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
   {
     if (assembly->state == SFD_ASSEMBLY_STARTING && assembly->job == job)
       break;
@@ -51,14 +52,14 @@ static void on_timer_closed(uv_handle_t *handle)
 
 void sfd_assembly_forget(sfd_assembly_t *assembly)
 {
-  TAILQ_REMOVE(&assembly->server->assemblies, assembly, entry);
+  TAILQ_REMOVE(&assembly->server->membership->assemblies, assembly, entry);
   uv_close((uv_handle_t *)&assembly->timer, on_timer_closed);
 }
 
 void sfd_assemblies_free(sfd_server_t *server)
 {
-  while (!TAILQ_EMPTY(&server->assemblies))
-    sfd_assembly_forget(TAILQ_FIRST(&server->assemblies));
+  while (!TAILQ_EMPTY(&server->membership->assemblies))
+    sfd_assembly_forget(TAILQ_FIRST(&server->membership->assemblies));
 }
 
 /* The lowest rank on each node, -1: none. Free it. NULL: no memory. */
@@ -236,7 +237,7 @@ sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *nam
     assembly->rank_nodes[r] = -1;
   uv_timer_init(server->loop, &assembly->timer);
   assembly->timer.data = assembly;
-  TAILQ_INSERT_TAIL(&server->assemblies, assembly, entry);
+  TAILQ_INSERT_TAIL(&server->membership->assemblies, assembly, entry);
   *assembly_p = assembly;
   return SF_OK;
 }

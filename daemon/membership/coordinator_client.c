@@ -12,6 +12,7 @@
 #include "daemon/membership/coordinator.h"
 #include "daemon/membership/coordinator_quota.h"
 #include "daemon/membership/join.h"
+#include "daemon/membership/membership.h"
 #include "daemon/membership/refusal.h"
 #include "daemon/net/network.h"
 #include "shm/base/error.h"
@@ -145,7 +146,8 @@ void sfd_home_all_here(sfd_job_t *job)
 
 static void remember_withdrawn(const sfd_job_t *job)
 {
-  sfd_withdrawn_t *withdrawn = &job->server->withdrawn[job->server->nwithdrawn++ % SFD_WITHDRAWN];
+  sfd_withdrawn_t *withdrawn =
+      &job->server->membership->withdrawn[job->server->membership->nwithdrawn++ % SFD_WITHDRAWN];
   withdrawn->serial = job->serial;
   memcpy(withdrawn->detail, job->detail, sizeof withdrawn->detail);
 }
@@ -202,7 +204,7 @@ static void turn_to_next(sfd_job_t *job, const char *detail)
 
 void sfd_home_node_lost(sfd_server_t *server, int32_t node, const char *detail)
 {
-  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
+  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs->list), *next; job != NULL; job = next) {
     next = TAILQ_NEXT(job, entry);
     if (job->state == SFD_JOB_JOINING && job->home_knows && job->home == node)
       turn_to_next(job, detail);
@@ -253,8 +255,9 @@ sf_status_t sfd_home_handle_refuse(sfd_server_t *server, int32_t node, const Sfp
 
 static const char *find_withdrawn(const sfd_server_t *server, uint64_t serial)
 {
-  for (unsigned i = 1; i <= SFD_WITHDRAWN && i <= server->nwithdrawn; i++) { /* the latest first */
-    const sfd_withdrawn_t *withdrawn = &server->withdrawn[(server->nwithdrawn - i) % SFD_WITHDRAWN];
+  for (unsigned i = 1; i <= SFD_WITHDRAWN && i <= server->membership->nwithdrawn; i++) { /* the latest first */
+    const sfd_withdrawn_t *withdrawn =
+        &server->membership->withdrawn[(server->membership->nwithdrawn - i) % SFD_WITHDRAWN];
     if (withdrawn->serial == serial)
       return withdrawn->detail;
   }
@@ -288,7 +291,7 @@ static void tell_impossible(sfd_server_t *server, const Sfpeer__JobStart *starte
 {
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  sfd_ended_note(&server->ended, started->job, true);
+  sfd_ended_note(&server->jobs->ended, started->job, true);
   fail.job = started->job;
   fail.status = SF_ERR_RANK_FAILED;
   fail.detail = detail;
@@ -419,7 +422,7 @@ sf_status_t sfd_home_handle_fail(sfd_server_t *server, int32_t node, const Sfpee
   sfd_job_t *job = find_incarnation(server, fail->uid, fail->name, fail->incarnation);
   if (job == NULL || job->state != SFD_JOB_JOINING)
     return sfd_job_handle_peer_fail(server, node, message);
-  sfd_ended_note(&server->ended, fail->job, true);
+  sfd_ended_note(&server->jobs->ended, fail->job, true);
   sfd_text_printable(job->detail, sizeof job->detail, fail->detail);
   sfd_home_withdraw(job, SF_ERR_RANK_FAILED);
   sfd_join_dismiss_all(job, SF_ERR_RANK_FAILED, job->detail);

@@ -7,6 +7,7 @@
 
 #include "daemon/membership/coordinator.h"
 #include "daemon/membership/coordinator_internal.h"
+#include "daemon/membership/membership.h"
 #include "daemon/net/network.h"
 #include "shm/base/error.h"
 
@@ -141,7 +142,8 @@ void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *de
 {
   char text[SFD_TEXT_SIZE];
   snprintf(text, sizeof text, "node %d is lost: %.400s", node, detail);
-  for (sfd_assembly_t *assembly = TAILQ_FIRST(&server->assemblies), *next; assembly != NULL; assembly = next) {
+  for (sfd_assembly_t *assembly = TAILQ_FIRST(&server->membership->assemblies), *next; assembly != NULL;
+       assembly = next) {
     next = TAILQ_NEXT(assembly, entry);
     if (sfd_assembly_find_rank_on(assembly, node) < 0)
       tell_home_before_again(assembly, node);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#include "daemon/membership/membership.h"
 #include "daemon/net/network.h"
 #include "shm/base/error.h"
 
@@ -24,7 +25,7 @@ typedef struct letter {
 static struct sfd_unsent *find(const sfd_server_t *server, uint32_t uid, int32_t node)
 {
   struct sfd_unsent *unsent;
-  LIST_FOREACH(unsent, &server->unsent, entry)
+  LIST_FOREACH(unsent, &server->membership->unsent, entry)
   {
     if (unsent->uid == uid && unsent->node == node)
       break;
@@ -36,7 +37,7 @@ sf_status_t sfd_unsent_check(const sfd_server_t *server, uint32_t uid, int32_t n
 {
   const struct sfd_unsent *unsent;
   size_t own = 0, all = 0;
-  LIST_FOREACH(unsent, &server->unsent, entry)
+  LIST_FOREACH(unsent, &server->membership->unsent, entry)
   {
     if (unsent->node != node)
       continue;
@@ -77,7 +78,7 @@ static struct sfd_unsent *find_or_begin(sfd_server_t *server, uint32_t uid, int3
     return NULL;
   unsent->uid = uid;
   unsent->node = node;
-  LIST_INSERT_HEAD(&server->unsent, unsent, entry);
+  LIST_INSERT_HEAD(&server->membership->unsent, unsent, entry);
   return unsent;
 }
 

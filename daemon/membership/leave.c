@@ -29,7 +29,7 @@ sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const S
   const Sfpeer__JobLeft *left = message->job_left;
   sfd_job_t *job = sfd_job_find_id(server, left->job);
   if (job == NULL)
-    return sfd_ended_answer(&server->ended, left->job);
+    return sfd_ended_answer(&server->jobs->ended, left->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK;
   if (left->rank < 0 || left->rank >= job->size || sfd_job_node_of(job, left->rank) != node || job->left[left->rank])

@@ -11,6 +11,7 @@
 #include "daemon/membership/coordinator.h"
 #include "daemon/membership/coordinator_client.h"
 #include "daemon/membership/join.h"
+#include "daemon/membership/membership.h"
 #include "daemon/net/network.h"
 
 #define WARN_EVERY_MS 60000
@@ -52,7 +53,7 @@ static bool is_joining(const sfd_assembly_t *assembly)
 static sfd_assembly_t *find(const sfd_server_t *server, uint64_t cause)
 {
   sfd_assembly_t *assembly;
-  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
   {
     if (cause != 0 && is_joining(assembly) && digest_of(assembly->uid, assembly->name, assembly->digest) == cause)
       return assembly;
@@ -70,7 +71,7 @@ static uint32_t bit_of(const sfd_server_t *server, int32_t node)
 static sfd_assembly_t *find_untold(const sfd_server_t *server, int32_t node)
 {
   sfd_assembly_t *assembly;
-  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
   {
     if (is_joining(assembly) && (assembly->untold & bit_of(server, node)) != 0)
       break;
@@ -104,7 +105,7 @@ static bool needs(const sfd_job_t *job, int32_t node)
 static bool is_needed(const sfd_server_t *server, int32_t node)
 {
   const sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs, entry)
+  TAILQ_FOREACH(job, &server->jobs->list, entry)
   {
     if (needs(job, node))
       break;
@@ -117,12 +118,12 @@ static uint64_t choose_cause(const sfd_server_t *server, int32_t node)
 {
   const sfd_job_t *job;
   sfd_assembly_t *assembly;
-  TAILQ_FOREACH(job, &server->jobs, entry)
+  TAILQ_FOREACH(job, &server->jobs->list, entry)
   {
     if (needs(job, node))
       return digest_of_job(job);
   }
-  TAILQ_FOREACH(assembly, &server->assemblies, entry)
+  TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
   {
     if (is_joining(assembly) && assembly->claimed_by == node)
       return digest_of(assembly->uid, assembly->name, assembly->digest);
@@ -205,7 +206,7 @@ static bool dismiss(sfd_server_t *server, int32_t node, sf_status_t status, cons
 {
   char text[SFD_TEXT_SIZE];
   bool others = false;
-  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs), *next; job != NULL; job = next) {
+  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs->list), *next; job != NULL; job = next) {
     next = TAILQ_NEXT(job, entry);
     if (!needs(job, node))
       continue;
@@ -226,7 +227,8 @@ static bool refuse_claimed(sfd_server_t *server, int32_t node, sf_status_t statu
 {
   char text[SFD_TEXT_SIZE];
   bool others = false;
-  for (sfd_assembly_t *assembly = TAILQ_FIRST(&server->assemblies), *next; assembly != NULL; assembly = next) {
+  for (sfd_assembly_t *assembly = TAILQ_FIRST(&server->membership->assemblies), *next; assembly != NULL;
+       assembly = next) {
     next = TAILQ_NEXT(assembly, entry);
     if (!is_joining(assembly) || assembly->claimed_by != node)
       continue;

@@ -11,6 +11,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/text.h"
 #include "daemon/jobs/job.h"
+#include "daemon/memory/memory.h"
 #include "shm/base/error.h"
 #include "shm/base/thread.h"
 #include "shm/device/device_load.h"
@@ -139,7 +140,7 @@ static sf_status_t check_patience(sfd_devices_t *devices, sfd_device_memory_t **
   pthread_mutex_lock(&devices->lock);
   *at_work_p = devices->at_work;
   if (devices->at_work != NULL) {
-    bool started = is_started(&devices->server->devices_started, &devices->at_work->identity);
+    bool started = is_started(&devices->server->memory->started, &devices->at_work->identity);
     limit_ms = started ? SFD_DEVICE_PATIENCE_MS : SFD_DEVICE_START_MS;
     ms = (uv_hrtime() - devices->since_ns) / 1000000;
   }
@@ -208,7 +209,7 @@ static void on_closed(uv_handle_t *handle)
 
 static void close_handles(sfd_devices_t *devices)
 {
-  devices->server->devices = NULL;
+  devices->server->memory->devices = NULL;
   uv_close((uv_handle_t *)&devices->finished_some, on_closed);
   uv_close((uv_handle_t *)&devices->grace, on_closed);
   uv_close((uv_handle_t *)&devices->patience, on_closed);
@@ -234,7 +235,7 @@ static void on_grace_over(uv_timer_t *timer)
   devices->abandoned = true;
   pthread_mutex_unlock(&devices->lock);
   pthread_detach(devices->thread);
-  devices->server->devices_lost = true;
+  devices->server->memory->lost = true;
   close_handles(devices);
 }
 
@@ -248,8 +249,8 @@ static void limit_time(sfd_devices_t *devices)
 
 void sfd_devices_stop(sfd_server_t *server)
 {
-  if (server->devices != NULL)
-    limit_time(server->devices);
+  if (server->memory->devices != NULL)
+    limit_time(server->memory->devices);
 }
 
 /* ---- The daemon's thread ----------------------------------------------------------------------------------------- */
@@ -260,7 +261,7 @@ static bool submit(sfd_server_t *server, sfd_device_memory_t *memory);
 static void finish(sfd_server_t *server, sfd_device_memory_t *memory)
 {
   if (memory->status == SF_OK)
-    note_started(&server->devices_started, &memory->identity);
+    note_started(&server->memory->started, &memory->identity);
   if (memory->unwanted && memory->range.base != NULL && submit(server, memory))
     return;
   bool keep = !memory->unwanted && memory->status == SF_OK;
@@ -305,7 +306,7 @@ static sfd_devices_t *begin(sfd_server_t *server)
   pthread_mutex_init(&devices->lock, NULL);
   pthread_cond_init(&devices->more, NULL);
   if (sfshm_thread_start(&devices->thread, 0, run_thread, devices) == 0) {
-    server->devices = devices;
+    server->memory->devices = devices;
     uv_timer_start(&devices->patience, on_look, LOOK_MS, LOOK_MS);
     return devices;
   }
@@ -316,8 +317,8 @@ static sfd_devices_t *begin(sfd_server_t *server)
 /* False: there can be no thread. */
 static bool submit(sfd_server_t *server, sfd_device_memory_t *memory)
 {
-  sfd_devices_t *devices = server->devices;
-  if (devices == NULL && !server->devices_lost)
+  sfd_devices_t *devices = server->memory->devices;
+  if (devices == NULL && !server->memory->lost)
     devices = begin(server);
   if (devices == NULL)
     return false;
@@ -335,7 +336,7 @@ sf_status_t sfd_device_alloc(sfd_server_t *server, const sfshm_device_identity_t
                              sfd_device_done_fn_t done, void *context, sfd_device_memory_t **memory_p)
 {
   sfd_device_memory_t *at_work;
-  sf_status_t status = server->devices != NULL ? check_patience(server->devices, &at_work) : SF_OK;
+  sf_status_t status = server->memory->devices != NULL ? check_patience(server->memory->devices, &at_work) : SF_OK;
   if (status != SF_OK)
     return status;
   sfd_device_memory_t *memory = calloc(1, sizeof *memory);

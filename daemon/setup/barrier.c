@@ -285,7 +285,7 @@ sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, con
   if (graph == NULL && goes_well)
     refuse_unknown(server, meet, node);
   if (graph == NULL || !goes_well) /* of a failed job all hear */
-    return job != NULL ? SF_OK : sfd_ended_answer(&server->ended, meet->job);
+    return job != NULL ? SF_OK : sfd_ended_answer(&server->jobs->ended, meet->job);
   if (graph->state == SFD_GRAPH_COMMITTING)
     return SF_ERR_NOT_FOUND; /* there it was ready before */
   int32_t child = sfd_tree_child(graph->group, node);

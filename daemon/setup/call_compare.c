@@ -248,7 +248,7 @@ void sfd_calls_end_graph(sfd_graph_t *graph)
     ended.rank = calls->ended;
   }
   ended.failed = graph->state == SFD_GRAPH_FAILED;
-  sfd_ended_note_graph(&graph->group->job->server->ended, &ended);
+  sfd_ended_note_graph(&graph->group->job->server->jobs->ended, &ended);
 }
 
 void sfd_calls_named(const sfd_graph_t *graph)
@@ -341,30 +341,30 @@ static void on_look(uv_timer_t *timer)
 {
   sfd_server_t *server = timer->data;
   bool compared = false, moved = false;
-  uint64_t since_ns = cpu_ns(), look = ++server->calls_look;
+  uint64_t since_ns = cpu_ns(), look = ++server->calls->look;
   sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs, entry)
+  TAILQ_FOREACH(job, &server->jobs->list, entry)
   {
     if (job->state == SFD_JOB_RUNNING && !TAILQ_EMPTY(&job->graphs))
       compared |= look_at_job(job, look, &moved);
   }
   if (!compared)
     return;
-  uint64_t pause_ms = moved ? LOOK_MIN_MS : 2 * server->calls_pause_ms;
-  server->calls_least_ms = (cpu_ns() - since_ns) * LOOK_SHARE / 1000000;
+  uint64_t pause_ms = moved ? LOOK_MIN_MS : 2 * server->calls->pause_ms;
+  server->calls->least_ms = (cpu_ns() - since_ns) * LOOK_SHARE / 1000000;
   pause_ms = pause_ms > LOOK_MAX_MS ? LOOK_MAX_MS : pause_ms;
-  server->calls_pause_ms = pause_ms > server->calls_least_ms ? pause_ms : server->calls_least_ms;
-  uv_timer_start(timer, on_look, server->calls_pause_ms, 0);
+  server->calls->pause_ms = pause_ms > server->calls->least_ms ? pause_ms : server->calls->least_ms;
+  uv_timer_start(timer, on_look, server->calls->pause_ms, 0);
 }
 
 /* Soon, but not sooner than its cost allows: other nodes may have news all the time. */
 void sfd_calls_watch(const sfd_graph_t *graph)
 {
   sfd_server_t *server = graph->group->job->server;
-  uint64_t pause_ms = server->calls_least_ms > LOOK_MIN_MS ? server->calls_least_ms : LOOK_MIN_MS;
+  uint64_t pause_ms = server->calls->least_ms > LOOK_MIN_MS ? server->calls->least_ms : LOOK_MIN_MS;
   if (!sfd_calls_are_compared(graph) ||
-      (uv_is_active((uv_handle_t *)&server->calls) && server->calls_pause_ms <= pause_ms))
+      (uv_is_active((uv_handle_t *)&server->calls->timer) && server->calls->pause_ms <= pause_ms))
     return;
-  server->calls_pause_ms = pause_ms;
-  uv_timer_start(&server->calls, on_look, pause_ms, 0);
+  server->calls->pause_ms = pause_ms;
+  uv_timer_start(&server->calls->timer, on_look, pause_ms, 0);
 }

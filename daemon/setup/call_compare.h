@@ -19,6 +19,14 @@
 
 typedef struct sfd_calls sfd_calls_t;
 
+/* When the daemon looks. */
+typedef struct sfd_call_watch {
+  uv_timer_t timer;  /* runs while there are graphs of several ranks */
+  uint64_t pause_ms; /* until the next look */
+  uint64_t least_ms; /* and at least, by what the last one took */
+  uint64_t look;     /* its number */
+} sfd_call_watch_t;
+
 /* The graph can be used from now on. */
 void sfd_calls_watch(const sfd_graph_t *graph);
 

@@ -70,7 +70,7 @@ void sfd_calls_tell_neighbours(const sfd_graph_t *graph)
 static bool find_gone(sfd_server_t *server, uint64_t job_id, uint64_t graph, const sfd_ended_graph_t **ended_p)
 {
   const sfd_job_t *job = sfd_job_find_id(server, job_id);
-  *ended_p = sfd_ended_find_graph(&server->ended, job_id, graph);
+  *ended_p = sfd_ended_find_graph(&server->jobs->ended, job_id, graph);
   return (job == NULL || sfd_graph_find(job, graph) == NULL) && sfd_job_goes_well(server, job, job_id) &&
          (*ended_p == NULL || !(*ended_p)->failed);
 }

@@ -129,7 +129,7 @@ sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sf
   if (wanted->n_owners != wanted->n_nroots || (group != NULL && told.n > (size_t)group->size))
     return sfshm_error(SF_ERR_PROTO, "node %d tells the numbers of roots of %zu ranks", node, told.n);
   if (job == NULL)
-    return sfd_ended_answer(&server->ended, wanted->job);
+    return sfd_ended_answer(&server->jobs->ended, wanted->job);
   if (running && group == NULL)
     return SF_ERR_NOT_FOUND;
   bool pair = group != NULL && sfd_agreement_is_pair(group);

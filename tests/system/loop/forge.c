@@ -18,7 +18,7 @@ static uint64_t next_number(const sfd_group_t *group)
 
 static void send_payload(sfd_server_t *server, int32_t node, uint16_t kind, const void *payload, size_t bytes)
 {
-  const sfd_job_t *job = TAILQ_FIRST(&server->jobs);
+  const sfd_job_t *job = TAILQ_FIRST(&server->jobs->list);
   sfd_message_head_t head = {
       .kind = kind, .payload_bytes = bytes, .job = job->id, .object = job->world->id, .desc = next_number(job->world)};
   sfd_network_send_payload(server, node, &head, payload, NULL, NULL);
@@ -48,7 +48,7 @@ static void send_start(sfd_server_t *server, int32_t node)
 static void fail_graph(const sfd_server_t *server)
 {
   static char text[SFD_CHANNEL_CONTROL_MAX] = "so says the test";
-  sfd_graph_t *graph = TAILQ_NEXT(TAILQ_FIRST(&TAILQ_FIRST(&server->jobs)->graphs), entry);
+  sfd_graph_t *graph = TAILQ_NEXT(TAILQ_FIRST(&TAILQ_FIRST(&server->jobs->list)->graphs), entry);
   memset(text + strlen(text), '!', sizeof text - 1 - strlen(text));
   sfd_graph_fail(graph, SF_ERR_MISMATCH, text);
 }

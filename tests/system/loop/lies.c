@@ -19,7 +19,7 @@
 static sfd_job_t *find_job(const sfd_server_t *server)
 {
   sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs, entry)
+  TAILQ_FOREACH(job, &server->jobs->list, entry)
   {
     if (job->size == SFTEST_LIED_SIZE)
       break;

@@ -53,7 +53,7 @@ static void hold_one(sfd_session_t *session)
 
 static sfd_session_t *hold_alerts(void)
 {
-  sfd_session_t *session = TAILQ_FIRST(&daemon_.server->jobs)->ranks[0]->session;
+  sfd_session_t *session = TAILQ_FIRST(&daemon_.server->jobs->list)->ranks[0]->session;
   for (int i = 0; i < 3; i++)
     hold_one(session);
   ck_assert_int_eq(session->nheld, 3);
@@ -90,7 +90,7 @@ END_TEST
 /* In the same turn of the loop, before what was queued has gone. */
 START_TEST(retired_holds_nothing_up)
 {
-  sfd_session_t *session = TAILQ_FIRST(&daemon_.server->jobs)->ranks[0]->session;
+  sfd_session_t *session = TAILQ_FIRST(&daemon_.server->jobs->list)->ranks[0]->session;
   Sfproto__Alert alert = SFPROTO__ALERT__INIT;
   alert.kind = SFPROTO__ALERT__KIND__GRAPH_FAILED;
   alert.detail = "something";
@@ -151,7 +151,7 @@ START_TEST(with_a_core_to_spare_more_requests_are_looked_for)
   Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   sfproto_incoming_t incoming = {.message = &message};
-  sfd_session_t *session = TAILQ_FIRST(&daemon_.server->jobs)->ranks[0]->session;
+  sfd_session_t *session = TAILQ_FIRST(&daemon_.server->jobs->list)->ranks[0]->session;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
   message.graph_destroy = &destroy;
   for (int32_t spare = 0; spare < 2; spare++) {

@@ -169,7 +169,7 @@ START_TEST(destroying)
   sftest_send_group_create(&clients[1], ranks, 2, 0);
   uint64_t id = sftest_expect_group(&clients[0]);
   sftest_expect_group(&clients[1]);
-  int32_t before = TAILQ_FIRST(&daemon_.server->jobs)->ngroups;
+  int32_t before = TAILQ_FIRST(&daemon_.server->jobs->list)->ngroups;
   send_destroy(&clients[0], id);
   sftest_expect_done(&clients[0]);
   send_destroy(&clients[0], id);
@@ -178,7 +178,7 @@ START_TEST(destroying)
   sftest_expect_error(&clients[2], SF_ERR_NOT_FOUND, "no group");
   send_destroy(&clients[1], id);
   sftest_expect_done(&clients[1]);
-  ck_assert_int_eq(TAILQ_FIRST(&daemon_.server->jobs)->ngroups, before - 1);
+  ck_assert_int_eq(TAILQ_FIRST(&daemon_.server->jobs->list)->ngroups, before - 1);
   send_destroy(&clients[0], clients[0].job_id);
   sftest_expect_error(&clients[0], SF_ERR_ARG, "group of all ranks");
 }
@@ -195,7 +195,7 @@ START_TEST(all_leave)
     sftest_send_goodbye(&clients[r]);
     sftest_expect_done(&clients[r]);
   }
-  ck_assert_int_eq(TAILQ_FIRST(&daemon_.server->jobs)->ngroups, 0);
+  ck_assert_int_eq(TAILQ_FIRST(&daemon_.server->jobs->list)->ngroups, 0);
   ck_assert_uint_eq(daemon_.server->statistics.jobs_failed, 0);
 }
 END_TEST

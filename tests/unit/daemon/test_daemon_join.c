@@ -413,7 +413,7 @@ START_TEST(welcome_that_does_not_fit)
   ck_assert_ptr_nonnull(places);
   /* The daemon is held up for longer than it keeps ended connections: the error arrives all the same. */
   usleep(1100000);
-  ck_assert_int_eq(sfd_join_start(TAILQ_FIRST(&daemon_.server->jobs), 1, places), SF_OK);
+  ck_assert_int_eq(sfd_join_start(TAILQ_FIRST(&daemon_.server->jobs->list), 1, places), SF_OK);
   sftest_expect_error(&client, SF_ERR_LIMIT, "has 1048576 ranks, 1 of them on node 0");
   sftest_drop(&client);
 }

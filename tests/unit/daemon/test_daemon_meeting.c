@@ -62,7 +62,7 @@ static void expect_mismatch(uint64_t graph, const char *text)
 {
   for (int r = 0; r < SIZE; r++)
     sftest_expect_error(&clients[r], SF_ERR_MISMATCH, text);
-  ck_assert_int_eq(sfd_graph_find(TAILQ_FIRST(&daemon_.server->jobs), graph)->state, SFD_GRAPH_FAILED);
+  ck_assert_int_eq(sfd_graph_find(TAILQ_FIRST(&daemon_.server->jobs->list), graph)->state, SFD_GRAPH_FAILED);
 }
 
 /* Another meeting of the graph ends well. */

@@ -44,7 +44,7 @@ static void give(uint64_t graph, const given_t *given)
 /* Whether the daemon knows the graph, and something of it that workers use. */
 static bool has_lists(uint64_t number)
 {
-  const sfd_job_t *job = TAILQ_FIRST(&daemon_.server->jobs);
+  const sfd_job_t *job = TAILQ_FIRST(&daemon_.server->jobs->list);
   const sfd_graph_t *graph = sfd_graph_find(job, number);
   return graph != NULL && graph->offload != NULL;
 }

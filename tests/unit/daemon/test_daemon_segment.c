@@ -167,7 +167,7 @@ START_TEST(users_have_shares_of_the_descriptors)
   daemon_.server->uid = 0;
   daemon_.server->max_held_fds = 9;
   sftest_join_all(&daemon_, &other, "other", 1);
-  TAILQ_FOREACH(job, &daemon_.server->jobs, entry)
+  TAILQ_FOREACH(job, &daemon_.server->jobs->list, entry)
   job->uid = 1000;
   for (uint64_t s = 1; s <= 3; s++) {
     send_add(&clients[0], s, false);
@@ -175,7 +175,7 @@ START_TEST(users_have_shares_of_the_descriptors)
   }
   send_add(&other, 1, false);
   sftest_expect_error(&other, SF_ERR_LIMIT, "7 descriptors for jobs of uid 1000 and 7 in all, out of at most 9");
-  TAILQ_LAST(&daemon_.server->jobs, sfd_job_list)->uid = 1001;
+  TAILQ_LAST(&daemon_.server->jobs->list, sfd_job_list)->uid = 1001;
   send_add(&other, 1, false);
   sftest_expect_done(&other);
   sftest_drop(&other);

@@ -1,0 +1,21 @@
+/* What a daemon keeps for payload, beside what ranks and graphs have. */
+#ifndef SFD_DATA_H
+#define SFD_DATA_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct sfd_submission;
+struct sfd_account;
+struct sfd_trunks;
+TAILQ_HEAD(sfd_submission_list, sfd_submission);
+LIST_HEAD(sfd_account_list, sfd_account);
+
+typedef struct sfd_data {
+  struct sfd_submission_list submissions;
+  struct sfd_account_list accounts; /* of users, see slots.c */
+  struct sfd_trunks **arriving;     /* by node: of which a message is arriving now, or NULL; NULL: alone */
+  int64_t nlists;                   /* edge lists that are mapped for workers: routes.h */
+} sfd_data_t;
+
+#endif
