@@ -42,7 +42,7 @@ static const handler_t handlers[] = {
     BODY(ARRIVE) = sfd_agreement_handle_arrive,
     BODY(RELEASE) = sfd_agreement_handle_release,
     BODY(GROUP_LEFT) = sfd_group_handle_peer_left,
-    BODY(WANTED) = sfd_wants_handle_wanted,
+    BODY(WANTED) = sfd_root_requests_handle_wanted,
     BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
     BODY(GRAPH_CALLS) = sfd_calls_handle,
     BODY(GRAPH_MEET) = sfd_meeting_handle_peer_meet,
@@ -141,7 +141,7 @@ static sf_status_t handle_of_setup(sfd_server_t *server, int32_t node, const sfd
     free(payload);
     return SF_OK;
   }
-  return sfd_wants_arrived(group, node, head, payload);
+  return sfd_root_requests_arrived(group, node, head, payload);
 }
 
 static sf_status_t of_setup_arrived(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *image)

@@ -108,7 +108,7 @@ static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
     return 0; /* without looking further: on a small message it shows */
   if (lane->tx_cursor.value != 0 || lane->tx_cursor.bytes != 0)
     return 0;
-  size_t wanted = sfc_method_cell_bytes(payload_bytes, lane->tx.posted, sfc_instance_nends(lane->graph));
+  size_t wanted = sfc_method_cell_bytes(payload_bytes, lane->tx.posted, sfc_lanes_nlocal(lane->graph));
   return lane->tx_cells_tried >= wanted ? 0 : wanted;
 }
 

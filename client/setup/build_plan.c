@@ -16,7 +16,7 @@
 static void peer_link(sfc_setup_t *setup, sfc_peer_list_t *peer, sfc_link_t *link)
 {
   int64_t bad_leaf;
-  sf_status_t status = sfc_lists_open(&setup->lists, peer, setup->graph->nroots, link, &bad_leaf);
+  sf_status_t status = sfc_edge_exchange_open(&setup->lists, peer, setup->graph->nroots, link, &bad_leaf);
   if (status != SF_OK)
     sfc_setup_note_error(setup, status, peer->rank, bad_leaf);
 }
@@ -122,10 +122,10 @@ void sfc_setup_make_plan(sfc_setup_t *setup)
   if (status == SF_OK)
     status = sfc_graph_find_shared_roots(graph);
   if (status == SF_OK)
-    status = sfc_instance_make_tables(graph);
+    status = sfc_lanes_make_tables(graph);
   if (status == SF_OK)
     status = sfc_graph_order_turns(graph);
   if (status == SF_OK)
-    status = sfc_instance_make_slots(graph);
+    status = sfc_lanes_make_slots(graph);
   sfc_setup_note(setup, status);
 }

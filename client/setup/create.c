@@ -83,8 +83,8 @@ static void watch(sfc_setup_t *setup, int phase)
 /* The earlier graph is of no use: the graph is as empty as it was. The daemon has told nobody of its slots. */
 static void drop_plan(sfc_setup_t *setup)
 {
-  sfc_ends_free(&setup->offered);
-  sfc_instance_strip(setup->graph);
+  sfc_lane_addresses_free(&setup->offered);
+  sfc_lanes_strip(setup->graph);
   sfc_plan_let_go(setup->group->context, setup->plan);
   setup->plan = NULL;
 }
@@ -98,11 +98,11 @@ static bool apply_plan(sfc_setup_t *setup)
     return false;
   sf_status_t status = sfc_plan_apply(setup->plan, graph);
   if (status == SF_OK)
-    status = sfc_instance_make_tables(graph);
+    status = sfc_lanes_make_tables(graph);
   if (status == SF_OK)
-    status = sfc_instance_make_slots(graph);
+    status = sfc_lanes_make_slots(graph);
   if (status == SF_OK)
-    status = sfc_ends_of_lanes(graph, &setup->offered);
+    status = sfc_lane_addresses_of_lanes(graph, &setup->offered);
   if (status != SF_OK)
     drop_plan(setup);
   return status == SF_OK;
@@ -125,12 +125,12 @@ static step_t name_earlier(sfc_setup_t *setup)
 
 static sf_status_t make_own_list(sfc_setup_t *setup, int64_t *bad_leaf)
 {
-  sfc_lists_t *lists = &setup->lists;
+  sfc_edge_exchange_t *lists = &setup->lists;
   sf_status_t status = check_input(setup->input);
   if (status == SF_OK)
     status = sfc_edge_list_make(setup->input, setup->group->rank, setup->group->size, &lists->own, bad_leaf);
   if (status == SF_OK)
-    status = sfc_lists_hand_out(lists);
+    status = sfc_edge_exchange_hand_out(lists);
   return status;
 }
 
@@ -138,15 +138,16 @@ static sf_status_t make_own_list(sfc_setup_t *setup, int64_t *bad_leaf)
  * would become too long. */
 static sf_status_t offer_lanes(sfc_setup_t *setup)
 {
-  return setup->lists.own.nparts > OFFERED_MAX ? SF_OK
-                                               : sfc_ends_offer(setup->graph, &setup->lists.own, &setup->offered);
+  return setup->lists.own.nparts > OFFERED_MAX
+             ? SF_OK
+             : sfc_lane_addresses_offer(setup->graph, &setup->lists.own, &setup->offered);
 }
 
 static step_t tell_edges(sfc_setup_t *setup)
 {
   int64_t bad_leaf = -1;
   watch(setup, 0);
-  sfc_lent_collect(setup->group->context);
+  sfc_edge_loans_collect(setup->group->context);
   if (setup->error.status == SF_OK) {
     sf_status_t status = make_own_list(setup, &bad_leaf);
     if (status == SF_OK)
@@ -166,12 +167,12 @@ static step_t tell_edges(sfc_setup_t *setup)
 static step_t commit(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
-  sfc_ends_free(&setup->offered);
+  sfc_lane_addresses_free(&setup->offered);
   if (setup->error.status == SF_OK)
-    sfc_setup_note(setup, sfc_ends_of_lanes(graph, &setup->offered));
+    sfc_setup_note(setup, sfc_lane_addresses_of_lanes(graph, &setup->offered));
   /* First: once it is ready others may fail it, and the listener must find it then. */
   if (setup->error.status == SF_OK)
-    sfc_setup_note(setup, sfc_instance_enter(graph));
+    sfc_setup_note(setup, sfc_lanes_enter(graph));
   if (!sfc_setup_commit(setup))
     return OVER;
   watch(setup, SFSHM_TRACE_PHASE_COMMIT);
@@ -183,7 +184,7 @@ static void lend_list(sfc_setup_t *setup)
 {
   sfc_block_t *list = &setup->lists.handed;
   if (list->address != NULL && setup->error.status == SF_OK)
-    sfc_lent_add(setup->graph, list);
+    sfc_edge_loans_add(setup->graph, list);
   else if (list->address != NULL)
     sfc_graph_leave_block(setup->graph, list); /* until all have destroyed the graph */
   list->address = NULL;
@@ -202,9 +203,9 @@ static void keep_plan(sfc_setup_t *setup)
 
 static sf_status_t connect(sfc_setup_t *setup, bool one_round)
 {
-  sf_status_t status = sfc_instance_connect(setup->graph, sfc_setup_reply(setup));
+  sf_status_t status = sfc_lanes_connect(setup->graph, sfc_setup_reply(setup));
   if (status == SF_OK && one_round && setup->plan == NULL)
-    sfc_lent_say_read(setup->graph);
+    sfc_edge_loans_say_read(setup->graph);
   return status;
 }
 
@@ -219,9 +220,9 @@ static step_t become_ready(sfc_setup_t *setup)
     sfc_setup_note(setup, connect(setup, one_round));
   watch(setup, SFSHM_TRACE_PHASE_CONNECT);
   if (one_round && setup->error.status != SF_OK)
-    sfc_instance_strip(graph);
+    sfc_lanes_strip(graph);
   if (one_round)
-    sfc_setup_note(setup, sfc_instance_enter(graph));
+    sfc_setup_note(setup, sfc_lanes_enter(graph));
   if (one_round)
     lend_list(setup);
   if (setup->error.status == SF_OK)
@@ -289,9 +290,9 @@ static void free_graph(sf_graph_t *graph)
 
 static void free_setup(sfc_setup_t *setup)
 {
-  sfc_ends_free(&setup->offered);
+  sfc_lane_addresses_free(&setup->offered);
   sfproto_incoming_free(&setup->reply);
-  sfc_lists_free(&setup->lists);
+  sfc_edge_exchange_free(&setup->lists);
   sfc_given_free(setup->given);
   if (setup->plan != NULL)
     sfc_plan_let_go(setup->group->context, setup->plan);

@@ -33,11 +33,11 @@ typedef struct sfc_setup {
   sfc_setup_error_t error;
   sfc_watch_phases_t phases;
 
-  sfc_plan_t *plan;         /* kept, of these edges, and applied to the graph; NULL: the edges are told, */
-  sfc_lists_t lists;        /* in these */
-  sfc_given_t *given;       /* copy of the edges; NULL: none */
-  sfc_ends_t offered;       /* lanes that are told with the next message; ends NULL: none */
-  sfproto_incoming_t reply; /* the last GraphReply; message NULL: it has not come */
+  sfc_plan_t *plan;             /* kept, of these edges, and applied to the graph; NULL: the edges are told, */
+  sfc_edge_exchange_t lists;    /* in these */
+  sfc_given_t *given;           /* copy of the edges; NULL: none */
+  sfc_lane_addresses_t offered; /* lanes that are told with the next message; ends NULL: none */
+  sfproto_incoming_t reply;     /* the last GraphReply; message NULL: it has not come */
 } sfc_setup_t;
 
 /* Notes an error that concerns the leaf (-1: none in particular) of a rank, with the thread's detail text. */

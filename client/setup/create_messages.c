@@ -25,7 +25,8 @@ static sf_status_t fill_edges(const sfc_setup_t *setup, Sfproto__GraphCreate *cr
   create->blocks = calloc(n, sizeof(Sfproto__EdgeBlock *) + sizeof(Sfproto__EdgeBlock));
   if (create->blocks == NULL)
     return sfshm_error(SF_ERR_NOMEM, "message about %zu root ranks", n - 1);
-  create->n_blocks = sfc_lists_describe(&setup->lists, (Sfproto__EdgeBlock *)(create->blocks + n), create->blocks);
+  create->n_blocks =
+      sfc_edge_exchange_describe(&setup->lists, (Sfproto__EdgeBlock *)(create->blocks + n), create->blocks);
   create->has_proposes = create->proposes = setup->offered.ends != NULL;
   create->lanes = setup->offered.pointers;
   create->n_lanes = setup->offered.n;
@@ -139,7 +140,7 @@ static sf_status_t receive(sfc_setup_t *setup, uint64_t request)
 static void take_lists(sfc_setup_t *setup)
 {
   int32_t rank;
-  sf_status_t status = sfc_lists_take_in(&setup->lists, &setup->reply, &rank);
+  sf_status_t status = sfc_edge_exchange_take_in(&setup->lists, &setup->reply, &rank);
   if (status != SF_OK)
     sfc_setup_note_error(setup, status, rank, -1);
 }
@@ -168,7 +169,7 @@ bool sfc_setup_create(sfc_setup_t *setup)
     take_lists(setup);
     take_failure(setup);
   } while (sfc_setup_reply(setup)->more);
-  sfc_lists_sort(&setup->lists);
+  sfc_edge_exchange_sort(&setup->lists);
   return true;
 }
 

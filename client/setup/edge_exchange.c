@@ -12,13 +12,13 @@
 
 /* ---- The own one ---- */
 
-static bool is_own(const sfc_lists_t *lists, int32_t part)
+static bool is_own(const sfc_edge_exchange_t *lists, int32_t part)
 {
   return lists->own.parts[part].rank == lists->group->rank;
 }
 
 /* The length of all parts for others. */
-static size_t handed_bytes(const sfc_lists_t *lists)
+static size_t handed_bytes(const sfc_edge_exchange_t *lists)
 {
   size_t bytes = 0;
   for (int32_t i = 0; i < lists->own.nparts; i++)
@@ -32,7 +32,7 @@ static bool may_go_through_inbox(const sf_context_t *context, size_t bytes)
   return bytes <= (context->rank_nodes == NULL ? SFSHM_EDGES_MAX_COPIED : SFSHM_EDGES_MAX_FETCHED);
 }
 
-sf_status_t sfc_lists_hand_out(sfc_lists_t *lists)
+sf_status_t sfc_edge_exchange_hand_out(sfc_edge_exchange_t *lists)
 {
   sf_context_t *context = lists->group->context;
   size_t bytes = handed_bytes(lists), offset = 0;
@@ -49,7 +49,7 @@ sf_status_t sfc_lists_hand_out(sfc_lists_t *lists)
   return SF_OK;
 }
 
-static void describe_part(const sfc_lists_t *lists, int32_t i, uint64_t offset, Sfproto__EdgeBlock *block)
+static void describe_part(const sfc_edge_exchange_t *lists, int32_t i, uint64_t offset, Sfproto__EdgeBlock *block)
 {
   const sfc_edge_part_t *part = &lists->own.parts[i];
   sfproto__edge_block__init(block);
@@ -67,7 +67,8 @@ static void describe_part(const sfc_lists_t *lists, int32_t i, uint64_t offset, 
   block->length = sfc_edge_part_write(&lists->own, i, NULL);
 }
 
-size_t sfc_lists_describe(const sfc_lists_t *lists, Sfproto__EdgeBlock blocks[], Sfproto__EdgeBlock *pointers[])
+size_t sfc_edge_exchange_describe(const sfc_edge_exchange_t *lists, Sfproto__EdgeBlock blocks[],
+                                  Sfproto__EdgeBlock *pointers[])
 {
   size_t n = 0;
   uint64_t offset = 0;
@@ -85,7 +86,7 @@ size_t sfc_lists_describe(const sfc_lists_t *lists, Sfproto__EdgeBlock blocks[],
 /* ---- Those of others ---- */
 
 /* Copies a block out of the inbox of the rank that made it. */
-static sf_status_t copy_block(const sfc_lists_t *lists, const Sfproto__EdgeBlock *block, sfc_peer_list_t *list)
+static sf_status_t copy_block(const sfc_edge_exchange_t *lists, const Sfproto__EdgeBlock *block, sfc_peer_list_t *list)
 {
   sfc_peers_t *peers = &lists->group->context->peers;
   sfc_peer_t *peer;
@@ -116,7 +117,7 @@ static int count_regions(const Sfproto__GraphReply *told)
   return n;
 }
 
-static sf_status_t make_room(sfc_lists_t *lists, size_t more)
+static sf_status_t make_room(sfc_edge_exchange_t *lists, size_t more)
 {
   sfc_peer_list_t *peers = realloc(lists->peers, ((size_t)lists->npeers + more + 1) * sizeof *peers);
   if (peers == NULL)
@@ -125,7 +126,7 @@ static sf_status_t make_room(sfc_lists_t *lists, size_t more)
   return SF_OK;
 }
 
-sf_status_t sfc_lists_take_in(sfc_lists_t *lists, const sfproto_incoming_t *incoming, int32_t *rank_p)
+sf_status_t sfc_edge_exchange_take_in(sfc_edge_exchange_t *lists, const sfproto_incoming_t *incoming, int32_t *rank_p)
 {
   const Sfproto__GraphReply *told = incoming->message->graph_reply;
   int next_fd = 0;
@@ -152,14 +153,14 @@ static int by_rank(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-void sfc_lists_sort(sfc_lists_t *lists)
+void sfc_edge_exchange_sort(sfc_edge_exchange_t *lists)
 {
   if (lists->npeers > 0)
     qsort(lists->peers, (size_t)lists->npeers, sizeof *lists->peers, by_rank);
 }
 
-sf_status_t sfc_lists_open(sfc_lists_t *lists, sfc_peer_list_t *peer, int64_t nroots, sfc_link_t *link,
-                           int64_t *bad_leaf_p)
+sf_status_t sfc_edge_exchange_open(sfc_edge_exchange_t *lists, sfc_peer_list_t *peer, int64_t nroots, sfc_link_t *link,
+                                   int64_t *bad_leaf_p)
 {
   sfshm_edges_t edges;
   int64_t bad_root;
@@ -180,7 +181,7 @@ sf_status_t sfc_lists_open(sfc_lists_t *lists, sfc_peer_list_t *peer, int64_t nr
 
 /* ---- End ---- */
 
-void sfc_lists_free(sfc_lists_t *lists)
+void sfc_edge_exchange_free(sfc_edge_exchange_t *lists)
 {
   for (int32_t i = 0; i < lists->npeers; i++) {
     if (lists->peers[i].copy == NULL)

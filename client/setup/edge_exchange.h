@@ -1,8 +1,8 @@
 /* Edge lists on their way between the ranks of a graph in the making. A list goes through the inbox of the rank that
  * made it: each owner of roots copies the part that concerns it, and when all have done so, the memory serves for the
  * next list. A long list is a sealed region instead, which the owners map. The thread that makes the graph. */
-#ifndef SFC_LISTS_H
-#define SFC_LISTS_H
+#ifndef SFC_EDGE_EXCHANGE_H
+#define SFC_EDGE_EXCHANGE_H
 
 #include <stdint.h>
 
@@ -23,32 +23,33 @@ typedef struct sfc_peer_list {
   int64_t nvalues;
 } sfc_peer_list_t;
 
-typedef struct sfc_lists {
+typedef struct sfc_edge_exchange {
   sf_group_t *group;
   sfc_edge_list_t own;
   sfc_block_t handed; /* the parts for others, in the inbox; address NULL: none */
   sfc_peer_list_t *peers;
   int32_t npeers;
-} sfc_lists_t;
+} sfc_edge_exchange_t;
 
 /* Makes the own list, which has been filled in, accessible to others. */
-sf_status_t sfc_lists_hand_out(sfc_lists_t *lists);
+sf_status_t sfc_edge_exchange_hand_out(sfc_edge_exchange_t *lists);
 
 /* Tells where the parts for others are, which blocks has room for, and returns their number. */
-size_t sfc_lists_describe(const sfc_lists_t *lists, Sfproto__EdgeBlock blocks[], Sfproto__EdgeBlock *pointers[]);
+size_t sfc_edge_exchange_describe(const sfc_edge_exchange_t *lists, Sfproto__EdgeBlock blocks[],
+                                  Sfproto__EdgeBlock *pointers[]);
 
 /* Takes in what one GraphReply message tells. *rank_p: whose list an error concerns. */
-sf_status_t sfc_lists_take_in(sfc_lists_t *lists, const sfproto_incoming_t *incoming, int32_t *rank_p);
+sf_status_t sfc_edge_exchange_take_in(sfc_edge_exchange_t *lists, const sfproto_incoming_t *incoming, int32_t *rank_p);
 
 /* Puts them in the order of ranks. */
-void sfc_lists_sort(sfc_lists_t *lists);
+void sfc_edge_exchange_sort(sfc_edge_exchange_t *lists);
 
 /* The link of a leaf rank's list to the roots here, which takes over its copy, if it has one. SF_ERR_RANGE: a root
  * index is not below nroots; *bad_leaf_p, else -1: the leaf. */
-sf_status_t sfc_lists_open(sfc_lists_t *lists, sfc_peer_list_t *peer, int64_t nroots, sfc_link_t *link,
-                           int64_t *bad_leaf_p);
+sf_status_t sfc_edge_exchange_open(sfc_edge_exchange_t *lists, sfc_peer_list_t *peer, int64_t nroots, sfc_link_t *link,
+                                   int64_t *bad_leaf_p);
 
 /* Nobody reads the own list any more. */
-void sfc_lists_free(sfc_lists_t *lists);
+void sfc_edge_exchange_free(sfc_edge_exchange_t *lists);
 
 #endif

@@ -1,4 +1,4 @@
-/* Lent edge lists: see edge_loans.h. The threads that make and destroy graphs. */
+/* Edge loans: see edge_loans.h. The threads that make and destroy graphs. */
 #include "client/setup/edge_loans.h"
 
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include "client/graph/retired_memory.h"
 #include "client/setup/lanes.h"
 
-void sfc_lent_say_read(const sf_graph_t *graph)
+void sfc_edge_loans_say_read(const sf_graph_t *graph)
 {
-  int32_t n = sfc_instance_nends(graph);
+  int32_t n = sfc_lanes_nlocal(graph);
   for (int32_t i = 0; i < n; i++)
     if (graph->lanes[i].as_root.nedges > 0)
       sfshm_lane_say_edges_read(&graph->lanes[i].rx);
@@ -18,7 +18,7 @@ void sfc_lent_say_read(const sf_graph_t *graph)
 /* What leads to other nodes the daemon had read before it answered. */
 static bool all_have_read(const sf_graph_t *graph)
 {
-  int32_t n = sfc_instance_nends(graph);
+  int32_t n = sfc_lanes_nlocal(graph);
   for (int32_t i = 0; i < n; i++)
     if (graph->lanes[i].as_leaf.nedges > 0 && !sfshm_lane_edges_are_read(&graph->lanes[i].tx))
       return false;
@@ -54,7 +54,7 @@ static void free_loan(sfc_attachment_t *attachment)
 
 static const sfc_attachment_ops_t loan_ops = {.retire = retire, .free = free_loan};
 
-void sfc_lent_add(sf_graph_t *graph, const sfc_block_t *block)
+void sfc_edge_loans_add(sf_graph_t *graph, const sfc_block_t *block)
 {
   sf_context_t *context = graph->context;
   sfc_loan_t *loan = malloc(sizeof *loan);
@@ -87,7 +87,7 @@ static bool take_read(sf_context_t *context, sfc_block_t *block)
   return loan != NULL;
 }
 
-void sfc_lent_collect(sf_context_t *context)
+void sfc_edge_loans_collect(sf_context_t *context)
 {
   sfc_block_t block;
   while (take_read(context, &block))

@@ -1,8 +1,8 @@
-/* Edge lists that lie in this rank's inbox and that owners of roots may still be reading, of graphs that are ready. Who
- * has read one says so in the control line of the lane. A list that all have read is given back to the inbox when the
- * next graph is made from its edges, and any list when all have destroyed its graph. */
-#ifndef SFC_LENT_H
-#define SFC_LENT_H
+/* Edge loans: edge lists that stay in this rank's inbox after set-up until every reader has acknowledged them, with a
+ * flag in the control line of the lane. A list that all have acknowledged goes back to the inbox when the next graph is
+ * made from its edges. Any list goes back when all ranks have destroyed its graph. */
+#ifndef SFC_EDGE_LOANS_H
+#define SFC_EDGE_LOANS_H
 
 #include "client/graph/graph.h"
 
@@ -14,13 +14,13 @@ typedef struct sfc_loan {
 } sfc_loan_t;
 
 /* Tells the ranks that have leaves on roots here that their lists have been read. The lanes are connected. */
-void sfc_lent_say_read(const sf_graph_t *graph);
+void sfc_edge_loans_say_read(const sf_graph_t *graph);
 
 /* The list in that block belongs to the graph now, which is in the context's list. It is given back if all have read
  * it, or when all have destroyed the graph. */
-void sfc_lent_add(sf_graph_t *graph, const sfc_block_t *block);
+void sfc_edge_loans_add(sf_graph_t *graph, const sfc_block_t *block);
 
 /* Gives back lists that all have read. */
-void sfc_lent_collect(sf_context_t *context);
+void sfc_edge_loans_collect(sf_context_t *context);
 
 #endif

@@ -16,7 +16,7 @@
 #define LANE_BYTES (SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t) + sizeof(sfshm_lane_control_t))
 
 /* Lists of lanes by what they do. */
-sf_status_t sfc_instance_make_tables(sf_graph_t *graph)
+sf_status_t sfc_lanes_make_tables(sf_graph_t *graph)
 {
   size_t n = (size_t)graph->nlanes;
   sfc_lane_t **lists = calloc(4 * n + 1, sizeof *lists);
@@ -41,13 +41,13 @@ sf_status_t sfc_instance_make_tables(sf_graph_t *graph)
   return SF_OK;
 }
 
-int32_t sfc_instance_nends(const sf_graph_t *graph)
+int32_t sfc_lanes_nlocal(const sf_graph_t *graph)
 {
   return graph->nlanes - (graph->trunks != NULL ? graph->trunks->ntrunks : 0);
 }
 
 /* What has been taken before, and nobody has been told of, is used if it is long enough. */
-sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n)
+sf_status_t sfc_lanes_take_slots(sf_graph_t *graph, int32_t n)
 {
   sfc_heap_t *inbox = &graph->context->inbox;
   size_t bytes = (size_t)n * LANE_BYTES;
@@ -60,12 +60,12 @@ sf_status_t sfc_instance_take_slots(sf_graph_t *graph, int32_t n)
 }
 
 /* Slots into which the others write, and control lines. */
-sf_status_t sfc_instance_make_slots(sf_graph_t *graph)
+sf_status_t sfc_lanes_make_slots(sf_graph_t *graph)
 {
-  int32_t n = sfc_instance_nends(graph);
+  int32_t n = sfc_lanes_nlocal(graph);
   if (n == 0)
     return SF_OK;
-  sf_status_t status = sfc_instance_take_slots(graph, n);
+  sf_status_t status = sfc_lanes_take_slots(graph, n);
   if (status != SF_OK)
     return status;
   for (int32_t i = 0; i < n; i++) {
@@ -76,7 +76,7 @@ sf_status_t sfc_instance_make_slots(sf_graph_t *graph)
   return SF_OK;
 }
 
-void sfc_instance_describe(const sf_graph_t *graph, int32_t i, int32_t rank, sfc_peer_t *peer, Sfproto__LaneEnd *end)
+void sfc_lanes_describe(const sf_graph_t *graph, int32_t i, int32_t rank, sfc_peer_t *peer, Sfproto__LaneEnd *end)
 {
   uint64_t offset = graph->memory.shared.offset + (uint64_t)i * LANE_BYTES;
   sfproto__lane_end__init(end);
@@ -111,7 +111,7 @@ static sf_status_t connect_lane(sfc_lane_t *lane, const Sfproto__LaneEnd *end)
 static sf_status_t connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *const ends[], size_t nends)
 {
   sf_status_t status = SF_OK;
-  int32_t n = sfc_instance_nends(graph);
+  int32_t n = sfc_lanes_nlocal(graph);
   if (nends != (size_t)n)
     return sfshm_error(SF_ERR_PROTO, "%d lanes expected, %zu told", n, nends);
   for (size_t i = 0; i < nends && status == SF_OK; i++) {
@@ -127,7 +127,7 @@ static sf_status_t connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *const ends
   return status;
 }
 
-sf_status_t sfc_instance_connect(sf_graph_t *graph, const Sfproto__GraphReply *reply)
+sf_status_t sfc_lanes_connect(sf_graph_t *graph, const Sfproto__GraphReply *reply)
 {
   sf_status_t status = connect_lanes(graph, reply->lanes, reply->n_lanes);
   if (status != SF_OK || graph->trunks == NULL)
@@ -135,7 +135,7 @@ sf_status_t sfc_instance_connect(sf_graph_t *graph, const Sfproto__GraphReply *r
   return sfc_trunks_connect(graph, reply->has_board_region && reply->has_board, reply->board_region, reply->board);
 }
 
-void sfc_instance_strip(sf_graph_t *graph)
+void sfc_lanes_strip(sf_graph_t *graph)
 {
   sf_graph_t empty = {.context = graph->context,
                       .group = graph->group,
@@ -160,7 +160,7 @@ void sfc_instance_strip(sf_graph_t *graph)
   *graph = empty;
 }
 
-sf_status_t sfc_instance_enter(sf_graph_t *graph)
+sf_status_t sfc_lanes_enter(sf_graph_t *graph)
 {
   sf_context_t *context = graph->context;
   pthread_mutex_lock(&context->lock);

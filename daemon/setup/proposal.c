@@ -142,7 +142,7 @@ bool sfd_proposal_says_all(const sfd_graph_t *graph)
   for (int32_t i = 0; i < graph->group->nlocals; i++)
     if (!graph->setup->members[i].proposes)
       return false;
-  return sfd_roots_are_there(graph) && sfd_lanes_agree(graph) == SF_OK;
+  return sfd_root_bounds_are_there(graph) && sfd_lanes_agree(graph) == SF_OK;
 }
 
 void sfd_proposal_fill_vote(const sfd_graph_t *graph, sfd_agreement_t *vote)

@@ -10,8 +10,8 @@
 #include "shm/base/error.h"
 #include "shm/edges/edges.h"
 
-void sfd_roots_note_bad(sfd_setup_t *setup, int32_t rank, const sfd_block_t *block, const sfshm_region_t *list,
-                        int64_t nroots)
+void sfd_root_bounds_note_bad(sfd_setup_t *setup, int32_t rank, const sfd_block_t *block, const sfshm_region_t *list,
+                              int64_t nroots)
 {
   sfshm_edges_t edges;
   int64_t leaf, root;
@@ -55,11 +55,11 @@ static void note_bad(sfd_graph_t *graph, int32_t local, const sfd_block_t *block
   if (block->length == 0) {
     if (list->base != NULL ||
         sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, list) == SF_OK)
-      sfd_roots_note_bad(graph->setup, place, block, list, nroots);
+      sfd_root_bounds_note_bad(graph->setup, place, block, list, nroots);
   } else if (copy_block(sfd_group_member(graph->group, place), block, &copy) == SF_OK) {
     sfd_block_t copied = *block;
     copied.offset = 0;
-    sfd_roots_note_bad(graph->setup, place, &copied, &copy, nroots);
+    sfd_root_bounds_note_bad(graph->setup, place, &copied, &copy, nroots);
     free(copy.base);
   }
 }
@@ -78,7 +78,7 @@ static void check_member(sfd_graph_t *graph, int32_t local)
     sfshm_region_destroy(&list);
 }
 
-bool sfd_roots_are_there(const sfd_graph_t *graph)
+bool sfd_root_bounds_are_there(const sfd_graph_t *graph)
 {
   const sfd_setup_member_t *members = graph->setup->members;
   for (int32_t i = 0; i < graph->group->nlocals; i++)
@@ -91,7 +91,7 @@ bool sfd_roots_are_there(const sfd_graph_t *graph)
   return true;
 }
 
-void sfd_roots_check_local(sfd_graph_t *graph)
+void sfd_root_bounds_check_local(sfd_graph_t *graph)
 {
   for (int32_t i = 0; i < graph->group->nlocals; i++)
     check_member(graph, i);

@@ -1,4 +1,4 @@
-/* Merging: see root_merge.h. The daemon's thread, except for sfd_merging_run, which may run in a worker thread. */
+/* Merging: see root_merge.h. The daemon's thread, except for sfd_root_merge_run, which may run in a worker thread. */
 #include "daemon/setup/root_merge.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ static void free_list(sfd_merged_list_t *list)
   free(list->copy);
 }
 
-void sfd_merging_free(sfd_merging_t *merging)
+void sfd_root_merge_free(sfd_root_merge_t *merging)
 {
   for (int32_t i = 0; i < merging->nlists; i++)
     free_list(&merging->lists[i]);
@@ -134,7 +134,7 @@ static sf_status_t open_list(const sfd_graph_t *graph, int32_t local, sfd_merged
   return sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &list->region);
 }
 
-static sf_status_t add_member(sfd_merging_t *merging, const sfd_graph_t *graph, int32_t local)
+static sf_status_t add_member(sfd_root_merge_t *merging, const sfd_graph_t *graph, int32_t local)
 {
   const sfd_group_t *group = graph->group;
   const sfd_setup_member_t *member = &graph->setup->members[local];
@@ -169,7 +169,7 @@ static sf_status_t add_member(sfd_merging_t *merging, const sfd_graph_t *graph, 
   return SF_OK;
 }
 
-static void find_nodes(sfd_merging_t *merging)
+static void find_nodes(sfd_root_merge_t *merging)
 {
   qsort(merging->wants, (size_t)merging->nwants, sizeof merging->wants[0], compare_wants);
   for (int32_t i = 0; i < merging->nwants; i++) {
@@ -183,7 +183,7 @@ static void find_nodes(sfd_merging_t *merging)
 
 /* What one rank alone wants of an owner is only looked at as far as it is an array, for which the block has room; where
  * values go may have to be written down, which is quicker. */
-static int64_t effort_of(const sfd_merging_t *merging, int32_t i)
+static int64_t effort_of(const sfd_root_merge_t *merging, int32_t i)
 {
   const sfd_want_t *want = &merging->wants[i];
   bool crowded = (i > 0 && want[-1].owner == want->owner) || (i + 1 < merging->nwants && want[1].owner == want->owner);
@@ -191,7 +191,7 @@ static int64_t effort_of(const sfd_merging_t *merging, int32_t i)
   return crowded || most == 0 || most > nedges ? nedges : most + nedges / 16;
 }
 
-sf_status_t sfd_merging_collect(sfd_graph_t *graph, sfd_merging_t **merging_p)
+sf_status_t sfd_root_merge_collect(sfd_graph_t *graph, sfd_root_merge_t **merging_p)
 {
   int32_t n = 0, nlocals = graph->group->nlocals;
   for (int32_t i = 0; i < nlocals; i++)
@@ -199,7 +199,7 @@ sf_status_t sfd_merging_collect(sfd_graph_t *graph, sfd_merging_t **merging_p)
   *merging_p = NULL;
   if (n == 0)
     return SF_OK;
-  sfd_merging_t *merging = calloc(1, sizeof *merging);
+  sfd_root_merge_t *merging = calloc(1, sizeof *merging);
   if (merging == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for %d blocks of edges", n);
   merging->graph = graph;
@@ -218,7 +218,7 @@ sf_status_t sfd_merging_collect(sfd_graph_t *graph, sfd_merging_t **merging_p)
         sfshm_error(SF_ERR_LIMIT, "%" PRId64 " edges between this node and others, at most %" PRId64 " are possible",
                     merging->nedges, MERGE_MAX_EDGES);
   if (status != SF_OK) {
-    sfd_merging_free(merging);
+    sfd_root_merge_free(merging);
     return status;
   }
   find_nodes(merging);
@@ -228,7 +228,7 @@ sf_status_t sfd_merging_collect(sfd_graph_t *graph, sfd_merging_t **merging_p)
   return SF_OK;
 }
 
-static sf_status_t merge_one(sfd_merging_t *merging, sfd_wanted_t *wanted)
+static sf_status_t merge_one(sfd_root_merge_t *merging, sfd_wanted_t *wanted)
 {
   sfshm_merge_block_t *blocks = calloc((size_t)wanted->nwants, sizeof *blocks);
   sf_status_t status = blocks != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "merging %d blocks", wanted->nwants);
@@ -247,9 +247,9 @@ static sf_status_t merge_one(sfd_merging_t *merging, sfd_wanted_t *wanted)
   return status;
 }
 
-void sfd_merging_run(uv_work_t *work)
+void sfd_root_merge_run(uv_work_t *work)
 {
-  sfd_merging_t *merging = work->data;
+  sfd_root_merge_t *merging = work->data;
   for (int32_t i = 0; i < merging->nwanted && merging->status == SF_OK; i++)
     merging->status = merge_one(merging, &merging->wanted[i]);
   if (merging->status != SF_OK)

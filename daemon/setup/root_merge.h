@@ -1,7 +1,8 @@
-/* Merging: what the ranks of this node want from each other node, of each root once, is made into images for both
- * ends. Has copies of all that it uses: it may still run in a worker thread when the graph's set-up is given up. */
-#ifndef SFD_MERGING_H
-#define SFD_MERGING_H
+/* Root merge: merges the edge blocks of this node's ranks that lead to one other node, so that each root is named once,
+ * into images for both nodes. A merge owns copies of all that it reads: it may still run in a worker thread when the
+ * graph's set-up is given up. */
+#ifndef SFD_ROOT_MERGE_H
+#define SFD_ROOT_MERGE_H
 
 #include <uv.h>
 
@@ -34,7 +35,7 @@ typedef struct sfd_wanted {
 } sfd_wanted_t;
 
 /* The work of merging; lives on by itself when the set-up is given up meanwhile. */
-typedef struct sfd_merging {
+typedef struct sfd_root_merge {
   uv_work_t work;
   sfd_graph_t *graph; /* NULL: given up */
   sfd_merged_list_t *lists;
@@ -49,14 +50,14 @@ typedef struct sfd_merging {
   bool uncombined;
   sf_status_t status;
   char detail[SFD_TEXT_SIZE];
-} sfd_merging_t;
+} sfd_root_merge_t;
 
 /* What is to be merged: NULL if the ranks want nothing from other nodes. */
-sf_status_t sfd_merging_collect(sfd_graph_t *graph, sfd_merging_t **merging_p);
+sf_status_t sfd_root_merge_collect(sfd_graph_t *graph, sfd_root_merge_t **merging_p);
 
 /* Merges it all, into merging->status at last. Any thread. */
-void sfd_merging_run(uv_work_t *work);
+void sfd_root_merge_run(uv_work_t *work);
 
-void sfd_merging_free(sfd_merging_t *merging);
+void sfd_root_merge_free(sfd_root_merge_t *merging);
 
 #endif

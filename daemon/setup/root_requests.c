@@ -29,8 +29,8 @@ typedef struct sfd_asked {
   bool answered;
 } sfd_asked_t;
 
-struct sfd_wants {
-  sfd_merging_t *merging; /* NULL: nothing is wanted from others */
+struct sfd_root_requests {
+  sfd_root_merge_t *merging; /* NULL: nothing is wanted from others */
   bool merged;
   sfd_root_counts_t told; /* of ranks of the other of two nodes, as it says, */
   sfd_root_counts_t said; /* and of ranks here, as it has been told */
@@ -41,7 +41,7 @@ struct sfd_wants {
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
 
-void sfd_wants_free(sfd_wants_t *wants)
+void sfd_root_requests_free(sfd_root_requests_t *wants)
 {
   if (wants == NULL)
     return;
@@ -51,16 +51,16 @@ void sfd_wants_free(sfd_wants_t *wants)
   sfd_root_counts_free(&wants->told);
   sfd_root_counts_free(&wants->said);
   if (wants->merging != NULL && wants->merged)
-    sfd_merging_free(wants->merging);
+    sfd_root_merge_free(wants->merging);
   else if (wants->merging != NULL)
     wants->merging->graph = NULL;
   free(wants);
 }
 
-static sfd_wants_t *wants_of(sfd_graph_t *graph)
+static sfd_root_requests_t *wants_of(sfd_graph_t *graph)
 {
   if (graph->setup->wants == NULL)
-    graph->setup->wants = calloc(1, sizeof(sfd_wants_t));
+    graph->setup->wants = calloc(1, sizeof(sfd_root_requests_t));
   return graph->setup->wants;
 }
 
@@ -75,7 +75,7 @@ static bool check_roots(sfd_graph_t *graph, const sfd_wanted_t *wanted, const sf
     int64_t nroots = sfd_root_counts_of(told, wants[i].owner);
     if (wants[i].edges.roots.max < nroots)
       continue;
-    sfd_roots_note_bad(graph->setup, wants[i].rank, wants[i].block, &wants[i].list, nroots);
+    sfd_root_bounds_note_bad(graph->setup, wants[i].rank, wants[i].block, &wants[i].list, nroots);
     bad = true;
   }
   return bad;
@@ -83,14 +83,14 @@ static bool check_roots(sfd_graph_t *graph, const sfd_wanted_t *wanted, const sf
 
 static void be_answered(sfd_graph_t *graph, sfd_wanted_t *wanted, const sfd_root_counts_t *told)
 {
-  sfd_wants_t *wants = graph->setup->wants;
+  sfd_root_requests_t *wants = graph->setup->wants;
   wanted->answered = true;
   (void)check_roots(graph, wanted, told);
   if (--wants->nunanswered == 0)
     sfd_setup_edges_done(graph);
 }
 
-static sfd_wanted_t *find_wanted(sfd_wants_t *wants, int32_t node)
+static sfd_wanted_t *find_wanted(sfd_root_requests_t *wants, int32_t node)
 {
   for (int32_t i = 0; wants->merging != NULL && wants->merged && i < wants->merging->nwanted; i++)
     if (wants->merging->wanted[i].node == node && !wants->merging->wanted[i].answered)
@@ -101,7 +101,7 @@ static sfd_wanted_t *find_wanted(sfd_wants_t *wants, int32_t node)
 /* Of two nodes the other one says it without being asked, perhaps before anything is wanted of it. */
 static sf_status_t handle_told(sfd_graph_t *graph, int32_t node, const sfd_root_counts_t *told)
 {
-  sfd_wants_t *wants = wants_of(graph);
+  sfd_root_requests_t *wants = wants_of(graph);
   if (wants == NULL)
     return sfshm_error(SF_ERR_NOMEM, "wants of a graph");
   if (wants->told.owners != NULL || graph->state != SFD_GRAPH_GATHERING)
@@ -111,7 +111,7 @@ static sf_status_t handle_told(sfd_graph_t *graph, int32_t node, const sfd_root_
 
 static sf_status_t handle_answer(sfd_graph_t *graph, int32_t node, const sfd_root_counts_t *told)
 {
-  sfd_wants_t *wants = graph->setup->wants;
+  sfd_root_requests_t *wants = graph->setup->wants;
   sfd_wanted_t *wanted = wants != NULL ? find_wanted(wants, node) : NULL;
   if (wanted == NULL)
     return sfshm_error(SF_ERR_PROTO, "node %d answers what it was not asked", node);
@@ -119,7 +119,7 @@ static sf_status_t handle_answer(sfd_graph_t *graph, int32_t node, const sfd_roo
   return SF_OK;
 }
 
-sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_root_requests_handle_wanted(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__Wanted *wanted = message->wanted;
   const sfd_root_counts_t told = {.n = wanted->n_owners, .owners = wanted->owners, .nroots = wanted->nroots};
@@ -171,8 +171,8 @@ static void send_image(const sfd_graph_t *graph, sfd_wanted_t *wanted)
 
 static void after_merging(sfd_graph_t *graph)
 {
-  sfd_wants_t *wants = graph->setup->wants;
-  const sfd_merging_t *merging = wants->merging;
+  sfd_root_requests_t *wants = graph->setup->wants;
+  const sfd_root_merge_t *merging = wants->merging;
   wants->merged = true;
   if (merging->status != SF_OK) {
     sfd_setup_note_error(graph->setup, merging->status, graph->group->locals[0], -1, merging->detail);
@@ -189,10 +189,10 @@ static void after_merging(sfd_graph_t *graph)
 
 static void on_merged(uv_work_t *work, int status)
 {
-  sfd_merging_t *merging = work->data;
+  sfd_root_merge_t *merging = work->data;
   (void)status;
   if (merging->graph == NULL) {
-    sfd_merging_free(merging);
+    sfd_root_merge_free(merging);
     return;
   }
   sfd_server_t *server = merging->graph->group->job->server;
@@ -206,7 +206,7 @@ static void tell_other_of_pair(sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;
   sfd_root_counts_t nothing = {.n = 0};
-  sfd_wants_t *wants = wants_of(graph);
+  sfd_root_requests_t *wants = wants_of(graph);
   if (wants != NULL)
     sfd_root_counts_collect(graph, group->locals, (size_t)group->nlocals, &wants->said);
   sfd_root_counts_send(graph, group->nodes[1 - group->node_position], wants != NULL ? &wants->said : &nothing);
@@ -214,10 +214,10 @@ static void tell_other_of_pair(sfd_graph_t *graph)
 
 static void merge(sfd_graph_t *graph)
 {
-  sfd_merging_t *merging = NULL;
-  sfd_wants_t *wants = wants_of(graph);
+  sfd_root_merge_t *merging = NULL;
+  sfd_root_requests_t *wants = wants_of(graph);
   sf_status_t status =
-      wants != NULL ? sfd_merging_collect(graph, &merging) : sfshm_error(SF_ERR_NOMEM, "wants of a graph");
+      wants != NULL ? sfd_root_merge_collect(graph, &merging) : sfshm_error(SF_ERR_NOMEM, "wants of a graph");
   if (status != SF_OK)
     sfd_setup_note_error(graph->setup, status, graph->group->locals[0], -1, sfshm_error_detail());
   if (merging == NULL) {
@@ -227,13 +227,13 @@ static void merge(sfd_graph_t *graph)
   wants->merging = merging;
   merging->work.data = merging;
   if (merging->effort > MERGE_INLINE_EFFORT &&
-      uv_queue_work(graph->group->job->server->loop, &merging->work, sfd_merging_run, on_merged) == 0)
+      uv_queue_work(graph->group->job->server->loop, &merging->work, sfd_root_merge_run, on_merged) == 0)
     return;
-  sfd_merging_run(&merging->work);
+  sfd_root_merge_run(&merging->work);
   after_merging(graph);
 }
 
-void sfd_wants_begin(sfd_graph_t *graph)
+void sfd_root_requests_begin(sfd_graph_t *graph)
 {
   sfd_server_t *server = graph->group->job->server;
   sfd_network_gather(server, true);
@@ -280,9 +280,9 @@ static bool asks_too_much(const sfd_asked_t *asked, const sfd_root_counts_t *sai
   return bad;
 }
 
-bool sfd_wants_are_bad(sfd_graph_t *graph)
+bool sfd_root_requests_are_bad(sfd_graph_t *graph)
 {
-  const sfd_wants_t *wants = graph->setup->wants;
+  const sfd_root_requests_t *wants = graph->setup->wants;
   if (wants == NULL)
     return false;
   bool bad =
@@ -290,16 +290,16 @@ bool sfd_wants_are_bad(sfd_graph_t *graph)
   return bad || (wants->nasked > 0 && asks_too_much(&wants->asked[0], &wants->said));
 }
 
-void sfd_wants_members_came(sfd_graph_t *graph)
+void sfd_root_requests_members_came(sfd_graph_t *graph)
 {
-  sfd_wants_t *wants = graph->setup->wants;
+  sfd_root_requests_t *wants = graph->setup->wants;
   for (int32_t i = 0; wants != NULL && i < wants->nasked; i++)
     if (!wants->asked[i].answered)
       answer(graph, &wants->asked[i]);
 }
 
 /* One from each node. */
-static bool has_asked(const sfd_wants_t *wants, int32_t node)
+static bool has_asked(const sfd_root_requests_t *wants, int32_t node)
 {
   for (int32_t i = 0; wants != NULL && i < wants->nasked; i++)
     if (wants->asked[i].node == node)
@@ -337,7 +337,7 @@ static sf_status_t check_image(const sfd_graph_t *graph, int32_t node, const voi
 
 static sf_status_t keep(sfd_graph_t *graph, int32_t node, void *image, size_t bytes)
 {
-  sfd_wants_t *wants = wants_of(graph);
+  sfd_root_requests_t *wants = wants_of(graph);
   sfd_asked_t *asked = wants != NULL ? realloc(wants->asked, ((size_t)wants->nasked + 1) * sizeof *wants->asked) : NULL;
   if (asked == NULL)
     return sfshm_error(SF_ERR_NOMEM, "plan from node %d", node);
@@ -349,7 +349,7 @@ static sf_status_t keep(sfd_graph_t *graph, int32_t node, void *image, size_t by
   return SF_OK;
 }
 
-sf_status_t sfd_wants_arrived(sfd_group_t *group, int32_t node, const sfd_message_head_t *head, void *image)
+sf_status_t sfd_root_requests_arrived(sfd_group_t *group, int32_t node, const sfd_message_head_t *head, void *image)
 {
   sfd_graph_t *graph = NULL;
   sf_status_t status = sfd_setup_find_gathering(group, head->desc, &graph);
@@ -376,9 +376,9 @@ static int compare_sources(const void *a, const void *b)
   return x->node != y->node ? (x->node > y->node) - (x->node < y->node) : (x->role > y->role) - (x->role < y->role);
 }
 
-sf_status_t sfd_wants_make_trunks(sfd_graph_t *graph)
+sf_status_t sfd_root_requests_make_trunks(sfd_graph_t *graph)
 {
-  const sfd_wants_t *wants = graph->setup->wants;
+  const sfd_root_requests_t *wants = graph->setup->wants;
   if (wants == NULL)
     return SF_OK;
   int32_t nwanted = wants->merging != NULL ? wants->merging->nwanted : 0;

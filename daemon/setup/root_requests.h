@@ -9,33 +9,33 @@
  * Two nodes do not wait for answers: each tells the other how many roots its members have, what they want, and that
  * they have come, in one go. When both have, each sees whether some root is not there, of those that either wants; if
  * so they tell each other once more, with the errors. */
-#ifndef SFD_WANTS_H
-#define SFD_WANTS_H
+#ifndef SFD_ROOT_REQUESTS_H
+#define SFD_ROOT_REQUESTS_H
 
 #include "daemon/jobs/graph.h"
 #include "daemon/net/channel.h"
 #include "proto/sf_peer.pb-c.h"
 
-typedef struct sfd_wants sfd_wants_t;
+typedef struct sfd_root_requests sfd_root_requests_t;
 
 /* The members of this node have come: answers the nodes that asked before. */
-void sfd_wants_members_came(sfd_graph_t *graph);
+void sfd_root_requests_members_came(sfd_graph_t *graph);
 
 /* Merges and sends; ends with sfd_setup_edges_done, at once or later. */
-void sfd_wants_begin(sfd_graph_t *graph);
+void sfd_root_requests_begin(sfd_graph_t *graph);
 
 /* Of two nodes, when each has said its part of round 1: whether ranks of either want roots that are not there. Both
  * find the same. Notes what is wrong with those of this node. */
-bool sfd_wants_are_bad(sfd_graph_t *graph);
+bool sfd_root_requests_are_bad(sfd_graph_t *graph);
 
 /* Makes the graph's trunks of what was sent and received. */
-sf_status_t sfd_wants_make_trunks(sfd_graph_t *graph);
+sf_status_t sfd_root_requests_make_trunks(sfd_graph_t *graph);
 
 /* NULL is accepted. Work under way ends by itself. */
-void sfd_wants_free(sfd_wants_t *wants);
+void sfd_root_requests_free(sfd_root_requests_t *wants);
 
 /* Takes the image over. */
-sf_status_t sfd_wants_arrived(sfd_group_t *group, int32_t node, const sfd_message_head_t *head, void *image);
-sf_status_t sfd_wants_handle_wanted(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_root_requests_arrived(sfd_group_t *group, int32_t node, const sfd_message_head_t *head, void *image);
+sf_status_t sfd_root_requests_handle_wanted(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 #endif

@@ -53,7 +53,7 @@ static sf_status_t check_places(const Sfproto__GraphCreate *create, const sfd_ra
   return status;
 }
 
-sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
+sf_status_t sfd_edges_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
                             int32_t place, const int fds[], int nfds)
 {
   bool blocks = create->n_blocks > 0;
@@ -72,14 +72,14 @@ sf_status_t sfd_peers_check(const Sfproto__GraphCreate *create, const sfd_rank_t
 
 /* ---- Keeping ---- */
 
-sf_status_t sfd_peers_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)
+sf_status_t sfd_edges_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)
 {
   sf_status_t status = sfd_blocks_copy(create->blocks, create->n_blocks, &member->blocks);
   member->nblocks = status == SF_OK ? (int32_t)create->n_blocks : 0;
   return status;
 }
 
-void sfd_peers_free(sfd_job_t *job, sfd_setup_member_t *member)
+void sfd_edges_free(sfd_job_t *job, sfd_setup_member_t *member)
 {
   free(member->blocks);
   member->blocks = NULL;

@@ -56,9 +56,9 @@ void sfd_setup_free(sfd_graph_t *graph)
 {
   if (graph->setup == NULL)
     return;
-  sfd_wants_free(graph->setup->wants);
+  sfd_root_requests_free(graph->setup->wants);
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
-    sfd_peers_free(graph->group->job, &graph->setup->members[i]);
+    sfd_edges_free(graph->group->job, &graph->setup->members[i]);
     sfd_lanes_free(&graph->setup->members[i]);
   }
   free(graph->setup);
@@ -237,7 +237,7 @@ void sfd_setup_edges_done(sfd_graph_t *graph)
 
 static void members_came(sfd_graph_t *graph)
 {
-  sfd_wants_members_came(graph); /* other nodes may have edges to say in any case */
+  sfd_root_requests_members_came(graph); /* other nodes may have edges to say in any case */
   if (graph->setup->state == SFD_SETUP_COLLECTING) {
     if (can_be_made_again(graph)) {
       vote(graph);
@@ -247,9 +247,9 @@ static void members_came(sfd_graph_t *graph)
   }
   if (graph->setup->nhere < graph->group->nlocals)
     return; /* some have been asked for edges */
-  sfd_roots_check_local(graph);
+  sfd_root_bounds_check_local(graph);
   if (graph->group->nnodes > 1)
-    sfd_wants_begin(graph); /* also after an error: another rank may have a lower one */
+    sfd_root_requests_begin(graph); /* also after an error: another rank may have a lower one */
   else
     sfd_setup_edges_done(graph);
 }
@@ -270,13 +270,13 @@ static void begin_round_2(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
   enter(graph, SFD_SETUP_LANES);
-  sfd_wants_free(setup->wants);
+  sfd_root_requests_free(setup->wants);
   setup->wants = NULL;
   setup->nhere = 0;
   setup->agreement = (sfd_agreement_t){.lowest = -1};
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
     setup->members[i].state = SFD_MEMBER_AWAITED;
-    sfd_peers_free(graph->group->job, &setup->members[i]);
+    sfd_edges_free(graph->group->job, &setup->members[i]);
     sfd_lanes_free(&setup->members[i]);
   }
 }
@@ -289,7 +289,7 @@ static bool is_said_once_more(sfd_graph_t *graph)
   if (!sfd_agreement_is_pair(graph->group) || setup->compared)
     return false;
   setup->compared = true;
-  if (!sfd_wants_are_bad(graph))
+  if (!sfd_root_requests_are_bad(graph))
     return false;
   setup->agreement.told = false;
   setup->agreement.children = 0;
@@ -311,7 +311,7 @@ static void edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   bool two_rounds = agreement->two_rounds;
   sf_status_t status = sfd_graph_number(graph, id);
   if (status == SF_OK)
-    status = sfd_wants_make_trunks(graph);
+    status = sfd_root_requests_make_trunks(graph);
   if (!two_rounds) {
     confirm(graph, status);
     return;

@@ -90,12 +90,12 @@ typedef enum sfd_setup_state {
 
 typedef struct sfd_setup {
   sfd_setup_state_t state;
-  int32_t nhere;             /* members that have come */
-  sfd_agreement_t agreement; /* of this round */
-  sfd_agreement_t vote;      /* of nodes whose members all named an earlier graph */
-  uint64_t earlier;          /* the graph that all have voted for; 0: none */
-  bool compared;             /* of two nodes: what they want with what they have */
-  struct sfd_wants *wants;   /* what goes between nodes in round 1; NULL: nothing */
+  int32_t nhere;                   /* members that have come */
+  sfd_agreement_t agreement;       /* of this round */
+  sfd_agreement_t vote;            /* of nodes whose members all named an earlier graph */
+  uint64_t earlier;                /* the graph that all have voted for; 0: none */
+  bool compared;                   /* of two nodes: what they want with what they have */
+  struct sfd_root_requests *wants; /* what goes between nodes in round 1; NULL: nothing */
   sfd_setup_member_t members[];
 } sfd_setup_t;
 

@@ -34,7 +34,7 @@ static void arrive(sfd_graph_t *graph, int32_t place, uint64_t request)
 static sf_status_t check_create(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
                                 int32_t place, const int fds[], int nfds)
 {
-  sf_status_t status = create->has_again ? SF_OK : sfd_peers_check(create, rank, group, place, fds, nfds);
+  sf_status_t status = create->has_again ? SF_OK : sfd_edges_check(create, rank, group, place, fds, nfds);
   return status == SF_OK ? sfd_proposal_check(create, rank, group, place, nfds) : status;
 }
 
@@ -71,7 +71,7 @@ static sf_status_t store_create(sfd_graph_t *graph, int32_t place, const Sfproto
   sfd_agreement_t *agreement = &graph->setup->agreement;
   if (!take_error(graph, create->error))
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: malformed error", place);
-  sf_status_t status = sfd_peers_store(create, member);
+  sf_status_t status = sfd_edges_store(create, member);
   if (status == SF_OK)
     status = sfd_proposal_store(create, member);
   if (status == SF_OK)

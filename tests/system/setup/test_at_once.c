@@ -164,8 +164,8 @@ END_TEST
 
 typedef struct hand_made {
   sf_graph_t graph;
-  sfc_lists_t lists;
-  sfc_ends_t ends;
+  sfc_edge_exchange_t lists;
+  sfc_lane_addresses_t ends;
   uint64_t request;
   sfproto_incoming_t told;
 } hand_made_t;
@@ -181,11 +181,11 @@ static void send_edges(sftest_rank_t *self, sf_context_t *context, const edges_t
   *made = (hand_made_t){.graph = {.context = context, .group = world, .rank = self->rank, .size = RANKS},
                         .lists = {.group = world, .own = {.region = {.fd = -1}}}};
   SFTEST_OK(self, sfc_edge_list_make(&input, self->rank, RANKS, &made->lists.own, &bad_leaf));
-  SFTEST_OK(self, sfc_lists_hand_out(&made->lists));
-  SFTEST_OK(self, sfc_ends_offer(&made->graph, &made->lists.own, &made->ends));
+  SFTEST_OK(self, sfc_edge_exchange_hand_out(&made->lists));
+  SFTEST_OK(self, sfc_lane_addresses_offer(&made->graph, &made->lists.own, &made->ends));
   Sfproto__GraphCreate message_create = SFPROTO__GRAPH_CREATE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message_create.n_blocks = sfc_lists_describe(&made->lists, blocks, pointers);
+  message_create.n_blocks = sfc_edge_exchange_describe(&made->lists, blocks, pointers);
   for (size_t i = 0; i < message_create.n_blocks; i++)
     blocks[i].root_max = root_max;
   message_create.group = world->number;
@@ -218,8 +218,8 @@ static void destroy_hand_made(sftest_rank_t *self, hand_made_t *made)
   message.graph_destroy = &destroy;
   SFTEST_OK(self, sfc_control_tell(&made->graph.context->control, &message, NULL, 0));
   sfproto_incoming_free(&made->told);
-  sfc_ends_free(&made->ends);
-  sfc_lists_free(&made->lists);
+  sfc_lane_addresses_free(&made->ends);
+  sfc_edge_exchange_free(&made->lists);
 }
 
 /* ---- A list that is read late ------------------------------------------------------------------------------------ */
@@ -242,12 +242,12 @@ static void expect_list(sftest_rank_t *self, hand_made_t *made, int64_t number)
 {
   edges_t edges;
   int32_t bad_rank;
-  SFTEST_OK(self, sfc_lists_take_in(&made->lists, &made->told, &bad_rank));
+  SFTEST_OK(self, sfc_edge_exchange_take_in(&made->lists, &made->told, &bad_rank));
   SFTEST_REQUIRE(self, made->lists.npeers == RANKS - 1);
   for (int32_t p = 0; p < made->lists.npeers; p++) {
     sfc_link_t link;
     int64_t bad_leaf, n = 0;
-    SFTEST_OK(self, sfc_lists_open(&made->lists, &made->lists.peers[p], NROOTS, &link, &bad_leaf));
+    SFTEST_OK(self, sfc_edge_exchange_open(&made->lists, &made->lists.peers[p], NROOTS, &link, &bad_leaf));
     make_edges(made->lists.peers[p].rank, number, true, &edges);
     for (int64_t i = 0; i < edges.n; i++)
       if (edges.rank[i] == self->rank)

@@ -33,7 +33,7 @@ static sf_status_t check(int32_t nnodes, const uint64_t lengths[NBLOCKS])
   create.nleaves = NBLOCKS;
   create.blocks = blocks;
   create.n_blocks = NBLOCKS;
-  sf_status_t status = sfd_peers_check(&create, &rank, &group, 0, NULL, 0);
+  sf_status_t status = sfd_edges_check(&create, &rank, &group, 0, NULL, 0);
   sfd_key_remove(&rank.segments_by_number, &inbox);
   return status;
 }
