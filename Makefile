@@ -185,7 +185,7 @@ shared_libraries := $(patsubst %.a,%.so.$(VERSION),$(client_library) $(adapter_l
 # For tests: everything that has no main.
 daemon_library := $(if $(daemon_objects),$(BUILD)/libsfd.a)
 tools_library := $(BUILD)/libsftools.a
-help_libraries := $(BUILD)/libsftest-unit.a $(BUILD)/libsftest-system.a
+help_libraries := $(BUILD)/libsftest-unit.a $(BUILD)/libsftest-system.a $(BUILD)/libsftest-fabric.a
 test_libraries := $(tools_library) $(daemon_library) $(client_library)
 
 # What make check runs. Models and the sanitizers have nothing to say to each other.
@@ -214,7 +214,7 @@ mpi_objects := $(adapter_objects) $(petsc_objects) $(petsc_test_objects) $(petsc
 	$(mpi_part_test_sources)))
 all_objects := $(sort $(munge_objects) $(cuda_objects) $(async_cg_objects) $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
 	$(call objects,tests/bench/operations.c) \
-	$(call help_objects_of,unit) $(call help_objects_of,system) $(call objects,$(test_sources) $(fuzz_sources)))
+	$(call help_objects_of,unit) $(call help_objects_of,system) $(call help_objects_of,fabric) $(call objects,$(test_sources) $(fuzz_sources)))
 
 # A stamp changes when its text does: other flags, or another list of sources.
 stamp_compile = $(CC) $(LANGUAGE) $(WARNINGS) $(CFLAGS) $(INSTRUMENT) $(PACKAGE_CFLAGS)
@@ -281,7 +281,7 @@ $(operations_bench): $(call objects,tests/bench/operations.c) $(client_library)
 $(mpi_part_tests): $(example_common)
 # Those that use devices load a driver when they run, one that asks MUNGE what does that.
 $(tests): | $(fake_cuda) $(real_cuda) $(device_mpi) $(munge_plugin)
-$(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(abspath $$(@D)/..)).a $(test_libraries)
+$(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(abspath $$(@D)/..)).a $(BUILD)/libsftest-fabric.a $(test_libraries)
 $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
 
 LIBS = $(CLIENT_LIBS)

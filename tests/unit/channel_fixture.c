@@ -111,12 +111,12 @@ static void note_done(void *context, sf_status_t status)
 
 void sftest_cluster_start(sftest_cluster_t *cluster, int32_t nnodes)
 {
-  *cluster = (sftest_cluster_t){.hub = sfd_loop_hub_create(nnodes), .nnodes = nnodes};
+  *cluster = (sftest_cluster_t){.hub = sftest_fabric_hub_create(nnodes), .nnodes = nnodes};
   ck_assert_ptr_nonnull(cluster->hub);
   for (int32_t i = 0; i < nnodes; i++) {
     sftest_node_t *node = &cluster->nodes[i];
     *node = (sftest_node_t){.cluster = cluster, .number = i, .placing = SFD_PLACE_CHANNEL};
-    ck_assert_int_eq(sfd_channels_create(sfd_loop_fabric(cluster->hub, i), &handlers, node, &node->channels), SF_OK);
+    ck_assert_int_eq(sfd_channels_create(sftest_fabric_of(cluster->hub, i), &handlers, node, &node->channels), SF_OK);
   }
 }
 
@@ -151,7 +151,7 @@ static bool run_deferred(sftest_cluster_t *cluster)
 void sftest_cluster_step(sftest_cluster_t *cluster)
 {
   set_told(cluster, true);
-  sfd_loop_step(cluster->hub);
+  sftest_fabric_step(cluster->hub);
   run_deferred(cluster);
   set_told(cluster, false);
 }
@@ -167,7 +167,7 @@ static bool anything_deferred(const sftest_cluster_t *cluster)
 void sftest_cluster_run(sftest_cluster_t *cluster)
 {
   unsigned steps = 0;
-  while (sfd_loop_pending(cluster->hub) || anything_deferred(cluster)) {
+  while (sftest_fabric_pending(cluster->hub) || anything_deferred(cluster)) {
     ck_assert_uint_lt(steps++, MAX_STEPS);
     sftest_cluster_step(cluster);
   }
@@ -193,7 +193,7 @@ void sftest_cluster_stop(sftest_cluster_t *cluster)
     ck_assert(node->closed || node->channels == NULL);
     free_node(node);
   }
-  sfd_loop_hub_destroy(cluster->hub);
+  sftest_fabric_hub_destroy(cluster->hub);
 }
 
 sf_status_t sftest_send_message(sftest_cluster_t *cluster, int32_t from, int32_t to, uint64_t number,

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "daemon/net/channel.h"
-#include "daemon/net/fabric/loop/loop.h"
+#include "tests/fabric/loop.h"
 
 #define SFTEST_NODES_MAX 4
 #define SFTEST_DETAIL_SIZE 512
@@ -47,7 +47,7 @@ typedef struct sftest_node {
 } sftest_node_t;
 
 typedef struct sftest_cluster {
-  sfd_loop_hub_t *hub;
+  sftest_fabric_hub_t *hub;
   int32_t nnodes;
   sftest_node_t nodes[SFTEST_NODES_MAX];
 } sftest_cluster_t;

@@ -18,11 +18,11 @@
 #include "daemon/base/log.h"
 #include "daemon/base/options.h"
 #include "daemon/jobs/job.h"
-#include "daemon/net/fabric/loop/loop.h"
 #include "daemon/net/network.h"
 #include "daemon/peer_messages.h"
 #include "daemon/server.h"
 #include "shm/device/device_load.h"
+#include "tests/fabric/loop.h"
 #include "tests/system/cluster.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/chaos.h"
@@ -38,7 +38,7 @@
 typedef struct sftest_daemons {
   sftest_loop_cluster_t *cluster;
   uv_loop_t loop;
-  sfd_loop_hub_t *hub;
+  sftest_fabric_hub_t *hub;
   sfd_server_t *servers[SFTEST_LOOP_NODES_MAX];
   uv_prepare_t step;
   uv_idle_t busy;
@@ -76,10 +76,10 @@ static void on_busy(uv_idle_t *busy)
 static void on_step(uv_prepare_t *step)
 {
   sftest_daemons_t *daemons = step->data;
-  if (sfd_loop_step(daemons->hub) && daemons->chaotic)
+  if (sftest_fabric_step(daemons->hub) && daemons->chaotic)
     sftest_chaos_step(&daemons->chaos);
   /* The servers look at what came in their own prepare handles, which may have run before. */
-  if (sfd_loop_pending(daemons->hub))
+  if (sftest_fabric_pending(daemons->hub))
     uv_idle_start(&daemons->busy, on_busy);
   else
     uv_idle_stop(&daemons->busy);
@@ -129,7 +129,7 @@ static uint64_t count_open(const sfd_server_t *server)
 
 static uint64_t count_waiting(const sftest_daemons_t *daemons)
 {
-  uint64_t n = sfd_loop_pending(daemons->hub);
+  uint64_t n = sftest_fabric_pending(daemons->hub);
   for (int32_t a = 0; a < daemons->cluster->n; a++)
     for (int32_t b = 0; b < daemons->cluster->n; b++)
       n += sfd_channel_counts(sfd_network_channels(daemons->servers[a]), b)->queued_messages;
@@ -151,7 +151,7 @@ static uint64_t carry_out(sftest_daemons_t *daemons, sftest_loop_order_t what, i
   case SFTEST_LOOP_BYTES:
     return sfd_channel_counts(sfd_network_channels(server), b)->queued_bytes;
   case SFTEST_LOOP_CUT:
-    sfd_loop_cut(daemons->hub, a, b);
+    sftest_fabric_cut(daemons->hub, a, b);
     return 0;
   case SFTEST_LOOP_CHAOS:
     set_chaos(daemons, (uint64_t)a, b != 0);
@@ -227,21 +227,22 @@ static void run_daemons(sftest_loop_cluster_t *cluster, unsigned delay, uint64_t
   must(uv_loop_init(&daemons.loop) == 0, "uv_loop_init");
   must(sfd_options_parse(4, arguments, nothing, &options) == SF_OK, "options");
   must(sfd_log_configure(options.log_level) == SF_OK, "log");
-  daemons.hub = sfd_loop_hub_create(cluster->n);
+  daemons.hub = sftest_fabric_hub_create(cluster->n);
   must(daemons.hub != NULL, "hub");
   own_orders = cluster->orders;
   if (takes_devices) {
     must(sftest_device_is_there(), "the driver");
-    sfd_loop_take_devices(daemons.hub, copy_of_device);
+    sftest_fabric_take_devices(daemons.hub, copy_of_device);
   }
-  sfd_loop_set_delay(daemons.hub, delay);
-  sfd_loop_set_chunks(daemons.hub, seed);
+  sftest_fabric_set_delay(daemons.hub, delay);
+  sftest_fabric_set_chunks(daemons.hub, seed);
   for (int32_t i = 0; i < cluster->n; i++) {
     sfd_server_t **server = &daemons.servers[i];
     must(sfd_server_create(&daemons.loop, &options, listen_at(cluster->nodes[i].socket), &sfd_default_costs, server) ==
              SF_OK,
          "server");
-    must(sfd_network_create_over(*server, sfd_loop_fabric(daemons.hub, i), &sfd_peer_ops, &(*server)->network) == SF_OK,
+    must(sfd_network_create_over(*server, sftest_fabric_of(daemons.hub, i), &sfd_peer_ops, &(*server)->network) ==
+             SF_OK,
          "network");
   }
   uv_prepare_init(&daemons.loop, &daemons.step);
@@ -258,7 +259,7 @@ static void run_daemons(sftest_loop_cluster_t *cluster, unsigned delay, uint64_t
   uv_run(&daemons.loop, UV_RUN_DEFAULT);
   for (int32_t i = 0; i < cluster->n; i++)
     sfd_server_destroy(daemons.servers[i]);
-  sfd_loop_hub_destroy(daemons.hub);
+  sftest_fabric_hub_destroy(daemons.hub);
   sfd_options_free(&options);
   _exit(0);
 }

@@ -120,7 +120,7 @@ START_TEST(lazy)
   sftest_expect_arrival(&nodes[1], 5, 6, NULL, 0);
   ck_assert_uint_eq(counts(0, 1)->frames_sent, 4);
   send_lazily(7); /* the channel ends with it */
-  sfd_loop_cut(cluster.hub, 0, 1);
+  sftest_fabric_cut(cluster.hub, 0, 1);
   sftest_cluster_run(&cluster);
   ck_assert(!sfd_channels_flush(nodes[0].channels));
 }
@@ -133,14 +133,14 @@ START_TEST(gathering)
   static uint8_t payload[1000] = {1, 2, 3};
   send_one(0, 1, 0, NULL, 0, NULL);
   sftest_cluster_run(&cluster);
-  sfd_loop_hold(cluster.hub, 0, 1, true);
+  sftest_fabric_hold(cluster.hub, 0, 1, true);
   for (uint64_t i = 1; i <= 9; i++)
     send_one(0, 1, i, payload, i % 3 == 0 ? 1000 : i, i % 2 == 0 ? &done : NULL);
   ck_assert_uint_eq(counts(0, 1)->queued_messages, 9);
   ck_assert_uint_eq(counts(0, 1)->queued_bytes, 3027);
   sftest_cluster_run(&cluster);
   ck_assert_uint_eq(nodes[1].narrivals, 1);
-  sfd_loop_hold(cluster.hub, 0, 1, false);
+  sftest_fabric_hold(cluster.hub, 0, 1, false);
   sftest_cluster_run(&cluster);
   ck_assert_uint_eq(nodes[1].narrivals, 10);
   for (uint64_t i = 1; i <= 9; i++)
@@ -206,7 +206,7 @@ START_TEST(limited)
   enum { NBYTES = 1 << 20 };
   static uint8_t payload[NBYTES];
   size_t accepted = 0;
-  sfd_loop_hold(cluster.hub, 0, 1, true);
+  sftest_fabric_hold(cluster.hub, 0, 1, true);
   while (sftest_send_message(&cluster, 0, 1, accepted, payload, NBYTES, NULL) == SF_OK)
     accepted++;
   ck_assert_int_eq(sftest_send_message(&cluster, 0, 1, 0, payload, NBYTES, NULL), SF_ERR_LIMIT);
@@ -218,7 +218,7 @@ START_TEST(limited)
   while (sftest_send_message(&cluster, 0, 1, accepted, payload, 512, &done) == SF_OK)
     small++;
   ck_assert_uint_lt(small, 4096);
-  sfd_loop_hold(cluster.hub, 0, 1, false);
+  sftest_fabric_hold(cluster.hub, 0, 1, false);
   sftest_cluster_run(&cluster);
   ck_assert_uint_eq(nodes[1].narrivals, accepted + small);
   ck_assert_uint_eq((unsigned)done.calls, small);
@@ -267,12 +267,12 @@ START_TEST(burst)
     payload[i] = (uint8_t)(i * 31 + i / 256);
   send_one(0, 1, 0, NULL, 0, NULL);
   sftest_cluster_run(&cluster);
-  sfd_loop_set_delay(cluster.hub, SFD_LOOP_DELAY_MAX); /* the first one holds up the others */
+  sftest_fabric_set_delay(cluster.hub, SFTEST_FABRIC_DELAY_MAX); /* the first one holds up the others */
   for (size_t i = 1; i <= NMESSAGES; i++) {
     for (size_t j = 0; j < 8; j++)
       send_one(0, 1, 8 * i + j, payload, 1 + (i * 1009 + j * j * 77) % (j == 7 ? 8000 : 600), &done);
     sftest_cluster_step(&cluster);
-    sfd_loop_set_delay(cluster.hub, 0);
+    sftest_fabric_set_delay(cluster.hub, 0);
   }
   ck_assert_uint_eq(nodes[1].narrivals, 1);
   sftest_cluster_run(&cluster);

@@ -28,13 +28,13 @@ static void send_one(int32_t from, int32_t to, uint64_t number, const void *payl
 START_TEST(no_connection)
 {
   sftest_done_t done = {0};
-  sfd_loop_refuse(cluster.hub, 0, 1, true);
+  sftest_fabric_refuse(cluster.hub, 0, 1, true);
   send_one(0, 1, 1, "x", 1, &done);
   sftest_cluster_run(&cluster);
   sftest_expect_down(&nodes[0], 1, SF_ERR_DAEMON_LOST, "connection refused");
   ck_assert_int_eq(done.calls, 1);
   ck_assert_int_eq(done.status, SF_ERR_DAEMON_LOST);
-  sfd_loop_refuse(cluster.hub, 0, 1, false);
+  sftest_fabric_refuse(cluster.hub, 0, 1, false);
   send_one(0, 1, 2, NULL, 0, NULL);
   sftest_cluster_run(&cluster);
   sftest_expect_arrival(&nodes[1], 0, 2, NULL, 0);
@@ -49,7 +49,7 @@ static void send_again(sftest_node_t *node)
 /* In the middle of a payload: it is lost, and so is what waits. The next message opens the channel anew. */
 START_TEST(cut_within_a_payload)
 {
-  enum { NBYTES = 3 * SFD_LOOP_PIPE };
+  enum { NBYTES = 3 * SFTEST_FABRIC_PIPE };
   static uint8_t payload[NBYTES];
   sftest_done_t done = {0};
   nodes[1].placing = _i % 2 == 0 ? SFD_PLACE_HERE : SFD_PLACE_CHANNEL;
@@ -60,7 +60,7 @@ START_TEST(cut_within_a_payload)
   send_one(0, 1, 3, payload, 5, &done);
   while (nodes[1].nplaced == 0 && sfd_channel_counts(nodes[1].channels, 0)->bytes_received < 1000)
     sftest_cluster_step(&cluster);
-  sfd_loop_cut(cluster.hub, 0, 1);
+  sftest_fabric_cut(cluster.hub, 0, 1);
   sftest_cluster_run(&cluster);
   sftest_expect_down(&nodes[0], 1, SF_ERR_DAEMON_LOST, "the link was cut");
   sftest_expect_down(&nodes[1], 0, SF_ERR_DAEMON_LOST, "the link was cut");
@@ -108,7 +108,7 @@ START_TEST(refused_message)
   nodes[1].placing = SFD_PLACE_HERE;
   send_one(1, 0, 1, NULL, 0, NULL);
   sftest_cluster_run(&cluster);
-  sfd_loop_hold(cluster.hub, 1, 0, true);
+  sftest_fabric_hold(cluster.hub, 1, 0, true);
   send_one(1, 0, 2, "x", 1, &done);
   send_one(0, 1, 3, "x", 1, NULL);
   sftest_cluster_run(&cluster);
@@ -151,7 +151,7 @@ START_TEST(failed_by_the_user)
   sfd_channel_fail(nodes[0].channels, 1, SF_ERR_PROTO, "there is no channel");
   send_one(0, 1, 1, NULL, 0, NULL);
   sftest_cluster_run(&cluster);
-  sfd_loop_hold(cluster.hub, 0, 1, true);
+  sftest_fabric_hold(cluster.hub, 0, 1, true);
   send_one(0, 1, 2, "x", 1, &done);
   sfd_channel_fail(nodes[0].channels, 1, SF_ERR_PROTO, "first");
   sfd_channel_fail(nodes[0].channels, 1, SF_ERR_ARG, "second");
@@ -165,7 +165,7 @@ START_TEST(failed_by_the_user)
   sftest_expect_down(&nodes[1], 0, SF_ERR_DAEMON_LOST, "closed by the other end");
   ck_assert_int_eq(done.calls, 1);
   ck_assert_int_eq(done.status, SF_ERR_PROTO);
-  sfd_loop_hold(cluster.hub, 0, 1, false);
+  sftest_fabric_hold(cluster.hub, 0, 1, false);
   send_one(0, 1, 4, NULL, 0, NULL);
   sftest_cluster_run(&cluster);
   sftest_expect_arrival(&nodes[1], 1, 4, NULL, 0);
@@ -220,13 +220,13 @@ START_TEST(back_before_told)
   nodes[1].on_down = send_again;
   if (_i == 1)
     nodes[0].on_down = send_again;
-  sfd_loop_hold(cluster.hub, 0, 1, true);
+  sftest_fabric_hold(cluster.hub, 0, 1, true);
   send_one(0, 1, 2, "x", 1, &done);
   sfd_channel_fail(nodes[0].channels, 1, SF_ERR_PROTO, "first");
-  sfd_loop_hold(cluster.hub, 0, 1, false);
+  sftest_fabric_hold(cluster.hub, 0, 1, false);
   for (int32_t i = 0; i < 2; i++)
     nodes[i].is_told = true;
-  sfd_loop_run(cluster.hub, 1000);
+  sftest_fabric_run(cluster.hub, 1000);
   for (int32_t i = 0; i < 2; i++)
     nodes[i].is_told = false;
   sftest_expect_down(&nodes[0], 1, SF_ERR_PROTO, "first");
@@ -260,7 +260,7 @@ START_TEST(done_sends_again)
   ck_assert_uint_eq(nodes[1].narrivals, 3);
   again.calls = 0;
   resend(&again, SF_OK);
-  sfd_loop_cut(cluster.hub, 0, 1);
+  sftest_fabric_cut(cluster.hub, 0, 1);
   sftest_cluster_run(&cluster);
   ck_assert_int_eq(again.refused, SF_ERR_DAEMON_LOST);
   ck_assert_int_eq(nodes[0].ndown, 1);
@@ -269,7 +269,7 @@ END_TEST
 
 START_TEST(closed_with_everything_under_way)
 {
-  enum { NBYTES = 2 * SFD_LOOP_PIPE };
+  enum { NBYTES = 2 * SFTEST_FABRIC_PIPE };
   static uint8_t payload[NBYTES];
   sftest_done_t done = {0};
   nodes[1].placing = SFD_PLACE_HERE;
@@ -357,7 +357,7 @@ static const sfd_fabric_events_t bare_events = {
 
 static void feed(const void *bytes, size_t nbytes)
 {
-  sfd_fabric_t *fabric = sfd_loop_fabric(cluster.hub, 2);
+  sfd_fabric_t *fabric = sftest_fabric_of(cluster.hub, 2);
   sftest_cluster_bare(&cluster, 2);
   fabric->events = &bare_events;
   fabric->owner = fabric;

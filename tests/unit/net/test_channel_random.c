@@ -134,17 +134,17 @@ static void disturb(int32_t a, int32_t b)
 {
   switch (below(6)) {
   case 0:
-    sfd_loop_cut(cluster.hub, a, b);
+    sftest_fabric_cut(cluster.hub, a, b);
     break;
   case 1:
     sfd_channel_fail(cluster.nodes[a].channels, b, SF_ERR_PROTO, "by chance");
     break;
   case 2:
-    sfd_loop_refuse(cluster.hub, a, b, below(2) == 0);
+    sftest_fabric_refuse(cluster.hub, a, b, below(2) == 0);
     break;
   case 3:
     if (below(10) == 0)
-      sfd_loop_kill(cluster.hub, a);
+      sftest_fabric_kill(cluster.hub, a);
     break;
   default:
     break;
@@ -154,7 +154,7 @@ static void disturb(int32_t a, int32_t b)
 static void hold(int32_t a, int32_t b)
 {
   if (below(2) == 0)
-    sfd_loop_hold(cluster.hub, a, b, below(3) == 0);
+    sftest_fabric_hold(cluster.hub, a, b, below(3) == 0);
   else
     sfd_channel_hold(cluster.nodes[a].channels, b, below(3) == 0);
 }
@@ -168,7 +168,7 @@ static void act(void)
     hold(a, b);
     break;
   case 1:
-    sfd_loop_set_delay(cluster.hub, below(2) ? 0 : below(30));
+    sftest_fabric_set_delay(cluster.hub, below(2) ? 0 : below(30));
     break;
   case 2:
     if (lossy && below(8) == 0)
@@ -193,7 +193,7 @@ static void release_all(void)
   for (int32_t a = 0; a < NODES; a++)
     for (int32_t b = 0; b < NODES; b++)
       if (a != b) {
-        sfd_loop_hold(cluster.hub, a, b, false);
+        sftest_fabric_hold(cluster.hub, a, b, false);
         sfd_channel_hold(cluster.nodes[a].channels, b, false);
       }
 }
@@ -230,7 +230,7 @@ static void play(unsigned round)
     cluster.nodes[i].on_place = on_place;
     cluster.nodes[i].on_arrived = on_arrived;
   }
-  sfd_loop_set_chunks(cluster.hub, round % 4 == 0 ? 0 : 1 + sftest_random(&state));
+  sftest_fabric_set_chunks(cluster.hub, round % 4 == 0 ? 0 : 1 + sftest_random(&state));
   for (int i = 0; i < 600; i++)
     act();
   release_all();

@@ -1,7 +1,7 @@
 /* The loop fabric: streams between nodes that are stepped by hand. Each node receives into a buffer of its own. */
 #include <string.h>
 
-#include "daemon/net/fabric/loop/loop.h"
+#include "tests/fabric/loop.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
@@ -23,7 +23,7 @@ typedef struct user {
   uint8_t bytes[SIZE];
 } user_t;
 
-static sfd_loop_hub_t *hub;
+static sftest_fabric_hub_t *hub;
 static user_t users[NODES];
 static uint8_t source[SIZE];
 
@@ -82,14 +82,14 @@ static const sfd_fabric_events_t events = {
 
 static void setup(void)
 {
-  hub = sfd_loop_hub_create(NODES);
+  hub = sftest_fabric_hub_create(NODES);
   ck_assert_ptr_nonnull(hub);
   uint64_t state = 1;
   for (size_t i = 0; i < SIZE; i++)
     source[i] = (uint8_t)sftest_random(&state);
   for (int32_t i = 0; i < NODES; i++) {
     memset(&users[i], 0, sizeof users[i]);
-    users[i].fabric = sfd_loop_fabric(hub, i);
+    users[i].fabric = sftest_fabric_of(hub, i);
     users[i].room = SIZE;
     users[i].fabric->events = &events;
     users[i].fabric->owner = &users[i];
@@ -98,9 +98,9 @@ static void setup(void)
 
 static void run(void)
 {
-  sfd_loop_run(hub, 100000);
-  ck_assert(!sfd_loop_pending(hub));
-  ck_assert(!sfd_loop_step(hub));
+  sftest_fabric_run(hub, 100000);
+  ck_assert(!sftest_fabric_pending(hub));
+  ck_assert(!sftest_fabric_step(hub));
 }
 
 static void teardown(void)
@@ -112,7 +112,7 @@ static void teardown(void)
     ck_assert_int_eq(users[i].closed, 1);
     users[i].fabric->functions->destroy(users[i].fabric);
   }
-  sfd_loop_hub_destroy(hub);
+  sftest_fabric_hub_destroy(hub);
 }
 
 static void connect_nodes(int32_t from, int32_t to)
@@ -135,9 +135,9 @@ static void send_bytes(int32_t from, int32_t to, size_t offset, size_t nbytes)
 
 START_TEST(nothing_happens_outside_steps)
 {
-  ck_assert(!sfd_loop_pending(hub));
+  ck_assert(!sftest_fabric_pending(hub));
   connect_nodes(0, 1);
-  ck_assert(sfd_loop_pending(hub));
+  ck_assert(sftest_fabric_pending(hub));
   ck_assert_int_eq(users[0].ups[1], 0);
   run();
   ck_assert_int_eq(users[0].ups[1], 1);
@@ -165,8 +165,8 @@ END_TEST
 /* More than the pipe holds, in chunks. */
 START_TEST(bytes_arrive_in_order)
 {
-  sfd_loop_set_chunks(hub, (uint64_t)_i);
-  sfd_loop_set_delay(hub, (unsigned)_i % 5);
+  sftest_fabric_set_chunks(hub, (uint64_t)_i);
+  sftest_fabric_set_delay(hub, (unsigned)_i % 5);
   connect_nodes(0, 1);
   run();
   send_bytes(0, 1, 0, SIZE / 2);
@@ -187,14 +187,14 @@ START_TEST(delay)
 {
   connect_nodes(0, 1);
   run();
-  sfd_loop_set_delay(hub, 5);
+  sftest_fabric_set_delay(hub, 5);
   send_bytes(0, 1, 0, 100);
   for (int i = 0; i < 5; i++) {
-    sfd_loop_step(hub);
+    sftest_fabric_step(hub);
     ck_assert_int_eq(users[0].sents[1], 1);
     ck_assert_uint_eq(users[1].got, 0);
   }
-  sfd_loop_step(hub);
+  sftest_fabric_step(hub);
   ck_assert_uint_eq(users[1].got, 100);
 }
 END_TEST
@@ -203,12 +203,12 @@ START_TEST(held_send)
 {
   connect_nodes(0, 1);
   run();
-  sfd_loop_hold(hub, 0, 1, true);
+  sftest_fabric_hold(hub, 0, 1, true);
   send_bytes(0, 1, 0, 100);
   run();
   ck_assert_int_eq(users[0].sents[1], 0);
   ck_assert_uint_eq(users[1].got, 0);
-  sfd_loop_hold(hub, 0, 1, false);
+  sftest_fabric_hold(hub, 0, 1, false);
   run();
   ck_assert_int_eq(users[0].sents[1], 1);
   ck_assert_uint_eq(users[1].got, 100);
@@ -217,13 +217,13 @@ END_TEST
 
 START_TEST(refused)
 {
-  sfd_loop_refuse(hub, 1, 0, true);
+  sftest_fabric_refuse(hub, 1, 0, true);
   connect_nodes(0, 1);
   run();
   ck_assert_int_eq(users[0].downs[1], 1);
   ck_assert_int_eq(users[0].ups[1] + users[1].ups[0] + users[1].downs[0], 0);
   ck_assert_str_eq(users[0].detail, "node 1 (loop): connection refused");
-  sfd_loop_refuse(hub, 0, 1, false);
+  sftest_fabric_refuse(hub, 0, 1, false);
   connect_nodes(0, 1);
   run();
   ck_assert_int_eq(users[0].ups[1], 1);
@@ -235,9 +235,9 @@ START_TEST(disconnected)
 {
   connect_nodes(0, 1);
   run();
-  sfd_loop_set_delay(hub, 9);
+  sftest_fabric_set_delay(hub, 9);
   send_bytes(1, 0, 0, 100);
-  sfd_loop_step(hub);
+  sftest_fabric_step(hub);
   send_bytes(0, 1, 0, 100);
   disconnect_nodes(0, 1);
   run();
@@ -295,7 +295,7 @@ START_TEST(cut)
   connect_nodes(0, 1);
   connect_nodes(0, 2);
   run();
-  sfd_loop_cut(hub, 1, 0);
+  sftest_fabric_cut(hub, 1, 0);
   run();
   ck_assert_int_eq(users[0].downs[1], 1);
   ck_assert_int_eq(users[1].downs[0], 1);
@@ -310,7 +310,7 @@ START_TEST(killed)
   connect_nodes(1, 2);
   run();
   connect_nodes(0, 2);
-  sfd_loop_kill(hub, 1);
+  sftest_fabric_kill(hub, 1);
   run();
   ck_assert_int_eq(users[0].downs[1], 1);
   ck_assert_int_eq(users[2].downs[1], 1);
@@ -326,7 +326,7 @@ START_TEST(closed_with_a_send_under_way)
 {
   connect_nodes(0, 1);
   run();
-  sfd_loop_hold(hub, 0, 1, true);
+  sftest_fabric_hold(hub, 0, 1, true);
   send_bytes(0, 1, 0, 100);
   users[0].fabric->functions->close(users[0].fabric);
   ck_assert_int_eq(users[0].closed, 0);

@@ -8,30 +8,30 @@
  *     └───────────────────┴────────────────┘
  *
  * Events are called in steps only, and each may change every end: after one nothing is assumed of any state. */
-#include "daemon/net/fabric/loop/loop.h"
+#include "tests/fabric/loop.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/net/fabric/loop/internal.h"
+#include "tests/fabric/internal.h"
 
 /* Texts that name a node. */
 #define TEXT_SIZE 128
 
 /* ---- Chance ---- */
 
-static unsigned draw(sfd_loop_hub_t *hub)
+static unsigned draw(sftest_fabric_hub_t *hub)
 {
   hub->random = hub->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (unsigned)(hub->random >> 33);
 }
 
 /* The size of the next chunk of so many bytes: 1..nbytes. */
-static size_t chunk(sfd_loop_hub_t *hub, size_t nbytes)
+static size_t chunk(sftest_fabric_hub_t *hub, size_t nbytes)
 {
-  static const unsigned limits[] = {3, 50, 700, 9000, SFD_LOOP_PIPE};
+  static const unsigned limits[] = {3, 50, 700, 9000, SFTEST_FABRIC_PIPE};
   if (hub->random == 0)
     return nbytes;
   unsigned limit = limits[draw(hub) % (sizeof limits / sizeof limits[0])];
@@ -39,38 +39,38 @@ static size_t chunk(sfd_loop_hub_t *hub, size_t nbytes)
 }
 
 /* Whether to go on with what could go on. */
-static bool goes_on(sfd_loop_hub_t *hub)
+static bool goes_on(sftest_fabric_hub_t *hub)
 {
   return hub->random == 0 || draw(hub) % 4 != 0;
 }
 
 /* ---- Ends ---- */
 
-static bool has_user(const sfd_loop_node_t *node)
+static bool has_user(const sftest_fabric_node_t *node)
 {
   return node->fabric.events != NULL && !node->dead && !node->closing;
 }
 
-static bool has_stream(const sfd_loop_hub_t *hub, int32_t node, int32_t other)
+static bool has_stream(const sftest_fabric_hub_t *hub, int32_t node, int32_t other)
 {
-  const sfd_loop_end_t *end = &hub->nodes[node].ends[other];
-  return end->state == SFD_LOOP_UP && !end->ended;
+  const sftest_fabric_end_t *end = &hub->nodes[node].ends[other];
+  return end->state == SFTEST_FABRIC_UP && !end->ended;
 }
 
 /* Back to the beginning; what was under way is gone. */
-static void reset(sfd_loop_end_t *end)
+static void reset(sftest_fabric_end_t *end)
 {
   free(end->iov);
   end->iov = NULL;
-  end->state = SFD_LOOP_IDLE;
+  end->state = SFTEST_FABRIC_IDLE;
   end->ended = false;
   sfd_pipe_clear(&end->out);
 }
 
 /* The other end is gone. */
-void sfd_loop_end_stream(sfd_loop_hub_t *hub, int32_t node, int32_t other, const char *reason)
+void sftest_fabric_end_stream(sftest_fabric_hub_t *hub, int32_t node, int32_t other, const char *reason)
 {
-  sfd_loop_end_t *end = sfd_loop_end_of(hub, node, other);
+  sftest_fabric_end_t *end = sftest_fabric_end_of(hub, node, other);
   if (!has_stream(hub, node, other))
     return;
   end->ended = true;
@@ -78,13 +78,13 @@ void sfd_loop_end_stream(sfd_loop_hub_t *hub, int32_t node, int32_t other, const
 }
 
 /* The node gives up its end. */
-static void leave(sfd_loop_hub_t *hub, int32_t node, int32_t other, const char *reason)
+static void leave(sftest_fabric_hub_t *hub, int32_t node, int32_t other, const char *reason)
 {
-  sfd_loop_end_stream(hub, other, node, reason);
-  reset(sfd_loop_end_of(hub, node, other));
+  sftest_fabric_end_stream(hub, other, node, reason);
+  reset(sftest_fabric_end_of(hub, node, other));
 }
 
-void sfd_loop_leave_all(sfd_loop_node_t *node, const char *reason)
+void sftest_fabric_leave_all(sftest_fabric_node_t *node, const char *reason)
 {
   for (int32_t other = 0; other < node->hub->nnodes; other++)
     if (other != node->fabric.node)
@@ -95,20 +95,20 @@ void sfd_loop_leave_all(sfd_loop_node_t *node, const char *reason)
 
 static void loop_connect(sfd_fabric_t *fabric, int32_t other)
 {
-  sfd_loop_node_t *node = (sfd_loop_node_t *)fabric;
+  sftest_fabric_node_t *node = (sftest_fabric_node_t *)fabric;
   if (node->dead)
     return;
-  assert(other != fabric->node && node->ends[other].state == SFD_LOOP_IDLE);
-  node->ends[other].state = SFD_LOOP_CONNECTING;
+  assert(other != fabric->node && node->ends[other].state == SFTEST_FABRIC_IDLE);
+  node->ends[other].state = SFTEST_FABRIC_CONNECTING;
 }
 
 static void loop_send(sfd_fabric_t *fabric, int32_t other, const struct iovec iov[], int niov)
 {
-  sfd_loop_node_t *node = (sfd_loop_node_t *)fabric;
-  sfd_loop_end_t *end = &node->ends[other];
+  sftest_fabric_node_t *node = (sftest_fabric_node_t *)fabric;
+  sftest_fabric_end_t *end = &node->ends[other];
   if (node->dead)
     return;
-  assert(end->state == SFD_LOOP_UP && end->iov == NULL && niov > 0);
+  assert(end->state == SFTEST_FABRIC_UP && end->iov == NULL && niov > 0);
   end->iov = calloc((size_t)niov, sizeof *iov);
   if (end->iov == NULL)
     abort(); /* in a test */
@@ -120,14 +120,14 @@ static void loop_send(sfd_fabric_t *fabric, int32_t other, const struct iovec io
 
 static void loop_disconnect(sfd_fabric_t *fabric, int32_t other)
 {
-  leave(((sfd_loop_node_t *)fabric)->hub, fabric->node, other, "closed by the other end");
+  leave(((sftest_fabric_node_t *)fabric)->hub, fabric->node, other, "closed by the other end");
 }
 
 static void loop_close(sfd_fabric_t *fabric)
 {
-  sfd_loop_node_t *node = (sfd_loop_node_t *)fabric;
+  sftest_fabric_node_t *node = (sftest_fabric_node_t *)fabric;
   node->closing = true;
-  sfd_loop_leave_all(node, "closed by the other end");
+  sftest_fabric_leave_all(node, "closed by the other end");
 }
 
 static void loop_destroy(sfd_fabric_t *fabric)
@@ -143,7 +143,7 @@ static void loop_describe(const sfd_fabric_t *fabric, int32_t other, char *text,
 
 static void loop_add_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory)
 {
-  LIST_INSERT_HEAD(&((sfd_loop_node_t *)fabric)->devices.memories, memory, entry);
+  LIST_INSERT_HEAD(&((sftest_fabric_node_t *)fabric)->devices.memories, memory, entry);
 }
 
 static void loop_remove_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory)
@@ -152,19 +152,19 @@ static void loop_remove_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory
   LIST_REMOVE(memory, entry);
 }
 
-const sfd_fabric_functions_t sfd_loop_functions = {.name = "loop",
-                                                   .connect = loop_connect,
-                                                   .send = loop_send,
-                                                   .disconnect = loop_disconnect,
-                                                   .close = loop_close,
-                                                   .destroy = loop_destroy,
-                                                   .describe = loop_describe,
-                                                   .add_memory = loop_add_memory,
-                                                   .remove_memory = loop_remove_memory};
+const sfd_fabric_functions_t sftest_fabric_functions = {.name = "loop",
+                                                        .connect = loop_connect,
+                                                        .send = loop_send,
+                                                        .disconnect = loop_disconnect,
+                                                        .close = loop_close,
+                                                        .destroy = loop_destroy,
+                                                        .describe = loop_describe,
+                                                        .add_memory = loop_add_memory,
+                                                        .remove_memory = loop_remove_memory};
 
 /* ---- Steps: streams begin and end ---- */
 
-static void tell_down(sfd_loop_node_t *node, int32_t other, sf_status_t status, const char *reason)
+static void tell_down(sftest_fabric_node_t *node, int32_t other, sf_status_t status, const char *reason)
 {
   char text[TEXT_SIZE];
   snprintf(text, sizeof text, "node %d (loop): %s", other, reason);
@@ -172,18 +172,18 @@ static void tell_down(sfd_loop_node_t *node, int32_t other, sf_status_t status, 
   node->fabric.events->down(node->fabric.owner, other, status, text);
 }
 
-static void tell_up(sfd_loop_node_t *node, int32_t other)
+static void tell_up(sftest_fabric_node_t *node, int32_t other)
 {
-  sfd_loop_end_t *end = &node->ends[other];
+  sftest_fabric_end_t *end = &node->ends[other];
   if (end->out.bytes == NULL)
-    end->out.bytes = malloc(SFD_LOOP_PIPE);
+    end->out.bytes = malloc(SFTEST_FABRIC_PIPE);
   if (end->out.bytes == NULL)
     abort(); /* in a test */
-  end->state = SFD_LOOP_UP;
+  end->state = SFTEST_FABRIC_UP;
   node->fabric.events->up(node->fabric.owner, other);
 }
 
-static const char *why_refused(const sfd_loop_hub_t *hub, int32_t a, int32_t b)
+static const char *why_refused(const sftest_fabric_hub_t *hub, int32_t a, int32_t b)
 {
   if (hub->nodes[b].dead)
     return "no such daemon any more";
@@ -191,18 +191,18 @@ static const char *why_refused(const sfd_loop_hub_t *hub, int32_t a, int32_t b)
 }
 
 /* Both ends are told at one time, unless the first one has changed its mind meanwhile. */
-static bool step_connect(sfd_loop_hub_t *hub, int32_t from, int32_t to)
+static bool step_connect(sftest_fabric_hub_t *hub, int32_t from, int32_t to)
 {
-  sfd_loop_node_t *node = &hub->nodes[from];
-  sfd_loop_node_t *peer = &hub->nodes[to];
-  if (!has_user(node) || node->ends[to].state != SFD_LOOP_CONNECTING)
+  sftest_fabric_node_t *node = &hub->nodes[from];
+  sftest_fabric_node_t *peer = &hub->nodes[to];
+  if (!has_user(node) || node->ends[to].state != SFTEST_FABRIC_CONNECTING)
     return false;
   const char *refusal = why_refused(hub, from, to);
   if (refusal != NULL) {
     tell_down(node, to, SF_ERR_DAEMON_LOST, refusal);
     return true;
   }
-  if (peer->ends[from].state == SFD_LOOP_UP) /* it will hear of the end of the last stream first */
+  if (peer->ends[from].state == SFTEST_FABRIC_UP) /* it will hear of the end of the last stream first */
     return true;
   tell_up(node, to);
   if (has_stream(hub, from, to) && has_user(peer))
@@ -210,16 +210,16 @@ static bool step_connect(sfd_loop_hub_t *hub, int32_t from, int32_t to)
   return true;
 }
 
-static bool step_down(sfd_loop_hub_t *hub, int32_t node, int32_t other)
+static bool step_down(sftest_fabric_hub_t *hub, int32_t node, int32_t other)
 {
-  sfd_loop_end_t *end = sfd_loop_end_of(hub, node, other);
-  if (!has_user(&hub->nodes[node]) || end->state != SFD_LOOP_UP || !end->ended)
+  sftest_fabric_end_t *end = sftest_fabric_end_of(hub, node, other);
+  if (!has_user(&hub->nodes[node]) || end->state != SFTEST_FABRIC_UP || !end->ended)
     return false;
   tell_down(&hub->nodes[node], other, SF_ERR_DAEMON_LOST, end->reason);
   return true;
 }
 
-static bool step_close(sfd_loop_node_t *node)
+static bool step_close(sftest_fabric_node_t *node)
 {
   if (!node->closing || node->closed)
     return false;
@@ -231,23 +231,23 @@ static bool step_close(sfd_loop_node_t *node)
 
 /* ---- Steps: bytes move ---- */
 
-static bool joined(const sfd_loop_hub_t *hub, int32_t a, int32_t b)
+static bool joined(const sftest_fabric_hub_t *hub, int32_t a, int32_t b)
 {
   return has_stream(hub, a, b) && has_stream(hub, b, a) && has_user(&hub->nodes[a]) && has_user(&hub->nodes[b]);
 }
 
-static bool can_enter(const sfd_loop_end_t *end)
+static bool can_enter(const sftest_fabric_end_t *end)
 {
   return end->iov != NULL && !end->held && sfd_pipe_takes(&end->out);
 }
 
-static bool is_sent(const sfd_loop_end_t *end)
+static bool is_sent(const sftest_fabric_end_t *end)
 {
   return end->iov != NULL && end->next_iov == end->niov && !end->held;
 }
 
 /* What may go to a device, or behind it, arrives by itself. */
-static bool is_apart(const sfd_loop_node_t *node, const sfd_loop_end_t *end)
+static bool is_apart(const sftest_fabric_node_t *node, const sftest_fabric_end_t *end)
 {
   return node->fabric.takes_devices &&
          (end->iov[end->next_iov].iov_len > SFD_FABRIC_DEVICE_ABOVE ||
@@ -255,18 +255,18 @@ static bool is_apart(const sfd_loop_node_t *node, const sfd_loop_end_t *end)
 }
 
 /* Bytes of the send under way go into the pipe, and are marked with the time of their arrival. */
-static size_t enter(const sfd_loop_node_t *node, sfd_loop_end_t *end)
+static size_t enter(const sftest_fabric_node_t *node, sftest_fabric_end_t *end)
 {
-  sfd_loop_hub_t *hub = node->hub;
+  sftest_fabric_hub_t *hub = node->hub;
   size_t entered = 0;
-  while (end->next_iov < end->niov && end->out.count < SFD_LOOP_PIPE && (entered == 0 || goes_on(hub))) {
+  while (end->next_iov < end->niov && end->out.count < SFTEST_FABRIC_PIPE && (entered == 0 || goes_on(hub))) {
     const struct iovec *iov = &end->iov[end->next_iov];
-    size_t nbytes = sfd_smaller(iov->iov_len - end->offset, SFD_LOOP_PIPE - end->out.count);
+    size_t nbytes = sfd_smaller(iov->iov_len - end->offset, SFTEST_FABRIC_PIPE - end->out.count);
     if (entered > 0 && is_apart(node, end))
       break;
     if (nbytes > 0) {
       nbytes = chunk(hub, nbytes);
-      sfd_loop_put(&node->devices, &end->out, (const uint8_t *)iov->iov_base + end->offset, nbytes);
+      sftest_fabric_put(&node->devices, &end->out, (const uint8_t *)iov->iov_base + end->offset, nbytes);
     }
     entered += nbytes;
     end->offset += nbytes;
@@ -278,9 +278,9 @@ static size_t enter(const sfd_loop_node_t *node, sfd_loop_end_t *end)
   return entered;
 }
 
-static bool step_send(sfd_loop_hub_t *hub, int32_t from, int32_t to)
+static bool step_send(sftest_fabric_hub_t *hub, int32_t from, int32_t to)
 {
-  sfd_loop_end_t *end = sfd_loop_end_of(hub, from, to);
+  sftest_fabric_end_t *end = sftest_fabric_end_of(hub, from, to);
   bool moved = false;
   if (!joined(hub, from, to))
     return false;
@@ -299,18 +299,18 @@ static bool step_send(sfd_loop_hub_t *hub, int32_t from, int32_t to)
   return moved;
 }
 
-static bool can_arrive(const sfd_loop_hub_t *hub, int32_t from, int32_t to)
+static bool can_arrive(const sftest_fabric_hub_t *hub, int32_t from, int32_t to)
 {
   return joined(hub, from, to) && sfd_pipe_due(&hub->nodes[from].ends[to].out, hub->step) > 0;
 }
 
 /* Fabrics may ask for a place and then not use it. */
-static bool step_receive(sfd_loop_hub_t *hub, int32_t from, int32_t to)
+static bool step_receive(sftest_fabric_hub_t *hub, int32_t from, int32_t to)
 {
   bool moved = false;
   const sfd_fabric_t *fabric = &hub->nodes[to].fabric;
   while (can_arrive(hub, from, to) && goes_on(hub)) {
-    sfd_pipe_t *pipe = &sfd_loop_end_of(hub, from, to)->out;
+    sfd_pipe_t *pipe = &sftest_fabric_end_of(hub, from, to)->out;
     void *buffer = NULL;
     size_t room = fabric->events->want(fabric->owner, from, &buffer);
     if (buffer == NULL)
@@ -320,7 +320,7 @@ static bool step_receive(sfd_loop_hub_t *hub, int32_t from, int32_t to)
       continue;
     size_t due = fabric->takes_devices ? pipe->marks[0].nbytes : sfd_pipe_due(pipe, hub->step);
     size_t nbytes = chunk(hub, sfd_smaller(room, due));
-    sfd_loop_get(&hub->nodes[to].devices, pipe, buffer, nbytes);
+    sftest_fabric_get(&hub->nodes[to].devices, pipe, buffer, nbytes);
     fabric->events->got(fabric->owner, from, nbytes);
     moved = true;
   }
@@ -329,7 +329,7 @@ static bool step_receive(sfd_loop_hub_t *hub, int32_t from, int32_t to)
 
 /* ---- The hub ---- */
 
-static bool step_pair(sfd_loop_hub_t *hub, int32_t a, int32_t b)
+static bool step_pair(sftest_fabric_hub_t *hub, int32_t a, int32_t b)
 {
   bool moved = step_down(hub, a, b);
   moved |= step_connect(hub, a, b);
@@ -337,7 +337,7 @@ static bool step_pair(sfd_loop_hub_t *hub, int32_t a, int32_t b)
   return step_receive(hub, a, b) || moved;
 }
 
-bool sfd_loop_step(sfd_loop_hub_t *hub)
+bool sftest_fabric_step(sftest_fabric_hub_t *hub)
 {
   bool moved = false;
   int32_t turn = hub->random == 0 ? 0 : (int32_t)(draw(hub) % (unsigned)hub->nnodes);
@@ -350,20 +350,20 @@ bool sfd_loop_step(sfd_loop_hub_t *hub)
     }
   for (int32_t i = 0; i < hub->nnodes; i++)
     moved |= step_close(&hub->nodes[i]);
-  return sfd_loop_pending(hub) || moved;
+  return sftest_fabric_pending(hub) || moved;
 }
 
-static bool pair_pending(const sfd_loop_hub_t *hub, int32_t a, int32_t b)
+static bool pair_pending(const sftest_fabric_hub_t *hub, int32_t a, int32_t b)
 {
-  const sfd_loop_end_t *end = &hub->nodes[a].ends[b];
+  const sftest_fabric_end_t *end = &hub->nodes[a].ends[b];
   if (a == b || !has_user(&hub->nodes[a]))
     return false;
-  if (end->state == SFD_LOOP_CONNECTING || end->ended)
+  if (end->state == SFTEST_FABRIC_CONNECTING || end->ended)
     return true;
   return joined(hub, a, b) && (end->out.count > 0 || can_enter(end) || is_sent(end));
 }
 
-bool sfd_loop_pending(const sfd_loop_hub_t *hub)
+bool sftest_fabric_pending(const sftest_fabric_hub_t *hub)
 {
   for (int32_t a = 0; a < hub->nnodes; a++) {
     if (hub->nodes[a].closing && !hub->nodes[a].closed)
@@ -375,11 +375,11 @@ bool sfd_loop_pending(const sfd_loop_hub_t *hub)
   return false;
 }
 
-unsigned sfd_loop_run(sfd_loop_hub_t *hub, unsigned max_steps)
+unsigned sftest_fabric_run(sftest_fabric_hub_t *hub, unsigned max_steps)
 {
   unsigned steps = 0;
-  while (steps < max_steps && sfd_loop_pending(hub)) {
-    sfd_loop_step(hub);
+  while (steps < max_steps && sftest_fabric_pending(hub)) {
+    sftest_fabric_step(hub);
     steps++;
   }
   return steps;

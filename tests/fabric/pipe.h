@@ -1,13 +1,13 @@
 /* The bytes that are on their way in one direction of a stream of the loop fabric (loop.c, the only user). */
-#ifndef SFD_FABRIC_LOOP_PIPE_H
-#define SFD_FABRIC_LOOP_PIPE_H
+#ifndef SFTEST_FABRIC_PIPE_H
+#define SFTEST_FABRIC_PIPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "daemon/net/fabric/loop/loop.h"
+#include "tests/fabric/loop.h"
 
 /* Bytes that entered a pipe in one step. */
 typedef struct sfd_pipe_mark {
@@ -21,7 +21,7 @@ typedef struct sfd_pipe {
   size_t first;
   size_t count;
   unsigned nmarks;
-  sfd_pipe_mark_t marks[SFD_LOOP_DELAY_MAX + 1]; /* oldest first */
+  sfd_pipe_mark_t marks[SFTEST_FABRIC_DELAY_MAX + 1]; /* oldest first */
 } sfd_pipe_t;
 
 static inline size_t sfd_smaller(size_t a, size_t b)
@@ -38,8 +38,8 @@ static inline void sfd_pipe_clear(sfd_pipe_t *pipe)
 
 static inline void sfd_pipe_put(sfd_pipe_t *pipe, const uint8_t *from, size_t nbytes)
 {
-  size_t at = (pipe->first + pipe->count) % SFD_LOOP_PIPE;
-  size_t before_wrap = sfd_smaller(nbytes, SFD_LOOP_PIPE - at);
+  size_t at = (pipe->first + pipe->count) % SFTEST_FABRIC_PIPE;
+  size_t before_wrap = sfd_smaller(nbytes, SFTEST_FABRIC_PIPE - at);
   memcpy(pipe->bytes + at, from, before_wrap);
   memcpy(pipe->bytes, from + before_wrap, nbytes - before_wrap);
   pipe->count += nbytes;
@@ -47,10 +47,10 @@ static inline void sfd_pipe_put(sfd_pipe_t *pipe, const uint8_t *from, size_t nb
 
 static inline void sfd_pipe_get(sfd_pipe_t *pipe, uint8_t *to, size_t nbytes)
 {
-  size_t before_wrap = sfd_smaller(nbytes, SFD_LOOP_PIPE - pipe->first);
+  size_t before_wrap = sfd_smaller(nbytes, SFTEST_FABRIC_PIPE - pipe->first);
   memcpy(to, pipe->bytes + pipe->first, before_wrap);
   memcpy(to + before_wrap, pipe->bytes, nbytes - before_wrap);
-  pipe->first = (pipe->first + nbytes) % SFD_LOOP_PIPE;
+  pipe->first = (pipe->first + nbytes) % SFTEST_FABRIC_PIPE;
   pipe->count -= nbytes;
   unsigned emptied = 0;
   while (emptied < pipe->nmarks && nbytes >= pipe->marks[emptied].nbytes)
@@ -72,7 +72,7 @@ static inline size_t sfd_pipe_due(const sfd_pipe_t *pipe, uint64_t step)
 
 static inline bool sfd_pipe_takes(const sfd_pipe_t *pipe)
 {
-  return pipe->count < SFD_LOOP_PIPE && pipe->nmarks <= SFD_LOOP_DELAY_MAX;
+  return pipe->count < SFTEST_FABRIC_PIPE && pipe->nmarks <= SFTEST_FABRIC_DELAY_MAX;
 }
 
 /* Says when the bytes arrive that were put last. */
