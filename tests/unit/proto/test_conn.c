@@ -1,81 +1,14 @@
-/* A control connection between two honest ends: order, descriptors, partial writes, waiting. What it refuses is in
- * test_frames.c. */
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
+/* Sending over control connections: messages with descriptors, sockets that are full, messages that are withdrawn. */
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/time.h>
 
 #include "proto/writer.h"
 #include "shm/base/error.h"
+#include "tests/unit/conn_pair.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
 
 #define NOBODY 65534
-
-static int fds_before;
-static sfproto_conn_t *left;
-static sfproto_conn_t *right;
-
-static void setup(void)
-{
-  fds_before = sftest_count_fds();
-  int ends[2];
-  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-  ck_assert_int_eq(sfproto_conn_create(ends[0], &left), SF_OK);
-  ck_assert_int_eq(sfproto_conn_create(ends[1], &right), SF_OK);
-}
-
-static void teardown(void)
-{
-  sfproto_conn_destroy(left);
-  sfproto_conn_destroy(right);
-  ck_assert_int_eq(sftest_count_fds(), fds_before);
-}
-
-static char filler[SFPROTO_MAX_LENGTH + 1];
-
-/* A message of about length bytes. */
-static void make_message(Sfproto__Message *message, Sfproto__Error *error, uint64_t request, size_t length)
-{
-  memset(filler, 'x', sizeof filler - 1);
-  sfproto__error__init(error);
-  error->detail = filler + sizeof filler - 1 - length;
-  sfproto__message__init(message);
-  message->request = request;
-  message->body_case = SFPROTO__MESSAGE__BODY_ERROR;
-  message->error = error;
-}
-
-static sf_status_t queue(sfproto_conn_t *conn, uint64_t request, size_t length, const int fds[], int nfds)
-{
-  Sfproto__Message message;
-  Sfproto__Error error;
-  make_message(&message, &error, request, length);
-  return sfproto_conn_queue(conn, &message, fds, nfds);
-}
-
-static sf_status_t send_message(sfproto_conn_t *conn, uint64_t request, size_t length)
-{
-  Sfproto__Message message;
-  Sfproto__Error error;
-  make_message(&message, &error, request, length);
-  return sfproto_conn_send(conn, &message, NULL, 0);
-}
-
-static void expect_message(sfproto_incoming_t *incoming, uint64_t request, size_t length, int tag, int nfds)
-{
-  ck_assert_uint_eq(incoming->message->request, request);
-  ck_assert_int_eq(incoming->message->body_case, SFPROTO__MESSAGE__BODY_ERROR);
-  ck_assert_uint_eq(strlen(incoming->message->error->detail), length);
-  ck_assert_int_eq(incoming->nfds, nfds);
-  for (int i = 0; i < nfds; i++) {
-    ck_assert_int_eq(sftest_tag_of(incoming->fds[i]), tag + i);
-    ck_assert_int_eq(fcntl(incoming->fds[i], F_GETFD), FD_CLOEXEC);
-  }
-  sfproto_incoming_free(incoming);
-}
 
 static void make_fds(int tag, int nfds, int fds[])
 {
@@ -98,15 +31,15 @@ START_TEST(message_with_fds)
 {
   int fds[SFPROTO_MAX_FDS];
   make_fds(10, SFPROTO_MAX_FDS, fds);
-  ck_assert_int_eq(queue(left, 7, 100, fds, SFPROTO_MAX_FDS), SF_OK);
+  ck_assert_int_eq(sftest_pair_queue(sftest_left, 7, 100, fds, SFPROTO_MAX_FDS), SF_OK);
   close_fds(SFPROTO_MAX_FDS, fds);
-  ck_assert_uint_gt(sfproto_conn_queued_bytes(left), 100 + SFPROTO_HEADER_BYTES);
-  ck_assert_int_eq(sfproto_conn_flush(left), SF_OK);
-  ck_assert_uint_eq(sfproto_conn_queued_bytes(left), 0);
-  ck_assert_int_eq(sfproto_conn_read(right), SF_OK);
+  ck_assert_uint_gt(sfproto_conn_queued_bytes(sftest_left), 100 + SFPROTO_HEADER_BYTES);
+  ck_assert_int_eq(sfproto_conn_flush(sftest_left), SF_OK);
+  ck_assert_uint_eq(sfproto_conn_queued_bytes(sftest_left), 0);
+  ck_assert_int_eq(sfproto_conn_read(sftest_right), SF_OK);
   sfproto_incoming_t incoming;
-  ck_assert(sfproto_conn_next(right, &incoming));
-  expect_message(&incoming, 7, 100, 10, SFPROTO_MAX_FDS);
+  ck_assert(sfproto_conn_next(sftest_right, &incoming));
+  sftest_expect_message(&incoming, 7, 100, 10, SFPROTO_MAX_FDS);
 }
 END_TEST
 
@@ -114,11 +47,11 @@ START_TEST(taken_descriptors_stay_open)
 {
   int fds[2];
   make_fds(20, 2, fds);
-  ck_assert_int_eq(queue(left, 1, 0, fds, 2), SF_OK);
+  ck_assert_int_eq(sftest_pair_queue(sftest_left, 1, 0, fds, 2), SF_OK);
   close_fds(2, fds);
-  ck_assert_int_eq(sfproto_conn_flush(left), SF_OK);
+  ck_assert_int_eq(sfproto_conn_flush(sftest_left), SF_OK);
   sfproto_incoming_t incoming;
-  ck_assert_int_eq(sfproto_conn_receive(right, -1, &incoming), SF_OK);
+  ck_assert_int_eq(sfproto_conn_receive(sftest_right, -1, &incoming), SF_OK);
   int kept = incoming.fds[1];
   incoming.fds[1] = -1;
   sfproto_incoming_free(&incoming);
@@ -131,29 +64,29 @@ START_TEST(longest_message)
 {
   /* Without the fields around the text: request 2, tag and length of error 1 + 3, status 2, tag and length 1 + 3. */
   size_t text = SFPROTO_MAX_LENGTH - 12;
-  ck_assert_int_eq(queue(left, 1, text, NULL, 0), SF_OK);
-  ck_assert_uint_eq(sfproto_conn_queued_bytes(left), SFPROTO_HEADER_BYTES + SFPROTO_MAX_LENGTH);
-  ck_assert_int_eq(queue(left, 1, text + 1, NULL, 0), SF_ERR_LIMIT);
+  ck_assert_int_eq(sftest_pair_queue(sftest_left, 1, text, NULL, 0), SF_OK);
+  ck_assert_uint_eq(sfproto_conn_queued_bytes(sftest_left), SFPROTO_HEADER_BYTES + SFPROTO_MAX_LENGTH);
+  ck_assert_int_eq(sftest_pair_queue(sftest_left, 1, text + 1, NULL, 0), SF_ERR_LIMIT);
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "1048577 bytes, a frame holds at most 1048576"));
   sfproto_incoming_t incoming;
-  while (!sfproto_conn_next(right, &incoming)) {
-    ck_assert_int_eq(sfproto_conn_flush(left), SF_OK);
-    ck_assert_int_eq(sfproto_conn_read(right), SF_OK);
+  while (!sfproto_conn_next(sftest_right, &incoming)) {
+    ck_assert_int_eq(sfproto_conn_flush(sftest_left), SF_OK);
+    ck_assert_int_eq(sfproto_conn_read(sftest_right), SF_OK);
   }
-  expect_message(&incoming, 1, text, 0, 0);
+  sftest_expect_message(&incoming, 1, text, 0, 0);
 }
 END_TEST
 
 START_TEST(impossible_descriptors)
 {
   int fds[SFPROTO_MAX_FDS + 1] = {0};
-  ck_assert_int_eq(queue(left, 1, 0, fds, SFPROTO_MAX_FDS + 1), SF_ERR_LIMIT);
-  ck_assert_int_eq(queue(left, 1, 0, fds, -1), SF_ERR_LIMIT);
+  ck_assert_int_eq(sftest_pair_queue(sftest_left, 1, 0, fds, SFPROTO_MAX_FDS + 1), SF_ERR_LIMIT);
+  ck_assert_int_eq(sftest_pair_queue(sftest_left, 1, 0, fds, -1), SF_ERR_LIMIT);
   fds[5] = -1;
-  ck_assert_int_eq(queue(left, 1, 0, fds, SFPROTO_MAX_FDS), SF_ERR_ARG);
+  ck_assert_int_eq(sftest_pair_queue(sftest_left, 1, 0, fds, SFPROTO_MAX_FDS), SF_ERR_ARG);
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "descriptor -1 (number 5 of 64"));
-  ck_assert_uint_eq(sfproto_conn_queued_bytes(left), 0);
-  ck_assert_int_eq(sftest_count_fds(), fds_before + 2);
+  ck_assert_uint_eq(sfproto_conn_queued_bytes(sftest_left), 0);
+  ck_assert_int_eq(sftest_count_fds(), sftest_pair_fds_before + 2);
 }
 END_TEST
 
@@ -163,25 +96,25 @@ START_TEST(partial_writes)
   const int count = 12;
   const size_t length = 50000;
   const int small = 4096;
-  ck_assert_int_eq(setsockopt(sfproto_conn_fd(left), SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+  ck_assert_int_eq(setsockopt(sfproto_conn_fd(sftest_left), SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
   for (int i = 0; i < count; i++) {
     int fds[3];
     make_fds(100 * i, i % 4, fds);
-    ck_assert_int_eq(queue(left, (uint64_t)i, length, fds, i % 4), SF_OK);
+    ck_assert_int_eq(sftest_pair_queue(sftest_left, (uint64_t)i, length, fds, i % 4), SF_OK);
     close_fds(i % 4, fds);
   }
   int taken = 0;
   int flushes = 0;
   for (; taken < count; flushes++) {
-    size_t before = sfproto_conn_queued_bytes(left);
-    ck_assert_int_eq(sfproto_conn_flush(left), SF_OK);
-    ck_assert(before == 0 || sfproto_conn_queued_bytes(left) < before);
-    ck_assert_int_eq(sfproto_conn_read(right), SF_OK);
-    for (sfproto_incoming_t incoming; sfproto_conn_next(right, &incoming); taken++)
-      expect_message(&incoming, (uint64_t)taken, length, 100 * taken, taken % 4);
+    size_t before = sfproto_conn_queued_bytes(sftest_left);
+    ck_assert_int_eq(sfproto_conn_flush(sftest_left), SF_OK);
+    ck_assert(before == 0 || sfproto_conn_queued_bytes(sftest_left) < before);
+    ck_assert_int_eq(sfproto_conn_read(sftest_right), SF_OK);
+    for (sfproto_incoming_t incoming; sfproto_conn_next(sftest_right, &incoming); taken++)
+      sftest_expect_message(&incoming, (uint64_t)taken, length, 100 * taken, taken % 4);
   }
   ck_assert_int_gt(flushes, count);
-  ck_assert_uint_eq(sfproto_conn_queued_bytes(left), 0);
+  ck_assert_uint_eq(sfproto_conn_queued_bytes(sftest_left), 0);
 }
 END_TEST
 
@@ -200,7 +133,7 @@ START_TEST(frames_without_descriptors_leave_together)
   ck_assert_int_eq(sfproto_conn_create(ends[0], &conn), SF_OK);
   make_fds(30, 1, &fd);
   for (uint64_t request = 1; request <= 6; request++)
-    ck_assert_int_eq(queue(conn, request, 10, &fd, request == 3), SF_OK);
+    ck_assert_int_eq(sftest_pair_queue(conn, request, 10, &fd, request == 3), SF_OK);
   size_t frame = sfproto_conn_queued_bytes(conn) / 6;
   ck_assert_int_eq(sfproto_conn_flush(conn), SF_OK);
   ck_assert_uint_eq(sfproto_conn_queued_bytes(conn), 0);
@@ -219,21 +152,21 @@ START_TEST(full_socket)
   int fds[1];
   make_fds(5, 1, fds);
   int queued = 0;
-  while (sfproto_conn_queued_bytes(left) == 0) {
-    ck_assert_int_eq(queue(left, (uint64_t)queued++, 10000, fds, 1), SF_OK);
-    ck_assert_int_eq(sfproto_conn_flush(left), SF_OK);
+  while (sfproto_conn_queued_bytes(sftest_left) == 0) {
+    ck_assert_int_eq(sftest_pair_queue(sftest_left, (uint64_t)queued++, 10000, fds, 1), SF_OK);
+    ck_assert_int_eq(sfproto_conn_flush(sftest_left), SF_OK);
   }
   close_fds(1, fds);
-  size_t stuck = sfproto_conn_queued_bytes(left);
-  ck_assert_int_eq(sfproto_conn_flush(left), SF_OK);
-  ck_assert_uint_eq(sfproto_conn_queued_bytes(left), stuck);
+  size_t stuck = sfproto_conn_queued_bytes(sftest_left);
+  ck_assert_int_eq(sfproto_conn_flush(sftest_left), SF_OK);
+  ck_assert_uint_eq(sfproto_conn_queued_bytes(sftest_left), stuck);
   for (int taken = 0; taken < queued; taken++) {
     sfproto_incoming_t incoming;
-    while (!sfproto_conn_next(right, &incoming)) {
-      ck_assert_int_eq(sfproto_conn_read(right), SF_OK);
-      ck_assert_int_eq(sfproto_conn_flush(left), SF_OK);
+    while (!sfproto_conn_next(sftest_right, &incoming)) {
+      ck_assert_int_eq(sfproto_conn_read(sftest_right), SF_OK);
+      ck_assert_int_eq(sfproto_conn_flush(sftest_left), SF_OK);
     }
-    expect_message(&incoming, (uint64_t)taken, 10000, 5, 1);
+    sftest_expect_message(&incoming, (uint64_t)taken, 10000, 5, 1);
   }
 }
 END_TEST
@@ -254,23 +187,23 @@ START_TEST(crowded)
   ck_assert_int_eq(sfproto_conn_create(flood[0], &flooder), SF_OK);
   make_fds(1, 8, fds);
   while (!sfproto_conn_crowded(flooder)) {
-    ck_assert_int_eq(queue(flooder, 0, 0, fds, 8), SF_OK);
+    ck_assert_int_eq(sftest_pair_queue(flooder, 0, 0, fds, 8), SF_OK);
     ck_assert_int_eq(sfproto_conn_flush(flooder), SF_OK);
     ck_assert_int_lt(taken++, 100);
   }
-  ck_assert_int_eq(queue(left, 1, 10, fds, 3), SF_OK);
-  ck_assert_int_eq(sfproto_conn_flush(left), SF_OK);
-  ck_assert(sfproto_conn_crowded(left) && sfproto_conn_queued_bytes(left) > 0);
+  ck_assert_int_eq(sftest_pair_queue(sftest_left, 1, 10, fds, 3), SF_OK);
+  ck_assert_int_eq(sfproto_conn_flush(sftest_left), SF_OK);
+  ck_assert(sfproto_conn_crowded(sftest_left) && sfproto_conn_queued_bytes(sftest_left) > 0);
   sfproto_conn_destroy(flooder);
   close(flood[1]);
-  ck_assert_int_eq(send_message(left, 2, 10), SF_OK); /* waits until the kernel has cleared away */
-  ck_assert(!sfproto_conn_crowded(left) && sfproto_conn_queued_bytes(left) == 0);
+  ck_assert_int_eq(sftest_pair_send(sftest_left, 2, 10), SF_OK); /* waits until the kernel has cleared away */
+  ck_assert(!sfproto_conn_crowded(sftest_left) && sfproto_conn_queued_bytes(sftest_left) == 0);
   close_fds(8, fds);
   sfproto_incoming_t incoming;
-  ck_assert_int_eq(sfproto_conn_receive(right, -1, &incoming), SF_OK);
-  expect_message(&incoming, 1, 10, 1, 3);
-  ck_assert_int_eq(sfproto_conn_receive(right, -1, &incoming), SF_OK);
-  expect_message(&incoming, 2, 10, 0, 0);
+  ck_assert_int_eq(sfproto_conn_receive(sftest_right, -1, &incoming), SF_OK);
+  sftest_expect_message(&incoming, 1, 10, 1, 3);
+  ck_assert_int_eq(sfproto_conn_receive(sftest_right, -1, &incoming), SF_OK);
+  sftest_expect_message(&incoming, 2, 10, 0, 0);
   ck_assert_int_eq(seteuid(user), 0);
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
   prctl(PR_SET_DUMPABLE, 1); /* leaks are looked for by ptrace, which a change of user takes away */
@@ -281,41 +214,10 @@ START_TEST(untaken_output_is_closed)
 {
   int fds[4];
   make_fds(1, 4, fds);
-  ck_assert_int_eq(queue(left, 1, 0, fds, 4), SF_OK);
-  ck_assert_int_eq(queue(left, 2, 0, fds, 4), SF_OK);
+  ck_assert_int_eq(sftest_pair_queue(sftest_left, 1, 0, fds, 4), SF_OK);
+  ck_assert_int_eq(sftest_pair_queue(sftest_left, 2, 0, fds, 4), SF_OK);
   close_fds(4, fds);
-  ck_assert_int_eq(sftest_count_fds(), fds_before + 2 + 8);
-}
-END_TEST
-
-/* No SIGPIPE either, which would end the test. */
-START_TEST(other_end_gone)
-{
-  ck_assert_int_eq(send_message(right, 3, 10), SF_OK);
-  sfproto_conn_destroy(right);
-  right = NULL;
-  ck_assert_int_eq(queue(left, 1, 10, NULL, 0), SF_OK);
-  ck_assert_int_eq(sfproto_conn_flush(left), SF_ERR_DAEMON_LOST);
-  ck_assert_int_eq(send_message(left, 2, 10), SF_ERR_DAEMON_LOST);
-  sfproto_incoming_t incoming;
-  ck_assert_int_eq(sfproto_conn_receive(left, -1, &incoming), SF_OK);
-  expect_message(&incoming, 3, 10, 0, 0);
-  ck_assert_int_eq(sfproto_conn_receive(left, -1, &incoming), SF_ERR_DAEMON_LOST);
-}
-END_TEST
-
-/* The other end closes without having read what it was sent, which the kernel reports as a reset. */
-START_TEST(other_end_gone_unread)
-{
-  ck_assert_int_eq(send_message(left, 1, 10), SF_OK);
-  ck_assert_int_eq(send_message(right, 3, 10), SF_OK);
-  sfproto_conn_destroy(right);
-  right = NULL;
-  sfproto_incoming_t incoming;
-  ck_assert_int_eq(sfproto_conn_receive(left, -1, &incoming), SF_OK);
-  expect_message(&incoming, 3, 10, 0, 0);
-  ck_assert_int_eq(sfproto_conn_receive(left, -1, &incoming), SF_ERR_DAEMON_LOST);
-  ck_assert_int_eq(sfproto_conn_receive(left, -1, &incoming), SF_ERR_DAEMON_LOST);
+  ck_assert_int_eq(sftest_count_fds(), sftest_pair_fds_before + 2 + 8);
 }
 END_TEST
 
@@ -327,92 +229,11 @@ END_TEST
 
 /* ---- Waiting ---- */
 
-START_TEST(nothing_comes)
-{
-  sfproto_incoming_t incoming;
-  ck_assert_int_eq(sfproto_conn_receive(left, 0, &incoming), SF_ERR_TIMEOUT);
-  ck_assert_int_eq(sfproto_conn_receive(left, 20, &incoming), SF_ERR_TIMEOUT);
-  ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "within 20 ms"));
-  ck_assert_int_eq(send_message(right, 1, 5), SF_OK);
-  ck_assert_int_eq(sfproto_conn_receive(left, 0, &incoming), SF_OK);
-  expect_message(&incoming, 1, 5, 0, 0);
-}
-END_TEST
-
-/* Bytes that make no message do not prolong the wait. */
-START_TEST(only_a_part_comes)
-{
-  sftest_frame_t frame = sftest_frame(1, 0);
-  ck_assert(sftest_send(sfproto_conn_fd(right), frame.bytes, 10, -1, 0));
-  sfproto_incoming_t incoming;
-  ck_assert_int_eq(sfproto_conn_receive(left, 20, &incoming), SF_ERR_TIMEOUT);
-  ck_assert(sftest_send(sfproto_conn_fd(right), frame.bytes + 10, frame.length - 10, -1, 0));
-  ck_assert_int_eq(sfproto_conn_receive(left, INT64_MAX, &incoming), SF_OK);
-  ck_assert_uint_eq(incoming.message->request, 1);
-  sfproto_incoming_free(&incoming);
-}
-END_TEST
-
-static void on_alarm(int number)
-{
-  (void)number;
-}
-
-/* Each message comes back as it was sent. */
-static void *echo(void *unused)
-{
-  (void)unused;
-  sfproto_incoming_t incoming;
-  while (sfproto_conn_receive(right, -1, &incoming) == SF_OK) {
-    ck_assert_int_eq(sfproto_conn_send(right, incoming.message, incoming.fds, incoming.nfds), SF_OK);
-    sfproto_incoming_free(&incoming);
-  }
-  return NULL;
-}
-
-/* Messages larger than the socket, on blocking sockets, with signals that interrupt whatever waits. */
-START_TEST(there_and_back)
-{
-  struct sigaction action = {.sa_handler = on_alarm};
-  ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
-  struct itimerval often = {{.tv_usec = 500}, {.tv_usec = 500}};
-  struct itimerval never = {{0}, {0}};
-  pthread_t thread;
-  ck_assert_int_eq(pthread_create(&thread, NULL, echo, NULL), 0);
-  ck_assert_int_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
-  for (uint64_t i = 0; i < 50; i++) {
-    size_t length = i % 2 == 0 ? 1000000 : 10;
-    ck_assert_int_eq(send_message(left, i, length), SF_OK);
-    sfproto_incoming_t incoming;
-    ck_assert_int_eq(sfproto_conn_receive(left, -1, &incoming), SF_OK);
-    expect_message(&incoming, i, length, 0, 0);
-  }
-  ck_assert_int_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
-  shutdown(sfproto_conn_fd(left), SHUT_WR);
-  ck_assert_int_eq(pthread_join(thread, NULL), 0);
-}
-END_TEST
-
-START_TEST(non_blocking_sockets)
-{
-  ck_assert_int_eq(fcntl(sfproto_conn_fd(left), F_SETFL, O_NONBLOCK), 0);
-  ck_assert_int_eq(fcntl(sfproto_conn_fd(right), F_SETFL, O_NONBLOCK), 0);
-  pthread_t thread;
-  ck_assert_int_eq(pthread_create(&thread, NULL, echo, NULL), 0);
-  ck_assert_int_eq(send_message(left, 1, 1000000), SF_OK);
-  sfproto_incoming_t incoming;
-  ck_assert_int_eq(sfproto_conn_receive(left, -1, &incoming), SF_OK);
-  expect_message(&incoming, 1, 1000000, 0, 0);
-  shutdown(sfproto_conn_fd(left), SHUT_WR);
-  ck_assert_int_eq(pthread_join(thread, NULL), 0);
-}
-END_TEST
-
 static sf_status_t queue_at(sfproto_writer_t *writer, uint64_t request, size_t length, const int fds[], int nfds)
 {
   Sfproto__Message message;
   Sfproto__Error error;
-  make_message(&message, &error, request, length);
+  sftest_message_make(&message, &error, request, length);
   return sfproto_writer_queue(writer, &message, fds, nfds);
 }
 
@@ -430,7 +251,7 @@ static int fill(sfproto_writer_t *writer, int fd, uint64_t request, size_t lengt
 /* As if it had never been queued, and its descriptors are closed. */
 START_TEST(withdrawn)
 {
-  int fds[2], fd = sfproto_conn_fd(left);
+  int fds[2], fd = sfproto_conn_fd(sftest_left);
   sfproto_writer_t writer = {0};
   sfproto_incoming_t incoming;
   make_fds(1, 2, fds);
@@ -445,11 +266,11 @@ START_TEST(withdrawn)
   ck_assert_uint_eq(writer.queued_bytes, rest_bytes);
   ck_assert_int_eq(queue_at(&writer, 4, 10, NULL, 0), SF_OK);
   for (int taken = 0; taken <= queued; taken++) {
-    while (!sfproto_conn_next(right, &incoming)) {
-      ck_assert_int_eq(sfproto_conn_read(right), SF_OK);
+    while (!sfproto_conn_next(sftest_right, &incoming)) {
+      ck_assert_int_eq(sfproto_conn_read(sftest_right), SF_OK);
       ck_assert_int_eq(sfproto_writer_flush(&writer, fd), SF_OK);
     }
-    expect_message(&incoming, taken < queued ? 2 : 4, taken < queued ? 100000 : 10, 1, taken < queued ? 2 : 0);
+    sftest_expect_message(&incoming, taken < queued ? 2 : 4, taken < queued ? 100000 : 10, 1, taken < queued ? 2 : 0);
   }
   close_fds(2, fds);
 }
@@ -458,7 +279,7 @@ END_TEST
 START_TEST(what_has_begun_to_leave_is_not_withdrawn)
 {
   sfproto_writer_t writer = {0};
-  fill(&writer, sfproto_conn_fd(left), 1, SFPROTO_MAX_LENGTH - 100, NULL, 0);
+  fill(&writer, sfproto_conn_fd(sftest_left), 1, SFPROTO_MAX_LENGTH - 100, NULL, 0);
   size_t rest_bytes = writer.queued_bytes;
   ck_assert_uint_lt(rest_bytes, SFPROTO_MAX_LENGTH - 100);
   sfproto_writer_withdraw(&writer);
@@ -470,7 +291,7 @@ END_TEST
 static TCase *sending(void)
 {
   TCase *tcase = tcase_create("sending");
-  tcase_add_checked_fixture(tcase, setup, teardown);
+  tcase_add_checked_fixture(tcase, sftest_pair_setup, sftest_pair_teardown);
   tcase_add_test(tcase, message_with_fds);
   tcase_add_test(tcase, taken_descriptors_stay_open);
   tcase_add_test(tcase, longest_message);
@@ -482,28 +303,13 @@ static TCase *sending(void)
   tcase_add_test(tcase, withdrawn);
   tcase_add_test(tcase, what_has_begun_to_leave_is_not_withdrawn);
   tcase_add_test(tcase, untaken_output_is_closed);
-  tcase_add_test(tcase, other_end_gone);
-  tcase_add_test(tcase, other_end_gone_unread);
   tcase_add_test(tcase, destroy_nothing);
-  return tcase;
-}
-
-static TCase *waiting(void)
-{
-  TCase *tcase = tcase_create("waiting");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_set_timeout(tcase, 30);
-  tcase_add_test(tcase, nothing_comes);
-  tcase_add_test(tcase, only_a_part_comes);
-  tcase_add_test(tcase, there_and_back);
-  tcase_add_test(tcase, non_blocking_sockets);
   return tcase;
 }
 
 int main(void)
 {
-  Suite *suite = suite_create("conn");
+  Suite *suite = suite_create("conn: sending");
   suite_add_tcase(suite, sending());
-  suite_add_tcase(suite, waiting());
   return sftest_run(suite);
 }

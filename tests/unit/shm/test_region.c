@@ -1,55 +1,33 @@
-/* Regions: what a new one looks like, which ones are accepted from others, and what their seals really prevent. */
+/* Regions: what a new one looks like, and what their seals really prevent. Which ones are accepted from others:
+ * test_region_checks.c. */
 #include "shm/region/region.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/descriptors.h"
+#include "tests/unit/memfd_regions.h"
 #include "tests/unit/runner.h"
 
-#define MAX_BYTES ((uint64_t)1 << 30)
-#define LENGTH ((size_t)3 * 4096)
-
 static int fds_before;
-
-/* Lines of /proc/self/maps that name our memory. */
-static int count_maps(void)
-{
-  char line[512];
-  int count = 0;
-  FILE *maps = fopen("/proc/self/maps", "re");
-  while (fgets(line, sizeof line, maps) != NULL)
-    count += strstr(line, "memfd:sf-test") != NULL;
-  fclose(maps);
-  return count;
-}
 
 static void setup(void)
 {
   fds_before = sftest_count_fds();
-  ck_assert_int_eq(count_maps(), 0);
+  ck_assert_int_eq(sftest_count_maps(), 0);
 }
 
 static void teardown(void)
 {
   ck_assert_int_eq(sftest_count_fds(), fds_before);
-  ck_assert_int_eq(count_maps(), 0);
-}
-
-static sfshm_region_t make(sfshm_region_kind_t kind, sfshm_sealing_t sealing, sfshm_commit_t commit)
-{
-  sfshm_region_t region;
-  ck_assert_int_eq(sfshm_region_create("sf-test", kind, LENGTH, sealing, commit, &region), SF_OK);
-  return region;
+  ck_assert_int_eq(sftest_count_maps(), 0);
 }
 
 /* An immutable region whose contents count up. */
@@ -62,29 +40,6 @@ static sfshm_region_t publish(size_t length_bytes)
   ck_assert_int_eq(sfshm_region_publish("sf-test", SFSHM_REGION_EDGES, image, length_bytes, &region), SF_OK);
   free(image);
   return region;
-}
-
-/* A memfd with these bytes and seals, as somebody else might send it; behind allocated_bytes it is a hole. */
-static int raw_memfd_with_hole(const void *bytes, size_t length_bytes, size_t allocated_bytes, size_t size_bytes,
-                               int seals)
-{
-  int fd = memfd_create("sf-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  ck_assert_int_eq(fallocate(fd, 0, 0, (off_t)allocated_bytes), 0);
-  ck_assert_int_eq(write(fd, bytes, length_bytes), (ssize_t)length_bytes);
-  ck_assert_int_eq(ftruncate(fd, (off_t)size_bytes), 0);
-  ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
-  return fd;
-}
-
-static int raw_memfd(const void *bytes, size_t length_bytes, size_t size_bytes, int seals)
-{
-  return raw_memfd_with_hole(bytes, length_bytes, size_bytes, size_bytes, seals);
-}
-
-static sfshm_region_header_t good_header(sfshm_region_kind_t kind)
-{
-  return (sfshm_region_header_t){
-      .magic = SFSHM_REGION_MAGIC, .length_bytes = LENGTH, .kind = (uint32_t)kind, .version = SFSHM_LAYOUT_VERSION};
 }
 
 static const int required_seals[] = {
@@ -120,7 +75,7 @@ START_TEST(a_new_region_is_zeroed_and_says_what_it_is)
   const uint8_t *bytes = region.base;
   for (size_t i = sizeof(sfshm_region_header_t); i < region.length_bytes; i++)
     ck_assert_uint_eq(bytes[i], 0);
-  ck_assert_int_eq(count_maps(), 1);
+  ck_assert_int_eq(sftest_count_maps(), 1);
   sfshm_region_destroy(&region);
   ck_assert_ptr_null(region.base);
   ck_assert_int_eq(region.fd, -1);
@@ -138,9 +93,9 @@ static uint64_t allocated_bytes(int fd)
 
 START_TEST(pages_are_allocated_when_asked_for)
 {
-  sfshm_region_t now = make(SFSHM_REGION_ALLOC, SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_ALL);
+  sfshm_region_t now = sftest_region_make(SFSHM_REGION_ALLOC, SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_ALL);
   ck_assert_uint_ge(allocated_bytes(now.fd), LENGTH);
-  sfshm_region_t later = make(SFSHM_REGION_ALLOC, SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_LATER);
+  sfshm_region_t later = sftest_region_make(SFSHM_REGION_ALLOC, SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_LATER);
   ck_assert_uint_lt(allocated_bytes(later.fd), LENGTH);
   /* Its owner can still do so once it is sealed, also with ends that are no page's. */
   ck_assert_int_eq(sfshm_region_commit(&later, 4000, LENGTH - 4000 - 1), SF_OK);
@@ -201,7 +156,7 @@ static int reopen(int fd)
 
 START_TEST(only_the_owner_writes_what_is_sealed_against_future_writing)
 {
-  sfshm_region_t owner = make(SFSHM_REGION_ALLOC, SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_ALL), reader;
+  sfshm_region_t owner = sftest_region_make(SFSHM_REGION_ALLOC, SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_ALL), reader;
   int again = reopen(owner.fd);
   expect_not_writable(owner.fd, LENGTH);
   expect_not_writable(again, LENGTH);
@@ -220,7 +175,7 @@ END_TEST
 
 START_TEST(peers_write_an_inbox_and_cannot_cut_it_off)
 {
-  sfshm_region_t owner = make(SFSHM_REGION_INBOX, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL), peer;
+  sfshm_region_t owner = sftest_region_make(SFSHM_REGION_INBOX, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL), peer;
   ck_assert_int_eq(sfshm_region_map(owner.fd, SFSHM_REGION_INBOX, MAX_BYTES, SFSHM_READ_WRITE, &peer), SF_OK);
   ck_assert_int_eq(peer.fd, -1);
   ck_assert_uint_eq(peer.length_bytes, LENGTH);
@@ -293,135 +248,6 @@ END_TEST
 
 /* ---- What is accepted from others ---- */
 
-START_TEST(every_seal_that_a_kind_needs_is_checked)
-{
-  const int seals[] = {F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE, F_SEAL_FUTURE_WRITE, F_SEAL_SEAL};
-  for (unsigned set = 0; set < 32; set++) {
-    int chosen = 0;
-    for (unsigned i = 0; i < 5; i++)
-      chosen |= set >> i & 1 ? seals[i] : 0;
-    sfshm_region_header_t header = good_header(SFSHM_REGION_INBOX);
-    int fd = raw_memfd(&header, sizeof header, LENGTH, chosen);
-    chosen = fcntl(fd, F_GET_SEALS);
-    for (sfshm_region_kind_t kind = SFSHM_REGION_INBOX; kind <= SFSHM_REGION_BOARD; kind++) {
-      size_t length = 0;
-      bool good = (chosen & required_seals[kind]) == required_seals[kind];
-      ck_assert_int_eq(sfshm_region_verify(fd, kind, MAX_BYTES, &length), good ? SF_OK : SF_ERR_PROTO);
-      ck_assert_uint_eq(length, good ? LENGTH : 0);
-      ck_assert(good || strstr(sfshm_error_detail(), "seals") != NULL);
-    }
-    close(fd);
-  }
-}
-END_TEST
-
-START_TEST(other_descriptors_are_refused)
-{
-  size_t length;
-  int pipes[2];
-  sfshm_region_t region;
-  ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
-  int fds[] = {pipes[0],
-               pipes[1],
-               open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
-               open("/dev/zero", O_RDWR | O_CLOEXEC),
-               memfd_create("unsealable", MFD_CLOEXEC),
-               socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
-               -1};
-  for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
-    ck_assert_int_eq(sfshm_region_verify(fds[i], SFSHM_REGION_INBOX, MAX_BYTES, &length), SF_ERR_PROTO);
-    ck_assert_int_eq(sfshm_region_map(fds[i], SFSHM_REGION_INBOX, MAX_BYTES, SFSHM_READ_WRITE, &region), SF_ERR_PROTO);
-    close(fds[i]);
-  }
-}
-END_TEST
-
-START_TEST(sizes_are_checked_before_mapping)
-{
-  size_t length = 0;
-  sfshm_region_t region;
-  sfshm_region_header_t header = good_header(SFSHM_REGION_INBOX);
-  int fd = raw_memfd(&header, 100, sizeof header - 1, F_SEAL_SHRINK | F_SEAL_GROW);
-  ck_assert_int_eq(sfshm_region_map(fd, SFSHM_REGION_INBOX, MAX_BYTES, SFSHM_READ_ONLY, &region), SF_ERR_PROTO);
-  close(fd);
-  fd = raw_memfd(&header, sizeof header, LENGTH, F_SEAL_SHRINK | F_SEAL_GROW);
-  ck_assert_int_eq(sfshm_region_verify(fd, SFSHM_REGION_INBOX, LENGTH, &length), SF_OK);
-  ck_assert_int_eq(sfshm_region_verify(fd, SFSHM_REGION_INBOX, LENGTH - 1, &length), SF_ERR_PROTO);
-  ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "128 to 12287 bytes expected, 12288 found"));
-  close(fd);
-}
-END_TEST
-
-static void expect_refused(const sfshm_region_header_t *header, sf_status_t status, const char *text)
-{
-  sfshm_region_t region;
-  int fd = raw_memfd(header, sizeof *header, LENGTH, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
-  ck_assert_int_eq(sfshm_region_map(fd, SFSHM_REGION_ALLOC, MAX_BYTES, SFSHM_READ_ONLY, &region), status);
-  ck_assert_msg(strstr(sfshm_error_detail(), text) != NULL, "%s", sfshm_error_detail());
-  close(fd);
-}
-
-/* Those that can be written may have some. */
-START_TEST(immutable_regions_have_no_holes)
-{
-  const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-  size_t page = sfshm_page_bytes(), length = 0;
-  sfshm_region_t region;
-  for (size_t missing = 0; missing <= 3; missing++) {
-    sfshm_region_header_t header = good_header(SFSHM_REGION_EDGES);
-    header.length_bytes = 4 * page;
-    int fd = raw_memfd_with_hole(&header, sizeof header, (4 - missing) * page, 4 * page, seals);
-    sf_status_t expected = missing == 0 ? SF_OK : SF_ERR_PROTO;
-    ck_assert_int_eq(sfshm_region_verify(fd, SFSHM_REGION_EDGES, MAX_BYTES, &length), expected);
-    ck_assert_int_eq(sfshm_region_map(fd, SFSHM_REGION_EDGES, MAX_BYTES, SFSHM_READ_ONLY, &region), expected);
-    ck_assert(missing == 0 || strstr(sfshm_error_detail(), "memory for all of its") != NULL);
-    if (missing == 0)
-      sfshm_region_destroy(&region);
-    ck_assert_int_eq(sfshm_region_verify(fd, SFSHM_REGION_INBOX, MAX_BYTES, &length), SF_OK);
-    close(fd);
-  }
-}
-END_TEST
-
-START_TEST(headers_are_checked)
-{
-  sfshm_region_t region;
-  sfshm_region_header_t header = good_header(SFSHM_REGION_ALLOC);
-  int fd = raw_memfd(&header, sizeof header, LENGTH, required_seals[SFSHM_REGION_ALLOC]);
-  ck_assert_int_eq(sfshm_region_map(fd, SFSHM_REGION_ALLOC, MAX_BYTES, SFSHM_READ_ONLY, &region), SF_OK);
-  sfshm_region_destroy(&region);
-  close(fd);
-
-  header.magic ^= 1;
-  expect_refused(&header, SF_ERR_PROTO, "magic");
-  header = good_header(SFSHM_REGION_ALLOC);
-  header.version = 0; /* not filled in yet */
-  char text[64];
-  snprintf(text, sizeof text, "layout version %u expected, 0 found", SFSHM_LAYOUT_VERSION);
-  expect_refused(&header, SF_ERR_VERSION, text);
-  header.version = SFSHM_LAYOUT_VERSION + 1;
-  expect_refused(&header, SF_ERR_VERSION, "layout version");
-  header = good_header(SFSHM_REGION_COUNTERS);
-  expect_refused(&header, SF_ERR_PROTO, "kind 3");
-  header = good_header(SFSHM_REGION_ALLOC);
-  header.length_bytes -= 4096;
-  expect_refused(&header, SF_ERR_PROTO, "8192 bytes, expected 2 and 12288");
-}
-END_TEST
-
-START_TEST(kinds_are_not_mixed_up)
-{
-  sfshm_region_t region = make(SFSHM_REGION_COUNTERS, SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_ALL), other;
-  for (sfshm_region_kind_t kind = SFSHM_REGION_INBOX; kind <= SFSHM_REGION_BOARD; kind++) {
-    sf_status_t expected = kind == SFSHM_REGION_COUNTERS ? SF_OK : SF_ERR_PROTO;
-    ck_assert_int_eq(sfshm_region_map(region.fd, kind, MAX_BYTES, SFSHM_READ_ONLY, &other), expected);
-    if (expected == SF_OK)
-      sfshm_region_destroy(&other);
-  }
-  sfshm_region_destroy(&region);
-}
-END_TEST
-
 /* Address space costs its maker nothing: who maps it takes no more than needed, or than there is memory for. */
 START_TEST(sparse_regions_take_little_address_space)
 {
@@ -441,18 +267,6 @@ START_TEST(sparse_regions_take_little_address_space)
 }
 END_TEST
 
-START_TEST(heads_are_checked)
-{
-  sfshm_region_t region, mapped;
-  ck_assert_int_eq(sfshm_region_create("short", SFSHM_REGION_INBOX, 4096, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL, &region),
-                   SF_OK);
-  ck_assert_int_eq(sfshm_region_map_head(region.fd, SFSHM_REGION_INBOX, 1 << 20, SFSHM_READ_WRITE, &mapped),
-                   SF_ERR_PROTO);
-  ck_assert_int_eq(sfshm_region_map_head(region.fd, SFSHM_REGION_CLAIMS, 256, SFSHM_READ_WRITE, &mapped), SF_ERR_PROTO);
-  sfshm_region_destroy(&region);
-}
-END_TEST
-
 static Suite *region_suite(void)
 {
   Suite *suite = suite_create("region");
@@ -466,14 +280,7 @@ static Suite *region_suite(void)
   tcase_add_test(tcase, a_region_of_pieces_has_them_in_their_places_and_nobody_else_can_write_it);
   tcase_add_test(tcase, pieces_that_exceed_the_memory_are_an_error);
   tcase_add_test(tcase, published_regions_never_change);
-  tcase_add_test(tcase, every_seal_that_a_kind_needs_is_checked);
-  tcase_add_test(tcase, other_descriptors_are_refused);
-  tcase_add_test(tcase, sizes_are_checked_before_mapping);
-  tcase_add_test(tcase, immutable_regions_have_no_holes);
-  tcase_add_test(tcase, headers_are_checked);
-  tcase_add_test(tcase, kinds_are_not_mixed_up);
   tcase_add_test(tcase, sparse_regions_take_little_address_space);
-  tcase_add_test(tcase, heads_are_checked);
   suite_add_tcase(suite, tcase);
   return suite;
 }
