@@ -6,7 +6,6 @@
 
 #include "daemon/base/id_map.h"
 #include "daemon/base/shared_mapping.h"
-#include "daemon/data/match_offers.h"
 #include "shm/base/error.h"
 #include "shm/region/inbox.h"
 
