@@ -42,8 +42,7 @@ struct sf_request {
   bool held;    /* its sends have to wait until this is lifted */
   uint8_t kind; /* as it is counted: sfshm_kind_t */
   sfshm_operation_t operation;
-  bool ordered;          /* contributions must be combined in the order of the graph's turns, */
-  uint32_t turn_ops;     /* of those for its op: SFC_TURN_* */
+  bool ordered;          /* contributions must be combined in the order of the graph's turns */
   int32_t turn;          /* the next one */
   int32_t sends_left;    /* lanes that have not posted everything, or whose reader is not done in place */
   int32_t receives_left; /* lanes from which something is still to come */

@@ -177,7 +177,6 @@ static void fill_in(sf_request_t *request, const sfc_call_t *call)
       .kind = (uint8_t)sfshm_desc_kind(call->signature),
       .operation = call->operation,
       .ordered = !bcast && graph->plan.roots_shared && !sfshm_op_order_free(call->op, call->unit.base),
-      .turn_ops = sfc_turn_ops(call->op),
       .signature = call->signature,
       .op = call->op,
       .combine = {.unit = call->unit, .unit_bytes = sfshm_unit_size(call->unit)},

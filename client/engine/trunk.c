@@ -270,18 +270,21 @@ static void unpack_turn(const sfc_trunk_turn_t *turn, const sf_request_t *reques
   kernels->scatter(request->combine.unit, &turn->position, 0, slot, &turn->root, request->target, 0, turn->root.n);
 }
 
-/* Combines the turns that have come, from the cursor on. Whether all have. */
+/* Combines the turns that have come. The cursor counts those that are done. Whether all are. */
 static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const sfshm_kernels_t *kernels, const char *slot)
 {
-  int32_t nturns;
-  const sfc_trunk_turn_t *turns = sfc_trunk_turns(lane->trunk, request->op, &nturns);
-  int64_t *at = &lane->rx_cursor.value;
-  while (*at < nturns && (!request->ordered || sfc_request_is_turn(request, lane))) {
-    unpack_turn(&turns[(*at)++], request, kernels, slot);
-    if (request->ordered)
-      sfc_request_end_turn(request);
+  const sfc_trunk_t *trunk = lane->trunk;
+  int32_t nturns = trunk->nturns + (request->op == SFSHM_OP_REPLACE ? trunk->nwinners : 0);
+  for (int32_t i = 0; !request->ordered && i < trunk->nturns; i++)
+    unpack_turn(&trunk->turns[i], request, kernels, slot);
+  if (!request->ordered)
+    return true;
+  while (lane->rx_cursor.value < nturns && sfc_request_is_turn(request, lane)) {
+    unpack_turn(&trunk->turns[lane->graph->plan.turns[request->turn].number], request, kernels, slot);
+    lane->rx_cursor.value++;
+    sfc_request_end_turn(request);
   }
-  return *at == nturns;
+  return lane->rx_cursor.value == nturns;
 }
 
 static size_t received_bytes(const sfc_lane_t *lane, const sf_request_t *request)

@@ -51,14 +51,6 @@ static inline sfc_trunk_side_t *sfc_trunk_receiving(sfc_trunk_t *trunk, sfshm_op
   return operation == SFSHM_BCAST ? &trunk->as_leaf : &trunk->as_root;
 }
 
-/* The turns of a reduce with that op. */
-static inline const sfc_trunk_turn_t *sfc_trunk_turns(const sfc_trunk_t *trunk, sfshm_op_t op, int32_t *nturns_p)
-{
-  bool winners = op == SFSHM_OP_REPLACE && trunk->nwinners > 0;
-  *nturns_p = winners ? trunk->nwinners : trunk->nturns;
-  return winners ? trunk->turns + trunk->nturns : trunk->turns;
-}
-
 /* Kernels that reach a request's data and a slot: one that moves, and one that combines with the op. */
 typedef struct sfc_trunk_kernels {
   const sfshm_kernels_t *move;

@@ -13,7 +13,7 @@ void sfc_request_advance(sf_request_t *request)
   const sf_graph_t *graph = request->graph;
   for (; request->turn < graph->plan.nturns; request->turn++) {
     const sfc_turn_t *turn = &graph->plan.turns[request->turn];
-    if ((turn->ops & request->turn_ops) == 0)
+    if (!sfc_turn_is_of(turn, request->op))
       continue;
     if (turn->lane != SFC_SELF_TURN)
       break;

@@ -148,31 +148,29 @@ static size_t most_turns(const sf_graph_t *graph)
 
 static int32_t add_trunk_turns(const sfc_trunk_t *trunk, int32_t lane, sfc_turn_t turns[])
 {
-  uint32_t ops = trunk->nwinners > 0 ? SFC_TURN_OTHERS : SFC_TURN_OTHERS | SFC_TURN_REPLACE;
   int32_t n = 0;
   for (; n < trunk->nturns; n++)
-    turns[n] = (sfc_turn_t){trunk->turns[n].rank, lane, ops};
+    turns[n] = (sfc_turn_t){trunk->turns[n].rank, lane, n, false};
   for (; n < trunk->nturns + trunk->nwinners; n++)
-    turns[n] = (sfc_turn_t){trunk->turns[n].rank, lane, SFC_TURN_REPLACE};
+    turns[n] = (sfc_turn_t){trunk->turns[n].rank, lane, n, true};
   return n;
 }
 
 sf_status_t sfc_graph_order_turns(sf_graph_t *graph)
 {
-  const uint32_t all = SFC_TURN_OTHERS | SFC_TURN_REPLACE;
   size_t most = most_turns(graph);
   sfc_turn_t *turns = malloc(most * sizeof *turns);
   if (turns == NULL)
     return sfshm_error(SF_ERR_NOMEM, "turns of %zu ranks", most);
   int32_t n = 0;
   if (graph->plan.self.nedges > 0)
-    turns[n++] = (sfc_turn_t){graph->rank, SFC_SELF_TURN, all};
+    turns[n++] = (sfc_turn_t){graph->rank, SFC_SELF_TURN, 0, false};
   for (int32_t i = 0; i < graph->nlanes; i++) {
     const sfc_lane_t *lane = &graph->lanes[i];
     if (lane->trunk != NULL)
       n += add_trunk_turns(lane->trunk, i, turns + n);
     else if (lane->as_root.nedges > 0)
-      turns[n++] = (sfc_turn_t){lane->rank, i, all};
+      turns[n++] = (sfc_turn_t){lane->rank, i, 0, false};
   }
   qsort(turns, (size_t)n, sizeof *turns, by_turn);
   graph->plan.turns = turns;

@@ -20,19 +20,19 @@ typedef struct sfc_thread sfc_thread_t; /* what one thread has begun and not end
 #define SFC_SELF_TURN (-1)
 
 /* One step of the order in which a reduce combines contributions. Ranks of another node that contribute to one root
- * are one contribution, in the turn of the lowest of them; with replace, in the turn of the highest. */
+ * are one contribution, in the turn of the lowest of them. With replace the highest of them wins: so the contribution
+ * is applied again in the turn of that rank. */
 typedef struct sfc_turn {
-  int32_t rank; /* in the group: turns are by rank */
-  int32_t lane; /* or SFC_SELF_TURN */
-  uint32_t ops; /* in which reduces the step is done: SFC_TURN_* */
+  int32_t rank;   /* in the group: turns are by rank */
+  int32_t lane;   /* or SFC_SELF_TURN */
+  int32_t number; /* of the trunk's turn, if the lane has a trunk */
+  bool again;     /* in reduces with replace only */
 } sfc_turn_t;
 
-#define SFC_TURN_REPLACE 1u
-#define SFC_TURN_OTHERS 2u /* reduces with all other ops */
-
-static inline uint32_t sfc_turn_ops(sfshm_op_t op)
+/* Whether the step belongs to reduces with that op. */
+static inline bool sfc_turn_is_of(const sfc_turn_t *turn, sfshm_op_t op)
 {
-  return op == SFSHM_OP_REPLACE ? SFC_TURN_REPLACE : SFC_TURN_OTHERS;
+  return !turn->again || op == SFSHM_OP_REPLACE;
 }
 
 #define SFC_HISTORY 64 /* operations */

@@ -41,9 +41,9 @@ typedef struct sfc_trunk {
   sfc_trunk_side_t as_root;
   int64_t first;           /* position of this rank's first root in a bcast's message */
   sfshm_pattern_t root;    /* of each position from there on */
-  sfc_trunk_turn_t *turns; /* of a reduce, by rank: nturns; then those of a reduce with replace: nwinners */
+  sfc_trunk_turn_t *turns; /* of a reduce, by rank: nturns; then those done again with replace: nwinners */
   int32_t nturns;
-  int32_t nwinners; /* 0: with replace the turns are the same */
+  int32_t nwinners;
 
   /* Leaves here, roots there. Edges that carry values of their own, then extra ones: see shm/edges/edges.h. */
   sfc_trunk_side_t as_leaf;

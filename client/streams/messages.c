@@ -59,11 +59,12 @@ static void list_sends(sfc_streams_t *streams, const sf_streamed_t *streamed)
   }
 }
 
-static void list_receive(sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
+/* turn: of a reduce, the number of the trunk's turn. */
+static void list_receive(sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i, int32_t turn)
 {
   const char *slot = sfc_seen_by(streams->slots[i], streamed->target_on_host);
   if (is_to_node(streams, i))
-    sfc_nodes_add_receive(streams->nodes, streamed, i, slot, streams->moves);
+    sfc_nodes_add_receive(streams->nodes, streamed, i, turn, slot, streams->moves);
   else
     sfc_move_add_unpack(streamed, sfc_lane_incoming(lane_of(streams, i), streamed->operation), lane_of(streams, i),
                         slot, streams->moves);
@@ -77,16 +78,17 @@ static void list_receives(sfc_streams_t *streams, const sf_streamed_t *streamed)
   if (streamed->operation == SFSHM_BCAST) {
     sfc_move_add_self(streams, streamed, streams->moves);
     for (int32_t k = 0; k < graph->routes.nreceivers[SFSHM_BCAST]; k++)
-      list_receive(streams, streamed, number_of(streams, graph->routes.receivers[SFSHM_BCAST][k]));
+      list_receive(streams, streamed, number_of(streams, graph->routes.receivers[SFSHM_BCAST][k]), 0);
     return;
   }
   for (int32_t k = 0; k < graph->plan.nturns; k++) {
-    if ((graph->plan.turns[k].ops & sfc_turn_ops(streamed->op)) == 0)
+    const sfc_turn_t *turn = &graph->plan.turns[k];
+    if (!sfc_turn_is_of(turn, streamed->op))
       continue;
-    if (graph->plan.turns[k].lane == SFC_SELF_TURN)
+    if (turn->lane == SFC_SELF_TURN)
       sfc_move_add_self(streams, streamed, streams->moves);
     else
-      list_receive(streams, streamed, graph->plan.turns[k].lane);
+      list_receive(streams, streamed, turn->lane, turn->number);
   }
 }
 

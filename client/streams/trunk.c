@@ -87,9 +87,6 @@ sf_status_t sfc_nodes_open(sfc_streams_t *streams, sf_graph_t *copy, size_t unit
   *nodes = (sfc_nodes_t){.streams = streams, .copy = copy};
   pthread_mutex_init(&nodes->lock, NULL);
   sfc_graph_set_parent(copy, streams->graph);
-  nodes->turns = calloc((size_t)copy->nlanes + 1, sizeof *nodes->turns);
-  if (nodes->turns == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "streams over nodes");
   if (!is_alike(streams->graph, copy))
     return sfshm_error(SF_ERR_PROTO, "graph %llu has other trunks than its copy",
                        (unsigned long long)streams->graph->number);
@@ -117,7 +114,6 @@ void sfc_nodes_close(sfc_nodes_t *nodes)
   nodes->copy->flight.last_sequence = nodes->nbegun; /* as messages number them: the daemon is told so */
   (void)sf_graph_destroy(nodes->copy);
   pthread_mutex_destroy(&nodes->lock);
-  free(nodes->turns);
   free(nodes);
 }
 
@@ -355,15 +351,10 @@ static void add_leaves(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, 
   sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
 }
 
-/* The lane's next turn. */
-static void add_roots(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,
-                      sfc_moves_t *moves)
+static void add_roots(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, int32_t number,
+                      const char *slot, sfc_moves_t *moves)
 {
-  const sfc_trunk_t *trunk = trunk_of(nodes, lane);
-  int32_t nturns;
-  const sfc_trunk_turn_t *turn = &sfc_trunk_turns(trunk, streamed->op, &nturns)[nodes->turns[lane]++];
-  if (nodes->turns[lane] == nturns)
-    nodes->turns[lane] = 0;
+  const sfc_trunk_turn_t *turn = &trunk_of(nodes, lane)->turns[number];
   sfshm_move_t move = {.from_pattern = turn->position,
                        .from = slot,
                        .to_pattern = turn->root,
@@ -372,13 +363,13 @@ static void add_roots(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, i
   sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
 }
 
-void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,
-                           sfc_moves_t *moves)
+void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, int32_t turn,
+                           const char *slot, sfc_moves_t *moves)
 {
   if (streamed->operation == SFSHM_BCAST)
     add_leaves(nodes, streamed, lane, slot, moves);
   else
-    add_roots(nodes, streamed, lane, slot, moves);
+    add_roots(nodes, streamed, lane, turn, slot, moves);
 }
 
 sf_status_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,

@@ -34,7 +34,6 @@ typedef struct sfc_nodes {
   sfc_seen_t slots[SFC_NODES_CLASSES]; /* where they begin */
   int32_t nexchanges;
   bool has_asked; /* for slots on a device, beside those of exchanges: see trunk_device_slots.h */
-  int32_t *turns; /* by lane: the next one, while what is received is listed */
 
   _Atomic uint64_t found; /* on a stream, in place of mine: what another node called; 0: nothing */
   uint64_t mine;          /* written before found */
@@ -80,11 +79,11 @@ void sfc_nodes_add_send(const sfc_nodes_t *nodes, const sf_streamed_t *streamed,
 sf_status_t sfc_nodes_end_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t message,
                                sfc_seen_t slot);
 
-/* The same with a message that is received. Moves are added, in a reduce, as often as the lane has turns. */
+/* The same with a message that is received. Moves are added, in a reduce, for one turn of the trunk. */
 sf_status_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
                                     sfc_seen_t *slot_p);
-void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,
-                           sfc_moves_t *moves);
+void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, int32_t turn,
+                           const char *slot, sfc_moves_t *moves);
 sf_status_t sfc_nodes_end_receive(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane);
 
 /* ---- Differences, and failing ---- */

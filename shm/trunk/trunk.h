@@ -97,7 +97,7 @@ typedef struct sfshm_root_part {
   sfshm_stored_pattern_t root; /* of each position from there on */
   uint64_t segments;           /* offset of sfshm_root_segment_t[nsegments], by ascending rank */
   uint64_t winners;            /* offset of sfshm_root_winner_t[nwinners], likewise */
-  uint32_t nwinners;           /* 0: each rank wins what is combined in its turn */
+  uint32_t nwinners;           /* ranks that win what is combined in the turn of another rank */
   uint32_t reserved;
 } sfshm_root_part_t;
 _Static_assert(sizeof(sfshm_root_part_t) == 80, "layout version 14");
@@ -111,8 +111,9 @@ typedef struct sfshm_root_segment {
 } sfshm_root_segment_t;
 _Static_assert(sizeof(sfshm_root_segment_t) == 56, "layout version 14");
 
-/* The contributions of which one rank of the leaf node is the highest contributor. A reduce with replace keeps the
- * value of that rank, so its contribution is applied in the turn of that rank and not in the turn of the lead. */
+/* The contributions of which this rank of the leaf node is the highest contributor, and another rank the lead. A reduce
+ * with replace keeps the value of the highest contributor: so it applies these contributions a second time, in the turn
+ * of this rank. */
 typedef struct sfshm_root_winner {
   int32_t rank;
   uint32_t reserved;

@@ -382,7 +382,7 @@ static sf_status_t check_segments(sfshm_root_check_t *check, const sfshm_root_ro
   return SF_OK;
 }
 
-/* All contributions of a part are won, or the part has no list of winners. */
+/* Winners ascend, and win no more than all contributions of the part. */
 static sf_status_t check_winners(sfshm_root_check_t *check, const sfshm_root_roots_t *part)
 {
   const sfshm_image_t *image = check->image;
@@ -405,10 +405,9 @@ static sf_status_t check_winners(sfshm_root_check_t *check, const sfshm_root_roo
     previous = rank;
     n += position.n;
   }
-  return part->nwinners == 0 || n == part->root.n
-             ? SF_OK
-             : sfshm_error(SF_ERR_PROTO, "trunk image: %lld of %lld contributions to rank %d are won", (long long)n,
-                           (long long)part->root.n, part->rank);
+  return n <= part->root.n ? SF_OK
+                           : sfshm_error(SF_ERR_PROTO, "trunk image: %lld of %lld contributions to rank %d are won",
+                                         (long long)n, (long long)part->root.n, part->rank);
 }
 
 static sf_status_t check_root_part(sfshm_root_check_t *check, uint32_t i)

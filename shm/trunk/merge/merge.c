@@ -102,43 +102,46 @@ static bool has_segment(const sfshm_positions_t *positions, const sfshm_piece_t 
   return positions->uncombined || piece->nled > 0;
 }
 
-/* Counts what each piece wins, by number of the piece. Returns how many pieces win something; 0: each piece wins just
- * what it leads. */
+/* Counts, by number of the piece, what each piece wins that another one leads. Returns how many pieces there are that
+ * win something in this way. */
 static uint32_t count_winners(const sfshm_positions_t *positions, const sfshm_owner_t *owner, int64_t count[])
 {
   const sfshm_piece_t *pieces = positions->pieces + owner->first_piece;
   const sfshm_spot_t *spot = owner->spots;
-  int32_t others = 0;
   uint32_t nwinners = 0;
   memset(count, 0, (size_t)owner->npieces * sizeof *count);
   for (int32_t i = 0; i < owner->npieces; i++)
-    for (int64_t k = 0; k < pieces[i].nled; k++, spot++) {
-      others |= spot->winner ^ i;
-      count[spot->winner]++;
-    }
+    for (int64_t k = 0; k < pieces[i].nled; k++, spot++)
+      count[spot->winner] += spot->winner != i;
   for (int32_t i = 0; i < owner->npieces; i++)
     nwinners += count[i] > 0;
-  return others != 0 ? nwinners : 0;
+  return nwinners;
 }
 
-/* Stores the positions by winner: one array for all of them. */
+/* Stores these positions by winner: one array for all of them. */
 static void store_winners(const sfshm_positions_t *positions, const sfshm_owner_t *owner, int64_t count[],
                           sfshm_root_part_t *part, sfshm_draft_t *image)
 {
+  const sfshm_piece_t *pieces = positions->pieces + owner->first_piece;
+  const sfshm_spot_t *spot = owner->spots;
   part->winners = sfshm_draft_append(image, part->nwinners * sizeof(sfshm_root_winner_t));
   sfshm_root_winner_t *winner = sfshm_draft_at(image, part->winners);
   uint32_t *position = sfshm_draft_end(image);
-  for (int64_t i = 0, begin = 0, n; i < owner->npieces; i++, begin += n) {
-    n = count[i];
-    count[i] = begin;
+  int64_t total = 0;
+  for (int32_t i = 0; i < owner->npieces; i++) {
+    int64_t n = count[i];
+    count[i] = total;
+    total += n;
   }
-  for (int64_t k = 0; k < owner->n; k++)
-    position[count[owner->spots[k].winner]++] = (uint32_t)(owner->first + k);
-  sfshm_stored_pattern_t all = sfshm_draft_keep_pattern(image, owner->n, false);
+  for (int32_t i = 0; i < owner->npieces; i++)
+    for (int64_t k = 0; k < pieces[i].nled; k++, spot++)
+      if (spot->winner != i)
+        position[count[spot->winner]++] = (uint32_t)(pieces[i].first + k);
+  sfshm_stored_pattern_t all = sfshm_draft_keep_pattern(image, total, false);
   for (int32_t i = 0; i < owner->npieces; i++) {
     int64_t begin = i > 0 ? count[i - 1] : 0;
     if (count[i] > begin)
-      *winner++ = (sfshm_root_winner_t){.rank = positions->pieces[owner->first_piece + i].block->rank,
+      *winner++ = (sfshm_root_winner_t){.rank = pieces[i].block->rank,
                                         .position = sfshm_draft_slice(image, &all, begin, count[i] - begin)};
   }
 }

@@ -113,7 +113,6 @@ END_TEST
 
 START_TEST(winners_that_do_not_fit)
 {
-  EXPECT_ROOT_MALFORMED(bytes.parts[0].nwinners = 1);
   EXPECT_ROOT_MALFORMED(bytes.parts[0].nwinners = 3);
   EXPECT_ROOT_MALFORMED(bytes.parts[0].nwinners = UINT32_MAX);
   EXPECT_ROOT_MALFORMED(bytes.parts[0].winners += 4);
